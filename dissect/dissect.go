@@ -1,0 +1,144 @@
+// Package dissect says what a protocol is to ackscope: a descriptor with its
+// fields, its classifier, its dissector and its tracker. Protocols live in the
+// packages below; cmd/ackscope/registry.go lists them.
+//
+// Ring 2 of the house: dissectors know fields, never state. They are pure and
+// can be run again on any packet at any time.
+package dissect
+
+import (
+	"github.com/ackscope/ackscope/machine"
+)
+
+// FieldKind says how a field's value reads.
+type FieldKind uint8
+
+const (
+	KindUint  FieldKind = iota // Field.Uint
+	KindInt                    // Field.Uint as two's complement int64
+	KindBool                   // Field.Uint 0 or 1
+	KindFloat                  // Field.Uint as IEEE 754 bits of a float64
+	KindBytes                  // Field.Bytes
+	KindText                   // Field.Bytes as UTF-8
+	KindGroup                  // no value: a heading over the fields below it
+)
+
+// FieldSpec documents one field. Filters, exports, help and shell completion
+// read it; its address identifies the field.
+type FieldSpec struct {
+	Name  string // as in filters: "gaffer.sequence"
+	Label string // as in the decode tree: "Sequence"
+	Kind  FieldKind
+	Hex   bool   // shown in hexadecimal
+	Unit  string // "bytes", "ms"; empty for none
+	Doc   string // one sentence
+	Enum  map[uint64]string
+}
+
+// Field is one decoded field of a packet. Bit positions count from the first
+// bit of the datagram, low bit of a byte first.
+type Field struct {
+	Spec  *FieldSpec
+	Depth uint8  // 0 for the protocol's own line
+	Bit   uint32 // where it begins
+	Bits  uint32 // how wide it is; 0 for one that is generated, not on the wire
+	Uint  uint64
+	Bytes []byte // aliases the datagram or a reassembly: valid until the next Dissect
+	Note  string // said beside the value; most fields have none
+}
+
+// Dissection is one packet taken apart. The caller owns it and reuses it.
+type Dissection struct {
+	Fields  []Field
+	Problem error // the first malformed field (*wire.ParseError); nil for a whole packet
+	Snapped bool  // a snap length cut the datagram before its last field
+}
+
+// Reset empties d and keeps its memory.
+func (d *Dissection) Reset() { d.Fields, d.Problem, d.Snapped = d.Fields[:0], nil, false }
+
+// Add appends a field.
+func (d *Dissection) Add(f Field) { d.Fields = append(d.Fields, f) }
+
+// Context is what the dissector of a packet knows of its flow.
+type Context struct {
+	Config *Config
+	From   machine.Side
+}
+
+// Config is how one flow of a protocol is to be read: found by the classifier,
+// or given by the user (`-d udp.port==7777,gaffer:profile`).
+type Config struct {
+	Dialect string // as `flows` shows it
+	Profile any    // the protocol's own settings (*wire.Profile for Gaffer)
+	Facts   machine.Facts
+}
+
+// Verdict is what a classifier makes of a flow.
+type Verdict struct {
+	Config     *Config
+	Bits       float64 // evidence against chance, in bits: comparable across protocols
+	Confidence float64 // 0..1, for people
+	Reason     string  // what the evidence is, in words; also why not, where Config is nil
+	Settled    bool    // more packets of the flow would not change it
+}
+
+// Classifier weighs, datagram by datagram, whether a flow is of its protocol
+// and in which dialect. It sees both directions and keeps no bytes.
+type Classifier interface {
+	Feed(d *machine.Datagram)
+	Verdict() Verdict
+}
+
+// Profile is one named way to read a protocol: built in, or from a user's file.
+type Profile struct {
+	Name   string
+	Doc    string // one sentence
+	Config *Config
+}
+
+// Protocol describes a protocol. It is a value, not an interface: it can be
+// listed, documented and tested.
+type Protocol struct {
+	Name  string // "gaffer"
+	Title string // "Gaffer (reliable ordered messages)"
+	// Fields lists every field that Dissect may add, but those of user schemas.
+	Fields []*FieldSpec
+	// Rules lists every rule that the tracker may report.
+	Rules []*machine.Rule
+	// Profiles lists the built-in ones.
+	Profiles []Profile
+	// NewProfile gives a pointer to the settings with the named built-in profile
+	// as the start, for a file reader to fill in (yaml tags), and DoneProfile checks them.
+	NewProfile  func(base string) (any, error)
+	DoneProfile func(settings any) (*Config, error)
+	// EventNames gives the words of the protocol's own event kinds.
+	EventNames map[machine.EventKind]string
+
+	Classify func() Classifier
+	// Dissect takes a datagram apart. It fills d in place; malformed bytes are
+	// d.Problem, and what could be read before them stands in d.Fields.
+	Dissect func(ctx Context, dg *machine.Datagram, d *Dissection)
+	// Info writes the packet's one line for lists, such as "seq 5 ack 9 ack_bits 0x1f, 120 bytes".
+	Info       func(ctx Context, dg *machine.Datagram, to []byte) []byte
+	NewTracker func(*Config) machine.Tracker
+}
+
+// Registry is the immutable list of protocols, passed down from main.
+type Registry struct{ protocols []*Protocol }
+
+// NewRegistry lists the protocols in the order in which they are tried and shown.
+func NewRegistry(p ...*Protocol) *Registry { return &Registry{protocols: p} }
+
+// Protocols gives them in order; the caller must not change the slice.
+func (r *Registry) Protocols() []*Protocol { return r.protocols }
+
+// Lookup finds a protocol by name.
+func (r *Registry) Lookup(name string) (*Protocol, bool) {
+	for _, p := range r.protocols {
+		if p.Name == name {
+			return p, true
+		}
+	}
+	return nil, false
+}

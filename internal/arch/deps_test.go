@@ -1,0 +1,154 @@
+// Package arch holds the import law of the house as a test.
+package arch
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/ackscope/ackscope"
+
+// rule says what the packages that match a pattern may import: of ours, and
+// from outside the standard library. "@" in an allowed path stands for the
+// last element of the importer's own path: machine/gaffer may import
+// wire/gaffer, not wire/riptide.
+type rule struct {
+	packages string // exact path below the module, or with "/*" for all below
+	ours     []string
+	outside  []string
+}
+
+// law is the table of design section 4.2, as ARCHITECTURE.md gives it. The
+// first rule that matches a package is its rule.
+var law = []rule{
+	{"wire", nil, nil},
+	{"wire/seq", nil, nil},
+	{"wire/bits", nil, nil},
+	{"wire/*", []string{"wire", "wire/seq", "wire/bits"}, nil},
+	{"schema", []string{"wire", "wire/bits"}, nil},
+	{"schema/yamlfile", []string{"schema", "dissect"}, []string{"github.com/goccy/go-yaml"}},
+	{"machine", nil, nil},
+	{"machine/machinetest", []string{"machine"}, nil},
+	{"machine/*", []string{"machine", "schema", "wire", "wire/@", "wire/seq", "wire/bits"}, nil},
+	{"sim", []string{"machine"}, nil},
+	{"capture", []string{"machine", "capture/..."}, captureOutside},
+	{"capture/*", []string{"machine", "capture"}, captureOutside},
+	{"dissect", []string{"machine"}, nil},
+	{"dissect/dissecttest", []string{"machine", "dissect"}, nil},
+	{"dissect/*", []string{"dissect", "schema", "machine", "wire", "wire/@", "wire/seq", "wire/bits", "machine/@"}, []string{"github.com/google/gopacket", "golang.org/x/crypto"}},
+	{"analyze", []string{"capture", "dissect", "machine"}, nil},
+	{"filter", []string{"analyze", "dissect", "machine", "capture"}, nil},
+	{"export", []string{"analyze", "dissect", "machine", "capture"}, nil},
+	{"graph", []string{"analyze", "machine"}, nil},
+	{"rewrite", []string{"analyze", "capture", "dissect", "replay"}, nil},
+	{"replay", []string{"analyze", "capture", "sim", "dissect", "schema", "machine"}, nil},
+	{"lab", []string{"machine/...", "wire/...", "sim", "capture"}, nil},
+	{"tui", []string{"analyze", "capture", "filter", "graph", "replay", "export", "dissect", "machine"}, []string{"github.com/rivo/tview", "github.com/gdamore/tcell/v2"}},
+	{"cmd/ackscope", []string{"..."}, []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "golang.org/x/sys", "github.com/jedib0t/go-pretty/v6", "github.com/dustin/go-humanize"}},
+	{"internal/*", []string{"..."}, []string{"github.com/google/gopacket"}},
+	{"testdata/gen/*", []string{"..."}, nil},
+}
+
+var captureOutside = []string{"github.com/google/gopacket", "golang.org/x/sys", "golang.org/x/net/bpf", "github.com/klauspost/compress"}
+
+type listed struct {
+	ImportPath string
+	Imports    []string
+}
+
+func TestImportLaw(t *testing.T) {
+	packages := list(t)
+	if len(packages) < 3 {
+		t.Fatalf("go list found %d packages of %s, expected the whole module", len(packages), module)
+	}
+	for _, p := range packages {
+		for _, broken := range check(strings.TrimPrefix(p.ImportPath, module+"/"), p.Imports) {
+			t.Error(broken)
+		}
+	}
+}
+
+// TestLawCatches plants violations: a law that lets them through is no law.
+func TestLawCatches(t *testing.T) {
+	for _, c := range []struct{ importer, imported string }{
+		{"wire/seq", module + "/tui"},
+		{"sim", module + "/capture"},
+		{"machine/gaffer", module + "/wire/riptide"},
+		{"machine/gaffer", "github.com/google/gopacket"},
+		{"analyze", "github.com/gdamore/tcell/v2"},
+		{"dissect/srdp", module + "/machine/gaffer"},
+		{"nowhere", module + "/machine"},
+	} {
+		if len(check(c.importer, []string{c.imported})) == 0 {
+			t.Errorf("the law lets %s import %s", c.importer, c.imported)
+		}
+	}
+	if broken := check("machine/gaffer", []string{module + "/wire/gaffer", "fmt"}); len(broken) != 0 {
+		t.Errorf("the law refuses what it allows: %v", broken)
+	}
+}
+
+func check(importer string, imports []string) (broken []string) {
+	i := slices.IndexFunc(law, func(r rule) bool { return matches(r.packages, importer) })
+	if i < 0 {
+		return []string{importer + " is in no ring: add it to the law and to ARCHITECTURE.md"}
+	}
+	r := law[i]
+	for _, imported := range imports {
+		if own, ok := strings.CutPrefix(imported, module+"/"); ok {
+			if !slices.ContainsFunc(r.ours, func(a string) bool {
+				return matches(strings.ReplaceAll(a, "@", path.Base(importer)), own)
+			}) {
+				broken = append(broken, importer+" may not import "+own+": the import law allows "+strings.Join(r.ours, " "))
+			}
+			continue
+		}
+		if first, _, _ := strings.Cut(imported, "/"); !strings.Contains(first, ".") {
+			continue // standard library
+		}
+		if !slices.ContainsFunc(r.outside, func(a string) bool { return imported == a || strings.HasPrefix(imported, a+"/") }) {
+			broken = append(broken, importer+" may not import "+imported+": the import law allows from outside "+strings.Join(r.outside, " "))
+		}
+	}
+	return broken
+}
+
+func matches(pattern, name string) bool {
+	for _, suffix := range []string{"...", "*"} {
+		if base, ok := strings.CutSuffix(pattern, suffix); ok {
+			return strings.HasPrefix(name, base) && name != strings.TrimSuffix(base, "/")
+		}
+	}
+	return pattern == name
+}
+
+func list(t *testing.T) (out []listed) {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports", module+"/...")
+	pipe, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for d := json.NewDecoder(pipe); ; {
+		var p listed
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, p)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}

@@ -1,0 +1,87 @@
+package machine
+
+// EventKind says what happened. Protocols share these kinds; a protocol's own
+// kinds start at EventProtocol and are named by its descriptor.
+type EventKind uint8
+
+const (
+	EventNone      EventKind = iota
+	EventSent                // Side sent the packet Sequence
+	EventReceived            // Side accepted the peer's packet Sequence
+	EventAcked               // Side learned that its packet Sequence arrived
+	EventDuplicate           // Side refused the peer's packet as already received
+	EventStale               // Side refused the peer's packet as too old
+	EventRejected            // Side's application refused the peer's packet: it arrived, but was never entered nor acked
+	EventLost                // Side's packet Sequence can no longer be acked
+	EventResent              // Side sent the same content again
+	EventDelivered           // Side's application was handed a message
+	EventRegraded            // evidence after the horizon changed the certainty of an earlier event
+
+	EventProtocol EventKind = 64
+)
+
+var eventWords = [...]string{
+	"none", "sent", "received", "acked", "duplicate", "stale", "rejected", "lost", "resent", "delivered", "regraded",
+}
+
+// String gives the contract's word for a shared kind, "protocol" for the rest.
+func (k EventKind) String() string {
+	if int(k) < len(eventWords) {
+		return eventWords[k]
+	}
+	return "protocol"
+}
+
+// Event is one fact about one endpoint, told once its grade is settled.
+type Event struct {
+	Kind       EventKind
+	Side       Side // the endpoint that the fact belongs to
+	Certainty  Certainty
+	Bit        uint8   // on acked: the bit of ack_bits that told it
+	Sequence   uint32  // as on the wire
+	Sequence64 int64   // unwrapped; the first one seen of a side keeps its wire value
+	At         Instant // when the frame Ref passed the tap
+	Ref        Ref     // the frame that shows the fact
+	By         Ref     // on acked: the frame whose header carried the ack (for a far side it is older than Ref)
+	About      Ref     // the frame of the packet that the fact is about; zero where it was not captured
+	RTT        int64   // on acked: the endpoint's own RTT sample in nanoseconds; negative where unknown
+}
+
+// Rule describes one kind of finding; each protocol's descriptor and the
+// analyzer list theirs, and `ackscope explain` prints them.
+type Rule struct {
+	ID       string // kebab-case, stable: scripts name it
+	Severity Severity
+	Summary  string // one line
+	Explain  string // what it means, how it is told, what to do about it: paragraphs
+}
+
+// Anomaly is one occurrence of a rule, as a tracker saw it. The analyzer
+// gathers a flow's anomalies of one rule and side into one finding.
+type Anomaly struct {
+	Rule      *Rule
+	Side      Side // whose doing it is
+	Certainty Certainty
+	At        Instant
+	Ref       Ref // the frame that shows it
+	About     Ref // the frame that it refers to; zero for none
+	// Figures are the numbers that the message names, by the rule's own order;
+	// the analyzer keeps those of the worst occurrence (largest Figures[0]).
+	Figures [3]float64
+}
+
+// Effects is what one step brought about. The caller owns it, hands it to the
+// machine empty and reuses it: nothing in it may be kept.
+type Effects struct {
+	Events    []Event
+	Anomalies []Anomaly
+	// NewSession is set by a tracker that found the datagram to open another
+	// connection on the same pair of addresses. It has then not entered its
+	// state: the analyzer finishes this flow and gives the datagram to a new one.
+	NewSession bool
+}
+
+// Reset empties e and keeps its memory.
+func (e *Effects) Reset() {
+	e.Events, e.Anomalies, e.NewSession = e.Events[:0], e.Anomalies[:0], false
+}

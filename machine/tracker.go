@@ -1,0 +1,53 @@
+package machine
+
+import "time"
+
+// Tracker rebuilds what both sides of one flow knew, from the datagrams that
+// passed the tap. It is fed in the order of the capture and is deterministic:
+// the same datagrams give the same effects.
+type Tracker interface {
+	// Observe takes the next datagram of the flow. Bytes that are no packet of
+	// the protocol are an anomaly, not an error.
+	Observe(d *Datagram, out *Effects)
+	// Finish settles what is still open when the capture (or the flow) ends.
+	Finish(out *Effects)
+	// Inspect draws what side s knew after the last observed datagram.
+	Inspect(s Side, v *View)
+	// Summary gives the figures of side s so far.
+	Summary(s Side) Summary
+	// Learned gives what the tracker has come to know about the flow, so that a
+	// second run over the capture can start with it.
+	Learned() Facts
+	// Clone gives an independent copy: stepping one leaves the other as it was.
+	Clone() Tracker
+	// Size gives the bytes that a clone takes, about; checkpoints are spaced by it.
+	Size() int
+}
+
+// Facts is what one run over a flow teaches the next one. The zero value knows
+// nothing.
+type Facts struct {
+	Vantage       Vantage
+	VantageReason string
+	Liar          [2]bool          // the side's own headers name packets that never came: its peer is likely the same
+	Tick          [2]time.Duration // the side's frame time as its sends show it; 0 unknown
+}
+
+// Summary is what a table of flows tells about one side. Figures that are not
+// known are negative; counts are of packets of the protocol.
+type Summary struct {
+	Packets    uint64  // sent by this side, as seen at the tap
+	Bytes      uint64  // UDP payload bytes of them
+	Acked      uint64  // of them, how many the side learned to have arrived
+	NeverAcked float64 // share of them that never was acked and can no longer be, 0..1
+	Loss       float64 // the side's own estimate as its library computes it, 0..1
+	LossKnown  Certainty
+	RTT        time.Duration // the side's own smoothed estimate, as its library computes it; negative unknown
+	RTTKnown   Certainty
+	WireRTT    time.Duration // mean of send to ack as they passed the tap; negative unknown
+	Received   uint64        // the peer's packets that it is known to have accepted
+	Duplicates uint64
+	Stale      uint64
+	Missing    uint64 // the peer's sequence numbers that never passed the tap
+	Resends    uint64
+}
