@@ -79,9 +79,15 @@ type Effects struct {
 	// connection on the same pair of addresses. It has then not entered its
 	// state: the analyzer finishes this flow and gives the datagram to a new one.
 	NewSession bool
+
+	// Of endpoints only; filled by Send and Hand.
+	Transmit []Transmission
+	Deliver  []Delivery
+	arena    []byte // what their bytes point into
 }
 
 // Reset empties e and keeps its memory.
 func (e *Effects) Reset() {
 	e.Events, e.Anomalies, e.NewSession = e.Events[:0], e.Anomalies[:0], false
+	e.Transmit, e.Deliver, e.arena = e.Transmit[:0], e.Deliver[:0], e.arena[:0]
 }
