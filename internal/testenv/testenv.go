@@ -1,0 +1,88 @@
+// Package testenv decides what happens to a test whose tool or privilege is
+// not on the machine: skipped with the reason, or, where every check is
+// required (CI sets ACKSCOPE_REQUIRE=1), failed. A check that quietly did not
+// run is no check.
+package testenv
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+)
+
+// Require is the environment variable under which a skipped check is a failure.
+const Require = "ACKSCOPE_REQUIRE"
+
+// Required reports whether skipped checks are failures.
+func Required() bool { return os.Getenv(Require) == "1" }
+
+// Skip ends the test: skipped, or failed where checks are required.
+func Skip(t testing.TB, reason string) {
+	t.Helper()
+	if Required() {
+		t.Fatalf("%s (and %s=1 makes a skipped check a failure)", reason, Require)
+	}
+	t.Skip(reason)
+}
+
+// Need gives the path of an external tool that the test cannot do without.
+func Need(t testing.TB, tool string) string {
+	t.Helper()
+	path, err := exec.LookPath(tool)
+	if err != nil {
+		Skip(t, tool+" is not installed here")
+	}
+	return path
+}
+
+// Root skips the test unless it runs as root on Linux, with the privilege to
+// make network namespaces and to open packet sockets.
+func Root(t testing.TB) {
+	t.Helper()
+	switch {
+	case runtime.GOOS != "linux":
+		Skip(t, "needs Linux")
+	case os.Geteuid() != 0:
+		Skip(t, "needs root (packet sockets, network namespaces)")
+	}
+}
+
+// Long skips a test that takes long under -short: that is a choice of who runs
+// the tests, so it is never a failure.
+func Long(t testing.TB, why string) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("left out under -short: " + why)
+	}
+}
+
+// Capture gives the path of a file in testdata/pcaps, from whichever package's
+// folder the test runs in. A file that is not there is a failure: captures are
+// part of the repository.
+func Capture(t testing.TB, name string) string {
+	t.Helper()
+	path := filepath.Join(Module(t), "testdata", "pcaps", name)
+	if _, err := os.Stat(path); err != nil {
+		t.Fatalf("testdata/pcaps has no %s: %v", name, err)
+	}
+	return path
+}
+
+// Module gives the folder of the module's go.mod, above the package under test.
+func Module(t testing.TB) string {
+	t.Helper()
+	start, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dir := start; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			t.Fatalf("no go.mod above %s", start)
+		}
+	}
+}
