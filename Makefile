@@ -1,0 +1,77 @@
+# make check   before every commit: quick
+# make verify  all that CI runs
+# make help    the rest
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+GOLANGCI_LINT := v2.15.0
+TOOLS := $(CURDIR)/bin
+FUZZTIME ?= 30s
+FUZZCAP ?= 0
+BENCH ?= .
+BENCHTIME ?= 1x
+SOAKTIME ?= 30m
+
+.PHONY: help
+help: ## this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | column -t -s "$$(printf '\t')"
+
+.PHONY: check
+check: ## before every commit: format, vet, build, tests (the long ones left out)
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
+		if [ -n "$$unformatted" ]; then echo "not formatted (gofmt -w):"; echo "$$unformatted"; exit 1; fi
+	go build ./...
+	go vet ./...
+	go test -short ./...
+
+.PHONY: verify
+verify: plain lint race fuzzshort benchsmoke readme ## all that CI runs; the tools must be there (.ci/run installs them)
+
+.PHONY: plain
+plain: ## README's own test command
+	CGO_ENABLED=0 go build ./...
+	go vet ./...
+	go test ./...
+
+.PHONY: race
+race: ## all tests, none skipped, with the race detector, in random order
+	ACKSCOPE_REQUIRE=1 go test -race -shuffle=on -timeout 20m ./...
+
+.PHONY: lint
+lint: $(TOOLS)/golangci-lint ## .golangci.yml
+	$(TOOLS)/golangci-lint run ./...
+
+$(TOOLS)/golangci-lint: Makefile
+	GOBIN=$(TOOLS) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT)
+	@touch $@
+
+.PHONY: fuzz
+fuzz: ## every fuzz target, FUZZTIME each (30s)
+	scripts/fuzz $(FUZZTIME) $(FUZZCAP)
+
+.PHONY: fuzzshort
+fuzzshort:
+	scripts/fuzz 5s 150
+
+.PHONY: bench
+bench: ## every benchmark, with the ratios against libpcap and tshark
+	go test -run '^$$' -bench '$(BENCH)' -benchmem -timeout 60m ./...
+
+.PHONY: benchsmoke
+benchsmoke: ## every benchmark once: they compile and run
+	go test -short -run '^$$' -bench . -benchtime $(BENCHTIME) -timeout 10m ./...
+
+.PHONY: golden
+golden: ## write the golden files anew from what the program prints: look at the diff
+	@packages=$$(grep -rlE 'flag\.Bool\("update"' --include='*_test.go' . | xargs -r -n1 dirname | sort -u); \
+		for p in $$packages; do go test -count=1 "$$p" -update; done
+
+.PHONY: soak
+soak: ## the long run: fuzzing for SOAKTIME a target, the race detector over repeated tests
+	scripts/fuzz $(SOAKTIME)
+	ACKSCOPE_REQUIRE=1 go test -race -shuffle=on -count=5 -timeout 2h ./...
+
+.PHONY: readme
+readme: ## the commands of README.md, in a fresh clone
+	scripts/readme
