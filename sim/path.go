@@ -1,0 +1,266 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+)
+
+// Path is what one direction of a link does to what travels on it. The zero
+// value is a perfect wire.
+type Path struct {
+	Delay  time.Duration // one way
+	Jitter time.Duration // adds a uniform 0..Jitter to each datagram
+	// InOrder keeps datagrams from overtaking each other: one that is jittered
+	// holds back those behind it. Without it jitter reorders.
+	InOrder bool
+
+	Loss      float64 // probability that a datagram is lost
+	Bursts    Gilbert
+	Duplicate float64 // probability that a datagram arrives twice
+	Outages   []Outage
+
+	Rate  int // bits a second that the path's first hop lets through; 0 unlimited
+	Queue int // bytes that may wait for it, more are dropped; 0 is 64 KiB
+
+	// Segment is the largest piece in which a stream travels; 0 is 1460 bytes.
+	// Resend is how long a lost segment takes to be sent again; 0 is 200 ms.
+	Segment int
+	Resend  time.Duration
+}
+
+// Gilbert is the two-state model of bursts (Gilbert 1960, Elliott 1963): in the
+// good state nothing is lost, in the bad one datagrams are lost with
+// probability Loss. Before each datagram the state may change.
+type Gilbert struct {
+	ToBad, ToGood float64 // probability of leaving good, and bad
+	Loss          float64 // in the bad state; 0 means all
+}
+
+// Outage is a time in which everything sent is lost.
+type Outage struct {
+	From  machine.Instant
+	For   time.Duration
+	Every time.Duration // again after each of these; 0 for once
+}
+
+func (o Outage) covers(t machine.Instant) bool {
+	since := t.Sub(o.From)
+	if since < 0 {
+		return false
+	}
+	if o.Every > 0 {
+		since %= o.Every
+	}
+	return since < o.For
+}
+
+// direction is a path at work: from one host to one peer of it.
+type direction struct {
+	world *World
+	path  Path
+	to    *Host
+	from  machine.Peer // what to calls the sender
+	taps  []tapping
+	rng   *rand.Rand
+
+	bad      bool            // the Gilbert state
+	free     machine.Instant // when the first hop is idle again
+	lastDone machine.Instant // latest arrival so far, for InOrder
+}
+
+// tapping is a tap as one direction passes it.
+type tapping struct {
+	at  float64 // share of the delay behind the sender, 0..1
+	see func(Tapped)
+	is  Tapped // what every sight of it has in common
+}
+
+// Tapped is what a tap saw pass.
+type Tapped struct {
+	At     machine.Instant
+	From   *Host
+	To     *Host
+	Kind   machine.TransmitKind
+	Offset uint64 // of the bytes in the stream, for SendBytes
+	Bytes  []byte // the tap may keep them; nobody changes them
+}
+
+// Connect lays a link between two hosts and gives what each calls the other.
+// There is one path for each direction.
+func (w *World) Connect(a, b *Host, toB, toA Path) *Link {
+	l := w.link(a, b)
+	l.ab = w.direction(a, b, l.PeerOfB, toB)
+	l.ba = w.direction(b, a, l.PeerOfA, toA)
+	a.peers = append(a.peers, l.ab)
+	b.peers = append(b.peers, l.ba)
+	return l
+}
+
+// Link is a pair of paths between two hosts.
+type Link struct {
+	A, B    *Host
+	PeerOfA machine.Peer // what A calls B
+	PeerOfB machine.Peer // what B calls A
+
+	ab, ba tappable
+}
+
+type tappable interface {
+	sender
+	tap(t tapping)
+}
+
+func (w *World) link(a, b *Host) *Link {
+	return &Link{A: a, B: b, PeerOfA: machine.Peer(len(a.peers)), PeerOfB: machine.Peer(len(b.peers))}
+}
+
+func (w *World) direction(from, to *Host, peer machine.Peer, p Path) *direction {
+	return &direction{world: w, path: p, to: to, from: peer, rng: w.Rand("path " + from.Name + " to " + to.Name)}
+}
+
+// Tap has see called with all that passes a point of the link, in order of
+// time. At 0 it stands at host A: it sees all that A sends, and of what B sends
+// all that reaches A. At 1 it stands at B; in between, what is lost may have
+// passed it or not.
+func (l *Link) Tap(at float64, see func(Tapped)) {
+	l.ab.tap(tapping{at: at, see: see, is: Tapped{From: l.A, To: l.B}})
+	l.ba.tap(tapping{at: 1 - at, see: see, is: Tapped{From: l.B, To: l.A}})
+}
+
+func (d *direction) tap(t tapping) { d.taps = append(d.taps, t) }
+
+// send carries one datagram.
+func (d *direction) send(kind machine.TransmitKind, b []byte) {
+	if kind != machine.SendDatagram {
+		return
+	}
+	b = append([]byte(nil), b...)
+	d.leave(b)
+	start, reach := d.world.now, 1.0
+	lost := d.path.lose(d.rng, &d.bad, start)
+	if lost {
+		reach = d.rng.Float64() // below 1: what is lost is not seen by the receiver's tap
+	}
+	if d.path.Rate > 0 {
+		wait, dropped := d.wait(len(b))
+		if dropped {
+			return
+		}
+		start = start.Add(wait)
+	}
+	travel := d.travel(start)
+	twiceAt, twice := 1.0, d.path.Duplicate > 0 && d.rng.Float64() < d.path.Duplicate
+	if twice {
+		twiceAt = d.rng.Float64()
+	}
+	d.pass(start, travel, reach, b)
+	if !lost {
+		d.arrive(start.Add(travel), b)
+	}
+	if twice && twiceAt < reach {
+		// The copy takes its own time for what is left of the way.
+		rest := share(d.travel(start), 1-twiceAt)
+		whole := share(travel, twiceAt) + rest
+		if d.path.InOrder {
+			whole = max(whole, travel)
+		}
+		d.passCopy(start, travel, whole, twiceAt, b)
+		d.arrive(start.Add(whole), b)
+	}
+}
+
+// leave shows b to the taps that stand at the sender: they see it before it
+// waits for the first hop.
+func (d *direction) leave(b []byte) {
+	for i := range d.taps {
+		if t := &d.taps[i]; t.at <= 0 {
+			t.show(d.world, d.world.now, machine.SendDatagram, 0, b)
+		}
+	}
+}
+
+// pass shows b to the taps on the way, up to share reach of it.
+func (d *direction) pass(start machine.Instant, travel time.Duration, reach float64, b []byte) {
+	for i := range d.taps {
+		if t := &d.taps[i]; t.at > 0 && t.at <= reach {
+			t.show(d.world, start.Add(share(travel, t.at)), machine.SendDatagram, 0, b)
+		}
+	}
+}
+
+// passCopy shows the copy of a datagram that was doubled at share twiceAt.
+func (d *direction) passCopy(start machine.Instant, travel, whole time.Duration, twiceAt float64, b []byte) {
+	first := float64(travel) * twiceAt
+	for i := range d.taps {
+		t := &d.taps[i]
+		if t.at <= twiceAt {
+			continue
+		}
+		part := (t.at - twiceAt) / (1 - twiceAt)
+		t.show(d.world, start.Add(time.Duration(first+(float64(whole)-first)*part)), machine.SendDatagram, 0, b)
+	}
+}
+
+func (t *tapping) show(w *World, at machine.Instant, kind machine.TransmitKind, offset uint64, b []byte) {
+	sight := t.is
+	sight.At, sight.Kind, sight.Offset, sight.Bytes = at, kind, offset, b
+	w.at(at, func() { t.see(sight) })
+}
+
+func share(d time.Duration, part float64) time.Duration { return time.Duration(float64(d) * part) }
+
+func (d *direction) arrive(at machine.Instant, b []byte) {
+	d.world.at(at, func() { d.to.arrive(machine.Arrive{From: d.from, Bytes: b}) })
+}
+
+// lose decides whether what is sent at instant at is lost; bad is the Gilbert
+// state of its direction.
+func (p *Path) lose(rng *rand.Rand, bad *bool, at machine.Instant) (lost bool) {
+	if g := p.Bursts; g.ToBad > 0 {
+		if *bad {
+			*bad = rng.Float64() >= g.ToGood
+		} else {
+			*bad = rng.Float64() < g.ToBad
+		}
+		lost = *bad && (g.Loss == 0 || rng.Float64() < g.Loss)
+	}
+	if p.Loss > 0 && rng.Float64() < p.Loss {
+		lost = true
+	}
+	for _, o := range p.Outages {
+		lost = lost || o.covers(at)
+	}
+	return lost
+}
+
+// travel draws the time that a datagram sent at start takes.
+func (d *direction) travel(start machine.Instant) time.Duration {
+	t := d.path.Delay
+	if d.path.Jitter > 0 {
+		t += time.Duration(d.rng.Int64N(int64(d.path.Jitter) + 1))
+	}
+	if d.path.InOrder {
+		d.lastDone = max(d.lastDone, start.Add(t))
+		t = d.lastDone.Sub(start)
+	}
+	return t
+}
+
+// wait gives how long a datagram waits for the first hop and is being put on
+// it, or that the queue is full.
+func (d *direction) wait(size int) (long time.Duration, dropped bool) {
+	limit := d.path.Queue
+	if limit == 0 {
+		limit = 64 << 10
+	}
+	now := d.world.now
+	d.free = max(d.free, now)
+	waiting := int(int64(d.free-now) * int64(d.path.Rate) / 8 / int64(time.Second))
+	if waiting+size > limit {
+		return 0, true
+	}
+	d.free = d.free.Add(time.Duration(int64(size) * 8 * int64(time.Second) / int64(d.path.Rate)))
+	return d.free.Sub(now), false
+}
