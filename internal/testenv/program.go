@@ -1,0 +1,64 @@
+package testenv
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+var program struct {
+	once sync.Once
+	path string
+	err  error
+	said []byte
+}
+
+// Main runs the tests of a package that uses Ackscope, and removes the program
+// after them: func TestMain(m *testing.M) { testenv.Main(m) }.
+func Main(m *testing.M) {
+	code := m.Run()
+	if program.path != "" {
+		if err := os.RemoveAll(filepath.Dir(program.path)); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	}
+	os.Exit(code)
+}
+
+// Ackscope gives the path of the program, built once for a test process; its
+// package's TestMain is Main.
+func Ackscope(t testing.TB) string {
+	t.Helper()
+	program.once.Do(func() {
+		var dir string
+		if dir, program.err = os.MkdirTemp("", "ackscope-test"); program.err != nil { //nolint:usetesting // it outlives the test that asks first
+			return
+		}
+		program.path = filepath.Join(dir, "ackscope")
+		build := exec.Command("go", "build", "-o", program.path, "./cmd/ackscope")
+		build.Dir = Module(t)
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		program.said, program.err = build.CombinedOutput()
+	})
+	if program.err != nil {
+		t.Fatalf("go build ./cmd/ackscope: %v\n%s", program.err, program.said)
+	}
+	return program.path
+}
+
+// Output runs a command that has to succeed and gives what it printed.
+func Output(t testing.TB, name string, args ...string) []byte {
+	t.Helper()
+	var complaint bytes.Buffer
+	cmd := exec.Command(name, args...)
+	cmd.Stderr = &complaint
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s %q: %v\n%s", filepath.Base(name), args, err, complaint.Bytes())
+	}
+	return out
+}
