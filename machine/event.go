@@ -54,6 +54,10 @@ type Rule struct {
 	Severity Severity
 	Summary  string // one line
 	Explain  string // what it means, how it is told, what to do about it: paragraphs
+	// Say words a finding that stands for count occurrences, the worst of which
+	// has these figures. It names them with their units: "61 packets, the longest
+	// wait 840 ms". nil where the summary says it all.
+	Say func(count uint64, figures [3]float64) string
 }
 
 // Anomaly is one occurrence of a rule, as a tracker saw it. The analyzer
