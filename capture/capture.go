@@ -21,6 +21,14 @@ type Frame struct {
 	LinkType  uint32 // LINKTYPE_ number, all 32 bits
 	Length    int    // on the wire
 	Data      []byte // captured
+
+	// Options are the record's own pcapng options, undecoded (see Comments);
+	// they alias the source as Data does. BigEndian is their byte order.
+	Options   []byte
+	BigEndian bool
+	// Untimed is set on a record that carries no time (pcapng's Simple Packet
+	// Block): At repeats the time of the record before it.
+	Untimed bool
 }
 
 // Source gives frames in order. Next returns io.EOF at a clean end, and a
@@ -63,6 +71,13 @@ type Packet struct {
 	Fragments int    // IP fragments that made it up; 0 or 1 for a whole one
 	Spans     []Span // where the payload's bytes are, in order
 
+	Direction Direction // as the capturing host saw it, where the capture tells
+
+	// Overlap is set on a reassembled datagram whose fragments disagreed about
+	// some bytes: the first to arrive stands, but the receiver may have chosen
+	// otherwise.
+	Overlap bool
+
 	// Duplicate is set on a datagram that this tap captured before (contract:
 	// capture-duplicate); it must be kept out of state.
 	Duplicate bool
@@ -77,10 +92,13 @@ type Packet struct {
 
 	// Problem says why decoding stopped before a transport payload: which layer,
 	// at which byte of the frame, what was expected. nil for frames that simply
-	// carry something else.
+	// carry something else. It may stand beside a Transport and a Payload where
+	// only a length in the UDP header is wrong. It is a *DecodeError that the
+	// decoder owns: valid until the next Decode.
 	Problem error
 
-	// Layers are the headers on the way, outermost first, for decode trees.
+	// Layers are the headers on the way, outermost first, for decode trees: those
+	// that lie in this frame.
 	Layers []Layer
 }
 
@@ -105,4 +123,15 @@ const (
 	LayerIPv6Extension
 	LayerUDP
 	LayerTCP
+	LayerPPPoE
+	LayerSNAP
+)
+
+// Direction is which way a frame passed the capturing host.
+type Direction uint8
+
+const (
+	NoDirection Direction = iota // the capture does not tell
+	Inbound
+	Outbound
 )

@@ -1,0 +1,223 @@
+package capture
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync/atomic"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+// compression is how a file is packed, by its first bytes.
+type compression uint8
+
+const (
+	plain compression = iota
+	gzipped
+	zstandard
+)
+
+func (c compression) String() string {
+	return [...]string{"plain", "gzip", "zstd"}[c]
+}
+
+func recognise(b []byte) compression {
+	if len(b) >= 2 && b[0] == 0x1f && b[1] == 0x8b {
+		return gzipped
+	}
+	if len(b) >= 4 {
+		switch magic := binary.LittleEndian.Uint32(b); {
+		case magic == 0xfd2fb528, magic&^0xf == 0x184d2a50: // a frame, or a skippable one before it
+			return zstandard
+		}
+	}
+	return plain
+}
+
+// zstdWindow is the largest window that is unpacked (zstd --long=27): it bounds
+// what a hostile file can make us allocate.
+const zstdWindow = 128 << 20
+
+// source is the bytes of one capture file, unpacked. It can be read again from
+// the start where the file is seekable or was kept in a spool.
+type source struct {
+	name     string
+	file     *os.File // nil where in is not a file
+	in       io.Reader
+	seekable bool
+	format   compression
+	total    int64        // of the packed file; -1 where not known
+	count    atomic.Int64 // bytes read of the packed file in this pass
+
+	packed *bufio.Reader // before unpacking; nil for plain seekable files
+	gz     *gzip.Reader
+	zs     *zstd.Decoder
+	spool  *spool // nil where nothing is kept
+}
+
+// openSource opens path, or takes stdin for "-".
+func openSource(path string, o *Options) (*source, error) {
+	s := &source{name: path, total: -1}
+	switch {
+	case path != "-":
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		s.file, s.in = f, f
+	case o.Stdin != nil:
+		s.in = o.Stdin
+		s.file, _ = o.Stdin.(*os.File)
+	default:
+		s.file, s.in = os.Stdin, os.Stdin
+	}
+	if path == "-" {
+		s.name = "standard input"
+	}
+	if err := s.recognise(o); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *source) recognise(o *Options) error {
+	if s.file != nil {
+		info, err := s.file.Stat()
+		if err != nil {
+			return err
+		}
+		if info.IsDir() {
+			return fmt.Errorf("%s: expected a capture file, found a directory", s.name)
+		}
+		if info.Mode().IsRegular() {
+			if at, err := s.file.Seek(0, io.SeekCurrent); err == nil && at == 0 {
+				s.seekable, s.total = true, info.Size()
+			}
+		}
+	}
+	var first []byte
+	if s.seekable {
+		b := make([]byte, 4)
+		n, err := s.file.ReadAt(b, 0)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		first = b[:n]
+	} else {
+		s.packed = bufio.NewReaderSize(&counter{s}, 64<<10)
+		first, _ = s.packed.Peek(4) // a failure comes back with the first Read
+	}
+	s.format = recognise(first)
+	if s.format != plain && s.packed == nil {
+		s.packed = bufio.NewReaderSize(&counter{s}, 64<<10)
+	}
+	if err := s.unpack(); err != nil {
+		return err
+	}
+	if o.Keep == KeepAll && (!s.seekable || s.format != plain) || o.Keep == KeepPipes && !s.seekable {
+		s.spool = newSpool(s.name, s.unpacked(), o)
+	}
+	return nil
+}
+
+// unpack starts the decompressor at the present position of the packed file.
+func (s *source) unpack() error {
+	var err error
+	switch {
+	case s.format == gzipped && s.gz == nil:
+		s.gz, err = gzip.NewReader(s.packed)
+	case s.format == gzipped:
+		err = s.gz.Reset(s.packed)
+	case s.format == zstandard && s.zs == nil:
+		s.zs, err = zstd.NewReader(s.packed, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(zstdWindow))
+	case s.format == zstandard:
+		err = s.zs.Reset(s.packed)
+	}
+	if err != nil {
+		return &FormatError{File: s.name, Expected: "a " + s.format.String() + " header", Found: "something else behind its magic number", Err: err}
+	}
+	return nil
+}
+
+func (s *source) unpacked() io.Reader {
+	switch {
+	case s.format == gzipped:
+		return s.gz
+	case s.format == zstandard:
+		return s.zs
+	case s.packed != nil:
+		return s.packed
+	}
+	return &counter{s}
+}
+
+// reader gives the unpacked bytes of this pass.
+func (s *source) reader() io.Reader {
+	if s.spool != nil {
+		return s.spool
+	}
+	return s.unpacked()
+}
+
+// rewind makes reader begin anew.
+func (s *source) rewind() error {
+	if s.spool != nil {
+		return s.spool.rewind()
+	}
+	if !s.seekable {
+		return fmt.Errorf("%s: cannot be read a second time: it is a pipe, and was opened without keeping what is read", s.name)
+	}
+	if _, err := s.file.Seek(0, io.SeekStart); err != nil {
+		return fmt.Errorf("%s: going back to its start: %w", s.name, err)
+	}
+	s.count.Store(0)
+	if s.packed != nil {
+		s.packed.Reset(&counter{s})
+	}
+	return s.unpack()
+}
+
+// random gives the unpacked bytes for reading at any offset.
+func (s *source) random() (io.ReaderAt, error) {
+	switch {
+	case s.spool != nil:
+		return s.spool, nil
+	case s.seekable && s.format == plain:
+		return s.file, nil
+	case s.format != plain:
+		return nil, fmt.Errorf("%s: single frames cannot be read: it is packed with %s, and was opened without keeping it unpacked", s.name, s.format)
+	}
+	return nil, fmt.Errorf("%s: single frames cannot be read: it is a pipe, and was opened without keeping what is read", s.name)
+}
+
+// size gives the length of the file as it is stored.
+func (s *source) size() (int64, bool) { return s.total, s.total >= 0 }
+
+func (s *source) close() error {
+	if s.zs != nil {
+		s.zs.Close()
+	}
+	var errs []error
+	if s.spool != nil {
+		errs = append(errs, s.spool.close())
+	}
+	if s.file != nil {
+		errs = append(errs, s.file.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// counter counts what is read of the packed file.
+type counter struct{ s *source }
+
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.s.in.Read(p)
+	c.s.count.Add(int64(n))
+	return n, err
+}
