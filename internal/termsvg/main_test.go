@@ -1,0 +1,54 @@
+package main
+
+import (
+	"encoding/xml"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestSplit(t *testing.T) {
+	red, bold := plain, plain
+	red.fg, bold.bold = 1, true
+	for _, c := range []struct {
+		line  string
+		runs  []run
+		width int
+	}{
+		{"plain", []run{{plain, 0, "plain"}}, 5},
+		{"a \x1b[31mred\x1b[0m b", []run{{plain, 0, "a "}, {red, 2, "red"}, {plain, 5, " b"}}, 7},
+		{"\x1b[1m⇄ x\x1b[22m", []run{{bold, 0, "⇄ x"}}, 3},
+		{"cut\x1b[3", []run{{plain, 0, "cut"}}, 3},
+		{"erase\x1b[K", []run{{plain, 0, "erase"}}, 5},
+	} {
+		runs, end, width := split(c.line, plain)
+		if !slices.Equal(runs, c.runs) || width != c.width || end != plain {
+			t.Errorf("split(%q) = %+v, %d cells, ends in %+v; expected %+v, %d cells", c.line, runs, width, end, c.runs, c.width)
+		}
+	}
+}
+
+func TestDrawIsWellFormed(t *testing.T) {
+	var out strings.Builder
+	if err := draw(strings.NewReader("a <b> & \x1b[7mc\x1b[0m\n\n\x1b[90;1mdim\x1b[m\n"), &out, `ackscope -Y 'a<1'`); err != nil {
+		t.Fatal(err)
+	}
+	text := ""
+	for d := xml.NewDecoder(strings.NewReader(out.String())); ; {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatalf("%v in %s", err, out.String())
+		}
+		if chars, ok := token.(xml.CharData); ok {
+			text += strings.Trim(string(chars), "\n")
+		}
+	}
+	if expected := `$ackscope -Y 'a<1'a <b> & cdim`; text != expected {
+		t.Errorf("the picture says %q, expected %q", text, expected)
+	}
+}
