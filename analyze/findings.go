@@ -1,0 +1,71 @@
+package analyze
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/ackscope/ackscope/machine"
+)
+
+// keepRefs is how many frames a finding names; the count goes on.
+const keepRefs = 16
+
+// Finding is all occurrences of one rule by one side of a flow.
+type Finding struct {
+	Rule      *machine.Rule
+	Flow      *Flow
+	Side      machine.Side
+	Certainty machine.Certainty
+	Count     uint64
+	First     machine.Instant
+	Last      machine.Instant
+	Refs      []machine.Ref // the first frames that show it, at most 16
+	Abouts    []machine.Ref // and those they refer to, zero where none
+	Figures   [3]float64    // of the worst occurrence
+}
+
+// gather holds a flow's findings; most flows have none or few.
+type gather struct{ list []*Finding }
+
+func (g *gather) add(a *machine.Anomaly) {
+	for _, f := range g.list {
+		if f.Rule == a.Rule && f.Side == a.Side && f.Certainty == a.Certainty {
+			f.add(a)
+			return
+		}
+	}
+	f := &Finding{Rule: a.Rule, Side: a.Side, Certainty: a.Certainty, First: a.At, Figures: a.Figures}
+	g.list = append(g.list, f)
+	f.add(a)
+}
+
+func (f *Finding) add(a *machine.Anomaly) {
+	f.Count++
+	f.Last = a.At
+	if a.Figures[0] > f.Figures[0] {
+		f.Figures = a.Figures
+	}
+	if len(f.Refs) < keepRefs {
+		f.Refs = append(f.Refs, a.Ref)
+		f.Abouts = append(f.Abouts, a.About)
+	}
+}
+
+// Findings gives the flow's findings, the gravest first.
+func (f *Flow) Findings() []*Finding {
+	for _, x := range f.gather.list {
+		x.Flow = f
+	}
+	slices.SortStableFunc(f.gather.list, func(x, y *Finding) int {
+		return cmp.Or(cmp.Compare(y.Rule.Severity, x.Rule.Severity), cmp.Compare(x.Rule.ID, y.Rule.ID), cmp.Compare(x.Side, y.Side), cmp.Compare(y.Certainty, x.Certainty))
+	})
+	return f.gather.list
+}
+
+// Message words the finding.
+func (f *Finding) Message() string {
+	if f.Rule.Say == nil {
+		return f.Rule.Summary
+	}
+	return f.Rule.Say(f.Count, f.Figures)
+}

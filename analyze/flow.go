@@ -1,0 +1,156 @@
+package analyze
+
+import (
+	"encoding/binary"
+	"net/netip"
+
+	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/machine"
+)
+
+// Flow is one conversation between two endpoints: a pair of addresses, or one
+// session on them where the protocol shows that a new connection began.
+type Flow struct {
+	ID        int // from 1, by first appearance
+	Session   int // nth session on this pair of addresses, from 1
+	Transport capture.Transport
+	A, B      netip.AddrPort // A spoke first
+
+	First, Last       machine.Instant
+	FirstRef, LastRef machine.Ref
+	Packets           [2]uint64 // datagrams (TCP: segments) by side
+	Bytes             [2]uint64 // payload bytes on the wire by side
+	Duplicates        uint64    // capture duplicates: counted, kept out of state
+
+	// Protocol is nil where nothing explains the flow; Verdict.Reason says why.
+	Protocol *dissect.Protocol
+	Verdict  dissect.Verdict
+
+	tracker machine.Tracker // nil while pending, unexplained or ended
+	ended   *ended          // what is kept of a finished tracker
+	pending *pending
+	gather  gather // findings
+
+	key          flowKey
+	origin       endpointKey // A's half of the key, to tell directions
+	newer, older *Flow       // least recently used list of flows with a tracker
+}
+
+// ended is what stays of a tracker when its flow ends or is evicted.
+type ended struct {
+	summary [2]machine.Summary
+	facts   machine.Facts
+}
+
+// Config gives how the flow is read; nil where nothing explains it.
+func (f *Flow) Config() *dissect.Config { return f.Verdict.Config }
+
+// Pending reports whether the flow's protocol is still being worked out.
+func (f *Flow) Pending() bool { return f.pending != nil }
+
+// Addr gives the address of a side.
+func (f *Flow) Addr(s machine.Side) netip.AddrPort {
+	if s == machine.A {
+		return f.A
+	}
+	return f.B
+}
+
+// Summary gives the protocol's figures of a side; false where no protocol
+// explains the flow.
+func (f *Flow) Summary(s machine.Side) (machine.Summary, bool) {
+	switch {
+	case f.tracker != nil:
+		return f.tracker.Summary(s), true
+	case f.ended != nil:
+		return f.ended.summary[s], true
+	}
+	return machine.Summary{}, false
+}
+
+// Facts gives what was learned about the flow so far, its vantage among it.
+func (f *Flow) Facts() machine.Facts {
+	switch {
+	case f.tracker != nil:
+		return f.tracker.Learned()
+	case f.ended != nil:
+		return f.ended.facts
+	}
+	return machine.Facts{}
+}
+
+// endpointKey is an address and port, packed so that comparing and hashing are cheap.
+type endpointKey struct {
+	hi, lo uint64
+	port   uint16
+}
+
+func keyOf(ap netip.AddrPort) endpointKey {
+	a := ap.Addr()
+	if a.Is4() {
+		b := a.As4()
+		return endpointKey{lo: uint64(binary.BigEndian.Uint32(b[:])), port: ap.Port()}
+	}
+	b := a.As16()
+	return endpointKey{binary.BigEndian.Uint64(b[:8]), binary.BigEndian.Uint64(b[8:]), ap.Port()}
+}
+
+func (k endpointKey) less(o endpointKey) bool {
+	if k.hi != o.hi {
+		return k.hi < o.hi
+	}
+	if k.lo != o.lo {
+		return k.lo < o.lo
+	}
+	return k.port < o.port
+}
+
+// flowKey is a pair of endpoints in a fixed order, so that both directions meet.
+type flowKey struct {
+	low, high endpointKey
+	transport capture.Transport
+}
+
+func makeFlowKey(t capture.Transport, x, y endpointKey) flowKey {
+	if y.less(x) {
+		x, y = y, x
+	}
+	return flowKey{x, y, t}
+}
+
+// hash mixes the key for the cache in front of the map; it need not resist
+// attack, since a miss only costs the map's look-up.
+func (k *flowKey) hash() uint32 {
+	h := k.low.lo*0x9E3779B97F4A7C15 ^ k.high.lo*0xC2B2AE3D27D4EB4F ^ k.low.hi ^ k.high.hi
+	h ^= uint64(k.low.port)*0x165667B19E3779F9 ^ uint64(k.high.port)*0x27D4EB2F165667C5
+	h ^= h >> 29
+	return uint32(h ^ h>>32)
+}
+
+// table finds the flow of a packet. A direct-mapped cache stands before the
+// map, because the packets of a capture come in runs and rounds of flows.
+type table struct {
+	flows map[flowKey]*Flow
+	cache [512]*Flow
+}
+
+func (t *table) find(k *flowKey) *Flow {
+	slot := &t.cache[k.hash()%uint32(len(t.cache))]
+	if f := *slot; f != nil && f.key == *k {
+		return f
+	}
+	f := t.flows[*k]
+	if f != nil {
+		*slot = f
+	}
+	return f
+}
+
+func (t *table) put(f *Flow) {
+	if t.flows == nil {
+		t.flows = make(map[flowKey]*Flow)
+	}
+	t.flows[f.key] = f
+	t.cache[f.key.hash()%uint32(len(t.cache))] = f
+}

@@ -1,0 +1,35 @@
+package analyze
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/dissect"
+)
+
+// DecodeAs reads flows that match as a given protocol, whatever their bytes say.
+type DecodeAs struct {
+	Text      string // as the user wrote it, for the reason in the flow's row
+	Transport capture.Transport
+	Port      uint16     // of either endpoint; 0 for any
+	Addr      netip.Addr // of either endpoint; invalid for any
+	Protocol  *dissect.Protocol
+	Config    *dissect.Config
+}
+
+func (d *DecodeAs) matches(f *Flow) bool {
+	return d.Transport == f.Transport &&
+		(d.Port == 0 || d.Port == f.A.Port() || d.Port == f.B.Port()) &&
+		(!d.Addr.IsValid() || d.Addr == f.A.Addr() || d.Addr == f.B.Addr())
+}
+
+// override gives the first of the user's rules that matches f, and the reason to show.
+func (s *Session) override(f *Flow) (*DecodeAs, string) {
+	for i := range s.options.DecodeAs {
+		if d := &s.options.DecodeAs[i]; d.matches(f) {
+			return d, fmt.Sprintf("set by -d %s", d.Text)
+		}
+	}
+	return nil, ""
+}

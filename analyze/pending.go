@@ -1,0 +1,180 @@
+package analyze
+
+import (
+	"strings"
+
+	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/machine"
+)
+
+// How long a flow's datagrams are held while its protocol is worked out.
+const (
+	holdDatagrams = 64       // then the best verdict stands
+	holdRounds    = 4        // a flow that nothing explains is tried so often, on later datagrams each time
+	holdBytes     = 48 << 20 // over all flows: then the oldest pending flow must do with what it has
+	// A verdict before the last datagram must lead the next best protocol by this
+	// many bits: chance then picks the wrong one in less than 0.1%.
+	holdLead = 10
+)
+
+// pending is what a flow keeps until it is explained: the classifiers' figures
+// and the datagrams themselves, to be given to the tracker in order.
+type pending struct {
+	flow         *Flow
+	classifiers  []dissect.Classifier // one for each protocol of the registry
+	held         []heldDatagram
+	bytes        []byte // of all held datagrams, one after the other
+	round        int
+	newer, older *pending
+}
+
+type heldDatagram struct {
+	at     machine.Instant
+	ref    machine.Ref
+	length int32
+	end    int32 // of its bytes in pending.bytes
+	from   machine.Side
+}
+
+// each calls do with every held datagram in order; the datagram's bytes are p's.
+func (p *pending) each(do func(d *machine.Datagram)) {
+	start := int32(0)
+	for _, h := range p.held {
+		do(&machine.Datagram{At: h.at, Ref: h.ref, From: h.from, Bytes: p.bytes[start:h.end:h.end], Length: int(h.length)})
+		start = h.end
+	}
+}
+
+// admit makes f pending.
+func (s *Session) admit(f *Flow) {
+	p := s.free
+	if p == nil {
+		p = &pending{}
+	} else {
+		s.free = p.older
+		*p = pending{held: p.held[:0], bytes: p.bytes[:0], classifiers: p.classifiers[:0]}
+	}
+	p.flow, f.pending = f, p
+	p.older = s.newest
+	if s.newest != nil {
+		s.newest.newer = p
+	} else {
+		s.oldest = p
+	}
+	s.newest = p
+	s.classify(p)
+}
+
+func (s *Session) classify(p *pending) {
+	for _, proto := range s.registry.Protocols() {
+		p.classifiers = append(p.classifiers, proto.Classify())
+	}
+}
+
+// hold keeps a datagram and asks the classifiers, at growing counts, whether
+// the flow is explained now.
+func (s *Session) hold(f *Flow, d *machine.Datagram) {
+	p := f.pending
+	for _, c := range p.classifiers {
+		c.Feed(d)
+	}
+	p.bytes = append(p.bytes, d.Bytes...)
+	p.held = append(p.held, heldDatagram{d.At, d.Ref, int32(d.Length), int32(len(p.bytes)), d.From})
+	s.heldBytes += len(d.Bytes)
+	switch n := len(p.held); {
+	case n == holdDatagrams:
+		s.decide(f, true)
+	case n >= 4 && n%4 == 0 && (n <= 16 || n%16 == 0):
+		s.decide(f, false)
+	}
+	for s.heldBytes > holdBytes && s.oldest != nil {
+		oldest := s.oldest
+		oldest.round = holdRounds
+		s.decide(oldest.flow, true)
+	}
+}
+
+// decide takes the best verdict, if there is one. With last set, it is now or never.
+func (s *Session) decide(f *Flow, last bool) {
+	var best dissect.Verdict
+	var proto *dissect.Protocol
+	var next float64 // evidence for the second best protocol
+	var why []string
+	for i, c := range f.pending.classifiers {
+		v := c.Verdict()
+		switch {
+		case v.Config == nil:
+			if last && v.Reason != "" {
+				why = append(why, v.Reason)
+			}
+		case proto == nil:
+			best, proto = v, s.registry.Protocols()[i]
+		case v.Bits > best.Bits:
+			next, best, proto = best.Bits, v, s.registry.Protocols()[i]
+		default:
+			next = max(next, v.Bits)
+		}
+	}
+	switch {
+	case proto != nil && (last || best.Settled && best.Bits-next >= holdLead):
+		s.explain(f, proto, best)
+	case last:
+		s.giveUp(f, strings.Join(why, "; "))
+	}
+}
+
+// explain starts the flow's tracker and gives it what was held.
+func (s *Session) explain(f *Flow, proto *dissect.Protocol, v dissect.Verdict) {
+	f.Protocol, f.Verdict = proto, v
+	s.track(f)
+	p := f.pending
+	s.release(p)
+	// A held datagram may open another session: the rest is then that flow's.
+	p.each(func(d *machine.Datagram) { f = s.observe(f, d, nil) })
+	s.recycle(p)
+}
+
+// giveUp leaves the flow unexplained: for now, or after the last round for good.
+func (s *Session) giveUp(f *Flow, reason string) {
+	p := f.pending
+	if reason == "" {
+		reason = "no datagram carried a payload"
+	}
+	f.Verdict = dissect.Verdict{Reason: reason}
+	if s.sink != nil {
+		p.each(func(d *machine.Datagram) { s.tell(f, d, nil) })
+	}
+	if p.round++; p.round < holdRounds {
+		s.heldBytes -= len(p.bytes)
+		p.held, p.bytes, p.classifiers = p.held[:0], p.bytes[:0], p.classifiers[:0]
+		s.classify(p)
+		return
+	}
+	s.release(p)
+	s.recycle(p)
+}
+
+// release takes p out of the pending flows.
+func (s *Session) release(p *pending) {
+	p.flow.pending = nil
+	s.heldBytes -= len(p.bytes)
+	if p.newer != nil {
+		p.newer.older = p.older
+	} else {
+		s.newest = p.older
+	}
+	if p.older != nil {
+		p.older.newer = p.newer
+	} else {
+		s.oldest = p.newer
+	}
+	p.flow, p.newer, p.older = nil, nil, nil
+}
+
+// recycle keeps p's memory for the next pending flow.
+func (s *Session) recycle(p *pending) {
+	if cap(p.bytes) <= 16<<10 {
+		clear(p.classifiers)
+		p.older, s.free = s.free, p
+	}
+}

@@ -1,0 +1,64 @@
+package analyze
+
+import (
+	"fmt"
+
+	"github.com/ackscope/ackscope/machine"
+)
+
+// Sizes that the rules below name.
+const (
+	// safePayload is what passes every path unfragmented: IPv6's minimum MTU of
+	// 1280 less 40 bytes of IPv6 and 8 of UDP header.
+	safePayload = 1232
+)
+
+// Rules lists the rules that hold for every protocol; each protocol's
+// descriptor lists its own.
+var Rules = []*machine.Rule{captureDuplicate, ipFragmented, oversize}
+
+var captureDuplicate = &machine.Rule{
+	ID: "capture-duplicate", Severity: machine.Note,
+	Summary: "the tap captured the same datagram twice",
+	Explain: `The capture holds one datagram more than once: same addresses, IP identification and payload, with another TTL or interface, or nothing but microseconds apart. That is how the capture was taken ("-i any", a bridge and its veth, a mirror port), not what the network did.
+
+The copies are counted and shown, and kept out of all state: they are neither duplicates of the network nor resends. To get rid of them capture on one interface.`,
+	Say: func(n uint64, _ [3]float64) string {
+		return fmt.Sprintf("%d datagrams were captured twice by this tap and are kept out of all state", n)
+	},
+}
+
+var ipFragmented = &machine.Rule{
+	ID: "ip-fragmented", Severity: machine.Warn,
+	Summary: "a datagram came in several IP fragments",
+	Explain: `A datagram larger than the path's MTU is cut by IP into fragments. Losing any one of them loses the whole datagram, so n fragments at p loss each arrive with (1-p)^n; and many NATs, firewalls and mobile networks drop fragments altogether.
+
+Split large packets in the protocol (fragments, slices, blocks) below 1,200 bytes instead, or send less.`,
+	Say: func(n uint64, worst [3]float64) string {
+		return fmt.Sprintf("%d datagrams were cut by IP, the worst into %.0f fragments (%.0f bytes)", n, worst[0], worst[1])
+	},
+}
+
+var oversize = &machine.Rule{
+	ID: "oversize", Severity: machine.Note,
+	Summary: "a datagram is larger than every path is sure to carry whole",
+	Explain: `The payload is above 1,232 bytes: with IPv6 and UDP headers it exceeds 1,280 bytes, the least MTU that every IPv6 path must carry. On tunnels, VPNs and some mobile networks such packets are fragmented or silently dropped, while smaller ones pass: players behind them see only the large packets vanish.
+
+Lower the size at which the protocol fragments its packets (for reliable: fragment_above and fragment_size of about 1,100).`,
+	Say: func(n uint64, worst [3]float64) string {
+		return fmt.Sprintf("%d datagrams above %d bytes, the largest %.0f", n, safePayload, worst[0])
+	},
+}
+
+func (s *Session) noteDuplicate(f *Flow, d *machine.Datagram) {
+	f.gather.add(&machine.Anomaly{Rule: captureDuplicate, Side: d.From, Certainty: machine.Certain, At: d.At, Ref: d.Ref, Figures: [3]float64{float64(d.Length)}})
+}
+
+// noteSize reports what IP had to cut, and what it may have to elsewhere.
+func (s *Session) noteSize(f *Flow, d *machine.Datagram, fragments int) {
+	if fragments > 1 {
+		f.gather.add(&machine.Anomaly{Rule: ipFragmented, Side: d.From, Certainty: machine.Certain, At: d.At, Ref: d.Ref, Figures: [3]float64{float64(fragments), float64(d.Length)}})
+	} else if d.Length > safePayload {
+		f.gather.add(&machine.Anomaly{Rule: oversize, Side: d.From, Certainty: machine.Certain, At: d.At, Ref: d.Ref, Figures: [3]float64{float64(d.Length)}})
+	}
+}

@@ -1,0 +1,54 @@
+package analyze
+
+import (
+	"errors"
+	"io"
+
+	"github.com/ackscope/ackscope/capture"
+)
+
+// Run reads a source to its end through a new session. The error is how the
+// source ended, nil for a clean end: a *capture.CutError or *capture.DamageError
+// leaves a session that holds everything up to there.
+func Run(src capture.Source, o Options) (*Session, error) {
+	s := NewSession(o)
+	d := capture.NewDecoder(o.Decode)
+	var f capture.Frame
+	var p capture.Packet
+	for {
+		if err := src.Next(&f); err != nil {
+			s.Finish()
+			if err == io.EOF { //nolint:errorlint // a clean end is io.EOF itself; a cut may wrap one
+				err = nil
+			}
+			return s, err
+		}
+		d.Decode(&f, &p)
+		s.Feed(&f, &p)
+	}
+}
+
+// Rewinder is a source that can be read again; capture.Input is one.
+type Rewinder interface {
+	capture.Source
+	Rewind() error
+}
+
+// RunTwice reads a source once to learn what only the whole capture teaches,
+// and again with that known: every flow has its protocol from its first packet
+// on, and every event its final grade. The options' sink sees the second run.
+func RunTwice(src Rewinder, o Options) (*Session, error) {
+	first := o
+	first.Sink, first.Survey = nil, nil
+	s, err := Run(src, first)
+	var cut *capture.CutError
+	var damaged *capture.DamageError
+	if err != nil && !errors.As(err, &cut) && !errors.As(err, &damaged) {
+		return s, err
+	}
+	if err := src.Rewind(); err != nil {
+		return s, err
+	}
+	o.Survey = s.Survey()
+	return Run(src, o)
+}

@@ -1,0 +1,322 @@
+// Package analyze turns a capture into flows, records and findings: it keys
+// datagrams by conversation, finds out each one's protocol, drives its tracker,
+// and hands every packet with what it brought about to whoever asks.
+//
+// Ring 3 of the house: it knows no protocol by name.
+//
+//	capture.Source -> Session.Feed -> flow table -> classifiers (first datagrams)
+//	                                           `-> tracker -> events, anomalies
+//	                                                   `-> Record -> Sink
+//
+// A Session is one run over a capture. What only the whole capture teaches
+// (where the tap stood, that an endpoint lies) is learned by a first run and
+// given to a second one: see Survey.
+package analyze
+
+import (
+	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/machine"
+)
+
+// Record is one packet of the capture and what the step over it brought about.
+// Everything in it is valid during the sink's call only.
+type Record struct {
+	N        uint64         // running number over all files, from 0
+	Frame    *capture.Frame // nil, as Packet is, for a datagram that was held while its flow was worked out
+	Packet   *capture.Packet
+	Flow     *Flow // nil for frames that carry no UDP or TCP payload
+	Datagram machine.Datagram
+
+	// Events and Anomalies were settled at this packet; they may be about earlier ones.
+	Events    []machine.Event
+	Anomalies []machine.Anomaly
+}
+
+// Sink takes records in order.
+type Sink func(*Record)
+
+// Options set up a session.
+type Options struct {
+	Registry *dissect.Registry
+	DecodeAs []DecodeAs       // the user's overrides: the first that matches decides
+	Vantage  *machine.Vantage // the user's word on where the tap stood; nil to infer it
+	Survey   *Survey          // what an earlier run over the same capture learned; nil for none
+	Sink     Sink             // nil where only flows and findings are wanted
+	Decode   capture.DecodeOptions
+	// MaxTrackers bounds the flows that are followed at one time; beyond it the
+	// one that was idle longest ends and keeps its summary. 0: 262,144.
+	MaxTrackers int
+}
+
+const defaultMaxTrackers = 1 << 18
+
+// Session is one run over a capture. It is not safe for concurrent use.
+type Session struct {
+	registry *dissect.Registry
+	options  Options
+	sink     Sink
+
+	table table
+	flows []*Flow
+
+	// Flows whose protocol is being worked out, by age.
+	oldest, newest *pending
+	free           *pending
+	heldBytes      int
+
+	// Flows with a tracker, least recently used first.
+	lru struct {
+		first, last *Flow
+		count       int
+	}
+
+	n          uint64 // packets fed
+	duplicates uint64
+	first      machine.Instant
+	last       machine.Instant
+
+	frame  *capture.Frame // the one being fed
+	out    machine.Effects
+	record Record
+}
+
+// NewSession prepares a run.
+func NewSession(o Options) *Session {
+	if o.MaxTrackers == 0 {
+		o.MaxTrackers = defaultMaxTrackers
+	}
+	return &Session{registry: o.Registry, options: o, sink: o.Sink}
+}
+
+// Flows gives all flows by number; the slice grows with the run.
+func (s *Session) Flows() []*Flow { return s.flows }
+
+// Packets gives how many frames were fed.
+func (s *Session) Packets() uint64 { return s.n }
+
+// Duplicates gives how many datagrams the tap captured twice.
+func (s *Session) Duplicates() uint64 { return s.duplicates }
+
+// Span gives the times of the first and the last frame.
+func (s *Session) Span() (first, last machine.Instant) { return s.first, s.last }
+
+// Feed takes the next frame, decoded as p.
+func (s *Session) Feed(frame *capture.Frame, p *capture.Packet) {
+	s.frame = frame
+	if s.n == 0 {
+		s.first = p.At
+	}
+	s.n++
+	s.last = max(s.last, p.At)
+	if p.Transport != capture.UDP && p.Transport != capture.TCP {
+		if s.sink != nil {
+			s.record = Record{N: s.n - 1, Frame: frame, Packet: p, Datagram: machine.Datagram{At: p.At, Ref: p.Ref}}
+			s.sink(&s.record)
+		}
+		return
+	}
+	src, dst := keyOf(p.Src), keyOf(p.Dst)
+	key := makeFlowKey(p.Transport, src, dst)
+	f := s.table.find(&key)
+	if f == nil {
+		f = s.begin(p, key, src)
+	}
+	d := machine.Datagram{At: p.At, Ref: p.Ref, Bytes: p.Payload, Length: p.Length}
+	if src != f.origin {
+		d.From = machine.B
+	}
+	if p.Duplicate {
+		s.duplicates++
+		f.Duplicates++
+		s.noteDuplicate(f, &d)
+		if s.sink != nil {
+			s.tell(f, &d, p)
+		}
+		return
+	}
+	if p.Fragments > 1 || p.Length > safePayload && p.Transport == capture.UDP {
+		s.noteSize(f, &d, p.Fragments)
+	}
+	switch {
+	case f.tracker != nil:
+		s.touch(f)
+		s.observe(f, &d, p)
+	case f.pending != nil:
+		s.count(f, &d)
+		if p.Length > 0 {
+			s.hold(f, &d)
+		} else if s.sink != nil {
+			s.tell(f, &d, p)
+		}
+	default:
+		s.count(f, &d)
+		if s.sink != nil {
+			s.tell(f, &d, p)
+		}
+	}
+}
+
+// Finish settles what is open when the capture ends.
+func (s *Session) Finish() {
+	for s.oldest != nil {
+		s.oldest.round = holdRounds
+		s.decide(s.oldest.flow, true)
+	}
+	for s.lru.first != nil {
+		s.end(s.lru.first)
+	}
+}
+
+// begin makes the flow of a packet that no flow has.
+func (s *Session) begin(p *capture.Packet, key flowKey, origin endpointKey) *Flow {
+	f := &Flow{
+		ID: len(s.flows) + 1, Session: 1, Transport: p.Transport, A: p.Src, B: p.Dst,
+		First: p.At, FirstRef: p.Ref, key: key, origin: origin,
+	}
+	s.flows = append(s.flows, f)
+	s.table.put(f)
+	known := s.options.Survey.flow(f)
+	switch config, reason := s.override(f); {
+	case config != nil:
+		f.Protocol, f.Verdict = config.Protocol, dissect.Verdict{Config: config.Config, Confidence: 1, Reason: reason}
+		s.track(f)
+	case known != nil && known.protocol != nil:
+		f.Protocol, f.Verdict = known.protocol, known.verdict
+		s.track(f)
+	case known != nil:
+		f.Verdict = known.verdict
+	case p.Transport == capture.TCP:
+		f.Verdict.Reason = "TCP: no protocol that we know is carried"
+	default:
+		s.admit(f)
+	}
+	return f
+}
+
+// reopen begins another session on f's addresses, with the same protocol.
+func (s *Session) reopen(f *Flow, d *machine.Datagram) *Flow {
+	s.end(f)
+	next := &Flow{
+		ID: len(s.flows) + 1, Session: f.Session + 1, Transport: f.Transport, A: f.A, B: f.B,
+		First: d.At, FirstRef: d.Ref, key: f.key, origin: f.origin, Protocol: f.Protocol, Verdict: f.Verdict,
+	}
+	s.flows = append(s.flows, next)
+	s.table.put(next)
+	s.track(next)
+	return next
+}
+
+// newTracker makes a tracker for f, started with what is known beforehand.
+func (s *Session) newTracker(f *Flow) machine.Tracker {
+	config := *f.Verdict.Config
+	if known := s.options.Survey.flow(f); known != nil {
+		config.Facts = known.facts
+	}
+	if v := s.options.Vantage; v != nil {
+		config.Facts.Vantage, config.Facts.VantageReason = *v, "set by the user"
+	}
+	return f.Protocol.NewTracker(&config)
+}
+
+// track gives f its tracker.
+func (s *Session) track(f *Flow) {
+	f.tracker = s.newTracker(f)
+	s.lru.count++
+	s.push(f)
+	if s.lru.count > s.options.MaxTrackers {
+		s.end(s.lru.first)
+	}
+}
+
+// observe steps f's tracker over d and gives the flow that d belongs to, which
+// is a new one where d opens another session.
+func (s *Session) observe(f *Flow, d *machine.Datagram, p *capture.Packet) *Flow {
+	s.out.Reset()
+	f.tracker.Observe(d, &s.out)
+	if s.out.NewSession {
+		f = s.reopen(f, d)
+		s.out.Reset()
+		f.tracker.Observe(d, &s.out)
+	}
+	if p != nil { // a held datagram was counted when it came
+		s.count(f, d)
+	}
+	for i := range s.out.Anomalies {
+		f.gather.add(&s.out.Anomalies[i])
+	}
+	if s.sink != nil {
+		s.tell(f, d, p)
+	}
+	return f
+}
+
+func (s *Session) count(f *Flow, d *machine.Datagram) {
+	f.Packets[d.From]++
+	f.Bytes[d.From] += uint64(d.Length)
+	f.Last, f.LastRef = d.At, d.Ref
+}
+
+// tell hands d with the effects of the last step to the sink.
+func (s *Session) tell(f *Flow, d *machine.Datagram, p *capture.Packet) {
+	s.record = Record{N: s.n - 1, Packet: p, Flow: f, Datagram: *d}
+	if p != nil {
+		s.record.Frame = s.frame
+	}
+	if f.tracker != nil && (p == nil || !p.Duplicate) {
+		s.record.Events, s.record.Anomalies = s.out.Events, s.out.Anomalies
+	}
+	s.sink(&s.record)
+}
+
+// end finishes f's tracker and keeps its figures.
+func (s *Session) end(f *Flow) {
+	s.out.Reset()
+	f.tracker.Finish(&s.out)
+	for i := range s.out.Anomalies {
+		f.gather.add(&s.out.Anomalies[i])
+	}
+	f.ended = &ended{
+		summary: [2]machine.Summary{f.tracker.Summary(machine.A), f.tracker.Summary(machine.B)},
+		facts:   f.tracker.Learned(),
+	}
+	if s.sink != nil && len(s.out.Events)+len(s.out.Anomalies) > 0 {
+		s.record = Record{N: s.n - 1, Flow: f, Datagram: machine.Datagram{At: f.Last, Ref: f.LastRef}, Events: s.out.Events, Anomalies: s.out.Anomalies}
+		s.sink(&s.record)
+	}
+	f.tracker = nil
+	s.unlink(f)
+	s.lru.count--
+}
+
+// touch makes f the most recently used flow.
+func (s *Session) touch(f *Flow) {
+	if s.lru.last != f {
+		s.unlink(f)
+		s.push(f)
+	}
+}
+
+func (s *Session) push(f *Flow) {
+	f.older, f.newer = s.lru.last, nil
+	if s.lru.last != nil {
+		s.lru.last.newer = f
+	} else {
+		s.lru.first = f
+	}
+	s.lru.last = f
+}
+
+func (s *Session) unlink(f *Flow) {
+	if f.older != nil {
+		f.older.newer = f.newer
+	} else {
+		s.lru.first = f.newer
+	}
+	if f.newer != nil {
+		f.newer.older = f.older
+	} else {
+		s.lru.last = f.older
+	}
+	f.older, f.newer = nil, nil
+}

@@ -1,0 +1,76 @@
+package analyze
+
+import (
+	"net/netip"
+
+	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/machine"
+)
+
+// Survey is what one run over a capture learned, for the next run over the
+// same capture: which protocol each flow is, where the tap stood, who lies. The
+// second run then grades every fact rightly from the first packet on.
+type Survey struct {
+	flows []surveyed
+}
+
+type surveyed struct {
+	a, b      netip.AddrPort
+	transport capture.Transport
+	protocol  *dissect.Protocol
+	verdict   dissect.Verdict
+	facts     machine.Facts
+}
+
+// Survey gives what this run learned. Call it after Finish.
+func (s *Session) Survey() *Survey {
+	v := &Survey{flows: make([]surveyed, len(s.flows))}
+	for i, f := range s.flows {
+		v.flows[i] = surveyed{f.A, f.B, f.Transport, f.Protocol, f.Verdict, f.Facts()}
+	}
+	v.lendVantage()
+	return v
+}
+
+// lendVantage gives flows whose own packets do not show the vantage that of
+// another flow of the same host: a tap stands in one place.
+func (v *Survey) lendVantage() {
+	near := map[netip.Addr]machine.Facts{}
+	for _, f := range v.flows {
+		switch f.facts.Vantage {
+		case machine.VantageA:
+			near[f.a.Addr()] = f.facts
+		case machine.VantageB:
+			near[f.b.Addr()] = f.facts
+		}
+	}
+	for i := range v.flows {
+		f := &v.flows[i]
+		if f.protocol == nil || f.facts.Vantage != machine.VantageUnknown || f.a.Addr() == f.b.Addr() {
+			continue
+		}
+		_, a := near[f.a.Addr()]
+		_, b := near[f.b.Addr()]
+		switch {
+		case a && !b:
+			f.facts.Vantage, f.facts.VantageReason = machine.VantageA, "too few packets of its own; the tap stands at "+f.a.Addr().String()+" in other flows"
+		case b && !a:
+			f.facts.Vantage, f.facts.VantageReason = machine.VantageB, "too few packets of its own; the tap stands at "+f.b.Addr().String()+" in other flows"
+		}
+	}
+}
+
+// flow gives what is known of f beforehand; nil for nothing. Flows are numbered
+// by appearance, so the second run meets them in the same order; one that does
+// not fit (the two runs split sessions differently) is not guessed at.
+func (v *Survey) flow(f *Flow) *surveyed {
+	if v == nil || f.ID > len(v.flows) {
+		return nil
+	}
+	k := &v.flows[f.ID-1]
+	if k.a != f.A || k.b != f.B || k.transport != f.Transport {
+		return nil
+	}
+	return k
+}
