@@ -1,0 +1,252 @@
+package riptide
+
+import "strings"
+
+// Form says how a dialect lays its fields out.
+type Form uint8
+
+const (
+	ByteAligned Form = iota // whole bytes; the type is the first byte
+	BitPacked               // the type is the low 4 bits of the first byte; nothing after it is aligned
+)
+
+// Presence says when a field of a layout is there.
+type Presence uint8
+
+const (
+	Always Presence = iota
+	IfRoom          // where the message is long enough for it; the type's fields after it go with it
+)
+
+// Slot is one field of a layout.
+type Slot struct {
+	Field    Field
+	Bits     uint8 // width; 0 for a varint of 1 to 3 groups of 8 bits
+	Presence Presence
+}
+
+// BodyKind says what follows the header of a type.
+type BodyKind uint8
+
+const (
+	NoBody BodyKind = iota
+	Values          // the application's values of a user message
+	Data            // the application's connect, reject or kick data; it has no length of its own
+)
+
+// Layout is what follows the type of a message.
+type Layout struct {
+	Slots []Slot
+	Body  BodyKind
+}
+
+// Dialect is one form of the protocol on the wire. Dialects are values of the
+// table below: code that reads packets has no other knowledge of versions.
+type Dialect struct {
+	Name string
+	Doc  string // what speaks it, in one sentence
+	Form Form
+
+	// types holds the Type of each value on the wire plus one; 0 for a value
+	// that does not exist.
+	types [16]uint8
+
+	layouts [typeCount]*Layout
+
+	// Prefixes are the sizes in bytes of the length before each message over
+	// TCP that builds of this dialect use, the usual one first.
+	Prefixes []int
+
+	rejectReasons     []string
+	disconnectReasons []string
+	CustomReason      uint8 // the reject reason that data may follow
+	KickedReason      uint8 // the disconnect reason that data may follow
+
+	// SeparateCause is set where an Ack for another id than the newest is a type
+	// of its own (AckExtra).
+	SeparateCause bool
+
+	// RTTBothWays is set where the document of the dialect gives every heartbeat
+	// an RTT; elsewhere a server's answer has none.
+	RTTBothWays bool
+
+	MaxMessage int // bytes of the largest message, as the library is built by default
+}
+
+// Value gives the number that the dialect writes for a type.
+func (d *Dialect) Value(t Type) (uint8, bool) {
+	for v, known := range d.types {
+		if known == uint8(t)+1 {
+			return uint8(v), true
+		}
+	}
+	return 0, false
+}
+
+// TypeOf gives the type that a number on the wire stands for.
+func (d *Dialect) TypeOf(value uint8) (Type, bool) {
+	if int(value) >= len(d.types) || d.types[value] == 0 {
+		return 0, false
+	}
+	return Type(d.types[value] - 1), true
+}
+
+// Layout gives what follows the type in messages of type t; nil where the
+// dialect does not have it.
+func (d *Dialect) Layout(t Type) *Layout {
+	if int(t) >= typeCount {
+		return nil
+	}
+	return d.layouts[t]
+}
+
+// RejectReason names a reason of Reject; empty for one that does not exist.
+func (d *Dialect) RejectReason(reason uint8) string { return reasonName(d.rejectReasons, reason) }
+
+// DisconnectReason names a reason of Disconnect; empty for one that does not exist.
+func (d *Dialect) DisconnectReason(reason uint8) string {
+	if d.Form == BitPacked && reason == UnpackedStop {
+		return "ServerStopped (written as a whole byte)"
+	}
+	return reasonName(d.disconnectReasons, reason)
+}
+
+// UnpackedStop is how the reason of a server's stop reads in the bit-packed
+// form where the library wrote it as a whole byte behind the type (2.1.0 to
+// 2.2.0): `05 05` is type 5, reason 0x50.
+const UnpackedStop = 0x50
+
+func reasonName(names []string, reason uint8) string {
+	if int(reason) < len(names) {
+		return names[reason]
+	}
+	return ""
+}
+
+// Layouts that dialects share. A field that stands after an IfRoom field is
+// there only with it.
+var (
+	bytesUnreliable = &Layout{[]Slot{{FieldMessageID, 16, Always}}, Values}
+	bytesReliable   = &Layout{[]Slot{{FieldSequence, 16, Always}, {FieldMessageID, 16, Always}}, Values}
+	bytesAck        = &Layout{[]Slot{{FieldLast, 16, Always}, {FieldAckBits, 16, Always}}, NoBody}
+	bytesAckCause   = &Layout{[]Slot{{FieldLast, 16, Always}, {FieldAckBits, 16, Always}, {FieldCause, 16, IfRoom}}, NoBody}
+	bytesAckExtra   = &Layout{[]Slot{{FieldLast, 16, Always}, {FieldAckBits, 16, Always}, {FieldCause, 16, Always}}, NoBody}
+	bytesNotify     = &Layout{[]Slot{{FieldLast, 16, Always}, {FieldAckBits, 8, Always}, {FieldSequence, 16, Always}}, Values}
+
+	bitsUnreliable = &Layout{[]Slot{{FieldMessageID, 0, Always}}, Values}
+	bitsReliable   = &Layout{[]Slot{{FieldSequence, 16, Always}, {FieldMessageID, 0, Always}}, Values}
+	bitsAck        = &Layout{[]Slot{{FieldLast, 16, Always}, {FieldAckBits, 16, Always}, {FieldFlag, 1, Always}, {FieldCause, 16, IfRoom}}, NoBody}
+
+	connect    = &Layout{nil, Data}
+	reject     = &Layout{[]Slot{{FieldReason, 8, Always}}, Data}
+	heartbeat  = &Layout{[]Slot{{FieldPing, 8, Always}, {FieldRTT, 16, IfRoom}}, NoBody}
+	disconnect = &Layout{[]Slot{{FieldReason, 8, IfRoom}}, Data}
+	client     = &Layout{[]Slot{{FieldSequence, 16, Always}, {FieldClientID, 16, Always}}, NoBody}
+)
+
+// layouts fills in what all dialects have in common.
+func layouts(unreliable, ack, reliable *Layout) [typeCount]*Layout {
+	return [typeCount]*Layout{
+		Unreliable: unreliable, Ack: ack, Connect: connect, Reject: reject, Heartbeat: heartbeat, Disconnect: disconnect,
+		Reliable: reliable, Welcome: client, ClientConnected: client, ClientDisconnected: client,
+	}
+}
+
+func with(l [typeCount]*Layout, t Type, layout *Layout) [typeCount]*Layout {
+	l[t] = layout
+	return l
+}
+
+// values lists the types in the order of the numbers that stand for them.
+func values(types ...Type) (out [16]uint8) {
+	for v, t := range types {
+		out[v] = uint8(t) + 1
+	}
+	return out
+}
+
+var (
+	typesWithNotify = values(Unreliable, Ack, Connect, Reject, Heartbeat, Disconnect, Notify, Reliable, Welcome, ClientConnected, ClientDisconnected)
+
+	rejectWithPending = []string{"NoConnection", "AlreadyConnected", "Pending", "ServerFull", "Rejected", "Custom"}
+	rejectReasons     = []string{"NoConnection", "AlreadyConnected", "ServerFull", "Rejected", "Custom"}
+
+	disconnectReasons = []string{
+		"NeverConnected", "ConnectionRejected", "TransportError", "TimedOut", "Kicked", "ServerStopped", "Disconnected", "PoorConnection",
+	}
+)
+
+// kicked is the disconnect reason that data may follow, in every dialect.
+const kicked = 4
+
+// Notes is the form of the notes, exactly as they write it. Where they give a
+// field fewer or more bytes than packets of the library have, both are read and
+// Message.Oddities says which it was: an Ack with a third field, and a Notify
+// with the ack header of the library (Codec.NotifyHeader) in place of the
+// notes' bare message id.
+var Notes = &Dialect{
+	Name: "notes", Doc: "implementations written from the Riptide Networking Notes 2.1.0; no published library",
+	Form: ByteAligned, types: typesWithNotify,
+	layouts:  with(layouts(bytesUnreliable, bytesAckCause, bytesReliable), Notify, bytesUnreliable),
+	Prefixes: []int{2}, rejectReasons: rejectWithPending, disconnectReasons: disconnectReasons, CustomReason: 5, KickedReason: kicked,
+	RTTBothWays: true, MaxMessage: 1230,
+}
+
+// V20 is release 2.0.0, and Pytide 2.0.0.
+var V20 = &Dialect{
+	Name: "2.0", Doc: "release 2.0.0, and Pytide 2.0.0",
+	Form:     ByteAligned,
+	types:    values(Unreliable, Ack, AckExtra, Connect, Reject, Heartbeat, Disconnect, Reliable, Welcome, ClientConnected, ClientDisconnected),
+	layouts:  with(layouts(bytesUnreliable, bytesAck, bytesReliable), AckExtra, bytesAckExtra),
+	Prefixes: []int{2}, rejectReasons: rejectWithPending, disconnectReasons: disconnectReasons[:7], CustomReason: 5, KickedReason: kicked,
+	SeparateCause: true, MaxMessage: 1230,
+}
+
+// DevD is the byte-aligned form of source builds from February to July 2023.
+var DevD = &Dialect{
+	Name: "2.1-dev-d", Doc: "source builds of February to July 2023: AckExtra gone, no Notify yet",
+	Form:     ByteAligned,
+	types:    values(Unreliable, Ack, Connect, Reject, Heartbeat, Disconnect, Reliable, Welcome, ClientConnected, ClientDisconnected),
+	layouts:  layouts(bytesUnreliable, bytesAckCause, bytesReliable),
+	Prefixes: []int{2, 4}, rejectReasons: rejectReasons, disconnectReasons: disconnectReasons[:7], CustomReason: 4, KickedReason: kicked,
+	MaxMessage: 1230,
+}
+
+// DevN is the byte-aligned form of source builds from July to November 2023.
+var DevN = &Dialect{
+	Name: "2.1-dev-n", Doc: "source builds of July to November 2023: Notify, not yet bit-packed",
+	Form: ByteAligned, types: typesWithNotify,
+	layouts:  with(layouts(bytesUnreliable, bytesAckCause, bytesReliable), Notify, bytesNotify),
+	Prefixes: []int{4}, rejectReasons: rejectReasons, disconnectReasons: disconnectReasons, CustomReason: 4, KickedReason: kicked,
+	MaxMessage: 1231,
+}
+
+// V21 is the bit-packed form of releases 2.1.0 to 2.2.1 and Pytide 2.1.0-alpha.
+var V21 = &Dialect{
+	Name: "2.1", Doc: "releases 2.1.0 to 2.2.1, and Pytide 2.1.0-alpha",
+	Form: BitPacked, types: typesWithNotify,
+	layouts:  with(layouts(bitsUnreliable, bitsAck, bitsReliable), Notify, bytesNotify),
+	Prefixes: []int{4}, rejectReasons: rejectReasons, disconnectReasons: disconnectReasons, CustomReason: 4, KickedReason: kicked,
+	MaxMessage: 1231,
+}
+
+// Dialects lists all of them, the oldest first.
+var Dialects = []*Dialect{Notes, V20, DevD, DevN, V21}
+
+// Lookup finds a dialect by its name.
+func Lookup(name string) (*Dialect, bool) {
+	for _, d := range Dialects {
+		if strings.EqualFold(d.Name, name) {
+			return d, true
+		}
+	}
+	return nil, false
+}
+
+// typeBits gives the bits of the type field.
+func (f Form) typeBits() int {
+	if f == BitPacked {
+		return 4
+	}
+	return 8
+}
