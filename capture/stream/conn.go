@@ -1,0 +1,297 @@
+package stream
+
+import (
+	"slices"
+	"time"
+	"unsafe"
+
+	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/machine"
+)
+
+// Message is one message of a stream.
+type Message struct {
+	From   machine.Side
+	At     machine.Instant
+	Ref    machine.Ref    // the frame of its last byte
+	Index  int            // among the messages of that direction that the frame completed, from 0
+	Bytes  []byte         // without the prefix; valid until the next Feed. Shorter than Length where a gap took the rest
+	Length int            // by the prefix
+	Spans  []capture.Span // where Bytes are, in order; Offset -1 where the packets did not say. Valid until the next Feed
+	// Grade says how sure it is that a message begins here: certain in a stream
+	// seen from its start and after several messages in a row, likely for the
+	// first one after the framing was found in the middle, possible for one that
+	// the protocol cannot read.
+	Grade machine.Certainty
+}
+
+// Output is what one segment brought about. The caller owns it and reuses it.
+type Output struct {
+	Messages []Message
+	// Restarted is set where the segment opened another connection on the same
+	// pair of addresses. Messages before index Before are of the old one.
+	Restarted bool
+	Before    int
+
+	spans []capture.Span
+	bytes []byte
+}
+
+func (o *Output) reset() {
+	o.Messages, o.Restarted, o.Before, o.spans, o.bytes = o.Messages[:0], false, 0, o.spans[:0], o.bytes[:0]
+}
+
+// Conn is one TCP connection.
+type Conn struct {
+	formats []Format
+	limits  Limits
+	halves  [2]half
+	acked   [2]uint32 // newest acknowledgement number that each side sent
+	acks    [2]bool
+	last    [2]machine.Ref // frame of the newest message of each side, for Index
+	index   [2]int
+
+	// queue holds messages of a side while the framing of its peer is searched
+	// for, so that messages come out in the order in which they passed the tap.
+	queue  []Message
+	queued int // bytes of them
+}
+
+// Bounds of the queue.
+const (
+	maxQueue      = 512
+	maxQueueBytes = 256 << 10
+	maxQueueTime  = 5 * time.Second
+)
+
+// New gives a connection of which nothing was seen yet. The formats are tried
+// in order; neither the slice nor its functions may change.
+func New(formats []Format, limits Limits) *Conn {
+	c := &Conn{formats: formats, limits: limits.orDefault()}
+	c.reset()
+	return c
+}
+
+func (c *Conn) reset() {
+	for i := range c.halves {
+		c.halves[i] = half{framer: framer{format: -1}}
+	}
+	c.acks, c.last = [2]bool{}, [2]machine.Ref{}
+}
+
+// Feed takes the next segment of the connection and gives in out, which it
+// empties first, the messages that are now whole.
+func (c *Conn) Feed(from machine.Side, p *capture.Packet, out *Output) {
+	out.reset()
+	for i := range c.halves {
+		c.halves[i].drop()
+	}
+	h := &c.halves[from]
+	if h.reopened(p) {
+		c.finish(out)
+		out.Restarted, out.Before = true, len(out.Messages)
+		c.reset()
+	}
+	h.segment(p, &c.limits)
+	if p.TCPFlags&ack != 0 {
+		c.acked[from], c.acks[from] = p.TCPAck, true
+	}
+	for side := range c.halves {
+		if other := 1 - side; c.acks[other] {
+			c.halves[side].awaited(c.acked[other])
+		}
+	}
+	c.scan(out, false)
+	c.release(p.At, false, out)
+}
+
+// reopened reports whether the segment opens another connection than the one
+// in hand.
+func (h *half) reopened(p *capture.Packet) bool {
+	return p.TCPFlags&(syn|rst) == syn && h.joined && !(h.whole && p.TCPSeq == h.isn)
+}
+
+// Finish gives in out what can still be told when the connection or the capture
+// ends.
+func (c *Conn) Finish(out *Output) {
+	out.reset()
+	for i := range c.halves {
+		c.halves[i].drop()
+	}
+	c.finish(out)
+}
+
+func (c *Conn) finish(out *Output) {
+	for i := range c.halves {
+		for len(c.halves[i].pieces) > 0 {
+			c.halves[i].skipHole()
+		}
+	}
+	c.scan(out, true)
+	c.release(0, true, out)
+}
+
+// scan cuts both directions. What one side is found to speak, the other speaks.
+func (c *Conn) scan(out *Output, final bool) {
+	for i := range c.halves {
+		f, other := &c.halves[i].framer, &c.halves[1-i].framer
+		c.scanHalf(machine.Side(i), out, final)
+		if f.proven && other.format < 0 {
+			other.format, other.searched = f.format, 0
+		}
+	}
+	if c.halves[1].framer.proven && !c.halves[0].framer.synced {
+		c.scanHalf(machine.A, out, final)
+	}
+}
+
+func (c *Conn) scanHalf(side machine.Side, out *Output, final bool) {
+	h := &c.halves[side]
+	if h.done == len(h.buf) && len(h.breaks) == 0 {
+		return
+	}
+	h.scan(c.formats, &c.limits, final, func(from, to, length int, grade machine.Certainty) {
+		m := Message{From: side, Bytes: h.buf[from:to:to], Length: length, Grade: grade}
+		first := len(out.spans)
+		i, left, at := h.markAt(h.base+uint64(from)), to-from, h.base+uint64(from)
+		for ; ; i++ {
+			k := &h.marks[i]
+			end := h.end()
+			if i+1 < len(h.marks) {
+				end = h.marks[i+1].pos
+			}
+			n := min(left, int(end-at))
+			s := capture.Span{Ref: k.frame, Offset: k.offset, Length: n}
+			if s.Offset >= 0 {
+				s.Offset += int(at - k.pos)
+			}
+			out.spans = append(out.spans, s)
+			left -= n
+			at += uint64(n)
+			if left == 0 {
+				m.At, m.Ref = k.at, k.ref
+				break
+			}
+		}
+		m.Spans = out.spans[first:len(out.spans):len(out.spans)]
+		if m.Ref == c.last[side] {
+			c.index[side]++
+		} else {
+			c.last[side], c.index[side] = m.Ref, 0
+		}
+		m.Index = c.index[side]
+		out.Messages = append(out.Messages, m)
+	})
+}
+
+// undecided gives the time of the oldest bytes of which it is open whether and
+// how they are messages.
+func (h *half) undecided() (at machine.Instant, open bool) {
+	if h.framer.foreign || h.framer.synced || h.done >= len(h.buf) {
+		return 0, false
+	}
+	return h.marks[h.markAt(h.base+uint64(h.done))].at, true
+}
+
+// release lets messages out in the order in which they passed the tap: one of
+// a side waits while older bytes of the other are undecided.
+func (c *Conn) release(now machine.Instant, all bool, out *Output) {
+	fresh := out.Messages[out.Before:]
+	horizon, open := machine.Instant(0), false
+	for i := range c.halves {
+		if at, is := c.halves[i].undecided(); is && (!open || at < horizon) {
+			horizon, open = at, true
+		}
+	}
+	if all {
+		open = false
+	}
+	waits := func(m *Message) bool { return open && m.At > horizon }
+	if len(c.queue) == 0 && !slices.ContainsFunc(fresh, func(m Message) bool { return waits(&m) }) {
+		slices.SortStableFunc(fresh, before)
+		return
+	}
+	for i := range fresh {
+		m := fresh[i]
+		m.Bytes, m.Spans = slices.Clone(m.Bytes), slices.Clone(m.Spans)
+		c.queue = append(c.queue, m)
+		c.queued += len(m.Bytes)
+	}
+	out.Messages = out.Messages[:out.Before]
+	slices.SortStableFunc(c.queue, before)
+	if len(c.queue) > maxQueue || c.queued > maxQueueBytes || now.Sub(c.queue[0].At) > maxQueueTime {
+		open = false
+	}
+	n := 0
+	for n < len(c.queue) && !waits(&c.queue[n]) {
+		c.queued -= len(c.queue[n].Bytes)
+		n++
+	}
+	out.Messages = append(out.Messages, c.queue[:n]...)
+	if n == len(c.queue) {
+		c.queue = nil
+	} else {
+		c.queue = slices.Delete(c.queue, 0, n)
+	}
+}
+
+func before(a, b Message) int {
+	switch {
+	case a.At != b.At:
+		if a.At < b.At {
+			return -1
+		}
+		return 1
+	case a.Ref != b.Ref:
+		if a.Ref < b.Ref {
+			return -1
+		}
+		return 1
+	}
+	return 0
+}
+
+// Format gives the framing that was found; nil while none was, and the counts
+// of a side tell how far it went.
+func (c *Conn) Format() *Format {
+	for i := range c.halves {
+		if f := c.halves[i].framer; f.proven {
+			return &c.formats[f.format]
+		}
+	}
+	return nil
+}
+
+// Foreign reports whether neither direction is of any format that was asked for.
+func (c *Conn) Foreign() bool { return c.halves[0].framer.foreign && c.halves[1].framer.foreign }
+
+// Whole reports whether a side's stream was seen from its first byte, so that
+// its framing needed no search.
+func (c *Conn) Whole(side machine.Side) bool { return c.halves[side].whole }
+
+// Closed reports whether both sides have said that they send no more, or one
+// has reset the connection.
+func (c *Conn) Closed() bool { return c.halves[0].closed && c.halves[1].closed }
+
+// Counts tells what happened to a side's segments.
+func (c *Conn) Counts(side machine.Side) Counts { return c.halves[side].counts }
+
+// Clone gives an independent copy: feeding one leaves the other as it was.
+func (c *Conn) Clone() *Conn {
+	d := *c
+	for i := range d.halves {
+		d.halves[i] = c.halves[i].clone()
+	}
+	d.queue = slices.Clone(c.queue)
+	return &d
+}
+
+// Size gives the bytes that a clone takes, about.
+func (c *Conn) Size() int {
+	n := int(unsafe.Sizeof(*c)) + c.queued + len(c.queue)*int(unsafe.Sizeof(Message{}))
+	for i := range c.halves {
+		h := &c.halves[i]
+		n += len(h.buf) + h.held + len(h.marks)*int(unsafe.Sizeof(mark{})) + len(h.pieces)*int(unsafe.Sizeof(piece{}))
+	}
+	return n
+}

@@ -1,0 +1,306 @@
+package stream
+
+import (
+	"math"
+
+	"github.com/ackscope/ackscope/machine"
+)
+
+// Format is one way in which a protocol cuts a stream into messages: a length
+// in front of each, which does not count itself.
+type Format struct {
+	Name      string
+	Prefix    int  // its size in bytes: 2 or 4
+	BigEndian bool // high byte first
+	Max       int  // the longest message that is believed
+	Usual     int  // the longest that the protocol writes by default
+
+	// Judge weighs a message of which b is here and that is length bytes long:
+	// the evidence in bits that it is one of the protocol, negative where it
+	// cannot be one.
+	Judge func(b []byte, length int) float64
+}
+
+// length reads the prefix; ok is false where b is too short for it.
+func (f *Format) length(b []byte) (n int, ok bool) {
+	if len(b) < f.Prefix {
+		return 0, false
+	}
+	var v uint64
+	for i := range f.Prefix {
+		at := f.Prefix - 1 - i
+		if f.BigEndian {
+			at = i
+		}
+		v = v<<8 | uint64(b[at])
+	}
+	return int(v), true
+}
+
+// What evidence must come to, in bits against chance.
+const (
+	startBits  = 20 // at the start of a stream, where only the format is open
+	leadBits   = 8  // more than any other format
+	searchBits = 44 // in the middle, where any byte may begin a message (16 Ki places cost 14)
+	enoughBits = 64 // no use to look further
+	gapBits    = 10 // for a message that ends where a gap does
+)
+
+const (
+	// maxNonsense is how many messages in a row that the protocol cannot read
+	// make the framing doubtful.
+	maxNonsense = 3
+	// everyByte: below it a search is repeated with each segment, above it
+	// when a quarter more has come, so that a search costs linear time.
+	everyByte = 512
+)
+
+// framer is how far one direction is cut into messages.
+type framer struct {
+	format   int8 // index of the format; -1 while unknown
+	synced   bool // what is not cut begins at a prefix
+	proven   bool // it has been synced
+	foreign  bool // no format fits: the bytes are not looked at any more
+	first    bool // the next message is the first since the framing was found
+	skip     int  // bytes still to come of a message that a gap has damaged
+	nonsense int
+	searched int // length of what the last search looked at
+}
+
+// sink takes a message: its bytes are buf[from:to].
+type sink func(from, to, length int, grade machine.Certainty)
+
+// scan cuts what it can of the ordered bytes. final says that no more will come.
+func (h *half) scan(formats []Format, lim *Limits, final bool, emit sink) {
+	for !h.framer.foreign {
+		end, broken := len(h.buf), false
+		if len(h.breaks) > 0 {
+			end, broken = int(h.breaks[0].pos-h.base), true
+		}
+		h.cut(formats, lim, end, final || broken, emit)
+		if !broken {
+			return
+		}
+		h.cross(formats, end, emit)
+	}
+}
+
+// cut cuts buf[done:end].
+func (h *half) cut(formats []Format, lim *Limits, end int, final bool, emit sink) {
+	f := &h.framer
+	for !f.foreign {
+		if n := min(f.skip, end-h.done); n > 0 {
+			f.skip -= n
+			h.done += n
+		}
+		if h.done == end {
+			return
+		}
+		if !f.synced && !h.find(h.buf[h.done:end], formats, lim, final) {
+			return
+		}
+		format := &formats[f.format]
+		n, ok := format.length(h.buf[h.done:end])
+		if !ok {
+			return
+		}
+		if n == 0 { // the library's reader skips it too
+			h.done += format.Prefix
+			continue
+		}
+		if n > format.Max || f.nonsense >= maxNonsense {
+			f.synced, f.nonsense, f.searched = false, 0, 0
+			h.unframed(1)
+			continue
+		}
+		body := h.done + format.Prefix
+		if body+n > end {
+			return
+		}
+		h.emit(format, body, body+n, n, emit)
+		h.done = body + n
+	}
+}
+
+// emit grades a message and hands it on.
+func (h *half) emit(format *Format, from, to, length int, emit sink) {
+	f := &h.framer
+	grade := machine.Certain
+	if format.Judge(h.buf[from:to], length) < 0 {
+		f.nonsense++
+		grade = machine.Possible
+	} else {
+		f.nonsense = 0
+	}
+	if f.first {
+		f.first = false
+		grade = min(grade, machine.Likely)
+	}
+	h.counts.Messages++
+	emit(from, to, length, grade)
+}
+
+// cross steps over the gap at buf[at]. A message that has begun before it, and
+// whose prefix is there, is given with the bytes that are left of it; the
+// framing goes on behind it where the gap ends within it.
+func (h *half) cross(formats []Format, at int, emit sink) {
+	f := &h.framer
+	missing := h.breaks[0].missing
+	h.breaks = h.breaks[:copy(h.breaks, h.breaks[1:])]
+	known := missing > 0
+	if f.skip > 0 && known && missing <= uint64(f.skip) {
+		f.skip -= int(missing)
+		return
+	}
+	f.skip = 0
+	stay := false
+	if f.synced && h.done < at {
+		format := &formats[f.format]
+		if n, ok := format.length(h.buf[h.done:at]); ok {
+			body := h.done + format.Prefix
+			if body < at {
+				h.emit(format, body, at, n, emit)
+				h.counts.Damaged++
+				h.done = at
+			}
+			if rest := body + n - at; known && missing <= uint64(rest) {
+				h.done, f.skip, stay = at, rest-int(missing), true
+			}
+		}
+	}
+	h.unframed(at - h.done)
+	if !stay {
+		f.synced, f.searched = false, 0
+		h.fresh = false
+	}
+}
+
+// unframed passes over n bytes that belong to no known message.
+func (h *half) unframed(n int) {
+	h.counts.Unframed += uint64(n)
+	h.done += n
+}
+
+// find looks for the framing in b, the bytes that are not cut, and passes over
+// those that lie in front of it or cannot belong to it.
+func (h *half) find(b []byte, formats []Format, lim *Limits, final bool) bool {
+	f := &h.framer
+	missing := uint64(0)
+	if len(h.breaks) > 0 {
+		missing = h.breaks[0].missing
+	}
+	if h.fresh && !f.proven {
+		return f.choose(b, formats, lim, missing, final)
+	}
+	if !final && len(b) > everyByte && len(b) < f.searched*5/4 {
+		return false
+	}
+	need := float64(searchBits)
+	if final {
+		need = startBits
+	}
+	viable := -1
+	for at := range b {
+		best, bestBits, open := int8(-1), 0.0, false
+		for i := range formats {
+			if f.format >= 0 && f.format != int8(i) {
+				continue
+			}
+			bits, messages, ok := chain(b[at:], &formats[i], formats[i].Usual, missing)
+			open = open || ok
+			if ok && messages > 0 && bits > bestBits {
+				best, bestBits = int8(i), bits
+			}
+		}
+		if bestBits >= need {
+			f.format, f.synced, f.proven, f.first = best, true, true, true
+			h.unframed(at)
+			return true
+		}
+		if open && viable < 0 {
+			viable = at
+		}
+	}
+	if viable < 0 {
+		viable = len(b)
+	}
+	if over := len(b) - lim.Search; over > viable {
+		viable = over
+		f.foreign = !f.proven
+	}
+	h.unframed(viable)
+	f.searched = len(b) - viable
+	if !f.proven && h.counts.Unframed > uint64(lim.Search) {
+		f.foreign = true
+	}
+	return false
+}
+
+// choose decides between the formats at the known start of a stream.
+func (f *framer) choose(b []byte, formats []Format, lim *Limits, missing uint64, final bool) bool {
+	best, bestBits, second, open := int8(-1), math.Inf(-1), math.Inf(-1), false
+	for i := range formats {
+		if f.format >= 0 && f.format != int8(i) {
+			continue
+		}
+		bits, messages, ok := chain(b, &formats[i], formats[i].Max, missing)
+		open = open || ok
+		switch {
+		case !ok || messages == 0:
+		case bits > bestBits:
+			best, bestBits, second = int8(i), bits, bestBits
+		case bits > second:
+			second = bits
+		}
+	}
+	f.foreign = !open || len(b) > lim.Search && bestBits < startBits
+	sure := bestBits >= startBits && bestBits-second >= leadBits || bestBits >= enoughBits || final
+	if f.foreign || best < 0 || !sure {
+		return false
+	}
+	f.format, f.synced, f.proven = best, true, true
+	return true
+}
+
+// chain follows prefixes from the start of b: the evidence that messages begin
+// there, how many whole ones there are, and whether nothing speaks against it.
+// missing is how many bytes a gap behind b has taken, 0 for none: a message that
+// ends just where the gap does counts as whole, and for more.
+func chain(b []byte, f *Format, longest int, missing uint64) (bits float64, messages int, ok bool) {
+	usual := float64(8*f.Prefix) - math.Log2(float64(f.Usual))
+	for bits < enoughBits {
+		n, whole := f.length(b)
+		if !whole {
+			break
+		}
+		if n == 0 || n > longest {
+			return 0, 0, false
+		}
+		if n <= f.Usual {
+			bits += usual
+		}
+		body := b[f.Prefix:]
+		if len(body) > n {
+			body = body[:n]
+		}
+		if len(body) > 0 {
+			worth := f.Judge(body, n)
+			if worth < 0 {
+				return 0, 0, false
+			}
+			if len(body) == n {
+				bits += worth
+			}
+		}
+		if len(body) < n {
+			if uint64(n-len(body)) == missing {
+				bits += gapBits
+				messages++
+			}
+			break
+		}
+		messages++
+		b = b[f.Prefix+n:]
+	}
+	return bits, messages, true
+}

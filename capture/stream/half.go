@@ -1,0 +1,383 @@
+package stream
+
+import (
+	"slices"
+
+	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/machine"
+)
+
+// TCP flags, as in byte 13 of the header.
+const (
+	fin = 1 << iota
+	syn
+	rst
+	_
+	ack
+)
+
+// Limits bound the memory of one direction of a connection. A zero field means
+// the default.
+type Limits struct {
+	Pieces int // out-of-order segments held for a hole; 256
+	Bytes  int // their bytes; 1 MiB
+	Search int // bytes held while the framing is not known; 16 KiB
+}
+
+func (l Limits) orDefault() Limits {
+	if l.Pieces <= 0 {
+		l.Pieces = 256
+	}
+	if l.Bytes <= 0 {
+		l.Bytes = 1 << 20
+	}
+	if l.Search <= 0 {
+		l.Search = 16 << 10
+	}
+	return l
+}
+
+// Counts tell what happened to the segments of one direction.
+type Counts struct {
+	Segments      uint64 // that carried bytes
+	Bytes         uint64 // put in order
+	Retransmitted uint64 // bytes that had been there before
+	OutOfOrder    uint64 // segments that came before the bytes in front of them
+	Gaps          uint64 // holes that nothing filled
+	GapBytes      uint64
+	Messages      uint64
+	Damaged       uint64 // messages of which a gap took bytes
+	Unframed      uint64 // bytes that could not be assigned to a message
+}
+
+// mark says where a stretch of the ordered bytes came from.
+type mark struct {
+	pos    uint64 // of its first byte
+	frame  machine.Ref
+	offset int // within the frame
+	at     machine.Instant
+	ref    machine.Ref // with at: the frame after which the stretch could be read
+}
+
+// hole is a gap in front of an ordered byte.
+type hole struct {
+	pos     uint64 // of that byte
+	missing uint64 // how many bytes are not there; 0 unknown
+}
+
+// piece is a segment that waits for the bytes in front of it.
+type piece struct {
+	seq  uint32
+	data []byte
+	at   machine.Instant
+	// spans say where data came from.
+	spans []capture.Span
+}
+
+// half is one direction of a connection.
+type half struct {
+	joined  bool   // next is known
+	whole   bool   // the stream was seen from its first byte
+	fresh   bool   // and what is not cut begins at a prefix since nothing is cut or lost yet
+	isn     uint32 // the sequence number of its SYN
+	closed  bool   // FIN reached or RST seen
+	next    uint32 // sequence number of the next byte in order
+	finSeq  uint32
+	finSeen bool
+
+	base   uint64 // offset of buf[0] among the ordered bytes (gaps do not count)
+	buf    []byte // in order, not yet cut into messages
+	done   int    // bytes of it that are cut: dropped when the next segment comes
+	marks  []mark // of buf, in order; the first one may begin before it
+	breaks []hole // gaps within buf, in order
+
+	pieces  []piece // by sequence
+	held    int     // bytes of them
+	free    []piece // emptied ones, for their memory
+	overdue int     // segments seen since the receiver acked what stands behind the hole
+	astray  int     // segments in a row that lie far behind next
+
+	framer framer
+	counts Counts
+}
+
+const (
+	// gapPatience is how many more segments are awaited after the receiver has
+	// acked what the tap has not seen: captures of several queues swap a few.
+	gapPatience = 8
+	// farBehind is a distance that no retransmission has.
+	farBehind = 1 << 24
+	// strayPatience is how many segments in a row must lie far behind before the
+	// direction is taken to have begun anew there.
+	strayPatience = 8
+)
+
+// end gives the position behind the last ordered byte.
+func (h *half) end() uint64 { return h.base + uint64(len(h.buf)) }
+
+// segment takes one segment of this direction.
+func (h *half) segment(p *capture.Packet, lim *Limits) {
+	seq, data := p.TCPSeq, p.Payload
+	if p.TCPFlags&syn != 0 {
+		if !h.joined {
+			h.joined, h.whole, h.fresh, h.isn, h.next = true, true, true, seq, seq+1
+		}
+		seq++
+	}
+	if p.TCPFlags&rst != 0 {
+		h.closed = true
+		return // what it may carry is a diagnosis, not the stream
+	}
+	if !h.joined {
+		if p.Length == 0 {
+			return
+		}
+		h.joined, h.next = true, seq
+	}
+	if p.TCPFlags&fin != 0 {
+		h.finSeen, h.finSeq = true, seq+uint32(p.Length)
+	}
+	if p.Length > 0 {
+		h.counts.Segments++
+		h.take(seq, data, p, lim)
+	}
+	if h.framer.foreign {
+		h.forget()
+	}
+	if h.finSeen && int32(h.next-h.finSeq) >= 0 {
+		h.closed = true
+	}
+}
+
+func (h *half) take(seq uint32, data []byte, p *capture.Packet, lim *Limits) {
+	ahead := int32(seq - h.next)
+	if ahead < -farBehind {
+		if h.astray++; h.astray < strayPatience {
+			return
+		}
+		h.restart(seq)
+		ahead = 0
+	}
+	h.astray = 0
+	switch {
+	case ahead > 0:
+		h.counts.OutOfOrder++
+		h.hold(seq, data, p)
+		if len(h.pieces) > lim.Pieces || h.held > lim.Bytes {
+			h.skipHole()
+		}
+		return
+	case ahead < 0:
+		known := min(int(-ahead), p.Length)
+		h.counts.Retransmitted += uint64(known)
+		if known >= len(data) {
+			return
+		}
+		data = data[known:]
+		h.append(data, p.At, p.Ref, p.Spans, known)
+	default:
+		h.append(data, p.At, p.Ref, p.Spans, 0)
+	}
+	h.drain(p.At, p.Ref)
+	if missing := int32(seq + uint32(p.Length) - h.next); missing > 0 && len(p.Payload) < p.Length {
+		// A snap length cut the segment: its rest will not come.
+		h.gap(uint64(missing))
+		h.drain(p.At, p.Ref)
+	}
+}
+
+// append puts bytes behind the ordered ones; skip is their offset in the
+// payload that the spans describe.
+func (h *half) append(data []byte, at machine.Instant, ref machine.Ref, spans []capture.Span, skip int) {
+	h.next += uint32(len(data))
+	h.counts.Bytes += uint64(len(data))
+	if h.framer.foreign {
+		h.base += uint64(len(data))
+		return
+	}
+	pos, left := h.end(), len(data)
+	for _, s := range spans {
+		if skip >= s.Length {
+			skip -= s.Length
+			continue
+		}
+		n := min(s.Length-skip, left)
+		if n <= 0 {
+			break
+		}
+		h.marks = append(h.marks, mark{pos: pos, frame: s.Ref, offset: s.Offset + skip, at: at, ref: ref})
+		pos += uint64(n)
+		left -= n
+		skip = 0
+	}
+	if left > 0 { // the packet told no spans, or too few
+		h.marks = append(h.marks, mark{pos: pos, frame: ref, offset: -1, at: at, ref: ref})
+	}
+	h.buf = append(h.buf, data...)
+}
+
+// hold keeps a segment that came before the bytes in front of it. Of bytes that
+// come twice the first copy counts, as in the stacks of receivers.
+func (h *half) hold(seq uint32, data []byte, p *capture.Packet) {
+	if h.framer.foreign {
+		return
+	}
+	i, _ := slices.BinarySearchFunc(h.pieces, seq, func(q piece, s uint32) int { return int(int32(q.seq - s)) })
+	if i < len(h.pieces) && h.pieces[i].seq == seq && len(h.pieces[i].data) >= len(data) {
+		h.counts.Retransmitted += uint64(len(data))
+		return
+	}
+	if len(data) == 0 {
+		return
+	}
+	var q piece
+	if n := len(h.free); n > 0 {
+		q = h.free[n-1]
+		h.free = h.free[:n-1]
+	}
+	q.seq, q.at = seq, p.At
+	q.data = append(q.data[:0], data...)
+	q.spans = append(q.spans[:0], p.Spans...)
+	if len(q.spans) == 0 {
+		q.spans = append(q.spans, capture.Span{Ref: p.Ref, Offset: -1, Length: len(data)})
+	}
+	h.pieces = slices.Insert(h.pieces, i, q)
+	h.held += len(data)
+}
+
+// drain moves what no longer waits behind the ordered bytes. at and ref are of
+// the frame that filled the hole; where it was a gap they are the zero Ref, and
+// the pieces keep their own.
+func (h *half) drain(at machine.Instant, ref machine.Ref) {
+	n := 0
+	for ; n < len(h.pieces); n++ {
+		q := &h.pieces[n]
+		ahead := int32(q.seq - h.next)
+		if ahead > 0 {
+			break
+		}
+		if known := int(-ahead); known < len(q.data) {
+			h.counts.Retransmitted += uint64(known)
+			if ref != 0 {
+				h.append(q.data[known:], at, ref, q.spans, known)
+			} else {
+				h.append(q.data[known:], q.at, q.spans[len(q.spans)-1].Ref, q.spans, known)
+			}
+		} else {
+			h.counts.Retransmitted += uint64(len(q.data))
+		}
+		h.held -= len(q.data)
+	}
+	if n == 0 {
+		return
+	}
+	const spare = 16 // emptied pieces that are kept for their memory
+	for _, q := range h.pieces[:n] {
+		if len(h.free) < spare && cap(q.data) <= 4096 {
+			h.free = append(h.free, q)
+		}
+	}
+	h.pieces = slices.Delete(h.pieces, 0, n)
+	h.overdue = 0
+}
+
+// skipHole gives up what is missing in front of the first held piece.
+func (h *half) skipHole() {
+	if len(h.pieces) == 0 {
+		return
+	}
+	h.gap(uint64(h.pieces[0].seq - h.next))
+	h.drain(0, 0)
+}
+
+// gap notes that the next n bytes will not come.
+func (h *half) gap(n uint64) {
+	h.counts.Gaps++
+	h.counts.GapBytes += n
+	h.next += uint32(n)
+	if h.framer.foreign {
+		return
+	}
+	if last := len(h.breaks) - 1; last >= 0 && h.breaks[last].pos == h.end() {
+		h.breaks[last].missing += n
+		return
+	}
+	h.breaks = append(h.breaks, hole{pos: h.end(), missing: n})
+}
+
+// restart begins the direction anew at a sequence number.
+func (h *half) restart(seq uint32) {
+	h.gap(0)
+	if last := len(h.breaks) - 1; last >= 0 {
+		h.breaks[last].missing = 0 // how many is not known
+	}
+	h.pieces, h.held, h.next = h.pieces[:0], 0, seq
+}
+
+// awaited gives up the hole once the receiver's acks have passed it for long.
+func (h *half) awaited(acked uint32) {
+	if len(h.pieces) == 0 || int32(acked-h.pieces[0].seq) < 0 {
+		return
+	}
+	if h.overdue++; h.overdue > gapPatience {
+		h.skipHole()
+	}
+}
+
+// drop forgets the bytes of buf that are cut.
+func (h *half) drop() {
+	if h.done == 0 {
+		return
+	}
+	n := h.done
+	h.done = 0
+	h.base += uint64(n)
+	rest := copy(h.buf, h.buf[n:])
+	h.buf = h.buf[:rest]
+	first := 0
+	for first+1 < len(h.marks) && h.marks[first+1].pos <= h.base {
+		first++
+	}
+	if rest == 0 {
+		first = len(h.marks)
+	}
+	h.marks = h.marks[:copy(h.marks, h.marks[first:])]
+}
+
+// forget drops all bytes: nothing will cut them.
+func (h *half) forget() {
+	h.base += uint64(len(h.buf))
+	h.buf, h.marks, h.breaks, h.free, h.done = nil, nil, nil, nil, 0
+}
+
+// markAt gives the index of the mark of the byte at a position, which must be
+// in buf.
+func (h *half) markAt(pos uint64) int {
+	i, ok := slices.BinarySearchFunc(h.marks, pos, func(m mark, p uint64) int {
+		switch {
+		case m.pos < p:
+			return -1
+		case m.pos > p:
+			return 1
+		}
+		return 0
+	})
+	if ok {
+		return i
+	}
+	return i - 1
+}
+
+func (h *half) clone() half {
+	c := *h
+	c.buf = slices.Clone(h.buf)
+	c.marks = slices.Clone(h.marks)
+	c.breaks = slices.Clone(h.breaks)
+	c.free = nil
+	c.pieces = slices.Clone(h.pieces)
+	for i := range c.pieces {
+		c.pieces[i].data = slices.Clone(h.pieces[i].data)
+		c.pieces[i].spans = slices.Clone(h.pieces[i].spans)
+	}
+	return c
+}
