@@ -25,6 +25,7 @@ type Frames interface {
 type Timeline struct {
 	frames  Frames
 	session *Session
+	decoder *capture.Decoder
 	buf     []byte
 
 	entries []entry
@@ -61,7 +62,7 @@ const (
 
 // NewTimeline makes an empty timeline over frames that can be read again.
 func NewTimeline(frames Frames) *Timeline {
-	return &Timeline{frames: frames, parts: map[uint32][]uint32{}}
+	return &Timeline{frames: frames, decoder: capture.NewDecoder(capture.DecodeOptions{}), parts: map[uint32][]uint32{}}
 }
 
 // Attach names the session whose records will be fed: trackers are copied from its flows.
@@ -189,9 +190,11 @@ func (t *Timeline) datagram(f *Flow, n uint32) (machine.Datagram, error) {
 	if parts == nil {
 		parts = []uint32{n}
 	}
-	// A decoder of its own: what it remembers of other frames (fragments,
-	// duplicates) must not bear on these.
-	decoder := capture.NewDecoder(capture.DecodeOptions{})
+	decoder := t.decoder
+	if len(parts) > 1 {
+		// What it holds of other datagrams must not bear on these fragments.
+		decoder = capture.NewDecoder(capture.DecodeOptions{})
+	}
 	var frame capture.Frame
 	var p capture.Packet
 	for _, part := range parts {
