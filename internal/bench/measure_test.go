@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -32,11 +31,7 @@ func measure(b *testing.B, name string, args ...string) usage {
 		b.Fatalf("%s %s: %v\n%s", filepath.Base(name), strings.Join(args, " "), err, complaint.Bytes())
 	}
 	state := cmd.ProcessState
-	u := usage{cpu: state.UserTime() + state.SystemTime()}
-	if r, ok := state.SysUsage().(*syscall.Rusage); ok {
-		u.peak = r.Maxrss << 10 // KiB, on Linux
-	}
-	return u
+	return usage{cpu: state.UserTime() + state.SystemTime(), peak: testenv.Peak(state)}
 }
 
 // counter builds the C loop.
