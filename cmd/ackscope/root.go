@@ -1,0 +1,91 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes of the contract.
+const (
+	exitDone   = 0
+	exitGate   = 1 // a gate that was asked for did not hold
+	exitFailed = 2
+)
+
+// streams are the process's standard streams, so that tests can run commands
+// in their own process.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// gateError is a gate that did not hold: exit 1.
+type gateError struct{ text string }
+
+func (e *gateError) Error() string { return e.text }
+
+// run runs one command line and gives the exit code.
+func run(args []string, s streams) int {
+	a := &app{streams: s, registry: protocols()}
+	root := a.command()
+	root.SetArgs(args)
+	err := root.Execute()
+	if flushErr := a.flush(); err == nil {
+		err = flushErr
+	}
+	var gate *gateError
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.Is(err, syscall.EPIPE):
+		// The reader (head, less) has seen enough.
+		return exitDone
+	case errors.As(err, &gate):
+		fmt.Fprintln(s.err, "ackscope:", err)
+		return exitGate
+	default:
+		fmt.Fprintln(s.err, "ackscope:", err)
+		return exitFailed
+	}
+}
+
+// command builds the command tree.
+func (a *app) command() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "ackscope",
+		Short: "What each side knew: analyze captures of game protocols' acks",
+		Long: `ackscope opens a capture of game traffic (pcap, pcapng, plain or compressed, a pipe
+or a live interface), finds the reliability protocol in it by itself, dissects every
+packet and rebuilds from the capture alone what both endpoints knew at any packet.`,
+		Example: `  ackscope flows match.pcapng
+  ackscope findings match.pcapng
+  ackscope state --flow 1 --at 4711 match.pcapng
+  tcpdump -U -w - udp port 7777 | ackscope events --json -`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.SetIn(a.in)
+	root.SetOut(a.out)
+	root.SetErr(a.err)
+	p := root.PersistentFlags()
+	p.StringArrayVarP(&a.flags.read, "read", "r", nil, "capture `FILE` to read, - for standard input (files can also follow the command)")
+	p.BoolVar(&a.flags.json, "json", false, "print JSON Lines, one object a line")
+	p.StringArrayVarP(&a.flags.decodeAs, "decode-as", "d", nil, "read matching flows as a protocol: `udp.port==7777,gaffer:article-be`")
+	p.StringVar(&a.flags.vantage, "vantage", "", "where the tap stood: `a|b|both|between|unknown` (default: inferred)")
+	p.BoolVar(&a.flags.strict, "strict", false, "a capture that is cut short is an error (exit 2)")
+	p.StringVar(&a.flags.color, "color", "auto", "colour: `auto|always|never`")
+	p.BoolVarP(&a.flags.quiet, "quiet", "q", false, "no progress and no warnings")
+	root.AddCommand(a.flowsCommand(), a.eventsCommand(), a.findingsCommand(), a.explainCommand())
+	return root
+}
+
+// isTerminal reports whether w is a terminal.
+func isTerminal(w any) bool {
+	f, ok := w.(*os.File)
+	return ok && terminal(f)
+}
