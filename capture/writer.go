@@ -123,7 +123,7 @@ func (w *Writer) WriteFrame(f *Frame, comments ...string) error {
 	w.u32(uint32(at >> 32))
 	w.u32(uint32(at))
 	w.u32(uint32(len(f.Data)))
-	w.u32(uint32(min(max(f.Length, 0), math.MaxUint32)))
+	w.u32(uint32(min(int64(max(f.Length, 0)), math.MaxUint32)))
 	w.block = append(w.block, f.Data...)
 	w.pad()
 	begin := len(w.block)

@@ -1,0 +1,85 @@
+// Package afpacket captures live on Linux through AF_PACKET sockets, in pure
+// Go. On other systems it builds, and Open says what to do instead.
+//
+// Source of truth: packet(7), and the kernel's include/uapi/linux/if_packet.h.
+package afpacket
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+
+	"github.com/ackscope/ackscope/capture"
+)
+
+// Any names the capture on all interfaces at once.
+const Any = "any"
+
+// ErrUnsupported is what Open fails with on systems without AF_PACKET.
+var ErrUnsupported = errors.New("live capture is unsupported on this system: pipe `tcpdump -U -w -` into `-r -`")
+
+// Options are how a live capture is opened.
+type Options struct {
+	// Interface is a name, or Any.
+	Interface string
+	// Promiscuous asks the interface for frames that are not for this host; it
+	// has no effect on Any.
+	Promiscuous bool
+	// SnapLength is how much of each frame is kept, in bytes (default 256 KiB).
+	SnapLength int
+	// Buffer is the size of the socket's receive buffer that is asked for, in
+	// bytes (default 64 MiB); without CAP_NET_ADMIN the system's limit
+	// net.core.rmem_max stands above it.
+	Buffer int
+}
+
+const (
+	defaultSnapLength = 256 << 10
+	defaultBuffer     = 64 << 20
+)
+
+// Device is an interface that can be captured on.
+type Device struct {
+	Name      string
+	Index     int // 0 for Any
+	Up        bool
+	Loopback  bool
+	Addresses []netip.Prefix
+}
+
+// Devices lists the interfaces of this host, Any first.
+func Devices() ([]Device, error) {
+	interfaces, err := net.Interfaces()
+	if err != nil {
+		return nil, err
+	}
+	devices := []Device{{Name: Any, Up: true}}
+	for _, i := range interfaces {
+		d := Device{Name: i.Name, Index: i.Index, Up: i.Flags&net.FlagUp != 0, Loopback: i.Flags&net.FlagLoopback != 0}
+		addresses, err := i.Addrs()
+		if err != nil {
+			continue // gone meanwhile
+		}
+		for _, a := range addresses {
+			if prefix, err := netip.ParsePrefix(a.String()); err == nil {
+				d.Addresses = append(d.Addresses, prefix)
+			}
+		}
+		devices = append(devices, d)
+	}
+	return devices, nil
+}
+
+// Live is a live capture: a Source that never cuts, with what the kernel counts.
+type Live interface {
+	capture.Source
+	// Interface describes what is captured on.
+	Interface() capture.Interface
+	// Statistics gives the kernel's counts since Open: frames that the socket
+	// accepted (delivered and dropped together) as FilterAccepted, those dropped
+	// for want of room in its buffer as OSDropped.
+	Statistics() (capture.Statistics, error)
+	// Stop ends the capture from any goroutine: Next gives the frames that had
+	// arrived by then, and after them io.EOF.
+	Stop()
+}

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package afpacket
+
+// Open fails with ErrUnsupported.
+func Open(Options) (Live, error) { return nil, ErrUnsupported }

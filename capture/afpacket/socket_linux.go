@@ -1,0 +1,158 @@
+package afpacket
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ackscope/ackscope/capture"
+)
+
+// Open starts to capture. It needs CAP_NET_RAW.
+func Open(o Options) (Live, error) {
+	if o.SnapLength <= 0 {
+		o.SnapLength = defaultSnapLength
+	}
+	if o.Buffer <= 0 {
+		o.Buffer = defaultBuffer
+	}
+	s, err := open(o)
+	if err != nil {
+		if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) {
+			return nil, fmt.Errorf("capturing on %s: %w: expected the capability CAP_NET_RAW (run as root, or setcap cap_net_raw+ep on the program)", o.Interface, err)
+		}
+		return nil, fmt.Errorf("capturing on %s: %w", o.Interface, err)
+	}
+	return s, nil
+}
+
+func open(o Options) (*source, error) {
+	index, cooked := 0, true
+	if o.Interface != Any {
+		i, err := net.InterfaceByName(o.Interface)
+		if err != nil {
+			return nil, err
+		}
+		index = i.Index
+		hardware, err := hardwareType(o.Interface)
+		if err != nil {
+			return nil, err
+		}
+		// Ethernet headers where there are any; elsewhere the kernel takes the
+		// link header off and the cooked header says what it takes to read on.
+		cooked = hardware != unix.ARPHRD_ETHER && hardware != unix.ARPHRD_LOOPBACK
+	}
+	kind := unix.SOCK_RAW
+	if cooked {
+		kind = unix.SOCK_DGRAM
+	}
+	// Protocol 0: nothing is queued before the socket is set up and bound.
+	fd, err := unix.Socket(unix.AF_PACKET, kind|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, os.NewSyscallError("socket", err)
+	}
+	if err := configure(fd, index, o); err != nil {
+		_ = unix.Close(fd)
+		return nil, err
+	}
+	file := os.NewFile(uintptr(fd), "AF_PACKET")
+	raw, err := file.SyscallConn()
+	if err != nil {
+		_ = file.Close()
+		return nil, err
+	}
+	return newSource(file, raw, o, cooked), nil
+}
+
+func configure(fd, index int, o Options) error {
+	for _, option := range []struct {
+		name        string
+		level, code int
+	}{
+		{"SO_TIMESTAMPNS", unix.SOL_SOCKET, unix.SO_TIMESTAMPNS},
+		{"PACKET_AUXDATA", unix.SOL_PACKET, unix.PACKET_AUXDATA},
+	} {
+		if err := unix.SetsockoptInt(fd, option.level, option.code, 1); err != nil {
+			return os.NewSyscallError("setsockopt "+option.name, err)
+		}
+	}
+	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, o.Buffer) != nil { // without CAP_NET_ADMIN
+		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, o.Buffer); err != nil {
+			return os.NewSyscallError("setsockopt SO_RCVBUF", err)
+		}
+	}
+	if o.Promiscuous && index != 0 {
+		request := unix.PacketMreq{Ifindex: int32(index), Type: unix.PACKET_MR_PROMISC}
+		if err := unix.SetsockoptPacketMreq(fd, unix.SOL_PACKET, unix.PACKET_ADD_MEMBERSHIP, &request); err != nil {
+			return os.NewSyscallError("setsockopt PACKET_ADD_MEMBERSHIP", err)
+		}
+	}
+	all := unix.SockaddrLinklayer{Protocol: bigEndian16(unix.ETH_P_ALL), Ifindex: index}
+	return os.NewSyscallError("bind", unix.Bind(fd, &all))
+}
+
+// bigEndian16 gives the value whose bytes in memory are v's in network order.
+func bigEndian16(v uint16) uint16 {
+	b := [2]byte{byte(v >> 8), byte(v)}
+	return nativeUint16(b[:])
+}
+
+// hardwareType asks for the ARPHRD_ number of an interface.
+func hardwareType(name string) (uint16, error) {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return 0, os.NewSyscallError("socket", err)
+	}
+	defer func() { _ = unix.Close(fd) }()
+	request, err := unix.NewIfreq(name)
+	if err != nil {
+		return 0, err
+	}
+	if err := unix.IoctlIfreq(fd, unix.SIOCGIFHWADDR, request); err != nil {
+		return 0, os.NewSyscallError("ioctl SIOCGIFHWADDR", err)
+	}
+	return request.Uint16(), nil // the address family is the hardware type
+}
+
+// Statistics implements Live. The kernel's counters start anew at each reading.
+func (s *source) Statistics() (capture.Statistics, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed.Load() {
+		if err := s.count(); err != nil {
+			return capture.Statistics{}, err
+		}
+	}
+	return s.statistics, nil
+}
+
+func (s *source) count() error {
+	var st *unix.TpacketStats
+	var failure error
+	if err := s.raw.Control(func(fd uintptr) {
+		st, failure = unix.GetsockoptTpacketStats(int(fd), unix.SOL_PACKET, unix.PACKET_STATISTICS)
+	}); err != nil {
+		return err
+	}
+	if failure != nil {
+		return os.NewSyscallError("getsockopt PACKET_STATISTICS", failure)
+	}
+	s.statistics.FilterAccepted += uint64(st.Packets)
+	s.statistics.OSDropped += uint64(st.Drops)
+	return nil
+}
+
+// Close implements Source; it wakes a Next that waits.
+func (s *source) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed.Load() {
+		return nil
+	}
+	err := s.count() // the last reading
+	s.closed.Store(true)
+	return errors.Join(err, s.file.Close())
+}
