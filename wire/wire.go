@@ -20,6 +20,10 @@ var (
 	ErrTrailing     = errors.New("bytes are left after the last field")
 )
 
+// ErrSnapped says that nothing is wrong with a packet, but the capture's snap
+// length cut it before the field that was asked for.
+var ErrSnapped = errors.New("cut by the capture's snap length")
+
 // ParseError says which field could not be read, at which bit of the packet,
 // what was expected and what was found.
 type ParseError struct {

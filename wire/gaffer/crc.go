@@ -1,0 +1,56 @@
+package gaffer
+
+import "hash/crc32"
+
+// EndCheck closes every packet of the article's frame: the hash of "end of
+// packet" that the sample code computes.
+const EndCheck = 0x9908ace2
+
+const endCheckBytes = 4
+
+// Checksum gives the CRC32 that a datagram must carry at byte at: over the
+// protocol id, little-endian and never sent, and over the datagram from at on
+// with the CRC itself as zeros.
+func Checksum(id uint32, b []byte, at int) uint32 {
+	// Four bytes on the state are four zero bytes on the state with them xored in.
+	state := zeros(zeros(^uint32(0)^id, 4), 4)
+	return crc32.Update(^state, crc32.IEEETable, b[at+4:])
+}
+
+// SolveProtocolID gives the only protocol id under which a datagram's CRC at
+// byte at is right. The checksum is linear, so the register can be run
+// backwards: from the CRC over the datagram, and over the id to its start. One
+// datagram always gives an id; only others can confirm it.
+func SolveProtocolID(b []byte, at int) uint32 {
+	crc := uint32(b[at]) | uint32(b[at+1])<<8 | uint32(b[at+2])<<16 | uint32(b[at+3])<<24
+	state := ^crc
+	for i := len(b) - 1; i >= at+4; i-- {
+		state = back(state, b[i])
+	}
+	for range 8 { // the CRC's zeros, then the id
+		state = back(state, 0)
+	}
+	return ^state
+}
+
+// zeros runs the register over n zero bytes.
+func zeros(state uint32, n int) uint32 {
+	for range n {
+		state = state>>8 ^ crc32.IEEETable[byte(state)]
+	}
+	return state
+}
+
+// back undoes one byte: the table's entries differ in their top byte, which
+// shifting leaves alone, so it tells the index.
+func back(state uint32, b byte) uint32 {
+	i := crcIndex[state>>24]
+	return (state^crc32.IEEETable[i])<<8 | uint32(i^b)
+}
+
+var crcIndex = func() (index [256]byte) {
+	for i, v := range crc32.IEEETable {
+		index[v>>24] = byte(i)
+	}
+	return index
+}()

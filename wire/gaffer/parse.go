@@ -1,0 +1,239 @@
+package gaffer
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/ackscope/ackscope/wire"
+	"github.com/ackscope/ackscope/wire/bits"
+)
+
+// ErrUnchecked says that Parse was called on a profile that Validate has not seen.
+var ErrUnchecked = errors.New("gaffer: profile is used before Validate")
+
+var (
+	errZero     = &wire.ParseError{Field: "prefix.zero", Expected: "0x00", Err: wire.ErrRange}
+	errID       = &wire.ParseError{Field: "protocol_id", Expected: "the profile's protocol_id", Err: wire.ErrRange}
+	errChecksum = &wire.ParseError{Field: "crc32", Expected: "the CRC32 of the protocol id and the datagram", Err: wire.ErrChecksum}
+)
+
+// Parse reads one datagram, of which b was captured and wireLen bytes
+// travelled. Its error is wire.ErrSnapped where the capture lacks bytes of the
+// header, else a *wire.ParseError; what was read before stands in out. It
+// allocates nothing on success and on the failures that foreign datagrams cause.
+func (p *Profile) Parse(b []byte, wireLen int, out *Packet) error {
+	*out = Packet{}
+	wireLen = max(wireLen, len(b))
+	l := &p.plan
+	if !l.ready {
+		return ErrUnchecked
+	}
+	switch p.Form {
+	case FormReliable:
+		return p.parseReliable(b, wireLen, out)
+	case FormNetcode:
+		return parseNetcode(b, wireLen, out)
+	}
+	start := l.prefix + l.header
+	if wireLen < start {
+		return l.short
+	}
+	if len(b) < start {
+		return wire.ErrSnapped
+	}
+	if err := p.parsePrefix(b, out); err != nil {
+		return err
+	}
+	h := b[l.prefix:start]
+	if l.plain {
+		out.Header.Sequence = uint32(binary.LittleEndian.Uint16(h))
+		out.Header.Ack = uint32(binary.LittleEndian.Uint16(h[2:]))
+		out.Header.AckBits = uint64(binary.LittleEndian.Uint32(h[4:]))
+	} else {
+		out.Header.Sequence = uint32(p.field(h, l.sequence))
+		out.Header.Ack = uint32(p.field(h, l.ack))
+		out.Header.AckBits = p.field(h, l.ackBits)
+	}
+	out.Sequence = out.Header.Sequence
+	out.HasHeader, out.HeaderOffset, out.HeaderLen = l.acks, l.prefix, l.header
+	out.PayloadOffset, out.PayloadLen = start, wireLen-start
+	if l.crc >= 0 && p.ProtocolID != nil && len(b) == wireLen {
+		if want := Checksum(*p.ProtocolID, b, l.crc); want != out.CRC {
+			out.CRCCheck, out.CRCWant = Differs, want
+			return errChecksum
+		}
+		out.CRCCheck = Matches
+	}
+	if l.whole {
+		return nil
+	}
+	return p.parseFrame(b, wireLen, out)
+}
+
+func (p *Profile) parsePrefix(b []byte, out *Packet) error {
+	at := 0
+	for _, x := range p.Prefix {
+		switch x {
+		case PrefixZero:
+			if b[at] != 0 {
+				return errZero
+			}
+			at++
+		case PrefixID:
+			if p.ProtocolID != nil && uint32(p.field(b, field{at, 4})) != *p.ProtocolID {
+				return errID
+			}
+			at += 4
+		case PrefixCRC32:
+			out.CRC = binary.LittleEndian.Uint32(b[at:])
+			at += 4
+		}
+	}
+	return nil
+}
+
+func (p *Profile) field(b []byte, f field) uint64 {
+	var v uint64
+	b = b[f.offset : f.offset+f.bytes]
+	if p.ByteOrder == BigEndian {
+		for _, x := range b {
+			v = v<<8 | uint64(x)
+		}
+		return v
+	}
+	for i := len(b) - 1; i >= 0; i-- {
+		v = v<<8 | uint64(b[i])
+	}
+	return v
+}
+
+// parseFrame reads what follows the header in the article's bit-packed frame.
+func (p *Profile) parseFrame(b []byte, wireLen int, out *Packet) error {
+	f := frame{p: p, b: b, wireLen: wireLen, out: out}
+	f.r.Reset(b, (p.plan.prefix+p.plan.header)*8)
+	kind, err := f.bits("type", p.plan.typeBits)
+	if err != nil {
+		return err
+	}
+	out.Type = uint32(kind)
+	if p.PacketTypes > 1 && kind >= uint64(p.PacketTypes) {
+		return f.fault("type", wire.ErrRange, fmt.Sprintf("at most %d", p.PacketTypes-1), kind, p.plan.typeBits)
+	}
+	switch {
+	case p.Fragments == FragmentsArticle && kind == 0:
+		return f.fragment()
+	case p.Slices > 0 && kind == 0:
+		return f.slice()
+	case p.Slices > 0:
+		return f.sliceAck()
+	case p.Handshake:
+		return f.handshake()
+	case p.PayloadLengthBits > 0:
+		n, err := f.bits("payload.length", p.PayloadLengthBits)
+		if err != nil {
+			return err
+		}
+		if err := f.align(); err != nil {
+			return err
+		}
+		return f.payload(int(n))
+	}
+	pos := f.r.Pos()
+	out.PayloadOffset, out.PayloadBit = pos/8, pos%8
+	end := wireLen
+	if p.EndCheck {
+		end -= endCheckBytes
+	}
+	if end < bits.Bytes(pos) {
+		return f.fault("end_check", wire.ErrShort, "4 bytes", 0, 0)
+	}
+	out.PayloadLen = end - out.PayloadOffset
+	return f.end(end)
+}
+
+// frame is a reader over what follows the header.
+type frame struct {
+	p       *Profile
+	b       []byte
+	wireLen int
+	r       bits.Reader
+	out     *Packet
+}
+
+// bits reads n bits of the named field.
+func (f *frame) bits(name string, n int) (uint64, error) {
+	v, ok := f.r.Bits(n)
+	if !ok {
+		if f.r.Pos()+n <= f.wireLen*8 {
+			return 0, wire.ErrSnapped
+		}
+		return 0, &wire.ParseError{Field: name, Bit: f.r.Pos(), Expected: fmt.Sprintf("%d bits", n), Found: fmt.Sprintf("%d", max(f.wireLen*8-f.r.Pos(), 0)), Err: wire.ErrShort}
+	}
+	return v, nil
+}
+
+// ranged reads an integer of [least, most].
+func (f *frame) ranged(name string, least, most int) (int, error) {
+	n := bits.Required(uint64(least), uint64(most))
+	v, err := f.bits(name, n)
+	if err != nil {
+		return 0, err
+	}
+	if int(v)+least > most {
+		return 0, f.fault(name, wire.ErrRange, fmt.Sprintf("%d to %d", least, most), v+uint64(least), n)
+	}
+	return int(v) + least, nil
+}
+
+// fault words what is wrong with a field of which n bits were just read.
+func (f *frame) fault(name string, kind error, expected string, found uint64, n int) error {
+	e := &wire.ParseError{Field: name, Bit: f.r.Pos() - n, Expected: expected, Err: kind}
+	if n > 0 {
+		e.Found = fmt.Sprintf("%d", found)
+	}
+	return e
+}
+
+func (f *frame) align() error {
+	n := -f.r.Pos() & 7
+	v, err := f.bits("padding", n)
+	if err != nil {
+		return err
+	}
+	if v != 0 {
+		return f.fault("padding", wire.ErrPadding, "zero bits", v, n)
+	}
+	return nil
+}
+
+// payload places n bytes of payload at the position, then ends the packet.
+func (f *frame) payload(n int) error {
+	at := f.r.Pos() / 8
+	f.out.PayloadOffset, f.out.PayloadLen = at, n
+	if at+n > f.wireLen {
+		f.out.PayloadLen = f.wireLen - at
+		return f.fault("payload", wire.ErrShort, fmt.Sprintf("%d bytes", n), uint64(f.wireLen-at), 0)
+	}
+	return f.end(at + n)
+}
+
+// end checks that the packet ends at byte at, with the end check if it has one.
+func (f *frame) end(at int) error {
+	stop := at
+	if f.p.EndCheck {
+		stop += endCheckBytes
+	}
+	if stop > f.wireLen {
+		return &wire.ParseError{Field: "end_check", Bit: at * 8, Expected: "4 bytes", Found: fmt.Sprintf("%d", f.wireLen-at), Err: wire.ErrShort}
+	}
+	if stop < f.wireLen {
+		return &wire.ParseError{Field: "trailing", Bit: stop * 8, Expected: "the end of the packet", Found: fmt.Sprintf("%d more bytes", f.wireLen-stop), Err: wire.ErrTrailing}
+	}
+	if f.p.EndCheck && stop <= len(f.b) {
+		if v := binary.LittleEndian.Uint32(f.b[at:]); v != EndCheck {
+			return &wire.ParseError{Field: "end_check", Bit: at * 8, Expected: fmt.Sprintf("%#08x", uint32(EndCheck)), Found: fmt.Sprintf("%#08x", v), Err: wire.ErrChecksum}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,152 @@
+package seq
+
+import "math/bits"
+
+// Ring holds values by sequence number: those of the newest number and of the
+// size-1 before it. Entering a newer number forgets what falls out of that
+// window and, as the article's remedy has it, everything between the newest and
+// it that was entered one wrap ago. Its memory follows the span in use, so
+// that thousands of short flows stay cheap, up to size entries.
+//
+// The zero Ring is not ready: use NewRing.
+type Ring[T any] struct {
+	space  Space
+	begun  bool // a number was entered
+	newest uint32
+	size   int
+	span   int // numbers from the oldest that may be held to the newest
+	slots  []slot[T]
+}
+
+type slot[T any] struct {
+	live   bool
+	number uint32
+	value  T
+}
+
+const firstSlots = 8
+
+// NewRing gives a ring of up to size entries, at most half of the space.
+func NewRing[T any](space Space, size int) *Ring[T] {
+	return &Ring[T]{space: space, size: min(max(size, 1), 1<<(space-1))}
+}
+
+// Newest gives the newest number entered; false where none was.
+func (r *Ring[T]) Newest() (uint32, bool) { return r.newest, r.begun }
+
+// Size gives how many entries the ring can hold.
+func (r *Ring[T]) Size() int { return r.size }
+
+// Enter gives the entry of a number, new and zero if it was not held; fresh
+// tells which. It gives nil for a number that is older than the window.
+func (r *Ring[T]) Enter(number uint32) (entry *T, fresh bool) {
+	switch {
+	case !r.begun:
+		r.begun, r.newest, r.span = true, number, 1
+		r.grow()
+	default:
+		d := r.space.Distance(number, r.newest)
+		switch {
+		case d > 0:
+			r.advance(number, d)
+		case -d >= r.size:
+			return nil, false
+		case 1-d > r.span:
+			r.span = 1 - d
+			r.grow()
+		}
+	}
+	s := r.slot(number)
+	fresh = !s.live || s.number != number
+	if fresh {
+		*s = slot[T]{live: true, number: number}
+	}
+	return &s.value, fresh
+}
+
+// Find gives the entry of a number, nil where it is not held.
+func (r *Ring[T]) Find(number uint32) *T {
+	if len(r.slots) == 0 {
+		return nil
+	}
+	s := r.slot(number)
+	if !s.live || s.number != number {
+		return nil
+	}
+	return &s.value
+}
+
+// Remove forgets the entry of a number.
+func (r *Ring[T]) Remove(number uint32) {
+	if r.Find(number) != nil {
+		*r.slot(number) = slot[T]{}
+	}
+}
+
+// Advance makes number the newest without entering it; it does nothing where
+// number is not newer.
+func (r *Ring[T]) Advance(number uint32) {
+	if !r.begun {
+		r.begun, r.newest, r.span = true, number, 1
+		r.grow()
+		return
+	}
+	if d := r.space.Distance(number, r.newest); d > 0 {
+		r.advance(number, d)
+	}
+}
+
+// All calls do for every entry held, oldest first, until it returns false.
+func (r *Ring[T]) All(do func(number uint32, entry *T) bool) {
+	for n := r.span - 1; n >= 0; n-- {
+		number := r.space.Add(r.newest, -n)
+		if e := r.Find(number); e != nil && !do(number, e) {
+			return
+		}
+	}
+}
+
+// advance moves the window d forward and clears what it comes to cover.
+func (r *Ring[T]) advance(number uint32, d int) {
+	r.span = min(r.span+d, r.size)
+	r.grow()
+	if d >= len(r.slots) {
+		clear(r.slots)
+	} else {
+		for n := r.space.Add(r.newest, 1); ; n = r.space.Add(n, 1) {
+			*r.slot(n) = slot[T]{}
+			if n == number {
+				break
+			}
+		}
+	}
+	r.newest = number
+	// Slots are a power of two, so more numbers may fit than the window holds.
+	if len(r.slots) > r.size {
+		for n := min(len(r.slots), r.size+d) - 1; n >= r.size; n-- {
+			old := r.space.Add(number, -n)
+			if s := r.slot(old); s.live && s.number == old {
+				*s = slot[T]{}
+			}
+		}
+	}
+}
+
+// slot gives the place of a number. A power of two divides the space, so the
+// places of neighbours stay neighbours across the wrap.
+func (r *Ring[T]) slot(number uint32) *slot[T] { return &r.slots[int(number)&(len(r.slots)-1)] }
+
+func (r *Ring[T]) grow() {
+	if len(r.slots) >= r.span {
+		return
+	}
+	limit := 1 << bits.Len(uint(r.size-1))
+	n := min(max(firstSlots, 1<<bits.Len(uint(r.span-1))), limit)
+	old := r.slots
+	r.slots = make([]slot[T], n)
+	for i := range old {
+		if old[i].live {
+			*r.slot(old[i].number) = old[i]
+		}
+	}
+}

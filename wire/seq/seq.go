@@ -1,0 +1,53 @@
+// Package seq is the arithmetic of sequence numbers that wrap, and the ring
+// that is indexed by them.
+//
+//	          half the range: newer
+//	        .-----------------------.
+//	65535  0  1  2 ... 32767  32768  32769 ... 65534
+//	           from 0: newer | exactly half: the larger number is newer
+//
+// Source of truth: sequence_greater_than of "Packet Fragmentation and
+// Reassembly" and of reliable 1.4.0, which agree.
+package seq
+
+// Space is a range of sequence numbers, named by its width in bits: 1 to 32.
+// Numbers are held in uint32; bits above the width must be zero.
+type Space uint8
+
+// The widths that protocols use.
+const (
+	Bits8  Space = 8
+	Bits16 Space = 16
+	Bits32 Space = 32
+)
+
+// Mask gives the largest number of the space.
+func (s Space) Mask() uint32 { return uint32(1<<s - 1) }
+
+// Newer reports whether a is newer than b: ahead of it by less than half the
+// range, or by exactly half of it where a is the larger number.
+func (s Space) Newer(a, b uint32) bool {
+	d, half := (a-b)&s.Mask(), uint32(1)<<(s-1)
+	return d != 0 && (d < half || d == half && a > b)
+}
+
+// Distance gives how far a lies ahead of b; negative where it lies behind.
+func (s Space) Distance(a, b uint32) int {
+	if s.Newer(a, b) {
+		return int((a - b) & s.Mask())
+	}
+	return -int((b - a) & s.Mask())
+}
+
+// Add gives the number d after a; d may be negative.
+func (s Space) Add(a uint32, d int) uint32 { return (a + uint32(d)) & s.Mask() }
+
+// Unwrap gives the unwrapped number that a stands for, given the unwrapped
+// number of one close to it. Where near is an unwrapped number of this space,
+// so is the result: its low bits are a.
+func (s Space) Unwrap(a uint32, near int64) int64 {
+	return near + int64(s.Distance(a, uint32(near)&s.Mask()))
+}
+
+// Newer16 is Bits16.Newer for numbers as they stand in headers.
+func Newer16(a, b uint16) bool { return Bits16.Newer(uint32(a), uint32(b)) }
