@@ -76,9 +76,10 @@ type Session struct {
 	first      machine.Instant
 	last       machine.Instant
 
-	frame  *capture.Frame // the one being fed
-	out    machine.Effects
-	record Record
+	frame    *capture.Frame   // the one being fed
+	datagram machine.Datagram // what it carries
+	out      machine.Effects
+	record   Record
 }
 
 // NewSession prepares a run.
@@ -122,37 +123,40 @@ func (s *Session) Feed(frame *capture.Frame, p *capture.Packet) {
 	if f == nil {
 		f = s.begin(p, key, src)
 	}
-	d := machine.Datagram{At: p.At, Ref: p.Ref, Bytes: p.Payload, Length: p.Length}
+	// The session's own, since the tracker's interface lets it escape: one on the
+	// stack would cost an allocation a packet.
+	d := &s.datagram
+	*d = machine.Datagram{At: p.At, Ref: p.Ref, Bytes: p.Payload, Length: p.Length}
 	if src != f.origin {
 		d.From = machine.B
 	}
 	if p.Duplicate {
 		s.duplicates++
 		f.Duplicates++
-		s.noteDuplicate(f, &d)
+		s.noteDuplicate(f, d)
 		if s.sink != nil {
-			s.tell(f, &d, p)
+			s.tell(f, d, p)
 		}
 		return
 	}
 	if p.Fragments > 1 || p.Length > safePayload && p.Transport == capture.UDP {
-		s.noteSize(f, &d, p.Fragments)
+		s.noteSize(f, d, p.Fragments)
 	}
 	switch {
 	case f.tracker != nil:
 		s.touch(f)
-		s.observe(f, &d, p)
+		s.observe(f, d, p)
 	case f.pending != nil:
-		s.count(f, &d)
+		s.count(f, d)
 		if p.Length > 0 {
-			s.hold(f, &d)
+			s.hold(f, d)
 		} else if s.sink != nil {
-			s.tell(f, &d, p)
+			s.tell(f, d, p)
 		}
 	default:
-		s.count(f, &d)
+		s.count(f, d)
 		if s.sink != nil {
-			s.tell(f, &d, p)
+			s.tell(f, d, p)
 		}
 	}
 }
