@@ -1,0 +1,46 @@
+package filter
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// Error says what is wrong with a filter, and where.
+type Error struct {
+	Filter     string
+	Offset     int // byte in Filter where it begins
+	Length     int // bytes that are meant; at least 1 for the pointer
+	Message    string
+	Suggestion string // what was likely meant; empty for none
+}
+
+// Column gives the position in characters, from 1.
+func (e *Error) Column() int { return utf8.RuneCountInString(e.Filter[:e.Offset]) + 1 }
+
+func (e *Error) Error() string {
+	s := fmt.Sprintf("filter, column %d: %s", e.Column(), e.Message)
+	if e.Suggestion != "" {
+		s += "; did you mean " + e.Suggestion + "?"
+	}
+	return s
+}
+
+// Pointer gives the filter's text and, below it, a line that points at the place.
+func (e *Error) Pointer() string {
+	n := utf8.RuneCountInString(e.Filter[e.Offset:min(e.Offset+e.Length, len(e.Filter))])
+	return e.Filter + "\n" + strings.Repeat(" ", e.Column()-1) + strings.Repeat("^", max(n, 1))
+}
+
+// span is a stretch of the filter's text.
+type span struct{ from, to int }
+
+func (s span) with(o span) span { return span{min(s.from, o.from), max(s.to, o.to)} }
+
+// fault ends lexing, parsing or compiling from any depth; Compile turns it
+// into its Error.
+type fault struct{ *Error }
+
+func fail(text string, at span, suggestion, format string, args ...any) {
+	panic(fault{&Error{Filter: text, Offset: min(at.from, len(text)), Length: max(at.to-at.from, 1), Message: fmt.Sprintf(format, args...), Suggestion: suggestion}})
+}

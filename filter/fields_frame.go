@@ -1,0 +1,238 @@
+package filter
+
+import (
+	"encoding/binary"
+	"net/netip"
+
+	"github.com/ackscope/ackscope/capture"
+)
+
+// frameFields are the fields of frames and their headers, named and read as
+// Wireshark's.
+func frameFields() []*Field {
+	duration := func(name, doc string, get func(*Record) (int64, bool)) *Field {
+		return &Field{Name: name, Kind: Duration, Unit: "s", Doc: doc, values: values{i: one(get)}}
+	}
+	fields := []*Field{
+		{Name: "frame", Kind: Bytes, Doc: "The whole frame as captured.", values: values{b: one(func(r *Record) ([]byte, bool) {
+			if r.Frame == nil {
+				return nil, false
+			}
+			return r.Frame.Data, true
+		})}},
+		number("frame.number", "", "Number of the frame in its file, from 1.", func(r *Record) (uint64, bool) { return r.Datagram.Ref.Frame(), true }),
+		number("frame.len", "bytes", "Length on the wire.", func(r *Record) (uint64, bool) {
+			if r.Frame == nil {
+				return 0, false
+			}
+			return uint64(r.Frame.Length), true
+		}),
+		number("frame.cap_len", "bytes", "Length captured; less than frame.len where a snap length cut the frame.", func(r *Record) (uint64, bool) {
+			if r.Frame == nil {
+				return 0, false
+			}
+			return uint64(len(r.Frame.Data)), true
+		}),
+		number("frame.interface_id", "", "Index of the interface within its file, from 0.", func(r *Record) (uint64, bool) {
+			if r.Frame == nil {
+				return 0, false
+			}
+			return uint64(r.Frame.Interface), true
+		}),
+		{Name: "frame.file", Kind: Text, Doc: "Name of the capture file.", values: values{b: one(func(r *Record) ([]byte, bool) { return r.word(r.File), r.File != "" })}},
+		{Name: "frame.time", Kind: Time, Doc: "When the frame was captured, in UTC.", values: values{i: one(func(r *Record) (int64, bool) { return int64(r.Datagram.At), true })}},
+		{Name: "frame.time_epoch", Kind: Time, Unit: "s", Doc: "When the frame was captured, in seconds since 1970.", seconds: true,
+			values: values{i: one(func(r *Record) (int64, bool) { return int64(r.Datagram.At), true })}},
+		duration("frame.time_relative", "Time since the capture's first frame.", func(r *Record) (int64, bool) { return int64(r.Datagram.At - r.Start), true }),
+		duration("frame.time_delta", "Time since the frame before.", func(r *Record) (int64, bool) { return int64(r.Datagram.At - r.Previous), true }),
+		{Name: "malformed", Doc: "The packet, or a header before it, could not be taken apart to its end.", needs: NeedFlow | NeedFields,
+			present: func(r *Record) bool {
+				return r.Packet != nil && r.Packet.Problem != nil || r.Dissection().Problem != nil
+			}},
+
+		layer("eth", "Ethernet header.", capture.LayerEthernet),
+		mac("eth.src", "Ethernet source address.", 6, -1),
+		mac("eth.dst", "Ethernet destination address.", 0, -1),
+		mac("eth.addr", "Either Ethernet address.", 0, 6),
+		hexed(headerUint("eth.type", "", "EtherType.", capture.LayerEthernet, 12, 2, func(v uint64) uint64 { return v })),
+		layer("vlan", "802.1Q tag.", capture.LayerVLAN),
+		headerUint("vlan.id", "", "VLAN of an 802.1Q tag.", capture.LayerVLAN, 0, 2, func(v uint64) uint64 { return v & 0xfff }),
+		headerUint("vlan.priority", "", "Priority of an 802.1Q tag.", capture.LayerVLAN, 0, 2, func(v uint64) uint64 { return v >> 13 }),
+
+		layer("ip", "IPv4 header.", capture.LayerIPv4),
+		address("ip.src", "IPv4 source address.", capture.LayerIPv4, 12, true, false),
+		address("ip.dst", "IPv4 destination address.", capture.LayerIPv4, 12, false, true),
+		address("ip.addr", "Either IPv4 address.", capture.LayerIPv4, 12, true, true),
+		headerUint("ip.version", "", "IP version: 4.", capture.LayerIPv4, 0, 1, func(v uint64) uint64 { return v >> 4 }),
+		headerUint("ip.hdr_len", "bytes", "Length of the IPv4 header.", capture.LayerIPv4, 0, 1, func(v uint64) uint64 { return v & 15 * 4 }),
+		hexed(headerUint("ip.dsfield", "", "Differentiated services field.", capture.LayerIPv4, 1, 1, func(v uint64) uint64 { return v })),
+		headerUint("ip.len", "bytes", "Total length of the IPv4 packet.", capture.LayerIPv4, 2, 2, func(v uint64) uint64 { return v }),
+		hexed(headerUint("ip.id", "", "IPv4 identification.", capture.LayerIPv4, 4, 2, func(v uint64) uint64 { return v })),
+		truth(headerUint("ip.flags.df", "", "Don't fragment.", capture.LayerIPv4, 6, 2, func(v uint64) uint64 { return v >> 14 & 1 })),
+		truth(headerUint("ip.flags.mf", "", "More fragments follow.", capture.LayerIPv4, 6, 2, func(v uint64) uint64 { return v >> 13 & 1 })),
+		headerUint("ip.frag_offset", "bytes", "Offset of the fragment.", capture.LayerIPv4, 6, 2, func(v uint64) uint64 { return v & 0x1fff * 8 }),
+		headerUint("ip.ttl", "", "Time to live.", capture.LayerIPv4, 8, 1, func(v uint64) uint64 { return v }),
+		headerUint("ip.proto", "", "Protocol above IPv4; 17 is UDP.", capture.LayerIPv4, 9, 1, func(v uint64) uint64 { return v }),
+
+		layer("ipv6", "IPv6 header.", capture.LayerIPv6),
+		address("ipv6.src", "IPv6 source address.", capture.LayerIPv6, 8, true, false),
+		address("ipv6.dst", "IPv6 destination address.", capture.LayerIPv6, 8, false, true),
+		address("ipv6.addr", "Either IPv6 address.", capture.LayerIPv6, 8, true, true),
+		headerUint("ipv6.plen", "bytes", "Length of the IPv6 payload.", capture.LayerIPv6, 4, 2, func(v uint64) uint64 { return v }),
+		headerUint("ipv6.nxt", "", "Header after the IPv6 header; 17 is UDP.", capture.LayerIPv6, 6, 1, func(v uint64) uint64 { return v }),
+		headerUint("ipv6.hlim", "", "Hop limit.", capture.LayerIPv6, 7, 1, func(v uint64) uint64 { return v }),
+	}
+	for _, t := range []struct {
+		name, title string
+		kind        capture.Transport
+		layer       capture.LayerKind
+	}{{"udp", "UDP", capture.UDP, capture.LayerUDP}, {"tcp", "TCP", capture.TCP, capture.LayerTCP}} {
+		fields = append(fields,
+			&Field{Name: t.name, Kind: Bytes, Doc: "The packet carries " + t.title + "; its header and payload, where one frame holds both.",
+				present: func(r *Record) bool { return r.Transport == t.kind }, values: values{b: one(func(r *Record) ([]byte, bool) { return whole(r, t.layer) })}},
+			number(t.name+".srcport", "", t.title+" source port.", func(r *Record) (uint64, bool) { return uint64(r.Src.Port()), r.Transport == t.kind }),
+			number(t.name+".dstport", "", t.title+" destination port.", func(r *Record) (uint64, bool) { return uint64(r.Dst.Port()), r.Transport == t.kind }),
+			&Field{Name: t.name + ".port", Kind: Uint, Doc: "Either " + t.title + " port.", values: values{u: two(func(r *Record) (uint64, uint64, bool) {
+				return uint64(r.Src.Port()), uint64(r.Dst.Port()), r.Transport == t.kind
+			})}},
+			&Field{Name: t.name + ".payload", Kind: Bytes, Doc: "Payload of the " + t.title + " packet.", values: values{b: one(func(r *Record) ([]byte, bool) {
+				return r.Datagram.Bytes, r.Transport == t.kind && len(r.Datagram.Bytes) > 0
+			})}},
+		)
+	}
+	return append(fields,
+		number("udp.length", "bytes", "Length of the UDP packet with its 8 bytes of header.", func(r *Record) (uint64, bool) {
+			return uint64(r.Datagram.Length) + 8, r.Transport == capture.UDP
+		}),
+		number("tcp.len", "bytes", "Length of the TCP payload.", func(r *Record) (uint64, bool) {
+			return uint64(r.Datagram.Length), r.Transport == capture.TCP
+		}),
+		number("tcp.seq_raw", "", "TCP sequence number.", func(r *Record) (uint64, bool) {
+			if r.Packet == nil {
+				return 0, false
+			}
+			return uint64(r.Packet.TCPSeq), r.Transport == capture.TCP
+		}),
+		number("tcp.ack_raw", "", "TCP acknowledgement number.", func(r *Record) (uint64, bool) {
+			if r.Packet == nil {
+				return 0, false
+			}
+			return uint64(r.Packet.TCPAck), r.Transport == capture.TCP
+		}),
+	)
+}
+
+func number(name, unit, doc string, get func(*Record) (uint64, bool)) *Field {
+	return &Field{Name: name, Kind: Uint, Unit: unit, Doc: doc, values: values{u: one(get)}}
+}
+
+func hexed(f *Field) *Field { f.Hex = true; return f }
+
+func truth(f *Field) *Field { f.Kind = Bool; return f }
+
+func layers(r *Record) []capture.Layer {
+	if r.Packet == nil || r.Frame == nil {
+		return nil
+	}
+	return r.Packet.Layers
+}
+
+// header gives n bytes at an offset of a header of the kind.
+func header(r *Record, l *capture.Layer, kind capture.LayerKind, offset, n int) ([]byte, bool) {
+	at := l.Offset + offset
+	if l.Kind != kind || at < 0 || at+n > len(r.Frame.Data) {
+		return nil, false
+	}
+	return r.Frame.Data[at : at+n], true
+}
+
+// whole gives a transport header with the payload behind it.
+func whole(r *Record, kind capture.LayerKind) ([]byte, bool) {
+	if l := layers(r); len(l) > 0 && r.Packet.Fragments <= 1 {
+		last := &l[len(l)-1]
+		return header(r, last, kind, 0, last.Length+len(r.Datagram.Bytes))
+	}
+	return nil, false
+}
+
+// headerUint is a number of one or two bytes in every header of a kind.
+func headerUint(name, unit, doc string, kind capture.LayerKind, offset, n int, of func(uint64) uint64) *Field {
+	return &Field{Name: name, Kind: Uint, Unit: unit, Doc: doc, values: values{u: each(layers, func(r *Record, l *capture.Layer) (uint64, bool) {
+		b, ok := header(r, l, kind, offset, n)
+		switch {
+		case !ok:
+			return 0, false
+		case n == 1:
+			return of(uint64(b[0])), true
+		default:
+			return of(uint64(binary.BigEndian.Uint16(b))), true
+		}
+	})}}
+}
+
+// layer is a header as a whole.
+func layer(name, doc string, kind capture.LayerKind) *Field {
+	return &Field{Name: name, Kind: Bytes, Doc: doc, values: values{b: each(layers, func(r *Record, l *capture.Layer) ([]byte, bool) {
+		return header(r, l, kind, 0, l.Length)
+	})}}
+}
+
+// mac is one Ethernet address, or two.
+func mac(name, doc string, offset, second int) *Field {
+	f := &Field{Name: name, Kind: Bytes, Doc: doc, colons: true}
+	at := func(r *Record, offset int) ([]byte, bool) {
+		if l := layers(r); len(l) > 0 {
+			return header(r, &l[0], capture.LayerEthernet, offset, 6)
+		}
+		return nil, false
+	}
+	if second < 0 {
+		f.b = one(func(r *Record) ([]byte, bool) { return at(r, offset) })
+		return f
+	}
+	f.b = two(func(r *Record) ([]byte, []byte, bool) {
+		v, _ := at(r, offset)
+		w, ok := at(r, second)
+		return v, w, ok
+	})
+	return f
+}
+
+// address is the source, the destination or both of every IP header of a kind;
+// where the frame is gone, those that the flow was found by.
+func address(name, doc string, kind capture.LayerKind, offset int, src, dst bool) *Field {
+	size := 4
+	if kind == capture.LayerIPv6 {
+		size = 16
+	}
+	return &Field{Name: name, Kind: Address, Doc: doc, values: values{a: func(pass test[netip.Addr], all bool) predicate {
+		return func(r *Record) bool {
+			found := false
+			if r.Frame == nil {
+				for i, ap := range [...]netip.AddrPort{r.Src, r.Dst} {
+					if a := ap.Addr(); (i == 0 && src || i == 1 && dst) && a.BitLen() == 8*size {
+						found = true
+						if pass(r, a) != all {
+							return !all
+						}
+					}
+				}
+				return found && all
+			}
+			if r.Packet == nil {
+				return false
+			}
+			for i := range r.Packet.Layers {
+				b, ok := header(r, &r.Packet.Layers[i], kind, offset, 2*size)
+				if !ok {
+					continue
+				}
+				found = true
+				if src && pass(r, addrFrom(b[:size])) != all || dst && pass(r, addrFrom(b[size:])) != all {
+					return !all
+				}
+			}
+			return found && all
+		}
+	}}}
+}

@@ -1,0 +1,189 @@
+package filter
+
+import (
+	"math"
+	"slices"
+
+	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/machine"
+)
+
+var sideWords = []string{machine.A.String(), machine.B.String()}
+
+// wordsOf lists the words of a closed list.
+func wordsOf[T ~uint8](n T, word func(T) string) []string {
+	var out []string
+	for v := T(0); v <= n; v++ {
+		out = append(out, word(v))
+	}
+	return out
+}
+
+// text is a field of one text.
+func text(name, doc string, words []string, needs Needs, get func(*Record) (string, bool)) *Field {
+	return &Field{Name: name, Kind: Text, Doc: doc, Words: words, needs: needs, values: values{b: one(func(r *Record) ([]byte, bool) {
+		s, ok := get(r)
+		return r.word(s), ok
+	})}}
+}
+
+func flowFields(protocols []*dissect.Protocol) []*Field {
+	var names []string
+	for _, p := range protocols {
+		names = append(names, p.Name)
+	}
+	flow := func(f *Field) *Field { f.needs = NeedFlow; return f }
+	fields := []*Field{
+		flow(number("flow", "", "Number of the flow, as `flows` lists them; a flow is one conversation of two endpoints.", func(r *Record) (uint64, bool) { return uint64(r.Flow), r.Flow != 0 })),
+		flow(number("flow.session", "", "Which session it is on its pair of addresses, from 1.", func(r *Record) (uint64, bool) { return uint64(r.Session), r.Flow != 0 })),
+		text("flow.side", "Which side sent the packet: a spoke first.", sideWords, NeedFlow, func(r *Record) (string, bool) { return r.Datagram.From.String(), r.Flow != 0 }),
+		text("flow.protocol", "Protocol that the flow is read as.", names, NeedFlow, func(r *Record) (string, bool) {
+			if r.Protocol == nil {
+				return "", false
+			}
+			return r.Protocol.Name, true
+		}),
+		text("flow.dialect", "Dialect of the protocol.", nil, NeedFlow, func(r *Record) (string, bool) { return r.Dialect, r.Protocol != nil }),
+		text("flow.vantage", "Where the tap stood, as far as the flow shows it.", wordsOf(machine.VantageBetween, machine.Vantage.String), NeedFlow,
+			func(r *Record) (string, bool) { return r.Vantage.String(), r.Flow != 0 }),
+	}
+	fields = append(fields, perSide("flow.rtt", Duration, "s", "round-trip time at this packet, smoothed as the side's own library does", func(v *values, sides []machine.Side) {
+		v.i = summaries(sides, func(s *machine.Summary) (int64, bool) { return int64(s.RTT), s.RTT >= 0 })
+	})...)
+	fields = append(fields, perSide("flow.loss", Float, "", "share of packets lost, 0 to 1, at this packet, as the side's own library computes it", func(v *values, sides []machine.Side) {
+		v.f = summaries(sides, func(s *machine.Summary) (float64, bool) { return s.Loss, s.Loss >= 0 && !math.IsNaN(s.Loss) })
+	})...)
+	return append(fields, perSide("flow.packets", Uint, "", "packets that the side sent, up to this one", func(v *values, sides []machine.Side) {
+		v.u = summaries(sides, func(s *machine.Summary) (uint64, bool) { return s.Packets, true })
+	})...)
+}
+
+// perSide makes a field of both sides' figures, and one for each side.
+func perSide(name string, kind Kind, unit, doc string, fill func(*values, []machine.Side)) []*Field {
+	var out []*Field
+	for _, x := range []struct {
+		suffix, whose string
+		sides         []machine.Side
+	}{{"", "Either side's ", []machine.Side{machine.A, machine.B}}, {"_a", "Side a's ", []machine.Side{machine.A}}, {"_b", "Side b's ", []machine.Side{machine.B}}} {
+		f := &Field{Name: name + x.suffix, Kind: kind, Unit: unit, Doc: x.whose + doc + ".", needs: NeedFlow | NeedState}
+		fill(&f.values, x.sides)
+		out = append(out, f)
+	}
+	return out
+}
+
+func summaries[T any](sides []machine.Side, value func(*machine.Summary) (T, bool)) source[T] {
+	return func(pass test[T], all bool) predicate {
+		return func(r *Record) bool {
+			if r.Summaries == nil {
+				return false
+			}
+			found := false
+			for _, side := range sides {
+				s, ok := r.Summaries.Summary(side)
+				if !ok {
+					continue
+				}
+				if v, ok := value(&s); ok {
+					found = true
+					if pass(r, v) != all {
+						return !all
+					}
+				}
+			}
+			return found && all
+		}
+	}
+}
+
+func events(r *Record) []machine.Event { return r.Events }
+
+// eventWord names an event of a protocol.
+func eventWord(p *dissect.Protocol, k machine.EventKind) string {
+	if k >= machine.EventProtocol && p != nil {
+		if w, ok := p.EventNames[k]; ok {
+			return w
+		}
+	}
+	return k.String()
+}
+
+func eventFields(protocols []*dissect.Protocol) []*Field {
+	const needs = NeedFlow | NeedEvents
+	uints := func(name, doc string, value func(*Record, *machine.Event) (uint64, bool)) *Field {
+		return &Field{Name: name, Kind: Uint, Doc: doc, needs: needs, values: values{u: each(events, value)}}
+	}
+	texts := func(name, doc string, words []string, value func(*Record, *machine.Event) string) *Field {
+		return &Field{Name: name, Kind: Text, Doc: doc, Words: words, needs: needs, values: values{b: each(events, func(r *Record, e *machine.Event) ([]byte, bool) {
+			return r.word(value(r, e)), true
+		})}}
+	}
+	kind := func(name, doc string, k machine.EventKind) *Field {
+		return uints(name, doc+" The value is the packet's sequence number.", func(_ *Record, e *machine.Event) (uint64, bool) { return uint64(e.Sequence), e.Kind == k })
+	}
+	words := wordsOf(machine.EventRegraded, machine.EventKind.String)[1:]
+	var own []*Field
+	for _, p := range protocols {
+		var kinds []machine.EventKind
+		for k := range p.EventNames {
+			kinds = append(kinds, k)
+		}
+		slices.Sort(kinds)
+		for _, k := range kinds {
+			w := p.EventNames[k]
+			words = append(words, w)
+			own = append(own, uints("rel."+w, p.Title+": "+w+".", func(r *Record, e *machine.Event) (uint64, bool) {
+				return uint64(e.Sequence), e.Kind == k && r.Protocol == p
+			}))
+		}
+	}
+	fields := []*Field{
+		{Name: "rel", Doc: "Something of the protocol's reliability happened at this packet.", needs: needs, present: func(r *Record) bool { return len(r.Events) > 0 }},
+		kind("rel.sent", "A side sent a packet.", machine.EventSent),
+		kind("rel.received", "A side accepted a packet of its peer.", machine.EventReceived),
+		kind("rel.acked", "A side learned that its packet arrived.", machine.EventAcked),
+		kind("rel.dup", "A side refused a packet as already received.", machine.EventDuplicate),
+		kind("rel.stale", "A side refused a packet as too old.", machine.EventStale),
+		kind("rel.rejected", "A side's application refused a packet.", machine.EventRejected),
+		kind("rel.lost", "A side's packet can no longer be acked.", machine.EventLost),
+		kind("rel.resend", "A side sent the same content again.", machine.EventResent),
+		kind("rel.delivered", "A side's application was handed a message.", machine.EventDelivered),
+		kind("rel.regraded", "Later evidence changed how sure an earlier event is.", machine.EventRegraded),
+		texts("rel.event", "What happened, in one word.", words, func(r *Record, e *machine.Event) string { return eventWord(r.Protocol, e.Kind) }),
+		texts("rel.side", "The side that the event belongs to.", sideWords, func(_ *Record, e *machine.Event) string { return e.Side.String() }),
+		texts("rel.certainty", "How surely the capture proves the event.", wordsOf(machine.Certain, machine.Certainty.String), func(_ *Record, e *machine.Event) string { return e.Certainty.String() }),
+		uints("rel.sequence", "Sequence number of the packet that an event is about, as on the wire.", func(_ *Record, e *machine.Event) (uint64, bool) { return uint64(e.Sequence), true }),
+		{Name: "rel.sequence64", Kind: Int, Doc: "The same, unwrapped.", needs: needs, values: values{i: each(events, func(_ *Record, e *machine.Event) (int64, bool) { return e.Sequence64, true })}},
+		uints("rel.bit", "Which bit of the ack bits told that a packet arrived.", func(_ *Record, e *machine.Event) (uint64, bool) { return uint64(e.Bit), e.Kind == machine.EventAcked }),
+		uints("rel.by_frame", "Frame whose header carried the ack.", func(_ *Record, e *machine.Event) (uint64, bool) {
+			return e.By.Frame(), e.Kind == machine.EventAcked && e.By != 0
+		}),
+		{Name: "rel.rtt", Kind: Duration, Unit: "s", Doc: "Round-trip time that the side sampled from an ack.", needs: needs, values: values{i: each(events, func(_ *Record, e *machine.Event) (int64, bool) {
+			return e.RTT, e.Kind == machine.EventAcked && e.RTT >= 0
+		})}},
+	}
+	return append(fields, own...)
+}
+
+func anomalies(r *Record) []machine.Anomaly { return r.Anomalies }
+
+func findingFields(rules []*machine.Rule) []*Field {
+	const needs = NeedFlow | NeedFindings
+	texts := func(name, doc string, words []string, value func(*machine.Anomaly) string) *Field {
+		return &Field{Name: name, Kind: Text, Doc: doc, Words: words, needs: needs, values: values{b: each(anomalies, func(r *Record, a *machine.Anomaly) ([]byte, bool) {
+			return r.word(value(a)), true
+		})}}
+	}
+	ids := make([]string, len(rules))
+	for i, rule := range rules {
+		ids[i] = rule.ID
+	}
+	slices.Sort(ids)
+	return []*Field{
+		{Name: "finding", Doc: "A rule found something at this packet.", needs: needs, present: func(r *Record) bool { return len(r.Anomalies) > 0 }},
+		texts("finding.rule", "Which rule did, as `explain` names it.", slices.Compact(ids), func(a *machine.Anomaly) string { return a.Rule.ID }),
+		texts("finding.severity", "How grave it is.", wordsOf(machine.Error, machine.Severity.String), func(a *machine.Anomaly) string { return a.Rule.Severity.String() }),
+		texts("finding.certainty", "How surely the capture proves it.", wordsOf(machine.Certain, machine.Certainty.String), func(a *machine.Anomaly) string { return a.Certainty.String() }),
+		texts("finding.side", "Whose doing it is.", sideWords, func(a *machine.Anomaly) string { return a.Side.String() }),
+	}
+}

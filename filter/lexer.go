@@ -1,0 +1,283 @@
+package filter
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// token kinds. Words are field names, keywords and unquoted literals alike: the
+// parser tells them apart by where they stand.
+type tokenKind uint8
+
+const (
+	tokEnd tokenKind = iota
+	tokWord
+	tokString // text is the unescaped value
+	tokChar   // 'A': text is the byte
+	tokOp     // text is the operator as one of the canonical spellings
+	tokSlice  // text is what stands between [ and ]
+)
+
+type token struct {
+	kind tokenKind
+	text string
+	at   span
+}
+
+// symbols in the order in which they are tried: longer ones first.
+var symbols = []struct{ text, op string }{
+	{"===", "==="}, {"!==", "!=="}, {"==", "=="}, {"!=", "!="}, {"~=", "!=="}, {">=", ">="}, {"<=", "<="},
+	{"&&", "&&"}, {"||", "||"}, {"^^", "^^"}, {"..", ".."},
+	{">", ">"}, {"<", "<"}, {"!", "!"}, {"~", "matches"}, {"&", "&"},
+	{"(", "("}, {")", ")"}, {"{", "{"}, {"}", "}"}, {",", ","},
+}
+
+// words that are operators.
+var wordOps = map[string]string{
+	"eq": "==", "ne": "!=", "any_eq": "==", "all_ne": "!=", "all_eq": "===", "any_ne": "!==",
+	"gt": ">", "ge": ">=", "lt": "<", "le": "<=",
+	"and": "&&", "or": "||", "xor": "^^", "not": "!",
+	"contains": "contains", "matches": "matches", "in": "in", "bitand": "&", "bitwise_and": "&",
+	"any": "any", "all": "all",
+}
+
+// mistakes are what people type for an operator.
+var mistakes = []struct{ text, op string }{{"=", "=="}, {"|", "||"}, {"^", "^^"}, {"<>", "!="}}
+
+func lex(text string) []token {
+	var out []token
+	for i := 0; ; {
+		for i < len(text) && (text[i] == ' ' || text[i] == '\t' || text[i] == '\n' || text[i] == '\r') {
+			i++
+		}
+		if i == len(text) {
+			return append(out, token{tokEnd, "", span{i, i}})
+		}
+		t := lexOne(text, i, out)
+		out = append(out, t)
+		i = t.at.to
+	}
+}
+
+func lexOne(text string, i int, before []token) token {
+	c := text[i]
+	switch {
+	case c == '"':
+		return lexString(text, i, i)
+	case (c == 'r' || c == 'R') && i+1 < len(text) && text[i+1] == '"':
+		return lexRaw(text, i)
+	case c == '\'':
+		return lexChar(text, i)
+	case c == '[':
+		end := strings.IndexByte(text[i:], ']')
+		if end < 0 {
+			fail(text, span{i, i + 1}, "", "expected ] to close this slice")
+		}
+		return token{tokSlice, text[i+1 : i+end], span{i, i + end + 1}}
+	case wordByte(c) || c == ':' || c == '-' && i+1 < len(text) && (digit(text[i+1]) || text[i+1] == '.') || c == '.' && (i+1 >= len(text) || text[i+1] != '.'):
+		return lexWord(text, i)
+	}
+	for _, m := range mistakes {
+		if strings.HasPrefix(text[i:], m.text) && !startsSymbol(text[i:], len(m.text)) {
+			fail(text, span{i, i + len(m.text)}, m.op, "%q is no operator", m.text)
+		}
+	}
+	for _, s := range symbols {
+		if strings.HasPrefix(text[i:], s.text) {
+			return token{tokOp, s.op, span{i, i + len(s.text)}}
+		}
+	}
+	if c == ']' {
+		fail(text, span{i, i + 1}, "", "] without a [ before it")
+	}
+	r, n := utf8.DecodeRuneInString(text[i:])
+	if r == '-' && len(before) > 0 {
+		fail(text, span{i, i + n}, "", "subtraction is not part of filters")
+	}
+	fail(text, span{i, i + n}, "", "%q does not belong in a filter", r)
+	return token{}
+}
+
+// startsSymbol reports whether a symbol longer than n bytes stands at the start of s.
+func startsSymbol(s string, n int) bool {
+	for _, y := range symbols {
+		if len(y.text) > n && strings.HasPrefix(s, y.text) {
+			return true
+		}
+	}
+	return false
+}
+
+func digit(c byte) bool { return c >= '0' && c <= '9' }
+
+func wordByte(c byte) bool {
+	return digit(c) || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || c >= utf8.RuneSelf
+}
+
+// lexWord takes names, numbers with units, addresses and byte strings. Dots and
+// colons are part of a word, two dots are not; a dash is where the word so far
+// can be a byte string or a date, a slash where it can be an address, a plus in
+// a number's exponent.
+func lexWord(text string, i int) token {
+	j := i + 1
+	for ; j < len(text); j++ {
+		switch c := text[j]; {
+		case wordByte(c) || c == ':' || c == '%':
+			continue
+		case c == '.':
+			if j+1 < len(text) && text[j+1] == '.' {
+				return word(text, i, j)
+			}
+			continue
+		case c == '-' || c == '+':
+			if j+1 < len(text) && wordByte(text[j+1]) && (hexPairs(text[i:j]) || c == '-' && dashed(text[i:j]) || exponent(text[i:j])) {
+				continue
+			}
+		case c == '/':
+			if j+1 < len(text) && digit(text[j+1]) && strings.ContainsAny(text[i:j], ".:") {
+				continue
+			}
+		}
+		break
+	}
+	return word(text, i, j)
+}
+
+func word(text string, i, j int) token {
+	w := text[i:j]
+	if op, ok := wordOps[strings.ToLower(w)]; ok {
+		return token{tokOp, op, span{i, j}}
+	}
+	return token{tokWord, w, span{i, j}}
+}
+
+// dashed reports whether w can be the start of a word of a closed list, such as
+// false-ack: letters and dashes alone.
+func dashed(w string) bool {
+	for i := range len(w) {
+		if c := w[i]; !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '-' || i > 0 && digit(c)) {
+			return false
+		}
+	}
+	return true
+}
+
+// hexPairs reports whether w is pairs of hexadecimal digits joined by dashes.
+func hexPairs(w string) bool {
+	for i := range len(w) {
+		if i%3 == 2 {
+			if w[i] != '-' {
+				return false
+			}
+		} else if !strings.ContainsRune("0123456789abcdefABCDEF", rune(w[i])) {
+			return false
+		}
+	}
+	return len(w)%3 == 2
+}
+
+func exponent(w string) bool {
+	n := len(w)
+	return n >= 2 && (w[n-1] == 'e' || w[n-1] == 'E') && digit(w[0]) && !strings.HasPrefix(w, "0x") && !strings.Contains(w, ":")
+}
+
+func lexRaw(text string, i int) token {
+	end := strings.IndexByte(text[i+2:], '"')
+	if end < 0 {
+		fail(text, span{i, len(text)}, "", "expected a closing \" for this text")
+	}
+	return token{tokString, text[i+2 : i+2+end], span{i, i + 3 + end}}
+}
+
+func lexString(text string, from, i int) token {
+	var b strings.Builder
+	for j := i + 1; j < len(text); {
+		switch text[j] {
+		case '"':
+			return token{tokString, b.String(), span{from, j + 1}}
+		case '\\':
+			c, n := escape(text, j)
+			b.WriteByte(c)
+			j += n
+		default:
+			b.WriteByte(text[j])
+			j++
+		}
+	}
+	fail(text, span{from, len(text)}, "", "expected a closing \" for this text")
+	return token{}
+}
+
+func lexChar(text string, i int) token {
+	if i+1 >= len(text) {
+		fail(text, span{i, i + 1}, "", "expected a character and a closing '")
+	}
+	c, n := text[i+1], 1
+	if c == '\\' {
+		c, n = escape(text, i+1)
+	}
+	end := i + 1 + n
+	if c == '\'' && n == 1 || end >= len(text) || text[end] != '\'' {
+		fail(text, span{i, min(end+1, len(text))}, `"…" for text`, "'…' holds one character")
+	}
+	return token{tokChar, string([]byte{c}), span{i, end + 1}}
+}
+
+// escape reads the escape at text[i] and gives its byte and length.
+func escape(text string, i int) (byte, int) {
+	if i+1 < len(text) {
+		switch c := text[i+1]; c {
+		case 'n':
+			return '\n', 2
+		case 't':
+			return '\t', 2
+		case 'r':
+			return '\r', 2
+		case 'a':
+			return '\a', 2
+		case 'b':
+			return '\b', 2
+		case 'f':
+			return '\f', 2
+		case 'v':
+			return '\v', 2
+		case '\\', '"', '\'':
+			return c, 2
+		case 'x':
+			if b, ok := unhex(text, i+2); ok {
+				return b, 4
+			}
+			fail(text, span{i, min(i+4, len(text))}, "", `expected two hexadecimal digits after \x`)
+		}
+		if c := text[i+1]; c >= '0' && c <= '7' {
+			v, n := 0, 0
+			for n < 3 && i+1+n < len(text) && text[i+1+n] >= '0' && text[i+1+n] <= '7' {
+				v = v*8 + int(text[i+1+n]-'0')
+				n++
+			}
+			return byte(v), 1 + n
+		}
+	}
+	fail(text, span{i, min(i+2, len(text))}, `r"…", where a backslash is itself`, `expected \n, \t, \r, \", \\, \xNN or \NNN`)
+	return 0, 0
+}
+
+func unhex(s string, i int) (byte, bool) {
+	if i+2 > len(s) {
+		return 0, false
+	}
+	var v byte
+	for _, c := range []byte(s[i : i+2]) {
+		switch {
+		case digit(c):
+			v = v<<4 | (c - '0')
+		case c >= 'a' && c <= 'f':
+			v = v<<4 | (c - 'a' + 10)
+		case c >= 'A' && c <= 'F':
+			v = v<<4 | (c - 'A' + 10)
+		default:
+			return 0, false
+		}
+	}
+	return v, true
+}

@@ -1,0 +1,369 @@
+package filter
+
+import (
+	"strconv"
+	"strings"
+)
+
+// The tree. Every node knows the stretch of text it came from.
+type node interface{ where() span }
+
+type (
+	// logic joins two tests: op is &&, || or ^^.
+	logic struct {
+		op   string
+		l, r node
+	}
+	not struct {
+		at span
+		x  node
+	}
+	// exists is a bare operand.
+	exists struct{ x node }
+	// compare holds two operands against each other; quantifier is "", any or all.
+	compare struct {
+		op, quantifier string
+		opAt           span
+		l, r           node
+	}
+	member struct {
+		at         span
+		quantifier string
+		negated    bool
+		x          node
+		set        []interval
+	}
+	// interval is from..to, both in; one value where to is nil.
+	interval struct{ from, to *literal }
+
+	// operands
+	name struct {
+		at   span
+		text string
+	}
+	literal struct {
+		at     span
+		text   string
+		quoted bool
+		char   bool
+	}
+	slice struct {
+		at    span
+		x     node
+		parts []stretch
+	}
+	mask struct {
+		l, r node
+	}
+	call struct {
+		at, nameAt span
+		function   string
+		args       []node
+	}
+)
+
+// stretch is a part of a slice: bytes [from, from+length), or [from, to] where
+// byEnd is set; negative offsets count from the end. open runs to the end.
+type stretch struct {
+	from, to, length int
+	byEnd, open      bool
+}
+
+func (n *logic) where() span   { return n.l.where().with(n.r.where()) }
+func (n *not) where() span     { return n.at.with(n.x.where()) }
+func (n *exists) where() span  { return n.x.where() }
+func (n *compare) where() span { return n.l.where().with(n.r.where()) }
+func (n *member) where() span  { return n.x.where().with(n.at) }
+func (n *name) where() span    { return n.at }
+func (n *literal) where() span { return n.at }
+func (n *slice) where() span   { return n.x.where().with(n.at) }
+func (n *mask) where() span    { return n.l.where().with(n.r.where()) }
+func (n *call) where() span    { return n.at }
+
+// maxDepth bounds nesting, so that a hostile filter cannot exhaust the stack.
+const maxDepth = 200
+
+type parser struct {
+	text   string
+	tokens []token
+	next   int
+	depth  int
+	// field tells whether a word names a field or a protocol.
+	field func(string) bool
+}
+
+func (p *parser) peek() token { return p.tokens[p.next] }
+
+func (p *parser) take() token {
+	t := p.tokens[p.next]
+	if t.kind != tokEnd {
+		p.next++
+	}
+	return t
+}
+
+// op takes the token where it is one of the operators.
+func (p *parser) op(ops ...string) (token, bool) {
+	if t := p.peek(); t.kind == tokOp {
+		for _, o := range ops {
+			if t.text == o {
+				return p.take(), true
+			}
+		}
+	}
+	return token{}, false
+}
+
+func (p *parser) fail(at span, suggestion, format string, args ...any) {
+	fail(p.text, at, suggestion, format, args...)
+}
+
+// show gives a token as the user wrote it.
+func (p *parser) show(t token) string {
+	if t.kind == tokEnd {
+		return "the end"
+	}
+	return strconv.Quote(p.text[t.at.from:t.at.to])
+}
+
+func (p *parser) parse() node {
+	n := p.test(0)
+	if t := p.peek(); t.kind != tokEnd {
+		if t.kind == tokOp && t.text == ")" {
+			p.fail(t.at, "", ") without a ( before it")
+		}
+		p.fail(t.at, "", "expected an operator such as == or &&, found %s", p.show(t))
+	}
+	return n
+}
+
+// binding powers of the logical operators.
+var power = map[string]int{"||": 1, "^^": 1, "&&": 2}
+
+func (p *parser) test(least int) node {
+	if p.depth++; p.depth > maxDepth {
+		p.fail(p.peek().at, "", "nested deeper than %d", maxDepth)
+	}
+	defer func() { p.depth-- }()
+	l := p.unary()
+	for {
+		t := p.peek()
+		bind := power[t.text]
+		if t.kind != tokOp || bind == 0 || bind <= least {
+			return l
+		}
+		p.take()
+		l = &logic{t.text, l, p.test(bind)}
+	}
+}
+
+func (p *parser) unary() node {
+	if t, ok := p.op("!"); ok {
+		if p.depth++; p.depth > maxDepth {
+			p.fail(t.at, "", "nested deeper than %d", maxDepth)
+		}
+		defer func() { p.depth-- }()
+		return &not{t.at, p.unary()}
+	}
+	if _, ok := p.op("("); ok {
+		n := p.test(0)
+		if _, ok := p.op(")"); !ok {
+			p.fail(p.peek().at, "", "expected ), found %s", p.show(p.peek()))
+		}
+		return n
+	}
+	return p.comparison()
+}
+
+var comparisons = []string{"==", "!=", "===", "!==", ">", ">=", "<", "<=", "contains", "matches"}
+
+func (p *parser) comparison() node {
+	quantifier := ""
+	if t, ok := p.op("any", "all"); ok {
+		quantifier = t.text
+	}
+	l := p.operand()
+	if n := p.membership(l, quantifier); n != nil {
+		return n
+	}
+	var whole node
+	for {
+		t, ok := p.op(comparisons...)
+		if !ok {
+			break
+		}
+		r := p.operand()
+		c := &compare{t.text, quantifier, t.at, l, r}
+		if whole == nil {
+			whole = c
+		} else {
+			whole = &logic{"&&", whole, c} // a < b < c
+		}
+		l = r
+	}
+	if whole != nil {
+		return whole
+	}
+	if quantifier != "" {
+		p.fail(p.peek().at, "", "expected a comparison after %s, found %s", quantifier, p.show(p.peek()))
+	}
+	return &exists{l}
+}
+
+func (p *parser) membership(x node, quantifier string) node {
+	negated := false
+	if t := p.peek(); t.kind == tokOp && t.text == "!" && p.next+1 < len(p.tokens) && p.tokens[p.next+1].text == "in" && p.tokens[p.next+1].kind == tokOp {
+		p.take()
+		negated = true
+	}
+	in, ok := p.op("in")
+	if !ok {
+		return nil
+	}
+	if _, ok := p.op("{"); !ok {
+		p.fail(p.peek().at, "in {1, 2, 5..9}", "expected { after in, found %s", p.show(p.peek()))
+	}
+	m := &member{at: in.at, quantifier: quantifier, negated: negated, x: x}
+	for {
+		v := interval{from: p.literal("a value")}
+		if _, ok := p.op(".."); ok {
+			v.to = p.literal("the end of the range")
+		}
+		m.set = append(m.set, v)
+		if end, ok := p.op("}"); ok {
+			m.at = m.at.with(end.at)
+			return m
+		}
+		// Wireshark once separated by blanks, and people still do.
+		if _, ok := p.op(","); !ok && p.peek().kind != tokWord && p.peek().kind != tokString && p.peek().kind != tokChar {
+			p.fail(p.peek().at, "", "expected , or } in the set, found %s", p.show(p.peek()))
+		}
+	}
+}
+
+func (p *parser) literal(what string) *literal {
+	switch t := p.take(); t.kind {
+	case tokWord:
+		return &literal{at: t.at, text: t.text}
+	case tokString:
+		return &literal{at: t.at, text: t.text, quoted: true}
+	case tokChar:
+		return &literal{at: t.at, text: t.text, char: true}
+	default:
+		p.fail(t.at, "", "expected %s, found %s", what, p.show(t))
+		return nil
+	}
+}
+
+func (p *parser) operand() node {
+	x := p.primary()
+	for {
+		t, ok := p.op("&")
+		if !ok {
+			return x
+		}
+		_ = t
+		x = &mask{x, p.primary()}
+	}
+}
+
+func (p *parser) primary() node {
+	t := p.take()
+	var x node
+	switch t.kind {
+	case tokString:
+		x = &literal{at: t.at, text: t.text, quoted: true}
+	case tokChar:
+		x = &literal{at: t.at, text: t.text, char: true}
+	case tokWord:
+		switch {
+		case p.peek().kind == tokOp && p.peek().text == "(" && p.peek().at.from == t.at.to:
+			x = p.call(t)
+		case p.field(t.text):
+			x = &name{t.at, t.text}
+		default:
+			x = &literal{at: t.at, text: t.text}
+		}
+	case tokOp:
+		if t.text == "{" {
+			p.fail(t.at, "", "a set stands after in only")
+		}
+		p.fail(t.at, "", "expected a field or a value, found the operator %s", p.show(t))
+	default:
+		p.fail(t.at, "", "expected a field or a value, found %s", p.show(t))
+	}
+	for p.peek().kind == tokSlice {
+		s := p.take()
+		x = &slice{s.at, x, p.stretches(s)}
+	}
+	return x
+}
+
+func (p *parser) call(t token) node {
+	c := &call{at: t.at, nameAt: t.at, function: strings.ToLower(t.text)}
+	p.take() // (
+	if p.depth++; p.depth > maxDepth {
+		p.fail(t.at, "", "nested deeper than %d", maxDepth)
+	}
+	defer func() { p.depth-- }()
+	if end, ok := p.op(")"); ok {
+		c.at = c.at.with(end.at)
+		return c
+	}
+	for {
+		c.args = append(c.args, p.operand())
+		if end, ok := p.op(")"); ok {
+			c.at = c.at.with(end.at)
+			return c
+		}
+		if _, ok := p.op(","); !ok {
+			p.fail(p.peek().at, "", "expected , or ) after an argument of %s, found %s", t.text, p.show(p.peek()))
+		}
+	}
+}
+
+// stretches reads what stands in the brackets of a slice.
+func (p *parser) stretches(t token) []stretch {
+	var out []stretch
+	at := t.at.from + 1
+	for part := range strings.SplitSeq(t.text, ",") {
+		s, ok := parseStretch(strings.TrimSpace(part))
+		if !ok {
+			p.fail(span{at, at + max(len(part), 1)}, "", "expected [offset:length], [from-to], [offset], [:length] or [offset:], found [%s]", part)
+		}
+		out = append(out, s)
+		at += len(part) + 1
+	}
+	return out
+}
+
+func parseStretch(s string) (stretch, bool) {
+	number := func(s string) (int, bool) {
+		n, err := strconv.ParseInt(strings.TrimSpace(s), 0, 32)
+		return int(n), err == nil
+	}
+	if before, after, ok := strings.Cut(s, ":"); ok {
+		x := stretch{}
+		if strings.TrimSpace(before) != "" {
+			if x.from, ok = number(before); !ok {
+				return x, false
+			}
+		}
+		if strings.TrimSpace(after) == "" {
+			x.open = true
+			return x, strings.TrimSpace(before) != ""
+		}
+		x.length, ok = number(after)
+		return x, ok && x.length > 0
+	}
+	if i := strings.LastIndexByte(s, '-'); i > 0 && strings.TrimSpace(s[:i]) != "" {
+		if s[i-1] == '-' { // from-(-to)
+			i--
+		}
+		from, ok1 := number(s[:i])
+		to, ok2 := number(s[i+1:])
+		return stretch{from: from, to: to, byEnd: true}, ok1 && ok2 && ((from < 0) != (to < 0) || to >= from)
+	}
+	from, ok := number(s)
+	return stretch{from: from, length: 1}, ok
+}

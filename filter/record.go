@@ -1,0 +1,86 @@
+package filter
+
+import (
+	"net/netip"
+
+	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/machine"
+)
+
+// Record is one packet as a filter asks about it. The reader of the capture
+// fills one in and uses it for every packet; it must not be shared between
+// goroutines while a filter runs, since it holds the filter's scratch.
+type Record struct {
+	// Frame and Packet are nil for a datagram whose frame is gone; header fields
+	// do not exist then, addresses and payload do.
+	Frame  *capture.Frame
+	Packet *capture.Packet
+
+	Start    machine.Instant // of the capture's first frame
+	Previous machine.Instant // of the frame before; Start for the first one
+	File     string          // the capture's name
+
+	Src, Dst  netip.AddrPort
+	Transport capture.Transport
+	Datagram  machine.Datagram // At and Ref are set for every frame
+
+	Flow      int // number of the flow, from 1; 0 for none
+	Session   int // of the flow's pair of addresses, from 1
+	Protocol  *dissect.Protocol
+	Dialect   string
+	Vantage   machine.Vantage
+	Summaries Summaries // nil where no tracker follows the flow
+
+	Events    []machine.Event
+	Anomalies []machine.Anomaly
+
+	// Decode takes the datagram apart; it is asked at most once for a record, and
+	// only where a field of the record's protocol is. What it gives must stay
+	// valid until Reset.
+	Decode func(*Record) *dissect.Dissection
+
+	dissection *dissect.Dissection
+	decoded    bool
+
+	// Scratch of one Match: slices and texts that are put together, the left
+	// side of a comparison of two fields, the text that Append builds.
+	scratch []byte
+	uint    uint64
+	int     int64
+	float   float64
+	bytes   []byte
+	addr    netip.Addr
+	count   uint64
+	text    []byte
+	between string // what Append puts between values
+}
+
+// Summaries gives the figures of a flow's sides at this packet; *analyze.Flow does.
+type Summaries interface {
+	Summary(machine.Side) (machine.Summary, bool)
+}
+
+// Reset forgets what was decoded: call it when the record holds another packet.
+func (r *Record) Reset() { r.dissection, r.decoded = nil, false }
+
+var nothing dissect.Dissection
+
+// Dissection gives the packet's fields, taken apart on first demand; it is
+// empty for packets of no protocol.
+func (r *Record) Dissection() *dissect.Dissection {
+	if !r.decoded {
+		r.decoded, r.dissection = true, &nothing
+		if r.Decode != nil && r.Protocol != nil {
+			r.dissection = r.Decode(r)
+		}
+	}
+	return r.dissection
+}
+
+// word keeps a text for the length of a Match, as bytes.
+func (r *Record) word(s string) []byte {
+	n := len(r.scratch)
+	r.scratch = append(r.scratch, s...)
+	return r.scratch[n:len(r.scratch):len(r.scratch)]
+}
