@@ -97,6 +97,21 @@ type Profile struct {
 	Config *Config
 }
 
+// Framing is one way in which a protocol cuts a TCP stream into messages: a
+// length in front of each, which does not count itself.
+type Framing struct {
+	Name      string
+	Prefix    int  // its size in bytes: 2 or 4
+	BigEndian bool // high byte first
+	Max       int  // the longest message that is believed, in bytes
+	Usual     int  // the longest that the protocol writes by default, in bytes
+
+	// Judge weighs a message of which b was captured and that is length bytes
+	// long: the evidence in bits that it is one of the protocol, negative where
+	// it cannot be one.
+	Judge func(b []byte, length int) float64
+}
+
 // Protocol describes a protocol. It is a value, not an interface: it can be
 // listed, documented and tested.
 type Protocol struct {
@@ -114,6 +129,10 @@ type Protocol struct {
 	DoneProfile func(settings any) (*Config, error)
 	// EventNames gives the words of the protocol's own event kinds.
 	EventNames map[machine.EventKind]string
+
+	// Framings are how it stands in TCP streams; none for a protocol of datagrams
+	// only. Each message is then a machine.Datagram of its own.
+	Framings []Framing
 
 	Classify func() Classifier
 	// Dissect takes a datagram apart. It fills d in place; malformed bytes are

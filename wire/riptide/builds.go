@@ -1,6 +1,9 @@
 package riptide
 
-import "strings"
+import (
+	"math/bits"
+	"strings"
+)
 
 // Build is one published state of an implementation: what its senders do within
 // their dialect that another of the same dialect does not. A simulation writes
@@ -99,6 +102,9 @@ func (s BuildSet) Has(b *Build) bool {
 	}
 	return false
 }
+
+// Single reports whether the set holds one build.
+func (s BuildSet) Single() bool { return bits.OnesCount16(uint16(s)) == 1 }
 
 // All reports whether the set is not empty and every build in it has a property.
 func (s BuildSet) All(has func(*Build) bool) bool {

@@ -1,0 +1,79 @@
+package riptide
+
+import (
+	"fmt"
+
+	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/machine"
+	wire "github.com/ackscope/ackscope/wire/riptide"
+)
+
+// Settings is how one flow is read: dissect.Config.Profile of this protocol.
+type Settings struct {
+	Senders [2]Sender // by side
+}
+
+// Sender is what one end of a flow speaks. The two ends can differ.
+type Sender struct {
+	Codec wire.Codec
+	// Builds are the implementations that what this end has sent leaves open.
+	Builds wire.BuildSet
+}
+
+// settingsOf gives the settings of a flow; the usual dialect where it has none.
+func settingsOf(c *dissect.Config) *Settings {
+	if c != nil {
+		if s, ok := c.Profile.(*Settings); ok {
+			return s
+		}
+	}
+	return usual
+}
+
+// usual is how a flow is read of which nothing is known: the form of all
+// releases since 2.1.0.
+var usual = both(Sender{Codec: wire.Codec{Dialect: wire.V21}, Builds: wire.BuildsOf(wire.V21)})
+
+func both(s Sender) *Settings { return &Settings{Senders: [2]Sender{s, s}} }
+
+// config wraps settings with the name that lists of flows show.
+func config(s *Settings) *dissect.Config {
+	name := s.Dialect(machine.A)
+	if b := s.Dialect(machine.B); b != name {
+		name += "|" + b
+	}
+	return &dissect.Config{Dialect: name, Profile: s}
+}
+
+// Dialect names what a side speaks.
+func (s *Settings) Dialect(side machine.Side) string {
+	c := s.Senders[side].Codec
+	if c.BigEndian {
+		return c.Dialect.Name + "-be"
+	}
+	return c.Dialect.Name
+}
+
+// Version tells which implementations a side can be: "2.1.0-2.1.2".
+func (s *Settings) Version(side machine.Side) string { return s.Senders[side].Builds.String() }
+
+// profiles are the built-in ways to read: every dialect, every build, and the
+// byte-aligned dialects in the other byte order.
+func profiles() (out []dissect.Profile) {
+	for _, d := range wire.Dialects {
+		s := Sender{Codec: wire.Codec{Dialect: d}, Builds: wire.BuildsOf(d)}
+		out = append(out, dissect.Profile{Name: d.Name, Doc: d.Doc, Config: config(both(s))})
+		if d.Form == wire.ByteAligned {
+			s.Codec.BigEndian = true
+			out = append(out, dissect.Profile{Name: d.Name + "-be", Doc: d.Doc + ", built big-endian", Config: config(both(s))})
+		}
+	}
+	for _, b := range wire.Builds {
+		if _, taken := wire.Lookup(b.Name); taken {
+			continue
+		}
+		s := Sender{Codec: wire.Codec{Dialect: b.Dialect}, Builds: wire.Matching(func(o *wire.Build) bool { return o == b })}
+		out = append(out, dissect.Profile{Name: b.Name, Doc: fmt.Sprintf("%s as %s writes it", b.Dialect.Name, b.Name), Config: config(both(s))})
+	}
+	return out
+}
