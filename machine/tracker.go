@@ -30,6 +30,7 @@ type Facts struct {
 	Vantage       Vantage
 	VantageReason string
 	Liar          [2]bool          // the side's own headers name packets that never came: its peer is likely the same
+	Refuses       [2]bool          // the side's application refuses packets that arrived
 	Tick          [2]time.Duration // the side's frame time as its sends show it; 0 unknown
 }
 

@@ -22,17 +22,18 @@ import (
 
 	"github.com/ackscope/ackscope/machine"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
+	"github.com/ackscope/ackscope/wire/seq"
 )
 
 // Rules are the settings by which an endpoint keeps its buffers. They never
 // travel on the wire: a profile states them.
 type Rules struct {
-	SequenceBits int  // width of a sequence number: 8, 16 or 32
-	AckBits      int  // width of ack_bits: 8 to 64
-	AckBelow     bool // bit n of ack_bits means ack-n-1; else ack-n, the article's rule
-	Sent         int  // entries of the sent buffer
-	Received     int  // entries of the received buffer, and with that its window; at least 2
-	Partial      int  // packets that can be reassembled at a time; 0: the dialect has no fragments
+	SequenceBits seq.Space // width of a sequence number: 8, 16 or 32
+	AckBits      int       // width of ack_bits: 8 to 64
+	AckBelow     bool      // bit n of ack_bits means ack-n-1; else ack-n, the article's rule
+	Sent         int       // entries of the sent buffer
+	Received     int       // entries of the received buffer, and with that its window; at least 2
+	Partial      int       // packets that can be reassembled at a time; 0: the dialect has no fragments
 
 	DeliverDuplicates bool // hand a packet over again, and read its acks again
 	DeliverStale      bool // hand over a packet older than the window, and read its acks
@@ -44,20 +45,11 @@ type Rules struct {
 // mask gives the largest sequence number.
 func (r *Rules) mask() uint32 { return uint32(1)<<r.SequenceBits - 1 }
 
-// Newer reports whether a is newer than b: by less than half the range, or by
-// exactly half of it where a is the larger number.
-func (r *Rules) Newer(a, b uint32) bool {
-	d, half := (a-b)&r.mask(), uint32(1)<<(r.SequenceBits-1)
-	return d != 0 && (d < half || d == half && a > b)
-}
+// Newer reports whether sequence a is newer than b.
+func (r *Rules) Newer(a, b uint32) bool { return r.SequenceBits.Newer(a, b) }
 
-// Distance gives how far a lies ahead of b, negative where it lies behind.
-func (r *Rules) Distance(a, b uint32) int {
-	if r.Newer(a, b) {
-		return int((a - b) & r.mask())
-	}
-	return -int((b - a) & r.mask())
-}
+// Distance gives how far sequence a lies ahead of b, negative where it lies behind.
+func (r *Rules) Distance(a, b uint32) int { return r.SequenceBits.Distance(a, b) }
 
 // Claims says which packets a header names, in one form for every dialect: bit
 // n of Named is Newest-n. A header that says "nothing received yet" names none.
@@ -92,10 +84,10 @@ type Sent struct {
 	Sequence uint32
 	Ack      uint32 // its own header's
 	Bytes    uint32 // of payload, without the header
-	waiting  uint32 // tracker: its first copy that may still be under way; see candidate
+	waiting  uint32 // tracker: place in the peer's queue of its first copy that may still be under way; 0 none
+	newest   uint32 // tracker: place of its last copy there
 	Flags    SentFlags
 	Bit      uint8 // of ack_bits that told its arrival
-	copies   uint16
 }
 
 // SentFlags says what is known of a sent packet.
@@ -107,6 +99,7 @@ const (
 	SentHeader                           // Ack and AckBits were seen
 	SentFragmented                       // it travelled as fragments
 	SentArrived                          // tracker: the peer is known to have accepted it
+	SentLost                             // tracker: the peer's headers have moved past it and none named it
 	SentDoubtful                         // tracker: its ack rests on a doubtful receipt
 )
 
@@ -468,6 +461,19 @@ func (s *State) EnterReceived(sequence uint32) {
 	s.received[slot(sequence, len(s.received))] = sequence
 	if behind < 64 {
 		s.word |= 1 << uint(behind)
+	}
+}
+
+// Withdraw takes a sequence out of the received buffer again: a correct endpoint
+// never does, one that is observed may.
+func (s *State) Withdraw(sequence uint32) {
+	if !s.Has(sequence) {
+		return
+	}
+	i := slot(sequence, len(s.received))
+	s.received[i] = emptySlot(i)
+	if behind := -s.rules.Distance(sequence, s.NewestReceived()); behind >= 0 && behind < 64 {
+		s.word &^= 1 << uint(behind)
 	}
 }
 

@@ -1,0 +1,321 @@
+package gaffer
+
+import (
+	"errors"
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+	base "github.com/ackscope/ackscope/wire"
+	wire "github.com/ackscope/ackscope/wire/gaffer"
+)
+
+// Tracker rebuilds from a capture what both endpoints of a flow knew.
+//
+// A header is the witness of its sender's reads: it names what its sender had
+// accepted at the moment of sending. What a side then is known to have read
+// depends on where the tap stands:
+//
+//	near (witness.go)    the tap is at the side. What passed the tap lies in its
+//	                     socket, in order: the newest packet that a header newly
+//	                     names proves that all before it were read too, and the
+//	                     State predicts what became of each. Exact.
+//	far (evidence.go)    the side is known by what its headers name, from the
+//	                     frame on that brings such a header. The rest is unknown.
+//
+// Which of the two a side is, is found from the first datagrams (vantage.go),
+// which are held until it is; a known vantage may be given in Facts instead.
+type Tracker struct {
+	profile *wire.Profile
+	rules   *Rules
+	facts   machine.Facts
+	sides   [2]side
+	held    []sighting // while the vantage is open
+	decided bool
+	packet  wire.Packet // reused by Observe
+	last    machine.Instant
+}
+
+// sighting is one datagram as it passed the tap.
+type sighting struct {
+	at       machine.Instant
+	ref      machine.Ref
+	ackBits  uint64
+	sequence uint32
+	ack      uint32
+	length   uint32 // of the UDP payload
+	payload  uint32 // of the packet's own, behind its header
+	id       uint16 // of a fragment
+	count    uint16 // of fragments; 0 for a whole packet
+	from     machine.Side
+	header   bool // ack and ackBits are there
+}
+
+// side is what is known of one endpoint. The embedded State is the endpoint's
+// own: of a near side as it must be, of a far one as far as it is proved.
+type side struct {
+	State
+	near   bool
+	met    bool // a packet of it passed the tap
+	opened bool // a header of it passed the tap: State's receive window is set
+	fresh  bool // known from its first packet on: what is not in a buffer is not there
+
+	// What it sent.
+	top       uint32          // newest sequence
+	top64     int64           // the same, unwrapped
+	first64   int64           // oldest sequence, unwrapped
+	topAt     machine.Instant // when that passed the tap
+	distinct  uint64          // sequences that passed the tap
+	bytes     uint64
+	resends   uint64 // copies of a sequence
+	late      uint64 // came behind a newer one
+	acked     uint64
+	lost      uint64 // can no longer be acked
+	wireRTT   int64  // sum of wireCount samples, ns
+	wireCount uint64
+
+	// What it received.
+	heard      Claims // of its newest header
+	openedAt   machine.Instant
+	received   uint64
+	duplicates uint64
+	stale      uint64
+	refused    uint64
+	refuses    bool // its application is known to refuse packets
+	unseen     uint64
+	restored   uint64 // named after all, though taken for refused
+	queue      queue
+	joined     int64 // sequences of the peer older than this are unknown, not empty
+
+	estimate estimate
+}
+
+// NewTracker gives the tracker of a flow that speaks by this profile. facts are
+// what an earlier run over the same flow learned; the zero value if none.
+func NewTracker(profile *wire.Profile, facts machine.Facts) machine.Tracker {
+	return newTracker(profile, RulesOf(profile), facts)
+}
+
+func newTracker(profile *wire.Profile, r *Rules, facts machine.Facts) *Tracker {
+	t := &Tracker{profile: profile, rules: r, facts: facts}
+	for i := range t.sides {
+		t.sides[i].State = State{rules: r}
+		t.sides[i].refuses = facts.Refuses[i]
+	}
+	if facts.Vantage != machine.VantageUnknown {
+		t.decide(facts.Vantage, facts.VantageReason)
+	}
+	return t
+}
+
+func (t *Tracker) decide(v machine.Vantage, reason string) {
+	t.decided = true
+	t.facts.Vantage, t.facts.VantageReason = v, reason
+	t.sides[machine.A].near, t.sides[machine.B].near = v.Near(machine.A), v.Near(machine.B)
+}
+
+// Observe takes the next datagram of the flow.
+func (t *Tracker) Observe(d *machine.Datagram, out *machine.Effects) {
+	p, ok := t.sight(d, out)
+	if !ok {
+		return
+	}
+	if t.decided {
+		t.step(&p, out)
+		return
+	}
+	t.held = append(t.held, p)
+	if n := len(t.held); n >= holdLeast && n&(n-1) == 0 {
+		v, reason, sure := judgeVantage(t.rules, t.held)
+		if sure || n >= holdMost {
+			t.release(v, reason, out)
+		}
+	}
+}
+
+// sight reads a datagram; false for one that carries no packet with a sequence.
+func (t *Tracker) sight(d *machine.Datagram, out *machine.Effects) (p sighting, ok bool) {
+	k := &t.packet
+	err := t.profile.Parse(d.Bytes, d.Length, k)
+	if k.Kind != wire.KindRegular && k.Kind != wire.KindFragment {
+		return p, false
+	}
+	if err != nil {
+		if !errors.Is(err, base.ErrSnapped) {
+			t.malformed(d, err, out)
+			return p, false
+		}
+		if k.Kind != wire.KindFragment || k.FragmentCount == 0 {
+			return p, false // what it was, the snap length cut off
+		}
+	}
+	p = sighting{
+		at: d.At, ref: d.Ref, from: d.From, length: uint32(d.Length), payload: uint32(k.PayloadLen),
+		sequence: k.Sequence, ack: k.Header.Ack, ackBits: k.Header.AckBits, header: k.HasHeader && err == nil,
+	}
+	if k.Kind == wire.KindFragment {
+		p.id, p.count = uint16(k.FragmentID), uint16(k.FragmentCount)
+	}
+	return p, true
+}
+
+// release ends the holding back.
+func (t *Tracker) release(v machine.Vantage, reason string, out *machine.Effects) {
+	t.decide(v, reason)
+	held := t.held
+	t.held = nil
+	for i := range held {
+		t.step(&held[i], out)
+	}
+}
+
+// Finish settles what is still open when the capture ends.
+func (t *Tracker) Finish(out *machine.Effects) {
+	if !t.decided {
+		v, reason, _ := judgeVantage(t.rules, t.held)
+		t.release(v, reason, out)
+	}
+	for i := range t.sides {
+		if t.sides[i].near {
+			t.drain(machine.Side(i), out)
+		}
+	}
+}
+
+// step takes one datagram: first what its header says of the sender's reads,
+// then that it was sent, then that it is on its way to the peer.
+func (t *Tracker) step(p *sighting, out *machine.Effects) {
+	s, peer := &t.sides[p.from], &t.sides[p.from.Other()]
+	if t.opensSession(s, p) {
+		out.NewSession = true
+		return
+	}
+	t.last = p.at
+	if p.header {
+		c := t.rules.Claims(p.ack, p.ackBits)
+		if s.near {
+			t.witness(p, c, out)
+		} else {
+			t.testify(p, c, out)
+		}
+	}
+	e := t.enter(s, p, out)
+	if peer.near {
+		peer.queue.push(e, p, peer.sentNext)
+		if peer.queue.full() {
+			t.settle(p.from.Other(), settling{at: p.at, silent: true}, out)
+		}
+	}
+}
+
+// enter takes it that p was sent, and gives its entry in the sent buffer; nil
+// where it is older than the buffer reaches.
+func (t *Tracker) enter(s *side, p *sighting, out *machine.Effects) *Sent {
+	r := t.rules
+	if !s.met {
+		s.met = true
+		s.top, s.top64, s.first64 = p.sequence, int64(p.sequence), int64(p.sequence)
+		s.topAt = p.at
+	} else if e := s.Sent(p.sequence); e != nil {
+		if p.header && e.Flags&SentHeader == 0 {
+			e.Ack, e.AckBits = p.ack, p.ackBits
+			e.Flags |= SentHeader
+		}
+		if p.count > 0 {
+			e.Bytes += p.payload
+		}
+		t.again(s, p, e, out)
+		return e
+	} else if ahead := r.Distance(p.sequence, s.top); ahead > 0 {
+		t.advance(s, p, ahead, out)
+		s.top, s.top64 = p.sequence, s.top64+int64(ahead)
+		s.topAt = p.at
+	} else {
+		s.late++
+		s.first64 = min(s.first64, s.top64+int64(ahead))
+		t.overtaken(s, p, -ahead, out)
+	}
+	s.distinct++
+	s.bytes += uint64(p.length)
+	s.estimate.clock.sent(s.unwrap(p.sequence), p.at)
+	entry := Sent{At: p.at, Ref: p.ref, Bytes: p.payload, Ack: p.ack, AckBits: p.ackBits, Sequence: p.sequence}
+	if p.header {
+		entry.Flags |= SentHeader
+	}
+	if p.count > 0 {
+		entry.Flags |= SentFragmented
+	}
+	e := s.EnterSent(entry)
+	out.Events = append(out.Events, machine.Event{
+		Kind: machine.EventSent, Side: p.from, Certainty: machine.Certain, Sequence: p.sequence, Sequence64: s.unwrap(p.sequence),
+		At: p.at, Ref: p.ref, About: p.ref, RTT: -1,
+	})
+	return e
+}
+
+// unwrap gives the unwrapped number of a sequence that the side sent.
+func (s *side) unwrap(sequence uint32) int64 {
+	return s.top64 + int64(s.rules.Distance(sequence, s.top))
+}
+
+// Learned gives what a second run over the same flow can start with.
+func (t *Tracker) Learned() machine.Facts {
+	f := t.facts
+	for i := range t.sides {
+		s := &t.sides[i]
+		f.Liar[i] = f.Liar[i] || s.lies()
+		f.Refuses[i] = s.refuses
+		f.Tick[i] = time.Duration(s.estimate.clock.tick())
+	}
+	return f
+}
+
+// Summary gives the figures of a side.
+func (t *Tracker) Summary(x machine.Side) machine.Summary {
+	s, peer := &t.sides[x], &t.sides[x.Other()]
+	m := machine.Summary{
+		Packets: s.distinct, Bytes: s.bytes, Acked: s.acked, Resends: s.resends,
+		Received: s.received, Duplicates: s.duplicates, Stale: s.stale,
+		NeverAcked: -1, RTT: -1, WireRTT: -1,
+	}
+	if s.distinct > 0 {
+		m.NeverAcked = float64(s.lost) / float64(s.distinct)
+	}
+	if s.wireCount > 0 {
+		m.WireRTT = time.Duration(s.wireRTT / int64(s.wireCount))
+	}
+	if peer.met {
+		m.Missing = uint64(peer.top64-peer.first64+1) - min(peer.distinct, uint64(peer.top64-peer.first64+1))
+	}
+	m.Loss, m.LossKnown = t.loss(x)
+	m.RTT, m.RTTKnown = t.rtt(x)
+	return m
+}
+
+// Clone gives an independent copy.
+func (t *Tracker) Clone() machine.Tracker {
+	c := *t
+	for i := range c.sides {
+		c.sides[i].State = t.sides[i].State.Clone()
+		c.sides[i].queue = t.sides[i].queue.clone()
+	}
+	c.held = append([]sighting(nil), t.held...)
+	return &c
+}
+
+// Size gives the bytes that a clone takes, about.
+func (t *Tracker) Size() int {
+	n := 1024 + cap(t.held)*56
+	for i := range t.sides {
+		n += t.sides[i].State.Size() + cap(t.sides[i].queue.ring)*48
+	}
+	return n
+}
+
+// grade lowers a certainty where an endpoint of the flow is known to ack what it
+// never received: then an ack proves nothing.
+func (t *Tracker) grade(c machine.Certainty) machine.Certainty {
+	if t.facts.Liar[machine.A] || t.facts.Liar[machine.B] {
+		return min(c, machine.Likely)
+	}
+	return c
+}

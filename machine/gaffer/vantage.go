@@ -1,0 +1,167 @@
+package gaffer
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+)
+
+// How many datagrams are held back while the vantage is open: judged at each
+// power of two from holdLeast on, for good at holdMost.
+const (
+	holdLeast = 64
+	holdMost  = 1024
+)
+
+// reach is how far one side's headers show it to be from the tap. A round trip
+// from the tap to the side and back takes at least lower and at most upper.
+type reach struct {
+	named int // packets of the peer that its headers came to name
+	// upper is the least time from a packet passing the tap to the first header
+	// that names it: it cannot be named before it was there and the header back.
+	upper time.Duration
+	// late are the packets that were named in the end, but not yet by a header
+	// that passed the tap after them: by how much after. That header was written
+	// before the packet was read. A side at the tap writes its headers right
+	// after it has read its socket.
+	late  []time.Duration
+	lower time.Duration // what all but a few of late exceed; a machine that halts at the wrong moment makes a few
+
+	packets   int
+	gaps      int // sequences that did not pass the tap
+	overtaken int // packets behind a newer one of the same side, or repeated
+}
+
+// passing is a packet of the peer, while a reach is measured.
+type passing struct {
+	at       machine.Instant
+	skipped  time.Duration
+	sequence uint32
+	live     bool
+	named    bool
+}
+
+func measureReach(r *Rules, held []sighting, x machine.Side) reach {
+	var m reach
+	const size = 1024
+	peer := make([]passing, size)
+	at := func(q uint32) *passing {
+		if e := &peer[q&(size-1)]; e.live && e.sequence == q {
+			return e
+		}
+		return nil
+	}
+	var top, peerTop uint32
+	var met, peerMet bool
+	for i := range held {
+		p := &held[i]
+		if p.from != x {
+			if at(p.sequence) == nil {
+				peer[p.sequence&(size-1)] = passing{at: p.at, sequence: p.sequence, live: true}
+			}
+			if !peerMet || r.Newer(p.sequence, peerTop) {
+				peerTop, peerMet = p.sequence, true
+			}
+			continue
+		}
+		if p.count == 0 || p.header {
+			m.packets++
+			if met && !r.Newer(p.sequence, top) {
+				m.overtaken++
+				continue
+			}
+			if met {
+				m.gaps += r.Distance(p.sequence, top) - 1
+			}
+			top, met = p.sequence, true
+		}
+		if !p.header || !peerMet {
+			continue
+		}
+		c := r.Claims(p.ack, p.ackBits)
+		newest := (*passing)(nil)
+		from, to := c.Width-1, -min(max(r.Distance(peerTop, c.Newest), 0), 64)
+		if c.Nothing(r) {
+			from, to = -1, to-1
+		}
+		for n := from; n >= to; n-- {
+			e := at((c.Newest - uint32(n)) & r.mask())
+			switch {
+			case e == nil || e.named:
+			case n >= 0 && c.Named>>uint(n)&1 != 0:
+				e.named = true
+				m.named++
+				if e.skipped > 0 {
+					m.late = append(m.late, e.skipped)
+				}
+				if newest == nil || e.at > newest.at {
+					newest = e
+				}
+			default:
+				e.skipped = p.at.Sub(e.at)
+			}
+		}
+		if newest != nil {
+			if wait := p.at.Sub(newest.at); m.upper == 0 || wait < m.upper {
+				m.upper = max(wait, 1)
+			}
+		}
+	}
+	slices.Sort(m.late)
+	if few := m.named/20 + 2; len(m.late) > few {
+		m.lower = m.late[len(m.late)-1-few]
+	}
+	return m
+}
+
+// judgeVantage tells where the tap stands by the datagrams held, and whether
+// more of them could hardly change that.
+func judgeVantage(r *Rules, held []sighting) (v machine.Vantage, reason string, sure bool) {
+	m := [2]reach{measureReach(r, held, machine.A), measureReach(r, held, machine.B)}
+	const floor = 2 * time.Millisecond // what a machine needs between reading and sending, generously
+	// A side that is at the tap shows all that it sends, once and in order.
+	var far [2]string
+	for i := range m {
+		s := &m[i]
+		switch {
+		case s.lower > floor:
+			far[i] = fmt.Sprintf("%v is a round trip of %v or more away", machine.Side(i), round(s.lower))
+		case s.overtaken > 1+s.packets/100:
+			far[i] = fmt.Sprintf("%d packets of %v come out of order or repeated", s.overtaken, machine.Side(i))
+		case s.gaps > 1+s.packets/100 && s.gaps > 4*m[1-i].gaps:
+			far[i] = fmt.Sprintf("%d packets of %v are missing", s.gaps, machine.Side(i))
+		}
+	}
+	enough := min(m[0].named, m[1].named) >= 12
+	for i := range m {
+		side := machine.Side(i)
+		near, other := &m[i], &m[1-i]
+		at := machine.VantageA + machine.Vantage(i)
+		if far[i] == "" && far[1-i] != "" {
+			return at, fmt.Sprintf("at %v: %s; %v names packets %v after they pass the tap", side, far[1-i], side, round(near.upper)), enough
+		}
+		if far[i] == "" && near.named > 0 && near.upper < floor/4 && (other.named == 0 || other.upper > 4*near.upper) {
+			return at, fmt.Sprintf("at %v: it names packets %v after they pass the tap, %v after %v", side, round(near.upper), side.Other(), round(other.upper)), false
+		}
+	}
+	a, b := &m[0], &m[1]
+	switch {
+	case far[0] != "" && far[1] != "":
+		return machine.VantageBetween, "between: " + far[0] + "; " + far[1], enough && a.lower > floor && b.lower > floor
+	case enough && max(a.upper, b.upper) < floor/20:
+		return machine.VantageBoth, fmt.Sprintf("at both: each names packets within %v of their passing the tap", round(max(a.upper, b.upper))), false
+	}
+	return machine.VantageUnknown, fmt.Sprintf("unknown: %d packets named by a and %d by b do not tell the nearer side", a.named, b.named), false
+}
+
+func round(d time.Duration) time.Duration {
+	switch {
+	case d > 10*time.Millisecond:
+		return d.Round(time.Millisecond)
+	case d > 100*time.Microsecond:
+		return d.Round(10 * time.Microsecond)
+	}
+	return d
+}

@@ -1,0 +1,355 @@
+package gaffer
+
+import (
+	"math/bits"
+
+	"github.com/ackscope/ackscope/machine"
+)
+
+// settling is what a near side's candidates are settled by: a header of its own
+// that proves them read, or the lack of any.
+type settling struct {
+	at     machine.Instant // when that header passed the tap
+	ref    machine.Ref
+	claims Claims
+	until  uint32 // place of the newest candidate that is proved read; 0: all, and none is proved
+	silent bool   // there is no such header
+}
+
+// witness takes a header of a near side: it finds the newest datagram that the
+// header proves to have been read, and settles all up to there.
+func (t *Tracker) witness(p *sighting, c Claims, out *machine.Effects) {
+	s, peer := &t.sides[p.from], &t.sides[p.from.Other()]
+	r := t.rules
+	if !s.opened {
+		t.open(s, peer, p, c)
+	}
+	known := s.State.Claims()
+	if c == known {
+		s.heard = c
+		return
+	}
+	ahead := r.Distance(c.Newest, known.Newest)
+	var newly uint64
+	switch {
+	case ahead >= 64:
+		newly = c.Named
+	case ahead >= 0:
+		newly = c.Named &^ (s.word << uint(ahead))
+	default:
+		newly = t.unheld(s, c)
+	}
+	var until uint32
+	for left := newly; left != 0; left &= left - 1 {
+		n := bits.TrailingZeros64(left)
+		if place := s.explain(peer, (c.Newest-uint32(n))&r.mask()); place != 0 && s.queue.later(place, until) {
+			until = place
+		}
+	}
+	if ahead > 0 && c.Named&1 == 0 && !c.Nothing(r) {
+		// The window moved to a packet that is not received: its first fragment did it.
+		if place := s.waiting(peer, c.Newest); place != 0 && s.queue.at(place).count > 0 && s.queue.later(place, until) {
+			until = place
+		}
+	}
+	if until != 0 {
+		t.settle(p.from, settling{at: p.at, ref: p.ref, claims: c, until: until}, out)
+	}
+	if s.State.Claims() != c {
+		t.reconcile(p, c, out)
+	}
+	t.pass(p, c, machine.Certain, out)
+	s.heard = c
+}
+
+// reconcile brings the State of a near side in line with a header that it does
+// not predict: packets that the capture does not have, or a header that no
+// correct endpoint would write.
+func (t *Tracker) reconcile(p *sighting, c Claims, out *machine.Effects) {
+	s := &t.sides[p.from]
+	r := t.rules
+	newest := s.NewestReceived()
+	if r.Distance(c.Newest, newest) > 0 {
+		s.Advance(c.Newest)
+	} else if back := r.Distance(s.heard.Newest, c.Newest); back > 0 {
+		t.ackWentBack(p, back, machine.Certain, out)
+	}
+	for left := t.unheld(s, c); left != 0; left &= left - 1 {
+		n := bits.TrailingZeros64(left)
+		t.claimUnseen(p, c, n, out)
+	}
+	for n := range min(c.Width, 64) {
+		q := (c.Newest - uint32(n)) & r.mask()
+		if c.Named>>uint(n)&1 == 0 && s.Has(q) && s.heard.names(r, q) {
+			t.bitWithdrawn(p, q, machine.Certain, out)
+			s.Withdraw(q)
+		}
+	}
+}
+
+// names reports whether the claims name a packet.
+func (c Claims) names(r *Rules, sequence uint32) bool {
+	behind := r.Distance(c.Newest, sequence)
+	return behind >= 0 && behind < c.Width && c.Named>>uint(behind)&1 != 0
+}
+
+// unheld gives which of the packets that are named the received buffer does not
+// hold; for claims older than the newest known.
+func (t *Tracker) unheld(s *side, c Claims) uint64 {
+	newly := c.Named
+	for left := c.Named; left != 0; left &= left - 1 {
+		n := bits.TrailingZeros64(left)
+		if s.Has((c.Newest - uint32(n)) & t.rules.mask()) {
+			newly &^= 1 << uint(n)
+		}
+	}
+	return newly
+}
+
+// open sets a side's receive window by its first header. A side that is seen
+// from its own first packet on, or says that it has received nothing, has empty
+// buffers; one that is met later has what the header names, and what is older
+// than that is unknown.
+func (t *Tracker) open(s, peer *side, p *sighting, c Claims) {
+	s.opened, s.openedAt = true, p.at
+	if c.Nothing(t.rules) || p.sequence == 0 && !s.met {
+		s.fresh = true
+		s.joined = peer.first64
+		return
+	}
+	before := c
+	for left := c.Named; left != 0; left &= left - 1 {
+		n := bits.TrailingZeros64(left)
+		q := (c.Newest - uint32(n)) & t.rules.mask()
+		if s.near && s.waiting(peer, q) != 0 || !s.near && peer.Sent(q) != nil {
+			before.Named &^= 1 << uint(n) // it passed the tap: its receipt is to be told
+		}
+	}
+	s.Join(before)
+	if peer.met {
+		s.joined = peer.unwrap(c.Newest) - int64(c.Width) + 1
+	} else {
+		s.joined = int64(c.Newest) - int64(c.Width) + 1
+	}
+}
+
+// waiting gives the place of the oldest candidate of a sequence; 0 for none.
+func (s *side) waiting(peer *side, sequence uint32) uint32 {
+	if e := peer.Sent(sequence); e != nil && s.queue.holds(e.waiting) {
+		return e.waiting
+	}
+	if s.queue.hidden > 0 {
+		return s.queue.find(sequence)
+	}
+	return 0
+}
+
+// explain gives the place of the candidate by which a packet came to be
+// received: its oldest copy, or the last of its fragments. 0 for none.
+func (s *side) explain(peer *side, sequence uint32) uint32 {
+	place := s.waiting(peer, sequence)
+	if place == 0 || s.queue.at(place).count == 0 {
+		return place
+	}
+	have := Partial{Missing: int(s.queue.at(place).count)}
+	if p := s.PartialOf(sequence); p != nil {
+		have = *p
+	}
+	for {
+		c := s.queue.at(place)
+		if c.count == 0 {
+			return place
+		}
+		if have.Have[c.id/64&3]&(1<<(c.id%64)) == 0 {
+			have.Have[c.id/64&3] |= 1 << (c.id % 64)
+			have.Missing--
+		}
+		if have.Missing <= 0 || !s.queue.holds(c.next) {
+			return place
+		}
+		place = c.next
+	}
+}
+
+// settle decides what became of a near side's candidates, in the order in which
+// they were read.
+func (t *Tracker) settle(x machine.Side, by settling, out *machine.Effects) {
+	s, peer := &t.sides[x], &t.sides[x.Other()]
+	for s.queue.len() > 0 {
+		place := s.queue.head
+		c := *s.queue.at(place)
+		s.queue.head++
+		if c.flags&candidateHidden != 0 {
+			s.queue.hidden--
+		} else if e := peer.Sent(c.sequence); e != nil && e.waiting == place {
+			e.waiting = c.next
+		}
+		if c.count == 0 {
+			t.settleWhole(x, &c, &by, out)
+		} else {
+			t.settleFragment(x, &c, &by, out)
+		}
+		if place == by.until || by.silent && by.until == 0 && s.queue.len() < queueMost/2 {
+			return
+		}
+	}
+}
+
+func (t *Tracker) settleFragment(x machine.Side, c *candidate, by *settling, out *machine.Effects) {
+	s, peer := &t.sides[x], &t.sides[x.Other()]
+	if e := peer.Sent(c.sequence); e != nil && c.flags&candidateHeader == 0 && e.Flags&SentHeader != 0 {
+		// Fragment 0 has brought the header; it counts now that all are in.
+		c.ack, c.ackBits = e.Ack, e.AckBits
+		c.flags |= candidateHeader
+	}
+	if s.ArriveFragment(c.sequence, int(c.id), int(c.count)) == FragmentComplete {
+		t.settleWhole(x, c, by, out)
+		s.Forget(c.sequence)
+	}
+}
+
+// settleWhole decides what became of a packet that has been read whole.
+func (t *Tracker) settleWhole(x machine.Side, c *candidate, by *settling, out *machine.Effects) {
+	s := &t.sides[x]
+	sure := machine.Certain
+	if by.silent {
+		sure = machine.Likely
+	}
+	fate := s.Judge(c.sequence)
+	readAt := t.readAt(s, c, by)
+	if fate == Accepted {
+		var known bool
+		if fate, known = t.decideFresh(s, c, by); known && !by.silent {
+			readAt = by.at
+		} else {
+			sure = machine.Likely
+			if fate == Accepted && !by.silent && !s.refuses {
+				sure = machine.Certain // by the window rule: nothing else could have become of it
+			}
+		}
+	}
+	switch fate {
+	case Duplicate:
+		s.duplicates++
+		t.arrival(machine.EventDuplicate, x, c, sure, out)
+	case Stale:
+		s.stale++
+		t.arrival(machine.EventStale, x, c, sure, out)
+	case Refused:
+		s.refused++
+		t.arrival(machine.EventRejected, x, c, sure, out)
+	case Accepted, Redelivered:
+		s.Arrive(c.sequence, false)
+		t.accept(x, c, readAt, sure, out)
+	}
+}
+
+// decideFresh tells whether the application took a packet that was not received
+// before. known is false where no header of the side could say so.
+func (t *Tracker) decideFresh(s *side, c *candidate, by *settling) (fate Fate, known bool) {
+	r := t.rules
+	claims := by.claims
+	if by.silent {
+		claims = s.heard
+	}
+	// Headers of its own that passed between this copy and the next one of the
+	// same packet, or the one that settles: what they do not name, they skip.
+	skipped := uint32(0)
+	if by.silent {
+		skipped = (s.sentNext - c.own) & r.mask()
+	}
+	if s.queue.holds(c.next) && c.count == 0 {
+		skipped = (s.queue.at(c.next).own - c.own) & r.mask()
+	}
+	behind := r.Distance(claims.Newest, c.sequence)
+	switch {
+	case by.silent:
+		if s.refuses && skipped >= 2 && behind < claims.Width {
+			return Refused, false
+		}
+		return Accepted, false
+	case behind < 0:
+		return t.refuse(s, c), true
+	case behind >= claims.Width:
+		// Only headers before this one could have named it.
+		if s.refuses && r.Distance(s.heard.Newest, c.sequence) < claims.Width && (s.sentNext-c.own)&r.mask() >= 2 {
+			return Refused, false
+		}
+		return Accepted, false
+	case claims.Named>>uint(behind)&1 == 0:
+		return t.refuse(s, c), true
+	case s.refuses && skipped >= 2:
+		return Refused, true // the next copy was taken
+	}
+	return Accepted, true
+}
+
+// refuse notes that a packet was proved to be refused: read, in range of the
+// header, and not named.
+func (t *Tracker) refuse(s *side, c *candidate) Fate {
+	s.refuses = true
+	return Refused
+}
+
+// readAt gives when a candidate was read, where no header names it: at the
+// side's first sending after it came.
+func (t *Tracker) readAt(s *side, c *candidate, by *settling) machine.Instant {
+	if e := s.Sent(c.own); e != nil && e.At >= c.at {
+		return e.At
+	}
+	if !by.silent {
+		return by.at
+	}
+	return s.estimate.frameAfter(s.topAt, c.at)
+}
+
+// arrival tells what became of a packet at the frame that brought it.
+func (t *Tracker) arrival(kind machine.EventKind, x machine.Side, c *candidate, sure machine.Certainty, out *machine.Effects) {
+	out.Events = append(out.Events, machine.Event{
+		Kind: kind, Side: x, Certainty: sure, Sequence: c.sequence, Sequence64: t.sides[x.Other()].unwrap(c.sequence),
+		At: c.at, Ref: c.ref, About: c.ref, RTT: -1,
+	})
+}
+
+// accept takes it that a near side accepted a packet, and read its acks at readAt.
+func (t *Tracker) accept(x machine.Side, c *candidate, readAt machine.Instant, sure machine.Certainty, out *machine.Effects) {
+	s, peer := &t.sides[x], &t.sides[x.Other()]
+	s.received++
+	t.arrival(machine.EventReceived, x, c, sure, out)
+	if e := peer.Sent(c.sequence); e != nil {
+		e.Flags |= SentArrived
+	}
+	if c.flags&candidateHeader == 0 {
+		return
+	}
+	claims := t.rules.Claims(c.ack, c.ackBits)
+	s.slide(x, claims, c, out)
+	told := s.ReadAcks(claims, c.at, c.ref)
+	sure = t.grade(sure)
+	for ; told != 0; told &= told - 1 {
+		n := bits.TrailingZeros64(told)
+		e := s.Sent((claims.Newest - uint32(n)) & t.rules.mask())
+		s.acked++
+		if e.Flags&SentLost != 0 {
+			e.Flags &^= SentLost
+			s.lost--
+		}
+		if sure != machine.Certain {
+			e.Flags |= SentDoubtful
+		}
+		sample := int64(readAt - e.At)
+		s.estimate.sample(float64(sample), rttSame)
+		out.Events = append(out.Events, machine.Event{
+			Kind: machine.EventAcked, Side: x, Certainty: sure, Bit: e.Bit, Sequence: e.Sequence, Sequence64: s.unwrap(e.Sequence),
+			At: c.at, Ref: c.ref, By: c.ref, About: e.Ref, RTT: sample,
+		})
+	}
+}
+
+// drain settles what a near side may have read after its last header.
+func (t *Tracker) drain(x machine.Side, out *machine.Effects) {
+	s := &t.sides[x]
+	for s.queue.len() > 0 {
+		t.settle(x, settling{silent: true, until: s.queue.tail - 1}, out)
+	}
+}
