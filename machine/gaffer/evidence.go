@@ -21,7 +21,7 @@ func (t *Tracker) testify(p *sighting, c Claims, out *machine.Effects) {
 	switch {
 	case c.Nothing(r):
 		if newest && s.received > 0 && !s.heard.Nothing(r) {
-			t.ackWentBack(p, 0, machine.Certain, out)
+			t.ackWentBack(p, 0, out)
 		}
 		return
 	case ahead >= 64:
@@ -31,7 +31,7 @@ func (t *Tracker) testify(p *sighting, c Claims, out *machine.Effects) {
 	default:
 		newly = t.unheld(s, c)
 		if newest {
-			t.ackWentBack(p, -ahead, machine.Certain, out)
+			t.ackWentBack(p, -ahead, out)
 		}
 	}
 	if newest {
@@ -61,7 +61,7 @@ func (t *Tracker) checkWithdrawn(p *sighting, c Claims, out *machine.Effects) {
 	}
 	for ; gone != 0; gone &= gone - 1 {
 		q := (c.Newest - uint32(bits.TrailingZeros64(gone))) & t.rules.mask()
-		t.bitWithdrawn(p, q, machine.Certain, out)
+		t.bitWithdrawn(p, c, q, out)
 		s.Withdraw(q)
 	}
 }

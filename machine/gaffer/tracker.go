@@ -54,6 +54,7 @@ type sighting struct {
 // own: of a near side as it must be, of a far one as far as it is proved.
 type side struct {
 	State
+	side   machine.Side
 	near   bool
 	met    bool // a packet of it passed the tap
 	opened bool // a header of it passed the tap: State's receive window is set
@@ -64,6 +65,7 @@ type side struct {
 	top64     int64           // the same, unwrapped
 	first64   int64           // oldest sequence, unwrapped
 	topAt     machine.Instant // when that passed the tap
+	heardFrom uint64          // packets of the peer that had passed by then
 	distinct  uint64          // sequences that passed the tap
 	bytes     uint64
 	resends   uint64 // copies of a sequence
@@ -80,9 +82,10 @@ type side struct {
 	duplicates uint64
 	stale      uint64
 	refused    uint64
-	refuses    bool // its application is known to refuse packets
-	unseen     uint64
-	restored   uint64 // named after all, though taken for refused
+	refuses    bool   // its application is known to refuse packets
+	lies       uint64 // packets that it named and that never came
+	restored   uint64 // packets named after all, though taken for refused
+	claimed    []ahead
 	queue      queue
 	joined     int64 // sequences of the peer older than this are unknown, not empty
 
@@ -98,7 +101,7 @@ func NewTracker(profile *wire.Profile, facts machine.Facts) machine.Tracker {
 func newTracker(profile *wire.Profile, r *Rules, facts machine.Facts) *Tracker {
 	t := &Tracker{profile: profile, rules: r, facts: facts}
 	for i := range t.sides {
-		t.sides[i].State = State{rules: r}
+		t.sides[i].State, t.sides[i].side = State{rules: r}, machine.Side(i)
 		t.sides[i].refuses = facts.Refuses[i]
 	}
 	if facts.Vantage != machine.VantageUnknown {
@@ -141,7 +144,7 @@ func (t *Tracker) sight(d *machine.Datagram, out *machine.Effects) (p sighting, 
 	}
 	if err != nil {
 		if !errors.Is(err, base.ErrSnapped) {
-			t.malformed(d, err, out)
+			t.malformed(d, out)
 			return p, false
 		}
 		if k.Kind != wire.KindFragment || k.FragmentCount == 0 {
@@ -228,11 +231,11 @@ func (t *Tracker) enter(s *side, p *sighting, out *machine.Effects) *Sent {
 	} else if ahead := r.Distance(p.sequence, s.top); ahead > 0 {
 		t.advance(s, p, ahead, out)
 		s.top, s.top64 = p.sequence, s.top64+int64(ahead)
-		s.topAt = p.at
+		s.topAt, s.heardFrom = p.at, t.sides[p.from.Other()].distinct
 	} else {
 		s.late++
 		s.first64 = min(s.first64, s.top64+int64(ahead))
-		t.overtaken(s, p, -ahead, out)
+		t.overtaken(p, -ahead, out)
 	}
 	s.distinct++
 	s.bytes += uint64(p.length)
@@ -262,7 +265,7 @@ func (t *Tracker) Learned() machine.Facts {
 	f := t.facts
 	for i := range t.sides {
 		s := &t.sides[i]
-		f.Liar[i] = f.Liar[i] || s.lies()
+		f.Liar[i] = f.Liar[i] || s.lies > 0
 		f.Refuses[i] = s.refuses
 		f.Tick[i] = time.Duration(s.estimate.clock.tick())
 	}
@@ -297,6 +300,7 @@ func (t *Tracker) Clone() machine.Tracker {
 	for i := range c.sides {
 		c.sides[i].State = t.sides[i].State.Clone()
 		c.sides[i].queue = t.sides[i].queue.clone()
+		c.sides[i].claimed = append([]ahead(nil), t.sides[i].claimed...)
 	}
 	c.held = append([]sighting(nil), t.held...)
 	return &c

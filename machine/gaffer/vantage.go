@@ -22,12 +22,18 @@ type reach struct {
 	// upper is the least time from a packet passing the tap to the first header
 	// that names it: it cannot be named before it was there and the header back.
 	upper time.Duration
-	// late are the packets that were named in the end, but not yet by a header
-	// that passed the tap after them: by how much after. That header was written
-	// before the packet was read. A side at the tap writes its headers right
-	// after it has read its socket.
+	// late has an entry for each header that does not name a packet which had
+	// passed the tap before it and was named in the end: by how much before. The
+	// header was written before the packet was read, and a side at the tap writes
+	// its headers right after it has read its socket.
 	late  []time.Duration
 	lower time.Duration // what all but a few of late exceed; a machine that halts at the wrong moment makes a few
+
+	// behind is how long before a header the oldest packet passed the tap that
+	// is newer than all it names, for the middle one of all headers. (Where the
+	// peer sends so much more that most packets are never named, it is all that
+	// tells.)
+	behind time.Duration
 
 	packets   int
 	gaps      int // sequences that did not pass the tap
@@ -37,7 +43,8 @@ type reach struct {
 // passing is a packet of the peer, while a reach is measured.
 type passing struct {
 	at       machine.Instant
-	skipped  time.Duration
+	skipped  time.Duration // by the last header that did not name it
+	by       int           // which header that was
 	sequence uint32
 	live     bool
 	named    bool
@@ -55,6 +62,7 @@ func measureReach(r *Rules, held []sighting, x machine.Side) reach {
 	}
 	var top, peerTop uint32
 	var met, peerMet bool
+	var lags, behind []time.Duration // of each header
 	for i := range held {
 		p := &held[i]
 		if p.from != x {
@@ -80,6 +88,7 @@ func measureReach(r *Rules, held []sighting, x machine.Side) reach {
 		if !p.header || !peerMet {
 			continue
 		}
+		lags, behind = append(lags, 0), append(behind, 0)
 		c := r.Claims(p.ack, p.ackBits)
 		newest := (*passing)(nil)
 		from, to := c.Width-1, -min(max(r.Distance(peerTop, c.Newest), 0), 64)
@@ -93,14 +102,15 @@ func measureReach(r *Rules, held []sighting, x machine.Side) reach {
 			case n >= 0 && c.Named>>uint(n)&1 != 0:
 				e.named = true
 				m.named++
-				if e.skipped > 0 {
-					m.late = append(m.late, e.skipped)
-				}
+				lags[e.by] = max(lags[e.by], e.skipped)
 				if newest == nil || e.at > newest.at {
 					newest = e
 				}
 			default:
-				e.skipped = p.at.Sub(e.at)
+				e.skipped, e.by = p.at.Sub(e.at), len(lags)-1
+				if n < 0 {
+					behind[e.by] = max(behind[e.by], e.skipped)
+				}
 			}
 		}
 		if newest != nil {
@@ -109,9 +119,17 @@ func measureReach(r *Rules, held []sighting, x machine.Side) reach {
 			}
 		}
 	}
+	for _, lag := range lags {
+		if lag > 0 {
+			m.late = append(m.late, lag)
+		}
+	}
 	slices.Sort(m.late)
-	if few := m.named/20 + 2; len(m.late) > few {
+	if few := len(lags)/20 + 2; len(m.late) > few {
 		m.lower = m.late[len(m.late)-1-few]
+	}
+	if slices.Sort(behind); len(behind) >= 12 {
+		m.behind = behind[len(behind)/2]
 	}
 	return m
 }
@@ -128,6 +146,8 @@ func judgeVantage(r *Rules, held []sighting) (v machine.Vantage, reason string, 
 		switch {
 		case s.lower > floor:
 			far[i] = fmt.Sprintf("%v is a round trip of %v or more away", machine.Side(i), round(s.lower))
+		case s.behind > floor:
+			far[i] = fmt.Sprintf("%v is about %v behind what passes the tap", machine.Side(i), round(s.behind))
 		case s.overtaken > 1+s.packets/100:
 			far[i] = fmt.Sprintf("%d packets of %v come out of order or repeated", s.overtaken, machine.Side(i))
 		case s.gaps > 1+s.packets/100 && s.gaps > 4*m[1-i].gaps:

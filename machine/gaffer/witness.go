@@ -72,7 +72,7 @@ func (t *Tracker) reconcile(p *sighting, c Claims, out *machine.Effects) {
 	if r.Distance(c.Newest, newest) > 0 {
 		s.Advance(c.Newest)
 	} else if back := r.Distance(s.heard.Newest, c.Newest); back > 0 {
-		t.ackWentBack(p, back, machine.Certain, out)
+		t.ackWentBack(p, back, out)
 	}
 	for left := t.unheld(s, c); left != 0; left &= left - 1 {
 		n := bits.TrailingZeros64(left)
@@ -81,7 +81,7 @@ func (t *Tracker) reconcile(p *sighting, c Claims, out *machine.Effects) {
 	for n := range min(c.Width, 64) {
 		q := (c.Newest - uint32(n)) & r.mask()
 		if c.Named>>uint(n)&1 == 0 && s.Has(q) && s.heard.names(r, q) {
-			t.bitWithdrawn(p, q, machine.Certain, out)
+			t.bitWithdrawn(p, c, q, out)
 			s.Withdraw(q)
 		}
 	}
@@ -210,7 +210,7 @@ func (t *Tracker) settleFragment(x machine.Side, c *candidate, by *settling, out
 
 // settleWhole decides what became of a packet that has been read whole.
 func (t *Tracker) settleWhole(x machine.Side, c *candidate, by *settling, out *machine.Effects) {
-	s := &t.sides[x]
+	s, peer := &t.sides[x], &t.sides[x.Other()]
 	sure := machine.Certain
 	if by.silent {
 		sure = machine.Likely
@@ -219,6 +219,9 @@ func (t *Tracker) settleWhole(x machine.Side, c *candidate, by *settling, out *m
 	readAt := t.readAt(s, c, by)
 	if fate == Accepted {
 		var known bool
+		if late := t.rules.Distance(by.claims.Newest, c.sequence); !by.silent && late >= by.claims.Width {
+			report(out, ackWindowSlide, x, machine.Likely, c.at, c.ref, 0, float64(late))
+		}
 		if fate, known = t.decideFresh(s, c, by); known && !by.silent {
 			readAt = by.at
 		} else {
@@ -234,9 +237,13 @@ func (t *Tracker) settleWhole(x machine.Side, c *candidate, by *settling, out *m
 		t.arrival(machine.EventDuplicate, x, c, sure, out)
 	case Stale:
 		s.stale++
+		if ahead := peer.unwrap(c.sequence) - peer.unwrap(s.NewestReceived()); ahead > 0 {
+			report(out, halfRangeStarvation, x, sure, c.at, c.ref, 0, float64(ahead))
+		}
 		t.arrival(machine.EventStale, x, c, sure, out)
 	case Refused:
 		s.refused++
+		report(out, refusedPacket, x, sure, c.at, c.ref, 0)
 		t.arrival(machine.EventRejected, x, c, sure, out)
 	case Accepted, Redelivered:
 		s.Arrive(c.sequence, false)
@@ -338,6 +345,9 @@ func (t *Tracker) accept(x machine.Side, c *candidate, readAt machine.Instant, s
 			e.Flags |= SentDoubtful
 		}
 		sample := int64(readAt - e.At)
+		if usual := int64(s.estimate.rtt); sample > 2*usual+int64(spikeLeast) && s.estimate.samples > 16 {
+			report(out, rttSpike, x, machine.Certain, c.at, c.ref, e.Ref, float64(sample)/1e6, float64(usual)/1e6)
+		}
 		s.estimate.sample(float64(sample), rttSame)
 		out.Events = append(out.Events, machine.Event{
 			Kind: machine.EventAcked, Side: x, Certainty: sure, Bit: e.Bit, Sequence: e.Sequence, Sequence64: s.unwrap(e.Sequence),

@@ -1,0 +1,189 @@
+package gaffer
+
+import (
+	"math/bits"
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+)
+
+// Bounds of what is worth a word. They decide what is reported, never a fact.
+const (
+	burstLeast   = 8                      // packets lost in a row
+	stallLeast   = 200 * time.Millisecond // and 8 frames
+	silenceLeast = time.Second
+	spikeLeast   = 50 * time.Millisecond // and twice the smoothed RTT
+	tapJitter    = time.Millisecond      // frames of the two directions may be recorded in the wrong order by as much
+)
+
+// ahead is a claim of a packet that has not passed the tap yet: it is judged
+// when the peer's numbers get there.
+type ahead struct {
+	number int64 // unwrapped
+	at     machine.Instant
+	ref    machine.Ref
+}
+
+func report(out *machine.Effects, rule *machine.Rule, x machine.Side, sure machine.Certainty, at machine.Instant, ref, about machine.Ref, figures ...float64) {
+	a := machine.Anomaly{Rule: rule, Side: x, Certainty: sure, At: at, Ref: ref, About: about}
+	copy(a.Figures[:], figures)
+	out.Anomalies = append(out.Anomalies, a)
+}
+
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+func (t *Tracker) ackWentBack(p *sighting, back int, out *machine.Effects) {
+	report(out, ackGoingBack, p.from, machine.Certain, p.at, p.ref, 0, float64(back))
+}
+
+func (t *Tracker) bitWithdrawn(p *sighting, c Claims, q uint32, out *machine.Effects) {
+	about := machine.Ref(0)
+	if e := t.sides[p.from.Other()].Sent(q); e != nil {
+		about = e.Ref
+	}
+	report(out, ackBitWithdrawn, p.from, machine.Certain, p.at, p.ref, about, float64(t.rules.Distance(c.Newest, q)))
+}
+
+// claimUnseen takes a claim (bit n of c) of a packet that is not to be found at
+// the tap, and enters it all the same: the header says that it is in the buffer.
+func (t *Tracker) claimUnseen(p *sighting, c Claims, n int, out *machine.Effects) {
+	s, peer := &t.sides[p.from], &t.sides[p.from.Other()]
+	r := t.rules
+	q := (c.Newest - uint32(n)) & r.mask()
+	if s.Judge(q) != Stale {
+		s.EnterReceived(q)
+	}
+	if !peer.met {
+		return
+	}
+	number := peer.unwrap(q)
+	switch {
+	case number < peer.first64 || number < s.joined || peer.top64-number >= int64(r.Sent):
+		// From before the capture, or of a header so late that nobody remembers.
+	case number > peer.top64:
+		if len(s.claimed) < 8 {
+			s.claimed = append(s.claimed, ahead{number, p.at, p.ref})
+		}
+	case peer.Sent(q) != nil:
+		t.restore(p, q, out)
+	case !s.near:
+		report(out, captureLoss, peer.side, machine.Certain, p.at, p.ref, 0, 1)
+	case t.isStaleEntry(s, peer, c, n, number):
+		s.lies++
+		report(out, staleEntry, p.from, machine.Likely, p.at, p.ref, 0, float64(r.Distance(c.Newest, s.heard.Newest)), float64(q))
+	default:
+		report(out, captureLoss, p.from.Other(), machine.Likely, p.at, p.ref, 0, 1)
+	}
+}
+
+// isStaleEntry tells an old entry that a near side's window came to cover from a
+// packet that only the capture lacks. An old entry is never the newest one; it
+// comes to light when the window jumps over it; it stands alone among packets
+// that did not come; and there must have been a wrap before.
+func (t *Tracker) isStaleEntry(s, peer *side, c Claims, n int, number int64) bool {
+	r := t.rules
+	jump := r.Distance(c.Newest, s.heard.Newest)
+	if n == 0 || s.heard.Width == 0 || jump <= n || jump < burstLeast {
+		return false
+	}
+	if peer.first64 == 0 && number <= int64(r.mask()) {
+		return false // numbered from 0 in this capture: the slot held nothing before
+	}
+	if number < s.joined+int64(s.heard.Width)+64 || s.top64-s.first64+1 != int64(s.distinct) {
+		return false
+	}
+	unseen := 0
+	for left := c.Named & (1<<uint(min(jump, 63)) - 1); left != 0; left &= left - 1 {
+		if peer.Sent((c.Newest-uint32(bits.TrailingZeros64(left)))&r.mask()) == nil {
+			unseen++
+		}
+	}
+	return unseen*4 <= min(jump, c.Width)
+}
+
+// restore takes back that a near side refused a packet: a later header names it.
+// It was overtaken between the tap and the socket.
+func (t *Tracker) restore(p *sighting, q uint32, out *machine.Effects) {
+	s, peer := &t.sides[p.from], &t.sides[p.from.Other()]
+	e := peer.Sent(q)
+	if !s.near || e.Flags&SentArrived != 0 {
+		return
+	}
+	s.restored++
+	c := candidate{at: e.At, ref: e.Ref, sequence: q, ack: e.Ack, ackBits: e.AckBits, own: s.sentNext}
+	if e.Flags&SentHeader != 0 {
+		c.flags |= candidateHeader
+	}
+	t.accept(p.from, &c, p.at, machine.Likely, out)
+}
+
+// again takes a further datagram of a packet that was seen: a copy, or another
+// fragment.
+func (t *Tracker) again(s *side, p *sighting, e *Sent, out *machine.Effects) {
+	if p.count > 0 {
+		return
+	}
+	s.resends++
+	if p.header && e.Flags&SentHeader != 0 && (p.ack != e.Ack || p.ackBits != e.AckBits) {
+		report(out, sequenceReuse, p.from, machine.Certain, p.at, p.ref, e.Ref, ms(p.at.Sub(e.At)))
+		return
+	}
+	report(out, duplicatePacket, p.from, machine.Certain, p.at, p.ref, e.Ref, ms(p.at.Sub(e.At)))
+}
+
+// step forward by more than one, or after a while.
+func (t *Tracker) advance(s *side, p *sighting, by int, out *machine.Effects) {
+	peer := &t.sides[p.from.Other()]
+	if len(peer.claimed) > 0 {
+		t.judgeClaims(s, peer, p, by, out)
+	}
+	gap := p.at.Sub(s.topAt)
+	if by == 1 && gap < stallLeast {
+		return
+	}
+	tick := time.Duration(s.estimate.clock.tick())
+	lost := by - 1
+	switch {
+	case lost > 0 && s.near:
+		report(out, captureLoss, p.from, machine.Likely, p.at, p.ref, 0, float64(lost))
+	case lost >= burstLeast:
+		report(out, lossBurst, p.from, machine.Certain, p.at, p.ref, 0, float64(lost), ms(gap))
+	}
+	if tick <= 0 || s.estimate.clock.n < 16 {
+		return
+	}
+	if due := int64(gap / tick); int64(by) > 4*due+int64(t.rules.Received) {
+		report(out, sequenceJump, p.from, machine.Likely, p.at, p.ref, 0, float64(by), ms(gap))
+	} else if gap >= stallLeast && gap > 8*tick && int64(by) <= due/2 {
+		report(out, stall, p.from, machine.Likely, p.at, p.ref, 0, ms(gap), ms(tick))
+	}
+	if heard := peer.distinct - s.heardFrom; gap >= silenceLeast && heard > 0 {
+		report(out, oneWaySilence, p.from, machine.Certain, p.at, p.ref, 0, ms(gap), float64(heard))
+	}
+}
+
+// judgeClaims looks at what the peer had claimed of packets that now pass.
+func (t *Tracker) judgeClaims(s, peer *side, p *sighting, by int, out *machine.Effects) {
+	kept := peer.claimed[:0]
+	now := s.top64 + int64(by)
+	for _, c := range peer.claimed {
+		switch {
+		case c.number > now:
+			kept = append(kept, c)
+		case c.number == now && p.at.Sub(c.at) > tapJitter:
+			report(out, falseAck, p.from.Other(), machine.Certain, c.at, c.ref, p.ref, ms(p.at.Sub(c.at)))
+		case c.number < now:
+			report(out, captureLoss, p.from, machine.Likely, c.at, c.ref, 0, 1)
+		}
+	}
+	peer.claimed = kept
+}
+
+// overtaken takes a packet that passes after newer ones.
+func (t *Tracker) overtaken(p *sighting, behind int, out *machine.Effects) {
+	report(out, outOfOrder, p.from, machine.Certain, p.at, p.ref, 0, float64(behind))
+}
+
+func (t *Tracker) malformed(d *machine.Datagram, out *machine.Effects) {
+	report(out, malformedPacket, d.From, machine.Certain, d.At, d.Ref, 0, float64(d.Length))
+}
