@@ -24,7 +24,6 @@ type Decoder struct {
 	defrag     defragmenter
 	duplicates duplicateTable
 	problem    DecodeError // what Packet.Problem points at
-	cursor     cursor
 }
 
 // maxHeaders bounds the VLAN tags, and the IPv6 extension headers, of a frame.
@@ -93,6 +92,13 @@ type cursor struct {
 
 // Decode takes f apart into p.
 func (d *Decoder) Decode(f *Frame, p *Packet) {
+	if !d.decodeCommon(f, p) {
+		d.decodeAny(f, p)
+	}
+}
+
+// decodeAny takes any frame apart.
+func (d *Decoder) decodeAny(f *Frame, p *Packet) {
 	p.Ref, p.At = f.Ref, f.At
 	p.Transport = NoTransport
 	p.Src, p.Dst = netip.AddrPort{}, netip.AddrPort{}
@@ -106,8 +112,7 @@ func (d *Decoder) Decode(f *Frame, p *Packet) {
 	if len(f.Options) != 0 {
 		p.Direction = f.direction()
 	}
-	c := &d.cursor
-	*c = cursor{f: f, p: p, data: f.Data, length: f.Length}
+	c := &cursor{f: f, p: p, data: f.Data, length: f.Length}
 	switch f.LinkType {
 	case LinkEthernet:
 		d.ethernet(c)

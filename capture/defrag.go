@@ -103,7 +103,7 @@ func (d *Decoder) fragment(c *cursor, key fragmentKey, protocol uint8, offset in
 		return false
 	}
 	// One captured twice must not begin its datagram anew.
-	d.duplicates.check(c, uint64(offset)<<32|uint64(length), b)
+	d.duplicates.check(p, c.route(), mix(c.mix, uint64(offset)<<32|uint64(length)), b)
 	if p.Duplicate {
 		return false
 	}

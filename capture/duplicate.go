@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"encoding/binary"
 	"hash/maphash"
 	"math/bits"
 	"time"
@@ -34,13 +35,14 @@ type seen struct {
 // duplicateTable remembers recent datagrams, each in the one slot that its hash
 // chooses.
 type duplicateTable struct {
-	seed  maphash.Seed
+	seed  uint64
 	slots *[duplicateSlots]seen
 	count uint64
 }
 
 func (t *duplicateTable) init() {
-	t.seed = maphash.MakeSeed()
+	// Seeded at random, so that nobody can make datagrams that hash alike.
+	t.seed = maphash.Bytes(maphash.MakeSeed(), nil)
 	t.slots = new([duplicateSlots]seen)
 }
 
@@ -50,14 +52,45 @@ func mix(a, b uint64) uint64 {
 	return hi ^ lo
 }
 
-// check looks for the datagram at the cursor among the recent ones, and notes
-// it. header is what the transport header identifies it by; checksums are left
-// out, since offloading fills them in between two points of a path.
-func (t *duplicateTable) check(c *cursor, header uint64, payload []byte) {
-	p := c.p
-	key := maphash.Bytes(t.seed, payload) ^ mix(c.mix^uint64(p.Ref.File()), header)
+// digest hashes a payload: all of it up to 32 bytes, of longer ones four
+// stretches of eight bytes spread over the length. Two that agree in those, and
+// in addresses, IP identification and length, and come together, are the same:
+// a protocol that could send two such has no way to tell them apart by their
+// heads either.
+func (t *duplicateTable) digest(b []byte) uint64 {
+	n := len(b)
+	switch {
+	case n >= 32:
+		middle := n/2 - 8
+		return mix(
+			mix(t.seed^binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[n-8:])),
+			mix(t.seed^binary.LittleEndian.Uint64(b[middle:]), binary.LittleEndian.Uint64(b[middle+8:])))
+	case n >= 16:
+		return mix(
+			mix(t.seed^binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])),
+			mix(t.seed^binary.LittleEndian.Uint64(b[n-16:]), binary.LittleEndian.Uint64(b[n-8:])))
+	case n >= 8:
+		return mix(t.seed^binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[n-8:]))
+	}
+	var word uint64
+	for _, c := range b {
+		word = word<<8 | uint64(c)
+	}
+	return mix(t.seed^word, uint64(n))
+}
+
+// route is how the frame passed the tap: what two captures of one datagram
+// differ in.
+func (c *cursor) route() uint64 {
+	return uint64(c.p.TTL)<<56 | uint64(c.kind)<<48 ^ uint64(uint32(c.f.Interface))<<20 ^ uint64(c.device)
+}
+
+// check looks for a datagram among the recent ones, and notes it. identity
+// stands for its headers; checksums are left out of it, since offloading fills
+// them in between two points of a path.
+func (t *duplicateTable) check(p *Packet, route, identity uint64, payload []byte) {
+	key := t.digest(payload) ^ identity ^ uint64(p.Ref.File())
 	slot := &t.slots[key%duplicateSlots]
-	route := uint64(p.TTL)<<56 | uint64(c.kind)<<48 ^ uint64(uint32(c.f.Interface))<<20 ^ uint64(c.device)
 	if slot.key == key && key != 0 {
 		apart := p.At.Sub(slot.at).Abs()
 		if apart <= duplicateWindow && slot.route != route || apart <= mirrorWindow && p.IPID != 0 {
@@ -66,5 +99,5 @@ func (t *duplicateTable) check(c *cursor, header uint64, payload []byte) {
 			return
 		}
 	}
-	*slot = seen{key: key, at: p.At, route: route}
+	slot.key, slot.at, slot.route = key, p.At, route
 }

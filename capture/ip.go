@@ -50,7 +50,7 @@ func (d *Decoder) ipv4(c *cursor) {
 	c.src = netip.AddrFrom4([4]byte(b[12:16]))
 	c.dst = netip.AddrFrom4([4]byte(b[16:20]))
 	protocol := b[9]
-	c.mix = mix(binary.LittleEndian.Uint64(b[12:20]), uint64(id)<<32|uint64(protocol)<<24)
+	c.mix = ipv4Identity(b, id, protocol)
 	if d.verify && onesComplement(0, b[:head]) != 0xffff {
 		p.BadChecksum = true
 	}
@@ -66,6 +66,11 @@ func (d *Decoder) ipv4(c *cursor) {
 		b, length, protocol = c.data, c.length, c.protocol
 	}
 	d.transport(c, protocol, b, length)
+}
+
+// ipv4Identity is what an IPv4 header b tells one packet from another by.
+func ipv4Identity(b []byte, id uint16, protocol uint8) uint64 {
+	return mix(binary.LittleEndian.Uint64(b[12:20]), uint64(id)<<32|uint64(protocol)<<24)
 }
 
 func (d *Decoder) ipv6(c *cursor) {

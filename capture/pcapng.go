@@ -98,7 +98,7 @@ func (r *ngReader) next(f *file, fr *Frame) error {
 				return err
 			}
 		default:
-			if err := r.skipBlock(f, total); err != nil {
+			if err := r.skipBlock(f, "block", total); err != nil {
 				return err
 			}
 		}
@@ -227,22 +227,22 @@ func (r *ngReader) readSection(f *file) error {
 		return f.damage(what, fmt.Sprintf("at most %d sections", maxInterfaces), "one more")
 	}
 	r.section, r.interfaces = sec, 0
-	return r.skipBlock(f, total)
+	return r.skipBlock(f, what, total)
 }
 
 // skipBlock passes over a block, checking that its end repeats its length.
-func (r *ngReader) skipBlock(f *file, total uint32) error {
+func (r *ngReader) skipBlock(f *file, what string, total uint32) error {
 	s := f.stream
 	if total < blockOverhead || total > maxBlock {
-		return f.damage("block", fmt.Sprintf("a block length of %d to %d", blockOverhead, maxBlock), fmt.Sprint(total))
+		return f.damage(what, fmt.Sprintf("a block length of %d to %d", blockOverhead, maxBlock), fmt.Sprint(total))
 	}
 	n := int64(padded(total))
 	begin := s.offset()
 	if s.skip(n-4) < n-4 || !s.need(4) {
-		return f.cutAt(begin, "block", n-(s.offset()-begin)-int64(s.have()))
+		return f.cutAt(begin, what, n-(s.offset()-begin)-int64(s.have()))
 	}
 	if trailer := r.section.u32(s.buf[s.r:]); trailer != total {
-		return f.damageAt(begin, "block", fmt.Sprintf("the length %d again at the block's end", total), fmt.Sprint(trailer))
+		return f.damageAt(begin, what, fmt.Sprintf("the length %d again at the block's end", total), fmt.Sprint(trailer))
 	}
 	s.r += 4
 	return nil

@@ -22,6 +22,9 @@ func (f *file) readAt(offset int64, fr *Frame, buf []byte) ([]byte, error) {
 }
 
 func (f *file) readRecordAt(src io.ReaderAt, r pcapReader, offset int64, fr *Frame, buf []byte) ([]byte, error) {
+	if offset < pcapHeader {
+		return buf, f.noRecord(offset, "an offset behind the file header", "one before its end")
+	}
 	buf, err := f.fetch(src, offset, r.header, buf)
 	if err != nil {
 		return buf, err

@@ -17,7 +17,7 @@ type stream struct {
 }
 
 const (
-	chunkSize    = 1 << 20
+	chunkSize    = 256 << 10
 	minChunkSize = 64 << 10
 )
 

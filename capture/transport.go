@@ -59,9 +59,12 @@ func (d *Decoder) udp(c *cursor, b []byte, length int) {
 	c.layer(LayerUDP, 8)
 	c.payloadSpans()
 	if c.spans == nil { // reassembled ones were compared fragment by fragment
-		d.duplicates.check(c, uint64(ports)<<16|uint64(length), p.Payload)
+		d.duplicates.check(p, c.route(), mix(c.mix, udpIdentity(ports, length)), p.Payload)
 	}
 }
+
+// udpIdentity is what a UDP header tells one datagram from another by.
+func udpIdentity(ports uint32, length int) uint64 { return uint64(ports)<<16 | uint64(length) }
 
 func (d *Decoder) tcp(c *cursor, b []byte, length int) {
 	p := c.p
@@ -95,7 +98,8 @@ func (d *Decoder) tcp(c *cursor, b []byte, length int) {
 	c.payloadSpans()
 	if c.spans == nil {
 		numbers := uint64(p.TCPSeq)<<32 | uint64(p.TCPAck)
-		d.duplicates.check(c, mix(numbers, uint64(ports)<<24|uint64(p.TCPFlags)<<16|uint64(length)), p.Payload)
+		identity := mix(numbers, uint64(ports)<<24|uint64(p.TCPFlags)<<16|uint64(length))
+		d.duplicates.check(p, c.route(), mix(c.mix, identity), p.Payload)
 	}
 }
 
