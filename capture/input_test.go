@@ -98,12 +98,18 @@ func TestRewind(t *testing.T) {
 		t.Fatalf("%d frames", len(want))
 	}
 	for name, open := range map[string]func() (*Input, error){
-		"file":        func() (*Input, error) { return Open([]string{writeFile(t, "x", file)}, Options{}) },
-		"gzip file":   func() (*Input, error) { return Open([]string{writeFile(t, "x", gzipOf(t, file))}, Options{}) },
-		"zstd file":   func() (*Input, error) { return Open([]string{writeFile(t, "x", zstdOf(t, file))}, Options{}) },
-		"kept zstd":   func() (*Input, error) { return Open([]string{writeFile(t, "x", zstdOf(t, file))}, Options{Keep: KeepAll}) },
-		"pipe":        func() (*Input, error) { return Open([]string{"-"}, Options{Keep: KeepPipes, Stdin: pipe{&steps{file, 777}}}) },
-		"packed pipe": func() (*Input, error) { return Open([]string{"-"}, Options{Keep: KeepPipes, Stdin: pipe{&steps{gzipOf(t, file), 77}}}) },
+		"file":      func() (*Input, error) { return Open([]string{writeFile(t, "x", file)}, Options{}) },
+		"gzip file": func() (*Input, error) { return Open([]string{writeFile(t, "x", gzipOf(t, file))}, Options{}) },
+		"zstd file": func() (*Input, error) { return Open([]string{writeFile(t, "x", zstdOf(t, file))}, Options{}) },
+		"kept zstd": func() (*Input, error) {
+			return Open([]string{writeFile(t, "x", zstdOf(t, file))}, Options{Keep: KeepAll})
+		},
+		"pipe": func() (*Input, error) {
+			return Open([]string{"-"}, Options{Keep: KeepPipes, Stdin: pipe{&steps{file, 777}}})
+		},
+		"packed pipe": func() (*Input, error) {
+			return Open([]string{"-"}, Options{Keep: KeepPipes, Stdin: pipe{&steps{gzipOf(t, file), 77}}})
+		},
 		"redirection": func() (*Input, error) {
 			f, err := os.Open(writeFile(t, "x", file))
 			if err != nil {
