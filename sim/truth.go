@@ -26,6 +26,7 @@ type Fact struct {
 	Bytes     int    // of the payload, on sent and received; -1 elsewhere
 	Datagrams int    // on sent: how many it took
 	Head      []byte // on sent: the first bytes of the first one, at most 32
+	Length    int    // on sent: bytes of the first one
 }
 
 const headBytes = 32
@@ -50,7 +51,7 @@ func (t *Truth) watch(s *Step) {
 			f.Datagrams = len(s.Out.Transmit)
 			if f.Datagrams > 0 {
 				head := s.Out.Transmit[0].Bytes
-				f.Head = bytes.Clone(head[:min(len(head), headBytes)])
+				f.Head, f.Length = bytes.Clone(head[:min(len(head), headBytes)]), len(head)
 			}
 		case machine.EventReceived:
 			for _, d := range s.Out.Deliver {

@@ -1,0 +1,305 @@
+package gaffer
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/ackscope/ackscope/machine"
+	wire "github.com/ackscope/ackscope/wire/gaffer"
+)
+
+// Channels of Submit and Delivery.
+const (
+	// ChannelPacket is a packet's own payload. Submitting one sends a packet at
+	// once, with the messages that are due; an empty one sends just those and
+	// the acks. ID is the packet's sequence as on the wire.
+	ChannelPacket = 0
+	// ChannelMessage is a reliable ordered message: Type is its type, the
+	// payload its body as the type's schema serialises it. It travels with the
+	// packets that are sent after it. ID is the message's, unwrapped.
+	ChannelMessage = 1
+)
+
+// Options set up a reference endpoint.
+type Options struct {
+	Profile *wire.Profile
+	Rules   *Rules // shared with the endpoint's clones: must not change
+	Side    machine.Side
+	// EventClock has the endpoint read its clock at every input. Without it the
+	// clock stands still between two Wakes, as it does for a game that updates
+	// its library once a frame: round trip times are then quantised by frames.
+	EventClock bool
+	First      uint32 // sequence of the first packet
+	// FragmentAbove is the payload size above which a packet travels as
+	// fragments of FragmentSize bytes, FragmentMost at most; 0 for never.
+	FragmentAbove, FragmentSize, FragmentMost int
+	Messages                                  *MessageOptions // nil: packets carry payload only
+	Estimates                                 EstimateOptions
+}
+
+// Endpoint is the reference implementation of the family: `reliable` and the
+// article with its messages. It speaks with one peer.
+type Endpoint struct {
+	options  Options
+	state    State
+	clock    machine.Instant
+	started  bool
+	estimate Estimates
+	next64   int64 // unwrapped sequence of the next packet
+	newest64 int64 // unwrapped, of the peer; -1 before the first
+	parts    []reassembly
+	messages *messages
+
+	packet  wire.Packet
+	payload []byte // of the packet that is being sent
+	bytes   []byte // of the datagram that is being sent
+	ids     []int64
+}
+
+// reassembly holds the data of a packet's fragments; State knows which came.
+type reassembly struct {
+	sequence uint32
+	header   wire.Header
+	parts    [][]byte
+}
+
+// NewEndpoint gives an endpoint that has neither sent nor received.
+func NewEndpoint(o Options) (*Endpoint, error) {
+	if o.Profile == nil || o.Rules == nil {
+		return nil, errors.New("reference endpoint: expected a profile and rules")
+	}
+	e := &Endpoint{options: o, state: NewState(o.Rules), newest64: -1, estimate: newEstimates(o.Estimates, o.Rules)}
+	e.state.StartAt(o.First)
+	e.next64 = int64(e.state.NextSequence())
+	e.parts = make([]reassembly, o.Rules.Partial)
+	if o.Messages != nil {
+		m, err := newMessages(o.Messages, o.Profile)
+		if err != nil {
+			return nil, err
+		}
+		e.messages = m
+	}
+	return e, nil
+}
+
+// State gives the endpoint's buffers: to look at, not to step.
+func (e *Endpoint) State() *State { return &e.state }
+
+// Estimates gives the endpoint's own figures.
+func (e *Endpoint) Estimates() *Estimates { return &e.estimate }
+
+// CanSubmit reports whether the send buffer has room for a message.
+func (e *Endpoint) CanSubmit() bool {
+	return e.messages != nil && e.messages.canSubmit()
+}
+
+// Step takes one input: see machine.Endpoint.
+func (e *Endpoint) Step(now machine.Instant, in machine.Input, out *machine.Effects) error {
+	if e.options.EventClock || !e.started {
+		e.clock, e.started = now, true
+	}
+	switch in := in.(type) {
+	case machine.Wake:
+		e.clock = now
+		e.estimate.update(&e.state, now)
+	case machine.Arrive:
+		e.arrive(now, in, out)
+	case machine.Submit:
+		switch in.Channel {
+		case ChannelPacket:
+			return e.send(now, in.Payload, out)
+		case ChannelMessage:
+			if e.messages == nil {
+				return errors.New("submit: the endpoint has no message section")
+			}
+			return e.messages.submit(in.Type, in.Payload)
+		default:
+			return fmt.Errorf("submit: channel %d, expected %d or %d", in.Channel, ChannelPacket, ChannelMessage)
+		}
+	default:
+		return fmt.Errorf("step: %T, expected a datagram, a submission or a wake", in)
+	}
+	return nil
+}
+
+// Deadline is never: the application sends at its own rate, and all else comes
+// with what is sent.
+func (e *Endpoint) Deadline() (machine.Instant, bool) { return 0, false }
+
+func (e *Endpoint) send(now machine.Instant, app []byte, out *machine.Effects) error {
+	header := e.state.Header()
+	payload := app
+	if e.messages != nil {
+		e.payload, e.ids = e.messages.write(e.payload[:0], e.ids[:0], e.clock, e.estimate.RTT())
+		payload = append(e.payload, app...)
+		e.payload = payload
+	}
+	if err := e.transmit(header, payload, out); err != nil {
+		return err
+	}
+	if e.messages != nil {
+		e.messages.sent(e.next64, e.clock, e.ids)
+	}
+	p := Sent{At: e.clock, Bytes: uint32(len(payload)), Ack: header.Ack, AckBits: header.AckBits, Flags: SentHeader}
+	if len(out.Transmit) > 1 {
+		p.Flags |= SentFragmented
+	}
+	e.state.Send(p)
+	e.tell(now, machine.Event{Kind: machine.EventSent, Sequence: header.Sequence, Sequence64: e.next64, RTT: -1}, out)
+	e.next64++
+	return nil
+}
+
+// transmit puts a packet on the network, in fragments where it is large.
+func (e *Endpoint) transmit(h wire.Header, payload []byte, out *machine.Effects) error {
+	o := &e.options
+	pk := wire.Packet{Kind: wire.KindRegular, Header: h, Sequence: h.Sequence}
+	if o.FragmentAbove == 0 || len(payload) <= o.FragmentAbove {
+		e.bytes = o.Profile.Append(e.bytes[:0], &pk, payload)
+		out.Send(0, machine.SendDatagram, e.bytes)
+		return nil
+	}
+	pk.Kind, pk.FragmentCount = wire.KindFragment, (len(payload)+o.FragmentSize-1)/o.FragmentSize
+	if pk.FragmentCount > o.FragmentMost {
+		return fmt.Errorf("submit: %d bytes make %d fragments, expected at most %d", len(payload), pk.FragmentCount, o.FragmentMost)
+	}
+	for ; len(payload) > 0; pk.FragmentID++ {
+		data := payload[:min(o.FragmentSize, len(payload))]
+		payload = payload[len(data):]
+		e.bytes = o.Profile.Append(e.bytes[:0], &pk, data)
+		out.Send(0, machine.SendDatagram, e.bytes)
+	}
+	return nil
+}
+
+// arrive takes a datagram. What is no packet of the profile is passed over, as
+// the libraries do.
+func (e *Endpoint) arrive(now machine.Instant, in machine.Arrive, out *machine.Effects) {
+	p := &e.packet
+	if err := e.options.Profile.Parse(in.Bytes, len(in.Bytes), p); err != nil {
+		return
+	}
+	switch p.Kind {
+	case wire.KindRegular:
+		e.receive(now, p.Header, in.Bytes[p.PayloadOffset:p.PayloadOffset+p.PayloadLen], in.Refuse, out)
+	case wire.KindFragment:
+		e.arriveFragment(now, in, p, out)
+	}
+}
+
+func (e *Endpoint) arriveFragment(now machine.Instant, in machine.Arrive, p *wire.Packet, out *machine.Effects) {
+	last := p.FragmentID == p.FragmentCount-1
+	if size := e.options.FragmentSize; !last && p.PayloadLen != size || p.PayloadLen > size {
+		return
+	}
+	fate := e.state.ArriveFragment(p.Sequence, p.FragmentID, p.FragmentCount)
+	if fate != FragmentKept && fate != FragmentComplete {
+		return
+	}
+	r := &e.parts[slot(p.Sequence, len(e.parts))]
+	if r.sequence != p.Sequence || len(r.parts) != p.FragmentCount || e.state.PartialOf(p.Sequence).Missing == p.FragmentCount-1 {
+		*r = reassembly{sequence: p.Sequence, parts: make([][]byte, p.FragmentCount)}
+	}
+	r.parts[p.FragmentID] = slices.Clone(in.Bytes[p.PayloadOffset : p.PayloadOffset+p.PayloadLen])
+	if p.FragmentID == 0 {
+		r.header = p.Header
+	}
+	if fate == FragmentComplete {
+		whole := slices.Concat(r.parts...)
+		header := r.header
+		*r = reassembly{}
+		e.receive(now, header, whole, in.Refuse, out)
+		e.state.Forget(header.Sequence)
+	}
+}
+
+// receive takes a whole packet.
+func (e *Endpoint) receive(now machine.Instant, h wire.Header, payload []byte, refuse bool, out *machine.Effects) {
+	if e.messages != nil {
+		// What is malformed is discarded before it can be acked: a packet that
+		// was acked with its messages unread would lose them for good.
+		rest, err := e.messages.read(payload)
+		if err != nil {
+			return
+		}
+		payload = rest
+	}
+	size := e.packet.HeaderLen + len(payload)
+	event := machine.Event{Sequence: h.Sequence, Sequence64: e.unwrap(h.Sequence), RTT: -1}
+	fate := e.state.Arrive(h.Sequence, refuse)
+	switch fate {
+	case Accepted, Redelivered:
+		event.Kind = machine.EventReceived
+	case Refused:
+		event.Kind = machine.EventRejected
+	case Duplicate:
+		event.Kind = machine.EventDuplicate
+	case Stale:
+		event.Kind = machine.EventStale
+	}
+	e.tell(now, event, out)
+	if !fate.Delivered() {
+		return
+	}
+	e.newest64 = max(e.newest64, event.Sequence64)
+	e.estimate.arrive(h.Sequence, size, e.clock)
+	out.Hand(machine.Delivery{Channel: ChannelPacket, ID: uint64(h.Sequence), Payload: payload})
+	e.readAcks(now, h, out)
+	if e.messages != nil {
+		e.messages.deliver(now, e.options.Side, out)
+	}
+}
+
+// readAcks takes the ack fields of a packet that was handed over.
+func (e *Endpoint) readAcks(now machine.Instant, h wire.Header, out *machine.Effects) {
+	r := e.state.Rules()
+	c := r.Claims(h.Ack, h.AckBits)
+	told := e.state.ReadAcks(c, e.clock, 0)
+	// The article walks the bits from the newest back; messages are settled in
+	// the same order.
+	for n := 0; told != 0; n, told = n+1, told>>1 {
+		if told&1 == 0 {
+			continue
+		}
+		sequence := (c.Newest - uint32(n)) & r.mask()
+		p := e.state.Sent(sequence)
+		sample := e.clock.Sub(p.At)
+		e.estimate.sample(sequence, sample)
+		sequence64 := e.next64 - 1 + int64(r.Distance(sequence, (e.state.NextSequence()-1)&r.mask()))
+		e.tell(now, machine.Event{Kind: machine.EventAcked, Bit: p.Bit, Sequence: sequence, Sequence64: sequence64, RTT: int64(sample)}, out)
+		if e.messages != nil {
+			e.messages.acked(sequence64)
+		}
+	}
+}
+
+// unwrap gives the peer's sequence without the wrap. The first keeps its value.
+func (e *Endpoint) unwrap(sequence uint32) int64 {
+	if e.newest64 < 0 {
+		return int64(sequence)
+	}
+	r := e.state.Rules()
+	return e.newest64 + int64(r.Distance(sequence, uint32(e.newest64)&r.mask()))
+}
+
+func (e *Endpoint) tell(now machine.Instant, event machine.Event, out *machine.Effects) {
+	event.Side, event.Certainty, event.At = e.options.Side, machine.Certain, now
+	out.Events = append(out.Events, event)
+}
+
+// Clone gives an independent copy.
+func (e *Endpoint) Clone() machine.Endpoint {
+	c := *e
+	c.state = e.state.Clone()
+	c.estimate = e.estimate.clone()
+	c.parts = slices.Clone(e.parts)
+	for i := range c.parts {
+		c.parts[i].parts = slices.Clone(c.parts[i].parts) // what a part holds never changes
+	}
+	if e.messages != nil {
+		c.messages = e.messages.clone()
+	}
+	c.payload, c.bytes, c.ids = nil, nil, nil
+	return &c
+}

@@ -1,0 +1,60 @@
+package gaffer
+
+import "slices"
+
+// messageReceiver is the receiving half of the article's reliable ordered
+// messages: the receive buffer indexed by message id, from which messages are
+// taken in the order of their ids.
+type messageReceiver struct {
+	buffer []message // by id mod len
+	next   int64     // the id that is handed over next
+}
+
+func newMessageReceiver(o *MessageOptions) messageReceiver {
+	r := messageReceiver{buffer: make([]message, o.ReceiveBuffer), next: int64(o.FirstID)}
+	for i := range r.buffer {
+		r.buffer[i].id = -1
+	}
+	return r
+}
+
+// unwrap gives the id nearest to the next one that reads as wire.
+func (r *messageReceiver) unwrap(wire uint16) int64 {
+	return r.next + int64(int16(wire-uint16(r.next)))
+}
+
+// put enters a message that came in a packet; body is copied. It reports
+// whether the id is one that the buffer has room for: neither handed over
+// already nor beyond its end.
+func (r *messageReceiver) put(id int64, kind uint32, body []byte, bits int) bool {
+	if id < r.next || id >= r.next+int64(len(r.buffer)) {
+		return false
+	}
+	m := &r.buffer[id%int64(len(r.buffer))]
+	if m.id != id {
+		*m = message{id: id, kind: kind, body: append(m.body[:0], body...), bits: bits}
+	}
+	return true
+}
+
+// take gives the next message in order, false where it has not come. Its body
+// is valid until the next put.
+func (r *messageReceiver) take() (message, bool) {
+	e := &r.buffer[r.next%int64(len(r.buffer))]
+	if e.id != r.next {
+		return message{}, false
+	}
+	m := *e
+	e.id = -1
+	r.next++
+	return m, true
+}
+
+func (r *messageReceiver) clone() messageReceiver {
+	c := *r
+	c.buffer = slices.Clone(r.buffer)
+	for i := range c.buffer {
+		c.buffer[i].body = slices.Clone(c.buffer[i].body)
+	}
+	return c
+}

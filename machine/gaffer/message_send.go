@@ -1,0 +1,205 @@
+package gaffer
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+)
+
+// ErrQueueFull is what an application gets that submits a message while the
+// send buffer holds none that may go: it must wait for acks.
+var ErrQueueFull = errors.New("message send buffer is full")
+
+// ResendPolicy says when a message that is not yet acked goes into another
+// packet. The article names all three.
+type ResendPolicy uint8
+
+const (
+	ResendFixed   ResendPolicy = iota // a fixed time after it was last sent
+	ResendRTT                         // a multiple of the round trip time
+	ResendBackoff                     // longer after each time
+)
+
+// Resend is the wait between two sends of one message.
+type Resend struct {
+	Policy ResendPolicy
+	After  time.Duration // the fixed time; the first wait of a back-off; the wait while no RTT is known
+	Times  float64       // of the RTT; growth of the back-off
+	Most   time.Duration // bound of the back-off; 0 for none
+}
+
+// wait gives the time from a message's latest send, which was its attempts-th,
+// to the next.
+func (r *Resend) wait(attempts int, rtt time.Duration) time.Duration {
+	switch r.Policy {
+	case ResendRTT:
+		if rtt > 0 {
+			return time.Duration(r.Times * float64(rtt))
+		}
+	case ResendBackoff:
+		w := float64(r.After) * math.Pow(r.Times, float64(attempts-1))
+		if r.Most > 0 {
+			w = min(w, float64(r.Most))
+		}
+		return time.Duration(min(w, float64(math.MaxInt64/2)))
+	}
+	return r.After
+}
+
+// message is one message as it waits to be sent or to be handed over: its body
+// as it is serialised, low bit of a byte first, zero bits up to the whole byte.
+type message struct {
+	id   int64 // unwrapped: the ids on the wire are its low 16 bits; -1 for no message
+	kind uint32
+	body []byte
+	bits int // of body that count
+}
+
+// queued is a message in the send buffer.
+type queued struct {
+	message
+	attempts int
+	sentAt   machine.Instant // of the latest attempt
+}
+
+// messageSender is the sending half of the article's reliable ordered messages:
+// the send buffer indexed by message id, and the map from packet sequence to
+// the messages that the packet carried.
+type messageSender struct {
+	queue   []queued // by id mod len
+	oldest  int64    // unacked; equal to next where none is
+	next    int64    // id of the next message submitted
+	window  int64    // entries of the receiver's buffer
+	resend  Resend
+	packets []carried // by packet sequence mod len
+}
+
+// carried is which messages a packet had.
+type carried struct {
+	packet int64 // unwrapped sequence; -1 for none
+	ids    []int64
+}
+
+func newMessageSender(o *MessageOptions, sentPackets int) messageSender {
+	s := messageSender{
+		queue: make([]queued, o.SendBuffer), window: int64(o.ReceiveBuffer), resend: o.Resend,
+		packets: make([]carried, sentPackets), oldest: int64(o.FirstID), next: int64(o.FirstID),
+	}
+	if o.NoWindow {
+		s.window = math.MaxInt64 / 2
+	}
+	for i := range s.queue {
+		s.queue[i].id = -1
+	}
+	for i := range s.packets {
+		s.packets[i].packet = -1
+	}
+	return s
+}
+
+func (s *messageSender) entry(id int64) *queued { return &s.queue[id%int64(len(s.queue))] }
+
+// submit takes a message into the send buffer; body is copied.
+func (s *messageSender) submit(kind uint32, body []byte, bits int) error {
+	if s.next-s.oldest >= int64(len(s.queue)) {
+		return fmt.Errorf("message %d: %w: %d messages since the oldest unacked one, %d", s.next, ErrQueueFull, len(s.queue), s.oldest)
+	}
+	e := s.entry(s.next)
+	*e = queued{message: message{id: s.next, kind: kind, body: append(e.body[:0], body...), bits: bits}}
+	s.next++
+	return nil
+}
+
+// pick appends to ids the messages that go into a packet sent now: from the
+// oldest, each that is due and fits. head is what a message costs beside its
+// body, in bits; at most count go. A message that the receiver could not
+// buffer never does: the packet would be acked, and the message with it.
+func (s *messageSender) pick(ids []int64, now machine.Instant, rtt time.Duration, head, budget, count int) []int64 {
+	for id := s.oldest; id < s.next && id < s.oldest+s.window && count > 0; id++ {
+		e := s.entry(id)
+		if e.id != id || e.attempts > 0 && now.Sub(e.sentAt) < s.resend.wait(e.attempts, rtt) || head+e.bits > budget {
+			continue
+		}
+		budget -= head + e.bits
+		count--
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+// pickRun appends to ids the run of messages from the oldest that fits, as the
+// simple scheme sends them in every packet.
+func (s *messageSender) pickRun(ids []int64, head, budget, count int) []int64 {
+	for id := s.oldest; id < s.next && id < s.oldest+int64(count); id++ {
+		if budget -= head + s.entry(id).bits; budget < 0 {
+			break
+		}
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+// sent notes that packet carried ids.
+func (s *messageSender) sent(packet int64, now machine.Instant, ids []int64) {
+	for _, id := range ids {
+		e := s.entry(id)
+		e.sentAt = now
+		e.attempts++
+	}
+	c := &s.packets[packet%int64(len(s.packets))]
+	c.packet, c.ids = packet, append(c.ids[:0], ids...)
+}
+
+// acked takes the ack of a packet and appends to ids the messages that it
+// settles.
+func (s *messageSender) acked(packet int64, ids []int64) []int64 {
+	c := &s.packets[packet%int64(len(s.packets))]
+	if c.packet != packet {
+		return ids
+	}
+	for _, id := range c.ids {
+		if e := s.entry(id); e.id == id {
+			e.id = -1
+			ids = append(ids, id)
+		}
+	}
+	c.packet = -1
+	s.advance()
+	return ids
+}
+
+// ackedUpTo settles all messages up to id, as the simple scheme does, and
+// appends them to ids.
+func (s *messageSender) ackedUpTo(last int64, ids []int64) []int64 {
+	for id := s.oldest; id <= last && id < s.next; id++ {
+		if e := s.entry(id); e.id == id {
+			e.id = -1
+			ids = append(ids, id)
+		}
+	}
+	s.advance()
+	return ids
+}
+
+func (s *messageSender) advance() {
+	for s.oldest < s.next && s.entry(s.oldest).id != s.oldest {
+		s.oldest++
+	}
+}
+
+func (s *messageSender) clone() messageSender {
+	c := *s
+	c.queue = slices.Clone(s.queue)
+	for i := range c.queue {
+		c.queue[i].body = slices.Clone(c.queue[i].body)
+	}
+	c.packets = slices.Clone(s.packets)
+	for i := range c.packets {
+		c.packets[i].ids = slices.Clone(c.packets[i].ids)
+	}
+	return c
+}

@@ -1,0 +1,117 @@
+package gaffer
+
+import (
+	"strconv"
+
+	"github.com/ackscope/ackscope/machine"
+)
+
+// Inspect draws the endpoint's buffers, its figures and, where it has any, its
+// messages.
+func (e *Endpoint) Inspect(v *machine.View) {
+	v.Reset()
+	v.Windows = append(v.Windows, e.viewSent(), e.viewReceived())
+	sent, acked, received := e.estimate.Bandwidth()
+	least, most, mean, jitterMean, jitterMost, deviation := e.estimate.Spread()
+	for _, g := range []machine.Gauge{
+		{Name: "rtt", Value: e.estimate.rtt, Unit: "ms"},
+		{Name: "rtt_min", Value: least, Unit: "ms"},
+		{Name: "rtt_max", Value: most, Unit: "ms"},
+		{Name: "rtt_avg", Value: mean, Unit: "ms"},
+		{Name: "jitter_avg_vs_min", Value: jitterMean, Unit: "ms"},
+		{Name: "jitter_max_vs_min", Value: jitterMost, Unit: "ms"},
+		{Name: "jitter_stddev_vs_avg", Value: deviation, Unit: "ms"},
+		{Name: "packet_loss", Value: e.estimate.loss * 100, Unit: "%"},
+		{Name: "sent_kbps", Value: sent, Unit: "kbit/s"},
+		{Name: "acked_kbps", Value: acked, Unit: "kbit/s"},
+		{Name: "received_kbps", Value: received, Unit: "kbit/s"},
+	} {
+		g.Grade = machine.Certain
+		v.Gauges = append(v.Gauges, g)
+	}
+	if e.messages != nil {
+		e.messages.inspect(v)
+	}
+}
+
+func (e *Endpoint) viewSent() machine.Window {
+	s, r := &e.state, e.state.rules
+	count := min(int64(r.Sent), e.next64-int64(e.options.First))
+	w := machine.Window{Name: "sent", First: e.next64 - count, Next: e.next64, Size: r.Sent, Grade: machine.Certain}
+	for q := w.First; q < w.Next; q++ {
+		cell := machine.CellEmpty
+		p := s.Sent(uint32(q) & r.mask())
+		if p != nil {
+			cell = machine.CellSent
+			if p.Flags&SentAcked != 0 {
+				cell = machine.CellAcked
+			}
+			w.Slots = append(w.Slots, machine.Slot{
+				Index: int(p.Sequence) % r.Sent, Sequence: p.Sequence, Sequence64: q, Cell: cell,
+				SentAt: p.At, AckedAt: p.AckedAt, Bit: p.Bit, Grade: machine.Certain,
+			})
+		}
+		w.Cells = append(w.Cells, cell)
+	}
+	return w
+}
+
+func (e *Endpoint) viewReceived() machine.Window {
+	s, r := &e.state, e.state.rules
+	w := machine.Window{Name: "received", Next: -1, Size: r.Received, Grade: machine.Certain}
+	if e.newest64 < 0 {
+		return w
+	}
+	// A fragment may have moved the window beyond the newest packet received.
+	w.Next = e.newest64 + int64(r.Distance(s.NewestReceived(), uint32(e.newest64)&r.mask()))
+	w.First = max(0, w.Next-int64(r.Received)+1)
+	for q := w.First; q <= w.Next; q++ {
+		sequence := uint32(q) & r.mask()
+		cell := machine.CellEmpty
+		switch {
+		case s.Has(sequence):
+			cell = machine.CellReceived
+			w.Slots = append(w.Slots, machine.Slot{
+				Index: int(sequence) % r.Received, Sequence: sequence, Sequence64: q, Cell: cell, Grade: machine.Certain,
+			})
+		case s.PartialOf(sequence) != nil:
+			cell = machine.CellPartial
+		}
+		w.Cells = append(w.Cells, cell)
+	}
+	return w
+}
+
+// inspect draws the send and receive windows of the messages.
+func (m *messages) inspect(v *machine.View) {
+	send := machine.Window{Name: "messages sent", First: m.send.oldest, Next: m.send.next, Size: len(m.send.queue), Grade: machine.Certain}
+	table := machine.Table{Name: "messages unacked", Columns: []string{"id", "type", "bits", "sends", "last sent ms"}}
+	for id := m.send.oldest; id < m.send.next; id++ {
+		e := m.send.entry(id)
+		cell := machine.CellAcked
+		if e.id == id {
+			cell = machine.CellEmpty // waits for its first packet
+			if e.attempts > 0 {
+				cell = machine.CellSent
+			}
+			table.Rows = append(table.Rows, []string{
+				strconv.FormatInt(id, 10), strconv.FormatUint(uint64(e.kind), 10), strconv.Itoa(e.bits), strconv.Itoa(e.attempts),
+				strconv.FormatFloat(float64(e.sentAt)/1e6, 'f', 3, 64),
+			})
+		}
+		send.Cells = append(send.Cells, cell)
+	}
+	receive := machine.Window{Name: "messages received", First: m.receive.next, Next: m.receive.next, Size: len(m.receive.buffer), Grade: machine.Certain}
+	last := 0
+	for i := range m.receive.buffer {
+		id := m.receive.next + int64(i)
+		cell := machine.CellEmpty
+		if m.receive.buffer[id%int64(len(m.receive.buffer))].id == id {
+			cell, last = machine.CellReceived, i+1
+		}
+		receive.Cells = append(receive.Cells, cell)
+	}
+	receive.Cells = receive.Cells[:last]
+	v.Windows = append(v.Windows, send, receive)
+	v.Tables = append(v.Tables, table)
+}
