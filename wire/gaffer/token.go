@@ -27,24 +27,24 @@ const (
 	tokenServersFrom = 8 + 4
 )
 
-// ConnectRequest is netcode's connection request, the one datagram that
+// NetcodeRequest is netcode's connection request, the one datagram that
 // travels in the clear but for its token.
 //
 //	[0x00][NETCODE 1.02\0][protocol id 8][expire time 8][nonce 24][private token 1024]
-type ConnectRequest struct {
+type NetcodeRequest struct {
 	ProtocolID uint64
 	Expire     uint64 // Unix time in seconds after which the server refuses it
 	Nonce      []byte // of the token; aliases the datagram
 	Token      []byte // encrypted, with its MAC; aliases the datagram
 }
 
-// ParseConnectRequest reads a connection request of which all bytes were
+// ParseNetcodeRequest reads a connection request of which all bytes were
 // captured.
-func ParseConnectRequest(b []byte) (ConnectRequest, error) {
+func ParseNetcodeRequest(b []byte) (NetcodeRequest, error) {
 	if len(b) != netcodeRequestLen || b[0] != 0 || !bytes.Equal(b[1:requestProtocol], netcodeVersion) {
-		return ConnectRequest{}, errNetcodeRequest
+		return NetcodeRequest{}, errNetcodeRequest
 	}
-	return ConnectRequest{
+	return NetcodeRequest{
 		ProtocolID: binary.LittleEndian.Uint64(b[requestProtocol:]),
 		Expire:     binary.LittleEndian.Uint64(b[requestExpire:]),
 		Nonce:      b[requestNonce:requestToken],
@@ -53,7 +53,7 @@ func ParseConnectRequest(b []byte) (ConnectRequest, error) {
 }
 
 // Append appends the request as it travels.
-func (q *ConnectRequest) Append(to []byte) []byte {
+func (q *NetcodeRequest) Append(to []byte) []byte {
 	to = append(append(to, 0), netcodeVersion...)
 	to = binary.LittleEndian.AppendUint64(to, q.ProtocolID)
 	to = binary.LittleEndian.AppendUint64(to, q.Expire)
@@ -62,7 +62,7 @@ func (q *ConnectRequest) Append(to []byte) []byte {
 
 // AppendTokenData appends the associated data that the token's MAC covers:
 // version, protocol id, expire time.
-func (q *ConnectRequest) AppendTokenData(to []byte) []byte {
+func (q *NetcodeRequest) AppendTokenData(to []byte) []byte {
 	to = append(to, netcodeVersion...)
 	to = binary.LittleEndian.AppendUint64(to, q.ProtocolID)
 	return binary.LittleEndian.AppendUint64(to, q.Expire)
