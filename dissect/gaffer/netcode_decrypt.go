@@ -1,0 +1,147 @@
+package gaffer
+
+import (
+	"crypto/cipher"
+	"encoding/binary"
+	"errors"
+
+	"golang.org/x/crypto/chacha20poly1305"
+
+	"github.com/ackscope/ackscope/machine"
+	wire "github.com/ackscope/ackscope/wire/gaffer"
+)
+
+// Decryptor opens the datagrams of one netcode flow. It finds the connection
+// request, opens its token, and takes the session keys from there; a flow that
+// was captured without its request is opened by the session keys of the key
+// file. It allocates nothing per datagram once the session is known.
+type Decryptor struct {
+	keys    *Keys
+	session *Session
+	client  machine.Side // known once a datagram was opened
+	sure    bool         // client is
+	failed  error        // of the last request: why its token stayed closed
+	tries   int          // sessions that were tried in vain on datagrams of this flow
+
+	nonce [chacha20poly1305.NonceSize]byte
+	data  []byte
+	plain []byte
+}
+
+// NewDecryptor makes one for a flow that nothing is known of.
+func NewDecryptor(k *Keys) *Decryptor { return &Decryptor{keys: k} }
+
+// Why a datagram stays closed.
+var (
+	ErrNoSession = errors.New("no key: its connection request was not captured, and no session key of the key file opens it")
+	ErrForged    = errors.New("the session key does not open it: altered on the way, or of another session")
+	ErrSnapped   = errors.New("cut by the capture's snap length: what is encrypted can only be opened whole")
+)
+
+// maxTries bounds how often a flow without a request is tried against all
+// known sessions.
+const maxTries = 1 << 16
+
+// Clone gives an independent copy.
+func (d *Decryptor) Clone() *Decryptor {
+	c := *d
+	c.data, c.plain = nil, nil
+	return &c
+}
+
+// Session gives the session of the flow, nil while it is not known.
+func (d *Decryptor) Session() *Session { return d.session }
+
+// Client gives the side that is the client; false while it is not known.
+func (d *Decryptor) Client() (machine.Side, bool) { return d.client, d.sure }
+
+// Failed says why the token of the last connection request stayed closed.
+func (d *Decryptor) Failed() error { return d.failed }
+
+// Request takes a connection request and gives its session: another one than
+// before where its token holds other keys.
+func (d *Decryptor) Request(dg *machine.Datagram) (*Session, error) {
+	if len(dg.Bytes) < dg.Length {
+		return nil, ErrSnapped
+	}
+	q, err := wire.ParseNetcodeRequest(dg.Bytes)
+	if err != nil {
+		return nil, err
+	}
+	s, err := d.keys.Open(&q)
+	d.failed = err
+	if err != nil {
+		return nil, err
+	}
+	d.session, d.client, d.sure = s, dg.From, true
+	return s, nil
+}
+
+// Open decrypts any other datagram, which pk is the parse of. What it gives is
+// valid until the next call.
+func (d *Decryptor) Open(dg *machine.Datagram, pk *wire.Packet) ([]byte, error) {
+	if len(dg.Bytes) < dg.Length {
+		return nil, ErrSnapped
+	}
+	if s := d.session; s != nil {
+		if plain, ok := d.try(s, dg, pk); ok {
+			return plain, nil
+		}
+		if s.Token != nil {
+			return nil, ErrForged
+		}
+	} else if d.failed != nil {
+		return nil, d.failed
+	}
+	var plain []byte
+	found := false
+	d.keys.each(func(s *Session) bool {
+		if s == d.session || d.tries >= maxTries {
+			return d.tries >= maxTries
+		}
+		d.tries++
+		if plain, found = d.try(s, dg, pk); found {
+			d.session = s
+		}
+		return found
+	})
+	switch {
+	case found:
+		return plain, nil
+	case d.session != nil:
+		return nil, ErrForged
+	}
+	return nil, ErrNoSession
+}
+
+// try opens a datagram with a session's key of its direction, or of either
+// where the client is not known yet.
+func (d *Decryptor) try(s *Session, dg *machine.Datagram, pk *wire.Packet) ([]byte, bool) {
+	if d.sure {
+		aead := s.toClient
+		if dg.From == d.client {
+			aead = s.toServer
+		}
+		return d.open(aead, s.ProtocolID, dg.Bytes, pk)
+	}
+	if plain, ok := d.open(s.toServer, s.ProtocolID, dg.Bytes, pk); ok {
+		d.client, d.sure = dg.From, true
+		return plain, true
+	}
+	if plain, ok := d.open(s.toClient, s.ProtocolID, dg.Bytes, pk); ok {
+		d.client, d.sure = dg.From.Other(), true
+		return plain, true
+	}
+	return nil, false
+}
+
+func (d *Decryptor) open(aead cipher.AEAD, protocolID uint64, b []byte, pk *wire.Packet) ([]byte, bool) {
+	binary.LittleEndian.PutUint64(d.nonce[4:], pk.NetcodeSequence)
+	d.data = wire.AppendNetcodeData(d.data[:0], protocolID, b[0])
+	plain, err := aead.Open(d.plain[:0], d.nonce[:], b[pk.PayloadOffset:], d.data)
+	if err != nil {
+		return nil, false
+	}
+	d.plain = plain
+	return plain, true
+}
