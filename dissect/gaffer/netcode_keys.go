@@ -98,7 +98,7 @@ const maxSessions = 4096
 // sessions that it opened, so that any packet can be looked at again. It may be
 // used by many at once, and prints as nothing.
 type Keys struct {
-	servers []ServerKey
+	servers []server
 
 	mu       sync.Mutex
 	sessions []*Session // given ones first
@@ -107,6 +107,13 @@ type Keys struct {
 
 // Format keeps the keys out of every verb.
 func (k *Keys) Format(f fmt.State, _ rune) { io.WriteString(f, "(keys)") } //nolint:errcheck // fmt.State never fails
+
+// server opens what one private key encrypted. Where keys are kept, they are
+// kept behind an interface: no verb of fmt follows it.
+type server struct {
+	protocolID uint64
+	tokens     cipher.AEAD
+}
 
 // Session is one client's connection with its keys.
 type Session struct {
@@ -144,7 +151,11 @@ func NewKeys(f *KeyFile) (*Keys, error) {
 		if !s.ProtocolID.given {
 			return nil, fmt.Errorf("key file: servers[%d]: protocol_id is missing", i)
 		}
-		k.servers = append(k.servers, s)
+		aead, err := chacha20poly1305.NewX(s.PrivateKey.bytes[:])
+		if err != nil {
+			return nil, fmt.Errorf("key file: servers[%d]: %w", i, err)
+		}
+		k.servers = append(k.servers, server{s.ProtocolID.value, aead})
 	}
 	for i, s := range f.Sessions {
 		if !s.ProtocolID.given || !s.ClientToServer.given || !s.ServerToClient.given {
@@ -191,15 +202,11 @@ func (k *Keys) Open(q *wire.NetcodeRequest) (*Session, error) {
 	fits := false
 	for i := range k.servers {
 		s := &k.servers[i]
-		if s.ProtocolID.value != q.ProtocolID {
+		if s.protocolID != q.ProtocolID {
 			continue
 		}
 		fits = true
-		aead, err := chacha20poly1305.NewX(s.PrivateKey.bytes[:])
-		if err != nil {
-			return nil, err
-		}
-		plain, err := aead.Open(nil, q.Nonce, q.Token, q.AppendTokenData(nil))
+		plain, err := s.tokens.Open(nil, q.Nonce, q.Token, q.AppendTokenData(nil))
 		if err != nil {
 			continue
 		}
