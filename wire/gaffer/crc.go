@@ -33,6 +33,18 @@ func SolveProtocolID(b []byte, at int) uint32 {
 	return ^state
 }
 
+// SolveID gives the only protocol id under which a whole datagram's checksum is
+// right; false where the profile has no checksum or b is too short for one.
+// Where ProtocolID is set, false too for a datagram that does not agree with it.
+func (p *Profile) SolveID(b []byte) (uint32, bool) {
+	at := p.plan.crc
+	if at < 0 || len(b) < at+4 {
+		return 0, false
+	}
+	id := SolveProtocolID(b, at)
+	return id, p.ProtocolID == nil || *p.ProtocolID == id
+}
+
 // zeros runs the register over n zero bytes.
 func zeros(state uint32, n int) uint32 {
 	for range n {

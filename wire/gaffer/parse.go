@@ -237,3 +237,35 @@ func (f *frame) end(at int) error {
 	}
 	return nil
 }
+
+// Fits reports whether Parse may succeed, by the few bytes that cost least to
+// look at: classifiers ask it of every datagram of every flow.
+func (p *Profile) Fits(b []byte, wireLen int) bool {
+	l := &p.plan
+	start := l.prefix + l.header
+	if p.Form != FormFixed || l.whole {
+		return true
+	}
+	wireLen = max(wireLen, len(b))
+	if wireLen <= start {
+		return false
+	}
+	if len(b) <= start {
+		return true
+	}
+	if p.Fragments == FragmentsArticle && b[start]&(1<<l.typeBits-1) == 0 {
+		return true
+	}
+	if p.EndCheck && len(b) == wireLen && (wireLen < start+endCheckBytes || binary.LittleEndian.Uint32(b[wireLen-endCheckBytes:]) != EndCheck) {
+		return false
+	}
+	if n := p.PayloadLengthBits; n > 0 && l.typeBits == 0 && len(b) >= start+3 {
+		length := int(b[start]) | int(b[start+1])<<8 | int(b[start+2])<<16
+		end := start + bits.Bytes(n) + length&(1<<n-1)
+		if p.EndCheck {
+			end += endCheckBytes
+		}
+		return end == wireLen
+	}
+	return true
+}

@@ -1,0 +1,282 @@
+package gaffer
+
+import (
+	"errors"
+	mathbits "math/bits"
+
+	"github.com/ackscope/ackscope/machine"
+	common "github.com/ackscope/ackscope/wire"
+	wire "github.com/ackscope/ackscope/wire/gaffer"
+)
+
+// How evidence is weighed, in bits against chance. A counter is common in game
+// traffic, so counting alone is worth a limited amount; acks that follow the
+// other side's counter are not found by chance.
+const (
+	numberBits  = 16 // what a sequence number is worth at most, however wide
+	mostStep    = 20 // evidence of both sides' counting together
+	mostAck     = 300
+	mostForm    = 12 // evidence of the header's form alone
+	worst       = -8 // one datagram never tells more against a dialect
+	malformed   = -4 // a datagram that the dialect cannot read: someone may have injected it
+	hopeless    = -60
+	settleBits  = 40
+	settleLead  = 16
+	claimBits   = 24 // bar when no more datagrams will come
+	mostPackets = 64
+)
+
+// candidate is one dialect on trial for a flow whose headers acknowledge.
+type candidate struct {
+	profile *wire.Profile
+	sides   [2]suspect
+	step    int16 // evidence of sequence numbers
+	ack     int16 // of acks
+	form    int16 // of the header's form
+	sum     int16 // of checksums that agree on a protocol id
+	id      uint32
+	votes   uint8 // for id; 0: none was solved
+	matches uint8 // checksums that confirmed id
+	read    uint8 // datagrams that it could read
+	bad     uint8 // datagrams that it could not
+	dead    bool
+}
+
+// suspect is what a candidate remembers of one side.
+type suspect struct {
+	seen     uint64 // bit n: the packet newest-n passed the tap
+	ackBits  uint64 // of its newest header
+	newest   uint32
+	ackNow   uint32 // of its newest header
+	packets  uint8
+	steps    uint8 // of them, how many stepped by one
+	acks     uint8 // headers that acknowledged something
+	named    uint8 // of them, how many named a packet that passed the tap
+	lastPart uint8 // of a fragmented packet: the last fragment's id
+	acked    bool  // ackNow and ackBits are set
+}
+
+// total is the evidence for c, in bits.
+func (c *candidate) total() int {
+	if c.dead {
+		return hopeless
+	}
+	return int(c.step) + int(c.ack) + int(c.form) + int(c.sum)
+}
+
+func (c *candidate) feed(d *machine.Datagram) {
+	if c.dead {
+		return
+	}
+	var pk wire.Packet
+	if !c.profile.Fits(d.Bytes, d.Length) {
+		c.fail()
+		return
+	}
+	if err := c.profile.Parse(d.Bytes, d.Length, &pk); err != nil {
+		if !errors.Is(err, common.ErrSnapped) {
+			c.fail()
+		}
+		return
+	}
+	me, peer := &c.sides[d.From], &c.sides[d.From.Other()]
+	if c.profile.SequenceBits() != 0 {
+		if newest := c.number(me, &pk); newest && pk.HasHeader {
+			c.acks(me, peer, pk.Header)
+		}
+	}
+	me.packets = min(me.packets, 254) + 1
+	c.read = min(c.read, 254) + 1
+	if c.profile.HasCRC() && len(d.Bytes) == d.Length {
+		c.solve(d.Bytes)
+	}
+	if c.profile.Form == wire.FormReliable {
+		if c.profile.Canonical(d.Bytes, &pk) {
+			c.add(&c.form, 2, mostForm)
+		} else {
+			c.add(&c.form, worst, mostForm)
+		}
+	}
+	if c.total() <= hopeless {
+		c.dead = true
+	}
+}
+
+// solve lets a datagram's checksum vote for the protocol id.
+func (c *candidate) solve(b []byte) {
+	id, ok := c.profile.SolveID(b)
+	switch {
+	case !ok:
+	case c.votes == 0:
+		c.id, c.votes = id, 1
+	case id == c.id:
+		c.votes = min(c.votes, 254) + 1
+		c.matches = min(c.matches, 254) + 1
+		c.add(&c.sum, 32, mostAck)
+	default:
+		c.votes--
+		c.add(&c.sum, 2*worst, mostAck)
+	}
+}
+
+func (c *candidate) fail() {
+	c.bad = min(c.bad, 254) + 1
+	c.add(&c.form, malformed, mostForm)
+	if c.total() <= hopeless {
+		c.dead = true
+	}
+}
+
+// add moves a score by bits, up to most: what was gained does not pile up
+// against what comes later.
+func (c *candidate) add(score *int16, bits, most int) {
+	*score = int16(max(min(int(*score)+bits, most), 2*hopeless))
+}
+
+// number weighs a sequence number and tells whether the packet is the side's
+// newest: an overtaken header says nothing new.
+func (c *candidate) number(me *suspect, pk *wire.Packet) (newest bool) {
+	if me.packets == 0 {
+		me.newest, me.seen = pk.Sequence, 1
+		me.lastPart = uint8(pk.FragmentID)
+		return true
+	}
+	d := c.profile.Space().Distance(pk.Sequence, me.newest)
+	switch {
+	case d > 0:
+		if d == 1 {
+			me.steps = min(me.steps, 254) + 1
+		}
+		c.add(&c.step, max(numberBits-1-2*(mathbits.Len(uint(d))-1), worst), mostStep)
+		me.seen = me.seen<<uint(min(d, 64)) | 1
+		me.newest, me.lastPart = pk.Sequence, uint8(pk.FragmentID)
+		return true
+	case d == 0:
+		if pk.Kind == wire.KindFragment && uint8(pk.FragmentID) != me.lastPart {
+			// The next piece of the same packet: its count agrees only in real fragments.
+			c.add(&c.step, 4, mostStep)
+			me.lastPart = uint8(pk.FragmentID)
+			return false
+		}
+		c.add(&c.step, -3, mostStep) // a copy, or a constant
+		return false
+	default:
+		c.add(&c.step, max(numberBits-5-2*(mathbits.Len(uint(-d))-1), worst), mostStep)
+		if -d < 64 {
+			me.seen |= 1 << uint(-d)
+		}
+		return false
+	}
+}
+
+// acks weighs the ack fields of a side's newest header.
+func (c *candidate) acks(me, peer *suspect, h wire.Header) {
+	p := c.profile
+	if p.NothingReceived(h) {
+		if !me.acked {
+			c.add(&c.ack, 2, mostAck)
+			me.acked, me.ackNow, me.ackBits = true, h.Ack, 0
+		} else if me.ackBits != 0 {
+			c.add(&c.ack, worst, mostAck) // acks are never taken back
+		}
+		return
+	}
+	me.acks = min(me.acks, 254) + 1
+	space := p.Space()
+	moved := !me.acked || h.Ack != me.ackNow
+	score := 0
+	if p.AckBase == wire.AckMinusN && h.AckBits&1 == 0 {
+		// Bit 0 is ack itself. Only reliable's fragments, which move ack before
+		// their packet is whole, leave it clear.
+		if score = -6; p.Form == wire.FormReliable {
+			score = -2
+		}
+	}
+	if peer.packets > 0 {
+		lag := space.Distance(peer.newest, h.Ack)
+		if lag >= 0 && lag < 64 && peer.seen>>uint(lag)&1 == 1 {
+			me.named = min(me.named, 254) + 1
+		}
+		score += c.position(me, peer, h, lag, moved)
+	} else if moved && me.acked {
+		// The other side was not captured: acks must move on like a counter.
+		d := space.Distance(h.Ack, me.ackNow)
+		if d > 0 {
+			score += min(numberBits-4-2*(mathbits.Len(uint(d))-1), 4)
+		} else {
+			score += worst
+		}
+	}
+	if me.acked && moved {
+		score += c.shift(me, h)
+	}
+	if !moved && h.AckBits != me.ackBits && me.ackBits&^h.AckBits != 0 {
+		score += worst // acks are never taken back
+	}
+	c.add(&c.ack, max(score, 2*worst), mostAck)
+	me.acked, me.ackNow, me.ackBits = true, h.Ack, h.AckBits
+}
+
+// position weighs where an ack points among the packets of the peer that
+// passed the tap.
+func (c *candidate) position(me, peer *suspect, h wire.Header, lag int, moved bool) int {
+	if !moved {
+		// Nothing new came to this side, or the field never moves at all.
+		if lag > 64 && peer.packets > 16 {
+			return -1
+		}
+		return 0
+	}
+	if lag < 0 {
+		return max(numberBits-8-2*(mathbits.Len(uint(-lag))-1), worst) // the capture missed packets, or chance
+	}
+	score := max(numberBits-4-mathbits.Len(uint(lag)), worst)
+	if lag >= 64 {
+		return score
+	}
+	// What it newly speaks of, against what passed the tap. Packets that passed
+	// and are not named may have been lost behind the tap; named ones that did
+	// not pass were missed by the capture, which is rare.
+	fresh := 32
+	if me.acked {
+		if d := c.profile.Space().Distance(h.Ack, me.ackNow); d > 0 && d < 32 {
+			fresh = d
+		}
+	}
+	fresh = min(fresh, c.profile.AckBitsWidth(), 64-lag, int(peer.packets))
+	if c.profile.AckBase != wire.AckMinusN || fresh <= 0 {
+		return score
+	}
+	mask := ^uint64(0) >> uint(64-fresh)
+	passed, named := peer.seen>>uint(lag)&mask, h.AckBits&mask
+	score += min(mathbits.OnesCount64(passed&named), 4)
+	if covered := int(peer.packets) > fresh; covered {
+		score -= min(3*mathbits.OnesCount64(named&^passed), 12)
+		score += min(mathbits.OnesCount64(mask&^(named|passed)), 4)
+	}
+	return score
+}
+
+// shift weighs ack_bits against those of the side's header before: packets
+// once named stay named, at their new places.
+func (c *candidate) shift(me *suspect, h wire.Header) int {
+	d := c.profile.Space().Distance(h.Ack, me.ackNow)
+	width := c.profile.AckBitsWidth()
+	if d <= 0 || d >= width {
+		return 0
+	}
+	mask := ^uint64(0) >> uint(64-width)
+	expected := me.ackBits << uint(d) & mask
+	if c.profile.AckBase == wire.AckMinusNMinusOne {
+		expected |= 1 << uint(d-1)
+	}
+	if taken := mathbits.OnesCount64(expected &^ h.AckBits); taken > 0 {
+		return -4 * taken
+	}
+	old := mask >> uint(d) << uint(d) // places that both headers speak of
+	ones, zeros := mathbits.OnesCount64(expected), mathbits.OnesCount64(old&^(expected|h.AckBits))
+	if zeros == 0 || ones == 0 {
+		return 1
+	}
+	return min(ones, zeros, 8) + 2
+}

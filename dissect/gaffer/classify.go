@@ -1,0 +1,208 @@
+package gaffer
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/machine"
+	wire "github.com/ackscope/ackscope/wire/gaffer"
+)
+
+// classifier tries every profile on a flow at once. It holds figures only: a
+// flow costs it a few hundred bytes until it is decided.
+type classifier struct {
+	set        *profileSet
+	plain      []candidate   // profiles that may be told by their first datagram on
+	framed     []candidate   // profiles of the article's frame, once an end check was seen
+	netcode    *netcodeTrial // once a datagram could be one
+	datagrams  uint8
+	empty      uint8 // datagrams without a payload
+	noNetcode  uint8 // datagrams that cannot be netcode's
+	directions uint8 // bit set: that side was seen
+}
+
+// Feed weighs one more datagram.
+func (c *classifier) Feed(d *machine.Datagram) {
+	if c.datagrams == mostPackets {
+		return
+	}
+	c.datagrams++
+	c.directions |= 1 << d.From
+	if d.Length == 0 {
+		c.empty++
+		return
+	}
+	if c.plain == nil {
+		c.plain = c.set.trial(c.set.plain)
+	}
+	for i := range c.plain {
+		c.plain[i].feed(d)
+	}
+	if c.framed == nil && mayBeFramed(d) {
+		c.framed = c.set.trial(c.set.framed)
+	}
+	for i := range c.framed {
+		c.framed[i].feed(d)
+	}
+	if c.netcode == nil && c.noNetcode < 8 {
+		if mayBeNetcode(d) {
+			c.netcode = &netcodeTrial{profile: c.set.netcode}
+		} else {
+			c.noNetcode++
+		}
+	}
+	if c.netcode != nil {
+		c.netcode.feed(d)
+	}
+}
+
+// mayBeFramed reports whether a datagram ends with the end check, or is cut so
+// that it cannot be seen.
+func mayBeFramed(d *machine.Datagram) bool {
+	n := len(d.Bytes)
+	return d.Length > n && n >= 12 || n >= 8 && binary.LittleEndian.Uint32(d.Bytes[n-4:]) == wire.EndCheck
+}
+
+// mayBeNetcode reports whether a first byte is one of netcode's.
+func mayBeNetcode(d *machine.Datagram) bool {
+	if len(d.Bytes) == 0 || d.Length < 18 {
+		return false
+	}
+	if b := d.Bytes[0]; b != 0 {
+		return b&15 >= 1 && b&15 <= 6 && b>>4 >= 1 && b>>4 <= 8
+	}
+	return d.Length == 1078
+}
+
+// finalist is a profile as the verdict weighs it.
+type finalist struct {
+	entry *entry
+	c     *candidate // nil: netcode
+	bits  int
+}
+
+// Verdict says which dialect the flow speaks, as far as it is known now.
+func (c *classifier) Verdict() dissect.Verdict {
+	first, second := c.ranking()
+	full := c.datagrams == mostPackets
+	switch {
+	case c.datagrams == 0 || c.datagrams == c.empty:
+		return dissect.Verdict{Reason: "gaffer: no datagram carries a payload", Settled: full}
+	case first.entry == nil:
+		return dissect.Verdict{Reason: "gaffer: no dialect can read the datagrams", Settled: full}
+	}
+	lead := first.bits - max(second.bits, 0)
+	bar := claimBits
+	if first.entry.bar > 0 {
+		bar = int(math.Ceil(first.entry.bar))
+	}
+	v := dissect.Verdict{Bits: float64(first.bits), Settled: full || first.bits >= max(settleBits, bar) && lead >= settleLead}
+	if first.bits < bar || !c.convincing(first) {
+		v.Bits = 0
+		v.Settled = full
+		v.Reason = "gaffer: no dialect explains it; the nearest, " + first.entry.name + ": " + c.say(first)
+		return v
+	}
+	v.Confidence = 1 - math.Exp2(-float64(min(first.bits, max(lead, 4)))/6)
+	v.Reason = c.say(first)
+	v.Config = first.entry.config
+	if first.c != nil && first.c.profile.HasCRC() && first.c.profile.ProtocolID == nil && first.c.matches > 0 {
+		v.Config = &dissect.Config{Dialect: first.entry.config.Dialect, Profile: first.c.profile.WithProtocolID(first.c.id)}
+	}
+	return v
+}
+
+// ranking gives the two best profiles.
+func (c *classifier) ranking() (first, second finalist) {
+	place := func(f finalist) {
+		switch {
+		case first.entry == nil || f.bits > first.bits:
+			first, second = f, first
+		case second.entry == nil || f.bits > second.bits:
+			second = f
+		}
+	}
+	for i := range c.plain {
+		if k := &c.plain[i]; k.read > 0 {
+			place(finalist{c.set.plain[i], k, k.total()})
+		}
+	}
+	for i := range c.framed {
+		if k := &c.framed[i]; k.read > 0 {
+			place(finalist{c.set.framed[i], k, k.total()})
+		}
+	}
+	if n := c.netcode; n != nil && n.types != 0 {
+		place(finalist{c.set.netcodeEntry, nil, n.total()})
+	}
+	return first, second
+}
+
+// convincing reports whether a profile's evidence is of more than one kind: a
+// counter alone makes no protocol.
+func (c *classifier) convincing(f finalist) bool {
+	switch {
+	case f.c == nil:
+		n := c.netcode
+		return n.types&1 != 0 || n.form+n.chance >= 8 || n.score[0] > 0 && n.score[1] > 0
+	case int(f.c.bad) > int(f.c.read):
+		return false
+	case f.c.profile.HasCRC() && f.c.matches > 0:
+		return true
+	case f.c.profile.HasAcks():
+		return f.c.ack >= 8 && f.c.step > 0
+	}
+	return false
+}
+
+// say words a profile's evidence.
+func (c *classifier) say(f finalist) string {
+	if f.c == nil {
+		return c.netcode.say()
+	}
+	k := f.c
+	var parts []string
+	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
+	if k.profile.HasCRC() && k.matches > 0 {
+		add("the checksums of %d datagrams agree on protocol id %#08x", int(k.matches)+1, k.id)
+	}
+	for side := range k.sides {
+		s := &k.sides[side]
+		who := machine.Side(side).String()
+		if s.packets > 1 && k.profile.SequenceBits() != 0 {
+			add("sequence steps by one in %d of %d packets of %s", s.steps, s.packets-1, who)
+		}
+		if s.acks > 0 && k.sides[side^1].packets > 0 {
+			add("%d of %d acks of %s name a packet that passed", s.named, s.acks, who)
+		}
+	}
+	if k.profile.HasAcks() && k.sides[0].packets == 0 != (k.sides[1].packets == 0) {
+		add("only one direction was captured")
+	}
+	if k.bad > 0 {
+		add("%d of %d datagrams could not be read so", k.bad, int(k.bad)+int(k.read))
+	}
+	if len(parts) == 0 {
+		add("%d datagrams are too few to tell", c.datagrams)
+	}
+	return strings.Join(parts, "; ")
+}
+
+func (n *netcodeTrial) say() string {
+	var parts []string
+	if n.types&1 != 0 {
+		parts = append(parts, "a netcode 1.02 connection request was seen")
+	}
+	for side, packets := range n.packets {
+		if packets > 1 {
+			parts = append(parts, fmt.Sprintf("netcode's counter steps by one in %d of %d datagrams of %s", n.steps[side], packets-1, machine.Side(side)))
+		}
+	}
+	if len(parts) == 0 {
+		parts = append(parts, "the first bytes could be netcode's, but no counter shows")
+	}
+	return strings.Join(parts, "; ") + "; what they carry is encrypted"
+}

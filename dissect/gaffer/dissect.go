@@ -1,0 +1,313 @@
+package gaffer
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	mathbits "math/bits"
+
+	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/machine"
+	common "github.com/ackscope/ackscope/wire"
+	"github.com/ackscope/ackscope/wire/bits"
+	wire "github.com/ackscope/ackscope/wire/gaffer"
+)
+
+// settings gives the profile of a flow; nil where the flow is not of this protocol.
+func settings(ctx dissect.Context) *wire.Profile {
+	if ctx.Config == nil {
+		return nil
+	}
+	p, _ := ctx.Config.Profile.(*wire.Profile)
+	return p
+}
+
+// Dissect takes a datagram apart down to the bit.
+func Dissect(ctx dissect.Context, dg *machine.Datagram, d *dissect.Dissection) {
+	p := settings(ctx)
+	if p == nil {
+		return
+	}
+	var pk wire.Packet
+	err := p.Parse(dg.Bytes, dg.Length, &pk)
+	length := max(dg.Length, len(dg.Bytes))
+	d.Add(dissect.Field{Spec: fieldGaffer, Bits: uint32(length) * 8, Note: ctx.Config.Dialect})
+	t := tree{p: p, b: dg.Bytes, length: length, pk: &pk, d: d}
+	if err == nil {
+		d.Add(dissect.Field{Spec: fieldKind, Depth: 1, Uint: uint64(pk.Kind)})
+	}
+	switch p.Form {
+	case wire.FormReliable:
+		t.reliable()
+	case wire.FormNetcode:
+		t.netcode()
+	default:
+		t.fixed(err)
+	}
+	var malformed *common.ParseError
+	switch {
+	case err == nil:
+		t.body()
+	case errors.As(err, &malformed):
+		d.Problem = malformed
+	}
+	d.Snapped = len(dg.Bytes) < length
+}
+
+// tree adds the fields of one datagram, as far as its bytes go.
+type tree struct {
+	p      *wire.Profile
+	b      []byte
+	length int // on the wire
+	pk     *wire.Packet
+	d      *dissect.Dissection
+}
+
+// uint adds a field of whole bytes at byte at; false where they were not captured.
+func (t *tree) uint(spec *dissect.FieldSpec, at, n int, v uint64) bool {
+	if at+n > len(t.b) {
+		return false
+	}
+	t.d.Add(dissect.Field{Spec: spec, Depth: 1, Bit: uint32(at) * 8, Bits: uint32(n) * 8, Uint: v})
+	return true
+}
+
+// bytes adds what was captured of n bytes from byte at on.
+func (t *tree) bytes(spec *dissect.FieldSpec, at, n int) {
+	if n <= 0 || at > len(t.b) {
+		return
+	}
+	t.d.Add(dissect.Field{Spec: spec, Depth: 1, Bit: uint32(at) * 8, Bits: uint32(n) * 8, Bytes: t.b[at:min(at+n, len(t.b))]})
+}
+
+// made adds a field that is not on the wire.
+func (t *tree) made(spec *dissect.FieldSpec, v uint64) {
+	t.d.Add(dissect.Field{Spec: spec, Depth: 1, Uint: v})
+}
+
+func (t *tree) ackBits(at, n int) {
+	h := t.pk.Header
+	t.d.Add(dissect.Field{Spec: fieldAckBits, Depth: 1, Bit: uint32(at) * 8, Bits: uint32(n) * 8, Uint: h.AckBits, Note: ackBitsNotes[mathbits.OnesCount64(h.AckBits)]})
+	if t.p.NothingReceived(h) {
+		t.made(fieldNothing, 1)
+	}
+}
+
+// reliable adds the headers of reliable: a fragment's, then a packet's.
+func (t *tree) reliable() {
+	if len(t.b) == 0 {
+		return
+	}
+	at := 0
+	if t.b[0]&1 != 0 {
+		t.uint(fieldPrefix, 0, 1, uint64(t.b[0]))
+		t.prefixBit(fieldPrefixFragment, 0, 0)
+		if len(t.b) < 5 {
+			return
+		}
+		t.uint(fieldSequence, 1, 2, uint64(t.pk.Sequence))
+		t.uint(fieldFragmentID, 3, 1, uint64(t.pk.FragmentID))
+		t.uint(fieldFragmentCount, 4, 1, uint64(t.pk.FragmentCount))
+		at = 5
+	}
+	if !t.pk.HasHeader {
+		return
+	}
+	prefix, h := t.b[at], t.pk.Header
+	t.uint(fieldPrefix, at, 1, uint64(prefix))
+	t.prefixBit(fieldPrefixFragment, at, 0)
+	for i := range fieldPrefixByte {
+		t.prefixBit(fieldPrefixByte[i], at, 1+i)
+	}
+	t.prefixBit(fieldPrefixNear, at, 5)
+	t.d.Add(dissect.Field{Spec: fieldPrefixUnused, Depth: 2, Bit: uint32(at)*8 + 6, Bits: 2, Uint: uint64(prefix >> 6)})
+	t.uint(fieldSequence, at+1, 2, uint64(h.Sequence))
+	n := 2
+	if prefix>>5&1 != 0 {
+		n = 1
+	}
+	t.uint(fieldAck, at+3, n, uint64(h.Ack))
+	if n == 1 {
+		t.d.Add(dissect.Field{Spec: fieldDifference, Depth: 2, Bit: uint32(at+3) * 8, Bits: 8, Uint: uint64(t.b[at+3])})
+	}
+	t.ackBits(at+3+n, t.pk.HeaderLen-3-n)
+	if !t.p.Canonical(t.b, t.pk) {
+		t.made(fieldCanonical, 1)
+	}
+}
+
+func (t *tree) prefixBit(spec *dissect.FieldSpec, at, bit int) {
+	t.d.Add(dissect.Field{Spec: spec, Depth: 2, Bit: uint32(at*8 + bit), Bits: 1, Uint: uint64(t.b[at] >> bit & 1)})
+}
+
+// fixed adds prefix and header of form fixed; those that were read before err.
+func (t *tree) fixed(err error) {
+	at := 0
+	for _, x := range t.p.Prefix {
+		switch x {
+		case wire.PrefixZero:
+			if at < len(t.b) {
+				t.uint(fieldZero, at, 1, uint64(t.b[at]))
+			}
+			at++
+		case wire.PrefixID:
+			if at+4 <= len(t.b) {
+				id := binary.LittleEndian.Uint32(t.b[at:])
+				if t.p.ByteOrder == wire.BigEndian {
+					id = binary.BigEndian.Uint32(t.b[at:])
+				}
+				t.uint(fieldProtocolID, at, 4, uint64(id))
+			}
+			at += 4
+		case wire.PrefixCRC32:
+			t.crc(at)
+			at += 4
+		}
+	}
+	if t.pk.PayloadOffset == 0 && err != nil {
+		return // the header was not reached
+	}
+	for _, f := range t.p.Header {
+		n := f.Bits / 8
+		switch f.Field {
+		case wire.FieldSequence:
+			t.uint(fieldSequence, at, n, uint64(t.pk.Sequence))
+		case wire.FieldAck:
+			t.uint(fieldAck, at, n, uint64(t.pk.Header.Ack))
+		case wire.FieldAckBits:
+			t.ackBits(at, n)
+		}
+		at += n
+	}
+}
+
+func (t *tree) crc(at int) {
+	if at+4 > len(t.b) {
+		return
+	}
+	f := dissect.Field{Spec: fieldCRC, Depth: 1, Bit: uint32(at) * 8, Bits: 32, Uint: uint64(binary.LittleEndian.Uint32(t.b[at:]))}
+	switch {
+	case t.pk.CRCCheck == wire.Differs:
+		f.Note = fmt.Sprintf("wrong: %#08x was expected", t.pk.CRCWant)
+	case t.pk.CRCCheck == wire.Matches:
+		f.Note = "right"
+	case t.p.ProtocolID == nil:
+		f.Note = "not checked: the protocol id is not known"
+	case len(t.b) < t.length:
+		f.Note = "not checked: the capture cut the datagram"
+	}
+	t.d.Add(f)
+	if t.pk.CRCCheck != wire.Unchecked {
+		ok := uint64(0)
+		if t.pk.CRCCheck == wire.Matches {
+			ok = 1
+		}
+		t.made(fieldCRCOK, ok)
+	}
+	if t.p.ProtocolID != nil {
+		t.made(fieldProtocolID, uint64(*t.p.ProtocolID))
+	}
+}
+
+func (t *tree) netcode() {
+	if len(t.b) == 0 {
+		return
+	}
+	if t.b[0] == 0 {
+		t.uint(fieldNetcodeType, 0, 1, 0)
+		t.bytes(fieldNetcodeVersion, 1, t.pk.PayloadOffset-1)
+		return
+	}
+	t.d.Add(dissect.Field{Spec: fieldNetcodeType, Depth: 1, Bits: 4, Uint: uint64(t.b[0] & 15)})
+	t.d.Add(dissect.Field{Spec: fieldNetcodeLength, Depth: 1, Bit: 4, Bits: 4, Uint: uint64(t.b[0] >> 4)})
+	if n := t.pk.PayloadOffset - 1; n > 0 {
+		t.uint(fieldNetcodeSequence, 1, n, t.pk.NetcodeSequence)
+	}
+}
+
+// body adds what follows the header of a datagram that was read whole.
+func (t *tree) body() {
+	pk := t.pk
+	if pk.Kind == wire.KindEncrypted && pk.NetcodeType != 0 {
+		t.bytes(fieldCiphertext, pk.PayloadOffset, pk.PayloadLen-16)
+		t.bytes(fieldMAC, pk.PayloadOffset+pk.PayloadLen-16, 16)
+		return
+	}
+	pos := (pk.HeaderOffset + pk.HeaderLen) * 8
+	if t.p.Form == wire.FormFixed && pos < pk.PayloadOffset*8+pk.PayloadBit {
+		t.frame()
+	}
+	switch {
+	case pk.Kind == wire.KindHandshake:
+		t.bytes(fieldFiller, pk.PayloadOffset, pk.PayloadLen)
+	case pk.Kind == wire.KindRegular:
+		t.payload()
+	default:
+		t.bytes(fieldPayload, pk.PayloadOffset, pk.PayloadLen)
+	}
+	if t.p.EndCheck && pk.Kind != wire.KindFragment {
+		if at := pk.PayloadOffset + pk.PayloadLen; at+4 <= len(t.b) {
+			t.uint(fieldEndCheck, at, 4, uint64(binary.LittleEndian.Uint32(t.b[at:])))
+		}
+	}
+}
+
+// frame adds the bit-packed fields between header and payload.
+func (t *tree) frame() {
+	pk, p := t.pk, t.p
+	pos := (pk.HeaderOffset + pk.HeaderLen) * 8
+	if p.PacketTypes > 1 {
+		n := bits.Required(0, uint64(p.PacketTypes-1))
+		spec := fieldType
+		if pk.Kind == wire.KindHandshake {
+			spec = fieldHandshake
+		}
+		pos = t.packed(spec, pos, n, uint64(pk.Type))
+	}
+	switch pk.Kind {
+	case wire.KindFragment:
+		pos = t.packed(fieldFragmentID, pos, 8, uint64(pk.FragmentID))
+		pos = t.packed(fieldFragmentCount, pos, 8, uint64(pk.FragmentCount))
+	case wire.KindSlice, wire.KindSliceAck:
+		idBits := bits.Required(0, uint64(p.Slices-1))
+		pos = t.packed(fieldSliceChunk, pos, 16, uint64(pk.Chunk))
+		if pk.Kind == wire.KindSlice {
+			pos = t.packed(fieldSliceID, pos, idBits, uint64(pk.SliceID))
+		}
+		pos = t.packed(fieldSliceCount, pos, idBits, uint64(pk.SliceCount))
+		if pk.Kind == wire.KindSliceAck {
+			for i := 0; i < pk.SliceCount; i += 64 {
+				pos = t.packed(fieldSliceAcked, pos, min(pk.SliceCount-i, 64), pk.SliceAcked[i/64])
+			}
+		} else if pk.SliceID == pk.SliceCount-1 {
+			pos = t.packed(fieldSliceBytes, pos, bits.Required(1, uint64(p.SliceSize)), uint64(pk.PayloadLen))
+		}
+	case wire.KindHandshake:
+		pos = t.packed(fieldClientSalt, pos, 64, pk.ClientSalt)
+		switch pk.Handshake {
+		case wire.ConnectRequest:
+		case wire.ConnectDenied:
+			pos = t.packed(fieldReason, pos, 1, uint64(pk.DenyReason))
+		default:
+			pos = t.packed(fieldChallengeSalt, pos, 64, pk.ChallengeSalt)
+		}
+	default:
+		if p.PayloadLengthBits > 0 {
+			pos = t.packed(fieldPayloadLength, pos, p.PayloadLengthBits, uint64(pk.PayloadLen))
+		}
+	}
+	if n := pk.PayloadOffset*8 + pk.PayloadBit - pos; n > 0 && n < 8 {
+		t.packed(fieldPadding, pos, n, 0)
+	}
+}
+
+// packed adds a field of n bits at bit pos and gives the bit after it.
+func (t *tree) packed(spec *dissect.FieldSpec, pos, n int, v uint64) int {
+	t.d.Add(dissect.Field{Spec: spec, Depth: 1, Bit: uint32(pos), Bits: uint32(n), Uint: v})
+	return pos + n
+}
+
+// payload adds what a regular packet carries.
+func (t *tree) payload() {
+	t.bytes(fieldPayload, t.pk.PayloadOffset, t.pk.PayloadLen)
+}
