@@ -11,6 +11,7 @@ import (
 
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/machine"
+	tracker "github.com/ackscope/ackscope/machine/gaffer"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
@@ -34,6 +35,7 @@ func newProtocol(extra []dissect.Profile) *dissect.Protocol {
 		Dissect:     Dissect,
 		Info:        Info,
 		NewTracker:  newTracker,
+		Rules:       tracker.FindingRules,
 	}
 }
 
@@ -96,8 +98,14 @@ func (s *profileSet) trial(entries []*entry) []candidate {
 	return c
 }
 
+// newTracker gives a tracker of what both ends knew; where datagrams
+// acknowledge nothing that can be read, one that counts.
 func newTracker(c *dissect.Config) machine.Tracker {
-	return &opaque{}
+	p, ok := c.Profile.(*wire.Profile)
+	if !ok || !p.HasAcks() {
+		return &opaque{}
+	}
+	return tracker.NewTracker(p, c.Facts)
 }
 
 func newSettings(base string) (any, error) {
