@@ -52,10 +52,40 @@ type Dissection struct {
 	Fields  []Field
 	Problem error // the first malformed field (*wire.ParseError); nil for a whole packet
 	Snapped bool  // a snap length cut the datagram before its last field
+
+	scratch []byte
 }
 
 // Reset empties d and keeps its memory.
-func (d *Dissection) Reset() { d.Fields, d.Problem, d.Snapped = d.Fields[:0], nil, false }
+func (d *Dissection) Reset() {
+	d.Fields, d.Problem, d.Snapped, d.scratch = d.Fields[:0], nil, false, d.scratch[:0]
+}
+
+// Unaligned gives the bytes of b from a bit on, which need not be the first of
+// a byte: put together to whole ones in d's memory where it is not. They are
+// valid until the next Reset.
+func (d *Dissection) Unaligned(b []byte, bit int) []byte {
+	if bit%8 == 0 {
+		return b[min(bit/8, len(b)):]
+	}
+	start := len(d.scratch)
+	d.scratch = AppendUnaligned(d.scratch, b, bit)
+	return d.scratch[start:len(d.scratch):len(d.scratch)]
+}
+
+// AppendUnaligned appends the bits of b from a bit on to dst as whole bytes, low
+// bit first; the last one is filled with zeros.
+func AppendUnaligned(dst, b []byte, bit int) []byte {
+	shift := bit % 8
+	for i := bit / 8; i < len(b); i++ {
+		v := b[i] >> shift
+		if i+1 < len(b) {
+			v |= b[i+1] << (8 - shift)
+		}
+		dst = append(dst, v)
+	}
+	return dst
+}
 
 // Add appends a field.
 func (d *Dissection) Add(f Field) { d.Fields = append(d.Fields, f) }

@@ -162,7 +162,7 @@ func (c *classifier) Feed(d *machine.Datagram) {
 		}
 		codec := hypotheses[h]
 		if !codec.Fits(d.Bytes, d.Length, &c.m) {
-			if len(d.Bytes) < d.Length && len(d.Bytes) < 8 {
+			if len(d.Bytes) < d.Length && len(d.Bytes) < headerLen {
 				continue // a snap length cut the header
 			}
 			s.misfits++

@@ -26,6 +26,9 @@ var framings = func() (out []dissect.Framing) {
 	return out
 }()
 
+// headerLen is longer than any header, in bytes.
+const headerLen = 8
+
 // judge weighs a message by the dialects that have a prefix of the size.
 func judge(prefix int, big bool) func(b []byte, length int) float64 {
 	var codecs []wire.Codec
@@ -37,8 +40,7 @@ func judge(prefix int, big bool) func(b []byte, length int) float64 {
 		}
 	}
 	const (
-		headerLen = 8 // no header is longer
-		cannot    = -1
+		cannot = -1
 		// A first byte of a known type: 11 of 256, or 11 of 16 bit-packed.
 		typeByte, typeNibble = 4.5, 0.5
 		// A length that is the only one, or one of two, of its type.

@@ -57,16 +57,16 @@ func (s *Settings) Dialect(side machine.Side) string {
 // Version tells which implementations a side can be: "2.1.0-2.1.2".
 func (s *Settings) Version(side machine.Side) string { return s.Senders[side].Builds.String() }
 
-// profiles are the built-in ways to read: every dialect, every build, and the
-// byte-aligned dialects in the other byte order.
+// profiles are the built-in ways to read: every dialect, the usual one first,
+// the byte-aligned ones also in the other byte order, and every build.
 func profiles() (out []dissect.Profile) {
-	for _, d := range wire.Dialects {
-		s := Sender{Codec: wire.Codec{Dialect: d}, Builds: wire.BuildsOf(d)}
-		out = append(out, dissect.Profile{Name: d.Name, Doc: d.Doc, Config: config(both(s))})
-		if d.Form == wire.ByteAligned {
-			s.Codec.BigEndian = true
-			out = append(out, dissect.Profile{Name: d.Name + "-be", Doc: d.Doc + ", built big-endian", Config: config(both(s))})
+	for _, c := range hypotheses {
+		doc := c.Dialect.Doc
+		if c.BigEndian {
+			doc += "; built big-endian"
 		}
+		s := both(Sender{Codec: c, Builds: wire.BuildsOf(c.Dialect)})
+		out = append(out, dissect.Profile{Name: s.Dialect(machine.A), Doc: doc, Config: config(s)})
 	}
 	for _, b := range wire.Builds {
 		if _, taken := wire.Lookup(b.Name); taken {

@@ -93,7 +93,8 @@ type fault struct {
 // Parse reads the header of a message of which b was captured and that had
 // length bytes on the wire. On an error, a *wire.ParseError, m holds the fields
 // before the bad one. A message that is too long for its type gives
-// wire.ErrTrailing with all fields in m.
+// wire.ErrTrailing with all fields in m; one that a snap length cut within its
+// header gives wire.ErrSnapped.
 func (c Codec) Parse(b []byte, length int, m *Message) error {
 	if f := c.parse(b, length, m); f.err != nil {
 		return f.error(c, m, length)
@@ -109,7 +110,7 @@ func (c Codec) Fits(b []byte, length int, m *Message) bool {
 func (c Codec) parse(b []byte, length int, m *Message) fault {
 	*m = Message{}
 	if len(b) == 0 {
-		return fault{wire.ErrShort, FieldType, 0, 0}
+		return fault{missing(8, length*8), FieldType, 0, 0}
 	}
 	var (
 		word = load(b)
@@ -135,6 +136,9 @@ func (c Codec) parse(b []byte, length int, m *Message) fault {
 		if width == 0 {
 			id, used, bad := varintID(word>>at, have-at)
 			if bad != nil {
+				if bad == wire.ErrShort {
+					bad = missing(at+used+8, end)
+				}
 				return fault{bad, s.Field, at, int(id)}
 			}
 			if used > 8 && id>>(used/8*7-7) == 0 {
@@ -148,7 +152,7 @@ func (c Codec) parse(b []byte, length int, m *Message) fault {
 			break
 		}
 		if at+width > have {
-			return fault{wire.ErrShort, s.Field, at, 0}
+			return fault{missing(at+width, end), s.Field, at, 0}
 		}
 		v := uint16(word >> at & (1<<width - 1))
 		if c.BigEndian && width == 16 && c.Dialect.Form == ByteAligned {
@@ -158,6 +162,15 @@ func (c Codec) parse(b []byte, length int, m *Message) fault {
 		at += width
 	}
 	return c.finish(m, l, word, at, have, end)
+}
+
+// missing says why the bits up to upTo are not there: the message ends at bit
+// end, or the capture cut it before.
+func missing(upTo, end int) error {
+	if upTo <= end {
+		return wire.ErrSnapped
+	}
+	return wire.ErrShort
 }
 
 // finish reads what depends on several fields, and places the body.

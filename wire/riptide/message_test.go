@@ -253,7 +253,7 @@ func TestSnapped(t *testing.T) {
 		t.Errorf("%+v, %v", m, err)
 	}
 	// The length on the wire says that there is a cause; what was captured ends before it.
-	if err := c.Parse(unhex(t, "2100300030"), 7, &m); !errors.Is(err, wire.ErrShort) {
+	if err := c.Parse(unhex(t, "2100300030"), 7, &m); !errors.Is(err, wire.ErrSnapped) {
 		t.Errorf("an Ack cut before its cause: %+v, %v", m, err)
 	}
 }

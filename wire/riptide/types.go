@@ -1,12 +1,12 @@
 package riptide
 
-// Type says what a message is, whatever value its dialect writes for it.
+// Type says what a message is, whatever value its dialect writes for it. The
+// numbers are those of release 2.1.0, and for what it lacks the next one.
 type Type uint8
 
 const (
 	Unreliable         Type = iota // a user message, sent once
 	Ack                            // answers every reliable message that arrives
-	AckExtra                       // 2.0: an Ack for another id than the newest
 	Connect                        // a client asks; a server with a handler echoes it
 	Reject                         // a server refuses
 	Heartbeat                      // a client's ping, a server's answer
@@ -16,13 +16,14 @@ const (
 	Welcome                        // a server accepts; the client answers with its own
 	ClientConnected                // another client came
 	ClientDisconnected             // another client left
+	AckExtra                       // 2.0: an Ack for another id than the newest
 
-	typeCount = int(ClientDisconnected) + 1
+	typeCount = int(AckExtra) + 1
 )
 
 var typeNames = [typeCount]string{
-	"Unreliable", "Ack", "AckExtra", "Connect", "Reject", "Heartbeat", "Disconnect",
-	"Notify", "Reliable", "Welcome", "ClientConnected", "ClientDisconnected",
+	"Unreliable", "Ack", "Connect", "Reject", "Heartbeat", "Disconnect",
+	"Notify", "Reliable", "Welcome", "ClientConnected", "ClientDisconnected", "AckExtra",
 }
 
 // String gives the library's word for the type.

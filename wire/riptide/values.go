@@ -11,13 +11,13 @@ import (
 
 // Reader reads the values of a message's body one after the other, as the
 // application that wrote them would: nothing on the wire says what they are.
-// What cannot be read leaves the position where it was.
+// What cannot be read leaves the position where it was, with an error:
+// wire.ErrShort where the message ends, wire.ErrSnapped where the capture cut it.
 type Reader struct {
 	codec Codec
 	data  []byte
 	bits  bits.Reader
-	end   int  // first bit behind the body as it was on the wire
-	cut   bool // a snap length took bytes before the end
+	end   int // first bit behind the body as it was on the wire
 }
 
 // Values gives a reader of m's body; b is the message that m was parsed from.
@@ -26,7 +26,6 @@ func (c Codec) Values(b []byte, m *Message) Reader {
 	if len(b)*8 > r.end {
 		b = b[:(r.end+7)/8]
 	}
-	r.cut = len(b)*8 < r.end
 	r.data = b
 	r.bits.Reset(b, m.BodyBit)
 	return r
@@ -56,17 +55,13 @@ func (r *Reader) Seek(pos int) { r.bits.Reset(r.data, pos) }
 
 // short says that what is to be read is not there.
 func (r *Reader) short(what string, need int) error {
-	e := &wire.ParseError{Field: what, Bit: r.Pos(), Err: wire.ErrShort}
-	if need > 0 {
+	e := &wire.ParseError{Field: what, Bit: r.Pos(), Err: missing(r.Pos()+need, r.end)}
+	if need > 0 && e.Err == wire.ErrShort {
 		e.Expected = fmt.Sprintf("%d bits", need)
 		e.Found = fmt.Sprint(max(r.Left(), 0))
 	}
 	return e
 }
-
-// Cut reports whether a snap length took bytes before the end of the body: an
-// error of short data can then be its doing.
-func (r *Reader) Cut() bool { return r.cut }
 
 // Uint reads an unsigned number of 8, 16, 32 or 64 bits.
 func (r *Reader) Uint(width int) (uint64, error) {

@@ -1,0 +1,113 @@
+package riptide
+
+import (
+	"github.com/google/gopacket"
+	"github.com/google/gopacket/layers"
+
+	"github.com/ackscope/ackscope/dissect"
+	wire "github.com/ackscope/ackscope/wire/riptide"
+)
+
+// LayerTypeRiptide is the number of the layer for users of gopacket. Nothing is
+// registered for a port: which port a game uses is its own affair. To decode by
+// gopacket alone,
+//
+//	gopacket.NewPacket(udp.Payload, riptide.LayerTypeRiptide, gopacket.Default)
+//
+// reads dialect 2.1; for another one set Layer.Codec and call DecodeFromBytes.
+var LayerTypeRiptide = gopacket.RegisterLayerType(1301, gopacket.LayerTypeMetadata{Name: "Riptide", Decoder: gopacket.DecodeFunc(decodeLayer)})
+
+// Layer is one Riptide message as a layer of gopacket.
+type Layer struct {
+	layers.BaseLayer
+	wire.Message
+	// Codec is how the message is read and written; the zero value means 2.1.
+	Codec wire.Codec
+
+	body []byte // where Payload lies if it begins within a byte
+}
+
+func (l *Layer) codec() wire.Codec {
+	if l.Codec.Dialect == nil {
+		return wire.Codec{Dialect: wire.V21, BigEndian: l.Codec.BigEndian}
+	}
+	return l.Codec
+}
+
+// LayerType gives LayerTypeRiptide.
+func (l *Layer) LayerType() gopacket.LayerType { return LayerTypeRiptide }
+
+// CanDecode gives LayerTypeRiptide.
+func (l *Layer) CanDecode() gopacket.LayerClass { return LayerTypeRiptide }
+
+// NextLayerType gives LayerTypePayload where the message has a body.
+func (l *Layer) NextLayerType() gopacket.LayerType {
+	if len(l.BaseLayer.Payload) == 0 {
+		return gopacket.LayerTypeZero
+	}
+	return gopacket.LayerTypePayload
+}
+
+// Payload gives the body: values, or connect, reject or kick data. Bit-packed it
+// begins within a byte and is put together to whole bytes, of which the last
+// holds padding.
+func (l *Layer) Payload() []byte { return l.BaseLayer.Payload }
+
+// DecodeFromBytes reads data as one message. The error is a *wire.ParseError.
+func (l *Layer) DecodeFromBytes(data []byte, df gopacket.DecodeFeedback) error {
+	l.BaseLayer = layers.BaseLayer{Contents: data}
+	if err := l.codec().Parse(data, len(data), &l.Message); err != nil {
+		if len(data) < headerLen {
+			df.SetTruncated()
+		}
+		return err
+	}
+	if l.BodyBits == 0 {
+		return nil
+	}
+	if l.BodyBit%8 == 0 {
+		at := l.BodyBit / 8
+		l.Contents, l.BaseLayer.Payload = data[:at], data[at:]
+		return nil
+	}
+	l.body = dissect.AppendUnaligned(l.body[:0], data, l.BodyBit)
+	l.BaseLayer.Payload = l.body
+	return nil
+}
+
+// SerializeTo writes the message in front of what b holds, its body.
+func (l *Layer) SerializeTo(b gopacket.SerializeBuffer, _ gopacket.SerializeOptions) error {
+	body := append([]byte(nil), b.Bytes()...)
+	out, err := l.codec().Append(nil, &l.Message, body, len(body)*8)
+	if err != nil {
+		return err
+	}
+	if err := b.Clear(); err != nil {
+		return err
+	}
+	to, err := b.AppendBytes(len(out))
+	if err != nil {
+		return err
+	}
+	copy(to, out)
+	return nil
+}
+
+func decodeLayer(data []byte, p gopacket.PacketBuilder) error {
+	l := &Layer{}
+	if err := l.DecodeFromBytes(data, p); err != nil {
+		return err
+	}
+	p.AddLayer(l)
+	p.SetApplicationLayer(l)
+	if next := l.NextLayerType(); next != gopacket.LayerTypeZero {
+		return p.NextDecoder(next)
+	}
+	return nil
+}
+
+var (
+	_ gopacket.DecodingLayer     = (*Layer)(nil)
+	_ gopacket.ApplicationLayer  = (*Layer)(nil)
+	_ gopacket.SerializableLayer = (*Layer)(nil)
+)
