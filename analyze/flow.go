@@ -5,6 +5,7 @@ import (
 	"net/netip"
 
 	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/capture/stream"
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/machine"
 )
@@ -30,7 +31,8 @@ type Flow struct {
 	tracker machine.Tracker // nil while pending, unexplained or ended
 	ended   *ended          // what is kept of a finished tracker
 	pending *pending
-	gather  gather // findings
+	conn    *stream.Conn // of a TCP flow: puts its segments in order and cuts them into messages
+	gather  gather       // findings
 
 	key          flowKey
 	origin       endpointKey // A's half of the key, to tell directions

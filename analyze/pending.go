@@ -21,11 +21,17 @@ const (
 // and the datagrams themselves, to be given to the tracker in order.
 type pending struct {
 	flow         *Flow
-	classifiers  []dissect.Classifier // one for each protocol of the registry
+	classifiers  []candidate
 	held         []heldDatagram
 	bytes        []byte // of all held datagrams, one after the other
 	round        int
 	newer, older *pending
+}
+
+// candidate is a protocol that the flow may be of.
+type candidate struct {
+	protocol *dissect.Protocol
+	dissect.Classifier
 }
 
 type heldDatagram struct {
@@ -67,7 +73,9 @@ func (s *Session) admit(f *Flow) {
 
 func (s *Session) classify(p *pending) {
 	for _, proto := range s.registry.Protocols() {
-		p.classifiers = append(p.classifiers, proto.Classify())
+		if speaks(proto, p.flow.Transport) {
+			p.classifiers = append(p.classifiers, candidate{proto, proto.Classify()})
+		}
 	}
 }
 
@@ -100,7 +108,7 @@ func (s *Session) decide(f *Flow, last bool) {
 	var proto *dissect.Protocol
 	var next float64 // evidence for the second best protocol
 	var why []string
-	for i, c := range f.pending.classifiers {
+	for _, c := range f.pending.classifiers {
 		v := c.Verdict()
 		switch {
 		case v.Config == nil:
@@ -108,9 +116,9 @@ func (s *Session) decide(f *Flow, last bool) {
 				why = append(why, v.Reason)
 			}
 		case proto == nil:
-			best, proto = v, s.registry.Protocols()[i]
+			best, proto = v, c.protocol
 		case v.Bits > best.Bits:
-			next, best, proto = best.Bits, v, s.registry.Protocols()[i]
+			next, best, proto = best.Bits, v, c.protocol
 		default:
 			next = max(next, v.Bits)
 		}
@@ -142,6 +150,7 @@ func (s *Session) giveUp(f *Flow, reason string) {
 	}
 	f.Verdict = dissect.Verdict{Reason: reason}
 	if s.sink != nil {
+		s.out.Reset()
 		p.each(func(d *machine.Datagram) { s.tell(f, d, nil) })
 	}
 	if p.round++; p.round < holdRounds {

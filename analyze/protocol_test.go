@@ -61,9 +61,11 @@ func (t *testTracker) Observe(d *machine.Datagram, out *machine.Effects) {
 		out.Anomalies = append(out.Anomalies, machine.Anomaly{Rule: testRule, Side: d.From, At: d.At, Ref: d.Ref, Figures: [3]float64{float64(n)}})
 	}
 }
+
 func (t *testTracker) Finish(out *machine.Effects) {
 	out.Events = append(out.Events, machine.Event{Kind: machine.EventLost})
 }
+
 func (t *testTracker) Inspect(s machine.Side, v *machine.View) {
 	v.Gauges = append(v.Gauges, machine.Gauge{Name: "packets", Value: float64(t.sum[s].Packets)})
 }
@@ -206,7 +208,7 @@ func TestNewSessionIsANewFlow(t *testing.T) {
 	var got [][3]uint64
 	for _, f := range s.Flows() {
 		sum, _ := f.Summary(machine.A)
-		got = append(got, [3]uint64{uint64(f.Session), sum.Packets, uint64(f.FirstRef.Frame())})
+		got = append(got, [3]uint64{uint64(f.Session), sum.Packets, f.FirstRef.Frame()})
 	}
 	want := [][3]uint64{{1, 5, 1}, {2, 7, 11}, {3, 8, 25}}
 	if !slices.Equal(got, want) {

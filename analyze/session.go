@@ -15,6 +15,7 @@ package analyze
 
 import (
 	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/capture/stream"
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/machine"
 )
@@ -22,11 +23,17 @@ import (
 // Record is one packet of the capture and what the step over it brought about.
 // Everything in it is valid during the sink's call only.
 type Record struct {
-	N        uint64         // running number over all files, from 0
-	Frame    *capture.Frame // nil, as Packet is, for a datagram that was held while its flow was worked out
-	Packet   *capture.Packet
-	Flow     *Flow // nil for frames that carry no UDP or TCP payload
+	N      uint64         // running number over all files, from 0
+	Frame  *capture.Frame // nil, as Packet is, for a datagram that was held while its flow was worked out
+	Packet *capture.Packet
+	Flow   *Flow // nil for frames that carry no UDP or TCP payload
+	// Datagram is the UDP payload; or, where Message is set, the Index-th message
+	// that a TCP segment completed, whose bytes came in Spans.
 	Datagram machine.Datagram
+	Message  bool
+	Index    int
+	Spans    []capture.Span
+	More     bool // further messages of the same segment follow
 
 	// Events and Anomalies were settled at this packet; they may be about earlier ones.
 	Events    []machine.Event
@@ -76,6 +83,15 @@ type Session struct {
 	first      machine.Instant
 	last       machine.Instant
 
+	formats []stream.Format // how protocols stand in TCP streams
+	stream  struct {
+		out      stream.Output
+		datagram machine.Datagram
+		index    int
+		spans    []capture.Span
+		more     bool
+	}
+
 	frame    *capture.Frame   // the one being fed
 	datagram machine.Datagram // what it carries
 	out      machine.Effects
@@ -87,7 +103,7 @@ func NewSession(o Options) *Session {
 	if o.MaxTrackers == 0 {
 		o.MaxTrackers = defaultMaxTrackers
 	}
-	return &Session{registry: o.Registry, options: o, sink: o.Sink}
+	return &Session{registry: o.Registry, options: o, sink: o.Sink, formats: framings(o.Registry)}
 }
 
 // Flows gives all flows by number; the slice grows with the run.
@@ -135,6 +151,7 @@ func (s *Session) Feed(frame *capture.Frame, p *capture.Packet) {
 		f.Duplicates++
 		s.noteDuplicate(f, d)
 		if s.sink != nil {
+			s.out.Reset()
 			s.tell(f, d, p)
 		}
 		return
@@ -143,26 +160,25 @@ func (s *Session) Feed(frame *capture.Frame, p *capture.Packet) {
 		s.noteSize(f, d, p.Fragments)
 	}
 	switch {
+	case p.Transport == capture.TCP:
+		f = s.segment(f, d, p)
 	case f.tracker != nil:
 		s.touch(f)
-		s.observe(f, d, p)
-	case f.pending != nil:
-		s.count(f, d)
-		if p.Length > 0 {
-			s.hold(f, d)
-		} else if s.sink != nil {
-			s.tell(f, d, p)
-		}
-	default:
-		s.count(f, d)
-		if s.sink != nil {
-			s.tell(f, d, p)
-		}
+		f = s.observe(f, d, p)
+	case f.pending != nil && p.Length > 0:
+		s.hold(f, d)
+	case s.sink != nil:
+		s.out.Reset()
+		s.tell(f, d, p)
 	}
+	f.Packets[d.From]++
+	f.Bytes[d.From] += uint64(d.Length)
+	f.Last, f.LastRef = d.At, d.Ref
 }
 
 // Finish settles what is open when the capture ends.
 func (s *Session) Finish() {
+	s.finishStreams()
 	for s.oldest != nil {
 		s.oldest.round = holdRounds
 		s.decide(s.oldest.flow, true)
@@ -180,6 +196,15 @@ func (s *Session) begin(p *capture.Packet, key flowKey, origin endpointKey) *Flo
 	}
 	s.flows = append(s.flows, f)
 	s.table.put(f)
+	if p.Transport == capture.TCP && len(s.formats) > 0 {
+		f.conn = stream.New(s.formats, stream.Limits{})
+	}
+	s.start(f)
+	return f
+}
+
+// start finds out how a new flow is read, or begins to.
+func (s *Session) start(f *Flow) {
 	known := s.options.Survey.flow(f)
 	switch config, reason := s.override(f); {
 	case config != nil:
@@ -190,24 +215,31 @@ func (s *Session) begin(p *capture.Packet, key flowKey, origin endpointKey) *Flo
 		s.track(f)
 	case known != nil:
 		f.Verdict = known.verdict
-	case p.Transport == capture.TCP:
-		f.Verdict.Reason = "TCP: no protocol that we know is carried"
+	case f.Transport == capture.TCP && f.conn == nil:
+		f.Verdict.Reason = "TCP: none of our protocols is carried over it"
 	default:
 		s.admit(f)
 	}
-	return f
 }
 
 // reopen begins another session on f's addresses, with the same protocol.
 func (s *Session) reopen(f *Flow, d *machine.Datagram) *Flow {
 	s.end(f)
+	next := s.successor(f, d)
+	next.Protocol, next.Verdict = f.Protocol, f.Verdict
+	next.conn, f.conn = f.conn, nil
+	s.track(next)
+	return next
+}
+
+// successor makes the flow of the next session on f's addresses, which d opens.
+func (s *Session) successor(f *Flow, d *machine.Datagram) *Flow {
 	next := &Flow{
 		ID: len(s.flows) + 1, Session: f.Session + 1, Transport: f.Transport, A: f.A, B: f.B,
-		First: d.At, FirstRef: d.Ref, key: f.key, origin: f.origin, Protocol: f.Protocol, Verdict: f.Verdict,
+		First: d.At, FirstRef: d.Ref, key: f.key, origin: f.origin,
 	}
 	s.flows = append(s.flows, next)
 	s.table.put(next)
-	s.track(next)
 	return next
 }
 
@@ -243,9 +275,6 @@ func (s *Session) observe(f *Flow, d *machine.Datagram, p *capture.Packet) *Flow
 		s.out.Reset()
 		f.tracker.Observe(d, &s.out)
 	}
-	if p != nil { // a held datagram was counted when it came
-		s.count(f, d)
-	}
 	for i := range s.out.Anomalies {
 		f.gather.add(&s.out.Anomalies[i])
 	}
@@ -255,20 +284,14 @@ func (s *Session) observe(f *Flow, d *machine.Datagram, p *capture.Packet) *Flow
 	return f
 }
 
-func (s *Session) count(f *Flow, d *machine.Datagram) {
-	f.Packets[d.From]++
-	f.Bytes[d.From] += uint64(d.Length)
-	f.Last, f.LastRef = d.At, d.Ref
-}
-
 // tell hands d with the effects of the last step to the sink.
 func (s *Session) tell(f *Flow, d *machine.Datagram, p *capture.Packet) {
-	s.record = Record{N: s.n - 1, Packet: p, Flow: f, Datagram: *d}
+	s.record = Record{
+		N: s.n - 1, Packet: p, Flow: f, Datagram: *d, Message: d == &s.stream.datagram, Index: s.stream.index, Spans: s.stream.spans, More: s.stream.more,
+		Events: s.out.Events, Anomalies: s.out.Anomalies,
+	}
 	if p != nil {
 		s.record.Frame = s.frame
-	}
-	if f.tracker != nil && (p == nil || !p.Duplicate) {
-		s.record.Events, s.record.Anomalies = s.out.Events, s.out.Anomalies
 	}
 	s.sink(&s.record)
 }

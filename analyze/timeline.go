@@ -6,6 +6,7 @@ import (
 	"sort"
 
 	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/capture/stream"
 	"github.com/ackscope/ackscope/machine"
 )
 
@@ -26,8 +27,10 @@ type Timeline struct {
 	frames  Frames
 	session *Session
 	decoder *capture.Decoder
+	packet  capture.Packet
 	buf     []byte
 
+	newest  machine.Ref // the frame of the last entry
 	entries []entry
 	files   [][]uint32          // by file: entry of frame 1, 2, ...
 	parts   map[uint32][]uint32 // frames of a datagram that IP had cut, by the entry that completed it
@@ -49,8 +52,9 @@ type track struct {
 }
 
 type checkpoint struct {
-	entry   uint32 // the last one that the tracker has observed
+	entry   uint32 // the last one that was observed
 	tracker machine.Tracker
+	conn    *stream.Conn // of a TCP flow
 }
 
 // Checkpoints are spaced so that they cost about this many bytes a packet,
@@ -73,8 +77,28 @@ func (t *Timeline) Record(r *Record) {
 	if r.Frame == nil {
 		return // what was settled at a flow's end is no frame
 	}
+	ref := r.Frame.Ref
+	if ref != t.newest { // a TCP segment is told once for each of its messages
+		t.newest = ref
+		t.enter(r, ref)
+	}
+	if r.Flow == nil || r.Packet.Duplicate || r.More {
+		return
+	}
+	k, f := &t.flows[r.Flow.ID-1], r.Flow
+	if f.tracker != nil && k.since >= minSpacing && k.since*checkpointBytesPerPacket >= f.tracker.Size() {
+		c := checkpoint{entry: uint32(len(t.entries)) - 1, tracker: f.tracker.Clone()}
+		if f.conn != nil {
+			c.conn = f.conn.Clone()
+		}
+		k.checkpoints = append(k.checkpoints, c)
+		k.since = 0
+	}
+}
+
+// enter adds the entry of a frame.
+func (t *Timeline) enter(r *Record, ref machine.Ref) {
 	n := uint32(len(t.entries))
-	ref := r.Datagram.Ref
 	e := entry{offset: r.Frame.Offset}
 	for len(t.files) <= ref.File() {
 		t.files = append(t.files, nil)
@@ -94,10 +118,7 @@ func (t *Timeline) Record(r *Record) {
 			slices.Sort(t.parts[n])
 			t.parts[n] = slices.Compact(t.parts[n])
 		}
-		if k.since++; f.tracker != nil && k.since >= minSpacing && k.since*checkpointBytesPerPacket >= f.tracker.Size() {
-			k.checkpoints = append(k.checkpoints, checkpoint{n, f.tracker.Clone()})
-			k.since = 0
-		}
+		k.since++
 	}
 	t.entries = append(t.entries, e)
 }
@@ -145,12 +166,19 @@ func (t *Timeline) StateAt(f *Flow, ref machine.Ref) (machine.Tracker, error) {
 		from = k.checkpoints[after].entry + 1
 	}
 	stop := uint32(0) // 1 + the entry that the starting point has observed
-	tracker := machine.Tracker(nil)
+	var tracker machine.Tracker
+	var conn *stream.Conn
 	if after > 0 {
-		stop = k.checkpoints[after-1].entry + 1
-		tracker = k.checkpoints[after-1].tracker.Clone()
+		c := &k.checkpoints[after-1]
+		stop, tracker = c.entry+1, c.tracker.Clone()
+		if c.conn != nil {
+			conn = c.conn.Clone()
+		}
 	} else {
 		tracker = t.session.newTracker(f)
+		if f.Transport == capture.TCP {
+			conn = stream.New(t.session.formats, stream.Limits{})
+		}
 	}
 	var steps []uint32
 	for n := from; n > stop; n = t.entries[n-1].previous {
@@ -160,32 +188,29 @@ func (t *Timeline) StateAt(f *Flow, ref machine.Ref) (machine.Tracker, error) {
 	}
 	slices.Reverse(steps)
 	var out machine.Effects
+	var messages stream.Output
 	for _, n := range steps {
-		d, err := t.datagram(f, n)
+		d, p, err := t.datagram(f, n)
 		if err != nil {
 			return nil, err
 		}
-		out.Reset()
-		tracker.Observe(&d, &out)
+		if conn == nil {
+			out.Reset()
+			tracker.Observe(&d, &out)
+			continue
+		}
+		conn.Feed(d.From, p, &messages)
+		for i := range messages.Messages {
+			m := &messages.Messages[i]
+			out.Reset()
+			tracker.Observe(&machine.Datagram{At: m.At, Ref: m.Ref, From: m.From, Bytes: m.Bytes, Length: m.Length}, &out)
+		}
 	}
 	return tracker, nil
 }
 
-// Datagram reads the datagram that frame ref completed again.
-func (t *Timeline) Datagram(ref machine.Ref) (*Flow, machine.Datagram, error) {
-	n, err := t.entry(ref)
-	if err != nil {
-		return nil, machine.Datagram{}, err
-	}
-	f, ok := t.FlowAt(ref)
-	if !ok {
-		return nil, machine.Datagram{}, fmt.Errorf("frame %d carries no datagram of a flow", ref.Frame())
-	}
-	d, err := t.datagram(f, n)
-	return f, d, err
-}
-
-func (t *Timeline) datagram(f *Flow, n uint32) (machine.Datagram, error) {
+// datagram reads the datagram (of TCP: the segment) that entry n completed again.
+func (t *Timeline) datagram(f *Flow, n uint32) (machine.Datagram, *capture.Packet, error) {
 	parts := t.parts[n]
 	if parts == nil {
 		parts = []uint32{n}
@@ -196,23 +221,23 @@ func (t *Timeline) datagram(f *Flow, n uint32) (machine.Datagram, error) {
 		decoder = capture.NewDecoder(capture.DecodeOptions{})
 	}
 	var frame capture.Frame
-	var p capture.Packet
+	p := &t.packet
 	for _, part := range parts {
 		ref := t.ref(part)
 		var err error
 		if t.buf, err = t.frames.ReadAt(ref, t.entries[part].offset, &frame, t.buf); err != nil {
-			return machine.Datagram{}, fmt.Errorf("reading frame %d again: %w", ref.Frame(), err)
+			return machine.Datagram{}, nil, fmt.Errorf("reading frame %d again: %w", ref.Frame(), err)
 		}
-		decoder.Decode(&frame, &p)
+		decoder.Decode(&frame, p)
 	}
-	if p.Transport != capture.UDP && p.Transport != capture.TCP {
-		return machine.Datagram{}, fmt.Errorf("frame %d reads differently now: the file has changed", t.ref(n).Frame())
+	if p.Transport != f.Transport {
+		return machine.Datagram{}, nil, fmt.Errorf("frame %d reads differently now: the file has changed", t.ref(n).Frame())
 	}
 	d := machine.Datagram{At: p.At, Ref: p.Ref, Bytes: p.Payload, Length: p.Length}
 	if keyOf(p.Src) != f.origin {
 		d.From = machine.B
 	}
-	return d, nil
+	return d, p, nil
 }
 
 // ref gives the file and frame number of an entry: the file whose list holds it.

@@ -43,7 +43,7 @@ func TestStateAtEqualsAFoldFromTheStart(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer in.Close()
+			defer func() { _ = in.Close() }()
 			timeline := NewTimeline(in)
 			type kept struct {
 				flow int

@@ -42,7 +42,7 @@ var law = []rule{
 	{"dissect", []string{"machine"}, nil},
 	{"dissect/dissecttest", []string{"machine", "dissect"}, nil},
 	{"dissect/*", []string{"dissect", "schema", "machine", "wire", "wire/@", "wire/seq", "wire/bits", "machine/@"}, []string{"github.com/google/gopacket", "golang.org/x/crypto"}},
-	{"analyze", []string{"capture", "dissect", "machine"}, nil},
+	{"analyze", []string{"capture", "capture/stream", "dissect", "machine"}, nil},
 	{"filter", []string{"analyze", "dissect", "machine", "capture"}, nil},
 	{"export", []string{"analyze", "dissect", "machine", "capture"}, nil},
 	{"graph", []string{"analyze", "machine"}, nil},

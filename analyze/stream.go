@@ -1,0 +1,110 @@
+package analyze
+
+import (
+	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/capture/stream"
+	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/machine"
+)
+
+// framings gives how any of the protocols stands in TCP streams.
+func framings(r *dissect.Registry) (out []stream.Format) {
+	for _, p := range r.Protocols() {
+		for _, f := range p.Framings {
+			out = append(out, stream.Format(f))
+		}
+	}
+	return out
+}
+
+// speaks reports whether a protocol can be carried over a transport.
+func speaks(p *dissect.Protocol, t capture.Transport) bool {
+	return t == capture.UDP || len(p.Framings) > 0
+}
+
+// segment takes a TCP segment of f: each message that it completes is a
+// datagram of its own. It gives the flow that the segment belongs to, which is
+// a new one where it opens another connection.
+func (s *Session) segment(f *Flow, d *machine.Datagram, p *capture.Packet) *Flow {
+	if f.conn == nil {
+		if s.sink != nil {
+			s.out.Reset()
+			s.tell(f, d, p)
+		}
+		return f
+	}
+	f.conn.Feed(d.From, p, &s.stream.out)
+	out := &s.stream.out
+	told := false // the segment's own frame
+	for i := range out.Messages {
+		if out.Restarted && i == out.Before {
+			f = s.reconnect(f, d)
+		}
+		m := &out.Messages[i]
+		s.stream.more = i+1 < len(out.Messages)
+		if m.Ref == p.Ref {
+			told = true
+			f = s.message(f, m, p)
+		} else {
+			f = s.message(f, m, nil)
+		}
+	}
+	s.stream.more = false
+	if out.Restarted && out.Before == len(out.Messages) {
+		f = s.reconnect(f, d)
+	}
+	if !told && s.sink != nil {
+		s.out.Reset()
+		s.tell(f, d, p)
+	}
+	return f
+}
+
+// message takes one message of a stream; p is the segment that completed it,
+// nil for one that an earlier segment did.
+func (s *Session) message(f *Flow, m *stream.Message, p *capture.Packet) *Flow {
+	d := &s.stream.datagram
+	*d = machine.Datagram{At: m.At, Ref: m.Ref, From: m.From, Bytes: m.Bytes, Length: m.Length}
+	s.stream.index, s.stream.spans = m.Index, m.Spans
+	switch {
+	case f.tracker != nil:
+		f = s.observe(f, d, p)
+	case f.pending != nil:
+		s.hold(f, d)
+	case s.sink != nil:
+		s.out.Reset()
+		s.tell(f, d, p)
+	}
+	s.stream.index, s.stream.spans = 0, nil
+	return f
+}
+
+// finishStreams tells what the connections still hold when the capture ends.
+func (s *Session) finishStreams() {
+	for _, f := range s.flows {
+		if f.conn == nil {
+			continue
+		}
+		f.conn.Finish(&s.stream.out)
+		for i := range s.stream.out.Messages {
+			s.message(f, &s.stream.out.Messages[i], nil)
+		}
+		f.conn = nil
+	}
+}
+
+// reconnect begins a new flow for another connection on f's addresses. The
+// reassembler has begun anew by itself and goes with it.
+func (s *Session) reconnect(f *Flow, d *machine.Datagram) *Flow {
+	if f.pending != nil {
+		f.pending.round = holdRounds
+		s.decide(f, true)
+	}
+	if f.tracker != nil {
+		s.end(f)
+	}
+	next := s.successor(f, d)
+	next.conn, f.conn = f.conn, nil
+	s.start(next)
+	return next
+}
