@@ -45,7 +45,12 @@ func flowFields(protocols []*dissect.Protocol) []*Field {
 		}),
 		text("flow.dialect", "Dialect of the protocol.", nil, NeedFlow, func(r *Record) (string, bool) { return r.Dialect, r.Protocol != nil }),
 		text("flow.vantage", "Where the tap stood, as far as the flow shows it.", wordsOf(machine.VantageBetween, machine.Vantage.String), NeedFlow,
-			func(r *Record) (string, bool) { return r.Vantage.String(), r.Flow != 0 }),
+			func(r *Record) (string, bool) {
+				if r.Knowledge == nil || r.Protocol == nil {
+					return "", false
+				}
+				return r.Knowledge.Facts().Vantage.String(), true
+			}),
 	}
 	fields = append(fields, perSide("flow.rtt", Duration, "s", "round-trip time at this packet, smoothed as the side's own library does", func(v *values, sides []machine.Side) {
 		v.i = summaries(sides, func(s *machine.Summary) (int64, bool) { return int64(s.RTT), s.RTT >= 0 })
@@ -75,12 +80,12 @@ func perSide(name string, kind Kind, unit, doc string, fill func(*values, []mach
 func summaries[T any](sides []machine.Side, value func(*machine.Summary) (T, bool)) source[T] {
 	return func(pass test[T], all bool) predicate {
 		return func(r *Record) bool {
-			if r.Summaries == nil {
+			if r.Knowledge == nil {
 				return false
 			}
 			found := false
 			for _, side := range sides {
-				s, ok := r.Summaries.Summary(side)
+				s, ok := r.Knowledge.Summary(side)
 				if !ok {
 					continue
 				}

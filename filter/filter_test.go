@@ -48,6 +48,8 @@ func testTable() *Table {
 
 type figures struct{}
 
+func (figures) Facts() machine.Facts { return machine.Facts{Vantage: machine.VantageB} }
+
 func (figures) Summary(s machine.Side) (machine.Summary, bool) {
 	if s == machine.A {
 		return machine.Summary{RTT: 40 * time.Millisecond, Loss: 0.02, Packets: 100}, true
@@ -77,7 +79,7 @@ func testRecord(t testing.TB) *Record {
 		Start: frame.At - machine.Instant(2500*time.Millisecond), Previous: frame.At - machine.Instant(time.Millisecond), File: "match.pcap",
 		Src: src, Dst: dst, Transport: capture.UDP,
 		Datagram: machine.Datagram{At: frame.At, Ref: frame.Ref, From: machine.A, Bytes: payload, Length: 8},
-		Flow:     2, Session: 1, Protocol: toy, Dialect: "small", Vantage: machine.VantageB, Summaries: figures{},
+		Flow:     2, Session: 1, Protocol: toy, Dialect: "small", Knowledge: figures{},
 		Events: []machine.Event{
 			{Kind: machine.EventAcked, Side: machine.A, Certainty: machine.Certain, Bit: 3, Sequence: 65534, Sequence64: 131070, By: machine.MakeRef(0, 40), RTT: 31e6},
 			{Kind: machine.EventAcked, Side: machine.A, Certainty: machine.Likely, Bit: 4, Sequence: 65533, Sequence64: 131069, RTT: -1},

@@ -29,8 +29,7 @@ type Record struct {
 	Session   int // of the flow's pair of addresses, from 1
 	Protocol  *dissect.Protocol
 	Dialect   string
-	Vantage   machine.Vantage
-	Summaries Summaries // nil where no tracker follows the flow
+	Knowledge Knowledge // nil where there is no flow
 
 	Events    []machine.Event
 	Anomalies []machine.Anomaly
@@ -56,9 +55,11 @@ type Record struct {
 	between string // what Append puts between values
 }
 
-// Summaries gives the figures of a flow's sides at this packet; *analyze.Flow does.
-type Summaries interface {
+// Knowledge gives the figures of a flow's sides at this packet, and what is
+// known of the flow as a whole; *analyze.Flow does.
+type Knowledge interface {
 	Summary(machine.Side) (machine.Summary, bool)
+	Facts() machine.Facts
 }
 
 // Reset forgets what was decoded: call it when the record holds another packet.

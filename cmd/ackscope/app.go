@@ -14,6 +14,7 @@ import (
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/filter"
 	"github.com/ackscope/ackscope/machine"
 )
 
@@ -30,7 +31,8 @@ type app struct {
 		color    string
 		quiet    bool
 	}
-	buffered *bufio.Writer
+	buffered   *bufio.Writer
+	fieldTable *filter.Table
 }
 
 // writer gives standard output, buffered: run flushes it.

@@ -80,7 +80,15 @@ packet and rebuilds from the capture alone what both endpoints knew at any packe
 	p.BoolVar(&a.flags.strict, "strict", false, "a capture that is cut short is an error (exit 2)")
 	p.StringVar(&a.flags.color, "color", "auto", "colour: `auto|always|never`")
 	p.BoolVarP(&a.flags.quiet, "quiet", "q", false, "no progress and no warnings")
-	root.AddCommand(a.flowsCommand(), a.eventsCommand(), a.findingsCommand(), a.explainCommand(), a.simulateCommand())
+	root.AddCommand(
+		a.flowsCommand(),
+		a.packetsCommand(),
+		a.eventsCommand(),
+		a.findingsCommand(),
+		a.explainCommand(),
+		a.fieldsCommand(),
+		a.simulateCommand(),
+	)
 	return root
 }
 

@@ -1,0 +1,243 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/filter"
+)
+
+// table gives the fields that filters and columns can name.
+func (a *app) table() *filter.Table {
+	if a.fieldTable == nil {
+		a.fieldTable = filter.NewTable(filter.Options{Registry: a.registry, Rules: analyze.Rules})
+	}
+	return a.fieldTable
+}
+
+// listing reads captures, or an interface, packet by packet.
+type listing struct {
+	app    *app
+	live   *liveFlags
+	filter *filter.Filter
+	needs  filter.Needs // of the output, beyond the filter's
+	// show takes a packet that passed the filter.
+	show func(*filter.Record, *analyze.Record) error
+
+	in         *capture.Input // nil live
+	feed       *feed
+	record     filter.Record
+	dissection dissect.Dissection
+	flow       *analyze.Flow
+	shown      uint64
+	err        error // of show
+	saved      *save // where passed packets go, rather than all
+}
+
+// filterFlag registers -Y with a completion of field names.
+func (a *app) filterFlag(c *cobra.Command, text *string) {
+	c.Flags().StringVarP(text, "display-filter", "Y", "", "show what matches a display `FILTER` only (see ackscope fields)")
+	_ = c.RegisterFlagCompletionFunc("display-filter", a.completeFilter)
+}
+
+// compile reads -Y; its errors point at the place.
+func (a *app) compile(text string) (*filter.Filter, error) {
+	f, err := a.table().Compile(text)
+	var bad *filter.Error
+	if errors.As(err, &bad) {
+		return nil, fmt.Errorf("-Y: %w\n%s", err, bad.Pointer())
+	}
+	return f, err
+}
+
+// run reads everything. The error is a failure, or how the capture ended.
+func (l *listing) run(args []string) error {
+	a := l.app
+	if l.live.device != "" {
+		if len(args)+len(a.flags.read) > 0 {
+			return errors.New("-i and a file: expected one or the other")
+		}
+		return l.runLive()
+	}
+	o, err := a.options()
+	if err != nil {
+		return err
+	}
+	if l.in, err = a.open(args, capture.KeepPipes); err != nil {
+		return err
+	}
+	defer l.in.Close()
+	l.feed = &feed{source: l.in}
+	if l.live.write != "" {
+		if l.saved, err = a.newSave(l.live.write, interfacesOf(l.in)); err != nil {
+			return err
+		}
+	}
+	needs := l.needs | l.filter.Needs()
+	if needs == 0 {
+		err = l.scan(o.Decode)
+	} else {
+		l.feed.progress = a.newProgress(l.in, 2)
+		o.Sink = l.take
+		_, err = analyze.RunTwice(l.feed, o)
+		l.feed.progress.done()
+	}
+	return l.finish(err, nil)
+}
+
+// scan reads without analysis: one run, no flows.
+func (l *listing) scan(o capture.DecodeOptions) error {
+	decoder := capture.NewDecoder(o)
+	var f capture.Frame
+	var p capture.Packet
+	r := analyze.Record{Frame: &f, Packet: &p}
+	for ; ; r.N++ {
+		if err := l.feed.Next(&f); err != nil {
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		}
+		decoder.Decode(&f, &p)
+		r.Datagram.At, r.Datagram.Ref, r.Datagram.Bytes, r.Datagram.Length = p.At, p.Ref, p.Payload, p.Length
+		l.take(&r)
+	}
+}
+
+func (l *listing) runLive() error {
+	a := l.app
+	o, err := a.options()
+	if err != nil {
+		return err
+	}
+	if l.live.write != "" && l.filter.String() != "" {
+		return errors.New("-Y with -w on a live capture: expected one of them, so that no packet is lost for good (filter the file afterwards)")
+	}
+	s, packets, err := l.live.open()
+	if err != nil {
+		return err
+	}
+	l.feed = &feed{source: s.live, most: packets}
+	if l.live.write != "" {
+		if l.feed.copyTo, err = a.newSave(l.live.write, func(int, int) capture.Interface { return s.live.Interface() }); err != nil {
+			return errors.Join(err, s.live.Close())
+		}
+		l.feed.most = least(packets, l.live.count)
+	}
+	o.Sink = l.take
+	if !a.flags.quiet {
+		fmt.Fprintf(a.err, "capturing on %s\n", l.live.device)
+	}
+	_, err = analyze.Run(&flushing{l.feed, a}, o)
+	st, closeErr := s.close(a, l.feed.frames)
+	return l.finish(errors.Join(err, closeErr), st)
+}
+
+// least gives the smaller limit; 0 is none.
+func least(a, b uint64) uint64 {
+	if a == 0 || b > 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// flushing hands what was printed on before it waits for the next frame, so
+// that live output is seen as it happens.
+type flushing struct {
+	*feed
+	app *app
+}
+
+func (f *flushing) Next(fr *capture.Frame) error {
+	if err := f.app.flush(); err != nil {
+		return err
+	}
+	return f.feed.Next(fr)
+}
+
+func (l *listing) finish(err error, st *capture.Statistics) error {
+	for _, s := range []*save{l.saved, l.feed.copyTo} {
+		if s != nil {
+			if closeErr := s.close(st); l.err == nil && closeErr != nil {
+				l.err = closeErr
+			}
+		}
+	}
+	switch {
+	case l.err != nil:
+		return l.err
+	case l.feed.copyErr != nil:
+		return l.feed.copyErr
+	}
+	return l.app.ended(err)
+}
+
+// take is the analysis' sink: it asks the filter and shows what passes.
+func (l *listing) take(r *analyze.Record) {
+	if l.feed.stopped || l.err != nil {
+		return
+	}
+	if r.Frame == nil && r.Datagram.Bytes == nil {
+		return // what a flow's end settled is no packet
+	}
+	l.fill(r)
+	if !l.filter.Match(&l.record) {
+		return
+	}
+	if l.saved != nil && r.Frame != nil {
+		l.err = l.saved.write(r.Frame)
+	}
+	if l.err == nil && l.show != nil {
+		l.err = l.show(&l.record, r)
+	}
+	if l.shown++; l.err != nil || l.shown == l.live.count {
+		l.feed.stop()
+	}
+}
+
+// fill makes the filter's record of the analysis'.
+func (l *listing) fill(r *analyze.Record) {
+	x := &l.record
+	x.Reset()
+	x.Frame, x.Packet, x.Datagram = r.Frame, r.Packet, r.Datagram
+	x.Start, x.Previous = l.feed.start, l.feed.previous
+	x.Events, x.Anomalies = r.Events, r.Anomalies
+	x.Flow, x.Session, x.Protocol, x.Dialect, x.Knowledge = 0, 0, nil, "", nil
+	if l.in != nil {
+		x.File = l.in.FileName(r.Datagram.Ref.File())
+	}
+	l.flow = r.Flow
+	if p := r.Packet; p != nil {
+		x.Src, x.Dst, x.Transport = p.Src, p.Dst, p.Transport
+	}
+	f := r.Flow
+	if f == nil {
+		return
+	}
+	if r.Packet == nil {
+		x.Previous = r.Datagram.At
+		x.Src, x.Dst, x.Transport = f.Addr(r.Datagram.From), f.Addr(r.Datagram.From.Other()), f.Transport
+	}
+	x.Flow, x.Session, x.Knowledge = f.ID, f.Session, f
+	if f.Protocol != nil {
+		x.Protocol, x.Dialect = f.Protocol, f.Config().Dialect
+	}
+	x.Decode = l.decode
+}
+
+// decode takes the packet apart for the filter and the output.
+func (l *listing) decode(r *filter.Record) *dissect.Dissection {
+	l.dissection.Reset()
+	r.Protocol.Dissect(l.context(r), &r.Datagram, &l.dissection)
+	return &l.dissection
+}
+
+func (l *listing) context(r *filter.Record) dissect.Context {
+	return dissect.Context{Config: l.flow.Config(), From: r.Datagram.From}
+}

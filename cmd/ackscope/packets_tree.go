@@ -1,0 +1,290 @@
+package main
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/filter"
+	"github.com/ackscope/ackscope/machine"
+)
+
+// tree writes the packet with every header and field, one a line. Fields that
+// are on the wire say where: bytes, or bits where they are not whole bytes.
+func (s *packetLister) tree(r *filter.Record, x *analyze.Record) {
+	if r.Frame != nil {
+		s.frameTree(r)
+		s.headerTree(r)
+	} else {
+		s.heading("Frame %d: %d bytes of payload (its headers are gone: it was held while its protocol was worked out)", r.Datagram.Ref.Frame(), r.Datagram.Length)
+	}
+	s.flowTree(r)
+	if r.Protocol != nil {
+		d := r.Dissection()
+		for i := range d.Fields {
+			s.field(&d.Fields[i], r.Datagram.Bytes)
+		}
+		if d.Snapped {
+			s.remark(yellow, "cut by the snap length: %d of %d bytes captured", len(r.Datagram.Bytes), r.Datagram.Length)
+		}
+		if d.Problem != nil {
+			s.remark(red, "malformed: %v", d.Problem)
+		}
+	} else if r.Transport == capture.UDP || r.Transport == capture.TCP {
+		if n := len(r.Datagram.Bytes); n > 0 {
+			s.cell = appendShortBytes(s.cell[:0], r.Datagram.Bytes)
+			s.heading("Data: %s", s.cell)
+		}
+	}
+	s.eventTree(x)
+}
+
+func (s *packetLister) heading(format string, args ...any) {
+	s.buf = s.paint.begin(s.buf, bold)
+	s.buf = fmt.Appendf(s.buf, format, args...)
+	s.buf = s.paint.end(s.buf, bold)
+	s.buf = append(s.buf, '\n')
+}
+
+func (s *packetLister) row(format string, args ...any) {
+	s.buf = append(s.buf, "    "...)
+	s.buf = fmt.Appendf(s.buf, format, args...)
+	s.buf = append(s.buf, '\n')
+}
+
+func (s *packetLister) remark(st style, format string, args ...any) {
+	s.buf = append(s.buf, "    "...)
+	s.buf = s.paint.begin(s.buf, st)
+	s.buf = append(s.buf, '[')
+	s.buf = appendClean(s.buf, fmt.Sprintf(format, args...))
+	s.buf = append(s.buf, ']')
+	s.buf = s.paint.end(s.buf, st)
+	s.buf = append(s.buf, '\n')
+}
+
+func (s *packetLister) frameTree(r *filter.Record) {
+	f := r.Frame
+	s.heading("Frame %d: %d bytes on wire, %d bytes captured", r.Datagram.Ref.Frame(), f.Length, len(f.Data))
+	if s.several {
+		s.row("File: %s", appendClean(nil, r.File))
+	}
+	s.row("Time: %s UTC", f.At.Time().Format("2006-01-02 15:04:05.000000000"))
+	s.row("Since the first frame: %s s, since the frame before: %s s", appendSeconds(nil, int64(f.At-r.Start), 9), appendSeconds(nil, int64(f.At-r.Previous), 9))
+	s.row("Interface: %d (%s)", f.Interface, capture.LinkTypeName(f.LinkType))
+	for comment := range f.Comments() {
+		s.row("Comment: %s", appendClean(nil, comment))
+	}
+	if p := r.Packet.Problem; p != nil {
+		s.remark(red, "malformed: %v", p)
+	}
+	if r.Packet.Duplicate {
+		s.remark(yellow, "captured before by this tap: kept out of all state")
+	}
+}
+
+// headerTree writes the headers between frame and payload.
+func (s *packetLister) headerTree(r *filter.Record) {
+	data := r.Frame.Data
+	for _, l := range r.Packet.Layers {
+		if l.Offset < 0 || l.Length < 0 || l.Offset+l.Length > len(data) {
+			continue
+		}
+		h := data[l.Offset : l.Offset+l.Length]
+		be16 := func(at int) uint16 { return binary.BigEndian.Uint16(h[at:]) }
+		switch {
+		case l.Kind == capture.LayerEthernet && len(h) >= 14:
+			s.heading("Ethernet: %s → %s, type %#04x", macText(h[6:12]), macText(h[:6]), be16(12))
+		case l.Kind == capture.LayerVLAN && len(h) >= 4:
+			s.heading("VLAN: %d, priority %d, type %#04x", be16(0)&0xfff, be16(0)>>13, be16(2))
+		case l.Kind == capture.LayerIPv4 && len(h) >= 20:
+			v := uint16(be16(6))
+			s.heading("IPv4: %d.%d.%d.%d → %d.%d.%d.%d, length %d, protocol %d, TTL %d", h[12], h[13], h[14], h[15], h[16], h[17], h[18], h[19], be16(2), h[9], h[8])
+			if v&0x3fff != 0 {
+				s.row("Fragment: bytes %d on%s", int(v&0x1fff)*8, map[bool]string{true: ", more follow", false: ", the last"}[v&0x2000 != 0])
+			}
+			s.row("Identification: %#04x", be16(4))
+		case l.Kind == capture.LayerIPv6 && len(h) >= 40:
+			s.heading("IPv6: %s → %s, payload %d bytes, next header %d, hop limit %d", ip6Text(h[8:24]), ip6Text(h[24:40]), be16(4), h[6], h[7])
+		case l.Kind == capture.LayerUDP && len(h) >= 8:
+			s.heading("UDP: %d → %d, length %d", be16(0), be16(2), be16(4))
+		case l.Kind == capture.LayerTCP && len(h) >= 20:
+			s.heading("TCP: %d → %d, %s", be16(0), be16(2), appendTCP(nil, r))
+		default:
+			s.heading("%s: %d bytes", l.Kind, l.Length)
+		}
+	}
+	if p := r.Packet; p.Fragments > 1 && len(p.Spans) > 0 {
+		frames := make([]string, 0, len(p.Spans))
+		for _, span := range p.Spans {
+			frames = append(frames, strconv.FormatUint(span.Ref.Frame(), 10))
+		}
+		s.heading("Reassembled: %d IP fragments, frames %s", p.Fragments, strings.Join(frames, ", "))
+	}
+	if r.Packet.BadChecksum {
+		s.remark(dim, "a checksum does not match, as it does where the network card computes it")
+	}
+}
+
+func (s *packetLister) flowTree(r *filter.Record) {
+	f := s.listing.flow
+	if f == nil {
+		return
+	}
+	s.heading("Flow %d: side %s, %s → %s", f.ID, r.Datagram.From, r.Src, r.Dst)
+	if f.Protocol == nil {
+		s.row("Protocol: none that is known: %s", appendClean(nil, f.Verdict.Reason))
+		return
+	}
+	s.row("Protocol: %s %s (%.0f%% sure: %s)", f.Protocol.Name, r.Dialect, 100*f.Verdict.Confidence, appendClean(nil, f.Verdict.Reason))
+}
+
+// eventTree writes what was settled at this packet.
+func (s *packetLister) eventTree(x *analyze.Record) {
+	if len(x.Events)+len(x.Anomalies) == 0 {
+		return
+	}
+	s.heading("Settled here")
+	for i := range x.Events {
+		e := &x.Events[i]
+		at := ""
+		if e.Ref != x.Datagram.Ref {
+			at = fmt.Sprintf(", at frame %d", e.Ref.Frame())
+		}
+		by := ""
+		if e.Kind == machine.EventAcked && e.By != 0 {
+			by = fmt.Sprintf(" by frame %d bit %d", e.By.Frame(), e.Bit)
+		}
+		s.row("%s: %s %d%s (%s%s)", e.Side, eventName(x.Flow, e.Kind), e.Sequence, by, e.Certainty, at)
+	}
+	for i := range x.Anomalies {
+		m := &x.Anomalies[i]
+		s.remark(severityStyle(m.Rule.Severity), "%s %s (%s): %s, by side %s", m.Rule.Severity, m.Rule.ID, m.Certainty, m.Rule.Summary, m.Side)
+	}
+}
+
+// treeWidth is where the places of fields stand.
+const treeWidth = 52
+
+// field writes one decoded field.
+func (s *packetLister) field(d *dissect.Field, payload []byte) {
+	from := len(s.buf)
+	top := d.Depth == 0
+	if top {
+		s.buf = s.paint.begin(s.buf, bold)
+	}
+	for range d.Depth {
+		s.buf = append(s.buf, "    "...)
+	}
+	if d.Bits > 0 && d.Bits < 8 && d.Bit/8 == (d.Bit+d.Bits-1)/8 && int(d.Bit/8) < len(payload) {
+		s.buf = appendBitPattern(s.buf, payload[d.Bit/8], d.Bit%8, d.Bits)
+		s.buf = append(s.buf, " = "...)
+	}
+	s.buf = append(s.buf, d.Spec.Label...)
+	if d.Spec.Kind != dissect.KindGroup {
+		s.buf = append(s.buf, ": "...)
+		s.buf = appendFieldValue(s.buf, d)
+		if d.Spec.Unit != "" {
+			s.buf = append(append(s.buf, ' '), d.Spec.Unit...)
+		}
+	}
+	if d.Note != "" {
+		s.buf = append(s.buf, " ("...)
+		s.buf = appendClean(s.buf, d.Note)
+		s.buf = append(s.buf, ')')
+	}
+	if top {
+		s.buf = s.paint.end(s.buf, bold)
+	}
+	if d.Bits > 0 {
+		s.buf = pad(s.buf, from, treeWidth)
+		s.buf = append(s.buf, ' ', ' ')
+		s.buf = s.paint.begin(s.buf, dim)
+		s.buf = appendPlace(s.buf, d)
+		s.buf = s.paint.end(s.buf, dim)
+	} else if !top && d.Spec.Kind != dissect.KindGroup {
+		s.buf = pad(s.buf, from, treeWidth)
+		s.buf = s.paint.text(append(s.buf, ' ', ' '), dim, "generated")
+	}
+	s.buf = append(s.buf, '\n')
+}
+
+// appendFieldValue writes a value for eyes: words of enumerations, hexadecimal
+// where the field is shown so, a few of many bytes.
+func appendFieldValue(to []byte, d *dissect.Field) []byte {
+	switch d.Spec.Kind {
+	case dissect.KindUint:
+		if word, ok := d.Spec.Enum[d.Uint]; ok {
+			to = append(append(to, word...), " ("...)
+			return append(strconv.AppendUint(to, d.Uint, 10), ')')
+		}
+		if d.Spec.Hex {
+			return filter.AppendHex(to, d.Uint, int(d.Bits))
+		}
+		return strconv.AppendUint(to, d.Uint, 10)
+	case dissect.KindBool:
+		return strconv.AppendBool(to, d.Uint != 0)
+	case dissect.KindFloat:
+		return strconv.AppendFloat(to, math.Float64frombits(d.Uint), 'g', -1, 64)
+	case dissect.KindBytes:
+		return appendShortBytes(to, d.Bytes)
+	case dissect.KindText:
+		return append(appendClean(append(to, '"'), d.Bytes), '"')
+	case dissect.KindInt, dissect.KindGroup:
+	}
+	return filter.AppendValue(to, d)
+}
+
+// appendShortBytes writes bytes in hexadecimal, the first 24 of many.
+func appendShortBytes(to, b []byte) []byte {
+	const most = 24
+	for _, c := range b[:min(len(b), most)] {
+		to = append(to, hexDigits[c>>4], hexDigits[c&15])
+	}
+	if len(b) > most {
+		to = append(to, "…"...)
+	}
+	to = append(to, " ("...)
+	return append(appendBytesCount(to, len(b)), ')')
+}
+
+// appendBitPattern shows where in its byte a field of a few bits stands, the
+// high bit first as people write bytes.
+func appendBitPattern(to []byte, b byte, low, n uint32) []byte {
+	for i := 7; i >= 0; i-- {
+		c := byte('.')
+		if uint32(i) >= low && uint32(i) < low+n {
+			c = '0' + b>>i&1
+		}
+		to = append(to, c)
+		if i == 4 {
+			to = append(to, ' ')
+		}
+	}
+	return to
+}
+
+// appendPlace says where in the datagram a field is.
+func appendPlace(to []byte, d *dissect.Field) []byte {
+	what, from, to2 := "bit", uint64(d.Bit), uint64(d.Bit)+uint64(d.Bits)-1
+	if d.Bit%8 == 0 && d.Bits%8 == 0 {
+		what, from, to2 = "byte", from/8, to2/8
+	}
+	to = append(to, what...)
+	if from != to2 {
+		to = append(to, 's')
+	}
+	to = strconv.AppendUint(append(to, ' '), from, 10)
+	if from != to2 {
+		to = strconv.AppendUint(append(to, "–"...), to2, 10)
+	}
+	return to
+}
+
+func macText(b []byte) string {
+	return fmt.Sprintf("%02x:%02x:%02x:%02x:%02x:%02x", b[0], b[1], b[2], b[3], b[4], b[5])
+}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"bytes"
+	"unicode"
+	"unicode/utf8"
+)
+
+// appendClean adds text from a capture so that a terminal shows it and does
+// not obey it: control characters and bytes that are no UTF-8 become escapes.
+func appendClean[T string | []byte](to []byte, s T) []byte {
+	b := []byte(s)
+	for len(b) > 0 {
+		if c := b[0]; c >= 0x20 && c < 0x7f {
+			to = append(to, c)
+			b = b[1:]
+			continue
+		}
+		r, n := utf8.DecodeRune(b)
+		switch {
+		case r == '\n':
+			to = append(to, `\n`...)
+		case r == '\t':
+			to = append(to, `\t`...)
+		case r == utf8.RuneError && n == 1, r < 0x80:
+			to = append(to, '\\', 'x', hexDigits[b[0]>>4], hexDigits[b[0]&15])
+		case !unicode.IsPrint(r):
+			to = append(to, `\u`...)
+			for shift := 12; shift >= 0; shift -= 4 {
+				to = append(to, hexDigits[r>>shift&15])
+			}
+		default:
+			to = append(to, b[:n]...)
+		}
+		b = b[n:]
+	}
+	return to
+}
+
+func cutBytes(b []byte) (before, after []byte, found bool) { return bytes.Cut(b, []byte{0}) }
+
+// pad adds blanks until the text since from is width characters wide.
+func pad(to []byte, from, width int) []byte {
+	for n := utf8.RuneCount(to[from:]); n < width; n++ {
+		to = append(to, ' ')
+	}
+	return to
+}
+
+// padLeft adds s, right-aligned in width characters.
+func padLeft(to []byte, s []byte, width int) []byte {
+	for n := utf8.RuneCount(s); n < width; n++ {
+		to = append(to, ' ')
+	}
+	return append(to, s...)
+}
