@@ -54,8 +54,8 @@ func (s *packetWriter) show(r *filter.Record, x *analyze.Record) error {
 		o.null("side")
 	}
 	if r.Src.IsValid() {
-		o.addr("addr", r.Src)
-		o.addr("peer", r.Dst)
+		o.endpoint("addr", r.Src, r.Transport)
+		o.endpoint("peer", r.Dst, r.Transport)
 	}
 	o.word("transport", transportWords[r.Transport])
 	if r.Frame != nil {
@@ -118,6 +118,14 @@ func (s *packetWriter) show(r *filter.Record, x *analyze.Record) error {
 		o.buf = appendJSONHex(o.buf, r.Frame.Data)
 	}
 	return o.end(s.app.writer())
+}
+
+// endpoint writes an address, with its port where the packet has ports.
+func (o *object) endpoint(k string, a netip.AddrPort, t capture.Transport) {
+	o.key(k)
+	o.buf = append(o.buf, '"')
+	o.buf = appendEndpoint(o.buf, a, t)
+	o.buf = append(o.buf, '"')
 }
 
 // fields writes the decoded fields by name: a name that occurs several times

@@ -1,12 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
+	"net/netip"
 	"strconv"
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/capture"
-	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/filter"
 	"github.com/ackscope/ackscope/machine"
 )
@@ -111,10 +112,10 @@ func (s *packetLister) line(r *filter.Record) {
 		side = purple
 	}
 	if r.Src.IsValid() {
-		s.cell = r.Src.AppendTo(s.cell)
+		s.cell = appendEndpoint(s.cell, r.Src, r.Transport)
 		s.column(&s.address, side)
 		s.buf = append(s.buf[:len(s.buf)-1], "→ "...)
-		s.cell = r.Dst.AppendTo(s.cell)
+		s.cell = appendEndpoint(s.cell, r.Dst, r.Transport)
 		s.column(&s.address, "")
 	} else {
 		s.column(&s.address, "")
@@ -130,7 +131,15 @@ func (s *packetLister) line(r *filter.Record) {
 	}
 	s.right(&s.length, "")
 	s.info(r)
-	s.buf = append(s.buf, '\n')
+	s.buf = append(bytes.TrimRight(s.buf, " "), '\n')
+}
+
+// appendEndpoint writes an address, with its port where the packet has ports.
+func appendEndpoint(to []byte, a netip.AddrPort, t capture.Transport) []byte {
+	if t == capture.UDP || t == capture.TCP {
+		return a.AppendTo(to)
+	}
+	return a.Addr().AppendTo(to)
 }
 
 // info ends a line: what the packet is, and what is wrong with it.
@@ -311,9 +320,4 @@ func appendTCP(to []byte, r *filter.Record) []byte {
 		to = append(to, ", "...)
 	}
 	return appendBytesCount(to, r.Datagram.Length)
-}
-
-// contextOf is what the dissector of a flow's packet is given.
-func contextOf(f *analyze.Flow, from machine.Side) dissect.Context {
-	return dissect.Context{Config: f.Config(), From: from}
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -30,7 +32,13 @@ type gateError struct{ text string }
 func (e *gateError) Error() string { return e.text }
 
 // run runs one command line and gives the exit code.
-func run(args []string, s streams) int {
+func run(args []string, s streams) (code int) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			fmt.Fprintf(s.err, "ackscope: a fault of ackscope itself: %v\nPlease report it, if you can with the capture, and with this:\n%s", fault, debug.Stack())
+			code = exitFailed
+		}
+	}()
 	a := &app{streams: s, registry: protocols()}
 	root := a.command()
 	root.SetArgs(args)
@@ -68,6 +76,10 @@ packet and rebuilds from the capture alone what both endpoints knew at any packe
   tcpdump -U -w - udp port 7777 | ackscope events --json -`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
+		Args:          unknownCommand,
+
+		SuggestionsMinimumDistance: 2,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.SetIn(a.in)
 	root.SetOut(a.out)
@@ -90,6 +102,22 @@ packet and rebuilds from the capture alone what both endpoints knew at any packe
 		a.simulateCommand(),
 	)
 	return root
+}
+
+// unknownCommand says what was likely meant by a word that is no command.
+func unknownCommand(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	word := args[0]
+	if _, err := os.Stat(word); err == nil {
+		return fmt.Errorf("%q is a file: expected a command before it, as in `ackscope flows %s`", word, word)
+	}
+	err := fmt.Errorf("unknown command %q (`ackscope help` lists them)", word)
+	if near := c.SuggestionsFor(word); len(near) > 0 {
+		err = fmt.Errorf("unknown command %q; did you mean %s?", word, strings.Join(near, " or "))
+	}
+	return err
 }
 
 // isTerminal reports whether w is a terminal.
