@@ -79,7 +79,7 @@ packet and rebuilds from the capture alone what both endpoints knew at any packe
 		Args:          unknownCommand,
 
 		SuggestionsMinimumDistance: 2,
-		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+		RunE:                       func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.SetIn(a.in)
 	root.SetOut(a.out)
