@@ -1,0 +1,128 @@
+package capture
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+)
+
+// sighting is one capture of a datagram.
+type sighting struct {
+	at        time.Duration
+	envelope  Envelope
+	payload   string
+	device    uint32 // of a cooked header
+	kind      byte   // packet type of a cooked header
+	iface     int    // of a pcapng file
+	file      int
+	truncated int
+}
+
+// TestDuplicates tells what one tap saw twice from what was sent twice.
+func TestDuplicates(t *testing.T) {
+	const us, ms = time.Microsecond, time.Millisecond
+	long := strings.Repeat("a longer payload ", 10)
+	zero := four
+	zero.ID = 0
+	at := func(ttl uint8, e Envelope) Envelope { e.TTL = ttl; return e }
+	numbered := func(id uint16, e Envelope) Envelope { e.ID = id; return e }
+	reply := Envelope{Src: four.Dst, Dst: four.Src, TTL: four.TTL, ID: four.ID}
+	for name, c := range map[string]struct {
+		first, second sighting
+		want          bool
+	}{
+		"mirror port":                  {sighting{0, four, "x", 2, 0, 0, 0, 0}, sighting{20 * us, four, "x", 2, 0, 0, 0, 0}, true},
+		"mirror port, long":            {sighting{0, four, long, 2, 0, 0, 0, 0}, sighting{20 * us, four, long, 2, 0, 0, 0, 0}, true},
+		"mirror port, out of order":    {sighting{20 * us, four, "x", 2, 0, 0, 0, 0}, sighting{0, four, "x", 2, 0, 0, 0, 0}, true},
+		"behind a router":              {sighting{0, four, "x", 2, 0, 0, 0, 0}, sighting{ms, at(60, four), "x", 2, 0, 0, 0, 0}, true},
+		"behind a router, id 0":        {sighting{0, zero, "x", 2, 0, 0, 0, 0}, sighting{ms, at(60, zero), "x", 2, 0, 0, 0, 0}, true},
+		"behind a router, IPv6":        {sighting{0, six, "x", 2, 0, 0, 0, 0}, sighting{ms, at(60, six), "x", 2, 0, 0, 0, 0}, true},
+		"bridge and port":              {sighting{0, zero, "x", 2, 0, 0, 0, 0}, sighting{5 * us, zero, "x", 3, 0, 0, 0, 0}, true},
+		"two interfaces of a file":     {sighting{0, zero, "x", 2, 0, 0, 0, 0}, sighting{5 * us, zero, "x", 2, 0, 1, 0, 0}, true},
+		"loopback on any":              {sighting{0, six, "x", 1, 4, 0, 0, 0}, sighting{5 * us, six, "x", 1, 0, 0, 0, 0}, true},
+		"empty payload":                {sighting{0, four, "", 2, 0, 0, 0, 0}, sighting{20 * us, four, "", 2, 0, 0, 0, 0}, true},
+		"relay, numbered anew":         {sighting{0, four, long, 2, 0, 0, 0, 0}, sighting{20 * us, numbered(78, four), long, 2, 0, 0, 0, 0}, false},
+		"relay, id 0":                  {sighting{0, zero, long, 2, 0, 0, 0, 0}, sighting{3 * us, zero, long, 2, 0, 0, 0, 0}, false},
+		"relay, IPv6":                  {sighting{0, six, long, 2, 0, 0, 0, 0}, sighting{3 * us, six, long, 2, 0, 0, 0, 0}, false},
+		"the id comes round":           {sighting{0, four, long, 2, 0, 0, 0, 0}, sighting{time.Second, four, long, 2, 0, 0, 0, 0}, false},
+		"a path that duplicates":       {sighting{0, four, long, 2, 0, 0, 0, 0}, sighting{2 * ms, four, long, 2, 0, 0, 0, 0}, false},
+		"another way round the world":  {sighting{0, four, long, 2, 0, 0, 0, 0}, sighting{80 * ms, at(50, four), long, 2, 0, 0, 0, 0}, false},
+		"another payload":              {sighting{0, four, "x", 2, 0, 0, 0, 0}, sighting{20 * us, four, "y", 3, 0, 0, 0, 0}, false},
+		"another payload of 20":        {sighting{0, four, "abcdefgh.jklmnopqrst", 2, 0, 0, 0, 0}, sighting{20 * us, four, "abcdefgh!jklmnopqrst", 3, 0, 0, 0, 0}, false},
+		"another head of a long one":   {sighting{0, four, "x" + long, 2, 0, 0, 0, 0}, sighting{20 * us, four, "y" + long, 3, 0, 0, 0, 0}, false},
+		"another end of a long one":    {sighting{0, four, long + "x", 2, 0, 0, 0, 0}, sighting{20 * us, four, long + "y", 3, 0, 0, 0, 0}, false},
+		"another length":               {sighting{0, four, "\x00", 2, 0, 0, 0, 0}, sighting{20 * us, four, "\x00\x00", 3, 0, 0, 0, 0}, false},
+		"the other direction":          {sighting{0, four, "x", 2, 4, 0, 0, 0}, sighting{20 * us, reply, "x", 2, 0, 0, 0, 0}, false},
+		"another file":                 {sighting{0, four, "x", 2, 0, 0, 0, 0}, sighting{20 * us, four, "x", 3, 0, 0, 1, 0}, false},
+		"mirror port with a snap cut":  {sighting{0, four, long, 2, 0, 0, 0, 100}, sighting{20 * us, four, long, 2, 0, 0, 0, 100}, true},
+		"another TTL, five ms and one": {sighting{0, four, "x", 2, 0, 0, 0, 0}, sighting{5*ms + 1, at(3, four), "x", 2, 0, 0, 0, 0}, false},
+	} {
+		d := NewDecoder(DecodeOptions{})
+		var p Packet
+		for i, s := range []sighting{c.first, c.second} {
+			data := udpPacket(t, s.envelope, s.payload)
+			protocol := etherIPv4
+			if s.envelope.Src.Addr().Is6() {
+				protocol = etherIPv6
+			}
+			data = join(protocol, 0, 0, int(s.device), 1, []byte{s.kind, 6}, "\x02\x00\x00\x00\x00\x01\x00\x00", data)
+			f := Frame{Ref: machine.MakeRef(s.file, uint64(i+1)), At: machine.Instant(time.Hour + s.at), LinkType: LinkSLL2, Interface: s.iface, Length: len(data), Data: data[:len(data)-s.truncated]}
+			d.Decode(&f, &p)
+			if p.Transport != UDP || string(p.Payload) != s.payload[:len(s.payload)-s.truncated] {
+				t.Fatalf("%s: %+v", name, p)
+			}
+			if want := i == 1 && c.want; p.Duplicate != want {
+				t.Errorf("%s: capture %d is marked as a duplicate: %v", name, i+1, p.Duplicate)
+			}
+		}
+		if n := d.Duplicates(); (n == 1) != c.want {
+			t.Errorf("%s: %d duplicates are counted", name, n)
+		}
+	}
+}
+
+// TestDuplicateFragments: a datagram whose every fragment is captured twice comes
+// once, in either order of the fragments.
+func TestDuplicateFragments(t *testing.T) {
+	packet := udpPacket(t, four, strings.Repeat("x", 100))
+	a, b := fragmentOf(packet, 5, 0, 64, true), fragmentOf(packet, 5, 64, 108, false)
+	for _, order := range [][][]byte{{a, a, b, b}, {a, b, a, b}, {b, b, a, a}} {
+		d := NewDecoder(DecodeOptions{})
+		whole, duplicates := 0, 0
+		for i, data := range order {
+			var p Packet
+			feed(t, d, uint64(i+1), time.Duration(i)*10*time.Microsecond, data, 1<<20, &p)
+			if p.Transport == UDP {
+				whole++
+			}
+			if p.Duplicate {
+				duplicates++
+			}
+		}
+		if st := d.FragmentStats(); whole != 1 || duplicates != 2 || st.Held != 0 {
+			t.Errorf("%d whole, %d duplicates, %+v", whole, duplicates, st)
+		}
+	}
+}
+
+// TestDuplicateSegments: TCP too is captured twice; a retransmission is none.
+func TestDuplicateSegments(t *testing.T) {
+	d := NewDecoder(DecodeOptions{})
+	for i, c := range []struct {
+		id   uint16
+		want bool
+	}{{7, false}, {7, true}, {8, false}} {
+		e := four
+		e.ID = c.id
+		data, err := AppendTCP(nil, e, 100, 200, FlagACK, 500, []byte("segment"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var p Packet
+		if feed(t, d, uint64(i+1), time.Duration(i)*time.Microsecond, data, 1<<20, &p); p.Duplicate != c.want {
+			t.Errorf("segment %d is marked as a duplicate: %v", i+1, p.Duplicate)
+		}
+	}
+}
