@@ -154,6 +154,9 @@ func (e *Endpoint) send(now machine.Instant, app []byte, out *machine.Effects) e
 // transmit puts a packet on the network, in fragments where it is large.
 func (e *Endpoint) transmit(h wire.Header, payload []byte, out *machine.Effects) error {
 	o := &e.options
+	if n := o.Profile.PayloadLengthBits; n > 0 && len(payload) >= 1<<n {
+		return fmt.Errorf("submit: %d bytes, expected at most the %d that the profile's payload length of %d bits can say", len(payload), 1<<n-1, n)
+	}
 	pk := wire.Packet{Kind: wire.KindRegular, Header: h, Sequence: h.Sequence}
 	if o.FragmentAbove == 0 || len(payload) <= o.FragmentAbove {
 		e.bytes = o.Profile.Append(e.bytes[:0], &pk, payload)
