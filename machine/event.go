@@ -79,6 +79,7 @@ type Anomaly struct {
 type Effects struct {
 	Events    []Event
 	Anomalies []Anomaly
+	Messages  []Message // whose life has ended; of protocols that carry messages
 	// NewSession is set by a tracker that found the datagram to open another
 	// connection on the same pair of addresses. It has then not entered its
 	// state: the analyzer finishes this flow and gives the datagram to a new one.
@@ -92,6 +93,6 @@ type Effects struct {
 
 // Reset empties e and keeps its memory.
 func (e *Effects) Reset() {
-	e.Events, e.Anomalies, e.NewSession = e.Events[:0], e.Anomalies[:0], false
+	e.Events, e.Anomalies, e.Messages, e.NewSession = e.Events[:0], e.Anomalies[:0], e.Messages[:0], false
 	e.Transmit, e.Deliver, e.arena = e.Transmit[:0], e.Deliver[:0], e.arena[:0]
 }
