@@ -38,6 +38,7 @@ type Record struct {
 	// Events and Anomalies were settled at this packet; they may be about earlier ones.
 	Events    []machine.Event
 	Anomalies []machine.Anomaly
+	Messages  []machine.Message // whose lives ended here
 }
 
 // Sink takes records in order.
@@ -288,7 +289,7 @@ func (s *Session) observe(f *Flow, d *machine.Datagram, p *capture.Packet) *Flow
 func (s *Session) tell(f *Flow, d *machine.Datagram, p *capture.Packet) {
 	s.record = Record{
 		N: s.n - 1, Packet: p, Flow: f, Datagram: *d, Message: d == &s.stream.datagram, Index: s.stream.index, Spans: s.stream.spans, More: s.stream.more,
-		Events: s.out.Events, Anomalies: s.out.Anomalies,
+		Events: s.out.Events, Anomalies: s.out.Anomalies, Messages: s.out.Messages,
 	}
 	if p != nil {
 		s.record.Frame = s.frame
@@ -307,8 +308,8 @@ func (s *Session) end(f *Flow) {
 		summary: [2]machine.Summary{f.tracker.Summary(machine.A), f.tracker.Summary(machine.B)},
 		facts:   f.tracker.Learned(),
 	}
-	if s.sink != nil && len(s.out.Events)+len(s.out.Anomalies) > 0 {
-		s.record = Record{N: s.n - 1, Flow: f, Datagram: machine.Datagram{At: f.Last, Ref: f.LastRef}, Events: s.out.Events, Anomalies: s.out.Anomalies}
+	if s.sink != nil && len(s.out.Events)+len(s.out.Anomalies)+len(s.out.Messages) > 0 {
+		s.record = Record{N: s.n - 1, Flow: f, Datagram: machine.Datagram{At: f.Last, Ref: f.LastRef}, Events: s.out.Events, Anomalies: s.out.Anomalies, Messages: s.out.Messages}
 		s.sink(&s.record)
 	}
 	f.tracker = nil
