@@ -25,8 +25,9 @@ const (
 // smoothed figure is kept in frames, to be multiplied by the frame time that the
 // whole capture shows.
 type estimate struct {
-	rtt     float64 // smoothed, in ns (near) or frames (far)
-	samples uint64
+	rtt       float64 // smoothed, in ns (near) or frames (far)
+	variation float64 // smoothed deviation of samples from it, in ns; near only
+	samples   uint64
 
 	clock frameClock
 	// transit is the usual time from a packet of the peer passing the tap to the
@@ -39,6 +40,9 @@ type estimate struct {
 // sample takes one RTT sample; same is the difference that the library neglects.
 func (e *estimate) sample(s, same float64) {
 	e.samples++
+	if e.samples > 1 {
+		e.variation += (math.Abs(s-e.rtt) - e.variation) / 16
+	}
 	switch {
 	case e.rtt == 0 && s > 0, math.Abs(e.rtt-s) < same:
 		e.rtt = s

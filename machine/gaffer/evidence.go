@@ -87,6 +87,7 @@ func (t *Tracker) prove(p *sighting, c Claims, newly uint64, newest bool, out *m
 		if s.Judge(q) == Stale {
 			continue // named by a header from long ago; the window has moved on
 		}
+		s.nearEdge(c, bit)
 		i := n
 		for ; i > 0 && order[i-1].Ref > e.Ref; i-- {
 			order[i] = order[i-1]

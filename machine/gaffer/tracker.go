@@ -83,9 +83,11 @@ type side struct {
 	stale      uint64
 	refused    uint64
 	refuses    bool   // its application is known to refuse packets
+	headers    uint64 // of its own that passed the tap; near only
 	lies       uint64 // packets that it named and that never came
 	restored   uint64 // packets named after all, though taken for refused
 	claimed    []ahead
+	closest    int // fewest packets left in the ack window when one was first named, plus one; 0 unknown
 	queue      queue
 	joined     int64 // sequences of the peer older than this are unknown, not empty
 
@@ -118,15 +120,17 @@ func (t *Tracker) decide(v machine.Vantage, reason string) {
 
 // Observe takes the next datagram of the flow.
 func (t *Tracker) Observe(d *machine.Datagram, out *machine.Effects) {
-	p, ok := t.sight(d, out)
-	if !ok {
-		return
+	if p, ok := t.sight(d, out); ok {
+		t.take(&p, out)
 	}
+}
+
+func (t *Tracker) take(p *sighting, out *machine.Effects) {
 	if t.decided {
-		t.step(&p, out)
+		t.step(p, out)
 		return
 	}
-	t.held = append(t.held, p)
+	t.held = append(t.held, *p)
 	if n := len(t.held); n >= holdLeast && n&(n-1) == 0 {
 		v, reason, sure := judgeVantage(t.rules, t.held)
 		if sure || n >= holdMost {

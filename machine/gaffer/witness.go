@@ -14,6 +14,8 @@ type settling struct {
 	claims Claims
 	until  uint32 // place of the newest candidate that is proved read; 0: all, and none is proved
 	silent bool   // there is no such header
+	// doubtful: it proves that the packet was read, not which datagram completed it.
+	doubtful bool
 }
 
 // witness takes a header of a near side: it finds the newest datagram that the
@@ -24,6 +26,7 @@ func (t *Tracker) witness(p *sighting, c Claims, out *machine.Effects) {
 	if !s.opened {
 		t.open(s, peer, p, c)
 	}
+	s.headers++
 	known := s.State.Claims()
 	if c == known {
 		s.heard = c
@@ -42,6 +45,7 @@ func (t *Tracker) witness(p *sighting, c Claims, out *machine.Effects) {
 	var until uint32
 	for left := newly; left != 0; left &= left - 1 {
 		n := bits.TrailingZeros64(left)
+		s.nearEdge(c, n)
 		if place := s.explain(peer, (c.Newest-uint32(n))&r.mask()); place != 0 && s.queue.later(place, until) {
 			until = place
 		}
@@ -91,6 +95,14 @@ func (t *Tracker) reconcile(p *sighting, c Claims, out *machine.Effects) {
 func (c Claims) names(r *Rules, sequence uint32) bool {
 	behind := r.Distance(c.Newest, sequence)
 	return behind >= 0 && behind < c.Width && c.Named>>uint(behind)&1 != 0
+}
+
+// nearEdge notes at which bit a packet was first named: the last one is the edge
+// of the ack window, beyond which it could not have been named at all.
+func (s *side) nearEdge(c Claims, n int) {
+	if left := c.Width - n; s.closest == 0 || left < s.closest {
+		s.closest = left
+	}
 }
 
 // unheld gives which of the packets that are named the received buffer does not
@@ -202,7 +214,13 @@ func (t *Tracker) settleFragment(x machine.Side, c *candidate, by *settling, out
 		c.ack, c.ackBits = e.Ack, e.AckBits
 		c.flags |= candidateHeader
 	}
-	if s.ArriveFragment(c.sequence, int(c.id), int(c.count)) == FragmentComplete {
+	fate := s.ArriveFragment(c.sequence, int(c.id), int(c.count))
+	if fate == FragmentKept && !by.silent && !s.queue.holds(c.next) && by.claims.names(t.rules, c.sequence) {
+		// The capture lacks the others: the header says that they came.
+		fate = FragmentComplete
+		by = &settling{at: by.at, ref: by.ref, claims: by.claims, doubtful: true}
+	}
+	if fate == FragmentComplete {
 		t.settleWhole(x, c, by, out)
 		s.Forget(c.sequence)
 	}
@@ -224,11 +242,17 @@ func (t *Tracker) settleWhole(x machine.Side, c *candidate, by *settling, out *m
 		}
 		if fate, known = t.decideFresh(s, c, by); known && !by.silent {
 			readAt = by.at
+			if s.refuses && c.count == 0 && s.queue.holds(c.next) && fate == Accepted {
+				sure = machine.Likely // or this copy was refused, and the next one taken
+			}
 		} else {
 			sure = machine.Likely
 			if fate == Accepted && !by.silent && !s.refuses {
 				sure = machine.Certain // by the window rule: nothing else could have become of it
 			}
+		}
+		if by.doubtful || !s.fresh && s.mayPrecede(peer, c) {
+			sure = machine.Likely
 		}
 	}
 	switch fate {
@@ -308,6 +332,16 @@ func (t *Tracker) readAt(s *side, c *candidate, by *settling) machine.Instant {
 		return by.at
 	}
 	return s.estimate.frameAfter(s.topAt, c.at)
+}
+
+// mayPrecede reports whether a copy or a fragment of a packet may have come
+// before a capture that began in the middle.
+func (s *side) mayPrecede(peer *side, c *candidate) bool {
+	known := s.joined
+	if c.count > 0 {
+		known += int64(s.heard.Width + s.rules.Partial)
+	}
+	return s.headers == 1 || peer.unwrap(c.sequence) < known
 }
 
 // arrival tells what became of a packet at the frame that brought it.
