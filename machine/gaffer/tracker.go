@@ -2,6 +2,7 @@ package gaffer
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/ackscope/ackscope/machine"
@@ -272,6 +273,14 @@ func (t *Tracker) Learned() machine.Facts {
 		f.Liar[i] = f.Liar[i] || s.lies > 0
 		f.Refuses[i] = s.refuses
 		f.Tick[i] = time.Duration(s.estimate.clock.tick())
+		if n := s.restored; n > 8 && n > s.received/50 {
+			// Taken for refused, named later: these packets were still on their way.
+			f.Vantage = machine.VantageBetween
+			if t.sides[1-i].near && t.sides[1-i].restored == 0 {
+				f.Vantage = machine.VantageA + machine.Vantage(1-i)
+			}
+			f.VantageReason = fmt.Sprintf("%v: %d packets that passed the tap reached %v later than newer ones", f.Vantage, n, machine.Side(i))
+		}
 	}
 	return f
 }

@@ -35,6 +35,9 @@ type reach struct {
 	// tells.)
 	behind time.Duration
 
+	interval time.Duration // between its packets: the middle one
+	spread   time.Duration // of the middle eight tenths of those
+
 	packets   int
 	gaps      int // sequences that did not pass the tap
 	overtaken int // packets behind a newer one of the same side, or repeated
@@ -45,7 +48,9 @@ type passing struct {
 	at       machine.Instant
 	skipped  time.Duration // by the last header that did not name it
 	by       int           // which header that was
+	have     uint64        // fragments, the first 64 of them
 	sequence uint32
+	missing  int // fragments
 	live     bool
 	named    bool
 }
@@ -55,19 +60,27 @@ func measureReach(r *Rules, held []sighting, x machine.Side) reach {
 	const size = 1024
 	peer := make([]passing, size)
 	at := func(q uint32) *passing {
-		if e := &peer[q&(size-1)]; e.live && e.sequence == q {
+		if e := &peer[q&(size-1)]; e.live && e.sequence == q && e.missing == 0 {
 			return e
 		}
 		return nil
 	}
 	var top, peerTop uint32
 	var met, peerMet bool
-	var lags, behind []time.Duration // of each header
+	var topAt machine.Instant
+	var lags, behind, spacing []time.Duration // of each header
 	for i := range held {
 		p := &held[i]
 		if p.from != x {
-			if at(p.sequence) == nil {
-				peer[p.sequence&(size-1)] = passing{at: p.at, sequence: p.sequence, live: true}
+			e := &peer[p.sequence&(size-1)]
+			if !e.live || e.sequence != p.sequence {
+				*e = passing{at: p.at, sequence: p.sequence, live: true, missing: int(p.count)}
+			}
+			if bit := uint64(1) << (p.id & 63); p.count > 0 && e.have&bit == 0 && e.missing > 0 {
+				// It counts from the moment it is whole.
+				e.have |= bit
+				e.missing--
+				e.at, e.skipped = p.at, 0
 			}
 			if !peerMet || r.Newer(p.sequence, peerTop) {
 				peerTop, peerMet = p.sequence, true
@@ -83,7 +96,10 @@ func measureReach(r *Rules, held []sighting, x machine.Side) reach {
 			if met {
 				m.gaps += r.Distance(p.sequence, top) - 1
 			}
-			top, met = p.sequence, true
+			if met {
+				spacing = append(spacing, p.at.Sub(topAt))
+			}
+			top, topAt, met = p.sequence, p.at, true
 		}
 		if !p.header || !peerMet {
 			continue
@@ -125,11 +141,16 @@ func measureReach(r *Rules, held []sighting, x machine.Side) reach {
 		}
 	}
 	slices.Sort(m.late)
-	if few := len(lags)/20 + 2; len(m.late) > few {
+	if few := min(len(lags), m.named)/20 + 2; len(m.late) > few {
 		m.lower = m.late[len(m.late)-1-few]
 	}
 	if slices.Sort(behind); len(behind) >= 12 {
 		m.behind = behind[len(behind)/2]
+	}
+	if len(spacing) >= 12 {
+		slices.Sort(spacing)
+		m.interval = spacing[len(spacing)/2]
+		m.spread = spacing[len(spacing)*9/10] - spacing[len(spacing)/10]
 	}
 	return m
 }
@@ -148,6 +169,8 @@ func judgeVantage(r *Rules, held []sighting) (v machine.Vantage, reason string, 
 			far[i] = fmt.Sprintf("%v is a round trip of %v or more away", machine.Side(i), round(s.lower))
 		case s.behind > floor:
 			far[i] = fmt.Sprintf("%v is about %v behind what passes the tap", machine.Side(i), round(s.behind))
+		case s.interval > 0 && s.upper > 2*s.interval+floor:
+			far[i] = fmt.Sprintf("%v sends every %v and names no packet before %v have passed", machine.Side(i), round(s.interval), round(s.upper))
 		case s.overtaken > 1+s.packets/100:
 			far[i] = fmt.Sprintf("%d packets of %v come out of order or repeated", s.overtaken, machine.Side(i))
 		case s.gaps > 1+s.packets/100 && s.gaps > 4*m[1-i].gaps:
@@ -162,11 +185,20 @@ func judgeVantage(r *Rules, held []sighting) (v machine.Vantage, reason string, 
 		if far[i] == "" && far[1-i] != "" {
 			return at, fmt.Sprintf("at %v: %s; %v names packets %v after they pass the tap", side, far[1-i], side, round(near.upper)), enough
 		}
+		if far[i] == "" && enough && other.lower > floor/10 && other.lower > 4*near.lower {
+			return at, fmt.Sprintf("at %v: %v is a round trip of %v or more away, %v of %v", side, side.Other(), round(other.lower), side, round(near.lower)), false
+		}
 		if far[i] == "" && near.named > 0 && near.upper < floor/4 && (other.named == 0 || other.upper > 4*near.upper) {
 			return at, fmt.Sprintf("at %v: it names packets %v after they pass the tap, %v after %v", side, round(near.upper), side.Other(), round(other.upper)), false
 		}
 	}
 	a, b := &m[0], &m[1]
+	for i := range m {
+		near, other := &m[i], &m[1-i]
+		if enough && far[0] == far[1] && near.interval > 0 && other.spread > floor/2 && other.spread > 4*near.spread {
+			return machine.VantageA + machine.Vantage(i), fmt.Sprintf("at %v: its packets come evenly (within %v), those of %v within %v", machine.Side(i), round(near.spread), machine.Side(1-i), round(other.spread)), false
+		}
+	}
 	switch {
 	case far[0] != "" && far[1] != "":
 		return machine.VantageBetween, "between: " + far[0] + "; " + far[1], enough && a.lower > floor && b.lower > floor
