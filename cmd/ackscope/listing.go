@@ -239,5 +239,5 @@ func (l *listing) decode(r *filter.Record) *dissect.Dissection {
 }
 
 func (l *listing) context(r *filter.Record) dissect.Context {
-	return dissect.Context{Config: l.flow.Config(), From: r.Datagram.From}
+	return contextOf(l.flow, r.Datagram.From)
 }

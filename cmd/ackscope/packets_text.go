@@ -8,6 +8,7 @@ import (
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/filter"
 	"github.com/ackscope/ackscope/machine"
 )
@@ -320,4 +321,9 @@ func appendTCP(to []byte, r *filter.Record) []byte {
 		to = append(to, ", "...)
 	}
 	return appendBytesCount(to, r.Datagram.Length)
+}
+
+// contextOf is what the dissector of a flow's packet is given.
+func contextOf(f *analyze.Flow, from machine.Side) dissect.Context {
+	return dissect.Context{Config: f.Config(), From: from}
 }

@@ -97,6 +97,7 @@ packet and rebuilds from the capture alone what both endpoints knew at any packe
 		a.packetsCommand(),
 		a.eventsCommand(),
 		a.findingsCommand(),
+		a.stateCommand(),
 		a.explainCommand(),
 		a.fieldsCommand(),
 		a.simulateCommand(),

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/machine"
+)
+
+// stateFlags are the flags of the state command.
+type stateFlags struct {
+	flow int
+	at   string
+	side string
+	diff bool
+	rows int
+}
+
+func (a *app) stateCommand() *cobra.Command {
+	f := &stateFlags{}
+	c := &cobra.Command{
+		Use:   "state [FILE...]",
+		Short: "What both sides of a flow knew at a packet, or what changed between two",
+		Long: `state draws both sides of a flow as they were when a frame had passed the tap: what each had
+sent and which of it it knew to have arrived, what each had received, and its estimates.
+What the capture does not show is unknown (?), never guessed.
+
+With --diff, two frames follow, then the files; what changed between them is shown.
+Of several captures, FILE:FRAME names a frame of the FILEth one: 2:4711.`,
+		Example: `  ackscope state --flow 1 --at 4711 match.pcapng
+  ackscope state --flow 1 --diff 4700 4711 match.pcapng
+  ackscope state --flow 1 --at 4711 --side a --json match.pcapng`,
+		RunE: func(_ *cobra.Command, args []string) error { return a.state(f, args) },
+	}
+	p := c.Flags()
+	p.IntVar(&f.flow, "flow", 0, "the flow, by its `NUMBER` as flows lists it (default: that of the frame)")
+	p.StringVar(&f.at, "at", "", "the `FRAME` (default: the flow's last)")
+	p.StringVar(&f.side, "side", "", "show one side only: `a|b`")
+	p.BoolVar(&f.diff, "diff", false, "show what changed between two frames: --diff FRAME1 FRAME2 [FILE...]")
+	p.IntVar(&f.rows, "rows", 4, "rows of 32 packets to show of each window, the newest; 0 for all")
+	_ = c.RegisterFlagCompletionFunc("side", completeWords("a", "b"))
+	return c
+}
+
+func (a *app) state(f *stateFlags, args []string) error {
+	sides := []machine.Side{machine.A, machine.B}
+	switch f.side {
+	case "":
+	case "a":
+		sides = sides[:1]
+	case "b":
+		sides = sides[1:]
+	default:
+		return fmt.Errorf("--side %q: expected a or b", f.side)
+	}
+	var moments []string
+	if f.diff {
+		if len(args) < 2 || f.at != "" {
+			return errors.New("--diff: expected two frames and then the files, as in `ackscope state --flow 1 --diff 4700 4711 match.pcapng`")
+		}
+		moments, args = args[:2], args[2:]
+	} else if f.at != "" {
+		moments = []string{f.at}
+	}
+	refs := make([]machine.Ref, len(moments))
+	for i, m := range moments {
+		var err error
+		if refs[i], err = parseRef(m); err != nil {
+			return err
+		}
+	}
+	t, err := a.travel(args)
+	if t == nil {
+		return err
+	}
+	defer t.in.Close()
+	flow, err2 := t.choose(f.flow, refs)
+	if err2 != nil {
+		return errors.Join(err2, a.ended(err))
+	}
+	if len(refs) == 0 {
+		refs = append(refs, flow.LastRef)
+	}
+	views := make([][2]machine.View, len(refs))
+	for i, ref := range refs {
+		tracker, err := t.timeline.StateAt(flow, ref)
+		if err != nil {
+			return err
+		}
+		for _, side := range sides {
+			tracker.Inspect(side, &views[i][side])
+		}
+	}
+	p := &statePrinter{app: a, travel: t, flow: flow, sides: sides, rows: f.rows}
+	if p.paint, err2 = a.painter(); err2 != nil {
+		return err2
+	}
+	switch {
+	case f.diff && a.flags.json:
+		err2 = p.diffJSON(refs, views)
+	case f.diff:
+		err2 = p.diff(refs, views)
+	case a.flags.json:
+		err2 = p.json(refs[0], &views[0])
+	default:
+		err2 = p.picture(refs[0], &views[0])
+	}
+	if err2 != nil {
+		return err2
+	}
+	return a.ended(err)
+}
+
+// painter gives the painter that the flags ask for.
+func (a *app) painter() (painter, error) {
+	colored, err := a.colored()
+	return painter(colored), err
+}
+
+// parseRef reads FRAME or FILE:FRAME.
+func parseRef(s string) (machine.Ref, error) {
+	file, frame, ok := strings.Cut(s, ":")
+	n := uint64(1)
+	var err error
+	if ok {
+		n, err = strconv.ParseUint(file, 10, 20)
+	} else {
+		frame = file
+	}
+	v, err2 := strconv.ParseUint(frame, 10, 39)
+	if err != nil || err2 != nil || v == 0 || n == 0 {
+		return 0, fmt.Errorf("frame %q: expected a number from 1, or FILE:FRAME", s)
+	}
+	return machine.MakeRef(int(n-1), v), nil
+}
+
+// travel is a capture that was read through, ready to go to any packet of it.
+type travel struct {
+	in       *capture.Input
+	session  *analyze.Session
+	timeline *analyze.Timeline
+}
+
+// travel reads captures for going to any packet. The error is how reading ended.
+func (a *app) travel(args []string) (*travel, error) {
+	o, err := a.options()
+	if err != nil {
+		return nil, err
+	}
+	t := &travel{}
+	if t.in, err = a.open(args, capture.KeepAll); err != nil {
+		return nil, err
+	}
+	t.timeline = analyze.NewTimeline(t.in)
+	o.Sink = t.timeline.Record
+	f := &feed{source: t.in, progress: a.newProgress(t.in, 2)}
+	t.session, err = analyze.RunTwice(f, o)
+	f.progress.done()
+	t.timeline.Attach(t.session)
+	return t, err
+}
+
+// choose finds the flow: by number, by a frame, or the only one with a protocol.
+func (t *travel) choose(number int, refs []machine.Ref) (*analyze.Flow, error) {
+	flows := t.session.Flows()
+	if number != 0 {
+		if number < 1 || number > len(flows) {
+			return nil, fmt.Errorf("--flow %d: the capture has %s (`ackscope flows` lists them)", number, plural(len(flows), "flow"))
+		}
+		return flows[number-1], nil
+	}
+	for _, ref := range refs {
+		if f, ok := t.timeline.FlowAt(ref); ok {
+			return f, nil
+		}
+	}
+	var known []*analyze.Flow
+	for _, f := range flows {
+		if f.Protocol != nil {
+			known = append(known, f)
+		}
+	}
+	switch {
+	case len(known) == 1:
+		return known[0], nil
+	case len(known) == 0:
+		return nil, fmt.Errorf("no flow of a protocol that is known: the capture has %s (`ackscope flows` says why)", plural(len(flows), "flow"))
+	}
+	return nil, fmt.Errorf("which flow? %d have a state: expected --flow NUMBER (`ackscope flows` lists them)", len(known))
+}
+
+// frame names a frame for people: with its file where there are several.
+func (t *travel) frame(ref machine.Ref) string {
+	if t.in.Files() > 1 {
+		return fmt.Sprintf("%d:%d", ref.File()+1, ref.Frame())
+	}
+	return strconv.FormatUint(ref.Frame(), 10)
+}

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"github.com/ackscope/ackscope/machine"
+)
+
+// begin starts an object with what every object of the state has.
+func (p *statePrinter) begin(o *object, ref machine.Ref, side machine.Side) {
+	o.begin()
+	o.uint("frame", ref.Frame())
+	if p.travel.in.Files() > 1 {
+		o.str("file", p.travel.in.FileName(ref.File()))
+	}
+	if _, d, err := p.travel.timeline.Datagram(ref); err == nil {
+		o.time("time", d.At)
+	} else {
+		o.null("time")
+	}
+	o.uint("flow", uint64(p.flow.ID))
+	o.str("protocol", p.flow.Protocol.Name)
+	o.str("dialect", p.flow.Config().Dialect)
+	o.str("side", side.String())
+	o.addr("addr", p.flow.Addr(side))
+	o.addr("peer", p.flow.Addr(side.Other()))
+	o.str("vantage", p.flow.Facts().Vantage.String())
+}
+
+// list writes an array, item by item.
+func (o *object) list(k string, n int, item func(i int)) {
+	o.key(k)
+	o.buf = append(o.buf, '[')
+	for i := range n {
+		if i > 0 {
+			o.buf = append(o.buf, ',')
+		}
+		item(i)
+	}
+	o.buf = append(o.buf, ']')
+}
+
+// inner writes an object within another.
+func (o *object) inner(fill func()) {
+	o.buf = append(o.buf, '{')
+	fill()
+	o.buf = append(o.buf, '}')
+}
+
+// json writes the state, an object a side.
+func (p *statePrinter) json(ref machine.Ref, views *[2]machine.View) error {
+	var o object
+	for _, side := range p.sides {
+		v := &views[side]
+		p.begin(&o, ref, side)
+		o.list("windows", len(v.Windows), func(i int) { o.inner(func() { p.windowJSON(&o, &v.Windows[i]) }) })
+		o.list("gauges", len(v.Gauges), func(i int) {
+			g := &v.Gauges[i]
+			o.inner(func() {
+				o.str("name", g.Name)
+				o.float("value", g.Value, 6)
+				o.word("unit", g.Unit)
+				o.str("certainty", g.Grade.String())
+			})
+		})
+		o.list("tables", len(v.Tables), func(i int) {
+			t := &v.Tables[i]
+			o.inner(func() {
+				o.str("name", t.Name)
+				o.list("columns", len(t.Columns), func(j int) { o.buf = appendJSONString(o.buf, t.Columns[j]) })
+				o.list("rows", len(t.Rows), func(j int) {
+					o.buf = append(o.buf, '[')
+					for k, cell := range t.Rows[j] {
+						if k > 0 {
+							o.buf = append(o.buf, ',')
+						}
+						o.buf = appendJSONString(o.buf, cell)
+					}
+					o.buf = append(o.buf, ']')
+				})
+			})
+		})
+		if err := o.end(p.app.writer()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *statePrinter) windowJSON(o *object, w *machine.Window) {
+	o.str("name", w.Name)
+	o.int("first", w.First)
+	if w.Next >= 0 {
+		o.int("next", w.Next)
+	} else {
+		o.null("next")
+	}
+	o.int("size", int64(w.Size))
+	o.str("certainty", w.Grade.String())
+	o.key("cells")
+	o.buf = append(o.buf, '"')
+	for _, c := range w.Cells {
+		o.buf = append(o.buf, string(c.Rune())...)
+	}
+	o.buf = append(o.buf, '"')
+	o.list("slots", len(w.Slots), func(i int) {
+		s := &w.Slots[i]
+		o.inner(func() {
+			o.int("index", int64(s.Index))
+			o.uint("sequence", uint64(s.Sequence))
+			o.int("sequence64", s.Sequence64)
+			o.str("cell", cellWords[s.Cell])
+			o.str("certainty", s.Grade.String())
+			if s.Ref != 0 {
+				o.uint("frame", s.Ref.Frame())
+			}
+			if s.SentAt != 0 {
+				o.time("sent", s.SentAt)
+			}
+			if s.AckedAt != 0 {
+				o.time("acked", s.AckedAt)
+			}
+			if s.SettledBy != 0 {
+				o.uint("by_frame", s.SettledBy.Frame())
+				o.uint("bit", uint64(s.Bit))
+			}
+		})
+	})
+}
+
+// diffJSON writes what changed, an object a side.
+func (p *statePrinter) diffJSON(refs []machine.Ref, views [][2]machine.View) error {
+	var o object
+	for _, side := range p.sides {
+		before, after := &views[0][side], &views[1][side]
+		p.begin(&o, refs[1], side)
+		o.uint("from_frame", refs[0].Frame())
+		cells := changesOf(before, after)
+		o.list("changes", len(cells), func(i int) {
+			c := &cells[i]
+			o.inner(func() {
+				o.str("window", c.window)
+				o.int("sequence64", c.sequence)
+				if c.slot != nil {
+					o.uint("sequence", uint64(c.slot.Sequence))
+				}
+				if c.was {
+					o.str("from", cellWords[c.from])
+				} else {
+					o.null("from")
+				}
+				o.str("to", cellWords[c.to])
+				if c.settled() != "" {
+					o.uint("by_frame", c.slot.SettledBy.Frame())
+					o.uint("bit", uint64(c.slot.Bit))
+				}
+			})
+		})
+		figures := gaugesOf(before, after)
+		o.list("gauges", len(figures), func(i int) {
+			g := &figures[i]
+			o.inner(func() {
+				o.str("name", g.name)
+				o.optional("from", g.from, g.was)
+				o.optional("to", g.to, g.is)
+			})
+		})
+		if err := o.end(p.app.writer()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// optional writes a number, null where there is none.
+func (o *object) optional(k string, v float64, is bool) {
+	if !is {
+		o.null(k)
+		return
+	}
+	o.float(k, v, 6)
+}
