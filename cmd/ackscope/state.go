@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -75,7 +76,7 @@ func (a *app) state(f *stateFlags, args []string) error {
 			return err
 		}
 	}
-	t, err := a.travel(args)
+	t, err := a.travel(args, refs)
 	if t == nil {
 		return err
 	}
@@ -86,6 +87,7 @@ func (a *app) state(f *stateFlags, args []string) error {
 	}
 	if len(refs) == 0 {
 		refs = append(refs, flow.LastRef)
+		t.moments = append(t.moments, moment{ref: flow.LastRef, at: flow.Last})
 	}
 	views := make([][2]machine.View, len(refs))
 	for i, ref := range refs {
@@ -145,10 +147,21 @@ type travel struct {
 	in       *capture.Input
 	session  *analyze.Session
 	timeline *analyze.Timeline
+	moments  []moment
 }
 
-// travel reads captures for going to any packet. The error is how reading ended.
-func (a *app) travel(args []string) (*travel, error) {
+// moment is what the pictures tell of a frame itself.
+type moment struct {
+	ref  machine.Ref
+	at   machine.Instant
+	flow *analyze.Flow // nil for a frame of none
+	from machine.Side
+	info string
+}
+
+// travel reads captures for going to any packet, and notes the frames refs on
+// the way. The error is how reading ended.
+func (a *app) travel(args []string, refs []machine.Ref) (*travel, error) {
 	o, err := a.options()
 	if err != nil {
 		return nil, err
@@ -158,12 +171,35 @@ func (a *app) travel(args []string) (*travel, error) {
 		return nil, err
 	}
 	t.timeline = analyze.NewTimeline(t.in)
-	o.Sink = t.timeline.Record
+	o.Sink = func(r *analyze.Record) {
+		t.timeline.Record(r)
+		if slices.Contains(refs, r.Datagram.Ref) && r.Frame != nil {
+			t.note(r)
+		}
+	}
 	f := &feed{source: t.in, progress: a.newProgress(t.in, 2)}
 	t.session, err = analyze.RunTwice(f, o)
 	f.progress.done()
 	t.timeline.Attach(t.session)
 	return t, err
+}
+
+// note keeps what the picture says of the frame itself.
+func (t *travel) note(r *analyze.Record) {
+	m := moment{ref: r.Datagram.Ref, at: r.Datagram.At, flow: r.Flow, from: r.Datagram.From}
+	if f := r.Flow; f != nil && f.Protocol != nil && len(r.Datagram.Bytes) > 0 {
+		m.info = string(f.Protocol.Info(contextOf(f, m.from), &r.Datagram, nil))
+	}
+	t.moments = append(t.moments, m)
+}
+
+// moment gives what is known of a frame; false for none of the capture.
+func (t *travel) moment(ref machine.Ref) (moment, bool) {
+	i := slices.IndexFunc(t.moments, func(m moment) bool { return m.ref == ref })
+	if i < 0 {
+		return moment{}, false
+	}
+	return t.moments[i], true
 }
 
 // choose finds the flow: by number, by a frame, or the only one with a protocol.

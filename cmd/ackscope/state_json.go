@@ -11,8 +11,8 @@ func (p *statePrinter) begin(o *object, ref machine.Ref, side machine.Side) {
 	if p.travel.in.Files() > 1 {
 		o.str("file", p.travel.in.FileName(ref.File()))
 	}
-	if _, d, err := p.travel.timeline.Datagram(ref); err == nil {
-		o.time("time", d.At)
+	if m, ok := p.travel.moment(ref); ok {
+		o.time("time", m.at)
 	} else {
 		o.null("time")
 	}

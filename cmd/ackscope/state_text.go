@@ -74,19 +74,20 @@ func (p *statePrinter) picture(ref machine.Ref, views *[2]machine.View) error {
 // headline says which packet this is.
 func (p *statePrinter) headline(ref machine.Ref) string {
 	s := fmt.Sprintf("flow %d  %s · frame %s", p.flow.ID, flowName(p.flow), p.travel.frame(ref))
-	f, d, err := p.travel.timeline.Datagram(ref)
-	if err != nil {
+	m, ok := p.travel.moment(ref)
+	if !ok {
 		return s
 	}
-	s += " · " + d.At.Time().Format("15:04:05.000000")
-	if f != p.flow {
-		return s + fmt.Sprintf(" · of flow %d", f.ID)
+	s += " · " + m.at.Time().Format("15:04:05.000000")
+	switch {
+	case m.info == "":
+		return s
+	case m.flow != p.flow:
+		return s + fmt.Sprintf(" · of flow %d", m.flow.ID)
+	case m.from == machine.A:
+		return s + " · A→B  " + m.info
 	}
-	arrow := "A→B"
-	if d.From == machine.B {
-		arrow = "B→A"
-	}
-	return s + " · " + arrow + "  " + string(f.Protocol.Info(contextOf(f, d.From), &d, nil))
+	return s + " · B→A  " + m.info
 }
 
 func (p *statePrinter) print(b *block) {
