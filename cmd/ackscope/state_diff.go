@@ -69,7 +69,7 @@ func (c *change) words() string {
 
 // settled says which frame and bit made the change, where that is known.
 func (c *change) settled() string {
-	if c.slot == nil || c.slot.SettledBy == 0 || !c.was {
+	if c.slot == nil || c.slot.SettledBy == 0 {
 		return ""
 	}
 	return fmt.Sprintf("  by frame %d bit %d", c.slot.SettledBy.Frame(), c.slot.Bit)
@@ -150,7 +150,9 @@ func (p *statePrinter) diff(refs []machine.Ref, views [][2]machine.View) error {
 			if g.is {
 				to = gaugeValue(g.to, g.unit)
 			}
-			fmt.Fprintf(w, "  %s  %s → %s\n", g.name, from, to)
+			if from != to {
+				fmt.Fprintf(w, "  %s  %s → %s\n", g.name, from, to)
+			}
 		}
 	}
 	return nil

@@ -127,6 +127,9 @@ func (p *statePrinter) block(side machine.Side, v, peer *machine.View) *block {
 		first, last := p.rowRange(w, facing)
 		p.window(b, name, w, first, last)
 	}
+	if len(v.Gauges) > 0 {
+		b.text("")
+	}
 	for i := range v.Gauges {
 		b.text(gaugeText(&v.Gauges[i]))
 	}
