@@ -72,7 +72,9 @@ func (a *app) state(f *stateFlags, args []string) error {
 	refs := make([]machine.Ref, len(moments))
 	for i, m := range moments {
 		var err error
-		if refs[i], err = parseRef(m); err != nil {
+		if refs[i], err = parseRef(m); err != nil && f.diff {
+			return fmt.Errorf("--diff: expected two frames and then the files: %w", err)
+		} else if err != nil {
 			return err
 		}
 	}
