@@ -11,7 +11,10 @@ import (
 const (
 	holdDatagrams = 64       // then the best verdict stands
 	holdRounds    = 4        // a flow that nothing explains is tried so often, on later datagrams each time
-	holdBytes     = 48 << 20 // over all flows: then the oldest pending flow must do with what it has
+	holdWhole     = 8 << 20  // bytes over all flows; beyond it only the head of a datagram is held, as if a snap length had cut it
+	holdHead      = 48       // bytes of it: every header of our protocols
+	holdBytes     = 64 << 20 // over all flows; beyond it the oldest pending flow must do with what it has
+	keepFree      = 256      // pending values kept for further flows
 	// A verdict before the last datagram must lead the next best protocol by this
 	// many bits: chance then picks the wrong one in less than 0.1%.
 	holdLead = 10
@@ -37,16 +40,17 @@ type candidate struct {
 type heldDatagram struct {
 	at     machine.Instant
 	ref    machine.Ref
-	length int32
-	end    int32 // of its bytes in pending.bytes
-	from   machine.Side
+	length uint32 // with the side in the top bit: 100,000 flows hold eight of these each
+	end    uint32 // of its bytes in pending.bytes
 }
+
+const heldFromB = 1 << 31
 
 // each calls do with every held datagram in order; the datagram's bytes are p's.
 func (p *pending) each(do func(d *machine.Datagram)) {
-	start := int32(0)
+	start := uint32(0)
 	for _, h := range p.held {
-		do(&machine.Datagram{At: h.at, Ref: h.ref, From: h.from, Bytes: p.bytes[start:h.end:h.end], Length: int(h.length)})
+		do(&machine.Datagram{At: h.at, Ref: h.ref, From: machine.Side(h.length >> 31), Bytes: p.bytes[start:h.end:h.end], Length: int(h.length &^ heldFromB)})
 		start = h.end
 	}
 }
@@ -58,6 +62,7 @@ func (s *Session) admit(f *Flow) {
 		p = &pending{}
 	} else {
 		s.free = p.older
+		s.freeCount--
 		*p = pending{held: p.held[:0], bytes: p.bytes[:0], classifiers: p.classifiers[:0]}
 	}
 	p.flow, f.pending = f, p
@@ -86,13 +91,17 @@ func (s *Session) hold(f *Flow, d *machine.Datagram) {
 	for _, c := range p.classifiers {
 		c.Feed(d)
 	}
-	p.bytes = append(p.bytes, d.Bytes...)
-	p.held = append(p.held, heldDatagram{d.At, d.Ref, int32(d.Length), int32(len(p.bytes)), d.From})
-	s.heldBytes += len(d.Bytes)
-	switch n := len(p.held); {
-	case n == holdDatagrams:
+	kept := d.Bytes
+	if s.heldBytes > holdWhole {
+		kept = kept[:min(len(kept), holdHead)]
+	}
+	p.bytes = append(p.bytes, kept...)
+	p.held = append(p.held, heldDatagram{d.At, d.Ref, uint32(d.Length) | uint32(d.From)*heldFromB, uint32(len(p.bytes))})
+	s.heldBytes += len(kept)
+	switch {
+	case len(p.held) == holdDatagrams:
 		s.decide(f, true)
-	case n >= 4 && n%4 == 0 && (n <= 16 || n%16 == 0):
+	case p.sure():
 		s.decide(f, false)
 	}
 	for s.heldBytes > holdBytes && s.oldest != nil {
@@ -100,6 +109,16 @@ func (s *Session) hold(f *Flow, d *machine.Datagram) {
 		oldest.round = holdRounds
 		s.decide(oldest.flow, true)
 	}
+}
+
+// sure reports whether any protocol has made up its mind.
+func (p *pending) sure() bool {
+	for _, c := range p.classifiers {
+		if c.Sure() {
+			return true
+		}
+	}
+	return false
 }
 
 // decide takes the best verdict, if there is one. With last set, it is now or never.
@@ -182,8 +201,9 @@ func (s *Session) release(p *pending) {
 
 // recycle keeps p's memory for the next pending flow.
 func (s *Session) recycle(p *pending) {
-	if cap(p.bytes) <= 16<<10 {
+	if cap(p.bytes) <= 16<<10 && s.freeCount < keepFree {
 		clear(p.classifiers)
 		p.older, s.free = s.free, p
+		s.freeCount++
 	}
 }

@@ -35,6 +35,8 @@ func (c *testClassifier) Feed(d *machine.Datagram) {
 	}
 }
 
+func (c *testClassifier) Sure() bool { return c.Verdict().Settled }
+
 func (c *testClassifier) Verdict() dissect.Verdict {
 	if c.good < 3*c.bad+3 {
 		return dissect.Verdict{Reason: fmt.Sprintf("test: %d of %d datagrams have the mark", c.good, c.good+c.bad)}

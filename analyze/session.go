@@ -71,6 +71,7 @@ type Session struct {
 	// Flows whose protocol is being worked out, by age.
 	oldest, newest *pending
 	free           *pending
+	freeCount      int
 	heldBytes      int
 
 	// Flows with a tracker, least recently used first.

@@ -111,6 +111,7 @@ func TestStateAtEqualsAFoldFromTheStart(t *testing.T) {
 type everything struct{}
 
 func (everything) Feed(*machine.Datagram) {}
+func (everything) Sure() bool             { return true }
 func (everything) Verdict() dissect.Verdict {
 	return dissect.Verdict{Config: &dissect.Config{Dialect: "any"}, Bits: 100, Settled: true}
 }

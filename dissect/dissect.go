@@ -117,6 +117,9 @@ type Verdict struct {
 // and in which dialect. It sees both directions and keeps no bytes.
 type Classifier interface {
 	Feed(d *machine.Datagram)
+	// Sure reports whether the verdict has a Config and is settled. It is asked
+	// after every datagram, so it allocates nothing and words no reason.
+	Sure() bool
 	Verdict() Verdict
 }
 

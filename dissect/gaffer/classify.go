@@ -84,6 +84,28 @@ type finalist struct {
 	bits  int
 }
 
+// bar is how many bits the profile must have to be believed.
+func (f finalist) bar() int {
+	if f.entry.bar > 0 {
+		return int(math.Ceil(f.entry.bar))
+	}
+	return claimBits
+}
+
+// lead is by how many bits f is ahead of the next profile.
+func (f finalist) lead(second finalist) int { return f.bits - max(second.bits, 0) }
+
+// settled reports whether further datagrams would hardly change the ranking.
+func (f finalist) settled(second finalist) bool {
+	return f.bits >= max(settleBits, f.bar()) && f.lead(second) >= settleLead
+}
+
+// Sure reports whether the dialect is found and settled.
+func (c *classifier) Sure() bool {
+	first, second := c.ranking()
+	return first.entry != nil && first.settled(second) && c.convincing(first)
+}
+
 // Verdict says which dialect the flow speaks, as far as it is known now.
 func (c *classifier) Verdict() dissect.Verdict {
 	first, second := c.ranking()
@@ -94,12 +116,8 @@ func (c *classifier) Verdict() dissect.Verdict {
 	case first.entry == nil:
 		return dissect.Verdict{Reason: "gaffer: no dialect can read the datagrams", Settled: full}
 	}
-	lead := first.bits - max(second.bits, 0)
-	bar := claimBits
-	if first.entry.bar > 0 {
-		bar = int(math.Ceil(first.entry.bar))
-	}
-	v := dissect.Verdict{Bits: float64(first.bits), Settled: full || first.bits >= max(settleBits, bar) && lead >= settleLead}
+	lead, bar := first.lead(second), first.bar()
+	v := dissect.Verdict{Bits: float64(first.bits), Settled: full || first.settled(second)}
 	if first.bits < bar || !c.convincing(first) {
 		v.Bits = 0
 		v.Settled = full

@@ -531,7 +531,7 @@ func (c *classifier) Verdict() dissect.Verdict {
 	}
 	a, b := &c.sides[best][0], &c.sides[best][1]
 	related := a.relations | b.relations
-	if bestBits < claimBits || related&relCross == 0 && related&relConnects == 0 && !c.oneWay(related) {
+	if !c.claims(bestBits, related) {
 		return dissect.Verdict{Bits: max(bestBits, 0), Reason: fmt.Sprintf(
 			"not Riptide: %d of %d datagrams read as %s, but they do not relate to each other as its acks, heartbeats and handshakes do",
 			a.fits+b.fits, n, hypotheses[best].Dialect.Name)}
@@ -545,8 +545,30 @@ func (c *classifier) Verdict() dissect.Verdict {
 		v.Confidence = min(v.Confidence, 0.5)
 		v.Reason += "; nothing seen so far tells it from " + hypotheses[next].Dialect.Name
 	}
-	v.Settled = n >= settledAfter && bestBits >= settledBits && lead >= settledLead && (n >= settledAnyway || a.told(best) && b.told(best))
+	v.Settled = c.settled(best, bestBits, lead)
 	return v
+}
+
+// claims reports whether the evidence carries a verdict.
+func (c *classifier) claims(bits float64, related relation) bool {
+	return bits >= claimBits && (related&relCross != 0 || related&relConnects != 0 || c.oneWay(related))
+}
+
+// settled reports whether further datagrams would hardly change the verdict.
+func (c *classifier) settled(best int, bits, lead float64) bool {
+	n := c.packets[0] + c.packets[1]
+	return n >= settledAfter && bits >= settledBits && lead >= settledLead &&
+		(n >= settledAnyway || c.sides[best][0].told(best) && c.sides[best][1].told(best))
+}
+
+// Sure reports whether the dialect is found and settled.
+func (c *classifier) Sure() bool {
+	best, bits := c.best(nil)
+	if best < 0 || !c.claims(bits, c.sides[best][0].relations|c.sides[best][1].relations) {
+		return false
+	}
+	_, next := c.best(hypotheses[best].Dialect)
+	return c.settled(best, bits, bits-max(next, 0))
 }
 
 // best gives the hypothesis with the most evidence, of another dialect than
