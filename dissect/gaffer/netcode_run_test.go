@@ -48,6 +48,8 @@ type logLine struct {
 	Addr      string          `json:"addr"`
 	Port      uint16          `json:"port"`
 	Client    int             `json:"client_index"`
+	Dir       string          `json:"dir"`  // of what the relay dropped
+	Head      string          `json:"head"` // its first bytes
 
 	// Of config lines.
 	ProtocolID  string       `json:"protocol_id"`

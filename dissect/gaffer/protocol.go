@@ -8,6 +8,7 @@ package gaffer
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/machine"
@@ -35,7 +36,8 @@ func newProtocol(extra []dissect.Profile) *dissect.Protocol {
 		Dissect:     Dissect,
 		Info:        Info,
 		NewTracker:  newTracker,
-		Rules:       tracker.FindingRules,
+		Rules:       slices.Concat(tracker.FindingRules, tracker.NetcodeRules),
+		EventNames:  tracker.NetcodeEventNames,
 	}
 }
 
@@ -102,7 +104,10 @@ func (s *profileSet) trial(entries []*entry) []candidate {
 // acknowledge nothing that can be read, one that counts.
 func newTracker(c *dissect.Config) machine.Tracker {
 	p, ok := c.Profile.(*wire.Profile)
-	if !ok || !p.HasAcks() {
+	switch {
+	case ok && p.Form == wire.FormNetcode:
+		return tracker.NewNetcodeTracker(p, c.Facts)
+	case !ok || !p.HasAcks():
 		return &opaque{}
 	}
 	return tracker.NewTracker(p, c.Facts)

@@ -9,6 +9,17 @@ import (
 	"github.com/ackscope/ackscope/wire"
 )
 
+// The types of netcode's datagrams.
+const (
+	NetcodeRequestType = iota
+	NetcodeDenied
+	NetcodeChallenge
+	NetcodeResponse
+	NetcodeKeepAlive
+	NetcodePayload
+	NetcodeDisconnect
+)
+
 // Netcode 1.02: lengths in bytes of what is encrypted.
 const (
 	KeyLen           = 32   // of every key

@@ -1,0 +1,141 @@
+package gaffer
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+	base "github.com/ackscope/ackscope/wire"
+	wire "github.com/ackscope/ackscope/wire/gaffer"
+)
+
+// Netcode tracks a netcode flow whose keys are not known, by what travels in
+// the clear: types, counters, sizes and times.
+type Netcode struct {
+	profile *wire.Profile
+	flow    netcodeFlow
+	facts   machine.Facts
+	packet  wire.Packet
+}
+
+// NewNetcodeTracker makes the tracker of a flow that cannot be decrypted.
+func NewNetcodeTracker(profile *wire.Profile, facts machine.Facts) machine.Tracker {
+	return &Netcode{profile: profile, facts: facts}
+}
+
+// Observe takes the next datagram.
+func (n *Netcode) Observe(d *machine.Datagram, out *machine.Effects) {
+	if err := n.profile.Parse(d.Bytes, d.Length, &n.packet); err != nil {
+		if !errors.Is(err, base.ErrSnapped) {
+			report(out, malformedPacket, d.From, machine.Certain, d.At, d.Ref, 0, float64(d.Length))
+		}
+		return
+	}
+	fate := n.flow.observe(d, &n.packet, macOf(d), out)
+	switch fate {
+	case netcodeAnew:
+		out.NewSession = true
+	case netcodeFresh:
+		if n.packet.NetcodeType == wire.NetcodePayload {
+			out.Events = append(out.Events, machine.Event{
+				Kind: machine.EventSent, Side: d.From, Certainty: machine.Certain, Sequence: uint32(n.packet.NetcodeSequence), Sequence64: int64(n.packet.NetcodeSequence),
+				At: d.At, Ref: d.Ref, About: d.Ref, RTT: -1,
+			})
+		}
+	case netcodeCopy, netcodeOld, netcodeOther:
+	}
+}
+
+// macOf gives a part of the datagram's authentication tag; 0 where it was cut off.
+func macOf(d *machine.Datagram) uint64 {
+	if len(d.Bytes) < d.Length || len(d.Bytes) < 16 {
+		return 0
+	}
+	return binary.LittleEndian.Uint64(d.Bytes[len(d.Bytes)-8:])
+}
+
+// Finish tells how the connection ended.
+func (n *Netcode) Finish(out *machine.Effects) { n.flow.finish(out) }
+
+// Inspect draws the handshake, and what counts and times show.
+func (n *Netcode) Inspect(x machine.Side, v *machine.View) { n.flow.inspect(x, v) }
+
+// Summary gives what the counters show; acks are encrypted.
+func (n *Netcode) Summary(x machine.Side) machine.Summary { return n.flow.summary(x) }
+
+// Learned gives the vantage that was set.
+func (n *Netcode) Learned() machine.Facts { return n.facts }
+
+// Clone gives an independent copy.
+func (n *Netcode) Clone() machine.Tracker {
+	c := *n
+	c.flow = n.flow.clone()
+	return &c
+}
+
+// Size gives the bytes of a clone, about.
+func (n *Netcode) Size() int { return n.flow.size() }
+
+func (n *netcodeFlow) summary(x machine.Side) machine.Summary {
+	s := &n.sides[x]
+	return machine.Summary{
+		Packets: s.packets - s.copies, Bytes: s.bytes, Resends: s.copies, Missing: n.sides[x.Other()].missing(),
+		NeverAcked: -1, Loss: -1, RTT: -1, WireRTT: -1,
+	}
+}
+
+func (n *netcodeFlow) inspect(x machine.Side, v *machine.View) {
+	s := &n.sides[x]
+	gauge := func(name string, value float64, unit string) {
+		v.Gauges = append(v.Gauges, machine.Gauge{Name: name, Value: value, Unit: unit, Grade: machine.Certain})
+	}
+	gauge("netcode datagrams", float64(s.packets), "datagrams")
+	gauge("netcode bytes", float64(s.bytes), "bytes")
+	gauge("netcode missing at the tap", float64(s.missing()), "datagrams")
+	if c := s.cadence(); c > 0 {
+		gauge("netcode cadence", ms(c), "ms")
+	}
+	if d, ok := n.ladder(); ok {
+		gauge("netcode handshake", ms(d), "ms")
+	}
+	if p := s.types[wire.NetcodePayload]; p > 0 {
+		gauge("netcode payload datagram, least", float64(s.least), "bytes")
+		gauge("netcode payload datagram, mean", float64(s.payloadBytes)/float64(p), "bytes")
+		gauge("netcode payload datagram, most", float64(s.most), "bytes")
+	}
+	if x != machine.A || len(n.rungs) == 0 {
+		return
+	}
+	t := machine.Table{Name: "netcode handshake", Columns: []string{"after ms", "from", "what", "times", "frame"}}
+	for _, r := range n.rungs {
+		t.Rows = append(t.Rows, []string{
+			strconv.FormatFloat(ms(r.at.Sub(n.rungs[0].at)), 'f', 1, 64), r.from.String(), wire.NetcodeWord(r.kind),
+			strconv.Itoa(r.count), strconv.FormatUint(r.ref.Frame(), 10),
+		})
+	}
+	if n.more > 0 {
+		t.Rows = append(t.Rows, []string{"", "", fmt.Sprintf("%d more", n.more), "", ""})
+	}
+	v.Tables = append(v.Tables, t)
+}
+
+// ladder gives how long the handshake took, from the first request to the
+// first datagram behind the response; false where it was not seen whole.
+func (n *netcodeFlow) ladder() (time.Duration, bool) {
+	var begun machine.Instant
+	started := false
+	for _, r := range n.rungs {
+		switch r.kind {
+		case wire.NetcodeRequestType:
+			begun, started = r.at, true
+		case wire.NetcodeKeepAlive:
+			if started && r.from != n.client {
+				return r.at.Sub(begun), true
+			}
+		}
+	}
+	return 0, false
+}
