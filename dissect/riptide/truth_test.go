@@ -14,11 +14,12 @@ import (
 
 // truth is the log that the endpoints of a run wrote.
 type truth struct {
-	lines   []truthLine
-	version map[string]string // endpoint -> library
-	ports   map[uint16]string // of a client at its own side -> endpoint
-	outer   map[uint16]string // of a client's relay toward the server -> endpoint
-	server  uint16            // port
+	lines     []truthLine
+	connected map[int][]truthLine // the server's lines of that event, by client id
+	version   map[string]string   // endpoint -> library
+	ports     map[uint16]string   // of a client at its own side -> endpoint
+	outer     map[uint16]string   // of a client's relay toward the server -> endpoint
+	server    uint16              // port
 }
 
 type truthLine struct {
@@ -62,7 +63,7 @@ func truthOf(t testing.TB, capture string) *truth {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr := &truth{version: map[string]string{}, ports: map[uint16]string{}, outer: map[uint16]string{}}
+	tr := &truth{version: map[string]string{}, ports: map[uint16]string{}, outer: map[uint16]string{}, connected: map[int][]truthLine{}}
 	relays := map[uint16]string{}
 	sc := bufio.NewScanner(z)
 	sc.Buffer(nil, 16<<20)
@@ -76,6 +77,8 @@ func truthOf(t testing.TB, capture string) *truth {
 		}
 		tr.lines = append(tr.lines, l)
 		switch {
+		case l.Event == "connected" && l.Endpoint == "server" && l.Remote != "":
+			tr.connected[l.ClientID] = append(tr.connected[l.ClientID], l)
 		case l.Event == "start" && l.Endpoint != "relay":
 			tr.version[l.Endpoint] = l.Version
 			if l.Port != 0 {

@@ -142,8 +142,8 @@ const MaxLength = 1<<15 - 1
 // Length reads the length in front of an array or a text: a varint, or one or
 // two bytes, of which the first has the top bit set where there are two.
 func (r *Reader) Length() (int, error) {
-	start := r.bits
-	if r.codec.Dialect.Form == BitPacked {
+	if r.Packed() {
+		start := r.bits
 		v, err := r.VarUint()
 		if err == nil && v > math.MaxInt32 {
 			r.bits = start
@@ -151,19 +151,11 @@ func (r *Reader) Length() (int, error) {
 		}
 		return int(v), err
 	}
-	high, ok := r.bits.Bits(8)
+	n, ok := r.TryLength()
 	if !ok {
-		return 0, r.short("length", 8)
+		return 0, r.short("length", min(r.bits.Left(), 8)+8)
 	}
-	if high < 128 {
-		return int(high), nil
-	}
-	low, ok := r.bits.Bits(8)
-	if !ok {
-		r.bits = start
-		return 0, r.short("length", 16)
-	}
-	return int(high&127)<<8 | int(low), nil
+	return n, nil
 }
 
 // Raw reads n bits, 1 to 64, as one number (AddBits).
@@ -213,23 +205,13 @@ const maxGroups = 10
 // VarUint reads a VarULong: groups of 7 bits, the low group first, the top bit
 // of a group set where more follow.
 func (r *Reader) VarUint() (uint64, error) {
-	start := r.bits
-	var v uint64
-	for i := range maxGroups {
-		group, ok := r.bits.Bits(8)
-		if !ok {
-			r.bits = start
-			return 0, r.short("varint", 8*(i+1))
-		}
-		v |= group & 127 << (7 * i)
-		if group < 128 {
-			if i == maxGroups-1 && group > 1 {
-				break
-			}
-			return v, nil
-		}
+	v, ok := r.TryVarUint()
+	if ok {
+		return v, nil
 	}
-	r.bits = start
+	if left := r.bits.Left() / 8; left < maxGroups {
+		return 0, r.short("varint", 8*(left+1))
+	}
 	return 0, &wire.ParseError{Field: "varint", Bit: r.Pos(), Err: wire.ErrRange, Expected: "64 bits in at most 10 groups"}
 }
 
@@ -238,6 +220,62 @@ func (r *Reader) VarUint() (uint64, error) {
 func (r *Reader) VarInt() (int64, error) {
 	v, err := r.VarUint()
 	return int64(v>>1) ^ -int64(v&1), err
+}
+
+// Packed reports whether values begin at any bit.
+func (r *Reader) Packed() bool { return r.codec.Dialect.Form == BitPacked }
+
+// The Try and Skip methods read as their namesakes do, and only say whether
+// they could: for a search, that fails more often than not.
+
+// Skip passes over n bits.
+func (r *Reader) Skip(n int) bool {
+	if n < 0 || n > r.bits.Left() {
+		return false
+	}
+	r.bits.Reset(r.data, r.bits.Pos()+n)
+	return true
+}
+
+// BoolsBits gives the bits that n bools take without their length.
+func (r *Reader) BoolsBits(n int) int { return r.codec.boolsBits(n) }
+
+// TryRaw reads n bits.
+func (r *Reader) TryRaw(n int) (uint64, bool) { return r.bits.Bits(n) }
+
+// TryVarUint reads a VarULong.
+func (r *Reader) TryVarUint() (v uint64, ok bool) {
+	start := r.bits
+	for i := range maxGroups {
+		group, ok := r.bits.Bits(8)
+		if !ok || i == maxGroups-1 && group > 1 {
+			break
+		}
+		v |= group & 127 << (7 * i)
+		if group < 128 {
+			return v, true
+		}
+	}
+	r.bits = start
+	return 0, false
+}
+
+// TryLength reads the length in front of an array or a text.
+func (r *Reader) TryLength() (n int, ok bool) {
+	if r.Packed() {
+		v, ok := r.TryVarUint()
+		return int(v), ok && v <= math.MaxInt32
+	}
+	start := r.bits
+	high, ok := r.bits.Bits(8)
+	if !ok || high < 128 {
+		return int(high), ok
+	}
+	low, ok := r.bits.Bits(8)
+	if !ok {
+		r.bits = start
+	}
+	return int(high&127)<<8 | int(low), ok
 }
 
 // Writer writes the values of a body. Its Body and Bits are what Codec.Append
