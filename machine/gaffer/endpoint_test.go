@@ -96,7 +96,7 @@ func againstNaive(t *testing.T, profile string, seed uint64) {
 	var air []flying
 	var out machine.Effects
 	parsed := new(wire.Packet)
-	for now := machine.Instant(0); model[0].next < 100000; now++ {
+	for now := machine.Instant(0); model[0].next < 70000; now++ {
 		loss := []float64{0.02, 0.5, 0.99, 0.9995}[model[0].next/1500%4]
 		if rng.IntN(2) == 0 || len(air) == 0 {
 			i := rng.IntN(2)
@@ -213,9 +213,9 @@ func TestFalseAcks(t *testing.T) {
 // TestEndpointLaws runs the laws of machinetest over what a simulation has both
 // endpoints do.
 func TestEndpointLaws(t *testing.T) {
-	for seed := range uint64(12) {
+	for seed := range uint64(8) {
 		s := drawSoak(seed)
-		s.seconds = 3
+		s.seconds = 2
 		journal, err := s.record(seed)
 		if err != nil {
 			t.Fatal(err)

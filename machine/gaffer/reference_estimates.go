@@ -47,6 +47,7 @@ type Estimates struct {
 	rtt     float64 // smoothed
 	loss    float64
 	history []float64 // samples by sequence mod rttHistory; negative where none
+	spread  Spread
 	arrived []arrival // by sequence mod the received buffer's size
 
 	sent, acked, received float64
@@ -84,30 +85,42 @@ func (e *Estimates) Loss() float64 { return e.loss }
 // was acked, and of what was received.
 func (e *Estimates) Bandwidth() (sent, acked, received float64) { return e.sent, e.acked, e.received }
 
-// Spread gives the least, largest and mean sample of the history, and its
-// jitters: mean and largest distance from the least sample, and the standard
-// deviation. All in milliseconds, all 0 without samples.
-func (e *Estimates) Spread() (least, most, mean, jitterMean, jitterMost, deviation float64) {
+// Spread is what the samples of the history, as they were at the latest update,
+// say beside their smoothed value. All in milliseconds, all 0 without samples.
+type Spread struct {
+	Least, Most, Mean float64
+	JitterMean        float64 // mean distance from the least sample
+	JitterMost        float64 // largest distance from it
+	JitterDeviation   float64 // standard deviation around the mean
+}
+
+// Spread gives it.
+func (e *Estimates) Spread() Spread { return e.spread }
+
+func (e *Estimates) updateSpread() {
 	n := 0.0
-	least = math.Inf(1)
-	for _, s := range e.history {
-		if s >= 0 {
+	s := Spread{Least: math.Inf(1)}
+	for _, x := range e.history {
+		if x >= 0 {
 			n++
-			least, most, mean = min(least, s), max(most, s), mean+s
+			s.Least, s.Most, s.Mean = min(s.Least, x), max(s.Most, x), s.Mean+x
 		}
 	}
 	if n == 0 {
-		return 0, 0, 0, 0, 0, 0
+		e.spread = Spread{}
+		return
 	}
-	mean /= n
-	for _, s := range e.history {
-		if s >= 0 {
-			jitterMean += s - least
-			jitterMost = max(jitterMost, s-least)
-			deviation += (s - mean) * (s - mean)
+	s.Mean /= n
+	for _, x := range e.history {
+		if x >= 0 {
+			s.JitterMean += x - s.Least
+			s.JitterDeviation += (x - s.Mean) * (x - s.Mean)
 		}
 	}
-	return least, most, mean, jitterMean / n, jitterMost, math.Sqrt(deviation / n)
+	s.JitterMean /= n
+	s.JitterMost = s.Most - s.Least
+	s.JitterDeviation = math.Sqrt(s.JitterDeviation / n)
+	e.spread = s
 }
 
 // sample takes the round trip time of a packet that has just been acked.
@@ -136,6 +149,7 @@ func smooth(value, x, share float64) float64 {
 
 // update is what the library does once a frame.
 func (e *Estimates) update(s *State, now machine.Instant) {
+	e.updateSpread()
 	r := s.rules
 	o := &e.options
 	if o.LossByAge {

@@ -12,15 +12,15 @@ func (e *Endpoint) Inspect(v *machine.View) {
 	v.Reset()
 	v.Windows = append(v.Windows, e.viewSent(), e.viewReceived())
 	sent, acked, received := e.estimate.Bandwidth()
-	least, most, mean, jitterMean, jitterMost, deviation := e.estimate.Spread()
+	spread := e.estimate.Spread()
 	for _, g := range []machine.Gauge{
 		{Name: "rtt", Value: e.estimate.rtt, Unit: "ms"},
-		{Name: "rtt_min", Value: least, Unit: "ms"},
-		{Name: "rtt_max", Value: most, Unit: "ms"},
-		{Name: "rtt_avg", Value: mean, Unit: "ms"},
-		{Name: "jitter_avg_vs_min", Value: jitterMean, Unit: "ms"},
-		{Name: "jitter_max_vs_min", Value: jitterMost, Unit: "ms"},
-		{Name: "jitter_stddev_vs_avg", Value: deviation, Unit: "ms"},
+		{Name: "rtt_min", Value: spread.Least, Unit: "ms"},
+		{Name: "rtt_max", Value: spread.Most, Unit: "ms"},
+		{Name: "rtt_avg", Value: spread.Mean, Unit: "ms"},
+		{Name: "jitter_avg_vs_min", Value: spread.JitterMean, Unit: "ms"},
+		{Name: "jitter_max_vs_min", Value: spread.JitterMost, Unit: "ms"},
+		{Name: "jitter_stddev_vs_avg", Value: spread.JitterDeviation, Unit: "ms"},
 		{Name: "packet_loss", Value: e.estimate.loss * 100, Unit: "%"},
 		{Name: "sent_kbps", Value: sent, Unit: "kbit/s"},
 		{Name: "acked_kbps", Value: acked, Unit: "kbit/s"},

@@ -377,7 +377,7 @@ func TestTrackerAgainstTruth(t *testing.T) {
 // datagrams that come when they are stale, and a tracker that must find the
 // tap's place by itself.
 func TestTrackerSeeds(t *testing.T) {
-	seeds := uint64(400)
+	seeds := uint64(200)
 	if testing.Short() {
 		seeds = 60
 	}

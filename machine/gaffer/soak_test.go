@@ -238,11 +238,11 @@ func (s *soak) endpoint(side machine.Side) gaffer.Options {
 }
 
 func TestSoak(t *testing.T) {
-	seeds := 1500
+	seeds := 500
 	if n, err := strconv.Atoi(os.Getenv("SOAK_SEEDS")); err == nil {
 		seeds = n
 	} else if testing.Short() {
-		seeds = 200
+		seeds = 100
 	}
 	acks, messages := 0, 0
 	for seed := range uint64(seeds) {
