@@ -23,7 +23,6 @@ type file struct {
 	options *Options
 	source  *source
 	stream  *stream
-	reader  recordReader
 	count   uint64 // frames given in this pass
 
 	head Frame // the next frame to be merged
@@ -34,6 +33,7 @@ type file struct {
 	// written by the reading goroutine alone and read by ReadAt on any, hence
 	// the lock around writes and around reads elsewhere.
 	mu         sync.RWMutex
+	reader     recordReader
 	interfaces []Interface
 	seen       int
 	sections   []section
@@ -57,7 +57,7 @@ func (f *file) begin() error {
 		if err != nil {
 			return err
 		}
-		f.reader = r
+		f.setReader(r)
 		return nil
 	}
 	if (&section{}).u32(h) == blockSection { // reads the same in both byte orders
@@ -65,11 +65,17 @@ func (f *file) begin() error {
 		if err != nil {
 			return err
 		}
-		f.reader = r
+		f.setReader(r)
 		return nil
 	}
 	return &FormatError{File: f.name, Expected: "the magic number of pcap or pcapng, plain, gzip or zstd",
 		Found: fmt.Sprintf("% x", h[:4])}
+}
+
+func (f *file) setReader(r recordReader) {
+	f.mu.Lock()
+	f.reader = r
+	f.mu.Unlock()
 }
 
 // next gives the file's next frame; at its end the reason, again and again.

@@ -230,6 +230,52 @@ func TestReadAt(t *testing.T) {
 	}
 }
 
+// TestReadAtBeside reads frames at random on one goroutine while another goes
+// through the file, again and again.
+func TestReadAtBeside(t *testing.T) {
+	pcap := big().pcap(magicNano, 0, 1)
+	for i := range 100 {
+		pcap.record(uint32(i), 5, strings.Repeat("y", i))
+	}
+	for name, in := range map[string]*Input{
+		"pcapng": openReader(t, pipe{&steps{sample(), 700}}, Options{Keep: KeepPipes}),
+		"pcap":   mustOpen(t, Options{}, writeFile(t, "x", pcap.Bytes())),
+	} {
+		var f Frame
+		if err := in.Next(&f); err != nil {
+			t.Fatal(err)
+		}
+		first, offset, length := f.Ref, f.Offset, len(f.Data)
+		done := make(chan error)
+		go func() {
+			var f Frame
+			var buf []byte
+			var err error
+			for range 500 {
+				if buf, err = in.ReadAt(first, offset, &f, buf); err == nil && len(f.Data) != length {
+					err = fmt.Errorf("%d bytes, expected %d", len(f.Data), length)
+				}
+				in.Interfaces(0)
+				in.Progress()
+				if err != nil {
+					break
+				}
+			}
+			done <- err
+		}()
+		for range 20 {
+			for in.Next(&f) == nil {
+			}
+			if err := in.Rewind(); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := <-done; err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func mustOpen(t testing.TB, o Options, paths ...string) *Input {
 	t.Helper()
 	in, err := Open(paths, o)

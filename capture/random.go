@@ -13,7 +13,10 @@ func (f *file) readAt(offset int64, fr *Frame, buf []byte) ([]byte, error) {
 	if err != nil {
 		return buf, err
 	}
-	switch r := f.reader.(type) {
+	f.mu.RLock()
+	reader := f.reader
+	f.mu.RUnlock()
+	switch r := reader.(type) {
 	case *pcapReader:
 		return f.readRecordAt(src, *r, offset, fr, buf)
 	default:
