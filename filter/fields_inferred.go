@@ -143,7 +143,7 @@ func eventFields(protocols []*dissect.Protocol) []*Field {
 		}
 	}
 	fields := []*Field{
-		{Name: "rel", Doc: "Something of the protocol's reliability happened at this packet.", needs: needs, present: func(r *Record) bool { return len(r.Events) > 0 }},
+		{Name: "rel", Doc: "Something about reliability was settled at this packet: a fact is told at the packet that settles it, at the earliest the one that shows it.", needs: needs, present: func(r *Record) bool { return len(r.Events) > 0 }},
 		kind("rel.sent", "A side sent a packet.", machine.EventSent),
 		kind("rel.received", "A side accepted a packet of its peer.", machine.EventReceived),
 		kind("rel.acked", "A side learned that its packet arrived.", machine.EventAcked),
@@ -154,7 +154,7 @@ func eventFields(protocols []*dissect.Protocol) []*Field {
 		kind("rel.resend", "A side sent the same content again.", machine.EventResent),
 		kind("rel.delivered", "A side's application was handed a message.", machine.EventDelivered),
 		kind("rel.regraded", "Later evidence changed how sure an earlier event is.", machine.EventRegraded),
-		texts("rel.event", "What happened, in one word.", words, func(r *Record, e *machine.Event) string { return eventWord(r.Protocol, e.Kind) }),
+		texts("rel.event", "What was settled, in one word.", words, func(r *Record, e *machine.Event) string { return eventWord(r.Protocol, e.Kind) }),
 		texts("rel.side", "The side that the event belongs to.", sideWords, func(_ *Record, e *machine.Event) string { return e.Side.String() }),
 		texts("rel.certainty", "How surely the capture proves the event.", wordsOf(machine.Certain, machine.Certainty.String), func(_ *Record, e *machine.Event) string { return e.Certainty.String() }),
 		uints("rel.sequence", "Sequence number of the packet that an event is about, as on the wire.", func(_ *Record, e *machine.Event) (uint64, bool) { return uint64(e.Sequence), true }),

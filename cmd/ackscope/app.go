@@ -52,17 +52,24 @@ func (a *app) flush() error {
 
 func terminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
+// paths are the captures that the command line names: standard input if none.
+func (a *app) paths(args []string) []string {
+	paths := append(append([]string(nil), a.flags.read...), args...)
+	if len(paths) == 0 {
+		return []string{"-"}
+	}
+	return paths
+}
+
 // open opens the captures that the command line names; keep says what must be
 // readable again.
 func (a *app) open(args []string, keep capture.Keep) (*capture.Input, error) {
-	paths := append(append([]string(nil), a.flags.read...), args...)
-	if len(paths) == 0 {
+	if len(args)+len(a.flags.read) == 0 {
 		if f, ok := a.in.(*os.File); ok && terminal(f) {
 			return nil, errors.New("no capture given: expected a file, or - for standard input")
 		}
-		paths = []string{"-"}
 	}
-	return capture.Open(paths, capture.Options{Keep: keep, Stdin: a.in})
+	return capture.Open(a.paths(args), capture.Options{Keep: keep, Stdin: a.in})
 }
 
 // options are the analysis options that the flags ask for.
@@ -162,6 +169,8 @@ func (a *app) study(args []string, sink analyze.Sink) (*analyze.Session, *captur
 		return nil, nil, err
 	}
 	o.Sink = sink
-	s, err := analyze.RunTwice(in, o)
+	f := &feed{source: in, progress: a.newProgress(in, 2)}
+	s, err := analyze.RunTwice(f, o)
+	f.progress.done()
 	return s, in, err
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -31,6 +32,10 @@ func (a *app) findings(args []string, failOn string) error {
 			return fmt.Errorf("--fail-on %q: expected note, warn or error", failOn)
 		}
 	}
+	paint, err := a.painter()
+	if err != nil {
+		return err
+	}
 	s, in, err := a.study(args, nil)
 	if in != nil {
 		defer in.Close()
@@ -38,38 +43,94 @@ func (a *app) findings(args []string, failOn string) error {
 	if s == nil {
 		return err
 	}
-	grave := 0
-	w := a.writer()
-	var o object
+	p := &findingPrinter{app: a, paint: paint, several: in.Files() > 1, name: in.FileName}
+	if !a.flags.json {
+		p.verdict(s.Flows())
+	}
+	grave := uint64(0)
 	for _, f := range s.Flows() {
 		found := f.Findings()
-		if len(found) > 0 && !a.flags.json {
-			fmt.Fprintf(w, "flow %d  %s  %s → %s\n", f.ID, flowName(f), f.A, f.B)
-		}
 		for _, x := range found {
 			if x.Rule.Severity >= gate {
 				grave++
 			}
-			if a.flags.json {
-				o.begin()
-				findingObject(&o, x)
-				if len(a.flags.read)+len(args) > 1 {
-					o.str("file", in.FileName(x.Refs[0].File()))
-				}
-				if err := o.end(w); err != nil {
-					return err
-				}
-				continue
-			}
-			fmt.Fprintf(w, " %-5s %-8s  %-24s  %s %s\n   %s\n   frames %s\n", strings.ToUpper(x.Rule.Severity.String()), x.Certainty, x.Rule.ID,
-				x.Side, f.Addr(x.Side), x.Message(), frameList(x))
+		}
+		if err := p.flow(f, found); err != nil {
+			return err
 		}
 	}
 	if err := a.ended(err); err != nil {
 		return err
 	}
 	if grave > 0 {
-		return &gateError{fmt.Sprintf("%d findings of severity %s or above", grave, failOn)}
+		return &gateError{fmt.Sprintf("%s of severity %s or above", plural(grave, "finding"), failOn)}
+	}
+	return nil
+}
+
+// findingPrinter prints findings, flow by flow.
+type findingPrinter struct {
+	app     *app
+	paint   painter
+	several bool
+	name    func(file int) string
+	o       object
+}
+
+// verdict is the first line: how many of which severity.
+func (p *findingPrinter) verdict(flows []*analyze.Flow) {
+	var n [machine.Error + 1]uint64
+	affected, known := 0, 0
+	for _, f := range flows {
+		if f.Protocol != nil {
+			known++
+		}
+		if len(f.Findings()) > 0 {
+			affected++
+		}
+		for i, count := range severities(f) {
+			n[i] += count
+		}
+	}
+	w := p.app.writer()
+	if affected == 0 {
+		fmt.Fprintf(w, "no findings in %s, %d of a protocol that is known\n", plural(len(flows), "flow"), known)
+		return
+	}
+	var parts []string
+	for sev := machine.Error; ; sev-- {
+		if n[sev] > 0 {
+			parts = append(parts, p.paint.string(severityStyle(sev), plural(n[sev], severityNoun(sev))))
+		}
+		if sev == machine.Note {
+			break
+		}
+	}
+	fmt.Fprintf(w, "%s in %d of %s\n", strings.Join(parts, ", "), affected, plural(len(flows), "flow"))
+}
+
+func (p *findingPrinter) flow(f *analyze.Flow, found []*analyze.Finding) error {
+	w := p.app.writer()
+	if len(found) > 0 && !p.app.flags.json {
+		fmt.Fprintf(w, "\n%s\n", p.paint.string(bold, fmt.Sprintf("flow %d  %s  %s → %s", f.ID, flowName(f), f.A, f.B)))
+	}
+	for _, x := range found {
+		if p.app.flags.json {
+			p.o.begin()
+			findingObject(&p.o, x)
+			if p.several {
+				p.o.str("file", p.name(x.Refs[0].File()))
+			}
+			if err := p.o.end(w); err != nil {
+				return err
+			}
+			continue
+		}
+		severity := fmt.Sprintf("%-5s", strings.ToUpper(x.Rule.Severity.String()))
+		if _, err := fmt.Fprintf(w, " %s %-8s  %-24s  %s %s\n   %s\n   frames %s\n", p.paint.string(severityStyle(x.Rule.Severity), severity), x.Certainty,
+			p.paint.string(bold, x.Rule.ID), strings.ToUpper(x.Side.String()), f.Addr(x.Side), x.Message(), frameList(x)); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -94,6 +155,10 @@ func findingObject(o *object, x *analyze.Finding) {
 	o.str("message", x.Message())
 	o.uint("count", x.Count)
 	o.frames("frames", x.Refs)
+	o.frames("about_frames", x.Abouts)
+	o.list("figures", len(x.Figures), func(i int) {
+		o.buf = strconv.AppendFloat(o.buf, x.Figures[i], 'f', -1, 64)
+	})
 	o.time("last_time", x.Last)
 }
 
@@ -109,6 +174,14 @@ func frameList(x *analyze.Finding) string {
 		fmt.Fprintf(&b, " and %d more", more)
 	}
 	return b.String()
+}
+
+// severityNoun is what is counted in tables and verdicts.
+func severityNoun(s machine.Severity) string {
+	if s == machine.Warn {
+		return "warning"
+	}
+	return s.String()
 }
 
 func parseSeverity(word string) (machine.Severity, bool) {

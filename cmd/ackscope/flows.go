@@ -2,10 +2,12 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"github.com/ackscope/ackscope/analyze"
@@ -14,39 +16,89 @@ import (
 )
 
 func (a *app) flowsCommand() *cobra.Command {
-	return &cobra.Command{
+	live := &liveFlags{}
+	c := &cobra.Command{
 		Use:   "flows [FILE...]",
 		Short: "One row for each conversation: protocol, packets, loss, RTT, findings",
+		Long: `flows lists every conversation of two endpoints with what each side knew at the end: which of
+its packets it learned to have arrived, and loss and round-trip time as its own library
+computes them. Of a flow that no protocol explains, the reason stands below the table.`,
 		Example: `  ackscope flows match.pcapng
-  ackscope flows --json match.pcapng | jq .rtt_ms_a`,
-		RunE: func(_ *cobra.Command, args []string) error { return a.showFlows(args) },
+  ackscope flows --json match.pcapng | jq .rtt_ms_a
+  ackscope flows -i any -a duration:30`,
+		RunE: func(_ *cobra.Command, args []string) error { return a.showFlows(live, args) },
 	}
+	live.register(c)
+	return c
 }
 
-func (a *app) showFlows(args []string) error {
-	o, err := a.options()
+func (a *app) showFlows(live *liveFlags, args []string) error {
+	if live.list {
+		return a.listInterfaces()
+	}
+	paint, err := a.painter()
 	if err != nil {
 		return err
 	}
-	in, err := a.open(args, capture.KeepNothing)
-	if err != nil {
+	s, names, err := a.analyzeOnce(live, args)
+	if s == nil {
 		return err
 	}
-	defer in.Close()
-	s, err := analyze.Run(in, o)
 	if a.flags.json {
 		var o object
 		for _, f := range s.Flows() {
 			o.begin()
 			flowObject(&o, f)
+			if len(names) > 1 {
+				o.str("file", names[f.FirstRef.File()])
+			}
 			if err := o.end(a.writer()); err != nil {
 				return err
 			}
 		}
 		return a.ended(err)
 	}
-	a.flowTable(s)
+	if err := a.flowTable(s, names, paint); err != nil {
+		return err
+	}
 	return a.ended(err)
+}
+
+// analyzeOnce reads captures or an interface in one run: memory stays flat.
+// The error is how reading ended, or why it could not begin; then there is no
+// session.
+func (a *app) analyzeOnce(live *liveFlags, args []string) (*analyze.Session, []string, error) {
+	o, err := a.options()
+	if err != nil {
+		return nil, nil, err
+	}
+	if live.device != "" {
+		s, err := live.analyze(a, args, o)
+		return s, []string{live.device}, err
+	}
+	in, err := a.open(args, capture.KeepNothing)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer in.Close()
+	names := make([]string, in.Files())
+	for i := range names {
+		names[i] = in.FileName(i)
+	}
+	f := &feed{source: in, most: live.count, progress: a.newProgress(in, 1)}
+	if live.write != "" {
+		if f.copyTo, err = a.newSave(live.write, interfacesOf(in)); err != nil {
+			return nil, nil, err
+		}
+	}
+	s, err := analyze.Run(f, o)
+	f.progress.done()
+	if f.copyTo != nil {
+		if closeErr := f.copyTo.close(nil); err == nil {
+			err = closeErr
+		}
+	}
+	return s, names, err
 }
 
 // flowName gives the protocol and dialect for eyes; – where nothing explains the flow.
@@ -69,7 +121,7 @@ func flowObject(o *object, f *analyze.Flow) {
 		o.null("protocol")
 		o.null("dialect")
 	}
-	o.str("transport", map[capture.Transport]string{capture.UDP: "udp", capture.TCP: "tcp"}[f.Transport])
+	o.str("transport", transportWords[f.Transport])
 	o.addr("a", f.A)
 	o.addr("b", f.B)
 	o.uint("session", uint64(f.Session))
@@ -102,11 +154,9 @@ func flowObject(o *object, f *analyze.Flow) {
 		o.uint("duplicates"+x, sum.Duplicates)
 		o.uint("stale"+x, sum.Stale)
 		o.uint("missing"+x, sum.Missing)
+		o.uint("resends"+x, sum.Resends)
 	}
-	var found [3]uint64
-	for _, x := range f.Findings() {
-		found[x.Rule.Severity]++
-	}
+	found := severities(f)
 	o.uint("errors", found[machine.Error])
 	o.uint("warnings", found[machine.Warn])
 	o.uint("notes", found[machine.Note])
@@ -121,72 +171,184 @@ func (o *object) share(k string, v float64) {
 	o.float(k, v, 8)
 }
 
-func (a *app) flowTable(s *analyze.Session) {
-	first, last := s.Span()
-	fmt.Fprintf(a.writer(), "%d packets · %s · %d flows", s.Packets(), last.Sub(first).Round(time.Millisecond), len(s.Flows()))
-	if n := s.Duplicates(); n > 0 {
-		fmt.Fprintf(a.writer(), " · %d captured twice", n)
-	}
-	fmt.Fprint(a.writer(), "\n\n")
-	t := table.NewWriter()
-	t.SetOutputMirror(a.writer())
-	style := table.StyleDefault
-	style.Options = table.OptionsNoBordersAndSeparators
-	style.Format.Header = text.FormatDefault
-	t.SetStyle(style)
-	t.AppendHeader(table.Row{"#", "protocol", "A", "B", "packets A→B / B→A", "never acked", "loss", "RTT ms", "tap", "findings"})
-	var unexplained []*analyze.Flow
-	for _, f := range s.Flows() {
-		row := table.Row{f.ID, flowName(f), f.A, f.B, fmt.Sprintf("%d / %d", f.Packets[0], f.Packets[1])}
-		if f.Protocol == nil {
-			unexplained = append(unexplained, f)
-			t.AppendRow(append(row, "", "", "", "", findingCounts(f)))
-			continue
-		}
-		x, _ := f.Summary(machine.A)
-		y, _ := f.Summary(machine.B)
-		t.AppendRow(append(row,
-			percent(x.NeverAcked)+" / "+percent(y.NeverAcked), percent(x.Loss)+" / "+percent(y.Loss),
-			millis(x.RTT)+" / "+millis(y.RTT), f.Facts().Vantage.String(), findingCounts(f)))
-	}
-	t.Render()
-	for _, f := range unexplained {
-		fmt.Fprintf(a.writer(), "\nflow %d: %s", f.ID, f.Verdict.Reason)
-	}
-	if len(unexplained) > 0 {
-		fmt.Fprintln(a.writer())
-	}
-}
-
-func findingCounts(f *analyze.Flow) string {
-	var n [3]int
+// severities counts a flow's findings.
+func severities(f *analyze.Flow) (n [machine.Error + 1]uint64) {
 	for _, x := range f.Findings() {
 		n[x.Rule.Severity]++
 	}
-	s := ""
-	for sev := machine.Error; ; sev-- {
-		if n[sev] > 0 {
-			if s != "" {
-				s += " "
+	return n
+}
+
+// flowTable prints the verdict and the table.
+func (a *app) flowTable(s *analyze.Session, names []string, paint painter) error {
+	w := a.writer()
+	flows := s.Flows()
+	fmt.Fprintf(w, "%s\n", verdict(s, names))
+	if len(flows) == 0 {
+		return nil
+	}
+	fmt.Fprintln(w)
+	c := &columns{
+		paint: paint,
+		heads: []string{"#", "protocol", "A", "B", "packets A→B / B→A", "never acked", "loss", "RTT ms", "resends", "tap", "findings"},
+		right: []bool{true, false, false, false, true, true, true, true, true, false, false},
+	}
+	err := c.render(w, len(flows), func(i int) { flowRow(c, flows[i]) })
+	if err != nil {
+		return err
+	}
+	unexplained := 0
+	for _, f := range flows {
+		if f.Protocol == nil {
+			if unexplained++; unexplained == 1 {
+				fmt.Fprintln(w)
 			}
-			s += fmt.Sprintf("%d %s", n[sev], sev)
-		}
-		if sev == machine.Note {
-			return s
+			fmt.Fprintf(w, "flow %d: %s\n", f.ID, appendClean(nil, f.Verdict.Reason))
 		}
 	}
+	return nil
+}
+
+func flowRow(c *columns, f *analyze.Flow) {
+	c.add("", func(b []byte) []byte { return strconv.AppendInt(b, int64(f.ID), 10) })
+	if f.Protocol == nil {
+		c.str(dim, "–")
+	} else {
+		c.str("", flowName(f))
+	}
+	c.add(cyan, f.A.AppendTo)
+	c.add(purple, f.B.AppendTo)
+	c.str("", grouped(f.Packets[0])+" / "+grouped(f.Packets[1]))
+	if f.Protocol == nil {
+		for range 5 {
+			c.str("", "")
+		}
+	} else {
+		x, _ := f.Summary(machine.A)
+		y, _ := f.Summary(machine.B)
+		c.str("", percent(x.NeverAcked)+" / "+percent(y.NeverAcked))
+		c.str("", percent(x.Loss)+" / "+percent(y.Loss))
+		c.str("", millis(x.RTT)+" / "+millis(y.RTT))
+		resends := ""
+		if n := x.Resends + y.Resends; n > 0 {
+			resends = grouped(n)
+		}
+		c.str("", resends)
+		c.str("", tapText(f))
+	}
+	n := severities(f)
+	var parts []string
+	worst := style("")
+	for sev := machine.Note; sev <= machine.Error; sev++ {
+		if n[sev] > 0 {
+			parts = append([]string{plural(n[sev], severityNoun(sev))}, parts...)
+			worst = severityStyle(sev)
+		}
+	}
+	c.str(worst, strings.Join(parts, "  "))
+}
+
+// tapText says where the tap stood, as a table has room for it.
+func tapText(f *analyze.Flow) string {
+	switch v := f.Facts().Vantage; v {
+	case machine.VantageA, machine.VantageB:
+		return "at " + strings.ToUpper(v.String())
+	case machine.VantageBoth:
+		return "at both"
+	case machine.VantageUnknown:
+		return "?"
+	default:
+		return v.String()
+	}
+}
+
+// verdict is the first line: what was read, how long it is, where it was taken.
+func verdict(s *analyze.Session, names []string) string {
+	first, last := s.Span()
+	what := names[0]
+	if len(names) > 1 {
+		what = plural(len(names), "file")
+	} else if what == "-" {
+		what = "standard input"
+	} else {
+		what = filepath.Base(what)
+	}
+	parts := []string{what, plural(s.Packets(), "packet"), spanText(last.Sub(first)), plural(len(s.Flows()), "flow")}
+	if n := s.Duplicates(); n > 0 {
+		parts = append(parts, grouped(n)+" captured twice")
+	}
+	if tap := tapVerdict(s.Flows()); tap != "" {
+		parts = append(parts, tap)
+	}
+	missing, grave := uint64(0), [machine.Error + 1]uint64{}
+	for _, f := range s.Flows() {
+		for i, n := range severities(f) {
+			grave[i] += n
+		}
+		for _, x := range f.Findings() {
+			if x.Rule.ID == "capture-loss" {
+				missing += x.Count
+			}
+		}
+	}
+	if missing > 0 {
+		parts = append(parts, "the capture itself lost packets")
+	}
+	if n := grave[machine.Error]; n > 0 {
+		parts = append(parts, plural(n, "error"))
+	}
+	return string(appendClean(nil, strings.Join(parts, " · ")))
+}
+
+// tapVerdict says where the tap stood, where all flows agree.
+func tapVerdict(flows []*analyze.Flow) string {
+	near := ""
+	for _, f := range flows {
+		if f.Protocol == nil {
+			continue
+		}
+		at := ""
+		switch f.Facts().Vantage {
+		case machine.VantageA:
+			at = "tap at " + f.A.Addr().String()
+		case machine.VantageB:
+			at = "tap at " + f.B.Addr().String()
+		case machine.VantageBoth:
+			at = "tap at both ends"
+		case machine.VantageBetween:
+			at = "tap between the ends"
+		case machine.VantageUnknown:
+			continue
+		}
+		if near != "" && near != at {
+			return ""
+		}
+		near = at
+	}
+	return near
+}
+
+// spanText writes a length of time as people say it.
+func spanText(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return humanize.FtoaWithDigits(d.Seconds(), 3) + " s"
+	case d < time.Hour:
+		return fmt.Sprintf("%dm %ds", int(d.Minutes()), int(d.Seconds())%60)
+	}
+	return fmt.Sprintf("%dh %dm", int(d.Hours()), int(d.Minutes())%60)
 }
 
 func percent(v float64) string {
 	if v < 0 {
 		return "–"
 	}
-	return fmt.Sprintf("%.1f%%", 100*v)
+	return strconv.FormatFloat(100*v, 'f', 1, 64) + "%"
 }
 
 func millis(d time.Duration) string {
 	if d < 0 {
 		return "–"
 	}
-	return fmt.Sprintf("%.1f", float64(d)/1e6)
+	return strconv.FormatFloat(float64(d)/1e6, 'f', 1, 64)
 }

@@ -13,7 +13,10 @@ import (
 
 // object writes one JSON object as a line, key by key in the order of the
 // calls. It keeps its memory from one object to the next.
-type object struct{ buf []byte }
+type object struct {
+	buf   []byte
+	clock clock
+}
 
 func (o *object) begin() { o.buf = append(o.buf[:0], '{') }
 
@@ -55,12 +58,38 @@ func (o *object) float(k string, v float64, digits int) {
 		o.null(k)
 		return
 	}
-	scale := math.Pow10(digits)
-	if r := math.Round(v*scale) / scale; !math.IsInf(r, 0) {
-		v = r
-	}
 	o.key(k)
-	o.buf = strconv.AppendFloat(o.buf, v, 'f', -1, 64)
+	scale := math.Pow10(digits)
+	n := math.Round(v * scale)
+	if math.Abs(n) >= 1<<53 {
+		o.buf = strconv.AppendFloat(o.buf, v, 'f', -1, 64)
+		return
+	}
+	o.buf = appendDecimal(o.buf, int64(n), digits)
+}
+
+// appendDecimal writes n / 10^digits without zeros at the end: much faster than
+// a float64 in full.
+func appendDecimal(b []byte, n int64, digits int) []byte {
+	if n < 0 {
+		b, n = append(b, '-'), -n
+	}
+	scale := int64(1)
+	for range digits {
+		scale *= 10
+	}
+	b = strconv.AppendInt(b, n/scale, 10)
+	fraction := n % scale
+	if fraction == 0 {
+		return b
+	}
+	b = append(b, '.')
+	for fraction > 0 {
+		scale /= 10
+		b = append(b, '0'+byte(fraction/scale))
+		fraction %= scale
+	}
+	return b
 }
 
 // millis writes a duration in milliseconds; null where it is negative (unknown).
@@ -76,8 +105,31 @@ func (o *object) millis(k string, d time.Duration) {
 func (o *object) time(k string, t machine.Instant) {
 	o.key(k)
 	o.buf = append(o.buf, '"')
-	o.buf = appendTime(o.buf, t)
+	o.buf = o.clock.append(o.buf, t)
 	o.buf = append(o.buf, '"')
+}
+
+// clock writes instants as 2006-01-02T15:04:05.000000000Z. Most share their
+// second with the one before, so it keeps what was worked out for that.
+type clock struct {
+	second int64
+	text   [20]byte // up to the point; empty at first
+}
+
+func (c *clock) append(b []byte, t machine.Instant) []byte {
+	second, fraction := int64(t)/1e9, int64(t)%1e9
+	if fraction < 0 {
+		second, fraction = second-1, fraction+1e9
+	}
+	if second != c.second || c.text[19] == 0 {
+		c.second = second
+		time.Unix(second, 0).UTC().AppendFormat(c.text[:0], "2006-01-02T15:04:05.")
+	}
+	b = append(b, c.text[:]...)
+	for scale := int64(1e8); scale > 0; scale /= 10 {
+		b = append(b, '0'+byte(fraction/scale%10))
+	}
+	return append(b, 'Z')
 }
 
 func (o *object) addr(k string, a netip.AddrPort) {
@@ -98,11 +150,6 @@ func (o *object) frames(k string, refs []machine.Ref) {
 		o.buf = strconv.AppendUint(o.buf, r.Frame(), 10)
 	}
 	o.buf = append(o.buf, ']')
-}
-
-// appendTime writes t as 2006-01-02T15:04:05.000000000Z.
-func appendTime(b []byte, t machine.Instant) []byte {
-	return t.Time().AppendFormat(b, "2006-01-02T15:04:05.000000000Z")
 }
 
 const hexDigits = "0123456789abcdef"

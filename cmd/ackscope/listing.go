@@ -61,7 +61,7 @@ func (l *listing) run(args []string) error {
 	a := l.app
 	if l.live.device != "" {
 		if len(args)+len(a.flags.read) > 0 {
-			return errors.New("-i and a file: expected one or the other")
+			return errIAndFile
 		}
 		return l.runLive()
 	}

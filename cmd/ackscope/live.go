@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/capture/afpacket"
 )
@@ -75,6 +76,8 @@ func (l *liveFlags) limits() (duration time.Duration, packets uint64, err error)
 	return duration, packets, nil
 }
 
+const interruptAgain = 500 * time.Millisecond
+
 // session is an opened live capture with what ends it.
 type session struct {
 	live afpacket.Live
@@ -108,8 +111,11 @@ func (l *liveFlags) open() (*session, uint64, error) {
 		case <-timeout:
 		case <-s.done:
 		}
-		signal.Stop(interrupt) // a second interrupt ends the program at once
 		live.Stop()
+		// An interrupt after this ends the program at once; but some callers send
+		// one to the process and to its group, and mean it once.
+		time.Sleep(interruptAgain)
+		signal.Stop(interrupt)
 	}()
 	return s, packets, nil
 }
@@ -132,6 +138,34 @@ func (s *session) close(a *app, frames uint64) (*capture.Statistics, error) {
 	}
 	return &st, nil
 }
+
+// analyze runs the analysis over a live capture to its end.
+func (l *liveFlags) analyze(a *app, args []string, o analyze.Options) (*analyze.Session, error) {
+	if len(args)+len(a.flags.read) > 0 {
+		return nil, errIAndFile
+	}
+	s, packets, err := l.open()
+	if err != nil {
+		return nil, err
+	}
+	f := &feed{source: s.live, most: least(packets, l.count)}
+	if l.write != "" {
+		if f.copyTo, err = a.newSave(l.write, func(int, int) capture.Interface { return s.live.Interface() }); err != nil {
+			return nil, errors.Join(err, s.live.Close())
+		}
+	}
+	if !a.flags.quiet {
+		fmt.Fprintf(a.err, "capturing on %s\n", l.device)
+	}
+	session, err := analyze.Run(f, o)
+	st, closeErr := s.close(a, f.frames)
+	if f.copyTo != nil {
+		closeErr = errors.Join(closeErr, f.copyTo.close(st))
+	}
+	return session, errors.Join(err, closeErr)
+}
+
+var errIAndFile = errors.New("-i and a file: expected one or the other")
 
 // listInterfaces prints what -i takes.
 func (a *app) listInterfaces() error {
