@@ -140,7 +140,7 @@ func (s *packetLister) flowTree(r *filter.Record) {
 		s.row("Protocol: none that is known: %s", appendClean(nil, f.Verdict.Reason))
 		return
 	}
-	s.row("Protocol: %s %s (%.0f%% sure)", f.Protocol.Name, r.Dialect, 100*f.Verdict.Confidence)
+	s.row("Protocol: %s %s", f.Protocol.Name, r.Dialect)
 }
 
 // eventTree writes what was settled at this packet.
