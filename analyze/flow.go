@@ -34,9 +34,8 @@ type Flow struct {
 	conn    *stream.Conn // of a TCP flow: puts its segments in order and cuts them into messages
 	gather  gather       // findings
 
-	key          flowKey
-	origin       endpointKey // A's half of the key, to tell directions
-	newer, older *Flow       // least recently used list of flows with a tracker
+	key    flowKey
+	origin endpointKey // A's half of the key, to tell directions
 }
 
 // ended is what stays of a tracker when its flow ends or is evicted.

@@ -256,8 +256,8 @@ func TestTrackersAreBounded(t *testing.T) {
 			for n := range 9 {
 				f.send(hostA, peer, mark('.', n))
 			}
-			if s := f.session; s.lru.count > 10 {
-				t.Fatalf("%d trackers after %d flows, expected at most 10", s.lru.count, i+1)
+			if s := f.session; s.trackers > 10 {
+				t.Fatalf("%d trackers after %d flows, expected at most 10", s.trackers, i+1)
 			}
 		}
 	})

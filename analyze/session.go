@@ -14,6 +14,9 @@
 package analyze
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/capture/stream"
 	"github.com/ackscope/ackscope/dissect"
@@ -74,11 +77,7 @@ type Session struct {
 	freeCount      int
 	heldBytes      int
 
-	// Flows with a tracker, least recently used first.
-	lru struct {
-		first, last *Flow
-		count       int
-	}
+	trackers int // flows that are followed now
 
 	n          uint64 // packets fed
 	duplicates uint64
@@ -165,7 +164,6 @@ func (s *Session) Feed(frame *capture.Frame, p *capture.Packet) {
 	case p.Transport == capture.TCP:
 		f = s.segment(f, d, p)
 	case f.tracker != nil:
-		s.touch(f)
 		f = s.observe(f, d, p)
 	case f.pending != nil && p.Length > 0:
 		s.hold(f, d)
@@ -185,8 +183,25 @@ func (s *Session) Finish() {
 		s.oldest.round = holdRounds
 		s.decide(s.oldest.flow, true)
 	}
-	for s.lru.first != nil {
-		s.end(s.lru.first)
+	for _, f := range s.flows {
+		if f.tracker != nil {
+			s.end(f)
+		}
+	}
+}
+
+// evict ends the flows that were idle longest: a sixteenth of all that are
+// followed, so that looking for them costs little per flow.
+func (s *Session) evict() {
+	var followed []*Flow
+	for _, f := range s.flows {
+		if f.tracker != nil {
+			followed = append(followed, f)
+		}
+	}
+	slices.SortStableFunc(followed, func(x, y *Flow) int { return cmp.Compare(x.Last, y.Last) })
+	for _, f := range followed[:max(1, len(followed)/16)] {
+		s.end(f)
 	}
 }
 
@@ -259,12 +274,11 @@ func (s *Session) newTracker(f *Flow) machine.Tracker {
 
 // track gives f its tracker.
 func (s *Session) track(f *Flow) {
-	f.tracker = s.newTracker(f)
-	s.lru.count++
-	s.push(f)
-	if s.lru.count > s.options.MaxTrackers {
-		s.end(s.lru.first)
+	if s.trackers >= s.options.MaxTrackers {
+		s.evict()
 	}
+	f.tracker = s.newTracker(f)
+	s.trackers++
 }
 
 // observe steps f's tracker over d and gives the flow that d belongs to, which
@@ -314,38 +328,5 @@ func (s *Session) end(f *Flow) {
 		s.sink(&s.record)
 	}
 	f.tracker = nil
-	s.unlink(f)
-	s.lru.count--
-}
-
-// touch makes f the most recently used flow.
-func (s *Session) touch(f *Flow) {
-	if s.lru.last != f {
-		s.unlink(f)
-		s.push(f)
-	}
-}
-
-func (s *Session) push(f *Flow) {
-	f.older, f.newer = s.lru.last, nil
-	if s.lru.last != nil {
-		s.lru.last.newer = f
-	} else {
-		s.lru.first = f
-	}
-	s.lru.last = f
-}
-
-func (s *Session) unlink(f *Flow) {
-	if f.older != nil {
-		f.older.newer = f.newer
-	} else {
-		s.lru.first = f.newer
-	}
-	if f.newer != nil {
-		f.newer.older = f.older
-	} else {
-		s.lru.last = f.older
-	}
-	f.older, f.newer = nil, nil
+	s.trackers--
 }
