@@ -269,6 +269,9 @@ func (s *Session) newTracker(f *Flow) machine.Tracker {
 	if v := s.options.Vantage; v != nil {
 		config.Facts.Vantage, config.Facts.VantageReason = *v, "set by the user"
 	}
+	if f.Protocol.NewTracker == nil {
+		return &stateless{facts: config.Facts}
+	}
 	return f.Protocol.NewTracker(&config)
 }
 

@@ -173,7 +173,7 @@ type Protocol struct {
 	Dissect func(ctx Context, dg *machine.Datagram, d *Dissection)
 	// Info writes the packet's one line for lists, such as "seq 5 ack 9 ack_bits 0x1f, 120 bytes".
 	Info       func(ctx Context, dg *machine.Datagram, to []byte) []byte
-	NewTracker func(*Config) machine.Tracker
+	NewTracker func(*Config) machine.Tracker // nil for a protocol that is dissected only
 }
 
 // Registry is the immutable list of protocols, passed down from main.
