@@ -44,7 +44,7 @@ var seeds = []string{
 }
 
 var commands = [][]string{
-	{"flows", "--json"}, {"events", "--json"}, {"findings", "--json"}, {"flows"}, {"findings"},
+	{"flows", "--json"}, {"packets", "--json"}, {"events", "--json"}, {"findings", "--json"}, {"flows"}, {"packets", "-V", "-x"}, {"findings"},
 }
 
 func TestMutatedCaptures(t *testing.T) {

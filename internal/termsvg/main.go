@@ -1,15 +1,14 @@
 // Command termsvg draws what a program printed to a terminal as an SVG, for
 // documents: it reads text with colour sequences and writes the picture.
 //
-//	ackscope findings --color always FILE | go run ./internal/termsvg -command 'ackscope findings FILE' >picture.svg
+//	ackscope findings --color always FILE | go run ./internal/termsvg >picture.svg
 //
-// It knows what ackscope prints: bold, faint, underlined, reversed, and the
+// A line that begins with "$ " is a command line. It knows what ackscope prints: bold, faint, underlined, reversed, and the
 // sixteen colours. Other sequences are dropped.
 package main
 
 import (
 	"bufio"
-	"flag"
 	"fmt"
 	"html"
 	"io"
@@ -19,9 +18,7 @@ import (
 )
 
 func main() {
-	command := flag.String("command", "", "command line to show above the output")
-	flag.Parse()
-	if err := draw(os.Stdin, os.Stdout, *command); err != nil {
+	if err := draw(os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "termsvg:", err)
 		os.Exit(2)
 	}
@@ -57,12 +54,9 @@ type run struct {
 	text   string
 }
 
-func draw(r io.Reader, w io.Writer, command string) error {
+func draw(r io.Reader, w io.Writer) error {
 	var lines [][]run
-	if command != "" {
-		lines = append(lines, []run{{style{fg: 2, bg: -1, bold: true}, 0, "$"}, {style{fg: -1, bg: -1, bold: true}, 2, command}})
-	}
-	s, widest := plain, 2+len(command)
+	s, widest := plain, 0
 	for scan := bufio.NewScanner(r); ; {
 		if !scan.Scan() {
 			if err := scan.Err(); err != nil {
@@ -72,7 +66,12 @@ func draw(r io.Reader, w io.Writer, command string) error {
 		}
 		var runs []run
 		var width int
-		runs, s, width = split(scan.Text(), s)
+		if command, ok := strings.CutPrefix(scan.Text(), "$ "); ok {
+			runs = []run{{style{fg: 2, bg: -1, bold: true}, 0, "$"}, {style{fg: -1, bg: -1, bold: true}, 2, command}}
+			width = 2 + len([]rune(command))
+		} else {
+			runs, s, width = split(scan.Text(), s)
+		}
 		lines = append(lines, runs)
 		widest = max(widest, width)
 	}
@@ -130,10 +129,12 @@ func split(line string, s style) (runs []run, end style, width int) {
 	var text strings.Builder
 	start := 0
 	flush := func() {
-		if text.Len() > 0 {
+		if n := len(runs); text.Len() > 0 && n > 0 && runs[n-1].style == s {
+			runs[n-1].text += text.String() // the sequences between changed nothing
+		} else if text.Len() > 0 {
 			runs = append(runs, run{s, start, text.String()})
-			text.Reset()
 		}
+		text.Reset()
 		start = width
 	}
 	for rest := line; rest != ""; {

@@ -20,6 +20,7 @@ func TestSplit(t *testing.T) {
 		{"plain", []run{{plain, 0, "plain"}}, 5},
 		{"a \x1b[31mred\x1b[0m b", []run{{plain, 0, "a "}, {red, 2, "red"}, {plain, 5, " b"}}, 7},
 		{"\x1b[1m⇄ x\x1b[22m", []run{{bold, 0, "⇄ x"}}, 3},
+		{"\x1b[31ma\x1b[0m\x1b[31mb\x1b[0m", []run{{red, 0, "ab"}}, 2},
 		{"cut\x1b[3", []run{{plain, 0, "cut"}}, 3},
 		{"erase\x1b[K", []run{{plain, 0, "erase"}}, 5},
 	} {
@@ -32,7 +33,7 @@ func TestSplit(t *testing.T) {
 
 func TestDrawIsWellFormed(t *testing.T) {
 	var out strings.Builder
-	if err := draw(strings.NewReader("a <b> & \x1b[7mc\x1b[0m\n\n\x1b[90;1mdim\x1b[m\n"), &out, `ackscope -Y 'a<1'`); err != nil {
+	if err := draw(strings.NewReader("$ ackscope -Y 'a<1'\na <b> & \x1b[7mc\x1b[0m\n\n\x1b[90;1mdim\x1b[m\n"), &out); err != nil {
 		t.Fatal(err)
 	}
 	text := ""

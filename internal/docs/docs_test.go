@@ -1,0 +1,164 @@
+package docs
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/ackscope/ackscope/internal/testenv"
+)
+
+var update = flag.Bool("update", false, "write what the commands print into the documents")
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// TestConsole runs every command that the documents show.
+func TestConsole(t *testing.T) {
+	shell := testenv.Need(t, "sh")
+	root := testenv.Module(t)
+	path := filepath.Dir(testenv.Ackscope(t)) + string(os.PathListSeparator) + os.Getenv("PATH")
+	shown := 0
+	for _, name := range documents(t, root) {
+		t.Run(name, func(t *testing.T) {
+			text, err := os.ReadFile(filepath.Join(root, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			anew := rewrite(string(text), func(command, was string) string {
+				shown++
+				cmd := exec.Command(shell, "-c", command)
+				cmd.Dir, cmd.Env = root, append(os.Environ(), "PATH="+path)
+				out, err := cmd.CombinedOutput()
+				if err != nil {
+					t.Errorf("$ %s: %v\n%s", command, err, out)
+					return was
+				}
+				is := trimLines(string(out))
+				if is != was && !*update {
+					t.Errorf("$ %s\nprints\n%s\nbut the document shows\n%s", command, is, was)
+				}
+				return is
+			})
+			if *update {
+				if err := os.WriteFile(filepath.Join(root, name), []byte(anew), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+	if shown < 5 {
+		t.Errorf("the documents show %d commands in blocks marked console, expected at least 5", shown)
+	}
+}
+
+// TestPicture: README's picture is what the program prints.
+func TestPicture(t *testing.T) {
+	bash, root := testenv.Need(t, "bash"), testenv.Module(t)
+	path := filepath.Dir(testenv.Ackscope(t)) + string(os.PathListSeparator) + os.Getenv("PATH")
+	cmd := exec.Command(bash, "scripts/picture")
+	cmd.Dir, cmd.Env = root, append(os.Environ(), "PATH="+path)
+	is, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("scripts/picture: %v", err)
+	}
+	file := filepath.Join(root, "docs", "picture.svg")
+	if *update {
+		if err := os.WriteFile(file, is, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if was, err := os.ReadFile(file); err != nil || string(was) != string(is) {
+		t.Errorf("docs/picture.svg is not what scripts/picture draws now (%v): make golden, and look at it", err)
+	}
+}
+
+// TestLinks: what the documents point to in the repository is there.
+func TestLinks(t *testing.T) {
+	root := testenv.Module(t)
+	link := regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)|src="([^":]+)"`)
+	for _, name := range append(documents(t, root), "ARCHITECTURE.md", "testdata/pcaps/README.md") {
+		text, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+			if _, err := os.Stat(filepath.Join(root, filepath.Dir(name), m[1]+m[3])); err != nil {
+				t.Errorf("%s points to %s: %v", name, m[1]+m[3], err)
+			}
+		}
+	}
+}
+
+func documents(t *testing.T, root string) []string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := []string{"README.md"}
+	for _, f := range found {
+		names = append(names, filepath.Join("docs", filepath.Base(f)))
+	}
+	return names
+}
+
+// rewrite gives text with the output below each command replaced by what run
+// makes of it.
+func rewrite(text string, run func(command, was string) string) string {
+	var out strings.Builder
+	console := false
+	command, was := "", ""
+	flush := func() {
+		if command != "" {
+			fmt.Fprintf(&out, "$ %s\n%s", command, run(command, was))
+		}
+		command, was = "", ""
+	}
+	for l := range strings.Lines(text) {
+		switch {
+		case strings.HasPrefix(l, "```"):
+			flush()
+			console = strings.TrimSpace(l) == "```console"
+			out.WriteString(l)
+		case console && strings.HasPrefix(l, "$ "):
+			flush()
+			command = strings.TrimSpace(l[2:])
+		case command != "":
+			was += l
+		default:
+			out.WriteString(l)
+		}
+	}
+	return out.String()
+}
+
+// trimLines drops spaces at the ends of lines, which editors and reviewers drop too.
+func trimLines(s string) string {
+	var out strings.Builder
+	for l := range strings.Lines(s) {
+		out.WriteString(strings.TrimRight(l, " \t\n"))
+		out.WriteByte('\n')
+	}
+	return out.String()
+}
+
+func TestRewrite(t *testing.T) {
+	const before = "text\n```console\n$ a b\nold\nlines\n$ c\n```\n$ not a command\n```sh\n$ d\n```\n"
+	const after = "text\n```console\n$ a b\n[a b]\n$ c\n[c]\n```\n$ not a command\n```sh\n$ d\n```\n"
+	var had []string
+	got := rewrite(before, func(command, was string) string {
+		had = append(had, was)
+		return "[" + command + "]\n"
+	})
+	if got != after {
+		t.Errorf("got\n%s\nexpected\n%s", got, after)
+	}
+	if len(had) != 2 || had[0] != "old\nlines\n" || had[1] != "" {
+		t.Errorf("what stood below the commands was %q", had)
+	}
+}
