@@ -51,14 +51,6 @@ type values struct {
 // Needs says what the field asks of the reader.
 func (f *Field) Needs() Needs { return f.needs }
 
-// exists gives the predicate of the bare field.
-func (f *Field) exists() predicate {
-	if f.present != nil {
-		return f.present
-	}
-	return f.values.exist()
-}
-
 func (v *values) exist() predicate {
 	switch {
 	case v.u != nil:

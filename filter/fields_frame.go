@@ -41,14 +41,18 @@ func frameFields() []*Field {
 		}),
 		{Name: "frame.file", Kind: Text, Doc: "Name of the capture file.", values: values{b: one(func(r *Record) ([]byte, bool) { return r.word(r.File), r.File != "" })}},
 		{Name: "frame.time", Kind: Time, Doc: "When the frame was captured, in UTC.", values: values{i: one(func(r *Record) (int64, bool) { return int64(r.Datagram.At), true })}},
-		{Name: "frame.time_epoch", Kind: Time, Unit: "s", Doc: "When the frame was captured, in seconds since 1970.", seconds: true,
-			values: values{i: one(func(r *Record) (int64, bool) { return int64(r.Datagram.At), true })}},
+		{
+			Name: "frame.time_epoch", Kind: Time, Unit: "s", Doc: "When the frame was captured, in seconds since 1970.", seconds: true,
+			values: values{i: one(func(r *Record) (int64, bool) { return int64(r.Datagram.At), true })},
+		},
 		duration("frame.time_relative", "Time since the capture's first frame.", func(r *Record) (int64, bool) { return int64(r.Datagram.At - r.Start), true }),
 		duration("frame.time_delta", "Time since the frame before.", func(r *Record) (int64, bool) { return int64(r.Datagram.At - r.Previous), true }),
-		{Name: "malformed", Doc: "The packet, or a header before it, could not be taken apart to its end.", needs: NeedFlow | NeedFields,
+		{
+			Name: "malformed", Doc: "The packet, or a header before it, could not be taken apart to its end.", needs: NeedFlow | NeedFields,
 			present: func(r *Record) bool {
 				return r.Packet != nil && r.Packet.Problem != nil || r.Dissection().Problem != nil
-			}},
+			},
+		},
 
 		layer("eth", "Ethernet header.", capture.LayerEthernet),
 		mac("eth.src", "Ethernet source address.", 6, -1),
@@ -88,8 +92,10 @@ func frameFields() []*Field {
 		layer       capture.LayerKind
 	}{{"udp", "UDP", capture.UDP, capture.LayerUDP}, {"tcp", "TCP", capture.TCP, capture.LayerTCP}} {
 		fields = append(fields,
-			&Field{Name: t.name, Kind: Bytes, Doc: "The packet carries " + t.title + "; its header and payload, where one frame holds both.",
-				present: func(r *Record) bool { return r.Transport == t.kind }, values: values{b: one(func(r *Record) ([]byte, bool) { return whole(r, t.layer) })}},
+			&Field{
+				Name: t.name, Kind: Bytes, Doc: "The packet carries " + t.title + "; its header and payload, where one frame holds both.",
+				present: func(r *Record) bool { return r.Transport == t.kind }, values: values{b: one(func(r *Record) ([]byte, bool) { return whole(r, t.layer) })},
+			},
 			number(t.name+".srcport", "", t.title+" source port.", func(r *Record) (uint64, bool) { return uint64(r.Src.Port()), r.Transport == t.kind }),
 			number(t.name+".dstport", "", t.title+" destination port.", func(r *Record) (uint64, bool) { return uint64(r.Dst.Port()), r.Transport == t.kind }),
 			&Field{Name: t.name + ".port", Kind: Uint, Doc: "Either " + t.title + " port.", values: values{u: two(func(r *Record) (uint64, uint64, bool) {

@@ -19,9 +19,9 @@ func wordsOf[T ~uint8](n T, word func(T) string) []string {
 	return out
 }
 
-// text is a field of one text.
-func text(name, doc string, words []string, needs Needs, get func(*Record) (string, bool)) *Field {
-	return &Field{Name: name, Kind: Text, Doc: doc, Words: words, needs: needs, values: values{b: one(func(r *Record) ([]byte, bool) {
+// flowText is a field of one text that belongs to the flow.
+func flowText(name, doc string, words []string, get func(*Record) (string, bool)) *Field {
+	return &Field{Name: name, Kind: Text, Doc: doc, Words: words, needs: NeedFlow, values: values{b: one(func(r *Record) ([]byte, bool) {
 		s, ok := get(r)
 		return r.word(s), ok
 	})}}
@@ -36,15 +36,15 @@ func flowFields(protocols []*dissect.Protocol) []*Field {
 	fields := []*Field{
 		flow(number("flow", "", "Number of the flow, as `flows` lists them; a flow is one conversation of two endpoints.", func(r *Record) (uint64, bool) { return uint64(r.Flow), r.Flow != 0 })),
 		flow(number("flow.session", "", "Which session it is on its pair of addresses, from 1.", func(r *Record) (uint64, bool) { return uint64(r.Session), r.Flow != 0 })),
-		text("flow.side", "Which side sent the packet: a spoke first.", sideWords, NeedFlow, func(r *Record) (string, bool) { return r.Datagram.From.String(), r.Flow != 0 }),
-		text("flow.protocol", "Protocol that the flow is read as.", names, NeedFlow, func(r *Record) (string, bool) {
+		flowText("flow.side", "Which side sent the packet: a spoke first.", sideWords, func(r *Record) (string, bool) { return r.Datagram.From.String(), r.Flow != 0 }),
+		flowText("flow.protocol", "Protocol that the flow is read as.", names, func(r *Record) (string, bool) {
 			if r.Protocol == nil {
 				return "", false
 			}
 			return r.Protocol.Name, true
 		}),
-		text("flow.dialect", "Dialect of the protocol.", nil, NeedFlow, func(r *Record) (string, bool) { return r.Dialect, r.Protocol != nil }),
-		text("flow.vantage", "Where the tap stood, as far as the flow shows it.", wordsOf(machine.VantageBetween, machine.Vantage.String), NeedFlow,
+		flowText("flow.dialect", "Dialect of the protocol.", nil, func(r *Record) (string, bool) { return r.Dialect, r.Protocol != nil }),
+		flowText("flow.vantage", "Where the tap stood, as far as the flow shows it.", wordsOf(machine.VantageBetween, machine.Vantage.String),
 			func(r *Record) (string, bool) {
 				if r.Knowledge == nil || r.Protocol == nil {
 					return "", false

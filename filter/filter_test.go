@@ -73,8 +73,10 @@ func testRecord(t testing.TB) *Record {
 	return &Record{
 		Frame: frame,
 		Packet: &capture.Packet{Ref: frame.Ref, At: frame.At, Transport: capture.UDP, Src: src, Dst: dst, Payload: payload, Length: 8, Layers: []capture.Layer{
-			{Kind: capture.LayerEthernet, Offset: 0, Length: 14}, {Kind: capture.LayerVLAN, Offset: 14, Length: 4},
-			{Kind: capture.LayerIPv4, Offset: 18, Length: 20}, {Kind: capture.LayerUDP, Offset: 38, Length: 8},
+			{Kind: capture.LayerEthernet, Offset: 0, Length: 14},
+			{Kind: capture.LayerVLAN, Offset: 14, Length: 4},
+			{Kind: capture.LayerIPv4, Offset: 18, Length: 20},
+			{Kind: capture.LayerUDP, Offset: 38, Length: 8},
 		}},
 		Start: frame.At - machine.Instant(2500*time.Millisecond), Previous: frame.At - machine.Instant(time.Millisecond), File: "match.pcap",
 		Src: src, Dst: dst, Transport: capture.UDP,
@@ -88,10 +90,20 @@ func testRecord(t testing.TB) *Record {
 		Anomalies: []machine.Anomaly{{Rule: toyRule, Side: machine.B, Certainty: machine.Certain}},
 		Decode: func(*Record) *dissect.Dissection {
 			return &dissect.Dissection{Fields: []dissect.Field{
-				{Spec: toyHeader}, {Spec: toySeq, Uint: 902, Bits: 16}, {Spec: toyAck, Uint: 900, Bits: 16}, {Spec: toyBits, Uint: 0x1f, Bits: 32}, {Spec: toyKind, Uint: 1},
-				{Spec: toyFlag, Uint: 0}, {Spec: toyDelta, Uint: uint64(math.MaxUint64 - 4)}, {Spec: toyRate, Uint: math.Float64bits(0.25)}, {Spec: toyWait, Uint: 120},
-				{Spec: toyBody, Bytes: []byte{1, 2, 3, 4, 0xfe}}, {Spec: toyName, Bytes: []byte("Hello World")},
-				{Spec: toyItem, Uint: 3}, {Spec: toyItem, Uint: 5}, {Spec: toyItem, Uint: 8},
+				{Spec: toyHeader},
+				{Spec: toySeq, Uint: 902, Bits: 16},
+				{Spec: toyAck, Uint: 900, Bits: 16},
+				{Spec: toyBits, Uint: 0x1f, Bits: 32},
+				{Spec: toyKind, Uint: 1},
+				{Spec: toyFlag, Uint: 0},
+				{Spec: toyDelta, Uint: uint64(math.MaxUint64 - 4)},
+				{Spec: toyRate, Uint: math.Float64bits(0.25)},
+				{Spec: toyWait, Uint: 120},
+				{Spec: toyBody, Bytes: []byte{1, 2, 3, 4, 0xfe}},
+				{Spec: toyName, Bytes: []byte("Hello World")},
+				{Spec: toyItem, Uint: 3},
+				{Spec: toyItem, Uint: 5},
+				{Spec: toyItem, Uint: 8},
 			}}
 		},
 	}

@@ -47,8 +47,10 @@ func NewTable(o Options) *Table {
 		t.add(f)
 	}
 	for _, p := range protocols {
-		t.add(&Field{Name: p.Name, Doc: p.Title + ": the packet's flow is read as this protocol.", Of: p, needs: NeedFlow,
-			present: func(r *Record) bool { return r.Protocol == p }})
+		t.add(&Field{
+			Name: p.Name, Doc: p.Title + ": the packet's flow is read as this protocol.", Of: p, needs: NeedFlow,
+			present: func(r *Record) bool { return r.Protocol == p },
+		})
 		for _, s := range p.Fields {
 			t.addSpec(p, s)
 		}

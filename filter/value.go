@@ -1,7 +1,6 @@
 package filter
 
 import (
-	"encoding/binary"
 	"math"
 	"net/netip"
 	"slices"
@@ -234,8 +233,6 @@ func addrFrom(b []byte) netip.Addr {
 	}
 	return netip.AddrFrom16([16]byte(b))
 }
-
-func be16(b []byte) uint64 { return uint64(binary.BigEndian.Uint16(b)) }
 
 // sortedWords lists the words of an enumeration, by value.
 func sortedWords(enum map[uint64]string) []string {

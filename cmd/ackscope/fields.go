@@ -107,11 +107,12 @@ func (a *app) fields(args []string) error {
 // fieldKind names the type for eyes; what is only there or not has none.
 func fieldKind(f *filter.Field) string {
 	kind := f.Kind.String()
-	switch {
-	case f.Kind == filter.Heading:
+	switch f.Kind {
+	case filter.Heading:
 		return "–"
-	case f.Kind == filter.Uint:
+	case filter.Uint:
 		kind = "integer"
+	default:
 	}
 	if f.Unit != "" && f.Kind != filter.Duration && f.Kind != filter.Time {
 		kind += " (" + f.Unit + ")"

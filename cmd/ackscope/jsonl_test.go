@@ -40,8 +40,8 @@ func TestJSONTime(t *testing.T) {
 	check := func(ns int64) bool {
 		return string(c.append(nil, machine.Instant(ns))) == time.Unix(0, ns).UTC().Format("2006-01-02T15:04:05.000000000Z")
 	}
-	for _, ns := range []int64{0, 1, -1, -1e9, 1e9, 1795238666301206000, math.MaxInt64, math.MinInt64} {
-		if !check(ns) || !check(ns) {
+	for _, ns := range []int64{0, 1, -1, -1e9, 1e9, 1795238666301206000, 1795238666301206001, math.MaxInt64, math.MinInt64} {
+		if !check(ns) {
 			t.Errorf("%d: %s", ns, c.append(nil, machine.Instant(ns)))
 		}
 	}
@@ -56,8 +56,18 @@ func TestJSONFloat(t *testing.T) {
 		digits int
 		want   string
 	}{
-		{0, 6, "0"}, {68.25, 6, "68.25"}, {0.1 + 0.2, 6, "0.3"}, {1.0000004, 6, "1"}, {1.0000006, 6, "1.000001"}, {-2.5, 1, "-2.5"}, {-0.04, 1, "0"},
-		{1e300, 2, ""}, {123456789.5, 8, "123456789.5"}, {math.NaN(), 3, "null"}, {math.Inf(1), 3, "null"}, {0.00000001, 8, "0.00000001"},
+		{0, 6, "0"},
+		{68.25, 6, "68.25"},
+		{0.1 + 0.2, 6, "0.3"},
+		{1.0000004, 6, "1"},
+		{1.0000006, 6, "1.000001"},
+		{-2.5, 1, "-2.5"},
+		{-0.04, 1, "0"},
+		{1e300, 2, ""},
+		{123456789.5, 8, "123456789.5"},
+		{math.NaN(), 3, "null"},
+		{math.Inf(1), 3, "null"},
+		{0.00000001, 8, "0.00000001"},
 	} {
 		var o object
 		o.begin()

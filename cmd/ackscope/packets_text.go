@@ -148,8 +148,23 @@ func (s *packetLister) info(r *filter.Record) {
 	s.cell = appendInfo(s.cell[:0], s.listing, r)
 	s.buf = append(s.buf, s.cell...)
 	for i := range r.Anomalies {
-		rule := r.Anomalies[i].Rule
-		s.buf = s.paint.text(append(s.buf, ' ', ' '), severityStyle(rule.Severity), "["+rule.ID+"]")
+		rule, n := r.Anomalies[i].Rule, 0
+		for j := range r.Anomalies {
+			if r.Anomalies[j].Rule == rule {
+				if n++; j < i {
+					n = -len(r.Anomalies) // told with the first of its rule
+				}
+			}
+		}
+		if n < 1 {
+			continue
+		}
+		s.buf = s.paint.begin(append(s.buf, ' ', ' '), severityStyle(rule.Severity))
+		s.buf = append(append(s.buf, '['), rule.ID...)
+		if n > 1 {
+			s.buf = strconv.AppendInt(append(s.buf, " ×"...), int64(n), 10)
+		}
+		s.buf = s.paint.end(append(s.buf, ']'), severityStyle(rule.Severity))
 	}
 }
 

@@ -102,7 +102,7 @@ func (s *packetLister) headerTree(r *filter.Record) {
 		case l.Kind == capture.LayerVLAN && len(h) >= 4:
 			s.heading("VLAN: %d, priority %d, type %#04x", be16(0)&0xfff, be16(0)>>13, be16(2))
 		case l.Kind == capture.LayerIPv4 && len(h) >= 20:
-			v := uint16(be16(6))
+			v := be16(6)
 			s.heading("IPv4: %d.%d.%d.%d → %d.%d.%d.%d, length %d, protocol %d, TTL %d", h[12], h[13], h[14], h[15], h[16], h[17], h[18], h[19], be16(2), h[9], h[8])
 			if v&0x3fff != 0 {
 				s.row("Fragment: bytes %d on%s", int(v&0x1fff)*8, map[bool]string{true: ", more follow", false: ", the last"}[v&0x2000 != 0])

@@ -69,14 +69,15 @@ func (a *app) state(f *stateFlags, args []string) error {
 	} else if f.at != "" {
 		moments = []string{f.at}
 	}
-	refs := make([]machine.Ref, len(moments))
-	for i, m := range moments {
-		var err error
-		if refs[i], err = parseRef(m); err != nil && f.diff {
+	var refs []machine.Ref
+	for _, m := range moments {
+		ref, err := parseRef(m)
+		if err != nil && f.diff {
 			return fmt.Errorf("--diff: expected two frames and then the files: %w", err)
 		} else if err != nil {
 			return err
 		}
+		refs = append(refs, ref)
 	}
 	t, err := a.travel(args, refs)
 	if t == nil {
@@ -109,11 +110,11 @@ func (a *app) state(f *stateFlags, args []string) error {
 	case f.diff && a.flags.json:
 		err2 = p.diffJSON(refs, views)
 	case f.diff:
-		err2 = p.diff(refs, views)
+		p.diff(refs, views)
 	case a.flags.json:
 		err2 = p.json(refs[0], &views[0])
 	default:
-		err2 = p.picture(refs[0], &views[0])
+		p.picture(refs[0], &views[0])
 	}
 	if err2 != nil {
 		return err2

@@ -117,7 +117,7 @@ func gaugesOf(before, after *machine.View) []gaugeChange {
 }
 
 // diff prints what changed on each side between two frames.
-func (p *statePrinter) diff(refs []machine.Ref, views [][2]machine.View) error {
+func (p *statePrinter) diff(refs []machine.Ref, views [][2]machine.View) {
 	w := p.app.writer()
 	fmt.Fprintf(w, "flow %d  %s · frame %s → %s\n", p.flow.ID, flowName(p.flow), p.travel.frame(refs[0]), p.travel.frame(refs[1]))
 	for _, side := range p.sides {
@@ -155,5 +155,4 @@ func (p *statePrinter) diff(refs []machine.Ref, views [][2]machine.View) error {
 			}
 		}
 	}
-	return nil
 }

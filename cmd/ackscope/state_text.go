@@ -43,7 +43,7 @@ func (b *block) width() int { return slices.Max(append(b.widths, 0)) }
 
 // picture draws the sides at a frame: beside each other, so that what one sent
 // stands beside what the other received.
-func (p *statePrinter) picture(ref machine.Ref, views *[2]machine.View) error {
+func (p *statePrinter) picture(ref machine.Ref, views *[2]machine.View) {
 	w := p.app.writer()
 	fmt.Fprintln(w, p.headline(ref))
 	fmt.Fprintln(w)
@@ -68,7 +68,6 @@ func (p *statePrinter) picture(ref machine.Ref, views *[2]machine.View) error {
 		p.tables(side, &views[side])
 	}
 	fmt.Fprintln(w, p.paint.string(dim, p.legend(views)))
-	return nil
 }
 
 // headline says which packet this is.
@@ -193,14 +192,14 @@ func findWindow(v *machine.View, name string) *machine.Window {
 // rowRange gives the rows to draw of a window and the one that faces it: whole
 // rows, the newest ones. last is after the end; both 0 for nothing.
 func (p *statePrinter) rowRange(w, facing *machine.Window) (first, last int64) {
-	any := false
+	found := false
 	for _, x := range []*machine.Window{w, facing} {
 		if x == nil || len(x.Cells) == 0 {
 			continue
 		}
 		from, to := x.First, x.First+int64(len(x.Cells))
-		if !any {
-			first, last, any = from, to, true
+		if !found {
+			first, last, found = from, to, true
 			continue
 		}
 		first, last = min(first, from), max(last, to)
@@ -297,6 +296,10 @@ func gaugeValue(v float64, unit string) string {
 		return number
 	case "%":
 		return number + "%"
+	case "packets":
+		if v == 1 {
+			return "1 packet"
+		}
 	}
 	return number + " " + unit
 }
