@@ -83,6 +83,7 @@ type cursor struct {
 	length int    // of data on the wire
 	kind   uint8  // SLL packet type plus one, so that 0 is none
 	device uint32 // SLL2 interface index
+	tag    uint32 // of the last VLAN tag, plus one; 0 without
 	spans  []Span // where data came from, once it is reassembled; nil before
 
 	src, dst netip.Addr
@@ -192,6 +193,7 @@ func (d *Decoder) etherType(c *cursor, kind uint16) {
 				d.short(c, LayerVLAN, "captured bytes", 4, rest)
 				return
 			}
+			c.tag = uint32(binary.BigEndian.Uint16(c.data[c.at:])) + 1
 			kind = binary.BigEndian.Uint16(c.data[c.at+2:])
 			c.layer(LayerVLAN, 4)
 		case etherPPPoE:

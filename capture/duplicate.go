@@ -15,7 +15,8 @@ import (
 // does it, by what only the first can share: same addresses, IP identification
 // and bytes within a moment, and beyond that
 //
-//   - another TTL, another interface or another packet type of a cooked capture; or
+//   - another TTL, interface, VLAN tag, direction or packet type of a cooked
+//     capture; or
 //   - an IP identification that is not zero, microseconds apart: a sender
 //     numbers each datagram anew, but 0 stands on all of those that must not be
 //     fragmented, and IPv6 has none.
@@ -82,7 +83,7 @@ func (t *duplicateTable) digest(b []byte) uint64 {
 // route is how the frame passed the tap: what two captures of one datagram
 // differ in.
 func (c *cursor) route() uint64 {
-	return uint64(c.p.TTL)<<56 | uint64(c.kind)<<48 ^ uint64(uint32(c.f.Interface))<<20 ^ uint64(c.device)
+	return uint64(c.p.TTL)<<56 | uint64(c.p.Direction)<<54 ^ uint64(c.kind)<<46 ^ uint64(c.tag)<<28 ^ uint64(uint32(c.f.Interface))<<12 ^ uint64(c.device)
 }
 
 // check looks for a datagram among the recent ones, and notes it. identity

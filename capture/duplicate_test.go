@@ -126,3 +126,34 @@ func TestDuplicateSegments(t *testing.T) {
 		}
 	}
 }
+
+// TestDuplicateTags: a trunk's frame with and without its tag, and one that the
+// capturing host marks as sent and as received.
+func TestDuplicateTags(t *testing.T) {
+	zero := four
+	zero.ID = 0
+	packet := udpPacket(t, zero, "x")
+	plain := Frame{Ref: 1, LinkType: LinkEthernet, Data: join(macs, etherIPv4, packet)}
+	tagged := Frame{Ref: 2, LinkType: LinkEthernet, Data: join(macs, etherVLAN, 5, etherIPv4, packet)}
+	retagged := Frame{Ref: 2, LinkType: LinkEthernet, Data: join(macs, etherVLAN, 6, etherIPv4, packet)}
+	out, in := plain, plain
+	out.Options, in.Options = little().option(packetFlags, uint32(2)), little().option(packetFlags, uint32(1))
+	for name, c := range map[string]struct {
+		first, second Frame
+		want          bool
+	}{
+		"tag taken off": {tagged, plain, true},
+		"tag put on":    {plain, tagged, true},
+		"tag changed":   {tagged, retagged, true},
+		"out and in":    {out, in, true},
+		"tag twice":     {tagged, tagged, false},
+		"out twice":     {out, out, false},
+	} {
+		d := NewDecoder(DecodeOptions{})
+		var p Packet
+		d.Decode(&c.first, &p)
+		if d.Decode(&c.second, &p); p.Duplicate != c.want || p.Transport != UDP {
+			t.Errorf("%s: duplicate is %v, %+v", name, p.Duplicate, p)
+		}
+	}
+}

@@ -24,6 +24,7 @@ type file struct {
 	source  *source
 	stream  *stream
 	count   uint64 // frames given in this pass
+	number  uint64 // of the last record that has a frame number
 
 	head Frame // the next frame to be merged
 	end  error // why no more frames come; nil while they do
@@ -42,7 +43,7 @@ type file struct {
 
 // begin recognises the format at the stream's start.
 func (f *file) begin() error {
-	f.count, f.seen, f.opened, f.end, f.head = 0, 0, 0, nil, Frame{}
+	f.count, f.number, f.seen, f.opened, f.end, f.head = 0, 0, 0, 0, nil, Frame{}
 	s := f.stream
 	if !s.need(4) {
 		found := "an empty file"
@@ -88,7 +89,8 @@ func (f *file) next(fr *Frame) error {
 		return err
 	}
 	f.count++
-	fr.Ref = machine.MakeRef(f.index, f.count)
+	f.number++
+	fr.Ref = machine.MakeRef(f.index, f.number)
 	return nil
 }
 
@@ -204,7 +206,7 @@ func (f *file) unreadable(err error) error {
 func (f *file) numbered(what string) string {
 	switch what {
 	case "packet record", "the header of packet record", "packet block":
-		return fmt.Sprintf("%s %d", what, f.count+1)
+		return fmt.Sprintf("%s %d", what, f.number+1)
 	}
 	return what
 }

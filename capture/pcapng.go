@@ -27,6 +27,14 @@ const (
 
 	byteOrderMagic = 0x1a2b3c4d
 
+	// Blocks of other events than packets. They are not given as frames, but
+	// take part in the numbering of frames, since Wireshark numbers them.
+	blockJournal        = 9
+	blockSystemCall     = 0x204
+	blockSystemCall2    = 0x216
+	blockCustom         = 0x0bad
+	blockCustomNoCopies = 0x40000bad
+
 	blockOverhead = 12 // type and both lengths
 	enhancedHead  = 28
 	simpleHead    = 12
@@ -100,6 +108,10 @@ func (r *ngReader) next(f *file, fr *Frame) error {
 		default:
 			if err := r.skipBlock(f, "block", total); err != nil {
 				return err
+			}
+			switch kind {
+			case blockJournal, blockSystemCall, blockSystemCall2, blockCustom, blockCustomNoCopies:
+				f.number++
 			}
 		}
 	}
