@@ -64,6 +64,12 @@ var (
 	fieldPayloadLength = &dissect.FieldSpec{Name: "gaffer.payload.length", Label: "Payload length", Kind: dissect.KindUint, Unit: "bytes", Doc: "Length of the payload as the packet says it."}
 	fieldPadding       = &dissect.FieldSpec{Name: "gaffer.padding", Label: "Padding", Kind: dissect.KindUint, Doc: "Zero bits up to the next whole byte."}
 	fieldPayload       = &dissect.FieldSpec{Name: "gaffer.payload", Label: "Payload", Kind: dissect.KindBytes, Doc: "What the game sent, where no schema reads it."}
+	fieldMessageAck    = &dissect.FieldSpec{Name: "gaffer.message.ack", Label: "Message ack", Kind: dissect.KindUint, Doc: "Simple scheme: the most recent message id that the sender has received."}
+	fieldMessageCount  = &dissect.FieldSpec{Name: "gaffer.message.count", Label: "Messages", Kind: dissect.KindUint, Doc: "How many messages the packet carries."}
+	fieldMessageStart  = &dissect.FieldSpec{Name: "gaffer.message.start", Label: "First message id", Kind: dissect.KindUint, Doc: "Simple scheme: the id of the first message; the others follow it."}
+	fieldMessage       = &dissect.FieldSpec{Name: "gaffer.message", Label: "Message", Kind: dissect.KindGroup, Doc: "One message."}
+	fieldMessageID     = &dissect.FieldSpec{Name: "gaffer.message.id", Label: "Message id", Kind: dissect.KindUint, Doc: "Number of the message; not on the wire in the simple scheme."}
+	fieldMessageType   = &dissect.FieldSpec{Name: "gaffer.message.type", Label: "Message type", Kind: dissect.KindUint, Doc: "Type of the message: its body is read by the schema's."}
 	fieldEndCheck      = &dissect.FieldSpec{Name: "gaffer.end_check", Label: "End check", Kind: dissect.KindUint, Hex: true, Doc: "0x9908ace2 closes every packet of the article's frame."}
 )
 
@@ -76,6 +82,7 @@ var allFields = []*dissect.FieldSpec{
 	fieldSliceChunk, fieldSliceID, fieldSliceCount, fieldSliceBytes, fieldSliceAcked,
 	fieldHandshake, fieldClientSalt, fieldChallengeSalt, fieldReason, fieldFiller,
 	fieldNetcodeVersion, fieldNetcodeType, fieldNetcodeLength, fieldNetcodeSequence, fieldCiphertext, fieldMAC,
+	fieldMessageAck, fieldMessageCount, fieldMessageStart, fieldMessage, fieldMessageID, fieldMessageType,
 	fieldPayloadLength, fieldPadding, fieldPayload, fieldEndCheck,
 }
 

@@ -7,7 +7,6 @@
 package gaffer
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/ackscope/ackscope/dissect"
@@ -111,20 +110,4 @@ func newTracker(c *dissect.Config) machine.Tracker {
 		return &opaque{}
 	}
 	return tracker.NewTracker(p, c.Facts)
-}
-
-func newSettings(base string) (any, error) {
-	p, _, err := wire.Builtin(base)
-	return p, err
-}
-
-func doneSettings(v any) (*dissect.Config, error) {
-	p, ok := v.(*wire.Profile)
-	if !ok {
-		return nil, fmt.Errorf("gaffer: expected the settings that NewProfile gave, found %T", v)
-	}
-	if err := p.Validate(); err != nil {
-		return nil, err
-	}
-	return &dissect.Config{Profile: p}, nil
 }

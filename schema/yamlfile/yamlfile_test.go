@@ -1,0 +1,79 @@
+package yamlfile
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/ackscope/ackscope/schema"
+	"github.com/ackscope/ackscope/wire/bits"
+)
+
+// byBits is the plainest coding.
+type byBits struct{}
+
+func (byBits) Word(c bits.Cursor, v *uint64, n int) error { return c.Bits(v, n) }
+func (byBits) Bool(c bits.Cursor, v *uint64) error        { return c.Bits(v, 1) }
+func (byBits) Count(c bits.Cursor, v *uint64, least, most uint64) error {
+	return c.Bits(v, 16)
+}
+func (byBits) Bytes(c bits.Cursor, v *[]byte, n int) error { return c.Bytes(v, n) }
+func (byBits) Text(c bits.Cursor, v *[]byte, most int) error {
+	return c.Bytes(v, most)
+}
+func (byBits) Number(string) (func(bits.Cursor, *uint64) error, bool, bool) { return nil, false, false }
+
+func TestSchema(t *testing.T) {
+	s, err := Schema([]byte(`
+messages:
+  3:
+    name: Move
+    fields:
+      - {name: tick, type: bits, bits: 32}
+      - {name: n, type: bits, bits: "3 + 1"}
+      - {name: x, type: int, min: -1000, max: 1000, if: tick > 0}
+`), "move.yaml", byBits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Messages[3].Name != "Move" || len(s.Messages[3].Fields) != 3 {
+		t.Fatalf("read %+v", s.Messages[3])
+	}
+}
+
+// What is wrong is told with its line.
+func TestSchemaErrors(t *testing.T) {
+	for name, c := range map[string]struct{ src, want, line string }{
+		"unknown key":   {"messages:\n  0:\n    name: A\n    feilds: []\n", "feilds", "4 |"},
+		"unknown type":  {"messages:\n  0:\n    fields:\n      - name: a\n        type: integer\n", `unknown type "integer"`, "5 |"},
+		"missing bits":  {"messages:\n  0:\n    fields:\n      - name: a\n        type: bits\n", "needs bits", "4 |"},
+		"bad condition": {"messages:\n  0:\n    fields:\n      - name: a\n        type: bool\n        if: b == 1\n", `named "b"`, "6 |"},
+		"range":         {"messages:\n  0:\n    fields:\n      - {name: a, type: int, min: 5, max: 4}\n", "above max", "4 |"},
+		"twice":         {"messages:\n  0:\n    fields:\n      - {name: a, type: bool}\n      - {name: a, type: bool}\n", "earlier field", "5 |"},
+		"no yaml":       {"messages: [\n", "", ""},
+		"wrong type":    {"messages:\n  0:\n    name: A\n    fields: 3\n", "", "4 |"},
+	} {
+		_, err := Schema([]byte(c.src), "x.yaml", byBits{})
+		if err == nil {
+			t.Errorf("%s: no error", name)
+			continue
+		}
+		if s := err.Error(); !strings.HasPrefix(s, "x.yaml: ") || !strings.Contains(s, c.want) || !strings.Contains(s, c.line) {
+			t.Errorf("%s: %s", name, s)
+		}
+	}
+}
+
+func FuzzSchema(f *testing.F) {
+	f.Add([]byte("messages:\n  0:\n    fields:\n      - {name: a, type: int, min: 5, max: 4}\n"))
+	f.Add([]byte("messages: {1: {name: M, fields: [{name: a, type: array, count: 3, item: {type: uint8}}]}}"))
+	f.Fuzz(func(t *testing.T, src []byte) {
+		s, err := Schema(src, "x", byBits{})
+		if err != nil {
+			return
+		}
+		for _, k := range schema.Kinds(s.Messages) {
+			r := bits.NewReader([]byte("0123456789abcdef"))
+			_ = s.Skip(k, &r) // must return
+		}
+	})
+}

@@ -1,0 +1,52 @@
+package gaffer
+
+import (
+	"github.com/ackscope/ackscope/wire"
+	"github.com/ackscope/ackscope/wire/bits"
+)
+
+// Coding is how the article series' serializer puts values on the wire, for
+// schemas: numbers low bit first, a bool in one bit, a count as its distance
+// from the least in as few bits as the range needs, bytes from a whole byte on.
+type Coding struct{}
+
+// Word codes the low n bits of v.
+func (Coding) Word(c bits.Cursor, v *uint64, n int) error { return c.Bits(v, n) }
+
+// Bool codes one bit.
+func (Coding) Bool(c bits.Cursor, v *uint64) error { return c.Bits(v, 1) }
+
+// Count codes a number of [least, most].
+func (Coding) Count(c bits.Cursor, v *uint64, least, most uint64) error {
+	offset := *v - least
+	if err := c.Bits(&offset, bits.Required(least, most)); err != nil {
+		return err
+	}
+	if offset > most-least {
+		return wire.ErrRange
+	}
+	*v = least + offset
+	return nil
+}
+
+// Bytes codes n bytes.
+func (Coding) Bytes(c bits.Cursor, v *[]byte, n int) error {
+	if err := c.Align(); err != nil {
+		return err
+	}
+	return c.Bytes(v, n)
+}
+
+// Text codes a string of at most most bytes, which is not terminated.
+func (k Coding) Text(c bits.Cursor, v *[]byte, most int) error {
+	n := uint64(len(*v))
+	if err := k.Count(c, &n, 0, uint64(most)); err != nil {
+		return err
+	}
+	return k.Bytes(c, v, int(n))
+}
+
+// Number knows no numbers beyond those of a fixed width.
+func (Coding) Number(string) (code func(c bits.Cursor, v *uint64) error, signed, ok bool) {
+	return nil, false, false
+}
