@@ -123,6 +123,15 @@ type Classifier interface {
 	Verdict() Verdict
 }
 
+// Assembly joins the pieces of packets that were sent in several datagrams, for
+// display. Its memory is bounded.
+type Assembly interface {
+	// Add takes a datagram of the flow, and gives the packet that it completes, to
+	// be dissected as any; nil for none. The packet's bytes are the assembly's,
+	// and valid until the next Add.
+	Add(d *machine.Datagram) *machine.Datagram
+}
+
 // Profile is one named way to read a protocol: built in, or from a user's file.
 type Profile struct {
 	Name   string
@@ -174,6 +183,9 @@ type Protocol struct {
 	// Info writes the packet's one line for lists, such as "seq 5 ack 9 ack_bits 0x1f, 120 bytes".
 	Info       func(ctx Context, dg *machine.Datagram, to []byte) []byte
 	NewTracker func(*Config) machine.Tracker // nil for a protocol that is dissected only
+	// NewAssembly joins what the protocol splits; nil, or giving nil, where it
+	// splits nothing.
+	NewAssembly func(*Config) Assembly
 }
 
 // Registry is the immutable list of protocols, passed down from main.

@@ -37,6 +37,7 @@ func newProtocol(extra []dissect.Profile) *dissect.Protocol {
 		NewTracker:  newTracker,
 		Rules:       slices.Concat(tracker.FindingRules, tracker.NetcodeRules),
 		EventNames:  tracker.NetcodeEventNames,
+		NewAssembly: newAssembly,
 	}
 }
 
@@ -63,6 +64,11 @@ func newProfileSet(extra []dissect.Profile) *profileSet {
 		p, doc, err := wire.Builtin(name)
 		if err != nil {
 			panic(err) // a built-in profile that is not valid: the tests of wire/gaffer read all of them
+		}
+		if bodies := sampleBodies(name); bodies != nil {
+			if err := attach(p, bodies); err != nil {
+				panic(err) // as above: the tests decode every packet of the samples
+			}
 		}
 		s.add(dissect.Profile{Name: name, Doc: doc, Config: &dissect.Config{Dialect: name, Profile: p}})
 	}

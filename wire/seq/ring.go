@@ -16,6 +16,9 @@ type Ring[T any] struct {
 	size   int
 	span   int // numbers from the oldest that may be held to the newest
 	slots  []slot[T]
+
+	// Forget, if set, is told of every value that the window leaves behind.
+	Forget func(*T)
 }
 
 type slot[T any] struct {
@@ -40,6 +43,7 @@ func (r *Ring[T]) Size() int { return r.size }
 // Enter gives the entry of a number, new and zero if it was not held; fresh
 // tells which. It gives nil for a number that is older than the window.
 func (r *Ring[T]) Enter(number uint32) (entry *T, fresh bool) {
+	number &= r.space.Mask()
 	switch {
 	case !r.begun:
 		r.begun, r.newest, r.span = true, number, 1
@@ -59,6 +63,7 @@ func (r *Ring[T]) Enter(number uint32) (entry *T, fresh bool) {
 	s := r.slot(number)
 	fresh = !s.live || s.number != number
 	if fresh {
+		r.clear(s)
 		*s = slot[T]{live: true, number: number}
 	}
 	return &s.value, fresh
@@ -66,6 +71,7 @@ func (r *Ring[T]) Enter(number uint32) (entry *T, fresh bool) {
 
 // Find gives the entry of a number, nil where it is not held.
 func (r *Ring[T]) Find(number uint32) *T {
+	number &= r.space.Mask()
 	if len(r.slots) == 0 {
 		return nil
 	}
@@ -79,13 +85,14 @@ func (r *Ring[T]) Find(number uint32) *T {
 // Remove forgets the entry of a number.
 func (r *Ring[T]) Remove(number uint32) {
 	if r.Find(number) != nil {
-		*r.slot(number) = slot[T]{}
+		r.clear(r.slot(number))
 	}
 }
 
 // Advance makes number the newest without entering it; it does nothing where
 // number is not newer.
 func (r *Ring[T]) Advance(number uint32) {
+	number &= r.space.Mask()
 	if !r.begun {
 		r.begun, r.newest, r.span = true, number, 1
 		r.grow()
@@ -111,10 +118,12 @@ func (r *Ring[T]) advance(number uint32, d int) {
 	r.span = min(r.span+d, r.size)
 	r.grow()
 	if d >= len(r.slots) {
-		clear(r.slots)
+		for i := range r.slots {
+			r.clear(&r.slots[i])
+		}
 	} else {
 		for n := r.space.Add(r.newest, 1); ; n = r.space.Add(n, 1) {
-			*r.slot(n) = slot[T]{}
+			r.clear(r.slot(n))
 			if n == number {
 				break
 			}
@@ -126,10 +135,17 @@ func (r *Ring[T]) advance(number uint32, d int) {
 		for n := min(len(r.slots), r.size+d) - 1; n >= r.size; n-- {
 			old := r.space.Add(number, -n)
 			if s := r.slot(old); s.live && s.number == old {
-				*s = slot[T]{}
+				r.clear(s)
 			}
 		}
 	}
+}
+
+func (r *Ring[T]) clear(s *slot[T]) {
+	if s.live && r.Forget != nil {
+		r.Forget(&s.value)
+	}
+	*s = slot[T]{}
 }
 
 // slot gives the place of a number. A power of two divides the space, so the
