@@ -141,7 +141,7 @@ func (t *Tracker) advance(s *side, p *sighting, by int, out *machine.Effects) {
 	if by == 1 && gap < stallLeast {
 		return
 	}
-	tick := time.Duration(s.estimate.clock.tick())
+	tick := time.Duration(s.estimate.clock.tick)
 	lost := by - 1
 	switch {
 	case lost > 0 && s.near:

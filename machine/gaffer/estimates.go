@@ -2,6 +2,7 @@ package gaffer
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/ackscope/ackscope/machine"
@@ -26,21 +27,37 @@ const (
 // whole capture shows.
 type estimate struct {
 	rtt       float64 // smoothed, in ns (near) or frames (far)
-	variation float64 // smoothed deviation of samples from it, in ns; near only
+	variation float64 // smoothed deviation of samples from it; near only
 	samples   uint64
+	clock     frameClock
 
-	clock frameClock
-	// transit is the usual time from a packet of the peer passing the tap to the
-	// far frame that reads it, as seen at the tap: a median over the cases in
-	// which no header is missing. Nanoseconds.
+	// Far only. transit is the usual time from a packet of the peer passing the
+	// tap to the far frame that reads it, as seen at the tap: the middle one of
+	// the cases in which no header is missing, in ns.
 	transit  float64
-	transits uint64
+	transits int
+	// early are samples that wait for transit to be known: the first one weighs
+	// more than all others of a short capture.
+	early []farSample
 }
+
+// farSample is a far side's reading of the first ack of its packet number: after
+// the frame of packet `before`, whose header did not name the carrier of the
+// ack, and no later than that of packet `first`, whose header did. The carrier
+// passed the tap at.
+type farSample struct {
+	number, before, first int64
+	at                    machine.Instant
+}
+
+const (
+	earlyMost     = 64
+	transitsLeast = 12
+)
 
 // sample takes one RTT sample; same is the difference that the library neglects.
 func (e *estimate) sample(s, same float64) {
-	e.samples++
-	if e.samples > 1 {
+	if e.samples++; e.samples > 1 {
 		e.variation += (math.Abs(s-e.rtt) - e.variation) / 16
 	}
 	switch {
@@ -51,96 +68,74 @@ func (e *estimate) sample(s, same float64) {
 	}
 }
 
-// readFrame tells in which of a far side's frames a packet of its peer was
-// read, which passed the tap at: after the frame that sent `before`, whose
-// header did not name it, and no later than the one that sent `first`, whose
-// header did.
-func (e *estimate) readFrame(before, first int64, at machine.Instant) int64 {
-	tick := e.clock.tick()
-	if tick <= 0 {
-		return first
+// read takes a far side's sample.
+func (e *estimate) read(f farSample) {
+	if e.transits >= transitsLeast {
+		e.settle(f)
+		return
 	}
-	if first == before+1 {
-		wait := e.clock.at(first) - float64(at)
-		step := tick / 16
-		switch e.transits++; {
-		case e.transits == 1:
-			e.transit = wait
-		case wait > e.transit:
-			e.transit += min(step, wait-e.transit)
-		default:
-			e.transit -= min(step, e.transit-wait)
+	e.early = append(e.early, f)
+	if exact := f.first == f.before+1; exact {
+		e.transits++
+	}
+	if e.transits >= transitsLeast || len(e.early) >= earlyMost {
+		e.flush()
+	}
+}
+
+// flush settles the early samples with the transit that they show.
+func (e *estimate) flush() {
+	var waits []float64
+	for _, f := range e.early {
+		if f.first == f.before+1 {
+			waits = append(waits, e.clock.at(f.first)-e.clock.since(f.at))
 		}
-		return first
 	}
-	if e.transits == 0 || first-before > 1<<15 {
-		return first
+	if len(waits) > 0 {
+		slices.Sort(waits)
+		e.transit = waits[len(waits)/2]
 	}
-	due := float64(at) + e.transit - tick/2
-	frame := before + 1
-	if late := due - e.clock.at(frame); late > 0 {
+	e.transits = max(e.transits, transitsLeast)
+	early := e.early
+	e.early = nil
+	for _, f := range early {
+		e.settle(f)
+	}
+}
+
+func (e *estimate) settle(f farSample) {
+	e.sample(e.clock.frames(f.number, e.readFrame(f)), 0)
+}
+
+// readFrame tells in which of a far side's frames the carrier of an ack was read.
+func (e *estimate) readFrame(f farSample) int64 {
+	tick := e.clock.tick
+	if f.first <= f.before+1 {
+		if tick > 0 {
+			wait := e.clock.at(f.first) - e.clock.since(f.at)
+			step := tick / 16
+			e.transit += max(-step, min(step, wait-e.transit))
+		}
+		return f.first
+	}
+	if e.transit == 0 || tick <= 0 {
+		return f.first
+	}
+	frame := f.before + 1
+	if late := e.clock.since(f.at) + e.transit - tick/2 - e.clock.at(frame); late > 0 {
 		frame += int64(math.Ceil(late / tick))
 	}
-	return min(frame, first)
-}
-
-// frameClock fits a side's frame time to the times at which its packets pass the
-// tap, one packet a frame.
-type frameClock struct {
-	n                int
-	x0               int64
-	y0               machine.Instant
-	sx, sy, sxx, sxy float64
-	phase            float64 // of y - tick*x, smoothed
-}
-
-// sent takes it that the packet numbered x passed the tap at y.
-func (c *frameClock) sent(x int64, y machine.Instant) {
-	if c.n == 0 {
-		c.x0, c.y0 = x, y
-	}
-	c.n++
-	dx, dy := float64(x-c.x0), float64(y-c.y0)
-	c.sx += dx
-	c.sy += dy
-	c.sxx += dx * dx
-	c.sxy += dx * dy
-}
-
-// tick gives the frame time in nanoseconds, 0 while unknown.
-func (c *frameClock) tick() float64 {
-	n := float64(c.n)
-	d := n*c.sxx - c.sx*c.sx
-	if c.n < 2 || d <= 0 {
-		return 0
-	}
-	return max(0, (n*c.sxy-c.sx*c.sy)/d)
-}
-
-// at gives when the frame that sends the packet numbered x shows at the tap.
-func (c *frameClock) at(x int64) float64 {
-	n := float64(c.n)
-	if c.n == 0 {
-		return 0
-	}
-	k := c.tick()
-	return float64(c.y0) + (c.sy-k*c.sx)/n + k*float64(x-c.x0)
-}
-
-// frameAfter gives the first frame at or after an instant, counted on from the
-// side's last sending.
-func (e *estimate) frameAfter(last, at machine.Instant) machine.Instant {
-	tick := machine.Instant(e.clock.tick())
-	if tick <= 0 || at <= last {
-		return at
-	}
-	return last + (at-last+tick-1)/tick*tick
+	return min(frame, f.first)
 }
 
 // rtt gives the side's smoothed RTT as its library has it.
 func (t *Tracker) rtt(x machine.Side) (time.Duration, machine.Certainty) {
 	s := &t.sides[x]
-	if s.estimate.samples == 0 {
+	e := s.estimate
+	if len(e.early) > 0 {
+		e.flush() // on a copy: what is open stays open
+	}
+	if e.samples == 0 {
 		return -1, machine.Unknown
 	}
 	if s.near {
@@ -148,13 +143,12 @@ func (t *Tracker) rtt(x machine.Side) (time.Duration, machine.Certainty) {
 		if !s.fresh {
 			sure = machine.Likely // what it had smoothed before the capture is unknown
 		}
-		return time.Duration(s.estimate.rtt), t.grade(sure)
+		return time.Duration(e.rtt), t.grade(sure)
 	}
-	tick := s.estimate.clock.tick()
-	if tick <= 0 {
+	if e.clock.tick <= 0 {
 		return -1, machine.Unknown
 	}
-	return time.Duration(s.estimate.rtt * tick), machine.Likely
+	return time.Duration(e.rtt * e.clock.tick), machine.Likely
 }
 
 // loss gives the side's packet loss as its library has it, smoothing settled: of

@@ -133,9 +133,9 @@ func (t *Tracker) readByFar(p *sighting, e *Sent, own int64, newest bool, out *m
 	if told == 0 {
 		return
 	}
-	read := own
+	before := own - 1 // of an overtaken header the one before is not known
 	if newest && s.met {
-		read = s.estimate.readFrame(s.top64, own, e.At)
+		before = s.top64
 	}
 	for ; told != 0; told &= told - 1 {
 		n := bits.TrailingZeros64(told)
@@ -151,8 +151,8 @@ func (t *Tracker) readByFar(p *sighting, e *Sent, own int64, newest bool, out *m
 			// The side may have sent more than its buffer holds before it read this.
 			sure = machine.Likely
 		}
-		s.estimate.sample(float64(read-number), 0)
-		sample := int64(float64(read-number) * s.estimate.clock.tick())
+		s.estimate.read(farSample{number, before, own, e.At})
+		sample := int64(float64(own-number) * s.estimate.clock.tick)
 		out.Events = append(out.Events, machine.Event{
 			Kind: machine.EventAcked, Side: p.from, Certainty: t.grade(sure), Bit: a.Bit, Sequence: a.Sequence, Sequence64: number,
 			At: p.at, Ref: p.ref, By: e.Ref, About: a.Ref, RTT: sample,

@@ -272,7 +272,7 @@ func (t *Tracker) Learned() machine.Facts {
 		s := &t.sides[i]
 		f.Liar[i] = f.Liar[i] || s.lies > 0
 		f.Refuses[i] = s.refuses
-		f.Tick[i] = time.Duration(s.estimate.clock.tick())
+		f.Tick[i] = time.Duration(s.estimate.clock.tick)
 		if n := s.restored; n > 8 && n > s.received/50 {
 			// Taken for refused, named later: these packets were still on their way.
 			f.Vantage = machine.VantageBetween
@@ -313,6 +313,7 @@ func (t *Tracker) Clone() machine.Tracker {
 	for i := range c.sides {
 		c.sides[i].State = t.sides[i].State.Clone()
 		c.sides[i].queue = t.sides[i].queue.clone()
+		c.sides[i].estimate.early = append([]farSample(nil), t.sides[i].estimate.early...)
 		c.sides[i].claimed = append([]ahead(nil), t.sides[i].claimed...)
 	}
 	c.held = append([]sighting(nil), t.held...)

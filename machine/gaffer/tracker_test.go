@@ -275,7 +275,7 @@ type factKey struct {
 // says, at the frame that brought it; and nothing that is certain of a far side
 // is false, or told before it was so.
 func TestTrackerAgainstOracle(t *testing.T) {
-	seeds := 300
+	seeds := 200
 	if testing.Short() {
 		seeds = 60
 	}

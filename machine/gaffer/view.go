@@ -186,7 +186,7 @@ func (t *Tracker) gauges(s, peer *side, v *machine.View) {
 	if m.Loss >= 0 {
 		add("loss", 100*m.Loss, "%", m.LossKnown)
 	}
-	if tick := s.estimate.clock.tick(); tick > 0 {
+	if tick := s.estimate.clock.tick; tick > 0 {
 		add("frame", tick/1e6, "ms", machine.Likely)
 	}
 	if s.opened {

@@ -331,7 +331,7 @@ func (t *Tracker) readAt(s *side, c *candidate, by *settling) machine.Instant {
 	if !by.silent {
 		return by.at
 	}
-	return s.estimate.frameAfter(s.topAt, c.at)
+	return s.estimate.clock.after(s.topAt, c.at)
 }
 
 // mayPrecede reports whether a copy or a fragment of a packet may have come

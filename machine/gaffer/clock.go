@@ -1,0 +1,117 @@
+package gaffer
+
+import (
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+)
+
+// haltLeast is what a frame must come late by for the side to have halted.
+const haltLeast = 100 * time.Millisecond
+
+// frameClock fits a side's frames to the times at which its packets pass the
+// tap, one packet a frame: packet x shows at phase + tick*x.
+//
+// tick is the slope of all packets, pooled over the stretches between halts of
+// the side, across which its numbers stand still and the time does not. phase
+// follows the packets through the jitter of the network.
+type frameClock struct {
+	n    uint64
+	tick float64 // nanoseconds; 0 while unknown
+
+	// The present stretch: sums of x and y from its first packet on.
+	x0               int64
+	y0               machine.Instant
+	m                float64
+	sx, sy, sxx, sxy float64
+	pooledXX         float64 // of the stretches before, about their means
+	pooledXY         float64
+
+	last  int64   // newest packet
+	phase float64 // when that shows, smoothed; nanoseconds from base
+	base  machine.Instant
+
+	haltAt int64   // the first packet after the last halt
+	halted float64 // how long that was, beyond the frame's time
+}
+
+// sent takes it that packet x passed the tap at y.
+func (c *frameClock) sent(x int64, y machine.Instant) {
+	c.n++
+	if c.n == 1 {
+		c.begin(x, y)
+		c.last, c.base = x, y
+		return
+	}
+	if ahead := x - c.last; ahead > 0 {
+		ahead := float64(ahead)
+		due := c.phase + c.tick*ahead
+		off := float64(y-c.base) - due
+		if off > float64(haltLeast) && off > 8*c.tick && c.tick > 0 && ahead*c.tick < off {
+			c.close()
+			c.begin(x, y)
+			c.haltAt, c.halted = x, off
+			c.phase = due + off
+		} else {
+			c.phase = due + off/min(32, float64(c.n))
+		}
+		c.last = x
+	}
+	dx, dy := float64(x-c.x0), float64(y-c.y0)
+	c.m++
+	c.sx += dx
+	c.sy += dy
+	c.sxx += dx * dx
+	c.sxy += dx * dy
+	if c.n < 16 || c.n&15 == 0 {
+		xx, xy := c.sums()
+		if xx += c.pooledXX; xx > 0 {
+			c.tick = max(0, (xy+c.pooledXY)/xx)
+		}
+	}
+}
+
+// begin starts a stretch at packet x.
+func (c *frameClock) begin(x int64, y machine.Instant) {
+	c.x0, c.y0 = x, y
+	c.m, c.sx, c.sy, c.sxx, c.sxy = 1, 0, 0, 0, 0
+}
+
+// sums gives the present stretch's sums of squares and products about the means.
+func (c *frameClock) sums() (xx, xy float64) {
+	return c.sxx - c.sx*c.sx/c.m, c.sxy - c.sx*c.sy/c.m
+}
+
+// close pools the present stretch.
+func (c *frameClock) close() {
+	xx, xy := c.sums()
+	c.pooledXX += xx
+	c.pooledXY += xy
+}
+
+// at gives when the frame of packet x shows at the tap, in nanoseconds from the
+// clock's base.
+func (c *frameClock) at(x int64) float64 { return c.phase + c.tick*float64(x-c.last) }
+
+// since gives an instant in nanoseconds from the clock's base.
+func (c *frameClock) since(t machine.Instant) float64 { return float64(t - c.base) }
+
+// frames gives the time from packet a to packet b in frames, with what the side
+// halted between them.
+func (c *frameClock) frames(a, b int64) float64 {
+	n := float64(b - a)
+	if a < c.haltAt && c.haltAt <= b && c.tick > 0 {
+		n += c.halted / c.tick
+	}
+	return n
+}
+
+// after gives the first frame at or after an instant, counted on from the last
+// packet, which was sent at last.
+func (c *frameClock) after(last, t machine.Instant) machine.Instant {
+	tick := machine.Instant(c.tick)
+	if tick <= 0 || t <= last {
+		return t
+	}
+	return last + (t-last+tick-1)/tick*tick
+}
