@@ -131,16 +131,14 @@ func (t *Tracker) again(s *side, p *sighting, e *Sent, out *machine.Effects) {
 	report(out, duplicatePacket, p.from, machine.Certain, p.at, p.ref, e.Ref, ms(p.at.Sub(e.At)))
 }
 
-// step forward by more than one, or after a while.
+// advance takes a packet that lies more than one ahead of its side's newest, or
+// comes long after it, or that the peer may have claimed before it was sent.
 func (t *Tracker) advance(s *side, p *sighting, by int, out *machine.Effects) {
 	peer := &t.sides[p.from.Other()]
 	if len(peer.claimed) > 0 {
 		t.judgeClaims(s, peer, p, by, out)
 	}
 	gap := p.at.Sub(s.topAt)
-	if by == 1 && gap < stallLeast {
-		return
-	}
 	tick := time.Duration(s.estimate.clock.tick)
 	lost := by - 1
 	switch {
@@ -177,13 +175,4 @@ func (t *Tracker) judgeClaims(s, peer *side, p *sighting, by int, out *machine.E
 		}
 	}
 	peer.claimed = kept
-}
-
-// overtaken takes a packet that passes after newer ones.
-func (t *Tracker) overtaken(p *sighting, behind int, out *machine.Effects) {
-	report(out, outOfOrder, p.from, machine.Certain, p.at, p.ref, 0, float64(behind))
-}
-
-func (t *Tracker) malformed(d *machine.Datagram, out *machine.Effects) {
-	report(out, malformedPacket, d.From, machine.Certain, d.At, d.Ref, 0, float64(d.Length))
 }

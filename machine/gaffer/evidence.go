@@ -8,14 +8,14 @@ import (
 
 // testify takes a header of a far side: what it names was received, and the acks
 // that those packets carried were read. Nothing else is known of that side.
-func (t *Tracker) testify(p *sighting, c Claims, out *machine.Effects) {
+func (t *Tracker) testify(p *sighting, c Claims, step int, out *machine.Effects) {
 	s, peer := &t.sides[p.from], &t.sides[p.from.Other()]
 	r := t.rules
 	if !s.opened {
 		t.open(s, peer, p, c)
 	}
 	// A header that was overtaken on its way tells of an earlier moment.
-	newest := !s.met || r.Newer(p.sequence, s.top)
+	newest := step > 0
 	var newly uint64
 	ahead := r.Distance(c.Newest, s.NewestReceived())
 	switch {
@@ -39,7 +39,7 @@ func (t *Tracker) testify(p *sighting, c Claims, out *machine.Effects) {
 	}
 	s.Advance(c.Newest)
 	if newly != 0 {
-		t.prove(p, c, newly, newest, out)
+		t.prove(p, c, newly, step, out)
 	}
 	if newest {
 		t.pass(p, c, machine.Likely, out)
@@ -67,27 +67,24 @@ func (t *Tracker) checkWithdrawn(p *sighting, c Claims, out *machine.Effects) {
 }
 
 // prove takes packets that a far side's header names for the first time.
-func (t *Tracker) prove(p *sighting, c Claims, newly uint64, newest bool, out *machine.Effects) {
-	x := p.from
-	s, peer := &t.sides[x], &t.sides[x.Other()]
-	r := t.rules
-	// Oldest first: the order in which they were sent, but for what was overtaken
-	// before the tap; that is put right below.
+func (t *Tracker) prove(p *sighting, c Claims, newly uint64, step int, out *machine.Effects) {
+	if newly&(newly-1) == 0 {
+		if e := t.named(p, c, bits.TrailingZeros64(newly), out); e != nil {
+			t.receivedByFar(p, e, step, out)
+		}
+		return
+	}
+	// Oldest first: the order in which they were sent. What was overtaken before
+	// the tap is put right here.
 	var order [64]*Sent
 	n := 0
 	for left := newly; left != 0; {
 		bit := bits.Len64(left) - 1
 		left &^= 1 << uint(bit)
-		q := (c.Newest - uint32(bit)) & r.mask()
-		e := peer.Sent(q)
+		e := t.named(p, c, bit, out)
 		if e == nil {
-			t.claimUnseen(p, c, bit, out)
 			continue
 		}
-		if s.Judge(q) == Stale {
-			continue // named by a header from long ago; the window has moved on
-		}
-		s.nearEdge(c, bit)
 		i := n
 		for ; i > 0 && order[i-1].Ref > e.Ref; i-- {
 			order[i] = order[i-1]
@@ -95,37 +92,50 @@ func (t *Tracker) prove(p *sighting, c Claims, newly uint64, newest bool, out *m
 		order[i] = e
 		n++
 	}
-	own := s.unwrapNext(p)
 	for _, e := range order[:n] {
-		s.EnterReceived(e.Sequence)
-		s.received++
-		if e.Flags&SentArrived == 0 {
-			e.Flags |= SentArrived
-			peer.wireRTT += int64(p.at - e.At)
-			peer.wireCount++
-		}
-		out.Events = append(out.Events, machine.Event{
-			Kind: machine.EventReceived, Side: x, Certainty: t.grade(machine.Certain), Sequence: e.Sequence, Sequence64: peer.unwrap(e.Sequence),
-			At: p.at, Ref: p.ref, About: e.Ref, RTT: -1,
-		})
-		if e.Flags&SentHeader != 0 {
-			t.readByFar(p, e, own, newest, out)
-		}
+		t.receivedByFar(p, e, step, out)
 	}
 }
 
-// unwrapNext gives the unwrapped sequence of a packet that may be newer than
-// any of the side so far.
-func (s *side) unwrapNext(p *sighting) int64 {
-	if !s.met {
-		return int64(p.sequence)
+// named gives the packet that bit n of c names for the first time; nil where it
+// did not pass the tap, or is too old to count.
+func (t *Tracker) named(p *sighting, c Claims, n int, out *machine.Effects) *Sent {
+	s, peer := &t.sides[p.from], &t.sides[p.from.Other()]
+	q := (c.Newest - uint32(n)) & t.rules.mask()
+	e := peer.Sent(q)
+	if e == nil {
+		t.claimUnseen(p, c, n, out)
+		return nil
 	}
-	return s.unwrap(p.sequence)
+	s.nearEdge(c, n)
+	if s.Judge(q) == Stale {
+		return nil // named by a header from long ago; the window has moved on
+	}
+	return e
+}
+
+// receivedByFar takes it that a far side received e before it sent p.
+func (t *Tracker) receivedByFar(p *sighting, e *Sent, step int, out *machine.Effects) {
+	s, peer := &t.sides[p.from], &t.sides[p.from.Other()]
+	s.EnterReceived(e.Sequence)
+	s.received++
+	if e.Flags&SentArrived == 0 {
+		e.Flags |= SentArrived
+		peer.wireRTT += int64(p.at - e.At)
+		peer.wireCount++
+	}
+	out.Events = append(out.Events, machine.Event{
+		Kind: machine.EventReceived, Side: p.from, Certainty: t.grade(machine.Certain), Sequence: e.Sequence, Sequence64: peer.unwrap(e.Sequence),
+		At: p.at, Ref: p.ref, About: e.Ref, RTT: -1,
+	})
+	if e.Flags&SentHeader != 0 {
+		t.readByFar(p, e, step, out)
+	}
 }
 
 // readByFar takes it that a far side read the acks of e, a packet of its peer,
-// before it sent p (unwrapped: own).
-func (t *Tracker) readByFar(p *sighting, e *Sent, own int64, newest bool, out *machine.Effects) {
+// before it sent p, which lies step ahead of its newest.
+func (t *Tracker) readByFar(p *sighting, e *Sent, step int, out *machine.Effects) {
 	s := &t.sides[p.from]
 	r := t.rules
 	claims := r.Claims(e.Ack, e.AckBits)
@@ -133,8 +143,9 @@ func (t *Tracker) readByFar(p *sighting, e *Sent, own int64, newest bool, out *m
 	if told == 0 {
 		return
 	}
+	own := s.top64 + int64(step)
 	before := own - 1 // of an overtaken header the one before is not known
-	if newest && s.met {
+	if step > 0 {
 		before = s.top64
 	}
 	for ; told != 0; told &= told - 1 {

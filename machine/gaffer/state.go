@@ -254,13 +254,13 @@ func (s *State) Header() wire.Header {
 // Ref, Bytes and, if it wants them kept, Ack, AckBits and Flags.
 func (s *State) Send(p Sent) *Sent {
 	p.Sequence = s.sentNext
-	return s.EnterSent(p)
+	return s.EnterSent(&p)
 }
 
 // EnterSent enters a packet under its own sequence number: a newer one clears
 // what lies between, as the buffer does. It gives nil where the sequence is
 // older than the buffer reaches.
-func (s *State) EnterSent(p Sent) *Sent {
+func (s *State) EnterSent(p *Sent) *Sent {
 	r := s.rules
 	p.Sequence &= r.mask()
 	if s.sentSpan == 0 {
@@ -292,7 +292,7 @@ func (s *State) EnterSent(p Sent) *Sent {
 		s.sentNext = (p.Sequence + 1) & r.mask()
 	}
 	e := &s.sent[slot(p.Sequence, len(s.sent))]
-	*e = p
+	*e = *p
 	e.Flags |= SentLive
 	return e
 }

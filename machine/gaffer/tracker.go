@@ -26,14 +26,14 @@ import (
 // Which of the two a side is, is found from the first datagrams (vantage.go),
 // which are held until it is; a known vantage may be given in Facts instead.
 type Tracker struct {
-	profile *wire.Profile
-	rules   *Rules
-	facts   machine.Facts
-	sides   [2]side
-	held    []sighting // while the vantage is open
-	decided bool
-	packet  wire.Packet // reused by Observe
-	last    machine.Instant
+	profile  *wire.Profile
+	rules    *Rules
+	facts    machine.Facts
+	sides    [2]side
+	held     []sighting // while the vantage is open
+	decided  bool
+	numbered bool // the profile's packets carry sequence numbers
+	last     machine.Instant
 }
 
 // sighting is one datagram as it passed the tap.
@@ -58,6 +58,7 @@ type side struct {
 	side   machine.Side
 	near   bool
 	met    bool // a packet of it passed the tap
+	starts bool // that packet is the one being taken
 	opened bool // a header of it passed the tap: State's receive window is set
 	fresh  bool // known from its first packet on: what is not in a buffer is not there
 
@@ -70,7 +71,6 @@ type side struct {
 	distinct  uint64          // sequences that passed the tap
 	bytes     uint64
 	resends   uint64 // copies of a sequence
-	late      uint64 // came behind a newer one
 	acked     uint64
 	lost      uint64 // can no longer be acked
 	wireRTT   int64  // sum of wireCount samples, ns
@@ -102,7 +102,7 @@ func NewTracker(profile *wire.Profile, facts machine.Facts) machine.Tracker {
 }
 
 func newTracker(profile *wire.Profile, r *Rules, facts machine.Facts) *Tracker {
-	t := &Tracker{profile: profile, rules: r, facts: facts}
+	t := &Tracker{profile: profile, rules: r, facts: facts, numbered: profile != nil && profile.SequenceBits() > 0}
 	for i := range t.sides {
 		t.sides[i].State, t.sides[i].side = State{rules: r}, machine.Side(i)
 		t.sides[i].refuses = facts.Refuses[i]
@@ -121,7 +121,8 @@ func (t *Tracker) decide(v machine.Vantage, reason string) {
 
 // Observe takes the next datagram of the flow.
 func (t *Tracker) Observe(d *machine.Datagram, out *machine.Effects) {
-	if p, ok := t.sight(d, out); ok {
+	var p sighting
+	if t.sight(d, &p, out) {
 		t.take(&p, out)
 	}
 }
@@ -141,29 +142,29 @@ func (t *Tracker) take(p *sighting, out *machine.Effects) {
 }
 
 // sight reads a datagram; false for one that carries no packet with a sequence.
-func (t *Tracker) sight(d *machine.Datagram, out *machine.Effects) (p sighting, ok bool) {
-	k := &t.packet
-	err := t.profile.Parse(d.Bytes, d.Length, k)
-	if k.Kind != wire.KindRegular && k.Kind != wire.KindFragment {
-		return p, false
+func (t *Tracker) sight(d *machine.Datagram, p *sighting, out *machine.Effects) bool {
+	var k wire.Packet
+	err := t.profile.Parse(d.Bytes, d.Length, &k)
+	if k.Kind > wire.KindFragment || !t.numbered {
+		return false
 	}
 	if err != nil {
 		if !errors.Is(err, base.ErrSnapped) {
-			t.malformed(d, out)
-			return p, false
+			report(out, malformedPacket, d.From, machine.Certain, d.At, d.Ref, 0, float64(d.Length))
+			return false
 		}
 		if k.Kind != wire.KindFragment || k.FragmentCount == 0 {
-			return p, false // what it was, the snap length cut off
+			return false // what it was, the snap length cut off
 		}
+		k.HasHeader = false
 	}
-	p = sighting{
-		at: d.At, ref: d.Ref, from: d.From, length: uint32(d.Length), payload: uint32(k.PayloadLen),
-		sequence: k.Sequence, ack: k.Header.Ack, ackBits: k.Header.AckBits, header: k.HasHeader && err == nil,
-	}
+	p.at, p.ref, p.from = d.At, d.Ref, d.From
+	p.length, p.payload = uint32(d.Length), uint32(k.PayloadLen)
+	p.sequence, p.ack, p.ackBits, p.header = k.Sequence, k.Header.Ack, k.Header.AckBits, k.HasHeader
 	if k.Kind == wire.KindFragment {
 		p.id, p.count = uint16(k.FragmentID), uint16(k.FragmentCount)
 	}
-	return p, true
+	return true
 }
 
 // release ends the holding back.
@@ -193,9 +194,15 @@ func (t *Tracker) Finish(out *machine.Effects) {
 // then that it was sent, then that it is on its way to the peer.
 func (t *Tracker) step(p *sighting, out *machine.Effects) {
 	s, peer := &t.sides[p.from], &t.sides[p.from.Other()]
-	if t.opensSession(s, p) {
-		out.NewSession = true
-		return
+	ahead := 1 // of the newest of its side; the first one lies before nothing
+	if s.met {
+		ahead = t.rules.Distance(p.sequence, s.top)
+		if t.opensSession(s, p, ahead) {
+			out.NewSession = true
+			return
+		}
+	} else {
+		s.meet(p)
 	}
 	t.last = p.at
 	if p.header {
@@ -203,26 +210,35 @@ func (t *Tracker) step(p *sighting, out *machine.Effects) {
 		if s.near {
 			t.witness(p, c, out)
 		} else {
-			t.testify(p, c, out)
+			t.testify(p, c, ahead, out)
 		}
 	}
-	e := t.enter(s, p, out)
+	e := t.enter(s, p, ahead, out)
 	if peer.near {
 		peer.queue.push(e, p, peer.sentNext)
 		if peer.queue.full() {
-			t.settle(p.from.Other(), settling{at: p.at, silent: true}, out)
+			t.settle(peer.side, &settling{at: p.at, silent: true}, out)
 		}
 	}
 }
 
+// meet takes the first packet of a side: one less is what came before it.
+func (s *side) meet(p *sighting) {
+	s.met, s.starts = true, true
+	s.top, s.top64, s.first64 = (p.sequence-1)&s.rules.mask(), int64(p.sequence)-1, int64(p.sequence)
+	s.topAt = p.at
+}
+
 // enter takes it that p was sent, and gives its entry in the sent buffer; nil
 // where it is older than the buffer reaches.
-func (t *Tracker) enter(s *side, p *sighting, out *machine.Effects) *Sent {
-	r := t.rules
-	if !s.met {
-		s.met = true
-		s.top, s.top64, s.first64 = p.sequence, int64(p.sequence), int64(p.sequence)
-		s.topAt = p.at
+func (t *Tracker) enter(s *side, p *sighting, ahead int, out *machine.Effects) *Sent {
+	number := s.top64 + int64(ahead)
+	if ahead > 0 {
+		if gap := p.at - s.topAt; ahead > 1 || gap >= machine.Instant(stallLeast) || len(t.sides[p.from.Other()].claimed) > 0 {
+			t.advance(s, p, ahead, out)
+		}
+		s.top, s.top64, s.topAt, s.starts = p.sequence, number, p.at, false
+		s.heardFrom = t.sides[p.from.Other()].distinct
 	} else if e := s.Sent(p.sequence); e != nil {
 		if p.header && e.Flags&SentHeader == 0 {
 			e.Ack, e.AckBits = p.ack, p.ackBits
@@ -231,20 +247,16 @@ func (t *Tracker) enter(s *side, p *sighting, out *machine.Effects) *Sent {
 		if p.count > 0 {
 			e.Bytes += p.payload
 		}
+		s.bytes += uint64(p.length)
 		t.again(s, p, e, out)
 		return e
-	} else if ahead := r.Distance(p.sequence, s.top); ahead > 0 {
-		t.advance(s, p, ahead, out)
-		s.top, s.top64 = p.sequence, s.top64+int64(ahead)
-		s.topAt, s.heardFrom = p.at, t.sides[p.from.Other()].distinct
 	} else {
-		s.late++
-		s.first64 = min(s.first64, s.top64+int64(ahead))
-		t.overtaken(p, -ahead, out)
+		s.first64 = min(s.first64, number)
+		report(out, outOfOrder, p.from, machine.Certain, p.at, p.ref, 0, float64(-ahead))
 	}
 	s.distinct++
 	s.bytes += uint64(p.length)
-	s.estimate.clock.sent(s.unwrap(p.sequence), p.at)
+	s.estimate.clock.sent(number, p.at)
 	entry := Sent{At: p.at, Ref: p.ref, Bytes: p.payload, Ack: p.ack, AckBits: p.ackBits, Sequence: p.sequence}
 	if p.header {
 		entry.Flags |= SentHeader
@@ -252,9 +264,9 @@ func (t *Tracker) enter(s *side, p *sighting, out *machine.Effects) *Sent {
 	if p.count > 0 {
 		entry.Flags |= SentFragmented
 	}
-	e := s.EnterSent(entry)
+	e := s.EnterSent(&entry)
 	out.Events = append(out.Events, machine.Event{
-		Kind: machine.EventSent, Side: p.from, Certainty: machine.Certain, Sequence: p.sequence, Sequence64: s.unwrap(p.sequence),
+		Kind: machine.EventSent, Side: p.from, Certainty: machine.Certain, Sequence: p.sequence, Sequence64: number,
 		At: p.at, Ref: p.ref, About: p.ref, RTT: -1,
 	})
 	return e

@@ -57,7 +57,7 @@ func (t *Tracker) witness(p *sighting, c Claims, out *machine.Effects) {
 		}
 	}
 	if until != 0 {
-		t.settle(p.from, settling{at: p.at, ref: p.ref, claims: c, until: until}, out)
+		t.settle(p.from, &settling{at: p.at, ref: p.ref, claims: c, until: until}, out)
 	}
 	if s.State.Claims() != c {
 		t.reconcile(p, c, out)
@@ -124,7 +124,7 @@ func (t *Tracker) unheld(s *side, c Claims) uint64 {
 // than that is unknown.
 func (t *Tracker) open(s, peer *side, p *sighting, c Claims) {
 	s.opened, s.openedAt = true, p.at
-	if c.Nothing(t.rules) || p.sequence == 0 && !s.met {
+	if c.Nothing(t.rules) || p.sequence == 0 && s.starts {
 		s.fresh = true
 		s.joined = peer.first64
 		return
@@ -185,7 +185,7 @@ func (s *side) explain(peer *side, sequence uint32) uint32 {
 
 // settle decides what became of a near side's candidates, in the order in which
 // they were read.
-func (t *Tracker) settle(x machine.Side, by settling, out *machine.Effects) {
+func (t *Tracker) settle(x machine.Side, by *settling, out *machine.Effects) {
 	s, peer := &t.sides[x], &t.sides[x.Other()]
 	for s.queue.len() > 0 {
 		place := s.queue.head
@@ -197,9 +197,9 @@ func (t *Tracker) settle(x machine.Side, by settling, out *machine.Effects) {
 			e.waiting = c.next
 		}
 		if c.count == 0 {
-			t.settleWhole(x, &c, &by, out)
+			t.settleWhole(x, &c, by, out)
 		} else {
-			t.settleFragment(x, &c, &by, out)
+			t.settleFragment(x, &c, by, out)
 		}
 		if place == by.until || by.silent && by.until == 0 && s.queue.len() < queueMost/2 {
 			return
@@ -394,6 +394,6 @@ func (t *Tracker) accept(x machine.Side, c *candidate, readAt machine.Instant, s
 func (t *Tracker) drain(x machine.Side, out *machine.Effects) {
 	s := &t.sides[x]
 	for s.queue.len() > 0 {
-		t.settle(x, settling{silent: true, until: s.queue.tail - 1}, out)
+		t.settle(x, &settling{silent: true, until: s.queue.tail - 1}, out)
 	}
 }
