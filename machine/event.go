@@ -80,6 +80,7 @@ type Effects struct {
 	Events    []Event
 	Anomalies []Anomaly
 	Messages  []Message // whose life has ended; of protocols that carry messages
+	NoEvents  bool      // set by a caller that has no use for Events: trackers may leave them out
 	// NewSession is set by a tracker that found the datagram to open another
 	// connection on the same pair of addresses. It has then not entered its
 	// state: the analyzer finishes this flow and gives the datagram to a new one.

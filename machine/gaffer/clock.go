@@ -53,7 +53,12 @@ func (c *frameClock) sent(x int64, y machine.Instant) {
 			c.haltAt, c.halted = x, off
 			c.phase = due + off
 		} else {
-			c.phase = due + off/min(32, float64(c.n))
+			if c.n > 32 {
+				off *= 1. / 32
+			} else {
+				off /= float64(c.n)
+			}
+			c.phase = due + off
 		}
 		c.last = x
 	}

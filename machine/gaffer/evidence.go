@@ -124,10 +124,9 @@ func (t *Tracker) receivedByFar(p *sighting, e *Sent, step int, out *machine.Eff
 		peer.wireRTT += int64(p.at - e.At)
 		peer.wireCount++
 	}
-	out.Events = append(out.Events, machine.Event{
-		Kind: machine.EventReceived, Side: p.from, Certainty: t.grade(machine.Certain), Sequence: e.Sequence, Sequence64: peer.unwrap(e.Sequence),
-		At: p.at, Ref: p.ref, About: e.Ref, RTT: -1,
-	})
+	if v := tell(out, machine.EventReceived, p.from, t.grade(machine.Certain), p.at, p.ref); v != nil {
+		v.Sequence, v.Sequence64, v.About = e.Sequence, peer.unwrap(e.Sequence), e.Ref
+	}
 	if e.Flags&SentHeader != 0 {
 		t.readByFar(p, e, step, out)
 	}
@@ -163,11 +162,10 @@ func (t *Tracker) readByFar(p *sighting, e *Sent, step int, out *machine.Effects
 			sure = machine.Likely
 		}
 		s.estimate.read(farSample{number, before, own, e.At})
-		sample := int64(float64(own-number) * s.estimate.clock.tick)
-		out.Events = append(out.Events, machine.Event{
-			Kind: machine.EventAcked, Side: p.from, Certainty: t.grade(sure), Bit: a.Bit, Sequence: a.Sequence, Sequence64: number,
-			At: p.at, Ref: p.ref, By: e.Ref, About: a.Ref, RTT: sample,
-		})
+		if v := tell(out, machine.EventAcked, p.from, t.grade(sure), p.at, p.ref); v != nil {
+			v.Bit, v.Sequence, v.Sequence64, v.By, v.About = a.Bit, a.Sequence, number, e.Ref, a.Ref
+			v.RTT = int64(float64(own-number) * s.estimate.clock.tick)
+		}
 	}
 }
 
@@ -209,10 +207,9 @@ func (s *side) loseUnnamed(x machine.Side, q uint32, at machine.Instant, ref mac
 func (s *side) lose(x machine.Side, e *Sent, at machine.Instant, ref machine.Ref, sure machine.Certainty, out *machine.Effects) {
 	e.Flags |= SentLost
 	s.lost++
-	out.Events = append(out.Events, machine.Event{
-		Kind: machine.EventLost, Side: x, Certainty: sure, Sequence: e.Sequence, Sequence64: s.unwrap(e.Sequence),
-		At: at, Ref: ref, About: e.Ref, RTT: -1,
-	})
+	if v := tell(out, machine.EventLost, x, sure, at, ref); v != nil {
+		v.Sequence, v.Sequence64, v.About = e.Sequence, s.unwrap(e.Sequence), e.Ref
+	}
 }
 
 // slide looks at a near side's packets that the claims it is about to read no

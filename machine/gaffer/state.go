@@ -18,6 +18,7 @@
 package gaffer
 
 import (
+	"math"
 	"math/bits"
 
 	"github.com/ackscope/ackscope/machine"
@@ -43,13 +44,25 @@ type Rules struct {
 }
 
 // mask gives the largest sequence number.
-func (r *Rules) mask() uint32 { return uint32(1)<<r.SequenceBits - 1 }
+func (r *Rules) mask() uint32 { return ^uint32(0) >> r.unused() }
+
+// unused gives the high bits of a uint32 that a sequence number leaves free.
+func (r *Rules) unused() uint32 { return (32 - uint32(r.SequenceBits)) & 31 }
 
 // Newer reports whether sequence a is newer than b.
-func (r *Rules) Newer(a, b uint32) bool { return r.SequenceBits.Newer(a, b) }
+func (r *Rules) Newer(a, b uint32) bool { return r.Distance(a, b) > 0 }
 
-// Distance gives how far sequence a lies ahead of b, negative where it lies behind.
-func (r *Rules) Distance(a, b uint32) int { return r.SequenceBits.Distance(a, b) }
+// Distance gives how far sequence a lies ahead of b, negative where it lies
+// behind: seq.Space.Distance, by sign extension, since it is asked a dozen times
+// for every packet.
+func (r *Rules) Distance(a, b uint32) int {
+	n := r.unused()
+	d := int32((a - b) << n)
+	if d == math.MinInt32 && a > b {
+		return 1 << (r.SequenceBits - 1) // exactly half the range: the larger number is newer
+	}
+	return int(d >> n)
+}
 
 // Claims says which packets a header names, in one form for every dialect: bit
 // n of Named is Newest-n. A header that says "nothing received yet" names none.
@@ -253,20 +266,21 @@ func (s *State) Header() wire.Header {
 // Send enters the next packet and gives its entry. Of p the caller fills At,
 // Ref, Bytes and, if it wants them kept, Ack, AckBits and Flags.
 func (s *State) Send(p Sent) *Sent {
-	p.Sequence = s.sentNext
-	return s.EnterSent(&p)
+	e := s.EnterSent(s.sentNext)
+	p.Sequence, p.Flags = e.Sequence, p.Flags|SentLive
+	*e = p
+	return e
 }
 
-// EnterSent enters a packet under its own sequence number: a newer one clears
-// what lies between, as the buffer does. It gives nil where the sequence is
-// older than the buffer reaches.
-func (s *State) EnterSent(p *Sent) *Sent {
+// EnterSent enters a packet under its own sequence number and gives its entry,
+// live and otherwise empty: a newer one clears what lies between, as the buffer
+// does. It gives nil where the sequence is older than the buffer reaches.
+func (s *State) EnterSent(sequence uint32) *Sent {
 	r := s.rules
-	p.Sequence &= r.mask()
 	if s.sentSpan == 0 {
-		s.sentNext = p.Sequence // the first one: nothing lies before it
+		s.sentNext = sequence // the first one: nothing lies before it
 	}
-	ahead := r.Distance((p.Sequence+1)&r.mask(), s.sentNext)
+	ahead := r.Distance((sequence+1)&r.mask(), s.sentNext)
 	if ahead <= 0 {
 		if -ahead >= r.Sent {
 			return nil
@@ -284,16 +298,15 @@ func (s *State) EnterSent(p *Sent) *Sent {
 			if ahead >= len(s.sent) {
 				clear(s.sent)
 			} else {
-				for q := s.sentNext; q != p.Sequence; q = (q + 1) & r.mask() {
+				for q := s.sentNext; q != sequence; q = (q + 1) & r.mask() {
 					s.sent[slot(q, len(s.sent))] = Sent{}
 				}
 			}
 		}
-		s.sentNext = (p.Sequence + 1) & r.mask()
+		s.sentNext = (sequence + 1) & r.mask()
 	}
-	e := &s.sent[slot(p.Sequence, len(s.sent))]
-	*e = *p
-	e.Flags |= SentLive
+	e := &s.sent[slot(sequence, len(s.sent))]
+	*e = Sent{Sequence: sequence, Flags: SentLive}
 	return e
 }
 
@@ -442,18 +455,29 @@ func (s *State) Arrive(sequence uint32, refuse bool) Fate {
 		return Refused
 	}
 	if f == Accepted {
-		s.EnterReceived(sequence)
-		s.advancePartial(sequence)
+		s.Accept(sequence)
 	}
 	return f
+}
+
+// Accept enters a packet that is neither stale nor a duplicate, and that the
+// application took.
+func (s *State) Accept(sequence uint32) {
+	s.EnterReceived(sequence)
+	if s.rules.Partial > 0 {
+		s.advancePartial(sequence)
+	}
 }
 
 // EnterReceived puts a sequence into the received buffer. A newer one than the
 // newest clears what lies between.
 func (s *State) EnterReceived(sequence uint32) {
-	s.Advance(sequence)
 	r := s.rules
 	behind := -r.Distance(sequence, s.NewestReceived())
+	if behind < 0 {
+		s.advanceBy(-behind, sequence)
+		behind = 0
+	}
 	if need := min(behind+1, r.Received); need > s.receivedSpan || need > len(s.received) {
 		s.receivedSpan = max(need, s.receivedSpan)
 		s.growReceived()
@@ -480,11 +504,13 @@ func (s *State) Withdraw(sequence uint32) {
 // Advance moves the receive window up to a sequence without entering it, as the
 // first fragment of a packet does.
 func (s *State) Advance(sequence uint32) {
-	r := s.rules
-	ahead := r.Distance((sequence+1)&r.mask(), s.receivedNext)
-	if ahead <= 0 {
-		return
+	if ahead := s.rules.Distance(sequence, s.NewestReceived()); ahead > 0 {
+		s.advanceBy(ahead, sequence)
 	}
+}
+
+func (s *State) advanceBy(ahead int, sequence uint32) {
+	r := s.rules
 	if len(s.received) > 0 && !r.NoStaleClear {
 		s.receivedSpan = min(s.receivedSpan+ahead, r.Received)
 		if s.receivedSpan > len(s.received) {
@@ -589,9 +615,6 @@ func (s *State) Forget(sequence uint32) {
 // advancePartial moves the table's window: accepted packets do so too.
 func (s *State) advancePartial(sequence uint32) {
 	r := s.rules
-	if r.Partial == 0 {
-		return
-	}
 	ahead := r.Distance((sequence+1)&r.mask(), s.partialNext)
 	if ahead <= 0 {
 		return

@@ -3,6 +3,7 @@ package gaffer
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ackscope/ackscope/machine"
@@ -257,19 +258,36 @@ func (t *Tracker) enter(s *side, p *sighting, ahead int, out *machine.Effects) *
 	s.distinct++
 	s.bytes += uint64(p.length)
 	s.estimate.clock.sent(number, p.at)
-	entry := Sent{At: p.at, Ref: p.ref, Bytes: p.payload, Ack: p.ack, AckBits: p.ackBits, Sequence: p.sequence}
-	if p.header {
-		entry.Flags |= SentHeader
+	e := s.EnterSent(p.sequence)
+	if e != nil {
+		e.At, e.Ref, e.Bytes, e.Ack, e.AckBits = p.at, p.ref, p.payload, p.ack, p.ackBits
+		if p.header {
+			e.Flags |= SentHeader
+		}
+		if p.count > 0 {
+			e.Flags |= SentFragmented
+		}
 	}
-	if p.count > 0 {
-		entry.Flags |= SentFragmented
+	if v := tell(out, machine.EventSent, p.from, machine.Certain, p.at, p.ref); v != nil {
+		v.Sequence, v.Sequence64, v.About = p.sequence, number, p.ref
 	}
-	e := s.EnterSent(&entry)
-	out.Events = append(out.Events, machine.Event{
-		Kind: machine.EventSent, Side: p.from, Certainty: machine.Certain, Sequence: p.sequence, Sequence64: number,
-		At: p.at, Ref: p.ref, About: p.ref, RTT: -1,
-	})
 	return e
+}
+
+// tell appends an event and gives it to be completed; nil where nobody asks for
+// events.
+func tell(out *machine.Effects, kind machine.EventKind, x machine.Side, sure machine.Certainty, at machine.Instant, ref machine.Ref) *machine.Event {
+	if out.NoEvents {
+		return nil
+	}
+	n := len(out.Events)
+	if n == cap(out.Events) {
+		out.Events = slices.Grow(out.Events, 1)
+	}
+	out.Events = out.Events[:n+1]
+	v := &out.Events[n]
+	*v = machine.Event{Kind: kind, Side: x, Certainty: sure, At: at, Ref: ref, RTT: -1}
+	return v
 }
 
 // unwrap gives the unwrapped number of a sequence that the side sent.

@@ -233,26 +233,20 @@ func (t *Tracker) settleWhole(x machine.Side, c *candidate, by *settling, out *m
 	if by.silent {
 		sure = machine.Likely
 	}
-	fate := s.Judge(c.sequence)
-	readAt := t.readAt(s, c, by)
+	fate, named := s.Judge(c.sequence), false
 	if fate == Accepted {
-		var known bool
-		if late := t.rules.Distance(by.claims.Newest, c.sequence); !by.silent && late >= by.claims.Width {
-			report(out, ackWindowSlide, x, machine.Likely, c.at, c.ref, 0, float64(late))
-		}
-		if fate, known = t.decideFresh(s, c, by); known && !by.silent {
-			readAt = by.at
-			if s.refuses && c.count == 0 && s.queue.holds(c.next) && fate == Accepted {
-				sure = machine.Likely // or this copy was refused, and the next one taken
-			}
-		} else {
+		fate, named = t.decideFresh(s, c, by, out)
+		switch {
+		case by.doubtful, by.silent, !s.fresh && s.mayPrecede(peer, c):
 			sure = machine.Likely
-			if fate == Accepted && !by.silent && !s.refuses {
-				sure = machine.Certain // by the window rule: nothing else could have become of it
+		case !named:
+			// No header speaks of it. By the window rule it was accepted, if the
+			// application takes whatever comes.
+			if s.refuses || fate == Refused {
+				sure = machine.Likely
 			}
-		}
-		if by.doubtful || !s.fresh && s.mayPrecede(peer, c) {
-			sure = machine.Likely
+		case s.refuses && c.count == 0 && fate == Accepted && s.queue.holds(c.next):
+			sure = machine.Likely // or this copy was refused, and the next one taken
 		}
 	}
 	switch fate {
@@ -269,57 +263,62 @@ func (t *Tracker) settleWhole(x machine.Side, c *candidate, by *settling, out *m
 		s.refused++
 		report(out, refusedPacket, x, sure, c.at, c.ref, 0)
 		t.arrival(machine.EventRejected, x, c, sure, out)
-	case Accepted, Redelivered:
-		s.Arrive(c.sequence, false)
+	case Accepted:
+		s.Accept(c.sequence)
+		readAt := by.at
+		if !named {
+			readAt = t.readAt(s, c, by)
+		}
 		t.accept(x, c, readAt, sure, out)
+	case Redelivered:
+		t.accept(x, c, t.readAt(s, c, by), sure, out)
 	}
 }
 
 // decideFresh tells whether the application took a packet that was not received
-// before. known is false where no header of the side could say so.
-func (t *Tracker) decideFresh(s *side, c *candidate, by *settling) (fate Fate, known bool) {
+// before, and whether a header of the side says so.
+func (t *Tracker) decideFresh(s *side, c *candidate, by *settling, out *machine.Effects) (fate Fate, named bool) {
+	if by.silent {
+		return s.decideSilent(c), false
+	}
 	r := t.rules
-	claims := by.claims
-	if by.silent {
-		claims = s.heard
-	}
-	// Headers of its own that passed between this copy and the next one of the
-	// same packet, or the one that settles: what they do not name, they skip.
-	skipped := uint32(0)
-	if by.silent {
-		skipped = (s.sentNext - c.own) & r.mask()
-	}
-	if s.queue.holds(c.next) && c.count == 0 {
-		skipped = (s.queue.at(c.next).own - c.own) & r.mask()
-	}
-	behind := r.Distance(claims.Newest, c.sequence)
+	behind := r.Distance(by.claims.Newest, c.sequence)
 	switch {
-	case by.silent:
-		if s.refuses && skipped >= 2 && behind < claims.Width {
-			return Refused, false
-		}
-		return Accepted, false
-	case behind < 0:
-		return t.refuse(s, c), true
-	case behind >= claims.Width:
+	case behind >= by.claims.Width:
+		report(out, ackWindowSlide, s.side, machine.Likely, c.at, c.ref, 0, float64(behind))
 		// Only headers before this one could have named it.
-		if s.refuses && r.Distance(s.heard.Newest, c.sequence) < claims.Width && (s.sentNext-c.own)&r.mask() >= 2 {
+		if s.refuses && r.Distance(s.heard.Newest, c.sequence) < by.claims.Width && s.skipped(c) >= 2 {
 			return Refused, false
 		}
 		return Accepted, false
-	case claims.Named>>uint(behind)&1 == 0:
-		return t.refuse(s, c), true
-	case s.refuses && skipped >= 2:
+	case behind < 0, by.claims.Named>>uint(behind)&1 == 0:
+		// Read, in range of the header, and not named.
+		s.refuses = true
+		return Refused, true
+	case s.refuses && c.count == 0 && s.queue.holds(c.next) && s.skipped(c) >= 2:
 		return Refused, true // the next copy was taken
 	}
 	return Accepted, true
 }
 
-// refuse notes that a packet was proved to be refused: read, in range of the
-// header, and not named.
-func (t *Tracker) refuse(s *side, c *candidate) Fate {
-	s.refuses = true
-	return Refused
+// decideSilent is decideFresh where no header of the side follows that proves
+// anything read.
+func (s *side) decideSilent(c *candidate) Fate {
+	if s.refuses && s.skipped(c) >= 2 && s.rules.Distance(s.heard.Newest, c.sequence) < s.heard.Width {
+		return Refused
+	}
+	return Accepted
+}
+
+// skipped counts the side's own headers that passed between a candidate and the
+// next copy of it, or what settles it: one may have been under way, two that do
+// not name it skip it.
+func (s *side) skipped(c *candidate) uint32 {
+	next := s.sentNext
+	if c.count == 0 && s.queue.holds(c.next) {
+		next = s.queue.at(c.next).own
+	}
+	return (next - c.own) & s.rules.mask()
 }
 
 // readAt gives when a candidate was read, where no header names it: at the
@@ -346,10 +345,9 @@ func (s *side) mayPrecede(peer *side, c *candidate) bool {
 
 // arrival tells what became of a packet at the frame that brought it.
 func (t *Tracker) arrival(kind machine.EventKind, x machine.Side, c *candidate, sure machine.Certainty, out *machine.Effects) {
-	out.Events = append(out.Events, machine.Event{
-		Kind: kind, Side: x, Certainty: sure, Sequence: c.sequence, Sequence64: t.sides[x.Other()].unwrap(c.sequence),
-		At: c.at, Ref: c.ref, About: c.ref, RTT: -1,
-	})
+	if v := tell(out, kind, x, sure, c.at, c.ref); v != nil {
+		v.Sequence, v.Sequence64, v.About = c.sequence, t.sides[x.Other()].unwrap(c.sequence), c.ref
+	}
 }
 
 // accept takes it that a near side accepted a packet, and read its acks at readAt.
@@ -383,10 +381,9 @@ func (t *Tracker) accept(x machine.Side, c *candidate, readAt machine.Instant, s
 			report(out, rttSpike, x, machine.Certain, c.at, c.ref, e.Ref, float64(sample)/1e6, float64(usual)/1e6)
 		}
 		s.estimate.sample(float64(sample), rttSame)
-		out.Events = append(out.Events, machine.Event{
-			Kind: machine.EventAcked, Side: x, Certainty: sure, Bit: e.Bit, Sequence: e.Sequence, Sequence64: s.unwrap(e.Sequence),
-			At: c.at, Ref: c.ref, By: c.ref, About: e.Ref, RTT: sample,
-		})
+		if v := tell(out, machine.EventAcked, x, sure, c.at, c.ref); v != nil {
+			v.Bit, v.Sequence, v.Sequence64, v.By, v.About, v.RTT = e.Bit, e.Sequence, s.unwrap(e.Sequence), c.ref, e.Ref, sample
+		}
 	}
 }
 
