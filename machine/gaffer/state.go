@@ -209,7 +209,9 @@ func (s *State) Clone() State {
 }
 
 // Size gives the bytes of memory that the buffers take.
-func (s *State) Size() int { return cap(s.sent)*64 + cap(s.received)*4 + cap(s.partial)*56 }
+func (s *State) Size() int {
+	return cap(s.sent)*sentBytes + cap(s.received)*4 + cap(s.partial)*partialBytes
+}
 
 // ringSize gives the capacity that holds span entries of a buffer of size
 // entries. Where the size is no power of two, the index jumps at the wrap of

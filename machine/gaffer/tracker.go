@@ -30,10 +30,9 @@ type Tracker struct {
 	profile  *wire.Profile
 	rules    *Rules
 	facts    machine.Facts
-	sides    [2]side
+	sides    *[2]side   // nil while the vantage is open
 	held     []sighting // while the vantage is open
-	decided  bool
-	numbered bool // the profile's packets carry sequence numbers
+	numbered bool       // the profile's packets carry sequence numbers
 	last     machine.Instant
 }
 
@@ -104,10 +103,6 @@ func NewTracker(profile *wire.Profile, facts machine.Facts) machine.Tracker {
 
 func newTracker(profile *wire.Profile, r *Rules, facts machine.Facts) *Tracker {
 	t := &Tracker{profile: profile, rules: r, facts: facts, numbered: profile != nil && profile.SequenceBits() > 0}
-	for i := range t.sides {
-		t.sides[i].State, t.sides[i].side = State{rules: r}, machine.Side(i)
-		t.sides[i].refuses = facts.Refuses[i]
-	}
 	if facts.Vantage != machine.VantageUnknown {
 		t.decide(facts.Vantage, facts.VantageReason)
 	}
@@ -115,9 +110,13 @@ func newTracker(profile *wire.Profile, r *Rules, facts machine.Facts) *Tracker {
 }
 
 func (t *Tracker) decide(v machine.Vantage, reason string) {
-	t.decided = true
 	t.facts.Vantage, t.facts.VantageReason = v, reason
-	t.sides[machine.A].near, t.sides[machine.B].near = v.Near(machine.A), v.Near(machine.B)
+	t.sides = new([2]side)
+	for i := range t.sides {
+		s := &t.sides[i]
+		s.State, s.side, s.near = State{rules: t.rules}, machine.Side(i), v.Near(machine.Side(i))
+		s.refuses = t.facts.Refuses[i]
+	}
 }
 
 // Observe takes the next datagram of the flow.
@@ -129,9 +128,12 @@ func (t *Tracker) Observe(d *machine.Datagram, out *machine.Effects) {
 }
 
 func (t *Tracker) take(p *sighting, out *machine.Effects) {
-	if t.decided {
+	if t.sides != nil {
 		t.step(p, out)
 		return
+	}
+	if t.held == nil {
+		t.held = make([]sighting, 0, 10) // most flows that end early end sooner
 	}
 	t.held = append(t.held, *p)
 	if n := len(t.held); n >= holdLeast && n&(n-1) == 0 {
@@ -180,7 +182,7 @@ func (t *Tracker) release(v machine.Vantage, reason string, out *machine.Effects
 
 // Finish settles what is still open when the capture ends.
 func (t *Tracker) Finish(out *machine.Effects) {
-	if !t.decided {
+	if t.sides == nil {
 		v, reason, _ := judgeVantage(t.rules, t.held)
 		t.release(v, reason, out)
 	}
@@ -298,6 +300,9 @@ func (s *side) unwrap(sequence uint32) int64 {
 // Learned gives what a second run over the same flow can start with.
 func (t *Tracker) Learned() machine.Facts {
 	f := t.facts
+	if t.sides == nil {
+		return f
+	}
 	for i := range t.sides {
 		s := &t.sides[i]
 		f.Liar[i] = f.Liar[i] || s.lies > 0
@@ -317,6 +322,9 @@ func (t *Tracker) Learned() machine.Facts {
 
 // Summary gives the figures of a side.
 func (t *Tracker) Summary(x machine.Side) machine.Summary {
+	if t.sides == nil {
+		return t.summaryHeld(x)
+	}
 	s, peer := &t.sides[x], &t.sides[x.Other()]
 	m := machine.Summary{
 		Packets: s.distinct, Bytes: s.bytes, Acked: s.acked, Resends: s.resends,
@@ -337,24 +345,55 @@ func (t *Tracker) Summary(x machine.Side) machine.Summary {
 	return m
 }
 
+// summaryHeld gives what can be said while the vantage is open: what was sent.
+func (t *Tracker) summaryHeld(x machine.Side) machine.Summary {
+	m := machine.Summary{NeverAcked: -1, Loss: -1, RTT: -1, WireRTT: -1}
+	for i := range t.held {
+		if p := &t.held[i]; p.from == x {
+			m.Packets++
+			m.Bytes += uint64(p.length)
+		}
+	}
+	return m
+}
+
 // Clone gives an independent copy.
 func (t *Tracker) Clone() machine.Tracker {
 	c := *t
+	c.held = append([]sighting(nil), t.held...)
+	if t.sides == nil {
+		return &c
+	}
+	c.sides = new([2]side)
+	*c.sides = *t.sides
 	for i := range c.sides {
 		c.sides[i].State = t.sides[i].State.Clone()
 		c.sides[i].queue = t.sides[i].queue.clone()
 		c.sides[i].estimate.early = append([]farSample(nil), t.sides[i].estimate.early...)
 		c.sides[i].claimed = append([]ahead(nil), t.sides[i].claimed...)
 	}
-	c.held = append([]sighting(nil), t.held...)
 	return &c
 }
 
+// What the types take in memory, held to the truth by a test.
+const (
+	trackerBytes   = 112
+	sideBytes      = 616
+	sightingBytes  = 48
+	candidateBytes = 48
+	sentBytes      = 64
+	partialBytes   = 56
+)
+
 // Size gives the bytes that a clone takes, about.
 func (t *Tracker) Size() int {
-	n := 1024 + cap(t.held)*56
+	n := trackerBytes + cap(t.held)*sightingBytes
+	if t.sides == nil {
+		return n
+	}
+	n += 2 * sideBytes
 	for i := range t.sides {
-		n += t.sides[i].State.Size() + cap(t.sides[i].queue.ring)*48
+		n += t.sides[i].State.Size() + cap(t.sides[i].queue.ring)*candidateBytes
 	}
 	return n
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/ackscope/ackscope/machine"
 )
@@ -423,6 +424,21 @@ func checkFar(t *testing.T, name string, w *world, x machine.Side, events []mach
 		if at > e.At {
 			t.Errorf("%s: far %v: %v %d is told at %v, before it was so at %v", name, x, e.Kind, e.Sequence, e.At, at)
 			return
+		}
+	}
+}
+
+func TestSizes(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		got, want uintptr
+	}{
+		{"tracker", unsafe.Sizeof(Tracker{}), trackerBytes}, {"side", unsafe.Sizeof(side{}), sideBytes},
+		{"sighting", unsafe.Sizeof(sighting{}), sightingBytes}, {"candidate", unsafe.Sizeof(candidate{}), candidateBytes},
+		{"sent", unsafe.Sizeof(Sent{}), sentBytes}, {"partial", unsafe.Sizeof(Partial{}), partialBytes},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s: %d bytes, counted as %d", c.name, c.got, c.want)
 		}
 	}
 }

@@ -12,6 +12,9 @@ const underWayMost = 64
 // Inspect draws what a side knew after the last observed datagram. While the
 // vantage is open (Facts did not give it), what is held back is not in it.
 func (t *Tracker) Inspect(x machine.Side, v *machine.View) {
+	if t.sides == nil {
+		return
+	}
 	s, peer := &t.sides[x], &t.sides[x.Other()]
 	if s.met {
 		v.Windows = append(v.Windows, t.sentWindow(s, peer))
