@@ -179,7 +179,11 @@ func TestFalseAcks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			hosts[i] = w.AddHost(name, e, sim.HostOptions{Frame: time.Millisecond, App: func(f *sim.Frame) { f.Do(machine.Submit{}) }})
+			hosts[i] = w.AddHost(name, e, sim.HostOptions{Frame: 20 * time.Millisecond, App: func(f *sim.Frame) {
+				for range 20 { // a packet a millisecond
+					f.Do(machine.Submit{})
+				}
+			}})
 		}
 		w.Connect(hosts[0], hosts[1], sim.Path{Loss: 0.99, Delay: time.Millisecond}, sim.Path{Loss: 0.9, Delay: time.Millisecond})
 		w.Watch(func(s *sim.Step) {

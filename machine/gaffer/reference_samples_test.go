@@ -1,0 +1,310 @@
+package gaffer_test
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/gaffer"
+	"github.com/ackscope/ackscope/machine/machinetest"
+	"github.com/ackscope/ackscope/sim"
+	wire "github.com/ackscope/ackscope/wire/gaffer"
+)
+
+// script gives one host's inputs of a journal.
+func script(j *sim.Journal, host int) (out []machinetest.Timed) {
+	for _, e := range j.Entries {
+		if e.Host == host {
+			out = append(out, machinetest.Timed{At: e.At, In: e.In})
+		}
+	}
+	return out
+}
+
+func newBlocks(t *testing.T, o gaffer.BlockOptions) *gaffer.Blocks {
+	t.Helper()
+	o.Profile = builtin(wire.ArticleSlices).WithProtocolID(0x11223344)
+	b, err := gaffer.NewBlocks(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestBlocksSoak sends blocks both ways over bad networks: each must come, whole,
+// in order and once.
+func TestBlocksSoak(t *testing.T) {
+	for seed := range uint64(60) {
+		w := sim.New(seed)
+		rng := w.Rand("test")
+		const count = 12
+		var sent, got [2][][]byte
+		var ends [2]*gaffer.Blocks
+		var hosts [2]*sim.Host
+		eventDriven := seed%2 == 0
+		for i, name := range []string{"a", "b"} {
+			ends[i] = newBlocks(t, gaffer.BlockOptions{Side: machine.Side(i), First: 65530})
+			app := func(f *sim.Frame) {
+				if len(sent[i]) < count && f.Rand.IntN(20) == 0 {
+					block := make([]byte, 1+f.Rand.IntN([]int{100, 1024, 32768}[f.Rand.IntN(3)]))
+					for k := range block {
+						block[k] = byte(f.Rand.Uint32())
+					}
+					sent[i] = append(sent[i], block)
+					f.Do(machine.Submit{Channel: gaffer.ChannelBlock, Payload: block})
+				}
+			}
+			hosts[i] = w.AddHost(name, ends[i], sim.HostOptions{Frame: 16 * time.Millisecond, App: app, EventDriven: eventDriven})
+		}
+		path := sim.Path{
+			Delay: time.Duration(rng.IntN(80)) * time.Millisecond, Jitter: time.Duration(rng.IntN(80)) * time.Millisecond,
+			Loss: []float64{0, 0.1, 0.5}[rng.IntN(3)], Duplicate: 0.1,
+		}
+		w.Connect(hosts[0], hosts[1], path, path)
+		w.Watch(func(s *sim.Step) {
+			for _, d := range s.Out.Deliver {
+				if want := uint64(65530 + len(got[s.Host.Index])); d.ID != want {
+					t.Fatalf("seed %d: block %d delivered, expected %d", seed, d.ID, want)
+				}
+				got[s.Host.Index] = append(got[s.Host.Index], bytes.Clone(d.Payload))
+			}
+		})
+		j := w.Record()
+		for range 600 {
+			if err := w.Run(w.Now().Add(time.Second)); err != nil {
+				t.Fatal(err)
+			}
+			if len(sent[0]) == count && len(sent[1]) == count && ends[0].Idle() && ends[1].Idle() {
+				break
+			}
+		}
+		for i := range sent {
+			if !slices.EqualFunc(sent[i], got[1-i], bytes.Equal) {
+				t.Fatalf("seed %d: %d blocks sent, %d delivered, or not the same", seed, len(sent[i]), len(got[1-i]))
+			}
+		}
+		if seed == 3 || seed == 4 {
+			for i := range 2 {
+				t.Run(fmt.Sprintf("laws of side %d, event driven %v", i, eventDriven), func(t *testing.T) {
+					machinetest.Endpoint(t, func() machine.Endpoint { return newBlocks(t, gaffer.BlockOptions{Side: machine.Side(i), First: 65530}) }, script(j, i))
+				})
+			}
+		}
+	}
+}
+
+// TestBlocksInterop has the reference live through both ends of the recorded
+// run of the series' sample: every slice and every ack must be its own.
+func TestBlocksInterop(t *testing.T) {
+	const run = "article-chunks-loss25"
+	lines := readLog(t, run)
+	for _, side := range []string{"client", "server"} {
+		paths, err := filepath.Glob(filepath.Join(pcaps, run+"."+side+".pcap*"))
+		if err != nil || len(paths) != 1 {
+			t.Fatal(paths, err)
+		}
+		for name, flow := range nearFlows(t, paths[0], lines) {
+			b := newBlocks(t, gaffer.BlockOptions{Every: 1, AckEvery: 1, AsSample: true})
+			p := builtin(wire.ArticleSlices).WithProtocolID(0x11223344)
+			blocks := map[uint16][]byte{}
+			var packet wire.Packet
+			for i := range flow {
+				if x := flow[i]; x.own && p.Parse(x.bytes, len(x.bytes), &packet) == nil && packet.Kind == wire.KindSlice {
+					size := 1024
+					if blocks[packet.Chunk] == nil {
+						blocks[packet.Chunk] = make([]byte, packet.SliceCount*size)
+					}
+					data := x.bytes[packet.PayloadOffset : packet.PayloadOffset+packet.PayloadLen]
+					copy(blocks[packet.Chunk][packet.SliceID*size:], data)
+					if packet.SliceID == packet.SliceCount-1 {
+						blocks[packet.Chunk] = blocks[packet.Chunk][:packet.SliceID*size+len(data)]
+					}
+				}
+			}
+			var out machine.Effects
+			var pending []passing
+			submitted, compared := uint16(0), 0
+			for _, x := range flow {
+				if !x.own {
+					pending = append(pending, x)
+					continue
+				}
+				if p.Parse(x.bytes, len(x.bytes), &packet) != nil {
+					t.Fatalf("%s: frame %d is no packet of the sample", name, x.frame)
+				}
+				if packet.Kind == wire.KindSlice && packet.Chunk == submitted {
+					if err := b.Step(x.at, machine.Submit{Channel: gaffer.ChannelBlock, Payload: blocks[submitted]}, &out); err != nil {
+						t.Fatal(err)
+					}
+					submitted++
+				}
+				// What arrived is read in order, as much of it as makes this packet.
+				for n := 0; ; n++ {
+					c := b.Clone()
+					out.Reset()
+					if err := c.Step(x.at, machine.Wake{}, &out); err != nil {
+						t.Fatal(err)
+					}
+					if len(out.Transmit) > 0 && bytes.Equal(out.Transmit[0].Bytes, x.bytes) {
+						b = c.(*gaffer.Blocks)
+						pending = pending[n:]
+						compared++
+						break
+					}
+					if n == len(pending) {
+						t.Fatalf("%s: frame %d: %+v: nothing that arrived makes the reference send this", name, x.frame, packet)
+					}
+					out.Reset()
+					if err := b.Step(x.at, machine.Arrive{Bytes: pending[n].bytes}, &out); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if compared < 40 {
+				t.Errorf("%s: only %d packets compared", name, compared)
+			}
+		}
+	}
+}
+
+func newConnection(t *testing.T, o gaffer.ConnectOptions) *gaffer.Connection {
+	t.Helper()
+	o.Profile = builtin(wire.ArticleConnect).WithProtocolID(0x12341651)
+	c, err := gaffer.NewConnection(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestConnection walks clients through a server over a bad network: they get
+// in, stay in, and leave; the server counts right.
+func TestConnection(t *testing.T) {
+	for seed := range uint64(40) {
+		w := sim.New(seed)
+		server := newConnection(t, gaffer.ConnectOptions{Server: true, Side: machine.B, Seed: seed, Slots: 2})
+		hs := w.AddHost("server", server, sim.HostOptions{Frame: 30 * time.Millisecond, EventDriven: seed%2 == 0})
+		events := map[string][]machine.EventKind{}
+		w.Watch(func(s *sim.Step) {
+			for _, e := range s.Out.Events {
+				events[s.Host.Name] = append(events[s.Host.Name], e.Kind)
+			}
+		})
+		j := w.Record()
+		var clients []*gaffer.Connection
+		for i := range 3 {
+			c := newConnection(t, gaffer.ConnectOptions{Seed: seed*10 + uint64(i)})
+			clients = append(clients, c)
+			app := func(f *sim.Frame) {
+				if f.Number == 10+i*60 {
+					f.Do(machine.Command{Kind: machine.Connect})
+				}
+				if i == 0 && f.Now > machine.Instant(20*time.Second) && c.Connected(0) {
+					f.Do(machine.Command{Kind: machine.Disconnect})
+				}
+			}
+			h := w.AddHost(fmt.Sprint("client ", i), c, sim.HostOptions{Frame: 30 * time.Millisecond, App: app, EventDriven: seed%2 == 0})
+			path := sim.Path{Delay: 30 * time.Millisecond, Jitter: 20 * time.Millisecond, Loss: 0.15, Duplicate: 0.1}
+			w.Connect(h, hs, path, path)
+		}
+		if err := w.Run(machine.Instant(15 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range []bool{true, true, false} { // two slots
+			if clients[i].Connected(0) != want || server.Connected(machine.Peer(i)) != want {
+				t.Fatalf("seed %d: client %d connected: %v by its own word, %v by the server's, expected %v", seed, i, clients[i].Connected(0), server.Connected(machine.Peer(i)), want)
+			}
+		}
+		if !slices.Equal(events["client 2"], []machine.EventKind{gaffer.EventTurnedAway}) {
+			t.Fatalf("seed %d: the third client's events: %v", seed, events["client 2"])
+		}
+		if err := w.Run(machine.Instant(25 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		if clients[0].Connected(0) || server.Connected(0) || !server.Connected(1) {
+			t.Fatalf("seed %d: after client 0 left: %v %v, and client 1 %v", seed, clients[0].Connected(0), server.Connected(0), server.Connected(1))
+		}
+		if seed < 2 {
+			for i := range 2 {
+				t.Run(fmt.Sprintf("laws %d of seed %d", i, seed), func(t *testing.T) {
+					o := gaffer.ConnectOptions{Server: true, Side: machine.B, Seed: seed, Slots: 2}
+					if i == 1 {
+						o = gaffer.ConnectOptions{Seed: seed * 10}
+					}
+					machinetest.Endpoint(t, func() machine.Endpoint { return newConnection(t, o) }, script(j, i))
+				})
+			}
+		}
+	}
+}
+
+// TestConnectionTimeout: a peer that falls silent is given up.
+func TestConnectionTimeout(t *testing.T) {
+	w := sim.New(1)
+	server := newConnection(t, gaffer.ConnectOptions{Server: true, Side: machine.B, Timeout: 3 * time.Second})
+	client := newConnection(t, gaffer.ConnectOptions{Timeout: 3 * time.Second})
+	hs := w.AddHost("server", server, sim.HostOptions{})
+	hc := w.AddHost("client", client, sim.HostOptions{App: func(f *sim.Frame) {
+		if f.Number == 0 {
+			f.Do(machine.Command{Kind: machine.Connect})
+		}
+	}})
+	dead := sim.Path{Outages: []sim.Outage{{From: machine.Instant(5 * time.Second), For: time.Hour}}}
+	w.Connect(hc, hs, dead, dead)
+	ended := map[string]machine.Instant{}
+	w.Watch(func(s *sim.Step) {
+		for _, e := range s.Out.Events {
+			if e.Kind == gaffer.EventTimedOut {
+				ended[s.Host.Name] = s.At
+			}
+		}
+	})
+	if err := w.Run(machine.Instant(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	for _, who := range []string{"client", "server"} {
+		if at := ended[who].Sub(0); at < 7*time.Second || at > 8100*time.Millisecond {
+			t.Errorf("%s gave up at %v, expected three seconds after the last packet before 5s", who, at)
+		}
+	}
+}
+
+// TestConnectionBytes holds the handshake against the recorded run of the
+// series' sample: with the same salts every kind of packet is the same bytes,
+// and the reference's client goes through the handshake on the real server's
+// packets.
+func TestConnectionBytes(t *testing.T) {
+	const run = "article-connect"
+	lines := readLog(t, run)
+	paths, err := filepath.Glob(filepath.Join(pcaps, run+".client.pcap*"))
+	if err != nil || len(paths) != 1 {
+		t.Fatal(paths, err)
+	}
+	p := builtin(wire.ArticleConnect).WithProtocolID(0x12341651)
+	kinds := map[wire.HandshakeKind]int{}
+	for name, flow := range nearFlows(t, paths[0], lines) {
+		for _, x := range flow {
+			var packet wire.Packet
+			if err := p.Parse(x.bytes, len(x.bytes), &packet); err != nil {
+				t.Fatalf("%s: frame %d: %v", name, x.frame, err)
+			}
+			var padding []byte
+			if packet.Handshake == wire.ConnectRequest {
+				padding = make([]byte, wire.RequestPadding)
+			}
+			if got := p.Append(nil, &packet, padding); !bytes.Equal(got, x.bytes) {
+				t.Fatalf("%s: frame %d: % x, written again % x", name, x.frame, x.bytes, got)
+			}
+			kinds[packet.Handshake]++
+		}
+	}
+	for _, k := range []wire.HandshakeKind{wire.ConnectRequest, wire.ConnectChallenge, wire.ConnectResponse, wire.ConnectKeepAlive, wire.ConnectDisconnect} {
+		if kinds[k] == 0 {
+			t.Errorf("no %v in the capture", k)
+		}
+	}
+}
