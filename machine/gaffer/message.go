@@ -3,9 +3,11 @@ package gaffer
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/schema"
 	"github.com/ackscope/ackscope/wire/bits"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
@@ -24,11 +26,18 @@ type MessageOptions struct {
 	NoWindow bool
 }
 
-func (o *MessageOptions) defaults(m *wire.MessageSection) error {
-	if m.Form == wire.MessagesNone || m.Bodies == nil {
-		return errors.New("message options: expected a profile with a message section and the bodies of its messages")
+// defaults completes the options and gives the profile's schema.
+func (o *MessageOptions) defaults(m *wire.MessageSection) (*schema.Schema, error) {
+	types, ok := m.Bodies.(*schema.Schema)
+	if m.Form == wire.MessagesNone || !ok {
+		return nil, errors.New("message options: expected a profile with a message section and a schema of its messages")
 	}
-	const half = 1 << (idBits - 1)
+	for kind := range uint32(m.Types) {
+		if types.Messages[kind] == nil {
+			return nil, fmt.Errorf("message options: the schema has no message of type %d, expected all of 0 to %d", kind, m.Types-1)
+		}
+	}
+	const half = 1 << (wire.MessageIDBits - 1)
 	for _, d := range []struct {
 		field          *int
 		profile, value int
@@ -41,31 +50,36 @@ func (o *MessageOptions) defaults(m *wire.MessageSection) error {
 		}
 	}
 	if o.ReceiveBuffer > half || o.SendBuffer > half {
-		return fmt.Errorf("message options: buffers of %d and %d, expected at most half the range of ids, %d", o.SendBuffer, o.ReceiveBuffer, half)
+		return nil, fmt.Errorf("message options: buffers of %d and %d, expected at most half the range of ids, %d", o.SendBuffer, o.ReceiveBuffer, half)
 	}
 	if o.Resend == (Resend{}) {
 		o.Resend.After = 100 * time.Millisecond
 	}
-	return nil
+	return types, nil
 }
 
-// messages is the message system of one endpoint.
+// messages is the message system of one endpoint. Its messages are objects,
+// values by a schema, whose one description serialises them: to write, to read
+// and to measure.
 type messages struct {
 	options MessageOptions
-	layout  section
+	section *wire.MessageSection
+	types   *schema.Schema
 	send    messageSender
 	receive messageReceiver
-	content sectionContent // of the packet that is being read
-	section []byte         // its bytes; valid while the packet is handled
-	body    []byte
+	content []message // of the packet that is being read; ids as on the wire
+	ack     uint16    // of it, in the simple scheme
 	settled []int64
+	body    []byte
 }
 
 func newMessages(o *MessageOptions, p *wire.Profile) (*messages, error) {
-	m := &messages{options: *o, layout: section{&p.Messages}}
-	if err := m.options.defaults(&p.Messages); err != nil {
+	m := &messages{options: *o, section: &p.Messages}
+	types, err := m.options.defaults(&p.Messages)
+	if err != nil {
 		return nil, err
 	}
+	m.types = types
 	m.send = newMessageSender(&m.options, p.SentBuffer)
 	m.receive = newMessageReceiver(&m.options)
 	return m, nil
@@ -73,86 +87,140 @@ func newMessages(o *MessageOptions, p *wire.Profile) (*messages, error) {
 
 func (m *messages) canSubmit() bool { return m.send.next-m.send.oldest < int64(len(m.send.queue)) }
 
-// submit measures a message and takes it into the send buffer.
+// fixed gives what a section without messages takes, in bits.
+func (m *messages) fixed() int {
+	n := m.section.CountBits()
+	if m.section.Form == wire.MessagesSimple {
+		n += 2 * wire.MessageIDBits
+	}
+	return n
+}
+
+// head gives what a message costs beside its body, in bits.
+func (m *messages) head() int {
+	n := m.section.TypeBits()
+	if m.section.Form == wire.MessagesByID {
+		n += wire.MessageIDBits
+	}
+	return n
+}
+
+// submit takes a message into the send buffer, if any packet could carry it.
 func (m *messages) submit(kind uint32, body []byte) error {
-	if int64(kind) >= int64(m.layout.Types) {
-		return fmt.Errorf("message of type %d: expected a type below %d", kind, m.layout.Types)
+	if int64(kind) >= int64(m.section.Types) {
+		return fmt.Errorf("message of type %d: expected a type below %d", kind, m.section.Types)
 	}
 	r := bits.NewReader(body)
-	if err := m.layout.Bodies.Skip(kind, &r); err != nil {
+	values, err := m.types.Read(kind, &r)
+	if err != nil {
 		return fmt.Errorf("message of type %d: %w", kind, err)
 	}
 	size := r.Pos()
 	if !r.Align() || r.Left() > 0 {
 		return fmt.Errorf("message of type %d: body of %d bytes, expected %d bits and zero padding", kind, len(body), size)
 	}
-	if most := m.options.Budget*8 - m.layout.fixed() - m.layout.head(); size > most {
-		return fmt.Errorf("message of type %d: body of %d bits would never fit a packet, expected at most %d", kind, size, most)
+	if at := m.fixed() + m.head(); at+m.measure(at, kind, values) > m.options.Budget*8 {
+		return fmt.Errorf("message of type %d: body of %d bits would never fit a packet, expected at most %d with what stands before it", kind, size, m.options.Budget*8-at)
 	}
-	return m.send.submit(kind, body, size)
+	return m.send.submit(kind, values)
+}
+
+// measure gives the bits that a body takes from bit at of the section on. The
+// values are of this schema, so writing them never fails.
+func (m *messages) measure(at int, kind uint32, values schema.Record) int {
+	n, err := m.types.Messages[kind].Measure(at, values)
+	if err != nil {
+		return math.MaxInt32 // fits nowhere
+	}
+	return n
 }
 
 // write appends the section of a packet sent now and the ids that it carries.
 func (m *messages) write(to []byte, ids []int64, now machine.Instant, rtt time.Duration) ([]byte, []int64) {
-	o := m.layout
-	budget := m.options.Budget*8 - o.fixed()
-	if o.Form == wire.MessagesSimple {
-		ids = m.send.pickRun(ids, o.head(), budget, o.MaxPerPacket)
+	s := m.section
+	at := m.fixed()
+	fits := func(msg *message) bool {
+		n := m.head() + m.measure(at+m.head(), msg.kind, msg.values)
+		if at+n > m.options.Budget*8 {
+			return false
+		}
+		at += n
+		return true
+	}
+	if s.Form == wire.MessagesSimple {
+		ids = m.send.pickRun(ids, s.MaxPerPacket, fits)
 	} else {
-		ids = m.send.pick(ids, now, rtt, o.head(), budget, o.MaxPerPacket)
+		ids = m.send.pick(ids, now, rtt, s.MaxPerPacket, fits)
 	}
 	w := bits.NewWriter(to)
-	if o.Form == wire.MessagesSimple {
-		w.Bits(uint64(uint16(m.receive.next-1)), idBits)
+	if s.Form == wire.MessagesSimple {
+		w.Bits(uint64(uint16(m.receive.next-1)), wire.MessageIDBits)
 	}
-	w.Bits(uint64(len(ids)), o.countBits())
-	if o.Form == wire.MessagesSimple {
-		w.Bits(uint64(uint16(m.send.oldest)), idBits)
+	w.Bits(uint64(len(ids)), s.CountBits())
+	if s.Form == wire.MessagesSimple {
+		w.Bits(uint64(uint16(m.send.oldest)), wire.MessageIDBits)
 	}
 	for _, id := range ids {
 		e := m.send.entry(id)
-		if o.Form == wire.MessagesByID {
-			w.Bits(uint64(uint16(id)), idBits)
+		if s.Form == wire.MessagesByID {
+			w.Bits(uint64(uint16(id)), wire.MessageIDBits)
 		}
-		w.Bits(uint64(e.kind), o.typeBits())
-		writeBits(&w, e.body, 0, e.bits)
+		w.Bits(uint64(e.kind), s.TypeBits())
+		_ = m.types.Messages[e.kind].Write(&w, e.values) // was measured: see there
 	}
 	w.Align()
 	return w.Data(), ids
+}
+
+// read reads the section of a packet, to be entered by deliver if the packet is
+// accepted, and gives what follows it.
+func (m *messages) read(payload []byte) (rest []byte, err error) {
+	m.content = m.content[:0]
+	section, err := m.section.Open(payload, 0)
+	if err != nil {
+		return nil, err
+	}
+	m.ack = section.Ack
+	var one wire.Message
+	for section.Next(&one) {
+		if one.End < 0 {
+			break
+		}
+		var r bits.Reader
+		r.Reset(payload, one.Body)
+		values, err := m.types.Read(one.Type, &r)
+		if err != nil {
+			return nil, err
+		}
+		m.content = append(m.content, message{id: int64(one.ID), kind: one.Type, values: values})
+	}
+	end, err := section.Close()
+	if err != nil {
+		return nil, err
+	}
+	return payload[end:], nil
 }
 
 func (m *messages) sent(packet int64, now machine.Instant, ids []int64) {
 	m.send.sent(packet, now, ids)
 }
 
-// read reads the section of a packet, to be entered by deliver if the packet is
-// accepted, and gives what follows it.
-func (m *messages) read(payload []byte) (rest []byte, err error) {
-	if err := m.layout.read(payload, &m.content); err != nil {
-		return nil, err
-	}
-	m.section = payload[:m.content.End]
-	return payload[m.content.End:], nil
-}
-
 // deliver enters the messages of the accepted packet and hands over all that
 // are now in order.
 func (m *messages) deliver(now machine.Instant, side machine.Side, out *machine.Effects) {
-	c := &m.content
-	if m.layout.Form == wire.MessagesSimple {
+	simple := m.section.Form == wire.MessagesSimple
+	if simple {
 		// The ack is older than half a range of ids only where the peer is broken.
-		last := m.send.oldest - 1 + int64(int16(c.Ack-uint16(m.send.oldest-1)))
+		last := m.send.oldest - 1 + int64(int16(m.ack-uint16(m.send.oldest-1)))
 		m.settled = m.send.ackedUpTo(last, m.settled[:0])
 	}
-	for i := range c.Messages {
-		s := &c.Messages[i]
-		id := m.receive.unwrap(s.ID)
-		if m.layout.Form == wire.MessagesSimple && id > m.receive.next {
+	for _, msg := range m.content {
+		msg.id = m.receive.unwrap(uint16(msg.id))
+		if simple && msg.id > m.receive.next {
 			break // the scheme keeps nothing that is not in order
 		}
-		m.body = copyBits(m.body[:0], m.section, s.Body, s.End)
-		m.receive.put(id, s.Type, m.body, s.End-s.Body)
-		if m.layout.Form == wire.MessagesSimple {
+		m.receive.put(msg)
+		if simple {
 			m.hand(now, side, out)
 		}
 	}
@@ -161,7 +229,10 @@ func (m *messages) deliver(now machine.Instant, side machine.Side, out *machine.
 
 func (m *messages) hand(now machine.Instant, side machine.Side, out *machine.Effects) {
 	for msg, ok := m.receive.take(); ok; msg, ok = m.receive.take() {
-		out.Hand(machine.Delivery{Channel: ChannelMessage, Type: msg.kind, ID: uint64(msg.id), Payload: msg.body})
+		w := bits.NewWriter(m.body[:0])
+		_ = m.types.Messages[msg.kind].Write(&w, msg.values) // was read by the same schema
+		m.body = w.Data()
+		out.Hand(machine.Delivery{Channel: ChannelMessage, Type: msg.kind, ID: uint64(msg.id), Payload: m.body})
 		out.Events = append(out.Events, machine.Event{
 			Kind: machine.EventDelivered, Side: side, Certainty: machine.Certain,
 			Sequence: uint32(uint16(msg.id)), Sequence64: msg.id, At: now, RTT: -1,
@@ -171,7 +242,7 @@ func (m *messages) hand(now machine.Instant, side machine.Side, out *machine.Eff
 
 // acked takes the ack of a packet.
 func (m *messages) acked(packet int64) {
-	if m.layout.Form == wire.MessagesByID {
+	if m.section.Form == wire.MessagesByID {
 		m.settled = m.send.acked(packet, m.settled[:0])
 	}
 }
@@ -179,6 +250,6 @@ func (m *messages) acked(packet int64) {
 func (m *messages) clone() *messages {
 	c := *m
 	c.send, c.receive = m.send.clone(), m.receive.clone()
-	c.content.Messages, c.section, c.body, c.settled = nil, nil, nil, nil
+	c.content, c.body, c.settled = nil, nil, nil
 	return &c
 }

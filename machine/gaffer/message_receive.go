@@ -23,29 +23,26 @@ func (r *messageReceiver) unwrap(wire uint16) int64 {
 	return r.next + int64(int16(wire-uint16(r.next)))
 }
 
-// put enters a message that came in a packet; body is copied. It reports
-// whether the id is one that the buffer has room for: neither handed over
-// already nor beyond its end.
-func (r *messageReceiver) put(id int64, kind uint32, body []byte, bits int) bool {
-	if id < r.next || id >= r.next+int64(len(r.buffer)) {
-		return false
+// put enters a message that came in a packet, where the buffer has room for its
+// id: one that was handed over already, or that lies beyond the buffer's end, is
+// dropped.
+func (r *messageReceiver) put(m message) {
+	if m.id < r.next || m.id >= r.next+int64(len(r.buffer)) {
+		return
 	}
-	m := &r.buffer[id%int64(len(r.buffer))]
-	if m.id != id {
-		*m = message{id: id, kind: kind, body: append(m.body[:0], body...), bits: bits}
+	if e := &r.buffer[m.id%int64(len(r.buffer))]; e.id != m.id {
+		*e = m
 	}
-	return true
 }
 
-// take gives the next message in order, false where it has not come. Its body
-// is valid until the next put.
+// take gives the next message in order, false where it has not come.
 func (r *messageReceiver) take() (message, bool) {
 	e := &r.buffer[r.next%int64(len(r.buffer))]
 	if e.id != r.next {
 		return message{}, false
 	}
 	m := *e
-	e.id = -1
+	*e = message{id: -1}
 	r.next++
 	return m, true
 }
@@ -53,8 +50,5 @@ func (r *messageReceiver) take() (message, bool) {
 func (r *messageReceiver) clone() messageReceiver {
 	c := *r
 	c.buffer = slices.Clone(r.buffer)
-	for i := range c.buffer {
-		c.buffer[i].body = slices.Clone(c.buffer[i].body)
-	}
 	return c
 }

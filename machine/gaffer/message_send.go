@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/schema"
 )
 
 // ErrQueueFull is what an application gets that submits a message while the
@@ -50,13 +51,11 @@ func (r *Resend) wait(attempts int, rtt time.Duration) time.Duration {
 	return r.After
 }
 
-// message is one message as it waits to be sent or to be handed over: its body
-// as it is serialised, low bit of a byte first, zero bits up to the whole byte.
+// message is one message, as it waits to be sent or to be handed over.
 type message struct {
-	id   int64 // unwrapped: the ids on the wire are its low 16 bits; -1 for no message
-	kind uint32
-	body []byte
-	bits int // of body that count
+	id     int64 // unwrapped: the ids on the wire are its low 16 bits; -1 for no message
+	kind   uint32
+	values schema.Record // what its body serialises; never changed
 }
 
 // queued is a message in the send buffer.
@@ -103,28 +102,26 @@ func newMessageSender(o *MessageOptions, sentPackets int) messageSender {
 
 func (s *messageSender) entry(id int64) *queued { return &s.queue[id%int64(len(s.queue))] }
 
-// submit takes a message into the send buffer; body is copied.
-func (s *messageSender) submit(kind uint32, body []byte, bits int) error {
+// submit takes a message into the send buffer.
+func (s *messageSender) submit(kind uint32, values schema.Record) error {
 	if s.next-s.oldest >= int64(len(s.queue)) {
 		return fmt.Errorf("message %d: %w: %d messages since the oldest unacked one, %d", s.next, ErrQueueFull, len(s.queue), s.oldest)
 	}
-	e := s.entry(s.next)
-	*e = queued{message: message{id: s.next, kind: kind, body: append(e.body[:0], body...), bits: bits}}
+	*s.entry(s.next) = queued{message: message{id: s.next, kind: kind, values: values}}
 	s.next++
 	return nil
 }
 
 // pick appends to ids the messages that go into a packet sent now: from the
-// oldest, each that is due and fits. head is what a message costs beside its
-// body, in bits; at most count go. A message that the receiver could not
-// buffer never does: the packet would be acked, and the message with it.
-func (s *messageSender) pick(ids []int64, now machine.Instant, rtt time.Duration, head, budget, count int) []int64 {
+// oldest, each that is due and that fits, at most count of them. A message that
+// the receiver could not buffer never goes: the packet would be acked, and the
+// message with it. fits takes the space of a message if there is as much left.
+func (s *messageSender) pick(ids []int64, now machine.Instant, rtt time.Duration, count int, fits func(*message) bool) []int64 {
 	for id := s.oldest; id < s.next && id < s.oldest+s.window && count > 0; id++ {
 		e := s.entry(id)
-		if e.id != id || e.attempts > 0 && now.Sub(e.sentAt) < s.resend.wait(e.attempts, rtt) || head+e.bits > budget {
+		if e.id != id || e.attempts > 0 && now.Sub(e.sentAt) < s.resend.wait(e.attempts, rtt) || !fits(&e.message) {
 			continue
 		}
-		budget -= head + e.bits
 		count--
 		ids = append(ids, id)
 	}
@@ -133,11 +130,8 @@ func (s *messageSender) pick(ids []int64, now machine.Instant, rtt time.Duration
 
 // pickRun appends to ids the run of messages from the oldest that fits, as the
 // simple scheme sends them in every packet.
-func (s *messageSender) pickRun(ids []int64, head, budget, count int) []int64 {
-	for id := s.oldest; id < s.next && id < s.oldest+int64(count); id++ {
-		if budget -= head + s.entry(id).bits; budget < 0 {
-			break
-		}
+func (s *messageSender) pickRun(ids []int64, count int, fits func(*message) bool) []int64 {
+	for id := s.oldest; id < s.next && id < s.oldest+int64(count) && fits(&s.entry(id).message); id++ {
 		ids = append(ids, id)
 	}
 	return ids
@@ -163,7 +157,7 @@ func (s *messageSender) acked(packet int64, ids []int64) []int64 {
 	}
 	for _, id := range c.ids {
 		if e := s.entry(id); e.id == id {
-			e.id = -1
+			*e = queued{message: message{id: -1}}
 			ids = append(ids, id)
 		}
 	}
@@ -177,7 +171,7 @@ func (s *messageSender) acked(packet int64, ids []int64) []int64 {
 func (s *messageSender) ackedUpTo(last int64, ids []int64) []int64 {
 	for id := s.oldest; id <= last && id < s.next; id++ {
 		if e := s.entry(id); e.id == id {
-			e.id = -1
+			*e = queued{message: message{id: -1}}
 			ids = append(ids, id)
 		}
 	}
@@ -194,9 +188,6 @@ func (s *messageSender) advance() {
 func (s *messageSender) clone() messageSender {
 	c := *s
 	c.queue = slices.Clone(s.queue)
-	for i := range c.queue {
-		c.queue[i].body = slices.Clone(c.queue[i].body)
-	}
 	c.packets = slices.Clone(s.packets)
 	for i := range c.packets {
 		c.packets[i].ids = slices.Clone(c.packets[i].ids)

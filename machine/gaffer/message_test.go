@@ -9,24 +9,27 @@ import (
 
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/gaffer"
+	"github.com/ackscope/ackscope/schema"
 	"github.com/ackscope/ackscope/wire/bits"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// tiny is a game of one type of message, 8 bits wide.
-type tiny struct{}
+// tiny is a game of one type of message, 8 bits wide; three has messages of 96
+// bits, of 7, and of 5 and as many times 11 as those say.
+var (
+	tiny  = schemaOf(`{messages: {0: {name: Byte, fields: [{name: v, type: bits, bits: 8}]}}}`)
+	three = schemaOf(`
+messages:
+  0: {name: Wide, fields: [{name: v, type: array, count: 3, item: {type: bits, bits: 32}}]}
+  1: {name: Seven, fields: [{name: v, type: bits, bits: 7}]}
+  2: {name: Many, fields: [{name: v, type: array, min: 0, max: 31, item: {type: bits, bits: 11}}]}
+`)
+)
 
-func (tiny) Skip(_ uint32, r *bits.Reader) error {
-	if _, ok := r.Bits(8); !ok {
-		return errors.New("body is cut")
-	}
-	return nil
-}
-
-func talking(t *testing.T, form wire.MessageForm, bodies wire.Bodies, types int, m gaffer.MessageOptions) *gaffer.Endpoint {
+func talking(t *testing.T, form wire.MessageForm, types *schema.Schema, m gaffer.MessageOptions) *gaffer.Endpoint {
 	t.Helper()
 	p := builtin("article")
-	p.Messages = wire.MessageSection{Form: form, Types: types, MaxPerPacket: 4, Bodies: bodies}
+	p.Messages = wire.MessageSection{Form: form, Types: len(types.Messages), MaxPerPacket: 4, Bodies: types}
 	if err := p.Validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +79,7 @@ func ids(datagram []byte) (out []uint64) {
 
 // TestMessageBytes pins the section's bits: the wire form that the spec states.
 func TestMessageBytes(t *testing.T) {
-	byID := talking(t, wire.MessagesByID, bodies{}, 3, gaffer.MessageOptions{FirstID: 0xabcd})
+	byID := talking(t, wire.MessagesByID, three, gaffer.MessageOptions{FirstID: 0xabcd})
 	do(t, byID, 0, machine.Submit{Channel: gaffer.ChannelMessage, Type: 1, Payload: []byte{0x55}})
 	got, _ := do(t, byID, 0, machine.Submit{Payload: []byte{0xee, 0xff}})
 	// count 1 in 3 bits (0 to 4), id abcd in 16, type 1 in 2 bits (0 to 2), body 55
@@ -86,7 +89,7 @@ func TestMessageBytes(t *testing.T) {
 	if fmt.Sprintf("%x", got) != fmt.Sprintf("%x", want) {
 		t.Errorf("by id: %x, expected %x", got, want)
 	}
-	simple := talking(t, wire.MessagesSimple, tiny{}, 1, gaffer.MessageOptions{FirstID: 7})
+	simple := talking(t, wire.MessagesSimple, tiny, gaffer.MessageOptions{FirstID: 7})
 	say(t, simple, 0xaa)
 	say(t, simple, 0xbb)
 	got, _ = do(t, simple, 0, machine.Submit{})
@@ -114,7 +117,7 @@ func TestResendTimes(t *testing.T) {
 		{"backoff", gaffer.Resend{Policy: gaffer.ResendBackoff, After: 50 * ms, Times: 2, Most: 200 * ms}, "0 50 150 350 550"},
 		{"rtt unknown", gaffer.Resend{Policy: gaffer.ResendRTT, After: 120 * ms, Times: 2}, "0 120 240 360 480"},
 	} {
-		e := talking(t, wire.MessagesByID, tiny{}, 1, gaffer.MessageOptions{Resend: c.resend})
+		e := talking(t, wire.MessagesByID, tiny, gaffer.MessageOptions{Resend: c.resend})
 		say(t, e, 1)
 		var sent []string
 		for at := 0 * ms; at < 600*ms; at += 10 * ms {
@@ -127,8 +130,8 @@ func TestResendTimes(t *testing.T) {
 		}
 	}
 	// A round trip of 40 ms makes 2.5 of them 100 ms.
-	a := talking(t, wire.MessagesByID, tiny{}, 1, gaffer.MessageOptions{Resend: gaffer.Resend{Policy: gaffer.ResendRTT, After: time.Second, Times: 2.5}})
-	b := talking(t, wire.MessagesByID, tiny{}, 1, gaffer.MessageOptions{})
+	a := talking(t, wire.MessagesByID, tiny, gaffer.MessageOptions{Resend: gaffer.Resend{Policy: gaffer.ResendRTT, After: time.Second, Times: 2.5}})
+	b := talking(t, wire.MessagesByID, tiny, gaffer.MessageOptions{})
 	d, _ := do(t, a, 0, machine.Submit{})
 	do(t, b, 20*ms, machine.Arrive{Bytes: d})
 	d, _ = do(t, b, 20*ms, machine.Submit{})
@@ -148,7 +151,7 @@ func TestResendTimes(t *testing.T) {
 // TestWindowRule: never an id at or beyond the oldest unacked one plus the
 // receiver's buffer.
 func TestWindowRule(t *testing.T) {
-	e := talking(t, wire.MessagesByID, tiny{}, 1, gaffer.MessageOptions{ReceiveBuffer: 6, Resend: gaffer.Resend{After: time.Hour}})
+	e := talking(t, wire.MessagesByID, tiny, gaffer.MessageOptions{ReceiveBuffer: 6, Resend: gaffer.Resend{After: time.Hour}})
 	for i := range 10 {
 		say(t, e, byte(i))
 	}
@@ -176,8 +179,8 @@ func TestWindowRule(t *testing.T) {
 // TestNoWindow shows what the rule is for: without it the receiver drops what it
 // cannot buffer, its packet is acked all the same, and the message never comes.
 func TestNoWindow(t *testing.T) {
-	a := talking(t, wire.MessagesByID, tiny{}, 1, gaffer.MessageOptions{ReceiveBuffer: 4, NoWindow: true, Resend: gaffer.Resend{After: 50 * time.Millisecond}})
-	b := talking(t, wire.MessagesByID, tiny{}, 1, gaffer.MessageOptions{ReceiveBuffer: 4})
+	a := talking(t, wire.MessagesByID, tiny, gaffer.MessageOptions{ReceiveBuffer: 4, NoWindow: true, Resend: gaffer.Resend{After: 50 * time.Millisecond}})
+	b := talking(t, wire.MessagesByID, tiny, gaffer.MessageOptions{ReceiveBuffer: 4})
 	for i := range 8 {
 		say(t, a, byte(i))
 	}
@@ -210,14 +213,14 @@ func TestMalformedMessages(t *testing.T) {
 		"id cut":             {1},
 		"second message cut": {2, 0, 1 << 3, 0},
 	} {
-		e := talking(t, wire.MessagesByID, bodies{}, 3, gaffer.MessageOptions{})
+		e := talking(t, wire.MessagesByID, three, gaffer.MessageOptions{})
 		do(t, e, 0, machine.Arrive{Bytes: p.Append(nil, &wire.Packet{}, section)})
 		d, _ := do(t, e, 0, machine.Submit{})
 		if d[2] != 0xff || d[4] != 0 {
 			t.Errorf("%s: the packet was acked: % x", name, d)
 		}
 	}
-	e := talking(t, wire.MessagesByID, bodies{}, 3, gaffer.MessageOptions{})
+	e := talking(t, wire.MessagesByID, three, gaffer.MessageOptions{})
 	do(t, e, 0, machine.Arrive{Bytes: p.Append(nil, &wire.Packet{}, []byte{0})})
 	if d, _ := do(t, e, 0, machine.Submit{}); d[2] != 0 || d[4] != 1 {
 		t.Errorf("a sound packet was not acked: % x", d)
@@ -225,14 +228,14 @@ func TestMalformedMessages(t *testing.T) {
 }
 
 func TestSubmitErrors(t *testing.T) {
-	e := talking(t, wire.MessagesByID, bodies{}, 3, gaffer.MessageOptions{SendBuffer: 2, Budget: 20})
+	e := talking(t, wire.MessagesByID, three, gaffer.MessageOptions{SendBuffer: 2, Budget: 20})
 	var out machine.Effects
 	for _, c := range []struct {
 		in   machine.Submit
 		want string
 	}{
 		{machine.Submit{Channel: 1, Type: 3}, "type 3"},
-		{machine.Submit{Channel: 1, Type: 0, Payload: []byte{1}}, "body is cut"},
+		{machine.Submit{Channel: 1, Type: 0, Payload: []byte{1}}, "packet ends before"},
 		{machine.Submit{Channel: 1, Type: 1, Payload: []byte{0x80}}, "7 bits and zero padding"},
 		{machine.Submit{Channel: 1, Type: 2, Payload: append([]byte{31}, make([]byte, 43)...)}, "never fit"},
 		{machine.Submit{Channel: 1, Type: 1, Payload: []byte{1}}, ""},

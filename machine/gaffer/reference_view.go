@@ -85,7 +85,7 @@ func (e *Endpoint) viewReceived() machine.Window {
 // inspect draws the send and receive windows of the messages.
 func (m *messages) inspect(v *machine.View) {
 	send := machine.Window{Name: "messages sent", First: m.send.oldest, Next: m.send.next, Size: len(m.send.queue), Grade: machine.Certain}
-	table := machine.Table{Name: "messages unacked", Columns: []string{"id", "type", "bits", "sends", "last sent ms"}}
+	table := machine.Table{Name: "messages unacked", Columns: []string{"id", "type", "sends", "last sent ms"}}
 	for id := m.send.oldest; id < m.send.next; id++ {
 		e := m.send.entry(id)
 		cell := machine.CellAcked
@@ -95,7 +95,7 @@ func (m *messages) inspect(v *machine.View) {
 				cell = machine.CellSent
 			}
 			table.Rows = append(table.Rows, []string{
-				strconv.FormatInt(id, 10), strconv.FormatUint(uint64(e.kind), 10), strconv.Itoa(e.bits), strconv.Itoa(e.attempts),
+				strconv.FormatInt(id, 10), m.types.Messages[e.kind].Name, strconv.Itoa(e.attempts),
 				strconv.FormatFloat(float64(e.sentAt)/1e6, 'f', 3, 64),
 			})
 		}

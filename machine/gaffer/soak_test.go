@@ -2,16 +2,18 @@ package gaffer_test
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/gaffer"
+	"github.com/ackscope/ackscope/schema"
+	"github.com/ackscope/ackscope/schema/yamlfile"
 	"github.com/ackscope/ackscope/sim"
 	"github.com/ackscope/ackscope/wire/bits"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
@@ -224,7 +226,7 @@ func (s *soak) endpoint(side machine.Side) gaffer.Options {
 	o := s.options
 	o.Profile = builtin(s.profile)
 	if s.messages > 0 {
-		o.Profile.Messages = wire.MessageSection{Form: s.form, Types: 3, MaxPerPacket: 64, Bodies: bodies{}}
+		o.Profile.Messages = wire.MessageSection{Form: s.form, Types: 3, MaxPerPacket: 64, Bodies: talkSchema}
 		if err := o.Profile.Validate(); err != nil {
 			panic(err)
 		}
@@ -263,45 +265,58 @@ func TestSoak(t *testing.T) {
 	t.Logf("%d seeds: %d acks, none false; %d messages, all in order and whole", seeds, acks, messages)
 }
 
-// bodies are the messages of the soak: like those of a game, and one whose
-// length only its content tells.
-type bodies struct{}
+// talk is the schema of the soak's messages: the article's own test message, one
+// whose layout depends on where it begins, and one whose length only its
+// content tells.
+const talk = `
+messages:
+  0:
+    name: TestMessage
+    fields:
+      - {name: a, type: bits, bits: 32}
+      - {name: b, type: bits, bits: 32}
+      - {name: c, type: bits, bits: 32}
+  1:
+    name: Chat
+    fields:
+      - {name: mood, type: int, min: -3, max: 60}
+      - {name: text, type: string, max: 40}
+  2:
+    name: Inputs
+    fields:
+      - {name: held, type: array, min: 0, max: 31, item: {type: bits, bits: 11}}
+      - {name: fire, type: bool}
+      - {name: at, type: float, if: fire}
+`
 
-func (bodies) Skip(kind uint32, r *bits.Reader) error {
-	widths := []int{32, 32, 32}
-	switch kind {
-	case 1:
-		widths = []int{7}
-	case 2:
-		n, _ := r.Bits(5)
-		widths = make([]int, n)
-		for i := range widths {
-			widths[i] = 11
-		}
+func schemaOf(text string) *schema.Schema {
+	s, err := yamlfile.Schema([]byte(text), "test", wire.Coding{})
+	if err != nil {
+		panic(err)
 	}
-	for _, w := range widths {
-		if _, ok := r.Bits(w); !ok {
-			return errors.New("body is cut")
-		}
-	}
-	return nil
+	return s
 }
+
+var talkSchema = schemaOf(talk)
 
 func drawBody(rng *rand.Rand) (kind uint32, body []byte) {
 	kind = uint32(rng.IntN(3))
-	w := bits.NewWriter(nil)
+	values := map[string]any{}
 	switch kind {
 	case 0:
-		w.Bits(rng.Uint64(), 32)
-		w.Bits(rng.Uint64(), 64)
+		values["a"], values["b"], values["c"] = uint64(rng.Uint32()), uint64(rng.Uint32()), uint64(rng.Uint32())
 	case 1:
-		w.Bits(rng.Uint64(), 7)
+		values["mood"], values["text"] = int64(rng.IntN(64)-3), strings.Repeat("x", rng.IntN(41))
 	case 2:
-		n := rng.IntN(32)
-		w.Bits(uint64(n), 5)
-		for range n {
-			w.Bits(rng.Uint64(), 11)
+		held := make([]any, rng.IntN(32))
+		for i := range held {
+			held[i] = uint64(rng.IntN(1 << 11))
 		}
+		values["held"], values["fire"], values["at"] = held, rng.IntN(2) == 0, rng.Float32()
+	}
+	w := bits.NewWriter(nil)
+	if err := talkSchema.Messages[kind].Write(&w, values); err != nil {
+		panic(err)
 	}
 	return kind, w.Data()
 }
