@@ -34,6 +34,7 @@ type Field struct {
 	present predicate // of headings; nil for fields with values
 	specs   []*dissect.FieldSpec
 	values
+	bits    int  // width of a number in hexadecimal
 	seconds bool // a Time that is shown in seconds since 1970
 	colons  bool // bytes that are shown as aa:bb:cc
 }
@@ -127,7 +128,7 @@ func (f *Field) appendUint(to []byte, v uint64) []byte {
 		return strconv.AppendUint(to, v, 10)
 	}
 	if f.Hex {
-		return strconv.AppendUint(append(to, "0x"...), v, 16)
+		return AppendHex(to, v, f.bits)
 	}
 	return strconv.AppendUint(to, v, 10)
 }

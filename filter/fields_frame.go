@@ -58,10 +58,12 @@ func frameFields() []*Field {
 		mac("eth.src", "Ethernet source address.", 6, -1),
 		mac("eth.dst", "Ethernet destination address.", 0, -1),
 		mac("eth.addr", "Either Ethernet address.", 0, 6),
-		hexed(headerUint("eth.type", "", "EtherType.", capture.LayerEthernet, 12, 2, func(v uint64) uint64 { return v })),
+		hexed(16, headerUint("eth.type", "", "EtherType.", capture.LayerEthernet, 12, 2, func(v uint64) uint64 { return v })),
 		layer("vlan", "802.1Q tag.", capture.LayerVLAN),
-		headerUint("vlan.id", "", "VLAN of an 802.1Q tag.", capture.LayerVLAN, 0, 2, func(v uint64) uint64 { return v & 0xfff }),
-		headerUint("vlan.priority", "", "Priority of an 802.1Q tag.", capture.LayerVLAN, 0, 2, func(v uint64) uint64 { return v >> 13 }),
+		tag("vlan.id", "VLAN of an 802.1Q tag.", false, func(v uint64) uint64 { return v & 0xfff }),
+		tag("vlan.priority", "Priority of an 802.1Q tag.", false, func(v uint64) uint64 { return v >> 13 }),
+		tag("ieee8021ad.id", "Outer VLAN, of an 802.1ad service tag.", true, func(v uint64) uint64 { return v & 0xfff }),
+		tag("ieee8021ad.priority", "Priority of an 802.1ad service tag.", true, func(v uint64) uint64 { return v >> 13 }),
 
 		layer("ip", "IPv4 header.", capture.LayerIPv4),
 		address("ip.src", "IPv4 source address.", capture.LayerIPv4, 12, true, false),
@@ -69,12 +71,12 @@ func frameFields() []*Field {
 		address("ip.addr", "Either IPv4 address.", capture.LayerIPv4, 12, true, true),
 		headerUint("ip.version", "", "IP version: 4.", capture.LayerIPv4, 0, 1, func(v uint64) uint64 { return v >> 4 }),
 		headerUint("ip.hdr_len", "bytes", "Length of the IPv4 header.", capture.LayerIPv4, 0, 1, func(v uint64) uint64 { return v & 15 * 4 }),
-		hexed(headerUint("ip.dsfield", "", "Differentiated services field.", capture.LayerIPv4, 1, 1, func(v uint64) uint64 { return v })),
+		hexed(8, headerUint("ip.dsfield", "", "Differentiated services field.", capture.LayerIPv4, 1, 1, func(v uint64) uint64 { return v })),
 		headerUint("ip.len", "bytes", "Total length of the IPv4 packet.", capture.LayerIPv4, 2, 2, func(v uint64) uint64 { return v }),
-		hexed(headerUint("ip.id", "", "IPv4 identification.", capture.LayerIPv4, 4, 2, func(v uint64) uint64 { return v })),
+		hexed(16, headerUint("ip.id", "", "IPv4 identification.", capture.LayerIPv4, 4, 2, func(v uint64) uint64 { return v })),
 		truth(headerUint("ip.flags.df", "", "Don't fragment.", capture.LayerIPv4, 6, 2, func(v uint64) uint64 { return v >> 14 & 1 })),
 		truth(headerUint("ip.flags.mf", "", "More fragments follow.", capture.LayerIPv4, 6, 2, func(v uint64) uint64 { return v >> 13 & 1 })),
-		headerUint("ip.frag_offset", "bytes", "Offset of the fragment.", capture.LayerIPv4, 6, 2, func(v uint64) uint64 { return v & 0x1fff * 8 }),
+		headerUint("ip.frag_offset", "", "Offset of the fragment, in units of 8 bytes.", capture.LayerIPv4, 6, 2, func(v uint64) uint64 { return v & 0x1fff }),
 		headerUint("ip.ttl", "", "Time to live.", capture.LayerIPv4, 8, 1, func(v uint64) uint64 { return v }),
 		headerUint("ip.proto", "", "Protocol above IPv4; 17 is UDP.", capture.LayerIPv4, 9, 1, func(v uint64) uint64 { return v }),
 
@@ -132,7 +134,7 @@ func number(name, unit, doc string, get func(*Record) (uint64, bool)) *Field {
 	return &Field{Name: name, Kind: Uint, Unit: unit, Doc: doc, values: values{u: one(get)}}
 }
 
-func hexed(f *Field) *Field { f.Hex = true; return f }
+func hexed(bits int, f *Field) *Field { f.Hex, f.bits = true, bits; return f }
 
 func truth(f *Field) *Field { f.Kind = Bool; return f }
 
@@ -173,6 +175,19 @@ func headerUint(name, unit, doc string, kind capture.LayerKind, offset, n int, o
 		default:
 			return of(uint64(binary.BigEndian.Uint16(b))), true
 		}
+	})}}
+}
+
+// tag is a number of VLAN tags: of 802.1ad's service tags, or of all others.
+func tag(name, doc string, service bool, of func(uint64) uint64) *Field {
+	const etherService = 0x88a8
+	return &Field{Name: name, Kind: Uint, Doc: doc, values: values{u: each(layers, func(r *Record, l *capture.Layer) (uint64, bool) {
+		// The type of a tag stands before it, as the EtherType of the header above.
+		b, ok := header(r, l, capture.LayerVLAN, -2, 4)
+		if !ok || (binary.BigEndian.Uint16(b) == etherService) != service {
+			return 0, false
+		}
+		return of(uint64(binary.BigEndian.Uint16(b[2:]))), true
 	})}}
 }
 

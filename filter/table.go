@@ -66,7 +66,7 @@ func NewTable(o Options) *Table {
 // the protocols' own.
 func group(name string) int {
 	first, _, _ := strings.Cut(name, ".")
-	if i := slices.Index([]string{"frame", "eth", "vlan", "ip", "ipv6", "udp", "tcp", "flow", "rel", "finding", "malformed"}, first); i >= 0 {
+	if i := slices.Index([]string{"frame", "eth", "vlan", "ieee8021ad", "ip", "ipv6", "udp", "tcp", "flow", "rel", "finding", "malformed"}, first); i >= 0 {
 		return i
 	}
 	return 100
