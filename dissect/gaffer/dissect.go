@@ -102,6 +102,7 @@ func (t *tree) reliable() {
 	if t.b[0]&1 != 0 {
 		t.uint(fieldPrefix, 0, 1, uint64(t.b[0]))
 		t.prefixBit(fieldPrefixFragment, 0, 0)
+		t.d.Add(dissect.Field{Spec: fieldPrefixUnused, Depth: 2, Bit: 1, Bits: 7, Uint: uint64(t.b[0] >> 1)})
 		if len(t.b) < 5 {
 			return
 		}
