@@ -1,0 +1,36 @@
+package truth
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/ackscope/ackscope/internal/testenv"
+)
+
+// TestTruthcheck runs the Python oracle over every capture with a tap in its
+// name: with no flags of ackscope, so flows, dialects and taps are found by itself.
+func TestTruthcheck(t *testing.T) {
+	testenv.Long(t, "a process for each of some 60 captures, twice")
+	python := testenv.Need(t, "python3")
+	program := testenv.Ackscope(t)
+	var paths []string
+	for _, c := range captures(t) {
+		paths = append(paths, c.path)
+	}
+	for _, mode := range [][]string{nil, {"--estimates"}} {
+		args := append([]string{"truthcheck.py", "--ackscope", program}, mode...)
+		out, err := exec.Command(python, append(args, paths...)...).CombinedOutput()
+		if err != nil {
+			t.Errorf("truthcheck.py %s: %v\n%s", strings.Join(mode, " "), err, out)
+			continue
+		}
+		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+		// "N hold, 0 differ": zero held would be no check.
+		if last := lines[len(lines)-1]; !strings.HasSuffix(last, "hold, 0 differ") || strings.HasPrefix(last, "0 ") {
+			t.Errorf("truthcheck.py %s closed with %q", strings.Join(mode, " "), last)
+		} else {
+			t.Log(last)
+		}
+	}
+}
