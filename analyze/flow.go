@@ -13,29 +13,31 @@ import (
 // Flow is one conversation between two endpoints: a pair of addresses, or one
 // session on them where the protocol shows that a new connection began.
 type Flow struct {
-	ID        int // from 1, by first appearance
-	Session   int // nth session on this pair of addresses, from 1
-	Transport capture.Transport
-	A, B      netip.AddrPort // A spoke first
+	// What every packet touches stands first, so that it shares cache lines.
+	key     flowKey
+	origin  endpointKey     // A's half of the key, to tell directions
+	tracker machine.Tracker // nil while pending, unexplained or ended
+	pending *pending
+	Last    machine.Instant
+	LastRef machine.Ref
+	Packets [2]uint64 // datagrams (TCP: segments) by side
+	Bytes   [2]uint64 // payload bytes on the wire by side
+	gather  gather    // findings
 
-	First, Last       machine.Instant
-	FirstRef, LastRef machine.Ref
-	Packets           [2]uint64 // datagrams (TCP: segments) by side
-	Bytes             [2]uint64 // payload bytes on the wire by side
-	Duplicates        uint64    // capture duplicates: counted, kept out of state
+	ID         int // from 1, by first appearance
+	Session    int // nth session on this pair of addresses, from 1
+	Transport  capture.Transport
+	A, B       netip.AddrPort // A spoke first
+	First      machine.Instant
+	FirstRef   machine.Ref
+	Duplicates uint64 // capture duplicates: counted, kept out of state
 
 	// Protocol is nil where nothing explains the flow; Verdict.Reason says why.
 	Protocol *dissect.Protocol
 	Verdict  dissect.Verdict
 
-	tracker machine.Tracker // nil while pending, unexplained or ended
-	ended   *ended          // what is kept of a finished tracker
-	pending *pending
-	conn    *stream.Conn // of a TCP flow: puts its segments in order and cuts them into messages
-	gather  gather       // findings
-
-	key    flowKey
-	origin endpointKey // A's half of the key, to tell directions
+	conn  *stream.Conn // of a TCP flow: puts its segments in order and cuts them into messages
+	ended *ended       // what is kept of a finished tracker
 }
 
 // ended is what stays of a tracker when its flow ends or is evicted.
@@ -120,6 +122,12 @@ func makeFlowKey(t capture.Transport, x, y endpointKey) flowKey {
 	return flowKey{x, y, t}
 }
 
+// equal is ==, spelled out: the compiler's own is a call.
+func (k *flowKey) equal(o *flowKey) bool {
+	return k.low.lo == o.low.lo && k.high.lo == o.high.lo && k.low.port == o.low.port && k.high.port == o.high.port &&
+		k.low.hi == o.low.hi && k.high.hi == o.high.hi && k.transport == o.transport
+}
+
 // hash mixes the key for the cache in front of the map; it need not resist
 // attack, since a miss only costs the map's look-up.
 func (k *flowKey) hash() uint32 {
@@ -138,7 +146,7 @@ type table struct {
 
 func (t *table) find(k *flowKey) *Flow {
 	slot := &t.cache[k.hash()%uint32(len(t.cache))]
-	if f := *slot; f != nil && f.key == *k {
+	if f := *slot; f != nil && f.key.equal(k) {
 		return f
 	}
 	f := t.flows[*k]

@@ -104,7 +104,9 @@ func NewSession(o Options) *Session {
 	if o.MaxTrackers == 0 {
 		o.MaxTrackers = defaultMaxTrackers
 	}
-	return &Session{registry: o.Registry, options: o, sink: o.Sink, formats: framings(o.Registry)}
+	s := &Session{registry: o.Registry, options: o, sink: o.Sink, formats: framings(o.Registry)}
+	s.out.NoEvents = o.Sink == nil
+	return s
 }
 
 // Flows gives all flows by number; the slice grows with the run.
