@@ -76,6 +76,12 @@ func (c *compiler) field(path string, f *Field, s *scope, depth int) error {
 			return &Error{path, "an array has either an item or fields"}
 		}
 		if f.Item != nil {
+			f.Item.item = true
+			name := f.Item.Type
+			if is, times := c.coding.Alias(name); times == 1 {
+				name = is
+			}
+			f.lost, f.bare = c.coding.Lost(name)
 			return c.field(path+".item", f.Item, &scope{outer: s}, depth+1)
 		}
 		return c.fields(path+".fields", f.Fields, s, depth+1)
@@ -98,11 +104,18 @@ func (c *compiler) field(path string, f *Field, s *scope, depth int) error {
 // kind resolves the type's name.
 func (c *compiler) kind(path string, f *Field) error {
 	f.signed = false
-	if w, ok := words[f.Type]; ok {
+	name := f.Type
+	if is, times := c.coding.Alias(name); times > 1 {
+		f.kind, f.times, f.Count, f.Item = kindArray, times, strconv.Itoa(times), &Field{Type: is}
+		return nil
+	} else if is != "" {
+		name = is
+	}
+	if w, ok := words[name]; ok {
 		f.kind, f.width, f.signed = kindWord, w.width, w.signed
 		return nil
 	}
-	switch f.Type {
+	switch name {
 	case "bits":
 		f.kind = kindWord
 	case "int":
@@ -158,6 +171,9 @@ func (c *compiler) settings(path string, f *Field, s *scope) (err error) {
 	}
 	if f.count, err = c.expr(path+".count", f.Count, s); err != nil {
 		return err
+	}
+	if most := c.coding.MostCount(); most > 0 && f.Max == nil && (f.kind == kindText || counted && f.Count == "") {
+		f.Max = &most
 	}
 	switch {
 	case f.kind == kindRange:

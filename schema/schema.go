@@ -32,12 +32,24 @@ type Coding interface {
 	Word(c bits.Cursor, v *uint64, n int) error
 	// Bool codes 0 or 1.
 	Bool(c bits.Cursor, v *uint64) error
+	// BoolItem codes 0 or 1 as item i, from 0, of an array of n bools, which some
+	// protocols pack.
+	BoolItem(c bits.Cursor, v *uint64, i, n int) error
 	// Count codes a number of [least, most]: of items, of bytes.
 	Count(c bits.Cursor, v *uint64, least, most uint64) error
 	// Bytes codes n bytes whose number is known.
 	Bytes(c bits.Cursor, v *[]byte, n int) error
 	// Text codes a string of at most most bytes.
 	Text(c bits.Cursor, v *[]byte, most int) error
+	// MostCount is the largest count where a schema sets no max; 0 for a protocol
+	// that cannot do without.
+	MostCount() int64
+	// Alias gives what a protocol's own name of a type stands for: a type, times
+	// over without a count; "" for names that it does not have.
+	Alias(kind string) (is string, times int)
+	// Lost tells of a library's fault: that of arrays of a type the items are left
+	// off the wire, or their count too.
+	Lost(item string) (items, count bool)
 	// Number gives the coding of a number type that only this protocol has, and
 	// whether it is signed (two's complement).
 	Number(kind string) (code func(c bits.Cursor, v *uint64) error, signed, ok bool)
@@ -78,7 +90,11 @@ type Field struct {
 	Item   *Field   `yaml:"item"`   // array: an item that is one field
 
 	kind   kind
-	width  int // of words
+	item   bool // the one field of an array's items
+	times  int  // items of an array that an alias stands for
+	lost   bool // of an array: its items are not on the wire
+	bare   bool // nor is its count
+	width  int  // of words
 	signed bool
 	slot   int // where its value is kept for later expressions
 	bits   expr
@@ -171,6 +187,44 @@ func (s *Schema) Compile(coding Coding) error {
 		}
 	}
 	return nil
+}
+
+// With gives a copy of the schema, made ready for a coding; s itself need not
+// be ready. Its error is an *Error.
+func (s *Schema) With(coding Coding) (*Schema, error) {
+	c := &Schema{Messages: cloneBodies(s.Messages), Packets: cloneBodies(s.Packets)}
+	return c, c.Compile(coding)
+}
+
+func cloneBodies(bodies map[uint32]*Body) map[uint32]*Body {
+	out := make(map[uint32]*Body, len(bodies))
+	for kind, b := range bodies {
+		if b != nil {
+			b = &Body{Name: b.Name, Doc: b.Doc, Fields: cloneFields(b.Fields)}
+		}
+		out[kind] = b
+	}
+	return out
+}
+
+func cloneFields(fields []*Field) []*Field {
+	var out []*Field
+	for _, f := range fields {
+		out = append(out, f.clone())
+	}
+	return out
+}
+
+// clone copies what a schema file sets.
+func (f *Field) clone() *Field {
+	if f == nil {
+		return nil
+	}
+	c := &Field{Name: f.Name, Type: f.Type, Doc: f.Doc, Bits: f.Bits, Min: f.Min, Max: f.Max, Count: f.Count, If: f.If, Fields: cloneFields(f.Fields), Item: f.Item.clone()}
+	if f.times > 0 { // an alias: its count and item are not the file's
+		c.Count, c.Item = "", nil
+	}
+	return c
 }
 
 // Kinds lists the types of some bodies in order.

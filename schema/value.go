@@ -19,6 +19,10 @@ type Member struct {
 	Value any
 }
 
+// Missing stands for an array whose items the sender's library has left off the
+// wire: how many there were, -1 where that is not known either. In JSON it is null.
+type Missing int
+
 // Get gives the value of a field.
 func (r Record) Get(name string) (any, bool) {
 	for _, m := range r {
@@ -62,6 +66,8 @@ func appendJSON(out []byte, v any) ([]byte, error) {
 	switch v := v.(type) {
 	case []byte:
 		return append(append(append(out, '"'), hex.EncodeToString(v)...), '"'), nil
+	case Missing:
+		return append(out, "null"...), nil
 	case float32:
 		return appendFloat(out, float64(v), 32), nil
 	case float64:

@@ -18,6 +18,7 @@ type Leaf struct {
 	Bits  int // how wide it is
 	Uint  uint64
 	Bytes []byte // of text and bytes: aliases the data
+	Lost  bool   // an array whose items the sender's library has left off the wire
 }
 
 // mostValues bounds what one body can hold: an array of items that take no bits
@@ -107,6 +108,8 @@ type walker struct {
 	left    int  // values that may still come
 	word    uint64
 	bytes   []byte
+	item    int // of the array around the field that is coded
+	items   int // of that array
 	leaf    Leaf
 }
 
@@ -210,6 +213,9 @@ func (w *walker) code(f *Field) error {
 	case kindNumber:
 		return f.code(w.cursor, &w.word)
 	case kindBool:
+		if f.item {
+			return w.coding.BoolItem(w.cursor, &w.word, w.item, w.items)
+		}
 		return w.coding.Bool(w.cursor, &w.word)
 	case kindFloat:
 		return w.coding.Word(w.cursor, &w.word, 32)
@@ -259,10 +265,17 @@ func (w *walker) array(f *Field, in any, depth, item int) (any, error) {
 		items = list
 	}
 	at := w.cursor.Pos()
+	if f.bare {
+		w.word = 0
+		return Missing(-1), w.done(f, at, depth, item, nil)
+	}
 	n, err := w.count(f, len(items))
 	w.word = uint64(n)
 	if err := w.done(f, at, depth, item, err); err != nil {
 		return nil, err
+	}
+	if f.lost {
+		return Missing(n), nil
 	}
 	var out []any
 	for i := range n {
@@ -272,6 +285,7 @@ func (w *walker) array(f *Field, in any, depth, item int) (any, error) {
 		}
 		var got any
 		if f.Item != nil {
+			w.item, w.items = i, n
 			got, err = w.field(f.Item, one, depth+1, i)
 		} else {
 			if w.left--; w.left < 0 {
@@ -330,7 +344,7 @@ func (w *walker) tell(f *Field, at, depth, item int) {
 	if w.visit == nil {
 		return
 	}
-	w.leaf = Leaf{Field: f, Depth: depth, Item: item, Bit: at, Bits: w.cursor.Pos() - at, Uint: w.word}
+	w.leaf = Leaf{Field: f, Depth: depth, Item: item, Bit: at, Bits: w.cursor.Pos() - at, Uint: w.word, Lost: f.lost}
 	switch f.kind {
 	case kindText, kindBytes:
 		w.leaf.Uint, w.leaf.Bytes = 0, w.bytes

@@ -20,6 +20,10 @@ func (byBits) Bytes(c bits.Cursor, v *[]byte, n int) error { return c.Bytes(v, n
 func (byBits) Text(c bits.Cursor, v *[]byte, most int) error {
 	return c.Bytes(v, most)
 }
+func (byBits) BoolItem(c bits.Cursor, v *uint64, _, _ int) error            { return c.Bits(v, 1) }
+func (byBits) MostCount() int64                                             { return 0 }
+func (byBits) Alias(string) (string, int)                                   { return "", 0 }
+func (byBits) Lost(string) (items, count bool)                              { return false, false }
 func (byBits) Number(string) (func(bits.Cursor, *uint64) error, bool, bool) { return nil, false, false }
 
 func TestSchema(t *testing.T) {

@@ -16,6 +16,18 @@ func (Coding) Word(c bits.Cursor, v *uint64, n int) error { return c.Bits(v, n) 
 // Bool codes one bit.
 func (Coding) Bool(c bits.Cursor, v *uint64) error { return c.Bits(v, 1) }
 
+// BoolItem codes one bit, as everywhere.
+func (Coding) BoolItem(c bits.Cursor, v *uint64, _, _ int) error { return c.Bits(v, 1) }
+
+// MostCount is 0: how many bits a count takes depends on its bounds.
+func (Coding) MostCount() int64 { return 0 }
+
+// Alias has none.
+func (Coding) Alias(string) (is string, times int) { return "", 0 }
+
+// Lost knows of no such fault.
+func (Coding) Lost(string) (items, count bool) { return false, false }
+
 // Count codes a number of [least, most].
 func (Coding) Count(c bits.Cursor, v *uint64, least, most uint64) error {
 	offset := *v - least
