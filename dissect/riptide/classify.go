@@ -135,11 +135,12 @@ type classifier struct {
 	sides   [hypothesisCount][2]sender
 	seed    maphash.Seed
 	packets [2]uint32
+	bodies  *bodies
 	m       wire.Message
 }
 
-func newClassifier() dissect.Classifier {
-	c := &classifier{seed: hashSeed}
+func newClassifier(b *bodies) dissect.Classifier {
+	c := &classifier{seed: hashSeed, bodies: b}
 	for h := range c.sides {
 		for s := range c.sides[h] {
 			c.sides[h][s].builds = wire.BuildsOf(hypotheses[h].Dialect)
@@ -599,7 +600,7 @@ func (c *classifier) oneWay(r relation) bool {
 }
 
 func (c *classifier) settings(h int) *Settings {
-	s := &Settings{}
+	s := &Settings{bodies: c.bodies}
 	for side := range s.Senders {
 		s.Senders[side] = Sender{Codec: hypotheses[h], Builds: c.sides[h][side].builds}
 		s.Senders[side].Codec.NotifyHeader = c.sides[h][side].headerBits > 2*worthNotify

@@ -19,7 +19,7 @@ var riptideRuns = []string{"u2", "t2", "upy", "tpy"}
 var gafferRuns = []string{"article-", "crc32-", "linktype-", "oldreliable-", "plain-", "reliable-", "yojimbo-"}
 
 func classify(datagrams []machine.Datagram) dissect.Verdict {
-	c := newClassifier()
+	c := newClassifier(nil)
 	for i := range datagrams {
 		c.Feed(&datagrams[i])
 	}
@@ -214,7 +214,7 @@ func TestNoiseIsNotClaimed(t *testing.T) {
 			}
 		}
 	}
-	if v := newClassifier().Verdict(); v.Config != nil || v.Reason == "" {
+	if v := newClassifier(nil).Verdict(); v.Config != nil || v.Reason == "" {
 		t.Errorf("nothing fed: %+v", v)
 	}
 }
@@ -288,7 +288,7 @@ func TestNotesNotify(t *testing.T) {
 
 func BenchmarkClassify(b *testing.B) {
 	flows := flowsOf(b, filepath.Join(pcaps, "u210_clean.client.pcap.gz"))
-	c := newClassifier()
+	c := newClassifier(nil)
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		c.Feed(&flows[0].datagrams[i%64])

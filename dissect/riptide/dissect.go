@@ -53,11 +53,15 @@ func Dissect(ctx dissect.Context, dg *machine.Datagram, d *dissect.Dissection) {
 			d.Add(dissect.Field{Spec: fieldOddity, Depth: 1, Bytes: o.words})
 		}
 	}
-	body(codec, &m, dg.Bytes, length, d)
+	if values, heading := s.bodies.of(s.Senders[ctx.From], &m); values != nil {
+		s.bodies.add(s.Senders[ctx.From], &m, dg, d, values, heading)
+		return
+	}
+	body(&m, dg.Bytes, length, d)
 }
 
 // body adds what follows the header, and the padding.
-func body(codec wire.Codec, m *wire.Message, b []byte, length int, d *dissect.Dissection) {
+func body(m *wire.Message, b []byte, length int, d *dissect.Dissection) {
 	spec := fieldData
 	if m.Type.User() {
 		spec = fieldPayload

@@ -204,7 +204,7 @@ func FuzzDissect(f *testing.F) {
 				t.Fatalf("%s lies behind the end: %+v", field.Spec.Name, field)
 			}
 		}
-		c := newClassifier()
+		c := newClassifier(nil)
 		for i := range 3 {
 			dg.From = machine.Side(i & 1)
 			c.Feed(dg)

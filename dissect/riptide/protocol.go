@@ -9,17 +9,35 @@
 // What the bytes mean is known to wire/riptide; see there for the forms.
 package riptide
 
-import "github.com/ackscope/ackscope/dissect"
+import (
+	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/schema"
+)
 
 // Protocol describes Riptide to the registry. What its endpoints knew is the
 // business of a tracker, which Protocol does not bring.
-var Protocol = &dissect.Protocol{
-	Name:     "riptide",
-	Title:    "Riptide Networking",
-	Fields:   allFields,
-	Profiles: profiles(),
-	Framings: framings,
-	Classify: newClassifier,
-	Dissect:  Dissect,
-	Info:     Info,
+var Protocol = newProtocol(nil)
+
+// WithSchema gives a descriptor that reads the values of messages by a user's
+// schema; see bodies for what its messages and packets describe. The error is a
+// *schema.Error.
+func WithSchema(s *schema.Schema) (*dissect.Protocol, error) {
+	b, err := newBodies(s)
+	if err != nil {
+		return nil, err
+	}
+	return newProtocol(b), nil
+}
+
+func newProtocol(b *bodies) *dissect.Protocol {
+	return &dissect.Protocol{
+		Name:     "riptide",
+		Title:    "Riptide Networking",
+		Fields:   allFields,
+		Profiles: profiles(b),
+		Framings: framings,
+		Classify: func() dissect.Classifier { return newClassifier(b) },
+		Dissect:  Dissect,
+		Info:     Info,
+	}
 }

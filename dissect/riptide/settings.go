@@ -11,6 +11,7 @@ import (
 // Settings is how one flow is read: dissect.Config.Profile of this protocol.
 type Settings struct {
 	Senders [2]Sender // by side
+	bodies  *bodies   // what reads the values; nil without a schema
 }
 
 // Sender is what one end of a flow speaks. The two ends can differ.
@@ -59,21 +60,23 @@ func (s *Settings) Version(side machine.Side) string { return s.Senders[side].Bu
 
 // profiles are the built-in ways to read: every dialect, the usual one first,
 // the byte-aligned ones also in the other byte order, and every build.
-func profiles() (out []dissect.Profile) {
+func profiles(b *bodies) (out []dissect.Profile) {
 	for _, c := range hypotheses {
 		doc := c.Dialect.Doc
 		if c.BigEndian {
 			doc += "; built big-endian"
 		}
 		s := both(Sender{Codec: c, Builds: wire.BuildsOf(c.Dialect)})
+		s.bodies = b
 		out = append(out, dissect.Profile{Name: s.Dialect(machine.A), Doc: doc, Config: config(s)})
 	}
-	for _, b := range wire.Builds {
-		if _, taken := wire.Lookup(b.Name); taken {
+	for _, build := range wire.Builds {
+		if _, taken := wire.Lookup(build.Name); taken {
 			continue
 		}
-		s := Sender{Codec: wire.Codec{Dialect: b.Dialect}, Builds: wire.Matching(func(o *wire.Build) bool { return o == b })}
-		out = append(out, dissect.Profile{Name: b.Name, Doc: fmt.Sprintf("%s as %s writes it", b.Dialect.Name, b.Name), Config: config(both(s))})
+		s := both(Sender{Codec: wire.Codec{Dialect: build.Dialect}, Builds: wire.Matching(func(o *wire.Build) bool { return o == build })})
+		s.bodies = b
+		out = append(out, dissect.Profile{Name: build.Name, Doc: fmt.Sprintf("%s as %s writes it", build.Dialect.Name, build.Name), Config: config(s)})
 	}
 	return out
 }

@@ -11,12 +11,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ackscope/ackscope/machine"
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
 // sent is one send of the log with the message on the wire that it became.
 type sent struct {
 	line  *truthLine
+	from  machine.Side
 	codec wire.Codec
 	m     wire.Message
 	b     []byte
@@ -59,7 +61,7 @@ func pairSends(t testing.TB, path string, flows []*flow, tr *truth) (pairs []sen
 			if !strings.HasPrefix(e, near) && !(loopback && e == "server") {
 				continue
 			}
-			c := copyOf{at: at, sent: sent{codec: s.Senders[d.From].Codec, b: d.Bytes}}
+			c := copyOf{at: at, sent: sent{from: d.From, codec: s.Senders[d.From].Codec, b: d.Bytes}}
 			if err := c.codec.Parse(d.Bytes, d.Length, &c.m); err != nil || !c.m.Type.User() {
 				continue
 			}

@@ -1,0 +1,227 @@
+package riptide
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/schema"
+	common "github.com/ackscope/ackscope/wire"
+	"github.com/ackscope/ackscope/wire/bits"
+	wire "github.com/ackscope/ackscope/wire/riptide"
+)
+
+// bodies is a user's schema made ready for every way in which messages can hold
+// its values, with a field for each of its own.
+//
+// Of a schema, messages describe Unreliable and Reliable messages by their id.
+// packets describe what has no id, by the number of its type: Notify (6), and
+// the data of Connect (2), of a Reject that brings some (3) and of a kick (5).
+type bodies struct {
+	byCoding map[wire.Coding]*schema.Schema
+	specs    map[int]*dissect.FieldSpec // by schema.Field.Index, which all copies of a field share
+	messages map[uint32]*dissect.FieldSpec
+	packets  map[uint32]*dissect.FieldSpec
+}
+
+func newBodies(s *schema.Schema) (*bodies, error) {
+	b := &bodies{
+		byCoding: map[wire.Coding]*schema.Schema{}, specs: map[int]*dissect.FieldSpec{},
+		messages: map[uint32]*dissect.FieldSpec{}, packets: map[uint32]*dissect.FieldSpec{},
+	}
+	for _, c := range hypotheses {
+		codings := []wire.Coding{{Codec: c}}
+		for _, build := range wire.Builds {
+			if build.Dialect == c.Dialect {
+				codings = append(codings, wire.CodingOf(c, wire.Matching(func(o *wire.Build) bool { return o == build })))
+			}
+		}
+		for _, coding := range codings {
+			if b.byCoding[coding] != nil {
+				continue
+			}
+			ready, err := s.With(coding)
+			if err != nil {
+				return nil, err
+			}
+			b.byCoding[coding] = ready
+		}
+	}
+	ready := b.byCoding[wire.Coding{Codec: hypotheses[0]}]
+	for _, kind := range schema.Kinds(ready.Packets) {
+		if !slices.Contains(packetTypes, wire.Type(kind)) {
+			return nil, &schema.Error{Path: fmt.Sprintf("$.packets.%d", kind), Text: "expected 2 (connect data), 3 (reject data), 5 (kick data) or 6 (notify)"}
+		}
+	}
+	for _, kind := range schema.Kinds(ready.Messages) {
+		if kind > math.MaxUint16 {
+			return nil, &schema.Error{Path: fmt.Sprintf("$.messages.%d", kind), Text: "message ids are 0 to 65535"}
+		}
+	}
+	b.describe("riptide.message", ready.Messages, b.messages)
+	b.describe("riptide.packet", ready.Packets, b.packets)
+	return b, nil
+}
+
+// packetTypes are the types whose bodies a schema describes as packets.
+var packetTypes = []wire.Type{wire.Connect, wire.Reject, wire.Disconnect, wire.Notify}
+
+func (b *bodies) describe(prefix string, byKind map[uint32]*schema.Body, groups map[uint32]*dissect.FieldSpec) {
+	for _, kind := range schema.Kinds(byKind) {
+		body := byKind[kind]
+		name := body.Name
+		if name == "" {
+			name = fmt.Sprintf("id%d", kind)
+		}
+		groups[kind] = &dissect.FieldSpec{Name: prefix + "." + name, Label: name, Kind: dissect.KindGroup, Doc: body.Doc}
+		b.name(prefix+"."+name, body.Fields)
+	}
+}
+
+func (b *bodies) name(path string, fields []*schema.Field) {
+	for _, f := range fields {
+		at, label := path, f.Type
+		if f.Name != "" {
+			at, label = path+"."+f.Name, f.Name
+		}
+		b.specs[f.Index()] = &dissect.FieldSpec{Name: at, Label: label, Kind: shapeKind(f.Shape()), Doc: f.Doc}
+		b.name(at, f.Fields)
+		if f.Item != nil {
+			b.name(at, []*schema.Field{f.Item})
+		}
+	}
+}
+
+func shapeKind(s schema.Shape) dissect.FieldKind {
+	switch s {
+	case schema.Int:
+		return dissect.KindInt
+	case schema.Bool:
+		return dissect.KindBool
+	case schema.Float, schema.Double:
+		return dissect.KindFloat
+	case schema.Text:
+		return dissect.KindText
+	case schema.Bytes:
+		return dissect.KindBytes
+	case schema.Group:
+		return dissect.KindGroup
+	}
+	return dissect.KindUint
+}
+
+// of gives the body that describes a message's values, and the heading of its
+// fields; nil where the schema has none, or the message has no values.
+func (b *bodies) of(s Sender, m *wire.Message) (*schema.Body, *dissect.FieldSpec) {
+	if b == nil {
+		return nil, nil
+	}
+	coding := wire.CodingOf(s.Codec, s.Builds)
+	coding.NotifyHeader = false
+	ready := b.byCoding[coding]
+	kind := uint32(m.Type)
+	switch m.Type {
+	case wire.Notify:
+		if s.Codec.Dialect != wire.Notes || m.Oddities&wire.NotesHeader != 0 {
+			return ready.Packets[kind], b.packets[kind]
+		}
+	case wire.Unreliable, wire.Reliable:
+	case wire.Reject:
+		if m.Reason != s.Codec.Dialect.CustomReason {
+			return nil, nil
+		}
+		return dataBody(ready, b, m)
+	case wire.Disconnect:
+		if m.Reason != s.Codec.Dialect.KickedReason {
+			return nil, nil
+		}
+		return dataBody(ready, b, m)
+	case wire.Connect:
+		return dataBody(ready, b, m)
+	default:
+		return nil, nil
+	}
+	kind = uint32(m.MessageID)
+	return ready.Messages[kind], b.messages[kind]
+}
+
+// dataBody gives the body of connect, reject or kick data, which need not be there.
+func dataBody(s *schema.Schema, b *bodies, m *wire.Message) (*schema.Body, *dissect.FieldSpec) {
+	if m.BodyBits < 8 {
+		return nil, nil
+	}
+	return s.Packets[uint32(m.Type)], b.packets[uint32(m.Type)]
+}
+
+// add adds the fields of a message's values under their heading.
+func (b *bodies) add(s Sender, m *wire.Message, dg *machine.Datagram, d *dissect.Dissection, body *schema.Body, heading *dissect.FieldSpec) {
+	var r bits.Reader
+	r.Reset(dg.Bytes, m.BodyBit)
+	at := len(d.Fields)
+	d.Add(dissect.Field{Spec: heading, Depth: 1, Bit: uint32(m.BodyBit)})
+	err := body.Visit(&r, func(l *schema.Leaf) {
+		f := dissect.Field{Spec: b.specs[l.Field.Index()], Depth: 2 + uint8(min(l.Depth, 100)), Bit: uint32(l.Bit), Bits: uint32(l.Bits), Uint: l.Uint, Bytes: l.Bytes}
+		switch {
+		case l.Lost:
+			f.Note = "left off the wire by the sender's library"
+		case l.Field.Shape() == schema.Float:
+			f.Uint = math.Float64bits(float64(math.Float32frombits(uint32(l.Uint))))
+		}
+		d.Add(f)
+	})
+	d.Fields[at].Bits = uint32(r.Pos() - m.BodyBit)
+	rest := m.BodyBit + m.BodyBits - r.Pos()
+	if err == nil {
+		err = ended(s, m, &r)
+	} else if dg.Length > len(dg.Bytes) && errors.Is(err, common.ErrShort) {
+		return // the snap length cut it
+	}
+	if err != nil && d.Problem == nil {
+		d.Problem = err
+	}
+	if rest > 0 && rest < 8 {
+		v, _ := r.Bits(rest)
+		d.Add(dissect.Field{Spec: fieldPadding, Depth: 1, Bit: uint32(m.BodyBit + m.BodyBits - rest), Bits: uint32(rest), Uint: v})
+	}
+}
+
+// ended reports whether a body has been read to its end: nothing is left, or
+// bit-packed some zeros of the last byte.
+func ended(s Sender, m *wire.Message, r *bits.Reader) error {
+	rest := m.BodyBit + m.BodyBits - r.Pos()
+	after := *r
+	v, ok := after.Bits(min(rest, 64))
+	// Where bools were lost, a bit or two of their length can be left.
+	lost := wire.CodingOf(s.Codec, s.Builds).LostBoolArrays
+	if rest == 0 || s.Codec.Dialect.Form == wire.BitPacked && rest < 8 && ok && (v == 0 || lost) {
+		return nil
+	}
+	return &common.ParseError{Field: "payload", Bit: r.Pos(), Expected: "the end, by the schema", Found: fmt.Sprintf("%d bits", rest), Err: common.ErrTrailing}
+}
+
+// Values reads the values of a user message, or of connect, reject or kick data,
+// by the schema of the flow (WithSchema): the name that the schema gives the
+// message, and the values in order; arrays that the sender's library left off
+// the wire are schema.Missing. Both are empty where no schema describes it. The
+// error is a *wire.ParseError.
+func Values(ctx dissect.Context, dg *machine.Datagram) (name string, values schema.Record, err error) {
+	set := settingsOf(ctx.Config)
+	s := set.Senders[ctx.From]
+	var m wire.Message
+	if err := s.Codec.Parse(dg.Bytes, max(dg.Length, len(dg.Bytes)), &m); err != nil {
+		return "", nil, err
+	}
+	body, _ := set.bodies.of(s, &m)
+	if body == nil {
+		return "", nil, nil
+	}
+	var r bits.Reader
+	r.Reset(dg.Bytes, m.BodyBit)
+	if values, err = body.Read(&r); err == nil {
+		err = ended(s, &m, &r)
+	}
+	return body.Name, values, err
+}
