@@ -137,6 +137,7 @@ type Profile struct {
 	Name   string
 	Doc    string // one sentence
 	Config *Config
+	Fields []*FieldSpec // that its schema adds to the protocol's own
 }
 
 // Framing is one way in which a protocol cuts a TCP stream into messages: a
@@ -169,6 +170,9 @@ type Protocol struct {
 	// as the start, for a file reader to fill in (yaml tags), and DoneProfile checks them.
 	NewProfile  func(base string) (any, error)
 	DoneProfile func(settings any) (*Config, error)
+	// SettingDocs says in one line what each setting of a profile file means, by
+	// its path in the file: "fragment_size", "messages.form".
+	SettingDocs map[string]string
 	// EventNames gives the words of the protocol's own event kinds.
 	EventNames map[machine.EventKind]string
 

@@ -26,6 +26,7 @@ type app struct {
 		read     []string
 		json     bool
 		decodeAs []string
+		profiles []string
 		vantage  string
 		strict   bool
 		color    string

@@ -16,7 +16,13 @@ import (
 // table gives the fields that filters and columns can name.
 func (a *app) table() *filter.Table {
 	if a.fieldTable == nil {
-		a.fieldTable = filter.NewTable(filter.Options{Registry: a.registry, Rules: analyze.Rules})
+		o := filter.Options{Registry: a.registry, Rules: analyze.Rules}
+		for _, p := range a.registry.Protocols() {
+			for i := range p.Profiles {
+				o.Specs = append(o.Specs, p.Profiles[i].Fields...)
+			}
+		}
+		a.fieldTable = filter.NewTable(o)
 	}
 	return a.fieldTable
 }

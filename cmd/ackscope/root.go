@@ -78,6 +78,8 @@ packet and rebuilds from the capture alone what both endpoints knew at any packe
 		SilenceErrors: true,
 		Args:          unknownCommand,
 
+		PersistentPreRunE: func(*cobra.Command, []string) error { return a.loadProfiles() },
+
 		SuggestionsMinimumDistance: 2,
 		RunE:                       func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -88,10 +90,15 @@ packet and rebuilds from the capture alone what both endpoints knew at any packe
 	p.StringArrayVarP(&a.flags.read, "read", "r", nil, "capture `FILE` to read, - for standard input (files can also follow the command)")
 	p.BoolVar(&a.flags.json, "json", false, "print JSON Lines, one object a line")
 	p.StringArrayVarP(&a.flags.decodeAs, "decode-as", "d", nil, "read matching flows as a protocol: `udp.port==7777,gaffer:article-be`")
+	p.StringArrayVar(&a.flags.profiles, "profiles", nil, "read profiles of your own from `FILE.yaml` (ackscope protocols prints some to start from)")
 	p.StringVar(&a.flags.vantage, "vantage", "", "where the tap stood: `a|b|both|between|unknown` (default: inferred)")
 	p.BoolVar(&a.flags.strict, "strict", false, "a capture that is cut short is an error (exit 2)")
+	p.BoolP("numeric", "n", true, "names are never resolved; taken for tshark's sake")
 	p.StringVar(&a.flags.color, "color", "auto", "colour: `auto|always|never`")
 	p.BoolVarP(&a.flags.quiet, "quiet", "q", false, "no progress and no warnings")
+	_ = root.RegisterFlagCompletionFunc("decode-as", a.completeDecodeAs)
+	_ = root.RegisterFlagCompletionFunc("vantage", completeWords("a", "b", "both", "between", "unknown"))
+	_ = root.RegisterFlagCompletionFunc("color", completeWords("auto", "always", "never"))
 	root.AddCommand(
 		a.flowsCommand(),
 		a.packetsCommand(),
@@ -99,6 +106,7 @@ packet and rebuilds from the capture alone what both endpoints knew at any packe
 		a.findingsCommand(),
 		a.stateCommand(),
 		a.explainCommand(),
+		a.protocolsCommand(),
 		a.fieldsCommand(),
 		a.simulateCommand(),
 	)

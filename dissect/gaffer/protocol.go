@@ -31,6 +31,7 @@ func newProtocol(extra []dissect.Profile) *dissect.Protocol {
 		Profiles:    set.profiles,
 		NewProfile:  newSettings,
 		DoneProfile: doneSettings,
+		SettingDocs: settingDocs,
 		Classify:    func() dissect.Classifier { return &classifier{set: set} },
 		Dissect:     Dissect,
 		Info:        Info,
@@ -79,6 +80,7 @@ func newProfileSet(extra []dissect.Profile) *profileSet {
 }
 
 func (s *profileSet) add(p dissect.Profile) {
+	p.Fields = schemaFields(p.Config)
 	s.profiles = append(s.profiles, p)
 	w, ok := p.Config.Profile.(*wire.Profile)
 	if !ok {
