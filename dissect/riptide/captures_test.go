@@ -33,8 +33,22 @@ func (f *flow) side(a netip.AddrPort) machine.Side {
 	return machine.B
 }
 
+// Captures and logs are read once for all tests, which only look at them.
+var (
+	readFlows  = map[string][]*flow{}
+	readTruths = map[string]*truth{}
+)
+
 // flowsOf reads a capture: datagrams, and messages of TCP streams, by flow.
-func flowsOf(t testing.TB, path string) (out []*flow) {
+func flowsOf(t testing.TB, path string) []*flow {
+	t.Helper()
+	if readFlows[path] == nil {
+		readFlows[path] = readCapture(t, path)
+	}
+	return readFlows[path]
+}
+
+func readCapture(t testing.TB, path string) (out []*flow) {
 	t.Helper()
 	in, err := capture.Open([]string{path}, capture.Options{})
 	if err != nil {

@@ -35,6 +35,10 @@ func newProtocol(b *bodies) *dissect.Protocol {
 		Title:    "Riptide Networking",
 		Fields:   allFields,
 		Profiles: profiles(b),
+
+		NewProfile:  newFileSettings,
+		DoneProfile: doneFileSettings,
+
 		Framings: framings,
 		Classify: func() dissect.Classifier { return newClassifier(b) },
 		Dissect:  Dissect,

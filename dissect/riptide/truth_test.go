@@ -54,6 +54,15 @@ type truthValue struct {
 // truthOf reads the log of the run that a capture is of.
 func truthOf(t testing.TB, capture string) *truth {
 	t.Helper()
+	run := runOf(capture)
+	if readTruths[run] == nil {
+		readTruths[run] = readTruth(t, capture)
+	}
+	return readTruths[run]
+}
+
+func readTruth(t testing.TB, capture string) *truth {
+	t.Helper()
 	f, err := os.Open(filepath.Join(pcaps, runOf(capture)+".truth.jsonl.gz"))
 	if err != nil {
 		t.Fatal(err)
