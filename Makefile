@@ -40,6 +40,7 @@ race: ## all tests, none skipped, with the race detector, in random order
 
 .PHONY: lint
 lint: $(TOOLS)/golangci-lint ## .golangci.yml
+	$(TOOLS)/golangci-lint config verify
 	$(TOOLS)/golangci-lint run ./...
 
 $(TOOLS)/golangci-lint: Makefile

@@ -86,46 +86,86 @@ func TestBrokenInTheMiddle(t *testing.T) {
 		frames int
 		want   string // the error, behind the file's name
 	}{
-		"cut in a record header": {pcap().put("12345").Bytes(), 1,
-			"cut short: ends at byte 48 inside the header of packet record 2, which begins at byte 43: 11 of its bytes are missing (1 frame read before it)"},
-		"cut in a record": {pcap().record(2, 0, "defg").Bytes()[:60], 1,
-			"cut short: ends at byte 60 inside packet record 2, which begins at byte 43: 3 of its bytes are missing (1 frame read before it)"},
-		"impossible length": {pcap().put(uint32(2), uint32(0), uint32(0xf0000000), uint32(60)).Bytes(), 1,
-			"damaged: packet record 2 at byte 43: expected a captured length of at most 262144, found 4026531840; 1 frame read before it, 16 bytes from there on are lost"},
-		"length above the largest, whatever the snap length says": {little().pcap(magicMicro, 0xffffffff, 1).put(uint32(2), uint32(0), uint32(64<<20+1), uint32(60)).Bytes(), 0,
-			"damaged: packet record 1 at byte 24: expected a captured length of at most 67108864, found 67108865; 0 frames read before it, 16 bytes from there on are lost"},
-		"block cut in its head": {ng().put("123456").Bytes(), 1,
-			"cut short: ends at byte 90 inside the head of a block, which begins at byte 84: 6 of its bytes are missing (1 frame read before it)"},
-		"packet block cut": {ng().enhanced(0, 1, "defg").Bytes()[:110], 1,
-			"cut short: ends at byte 110 inside packet block 2, which begins at byte 84: 10 of its bytes are missing (1 frame read before it)"},
-		"unknown block cut": {ng().block(77, make([]byte, 100)).Bytes()[:110], 1,
-			"cut short: ends at byte 110 inside block, which begins at byte 84: 86 of its bytes are missing (1 frame read before it)"},
-		"interface cut": {ng().iface(1, 0).Bytes()[:99], 1,
-			"cut short: ends at byte 99 inside interface description block, which begins at byte 84: 5 of its bytes are missing (1 frame read before it)"},
-		"packet of 4 GB in a block": {ng().block(blockEnhanced, uint32(0), uint64(0), uint32(0xf0000000), uint32(60)).Bytes(), 1,
-			"damaged: packet block 2 at byte 84: expected a captured length of at most 262144, found 4026531840; 1 frame read before it, 32 bytes from there on are lost"},
-		"packet longer than its block": {ng().block(blockEnhanced, uint32(0), uint64(0), uint32(100), uint32(100)).Bytes(), 1,
-			"damaged: packet block 2 at byte 84: expected a block length of at least 132 for its 100 captured bytes, found 32; 1 frame read before it, 32 bytes from there on are lost"},
-		"block of 4 GB": {ng().put(uint32(blockEnhanced), uint32(0xf0000000), uint32(0), uint64(0), uint32(3), uint32(3)).Bytes(), 1,
-			"damaged: packet block 2 at byte 84: expected a block length of at most 1048611 for its 3 captured bytes, found 4026531840; 1 frame read before it, 28 bytes from there on are lost"},
-		"unknown block of 4 GB": {ng().put(uint32(77), uint32(0xf0000000), uint32(0)).Bytes(), 1,
-			"damaged: block at byte 84: expected a block length of 12 to 67108864, found 4026531840; 1 frame read before it, 12 bytes from there on are lost"},
-		"block length 0": {ng().put(uint32(77), uint32(0), uint32(0)).Bytes(), 1,
-			"damaged: block at byte 84: expected a block length of 12 to 67108864, found 0; 1 frame read before it, 12 bytes from there on are lost"},
-		"packet block length 4": {ng().put(uint32(blockEnhanced), uint32(4), make([]byte, 60)).Bytes(), 1,
-			"damaged: packet block 2 at byte 84: expected a block length of at least 32, found 4; 1 frame read before it, 68 bytes from there on are lost"},
-		"lengths that differ": {append(ng().enhanced(0, 2, "defg").Bytes()[:116], 99, 0, 0, 0), 1,
-			"damaged: packet block 2 at byte 84: expected the length 36 again at the block's end, found 99; 1 frame read before it, 36 bytes from there on are lost"},
-		"unknown block's lengths differ": {append(ng().block(77, "x").Bytes()[:96], 99, 0, 0, 0), 1,
-			"damaged: block at byte 84: expected the length 16 again at the block's end, found 99; 1 frame read before it, 16 bytes from there on are lost"},
-		"no such interface": {ng().enhanced(1, 2, "defg").Bytes(), 1,
-			"damaged: packet block 2 at byte 84: expected an interface below 1, as the section describes, found 1; 1 frame read before it, 36 bytes from there on are lost"},
-		"interface of the section before": {ng().section().enhanced(0, 2, "defg").Bytes(), 1,
-			"damaged: packet block 2 at byte 112: expected an interface below 0, as the section describes, found 0; 1 frame read before it, 36 bytes from there on are lost"},
-		"simple packet without an interface": {little().section().block(blockSimple, uint32(1), "a").Bytes(), 0,
-			"damaged: packet block 1 at byte 28: expected an interface below 0, as the section describes, found 0; 0 frames read before it, 20 bytes from there on are lost"},
-		"second section without a byte order": {ng().block(blockSection, "none", make([]byte, 12)).Bytes(), 1,
-			"damaged: section header block at byte 84: expected the byte order magic 1a 2b 3c 4d either way round, found 6e 6f 6e 65; 1 frame read before it, 28 bytes from there on are lost"},
+		"cut in a record header": {
+			pcap().put("12345").Bytes(), 1,
+			"cut short: ends at byte 48 inside the header of packet record 2, which begins at byte 43: 11 of its bytes are missing (1 frame read before it)",
+		},
+		"cut in a record": {
+			pcap().record(2, 0, "defg").Bytes()[:60], 1,
+			"cut short: ends at byte 60 inside packet record 2, which begins at byte 43: 3 of its bytes are missing (1 frame read before it)",
+		},
+		"impossible length": {
+			pcap().put(uint32(2), uint32(0), uint32(0xf0000000), uint32(60)).Bytes(), 1,
+			"damaged: packet record 2 at byte 43: expected a captured length of at most 262144, found 4026531840; 1 frame read before it, 16 bytes from there on are lost",
+		},
+		"length above the largest, whatever the snap length says": {
+			little().pcap(magicMicro, 0xffffffff, 1).put(uint32(2), uint32(0), uint32(64<<20+1), uint32(60)).Bytes(), 0,
+			"damaged: packet record 1 at byte 24: expected a captured length of at most 67108864, found 67108865; 0 frames read before it, 16 bytes from there on are lost",
+		},
+		"block cut in its head": {
+			ng().put("123456").Bytes(), 1,
+			"cut short: ends at byte 90 inside the head of a block, which begins at byte 84: 6 of its bytes are missing (1 frame read before it)",
+		},
+		"packet block cut": {
+			ng().enhanced(0, 1, "defg").Bytes()[:110], 1,
+			"cut short: ends at byte 110 inside packet block 2, which begins at byte 84: 10 of its bytes are missing (1 frame read before it)",
+		},
+		"unknown block cut": {
+			ng().block(77, make([]byte, 100)).Bytes()[:110], 1,
+			"cut short: ends at byte 110 inside block, which begins at byte 84: 86 of its bytes are missing (1 frame read before it)",
+		},
+		"interface cut": {
+			ng().iface(1, 0).Bytes()[:99], 1,
+			"cut short: ends at byte 99 inside interface description block, which begins at byte 84: 5 of its bytes are missing (1 frame read before it)",
+		},
+		"packet of 4 GB in a block": {
+			ng().block(blockEnhanced, uint32(0), uint64(0), uint32(0xf0000000), uint32(60)).Bytes(), 1,
+			"damaged: packet block 2 at byte 84: expected a captured length of at most 262144, found 4026531840; 1 frame read before it, 32 bytes from there on are lost",
+		},
+		"packet longer than its block": {
+			ng().block(blockEnhanced, uint32(0), uint64(0), uint32(100), uint32(100)).Bytes(), 1,
+			"damaged: packet block 2 at byte 84: expected a block length of at least 132 for its 100 captured bytes, found 32; 1 frame read before it, 32 bytes from there on are lost",
+		},
+		"block of 4 GB": {
+			ng().put(uint32(blockEnhanced), uint32(0xf0000000), uint32(0), uint64(0), uint32(3), uint32(3)).Bytes(), 1,
+			"damaged: packet block 2 at byte 84: expected a block length of at most 1048611 for its 3 captured bytes, found 4026531840; 1 frame read before it, 28 bytes from there on are lost",
+		},
+		"unknown block of 4 GB": {
+			ng().put(uint32(77), uint32(0xf0000000), uint32(0)).Bytes(), 1,
+			"damaged: block at byte 84: expected a block length of 12 to 67108864, found 4026531840; 1 frame read before it, 12 bytes from there on are lost",
+		},
+		"block length 0": {
+			ng().put(uint32(77), uint32(0), uint32(0)).Bytes(), 1,
+			"damaged: block at byte 84: expected a block length of 12 to 67108864, found 0; 1 frame read before it, 12 bytes from there on are lost",
+		},
+		"packet block length 4": {
+			ng().put(uint32(blockEnhanced), uint32(4), make([]byte, 60)).Bytes(), 1,
+			"damaged: packet block 2 at byte 84: expected a block length of at least 32, found 4; 1 frame read before it, 68 bytes from there on are lost",
+		},
+		"lengths that differ": {
+			append(ng().enhanced(0, 2, "defg").Bytes()[:116], 99, 0, 0, 0), 1,
+			"damaged: packet block 2 at byte 84: expected the length 36 again at the block's end, found 99; 1 frame read before it, 36 bytes from there on are lost",
+		},
+		"unknown block's lengths differ": {
+			append(ng().block(77, "x").Bytes()[:96], 99, 0, 0, 0), 1,
+			"damaged: block at byte 84: expected the length 16 again at the block's end, found 99; 1 frame read before it, 16 bytes from there on are lost",
+		},
+		"no such interface": {
+			ng().enhanced(1, 2, "defg").Bytes(), 1,
+			"damaged: packet block 2 at byte 84: expected an interface below 1, as the section describes, found 1; 1 frame read before it, 36 bytes from there on are lost",
+		},
+		"interface of the section before": {
+			ng().section().enhanced(0, 2, "defg").Bytes(), 1,
+			"damaged: packet block 2 at byte 112: expected an interface below 0, as the section describes, found 0; 1 frame read before it, 36 bytes from there on are lost",
+		},
+		"simple packet without an interface": {
+			little().section().block(blockSimple, uint32(1), "a").Bytes(), 0,
+			"damaged: packet block 1 at byte 28: expected an interface below 0, as the section describes, found 0; 0 frames read before it, 20 bytes from there on are lost",
+		},
+		"second section without a byte order": {
+			ng().block(blockSection, "none", make([]byte, 12)).Bytes(), 1,
+			"damaged: section header block at byte 84: expected the byte order magic 1a 2b 3c 4d either way round, found 6e 6f 6e 65; 1 frame read before it, 28 bytes from there on are lost",
+		},
 	} {
 		path := filepath.Join(t.TempDir(), "x.pcap")
 		if err := os.WriteFile(path, c.file, 0o600); err != nil {

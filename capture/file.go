@@ -69,8 +69,10 @@ func (f *file) begin() error {
 		f.setReader(r)
 		return nil
 	}
-	return &FormatError{File: f.name, Expected: "the magic number of pcap or pcapng, plain, gzip or zstd",
-		Found: fmt.Sprintf("% x", h[:4])}
+	return &FormatError{
+		File: f.name, Expected: "the magic number of pcap or pcapng, plain, gzip or zstd",
+		Found: fmt.Sprintf("% x", h[:4]),
+	}
 }
 
 func (f *file) setReader(r recordReader) {
@@ -163,11 +165,15 @@ func (f *file) cutAt(offset int64, what string, missing int64) error {
 	case failure == nil:
 		return &CutError{File: f.name, What: f.numbered(what), Offset: offset, End: s.base + int64(s.w), Missing: missing, Frames: f.count}
 	case errors.Is(failure, io.ErrUnexpectedEOF):
-		return &CutError{File: f.name, What: f.numbered(what), Offset: offset, End: s.base + int64(s.w), Missing: -1, Frames: f.count,
-			Err: fmt.Errorf("the %s stream ends early", f.source.format)}
+		return &CutError{
+			File: f.name, What: f.numbered(what), Offset: offset, End: s.base + int64(s.w), Missing: -1, Frames: f.count,
+			Err: fmt.Errorf("the %s stream ends early", f.source.format),
+		}
 	case f.source.format != plain && !errors.As(failure, new(*fs.PathError)):
-		return &DamageError{File: f.name, What: f.numbered(what), Offset: offset, Frames: f.count, Lost: -1,
-			Expected: "sound " + f.source.format.String() + " data", Found: "an error of the decompressor", Err: failure}
+		return &DamageError{
+			File: f.name, What: f.numbered(what), Offset: offset, Frames: f.count, Lost: -1,
+			Expected: "sound " + f.source.format.String() + " data", Found: "an error of the decompressor", Err: failure,
+		}
 	default:
 		return fmt.Errorf("%s: reading at byte %d after %s: %w", f.name, s.base+int64(s.w), frames(f.count), failure)
 	}
@@ -193,11 +199,15 @@ func (f *file) unreadable(err error) error {
 	var damage *DamageError
 	switch {
 	case errors.As(err, &cut):
-		return &FormatError{File: f.name, Offset: cut.Offset, Expected: "a whole " + cut.What,
-			Found: fmt.Sprintf("the end of the file at byte %d", cut.End), Err: cut.Err}
+		return &FormatError{
+			File: f.name, Offset: cut.Offset, Expected: "a whole " + cut.What,
+			Found: fmt.Sprintf("the end of the file at byte %d", cut.End), Err: cut.Err,
+		}
 	case errors.As(err, &damage):
-		return &FormatError{File: f.name, Offset: damage.Offset, Expected: "a " + damage.What + " with " + damage.Expected,
-			Found: damage.Found, Err: damage.Err}
+		return &FormatError{
+			File: f.name, Offset: damage.Offset, Expected: "a " + damage.What + " with " + damage.Expected,
+			Found: damage.Found, Err: damage.Err,
+		}
 	}
 	return err
 }

@@ -74,8 +74,10 @@ func formats() map[string]fileForms {
 				iface(1, 0, b.option(interfaceResolution, uint8(6)), b.option(interfaceOffset, int64(1)<<62), end).
 				enhanced(0, 3, "").enhanced(1, 3, "").enhanced(2, 3500, "").enhanced(3, 1024*5+512, "").
 				enhanced(4, ^uint64(0), "").enhanced(5, ^uint64(0), "").enhanced(6, 1, "").enhanced(0, ^uint64(0), "")
-		}), []string{`0:1@3000000000 i0 t1 0 ""`, `0:2@100000000003 i1 t1 0 ""`, `0:3@3 i2 t1 0 ""`, `0:4@4500000000 i3 t1 0 ""`,
-			`0:5@0 i4 t1 0 ""`, `0:6@0 i5 t1 0 ""`, `0:7@9223372036000001000 i6 t1 0 ""`, `0:8@9223372036854775807 i0 t1 0 ""`}},
+		}), []string{
+			`0:1@3000000000 i0 t1 0 ""`, `0:2@100000000003 i1 t1 0 ""`, `0:3@3 i2 t1 0 ""`, `0:4@4500000000 i3 t1 0 ""`,
+			`0:5@0 i4 t1 0 ""`, `0:6@0 i5 t1 0 ""`, `0:7@9223372036000001000 i6 t1 0 ""`, `0:8@9223372036854775807 i0 t1 0 ""`,
+		}},
 		"options that do not fit": {both(func(b *builder) *builder {
 			return b.section().iface(1, 0, b.option(interfaceResolution, uint8(9)), uint16(2), uint16(500)).enhanced(0, 7, "a", uint16(1), uint16(9))
 		}), []string{`0:1@7 i0 t1 1 "a"`}},

@@ -56,8 +56,10 @@ func pcapMagic(b []byte) (magic uint32, big, ok bool) {
 func openPcap(f *file) (*pcapReader, *FormatError) {
 	s := f.stream
 	if !s.need(pcapHeader) {
-		return nil, &FormatError{File: f.name, Offset: s.offset(), Expected: "a pcap file header of 24 bytes",
-			Found: fmt.Sprintf("the end after %d", s.have()), Err: f.failure()}
+		return nil, &FormatError{
+			File: f.name, Offset: s.offset(), Expected: "a pcap file header of 24 bytes",
+			Found: fmt.Sprintf("the end after %d", s.have()), Err: f.failure(),
+		}
 	}
 	h := s.buf[s.r : s.r+pcapHeader]
 	magic, big, _ := pcapMagic(h)

@@ -80,7 +80,7 @@ func openSource(path string, o *Options) (*source, error) {
 		s.name = "standard input"
 	}
 	if err := s.recognise(o); err != nil {
-		s.close()
+		_ = s.close() // the first error tells
 		return nil, err
 	}
 	return s, nil

@@ -1,7 +1,6 @@
 package capture
 
 import (
-	"errors"
 	"io"
 )
 
@@ -87,9 +86,4 @@ func (s *stream) skip(n int64) (skipped int64) {
 		skipped += step
 	}
 	return skipped
-}
-
-// ended reports whether the source ended, as against failed.
-func (s *stream) ended() bool {
-	return errors.Is(s.err, io.EOF) || errors.Is(s.err, io.ErrUnexpectedEOF)
 }

@@ -30,7 +30,8 @@ func ethernet(t *testing.T, payload []byte, tags ...byte) []byte {
 	frame := append([]byte{2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1}, tags...)
 	frame = append(frame, 8, 0)
 	frame, err := capture.AppendUDP(frame, capture.Envelope{
-		Src: netip.MustParseAddrPort("10.9.0.1:6666"), Dst: netip.MustParseAddrPort("10.9.0.2:7777")}, payload)
+		Src: netip.MustParseAddrPort("10.9.0.1:6666"), Dst: netip.MustParseAddrPort("10.9.0.2:7777"),
+	}, payload)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,8 +68,10 @@ type source struct {
 }
 
 func newSource(file *os.File, raw syscall.RawConn, o Options, cooked bool) *source {
-	s := &source{name: o.Interface, snap: o.SnapLength, cooked: cooked, file: file, raw: raw,
-		statistics: capture.Statistics{Known: capture.KnownFilterAccepted | capture.KnownOSDropped}}
+	s := &source{
+		name: o.Interface, snap: o.SnapLength, cooked: cooked, file: file, raw: raw,
+		statistics: capture.Statistics{Known: capture.KnownFilterAccepted | capture.KnownOSDropped},
+	}
 	for i := range s.slots {
 		sl := &s.slots[i]
 		sl.data = make([]byte, headroom+o.SnapLength) // touched, and so paid for, only as far as frames reach

@@ -236,9 +236,11 @@ type collector struct{ bytes []byte }
 func (c *collector) New(gopacket.Flow, gopacket.Flow, *layers.TCP, reassembly.AssemblerContext) reassembly.Stream {
 	return c
 }
+
 func (c *collector) Accept(*layers.TCP, gopacket.CaptureInfo, reassembly.TCPFlowDirection, reassembly.Sequence, *bool, reassembly.AssemblerContext) bool {
 	return true
 }
+
 func (c *collector) ReassembledSG(sg reassembly.ScatterGather, _ reassembly.AssemblerContext) {
 	n, _ := sg.Lengths()
 	c.bytes = append(c.bytes, sg.Fetch(n)...)

@@ -205,7 +205,7 @@ func newSimulation(f *simulateFlags) (*simulation, error) {
 	s.link = s.world.Connect(hosts[0], hosts[1], toB, toA)
 	s.world.Watch(func(step *sim.Step) {
 		for _, t := range step.Out.Transmit {
-			s.sentHash.Write(t.Bytes) // a hash never fails
+			_, _ = s.sentHash.Write(t.Bytes) // a hash never fails
 		}
 	})
 	return s, nil

@@ -63,13 +63,11 @@ type tree struct {
 	d      *dissect.Dissection
 }
 
-// uint adds a field of whole bytes at byte at; false where they were not captured.
-func (t *tree) uint(spec *dissect.FieldSpec, at, n int, v uint64) bool {
-	if at+n > len(t.b) {
-		return false
+// uint adds a field of whole bytes at byte at, if they were captured.
+func (t *tree) uint(spec *dissect.FieldSpec, at, n int, v uint64) {
+	if at+n <= len(t.b) {
+		t.d.Add(dissect.Field{Spec: spec, Depth: 1, Bit: uint32(at) * 8, Bits: uint32(n) * 8, Uint: v})
 	}
-	t.d.Add(dissect.Field{Spec: spec, Depth: 1, Bit: uint32(at) * 8, Bits: uint32(n) * 8, Uint: v})
-	return true
 }
 
 // bytes adds what was captured of n bytes from byte at on.

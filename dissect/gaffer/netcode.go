@@ -77,7 +77,7 @@ func (n *netcodeTrial) feed(d *machine.Datagram) {
 
 func (n *netcodeTrial) count(side machine.Side, sequence uint64) {
 	ahead := int64(sequence - n.newest[side])
-	bits := 0
+	var bits int
 	switch {
 	case ahead == 0:
 		bits = -3

@@ -299,7 +299,7 @@ func (c *Connection) tell(now machine.Instant, kind machine.EventKind, peer mach
 }
 
 // Deadline gives when something is due to some peer, or one is given up.
-func (c *Connection) Deadline() (first machine.Instant, any bool) {
+func (c *Connection) Deadline() (first machine.Instant, some bool) {
 	for i := range c.links {
 		l := &c.links[i]
 		if l.state == linkNone {
@@ -309,11 +309,11 @@ func (c *Connection) Deadline() (first machine.Instant, any bool) {
 		if due, _, ok := c.due(l); ok {
 			at = min(at, due)
 		}
-		if !any || at < first {
-			first, any = at, true
+		if !some || at < first {
+			first, some = at, true
 		}
 	}
-	return first, any
+	return first, some
 }
 
 var linkWords = [...]string{"none", "requesting", "responding", "challenging", "connected"}

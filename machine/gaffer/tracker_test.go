@@ -20,7 +20,6 @@ type world struct {
 	rnd    *rand.Rand
 	host   [2]host
 	seen   []sighting // by the tap, in its order
-	frame  uint64
 	config worldConfig
 }
 
@@ -433,9 +432,12 @@ func TestSizes(t *testing.T) {
 		name      string
 		got, want uintptr
 	}{
-		{"tracker", unsafe.Sizeof(Tracker{}), trackerBytes}, {"side", unsafe.Sizeof(side{}), sideBytes},
-		{"sighting", unsafe.Sizeof(sighting{}), sightingBytes}, {"candidate", unsafe.Sizeof(candidate{}), candidateBytes},
-		{"sent", unsafe.Sizeof(Sent{}), sentBytes}, {"partial", unsafe.Sizeof(Partial{}), partialBytes},
+		{"tracker", unsafe.Sizeof(Tracker{}), trackerBytes},
+		{"side", unsafe.Sizeof(side{}), sideBytes},
+		{"sighting", unsafe.Sizeof(sighting{}), sightingBytes},
+		{"candidate", unsafe.Sizeof(candidate{}), candidateBytes},
+		{"sent", unsafe.Sizeof(Sent{}), sentBytes},
+		{"partial", unsafe.Sizeof(Partial{}), partialBytes},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: %d bytes, counted as %d", c.name, c.got, c.want)

@@ -198,11 +198,16 @@ func (p *Profile) checkParts() error {
 		name        string
 		value, most int
 	}{
-		{"packet_types", p.PacketTypes, 1 << 16}, {"payload_length_bits", p.PayloadLengthBits, 16},
-		{"fragment_size", p.FragmentSize, 65507}, {"max_fragments", p.MaxFragments, 256},
-		{"slices", p.Slices, MaxSlices}, {"slice_size", p.SliceSize, 65507},
-		{"messages.types", p.Messages.Types, 1 << 16}, {"messages.max_per_packet", p.Messages.MaxPerPacket, 1 << 16},
-		{"messages.send_queue", p.Messages.SendQueue, 1 << 15}, {"messages.receive_queue", p.Messages.ReceiveQueue, 1 << 15},
+		{"packet_types", p.PacketTypes, 1 << 16},
+		{"payload_length_bits", p.PayloadLengthBits, 16},
+		{"fragment_size", p.FragmentSize, 65507},
+		{"max_fragments", p.MaxFragments, 256},
+		{"slices", p.Slices, MaxSlices},
+		{"slice_size", p.SliceSize, 65507},
+		{"messages.types", p.Messages.Types, 1 << 16},
+		{"messages.max_per_packet", p.Messages.MaxPerPacket, 1 << 16},
+		{"messages.send_queue", p.Messages.SendQueue, 1 << 15},
+		{"messages.receive_queue", p.Messages.ReceiveQueue, 1 << 15},
 	} {
 		if v.value < 0 || v.value > v.most {
 			return fmt.Errorf("%s: expected 0 to %d, found %d", v.name, v.most, v.value)

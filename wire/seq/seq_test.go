@@ -30,8 +30,16 @@ func TestDistance(t *testing.T) {
 		a, b  uint32
 		want  int
 	}{
-		{Bits16, 5, 5, 0}, {Bits16, 0, 65535, 1}, {Bits16, 65535, 0, -1}, {Bits16, 32768, 0, 32768}, {Bits16, 0, 32768, -32768},
-		{Bits8, 0, 255, 1}, {Bits8, 128, 0, 128}, {Bits8, 0, 128, -128}, {Bits32, 0, 1<<32 - 1, 1}, {Bits32, 1 << 31, 0, 1 << 31},
+		{Bits16, 5, 5, 0},
+		{Bits16, 0, 65535, 1},
+		{Bits16, 65535, 0, -1},
+		{Bits16, 32768, 0, 32768},
+		{Bits16, 0, 32768, -32768},
+		{Bits8, 0, 255, 1},
+		{Bits8, 128, 0, 128},
+		{Bits8, 0, 128, -128},
+		{Bits32, 0, 1<<32 - 1, 1},
+		{Bits32, 1 << 31, 0, 1 << 31},
 	} {
 		if got := c.space.Distance(c.a, c.b); got != c.want {
 			t.Errorf("%d bits: Distance(%d, %d) = %d, want %d", c.space, c.a, c.b, got, c.want)
@@ -96,9 +104,7 @@ func TestRingModel(t *testing.T) {
 					enter(newest+int64(random.IntN(3*size)), i)
 				case 1:
 					at := newest - int64(random.IntN(size))
-					if _, had := model[at]; had {
-						delete(model, at)
-					}
+					delete(model, at)
 					r.Remove(uint32(at) & 0xffff)
 				case 2, 3, 4:
 					enter(newest-int64(random.IntN(size+3)), i)
