@@ -23,7 +23,7 @@ var netcodeDenied = &machine.Rule{
 }
 
 var netcodeNoAnswer = &machine.Rule{
-	ID: "netcode-no-answer", Severity: machine.Error,
+	ID: "netcode-no-answer", Severity: machine.Warn,
 	Summary: "the server met every connection request with silence",
 	Explain: `The client repeated its connection request and nothing came back. That is how a netcode server meets a token that it cannot use: made with another private key or for another protocol id, expired, used already from elsewhere, or without the address in it by which this server knows itself. A server that is down, or a path that drops requests of 1,078 bytes, looks the same.
 
@@ -88,7 +88,7 @@ var netcodeNonceReuse = &machine.Rule{
 }
 
 var netcodeTokenReuse = &machine.Rule{
-	ID: "netcode-token-reuse", Severity: machine.Error,
+	ID: "netcode-token-reuse", Severity: machine.Warn,
 	Summary: "a connect token was used again after its connection had ended",
 	Explain: `A connect token is for one connection. The same token, hence the same session keys and counters from 0 again, would repeat nonces; a netcode server that remembers the token refuses it in silence. Have the matchmaker make a new token for each attempt to connect.`,
 	Say: func(n uint64, worst [3]float64) string {
