@@ -51,8 +51,8 @@ func (q *queue) clone() queue {
 }
 
 // push appends p. e is the entry of its packet in the peer's sent buffer, nil
-// where that does not reach back to it.
-func (q *queue) push(e *Sent, p *sighting, own uint32) {
+// where that does not reach back to it; first tells that it is new.
+func (q *queue) push(e *Sent, p *sighting, own uint32, first bool) {
 	if q.tail == 0 {
 		q.head, q.tail = 1, 1
 	}
@@ -61,18 +61,16 @@ func (q *queue) push(e *Sent, p *sighting, own uint32) {
 	}
 	place := q.tail
 	c := q.at(place)
-	*c = candidate{
-		at: p.at, ref: p.ref, ackBits: p.ackBits, sequence: p.sequence, ack: p.ack,
-		own: own, id: p.id, count: p.count,
-	}
+	c.at, c.ref, c.ackBits, c.sequence, c.ack = p.at, p.ref, p.ackBits, p.sequence, p.ack
+	c.next, c.own, c.id, c.count, c.flags = 0, own, p.id, p.count, 0
 	if p.header {
-		c.flags |= candidateHeader
+		c.flags = candidateHeader
 	}
 	if e == nil || place == 0 {
 		c.flags |= candidateHidden
 		q.hidden++
 	} else {
-		if !q.holds(e.waiting) {
+		if first || !q.holds(e.waiting) {
 			e.waiting = place
 		} else {
 			q.at(e.newest).next = place

@@ -1,6 +1,10 @@
 package gaffer
 
-import "time"
+import (
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+)
 
 // longestTransit is longer than any network holds a packet back.
 const longestTransit = 3 * time.Second
@@ -23,6 +27,26 @@ func (t *Tracker) opensSession(s *side, p *sighting, step int) bool {
 		return s.near || p.at.Sub(e.At) > longestTransit
 	}
 	return s.near || step > 0 || p.at.Sub(s.openedAt) > longestTransit
+}
+
+// heldOpensSession is opensSession while datagrams are held back and nothing is
+// known but them.
+func (t *Tracker) heldOpensSession(p *sighting) bool {
+	if p.ackBits != 0 || !p.header || p.sequence >= restartMost || !t.rules.Claims(p.ack, p.ackBits).Nothing(t.rules) {
+		return false
+	}
+	opened, first := machine.Instant(-1), machine.Instant(-1)
+	for i := range t.held {
+		h := &t.held[i]
+		switch {
+		case h.from != p.from || !h.header:
+		case h.sequence == p.sequence && first < 0:
+			first = h.at // it may be a copy of this
+		case opened < 0 && !t.rules.Claims(h.ack, h.ackBits).Nothing(t.rules):
+			opened = h.at // since then the side has received something
+		}
+	}
+	return opened >= 0 && p.at.Sub(max(first, opened)) > longestTransit
 }
 
 // restartMost bounds the sequence numbers with which a new connection is taken to begin.

@@ -308,7 +308,8 @@ func (s *State) EnterSent(sequence uint32) *Sent {
 		s.sentNext = (sequence + 1) & r.mask()
 	}
 	e := &s.sent[slot(sequence, len(s.sent))]
-	*e = Sent{Sequence: sequence, Flags: SentLive}
+	*e = Sent{}
+	e.Sequence, e.Flags = sequence, SentLive
 	return e
 }
 

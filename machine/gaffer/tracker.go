@@ -132,6 +132,10 @@ func (t *Tracker) take(p *sighting, out *machine.Effects) {
 		t.step(p, out)
 		return
 	}
+	if t.heldOpensSession(p) {
+		out.NewSession = true
+		return
+	}
 	if t.held == nil {
 		t.held = make([]sighting, 0, 10) // most flows that end early end sooner
 	}
@@ -176,7 +180,14 @@ func (t *Tracker) release(v machine.Vantage, reason string, out *machine.Effects
 	held := t.held
 	t.held = nil
 	for i := range held {
-		t.step(&held[i], out)
+		if t.step(&held[i], out); out.NewSession {
+			// Only the vantage shows that it is one: the flow cannot be told apart
+			// any more, its sides begin anew.
+			out.NewSession = false
+			t.drainAll(out)
+			t.decide(v, reason)
+			t.step(&held[i], out)
+		}
 	}
 }
 
@@ -186,6 +197,10 @@ func (t *Tracker) Finish(out *machine.Effects) {
 		v, reason, _ := judgeVantage(t.rules, t.held)
 		t.release(v, reason, out)
 	}
+	t.drainAll(out)
+}
+
+func (t *Tracker) drainAll(out *machine.Effects) {
 	for i := range t.sides {
 		if t.sides[i].near {
 			t.drain(machine.Side(i), out)
@@ -218,7 +233,7 @@ func (t *Tracker) step(p *sighting, out *machine.Effects) {
 	}
 	e := t.enter(s, p, ahead, out)
 	if peer.near {
-		peer.queue.push(e, p, peer.sentNext)
+		peer.queue.push(e, p, peer.sentNext, ahead > 0)
 		if peer.queue.full() {
 			t.settle(peer.side, &settling{at: p.at, silent: true}, out)
 		}
@@ -262,13 +277,16 @@ func (t *Tracker) enter(s *side, p *sighting, ahead int, out *machine.Effects) *
 	s.estimate.clock.sent(number, p.at)
 	e := s.EnterSent(p.sequence)
 	if e != nil {
-		e.At, e.Ref, e.Bytes, e.Ack, e.AckBits = p.at, p.ref, p.payload, p.ack, p.ackBits
+		// Written field by field, and not read: the slot was last touched a whole
+		// buffer ago, and waiting for it would cost more than all the rest.
+		flags := SentLive
 		if p.header {
-			e.Flags |= SentHeader
+			flags |= SentHeader
 		}
 		if p.count > 0 {
-			e.Flags |= SentFragmented
+			flags |= SentFragmented
 		}
+		e.At, e.Ref, e.Bytes, e.Ack, e.AckBits, e.Flags = p.at, p.ref, p.payload, p.ack, p.ackBits, flags
 	}
 	if v := tell(out, machine.EventSent, p.from, machine.Certain, p.at, p.ref); v != nil {
 		v.Sequence, v.Sequence64, v.About = p.sequence, number, p.ref
@@ -288,7 +306,9 @@ func tell(out *machine.Effects, kind machine.EventKind, x machine.Side, sure mac
 	}
 	out.Events = out.Events[:n+1]
 	v := &out.Events[n]
-	*v = machine.Event{Kind: kind, Side: x, Certainty: sure, At: at, Ref: ref, RTT: -1}
+	// Field by field: a literal would be built elsewhere and copied.
+	*v = machine.Event{}
+	v.Kind, v.Side, v.Certainty, v.At, v.Ref, v.RTT = kind, x, sure, at, ref, -1
 	return v
 }
 

@@ -155,6 +155,9 @@ func measureReach(r *Rules, held []sighting, x machine.Side) reach {
 	return m
 }
 
+// unknownReason is one string for the many flows that end early.
+const unknownReason = "unknown: too few packets are named by either side, or too evenly, to tell the nearer one"
+
 // judgeVantage tells where the tap stands by the datagrams held, and whether
 // more of them could hardly change that.
 func judgeVantage(r *Rules, held []sighting) (v machine.Vantage, reason string, sure bool) {
@@ -205,7 +208,7 @@ func judgeVantage(r *Rules, held []sighting) (v machine.Vantage, reason string, 
 	case enough && max(a.upper, b.upper) < floor/20:
 		return machine.VantageBoth, fmt.Sprintf("at both: each names packets within %v of their passing the tap", round(max(a.upper, b.upper))), false
 	}
-	return machine.VantageUnknown, fmt.Sprintf("unknown: %d packets named by a and %d by b do not tell the nearer side", a.named, b.named), false
+	return machine.VantageUnknown, unknownReason, false
 }
 
 func round(d time.Duration) time.Duration {
