@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ackscope/ackscope/machine"
+	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
 // Bounds of what is worth a word. They decide what is reported, never a fact.
@@ -175,4 +176,34 @@ func (t *Tracker) judgeClaims(s, peer *side, p *sighting, by int, out *machine.E
 		}
 	}
 	peer.claimed = kept
+}
+
+// sumUp reports what only the whole flow shows.
+func (t *Tracker) sumUp(x machine.Side, out *machine.Effects) {
+	s, peer := &t.sides[x], &t.sides[x.Other()]
+	if width := s.heard.Width; s.closest > 0 && s.closest <= width/4 {
+		report(out, ackWindowEdge, x, s.known(), s.topAt, s.closestAt, 0, float64(width-s.closest+1), float64(width))
+	}
+	if cut := s.begun - s.whole; s.begun >= 16 && cut >= 4 {
+		total := peer.top64 - peer.first64 + 1
+		incomplete := float64(cut) / float64(s.begun)
+		missing := float64(total-min(total, int64(peer.distinct))) / float64(total)
+		if incomplete > 1.5*missing {
+			report(out, fragmentLoss, peer.side, machine.Likely, peer.topAt, s.cutAt, 0, 100*incomplete, float64(s.begun), 100*missing)
+		}
+	}
+}
+
+// canonicalPrefix gives the prefix byte that reliable writes before a header.
+func canonicalPrefix(h *wire.Header) byte {
+	var prefix byte
+	for i := range 4 {
+		if byte(h.AckBits>>(8*i)) != 0xff {
+			prefix |= 2 << i
+		}
+	}
+	if (h.Sequence-h.Ack)&0xffff <= 0xff {
+		prefix |= 1 << 5
+	}
+	return prefix
 }

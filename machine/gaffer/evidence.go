@@ -107,7 +107,7 @@ func (t *Tracker) named(p *sighting, c Claims, n int, out *machine.Effects) *Sen
 		t.claimUnseen(p, c, n, out)
 		return nil
 	}
-	s.nearEdge(c, n)
+	s.nearEdge(p, c, n)
 	if s.Judge(q) == Stale {
 		return nil // named by a header from long ago; the window has moved on
 	}

@@ -9,8 +9,8 @@ import (
 // FindingRules lists every rule that a Tracker may report.
 var FindingRules = []*machine.Rule{
 	falseAck, staleEntry, ackGoingBack, ackBitWithdrawn, sequenceReuse, sequenceJump, duplicatePacket, outOfOrder,
-	ackWindowSlide, halfRangeStarvation, oneWaySilence, stall, rttSpike, lossBurst, refusedPacket, fragmentLoss,
-	captureLoss, malformedPacket,
+	ackWindowSlide, ackWindowEdge, halfRangeStarvation, oneWaySilence, stall, rttSpike, lossBurst, refusedPacket, fragmentLoss,
+	captureLoss, malformedPacket, nonCanonical,
 }
 
 var falseAck = &machine.Rule{
@@ -106,10 +106,28 @@ var ackWindowSlide = &machine.Rule{
 	Summary: "a packet arrived and can never be acked: ack_bits slid past it",
 	Explain: `The packet arrived, but when its receiver next sent a header, more newer packets had come than ack_bits speaks of. Its sender never learns that it arrived, and resends what was in it for nothing.
 
-The receiver sends too seldom for what it receives: with 32 bits it must send at least one packet for every 32 that it gets, and more where packets are lost. Let it send empty packets, or widen ack_bits. The figure "closest" is the fewest packets that were left in the window when one was first named: 0 is the edge.`,
+The receiver sends too seldom for what it receives: with 32 bits it must send at least one packet for every 32 that it gets, and more where packets are lost. Let it send empty packets, or widen ack_bits. (A packet that comes late, behind that many newer ones, ends the same way.)`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%d packets arrived and were never acked, up to %.0f behind the newest when the next header was sent", n, worst[0])
 	},
+}
+
+var ackWindowEdge = &machine.Rule{
+	ID: "ack-window-edge", Severity: machine.Note,
+	Summary: "a packet was acked only just before ack_bits slid past it",
+	Explain: `How near the flow came to losing an ack for good: when a packet was first named, three quarters or more of ack_bits lay behind it. A little more loss, a little less sending, or a packet overtaken by a few more, and its sender would never have learned that it arrived (ack-window-slide).`,
+	Say: func(_ uint64, worst [3]float64) string {
+		return fmt.Sprintf("the last one to be acked was at position %.0f of %.0f", worst[0], worst[1])
+	},
+}
+
+var nonCanonical = &machine.Rule{
+	ID: "non-canonical-header", Severity: machine.Note,
+	Summary: "a header is written in more bytes than it needs, or with unused bits set",
+	Explain: `reliable leaves out each byte of ack_bits that is 0xff, and writes ack as one byte where it is at most 255 behind sequence; bits 6 and 7 of the prefix are zero. This header says the same in another way. reliable reads it all the same, except in fragment 0, where it must be canonical.
+
+The sender is another implementation, or the datagram was changed on the way.`,
+	Say: func(n uint64, _ [3]float64) string { return fmt.Sprintf("%d headers are not in canonical form", n) },
 }
 
 var halfRangeStarvation = &machine.Rule{

@@ -27,13 +27,14 @@ import (
 // Which of the two a side is, is found from the first datagrams (vantage.go),
 // which are held until it is; a known vantage may be given in Facts instead.
 type Tracker struct {
-	profile  *wire.Profile
-	rules    *Rules
-	facts    machine.Facts
-	sides    *[2]side   // nil while the vantage is open
-	held     []sighting // while the vantage is open
-	numbered bool       // the profile's packets carry sequence numbers
-	last     machine.Instant
+	profile   *wire.Profile
+	rules     *Rules
+	facts     machine.Facts
+	sides     *[2]side   // nil while the vantage is open
+	held      []sighting // while the vantage is open
+	numbered  bool       // the profile's packets carry sequence numbers
+	canonical bool       // its headers have a canonical form
+	last      machine.Instant
 }
 
 // sighting is one datagram as it passed the tap.
@@ -88,7 +89,11 @@ type side struct {
 	lies       uint64 // packets that it named and that never came
 	restored   uint64 // packets named after all, though taken for refused
 	claimed    []ahead
-	closest    int // fewest packets left in the ack window when one was first named, plus one; 0 unknown
+	begun      uint64      // packets of the peer of which the first fragment was read
+	whole      uint64      // and of which all were
+	cutAt      machine.Ref // the last packet begun
+	closestAt  machine.Ref // the header that left
+	closest    int         // fewest packets left in the ack window when one was first named, plus one; 0 unknown
 	queue      queue
 	joined     int64 // sequences of the peer older than this are unknown, not empty
 
@@ -103,6 +108,7 @@ func NewTracker(profile *wire.Profile, facts machine.Facts) machine.Tracker {
 
 func newTracker(profile *wire.Profile, r *Rules, facts machine.Facts) *Tracker {
 	t := &Tracker{profile: profile, rules: r, facts: facts, numbered: profile != nil && profile.SequenceBits() > 0}
+	t.canonical = profile != nil && profile.Form == wire.FormReliable
 	if facts.Vantage != machine.VantageUnknown {
 		t.decide(facts.Vantage, facts.VantageReason)
 	}
@@ -164,6 +170,8 @@ func (t *Tracker) sight(d *machine.Datagram, p *sighting, out *machine.Effects) 
 			return false // what it was, the snap length cut off
 		}
 		k.HasHeader = false
+	} else if t.canonical && k.Kind == wire.KindRegular && d.Bytes[0] != canonicalPrefix(&k.Header) {
+		report(out, nonCanonical, d.From, machine.Certain, d.At, d.Ref, 0)
 	}
 	p.at, p.ref, p.from = d.At, d.Ref, d.From
 	p.length, p.payload = uint32(d.Length), uint32(k.PayloadLen)
@@ -205,6 +213,7 @@ func (t *Tracker) drainAll(out *machine.Effects) {
 		if t.sides[i].near {
 			t.drain(machine.Side(i), out)
 		}
+		t.sumUp(machine.Side(i), out)
 	}
 }
 
@@ -398,7 +407,7 @@ func (t *Tracker) Clone() machine.Tracker {
 // What the types take in memory, held to the truth by a test.
 const (
 	trackerBytes   = 112
-	sideBytes      = 616
+	sideBytes      = 648
 	sightingBytes  = 48
 	candidateBytes = 48
 	sentBytes      = 64

@@ -45,7 +45,7 @@ func (t *Tracker) witness(p *sighting, c Claims, out *machine.Effects) {
 	var until uint32
 	for left := newly; left != 0; left &= left - 1 {
 		n := bits.TrailingZeros64(left)
-		s.nearEdge(c, n)
+		s.nearEdge(p, c, n)
 		if place := s.explain(peer, (c.Newest-uint32(n))&r.mask()); place != 0 && s.queue.later(place, until) {
 			until = place
 		}
@@ -99,9 +99,9 @@ func (c Claims) names(r *Rules, sequence uint32) bool {
 
 // nearEdge notes at which bit a packet was first named: the last one is the edge
 // of the ack window, beyond which it could not have been named at all.
-func (s *side) nearEdge(c Claims, n int) {
+func (s *side) nearEdge(p *sighting, c Claims, n int) {
 	if left := c.Width - n; s.closest == 0 || left < s.closest {
-		s.closest = left
+		s.closest, s.closestAt = left, p.ref
 	}
 }
 
@@ -214,7 +214,15 @@ func (t *Tracker) settleFragment(x machine.Side, c *candidate, by *settling, out
 		c.ack, c.ackBits = e.Ack, e.AckBits
 		c.flags |= candidateHeader
 	}
+	begins := s.PartialOf(c.sequence) == nil
 	fate := s.ArriveFragment(c.sequence, int(c.id), int(c.count))
+	if begins && fate <= FragmentComplete {
+		s.begun++
+		s.cutAt = c.ref
+	}
+	if fate == FragmentComplete {
+		s.whole++
+	}
 	if fate == FragmentKept && !by.silent && !s.queue.holds(c.next) && by.claims.names(t.rules, c.sequence) {
 		// The capture lacks the others: the header says that they came.
 		fate = FragmentComplete
