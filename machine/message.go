@@ -77,7 +77,10 @@ type Message struct {
 	BlockedBy int64 // -1 for none
 
 	Certainty Certainty // of Delivered
-	// Body is its body and Data its block, as far as the tracker was asked to
-	// keep them; valid until the Effects are reset.
-	Body, Data []byte
+	// Body is its body, from bit BodyBit of the first byte on: as it stood in its
+	// packet, since bodies may align to whole bytes of that. Data is its block.
+	// Both are nil where the tracker does not keep them.
+	Body    []byte
+	BodyBit uint8
+	Data    []byte
 }

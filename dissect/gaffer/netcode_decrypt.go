@@ -8,6 +8,7 @@ import (
 	"golang.org/x/crypto/chacha20poly1305"
 
 	"github.com/ackscope/ackscope/machine"
+	tracker "github.com/ackscope/ackscope/machine/gaffer"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
@@ -34,7 +35,7 @@ func NewDecryptor(k *Keys) *Decryptor { return &Decryptor{keys: k} }
 // Why a datagram stays closed.
 var (
 	ErrNoSession = errors.New("no key: its connection request was not captured, and no session key of the key file opens it")
-	ErrForged    = errors.New("the session key does not open it: altered on the way, or of another session")
+	ErrForged    = tracker.ErrForged
 	ErrSnapped   = errors.New("cut by the capture's snap length: what is encrypted can only be opened whole")
 )
 
@@ -43,7 +44,7 @@ var (
 const maxTries = 1 << 16
 
 // Clone gives an independent copy.
-func (d *Decryptor) Clone() *Decryptor {
+func (d *Decryptor) Clone() tracker.Opener {
 	c := *d
 	c.data, c.plain = nil, nil
 	return &c
@@ -58,23 +59,22 @@ func (d *Decryptor) Client() (machine.Side, bool) { return d.client, d.sure }
 // Failed says why the token of the last connection request stayed closed.
 func (d *Decryptor) Failed() error { return d.failed }
 
-// Request takes a connection request and gives its session: another one than
-// before where its token holds other keys.
-func (d *Decryptor) Request(dg *machine.Datagram) (*Session, error) {
+// Request takes a connection request: its session is the flow's from now on.
+func (d *Decryptor) Request(dg *machine.Datagram) error {
 	if len(dg.Bytes) < dg.Length {
-		return nil, ErrSnapped
+		return ErrSnapped
 	}
 	q, err := wire.ParseNetcodeRequest(dg.Bytes)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	s, err := d.keys.Open(&q)
 	d.failed = err
 	if err != nil {
-		return nil, err
+		return err
 	}
 	d.session, d.client, d.sure = s, dg.From, true
-	return s, nil
+	return nil
 }
 
 // Open decrypts any other datagram, which pk is the parse of. What it gives is

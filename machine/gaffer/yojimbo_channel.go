@@ -1,0 +1,344 @@
+package gaffer
+
+import (
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+	wire "github.com/ackscope/ackscope/wire/gaffer"
+)
+
+// What is kept at most of one direction of a channel.
+const (
+	livesMost     = 4096     // messages that are not settled yet
+	livesBehind   = 64       // ids before the first one seen that may still come, where the start was not captured
+	bodyMost      = 16 << 10 // bytes of a body
+	reliableIDs   = 16       // bits of an id
+	stuckAfter    = time.Second
+	stuckPackets  = 10
+	unsentNothing = -1
+)
+
+// life is one reliable message, from the first packet that carried it to its
+// delivery and its ack.
+type life struct {
+	id         int64
+	kind       uint32
+	bits       int
+	body       []byte
+	bodyBit    uint8
+	named      bool // kind, bits and body were read
+	attempts   int  // packets that carried it; 0: none passed the tap
+	frames     [machine.MessageFrames]machine.Ref
+	packets    [machine.MessageFrames]uint16 // their sequences
+	came       int                           // which of them brought it, from 1; 0: none of those listed
+	at         machine.Instant
+	lastRef    machine.Ref
+	sequence   uint32
+	sequence64 int64
+
+	acked     bool
+	ackedAt   machine.Instant
+	ackedBy   machine.Ref
+	arrived   bool
+	arrivedAt machine.Instant
+	arrivedBy machine.Ref
+	sure      machine.Certainty
+	delivered bool
+	givenAt   machine.Instant
+	givenBy   machine.Ref
+	blockedBy int64
+	block     *transfer
+}
+
+// lane is one direction of one reliable-ordered channel: what its sender put
+// out, and what its receiver therefore has.
+//
+//	base          next (receiver)              top
+//	 |  settled    |  arrived, but held         |
+//	 v             v  by the id at next         v
+//	[life][life]..[    ][life][life]...........[life]
+type lane struct {
+	channel int
+	from    machine.Side
+	config  *wire.YojimboChannel
+
+	started bool
+	fresh   bool // known from its first message on
+	first   int64
+	base    int64
+	top     int64
+	lives   []life
+
+	next      int64 // id that the receiver hands over next
+	nextKnown machine.Certainty
+
+	topAt        machine.Instant // when a new top was first carried
+	oldestUnsent int64           // the id below top that no packet has carried yet; -1 for none
+	unsentSince  machine.Instant
+	unsentFor    int // packets with later messages since
+	stuckTold    bool
+
+	delivered uint64
+	carried   uint64
+	again     uint64 // carried before
+	needless  uint64
+}
+
+// unwrap gives the id nearest to the newest one that reads as w.
+func (c *lane) unwrap(w uint16) int64 {
+	if !c.started {
+		return int64(w)
+	}
+	return c.top + int64(int16(w-uint16(c.top)))
+}
+
+// begin sets the window at the first id that passes the tap.
+func (c *lane) begin(id int64) {
+	c.started, c.top, c.first, c.base = true, id, id, id-livesBehind
+	c.oldestUnsent = unsentNothing
+	if c.fresh && id < int64(c.config.ReceiveQueue) {
+		c.first, c.base = 0, 0
+		c.next, c.nextKnown = 0, machine.Certain
+	} else {
+		c.fresh = false
+	}
+}
+
+// get gives the life of an id, nil where it is settled or too old.
+func (c *lane) get(id int64, out *machine.Effects) *life {
+	if id < c.base {
+		return nil
+	}
+	for id-c.base >= livesMost {
+		c.pop(out)
+	}
+	for int64(len(c.lives)) <= id-c.base {
+		c.lives = append(c.lives, life{id: c.base + int64(len(c.lives)), blockedBy: -1})
+	}
+	return &c.lives[id-c.base]
+}
+
+// find is get for an id that must be there already.
+func (c *lane) find(id int64) *life {
+	if i := id - c.base; i >= 0 && i < int64(len(c.lives)) {
+		return &c.lives[i]
+	}
+	return nil
+}
+
+// pop tells the oldest life and forgets it.
+func (c *lane) pop(out *machine.Effects) {
+	if len(c.lives) == 0 {
+		c.base++
+		return
+	}
+	c.tell(&c.lives[0], out)
+	n := copy(c.lives, c.lives[1:])
+	c.lives[n] = life{}
+	c.lives = c.lives[:n]
+	c.base++
+}
+
+// settle tells the lives to which nothing more can happen.
+func (c *lane) settle(out *machine.Effects) {
+	done := 0
+	for done < len(c.lives) {
+		l := &c.lives[done]
+		unseen := l.attempts == 0 && (l.id < c.first || l.id < c.top-int64(c.config.SendQueue))
+		if !unseen && !(l.acked && l.delivered) {
+			break
+		}
+		c.tell(l, out)
+		done++
+	}
+	if done == 0 {
+		return
+	}
+	n := copy(c.lives, c.lives[done:])
+	clear(c.lives[n:])
+	c.lives = c.lives[:n]
+	c.base += int64(done)
+}
+
+// carry enters that a packet carries a message.
+func (c *lane) carry(id int64, k *carrier, out *machine.Effects) *life {
+	if !c.started {
+		c.begin(id)
+	}
+	l := c.get(id, out)
+	if id > c.top {
+		c.top, c.topAt = id, k.at
+	}
+	c.carried++
+	if l == nil {
+		c.again++
+		return nil
+	}
+	if l.attempts == 0 {
+		l.at, l.sequence, l.sequence64 = k.at, k.sequence, k.sequence64
+	} else {
+		c.again++
+		if l.acked && k.near {
+			// Its own header proves that it had read the ack.
+			report(out, messageResentAcked, c.from, machine.Certain, k.at, k.ref, l.ackedBy, ms(k.at.Sub(l.ackedAt)), float64(c.channel), float64(id))
+		}
+	}
+	if l.attempts < machine.MessageFrames {
+		l.frames[l.attempts], l.packets[l.attempts] = k.ref, uint16(k.sequence)
+	}
+	l.attempts++
+	l.lastRef = k.ref
+	return l
+}
+
+// watch looks for an id that its sender passes over: once a packet carries
+// messages of this channel, whether the oldest id that no packet has carried is
+// still not among them.
+func (c *lane) watch(k *carrier, whole bool, out *machine.Effects) {
+	if c.oldestUnsent != unsentNothing {
+		if l := c.find(c.oldestUnsent); l == nil || l.attempts > 0 {
+			c.oldestUnsent, c.stuckTold = unsentNothing, false
+		}
+	}
+	if c.oldestUnsent == unsentNothing {
+		for i := range c.lives {
+			if l := &c.lives[i]; l.attempts == 0 && l.id >= c.first && l.id < c.top {
+				c.oldestUnsent, c.unsentSince, c.unsentFor = l.id, k.at, 0
+				break
+			}
+		}
+		return
+	}
+	c.unsentFor++
+	if c.stuckTold || c.unsentFor < stuckPackets || k.at.Sub(c.unsentSince) < stuckAfter {
+		return
+	}
+	c.stuckTold = true
+	sure := machine.Likely
+	if whole {
+		sure = machine.Certain
+	}
+	report(out, messageStuck, c.from, sure, k.at, k.ref, 0, float64(c.oldestUnsent), float64(c.channel), float64(c.top-c.oldestUnsent))
+}
+
+// arrive enters that the receiver has accepted a packet that carried a message.
+func (c *lane) arrive(id int64, e *machine.Event) {
+	l := c.find(id)
+	if l == nil || l.arrived {
+		return
+	}
+	if c.nextKnown == machine.Certain && id >= c.next+int64(c.config.ReceiveQueue) {
+		return // beyond the receive queue: dropped
+	}
+	if l.block != nil {
+		if !l.block.complete {
+			return
+		}
+	}
+	l.arrived, l.arrivedAt, l.arrivedBy, l.sure = true, e.At, e.About, e.Certainty
+	for i := range min(l.attempts, machine.MessageFrames) {
+		if l.packets[i] == uint16(e.Sequence) {
+			l.came = i + 1
+		}
+	}
+	if c.nextKnown == machine.Unknown {
+		// Not from the start: the oldest message of the first packet is the next one, most likely.
+		c.next, c.nextKnown = id, machine.Likely
+	}
+	if id != c.next {
+		l.blockedBy = c.next
+	}
+}
+
+// deliver hands over all that is in order now.
+func (c *lane) deliver(e *machine.Event, out *machine.Effects) {
+	for c.nextKnown != machine.Unknown {
+		l := c.find(c.next)
+		if l == nil || !l.arrived || l.delivered {
+			return
+		}
+		l.delivered, l.givenAt, l.givenBy = true, e.At, e.About
+		l.sure = min(l.sure, c.nextKnown, e.Certainty)
+		c.delivered++
+		c.next++
+		out.Events = append(out.Events, machine.Event{
+			Kind: machine.EventDelivered, Side: c.from.Other(), Certainty: l.sure, Sequence: uint32(uint16(l.id)), Sequence64: l.id,
+			At: e.At, Ref: e.Ref, About: l.arrivedBy, RTT: -1,
+		})
+	}
+}
+
+// ack enters that the sender has read the ack of a packet that carried it.
+func (c *lane) ack(id int64, e *machine.Event) {
+	l := c.find(id)
+	if l == nil || l.acked {
+		return
+	}
+	if l.block != nil && !l.block.allAcked() {
+		return
+	}
+	l.acked, l.ackedAt, l.ackedBy = true, e.At, e.By
+}
+
+// tell makes the message of a life.
+func (c *lane) tell(l *life, out *machine.Effects) {
+	if l.attempts == 0 {
+		return
+	}
+	m := machine.Message{
+		From: c.from, Mode: machine.ModeReliable, Channel: c.channel, ID: l.id, IDBits: reliableIDs,
+		Type: l.kind, Bits: l.bits, Sequence: l.sequence, Sequence64: l.sequence64, Attempts: l.attempts, Frames: l.frames, At: l.at,
+		BlockedBy: l.blockedBy, Body: l.body, BodyBit: l.bodyBit,
+	}
+	if !l.named {
+		m.Bits = -1
+	}
+	if l.acked {
+		m.Acked, m.AckedAt, m.AckedBy = machine.Yes, l.ackedAt, l.ackedBy
+	}
+	if l.block != nil {
+		l.block.stalled(c, l, out)
+		m.Block, m.Data = l.block.bytes, l.block.data()
+	}
+	if l.delivered {
+		m.Delivered, m.Deliveries, m.DeliveredAt, m.Certainty = machine.Yes, 1, l.givenAt, l.sure
+		m.DeliveredBy = l.givenBy
+		m.Wait = l.givenAt.Sub(l.arrivedAt)
+	}
+	if needless := l.attempts - l.came; l.came > 0 && needless > 0 && l.block == nil {
+		c.needless += uint64(needless)
+		report(out, messageNeedless, c.from, l.sure, l.givenAt, l.lastRef, l.arrivedBy, float64(needless), float64(c.channel), float64(l.id))
+	}
+	out.Messages = append(out.Messages, m)
+}
+
+// finish tells what is still open.
+func (c *lane) finish(out *machine.Effects) {
+	for i := range c.lives {
+		c.tell(&c.lives[i], out)
+	}
+	c.base += int64(len(c.lives))
+	c.lives = nil
+}
+
+func (c *lane) clone() lane {
+	d := *c
+	d.lives = append([]life(nil), c.lives...)
+	for i := range d.lives {
+		if b := d.lives[i].block; b != nil {
+			d.lives[i].block = b.clone()
+		}
+	}
+	return d
+}
+
+func (c *lane) size() int {
+	n := 200 + cap(c.lives)*360
+	for i := range c.lives {
+		n += len(c.lives[i].body)
+		if b := c.lives[i].block; b != nil {
+			n += b.bytes + len(b.parts)*64
+		}
+	}
+	return n
+}

@@ -1,0 +1,107 @@
+package gaffer
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/ackscope/ackscope/machine"
+	wire "github.com/ackscope/ackscope/wire/gaffer"
+)
+
+// viewIDs bounds the ids that a message window draws.
+const viewIDs = 256
+
+// Inspect draws what side x knew: its packets, its channels as sender and as
+// receiver, the blocks on their way, and netcode's figures.
+func (y *Yojimbo) Inspect(x machine.Side, v *machine.View) {
+	y.inner.Inspect(x, v)
+	sender, receiver := &y.sides[x], &y.sides[x.Other()]
+	for i := range sender.lanes {
+		if c := &sender.lanes[i]; c.started {
+			v.Windows = append(v.Windows, c.sendWindow(y.inner.sides[x].known()))
+		}
+	}
+	for i := range receiver.lanes {
+		if c := &receiver.lanes[i]; c.started {
+			v.Windows = append(v.Windows, c.receiveWindow())
+		}
+	}
+	sender.blocks(v)
+	y.flow.inspect(x, v)
+	if y.layers.Connection != nil && x == machine.A {
+		v.Tables = append(v.Tables, channelTable(y.layers.Connection))
+	}
+}
+
+// sendWindow draws the sender's messages from its oldest unacked one on.
+func (c *lane) sendWindow(grade machine.Certainty) machine.Window {
+	w := machine.Window{Name: fmt.Sprintf("channel %d messages sent", c.channel), Next: c.top + 1, Size: c.config.SendQueue, Grade: grade}
+	w.First = max(c.base, w.Next-viewIDs, c.first)
+	for id := w.First; id < w.Next; id++ {
+		cell := machine.CellUnknown
+		switch l := c.find(id); {
+		case l == nil || l.attempts == 0:
+		case l.acked:
+			cell = machine.CellAcked
+		case l.block != nil && l.block.acked > 0:
+			cell = machine.CellPartial
+		default:
+			cell = machine.CellSent
+		}
+		w.Cells = append(w.Cells, cell)
+	}
+	return w
+}
+
+// receiveWindow draws what the receiver has, from the id that it hands over next.
+func (c *lane) receiveWindow() machine.Window {
+	w := machine.Window{Name: fmt.Sprintf("channel %d messages received", c.channel), First: c.next, Next: c.next, Size: c.config.ReceiveQueue, Grade: c.nextKnown}
+	if c.nextKnown == machine.Unknown {
+		w.First, w.Next = max(c.base, c.first), -1
+	}
+	for id := w.First; id <= c.top && len(w.Cells) < viewIDs; id++ {
+		cell := machine.CellEmpty
+		switch l := c.find(id); {
+		case l == nil:
+		case l.arrived:
+			cell = machine.CellReceived
+		case l.block != nil && l.block.arrived > 0:
+			cell = machine.CellPartial
+		}
+		w.Cells = append(w.Cells, cell)
+	}
+	return w
+}
+
+// blocks lists the transfers that are under way.
+func (s *courier) blocks(v *machine.View) {
+	t := machine.Table{Name: "blocks sent", Columns: []string{"channel", "message", "fragments", "arrived", "acked", "sent again", "longest stall ms"}}
+	for i := range s.lanes {
+		c := &s.lanes[i]
+		for j := range c.lives {
+			l := &c.lives[j]
+			if b := l.block; b != nil {
+				t.Rows = append(t.Rows, []string{
+					strconv.Itoa(c.channel), strconv.FormatInt(l.id, 10), strconv.Itoa(len(b.parts)), strconv.Itoa(b.arrived), strconv.Itoa(b.acked),
+					strconv.Itoa(b.resends), strconv.FormatFloat(ms(b.longest), 'f', 0, 64),
+				})
+			}
+		}
+	}
+	if len(t.Rows) > 0 {
+		v.Tables = append(v.Tables, t)
+	}
+}
+
+func channelTable(y *wire.Yojimbo) machine.Table {
+	t := machine.Table{Name: fmt.Sprintf("channels, %d message types", y.MessageTypes), Columns: []string{"channel", "type", "messages per packet", "block bytes", "block fragment bytes"}}
+	for i := range y.Channels {
+		c := &y.Channels[i]
+		blocks, size := strconv.Itoa(c.MaxBlockSize), strconv.Itoa(c.BlockFragmentSize)
+		if c.DisableBlocks {
+			blocks, size = "none", ""
+		}
+		t.Rows = append(t.Rows, []string{strconv.Itoa(i), c.Type.String(), strconv.Itoa(c.MaxMessages), blocks, size})
+	}
+	return t
+}
