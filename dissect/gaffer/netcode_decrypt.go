@@ -1,7 +1,6 @@
 package gaffer
 
 import (
-	"crypto/cipher"
 	"encoding/binary"
 	"errors"
 
@@ -22,6 +21,7 @@ type Decryptor struct {
 	client  machine.Side // known once a datagram was opened
 	sure    bool         // client is
 	failed  error        // of the last request: why its token stayed closed
+	all     bool         // sessions opened from other flows may be this one's
 	tries   int          // sessions that were tried in vain on datagrams of this flow
 
 	nonce [chacha20poly1305.NonceSize]byte
@@ -95,7 +95,7 @@ func (d *Decryptor) Open(dg *machine.Datagram, pk *wire.Packet) ([]byte, error) 
 	}
 	var plain []byte
 	found := false
-	d.keys.each(func(s *Session) bool {
+	d.keys.each(d.all, func(s *Session) bool {
 		if s == d.session || d.tries >= maxTries {
 			return d.tries >= maxTries
 		}
@@ -118,11 +118,11 @@ func (d *Decryptor) Open(dg *machine.Datagram, pk *wire.Packet) ([]byte, error) 
 // where the client is not known yet.
 func (d *Decryptor) try(s *Session, dg *machine.Datagram, pk *wire.Packet) ([]byte, bool) {
 	if d.sure {
-		aead := s.toClient
+		open := s.toClient
 		if dg.From == d.client {
-			aead = s.toServer
+			open = s.toServer
 		}
-		return d.open(aead, s.ProtocolID, dg.Bytes, pk)
+		return d.open(open, s.ProtocolID, dg.Bytes, pk)
 	}
 	if plain, ok := d.open(s.toServer, s.ProtocolID, dg.Bytes, pk); ok {
 		d.client, d.sure = dg.From, true
@@ -135,10 +135,10 @@ func (d *Decryptor) try(s *Session, dg *machine.Datagram, pk *wire.Packet) ([]by
 	return nil, false
 }
 
-func (d *Decryptor) open(aead cipher.AEAD, protocolID uint64, b []byte, pk *wire.Packet) ([]byte, bool) {
+func (d *Decryptor) open(open opener, protocolID uint64, b []byte, pk *wire.Packet) ([]byte, bool) {
 	binary.LittleEndian.PutUint64(d.nonce[4:], pk.NetcodeSequence)
 	d.data = wire.AppendNetcodeData(d.data[:0], protocolID, b[0])
-	plain, err := aead.Open(d.plain[:0], d.nonce[:], b[pk.PayloadOffset:], d.data)
+	plain, err := open(d.plain[:0], d.nonce[:], b[pk.PayloadOffset:], d.data)
 	if err != nil {
 		return nil, false
 	}

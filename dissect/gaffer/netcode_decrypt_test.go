@@ -115,7 +115,7 @@ func TestSessionKeys(t *testing.T) {
 	}
 	profile := netcodeProfile(t)
 	file := func(a, b string) *Keys {
-		k, err := ReadKeys(stringReader(fmt.Sprintf(`{"sessions": [{"protocol_id": 4822678189205111, "client_to_server": %q, "server_to_client": %q}]}`, a, b)))
+		k, err := readKeys(fmt.Sprintf(`{"sessions": [{"protocol_id": 4822678189205111, "client_to_server": %q, "server_to_client": %q}]}`, a, b))
 		if err != nil {
 			t.Fatal(err)
 		}

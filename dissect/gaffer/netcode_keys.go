@@ -1,10 +1,7 @@
 package gaffer
 
 import (
-	"bytes"
-	"crypto/cipher"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -21,73 +18,68 @@ import (
 // servers, which open the connect tokens that clients send to them, or the
 // session keys themselves.
 type KeyFile struct {
-	Servers  []ServerKey   `yaml:"servers" json:"servers"`
-	Sessions []SessionKeys `yaml:"sessions" json:"sessions"`
+	Servers  []ServerKey   `yaml:"servers"`
+	Sessions []SessionKeys `yaml:"sessions"`
 }
 
 // ServerKey is the private key that a server shares with whoever makes tokens
-// for it.
+// for it: 64 hexadecimal digits. The protocol id is netcode's 64-bit id of a
+// game, as a number or in hexadecimal behind 0x.
 type ServerKey struct {
-	ProtocolID ProtocolID `yaml:"protocol_id" json:"protocol_id"`
-	PrivateKey Key        `yaml:"private_key" json:"private_key"`
+	ProtocolID Secret `yaml:"protocol_id"`
+	PrivateKey Secret `yaml:"private_key"`
 }
 
 // SessionKeys are those of one client's connection: all that is needed where
 // its connection request was not captured.
 type SessionKeys struct {
-	ProtocolID     ProtocolID `yaml:"protocol_id" json:"protocol_id"`
-	ClientToServer Key        `yaml:"client_to_server" json:"client_to_server"`
-	ServerToClient Key        `yaml:"server_to_client" json:"server_to_client"`
+	ProtocolID     Secret `yaml:"protocol_id"`
+	ClientToServer Secret `yaml:"client_to_server"`
+	ServerToClient Secret `yaml:"server_to_client"`
 }
 
-// ProtocolID is netcode's 64-bit id of a game, written as a number or in
-// hexadecimal behind 0x.
-type ProtocolID struct {
-	value uint64
-	given bool
-}
+// Secret is a value of a key file. It formats as "(secret)": no text, log or
+// error shows one. Protocol ids are none, but a key may stand in their place.
+type Secret struct{ text string }
 
-// UnmarshalText reads one.
-func (p *ProtocolID) UnmarshalText(text []byte) error {
-	v, err := strconv.ParseUint(strings.TrimSpace(string(text)), 0, 64)
-	if err != nil {
-		return errors.New("protocol_id: expected a number of 64 bits such as 0x11223344556677") // what stands there may be a key
-	}
-	*p = ProtocolID{v, true}
+// UnmarshalYAML takes the text of a scalar, as it stands in the file.
+func (s *Secret) UnmarshalYAML(b []byte) error {
+	text, _, _ := strings.Cut(string(b), " #")
+	s.text = strings.Trim(strings.TrimSpace(text), `"'`)
 	return nil
 }
 
-// UnmarshalJSON reads one that is a JSON number or a string.
-func (p *ProtocolID) UnmarshalJSON(b []byte) error { return p.UnmarshalText(bytes.Trim(b, `"`)) }
-
-// Key is a key of 32 bytes, written as 64 hexadecimal digits. It formats as
-// "(key)": no text, log or error shows one.
-type Key struct {
-	bytes [wire.KeyLen]byte
-	given bool
-}
-
-// MakeKey takes a key's bytes.
-func MakeKey(b [wire.KeyLen]byte) Key { return Key{b, true} }
-
-// UnmarshalText reads one. Its error does not repeat what it found.
-func (k *Key) UnmarshalText(text []byte) error {
-	text = bytes.TrimSpace(text)
-	if len(text) != 2*wire.KeyLen {
-		return fmt.Errorf("a key: expected %d hexadecimal digits, found %d characters", 2*wire.KeyLen, len(text))
-	}
-	if _, err := hex.Decode(k.bytes[:], text); err != nil {
-		return fmt.Errorf("a key: expected %d hexadecimal digits, found another character among them", 2*wire.KeyLen)
-	}
-	k.given = true
-	return nil
-}
-
-// Format keeps the key out of every verb.
-func (k Key) Format(f fmt.State, _ rune) { io.WriteString(f, "(key)") } //nolint:errcheck // fmt.State never fails
+// Format keeps it out of every verb.
+func (s Secret) Format(f fmt.State, _ rune) { io.WriteString(f, "(secret)") } //nolint:errcheck // fmt.State never fails
 
 // MarshalText keeps it out of every encoder.
-func (k Key) MarshalText() ([]byte, error) { return []byte("(key)"), nil }
+func (s Secret) MarshalText() ([]byte, error) { return []byte("(secret)"), nil }
+
+// number reads a protocol id.
+func (s Secret) number(name string) (uint64, error) {
+	if s.text == "" {
+		return 0, fmt.Errorf("%s is missing", name)
+	}
+	v, err := strconv.ParseUint(s.text, 0, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%s: expected a number of 64 bits such as 0x11223344556677", name)
+	}
+	return v, nil
+}
+
+// key reads a key.
+func (s Secret) key(name string) (k [wire.KeyLen]byte, err error) {
+	if s.text == "" {
+		return k, fmt.Errorf("%s is missing", name)
+	}
+	if len(s.text) != 2*wire.KeyLen {
+		return k, fmt.Errorf("%s: expected %d hexadecimal digits, found %d characters", name, 2*wire.KeyLen, len(s.text))
+	}
+	if _, err := hex.Decode(k[:], []byte(s.text)); err != nil {
+		return k, fmt.Errorf("%s: expected %d hexadecimal digits, found another character among them", name, 2*wire.KeyLen)
+	}
+	return k, nil
+}
 
 // maxSessions bounds the connections whose keys are kept: those of more tokens
 // than that in one capture can no longer be told apart for packets looked at
@@ -101,18 +93,22 @@ type Keys struct {
 	servers []server
 
 	mu       sync.Mutex
-	sessions []*Session // given ones first
+	sessions []*Session // the given ones first
+	given    int
 	byNonce  map[[wire.TokenNonceLen]byte]*Session
 }
 
 // Format keeps the keys out of every verb.
 func (k *Keys) Format(f fmt.State, _ rune) { io.WriteString(f, "(keys)") } //nolint:errcheck // fmt.State never fails
 
-// server opens what one private key encrypted. Where keys are kept, they are
-// kept behind an interface: no verb of fmt follows it.
+// opener is the Open of a cipher. Keys are kept behind functions only: no verb
+// of fmt, however deep it looks, finds them there.
+type opener func(dst, nonce, ciphertext, data []byte) ([]byte, error)
+
+// server opens what one private key encrypted.
 type server struct {
 	protocolID uint64
-	tokens     cipher.AEAD
+	open       opener
 }
 
 // Session is one client's connection with its keys.
@@ -120,66 +116,58 @@ type Session struct {
 	ProtocolID uint64
 	Token      *wire.Token // nil where the key file gave the session keys
 
-	toServer, toClient cipher.AEAD
+	toServer, toClient opener
 }
 
 // Format keeps the keys out of every verb.
 func (s *Session) Format(f fmt.State, _ rune) { io.WriteString(f, "(session)") } //nolint:errcheck // fmt.State never fails
 
-// ReadKeys reads a key file in JSON.
-func ReadKeys(r io.Reader) (*Keys, error) {
-	d := json.NewDecoder(r)
-	d.DisallowUnknownFields()
-	var f KeyFile
-	if err := d.Decode(&f); err != nil {
-		// The decoder's own errors name fields and types, and single characters.
-		return nil, fmt.Errorf("key file: %w", err)
-	}
-	return NewKeys(&f)
-}
-
-// NewKeys checks a key file's content and makes it ready.
+// NewKeys checks a key file's content and makes it ready. Its errors name
+// settings, and repeat nothing of what stands in them.
 func NewKeys(f *KeyFile) (*Keys, error) {
 	k := &Keys{byNonce: map[[wire.TokenNonceLen]byte]*Session{}}
 	if len(f.Servers)+len(f.Sessions) == 0 {
-		return nil, errors.New("key file: expected servers, sessions or both, found neither")
+		return nil, errors.New("expected servers, sessions or both, found neither")
 	}
 	for i, s := range f.Servers {
-		if !s.PrivateKey.given {
-			return nil, fmt.Errorf("key file: servers[%d]: private_key is missing", i)
+		id, err := s.ProtocolID.number("protocol_id")
+		key, keyErr := s.PrivateKey.key("private_key")
+		if err := errors.Join(err, keyErr); err != nil {
+			return nil, fmt.Errorf("servers[%d]: %w", i, err)
 		}
-		if !s.ProtocolID.given {
-			return nil, fmt.Errorf("key file: servers[%d]: protocol_id is missing", i)
-		}
-		aead, err := chacha20poly1305.NewX(s.PrivateKey.bytes[:])
+		aead, err := chacha20poly1305.NewX(key[:])
 		if err != nil {
-			return nil, fmt.Errorf("key file: servers[%d]: %w", i, err)
+			return nil, fmt.Errorf("servers[%d]: %w", i, err)
 		}
-		k.servers = append(k.servers, server{s.ProtocolID.value, aead})
+		k.servers = append(k.servers, server{id, aead.Open})
 	}
 	for i, s := range f.Sessions {
-		if !s.ProtocolID.given || !s.ClientToServer.given || !s.ServerToClient.given {
-			return nil, fmt.Errorf("key file: sessions[%d]: expected protocol_id, client_to_server and server_to_client", i)
+		id, err := s.ProtocolID.number("protocol_id")
+		toServer, serverErr := s.ClientToServer.key("client_to_server")
+		toClient, clientErr := s.ServerToClient.key("server_to_client")
+		if err := errors.Join(err, serverErr, clientErr); err != nil {
+			return nil, fmt.Errorf("sessions[%d]: %w", i, err)
 		}
-		made, err := newSession(s.ProtocolID.value, &s.ClientToServer.bytes, &s.ServerToClient.bytes)
+		made, err := newSession(id, &toServer, &toClient)
 		if err != nil {
-			return nil, fmt.Errorf("key file: sessions[%d]: %w", i, err)
+			return nil, fmt.Errorf("sessions[%d]: %w", i, err)
 		}
 		k.sessions = append(k.sessions, made)
 	}
+	k.given = len(k.sessions)
 	return k, nil
 }
 
 func newSession(protocolID uint64, toServer, toClient *[wire.KeyLen]byte) (*Session, error) {
-	s := &Session{ProtocolID: protocolID}
-	var err error
-	if s.toServer, err = chacha20poly1305.New(toServer[:]); err != nil {
+	server, err := chacha20poly1305.New(toServer[:])
+	if err != nil {
 		return nil, err
 	}
-	if s.toClient, err = chacha20poly1305.New(toClient[:]); err != nil {
+	client, err := chacha20poly1305.New(toClient[:])
+	if err != nil {
 		return nil, err
 	}
-	return s, nil
+	return &Session{ProtocolID: protocolID, toServer: server.Open, toClient: client.Open}, nil
 }
 
 // Why a connect token stays closed.
@@ -206,7 +194,7 @@ func (k *Keys) Open(q *wire.NetcodeRequest) (*Session, error) {
 			continue
 		}
 		fits = true
-		plain, err := s.tokens.Open(nil, q.Nonce, q.Token, q.AppendTokenData(nil))
+		plain, err := s.open(nil, q.Nonce, q.Token, q.AppendTokenData(nil))
 		if err != nil {
 			continue
 		}
@@ -240,10 +228,15 @@ func (k *Keys) keep(nonce [wire.TokenNonceLen]byte, s *Session) {
 	}
 }
 
-// each calls do with the sessions, newest first, until it returns true.
-func (k *Keys) each(do func(*Session) bool) {
+// each calls do with the sessions that the key file gave, or with all, newest
+// first, until it returns true.
+func (k *Keys) each(all bool, do func(*Session) bool) {
 	k.mu.Lock()
-	sessions := k.sessions[:len(k.sessions):len(k.sessions)]
+	n := k.given
+	if all {
+		n = len(k.sessions)
+	}
+	sessions := k.sessions[:n:n]
 	k.mu.Unlock()
 	for i := len(sessions) - 1; i >= 0; i-- {
 		if do(sessions[i]) {

@@ -128,25 +128,11 @@ func readYojimboRun(t testing.TB, name string) *yojimboRun {
 func (r *yojimboRun) keys(t testing.TB) *Keys {
 	t.Helper()
 	text := fmt.Sprintf(`{"servers": [{"protocol_id": "0x%s", "private_key": "%s"}]}`, r.config.ProtocolID, r.config.PrivateKey)
-	k, err := ReadKeys(stringReader(text))
+	k, err := readKeys(text)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return k
-}
-
-func stringReader(s string) io.Reader { return &oneByte{s} }
-
-// oneByte gives its text byte by byte: a reader need not give all at once.
-type oneByte struct{ s string }
-
-func (o *oneByte) Read(b []byte) (int, error) {
-	if o.s == "" {
-		return 0, io.EOF
-	}
-	n := copy(b[:min(len(b), 1)], o.s)
-	o.s = o.s[n:]
-	return n, nil
 }
 
 // tapped is a datagram as it passed a tap, with its flow's addresses.

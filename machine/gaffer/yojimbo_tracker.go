@@ -51,6 +51,7 @@ type Yojimbo struct {
 	inside wire.Packet
 	entry  wire.ConnectionPacket
 	plain  machine.Datagram
+	out    machine.Effects // of the packet tracker; its events feed the messages
 	forged uint64
 	closed error // why the flow's datagrams stay closed
 }
@@ -131,14 +132,13 @@ func (y *Yojimbo) Observe(d *machine.Datagram, out *machine.Effects) {
 // payload takes what netcode carried: a packet of reliable.
 func (y *Yojimbo) payload(d *machine.Datagram, plain []byte, out *machine.Effects) {
 	y.plain = machine.Datagram{At: d.At, Ref: d.Ref, From: d.From, Bytes: plain, Length: len(plain)}
-	told := len(out.Events)
-	y.inner.Observe(&y.plain, out)
-	if out.NewSession {
+	y.out.Reset()
+	y.inner.Observe(&y.plain, &y.out)
+	if y.out.NewSession {
+		out.NewSession = true
 		return
 	}
-	for i := told; i < len(out.Events); i++ {
-		y.settle(out.Events[i], out)
-	}
+	y.pass(out)
 	if err := y.layers.Reliable.Parse(plain, len(plain), &y.inside); err != nil {
 		return // the packet tracker told it
 	}
@@ -161,25 +161,35 @@ func (y *Yojimbo) payload(d *machine.Datagram, plain []byte, out *machine.Effect
 	s.carry(y.layers.Connection, &k, &y.entry, payload, y.flow.sides[d.From].missing() == 0, out)
 }
 
+// pass hands on what the packet tracker found, and takes it to the messages.
+func (y *Yojimbo) pass(out *machine.Effects) {
+	out.Anomalies = append(out.Anomalies, y.out.Anomalies...)
+	for i := range y.out.Events {
+		if !out.NoEvents {
+			out.Events = append(out.Events, y.out.Events[i])
+		}
+		y.settle(&y.out.Events[i], out)
+	}
+}
+
 // settle takes an event of the packet tracker to the messages.
-func (y *Yojimbo) settle(e machine.Event, out *machine.Effects) {
+func (y *Yojimbo) settle(e *machine.Event, out *machine.Effects) {
 	if y.sample != nil {
 		return
 	}
 	switch e.Kind {
 	case machine.EventReceived:
-		y.sides[e.Side.Other()].received(&e, out)
+		y.sides[e.Side.Other()].received(e, out)
 	case machine.EventAcked:
-		y.sides[e.Side].acked(&e, out)
+		y.sides[e.Side].acked(e, out)
 	case machine.EventLost:
-		y.sides[e.Side].lost(&e, y.inner.sides[e.Side.Other()].near)
+		y.sides[e.Side].lost(e, y.inner.sides[e.Side.Other()].near)
 	default:
 	}
 }
 
 // Finish settles what is still open.
 func (y *Yojimbo) Finish(out *machine.Effects) {
-	told := len(out.Events)
 	if y.flow.ended {
 		// What a side had not read when the connection ended, it never read:
 		// netcode throws away what is queued.
@@ -187,10 +197,9 @@ func (y *Yojimbo) Finish(out *machine.Effects) {
 			y.inner.sides[i].queue = queue{}
 		}
 	}
-	y.inner.Finish(out)
-	for i := told; i < len(out.Events); i++ {
-		y.settle(out.Events[i], out)
-	}
+	y.out.Reset()
+	y.inner.Finish(&y.out)
+	y.pass(out)
 	for i := range y.sides {
 		y.sides[i].finish(out)
 	}
@@ -228,7 +237,7 @@ func (y *Yojimbo) Clone() machine.Tracker {
 	if ok {
 		c.inner = inner
 	}
-	c.entry, c.packet, c.inside = wire.ConnectionPacket{}, wire.Packet{}, wire.Packet{}
+	c.entry, c.out = wire.ConnectionPacket{}, machine.Effects{}
 	if y.sample != nil {
 		c.sample = y.sample.clone()
 	}
