@@ -148,7 +148,7 @@ func (y *Yojimbo) payload(d *machine.Datagram, plain []byte, out *machine.Effect
 	if !whole {
 		return
 	}
-	k := carrier{at: d.At, ref: d.Ref, sequence: y.inside.Sequence, sequence64: s.unwrap(y.inside.Sequence), near: y.inner.sides[d.From].near, datagrams: max(y.inside.FragmentCount, 1)}
+	k := carrier{at: d.At, ref: d.Ref, sequence: y.inside.Sequence, sequence64: s.unwrap(y.inside.Sequence), near: y.near(d.From), datagrams: max(y.inside.FragmentCount, 1)}
 	if y.sample != nil {
 		y.sample.add(d.From, k.sequence64, payload)
 		return
@@ -183,21 +183,17 @@ func (y *Yojimbo) settle(e *machine.Event, out *machine.Effects) {
 	case machine.EventAcked:
 		y.sides[e.Side].acked(e, out)
 	case machine.EventLost:
-		y.sides[e.Side].lost(e, y.inner.sides[e.Side.Other()].near)
+		y.sides[e.Side].lost(e, y.near(e.Side.Other()))
 	default:
 	}
 }
 
 // Finish settles what is still open.
 func (y *Yojimbo) Finish(out *machine.Effects) {
-	if y.flow.ended {
-		// What a side had not read when the connection ended, it never read:
-		// netcode throws away what is queued.
-		for i := range y.inner.sides {
-			y.inner.sides[i].queue = queue{}
-		}
-	}
 	y.out.Reset()
+	if y.flow.ended {
+		y.inner.hangUp(&y.out)
+	}
 	y.inner.Finish(&y.out)
 	y.pass(out)
 	for i := range y.sides {
@@ -206,9 +202,29 @@ func (y *Yojimbo) Finish(out *machine.Effects) {
 	y.flow.finish(out)
 }
 
+// hangUp ends a connection: what a side at the tap is not proved to have read by
+// then, it most likely never read, since what is queued is thrown away.
+func (t *Tracker) hangUp(out *machine.Effects) {
+	if t.sides == nil {
+		v, reason, _ := judgeVantage(t.rules, t.held)
+		t.release(v, reason, out)
+	}
+	for i := range t.sides {
+		t.sides[i].queue = queue{}
+	}
+}
+
+// near reports whether the tap is known to be at a side.
+func (y *Yojimbo) near(x machine.Side) bool { return y.inner.sides != nil && y.inner.sides[x].near }
+
+// packets reports whether any packet of reliable was seen.
+func (y *Yojimbo) packets() bool {
+	return len(y.inner.held) > 0 || y.inner.sides != nil && (y.inner.sides[0].met || y.inner.sides[1].met)
+}
+
 // Summary gives the packets' figures; where nothing could be decrypted, netcode's.
 func (y *Yojimbo) Summary(x machine.Side) machine.Summary {
-	if !y.inner.sides[0].met && !y.inner.sides[1].met && len(y.inner.held) == 0 {
+	if !y.packets() {
 		return y.flow.summary(x)
 	}
 	return y.inner.Summary(x)

@@ -18,7 +18,11 @@ func (y *Yojimbo) Inspect(x machine.Side, v *machine.View) {
 	sender, receiver := &y.sides[x], &y.sides[x.Other()]
 	for i := range sender.lanes {
 		if c := &sender.lanes[i]; c.started {
-			v.Windows = append(v.Windows, c.sendWindow(y.inner.sides[x].known()))
+			grade := machine.Likely
+			if y.near(x) {
+				grade = machine.Certain
+			}
+			v.Windows = append(v.Windows, c.sendWindow(grade))
 		}
 	}
 	for i := range receiver.lanes {
