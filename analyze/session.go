@@ -262,9 +262,12 @@ func (s *Session) successor(f *Flow, d *machine.Datagram) *Flow {
 	return next
 }
 
-// newTracker makes a tracker for f, started with what is known beforehand.
+// newTracker makes a tracker for f, started with what is known beforehand; the
+// flow's configuration then has it too, for whoever dissects its packets.
 func (s *Session) newTracker(f *Flow) machine.Tracker {
 	config := *f.Verdict.Config
+	config.Facts = machine.Facts{}
+	f.Verdict.Config = &config
 	if known := s.options.Survey.flow(f); known != nil {
 		config.Facts = known.facts
 	}

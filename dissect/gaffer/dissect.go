@@ -22,8 +22,21 @@ func settings(ctx dissect.Context) *wire.Profile {
 	return p
 }
 
+// securedBy gives the keyed profile of a flow; nil where it has another.
+func securedBy(ctx dissect.Context) *secured {
+	if ctx.Config == nil {
+		return nil
+	}
+	s, _ := ctx.Config.Profile.(*secured)
+	return s
+}
+
 // Dissect takes a datagram apart down to the bit.
 func Dissect(ctx dissect.Context, dg *machine.Datagram, d *dissect.Dissection) {
+	if s := securedBy(ctx); s != nil {
+		s.dissect(ctx, dg, d)
+		return
+	}
 	p := settings(ctx)
 	if p == nil {
 		return

@@ -12,6 +12,9 @@ import (
 
 // Info appends a packet's one line for lists.
 func Info(ctx dissect.Context, dg *machine.Datagram, to []byte) []byte {
+	if s := securedBy(ctx); s != nil {
+		return s.info(ctx, dg, to)
+	}
 	p := settings(ctx)
 	if p == nil {
 		return to

@@ -16,27 +16,33 @@ import (
 )
 
 // Protocol describes the Gaffer family with its built-in profiles.
-var Protocol = newProtocol(nil)
+var Protocol = newProtocol(nil, nil)
 
 // WithProfiles gives a descriptor that also knows a user's profiles: they are
 // listed, and tried on every flow. Each Config must come from Protocol.DoneProfile.
-func WithProfiles(extra []dissect.Profile) *dissect.Protocol { return newProtocol(extra) }
+func WithProfiles(extra []dissect.Profile) *dissect.Protocol { return newProtocol(extra, nil) }
 
-func newProtocol(extra []dissect.Profile) *dissect.Protocol {
-	set := newProfileSet(extra)
+func newProtocol(extra []dissect.Profile, keys *Keys) *dissect.Protocol {
+	set := newProfileSet(extra, keys)
+	classify := func() dissect.Classifier { return &classifier{set: set} }
+	if keys != nil {
+		classify = func() dissect.Classifier {
+			return &keyedClassifier{classifier: classifier{set: set}, decryptor: NewDecryptor(keys)}
+		}
+	}
 	return &dissect.Protocol{
 		Name:        "gaffer",
 		Title:       "Gaffer (reliable ordered messages)",
-		Fields:      allFields,
+		Fields:      slices.Concat(allFields, yojimboFields),
 		Profiles:    set.profiles,
 		NewProfile:  newSettings,
 		DoneProfile: doneSettings,
 		SettingDocs: settingDocs,
-		Classify:    func() dissect.Classifier { return &classifier{set: set} },
+		Classify:    classify,
 		Dissect:     Dissect,
 		Info:        Info,
 		NewTracker:  newTracker,
-		Rules:       slices.Concat(tracker.FindingRules, tracker.NetcodeRules),
+		Rules:       slices.Concat(tracker.FindingRules, tracker.NetcodeRules, tracker.YojimboRules),
 		EventNames:  tracker.NetcodeEventNames,
 		NewAssembly: newAssembly,
 	}
@@ -57,10 +63,12 @@ type profileSet struct {
 	framed       []*entry
 	netcode      *wire.Profile
 	netcodeEntry *entry
+	keys         *Keys           // nil where none are given
+	secured      *dissect.Config // how flows that the keys open are read
 }
 
-func newProfileSet(extra []dissect.Profile) *profileSet {
-	s := &profileSet{}
+func newProfileSet(extra []dissect.Profile, keys *Keys) *profileSet {
+	s := &profileSet{keys: keys}
 	for _, name := range wire.BuiltinNames() {
 		p, doc, err := wire.Builtin(name)
 		if err != nil {
@@ -76,14 +84,30 @@ func newProfileSet(extra []dissect.Profile) *profileSet {
 	for _, p := range extra {
 		s.add(p)
 	}
+	if keys != nil {
+		s.add(dissect.Profile{
+			Name: Yojimbo, Doc: "yojimbo, decrypted with the keys given; how the game packs its messages is found from the packets.",
+			Config: s.secure(Yojimbo, nil),
+		})
+	}
 	return s
 }
 
 func (s *profileSet) add(p dissect.Profile) {
 	p.Fields = schemaFields(p.Config)
+	if y, ok := p.Config.Profile.(*wire.Yojimbo); ok {
+		// A game's channels and messages: they show only where keys are given.
+		p.Config = &dissect.Config{Dialect: s.netcodeEntry.config.Dialect, Profile: s.netcode}
+		if s.keys != nil {
+			p.Config = s.secure(p.Name, y)
+		}
+	}
 	s.profiles = append(s.profiles, p)
+	if _, ok := p.Config.Profile.(*secured); ok && s.secured == nil {
+		s.secured = p.Config
+	}
 	w, ok := p.Config.Profile.(*wire.Profile)
-	if !ok {
+	if !ok || w == s.netcode {
 		return
 	}
 	e := &entry{name: p.Name, config: p.Config, wire: w, bar: w.DetectBits}
@@ -110,6 +134,9 @@ func (s *profileSet) trial(entries []*entry) []candidate {
 // newTracker gives a tracker of what both ends knew; where datagrams
 // acknowledge nothing that can be read, one that counts.
 func newTracker(c *dissect.Config) machine.Tracker {
+	if k, ok := c.Profile.(*secured); ok {
+		return tracker.NewYojimboTracker(k.layers, NewDecryptor(k.keys), c.Facts)
+	}
 	p, ok := c.Profile.(*wire.Profile)
 	switch {
 	case ok && p.Form == wire.FormNetcode:

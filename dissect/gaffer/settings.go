@@ -22,17 +22,23 @@ func newSettings(base string) (any, error) {
 	if base == "" {
 		base = wire.Article
 	}
-	set := newProfileSet(nil)
+	if base == Yojimbo {
+		return &YojimboSettings{}, nil
+	}
+	set := newProfileSet(nil, nil)
 	for _, p := range set.profiles {
 		if w, ok := p.Config.Profile.(*wire.Profile); ok && p.Name == base {
 			return &Settings{Profile: *w}, nil
 		}
 	}
-	return nil, fmt.Errorf("expected one of %v, found %q", wire.BuiltinNames(), base)
+	return nil, fmt.Errorf("expected one of %v, found %q", append(wire.BuiltinNames(), Yojimbo), base)
 }
 
 // doneSettings checks what a file has set.
 func doneSettings(v any) (*dissect.Config, error) {
+	if y, ok := v.(*YojimboSettings); ok {
+		return y.done()
+	}
 	s, ok := v.(*Settings)
 	if !ok {
 		return nil, fmt.Errorf("gaffer: expected the settings that NewProfile gave, found %T", v)

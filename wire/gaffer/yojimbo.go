@@ -176,3 +176,9 @@ func (c *YojimboChannel) validate(l *channelPlan) error {
 func (y *Yojimbo) CarriesBlock(kind uint32) bool {
 	return int64(kind) < int64(len(y.plan.block)) && y.plan.block[kind]
 }
+
+// EntryBits gives the width of the count of channel entries.
+func (y *Yojimbo) EntryBits() int { return y.plan.entries }
+
+// ChannelBits gives the width of a channel's index.
+func (y *Yojimbo) ChannelBits() int { return y.plan.channel }

@@ -1,0 +1,145 @@
+package gaffer
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/machine"
+	tracker "github.com/ackscope/ackscope/machine/gaffer"
+	"github.com/ackscope/ackscope/schema"
+	wire "github.com/ackscope/ackscope/wire/gaffer"
+)
+
+// Yojimbo is the name of the built-in profile that there is where keys are
+// given, and the base of users' profiles of their games.
+const Yojimbo = "yojimbo"
+
+// YojimboSettings is what a profile file on base yojimbo sets: the channels of
+// the game's ClientServerConfig, and its messages.
+type YojimboSettings struct {
+	wire.Yojimbo `yaml:",inline"`
+
+	Schema *schema.Schema `yaml:"schema"`
+}
+
+// done checks what a file has set.
+func (s *YojimboSettings) done() (*dissect.Config, error) {
+	y := s.Yojimbo
+	if s.Schema != nil {
+		if err := s.Schema.Compile(wire.Coding{}); err != nil {
+			return nil, err
+		}
+		for kind := range s.Schema.Messages {
+			if y.MessageTypes > 0 && int64(kind) >= int64(y.MessageTypes) {
+				return nil, fmt.Errorf("schema.messages.%d: message_types says that there are %d", kind, y.MessageTypes)
+			}
+		}
+		y.Bodies = newBodies("gaffer.message", s.Schema.Messages)
+	}
+	if err := y.Validate(); err != nil {
+		return nil, err
+	}
+	return &dissect.Config{Profile: &y}, nil
+}
+
+// secured is the profile of flows that can be decrypted.
+type secured struct {
+	layers tracker.Layers
+	keys   *Keys
+	last   atomic.Pointer[Session] // that opened a datagram for display, tried first
+}
+
+// Format keeps the keys out of every verb.
+func (s *secured) Format(f fmt.State, _ rune) { fmt.Fprint(f, Yojimbo) } //nolint:errcheck // fmt.State never fails
+
+// WithKeys gives a descriptor that decrypts netcode flows with the given keys;
+// extra is as WithProfiles takes it.
+func WithKeys(extra []dissect.Profile, keys *Keys) *dissect.Protocol { return newProtocol(extra, keys) }
+
+// secure makes the profile of decrypted flows; connection is nil where the
+// game's configuration is not known.
+func (s *profileSet) secure(name string, connection *wire.Yojimbo) *dissect.Config {
+	reliable, _, err := wire.Builtin(wire.Reliable)
+	if err != nil {
+		panic(err) // see newProfileSet
+	}
+	return &dissect.Config{Dialect: name, Profile: &secured{layers: tracker.Layers{Netcode: s.netcode, Reliable: reliable, Connection: connection}, keys: s.keys}}
+}
+
+// connection gives the configuration that a flow's packets are read by.
+func (s *secured) connection(c *dissect.Config) *wire.Yojimbo {
+	if s.layers.Connection != nil {
+		return s.layers.Connection
+	}
+	y, _ := c.Facts.Settings.(*wire.Yojimbo)
+	return y
+}
+
+// open decrypts a datagram for display, whichever session it is of.
+func (s *secured) open(dg *machine.Datagram, pk *wire.Packet) ([]byte, error) {
+	d := Decryptor{keys: s.keys, session: s.last.Load(), all: true}
+	plain, err := d.Open(dg, pk)
+	if err != nil && d.session != nil {
+		d = Decryptor{keys: s.keys, all: true}
+		plain, err = d.Open(dg, pk)
+	}
+	if err == nil {
+		s.last.Store(d.session)
+	}
+	return plain, err
+}
+
+// keyedClassifier adds to a classifier what keys tell: a flow whose datagrams
+// open is netcode, beyond doubt.
+type keyedClassifier struct {
+	classifier
+	decryptor *Decryptor
+	opened    int
+	closed    int
+	failed    error // why the request's token stayed closed
+}
+
+// Feed weighs one more datagram.
+func (c *keyedClassifier) Feed(d *machine.Datagram) {
+	c.classifier.Feed(d)
+	if c.opened > 3 || c.closed > 64 {
+		return
+	}
+	var pk wire.Packet
+	if c.set.netcode.Parse(d.Bytes, d.Length, &pk) != nil {
+		return
+	}
+	if pk.NetcodeType == wire.NetcodeRequestType {
+		if c.failed = c.decryptor.Request(d); c.failed == nil {
+			c.opened++
+		}
+		return
+	}
+	if _, err := c.decryptor.Open(d, &pk); err == nil {
+		c.opened++
+	} else {
+		c.closed++
+	}
+}
+
+// openedBits is the evidence of an authentication tag that is right.
+const openedBits = 128
+
+// Verdict says which dialect the flow speaks.
+func (c *keyedClassifier) Verdict() dissect.Verdict {
+	if c.opened == 0 {
+		v := c.classifier.Verdict()
+		if c.failed != nil && v.Config != nil {
+			v.Reason += "; it stays closed: " + c.failed.Error()
+		}
+		return v
+	}
+	v := dissect.Verdict{Config: c.set.secured, Bits: openedBits, Confidence: 1, Settled: true}
+	if s := c.decryptor.Session(); s != nil && s.Token != nil {
+		v.Reason = fmt.Sprintf("its connect token opens with the private key given for protocol id %#x", s.ProtocolID)
+	} else {
+		v.Reason = "its datagrams open with the session keys given"
+	}
+	return v
+}
