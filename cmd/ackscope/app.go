@@ -27,6 +27,7 @@ type app struct {
 		json     bool
 		decodeAs []string
 		profiles []string
+		keys     string
 		vantage  string
 		strict   bool
 		color    string

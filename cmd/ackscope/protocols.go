@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/dissect/gaffer"
 	"github.com/ackscope/ackscope/schema/yamlfile"
 )
 
@@ -168,9 +169,9 @@ func withPrefix(list []string, prefix string) []string {
 	return out
 }
 
-// loadProfiles reads --profiles: from then on the registry knows them.
+// loadProfiles reads --profiles and --keys: from then on the registry knows them.
 func (a *app) loadProfiles() error {
-	if len(a.flags.profiles) == 0 {
+	if len(a.flags.profiles) == 0 && a.flags.keys == "" {
 		return nil
 	}
 	extra := map[string][]dissect.Profile{}
@@ -193,7 +194,14 @@ func (a *app) loadProfiles() error {
 			extra[x.Protocol] = append(extra[x.Protocol], x.Profile)
 		}
 	}
-	a.registry = withProfiles(extra)
+	var keys *gaffer.Keys
+	if a.flags.keys != "" {
+		var err error
+		if keys, err = readKeys(a.flags.keys); err != nil {
+			return fmt.Errorf("--keys: %w", err)
+		}
+	}
+	a.registry = withProfiles(extra, keys)
 	a.fieldTable = nil
 	return nil
 }

@@ -42,12 +42,15 @@ var settingDocs = map[string]string{
 
 // schemaFields lists the fields that the schema of a profile adds.
 func schemaFields(c *dissect.Config) []*dissect.FieldSpec {
-	p, ok := c.Profile.(*wire.Profile)
-	if !ok {
-		return nil
+	var known []wire.Bodies
+	switch p := c.Profile.(type) {
+	case *wire.Profile:
+		known = []wire.Bodies{p.Messages.Bodies, p.PacketBodies}
+	case *wire.Yojimbo:
+		known = []wire.Bodies{p.Bodies}
 	}
 	var out []*dissect.FieldSpec
-	for _, x := range []wire.Bodies{p.Messages.Bodies, p.PacketBodies} {
+	for _, x := range known {
 		b, ok := x.(*bodies)
 		if !ok {
 			continue
