@@ -242,7 +242,7 @@ func (c *compiler) call(n *call) *operand {
 		known = known || f == n.function
 	}
 	if !known {
-		c.fail(n.nameAt, nearest(n.function, functions), "no function is named %q: there are %s", c.source(n.nameAt), strings.Join(functions, ", "))
+		c.fail(n.nameAt, Nearest(n.function, functions), "no function is named %q: there are %s", c.source(n.nameAt), strings.Join(functions, ", "))
 	}
 	if len(n.args) != 1 {
 		c.fail(n.at, "", "%s takes 1 argument, found %d", n.function, len(n.args))

@@ -13,7 +13,7 @@ import (
 func (c *compiler) expected(o *operand, l *literal) {
 	suggestion := ""
 	if len(o.words) > 0 && !l.char {
-		suggestion = nearest(l.text, o.words)
+		suggestion = Nearest(l.text, o.words)
 	}
 	takes := o.kind.takes()
 	if len(o.words) > 0 && len(o.words) <= 12 {

@@ -111,7 +111,7 @@ func (t *Table) Suggest(name string) string {
 	for i, f := range t.list {
 		names[i] = f.Name
 	}
-	if s := nearest(name, names); s != "" {
+	if s := Nearest(name, names); s != "" {
 		return s
 	}
 	// A part of a name: "sequence" for "gaffer.sequence"; a protocol's own first.
@@ -129,16 +129,20 @@ func (t *Table) Suggest(name string) string {
 	return found
 }
 
-// nearest gives the candidate that takes the fewest changed characters, if it
-// takes few against its length.
-func nearest(word string, candidates []string) string {
+// Nearest gives the candidate that was likely meant: the one that takes the
+// fewest changed characters, if they are few against the word's length, or one
+// that the word begins; empty where there is none.
+func Nearest(word string, candidates []string) string {
 	best, least := "", len(word)/3+1
 	lower := strings.ToLower(word)
 	for _, c := range candidates {
-		if abs(len(c)-len(word)) > least {
-			continue
+		d := len(word) + len(c)
+		if strings.HasPrefix(strings.ToLower(c), lower) && len(word) > 2 && !strings.Contains(c[len(word):], ".") {
+			d = 0 // cut short
+		} else if abs(len(c)-len(word)) <= least {
+			d = distance(lower, strings.ToLower(c))
 		}
-		if d := distance(lower, strings.ToLower(c)); d < least || d == least && best == "" && d < len(word) {
+		if d < least || d == least && best == "" && d < len(word) {
 			best, least = c, d
 		}
 	}

@@ -11,6 +11,7 @@ type columns struct {
 	paint painter
 	heads []string
 	right []bool // aligned to the right
+	fit   int    // the terminal's width; 0: any
 
 	cells []cell
 	text  []byte
@@ -38,22 +39,14 @@ func (c *columns) str(s style, text string) {
 // render prints n rows under the heads; row adds the cells of one. Columns
 // without any text are left out.
 func (c *columns) render(w io.Writer, n int, row func(i int)) error {
-	widths := make([]int, len(c.heads))
-	for i := range n {
-		c.make(i, row)
-		for j, x := range c.cells {
-			widths[j] = max(widths[j], utf8.RuneCount(c.text[x.from:x.to]))
-		}
-	}
+	widths := c.widths(n, row)
 	var line []byte
 	for j, head := range c.heads {
-		if widths[j] == 0 {
-			continue
+		if widths[j] > 0 {
+			line = c.put(line, []byte(head), bold, widths[j], c.right[j])
 		}
-		widths[j] = max(widths[j], utf8.RuneCountInString(head))
-		line = c.put(line, []byte(head), bold, widths[j], c.right[j])
 	}
-	if _, err := w.Write(finish(line)); err != nil {
+	if _, err := w.Write(fit(finish(line), c.fit)); err != nil {
 		return err
 	}
 	for i := range n {
@@ -64,11 +57,42 @@ func (c *columns) render(w io.Writer, n int, row func(i int)) error {
 				line = c.put(line, c.text[x.from:x.to], x.style, widths[j], c.right[j])
 			}
 		}
-		if _, err := w.Write(finish(line)); err != nil {
+		if _, err := w.Write(fit(finish(line), c.fit)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// widths gives the width of each column; 0 for those without any text.
+func (c *columns) widths(n int, row func(i int)) []int {
+	widths := make([]int, len(c.heads))
+	for i := range n {
+		c.make(i, row)
+		for j, x := range c.cells {
+			widths[j] = max(widths[j], utf8.RuneCount(c.text[x.from:x.to]))
+		}
+	}
+	for j, head := range c.heads {
+		if widths[j] > 0 {
+			widths[j] = max(widths[j], utf8.RuneCountInString(head))
+		}
+	}
+	return widths
+}
+
+// fits reports whether the rows fit the terminal.
+func (c *columns) fits(n int, row func(i int)) bool {
+	if c.fit == 0 {
+		return true
+	}
+	total := -columnGap
+	for _, w := range c.widths(n, row) {
+		if w > 0 {
+			total += w + columnGap
+		}
+	}
+	return total <= c.fit
 }
 
 func (c *columns) make(i int, row func(int)) {

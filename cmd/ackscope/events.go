@@ -38,7 +38,7 @@ func (a *app) events(text string, args []string) error {
 	if err != nil {
 		return err
 	}
-	p := &eventPrinter{app: a, filter: f, paint: paint, names: a.paths(args), address: 15, name: 9, number: 5}
+	p := &eventPrinter{app: a, filter: f, paint: paint, names: a.paths(args), width: a.width(), address: 15, name: 9, number: 5}
 	_, in, err := a.study(args, p.record)
 	if in != nil {
 		defer in.Close()
@@ -62,6 +62,7 @@ type eventPrinter struct {
 
 	// widths grow with what was printed
 	number, address, name int
+	width                 int // of the terminal; 0 for none
 }
 
 func (p *eventPrinter) record(r *analyze.Record) {
@@ -183,5 +184,5 @@ func (p *eventPrinter) print(f *analyze.Flow, e *machine.Event) {
 		b = append(b, " bit "...)
 		b = strconv.AppendUint(b, uint64(e.Bit), 10)
 	}
-	p.line = append(b, '\n')
+	p.line = fit(append(b, '\n'), p.width)
 }

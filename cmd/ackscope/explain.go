@@ -2,10 +2,12 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/filter"
 	"github.com/ackscope/ackscope/machine"
 )
 
@@ -17,6 +19,9 @@ func (a *app) rules() []*machine.Rule {
 	}
 	return all
 }
+
+// readable is the longest line of running text on a terminal.
+const readable = 100
 
 func (a *app) explainCommand() *cobra.Command {
 	return &cobra.Command{
@@ -34,18 +39,60 @@ func (a *app) explainCommand() *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			w := a.writer()
 			if len(args) == 0 {
-				for _, r := range a.rules() {
-					fmt.Fprintf(w, "%-28s %-5s  %s\n", r.ID, r.Severity, r.Summary)
-				}
-				return nil
+				return a.listRules()
 			}
 			for _, r := range a.rules() {
 				if r.ID == args[0] {
-					fmt.Fprintf(w, "%s (%s): %s\n\n%s\n", r.ID, r.Severity, r.Summary, r.Explain)
+					fmt.Fprintf(w, "%s (%s): %s\n", r.ID, r.Severity, r.Summary)
+					for part := range strings.SplitSeq(r.Explain, "\n\n") {
+						fmt.Fprintf(w, "\n%s\n", wrap(part, "", min(a.width(), readable)))
+					}
 					return nil
 				}
 			}
-			return fmt.Errorf("no rule %q: `ackscope explain` lists them", args[0])
+			return a.unknownRule(args[0])
 		},
 	}
+}
+
+// listRules prints every rule with its summary.
+func (a *app) listRules() error {
+	paint, err := a.painter()
+	if err != nil {
+		return err
+	}
+	rules := a.rules()
+	w := a.writer()
+	if a.flags.json {
+		var o object
+		for _, r := range rules {
+			o.begin()
+			o.str("rule", r.ID)
+			o.str("severity", r.Severity.String())
+			o.str("summary", r.Summary)
+			o.str("explain", r.Explain)
+			if err := o.end(w); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	c := &columns{paint: paint, fit: a.width(), heads: []string{"rule", "severity", "what it says"}, right: []bool{false, false, false}}
+	return c.render(w, len(rules), func(i int) {
+		c.str(bold, rules[i].ID)
+		c.str(severityStyle(rules[i].Severity), rules[i].Severity.String())
+		c.str("", rules[i].Summary)
+	})
+}
+
+// unknownRule says which rule was likely meant.
+func (a *app) unknownRule(id string) error {
+	var ids []string
+	for _, r := range a.rules() {
+		ids = append(ids, r.ID)
+	}
+	if near := filter.Nearest(id, ids); near != "" {
+		return fmt.Errorf("no rule %q; did you mean %s?", id, near)
+	}
+	return fmt.Errorf("no rule %q: `ackscope explain` lists them", id)
 }

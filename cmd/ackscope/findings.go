@@ -43,7 +43,7 @@ func (a *app) findings(args []string, failOn string) error {
 	if s == nil {
 		return err
 	}
-	p := &findingPrinter{app: a, paint: paint, several: in.Files() > 1, name: in.FileName}
+	p := &findingPrinter{app: a, paint: paint, several: in.Files() > 1, width: a.width(), name: in.FileName}
 	if !a.flags.json {
 		p.verdict(s.Flows())
 	}
@@ -73,6 +73,7 @@ type findingPrinter struct {
 	app     *app
 	paint   painter
 	several bool
+	width   int // of the terminal; 0 for none
 	name    func(file int) string
 	o       object
 }
@@ -127,8 +128,9 @@ func (p *findingPrinter) flow(f *analyze.Flow, found []*analyze.Finding) error {
 			continue
 		}
 		severity := fmt.Sprintf("%-5s", strings.ToUpper(x.Rule.Severity.String()))
-		if _, err := fmt.Fprintf(w, " %s %-8s  %-24s  %s %s\n   %s\n   frames %s\n", p.paint.string(severityStyle(x.Rule.Severity), severity), x.Certainty,
-			p.paint.string(bold, x.Rule.ID), strings.ToUpper(x.Side.String()), f.Addr(x.Side), x.Message(), frameList(x)); err != nil {
+		if _, err := fmt.Fprintf(w, " %s %-8s  %s  %s %s\n%s\n%s\n", p.paint.string(severityStyle(x.Rule.Severity), severity), x.Certainty,
+			p.paint.string(bold, fmt.Sprintf("%-24s", x.Rule.ID)), strings.ToUpper(x.Side.String()), f.Addr(x.Side),
+			wrap(x.Message(), "   ", p.width), wrap("frames "+frameList(x), "   ", p.width)); err != nil {
 			return err
 		}
 	}
@@ -162,16 +164,23 @@ func findingObject(o *object, x *analyze.Finding) {
 	o.time("last_time", x.Last)
 }
 
+// frameList names the frames that show a finding, each once; each stands for as
+// many occurrences as it has.
 func frameList(x *analyze.Finding) string {
 	var b strings.Builder
-	for i, r := range x.Refs {
-		if i > 0 {
+	last := machine.Ref(0)
+	for _, r := range x.Refs {
+		if r == last {
+			continue
+		}
+		if last != 0 {
 			b.WriteString(", ")
 		}
 		fmt.Fprint(&b, r.Frame())
+		last = r
 	}
 	if more := x.Count - uint64(len(x.Refs)); more > 0 {
-		fmt.Fprintf(&b, " and %d more", more)
+		fmt.Fprintf(&b, " and %s more", grouped(more))
 	}
 	return b.String()
 }

@@ -189,12 +189,18 @@ func (a *app) flowTable(s *analyze.Session, names []string, paint painter) error
 	}
 	fmt.Fprintln(w)
 	c := &columns{
-		paint: paint,
+		paint: paint, fit: a.width(),
 		heads: []string{"#", "protocol", "A", "B", "packets A→B / B→A", "never acked", "loss", "RTT ms", "resends", "tap", "findings"},
 		right: []bool{true, false, false, false, true, true, true, true, true, false, false},
 	}
-	err := c.render(w, len(flows), func(i int) { flowRow(c, flows[i]) })
-	if err != nil {
+	rows, row := len(flows), func(i int) { flowRow(c, flows[i]) }
+	if !c.fits(rows, row) {
+		// A line for each side takes half the room.
+		c.heads = []string{"#", "protocol", "side", "packets", "never acked", "loss", "RTT ms", "findings"}
+		c.right = []bool{true, false, false, true, true, true, true, false}
+		rows, row = 2*len(flows), func(i int) { sideRow(c, flows[i/2], machine.Side(i%2)) }
+	}
+	if err := c.render(w, rows, row); err != nil {
 		return err
 	}
 	unexplained := 0
@@ -203,7 +209,7 @@ func (a *app) flowTable(s *analyze.Session, names []string, paint painter) error
 			if unexplained++; unexplained == 1 {
 				fmt.Fprintln(w)
 			}
-			fmt.Fprintf(w, "flow %d: %s\n", f.ID, appendClean(nil, f.Verdict.Reason))
+			fmt.Fprintln(w, wrap(fmt.Sprintf("flow %d: %s", f.ID, appendClean(nil, f.Verdict.Reason)), "", c.fit))
 		}
 	}
 	return nil
@@ -236,6 +242,41 @@ func flowRow(c *columns, f *analyze.Flow) {
 		c.str("", resends)
 		c.str("", tapText(f))
 	}
+	findingsCell(c, f)
+}
+
+// sideRow is one side of a flow, where a terminal has no room for both.
+func sideRow(c *columns, f *analyze.Flow, side machine.Side) {
+	if side == machine.A {
+		c.add("", func(b []byte) []byte { return strconv.AppendInt(b, int64(f.ID), 10) })
+		c.str("", flowName(f))
+	} else {
+		c.str("", "")
+		c.str("", "")
+	}
+	c.add([]style{cyan, purple}[side], func(b []byte) []byte {
+		b = append(append(b, strings.ToUpper(side.String())...), ' ')
+		return f.Addr(side).AppendTo(b)
+	})
+	c.str("", grouped(f.Packets[side]))
+	if sum, ok := f.Summary(side); ok {
+		c.str("", percent(sum.NeverAcked))
+		c.str("", percent(sum.Loss))
+		c.str("", millis(sum.RTT))
+	} else {
+		c.str("", "")
+		c.str("", "")
+		c.str("", "")
+	}
+	if side == machine.A {
+		findingsCell(c, f)
+	} else {
+		c.str("", "")
+	}
+}
+
+// findingsCell counts a flow's findings, the gravest first.
+func findingsCell(c *columns, f *analyze.Flow) {
 	n := severities(f)
 	var parts []string
 	worst := style("")

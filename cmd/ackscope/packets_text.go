@@ -23,6 +23,7 @@ type packetLister struct {
 	verbose bool
 	hex     bool
 	several bool
+	width   int // of the terminal; 0 for none
 
 	buf, cell []byte
 	// widths of the columns grow with what they hold and never shrink, so that
@@ -40,7 +41,7 @@ func (a *app) newPacketLister(f *packetFlags, l *listing, several bool) (*packet
 	default:
 		return nil, fmt.Errorf("-t %q: expected r, d, a, ad or e", f.times)
 	}
-	return &packetLister{app: a, listing: l, paint: painter(colored), times: f.times, verbose: f.verbose, hex: f.hex, several: several, number: 5, address: 15, protocol: 6, length: 4}, nil
+	return &packetLister{app: a, listing: l, paint: painter(colored), times: f.times, verbose: f.verbose, hex: f.hex, several: several, width: a.width(), number: 5, address: 15, protocol: 6, length: 4}, nil
 }
 
 func (s *packetLister) show(r *filter.Record, x *analyze.Record) error {
@@ -132,7 +133,7 @@ func (s *packetLister) line(r *filter.Record) {
 	}
 	s.right(&s.length, "")
 	s.info(r)
-	s.buf = append(bytes.TrimRight(s.buf, " "), '\n')
+	s.buf = fit(append(bytes.TrimRight(s.buf, " "), '\n'), s.width)
 }
 
 // appendEndpoint writes an address, with its port where the packet has ports.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -53,4 +54,70 @@ func padLeft(to []byte, s []byte, width int) []byte {
 		to = append(to, ' ')
 	}
 	return append(to, s...)
+}
+
+// fit cuts a line for a terminal so that it does not wrap: what does not fit
+// becomes …. Colours take no room. No width cuts nothing.
+func fit(line []byte, width int) []byte {
+	if width <= 0 || len(line) <= width {
+		return line
+	}
+	ended := len(line) > 0 && line[len(line)-1] == '\n'
+	columns, last, coloured := 0, 0, false
+	for i := 0; i < len(line); {
+		if line[i] == 0x1b {
+			coloured = true
+			for i < len(line) && line[i] != 'm' {
+				i++
+			}
+			i++
+			continue
+		}
+		_, n := utf8.DecodeRune(line[i:])
+		if line[i] == '\n' {
+			break
+		}
+		if columns++; columns == width {
+			last = i
+		}
+		i += n
+	}
+	if columns <= width {
+		return line
+	}
+	line = append(line[:last], "…"...)
+	if coloured {
+		line = append(line, "\x1b[0m"...)
+	}
+	if ended {
+		line = append(line, '\n')
+	}
+	return line
+}
+
+// wrap breaks text between words into lines of at most width, each behind the
+// indent. No width breaks nothing.
+func wrap(text, indent string, width int) string {
+	if width <= 0 {
+		return indent + text
+	}
+	var b strings.Builder
+	columns := 0
+	for word := range strings.FieldsSeq(text) {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case columns == 0:
+			b.WriteString(indent)
+			columns = len(indent)
+		case columns+1+n > width:
+			b.WriteString("\n" + indent)
+			columns = len(indent)
+		default:
+			b.WriteByte(' ')
+			columns++
+		}
+		b.WriteString(word)
+		columns += n
+	}
+	return b.String()
 }
