@@ -140,9 +140,12 @@ func flowObject(o *object, f *analyze.Flow) {
 	o.str("vantage", facts.Vantage.String())
 	o.word("vantage_reason", facts.VantageReason)
 	for _, side := range []machine.Side{machine.A, machine.B} {
-		sum, _ := f.Summary(side)
 		x := "_" + side.String()
 		o.str("dialect"+x, f.Config().Dialect)
+		sum, ok := f.Summary(side)
+		if !ok {
+			continue // nothing follows what the sides of this protocol knew
+		}
 		o.uint("acked"+x, sum.Acked)
 		o.share("never_acked"+x, sum.NeverAcked)
 		o.share("loss"+x, sum.Loss)
@@ -225,7 +228,7 @@ func flowRow(c *columns, f *analyze.Flow) {
 	c.add(cyan, f.A.AppendTo)
 	c.add(purple, f.B.AppendTo)
 	c.str("", grouped(f.Packets[0])+" / "+grouped(f.Packets[1]))
-	if f.Protocol == nil {
+	if _, ok := f.Summary(machine.A); !ok {
 		for range 5 {
 			c.str("", "")
 		}

@@ -214,7 +214,7 @@ func (l *listing) fill(r *analyze.Record) {
 	x.Frame, x.Packet, x.Datagram = r.Frame, r.Packet, r.Datagram
 	x.Start, x.Previous = l.feed.start, l.feed.previous
 	x.Events, x.Anomalies = r.Events, r.Anomalies
-	x.Flow, x.Session, x.Protocol, x.Dialect, x.Knowledge = 0, 0, nil, "", nil
+	x.Flow, x.Session, x.Protocol, x.Dialect, x.Knowledge, x.Decode = 0, 0, nil, "", nil, nil
 	if l.in != nil {
 		x.File = l.in.FileName(r.Datagram.Ref.File())
 	}
@@ -234,7 +234,10 @@ func (l *listing) fill(r *analyze.Record) {
 	if f.Protocol != nil {
 		x.Protocol, x.Dialect = f.Protocol, f.Config().Dialect
 	}
-	x.Decode = l.decode
+	// A TCP segment is no message: those that it completes are records of their own.
+	if x.Transport != capture.TCP || r.Message {
+		x.Decode = l.decode
+	}
 }
 
 // decode takes the packet apart for the filter and the output.

@@ -65,20 +65,16 @@ func (s *packetWriter) show(r *filter.Record, x *analyze.Record) error {
 	if r.Transport == capture.UDP || r.Transport == capture.TCP {
 		o.int("payload_length", int64(r.Datagram.Length))
 	}
+	if x.Message {
+		o.int("index", int64(x.Index))
+		o.spans(x.Spans)
+	}
 	if p := r.Packet; p != nil {
 		if p.Duplicate {
 			o.bool("capture_duplicate", true)
 		}
-		if p.Fragments > 1 {
-			o.key("spans")
-			o.buf = append(o.buf, '[')
-			for i, span := range p.Spans {
-				if i > 0 {
-					o.buf = append(o.buf, ',')
-				}
-				o.buf = strconv.AppendUint(o.buf, span.Ref.Frame(), 10)
-			}
-			o.buf = append(o.buf, ']')
+		if p.Fragments > 1 && !x.Message {
+			o.spans(p.Spans)
 		}
 		if p.Problem != nil {
 			o.str("problem", p.Problem.Error())
@@ -102,7 +98,7 @@ func (s *packetWriter) show(r *filter.Record, x *analyze.Record) error {
 	}
 	s.info = appendInfo(s.info[:0], s.listing, r)
 	o.str("info", string(s.info))
-	if r.Protocol != nil {
+	if r.Protocol != nil && r.Decode != nil {
 		d := r.Dissection()
 		s.fields(d)
 		if d.Problem != nil {
@@ -118,6 +114,11 @@ func (s *packetWriter) show(r *filter.Record, x *analyze.Record) error {
 		o.buf = appendJSONHex(o.buf, r.Frame.Data)
 	}
 	return o.end(s.app.writer())
+}
+
+// spans writes the frames that bytes came in.
+func (o *object) spans(list []capture.Span) {
+	o.list("spans", len(list), func(i int) { o.buf = strconv.AppendUint(o.buf, list[i].Ref.Frame(), 10) })
 }
 
 // endpoint writes an address, with its port where the packet has ports.

@@ -287,9 +287,7 @@ func appendInfo(to []byte, l *listing, r *filter.Record) []byte {
 	switch {
 	case r.Packet != nil && r.Packet.Problem != nil:
 		to = appendClean(append(to, "malformed: "...), r.Packet.Problem.Error())
-	case r.Protocol != nil && r.Packet != nil && r.Transport == capture.TCP && len(r.Datagram.Bytes) == 0:
-		to = appendTCP(to, r)
-	case r.Protocol != nil && r.Protocol.Info != nil:
+	case r.Protocol != nil && r.Decode != nil:
 		to = r.Protocol.Info(l.context(r), &r.Datagram, to)
 	case r.Transport == capture.TCP:
 		to = appendTCP(to, r)

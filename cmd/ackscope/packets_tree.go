@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,10 +22,16 @@ func (s *packetLister) tree(r *filter.Record, x *analyze.Record) {
 		s.frameTree(r)
 		s.headerTree(r)
 	} else {
-		s.heading("Frame %d: %d bytes of payload (its headers are gone: it was held while its protocol was worked out)", r.Datagram.Ref.Frame(), r.Datagram.Length)
+		s.heading("Frame %d", r.Datagram.Ref.Frame())
+		if !x.Message {
+			s.row("Payload: %s (its headers are gone: it was held while its protocol was worked out)", appendBytesCount(nil, r.Datagram.Length))
+		}
 	}
 	s.flowTree(r)
-	if r.Protocol != nil {
+	if x.Message {
+		s.messageTree(x)
+	}
+	if r.Protocol != nil && r.Decode != nil {
 		d := r.Dissection()
 		for i := range d.Fields {
 			s.field(&d.Fields[i], r.Datagram.Bytes)
@@ -141,6 +148,15 @@ func (s *packetLister) flowTree(r *filter.Record) {
 		return
 	}
 	s.row("Protocol: %s %s", f.Protocol.Name, r.Dialect)
+}
+
+// messageTree says where a message of a TCP stream comes from.
+func (s *packetLister) messageTree(x *analyze.Record) {
+	frames := make([]string, 0, len(x.Spans))
+	for _, span := range x.Spans {
+		frames = append(frames, strconv.FormatUint(span.Ref.Frame(), 10))
+	}
+	s.heading("Message %d of this segment: %s of the stream, from frame %s", x.Index+1, appendBytesCount(nil, x.Datagram.Length), strings.Join(slices.Compact(frames), ", "))
 }
 
 // eventTree writes what was settled at this packet.

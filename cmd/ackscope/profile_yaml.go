@@ -22,12 +22,20 @@ func profileYAML(p *dissect.Protocol, x *dissect.Profile) ([]byte, error) {
 	}
 	var b bytes.Buffer
 	comment(&b, "", x.Doc)
-	fmt.Fprintf(&b, "protocol: %s\nname: %s\nbase: %s\ndoc: %s\nsettings:\n", p.Name, name, base, strconv.Quote(x.Doc))
+	fmt.Fprintf(&b, "protocol: %s\nname: %s\nbase: %s\ndoc: %s\nsettings:\n", p.Name, name, yamlWord(base), strconv.Quote(x.Doc))
 	w := yamlWriter{out: &b, docs: p.SettingDocs}
 	if err := w.structure(reflect.ValueOf(settings).Elem(), "  ", ""); err != nil {
 		return nil, err
 	}
 	return b.Bytes(), nil
+}
+
+// yamlWord writes a name: in quotes where YAML would take it for a number.
+func yamlWord(s string) string {
+	if s != "" && (s[0] < 'a' || s[0] > 'z') {
+		return strconv.Quote(s)
+	}
+	return s
 }
 
 // yamlWriter writes a struct of settings by its yaml tags.

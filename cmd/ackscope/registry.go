@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/dissect/gaffer"
@@ -17,11 +18,11 @@ func protocols() *dissect.Registry { return dissect.NewRegistry(gaffer.Protocol,
 // withProfiles gives the protocols with a user's profiles, by protocol, and
 // with the keys given; nil for none.
 func withProfiles(extra map[string][]dissect.Profile, keys *gaffer.Keys) *dissect.Registry {
-	own := extra[gaffer.Protocol.Name]
+	own, other := extra[gaffer.Protocol.Name], listed(riptide.Protocol, extra[riptide.Protocol.Name])
 	if keys != nil {
-		return dissect.NewRegistry(gaffer.WithKeys(own, keys), riptide.Protocol)
+		return dissect.NewRegistry(gaffer.WithKeys(own, keys), other)
 	}
-	return dissect.NewRegistry(gaffer.WithProfiles(own), riptide.Protocol)
+	return dissect.NewRegistry(gaffer.WithProfiles(own), other)
 }
 
 // readKeys reads a key file.
@@ -39,4 +40,15 @@ func readKeys(path string) (*gaffer.Keys, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return keys, nil
+}
+
+// listed gives a descriptor that lists further profiles: -d names them, but no
+// flow is tried on them.
+func listed(p *dissect.Protocol, extra []dissect.Profile) *dissect.Protocol {
+	if len(extra) == 0 {
+		return p
+	}
+	with := *p
+	with.Profiles = append(slices.Clone(p.Profiles), extra...)
+	return &with
 }

@@ -212,16 +212,16 @@ func (t *travel) choose(number int, refs []machine.Ref) (*analyze.Flow, error) {
 		if number < 1 || number > len(flows) {
 			return nil, fmt.Errorf("--flow %d: the capture has %s (`ackscope flows` lists them)", number, plural(len(flows), "flow"))
 		}
-		return flows[number-1], nil
+		return followed(flows[number-1])
 	}
 	for _, ref := range refs {
 		if f, ok := t.timeline.FlowAt(ref); ok {
-			return f, nil
+			return followed(f)
 		}
 	}
 	var known []*analyze.Flow
 	for _, f := range flows {
-		if f.Protocol != nil {
+		if _, err := followed(f); err == nil {
 			known = append(known, f)
 		}
 	}
@@ -229,9 +229,20 @@ func (t *travel) choose(number int, refs []machine.Ref) (*analyze.Flow, error) {
 	case len(known) == 1:
 		return known[0], nil
 	case len(known) == 0:
-		return nil, fmt.Errorf("no flow of a protocol that is known: the capture has %s (`ackscope flows` says why)", plural(len(flows), "flow"))
+		return nil, fmt.Errorf("no flow has a state to show: the capture has %s (`ackscope flows` says why)", plural(len(flows), "flow"))
 	}
 	return nil, fmt.Errorf("which flow? %d have a state: expected --flow NUMBER (`ackscope flows` lists them)", len(known))
+}
+
+// followed gives the flow where its sides have a state.
+func followed(f *analyze.Flow) (*analyze.Flow, error) {
+	if f.Protocol == nil {
+		return nil, fmt.Errorf("flow %d has no state: %s", f.ID, f.Verdict.Reason)
+	}
+	if f.Protocol.NewTracker == nil {
+		return nil, fmt.Errorf("flow %d has no state: %s is decoded, what its sides knew is not followed", f.ID, f.Protocol.Title)
+	}
+	return f, nil
 }
 
 // frame names a frame for people: with its file where there are several.

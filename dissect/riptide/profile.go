@@ -25,6 +25,23 @@ type FileSettings struct {
 	Schema *schema.Schema `yaml:"schema"`
 }
 
+// settingDocs says what the settings of a profile file mean.
+var settingDocs = map[string]string{
+	"dialect":       "how messages are written: " + namesOf(wire.Dialects, func(d *wire.Dialect) string { return d.Name }),
+	"build":         "the implementation, where it is known; its dialect is then given with it: " + namesOf(wire.Builds, func(b *wire.Build) string { return b.Name }),
+	"byte_order":    "little or big; big for byte-aligned dialects only",
+	"notify_header": "whether Notify messages of dialect notes have the library's ack header in place of a message id",
+	"schema":        "the values of messages by their id, as a schema file has them",
+}
+
+func namesOf[T any](list []T, name func(T) string) string {
+	names := make([]string, len(list))
+	for i, x := range list {
+		names[i] = name(x)
+	}
+	return strings.Join(names, ", ")
+}
+
 // newFileSettings gives the settings of a built-in profile to start from; those
 // of 2.1 where no base is named.
 func newFileSettings(base string) (any, error) {

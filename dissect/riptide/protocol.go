@@ -38,6 +38,7 @@ func newProtocol(b *bodies) *dissect.Protocol {
 
 		NewProfile:  newFileSettings,
 		DoneProfile: doneFileSettings,
+		SettingDocs: settingDocs,
 
 		Framings: framings,
 		Classify: func() dissect.Classifier { return newClassifier(b) },
