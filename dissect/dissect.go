@@ -155,6 +155,13 @@ type Framing struct {
 	Judge func(b []byte, length int) float64
 }
 
+// Values are those of a message's body, as JSON: an object by their names, and a
+// list in their order.
+type Values interface {
+	MarshalJSON() ([]byte, error)
+	MarshalList() ([]byte, error)
+}
+
 // Protocol describes a protocol. It is a value, not an interface: it can be
 // listed, documented and tested.
 type Protocol struct {
@@ -185,7 +192,10 @@ type Protocol struct {
 	// d.Problem, and what could be read before them stands in d.Fields.
 	Dissect func(ctx Context, dg *machine.Datagram, d *Dissection)
 	// Info writes the packet's one line for lists, such as "seq 5 ack 9 ack_bits 0x1f, 120 bytes".
-	Info       func(ctx Context, dg *machine.Datagram, to []byte) []byte
+	Info func(ctx Context, dg *machine.Datagram, to []byte) []byte
+	// Message gives the name of a message's type and the values of its body, as far
+	// as a schema reads them; nil where the protocol carries no messages.
+	Message    func(c *Config, m *machine.Message) (name string, values Values)
 	NewTracker func(*Config) machine.Tracker // nil for a protocol that is dissected only
 	// NewAssembly joins what the protocol splits; nil, or giving nil, where it
 	// splits nothing.

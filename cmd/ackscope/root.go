@@ -104,6 +104,7 @@ packet and rebuilds from the capture alone what both endpoints knew at any packe
 		a.flowsCommand(),
 		a.packetsCommand(),
 		a.eventsCommand(),
+		a.messagesCommand(),
 		a.findingsCommand(),
 		a.stateCommand(),
 		a.explainCommand(),

@@ -41,6 +41,7 @@ func newProtocol(extra []dissect.Profile, keys *Keys) *dissect.Protocol {
 		Classify:    classify,
 		Dissect:     Dissect,
 		Info:        Info,
+		Message:     messageValues,
 		NewTracker:  newTracker,
 		Rules:       slices.Concat(tracker.FindingRules, tracker.NetcodeRules, tracker.YojimboRules),
 		EventNames:  tracker.NetcodeEventNames,

@@ -16,6 +16,7 @@ const (
 	stuckAfter    = time.Second
 	stuckPackets  = 10
 	unsentNothing = -1
+	ackSlack      = 250 * time.Millisecond // the library takes acks to messages once a frame
 )
 
 // life is one reliable message, from the first packet that carried it to its
@@ -178,8 +179,8 @@ func (c *lane) carry(id int64, k *carrier, out *machine.Effects) *life {
 		l.at, l.sequence, l.sequence64 = k.at, k.sequence, k.sequence64
 	} else {
 		c.again++
-		if l.acked && k.near {
-			// Its own header proves that it had read the ack.
+		if l.acked && k.near && k.at.Sub(l.ackedAt) > ackSlack {
+			// Its own header proves that it had read the ack, more than some frames before.
 			report(out, messageResentAcked, c.from, machine.Certain, k.at, k.ref, l.ackedBy, ms(k.at.Sub(l.ackedAt)), float64(c.channel), float64(id))
 		}
 	}
@@ -303,7 +304,9 @@ func (c *lane) tell(l *life, out *machine.Effects) {
 	if l.delivered {
 		m.Delivered, m.Deliveries, m.DeliveredAt, m.Certainty = machine.Yes, 1, l.givenAt, l.sure
 		m.DeliveredBy = l.givenBy
-		m.Wait = l.givenAt.Sub(l.arrivedAt)
+		if m.Wait = l.givenAt.Sub(l.arrivedAt); m.Wait == 0 {
+			m.BlockedBy = -1 // that one came with the same packet
+		}
 	}
 	if needless := l.attempts - l.came; l.came > 0 && needless > 0 && l.block == nil {
 		c.needless += uint64(needless)

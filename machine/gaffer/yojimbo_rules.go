@@ -51,7 +51,7 @@ Split such messages, send them as blocks, or raise the budget.`,
 var messageResentAcked = &machine.Rule{
 	ID: "message-resent-after-ack", Severity: machine.Warn,
 	Summary: "a message was sent again although its sender had read the ack of it",
-	Explain: `A packet that carried this message was acked, and a later header of the sender proves that it had read that ack. It sent the message again all the same: bandwidth for nothing. Look at how acks of packets are taken to the messages that they carried.`,
+	Explain: `A packet that carried this message was acked, and a later header of the sender proves that it had read that ack. It sent the message again all the same, a quarter of a second or more later (within a frame or two that is the order of the library's calls): bandwidth for nothing. Look at how acks of packets are taken to the messages that they carried.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%d messages sent again, up to %.0f ms after the ack", n, worst[0])
 	},

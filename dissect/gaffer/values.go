@@ -1,0 +1,34 @@
+package gaffer
+
+import (
+	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/wire/bits"
+	wire "github.com/ackscope/ackscope/wire/gaffer"
+)
+
+// messageValues reads a message's body by the flow's schema; nothing where there
+// is none, or the tracker did not keep the body.
+func messageValues(c *dissect.Config, m *machine.Message) (string, dissect.Values) {
+	var known wire.Bodies
+	switch p := c.Profile.(type) {
+	case *wire.Profile:
+		known = p.Messages.Bodies
+	case *secured:
+		if y := p.connection(c); y != nil {
+			known = y.Bodies
+		}
+	}
+	b, ok := known.(*bodies)
+	if !ok || m.Bits < 0 {
+		return "", nil
+	}
+	name := b.Name(m.Type)
+	var r bits.Reader
+	r.Reset(m.Body, int(m.BodyBit))
+	record, err := b.Read(m.Type, &r)
+	if err != nil || record == nil {
+		return name, nil
+	}
+	return name, record
+}
