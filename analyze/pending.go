@@ -20,11 +20,11 @@ const (
 	holdLead = 10
 )
 
-// pending is what a flow keeps until it is explained: the classifiers' figures
-// and the datagrams themselves, to be given to the tracker in order.
+// pending is what a flow keeps until it is explained: its datagrams, which are
+// weighed together whenever there are some more of them, and given to the
+// tracker in order in the end.
 type pending struct {
 	flow         *Flow
-	classifiers  []candidate
 	held         []heldDatagram
 	bytes        []byte // of all held datagrams, one after the other
 	round        int
@@ -48,9 +48,11 @@ const heldFromB = 1 << 31
 
 // each calls do with every held datagram in order; the datagram's bytes are p's.
 func (p *pending) each(do func(d *machine.Datagram)) {
+	d := new(machine.Datagram)
 	start := uint32(0)
 	for _, h := range p.held {
-		do(&machine.Datagram{At: h.at, Ref: h.ref, From: machine.Side(h.length >> 31), Bytes: p.bytes[start:h.end:h.end], Length: int(h.length &^ heldFromB)})
+		*d = machine.Datagram{At: h.at, Ref: h.ref, From: machine.Side(h.length >> 31), Bytes: p.bytes[start:h.end:h.end], Length: int(h.length &^ heldFromB)}
+		do(d)
 		start = h.end
 	}
 }
@@ -63,7 +65,7 @@ func (s *Session) admit(f *Flow) {
 	} else {
 		s.free = p.older
 		s.freeCount--
-		*p = pending{held: p.held[:0], bytes: p.bytes[:0], classifiers: p.classifiers[:0]}
+		*p = pending{held: p.held[:0], bytes: p.bytes[:0]}
 	}
 	p.flow, f.pending = f, p
 	p.older = s.newest
@@ -73,24 +75,13 @@ func (s *Session) admit(f *Flow) {
 		s.oldest = p
 	}
 	s.newest = p
-	s.classify(p)
 }
 
-func (s *Session) classify(p *pending) {
-	for _, proto := range s.registry.Protocols() {
-		if speaks(proto, p.flow.Transport) {
-			p.classifiers = append(p.classifiers, candidate{proto, proto.Classify()})
-		}
-	}
-}
-
-// hold keeps a datagram and asks the classifiers, at growing counts, whether
-// the flow is explained now.
+// hold keeps a datagram and, at growing counts, asks the classifiers whether
+// the flow is explained now. They keep nothing of a flow in between, which a
+// capture of very many flows could not afford: they are fed what is held anew.
 func (s *Session) hold(f *Flow, d *machine.Datagram) {
 	p := f.pending
-	for _, c := range p.classifiers {
-		c.Feed(d)
-	}
 	kept := d.Bytes
 	if s.heldBytes > holdWhole {
 		kept = kept[:min(len(kept), holdHead)]
@@ -98,11 +89,11 @@ func (s *Session) hold(f *Flow, d *machine.Datagram) {
 	p.bytes = append(p.bytes, kept...)
 	p.held = append(p.held, heldDatagram{d.At, d.Ref, uint32(d.Length) | uint32(d.From)*heldFromB, uint32(len(p.bytes))})
 	s.heldBytes += len(kept)
-	switch {
-	case len(p.held) == holdDatagrams:
-		s.decide(f, true)
-	case p.sure():
+	switch len(p.held) {
+	case 4, 6, 8, 12, 16, 24, 32, 48:
 		s.decide(f, false)
+	case holdDatagrams:
+		s.decide(f, true)
 	}
 	for s.heldBytes > holdBytes && s.oldest != nil {
 		oldest := s.oldest
@@ -111,23 +102,37 @@ func (s *Session) hold(f *Flow, d *machine.Datagram) {
 	}
 }
 
-// sure reports whether any protocol has made up its mind.
-func (p *pending) sure() bool {
-	for _, c := range p.classifiers {
-		if c.Sure() {
-			return true
+// weigh feeds the classifiers that can be of the flow with what is held, and
+// tells whether any of them has made up its mind.
+func (s *Session) weigh(p *pending) (sure bool) {
+	s.trial = s.trial[:0]
+	for _, c := range s.candidates {
+		if speaks(c.protocol, p.flow.Transport) {
+			c.Reset()
+			s.trial = append(s.trial, c)
 		}
 	}
-	return false
+	p.each(func(d *machine.Datagram) {
+		for _, c := range s.trial {
+			c.Feed(d)
+		}
+	})
+	for _, c := range s.trial {
+		sure = sure || c.Sure()
+	}
+	return sure
 }
 
 // decide takes the best verdict, if there is one. With last set, it is now or never.
 func (s *Session) decide(f *Flow, last bool) {
+	if !s.weigh(f.pending) && !last {
+		return
+	}
 	var best dissect.Verdict
 	var proto *dissect.Protocol
 	var next float64 // evidence for the second best protocol
 	var why []string
-	for _, c := range f.pending.classifiers {
+	for _, c := range s.trial {
 		v := c.Verdict()
 		switch {
 		case v.Config == nil:
@@ -174,8 +179,7 @@ func (s *Session) giveUp(f *Flow, reason string) {
 	}
 	if p.round++; p.round < holdRounds {
 		s.heldBytes -= len(p.bytes)
-		p.held, p.bytes, p.classifiers = p.held[:0], p.bytes[:0], p.classifiers[:0]
-		s.classify(p)
+		p.held, p.bytes = p.held[:0], p.bytes[:0]
 		return
 	}
 	s.release(p)
@@ -202,7 +206,6 @@ func (s *Session) release(p *pending) {
 // recycle keeps p's memory for the next pending flow.
 func (s *Session) recycle(p *pending) {
 	if cap(p.bytes) <= 16<<10 && s.freeCount < keepFree {
-		clear(p.classifiers)
 		p.older, s.free = s.free, p
 		s.freeCount++
 	}

@@ -35,6 +35,7 @@ func (c *testClassifier) Feed(d *machine.Datagram) {
 	}
 }
 
+func (c *testClassifier) Reset()     { *c = testClassifier{} }
 func (c *testClassifier) Sure() bool { return c.Verdict().Settled }
 
 func (c *testClassifier) Verdict() dissect.Verdict {

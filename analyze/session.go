@@ -71,6 +71,9 @@ type Session struct {
 	table table
 	flows []*Flow
 
+	candidates []candidate // one for each protocol of the registry
+	trial      []candidate // those that the flow being weighed may be of
+
 	// Flows whose protocol is being worked out, by age.
 	oldest, newest *pending
 	free           *pending
@@ -106,6 +109,9 @@ func NewSession(o Options) *Session {
 	}
 	s := &Session{registry: o.Registry, options: o, sink: o.Sink, formats: framings(o.Registry)}
 	s.out.NoEvents = o.Sink == nil
+	for _, p := range o.Registry.Protocols() {
+		s.candidates = append(s.candidates, candidate{p, p.Classify()})
+	}
 	return s
 }
 

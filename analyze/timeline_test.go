@@ -110,6 +110,7 @@ func TestStateAtEqualsAFoldFromTheStart(t *testing.T) {
 // everything claims every flow at its first look.
 type everything struct{}
 
+func (everything) Reset()                 {}
 func (everything) Feed(*machine.Datagram) {}
 func (everything) Sure() bool             { return true }
 func (everything) Verdict() dissect.Verdict {

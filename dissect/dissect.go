@@ -116,9 +116,11 @@ type Verdict struct {
 // Classifier weighs, datagram by datagram, whether a flow is of its protocol
 // and in which dialect. It sees both directions and keeps no bytes.
 type Classifier interface {
+	// Reset forgets the flow, for another one, and keeps the memory.
+	Reset()
 	Feed(d *machine.Datagram)
 	// Sure reports whether the verdict has a Config and is settled. It is asked
-	// after every datagram, so it allocates nothing and words no reason.
+	// often, so it allocates nothing and words no reason.
 	Sure() bool
 	Verdict() Verdict
 }

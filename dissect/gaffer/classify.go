@@ -24,6 +24,15 @@ type classifier struct {
 	directions uint8 // bit set: that side was seen
 }
 
+// Reset forgets the flow.
+func (c *classifier) Reset() {
+	plain := c.plain
+	for i := range plain {
+		plain[i] = candidate{profile: c.set.plain[i].wire}
+	}
+	*c = classifier{set: c.set, plain: plain}
+}
+
 // Feed weighs one more datagram.
 func (c *classifier) Feed(d *machine.Datagram) {
 	if c.datagrams == mostPackets {

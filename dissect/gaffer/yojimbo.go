@@ -100,6 +100,15 @@ type keyedClassifier struct {
 	failed    error // why the request's token stayed closed
 }
 
+// Reset forgets the flow.
+func (c *keyedClassifier) Reset() {
+	c.classifier.Reset()
+	*c = keyedClassifier{classifier: c.classifier, decryptor: NewDecryptor(c.decryptor.keys)}
+}
+
+// Sure reports whether the keys open the flow, or its dialect is settled without.
+func (c *keyedClassifier) Sure() bool { return c.opened > 0 || c.classifier.Sure() }
+
 // Feed weighs one more datagram.
 func (c *keyedClassifier) Feed(d *machine.Datagram) {
 	c.classifier.Feed(d)

@@ -140,14 +140,28 @@ type classifier struct {
 }
 
 func newClassifier(b *bodies) dissect.Classifier {
-	c := &classifier{seed: hashSeed, bodies: b}
-	for h := range c.sides {
-		for s := range c.sides[h] {
-			c.sides[h][s].builds = wire.BuildsOf(hypotheses[h].Dialect)
-		}
-	}
+	c := &classifier{bodies: b}
+	c.Reset()
 	return c
 }
+
+// Reset forgets the flow.
+func (c *classifier) Reset() {
+	*c = classifier{seed: hashSeed, bodies: c.bodies}
+	for h := range c.sides {
+		for s := range c.sides[h] {
+			c.sides[h][s].builds = allBuilds[h]
+		}
+	}
+}
+
+// allBuilds gives the builds of each hypothesis's dialect.
+var allBuilds = func() (out [hypothesisCount]wire.BuildSet) {
+	for h := range hypotheses {
+		out[h] = wire.BuildsOf(hypotheses[h].Dialect)
+	}
+	return out
+}()
 
 // hashSeed tells equal datagrams from different ones within one process; no
 // result depends on its value.
