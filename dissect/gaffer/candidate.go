@@ -48,6 +48,7 @@ type suspect struct {
 	ackBits  uint64 // of its newest header
 	newest   uint32
 	ackNow   uint32 // of its newest header
+	lag      int32  // of ackNow behind the peer's newest packet then
 	packets  uint8
 	steps    uint8 // of them, how many stepped by one
 	acks     uint8 // headers that acknowledged something
@@ -200,9 +201,9 @@ func (c *candidate) acks(me, peer *suspect, h wire.Header) {
 		score += c.position(me, peer, h, lag, moved)
 	} else if moved && me.acked {
 		// The other side was not captured: acks must move on like a counter.
-		d := space.Distance(h.Ack, me.ackNow)
-		if d > 0 {
-			score += min(numberBits-4-2*(mathbits.Len(uint(d))-1), 4)
+		// That is counting, and no more; ack_bits must do the rest.
+		if d := space.Distance(h.Ack, me.ackNow); d > 0 {
+			c.add(&c.step, min(numberBits-4-2*(mathbits.Len(uint(d))-1), 4), mostStep)
 		} else {
 			score += worst
 		}
@@ -231,6 +232,12 @@ func (c *candidate) position(me, peer *suspect, h wire.Header, lag int, moved bo
 		return max(numberBits-8-2*(mathbits.Len(uint(-lag))-1), worst) // the capture missed packets, or chance
 	}
 	score := max(numberBits-4-mathbits.Len(uint(lag)), worst)
+	if me.acked && me.acks > 1 {
+		// Acks keep pace with what they acknowledge: their lag stays about the same.
+		drift := lag - int(me.lag)
+		score = max(min(score, numberBits-4-2*mathbits.Len(uint(max(drift, -drift)))), worst)
+	}
+	me.lag = int32(lag)
 	if lag >= 64 {
 		return score
 	}

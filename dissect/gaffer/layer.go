@@ -1,0 +1,129 @@
+package gaffer
+
+import (
+	"errors"
+	"strconv"
+
+	"github.com/google/gopacket"
+	"github.com/google/gopacket/layers"
+
+	common "github.com/ackscope/ackscope/wire"
+	wire "github.com/ackscope/ackscope/wire/gaffer"
+)
+
+// LayerTypeGaffer is the number of the layer for users of gopacket. Nothing is
+// registered for a port by itself: which port a game uses is its own affair,
+// and gopacket's table of ports is one for the whole process. To decode by
+// gopacket alone,
+//
+//	gopacket.NewPacket(udp.Payload, gaffer.LayerTypeGaffer, gopacket.Default)
+//
+// reads the reliable dialect; for another one set Layer.Profile and call
+// DecodeFromBytes, or register a port with RegisterUDPPort.
+var LayerTypeGaffer = gopacket.RegisterLayerType(1300, gopacket.LayerTypeMetadata{Name: "Gaffer", Decoder: gopacket.DecodeFunc(decodeLayer)})
+
+// Layer is one datagram of the Gaffer family as a layer of gopacket: for
+// gopacket.DecodingLayerParser, and for building packets.
+type Layer struct {
+	layers.BaseLayer
+	wire.Packet
+	// Profile is how the datagram is read and written; nil means the built-in
+	// profile of the reliable library. It must have passed Validate.
+	Profile *wire.Profile
+}
+
+var defaultProfile, _, _ = wire.Builtin(wire.Reliable)
+
+func (l *Layer) profile() *wire.Profile {
+	if l.Profile == nil {
+		return defaultProfile
+	}
+	return l.Profile
+}
+
+// LayerType gives LayerTypeGaffer.
+func (l *Layer) LayerType() gopacket.LayerType { return LayerTypeGaffer }
+
+// CanDecode gives LayerTypeGaffer.
+func (l *Layer) CanDecode() gopacket.LayerClass { return LayerTypeGaffer }
+
+// NextLayerType gives LayerTypePayload where the datagram carries any.
+func (l *Layer) NextLayerType() gopacket.LayerType {
+	if len(l.BaseLayer.Payload) == 0 {
+		return gopacket.LayerTypeZero
+	}
+	return gopacket.LayerTypePayload
+}
+
+// Payload gives what the game sent, or one piece of it.
+func (l *Layer) Payload() []byte { return l.BaseLayer.Payload }
+
+// DecodeFromBytes reads data as one datagram. The error is a *wire.ParseError
+// of the wire package, which says which field is bad and where.
+func (l *Layer) DecodeFromBytes(data []byte, df gopacket.DecodeFeedback) error {
+	l.BaseLayer = layers.BaseLayer{Contents: data}
+	if err := l.profile().Parse(data, len(data), &l.Packet); err != nil {
+		if errors.Is(err, common.ErrShort) {
+			df.SetTruncated()
+		}
+		return err
+	}
+	end := l.PayloadOffset + l.PayloadLen
+	l.Contents, l.BaseLayer.Payload = data[:l.PayloadOffset], data[l.PayloadOffset:end]
+	return nil
+}
+
+// SerializeTo writes the datagram around what b holds, its payload. The packet
+// is as Parse would give it; a CRC is computed where the profile has the
+// protocol id.
+func (l *Layer) SerializeTo(b gopacket.SerializeBuffer, _ gopacket.SerializeOptions) error {
+	payload := append([]byte(nil), b.Bytes()...)
+	out := l.profile().Append(nil, &l.Packet, payload)
+	if err := b.Clear(); err != nil {
+		return err
+	}
+	to, err := b.AppendBytes(len(out))
+	if err != nil {
+		return err
+	}
+	copy(to, out)
+	return nil
+}
+
+// RegisterUDPPort makes gopacket decode the datagrams of a UDP port by this
+// profile wherever it decodes UDP in this process. gopacket's table of ports is
+// global and not guarded: call this before anything is decoded. ackscope itself
+// never does: it finds the protocol of each flow.
+func RegisterUDPPort(port layers.UDPPort, profile *wire.Profile) {
+	number := gopacket.OverrideLayerType(firstPortLayer+int(port), gopacket.LayerTypeMetadata{
+		Name: "Gaffer:" + strconv.Itoa(int(port)),
+		Decoder: gopacket.DecodeFunc(func(data []byte, p gopacket.PacketBuilder) error {
+			return decode(&Layer{Profile: profile}, data, p)
+		}),
+	})
+	layers.RegisterUDPPortLayerType(port, number)
+}
+
+// firstPortLayer is where the layer types of RegisterUDPPort begin: one for
+// each port, beyond the numbers that gopacket and other packages use.
+const firstPortLayer = 1300 << 16
+
+func decodeLayer(data []byte, p gopacket.PacketBuilder) error { return decode(&Layer{}, data, p) }
+
+func decode(l *Layer, data []byte, p gopacket.PacketBuilder) error {
+	if err := l.DecodeFromBytes(data, p); err != nil {
+		return err
+	}
+	p.AddLayer(l)
+	p.SetApplicationLayer(l)
+	if next := l.NextLayerType(); next != gopacket.LayerTypeZero {
+		return p.NextDecoder(next)
+	}
+	return nil
+}
+
+var (
+	_ gopacket.DecodingLayer     = (*Layer)(nil)
+	_ gopacket.ApplicationLayer  = (*Layer)(nil)
+	_ gopacket.SerializableLayer = (*Layer)(nil)
+)
