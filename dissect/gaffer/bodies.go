@@ -112,8 +112,9 @@ func (b *bodies) fields(t *tree, kind uint32, at int, depth uint8) (int, error) 
 	if err != nil {
 		return at, err
 	}
-	heading := len(t.d.Fields)
-	t.d.Add(dissect.Field{Spec: b.groups[kind], Depth: depth, Bit: uint32(at)})
+	d := t.d // what the walk keeps hold of is not the tree itself
+	heading := len(d.Fields)
+	d.Add(dissect.Field{Spec: b.groups[kind], Depth: depth, Bit: uint32(at)})
 	err = body.Visit(&r, func(l *schema.Leaf) {
 		f := dissect.Field{Spec: b.specs[l.Field], Depth: depth + 1 + uint8(min(l.Depth, 100)), Bit: uint32(l.Bit), Bits: uint32(l.Bits), Uint: l.Uint, Bytes: l.Bytes}
 		switch {
@@ -124,8 +125,8 @@ func (b *bodies) fields(t *tree, kind uint32, at int, depth uint8) (int, error) 
 		case l.Item >= 0:
 			f.Note = fmt.Sprintf("item %d", l.Item)
 		}
-		t.d.Add(f)
+		d.Add(f)
 	})
-	t.d.Fields[heading].Bits = uint32(r.Pos() - at)
+	d.Fields[heading].Bits = uint32(r.Pos() - at)
 	return r.Pos(), err
 }

@@ -307,7 +307,7 @@ func TestHardFlows(t *testing.T) {
 				}
 			}
 			// With most packets lost, a hundred datagrams may hold one of the other side.
-			sparse := strings.Contains(path, "loss9") || strings.Contains(path, "sparse")
+			sparse := strings.Contains(path, "loss98") || strings.Contains(path, "sparse")
 			for _, from := range []int{1, 7, 100, 333, 700} {
 				check(fmt.Sprintf("from datagram %d on", from), late(tap, from), sparse)
 				check(fmt.Sprintf("ten datagrams from %d on", from), late(tap, from)[:min(10, len(late(tap, from)))], true)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	mathbits "math/bits"
+	"slices"
 
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/machine"
@@ -41,13 +42,12 @@ func Dissect(ctx dissect.Context, dg *machine.Datagram, d *dissect.Dissection) {
 	if p == nil {
 		return
 	}
-	var pk wire.Packet
-	err := p.Parse(dg.Bytes, dg.Length, &pk)
 	length := max(dg.Length, len(dg.Bytes))
-	d.Add(dissect.Field{Spec: fieldGaffer, Bits: uint32(length) * 8, Note: ctx.Config.Dialect})
-	t := tree{p: p, b: dg.Bytes, length: length, pk: &pk, d: d}
+	t := tree{p: p, b: dg.Bytes, length: length, d: d}
+	t.put(fieldGaffer, 0, 0, length*8, 0).Note = ctx.Config.Dialect
+	err := p.Parse(dg.Bytes, dg.Length, &t.pk)
 	if err == nil {
-		d.Add(dissect.Field{Spec: fieldKind, Depth: 1, Uint: uint64(pk.Kind)})
+		t.made(fieldKind, uint64(t.pk.Kind))
 	}
 	switch p.Form {
 	case wire.FormReliable:
@@ -57,12 +57,10 @@ func Dissect(ctx dissect.Context, dg *machine.Datagram, d *dissect.Dissection) {
 	default:
 		t.fixed(err)
 	}
-	var malformed *common.ParseError
-	switch {
-	case err == nil:
+	if err == nil {
 		t.body()
-	case errors.As(err, &malformed):
-		d.Problem = malformed
+	} else {
+		t.problem(err)
 	}
 	d.Snapped = len(dg.Bytes) < length
 }
@@ -72,33 +70,44 @@ type tree struct {
 	p      *wire.Profile
 	b      []byte
 	length int // on the wire
-	pk     *wire.Packet
+	pk     wire.Packet
 	d      *dissect.Dissection
+}
+
+// put adds a field of n bits at bit pos. It writes in place: a field is large,
+// and a packet has many.
+func (t *tree) put(spec *dissect.FieldSpec, depth uint8, pos, n int, v uint64) *dissect.Field {
+	fields := t.d.Fields
+	if len(fields) == cap(fields) {
+		fields = slices.Grow(fields, 16)
+	}
+	fields = fields[:len(fields)+1]
+	t.d.Fields = fields
+	f := &fields[len(fields)-1]
+	f.Spec, f.Depth, f.Bit, f.Bits, f.Uint, f.Bytes, f.Note = spec, depth, uint32(pos), uint32(n), v, nil, ""
+	return f
 }
 
 // uint adds a field of whole bytes at byte at, if they were captured.
 func (t *tree) uint(spec *dissect.FieldSpec, at, n int, v uint64) {
 	if at+n <= len(t.b) {
-		t.d.Add(dissect.Field{Spec: spec, Depth: 1, Bit: uint32(at) * 8, Bits: uint32(n) * 8, Uint: v})
+		t.put(spec, 1, at*8, n*8, v)
 	}
 }
 
 // bytes adds what was captured of n bytes from byte at on.
 func (t *tree) bytes(spec *dissect.FieldSpec, at, n int) {
-	if n <= 0 || at > len(t.b) {
-		return
+	if n > 0 && at <= len(t.b) {
+		t.put(spec, 1, at*8, n*8, 0).Bytes = t.b[at:min(at+n, len(t.b))]
 	}
-	t.d.Add(dissect.Field{Spec: spec, Depth: 1, Bit: uint32(at) * 8, Bits: uint32(n) * 8, Bytes: t.b[at:min(at+n, len(t.b))]})
 }
 
 // made adds a field that is not on the wire.
-func (t *tree) made(spec *dissect.FieldSpec, v uint64) {
-	t.d.Add(dissect.Field{Spec: spec, Depth: 1, Uint: v})
-}
+func (t *tree) made(spec *dissect.FieldSpec, v uint64) { t.put(spec, 1, 0, 0, v) }
 
 func (t *tree) ackBits(at, n int) {
 	h := t.pk.Header
-	t.d.Add(dissect.Field{Spec: fieldAckBits, Depth: 1, Bit: uint32(at) * 8, Bits: uint32(n) * 8, Uint: h.AckBits, Note: ackBitsNotes[mathbits.OnesCount64(h.AckBits)]})
+	t.put(fieldAckBits, 1, at*8, n*8, h.AckBits).Note = ackBitsNotes[mathbits.OnesCount64(h.AckBits)]
 	if t.p.NothingReceived(h) {
 		t.made(fieldNothing, 1)
 	}
@@ -113,7 +122,7 @@ func (t *tree) reliable() {
 	if t.b[0]&1 != 0 {
 		t.uint(fieldPrefix, 0, 1, uint64(t.b[0]))
 		t.prefixBit(fieldPrefixFragment, 0, 0)
-		t.d.Add(dissect.Field{Spec: fieldPrefixUnused, Depth: 2, Bit: 1, Bits: 7, Uint: uint64(t.b[0] >> 1)})
+		t.put(fieldPrefixUnused, 2, 1, 7, uint64(t.b[0]>>1))
 		if len(t.b) < 5 {
 			return
 		}
@@ -132,7 +141,7 @@ func (t *tree) reliable() {
 		t.prefixBit(fieldPrefixByte[i], at, 1+i)
 	}
 	t.prefixBit(fieldPrefixNear, at, 5)
-	t.d.Add(dissect.Field{Spec: fieldPrefixUnused, Depth: 2, Bit: uint32(at)*8 + 6, Bits: 2, Uint: uint64(prefix >> 6)})
+	t.put(fieldPrefixUnused, 2, at*8+6, 2, uint64(prefix>>6))
 	t.uint(fieldSequence, at+1, 2, uint64(h.Sequence))
 	n := 2
 	if prefix>>5&1 != 0 {
@@ -140,16 +149,16 @@ func (t *tree) reliable() {
 	}
 	t.uint(fieldAck, at+3, n, uint64(h.Ack))
 	if n == 1 {
-		t.d.Add(dissect.Field{Spec: fieldDifference, Depth: 2, Bit: uint32(at+3) * 8, Bits: 8, Uint: uint64(t.b[at+3])})
+		t.put(fieldDifference, 2, (at+3)*8, 8, uint64(t.b[at+3]))
 	}
 	t.ackBits(at+3+n, t.pk.HeaderLen-3-n)
-	if !t.p.Canonical(t.b, t.pk) {
+	if !t.p.Canonical(t.b, &t.pk) {
 		t.made(fieldCanonical, 1)
 	}
 }
 
 func (t *tree) prefixBit(spec *dissect.FieldSpec, at, bit int) {
-	t.d.Add(dissect.Field{Spec: spec, Depth: 2, Bit: uint32(at*8 + bit), Bits: 1, Uint: uint64(t.b[at] >> bit & 1)})
+	t.put(spec, 2, at*8+bit, 1, uint64(t.b[at]>>bit&1))
 }
 
 // fixed adds prefix and header of form fixed; those that were read before err.
@@ -197,7 +206,7 @@ func (t *tree) crc(at int) {
 	if at+4 > len(t.b) {
 		return
 	}
-	f := dissect.Field{Spec: fieldCRC, Depth: 1, Bit: uint32(at) * 8, Bits: 32, Uint: uint64(binary.LittleEndian.Uint32(t.b[at:]))}
+	f := t.put(fieldCRC, 1, at*8, 32, uint64(binary.LittleEndian.Uint32(t.b[at:])))
 	switch {
 	case t.pk.CRCCheck == wire.Differs:
 		f.Note = fmt.Sprintf("wrong: %#08x was expected", t.pk.CRCWant)
@@ -208,7 +217,6 @@ func (t *tree) crc(at int) {
 	case len(t.b) < t.length:
 		f.Note = "not checked: the capture cut the datagram"
 	}
-	t.d.Add(f)
 	if t.pk.CRCCheck != wire.Unchecked {
 		ok := uint64(0)
 		if t.pk.CRCCheck == wire.Matches {
@@ -230,8 +238,8 @@ func (t *tree) netcode() {
 		t.bytes(fieldNetcodeVersion, 1, t.pk.PayloadOffset-1)
 		return
 	}
-	t.d.Add(dissect.Field{Spec: fieldNetcodeType, Depth: 1, Bits: 4, Uint: uint64(t.b[0] & 15)})
-	t.d.Add(dissect.Field{Spec: fieldNetcodeLength, Depth: 1, Bit: 4, Bits: 4, Uint: uint64(t.b[0] >> 4)})
+	t.put(fieldNetcodeType, 1, 0, 4, uint64(t.b[0]&15))
+	t.put(fieldNetcodeLength, 1, 4, 4, uint64(t.b[0]>>4))
 	if n := t.pk.PayloadOffset - 1; n > 0 {
 		t.uint(fieldNetcodeSequence, 1, n, t.pk.NetcodeSequence)
 	}
@@ -239,7 +247,7 @@ func (t *tree) netcode() {
 
 // body adds what follows the header of a datagram that was read whole.
 func (t *tree) body() {
-	pk := t.pk
+	pk := &t.pk
 	if pk.Kind == wire.KindEncrypted && pk.NetcodeType != 0 {
 		t.bytes(fieldCiphertext, pk.PayloadOffset, pk.PayloadLen-16)
 		t.bytes(fieldMAC, pk.PayloadOffset+pk.PayloadLen-16, 16)
@@ -266,7 +274,7 @@ func (t *tree) body() {
 
 // frame adds the bit-packed fields between header and payload.
 func (t *tree) frame() {
-	pk, p := t.pk, t.p
+	pk, p := &t.pk, t.p
 	pos := (pk.HeaderOffset + pk.HeaderLen) * 8
 	if p.PacketTypes > 1 {
 		n := bits.Required(0, uint64(p.PacketTypes-1))
@@ -315,14 +323,14 @@ func (t *tree) frame() {
 
 // packed adds a field of n bits at bit pos and gives the bit after it.
 func (t *tree) packed(spec *dissect.FieldSpec, pos, n int, v uint64) int {
-	t.d.Add(dissect.Field{Spec: spec, Depth: 1, Bit: uint32(pos), Bits: uint32(n), Uint: v})
+	t.put(spec, 1, pos, n, v)
 	return pos + n
 }
 
 // payload adds what a regular packet carries: its body by a schema, its
 // messages, or its bytes.
 func (t *tree) payload() {
-	pk, p := t.pk, t.p
+	pk, p := &t.pk, t.p
 	start := pk.PayloadOffset*8 + pk.PayloadBit
 	whole := len(t.b) >= pk.PayloadOffset+pk.PayloadLen
 	if b, ok := p.PacketBodies.(*bodies); ok && whole && b.byType[pk.Type] != nil {
@@ -336,7 +344,8 @@ func (t *tree) payload() {
 	if pk.PayloadBit == 0 {
 		t.bytes(fieldPayload, pk.PayloadOffset, pk.PayloadLen)
 	} else if n := pk.PayloadLen*8 - pk.PayloadBit; n > 0 && pk.PayloadOffset < len(t.b) {
-		t.d.Add(dissect.Field{Spec: fieldPayload, Depth: 1, Bit: uint32(start), Bits: uint32(n), Bytes: t.b[pk.PayloadOffset:min(pk.PayloadOffset+pk.PayloadLen, len(t.b))], Note: "begins within the first byte"})
+		f := t.put(fieldPayload, 1, start, n, 0)
+		f.Bytes, f.Note = t.b[pk.PayloadOffset:min(pk.PayloadOffset+pk.PayloadLen, len(t.b))], "begins within the first byte"
 	}
 }
 
@@ -374,6 +383,7 @@ func (t *tree) rest(end, payload int) error {
 	return nil
 }
 
+// problem notes what is wrong with the datagram; that its capture is cut is not.
 func (t *tree) problem(err error) {
 	var malformed *common.ParseError
 	if errors.As(err, &malformed) && t.d.Problem == nil {
@@ -402,14 +412,12 @@ func (t *tree) messages(start int) {
 	var one wire.Message
 	for m.Next(&one) {
 		heading := len(t.d.Fields)
-		f := dissect.Field{Spec: fieldMessage, Depth: 1, Bit: uint32(one.Bit), Bits: uint32(m.Pos() - one.Bit)}
+		f := t.put(fieldMessage, 1, one.Bit, m.Pos()-one.Bit, 0)
 		if b != nil {
 			f.Note = b.Name(one.Type)
 		}
-		t.d.Add(f)
-		id := dissect.Field{Spec: fieldMessageID, Depth: 2, Bit: uint32(one.Bit), Bits: uint32(one.Kind - one.Bit), Uint: uint64(one.ID)}
-		t.d.Add(id)
-		t.d.Add(dissect.Field{Spec: fieldMessageType, Depth: 2, Bit: uint32(one.Kind), Bits: uint32(one.Body - one.Kind), Uint: uint64(one.Type)})
+		t.put(fieldMessageID, 2, one.Bit, one.Kind-one.Bit, uint64(one.ID))
+		t.put(fieldMessageType, 2, one.Kind, one.Body-one.Kind, uint64(one.Type))
 		if b != nil && b.byType[one.Type] != nil {
 			all := t.b
 			t.b = t.b[:payload]

@@ -91,13 +91,13 @@ var noise = map[string]func(r *rand.Rand) func(i int, side machine.Side) []byte{
 			return b
 		}
 	},
-	"a counter, then random bytes":     counter(16, false, func(r *rand.Rand, i int) []byte { return randomBytes(r, 60) }),
-	"a big-endian counter":             counter(16, true, func(r *rand.Rand, i int) []byte { return randomBytes(r, 60) }),
-	"a counter, then zeros":            counter(16, false, func(*rand.Rand, int) []byte { return make([]byte, 30) }),
-	"a 32-bit counter, then zeros":     counter(32, false, func(*rand.Rand, int) []byte { return make([]byte, 30) }),
-	"a 32-bit counter, then random":    counter(32, false, func(r *rand.Rand, i int) []byte { return randomBytes(r, 60) }),
-	"a counter, then ones":             counter(16, false, func(*rand.Rand, int) []byte { return []byte("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff") }),
-	"a counter, then text":             counter(16, false, func(*rand.Rand, int) []byte { return []byte("{\"player\": 3, \"x\": 12.5}") }),
+	"a counter, then random bytes":  counter(16, false, func(r *rand.Rand, i int) []byte { return randomBytes(r, 60) }),
+	"a big-endian counter":          counter(16, true, func(r *rand.Rand, i int) []byte { return randomBytes(r, 60) }),
+	"a counter, then zeros":         counter(16, false, func(*rand.Rand, int) []byte { return make([]byte, 30) }),
+	"a 32-bit counter, then zeros":  counter(32, false, func(*rand.Rand, int) []byte { return make([]byte, 30) }),
+	"a 32-bit counter, then random": counter(32, false, func(r *rand.Rand, i int) []byte { return randomBytes(r, 60) }),
+	"a counter, then ones":          counter(16, false, func(*rand.Rand, int) []byte { return []byte("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff") }),
+	"a counter, then text":          counter(16, false, func(*rand.Rand, int) []byte { return []byte("{\"player\": 3, \"x\": 12.5}") }),
 	"a counter, then a tick of its own": counter(16, false, func(r *rand.Rand, i int) []byte {
 		return append(binary.LittleEndian.AppendUint32(nil, uint32(100000+i*33)), randomBytes(r, 20)...)
 	}),

@@ -20,7 +20,7 @@ func (s *secured) dissect(ctx dissect.Context, dg *machine.Datagram, d *dissect.
 	err := s.layers.Netcode.Parse(dg.Bytes, dg.Length, &pk)
 	length := max(dg.Length, len(dg.Bytes))
 	d.Add(dissect.Field{Spec: fieldGaffer, Bits: uint32(length) * 8, Note: ctx.Config.Dialect})
-	t := tree{p: s.layers.Netcode, b: dg.Bytes, length: length, pk: &pk, d: d}
+	t := tree{p: s.layers.Netcode, b: dg.Bytes, length: length, pk: pk, d: d}
 	d.Snapped = len(dg.Bytes) < length
 	if err == nil {
 		d.Add(dissect.Field{Spec: fieldKind, Depth: 1, Uint: uint64(pk.Kind)})
@@ -90,8 +90,7 @@ func (s *secured) request(t *tree, dg *machine.Datagram) {
 // payload adds what netcode carries: a packet of reliable, and in it the
 // connection packet.
 func (s *secured) payload(ctx dissect.Context, t *tree) {
-	t.pk = &wire.Packet{}
-	if err := t.p.Parse(t.b, t.length, t.pk); err != nil {
+	if err := t.p.Parse(t.b, t.length, &t.pk); err != nil {
 		t.problem(err)
 		t.bytes(fieldPayload, 0, t.length)
 		return
