@@ -123,6 +123,10 @@ func (w *walker) take(f *Field, in any) (err error) {
 		}
 		w.word = uint64(truth(b))
 	case kindFloat, kindDouble:
+		if v, ok := in.(float32); ok && f.kind == kindFloat {
+			w.word = uint64(math.Float32bits(v)) // as it is: widening would change a NaN
+			return nil
+		}
 		v, err := toFloat(in)
 		if err != nil {
 			return err

@@ -95,7 +95,7 @@ func TestReliableFragment(t *testing.T) {
 		{"01 0d00 00 03  3c 0e00 00 3f 00 00", wire.ErrRange, "sequence"},
 		{"01 0d00 00 03  3e 0d00 00 ff 3f 00 00", wire.ErrNotCanonical, "prefix"},
 		{"01 0d00 00 03  01 0d00 00 3f 00 00", wire.ErrRange, "prefix"},
-		{"01 0d00 00 03  3c 0d00 00 3f 00", wire.ErrShort, "ack"},
+		{"01 0d00 00 03  3c 0d00 00 3f 00", wire.ErrShort, "header"},
 		{"3e 0d", wire.ErrShort, "prefix"},
 		{"3e 0d00 00 00", wire.ErrShort, "ack"},
 		{"", wire.ErrShort, "prefix"},

@@ -32,7 +32,7 @@ var (
 	errInnerPrefix    = &wire.ParseError{Field: "prefix", Bit: 5 * 8, Expected: "a regular header in fragment 0", Err: wire.ErrRange}
 	errInnerSequence  = &wire.ParseError{Field: "sequence", Bit: 6 * 8, Expected: "the fragment's own", Err: wire.ErrRange}
 	errInnerForm      = &wire.ParseError{Field: "prefix", Bit: 5 * 8, Err: wire.ErrNotCanonical}
-	errInnerShort     = &wire.ParseError{Field: "ack", Bit: 8 * 8, Expected: "a whole header in fragment 0", Err: wire.ErrShort}
+	errInnerShort     = &wire.ParseError{Field: "header", Bit: 5 * 8, Expected: "a whole header in fragment 0", Err: wire.ErrShort}
 )
 
 // reliableLen gives the length of a regular header by its prefix byte.
