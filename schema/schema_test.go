@@ -45,6 +45,10 @@ func (g gafferCoding) Text(c bits.Cursor, v *[]byte, most int) error {
 	}
 	return g.Bytes(c, v, int(n))
 }
+func (gafferCoding) BoolItem(c bits.Cursor, v *uint64, _, _ int) error { return c.Bits(v, 1) }
+func (gafferCoding) MostCount() int64                                  { return 0 }
+func (gafferCoding) Alias(string) (string, int)                        { return "", 0 }
+func (gafferCoding) Lost(string) (items, count bool)                   { return false, false }
 func (gafferCoding) Number(kind string) (func(bits.Cursor, *uint64) error, bool, bool) {
 	if kind != "pair" { // a number in two nibbles, high one first
 		return nil, false, false

@@ -54,7 +54,7 @@ func TestNoAllocations(t *testing.T) {
 
 // A hundred thousand flows may be undecided at once.
 func TestClassifierSize(t *testing.T) {
-	n := int(unsafe.Sizeof(classifier{})) + len(newProfileSet(nil).plain)*int(unsafe.Sizeof(candidate{}))
+	n := int(unsafe.Sizeof(classifier{})) + len(newProfileSet(nil, nil).plain)*int(unsafe.Sizeof(candidate{}))
 	if n > 700 {
 		t.Errorf("an undecided flow takes %d bytes", n)
 	}
