@@ -66,14 +66,44 @@ func TestPicture(t *testing.T) {
 	if err != nil {
 		t.Fatalf("scripts/picture: %v", err)
 	}
-	file := filepath.Join(root, "docs", "picture.svg")
+	same(t, "docs/picture.svg", string(is))
+}
+
+// TestFindings: docs/findings.md is what `ackscope explain` says of every rule.
+func TestFindings(t *testing.T) {
+	program := testenv.Ackscope(t)
+	var page strings.Builder
+	page.WriteString("<!-- Written by go test ./internal/docs -update, from the rules themselves. -->\n\n# Findings\n\n" +
+		"What `ackscope findings` can report; `ackscope explain RULE` prints the same. " +
+		"An error is a fault of an endpoint's code, a warning hurts the game, a note is good to know.\n")
+	rules := 0
+	for l := range strings.Lines(string(testenv.Output(t, program, "explain"))) {
+		rule := strings.Fields(l)[0]
+		title, text, _ := strings.Cut(string(testenv.Output(t, program, "explain", rule)), "\n")
+		severity, summary, ok := strings.Cut(strings.TrimPrefix(title, rule+" ("), "): ")
+		if !ok {
+			t.Fatalf("ackscope explain %s begins with %q, expected RULE (SEVERITY): SUMMARY", rule, title)
+		}
+		fmt.Fprintf(&page, "\n## %s\n\n**%s**: %s.\n\n%s\n", rule, severity, summary, strings.TrimSpace(text))
+		rules++
+	}
+	if rules < 20 {
+		t.Errorf("%d rules, expected at least 20", rules)
+	}
+	same(t, "docs/findings.md", trimLines(page.String()))
+}
+
+// same compares a file of the repository with what it should be, or writes it.
+func same(t *testing.T, name, is string) {
+	t.Helper()
+	file := filepath.Join(testenv.Module(t), name)
 	if *update {
-		if err := os.WriteFile(file, is, 0o644); err != nil {
+		if err := os.WriteFile(file, []byte(is), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if was, err := os.ReadFile(file); err != nil || string(was) != string(is) {
-		t.Errorf("docs/picture.svg is not what scripts/picture draws now (%v): make golden, and look at it", err)
+	if was, err := os.ReadFile(file); err != nil || string(was) != is {
+		t.Errorf("%s is not what is made now (%v): make golden, and look at the difference", name, err)
 	}
 }
 
