@@ -1,8 +1,12 @@
 package docs
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -77,15 +81,14 @@ func TestFindings(t *testing.T) {
 		"What `ackscope findings` can report; `ackscope explain RULE` prints the same. " +
 		"An error is a fault of an endpoint's code, a warning hurts the game, a note is good to know.\n")
 	rules := 0
-	for l := range strings.Lines(string(testenv.Output(t, program, "explain"))) {
-		rule := strings.Fields(l)[0]
-		title, text, _ := strings.Cut(string(testenv.Output(t, program, "explain", rule)), "\n")
-		severity, summary, ok := strings.Cut(strings.TrimPrefix(title, rule+" ("), "): ")
-		if !ok {
-			t.Fatalf("ackscope explain %s begins with %q, expected RULE (SEVERITY): SUMMARY", rule, title)
+	for d := json.NewDecoder(bytes.NewReader(testenv.Output(t, program, "explain", "--json"))); ; rules++ {
+		var r struct{ Rule, Severity, Summary, Explain string }
+		if err := d.Decode(&r); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
 		}
-		fmt.Fprintf(&page, "\n## %s\n\n**%s**: %s.\n\n%s\n", rule, severity, summary, strings.TrimSpace(text))
-		rules++
+		fmt.Fprintf(&page, "\n## %s\n\n**%s**: %s.\n\n%s\n", r.Rule, r.Severity, r.Summary, strings.TrimSpace(r.Explain))
 	}
 	if rules < 20 {
 		t.Errorf("%d rules, expected at least 20", rules)
