@@ -32,6 +32,7 @@ type soak struct {
 	options  gaffer.Options
 	frame    time.Duration
 	messages int // that each side submits; 0 for a run of packets only
+	link     *sim.Link
 	seconds  int
 }
 
@@ -161,7 +162,7 @@ func (s *soak) build(seed uint64, c *tally) (*sim.World, error) {
 			Frame: s.frame, Phase: time.Duration(i) * s.frame / 3, FrameJitter: s.frame / 8, App: app, EventDriven: s.options.EventClock,
 		})
 	}
-	w.Connect(hosts[0], hosts[1], s.path, s.path)
+	s.link = w.Connect(hosts[0], hosts[1], s.path, s.path)
 	w.Watch(c.watch)
 	return w, nil
 }
@@ -226,7 +227,10 @@ func (s *soak) endpoint(side machine.Side) gaffer.Options {
 	o := s.options
 	o.Profile = builtin(s.profile)
 	if s.messages > 0 {
-		o.Profile.Messages = wire.MessageSection{Form: s.form, Types: 3, MaxPerPacket: 64, Bodies: talkSchema}
+		o.Profile.Messages = wire.MessageSection{
+			Form: s.form, Types: 3, MaxPerPacket: 64, Bodies: talkSchema,
+			SendQueue: s.options.Messages.SendBuffer, ReceiveQueue: s.options.Messages.ReceiveBuffer,
+		}
 		if err := o.Profile.Validate(); err != nil {
 			panic(err)
 		}

@@ -34,6 +34,7 @@ type life struct {
 	came       int                           // which of them brought it, from 1; 0: none of those listed
 	at         machine.Instant
 	lastRef    machine.Ref
+	lastAt     machine.Instant
 	sequence   uint32
 	sequence64 int64
 
@@ -110,8 +111,8 @@ func (c *lane) get(id int64, out *machine.Effects) *life {
 	if id < c.base {
 		return nil
 	}
-	for id-c.base >= livesMost {
-		c.pop(out)
+	if over := id - c.base - livesMost + 1; over > 0 {
+		c.drop(over+livesMost/16, out) // some at a time: each time moves all that stay
 	}
 	for int64(len(c.lives)) <= id-c.base {
 		c.lives = append(c.lives, life{id: c.base + int64(len(c.lives)), blockedBy: -1})
@@ -127,17 +128,16 @@ func (c *lane) find(id int64) *life {
 	return nil
 }
 
-// pop tells the oldest life and forgets it.
-func (c *lane) pop(out *machine.Effects) {
-	if len(c.lives) == 0 {
-		c.base++
-		return
+// drop tells the oldest n lives and forgets them.
+func (c *lane) drop(n int64, out *machine.Effects) {
+	known := min(n, int64(len(c.lives)))
+	for i := range c.lives[:known] {
+		c.tell(&c.lives[i], out)
 	}
-	c.tell(&c.lives[0], out)
-	n := copy(c.lives, c.lives[1:])
-	c.lives[n] = life{}
-	c.lives = c.lives[:n]
-	c.base++
+	left := copy(c.lives, c.lives[known:])
+	clear(c.lives[left:])
+	c.lives = c.lives[:left]
+	c.base += n
 }
 
 // settle tells the lives to which nothing more can happen.
@@ -188,7 +188,7 @@ func (c *lane) carry(id int64, k *carrier, out *machine.Effects) *life {
 		l.frames[l.attempts], l.packets[l.attempts] = k.ref, uint16(k.sequence)
 	}
 	l.attempts++
-	l.lastRef = k.ref
+	l.lastRef, l.lastAt = k.ref, k.at
 	return l
 }
 
@@ -306,6 +306,8 @@ func (c *lane) tell(l *life, out *machine.Effects) {
 		m.DeliveredBy = l.givenBy
 		if m.Wait = l.givenAt.Sub(l.arrivedAt); m.Wait == 0 {
 			m.BlockedBy = -1 // that one came with the same packet
+		} else {
+			report(out, headOfLine, c.from.Other(), l.sure, l.givenAt, l.givenBy, l.arrivedBy, ms(m.Wait), float64(l.id), float64(l.blockedBy))
 		}
 	}
 	if needless := l.attempts - l.came; l.came > 0 && needless > 0 && l.block == nil {

@@ -44,6 +44,9 @@ var messageStuck = &machine.Rule{
 
 Split such messages, send them as blocks, or raise the budget.`,
 	Say: func(n uint64, worst [3]float64) string {
+		if worst[1] < 0 {
+			return fmt.Sprintf("message %.0f is never sent; %.0f later ids are", worst[0], worst[2])
+		}
 		return fmt.Sprintf("message %.0f of channel %.0f is never sent; %.0f later ids are", worst[0], worst[1], worst[2])
 	},
 }

@@ -37,9 +37,17 @@ func (y *Yojimbo) Inspect(x machine.Side, v *machine.View) {
 	}
 }
 
+// name names the channel, where the protocol has channels.
+func (c *lane) name() string {
+	if c.channel < 0 {
+		return ""
+	}
+	return fmt.Sprintf("channel %d ", c.channel)
+}
+
 // sendWindow draws the sender's messages from its oldest unacked one on.
 func (c *lane) sendWindow(grade machine.Certainty) machine.Window {
-	w := machine.Window{Name: fmt.Sprintf("channel %d messages sent", c.channel), Next: c.top + 1, Size: c.config.SendQueue, Grade: grade}
+	w := machine.Window{Name: c.name() + "messages sent", Next: c.top + 1, Size: c.config.SendQueue, Grade: grade}
 	w.First = max(c.base, w.Next-viewIDs, c.first)
 	for id := w.First; id < w.Next; id++ {
 		cell := machine.CellUnknown
@@ -59,7 +67,7 @@ func (c *lane) sendWindow(grade machine.Certainty) machine.Window {
 
 // receiveWindow draws what the receiver has, from the id that it hands over next.
 func (c *lane) receiveWindow() machine.Window {
-	w := machine.Window{Name: fmt.Sprintf("channel %d messages received", c.channel), First: c.next, Next: c.next, Size: c.config.ReceiveQueue, Grade: c.nextKnown}
+	w := machine.Window{Name: c.name() + "messages received", First: c.next, Next: c.next, Size: c.config.ReceiveQueue, Grade: c.nextKnown}
 	if c.nextKnown == machine.Unknown {
 		w.First, w.Next = max(c.base, c.first), -1
 	}
