@@ -48,6 +48,9 @@ func (s *Schema) Read(kind uint32, r *bits.Reader) (Record, error) {
 	return b.Read(r)
 }
 
+// Body gives the body of a message type; nil where the schema does not know it.
+func (s *Schema) Body(kind uint32) *Body { return s.Messages[kind] }
+
 func (s *Schema) body(kind uint32, at int) (*Body, error) {
 	if b := s.Messages[kind]; b != nil {
 		return b, nil

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -19,7 +17,9 @@ import (
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/gaffer"
+	"github.com/ackscope/ackscope/schema"
 	"github.com/ackscope/ackscope/sim"
+	"github.com/ackscope/ackscope/wire/bits"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
@@ -42,6 +42,7 @@ type simulateFlags struct {
 	refuse    string
 	first     string
 	eventTime bool
+	messages  float64
 	tap       string
 	write     string
 	journal   string
@@ -89,6 +90,7 @@ Of an option that a path has, A/B sets the two directions apart: --loss 5%/40%.`
 	p.StringVar(&f.refuse, "refuse", "0%", "share of packets that the receiving application refuses")
 	p.StringVar(&f.first, "first", "0", "sequence of the first packet")
 	p.BoolVar(&f.eventTime, "event-clock", false, "the endpoints read their clock at every arrival, not once a frame")
+	p.Float64Var(&f.messages, "messages", 0, "reliable messages a second that each side submits, of what the profile's schema has")
 	p.StringVar(&f.tap, "tap", "a", "where the capture is taken: `a|b|between`, or a share of the way from a to b")
 	p.StringVarP(&f.write, "write", "w", "", "`FILE` for the capture, - for standard output")
 	p.StringVar(&f.journal, "journal", "", "`FILE` for the journal")
@@ -103,6 +105,7 @@ type simulation struct {
 	profile  *wire.Profile
 	world    *sim.World
 	link     *sim.Link
+	failed   error // trouble of an application
 	sentHash interface {
 		io.Writer
 		Sum([]byte) []byte
@@ -116,7 +119,7 @@ const simulationEpoch = machine.Instant(1_767_225_600_000_000_000) // 2026-01-01
 var simulationAddrs = [2]netip.AddrPort{netip.MustParseAddrPort("10.0.0.1:30000"), netip.MustParseAddrPort("10.0.0.2:40000")}
 
 func (a *app) simulate(f *simulateFlags) (err error) {
-	s, err := newSimulation(f)
+	s, err := a.newSimulation(f)
 	if err != nil {
 		return err
 	}
@@ -125,7 +128,7 @@ func (a *app) simulate(f *simulateFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	err = s.world.Run(machine.Instant(f.duration + time.Second))
+	err = errors.Join(s.world.Run(machine.Instant(f.duration+time.Second)), s.failed)
 	for _, c := range closers {
 		err = errors.Join(err, c())
 	}
@@ -170,24 +173,41 @@ func create(path string, write func(io.Writer) error) error {
 	return errors.Join(write(f), f.Close())
 }
 
-// newSimulation builds the world that the flags describe.
-func newSimulation(f *simulateFlags) (*simulation, error) {
-	protocol, dialect, ok := strings.Cut(f.protocol, ":")
-	if protocol != "gaffer" {
-		return nil, fmt.Errorf("--protocol %q: expected gaffer:PROFILE", f.protocol)
+// simulated gives the profile that --protocol names, built in or a user's.
+func (a *app) simulated(text string) (*wire.Profile, error) {
+	name, dialect, ok := strings.Cut(text, ":")
+	if name != "gaffer" {
+		return nil, fmt.Errorf("--protocol %q: expected gaffer:PROFILE", text)
 	}
 	if !ok {
 		dialect = wire.Article
 	}
-	profile, _, err := wire.Builtin(dialect)
+	protocol, ok := a.registry.Lookup(name)
+	if !ok {
+		return nil, fmt.Errorf("--protocol %q: not built in", text)
+	}
+	for i := range protocol.Profiles {
+		if p, ok := protocol.Profiles[i].Config.Profile.(*wire.Profile); ok && protocol.Profiles[i].Name == dialect {
+			return p, nil
+		}
+	}
+	return nil, fmt.Errorf("--protocol %q: no such profile to simulate: expected one of %s, or one from --profiles", text, strings.Join(wire.BuiltinNames(), ", "))
+}
+
+// newSimulation builds the world that the flags describe.
+func (a *app) newSimulation(f *simulateFlags) (*simulation, error) {
+	profile, err := a.simulated(f.protocol)
 	if err != nil {
-		return nil, fmt.Errorf("--protocol: %w", err)
+		return nil, err
 	}
 	if !profile.HasAcks() {
 		return nil, fmt.Errorf("--protocol %q: expected a profile with acks", f.protocol)
 	}
-	if profile.HasCRC() {
+	if profile.HasCRC() && profile.ProtocolID == nil {
 		profile = profile.WithProtocolID(0x12345678)
+	}
+	if f.messages > 0 && profile.Messages.Form == wire.MessagesNone {
+		return nil, fmt.Errorf("--messages: the profile of --protocol %s has no message section: give one of your own with --profiles", f.protocol)
 	}
 	toB, toA, err := f.paths()
 	if err != nil {
@@ -226,7 +246,38 @@ func (f *simulateFlags) endpoint(profile *wire.Profile, side int) (*gaffer.Endpo
 	if profile.Fragments == wire.FragmentsReliable {
 		o.FragmentAbove, o.FragmentSize, o.FragmentMost = 1024, 1024, 16
 	}
+	if profile.Messages.Form != wire.MessagesNone {
+		o.Messages = &gaffer.MessageOptions{}
+	}
 	return gaffer.NewEndpoint(o)
+}
+
+// messageTypes is what messages are drawn by.
+type messageTypes interface {
+	Read(kind uint32, r *bits.Reader) (schema.Record, error)
+	Body(kind uint32) *schema.Body
+}
+
+// drawMessage draws a message of the profile's schema: random bits, as soon as
+// they make a body.
+func drawMessage(rng *rand.Rand, section *wire.MessageSection) (kind uint32, body []byte, err error) {
+	types, ok := section.Bodies.(messageTypes)
+	if !ok {
+		return 0, nil, errors.New("the profile has no schema of its messages")
+	}
+	kind = uint32(rng.IntN(section.Types))
+	for range 10000 {
+		r := bits.NewReader(noise(rng, 1024))
+		record, err := types.Read(kind, &r)
+		if err != nil {
+			continue
+		}
+		w := bits.NewWriter(nil)
+		if err := types.Body(kind).Write(&w, record); err == nil && len(w.Data()) <= 512 {
+			return kind, w.Data(), nil
+		}
+	}
+	return 0, nil, fmt.Errorf("no message of type %d of at most 512 bytes came up in 10,000 draws", kind)
 }
 
 func (f *simulateFlags) host(s *simulation, side int, name string) (*sim.Host, error) {
@@ -248,10 +299,20 @@ func (f *simulateFlags) host(s *simulation, side int, name string) (*sim.Host, e
 	}
 	frame := time.Duration(float64(time.Second) / rates[side])
 	phase := time.Duration(s.world.Rand("phase " + name).Int64N(int64(frame)))
+	due := 0.0
 	app := func(fr *sim.Frame) {
-		if fr.Now < machine.Instant(f.duration) {
-			fr.Do(machine.Submit{Channel: gaffer.ChannelPacket, Payload: noise(fr.Rand, least+fr.Rand.IntN(most-least+1))})
+		if fr.Now >= machine.Instant(f.duration) {
+			return
 		}
+		for due += f.messages / rates[side]; due >= 1 && e.CanSubmit(); due-- {
+			kind, body, err := drawMessage(fr.Rand, &s.profile.Messages)
+			if err != nil {
+				s.failed = fmt.Errorf("--messages: %w", err)
+				return
+			}
+			fr.Do(machine.Submit{Channel: gaffer.ChannelMessage, Type: kind, Payload: body})
+		}
+		fr.Do(machine.Submit{Channel: gaffer.ChannelPacket, Payload: noise(fr.Rand, least+fr.Rand.IntN(most-least+1))})
 	}
 	return s.world.AddHost(name, e, sim.HostOptions{
 		Frame: frame, Phase: phase, FrameJitter: frame / 50, App: app, EventDriven: f.eventTime, Refuse: refuse[side],
@@ -264,114 +325,6 @@ func noise(rng *rand.Rand, n int) []byte {
 		b[i] = byte(rng.Uint32())
 	}
 	return b
-}
-
-// paths reads the flags of both directions.
-func (f *simulateFlags) paths() (toB, toA sim.Path, err error) {
-	loss, err1 := pair(f.loss, parseShare)
-	dup, err2 := pair(f.dup, parseShare)
-	delay, err3 := pair(f.delay, parseDelay)
-	jitter, err4 := pair(f.jitter, parseDelay)
-	burst, err5 := pair(f.burst, parseBurst)
-	outage, err6 := pair(f.outage, parseOutage)
-	bandwidth, err7 := pair(f.bandwidth, strconv.Atoi)
-	for i, e := range []error{err1, err2, err3, err4, err5, err6, err7} {
-		if e != nil {
-			return toB, toA, fmt.Errorf("--%s: %w", [...]string{"loss", "dup", "delay", "jitter", "burst", "outage", "bandwidth"}[i], e)
-		}
-	}
-	at := func(i int) sim.Path {
-		return sim.Path{
-			Delay: delay[i], Jitter: jitter[i], InOrder: f.inOrder, Loss: loss[i], Duplicate: dup[i],
-			Bursts: burst[i], Outages: outage[i], Rate: max(bandwidth[i], 0),
-		}
-	}
-	return at(0), at(1), nil
-}
-
-// pair reads one value for both directions, or two with a slash between.
-func pair[T any](text string, parse func(string) (T, error)) (both [2]T, err error) {
-	first, second, two := strings.Cut(text, "/")
-	if both[0], err = parse(first); err != nil {
-		return both, err
-	}
-	if !two {
-		both[1] = both[0]
-		return both, nil
-	}
-	both[1], err = parse(second)
-	return both, err
-}
-
-func parseShare(text string) (float64, error) {
-	number, percent := strings.CutSuffix(text, "%")
-	v, err := strconv.ParseFloat(number, 64)
-	if percent {
-		v /= 100
-	}
-	if err != nil || !(v >= 0 && v <= 1) {
-		return 0, fmt.Errorf("%q: expected 0%% to 100%%", text)
-	}
-	return v, nil
-}
-
-func parseDelay(text string) (time.Duration, error) {
-	d, err := time.ParseDuration(text)
-	if err != nil || d < 0 {
-		return 0, fmt.Errorf("%q: expected a time such as 20ms", text)
-	}
-	return d, nil
-}
-
-func parseBurst(text string) (g sim.Gilbert, err error) {
-	if text == "" {
-		return g, nil
-	}
-	into, out, ok := strings.Cut(text, ",")
-	if ok {
-		if g.ToBad, err = parseShare(into); err == nil {
-			g.ToGood, err = parseShare(out)
-		}
-	}
-	if !ok || err != nil {
-		return g, fmt.Errorf("%q: expected INTO,OUT such as 1%%,20%%", text)
-	}
-	return g, nil
-}
-
-func parseOutage(text string) ([]sim.Outage, error) {
-	if text == "" {
-		return nil, nil
-	}
-	var parts []time.Duration
-	for part := range strings.SplitSeq(text, ",") {
-		d, err := parseDelay(part)
-		if err != nil {
-			return nil, err
-		}
-		parts = append(parts, d)
-	}
-	if len(parts) < 2 || len(parts) > 3 {
-		return nil, fmt.Errorf("%q: expected AT,FOR[,EVERY] such as 4s,500ms", text)
-	}
-	o := sim.Outage{From: machine.Instant(parts[0]), For: parts[1]}
-	if len(parts) == 3 {
-		o.Every = parts[2]
-	}
-	return []sim.Outage{o}, nil
-}
-
-func parseRange(text string) (least, most int, err error) {
-	a, b, ok := strings.Cut(text, "-")
-	if !ok {
-		b = a
-	}
-	least, err1 := strconv.Atoi(a)
-	most, err2 := strconv.Atoi(b)
-	if err1 != nil || err2 != nil || least < 0 || most < least || most > 16384 {
-		return 0, 0, fmt.Errorf("%q: expected LEAST-MOST within 0-16384", text)
-	}
-	return least, most, nil
 }
 
 // tapInto has the tap write the capture. The closers are called at the end of
@@ -428,107 +381,7 @@ func (a *app) tapInto(s *simulation) (closers []func() error, failed *error, err
 	return closers, failed, nil
 }
 
-// note is what the journal keeps beside the inputs: enough to build the
-// endpoints again and to know their bytes.
-func (s *simulation) note() map[string]string {
-	return map[string]string{
-		"protocol": s.flags.protocol, "first": s.flags.first, "event-clock": strconv.FormatBool(s.flags.eventTime),
-		"sent-sha256": hex.EncodeToString(s.sentHash.Sum(nil)),
-	}
-}
-
 func (s *simulation) describe() string {
 	f := s.flags
 	return fmt.Sprintf("%s, seed %d, loss %s, delay %s, jitter %s, dup %s", f.protocol, f.seed, f.loss, f.delay, f.jitter, f.dup)
-}
-
-// play runs a journal again: the same inputs must give the same bytes.
-func (a *app) play(path string) error {
-	file, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	j, err := sim.ReadJournal(file)
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	f := simulateFlags{protocol: j.Note["protocol"], first: j.Note["first"], eventTime: j.Note["event-clock"] == "true"}
-	f.rate, f.refuse, f.payload, f.loss, f.dup, f.delay, f.jitter, f.bandwidth = "60", "0%", "0", "0%", "0%", "0ms", "0ms", "0"
-	s, err := newSimulation(&f)
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	var endpoints []machine.Endpoint
-	for _, h := range s.world.Hosts() {
-		endpoints = append(endpoints, h.Endpoint())
-	}
-	sum, datagrams := sha256.New(), 0
-	err = j.Play(endpoints, func(_ *sim.Entry, out *machine.Effects) {
-		for _, t := range out.Transmit {
-			datagrams++
-			sum.Write(t.Bytes) // a hash never fails
-		}
-	})
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	want, err := hex.DecodeString(j.Note["sent-sha256"])
-	if err != nil || !bytes.Equal(want, sum.Sum(nil)) {
-		return &gateError{fmt.Sprintf("%s: %d inputs gave %d datagrams that differ from the recorded run's", path, len(j.Entries), datagrams)}
-	}
-	fmt.Fprintf(a.writer(), "%d inputs gave %d datagrams, every byte as recorded\n", len(j.Entries), datagrams)
-	return nil
-}
-
-// truthFile says how the truth is written: as beside the recorded captures.
-func (s *simulation) truthFile() sim.TruthFile {
-	f := s.flags
-	first, _ := pair(f.first, strconv.Atoi)
-	return sim.TruthFile{
-		Epoch: simulationEpoch,
-		Scenario: map[string]any{
-			"name": "simulated", "client_addr": simulationAddrs[0].Addr().String(), "client_ports": []uint16{simulationAddrs[0].Port()},
-			"server_addr": simulationAddrs[1].Addr().String(), "server_port": simulationAddrs[1].Port(), "params": f.params(),
-		},
-		Name: func(h *sim.Host) string { return h.Name },
-		Opening: func(h *sim.Host) (lines []map[string]any) {
-			if first[h.Index] != 0 {
-				lines = append(lines, map[string]any{"event": "logging_starts", "next_seq": first[h.Index]})
-			}
-			if h.Index == 1 {
-				lines = append(lines, map[string]any{"event": "peer", "addr": simulationAddrs[0].Addr().String(), "port": simulationAddrs[0].Port()})
-			}
-			return lines
-		},
-		Describe: func(fact *sim.Fact, line map[string]any) {
-			var p wire.Packet
-			if fact.Event.Kind != machine.EventSent {
-				return
-			}
-			if err := s.profile.Parse(fact.Head, fact.Length, &p); p.HasHeader && (err == nil || p.HeaderLen > 0) {
-				line["ack"], line["ack_bits"] = p.Header.Ack, fmt.Sprintf("%08x", p.Header.AckBits)
-				line["hex"] = hex.EncodeToString(fact.Head[:min(len(fact.Head), p.HeaderOffset+p.HeaderLen)])
-			}
-		},
-		Final: func(h *sim.Host, line map[string]any) {
-			var v machine.View
-			h.Endpoint().Inspect(&v)
-			for _, g := range v.Gauges {
-				line[g.Name] = g.Value
-			}
-		},
-	}
-}
-
-// params are the parameters as truth files name them: milliseconds, percent.
-func (f *simulateFlags) params() map[string]any {
-	m := map[string]any{"seed": f.seed, "dur": f.duration.Seconds(), "loss": f.loss, "delay": f.delay, "jitter": f.jitter, "dup": f.dup}
-	if rates, err := pair(f.rate, func(text string) (float64, error) { return strconv.ParseFloat(text, 64) }); err == nil {
-		m["pps"], m["cpps"], m["spps"] = rates[0], rates[0], rates[1]
-	}
-	if f.eventTime {
-		m["event"] = "1"
-	}
-	return m
 }

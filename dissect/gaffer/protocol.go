@@ -43,7 +43,7 @@ func newProtocol(extra []dissect.Profile, keys *Keys) *dissect.Protocol {
 		Info:        Info,
 		Message:     messageValues,
 		NewTracker:  newTracker,
-		Rules:       slices.Concat(tracker.FindingRules, tracker.NetcodeRules, tracker.YojimboRules),
+		Rules:       slices.Concat(tracker.FindingRules, tracker.NetcodeRules, tracker.YojimboRules, tracker.MessageRules),
 		EventNames:  tracker.NetcodeEventNames,
 		NewAssembly: newAssembly,
 	}
@@ -144,6 +144,8 @@ func newTracker(c *dissect.Config) machine.Tracker {
 		return tracker.NewNetcodeTracker(p, c.Facts)
 	case !ok || !p.HasAcks():
 		return &opaque{}
+	case p.Messages.Form != wire.MessagesNone:
+		return tracker.NewConversation(p, c.Facts)
 	}
 	return tracker.NewTracker(p, c.Facts)
 }

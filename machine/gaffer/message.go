@@ -27,13 +27,13 @@ type MessageOptions struct {
 }
 
 // defaults completes the options and gives the profile's schema.
-func (o *MessageOptions) defaults(m *wire.MessageSection) (*schema.Schema, error) {
-	types, ok := m.Bodies.(*schema.Schema)
+func (o *MessageOptions) defaults(m *wire.MessageSection) (messageTypes, error) {
+	types, ok := m.Bodies.(messageTypes)
 	if m.Form == wire.MessagesNone || !ok {
 		return nil, errors.New("message options: expected a profile with a message section and a schema of its messages")
 	}
 	for kind := range uint32(m.Types) {
-		if types.Messages[kind] == nil {
+		if types.Body(kind) == nil {
 			return nil, fmt.Errorf("message options: the schema has no message of type %d, expected all of 0 to %d", kind, m.Types-1)
 		}
 	}
@@ -58,13 +58,20 @@ func (o *MessageOptions) defaults(m *wire.MessageSection) (*schema.Schema, error
 	return types, nil
 }
 
+// messageTypes is the factory of a game's messages: a schema, or what holds one.
+type messageTypes interface {
+	wire.Bodies
+	Read(kind uint32, r *bits.Reader) (schema.Record, error)
+	Body(kind uint32) *schema.Body
+}
+
 // messages is the message system of one endpoint. Its messages are objects,
 // values by a schema, whose one description serialises them: to write, to read
 // and to measure.
 type messages struct {
 	options MessageOptions
 	section *wire.MessageSection
-	types   *schema.Schema
+	types   messageTypes
 	send    messageSender
 	receive messageReceiver
 	content []message // of the packet that is being read; ids as on the wire
@@ -128,7 +135,7 @@ func (m *messages) submit(kind uint32, body []byte) error {
 // measure gives the bits that a body takes from bit at of the section on. The
 // values are of this schema, so writing them never fails.
 func (m *messages) measure(at int, kind uint32, values schema.Record) int {
-	n, err := m.types.Messages[kind].Measure(at, values)
+	n, err := m.types.Body(kind).Measure(at, values)
 	if err != nil {
 		return math.MaxInt32 // fits nowhere
 	}
@@ -166,7 +173,7 @@ func (m *messages) write(to []byte, ids []int64, now machine.Instant, rtt time.D
 			w.Bits(uint64(uint16(id)), wire.MessageIDBits)
 		}
 		w.Bits(uint64(e.kind), s.TypeBits())
-		_ = m.types.Messages[e.kind].Write(&w, e.values) // was measured: see there
+		_ = m.types.Body(e.kind).Write(&w, e.values) // was measured: see there
 	}
 	w.Align()
 	return w.Data(), ids
@@ -230,7 +237,7 @@ func (m *messages) deliver(now machine.Instant, side machine.Side, out *machine.
 func (m *messages) hand(now machine.Instant, side machine.Side, out *machine.Effects) {
 	for msg, ok := m.receive.take(); ok; msg, ok = m.receive.take() {
 		w := bits.NewWriter(m.body[:0])
-		_ = m.types.Messages[msg.kind].Write(&w, msg.values) // was read by the same schema
+		_ = m.types.Body(msg.kind).Write(&w, msg.values) // was read by the same schema
 		m.body = w.Data()
 		out.Hand(machine.Delivery{Channel: ChannelMessage, Type: msg.kind, ID: uint64(msg.id), Payload: m.body})
 		out.Events = append(out.Events, machine.Event{

@@ -95,7 +95,7 @@ func (m *messages) inspect(v *machine.View) {
 				cell = machine.CellSent
 			}
 			table.Rows = append(table.Rows, []string{
-				strconv.FormatInt(id, 10), m.types.Messages[e.kind].Name, strconv.Itoa(e.attempts),
+				strconv.FormatInt(id, 10), m.types.Body(e.kind).Name, strconv.Itoa(e.attempts),
 				strconv.FormatFloat(float64(e.sentAt)/1e6, 'f', 3, 64),
 			})
 		}

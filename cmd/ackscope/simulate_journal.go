@@ -1,0 +1,61 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"strconv"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/sim"
+)
+
+// note is what the journal keeps beside the inputs: enough to build the
+// endpoints again and to know their bytes.
+func (s *simulation) note() map[string]string {
+	return map[string]string{
+		"protocol": s.flags.protocol, "first": s.flags.first, "event-clock": strconv.FormatBool(s.flags.eventTime),
+		"sent-sha256": hex.EncodeToString(s.sentHash.Sum(nil)),
+	}
+}
+
+// play runs a journal again: the same inputs must give the same bytes.
+func (a *app) play(path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	j, err := sim.ReadJournal(file)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	f := simulateFlags{protocol: j.Note["protocol"], first: j.Note["first"], eventTime: j.Note["event-clock"] == "true"}
+	f.rate, f.refuse, f.payload, f.loss, f.dup, f.delay, f.jitter, f.bandwidth = "60", "0%", "0", "0%", "0%", "0ms", "0ms", "0"
+	s, err := a.newSimulation(&f)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	var endpoints []machine.Endpoint
+	for _, h := range s.world.Hosts() {
+		endpoints = append(endpoints, h.Endpoint())
+	}
+	sum, datagrams := sha256.New(), 0
+	err = j.Play(endpoints, func(_ *sim.Entry, out *machine.Effects) {
+		for _, t := range out.Transmit {
+			datagrams++
+			sum.Write(t.Bytes) // a hash never fails
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	want, err := hex.DecodeString(j.Note["sent-sha256"])
+	if err != nil || !bytes.Equal(want, sum.Sum(nil)) {
+		return &gateError{fmt.Sprintf("%s: %d inputs gave %d datagrams that differ from the recorded run's", path, len(j.Entries), datagrams)}
+	}
+	fmt.Fprintf(a.writer(), "%d inputs gave %d datagrams, every byte as recorded\n", len(j.Entries), datagrams)
+	return nil
+}
