@@ -258,6 +258,27 @@ type messageTypes interface {
 	Body(kind uint32) *schema.Body
 }
 
+// spell makes letters of the bytes of all texts.
+func spell(v any) any {
+	switch v := v.(type) {
+	case schema.Record:
+		for i := range v {
+			v[i].Value = spell(v[i].Value)
+		}
+	case []any:
+		for i := range v {
+			v[i] = spell(v[i])
+		}
+	case string:
+		b := []byte(v)
+		for i := range b {
+			b[i] = "etaoinshrdlu    "[b[i]%16]
+		}
+		return string(b)
+	}
+	return v
+}
+
 // drawMessage draws a message of the profile's schema: random bits, as soon as
 // they make a body.
 func drawMessage(rng *rand.Rand, section *wire.MessageSection) (kind uint32, body []byte, err error) {
@@ -272,6 +293,7 @@ func drawMessage(rng *rand.Rand, section *wire.MessageSection) (kind uint32, bod
 		if err != nil {
 			continue
 		}
+		spell(record)
 		w := bits.NewWriter(nil)
 		if err := types.Body(kind).Write(&w, record); err == nil && len(w.Data()) <= 512 {
 			return kind, w.Data(), nil
