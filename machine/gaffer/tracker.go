@@ -406,7 +406,7 @@ func (t *Tracker) Clone() machine.Tracker {
 
 // What the types take in memory, held to the truth by a test.
 const (
-	trackerBytes   = 112
+	trackerBytes   = 128
 	sideBytes      = 648
 	sightingBytes  = 48
 	candidateBytes = 48
