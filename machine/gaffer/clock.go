@@ -101,14 +101,12 @@ func (c *frameClock) at(x int64) float64 { return c.phase + c.tick*float64(x-c.l
 // since gives an instant in nanoseconds from the clock's base.
 func (c *frameClock) since(t machine.Instant) float64 { return float64(t - c.base) }
 
-// frames gives the time from packet a to packet b in frames, with what the side
-// halted between them.
-func (c *frameClock) frames(a, b int64) float64 {
-	n := float64(b - a)
+// halt gives, in frames, how long the side halted between packets a and b.
+func (c *frameClock) halt(a, b int64) float64 {
 	if a < c.haltAt && c.haltAt <= b && c.tick > 0 {
-		n += c.halted / c.tick
+		return c.halted / c.tick
 	}
-	return n
+	return 0
 }
 
 // after gives the first frame at or after an instant, counted on from the last

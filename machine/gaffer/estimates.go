@@ -2,7 +2,6 @@ package gaffer
 
 import (
 	"math"
-	"slices"
 	"time"
 
 	"github.com/ackscope/ackscope/machine"
@@ -31,12 +30,12 @@ type estimate struct {
 	samples   uint64
 	clock     frameClock
 
-	// Far only. transit is the usual time from a packet of the peer passing the
-	// tap to the far frame that reads it, as seen at the tap: the middle one of
-	// the cases in which no header is missing, in ns.
-	transit  float64
+	// Far only. transit holds the times from a packet of the peer passing the tap
+	// to the far frame that read it, as seen at the tap in ns, of the latest cases
+	// in which no header is missing. transits counts all of them.
+	transit  []float32
 	transits int
-	// early are samples that wait for transit to be known: the first one weighs
+	// early are samples that wait for transits to be known: the first one weighs
 	// more than all others of a short capture.
 	early []farSample
 }
@@ -53,6 +52,7 @@ type farSample struct {
 const (
 	earlyMost     = 64
 	transitsLeast = 12
+	transitsKept  = 64 // a power of two
 )
 
 // sample takes one RTT sample; same is the difference that the library neglects.
@@ -70,12 +70,12 @@ func (e *estimate) sample(s, same float64) {
 
 // read takes a far side's sample.
 func (e *estimate) read(f farSample) {
-	if e.transits >= transitsLeast {
+	if e.early == nil && e.transits >= transitsLeast {
 		e.settle(f)
 		return
 	}
 	e.early = append(e.early, f)
-	if exact := f.first == f.before+1; exact {
+	if f.exact() {
 		e.transits++
 	}
 	if e.transits >= transitsLeast || len(e.early) >= earlyMost {
@@ -83,49 +83,74 @@ func (e *estimate) read(f farSample) {
 	}
 }
 
-// flush settles the early samples with the transit that they show.
+// flush settles the early samples with the transits that they show.
 func (e *estimate) flush() {
-	var waits []float64
-	for _, f := range e.early {
-		if f.first == f.before+1 {
-			waits = append(waits, e.clock.at(f.first)-e.clock.since(f.at))
-		}
+	early := e.early
+	e.early, e.transits = nil, 0
+	e.transit = make([]float32, 0, transitsKept)
+	for _, f := range early {
+		e.noteTransit(f)
 	}
-	if len(waits) > 0 {
-		slices.Sort(waits)
-		e.transit = waits[len(waits)/2]
+	for _, f := range early {
+		e.sample(e.framesTo(f), 0)
 	}
 	e.transits = max(e.transits, transitsLeast)
-	early := e.early
-	e.early = nil
-	for _, f := range early {
-		e.settle(f)
-	}
 }
 
 func (e *estimate) settle(f farSample) {
-	e.sample(e.clock.frames(f.number, e.readFrame(f)), 0)
+	e.noteTransit(f)
+	e.sample(e.framesTo(f), 0)
 }
 
-// readFrame tells in which of a far side's frames the carrier of an ack was read.
-func (e *estimate) readFrame(f farSample) int64 {
+// framesTo gives the sample in frames.
+func (e *estimate) framesTo(f farSample) float64 {
+	return e.readFrame(f) - float64(f.number) + e.clock.halt(f.number, f.first)
+}
+
+// exact reports whether the frame of the reading is known.
+func (f *farSample) exact() bool { return f.first <= f.before+1 }
+
+func (e *estimate) noteTransit(f farSample) {
+	if !f.exact() {
+		return
+	}
+	wait := float32(e.clock.at(f.first) - e.clock.since(f.at))
+	if len(e.transit) < transitsKept {
+		e.transit = append(e.transit, wait)
+	} else {
+		e.transit[e.transits&(transitsKept-1)] = wait
+	}
+	e.transits++
+}
+
+// readFrame tells in which of a far side's frames the carrier of an ack was
+// read: of several that are possible the mean, by how often each was the one
+// where it is known. That is no whole number; the smoothed figure wants none.
+func (e *estimate) readFrame(f farSample) float64 {
 	tick := e.clock.tick
-	if f.first <= f.before+1 {
-		if tick > 0 {
-			wait := e.clock.at(f.first) - e.clock.since(f.at)
-			step := tick / 16
-			e.transit += max(-step, min(step, wait-e.transit))
+	if f.exact() || tick <= 0 || len(e.transit) == 0 {
+		return float64(f.first)
+	}
+	// A packet waits half a frame, on average, from its coming to its reading.
+	from := (e.clock.since(f.at) - tick/2 - e.clock.at(f.before)) / tick // in frames after `before`
+	last := float64(f.first - f.before)
+	sum, n, below := 0.0, 0, 0
+	for _, wait := range e.transit {
+		switch frame := math.Ceil(from + float64(wait)/tick); {
+		case frame < 1:
+			below++
+		case frame <= last:
+			sum += frame
+			n++
 		}
-		return f.first
 	}
-	if e.transit == 0 || tick <= 0 {
-		return f.first
+	switch {
+	case n > 0:
+		return float64(f.before) + sum/float64(n)
+	case 2*below > len(e.transit):
+		return float64(f.before + 1)
 	}
-	frame := f.before + 1
-	if late := e.clock.since(f.at) + e.transit - tick/2 - e.clock.at(frame); late > 0 {
-		frame += int64(math.Ceil(late / tick))
-	}
-	return min(frame, f.first)
+	return float64(f.first)
 }
 
 // rtt gives the side's smoothed RTT as its library has it.

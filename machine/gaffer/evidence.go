@@ -6,16 +6,26 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
+// farFrame is a frame of a far side that read something: the one that sent the
+// packet numbered own, or one after that of packet before, the last whose header
+// passed the tap. (Of an overtaken header the one before it is not known.)
+type farFrame struct{ own, before int64 }
+
 // testify takes a header of a far side: what it names was received, and the acks
 // that those packets carried were read. Nothing else is known of that side.
-func (t *Tracker) testify(p *sighting, c Claims, step int, out *machine.Effects) {
+func (t *Tracker) testify(p *sighting, c Claims, number int64, out *machine.Effects) {
 	s, peer := &t.sides[p.from], &t.sides[p.from.Other()]
 	r := t.rules
+	// A header that was overtaken on its way tells of an earlier moment.
+	newest, frame := true, farFrame{number, number - 1}
 	if !s.opened {
 		t.open(s, peer, p, c)
+	} else if newest = number > s.headed; newest {
+		frame.before = s.headed
 	}
-	// A header that was overtaken on its way tells of an earlier moment.
-	newest := step > 0
+	if newest {
+		s.headed = number
+	}
 	var newly uint64
 	ahead := r.Distance(c.Newest, s.NewestReceived())
 	switch {
@@ -39,7 +49,7 @@ func (t *Tracker) testify(p *sighting, c Claims, step int, out *machine.Effects)
 	}
 	s.Advance(c.Newest)
 	if newly != 0 {
-		t.prove(p, c, newly, step, out)
+		t.prove(p, c, newly, frame, out)
 	}
 	if newest {
 		t.pass(p, c, machine.Likely, out)
@@ -67,10 +77,10 @@ func (t *Tracker) checkWithdrawn(p *sighting, c Claims, out *machine.Effects) {
 }
 
 // prove takes packets that a far side's header names for the first time.
-func (t *Tracker) prove(p *sighting, c Claims, newly uint64, step int, out *machine.Effects) {
+func (t *Tracker) prove(p *sighting, c Claims, newly uint64, frame farFrame, out *machine.Effects) {
 	if newly&(newly-1) == 0 {
 		if e := t.named(p, c, bits.TrailingZeros64(newly), out); e != nil {
-			t.receivedByFar(p, e, step, out)
+			t.receivedByFar(p, e, frame, out)
 		}
 		return
 	}
@@ -93,7 +103,7 @@ func (t *Tracker) prove(p *sighting, c Claims, newly uint64, step int, out *mach
 		n++
 	}
 	for _, e := range order[:n] {
-		t.receivedByFar(p, e, step, out)
+		t.receivedByFar(p, e, frame, out)
 	}
 }
 
@@ -115,7 +125,7 @@ func (t *Tracker) named(p *sighting, c Claims, n int, out *machine.Effects) *Sen
 }
 
 // receivedByFar takes it that a far side received e before it sent p.
-func (t *Tracker) receivedByFar(p *sighting, e *Sent, step int, out *machine.Effects) {
+func (t *Tracker) receivedByFar(p *sighting, e *Sent, frame farFrame, out *machine.Effects) {
 	s, peer := &t.sides[p.from], &t.sides[p.from.Other()]
 	s.EnterReceived(e.Sequence)
 	s.received++
@@ -128,24 +138,19 @@ func (t *Tracker) receivedByFar(p *sighting, e *Sent, step int, out *machine.Eff
 		v.Sequence, v.Sequence64, v.About = e.Sequence, peer.unwrap(e.Sequence), e.Ref
 	}
 	if e.Flags&SentHeader != 0 {
-		t.readByFar(p, e, step, out)
+		t.readByFar(p, e, frame, out)
 	}
 }
 
 // readByFar takes it that a far side read the acks of e, a packet of its peer,
-// before it sent p, which lies step ahead of its newest.
-func (t *Tracker) readByFar(p *sighting, e *Sent, step int, out *machine.Effects) {
+// no later than in the frame that sent p.
+func (t *Tracker) readByFar(p *sighting, e *Sent, frame farFrame, out *machine.Effects) {
 	s := &t.sides[p.from]
 	r := t.rules
 	claims := r.Claims(e.Ack, e.AckBits)
 	told := s.ReadAcks(claims, p.at, e.Ref)
 	if told == 0 {
 		return
-	}
-	own := s.top64 + int64(step)
-	before := own - 1 // of an overtaken header the one before is not known
-	if step > 0 {
-		before = s.top64
 	}
 	for ; told != 0; told &= told - 1 {
 		n := bits.TrailingZeros64(told)
@@ -157,14 +162,14 @@ func (t *Tracker) readByFar(p *sighting, e *Sent, step int, out *machine.Effects
 		}
 		number := s.unwrap(a.Sequence)
 		sure := machine.Certain
-		if own-number > int64(r.Sent) {
+		if frame.own-number > int64(r.Sent) {
 			// The side may have sent more than its buffer holds before it read this.
 			sure = machine.Likely
 		}
-		s.estimate.read(farSample{number, before, own, e.At})
+		s.estimate.read(farSample{number, frame.before, frame.own, e.At})
 		if v := tell(out, machine.EventAcked, p.from, t.grade(sure), p.at, p.ref); v != nil {
 			v.Bit, v.Sequence, v.Sequence64, v.By, v.About = a.Bit, a.Sequence, number, e.Ref, a.Ref
-			v.RTT = int64(float64(own-number) * s.estimate.clock.tick)
+			v.RTT = int64(float64(frame.own-number) * s.estimate.clock.tick)
 		}
 	}
 }

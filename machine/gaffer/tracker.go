@@ -79,6 +79,7 @@ type side struct {
 
 	// What it received.
 	heard      Claims // of its newest header
+	headed     int64  // number of the packet that carried that
 	openedAt   machine.Instant
 	received   uint64
 	duplicates uint64
@@ -232,12 +233,15 @@ func (t *Tracker) step(p *sighting, out *machine.Effects) {
 		s.meet(p)
 	}
 	t.last = p.at
+	if ahead > 0 {
+		s.estimate.clock.sent(s.top64+int64(ahead), p.at)
+	}
 	if p.header {
 		c := t.rules.Claims(p.ack, p.ackBits)
 		if s.near {
 			t.witness(p, c, out)
 		} else {
-			t.testify(p, c, ahead, out)
+			t.testify(p, c, s.top64+int64(ahead), out)
 		}
 	}
 	e := t.enter(s, p, ahead, out)
@@ -279,11 +283,11 @@ func (t *Tracker) enter(s *side, p *sighting, ahead int, out *machine.Effects) *
 		return e
 	} else {
 		s.first64 = min(s.first64, number)
+		s.estimate.clock.sent(number, p.at)
 		report(out, outOfOrder, p.from, machine.Certain, p.at, p.ref, 0, float64(-ahead))
 	}
 	s.distinct++
 	s.bytes += uint64(p.length)
-	s.estimate.clock.sent(number, p.at)
 	e := s.EnterSent(p.sequence)
 	if e != nil {
 		// Written field by field, and not read: the slot was last touched a whole
@@ -398,6 +402,7 @@ func (t *Tracker) Clone() machine.Tracker {
 	for i := range c.sides {
 		c.sides[i].State = t.sides[i].State.Clone()
 		c.sides[i].queue = t.sides[i].queue.clone()
+		c.sides[i].estimate.transit = append([]float32(nil), t.sides[i].estimate.transit...)
 		c.sides[i].estimate.early = append([]farSample(nil), t.sides[i].estimate.early...)
 		c.sides[i].claimed = append([]ahead(nil), t.sides[i].claimed...)
 	}
@@ -406,8 +411,8 @@ func (t *Tracker) Clone() machine.Tracker {
 
 // What the types take in memory, held to the truth by a test.
 const (
-	trackerBytes   = 128
-	sideBytes      = 648
+	trackerBytes   = 112
+	sideBytes      = 672
 	sightingBytes  = 48
 	candidateBytes = 48
 	sentBytes      = 64
