@@ -1,13 +1,21 @@
 package gaffer
 
 import (
+	"math"
 	"time"
 
 	"github.com/ackscope/ackscope/machine"
 )
 
-// haltLeast is what a frame must come late by for the side to have halted.
-const haltLeast = 100 * time.Millisecond
+// A side has halted where a frame comes later than due by at least haltLeast,
+// and by haltSpreads times of what its packets usually stray. (A queue on the way
+// that fills and empties looks the same at first: then packets are early soon
+// after.)
+const (
+	haltLeast   = 20 * time.Millisecond
+	haltSpreads = 6
+	haltRecent  = 64 // packets
+)
 
 // frameClock fits a side's frames to the times at which its packets pass the
 // tap, one packet a frame: packet x shows at phase + tick*x.
@@ -31,6 +39,7 @@ type frameClock struct {
 	phase float64 // when that shows, smoothed; nanoseconds from base
 	base  machine.Instant
 
+	spread float64 // of packets about their frames: mean deviation
 	haltAt int64   // the first packet after the last halt
 	halted float64 // how long that was, beyond the frame's time
 }
@@ -47,12 +56,19 @@ func (c *frameClock) sent(x int64, y machine.Instant) {
 		ahead := float64(ahead)
 		due := c.phase + c.tick*ahead
 		off := float64(y-c.base) - due
-		if off > float64(haltLeast) && off > 8*c.tick && c.tick > 0 && ahead*c.tick < off {
+		halted := c.n > 16 && off > float64(haltLeast) && off > haltSpreads*c.spread && off > 4*c.tick && ahead*c.tick < off
+		undone := c.halted > 0 && x-c.haltAt < haltRecent && off < -c.halted/2
+		switch {
+		case halted:
 			c.close()
 			c.begin(x, y)
 			c.haltAt, c.halted = x, off
 			c.phase = due + off
-		} else {
+		case undone:
+			c.begin(x, y)
+			c.phase, c.halted = due-c.halted, 0
+		default:
+			c.spread += (math.Abs(off) - c.spread) / 16
 			if c.n > 32 {
 				off *= 1. / 32
 			} else {

@@ -412,7 +412,7 @@ func (t *Tracker) Clone() machine.Tracker {
 // What the types take in memory, held to the truth by a test.
 const (
 	trackerBytes   = 112
-	sideBytes      = 672
+	sideBytes      = 680
 	sightingBytes  = 48
 	candidateBytes = 48
 	sentBytes      = 64
