@@ -409,9 +409,9 @@ func (t *Tracker) Clone() machine.Tracker {
 	return &c
 }
 
-// What the types take in memory, held to the truth by a test.
+// What the types take in memory, about; held to the truth by a test.
 const (
-	trackerBytes   = 112
+	trackerBytes   = 128
 	sideBytes      = 680
 	sightingBytes  = 48
 	candidateBytes = 48
