@@ -11,6 +11,7 @@ import (
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/filter"
+	"github.com/ackscope/ackscope/machine"
 )
 
 // table gives the fields that filters and columns can name.
@@ -41,6 +42,10 @@ type listing struct {
 	record     filter.Record
 	dissection dissect.Dissection
 	flow       *analyze.Flow
+	assemblies map[*analyze.Flow]dissect.Assembly
+	whole      *machine.Datagram  // the packet that this datagram completes; nil for none
+	inside     dissect.Dissection // of it
+	own        int                // fields of the dissection that are the datagram's own
 	shown      uint64
 	err        error // of show
 	saved      *save // where passed packets go, rather than all
@@ -193,6 +198,7 @@ func (l *listing) take(r *analyze.Record) {
 		return // what a flow's end settled is no packet
 	}
 	l.fill(r)
+	l.assemble()
 	if !l.filter.Match(&l.record) {
 		return
 	}
@@ -240,10 +246,42 @@ func (l *listing) fill(r *analyze.Record) {
 	}
 }
 
-// decode takes the packet apart for the filter and the output.
+// maxAssemblies bounds the flows whose split packets are joined.
+const maxAssemblies = 1024
+
+// assemble hands the datagram to its flow's assembly, where fields are asked
+// for and the protocol splits packets.
+func (l *listing) assemble() {
+	l.whole = nil
+	r := &l.record
+	if (l.needs|l.filter.Needs())&filter.NeedFields == 0 || r.Decode == nil || r.Protocol == nil || r.Protocol.NewAssembly == nil ||
+		r.Packet != nil && r.Packet.Duplicate {
+		return
+	}
+	a, ok := l.assemblies[l.flow]
+	if !ok {
+		if l.assemblies == nil || len(l.assemblies) == maxAssemblies {
+			l.assemblies = map[*analyze.Flow]dissect.Assembly{}
+		}
+		a = r.Protocol.NewAssembly(l.flow.Config())
+		l.assemblies[l.flow] = a
+	}
+	if a != nil {
+		l.whole = a.Add(&r.Datagram)
+	}
+}
+
+// decode takes the packet apart for the filter and the output. The fields of a
+// packet that this datagram completes follow its own.
 func (l *listing) decode(r *filter.Record) *dissect.Dissection {
 	l.dissection.Reset()
 	r.Protocol.Dissect(l.context(r), &r.Datagram, &l.dissection)
+	l.own = len(l.dissection.Fields)
+	if l.whole != nil {
+		l.inside.Reset()
+		r.Protocol.Dissect(l.context(r), l.whole, &l.inside)
+		l.dissection.Fields = append(l.dissection.Fields, l.inside.Fields...)
+	}
 	return &l.dissection
 }
 

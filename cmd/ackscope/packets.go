@@ -105,7 +105,9 @@ func (a *app) chooseFormat(f *packetFlags, l *listing, several bool) error {
 		if err != nil {
 			return err
 		}
-		l.show, l.needs = s.show, filter.NeedFlow
+		if l.show, l.needs = s.show, filter.NeedFlow; f.verbose {
+			l.needs |= filter.NeedFields
+		}
 	default:
 		return fmt.Errorf("-T %q: expected text, fields or json", format)
 	}

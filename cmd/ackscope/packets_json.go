@@ -3,6 +3,7 @@ package main
 import (
 	"math"
 	"net/netip"
+	"slices"
 	"strconv"
 
 	"github.com/ackscope/ackscope/analyze"
@@ -24,6 +25,11 @@ type packetWriter struct {
 
 	o    object
 	info []byte
+
+	// fields by name, see group
+	heads, tails []int
+	chain        []int32
+	byName       map[string]int
 }
 
 var transportWords = map[capture.Transport]string{capture.UDP: "udp", capture.TCP: "tcp", capture.Fragment: "ip-fragment"}
@@ -100,7 +106,18 @@ func (s *packetWriter) show(r *filter.Record, x *analyze.Record) error {
 	o.str("info", string(s.info))
 	if r.Protocol != nil && r.Decode != nil {
 		d := r.Dissection()
-		s.fields(d)
+		own := s.listing.own
+		s.fields(d.Fields[:own])
+		if whole := s.listing.whole; whole != nil {
+			o.key("joined")
+			o.inner(func() {
+				o.int("length", int64(whole.Length))
+				s.fields(d.Fields[own:])
+				if p := s.listing.inside.Problem; p != nil {
+					o.str("malformed", p.Error())
+				}
+			})
+		}
 		if d.Problem != nil {
 			o.str("malformed", d.Problem.Error())
 		}
@@ -131,32 +148,25 @@ func (o *object) endpoint(k string, a netip.AddrPort, t capture.Transport) {
 
 // fields writes the decoded fields by name: a name that occurs several times
 // has an array. With the tree, every field besides with its label and place.
-func (s *packetWriter) fields(d *dissect.Dissection) {
+func (s *packetWriter) fields(list []dissect.Field) {
 	o := &s.o
 	o.key("fields")
 	o.buf = append(o.buf, '{')
-	for i := range d.Fields {
-		f := &d.Fields[i]
-		if f.Spec.Kind == dissect.KindGroup || !firstOf(d, i) {
-			continue
-		}
+	s.group(list)
+	for _, i := range s.heads {
+		f := &list[i]
 		o.key(f.Spec.Name)
-		several := false
-		for j := i + 1; j < len(d.Fields) && !several; j++ {
-			several = d.Fields[j].Spec.Name == f.Spec.Name
-		}
-		if !several {
+		if s.chain[i] == 0 {
 			o.buf = appendJSONValue(o.buf, f)
 			continue
 		}
 		o.buf = append(o.buf, '[')
-		for j := i; j < len(d.Fields); j++ {
-			if d.Fields[j].Spec.Name == f.Spec.Name {
-				if j > i {
-					o.buf = append(o.buf, ',')
-				}
-				o.buf = appendJSONValue(o.buf, &d.Fields[j])
+		for j := i; ; j = int(s.chain[j]) {
+			o.buf = appendJSONValue(o.buf, &list[j])
+			if s.chain[j] == 0 {
+				break
 			}
+			o.buf = append(o.buf, ',')
 		}
 		o.buf = append(o.buf, ']')
 	}
@@ -166,8 +176,8 @@ func (s *packetWriter) fields(d *dissect.Dissection) {
 	}
 	o.key("tree")
 	o.buf = append(o.buf, '[')
-	for i := range d.Fields {
-		f := &d.Fields[i]
+	for i := range list {
+		f := &list[i]
 		if i > 0 {
 			o.buf = append(o.buf, ',')
 		}
@@ -191,14 +201,37 @@ func (s *packetWriter) fields(d *dissect.Dissection) {
 	o.buf = append(o.buf, ']')
 }
 
-// firstOf reports whether no field before i has its name.
-func firstOf(d *dissect.Dissection, i int) bool {
-	for j := range i {
-		if d.Fields[j].Spec.Name == d.Fields[i].Spec.Name {
-			return false
+// fewFields is up to how many names looking through all of them beats a map.
+const fewFields = 24
+
+// group chains the fields of one name: heads are the first ones in their order,
+// chain leads from each to the next of its name, 0 at the last.
+func (s *packetWriter) group(list []dissect.Field) {
+	s.heads, s.chain, s.tails = s.heads[:0], append(s.chain[:0], make([]int32, len(list))...), s.tails[:0]
+	clear(s.byName)
+	for i := range list {
+		if list[i].Spec.Kind == dissect.KindGroup {
+			continue
 		}
+		name := list[i].Spec.Name
+		k, ok := s.byName[name]
+		if len(list) <= fewFields {
+			k = slices.IndexFunc(s.heads, func(h int) bool { return list[h].Spec == list[i].Spec || list[h].Spec.Name == name })
+			ok = k >= 0
+		}
+		if ok {
+			s.chain[s.tails[k]] = int32(i)
+			s.tails[k] = i
+			continue
+		}
+		if len(list) > fewFields {
+			if s.byName == nil {
+				s.byName = map[string]int{}
+			}
+			s.byName[name] = len(s.heads)
+		}
+		s.heads, s.tails = append(s.heads, i), append(s.tails, i)
 	}
-	return true
 }
 
 // settled writes what was settled at the packet, in short: the whole is the

@@ -33,7 +33,8 @@ func (s *packetLister) tree(r *filter.Record, x *analyze.Record) {
 	}
 	if r.Protocol != nil && r.Decode != nil {
 		d := r.Dissection()
-		for i := range d.Fields {
+		own := s.listing.own
+		for i := range d.Fields[:own] {
 			s.field(&d.Fields[i], r.Datagram.Bytes)
 		}
 		if d.Snapped {
@@ -41,6 +42,15 @@ func (s *packetLister) tree(r *filter.Record, x *analyze.Record) {
 		}
 		if d.Problem != nil {
 			s.remark(red, "malformed: %v", d.Problem)
+		}
+		if whole := s.listing.whole; whole != nil {
+			s.heading("Packet joined of its parts: %s, complete with this frame", appendBytesCount(nil, whole.Length))
+			for i := range d.Fields[own:] {
+				s.field(&d.Fields[own+i], whole.Bytes)
+			}
+			if p := s.listing.inside.Problem; p != nil {
+				s.remark(red, "malformed: %v", p)
+			}
 		}
 	} else if r.Transport == capture.UDP || r.Transport == capture.TCP {
 		if n := len(r.Datagram.Bytes); n > 0 {
