@@ -2,6 +2,7 @@ package stream
 
 import (
 	"math"
+	mathbits "math/bits"
 
 	"github.com/ackscope/ackscope/machine"
 )
@@ -267,7 +268,7 @@ func (f *framer) choose(b []byte, formats []Format, lim *Limits, missing uint64,
 // missing is how many bytes a gap behind b has taken, 0 for none: a message that
 // ends just where the gap does counts as whole, and for more.
 func chain(b []byte, f *Format, longest int, missing uint64) (bits float64, messages int, ok bool) {
-	usual := float64(8*f.Prefix) - math.Log2(float64(f.Usual))
+	usual := float64(8*f.Prefix - mathbits.Len(uint(f.Usual))) // a length that occurs, against any
 	for bits < enoughBits {
 		n, whole := f.length(b)
 		if !whole {
