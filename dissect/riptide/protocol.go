@@ -11,11 +11,13 @@ package riptide
 
 import (
 	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/machine"
+	tracker "github.com/ackscope/ackscope/machine/riptide"
 	"github.com/ackscope/ackscope/schema"
+	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// Protocol describes Riptide to the registry. What its endpoints knew is the
-// business of a tracker, which Protocol does not bring.
+// Protocol describes Riptide to the registry.
 var Protocol = newProtocol(nil)
 
 // WithSchema gives a descriptor that reads the values of messages by a user's
@@ -44,5 +46,10 @@ func newProtocol(b *bodies) *dissect.Protocol {
 		Classify: func() dissect.Classifier { return newClassifier(b) },
 		Dissect:  Dissect,
 		Info:     Info,
+
+		NewTracker: func(c *dissect.Config) machine.Tracker {
+			s := settingsOf(c)
+			return tracker.NewTracker([2]wire.Codec{s.Senders[0].Codec, s.Senders[1].Codec}, c.Facts)
+		},
 	}
 }

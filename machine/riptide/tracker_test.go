@@ -1,0 +1,203 @@
+package riptide_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/machinetest"
+	"github.com/ackscope/ackscope/machine/riptide"
+	wire "github.com/ackscope/ackscope/wire/riptide"
+)
+
+// conversation writes datagrams by the encoder.
+type conversation struct {
+	t     *testing.T
+	codec wire.Codec
+	at    machine.Instant
+	out   []machine.Datagram
+}
+
+func (c *conversation) send(from machine.Side, m wire.Message, body ...byte) {
+	c.t.Helper()
+	b, err := c.codec.Append(nil, &m, body, len(body)*8)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.at = c.at.Add(10 * time.Millisecond)
+	c.out = append(c.out, machine.Datagram{At: c.at, Ref: machine.MakeRef(0, uint64(len(c.out))+1), From: from, Bytes: b, Length: len(b)})
+}
+
+func run(c *conversation) (events []machine.Event, messages []machine.Message, tr machine.Tracker) {
+	tr = riptide.NewTracker([2]wire.Codec{c.codec, c.codec}, machine.Facts{})
+	var out machine.Effects
+	for i := range c.out {
+		out.Reset()
+		tr.Observe(&c.out[i], &out)
+		events, messages = append(events, out.Events...), append(messages, out.Messages...)
+	}
+	out.Reset()
+	tr.Finish(&out)
+	return append(events, out.Events...), append(messages, out.Messages...), tr
+}
+
+func kinds(events []machine.Event, k machine.EventKind) (out []uint32) {
+	for _, e := range events {
+		if e.Kind == k {
+			out = append(out, e.Sequence)
+		}
+	}
+	return out
+}
+
+// TestCopiesAndAcks: a message lost once is sent again; the ack of a later one
+// names it by a bit, its own comes by the cause.
+func TestCopiesAndAcks(t *testing.T) {
+	c := &conversation{t: t, codec: wire.Codec{Dialect: wire.V21}}
+	c.send(machine.A, wire.Message{Type: wire.Reliable, Sequence: 65535, MessageID: 7}, 1)
+	c.send(machine.A, wire.Message{Type: wire.Reliable, Sequence: 0, MessageID: 7}, 2)
+	c.send(machine.A, wire.Message{Type: wire.Reliable, Sequence: 1, MessageID: 8}, 3)
+	c.send(machine.B, wire.Message{Type: wire.Ack, Last: 1, AckBits: 2, Cause: 1}) // 1 and, by bit 1, 65535
+	c.send(machine.A, wire.Message{Type: wire.Reliable, Sequence: 0, MessageID: 7}, 2)
+	c.send(machine.B, wire.Message{Type: wire.Ack, Last: 1, AckBits: 3, Flag: true, Cause: 0, HasCause: true})
+	c.send(machine.A, wire.Message{Type: wire.Unreliable, MessageID: 9}, 4)
+	events, messages, tr := run(c)
+	if got := kinds(events, machine.EventSent); len(got) != 3 || got[1] != 0 {
+		t.Errorf("sent %v", got)
+	}
+	if got := kinds(events, machine.EventResent); len(got) != 1 || got[0] != 0 {
+		t.Errorf("resent %v", got)
+	}
+	if got := kinds(events, machine.EventAcked); len(got) != 3 || got[0] != 65535 || got[1] != 1 || got[2] != 0 {
+		t.Errorf("acked %v", got)
+	}
+	if len(messages) != 4 || messages[0].Mode != machine.ModeUnreliable || messages[0].ID != 9 {
+		t.Fatalf("%+v", messages)
+	}
+	second := messages[2]
+	if second.Attempts != 2 || second.Sequence64 != 65536 || second.Acked != machine.Yes || second.Frames[1].Frame() != 5 || second.AckedBy.Frame() != 6 {
+		t.Errorf("%+v", second)
+	}
+	if s := tr.Summary(machine.A); s.Packets != 5 || s.Acked != 3 || s.Resends != 1 || s.WireRTT <= 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestSameIDTwice: two messages under one id are two (Pytide 2.0.0, broadcasts of 2.1.0).
+func TestSameIDTwice(t *testing.T) {
+	c := &conversation{t: t, codec: wire.Codec{Dialect: wire.V20}}
+	for i := range byte(3) {
+		c.send(machine.A, wire.Message{Type: wire.Reliable, Sequence: 1, MessageID: 2}, i)
+		c.send(machine.A, wire.Message{Type: wire.Reliable, Sequence: 1, MessageID: 2}, i)
+	}
+	_, messages, _ := run(c)
+	if len(messages) != 3 || messages[0].Attempts != 2 || messages[2].Attempts != 2 {
+		t.Errorf("%+v", messages)
+	}
+}
+
+// TestNotify: an id is named by last or a bit of the other side's header, or left behind.
+func TestNotify(t *testing.T) {
+	c := &conversation{t: t, codec: wire.Codec{Dialect: wire.DevN}}
+	for i := range uint16(12) {
+		c.send(machine.A, wire.Message{Type: wire.Notify, Sequence: i + 1}, 1)
+	}
+	c.send(machine.B, wire.Message{Type: wire.Notify, Sequence: 1, Last: 12, AckBits: 0x81}, 1) // 12, 11, 4
+	events, messages, _ := run(c)
+	if got := kinds(events, machine.EventAcked); len(got) != 3 {
+		t.Errorf("acked %v", got)
+	}
+	if got := kinds(events, machine.EventLost); len(got) != 3 || got[2] != 3 {
+		t.Errorf("lost %v", got)
+	}
+	answers := map[machine.Answer]int{}
+	for _, m := range messages {
+		answers[m.Acked]++
+	}
+	if answers[machine.Yes] != 3 || answers[machine.No] != 3 || answers[machine.Unanswered] != 7 {
+		t.Errorf("%v", answers)
+	}
+}
+
+// TestNewSession: a Connect after the end opens another session.
+func TestNewSession(t *testing.T) {
+	c := &conversation{t: t, codec: wire.Codec{Dialect: wire.V21}}
+	c.send(machine.A, wire.Message{Type: wire.Connect})
+	c.send(machine.A, wire.Message{Type: wire.Connect})
+	c.send(machine.A, wire.Message{Type: wire.Disconnect})
+	tr := riptide.NewTracker([2]wire.Codec{c.codec, c.codec}, machine.Facts{})
+	var out machine.Effects
+	for i := range c.out {
+		if tr.Observe(&c.out[i], &out); out.NewSession {
+			t.Fatal("a repeated Connect is no new session")
+		}
+	}
+	if tr.Observe(&c.out[0], &out); !out.NewSession || tr.Summary(machine.A).Packets != 3 {
+		t.Error("a Connect after the end is one, and is not entered")
+	}
+}
+
+// TestBounded sends for ever without an ack: memory stays within bounds.
+func TestBounded(t *testing.T) {
+	codec := wire.Codec{Dialect: wire.V21}
+	tr := riptide.NewTracker([2]wire.Codec{codec, codec}, machine.Facts{})
+	var out machine.Effects
+	told := 0
+	for i := range 20_000 {
+		m := wire.Message{Type: wire.Reliable, Sequence: uint16(i), MessageID: 1}
+		b, err := codec.Append(nil, &m, []byte{byte(i)}, 8)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out.Reset()
+		tr.Observe(&machine.Datagram{At: machine.Instant(i), Bytes: b, Length: len(b)}, &out)
+		told += len(out.Messages)
+	}
+	if told < 19_000 || tr.Size() > 1<<20 {
+		t.Errorf("%d told, %d bytes", told, tr.Size())
+	}
+}
+
+// TestLaws holds the tracker against the laws of every tracker.
+func TestLaws(t *testing.T) {
+	for _, d := range wire.Dialects {
+		t.Run(d.Name, func(t *testing.T) {
+			c := &conversation{t: t, codec: wire.Codec{Dialect: d}}
+			for i := range uint16(120) {
+				c.send(machine.A, wire.Message{Type: wire.Reliable, Sequence: i + 1, MessageID: 3}, byte(i), 2)
+				if i%7 == 3 {
+					c.send(machine.A, wire.Message{Type: wire.Reliable, Sequence: i, MessageID: 3}, byte(i-1), 2)
+				}
+				if i%5 != 4 {
+					c.send(machine.B, wire.Message{Type: wire.Ack, Last: i + 1, AckBits: 0xffff, Cause: i + 1})
+				}
+				if _, has := d.Value(wire.Notify); has {
+					c.send(machine.B, wire.Message{Type: wire.Notify, Sequence: i + 1, Last: i, AckBits: 0xff}, 9)
+				}
+				c.send(machine.B, wire.Message{Type: wire.Unreliable, MessageID: 4}, byte(i))
+			}
+			codecs := [2]wire.Codec{c.codec, c.codec}
+			machinetest.Tracker(t, func() machine.Tracker { return riptide.NewTracker(codecs, machine.Facts{}) }, c.out)
+		})
+	}
+}
+
+func BenchmarkObserve(b *testing.B) {
+	codec := wire.Codec{Dialect: wire.V21}
+	tr := riptide.NewTracker([2]wire.Codec{codec, codec}, machine.Facts{})
+	var out machine.Effects
+	b.ReportAllocs()
+	at := machine.Instant(0)
+	for i := 0; b.Loop(); i++ {
+		at = at.Add(10 * time.Millisecond)
+		m := wire.Message{Type: wire.Reliable, Sequence: uint16(i), MessageID: 1}
+		from := machine.A
+		if i&1 == 1 {
+			m, from = wire.Message{Type: wire.Ack, Last: uint16(i - 1), AckBits: 0xffff, Cause: uint16(i - 1)}, machine.B
+		}
+		var buf [16]byte
+		p, _ := codec.Append(buf[:0], &m, nil, 0)
+		out.Reset()
+		tr.Observe(&machine.Datagram{At: at, From: from, Bytes: p, Length: len(p)}, &out)
+	}
+}
