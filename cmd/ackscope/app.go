@@ -28,6 +28,7 @@ type app struct {
 		decodeAs []string
 		profiles []string
 		keys     string
+		schema   string
 		vantage  string
 		strict   bool
 		color    string

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/dissect/gaffer"
+	"github.com/ackscope/ackscope/schema"
 	"github.com/ackscope/ackscope/schema/yamlfile"
 )
 
@@ -171,7 +172,7 @@ func withPrefix(list []string, prefix string) []string {
 
 // loadProfiles reads --profiles and --keys: from then on the registry knows them.
 func (a *app) loadProfiles() error {
-	if len(a.flags.profiles) == 0 && a.flags.keys == "" {
+	if len(a.flags.profiles) == 0 && a.flags.keys == "" && a.flags.schema == "" {
 		return nil
 	}
 	extra := map[string][]dissect.Profile{}
@@ -201,7 +202,16 @@ func (a *app) loadProfiles() error {
 			return fmt.Errorf("--keys: %w", err)
 		}
 	}
-	a.registry = withProfiles(extra, keys)
+	var messages *schema.Schema
+	var err error
+	if a.flags.schema != "" {
+		if messages, err = readSchema(a.flags.schema); err != nil {
+			return fmt.Errorf("--schema: %w", err)
+		}
+	}
+	if a.registry, err = withProfiles(extra, keys, messages); err != nil {
+		return fmt.Errorf("--schema: %s: %w", a.flags.schema, err)
+	}
 	a.fieldTable = nil
 	return nil
 }

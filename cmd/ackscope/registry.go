@@ -3,26 +3,41 @@ package main
 import (
 	"fmt"
 	"os"
-	"slices"
 
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/dissect/gaffer"
 	"github.com/ackscope/ackscope/dissect/riptide"
+	"github.com/ackscope/ackscope/schema"
 	"github.com/ackscope/ackscope/schema/yamlfile"
+	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
 // protocols lists every protocol that ackscope knows, in the order in which
 // they are shown. A new one takes its three packages and one line here.
 func protocols() *dissect.Registry { return dissect.NewRegistry(gaffer.Protocol, riptide.Protocol) }
 
-// withProfiles gives the protocols with a user's profiles, by protocol, and
-// with the keys given; nil for none.
-func withProfiles(extra map[string][]dissect.Profile, keys *gaffer.Keys) *dissect.Registry {
-	own, other := extra[gaffer.Protocol.Name], listed(riptide.Protocol, extra[riptide.Protocol.Name])
-	if keys != nil {
-		return dissect.NewRegistry(gaffer.WithKeys(own, keys), other)
+// withProfiles gives the protocols with a user's profiles, by protocol, with the
+// keys given, and with a schema of Riptide's messages; nil for none.
+func withProfiles(extra map[string][]dissect.Profile, keys *gaffer.Keys, messages *schema.Schema) (*dissect.Registry, error) {
+	other, err := riptide.With(extra[riptide.Protocol.Name], messages)
+	if err != nil {
+		return nil, err
 	}
-	return dissect.NewRegistry(gaffer.WithProfiles(own), other)
+	own := extra[gaffer.Protocol.Name]
+	if keys != nil {
+		return dissect.NewRegistry(gaffer.WithKeys(own, keys), other), nil
+	}
+	return dissect.NewRegistry(gaffer.WithProfiles(own), other), nil
+}
+
+// readSchema reads a schema of Riptide's messages. Gaffer's stand in profiles,
+// since there how messages are packed is the game's affair too.
+func readSchema(path string) (*schema.Schema, error) {
+	src, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return yamlfile.Schema(src, path, wire.Coding{Codec: wire.Codec{Dialect: wire.V21}})
 }
 
 // readKeys reads a key file.
@@ -40,15 +55,4 @@ func readKeys(path string) (*gaffer.Keys, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return keys, nil
-}
-
-// listed gives a descriptor that lists further profiles: -d names them, but no
-// flow is tried on them.
-func listed(p *dissect.Protocol, extra []dissect.Profile) *dissect.Protocol {
-	if len(extra) == 0 {
-		return p
-	}
-	with := *p
-	with.Profiles = append(slices.Clone(p.Profiles), extra...)
-	return &with
 }

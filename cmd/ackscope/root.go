@@ -92,6 +92,7 @@ packet and rebuilds from the capture alone what both endpoints knew at any packe
 	p.StringArrayVarP(&a.flags.decodeAs, "decode-as", "d", nil, "read matching flows as a protocol: `udp.port==7777,gaffer:article-be`")
 	p.StringVar(&a.flags.keys, "keys", "", "decrypt netcode and yojimbo with the keys in `FILE` (docs/keys.md)")
 	p.StringArrayVar(&a.flags.profiles, "profiles", nil, "read profiles of your own from `FILE.yaml` (ackscope protocols prints some to start from)")
+	p.StringVar(&a.flags.schema, "schema", "", "read the values of Riptide's messages by the schema in `FILE.yaml`")
 	p.StringVar(&a.flags.vantage, "vantage", "", "where the tap stood: `a|b|both|between|unknown` (default: inferred)")
 	p.BoolVar(&a.flags.strict, "strict", false, "a capture that is cut short is an error (exit 2)")
 	p.BoolP("numeric", "n", true, "names are never resolved; taken for tshark's sake")

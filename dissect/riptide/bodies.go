@@ -25,6 +25,21 @@ type bodies struct {
 	specs    map[int]*dissect.FieldSpec // by schema.Field.Index, which all copies of a field share
 	messages map[uint32]*dissect.FieldSpec
 	packets  map[uint32]*dissect.FieldSpec
+	all      []*dissect.FieldSpec // in the order of the file
+}
+
+// fields lists what the schema adds to the protocol's own fields.
+func (b *bodies) fields() []*dissect.FieldSpec {
+	if b == nil {
+		return nil
+	}
+	return b.all
+}
+
+// spec notes a field of the schema.
+func (b *bodies) spec(f *dissect.FieldSpec) *dissect.FieldSpec {
+	b.all = append(b.all, f)
+	return f
 }
 
 func newBodies(s *schema.Schema) (*bodies, error) {
@@ -76,7 +91,7 @@ func (b *bodies) describe(prefix string, byKind map[uint32]*schema.Body, groups 
 		if name == "" {
 			name = fmt.Sprintf("id%d", kind)
 		}
-		groups[kind] = &dissect.FieldSpec{Name: prefix + "." + name, Label: name, Kind: dissect.KindGroup, Doc: body.Doc}
+		groups[kind] = b.spec(&dissect.FieldSpec{Name: prefix + "." + name, Label: name, Kind: dissect.KindGroup, Doc: body.Doc})
 		b.name(prefix+"."+name, body.Fields)
 	}
 }
@@ -87,7 +102,7 @@ func (b *bodies) name(path string, fields []*schema.Field) {
 		if f.Name != "" {
 			at, label = path+"."+f.Name, f.Name
 		}
-		b.specs[f.Index()] = &dissect.FieldSpec{Name: at, Label: label, Kind: shapeKind(f.Shape()), Doc: f.Doc}
+		b.specs[f.Index()] = b.spec(&dissect.FieldSpec{Name: at, Label: label, Kind: shapeKind(f.Shape()), Doc: f.Doc})
 		b.name(at, f.Fields)
 		if f.Item != nil {
 			b.name(at, []*schema.Field{f.Item})
@@ -203,7 +218,7 @@ func ended(s Sender, m *wire.Message, r *bits.Reader) error {
 }
 
 // Values reads the values of a user message, or of connect, reject or kick data,
-// by the schema of the flow (WithSchema): the name that the schema gives the
+// by the schema of the flow (With): the name that the schema gives the
 // message, and the values in order; arrays that the sender's library left off
 // the wire are schema.Missing. Both are empty where no schema describes it. The
 // error is a *wire.ParseError.
@@ -218,10 +233,44 @@ func Values(ctx dissect.Context, dg *machine.Datagram) (name string, values sche
 	if body == nil {
 		return "", nil, nil
 	}
-	var r bits.Reader
-	r.Reset(dg.Bytes, m.BodyBit)
-	if values, err = body.Read(&r); err == nil {
-		err = ended(s, &m, &r)
-	}
+	values, err = read(s, body, &m, dg.Bytes, m.BodyBit)
 	return body.Name, values, err
+}
+
+// read reads a body that begins at a bit of b and ends where m says.
+func read(s Sender, body *schema.Body, m *wire.Message, b []byte, bit int) (schema.Record, error) {
+	var r bits.Reader
+	r.Reset(b, bit)
+	values, err := body.Read(&r)
+	if err != nil {
+		return nil, err
+	}
+	at := *m
+	at.BodyBit = bit
+	return values, ended(s, &at, &r)
+}
+
+// describe gives the name of a message that a tracker has told, and its values
+// where a schema reads them to the end.
+func describe(c *dissect.Config, m *machine.Message) (string, dissect.Values) {
+	set := settingsOf(c)
+	s := set.Senders[m.From]
+	x := wire.Message{Type: wire.Type(m.Type), BodyBits: m.Bits}
+	if m.ID >= 0 {
+		x.MessageID = uint16(m.ID)
+	} else {
+		x.Oddities = wire.NotesHeader
+	}
+	body, _ := set.bodies.of(s, &x)
+	if body == nil {
+		return "", nil
+	}
+	if m.Body == nil && m.Bits >= 8 {
+		return body.Name, nil
+	}
+	values, err := read(s, body, &x, m.Body, int(m.BodyBit))
+	if err != nil {
+		return body.Name, nil
+	}
+	return body.Name, values
 }

@@ -24,7 +24,7 @@ func withSchema(t testing.TB, src []byte) *dissect.Protocol {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := WithSchema(s)
+	p, err := With(nil, s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +182,7 @@ func TestSchemaMisfits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := WithSchema(s); err == nil {
+		if _, err := With(nil, s); err == nil {
 			t.Errorf("%s is taken", src)
 		}
 	}

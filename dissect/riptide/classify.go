@@ -135,19 +135,19 @@ type classifier struct {
 	sides   [hypothesisCount][2]sender
 	seed    maphash.Seed
 	packets [2]uint32
-	bodies  *bodies
+	user    *knowledge
 	m       wire.Message
 }
 
-func newClassifier(b *bodies) dissect.Classifier {
-	c := &classifier{bodies: b}
+func newClassifier(k *knowledge) dissect.Classifier {
+	c := &classifier{user: k}
 	c.Reset()
 	return c
 }
 
 // Reset forgets the flow.
 func (c *classifier) Reset() {
-	*c = classifier{seed: hashSeed, bodies: c.bodies}
+	*c = classifier{seed: hashSeed, user: c.user}
 	for h := range c.sides {
 		for s := range c.sides[h] {
 			c.sides[h][s].builds = allBuilds[h]
@@ -614,11 +614,12 @@ func (c *classifier) oneWay(r relation) bool {
 }
 
 func (c *classifier) settings(h int) *Settings {
-	s := &Settings{bodies: c.bodies}
+	s := &Settings{}
 	for side := range s.Senders {
 		s.Senders[side] = Sender{Codec: hypotheses[h], Builds: c.sides[h][side].builds}
 		s.Senders[side].Codec.NotifyHeader = c.sides[h][side].headerBits > 2*worthNotify
 	}
+	s.bodies = c.user.bodiesOf(s)
 	return s
 }
 

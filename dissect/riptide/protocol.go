@@ -20,32 +20,68 @@ import (
 // Protocol describes Riptide to the registry.
 var Protocol = newProtocol(nil)
 
-// WithSchema gives a descriptor that reads the values of messages by a user's
-// schema; see bodies for what its messages and packets describe. The error is a
-// *schema.Error.
-func WithSchema(s *schema.Schema) (*dissect.Protocol, error) {
-	b, err := newBodies(s)
-	if err != nil {
-		return nil, err
+// With gives a descriptor that reads the values of messages by a user's schema
+// (nil for none; see bodies for what its messages and packets describe) and
+// knows a user's profiles: a flow of the dialect of one is read by it. Each
+// Config must come from Protocol.DoneProfile. The error is a *schema.Error.
+func With(extra []dissect.Profile, s *schema.Schema) (*dissect.Protocol, error) {
+	k := &knowledge{extra: extra}
+	if s != nil {
+		var err error
+		if k.bodies, err = newBodies(s); err != nil {
+			return nil, err
+		}
 	}
-	return newProtocol(b), nil
+	return newProtocol(k), nil
 }
 
-func newProtocol(b *bodies) *dissect.Protocol {
+// knowledge is what a user has told about the games in the captures.
+type knowledge struct {
+	extra  []dissect.Profile
+	bodies *bodies
+}
+
+// bodiesOf gives what reads the values of a flow.
+func (k *knowledge) bodiesOf(s *Settings) *bodies {
+	if k == nil {
+		return nil
+	}
+	for i := range k.extra {
+		own, ok := k.extra[i].Config.Profile.(*Settings)
+		if ok && own.bodies != nil && own.speaks(s) {
+			return own.bodies
+		}
+	}
+	return k.bodies
+}
+
+// speaks reports whether both sides of a flow can be what a profile says.
+func (s *Settings) speaks(flow *Settings) bool {
+	for side := range s.Senders {
+		a, b := &s.Senders[side], &flow.Senders[side]
+		if a.Codec.Dialect != b.Codec.Dialect || a.Codec.BigEndian != b.Codec.BigEndian || a.Builds&b.Builds == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func newProtocol(k *knowledge) *dissect.Protocol {
 	return &dissect.Protocol{
 		Name:     "riptide",
 		Title:    "Riptide Networking",
 		Fields:   allFields,
-		Profiles: profiles(b),
+		Profiles: profiles(k),
 
 		NewProfile:  newFileSettings,
 		DoneProfile: doneFileSettings,
 		SettingDocs: settingDocs,
 
 		Framings: framings,
-		Classify: func() dissect.Classifier { return newClassifier(b) },
+		Classify: func() dissect.Classifier { return newClassifier(k) },
 		Dissect:  Dissect,
 		Info:     Info,
+		Message:  describe,
 
 		NewTracker: func(c *dissect.Config) machine.Tracker {
 			s := settingsOf(c)

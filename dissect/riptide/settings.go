@@ -59,8 +59,13 @@ func (s *Settings) Dialect(side machine.Side) string {
 func (s *Settings) Version(side machine.Side) string { return s.Senders[side].Builds.String() }
 
 // profiles are the built-in ways to read: every dialect, the usual one first,
-// the byte-aligned ones also in the other byte order, and every build.
-func profiles(b *bodies) (out []dissect.Profile) {
+// the byte-aligned ones also in the other byte order, and every build; then
+// those of the user.
+func profiles(k *knowledge) (out []dissect.Profile) {
+	var b *bodies
+	if k != nil {
+		b = k.bodies
+	}
 	for _, c := range hypotheses {
 		doc := c.Dialect.Doc
 		if c.BigEndian {
@@ -77,6 +82,15 @@ func profiles(b *bodies) (out []dissect.Profile) {
 		s := both(Sender{Codec: wire.Codec{Dialect: build.Dialect}, Builds: wire.Matching(func(o *wire.Build) bool { return o == build })})
 		s.bodies = b
 		out = append(out, dissect.Profile{Name: build.Name, Doc: fmt.Sprintf("%s as %s writes it", build.Dialect.Name, build.Name), Config: config(s)})
+	}
+	out[0].Fields = b.fields()
+	if k != nil {
+		for _, p := range k.extra {
+			if own, ok := p.Config.Profile.(*Settings); ok {
+				p.Fields = own.bodies.fields()
+			}
+			out = append(out, p)
+		}
 	}
 	return out
 }
