@@ -1,7 +1,6 @@
 package analyze
 
 import (
-	"fmt"
 	"net/netip"
 
 	"github.com/ackscope/ackscope/capture"
@@ -10,7 +9,7 @@ import (
 
 // DecodeAs reads flows that match as a given protocol, whatever their bytes say.
 type DecodeAs struct {
-	Text      string // as the user wrote it, for the reason in the flow's row
+	Text      string // what the user said, for the reason in the flow's row: "-d udp.port==7777,gaffer"
 	Transport capture.Transport
 	Port      uint16     // of either endpoint; 0 for any
 	Addr      netip.Addr // of either endpoint; invalid for any
@@ -28,7 +27,7 @@ func (d *DecodeAs) matches(f *Flow) bool {
 func (s *Session) override(f *Flow) (*DecodeAs, string) {
 	for i := range s.options.DecodeAs {
 		if d := &s.options.DecodeAs[i]; d.matches(f) {
-			return d, fmt.Sprintf("set by -d %s", d.Text)
+			return d, "set by " + d.Text
 		}
 	}
 	return nil, ""

@@ -102,6 +102,7 @@ type Config struct {
 	Dialect string // as `flows` shows it
 	Profile any    // the protocol's own settings (*wire.Profile for Gaffer)
 	Facts   machine.Facts
+	Ports   []uint16 // UDP ports whose flows are read so with no evidence asked: a user's profile may name some
 }
 
 // Verdict is what a classifier makes of a flow.

@@ -92,12 +92,28 @@ func (a *app) options() (analyze.Options, error) {
 		}
 		o.DecodeAs = append(o.DecodeAs, d)
 	}
+	o.DecodeAs = append(o.DecodeAs, a.portsOfProfiles()...)
 	return o, nil
+}
+
+// portsOfProfiles gives the overrides that profiles ask for by naming ports.
+func (a *app) portsOfProfiles() (list []analyze.DecodeAs) {
+	for _, p := range a.registry.Protocols() {
+		for _, x := range p.Profiles {
+			for _, port := range x.Config.Ports {
+				list = append(list, analyze.DecodeAs{
+					Text:      fmt.Sprintf("port %d of profile %s:%s", port, p.Name, x.Name),
+					Transport: capture.UDP, Port: port, Protocol: p, Config: x.Config,
+				})
+			}
+		}
+	}
+	return list
 }
 
 // parseDecodeAs reads tshark's form: udp.port==7777,gaffer:profile.
 func (a *app) parseDecodeAs(text string) (analyze.DecodeAs, error) {
-	d := analyze.DecodeAs{Text: text}
+	d := analyze.DecodeAs{Text: "-d " + text}
 	fail := func(format string, args ...any) (analyze.DecodeAs, error) {
 		return d, fmt.Errorf("-d %s: "+format+" (example: -d udp.port==7777,gaffer:article-be)", append([]any{text}, args...)...)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/ackscope/ackscope/schema"
 	common "github.com/ackscope/ackscope/wire"
 	"github.com/ackscope/ackscope/wire/bits"
+	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
 // bodies is the messages or the packets of a schema, with a field for each of
@@ -77,6 +78,18 @@ func (b *bodies) Skip(kind uint32, r *bits.Reader) error {
 		return err
 	}
 	return body.Visit(r, nil)
+}
+
+// fill reports whether a packet's body fills its payload but for zero bits up
+// to a whole byte; true where the capture or the schema does not tell.
+func (b *bodies) fill(pk *wire.Packet, data []byte) bool {
+	end := pk.PayloadOffset + pk.PayloadLen
+	if end > len(data) || b.byType[pk.Type] == nil {
+		return true
+	}
+	var r bits.Reader
+	r.Reset(data[:end], pk.PayloadOffset*8+pk.PayloadBit)
+	return b.Skip(pk.Type, &r) == nil && r.Align() && r.Left() == 0
 }
 
 // Read reads a body's values.

@@ -35,10 +35,11 @@ type candidate struct {
 	form    int16 // of the header's form
 	sum     int16 // of checksums that agree on a protocol id
 	id      uint32
-	votes   uint8 // for id; 0: none was solved
-	matches uint8 // checksums that confirmed id
-	read    uint8 // datagrams that it could read
-	bad     uint8 // datagrams that it could not
+	crc     uint32 // the last one that voted
+	votes   uint8  // for id; 0: none was solved
+	matches uint8  // checksums that confirmed id
+	read    uint8  // datagrams that it could read
+	bad     uint8  // datagrams that it could not
 	dead    bool
 }
 
@@ -80,6 +81,13 @@ func (c *candidate) feed(d *machine.Datagram) {
 		}
 		return
 	}
+	if b, ok := c.profile.PacketBodies.(*bodies); ok && pk.Kind == wire.KindRegular && !b.fill(&pk, d.Bytes) {
+		c.fail()
+		return
+	}
+	if c.profile.PayloadLengthBits > 0 {
+		c.add(&c.form, 6, mostForm) // the length that it says is the one that it has
+	}
 	me, peer := &c.sides[d.From], &c.sides[d.From.Other()]
 	if c.profile.SequenceBits() != 0 {
 		if newest := c.number(me, &pk); newest && pk.HasHeader {
@@ -89,7 +97,7 @@ func (c *candidate) feed(d *machine.Datagram) {
 	me.packets = min(me.packets, 254) + 1
 	c.read = min(c.read, 254) + 1
 	if c.profile.HasCRC() && len(d.Bytes) == d.Length {
-		c.solve(d.Bytes)
+		c.solve(d.Bytes, pk.CRC)
 	}
 	if c.profile.Form == wire.FormReliable {
 		if c.profile.Canonical(d.Bytes, &pk) {
@@ -104,7 +112,11 @@ func (c *candidate) feed(d *machine.Datagram) {
 }
 
 // solve lets a datagram's checksum vote for the protocol id.
-func (c *candidate) solve(b []byte) {
+func (c *candidate) solve(b []byte, crc uint32) {
+	if c.votes > 0 && crc == c.crc {
+		return // a copy confirms nothing
+	}
+	c.crc = crc
 	id, ok := c.profile.SolveID(b)
 	switch {
 	case !ok:

@@ -142,30 +142,38 @@ func (c *classifier) Verdict() dissect.Verdict {
 	return v
 }
 
-// ranking gives the two best profiles.
+// ranking gives the best profile, and the best of those that read datagrams in
+// another way. Of profiles that read them alike, a user's goes before a built-in one.
 func (c *classifier) ranking() (first, second finalist) {
 	place := func(f finalist) {
-		switch {
-		case first.entry == nil || f.bits > first.bits:
-			first, second = f, first
-		case second.entry == nil || f.bits > second.bits:
-			second = f
+		if first.entry == nil || f.bits > first.bits || f.bits == first.bits && f.entry.shape == first.entry.shape {
+			first = f
 		}
 	}
+	c.each(place)
+	c.each(func(f finalist) {
+		if f.entry.shape != first.entry.shape && (second.entry == nil || f.bits > second.bits) {
+			second = f
+		}
+	})
+	return first, second
+}
+
+// each calls do for every profile that could read a datagram.
+func (c *classifier) each(do func(f finalist)) {
 	for i := range c.plain {
 		if k := &c.plain[i]; k.read > 0 {
-			place(finalist{c.set.plain[i], k, k.total()})
+			do(finalist{c.set.plain[i], k, k.total()})
 		}
 	}
 	for i := range c.framed {
 		if k := &c.framed[i]; k.read > 0 {
-			place(finalist{c.set.framed[i], k, k.total()})
+			do(finalist{c.set.framed[i], k, k.total()})
 		}
 	}
 	if n := c.netcode; n != nil && n.types != 0 {
-		place(finalist{c.set.netcodeEntry, nil, n.total()})
+		do(finalist{c.set.netcodeEntry, nil, n.total()})
 	}
-	return first, second
 }
 
 // convincing reports whether a profile's evidence is of more than one kind: a

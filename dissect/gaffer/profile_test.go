@@ -176,6 +176,31 @@ func TestUserProfileIsFound(t *testing.T) {
 	if v := c.Verdict(); v.Config == nil || v.Config.Dialect != "odd" {
 		t.Errorf("taken for %+v", v)
 	}
+
+	// One that differs from a built-in profile in its windows only takes its place, as surely.
+	alike, err := yamlfile.Profiles([]byte("protocol: gaffer\nname: mine\nbase: odd\n"), "odd.yaml", dissect.NewRegistry(protocol))
+	if err == nil {
+		t.Error("a user's profile serves as a base")
+	}
+	if alike, err = yamlfile.Profiles([]byte("protocol: gaffer\nname: mine\nbase: article\nsettings: {receive_window: 256, ports: [7777]}\n"), "mine.yaml", registry); err != nil {
+		t.Fatal(err)
+	}
+	if ports := alike[0].Config.Ports; len(ports) != 1 || ports[0] != 7777 {
+		t.Errorf("ports %v", ports)
+	}
+	p, _, err = wire.Builtin(wire.Article)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c = gaffer.WithProfiles([]dissect.Profile{alike[0].Profile}).Classify()
+	for i := range uint32(12) {
+		h := wire.Header{Sequence: 900 + i/2, Ack: 900 + (i-1)/2, AckBits: 0xffffffff}
+		b := p.Append(nil, &wire.Packet{Header: h, Sequence: h.Sequence}, []byte("some payload"))
+		c.Feed(&machine.Datagram{From: machine.Side(i % 2), Bytes: b, Length: len(b)})
+	}
+	if v := c.Verdict(); v.Config == nil || v.Config.Dialect != "mine" || !v.Settled || !c.Sure() {
+		t.Errorf("taken for %+v", v)
+	}
 	if len(protocol.Profiles) != len(gaffer.Protocol.Profiles)+1 {
 		t.Error("the profile is not listed")
 	}

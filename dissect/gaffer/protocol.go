@@ -7,6 +7,7 @@
 package gaffer
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/ackscope/ackscope/dissect"
@@ -55,6 +56,7 @@ type entry struct {
 	config *dissect.Config
 	wire   *wire.Profile
 	bar    float64 // evidence that it asks for; 0: the usual
+	shape  string  // the same for profiles that read datagrams alike
 }
 
 // profileSet is the profiles of one descriptor, sorted by how they are tried.
@@ -111,7 +113,7 @@ func (s *profileSet) add(p dissect.Profile) {
 	if !ok || w == s.netcode {
 		return
 	}
-	e := &entry{name: p.Name, config: p.Config, wire: w, bar: w.DetectBits}
+	e := &entry{name: p.Name, config: p.Config, wire: w, bar: w.DetectBits, shape: shape(w)}
 	switch {
 	case w.Form == wire.FormNetcode:
 		if s.netcode == nil {
@@ -122,6 +124,11 @@ func (s *profileSet) add(p dissect.Profile) {
 	default:
 		s.plain = append(s.plain, e)
 	}
+}
+
+// shape names how a profile reads datagrams.
+func shape(w *wire.Profile) string {
+	return fmt.Sprint(w.Form, w.ByteOrder, w.Prefix, w.Header, w.AckBase, w.PacketTypes, w.PayloadLengthBits, w.EndCheck, w.Fragments, w.Slices, w.SliceSize, w.Handshake)
 }
 
 func (s *profileSet) trial(entries []*entry) []candidate {

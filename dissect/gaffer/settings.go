@@ -52,7 +52,7 @@ func doneSettings(v any) (*dissect.Config, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	return &dissect.Config{Profile: &p}, nil
+	return &dissect.Config{Profile: &p, Ports: p.Ports}, nil
 }
 
 // attach compiles a schema and makes it that of a profile.
