@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/machine"
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
@@ -98,6 +100,16 @@ func (g *Guesser) Add(codec wire.Codec, m *wire.Message, b []byte) {
 	group.search()
 	r := codec.Values(b, m)
 	group.typings = slices.DeleteFunc(group.typings, func(t Typing) bool { return !t.Fits(r) })
+}
+
+// Observe takes a datagram of a flow that is read by c; what is no user message
+// is passed over.
+func (g *Guesser) Observe(c *dissect.Config, d *machine.Datagram) {
+	codec := settingsOf(c).Senders[d.From].Codec
+	var m wire.Message
+	if codec.Fits(d.Bytes, d.Length, &m) {
+		g.Add(codec, &m, d.Bytes)
+	}
 }
 
 // has reports whether a payload is among the samples already: resent messages,
