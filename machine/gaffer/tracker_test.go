@@ -85,7 +85,8 @@ func (w *world) run() {
 			x = 1
 		}
 		now := next[x]
-		if now > machine.Instant(c.length) {
+		// In the end they go on reading for a while, and send no more.
+		if now > machine.Instant(c.length+c.delay+c.jitter+time.Second) {
 			break
 		}
 		// What has arrived by now goes into the sockets, in the order of arrival.
@@ -105,7 +106,9 @@ func (w *world) run() {
 		}
 		net = net[n:]
 		w.read(machine.Side(x), now)
-		net = append(net, w.send(machine.Side(x), now)...)
+		if now <= machine.Instant(c.length) {
+			net = append(net, w.send(machine.Side(x), now)...)
+		}
 		next[x] = now.Add(c.tick[x] + time.Duration(w.rnd.Int63n(int64(c.tick[x]/50)+1)))
 		if w.rnd.Float64() < c.stall {
 			next[x] = next[x].Add(time.Duration(w.rnd.Int63n(int64(400 * time.Millisecond))))

@@ -155,6 +155,15 @@ func measureReach(r *Rules, held []sighting, x machine.Side) reach {
 	return m
 }
 
+// worst gives the largest of late but two: what a network of any length would
+// show at least that often.
+func (m *reach) worst() time.Duration {
+	if len(m.late) < 3 {
+		return 0
+	}
+	return m.late[len(m.late)-3]
+}
+
 // unknownReason is one string for the many flows that end early.
 const unknownReason = "unknown: too few packets are named by either side, or too evenly, to tell the nearer one"
 
@@ -205,7 +214,7 @@ func judgeVantage(r *Rules, held []sighting) (v machine.Vantage, reason string, 
 	switch {
 	case far[0] != "" && far[1] != "":
 		return machine.VantageBetween, "between: " + far[0] + "; " + far[1], enough && a.lower > floor && b.lower > floor
-	case enough && max(a.upper, b.upper) < floor/20:
+	case enough && max(a.upper, b.upper) < floor/8 && max(a.worst(), b.worst()) < floor/12:
 		return machine.VantageBoth, fmt.Sprintf("at both: each names packets within %v of their passing the tap", round(max(a.upper, b.upper))), false
 	}
 	return machine.VantageUnknown, unknownReason, false
