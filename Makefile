@@ -69,7 +69,8 @@ golden: ## write the golden files anew from what the program prints: look at the
 		for p in $$packages; do go test -count=1 "$$p" -update; done
 
 .PHONY: soak
-soak: ## the long run: fuzzing for SOAKTIME a target, the race detector over repeated tests
+soak: ## the long run: simulated networks by the thousand, fuzzing for SOAKTIME a target, the race detector over repeated tests
+	SOAK_SEEDS=50000 go test -timeout 1h -run 'Soak|Seeds' ./machine/gaffer
 	scripts/fuzz $(SOAKTIME)
 	ACKSCOPE_REQUIRE=1 go test -race -shuffle=on -count=5 -timeout 2h ./...
 

@@ -377,10 +377,7 @@ func TestTrackerAgainstTruth(t *testing.T) {
 // datagrams that come when they are stale, and a tracker that must find the
 // tap's place by itself.
 func TestTrackerSeeds(t *testing.T) {
-	seeds := uint64(200)
-	if testing.Short() {
-		seeds = 60
-	}
+	seeds := uint64(seedsOf(200, 60))
 	placed, misplaced, open := map[string]int{}, 0, 0
 	for seed := range seeds {
 		c := drawConditions(seed)
@@ -401,9 +398,11 @@ func TestTrackerSeeds(t *testing.T) {
 			// Which of two copies an application refused shows in no header; what it
 			// learned of its own packets does not depend on that.
 			o.holdCertain(t, name, machine.EventAcked)
-		case c.fixed:
+		case c.fixed && c.path[0].Jitter < time.Second && c.path[1].Jitter < time.Second:
 			o.hold(t, name, c.tap)
 		default:
+			// Where packets are overtaken by more than a window of others, how much
+			// can be rebuilt depends on what the buffers still hold.
 			o.holdCertain(t, name, checked...)
 		}
 	}

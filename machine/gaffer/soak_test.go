@@ -243,13 +243,20 @@ func (s *soak) endpoint(side machine.Side) gaffer.Options {
 	return o
 }
 
-func TestSoak(t *testing.T) {
-	seeds := 500
+// seedsOf gives how many seeds a test draws: so many as usual, fewer with
+// -short, SOAK_SEEDS where that is set.
+func seedsOf(usual, short int) int {
 	if n, err := strconv.Atoi(os.Getenv("SOAK_SEEDS")); err == nil {
-		seeds = n
-	} else if testing.Short() {
-		seeds = 100
+		return n
 	}
+	if testing.Short() {
+		return short
+	}
+	return usual
+}
+
+func TestSoak(t *testing.T) {
+	seeds := seedsOf(500, 100)
 	acks, messages := 0, 0
 	for seed := range uint64(seeds) {
 		s := drawSoak(seed)
