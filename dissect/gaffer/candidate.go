@@ -194,6 +194,9 @@ func (c *candidate) acks(me, peer *suspect, h wire.Header) {
 		}
 		return
 	}
+	if !me.acked && h.Ack == 0 && h.AckBits == 0 && p.AckBase == wire.AckMinusN {
+		return // an endpoint that has received nothing and begins its ack at 0: no bit names a packet
+	}
 	me.acks = min(me.acks, 254) + 1
 	space := p.Space()
 	moved := !me.acked || h.Ack != me.ackNow

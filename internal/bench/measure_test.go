@@ -71,7 +71,8 @@ func program(b *testing.B, path string, flows int) string {
 	b.Helper()
 	ackscope := testenv.Ackscope(b)
 	found := bytes.Count(testenv.Output(b, ackscope, "flows", "--json", path), []byte(`"protocol":"gaffer"`))
-	if found != flows {
+	// A few of very many flows are cut so short that nothing in them was acked yet.
+	if found > flows || found < flows-flows/100 {
 		b.Fatalf("ackscope flows finds %d Gaffer flows in the capture, expected %d", found, flows)
 	}
 	return ackscope
