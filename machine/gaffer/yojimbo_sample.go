@@ -1,9 +1,6 @@
 package gaffer
 
-import (
-	"github.com/ackscope/ackscope/machine"
-	wire "github.com/ackscope/ackscope/wire/gaffer"
-)
+import "github.com/ackscope/ackscope/machine"
 
 // Sample is what inference works on: connection packets of both sides, in the
 // order in which they passed the tap.
@@ -27,7 +24,8 @@ const (
 	sampleBytes = 4 << 20 // of payload
 )
 
-func (s *Sample) add(from machine.Side, sequence int64, payload []byte) {
+// Add takes the next connection packet; it is copied.
+func (s *Sample) Add(from machine.Side, sequence int64, payload []byte) {
 	if len(s.packets) >= sampleMost || s.bytes+len(payload) > sampleBytes {
 		s.missed++
 		return
@@ -42,11 +40,3 @@ func (s *Sample) clone() *Sample {
 	c.packets = s.packets[:len(s.packets):len(s.packets)]
 	return &c
 }
-
-// Inference is a configuration that was found from packets.
-type Inference struct {
-	Config *wire.Yojimbo
-}
-
-// Infer searches for the configuration.
-func (s *Sample) Infer() *Inference { return s.inferred }

@@ -150,7 +150,7 @@ func (y *Yojimbo) payload(d *machine.Datagram, plain []byte, out *machine.Effect
 	}
 	k := carrier{at: d.At, ref: d.Ref, sequence: y.inside.Sequence, sequence64: s.unwrap(y.inside.Sequence), near: y.near(d.From), datagrams: max(y.inside.FragmentCount, 1)}
 	if y.sample != nil {
-		y.sample.add(d.From, k.sequence64, payload)
+		y.sample.Add(d.From, k.sequence64, payload)
 		return
 	}
 	err := y.layers.Connection.Parse(payload, &y.entry)
