@@ -37,6 +37,14 @@ func (s *YojimboSettings) done() (*dissect.Config, error) {
 		}
 		y.Bodies = newBodies("gaffer.message", s.Schema.Messages)
 	}
+	if len(y.Channels) == 0 && y.Bodies != nil {
+		// The messages alone: the channels are found from the packets.
+		y.MessageTypes = max(y.MessageTypes, 1)
+		for kind := range s.Schema.Messages {
+			y.MessageTypes = max(y.MessageTypes, int(kind)+1)
+		}
+		return &dissect.Config{Profile: &y}, nil
+	}
 	if err := y.Validate(); err != nil {
 		return nil, err
 	}
@@ -64,7 +72,11 @@ func (s *profileSet) secure(name string, connection *wire.Yojimbo) *dissect.Conf
 	if err != nil {
 		panic(err) // see newProfileSet
 	}
-	return &dissect.Config{Dialect: name, Profile: &secured{layers: tracker.Layers{Netcode: s.netcode, Reliable: reliable, Connection: connection}, keys: s.keys}}
+	l := tracker.Layers{Netcode: s.netcode, Reliable: reliable, Connection: connection}
+	if connection != nil && len(connection.Channels) == 0 {
+		l.Connection, l.Known = nil, connection
+	}
+	return &dissect.Config{Dialect: name, Profile: &secured{layers: l, keys: s.keys}}
 }
 
 // connection gives the configuration that a flow's packets are read by.
@@ -72,8 +84,10 @@ func (s *secured) connection(c *dissect.Config) *wire.Yojimbo {
 	if s.layers.Connection != nil {
 		return s.layers.Connection
 	}
-	y, _ := c.Facts.Settings.(*wire.Yojimbo)
-	return y
+	if i, ok := c.Facts.Settings.(*tracker.Inference); ok {
+		return i.Config
+	}
+	return nil
 }
 
 // open decrypts a datagram for display, whichever session it is of.

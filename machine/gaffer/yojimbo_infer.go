@@ -67,23 +67,19 @@ func (s *Sample) Infer() *Inference {
 	return s.inferred
 }
 
-// InferWith searches with the bodies known, as a schema gives them.
-func (s *Sample) InferWith(bodies wire.Bodies, kinds int, blockTypes []uint32) *Inference {
-	if len(s.packets) < inferLeast {
-		return nil
+// InferWith searches with the messages known, as a schema gives them: of known,
+// the channels are what is searched for.
+func (s *Sample) InferWith(known *wire.Yojimbo) *Inference {
+	if s.inferred != nil && s.of == len(s.packets) || len(s.packets) < inferLeast {
+		return s.inferred
 	}
-	return s.search(&knownBodies{bodies, kinds, blockTypes})
-}
-
-// knownBodies is what a schema says of messages.
-type knownBodies struct {
-	bodies wire.Bodies
-	kinds  int // types, at least
-	blocks []uint32
+	s.of = len(s.packets)
+	s.inferred = s.search(known)
+	return s.inferred
 }
 
 // search tries every number of channels and ranks what comes of it.
-func (s *Sample) search(known *knownBodies) *Inference {
+func (s *Sample) search(known *wire.Yojimbo) *Inference {
 	packets := s.packets[:min(len(s.packets), inferMost)]
 	var found []*Inference
 	for n := 1; n <= mostChannels; n++ {
@@ -190,7 +186,7 @@ func (k *skeleton) possible() bool {
 }
 
 // infer makes the best of this number of channels.
-func (k *skeleton) infer(known *knownBodies) *Inference {
+func (k *skeleton) infer(known *wire.Yojimbo) *Inference {
 	k.messages = make([]channelGuess, k.n)
 	for c := range k.messages {
 		k.messages[c] = k.guess(c)
@@ -205,7 +201,7 @@ func (k *skeleton) infer(known *knownBodies) *Inference {
 // guess says what a channel is: reliable if any width before the ids makes them
 // rise as ids do.
 func (k *skeleton) guess(c int) channelGuess {
-	best := channelGuess{kind: wire.UnreliableUnordered, count: 8}
+	best := channelGuess{kind: wire.UnreliableUnordered, count: standardCount}
 	blocks := 0
 	for _, h := range k.heads[c] {
 		if h.block {
@@ -394,10 +390,14 @@ type trial struct {
 	entry wire.ConnectionPacket
 }
 
-// score reads all packets by a configuration.
-func (t *trial) score(y *wire.Yojimbo, i *Inference) {
+// score reads all packets by a configuration, or so many that it is clear that
+// its merit will not pass beat.
+func (t *trial) score(y *wire.Yojimbo, i *Inference, beat int) {
 	i.Config, i.Packets, i.Read, i.Opaque, i.Wrong = y, len(t.packets), 0, 0, 0
 	for p := range t.packets {
+		if left := len(t.packets) - p; i.merit()+4*left <= beat {
+			return
+		}
 		switch err := y.Parse(t.packets[p].payload, &t.entry); {
 		case err == nil:
 			i.Read++
@@ -413,9 +413,10 @@ func (t *trial) score(y *wire.Yojimbo, i *Inference) {
 func (t *trial) describe(i *Inference) {
 	for c := range t.messages {
 		g := &t.messages[c]
-		d := InferredChannel{Messages: g.seen, Blocks: g.blockSeen, Undecided: g.seen+g.blockSeen == 0}
-		if g.seen > 0 {
-			d.MessagesLeast, d.MessagesMost = max(1<<g.count/2+1, g.most, 1), 1<<g.count
+		d := InferredChannel{Messages: g.seen, Blocks: g.blockSeen, Undecided: g.seen+g.blockSeen < learnLeast}
+		shown := g.kind == wire.ReliableOrdered && g.ok > 0 || g.kind == wire.UnreliableUnordered && i.TypesMost > 0
+		if width := bits.Required(1, uint64(i.Config.Channels[c].MaxMessages)); shown && !d.Undecided {
+			d.MessagesLeast, d.MessagesMost = max(1<<width/2+1, g.most, 1), 1<<width
 		}
 		if b := &g.blocks; b.known {
 			d.FragmentsLeast, d.FragmentsMost = max(1<<b.fragments/2+1, b.most, 1), 1<<b.fragments

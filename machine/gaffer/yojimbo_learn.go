@@ -1,6 +1,9 @@
 package gaffer
 
 import (
+	"math"
+	"slices"
+
 	"github.com/ackscope/ackscope/wire/bits"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
@@ -22,7 +25,8 @@ type formKind uint8
 const (
 	formUnknown formKind = iota
 	formFixed
-	formCounted // [fixed][count][align][bytes]: a string, or a block
+	formCounted // [fixed][count][align][bytes]: a string
+	formBlock   // [fixed], and behind it where the channel is unreliable [count][align][bytes]: a block
 )
 
 // Skip moves r over a body.
@@ -31,7 +35,7 @@ func (l *learned) Skip(kind uint32, r *bits.Reader) error {
 		return wire.ErrOpaque
 	}
 	switch f := &l.forms[kind]; f.kind {
-	case formFixed:
+	case formFixed, formBlock:
 		return skipBits(r, f.fixed)
 	case formCounted:
 		if err := skipBits(r, f.fixed); err != nil {
@@ -62,57 +66,61 @@ func skipBits(r *bits.Reader, n int) error {
 type single struct {
 	payload []byte
 	pos     int // of its type
+	loose   bool
 }
 
 // Bounds of learning.
 const (
-	learnLeast  = 4    // messages of a type, to learn its body
-	learnTypes  = 256  // types at most
-	longestBody = 2048 // bits of a body of fixed width
-	countedHead = 64   // bits that may stand before a count
+	learnLeast    = 4    // messages of a type, to learn its body
+	learnTypes    = 256  // types at most
+	longestBody   = 2048 // bits of a body of fixed width
+	standardCount = 8    // bits of max_messages_per_packet by the library's default
+	mostBlock     = 18   // bits of a block's size
+	mostForms     = 16   // layouts that are weighed against each other
+	countedHead   = 64   // bits that may stand before a count
 )
 
 // withBodies tries every width of the type that the schema's types fit, and for
 // unreliable channels every width of count and block size.
-func (t *trial) withBodies(known *knownBodies) *Inference {
+func (t *trial) withBodies(known *wire.Yojimbo) *Inference {
 	i := &Inference{}
-	best := -1
-	try := func() {
-		for kinds := max(known.kinds, 1); kinds <= 1<<mostKinds; kinds = 1<<bits.Required(0, uint64(kinds-1)) + 1 {
-			y, err := t.config(kinds, known.bodies, known.blocks)
-			if err != nil {
-				continue
-			}
-			var got Inference
-			if t.score(y, &got); got.Read-got.Wrong > best || best < 0 {
-				best, *i = got.Read-got.Wrong, got
-				i.TypesLeast, i.TypesMost = typeRange(y.MessageTypes, known.kinds)
-			}
+	try := func(kinds int) bool {
+		y, err := t.config(kinds, known.Bodies, known.BlockTypes)
+		if err != nil {
+			return false
 		}
+		var got Inference
+		if t.score(y, &got, i.bar()); i.Config != nil && got.merit() <= i.merit() {
+			return false
+		}
+		*i = got
+		i.TypesLeast, i.TypesMost = typeRange(kinds, known.MessageTypes)
+		return true
 	}
-	try()
+	for w := bits.Required(0, uint64(max(known.MessageTypes, 1)-1)); w <= mostKinds; w++ {
+		try(max(known.MessageTypes, 1<<w/2+1, 1))
+	}
+	if i.Config == nil {
+		return nil
+	}
+	kinds := i.Config.MessageTypes
 	for c := range t.messages {
 		g := &t.messages[c]
-		if g.kind != wire.UnreliableUnordered || g.seen == 0 {
+		if g.kind != wire.UnreliableUnordered || g.seen == 0 || i.Read == i.Packets {
 			continue
 		}
 		right := *g
 		for count := 0; count <= mostCount; count++ {
-			for block := 0; block <= 18; block++ {
-				g.count, g.blockBits = count, block
-				was := best
-				if try(); best > was {
+			for block := 0; block <= mostBlock && i.Read < i.Packets; block++ {
+				if g.count, g.blockBits = count, block; try(kinds) {
 					right = *g
 				}
-				if len(known.blocks) == 0 {
+				if len(known.BlockTypes) == 0 {
 					break
 				}
 			}
 		}
 		*g = right
-	}
-	if best < 0 {
-		return nil
 	}
 	t.describe(i)
 	return i
@@ -169,41 +177,56 @@ func (t *trial) empty() (n int) {
 
 // opaque is the configuration with the messages' types and bodies left open.
 func (t *trial) opaque() *Inference {
+	t.standard()
 	y, err := t.config(1, nil, nil)
 	if err != nil {
 		return nil
 	}
 	i := &Inference{}
-	t.score(y, i)
+	t.score(y, i, math.MinInt)
 	return i
 }
 
 // learn learns the bodies for one width of the type.
 func (t *trial) learn(w int) *Inference {
+	t.standard()
 	l := &learned{forms: make([]form, min(1<<w, learnTypes))}
 	singles := make([][]single, len(l.forms))
 	for c := range t.messages {
 		t.singles(c, w, singles)
 	}
+	forms := make([][]form, len(l.forms))
 	seen := 0
 	for kind := range singles {
 		if len(singles[kind]) > 0 {
 			seen = kind + 1
 		}
-		if len(singles[kind]) >= learnLeast {
-			l.forms[kind] = learnForm(singles[kind], w)
+		if len(singles[kind]) < learnLeast {
+			continue
+		}
+		loose := !slices.ContainsFunc(singles[kind], func(s single) bool { return !s.loose })
+		if forms[kind] = formsOf(singles[kind], w, loose); len(forms[kind]) > 0 {
+			l.forms[kind] = forms[kind][0]
 		}
 	}
-	least, most := typeRange(1<<w, seen)
-	y, err := t.config(least, l, nil)
-	if err != nil {
+	i := &Inference{}
+	i.TypesLeast, i.TypesMost = typeRange(1<<w, seen)
+	if !t.try(l, i.TypesLeast, i) {
 		return nil
 	}
-	i := &Inference{TypesLeast: least, TypesMost: most}
-	t.score(y, i)
-	t.refine(y, l, singles, w, i)
-	t.counts(l, w, i)
+	t.refine(l, forms, i)
+	t.counts(l, i)
+	t.refine(l, forms, i)
 	return i
+}
+
+// standard takes unreliable channels to be set up as the library does it.
+func (t *trial) standard() {
+	for c := range t.messages {
+		if g := &t.messages[c]; g.kind == wire.UnreliableUnordered {
+			g.count, g.blockBits = standardCount, 0
+		}
+	}
 }
 
 // singles collects the messages of a channel that are alone in their packets, by type.
@@ -226,27 +249,36 @@ func (t *trial) singles(c, w int, by [][]single) {
 		}
 		at := r.Pos()
 		if kind, ok := r.Bits(w); ok && int(kind) < len(by) {
-			by[kind] = append(by[kind], single{payload, at})
+			by[kind] = append(by[kind], single{payload, at, g.kind == wire.UnreliableUnordered})
 		}
 	}
 }
 
-// learnForm finds the layout that all messages of a type agree with.
-func learnForm(all []single, w int) form {
-	if least, most, ok := fixedWidth(all, w); ok && least <= most {
-		return form{kind: formFixed, fixed: least}
+// formsOf gives the layouts that all messages of a type agree with, the simplest
+// first. loose says that all came by unreliable channels: only there a message
+// has its block with it.
+func formsOf(all []single, w int, loose bool) (out []form) {
+	if least, most, ok := fixedWidth(all, w); ok {
+		for n := least; n <= min(most, least+7); n++ {
+			out = append(out, form{kind: formFixed, fixed: n})
+		}
+		return out
 	}
 	for fixed := 0; fixed <= countedHead; fixed++ {
 		for count := 4; count <= 20; count++ {
 			for least := 0; least <= 1; least++ {
-				f := form{formCounted, fixed, count, least}
-				if f.fits(all, w) {
-					return f
+				if f := (form{formCounted, fixed, count, least}); f.fits(all, w) {
+					if least == 1 && loose {
+						out = append(out, form{formBlock, fixed, count, least})
+					}
+					if out = append(out, f); len(out) >= mostForms {
+						return out
+					}
 				}
 			}
 		}
 	}
-	return form{}
+	return out
 }
 
 // fixedWidth gives the widths that a body of fixed width could have: up to the
@@ -280,32 +312,52 @@ func (f form) fits(all []single, w int) bool {
 	return true
 }
 
-// refine moves fixed widths within what single messages allow, to where most
-// packets read.
-func (t *trial) refine(y *wire.Yojimbo, l *learned, singles [][]single, w int, i *Inference) {
-	for kind := range l.forms {
-		f := &l.forms[kind]
-		if f.kind != formFixed {
-			continue
+// try scores what is learned, and keeps it in i if it is better than what is
+// there.
+func (t *trial) try(l *learned, kinds int, i *Inference) bool {
+	var blocks []uint32
+	size := 0
+	for kind, f := range l.forms {
+		if f.kind == formBlock && kind < kinds {
+			blocks = append(blocks, uint32(kind))
+			size = max(size, f.count)
 		}
-		least, most, _ := fixedWidth(singles[kind], w)
-		right := f.fixed
-		for n := least; n <= min(most, least+7); n++ {
-			f.fixed = n
-			var got Inference
-			if t.score(y, &got); got.Read-4*got.Wrong > i.Read-4*i.Wrong {
-				right = n
-				i.Read, i.Opaque, i.Wrong = got.Read, got.Opaque, got.Wrong
+	}
+	for c := range t.messages {
+		if g := &t.messages[c]; g.kind == wire.UnreliableUnordered {
+			g.blockBits = size
+		}
+	}
+	y, err := t.config(kinds, &learned{forms: slices.Clone(l.forms)}, blocks)
+	if err != nil {
+		return false
+	}
+	got := Inference{TypesLeast: i.TypesLeast, TypesMost: i.TypesMost}
+	t.score(y, &got, i.bar())
+	if i.Config != nil && got.merit() <= i.merit() {
+		return false
+	}
+	*i = got
+	return true
+}
+
+// refine takes for each type, of the layouts that its single messages allow, the
+// one by which most packets read.
+func (t *trial) refine(l *learned, forms [][]form, i *Inference) {
+	for kind := range l.forms {
+		right := l.forms[kind]
+		for _, f := range forms[kind] {
+			if l.forms[kind] = f; f != right && t.try(l, i.TypesLeast, i) {
+				right = f
 			}
 		}
-		f.fixed = right
+		l.forms[kind] = right
 	}
-	t.score(y, i)
 }
 
 // counts finds the width of the message count of channels whose ids do not show
 // it.
-func (t *trial) counts(l *learned, w int, i *Inference) {
+func (t *trial) counts(l *learned, i *Inference) {
 	for c := range t.messages {
 		g := &t.messages[c]
 		if g.kind != wire.UnreliableUnordered || g.seen == 0 {
@@ -313,16 +365,8 @@ func (t *trial) counts(l *learned, w int, i *Inference) {
 		}
 		right := g.count
 		for count := 0; count <= mostCount; count++ {
-			g.count = count
-			y, err := t.config(i.Config.MessageTypes, l, nil)
-			if err != nil {
-				continue
-			}
-			var got Inference
-			if t.score(y, &got); got.merit() > i.merit() {
+			if g.count = count; count != right && t.try(l, i.TypesLeast, i) {
 				right = count
-				got.TypesLeast, got.TypesMost = i.TypesLeast, i.TypesMost
-				*i = got
 			}
 		}
 		g.count = right
@@ -337,4 +381,12 @@ func (l *learned) known() (n int) {
 		}
 	}
 	return n
+}
+
+// bar is the merit that another configuration must pass.
+func (i *Inference) bar() int {
+	if i.Config == nil {
+		return math.MinInt
+	}
+	return i.merit()
 }

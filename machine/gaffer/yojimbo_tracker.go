@@ -24,11 +24,13 @@ type Opener interface {
 var ErrForged = errors.New("the session key does not open it: altered on the way, or of another session")
 
 // Layers says how a decrypted flow is to be read. Connection is nil where the
-// game's configuration is not known: the tracker then looks for it.
+// game's configuration is not known: the tracker then looks for it, with the
+// messages that Known has, if it is not nil.
 type Layers struct {
 	Netcode    *wire.Profile
 	Reliable   *wire.Profile
 	Connection *wire.Yojimbo
+	Known      *wire.Yojimbo
 }
 
 // Yojimbo tracks a netcode flow that can be decrypted, through its layers:
@@ -41,27 +43,28 @@ type Layers struct {
 // carried it was accepted, and is acked when one was acked: yojimbo sends no
 // other word about messages.
 type Yojimbo struct {
-	layers Layers
-	opener Opener
-	flow   netcodeFlow
-	inner  *Tracker
-	sides  [2]courier // by sender
-	sample *Sample    // connection packets for inference; nil where the configuration is known
-	packet wire.Packet
-	inside wire.Packet
-	entry  wire.ConnectionPacket
-	plain  machine.Datagram
-	out    machine.Effects // of the packet tracker; its events feed the messages
-	forged uint64
-	closed error // why the flow's datagrams stay closed
+	layers   Layers
+	opener   Opener
+	flow     netcodeFlow
+	inner    *Tracker
+	sides    [2]courier // by sender
+	sample   *Sample    // connection packets for inference; nil where the configuration is known
+	packet   wire.Packet
+	inside   wire.Packet
+	entry    wire.ConnectionPacket
+	plain    machine.Datagram
+	out      machine.Effects // of the packet tracker; its events feed the messages
+	forged   uint64
+	inferred *Inference // by an earlier run, where the configuration is not given
+	closed   error      // why the flow's datagrams stay closed
 }
 
 // NewYojimboTracker makes the tracker of a flow whose keys are known, or may
 // come to be with its connection request.
 func NewYojimboTracker(l Layers, o Opener, facts machine.Facts) *Yojimbo {
 	y := &Yojimbo{layers: l, opener: o, inner: newTracker(l.Reliable, RulesOf(l.Reliable), facts)}
-	if c, ok := facts.Settings.(*wire.Yojimbo); ok && l.Connection == nil {
-		y.layers.Connection = c
+	if i, ok := facts.Settings.(*Inference); ok && l.Connection == nil {
+		y.inferred, y.layers.Connection = i, i.Config
 	}
 	if y.layers.Connection == nil {
 		y.sample = &Sample{}
@@ -236,13 +239,20 @@ func (y *Yojimbo) Learned() machine.Facts {
 	f := y.inner.Learned()
 	switch {
 	case y.sample != nil:
-		if c := y.sample.Infer(); c != nil {
-			f.Settings = c.Config
+		if i := y.infer(); i != nil {
+			f.Settings = i
 		}
-	case y.layers.Connection != nil:
-		f.Settings = y.layers.Connection
+	case y.inferred != nil:
+		f.Settings = y.inferred
 	}
 	return f
+}
+
+func (y *Yojimbo) infer() *Inference {
+	if y.layers.Known != nil {
+		return y.sample.InferWith(y.layers.Known)
+	}
+	return y.sample.Infer()
 }
 
 // Clone gives an independent copy.

@@ -35,6 +35,9 @@ func (y *Yojimbo) Inspect(x machine.Side, v *machine.View) {
 	if y.layers.Connection != nil && x == machine.A {
 		v.Tables = append(v.Tables, channelTable(y.layers.Connection))
 	}
+	if y.inferred != nil && x == machine.A {
+		v.Tables = append(v.Tables, y.inferred.table())
+	}
 }
 
 // name names the channel, where the protocol has channels.
@@ -114,6 +117,52 @@ func channelTable(y *wire.Yojimbo) machine.Table {
 			blocks, size = "none", ""
 		}
 		t.Rows = append(t.Rows, []string{strconv.Itoa(i), c.Type.String(), strconv.Itoa(c.MaxMessages), blocks, size})
+	}
+	return t
+}
+
+// table says what was inferred, and what stays open.
+func (i *Inference) table() machine.Table {
+	t := machine.Table{Name: "configuration, inferred from packets", Columns: []string{"what", "found", "by"}}
+	row := func(what, found, by string) { t.Rows = append(t.Rows, []string{what, found, by}) }
+	between := func(least, most int) string {
+		switch {
+		case most == 0:
+			return "undecided"
+		case least == most:
+			return strconv.Itoa(most)
+		}
+		return fmt.Sprintf("%d to %d", least, most)
+	}
+	by := fmt.Sprintf("%d of %d packets read to the last bit", i.Read, i.Packets)
+	if i.Opaque > 0 {
+		by += fmt.Sprintf(", %d up to a body that is not known", i.Opaque)
+	}
+	if i.Wrong > 0 {
+		by += fmt.Sprintf(", %d not", i.Wrong)
+	}
+	if i.Next > 0 {
+		by += fmt.Sprintf("; with %d channels %d", i.Next, i.NextRead)
+	}
+	row("channels", strconv.Itoa(len(i.Channels)), by)
+	row("message types", between(i.TypesLeast, i.TypesMost), "")
+	for n := range i.Channels {
+		c := &i.Channels[n]
+		name := fmt.Sprintf("channel %d", n)
+		if c.Undecided {
+			row(name, "undecided", fmt.Sprintf("%d entries are too few", c.Messages+c.Blocks))
+			continue
+		}
+		row(name+" type", i.Config.Channels[n].Type.String(), fmt.Sprintf("%d entries of messages", c.Messages))
+		row(name+" messages per packet, at most", between(c.MessagesLeast, c.MessagesMost), "")
+		if c.Blocks > 0 {
+			size := "undecided"
+			if c.FragmentSize > 0 {
+				size = strconv.Itoa(c.FragmentSize)
+			}
+			row(name+" block fragment bytes", size, fmt.Sprintf("%d block fragments", c.Blocks))
+			row(name+" fragments of a block, at most", between(c.FragmentsLeast, c.FragmentsMost), "")
+		}
 	}
 	return t
 }
