@@ -9,10 +9,13 @@ import (
 
 // How long a flow's datagrams are held while its protocol is worked out.
 const (
-	holdDatagrams = 64       // then the best verdict stands
-	holdRounds    = 4        // a flow that nothing explains is tried so often, on later datagrams each time
+	// Acks come a round trip after the packets that they name: at 200 packets a
+	// second each way and 300 ms that is 120 datagrams in which there are none.
+	holdDatagrams = 512      // then the best verdict stands
+	holdRounds    = 2        // a flow that nothing explains is tried so often, on later datagrams each time
 	holdWhole     = 8 << 20  // bytes over all flows; beyond it only the head of a datagram is held, as if a snap length had cut it
 	holdHead      = 48       // bytes of it: every header of our protocols
+	holdPreamble  = 96       // from so many on the older half may be something else
 	holdBytes     = 64 << 20 // over all flows; beyond it the oldest pending flow must do with what it has
 	keepFree      = 256      // pending values kept for further flows
 	// A verdict before the last datagram must lead the next best protocol by this
@@ -90,7 +93,7 @@ func (s *Session) hold(f *Flow, d *machine.Datagram) {
 	p.held = append(p.held, heldDatagram{d.At, d.Ref, uint32(d.Length) | uint32(d.From)*heldFromB, uint32(len(p.bytes))})
 	s.heldBytes += len(kept)
 	switch len(p.held) {
-	case 4, 6, 8, 12, 16, 24, 32, 48:
+	case 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384:
 		s.decide(f, false)
 	case holdDatagrams:
 		s.decide(f, true)
@@ -102,9 +105,9 @@ func (s *Session) hold(f *Flow, d *machine.Datagram) {
 	}
 }
 
-// weigh feeds the classifiers that can be of the flow with what is held, and
-// tells whether any of them has made up its mind.
-func (s *Session) weigh(p *pending) (sure bool) {
+// weigh feeds the classifiers that can be of the flow with what is held from
+// the nth datagram on, and tells whether any of them has made up its mind.
+func (s *Session) weigh(p *pending, n int) (sure bool) {
 	s.trial = s.trial[:0]
 	for _, c := range s.candidates {
 		if speaks(c.protocol, p.flow.Transport) {
@@ -113,6 +116,9 @@ func (s *Session) weigh(p *pending) (sure bool) {
 		}
 	}
 	p.each(func(d *machine.Datagram) {
+		if n--; n >= 0 {
+			return
+		}
 		for _, c := range s.trial {
 			c.Feed(d)
 		}
@@ -125,7 +131,14 @@ func (s *Session) weigh(p *pending) (sure bool) {
 
 // decide takes the best verdict, if there is one. With last set, it is now or never.
 func (s *Session) decide(f *Flow, last bool) {
-	if !s.weigh(f.pending) && !last {
+	sure := s.weigh(f.pending, 0)
+	if n := len(f.pending.held); !sure && n >= holdPreamble {
+		// Something else may have come first: a login, another protocol's handshake.
+		if sure = s.weigh(f.pending, n/2); !sure && last {
+			s.weigh(f.pending, 0)
+		}
+	}
+	if !sure && !last {
 		return
 	}
 	var best dissect.Verdict

@@ -173,7 +173,7 @@ func TestUnexplainedFlowSaysWhy(t *testing.T) {
 		}
 	})
 	f := s.Flows()[0]
-	if f.Protocol != nil || f.Pending() || f.Verdict.Reason != "test: 0 of 64 datagrams have the mark" {
+	if f.Protocol != nil || f.Pending() || f.Verdict.Reason != "test: 0 of 300 datagrams have the mark" {
 		t.Errorf("protocol %v, pending %v, reason %q", f.Protocol, f.Pending(), f.Verdict.Reason)
 	}
 	if f.Packets[0] != 300 || len(log) != 300 {

@@ -23,7 +23,7 @@ const (
 	settleBits  = 40
 	settleLead  = 16
 	claimBits   = 24 // bar when no more datagrams will come
-	mostPackets = 64
+	mostPackets = 512
 )
 
 // candidate is one dialect on trial for a flow whose headers acknowledge.

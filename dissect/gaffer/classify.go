@@ -18,10 +18,10 @@ type classifier struct {
 	plain      []candidate   // profiles that may be told by their first datagram on
 	framed     []candidate   // profiles of the article's frame, once an end check was seen
 	netcode    *netcodeTrial // once a datagram could be one
-	datagrams  uint8
-	empty      uint8 // datagrams without a payload
-	noNetcode  uint8 // datagrams that cannot be netcode's
-	directions uint8 // bit set: that side was seen
+	datagrams  uint16
+	empty      uint16 // datagrams without a payload
+	noNetcode  uint8  // datagrams that cannot be netcode's
+	directions uint8  // bit set: that side was seen
 }
 
 // Reset forgets the flow.
