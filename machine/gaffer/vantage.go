@@ -11,8 +11,9 @@ import (
 // How many datagrams are held back while the vantage is open: judged at each
 // power of two from holdLeast on, for good at holdMost.
 const (
-	holdLeast = 64
-	holdMost  = 1024
+	holdLeast  = 64
+	holdMost   = 1024
+	judgeLeast = 16 // of fewer nothing is said
 )
 
 // reach is how far one side's headers show it to be from the tap. A round trip
@@ -57,7 +58,10 @@ type passing struct {
 
 func measureReach(r *Rules, held []sighting, x machine.Side) reach {
 	var m reach
-	const size = 1024
+	size := uint32(16)
+	for int(size) < min(2*len(held), 1024) {
+		size *= 2
+	}
 	peer := make([]passing, size)
 	at := func(q uint32) *passing {
 		if e := &peer[q&(size-1)]; e.live && e.sequence == q && e.missing == 0 {
@@ -170,6 +174,9 @@ const unknownReason = "unknown: too few packets are named by either side, or too
 // judgeVantage tells where the tap stands by the datagrams held, and whether
 // more of them could hardly change that.
 func judgeVantage(r *Rules, held []sighting) (v machine.Vantage, reason string, sure bool) {
+	if len(held) < judgeLeast {
+		return machine.VantageUnknown, unknownReason, false
+	}
 	m := [2]reach{measureReach(r, held, machine.A), measureReach(r, held, machine.B)}
 	const floor = 2 * time.Millisecond // what a machine needs between reading and sending, generously
 	// A side that is at the tap shows all that it sends, once and in order.
