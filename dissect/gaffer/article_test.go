@@ -310,3 +310,48 @@ func TestReliableFragments(t *testing.T) {
 		})
 	}
 }
+
+// Blocks of up to 256 slices have wider fields: which of the two is spoken shows.
+func TestSlices256(t *testing.T) {
+	for _, name := range []string{wire.ArticleSlices, wire.ArticleSlices256} {
+		p := builtinConfig(t, name).Profile.(*wire.Profile).WithProtocolID(0xfeedc0de)
+		most := p.Slices
+		c := Protocol.Classify()
+		r := NewReassembler(p)
+		var block []byte
+		joined := 0
+		var acked wire.Packet
+		for i := range most {
+			data := bytes.Repeat([]byte{byte(i)}, 1024)
+			if i == most-1 {
+				data = data[:77]
+			}
+			block = append(block, data...)
+			b := p.Append(nil, &wire.Packet{Kind: wire.KindSlice, Chunk: 5, SliceID: i, SliceCount: most}, data)
+			dg := machine.Datagram{Bytes: b, Length: len(b)}
+			c.Feed(&dg)
+			if w, ok := r.Add(&dg); ok {
+				joined++
+				if !bytes.Equal(w.Bytes, block) || w.Sequence != 5 {
+					t.Errorf("%s: block %d of %d bytes, want %d", name, w.Sequence, len(w.Bytes), len(block))
+				}
+			}
+			acked.SliceAcked[i/64] |= 1 << (i % 64)
+			acked.Kind, acked.Type, acked.Chunk, acked.SliceCount = wire.KindSliceAck, 1, 5, most
+			b = p.Append(nil, &acked, nil)
+			c.Feed(&machine.Datagram{Bytes: b, Length: len(b), From: machine.B})
+			if i >= 3 && c.Sure() {
+				if v := c.Verdict(); v.Config.Dialect != name {
+					t.Fatalf("%s is taken for %s after %d datagrams", name, v.Config.Dialect, 2*i+2)
+				}
+			}
+			var pk wire.Packet
+			if err := p.Parse(b, len(b), &pk); err != nil || pk.SliceAcked != acked.SliceAcked {
+				t.Fatalf("%s: ack of %d slices: %v, %x", name, i+1, err, pk.SliceAcked)
+			}
+		}
+		if v := c.Verdict(); v.Config == nil || v.Config.Dialect != name || joined != 1 {
+			t.Errorf("%s is taken for %+v; %d blocks joined", name, v, joined)
+		}
+	}
+}

@@ -12,6 +12,7 @@ const (
 	ArticleCRC32     = "article-crc32"
 	ArticleFragments = "article-fragments"
 	ArticleSlices    = "article-slices"
+	ArticleSlices256 = "article-slices-256"
 	ArticleConnect   = "article-connect"
 	Reliable         = "reliable"
 	Reliable2017     = "reliable-2017"
@@ -44,13 +45,8 @@ var builtins = []builtin{
 			Fragments: FragmentsArticle, FragmentSize: 1024, MaxFragments: 255, ReassemblyBuffer: 64,
 		}
 	}},
-	{ArticleSlices, "The series' large blocks sample: slices of a block, and acks of slices.", func() Profile {
-		return Profile{
-			Prefix:      []Prefix{PrefixCRC32},
-			PacketTypes: 2, EndCheck: true,
-			Slices: 32, SliceSize: 1024,
-		}
-	}},
+	{ArticleSlices, "The series' large blocks sample: slices of a block, and acks of slices.", func() Profile { return articleSlices(32) }},
+	{ArticleSlices256, "The same with blocks of up to 256 slices, as the article's text has it.", func() Profile { return articleSlices(256) }},
 	{ArticleConnect, "The series' client and server sample: request, challenge, response, keep-alive, disconnect.", func() Profile {
 		return Profile{
 			Prefix:      []Prefix{PrefixZero, PrefixCRC32},
@@ -81,6 +77,15 @@ func article() Profile {
 	return Profile{
 		Header:     []HeaderField{{FieldSequence, 16}, {FieldAck, 16}, {FieldAckBits, 32}},
 		SentBuffer: 1024, ReceiveWindow: 1024,
+	}
+}
+
+// articleSlices gives the blocks sample for blocks of up to most slices.
+func articleSlices(most int) Profile {
+	return Profile{
+		Prefix:      []Prefix{PrefixCRC32},
+		PacketTypes: 2, EndCheck: true,
+		Slices: most, SliceSize: 1024,
 	}
 }
 
