@@ -42,6 +42,10 @@ func (a *app) explainCommand() *cobra.Command {
 				return a.listRules()
 			}
 			for _, r := range a.rules() {
+				if r.ID == args[0] && a.flags.json {
+					var o object
+					return a.ruleObject(&o, r)
+				}
 				if r.ID == args[0] {
 					fmt.Fprintf(w, "%s (%s): %s\n", r.ID, r.Severity, r.Summary)
 					for part := range strings.SplitSeq(r.Explain, "\n\n") {
@@ -66,12 +70,7 @@ func (a *app) listRules() error {
 	if a.flags.json {
 		var o object
 		for _, r := range rules {
-			o.begin()
-			o.str("rule", r.ID)
-			o.str("severity", r.Severity.String())
-			o.str("summary", r.Summary)
-			o.str("explain", r.Explain)
-			if err := o.end(w); err != nil {
+			if err := a.ruleObject(&o, r); err != nil {
 				return err
 			}
 		}
@@ -95,4 +94,13 @@ func (a *app) unknownRule(id string) error {
 		return fmt.Errorf("no rule %q; did you mean %s?", id, near)
 	}
 	return fmt.Errorf("no rule %q: `ackscope explain` lists them", id)
+}
+
+func (a *app) ruleObject(o *object, r *machine.Rule) error {
+	o.begin()
+	o.str("rule", r.ID)
+	o.str("severity", r.Severity.String())
+	o.str("summary", r.Summary)
+	o.str("explain", r.Explain)
+	return o.end(a.writer())
 }

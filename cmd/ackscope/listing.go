@@ -92,7 +92,7 @@ func (l *listing) run(args []string) error {
 	}
 	needs := l.needs | l.filter.Needs()
 	if needs == 0 {
-		err = l.scan(o.Decode)
+		err = l.scan(l.feed, o.Decode)
 	} else {
 		l.feed.progress = a.newProgress(l.in, 2)
 		o.Sink = l.take
@@ -103,13 +103,13 @@ func (l *listing) run(args []string) error {
 }
 
 // scan reads without analysis: one run, no flows.
-func (l *listing) scan(o capture.DecodeOptions) error {
+func (l *listing) scan(source capture.Source, o capture.DecodeOptions) error {
 	decoder := capture.NewDecoder(o)
 	var f capture.Frame
 	var p capture.Packet
 	r := analyze.Record{Frame: &f, Packet: &p}
 	for ; ; r.N++ {
-		if err := l.feed.Next(&f); err != nil {
+		if err := source.Next(&f); err != nil {
 			if errors.Is(err, io.EOF) {
 				return nil
 			}
@@ -141,11 +141,15 @@ func (l *listing) runLive() error {
 		}
 		l.feed.most = least(packets, l.live.count)
 	}
-	o.Sink = l.take
 	if !a.flags.quiet {
 		fmt.Fprintf(a.err, "capturing on %s\n", l.live.device)
 	}
-	_, err = analyze.Run(&flushing{l.feed, a}, o)
+	if l.needs|l.filter.Needs() == 0 {
+		err = l.scan(&flushing{l.feed, a}, o.Decode)
+	} else {
+		o.Sink = l.take
+		_, err = analyze.Run(&flushing{l.feed, a}, o)
+	}
 	st, closeErr := s.close(a, l.feed.frames)
 	return l.finish(errors.Join(err, closeErr), st)
 }

@@ -30,7 +30,8 @@ func (a *app) packetsCommand() *cobra.Command {
 		Use:   "packets [FILE...]",
 		Short: "One line for each packet, its decode tree, its bytes, or columns of your choice",
 		Long: `packets lists the packets of captures or of a live interface. Flags are tshark's, where
-tshark has the like.`,
+tshark has the like. Live, the first packets of a flow wait until its protocol is worked out
+(64 at most), unless nothing that is shown or filtered depends on it.`,
 		Example: `  ackscope packets match.pcapng
   ackscope packets -Y 'flow == 2 && gaffer.sequence in {900..910}' -V match.pcapng
   ackscope packets -T fields -e frame.number -e ip.src -e gaffer.ack_bits -E header=y match.pcapng

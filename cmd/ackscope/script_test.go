@@ -3,11 +3,15 @@ package main
 import (
 	"encoding/json"
 	"flag"
+	"fmt"
+	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -34,12 +38,22 @@ func TestScripts(t *testing.T) {
 			e.Setenv("TERM", "dumb")
 			return nil
 		},
+		Condition: func(cond string) (bool, error) {
+			switch cond {
+			case "live":
+				return runtime.GOOS == "linux" && os.Geteuid() == 0, nil
+			case "short":
+				return testing.Short(), nil
+			}
+			return false, fmt.Errorf("unknown condition %q", cond)
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":  exits,
 			"jsonl":  jsonLines,
 			"lines":  countLines,
 			"gunzip": gunzipCapture,
 			"cut":    cutFile,
+			"send":   sendDatagrams,
 		},
 	})
 }
@@ -116,4 +130,25 @@ func cutFile(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("%s has %d bytes", args[0], len(b))
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[2]), b[:n], 0o600))
+}
+
+// send N sends so many datagrams to a closed port of this host, the first when
+// a capture has had time to begin.
+func sendDatagrams(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: send N")
+	}
+	n, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	// Not connected: the port's refusals stay out of the way.
+	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
+	ts.Check(err)
+	defer conn.Close()
+	to := &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 9}
+	time.Sleep(500 * time.Millisecond)
+	for i := range n {
+		_, err := conn.WriteTo(fmt.Appendf(nil, "datagram %d", i), to)
+		ts.Check(err)
+		time.Sleep(10 * time.Millisecond)
+	}
 }
