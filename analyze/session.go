@@ -273,7 +273,11 @@ func (s *Session) successor(f *Flow, d *machine.Datagram) *Flow {
 func (s *Session) newTracker(f *Flow) machine.Tracker {
 	config := *f.Verdict.Config
 	config.Facts = machine.Facts{}
+	config.Stream = f.Transport == capture.TCP
 	f.Verdict.Config = &config
+	if f.A.Addr() == f.B.Addr() {
+		config.Facts.Vantage, config.Facts.VantageReason = machine.VantageBoth, "both ends have the same address"
+	}
 	if known := s.options.Survey.flow(f); known != nil {
 		config.Facts = known.facts
 	}

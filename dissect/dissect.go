@@ -101,6 +101,7 @@ type Context struct {
 type Config struct {
 	Dialect string // as `flows` shows it
 	Profile any    // the protocol's own settings (*wire.Profile for Gaffer)
+	Stream  bool   // its messages come over TCP
 	Facts   machine.Facts
 	Ports   []uint16 // UDP ports whose flows are read so with no evidence asked: a user's profile may name some
 }

@@ -64,6 +64,9 @@ type Message struct {
 	Acked   Answer
 	AckedAt Instant
 	AckedBy Ref // the frame that told it
+	// Named tells whether an ack that names it by its documented meaning passed
+	// the tap, whatever the sender's library made of that.
+	Named bool
 
 	// What became of it at the receiver. Deliveries above 1 mean that the
 	// application got it again.

@@ -119,6 +119,9 @@ func messageObject(o *object, f *analyze.Flow, m *machine.Message, name string, 
 	}
 	o.buf = append(o.buf, ']')
 	answer(o, "acked", m.Acked)
+	if m.Named {
+		o.bool("named", true)
+	}
 	if m.AckedBy != 0 {
 		o.uint("acked_frame", m.AckedBy.Frame())
 		o.float("acked_ms", ms(m.AckedAt.Sub(m.At)), 6)

@@ -14,7 +14,6 @@ import (
 	"github.com/ackscope/ackscope/machine"
 	tracker "github.com/ackscope/ackscope/machine/riptide"
 	"github.com/ackscope/ackscope/schema"
-	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
 // Protocol describes Riptide to the registry.
@@ -84,8 +83,11 @@ func newProtocol(k *knowledge) *dissect.Protocol {
 		Message:  describe,
 
 		NewTracker: func(c *dissect.Config) machine.Tracker {
-			s := settingsOf(c)
-			return tracker.NewTracker([2]wire.Codec{s.Senders[0].Codec, s.Senders[1].Codec}, c.Facts)
+			s, t := settingsOf(c), tracker.Config{Stream: c.Stream}
+			for i, sender := range s.Senders {
+				t.Senders[i] = tracker.Speaker{Codec: sender.Codec, Builds: sender.Builds}
+			}
+			return tracker.NewTracker(t, c.Facts)
 		},
 	}
 }

@@ -1,316 +1,362 @@
-// Package riptide follows Riptide flows: which messages passed the tap, how
-// often, and what the acks that passed it say of them by their documented
-// meaning.
-//
-//	reliable   seq ── copy, copy ──> acked by Ack(last, bits, cause) of the other side
-//	notify     seq ── copy ────────> named by the header of the other side's Notify, or left behind
-//	unreliable ── copy             (no identity: each copy is a message)
-//
-// This is the view on the wire. What the library made of the acks (which can
-// lie up to 2.2.1, and of which it ignores some), and whether the receiver's
-// filter let a message through, is another matter: nothing is claimed of it, so
-// every delivery is unknown here and every ack likely.
 package riptide
 
 import (
-	"bytes"
-	"slices"
+	"errors"
 	"time"
 	"unsafe"
 
 	"github.com/ackscope/ackscope/machine"
+	base "github.com/ackscope/ackscope/wire"
 	wire "github.com/ackscope/ackscope/wire/riptide"
-	"github.com/ackscope/ackscope/wire/seq"
 )
 
-const (
-	// mostOpen bounds the messages of a side that are followed at one time; the
-	// oldest is told as it stands.
-	mostOpen = 512
-	// settled is how long after its ack a message can still have a copy under way.
-	settled = 3 * time.Second
-	// notifyWindow is how far behind the newest id that the other side has
-	// received a Notify is beyond being named: the header names last and 8 before.
-	notifyWindow = 8
-)
+// Config says how the flow is read.
+type Config struct {
+	Senders [2]Speaker
+	// Stream is set where the messages come over TCP: what passes the tap then
+	// reaches the other end, in this order.
+	Stream bool
+}
 
-// Tracker follows one flow. It implements machine.Tracker.
+// Speaker is what one end speaks.
+type Speaker struct {
+	Codec  wire.Codec
+	Builds wire.BuildSet // the implementations that it can be
+}
+
+// Tracker rebuilds from a capture what both ends of a connection knew, and the
+// lives of their messages.
+//
+// Every reliable message that a side has read is answered by an Ack at once and
+// in order, so its Acks are the witness of its reads. What a side then is known
+// to have received depends on where the tap stands:
+//
+//	near (witness.go)    the tap is at the side. What passed the tap lies in its
+//	                     socket, in order; its Acks tell how much of it was read,
+//	                     and the Receiver predicts what was handed over. Acks to it
+//	                     are read in order, so its Sender is exact too.
+//	far (evidence.go)    the side is known by what its Acks name.
+//
+// Where the tap stands is found from the first messages (vantage.go), which are
+// held until it is; a known vantage may be given in Facts instead.
 type Tracker struct {
-	codecs [2]wire.Codec
-	facts  machine.Facts
-	sides  [2]side
-	// over is set by a Disconnect, or a Reject: the next Connect is another session.
-	over bool
+	config  Config
+	facts   machine.Facts
+	open    bool // the vantage is known: sides are valid
+	sides   [2]side
+	reaches [2]reach
+	held    []heldMessage
+	bytes   []byte   // of held messages
+	lent    [][]byte // bodies of ended lives, which the caller may still read
+	free    [][]byte
+
+	begun  bool // the connection's beginning is in the capture
+	client machine.Side
+	roles  bool // client is known
+	ended  bool // a Disconnect has passed
+	last   machine.Instant
+	m      wire.Message
+
+	releasing bool // held messages are being taken
+	weighing  bool // the vantage was inferred: what else passes may tell better
 }
 
-// side is what one end has sent.
-type side struct {
-	packets, bytes uint64
-	rows           [2]row // by mode: reliable, notify
-	open           []open // from head on, oldest first
-	head           int
-	acked, resends uint64
-	rtt            time.Duration // sum over acked, from the last copy
+// sighting is one message as it passed the tap.
+type sighting struct {
+	at     machine.Instant
+	ref    machine.Ref
+	from   machine.Side
+	bytes  []byte
+	length int
 }
 
-// row is one run of sequence ids.
-type row struct {
-	began  bool
-	newest int64
+// heldMessage is one that waits for the vantage; its bytes are in Tracker.bytes.
+type heldMessage struct {
+	sighting
+	end int
 }
 
-// open is a message whose life has not ended. Two messages of one id (Pytide
-// 2.0.0, and broadcasts of 2.1.0) differ in their bytes.
-type open struct {
-	machine.Message
-	bytes []byte // of the whole message, to know copies
-	last  machine.Instant
+// NewTracker gives the tracker of a flow. facts are what an earlier run over the
+// same flow learned; the zero value if none.
+func NewTracker(c Config, facts machine.Facts) *Tracker {
+	t := &Tracker{config: c, facts: facts}
+	if facts.Vantage != machine.VantageUnknown {
+		t.decide(facts.Vantage, facts.VantageReason)
+	}
+	return t
 }
 
-const (
-	reliableRow = iota
-	notifyRow
-)
-
-// NewTracker gives the tracker of a flow whose sides speak by these codecs.
-func NewTracker(codecs [2]wire.Codec, facts machine.Facts) machine.Tracker {
-	return &Tracker{codecs: codecs, facts: facts}
+func (t *Tracker) decide(v machine.Vantage, reason string) {
+	t.facts.Vantage, t.facts.VantageReason, t.open = v, reason, true
+	for i := range t.sides {
+		s := &t.sides[i]
+		b := BehaviourOf(t.config.Senders[i].Codec.Dialect, t.config.Senders[i].Builds)
+		*s = side{
+			side: machine.Side(i), near: v.Near(machine.Side(i)), behaviour: b,
+			receiver: NewReceiver(b), sender: NewSender(b), notifyIn: NewNotifyReceiver(b),
+			smoothed: -1,
+		}
+		s.ordered = s.near || t.config.Stream
+	}
 }
 
 // Observe takes the next message of the flow.
 func (t *Tracker) Observe(d *machine.Datagram, out *machine.Effects) {
-	var m wire.Message
-	c := t.codecs[d.From]
-	known := c.Fits(d.Bytes, d.Length, &m)
-	if known && m.Type == wire.Connect && t.over {
+	t.free, t.lent = append(t.free, t.lent...), t.lent[:0]
+	p := sighting{d.At, d.Ref, d.From, d.Bytes, max(d.Length, len(d.Bytes))}
+	if t.open {
+		t.step(&p, out)
+		return
+	}
+	if m := &t.m; t.config.Senders[p.from].Codec.Fits(p.bytes, p.length, m) {
+		weigh(&t.reaches, &p, m)
+		if m.Type == wire.Connect && t.ended {
+			v, reason, _ := judgeVantage(&t.reaches)
+			t.release(v, reason, out)
+			t.step(&p, out)
+			return
+		}
+		t.ended = t.ended || m.Type == wire.Disconnect
+	}
+	t.bytes = append(t.bytes, p.bytes...)
+	t.held = append(t.held, heldMessage{p, len(t.bytes)})
+	if n := len(t.held); n >= holdLeast && n&(n-1) == 0 {
+		v, reason, sure := judgeVantage(&t.reaches)
+		if sure || n >= holdMost {
+			t.release(v, reason, out)
+		}
+	}
+}
+
+// release ends the holding back.
+func (t *Tracker) release(v machine.Vantage, reason string, out *machine.Effects) {
+	t.decide(v, reason)
+	t.weighing = true
+	held, bytes := t.held, t.bytes
+	t.held, t.bytes = nil, nil
+	start := 0
+	t.releasing = true
+	defer func() { t.releasing = false }()
+	for i := range held {
+		p := held[i].sighting
+		p.bytes = bytes[start:held[i].end]
+		start = held[i].end
+		t.step(&p, out)
+	}
+}
+
+// Finish settles what is still open when the capture ends.
+func (t *Tracker) Finish(out *machine.Effects) {
+	if !t.open {
+		v, reason, _ := judgeVantage(&t.reaches)
+		t.release(v, reason, out)
+	}
+	for i := range t.sides {
+		s := &t.sides[i]
+		for _, l := range s.modes() {
+			for l.oldest() != nil {
+				t.end(s, l, out)
+			}
+		}
+	}
+}
+
+// side is what is known of one end.
+type side struct {
+	side      machine.Side
+	near      bool
+	ordered   bool // what passes the tap towards it arrives in this order
+	behaviour *Behaviour
+
+	// As a receiver.
+	receiver     Receiver
+	received     bool  // receiver is known: from the beginning, or by its first Ack
+	joined       int64 // ids of the peer up to here may have come before the capture
+	queue        queue // reliable messages that passed the tap towards it and that no Ack has answered
+	heard        bool  // an Ack of it has passed
+	heardLast    int64 // newest id that one had as its last
+	doubt        int64 // ids up to here may have been refused, acked without coming, or let in again
+	notifyIn     NotifyReceiver
+	notified     bool  // notifyIn is known
+	notifyHeard  int64 // newest id that a header of it had as its last
+	notifyDoubt  int64
+	notifyJoined int64
+
+	// As a sender.
+	sender         Sender
+	sending        bool // sender is known
+	notifyOut      NotifySender
+	notifySending  bool
+	sent           lives // reliable messages
+	notes          lives // notify messages
+	loose          lives // unreliable messages: each copy is its own
+	looseCount     int64
+	top            int64 // newest reliable sequence, unwrapped
+	met            bool
+	notifyTop      int64
+	notifyMet      bool
+	firstNotify    int64
+	smoothed       int // its own smoothed RTT as it tells it, ms; -1 unknown
+	packets, bytes uint64
+	resends        uint64
+	acked          uint64
+	duplicates     uint64
+	missing        uint64
+	taken          uint64
+	wireRTT        time.Duration // sum over wireCount
+	wireCount      uint64
+
+	// What shows that it reads.
+	proof    machine.Instant // what passed the tap towards it up to here was read
+	spoke    machine.Instant // its last message of any kind
+	left     machine.Instant // when it said that it ends the connection; 0 if it has not
+	toldLeft machine.Instant // when the peer's word that it ends reached it; 0 if it has not
+}
+
+func (s *side) modes() [3]*lives { return [3]*lives{&s.sent, &s.notes, &s.loose} }
+
+const (
+	// tickSlack is how long before something that a side sends it can have read
+	// for the last time: a tick of the application, generously.
+	tickSlack = 40 * time.Millisecond
+	// silence is how long after its last message a side that says nothing may
+	// still be reading: its next heartbeat or answer is due within a second.
+	silence = 1200 * time.Millisecond
+)
+
+// reads grades that a side has read what passed the tap towards it at a time;
+// Unknown where it may have closed the connection before.
+func (s *side) reads(at machine.Instant) machine.Certainty {
+	switch {
+	case s.toldLeft != 0 && at > s.toldLeft:
+		return machine.Unknown
+	case at <= s.proof:
+		return machine.Certain
+	case s.left != 0 && at > s.left, s.left == 0 && at.Sub(s.spoke) > silence:
+		return machine.Unknown
+	}
+	return machine.Likely
+}
+
+// step takes one message.
+func (t *Tracker) step(p *sighting, out *machine.Effects) {
+	t.last = p.at
+	s, peer := &t.sides[p.from], &t.sides[p.from.Other()]
+	m := &t.m
+	codec := t.config.Senders[p.from].Codec
+	if err := codec.Parse(p.bytes, p.length, m); err != nil && !errors.Is(err, base.ErrTrailing) {
+		s.packets++
+		s.bytes += uint64(p.length)
+		return
+	}
+	if m.Type == wire.Connect && !t.releasing && t.reopens(p) {
 		out.NewSession = true
 		return
 	}
-	s, peer := &t.sides[d.From], &t.sides[d.From.Other()]
 	s.packets++
-	s.bytes += uint64(d.Length)
-	t.sweep(d.At, out)
-	if !known {
-		return
+	s.bytes += uint64(p.length)
+	s.spoke = p.at
+	if m.Type == wire.Disconnect {
+		s.left, t.ended = p.at, true
+		if peer.toldLeft == 0 {
+			peer.toldLeft = p.at
+		}
+	} else if proved := p.at.Add(-tickSlack); s.near && proved > s.proof {
+		s.proof = proved
 	}
+	if t.weighing && !t.releasing {
+		weigh(&t.reaches, p, m)
+	}
+	t.settle(p.at, out)
+	t.session(p, m)
 	switch {
-	case m.Type == wire.Unreliable:
-		out.Messages = append(out.Messages, message(d, &m, machine.ModeUnreliable))
-	case m.Type == wire.Notify && c.Dialect.Layout(wire.Notify) == c.Dialect.Layout(wire.Unreliable) && m.Oddities&wire.NotesHeader == 0:
-		out.Messages = append(out.Messages, message(d, &m, machine.ModeNotify)) // the notes' form has no sequence
-	case m.Type == wire.Notify:
-		s.copy(d, &m, notifyRow, out)
-		peer.ack(d, &m, notifyRow, m.Last, out)
-	case m.Type.Reliable():
-		s.copy(d, &m, reliableRow, out)
 	case m.Type == wire.Ack || m.Type == wire.AckExtra:
-		peer.ack(d, &m, reliableRow, m.Cause, out)
-	case m.Type == wire.Disconnect || m.Type == wire.Reject:
-		t.over = true
-	}
-}
-
-// body gives a message's body within its bytes.
-func body(b []byte, m *wire.Message) ([]byte, uint8) {
-	if at := m.BodyBit / 8; m.BodyBits > 0 && at < len(b) {
-		return b[at:], uint8(m.BodyBit % 8)
-	}
-	return nil, 0
-}
-
-// message gives the first copy of a message. Its body is the datagram's.
-func message(d *machine.Datagram, m *wire.Message, mode machine.Mode) machine.Message {
-	x := machine.Message{
-		From: d.From, Mode: mode, Channel: -1, ID: -1, Type: uint32(m.Type), Bits: m.BodyBits, Sequence64: -1,
-		Attempts: 1, At: d.At, BlockedBy: -1,
-	}
-	x.Frames[0] = d.Ref
-	switch {
-	case m.Type == wire.Notify && m.MessageID == 0:
-	case m.Type.User():
-		x.ID, x.IDBits = int64(m.MessageID), 16
-	default:
-		x.Mode, x.Name = machine.ModeInternal, m.Type.String()
-	}
-	x.Body, x.BodyBit = body(d.Bytes, m)
-	return x
-}
-
-// copy enters a message with a sequence id: a new one, or another copy.
-func (s *side) copy(d *machine.Datagram, m *wire.Message, which int, out *machine.Effects) {
-	r := &s.rows[which]
-	id := int64(m.Sequence)
-	if r.began {
-		id = seq.Bits16.Unwrap(uint32(m.Sequence), r.newest)
-	}
-	event := machine.Event{Kind: machine.EventSent, Side: d.From, Certainty: machine.Certain, Sequence: uint32(m.Sequence), Sequence64: id, At: d.At, Ref: d.Ref, RTT: -1}
-	live := s.live()
-	for i := range live {
-		o := &live[i]
-		if r.began && id > r.newest {
-			break // none has it
+		if s.ordered {
+			t.witness(s, peer, p, m, out)
 		}
-		if o.Sequence64 == id && rowOf(o) == which && bytes.Equal(o.bytes, d.Bytes) {
-			if o.Attempts < len(o.Frames) {
-				o.Frames[o.Attempts] = d.Ref
+		t.evidence(s, peer, p, m, out)
+		t.acked(peer, p, m, out)
+	case m.Type.Reliable():
+		t.reliable(s, peer, p, m, out)
+	case m.Type == wire.Notify:
+		t.notify(s, peer, p, m, out)
+	case m.Type == wire.Unreliable:
+		t.unreliable(s, p, m, out)
+	}
+}
+
+// reopens reports whether a Connect begins another connection on the addresses:
+// after the end of one, said or by timeout.
+func (t *Tracker) reopens(p *sighting) bool {
+	s, peer := &t.sides[p.from], &t.sides[p.from.Other()]
+	return t.ended || (s.met || peer.met) && p.at.Sub(max(s.spoke, peer.spoke)) > Timeout
+}
+
+// session takes what a message tells about the connection's life.
+func (t *Tracker) session(p *sighting, m *wire.Message) {
+	s := &t.sides[p.from]
+	switch m.Type {
+	case wire.Connect:
+		if !t.roles {
+			t.client, t.roles = p.from, true
+			t.begin()
+		}
+	case wire.Welcome:
+		if first := m.Sequence == 1 || m.Sequence == 2; first && !t.begun && !s.met && !t.sides[p.from.Other()].met {
+			t.begin()
+		}
+	case wire.Heartbeat:
+		if m.HasRTT {
+			if !t.roles {
+				t.client, t.roles = p.from, true
 			}
-			o.Attempts++
-			o.last = d.At
-			s.resends++
-			event.Kind, event.About = machine.EventResent, o.Frames[0]
-			out.Events = append(out.Events, event)
-			return
+			s.smoothed = int(m.RTT)
 		}
-	}
-	if !r.began || id > r.newest {
-		r.began, r.newest = true, id
-	}
-	mode := machine.ModeReliable
-	if which == notifyRow {
-		mode = machine.ModeNotify
-	}
-	o := open{Message: message(d, m, mode), bytes: bytes.Clone(d.Bytes), last: d.At}
-	o.Sequence, o.Sequence64 = uint32(m.Sequence), id
-	o.Body, o.BodyBit = body(o.bytes, m)
-	if len(live) >= mostOpen {
-		out.Messages = append(out.Messages, live[0].Message)
-		s.retire(1)
-	}
-	s.open = append(s.open, o)
-	out.Events = append(out.Events, event)
-}
-
-// live gives the messages whose life is open.
-func (s *side) live() []open { return s.open[s.head:] }
-
-// retire drops the oldest n. What is dropped is moved over only when it is half
-// of all, so that a message costs the same however many are open.
-func (s *side) retire(n int) {
-	clear(s.open[s.head : s.head+n])
-	if s.head += n; s.head > len(s.open)/2 {
-		n := copy(s.open, s.open[s.head:])
-		clear(s.open[n:])
-		s.open, s.head = s.open[:n], 0
 	}
 }
 
-func rowOf(o *open) int {
-	if o.Mode == machine.ModeNotify {
-		return notifyRow
-	}
-	return reliableRow
-}
-
-// ack notes which of this side's ids an ack of the other side, or the header of
-// a Notify, names by its documented meaning as it passes the tap: last, the id
-// that it answers, and last-1-i for each bit i. A Notify that is left behind
-// without being named can no longer be.
-func (s *side) ack(d *machine.Datagram, m *wire.Message, which int, cause uint16, out *machine.Effects) {
-	r := &s.rows[which]
-	if !r.began {
-		return
-	}
-	last := seq.Bits16.Unwrap(uint32(m.Last), r.newest)
-	answers := seq.Bits16.Unwrap(uint32(cause), r.newest)
-	live := s.live()
-	for i := range live {
-		o := &live[i]
-		if o.Acked != machine.Unanswered || rowOf(o) != which {
-			continue
-		}
-		event := machine.Event{
-			Kind: machine.EventAcked, Side: o.From, Certainty: machine.Likely, Sequence: o.Sequence, Sequence64: o.Sequence64,
-			At: d.At, Ref: d.Ref, By: d.Ref, About: o.Frames[0], RTT: -1,
-		}
-		switch behind := last - o.Sequence64; {
-		case behind == 0 || o.Sequence64 == answers:
-		case behind >= 1 && behind <= 16 && m.AckBits>>(behind-1)&1 == 1:
-			event.Bit = uint8(behind - 1)
-		case which == notifyRow && behind > notifyWindow:
-			o.Acked, o.AckedAt, o.AckedBy = machine.No, d.At, d.Ref
-			event.Kind = machine.EventLost
-			out.Events = append(out.Events, event)
-			continue
-		default:
-			continue
-		}
-		o.Acked, o.AckedAt, o.AckedBy = machine.Yes, d.At, d.Ref
-		s.acked++
-		s.rtt += d.At.Sub(o.last)
-		out.Events = append(out.Events, event)
-	}
-}
-
-// sweep tells the messages of which nothing more is expected.
-func (t *Tracker) sweep(now machine.Instant, out *machine.Effects) {
+// begin makes the states those of a connection that has just begun.
+func (t *Tracker) begin() {
+	t.begun = true
 	for i := range t.sides {
 		s := &t.sides[i]
-		live, n := s.live(), 0
-		for n < len(live) && live[n].Acked != machine.Unanswered && now.Sub(live[n].last) > settled {
-			out.Messages = append(out.Messages, live[n].Message)
-			n++
-		}
-		if n > 0 {
-			s.retire(n)
-		}
+		s.received, s.sending, s.notified, s.notifySending = true, true, true, true
 	}
 }
 
-// Finish tells the messages whose life is still open.
-func (t *Tracker) Finish(out *machine.Effects) {
+// Learned gives what another run over the flow can start with.
+func (t *Tracker) Learned() machine.Facts {
+	f := t.facts
+	if t.weighing {
+		f.Vantage, f.VantageReason, _ = judgeVantage(&t.reaches)
+	}
+	return f
+}
+
+// Size gives the bytes that a clone takes, about.
+func (t *Tracker) Size() int {
+	n := int(unsafe.Sizeof(*t)) + len(t.bytes) + len(t.held)*int(unsafe.Sizeof(heldMessage{}))
 	for i := range t.sides {
 		s := &t.sides[i]
-		for j := range s.live() {
-			out.Messages = append(out.Messages, s.live()[j].Message)
+		for _, l := range s.modes() {
+			n += len(l.slots) * (int(unsafe.Sizeof(life{})) + 72)
 		}
-		s.open, s.head = nil, 0
+		n += len(s.queue.items) * int(unsafe.Sizeof(arrival{}))
 	}
+	return n
 }
-
-// Inspect draws the messages of a side that wait for an ack, as far as acks
-// have passed the tap.
-func (t *Tracker) Inspect(which machine.Side, v *machine.View) {
-	s := &t.sides[which]
-	waiting := 0
-	for i := range s.live() {
-		if o := &s.live()[i]; o.Acked == machine.Unanswered && o.Mode != machine.ModeNotify {
-			waiting++
-		}
-	}
-	v.Gauges = append(v.Gauges,
-		machine.Gauge{Name: "reliable messages not acked at the tap", Value: float64(waiting), Unit: "messages", Grade: machine.Certain},
-		machine.Gauge{Name: "copies sent again", Value: float64(s.resends), Unit: "packets", Grade: machine.Certain},
-	)
-}
-
-// Summary gives the figures of a side.
-func (t *Tracker) Summary(which machine.Side) machine.Summary {
-	s := &t.sides[which]
-	sum := machine.Summary{Packets: s.packets, Bytes: s.bytes, Acked: s.acked, NeverAcked: -1, Loss: -1, RTT: -1, WireRTT: -1, Resends: s.resends}
-	if s.acked > 0 {
-		sum.WireRTT = s.rtt / time.Duration(s.acked)
-	}
-	return sum
-}
-
-// Learned gives what was known beforehand: the tracker learns nothing of its own.
-func (t *Tracker) Learned() machine.Facts { return t.facts }
 
 // Clone gives an independent copy.
 func (t *Tracker) Clone() machine.Tracker {
 	c := *t
+	c.held = append([]heldMessage(nil), t.held...)
+	c.bytes = append([]byte(nil), t.bytes...)
+	c.lent, c.free = nil, nil
 	for i := range c.sides {
-		// The bytes of messages are never changed: copies may share them.
-		c.sides[i].open, c.sides[i].head = slices.Clone(t.sides[i].live()), 0
+		s, from := &c.sides[i], &t.sides[i]
+		s.receiver, s.sender, s.notifyIn = from.receiver.Clone(), from.sender.Clone(), from.notifyIn.Clone()
+		s.sent, s.notes, s.loose = from.sent.clone(), from.notes.clone(), from.loose.clone()
+		s.queue.items = append([]arrival(nil), from.queue.items...)
 	}
 	return &c
-}
-
-// Size gives the bytes of a clone, about.
-func (t *Tracker) Size() int {
-	n := int(unsafe.Sizeof(*t))
-	for i := range t.sides {
-		n += len(t.sides[i].live()) * int(unsafe.Sizeof(open{}))
-	}
-	return n
 }

@@ -1,0 +1,120 @@
+package riptide
+
+import (
+	"github.com/ackscope/ackscope/machine"
+	wire "github.com/ackscope/ackscope/wire/riptide"
+)
+
+// Jumps of the newest id at which what a receiver acks is no more what came.
+const (
+	jumpList   = wordBits
+	jumpWindow = windowAcks + 1
+)
+
+// evidence takes an Ack of s for what it says by its documented meaning: which
+// messages of the peer have come to s. Of a far side it is all that is known.
+func (t *Tracker) evidence(s, peer *side, p *sighting, m *wire.Message, out *machine.Effects) {
+	if !peer.met {
+		return
+	}
+	last, cause := peer.unwrap(m.Last), peer.unwrap(m.Cause)
+	jump := int64(jumpList)
+	if s.behaviour.Receive == ReceiveWindow {
+		jump = jumpWindow
+		if cause > last {
+			s.doubt = max(s.doubt, cause) // its newest id stays behind: from here on anything can be
+		}
+	}
+	switch {
+	case !s.heard:
+		s.heard, s.heardLast = true, last
+		if !t.begun || last >= jump {
+			s.doubt = max(s.doubt, last)
+		}
+	case last > s.heardLast:
+		if last-s.heardLast >= jump {
+			s.doubt = max(s.doubt, last)
+		}
+		s.heardLast = last
+	}
+	t.name(s, peer, p, cause, out)
+	if last != cause {
+		t.name(s, peer, p, last, out)
+	}
+	for bits, id := m.AckBits, last-1; bits != 0; bits, id = bits>>1, id-1 {
+		if bits&1 == 1 {
+			t.name(s, peer, p, id, out)
+		}
+	}
+}
+
+// name notes that an Ack of s names the peer's message.
+func (t *Tracker) name(s, peer *side, p *sighting, id int64, out *machine.Effects) {
+	e := peer.sent.find(id)
+	if e == nil {
+		return
+	}
+	if !e.Named && e.Attempts == 1 {
+		peer.wireRTT += p.at.Sub(e.At)
+		peer.wireCount++
+	}
+	for ; e != nil; e = peer.sent.older(e) {
+		if !e.Named {
+			e.Named = true
+			t.named(peer, e, p, out)
+		}
+		if s.ordered {
+			continue
+		}
+		grade := machine.Certain
+		if id <= s.doubt || s.behaviour.Send == SendCauseOnly {
+			grade = machine.Likely
+		}
+		if e.Delivered == machine.Yes && e.Certainty >= grade {
+			continue
+		}
+		if e.Delivered != machine.Yes {
+			e.Delivered, e.DeliveredAt, e.DeliveredBy, e.Deliveries = machine.Yes, p.at, p.ref, 1
+		}
+		e.Certainty = grade
+	}
+}
+
+// acked takes an Ack as the library of s, to which it goes, does.
+func (t *Tracker) acked(s *side, p *sighting, m *wire.Message, out *machine.Effects) {
+	if !s.ordered || s.toldLeft != 0 && p.at > s.toldLeft {
+		return
+	}
+	judge := func(id uint16, v Verdict) {
+		if v != Cleared || !s.met {
+			return
+		}
+		for e := s.sent.find(s.unwrap(id)); e != nil; e = s.sent.older(e) {
+			if e.merged {
+				continue // pending under another id
+			}
+			if e.Acked == machine.Unanswered && !e.forgot {
+				t.clear(s, e, p, out)
+			}
+			return
+		}
+	}
+	if !s.sending {
+		s.sending = true
+		s.sender.Join(m.Last, m.AckBits, m.Cause, judge)
+		return
+	}
+	s.sender.Acked(m.Last, m.AckBits, m.Cause, judge)
+}
+
+// clear notes that the library of s counts a message as delivered.
+func (t *Tracker) clear(s *side, e *life, p *sighting, out *machine.Effects) {
+	b := s.behaviour
+	if b.Limit > 0 && !b.DropsConnection && e.Attempts >= b.Limit && p.at.Sub(e.lastAt) > e.wait+tickSlack/2 {
+		e.forgot = true // given up before the Ack came
+		return
+	}
+	e.Acked, e.AckedAt, e.AckedBy = machine.Yes, p.at, p.ref
+	s.acked++
+	t.event(out, machine.Event{Kind: machine.EventAcked, Side: s.side, Certainty: max(s.reads(p.at), machine.Likely), Sequence: e.Sequence, Sequence64: e.Sequence64, About: e.Frames[0], By: p.ref}, p)
+}

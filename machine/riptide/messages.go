@@ -1,0 +1,297 @@
+package riptide
+
+import (
+	"github.com/ackscope/ackscope/machine"
+	wire "github.com/ackscope/ackscope/wire/riptide"
+)
+
+// unwrap gives the sequence nearest to the newest that s has sent.
+func (s *side) unwrap(id uint16) int64 {
+	if !s.met {
+		return int64(id)
+	}
+	return s.top + int64(int16(id-uint16(s.top)))
+}
+
+func (s *side) unwrapNotify(id uint16) int64 {
+	if !s.notifyMet {
+		return int64(id)
+	}
+	return s.notifyTop + int64(int16(id-uint16(s.notifyTop)))
+}
+
+// reliable takes a copy of a reliable message of s.
+func (t *Tracker) reliable(s, peer *side, p *sighting, m *wire.Message, out *machine.Effects) {
+	id, hash := s.unwrap(m.Sequence), hashOf(p.bytes)
+	e := s.sent.lookup(id, hash)
+	if e == nil {
+		e = t.begins(s, &s.sent, id, hash, p, m, out)
+		e.Mode = machine.ModeReliable
+		if !m.Type.User() {
+			e.Mode, e.Name = machine.ModeInternal, m.Type.String()
+		}
+		t.event(out, machine.Event{Kind: machine.EventSent, Side: s.side, Certainty: machine.Certain, Sequence: e.Sequence, Sequence64: id}, p)
+		// Its own ids have no gaps where the tap is at it: a jump then is ids of
+		// several peers OR-ed.
+		e.merged = s.near && s.met && id > s.top+1 && s.behaviour.MergedSequences
+		for o := s.sent.older(e); o != nil; o = s.sent.older(o) {
+			o.clash, e.clash = true, true
+		}
+		if id > s.top || !s.met {
+			if s.met {
+				s.missing += uint64(id - s.top - 1)
+			}
+			s.top, s.met = id, true
+		} else if s.missing > 0 {
+			s.missing--
+		}
+	} else {
+		e.copy(p)
+		s.resends++
+		t.event(out, machine.Event{Kind: machine.EventResent, Side: s.side, Certainty: machine.Certain, Sequence: e.Sequence, Sequence64: id, About: e.Frames[0]}, p)
+	}
+	if peer.ordered && (peer.toldLeft == 0 || p.at <= peer.toldLeft) && peer.left == 0 {
+		peer.queue.put(arrival{e.number, p.at, p.ref, m.Sequence})
+	}
+}
+
+// begins opens a message's life with its first copy.
+func (t *Tracker) begins(s *side, l *lives, sequence int64, hash uint64, p *sighting, m *wire.Message, out *machine.Effects) *life {
+	if l.full() {
+		t.end(s, l, out)
+	}
+	e := l.begin(sequence, hash)
+	e.From, e.Channel, e.ID, e.BlockedBy = s.side, -1, -1, -1
+	e.Type, e.Bits, e.At, e.lastAt = uint32(m.Type), m.BodyBits, p.at, p.at
+	e.Attempts, e.Frames[0] = 1, p.ref
+	if m.Type == wire.Unreliable || m.Type == wire.Reliable || m.MessageID != 0 {
+		e.ID, e.IDBits = int64(m.MessageID), 16
+	}
+	if at := m.BodyBit / 8; !out.NoEvents && m.BodyBits > 0 && at < len(p.bytes) {
+		if n := len(t.free); n > 0 {
+			e.body, t.free = t.free[n-1], t.free[:n-1]
+		}
+		e.body, e.BodyBit = append(e.body[:0], p.bytes[at:]...), uint8(m.BodyBit%8)
+	}
+	return e
+}
+
+// copy takes another copy of the message.
+func (e *life) copy(p *sighting) {
+	if e.Attempts < len(e.Frames) {
+		e.Frames[e.Attempts] = p.ref
+	}
+	e.Attempts++
+	e.wait = p.at.Sub(e.lastAt)
+	e.lastAt = p.at
+}
+
+// notify takes a notify message of s: its header acknowledges messages of the peer.
+func (t *Tracker) notify(s, peer *side, p *sighting, m *wire.Message, out *machine.Effects) {
+	t.notifyEvidence(s, peer, p, m, out)
+	if peer.ordered && (peer.toldLeft == 0 || p.at <= peer.toldLeft) {
+		t.notifyAcked(peer, p, m, out)
+	}
+	id, hash := s.unwrapNotify(m.Sequence), hashOf(p.bytes)
+	e := s.notes.lookup(id, hash)
+	if e == nil {
+		e = t.begins(s, &s.notes, id, hash, p, m, out)
+		e.Mode = machine.ModeNotify
+		t.event(out, machine.Event{Kind: machine.EventSent, Side: s.side, Certainty: machine.Certain, Sequence: e.Sequence, Sequence64: id}, p)
+		if !s.notifyMet {
+			s.firstNotify = id
+		}
+		if id > s.notifyTop || !s.notifyMet {
+			s.notifyTop, s.notifyMet = id, true
+		}
+	} else {
+		e.copy(p)
+	}
+	if !peer.ordered || peer.left != 0 || peer.toldLeft != 0 && p.at > peer.toldLeft {
+		return
+	}
+	if !peer.notified {
+		peer.notified = true
+		peer.notifyIn.Adopt(m.Sequence-1, 0xff)
+		peer.notifyJoined = id
+	}
+	if peer.notifyIn.Take(m.Sequence) {
+		t.taken(peer, e, p, out)
+		e.Delivered, e.DeliveredAt, e.DeliveredBy, e.Certainty = machine.Yes, p.at, p.ref, machine.Certain
+		e.Deliveries++
+		if !t.begun && id <= peer.notifyJoined {
+			e.Certainty = machine.Likely
+		}
+	} else {
+		peer.duplicates++
+		t.event(out, machine.Event{Kind: machine.EventDuplicate, Side: peer.side, Certainty: peer.reads(p.at), Sequence: e.Sequence, Sequence64: e.Sequence64, About: p.ref}, p)
+		if e.Delivered == machine.Unanswered {
+			e.Delivered, e.Certainty = machine.No, machine.Certain
+		}
+	}
+}
+
+// event tells a fact that the message p shows.
+func (t *Tracker) event(out *machine.Effects, e machine.Event, p *sighting) {
+	if out.NoEvents {
+		return
+	}
+	e.At, e.Ref = p.at, p.ref
+	if e.RTT == 0 {
+		e.RTT = -1
+	}
+	if e.Certainty == machine.Unknown {
+		e.Certainty = machine.Possible
+	}
+	out.Events = append(out.Events, e)
+}
+
+// taken tells that s accepted the peer's message.
+func (t *Tracker) taken(s *side, e *life, p *sighting, out *machine.Effects) {
+	s.taken++
+	t.event(out, machine.Event{Kind: machine.EventReceived, Side: s.side, Certainty: machine.Certain, Sequence: e.Sequence, Sequence64: e.Sequence64, About: e.Frames[0]}, p)
+}
+
+// named tells that an ack of a message has passed, where what its sender made of
+// it is not known.
+func (t *Tracker) named(s *side, e *life, p *sighting, out *machine.Effects) {
+	if !s.ordered {
+		s.acked++
+		t.event(out, machine.Event{Kind: machine.EventAcked, Side: s.side, Certainty: machine.Likely, Sequence: e.Sequence, Sequence64: e.Sequence64, About: e.Frames[0], By: p.ref}, p)
+	}
+}
+
+// notifyAcked takes the acknowledgement of a header as the library of s does.
+func (t *Tracker) notifyAcked(s *side, p *sighting, m *wire.Message, out *machine.Effects) {
+	if !s.notifySending {
+		s.notifySending = true
+		if s.notifyMet {
+			s.notifyOut.Join(uint16(s.firstNotify - 1))
+		} else {
+			s.notifyOut.Join(m.Last)
+		}
+	}
+	s.notifyOut.Acked(m.Last, uint8(m.AckBits), func(id uint16, f Fate) {
+		if !s.notifyMet {
+			return
+		}
+		for e := s.notes.find(s.unwrapNotify(id)); e != nil; e = s.notes.older(e) {
+			if e.Acked != machine.Unanswered {
+				continue
+			}
+			e.Acked, e.AckedAt, e.AckedBy = machine.No, p.at, p.ref
+			kind := machine.EventLost
+			if f == Delivered {
+				e.Acked = machine.Yes
+				kind = machine.EventAcked
+				s.acked++
+			}
+			t.event(out, machine.Event{Kind: kind, Side: s.side, Certainty: s.reads(p.at), Sequence: e.Sequence, Sequence64: e.Sequence64, About: e.Frames[0], By: p.ref}, p)
+		}
+	})
+}
+
+// notifyEvidence takes a header of s for what it says by its documented meaning.
+func (t *Tracker) notifyEvidence(s, peer *side, p *sighting, m *wire.Message, out *machine.Effects) {
+	if !peer.notifyMet {
+		return
+	}
+	last := peer.unwrapNotify(m.Last)
+	if last > s.notifyHeard {
+		if last-s.notifyHeard >= jumpList || s.notifyHeard == 0 && !t.begun {
+			s.notifyDoubt = last
+		}
+		s.notifyHeard = last
+	}
+	bits := m.AckBits
+	for id := last; id > last-notifyReach; id-- {
+		came := id == last || bits>>uint(last-id-1)&1 == 1
+		e := peer.notes.find(id)
+		if e == nil {
+			continue
+		}
+		if came && !e.Named {
+			e.Named = true
+			t.named(peer, e, p, out)
+		}
+		if s.ordered || e.Delivered != machine.Unanswered && e.Certainty == machine.Certain {
+			continue
+		}
+		e.Delivered, e.DeliveredAt, e.DeliveredBy, e.Certainty = machine.No, p.at, p.ref, machine.Certain
+		if came {
+			e.Delivered, e.Deliveries = machine.Yes, 1
+		}
+		if id <= s.notifyDoubt {
+			e.Certainty = machine.Likely
+		}
+	}
+}
+
+// unreliable takes an unreliable message of s.
+func (t *Tracker) unreliable(s *side, p *sighting, m *wire.Message, out *machine.Effects) {
+	e := t.begins(s, &s.loose, s.looseCount, 0, p, m, out)
+	s.looseCount++
+	e.Mode, e.Sequence, e.Sequence64 = machine.ModeUnreliable, 0, s.looseCount-1
+}
+
+// settle ends the lives to which nothing more can happen.
+func (t *Tracker) settle(now machine.Instant, out *machine.Effects) {
+	for i := range t.sides {
+		s := &t.sides[i]
+		for e := s.sent.oldest(); e != nil && now.Sub(e.lastAt) > lifeReliable; e = s.sent.oldest() {
+			t.end(s, &s.sent, out)
+		}
+		for e := s.notes.oldest(); e != nil && now.Sub(e.lastAt) > lifeReliable; e = s.notes.oldest() {
+			t.end(s, &s.notes, out)
+		}
+		for e := s.loose.oldest(); e != nil && now.Sub(e.lastAt) > lifeOnce; e = s.loose.oldest() {
+			t.end(s, &s.loose, out)
+		}
+	}
+}
+
+// end tells the oldest life, with its final grades.
+func (t *Tracker) end(s *side, l *lives, out *machine.Effects) {
+	e := l.oldest()
+	l.first++
+	peer := &t.sides[s.side.Other()]
+	switch {
+	case e.Mode == machine.ModeUnreliable && peer.ordered:
+		if e.Certainty = peer.reads(e.At); e.Certainty != machine.Unknown {
+			e.Delivered, e.DeliveredAt, e.DeliveredBy, e.Deliveries = machine.Yes, e.At, e.Frames[0], 1
+			peer.taken++
+		}
+	case peer.ordered && e.Delivered == machine.Yes:
+		read := peer.reads(e.DeliveredAt)
+		if read == machine.Unknown {
+			e.Delivered, e.Deliveries = machine.Unanswered, 0
+		}
+		e.Certainty = min(e.Certainty, read)
+	}
+	if s.ordered && e.Mode != machine.ModeUnreliable {
+		switch {
+		case e.Acked == machine.Yes:
+			read := s.reads(e.AckedAt)
+			if read == machine.Unknown {
+				e.Acked = machine.No
+			}
+			e.Certainty = min(e.Certainty, read)
+		case e.Acked == machine.Unanswered:
+			e.Acked = machine.No
+		}
+	}
+	if e.clash || e.merged {
+		e.Certainty = min(e.Certainty, machine.Likely)
+	}
+	if e.Deliveries == 0 && e.Delivered == machine.Yes {
+		e.Deliveries = 1
+	}
+	if out.NoEvents {
+		return
+	}
+	if e.body != nil {
+		e.Body, e.body = e.body, nil
+		t.lent = append(t.lent, e.Body)
+	}
+	out.Messages = append(out.Messages, e.Message)
+}

@@ -1,0 +1,88 @@
+package riptide
+
+// NotifyReceiver is the receiving half of the notify sequencer: only what is
+// newer than all before is handed over.
+type NotifyReceiver struct {
+	last uint16
+	list bitList
+}
+
+// NewNotifyReceiver gives the state of a connection that has just begun.
+func NewNotifyReceiver(b *Behaviour) NotifyReceiver {
+	return NotifyReceiver{list: newBitList(false, b.ShiftFault)}
+}
+
+// Take receives an id, and reports whether its message is handed over.
+func (r *NotifyReceiver) Take(id uint16) bool {
+	gap := gapOf(id, r.last)
+	if gap <= 0 {
+		return false
+	}
+	r.list.shift(gap)
+	r.last = id
+	if r.list.set(gap) {
+		return false
+	}
+	r.list.mark(gap)
+	return true
+}
+
+// Header gives what the next header of the side acknowledges.
+func (r *NotifyReceiver) Header() (last uint16, bits uint8) { return r.last, uint8(r.list.words[0]) }
+
+// Adopt sets the state to what a header shows.
+func (r *NotifyReceiver) Adopt(last uint16, bits uint8) {
+	if len(r.list.words) < 2 {
+		r.list.words = append(r.list.words, 0)
+	}
+	clear(r.list.words)
+	r.last, r.list.words[0], r.list.count = last, uint32(bits), wordBits
+}
+
+// Clone gives an independent copy.
+func (r *NotifyReceiver) Clone() NotifyReceiver {
+	c := *r
+	c.list = r.list.clone()
+	return c
+}
+
+// NotifySender is the sending half: each id gets one verdict, and it is final.
+type NotifySender struct{ last uint16 }
+
+// notifyReach is how far behind the newest the bits of a header tell.
+const notifyReach = 9
+
+// Fate is what the library tells the application about a notify message.
+type Fate uint8
+
+const (
+	Delivered Fate = iota
+	Lost
+	LostUncounted // lost too, but the library's own loss rate leaves it out
+)
+
+// Acked takes the acknowledgement of a notify header. judge is called once for
+// each id that is decided by it, in order.
+func (s *NotifySender) Acked(last uint16, bits uint8, judge func(id uint16, f Fate)) {
+	gap := gapOf(last, s.last)
+	if gap <= 0 {
+		return
+	}
+	for ; gap > notifyReach; gap-- {
+		s.last++
+		judge(s.last, LostUncounted)
+	}
+	for bit := gap - 2; bit >= 0; bit-- {
+		s.last++
+		if bits>>bit&1 == 1 {
+			judge(s.last, Delivered)
+		} else {
+			judge(s.last, Lost)
+		}
+	}
+	s.last = last
+	judge(last, Delivered)
+}
+
+// Join sets the state for a capture that begins in the middle of a connection.
+func (s *NotifySender) Join(last uint16) { s.last = last }

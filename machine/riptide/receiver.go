@@ -1,0 +1,147 @@
+package riptide
+
+// Receiver is the reliable sequencer's receiving half: it decides what is handed
+// over, and knows what the next Ack says. The zero value is not usable; see
+// NewReceiver.
+type Receiver struct {
+	behaviour *Behaviour
+	last      uint16 // newest id received
+	list      bitList
+
+	// Window of 2.0.0 and the notes.
+	bits   uint16 // bit i: last-1-i
+	filter uint64 // bit i: last-17-i
+}
+
+// NewReceiver gives the state of a connection that has just begun.
+func NewReceiver(b *Behaviour) Receiver {
+	return Receiver{behaviour: b, list: newBitList(false, b.ShiftFault)}
+}
+
+// gapOf gives how much newer id is than reference, -32768 to 32767.
+func gapOf(id, reference uint16) int { return int(int16(id - reference)) }
+
+// Take receives an id, and reports whether its message is handed over.
+func (r *Receiver) Take(id uint16) bool {
+	switch r.behaviour.Receive {
+	case ReceiveEverything:
+		r.last = id
+		return true
+	case ReceiveWindow, ReceiveNotes:
+		return r.takeWindow(id)
+	}
+	gap := gapOf(id, r.last)
+	switch {
+	case gap == 0:
+		return false
+	case gap > 0:
+		r.list.shift(gap)
+		r.last = id
+	default:
+		gap = -gap
+	}
+	fresh := !r.list.set(gap)
+	r.list.mark(gap)
+	return fresh
+}
+
+const (
+	windowAcks = 16
+	windowAll  = 80
+)
+
+func (r *Receiver) takeWindow(id uint16) bool {
+	gap := gapOf(id, r.last)
+	switch {
+	case gap == 0:
+		return false
+	case gap < 0:
+		return r.markWindow(-gap)
+	}
+	// Shifts of the library take their count modulo the width.
+	r.filter <<= uint(gap) & 63
+	switch {
+	case gap <= windowAcks:
+		moved := uint64(r.bits) << gap
+		r.bits = uint16(moved)
+		r.filter |= moved >> windowAcks
+		fresh := r.markWindow(gap)
+		r.last = id
+		return fresh
+	case gap <= windowAll:
+		moved := uint64(r.bits) << (uint(gap-windowAcks) & 63)
+		r.bits = 0
+		r.filter |= moved
+		fresh := r.markWindow(gap)
+		if r.behaviour.Receive == ReceiveNotes {
+			r.last = id
+		}
+		return fresh
+	}
+	return true
+}
+
+func (r *Receiver) markWindow(gap int) bool {
+	switch {
+	case gap <= windowAcks:
+		bit := uint16(1) << (gap - 1)
+		fresh := r.bits&bit == 0
+		r.bits |= bit
+		return fresh
+	case gap <= windowAll:
+		bit := uint64(1) << (gap - 1 - windowAcks)
+		fresh := r.filter&bit == 0
+		r.filter |= bit
+		return fresh
+	}
+	return true
+}
+
+// Ack gives the newest id and the 16 bits that the next Ack carries.
+func (r *Receiver) Ack() (last, bits uint16) {
+	if r.behaviour.Receive == ReceiveList {
+		return r.last, uint16(r.list.words[0])
+	}
+	return r.last, r.bits
+}
+
+// Adopt sets the state to what an Ack shows: for a connection that is joined in
+// its middle, or whose packets the capture lost. What lies behind the 16 bits
+// counts as not received.
+func (r *Receiver) Adopt(last, bits uint16) {
+	r.last, r.bits = last, bits
+	if r.behaviour.Receive != ReceiveList {
+		return
+	}
+	if len(r.list.words) < 3 {
+		r.list.words = append(r.list.words, make([]uint32, 3-len(r.list.words))...)
+	}
+	clear(r.list.words)
+	r.list.words[0], r.list.count = uint32(bits), len(r.list.words)*wordBits-wordBits
+}
+
+// Clone gives an independent copy.
+func (r *Receiver) Clone() Receiver {
+	c := *r
+	c.list = r.list.clone()
+	return c
+}
+
+// Received reports whether the state holds an id for received; known is false
+// where it lies beyond what is kept.
+func (r *Receiver) Received(id uint16) (received, known bool) {
+	gap := gapOf(r.last, id)
+	switch {
+	case gap == 0:
+		return true, true
+	case gap < 0:
+		return false, true
+	case r.behaviour.Receive == ReceiveList:
+		return r.list.set(gap), gap <= r.list.count
+	case gap <= windowAcks:
+		return r.bits>>(gap-1)&1 == 1, true
+	case gap <= windowAll:
+		return r.filter>>(gap-1-windowAcks)&1 == 1, true
+	}
+	return false, false
+}

@@ -1,0 +1,132 @@
+package riptide
+
+// Sender is the reliable sequencer's sending half: what the library makes of
+// Acks. Which ids are pending is the caller's to keep.
+type Sender struct {
+	behaviour *Behaviour
+	last      uint16 // newest id that an Ack had as its last
+	list      bitList
+	bits      uint16 // of the 16-bit window of 2.0.0
+}
+
+// NewSender gives the state of a connection that has just begun.
+func NewSender(b *Behaviour) Sender {
+	return Sender{behaviour: b, list: newBitList(true, b.ShiftFault)}
+}
+
+// Verdict is what an Ack makes of a pending id.
+type Verdict uint8
+
+const (
+	Cleared Verdict = iota // delivered, in the library's eyes
+	Again                  // to be sent again, since it leaves the window unacked
+)
+
+// Acked takes an Ack: the newest id received, its 16 bits and the id that it
+// answers. judge is called with every id that the Ack decides, pending or not.
+func (s *Sender) Acked(last, bits, cause uint16, judge func(id uint16, v Verdict)) {
+	judge(cause, Cleared)
+	switch s.behaviour.Send {
+	case SendCauseOnly:
+		return
+	case SendOldestBit:
+		s.ackedWindow(last, bits, judge)
+		return
+	}
+	gap := gapOf(last, s.last)
+	switch {
+	case gap < 0:
+		s.list.mark(-gap)
+	case gap == 0:
+		s.list.words[0] |= uint32(bits)
+	case s.behaviour.Send == SendOlderBits:
+		for i := range 16 {
+			// The mask is a 32-bit shift, whose count wraps round.
+			if !s.list.set(i+1) && uint32(bits)&(1<<(uint(gap+i)&31)) != 0 {
+				judge(s.last-uint16(i+1), Cleared)
+			}
+		}
+		s.pushOut(gap, judge)
+		s.list.shift(gap)
+		s.list.words[0] |= uint32(bits)
+		s.list.mark(gap)
+		s.last = last
+		judge(last, Cleared)
+	default:
+		s.pushOut(gap, judge)
+		s.list.shift(gap)
+		s.last = last
+		for i := range 16 {
+			if !s.list.set(i+1) && bits>>i&1 == 1 {
+				judge(s.last-uint16(i+1), Cleared)
+			}
+		}
+		s.list.words[0] |= uint32(bits)
+		s.list.mark(gap)
+		judge(last, Cleared)
+	}
+}
+
+// pushOut judges the ids that leave the window of 32.
+func (s *Sender) pushOut(gap int, judge func(id uint16, v Verdict)) {
+	for range s.list.overflow(gap) {
+		at, set := s.list.trimLast()
+		v := Again
+		if set {
+			v = Cleared
+		}
+		judge(s.last-uint16(at), v)
+	}
+}
+
+func (s *Sender) ackedWindow(last, bits uint16, judge func(id uint16, v Verdict)) {
+	const oldest = 1 << (windowAcks - 1)
+	check := func(id uint16) {
+		if s.bits&oldest != 0 {
+			judge(id, Cleared)
+		} else {
+			judge(id, Again)
+		}
+	}
+	gap := gapOf(last, s.last)
+	switch {
+	case gap > 0:
+		for i := 1; i < gap; i++ {
+			s.bits <<= 1
+			check(s.last - windowAcks + uint16(i))
+		}
+		s.bits <<= 1
+		s.bits |= bits | uint16(uint32(1)<<(uint(gap-1)&31))
+		s.last = last
+		check(s.last - windowAcks)
+	case gap < 0:
+		s.bits |= uint16(uint32(1) << (uint(uint16(-gap-1)) & 31))
+		judge(last, Cleared)
+	default:
+		s.bits |= bits
+		check(s.last - windowAcks)
+	}
+}
+
+// Join sets the state to what the first Ack of a capture shows that begins in
+// the middle of a connection, and clears what it names.
+func (s *Sender) Join(last, bits, cause uint16, judge func(id uint16, v Verdict)) {
+	judge(cause, Cleared)
+	judge(last, Cleared)
+	s.last, s.bits = last, bits
+	if s.behaviour.Send == SendBits {
+		for i := range 16 {
+			if bits>>i&1 == 1 {
+				judge(last-uint16(i+1), Cleared)
+			}
+		}
+	}
+	s.list.words[0], s.list.count = uint32(bits), wordBits
+}
+
+// Clone gives an independent copy.
+func (s *Sender) Clone() Sender {
+	c := *s
+	c.list = s.list.clone()
+	return c
+}

@@ -1,0 +1,28 @@
+package riptide
+
+import (
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+)
+
+// Summary gives the figures of side x so far.
+func (t *Tracker) Summary(x machine.Side) machine.Summary {
+	s := &t.sides[x]
+	sum := machine.Summary{
+		Packets: s.packets, Bytes: s.bytes, Acked: s.acked, NeverAcked: -1, Loss: -1, RTT: -1, WireRTT: -1,
+		Received: s.taken, Duplicates: s.duplicates, Missing: t.sides[x.Other()].missing, Resends: s.resends,
+	}
+	if s.smoothed >= 0 {
+		sum.RTT, sum.RTTKnown = time.Duration(s.smoothed)*time.Millisecond, machine.Certain
+	}
+	if s.wireCount > 0 {
+		sum.WireRTT = s.wireRTT / time.Duration(s.wireCount)
+	}
+	return sum
+}
+
+// Inspect draws what side x knew after the last observed message.
+func (t *Tracker) Inspect(x machine.Side, v *machine.View) {
+	v.Reset()
+}

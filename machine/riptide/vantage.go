@@ -1,0 +1,198 @@
+package riptide
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+	wire "github.com/ackscope/ackscope/wire/riptide"
+)
+
+// How many datagrams are held back while the vantage is open: judged at each
+// power of two from holdLeast on, for good at holdMost.
+const (
+	holdLeast = 16
+	holdMost  = 512
+)
+
+// reach measures how far a side is from the tap: the least time from a message
+// passing the tap towards it to its answer. A side at the tap answers in the tick
+// of the application that reads; a side that is away answers after a round trip
+// and its tick, never sooner.
+type reach struct {
+	samples int
+	fastest [4]time.Duration // rising
+	asked   [2][reachSize]asking
+	newest  [2]uint16 // that was asked, by slot
+	met     [2]bool
+
+	// Of a client: from its pings to their answers as they pass the tap, and the
+	// RTT that it tells. The two are alike where the tap is at the client.
+	pings      int
+	atTap, own time.Duration // sums
+	lastPing   time.Duration // the newest sample at the tap; 0 none
+}
+
+// asking is a message that is to be answered: a reliable one (slot 0), or a
+// heartbeat or a notify message (1).
+type asking struct {
+	at       machine.Instant
+	sequence uint16
+	kind     wire.Type
+	live     bool
+}
+
+const reachSize = 128
+
+// ask takes a message that the side is to answer. One that is not newer than all
+// before may be a copy of one that is not in the capture.
+func (r *reach) ask(kind wire.Type, sequence uint16, at machine.Instant) {
+	slot := slotOf(kind)
+	newer := r.met[slot] && gapOf(sequence, r.newest[slot]) > 0
+	if newer || !r.met[slot] {
+		first := !r.met[slot]
+		r.newest[slot], r.met[slot] = sequence, true
+		if first && sequence > 2 {
+			return
+		}
+	} else if kind != wire.Heartbeat {
+		return
+	}
+	r.asked[slot][sequence&(reachSize-1)] = asking{at, sequence, kind, true}
+}
+
+func (r *reach) answer(kind wire.Type, sequence uint16, at machine.Instant) (wait time.Duration, ok bool) {
+	a := &r.asked[slotOf(kind)][sequence&(reachSize-1)]
+	if !a.live || a.sequence != sequence || a.kind != kind {
+		return 0, false
+	}
+	a.live = false
+	wait = at.Sub(a.at)
+	i := min(r.samples, len(r.fastest))
+	for ; i > 0 && r.fastest[i-1] > wait; i-- {
+		if i < len(r.fastest) {
+			r.fastest[i] = r.fastest[i-1]
+		}
+	}
+	if i < len(r.fastest) {
+		r.fastest[i] = wait
+	}
+	r.samples++
+	return wait, true
+}
+
+// least gives the least time to an answer; of many, not the very least, which
+// can stem from a message whose first copy the capture missed.
+func (r *reach) least() time.Duration {
+	return r.fastest[min(r.samples/256, len(r.fastest)-1)]
+}
+
+func slotOf(kind wire.Type) int {
+	if kind == wire.Reliable {
+		return 0
+	}
+	return 1
+}
+
+// weigh takes a message into both sides' figures.
+func weigh(reaches *[2]reach, p *sighting, m *wire.Message) {
+	own, peer := &reaches[p.from], &reaches[p.from.Other()]
+	switch {
+	case m.Type.Reliable():
+		peer.ask(wire.Reliable, m.Sequence, p.at)
+	case m.Type == wire.Ack || m.Type == wire.AckExtra:
+		own.answer(wire.Reliable, m.Cause, p.at)
+	case m.Type == wire.Heartbeat && m.HasRTT:
+		if m.RTT > 0 && own.lastPing > 0 {
+			own.pings++
+			own.atTap += own.lastPing
+			own.own += time.Duration(m.RTT) * time.Millisecond
+		}
+		own.lastPing = 0
+		peer.ask(wire.Heartbeat, uint16(m.Ping), p.at)
+	case m.Type == wire.Heartbeat:
+		if wait, ok := own.answer(wire.Heartbeat, uint16(m.Ping), p.at); ok {
+			peer.lastPing = wait
+		}
+	case m.Type == wire.Notify:
+		own.answer(wire.Notify, m.Last, p.at)
+		peer.ask(wire.Notify, m.Sequence, p.at)
+	}
+}
+
+// judgeVantage tells where the tap stands, and whether more datagrams could
+// hardly change that.
+//
+// Two things tell a side that is away: its least time to an answer holds a round
+// trip, and so does the difference between the RTT that a client tells and what
+// its pings take as they pass the tap. Both also hold the application's ticks,
+// which are alike on both sides as a rule, so the figures are compared.
+func judgeVantage(reaches *[2]reach) (v machine.Vantage, reason string, sure bool) {
+	const (
+		quick = 1500 * time.Microsecond // an answer of a machine that is there
+		tick  = 12 * time.Millisecond
+	)
+	a, b := &reaches[machine.A], &reaches[machine.B]
+	at := func(s machine.Side) machine.Vantage { return machine.VantageA + machine.Vantage(s) }
+	if a.samples == 0 && b.samples == 0 {
+		return machine.VantageUnknown, "unknown: neither side answers the other", false
+	}
+	// What of a client's RTT its pings take beyond the tap: all of it where the
+	// tap is at the client.
+	for i := range reaches {
+		client, side := &reaches[i], machine.Side(i)
+		if client.pings < 2 {
+			continue
+		}
+		own, beyond := client.own/time.Duration(client.pings), client.atTap/time.Duration(client.pings)
+		switch share := float64(beyond) / float64(own); {
+		case own-beyond > 2*tick && beyond > 2*tick:
+			return machine.VantageBetween, fmt.Sprintf("between: of %v that %v gives as its RTT, its pings take %v beyond the tap", round(own), side, round(beyond)), client.pings > 8
+		case share > 0.7 && own > tick:
+			return at(side), fmt.Sprintf("at %v: of %v that it gives as its RTT, its pings take %v beyond the tap", side, round(own), round(beyond)), client.pings > 4 && share > 0.8
+		case share < 0.3 && own > tick:
+			return at(side.Other()), fmt.Sprintf("at %v: of %v that %v gives as its RTT, its pings take %v beyond the tap", side.Other(), round(own), side, round(beyond)), client.pings > 4 && share < 0.2
+		}
+	}
+	if a.samples == 0 || b.samples == 0 {
+		only, side := a, machine.A
+		if a.samples == 0 {
+			only, side = b, machine.B
+		}
+		switch {
+		case only.least() < quick:
+			return at(side), fmt.Sprintf("at %v: it answers within %v", side, round(only.least())), false
+		case only.least() > tick || only.samples >= 8:
+			return at(side.Other()), fmt.Sprintf("at %v: %v answers after %v at the least", side.Other(), side, round(only.least())), false
+		}
+		return machine.VantageUnknown, fmt.Sprintf("unknown: only %v answers, after %v", side, round(only.least())), false
+	}
+	near, ta, tb := machine.A, a.least(), b.least()
+	if tb < ta {
+		near = machine.B
+		ta, tb = tb, ta
+	}
+	enough := min(a.samples, b.samples) >= 8
+	away := reaches[near.Other()].samples
+	says := fmt.Sprintf("%v answers within %v, %v after %v", near, round(ta), near.Other(), round(tb))
+	switch {
+	case tb < quick:
+		return machine.VantageBoth, "at both: " + says, enough
+	case enough && ta > 3*tick:
+		return machine.VantageBetween, "between: " + says, true
+	case tb < tick && (away < 16 || tb < 3*ta):
+		// A few waits for a tick can be so long: no round trip shows.
+		return machine.VantageBoth, "at both, or so near that it makes no difference: " + says, false
+	}
+	return at(near), fmt.Sprintf("at %v: %s", near, says), enough && ta < quick && ta*4 < tb
+}
+
+func round(d time.Duration) time.Duration {
+	switch {
+	case d > 10*time.Millisecond:
+		return d.Round(time.Millisecond)
+	case d > 100*time.Microsecond:
+		return d.Round(10 * time.Microsecond)
+	}
+	return d
+}
