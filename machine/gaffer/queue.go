@@ -22,6 +22,7 @@ type candidateFlags uint8
 const (
 	candidateHeader candidateFlags = 1 << iota // ack and ackBits are there
 	candidateHidden                            // the peer's sent buffer no longer reached back to it
+	candidateRival                             // or this copy was taken, and the one before it refused
 )
 
 // queueMost bounds what waits to be settled: a side that is silent while this

@@ -244,6 +244,9 @@ func (t *Tracker) settleWhole(x machine.Side, c *candidate, by *settling, out *m
 	fate, named := s.Judge(c.sequence), false
 	if fate == Accepted {
 		fate, named = t.decideFresh(s, c, by, out)
+		if s.refuses && fate == Accepted {
+			s.rival(c)
+		}
 		switch {
 		case by.doubtful, by.silent, !s.fresh && s.mayPrecede(peer, c):
 			sure = machine.Likely
@@ -259,6 +262,10 @@ func (t *Tracker) settleWhole(x machine.Side, c *candidate, by *settling, out *m
 	}
 	switch fate {
 	case Duplicate:
+		if c.flags&candidateRival != 0 {
+			sure = min(sure, machine.Likely)
+			s.rival(c)
+		}
 		s.duplicates++
 		t.arrival(machine.EventDuplicate, x, c, sure, out)
 	case Stale:
@@ -280,6 +287,14 @@ func (t *Tracker) settleWhole(x machine.Side, c *candidate, by *settling, out *m
 		t.accept(x, c, readAt, sure, out)
 	case Redelivered:
 		t.accept(x, c, t.readAt(s, c, by), sure, out)
+	}
+}
+
+// rival marks the next copy of a packet that waits already: no header stands
+// between the two to tell which of them the application took.
+func (s *side) rival(c *candidate) {
+	if c.count == 0 && s.queue.holds(c.next) {
+		s.queue.at(c.next).flags |= candidateRival
 	}
 }
 
