@@ -34,6 +34,7 @@ const (
 	worthJump         = -6
 	worthAck          = 8 // names a reliable message of the other side
 	worthAckOfNothing = -5
+	worthAckOfBefore  = -1 // an id from before the capture
 	worthFirstBeat    = 10 // ping 0, RTT -1
 	worthBeat         = 8  // ping counted up, a second later
 	worthSameBeat     = 3  // the same ping, a second later
@@ -116,8 +117,9 @@ type sender struct {
 	newest    uint16
 	hash      uint64 // of the message with the newest id
 	sameIDs   uint8  // messages with that id and another content
-	seen      uint64 // bit i: newest-i was sent
-	acked     uint64 // bit i: newest-i was acked by the other side
+	oldest    uint16 // the oldest id seen: acks can name what came before the capture
+	seen      window // bit i: newest-i was sent
+	acked     window // bit i: newest-i was acked by the other side
 
 	pinged     bool
 	ping       uint8
@@ -406,7 +408,8 @@ const stopped = 5 // disconnect reason ServerStopped
 
 func (s *sender) reliable(m *wire.Message, hash uint64) {
 	if !s.sequenced {
-		s.sequenced, s.newest, s.seen, s.hash = true, m.Sequence, 1, hash
+		s.sequenced, s.newest, s.oldest, s.hash = true, m.Sequence, m.Sequence, hash
+		s.seen.set(0)
 		return
 	}
 	ahead := int16(m.Sequence - s.newest)
@@ -419,18 +422,51 @@ func (s *sender) reliable(m *wire.Message, hash uint64) {
 			}
 		}
 	case ahead < 0:
-		if ahead > -64 {
-			s.seen |= 1 << -ahead
+		s.seen.set(-int(ahead))
+		if int16(m.Sequence-s.oldest) < 0 && ahead > -windowSize {
+			s.oldest = m.Sequence
 		}
 	default:
-		s.seen, s.acked = s.seen<<ahead|1, s.acked<<ahead
+		s.seen.shift(int(ahead))
+		s.acked.shift(int(ahead))
+		s.seen.set(0)
 		s.newest, s.hash = m.Sequence, hash
 		s.narrow(func(b *wire.Build) bool { return !b.OneSequence })
 		if ahead <= 2 {
 			s.counter(worthNextSequence, relSequence)
-		} else if ahead > 64 {
+		} else if ahead >= windowSize {
 			s.bits += worthJump
 		}
+	}
+}
+
+// windowSize is how many ids back are remembered: applications send volleys of
+// a hundred messages in a tick.
+const windowSize = 256
+
+// window is a row of bits behind a newest id.
+type window [windowSize / 64]uint64
+
+func (w *window) has(i int) bool { return i >= 0 && i < windowSize && w[i/64]>>(i%64)&1 == 1 }
+
+func (w *window) set(i int) {
+	if i >= 0 && i < windowSize {
+		w[i/64] |= 1 << (i % 64)
+	}
+}
+
+// shift moves every bit n places back.
+func (w *window) shift(n int) {
+	words, rest := n/64, n%64
+	for i := len(w) - 1; i >= 0; i-- {
+		v := uint64(0)
+		if j := i - words; j >= 0 {
+			v = w[j] << rest
+			if rest > 0 && j > 0 {
+				v |= w[j-1] >> (64 - rest)
+			}
+		}
+		w[i] = v
 	}
 }
 
@@ -467,14 +503,14 @@ func (s *sender) ack(dialect *wire.Dialect, peer *sender, m *wire.Message) {
 	if !peer.sequenced {
 		return
 	}
-	back := int16(peer.newest - m.Cause)
+	back := int(int16(peer.newest - m.Cause))
 	switch {
-	case back < 0 || back > 63:
+	case int16(m.Cause-peer.oldest) < 0 && back < 1<<12:
+		s.bits += worthAckOfBefore
+	case !peer.seen.has(back):
 		s.bits += worthAckOfNothing
-	case peer.seen>>back&1 == 0:
-		s.bits += worthAckOfNothing
-	case peer.acked>>back&1 == 0:
-		peer.acked |= 1 << back
+	case !peer.acked.has(back):
+		peer.acked.set(back)
 		s.bits += worthAck
 		s.acks++
 		s.relations |= relAcks

@@ -286,6 +286,36 @@ func TestNotesNotify(t *testing.T) {
 	}
 }
 
+// TestJoinedAnywhere looks at 64 and 128 datagrams from any place of every
+// capture: nearly all windows show the dialect, the rest are volleys and outages
+// without an ack or a heartbeat, and a wrong one says that it may be.
+func TestJoinedAnywhere(t *testing.T) {
+	total, none, wrong := 0, 0, 0
+	for _, path := range captures(t, riptideRuns...) {
+		for _, f := range flowsOf(t, path) {
+			whole := classify(f.datagrams)
+			for at := 40; at+128 <= len(f.datagrams); at += 97 {
+				for _, n := range []int{64, 128} {
+					total++
+					v := classify(f.datagrams[at : at+n])
+					switch {
+					case v.Config == nil:
+						none++
+					case v.Config.Dialect != whole.Config.Dialect:
+						if wrong++; v.Confidence > 0.5 || !strings.Contains(v.Reason, "nothing seen so far tells it from") {
+							t.Errorf("%s, %d datagrams from %d on: %s", filepath.Base(path), n, at, v.Reason)
+						}
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%d windows, %d not explained, %d wrong and said to be unsure", total, none, wrong)
+	if none*40 > total || wrong*500 > total {
+		t.Errorf("%d windows, %d not explained, %d wrong", total, none, wrong)
+	}
+}
+
 func BenchmarkClassify(b *testing.B) {
 	flows := flowsOf(b, filepath.Join(pcaps, "u210_clean.client.pcap.gz"))
 	c := newClassifier(nil)
