@@ -32,12 +32,14 @@ func (gafferCoding) Count(c bits.Cursor, v *uint64, least, most uint64) error {
 	*v = d + least
 	return nil
 }
+
 func (gafferCoding) Bytes(c bits.Cursor, v *[]byte, n int) error {
 	if err := c.Align(); err != nil {
 		return err
 	}
 	return c.Bytes(v, n)
 }
+
 func (g gafferCoding) Text(c bits.Cursor, v *[]byte, most int) error {
 	n := uint64(len(*v))
 	if err := g.Count(c, &n, 0, uint64(most)); err != nil {
@@ -103,8 +105,16 @@ func everything(t testing.TB) *schema.Body {
 
 func example() schema.Record {
 	return schema.Record{
-		{Name: "kind", Value: uint64(5)}, {Name: "x", Value: int64(-1000)}, {Name: "big", Value: uint64(math.MaxUint64)}, {Name: "small", Value: int64(-128)}, {Name: "fire", Value: true},
-		{Name: "speed", Value: float32(1.5)}, {Name: "exact", Value: math.Inf(-1)}, {Name: "name", Value: "Ünï"}, {Name: "blob", Value: []byte{1, 2, 3}}, {Name: "key", Value: []byte{9, 8, 7, 6, 5, 4}},
+		{Name: "kind", Value: uint64(5)},
+		{Name: "x", Value: int64(-1000)},
+		{Name: "big", Value: uint64(math.MaxUint64)},
+		{Name: "small", Value: int64(-128)},
+		{Name: "fire", Value: true},
+		{Name: "speed", Value: float32(1.5)},
+		{Name: "exact", Value: math.Inf(-1)},
+		{Name: "name", Value: "Ünï"},
+		{Name: "blob", Value: []byte{1, 2, 3}},
+		{Name: "key", Value: []byte{9, 8, 7, 6, 5, 4}},
 		{Name: "scores", Value: []any{uint64(9), uint64(0)}},
 		{Name: "points", Value: []any{schema.Record{{Name: "flag", Value: true}, {Name: "p", Value: uint64(0xab)}}, schema.Record{{Name: "flag", Value: false}}}},
 		{Name: "place", Value: schema.Record{{Name: "y", Value: int64(-2)}, {Name: "z", Value: uint64(255)}}},

@@ -178,11 +178,11 @@ func TestUserProfileIsFound(t *testing.T) {
 	}
 
 	// One that differs from a built-in profile in its windows only takes its place, as surely.
-	alike, err := yamlfile.Profiles([]byte("protocol: gaffer\nname: mine\nbase: odd\n"), "odd.yaml", dissect.NewRegistry(protocol))
-	if err == nil {
+	if _, err := yamlfile.Profiles([]byte("protocol: gaffer\nname: mine\nbase: odd\n"), "odd.yaml", dissect.NewRegistry(protocol)); err == nil {
 		t.Error("a user's profile serves as a base")
 	}
-	if alike, err = yamlfile.Profiles([]byte("protocol: gaffer\nname: mine\nbase: article\nsettings: {receive_window: 256, ports: [7777]}\n"), "mine.yaml", registry); err != nil {
+	alike, err := yamlfile.Profiles([]byte("protocol: gaffer\nname: mine\nbase: article\nsettings: {receive_window: 256, ports: [7777]}\n"), "mine.yaml", registry)
+	if err != nil {
 		t.Fatal(err)
 	}
 	if ports := alike[0].Config.Ports; len(ports) != 1 || ports[0] != 7777 {

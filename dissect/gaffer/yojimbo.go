@@ -59,7 +59,7 @@ type secured struct {
 }
 
 // Format keeps the keys out of every verb.
-func (s *secured) Format(f fmt.State, _ rune) { fmt.Fprint(f, Yojimbo) } //nolint:errcheck // fmt.State never fails
+func (s *secured) Format(f fmt.State, _ rune) { fmt.Fprint(f, Yojimbo) }
 
 // WithKeys gives a descriptor that decrypts netcode flows with the given keys;
 // extra is as WithProfiles takes it.

@@ -206,14 +206,14 @@ func (t *tree) fragment(f *wire.BlockFragment, b *bodies) {
 
 // info appends a packet's one line.
 func (s *secured) info(ctx dissect.Context, dg *machine.Datagram, to []byte) []byte {
-	clear := dissect.Context{Config: &dissect.Config{Profile: s.layers.Netcode}, From: ctx.From}
+	outer := dissect.Context{Config: &dissect.Config{Profile: s.layers.Netcode}, From: ctx.From}
 	var pk wire.Packet
 	if s.layers.Netcode.Parse(dg.Bytes, dg.Length, &pk) != nil || pk.NetcodeType == wire.NetcodeRequestType {
-		return Info(clear, dg, to)
+		return Info(outer, dg, to)
 	}
 	plain, err := s.open(dg, &pk)
 	if err != nil {
-		return append(append(Info(clear, dg, to), ": "...), err.Error()...)
+		return append(append(Info(outer, dg, to), ": "...), err.Error()...)
 	}
 	if pk.NetcodeType != wire.NetcodePayload {
 		to = append(append(to, wire.NetcodeWord(pk.NetcodeType)...), ", counter "...)

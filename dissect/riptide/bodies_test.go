@@ -121,7 +121,10 @@ func TestSchemaData(t *testing.T) {
 		{"2.0", "0305616c6963650700", `connect_data {"v0":"alice","v1":7}`},
 		{"2.1-dev-n", "0607007d0900546397130300 0066779b430361636b", `notify {"v0":328688468,"v1":3,"v2":false,"v3":310.9328,"v4":"ack"}`},
 		{"2.1-dev-n", "0708000700157d3f07", `bools {"v0":[true,false,true,true,true,true,true,false,true,true,true,true,true,true,false,false,true,true,true,false,false]}`},
-		{"2.2.1", "2300", ` null`}, {"2.2.1", "02", ` null`}, {"2.2.1", "1400", ` null`}, {"2.2.1", "05", ` null`},
+		{"2.2.1", "2300", ` null`},
+		{"2.2.1", "02", ` null`},
+		{"2.2.1", "1400", ` null`},
+		{"2.2.1", "05", ` null`},
 		{"2.2.1", "1000", `empty {}`},
 	} {
 		var config *dissect.Config
@@ -208,9 +211,15 @@ messages:
       - {name: j, type: bytes, count: 3}
 `
 	values := schema.Record{
-		{Name: "a", Value: uint64(200)}, {Name: "b", Value: true}, {Name: "c", Value: int64(-2)}, {Name: "d", Value: strings.Repeat("héllo", 40)},
-		{Name: "e", Value: []any{true, false, true, true, false, false, false, true, true}}, {Name: "f", Value: int64(-1) << 62},
-		{Name: "g", Value: []any{uint64(1), uint64(65535)}}, {Name: "h", Value: []any{1.5, -2.0, 0.25}}, {Name: "i", Value: 1e300},
+		{Name: "a", Value: uint64(200)},
+		{Name: "b", Value: true},
+		{Name: "c", Value: int64(-2)},
+		{Name: "d", Value: strings.Repeat("héllo", 40)},
+		{Name: "e", Value: []any{true, false, true, true, false, false, false, true, true}},
+		{Name: "f", Value: int64(-1) << 62},
+		{Name: "g", Value: []any{uint64(1), uint64(65535)}},
+		{Name: "h", Value: []any{1.5, -2.0, 0.25}},
+		{Name: "i", Value: 1e300},
 		{Name: "j", Value: []byte{1, 2, 3}},
 	}
 	base, err := yamlfile.Schema([]byte(src), "all.yaml", wire.Coding{Codec: wire.Codec{Dialect: wire.V21}})

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -140,9 +139,4 @@ func captures(t testing.TB, prefixes ...string) (out []string) {
 func runOf(path string) string {
 	name, _, _ := strings.Cut(filepath.Base(path), ".")
 	return name
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }

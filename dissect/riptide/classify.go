@@ -99,7 +99,6 @@ type sender struct {
 	relations     relation
 	acks, beats   uint32 // how many of relAcks and relBeats
 	builds        wire.BuildSet
-	notNotify     bool    // notes: the Notify form that fits is the bare one
 	dead          bool    // does not read as the dialect
 	headerBits    float64 // notes: evidence for the ack header of the library in Notify
 
@@ -202,7 +201,7 @@ func (c *classifier) weigh(codec wire.Codec, s, peer *sender, d *machine.Datagra
 	case wire.Connect:
 		c.connect(dialect, s, peer, d)
 	case wire.Reject:
-		s.reject(dialect, peer, m, d.At)
+		s.reject(peer, m, d.At)
 	case wire.Heartbeat:
 		if m.HasRTT {
 			if peer.pinged && !dialect.RTTBothWays {
@@ -321,7 +320,7 @@ func leadingText(form wire.Form, b []byte) bool {
 	return true
 }
 
-func (s *sender) reject(dialect *wire.Dialect, peer *sender, m *wire.Message, at machine.Instant) {
+func (s *sender) reject(peer *sender, m *wire.Message, at machine.Instant) {
 	switch {
 	case peer.connects == 0 || m.Oddities != 0:
 	case s.rejects == 0:

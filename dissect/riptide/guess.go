@@ -162,9 +162,14 @@ var partCost = map[Part]float64{
 
 // countedParts lists the parts behind a length, in a fixed order.
 var countedParts = []Part{
-	{Kind: PartText}, {Kind: PartTexts},
-	{Kind: PartArray, Bits: 8}, {Kind: PartArray, Bits: 32}, {Kind: PartArray, Bits: 16}, {Kind: PartArray, Bits: 64},
-	{Kind: PartArray, Bits: 96}, {Kind: PartArray, Bits: 128},
+	{Kind: PartText},
+	{Kind: PartTexts},
+	{Kind: PartArray, Bits: 8},
+	{Kind: PartArray, Bits: 32},
+	{Kind: PartArray, Bits: 16},
+	{Kind: PartArray, Bits: 64},
+	{Kind: PartArray, Bits: 96},
+	{Kind: PartArray, Bits: 128},
 	{Kind: PartBools},
 }
 
@@ -210,7 +215,6 @@ func (g *guessGroup) search() {
 type guessSearch struct {
 	readers []wire.Reader
 	start   []int
-	least   int // bits of the shortest sample
 	step    int // what positions are multiples of, from the start on
 	typings []Typing
 

@@ -21,7 +21,7 @@ type found struct {
 func locate(t *Typing, r wire.Reader) (out []found) {
 	for _, p := range t.Parts {
 		at := r.Pos()
-		n, _, ok := p.skip(&r)
+		n, ok := p.skip(&r)
 		if !ok {
 			return nil
 		}

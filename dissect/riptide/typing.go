@@ -62,7 +62,7 @@ func (t *Typing) String() string {
 // Fits reports whether the typing consumes a payload exactly.
 func (t *Typing) Fits(r wire.Reader) bool {
 	for _, p := range t.Parts {
-		if _, _, ok := p.skip(&r); !ok {
+		if _, ok := p.skip(&r); !ok {
 			return false
 		}
 	}
@@ -72,23 +72,22 @@ func (t *Typing) Fits(r wire.Reader) bool {
 // maxCount is the largest count of a guessed array.
 const maxCount = 4096
 
-// skip passes over the part: how many elements it has, and how well what it
-// holds reads as text, in bits.
-func (p Part) skip(r *wire.Reader) (count int, text float64, ok bool) {
+// skip passes over the part: how many elements it has.
+func (p Part) skip(r *wire.Reader) (count int, ok bool) {
 	switch p.Kind {
 	case PartFixed:
-		return 0, 0, r.Skip(p.Bits)
+		return 0, r.Skip(p.Bits)
 	case PartVarint:
 		at := r.Pos()
 		_, ok = r.TryVarUint()
-		return (r.Pos() - at) / 8, 0, ok
+		return (r.Pos() - at) / 8, ok
 	}
 	n, ok := r.TryLength()
 	if !ok || n > maxCount {
-		return 0, 0, false
+		return 0, false
 	}
-	text, ok = p.skipElements(r, n)
-	return n, text, ok
+	_, ok = p.skipElements(r, n)
+	return n, ok
 }
 
 // skipElements passes over what follows the length of the part.

@@ -150,13 +150,13 @@ func counter(width int, bigEndian bool, rest func(*rand.Rand, int) []byte) func(
 		return func(i int, side machine.Side) []byte {
 			v := start + sent[side] + uint32(side)*7777
 			sent[side]++
-			b := make([]byte, width/8)
-			for k := range b {
+			var b []byte
+			for k := range width / 8 {
 				shift := 8 * k
 				if bigEndian {
-					shift = 8 * (len(b) - 1 - k)
+					shift = 8 * (width/8 - 1 - k)
 				}
-				b[k] = byte(v >> shift)
+				b = append(b, byte(v>>shift))
 			}
 			return append(b, rest(r, i)...)
 		}

@@ -62,6 +62,9 @@ func converse(t *testing.T, seed uint64, tap float64, adjust func(*soak)) *conve
 					t.Fatal(err)
 				}
 				section, err := c.profile.Messages.Open(b[p.PayloadOffset:], 0)
+				if err != nil {
+					t.Fatal(err)
+				}
 				var m wire.Message
 				for section.Next(&m) {
 					id := int64(m.ID) // no run has so many messages that ids wrap

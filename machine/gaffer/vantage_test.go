@@ -48,9 +48,11 @@ func TestVantageOfBothAndNeither(t *testing.T) {
 		c    worldConfig
 	}{
 		{"loopback", machine.VantageBoth, worldConfig{
-			tap: machine.VantageBoth, tick: [2]time.Duration{time.Second / 60, time.Second / 47}, delay: 15 * time.Microsecond, length: 25 * time.Second}},
+			tap: machine.VantageBoth, tick: [2]time.Duration{time.Second / 60, time.Second / 47}, delay: 15 * time.Microsecond, length: 25 * time.Second,
+		}},
 		{"the middle", machine.VantageBetween, worldConfig{
-			tap: machine.VantageBetween, tick: [2]time.Duration{time.Second / 60, time.Second / 47}, delay: 40 * time.Millisecond, loss: 0.05, length: 25 * time.Second}},
+			tap: machine.VantageBetween, tick: [2]time.Duration{time.Second / 60, time.Second / 47}, delay: 40 * time.Millisecond, loss: 0.05, length: 25 * time.Second,
+		}},
 	} {
 		w := newWorld(3, reliable(), c.c)
 		w.run()

@@ -95,8 +95,12 @@ func FuzzParse(f *testing.F) {
 func TestHeaderVariants(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	orders := [][3]FieldName{
-		{FieldSequence, FieldAck, FieldAckBits}, {FieldSequence, FieldAckBits, FieldAck}, {FieldAck, FieldSequence, FieldAckBits},
-		{FieldAck, FieldAckBits, FieldSequence}, {FieldAckBits, FieldSequence, FieldAck}, {FieldAckBits, FieldAck, FieldSequence},
+		{FieldSequence, FieldAck, FieldAckBits},
+		{FieldSequence, FieldAckBits, FieldAck},
+		{FieldAck, FieldSequence, FieldAckBits},
+		{FieldAck, FieldAckBits, FieldSequence},
+		{FieldAckBits, FieldSequence, FieldAck},
+		{FieldAckBits, FieldAck, FieldSequence},
 	}
 	id := uint32(0xcafef00d)
 	for _, width := range []int{8, 16, 32} {
