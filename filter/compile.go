@@ -2,6 +2,7 @@ package filter
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math"
 	"net/netip"
 	"regexp"
@@ -428,6 +429,12 @@ func (c *compiler) against(o *operand, op string, lit *literal, all bool) predic
 	case Float:
 		return o.f(ordered(op, c.float(o, lit)), all)
 	case Address:
+		if n := c.network(o, lit); o.in4 != nil && n.addr.Is4() && (op == "==" || op == "!=") {
+			four := network4{mask: ^uint32(0) << (32 - n.prefix.Bits()), outside: op == "!="}
+			b := n.prefix.Addr().As4()
+			four.want = binary.BigEndian.Uint32(b[:])
+			return o.in4(four, all)
+		}
 		return o.a(c.addressTest(o, op, lit), all)
 	default:
 		return o.b(byteTest(op, c.bytes(o, lit)), all)

@@ -226,7 +226,7 @@ func address(name, doc string, kind capture.LayerKind, offset int, src, dst bool
 	if kind == capture.LayerIPv6 {
 		size = 16
 	}
-	return &Field{Name: name, Kind: Address, Doc: doc, values: values{a: func(pass test[netip.Addr], all bool) predicate {
+	f := &Field{Name: name, Kind: Address, Doc: doc, values: values{a: func(pass test[netip.Addr], all bool) predicate {
 		return func(r *Record) bool {
 			found := false
 			if r.Frame == nil {
@@ -256,4 +256,36 @@ func address(name, doc string, kind capture.LayerKind, offset int, src, dst bool
 			return found && all
 		}
 	}}}
+	if kind == capture.LayerIPv4 {
+		f.in4 = func(n network4, all bool) predicate { return inNetwork(f.a, n, src, dst, all) }
+	}
+	return f
+}
+
+// inNetwork asks the headers of a frame as they stand; where the frame is gone,
+// the long way.
+func inNetwork(slow source[netip.Addr], n network4, src, dst, all bool) predicate {
+	gone := slow(func(_ *Record, a netip.Addr) bool {
+		b := a.As4()
+		return n.passes(binary.BigEndian.Uint32(b[:]))
+	}, all)
+	return func(r *Record) bool {
+		if r.Frame == nil || r.Packet == nil {
+			return gone(r)
+		}
+		found := false
+		data := r.Frame.Data
+		for i := range r.Packet.Layers {
+			l := &r.Packet.Layers[i]
+			if l.Kind != capture.LayerIPv4 || l.Offset < 0 || l.Offset+20 > len(data) {
+				continue
+			}
+			found = true
+			addrs := data[l.Offset+12 : l.Offset+20]
+			if src && n.passes(binary.BigEndian.Uint32(addrs)) != all || dst && n.passes(binary.BigEndian.Uint32(addrs[4:])) != all {
+				return !all
+			}
+		}
+		return found && all
+	}
 }
