@@ -150,7 +150,7 @@ func (c *conversation) follow(v machine.Vantage) (told []machine.Message, rules 
 // TestMessagesAgainstTruth holds the lives of messages against what the
 // endpoints did, from every place and under all that the soak has.
 func TestMessagesAgainstTruth(t *testing.T) {
-	seeds := uint64(120)
+	seeds := uint64(60)
 	if testing.Short() {
 		seeds = 20
 	}

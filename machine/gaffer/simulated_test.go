@@ -377,7 +377,7 @@ func TestTrackerAgainstTruth(t *testing.T) {
 // datagrams that come when they are stale, and a tracker that must find the
 // tap's place by itself.
 func TestTrackerSeeds(t *testing.T) {
-	seeds := uint64(seedsOf(200, 60))
+	seeds := uint64(seedsOf(120, 40))
 	placed, misplaced, open := map[string]int{}, 0, 0
 	wrong, told := 0, 0 // of what is certain where applications refuse
 	for seed := range seeds {

@@ -256,7 +256,7 @@ func seedsOf(usual, short int) int {
 }
 
 func TestSoak(t *testing.T) {
-	seeds := seedsOf(500, 100)
+	seeds := seedsOf(300, 80)
 	acks, messages := 0, 0
 	for seed := range uint64(seeds) {
 		s := drawSoak(seed)
