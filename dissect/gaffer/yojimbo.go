@@ -72,7 +72,7 @@ func (s *profileSet) secure(name string, connection *wire.Yojimbo) *dissect.Conf
 	if err != nil {
 		panic(err) // see newProfileSet
 	}
-	l := tracker.Layers{Netcode: s.netcode, Reliable: reliable, Connection: connection}
+	l := tracker.Layers{Netcode: s.netcode, Reliable: reliable, Connection: connection, Found: &atomic.Pointer[tracker.Inference]{}}
 	if connection != nil && len(connection.Channels) == 0 {
 		l.Connection, l.Known = nil, connection
 	}

@@ -105,6 +105,21 @@ func TestInferWithMessages(t *testing.T) {
 	}
 }
 
+// What one flow taught serves the next of the same game, and no other.
+func TestInferLike(t *testing.T) {
+	game, other := readYojimboRun(t, "yojimbo-server-kick"), readYojimboRun(t, "yojimbo-denied-full")
+	s, _ := sampleOf(t, game, "client", 0)
+	found := s.Infer()
+	again, n := sampleOf(t, readYojimboRun(t, "yojimbo-two-clients"), "client", 1)
+	if i := again.InferLike(found); i == nil || i.Read != n {
+		t.Errorf("another flow of the same game: %+v", i)
+	}
+	foreign, _ := sampleOf(t, other, "client", 0)
+	if i := foreign.InferLike(found); i != nil {
+		t.Errorf("a flow of another game: %+v", i)
+	}
+}
+
 // Messages followed by an inferred configuration are those of the log, ids and
 // bodies' sizes included, as they are by the given one.
 func TestMessagesByInference(t *testing.T) {

@@ -334,7 +334,7 @@ func (n *netcodeFlow) finish(out *machine.Effects) {
 		return
 	}
 	c, s := &n.sides[n.client], &n.sides[n.client.Other()]
-	if requests := c.types[wire.NetcodeRequestType]; requests > 1 && s.packets == 0 {
+	if requests := c.types[wire.NetcodeRequestType]; requests > 1 && s.packets == 0 && !c.met && c.passed == 0 {
 		report(out, netcodeNoAnswer, n.client, machine.Certain, c.last, c.lastRef, c.firstRequestRef, float64(requests), c.last.Sub(c.firstRequestAt).Seconds())
 	}
 	for i := range n.sides {

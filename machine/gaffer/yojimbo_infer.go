@@ -3,6 +3,7 @@ package gaffer
 import (
 	"cmp"
 	"errors"
+	"math"
 	"slices"
 
 	base "github.com/ackscope/ackscope/wire"
@@ -52,6 +53,7 @@ const (
 	mostKinds    = 8  // bits of a message type
 	idGap        = 64 // ids that may have been lost with their packets
 	idBack       = 2048
+	mostTries    = 800 // configurations that are tried for one number of channels
 )
 
 var errLearnedShort = &base.ParseError{Field: "body", Expected: "as much as such a body has", Err: base.ErrShort}
@@ -76,6 +78,22 @@ func (s *Sample) InferWith(known *wire.Yojimbo) *Inference {
 	s.of = len(s.packets)
 	s.inferred = s.search(known)
 	return s.inferred
+}
+
+// InferLike takes over what was inferred of another flow of the same game, if
+// it reads every packet of this one; nil where it does not.
+func (s *Sample) InferLike(other *Inference) *Inference {
+	if len(s.packets) < inferLeast {
+		return nil
+	}
+	t := &trial{skeleton: &skeleton{packets: s.packets[:min(len(s.packets), inferMost)]}}
+	i := *other
+	t.score(other.Config, &i, math.MinInt)
+	if i.Read != i.Packets {
+		return nil
+	}
+	s.inferred, s.of = &i, len(s.packets)
+	return &i
 }
 
 // search tries every number of channels and ranks what comes of it.
@@ -300,67 +318,6 @@ func relativeStep(r *bits.Reader) (int, bool) {
 	return 0, false
 }
 
-// blockGuess is what block fragments show of a channel.
-type blockGuess struct {
-	known           bool
-	fragments, size int // widths in bits
-	full            int // bytes of the fragments that are not the last of their block
-	most            int // fragments of a block
-	longest         int // bytes
-}
-
-// guessBlocks finds the widths under which the fragments of a channel end where
-// their packets do.
-func (k *skeleton) guessBlocks(c int) (best blockGuess) {
-	most := 0
-	for size := 1; size <= 16; size++ {
-		for fragments := 0; fragments <= 16; fragments++ {
-			g := blockGuess{known: true, fragments: fragments, size: size}
-			if ends := k.fragmentsEnd(c, &g); ends > most {
-				most, best = ends, g
-			}
-		}
-	}
-	return best
-}
-
-// fragmentsEnd counts the fragments, but the first ones of blocks, that end with
-// their packets; -1 where one contradicts.
-func (k *skeleton) fragmentsEnd(c int, g *blockGuess) (ends int) {
-	var r bits.Reader
-	for _, h := range k.heads[c] {
-		if !h.block || !h.alone {
-			continue
-		}
-		payload := k.packets[h.packet].payload
-		r.Reset(payload, h.pos+16)
-		n, ok := r.Bits(g.fragments)
-		index, ok2 := r.Bits(bits.Required(0, n))
-		size, ok3 := r.Bits(g.size)
-		if !ok || !ok2 || !ok3 || index > n || !r.Align() {
-			return -1
-		}
-		if _, ok := r.Bytes(int(size) + 1); !ok {
-			return -1
-		}
-		g.most = max(g.most, int(n)+1)
-		g.longest = max(g.longest, int(size)+1)
-		if index < n {
-			if g.full != 0 && g.full != int(size)+1 {
-				return -1
-			}
-			g.full = int(size) + 1
-		}
-		if index > 0 {
-			if r.Left() > 0 {
-				return -1
-			}
-			ends++
-		}
-	}
-	return ends
-}
-
 // config makes the configuration of the guesses.
 func (k *skeleton) config(kinds int, bodies wire.Bodies, blockTypes []uint32) (*wire.Yojimbo, error) {
 	y := &wire.Yojimbo{MessageTypes: kinds, Bodies: bodies, BlockTypes: blockTypes}
@@ -388,6 +345,7 @@ func (k *skeleton) config(kinds int, bodies wire.Bodies, blockTypes []uint32) (*
 type trial struct {
 	*skeleton
 	entry wire.ConnectionPacket
+	tries int // so far; the search ends at mostTries, with the best that there is
 }
 
 // score reads all packets by a configuration, or so many that it is clear that

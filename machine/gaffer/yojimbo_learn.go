@@ -85,6 +85,9 @@ const (
 func (t *trial) withBodies(known *wire.Yojimbo) *Inference {
 	i := &Inference{}
 	try := func(kinds int) bool {
+		if t.tries++; t.tries > mostTries {
+			return false
+		}
 		y, err := t.config(kinds, known.Bodies, known.BlockTypes)
 		if err != nil {
 			return false
@@ -315,6 +318,9 @@ func (f form) fits(all []single, w int) bool {
 // try scores what is learned, and keeps it in i if it is better than what is
 // there.
 func (t *trial) try(l *learned, kinds int, i *Inference) bool {
+	if t.tries++; t.tries > mostTries {
+		return false
+	}
 	var blocks []uint32
 	size := 0
 	for kind, f := range l.forms {

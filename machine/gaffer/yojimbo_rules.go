@@ -8,7 +8,22 @@ import (
 
 // YojimboRules lists what a Yojimbo may report beside FindingRules and NetcodeRules.
 var YojimboRules = []*machine.Rule{
-	tokenClosed, netcodeForged, malformedConnection, messageStuck, messageResentAcked, messageNeedless, blockSplit, blockStalled,
+	configurationInferred, tokenClosed, netcodeForged, malformedConnection, messageStuck, messageResentAcked, messageNeedless, blockSplit, blockStalled,
+}
+
+var configurationInferred = &machine.Rule{
+	ID: "configuration-inferred", Severity: machine.Note,
+	Summary: "how the game packs its messages was found from the packets, not given",
+	Explain: `No profile says which channels the game has, their limits, its message types and their bodies, so they were searched for: the configuration under which most connection packets read to their last bit. "ackscope state" shows what was found, what the evidence is, and what stays undecided; where that says a range, the packets cannot tell more.
+
+Give the game's own with --profiles (docs/keys.md has an example) to see messages by name, with their values.`,
+	Say: func(_ uint64, worst [3]float64) string {
+		types := "message types undecided"
+		if worst[1] > 0 {
+			types = fmt.Sprintf("at most %.0f message types", worst[1])
+		}
+		return fmt.Sprintf("%.0f channels, %s; %.1f%% of packets read to the last bit", worst[0], types, worst[2])
+	},
 }
 
 var tokenClosed = &machine.Rule{
