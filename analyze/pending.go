@@ -170,6 +170,7 @@ func (s *Session) decide(f *Flow, last bool) {
 
 // explain starts the flow's tracker and gives it what was held.
 func (s *Session) explain(f *Flow, proto *dissect.Protocol, v dissect.Verdict) {
+	v.Reason = s.intern(v.Reason)
 	f.Protocol, f.Verdict = proto, v
 	s.track(f)
 	p := f.pending
@@ -185,7 +186,7 @@ func (s *Session) giveUp(f *Flow, reason string) {
 	if reason == "" {
 		reason = "no datagram carried a payload"
 	}
-	f.Verdict = dissect.Verdict{Reason: reason}
+	f.Verdict = dissect.Verdict{Reason: s.intern(reason)}
 	if s.sink != nil {
 		s.out.Reset()
 		p.each(func(d *machine.Datagram) { s.tell(f, d, nil) })

@@ -80,7 +80,8 @@ type Session struct {
 	freeCount      int
 	heldBytes      int
 
-	trackers int // flows that are followed now
+	trackers int               // flows that are followed now
+	texts    map[string]string // reasons that flows share
 
 	n          uint64 // packets fed
 	duplicates uint64
@@ -271,23 +272,24 @@ func (s *Session) successor(f *Flow, d *machine.Datagram) *Flow {
 // newTracker makes a tracker for f, started with what is known beforehand; the
 // flow's configuration then has it too, for whoever dissects its packets.
 func (s *Session) newTracker(f *Flow) machine.Tracker {
-	config := *f.Verdict.Config
-	config.Facts = machine.Facts{}
-	config.Stream = f.Transport == capture.TCP
-	f.Verdict.Config = &config
-	if f.A.Addr() == f.B.Addr() {
-		config.Facts.Vantage, config.Facts.VantageReason = machine.VantageBoth, "both ends have the same address"
+	config := f.Verdict.Config
+	known, vantage := s.options.Survey.flow(f), s.options.Vantage
+	stream, oneHost := f.Transport == capture.TCP, f.A.Addr() == f.B.Addr()
+	if known != nil || vantage != nil || stream || oneHost {
+		c := *config // the flow's own: very many flows share the one that has nothing to add
+		config, f.Verdict.Config = &c, &c
+		config.Facts, config.Stream, config.OneHost = machine.Facts{}, stream, oneHost
 	}
-	if known := s.options.Survey.flow(f); known != nil {
+	if known != nil {
 		config.Facts = known.facts
 	}
-	if v := s.options.Vantage; v != nil {
-		config.Facts.Vantage, config.Facts.VantageReason = *v, "set by the user"
+	if vantage != nil {
+		config.Facts.Vantage, config.Facts.VantageReason = *vantage, "set by the user"
 	}
 	if f.Protocol.NewTracker == nil {
 		return &stateless{facts: config.Facts}
 	}
-	return f.Protocol.NewTracker(&config)
+	return f.Protocol.NewTracker(config)
 }
 
 // track gives f its tracker.
@@ -341,10 +343,29 @@ func (s *Session) end(f *Flow) {
 		summary: [2]machine.Summary{f.tracker.Summary(machine.A), f.tracker.Summary(machine.B)},
 		facts:   f.tracker.Learned(),
 	}
+	f.ended.facts.VantageReason = s.intern(f.ended.facts.VantageReason)
 	if s.sink != nil && len(s.out.Events)+len(s.out.Anomalies)+len(s.out.Messages) > 0 {
 		s.record = Record{N: s.n - 1, Flow: f, Datagram: machine.Datagram{At: f.Last, Ref: f.LastRef}, Events: s.out.Events, Anomalies: s.out.Anomalies, Messages: s.out.Messages}
 		s.sink(&s.record)
 	}
 	f.tracker = nil
 	s.trackers--
+}
+
+// maxInterned bounds the texts that flows share.
+const maxInterned = 4096
+
+// intern gives one copy of equal texts: the reasons of short flows read alike,
+// and there can be very many short flows.
+func (s *Session) intern(text string) string {
+	if t, ok := s.texts[text]; ok {
+		return t
+	}
+	if len(s.texts) < maxInterned {
+		if s.texts == nil {
+			s.texts = map[string]string{}
+		}
+		s.texts[text] = text
+	}
+	return text
 }

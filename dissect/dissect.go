@@ -102,6 +102,7 @@ type Config struct {
 	Dialect string // as `flows` shows it
 	Profile any    // the protocol's own settings (*wire.Profile for Gaffer)
 	Stream  bool   // its messages come over TCP
+	OneHost bool   // both ends have the same address: on a loopback device, mostly
 	Facts   machine.Facts
 	Ports   []uint16 // UDP ports whose flows are read so with no evidence asked: a user's profile may name some
 }

@@ -87,7 +87,11 @@ func newProtocol(k *knowledge) *dissect.Protocol {
 			for i, sender := range s.Senders {
 				t.Senders[i] = tracker.Speaker{Codec: sender.Codec, Builds: sender.Builds}
 			}
-			return tracker.NewTracker(t, c.Facts)
+			facts := c.Facts
+			if facts.Vantage == machine.VantageUnknown && c.OneHost {
+				facts.Vantage, facts.VantageReason = machine.VantageBoth, "both ends have the same address"
+			}
+			return tracker.NewTracker(t, facts)
 		},
 	}
 }
