@@ -110,15 +110,29 @@ func TestNoKeyInAnyOutput(t *testing.T) {
 
 	opened := 0
 	for _, c := range [][]string{
-		{"flows", "--keys", server, capture}, {"flows", "--json", "--keys", server, capture}, {"flows", "--json", "--keys", session, capture},
-		{"packets", "--keys", server, capture}, {"packets", "-V", "-x", "--keys", server, capture}, {"packets", "--json", "--keys", server, capture},
+		{"flows", "--keys", server, capture},
+		{"flows", "--json", "--keys", server, capture},
+		{"flows", "--json", "--keys", session, capture},
+		{"packets", "--keys", server, capture},
+		{"packets", "-V", "-x", "--keys", server, capture},
+		{"packets", "--json", "--keys", server, capture},
 		{"packets", "-V", "--keys", session, capture},
 		{"packets", "--keys", server, "-w", saved, capture},
-		{"events", "--json", "--keys", server, capture}, {"messages", "--keys", server, capture}, {"messages", "--json", "--keys", server, capture},
-		{"findings", "--keys", server, capture}, {"findings", "--json", "--keys", server, capture},
-		{"state", "--keys", server, "--flow", "2", "--at", "200", capture}, {"state", "--json", "--keys", server, "--flow", "2", "--at", "200", capture},
-		{"protocols", "--keys", server}, {"protocols", "gaffer:yojimbo", "--keys", server}, {"fields", "--keys", server}, {"explain", "netcode-forged", "--keys", server},
-		{"flows", "--keys", odd, capture}, {"flows", "--keys", short, capture}, {"flows", "--keys", twice, capture}, {"flows", "--keys", broken, capture},
+		{"events", "--json", "--keys", server, capture},
+		{"messages", "--keys", server, capture},
+		{"messages", "--json", "--keys", server, capture},
+		{"findings", "--keys", server, capture},
+		{"findings", "--json", "--keys", server, capture},
+		{"state", "--keys", server, "--flow", "2", "--at", "200", capture},
+		{"state", "--json", "--keys", server, "--flow", "2", "--at", "200", capture},
+		{"protocols", "--keys", server},
+		{"protocols", "gaffer:yojimbo", "--keys", server},
+		{"fields", "--keys", server},
+		{"explain", "netcode-forged", "--keys", server},
+		{"flows", "--keys", odd, capture},
+		{"flows", "--keys", short, capture},
+		{"flows", "--keys", twice, capture},
+		{"flows", "--keys", broken, capture},
 		{"flows", "--keys", private, capture},
 		{"packets", "-Y", "gaffer.netcode.token == " + "1", "--keys", server, capture},
 	} {
@@ -199,5 +213,67 @@ func TestKeysDecideTheDialect(t *testing.T) {
 		if strings.Join(got, " ") != strings.Join(c.dialects, " ") || !strings.Contains(first, c.reason) {
 			t.Errorf("%s: dialects %v, the first because %q; expected %v, and %q in it", c.name, got, first, c.dialects, c.reason)
 		}
+	}
+}
+
+// The example of docs/keys.md is a profile that loads; a schema for the recorded
+// game, without its channels, gives every message by name.
+func TestYojimboProfiles(t *testing.T) {
+	doc, err := os.ReadFile(filepath.Join(testenv.Module(t), "docs", "keys.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, example, found := strings.Cut(string(doc), "```yaml\nprotocol:")
+	example, _, closed := strings.Cut("protocol:"+example, "```")
+	if !found || !closed {
+		t.Fatal("docs/keys.md has no profile")
+	}
+	private, id, _ := secretsOf(t, "yojimbo-server-kick")
+	keys := keyFile(t, "servers: [{protocol_id: 0x"+id+", private_key: "+private+"}]")
+	capture := testenv.Capture(t, "yojimbo-server-kick.client.pcap.gz")
+	if code, _, complaint := ackscope("protocols", "--profiles", keyFile(t, example), "--keys", keys); code != 0 {
+		t.Fatalf("the example: exit %d: %s", code, complaint)
+	}
+	game := keyFile(t, `
+protocol: gaffer
+name: game
+base: yojimbo
+settings:
+  block_types: [3]
+  schema:
+    messages:
+      0:
+        name: Input
+        fields:
+          - {name: tick, type: bits, bits: 32}
+          - {name: mx, type: int, min: -1000, max: 1000}
+          - {name: my, type: int, min: -1000, max: 1000}
+          - {name: fire, type: bool}
+      1: {name: Chat, fields: [{name: text, type: string, max: 63}]}
+      2: {name: Float, fields: [{name: x, type: float}, {name: y, type: float}, {name: z, type: float}, {name: big, type: uint64}]}
+      3: {name: Blob, fields: [{name: tag, type: bits, bits: 16}]}
+      4: {name: Empty}
+`)
+	code, out, complaint := ackscope("messages", "--json", "--profiles", game, "--keys", keys, capture)
+	if code != 0 {
+		t.Fatalf("exit %d: %s", code, complaint)
+	}
+	names := map[string]int{}
+	for line := range strings.Lines(out) {
+		var m struct {
+			Name    string `json:"name"`
+			Dialect string `json:"dialect"`
+			Fields  map[string]any
+		}
+		if err := json.Unmarshal([]byte(line), &m); err != nil {
+			t.Fatalf("%v in %s", err, line)
+		}
+		names[m.Name]++
+		if m.Dialect != "game" || m.Name == "Chat" && m.Fields["text"] == nil {
+			t.Errorf("%s", line)
+		}
+	}
+	if names["Chat"] < 10 || names["Input"] < 10 || names["Empty"] == 0 || names[""] != 0 {
+		t.Errorf("messages by name: %v", names)
 	}
 }
