@@ -50,7 +50,7 @@ var law = []rule{
 	{"replay", []string{"analyze", "capture", "sim", "dissect", "schema", "machine"}, nil},
 	{"lab", []string{"machine/...", "wire/...", "sim", "capture"}, nil},
 	{"tui", []string{"analyze", "capture", "filter", "graph", "replay", "export", "dissect", "machine"}, []string{"github.com/rivo/tview", "github.com/gdamore/tcell/v2"}},
-	{"cmd/ackscope", []string{"..."}, []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "golang.org/x/sys", "github.com/jedib0t/go-pretty/v6", "github.com/dustin/go-humanize"}},
+	{"cmd/ackscope", []string{"..."}, []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "golang.org/x/sys", "github.com/dustin/go-humanize"}},
 	{"internal/*", []string{"..."}, []string{"github.com/google/gopacket"}},
 	{"testdata/gen/*", []string{"..."}, nil},
 }
