@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/ackscope/ackscope/machine"
-	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
 // Bounds of what is worth a word. They decide what is reported, never a fact.
@@ -111,6 +110,7 @@ func (t *Tracker) restore(p *sighting, q uint32, out *machine.Effects) {
 		return
 	}
 	s.restored++
+	s.refused--
 	c := candidate{at: e.At, ref: e.Ref, sequence: q, ack: e.Ack, ackBits: e.AckBits, own: s.sentNext}
 	if e.Flags&SentHeader != 0 {
 		c.flags |= candidateHeader
@@ -124,7 +124,6 @@ func (t *Tracker) again(s *side, p *sighting, e *Sent, out *machine.Effects) {
 	if p.count > 0 {
 		return
 	}
-	s.resends++
 	if p.header && e.Flags&SentHeader != 0 && (p.ack != e.Ack || p.ackBits != e.AckBits) {
 		report(out, sequenceReuse, p.from, machine.Certain, p.at, p.ref, e.Ref, ms(p.at.Sub(e.At)))
 		return
@@ -192,18 +191,4 @@ func (t *Tracker) sumUp(x machine.Side, out *machine.Effects) {
 			report(out, fragmentLoss, peer.side, machine.Likely, peer.topAt, s.cutAt, 0, 100*incomplete, float64(s.begun), 100*missing)
 		}
 	}
-}
-
-// canonicalPrefix gives the prefix byte that reliable writes before a header.
-func canonicalPrefix(h *wire.Header) byte {
-	var prefix byte
-	for i := range 4 {
-		if byte(h.AckBits>>(8*i)) != 0xff {
-			prefix |= 2 << i
-		}
-	}
-	if (h.Sequence-h.Ack)&0xffff <= 0xff {
-		prefix |= 1 << 5
-	}
-	return prefix
 }

@@ -209,6 +209,24 @@ func TestFindings(t *testing.T) {
 	}
 }
 
+// Taken for refused, since a newer one was read; but it was only overtaken
+// between the tap and the socket.
+func TestOvertakenBehindTheTap(t *testing.T) {
+	p := newTape(t, reliable(), machine.VantageB)
+	p.ping(0, 10)
+	p.pass(machine.A, 10, 9, 0x3ff)
+	p.pass(machine.A, 11, 9, 0x3ff)
+	p.pass(machine.B, 10, 11, 0xfff&^2)
+	p.pass(machine.B, 11, 11, 0xfff)
+	p.tracker.Finish(&p.out)
+	if got := p.events(machine.EventReceived, machine.B); !slices.Equal(got, []uint32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 10}) {
+		t.Errorf("received %v", got)
+	}
+	if m := p.tracker.Summary(machine.B); m.Received != 12 {
+		t.Errorf("received %d, expected 12", m.Received)
+	}
+}
+
 // Every rule is documented, and can word any figures.
 func TestRulesAreWhole(t *testing.T) {
 	seen := map[string]bool{}

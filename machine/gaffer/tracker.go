@@ -1,13 +1,9 @@
 package gaffer
 
 import (
-	"errors"
-	"fmt"
 	"slices"
-	"time"
 
 	"github.com/ackscope/ackscope/machine"
-	base "github.com/ackscope/ackscope/wire"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
@@ -37,21 +33,6 @@ type Tracker struct {
 	last      machine.Instant
 }
 
-// sighting is one datagram as it passed the tap.
-type sighting struct {
-	at       machine.Instant
-	ref      machine.Ref
-	ackBits  uint64
-	sequence uint32
-	ack      uint32
-	length   uint32 // of the UDP payload
-	payload  uint32 // of the packet's own, behind its header
-	id       uint16 // of a fragment
-	count    uint16 // of fragments; 0 for a whole packet
-	from     machine.Side
-	header   bool // ack and ackBits are there
-}
-
 // side is what is known of one endpoint. The embedded State is the endpoint's
 // own: of a near side as it must be, of a far one as far as it is proved.
 type side struct {
@@ -71,7 +52,6 @@ type side struct {
 	heardFrom uint64          // packets of the peer that had passed by then
 	distinct  uint64          // sequences that passed the tap
 	bytes     uint64
-	resends   uint64 // copies of a sequence
 	acked     uint64
 	lost      uint64 // can no longer be acked
 	wireRTT   int64  // sum of wireCount samples, ns
@@ -153,34 +133,6 @@ func (t *Tracker) take(p *sighting, out *machine.Effects) {
 			t.release(v, reason, out)
 		}
 	}
-}
-
-// sight reads a datagram; false for one that carries no packet with a sequence.
-func (t *Tracker) sight(d *machine.Datagram, p *sighting, out *machine.Effects) bool {
-	var k wire.Packet
-	err := t.profile.Parse(d.Bytes, d.Length, &k)
-	if k.Kind > wire.KindFragment || !t.numbered {
-		return false
-	}
-	if err != nil {
-		if !errors.Is(err, base.ErrSnapped) {
-			report(out, malformedPacket, d.From, machine.Certain, d.At, d.Ref, 0, float64(d.Length))
-			return false
-		}
-		if k.Kind != wire.KindFragment || k.FragmentCount == 0 {
-			return false // what it was, the snap length cut off
-		}
-		k.HasHeader = false
-	} else if t.canonical && k.Kind == wire.KindRegular && d.Bytes[0] != canonicalPrefix(&k.Header) {
-		report(out, nonCanonical, d.From, machine.Certain, d.At, d.Ref, 0)
-	}
-	p.at, p.ref, p.from = d.At, d.Ref, d.From
-	p.length, p.payload = uint32(d.Length), uint32(k.PayloadLen)
-	p.sequence, p.ack, p.ackBits, p.header = k.Sequence, k.Header.Ack, k.Header.AckBits, k.HasHeader
-	if k.Kind == wire.KindFragment {
-		p.id, p.count = uint16(k.FragmentID), uint16(k.FragmentCount)
-	}
-	return true
 }
 
 // release ends the holding back.
@@ -328,108 +280,6 @@ func tell(out *machine.Effects, kind machine.EventKind, x machine.Side, sure mac
 // unwrap gives the unwrapped number of a sequence that the side sent.
 func (s *side) unwrap(sequence uint32) int64 {
 	return s.top64 + int64(s.rules.Distance(sequence, s.top))
-}
-
-// Learned gives what a second run over the same flow can start with.
-func (t *Tracker) Learned() machine.Facts {
-	f := t.facts
-	if t.sides == nil {
-		return f
-	}
-	for i := range t.sides {
-		s := &t.sides[i]
-		f.Liar[i] = f.Liar[i] || s.lies > 0
-		f.Refuses[i] = s.refuses
-		f.Tick[i] = time.Duration(s.estimate.clock.tick)
-		if n := s.restored; n > 8 && n > s.received/50 {
-			// Taken for refused, named later: these packets were still on their way.
-			f.Vantage = machine.VantageBetween
-			if t.sides[1-i].near && t.sides[1-i].restored == 0 {
-				f.Vantage = machine.VantageA + machine.Vantage(1-i)
-			}
-			f.VantageReason = fmt.Sprintf("%v: %d packets that passed the tap reached %v later than newer ones", f.Vantage, n, machine.Side(i))
-		}
-	}
-	return f
-}
-
-// Summary gives the figures of a side.
-func (t *Tracker) Summary(x machine.Side) machine.Summary {
-	if t.sides == nil {
-		return t.summaryHeld(x)
-	}
-	s, peer := &t.sides[x], &t.sides[x.Other()]
-	m := machine.Summary{
-		Packets: s.distinct, Bytes: s.bytes, Acked: s.acked, Resends: s.resends,
-		Received: s.received, Duplicates: s.duplicates, Stale: s.stale,
-		NeverAcked: -1, RTT: -1, WireRTT: -1,
-	}
-	if s.distinct > 0 {
-		m.NeverAcked = float64(s.lost) / float64(s.distinct)
-	}
-	if s.wireCount > 0 {
-		m.WireRTT = time.Duration(s.wireRTT / int64(s.wireCount))
-	}
-	if peer.met {
-		m.Missing = uint64(peer.top64-peer.first64+1) - min(peer.distinct, uint64(peer.top64-peer.first64+1))
-	}
-	m.Loss, m.LossKnown = t.loss(x)
-	m.RTT, m.RTTKnown = t.rtt(x)
-	return m
-}
-
-// summaryHeld gives what can be said while the vantage is open: what was sent.
-func (t *Tracker) summaryHeld(x machine.Side) machine.Summary {
-	m := machine.Summary{NeverAcked: -1, Loss: -1, RTT: -1, WireRTT: -1}
-	for i := range t.held {
-		if p := &t.held[i]; p.from == x {
-			m.Packets++
-			m.Bytes += uint64(p.length)
-		}
-	}
-	return m
-}
-
-// Clone gives an independent copy.
-func (t *Tracker) Clone() machine.Tracker {
-	c := *t
-	c.held = append([]sighting(nil), t.held...)
-	if t.sides == nil {
-		return &c
-	}
-	c.sides = new([2]side)
-	*c.sides = *t.sides
-	for i := range c.sides {
-		c.sides[i].State = t.sides[i].State.Clone()
-		c.sides[i].queue = t.sides[i].queue.clone()
-		c.sides[i].estimate.transit = append([]float32(nil), t.sides[i].estimate.transit...)
-		c.sides[i].estimate.early = append([]farSample(nil), t.sides[i].estimate.early...)
-		c.sides[i].claimed = append([]ahead(nil), t.sides[i].claimed...)
-	}
-	return &c
-}
-
-// What the types take in memory, about; held to the truth by a test.
-const (
-	trackerBytes   = 128
-	sideBytes      = 680
-	sightingBytes  = 48
-	candidateBytes = 48
-	sentBytes      = 64
-	partialBytes   = 56
-)
-
-// Size gives the bytes that a clone takes, about.
-func (t *Tracker) Size() int {
-	n := trackerBytes + cap(t.held)*sightingBytes
-	if t.sides == nil {
-		return n
-	}
-	n += 2 * sideBytes
-	for i := range t.sides {
-		n += t.sides[i].State.Size() + cap(t.sides[i].queue.ring)*candidateBytes
-	}
-	return n
 }
 
 // grade lowers a certainty where an endpoint of the flow is known to ack what it

@@ -24,7 +24,9 @@ func TestVantageIsFound(t *testing.T) {
 		tr := newTracker(nil, w.rules, machine.Facts{})
 		var out machine.Effects
 		for i := range w.seen {
-			tr.take(&w.seen[i], &out)
+			if tr.take(&w.seen[i], &out); out.NewSession {
+				t.Fatalf("seed %d: a session is found at packet %d: %+v", seed, i, c)
+			}
 		}
 		tr.Finish(&out)
 		total++

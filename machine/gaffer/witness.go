@@ -378,8 +378,10 @@ func (t *Tracker) accept(x machine.Side, c *candidate, readAt machine.Instant, s
 	s, peer := &t.sides[x], &t.sides[x.Other()]
 	s.received++
 	t.arrival(machine.EventReceived, x, c, sure, out)
-	if e := peer.Sent(c.sequence); e != nil {
+	if e := peer.Sent(c.sequence); e != nil && e.Flags&SentArrived == 0 {
 		e.Flags |= SentArrived
+		peer.wireRTT += int64(readAt - e.At)
+		peer.wireCount++
 	}
 	if c.flags&candidateHeader == 0 {
 		return

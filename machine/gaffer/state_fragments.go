@@ -1,0 +1,99 @@
+package gaffer
+
+// FragmentFate is what becomes of a fragment that arrives.
+type FragmentFate uint8
+
+const (
+	FragmentKept     FragmentFate = iota // more are to come
+	FragmentComplete                     // the last one missing: the packet now arrives (State.Arrive), then State.Forget
+	FragmentIgnored                      // known already, or its packet is
+	FragmentInvalid                      // too old for the table, or at odds with the first one's count
+)
+
+// Partial is a packet of which some fragments have come.
+type Partial struct {
+	Sequence uint32
+	Count    int // fragments of the whole; 0 marks an empty slot
+	Missing  int
+	Have     [4]uint64 // bit set: that fragment came
+}
+
+// ArriveFragment takes one fragment of a packet: id counts from 0, count is at
+// most 256. The first fragment of a packet moves the receive window, so that
+// ack may come to name a packet that has not been received.
+func (s *State) ArriveFragment(sequence uint32, id, count int) FragmentFate {
+	r := s.rules
+	if r.Partial == 0 || count < 1 || count > 256 || id < 0 || id >= count {
+		return FragmentInvalid
+	}
+	if s.Has(sequence) {
+		return FragmentIgnored
+	}
+	p := s.PartialOf(sequence)
+	if p == nil {
+		if r.Newer((s.partialNext-uint32(r.Partial))&r.mask(), sequence) {
+			return FragmentInvalid
+		}
+		s.advancePartial(sequence)
+		if s.partial == nil {
+			s.partial = make([]Partial, r.Partial)
+		}
+		p = &s.partial[slot(sequence, len(s.partial))]
+		*p = Partial{Sequence: sequence, Count: count, Missing: count}
+		s.Advance(sequence)
+	}
+	if p.Count != count {
+		return FragmentInvalid
+	}
+	if p.Have[id/64]&(1<<(id%64)) != 0 {
+		return FragmentIgnored
+	}
+	p.Have[id/64] |= 1 << (id % 64)
+	p.Missing--
+	if p.Missing > 0 {
+		return FragmentKept
+	}
+	return FragmentComplete
+}
+
+// PartialOf gives the packet's entry in the table of those that are being
+// reassembled, nil where it has none.
+func (s *State) PartialOf(sequence uint32) *Partial {
+	if len(s.partial) == 0 {
+		return nil
+	}
+	p := &s.partial[slot(sequence, len(s.partial))]
+	if p.Count == 0 || p.Sequence != sequence {
+		return nil
+	}
+	return p
+}
+
+// Forget drops a packet's fragments: after it was complete, whatever became of it.
+func (s *State) Forget(sequence uint32) {
+	if p := s.PartialOf(sequence); p != nil {
+		*p = Partial{}
+	}
+}
+
+// advancePartial moves the table's window: accepted packets do so too.
+func (s *State) advancePartial(sequence uint32) {
+	r := s.rules
+	ahead := r.Distance((sequence+1)&r.mask(), s.partialNext)
+	if ahead <= 0 {
+		return
+	}
+	if len(s.partial) > 0 {
+		if ahead >= len(s.partial) {
+			clear(s.partial)
+		} else {
+			for q := s.partialNext; ; q = (q + 1) & r.mask() {
+				s.partial[slot(q, len(s.partial))] = Partial{}
+				if q == sequence {
+					break
+				}
+			}
+		}
+	}
+	s.partialNext = (sequence + 1) & r.mask()
+}

@@ -1,0 +1,186 @@
+package gaffer
+
+import (
+	"math/bits"
+
+	"github.com/ackscope/ackscope/machine"
+	wire "github.com/ackscope/ackscope/wire/gaffer"
+)
+
+// Sent is an entry of the sent buffer.
+type Sent struct {
+	At       machine.Instant // when it was sent
+	Ref      machine.Ref     // the frame it was seen in; zero in simulations
+	AckedAt  machine.Instant // when the ack was read
+	AckedBy  machine.Ref     // the frame whose header carried that ack
+	AckBits  uint64          // its own header's
+	Sequence uint32
+	Ack      uint32 // its own header's
+	Bytes    uint32 // of payload, without the header
+	waiting  uint32 // tracker: place in the peer's queue of its first copy that may still be under way; 0 none
+	newest   uint32 // tracker: place of its last copy there
+	Flags    SentFlags
+	Bit      uint8 // of ack_bits that told its arrival
+}
+
+// SentFlags says what is known of a sent packet.
+type SentFlags uint16
+
+const (
+	SentLive       SentFlags = 1 << iota // the slot holds a packet
+	SentAcked                            // its ack was read
+	SentHeader                           // Ack and AckBits were seen
+	SentFragmented                       // it travelled as fragments
+	SentArrived                          // tracker: the peer is known to have accepted it
+	SentLost                             // tracker: the peer's headers have moved past it and none named it
+	SentDoubtful                         // tracker: its ack rests on a doubtful receipt
+)
+
+// NextSequence gives the sequence number of the next packet.
+func (s *State) NextSequence() uint32 { return s.sentNext }
+
+// StartAt says that the next packet has this sequence number; for an endpoint
+// that is met in the middle of its life.
+func (s *State) StartAt(sequence uint32) { s.sentNext = sequence & s.rules.mask() }
+
+// Join sets the receive window by the header of an endpoint that is met in the
+// middle of its life: what the header does not speak of stays unknown to the
+// caller, and out of the buffer.
+func (s *State) Join(c Claims) {
+	r := s.rules
+	*s = State{rules: r, sentNext: s.sentNext, sent: s.sent, sentSpan: s.sentSpan, ackedTop: s.ackedTop, acked: s.acked}
+	if r.NoStaleClear {
+		s.received = emptyRing(r.Received)
+	}
+	s.receivedNext = (c.Newest + 1) & r.mask()
+	s.partialNext = s.receivedNext
+	for left := c.Named; left != 0; left &= left - 1 {
+		s.EnterReceived((c.Newest - uint32(bits.TrailingZeros64(left))) & r.mask())
+	}
+}
+
+// Header gives the header of the next packet: what Send would enter.
+func (s *State) Header() wire.Header {
+	ack, ackBits := s.Acks()
+	return wire.Header{Sequence: s.sentNext, Ack: ack, AckBits: ackBits}
+}
+
+// Send enters the next packet and gives its entry. Of p the caller fills At,
+// Ref, Bytes and, if it wants them kept, Ack, AckBits and Flags.
+func (s *State) Send(p Sent) *Sent {
+	e := s.EnterSent(s.sentNext)
+	p.Sequence, p.Flags = e.Sequence, p.Flags|SentLive
+	*e = p
+	return e
+}
+
+// EnterSent enters a packet under its own sequence number and gives its entry,
+// live and otherwise empty: a newer one clears what lies between, as the buffer
+// does. It gives nil where the sequence is older than the buffer reaches.
+func (s *State) EnterSent(sequence uint32) *Sent {
+	r := s.rules
+	if s.sentSpan == 0 {
+		s.sentNext = sequence // the first one: nothing lies before it
+	}
+	ahead := r.Distance((sequence+1)&r.mask(), s.sentNext)
+	if ahead <= 0 {
+		if -ahead >= r.Sent {
+			return nil
+		}
+		if need := min(1-ahead, r.Sent); need > s.sentSpan {
+			s.sentSpan = need
+			s.growSent()
+		}
+	} else {
+		s.sentSpan = min(s.sentSpan+ahead, r.Sent)
+		if s.sentSpan > len(s.sent) {
+			s.growSent()
+		}
+		if ahead > 1 {
+			if ahead >= len(s.sent) {
+				clear(s.sent)
+			} else {
+				for q := s.sentNext; q != sequence; q = (q + 1) & r.mask() {
+					s.sent[slot(q, len(s.sent))] = Sent{}
+				}
+			}
+		}
+		s.sentNext = (sequence + 1) & r.mask()
+	}
+	e := &s.sent[slot(sequence, len(s.sent))]
+	*e = Sent{}
+	e.Sequence, e.Flags = sequence, SentLive
+	return e
+}
+
+func (s *State) growSent() {
+	n := ringSize(s.sentSpan, s.rules.Sent)
+	if n <= len(s.sent) {
+		return
+	}
+	old := s.sent
+	s.sent = make([]Sent, n)
+	for i := range old {
+		if old[i].Flags&SentLive != 0 {
+			s.sent[slot(old[i].Sequence, n)] = old[i]
+		}
+	}
+}
+
+// Sent gives the entry of a packet, nil where the buffer does not hold it.
+func (s *State) Sent(sequence uint32) *Sent {
+	if len(s.sent) == 0 {
+		return nil
+	}
+	e := &s.sent[slot(sequence, len(s.sent))]
+	if e.Flags&SentLive == 0 || e.Sequence != sequence {
+		return nil
+	}
+	return e
+}
+
+// ReadAcks takes the claims of a packet that was delivered. Each packet is
+// acked once, and only while the sent buffer holds it. Bit n of the result:
+// Newest-n has just been acked; its entry is marked with now and by.
+func (s *State) ReadAcks(c Claims, now machine.Instant, by machine.Ref) uint64 {
+	fresh := c.Named
+	r := s.rules
+	// What was acked already need not be looked at.
+	ahead := r.Distance(c.Newest, s.ackedTop)
+	switch {
+	case ahead >= 64:
+		s.acked = 0
+	case ahead >= 0:
+		s.acked <<= uint(ahead)
+	case ahead > -64:
+		fresh &^= s.acked >> uint(-ahead)
+	}
+	if ahead >= 0 {
+		s.ackedTop = c.Newest
+		fresh &^= s.acked
+	} else if ahead <= -64 {
+		s.ackedTop, s.acked, ahead = c.Newest, 0, 0
+	}
+	var told uint64
+	for left := fresh; left != 0; left &= left - 1 {
+		n := bits.TrailingZeros64(left)
+		e := s.Sent((c.Newest - uint32(n)) & r.mask())
+		if e == nil {
+			continue
+		}
+		if ahead >= 0 {
+			s.acked |= 1 << uint(n)
+		}
+		if e.Flags&SentAcked != 0 {
+			continue
+		}
+		e.Flags |= SentAcked
+		e.AckedAt, e.AckedBy = now, by
+		e.Bit = uint8(n)
+		if r.AckBelow && n > 0 {
+			e.Bit--
+		}
+		told |= 1 << uint(n)
+	}
+	return told
+}
