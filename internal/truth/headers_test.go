@@ -62,7 +62,7 @@ func readPackets(t *testing.T, program, path string) (out []header) {
 		"frame.number", "frame.time_epoch", "ip.src", "ipv6.src", "udp.srcport", "ip.dst", "ipv6.dst", "udp.dstport",
 		"gaffer.sequence", "gaffer.ack", "gaffer.ack_bits", "udp.payload",
 	}
-	args := []string{"packets", "-T", "fields", "-E", "occurrence=l", "-Y", "gaffer.ack"}
+	args := []string{"packets", "-T", "fields", "-E", "occurrence=l", "-Y", "gaffer.ack && !(gaffer.fragment.id > 0)"}
 	for _, c := range columns {
 		args = append(args, "-e", c)
 	}
