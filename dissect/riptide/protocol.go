@@ -70,6 +70,7 @@ func newProtocol(k *knowledge) *dissect.Protocol {
 		Name:     "riptide",
 		Title:    "Riptide Networking",
 		Fields:   allFields,
+		Rules:    tracker.Rules,
 		Profiles: profiles(k),
 
 		NewProfile:  newFileSettings,

@@ -34,8 +34,19 @@ func (t *Tracker) evidence(s, peer *side, p *sighting, m *wire.Message, out *mac
 	case last > s.heardLast:
 		if last-s.heardLast >= jump {
 			s.doubt = max(s.doubt, last)
+			if !s.ordered && (s.behaviour.ShiftFault || jump == jumpWindow) {
+				report(out, windowJump, s.side, machine.Likely, p.at, p.ref, 0, float64(last-s.heardLast), float64(m.Last))
+			}
 		}
 		s.heardLast = last
+	}
+	if e := peer.sent.find(cause); e != nil {
+		e.answers++
+		if !s.ordered {
+			t.far(s, peer, e, p, m, out)
+		}
+	} else if peer.near && t.begun && cause > peer.top {
+		report(out, ackOfNothing, s.side, machine.Likely, p.at, p.ref, 0, float64(cause-peer.top))
 	}
 	t.name(s, peer, p, cause, out)
 	if last != cause {
@@ -46,6 +57,55 @@ func (t *Tracker) evidence(s, peer *side, p *sighting, m *wire.Message, out *mac
 			t.name(s, peer, p, id, out)
 		}
 	}
+}
+
+// far runs the library's window over what a far side's Acks answer. Where it
+// finds a message refused that it never saw taken, that is likely: the Ack of
+// its first copy may have been lost.
+func (t *Tracker) far(s, peer *side, e *life, p *sighting, m *wire.Message, out *machine.Effects) {
+	if !s.received {
+		s.received = true
+		s.receiver.Adopt(m.Last, m.AckBits)
+		return
+	}
+	before := s.receiver.last
+	gap := gapOf(m.Cause, before)
+	fresh := s.receiver.Take(m.Cause)
+	last, bits := s.receiver.Ack()
+	follows := last == m.Last && bits == m.AckBits
+	t.agree(s, m)
+	switch {
+	case gap >= jumpList && s.behaviour.ShiftFault:
+		// Acks that were lost make a jump too, but not one that leaves the bits as
+		// the fault does.
+		s.faulty = follows && bits != 0
+		s.faultyTo = e.Sequence64
+		for id := e.Sequence64 - int64(gap) + 1; s.faulty && id < e.Sequence64; id++ {
+			if has, _ := s.receiver.Received(uint16(id)); has {
+				t.refused(s, peer.sent.find(id), p, out)
+			}
+		}
+		if follows && !fresh {
+			t.refused(s, e, p, out)
+		}
+	case !follows && e.Sequence64 > s.faultyTo:
+		s.faulty = false
+	case fresh:
+		e.taken = true
+	case s.faulty && e.Sequence64 <= s.faultyTo && !e.taken:
+		t.refused(s, e, p, out)
+	}
+}
+
+// refused notes that a far side's window takes a message for received that it
+// never took.
+func (t *Tracker) refused(s *side, e *life, p *sighting, out *machine.Effects) {
+	if e == nil || e.refused || e.taken || e.clash || e.Named && e.Certainty == machine.Certain {
+		return
+	}
+	e.refused = true
+	e.Delivered, e.Certainty, e.Deliveries = machine.No, machine.Likely, 0
+	report(out, ackedNotDelivered, s.side, machine.Likely, p.at, p.ref, e.Frames[0], 1, float64(uint16(s.faultyTo)))
 }
 
 // name notes that an Ack of s names the peer's message.
@@ -70,7 +130,7 @@ func (t *Tracker) name(s, peer *side, p *sighting, id int64, out *machine.Effect
 		if id <= s.doubt || s.behaviour.Send == SendCauseOnly {
 			grade = machine.Likely
 		}
-		if e.Delivered == machine.Yes && e.Certainty >= grade {
+		if e.refused || e.Delivered == machine.Yes && e.Certainty >= grade {
 			continue
 		}
 		if e.Delivered != machine.Yes {
@@ -116,5 +176,7 @@ func (t *Tracker) clear(s *side, e *life, p *sighting, out *machine.Effects) {
 	}
 	e.Acked, e.AckedAt, e.AckedBy = machine.Yes, p.at, p.ref
 	s.acked++
+	mean := s.sendQuality.add(uint8(min(e.Attempts, 255)))
+	t.judge(&s.sendQuality, b.QualityLimits && mean > qualitySends, s, p, out)
 	t.event(out, machine.Event{Kind: machine.EventAcked, Side: s.side, Certainty: max(s.reads(p.at), machine.Likely), Sequence: e.Sequence, Sequence64: e.Sequence64, About: e.Frames[0], By: p.ref}, p)
 }

@@ -10,7 +10,7 @@ import (
 // Its memory is bounded: where too many are open, the oldest ends.
 type lives struct {
 	slots []life  // of life n: n mod len
-	index []int64 // number of the newest life with a sequence, by the sequence mod len; plus one
+	index []int64 // number of the newest life by its sequence mod len, plus one
 	first int64   // number of the oldest open life
 	next  int64   // number of the next one
 }
@@ -18,15 +18,18 @@ type lives struct {
 // life is what is known of one message.
 type life struct {
 	machine.Message
-	number int64
-	same   int64 // number of the life before it with the same sequence, plus one; 0 for none
-	hash   uint64
-	body   []byte
-	lastAt machine.Instant // when its last copy passed the tap
-	wait   time.Duration   // between its last two copies
-	merged bool            // its sequence is not its own: ids of several peers OR-ed (2.1.0)
-	clash  bool            // another message has the same sequence
-	forgot bool            // the library gave it up
+	number  int64
+	before  int64 // number of the life before it at its place of the index, plus one; 0 for none
+	hash    uint64
+	body    []byte
+	lastAt  machine.Instant // when its last copy passed the tap
+	wait    time.Duration   // between its last two copies
+	merged  bool            // its sequence is not its own: ids of several peers OR-ed (2.1.0)
+	clash   bool            // another message has the same sequence
+	forgot  bool            // the library gave it up
+	answers int             // Acks that answer it, as they passed the tap
+	taken   bool            // by the window of a far receiver, as its Acks show it
+	refused bool            // by it, though never taken
 }
 
 const (
@@ -44,20 +47,20 @@ func (l *lives) find(sequence int64) *life {
 	if len(l.index) == 0 {
 		return nil
 	}
-	n := l.index[sequence&int64(len(l.index)-1)] - 1
-	if n < l.first {
-		return nil
-	}
-	if e := l.at(n); e.Sequence64 == sequence {
-		return e
-	}
-	return nil
+	return l.walk(l.index[sequence&int64(len(l.index)-1)], sequence)
 }
 
 // older gives the life before e with the same sequence; nil for none.
-func (l *lives) older(e *life) *life {
-	if n := e.same - 1; n >= l.first {
-		return l.at(n)
+func (l *lives) older(e *life) *life { return l.walk(e.before, e.Sequence64) }
+
+// walk follows the lives of one place of the index, from a number plus one on.
+func (l *lives) walk(n, sequence int64) *life {
+	for n--; n >= l.first; {
+		e := l.at(n)
+		if e.Sequence64 == sequence {
+			return e
+		}
+		n = e.before - 1
 	}
 	return nil
 }
@@ -86,7 +89,8 @@ func (l *lives) grow() {
 	for n := old.first; n < old.next; n++ {
 		e := l.at(n)
 		*e = *old.at(n)
-		l.index[e.Sequence64&int64(size-1)] = n + 1
+		place := &l.index[e.Sequence64&int64(size-1)]
+		e.before, *place = *place, n+1
 	}
 }
 
@@ -97,10 +101,8 @@ func (l *lives) begin(sequence int64, hash uint64) *life {
 	e := l.at(l.next)
 	*e = life{number: l.next, hash: hash}
 	e.Sequence64, e.Sequence = sequence, uint32(uint16(sequence))
-	if before := l.find(sequence); before != nil {
-		e.same = before.number + 1
-	}
-	l.index[sequence&int64(len(l.index)-1)] = l.next + 1
+	place := &l.index[sequence&int64(len(l.index)-1)]
+	e.before, *place = *place, l.next+1
 	l.next++
 	return e
 }
@@ -111,6 +113,17 @@ func (l *lives) oldest() *life {
 		return nil
 	}
 	return l.at(l.first)
+}
+
+// newestEnded gives a sequence up to which lives may have ended.
+func (l *lives) newestEnded() int64 {
+	if e := l.oldest(); e != nil && l.first > 0 {
+		return e.Sequence64
+	}
+	if l.first == 0 {
+		return -1
+	}
+	return 1<<63 - 1
 }
 
 // clone gives an independent copy.

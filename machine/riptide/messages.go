@@ -181,6 +181,9 @@ func (t *Tracker) notifyAcked(s *side, p *sighting, m *wire.Message, out *machin
 			}
 			e.Acked, e.AckedAt, e.AckedBy = machine.No, p.at, p.ref
 			kind := machine.EventLost
+			if f != LostUncounted {
+				t.outcome(s, f == Lost, p, out)
+			}
 			if f == Delivered {
 				e.Acked = machine.Yes
 				kind = machine.EventAcked
@@ -286,6 +289,7 @@ func (t *Tracker) end(s *side, l *lives, out *machine.Effects) {
 	if e.Deliveries == 0 && e.Delivered == machine.Yes {
 		e.Deliveries = 1
 	}
+	t.lifeFindings(s, e, out)
 	if out.NoEvents {
 		return
 	}

@@ -21,8 +21,3 @@ func (t *Tracker) Summary(x machine.Side) machine.Summary {
 	}
 	return sum
 }
-
-// Inspect draws what side x knew after the last observed message.
-func (t *Tracker) Inspect(x machine.Side, v *machine.View) {
-	v.Reset()
-}

@@ -55,6 +55,7 @@ type Tracker struct {
 	roles  bool // client is known
 	ended  bool // a Disconnect has passed
 	last   machine.Instant
+	life   connection
 	m      wire.Message
 
 	releasing bool // held messages are being taken
@@ -159,6 +160,7 @@ func (t *Tracker) Finish(out *machine.Effects) {
 			}
 		}
 	}
+	t.endFindings(out)
 }
 
 // side is what is known of one end.
@@ -176,6 +178,9 @@ type side struct {
 	heard        bool  // an Ack of it has passed
 	heardLast    int64 // newest id that one had as its last
 	doubt        int64 // ids up to here may have been refused, acked without coming, or let in again
+	faulty       bool  // far: its Acks show bits that the shift fault left behind
+	faultyTo     int64 // far: the id after that jump
+	lies         []lie // near: ids that its Acks named though they had not come
 	notifyIn     NotifyReceiver
 	notified     bool  // notifyIn is known
 	notifyHeard  int64 // newest id that a header of it had as its last
@@ -196,7 +201,9 @@ type side struct {
 	notifyTop      int64
 	notifyMet      bool
 	firstNotify    int64
-	smoothed       int // its own smoothed RTT as it tells it, ms; -1 unknown
+	smoothed       int // its own smoothed RTT, ms; -1 unknown
+	notifyQuality  quality
+	sendQuality    quality
 	packets, bytes uint64
 	resends        uint64
 	acked          uint64
@@ -209,6 +216,7 @@ type side struct {
 	// What shows that it reads.
 	proof    machine.Instant // what passed the tap towards it up to here was read
 	spoke    machine.Instant // its last message of any kind
+	spokeRef machine.Ref
 	left     machine.Instant // when it said that it ends the connection; 0 if it has not
 	toldLeft machine.Instant // when the peer's word that it ends reached it; 0 if it has not
 }
@@ -247,6 +255,9 @@ func (t *Tracker) step(p *sighting, out *machine.Effects) {
 	if err := codec.Parse(p.bytes, p.length, m); err != nil && !errors.Is(err, base.ErrTrailing) {
 		s.packets++
 		s.bytes += uint64(p.length)
+		if !errors.Is(err, base.ErrSnapped) {
+			report(out, malformed, p.from, machine.Certain, p.at, p.ref, 0, float64(p.length))
+		}
 		return
 	}
 	if m.Type == wire.Connect && !t.releasing && t.reopens(p) {
@@ -255,7 +266,10 @@ func (t *Tracker) step(p *sighting, out *machine.Effects) {
 	}
 	s.packets++
 	s.bytes += uint64(p.length)
-	s.spoke = p.at
+	s.spoke, s.spokeRef = p.at, p.ref
+	if limit := codec.Dialect.MaxMessage; p.length > limit {
+		report(out, oversize, p.from, machine.Certain, p.at, p.ref, 0, float64(p.length))
+	}
 	if m.Type == wire.Disconnect {
 		s.left, t.ended = p.at, true
 		if peer.toldLeft == 0 {
@@ -268,7 +282,7 @@ func (t *Tracker) step(p *sighting, out *machine.Effects) {
 		weigh(&t.reaches, p, m)
 	}
 	t.settle(p.at, out)
-	t.session(p, m)
+	t.session(p, m, out)
 	switch {
 	case m.Type == wire.Ack || m.Type == wire.AckExtra:
 		if s.ordered {
@@ -290,38 +304,6 @@ func (t *Tracker) step(p *sighting, out *machine.Effects) {
 func (t *Tracker) reopens(p *sighting) bool {
 	s, peer := &t.sides[p.from], &t.sides[p.from.Other()]
 	return t.ended || (s.met || peer.met) && p.at.Sub(max(s.spoke, peer.spoke)) > Timeout
-}
-
-// session takes what a message tells about the connection's life.
-func (t *Tracker) session(p *sighting, m *wire.Message) {
-	s := &t.sides[p.from]
-	switch m.Type {
-	case wire.Connect:
-		if !t.roles {
-			t.client, t.roles = p.from, true
-			t.begin()
-		}
-	case wire.Welcome:
-		if first := m.Sequence == 1 || m.Sequence == 2; first && !t.begun && !s.met && !t.sides[p.from.Other()].met {
-			t.begin()
-		}
-	case wire.Heartbeat:
-		if m.HasRTT {
-			if !t.roles {
-				t.client, t.roles = p.from, true
-			}
-			s.smoothed = int(m.RTT)
-		}
-	}
-}
-
-// begin makes the states those of a connection that has just begun.
-func (t *Tracker) begin() {
-	t.begun = true
-	for i := range t.sides {
-		s := &t.sides[i]
-		s.received, s.sending, s.notified, s.notifySending = true, true, true, true
-	}
 }
 
 // Learned gives what another run over the flow can start with.
@@ -357,6 +339,8 @@ func (t *Tracker) Clone() machine.Tracker {
 		s.receiver, s.sender, s.notifyIn = from.receiver.Clone(), from.sender.Clone(), from.notifyIn.Clone()
 		s.sent, s.notes, s.loose = from.sent.clone(), from.notes.clone(), from.loose.clone()
 		s.queue.items = append([]arrival(nil), from.queue.items...)
+		s.lies = append([]lie(nil), from.lies...)
 	}
+	c.life.clients = append([]uint16(nil), t.life.clients...)
 	return &c
 }

@@ -85,7 +85,15 @@ func (t *Tracker) witness(s, peer *side, p *sighting, m *wire.Message, out *mach
 	if s.behaviour.ShiftFault && gapOf(a.sequence, s.receiver.last) >= wordBits {
 		before = s.receiver.Clone()
 	}
+	jump := jumpList
+	if s.behaviour.Receive == ReceiveWindow {
+		jump = jumpWindow
+	}
+	gap := gapOf(a.sequence, s.receiver.last)
 	fresh := s.receiver.Take(a.sequence)
+	if gap >= jump && (s.behaviour.ShiftFault || jump == jumpWindow) {
+		report(out, windowJump, s.side, machine.Certain, p.at, a.ref, 0, float64(gap), float64(a.sequence))
+	}
 	if last, bits := s.receiver.Ack(); (last != m.Last || bits != m.AckBits) && s.behaviour.ShiftFault && gapOf(a.sequence, before.last) >= wordBits {
 		// A library without the fault?
 		before.list.fault = false
@@ -96,7 +104,11 @@ func (t *Tracker) witness(s, peer *side, p *sighting, m *wire.Message, out *mach
 			s.receiver.behaviour = s.behaviour
 		}
 	}
+	if gap >= jumpList && s.behaviour.ShiftFault {
+		s.lie(a.sequence, gap, p)
+	}
 	t.agree(s, m)
+	s.truth(a.sequence)
 	if fresh {
 		t.hand(s, peer, &a, p, out)
 	} else {
@@ -122,6 +134,7 @@ func (t *Tracker) hand(s, peer *side, a *arrival, p *sighting, out *machine.Effe
 	t.taken(s, e, p, out)
 	e.Deliveries++
 	if e.Deliveries > 1 {
+		report(out, deliveredTwice, s.side, machine.Certain, p.at, a.ref, e.Frames[0], float64(e.Deliveries))
 		return
 	}
 	e.Delivered, e.DeliveredAt, e.DeliveredBy = machine.Yes, a.at, a.ref
@@ -139,6 +152,39 @@ func (t *Tracker) refuse(s, peer *side, a *arrival, p *sighting, out *machine.Ef
 	e := peer.sent.at(a.life)
 	t.event(out, machine.Event{Kind: machine.EventDuplicate, Side: s.side, Certainty: machine.Certain, Sequence: e.Sequence, Sequence64: e.Sequence64, About: a.ref}, p)
 	if e.Delivered == machine.Unanswered {
+		if _, known := s.receiver.Received(a.sequence); known && s.behaviour.ShiftFault && !e.clash && e.Sequence64 > s.joined {
+			report(out, ackedNotDelivered, s.side, machine.Certain, p.at, a.ref, e.Frames[0], 1, float64(uint16(s.doubt)))
+		}
 		e.Delivered, e.Certainty = machine.No, machine.Certain
+	}
+}
+
+// lie is an id that Acks of a side named although it had not come.
+type lie struct {
+	id  uint16
+	at  machine.Instant
+	ref machine.Ref // of the Ack
+}
+
+const liesMost = 1 << 10
+
+// lie notes the ids between the newest before a jump and the one after it that
+// the Ack names: none of them can have come.
+func (s *side) lie(newest uint16, gap int, p *sighting) {
+	for bit := 1; bit <= windowAcks && bit < gap; bit++ {
+		if has, _ := s.receiver.Received(newest - uint16(bit)); has && len(s.lies) < liesMost {
+			s.lies = append(s.lies, lie{newest - uint16(bit), p.at, p.ref})
+		}
+	}
+}
+
+// truth takes an id that has come out of the lies.
+func (s *side) truth(id uint16) {
+	for i := range s.lies {
+		if s.lies[i].id == id {
+			s.lies[i] = s.lies[len(s.lies)-1]
+			s.lies = s.lies[:len(s.lies)-1]
+			return
+		}
 	}
 }

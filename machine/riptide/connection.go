@@ -1,0 +1,164 @@
+package riptide
+
+import (
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+	wire "github.com/ackscope/ackscope/wire/riptide"
+)
+
+// connection is the life of the connection, as its messages tell it.
+type connection struct {
+	connects   int
+	connectAt  machine.Instant
+	connectRef machine.Ref
+	answered   bool // by an echo, a Welcome or a Reject
+	pendingAt  machine.Instant
+	rejected   bool
+	reason     uint8 // of the Reject, or of the Disconnect
+	reasoned   bool
+	welcomeAt  machine.Instant // the server's
+	clientID   uint16
+	joinedAt   machine.Instant // the client's own Welcome
+	endedAt    machine.Instant
+	endedBy    machine.Side
+	endedRef   machine.Ref
+
+	// Heartbeats.
+	pings, answers uint64
+	ping           uint8
+	pingAt         machine.Instant
+	pingRef        machine.Ref
+	waiting        bool               // the newest ping has no answer yet
+	unanswered     int                // pings in a row
+	sampled        bool               // an answer has passed since the client last told its RTT
+	told           int                // the RTT that the client told last, ms; -1 none
+	heard          [2]machine.Instant // what last put off the side's timeout
+	clients        []uint16           // others that the client was told of
+}
+
+// session takes what a message tells about the connection's life.
+func (t *Tracker) session(p *sighting, m *wire.Message, out *machine.Effects) {
+	c := &t.life
+	peer := p.from.Other()
+	switch m.Type {
+	case wire.Connect:
+		if !t.roles {
+			t.client, t.roles = p.from, true
+			t.begin()
+		}
+		if p.from == t.client {
+			c.connects++
+			c.connectAt, c.connectRef = p.at, p.ref
+		} else {
+			c.answered, c.pendingAt = true, p.at
+		}
+		c.heard[peer] = p.at
+	case wire.Reject:
+		c.answered = true
+		if !c.rejected {
+			c.rejected, c.reason, c.reasoned = true, m.Reason, true
+			report(out, rejected, p.from, machine.Certain, p.at, p.ref, c.connectRef, float64(m.Reason))
+		}
+	case wire.Welcome:
+		if first := m.Sequence == 1 || m.Sequence == 2; first && !t.begun && !t.sides[0].met && !t.sides[1].met {
+			t.begin()
+		}
+		c.heard[peer] = p.at
+		if t.roles && p.from == t.client {
+			if c.welcomeAt != 0 && c.joinedAt == 0 && m.ClientID != c.clientID {
+				report(out, welcomeMismatch, p.from, machine.Certain, p.at, p.ref, 0, float64(c.clientID), float64(m.ClientID))
+			}
+			if c.joinedAt == 0 {
+				c.joinedAt = p.at
+			}
+			return
+		}
+		c.answered = true
+		if c.welcomeAt == 0 {
+			c.welcomeAt, c.clientID = p.at, m.ClientID
+		}
+	case wire.ClientConnected:
+		if len(c.clients) < 1<<10 && !contains(c.clients, m.ClientID) {
+			c.clients = append(c.clients, m.ClientID)
+		}
+	case wire.ClientDisconnected:
+		for i, id := range c.clients {
+			if id == m.ClientID {
+				c.clients = append(c.clients[:i:i], c.clients[i+1:]...)
+				break
+			}
+		}
+	case wire.Heartbeat:
+		c.heard[peer] = p.at
+		if m.HasRTT {
+			t.beat(p, m, out)
+		} else if c.waiting && m.Ping == c.ping {
+			c.waiting, c.sampled = false, true
+			c.unanswered = 0
+			c.answers++
+		}
+	case wire.Disconnect:
+		if c.endedAt == 0 {
+			c.endedAt, c.endedBy, c.endedRef = p.at, p.from, p.ref
+			c.reason, c.reasoned = m.Reason, m.HasReason
+			if m.HasReason && m.Reason == wire.UnpackedStop {
+				report(out, stopReads80, p.from, machine.Certain, p.at, p.ref, 0)
+			}
+		}
+	}
+}
+
+func contains(ids []uint16, id uint16) bool {
+	for _, known := range ids {
+		if known == id {
+			return true
+		}
+	}
+	return false
+}
+
+// beat takes a heartbeat of the client. The RTT that it tells is the newest
+// sample: the server smooths what it is told, the client what it measured.
+func (t *Tracker) beat(p *sighting, m *wire.Message, out *machine.Effects) {
+	c := &t.life
+	if !t.roles {
+		t.client, t.roles = p.from, true
+	}
+	if c.waiting && c.pings > 0 {
+		c.unanswered++
+		report(out, heartbeatUnanswered, p.from.Other(), machine.Certain, c.pingAt, c.pingRef, 0, float64(c.unanswered))
+	}
+	if gap := p.at.Sub(c.pingAt); c.pings > 0 && gap > heartbeatSlow {
+		report(out, heartbeatLate, p.from, machine.Certain, p.at, p.ref, c.pingRef, ms(gap))
+	}
+	client, server := &t.sides[p.from], &t.sides[p.from.Other()]
+	if m.RTT >= 0 {
+		if c.sampled || client.smoothed < 0 {
+			client.smoothed = Smooth(client.smoothed, int(m.RTT))
+		}
+		server.smoothed = Smooth(server.smoothed, int(m.RTT))
+	}
+	c.told = int(m.RTT)
+	c.sampled = false
+	c.pings++
+	c.ping, c.pingAt, c.pingRef, c.waiting = m.Ping, p.at, p.ref, true
+}
+
+// margin gives how long the side would wait before it gives up, were nothing
+// more to come; false where it is not connected.
+func (t *Tracker) margin(x machine.Side) (time.Duration, bool) {
+	if t.ended || t.life.rejected || t.life.heard[x] == 0 {
+		return 0, false
+	}
+	return Timeout - t.last.Sub(t.life.heard[x]), true
+}
+
+// begin makes the states those of a connection that has just begun.
+func (t *Tracker) begin() {
+	t.begun = true
+	for i := range t.sides {
+		s := &t.sides[i]
+		s.received, s.sending, s.notified, s.notifySending = true, true, true, true
+	}
+}

@@ -1,0 +1,126 @@
+package riptide
+
+import (
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+)
+
+// Bounds of what is worth a word. They decide what is reported, never a fact.
+const (
+	attemptsMany  = 10
+	heartbeatSlow = 1500 * time.Millisecond
+	qualityRow    = 64
+	qualityLoss   = 0.05
+	qualitySends  = 5
+)
+
+func report(out *machine.Effects, rule *machine.Rule, x machine.Side, sure machine.Certainty, at machine.Instant, ref, about machine.Ref, figures ...float64) {
+	a := machine.Anomaly{Rule: rule, Side: x, Certainty: sure, At: at, Ref: ref, About: about}
+	copy(a.Figures[:], figures)
+	out.Anomalies = append(out.Anomalies, a)
+}
+
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// quality is the library's running judgement of a connection: figures of the
+// last 64 outcomes, and for how many in a row they were beyond the limit.
+type quality struct {
+	values [qualityRow]uint8
+	sum    int
+	count  int
+	row    int
+}
+
+// add enters an outcome, and gives the mean of the last 64.
+func (q *quality) add(v uint8) float64 {
+	slot := &q.values[q.count%qualityRow]
+	q.sum += int(v) - int(*slot)
+	*slot = v
+	q.count++
+	return float64(q.sum) / float64(min(q.count, qualityRow))
+}
+
+// judge counts outcomes in a row that are beyond the limit.
+func (t *Tracker) judge(q *quality, beyond bool, s *side, p *sighting, out *machine.Effects) {
+	if !beyond {
+		q.row = 0
+		return
+	}
+	q.row++
+	switch q.row {
+	case qualityRow / 2:
+		report(out, qualityNear, s.side, machine.Likely, p.at, p.ref, 0, float64(q.row))
+	case qualityRow:
+		report(out, qualityLimit, s.side, machine.Likely, p.at, p.ref, 0, float64(q.row))
+	}
+}
+
+// outcome enters what became of a notify message, as the library's loss rate
+// does: lost of the last 64, over 64.
+func (t *Tracker) outcome(s *side, lost bool, p *sighting, out *machine.Effects) {
+	v := uint8(0)
+	if lost {
+		v = 1
+	}
+	s.notifyQuality.add(v)
+	t.judge(&s.notifyQuality, s.behaviour.QualityLimits && float64(s.notifyQuality.sum)/qualityRow > qualityLoss, s, p, out)
+}
+
+// lifeFindings reports on a reliable message whose life has ended.
+func (t *Tracker) lifeFindings(s *side, e *life, out *machine.Effects) {
+	if e.Mode != machine.ModeReliable && e.Mode != machine.ModeInternal {
+		return
+	}
+	last := e.Frames[min(e.Attempts, len(e.Frames))-1]
+	limit := s.behaviour.Limit
+	switch {
+	case limit > 0 && e.Attempts >= limit && e.Acked != machine.Yes && !e.Named:
+		report(out, attemptsLimit, s.side, machine.Likely, e.lastAt, last, e.Frames[0], float64(e.Attempts), float64(e.Sequence))
+	case limit > 0 && e.Attempts >= attemptsMany:
+		report(out, attemptsNear, s.side, machine.Certain, e.lastAt, last, e.Frames[0], float64(e.Attempts), float64(e.Sequence))
+	}
+	if e.Attempts > 1 {
+		rule := resentLoss
+		if e.answers >= e.Attempts {
+			rule = resentLate
+		}
+		report(out, rule, s.side, machine.Likely, e.lastAt, last, e.Frames[0], float64(e.Attempts))
+	}
+	if (e.merged || e.clash) && s.behaviour.MergedSequences {
+		grade := machine.Likely
+		if s.near && e.clash {
+			grade = machine.Certain
+		}
+		report(out, mergedSequences, s.side, grade, e.At, e.Frames[0], 0, float64(e.Attempts), float64(e.Sequence))
+	}
+}
+
+// endFindings reports how the connection stands when the capture ends.
+func (t *Tracker) endFindings(out *machine.Effects) {
+	for i := range t.sides {
+		s := &t.sides[i]
+		for _, l := range s.lies {
+			// It never came since, so its sender believed the Ack.
+			report(out, ackedNotDelivered, s.side, machine.Likely, l.at, l.ref, 0, 1, float64(l.id))
+		}
+	}
+	c := &t.life
+	if c.connects > 1 && !c.answered {
+		report(out, noAnswer, t.client, machine.Certain, c.connectAt, c.connectRef, 0, float64(c.connects))
+	}
+	if t.ended || c.rejected || !t.sides[0].met || !t.sides[1].met {
+		return
+	}
+	for i := range t.sides {
+		s, peer := &t.sides[i], &t.sides[1-i]
+		if gap := peer.spoke.Sub(s.spoke); gap > silence && s.near {
+			report(out, timedOut, s.side, machine.Likely, s.spoke, s.spokeRef, 0, ms(gap))
+		}
+	}
+	for i := range t.sides {
+		if b := t.sides[i].behaviour; b.Send == SendCauseOnly {
+			report(out, pytidePort, machine.Side(i), machine.Likely, t.last, 0, 0)
+		}
+	}
+}
