@@ -44,8 +44,17 @@ var seeds = []string{
 }
 
 var commands = [][]string{
-	{"flows", "--json"}, {"packets", "--json"}, {"events", "--json"}, {"findings", "--json"}, {"flows"}, {"packets", "-V", "-x"}, {"findings"},
-	{"packets", "--json", "-V", "-x"}, {"state"}, {"state", "--json"}, {"packets", "-T", "fields", "-e", "frame", "-e", "ip.addr", "-e", "udp", "-Y", "frame[-1] != 00 || malformed"},
+	{"flows", "--json"},
+	{"packets", "--json"},
+	{"events", "--json"},
+	{"findings", "--json"},
+	{"flows"},
+	{"packets", "-V", "-x"},
+	{"findings"},
+	{"packets", "--json", "-V", "-x"},
+	{"state"},
+	{"state", "--json"},
+	{"packets", "-T", "fields", "-e", "frame", "-e", "ip.addr", "-e", "udp", "-Y", "frame[-1] != 00 || malformed"},
 }
 
 func TestMutatedCaptures(t *testing.T) {

@@ -120,7 +120,7 @@ func (t *Tracker) restore(p *sighting, q uint32, out *machine.Effects) {
 
 // again takes a further datagram of a packet that was seen: a copy, or another
 // fragment.
-func (t *Tracker) again(s *side, p *sighting, e *Sent, out *machine.Effects) {
+func (t *Tracker) again(p *sighting, e *Sent, out *machine.Effects) {
 	if p.count > 0 {
 		return
 	}

@@ -231,7 +231,7 @@ func (t *Tracker) enter(s *side, p *sighting, ahead int, out *machine.Effects) *
 			e.Bytes += p.payload
 		}
 		s.bytes += uint64(p.length)
-		t.again(s, p, e, out)
+		t.again(p, e, out)
 		return e
 	} else {
 		s.first64 = min(s.first64, number)
