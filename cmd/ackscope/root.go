@@ -106,6 +106,7 @@ packet and rebuilds from the capture alone what both endpoints knew at any packe
 		a.packetsCommand(),
 		a.eventsCommand(),
 		a.messagesCommand(),
+		a.autopsyCommand(),
 		a.guessCommand(),
 		a.findingsCommand(),
 		a.stateCommand(),

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/machine"
+	tracker "github.com/ackscope/ackscope/machine/riptide"
 	common "github.com/ackscope/ackscope/wire"
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
@@ -79,4 +80,20 @@ func Info(ctx dissect.Context, dg *machine.Datagram, to []byte) []byte {
 		to = append(append(to, ", "...), err.Error()...)
 	}
 	return to
+}
+
+// EndReason names the reason that an EventRejected or EventDisconnected carries.
+func EndReason(c *dissect.Config, e *machine.Event) string {
+	dialect := settingsOf(c).Senders[e.Side].Codec.Dialect
+	if e.Sequence == tracker.NoReason {
+		return "a client that leaves"
+	}
+	name := dialect.DisconnectReason(uint8(e.Sequence))
+	if e.Kind == tracker.EventRejected {
+		name = dialect.RejectReason(uint8(e.Sequence))
+	}
+	if name == "" {
+		return "reason " + strconv.Itoa(int(e.Sequence))
+	}
+	return name
 }

@@ -67,11 +67,13 @@ func (s *Settings) speaks(flow *Settings) bool {
 
 func newProtocol(k *knowledge) *dissect.Protocol {
 	return &dissect.Protocol{
-		Name:     "riptide",
-		Title:    "Riptide Networking",
-		Fields:   allFields,
-		Rules:    tracker.Rules,
-		Profiles: profiles(k),
+		Name:   "riptide",
+		Title:  "Riptide Networking",
+		Fields: allFields,
+		Rules:  tracker.Rules,
+
+		EventNames: tracker.EventNames,
+		Profiles:   profiles(k),
 
 		NewProfile:  newFileSettings,
 		DoneProfile: doneFileSettings,

@@ -49,8 +49,12 @@ func (t *Tracker) session(p *sighting, m *wire.Message, out *machine.Effects) {
 		}
 		if p.from == t.client {
 			c.connects++
+			t.tells(out, EventConnect, uint32(c.connects), p)
 			c.connectAt, c.connectRef = p.at, p.ref
 		} else {
+			if !c.answered {
+				t.tells(out, EventPending, 0, p)
+			}
 			c.answered, c.pendingAt = true, p.at
 		}
 		c.heard[peer] = p.at
@@ -58,6 +62,7 @@ func (t *Tracker) session(p *sighting, m *wire.Message, out *machine.Effects) {
 		c.answered = true
 		if !c.rejected {
 			c.rejected, c.reason, c.reasoned = true, m.Reason, true
+			t.tells(out, EventRejected, uint32(m.Reason), p)
 			report(out, rejected, p.from, machine.Certain, p.at, p.ref, c.connectRef, float64(m.Reason))
 		}
 	case wire.Welcome:
@@ -70,12 +75,14 @@ func (t *Tracker) session(p *sighting, m *wire.Message, out *machine.Effects) {
 				report(out, welcomeMismatch, p.from, machine.Certain, p.at, p.ref, 0, float64(c.clientID), float64(m.ClientID))
 			}
 			if c.joinedAt == 0 {
+				t.tells(out, EventWelcomed, uint32(m.ClientID), p)
 				c.joinedAt = p.at
 			}
 			return
 		}
 		c.answered = true
 		if c.welcomeAt == 0 {
+			t.tells(out, EventWelcomed, uint32(m.ClientID), p)
 			c.welcomeAt, c.clientID = p.at, m.ClientID
 		}
 	case wire.ClientConnected:
@@ -102,11 +109,21 @@ func (t *Tracker) session(p *sighting, m *wire.Message, out *machine.Effects) {
 		if c.endedAt == 0 {
 			c.endedAt, c.endedBy, c.endedRef = p.at, p.from, p.ref
 			c.reason, c.reasoned = m.Reason, m.HasReason
+			reason := uint32(NoReason)
+			if m.HasReason {
+				reason = uint32(m.Reason)
+			}
+			t.tells(out, EventDisconnected, reason, p)
 			if m.HasReason && m.Reason == wire.UnpackedStop {
 				report(out, stopReads80, p.from, machine.Certain, p.at, p.ref, 0)
 			}
 		}
 	}
+}
+
+// tells an event of the connection's life.
+func (t *Tracker) tells(out *machine.Effects, kind machine.EventKind, number uint32, p *sighting) {
+	t.event(out, machine.Event{Kind: kind, Side: p.from, Certainty: machine.Certain, Sequence: number, Sequence64: int64(number)}, p)
 }
 
 func contains(ids []uint16, id uint16) bool {

@@ -114,7 +114,7 @@ func (t *Tracker) endFindings(out *machine.Effects) {
 	}
 	for i := range t.sides {
 		s, peer := &t.sides[i], &t.sides[1-i]
-		if gap := peer.spoke.Sub(s.spoke); gap > silence && s.near {
+		if gap := peer.spoke.Sub(s.spoke); gap > Silence && s.near {
 			report(out, timedOut, s.side, machine.Likely, s.spoke, s.spokeRef, 0, ms(gap))
 		}
 	}

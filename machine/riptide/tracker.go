@@ -98,6 +98,9 @@ func (t *Tracker) decide(v machine.Vantage, reason string) {
 			smoothed: -1,
 		}
 		s.ordered = s.near || t.config.Stream
+		if known, ok := t.facts.Settings.(proofs); ok && s.near {
+			s.proved = known[i]
+		}
 	}
 }
 
@@ -215,6 +218,7 @@ type side struct {
 
 	// What shows that it reads.
 	proof    machine.Instant // what passed the tap towards it up to here was read
+	proved   machine.Instant // the same at the end, where an earlier run has learned it
 	spoke    machine.Instant // its last message of any kind
 	spokeRef machine.Ref
 	left     machine.Instant // when it said that it ends the connection; 0 if it has not
@@ -227,9 +231,9 @@ const (
 	// tickSlack is how long before something that a side sends it can have read
 	// for the last time: a tick of the application, generously.
 	tickSlack = 40 * time.Millisecond
-	// silence is how long after its last message a side that says nothing may
+	// Silence is how long after its last message a side that says nothing may
 	// still be reading: its next heartbeat or answer is due within a second.
-	silence = 1200 * time.Millisecond
+	Silence = 1200 * time.Millisecond
 )
 
 // reads grades that a side has read what passed the tap towards it at a time;
@@ -238,9 +242,9 @@ func (s *side) reads(at machine.Instant) machine.Certainty {
 	switch {
 	case s.toldLeft != 0 && at > s.toldLeft:
 		return machine.Unknown
-	case at <= s.proof:
+	case at <= s.proof || at <= s.proved:
 		return machine.Certain
-	case s.left != 0 && at > s.left, s.left == 0 && at.Sub(s.spoke) > silence:
+	case s.left != 0 && at > s.left, s.left == 0 && at.Sub(s.spoke) > Silence:
 		return machine.Unknown
 	}
 	return machine.Likely
@@ -306,12 +310,17 @@ func (t *Tracker) reopens(p *sighting) bool {
 	return t.ended || (s.met || peer.met) && p.at.Sub(max(s.spoke, peer.spoke)) > Timeout
 }
 
+// proofs are Facts.Settings of this protocol: up to when each side is known to
+// have read.
+type proofs [2]machine.Instant
+
 // Learned gives what another run over the flow can start with.
 func (t *Tracker) Learned() machine.Facts {
 	f := t.facts
 	if t.weighing {
 		f.Vantage, f.VantageReason, _ = judgeVantage(&t.reaches)
 	}
+	f.Settings = proofs{t.sides[0].proof, t.sides[1].proof}
 	return f
 }
 

@@ -1,0 +1,281 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/dissect/riptide"
+	"github.com/ackscope/ackscope/machine"
+	state "github.com/ackscope/ackscope/machine/riptide"
+)
+
+func (a *app) autopsyCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "autopsy [FILE...]",
+		Short: "How each connection ended: what was exchanged last, what was unacked, who gave up",
+		Long: `autopsy gives a page to each Riptide connection that ended: the last exchange that went well
+each way, what waited for an ack and how often it had been sent, which limits were reached,
+who fell silent or said goodbye first, and what the other side can have known of it.`,
+		Example: `  ackscope autopsy match.pcapng
+  ackscope autopsy --json match.pcapng | jq 'select(.ended == "silence")'`,
+		RunE: func(_ *cobra.Command, args []string) error { return a.autopsy(args) },
+	}
+}
+
+// autopsyRows bounds the unacked messages that a page lists.
+const autopsyRows = 12
+
+// remains is what an autopsy keeps of a flow.
+type remains struct {
+	flow    *analyze.Flow
+	last    [2]lastWord
+	acked   [2]machine.Event   // the last that the side learned to have arrived
+	endings []machine.Event    // goodbyes and refusals, in order
+	unacked []machine.Message  // reliable ones that were never acked, newest first sent last
+	joined  [2]machine.Instant // when the side's Welcome passed
+}
+
+type lastWord struct {
+	at   machine.Instant
+	ref  machine.Ref
+	text string
+}
+
+func (a *app) autopsy(args []string) error {
+	paint, err := a.painter()
+	if err != nil {
+		return err
+	}
+	byFlow := map[*analyze.Flow]*remains{}
+	var order []*remains
+	s, in, err := a.study(args, func(r *analyze.Record) {
+		f := r.Flow
+		if f == nil || f.Protocol == nil || f.Protocol.Name != riptide.Protocol.Name {
+			return
+		}
+		x := byFlow[f]
+		if x == nil {
+			x = &remains{flow: f}
+			byFlow[f] = x
+			order = append(order, x)
+		}
+		x.take(r)
+	})
+	if in != nil {
+		defer in.Close()
+	}
+	if s == nil {
+		return err
+	}
+	_, end := s.Span()
+	told := 0
+	for _, x := range order {
+		how := x.how(end)
+		if how == "" {
+			continue
+		}
+		told++
+		if a.flags.json {
+			if err := x.object(a, how); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := x.page(a, paint, how, told > 1); err != nil {
+			return err
+		}
+	}
+	if told == 0 && !a.flags.json {
+		fmt.Fprintln(a.writer(), "no connection ended in this capture")
+	}
+	return a.ended(err)
+}
+
+func (x *remains) take(r *analyze.Record) {
+	if d := &r.Datagram; d.Length > 0 && d.At >= x.last[d.From].at {
+		w := &x.last[d.From]
+		w.at, w.ref = d.At, d.Ref
+		w.text = string(r.Flow.Protocol.Info(dissect.Context{Config: r.Flow.Config(), From: d.From}, d, nil))
+	}
+	for i := range r.Events {
+		switch e := &r.Events[i]; e.Kind {
+		case machine.EventAcked:
+			x.acked[e.Side] = *e
+		case state.EventWelcomed:
+			x.joined[e.Side] = e.At
+		case state.EventDisconnected, state.EventRejected:
+			x.endings = append(x.endings, *e)
+		}
+	}
+	for i := range r.Messages {
+		m := &r.Messages[i]
+		if (m.Mode == machine.ModeReliable || m.Mode == machine.ModeInternal) && m.Acked != machine.Yes && !m.Named {
+			kept := *m
+			kept.Body, kept.Data = nil, nil
+			x.unacked = append(x.unacked, kept)
+		}
+	}
+}
+
+// how tells in a word how the connection ended; empty where it had not when the
+// capture did.
+func (x *remains) how(end machine.Instant) string {
+	for i := range x.endings {
+		if x.endings[i].Kind == state.EventDisconnected {
+			return "goodbye"
+		}
+	}
+	if len(x.endings) > 0 {
+		return "rejected"
+	}
+	first := min(x.last[machine.A].at, x.last[machine.B].at)
+	switch {
+	case x.joined == [2]machine.Instant{}:
+		if x.last[machine.B].at == 0 {
+			return "unanswered"
+		}
+		return ""
+	case end.Sub(first) > state.Silence:
+		return "silence"
+	}
+	if _, reached := x.limit(); reached {
+		return "silence"
+	}
+	return ""
+}
+
+// limit gives the side that reached a limit at which the library ends the
+// connection, and never spoke long after.
+func (x *remains) limit() (machine.Side, bool) {
+	for _, found := range x.flow.Findings() {
+		switch found.Rule.ID {
+		case "riptide-attempts-exhausted", "riptide-quality-limit":
+			return found.Side, true
+		}
+	}
+	return machine.A, false
+}
+
+// quiet gives the side that spoke last the longer ago.
+func (x *remains) quiet() machine.Side {
+	if x.last[machine.A].at <= x.last[machine.B].at {
+		return machine.A
+	}
+	return machine.B
+}
+
+// story tells how it ended, in sentences.
+func (x *remains) story(how string) []string {
+	f := x.flow
+	name := func(s machine.Side) string { return fmt.Sprintf("%v (%v)", s, f.Addr(s)) }
+	switch how {
+	case "goodbye":
+		e := &x.endings[len(x.endings)-1]
+		for i := range x.endings {
+			if x.endings[i].Kind == state.EventDisconnected {
+				e = &x.endings[i]
+				break
+			}
+		}
+		return []string{
+			fmt.Sprintf("%s ended it in frame %d and said so: %s.", name(e.Side), e.Ref.Frame(), riptide.EndReason(f.Config(), e)),
+			"A goodbye is sent once and not acked: had it been lost, the other side would have known only by its timeout.",
+		}
+	case "rejected":
+		e := &x.endings[0]
+		return []string{fmt.Sprintf("%s refused the client in frame %d: %s.", name(e.Side), e.Ref.Frame(), riptide.EndReason(f.Config(), e))}
+	case "unanswered":
+		return []string{fmt.Sprintf("%s asked and never had an answer.", name(machine.A))}
+	}
+	quiet := x.quiet()
+	limited, limits := x.limit()
+	if limits {
+		return []string{
+			fmt.Sprintf("%s reached a limit of the library's quality rules: with default settings the library then ends the connection (PoorConnection) and says nothing.", name(limited)),
+			fmt.Sprintf("%s fell silent first.", name(quiet)),
+			"The other side can have known only by its own timeout, 5 to 6 s after the last heartbeat that reached it.",
+		}
+	}
+	gap := x.last[quiet.Other()].at.Sub(x.last[quiet].at)
+	out := []string{fmt.Sprintf("%s fell silent first, without a goodbye; %s went on for %v.", name(quiet), name(quiet.Other()), gap.Round(time.Millisecond))}
+	out = append(out, "No limit was reached that the capture shows: it was killed, lost its network, or timed out itself.")
+	return append(out, "The other side can have known only by its own timeout, 5 to 6 s after the last heartbeat that reached it.")
+}
+
+func (x *remains) page(a *app, paint painter, how string, further bool) error {
+	f, w := x.flow, a.writer()
+	var b []byte
+	if further {
+		b = append(b, '\n')
+	}
+	b = paint.text(b, bold, fmt.Sprintf("flow %d  %s/%s  %v ↔ %v: %s", f.ID, f.Protocol.Name, f.Config().Dialect, f.A, f.B, how))
+	b = append(b, '\n')
+	for _, sentence := range x.story(how) {
+		b = fmt.Appendf(b, "  %s\n", sentence)
+	}
+	b = append(b, '\n')
+	for _, side := range []machine.Side{machine.A, machine.B} {
+		if last := x.last[side]; last.at != 0 {
+			b = fmt.Appendf(b, "  %v  last word      %s  frame %d  %s\n", side, last.at.Time().Format("15:04:05.000"), last.ref.Frame(), last.text)
+		}
+		if e := x.acked[side]; e.Ref != 0 {
+			b = fmt.Appendf(b, "     last arrival   %s  frame %d  the ack of its message %d (%s)\n", e.At.Time().Format("15:04:05.000"), e.Ref.Frame(), e.Sequence, e.Certainty)
+		}
+	}
+	if len(x.unacked) > 0 {
+		b = fmt.Appendf(b, "\n  never acked:\n")
+		for i := range x.unacked {
+			if i == autopsyRows {
+				b = fmt.Appendf(b, "    and %d more\n", len(x.unacked)-i)
+				break
+			}
+			m := &x.unacked[i]
+			b = fmt.Appendf(b, "    %v  seq %-5d  %2d sends from %s on, delivered: %s\n", m.From, m.Sequence, m.Attempts, m.At.Time().Format("15:04:05.000"), m.Delivered)
+		}
+	}
+	if found := f.Findings(); len(found) > 0 {
+		b = fmt.Appendf(b, "\n  findings:\n")
+		for _, one := range found {
+			b = fmt.Appendf(b, "    %-5s %v  %s\n", strings.ToUpper(one.Rule.Severity.String()), one.Side, one.Rule.Summary)
+		}
+	}
+	_, err := w.Write(b)
+	return err
+}
+
+func (x *remains) object(a *app, how string) error {
+	f := x.flow
+	var o object
+	o.begin()
+	o.uint("flow", uint64(f.ID))
+	o.str("protocol", f.Protocol.Name)
+	o.str("dialect", f.Config().Dialect)
+	o.addr("a", f.A)
+	o.addr("b", f.B)
+	o.str("ended", how)
+	o.str("story", strings.Join(x.story(how), " "))
+	for _, side := range []machine.Side{machine.A, machine.B} {
+		suffix := "_" + side.String()
+		if last := x.last[side]; last.at != 0 {
+			o.time("last"+suffix, last.at)
+			o.uint("last_frame"+suffix, last.ref.Frame())
+		}
+		if e := x.acked[side]; e.Ref != 0 {
+			o.uint("last_acked_frame"+suffix, e.Ref.Frame())
+			o.uint("last_acked_sequence"+suffix, uint64(e.Sequence))
+		}
+		unacked := 0
+		for i := range x.unacked {
+			if x.unacked[i].From == side {
+				unacked++
+			}
+		}
+		o.int("unacked"+suffix, int64(unacked))
+	}
+	return o.end(a.writer())
+}
