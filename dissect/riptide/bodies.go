@@ -102,30 +102,12 @@ func (b *bodies) name(path string, fields []*schema.Field) {
 		if f.Name != "" {
 			at, label = path+"."+f.Name, f.Name
 		}
-		b.specs[f.Index()] = b.spec(&dissect.FieldSpec{Name: at, Label: label, Kind: shapeKind(f.Shape()), Doc: f.Doc})
+		b.specs[f.Index()] = b.spec(&dissect.FieldSpec{Name: at, Label: label, Kind: dissect.KindOfShape(f.Shape()), Doc: f.Doc})
 		b.name(at, f.Fields)
 		if f.Item != nil {
 			b.name(at, []*schema.Field{f.Item})
 		}
 	}
-}
-
-func shapeKind(s schema.Shape) dissect.FieldKind {
-	switch s {
-	case schema.Int:
-		return dissect.KindInt
-	case schema.Bool:
-		return dissect.KindBool
-	case schema.Float, schema.Double:
-		return dissect.KindFloat
-	case schema.Text:
-		return dissect.KindText
-	case schema.Bytes:
-		return dissect.KindBytes
-	case schema.Group:
-		return dissect.KindGroup
-	}
-	return dissect.KindUint
 }
 
 // of gives the body that describes a message's values, and the heading of its

@@ -39,7 +39,7 @@ var law = []rule{
 	{"sim", []string{"machine"}, nil},
 	{"capture", []string{"machine", "capture/..."}, captureOutside},
 	{"capture/*", []string{"machine", "capture"}, captureOutside},
-	{"dissect", []string{"machine"}, nil},
+	{"dissect", []string{"machine", "schema"}, nil},
 	{"dissect/dissecttest", []string{"machine", "dissect"}, nil},
 	{"dissect/*", []string{"dissect", "schema", "machine", "wire", "wire/@", "wire/seq", "wire/bits", "machine/@"}, []string{"github.com/google/gopacket", "golang.org/x/crypto"}},
 	{"analyze", []string{"capture", "capture/stream", "dissect", "machine"}, nil},
