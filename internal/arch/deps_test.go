@@ -130,7 +130,9 @@ func matches(pattern, name string) bool {
 
 func list(t *testing.T) (out []listed) {
 	t.Helper()
-	cmd := exec.Command("go", "list", "-json=ImportPath,Imports", module+"/...")
+	// Without the profile: with it, go list names every package of the program
+	// once more as "path [main package]", and their imports are then unnamed.
+	cmd := exec.Command("go", "list", "-pgo=off", "-json=ImportPath,Imports", module+"/...")
 	pipe, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
