@@ -17,6 +17,7 @@ type Space uint8
 // The widths that protocols use.
 const (
 	Bits8  Space = 8
+	Bits15 Space = 15
 	Bits16 Space = 16
 	Bits32 Space = 32
 )

@@ -35,6 +35,9 @@ func TestDistance(t *testing.T) {
 		{Bits16, 65535, 0, -1},
 		{Bits16, 32768, 0, 32768},
 		{Bits16, 0, 32768, -32768},
+		{Bits15, 0, 32767, 1},
+		{Bits15, 16384, 0, 16384},
+		{Bits15, 0, 16384, -16384},
 		{Bits8, 0, 255, 1},
 		{Bits8, 128, 0, 128},
 		{Bits8, 0, 128, -128},
@@ -48,7 +51,7 @@ func TestDistance(t *testing.T) {
 }
 
 func TestUnwrap(t *testing.T) {
-	for _, space := range []Space{Bits8, Bits16, Bits32} {
+	for _, space := range []Space{Bits8, Bits15, Bits16, Bits32} {
 		at := int64(space.Mask()) - 5
 		for range 1000 {
 			next := at + int64(rand.IntN(20)) - 5
