@@ -98,19 +98,38 @@ type entryLine struct {
 // WriteTo writes the journal's text.
 func (j *Journal) WriteTo(w io.Writer) (int64, error) {
 	counted := &counter{w: w}
-	buffered := bufio.NewWriter(counted)
-	lines := json.NewEncoder(buffered)
-	if err := lines.Encode(headerLine{Journal: 1, Seed: j.Seed, Note: j.Note}); err != nil {
-		return counted.n, err
-	}
+	lines, err := NewJournalWriter(counted, j.Seed, j.Note)
 	for i := range j.Entries {
-		if err := lines.Encode(j.Entries[i].line()); err != nil {
-			return counted.n, err
+		if err != nil {
+			break
 		}
+		err = lines.Write(&j.Entries[i])
 	}
-	err := buffered.Flush()
+	if err == nil {
+		err = lines.Flush()
+	}
 	return counted.n, err
 }
+
+// JournalWriter writes a journal's text as the run goes on.
+type JournalWriter struct {
+	buffered *bufio.Writer
+	lines    *json.Encoder
+}
+
+// NewJournalWriter writes the header. The same seed and a note whose values are
+// as long give a header that is as long.
+func NewJournalWriter(w io.Writer, seed uint64, note map[string]string) (*JournalWriter, error) {
+	buffered := bufio.NewWriter(w)
+	j := &JournalWriter{buffered: buffered, lines: json.NewEncoder(buffered)}
+	return j, j.lines.Encode(headerLine{Journal: 1, Seed: seed, Note: note})
+}
+
+// Write appends one input.
+func (j *JournalWriter) Write(e *Entry) error { return j.lines.Encode(e.line()) }
+
+// Flush hands what was written to the underlying writer.
+func (j *JournalWriter) Flush() error { return j.buffered.Flush() }
 
 type counter struct {
 	w io.Writer

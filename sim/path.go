@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"math/rand/v2"
 	"time"
 
 	"github.com/ackscope/ackscope/machine"
@@ -59,15 +58,10 @@ func (o Outage) covers(t machine.Instant) bool {
 // direction is a path at work: from one host to one peer of it.
 type direction struct {
 	world *World
-	path  Path
+	does  *Impairment
 	to    *Host
 	from  machine.Peer // what to calls the sender
 	taps  []tapping
-	rng   *rand.Rand
-
-	bad      bool            // the Gilbert state
-	free     machine.Instant // when the first hop is idle again
-	lastDone machine.Instant // latest arrival so far, for InOrder
 }
 
 // tapping is a tap as one direction passes it.
@@ -117,7 +111,7 @@ func (w *World) link(a, b *Host) *Link {
 }
 
 func (w *World) direction(from, to *Host, peer machine.Peer, p Path) *direction {
-	return &direction{world: w, path: p, to: to, from: peer, rng: w.Rand("path " + from.Name + " to " + to.Name)}
+	return &direction{world: w, does: Impair(p, w.seed, from.Name, to.Name), to: to, from: peer}
 }
 
 // Tap has see called with all that passes a point of the link, in order of
@@ -138,36 +132,17 @@ func (d *direction) send(kind machine.TransmitKind, b []byte) {
 	}
 	b = append([]byte(nil), b...)
 	d.leave(b)
-	start, reach := d.world.now, 1.0
-	lost := d.path.lose(d.rng, &d.bad, start)
-	if lost {
-		reach = d.rng.Float64() // below 1: what is lost is not seen by the receiver's tap
+	f := d.does.Datagram(d.world.now, len(b))
+	if f.Dropped {
+		return
 	}
-	if d.path.Rate > 0 {
-		wait, dropped := d.wait(len(b))
-		if dropped {
-			return
-		}
-		start = start.Add(wait)
+	d.pass(f.Leaves, f.Travel, f.Reach, b)
+	if !f.Lost {
+		d.arrive(f.Leaves.Add(f.Travel), b)
 	}
-	travel := d.travel(start)
-	twiceAt, twice := 1.0, d.path.Duplicate > 0 && d.rng.Float64() < d.path.Duplicate
-	if twice {
-		twiceAt = d.rng.Float64()
-	}
-	d.pass(start, travel, reach, b)
-	if !lost {
-		d.arrive(start.Add(travel), b)
-	}
-	if twice && twiceAt < reach {
-		// The copy takes its own time for what is left of the way.
-		rest := share(d.travel(start), 1-twiceAt)
-		whole := share(travel, twiceAt) + rest
-		if d.path.InOrder {
-			whole = max(whole, travel)
-		}
-		d.passCopy(start, travel, whole, twiceAt, b)
-		d.arrive(start.Add(whole), b)
+	if f.Twice {
+		d.passCopy(f.Leaves, f.Travel, f.CopyTravel, f.TwiceAt, b)
+		d.arrive(f.Leaves.Add(f.CopyTravel), b)
 	}
 }
 
@@ -213,54 +188,4 @@ func share(d time.Duration, part float64) time.Duration { return time.Duration(f
 
 func (d *direction) arrive(at machine.Instant, b []byte) {
 	d.world.at(at, func() { d.to.arrive(machine.Arrive{From: d.from, Bytes: b}) })
-}
-
-// lose decides whether what is sent at instant at is lost; bad is the Gilbert
-// state of its direction.
-func (p *Path) lose(rng *rand.Rand, bad *bool, at machine.Instant) (lost bool) {
-	if g := p.Bursts; g.ToBad > 0 {
-		if *bad {
-			*bad = rng.Float64() >= g.ToGood
-		} else {
-			*bad = rng.Float64() < g.ToBad
-		}
-		lost = *bad && (g.Loss == 0 || rng.Float64() < g.Loss)
-	}
-	if p.Loss > 0 && rng.Float64() < p.Loss {
-		lost = true
-	}
-	for _, o := range p.Outages {
-		lost = lost || o.covers(at)
-	}
-	return lost
-}
-
-// travel draws the time that a datagram sent at start takes.
-func (d *direction) travel(start machine.Instant) time.Duration {
-	t := d.path.Delay
-	if d.path.Jitter > 0 {
-		t += time.Duration(d.rng.Int64N(int64(d.path.Jitter) + 1))
-	}
-	if d.path.InOrder {
-		d.lastDone = max(d.lastDone, start.Add(t))
-		t = d.lastDone.Sub(start)
-	}
-	return t
-}
-
-// wait gives how long a datagram waits for the first hop and is being put on
-// it, or that the queue is full.
-func (d *direction) wait(size int) (long time.Duration, dropped bool) {
-	limit := d.path.Queue
-	if limit == 0 {
-		limit = 64 << 10
-	}
-	now := d.world.now
-	d.free = max(d.free, now)
-	waiting := int(int64(d.free-now) * int64(d.path.Rate) / 8 / int64(time.Second))
-	if waiting+size > limit {
-		return 0, true
-	}
-	d.free = d.free.Add(time.Duration(int64(size) * 8 * int64(time.Second) / int64(d.path.Rate)))
-	return d.free.Sub(now), false
 }

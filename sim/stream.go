@@ -1,9 +1,6 @@
 package sim
 
 import (
-	"math/rand/v2"
-	"time"
-
 	"github.com/ackscope/ackscope/machine"
 )
 
@@ -23,23 +20,20 @@ func (w *World) ConnectStream(a, b *Host, toB, toA Path) *Link {
 }
 
 func (w *World) stream(from, to *Host, peer machine.Peer, p Path) *stream {
-	return &stream{world: w, path: p, to: to, from: peer, rng: w.Rand("stream " + from.Name + " to " + to.Name)}
+	return &stream{world: w, does: ImpairStream(p, w.seed, from.Name, to.Name), to: to, from: peer}
 }
 
 // stream is one direction of a stream link at work.
 type stream struct {
 	world *World
-	path  Path
+	does  *Impairment
 	to    *Host
 	from  machine.Peer
 	back  *stream
 	taps  []tapping
-	rng   *rand.Rand
 
 	open   bool // the sender may send
 	offset uint64
-	ready  machine.Instant // when all sent so far has arrived
-	bad    bool
 }
 
 func (s *stream) tap(t tapping) { s.taps = append(s.taps, t) }
@@ -74,10 +68,7 @@ func (s *stream) send(kind machine.TransmitKind, b []byte) {
 			return
 		}
 		b = append([]byte(nil), b...)
-		size := s.path.Segment
-		if size <= 0 {
-			size = 1460
-		}
+		size := s.does.Segment()
 		for len(b) > 0 {
 			piece := b[:min(size, len(b))]
 			b = b[len(piece):]
@@ -90,37 +81,14 @@ func (s *stream) send(kind machine.TransmitKind, b []byte) {
 // carry brings one segment over, however often it must be sent, and calls done
 // once it and all before it are there.
 func (s *stream) carry(kind machine.TransmitKind, b []byte, done func()) {
-	resend := s.path.Resend
-	if resend <= 0 {
-		resend = 200 * time.Millisecond
-	}
-	// A path that loses everything for good would never let go of the segment;
-	// TCP gives up after some fifteen attempts, and so does this.
-	start := s.world.now
-	for range 15 {
-		travel := s.path.Delay
-		if s.path.Jitter > 0 {
-			travel += time.Duration(s.rng.Int64N(int64(s.path.Jitter) + 1))
-		}
-		reach, lost := s.lose(start)
+	at, arrived := s.does.Carry(s.world.now, func(f Fate) {
 		for i := range s.taps {
-			if t := &s.taps[i]; t.at <= reach {
-				t.show(s.world, start.Add(share(travel, t.at)), kind, s.offset, b)
+			if t := &s.taps[i]; t.at <= f.Reach {
+				t.show(s.world, f.Leaves.Add(share(f.Travel, t.at)), kind, s.offset, b)
 			}
 		}
-		if !lost {
-			s.ready = max(s.ready, start.Add(travel))
-			s.world.at(s.ready, done)
-			return
-		}
-		start, resend = start.Add(resend), 2*resend
+	})
+	if arrived {
+		s.world.at(at, done)
 	}
-}
-
-func (s *stream) lose(at machine.Instant) (reach float64, lost bool) {
-	lost = s.path.lose(s.rng, &s.bad, at)
-	if lost {
-		return s.rng.Float64(), true
-	}
-	return 1, false
 }

@@ -40,7 +40,10 @@ func (w *World) Truth() *Truth {
 	return t
 }
 
-func (t *Truth) watch(s *Step) {
+func (t *Truth) watch(s *Step) { t.Facts = s.Facts(t.Facts) }
+
+// Facts appends what the step's events tell.
+func (s *Step) Facts(to []Fact) []Fact {
 	for _, e := range s.Out.Events {
 		f := Fact{At: s.At, Host: s.Host, Event: e, Bytes: -1}
 		switch e.Kind {
@@ -60,8 +63,9 @@ func (t *Truth) watch(s *Step) {
 				}
 			}
 		}
-		t.Facts = append(t.Facts, f)
+		to = append(to, f)
 	}
+	return to
 }
 
 // Of gives the facts of one host and kind, in order.
@@ -115,7 +119,7 @@ func (t *Truth) Write(to io.Writer, hosts []*Host, form TruthFile) error {
 	for i := range t.Facts {
 		f := &t.Facts[i]
 		last = max(last, f.At)
-		if err := lines.Encode(f.line(seconds(f.At), &form)); err != nil {
+		if err := lines.Encode(f.Line(seconds(f.At), &form)); err != nil {
 			return err
 		}
 	}
@@ -131,7 +135,8 @@ func (t *Truth) Write(to io.Writer, hosts []*Host, form TruthFile) error {
 	return buffered.Flush()
 }
 
-func (f *Fact) line(t float64, form *TruthFile) map[string]any {
+// Line gives the fact's line of a truth file; t is its time in seconds.
+func (f *Fact) Line(t float64, form *TruthFile) map[string]any {
 	word := f.Event.Kind.String()
 	if f.Event.Kind >= machine.EventProtocol && form.Word != nil {
 		word = form.Word(f.Event.Kind)

@@ -45,10 +45,14 @@ func (w *World) Hosts() []*Host { return w.hosts }
 func (w *World) Watch(f func(*Step)) { w.watchers = append(w.watchers, f) }
 
 // Rand gives the stream of random numbers that belongs to name in this run.
-func (w *World) Rand(name string) *rand.Rand {
+func (w *World) Rand(name string) *rand.Rand { return Rand(w.seed, name) }
+
+// Rand gives the stream of random numbers that belongs to name in the runs of a
+// seed.
+func Rand(seed uint64, name string) *rand.Rand {
 	h := fnv.New64a()
 	h.Write([]byte(name)) // never fails
-	return rand.New(rand.NewPCG(w.seed, h.Sum64()))
+	return rand.New(rand.NewPCG(seed, h.Sum64()))
 }
 
 // Run moves the world on until the given instant: everything due before it or
