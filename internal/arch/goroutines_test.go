@@ -1,0 +1,73 @@
+package arch
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// sequential are the rings that start no goroutine, in their tests neither: a
+// caller decides what runs side by side. `make race` leaves them out, since the
+// race detector could find nothing there.
+var sequential = []string{"wire", "machine", "schema", "sim", "dissect", "filter"}
+
+func TestInnerRingsStartNoGoroutine(t *testing.T) {
+	files := 0
+	for _, ring := range sequential {
+		err := filepath.WalkDir(filepath.Join("..", "..", ring), func(name string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(name, ".go") {
+				return err
+			}
+			files++
+			set := token.NewFileSet()
+			file, err := parser.ParseFile(set, name, nil, parser.SkipObjectResolution)
+			if err != nil {
+				return err
+			}
+			for _, at := range goroutines(file) {
+				t.Errorf("%s starts a goroutine: rings 0 to 2 (%s) leave that to their callers", set.Position(at), strings.Join(sequential, ", "))
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if files < 100 {
+		t.Fatalf("looked into %d files, expected the whole of %v", files, sequential)
+	}
+}
+
+// TestGoroutinesAreFound plants what the rule forbids.
+func TestGoroutinesAreFound(t *testing.T) {
+	for _, body := range []string{"go func() {}()", "t.Parallel()"} {
+		file, err := parser.ParseFile(token.NewFileSet(), "planted.go", "package p\nfunc f() { "+body+" }", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(goroutines(file)) != 1 {
+			t.Errorf("%q is not found", body)
+		}
+	}
+}
+
+// goroutines gives where a file starts one: a go statement, or a test that runs
+// beside others.
+func goroutines(file *ast.File) (at []token.Pos) {
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GoStmt:
+			at = append(at, n.Pos())
+		case *ast.SelectorExpr:
+			if n.Sel.Name == "Parallel" {
+				at = append(at, n.Pos())
+			}
+		}
+		return true
+	})
+	return at
+}
