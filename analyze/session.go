@@ -80,7 +80,8 @@ type Session struct {
 	freeCount      int
 	heldBytes      int
 
-	trackers int               // flows that are followed now
+	trackers int // flows that are followed now
+	scopes   map[scopeKey]*scope
 	texts    map[string]string // reasons that flows share
 
 	n          uint64 // packets fed
@@ -250,8 +251,9 @@ func (s *Session) start(f *Flow) {
 
 // reopen begins another session on f's addresses, with the same protocol.
 func (s *Session) reopen(f *Flow, d *machine.Datagram) *Flow {
-	s.end(f)
 	next := s.successor(f, d)
+	next.scopes, f.scopes = f.scopes, next.scopes
+	s.end(f)
 	next.Protocol, next.Verdict = f.Protocol, f.Verdict
 	next.conn, f.conn = f.conn, nil
 	s.track(next)
@@ -299,12 +301,16 @@ func (s *Session) track(f *Flow) {
 	}
 	f.tracker = s.newTracker(f)
 	s.trackers++
+	s.enterScopes(f)
 }
 
 // observe steps f's tracker over d and gives the flow that d belongs to, which
 // is a new one where d opens another session.
 func (s *Session) observe(f *Flow, d *machine.Datagram, p *capture.Packet) *Flow {
 	s.out.Reset()
+	if x := f.scopes[d.From]; x != nil {
+		d.Place = x.Observe(f.ID, d)
+	}
 	f.tracker.Observe(d, &s.out)
 	if s.out.NewSession {
 		f = s.reopen(f, d)
@@ -350,6 +356,7 @@ func (s *Session) end(f *Flow) {
 	}
 	f.tracker = nil
 	s.trackers--
+	s.leaveScopes(f)
 }
 
 // maxInterned bounds the texts that flows share.

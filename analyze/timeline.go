@@ -35,6 +35,7 @@ type Timeline struct {
 	files   [][]uint32          // by file: entry of frame 1, 2, ...
 	parts   map[uint32][]uint32 // frames of a datagram that IP had cut, by the entry that completed it
 	flows   []track
+	scopes  map[scopeKey]*scopeTrack
 }
 
 // entry is one frame. Entries of one flow are chained backwards.
@@ -49,12 +50,14 @@ type track struct {
 	last        uint32 // 1 + its newest entry
 	since       int    // its datagrams since the last checkpoint
 	checkpoints []checkpoint
+	places      []machine.Place // of its datagrams, in order, where its endpoints have scopes
 }
 
 type checkpoint struct {
 	entry   uint32 // the last one that was observed
 	tracker machine.Tracker
 	conn    *stream.Conn // of a TCP flow
+	places  int          // how many of the flow's places are behind it
 }
 
 // Checkpoints are spaced so that they cost about this many bytes a packet,
@@ -86,8 +89,9 @@ func (t *Timeline) Record(r *Record) {
 		return
 	}
 	k, f := &t.flows[r.Flow.ID-1], r.Flow
+	t.noteScope(r, k)
 	if f.tracker != nil && k.since >= minSpacing && k.since*checkpointBytesPerPacket >= f.tracker.Size() {
-		c := checkpoint{entry: uint32(len(t.entries)) - 1, tracker: f.tracker.Clone()}
+		c := checkpoint{entry: uint32(len(t.entries)) - 1, tracker: f.tracker.Clone(), places: len(k.places)}
 		if f.conn != nil {
 			c.conn = f.conn.Clone()
 		}
@@ -168,9 +172,10 @@ func (t *Timeline) StateAt(f *Flow, ref machine.Ref) (machine.Tracker, error) {
 	stop := uint32(0) // 1 + the entry that the starting point has observed
 	var tracker machine.Tracker
 	var conn *stream.Conn
+	places := k.places
 	if after > 0 {
 		c := &k.checkpoints[after-1]
-		stop, tracker = c.entry+1, c.tracker.Clone()
+		stop, tracker, places = c.entry+1, c.tracker.Clone(), k.places[c.places:]
 		if c.conn != nil {
 			conn = c.conn.Clone()
 		}
@@ -195,6 +200,9 @@ func (t *Timeline) StateAt(f *Flow, ref machine.Ref) (machine.Tracker, error) {
 			return nil, err
 		}
 		if conn == nil {
+			if len(places) > 0 {
+				d.Place, places = places[0], places[1:]
+			}
 			out.Reset()
 			tracker.Observe(&d, &out)
 			continue
@@ -206,7 +214,11 @@ func (t *Timeline) StateAt(f *Flow, ref machine.Ref) (machine.Tracker, error) {
 			tracker.Observe(&machine.Datagram{At: m.At, Ref: m.Ref, From: m.From, Bytes: m.Bytes, Length: m.Length}, &out)
 		}
 	}
-	return tracker, nil
+	scopes, err := t.scopesAt(f, at)
+	if err != nil || scopes[machine.A] == nil {
+		return tracker, err
+	}
+	return inScope{tracker, scopes}, nil
 }
 
 // datagram reads the datagram (of TCP: the segment) that entry n completed again.

@@ -202,6 +202,9 @@ type Protocol struct {
 	// as a schema reads them; nil where the protocol carries no messages.
 	Message    func(c *Config, m *machine.Message) (name string, values Values)
 	NewTracker func(*Config) machine.Tracker // nil for a protocol that is dissected only
+	// NewScope makes what is kept of one endpoint over all its flows of datagrams;
+	// nil for a protocol whose flows have nothing to do with each other.
+	NewScope func(*Config) machine.Scope
 	// NewAssembly joins what the protocol splits; nil, or giving nil, where it
 	// splits nothing.
 	NewAssembly func(*Config) Assembly

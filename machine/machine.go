@@ -71,6 +71,7 @@ type Datagram struct {
 	From   Side
 	Bytes  []byte // what was captured of it; valid during the call only
 	Length int    // its length on the wire, more than len(Bytes) where a snap length cut it
+	Place  Place  // its place in all that its sender sends, as the sender's Scope has it
 }
 
 // Certainty grades an inferred fact. Its words are a closed list (spec/contract.md).

@@ -1,0 +1,192 @@
+package analyze
+
+import (
+	"slices"
+	"sort"
+
+	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/machine"
+)
+
+// State has three scopes: a flow has its tracker, an endpoint its machine.Scope
+// where the protocol has one, and the rest is the session's own.
+//
+// A tracker never sees the scopes themselves, only what they say of a datagram
+// (machine.Place). So a flow can be stepped again without the other flows of its
+// endpoints: the timeline writes the places down. What an endpoint as a whole was
+// at a frame is stepped from checkpoints of its own.
+
+// scope is the machine.Scope of one endpoint, and how many followed flows it has.
+type scope struct {
+	machine.Scope
+	key   scopeKey
+	flows int
+}
+
+type scopeKey struct {
+	endpoint endpointKey
+	protocol *dissect.Protocol
+}
+
+// scopeKeys gives the keys of a flow's endpoints; false where its protocol has
+// no scopes. Those of streams have none: a stream is numbered for itself.
+func (f *Flow) scopeKeys() (keys [2]scopeKey, ok bool) {
+	if f.Protocol == nil || f.Protocol.NewScope == nil || f.Transport != capture.UDP {
+		return keys, false
+	}
+	for _, side := range []machine.Side{machine.A, machine.B} {
+		keys[side] = scopeKey{f.half(side), f.Protocol}
+	}
+	return keys, true
+}
+
+// half gives the key of one of a flow's endpoints.
+func (f *Flow) half(side machine.Side) endpointKey {
+	if side == machine.A || f.key.low == f.key.high {
+		return f.origin
+	}
+	if f.key.low == f.origin {
+		return f.key.high
+	}
+	return f.key.low
+}
+
+// enterScopes gives a flow that is now followed the scopes of its endpoints.
+func (s *Session) enterScopes(f *Flow) {
+	keys, ok := f.scopeKeys()
+	if !ok || f.scopes[machine.A] != nil {
+		return
+	}
+	if s.scopes == nil {
+		s.scopes = map[scopeKey]*scope{}
+	}
+	for side, k := range keys {
+		x := s.scopes[k]
+		if x == nil {
+			x = &scope{Scope: f.Protocol.NewScope(f.Verdict.Config), key: k}
+			s.scopes[k] = x
+		}
+		x.flows++
+		f.scopes[side] = x
+	}
+}
+
+// leaveScopes lets go of them. An endpoint none of whose flows is followed is
+// forgotten, so that there are never more than two scopes a tracker.
+func (s *Session) leaveScopes(f *Flow) {
+	for side, x := range f.scopes {
+		if x == nil {
+			continue
+		}
+		f.scopes[side] = nil
+		if x.flows--; x.flows == 0 {
+			delete(s.scopes, x.key)
+		}
+	}
+}
+
+// scopeTrack is what the timeline knows of one endpoint.
+type scopeTrack struct {
+	live        *scope // the one that checkpoints were last taken of
+	since       int    // datagrams of the endpoint since the last checkpoint
+	checkpoints []scopeCheckpoint
+}
+
+type scopeCheckpoint struct {
+	entries int           // how many entries of the timeline it has seen
+	scope   machine.Scope // nil: one that is new
+}
+
+// noteScope writes down what the sender's scope said of a record's datagram, and
+// takes a checkpoint of the scope from time to time.
+func (t *Timeline) noteScope(r *Record, k *track) {
+	x := r.Flow.scopes[r.Datagram.From]
+	if x == nil {
+		return
+	}
+	k.places = append(k.places, r.Datagram.Place)
+	c := t.scopes[x.key]
+	if c == nil {
+		c = &scopeTrack{}
+		if t.scopes == nil {
+			t.scopes = map[scopeKey]*scopeTrack{}
+		}
+		t.scopes[x.key] = c
+	}
+	if c.live != x {
+		c.live, c.since = x, 0
+		c.checkpoints = append(c.checkpoints, scopeCheckpoint{entries: len(t.entries) - 1})
+	}
+	if c.since++; c.since >= minSpacing && c.since*checkpointBytesPerPacket >= x.Size() {
+		c.checkpoints = append(c.checkpoints, scopeCheckpoint{len(t.entries), x.Clone()})
+		c.since = 0
+	}
+}
+
+// scopesAt gives the scopes of a flow's endpoints as they were after entry at.
+func (t *Timeline) scopesAt(f *Flow, at uint32) (scopes [2]machine.Scope, err error) {
+	keys, ok := f.scopeKeys()
+	if !ok {
+		return scopes, nil
+	}
+	for side, k := range keys {
+		if scopes[side], err = t.scopeAt(f, k, int(at)+1); err != nil {
+			return scopes, err
+		}
+	}
+	return scopes, nil
+}
+
+// scopeAt gives an endpoint's scope after so many entries.
+func (t *Timeline) scopeAt(f *Flow, k scopeKey, entries int) (machine.Scope, error) {
+	next, x := 0, machine.Scope(nil)
+	if c := t.scopes[k]; c != nil {
+		after := sort.Search(len(c.checkpoints), func(i int) bool { return c.checkpoints[i].entries > entries })
+		if after > 0 {
+			next = c.checkpoints[after-1].entries
+			if known := c.checkpoints[after-1].scope; known != nil {
+				x = known.Clone()
+			}
+		}
+	}
+	if x == nil {
+		x = f.Protocol.NewScope(f.Verdict.Config)
+	}
+	for n := next; n < entries; n++ {
+		e := &t.entries[n]
+		if e.flow == 0 {
+			continue
+		}
+		g := t.session.flows[e.flow-1]
+		keys, ok := g.scopeKeys()
+		if !ok || !slices.Contains(keys[:], k) {
+			continue
+		}
+		d, _, err := t.datagram(g, uint32(n))
+		if err != nil {
+			return nil, err
+		}
+		if keys[d.From] == k {
+			x.Observe(g.ID, &d)
+		}
+	}
+	return x, nil
+}
+
+// inScope is a tracker with the scopes of its endpoints, to be drawn together.
+type inScope struct {
+	machine.Tracker
+	scopes [2]machine.Scope
+}
+
+// Inspect draws a side with what is known of its endpoint.
+func (t inScope) Inspect(s machine.Side, v *machine.View) {
+	t.Tracker.Inspect(s, v)
+	t.scopes[s].Inspect(v)
+}
+
+// Clone gives an independent copy.
+func (t inScope) Clone() machine.Tracker {
+	return inScope{t.Tracker.Clone(), [2]machine.Scope{t.scopes[machine.A].Clone(), t.scopes[machine.B].Clone()}}
+}
