@@ -1,0 +1,20 @@
+package srdp
+
+import "github.com/ackscope/ackscope/machine"
+
+// SRDP uses the shared events so: sent is a packet's first copy and resent each
+// further one, received is a copy that was handed over, duplicate one that was
+// acknowledged and dropped, acked the acknowledgement that took the packet out
+// of the sent queue. Sequence is the packet id.
+const (
+	// EventGaveUp: Side took its packet Sequence out of the sent queue without an
+	// acknowledgement: it was sent as often as it was to be, or given up by the
+	// application.
+	EventGaveUp = machine.EventProtocol + iota
+	// EventAckedAgain: Side read an acknowledgement of Sequence, which was not in
+	// its sent queue: of a further copy, or of a packet that it had given up.
+	EventAckedAgain
+)
+
+// EventNames gives their words.
+var EventNames = map[machine.EventKind]string{EventGaveUp: "gave_up", EventAckedAgain: "acked_again"}

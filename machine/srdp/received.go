@@ -1,0 +1,132 @@
+package srdp
+
+import (
+	"slices"
+	"time"
+	"unsafe"
+
+	"github.com/ackscope/ackscope/machine"
+)
+
+// Rules bound what a receiver remembers. They never travel on the wire.
+type Rules struct {
+	// Recent is the length of the list of ids received, per source.
+	Recent int
+	// Remember is how long an id stays in it. Ids wrap: one that comes again after
+	// a longer time is another packet's.
+	Remember time.Duration
+}
+
+// DefaultRules are those of the reference.
+func DefaultRules() Rules { return Rules{Recent: 64, Remember: 30 * time.Second} }
+
+// Promise is what a packet's flags ask of its receiver.
+type Promise struct {
+	Once    bool // SRDP_DONTDUPLICATE
+	Ordered bool // SRDP_ORDER
+}
+
+// Fate is what becomes of a copy of a data packet that arrives. It is
+// acknowledged in any case.
+type Fate uint8
+
+const (
+	Delivered Fate = iota // handed over
+	Duplicate             // handed over before, and was to be but once: dropped
+	Late                  // an ordered packet, handed over before, and then a later one was: dropped
+)
+
+// Received is what an endpoint keeps of the packets that one source sent: the
+// list of recently received ids. Packets without a promise are not in it. It
+// grows with use up to Rules.Recent. The zero Received is empty and ready.
+type Received struct {
+	list []receipt // a ring once it is full
+	next int       // where the next one goes once it is
+	last int       // 1 + the place of the newest ordered packet; 0 for none
+}
+
+type receipt struct {
+	at  machine.Instant
+	sum uint32
+	id  uint16
+}
+
+// Arrive takes a copy of a data packet: its id, what its flags ask, and the Sum
+// of its bytes, by which another packet of the same id is told from a copy.
+func (r *Received) Arrive(rules *Rules, id uint16, asks Promise, sum uint32, now machine.Instant) Fate {
+	if !asks.Once && !asks.Ordered {
+		return Delivered
+	}
+	if at := r.find(rules, id, sum, now); at >= 0 {
+		switch {
+		case asks.Once:
+			return Duplicate
+		case at+1 != r.last:
+			return Late
+		}
+		return Delivered
+	}
+	e := receipt{now, sum, id}
+	place := len(r.list)
+	switch {
+	case place < rules.Recent:
+		r.list = append(r.list, e)
+	case place == 0:
+		return Delivered // a receiver that remembers nothing
+	default:
+		place, r.next = r.next, (r.next+1)%len(r.list)
+		r.list[place] = e
+		if r.last == place+1 {
+			r.last = 0
+		}
+	}
+	if asks.Ordered {
+		r.last = place + 1
+	}
+	return Delivered
+}
+
+// Has reports whether a copy of a packet would be known.
+func (r *Received) Has(rules *Rules, id uint16, sum uint32, now machine.Instant) bool {
+	return r.find(rules, id, sum, now) >= 0
+}
+
+func (r *Received) find(rules *Rules, id uint16, sum uint32, now machine.Instant) int {
+	for i := range r.list {
+		if e := &r.list[i]; e.id == id && e.sum == sum && now.Sub(e.at) <= rules.Remember {
+			return i
+		}
+	}
+	return -1
+}
+
+// Len gives the length of the list.
+func (r *Received) Len() int { return len(r.list) }
+
+// All calls do for every id of the list, the oldest first, with the time at
+// which its first copy came.
+func (r *Received) All(do func(id uint16, at machine.Instant)) {
+	for i := range r.list {
+		e := &r.list[(r.next+i)%len(r.list)]
+		do(e.id, e.at)
+	}
+}
+
+// Clone gives an independent copy.
+func (r *Received) Clone() Received {
+	c := *r
+	c.list = slices.Clone(r.list)
+	return c
+}
+
+// Size gives the bytes of memory that the list takes.
+func (r *Received) Size() int { return cap(r.list) * int(unsafe.Sizeof(receipt{})) }
+
+// Sum tells the bytes of packets apart: FNV-1a over the flags and the bytes.
+func Sum(flags uint8, b []byte) uint32 {
+	h := (uint32(2166136261) ^ uint32(flags)) * 16777619
+	for _, c := range b {
+		h = (h ^ uint32(c)) * 16777619
+	}
+	return h
+}
