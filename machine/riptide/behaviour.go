@@ -35,6 +35,9 @@ type Behaviour struct {
 	Receive ReceiveRule
 	Send    SendRule
 
+	// First is the first sequence id of a side.
+	First uint16
+
 	// ShiftFault is the fault of the list at jumps of 32 and more: whole words of
 	// bits stay where they are and then stand for other, newer ids.
 	ShiftFault bool
@@ -65,15 +68,15 @@ const (
 
 // Behaviours lists them, the oldest first.
 var Behaviours = []*Behaviour{
-	{Name: "riptide@notes", Doc: "as the Riptide Networking Notes tell it", Receive: ReceiveNotes, Send: SendOldestBit, Limit: 15},
-	{Name: "riptide@2.0", Doc: "release 2.0.0: the newest id stays where it is at jumps of 17 to 80, beyond 80 there is no filter", Receive: ReceiveWindow, Send: SendOldestBit, Limit: 15},
-	{Name: "riptide@dev-d", Doc: "source builds of February to July 2023", Send: SendOlderBits, ShiftFault: true, Limit: 15},
-	{Name: "riptide@dev-n", Doc: "source builds of July to November 2023", Send: SendOlderBits, ShiftFault: true, Limit: 15, DropsConnection: true, QualityLimits: true},
-	{Name: "riptide@2.1.0", Doc: "release 2.1.0: shift fault, and sequence ids OR-ed on sends to several", ShiftFault: true, MergedSequences: true, Limit: 15, DropsConnection: true, QualityLimits: true},
-	{Name: "riptide@2.1.1-2.2.1", Doc: "releases 2.1.1 to 2.2.1: shift fault", ShiftFault: true, Limit: 15, DropsConnection: true, QualityLimits: true},
-	{Name: "riptide@main", Doc: "the library after August 2026: without the shift fault", Limit: 15, DropsConnection: true, QualityLimits: true},
-	{Name: "pytide@2.0", Doc: "Pytide 2.0.0: every reliable message has id 1, only Welcome is acked, nothing is sent again", Receive: ReceiveEverything, Send: SendCauseOnly},
-	{Name: "pytide@2.1-alpha", Doc: "Pytide 2.1.0-alpha: a list without the shift fault; lost is lost", Send: SendCauseOnly, QualityLimits: true},
+	{Name: "riptide@notes", First: 1, Doc: "as the Riptide Networking Notes tell it", Receive: ReceiveNotes, Send: SendOldestBit, Limit: 15},
+	{Name: "riptide@2.0", First: 1, Doc: "release 2.0.0: the newest id stays where it is at jumps of 17 to 80, beyond 80 there is no filter", Receive: ReceiveWindow, Send: SendOldestBit, Limit: 15},
+	{Name: "riptide@dev-d", First: 1, Doc: "source builds of February to July 2023", Send: SendOlderBits, ShiftFault: true, Limit: 15},
+	{Name: "riptide@dev-n", First: 1, Doc: "source builds of July to November 2023", Send: SendOlderBits, ShiftFault: true, Limit: 15, DropsConnection: true, QualityLimits: true},
+	{Name: "riptide@2.1.0", First: 1, Doc: "release 2.1.0: shift fault, and sequence ids OR-ed on sends to several", ShiftFault: true, MergedSequences: true, Limit: 15, DropsConnection: true, QualityLimits: true},
+	{Name: "riptide@2.1.1-2.2.1", First: 1, Doc: "releases 2.1.1 to 2.2.1: shift fault", ShiftFault: true, Limit: 15, DropsConnection: true, QualityLimits: true},
+	{Name: "riptide@main", First: 1, Doc: "the library after August 2026: without the shift fault", Limit: 15, DropsConnection: true, QualityLimits: true},
+	{Name: "pytide@2.0", First: 1, Doc: "Pytide 2.0.0: every reliable message has id 1, only Welcome is acked, nothing is sent again", Receive: ReceiveEverything, Send: SendCauseOnly},
+	{Name: "pytide@2.1-alpha", First: 2, Doc: "Pytide 2.1.0-alpha: a list without the shift fault; lost is lost", Send: SendCauseOnly, QualityLimits: true},
 }
 
 // LookupBehaviour finds one by its name; nil for none.

@@ -10,6 +10,7 @@ const (
 	EventWelcomed                                    // Side sent its first Welcome
 	EventRejected                                    // a server refused
 	EventDisconnected                                // Side said that it ends the connection
+	EventNotDelivered                                // Side acked the peer's message and never handed it over
 )
 
 // NoReason stands for the reason of a client's Disconnect.
@@ -19,4 +20,5 @@ const NoReason = 1 << 16
 var EventNames = map[machine.EventKind]string{
 	EventConnect: "connect_attempt", EventPending: "connection_pending", EventWelcomed: "welcomed",
 	EventRejected: "rejected", EventDisconnected: "disconnected",
+	EventNotDelivered: "acked_not_delivered",
 }

@@ -11,6 +11,14 @@ const (
 	jumpWindow = windowAcks + 1
 )
 
+// jump gives the least jump of the newest id that the behaviour's window does not stand.
+func (b *Behaviour) jump() int {
+	if b.Receive == ReceiveWindow {
+		return jumpWindow
+	}
+	return jumpList
+}
+
 // evidence takes an Ack of s for what it says by its documented meaning: which
 // messages of the peer have come to s. Of a far side it is all that is known.
 func (t *Tracker) evidence(s, peer *side, p *sighting, m *wire.Message, out *machine.Effects) {
@@ -18,9 +26,8 @@ func (t *Tracker) evidence(s, peer *side, p *sighting, m *wire.Message, out *mac
 		return
 	}
 	last, cause := peer.unwrap(m.Last), peer.unwrap(m.Cause)
-	jump := int64(jumpList)
+	jump := int64(s.behaviour.jump())
 	if s.behaviour.Receive == ReceiveWindow {
-		jump = jumpWindow
 		if cause > last {
 			s.doubt = max(s.doubt, cause) // its newest id stays behind: from here on anything can be
 		}
@@ -34,7 +41,7 @@ func (t *Tracker) evidence(s, peer *side, p *sighting, m *wire.Message, out *mac
 	case last > s.heardLast:
 		if last-s.heardLast >= jump {
 			s.doubt = max(s.doubt, last)
-			if !s.ordered && (s.behaviour.ShiftFault || jump == jumpWindow) {
+			if !s.ordered && (s.behaviour.ShiftFault || s.behaviour.Receive == ReceiveWindow) {
 				report(out, windowJump, s.side, machine.Likely, p.at, p.ref, 0, float64(last-s.heardLast), float64(m.Last))
 			}
 		}
@@ -73,7 +80,7 @@ func (t *Tracker) far(s, peer *side, e *life, p *sighting, m *wire.Message, out 
 	fresh := s.receiver.Take(m.Cause)
 	last, bits := s.receiver.Ack()
 	follows := last == m.Last && bits == m.AckBits
-	t.agree(s, m)
+	t.agree(s, peer, m)
 	switch {
 	case gap >= jumpList && s.behaviour.ShiftFault:
 		// Acks that were lost make a jump too, but not one that leaves the bits as
@@ -105,7 +112,7 @@ func (t *Tracker) refused(s *side, e *life, p *sighting, out *machine.Effects) {
 	}
 	e.refused = true
 	e.Delivered, e.Certainty, e.Deliveries = machine.No, machine.Likely, 0
-	report(out, ackedNotDelivered, s.side, machine.Likely, p.at, p.ref, e.Frames[0], 1, float64(uint16(s.faultyTo)))
+	t.notDelivered(s, e.Sequence64, machine.Likely, p.at, p.ref, e.Frames[0], out)
 }
 
 // name notes that an Ack of s names the peer's message.
@@ -142,11 +149,15 @@ func (t *Tracker) name(s, peer *side, p *sighting, id int64, out *machine.Effect
 
 // acked takes an Ack as the library of s, to which it goes, does.
 func (t *Tracker) acked(s *side, p *sighting, m *wire.Message, out *machine.Effects) {
-	if !s.ordered || s.toldLeft != 0 && p.at > s.toldLeft {
+	if s.toldLeft != 0 && p.at > s.toldLeft {
 		return
 	}
 	judge := func(id uint16, v Verdict) {
 		if v != Cleared || !s.met {
+			return
+		}
+		if !s.ordered {
+			s.lied(s.unwrap(id), p) // as far as the Ack got there
 			return
 		}
 		for e := s.sent.find(s.unwrap(id)); e != nil; e = s.sent.older(e) {

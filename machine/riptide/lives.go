@@ -29,7 +29,11 @@ type life struct {
 	forgot  bool            // the library gave it up
 	answers int             // Acks that answer it, as they passed the tap
 	taken   bool            // by the window of a far receiver, as its Acks show it
-	refused bool            // by it, though never taken
+	refused bool            // by its receiver's window, though never taken
+
+	answeredAt machine.Instant // when a near receiver last acked it
+	refusedAt  machine.Instant // when it first refused it, and the arrival's frame
+	refusedRef machine.Ref
 }
 
 const (

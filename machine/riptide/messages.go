@@ -37,14 +37,21 @@ func (t *Tracker) reliable(s, peer *side, p *sighting, m *wire.Message, out *mac
 		for o := s.sent.older(e); o != nil; o = s.sent.older(o) {
 			o.clash, e.clash = true, true
 		}
-		if id > s.top || !s.met {
-			if s.met {
-				s.missing += uint64(id - s.top - 1)
-			}
-			s.top, s.met = id, true
-		} else if s.missing > 0 {
-			s.missing--
+		if !s.met && t.begun {
+			s.met, s.top = true, int64(s.behaviour.First)-1
 		}
+		switch {
+		case !s.met:
+			s.top, s.topAt, s.met = id, p.at, true
+		case id > s.top:
+			s.missing += uint64(id - s.top - 1)
+			s.skip(id, p)
+			s.top, s.topAt = id, p.at
+		case s.missing > 0:
+			s.missing--
+			s.came(id)
+		}
+		peer.before(e)
 	} else {
 		e.copy(p)
 		s.resends++
@@ -244,6 +251,7 @@ func (t *Tracker) settle(now machine.Instant, out *machine.Effects) {
 		for e := s.sent.oldest(); e != nil && now.Sub(e.lastAt) > lifeReliable; e = s.sent.oldest() {
 			t.end(s, &s.sent, out)
 		}
+		t.ageAbsent(s, now, false, out)
 		for e := s.notes.oldest(); e != nil && now.Sub(e.lastAt) > lifeReliable; e = s.notes.oldest() {
 			t.end(s, &s.notes, out)
 		}
@@ -288,6 +296,9 @@ func (t *Tracker) end(s *side, l *lives, out *machine.Effects) {
 	}
 	if e.Deliveries == 0 && e.Delivered == machine.Yes {
 		e.Deliveries = 1
+	}
+	if e.refused && peer.near && e.Delivered == machine.No {
+		t.refusedForGood(s, e, out)
 	}
 	t.lifeFindings(s, e, out)
 	if out.NoEvents {

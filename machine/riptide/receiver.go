@@ -120,6 +120,27 @@ func (r *Receiver) Adopt(last, bits uint16) {
 	r.list.words[0], r.list.count = uint32(bits), len(r.list.words)*wordBits-wordBits
 }
 
+// Merge brings the state into line with an Ack that shows more than is known:
+// arrivals that the capture does not have. What lies behind the 16 bits stays as
+// it was, moved.
+func (r *Receiver) Merge(last, bits uint16) {
+	if r.behaviour.Receive != ReceiveList {
+		r.last, r.bits = last, bits
+		return
+	}
+	switch gap := gapOf(last, r.last); {
+	case gap > 0:
+		r.list.shift(gap)
+		r.list.mark(gap)
+		r.last = last
+	case gap < 0:
+		r.Adopt(last, bits) // it does not go back: another state altogether
+		return
+	}
+	r.list.words[0] = r.list.words[0]&^0xffff | uint32(bits)
+	r.list.count = max(r.list.count, windowAcks)
+}
+
 // Clone gives an independent copy.
 func (r *Receiver) Clone() Receiver {
 	c := *r

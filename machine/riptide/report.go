@@ -98,13 +98,6 @@ func (t *Tracker) lifeFindings(s *side, e *life, out *machine.Effects) {
 
 // endFindings reports how the connection stands when the capture ends.
 func (t *Tracker) endFindings(out *machine.Effects) {
-	for i := range t.sides {
-		s := &t.sides[i]
-		for _, l := range s.lies {
-			// It never came since, so its sender believed the Ack.
-			report(out, ackedNotDelivered, s.side, machine.Likely, l.at, l.ref, 0, 1, float64(l.id))
-		}
-	}
 	c := &t.life
 	if c.connects > 1 && !c.answered {
 		report(out, noAnswer, t.client, machine.Certain, c.connectAt, c.connectRef, 0, float64(c.connects))

@@ -22,7 +22,7 @@ At the receiver's own end the capture proves it. Seen from the other end it is l
 
 A jump of 32 needs that many reliable messages on their way at once: send fewer, put several into one message, or take a version of the library with the repaired window (after August 2026).`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d messages, the first near id %.0f", n, worst[1])
+		return fmt.Sprintf("%s, the newest with id %.0f", count(n, "message"), worst[0])
 	},
 }
 
@@ -206,4 +206,12 @@ var pytidePort = &machine.Rule{
 	ID: "riptide-pytide", Severity: machine.Note,
 	Summary: "this side is Pytide, the Python port",
 	Explain: `Pytide differs from the library: it never sends a lost reliable message again, its heartbeats all have ping id 1, and its Acks can be wrong. What its Acks mean is graded likely at most. Version 2.0.0 gives all reliable messages the id 1 and acks only Welcome; 2.1.0-alpha never times out and, with its default limits, drops the connection after 14 reliable messages.`,
+}
+
+// count words a number of things.
+func count(n uint64, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }

@@ -162,6 +162,7 @@ func (t *Tracker) Finish(out *machine.Effects) {
 				t.end(s, l, out)
 			}
 		}
+		t.ageAbsent(s, t.last, true, out)
 	}
 	t.endFindings(out)
 }
@@ -176,14 +177,15 @@ type side struct {
 	// As a receiver.
 	receiver     Receiver
 	received     bool  // receiver is known: from the beginning, or by its first Ack
-	joined       int64 // ids of the peer up to here may have come before the capture
+	unsure       int64 // ids of the peer up to here may have come before the capture, or unseen by it
+	missed       []missed
+	leaps        []leap
 	queue        queue // reliable messages that passed the tap towards it and that no Ack has answered
 	heard        bool  // an Ack of it has passed
 	heardLast    int64 // newest id that one had as its last
 	doubt        int64 // ids up to here may have been refused, acked without coming, or let in again
 	faulty       bool  // far: its Acks show bits that the shift fault left behind
 	faultyTo     int64 // far: the id after that jump
-	lies         []lie // near: ids that its Acks named though they had not come
 	notifyIn     NotifyReceiver
 	notified     bool  // notifyIn is known
 	notifyHeard  int64 // newest id that a header of it had as its last
@@ -200,7 +202,9 @@ type side struct {
 	loose          lives // unreliable messages: each copy is its own
 	looseCount     int64
 	top            int64 // newest reliable sequence, unwrapped
+	topAt          machine.Instant
 	met            bool
+	absent         []absent // ids that newer ones have overtaken, by age
 	notifyTop      int64
 	notifyMet      bool
 	firstNotify    int64
@@ -332,7 +336,7 @@ func (t *Tracker) Size() int {
 		for _, l := range s.modes() {
 			n += len(l.slots) * (int(unsafe.Sizeof(life{})) + 72)
 		}
-		n += len(s.queue.items) * int(unsafe.Sizeof(arrival{}))
+		n += len(s.queue.items)*int(unsafe.Sizeof(arrival{})) + len(s.absent)*int(unsafe.Sizeof(absent{}))
 	}
 	return n
 }
@@ -348,7 +352,9 @@ func (t *Tracker) Clone() machine.Tracker {
 		s.receiver, s.sender, s.notifyIn = from.receiver.Clone(), from.sender.Clone(), from.notifyIn.Clone()
 		s.sent, s.notes, s.loose = from.sent.clone(), from.notes.clone(), from.loose.clone()
 		s.queue.items = append([]arrival(nil), from.queue.items...)
-		s.lies = append([]lie(nil), from.lies...)
+		s.missed = append([]missed(nil), from.missed...)
+		s.leaps = append([]leap(nil), from.leaps...)
+		s.absent = append([]absent(nil), from.absent...)
 	}
 	c.life.clients = append([]uint16(nil), t.life.clients...)
 	return &c

@@ -88,7 +88,7 @@ func (s *side) receivedWindow(peer *side, grade machine.Certainty) machine.Windo
 	for id := w.First; id <= newest; id++ {
 		cell := machine.CellEmpty
 		switch has, known := s.receiver.Received(uint16(id)); {
-		case !known && (!has || s.joined > 0):
+		case !known && (!has || s.unsure > 0):
 			cell = machine.CellUnknown
 		case has && peer.sent.find(id) == nil && id > peer.sent.newestEnded():
 			cell = machine.CellClaimed

@@ -49,7 +49,7 @@ func (t *Tracker) witness(s, peer *side, p *sighting, m *wire.Message, out *mach
 		// Joined in the middle: the Ack is where its state begins.
 		s.received = true
 		s.receiver.Adopt(m.Last, m.AckBits)
-		s.joined = peer.unwrap(m.Last)
+		s.unsure = peer.unwrap(m.Last)
 		if k < len(open) {
 			t.hand(s, peer, &open[k], p, out)
 			s.queue.drop(k + 1)
@@ -57,9 +57,7 @@ func (t *Tracker) witness(s, peer *side, p *sighting, m *wire.Message, out *mach
 		return
 	}
 	if k == len(open) {
-		// Its message is not in the capture.
-		s.receiver.Take(m.Cause)
-		t.agree(s, m)
+		t.unseen(s, peer, p, m)
 		return
 	}
 	if k > 0 {
@@ -72,55 +70,111 @@ func (t *Tracker) witness(s, peer *side, p *sighting, m *wire.Message, out *mach
 		all.Take(m.Cause)
 		if last, bits := all.Ack(); last == m.Last && bits == m.AckBits {
 			for i := range open[:k] {
-				if s.receiver.Take(open[i].sequence) {
-					t.hand(s, peer, &open[i], p, out)
-				}
+				t.read(s, peer, &open[i], s.receiver.Take(open[i].sequence), p, out)
 			}
 		}
 	}
 	a := open[k]
 	s.queue.drop(k + 1)
 	s.proof = max(s.proof, a.at)
-	before := s.receiver
-	if s.behaviour.ShiftFault && gapOf(a.sequence, s.receiver.last) >= wordBits {
+	gap, jump := gapOf(a.sequence, s.receiver.last), s.behaviour.jump()
+	jumps := gap >= jump && (s.behaviour.ShiftFault || s.behaviour.Receive == ReceiveWindow)
+	var before Receiver
+	if jumps {
 		before = s.receiver.Clone()
-	}
-	jump := jumpList
-	if s.behaviour.Receive == ReceiveWindow {
-		jump = jumpWindow
-	}
-	gap := gapOf(a.sequence, s.receiver.last)
-	fresh := s.receiver.Take(a.sequence)
-	if gap >= jump && (s.behaviour.ShiftFault || jump == jumpWindow) {
 		report(out, windowJump, s.side, machine.Certain, p.at, a.ref, 0, float64(gap), float64(a.sequence))
 	}
-	if last, bits := s.receiver.Ack(); (last != m.Last || bits != m.AckBits) && s.behaviour.ShiftFault && gapOf(a.sequence, before.last) >= wordBits {
+	fresh := s.receiver.Take(a.sequence)
+	follows := s.follows(m)
+	if jumps && !follows && s.behaviour.ShiftFault {
 		// A library without the fault?
 		before.list.fault = false
 		mended := before.Take(a.sequence)
 		if last, bits := before.Ack(); last == m.Last && bits == m.AckBits {
-			s.receiver, fresh = before, mended
 			s.behaviour = LookupBehaviour("riptide@main")
+			s.receiver, fresh, follows, jumps = before, mended, true, false
 			s.receiver.behaviour = s.behaviour
 		}
 	}
-	if gap >= jumpList && s.behaviour.ShiftFault {
-		s.lie(a.sequence, gap, p)
+	if s.behaviour.ShiftFault && gap >= peer.behaviour.misread() {
+		s.jumped(peer.unwrap(a.sequence), gap, p.at)
 	}
-	t.agree(s, m)
-	s.truth(a.sequence)
-	if fresh {
-		t.hand(s, peer, &a, p, out)
-	} else {
-		s.duplicates++
-		t.refuse(s, peer, &a, p, out)
+	if jumps && s.behaviour.ShiftFault {
+		if s.unsure > 0 {
+			// The fault leaves bits behind that nobody has seen being set.
+			s.unsure = max(s.unsure, peer.unwrap(a.sequence))
+		}
+		if follows {
+			s.lie(peer, a.sequence, gap, p)
+		}
 	}
+	t.agree(s, peer, m)
+	t.read(s, peer, &a, fresh, p, out)
 }
 
-// agree makes the receiver's state that of the Ack, where it is not.
-func (t *Tracker) agree(s *side, m *wire.Message) {
-	if last, bits := s.receiver.Ack(); last != m.Last || bits != m.AckBits {
-		s.receiver.Adopt(m.Last, m.AckBits)
+// read notes that s has read an arrival, and what its window made of it.
+func (t *Tracker) read(s, peer *side, a *arrival, fresh bool, p *sighting, out *machine.Effects) {
+	if fresh {
+		t.hand(s, peer, a, p, out)
+		return
+	}
+	s.duplicates++
+	t.refuse(s, peer, a, p, out)
+}
+
+// follows reports whether the receiver's state is what an Ack shows.
+func (s *side) follows(m *wire.Message) bool {
+	last, bits := s.receiver.Ack()
+	return last == m.Last && bits == m.AckBits
+}
+
+// agree makes the receiver's state that of the Ack, where it is not: the capture
+// missed arrivals, and what it took of the ids so far is not certain any more.
+func (t *Tracker) agree(s, peer *side, m *wire.Message) {
+	if s.follows(m) {
+		return
+	}
+	s.receiver.Merge(m.Last, m.AckBits)
+	s.unsure = max(s.unsure, peer.unwrap(m.Last))
+}
+
+// unseenMost bounds the ids that are remembered of arrivals that the capture missed.
+const unseenMost = 64
+
+// unseen takes an Ack that answers a copy which the capture does not have.
+func (t *Tracker) unseen(s, peer *side, p *sighting, m *wire.Message) {
+	id := peer.unwrap(m.Cause)
+	fresh := s.receiver.Take(m.Cause)
+	t.agree(s, peer, m)
+	if !fresh {
+		return
+	}
+	if e := peer.sent.find(id); e != nil {
+		if e.Delivered == machine.Unanswered {
+			e.Delivered, e.DeliveredAt, e.DeliveredBy, e.Certainty, e.Deliveries = machine.Yes, p.at, p.ref, machine.Likely, 1
+		}
+		return
+	}
+	if len(s.missed) == unseenMost {
+		s.missed = s.missed[:copy(s.missed, s.missed[1:])]
+	}
+	s.missed = append(s.missed, missed{id, p.at, p.ref})
+}
+
+// missed is an arrival that the capture does not have, as its Ack tells of it.
+type missed struct {
+	id  int64
+	at  machine.Instant
+	ref machine.Ref
+}
+
+// before takes what was known of a message whose first copy the capture missed.
+func (s *side) before(e *life) {
+	for i := range s.missed {
+		if x := &s.missed[i]; x.id == e.Sequence64 {
+			e.Delivered, e.DeliveredAt, e.DeliveredBy, e.Certainty, e.Deliveries = machine.Yes, x.at, x.ref, machine.Likely, 1
+			return
+		}
 	}
 }
 
@@ -131,17 +185,24 @@ func (t *Tracker) hand(s, peer *side, a *arrival, p *sighting, out *machine.Effe
 		return
 	}
 	e := peer.sent.at(a.life)
+	e.answeredAt = p.at
 	t.taken(s, e, p, out)
 	e.Deliveries++
+	sure := s.sure(e.Sequence64)
 	if e.Deliveries > 1 {
-		report(out, deliveredTwice, s.side, machine.Certain, p.at, a.ref, e.Frames[0], float64(e.Deliveries))
+		report(out, deliveredTwice, s.side, sure, p.at, a.ref, e.Frames[0], float64(e.Deliveries))
 		return
 	}
-	e.Delivered, e.DeliveredAt, e.DeliveredBy = machine.Yes, a.at, a.ref
-	e.Certainty = machine.Certain
-	if !t.begun && e.Sequence64 <= s.joined {
-		e.Certainty = machine.Likely // may be sent again and have been handed over before the capture
+	e.Delivered, e.DeliveredAt, e.DeliveredBy, e.Certainty = machine.Yes, a.at, a.ref, sure
+}
+
+// sure grades what the window of s made of an id: it may have come before the
+// capture began, or in a copy that the capture missed.
+func (s *side) sure(id int64) machine.Certainty {
+	if id <= s.unsure {
+		return machine.Likely
 	}
+	return machine.Certain
 }
 
 // refuse notes that a message was refused as already received.
@@ -150,41 +211,10 @@ func (t *Tracker) refuse(s, peer *side, a *arrival, p *sighting, out *machine.Ef
 		return
 	}
 	e := peer.sent.at(a.life)
-	t.event(out, machine.Event{Kind: machine.EventDuplicate, Side: s.side, Certainty: machine.Certain, Sequence: e.Sequence, Sequence64: e.Sequence64, About: a.ref}, p)
+	e.answeredAt = p.at
+	t.event(out, machine.Event{Kind: machine.EventDuplicate, Side: s.side, Certainty: s.sure(e.Sequence64), Sequence: e.Sequence, Sequence64: e.Sequence64, About: a.ref}, p)
 	if e.Delivered == machine.Unanswered {
-		if _, known := s.receiver.Received(a.sequence); known && s.behaviour.ShiftFault && !e.clash && e.Sequence64 > s.joined {
-			report(out, ackedNotDelivered, s.side, machine.Certain, p.at, a.ref, e.Frames[0], 1, float64(uint16(s.doubt)))
-		}
-		e.Delivered, e.Certainty = machine.No, machine.Certain
-	}
-}
-
-// lie is an id that Acks of a side named although it had not come.
-type lie struct {
-	id  uint16
-	at  machine.Instant
-	ref machine.Ref // of the Ack
-}
-
-const liesMost = 1 << 10
-
-// lie notes the ids between the newest before a jump and the one after it that
-// the Ack names: none of them can have come.
-func (s *side) lie(newest uint16, gap int, p *sighting) {
-	for bit := 1; bit <= windowAcks && bit < gap; bit++ {
-		if has, _ := s.receiver.Received(newest - uint16(bit)); has && len(s.lies) < liesMost {
-			s.lies = append(s.lies, lie{newest - uint16(bit), p.at, p.ref})
-		}
-	}
-}
-
-// truth takes an id that has come out of the lies.
-func (s *side) truth(id uint16) {
-	for i := range s.lies {
-		if s.lies[i].id == id {
-			s.lies[i] = s.lies[len(s.lies)-1]
-			s.lies = s.lies[:len(s.lies)-1]
-			return
-		}
+		e.Delivered, e.Certainty = machine.No, s.sure(e.Sequence64)
+		e.refused, e.refusedAt, e.refusedRef = s.behaviour.ShiftFault && !e.clash, p.at, a.ref
 	}
 }
