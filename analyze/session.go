@@ -55,6 +55,8 @@ type Options struct {
 	Survey   *Survey          // what an earlier run over the same capture learned; nil for none
 	Sink     Sink             // nil where only flows and findings are wanted
 	Decode   capture.DecodeOptions
+	// NoEvents spares the sink the events: for one that looks at datagrams only.
+	NoEvents bool
 	// MaxTrackers bounds the flows that are followed at one time; beyond it the
 	// one that was idle longest ends and keeps its summary. 0: 262,144.
 	MaxTrackers int
@@ -110,7 +112,7 @@ func NewSession(o Options) *Session {
 		o.MaxTrackers = defaultMaxTrackers
 	}
 	s := &Session{registry: o.Registry, options: o, sink: o.Sink, formats: framings(o.Registry)}
-	s.out.NoEvents = o.Sink == nil
+	s.out.NoEvents = o.Sink == nil || o.NoEvents
 	for _, p := range o.Registry.Protocols() {
 		s.candidates = append(s.candidates, candidate{p, p.Classify()})
 	}

@@ -205,6 +205,15 @@ type Protocol struct {
 	// NewScope makes what is kept of one endpoint over all its flows of datagrams;
 	// nil for a protocol whose flows have nothing to do with each other.
 	NewScope func(*Config) machine.Scope
+	// Behaviours lists the named ways in which implementations behave; none where
+	// the protocol has no reference to hold a capture against.
+	Behaviours []machine.Behaviour
+	// BehavioursOf names those of them that the flow's sender s can be of, the
+	// expected one first; none where its packets cannot be read.
+	BehavioursOf func(c *Config, s machine.Side) []string
+	// NewJudge holds a flow against references of the named behaviours, one for
+	// each side. c.Facts must be those of an earlier run.
+	NewJudge func(c *Config, behaviours [2]string) (machine.Judge, error)
 	// NewAssembly joins what the protocol splits; nil, or giving nil, where it
 	// splits nothing.
 	NewAssembly func(*Config) Assembly

@@ -114,6 +114,7 @@ packet and rebuilds from the capture alone what both endpoints knew at any packe
 		a.protocolsCommand(),
 		a.fieldsCommand(),
 		a.simulateCommand(),
+		a.replayCommand(),
 	)
 	return root
 }

@@ -47,6 +47,10 @@ func newProtocol(extra []dissect.Profile, keys *Keys) *dissect.Protocol {
 		Rules:       slices.Concat(tracker.FindingRules, tracker.NetcodeRules, tracker.YojimboRules, tracker.MessageRules),
 		EventNames:  tracker.NetcodeEventNames,
 		NewAssembly: newAssembly,
+
+		Behaviours:   tracker.Behaviours,
+		BehavioursOf: behavioursOf,
+		NewJudge:     newJudge,
 	}
 }
 

@@ -1,0 +1,436 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/replay"
+)
+
+// replayFlags are the flags of replay.
+type replayFlags struct {
+	behaviour string
+	matrix    bool
+	update    bool
+	junit     string
+	jobs      int
+}
+
+func (a *app) replayCommand() *cobra.Command {
+	var f replayFlags
+	c := &cobra.Command{
+		Use:   "replay FILE|DIR...",
+		Short: "Hold captures against the reference implementations",
+		Long: `replay drives a reference endpoint for each side of each flow with what that side
+can have received, and compares every packet that the side sent with what the
+reference would have sent. It names the first packet that differs.
+
+A side at the tap is held strictly. Of a side far from the tap, only what its own
+packets prove is given to the reference: its verdict is "consistent" where nothing
+contradicts the reference and some of its packets could not be decided.
+
+With --update, what is found is written beside each capture (` + "`CAPTURE.replay`" + `); later
+runs compare. The exit status is 1 where a side diverges or a baseline differs.`,
+		Example: `  ackscope replay match.pcapng
+  ackscope replay --matrix match.pcapng          # which implementations it can be
+  ackscope replay --update regressions/ && ackscope replay --junit report.xml regressions/`,
+		RunE: func(_ *cobra.Command, args []string) error { return a.replay(args, &f) },
+	}
+	p := c.Flags()
+	p.StringVar(&f.behaviour, "behaviour", "", "hold all sides against this `NAME` (--matrix lists those that apply)")
+	p.BoolVar(&f.matrix, "matrix", false, "hold every side against every behaviour that applies to it")
+	p.BoolVar(&f.update, "update", false, "write the baseline of each capture beside it")
+	p.StringVar(&f.junit, "junit", "", "write a JUnit report to `FILE`")
+	p.IntVar(&f.jobs, "jobs", 0, "captures that are replayed at a time; 0: one for each core")
+	_ = c.RegisterFlagCompletionFunc("behaviour", completeWords(a.behaviourNames()...))
+	return c
+}
+
+// behaviourNames lists all that any protocol knows.
+func (a *app) behaviourNames() (names []string) {
+	for _, p := range a.registry.Protocols() {
+		for _, b := range p.Behaviours {
+			names = append(names, b.Name)
+		}
+	}
+	return names
+}
+
+// replayed is one capture's outcome.
+type replayed struct {
+	path     string
+	file     *replay.File
+	err      error
+	baseline bool // there is one
+	drift    []string
+}
+
+func (a *app) replay(args []string, f *replayFlags) error {
+	if f.behaviour != "" && !slices.Contains(a.behaviourNames(), f.behaviour) {
+		return fmt.Errorf("--behaviour %q: expected one of %s", f.behaviour, strings.Join(a.behaviourNames(), ", "))
+	}
+	if f.update && f.matrix {
+		return errors.New("--update and --matrix: a baseline holds one behaviour for each side")
+	}
+	paint, err := a.painter()
+	if err != nil {
+		return err
+	}
+	paths, err := capturesOf(a.paths(args))
+	if err != nil {
+		return err
+	}
+	p := &replayPrinter{app: a, paint: paint, flags: f, width: a.width()}
+	var cases []replay.Case
+	var failed []error
+	diverged, drifted := 0, 0
+	if err := a.replayAll(paths, f, func(r *replayed) error {
+		cases = append(cases, replay.Case{File: r.file, Name: r.path, Drift: r.drift, Err: r.err})
+		if r.err != nil {
+			failed = append(failed, fmt.Errorf("%s: %w", r.path, r.err))
+			return nil
+		}
+		if r.file.Ended != nil {
+			if err := a.ended(r.file.Ended); err != nil {
+				failed = append(failed, fmt.Errorf("%s: %w", r.path, err))
+			}
+		}
+		for i := range r.file.Results {
+			if x := &r.file.Results[i]; x.Expected && x.Divergence != nil {
+				diverged++
+			}
+		}
+		if len(r.drift) > 0 {
+			drifted++
+		}
+		return p.print(r)
+	}); err != nil {
+		return err
+	}
+	if err := p.done(len(paths), diverged, drifted); err != nil {
+		return err
+	}
+	if f.junit != "" {
+		var report bytes.Buffer
+		if err := replay.WriteJUnit(&report, cases); err != nil {
+			return err
+		}
+		if err := os.WriteFile(f.junit, report.Bytes(), 0o644); err != nil { //nolint:gosec // a report is for others to read
+			return err
+		}
+	}
+	switch {
+	case len(failed) > 0:
+		return errors.Join(failed...)
+	case f.update:
+		return nil
+	case diverged > 0 || drifted > 0:
+		return &gateError{fmt.Sprintf("%s, %s", plural(diverged, "divergence"), plural(drifted, "capture")+" differing from the baseline")}
+	}
+	return nil
+}
+
+// replayAll replays the captures, some at a time, and tells each outcome in the
+// order of the paths.
+func (a *app) replayAll(paths []string, f *replayFlags, tell func(*replayed) error) error {
+	jobs := f.jobs
+	if jobs <= 0 {
+		jobs = runtime.GOMAXPROCS(0)
+	}
+	done := make([]chan *replayed, len(paths))
+	for i := range done {
+		done[i] = make(chan *replayed, 1)
+	}
+	// Whoever falls behind is waited for: results that wait to be told are bounded.
+	room := make(chan struct{}, 4*jobs)
+	work := make(chan int)
+	stop := make(chan struct{})
+	var workers sync.WaitGroup
+	for range min(jobs, len(paths)) {
+		workers.Go(func() {
+			for i := range work {
+				done[i] <- a.replayOne(paths[i], f)
+			}
+		})
+	}
+	go func() {
+		defer close(work)
+		for i := range paths {
+			select {
+			case room <- struct{}{}:
+			case <-stop:
+				return
+			}
+			work <- i
+		}
+	}()
+	defer workers.Wait()
+	defer close(stop)
+	for i := range paths {
+		if err := tell(<-done[i]); err != nil {
+			return err
+		}
+		<-room
+	}
+	return nil
+}
+
+// replayOne replays a capture and reads, compares or writes its baseline.
+func (a *app) replayOne(path string, f *replayFlags) (r *replayed) {
+	r = &replayed{path: path}
+	defer func() {
+		if fault := recover(); fault != nil {
+			r.err = fmt.Errorf("a fault of ackscope itself: %v", fault)
+		}
+	}()
+	analysis, err := a.options()
+	if err != nil {
+		r.err = err
+		return r
+	}
+	in, err := capture.Open([]string{path}, capture.Options{Keep: capture.KeepPipes, Stdin: a.in})
+	if err != nil {
+		r.err = err
+		return r
+	}
+	defer in.Close()
+	o := replay.Options{Analysis: analysis, Behaviour: f.behaviour, Matrix: f.matrix}
+	var known *replay.Baseline
+	if path != "-" {
+		if known, r.err = readBaseline(path); r.err != nil {
+			return r
+		}
+	}
+	r.baseline = known != nil
+	if known != nil && !f.update {
+		o.Known = known.Behaviour
+	}
+	if r.file, r.err = replay.Run(path, in, o); r.err != nil {
+		return r
+	}
+	now := replay.BaselineOf(r.file)
+	switch {
+	case f.update && path != "-":
+		r.err = writeBaseline(path, now)
+	case known != nil && f.behaviour == "":
+		r.drift = known.Drift(now)
+	}
+	return r
+}
+
+func readBaseline(path string) (*replay.Baseline, error) {
+	text, err := os.ReadFile(path + replay.BaselineSuffix)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil //nolint:nilnil // no baseline is no trouble
+	}
+	if err != nil {
+		return nil, err
+	}
+	b, err := replay.ReadBaseline(bytes.NewReader(text))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path+replay.BaselineSuffix, err)
+	}
+	return b, nil
+}
+
+func writeBaseline(path string, b *replay.Baseline) error {
+	var text bytes.Buffer
+	if _, err := b.WriteTo(&text); err != nil {
+		return err
+	}
+	return os.WriteFile(path+replay.BaselineSuffix, text.Bytes(), 0o644) //nolint:gosec // baselines are checked in
+}
+
+// captureEndings are the names of captures in a directory.
+var captureEndings = []string{".pcap", ".pcapng", ".cap", ".ntar"}
+
+func isCapture(name string) bool {
+	for _, packed := range []string{".gz", ".zst", ".xz", ".lz4"} {
+		name = strings.TrimSuffix(name, packed)
+	}
+	return slices.Contains(captureEndings, filepath.Ext(name))
+}
+
+// capturesOf gives the captures that paths name: files as they are, and of
+// directories all captures below them, by name.
+func capturesOf(paths []string) (list []string, err error) {
+	for _, p := range paths {
+		info, err := os.Stat(p)
+		if p == "-" || err == nil && !info.IsDir() {
+			list = append(list, p)
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		found := len(list)
+		if err := filepath.WalkDir(p, func(path string, d fs.DirEntry, err error) error {
+			if err == nil && !d.IsDir() && isCapture(d.Name()) {
+				list = append(list, path)
+			}
+			return err
+		}); err != nil {
+			return nil, err
+		}
+		if len(list) == found {
+			return nil, fmt.Errorf("%s: no capture below it: expected files named *%s", p, strings.Join(captureEndings, ", *"))
+		}
+	}
+	return list, nil
+}
+
+// replayPrinter prints results.
+type replayPrinter struct {
+	app     *app
+	paint   painter
+	flags   *replayFlags
+	width   int
+	o       object
+	sides   [3]int // by verdict
+	skipped int
+}
+
+func verdictIndex(word string) int {
+	return slices.Index([]string{"conforms", "consistent", "diverges"}, word)
+}
+
+func (p *replayPrinter) print(r *replayed) error {
+	p.skipped += len(r.file.Skipped)
+	for i := range r.file.Results {
+		x := &r.file.Results[i]
+		if x.Expected {
+			p.sides[verdictIndex(x.Verdict())]++
+		}
+		var err error
+		if p.app.flags.json {
+			err = p.object(r, x)
+		} else {
+			err = p.line(r, x)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if p.app.flags.json {
+		return nil
+	}
+	for _, l := range r.drift {
+		if _, err := fmt.Fprintf(p.app.writer(), "  %s\n", p.paint.string(severityStyle(machine.Error), l)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *replayPrinter) object(r *replayed, x *replay.Result) error {
+	o := &p.o
+	o.begin()
+	o.str("file", r.path)
+	o.uint("flow", uint64(x.Flow.ID))
+	o.str("protocol", x.Flow.Protocol.Name)
+	o.str("dialect", x.Flow.Config().Dialect)
+	o.str("side", x.Side.String())
+	o.addr("addr", x.Flow.Addr(x.Side))
+	o.str("behaviour", x.Behaviour)
+	o.str("verdict", x.Verdict())
+	o.str("vantage", x.Flow.Facts().Vantage.String())
+	o.uint("packets", x.Compared)
+	if x.Undecided > 0 {
+		o.uint("undecided", x.Undecided)
+		o.str("undecided_why", x.Why)
+	}
+	if d := x.Divergence; d != nil {
+		o.uint("first_frame", d.Ref.Frame())
+		o.time("time", d.At)
+		o.str("rule", d.Rule)
+		o.str("field", d.Field)
+		o.str("expected", d.Expected)
+		o.str("got", d.Got)
+		o.str("because", d.Because)
+		o.frames("frames", d.Frames)
+		o.str("reference_state", d.Reference)
+		o.str("captured_state", d.Captured)
+	}
+	o.uint("submitted", x.Inferred.Submitted)
+	o.uint("refused", x.Inferred.Refused)
+	if x.Inferred.Tick > 0 {
+		o.millis("tick_ms", x.Inferred.Tick)
+	}
+	if p.flags.matrix {
+		o.bool("expected_behaviour", x.Expected)
+	}
+	return o.end(p.app.writer())
+}
+
+func (p *replayPrinter) line(r *replayed, x *replay.Result) error {
+	w := p.app.writer()
+	verdict := x.Verdict()
+	style := style("")
+	if x.Divergence != nil {
+		style = severityStyle(machine.Error)
+	}
+	note := ""
+	switch {
+	case x.Divergence != nil:
+		d := x.Divergence
+		note = fmt.Sprintf("frame %d: %s: %s expected %s, got %s", d.Ref.Frame(), d.Rule, d.Field, d.Expected, d.Got)
+	case x.Undecided > 0:
+		note = fmt.Sprintf("%s of %s could not be decided", grouped(x.Undecided), plural(x.Compared, "packet"))
+	default:
+		note = plural(x.Compared, "packet")
+	}
+	if x.Inferred.Refused > 0 {
+		note += fmt.Sprintf("; inferred: %s refused", plural(x.Inferred.Refused, "packet"))
+	}
+	if _, err := fmt.Fprintf(w, "%s  flow %d  %s %-22s %-22s %s  %s\n", filepath.Base(r.path), x.Flow.ID,
+		strings.ToUpper(x.Side.String()), x.Addr(), x.Behaviour, p.paint.string(style, fmt.Sprintf("%-10s", verdict)), note); err != nil {
+		return err
+	}
+	d := x.Divergence
+	if d == nil || !x.Expected {
+		return nil
+	}
+	text := wrap(d.Because, "    ", p.width) + "\n"
+	text += "    reference: " + d.Reference + "\n    captured:  " + d.Captured + "\n"
+	if len(d.Frames) > 0 {
+		text += "    follows from"
+		for i, f := range d.Frames {
+			if i > 0 {
+				text += ","
+			}
+			text += fmt.Sprintf(" frame %d", f.Frame())
+		}
+		text += "\n"
+	}
+	_, err := fmt.Fprint(w, text)
+	return err
+}
+
+// done prints the summary.
+func (p *replayPrinter) done(files, diverged, drifted int) error {
+	if p.app.flags.json {
+		return nil
+	}
+	w := p.app.writer()
+	fmt.Fprintf(w, "%s: %s conform, %d consistent, %d diverge", plural(files, "capture"), plural(p.sides[0], "side"), p.sides[1], p.sides[2])
+	if p.skipped > 0 {
+		fmt.Fprintf(w, "; %s without a reference", plural(p.skipped, "flow"))
+	}
+	if drifted > 0 {
+		fmt.Fprintf(w, "; %s from the baseline", plural(drifted, "capture")+" differ")
+	}
+	_, err := fmt.Fprintln(w)
+	return err
+}

@@ -1,0 +1,25 @@
+package gaffer
+
+import (
+	"fmt"
+
+	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/machine"
+	tracker "github.com/ackscope/ackscope/machine/gaffer"
+	wire "github.com/ackscope/ackscope/wire/gaffer"
+)
+
+// behavioursOf names the behaviours that a flow can be held against.
+func behavioursOf(c *dissect.Config, _ machine.Side) []string {
+	p, _ := c.Profile.(*wire.Profile)
+	return tracker.BehavioursOf(p)
+}
+
+// newJudge holds a flow against references.
+func newJudge(c *dissect.Config, behaviours [2]string) (machine.Judge, error) {
+	p, ok := c.Profile.(*wire.Profile)
+	if !ok || !p.HasAcks() {
+		return nil, fmt.Errorf("dialect %s: no packet of it can be held against a reference", c.Dialect)
+	}
+	return tracker.NewJudge(p, c.Facts, behaviours)
+}

@@ -1,0 +1,364 @@
+package gaffer
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ackscope/ackscope/machine"
+
+	wire "github.com/ackscope/ackscope/wire/gaffer"
+)
+
+// Behaviours lists the known ways to keep the buffers.
+var Behaviours = []machine.Behaviour{
+	{Name: "gaffer@article", Doc: "the article: a newer sequence clears the entries between the previous newest and it"},
+	{Name: "gaffer@no-stale-clear", Doc: "the article's first listing: old entries stay, and come back as acks one wrap later"},
+	{Name: "reliable@<1.3", Doc: "reliable before 1.3: a packet that comes again is delivered again, and its acks are read again"},
+	{Name: "reliable@>=1.3", Doc: "reliable from 1.3 on: duplicates and stale packets are dropped"},
+	{Name: "reliable@2017", Doc: "reliable's first week: duplicates and stale packets are delivered"},
+}
+
+// BehavioursOf names those that can be meant by an endpoint of a profile, the
+// usual one first.
+func BehavioursOf(p *wire.Profile) []string {
+	if p == nil || !p.HasAcks() {
+		return nil
+	}
+	switch {
+	case p.Form == wire.FormReliable:
+		return []string{"reliable@>=1.3", "reliable@<1.3", "gaffer@no-stale-clear"}
+	case p.Duplicates == wire.Delivered && p.Stale == wire.Delivered && len(p.Prefix) == 1 && p.Prefix[0] == wire.PrefixZero:
+		return []string{"reliable@2017", "gaffer@no-stale-clear"}
+	}
+	return []string{"gaffer@article", "gaffer@no-stale-clear"}
+}
+
+// behave gives the rules of a profile under a named behaviour.
+func behave(p *wire.Profile, name string) (*Rules, error) {
+	r := RulesOf(p)
+	switch name {
+	case "gaffer@article":
+	case "gaffer@no-stale-clear":
+		r.NoStaleClear = true
+	case "reliable@>=1.3":
+		r.DeliverDuplicates, r.DeliverStale = false, false
+	case "reliable@<1.3":
+		r.DeliverDuplicates, r.DeliverStale = true, false
+	case "reliable@2017":
+		r.DeliverDuplicates, r.DeliverStale = true, true
+	default:
+		return nil, fmt.Errorf("behaviour %q: expected one of %s", name, strings.Join(behaviourNames(), ", "))
+	}
+	return r, nil
+}
+
+func behaviourNames() (names []string) {
+	for _, b := range Behaviours {
+		names = append(names, b.Name)
+	}
+	return names
+}
+
+// Judge holds the headers of both sides of a flow against those of references:
+// sequence, ack, ack_bits and fragments.
+//
+//	near side   its socket holds, in order, what passed the tap towards it. Before
+//	            each of its headers the reference reads as much of that as makes
+//	            the header come out right; if no amount does, the side diverges.
+//	far side    its headers are held against each other and against what passed
+//	            the tap towards it: none may name what it cannot have, or forget.
+type Judge struct {
+	profile *wire.Profile
+	sides   [2]judged
+	packet  wire.Packet
+}
+
+// judged is one side.
+type judged struct {
+	side    machine.Side
+	rules   *Rules
+	opinion machine.Opinion
+	near    *nearSide // nil for a far one
+	far     farSide
+	sent    passed // of its packets, what passed the tap
+	// The first of its packets that says that something was received.
+	spoken   bool
+	spokenAt uint32
+	frag     ownFragments
+}
+
+// NewJudge gives the judge of a flow whose sides behave as named. Of facts it
+// uses where the tap stands.
+func NewJudge(p *wire.Profile, facts machine.Facts, behaviours [2]string) (*Judge, error) {
+	j := &Judge{profile: p}
+	for i := range j.sides {
+		r, err := behave(p, behaviours[i])
+		if err != nil {
+			return nil, err
+		}
+		s := &j.sides[i]
+		s.side, s.rules = machine.Side(i), r
+		s.opinion.Inferred.Tick = facts.Tick[i]
+		if facts.Vantage.Near(s.side) {
+			s.near = newNearSide(r)
+		}
+	}
+	return j, nil
+}
+
+// Observe takes the next datagram.
+func (j *Judge) Observe(d *machine.Datagram) {
+	p := &j.packet
+	err := j.profile.Parse(d.Bytes, d.Length, p)
+	if p.Kind > wire.KindFragment || err != nil && (p.Kind != wire.KindFragment || p.FragmentCount == 0) {
+		return // a reference passes it over, or the snap length cut off what it was
+	}
+	s, peer := &j.sides[d.From], &j.sides[d.From.Other()]
+	header := p.HasHeader && err == nil
+	if s.opinion.Divergence == nil {
+		s.send(j, peer, d, p, header)
+	}
+	s.sent.pass(s.rules, p.Sequence, p.Kind == wire.KindFragment)
+	if peer.near != nil && peer.opinion.Divergence == nil && err == nil {
+		a := pendingPacket{ref: d.Ref, sequence: p.Sequence}
+		if p.Kind == wire.KindFragment {
+			a.id, a.count = uint16(p.FragmentID), uint16(p.FragmentCount)
+			if size := j.profile.FragmentSize; size > 0 && (p.FragmentID < p.FragmentCount-1 && p.PayloadLen != size || p.PayloadLen > size) {
+				return // the reference drops it
+			}
+		}
+		peer.near.arrive(a)
+	}
+}
+
+// send takes a datagram that the side sent.
+func (s *judged) send(j *Judge, peer *judged, d *machine.Datagram, p *wire.Packet, header bool) {
+	if s.near != nil {
+		if v := s.number(s.rules, d, p); v != nil {
+			s.opinion.Divergence = v
+			return
+		}
+	}
+	if !header {
+		return
+	}
+	s.opinion.Compared++
+	s.opinion.Inferred.Submitted++
+	var v *machine.Divergence
+	if s.near != nil {
+		v = s.near.judge(s, peer, d, p.Header)
+	} else {
+		v = s.far.judge(s.rules, s, peer, d, p.Header)
+	}
+	s.opinion.Divergence = v
+}
+
+// claims reads the acks of a header of the side. Before they have received
+// anything, some endpoints say so by zeros and not as reliable does.
+func (s *judged) claims(h wire.Header) Claims {
+	c := s.rules.Claims(h.Ack, h.AckBits)
+	before := !s.spoken || s.rules.Newer(s.spokenAt, h.Sequence)
+	switch {
+	case !before || c.Nothing(s.rules):
+		return c
+	case h.Ack == 0 && h.AckBits == 0:
+		return Claims{Newest: s.rules.mask(), Width: c.Width}
+	}
+	s.spoken, s.spokenAt = true, h.Sequence
+	return c
+}
+
+// Finish settles what is open.
+func (j *Judge) Finish() {
+	for i := range j.sides {
+		s := &j.sides[i]
+		if s.near != nil {
+			s.opinion.Inferred.Refused = s.near.refused + uint64(len(s.near.doubts))
+			if s.opinion.Undecided > 0 {
+				s.opinion.Why = s.near.why()
+			}
+		} else if s.opinion.Undecided > 0 {
+			s.opinion.Why = "the tap is not at this side: what passed it may have been lost or late behind it"
+		}
+	}
+}
+
+// Opinion gives what is found of a side.
+func (j *Judge) Opinion(s machine.Side) *machine.Opinion { return &j.sides[s].opinion }
+
+// ownFragments is what a near side has sent of a packet in fragments.
+type ownFragments struct {
+	next  int // fragment that is due; 0: none is
+	count int
+	size  int
+	ref   machine.Ref
+}
+
+// number checks the sequence and the fragments of a near side's datagram: the
+// next packet has the next number, and fragments leave together and in order.
+func (s *judged) number(r *Rules, d *machine.Datagram, p *wire.Packet) *machine.Divergence {
+	f := &s.frag
+	due := (s.sent.top + 1) & r.mask()
+	diverge := func(rule, field string, expected, got any, because string) *machine.Divergence {
+		return &machine.Divergence{
+			Ref: d.Ref, At: d.At, Rule: rule, Field: field, Expected: fmt.Sprint(expected), Got: fmt.Sprint(got),
+			Because: because, Frames: refs(f.ref),
+			Reference: fmt.Sprintf("next sequence %d", due), Captured: fmt.Sprintf("sequence %d", p.Sequence),
+		}
+	}
+	defer func() { f.ref = d.Ref }()
+	if f.next > 0 {
+		switch {
+		case p.Kind != wire.KindFragment || p.Sequence != s.sent.top:
+			return diverge("fragments", "gaffer.sequence", s.sent.top, p.Sequence, fmt.Sprintf("fragment %d of %d of packet %d is due: the fragments of a packet leave together", f.next, f.count, s.sent.top))
+		case p.FragmentCount != f.count:
+			return diverge("fragments", "gaffer.fragment.count", f.count, p.FragmentCount, "all fragments of a packet name the same count")
+		case p.FragmentID != f.next:
+			return diverge("fragments", "gaffer.fragment.id", f.next, p.FragmentID, "fragments leave in their order")
+		case f.next < f.count-1 && p.PayloadLen != f.size || p.PayloadLen > f.size:
+			return diverge("fragments", "gaffer.payload.length", f.size, p.PayloadLen, "all fragments of a packet but the last are of one size, and the last is no larger")
+		}
+		f.next++
+		if f.next == f.count {
+			f.next = 0
+		}
+		return nil
+	}
+	if s.sent.met && p.Sequence != due {
+		return diverge("sequence", "gaffer.sequence", due, p.Sequence, "the sequence number steps by one from packet to packet")
+	}
+	if p.Kind != wire.KindFragment {
+		return nil
+	}
+	if p.FragmentID != 0 && s.sent.met {
+		return diverge("fragments", "gaffer.fragment.id", 0, p.FragmentID, "a packet begins with its fragment 0")
+	}
+	f.count, f.size, f.next = p.FragmentCount, p.PayloadLen, p.FragmentID+1
+	if f.next >= f.count {
+		f.next = 0
+	}
+	return nil
+}
+
+// passed tells which packets of a side passed the tap, of the newest passedSpan.
+type passed struct {
+	met       bool
+	top       uint32
+	first     uint32 // oldest one that passed
+	any, cut  [passedSpan / 64]uint64
+	wholeSpan bool // so many have passed that what is not here did not
+	span      int
+}
+
+const passedSpan = 2048
+
+func (p *passed) pass(r *Rules, sequence uint32, fragment bool) {
+	if !p.met {
+		p.met, p.top, p.first, p.span = true, sequence, sequence, 1
+		p.clear(sequence)
+	} else if ahead := r.Distance(sequence, p.top); ahead > 0 {
+		if ahead >= passedSpan {
+			p.any, p.cut = [passedSpan / 64]uint64{}, [passedSpan / 64]uint64{}
+		} else {
+			for q := p.top + 1; ; q++ {
+				p.clear(q)
+				if q&r.mask() == sequence {
+					break
+				}
+			}
+		}
+		p.top = sequence
+		p.span = min(p.span+ahead, passedSpan)
+	} else if -ahead >= p.span {
+		if -ahead >= passedSpan {
+			return
+		}
+		p.span, p.first = 1-ahead, sequence
+	}
+	i, bit := sequence%passedSpan/64, uint64(1)<<(sequence%64)
+	p.any[i] |= bit
+	if fragment {
+		p.cut[i] |= bit
+	}
+}
+
+func (p *passed) clear(q uint32) {
+	i, bit := q%passedSpan/64, uint64(1)<<(q%64)
+	p.any[i] &^= bit
+	p.cut[i] &^= bit
+}
+
+// sight says what is known of a packet.
+type sightOf uint8
+
+const (
+	sightNone   sightOf = iota // it did not pass the tap
+	sightBefore                // it is older than the capture, or than what is kept
+	sightAhead                 // it is newer than all that passed
+	sightWhole
+	sightFragments
+)
+
+func (p *passed) sight(r *Rules, sequence uint32) sightOf {
+	if !p.met {
+		return sightAhead
+	}
+	ahead := r.Distance(sequence, p.top)
+	switch {
+	case ahead > 0:
+		return sightAhead
+	case -ahead >= p.span:
+		return sightBefore
+	}
+	i, bit := sequence%passedSpan/64, uint64(1)<<(sequence%64)
+	switch {
+	case p.any[i]&bit == 0:
+		return sightNone
+	case p.cut[i]&bit != 0:
+		return sightFragments
+	}
+	return sightWhole
+}
+
+func refs(list ...machine.Ref) (out []machine.Ref) {
+	for _, r := range list {
+		if r != 0 {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// fieldsOf words the first field in which two headers' acks differ.
+func fieldsOf(r *Rules, want, got Claims) (field, expected, found string) {
+	if want.Newest != got.Newest {
+		return "gaffer.ack", fmt.Sprint(want.Newest), fmt.Sprint(got.Newest)
+	}
+	digits := r.AckBits / 4
+	return "gaffer.ack_bits", fmt.Sprintf("0x%0*x", digits, bitsOf(r, want)), fmt.Sprintf("0x%0*x", digits, bitsOf(r, got))
+}
+
+// bitsOf gives ack_bits as the header has it.
+func bitsOf(r *Rules, c Claims) uint64 {
+	if r.AckBelow {
+		return c.Named >> 1
+	}
+	return c.Named
+}
+
+// picture draws what claims say: the newest first.
+func picture(r *Rules, c Claims) string {
+	if c.Nothing(r) {
+		return "nothing received"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "received, from %d down: ", c.Newest)
+	for n := range min(c.Width, 64) {
+		if c.Named>>uint(n)&1 == 1 {
+			b.WriteRune(machine.CellReceived.Rune())
+		} else {
+			b.WriteRune(machine.CellEmpty.Rune())
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,213 @@
+package gaffer
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/ackscope/ackscope/machine"
+	wire "github.com/ackscope/ackscope/wire/gaffer"
+)
+
+// farSide is what the headers of a side far from the tap have said. A header is
+// a snapshot of what the side had received; put in the order of their numbers,
+// each snapshot must contain the one before it.
+type farSide struct {
+	ring []farHeader // by sequence mod farHeaders
+	met  bool
+	top  uint32
+}
+
+// farHeader is one header.
+type farHeader struct {
+	ref      machine.Ref
+	claims   Claims
+	sequence uint32
+	live     bool
+}
+
+const farHeaders = 64
+
+// at gives the header of a packet, nil where it is not kept.
+func (f *farSide) at(q uint32) *farHeader {
+	if h := &f.ring[q%farHeaders]; h.live && h.sequence == q {
+		return h
+	}
+	return nil
+}
+
+// judge holds a header of the side against the others and against what passed
+// the tap towards it.
+func (f *farSide) judge(r *Rules, s, peer *judged, d *machine.Datagram, h wire.Header) *machine.Divergence {
+	c := s.claims(h)
+	if f.ring == nil {
+		f.ring = make([]farHeader, farHeaders)
+	}
+	ahead := 1
+	if f.met {
+		ahead = r.Distance(h.Sequence, f.top)
+	}
+	if -ahead >= farHeaders {
+		s.opinion.Undecided++
+		return nil
+	}
+	diverge := func(want Claims, rule, because string, frames ...machine.Ref) *machine.Divergence {
+		field, expected, got := fieldsOf(r, want, c)
+		return &machine.Divergence{
+			Ref: d.Ref, At: d.At, Rule: rule, Field: field, Expected: expected, Got: got, Because: because,
+			Frames: refs(frames...), Reference: picture(r, want), Captured: picture(r, c),
+		}
+	}
+	if old := f.at(h.Sequence); ahead <= 0 && old != nil {
+		if old.claims != c {
+			return diverge(old.claims, "sequence-reuse", fmt.Sprintf("packet %d was sent before with other acks: it is another packet under the same number", h.Sequence), old.ref)
+		}
+		return nil // the network doubled it
+	}
+	if v := f.unsent(r, peer, c, diverge); v != nil {
+		return v
+	}
+	before, after := f.neighbours(r, h.Sequence, ahead)
+	if before != nil {
+		if want, ok := contains(r, c, before.claims); !ok {
+			return diverge(want, "ack-forgotten", fmt.Sprintf("packet %d, sent before, says more was received", before.sequence), before.ref)
+		}
+	}
+	if after != nil {
+		if _, ok := contains(r, after.claims, c); !ok {
+			return diverge(after.claims, "ack-forgotten", fmt.Sprintf("packet %d, sent later though it came earlier, says less was received", after.sequence), after.ref)
+		}
+	}
+	if f.open(r, peer, c) {
+		s.opinion.Undecided++
+	}
+	if ahead > 0 {
+		f.met, f.top = true, h.Sequence
+	}
+	f.ring[h.Sequence%farHeaders] = farHeader{d.Ref, c, h.Sequence, true}
+	return nil
+}
+
+// neighbours gives the nearest kept headers that were sent before and after a
+// packet.
+func (f *farSide) neighbours(r *Rules, sequence uint32, ahead int) (before, after *farHeader) {
+	if !f.met {
+		return nil, nil
+	}
+	for n := uint32(1); n < farHeaders; n++ {
+		q := (sequence - n) & r.mask()
+		if ahead > 0 && n < uint32(ahead) {
+			if ahead > farHeaders {
+				q, n = f.top, uint32(farHeaders) // the newest there is
+			} else {
+				continue
+			}
+		}
+		if h := f.at(q); h != nil {
+			before = h
+			break
+		}
+	}
+	for n := 1; n <= -ahead; n++ {
+		if h := f.at((sequence + uint32(n)) & r.mask()); h != nil {
+			return before, h
+		}
+	}
+	return before, nil
+}
+
+// contains reports whether the later snapshot has all of the earlier one; where
+// it has not, want is what it would have to say at least.
+func contains(r *Rules, later, earlier Claims) (want Claims, ok bool) {
+	if earlier.Nothing(r) {
+		return later, true
+	}
+	ahead := r.Distance(later.Newest, earlier.Newest)
+	if later.Nothing(r) || ahead < 0 {
+		return earlier, false
+	}
+	if ahead >= 64 {
+		return later, true
+	}
+	must := earlier.Named << uint(ahead)
+	if later.Width < 64 {
+		must &= 1<<uint(later.Width) - 1
+	}
+	if must&^later.Named == 0 {
+		return later, true
+	}
+	want = later
+	want.Named |= must
+	return want, false
+}
+
+// unsent looks for packets that are named and that the side cannot have.
+func (f *farSide) unsent(r *Rules, peer *judged, c Claims, diverge func(Claims, string, string, ...machine.Ref) *machine.Divergence) *machine.Divergence {
+	if c.Nothing(r) || !peer.sent.met {
+		return nil // what it names came before the capture
+	}
+	want := c
+	lied, ahead := uint32(0), false
+	for left := c.Named; left != 0; left &= left - 1 {
+		n := bits.TrailingZeros64(left)
+		q := (c.Newest - uint32(n)) & r.mask()
+		switch peer.sent.sight(r, q) {
+		case sightAhead:
+			ahead = true
+		case sightNone:
+			if r.NoStaleClear || peer.near == nil && r.Distance(q, peer.sent.first) <= 0 {
+				continue
+			}
+		default:
+			continue
+		}
+		want.Named &^= 1 << uint(n)
+		lied = q
+	}
+	if peer.sent.sight(r, c.Newest) == sightAhead {
+		want = Claims{Newest: peer.sent.top, Named: 0, Width: c.Width}
+		if behind := r.Distance(c.Newest, peer.sent.top); behind < 64 {
+			want.Named = c.Named >> uint(behind)
+		}
+		return diverge(want, "ack-unsent", fmt.Sprintf("ack names packet %d, and its peer's newest is %d", c.Newest, peer.sent.top))
+	}
+	if want.Named != c.Named {
+		what := "did not pass the tap on its way to this side"
+		if ahead {
+			what = "had not been sent"
+		}
+		return diverge(want, "ack-unsent", fmt.Sprintf("the header names packet %d, which %s", lied, what))
+	}
+	if r.AckBelow || c.Named&1 == 1 || c.Newest == r.mask() {
+		return nil
+	}
+	// Only a packet of which fragments came moves ack without having been received.
+	switch sight := peer.sent.sight(r, c.Newest); {
+	case sight == sightWhole && !(r.Partial > 0 && peer.near == nil && peer.sent.first == c.Newest):
+		want.Named |= 1
+		return diverge(want, "ack-without-bit", fmt.Sprintf("ack names packet %d and bit 0 does not, though it is no packet of fragments", c.Newest))
+	case sight == sightNone && r.Partial == 0:
+		return diverge(want, "ack-unsent", fmt.Sprintf("ack names packet %d, which did not pass the tap", c.Newest))
+	}
+	return nil
+}
+
+// open reports whether a header leaves open what became of packets that passed
+// the tap towards the side before it: those that it does not name.
+func (f *farSide) open(r *Rules, peer *judged, c Claims) bool {
+	if !peer.sent.met {
+		return false
+	}
+	if c.Nothing(r) || c.Newest != peer.sent.top {
+		return true
+	}
+	for n := range min(c.Width, 64) {
+		if c.Named>>uint(n)&1 == 1 {
+			continue
+		}
+		switch peer.sent.sight(r, (c.Newest-uint32(n))&r.mask()) {
+		case sightWhole, sightFragments:
+			return true
+		}
+	}
+	return false
+}

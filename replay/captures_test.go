@@ -1,0 +1,142 @@
+package replay_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/dissect/gaffer"
+	"github.com/ackscope/ackscope/dissect/riptide"
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/replay"
+)
+
+const pcaps = "../testdata/pcaps"
+
+func registry() *dissect.Registry { return dissect.NewRegistry(gaffer.Protocol, riptide.Protocol) }
+
+// replayed runs one capture.
+func replayed(t *testing.T, path string, o replay.Options) *replay.File {
+	t.Helper()
+	o.Analysis.Registry = registry()
+	in, err := capture.Open([]string{path}, capture.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	f, err := replay.Run(filepath.Base(path), in, o)
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	return f
+}
+
+// behaviourOf is the word of a capture's README on who wrote it.
+func behaviourOf(run string) string {
+	switch {
+	case strings.Contains(run, "stalebug"):
+		return "gaffer@no-stale-clear"
+	case strings.HasPrefix(run, "plain-"), strings.HasPrefix(run, "crc32-"):
+		return "gaffer@article"
+	case strings.HasPrefix(run, "oldreliable-"):
+		return "reliable@2017"
+	}
+	return "reliable@>=1.3"
+}
+
+// TestGafferCaptures: no side of an honest capture diverges from the behaviour
+// that wrote it, and the side at the tap conforms but where its application
+// refused packets or the capture began in its middle.
+func TestGafferCaptures(t *testing.T) {
+	paths, err := filepath.Glob(filepath.Join(pcaps, "*.pcap*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	captures := 0
+	for _, path := range paths {
+		run, _, _ := strings.Cut(filepath.Base(path), ".")
+		prefix, _, _ := strings.Cut(run, "-")
+		switch prefix {
+		case "reliable", "plain", "crc32", "oldreliable", "linktype":
+		default:
+			continue
+		}
+		if strings.HasSuffix(path, ".md") || strings.HasSuffix(path, ".replay") {
+			continue
+		}
+		captures++
+		f := replayed(t, path, replay.Options{Behaviour: behaviourOf(run)})
+		if len(f.Results) == 0 {
+			t.Errorf("%s: nothing was compared", path)
+		}
+		near := 0
+		for i := range f.Results {
+			r := &f.Results[i]
+			if d := r.Divergence; d != nil {
+				t.Errorf("%s: flow %d %s: frame %d: %s: %s expected %s, got %s: %s", path, r.Flow.ID, r.Side, d.Ref.Frame(), d.Rule, d.Field, d.Expected, d.Got, d.Because)
+			}
+			if r.Flow.Facts().Vantage.Near(r.Side) {
+				near++
+				if strings.Contains(run, "reject") || strings.Contains(run, "stalebug") {
+					if r.Undecided == 0 {
+						t.Errorf("%s: flow %d %s: expected packets that could not be decided", path, r.Flow.ID, r.Side)
+					}
+				} else if r.Undecided > 0 {
+					t.Errorf("%s: flow %d %s: %d of %d packets undecided at the tap", path, r.Flow.ID, r.Side, r.Undecided, r.Compared)
+				}
+			}
+		}
+		if near == 0 {
+			t.Errorf("%s: no side stands at the tap", path)
+		}
+	}
+	if captures < 60 {
+		t.Errorf("%d captures, expected at least 60 under %s", captures, pcaps)
+	}
+}
+
+// TestStaleEntries: the receiver of these runs never clears old entries. It
+// diverges from the article at the first ack of a packet that never came.
+func TestStaleEntries(t *testing.T) {
+	for side, frame := range map[string]uint64{"client": 586, "server": 99} {
+		f := replayed(t, filepath.Join(pcaps, "plain-le-stalebug-loss98."+side+".pcap.gz"), replay.Options{Matrix: true})
+		seen := map[string]string{}
+		for i := range f.Results {
+			r := &f.Results[i]
+			if !r.Flow.Facts().Vantage.Near(r.Side) {
+				continue
+			}
+			seen[r.Behaviour] = r.Verdict()
+			if d := r.Divergence; d != nil && (d.Ref.Frame() != frame || d.Rule != "ack-never-arrived") {
+				t.Errorf("%s: %s at frame %d, expected ack-never-arrived at %d", side, d.Rule, d.Ref.Frame(), frame)
+			}
+		}
+		if seen["gaffer@article"] != "diverges" || seen["gaffer@no-stale-clear"] != "consistent" {
+			t.Errorf("%s: %v", side, seen)
+		}
+	}
+}
+
+// flowOf gives the datagrams of a capture's first flow, and how it is read.
+func flowOf(t *testing.T, path string) (list []machine.Datagram, f *analyze.Flow) {
+	t.Helper()
+	in, err := capture.Open([]string{path}, capture.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	s, err := analyze.RunTwice(in, analyze.Options{Registry: registry(), Sink: func(r *analyze.Record) {
+		if r.Packet != nil && r.Flow != nil && r.Flow.ID == 1 && !r.Packet.Duplicate {
+			d := r.Datagram
+			d.Bytes = append([]byte(nil), d.Bytes...)
+			list = append(list, d)
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list, s.Flows()[0]
+}

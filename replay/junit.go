@@ -1,0 +1,106 @@
+package replay
+
+import (
+	"encoding/xml"
+	"fmt"
+	"io"
+)
+
+// Case is one capture for a JUnit report.
+type Case struct {
+	File  *File
+	Name  string
+	Drift []string // against the baseline
+	Err   error    // the capture could not be replayed
+}
+
+type junitSuites struct {
+	XMLName  xml.Name     `xml:"testsuites"`
+	Tests    int          `xml:"tests,attr"`
+	Failures int          `xml:"failures,attr"`
+	Errors   int          `xml:"errors,attr"`
+	Suites   []junitSuite `xml:"testsuite"`
+}
+
+type junitSuite struct {
+	Name     string      `xml:"name,attr"`
+	Tests    int         `xml:"tests,attr"`
+	Failures int         `xml:"failures,attr"`
+	Errors   int         `xml:"errors,attr"`
+	Skipped  int         `xml:"skipped,attr"`
+	Cases    []junitCase `xml:"testcase"`
+}
+
+type junitCase struct {
+	Class   string        `xml:"classname,attr"`
+	Name    string        `xml:"name,attr"`
+	Failure *junitMessage `xml:"failure,omitempty"`
+	Error   *junitMessage `xml:"error,omitempty"`
+	Skipped *junitMessage `xml:"skipped,omitempty"`
+}
+
+type junitMessage struct {
+	Message string `xml:"message,attr"`
+	Text    string `xml:",chardata"`
+}
+
+// WriteJUnit writes a report that continuous integration reads: a suite for each
+// capture, a case for each flow and side.
+func WriteJUnit(to io.Writer, cases []Case) error {
+	all := junitSuites{}
+	for i := range cases {
+		s := cases[i].suite()
+		all.Suites = append(all.Suites, s)
+		all.Tests += s.Tests
+		all.Failures += s.Failures
+		all.Errors += s.Errors
+	}
+	if _, err := io.WriteString(to, xml.Header); err != nil {
+		return err
+	}
+	e := xml.NewEncoder(to)
+	e.Indent("", "  ")
+	if err := e.Encode(all); err != nil {
+		return err
+	}
+	_, err := io.WriteString(to, "\n")
+	return err
+}
+
+func (c *Case) suite() junitSuite {
+	s := junitSuite{Name: c.Name}
+	add := func(x junitCase) {
+		x.Class = c.Name
+		s.Tests++
+		switch {
+		case x.Failure != nil:
+			s.Failures++
+		case x.Error != nil:
+			s.Errors++
+		case x.Skipped != nil:
+			s.Skipped++
+		}
+		s.Cases = append(s.Cases, x)
+	}
+	if c.Err != nil {
+		add(junitCase{Name: "replay", Error: &junitMessage{c.Err.Error(), ""}})
+		return s
+	}
+	for i := range c.File.Results {
+		r := &c.File.Results[i]
+		x := junitCase{Name: fmt.Sprintf("flow %d side %s (%s) as %s", r.Flow.ID, r.Side, r.Addr(), r.Behaviour)}
+		if d := r.Divergence; d != nil && r.Expected {
+			x.Failure = &junitMessage{
+				fmt.Sprintf("frame %d: %s: %s expected %s, got %s", d.Ref.Frame(), d.Rule, d.Field, d.Expected, d.Got), d.Because,
+			}
+		}
+		add(x)
+	}
+	for _, k := range c.File.Skipped {
+		add(junitCase{Name: fmt.Sprintf("flow %d", k.Flow.ID), Skipped: &junitMessage{k.Reason, ""}})
+	}
+	for _, l := range c.Drift {
+		add(junitCase{Name: "baseline: " + l, Failure: &junitMessage{"differs from the baseline", l}})
+	}
+	return s
+}

@@ -1,0 +1,222 @@
+package replay
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/machine"
+)
+
+// Options say how captures are replayed.
+type Options struct {
+	Analysis analyze.Options // Registry, overrides and vantage; its Sink and Survey are not used
+	// Behaviour is the one that all sides are held against where it applies; empty
+	// for the one that each side's packets suggest.
+	Behaviour string
+	// Known gives the behaviour of a side by an earlier run (a baseline); empty for
+	// none. It may be nil.
+	Known func(flow int, side machine.Side) string
+	// Matrix holds every side against every behaviour that applies to it.
+	Matrix bool
+}
+
+// Result is what is found of one side of one flow under one behaviour.
+type Result struct {
+	File      string
+	Flow      *analyze.Flow
+	Side      machine.Side
+	Behaviour string
+	Expected  bool // Behaviour is the one that the side's packets suggest, or that was asked for
+	machine.Opinion
+}
+
+// Addr gives the side's address.
+func (r *Result) Addr() string { return r.Flow.Addr(r.Side).String() }
+
+// Skipped is a flow that cannot be held against a reference.
+type Skipped struct {
+	Flow   *analyze.Flow
+	Reason string
+}
+
+// File is what is found of one capture.
+type File struct {
+	Name    string
+	Results []Result // by flow, side and behaviour
+	Skipped []Skipped
+	Packets uint64
+	Ended   error // how the reading ended where not cleanly: a capture.CutError
+}
+
+// Run replays one capture. The error is trouble of ours or an unreadable file.
+func Run(name string, src analyze.Rewinder, o Options) (*File, error) {
+	first := o.Analysis
+	first.Sink, first.Survey, first.NoEvents = nil, nil, true
+	s, err := analyze.Run(src, first)
+	if err != nil && !partial(err) {
+		return nil, err
+	}
+	if err := src.Rewind(); err != nil {
+		return nil, err
+	}
+	r := &run{options: &o, file: &File{Name: name}}
+	second := o.Analysis
+	second.Survey, second.NoEvents = s.Survey(), true
+	second.Sink = r.record
+	s, err = analyze.Run(src, second)
+	if err != nil && !partial(err) {
+		return nil, err
+	}
+	if r.err != nil {
+		return nil, r.err
+	}
+	r.file.Ended, r.file.Packets = err, s.Packets()
+	r.collect(s)
+	return r.file, nil
+}
+
+func partial(err error) bool {
+	var cut *capture.CutError
+	return errors.As(err, &cut)
+}
+
+// run is a replay at work.
+type run struct {
+	options *Options
+	file    *File
+	flows   []*trial // by flow number - 1; nil for one that is not judged
+	err     error
+}
+
+// trial is the judges of one flow.
+type trial struct {
+	judges   []judge
+	finished bool
+}
+
+// judge is one judge, and the results it stands for.
+type judge struct {
+	machine.Judge
+	behaviours [2]string // by side
+	told       [2]bool   // whether the side's opinion is asked of this judge
+	expected   bool
+}
+
+// record takes the next record of the analysis.
+func (r *run) record(rec *analyze.Record) {
+	f := rec.Flow
+	if f == nil || f.Protocol == nil || r.err != nil || rec.Packet == nil && !held(rec) {
+		return
+	}
+	if rec.Packet != nil && (rec.Packet.Duplicate || rec.Packet.Transport == capture.TCP && !rec.Message) {
+		return
+	}
+	for len(r.flows) < f.ID {
+		r.flows = append(r.flows, nil)
+	}
+	t := r.flows[f.ID-1]
+	if t == nil {
+		if t, r.err = r.try(f); r.err != nil {
+			return
+		}
+		r.flows[f.ID-1] = t
+	}
+	for i := range t.judges {
+		t.judges[i].Observe(&rec.Datagram)
+	}
+}
+
+// held reports whether a record without a packet is of a datagram that was held
+// back; the other kind tells what was settled at a flow's end.
+func held(rec *analyze.Record) bool { return len(rec.Datagram.Bytes) > 0 }
+
+// try makes the judges of a flow.
+func (r *run) try(f *analyze.Flow) (*trial, error) {
+	t := &trial{}
+	p, c := f.Protocol, f.Config()
+	if p.NewJudge == nil || c == nil {
+		return t, nil
+	}
+	var apply [2][]string
+	for s := range apply {
+		apply[s] = p.BehavioursOf(c, machine.Side(s))
+		if len(apply[s]) == 0 {
+			return t, nil
+		}
+	}
+	expected := [2]string{apply[0][0], apply[1][0]}
+	for s := range expected {
+		if b := r.options.Behaviour; b != "" && known(p, b) {
+			expected[s] = b
+		} else if r.options.Known != nil {
+			if b := r.options.Known(f.ID, machine.Side(s)); b != "" && known(p, b) {
+				expected[s] = b
+			}
+		}
+	}
+	if err := t.add(p, c, judge{behaviours: expected, told: [2]bool{true, true}, expected: true}); err != nil {
+		return nil, err
+	}
+	if !r.options.Matrix {
+		return t, nil
+	}
+	for s := range apply {
+		for _, b := range apply[s] {
+			if b == expected[s] {
+				continue
+			}
+			j := judge{behaviours: expected}
+			j.behaviours[s], j.told[s] = b, true
+			if err := t.add(p, c, j); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return t, nil
+}
+
+func known(p *dissect.Protocol, behaviour string) bool {
+	return slices.ContainsFunc(p.Behaviours, func(b machine.Behaviour) bool { return b.Name == behaviour })
+}
+
+func (t *trial) add(p *dissect.Protocol, c *dissect.Config, j judge) (err error) {
+	if j.Judge, err = p.NewJudge(c, j.behaviours); err != nil {
+		return fmt.Errorf("replay: %w", err)
+	}
+	t.judges = append(t.judges, j)
+	return nil
+}
+
+// collect gathers the results at the end.
+func (r *run) collect(s *analyze.Session) {
+	for i, f := range s.Flows() {
+		if f.Protocol == nil {
+			continue
+		}
+		var t *trial
+		if i < len(r.flows) {
+			t = r.flows[i]
+		}
+		if t == nil || len(t.judges) == 0 {
+			r.file.Skipped = append(r.file.Skipped, Skipped{f, "its packets cannot be held against a reference: dialect " + f.Config().Dialect})
+			continue
+		}
+		for k := range t.judges {
+			t.judges[k].Finish()
+		}
+		for _, side := range []machine.Side{machine.A, machine.B} {
+			for k := range t.judges {
+				j := &t.judges[k]
+				if j.told[side] {
+					r.file.Results = append(r.file.Results, Result{
+						File: r.file.Name, Flow: f, Side: side, Behaviour: j.behaviours[side], Expected: j.expected, Opinion: *j.Opinion(side),
+					})
+				}
+			}
+		}
+	}
+}
