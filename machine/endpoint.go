@@ -87,9 +87,10 @@ const (
 	Kick                          // end Peer's connection, as a server
 	Disconnect                    // end the connection
 	Stop                          // end all and forget all
+	Cancel                        // give up what was submitted; Payload says which, as the endpoint documents
 )
 
-var commandWords = [...]string{"connect", "accept", "reject", "kick", "disconnect", "stop"}
+var commandWords = [...]string{"connect", "accept", "reject", "kick", "disconnect", "stop", "cancel"}
 
 // String gives the word that journals use.
 func (k CommandKind) String() string {

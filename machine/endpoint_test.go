@@ -38,7 +38,7 @@ func TestEffectsHold(t *testing.T) {
 }
 
 func TestCommandKindWords(t *testing.T) {
-	for k := Connect; k <= Stop; k++ {
+	for k := Connect; k <= Cancel; k++ {
 		if got, ok := ParseCommandKind(k.String()); !ok || got != k {
 			t.Errorf("%v reads back as %v, %v", k, got, ok)
 		}

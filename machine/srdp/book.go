@@ -1,0 +1,131 @@
+package srdp
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+
+	"github.com/ackscope/ackscope/machine"
+	wire "github.com/ackscope/ackscope/wire/srdp"
+)
+
+// DefaultPeers is how many peers an endpoint or a proxy has at most, where its
+// options do not say otherwise.
+const DefaultPeers = 1 << 16
+
+// Introduce gives the input that tells an endpoint or a proxy the address of a
+// peer: of one that is to be sent to in the proxied form, or so that peers of one
+// address share what is observed of it. How it was introduced stays: packets
+// that come another way do not change it.
+func Introduce(peer machine.Peer, address wire.Address) machine.Command {
+	return machine.Command{Peer: peer, Kind: machine.Connect, Payload: []byte(address.String())}
+}
+
+func introduced(in machine.Command) (wire.Address, error) {
+	a, err := netip.ParseAddrPort(string(in.Payload))
+	if err != nil {
+		return wire.Address{}, fmt.Errorf("connect: expected an address such as 192.0.2.1:7777: %w", err)
+	}
+	address, ok := wire.AddressOf(a)
+	if !ok {
+		return wire.Address{}, fmt.Errorf("connect: expected an IPv4 address, found %v", a)
+	}
+	return address, nil
+}
+
+// book tells which of the driver's peers leads to an address.
+type book struct {
+	limit  int
+	routes map[wire.Address]route
+	next   machine.Peer // above all numbers met
+}
+
+type route struct {
+	peer  machine.Peer
+	fixed bool // introduced, not learned
+}
+
+func newBook(limit int) book {
+	if limit <= 0 {
+		limit = DefaultPeers
+	}
+	return book{limit: limit, routes: map[wire.Address]route{}}
+}
+
+// met takes note of a number that the driver uses.
+func (b *book) met(p machine.Peer) { b.next = max(b.next, p+1) }
+
+// introduce enters what the driver tells.
+func (b *book) introduce(p machine.Peer, a wire.Address) error {
+	b.met(p)
+	if _, had := b.routes[a]; !had && len(b.routes) >= b.limit {
+		return fmt.Errorf("connect: %w: %d are known already", ErrFull, len(b.routes))
+	}
+	b.routes[a] = route{p, true}
+	return nil
+}
+
+// learn enters that a packet from a came by p. It reports whether the address
+// can be answered.
+func (b *book) learn(a wire.Address, p machine.Peer) bool {
+	b.met(p)
+	r, had := b.routes[a]
+	switch {
+	case had && r.fixed:
+	case had || len(b.routes) < b.limit:
+		b.routes[a] = route{peer: p}
+	default:
+		return false
+	}
+	return true
+}
+
+// find gives the peer that leads to an address.
+func (b *book) find(a wire.Address) (machine.Peer, bool) {
+	r, ok := b.routes[a]
+	return r.peer, ok
+}
+
+// number gives the peer that leads to an address; one that is new is numbered,
+// for the driver to send to by its address.
+func (b *book) number(a wire.Address) (machine.Peer, bool) {
+	if p, ok := b.find(a); ok {
+		return p, true
+	}
+	p := b.next
+	return p, b.introduce(p, a) == nil
+}
+
+// address gives the least address that a peer was introduced with.
+func (b *book) address(p machine.Peer) (found wire.Address, ok bool) {
+	for a, r := range b.routes {
+		if r.peer == p && r.fixed && (!ok || less(a, found)) {
+			found, ok = a, true
+		}
+	}
+	return found, ok
+}
+
+func less(a, b wire.Address) bool {
+	return slices.Compare(a.IP[:], b.IP[:]) < 0 || a.IP == b.IP && a.Port < b.Port
+}
+
+// sorted gives all addresses in order.
+func (b *book) sorted() []wire.Address {
+	return slices.SortedFunc(maps.Keys(b.routes), func(x, y wire.Address) int {
+		switch {
+		case less(x, y):
+			return -1
+		case less(y, x):
+			return 1
+		}
+		return 0
+	})
+}
+
+func (b *book) clone() book {
+	c := *b
+	c.routes = maps.Clone(b.routes)
+	return c
+}

@@ -1,0 +1,180 @@
+package srdp
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"github.com/ackscope/ackscope/machine"
+	wire "github.com/ackscope/ackscope/wire/srdp"
+)
+
+// submit takes a call of srdp_send and gives its number.
+func (e *Endpoint) submit(now machine.Instant, r Request, source wire.Address, out *machine.Effects) (uint32, error) {
+	p := e.options.Profile
+	if unknown := p.UnknownFlags(r.Flags); unknown != 0 {
+		return 0, fmt.Errorf("submit: flags %#02x: %w: expected none beside %#02x", r.Flags, ErrNotImplemented, p.DontDuplicate|p.Order)
+	}
+	if most := p.MaxPayload(); len(r.Bytes) > most {
+		return 0, fmt.Errorf("submit: %w: %d, expected at most %d in the %v form", ErrTooLarge, len(r.Bytes), most, p.Form)
+	}
+	to, ok := e.meet(r.To)
+	if !ok || p.Form == wire.Proxied && !to.named {
+		return 0, fmt.Errorf("submit: %w %d: expected one that was introduced", ErrUnknownPeer, r.To)
+	}
+	if r.Flags&p.Order != 0 && to.ordered {
+		if len(to.waiting) >= e.options.Waiting {
+			return 0, fmt.Errorf("submit: %w: %d for peer %d behind an ordered one", ErrFull, len(to.waiting), r.To)
+		}
+		e.submitted++
+		r.Bytes = bytes.Clone(r.Bytes)
+		to.waiting = append(to.waiting, waiting{r, source, e.submitted})
+		return e.submitted, nil
+	}
+	if e.queue.Len() >= e.options.Outstanding {
+		return 0, fmt.Errorf("submit: %w: %d in the sent queue", ErrFull, e.queue.Len())
+	}
+	e.submitted++
+	e.send(now, r, source, e.submitted, out)
+	return e.submitted, nil
+}
+
+// send sends the first copy of a packet.
+func (e *Endpoint) send(now machine.Instant, r Request, source wire.Address, submission uint32, out *machine.Effects) {
+	p, to := e.options.Profile, &e.peers[r.To]
+	timeout := r.Timeout
+	if timeout <= 0 {
+		timeout = e.delayOf(to).timeout(&e.options.Delays)
+	}
+	// An id that is still in the queue, a whole round of ids later, is passed over.
+	s := e.queue.Enter(uint16(e.next64&int64(wire.IDs.Mask())), now, timeout)
+	for s == nil {
+		e.next64++
+		s = e.queue.Enter(uint16(e.next64&int64(wire.IDs.Mask())), now, timeout)
+	}
+	s.ID64, s.Peer, s.Token, s.Repeats, s.Flags, s.Adapts = e.next64, r.To, submission, r.Repeats, r.Flags, r.Timeout <= 0
+	e.next64++
+	pk := wire.Packet{Command: p.DataCommand, ID: s.ID, Flags: r.Flags, Source: source, Destination: to.address}
+	s.Datagram = p.Append(s.Datagram, &pk, r.Bytes)
+	e.limit(s)
+	to.ordered = to.ordered || r.Flags&p.Order != 0
+	e.counts.Packets++
+	out.Send(to.route, machine.SendDatagram, s.Datagram)
+	e.tell(now, machine.EventSent, s.ID, s.ID64, out)
+}
+
+// limit has a packet without an end looked at when its time is up.
+func (e *Endpoint) limit(s *Sent) {
+	if e.options.Limit <= 0 || s.Repeats > 0 {
+		return
+	}
+	if end := s.FirstAt.Add(e.options.Limit); s.RetryAt > end {
+		e.queue.Requeue(s, end)
+	}
+}
+
+// retry is the expiry of the timer: all packets that are due are sent again, or
+// given up.
+func (e *Endpoint) retry(now machine.Instant, out *machine.Effects) {
+	for {
+		s := e.queue.Head()
+		if s == nil || s.RetryAt > now {
+			return
+		}
+		if s.Exhausted() || s.Repeats == 0 && e.options.Limit > 0 && now >= s.FirstAt.Add(e.options.Limit) {
+			e.delayOf(&e.peers[s.Peer]).unclear(s, &e.options.Delays)
+			e.settle(now, s, Expired, out)
+			continue
+		}
+		e.queue.Resend(s, now)
+		e.limit(s)
+		e.counts.Resends++
+		out.Send(e.peers[s.Peer].route, machine.SendDatagram, s.Datagram)
+		e.tell(now, machine.EventResent, s.ID, s.ID64, out)
+	}
+}
+
+// acknowledged takes an acknowledgement that was read.
+func (e *Endpoint) acknowledged(now machine.Instant, from machine.Peer, id uint16, out *machine.Effects) {
+	s := e.queue.Find(id)
+	if s == nil || s.Peer != from {
+		e.counts.AckedAgain++
+		e.tell(now, EventAckedAgain, id, wire.IDs.Unwrap(uint32(id), e.next64-1), out)
+		return
+	}
+	e.delayOf(&e.peers[from]).acked(s, now, &e.options.Delays)
+	e.settle(now, s, Acknowledged, out)
+}
+
+// settle takes a packet out of the queue, and sends the ordered one that waited
+// for that.
+func (e *Endpoint) settle(now machine.Instant, s *Sent, how Outcome, out *machine.Effects) {
+	done := Settlement{Submission: s.Token, Peer: s.Peer, ID64: s.ID64, Outcome: how, Copies: s.Copies}
+	ordered := s.Flags&e.options.Profile.Order != 0
+	if how == Acknowledged {
+		done.Sample = s.Sample(now)
+		e.counts.Acked++
+		event := machine.Event{Kind: machine.EventAcked, Sequence: uint32(s.ID), Sequence64: s.ID64, RTT: -1}
+		if !done.Sample.Ambiguous {
+			event.RTT = int64(done.Sample.FromLast)
+		}
+		e.tellAs(now, event, out)
+	} else {
+		e.counts.GaveUp++
+		e.tell(now, EventGaveUp, s.ID, s.ID64, out)
+	}
+	e.settled = append(e.settled, done)
+	e.queue.Remove(s)
+	if to := &e.peers[done.Peer]; ordered {
+		to.ordered = false
+		if len(to.waiting) > 0 {
+			w := to.waiting[0]
+			to.waiting = slices.Delete(to.waiting, 0, 1)
+			e.send(now, w.request, w.source, w.submission, out)
+		}
+	}
+}
+
+// cancel gives up all submissions that a condition holds for: those that wait
+// first, since each packet that leaves the queue lets another one go.
+func (e *Endpoint) cancel(now machine.Instant, which func(submission uint32, to machine.Peer) bool, out *machine.Effects) {
+	for i := range e.peers {
+		x := &e.peers[i]
+		x.waiting = slices.DeleteFunc(x.waiting, func(w waiting) bool {
+			gone := which(w.submission, machine.Peer(i))
+			if gone {
+				e.settled = append(e.settled, Settlement{Submission: w.submission, Peer: machine.Peer(i), ID64: -1, Outcome: Cancelled})
+			}
+			return gone
+		})
+	}
+	var ids []uint16
+	e.queue.InOrder(func(s *Sent) bool {
+		if which(s.Token, s.Peer) {
+			ids = append(ids, s.ID)
+		}
+		return true
+	})
+	for _, id := range ids {
+		e.settle(now, e.queue.Find(id), Cancelled, out)
+	}
+}
+
+// forget gives up all that was submitted to a peer and what was received of it.
+func (e *Endpoint) forget(now machine.Instant, p machine.Peer, out *machine.Effects) {
+	if int(p) >= len(e.peers) {
+		return
+	}
+	e.cancel(now, func(_ uint32, to machine.Peer) bool { return to == p }, out)
+	x := &e.peers[p]
+	x.received, x.waiting, x.met, x.newest64 = Received{}, nil, false, 0
+}
+
+func (e *Endpoint) tell(now machine.Instant, kind machine.EventKind, id uint16, id64 int64, out *machine.Effects) {
+	e.tellAs(now, machine.Event{Kind: kind, Sequence: uint32(id), Sequence64: id64, RTT: -1}, out)
+}
+
+func (e *Endpoint) tellAs(now machine.Instant, event machine.Event, out *machine.Effects) {
+	event.Side, event.Certainty, event.At = e.options.Side, machine.Certain, now
+	out.Events = append(out.Events, event)
+}
