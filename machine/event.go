@@ -45,6 +45,8 @@ type Event struct {
 	By         Ref     // on acked: the frame whose header carried the ack (for a far side it is older than Ref)
 	About      Ref     // the frame of the packet that the fact is about; zero where it was not captured
 	RTT        int64   // on acked: the endpoint's own RTT sample in nanoseconds; negative where unknown
+	Peer       Peer    // of endpoints that have several: whom it is about
+	Channel    uint8   // of endpoints: as in Submit
 }
 
 // Rule describes one kind of finding; each protocol's descriptor and the
