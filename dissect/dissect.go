@@ -21,6 +21,7 @@ const (
 	KindBytes                  // Field.Bytes
 	KindText                   // Field.Bytes as UTF-8
 	KindGroup                  // no value: a heading over the fields below it
+	KindAddr                   // Field.Bytes as an IP address: 4 or 16 bytes
 )
 
 // FieldSpec documents one field. Filters, exports, help and shell completion

@@ -196,6 +196,9 @@ func AppendValue(to []byte, d *dissect.Field) []byte {
 		return append(to, d.Bytes...)
 	case dissect.KindGroup:
 		return append(to, '1')
+	case dissect.KindAddr:
+		a, _ := netip.AddrFromSlice(d.Bytes)
+		return a.AppendTo(to)
 	case dissect.KindUint, dissect.KindBool:
 	}
 	if d.Spec.Hex {
@@ -240,6 +243,9 @@ func decoded(p *dissect.Protocol, s *dissect.FieldSpec) *Field {
 			f.Kind = Text
 		}
 		f.b = dissected(f, func(d *dissect.Field) []byte { return d.Bytes })
+	case dissect.KindAddr:
+		f.Kind = Address
+		f.a = dissected(f, func(d *dissect.Field) netip.Addr { a, _ := netip.AddrFromSlice(d.Bytes); return a })
 	case dissect.KindGroup:
 		f.present = dissected(f, func(*dissect.Field) bool { return true })(anything, false)
 	}

@@ -302,6 +302,8 @@ func appendJSONValue(to []byte, f *dissect.Field) []byte {
 		return appendJSONHex(to, f.Bytes)
 	case dissect.KindText:
 		return appendJSONString(to, string(f.Bytes))
+	case dissect.KindAddr:
+		return append(filter.AppendValue(append(to, '"'), f), '"')
 	case dissect.KindGroup:
 	}
 	return append(to, "null"...)

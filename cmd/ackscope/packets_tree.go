@@ -260,7 +260,7 @@ func appendFieldValue(to []byte, d *dissect.Field) []byte {
 		return appendShortBytes(to, d.Bytes)
 	case dissect.KindText:
 		return append(appendClean(append(to, '"'), d.Bytes), '"')
-	case dissect.KindInt, dissect.KindGroup:
+	case dissect.KindInt, dissect.KindGroup, dissect.KindAddr:
 	}
 	return filter.AppendValue(to, d)
 }
