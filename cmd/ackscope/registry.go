@@ -7,6 +7,7 @@ import (
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/dissect/gaffer"
 	"github.com/ackscope/ackscope/dissect/riptide"
+	"github.com/ackscope/ackscope/dissect/srdp"
 	"github.com/ackscope/ackscope/schema"
 	"github.com/ackscope/ackscope/schema/yamlfile"
 	wire "github.com/ackscope/ackscope/wire/riptide"
@@ -14,7 +15,9 @@ import (
 
 // protocols lists every protocol that ackscope knows, in the order in which
 // they are shown. A new one takes its three packages and one line here.
-func protocols() *dissect.Registry { return dissect.NewRegistry(gaffer.Protocol, riptide.Protocol) }
+func protocols() *dissect.Registry {
+	return dissect.NewRegistry(gaffer.Protocol, riptide.Protocol, srdp.Protocol)
+}
 
 // withProfiles gives the protocols with a user's profiles, by protocol, with the
 // keys given, and with a schema of Riptide's messages; nil for none.
@@ -23,11 +26,11 @@ func withProfiles(extra map[string][]dissect.Profile, keys *gaffer.Keys, message
 	if err != nil {
 		return nil, err
 	}
-	own := extra[gaffer.Protocol.Name]
+	own, third := extra[gaffer.Protocol.Name], srdp.WithProfiles(extra[srdp.Protocol.Name])
 	if keys != nil {
-		return dissect.NewRegistry(gaffer.WithKeys(own, keys), other), nil
+		return dissect.NewRegistry(gaffer.WithKeys(own, keys), other, third), nil
 	}
-	return dissect.NewRegistry(gaffer.WithProfiles(own), other), nil
+	return dissect.NewRegistry(gaffer.WithProfiles(own), other, third), nil
 }
 
 // readSchema reads a schema of Riptide's messages. Gaffer's stand in profiles,

@@ -1,0 +1,68 @@
+package srdp
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/ackscope/ackscope/dissect"
+	wire "github.com/ackscope/ackscope/wire/srdp"
+)
+
+// framings gives how packets stand in the TCP streams to proxies: a length
+// before each, as the profiles have it.
+func framings(known []dissect.Profile) (out []dissect.Framing) {
+	for i := range known {
+		p := &settingsOf(known[i].Config).Wire
+		f := dissect.Framing{
+			Name: fmt.Sprintf("%d-byte length", p.FramePrefix), Prefix: p.FramePrefix, BigEndian: !p.FrameLittleEndian,
+			Max: wire.MaxFrame, Usual: wire.MaxFrame,
+		}
+		if p.FrameLittleEndian {
+			f.Name += ", little-endian"
+		}
+		if slices.ContainsFunc(out, func(o dissect.Framing) bool { return o.Name == f.Name }) {
+			continue
+		}
+		var codecs []*wire.Profile
+		for j := range known {
+			if q := &settingsOf(known[j].Config).Wire; q.FramePrefix == p.FramePrefix && q.FrameLittleEndian == p.FrameLittleEndian {
+				codecs = append(codecs, q)
+			}
+		}
+		f.Judge = judge(codecs)
+		out = append(out, f)
+	}
+	return out
+}
+
+// judge weighs a packet by the profiles that have a prefix of the kind.
+func judge(codecs []*wire.Profile) func(b []byte, length int) float64 {
+	const (
+		cannot      = -1
+		command     = 7 // one of two values of a byte
+		fixedLength = 6 // of an acknowledgement
+		plainFlags  = 5 // no flags but those of the document
+	)
+	return func(b []byte, length int) float64 {
+		best := float64(cannot)
+		for _, p := range codecs {
+			var pk wire.Packet
+			worth := float64(command)
+			switch {
+			case !p.Fits(b, length, &pk):
+				if len(b) == 0 || len(b) == length || b[0] != p.DataCommand && b[0] != p.AckCommand {
+					continue
+				}
+				worth = 0 // cut short
+			case p.Contradicts(&pk):
+				worth = 0
+			case pk.Ack:
+				worth += fixedLength
+			case p.UnknownFlags(pk.Flags) == 0:
+				worth += plainFlags
+			}
+			best = max(best, worth)
+		}
+		return best
+	}
+}

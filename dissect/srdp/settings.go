@@ -1,0 +1,62 @@
+package srdp
+
+import (
+	"time"
+
+	"github.com/ackscope/ackscope/dissect"
+	wire "github.com/ackscope/ackscope/wire/srdp"
+)
+
+// Settings is how one flow is read: dissect.Config.Profile of this protocol.
+type Settings struct {
+	Wire wire.Profile
+	// MaxPayload is the most bytes that a data packet may carry: see wire.MaxCall.
+	MaxPayload int
+	// Recent and Remember are how many ids of one source a receiver remembers to
+	// know duplicates by, and for how long.
+	Recent   int
+	Remember time.Duration
+}
+
+// What a receiver remembers by default: what the reference does.
+const (
+	defaultRecent   = 64
+	defaultRemember = 30 * time.Second
+)
+
+func settingsFor(p wire.Profile) *Settings {
+	return &Settings{Wire: p, MaxPayload: p.MaxPayload(), Recent: defaultRecent, Remember: defaultRemember}
+}
+
+// usual is how a flow is read of which nothing is known.
+var usual = settingsFor(wire.Default())
+
+// settingsOf gives the settings of a flow; the usual ones where it has none.
+func settingsOf(c *dissect.Config) *Settings {
+	if c != nil {
+		if s, ok := c.Profile.(*Settings); ok {
+			return s
+		}
+	}
+	return usual
+}
+
+// builtin gives the built-in ways to read: both forms in both byte orders, the
+// usual one first.
+func builtin() (out []dissect.Profile) {
+	for _, x := range []struct {
+		name, doc string
+		form      wire.Form
+		little    bool
+	}{
+		{"direct", "straight to the peer: 4 bytes of header before the data", wire.Direct, false},
+		{"proxied", "by way of a proxy: both addresses in every packet, 16 bytes of header", wire.Proxied, false},
+		{"direct-le", "direct, ids with the low byte first", wire.Direct, true},
+		{"proxied-le", "proxied, ids and ports with the low byte first", wire.Proxied, true},
+	} {
+		p := wire.Default().In(x.form)
+		p.LittleEndian = x.little
+		out = append(out, dissect.Profile{Name: x.name, Doc: x.doc, Config: &dissect.Config{Dialect: x.name, Profile: settingsFor(p)}})
+	}
+	return out
+}
