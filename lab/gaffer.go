@@ -1,0 +1,156 @@
+package lab
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/gaffer"
+	"github.com/ackscope/ackscope/sim"
+	wire "github.com/ackscope/ackscope/wire/gaffer"
+)
+
+// Gaffer is the kit of the Gaffer family: both sides send a packet a frame, and
+// the messages that there are.
+type Gaffer struct {
+	Profile    *wire.Profile // one with acks
+	Rate       [2]float64    // packets a second, by role
+	First      [2]uint32     // sequence of the first packet
+	Refuse     [2]float64    // share of packets that the application refuses
+	EventClock bool
+	Least      int    // payload bytes of a packet
+	Most       int    // and at most
+	Count      uint64 // packets that each endpoint sends; 0 for no end
+	// Messages is how many reliable messages a second each side submits; Message
+	// draws one.
+	Messages float64
+	Message  func(rng *rand.Rand) (kind uint32, body []byte, err error)
+
+	rules *gaffer.Rules
+}
+
+// NewGaffer checks the kit and gives it ready for use.
+func NewGaffer(g Gaffer) (*Gaffer, error) {
+	if g.Profile == nil || !g.Profile.HasAcks() {
+		return nil, errors.New("gaffer: expected a profile with acks")
+	}
+	for _, rate := range g.Rate {
+		if !(rate > 0 && rate <= 10000) {
+			return nil, fmt.Errorf("gaffer: rate %g: expected up to 10,000 packets a second", rate)
+		}
+	}
+	if g.Least < 0 || g.Most < g.Least || g.Messages > 0 && g.Message == nil {
+		return nil, fmt.Errorf("gaffer: payloads of %d to %d bytes, %g messages a second: expected a range, and what messages to send", g.Least, g.Most, g.Messages)
+	}
+	g.rules = gaffer.RulesOf(g.Profile)
+	return &g, nil
+}
+
+// gafferIdle is the silence after which a client's endpoint at the server goes.
+const gafferIdle = 10 * time.Second
+
+// Rhythm implements Kit.
+func (g *Gaffer) Rhythm(role Role) Rhythm {
+	return Rhythm{Frame: time.Duration(float64(time.Second) / g.Rate[role]), EventDriven: g.EventClock, Idle: gafferIdle}
+}
+
+// End implements Kit.
+func (g *Gaffer) End(role Role, _ int) (*End, error) {
+	o := gaffer.Options{
+		Profile: g.Profile, Rules: g.rules, Side: machine.Side(role), EventClock: g.EventClock, First: g.First[role],
+	}
+	if g.Profile.Fragments == wire.FragmentsReliable {
+		o.FragmentAbove, o.FragmentSize, o.FragmentMost = 1024, 1024, 16
+	}
+	if g.Profile.Messages.Form != wire.MessagesNone {
+		o.Messages = &gaffer.MessageOptions{}
+	}
+	e, err := gaffer.NewEndpoint(o)
+	if err != nil {
+		return nil, err
+	}
+	return &End{Endpoint: e, Refuse: g.Refuse[role], App: g.app(e, role)}, nil
+}
+
+func (g *Gaffer) app(e *gaffer.Endpoint, role Role) func(*Turn) (bool, error) {
+	due := 0.0
+	return func(t *Turn) (bool, error) {
+		for due += g.Messages / g.Rate[role]; due >= 1 && e.CanSubmit(); due-- {
+			kind, body, err := g.Message(t.Rand)
+			if err != nil {
+				return false, err
+			}
+			if err := t.Do(machine.Submit{Channel: gaffer.ChannelMessage, Type: kind, Payload: body}); err != nil {
+				return false, err
+			}
+		}
+		err := t.Do(machine.Submit{Channel: gaffer.ChannelPacket, Payload: noise(t.Rand, g.Least+t.Rand.IntN(g.Most-g.Least+1))})
+		return g.Count == 0 || uint64(t.Number)+1 < g.Count, err
+	}
+}
+
+// noise draws n bytes.
+func noise(rng *rand.Rand, n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(rng.Uint32())
+	}
+	return b
+}
+
+// Greets implements Kit: a packet of the profile may begin a conversation.
+func (g *Gaffer) Greets(b []byte) bool {
+	var p wire.Packet
+	return g.Profile.Parse(b, len(b), &p) == nil
+}
+
+// Name implements Kit.
+func (g *Gaffer) Name(role Role, _ int) string { return role.String() }
+
+// Opening implements Kit.
+func (g *Gaffer) Opening(end *End) []Line {
+	if first := g.First[end.role]; first != 0 {
+		return []Line{{"event": "logging_starts", "conn": end.n, "next_seq": first}}
+	}
+	return nil
+}
+
+// Met implements Kit.
+func (g *Gaffer) Met(end *End, _ machine.Peer, at netip.AddrPort) Line {
+	if end.role == Client {
+		return nil
+	}
+	return Line{"event": "peer", "conn": end.n, "addr": at.Addr().String(), "port": at.Port()}
+}
+
+// Tell implements Kit.
+func (g *Gaffer) Tell(end *End, step *sim.Step) (lines []Line) {
+	for _, f := range step.Facts(nil) {
+		line := Line(f.Line(0, &sim.TruthFile{Name: func(*sim.Host) string { return end.name }}))
+		line["conn"] = end.n
+		if f.Event.Kind == machine.EventSent {
+			var p wire.Packet
+			if err := g.Profile.Parse(f.Head, f.Length, &p); p.HasHeader && (err == nil || p.HeaderLen > 0) {
+				line["ack"], line["ack_bits"] = p.Header.Ack, fmt.Sprintf("%08x", p.Header.AckBits)
+				line["hex"] = hex.EncodeToString(f.Head[:min(len(f.Head), p.HeaderOffset+p.HeaderLen)])
+			}
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// Final implements Kit: the endpoint's own figures.
+func (g *Gaffer) Final(end *End) Line {
+	line := Line{"event": "final", "conn": end.n}
+	var v machine.View
+	end.Endpoint.Inspect(&v)
+	for _, gauge := range v.Gauges {
+		line[gauge.Name] = gauge.Value
+	}
+	return line
+}

@@ -1,0 +1,128 @@
+package lab
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"io"
+	"maps"
+	"strings"
+	"sync"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/sim"
+)
+
+// Journal writes every input of a run's endpoints as it comes. In its header
+// stands a hash of all that the endpoints sent: it is filled in at the end. A
+// nil Journal takes everything and writes nothing.
+type Journal struct {
+	mu   sync.Mutex
+	file io.WriteSeeker
+	out  *sim.JournalWriter
+	seed uint64
+	note map[string]string
+	sent hash.Hash
+	err  error
+}
+
+// noteSent is the key of the hash in a journal's note.
+const noteSent = "sent-sha256"
+
+// unfinished stands for the hash until the run has ended.
+var unfinished = strings.Repeat("0", 2*sha256.Size)
+
+// NewJournal begins a journal in a file. The note is what it takes to make the
+// endpoints again.
+func NewJournal(file io.WriteSeeker, seed uint64, note map[string]string) (*Journal, error) {
+	j := &Journal{file: file, seed: seed, note: maps.Clone(note), sent: sha256.New()}
+	j.note[noteSent] = unfinished
+	out, err := sim.NewJournalWriter(file, seed, j.note)
+	j.out = out
+	return j, err
+}
+
+// record takes one step of the endpoint that the journal calls host.
+func (j *Journal) record(host int, at machine.Instant, in machine.Input, out *machine.Effects) {
+	if j == nil {
+		return
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, t := range out.Transmit {
+		j.sent.Write(t.Bytes) // a hash never fails
+	}
+	if j.err == nil {
+		j.err = j.out.Write(&sim.Entry{At: at, Host: host, In: in})
+	}
+}
+
+// Finish writes what is left, and the hash into the header.
+func (j *Journal) Finish() error {
+	if j == nil {
+		return nil
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.err == nil {
+		j.err = j.out.Flush()
+	}
+	if j.err == nil {
+		_, j.err = j.file.Seek(0, io.SeekStart)
+	}
+	if j.err != nil {
+		return j.err
+	}
+	j.note[noteSent] = hex.EncodeToString(j.sent.Sum(nil))
+	head, err := sim.NewJournalWriter(j.file, j.seed, j.note)
+	if err == nil {
+		err = head.Flush()
+	}
+	return err
+}
+
+// journalHost is what a journal calls the nth endpoint of a role.
+func journalHost(role Role, n int) int { return 2*n + int(role) }
+
+// Played is what came of playing a journal.
+type Played struct {
+	Inputs, Sent int
+	// Finished says that the recorded run ended in order, so that its bytes are
+	// known; Same that the played one gave these bytes.
+	Finished, Same bool
+}
+
+// maxPlayed bounds the endpoints that a journal may name.
+const maxPlayed = 1 << 16
+
+// Play steps fresh endpoints of the kit through a journal that the lab recorded.
+func Play(j *sim.Journal, kit Kit) (Played, error) {
+	p := Played{Inputs: len(j.Entries)}
+	var endpoints []machine.Endpoint
+	for i := range j.Entries {
+		host := j.Entries[i].Host
+		if host < 0 || host >= maxPlayed {
+			return p, fmt.Errorf("journal entry %d: host %d, expected one of %d", i+1, host, maxPlayed)
+		}
+		for len(endpoints) <= host {
+			end, err := kit.End(Role(len(endpoints)%2), len(endpoints)/2)
+			if err != nil {
+				return p, err
+			}
+			endpoints = append(endpoints, end.Endpoint)
+		}
+	}
+	sum := sha256.New()
+	err := j.Play(endpoints, func(_ *sim.Entry, out *machine.Effects) {
+		for _, t := range out.Transmit {
+			p.Sent++
+			sum.Write(t.Bytes) // a hash never fails
+		}
+	})
+	want, bad := hex.DecodeString(j.Note[noteSent])
+	p.Finished = bad == nil && len(want) == sha256.Size && j.Note[noteSent] != unfinished
+	p.Same = p.Finished && bytes.Equal(want, sum.Sum(nil))
+	return p, err
+}

@@ -1,0 +1,311 @@
+package lab
+
+import (
+	"container/heap"
+	"context"
+	"encoding/hex"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/sim"
+)
+
+// RelayOptions set up a relay.
+type RelayOptions struct {
+	Settings
+	Transport        Transport
+	Listen           netip.AddrPort // where clients send to
+	Target           netip.AddrPort // the server: the only address that is sent to, but for clients
+	ToServer, ToHere sim.Path       // what it does to either direction
+	// Tap sees what passes, on both of the relay's sides; nil for none. Its bytes
+	// must not be kept.
+	Tap func(Sight)
+}
+
+// Sight is a datagram, or bytes of a stream, as it came to the relay or left it.
+type Sight struct {
+	At        machine.Instant
+	Transport Transport
+	From, To  netip.AddrPort
+	Kind      machine.TransmitKind
+	Bytes     []byte
+}
+
+const (
+	maxFlows   = 256     // clients that a relay serves at a time
+	maxHeld    = 1 << 16 // datagrams that it holds back; further ones are dropped
+	flowIdle   = time.Minute
+	relayInbox = 1024
+)
+
+// Relay stands between clients and a server, as a network would: it carries
+// datagrams, or streams, as two paths of the simulation have it. Each client is
+// given an address of its own towards the server.
+type Relay struct {
+	options RelayOptions
+	conn    *net.UDPConn // towards clients
+	tcp     *tcpRelay    // instead of it
+	inbox   chan relayed
+	gone    chan struct{}
+	readers sync.WaitGroup
+	flows   map[netip.AddrPort]*relayFlow
+	count   int // flows so far
+	held    schedule
+	order   uint64
+	counts  [2]relayCounts
+}
+
+// relayCounts are a direction's figures.
+type relayCounts struct{ in, out, lost, doubled, refused uint64 }
+
+var directionWords = [2]string{"c2s", "s2c"}
+
+// relayFlow is one client's way to the server and back.
+type relayFlow struct {
+	number int
+	client netip.AddrPort
+	up     *net.UDPConn
+	own    netip.AddrPort // the relay's address towards the server
+	paths  [2]*sim.Impairment
+	heard  machine.Instant
+}
+
+// relayed is a datagram on its way. A flow of nil stands for one of a client
+// whose flow is to be found.
+type relayed struct {
+	flow   *relayFlow
+	client netip.AddrPort
+	back   int // 0 towards the server, 1 towards the client
+	bytes  []byte
+
+	at    machine.Instant // when it is due
+	order uint64
+}
+
+// schedule is a heap of what is due, by time and then by order.
+type schedule []relayed
+
+func (s schedule) Len() int { return len(s) }
+func (s schedule) Less(i, j int) bool {
+	return s[i].at < s[j].at || s[i].at == s[j].at && s[i].order < s[j].order
+}
+func (s schedule) Swap(i, j int) { s[i], s[j] = s[j], s[i] }
+func (s *schedule) Push(x any)   { *s = append(*s, x.(relayed)) }
+func (s *schedule) Pop() any {
+	last := len(*s) - 1
+	x := (*s)[last]
+	(*s)[last] = relayed{}
+	*s = (*s)[:last]
+	return x
+}
+
+// NewRelay opens the relay's socket. Run has it work, and closes it.
+func NewRelay(o RelayOptions) (*Relay, error) {
+	if err := Sendable(o.Target); err != nil {
+		return nil, err
+	}
+	r := &Relay{options: o, inbox: make(chan relayed, relayInbox), gone: make(chan struct{}), flows: map[netip.AddrPort]*relayFlow{}}
+	if o.Transport == TCP {
+		tcp, err := newTCPRelay(r)
+		r.tcp = tcp
+		return r, err
+	}
+	conn, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(o.Listen))
+	r.conn = conn
+	return r, err
+}
+
+// Addr gives the address that clients send to.
+func (r *Relay) Addr() netip.AddrPort {
+	if r.tcp != nil {
+		return r.tcp.addr()
+	}
+	return plain(r.conn.LocalAddr().(*net.UDPAddr).AddrPort())
+}
+
+// impair gives the two paths of the nth flow: the first is the simulation's
+// between "client" and "server".
+func (r *Relay) impair(n int, make func(p sim.Path, seed uint64, from, to string) *sim.Impairment) [2]*sim.Impairment {
+	client := "client"
+	if n > 0 {
+		client = fmt.Sprintf("client%d", n+1)
+	}
+	o := &r.options
+	return [2]*sim.Impairment{make(o.ToServer, o.Seed, client, "server"), make(o.ToHere, o.Seed, "server", client)}
+}
+
+// Run has the relay work until the context ends.
+func (r *Relay) Run(ctx context.Context) error {
+	if r.tcp != nil {
+		return r.tcp.run(ctx)
+	}
+	defer r.end()
+	r.readers.Go(func() {
+		readUDP(r.conn, func(from netip.AddrPort, b []byte) bool { return r.post(relayed{client: from, bytes: b}) })
+	})
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	sweep := time.NewTicker(flowIdle / 4)
+	defer sweep.Stop()
+	for {
+		r.release()
+		if len(r.held) > 0 {
+			timer.Reset(r.options.Clock.until(r.held[0].at))
+		} else {
+			timer.Stop()
+		}
+		select {
+		case <-ctx.Done():
+			return r.options.Log.Flush()
+		case d := <-r.inbox:
+			r.take(d)
+		case <-timer.C:
+		case <-sweep.C:
+			r.sweep()
+		}
+	}
+}
+
+func (r *Relay) post(d relayed) bool {
+	select {
+	case r.inbox <- d:
+		return true
+	case <-r.gone:
+		return false
+	}
+}
+
+// end closes all sockets and writes the figures.
+func (r *Relay) end() {
+	close(r.gone)
+	_ = r.conn.Close() // nothing is held back in it
+	for _, f := range r.flows {
+		_ = f.up.Close() // as above
+	}
+	r.readers.Wait()
+	for i, c := range r.counts {
+		r.options.Log.Tell(r.options.Clock.Now(), "relay", Line{
+			"event": "final", "dir": directionWords[i], "datagrams_in": c.in, "datagrams_out": c.out,
+			"dropped": c.lost, "duplicated": c.doubled, "refused": c.refused,
+		})
+	}
+}
+
+// take draws the fate of what came.
+func (r *Relay) take(d relayed) {
+	now := r.options.Clock.Now()
+	if d.flow == nil {
+		if d.flow = r.flow(d.client, now); d.flow == nil {
+			r.counts[0].refused++
+			return
+		}
+	}
+	f, c := d.flow, &r.counts[d.back]
+	f.heard = now
+	c.in++
+	if d.back == 0 {
+		r.see(now, f.client, r.Addr(), d.bytes)
+	} else {
+		r.see(now, r.options.Target, f.own, d.bytes)
+	}
+	fate := f.paths[d.back].Datagram(now, len(d.bytes))
+	if fate.Lost || fate.Dropped {
+		c.lost++
+		r.tell(now, "dropped", d)
+	} else {
+		r.hold(d, fate.Leaves.Add(fate.Travel))
+	}
+	if fate.Twice {
+		c.doubled++
+		r.tell(now, "duplicated", d)
+		r.hold(d, fate.Leaves.Add(fate.CopyTravel))
+	}
+}
+
+func (r *Relay) tell(now machine.Instant, event string, d relayed) {
+	r.options.Log.Tell(now, "relay", Line{
+		"event": event, "dir": directionWords[d.back], "conn": d.flow.number, "udp_bytes": len(d.bytes),
+		"head": hex.EncodeToString(d.bytes[:min(len(d.bytes), 12)]),
+	})
+}
+
+func (r *Relay) hold(d relayed, at machine.Instant) {
+	if len(r.held) >= maxHeld {
+		r.counts[d.back].refused++
+		return
+	}
+	r.order++
+	d.at, d.order = at, r.order
+	heap.Push(&r.held, d)
+}
+
+// release sends all that is due.
+func (r *Relay) release() {
+	for len(r.held) > 0 && r.held[0].at <= r.options.Clock.Now() {
+		d := heap.Pop(&r.held).(relayed)
+		f := d.flow
+		now := r.options.Clock.Now()
+		var err error
+		if d.back == 0 {
+			_, err = f.up.Write(d.bytes)
+			r.see(now, f.own, r.options.Target, d.bytes)
+		} else {
+			_, err = r.conn.WriteToUDPAddrPort(d.bytes, f.client)
+			r.see(now, r.Addr(), f.client, d.bytes)
+		}
+		if err != nil {
+			r.counts[d.back].refused++ // as a network loses: nobody listens there
+			continue
+		}
+		r.counts[d.back].out++
+	}
+}
+
+func (r *Relay) see(at machine.Instant, from, to netip.AddrPort, b []byte) {
+	if r.options.Tap != nil {
+		r.options.Tap(Sight{At: at, From: from, To: to, Kind: machine.SendDatagram, Bytes: b})
+	}
+}
+
+// flow gives a client's flow, a new one if it may have one; else nil.
+func (r *Relay) flow(client netip.AddrPort, now machine.Instant) *relayFlow {
+	if f := r.flows[client]; f != nil {
+		return f
+	}
+	if len(r.flows) >= maxFlows || !r.options.allows(client.Addr()) {
+		return nil
+	}
+	// Connected: the kernel lets through what the server sends, and nothing else.
+	up, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(r.options.Target))
+	if err != nil {
+		return nil
+	}
+	f := &relayFlow{number: r.count, client: client, up: up, own: plain(up.LocalAddr().(*net.UDPAddr).AddrPort())}
+	f.paths = r.impair(f.number, sim.Impair)
+	r.count++
+	r.flows[client] = f
+	r.tellFlow(now, f.number, client, f.own)
+	r.readers.Go(func() {
+		readUDP(up, func(_ netip.AddrPort, b []byte) bool { return r.post(relayed{flow: f, back: 1, bytes: b}) })
+	})
+	return f
+}
+
+func (r *Relay) tellFlow(now machine.Instant, n int, client, own netip.AddrPort) {
+	r.options.Log.Tell(now, "relay", Line{"event": "flow", "flow": n, "client": client.String(), "relay_toward_server": own.String()})
+}
+
+// sweep lets go of flows that have been silent both ways.
+func (r *Relay) sweep() {
+	now := r.options.Clock.Now()
+	for client, f := range r.flows {
+		if now.Sub(f.heard) > flowIdle {
+			_ = f.up.Close() // nothing is held back in it
+			delete(r.flows, client)
+		}
+	}
+}
