@@ -91,6 +91,16 @@ type running struct {
 	idle      bool // its application has nothing more to do
 	let       bool // its only peer is gone
 	waking    *time.Timer
+	counts    Counts
+}
+
+// Counts are what an endpoint did, in events of each kind, and what it was
+// handed.
+type Counts struct {
+	Name     string
+	N        int
+	Events   [machine.EventProtocol]uint64 // by the shared kinds
+	Messages uint64                        // handed to the application
 }
 
 // arrival is what a socket gave.
@@ -191,6 +201,16 @@ func (h *Host) Run(ctx context.Context) (err error) {
 			return err
 		}
 	}
+}
+
+// Counts tells what each endpoint did; once Run has ended.
+func (h *Host) Counts() (list []Counts) {
+	for _, e := range h.ends {
+		c := e.counts
+		c.Name, c.N = e.name, e.n
+		list = append(list, c)
+	}
+	return list
 }
 
 // meet gives the index of the peer at an address, a new one if need be.
@@ -397,6 +417,12 @@ func (h *Host) step(e *running, in machine.Input) error {
 			h.tell(e, now, line)
 		}
 	}
+	for i := range e.out.Events {
+		if kind := e.out.Events[i].Kind; kind < machine.EventProtocol {
+			e.counts.Events[kind]++
+		}
+	}
+	e.counts.Messages += uint64(len(e.out.Deliver))
 	for _, d := range e.out.Deliver {
 		d.Payload = append([]byte(nil), d.Payload...)
 		e.delivered = append(e.delivered, d)

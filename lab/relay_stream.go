@@ -95,6 +95,9 @@ func (t *tcpRelay) serve(conn *net.TCPConn) {
 	paths := r.impair(n, sim.ImpairStream)
 	r.tellFlow(r.options.Clock.Now(), n, client, own)
 	listen := t.addr()
+	for _, leg := range [][2]netip.AddrPort{{client, listen}, {listen, client}, {own, target}, {target, own}} {
+		t.see(leg[0], leg[1], machine.OpenStream, nil)
+	}
 	var both sync.WaitGroup
 	both.Go(func() { t.carry(near, far, paths[0], [4]netip.AddrPort{client, listen, own, target}) })
 	both.Go(func() { t.carry(far, near, paths[1], [4]netip.AddrPort{target, own, listen, client}) })
@@ -115,15 +118,9 @@ type delayed struct {
 // addresses are those of the two connections, as the bytes pass them.
 func (t *tcpRelay) carry(from, to *stream, path *sim.Impairment, by [4]netip.AddrPort) {
 	r := t.relay
-	see := func(from, to netip.AddrPort, kind machine.TransmitKind, b []byte) {
-		if r.options.Tap != nil {
-			r.options.Tap(Sight{At: r.options.Clock.Now(), Transport: TCP, From: from, To: to, Kind: kind, Bytes: b})
-		}
-	}
 	late := make(chan delayed, relayInbox)
 	var sender sync.WaitGroup
 	sender.Go(func() {
-		see(by[2], by[3], machine.OpenStream, nil)
 		for d := range late {
 			if !t.wait(d.at) {
 				break
@@ -131,20 +128,19 @@ func (t *tcpRelay) carry(from, to *stream, path *sim.Impairment, by [4]netip.Add
 			if len(d.bytes) == 0 {
 				continue // the end of the stream
 			}
-			see(by[2], by[3], machine.SendBytes, d.bytes)
+			t.see(by[2], by[3], machine.SendBytes, d.bytes)
 			if to.write(d.bytes) != nil {
 				break
 			}
 		}
-		see(by[2], by[3], machine.CloseStream, nil)
+		t.see(by[2], by[3], machine.CloseStream, nil)
 		to.close()
 		for range late { //nolint:revive // what comes after the end goes nowhere
 		}
 	})
-	see(by[0], by[1], machine.OpenStream, nil)
 	from.run(func(b []byte) bool {
 		now := r.options.Clock.Now()
-		see(by[0], by[1], machine.SendBytes, b)
+		t.see(by[0], by[1], machine.SendBytes, b)
 		for len(b) > 0 {
 			n := min(path.Segment(), len(b))
 			at, arrived := path.Carry(now, func(sim.Fate) {})
@@ -156,12 +152,18 @@ func (t *tcpRelay) carry(from, to *stream, path *sim.Impairment, by [4]netip.Add
 		}
 		return true
 	})
-	see(by[0], by[1], machine.CloseStream, nil)
+	t.see(by[0], by[1], machine.CloseStream, nil)
 	if at, arrived := path.Carry(r.options.Clock.Now(), func(sim.Fate) {}); arrived {
 		late <- delayed{at: at}
 	}
 	close(late)
 	sender.Wait()
+}
+
+func (t *tcpRelay) see(from, to netip.AddrPort, kind machine.TransmitKind, b []byte) {
+	if r := t.relay; r.options.Tap != nil {
+		r.options.Tap(Sight{At: r.options.Clock.Now(), Transport: TCP, From: from, To: to, Kind: kind, Bytes: b})
+	}
 }
 
 // wait lets the time pass until an instant; false where the relay ends before.
