@@ -48,7 +48,7 @@ var law = []rule{
 	{"graph", []string{"analyze", "machine"}, nil},
 	{"rewrite", []string{"analyze", "capture", "dissect", "replay"}, nil},
 	{"replay", []string{"analyze", "capture", "sim", "dissect", "schema", "machine"}, nil},
-	{"lab", []string{"machine/...", "wire/...", "sim", "capture"}, nil},
+	{"lab", []string{"machine", "machine/...", "wire", "wire/...", "sim", "capture"}, nil},
 	{"tui", []string{"analyze", "capture", "filter", "graph", "replay", "export", "dissect", "machine"}, []string{"github.com/rivo/tview", "github.com/gdamore/tcell/v2"}},
 	{"cmd/ackscope", []string{"..."}, []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "golang.org/x/sys", "github.com/dustin/go-humanize"}},
 	{"internal/*", []string{"..."}, []string{"github.com/google/gopacket"}},
