@@ -133,8 +133,7 @@ func (t *Tracker) again(p *sighting, e *Sent, out *machine.Effects) {
 
 // advance takes a packet that lies more than one ahead of its side's newest, or
 // comes long after it, or that the peer may have claimed before it was sent.
-func (t *Tracker) advance(s *side, p *sighting, by int, out *machine.Effects) {
-	peer := &t.sides[p.from.Other()]
+func (t *Tracker) advance(s, peer *side, p *sighting, by int, out *machine.Effects) {
 	if len(peer.claimed) > 0 {
 		t.judgeClaims(s, peer, p, by, out)
 	}

@@ -32,8 +32,6 @@ type frameClock struct {
 	y0               machine.Instant
 	m                float64
 	sx, sy, sxx, sxy float64
-	pooledXX         float64 // of the stretches before, about their means
-	pooledXY         float64
 
 	last  int64   // newest packet
 	phase float64 // when that shows, smoothed; nanoseconds from base
@@ -42,6 +40,9 @@ type frameClock struct {
 	spread float64 // of packets about their frames: mean deviation
 	haltAt int64   // the first packet after the last halt
 	halted float64 // how long that was, beyond the frame's time
+
+	pooledXX float64 // sums of the stretches before, about their means
+	pooledXY float64
 }
 
 // sent takes it that packet x passed the tap at y.

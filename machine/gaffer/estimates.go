@@ -69,12 +69,12 @@ func (e *estimate) sample(s, same float64) {
 }
 
 // read takes a far side's sample.
-func (e *estimate) read(f farSample) {
+func (e *estimate) read(f *farSample) {
 	if e.early == nil && e.transits >= transitsLeast {
 		e.settle(f)
 		return
 	}
-	e.early = append(e.early, f)
+	e.early = append(e.early, *f)
 	if f.exact() {
 		e.transits++
 	}
@@ -88,29 +88,29 @@ func (e *estimate) flush() {
 	early := e.early
 	e.early, e.transits = nil, 0
 	e.transit = make([]float32, 0, transitsKept)
-	for _, f := range early {
-		e.noteTransit(f)
+	for i := range early {
+		e.noteTransit(&early[i])
 	}
-	for _, f := range early {
-		e.sample(e.framesTo(f), 0)
+	for i := range early {
+		e.sample(e.framesTo(&early[i]), 0)
 	}
 	e.transits = max(e.transits, transitsLeast)
 }
 
-func (e *estimate) settle(f farSample) {
+func (e *estimate) settle(f *farSample) {
 	e.noteTransit(f)
 	e.sample(e.framesTo(f), 0)
 }
 
 // framesTo gives the sample in frames.
-func (e *estimate) framesTo(f farSample) float64 {
+func (e *estimate) framesTo(f *farSample) float64 {
 	return e.readFrame(f) - float64(f.number) + e.clock.halt(f.number, f.first)
 }
 
 // exact reports whether the frame of the reading is known.
 func (f *farSample) exact() bool { return f.first <= f.before+1 }
 
-func (e *estimate) noteTransit(f farSample) {
+func (e *estimate) noteTransit(f *farSample) {
 	if !f.exact() {
 		return
 	}
@@ -126,21 +126,23 @@ func (e *estimate) noteTransit(f farSample) {
 // readFrame tells in which of a far side's frames the carrier of an ack was
 // read: of several that are possible the mean, by how often each was the one
 // where it is known. That is no whole number; the smoothed figure wants none.
-func (e *estimate) readFrame(f farSample) float64 {
+func (e *estimate) readFrame(f *farSample) float64 {
 	tick := e.clock.tick
 	if f.exact() || tick <= 0 || len(e.transit) == 0 {
 		return float64(f.first)
 	}
 	// A packet waits half a frame, on average, from its coming to its reading.
-	from := (e.clock.since(f.at) - tick/2 - e.clock.at(f.before)) / tick // in frames after `before`
-	last := float64(f.first - f.before)
+	// A transit up to least would have it read by the frame of `before`, one beyond
+	// most only after the frame of `first`.
+	least := e.clock.at(f.before) - e.clock.since(f.at) + tick/2
+	most := least + tick*float64(f.first-f.before)
 	sum, n, below := 0.0, 0, 0
 	for _, wait := range e.transit {
-		switch frame := math.Ceil(from + float64(wait)/tick); {
-		case frame < 1:
+		switch wait := float64(wait); {
+		case wait <= least:
 			below++
-		case frame <= last:
-			sum += frame
+		case wait <= most:
+			sum += math.Ceil((wait - least) / tick)
 			n++
 		}
 	}

@@ -13,8 +13,7 @@ type farFrame struct{ own, before int64 }
 
 // testify takes a header of a far side: what it names was received, and the acks
 // that those packets carried were read. Nothing else is known of that side.
-func (t *Tracker) testify(p *sighting, c Claims, number int64, out *machine.Effects) {
-	s, peer := &t.sides[p.from], &t.sides[p.from.Other()]
+func (t *Tracker) testify(s, peer *side, p *sighting, c Claims, number int64, out *machine.Effects) {
 	r := t.rules
 	// A header that was overtaken on its way tells of an earlier moment.
 	newest, frame := true, farFrame{number, number - 1}
@@ -26,49 +25,56 @@ func (t *Tracker) testify(p *sighting, c Claims, number int64, out *machine.Effe
 	if newest {
 		s.headed = number
 	}
-	var newly uint64
-	ahead := r.Distance(c.Newest, s.NewestReceived())
-	switch {
-	case c.Nothing(r):
+	newly := c.Named
+	if newly == 0 && c.Nothing(r) {
 		if newest && s.received > 0 && !s.heard.Nothing(r) {
 			t.ackWentBack(p, 0, out)
 		}
 		return
+	}
+	// behind is how far these claims' newest lies behind the newest known, once
+	// the window is moved up to it.
+	behind := 0
+	switch ahead := r.Distance(c.Newest, s.NewestReceived()); {
 	case ahead >= 64:
-		newly = c.Named
+		s.advanceBy(ahead, c.Newest)
 	case ahead >= 0:
-		newly = c.Named &^ (s.word << uint(ahead))
+		known := s.word << (uint(ahead) & 63)
+		newly &^= known
+		if gone := known &^ c.Named & c.spoken(); gone != 0 && newest {
+			t.takeBack(s, p, c, gone, out)
+		}
+		if ahead > 0 {
+			s.advanceBy(ahead, c.Newest)
+		}
 	default:
+		behind = -ahead
 		newly = t.unheld(s, c)
 		if newest {
-			t.ackWentBack(p, -ahead, out)
+			t.ackWentBack(p, behind, out)
 		}
 	}
-	if newest {
-		t.checkWithdrawn(p, c, out)
+	switch {
+	case newly == 0:
+	case newly&(newly-1) == 0:
+		n := bits.TrailingZeros64(newly)
+		if e := t.named(s, peer, p, c, n, out); e != nil {
+			t.receivedByFar(s, peer, p, e, behind+n, frame, out)
+		}
+	default:
+		t.prove(s, peer, p, c, newly, behind, frame, out)
 	}
-	s.Advance(c.Newest)
-	if newly != 0 {
-		t.prove(p, c, newly, frame, out)
-	}
 	if newest {
-		t.pass(p, c, machine.Likely, out)
+		if !peer.near {
+			t.pass(s, peer, p, c, machine.Likely, out)
+		}
 		s.heard = c
 	}
 }
 
-// checkWithdrawn looks for packets that an earlier header of the side named, that
-// this one speaks of, and that it does not name.
-func (t *Tracker) checkWithdrawn(p *sighting, c Claims, out *machine.Effects) {
-	s := &t.sides[p.from]
-	ahead := t.rules.Distance(c.Newest, s.NewestReceived())
-	if ahead < 0 || ahead >= 64 {
-		return
-	}
-	gone := s.word << uint(ahead) &^ c.Named
-	if c.Width < 64 {
-		gone &= 1<<uint(c.Width) - 1
-	}
+// takeBack takes packets that an earlier header of the side named, that this one
+// speaks of, and that it does not name.
+func (t *Tracker) takeBack(s *side, p *sighting, c Claims, gone uint64, out *machine.Effects) {
 	for ; gone != 0; gone &= gone - 1 {
 		q := (c.Newest - uint32(bits.TrailingZeros64(gone))) & t.rules.mask()
 		t.bitWithdrawn(p, c, q, out)
@@ -76,14 +82,8 @@ func (t *Tracker) checkWithdrawn(p *sighting, c Claims, out *machine.Effects) {
 	}
 }
 
-// prove takes packets that a far side's header names for the first time.
-func (t *Tracker) prove(p *sighting, c Claims, newly uint64, frame farFrame, out *machine.Effects) {
-	if newly&(newly-1) == 0 {
-		if e := t.named(p, c, bits.TrailingZeros64(newly), out); e != nil {
-			t.receivedByFar(p, e, frame, out)
-		}
-		return
-	}
+// prove takes several packets that a far side's header names for the first time.
+func (t *Tracker) prove(s, peer *side, p *sighting, c Claims, newly uint64, behind int, frame farFrame, out *machine.Effects) {
 	// Oldest first: the order in which they were sent. What was overtaken before
 	// the tap is put right here.
 	var order [64]*Sent
@@ -91,7 +91,7 @@ func (t *Tracker) prove(p *sighting, c Claims, newly uint64, frame farFrame, out
 	for left := newly; left != 0; {
 		bit := bits.Len64(left) - 1
 		left &^= 1 << uint(bit)
-		e := t.named(p, c, bit, out)
+		e := t.named(s, peer, p, c, bit, out)
 		if e == nil {
 			continue
 		}
@@ -103,14 +103,13 @@ func (t *Tracker) prove(p *sighting, c Claims, newly uint64, frame farFrame, out
 		n++
 	}
 	for _, e := range order[:n] {
-		t.receivedByFar(p, e, frame, out)
+		t.receivedByFar(s, peer, p, e, behind+t.rules.Distance(c.Newest, e.Sequence), frame, out)
 	}
 }
 
 // named gives the packet that bit n of c names for the first time; nil where it
 // did not pass the tap, or is too old to count.
-func (t *Tracker) named(p *sighting, c Claims, n int, out *machine.Effects) *Sent {
-	s, peer := &t.sides[p.from], &t.sides[p.from.Other()]
+func (t *Tracker) named(s, peer *side, p *sighting, c Claims, n int, out *machine.Effects) *Sent {
 	q := (c.Newest - uint32(n)) & t.rules.mask()
 	e := peer.Sent(q)
 	if e == nil {
@@ -118,43 +117,42 @@ func (t *Tracker) named(p *sighting, c Claims, n int, out *machine.Effects) *Sen
 		return nil
 	}
 	s.nearEdge(p, c, n)
-	if s.Judge(q) == Stale {
+	if s.slidPast(q) && !t.rules.DeliverStale {
 		return nil // named by a header from long ago; the window has moved on
 	}
 	return e
 }
 
-// receivedByFar takes it that a far side received e before it sent p.
-func (t *Tracker) receivedByFar(p *sighting, e *Sent, frame farFrame, out *machine.Effects) {
-	s, peer := &t.sides[p.from], &t.sides[p.from.Other()]
-	s.EnterReceived(e.Sequence)
+// receivedByFar takes it that a far side received e, which lies so far behind
+// the newest it received, before it sent p.
+func (t *Tracker) receivedByFar(s, peer *side, p *sighting, e *Sent, behind int, frame farFrame, out *machine.Effects) {
+	s.enterBehind(e.Sequence, behind)
 	s.received++
 	if e.Flags&SentArrived == 0 {
 		e.Flags |= SentArrived
 		peer.wireRTT += int64(p.at - e.At)
 		peer.wireCount++
 	}
-	if v := tell(out, machine.EventReceived, p.from, t.grade(machine.Certain), p.at, p.ref); v != nil {
+	if !out.NoEvents {
+		v := tell(out, machine.EventReceived, p.from, t.grade(machine.Certain), p.at, p.ref)
 		v.Sequence, v.Sequence64, v.About = e.Sequence, peer.unwrap(e.Sequence), e.Ref
 	}
 	if e.Flags&SentHeader != 0 {
-		t.readByFar(p, e, frame, out)
+		t.readByFar(s, p, e, frame, out)
 	}
 }
 
 // readByFar takes it that a far side read the acks of e, a packet of its peer,
 // no later than in the frame that sent p.
-func (t *Tracker) readByFar(p *sighting, e *Sent, frame farFrame, out *machine.Effects) {
-	s := &t.sides[p.from]
+func (t *Tracker) readByFar(s *side, p *sighting, e *Sent, frame farFrame, out *machine.Effects) {
 	r := t.rules
 	claims := r.Claims(e.Ack, e.AckBits)
-	told := s.ReadAcks(claims, p.at, e.Ref)
-	if told == 0 {
-		return
-	}
-	for ; told != 0; told &= told - 1 {
-		n := bits.TrailingZeros64(told)
-		a := s.Sent((claims.Newest - uint32(n)) & r.mask())
+	fresh, recent := s.unread(claims)
+	for ; fresh != 0; fresh &= fresh - 1 {
+		a := s.ack(claims, bits.TrailingZeros64(fresh), recent, p.at, e.Ref)
+		if a == nil {
+			continue
+		}
 		s.acked++
 		if a.Flags&SentLost != 0 {
 			a.Flags &^= SentLost
@@ -166,8 +164,9 @@ func (t *Tracker) readByFar(p *sighting, e *Sent, frame farFrame, out *machine.E
 			// The side may have sent more than its buffer holds before it read this.
 			sure = machine.Likely
 		}
-		s.estimate.read(farSample{number, frame.before, frame.own, e.At})
-		if v := tell(out, machine.EventAcked, p.from, t.grade(sure), p.at, p.ref); v != nil {
+		s.estimate.read(&farSample{number, frame.before, frame.own, e.At})
+		if !out.NoEvents {
+			v := tell(out, machine.EventAcked, p.from, t.grade(sure), p.at, p.ref)
 			v.Bit, v.Sequence, v.Sequence64, v.By, v.About = a.Bit, a.Sequence, number, e.Ref, a.Ref
 			v.RTT = int64(float64(frame.own-number) * s.estimate.clock.tick)
 		}
@@ -177,19 +176,17 @@ func (t *Tracker) readByFar(p *sighting, e *Sent, frame farFrame, out *machine.E
 // pass looks at the peer's packets that a header has just moved out of what it
 // speaks of: those that no header named can no longer be acked. Of a near peer
 // the acks that it read decide (slide); here it is a far one.
-func (t *Tracker) pass(p *sighting, c Claims, sure machine.Certainty, out *machine.Effects) {
-	x := p.from.Other()
-	s, peer := &t.sides[p.from], &t.sides[x]
+func (t *Tracker) pass(s, peer *side, p *sighting, c Claims, sure machine.Certainty, out *machine.Effects) {
 	if peer.near || !peer.met || s.heard.Width == 0 {
 		return
 	}
-	r := t.rules
+	r, x := t.rules, p.from.Other()
 	ahead := r.Distance(c.Newest, s.heard.Newest)
 	if ahead <= 0 {
 		return
 	}
 	if c.Width+ahead <= 64 {
-		missing := ^s.word >> uint(c.Width) & (1<<uint(ahead) - 1)
+		missing := ^s.word >> (uint(c.Width) & 63) & (1<<(uint(ahead)&63) - 1)
 		for ; missing != 0; missing &= missing - 1 {
 			q := (c.Newest - uint32(c.Width+bits.TrailingZeros64(missing))) & r.mask()
 			peer.loseUnnamed(x, q, p.at, p.ref, sure, out)

@@ -25,6 +25,22 @@ type sighting struct {
 
 // sight reads a datagram; false for one that carries no packet with a sequence.
 func (t *Tracker) sight(d *machine.Datagram, p *sighting, out *machine.Effects) bool {
+	var h wire.Header
+	n, ok := t.profile.ParseRegular(d.Bytes, d.Length, &h)
+	if !ok || !t.numbered {
+		return t.sightAny(d, p, out)
+	}
+	if t.canonical && d.Bytes[0] != canonicalPrefix(&h) {
+		report(out, nonCanonical, d.From, machine.Certain, d.At, d.Ref, 0)
+	}
+	p.at, p.ref, p.from = d.At, d.Ref, d.From
+	p.length, p.payload = uint32(d.Length), uint32(max(d.Length, len(d.Bytes))-n)
+	p.sequence, p.ack, p.ackBits, p.header = h.Sequence, h.Ack, h.AckBits, true
+	return true
+}
+
+// sightAny is sight for any datagram.
+func (t *Tracker) sightAny(d *machine.Datagram, p *sighting, out *machine.Effects) bool {
 	var k wire.Packet
 	err := t.profile.Parse(d.Bytes, d.Length, &k)
 	if k.Kind > wire.KindFragment || !t.numbered {

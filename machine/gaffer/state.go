@@ -84,6 +84,9 @@ func (r *Rules) Claims(ack uint32, ackBits uint64) Claims {
 // received anything.
 func (c Claims) Nothing(r *Rules) bool { return c.Newest == r.mask() && c.Named == 0 }
 
+// spoken has a bit for each sequence that the claims speak of.
+func (c Claims) spoken() uint64 { return ^uint64(0) >> (uint(64-c.Width) & 63) }
+
 // Fate is what becomes of a packet that arrives.
 type Fate uint8
 
@@ -105,19 +108,19 @@ func (f Fate) Delivered() bool { return f == Accepted || f == Redelivered }
 type State struct {
 	rules *Rules
 
-	sentNext uint32 // sequence of the next packet
 	sent     []Sent // a ring that grows with use up to rules.Sent
 	sentSpan int    // sequences that the ring must hold, up to rules.Sent
+	sentNext uint32 // sequence of the next packet
 	ackedTop uint32 // acked is relative to this sequence
 	acked    uint64 // bit n: ackedTop-n is acked: saves looking at the entry
 
-	receivedNext uint32 // newest received + 1
 	received     []uint32
 	receivedSpan int
 	word         uint64 // bit n: receivedNext-1-n is in the buffer
+	receivedNext uint32 // newest received + 1
 
-	partial     []Partial
 	partialNext uint32
+	partial     []Partial
 }
 
 const firstRing = 8 // entries of a buffer that begins to be used

@@ -45,7 +45,7 @@ func (s *State) Has(sequence uint32) bool {
 // application does not refuse it. It changes nothing.
 func (s *State) Judge(sequence uint32) Fate {
 	r := s.rules
-	if r.Newer((s.receivedNext-uint32(r.Received))&r.mask(), sequence) {
+	if s.slidPast(sequence) {
 		if r.DeliverStale {
 			return Redelivered
 		}
@@ -58,6 +58,12 @@ func (s *State) Judge(sequence uint32) Fate {
 		return Duplicate
 	}
 	return Accepted
+}
+
+// slidPast reports whether the receive window has moved on past a sequence.
+func (s *State) slidPast(sequence uint32) bool {
+	r := s.rules
+	return r.Newer((s.receivedNext-uint32(r.Received))&r.mask(), sequence)
 }
 
 // Arrive takes a whole packet, or one whose fragments are complete. refuse is
@@ -94,13 +100,20 @@ func (s *State) EnterReceived(sequence uint32) {
 		s.advanceBy(-behind, sequence)
 		behind = 0
 	}
-	if need := min(behind+1, r.Received); need > s.receivedSpan || need > len(s.received) {
-		s.receivedSpan = max(need, s.receivedSpan)
-		s.growReceived()
+	s.enterBehind(sequence, behind)
+}
+
+// enterBehind enters a sequence that lies so far behind the newest.
+func (s *State) enterBehind(sequence uint32, behind int) {
+	if behind >= len(s.received) || behind >= s.receivedSpan {
+		if need := min(behind+1, s.rules.Received); need > s.receivedSpan || need > len(s.received) {
+			s.receivedSpan = max(need, s.receivedSpan)
+			s.growReceived()
+		}
 	}
 	s.received[slot(sequence, len(s.received))] = sequence
 	if behind < 64 {
-		s.word |= 1 << uint(behind)
+		s.word |= 1 << (uint(behind) & 63)
 	}
 }
 
@@ -128,9 +141,11 @@ func (s *State) Advance(sequence uint32) {
 func (s *State) advanceBy(ahead int, sequence uint32) {
 	r := s.rules
 	if len(s.received) > 0 && !r.NoStaleClear {
-		s.receivedSpan = min(s.receivedSpan+ahead, r.Received)
-		if s.receivedSpan > len(s.received) {
-			s.growReceived()
+		if s.receivedSpan < r.Received {
+			s.receivedSpan = min(s.receivedSpan+ahead, r.Received)
+			if s.receivedSpan > len(s.received) {
+				s.growReceived()
+			}
 		}
 		if ahead >= len(s.received) {
 			for i := range s.received {

@@ -83,30 +83,44 @@ func (s *State) EnterSent(sequence uint32) *Sent {
 		s.sentNext = sequence // the first one: nothing lies before it
 	}
 	ahead := r.Distance((sequence+1)&r.mask(), s.sentNext)
-	if ahead <= 0 {
-		if -ahead >= r.Sent {
-			return nil
-		}
-		if need := min(1-ahead, r.Sent); need > s.sentSpan {
-			s.sentSpan = need
-			s.growSent()
-		}
-	} else {
+	if ahead > 0 {
+		return s.enterAhead(sequence, ahead)
+	}
+	if -ahead >= r.Sent {
+		return nil
+	}
+	if need := min(1-ahead, r.Sent); need > s.sentSpan {
+		s.sentSpan = need
+		s.growSent()
+	}
+	return s.fill(sequence)
+}
+
+// enterAhead is EnterSent for a sequence that is known to lie ahead of all that
+// were entered, by so much.
+func (s *State) enterAhead(sequence uint32, ahead int) *Sent {
+	r := s.rules
+	if s.sentSpan < r.Sent {
 		s.sentSpan = min(s.sentSpan+ahead, r.Sent)
 		if s.sentSpan > len(s.sent) {
 			s.growSent()
 		}
-		if ahead > 1 {
-			if ahead >= len(s.sent) {
-				clear(s.sent)
-			} else {
-				for q := s.sentNext; q != sequence; q = (q + 1) & r.mask() {
-					s.sent[slot(q, len(s.sent))] = Sent{}
-				}
+	}
+	if ahead > 1 {
+		if ahead >= len(s.sent) {
+			clear(s.sent)
+		} else {
+			for q := s.sentNext; q != sequence; q = (q + 1) & r.mask() {
+				s.sent[slot(q, len(s.sent))] = Sent{}
 			}
 		}
-		s.sentNext = (sequence + 1) & r.mask()
 	}
+	s.sentNext = (sequence + 1) & r.mask()
+	return s.fill(sequence)
+}
+
+// fill makes the entry of a sequence a live one that is otherwise empty.
+func (s *State) fill(sequence uint32) *Sent {
 	e := &s.sent[slot(sequence, len(s.sent))]
 	*e = Sent{}
 	e.Sequence, e.Flags = sequence, SentLive
@@ -143,44 +157,53 @@ func (s *State) Sent(sequence uint32) *Sent {
 // acked once, and only while the sent buffer holds it. Bit n of the result:
 // Newest-n has just been acked; its entry is marked with now and by.
 func (s *State) ReadAcks(c Claims, now machine.Instant, by machine.Ref) uint64 {
-	fresh := c.Named
-	r := s.rules
-	// What was acked already need not be looked at.
-	ahead := r.Distance(c.Newest, s.ackedTop)
-	switch {
-	case ahead >= 64:
-		s.acked = 0
-	case ahead >= 0:
-		s.acked <<= uint(ahead)
-	case ahead > -64:
-		fresh &^= s.acked >> uint(-ahead)
-	}
-	if ahead >= 0 {
-		s.ackedTop = c.Newest
-		fresh &^= s.acked
-	} else if ahead <= -64 {
-		s.ackedTop, s.acked, ahead = c.Newest, 0, 0
-	}
 	var told uint64
-	for left := fresh; left != 0; left &= left - 1 {
-		n := bits.TrailingZeros64(left)
-		e := s.Sent((c.Newest - uint32(n)) & r.mask())
-		if e == nil {
-			continue
+	fresh, recent := s.unread(c)
+	for ; fresh != 0; fresh &= fresh - 1 {
+		n := bits.TrailingZeros64(fresh)
+		if s.ack(c, n, recent, now, by) != nil {
+			told |= 1 << uint(n)
 		}
-		if ahead >= 0 {
-			s.acked |= 1 << uint(n)
-		}
-		if e.Flags&SentAcked != 0 {
-			continue
-		}
-		e.Flags |= SentAcked
-		e.AckedAt, e.AckedBy = now, by
-		e.Bit = uint8(n)
-		if r.AckBelow && n > 0 {
-			e.Bit--
-		}
-		told |= 1 << uint(n)
 	}
 	return told
+}
+
+// unread gives those claims that are not known to have been read before: to look
+// at an entry costs more than to look at a bit. recent tells that the bits reach
+// up to these claims' newest.
+func (s *State) unread(c Claims) (fresh uint64, recent bool) {
+	fresh = c.Named
+	switch ahead := s.rules.Distance(c.Newest, s.ackedTop); {
+	case ahead >= 64, ahead <= -64:
+		s.ackedTop, s.acked = c.Newest, 0
+	case ahead >= 0:
+		s.acked <<= uint(ahead) & 63
+		s.ackedTop = c.Newest
+		fresh &^= s.acked
+	default:
+		return fresh &^ (s.acked >> (uint(-ahead) & 63)), false
+	}
+	return fresh, true
+}
+
+// ack marks the packet that bit n of unread claims names, and gives its entry;
+// nil where the buffer does not hold it, or it was acked before.
+func (s *State) ack(c Claims, n int, recent bool, now machine.Instant, by machine.Ref) *Sent {
+	e := s.Sent((c.Newest - uint32(n)) & s.rules.mask())
+	if e == nil {
+		return nil
+	}
+	if recent {
+		s.acked |= 1 << (uint(n) & 63)
+	}
+	if e.Flags&SentAcked != 0 {
+		return nil
+	}
+	e.Flags |= SentAcked
+	e.AckedAt, e.AckedBy = now, by
+	e.Bit = uint8(n)
+	if s.rules.AckBelow && n > 0 {
+		e.Bit--
+	}
+	return e
 }

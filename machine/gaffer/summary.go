@@ -89,7 +89,7 @@ func (t *Tracker) Clone() machine.Tracker {
 // What the types take in memory, about; held to the truth by a test.
 const (
 	trackerBytes   = 128
-	sideBytes      = 680
+	sideBytes      = 672
 	sightingBytes  = 48
 	candidateBytes = 48
 	sentBytes      = 64

@@ -34,51 +34,52 @@ type Tracker struct {
 }
 
 // side is what is known of one endpoint. The embedded State is the endpoint's
-// own: of a near side as it must be, of a far one as far as it is proved.
+// own: of a near side as it must be, of a far one as far as it is proved. What
+// nearly every packet touches stands first, so that it shares cache lines.
 type side struct {
 	State
-	side   machine.Side
-	near   bool
-	met    bool // a packet of it passed the tap
-	starts bool // that packet is the one being taken
-	opened bool // a header of it passed the tap: State's receive window is set
-	fresh  bool // known from its first packet on: what is not in a buffer is not there
+	side    machine.Side
+	near    bool
+	met     bool   // a packet of it passed the tap
+	starts  bool   // that packet is the one being taken
+	opened  bool   // a header of it passed the tap: State's receive window is set
+	fresh   bool   // known from its first packet on: what is not in a buffer is not there
+	refuses bool   // its application is known to refuse packets
+	top     uint32 // newest sequence that it sent
 
 	// What it sent.
-	top       uint32          // newest sequence
-	top64     int64           // the same, unwrapped
-	first64   int64           // oldest sequence, unwrapped
+	top64     int64           // top, unwrapped
 	topAt     machine.Instant // when that passed the tap
 	heardFrom uint64          // packets of the peer that had passed by then
 	distinct  uint64          // sequences that passed the tap
 	bytes     uint64
 	acked     uint64
-	lost      uint64 // can no longer be acked
-	wireRTT   int64  // sum of wireCount samples, ns
+	wireRTT   int64 // sum of wireCount samples, ns
 	wireCount uint64
 
 	// What it received.
-	heard      Claims // of its newest header
-	headed     int64  // number of the packet that carried that
+	heard    Claims // of its newest header
+	headed   int64  // number of the packet that carried that
+	received uint64
+	closest  int // fewest packets left in the ack window when one was first named, plus one; 0 unknown
+	claimed  []ahead
+	estimate estimate
+	queue    queue
+
+	first64    int64  // oldest sequence that it sent, unwrapped
+	lost       uint64 // of those that it sent: can no longer be acked
 	openedAt   machine.Instant
-	received   uint64
 	duplicates uint64
 	stale      uint64
 	refused    uint64
-	refuses    bool   // its application is known to refuse packets
-	headers    uint64 // of its own that passed the tap; near only
-	lies       uint64 // packets that it named and that never came
-	restored   uint64 // packets named after all, though taken for refused
-	claimed    []ahead
+	headers    uint64      // of its own that passed the tap; near only
+	lies       uint64      // packets that it named and that never came
+	restored   uint64      // packets named after all, though taken for refused
 	begun      uint64      // packets of the peer of which the first fragment was read
 	whole      uint64      // and of which all were
 	cutAt      machine.Ref // the last packet begun
-	closestAt  machine.Ref // the header that left
-	closest    int         // fewest packets left in the ack window when one was first named, plus one; 0 unknown
-	queue      queue
-	joined     int64 // sequences of the peer older than this are unknown, not empty
-
-	estimate estimate
+	closestAt  machine.Ref // the header that left closest
+	joined     int64       // sequences of the peer older than this are unknown, not empty
 }
 
 // NewTracker gives the tracker of a flow that speaks by this profile. facts are
@@ -173,7 +174,7 @@ func (t *Tracker) drainAll(out *machine.Effects) {
 // step takes one datagram: first what its header says of the sender's reads,
 // then that it was sent, then that it is on its way to the peer.
 func (t *Tracker) step(p *sighting, out *machine.Effects) {
-	s, peer := &t.sides[p.from], &t.sides[p.from.Other()]
+	s, peer := &t.sides[p.from&1], &t.sides[p.from&1^1]
 	ahead := 1 // of the newest of its side; the first one lies before nothing
 	if s.met {
 		ahead = t.rules.Distance(p.sequence, s.top)
@@ -191,12 +192,12 @@ func (t *Tracker) step(p *sighting, out *machine.Effects) {
 	if p.header {
 		c := t.rules.Claims(p.ack, p.ackBits)
 		if s.near {
-			t.witness(p, c, out)
+			t.witness(s, peer, p, c, out)
 		} else {
-			t.testify(p, c, s.top64+int64(ahead), out)
+			t.testify(s, peer, p, c, s.top64+int64(ahead), out)
 		}
 	}
-	e := t.enter(s, p, ahead, out)
+	e := t.enter(s, peer, p, ahead, out)
 	if peer.near {
 		peer.queue.push(e, p, peer.sentNext, ahead > 0)
 		if peer.queue.full() {
@@ -214,15 +215,21 @@ func (s *side) meet(p *sighting) {
 
 // enter takes it that p was sent, and gives its entry in the sent buffer; nil
 // where it is older than the buffer reaches.
-func (t *Tracker) enter(s *side, p *sighting, ahead int, out *machine.Effects) *Sent {
+func (t *Tracker) enter(s, peer *side, p *sighting, ahead int, out *machine.Effects) *Sent {
 	number := s.top64 + int64(ahead)
+	var e *Sent
 	if ahead > 0 {
-		if gap := p.at - s.topAt; ahead > 1 || gap >= machine.Instant(stallLeast) || len(t.sides[p.from.Other()].claimed) > 0 {
-			t.advance(s, p, ahead, out)
+		if ahead > 1 || p.at-s.topAt >= machine.Instant(stallLeast) || len(peer.claimed) > 0 {
+			t.advance(s, peer, p, ahead, out)
 		}
 		s.top, s.top64, s.topAt, s.starts = p.sequence, number, p.at, false
-		s.heardFrom = t.sides[p.from.Other()].distinct
-	} else if e := s.Sent(p.sequence); e != nil {
+		s.heardFrom = peer.distinct
+		if s.sentSpan > 0 {
+			e = s.enterAhead(p.sequence, ahead)
+		} else {
+			e = s.EnterSent(p.sequence)
+		}
+	} else if e = s.Sent(p.sequence); e != nil {
 		if p.header && e.Flags&SentHeader == 0 {
 			e.Ack, e.AckBits = p.ack, p.ackBits
 			e.Flags |= SentHeader
@@ -237,10 +244,10 @@ func (t *Tracker) enter(s *side, p *sighting, ahead int, out *machine.Effects) *
 		s.first64 = min(s.first64, number)
 		s.estimate.clock.sent(number, p.at)
 		report(out, outOfOrder, p.from, machine.Certain, p.at, p.ref, 0, float64(-ahead))
+		e = s.EnterSent(p.sequence)
 	}
 	s.distinct++
 	s.bytes += uint64(p.length)
-	e := s.EnterSent(p.sequence)
 	if e != nil {
 		// Written field by field, and not read: the slot was last touched a whole
 		// buffer ago, and waiting for it would cost more than all the rest.
@@ -253,7 +260,8 @@ func (t *Tracker) enter(s *side, p *sighting, ahead int, out *machine.Effects) *
 		}
 		e.At, e.Ref, e.Bytes, e.Ack, e.AckBits, e.Flags = p.at, p.ref, p.payload, p.ack, p.ackBits, flags
 	}
-	if v := tell(out, machine.EventSent, p.from, machine.Certain, p.at, p.ref); v != nil {
+	if !out.NoEvents {
+		v := tell(out, machine.EventSent, p.from, machine.Certain, p.at, p.ref)
 		v.Sequence, v.Sequence64, v.About = p.sequence, number, p.ref
 	}
 	return e

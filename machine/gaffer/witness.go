@@ -20,8 +20,7 @@ type settling struct {
 
 // witness takes a header of a near side: it finds the newest datagram that the
 // header proves to have been read, and settles all up to there.
-func (t *Tracker) witness(p *sighting, c Claims, out *machine.Effects) {
-	s, peer := &t.sides[p.from], &t.sides[p.from.Other()]
+func (t *Tracker) witness(s, peer *side, p *sighting, c Claims, out *machine.Effects) {
 	r := t.rules
 	if !s.opened {
 		t.open(s, peer, p, c)
@@ -62,7 +61,7 @@ func (t *Tracker) witness(p *sighting, c Claims, out *machine.Effects) {
 	if s.State.Claims() != c {
 		t.reconcile(p, c, out)
 	}
-	t.pass(p, c, machine.Certain, out)
+	t.pass(s, peer, p, c, machine.Certain, out)
 	s.heard = c
 }
 
@@ -388,11 +387,13 @@ func (t *Tracker) accept(x machine.Side, c *candidate, readAt machine.Instant, s
 	}
 	claims := t.rules.Claims(c.ack, c.ackBits)
 	s.slide(x, claims, c, out)
-	told := s.ReadAcks(claims, c.at, c.ref)
 	sure = t.grade(sure)
-	for ; told != 0; told &= told - 1 {
-		n := bits.TrailingZeros64(told)
-		e := s.Sent((claims.Newest - uint32(n)) & t.rules.mask())
+	fresh, recent := s.unread(claims)
+	for ; fresh != 0; fresh &= fresh - 1 {
+		e := s.ack(claims, bits.TrailingZeros64(fresh), recent, c.at, c.ref)
+		if e == nil {
+			continue
+		}
 		s.acked++
 		if e.Flags&SentLost != 0 {
 			e.Flags &^= SentLost

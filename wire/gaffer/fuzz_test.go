@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/ackscope/ackscope/wire"
@@ -49,6 +50,12 @@ func FuzzParse(f *testing.F) {
 		var pk Packet
 		p.Fits(b, wireLen)
 		err := p.Parse(b, wireLen, &pk)
+		var h Header
+		if n, ok := p.ParseRegular(b, wireLen, &h); ok && (err != nil || pk.Kind != KindRegular || !pk.HasHeader || pk.Header != h || pk.PayloadOffset != n) {
+			t.Fatalf("%x: the short way reads %+v and a payload at %d, the long one %+v (%v)", b, h, n, pk, err)
+		} else if !ok && err == nil && pk.Kind == KindRegular && (p.Form == FormReliable || p == profiles[slices.Index(names, Article)]) {
+			t.Fatalf("%x: the short way does not read what the long one does: %+v", b, pk)
+		}
 		if err != nil {
 			var pe *wire.ParseError
 			if !errors.Is(err, wire.ErrSnapped) && !errors.As(err, &pe) {

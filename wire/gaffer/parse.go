@@ -71,6 +71,25 @@ func (p *Profile) Parse(b []byte, wireLen int, out *Packet) error {
 	return p.parseFrame(b, wireLen, out)
 }
 
+// ParseRegular reads the header of the commonest datagrams, regular packets of a
+// bare header or of reliable's, and gives where the payload starts: what Parse
+// gives for them, at a third of the cost. It is false where Parse is to be asked.
+func (p *Profile) ParseRegular(b []byte, wireLen int, h *Header) (payload int, ok bool) {
+	switch {
+	case p.plan.bare:
+		if len(b) < 8 {
+			return 0, false
+		}
+		v := binary.LittleEndian.Uint64(b)
+		h.Sequence, h.Ack, h.AckBits = uint32(v&0xffff), uint32(v>>16&0xffff), v>>32
+		return 8, true
+	case p.Form == FormReliable && p.plan.ready && len(b) > 0 && b[0]&prefixFragment == 0:
+		n, err := readReliable(b, max(wireLen, len(b)), h)
+		return n, err == nil
+	}
+	return 0, false
+}
+
 func (p *Profile) parsePrefix(b []byte, out *Packet) error {
 	at := 0
 	for _, x := range p.Prefix {

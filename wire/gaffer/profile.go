@@ -96,6 +96,7 @@ type plan struct {
 	plain    bool // little-endian sequence, ack, ack_bits of 16, 16 and 32 bits
 	idBits   int  // slice ids
 	whole    bool // a payload follows the header at once and runs to the end
+	bare     bool // a datagram is a plain header and a payload, nothing else
 	short    *wire.ParseError
 }
 
@@ -110,6 +111,7 @@ func (p *Profile) Validate() error {
 	}
 	l := &p.plan
 	l.whole = l.typeBits == 0 && p.PayloadLengthBits == 0 && !p.EndCheck
+	l.bare = p.Form == FormFixed && l.plain && l.whole && l.prefix == 0
 	l.short = &wire.ParseError{Field: "header", Expected: fmt.Sprintf("at least %d bytes", l.prefix+l.header), Err: wire.ErrShort}
 	l.ready = true
 	return nil
