@@ -9,6 +9,8 @@ import (
 	"net"
 	"net/netip"
 
+	"golang.org/x/net/bpf"
+
 	"github.com/ackscope/ackscope/capture"
 )
 
@@ -31,6 +33,12 @@ type Options struct {
 	// bytes (default 64 MiB); without CAP_NET_ADMIN the system's limit
 	// net.core.rmem_max stands above it.
 	Buffer int
+	// Filter is a capture filter, as package pcapfilter takes it; empty for
+	// everything. It is in force before the first frame can come.
+	Filter string
+	// Program is a filter as a BPF program instead, for advanced use; it is
+	// written for the interface's own kind of packets.
+	Program []bpf.RawInstruction
 }
 
 const (

@@ -6,9 +6,11 @@ import (
 	"net"
 	"os"
 
+	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 
 	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/capture/pcapfilter"
 )
 
 // Open starts to capture. It needs CAP_NET_RAW.
@@ -54,6 +56,10 @@ func open(o Options) (*source, error) {
 	if err != nil {
 		return nil, os.NewSyscallError("socket", err)
 	}
+	if err := filter(fd, cooked, o); err != nil {
+		_ = unix.Close(fd)
+		return nil, err
+	}
 	if err := configure(fd, index, o); err != nil {
 		_ = unix.Close(fd)
 		return nil, err
@@ -65,6 +71,37 @@ func open(o Options) (*source, error) {
 		return nil, err
 	}
 	return newSource(file, raw, o, cooked), nil
+}
+
+// filter attaches the capture filter, and locks it: nobody who gets hold of the
+// socket can widen it.
+func filter(fd int, cooked bool, o Options) error {
+	raw := o.Program
+	if o.Filter != "" {
+		target := pcapfilter.EthernetSocket
+		if cooked {
+			target = pcapfilter.CookedSocket
+		}
+		program, err := pcapfilter.Compile(o.Filter, target, uint32(o.SnapLength))
+		if err != nil {
+			return err
+		}
+		if raw, err = bpf.Assemble(program); err != nil {
+			return err
+		}
+	}
+	if len(raw) == 0 {
+		return nil
+	}
+	program := make([]unix.SockFilter, len(raw))
+	for i, r := range raw {
+		program[i] = unix.SockFilter{Code: r.Op, Jt: r.Jt, Jf: r.Jf, K: r.K}
+	}
+	attached := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
+	if err := unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &attached); err != nil {
+		return fmt.Errorf("the kernel refuses the capture filter: %w", os.NewSyscallError("setsockopt SO_ATTACH_FILTER", err))
+	}
+	return os.NewSyscallError("setsockopt SO_LOCK_FILTER", unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_LOCK_FILTER, 1))
 }
 
 func configure(fd, index int, o Options) error {

@@ -45,6 +45,7 @@ type slot struct {
 // source implements Live.
 type source struct {
 	name   string
+	filter string
 	snap   int
 	cooked bool
 	file   *os.File
@@ -69,7 +70,7 @@ type source struct {
 
 func newSource(file *os.File, raw syscall.RawConn, o Options, cooked bool) *source {
 	s := &source{
-		name: o.Interface, snap: o.SnapLength, cooked: cooked, file: file, raw: raw,
+		name: o.Interface, filter: o.Filter, snap: o.SnapLength, cooked: cooked, file: file, raw: raw,
 		statistics: capture.Statistics{Known: capture.KnownFilterAccepted | capture.KnownOSDropped},
 	}
 	for i := range s.slots {
@@ -93,7 +94,7 @@ func (s *source) Interface() capture.Interface {
 	if s.cooked {
 		link = capture.LinkSLL2
 	}
-	return capture.Interface{Name: s.name, LinkType: link, SnapLength: uint32(s.snap), Resolution: capture.Nanoseconds, OS: "linux"}
+	return capture.Interface{Name: s.name, Filter: s.filter, LinkType: link, SnapLength: uint32(s.snap), Resolution: capture.Nanoseconds, OS: "linux"}
 }
 
 // fill takes in what has arrived; false where that is nothing yet.

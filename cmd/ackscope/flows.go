@@ -72,6 +72,9 @@ func (a *app) analyzeOnce(live *liveFlags, args []string) (*analyze.Session, []s
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := live.check(); err != nil {
+		return nil, nil, err
+	}
 	if live.device != "" {
 		s, err := live.analyze(a, args, o)
 		return s, []string{live.device}, err

@@ -70,6 +70,9 @@ func (a *app) compile(text string) (*filter.Filter, error) {
 // run reads everything. The error is a failure, or how the capture ended.
 func (l *listing) run(args []string) error {
 	a := l.app
+	if err := l.live.check(); err != nil {
+		return err
+	}
 	if l.live.device != "" {
 		if len(args)+len(a.flags.read) > 0 {
 			return errIAndFile

@@ -21,6 +21,7 @@ import (
 // tshark has them.
 type liveFlags struct {
 	device    string
+	filter    string
 	list      bool
 	count     uint64
 	autostop  []string
@@ -32,6 +33,7 @@ type liveFlags struct {
 func (l *liveFlags) register(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVarP(&l.device, "interface", "i", "", "capture live on an interface; `any` for all of them")
+	f.StringVarP(&l.filter, "capture-filter", "f", "", "capture only what passes a `filter` in tcpdump's language, as 'udp port 7777'")
 	f.BoolVarP(&l.list, "list-interfaces", "D", false, "list the interfaces and exit")
 	f.Uint64VarP(&l.count, "count", "c", 0, "stop after `N` packets (where packets are filtered: that pass)")
 	f.StringArrayVarP(&l.autostop, "autostop", "a", nil, "stop the live capture after `duration:SECONDS` or packets:N")
@@ -91,7 +93,7 @@ func (l *liveFlags) open() (*session, uint64, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	live, err := afpacket.Open(afpacket.Options{Interface: l.device, Promiscuous: !l.noPromisc, SnapLength: l.snap})
+	live, err := afpacket.Open(afpacket.Options{Interface: l.device, Promiscuous: !l.noPromisc, SnapLength: l.snap, Filter: l.filter})
 	if err != nil {
 		if errors.Is(err, os.ErrPermission) {
 			err = fmt.Errorf("%w (capturing needs CAP_NET_RAW: run as root, or `sudo setcap cap_net_raw+ep $(command -v ackscope)`)", err)
@@ -163,6 +165,14 @@ func (l *liveFlags) analyze(a *app, args []string, o analyze.Options) (*analyze.
 		closeErr = errors.Join(closeErr, f.copyTo.close(st))
 	}
 	return session, errors.Join(err, closeErr)
+}
+
+// check refuses what only a live capture can do.
+func (l *liveFlags) check() error {
+	if l.filter != "" && l.device == "" {
+		return errors.New("-f filters what is captured live: expected -i too; files are filtered by -Y")
+	}
+	return nil
 }
 
 var errIAndFile = errors.New("-i and a file: expected one or the other")

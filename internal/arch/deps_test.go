@@ -38,6 +38,8 @@ var law = []rule{
 	{"machine/*", []string{"machine", "schema", "wire", "wire/@", "wire/seq", "wire/bits"}, nil},
 	{"sim", []string{"machine"}, nil},
 	{"capture", []string{"machine", "capture/..."}, captureOutside},
+	{"capture/pcapfilter", nil, []string{"golang.org/x/net/bpf"}},
+	{"capture/afpacket", []string{"machine", "capture", "capture/pcapfilter"}, captureOutside},
 	{"capture/*", []string{"machine", "capture"}, captureOutside},
 	{"dissect", []string{"machine", "schema"}, nil},
 	{"dissect/dissecttest", []string{"machine", "dissect"}, nil},
