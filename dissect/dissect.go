@@ -210,8 +210,9 @@ type Protocol struct {
 	// the protocol has no reference to hold a capture against.
 	Behaviours []machine.Behaviour
 	// BehavioursOf names those of them that the flow's sender s can be of, the
-	// expected one first; none where its packets cannot be read.
-	BehavioursOf func(c *Config, s machine.Side) []string
+	// expected one first; none where its packets cannot be read. What s writes
+	// suggests the first open ones alike.
+	BehavioursOf func(c *Config, s machine.Side) (names []string, open int)
 	// NewJudge holds a flow against references of the named behaviours, one for
 	// each side. c.Facts must be those of an earlier run.
 	NewJudge func(c *Config, behaviours [2]string) (machine.Judge, error)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/capture"
-	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/machine"
 )
 
@@ -92,18 +91,12 @@ type run struct {
 	err     error
 }
 
-// trial is the judges of one flow.
+// trial is the judges of one flow: judge k holds each side against the side's
+// k-th behaviour.
 type trial struct {
-	judges   []judge
-	finished bool
-}
-
-// judge is one judge, and the results it stands for.
-type judge struct {
-	machine.Judge
-	behaviours [2]string // by side
-	told       [2]bool   // whether the side's opinion is asked of this judge
-	expected   bool
+	judges     []machine.Judge
+	behaviours [2][]string
+	open       [2]int // so many of a side's behaviours are suggested alike
 }
 
 // record takes the next record of the analysis.
@@ -141,54 +134,49 @@ func (r *run) try(f *analyze.Flow) (*trial, error) {
 	if p.NewJudge == nil || c == nil {
 		return t, nil
 	}
-	var apply [2][]string
-	for s := range apply {
-		apply[s] = p.BehavioursOf(c, machine.Side(s))
-		if len(apply[s]) == 0 {
+	most := 0
+	for s := range t.behaviours {
+		names, open := p.BehavioursOf(c, machine.Side(s))
+		if len(names) == 0 {
 			return t, nil
 		}
-	}
-	expected := [2]string{apply[0][0], apply[1][0]}
-	for s := range expected {
-		if b := r.options.Behaviour; b != "" && known(p, b) {
-			expected[s] = b
-		} else if r.options.Known != nil {
-			if b := r.options.Known(f.ID, machine.Side(s)); b != "" && known(p, b) {
-				expected[s] = b
-			}
+		asked := r.options.Behaviour
+		if asked == "" && r.options.Known != nil {
+			asked = r.options.Known(f.ID, machine.Side(s))
 		}
-	}
-	if err := t.add(p, c, judge{behaviours: expected, told: [2]bool{true, true}, expected: true}); err != nil {
-		return nil, err
-	}
-	if !r.options.Matrix {
-		return t, nil
-	}
-	for s := range apply {
-		for _, b := range apply[s] {
-			if b == expected[s] {
-				continue
-			}
-			j := judge{behaviours: expected}
-			j.behaviours[s], j.told[s] = b, true
-			if err := t.add(p, c, j); err != nil {
-				return nil, err
-			}
+		if asked != "" && slices.ContainsFunc(p.Behaviours, func(b machine.Behaviour) bool { return b.Name == asked }) {
+			names = append([]string{asked}, slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == asked })...)
+			open = 1
 		}
+		if !r.options.Matrix {
+			names = names[:open]
+		}
+		t.behaviours[s], t.open[s] = names, open
+		most = max(most, len(names))
+	}
+	for k := range most {
+		var b [2]string
+		for s, names := range t.behaviours {
+			b[s] = names[min(k, len(names)-1)]
+		}
+		j, err := p.NewJudge(c, b)
+		if err != nil {
+			return nil, fmt.Errorf("replay: %w", err)
+		}
+		t.judges = append(t.judges, j)
 	}
 	return t, nil
 }
 
-func known(p *dissect.Protocol, behaviour string) bool {
-	return slices.ContainsFunc(p.Behaviours, func(b machine.Behaviour) bool { return b.Name == behaviour })
-}
-
-func (t *trial) add(p *dissect.Protocol, c *dissect.Config, j judge) (err error) {
-	if j.Judge, err = p.NewJudge(c, j.behaviours); err != nil {
-		return fmt.Errorf("replay: %w", err)
+// expected gives which of a side's behaviours is taken for its own: the first of
+// those that are open and that nothing contradicts.
+func (t *trial) expected(s machine.Side) int {
+	for k := range t.open[s] {
+		if t.judges[k].Opinion(s).Divergence == nil {
+			return k
+		}
 	}
-	t.judges = append(t.judges, j)
-	return nil
+	return 0
 }
 
 // collect gathers the results at the end.
@@ -209,11 +197,11 @@ func (r *run) collect(s *analyze.Session) {
 			t.judges[k].Finish()
 		}
 		for _, side := range []machine.Side{machine.A, machine.B} {
-			for k := range t.judges {
-				j := &t.judges[k]
-				if j.told[side] {
+			own := t.expected(side)
+			for k, name := range t.behaviours[side] {
+				if k == own || r.options.Matrix {
 					r.file.Results = append(r.file.Results, Result{
-						File: r.file.Name, Flow: f, Side: side, Behaviour: j.behaviours[side], Expected: j.expected, Opinion: *j.Opinion(side),
+						File: r.file.Name, Flow: f, Side: side, Behaviour: name, Expected: k == own, Opinion: *t.judges[k].Opinion(side),
 					})
 				}
 			}

@@ -10,9 +10,9 @@ import (
 )
 
 // behavioursOf names the behaviours that a flow can be held against.
-func behavioursOf(c *dissect.Config, _ machine.Side) []string {
+func behavioursOf(c *dissect.Config, _ machine.Side) (names []string, open int) {
 	p, _ := c.Profile.(*wire.Profile)
-	return tracker.BehavioursOf(p)
+	return tracker.BehavioursOf(p), 1
 }
 
 // newJudge holds a flow against references.

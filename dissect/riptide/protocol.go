@@ -85,16 +85,16 @@ func newProtocol(k *knowledge) *dissect.Protocol {
 		Info:     Info,
 		Message:  describe,
 
+		Behaviours:   behaviours(),
+		BehavioursOf: behavioursOf,
+		NewJudge:     newJudge,
+
 		NewTracker: func(c *dissect.Config) machine.Tracker {
-			s, t := settingsOf(c), tracker.Config{Stream: c.Stream}
-			for i, sender := range s.Senders {
-				t.Senders[i] = tracker.Speaker{Codec: sender.Codec, Builds: sender.Builds}
-			}
 			facts := c.Facts
 			if facts.Vantage == machine.VantageUnknown && c.OneHost {
 				facts.Vantage, facts.VantageReason = machine.VantageBoth, "both ends have the same address"
 			}
-			return tracker.NewTracker(t, facts)
+			return tracker.NewTracker(trackerConfig(c), facts)
 		},
 	}
 }

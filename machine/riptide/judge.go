@@ -1,0 +1,313 @@
+package riptide
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+	base "github.com/ackscope/ackscope/wire"
+	wire "github.com/ackscope/ackscope/wire/riptide"
+)
+
+// BehavioursOf names those that a sender of a dialect can have, the one that its
+// builds suggest first. The first open of them are those of its builds.
+func BehavioursOf(d *wire.Dialect, builds wire.BuildSet) (names []string, open int) {
+	own := BehaviourOf(d, builds)
+	names = []string{own.Name}
+	for _, b := range wire.Builds {
+		if name := behaviourOfBuild(b.Name); builds.Has(b) && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if newest, ok := wire.LookupBuild("2.2.1"); ok && builds.Has(newest) {
+		names = append(names, "riptide@main") // which writes the same
+	}
+	open = len(names)
+	for _, name := range kin(d) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names, open
+}
+
+// behaviourOfBuild names the behaviour of an implementation.
+func behaviourOfBuild(name string) string {
+	switch name {
+	case "notes":
+		return "riptide@notes"
+	case "2.0.0":
+		return "riptide@2.0"
+	case "dev-d":
+		return "riptide@dev-d"
+	case "dev-n":
+		return "riptide@dev-n"
+	case "2.1.0":
+		return "riptide@2.1.0"
+	case "pytide-2.0.0":
+		return "pytide@2.0"
+	case "pytide-2.1.0-alpha":
+		return "pytide@2.1-alpha"
+	}
+	return "riptide@2.1.1-2.2.1"
+}
+
+// kin gives the behaviours of which a dialect's senders can be.
+func kin(d *wire.Dialect) []string {
+	switch d {
+	case wire.Notes:
+		return []string{"riptide@notes", "riptide@dev-n"}
+	case wire.V20:
+		return []string{"riptide@notes", "riptide@2.0", "pytide@2.0"}
+	case wire.DevD:
+		return []string{"riptide@dev-d", "riptide@main"}
+	case wire.DevN:
+		return []string{"riptide@dev-n", "riptide@main"}
+	}
+	return []string{"riptide@2.1.0", "riptide@2.1.1-2.2.1", "riptide@main", "pytide@2.1-alpha"}
+}
+
+// Judge holds what both sides of a connection sent against what references would
+// have sent: acks, sequences, notify headers, resends and attempts, heartbeats,
+// the handshake and the timeout.
+//
+//	near side   every reliable message that passed the tap towards it is answered
+//	            by one Ack, in order, with the state that its Receiver then has;
+//	            what it sends again was pending, and due
+//	far side    (over TCP, where nothing is lost on the way, as near but for time)
+//	            its acks name only what was sent, and an Ack names its own cause
+type Judge struct {
+	config Config
+	sides  [2]judged
+	life   judgedLife
+	m      wire.Message
+}
+
+// judgedLife is what both ends know of the connection.
+type judgedLife struct {
+	begun  bool // its beginning is in the capture
+	roles  bool
+	client machine.Side
+	ended  machine.Instant // when a Disconnect passed; 0: none
+	first  machine.Instant // when the first message passed
+}
+
+// judged is one side.
+type judged struct {
+	side      machine.Side
+	near      bool // the tap is at it: its times are known
+	ordered   bool // what passes the tap towards it reaches it, in this order
+	stream    bool // over TCP: when its messages left it is not known
+	behaviour *Behaviour
+	opinion   machine.Opinion
+	joined    bool // met in the middle
+
+	acks    judgedAcks
+	sends   judgedSends
+	notes   judgedNotes
+	session judgedSession
+	places  int64 // of what passed the tap towards it
+	readTo  int64 // all up to this place was read
+	spoke   machine.Instant
+	before  machine.Instant // when it spoke the time before
+}
+
+// NewJudge gives the judge of a connection whose sides behave as named. Of facts
+// it uses where the tap stands.
+func NewJudge(c Config, facts machine.Facts, behaviours [2]string) (*Judge, error) {
+	j := &Judge{config: c}
+	for i := range j.sides {
+		b := LookupBehaviour(behaviours[i])
+		if b == nil {
+			var names []string
+			for _, b := range Behaviours {
+				names = append(names, b.Name)
+			}
+			return nil, fmt.Errorf("behaviour %q: expected one of %s", behaviours[i], strings.Join(names, ", "))
+		}
+		s := &j.sides[i]
+		s.side, s.behaviour = machine.Side(i), b
+		s.near = facts.Vantage.Near(s.side)
+		s.ordered, s.stream = s.near || c.Stream, c.Stream
+		s.opinion.Inferred.Tick = facts.Tick[i]
+		s.acks.begin(b)
+		s.notes.begin(b)
+		s.sends.begin(b)
+
+		s.session.told = -1
+	}
+	return j, nil
+}
+
+// sight is one message that is judged.
+type sight struct {
+	at    machine.Instant
+	ref   machine.Ref
+	bytes []byte
+	m     *wire.Message
+}
+
+// Observe takes the next message.
+func (j *Judge) Observe(d *machine.Datagram) {
+	s, peer := &j.sides[d.From], &j.sides[d.From.Other()]
+	m := &j.m
+	if err := j.config.Senders[d.From].Codec.Parse(d.Bytes, max(d.Length, len(d.Bytes)), m); err != nil && !errors.Is(err, base.ErrTrailing) {
+		return // a reference passes it over
+	}
+	p := &sight{d.At, d.Ref, d.Bytes, m}
+	if j.life.first == 0 {
+		j.life.first = p.at
+	}
+	j.begins(d.From, p)
+	if s.opinion.Divergence == nil {
+		s.opinion.Divergence = j.judge(s, peer, p)
+	}
+	s.before, s.spoke = s.spoke, p.at
+	peer.arrive(j, s, p)
+	if m.Type == wire.Disconnect && j.life.ended == 0 {
+		j.life.ended = p.at
+	}
+}
+
+// settling reports whether, in a capture that began in the middle of the
+// connection, what came before may still be under way.
+func (j *Judge) settling(at machine.Instant) bool {
+	return !j.life.begun && at.Sub(j.life.first) < settlingTime
+}
+
+const settlingTime = 2 * time.Second
+
+// begins notes who is the client, and whether the capture has the beginning.
+func (j *Judge) begins(from machine.Side, p *sight) {
+	l := &j.life
+	fresh := !j.sides[0].sends.met && !j.sides[1].sends.met
+	switch p.m.Type {
+	case wire.Connect:
+		if !l.roles {
+			l.roles, l.client = true, from
+			l.begun = fresh
+		}
+	case wire.Welcome:
+		if first := p.m.Sequence == 1 || p.m.Sequence == 2; first && fresh && !l.begun {
+			l.begun = true
+			if !l.roles {
+				l.roles, l.client = true, from.Other()
+			}
+		}
+	case wire.Heartbeat:
+		if p.m.HasRTT && !l.roles {
+			l.roles, l.client = true, from
+		}
+	}
+}
+
+// judge holds a message of s against the reference's.
+func (j *Judge) judge(s, peer *judged, p *sight) *machine.Divergence {
+	s.opinion.Compared++
+	if j.life.ended != 0 && p.m.Type != wire.Disconnect && p.at.Sub(j.life.ended) > endedSlack && s.near {
+		return s.diverge(p, "after-the-end", "riptide.type", "nothing", p.m.Type.String(), "the connection had ended", s.session.endRef)
+	}
+	if v := s.alive(j, p); v != nil {
+		return v
+	}
+	switch t := p.m.Type; {
+	case t == wire.Ack || t == wire.AckExtra:
+		return s.answers(j, peer, p)
+	case t.Reliable():
+		s.opinion.Inferred.Submitted++
+		return s.sendsReliable(j, p)
+	case t == wire.Notify:
+		s.opinion.Inferred.Submitted++
+		return s.sendsNotify(j, peer, p)
+	case t == wire.Unreliable:
+		s.opinion.Inferred.Submitted++
+	default:
+		return s.speaks(j, p)
+	}
+	return nil
+}
+
+// endedSlack is for how long a message may be under way out of the process when
+// the end of the connection passes.
+const endedSlack = time.Second
+
+// arrive takes what passed the tap towards s.
+func (s *judged) arrive(j *Judge, from *judged, p *sight) {
+	s.places++
+	switch t := p.m.Type; {
+	case t == wire.Ack || t == wire.AckExtra:
+		if s.ordered {
+			s.cleared(j, p)
+		}
+	case t.Reliable():
+		if s.ordered {
+			s.acks.put(judgedArrival{p.m.Sequence, s.places, p.at, p.ref})
+		}
+		s.acks.sent(p.m.Sequence)
+		s.heard(p)
+	case t == wire.Notify:
+		if s.ordered {
+			s.notes.put(judgedArrival{p.m.Sequence, s.places, p.at, p.ref})
+		}
+		s.notes.sent(p.m.Sequence)
+	default:
+		s.hears(j, p)
+	}
+}
+
+// Finish settles what is open.
+func (j *Judge) Finish() {
+	for i := range j.sides {
+		s := &j.sides[i]
+		if s.sends.overLimit > 0 {
+			s.opinion.Why = fmt.Sprintf("a message was sent %d times: the application has lifted the limit of %d", s.sends.overLimit, s.behaviour.Limit)
+		}
+		if s.opinion.Undecided > 0 && s.opinion.Why == "" {
+			s.opinion.Why = "the tap is not at this side: what passed it may have been lost or late behind it"
+			if s.ordered {
+				s.opinion.Why = "the capture began in the middle of the connection"
+			}
+		}
+	}
+}
+
+// Opinion gives what is found of a side.
+func (j *Judge) Opinion(s machine.Side) *machine.Opinion { return &j.sides[s].opinion }
+
+func (s *judged) diverge(p *sight, rule, field string, expected, got any, because string, frames ...machine.Ref) *machine.Divergence {
+	d := &machine.Divergence{
+		Ref: p.ref, At: p.at, Rule: rule, Field: field, Expected: fmt.Sprint(expected), Got: fmt.Sprint(got), Because: because,
+		Reference: s.state(), Captured: p.m.Type.String(),
+	}
+	for _, f := range frames {
+		if f != 0 {
+			d.Frames = append(d.Frames, f)
+		}
+	}
+	slices.Sort(d.Frames)
+	d.Frames = slices.Compact(d.Frames)
+	return d
+}
+
+// state draws what the reference knows.
+func (s *judged) state() string {
+	last, acks := s.acks.receiver.Ack()
+	return fmt.Sprintf("received %s; next reliable %d, next notify %d", window(last, uint64(acks), 16), s.sends.next, s.notes.next)
+}
+
+// window draws the newest id and the bits behind it.
+func window(last uint16, acks uint64, width int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d and before it ", last)
+	for i := range width {
+		if acks>>i&1 == 1 {
+			b.WriteRune(machine.CellReceived.Rune())
+		} else {
+			b.WriteRune(machine.CellEmpty.Rune())
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,339 @@
+package riptide
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+	wire "github.com/ackscope/ackscope/wire/riptide"
+)
+
+// judgedSends is the reliable messages that a side sends.
+type judgedSends struct {
+	next    uint16 // sequence of the next new one
+	met     bool
+	sender  Sender
+	sending bool // sender is known
+	ring    []pending
+	merged  []pending // under ids that are OR-ed, so that several can share one
+	order   []dueAt   // of what was sent, by time
+	head    int
+	ref     machine.Ref // the last new one
+
+	// The smoothed RTT in whole ms, as low and as high as it can be; -1 unknown.
+	low, high int
+
+	// A copy that comes too early can be due to a process that was held up between
+	// looking at its clock and sending the copy before. That does not happen over
+	// and over.
+	early      *machine.Divergence // the first such copy
+	earlyCount int
+	earlyAt    machine.Instant // the last one
+	earlyTotal int
+	againCount int
+	overLimit  int // most sendings beyond the limit, which the application may have lifted
+}
+
+// pending is one message that was sent.
+type pending struct {
+	hash        uint64
+	first, last machine.Ref
+	lastAt      machine.Instant
+	clearedAt   machine.Instant // when the Ack passed that clears it; 0 for none
+	clearedBy   machine.Ref
+	place       int64         // of that Ack among what passed the tap towards the side
+	low, high   time.Duration // after its last sending it is due no sooner, and no later
+	half        time.Duration // and asked for by an Ack, no sooner than this
+	asked       bool
+	live        bool
+	id          uint16
+	attempts    int
+}
+
+// dueAt is a sending that will be due again.
+type dueAt struct {
+	id uint16
+	at machine.Instant
+}
+
+const (
+	pendingFirst, pendingMost = 16, 4096
+	// pendingKept is how long a message that is acked is kept, to be told from
+	// another one of its number.
+	pendingKept = 2 * time.Second
+)
+
+func (n *judgedSends) begin(b *Behaviour) {
+	n.sender, n.next, n.low, n.high = NewSender(b), 1, -1, -1
+	if b.Name == "pytide@2.1-alpha" {
+		n.next = 2
+	}
+}
+
+// at gives a message, nil where it is not kept.
+func (n *judgedSends) at(id uint16) *pending {
+	if len(n.ring) == 0 {
+		return nil
+	}
+	if e := &n.ring[int(id)&(len(n.ring)-1)]; e.live && e.id == id {
+		return e
+	}
+	return nil
+}
+
+// enter makes room for a message that is sent at a time.
+func (n *judgedSends) enter(id uint16, at machine.Instant) *pending {
+	if len(n.ring) == 0 {
+		n.ring = make([]pending, pendingFirst)
+	}
+	for {
+		e := &n.ring[int(id)&(len(n.ring)-1)]
+		if !e.live || e.clearedAt != 0 && at.Sub(e.lastAt) > pendingKept || len(n.ring) >= pendingMost {
+			*e = pending{id: id, live: true}
+			return e
+		}
+		old := n.ring
+		n.ring = make([]pending, 2*len(old))
+		for _, o := range old {
+			if o.live {
+				n.ring[int(o.id)&(len(n.ring)-1)] = o
+			}
+		}
+	}
+}
+
+// sendsReliable takes a reliable message of s.
+func (s *judged) sendsReliable(j *Judge, p *sight) *machine.Divergence {
+	n, m, b := &s.sends, p.m, s.behaviour
+	if b.Receive == ReceiveEverything {
+		// Pytide 2.0.0: all have the same sequence, and none is sent again.
+		if s.ordered && m.Sequence != 1 {
+			return s.diverge(p, "sequence", "riptide.sequence", 1, m.Sequence, "every reliable message of this port has id 1", n.ref)
+		}
+		n.met, n.ref = true, p.ref
+		return nil
+	}
+	hash := hashOf(p.bytes)
+	if e := n.find(m.Sequence, hash); e != nil {
+		return s.resends(p, e)
+	}
+	if !s.ordered {
+		return s.farReliable(p, hash)
+	}
+	due := n.next
+	if !n.met && !j.life.begun {
+		due = m.Sequence
+		s.joined = true
+	}
+	merged := false
+	if m.Sequence != due {
+		if s.joined && gapOf(m.Sequence, n.next) < 0 && n.at(m.Sequence) == nil && !n.has(m.Sequence) {
+			// First sent before the capture.
+			s.opinion.Undecided++
+			n.note(n.enter(m.Sequence, p.at), p, hash, b)
+			return nil
+		}
+		merged = b.MergedSequences && m.Sequence&due == due && m.Type != wire.Welcome
+		if e := n.at(m.Sequence); e != nil && !merged && gapOf(m.Sequence, due) < 0 {
+			return s.diverge(p, "sequence-reuse", "riptide.sequence", due, m.Sequence, fmt.Sprintf("message %d was sent before with other content", m.Sequence), e.first)
+		}
+		if !merged {
+			return s.diverge(p, "sequence", "riptide.sequence", due, m.Sequence, "the sequence of reliable messages steps by one from message to message", n.ref)
+		}
+	}
+	n.met, n.next, n.ref = true, due+1, p.ref
+	if merged {
+		if len(n.merged) == 256 {
+			n.merged = append(n.merged[:0], n.merged[1:]...)
+		}
+		n.merged = append(n.merged, pending{id: m.Sequence, live: true})
+		n.note(&n.merged[len(n.merged)-1], p, hash, b)
+		return nil
+	}
+	n.note(n.enter(m.Sequence, p.at), p, hash, b)
+	return nil
+}
+
+// has reports whether a message of that id was merged.
+func (n *judgedSends) has(id uint16) bool {
+	for i := range n.merged {
+		if n.merged[i].id == id {
+			return true
+		}
+	}
+	return false
+}
+
+// find gives the message of which a datagram is another copy; nil for none.
+func (n *judgedSends) find(id uint16, hash uint64) *pending {
+	if e := n.at(id); e != nil && e.hash == hash {
+		return e
+	}
+	for i := range n.merged {
+		if e := &n.merged[i]; e.id == id && e.hash == hash {
+			return e
+		}
+	}
+	return nil
+}
+
+// note takes a sending.
+func (n *judgedSends) note(e *pending, p *sight, hash uint64, b *Behaviour) {
+	if e.attempts == 0 {
+		e.first, e.hash = p.ref, hash
+	}
+	e.attempts++
+	e.last, e.lastAt, e.asked = p.ref, p.at, false
+	e.low, e.high, e.half = ResendAfter(n.low), ResendAfter(n.high), resendUnknown/2
+	if n.low >= 0 {
+		e.half = time.Duration(n.low/2) * time.Millisecond
+	}
+	if n.high < 0 {
+		e.high = resendUnknown
+	}
+	if b.Limit == 0 {
+		return
+	}
+	if n.head > 64 && n.head*2 > len(n.order) {
+		k := copy(n.order, n.order[n.head:])
+		n.order, n.head = n.order[:k], 0
+	}
+	if len(n.order)-n.head < pendingMost {
+		n.order = append(n.order, dueAt{e.id, p.at})
+	}
+}
+
+const (
+	// earlySlack is by how much two sendings can show closer together than they
+	// are by the library's clock: it is asked once a tick.
+	earlySlack = 12 * time.Millisecond
+	// clearSlack is how long an Ack may lie in the socket before it is read.
+	clearSlack = 500 * time.Millisecond
+	// earlyLeast copies that come too early are no accident.
+	earlyLeast = 4
+	earlyApart = 200 * time.Millisecond
+	// lateSlack is how much later than due a message may be sent again: a tick of
+	// the application, and a frame that was long.
+	lateSlack = 400 * time.Millisecond
+)
+
+// resends takes another copy of a message.
+func (s *judged) resends(p *sight, e *pending) *machine.Divergence {
+	n, b := &s.sends, s.behaviour
+	if !s.near {
+		n.note(e, p, e.hash, b)
+		s.opinion.Undecided++
+		return nil
+	}
+	again := p.at.Sub(e.lastAt)
+	merged := len(n.merged) > 0
+	switch {
+	case b.Send == SendCauseOnly:
+		// Pytide sends again what it takes for asked for, at any time.
+	case e.clearedAt != 0 && (s.readTo > e.place || p.at.Sub(e.clearedAt) > clearSlack) && !merged:
+		return s.diverge(p, "resend-after-ack", "riptide.sequence", "no resend", e.id, fmt.Sprintf("the Ack that clears message %d came %.0f ms before it was sent again", e.id, ms(p.at.Sub(e.clearedAt))), e.last, e.clearedBy)
+	case b.Limit > 0 && e.attempts >= b.Limit && !merged && !b.DropsConnection:
+		return s.diverge(p, "attempts", "riptide.sequence", fmt.Sprintf("at most %d sendings", b.Limit), fmt.Sprintf("sending %d", e.attempts+1), fmt.Sprintf("message %d is given up after %d sendings", e.id, b.Limit), e.first, e.last)
+	case b.Limit > 0 && e.attempts >= b.Limit:
+		// The application can lift the limit: MaxSendAttempts.
+		if n.overLimit == 0 {
+			s.opinion.Undecided++
+		}
+		n.overLimit = max(n.overLimit, e.attempts+1)
+	}
+	n.againCount++
+	if b.Send != SendCauseOnly && !s.stream && again < e.least()-earlySlack {
+		if n.early == nil || p.at.Sub(n.earlyAt) > earlyApart {
+			n.earlyCount++ // those of one tick have one cause
+		}
+		if n.earlyAt = p.at; n.early == nil {
+			n.early = s.diverge(p, "resend-early", "riptide.sequence", fmt.Sprintf("after %.0f ms at the soonest", ms(e.least())), fmt.Sprintf("after %.0f ms", ms(again)), fmt.Sprintf("message %d was sent again before it was due, as are others", e.id), e.last)
+		}
+		if n.earlyTotal++; n.earlyCount >= earlyLeast && 2*n.earlyTotal > n.againCount {
+			return n.early
+		}
+	}
+	n.note(e, p, e.hash, b)
+	return nil
+}
+
+// least gives after what time the message can be sent again.
+func (e *pending) least() time.Duration {
+	if e.asked {
+		return min(e.half, e.low)
+	}
+	return e.low
+}
+
+// farReliable takes a new message of a far side.
+func (s *judged) farReliable(p *sight, hash uint64) *machine.Divergence {
+	n := &s.sends
+	s.opinion.Undecided++
+	if e := n.at(p.m.Sequence); e != nil && !s.behaviour.MergedSequences && s.behaviour.Send != SendCauseOnly {
+		return s.diverge(p, "sequence-reuse", "riptide.sequence", "another sequence", p.m.Sequence, fmt.Sprintf("message %d was sent before with other content", p.m.Sequence), e.first)
+	}
+	n.met, n.ref = true, p.ref
+	e := n.enter(p.m.Sequence, p.at)
+	n.note(e, p, hash, s.behaviour)
+	n.order, n.head = n.order[:0], 0
+	return nil
+}
+
+// cleared takes an Ack that reaches s, as its library does.
+func (s *judged) cleared(j *Judge, p *sight) {
+	n, m := &s.sends, p.m
+	judge := func(id uint16, v Verdict) {
+		e := n.at(id)
+		switch {
+		case e == nil || e.clearedAt != 0:
+		case v == Again:
+			e.asked = true
+		default:
+			e.clearedAt, e.clearedBy, e.place = p.at, p.ref, s.places
+		}
+	}
+	if !n.sending && !j.life.begun {
+		n.sending = true
+		n.sender.Join(m.Last, m.AckBits, m.Cause, judge)
+		return
+	}
+	n.sending = true
+	n.sender.Acked(m.Last, m.AckBits, m.Cause, judge)
+}
+
+// overdue looks for a message that s ought to have sent again.
+func (s *judged) overdue(p *sight) *machine.Divergence {
+	n := &s.sends
+	if s.stream {
+		return nil
+	}
+	for n.head < len(n.order) {
+		o := n.order[n.head]
+		e := n.at(o.id)
+		if e == nil || e.lastAt != o.at || e.clearedAt != 0 || e.attempts >= s.behaviour.Limit || s.joined && e.attempts == 1 {
+			n.head++
+			continue
+		}
+		if n.high >= 0 && time.Duration(n.high/2)*time.Millisecond >= e.low {
+			// Where the RTT has grown meanwhile, the library's timer finds that the
+			// message was sent within half of it, and forgets to look again.
+			n.head++
+			continue
+		}
+		late := p.at.Sub(e.lastAt) - e.high
+		if late < lateSlack || s.spoke.Sub(e.lastAt)-e.high < lateSlack/2 || len(n.merged) > 0 {
+			return nil
+		}
+		if e = n.at(p.m.Sequence); p.m.Type.Reliable() && e != nil && e.id == o.id {
+			return nil // here it comes
+		}
+		e = n.at(o.id)
+		return s.diverge(p, "resend-late", "riptide.sequence", fmt.Sprintf("message %d again after %.0f ms", e.id, ms(e.high)), fmt.Sprintf("not after %.0f ms", ms(p.at.Sub(e.lastAt))), fmt.Sprintf("message %d was not acked, and not sent again", e.id), e.last)
+	}
+	return nil
+}
+
+// sampled takes a round trip time that the side's library comes to know.
+func (n *judgedSends) sampled(low, high int) {
+	n.low, n.high = Smooth(n.low, max(low, 0)), Smooth(n.high, high)
+}

@@ -1,0 +1,200 @@
+package riptide
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+	wire "github.com/ackscope/ackscope/wire/riptide"
+)
+
+// judgedSession is how a side leads the connection.
+type judgedSession struct {
+	connects  int
+	connectAt machine.Instant
+	refused   bool
+
+	ping     uint8 // of the last heartbeat
+	pinged   bool
+	pingAt   machine.Instant
+	pingRef  machine.Ref
+	waiting  bool // its answer has not passed
+	low, top int  // the RTT that the next heartbeat may tell, ms
+	measured bool
+	told     int
+
+	asked    []askedPing // pings that wait for an answer
+	heardAt  machine.Instant
+	heardRef machine.Ref
+	welcomed bool // the id is known
+	clientID uint16
+	idRef    machine.Ref
+	endRef   machine.Ref
+}
+
+type askedPing struct {
+	id  uint8
+	at  machine.Instant
+	ref machine.Ref
+}
+
+const (
+	// beatSlack is by how much heartbeats and Connects can show closer together
+	// than they are.
+	beatSlack = 60 * time.Millisecond
+	// timeoutMost is when a silent peer is given up at the latest: the library
+	// looks once each heartbeat interval.
+	timeoutMost = Timeout + HeartbeatInterval + 500*time.Millisecond
+	// readMost is how long an answer may wait for the client's frame.
+	readMost = 250
+)
+
+// alive checks what hangs on time only: that the side has not given up its peer,
+// and that nothing of it is overdue.
+func (s *judged) alive(j *Judge, p *sight) *machine.Divergence {
+	if !s.near {
+		return nil
+	}
+	if v := s.unanswered(p); v != nil {
+		return v
+	}
+	if v := s.overdue(p); v != nil {
+		return v
+	}
+	c := &s.session
+	if c.heardAt == 0 || !c.welcomed || s.behaviour.Name == "pytide@2.1-alpha" || p.m.Type == wire.Connect || p.at.Sub(c.heardAt) < timeoutMost {
+		return nil
+	}
+	return s.diverge(p, "timeout", "riptide.type", "nothing", p.m.Type, fmt.Sprintf("the last heartbeat came %.1f s ago: the connection is given up after 5 to 6 s", p.at.Sub(c.heardAt).Seconds()), c.heardRef)
+}
+
+// heard takes a Welcome that reaches s: it counts as a sign of life.
+func (s *judged) heard(p *sight) {
+	if p.m.Type == wire.Welcome {
+		c := &s.session
+		c.heardAt, c.heardRef = p.at, p.ref
+		if !c.welcomed {
+			c.welcomed, c.clientID, c.idRef = true, p.m.ClientID, p.ref
+		}
+	}
+}
+
+// hears takes what reaches s and concerns the connection.
+func (s *judged) hears(j *Judge, p *sight) {
+	c := &s.session
+	switch p.m.Type {
+	case wire.Connect:
+		c.heardAt, c.heardRef = p.at, p.ref
+	case wire.Disconnect:
+		c.endRef = p.ref
+	case wire.Heartbeat:
+		c.heardAt, c.heardRef = p.at, p.ref
+		if p.m.HasRTT {
+			if len(c.asked) == 64 {
+				c.asked = append(c.asked[:0], c.asked[1:]...)
+			}
+			c.asked = append(c.asked, askedPing{p.m.Ping, p.at, p.ref})
+			if p.m.RTT >= 0 && !s.client(j) {
+				s.sends.sampled(int(p.m.RTT), int(p.m.RTT))
+			}
+			return
+		}
+		if c.waiting && p.m.Ping == c.ping {
+			c.waiting, c.measured = false, true
+			c.low = int(p.at.Sub(c.pingAt)/time.Millisecond) - 1
+			c.top = c.low + readMost
+			s.sends.sampled(c.low, c.low+60)
+		}
+	}
+}
+
+func (s *judged) client(j *Judge) bool { return j.life.roles && j.life.client == s.side }
+
+// speaks judges a message of s that concerns the connection.
+func (s *judged) speaks(j *Judge, p *sight) *machine.Divergence {
+	c := &s.session
+	switch p.m.Type {
+	case wire.Connect:
+		return s.connects(j, p)
+	case wire.Disconnect:
+		c.endRef = p.ref
+	case wire.Heartbeat:
+		if p.m.HasRTT {
+			return s.beats(p)
+		}
+		return s.pongs(p)
+	}
+	return nil
+}
+
+func (s *judged) connects(j *Judge, p *sight) *machine.Divergence {
+	c := &s.session
+	if !s.client(j) || !s.near {
+		return nil
+	}
+	defer func() { c.connectAt, c.endRef = p.at, p.ref }()
+	c.connects++
+	if c.connects > ConnectAttempts {
+		return s.diverge(p, "connect-attempts", "riptide.type", fmt.Sprintf("at most %d Connects", ConnectAttempts), fmt.Sprintf("Connect %d", c.connects), "a client that has no answer gives up", c.endRef)
+	}
+	if gap := p.at.Sub(c.connectAt); c.connects > 1 && gap < HeartbeatInterval-beatSlack {
+		return s.diverge(p, "connect-early", "riptide.type", "1000 ms after the last Connect", fmt.Sprintf("%.0f ms", ms(gap)), "Connect is repeated once a heartbeat interval", c.endRef)
+	}
+	return nil
+}
+
+// beats judges a client's heartbeat.
+func (s *judged) beats(p *sight) *machine.Divergence {
+	c, m := &s.session, p.m
+	defer func() {
+		c.ping, c.pinged, c.pingAt, c.pingRef, c.waiting = m.Ping, true, p.at, p.ref, true
+		c.told = int(m.RTT)
+	}()
+	if !s.ordered {
+		s.opinion.Undecided++
+		return nil
+	}
+	pytide := s.behaviour.Send == SendCauseOnly
+	if c.pinged && !pytide && m.Ping != c.ping+1 {
+		return s.diverge(p, "heartbeat", "riptide.ping", c.ping+1, m.Ping, "the ping's id steps by one", c.pingRef)
+	}
+	if !s.near {
+		return nil
+	}
+	if gap := p.at.Sub(c.pingAt); c.pinged && gap < HeartbeatInterval-beatSlack {
+		return s.diverge(p, "heartbeat-early", "riptide.ping", "1000 ms after the last heartbeat", fmt.Sprintf("%.0f ms", ms(gap)), "a heartbeat is sent once a heartbeat interval", c.pingRef)
+	}
+	switch rtt := int(m.RTT); {
+	case !c.pinged || pytide:
+	case c.measured && (rtt < c.low || rtt > c.top):
+		return s.diverge(p, "rtt", "riptide.rtt", fmt.Sprintf("%d to %d", c.low, c.top), rtt, "the RTT is from the last ping to its answer", c.pingRef, c.heardRef)
+	case !c.measured && rtt != c.told:
+		return s.diverge(p, "rtt", "riptide.rtt", c.told, rtt, "no answer has come since the last heartbeat", c.pingRef)
+	}
+	c.measured = false
+	return nil
+}
+
+// pongs judges a server's answer to a heartbeat.
+func (s *judged) pongs(p *sight) *machine.Divergence {
+	c := &s.session
+	if !s.ordered {
+		s.opinion.Undecided++
+		return nil
+	}
+	for i, a := range c.asked {
+		if a.id == p.m.Ping {
+			c.asked = append(c.asked[:0], c.asked[i+1:]...)
+			return nil
+		}
+	}
+	if s.joined || !c.welcomed && len(c.asked) == 0 {
+		s.opinion.Undecided++
+		return nil
+	}
+	expected := "none"
+	if len(c.asked) > 0 {
+		expected = fmt.Sprint(c.asked[0].id)
+	}
+	return s.diverge(p, "heartbeat-answer", "riptide.ping", expected, p.m.Ping, "a server answers each heartbeat once, with its id", c.heardRef)
+}
