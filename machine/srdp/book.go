@@ -38,7 +38,8 @@ func introduced(in machine.Command) (wire.Address, error) {
 type book struct {
 	limit  int
 	routes map[wire.Address]route
-	next   machine.Peer // above all numbers met
+	names  map[machine.Peer]wire.Address // as introduced, the last one of a peer
+	next   machine.Peer                  // above all numbers met
 }
 
 type route struct {
@@ -50,7 +51,7 @@ func newBook(limit int) book {
 	if limit <= 0 {
 		limit = DefaultPeers
 	}
-	return book{limit: limit, routes: map[wire.Address]route{}}
+	return book{limit: limit, routes: map[wire.Address]route{}, names: map[machine.Peer]wire.Address{}}
 }
 
 // met takes note of a number that the driver uses.
@@ -62,7 +63,7 @@ func (b *book) introduce(p machine.Peer, a wire.Address) error {
 	if _, had := b.routes[a]; !had && len(b.routes) >= b.limit {
 		return fmt.Errorf("connect: %w: %d are known already", ErrFull, len(b.routes))
 	}
-	b.routes[a] = route{p, true}
+	b.routes[a], b.names[p] = route{p, true}, a
 	return nil
 }
 
@@ -97,14 +98,10 @@ func (b *book) number(a wire.Address) (machine.Peer, bool) {
 	return p, b.introduce(p, a) == nil
 }
 
-// address gives the least address that a peer was introduced with.
-func (b *book) address(p machine.Peer) (found wire.Address, ok bool) {
-	for a, r := range b.routes {
-		if r.peer == p && r.fixed && (!ok || less(a, found)) {
-			found, ok = a, true
-		}
-	}
-	return found, ok
+// address gives the address that a peer was introduced with.
+func (b *book) address(p machine.Peer) (wire.Address, bool) {
+	a, ok := b.names[p]
+	return a, ok
 }
 
 func less(a, b wire.Address) bool {
@@ -126,6 +123,6 @@ func (b *book) sorted() []wire.Address {
 
 func (b *book) clone() book {
 	c := *b
-	c.routes = maps.Clone(b.routes)
+	c.routes, c.names = maps.Clone(b.routes), maps.Clone(b.names)
 	return c
 }

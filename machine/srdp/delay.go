@@ -30,13 +30,16 @@ func (o DelayOptions) withDefaults() DelayOptions {
 // delay is what an endpoint has observed of one address: by the document's
 // section on optimisation, the longest time between a packet and its
 // acknowledgement. Where there was more than one copy, the acknowledgement may
-// answer any of them, and tells nothing (Karn's rule). But then a path that has
-// become slower than the timeout would never be measured again: so each such
-// acknowledgement, and each packet that was given up, doubles the timeout of the
-// packets to come, until one of them is measured.
+// answer any of them, and tells nothing (Karn's rule). A path that has become
+// slower than the timeout would then never be measured again; but there, each
+// copy brings an acknowledgement of its own, and all but the first find the
+// packet gone from the queue (see departed). Such a one doubles the timeout of
+// the packets to come, once in the time of a timeout, until one of them is
+// measured. Loss alone brings none, and so slows nothing down.
 type delay struct {
-	longest time.Duration // 0 before the first observation
-	doubled uint8
+	longest   time.Duration   // 0 before the first observation
+	doubledAt machine.Instant // the last time, while doubled is not 0
+	doubled   uint8
 }
 
 // timeout gives the time between copies: one and a half times the longest delay,
@@ -50,19 +53,54 @@ func (d *delay) timeout(o *DelayOptions) time.Duration {
 }
 
 // acked takes the acknowledgement of a packet, read at now.
-func (d *delay) acked(s *Sent, now machine.Instant, o *DelayOptions) {
-	sample := s.Sample(now)
-	if sample.Ambiguous {
-		d.unclear(s, o)
-		return
+func (d *delay) acked(s *Sent, now machine.Instant) {
+	if sample := s.Sample(now); !sample.Ambiguous {
+		d.longest, d.doubled = max(d.longest, sample.FromLast, 1), 0
 	}
-	d.longest, d.doubled = max(d.longest, sample.FromLast, 1), 0
 }
 
-// unclear takes the end of a packet that tells nothing. Of the many that may
-// have been sent with one timeout, only the first doubles it.
-func (d *delay) unclear(s *Sent, o *DelayOptions) {
-	if now := d.timeout(o); s.Adapts && s.Timeout >= now && now < o.Most {
-		d.doubled++
+// again takes a further acknowledgement of a packet.
+func (d *delay) again(now machine.Instant, o *DelayOptions) {
+	t := d.timeout(o)
+	if t < o.Most && (d.doubled == 0 || now.Sub(d.doubledAt) >= t) {
+		d.doubled, d.doubledAt = d.doubled+1, now
 	}
+}
+
+// departed remembers packets that left the queue after several copies, or
+// without an acknowledgement, at intervals that the endpoint had chosen: a
+// further acknowledgement of one says that the interval was too short. It holds
+// those of the last ids, by the low bits of the id.
+type departed []departure
+
+type departure struct {
+	peer machine.Peer
+	id   uint16
+	live bool
+}
+
+const departures = 256
+
+// note enters a packet that leaves the queue.
+func (d *departed) note(s *Sent, acknowledged bool) {
+	if !s.Adapts || acknowledged && s.Copies == 1 {
+		return
+	}
+	if *d == nil {
+		*d = make(departed, departures)
+	}
+	(*d)[s.ID%departures] = departure{s.Peer, s.ID, true}
+}
+
+// take reports whether a packet is remembered, and forgets it.
+func (d departed) take(peer machine.Peer, id uint16) bool {
+	if d == nil {
+		return false
+	}
+	e := &d[id%departures]
+	if !e.live || e.peer != peer || e.id != id {
+		return false
+	}
+	*e = departure{}
+	return true
 }

@@ -66,6 +66,8 @@ type Endpoint struct {
 	hosts  map[[4]byte]int32 // index of delays, of peers whose address is known
 	delays []delay
 
+	departed departed
+
 	submitted uint32
 	settled   []Settlement
 	counts    Counts
@@ -74,7 +76,7 @@ type Endpoint struct {
 	bytes  []byte // of an acknowledgement that is being sent
 
 	// What the TCP proxy sets: it speaks for all of its clients.
-	accepts func(wire.Address) bool
+	accepts func(*wire.Packet) bool
 	taken   []wire.Address // destinations of the deliveries of this step
 }
 
@@ -182,6 +184,10 @@ func (e *Endpoint) Peer(a wire.Address) (machine.Peer, bool) {
 	p, ok := e.names[a]
 	return p, ok
 }
+
+// Next gives a number that no peer has: what a driver calls the next one that it
+// meets, where the endpoint numbers peers too, as it does behind proxies.
+func (e *Endpoint) Next() machine.Peer { return machine.Peer(len(e.peers)) }
 
 // Step takes one input: see machine.Endpoint.
 func (e *Endpoint) Step(now machine.Instant, in machine.Input, out *machine.Effects) error {
@@ -309,13 +315,14 @@ func (e *Endpoint) clone() *Endpoint {
 		c.peers[i].waiting = slices.Clone(e.peers[i].waiting) // what one holds never changes
 	}
 	c.names, c.hosts, c.delays = maps.Clone(e.names), maps.Clone(e.hosts), slices.Clone(e.delays)
+	c.departed = slices.Clone(e.departed)
 	c.settled, c.bytes, c.taken = slices.Clone(e.settled), nil, slices.Clone(e.taken)
 	return &c
 }
 
 // Size gives the bytes of memory that the endpoint takes, about.
 func (e *Endpoint) Size() int {
-	n := int(unsafe.Sizeof(*e)) + e.queue.Size() + cap(e.peers)*int(unsafe.Sizeof(peer{})) + cap(e.delays)*int(unsafe.Sizeof(delay{})) +
+	n := int(unsafe.Sizeof(*e)) + e.queue.Size() + cap(e.peers)*int(unsafe.Sizeof(peer{})) + cap(e.delays)*int(unsafe.Sizeof(delay{})) + cap(e.departed)*int(unsafe.Sizeof(departure{})) +
 		len(e.names)*(2*int(unsafe.Sizeof(wire.Address{}))+8) + len(e.hosts)*16
 	for i := range e.peers {
 		x := &e.peers[i]

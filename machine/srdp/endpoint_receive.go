@@ -32,7 +32,7 @@ func (e *Endpoint) sender(via machine.Peer, pk *wire.Packet) (machine.Peer, bool
 		_, ok := e.meet(via)
 		return via, ok
 	}
-	if !e.isFor(pk.Destination) {
+	if !e.isFor(pk) {
 		return 0, false
 	}
 	p, known := e.names[pk.Source]
@@ -47,11 +47,11 @@ func (e *Endpoint) sender(via machine.Peer, pk *wire.Packet) (machine.Peer, bool
 	}
 	// A peer takes the number of who brought its first packet, if that is free:
 	// without proxies the driver's numbers are the endpoint's.
+	route := via
 	x, ok := e.meet(via)
 	if ok && (x.named || e.options.ByProxy && via == e.options.Proxy) {
-		via = machine.Peer(len(e.peers))
-		route := x.route
-		if x, ok = e.meet(via); ok {
+		via = e.Next()
+		if x, ok = e.meet(via); ok && !e.options.ByProxy {
 			x.route = route
 		}
 	}
@@ -62,11 +62,11 @@ func (e *Endpoint) sender(via machine.Peer, pk *wire.Packet) (machine.Peer, bool
 	return via, true
 }
 
-func (e *Endpoint) isFor(destination wire.Address) bool {
+func (e *Endpoint) isFor(pk *wire.Packet) bool {
 	if e.accepts != nil {
-		return e.accepts(destination)
+		return e.accepts(pk)
 	}
-	return destination == e.options.Self
+	return pk.Destination == e.options.Self
 }
 
 // receive takes a copy of a data packet: it is acknowledged, and handed over

@@ -82,7 +82,6 @@ func (e *Endpoint) retry(now machine.Instant, out *machine.Effects) {
 			return
 		}
 		if s.Exhausted() || s.Repeats == 0 && e.options.Limit > 0 && now >= s.FirstAt.Add(e.options.Limit) {
-			e.delayOf(&e.peers[s.Peer]).unclear(s, &e.options.Delays)
 			e.settle(now, s, Expired, out)
 			continue
 		}
@@ -99,10 +98,13 @@ func (e *Endpoint) acknowledged(now machine.Instant, from machine.Peer, id uint1
 	s := e.queue.Find(id)
 	if s == nil || s.Peer != from {
 		e.counts.AckedAgain++
+		if e.departed.take(from, id) {
+			e.delayOf(&e.peers[from]).again(now, &e.options.Delays)
+		}
 		e.tell(now, EventAckedAgain, id, wire.IDs.Unwrap(uint32(id), e.next64-1), out)
 		return
 	}
-	e.delayOf(&e.peers[from]).acked(s, now, &e.options.Delays)
+	e.delayOf(&e.peers[from]).acked(s, now)
 	e.settle(now, s, Acknowledged, out)
 }
 
@@ -124,6 +126,7 @@ func (e *Endpoint) settle(now machine.Instant, s *Sent, how Outcome, out *machin
 		e.tell(now, EventGaveUp, s.ID, s.ID64, out)
 	}
 	e.settled = append(e.settled, done)
+	e.departed.note(s, how == Acknowledged)
 	e.queue.Remove(s)
 	if to := &e.peers[done.Peer]; ordered {
 		to.ordered = false

@@ -317,29 +317,40 @@ func TestDelays(t *testing.T) {
 	r.at(100, send(0, "b", 0, 0, 0))
 	r.at(140, arrive(0, "41 8001")) // shorter: the longest counts
 	is(0, 150*time.Millisecond)
-	// The path becomes slower than the timeout: two packets are sent twice, one
-	// doubling comes of it.
-	r.at(200, send(0, "c", 0, 0, 0))
-	r.at(200, send(0, "d", 0, 0, 0))
-	r.at(350, machine.Wake{})
-	r.at(400, arrive(0, "41 8002"))
-	r.at(400, arrive(0, "41 8003"))
+	// A lost packet tells nothing.
+	r.at(150, send(0, "x", 0, 0, 0))
+	r.at(300, machine.Wake{})
+	r.at(320, arrive(0, "41 8002"))
+	is(0, 150*time.Millisecond)
+	// The path becomes slower than the timeout: two packets are sent twice, and
+	// acknowledged twice; one doubling comes of it.
+	r.at(400, send(0, "c", 0, 0, 0))
+	r.at(400, send(0, "d", 0, 0, 0))
+	r.at(550, machine.Wake{})
+	for _, hex := range []string{"41 8003", "41 8004", "41 8003", "41 8004"} {
+		r.at(600, arrive(0, hex))
+	}
 	is(0, 300*time.Millisecond)
-	r.at(500, send(0, "e", 0, 0, 0))
-	r.at(700, arrive(0, "41 8004"))
+	r.at(610, arrive(0, "41 8004")) // known already
+	r.at(610, arrive(0, "41 8001")) // of one copy: the network has doubled it
+	is(0, 300*time.Millisecond)
+	r.at(1000, send(0, "e", 0, 0, 0))
+	r.at(1200, arrive(0, "41 8005"))
 	is(0, 300*time.Millisecond) // measured: 200 ms
-	// A dead destination is asked less and less often, up to the most.
-	ms := 1000
-	for range 9 {
+	// Acknowledgements of packets that were given up, up to the most.
+	ms := 2000
+	for i := range 9 {
 		r.at(ms, send(1, "f", 1, 0, 0))
 		at, _ := e.Deadline()
 		ms = int(at / millisecond)
 		r.at(ms, machine.Wake{})
+		r.at(ms+1, arrive(1, fmt.Sprintf("41 80%02x", 6+i)))
 	}
 	is(1, 10*time.Second)
 	// What the caller chose tells nothing about the endpoint's choice.
 	r.at(ms, send(2, "g", 1, time.Millisecond, 0))
 	r.at(ms+1, machine.Wake{})
+	r.at(ms+2, arrive(2, "41 800f"))
 	is(2, 500*time.Millisecond)
 	// Peers of one address share what is observed.
 	r.at(ms+2, Introduce(0, address("10.0.0.2:1")))

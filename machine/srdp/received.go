@@ -12,8 +12,8 @@ import (
 type Rules struct {
 	// Recent is the length of the list of ids received, per source.
 	Recent int
-	// Remember is how long an id stays in it. Ids wrap: one that comes again after
-	// a longer time is another packet's.
+	// Remember is how long after its newest copy an id stays in it. Ids wrap: one
+	// that comes again after a longer time is another packet's.
 	Remember time.Duration
 }
 
@@ -46,7 +46,7 @@ type Received struct {
 }
 
 type receipt struct {
-	at  machine.Instant
+	at  machine.Instant // of the newest copy
 	sum uint32
 	id  uint16
 }
@@ -58,6 +58,7 @@ func (r *Received) Arrive(rules *Rules, id uint16, asks Promise, sum uint32, now
 		return Delivered
 	}
 	if at := r.find(rules, id, sum, now); at >= 0 {
+		r.list[at].at = now
 		switch {
 		case asks.Once:
 			return Duplicate
@@ -103,8 +104,8 @@ func (r *Received) find(rules *Rules, id uint16, sum uint32, now machine.Instant
 // Len gives the length of the list.
 func (r *Received) Len() int { return len(r.list) }
 
-// All calls do for every id of the list, the oldest first, with the time at
-// which its first copy came.
+// All calls do for every id of the list, by the time of the first copies, with
+// the time at which the newest copy came.
 func (r *Received) All(do func(id uint16, at machine.Instant)) {
 	for i := range r.list {
 		e := &r.list[(r.next+i)%len(r.list)]

@@ -34,13 +34,16 @@ func (e *Endpoint) Inspect(v *machine.View) {
 		peers.Rows = append(peers.Rows, row)
 	}
 	v.Tables = append(v.Tables, queue, peers)
-	c := &e.counts
+	v.Gauges = append(v.Gauges, machine.Gauge{Name: "outstanding", Value: float64(e.queue.Len()), Unit: "packets", Grade: machine.Certain})
+	e.counts.inspect(v)
+}
+
+func (c *Counts) inspect(v *machine.View) {
 	for _, g := range []struct {
 		name  string
 		value uint64
 		unit  string
 	}{
-		{"outstanding", uint64(e.queue.Len()), "packets"},
 		{"packets", c.Packets, "packets"}, {"resends", c.Resends, "copies"}, {"acked", c.Acked, "packets"}, {"gave_up", c.GaveUp, "packets"},
 		{"received", c.Received, "copies"}, {"duplicates", c.Duplicates, "copies"}, {"acked_again", c.AckedAgain, "acks"},
 		{"foreign", c.Foreign, "datagrams"}, {"astray", c.Astray, "packets"},

@@ -136,7 +136,7 @@ func TestReceived(t *testing.T) {
 		copies []copy
 	}{
 		{"no promise, none kept", Rules{4, 100}, []copy{{1, Promise{}, 0, 0, Delivered}, {1, Promise{}, 0, 1, Delivered}}},
-		{"once", Rules{4, 100}, []copy{{1, once, 0, 0, Delivered}, {1, once, 0, 100, Duplicate}, {1, once, 0, 101, Delivered}}},
+		{"once", Rules{4, 100}, []copy{{1, once, 0, 0, Delivered}, {1, once, 0, 100, Duplicate}, {1, once, 0, 200, Duplicate}, {1, once, 0, 301, Delivered}}},
 		{"another packet of the same id", Rules{4, 100}, []copy{{1, once, 7, 0, Delivered}, {1, once, 8, 1, Delivered}, {1, once, 7, 2, Duplicate}}},
 		{"the list is bounded", Rules{2, 100}, []copy{
 			{1, once, 0, 0, Delivered}, {2, once, 0, 0, Delivered}, {1, once, 0, 0, Duplicate},
