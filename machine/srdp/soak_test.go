@@ -22,6 +22,9 @@ type ledger struct {
 	sent  map[uint64]*promised // by the number that their bytes begin with
 	last  map[[2]int]uint64    // newest ordered number handed over, by receiver and sender
 	count uint64
+	// taken: an acknowledgement says that a proxy has taken the packet over for its
+	// client, not yet that the client has it.
+	taken func(*promised) bool
 }
 
 // promised is one submission.
@@ -78,7 +81,7 @@ func (l *ledger) deliver(to int, b []byte) {
 func (l *ledger) tell(n uint64, outcome string) {
 	l.t.Helper()
 	p := l.sent[n]
-	if outcome == "acked" && p.delivered == 0 {
+	if outcome == "acked" && p.delivered == 0 && (l.taken == nil || !l.taken(p)) {
 		l.t.Errorf("%s: number %d is said to have been acknowledged, and was never handed over", l.name, n)
 	}
 	if p.outcome != "" {
@@ -95,6 +98,8 @@ func (l *ledger) end() {
 		switch {
 		case p.repeats > 0 && p.copies > int(p.repeats):
 			l.t.Errorf("%s: number %d was sent %d times, and was to be %d times", l.name, n, p.copies, p.repeats)
+		case p.outcome == "acked" && p.delivered == 0:
+			l.t.Errorf("%s: number %d was acknowledged, and never handed over", l.name, n)
 		case p.repeats == 0 && (p.delivered == 0 || p.outcome != "acked"):
 			l.t.Errorf("%s: number %d was to be sent until it arrived: %+v", l.name, n, p)
 		case p.outcome == "":
@@ -103,16 +108,16 @@ func (l *ledger) end() {
 	}
 }
 
-// hosts is a world of endpoints that talk to each other.
-type party struct {
+// meeting is a world of endpoints that talk to each other.
+type meeting struct {
 	world  *sim.World
 	hosts  []*sim.Host
 	ledger *ledger
 	ids    []map[int64]uint64 // per host: number by unwrapped id
 }
 
-// watch has the ledger told of all that the endpoints of the party do.
-func (p *party) watch(data *wire.Profile) {
+// watch has the ledger told of all that the endpoints do.
+func (p *meeting) watch(data *wire.Profile) {
 	arrived, answered := make([]int, len(p.hosts)), make([]int, len(p.hosts))
 	p.ids = make([]map[int64]uint64, len(p.hosts))
 	for i := range p.ids {
@@ -173,7 +178,7 @@ func numberOf(data *wire.Profile, sent []machine.Transmission, e machine.Event, 
 }
 
 // talk gives an application that submits to the others while the run lasts.
-func (p *party) talk(self int, peers map[int]machine.Peer, rate float64, until time.Duration, draw func(*rand.Rand) (flags, repeats uint8, timeout time.Duration)) sim.App {
+func (p *meeting) talk(self int, peers map[int]machine.Peer, rate float64, until time.Duration, draw func(*rand.Rand) (flags, repeats uint8, timeout time.Duration)) sim.App {
 	return func(f *sim.Frame) {
 		if f.Now > machine.Instant(until) {
 			return
@@ -222,14 +227,14 @@ func TestSoak(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 8))
 		path := sim.Path{
 			Delay: time.Duration(rng.IntN(120)) * time.Millisecond, Jitter: time.Duration(rng.IntN(3)*rng.IntN(80)) * time.Millisecond,
-			InOrder: rng.IntN(3) == 0, Loss: []float64{0, 0.02, 0.3, 0.6}[rng.IntN(4)], Duplicate: []float64{0, 0.05, 0.3}[rng.IntN(3)],
+			InOrder: rng.IntN(3) == 0, Loss: []float64{0, 0.02, 0.3, 0.5}[rng.IntN(4)], Duplicate: []float64{0, 0.05, 0.3}[rng.IntN(3)],
 		}
 		if rng.IntN(3) == 0 {
 			path.Outages = []sim.Outage{{From: machine.Instant(2 * time.Second), For: 700 * time.Millisecond}}
 		}
 		form := wire.Form(seed % 2)
 		name := fmt.Sprintf("seed %d, %v, %+v", seed, form, path)
-		p := &party{world: sim.New(seed), ledger: newLedger(t, name)}
+		p := &meeting{world: sim.New(seed), ledger: newLedger(t, name)}
 		const n = 4
 		addresses := [n]wire.Address{address("10.0.0.1:1"), address("10.0.0.2:2"), address("10.0.0.3:3"), address("10.0.0.3:4")}
 		numbers := [n]map[int]machine.Peer{{}, {}, {}, {}}

@@ -62,6 +62,9 @@ func NewStream(o StreamOptions) (*Stream, error) {
 // Counts gives the figures since the start.
 func (s *Stream) Counts() Counts { return s.counts }
 
+// Connected reports whether the stream stands.
+func (s *Stream) Connected() bool { return s.open }
+
 // Address gives the address of a peer.
 func (s *Stream) Address(p machine.Peer) (wire.Address, bool) { return s.book.address(p) }
 
@@ -69,6 +72,8 @@ func (s *Stream) Address(p machine.Peer) (wire.Address, bool) { return s.book.ad
 func (s *Stream) Step(now machine.Instant, in machine.Input, out *machine.Effects) error {
 	switch in := in.(type) {
 	case machine.Wake:
+	case machine.Arrive:
+		s.counts.Foreign++ // all that is for it comes by the stream
 	case machine.Open:
 		// What was under way on an earlier stream, the proxy will not tell any more.
 		s.open, s.rest, s.sent = true, s.rest[:0], Queue{}

@@ -17,7 +17,7 @@ const MaxFrame = 1<<16 - 1
 // packet has.
 func (p *Profile) AppendFrame(dst []byte, n int) ([]byte, error) {
 	if n < 0 || n > MaxFrame {
-		return dst, badLength(n)
+		return dst, badLength(n, MaxFrame)
 	}
 	order := p.frameOrder()
 	if p.FramePrefix == 4 {
@@ -26,10 +26,11 @@ func (p *Profile) AppendFrame(dst []byte, n int) ([]byte, error) {
 	return order.AppendUint16(dst, uint16(n)), nil
 }
 
-// NextFrame splits the first packet off a stream. ok is false where b does not
-// hold all of it yet. The error, a *wire.ParseError, says that the stream cannot
-// be framed so: where the next packet begins is then unknown.
-func (p *Profile) NextFrame(b []byte) (packet, rest []byte, ok bool, err error) {
+// NextFrame splits the first packet off a stream, of at most most bytes. ok is
+// false where b does not hold all of it yet. The error, a *wire.ParseError, says
+// that the stream cannot be framed so: where the next packet begins is then
+// unknown.
+func (p *Profile) NextFrame(b []byte, most int) (packet, rest []byte, ok bool, err error) {
 	if len(b) < p.FramePrefix {
 		return nil, b, false, nil
 	}
@@ -39,8 +40,8 @@ func (p *Profile) NextFrame(b []byte) (packet, rest []byte, ok bool, err error) 
 	} else {
 		n = int(p.frameOrder().Uint16(b))
 	}
-	if n > MaxFrame {
-		return nil, b, false, badLength(n)
+	if n > most {
+		return nil, b, false, badLength(n, most)
 	}
 	if len(b) < p.FramePrefix+n {
 		return nil, b, false, nil
@@ -61,6 +62,6 @@ func (p *Profile) frameOrder() frameOrder {
 	return binary.BigEndian
 }
 
-func badLength(n int) error {
-	return &wire.ParseError{Field: "length", Err: wire.ErrRange, Expected: fmt.Sprint("at most ", MaxFrame), Found: fmt.Sprint(n)}
+func badLength(n, most int) error {
+	return &wire.ParseError{Field: "length", Err: wire.ErrRange, Expected: fmt.Sprint("at most ", most), Found: fmt.Sprint(n)}
 }

@@ -224,7 +224,7 @@ func TestFrames(t *testing.T) {
 		}
 		two := append(bytes.Clone(raw), raw...)
 		for cut := range two {
-			packet, rest, ok, err := p.NextFrame(two[:cut])
+			packet, rest, ok, err := p.NextFrame(two[:cut], 3)
 			if err != nil || ok != (cut >= len(raw)) || ok && (!bytes.Equal(packet, raw[c.prefix:]) || len(rest) != cut-len(raw)) {
 				t.Errorf("%s cut at %d: %x, %x, %v, %v", c.hex, cut, packet, rest, ok, err)
 			}
@@ -232,8 +232,12 @@ func TestFrames(t *testing.T) {
 	}
 	p := Default()
 	p.FramePrefix = 4
-	if _, _, _, err := p.NextFrame(unhex(t, "00010000")); !errors.Is(err, wire.ErrRange) {
+	if _, _, _, err := p.NextFrame(unhex(t, "00010000"), MaxFrame); !errors.Is(err, wire.ErrRange) {
 		t.Errorf("a frame of 65536 bytes: %v", err)
+	}
+	p.FramePrefix = 2
+	if _, _, _, err := p.NextFrame(unhex(t, "0004"), 3); err == nil || err.Error() != "length at byte 0: value out of range: expected at most 3, found 4" {
+		t.Errorf("a frame of 4 bytes where 3 are the most: %v", err)
 	}
 	for _, n := range []int{-1, MaxFrame + 1} {
 		if _, err := p.AppendFrame(nil, n); err == nil {
@@ -301,7 +305,7 @@ func FuzzFrames(f *testing.F) {
 		p.FramePrefix, p.FrameLittleEndian = 2+int(kind&1)*2, kind&2 != 0
 		var again []byte
 		for rest := b; ; {
-			packet, left, ok, err := p.NextFrame(rest)
+			packet, left, ok, err := p.NextFrame(rest, MaxFrame)
 			if !ok {
 				if !bytes.Equal(append(again, left...), b) {
 					t.Fatalf("%x became %x and %x", b, again, left)
