@@ -19,14 +19,14 @@ const (
 // Limits bound the memory of one direction of a connection. A zero field means
 // the default.
 type Limits struct {
-	Pieces int // out-of-order segments held for a hole; 256
+	Pieces int // out-of-order segments held for a hole; 1024
 	Bytes  int // their bytes; 1 MiB
 	Search int // bytes held while the framing is not known; 16 KiB
 }
 
 func (l Limits) orDefault() Limits {
 	if l.Pieces <= 0 {
-		l.Pieces = 256
+		l.Pieces = 1024
 	}
 	if l.Bytes <= 0 {
 		l.Bytes = 1 << 20

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"os"
 	"strconv"
 
@@ -15,10 +16,12 @@ import (
 // note is what the journal keeps beside the inputs: enough to build the
 // endpoints again and to know their bytes.
 func (s *simulation) note() map[string]string {
-	return map[string]string{
-		"protocol": s.flags.protocol, "first": s.flags.first, "event-clock": strconv.FormatBool(s.flags.eventTime),
+	note := map[string]string{
+		"protocol": s.flags.protocol, "event-clock": strconv.FormatBool(s.flags.eventTime),
 		"sent-sha256": hex.EncodeToString(s.sentHash.Sum(nil)),
 	}
+	maps.Copy(note, s.cast.note())
+	return note
 }
 
 // play runs a journal again: the same inputs must give the same bytes.
@@ -33,6 +36,11 @@ func (a *app) play(path string) error {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	f := simulateFlags{protocol: j.Note["protocol"], first: j.Note["first"], eventTime: j.Note["event-clock"] == "true"}
+	f.clients, _ = strconv.Atoi(j.Note["clients"])
+	f.clients, f.limitless, f.mix, f.end = max(f.clients, 1), j.Note["no-limits"] == "true", "1/1/1", "none"
+	if f.first == "" {
+		f.first = "0"
+	}
 	f.rate, f.refuse, f.payload, f.loss, f.dup, f.delay, f.jitter, f.bandwidth = "60", "0%", "0", "0%", "0%", "0ms", "0ms", "0"
 	s, err := a.newSimulation(&f)
 	if err != nil {

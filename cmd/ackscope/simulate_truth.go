@@ -11,8 +11,8 @@ import (
 )
 
 // truthFile says how the truth is written: as beside the recorded captures.
-func (s *simulation) truthFile() sim.TruthFile {
-	f := s.flags
+func (c *gafferCast) truthFile() sim.TruthFile {
+	f := c.flags
 	first, _ := pair(f.first, strconv.Atoi)
 	return sim.TruthFile{
 		Epoch: simulationEpoch,
@@ -35,7 +35,7 @@ func (s *simulation) truthFile() sim.TruthFile {
 			if fact.Event.Kind != machine.EventSent {
 				return
 			}
-			if err := s.profile.Parse(fact.Head, fact.Length, &p); p.HasHeader && (err == nil || p.HeaderLen > 0) {
+			if err := c.profile.Parse(fact.Head, fact.Length, &p); p.HasHeader && (err == nil || p.HeaderLen > 0) {
 				line["ack"], line["ack_bits"] = p.Header.Ack, fmt.Sprintf("%08x", p.Header.AckBits)
 				line["hex"] = hex.EncodeToString(fact.Head[:min(len(fact.Head), p.HeaderOffset+p.HeaderLen)])
 			}

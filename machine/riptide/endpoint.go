@@ -191,6 +191,10 @@ func (e *Endpoint) Connected(p machine.Peer) bool {
 	return l != nil && l.state == linkConnected
 }
 
+// Pending gives the peers on which a server's application has not decided, in
+// the order in which they asked.
+func (e *Endpoint) Pending() []machine.Peer { return slices.Clone(e.pending) }
+
 // ClientID gives the id under which a connected peer, or the client itself, goes.
 func (e *Endpoint) ClientID(p machine.Peer) uint16 {
 	if l := e.links[p]; l != nil {

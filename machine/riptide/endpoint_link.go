@@ -322,11 +322,19 @@ func (e *Endpoint) sendNotify(l *link, m *wire.Message, body []byte, bits int) e
 	if err != nil {
 		return err
 	}
-	e.tell(l, machine.Event{Kind: machine.EventSent, Channel: ChannelNotify, Sequence: uint32(m.Sequence), Sequence64: l.nextNotify, RTT: -1})
-	l.nextNotify++
+	event := machine.Event{Kind: machine.EventSent, Channel: ChannelNotify, RTT: -1}
+	if !e.bareNotify() {
+		event.Sequence, event.Sequence64 = uint32(m.Sequence), l.nextNotify
+		l.nextNotify++
+	}
+	e.tell(l, event)
 	e.transmit(l, b)
 	return nil
 }
+
+// bareNotify reports whether notify messages are as the notes have them: a
+// message id and no more.
+func (e *Endpoint) bareNotify() bool { return e.codec.Dialect == wire.Notes && !e.codec.NotifyHeader }
 
 // notified takes what the header of a notify message acknowledges.
 func (e *Endpoint) notified(l *link, m *wire.Message) {

@@ -102,8 +102,8 @@ func (e *Endpoint) arriveReliable(l *link, b []byte) {
 
 func (e *Endpoint) arriveNotify(l *link, b []byte) {
 	m := &e.m
-	if e.codec.Dialect.Layout(wire.Notify).Slots[0].Field != wire.FieldLast {
-		e.hand(l, ChannelNotify, 0, b) // as the notes have it: a message id and no more
+	if e.bareNotify() {
+		e.hand(l, ChannelNotify, 0, b)
 		return
 	}
 	e.notified(l, m)

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/sim"
+)
+
+// wiretap writes what passes one link as IP packets.
+type wiretap struct {
+	s      *simulation
+	to     *capture.Writer
+	ids    []uint16 // of IP, by host
+	packet []byte
+	err    error
+}
+
+// tapInto has the tap write the capture. The closers are called at the end of
+// the run; trouble of the tap itself shows in *failed.
+func (a *app) tapInto(s *simulation) (closers []func() error, failed *error, err error) {
+	at := 0.0
+	switch s.flags.tap {
+	case "a", "client":
+	case "b", "server":
+		at = 1
+	case "between":
+		at = 0.5
+	default:
+		if at, err = parseShare(s.flags.tap); err != nil {
+			return nil, nil, fmt.Errorf("--tap %q: expected a, b, between or a share of the way", s.flags.tap)
+		}
+	}
+	if s.flags.write == "" {
+		return nil, nil, nil
+	}
+	var to io.Writer = a.writer()
+	if s.flags.write != "-" {
+		file, err := os.Create(s.flags.write)
+		if err != nil {
+			return nil, nil, err
+		}
+		to = file
+		closers = append(closers, file.Close)
+	}
+	w, err := capture.NewWriter(to, capture.WriterOptions{Application: "ackscope simulate", Comment: "simulated traffic, " + s.describe()})
+	if err != nil {
+		return closers, nil, err
+	}
+	if _, err := w.AddInterface(capture.Interface{Name: "tap " + s.flags.tap, LinkType: 101}); err != nil {
+		return closers, nil, err
+	}
+	closers = append([]func() error{w.Close}, closers...)
+	t := &wiretap{s: s, to: w, ids: make([]uint16, len(s.addrs))}
+	for i, link := range s.links {
+		see := t.datagram
+		if s.stream {
+			see = t.segments(link, uint32(i))
+		}
+		link.Tap(at, func(seen sim.Tapped) {
+			if t.err == nil {
+				t.err = see(seen)
+			}
+		})
+	}
+	return closers, &t.err, nil
+}
+
+func (t *wiretap) envelope(seen *sim.Tapped) capture.Envelope {
+	from, to := seen.From.Index, seen.To.Index
+	t.ids[from]++
+	return capture.Envelope{Src: t.s.addrs[from], Dst: t.s.addrs[to], TTL: 64, ID: t.ids[from]}
+}
+
+func (t *wiretap) datagram(seen sim.Tapped) (err error) {
+	if t.packet, err = capture.AppendUDP(t.packet[:0], t.envelope(&seen), seen.Bytes); err != nil {
+		return err
+	}
+	return t.write(&seen)
+}
+
+func (t *wiretap) write(seen *sim.Tapped) error {
+	return t.to.WriteFrame(&capture.Frame{At: simulationEpoch + seen.At, LinkType: 101, Length: len(t.packet), Data: t.packet})
+}
+
+// segments gives what takes a link's stream apart into TCP segments. What they
+// acknowledge is what their sender has read.
+func (t *wiretap) segments(link *sim.Link, number uint32) func(sim.Tapped) error {
+	first := func(h *sim.Host) uint32 { return 0x10000000*uint32(h.Index+1) + number<<16 }
+	read := map[*sim.Host]uint32{}
+	t.s.world.Watch(func(step *sim.Step) {
+		in, ok := step.In.(machine.Bytes)
+		if ok && (step.Host == link.A && in.From == link.PeerOfA || step.Host == link.B && in.From == link.PeerOfB) {
+			read[step.Host] += uint32(len(in.Bytes))
+		}
+	})
+	return func(seen sim.Tapped) (err error) {
+		seq, ack, flags := first(seen.From)+1+uint32(seen.Offset), first(seen.To)+1+read[seen.From], uint8(capture.FlagACK)
+		switch seen.Kind {
+		case machine.OpenStream:
+			seq, flags = seq-1, capture.FlagSYN|capture.FlagACK
+			if seen.From == link.A {
+				ack, flags = 0, capture.FlagSYN
+			}
+		case machine.CloseStream:
+			flags |= capture.FlagFIN
+		default:
+			flags |= capture.FlagPSH
+		}
+		if t.packet, err = capture.AppendTCP(t.packet[:0], t.envelope(&seen), seq, ack, flags, 65535, seen.Bytes); err != nil {
+			return err
+		}
+		return t.write(&seen)
+	}
+}
