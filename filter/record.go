@@ -33,6 +33,7 @@ type Record struct {
 
 	Events    []machine.Event
 	Anomalies []machine.Anomaly
+	Messages  []machine.Message // whose lives ended at this packet
 
 	// Decode takes the datagram apart; it is asked at most once for a record, and
 	// only where a field of the record's protocol is. What it gives must stay

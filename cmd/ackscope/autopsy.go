@@ -213,7 +213,7 @@ func (x *remains) page(a *app, paint painter, how string, further bool) error {
 	if further {
 		b = append(b, '\n')
 	}
-	b = paint.text(b, bold, fmt.Sprintf("flow %d  %s/%s  %v ↔ %v: %s", f.ID, f.Protocol.Name, f.Config().Dialect, f.A, f.B, how))
+	b = paint.Text(b, bold, fmt.Sprintf("flow %d  %s/%s  %v ↔ %v: %s", f.ID, f.Protocol.Name, f.Config().Dialect, f.A, f.B, how))
 	b = append(b, '\n')
 	for _, sentence := range x.story(how) {
 		b = fmt.Appendf(b, "  %s\n", sentence)

@@ -3,6 +3,8 @@ package main
 import (
 	"io"
 	"unicode/utf8"
+
+	"github.com/ackscope/ackscope/show"
 )
 
 // columns prints a table of any length in little memory: the rows are made
@@ -46,7 +48,7 @@ func (c *columns) render(w io.Writer, n int, row func(i int)) error {
 			line = c.put(line, []byte(head), bold, widths[j], c.right[j])
 		}
 	}
-	if _, err := w.Write(fit(finish(line), c.fit)); err != nil {
+	if _, err := w.Write(show.Fit(finish(line), c.fit)); err != nil {
 		return err
 	}
 	for i := range n {
@@ -57,7 +59,7 @@ func (c *columns) render(w io.Writer, n int, row func(i int)) error {
 				line = c.put(line, c.text[x.from:x.to], x.style, widths[j], c.right[j])
 			}
 		}
-		if _, err := w.Write(fit(finish(line), c.fit)); err != nil {
+		if _, err := w.Write(show.Fit(finish(line), c.fit)); err != nil {
 			return err
 		}
 	}
@@ -106,9 +108,9 @@ func (c *columns) put(line, text []byte, s style, width int, right bool) []byte 
 		line = appendBlanks(line, blanks)
 		blanks = 0
 	}
-	line = c.paint.begin(line, s)
+	line = c.paint.Begin(line, s)
 	line = append(line, text...)
-	line = c.paint.end(line, s)
+	line = c.paint.End(line, s)
 	return appendBlanks(line, blanks+columnGap)
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/filter"
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/show"
 )
 
 func (a *app) eventsCommand() *cobra.Command {
@@ -111,7 +112,7 @@ func eventObject(o *object, f *analyze.Flow, e *machine.Event) {
 	o.str("side", e.Side.String())
 	o.addr("addr", f.Addr(e.Side))
 	o.addr("peer", f.Addr(e.Side.Other()))
-	o.str("event", eventName(f, e.Kind))
+	o.str("event", show.EventName(f, e.Kind))
 	o.uint("sequence", uint64(e.Sequence))
 	o.int("sequence64", e.Sequence64)
 	o.str("certainty", e.Certainty.String())
@@ -127,13 +128,6 @@ func eventObject(o *object, f *analyze.Flow, e *machine.Event) {
 			o.float("rtt_ms", float64(e.RTT)/1e6, 6)
 		}
 	}
-}
-
-func eventName(f *analyze.Flow, k machine.EventKind) string {
-	if name, ok := f.Protocol.EventNames[k]; ok {
-		return name
-	}
-	return k.String()
 }
 
 func eventStyle(k machine.EventKind) style {
@@ -159,22 +153,22 @@ func (p *eventPrinter) print(f *analyze.Flow, e *machine.Event) {
 	}
 	number = strconv.AppendUint(number, e.Ref.Frame(), 10)
 	p.number = max(p.number, len(number))
-	b = append(padLeft(b, number, p.number), ' ', ' ')
-	b = p.paint.begin(b, dim)
+	b = append(show.PadLeft(b, number, p.number), ' ', ' ')
+	b = p.paint.Begin(b, dim)
 	b = e.At.Time().AppendFormat(b, "15:04:05.000000")
-	b = append(p.paint.end(b, dim), "  flow "...)
+	b = append(p.paint.End(b, dim), "  flow "...)
 	from := len(b)
-	b = pad(strconv.AppendInt(b, int64(f.ID), 10), from, 4)
+	b = show.Pad(strconv.AppendInt(b, int64(f.ID), 10), from, 4)
 	b = append(append(b, e.Side.String()...), ' ')
 	from = len(b)
 	b = f.Addr(e.Side).AppendTo(b)
 	p.address = max(p.address, len(b)-from)
-	b = append(pad(b, from, p.address), ' ', ' ')
-	name := eventName(f, e.Kind)
+	b = append(show.Pad(b, from, p.address), ' ', ' ')
+	name := show.EventName(f, e.Kind)
 	p.name = max(p.name, len(name))
-	b = p.paint.text(b, eventStyle(e.Kind), name)
+	b = p.paint.Text(b, eventStyle(e.Kind), name)
 	b = appendBlanks(b, p.name-len(name)+1)
-	b = padLeft(b, strconv.AppendUint(scratch[:0], uint64(e.Sequence), 10), 5)
+	b = show.PadLeft(b, strconv.AppendUint(scratch[:0], uint64(e.Sequence), 10), 5)
 	b = append(b, ' ', ' ')
 	b = append(b, e.Certainty.String()...)
 	if e.Kind == machine.EventAcked && e.By != 0 {
@@ -184,5 +178,5 @@ func (p *eventPrinter) print(f *analyze.Flow, e *machine.Event) {
 		b = append(b, " bit "...)
 		b = strconv.AppendUint(b, uint64(e.Bit), 10)
 	}
-	p.line = fit(append(b, '\n'), p.width)
+	p.line = show.Fit(append(b, '\n'), p.width)
 }

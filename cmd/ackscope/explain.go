@@ -9,6 +9,7 @@ import (
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/filter"
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/show"
 )
 
 // rules gives every rule that findings can have.
@@ -49,7 +50,7 @@ func (a *app) explainCommand() *cobra.Command {
 				if r.ID == args[0] {
 					fmt.Fprintf(w, "%s (%s): %s\n", r.ID, r.Severity, r.Summary)
 					for part := range strings.SplitSeq(r.Explain, "\n\n") {
-						fmt.Fprintf(w, "\n%s\n", wrap(part, "", min(a.width(), readable)))
+						fmt.Fprintf(w, "\n%s\n", show.Wrap(part, "", min(a.width(), readable)))
 					}
 					return nil
 				}
@@ -79,7 +80,7 @@ func (a *app) listRules() error {
 	c := &columns{paint: paint, fit: a.width(), heads: []string{"rule", "severity", "what it says"}, right: []bool{false, false, false}}
 	return c.render(w, len(rules), func(i int) {
 		c.str(bold, rules[i].ID)
-		c.str(severityStyle(rules[i].Severity), rules[i].Severity.String())
+		c.str(show.SeverityStyle(rules[i].Severity), rules[i].Severity.String())
 		c.str("", rules[i].Summary)
 	})
 }

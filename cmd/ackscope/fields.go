@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ackscope/ackscope/filter"
+	"github.com/ackscope/ackscope/show"
 )
 
 func (a *app) fieldsCommand() *cobra.Command {
@@ -86,13 +87,13 @@ func (a *app) fields(args []string) error {
 			}
 			continue
 		}
-		line := paint.text(nil, bold, f.Name)
+		line := paint.Text(nil, bold, f.Name)
 		for n := len(f.Name); n < names+2; n++ {
 			line = append(line, ' ')
 		}
 		from := len(line)
 		line = append(line, fieldKind(f)...)
-		line = pad(line, from, kinds+2)
+		line = show.Pad(line, from, kinds+2)
 		line = append(line, f.Doc...)
 		if n := len(f.Words); n > 0 && n <= 16 {
 			line = append(line, " One of "+strings.Join(f.Words, ", ")+"."...)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/show"
 )
 
 func (a *app) findingsCommand() *cobra.Command {
@@ -63,7 +64,7 @@ func (a *app) findings(args []string, failOn string) error {
 		return err
 	}
 	if grave > 0 {
-		return &gateError{fmt.Sprintf("%s of severity %s or above", plural(grave, "finding"), failOn)}
+		return &gateError{fmt.Sprintf("%s of severity %s or above", show.Plural(grave, "finding"), failOn)}
 	}
 	return nil
 }
@@ -89,31 +90,31 @@ func (p *findingPrinter) verdict(flows []*analyze.Flow) {
 		if len(f.Findings()) > 0 {
 			affected++
 		}
-		for i, count := range severities(f) {
+		for i, count := range show.Severities(f) {
 			n[i] += count
 		}
 	}
 	w := p.app.writer()
 	if affected == 0 {
-		fmt.Fprintf(w, "no findings in %s, %d of a protocol that is known\n", plural(len(flows), "flow"), known)
+		fmt.Fprintf(w, "no findings in %s, %d of a protocol that is known\n", show.Plural(len(flows), "flow"), known)
 		return
 	}
 	var parts []string
 	for sev := machine.Error; ; sev-- {
 		if n[sev] > 0 {
-			parts = append(parts, p.paint.string(severityStyle(sev), plural(n[sev], severityNoun(sev))))
+			parts = append(parts, p.paint.String(show.SeverityStyle(sev), show.Plural(n[sev], show.SeverityNoun(sev))))
 		}
 		if sev == machine.Note {
 			break
 		}
 	}
-	fmt.Fprintf(w, "%s in %d of %s\n", strings.Join(parts, ", "), affected, plural(len(flows), "flow"))
+	fmt.Fprintf(w, "%s in %d of %s\n", strings.Join(parts, ", "), affected, show.Plural(len(flows), "flow"))
 }
 
 func (p *findingPrinter) flow(f *analyze.Flow, found []*analyze.Finding) error {
 	w := p.app.writer()
 	if len(found) > 0 && !p.app.flags.json {
-		fmt.Fprintf(w, "\n%s\n", p.paint.string(bold, fmt.Sprintf("flow %d  %s  %s → %s", f.ID, flowName(f), f.A, f.B)))
+		fmt.Fprintf(w, "\n%s\n", p.paint.String(bold, fmt.Sprintf("flow %d  %s  %s → %s", f.ID, show.FlowName(f), f.A, f.B)))
 	}
 	for _, x := range found {
 		if p.app.flags.json {
@@ -128,9 +129,9 @@ func (p *findingPrinter) flow(f *analyze.Flow, found []*analyze.Finding) error {
 			continue
 		}
 		severity := fmt.Sprintf("%-5s", strings.ToUpper(x.Rule.Severity.String()))
-		if _, err := fmt.Fprintf(w, " %s %-8s  %s  %s %s\n%s\n%s\n", p.paint.string(severityStyle(x.Rule.Severity), severity), x.Certainty,
-			p.paint.string(bold, fmt.Sprintf("%-24s", x.Rule.ID)), strings.ToUpper(x.Side.String()), f.Addr(x.Side),
-			wrap(x.Message(), "   ", p.width), wrap("frames "+frameList(x), "   ", p.width)); err != nil {
+		if _, err := fmt.Fprintf(w, " %s %-8s  %s  %s %s\n%s\n%s\n", p.paint.String(show.SeverityStyle(x.Rule.Severity), severity), x.Certainty,
+			p.paint.String(bold, fmt.Sprintf("%-24s", x.Rule.ID)), strings.ToUpper(x.Side.String()), f.Addr(x.Side),
+			show.Wrap(x.Message(), "   ", p.width), show.Wrap("frames "+show.FrameList(x), "   ", p.width)); err != nil {
 			return err
 		}
 	}
@@ -162,35 +163,6 @@ func findingObject(o *object, x *analyze.Finding) {
 		o.buf = strconv.AppendFloat(o.buf, x.Figures[i], 'f', -1, 64)
 	})
 	o.time("last_time", x.Last)
-}
-
-// frameList names the frames that show a finding, each once; each stands for as
-// many occurrences as it has.
-func frameList(x *analyze.Finding) string {
-	var b strings.Builder
-	last := machine.Ref(0)
-	for _, r := range x.Refs {
-		if r == last {
-			continue
-		}
-		if last != 0 {
-			b.WriteString(", ")
-		}
-		fmt.Fprint(&b, r.Frame())
-		last = r
-	}
-	if more := x.Count - uint64(len(x.Refs)); more > 0 {
-		fmt.Fprintf(&b, " and %s more", grouped(more))
-	}
-	return b.String()
-}
-
-// severityNoun is what is counted in tables and verdicts.
-func severityNoun(s machine.Severity) string {
-	if s == machine.Warn {
-		return "warning"
-	}
-	return s.String()
 }
 
 func parseSeverity(word string) (machine.Severity, bool) {

@@ -5,14 +5,13 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 
-	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/show"
 )
 
 func (a *app) flowsCommand() *cobra.Command {
@@ -104,14 +103,6 @@ func (a *app) analyzeOnce(live *liveFlags, args []string) (*analyze.Session, []s
 	return s, names, err
 }
 
-// flowName gives the protocol and dialect for eyes; – where nothing explains the flow.
-func flowName(f *analyze.Flow) string {
-	if f.Protocol == nil {
-		return "–"
-	}
-	return f.Protocol.Name + "/" + f.Config().Dialect
-}
-
 // flowObject writes the contract's keys of a flow.
 func flowObject(o *object, f *analyze.Flow) {
 	o.uint("frame", f.FirstRef.Frame())
@@ -162,7 +153,7 @@ func flowObject(o *object, f *analyze.Flow) {
 		o.uint("missing"+x, sum.Missing)
 		o.uint("resends"+x, sum.Resends)
 	}
-	found := severities(f)
+	found := show.Severities(f)
 	o.uint("errors", found[machine.Error])
 	o.uint("warnings", found[machine.Warn])
 	o.uint("notes", found[machine.Note])
@@ -175,14 +166,6 @@ func (o *object) share(k string, v float64) {
 		return
 	}
 	o.float(k, v, 8)
-}
-
-// severities counts a flow's findings.
-func severities(f *analyze.Flow) (n [machine.Error + 1]uint64) {
-	for _, x := range f.Findings() {
-		n[x.Rule.Severity]++
-	}
-	return n
 }
 
 // flowTable prints the verdict and the table.
@@ -215,7 +198,7 @@ func (a *app) flowTable(s *analyze.Session, names []string, paint painter) error
 			if unexplained++; unexplained == 1 {
 				fmt.Fprintln(w)
 			}
-			fmt.Fprintln(w, wrap(fmt.Sprintf("flow %d: %s", f.ID, appendClean(nil, f.Verdict.Reason)), "", c.fit))
+			fmt.Fprintln(w, show.Wrap(fmt.Sprintf("flow %d: %s", f.ID, show.AppendClean(nil, f.Verdict.Reason)), "", c.fit))
 		}
 	}
 	return nil
@@ -226,11 +209,11 @@ func flowRow(c *columns, f *analyze.Flow) {
 	if f.Protocol == nil {
 		c.str(dim, "–")
 	} else {
-		c.str("", flowName(f))
+		c.str("", show.FlowName(f))
 	}
 	c.add(cyan, f.A.AppendTo)
 	c.add(purple, f.B.AppendTo)
-	c.str("", grouped(f.Packets[0])+" / "+grouped(f.Packets[1]))
+	c.str("", show.Grouped(f.Packets[0])+" / "+show.Grouped(f.Packets[1]))
 	if _, ok := f.Summary(machine.A); !ok {
 		for range 5 {
 			c.str("", "")
@@ -238,15 +221,15 @@ func flowRow(c *columns, f *analyze.Flow) {
 	} else {
 		x, _ := f.Summary(machine.A)
 		y, _ := f.Summary(machine.B)
-		c.str("", percent(x.NeverAcked)+" / "+percent(y.NeverAcked))
-		c.str("", percent(x.Loss)+" / "+percent(y.Loss))
-		c.str("", millis(x.RTT)+" / "+millis(y.RTT))
+		c.str("", show.Percent(x.NeverAcked)+" / "+show.Percent(y.NeverAcked))
+		c.str("", show.Percent(x.Loss)+" / "+show.Percent(y.Loss))
+		c.str("", show.Millis(x.RTT)+" / "+show.Millis(y.RTT))
 		resends := ""
 		if n := x.Resends + y.Resends; n > 0 {
-			resends = grouped(n)
+			resends = show.Grouped(n)
 		}
 		c.str("", resends)
-		c.str("", tapText(f))
+		c.str("", show.TapText(f))
 	}
 	findingsCell(c, f)
 }
@@ -255,7 +238,7 @@ func flowRow(c *columns, f *analyze.Flow) {
 func sideRow(c *columns, f *analyze.Flow, side machine.Side) {
 	if side == machine.A {
 		c.add("", func(b []byte) []byte { return strconv.AppendInt(b, int64(f.ID), 10) })
-		c.str("", flowName(f))
+		c.str("", show.FlowName(f))
 	} else {
 		c.str("", "")
 		c.str("", "")
@@ -264,11 +247,11 @@ func sideRow(c *columns, f *analyze.Flow, side machine.Side) {
 		b = append(append(b, strings.ToUpper(side.String())...), ' ')
 		return f.Addr(side).AppendTo(b)
 	})
-	c.str("", grouped(f.Packets[side]))
+	c.str("", show.Grouped(f.Packets[side]))
 	if sum, ok := f.Summary(side); ok {
-		c.str("", percent(sum.NeverAcked))
-		c.str("", percent(sum.Loss))
-		c.str("", millis(sum.RTT))
+		c.str("", show.Percent(sum.NeverAcked))
+		c.str("", show.Percent(sum.Loss))
+		c.str("", show.Millis(sum.RTT))
 	} else {
 		c.str("", "")
 		c.str("", "")
@@ -283,30 +266,16 @@ func sideRow(c *columns, f *analyze.Flow, side machine.Side) {
 
 // findingsCell counts a flow's findings, the gravest first.
 func findingsCell(c *columns, f *analyze.Flow) {
-	n := severities(f)
+	n := show.Severities(f)
 	var parts []string
 	worst := style("")
 	for sev := machine.Note; sev <= machine.Error; sev++ {
 		if n[sev] > 0 {
-			parts = append([]string{plural(n[sev], severityNoun(sev))}, parts...)
-			worst = severityStyle(sev)
+			parts = append([]string{show.Plural(n[sev], show.SeverityNoun(sev))}, parts...)
+			worst = show.SeverityStyle(sev)
 		}
 	}
 	c.str(worst, strings.Join(parts, "  "))
-}
-
-// tapText says where the tap stood, as a table has room for it.
-func tapText(f *analyze.Flow) string {
-	switch v := f.Facts().Vantage; v {
-	case machine.VantageA, machine.VantageB:
-		return "at " + strings.ToUpper(v.String())
-	case machine.VantageBoth:
-		return "at both"
-	case machine.VantageUnknown:
-		return "?"
-	default:
-		return v.String()
-	}
 }
 
 // verdict is the first line: what was read, how long it is, where it was taken.
@@ -314,22 +283,22 @@ func verdict(s *analyze.Session, names []string) string {
 	first, last := s.Span()
 	what := names[0]
 	if len(names) > 1 {
-		what = plural(len(names), "file")
+		what = show.Plural(len(names), "file")
 	} else if what == "-" {
 		what = "standard input"
 	} else {
 		what = filepath.Base(what)
 	}
-	parts := []string{what, plural(s.Packets(), "packet"), spanText(last.Sub(first)), plural(len(s.Flows()), "flow")}
+	parts := []string{what, show.Plural(s.Packets(), "packet"), show.SpanText(last.Sub(first)), show.Plural(len(s.Flows()), "flow")}
 	if n := s.Duplicates(); n > 0 {
-		parts = append(parts, grouped(n)+" captured twice")
+		parts = append(parts, show.Grouped(n)+" captured twice")
 	}
 	if tap := tapVerdict(s.Flows()); tap != "" {
 		parts = append(parts, tap)
 	}
 	missing, grave := uint64(0), [machine.Error + 1]uint64{}
 	for _, f := range s.Flows() {
-		for i, n := range severities(f) {
+		for i, n := range show.Severities(f) {
 			grave[i] += n
 		}
 		for _, x := range f.Findings() {
@@ -342,9 +311,9 @@ func verdict(s *analyze.Session, names []string) string {
 		parts = append(parts, "the capture itself lost packets")
 	}
 	if n := grave[machine.Error]; n > 0 {
-		parts = append(parts, plural(n, "error"))
+		parts = append(parts, show.Plural(n, "error"))
 	}
-	return string(appendClean(nil, strings.Join(parts, " · ")))
+	return string(show.AppendClean(nil, strings.Join(parts, " · ")))
 }
 
 // tapVerdict says where the tap stood, where all flows agree.
@@ -373,29 +342,4 @@ func tapVerdict(flows []*analyze.Flow) string {
 		near = at
 	}
 	return near
-}
-
-// spanText writes a length of time as people say it.
-func spanText(d time.Duration) string {
-	switch {
-	case d < time.Minute:
-		return humanize.FtoaWithDigits(d.Seconds(), 3) + " s"
-	case d < time.Hour:
-		return fmt.Sprintf("%dm %ds", int(d.Minutes()), int(d.Seconds())%60)
-	}
-	return fmt.Sprintf("%dh %dm", int(d.Hours()), int(d.Minutes())%60)
-}
-
-func percent(v float64) string {
-	if v < 0 {
-		return "–"
-	}
-	return strconv.FormatFloat(100*v, 'f', 1, 64) + "%"
-}
-
-func millis(d time.Duration) string {
-	if d < 0 {
-		return "–"
-	}
-	return strconv.FormatFloat(float64(d)/1e6, 'f', 1, 64)
 }

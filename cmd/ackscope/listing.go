@@ -9,9 +9,7 @@ import (
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/capture"
-	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/filter"
-	"github.com/ackscope/ackscope/machine"
 )
 
 // table gives the fields that filters and columns can name.
@@ -37,18 +35,12 @@ type listing struct {
 	// show takes a packet that passed the filter.
 	show func(*filter.Record, *analyze.Record) error
 
-	in         *capture.Input // nil live
-	feed       *feed
-	record     filter.Record
-	dissection dissect.Dissection
-	flow       *analyze.Flow
-	assemblies map[*analyze.Flow]dissect.Assembly
-	whole      *machine.Datagram  // the packet that this datagram completes; nil for none
-	inside     dissect.Dissection // of it
-	own        int                // fields of the dissection that are the datagram's own
-	shown      uint64
-	err        error // of show
-	saved      *save // where passed packets go, rather than all
+	in      *capture.Input // nil live
+	feed    *feed
+	reading filter.Reading
+	shown   uint64
+	err     error // of show
+	saved   *save // where passed packets go, rather than all
 }
 
 // filterFlag registers -Y with a completion of field names.
@@ -93,7 +85,9 @@ func (l *listing) run(args []string) error {
 			return err
 		}
 	}
+	l.reading.FileName = l.in.FileName
 	needs := l.needs | l.filter.Needs()
+	l.reading.Join = needs&filter.NeedFields != 0
 	if needs == 0 {
 		err = l.scan(l.feed, o.Decode)
 	} else {
@@ -147,7 +141,9 @@ func (l *listing) runLive() error {
 	if !a.flags.quiet {
 		fmt.Fprintf(a.err, "capturing on %s\n", l.live.device)
 	}
-	if l.needs|l.filter.Needs() == 0 {
+	needs := l.needs | l.filter.Needs()
+	l.reading.Join = needs&filter.NeedFields != 0
+	if needs == 0 {
 		err = l.scan(&flushing{l.feed, a}, o.Decode)
 	} else {
 		o.Sink = l.take
@@ -204,94 +200,18 @@ func (l *listing) take(r *analyze.Record) {
 	if r.Frame == nil && r.Datagram.Bytes == nil {
 		return // what a flow's end settled is no packet
 	}
-	l.fill(r)
-	l.assemble()
-	if !l.filter.Match(&l.record) {
+	l.reading.Start, l.reading.Previous = l.feed.start, l.feed.previous
+	x := l.reading.Take(r)
+	if !l.filter.Match(x) {
 		return
 	}
 	if l.saved != nil && r.Frame != nil {
 		l.err = l.saved.write(r.Frame)
 	}
 	if l.err == nil && l.show != nil {
-		l.err = l.show(&l.record, r)
+		l.err = l.show(x, r)
 	}
 	if l.shown++; l.err != nil || l.shown == l.live.count {
 		l.feed.stop()
 	}
-}
-
-// fill makes the filter's record of the analysis'.
-func (l *listing) fill(r *analyze.Record) {
-	x := &l.record
-	x.Reset()
-	x.Frame, x.Packet, x.Datagram = r.Frame, r.Packet, r.Datagram
-	x.Start, x.Previous = l.feed.start, l.feed.previous
-	x.Events, x.Anomalies = r.Events, r.Anomalies
-	x.Flow, x.Session, x.Protocol, x.Dialect, x.Knowledge, x.Decode = 0, 0, nil, "", nil, nil
-	if l.in != nil {
-		x.File = l.in.FileName(r.Datagram.Ref.File())
-	}
-	l.flow = r.Flow
-	if p := r.Packet; p != nil {
-		x.Src, x.Dst, x.Transport = p.Src, p.Dst, p.Transport
-	}
-	f := r.Flow
-	if f == nil {
-		return
-	}
-	if r.Packet == nil {
-		x.Previous = r.Datagram.At
-		x.Src, x.Dst, x.Transport = f.Addr(r.Datagram.From), f.Addr(r.Datagram.From.Other()), f.Transport
-	}
-	x.Flow, x.Session, x.Knowledge = f.ID, f.Session, f
-	if f.Protocol != nil {
-		x.Protocol, x.Dialect = f.Protocol, f.Config().Dialect
-	}
-	// A TCP segment is no message: those that it completes are records of their own.
-	if x.Transport != capture.TCP || r.Message {
-		x.Decode = l.decode
-	}
-}
-
-// maxAssemblies bounds the flows whose split packets are joined.
-const maxAssemblies = 1024
-
-// assemble hands the datagram to its flow's assembly, where fields are asked
-// for and the protocol splits packets.
-func (l *listing) assemble() {
-	l.whole = nil
-	r := &l.record
-	if (l.needs|l.filter.Needs())&filter.NeedFields == 0 || r.Decode == nil || r.Protocol == nil || r.Protocol.NewAssembly == nil ||
-		r.Packet != nil && r.Packet.Duplicate {
-		return
-	}
-	a, ok := l.assemblies[l.flow]
-	if !ok {
-		if l.assemblies == nil || len(l.assemblies) == maxAssemblies {
-			l.assemblies = map[*analyze.Flow]dissect.Assembly{}
-		}
-		a = r.Protocol.NewAssembly(l.flow.Config())
-		l.assemblies[l.flow] = a
-	}
-	if a != nil {
-		l.whole = a.Add(&r.Datagram)
-	}
-}
-
-// decode takes the packet apart for the filter and the output. The fields of a
-// packet that this datagram completes follow its own.
-func (l *listing) decode(r *filter.Record) *dissect.Dissection {
-	l.dissection.Reset()
-	r.Protocol.Dissect(l.context(r), &r.Datagram, &l.dissection)
-	l.own = len(l.dissection.Fields)
-	if l.whole != nil {
-		l.inside.Reset()
-		r.Protocol.Dissect(l.context(r), l.whole, &l.inside)
-		l.dissection.Fields = append(l.dissection.Fields, l.inside.Fields...)
-	}
-	return &l.dissection
-}
-
-func (l *listing) context(r *filter.Record) dissect.Context {
-	return contextOf(l.flow, r.Datagram.From)
 }

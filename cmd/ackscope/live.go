@@ -15,6 +15,7 @@ import (
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/capture/afpacket"
+	"github.com/ackscope/ackscope/show"
 )
 
 // liveFlags are the flags of commands that can capture by themselves, as
@@ -136,7 +137,7 @@ func (s *session) close(a *app, frames uint64) (*capture.Statistics, error) {
 		if err := a.flush(); err != nil {
 			return nil, err
 		}
-		fmt.Fprintf(a.err, "%s captured, %s dropped by the kernel\n", plural(frames, "packet"), grouped(st.OSDropped))
+		fmt.Fprintf(a.err, "%s captured, %s dropped by the kernel\n", show.Plural(frames, "packet"), show.Grouped(st.OSDropped))
 	}
 	return &st, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/show"
 )
 
 func (a *app) messagesCommand() *cobra.Command {
@@ -183,7 +184,7 @@ func (p *messagePrinter) print(f *analyze.Flow, m *machine.Message, name string,
 		name = fmt.Sprintf("type %d", m.Type)
 	}
 	b = append(b, ' ')
-	b = appendClean(b, name)
+	b = show.AppendClean(b, name)
 	if m.Block > 0 {
 		b = fmt.Appendf(b, ", block of %d bytes", m.Block)
 	}
@@ -206,7 +207,7 @@ func (p *messagePrinter) print(f *analyze.Flow, m *machine.Message, name string,
 	if values != nil {
 		if object, err := values.MarshalJSON(); err == nil {
 			b = append(b, "  "...)
-			b = appendClean(b, object)
+			b = show.AppendClean(b, object)
 		}
 	}
 	p.line = append(b, '\n')

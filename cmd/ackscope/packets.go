@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/filter"
+	"github.com/ackscope/ackscope/show"
 )
 
 // packetFlags are the flags of the packets command.
@@ -193,10 +195,10 @@ func (s *fieldLister) show(r *filter.Record, _ *analyze.Record) error {
 		s.value = value
 		switch s.occurrence {
 		case 'f':
-			value, _, _ = cutBytes(value)
+			value, _, _ = bytes.Cut(value, []byte{0})
 		case 'l':
 			for {
-				_, rest, more := cutBytes(value)
+				_, rest, more := bytes.Cut(value, []byte{0})
 				if !more {
 					break
 				}
@@ -205,7 +207,7 @@ func (s *fieldLister) show(r *filter.Record, _ *analyze.Record) error {
 		}
 		if len(value) > 0 {
 			line = append(line, s.quote...)
-			line = appendClean(line, value)
+			line = show.AppendClean(line, value)
 			line = append(line, s.quote...)
 		}
 	}

@@ -11,9 +11,8 @@ import (
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/filter"
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/show"
 )
-
-func ip6Text(b []byte) string { return netip.AddrFrom16([16]byte(b)).String() }
 
 // packetWriter writes packets as JSON Lines.
 type packetWriter struct {
@@ -102,18 +101,18 @@ func (s *packetWriter) show(r *filter.Record, x *analyze.Record) error {
 			o.buf = append(o.buf, ']')
 		}
 	}
-	s.info = appendInfo(s.info[:0], s.listing, r)
+	s.info = show.AppendInfo(s.info[:0], &s.listing.reading)
 	o.str("info", string(s.info))
 	if r.Protocol != nil && r.Decode != nil {
 		d := r.Dissection()
-		own := s.listing.own
+		own := s.listing.reading.Own
 		s.fields(d.Fields[:own])
-		if whole := s.listing.whole; whole != nil {
+		if whole := s.listing.reading.Whole; whole != nil {
 			o.key("joined")
 			o.inner(func() {
 				o.int("length", int64(whole.Length))
 				s.fields(d.Fields[own:])
-				if p := s.listing.inside.Problem; p != nil {
+				if p := s.listing.reading.Inside.Problem; p != nil {
 					o.str("malformed", p.Error())
 				}
 			})
@@ -142,7 +141,7 @@ func (o *object) spans(list []capture.Span) {
 func (o *object) endpoint(k string, a netip.AddrPort, t capture.Transport) {
 	o.key(k)
 	o.buf = append(o.buf, '"')
-	o.buf = appendEndpoint(o.buf, a, t)
+	o.buf = show.AppendEndpoint(o.buf, a, t)
 	o.buf = append(o.buf, '"')
 }
 
@@ -247,7 +246,7 @@ func (s *packetWriter) settled(x *analyze.Record) {
 				o.buf = append(o.buf, ',')
 			}
 			o.buf = append(o.buf, '{')
-			o.str("event", eventName(x.Flow, e.Kind))
+			o.str("event", show.EventName(x.Flow, e.Kind))
 			o.str("side", e.Side.String())
 			o.uint("sequence", uint64(e.Sequence))
 			o.str("certainty", e.Certainty.String())

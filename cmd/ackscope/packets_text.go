@@ -3,14 +3,13 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"net/netip"
 	"strconv"
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/capture"
-	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/filter"
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/show"
 )
 
 // packetLister prints packets for eyes: a line, and below it the tree and the
@@ -26,6 +25,7 @@ type packetLister struct {
 	width   int // of the terminal; 0 for none
 
 	buf, cell []byte
+	drawn     show.Tree // with verbose
 	// widths of the columns grow with what they hold and never shrink, so that
 	// a listing that is not known beforehand is aligned nearly everywhere.
 	number, time, address, protocol, length int
@@ -47,7 +47,9 @@ func (a *app) newPacketLister(f *packetFlags, l *listing, several bool) (*packet
 func (s *packetLister) show(r *filter.Record, x *analyze.Record) error {
 	s.buf = s.buf[:0]
 	if s.verbose {
-		s.tree(r, x)
+		s.drawn.Paint, s.drawn.Several = s.paint, s.several
+		s.drawn.Fill(&s.listing.reading, x)
+		s.buf = append(s.buf, s.drawn.Buf...)
 	} else {
 		s.line(r)
 	}
@@ -55,12 +57,12 @@ func (s *packetLister) show(r *filter.Record, x *analyze.Record) error {
 		if !s.verbose {
 			s.buf = append(s.buf, '\n')
 		}
-		s.buf = appendHexDump(s.buf, r.Frame.Data)
+		s.buf = show.AppendHexDump(s.buf, r.Frame.Data)
 		if r.Packet.Fragments > 1 && r.Transport == capture.UDP {
 			s.buf = append(s.buf, "Payload of the reassembled datagram ("...)
 			s.buf = strconv.AppendInt(s.buf, int64(len(r.Datagram.Bytes)), 10)
 			s.buf = append(s.buf, " bytes):\n"...)
-			s.buf = appendHexDump(s.buf, r.Datagram.Bytes)
+			s.buf = show.AppendHexDump(s.buf, r.Datagram.Bytes)
 		}
 	}
 	if s.verbose || s.hex {
@@ -73,12 +75,12 @@ func (s *packetLister) show(r *filter.Record, x *analyze.Record) error {
 // column adds the cell aligned to the left, and widens the column where needed.
 func (s *packetLister) column(width *int, st style) {
 	*width = max(*width, len(s.cell))
-	s.buf = s.paint.begin(s.buf, st)
+	s.buf = s.paint.Begin(s.buf, st)
 	from := len(s.buf)
 	s.buf = append(s.buf, s.cell...)
-	s.buf = s.paint.end(s.buf, st)
+	s.buf = s.paint.End(s.buf, st)
 	if st == "" || !bool(s.paint) {
-		s.buf = pad(s.buf, from, *width)
+		s.buf = show.Pad(s.buf, from, *width)
 	} else {
 		for n := len(s.cell); n < *width; n++ {
 			s.buf = append(s.buf, ' ')
@@ -91,9 +93,9 @@ func (s *packetLister) column(width *int, st style) {
 // right adds the cell aligned to the right.
 func (s *packetLister) right(width *int, st style) {
 	*width = max(*width, len(s.cell))
-	s.buf = s.paint.begin(s.buf, st)
-	s.buf = padLeft(s.buf, s.cell, *width)
-	s.buf = s.paint.end(s.buf, st)
+	s.buf = s.paint.Begin(s.buf, st)
+	s.buf = show.PadLeft(s.buf, s.cell, *width)
+	s.buf = s.paint.End(s.buf, st)
 	s.buf = append(s.buf, ' ', ' ')
 	s.cell = s.cell[:0]
 }
@@ -114,17 +116,17 @@ func (s *packetLister) line(r *filter.Record) {
 		side = purple
 	}
 	if r.Src.IsValid() {
-		s.cell = appendEndpoint(s.cell, r.Src, r.Transport)
+		s.cell = show.AppendEndpoint(s.cell, r.Src, r.Transport)
 		s.column(&s.address, side)
 		s.buf = append(s.buf[:len(s.buf)-1], "→ "...)
-		s.cell = appendEndpoint(s.cell, r.Dst, r.Transport)
+		s.cell = show.AppendEndpoint(s.cell, r.Dst, r.Transport)
 		s.column(&s.address, "")
 	} else {
 		s.column(&s.address, "")
 		s.buf = append(s.buf, ' ')
 		s.column(&s.address, "")
 	}
-	s.cell = appendProtocol(s.cell, r)
+	s.cell = show.AppendProtocol(s.cell, r)
 	s.column(&s.protocol, "")
 	if r.Frame != nil {
 		s.cell = strconv.AppendInt(s.cell, int64(r.Frame.Length), 10)
@@ -133,20 +135,12 @@ func (s *packetLister) line(r *filter.Record) {
 	}
 	s.right(&s.length, "")
 	s.info(r)
-	s.buf = fit(append(bytes.TrimRight(s.buf, " "), '\n'), s.width)
-}
-
-// appendEndpoint writes an address, with its port where the packet has ports.
-func appendEndpoint(to []byte, a netip.AddrPort, t capture.Transport) []byte {
-	if t == capture.UDP || t == capture.TCP {
-		return a.AppendTo(to)
-	}
-	return a.Addr().AppendTo(to)
+	s.buf = show.Fit(append(bytes.TrimRight(s.buf, " "), '\n'), s.width)
 }
 
 // info ends a line: what the packet is, and what is wrong with it.
 func (s *packetLister) info(r *filter.Record) {
-	s.cell = appendInfo(s.cell[:0], s.listing, r)
+	s.cell = show.AppendInfo(s.cell[:0], &s.listing.reading)
 	s.buf = append(s.buf, s.cell...)
 	for i := range r.Anomalies {
 		rule, n := r.Anomalies[i].Rule, 0
@@ -160,23 +154,12 @@ func (s *packetLister) info(r *filter.Record) {
 		if n < 1 {
 			continue
 		}
-		s.buf = s.paint.begin(append(s.buf, ' ', ' '), severityStyle(rule.Severity))
+		s.buf = s.paint.Begin(append(s.buf, ' ', ' '), show.SeverityStyle(rule.Severity))
 		s.buf = append(append(s.buf, '['), rule.ID...)
 		if n > 1 {
 			s.buf = strconv.AppendInt(append(s.buf, " ×"...), int64(n), 10)
 		}
-		s.buf = s.paint.end(append(s.buf, ']'), severityStyle(rule.Severity))
-	}
-}
-
-func severityStyle(s machine.Severity) style {
-	switch s {
-	case machine.Error:
-		return red
-	case machine.Warn:
-		return yellow
-	default:
-		return cyan
+		s.buf = s.paint.End(append(s.buf, ']'), show.SeverityStyle(rule.Severity))
 	}
 }
 
@@ -189,155 +172,9 @@ func (s *packetLister) appendWhen(to []byte, r *filter.Record) []byte {
 	case "ad", "ud":
 		return at.Time().AppendFormat(to, "2006-01-02 15:04:05.000000")
 	case "e":
-		return appendSeconds(to, int64(at), 9)
+		return show.AppendSeconds(to, int64(at), 9)
 	case "d":
-		return appendSeconds(to, int64(at-r.Previous), 6)
+		return show.AppendSeconds(to, int64(at-r.Previous), 6)
 	}
-	return appendSeconds(to, int64(at-r.Start), 6)
-}
-
-// appendSeconds writes nanoseconds as seconds with so many decimals.
-func appendSeconds(to []byte, ns int64, decimals int) []byte {
-	if ns < 0 {
-		to, ns = append(to, '-'), -ns
-	}
-	to = strconv.AppendInt(to, ns/1e9, 10)
-	to = append(to, '.')
-	fraction, scale := ns%1e9, int64(1e8)
-	for range decimals {
-		to = append(to, '0'+byte(fraction/scale%10))
-		scale /= 10
-	}
-	return to
-}
-
-// appendProtocol names the protocol of the line: the outermost that is known.
-func appendProtocol(to []byte, r *filter.Record) []byte {
-	switch {
-	case r.Protocol != nil:
-		to = append(to, r.Protocol.Name...)
-		if r.Dialect != "" {
-			to = append(to, '/')
-			to = append(to, r.Dialect...)
-		}
-		return to
-	case r.Transport == capture.UDP:
-		return append(to, "UDP"...)
-	case r.Transport == capture.TCP:
-		return append(to, "TCP"...)
-	case r.Transport == capture.Fragment:
-		return append(to, "IP fragment"...)
-	}
-	return append(to, carried(r)...)
-}
-
-// Protocols that frames carry instead of what we read, by EtherType and by IP protocol.
-var (
-	etherNames = map[uint16]string{0x0806: "ARP", 0x8035: "RARP", 0x88cc: "LLDP", 0x888e: "EAPOL", 0x8863: "PPPoE discovery", 0x8847: "MPLS", 0x86dd: "IPv6", 0x0800: "IPv4"}
-	ipNames    = map[byte]string{1: "ICMP", 2: "IGMP", 6: "TCP", 17: "UDP", 41: "IPv6", 47: "GRE", 50: "ESP", 51: "AH", 58: "ICMPv6", 89: "OSPF", 132: "SCTP"}
-)
-
-// carried names what a frame holds that is neither UDP nor TCP.
-func carried(r *filter.Record) string {
-	if r.Packet == nil || len(r.Packet.Layers) == 0 {
-		return "?"
-	}
-	last := r.Packet.Layers[len(r.Packet.Layers)-1]
-	h := r.Frame.Data[last.Offset:min(last.Offset+last.Length, len(r.Frame.Data))]
-	ether := -1
-	switch last.Kind {
-	case capture.LayerEthernet:
-		ether = 12
-	case capture.LayerVLAN:
-		ether = 2
-	case capture.LayerSLL:
-		ether = 14
-	case capture.LayerSLL2:
-		ether = 0
-	case capture.LayerIPv4:
-		if len(h) > 9 {
-			return nameOr(ipNames[h[9]], "IPv4 protocol %d", int(h[9]))
-		}
-	case capture.LayerIPv6:
-		if len(h) > 6 {
-			return nameOr(ipNames[h[6]], "IPv6 header %d", int(h[6]))
-		}
-	case capture.LayerIPv6Extension:
-		if len(h) > 0 {
-			return nameOr(ipNames[h[0]], "IPv6 header %d", int(h[0]))
-		}
-	case capture.LayerNull, capture.LayerUDP, capture.LayerTCP, capture.LayerPPPoE, capture.LayerSNAP:
-	}
-	if ether >= 0 && len(h) >= ether+2 {
-		v := uint16(h[ether])<<8 | uint16(h[ether+1])
-		return nameOr(etherNames[v], "EtherType 0x%04x", int(v))
-	}
-	return last.Kind.String()
-}
-
-func nameOr(name, format string, n int) string {
-	if name != "" {
-		return name
-	}
-	return fmt.Sprintf(format, n)
-}
-
-// appendInfo says in a few words what the packet is.
-func appendInfo(to []byte, l *listing, r *filter.Record) []byte {
-	switch {
-	case r.Packet != nil && r.Packet.Problem != nil:
-		to = appendClean(append(to, "malformed: "...), r.Packet.Problem.Error())
-	case r.Protocol != nil && r.Decode != nil:
-		to = r.Protocol.Info(l.context(r), &r.Datagram, to)
-	case r.Transport == capture.TCP:
-		to = appendTCP(to, r)
-	case r.Transport == capture.UDP:
-		to = appendBytesCount(to, r.Datagram.Length)
-	}
-	if p := r.Packet; p != nil {
-		if p.Fragments > 1 {
-			to = append(to, "  (of "...)
-			to = strconv.AppendInt(to, int64(p.Fragments), 10)
-			to = append(to, " IP fragments)"...)
-		}
-		if p.Duplicate {
-			to = append(to, "  (captured twice)"...)
-		}
-	}
-	return to
-}
-
-func appendBytesCount(to []byte, n int) []byte {
-	to = strconv.AppendInt(to, int64(n), 10)
-	if n == 1 {
-		return append(to, " byte"...)
-	}
-	return append(to, " bytes"...)
-}
-
-var tcpFlagNames = [...]string{"FIN", "SYN", "RST", "PSH", "ACK", "URG"}
-
-func appendTCP(to []byte, r *filter.Record) []byte {
-	if p := r.Packet; p != nil {
-		to = append(to, '[')
-		first := true
-		for i, name := range tcpFlagNames {
-			if p.TCPFlags>>i&1 != 0 {
-				if !first {
-					to = append(to, ' ')
-				}
-				first = false
-				to = append(to, name...)
-			}
-		}
-		to = append(to, "] seq "...)
-		to = strconv.AppendUint(to, uint64(p.TCPSeq), 10)
-		to = append(to, ", "...)
-	}
-	return appendBytesCount(to, r.Datagram.Length)
-}
-
-// contextOf is what the dissector of a flow's packet is given.
-func contextOf(f *analyze.Flow, from machine.Side) dissect.Context {
-	return dissect.Context{Config: f.Config(), From: from}
+	return show.AppendSeconds(to, int64(at-r.Start), 6)
 }

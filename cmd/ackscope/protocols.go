@@ -94,7 +94,7 @@ func (a *app) listProtocols(paint painter) error {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		fmt.Fprintf(w, "%s  %s\n", paint.string(bold, p.Name), p.Title)
+		fmt.Fprintf(w, "%s  %s\n", paint.String(bold, p.Name), p.Title)
 		c := &columns{paint: paint, heads: []string{"  profile", "what it reads"}, right: []bool{false, false}}
 		if err := c.render(w, len(p.Profiles), func(i int) {
 			c.str("", "  "+p.Profiles[i].Name)

@@ -17,6 +17,7 @@ import (
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/replay"
+	"github.com/ackscope/ackscope/show"
 )
 
 // replayFlags are the flags of replay.
@@ -137,7 +138,7 @@ func (a *app) replay(args []string, f *replayFlags) error {
 	case f.update:
 		return nil
 	case diverged > 0 || drifted > 0:
-		return &gateError{fmt.Sprintf("%s, %s", plural(diverged, "divergence"), plural(drifted, "capture")+" differing from the baseline")}
+		return &gateError{fmt.Sprintf("%s, %s", show.Plural(diverged, "divergence"), show.Plural(drifted, "capture")+" differing from the baseline")}
 	}
 	return nil
 }
@@ -327,7 +328,7 @@ func (p *replayPrinter) print(r *replayed) error {
 		return nil
 	}
 	for _, l := range r.drift {
-		if _, err := fmt.Fprintf(p.app.writer(), "  %s\n", p.paint.string(severityStyle(machine.Error), l)); err != nil {
+		if _, err := fmt.Fprintf(p.app.writer(), "  %s\n", p.paint.String(show.SeverityStyle(machine.Error), l)); err != nil {
 			return err
 		}
 	}
@@ -379,7 +380,7 @@ func (p *replayPrinter) line(r *replayed, x *replay.Result) error {
 	verdict := x.Verdict()
 	style := style("")
 	if x.Divergence != nil {
-		style = severityStyle(machine.Error)
+		style = show.SeverityStyle(machine.Error)
 	}
 	note := ""
 	switch {
@@ -387,22 +388,22 @@ func (p *replayPrinter) line(r *replayed, x *replay.Result) error {
 		d := x.Divergence
 		note = fmt.Sprintf("frame %d: %s: %s expected %s, got %s", d.Ref.Frame(), d.Rule, d.Field, d.Expected, d.Got)
 	case x.Undecided > 0:
-		note = fmt.Sprintf("%s of %s could not be decided", grouped(x.Undecided), plural(x.Compared, "packet"))
+		note = fmt.Sprintf("%s of %s could not be decided", show.Grouped(x.Undecided), show.Plural(x.Compared, "packet"))
 	default:
-		note = plural(x.Compared, "packet")
+		note = show.Plural(x.Compared, "packet")
 	}
 	if x.Inferred.Refused > 0 {
-		note += fmt.Sprintf("; inferred: %s refused", plural(x.Inferred.Refused, "packet"))
+		note += fmt.Sprintf("; inferred: %s refused", show.Plural(x.Inferred.Refused, "packet"))
 	}
 	if _, err := fmt.Fprintf(w, "%s  flow %d  %s %-22s %-22s %s  %s\n", filepath.Base(r.path), x.Flow.ID,
-		strings.ToUpper(x.Side.String()), x.Addr(), x.Behaviour, p.paint.string(style, fmt.Sprintf("%-10s", verdict)), note); err != nil {
+		strings.ToUpper(x.Side.String()), x.Addr(), x.Behaviour, p.paint.String(style, fmt.Sprintf("%-10s", verdict)), note); err != nil {
 		return err
 	}
 	d := x.Divergence
 	if d == nil || !x.Expected {
 		return nil
 	}
-	text := wrap(d.Because, "    ", p.width) + "\n"
+	text := show.Wrap(d.Because, "    ", p.width) + "\n"
 	text += "    reference: " + d.Reference + "\n    captured:  " + d.Captured + "\n"
 	if len(d.Frames) > 0 {
 		text += "    follows from"
@@ -424,12 +425,12 @@ func (p *replayPrinter) done(files, diverged, drifted int) error {
 		return nil
 	}
 	w := p.app.writer()
-	fmt.Fprintf(w, "%s: %s conform, %d consistent, %d diverge", plural(files, "capture"), plural(p.sides[0], "side"), p.sides[1], p.sides[2])
+	fmt.Fprintf(w, "%s: %s conform, %d consistent, %d diverge", show.Plural(files, "capture"), show.Plural(p.sides[0], "side"), p.sides[1], p.sides[2])
 	if p.skipped > 0 {
-		fmt.Fprintf(w, "; %s without a reference", plural(p.skipped, "flow"))
+		fmt.Fprintf(w, "; %s without a reference", show.Plural(p.skipped, "flow"))
 	}
 	if drifted > 0 {
-		fmt.Fprintf(w, "; %s from the baseline", plural(drifted, "capture")+" differ")
+		fmt.Fprintf(w, "; %s from the baseline", show.Plural(drifted, "capture")+" differ")
 	}
 	_, err := fmt.Fprintln(w)
 	return err

@@ -11,7 +11,9 @@ import (
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/show"
 )
 
 // stateFlags are the flags of the state command.
@@ -102,8 +104,8 @@ func (a *app) state(f *stateFlags, args []string) error {
 			tracker.Inspect(side, &views[i][side])
 		}
 	}
-	p := &statePrinter{app: a, travel: t, flow: flow, sides: sides, rows: f.rows}
-	if p.paint, err2 = a.painter(); err2 != nil {
+	p := &statePrinter{app: a, travel: t, State: show.State{Flow: flow, Sides: sides, Rows: f.rows}}
+	if p.Paint, err2 = a.painter(); err2 != nil {
 		return err2
 	}
 	switch {
@@ -191,7 +193,7 @@ func (a *app) travel(args []string, refs []machine.Ref) (*travel, error) {
 func (t *travel) note(r *analyze.Record) {
 	m := moment{ref: r.Datagram.Ref, at: r.Datagram.At, flow: r.Flow, from: r.Datagram.From}
 	if f := r.Flow; f != nil && f.Protocol != nil && len(r.Datagram.Bytes) > 0 {
-		m.info = string(f.Protocol.Info(contextOf(f, m.from), &r.Datagram, nil))
+		m.info = string(f.Protocol.Info(dissect.Context{Config: f.Config(), From: m.from}, &r.Datagram, nil))
 	}
 	t.moments = append(t.moments, m)
 }
@@ -210,7 +212,7 @@ func (t *travel) choose(number int, refs []machine.Ref) (*analyze.Flow, error) {
 	flows := t.session.Flows()
 	if number != 0 {
 		if number < 1 || number > len(flows) {
-			return nil, fmt.Errorf("--flow %d: the capture has %s (`ackscope flows` lists them)", number, plural(len(flows), "flow"))
+			return nil, fmt.Errorf("--flow %d: the capture has %s (`ackscope flows` lists them)", number, show.Plural(len(flows), "flow"))
 		}
 		return followed(flows[number-1])
 	}
@@ -229,7 +231,7 @@ func (t *travel) choose(number int, refs []machine.Ref) (*analyze.Flow, error) {
 	case len(known) == 1:
 		return known[0], nil
 	case len(known) == 0:
-		return nil, fmt.Errorf("no flow has a state to show: the capture has %s (`ackscope flows` says why)", plural(len(flows), "flow"))
+		return nil, fmt.Errorf("no flow has a state to show: the capture has %s (`ackscope flows` says why)", show.Plural(len(flows), "flow"))
 	}
 	return nil, fmt.Errorf("which flow? %d have a state: expected --flow NUMBER (`ackscope flows` lists them)", len(known))
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/show"
 )
 
 // begin starts an object with what every object of the state has.
@@ -16,13 +17,13 @@ func (p *statePrinter) begin(o *object, ref machine.Ref, side machine.Side) {
 	} else {
 		o.null("time")
 	}
-	o.uint("flow", uint64(p.flow.ID))
-	o.str("protocol", p.flow.Protocol.Name)
-	o.str("dialect", p.flow.Config().Dialect)
+	o.uint("flow", uint64(p.Flow.ID))
+	o.str("protocol", p.Flow.Protocol.Name)
+	o.str("dialect", p.Flow.Config().Dialect)
 	o.str("side", side.String())
-	o.addr("addr", p.flow.Addr(side))
-	o.addr("peer", p.flow.Addr(side.Other()))
-	o.str("vantage", p.flow.Facts().Vantage.String())
+	o.addr("addr", p.Flow.Addr(side))
+	o.addr("peer", p.Flow.Addr(side.Other()))
+	o.str("vantage", p.Flow.Facts().Vantage.String())
 }
 
 // list writes an array, item by item.
@@ -48,7 +49,7 @@ func (o *object) inner(fill func()) {
 // json writes the state, an object a side.
 func (p *statePrinter) json(ref machine.Ref, views *[2]machine.View) error {
 	var o object
-	for _, side := range p.sides {
+	for _, side := range p.Sides {
 		v := &views[side]
 		p.begin(&o, ref, side)
 		o.list("windows", len(v.Windows), func(i int) { o.inner(func() { p.windowJSON(&o, &v.Windows[i]) }) })
@@ -107,7 +108,7 @@ func (p *statePrinter) windowJSON(o *object, w *machine.Window) {
 			o.int("index", int64(s.Index))
 			o.uint("sequence", uint64(s.Sequence))
 			o.int("sequence64", s.Sequence64)
-			o.str("cell", cellWords[s.Cell])
+			o.str("cell", show.CellWords[s.Cell])
 			o.str("certainty", s.Grade.String())
 			if s.Ref != 0 {
 				o.uint("frame", s.Ref.Frame())
@@ -129,38 +130,38 @@ func (p *statePrinter) windowJSON(o *object, w *machine.Window) {
 // diffJSON writes what changed, an object a side.
 func (p *statePrinter) diffJSON(refs []machine.Ref, views [][2]machine.View) error {
 	var o object
-	for _, side := range p.sides {
+	for _, side := range p.Sides {
 		before, after := &views[0][side], &views[1][side]
 		p.begin(&o, refs[1], side)
 		o.uint("from_frame", refs[0].Frame())
-		cells := changesOf(before, after)
+		cells := show.ChangesOf(before, after)
 		o.list("changes", len(cells), func(i int) {
 			c := &cells[i]
 			o.inner(func() {
-				o.str("window", c.window)
-				o.int("sequence64", c.sequence)
-				if c.slot != nil {
-					o.uint("sequence", uint64(c.slot.Sequence))
+				o.str("window", c.Window)
+				o.int("sequence64", c.Sequence)
+				if c.Slot != nil {
+					o.uint("sequence", uint64(c.Slot.Sequence))
 				}
-				if c.was {
-					o.str("from", cellWords[c.from])
+				if c.Was {
+					o.str("from", show.CellWords[c.From])
 				} else {
 					o.null("from")
 				}
-				o.str("to", cellWords[c.to])
-				if c.settled() != "" {
-					o.uint("by_frame", c.slot.SettledBy.Frame())
-					o.uint("bit", uint64(c.slot.Bit))
+				o.str("to", show.CellWords[c.To])
+				if c.Settled() != "" {
+					o.uint("by_frame", c.Slot.SettledBy.Frame())
+					o.uint("bit", uint64(c.Slot.Bit))
 				}
 			})
 		})
-		figures := gaugesOf(before, after)
+		figures := show.GaugesOf(before, after)
 		o.list("gauges", len(figures), func(i int) {
 			g := &figures[i]
 			o.inner(func() {
-				o.str("name", g.name)
-				o.optional("from", g.from, g.was)
-				o.optional("to", g.to, g.is)
+				o.str("name", g.Name)
+				o.optional("from", g.From, g.Was)
+				o.optional("to", g.To, g.Is)
 			})
 		})
 		if err := o.end(p.app.writer()); err != nil {

@@ -4,20 +4,24 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/dustin/go-humanize"
 	"golang.org/x/term"
+
+	"github.com/ackscope/ackscope/show"
 )
 
-// style is a way to write that terminals know; meaning never hangs on it alone.
-type style string
+// The styles and the painter that all printing shares.
+type (
+	style   = show.Style
+	painter = show.Painter
+)
 
 const (
-	bold   style = "1"
-	dim    style = "2"
-	red    style = "31"
-	yellow style = "33"
-	cyan   style = "36"
-	purple style = "35"
+	bold   = show.Bold
+	dim    = show.Dim
+	red    = show.Red
+	yellow = show.Yellow
+	cyan   = show.Cyan
+	purple = show.Purple
 )
 
 // colored decides whether standard output gets colours.
@@ -33,31 +37,6 @@ func (a *app) colored() (bool, error) {
 	return false, fmt.Errorf("--color %q: expected auto, always or never", a.flags.color)
 }
 
-// painter writes in colours, or without.
-type painter bool
-
-func (p painter) begin(to []byte, s style) []byte {
-	if !p || s == "" {
-		return to
-	}
-	to = append(to, "\x1b["...)
-	to = append(to, s...)
-	return append(to, 'm')
-}
-
-func (p painter) end(to []byte, s style) []byte {
-	if !p || s == "" {
-		return to
-	}
-	return append(to, "\x1b[0m"...)
-}
-
-func (p painter) text(to []byte, s style, text string) []byte {
-	return p.end(append(p.begin(to, s), text...), s)
-}
-
-func (p painter) string(s style, text string) string { return string(p.text(nil, s, text)) }
-
 // width gives the columns of the terminal that standard output is; 0 where it is none.
 func (a *app) width() int {
 	if f, ok := a.out.(*os.File); ok {
@@ -66,15 +45,4 @@ func (a *app) width() int {
 		}
 	}
 	return 0
-}
-
-// grouped writes a count with separators between thousands.
-func grouped[T int | uint64](n T) string { return humanize.Comma(int64(n)) }
-
-// plural gives the count with its noun: "1 packet", "2 packets".
-func plural[T int | uint64](n T, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return grouped(n) + " " + noun + "s"
 }

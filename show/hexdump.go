@@ -1,9 +1,9 @@
-package main
+package show
 
 import "strconv"
 
-// appendHexDump writes bytes as tshark's -x does: offset, 16 bytes, text.
-func appendHexDump(to, data []byte) []byte {
+// AppendHexDump writes bytes as tshark's -x does: offset, 16 bytes, text.
+func AppendHexDump(to, data []byte) []byte {
 	for at := 0; at < len(data); at += 16 {
 		for digits := len(strconv.FormatInt(int64(at), 16)); digits < 4; digits++ {
 			to = append(to, '0')

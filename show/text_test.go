@@ -1,4 +1,4 @@
-package main
+package show
 
 import "testing"
 
@@ -18,8 +18,8 @@ func TestFit(t *testing.T) {
 		{"\x1b[31mred\x1b[0m", 3, "\x1b[31mred\x1b[0m"},
 		{"anything at all", 0, "anything at all"},
 	} {
-		if got := string(fit([]byte(c.line), c.width)); got != c.want {
-			t.Errorf("fit(%q, %d) = %q, expected %q", c.line, c.width, got, c.want)
+		if got := string(Fit([]byte(c.line), c.width)); got != c.want {
+			t.Errorf("Fit(%q, %d) = %q, expected %q", c.line, c.width, got, c.want)
 		}
 	}
 }
@@ -35,8 +35,8 @@ func TestWrap(t *testing.T) {
 		{"unbreakable", "", 4, "unbreakable"},
 		{"", "", 10, ""},
 	} {
-		if got := wrap(c.text, c.indent, c.width); got != c.want {
-			t.Errorf("wrap(%q, %d) = %q, expected %q", c.text, c.width, got, c.want)
+		if got := Wrap(c.text, c.indent, c.width); got != c.want {
+			t.Errorf("Wrap(%q, %d) = %q, expected %q", c.text, c.width, got, c.want)
 		}
 	}
 }
@@ -45,7 +45,7 @@ func TestClean(t *testing.T) {
 	for in, want := range map[string]string{
 		"plain é": "plain é", "\x1b[2J": `\x1b[2J`, "a\nb\tc": `a\nb\tc`, "\xff": `\xff`, "\u202e": `\u202e`, "\x7f": `\x7f`,
 	} {
-		if got := string(appendClean(nil, in)); got != want {
+		if got := string(AppendClean(nil, in)); got != want {
 			t.Errorf("%q: %q, expected %q", in, got, want)
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package show
 
 import (
 	"encoding/binary"
@@ -15,16 +15,51 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// tree writes the packet with every header and field, one a line. Fields that
-// are on the wire say where: bytes, or bits where they are not whole bytes.
-func (s *packetLister) tree(r *filter.Record, x *analyze.Record) {
+// Tree is a packet with every header and field, a line each. Fields that are on
+// the wire say where: bytes, or bits where they are not whole bytes.
+type Tree struct {
+	Paint   Painter
+	Several bool // the capture has several files
+
+	Buf   []byte // the lines, each ended by a newline
+	Lines []TreeLine
+
+	reading *filter.Reading
+	record  *analyze.Record
+	line    TreeLine // what the next line gets
+	cell    []byte
+}
+
+// TreeLine is one line of a tree and the bytes that it tells of.
+type TreeLine struct {
+	From, To int // in Tree.Buf, without the newline
+	Heading  bool
+	Place    Place
+	Bit      int // where in those bytes it begins, in bits; low bit of a byte first
+	Bits     int // how many; 0 for a line of no bytes
+	Field    *dissect.FieldSpec
+}
+
+// Place says in which bytes a line's own lie.
+type Place uint8
+
+const (
+	InFrame    Place = iota // the frame as captured
+	InDatagram              // a payload that came in several frames
+	InWhole                 // a packet that was joined of several datagrams
+)
+
+// Fill writes the tree of what l has taken; x is the same record of the analysis.
+func (s *Tree) Fill(l *filter.Reading, x *analyze.Record) {
+	s.Buf, s.Lines, s.reading, s.record, s.line = s.Buf[:0], s.Lines[:0], l, x, TreeLine{}
+	r := &l.Record
 	if r.Frame != nil {
 		s.frameTree(r)
 		s.headerTree(r)
 	} else {
 		s.heading("Frame %d", r.Datagram.Ref.Frame())
 		if !x.Message {
-			s.row("Payload: %s (its headers are gone: it was held while its protocol was worked out)", appendBytesCount(nil, r.Datagram.Length))
+			s.row("Payload: %s (its headers are gone: it was held while its protocol was worked out)", AppendBytesCount(nil, r.Datagram.Length))
 		}
 	}
 	s.flowTree(r)
@@ -33,85 +68,114 @@ func (s *packetLister) tree(r *filter.Record, x *analyze.Record) {
 	}
 	if r.Protocol != nil && r.Decode != nil {
 		d := r.Dissection()
-		own := s.listing.own
+		own := l.Own
+		place, base := s.payload()
 		for i := range d.Fields[:own] {
-			s.field(&d.Fields[i], r.Datagram.Bytes)
+			s.field(&d.Fields[i], r.Datagram.Bytes, place, base)
 		}
 		if d.Snapped {
-			s.remark(yellow, "cut by the snap length: %d of %d bytes captured", len(r.Datagram.Bytes), r.Datagram.Length)
+			s.remark(Yellow, "cut by the snap length: %d of %d bytes captured", len(r.Datagram.Bytes), r.Datagram.Length)
 		}
 		if d.Problem != nil {
-			s.remark(red, "malformed: %v", d.Problem)
+			s.remark(Red, "malformed: %v", d.Problem)
 		}
-		if whole := s.listing.whole; whole != nil {
-			s.heading("Packet joined of its parts: %s, complete with this frame", appendBytesCount(nil, whole.Length))
+		if whole := l.Whole; whole != nil {
+			s.heading("Packet joined of its parts: %s, complete with this frame", AppendBytesCount(nil, whole.Length))
 			for i := range d.Fields[own:] {
-				s.field(&d.Fields[own+i], whole.Bytes)
+				s.field(&d.Fields[own+i], whole.Bytes, InWhole, 0)
 			}
-			if p := s.listing.inside.Problem; p != nil {
-				s.remark(red, "malformed: %v", p)
+			if p := l.Inside.Problem; p != nil {
+				s.remark(Red, "malformed: %v", p)
 			}
 		}
 	} else if r.Transport == capture.UDP || r.Transport == capture.TCP {
 		if n := len(r.Datagram.Bytes); n > 0 {
-			s.cell = appendShortBytes(s.cell[:0], r.Datagram.Bytes)
+			s.cell = AppendShortBytes(s.cell[:0], r.Datagram.Bytes)
+			place, base := s.payload()
+			s.line = TreeLine{Place: place, Bit: 8 * base, Bits: 8 * n}
 			s.heading("Data: %s", s.cell)
 		}
 	}
 	s.eventTree(x)
 }
 
-func (s *packetLister) heading(format string, args ...any) {
-	s.buf = s.paint.begin(s.buf, bold)
-	s.buf = fmt.Appendf(s.buf, format, args...)
-	s.buf = s.paint.end(s.buf, bold)
-	s.buf = append(s.buf, '\n')
+// payload says where the datagram's bytes lie: in the frame, from a byte on, or
+// by themselves where they came in several.
+func (s *Tree) payload() (Place, int) {
+	spans := s.record.Spans
+	if p := s.reading.Record.Packet; p != nil && !s.record.Message {
+		spans = p.Spans
+	}
+	if len(spans) == 1 && s.reading.Record.Frame != nil && spans[0].Ref == s.reading.Record.Frame.Ref {
+		return InFrame, spans[0].Offset
+	}
+	return InDatagram, 0
 }
 
-func (s *packetLister) row(format string, args ...any) {
-	s.buf = append(s.buf, "    "...)
-	s.buf = fmt.Appendf(s.buf, format, args...)
-	s.buf = append(s.buf, '\n')
+// end finishes a line: the text since from.
+func (s *Tree) end(from int) {
+	s.line.From, s.line.To = from, len(s.Buf)
+	s.Lines = append(s.Lines, s.line)
+	s.line = TreeLine{}
+	s.Buf = append(s.Buf, '\n')
 }
 
-func (s *packetLister) remark(st style, format string, args ...any) {
-	s.buf = append(s.buf, "    "...)
-	s.buf = s.paint.begin(s.buf, st)
-	s.buf = append(s.buf, '[')
-	s.buf = appendClean(s.buf, fmt.Sprintf(format, args...))
-	s.buf = append(s.buf, ']')
-	s.buf = s.paint.end(s.buf, st)
-	s.buf = append(s.buf, '\n')
+func (s *Tree) heading(format string, args ...any) {
+	from := len(s.Buf)
+	s.Buf = s.Paint.Begin(s.Buf, Bold)
+	s.Buf = fmt.Appendf(s.Buf, format, args...)
+	s.Buf = s.Paint.End(s.Buf, Bold)
+	s.line.Heading = true
+	s.end(from)
 }
 
-func (s *packetLister) frameTree(r *filter.Record) {
+func (s *Tree) row(format string, args ...any) {
+	from := len(s.Buf)
+	s.Buf = append(s.Buf, "    "...)
+	s.Buf = fmt.Appendf(s.Buf, format, args...)
+	s.end(from)
+}
+
+func (s *Tree) remark(st Style, format string, args ...any) {
+	from := len(s.Buf)
+	s.Buf = append(s.Buf, "    "...)
+	s.Buf = s.Paint.Begin(s.Buf, st)
+	s.Buf = append(s.Buf, '[')
+	s.Buf = AppendClean(s.Buf, fmt.Sprintf(format, args...))
+	s.Buf = append(s.Buf, ']')
+	s.Buf = s.Paint.End(s.Buf, st)
+	s.end(from)
+}
+
+func (s *Tree) frameTree(r *filter.Record) {
 	f := r.Frame
 	s.heading("Frame %d: %d bytes on wire, %d bytes captured", r.Datagram.Ref.Frame(), f.Length, len(f.Data))
-	if s.several {
-		s.row("File: %s", appendClean(nil, r.File))
+	if s.Several {
+		s.row("File: %s", AppendClean(nil, r.File))
 	}
 	s.row("Time: %s UTC", f.At.Time().Format("2006-01-02 15:04:05.000000000"))
-	s.row("Since the first frame: %s s, since the frame before: %s s", appendSeconds(nil, int64(f.At-r.Start), 9), appendSeconds(nil, int64(f.At-r.Previous), 9))
+	s.row("Since the first frame: %s s, since the frame before: %s s", AppendSeconds(nil, int64(f.At-r.Start), 9), AppendSeconds(nil, int64(f.At-r.Previous), 9))
 	s.row("Interface: %d (%s)", f.Interface, capture.LinkTypeName(f.LinkType))
 	for comment := range f.Comments() {
-		s.row("Comment: %s", appendClean(nil, comment))
+		s.row("Comment: %s", AppendClean(nil, comment))
 	}
 	if p := r.Packet.Problem; p != nil {
-		s.remark(red, "malformed: %v", p)
+		s.remark(Red, "malformed: %v", p)
 	}
 	if r.Packet.Duplicate {
-		s.remark(yellow, "captured before by this tap: kept out of all state")
+		s.remark(Yellow, "captured before by this tap: kept out of all state")
 	}
 }
 
 // headerTree writes the headers between frame and payload.
-func (s *packetLister) headerTree(r *filter.Record) {
+func (s *Tree) headerTree(r *filter.Record) {
 	data := r.Frame.Data
 	for _, l := range r.Packet.Layers {
 		if l.Offset < 0 || l.Length < 0 || l.Offset+l.Length > len(data) {
 			continue
 		}
 		h := data[l.Offset : l.Offset+l.Length]
+		s.line = TreeLine{Bit: 8 * l.Offset, Bits: 8 * l.Length}
 		be16 := func(at int) uint16 { return binary.BigEndian.Uint16(h[at:]) }
 		switch {
 		case l.Kind == capture.LayerEthernet && len(h) >= 14:
@@ -130,7 +194,7 @@ func (s *packetLister) headerTree(r *filter.Record) {
 		case l.Kind == capture.LayerUDP && len(h) >= 8:
 			s.heading("UDP: %d → %d, length %d", be16(0), be16(2), be16(4))
 		case l.Kind == capture.LayerTCP && len(h) >= 20:
-			s.heading("TCP: %d → %d, %s", be16(0), be16(2), appendTCP(nil, r))
+			s.heading("TCP: %d → %d, %s", be16(0), be16(2), AppendTCP(nil, r))
 		default:
 			s.heading("%s: %d bytes", l.Kind, l.Length)
 		}
@@ -143,34 +207,34 @@ func (s *packetLister) headerTree(r *filter.Record) {
 		s.heading("Reassembled: %d IP fragments, frames %s", p.Fragments, strings.Join(frames, ", "))
 	}
 	if r.Packet.BadChecksum {
-		s.remark(dim, "a checksum does not match, as it does where the network card computes it")
+		s.remark(Dim, "a checksum does not match, as it does where the network card computes it")
 	}
 }
 
-func (s *packetLister) flowTree(r *filter.Record) {
-	f := s.listing.flow
+func (s *Tree) flowTree(r *filter.Record) {
+	f := s.reading.Flow
 	if f == nil {
 		return
 	}
 	s.heading("Flow %d: side %s, %s → %s", f.ID, r.Datagram.From, r.Src, r.Dst)
 	if f.Protocol == nil {
-		s.row("Protocol: none that is known: %s", appendClean(nil, f.Verdict.Reason))
+		s.row("Protocol: none that is known: %s", AppendClean(nil, f.Verdict.Reason))
 		return
 	}
 	s.row("Protocol: %s %s", f.Protocol.Name, r.Dialect)
 }
 
 // messageTree says where a message of a TCP stream comes from.
-func (s *packetLister) messageTree(x *analyze.Record) {
+func (s *Tree) messageTree(x *analyze.Record) {
 	frames := make([]string, 0, len(x.Spans))
 	for _, span := range x.Spans {
 		frames = append(frames, strconv.FormatUint(span.Ref.Frame(), 10))
 	}
-	s.heading("Message %d of this segment: %s of the stream, from frame %s", x.Index+1, appendBytesCount(nil, x.Datagram.Length), strings.Join(slices.Compact(frames), ", "))
+	s.heading("Message %d of this segment: %s of the stream, from frame %s", x.Index+1, AppendBytesCount(nil, x.Datagram.Length), strings.Join(slices.Compact(frames), ", "))
 }
 
 // eventTree writes what was settled at this packet.
-func (s *packetLister) eventTree(x *analyze.Record) {
+func (s *Tree) eventTree(x *analyze.Record) {
 	if len(x.Events)+len(x.Anomalies) == 0 {
 		return
 	}
@@ -185,11 +249,11 @@ func (s *packetLister) eventTree(x *analyze.Record) {
 		if e.Kind == machine.EventAcked && e.By != 0 {
 			by = fmt.Sprintf(" by frame %d bit %d", e.By.Frame(), e.Bit)
 		}
-		s.row("%s: %s %d%s (%s%s)", e.Side, eventName(x.Flow, e.Kind), e.Sequence, by, e.Certainty, at)
+		s.row("%s: %s %d%s (%s%s)", e.Side, EventName(x.Flow, e.Kind), e.Sequence, by, e.Certainty, at)
 	}
 	for i := range x.Anomalies {
 		m := &x.Anomalies[i]
-		s.remark(severityStyle(m.Rule.Severity), "%s %s (%s): %s, by side %s", m.Rule.Severity, m.Rule.ID, m.Certainty, m.Rule.Summary, m.Side)
+		s.remark(SeverityStyle(m.Rule.Severity), "%s %s (%s): %s, by side %s", m.Rule.Severity, m.Rule.ID, m.Certainty, m.Rule.Summary, m.Side)
 	}
 }
 
@@ -197,51 +261,52 @@ func (s *packetLister) eventTree(x *analyze.Record) {
 const treeWidth = 52
 
 // field writes one decoded field.
-func (s *packetLister) field(d *dissect.Field, payload []byte) {
-	from := len(s.buf)
+func (s *Tree) field(d *dissect.Field, payload []byte, place Place, base int) {
+	from := len(s.Buf)
 	top := d.Depth == 0
 	if top {
-		s.buf = s.paint.begin(s.buf, bold)
+		s.Buf = s.Paint.Begin(s.Buf, Bold)
 	}
 	for range d.Depth {
-		s.buf = append(s.buf, "    "...)
+		s.Buf = append(s.Buf, "    "...)
 	}
 	if d.Bits > 0 && d.Bits < 8 && d.Bit/8 == (d.Bit+d.Bits-1)/8 && int(d.Bit/8) < len(payload) {
-		s.buf = appendBitPattern(s.buf, payload[d.Bit/8], d.Bit%8, d.Bits)
-		s.buf = append(s.buf, " = "...)
+		s.Buf = appendBitPattern(s.Buf, payload[d.Bit/8], d.Bit%8, d.Bits)
+		s.Buf = append(s.Buf, " = "...)
 	}
-	s.buf = append(s.buf, d.Spec.Label...)
+	s.Buf = append(s.Buf, d.Spec.Label...)
 	if d.Spec.Kind != dissect.KindGroup {
-		s.buf = append(s.buf, ": "...)
-		s.buf = appendFieldValue(s.buf, d)
+		s.Buf = append(s.Buf, ": "...)
+		s.Buf = AppendFieldValue(s.Buf, d)
 		if d.Spec.Unit != "" {
-			s.buf = append(append(s.buf, ' '), d.Spec.Unit...)
+			s.Buf = append(append(s.Buf, ' '), d.Spec.Unit...)
 		}
 	}
 	if d.Note != "" {
-		s.buf = append(s.buf, " ("...)
-		s.buf = appendClean(s.buf, d.Note)
-		s.buf = append(s.buf, ')')
+		s.Buf = append(s.Buf, " ("...)
+		s.Buf = AppendClean(s.Buf, d.Note)
+		s.Buf = append(s.Buf, ')')
 	}
 	if top {
-		s.buf = s.paint.end(s.buf, bold)
+		s.Buf = s.Paint.End(s.Buf, Bold)
 	}
 	if d.Bits > 0 {
-		s.buf = pad(s.buf, from, treeWidth)
-		s.buf = append(s.buf, ' ', ' ')
-		s.buf = s.paint.begin(s.buf, dim)
-		s.buf = appendPlace(s.buf, d)
-		s.buf = s.paint.end(s.buf, dim)
+		s.Buf = Pad(s.Buf, from, treeWidth)
+		s.Buf = append(s.Buf, ' ', ' ')
+		s.Buf = s.Paint.Begin(s.Buf, Dim)
+		s.Buf = appendPlace(s.Buf, d)
+		s.Buf = s.Paint.End(s.Buf, Dim)
 	} else if !top && d.Spec.Kind != dissect.KindGroup {
-		s.buf = pad(s.buf, from, treeWidth)
-		s.buf = s.paint.text(append(s.buf, ' ', ' '), dim, "generated")
+		s.Buf = Pad(s.Buf, from, treeWidth)
+		s.Buf = s.Paint.Text(append(s.Buf, ' ', ' '), Dim, "generated")
 	}
-	s.buf = append(s.buf, '\n')
+	s.line = TreeLine{Heading: top, Place: place, Bit: 8*base + int(d.Bit), Bits: int(d.Bits), Field: d.Spec}
+	s.end(from)
 }
 
-// appendFieldValue writes a value for eyes: words of enumerations, hexadecimal
+// AppendFieldValue writes a value for eyes: words of enumerations, hexadecimal
 // where the field is shown so, a few of many bytes.
-func appendFieldValue(to []byte, d *dissect.Field) []byte {
+func AppendFieldValue(to []byte, d *dissect.Field) []byte {
 	switch d.Spec.Kind {
 	case dissect.KindUint:
 		if word, ok := d.Spec.Enum[d.Uint]; ok {
@@ -257,16 +322,16 @@ func appendFieldValue(to []byte, d *dissect.Field) []byte {
 	case dissect.KindFloat:
 		return strconv.AppendFloat(to, math.Float64frombits(d.Uint), 'g', -1, 64)
 	case dissect.KindBytes:
-		return appendShortBytes(to, d.Bytes)
+		return AppendShortBytes(to, d.Bytes)
 	case dissect.KindText:
-		return append(appendClean(append(to, '"'), d.Bytes), '"')
+		return append(AppendClean(append(to, '"'), d.Bytes), '"')
 	case dissect.KindInt, dissect.KindGroup, dissect.KindAddr:
 	}
 	return filter.AppendValue(to, d)
 }
 
-// appendShortBytes writes bytes in hexadecimal, the first 24 of many.
-func appendShortBytes(to, b []byte) []byte {
+// AppendShortBytes writes bytes in hexadecimal, the first 24 of many.
+func AppendShortBytes(to, b []byte) []byte {
 	const most = 24
 	for _, c := range b[:min(len(b), most)] {
 		to = append(to, hexDigits[c>>4], hexDigits[c&15])
@@ -275,7 +340,7 @@ func appendShortBytes(to, b []byte) []byte {
 		to = append(to, "…"...)
 	}
 	to = append(to, " ("...)
-	return append(appendBytesCount(to, len(b)), ')')
+	return append(AppendBytesCount(to, len(b)), ')')
 }
 
 // appendBitPattern shows where in its byte a field of a few bits stands, the

@@ -1,15 +1,14 @@
-package main
+package show
 
 import (
-	"bytes"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
-// appendClean adds text from a capture so that a terminal shows it and does
+// AppendClean adds text from a capture so that a terminal shows it and does
 // not obey it: control characters and bytes that are no UTF-8 become escapes.
-func appendClean[T string | []byte](to []byte, s T) []byte {
+func AppendClean[T string | []byte](to []byte, s T) []byte {
 	b := []byte(s)
 	for len(b) > 0 {
 		if c := b[0]; c >= 0x20 && c < 0x7f {
@@ -38,27 +37,25 @@ func appendClean[T string | []byte](to []byte, s T) []byte {
 	return to
 }
 
-func cutBytes(b []byte) (before, after []byte, found bool) { return bytes.Cut(b, []byte{0}) }
-
-// pad adds blanks until the text since from is width characters wide.
-func pad(to []byte, from, width int) []byte {
+// Pad adds blanks until the text since from is width characters wide.
+func Pad(to []byte, from, width int) []byte {
 	for n := utf8.RuneCount(to[from:]); n < width; n++ {
 		to = append(to, ' ')
 	}
 	return to
 }
 
-// padLeft adds s, right-aligned in width characters.
-func padLeft(to []byte, s []byte, width int) []byte {
+// PadLeft adds s, right-aligned in width characters.
+func PadLeft(to []byte, s []byte, width int) []byte {
 	for n := utf8.RuneCount(s); n < width; n++ {
 		to = append(to, ' ')
 	}
 	return append(to, s...)
 }
 
-// fit cuts a line for a terminal so that it does not wrap: what does not fit
+// Fit cuts a line for a terminal so that it does not wrap: what does not fit
 // becomes …. Colours take no room. No width cuts nothing.
-func fit(line []byte, width int) []byte {
+func Fit(line []byte, width int) []byte {
 	if width <= 0 || len(line) <= width {
 		return line
 	}
@@ -95,9 +92,9 @@ func fit(line []byte, width int) []byte {
 	return line
 }
 
-// wrap breaks text between words into lines of at most width, each behind the
+// Wrap breaks text between words into lines of at most width, each behind the
 // indent. No width breaks nothing.
-func wrap(text, indent string, width int) string {
+func Wrap(text, indent string, width int) string {
 	if width <= 0 {
 		return indent + text
 	}
@@ -121,3 +118,5 @@ func wrap(text, indent string, width int) string {
 	}
 	return b.String()
 }
+
+const hexDigits = "0123456789abcdef"

@@ -1,0 +1,116 @@
+package show
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/ackscope/ackscope/machine"
+)
+
+// Change is one cell that is not what it was.
+type Change struct {
+	Window   string
+	Sequence int64
+	From, To machine.Cell
+	Was, Is  bool // inside the window before, after
+	Slot     *machine.Slot
+}
+
+// ChangesOf compares the windows of one side, by name.
+func ChangesOf(before, after *machine.View) []Change {
+	var names []string
+	for _, v := range []*machine.View{before, after} {
+		for i := range v.Windows {
+			if !slices.Contains(names, v.Windows[i].Name) {
+				names = append(names, v.Windows[i].Name)
+			}
+		}
+	}
+	var out []Change
+	for _, name := range names {
+		x, y := FindWindow(before, name), FindWindow(after, name)
+		first, last := int64(0), int64(-1)
+		for _, w := range []*machine.Window{x, y} {
+			if w != nil && len(w.Cells) > 0 {
+				if last < first {
+					first, last = w.First, w.First+int64(len(w.Cells))-1
+				}
+				first, last = min(first, w.First), max(last, w.First+int64(len(w.Cells))-1)
+			}
+		}
+		for s := first; s <= last; s++ {
+			c := Change{Window: name, Sequence: s}
+			c.From, c.Was = CellAt(x, s)
+			c.To, c.Is = CellAt(y, s)
+			if c.Was && !c.Is || c.Was == c.Is && c.From == c.To {
+				continue // what slid out of the window is no news
+			}
+			if y != nil {
+				if i := slices.IndexFunc(y.Slots, func(slot machine.Slot) bool { return slot.Sequence64 == s }); i >= 0 {
+					c.Slot = &y.Slots[i]
+				}
+			}
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// Words names what a cell was or is.
+func (c *Change) Words() string {
+	from := "new"
+	if c.Was {
+		from = CellWords[c.From]
+	}
+	return from + " → " + CellWords[c.To]
+}
+
+// Settled says which frame and bit made the change, where that is known.
+func (c *Change) Settled() string {
+	if c.Slot == nil || c.Slot.SettledBy == 0 {
+		return ""
+	}
+	return fmt.Sprintf("  by frame %d bit %d", c.Slot.SettledBy.Frame(), c.Slot.Bit)
+}
+
+// GaugeChange is a figure that moved.
+type GaugeChange struct {
+	Name, Unit string
+	From, To   float64
+	Was, Is    bool
+}
+
+// GaugesOf compares the figures of one side.
+func GaugesOf(before, after *machine.View) []GaugeChange {
+	var out []GaugeChange
+	find := func(v *machine.View, name string) *machine.Gauge {
+		for i := range v.Gauges {
+			if v.Gauges[i].Name == name {
+				return &v.Gauges[i]
+			}
+		}
+		return nil
+	}
+	add := func(name, unit string) {
+		x, y := find(before, name), find(after, name)
+		c := GaugeChange{Name: name, Unit: unit, Was: x != nil, Is: y != nil}
+		if x != nil {
+			c.From = x.Value
+		}
+		if y != nil {
+			c.To = y.Value
+		}
+		if c.Was != c.Is || c.From != c.To {
+			out = append(out, c)
+		}
+	}
+	for _, g := range after.Gauges {
+		add(g.Name, g.Unit)
+	}
+	for _, g := range before.Gauges {
+		if find(after, g.Name) == nil {
+			add(g.Name, g.Unit)
+		}
+	}
+	return out
+}

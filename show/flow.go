@@ -1,0 +1,106 @@
+package show
+
+import (
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/machine"
+	"github.com/dustin/go-humanize"
+)
+
+// FlowName gives the protocol and dialect for eyes; – where nothing explains the flow.
+func FlowName(f *analyze.Flow) string {
+	if f.Protocol == nil {
+		return "–"
+	}
+	return f.Protocol.Name + "/" + f.Config().Dialect
+}
+
+// Severities counts a flow's findings.
+func Severities(f *analyze.Flow) (n [machine.Error + 1]uint64) {
+	for _, x := range f.Findings() {
+		n[x.Rule.Severity]++
+	}
+	return n
+}
+
+// TapText says where the tap stood, as a table has room for it.
+func TapText(f *analyze.Flow) string {
+	switch v := f.Facts().Vantage; v {
+	case machine.VantageA, machine.VantageB:
+		return "at " + strings.ToUpper(v.String())
+	case machine.VantageBoth:
+		return "at both"
+	case machine.VantageUnknown:
+		return "?"
+	default:
+		return v.String()
+	}
+}
+
+// SpanText writes a length of time as people say it.
+func SpanText(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return humanize.FtoaWithDigits(d.Seconds(), 3) + " s"
+	case d < time.Hour:
+		return fmt.Sprintf("%dm %ds", int(d.Minutes()), int(d.Seconds())%60)
+	}
+	return fmt.Sprintf("%dh %dm", int(d.Hours()), int(d.Minutes())%60)
+}
+
+func Percent(v float64) string {
+	if v < 0 {
+		return "–"
+	}
+	return strconv.FormatFloat(100*v, 'f', 1, 64) + "%"
+}
+
+func Millis(d time.Duration) string {
+	if d < 0 {
+		return "–"
+	}
+	return strconv.FormatFloat(float64(d)/1e6, 'f', 1, 64)
+}
+
+// FrameList names the frames that show a finding, each once; each stands for as
+// many occurrences as it has.
+func FrameList(x *analyze.Finding) string {
+	var b strings.Builder
+	last := machine.Ref(0)
+	for _, r := range x.Refs {
+		if r == last {
+			continue
+		}
+		if last != 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprint(&b, r.Frame())
+		last = r
+	}
+	if more := x.Count - uint64(len(x.Refs)); more > 0 {
+		fmt.Fprintf(&b, " and %s more", Grouped(more))
+	}
+	return b.String()
+}
+
+// SeverityNoun is what is counted in tables and verdicts.
+func SeverityNoun(s machine.Severity) string {
+	if s == machine.Warn {
+		return "warning"
+	}
+	return s.String()
+}
+
+func EventName(f *analyze.Flow, k machine.EventKind) string {
+	if name, ok := f.Protocol.EventNames[k]; ok {
+		return name
+	}
+	return k.String()
+}
+
+func ip6Text(b []byte) string { return netip.AddrFrom16([16]byte(b)).String() }

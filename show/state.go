@@ -1,0 +1,358 @@
+package show
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/machine"
+)
+
+const (
+	rowCells   = 32
+	groupCells = 8
+)
+
+// State draws what both sides of a flow knew, as text.
+type State struct {
+	Paint Painter
+	Flow  *analyze.Flow
+	Sides []machine.Side
+	Rows  int // of each window, the newest; 0 for all
+}
+
+// Block is text of known width, a side's column of the picture. Lines may carry
+// colours, so each has its width beside it.
+type Block struct {
+	Lines  []string
+	Widths []int
+}
+
+func (b *Block) add(width int, line string) {
+	b.Lines, b.Widths = append(b.Lines, line), append(b.Widths, width)
+}
+
+func (b *Block) text(s string) { b.add(utf8.RuneCountInString(s), s) }
+
+// Width gives the columns that the block takes.
+func (b *Block) Width() int { return slices.Max(append(b.Widths, 0)) }
+
+// Block draws one side; peer is nil where the other side is not drawn. The windows stand in the order in which they face the
+// other side's, and have the same rows.
+func (p *State) Block(side machine.Side, v, peer *machine.View) *Block {
+	b := &Block{}
+	facts := p.Flow.Facts()
+	place := "far: by evidence"
+	if facts.Vantage.Near(side) {
+		place = "near: exact"
+	}
+	b.text(fmt.Sprintf("%s %s  (%s)", strings.ToUpper(side.String()), p.Flow.Addr(side), place))
+	for _, name := range windowOrder(side, v, peer) {
+		w := FindWindow(v, name)
+		facing := FindWindow(peer, FacingName(name))
+		first, last := p.rowRange(w, facing)
+		p.window(b, name, w, first, last)
+	}
+	if len(v.Gauges) > 0 {
+		b.text("")
+	}
+	for i := range v.Gauges {
+		b.text(GaugeText(&v.Gauges[i]))
+	}
+	return b
+}
+
+// FacingName is the peer's window that tells of the same packets.
+func FacingName(name string) string {
+	switch {
+	case strings.Contains(name, "sent"):
+		return strings.Replace(name, "sent", "received", 1)
+	case strings.Contains(name, "received"):
+		return strings.Replace(name, "received", "sent", 1)
+	}
+	return ""
+}
+
+// windowOrder lists the names of the windows to draw: side A's own order, and
+// for B the order of those that face A's.
+func windowOrder(side machine.Side, v, peer *machine.View) []string {
+	var names []string
+	add := func(name string) {
+		if name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	own := func(v *machine.View, turn bool) {
+		if v == nil {
+			return
+		}
+		for i := range v.Windows {
+			name := v.Windows[i].Name
+			if turn {
+				name = FacingName(name)
+			}
+			add(name)
+		}
+	}
+	if side == machine.A {
+		own(v, false)
+		own(peer, true)
+	} else {
+		own(peer, true)
+		own(v, false)
+	}
+	return names
+}
+
+// FindWindow gives a side's window by its name; nil for none.
+func FindWindow(v *machine.View, name string) *machine.Window {
+	if v == nil {
+		return nil
+	}
+	for i := range v.Windows {
+		if v.Windows[i].Name == name {
+			return &v.Windows[i]
+		}
+	}
+	return nil
+}
+
+// rowRange gives the rows to draw of a window and the one that faces it: whole
+// rows, the newest ones. last is after the end; both 0 for nothing.
+func (p *State) rowRange(w, facing *machine.Window) (first, last int64) {
+	found := false
+	for _, x := range []*machine.Window{w, facing} {
+		if x == nil || len(x.Cells) == 0 {
+			continue
+		}
+		from, to := x.First, x.First+int64(len(x.Cells))
+		if !found {
+			first, last, found = from, to, true
+			continue
+		}
+		first, last = min(first, from), max(last, to)
+	}
+	first -= (first%rowCells + rowCells) % rowCells
+	if rest := (last%rowCells + rowCells) % rowCells; rest != 0 {
+		last += rowCells - rest
+	}
+	if p.Rows > 0 {
+		first = max(first, last-int64(p.Rows)*rowCells)
+	}
+	return first, last
+}
+
+// window draws rows of cells: s, a, r, ... as machine.Glyphs has them.
+func (p *State) window(b *Block, name string, w *machine.Window, first, last int64) {
+	b.text("")
+	head := name
+	switch {
+	case w == nil:
+		head += "  unknown"
+	case strings.Contains(name, "received") && w.Next >= 0:
+		head += fmt.Sprintf("  newest %d", w.Next)
+	case w.Next >= 0:
+		head += fmt.Sprintf("  next %d", w.Next)
+	default:
+		head += "  nothing yet, or unknown"
+	}
+	if w != nil && w.Grade != machine.Certain {
+		head += fmt.Sprintf("  (%s)", w.Grade)
+	}
+	b.add(utf8.RuneCountInString(head), p.Paint.String(Bold, head))
+	label := len(strconv.FormatInt(last, 10))
+	for row := first; row < last; row += rowCells {
+		line := fmt.Appendf(nil, " %*d  ", label, row)
+		from := len(line)
+		width := from
+		for i := range int64(rowCells) {
+			if i > 0 && i%groupCells == 0 {
+				line = append(line, ' ')
+				width++
+			}
+			c, in := CellAt(w, row+i)
+			width++
+			if !in {
+				line = append(line, ' ')
+				continue
+			}
+			line = p.Paint.Text(line, CellStyle(c), string(c.Rune()))
+		}
+		b.add(width, string(line))
+	}
+}
+
+// CellAt gives the cell of a sequence; false outside of the window.
+func CellAt(w *machine.Window, sequence int64) (machine.Cell, bool) {
+	if w == nil || sequence < w.First || sequence >= w.First+int64(len(w.Cells)) {
+		return machine.CellUnknown, false
+	}
+	return w.Cells[sequence-w.First], true
+}
+
+// CellStyle gives the style of a slot.
+func CellStyle(c machine.Cell) Style {
+	switch c {
+	case machine.CellUnknown, machine.CellEmpty:
+		return Dim
+	case machine.CellLost:
+		return Red
+	case machine.CellClaimed, machine.CellPartial:
+		return Yellow
+	case machine.CellAcked, machine.CellReceived:
+		return Cyan
+	case machine.CellSent:
+	}
+	return ""
+}
+
+// GaugeText writes a figure with what is known of it.
+func GaugeText(g *machine.Gauge) string {
+	s := fmt.Sprintf("%s %s", g.Name, GaugeValue(g.Value, g.Unit))
+	if g.Grade != machine.Certain {
+		s += fmt.Sprintf("  (%s)", g.Grade)
+	}
+	return s
+}
+
+// GaugeValue writes a figure with its unit.
+func GaugeValue(v float64, unit string) string {
+	number := strconv.FormatFloat(v, 'f', 2, 64)
+	if v == float64(int64(v)) {
+		number = strconv.FormatInt(int64(v), 10)
+	}
+	switch unit {
+	case "":
+		return number
+	case "%":
+		return number + "%"
+	case "packets":
+		if v == 1 {
+			return "1 packet"
+		}
+	}
+	return number + " " + unit
+}
+
+// Beliefs says what each side believes the other has beside what it really has.
+func (p *State) Beliefs(views *[2]machine.View) (lines []string) {
+	for _, side := range p.Sides {
+		sent, received := FindWindow(&views[side], "sent"), FindWindow(&views[side.Other()], "received")
+		if sent == nil || received == nil {
+			continue
+		}
+		x, y := strings.ToUpper(side.String()), strings.ToUpper(side.Other().String())
+		believed, _ := newestOf(sent, machine.CellAcked)
+		line := x + " believes " + y + " has: "
+		if believed < 0 {
+			line += "nothing yet"
+		} else {
+			line += "…" + strconv.FormatInt(believed, 10)
+		}
+		var ahead []int64
+		for i, c := range received.Cells {
+			sequence := received.First + int64(i)
+			if theirs, ok := CellAt(sent, sequence); c == machine.CellReceived && ok && theirs != machine.CellAcked {
+				ahead = append(ahead, sequence)
+			}
+		}
+		if len(ahead) > 0 {
+			line += fmt.Sprintf("   %s has besides: %s", y, sequenceRanges(ahead, 8))
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// newestOf finds the last cell of a kind.
+func newestOf(w *machine.Window, c machine.Cell) (int64, bool) {
+	for i := len(w.Cells) - 1; i >= 0; i-- {
+		if w.Cells[i] == c {
+			return w.First + int64(i), true
+		}
+	}
+	return -1, false
+}
+
+// sequenceRanges writes rising numbers with runs drawn together, at most so many parts.
+func sequenceRanges(list []int64, most int) string {
+	var parts []string
+	for i := 0; i < len(list); {
+		j := i
+		for j+1 < len(list) && list[j+1] == list[j]+1 {
+			j++
+		}
+		part := strconv.FormatInt(list[i], 10)
+		if j > i {
+			part += "–" + strconv.FormatInt(list[j], 10)
+		}
+		parts = append(parts, part)
+		i = j + 1
+	}
+	if n := len(parts); n > most {
+		parts = append(parts[:1:1], append([]string{"…"}, parts[n-most+1:]...)...)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Tables writes what is neither a window nor a figure; a blank line ends each.
+func (p *State) Tables(side machine.Side, v *machine.View) (lines []string) {
+	for i := range v.Tables {
+		t := &v.Tables[i]
+		if len(t.Rows) == 0 {
+			continue
+		}
+		lines = append(lines, fmt.Sprintf("%s: %s", strings.ToUpper(side.String()), t.Name))
+		widths := make([]int, len(t.Columns))
+		rows := append([][]string{t.Columns}, t.Rows...)
+		for _, row := range rows {
+			for i, cell := range row {
+				if i < len(widths) {
+					widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+				}
+			}
+		}
+		for _, row := range rows {
+			line := []byte(" ")
+			for i, cell := range row {
+				line = append(line, ' ')
+				from := len(line)
+				line = AppendClean(line, cell)
+				if i < len(widths) {
+					line = Pad(line, from, widths[i]+1)
+				}
+			}
+			lines = append(lines, strings.TrimRight(string(line), " "))
+		}
+		lines = append(lines, "")
+	}
+	return lines
+}
+
+// CellWords names the kinds of slots.
+var CellWords = [...]string{
+	machine.CellUnknown: "unknown", machine.CellEmpty: "empty", machine.CellSent: "sent", machine.CellAcked: "acked", machine.CellReceived: "received",
+	machine.CellClaimed: "claimed, not seen", machine.CellLost: "lost", machine.CellPartial: "some fragments",
+}
+
+// Legend names the glyphs that the picture has.
+func (p *State) Legend(views *[2]machine.View) string {
+	var seen [len(CellWords)]bool
+	for _, side := range p.Sides {
+		for _, w := range views[side].Windows {
+			for _, c := range w.Cells {
+				seen[c] = true
+			}
+		}
+	}
+	var parts []string
+	for c, word := range CellWords {
+		if seen[c] {
+			parts = append(parts, string(machine.Cell(c).Rune())+" "+word)
+		}
+	}
+	return strings.Join(parts, "   ")
+}
