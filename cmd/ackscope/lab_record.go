@@ -13,6 +13,7 @@ import (
 	"github.com/ackscope/ackscope/capture/afpacket"
 	"github.com/ackscope/ackscope/lab"
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/show"
 )
 
 // labRecording writes what passes in a lab to a capture file: captured live on
@@ -155,7 +156,7 @@ func (r *labRecording) close() error {
 	st, err := r.live.Statistics()
 	err = errors.Join(r.err, err, r.live.Close())
 	if err == nil {
-		r.tell("%s recorded, %s dropped by the kernel", plural(r.save.frames, "packet"), grouped(st.OSDropped))
+		r.tell("%s recorded, %s dropped by the kernel", show.Plural(r.save.frames, "packet"), show.Grouped(st.OSDropped))
 	}
 	return errors.Join(err, r.save.close(&st))
 }
