@@ -2,6 +2,7 @@ package lab
 
 import (
 	"fmt"
+	"net"
 	"net/netip"
 )
 
@@ -24,6 +25,19 @@ func Sendable(a netip.AddrPort) error {
 		return fmt.Errorf("address %s: expected a port", a)
 	}
 	return nil
+}
+
+// Loopback gives the nth address of loopback, with any port: 127.0.0.1,
+// 127.0.0.2 and so on, so that the parts of a run look like different machines.
+// Where the system has but one it gives that.
+func Loopback(n byte) netip.AddrPort {
+	at := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, n}), 0)
+	conn, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(at))
+	if err != nil {
+		return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 0)
+	}
+	_ = conn.Close() // it was but tried
+	return at
 }
 
 // plain gives an address with IPv4 as IPv4, whatever the socket made of it.

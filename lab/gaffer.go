@@ -59,7 +59,7 @@ func (g *Gaffer) Rhythm(role Role) Rhythm {
 }
 
 // End implements Kit.
-func (g *Gaffer) End(role Role, _ int) (*End, error) {
+func (g *Gaffer) End(role Role, n int) (*End, error) {
 	o := gaffer.Options{
 		Profile: g.Profile, Rules: g.rules, Side: machine.Side(role), EventClock: g.EventClock, First: g.First[role],
 	}
@@ -73,12 +73,15 @@ func (g *Gaffer) End(role Role, _ int) (*End, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &End{Endpoint: e, Refuse: g.Refuse[role], App: g.app(e, role)}, nil
+	return &End{Endpoint: e, Refuse: g.Refuse[role], App: g.app(e, role), Log: &gafferScribe{kit: g, role: role, n: n, endpoint: e}}, nil
 }
 
 func (g *Gaffer) app(e *gaffer.Endpoint, role Role) func(*Turn) (bool, error) {
 	due := 0.0
 	return func(t *Turn) (bool, error) {
+		if g.Count > 0 && uint64(t.Number) >= g.Count {
+			return false, nil
+		}
 		for due += g.Messages / g.Rate[role]; due >= 1 && e.CanSubmit(); due-- {
 			kind, body, err := g.Message(t.Rand)
 			if err != nil {
@@ -111,30 +114,37 @@ func (g *Gaffer) Greets(b []byte) bool {
 // Name implements Kit.
 func (g *Gaffer) Name(role Role, _ int) string { return role.String() }
 
-// Opening implements Kit.
-func (g *Gaffer) Opening(end *End) []Line {
-	if first := g.First[end.role]; first != 0 {
-		return []Line{{"event": "logging_starts", "conn": end.n, "next_seq": first}}
+// gafferScribe logs as the harness of the recorded captures did.
+type gafferScribe struct {
+	kit      *Gaffer
+	role     Role
+	n        int
+	endpoint *gaffer.Endpoint
+}
+
+func (s *gafferScribe) Opening(_, _ netip.AddrPort) []Line {
+	if first := s.kit.First[s.role]; first != 0 {
+		return []Line{{"event": "logging_starts", "conn": s.n, "next_seq": first}}
 	}
 	return nil
 }
 
-// Met implements Kit.
-func (g *Gaffer) Met(end *End, _ machine.Peer, at netip.AddrPort) Line {
-	if end.role == Client {
+func (s *gafferScribe) Opened(netip.AddrPort) Line { return nil }
+
+func (s *gafferScribe) Met(_ machine.Peer, at netip.AddrPort) Line {
+	if s.role == Client {
 		return nil
 	}
-	return Line{"event": "peer", "conn": end.n, "addr": at.Addr().String(), "port": at.Port()}
+	return Line{"event": "peer", "conn": s.n, "addr": at.Addr().String(), "port": at.Port()}
 }
 
-// Tell implements Kit.
-func (g *Gaffer) Tell(end *End, step *sim.Step) (lines []Line) {
+func (s *gafferScribe) Tell(step *sim.Step) (lines []Line) {
 	for _, f := range step.Facts(nil) {
-		line := Line(f.Line(0, &sim.TruthFile{Name: func(*sim.Host) string { return end.name }}))
-		line["conn"] = end.n
+		line := Line(f.Line(0, &sim.TruthFile{Name: func(h *sim.Host) string { return h.Name }}))
+		line["conn"] = s.n
 		if f.Event.Kind == machine.EventSent {
 			var p wire.Packet
-			if err := g.Profile.Parse(f.Head, f.Length, &p); p.HasHeader && (err == nil || p.HeaderLen > 0) {
+			if err := s.kit.Profile.Parse(f.Head, f.Length, &p); p.HasHeader && (err == nil || p.HeaderLen > 0) {
 				line["ack"], line["ack_bits"] = p.Header.Ack, fmt.Sprintf("%08x", p.Header.AckBits)
 				line["hex"] = hex.EncodeToString(f.Head[:min(len(f.Head), p.HeaderOffset+p.HeaderLen)])
 			}
@@ -144,11 +154,11 @@ func (g *Gaffer) Tell(end *End, step *sim.Step) (lines []Line) {
 	return lines
 }
 
-// Final implements Kit: the endpoint's own figures.
-func (g *Gaffer) Final(end *End) Line {
-	line := Line{"event": "final", "conn": end.n}
+// Final gives the endpoint's own figures.
+func (s *gafferScribe) Final() Line {
+	line := Line{"event": "final", "conn": s.n}
 	var v machine.View
-	end.Endpoint.Inspect(&v)
+	s.endpoint.Inspect(&v)
 	for _, gauge := range v.Gauges {
 		line[gauge.Name] = gauge.Value
 	}

@@ -83,6 +83,9 @@ type peer struct {
 // running is an end at work.
 type running struct {
 	*End
+	n         int // among those of its role
+	name      string
+	label     *sim.Host // what sim's facts name
 	out       machine.Effects
 	peers     []int // indexes in Host.peers, by the endpoint's numbers
 	delivered []machine.Delivery
@@ -159,7 +162,7 @@ func (h *Host) Run(ctx context.Context) (err error) {
 		h.network.close()
 		for _, e := range h.ends {
 			if !e.let {
-				h.tell(e, h.options.Clock.Now(), h.options.Kit.Final(e.End))
+				h.tell(e, h.options.Clock.Now(), e.Log.Final())
 			}
 		}
 	}()
@@ -230,11 +233,14 @@ func (h *Host) add(n int) (*running, error) {
 	if err != nil {
 		return nil, err
 	}
-	end.role, end.n, end.name = o.Role, n, o.Kit.Name(o.Role, n)
-	end.label = &sim.Host{Name: end.name, Index: journalHost(o.Role, n)}
-	e := &running{End: end, random: sim.Rand(o.Seed, fmt.Sprintf("app %v %d", o.Role, n))}
+	e := &running{End: end, n: n, name: o.Kit.Name(o.Role, n), random: sim.Rand(o.Seed, fmt.Sprintf("app %v %d", o.Role, n))}
+	e.label = &sim.Host{Name: e.name, Index: journalHost(o.Role, n)}
 	h.ends = append(h.ends, e)
-	for _, line := range o.Kit.Opening(end) {
+	own := h.Addr()
+	if o.Transport == TCP && o.Role == Client {
+		own = netip.AddrPort{} // it has none before it has connected
+	}
+	for _, line := range e.Log.Opening(own, o.Connect) {
 		h.tell(e, o.Clock.Now(), line)
 	}
 	return e, nil
@@ -245,7 +251,7 @@ func (h *Host) join(e *running, i int) {
 	p := &h.peers[i]
 	p.end, p.number = e, machine.Peer(len(e.peers))
 	e.peers = append(e.peers, i)
-	if line := h.options.Kit.Met(e.End, p.number, p.addr); line != nil {
+	if line := e.Log.Met(p.number, p.addr); line != nil {
 		h.tell(e, h.options.Clock.Now(), line)
 	}
 }
@@ -309,10 +315,8 @@ func (h *Host) late(now machine.Instant) bool {
 
 // turn runs the application of an end once.
 func (h *Host) turn(e *running, now machine.Instant) error {
-	if e.App == nil || e.let || h.late(now) {
-		e.idle = true
-	}
-	if !e.idle {
+	e.idle = true
+	if e.App != nil && !e.let && !h.late(now) {
 		t := Turn{Now: now, Number: e.turns, Rand: e.random, Peers: len(e.peers), Delivered: e.delivered}
 		t.Do = func(in machine.Input) error { return h.step(e, in) }
 		more, err := e.App(&t)
@@ -337,7 +341,7 @@ func (h *Host) letGo(now machine.Instant) {
 		p := &h.peers[i]
 		if !p.let && p.end != nil && now.Sub(p.heard) > h.rhythm.Idle {
 			p.let, p.end.let = true, true
-			h.tell(p.end, now, h.options.Kit.Final(p.end.End))
+			h.tell(p.end, now, p.end.Log.Final())
 		}
 	}
 }
@@ -383,6 +387,9 @@ func (h *Host) take(a arrival) error {
 	switch a.kind {
 	case arrivedOpen:
 		p.stream = a.stream
+		if h.options.Role == Client {
+			h.tell(p.end, p.heard, p.end.Log.Opened(h.Addr()))
+		}
 		return h.step(p.end, machine.Open{Peer: p.number})
 	case arrivedBytes:
 		if p.stream == a.stream {
@@ -413,7 +420,7 @@ func (h *Host) step(e *running, in machine.Input) error {
 	h.options.Journal.record(e.label.Index, now, in, &e.out)
 	if h.options.Log != nil {
 		s := sim.Step{At: now, Host: e.label, In: in, Out: &e.out}
-		for _, line := range h.options.Kit.Tell(e.End, &s) {
+		for _, line := range e.Log.Tell(&s) {
 			h.tell(e, now, line)
 		}
 	}

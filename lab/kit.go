@@ -36,15 +36,22 @@ type Kit interface {
 	Greets(b []byte) bool
 	// Name is what the logs call an endpoint.
 	Name(role Role, n int) string
-	// Opening gives the log's first lines about an endpoint.
-	Opening(end *End) []Line
-	// Met gives the log's line about a peer that speaks for the first time; nil
-	// for none.
-	Met(end *End, peer machine.Peer, at netip.AddrPort) Line
-	// Tell gives the log's lines about a step of an endpoint.
-	Tell(end *End, step *sim.Step) []Line
-	// Final gives the log's last line about an endpoint.
-	Final(end *End) Line
+}
+
+// Scribe words the log of one endpoint, in the terms of the truth files of its
+// protocol. Nil lines are left out.
+type Scribe interface {
+	// Opening gives the first lines. Own is invalid where the address is not
+	// known yet; to is where a client sends, and invalid of a server.
+	Opening(own, to netip.AddrPort) []Line
+	// Opened gives the line about a stream that now stands, by its own address.
+	Opened(own netip.AddrPort) Line
+	// Met gives the line about a peer that is heard of for the first time.
+	Met(peer machine.Peer, at netip.AddrPort) Line
+	// Tell gives the lines about a step.
+	Tell(step *sim.Step) []Line
+	// Final gives the last line.
+	Final() Line
 }
 
 // Rhythm is how a host runs its endpoints.
@@ -66,6 +73,7 @@ type Rhythm struct {
 // End is one endpoint and its application.
 type End struct {
 	Endpoint machine.Endpoint
+	Log      Scribe
 	// App is called once a frame; false once it has nothing more to do. Nil for
 	// an application that only reads.
 	App func(t *Turn) (more bool, err error)
@@ -73,18 +81,7 @@ type End struct {
 	Refuse float64
 	// Farewell is what the application asks for at the end of the run.
 	Farewell []machine.Input
-
-	role  Role
-	n     int
-	name  string
-	label *sim.Host // what sim's facts name
 }
-
-// N gives the number of the endpoint in its role.
-func (e *End) N() int { return e.n }
-
-// Role gives the part that the endpoint plays.
-func (e *End) Role() Role { return e.role }
 
 // Turn is one frame of an application.
 type Turn struct {

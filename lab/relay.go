@@ -280,7 +280,7 @@ func (r *Relay) flow(client netip.AddrPort, now machine.Instant) *relayFlow {
 		return nil
 	}
 	// Connected: the kernel lets through what the server sends, and nothing else.
-	up, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(r.options.Target))
+	up, err := net.DialUDP("udp", net.UDPAddrFromAddrPort(r.source()), net.UDPAddrFromAddrPort(r.options.Target))
 	if err != nil {
 		return nil
 	}
@@ -293,6 +293,21 @@ func (r *Relay) flow(client netip.AddrPort, now machine.Instant) *relayFlow {
 		readUDP(up, func(_ netip.AddrPort, b []byte) bool { return r.post(relayed{flow: f, back: 1, bytes: b}) })
 	})
 	return f
+}
+
+// source gives the address that the relay has towards the server, with any port:
+// the one that clients know, where both sides are on loopback, so that its two
+// sides look like one machine; else what the system has on the way there.
+func (r *Relay) source() netip.AddrPort {
+	listen := r.options.Listen.Addr()
+	if listen.IsLoopback() && r.options.Target.Addr().IsLoopback() && listen.Is4() == r.options.Target.Addr().Is4() {
+		return netip.AddrPortFrom(listen, 0)
+	}
+	own, err := sourceFor(r.options.Target)
+	if err != nil {
+		return netip.AddrPort{} // the dial will fail for the same reason
+	}
+	return own
 }
 
 func (r *Relay) tellFlow(now machine.Instant, n int, client, own netip.AddrPort) {

@@ -79,7 +79,7 @@ func (t *tcpRelay) serve(conn *net.TCPConn) {
 		return
 	}
 	target := r.options.Target
-	d := net.Dialer{Timeout: dialTimeout}
+	d := net.Dialer{Timeout: dialTimeout, LocalAddr: net.TCPAddrFromAddrPort(r.source())}
 	other, err := d.Dial("tcp", target.String())
 	if err != nil {
 		return

@@ -27,14 +27,17 @@ type labProtocol struct {
 	long    string
 	example string
 	tcp     bool // there is a form over TCP
-	flags   func(p *pflag.FlagSet, f *labFlags)
+	// scenario is set where the log begins with a line about the whole run, and
+	// not with one about each end.
+	scenario bool
+	flags    func(p *pflag.FlagSet, f *labFlags)
 	// kit makes the kit; remembered names the flags that it takes to make its
 	// endpoints again, for the journal.
 	kit        func(a *app, f *labFlags) (lab.Kit, error)
 	remembered []string
 }
 
-func labProtocols() []labProtocol { return []labProtocol{labGaffer} }
+func labProtocols() []labProtocol { return []labProtocol{labGaffer, labRiptide} }
 
 func (a *app) labCommand() *cobra.Command {
 	var play string
@@ -192,10 +195,10 @@ func (r *labRun) build(set *pflag.FlagSet) (err error) {
 		_, err = r.relay(listen, target, toB, toA)
 	default:
 		var at string
-		if at, err = r.server("127.0.0.1:0"); err != nil {
+		if at, err = r.server(lab.Loopback(3).String()); err != nil {
 			return err
 		}
-		if at, err = r.relay("127.0.0.1:0", at, toB, toA); err != nil {
+		if at, err = r.relay(lab.Loopback(2).String(), at, toB, toA); err != nil {
 			return err
 		}
 		for n := range f.clients {
@@ -211,7 +214,9 @@ func (r *labRun) build(set *pflag.FlagSet) (err error) {
 		return err
 	}
 	r.closers = append(r.closers, r.record.close)
-	r.scenario()
+	if r.protocol.scenario {
+		r.scenario()
+	}
 	return nil
 }
 
@@ -346,6 +351,7 @@ func (r *labRun) summarize() {
 		return
 	}
 	w := r.app.writer()
+	seen := map[string]int{}
 	for _, hosts := range [][]*lab.Host{r.group.Clients, r.group.Servers} {
 		for _, h := range hosts {
 			for _, c := range h.Counts() {
@@ -359,8 +365,8 @@ func (r *labRun) summarize() {
 					parts = append(parts, "nothing")
 				}
 				name := c.Name
-				if len(hosts) > 1 || len(h.Counts()) > 1 {
-					name += fmt.Sprintf(" %d", c.N)
+				if seen[name]++; seen[name] > 1 {
+					name += fmt.Sprintf(" %d", seen[name])
 				}
 				fmt.Fprintf(w, "%s: %s\n", name, strings.Join(parts, ", "))
 			}

@@ -29,6 +29,7 @@ type labFlags struct {
 	linger    time.Duration
 	device    string
 	recorder  string
+	limits    bool // of riptide
 }
 
 const labForms = `In one process: a server, a relay and clients, on loopback. Apart: --listen ADDR is

@@ -22,6 +22,7 @@ and reliable messages where the profile's schema has some.`,
   ackscope lab gaffer --listen 10.0.0.2:40000 --truth server.truth.jsonl       # on one machine
   ackscope lab gaffer --relay 10.0.0.3:40001=10.0.0.2:40000 --loss 5%/40%      # on a second
   ackscope lab gaffer --connect 10.0.0.3:40001 --truth client.truth.jsonl      # on a third`,
+	scenario: true,
 	flags: func(p *pflag.FlagSet, f *labFlags) {
 		p.StringVar(&f.profile, "profile", wire.Reliable, "what the endpoints speak: a `NAME` that ackscope protocols gaffer lists, or yours of --profiles")
 		p.StringVar(&f.rate, "rate", "60", "packets a second, one each frame")

@@ -1,0 +1,118 @@
+package lab
+
+import (
+	"encoding/hex"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/ackscope/ackscope/machine/riptide"
+	wire "github.com/ackscope/ackscope/wire/riptide"
+)
+
+// What the applications of Riptide's kit say to each other; the schema of it is
+// docs/lab-riptide.yaml.
+const (
+	riptideMove   = 40
+	riptideChat   = 41
+	riptideScores = 42
+)
+
+// riptideValue is the type of one value of a message.
+type riptideValue uint8
+
+const (
+	uintValue riptideValue = iota
+	floatValue
+	boolValue
+	textValue
+	intsValue
+)
+
+var riptideMessages = [...][]riptideValue{
+	riptideMove - riptideMove:   {uintValue, floatValue, floatValue, boolValue},
+	riptideChat - riptideMove:   {textValue},
+	riptideScores - riptideMove: {intsValue},
+}
+
+// riptideShot is the values of a notify message, which has no id.
+var riptideShot = []riptideValue{uintValue, floatValue}
+
+// layoutOf gives the values of a message of ours; nil for any other.
+func layoutOf(channel uint8, id uint16) []riptideValue {
+	switch {
+	case channel == riptide.ChannelNotify:
+		return riptideShot
+	case id >= riptideMove && int(id) < riptideMove+len(riptideMessages):
+		return riptideMessages[id-riptideMove]
+	}
+	return nil
+}
+
+var riptideWords = [...]string{"alpha", "bravo", "gg", "left flank", "🎮 go", ""}
+
+// draw writes a value.
+func (v riptideValue) draw(w *wire.Writer, rng *rand.Rand) {
+	switch v {
+	case uintValue:
+		w.Uint(rng.Uint64()>>rng.IntN(64), 32)
+	case floatValue:
+		w.Float(float64(float32(rng.NormFloat64()*100)), 32)
+	case boolValue:
+		w.Bool(rng.IntN(2) == 1)
+	case textValue:
+		w.Text(riptideWords[rng.IntN(len(riptideWords))])
+	case intsValue:
+		n := rng.IntN(40)
+		w.Length(n)
+		for range n {
+			w.Int(int64(int32(rng.Uint32())), 32)
+		}
+	}
+}
+
+// read gives a value as the logs have it.
+func (v riptideValue) read(r *wire.Reader) (Line, error) {
+	switch v {
+	case uintValue:
+		x, err := r.Uint(32)
+		return Line{"type": "uint", "value": x}, err
+	case floatValue:
+		x, err := r.Float(32)
+		bits := math.Float32bits(float32(x))
+		return Line{"type": "float", "value": x, "bits": hex.EncodeToString([]byte{byte(bits >> 24), byte(bits >> 16), byte(bits >> 8), byte(bits)})}, err
+	case boolValue:
+		x, _, err := r.Bool()
+		return Line{"type": "bool", "value": x}, err
+	case textValue:
+		x, err := r.Text(nil)
+		return Line{"type": "string", "value": string(x)}, err
+	}
+	n, err := r.Length()
+	if err != nil || n > r.Left()/32 {
+		return nil, fmt.Errorf("int[]: %d elements in %d bits: %w", n, r.Left(), err)
+	}
+	list := make([]int64, 0, n)
+	for range n {
+		x, err := r.Int(32)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, x)
+	}
+	return Line{"type": "int[]", "value": list}, nil
+}
+
+// valuesOf gives all values of a message of ours; nil for any other.
+func valuesOf(codec wire.Codec, channel uint8, id uint16, payload []byte) []Line {
+	values := []Line{}
+	r := codec.Values(payload, &wire.Message{BodyBits: 8 * len(payload)})
+	for _, v := range layoutOf(channel, id) {
+		line, err := v.read(&r)
+		if err != nil {
+			return nil
+		}
+		values = append(values, line)
+	}
+	return values
+}
