@@ -29,9 +29,8 @@ type Options struct {
 	Promiscuous bool
 	// SnapLength is how much of each frame is kept, in bytes (default 256 KiB).
 	SnapLength int
-	// Buffer is the size of the socket's receive buffer that is asked for, in
-	// bytes (default 64 MiB); without CAP_NET_ADMIN the system's limit
-	// net.core.rmem_max stands above it.
+	// Buffer is the size of the ring that the kernel fills, in bytes (default 16 MiB);
+	// it is rounded to whole blocks, two at least.
 	Buffer int
 	// Filter is a capture filter, as package pcapfilter takes it; empty for
 	// everything. It is in force before the first frame can come.
@@ -43,7 +42,7 @@ type Options struct {
 
 const (
 	defaultSnapLength = 256 << 10
-	defaultBuffer     = 64 << 20
+	defaultBuffer     = 16 << 20
 )
 
 // Device is an interface that can be captured on.

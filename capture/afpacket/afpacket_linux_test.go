@@ -16,6 +16,9 @@ import (
 
 func start(t *testing.T, o Options) Live {
 	t.Helper()
+	if o.Buffer == 0 {
+		o.Buffer = 2 << 20 // the kernel clears it: a large one takes longer than the test
+	}
 	l, err := Open(o)
 	if err != nil {
 		t.Fatal(err)

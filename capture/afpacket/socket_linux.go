@@ -60,24 +60,26 @@ func open(o Options) (*source, error) {
 		_ = unix.Close(fd)
 		return nil, err
 	}
-	if err := configure(fd, index, o); err != nil {
-		_ = unix.Close(fd)
-		return nil, err
+	r, err := openRing(fd, o)
+	if err == nil {
+		err = bind(fd, index, o)
+	}
+	if err != nil {
+		return nil, errors.Join(err, r.close(), unix.Close(fd))
 	}
 	file := os.NewFile(uintptr(fd), "AF_PACKET")
 	raw, err := file.SyscallConn()
 	if err != nil {
-		_ = file.Close()
-		return nil, err
+		return nil, errors.Join(err, r.close(), file.Close())
 	}
-	return newSource(file, raw, o, cooked), nil
+	return newSource(file, raw, r, o, cooked), nil
 }
 
 // filter attaches the capture filter, and locks it: nobody who gets hold of the
 // socket can widen it.
 func filter(fd int, cooked bool, o Options) error {
 	raw := o.Program
-	if o.Filter != "" {
+	if len(raw) == 0 { // an empty filter too: the ring cuts frames by what it returns
 		target := pcapfilter.EthernetSocket
 		if cooked {
 			target = pcapfilter.CookedSocket
@@ -90,9 +92,6 @@ func filter(fd int, cooked bool, o Options) error {
 			return err
 		}
 	}
-	if len(raw) == 0 {
-		return nil
-	}
 	program := make([]unix.SockFilter, len(raw))
 	for i, r := range raw {
 		program[i] = unix.SockFilter{Code: r.Op, Jt: r.Jt, Jf: r.Jf, K: r.K}
@@ -104,23 +103,7 @@ func filter(fd int, cooked bool, o Options) error {
 	return os.NewSyscallError("setsockopt SO_LOCK_FILTER", unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_LOCK_FILTER, 1))
 }
 
-func configure(fd, index int, o Options) error {
-	for _, option := range []struct {
-		name        string
-		level, code int
-	}{
-		{"SO_TIMESTAMPNS", unix.SOL_SOCKET, unix.SO_TIMESTAMPNS},
-		{"PACKET_AUXDATA", unix.SOL_PACKET, unix.PACKET_AUXDATA},
-	} {
-		if err := unix.SetsockoptInt(fd, option.level, option.code, 1); err != nil {
-			return os.NewSyscallError("setsockopt "+option.name, err)
-		}
-	}
-	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, o.Buffer) != nil { // without CAP_NET_ADMIN
-		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, o.Buffer); err != nil {
-			return os.NewSyscallError("setsockopt SO_RCVBUF", err)
-		}
-	}
+func bind(fd, index int, o Options) error {
 	if o.Promiscuous && index != 0 {
 		request := unix.PacketMreq{Ifindex: int32(index), Type: unix.PACKET_MR_PROMISC}
 		if err := unix.SetsockoptPacketMreq(fd, unix.SOL_PACKET, unix.PACKET_ADD_MEMBERSHIP, &request); err != nil {
@@ -167,10 +150,10 @@ func (s *source) Statistics() (capture.Statistics, error) {
 }
 
 func (s *source) count() error {
-	var st *unix.TpacketStats
+	var st *unix.TpacketStatsV3
 	var failure error
 	if err := s.raw.Control(func(fd uintptr) {
-		st, failure = unix.GetsockoptTpacketStats(int(fd), unix.SOL_PACKET, unix.PACKET_STATISTICS)
+		st, failure = unix.GetsockoptTpacketStatsV3(int(fd), unix.SOL_PACKET, unix.PACKET_STATISTICS)
 	}); err != nil {
 		return err
 	}
@@ -191,5 +174,9 @@ func (s *source) Close() error {
 	}
 	err := s.count() // the last reading
 	s.closed.Store(true)
-	return errors.Join(err, s.file.Close())
+	err = errors.Join(err, s.file.Close())
+	// The mapping would keep the socket alive; a Next that was woken leaves it first.
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	return errors.Join(err, s.ring.close())
 }
