@@ -124,9 +124,9 @@ func eventObject(o *object, f *analyze.Flow, e *machine.Event) {
 			o.uint("by_frame", e.By.Frame())
 		}
 		o.uint("bit", uint64(e.Bit))
-		if e.RTT >= 0 {
-			o.float("rtt_ms", float64(e.RTT)/1e6, 6)
-		}
+	}
+	if e.RTT > 0 || e.RTT == 0 && e.Kind == machine.EventAcked {
+		o.float("rtt_ms", float64(e.RTT)/1e6, 6)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ackscope/ackscope/dissect"
+	tracker "github.com/ackscope/ackscope/machine/srdp"
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
 
@@ -80,7 +81,7 @@ func fileSettings(s *Settings) *FileSettings {
 	f := &FileSettings{
 		Form: w.Form.String(), DataCommand: Octet(w.DataCommand), AckCommand: Octet(w.AckCommand), ByteOrder: orderWord(w.LittleEndian),
 		DontDuplicate: Octet(w.DontDuplicate), Order: Octet(w.Order), MaxPayload: s.MaxPayload,
-		FramePrefix: w.FramePrefix, FrameByteOrder: orderWord(w.FrameLittleEndian), Recent: s.Recent, Remember: Period(s.Remember),
+		FramePrefix: w.FramePrefix, FrameByteOrder: orderWord(w.FrameLittleEndian), Recent: s.Rules.Recent, Remember: Period(s.Rules.Remember),
 	}
 	return f
 }
@@ -121,7 +122,7 @@ func doneFileSettings(v any) (*dissect.Config, error) {
 			DataCommand: uint8(f.DataCommand), AckCommand: uint8(f.AckCommand), DontDuplicate: uint8(f.DontDuplicate), Order: uint8(f.Order),
 			FramePrefix: f.FramePrefix,
 		},
-		MaxPayload: f.MaxPayload, Recent: f.Recent, Remember: time.Duration(f.Remember),
+		MaxPayload: f.MaxPayload, Rules: tracker.Rules{Recent: f.Recent, Remember: time.Duration(f.Remember)},
 	}
 	if s.Wire.Form, ok = wire.ParseForm(f.Form); !ok {
 		return nil, fmt.Errorf("form: expected %v or %v, found %q", wire.Direct, wire.Proxied, f.Form)

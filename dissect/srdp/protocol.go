@@ -14,6 +14,8 @@ package srdp
 
 import (
 	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/machine"
+	tracker "github.com/ackscope/ackscope/machine/srdp"
 )
 
 // Protocol describes SRDP to the registry.
@@ -29,7 +31,10 @@ func newProtocol(extra []dissect.Profile) *dissect.Protocol {
 		Name:     "srdp",
 		Title:    "SRDP (Scalable Reliable Datagram Protocol)",
 		Fields:   allFields,
+		Rules:    tracker.Findings,
 		Profiles: known,
+
+		EventNames: tracker.EventNames,
 
 		NewProfile:  newFileSettings,
 		DoneProfile: doneFileSettings,
@@ -39,5 +44,32 @@ func newProtocol(extra []dissect.Profile) *dissect.Protocol {
 		Classify: func() dissect.Classifier { return newClassifier(known) },
 		Dissect:  Dissect,
 		Info:     Info,
+		Message:  describe,
+
+		NewTracker: newTracker,
+		NewScope:   func(c *dissect.Config) machine.Scope { return tracker.NewCounter(&settingsOf(c).Wire) },
 	}
+}
+
+func newTracker(c *dissect.Config) machine.Tracker {
+	s, facts := settingsOf(c), c.Facts
+	if facts.Vantage == machine.VantageUnknown && c.OneHost {
+		facts.Vantage, facts.VantageReason = machine.VantageBoth, "both ends have the same address"
+	}
+	return tracker.NewTracker(tracker.Config{Profile: s.Wire, MaxPayload: s.MaxPayload, Rules: s.Rules, Stream: c.Stream}, facts)
+}
+
+// describe names a packet by what it asks of its receiver.
+func describe(c *dissect.Config, m *machine.Message) (string, dissect.Values) {
+	p := &settingsOf(c).Wire
+	flags := uint8(m.Type)
+	switch order, once := flags&p.Order != 0, flags&p.DontDuplicate != 0; {
+	case order && once:
+		return "ordered, once", nil
+	case order:
+		return "ordered", nil
+	case once:
+		return "once", nil
+	}
+	return "plain", nil
 }

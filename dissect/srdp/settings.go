@@ -1,9 +1,8 @@
 package srdp
 
 import (
-	"time"
-
 	"github.com/ackscope/ackscope/dissect"
+	tracker "github.com/ackscope/ackscope/machine/srdp"
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
 
@@ -12,20 +11,12 @@ type Settings struct {
 	Wire wire.Profile
 	// MaxPayload is the most bytes that a data packet may carry: see wire.MaxCall.
 	MaxPayload int
-	// Recent and Remember are how many ids of one source a receiver remembers to
-	// know duplicates by, and for how long.
-	Recent   int
-	Remember time.Duration
+	// Rules are what receivers are taken to remember.
+	Rules tracker.Rules
 }
 
-// What a receiver remembers by default: what the reference does.
-const (
-	defaultRecent   = 64
-	defaultRemember = 30 * time.Second
-)
-
 func settingsFor(p wire.Profile) *Settings {
-	return &Settings{Wire: p, MaxPayload: p.MaxPayload(), Recent: defaultRecent, Remember: defaultRemember}
+	return &Settings{Wire: p, MaxPayload: p.MaxPayload(), Rules: tracker.DefaultRules()}
 }
 
 // usual is how a flow is read of which nothing is known.

@@ -14,7 +14,14 @@ const (
 	// EventAckedAgain: Side read an acknowledgement of Sequence, which was not in
 	// its sent queue: of a further copy, or of a packet that it had given up.
 	EventAckedAgain
+	// EventRTTFromLast and EventRTTFromFirst, of captures only: an acknowledgement
+	// of a packet of several copies may answer any of them. RTT is then the time
+	// since the newest copy, and since the first; neither is a sample (Karn's rule).
+	EventRTTFromLast
+	EventRTTFromFirst
 )
 
 // EventNames gives their words.
-var EventNames = map[machine.EventKind]string{EventGaveUp: "gave_up", EventAckedAgain: "acked_again"}
+var EventNames = map[machine.EventKind]string{
+	EventGaveUp: "gave_up", EventAckedAgain: "acked_again", EventRTTFromLast: "rtt_from_last", EventRTTFromFirst: "rtt_from_first",
+}

@@ -1,0 +1,153 @@
+package srdp
+
+import (
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+	wire "github.com/ackscope/ackscope/wire/srdp"
+)
+
+func report(out *machine.Effects, rule *machine.Rule, x machine.Side, sure machine.Certainty, at machine.Instant, ref, about machine.Ref, figures ...float64) {
+	a := machine.Anomaly{Rule: rule, Side: x, Certainty: sure, At: at, Ref: ref, About: about}
+	copy(a.Figures[:], figures)
+	out.Anomalies = append(out.Anomalies, a)
+}
+
+func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// conditions reports what is wrong with a data packet as such.
+func (t *Tracker) conditions(s *party, e *life, p *sighting, out *machine.Effects) {
+	if int(e.size) > t.config.MaxPayload {
+		report(out, oversize, s.side, machine.Certain, p.at, p.ref, 0, float64(e.size), float64(t.config.MaxPayload))
+	}
+	if e.odd {
+		report(out, commandByte, s.side, machine.Certain, p.at, p.ref, 0, float64(e.command))
+	}
+	if bits := t.config.Profile.UnknownFlags(e.flags); bits != 0 && !s.wanders {
+		s.wanders = true
+		report(out, unknownFlags, s.side, machine.Certain, p.at, p.ref, 0, float64(bits))
+	}
+}
+
+// reused judges a packet whose id another one has had, not long ago: the ids have
+// wrapped, or the same id was given to other bytes.
+func (t *Tracker) reused(s *party, l *lane, before *life, id64 int64, p *sighting, out *machine.Effects) {
+	apart := id64 - before.id64
+	since := millis(p.at.Sub(before.lastAt))
+	q := l.queue.Find(before.id)
+	waits := q != nil && q.ID64 == before.id64
+	switch {
+	case apart == 0 && (p.place.Known && s.near || waits):
+		report(out, idReuse, s.side, machine.Certain, p.at, p.ref, before.frames[0], 1, float64(before.id), since)
+	case apart == 0:
+		// Of a far sender not all ids are seen: they may have gone all round.
+		report(out, idReuse, s.side, machine.Possible, p.at, p.ref, before.frames[0], 1, float64(before.id), since)
+	case waits:
+		report(out, wrapInFlight, s.side, machine.Likely, p.at, p.ref, before.frames[0], 1, float64(before.id), since)
+		l.queue.Remove(q)
+	}
+}
+
+// answersNothing takes an acknowledgement of s for which no packet of its peer is
+// known.
+func (t *Tracker) answersNothing(s, peer *party, l *lane, p *sighting, out *machine.Effects) {
+	id := t.pk.ID
+	if l == nil || !l.met {
+		// Nothing of the peer has passed: the capture may have begun behind it.
+		s.counted(p)
+		if len(peer.lanes) > 0 {
+			report(out, ackOfNothing, s.side, machine.Possible, p.at, p.ref, 0, float64(id))
+		}
+		return
+	}
+	s.counted(p)
+	ahead := wire.IDs.Distance(uint32(id), uint32(l.top&int64(wire.IDs.Mask())))
+	id64 := l.top + int64(ahead)
+	kept := l.lives.at(l.lives.kept()).id64
+	switch {
+	case id64 < l.firstID && !l.begun, id64 < kept:
+		return // of a packet from before the capture, or of one that ended long ago
+	case peer.near:
+		report(out, ackOfNothing, s.side, machine.Certain, p.at, p.ref, 0, float64(id))
+	default:
+		report(out, ackOfNothing, s.side, machine.Likely, p.at, p.ref, 0, float64(id))
+	}
+}
+
+// endFindings reports on a packet whose life has ended.
+func (t *Tracker) endFindings(s *party, e *life, out *machine.Effects) {
+	r := &t.parties[s.side.Other()]
+	attempts := e.attempts()
+	tell := func(rule *machine.Rule, of machine.Side, sure machine.Certainty, figures ...float64) {
+		report(out, rule, of, sure, e.lastAt, e.newest(), e.frames[0], figures...)
+	}
+	both := machine.Likely
+	if t.facts.Vantage == machine.VantageBoth {
+		both = machine.Certain
+	}
+	needless := int32(0)
+	if attempts > 1 && e.acks > 0 {
+		crossed := e.crossed
+		if e.acks >= e.copies {
+			crossed = max(crossed, attempts-1-e.ackLost)
+			if e.ignored {
+				crossed = e.crossed
+			}
+		}
+		if needless = crossed + e.ackLost; crossed > 0 {
+			tell(spuriousEarly, s.side, both, float64(crossed), float64(e.id), millis(e.interval))
+		}
+		if e.ackLost > 0 {
+			tell(spuriousAckLost, s.side, both, float64(e.ackLost), float64(e.id))
+		}
+		if e.ignored {
+			needless = attempts
+			tell(ackIgnored, s.side, machine.Likely, float64(attempts), float64(e.id), millis(e.lastAt.Sub(e.ackAt)))
+		}
+	}
+	if lost := attempts - 1 - needless; lost > 0 && !e.gaveUp {
+		tell(resentLoss, s.side, machine.Likely, float64(attempts), float64(e.id))
+	}
+	if e.acks == 0 && e.gaveUp {
+		tell(gaveUp, s.side, machine.Likely, float64(attempts), float64(e.id), millis(e.lastAt.Sub(e.at)))
+	}
+	if missing := e.copies - e.acks; missing > 0 && r.near && r.spoke.Sub(e.lastAt) > time.Second {
+		tell(ackMissing, r.side, machine.Likely, float64(missing), float64(e.id))
+	}
+	if e.arrived > 1 && e.flags&t.config.Profile.DontDuplicate == 0 {
+		grade := machine.Likely
+		if r.near {
+			grade = machine.Certain
+		}
+		tell(deliveredAgain, r.side, grade, float64(e.arrived), float64(e.id))
+	}
+	if e.overtook != 0 {
+		t.overtaken(s, e, out)
+	}
+}
+
+// overtaken judges an ordered packet during whose time in flight another one was
+// sent: its sender broke the order, or it had given this one up.
+func (t *Tracker) overtaken(s *party, e *life, out *machine.Effects) {
+	tell := func(sure machine.Certainty) {
+		report(out, orderBroken, s.side, sure, e.overtook, e.overRef, e.frames[0], float64(e.id), millis(e.overtook.Sub(e.at)))
+	}
+	last := e.lastAt
+	if last > e.overtook {
+		tell(machine.Certain) // it was still being sent again
+		return
+	}
+	waited := e.overtook.Sub(last)
+	usual, known := s.timing.timeout()
+	least := usual * 9 / 10
+	if e.interval > 0 {
+		least = e.interval * 9 / 10
+	}
+	r := &t.parties[s.side.Other()]
+	switch {
+	case known == machine.Unknown && r.reach.samples == 0:
+		return // nothing tells how long its sender would have waited
+	case waited < max(least, r.reach.least()):
+		tell(machine.Likely) // before its retry time: it was not given up
+	}
+}

@@ -1,0 +1,106 @@
+package srdp
+
+import (
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+)
+
+// How long after the last word of or about it a packet's life stays open.
+const (
+	quietAcked = 2 * time.Second  // every copy was acknowledged
+	quietOpen  = 20 * time.Second // nothing tells that its sender gave it up
+	quietDoubt = 3 * time.Second  // it may be foreign
+)
+
+// settle gives up what a side has not sent again, and ends the lives to which
+// nothing more can happen. Of many lanes it looks at two a packet.
+func (t *Tracker) settle(s *party, out *machine.Effects) {
+	for range min(len(s.lanes), 2) {
+		s.turn = (s.turn + 1) % len(s.lanes)
+		l := s.lanes[s.turn]
+		t.giveUps(s, l, out)
+		for e := l.lives.oldest(); e != nil && t.over(s, e); e = l.lives.oldest() {
+			t.end(s, l, out)
+		}
+	}
+}
+
+// giveUps takes out of the sent queue what should have been sent again long ago.
+func (t *Tracker) giveUps(s *party, l *lane, out *machine.Effects) {
+	for q := l.queue.Head(); q != nil && t.last.Sub(q.RetryAt) > max(patience, 2*q.Timeout); q = l.queue.Head() {
+		id64 := q.ID64
+		l.queue.Remove(q)
+		e := l.lives.find(q.ID)
+		if e == nil || e.id64 != id64 || e.acks > 0 {
+			continue
+		}
+		e.gaveUp = true
+		t.event(out, machine.Event{
+			Kind: EventGaveUp, Side: s.side, Certainty: machine.Likely, Sequence: uint32(e.id), Sequence64: e.id64, About: e.frames[0],
+		}, &sighting{at: t.last, ref: t.lastRef})
+	}
+}
+
+// over reports whether nothing more is to be expected of a packet.
+func (t *Tracker) over(s *party, e *life) bool {
+	quiet := t.last.Sub(max(e.lastAt, e.lastAck))
+	again := 4*t.timeoutOf(s, e) + patience
+	switch {
+	case e.doubtful:
+		return quiet > quietDoubt
+	case e.acks >= e.copies:
+		return quiet > quietAcked
+	case e.acks > 0 || e.gaveUp:
+		return quiet > max(quietAcked, again)
+	}
+	return quiet > max(quietOpen, again)
+}
+
+// end ends the oldest life of a lane: its findings, and its message.
+func (t *Tracker) end(s *party, l *lane, out *machine.Effects) {
+	e := l.lives.oldest()
+	l.lives.first++
+	if e.doubtful {
+		s.foreign++
+		report(out, foreignDatagram, s.side, machine.Likely, e.at, e.frames[0], 0, float64(e.size))
+		return
+	}
+	if q := l.queue.Find(e.id); q != nil && q.ID64 == e.id64 {
+		l.queue.Remove(q)
+	}
+	if e.acks > 0 || e.gaveUp {
+		s.settled++
+	}
+	if e.acks == 0 && e.gaveUp {
+		s.unacked++
+		s.timings().end(e.attempts())
+	}
+	t.endFindings(s, e, out)
+	if !out.NoEvents {
+		out.Messages = append(out.Messages, machine.Message{})
+		t.message(s, e, &out.Messages[len(out.Messages)-1])
+	}
+}
+
+// message tells a packet's life.
+func (t *Tracker) message(s *party, e *life, m *machine.Message) {
+	r := &t.parties[s.side.Other()]
+	*m = machine.Message{
+		From: s.side, Mode: machine.ModeReliable, Channel: -1, ID: e.id64, IDBits: 15, Type: uint32(e.flags), Bits: int(e.size) * 8,
+		Sequence: uint32(e.id), Sequence64: e.id64, Attempts: int(e.copies), Frames: e.frames, At: e.at,
+		Acked: machine.No, Named: e.acks > 0, BlockedBy: -1,
+	}
+	if e.acks == 0 {
+		return
+	}
+	m.Acked, m.AckedAt, m.AckedBy = machine.Yes, e.ackAt, e.ackRef
+	m.Delivered, m.Deliveries, m.Certainty = machine.Yes, int(max(1, e.arrived)), machine.Certain
+	m.DeliveredAt, m.DeliveredBy = e.ackAt, e.newest()
+	if r.near || e.copies == 1 {
+		m.DeliveredBy = e.frames[0]
+	}
+	if r.near {
+		m.DeliveredAt = e.at
+	}
+}

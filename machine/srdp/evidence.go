@@ -1,0 +1,366 @@
+package srdp
+
+import (
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+	wire "github.com/ackscope/ackscope/wire/srdp"
+)
+
+const (
+	// patience is how much later than its retry time a copy may still come before
+	// its sender is taken to have given up.
+	patience = 250 * time.Millisecond
+	// guessed is the time between copies where no copy has shown it yet.
+	guessed = 1500 * time.Millisecond
+	// copyHorizon is how long after its newest copy a packet can come again; an id
+	// that comes later is another packet's.
+	copyHorizon = 64 * time.Second
+	// plausible is how far the ids of a lane may step at once without being
+	// doubted, where nothing has shown that they step further.
+	plausible = 1024
+	// twin is how soon after a copy another one is taken for the network's doing,
+	// where the tap is not at the sender and no timeout is known.
+	twin = 8 * time.Millisecond
+)
+
+// data takes a copy of a data packet of s.
+func (t *Tracker) data(s, peer *party, p *sighting, payload []byte, out *machine.Effects) {
+	pk := &t.pk
+	l := s.lane(pair{pk.Source, pk.Destination}, t.proxied(), true)
+	if l == nil {
+		s.counted(p)
+		return
+	}
+	sum := Sum(pk.Flags, payload)
+	if e := t.copyOf(l, pk.ID, sum, p); e != nil {
+		t.copied(s, l, e, p, out)
+		return
+	}
+	id64 := l.unwrap(pk.ID, p.place)
+	if l.lives.full() {
+		t.end(s, l, out)
+	}
+	before := l.lives.find(pk.ID)
+	if before != nil && !before.doubtful && p.at.Sub(before.lastAt) < copyHorizon {
+		t.reused(s, l, before, id64, p, out)
+	}
+	doubtful := t.doubts(s, l, id64)
+	if back := wire.IDs.Distance(uint32(pk.ID), uint32(l.lastID)); l.met && back < 0 && back > -lateness && !doubtful {
+		s.reach.shuffled++
+	}
+	l.lastID = pk.ID
+	e := l.lives.begin(pk.ID, id64)
+	e.at, e.lastAt, e.copies, e.frames[0], e.sum, e.size, e.flags = p.at, p.at, 1, p.ref, sum, int32(pk.PayloadLen), pk.Flags
+	e.command, e.odd = pk.Command, t.config.Profile.Contradicts(pk)
+	e.doubtful = doubtful
+	if !doubtful {
+		t.believe(s, l, e, p, out)
+	}
+}
+
+func (t *Tracker) proxied() bool { return t.config.Profile.Form != 0 }
+
+// copyOf gives the life of which a packet is a further copy; nil for none.
+func (t *Tracker) copyOf(l *lane, id uint16, sum uint32, p *sighting) *life {
+	for e := l.lives.find(id); e != nil; e = l.lives.older(e) {
+		if e.sum == sum && e.size == int32(t.pk.PayloadLen) && p.at.Sub(e.lastAt) < copyHorizon && (!p.place.Known || e.id64 == p.place.Number) {
+			return e
+		}
+	}
+	return nil
+}
+
+// doubts tells whether a packet may be foreign after all: another protocol's that
+// happens to begin with a command byte. It enters state once it is acknowledged,
+// or comes again.
+func (t *Tracker) doubts(s *party, l *lane, id64 int64) bool {
+	pk := &t.pk
+	if t.config.Profile.Contradicts(pk) && !t.known.odd && !t.seen.odd {
+		return true
+	}
+	if t.config.Profile.UnknownFlags(pk.Flags)&^(t.known.flags|t.seen.flags) != 0 {
+		return true
+	}
+	if !l.met {
+		return false
+	}
+	step := id64 - l.top
+	return max(step, -step) > max(plausible, 2*max(s.jump, t.known.jump[s.side]))
+}
+
+// believe enters a packet into state: its first copy passed at p, or before if it
+// was doubtful until now.
+func (t *Tracker) believe(s *party, l *lane, e *life, p *sighting, out *machine.Effects) {
+	first := sighting{at: e.at, ref: e.frames[0], length: p.length}
+	e.doubtful = false
+	s.data++
+	s.copies++
+	s.counted(&first)
+	t.event(out, machine.Event{Kind: machine.EventSent, Side: s.side, Certainty: machine.Certain, Sequence: uint32(e.id), Sequence64: e.id64}, &first)
+	if !l.met {
+		l.met, l.firstID, l.top = true, e.id64, e.id64
+	}
+	l.top = max(l.top, e.id64)
+	if q := l.queue.Enter(e.id, e.at, t.timeoutOf(s, e)); q != nil {
+		q.ID64, q.Flags, q.First, q.Last = e.id64, e.flags, e.frames[0], e.newest()
+	}
+	if e.flags&t.config.Profile.Order != 0 {
+		t.follows(l, e)
+	}
+	t.conditions(s, e, &first, out)
+}
+
+// follows notes that an ordered packet was sent while another one was in flight:
+// what is to be made of that shows when the earlier one ends.
+func (t *Tracker) follows(l *lane, e *life) {
+	if n := l.ordered - 1; n >= l.lives.first && n < e.number {
+		if before := l.lives.at(n); before.acks == 0 && before.overtook == 0 && before.id64 < e.id64 {
+			before.overtook, before.overRef = e.at, e.frames[0]
+		}
+	}
+	l.ordered = e.number + 1
+}
+
+// timeoutOf gives the time between copies that a packet seems to have.
+func (t *Tracker) timeoutOf(s *party, e *life) time.Duration {
+	if e.interval > 0 {
+		return e.interval
+	}
+	if d, _ := s.timing.timeout(); d > 0 {
+		return d
+	}
+	if d := t.known.timeout[s.side]; d > 0 {
+		return d
+	}
+	return guessed
+}
+
+// copied takes a further copy of a packet.
+func (t *Tracker) copied(s *party, l *lane, e *life, p *sighting, out *machine.Effects) {
+	if e.doubtful {
+		t.believe(s, l, e, p, out)
+	}
+	s.counted(p)
+	s.copies++
+	gap := p.at.Sub(e.lastAt)
+	if int(e.copies) < len(e.frames) {
+		e.frames[e.copies] = p.ref
+	}
+	e.copies++
+	if !s.near && gap < t.twins(s) {
+		e.doubled++
+		if gap < twin {
+			s.reach.shuffled++
+		}
+		return
+	}
+	e.interval, e.lastAt = gap, p.at
+	s.timings().interval(gap)
+	s.resends++
+	grade := machine.Certain
+	if !s.near {
+		grade = machine.Likely // the network may have made it
+	}
+	t.event(out, machine.Event{Kind: machine.EventResent, Side: s.side, Certainty: grade, Sequence: uint32(e.id), Sequence64: e.id64, About: e.frames[0]}, p)
+	if e.acks > 0 {
+		t.needless(s, e, p, out)
+	}
+	if e.gaveUp {
+		e.gaveUp = false
+		t.event(out, machine.Event{Kind: machine.EventRegraded, Side: s.side, Certainty: machine.Certain, Sequence: uint32(e.id), Sequence64: e.id64, About: e.frames[0]}, p)
+	}
+	if q := l.queue.Find(e.id); q != nil && q.ID64 == e.id64 {
+		q.Last, q.Timeout = p.ref, gap
+		l.queue.Resend(q, p.at)
+	} else if (e.acks == 0 || !s.near) && l.lives.open(e) {
+		// Its acknowledgement has not come, or not to its sender.
+		if q := l.queue.Enter(e.id, p.at, gap); q != nil {
+			q.ID64, q.Flags, q.First, q.Last, q.FirstAt, q.Copies = e.id64, e.flags, e.frames[0], p.ref, e.at, uint32(e.attempts())
+		}
+	}
+}
+
+// twins gives how soon after a copy another one is the network's doing.
+func (t *Tracker) twins(s *party) time.Duration {
+	if d, _ := s.timing.timeout(); d > 0 {
+		return d / 3
+	}
+	if d := t.known.timeout[s.side]; d > 0 {
+		return d / 3
+	}
+	return twin
+}
+
+// needless takes a copy that its sender sent although the packet had arrived and
+// been acknowledged: the two have crossed on the way, or the acknowledgement was
+// lost behind the tap.
+func (t *Tracker) needless(s *party, e *life, p *sighting, out *machine.Effects) {
+	since := p.at.Sub(e.lastAck)
+	if since > unread {
+		s.reach.deaf++
+	}
+	// A copy that passes within the time from the tap to the sender and back was
+	// under way when the acknowledgement passed.
+	way := e.interval / 2
+	switch {
+	case s.near:
+		way = unread
+	case s.reach.samples > 0:
+		way = s.reach.least() + s.reach.least()/4 + tickSlack/2
+	}
+	if since <= way {
+		e.crossed++
+		return
+	}
+	if s.near {
+		e.ignored = true
+	} else {
+		e.ackLost++
+	}
+	t.event(out, machine.Event{Kind: machine.EventRegraded, Side: s.side, Certainty: machine.Possible, Sequence: uint32(e.id), Sequence64: e.id64, About: e.ackRef}, p)
+}
+
+// ack takes an acknowledgement that s sent for data of its peer.
+func (t *Tracker) ack(s, peer *party, p *sighting, out *machine.Effects) {
+	pk := &t.pk
+	l := peer.lane(pair{pk.Destination, pk.Source}, t.proxied(), false)
+	var e *life
+	if l != nil {
+		e = l.lives.find(pk.ID)
+	}
+	if e == nil {
+		t.answersNothing(s, peer, l, p, out)
+		return
+	}
+	s.counted(p)
+	if t.config.Profile.Contradicts(pk) {
+		report(out, commandByte, s.side, machine.Certain, p.at, p.ref, 0, float64(pk.Command))
+	}
+	if e.doubtful {
+		t.confirm(peer, l, e, p, out)
+	}
+	l.sure, l.begun = true, true
+	e.acks++
+	e.lastAck = p.at
+	peer.answers++
+	if e.acks == 1 {
+		e.ackAt, e.ackRef = p.at, p.ref
+		t.confirmed(peer, l, e)
+	}
+	t.arrives(s, l, e, p, out)
+	t.reaches(s, peer, l, e, p, out)
+}
+
+// confirmed learns from a packet that was acknowledged what is usual in the flow.
+func (t *Tracker) confirmed(s *party, l *lane, e *life) {
+	t.seen.flags |= t.config.Profile.UnknownFlags(e.flags)
+	t.seen.odd = t.seen.odd || e.odd
+	if e.number > l.lives.kept() {
+		if before := l.lives.at(e.number - 1); before.acks > 0 {
+			step := e.id64 - before.id64
+			s.jump = max(s.jump, step, -step)
+			t.seen.jump[s.side] = s.jump
+		}
+	}
+}
+
+// confirm believes a doubtful packet that is acknowledged. Ids that have stood far
+// away from it, and that nothing has confirmed, were foreign.
+func (t *Tracker) confirm(s *party, l *lane, e *life, p *sighting, out *machine.Effects) {
+	if !l.sure {
+		l.top = e.id64
+	}
+	t.believe(s, l, e, p, out)
+}
+
+// arrives takes what an acknowledgement proves of its sender, the receiver s.
+func (t *Tracker) arrives(s *party, l *lane, e *life, p *sighting, out *machine.Effects) {
+	if e.copies == 1 && e.acks == 1 {
+		s.reach.add(p.at.Sub(e.at))
+	}
+	grade := machine.Certain
+	if e.acks > 1 && !s.near || e.acks > e.copies {
+		grade = machine.Likely // the network may have made the second one
+	}
+	prof := &t.config.Profile
+	asks := Promise{Once: e.flags&prof.DontDuplicate != 0, Ordered: e.flags&prof.Order != 0}
+	about := e.nth(e.acks)
+	if !s.near {
+		about = e.newest()
+	}
+	came := e.at
+	if e.acks > 1 {
+		came = p.at
+	}
+	if asks.Ordered && e.acks == 1 {
+		t.inTurn(s, l, e, p, out)
+	}
+	if fate := l.received.Arrive(&t.config.Rules, e.id, asks, e.sum, came); fate != Delivered {
+		s.duplicates++
+		t.event(out, machine.Event{Kind: machine.EventDuplicate, Side: s.side, Certainty: grade, Sequence: uint32(e.id), Sequence64: e.id64, About: about}, p)
+		return
+	}
+	e.arrived++
+	s.received++
+	if e.acks > 1 && asks.Once {
+		report(out, promiseForgotten, s.side, machine.Possible, p.at, p.ref, e.frames[0], 1, float64(e.id), millis(p.at.Sub(e.at)))
+	}
+	t.event(out, machine.Event{Kind: machine.EventReceived, Side: s.side, Certainty: grade, Sequence: uint32(e.id), Sequence64: e.id64, About: about}, p)
+}
+
+// inTurn holds the first arrival of an ordered packet against the order of ids.
+func (t *Tracker) inTurn(s *party, l *lane, e *life, p *sighting, out *machine.Effects) {
+	if !l.inOrder || e.id64 > l.arrived {
+		l.inOrder, l.arrived = true, e.id64
+		return
+	}
+	grade := machine.Certain
+	if !s.near {
+		grade = machine.Possible // the acknowledgements may have overtaken each other
+	}
+	report(out, outOfTurn, s.side, grade, p.at, p.ref, e.frames[0], float64(l.arrived-e.id64), float64(e.id))
+}
+
+// reaches takes what an acknowledgement tells of the sender that it goes to.
+func (t *Tracker) reaches(r, s *party, l *lane, e *life, p *sighting, out *machine.Effects) {
+	if e.acks > 1 {
+		t.event(out, machine.Event{Kind: EventAckedAgain, Side: s.side, Certainty: s.reads(p.at), Sequence: uint32(e.id), Sequence64: e.id64, About: e.frames[0], By: p.ref}, p)
+		if q := l.queue.Find(e.id); q != nil && q.ID64 == e.id64 {
+			l.queue.Remove(q)
+		}
+		return
+	}
+	sample := Sample{FromLast: p.at.Sub(e.lastAt), FromFirst: p.at.Sub(e.at), Ambiguous: e.copies > 1}
+	rtt := int64(-1)
+	if sample.Ambiguous {
+		s.ambiguous++
+		// Sooner after the newest copy than any answer can come: it answers an
+		// earlier one, and the newest was sent while it was on its way.
+		if r.reach.samples > 0 && sample.FromLast < r.reach.least()*9/10 {
+			e.crossed++
+		}
+	} else {
+		rtt = int64(sample.FromLast)
+		s.sample(sample.FromLast)
+	}
+	s.acked++
+	t.event(out, machine.Event{
+		Kind: machine.EventAcked, Side: s.side, Certainty: s.reads(p.at), Sequence: uint32(e.id), Sequence64: e.id64,
+		About: e.frames[0], By: p.ref, RTT: rtt,
+	}, p)
+	if sample.Ambiguous {
+		for _, k := range [...]struct {
+			kind machine.EventKind
+			rtt  time.Duration
+		}{{EventRTTFromLast, sample.FromLast}, {EventRTTFromFirst, sample.FromFirst}} {
+			t.event(out, machine.Event{
+				Kind: k.kind, Side: s.side, Certainty: machine.Possible, Sequence: uint32(e.id), Sequence64: e.id64,
+				About: e.frames[0], By: p.ref, RTT: max(1, int64(k.rtt)),
+			}, p)
+		}
+	}
+	if q := l.queue.Find(e.id); q != nil && q.ID64 == e.id64 {
+		l.queue.Remove(q)
+	}
+}

@@ -1,0 +1,260 @@
+package srdp_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/srdp"
+	"github.com/ackscope/ackscope/sim"
+	wire "github.com/ackscope/ackscope/wire/srdp"
+)
+
+// A simulated flow is the oracle that no recorded capture can be: both ends'
+// truth, to the packet, under any conditions, seen from any place.
+
+// conditions of one simulated flow.
+type conditions struct {
+	form    wire.Form
+	path    sim.Path // both ways
+	repeats uint8
+	timeout time.Duration // 0: the library's choice
+	flags   uint8
+	oneWay  bool // only A sends data
+	event   bool // hosts read their socket when something arrives
+	tap     machine.Vantage
+	place   float64
+	told    bool // the tracker is told where the tap stands
+	first   uint16
+	stops   bool // B dies half way
+	seconds int
+}
+
+func (c *conditions) String() string {
+	return fmt.Sprintf("%v loss %.0f%% jitter %v dup %.0f%% repeats %d timeout %v flags %d one way %v event %v tap %v told %v stops %v",
+		c.form, c.path.Loss*100, c.path.Jitter, c.path.Duplicate*100, c.repeats, c.timeout, c.flags, c.oneWay, c.event, c.tap, c.told, c.stops)
+}
+
+// observed is a simulated flow and what a tracker made of it.
+type observed struct {
+	truth     *sim.Truth
+	seen      []machine.Datagram
+	events    []machine.Event
+	anomalies []machine.Anomaly
+	messages  []machine.Message
+	learned   machine.Facts
+	summary   [2]machine.Summary
+	tracker   machine.Tracker
+	last      [2]machine.Instant // when each side sent for the last time
+}
+
+var addresses = [2]wire.Address{{IP: [4]byte{10, 0, 0, 1}, Port: 7000}, {IP: [4]byte{10, 0, 0, 2}, Port: 7001}}
+
+func configFor(form wire.Form) srdp.Config {
+	p := wire.Default().In(form)
+	return srdp.Config{Profile: p, MaxPayload: p.MaxPayload(), Rules: srdp.DefaultRules()}
+}
+
+func (c *conditions) run(t testing.TB, seed uint64) *observed {
+	t.Helper()
+	w := sim.New(seed)
+	o := &observed{truth: w.Truth()}
+	stop := machine.Instant(c.seconds) * machine.Instant(time.Second)
+	p := wire.Default().In(c.form)
+	var hosts []*sim.Host
+	for i, name := range []string{"a", "b"} {
+		e, err := srdp.NewEndpoint(srdp.Options{Profile: &p, Side: machine.Side(i), First: c.first, Self: addresses[i]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		app := func(f *sim.Frame) {
+			if c.form == wire.Proxied && f.Number == 0 {
+				f.Do(srdp.Introduce(0, addresses[1-i]))
+			}
+			if f.Now >= stop || i == 1 && c.oneWay || f.Rand.IntN(3) > 0 {
+				return
+			}
+			flags := c.flags
+			if flags == 0xff {
+				flags = uint8(f.Rand.IntN(4))
+			}
+			f.Do(srdp.Request{Bytes: make([]byte, f.Rand.IntN(100)), Repeats: c.repeats, Timeout: c.timeout, Flags: flags}.Submit())
+		}
+		options := sim.HostOptions{
+			Frame: time.Second / 60, Phase: time.Duration(i) * 7 * time.Millisecond, FrameJitter: time.Millisecond / 2,
+			ReadDelay: 100 * time.Microsecond, App: app, EventDriven: c.event,
+		}
+		if c.stops && i == 1 {
+			options.Stop = stop / 2
+		}
+		hosts = append(hosts, w.AddHost(name, e, options))
+	}
+	l := w.Connect(hosts[0], hosts[1], c.path, c.path)
+	place := map[machine.Vantage]float64{machine.VantageA: 0, machine.VantageBetween: c.place, machine.VantageB: 1}[c.tap]
+	l.Tap(place, func(s sim.Tapped) {
+		o.seen = append(o.seen, machine.Datagram{
+			At: s.At, Ref: machine.MakeRef(0, uint64(len(o.seen)+1)), From: machine.Side(s.From.Index), Bytes: s.Bytes, Length: len(s.Bytes),
+		})
+		o.last[s.From.Index] = s.At
+	})
+	if err := w.Run(stop.Add(4 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	var facts machine.Facts
+	if c.told {
+		facts.Vantage, facts.VantageReason = c.tap, "told"
+	}
+	o.track(configFor(c.form), facts)
+	return o
+}
+
+// track runs a tracker twice over the flow, as the commands do: the second run
+// begins with what the first has learned.
+func (o *observed) track(config srdp.Config, facts machine.Facts) {
+	for range 2 {
+		tr := srdp.NewTracker(config, facts)
+		scopes := [2]machine.Scope{srdp.NewCounter(&config.Profile), srdp.NewCounter(&config.Profile)}
+		o.events, o.anomalies, o.messages = o.events[:0], o.anomalies[:0], o.messages[:0]
+		var out machine.Effects
+		take := func() {
+			o.events = append(o.events, out.Events...)
+			o.anomalies = append(o.anomalies, out.Anomalies...)
+			o.messages = append(o.messages, out.Messages...)
+			out.Reset()
+		}
+		for i := range o.seen {
+			d := o.seen[i]
+			d.Place = scopes[d.From].Observe(1, &d)
+			tr.Observe(&d, &out)
+			take()
+		}
+		tr.Finish(&out)
+		take()
+		facts = tr.Learned()
+		o.summary = [2]machine.Summary{tr.Summary(machine.A), tr.Summary(machine.B)}
+		o.tracker = tr
+	}
+	o.learned = facts
+}
+
+// fact is one event of one side, comparable.
+type fact struct {
+	side     machine.Side
+	kind     machine.EventKind
+	sequence int64
+	n        int // the n-th of these: a copy may come again
+}
+
+// hold holds the tracker's facts against the truth: nothing certain is denied,
+// and of a side at the tap nothing is missing.
+func (o *observed) hold(t *testing.T, c *conditions) {
+	t.Helper()
+	truth := map[fact]machine.Instant{}
+	count := map[fact]int{}
+	key := func(e *machine.Event) fact {
+		f := fact{side: e.Side, kind: e.Kind, sequence: e.Sequence64}
+		count[f]++
+		f.n = count[f]
+		return f
+	}
+	for i := range o.truth.Facts {
+		f := &o.truth.Facts[i]
+		truth[key(&f.Event)] = f.At
+	}
+	count = map[fact]int{}
+	told := map[fact]machine.Event{}
+	for i := range o.events {
+		told[key(&o.events[i])] = o.events[i]
+	}
+	wrong := 0
+	for f, e := range told {
+		if e.Certainty != machine.Certain {
+			continue
+		}
+		switch e.Kind {
+		case machine.EventSent, machine.EventResent, machine.EventReceived, machine.EventDuplicate, machine.EventAcked, srdp.EventGaveUp:
+		default:
+			continue
+		}
+		at, ok := truth[f]
+		switch {
+		case !ok:
+			t.Errorf("%v %v %d (%d.) in frame %d is told as certain, and did not happen", f.side, f.kind, f.sequence, f.n, e.Ref.Frame())
+		case (f.kind == machine.EventReceived || f.kind == machine.EventDuplicate) && at > e.At:
+			t.Errorf("%v %v %d: told at %v, it happened at %v", f.side, f.kind, f.sequence, e.At, at)
+		case f.kind == machine.EventAcked && (at < e.At || at.Sub(e.At) > 60*time.Millisecond):
+			t.Errorf("%v acked %d: told as of %v, it happened at %v", f.side, f.sequence, e.At, at)
+		default:
+			continue
+		}
+		if wrong++; wrong > 8 {
+			t.Fatal("and more")
+		}
+	}
+	vantage := o.learned.Vantage
+	for f, at := range truth {
+		near := vantage.Near(f.side)
+		switch {
+		case !near:
+			continue
+		case at.Add(200*time.Millisecond) > o.last[f.side]:
+			continue // nothing that it sent since tells that it had read
+		}
+		switch f.kind {
+		case machine.EventSent, machine.EventResent, machine.EventReceived, machine.EventDuplicate, machine.EventAcked:
+			e, ok := told[f]
+			if !ok {
+				t.Errorf("%v %v %d (%d.) at %v is not told", f.side, f.kind, f.sequence, f.n, at)
+			} else if e.Certainty != machine.Certain && f.n == 1 && f.kind != machine.EventReceived {
+				t.Errorf("%v %v %d (%d.) is told as %v only, at the tap", f.side, f.kind, f.sequence, f.n, e.Certainty)
+			} else {
+				continue
+			}
+			if wrong++; wrong > 8 {
+				t.Fatal("and more")
+			}
+		}
+	}
+	for i := range o.messages {
+		m := &o.messages[i]
+		received := fact{m.From.Other(), machine.EventReceived, m.Sequence64, 1}
+		if _, ok := truth[received]; m.Delivered == machine.Yes && m.Certainty == machine.Certain && !ok {
+			t.Errorf("message %d of %v: delivered for certain, and was not", m.Sequence64, m.From)
+		}
+	}
+}
+
+// TestSimulated: over a grid of conditions and places of the tap, what is certain
+// is true, and what an endpoint at the tap knew is all there.
+func TestSimulated(t *testing.T) {
+	runs := 0
+	for _, form := range []wire.Form{wire.Direct, wire.Proxied} {
+		for _, loss := range []float64{0, 0.05, 0.3} {
+			for _, jitter := range []time.Duration{0, 20 * time.Millisecond} {
+				for _, dup := range []float64{0, 0.1} {
+					for _, repeats := range []uint8{0, 1, 4} {
+						for _, timeout := range []time.Duration{0, 120 * time.Millisecond} {
+							for _, flags := range []uint8{0, 1, 2, 0xff} {
+								for _, tap := range []machine.Vantage{machine.VantageA, machine.VantageBetween, machine.VantageB} {
+									runs++
+									if testing.Short() && runs%17 != 0 {
+										continue
+									}
+									c := conditions{
+										form: form, path: sim.Path{Delay: 25 * time.Millisecond, Jitter: jitter, Loss: loss, Duplicate: dup},
+										repeats: repeats, timeout: timeout, flags: flags, tap: tap, place: 0.5, seconds: 4, first: 32700,
+										oneWay: runs%5 == 0, event: runs%2 == 0, told: runs%3 > 0, stops: runs%7 == 0,
+									}
+									t.Run(c.String(), func(t *testing.T) {
+										c.run(t, uint64(runs)).hold(t, &c)
+									})
+								}
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package srdp
+
+import (
+	"slices"
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+)
+
+// timing is what the copies of a sender tell of its settings: the time between
+// them (timeout), and after how many it gives up (repeats).
+type timing struct {
+	recent  [16]uint32 // the newest intervals, in microseconds
+	count   uint32
+	least   time.Duration
+	most    time.Duration
+	repeats [17]uint16 // packets given up after so many copies; the last one counts all above
+	gaveUp  uint32
+}
+
+// interval takes the time between two copies of a packet.
+func (t *timing) interval(d time.Duration) {
+	if t.count == 0 || d < t.least {
+		t.least = d
+	}
+	t.most = max(t.most, d)
+	t.recent[t.count%uint32(len(t.recent))] = uint32(min(d/time.Microsecond, 1<<32-1))
+	t.count++
+}
+
+// timeout gives the usual interval: the median of the newest; 0 where none is
+// known. It is sure to be one setting, and not the library's choice from time to
+// time, where they are alike.
+func (t *timing) timeout() (usual time.Duration, known machine.Certainty) {
+	if t == nil || t.count == 0 {
+		return 0, machine.Unknown
+	}
+	n := min(int(t.count), len(t.recent))
+	sorted := t.recent
+	slices.Sort(sorted[:n])
+	usual = time.Duration(sorted[n/2]) * time.Microsecond
+	const tick = 34 * time.Millisecond // a timer is looked at once a frame
+	if spread := time.Duration(sorted[n-1]-sorted[0]) * time.Microsecond; n >= 3 && spread <= max(tick, usual/4) {
+		return usual, machine.Likely
+	}
+	return usual, machine.Possible
+}
+
+// end takes the end of a packet that nobody acknowledged.
+func (t *timing) end(copies int32) {
+	t.repeats[min(int(copies), len(t.repeats)-1)]++
+	t.gaveUp++
+}
+
+// limit gives after how many copies the sender gives up, by the most frequent
+// end; 0 where none is known.
+func (t *timing) limit() (copies int, known machine.Certainty) {
+	if t == nil || t.gaveUp == 0 {
+		return 0, machine.Unknown
+	}
+	most := 0
+	for n, times := range t.repeats {
+		if times > t.repeats[most] {
+			most = n
+		}
+	}
+	if times := uint32(t.repeats[most]); times >= 2 && times*5 >= t.gaveUp*4 {
+		return most, machine.Likely
+	}
+	return most, machine.Possible
+}

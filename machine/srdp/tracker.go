@@ -1,0 +1,208 @@
+package srdp
+
+import (
+	"time"
+	"unsafe"
+
+	"github.com/ackscope/ackscope/machine"
+	wire "github.com/ackscope/ackscope/wire/srdp"
+)
+
+// Config says how the flow is read.
+type Config struct {
+	Profile    wire.Profile
+	MaxPayload int   // most bytes of data that are allowed; more are reported
+	Rules      Rules // what receivers are taken to remember
+	// Stream is set where the packets come over TCP: what passes the tap then
+	// reaches the other end, in this order.
+	Stream bool
+}
+
+// Tracker rebuilds from a capture what both ends of a flow knew, and the lives
+// of their packets.
+//
+//	data ───────> lane of its sender: life (copies, acknowledgements), sent queue
+//	ack  ───────> the life that it answers: its receiver has it, for certain;
+//	              its sender learns so, if the acknowledgement reaches it
+//	the rest ───> foreign: counted
+//
+// An acknowledgement proves that a copy arrived, wherever the tap stands. How
+// many copies did is exact at the receiver; elsewhere the network may have made
+// the second acknowledgement. That the sender has read it is certain where the
+// tap is at the sender and the sender lives on.
+//
+// A gap in a flow's ids is no loss: the sender's counter numbers its packets to
+// all peers. See Counter for what the endpoint as a whole tells.
+type Tracker struct {
+	config  Config
+	facts   machine.Facts
+	known   learned // by an earlier run
+	seen    learned // by this one
+	given   bool    // the vantage was given
+	parties [2]party
+	last    machine.Instant
+	lastRef machine.Ref
+	pk      wire.Packet
+	weighed int // packets at which the vantage was last judged
+}
+
+// learned is Facts.Settings of this protocol: what a flow as a whole teaches.
+type learned struct {
+	proved  [2]machine.Instant // up to then each side is known to have read
+	flags   uint8              // unknown flags that acknowledged packets had
+	odd     bool               // acknowledged packets had a command byte that contradicts the id
+	jump    [2]int64           // furthest step of the ids of acknowledged packets
+	timeout [2]time.Duration
+}
+
+// sighting is one packet as it passed the tap.
+type sighting struct {
+	at     machine.Instant
+	ref    machine.Ref
+	length int
+	place  machine.Place
+}
+
+// NewTracker gives the tracker of a flow. facts are what an earlier run over the
+// same flow learned; the zero value if none.
+func NewTracker(c Config, facts machine.Facts) *Tracker {
+	t := &Tracker{config: c, facts: facts}
+	t.known, _ = facts.Settings.(learned)
+	for i := range t.parties {
+		s := &t.parties[i]
+		s.side, s.proved = machine.Side(i), t.known.proved[i]
+	}
+	if facts.Vantage != machine.VantageUnknown {
+		t.given = true
+		t.place(facts.Vantage, facts.VantageReason)
+	}
+	return t
+}
+
+func (t *Tracker) place(v machine.Vantage, reason string) {
+	t.facts.Vantage, t.facts.VantageReason = v, reason
+	for i := range t.parties {
+		t.parties[i].near = v.Near(machine.Side(i))
+	}
+}
+
+// tickSlack is how long before something that a side sends it can have read for
+// the last time: a frame of the application, generously.
+const tickSlack = 40 * time.Millisecond
+
+// reads grades that a side has read what passed the tap towards it at a time.
+func (s *party) reads(at machine.Instant) machine.Certainty {
+	if s.near && at <= s.proved {
+		return machine.Certain
+	}
+	return machine.Likely
+}
+
+// Observe takes the next datagram of the flow.
+func (t *Tracker) Observe(d *machine.Datagram, out *machine.Effects) {
+	p := sighting{d.At, d.Ref, max(d.Length, len(d.Bytes)), d.Place}
+	t.last, t.lastRef = max(t.last, d.At), d.Ref
+	s, peer := &t.parties[d.From], &t.parties[d.From.Other()]
+	t.settle(s, out)
+	t.settle(peer, out)
+	pk := &t.pk
+	if !t.config.Profile.Fits(d.Bytes, p.length, pk) {
+		s.foreign++
+		report(out, foreignDatagram, s.side, machine.Certain, p.at, p.ref, 0, float64(p.length))
+		return
+	}
+	if d.Place.Missing > 0 && s.near {
+		s.missing += uint64(d.Place.Missing)
+		report(out, idsMissing, s.side, machine.Likely, p.at, p.ref, 0, float64(s.missing))
+	} else {
+		s.missing += uint64(d.Place.Missing)
+	}
+	if pk.Ack {
+		t.ack(s, peer, &p, out)
+	} else {
+		t.data(s, peer, &p, d.Bytes[min(pk.PayloadOffset, len(d.Bytes)):], out)
+	}
+	if !t.given {
+		t.judge()
+	}
+}
+
+// counted takes a packet that is SRDP's for sure, or is not known not to be.
+func (s *party) counted(p *sighting) {
+	s.packets++
+	s.bytes += uint64(p.length)
+	s.spoke, s.spokeRef = p.at, p.ref
+	if !s.near {
+		return
+	}
+	if proved := p.at.Add(-tickSlack); proved > s.proved {
+		s.proved = proved
+	}
+}
+
+// judge places the tap, at growing counts, until that is sure.
+func (t *Tracker) judge() {
+	n := t.parties[0].reach.samples + t.parties[1].reach.samples
+	if n == t.weighed || n < 4 || n&(n-1) != 0 {
+		return
+	}
+	t.weighed = n
+	if v, reason, sure := judgeVantage(&t.parties); sure {
+		t.place(v, reason)
+	}
+}
+
+// Learned gives what another run over the flow can start with.
+func (t *Tracker) Learned() machine.Facts {
+	f := t.facts
+	if !t.given {
+		f.Vantage, f.VantageReason, _ = judgeVantage(&t.parties)
+	}
+	k := t.seen
+	for i := range t.parties {
+		s := &t.parties[i]
+		if s.spoke != 0 {
+			k.proved[i] = s.spoke.Add(-tickSlack)
+		}
+		k.timeout[i], _ = s.timing.timeout()
+	}
+	f.Settings = k
+	return f
+}
+
+// Finish settles what is still open when the capture ends.
+func (t *Tracker) Finish(out *machine.Effects) {
+	for i := range t.parties {
+		s := &t.parties[i]
+		for _, l := range s.lanes {
+			t.giveUps(s, l, out)
+			for l.lives.oldest() != nil {
+				t.end(s, l, out)
+			}
+		}
+	}
+}
+
+// Size gives the bytes that a clone takes, about.
+func (t *Tracker) Size() int {
+	return int(unsafe.Sizeof(*t)) + t.parties[0].size() + t.parties[1].size()
+}
+
+// Clone gives an independent copy.
+func (t *Tracker) Clone() machine.Tracker {
+	c := *t
+	c.parties = [2]party{t.parties[0].clone(), t.parties[1].clone()}
+	return &c
+}
+
+// event tells a fact that the packet p shows.
+func (t *Tracker) event(out *machine.Effects, e machine.Event, p *sighting) {
+	if out.NoEvents {
+		return
+	}
+	e.At, e.Ref = p.at, p.ref
+	if e.RTT == 0 {
+		e.RTT = -1
+	}
+	out.Events = append(out.Events, e)
+}
