@@ -134,4 +134,6 @@ func (e *life) attempts() int32 { return e.copies - e.doubled }
 func (e *life) newest() machine.Ref { return e.frames[min(int(e.copies), len(e.frames))-1] }
 
 // nth gives the frame of a copy, counted from 1; of the newest listed beyond.
-func (e *life) nth(n int32) machine.Ref { return e.frames[max(1, min(int(n), int(e.copies), len(e.frames)))-1] }
+func (e *life) nth(n int32) machine.Ref {
+	return e.frames[max(1, min(int(n), int(e.copies), len(e.frames)))-1]
+}
