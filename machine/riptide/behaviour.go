@@ -35,6 +35,9 @@ type Behaviour struct {
 	Receive ReceiveRule
 	Send    SendRule
 
+	// Port is set for Pytide, the port to Python.
+	Port bool
+
 	// First is the first sequence id of a side.
 	First uint16
 
@@ -75,8 +78,8 @@ var Behaviours = []*Behaviour{
 	{Name: "riptide@2.1.0", First: 1, Doc: "release 2.1.0: shift fault, and sequence ids OR-ed on sends to several", ShiftFault: true, MergedSequences: true, Limit: 15, DropsConnection: true, QualityLimits: true},
 	{Name: "riptide@2.1.1-2.2.1", First: 1, Doc: "releases 2.1.1 to 2.2.1: shift fault", ShiftFault: true, Limit: 15, DropsConnection: true, QualityLimits: true},
 	{Name: "riptide@main", First: 1, Doc: "the library after August 2026: without the shift fault", Limit: 15, DropsConnection: true, QualityLimits: true},
-	{Name: "pytide@2.0", First: 1, Doc: "Pytide 2.0.0: every reliable message has id 1, only Welcome is acked, nothing is sent again", Receive: ReceiveEverything, Send: SendCauseOnly},
-	{Name: "pytide@2.1-alpha", First: 2, Doc: "Pytide 2.1.0-alpha: a list without the shift fault; lost is lost", Send: SendCauseOnly, QualityLimits: true},
+	{Name: "pytide@2.0", Port: true, First: 1, Doc: "Pytide 2.0.0: every reliable message has id 1, only Welcome is acked, nothing is sent again", Receive: ReceiveEverything, Send: SendCauseOnly},
+	{Name: "pytide@2.1-alpha", Port: true, First: 2, Doc: "Pytide 2.1.0-alpha: a list without the shift fault; lost is lost", Send: SendCauseOnly, QualityLimits: true},
 }
 
 // LookupBehaviour finds one by its name; nil for none.
@@ -131,9 +134,9 @@ func ResendAfter(smoothed int) time.Duration {
 	return max(resendLeast, time.Duration(float64(smoothed)*1.2)*time.Millisecond)
 }
 
-// Smooth gives the library's next smoothed RTT in whole milliseconds.
+// Smooth gives the library's next smoothed RTT in whole milliseconds; before the
+// first sample it is negative.
 func Smooth(smoothed, sample int) int {
-	sample = max(sample, 1)
 	if smoothed < 0 {
 		return sample
 	}

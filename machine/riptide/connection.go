@@ -1,8 +1,6 @@
 package riptide
 
 import (
-	"time"
-
 	"github.com/ackscope/ackscope/machine"
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
@@ -24,17 +22,9 @@ type connection struct {
 	endedBy    machine.Side
 	endedRef   machine.Ref
 
-	// Heartbeats.
-	pings, answers uint64
-	ping           uint8
-	pingAt         machine.Instant
-	pingRef        machine.Ref
-	waiting        bool               // the newest ping has no answer yet
-	unanswered     int                // pings in a row
-	sampled        bool               // an answer has passed since the client last told its RTT
-	told           int                // the RTT that the client told last, ms; -1 none
-	heard          [2]machine.Instant // what last put off the side's timeout
-	clients        []uint16           // others that the client was told of
+	heartbeats
+	heard   [2]machine.Instant // what last put off the side's timeout
+	clients []uint16           // others that the client was told of
 }
 
 // session takes what a message tells about the connection's life.
@@ -100,10 +90,8 @@ func (t *Tracker) session(p *sighting, m *wire.Message, out *machine.Effects) {
 		c.heard[peer] = p.at
 		if m.HasRTT {
 			t.beat(p, m, out)
-		} else if c.waiting && m.Ping == c.ping {
-			c.waiting, c.sampled = false, true
-			c.unanswered = 0
-			c.answers++
+		} else if c.pings > 0 && m.Ping == c.ping {
+			c.answer(&t.sides[peer], &t.sides[p.from], p.at)
 		}
 	case wire.Disconnect:
 		if c.endedAt == 0 {
@@ -133,42 +121,6 @@ func contains(ids []uint16, id uint16) bool {
 		}
 	}
 	return false
-}
-
-// beat takes a heartbeat of the client. The RTT that it tells is the newest
-// sample: the server smooths what it is told, the client what it measured.
-func (t *Tracker) beat(p *sighting, m *wire.Message, out *machine.Effects) {
-	c := &t.life
-	if !t.roles {
-		t.client, t.roles = p.from, true
-	}
-	if c.waiting && c.pings > 0 {
-		c.unanswered++
-		report(out, heartbeatUnanswered, p.from.Other(), machine.Certain, c.pingAt, c.pingRef, 0, float64(c.unanswered))
-	}
-	if gap := p.at.Sub(c.pingAt); c.pings > 0 && gap > heartbeatSlow {
-		report(out, heartbeatLate, p.from, machine.Certain, p.at, p.ref, c.pingRef, ms(gap))
-	}
-	client, server := &t.sides[p.from], &t.sides[p.from.Other()]
-	if m.RTT >= 0 {
-		if c.sampled || client.smoothed < 0 {
-			client.smoothed = Smooth(client.smoothed, int(m.RTT))
-		}
-		server.smoothed = Smooth(server.smoothed, int(m.RTT))
-	}
-	c.told = int(m.RTT)
-	c.sampled = false
-	c.pings++
-	c.ping, c.pingAt, c.pingRef, c.waiting = m.Ping, p.at, p.ref, true
-}
-
-// margin gives how long the side would wait before it gives up, were nothing
-// more to come; false where it is not connected.
-func (t *Tracker) margin(x machine.Side) (time.Duration, bool) {
-	if t.ended || t.life.rejected || t.life.heard[x] == 0 {
-		return 0, false
-	}
-	return Timeout - t.last.Sub(t.life.heard[x]), true
 }
 
 // begin makes the states those of a connection that has just begun.

@@ -112,7 +112,7 @@ func (t *Tracker) endFindings(out *machine.Effects) {
 		}
 	}
 	for i := range t.sides {
-		if b := t.sides[i].behaviour; b.Send == SendCauseOnly {
+		if b := t.sides[i].behaviour; b.Port {
 			report(out, pytidePort, machine.Side(i), machine.Likely, t.last, 0, 0)
 		}
 	}

@@ -13,8 +13,8 @@ func (t *Tracker) Summary(x machine.Side) machine.Summary {
 		Packets: s.packets, Bytes: s.bytes, Acked: s.acked, NeverAcked: -1, Loss: -1, RTT: -1, WireRTT: -1,
 		Received: s.taken, Duplicates: s.duplicates, Missing: t.sides[x.Other()].missing, Resends: s.resends,
 	}
-	if s.smoothed >= 0 {
-		sum.RTT, sum.RTTKnown = time.Duration(s.smoothed)*time.Millisecond, machine.Certain
+	if _, smoothed, sure := t.rtt(x); smoothed >= 0 {
+		sum.RTT, sum.RTTKnown = time.Duration(smoothed)*time.Millisecond, sure
 	}
 	if s.wireCount > 0 {
 		sum.WireRTT = s.wireRTT / time.Duration(s.wireCount)

@@ -324,6 +324,9 @@ func (t *Tracker) Learned() machine.Facts {
 	if t.weighing {
 		f.Vantage, f.VantageReason, _ = judgeVantage(&t.reaches)
 	}
+	if t.roles {
+		f.Tick[t.client] = t.life.tick()
+	}
 	f.Settings = proofs{t.sides[0].proof, t.sides[1].proof}
 	return f
 }

@@ -29,10 +29,14 @@ func (t *Tracker) Inspect(x machine.Side, v *machine.View) {
 	if s.received && peer.met {
 		v.Windows = append(v.Windows, s.receivedWindow(peer, grade))
 	}
-	if s.smoothed >= 0 {
+	if sample, smoothed, sure := t.rtt(x); smoothed >= 0 {
 		v.Gauges = append(v.Gauges,
-			machine.Gauge{Name: "smoothed RTT", Value: float64(s.smoothed), Unit: "ms", Grade: machine.Certain},
-			machine.Gauge{Name: "resend after", Value: ms(ResendAfter(s.smoothed)), Unit: "ms", Grade: machine.Certain})
+			machine.Gauge{Name: "RTT", Value: float64(sample), Unit: "ms", Grade: sure},
+			machine.Gauge{Name: "smoothed RTT", Value: float64(smoothed), Unit: "ms", Grade: sure},
+			machine.Gauge{Name: "resend after", Value: ms(ResendAfter(smoothed)), Unit: "ms", Grade: sure})
+	}
+	if tick := t.life.tick(); tick > 0 && t.client == x {
+		v.Gauges = append(v.Gauges, machine.Gauge{Name: "tick", Value: ms(tick), Unit: "ms", Grade: machine.Likely})
 	}
 	if left, ok := t.margin(x); ok {
 		v.Gauges = append(v.Gauges, machine.Gauge{Name: "until timeout", Value: ms(left), Unit: "ms", Grade: grade})

@@ -213,8 +213,9 @@ func (t *Tracker) refuse(s, peer *side, a *arrival, p *sighting, out *machine.Ef
 	e := peer.sent.at(a.life)
 	e.answeredAt = p.at
 	t.event(out, machine.Event{Kind: machine.EventDuplicate, Side: s.side, Certainty: s.sure(e.Sequence64), Sequence: e.Sequence, Sequence64: e.Sequence64, About: a.ref}, p)
-	if e.Delivered == machine.Unanswered {
-		e.Delivered, e.Certainty = machine.No, s.sure(e.Sequence64)
+	if e.Delivered == machine.Unanswered && s.sure(e.Sequence64) == machine.Certain {
+		// Otherwise it may have been handed over unseen.
+		e.Delivered, e.Certainty = machine.No, machine.Certain
 		e.refused, e.refusedAt, e.refusedRef = s.behaviour.ShiftFault && !e.clash, p.at, a.ref
 	}
 }

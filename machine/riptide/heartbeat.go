@@ -1,0 +1,170 @@
+package riptide
+
+import (
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+	wire "github.com/ackscope/ackscope/wire/riptide"
+)
+
+// heartbeats are the client's pings and what they measure.
+type heartbeats struct {
+	pings, answers uint64
+	ping           uint8
+	pingAt         machine.Instant
+	pingRef        machine.Ref
+	waiting        bool          // the newest ping has no answer yet
+	unanswered     int           // pings in a row
+	sampled        bool          // an answer has passed since the client last told its RTT
+	sample         time.Duration // how long that one took, as it passed the tap
+	unread         bool          // the server at the tap has not answered the newest ping, so it has not read what it tells
+	told           int           // the RTT that the client told last, ms; 0 none
+
+	samples [beatSamples]beatSample // the newest told ones, by count
+	count   int
+}
+
+// beatSample is an RTT that the client has told, and what it was at the tap.
+type beatSample struct {
+	atTap time.Duration
+	told  time.Duration
+}
+
+const beatSamples = 16
+
+// answer takes the server's answer to the newest ping. The library takes a copy
+// of it for another sample.
+func (h *heartbeats) answer(client, server *side, at machine.Instant) {
+	if h.unread {
+		server.smoothed, h.unread = Smooth(server.smoothed, h.told), false
+	}
+	if h.sampled {
+		client.smoothed = Smooth(client.smoothed, h.untold())
+	} else {
+		h.answers++
+	}
+	h.waiting, h.sampled = false, true
+	h.sample = at.Sub(h.pingAt)
+	h.unanswered = 0
+}
+
+// tell takes the RTT that the client gives for the newest answer.
+func (h *heartbeats) tell(told int) {
+	h.samples[h.count%beatSamples] = beatSample{h.sample, time.Duration(told) * time.Millisecond}
+	h.count++
+}
+
+const (
+	tickLeast, tickMost, tickStep = 4 * time.Millisecond, 40 * time.Millisecond, time.Millisecond / 4
+	// usualSlack is half a tick of an application that runs at 100 a second.
+	usualSlack = 5 * time.Millisecond
+)
+
+// tick gives the time between two ticks of the client's application, which its
+// clock counts in: that by which most samples are their times at the tap rounded
+// up, the longest of several; 0 where it fits too few.
+func (h *heartbeats) tick() (best time.Duration) {
+	n := min(h.count, beatSamples)
+	if n < 4 {
+		return 0
+	}
+	most := n*4/5 - 1
+	for tick := tickMost; tick >= tickLeast; tick -= tickStep {
+		fits := 0
+		for _, s := range h.samples[:n] {
+			if off := s.told - ceil(s.atTap, tick); off.Abs() <= 3*time.Millisecond/2 {
+				fits++
+			}
+		}
+		if fits > most {
+			best, most = tick, fits
+		}
+	}
+	return best
+}
+
+func ceil(d, tick time.Duration) time.Duration { return (d + tick - 1) / tick * tick }
+
+// untold gives the RTT in ms of the newest answer as the client's clock measures
+// it, before it tells it.
+func (h *heartbeats) untold() int {
+	if tick := h.tick(); tick > 0 {
+		return int(ceil(h.sample, tick) / time.Millisecond)
+	}
+	slack, n := usualSlack, min(h.count, beatSamples)
+	if n > 0 {
+		slack = 0
+		for _, s := range h.samples[:n] {
+			slack += s.told - s.atTap
+		}
+		slack /= time.Duration(n)
+	}
+	return int((h.sample + slack).Round(time.Millisecond) / time.Millisecond)
+}
+
+// rtt gives the side's last RTT sample and its smoothed RTT, as its library has
+// them, in ms; negative where it has none.
+func (t *Tracker) rtt(x machine.Side) (sample, smoothed int, sure machine.Certainty) {
+	s, c := &t.sides[x], &t.life
+	sample, smoothed, sure = -1, s.smoothed, machine.Likely
+	if smoothed >= 0 {
+		sample = c.told
+	}
+	if s.near {
+		sure = machine.Certain
+	}
+	if t.roles && t.client == x && s.ordered {
+		if c.sampled {
+			own := c.untold()
+			return own, Smooth(smoothed, own), machine.Likely
+		}
+	}
+	return sample, smoothed, sure
+}
+
+// beat takes a heartbeat of the client. The RTT that it tells is the newest
+// sample: the server smooths what it is told, the client what it measured.
+func (t *Tracker) beat(p *sighting, m *wire.Message, out *machine.Effects) {
+	c := &t.life
+	if !t.roles {
+		t.client, t.roles = p.from, true
+	}
+	if c.waiting && c.pings > 0 {
+		c.unanswered++
+		report(out, heartbeatUnanswered, p.from.Other(), machine.Certain, c.pingAt, c.pingRef, 0, float64(c.unanswered))
+	}
+	if gap := p.at.Sub(c.pingAt); c.pings > 0 && gap > heartbeatSlow {
+		report(out, heartbeatLate, p.from, machine.Certain, p.at, p.ref, c.pingRef, ms(gap))
+	}
+	client, server := &t.sides[p.from], &t.sides[p.from.Other()]
+	// Pytide tells 0 where the library tells -1, none yet; servers take 0 for a sample.
+	if told := int(m.RTT); told >= 0 {
+		if (told > 0 || !client.behaviour.Port) && (c.sampled || client.smoothed < 0) {
+			client.smoothed = Smooth(client.smoothed, told)
+			if c.sampled {
+				c.tell(told)
+			}
+		}
+		c.told = told
+		if c.unread = server.near; !c.unread {
+			server.smoothed = Smooth(server.smoothed, told)
+		}
+	}
+	c.sampled = false
+	sent := p.at
+	if t.config.Stream && c.pings > 0 {
+		// TCP may hold it back: it was sent when it was due.
+		sent = min(sent, c.pingAt.Add(HeartbeatInterval+2*usualSlack))
+	}
+	c.pings++
+	c.ping, c.pingAt, c.pingRef, c.waiting = m.Ping, sent, p.ref, true
+}
+
+// margin gives how long the side would wait before it gives up, were nothing
+// more to come; false where it is not connected.
+func (t *Tracker) margin(x machine.Side) (time.Duration, bool) {
+	if t.ended || t.life.rejected || t.life.heard[x] == 0 {
+		return 0, false
+	}
+	return Timeout - t.last.Sub(t.life.heard[x]), true
+}
