@@ -28,6 +28,7 @@ func (s *Session) Survey() *Survey {
 	v := &Survey{flows: make([]surveyed, len(s.flows))}
 	for i, f := range s.flows {
 		v.flows[i] = surveyed{f.A, f.B, f.Transport, f.Protocol, f.Verdict, f.Facts()}
+		v.flows[i].facts.End = s.last
 	}
 	v.lendVantage()
 	return v

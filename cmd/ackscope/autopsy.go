@@ -108,7 +108,7 @@ func (x *remains) take(r *analyze.Record) {
 			x.acked[e.Side] = *e
 		case state.EventWelcomed:
 			x.joined[e.Side] = e.At
-		case state.EventDisconnected, state.EventRejected:
+		case state.EventGoodbye, state.EventRejected:
 			x.endings = append(x.endings, *e)
 		}
 	}
@@ -126,7 +126,7 @@ func (x *remains) take(r *analyze.Record) {
 // capture did.
 func (x *remains) how(end machine.Instant) string {
 	for i := range x.endings {
-		if x.endings[i].Kind == state.EventDisconnected {
+		if x.endings[i].Kind == state.EventGoodbye {
 			return "goodbye"
 		}
 	}
@@ -177,7 +177,7 @@ func (x *remains) story(how string) []string {
 	case "goodbye":
 		e := &x.endings[len(x.endings)-1]
 		for i := range x.endings {
-			if x.endings[i].Kind == state.EventDisconnected {
+			if x.endings[i].Kind == state.EventGoodbye {
 				e = &x.endings[i]
 				break
 			}

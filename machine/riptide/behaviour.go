@@ -57,6 +57,13 @@ type Behaviour struct {
 
 	// Averages, notify loss: the quality limits of 2.1.0 and later.
 	QualityLimits bool
+
+	// MessageLimit is how many reliable messages can be sent in all, by default;
+	// the next one ends the connection. 0: any number.
+	MessageLimit int
+
+	// NoTimeout is set where the timeout never strikes.
+	NoTimeout bool
 }
 
 // Times that all states share.
@@ -79,7 +86,7 @@ var Behaviours = []*Behaviour{
 	{Name: "riptide@2.1.1-2.2.1", First: 1, Doc: "releases 2.1.1 to 2.2.1: shift fault", ShiftFault: true, Limit: 15, DropsConnection: true, QualityLimits: true},
 	{Name: "riptide@main", First: 1, Doc: "the library after August 2026: without the shift fault", Limit: 15, DropsConnection: true, QualityLimits: true},
 	{Name: "pytide@2.0", Port: true, First: 1, Doc: "Pytide 2.0.0: every reliable message has id 1, only Welcome is acked, nothing is sent again", Receive: ReceiveEverything, Send: SendCauseOnly},
-	{Name: "pytide@2.1-alpha", Port: true, First: 2, Doc: "Pytide 2.1.0-alpha: a list without the shift fault; lost is lost", Send: SendCauseOnly, QualityLimits: true},
+	{Name: "pytide@2.1-alpha", Port: true, First: 2, Doc: "Pytide 2.1.0-alpha: a list without the shift fault; lost is lost", Send: SendCauseOnly, QualityLimits: true, MessageLimit: 15, NoTimeout: true},
 }
 
 // LookupBehaviour finds one by its name; nil for none.

@@ -21,6 +21,7 @@ type connection struct {
 	endedAt    machine.Instant
 	endedBy    machine.Side
 	endedRef   machine.Ref
+	made, over [2]bool // in the eyes of the side's library: the connection stands; it has ended
 
 	heartbeats
 	heard   [2]machine.Instant // what last put off the side's timeout
@@ -53,6 +54,7 @@ func (t *Tracker) session(p *sighting, m *wire.Message, out *machine.Effects) {
 		if !c.rejected {
 			c.rejected, c.reason, c.reasoned = true, m.Reason, true
 			t.tells(out, EventRejected, uint32(m.Reason), p)
+			t.failed(m.Reason, p, out)
 			report(out, rejected, p.from, machine.Certain, p.at, p.ref, c.connectRef, float64(m.Reason))
 		}
 	case wire.Welcome:
@@ -66,6 +68,7 @@ func (t *Tracker) session(p *sighting, m *wire.Message, out *machine.Effects) {
 			}
 			if c.joinedAt == 0 {
 				t.tells(out, EventWelcomed, uint32(m.ClientID), p)
+				t.connected(p.from, m.ClientID, machine.Certain, p, out)
 				c.joinedAt = p.at
 			}
 			return
@@ -97,21 +100,12 @@ func (t *Tracker) session(p *sighting, m *wire.Message, out *machine.Effects) {
 		if c.endedAt == 0 {
 			c.endedAt, c.endedBy, c.endedRef = p.at, p.from, p.ref
 			c.reason, c.reasoned = m.Reason, m.HasReason
-			reason := uint32(NoReason)
-			if m.HasReason {
-				reason = uint32(m.Reason)
-			}
-			t.tells(out, EventDisconnected, reason, p)
+			t.disconnected(p, m, out)
 			if m.HasReason && m.Reason == wire.UnpackedStop {
 				report(out, stopReads80, p.from, machine.Certain, p.at, p.ref, 0)
 			}
 		}
 	}
-}
-
-// tells an event of the connection's life.
-func (t *Tracker) tells(out *machine.Effects, kind machine.EventKind, number uint32, p *sighting) {
-	t.event(out, machine.Event{Kind: kind, Side: p.from, Certainty: machine.Certain, Sequence: number, Sequence64: int64(number)}, p)
 }
 
 func contains(ids []uint16, id uint16) bool {

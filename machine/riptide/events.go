@@ -3,14 +3,19 @@ package riptide
 import "github.com/ackscope/ackscope/machine"
 
 // The protocol's own events. Sequence holds what the event counts or names: the
-// attempt, the client id, the reason (NoReason for a Disconnect that has none).
+// attempt, the client id, the reason.
 const (
-	EventConnect      = machine.EventProtocol + iota // a client asked, for the Sequence-th time
-	EventPending                                     // the server's application decides
-	EventWelcomed                                    // Side sent its first Welcome
-	EventRejected                                    // a server refused
-	EventDisconnected                                // Side said that it ends the connection
-	EventNotDelivered                                // Side acked the peer's message and never handed it over
+	EventConnect            = machine.EventProtocol + iota // Side, a client, asked for the Sequence-th time
+	EventPending                                           // Side, a server, has its application decide
+	EventWelcomed                                          // Side sent its first Welcome, with a client id
+	EventRejected                                          // Side, a server, refused, for a reason
+	EventGoodbye                                           // Side sent a Disconnect, with a reason or NoReason
+	EventConnected                                         // Side's library counts the connection as made, under a client id
+	EventFailed                                            // Side, a client, gave up or was refused: reject reason
+	EventDisconnected                                      // Side's library counts the connection as ended: disconnect reason
+	EventClientConnected                                   // Side, a client, was told of another one
+	EventClientDisconnected                                // and that it left
+	EventNotDelivered                                      // Side acked the peer's message and never handed it over
 )
 
 // NoReason stands for the reason of a client's Disconnect.
@@ -19,6 +24,18 @@ const NoReason = 1 << 16
 // EventNames gives their words.
 var EventNames = map[machine.EventKind]string{
 	EventConnect: "connect_attempt", EventPending: "connection_pending", EventWelcomed: "welcomed",
-	EventRejected: "rejected", EventDisconnected: "disconnected",
+	EventRejected: "rejected", EventGoodbye: "goodbye",
+	EventConnected: "connected", EventFailed: "connection_failed", EventDisconnected: "disconnected",
+	EventClientConnected: "client_connected", EventClientDisconnected: "client_disconnected",
 	EventNotDelivered: "acked_not_delivered",
 }
+
+// Reasons as the library numbers them, in every version that has them.
+const (
+	NoConnection   = 0 // of a failed attempt
+	TimedOut       = 3 // the others of an end
+	Kicked         = 4
+	ServerStopped  = 5
+	Disconnected   = 6
+	PoorConnection = 7
+)

@@ -142,6 +142,9 @@ func (t *Tracker) name(s, peer *side, p *sighting, id int64, out *machine.Effect
 		}
 		if e.Delivered != machine.Yes {
 			e.Delivered, e.DeliveredAt, e.DeliveredBy, e.Deliveries = machine.Yes, p.at, p.ref, 1
+			if e.Mode == machine.ModeInternal {
+				t.arrived(s.side, e, grade, p, out)
+			}
 		}
 		e.Certainty = grade
 	}

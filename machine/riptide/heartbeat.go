@@ -159,12 +159,3 @@ func (t *Tracker) beat(p *sighting, m *wire.Message, out *machine.Effects) {
 	c.pings++
 	c.ping, c.pingAt, c.pingRef, c.waiting = m.Ping, sent, p.ref, true
 }
-
-// margin gives how long the side would wait before it gives up, were nothing
-// more to come; false where it is not connected.
-func (t *Tracker) margin(x machine.Side) (time.Duration, bool) {
-	if t.ended || t.life.rejected || t.life.heard[x] == 0 {
-		return 0, false
-	}
-	return Timeout - t.last.Sub(t.life.heard[x]), true
-}

@@ -28,6 +28,7 @@ type life struct {
 	clash   bool            // another message has the same sequence
 	forgot  bool            // the library gave it up
 	answers int             // Acks that answer it, as they passed the tap
+	client  uint16          // that the message names, of the protocol's own ones
 	taken   bool            // by the window of a far receiver, as its Acks show it
 	refused bool            // by its receiver's window, though never taken
 

@@ -28,7 +28,7 @@ func (t *Tracker) reliable(s, peer *side, p *sighting, m *wire.Message, out *mac
 		e = t.begins(s, &s.sent, id, hash, p, m, out)
 		e.Mode = machine.ModeReliable
 		if !m.Type.User() {
-			e.Mode, e.Name = machine.ModeInternal, m.Type.String()
+			e.Mode, e.Name, e.client = machine.ModeInternal, m.Type.String(), m.ClientID
 		}
 		t.event(out, machine.Event{Kind: machine.EventSent, Side: s.side, Certainty: machine.Certain, Sequence: e.Sequence, Sequence64: id}, p)
 		// Its own ids have no gaps where the tap is at it: a jump then is ids of
@@ -290,6 +290,9 @@ func (t *Tracker) end(s *side, l *lives, out *machine.Effects) {
 		case e.Acked == machine.Unanswered:
 			e.Acked = machine.No
 		}
+	}
+	if b := s.behaviour; b.DropsConnection && e.Attempts >= b.Limit && e.Acked == machine.No && s.ordered {
+		s.limitAt = max(s.limitAt, e.lastAt.Add(ResendAfter(s.smoothed)))
 	}
 	if e.clash || e.merged {
 		e.Certainty = min(e.Certainty, machine.Likely)

@@ -52,6 +52,7 @@ func (t *Tracker) judge(q *quality, beyond bool, s *side, p *sighting, out *mach
 	case qualityRow / 2:
 		report(out, qualityNear, s.side, machine.Likely, p.at, p.ref, 0, float64(q.row))
 	case qualityRow:
+		s.limitAt = p.at
 		report(out, qualityLimit, s.side, machine.Likely, p.at, p.ref, 0, float64(q.row))
 	}
 }

@@ -155,6 +155,7 @@ func (t *Tracker) Finish(out *machine.Effects) {
 		v, reason, _ := judgeVantage(&t.reaches)
 		t.release(v, reason, out)
 	}
+	t.ends(out)
 	for i := range t.sides {
 		s := &t.sides[i]
 		for _, l := range s.modes() {
@@ -211,6 +212,7 @@ type side struct {
 	smoothed       int // its own smoothed RTT, ms; -1 unknown
 	notifyQuality  quality
 	sendQuality    quality
+	limitAt        machine.Instant // when one of them reached its limit; 0 if none has
 	packets, bytes uint64
 	resends        uint64
 	acked          uint64

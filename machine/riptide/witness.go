@@ -194,6 +194,9 @@ func (t *Tracker) hand(s, peer *side, a *arrival, p *sighting, out *machine.Effe
 		return
 	}
 	e.Delivered, e.DeliveredAt, e.DeliveredBy, e.Certainty = machine.Yes, a.at, a.ref, sure
+	if e.Mode == machine.ModeInternal {
+		t.arrived(s.side, e, sure, p, out)
+	}
 }
 
 // sure grades what the window of s made of an id: it may have come before the
