@@ -24,7 +24,8 @@ const (
 	SendBits      SendRule = iota // bits of a newer Ack clear what they name (2.1.0 and later)
 	SendOlderBits                 // they clear only ids older than the newest acked before (2.1-dev)
 	SendOldestBit                 // ids are cleared as they reach the oldest of 16 bits (2.0.0, and the notes)
-	SendCauseOnly                 // bits clear nothing to speak of (Pytide)
+	SendCauseOnly                 // bits clear nothing (Pytide 2.0.0)
+	SendReceived                  // bits clear what they name, counted from the newest id received (Pytide 2.1.0-alpha)
 )
 
 // Behaviour is how one state of the library, or of its port, really behaves.
@@ -34,6 +35,10 @@ type Behaviour struct {
 
 	Receive ReceiveRule
 	Send    SendRule
+
+	// OneSequence is set where every reliable message has the first id, so that
+	// none is a copy of another.
+	OneSequence bool
 
 	// Port is set for Pytide, the port to Python.
 	Port bool
@@ -62,6 +67,9 @@ type Behaviour struct {
 	// the next one ends the connection. 0: any number.
 	MessageLimit int
 
+	// NoNotify is set where every notify message that arrives makes the library throw.
+	NoNotify bool
+
 	// NoTimeout is set where the timeout never strikes.
 	NoTimeout bool
 }
@@ -85,8 +93,8 @@ var Behaviours = []*Behaviour{
 	{Name: "riptide@2.1.0", First: 1, Doc: "release 2.1.0: shift fault, and sequence ids OR-ed on sends to several", ShiftFault: true, MergedSequences: true, Limit: 15, DropsConnection: true, QualityLimits: true},
 	{Name: "riptide@2.1.1-2.2.1", First: 1, Doc: "releases 2.1.1 to 2.2.1: shift fault", ShiftFault: true, Limit: 15, DropsConnection: true, QualityLimits: true},
 	{Name: "riptide@main", First: 1, Doc: "the library after August 2026: without the shift fault", Limit: 15, DropsConnection: true, QualityLimits: true},
-	{Name: "pytide@2.0", Port: true, First: 1, Doc: "Pytide 2.0.0: every reliable message has id 1, only Welcome is acked, nothing is sent again", Receive: ReceiveEverything, Send: SendCauseOnly},
-	{Name: "pytide@2.1-alpha", Port: true, First: 2, Doc: "Pytide 2.1.0-alpha: a list without the shift fault; lost is lost", Send: SendCauseOnly, QualityLimits: true, MessageLimit: 15, NoTimeout: true},
+	{Name: "pytide@2.0", Port: true, OneSequence: true, First: 1, Doc: "Pytide 2.0.0: every reliable message has id 1, only Welcome is acked, nothing is sent again", Receive: ReceiveEverything, Send: SendCauseOnly},
+	{Name: "pytide@2.1-alpha", Port: true, First: 2, Doc: "Pytide 2.1.0-alpha: a list without the shift fault; lost is lost", Send: SendReceived, QualityLimits: true, MessageLimit: 15, NoNotify: true, NoTimeout: true},
 }
 
 // LookupBehaviour finds one by its name; nil for none.

@@ -29,13 +29,3 @@ var EventNames = map[machine.EventKind]string{
 	EventClientConnected: "client_connected", EventClientDisconnected: "client_disconnected",
 	EventNotDelivered: "acked_not_delivered",
 }
-
-// Reasons as the library numbers them, in every version that has them.
-const (
-	NoConnection   = 0 // of a failed attempt
-	TimedOut       = 3 // the others of an end
-	Kicked         = 4
-	ServerStopped  = 5
-	Disconnected   = 6
-	PoorConnection = 7
-)

@@ -26,6 +26,10 @@ func (t *Tracker) evidence(s, peer *side, p *sighting, m *wire.Message, out *mac
 		return
 	}
 	last, cause := peer.unwrap(m.Last), peer.unwrap(m.Cause)
+	if s.behaviour.OneSequence {
+		// It acks Welcome only, and with the client id in place of the sequence.
+		last, cause = int64(s.behaviour.First), int64(s.behaviour.First)
+	}
 	jump := int64(s.behaviour.jump())
 	if s.behaviour.Receive == ReceiveWindow {
 		if cause > last {
@@ -52,7 +56,7 @@ func (t *Tracker) evidence(s, peer *side, p *sighting, m *wire.Message, out *mac
 		if !s.ordered {
 			t.far(s, peer, e, p, m, out)
 		}
-	} else if peer.near && t.begun && cause > peer.top {
+	} else if peer.near && t.begun && cause > peer.top && !s.behaviour.OneSequence {
 		report(out, ackOfNothing, s.side, machine.Likely, p.at, p.ref, 0, float64(cause-peer.top))
 	}
 	t.name(s, peer, p, cause, out)
@@ -134,7 +138,7 @@ func (t *Tracker) name(s, peer *side, p *sighting, id int64, out *machine.Effect
 			continue
 		}
 		grade := machine.Certain
-		if id <= s.doubt || s.behaviour.Send == SendCauseOnly {
+		if id <= s.doubt || s.behaviour.Port {
 			grade = machine.Likely
 		}
 		if e.refused || e.Delivered == machine.Yes && e.Certainty >= grade {
@@ -173,6 +177,7 @@ func (t *Tracker) acked(s *side, p *sighting, m *wire.Message, out *machine.Effe
 			return
 		}
 	}
+	s.sender.Received(s.receiver.last)
 	if !s.sending {
 		s.sending = true
 		s.sender.Join(m.Last, m.AckBits, m.Cause, judge)

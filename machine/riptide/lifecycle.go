@@ -76,11 +76,11 @@ func (t *Tracker) disconnected(p *sighting, m *wire.Message, out *machine.Effect
 	if p.at.Sub(peer.spoke) > Silence {
 		t.silent(peer, p, out)
 	}
-	own, hers := uint8(Disconnected), uint8(Disconnected)
+	own, hers := uint8(disconnected), uint8(disconnected)
 	if m.HasReason {
 		own, hers = m.Reason, m.Reason
 	}
-	if own == Disconnected || own == Kicked {
+	if own == disconnected || own == kicked {
 		t.over(said, own, machine.Certain, p, out)
 	}
 	t.life.over[said.side] = true // a server that stops tells its application nothing
@@ -111,9 +111,9 @@ func (t *Tracker) silent(s *side, p *sighting, out *machine.Effects) {
 	last := &sighting{at: s.spoke, ref: s.spokeRef, from: s.side}
 	switch {
 	case s.dropped(p.at):
-		t.over(s, PoorConnection, machine.Likely, last, out)
+		t.over(s, poorConnection, machine.Likely, last, out)
 	case t.timedOut(s, p.at):
-		t.over(s, TimedOut, machine.Likely, last, out)
+		t.over(s, timedOutReason, machine.Likely, last, out)
 	}
 }
 
@@ -152,12 +152,15 @@ func (t *Tracker) timedOut(s *side, now machine.Instant) bool {
 	return went > Timeout-Silence && went < Timeout+HeartbeatInterval+Silence
 }
 
+// noConnection is the reject reason of a client that had no answer.
+const noConnection = 0
+
 // ends tells, when the capture ends, what became of the connection without a word.
 func (t *Tracker) ends(out *machine.Effects) {
 	c := &t.life
 	end := &sighting{at: max(t.last, t.facts.End)}
 	if t.roles && c.connects >= ConnectAttempts && !c.answered {
-		t.failed(NoConnection, &sighting{at: c.connectAt, ref: c.connectRef, from: t.client}, out)
+		t.failed(noConnection, &sighting{at: c.connectAt, ref: c.connectRef, from: t.client}, out)
 	}
 	for i := range t.sides {
 		t.silent(&t.sides[i], end, out)

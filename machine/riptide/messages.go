@@ -24,7 +24,7 @@ func (s *side) unwrapNotify(id uint16) int64 {
 func (t *Tracker) reliable(s, peer *side, p *sighting, m *wire.Message, out *machine.Effects) {
 	id, hash := s.unwrap(m.Sequence), hashOf(p.bytes)
 	e := s.sent.lookup(id, hash)
-	if e == nil {
+	if e == nil || s.behaviour.OneSequence {
 		e = t.begins(s, &s.sent, id, hash, p, m, out)
 		e.Mode = machine.ModeReliable
 		if !m.Type.User() {
@@ -34,7 +34,7 @@ func (t *Tracker) reliable(s, peer *side, p *sighting, m *wire.Message, out *mac
 		// Its own ids have no gaps where the tap is at it: a jump then is ids of
 		// several peers OR-ed.
 		e.merged = s.near && s.met && id > s.top+1 && s.behaviour.MergedSequences
-		for o := s.sent.older(e); o != nil; o = s.sent.older(o) {
+		for o := s.sent.older(e); o != nil && !s.behaviour.OneSequence; o = s.sent.older(o) {
 			o.clash, e.clash = true, true
 		}
 		if !s.met && t.begun {
@@ -57,9 +57,15 @@ func (t *Tracker) reliable(s, peer *side, p *sighting, m *wire.Message, out *mac
 		s.resends++
 		t.event(out, machine.Event{Kind: machine.EventResent, Side: s.side, Certainty: machine.Certain, Sequence: e.Sequence, Sequence64: id, About: e.Frames[0]}, p)
 	}
-	if peer.ordered && (peer.toldLeft == 0 || p.at <= peer.toldLeft) && peer.left == 0 {
-		peer.queue.put(arrival{e.number, p.at, p.ref, m.Sequence})
+	if !peer.ordered || peer.toldLeft != 0 && p.at > peer.toldLeft || peer.left != 0 {
+		return
 	}
+	a := arrival{e.number, p.at, p.ref, m.Sequence}
+	if peer.behaviour.Receive == ReceiveEverything {
+		t.hand(peer, s, &a, p, out) // it says nothing, and refuses nothing
+		return
+	}
+	peer.queue.put(a)
 }
 
 // begins opens a message's life with its first copy.
@@ -115,6 +121,10 @@ func (t *Tracker) notify(s, peer *side, p *sighting, m *wire.Message, out *machi
 		e.copy(p)
 	}
 	if !peer.ordered || peer.left != 0 || peer.toldLeft != 0 && p.at > peer.toldLeft {
+		return
+	}
+	if peer.behaviour.NoNotify {
+		e.Delivered, e.Certainty = machine.No, machine.Certain
 		return
 	}
 	if !peer.notified {

@@ -2,25 +2,16 @@ package riptide
 
 import "github.com/ackscope/ackscope/machine"
 
-// Events of the reference endpoints, after the notes' chapter 3. Peer names the
-// connection, of a client always 0. What came with them (a Message, in the
-// notes) is delivered on ChannelData. MessageReceived is a Delivery.
+// Events of the reference endpoints, after the notes' chapter 3, are of the same
+// kinds as the tracker's (events.go): EventConnected is Connected of a client,
+// ClientConnected of a server; EventFailed is ConnectionFailed, of a server with
+// NoReason; EventEnded is Disconnected of a client, ClientDisconnected of a server.
+// Peer names the connection, of a client always 0. What came with them (a
+// Message, in the notes) is delivered on ChannelData. MessageReceived is a Delivery.
 const (
 	// EventAttempted: a server's application is asked about a connection.
-	EventAttempted = machine.EventProtocol + 32 + iota
-	// EventConnected: Connected of a client, ClientConnected of a server.
-	// Sequence is the client id.
-	EventConnected
-	// EventFailed: ConnectionFailed. Sequence is the reject reason as the dialect
-	// numbers it, NoReason of a server.
-	EventFailed
-	// EventEnded: Disconnected of a client, ClientDisconnected of a server.
-	// Sequence is the reason.
-	EventEnded
-	// EventClientConnected and EventClientDisconnected are what a client is told
-	// of others. Sequence is the client id.
-	EventClientConnected
-	EventClientDisconnected
+	EventAttempted = machine.EventProtocol + 32
+	EventEnded     = EventDisconnected
 )
 
 // ReferenceEventNames gives their words, as the logs of real endpoints have them.

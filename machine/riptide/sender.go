@@ -1,5 +1,7 @@
 package riptide
 
+import "slices"
+
 // Sender is the reliable sequencer's sending half: what the library makes of
 // Acks. Which ids are pending is the caller's to keep.
 type Sender struct {
@@ -7,6 +9,10 @@ type Sender struct {
 	last      uint16 // newest id that an Ack had as its last
 	list      bitList
 	bits      uint16 // of the 16-bit window of 2.0.0
+
+	// Of Pytide 2.1.0-alpha.
+	ported   portList
+	received uint16
 }
 
 // NewSender gives the state of a connection that has just begun.
@@ -28,6 +34,9 @@ func (s *Sender) Acked(last, bits, cause uint16, judge func(id uint16, v Verdict
 	judge(cause, Cleared)
 	switch s.behaviour.Send {
 	case SendCauseOnly:
+		return
+	case SendReceived:
+		s.port(last, bits, judge)
 		return
 	case SendOldestBit:
 		s.ackedWindow(last, bits, judge)
@@ -108,6 +117,10 @@ func (s *Sender) ackedWindow(last, bits uint16, judge func(id uint16, v Verdict)
 	}
 }
 
+// Received tells the newest id that the sender's own side has received: Pytide
+// counts acks from it.
+func (s *Sender) Received(last uint16) { s.received = last }
+
 // Join sets the state to what the first Ack of a capture shows that begins in
 // the middle of a connection, and clears what it names.
 func (s *Sender) Join(last, bits, cause uint16, judge func(id uint16, v Verdict)) {
@@ -128,5 +141,6 @@ func (s *Sender) Join(last, bits, cause uint16, judge func(id uint16, v Verdict)
 func (s *Sender) Clone() Sender {
 	c := *s
 	c.list = s.list.clone()
+	c.ported.words = slices.Clone(s.ported.words)
 	return c
 }

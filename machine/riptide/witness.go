@@ -200,9 +200,10 @@ func (t *Tracker) hand(s, peer *side, a *arrival, p *sighting, out *machine.Effe
 }
 
 // sure grades what the window of s made of an id: it may have come before the
-// capture began, or in a copy that the capture missed.
+// capture began, or in a copy that the capture missed; and Pytide away from the
+// tap is known to ack what it loses.
 func (s *side) sure(id int64) machine.Certainty {
-	if id <= s.unsure {
+	if id <= s.unsure || s.behaviour.Port && !s.near {
 		return machine.Likely
 	}
 	return machine.Certain

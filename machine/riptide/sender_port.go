@@ -1,0 +1,96 @@
+package riptide
+
+// portList is the list of acked ids of Pytide 2.1.0-alpha. Its capacity follows
+// its count after the first shift, so that from then on every shift has first to
+// trim as many bits as it will bring; where there are fewer, the library throws
+// and leaves the rest of the Ack unread.
+type portList struct {
+	words    []uint32
+	count    int
+	capacity int
+}
+
+const portCapacity = 128
+
+// set reports whether a bit, from 1, is set; what lies beyond the count is.
+func (l *portList) set(bit int) bool {
+	return bit > l.count || (bit-1)/wordBits < len(l.words) && l.words[(bit-1)/wordBits]>>((bit-1)%wordBits)&1 == 1
+}
+
+func (l *portList) mark(bit int) {
+	if bit > l.count {
+		return // it never comes to count
+	}
+	for (bit-1)/wordBits >= len(l.words) {
+		l.words = append(l.words, 0)
+	}
+	l.words[(bit-1)/wordBits] |= 1 << ((bit - 1) % wordBits)
+}
+
+// merge sets the first 16 bits that an Ack has set.
+func (l *portList) merge(bits uint16) {
+	for i := range windowAcks {
+		if bits>>i&1 == 1 {
+			l.mark(i + 1)
+		}
+	}
+}
+
+// shift moves the bits away from the newest id. Bits beyond the count stay
+// beyond it, so they are not kept.
+func (l *portList) shift(by int) {
+	l.count += by
+	l.capacity = l.count
+	whole, rest := by/wordBits, by%wordBits
+	need := (l.count + wordBits - 1) / wordBits
+	moved := make([]uint32, need)
+	for i := range moved {
+		if j := i - whole; j >= 0 && j < len(l.words) {
+			moved[i] |= l.words[j] << rest
+			if rest > 0 && i+1 < need {
+				moved[i+1] |= l.words[j] >> (wordBits - rest)
+			}
+		}
+	}
+	l.words = moved
+}
+
+// port takes an Ack as Pytide does: it counts from the newest id that its own
+// side has received, where the newest acked one was meant.
+func (s *Sender) port(last, bits uint16, judge func(id uint16, v Verdict)) {
+	l := &s.ported
+	if l.capacity == 0 {
+		l.capacity = portCapacity
+	}
+	gap := gapOf(last, s.received)
+	switch {
+	case gap < 0:
+		l.mark(-gap)
+		return
+	case gap == 0:
+		l.merge(bits)
+		return
+	}
+	for range l.count + gap - l.capacity {
+		at := l.count
+		if at == 0 {
+			return // it throws
+		}
+		v := Again
+		if l.set(at) {
+			v = Cleared
+		}
+		l.count--
+		judge(s.received-uint16(at), v)
+	}
+	l.shift(gap)
+	s.last = last
+	for i := range windowAcks {
+		if bits>>i&1 == 1 && !l.set(i+1) {
+			judge(last-uint16(i+1), Cleared)
+		}
+	}
+	l.merge(bits)
+	l.mark(gap)
+	judge(last, Cleared)
+}
