@@ -14,20 +14,20 @@ import (
 // session on them where the protocol shows that a new connection began.
 type Flow struct {
 	// What every packet touches stands first, so that it shares cache lines.
-	key     flowKey
-	origin  endpointKey     // A's half of the key, to tell directions
-	tracker machine.Tracker // nil while pending, unexplained or ended
-	pending *pending
-	Last    machine.Instant
-	LastRef machine.Ref
-	Packets [2]uint64 // datagrams (TCP: segments) by side
-	Bytes   [2]uint64 // payload bytes on the wire by side
-	gather  gather    // findings
-	scopes  [2]*scope // of both sides; nil while there is no tracker, and for protocols without
+	origin    endpointKey // A's
+	answer    endpointKey // B's
+	Transport capture.Transport
+	tracker   machine.Tracker // nil while pending, unexplained or ended
+	pending   *pending
+	Last      machine.Instant
+	LastRef   machine.Ref
+	Packets   [2]uint64 // datagrams (TCP: segments) by side
+	Bytes     [2]uint64 // payload bytes on the wire by side
+	gather    gather    // findings
+	scopes    [2]*scope // of both sides; nil while there is no tracker, and for protocols without
 
-	ID         int // from 1, by first appearance
-	Session    int // nth session on this pair of addresses, from 1
-	Transport  capture.Transport
+	ID         int            // from 1, by first appearance
+	Session    int            // nth session on this pair of addresses, from 1
 	A, B       netip.AddrPort // A spoke first
 	First      machine.Instant
 	FirstRef   machine.Ref
@@ -123,19 +123,21 @@ func makeFlowKey(t capture.Transport, x, y endpointKey) flowKey {
 	return flowKey{x, y, t}
 }
 
-// equal is ==, spelled out: the compiler's own is a call.
-func (k *flowKey) equal(o *flowKey) bool {
-	return k.low.lo == o.low.lo && k.high.lo == o.high.lo && k.low.port == o.low.port && k.high.port == o.high.port &&
-		k.low.hi == o.low.hi && k.high.hi == o.high.hi && k.transport == o.transport
+// key gives the pair of f's endpoints.
+func (f *Flow) key() flowKey { return makeFlowKey(f.Transport, f.origin, f.answer) }
+
+// joins reports whether f runs between two endpoints. (Spelled out, since the
+// compiler's own comparison is a call.)
+func (f *Flow) joins(x, y *endpointKey) bool {
+	return f.origin.lo == x.lo && f.answer.lo == y.lo && f.origin.port == x.port && f.answer.port == y.port &&
+		f.origin.hi == x.hi && f.answer.hi == y.hi
 }
 
-// hash mixes the key for the cache in front of the map; it need not resist
-// attack, since a miss only costs the map's look-up.
-func (k *flowKey) hash() uint32 {
-	h := k.low.lo*0x9E3779B97F4A7C15 ^ k.high.lo*0xC2B2AE3D27D4EB4F ^ k.low.hi ^ k.high.hi
-	h ^= uint64(k.low.port)*0x165667B19E3779F9 ^ uint64(k.high.port)*0x27D4EB2F165667C5
-	h ^= h >> 29
-	return uint32(h ^ h>>32)
+// mix spreads an endpoint over a word, for the cache in front of the map; it need
+// not resist attack, since a miss only costs the map's look-up.
+func (k *endpointKey) mix() uint64 {
+	h := (k.lo ^ uint64(k.port)<<40 ^ k.hi<<7) * 0x9E3779B97F4A7C15
+	return h ^ h>>32
 }
 
 // table finds the flow of a packet. A direct-mapped cache stands before the
@@ -145,22 +147,39 @@ type table struct {
 	cache [512]*Flow
 }
 
-func (t *table) find(k *flowKey) *Flow {
-	slot := &t.cache[k.hash()%uint32(len(t.cache))]
-	if f := *slot; f != nil && f.key.equal(k) {
-		return f
+// slot gives the place in the cache of the flows between two endpoints, either
+// way round.
+func (t *table) slot(x, y *endpointKey) **Flow {
+	return &t.cache[(x.mix()+y.mix())%uint64(len(t.cache))]
+}
+
+// find gives the flow of a packet from src to dst, nil if there is none, and
+// which side sent it.
+func (t *table) find(transport capture.Transport, src, dst *endpointKey) (*Flow, machine.Side) {
+	slot := t.slot(src, dst)
+	f := *slot
+	if f != nil && f.Transport == transport {
+		if f.joins(src, dst) {
+			return f, machine.A
+		}
+		if f.joins(dst, src) {
+			return f, machine.B
+		}
 	}
-	f := t.flows[*k]
-	if f != nil {
-		*slot = f
+	if f = t.flows[makeFlowKey(transport, *src, *dst)]; f == nil {
+		return nil, machine.A
 	}
-	return f
+	*slot = f
+	if *src != f.origin {
+		return f, machine.B
+	}
+	return f, machine.A
 }
 
 func (t *table) put(f *Flow) {
 	if t.flows == nil {
 		t.flows = make(map[flowKey]*Flow)
 	}
-	t.flows[f.key] = f
-	t.cache[f.key.hash()%uint32(len(t.cache))] = f
+	t.flows[f.key()] = f
+	*t.slot(&f.origin, &f.answer) = f
 }

@@ -43,13 +43,10 @@ func (f *Flow) scopeKeys() (keys [2]scopeKey, ok bool) {
 
 // half gives the key of one of a flow's endpoints.
 func (f *Flow) half(side machine.Side) endpointKey {
-	if side == machine.A || f.key.low == f.key.high {
+	if side == machine.A {
 		return f.origin
 	}
-	if f.key.low == f.origin {
-		return f.key.high
-	}
-	return f.key.low
+	return f.answer
 }
 
 // enterScopes gives a flow that is now followed the scopes of its endpoints.

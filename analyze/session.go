@@ -147,18 +147,14 @@ func (s *Session) Feed(frame *capture.Frame, p *capture.Packet) {
 		return
 	}
 	src, dst := keyOf(p.Src), keyOf(p.Dst)
-	key := makeFlowKey(p.Transport, src, dst)
-	f := s.table.find(&key)
+	f, side := s.table.find(p.Transport, &src, &dst)
 	if f == nil {
-		f = s.begin(p, key, src)
+		f = s.begin(p, src, dst)
 	}
 	// The session's own, since the tracker's interface lets it escape: one on the
 	// stack would cost an allocation a packet.
 	d := &s.datagram
-	*d = machine.Datagram{At: p.At, Ref: p.Ref, Bytes: p.Payload, Length: p.Length}
-	if src != f.origin {
-		d.From = machine.B
-	}
+	d.At, d.Ref, d.From, d.Bytes, d.Length = p.At, p.Ref, side, p.Payload, p.Length
 	if p.Duplicate {
 		s.duplicates++
 		f.Duplicates++
@@ -218,10 +214,10 @@ func (s *Session) evict() {
 }
 
 // begin makes the flow of a packet that no flow has.
-func (s *Session) begin(p *capture.Packet, key flowKey, origin endpointKey) *Flow {
+func (s *Session) begin(p *capture.Packet, origin, answer endpointKey) *Flow {
 	f := &Flow{
 		ID: len(s.flows) + 1, Session: 1, Transport: p.Transport, A: p.Src, B: p.Dst,
-		First: p.At, FirstRef: p.Ref, key: key, origin: origin,
+		First: p.At, FirstRef: p.Ref, origin: origin, answer: answer,
 	}
 	s.flows = append(s.flows, f)
 	s.table.put(f)
@@ -266,7 +262,7 @@ func (s *Session) reopen(f *Flow, d *machine.Datagram) *Flow {
 func (s *Session) successor(f *Flow, d *machine.Datagram) *Flow {
 	next := &Flow{
 		ID: len(s.flows) + 1, Session: f.Session + 1, Transport: f.Transport, A: f.A, B: f.B,
-		First: d.At, FirstRef: d.Ref, key: f.key, origin: f.origin,
+		First: d.At, FirstRef: d.Ref, origin: f.origin, answer: f.answer,
 	}
 	s.flows = append(s.flows, next)
 	s.table.put(next)
