@@ -17,6 +17,7 @@ type Flow struct {
 	origin    endpointKey // A's
 	answer    endpointKey // B's
 	Transport capture.Transport
+	scopes    [2]*scope       // of both sides; nil while there is no tracker, and for protocols without
 	tracker   machine.Tracker // nil while pending, unexplained or ended
 	pending   *pending
 	Last      machine.Instant
@@ -24,7 +25,6 @@ type Flow struct {
 	Packets   [2]uint64 // datagrams (TCP: segments) by side
 	Bytes     [2]uint64 // payload bytes on the wire by side
 	gather    gather    // findings
-	scopes    [2]*scope // of both sides; nil while there is no tracker, and for protocols without
 
 	ID         int            // from 1, by first appearance
 	Session    int            // nth session on this pair of addresses, from 1
