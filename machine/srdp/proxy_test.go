@@ -206,7 +206,7 @@ func newRelayed(t *testing.T, seed uint64, stream bool, path sim.Path) *relayed 
 	}
 	for i, e := range fresh {
 		app := r.talk(i, numbers[i], 10, 5*time.Second, draw)
-		self := i
+		self, greeted := i, false
 		r.hosts = append(r.hosts, r.world.AddHost(fmt.Sprint("host ", i), e, sim.HostOptions{EventDriven: true, App: func(f *sim.Frame) {
 			// What is in the journal has its place in time: the rest comes a moment later.
 			if f.Number == 0 {
@@ -218,6 +218,11 @@ func newRelayed(t *testing.T, seed uint64, stream bool, path sim.Path) *relayed 
 				}
 			}
 			s, over := f.Endpoint().(*Stream)
+			// A proxy knows who is at the other end of a stream when it has spoken.
+			if over && s.Connected() && !greeted {
+				greeted = true
+				f.Do(Request{To: 1, Bytes: r.ledger.draw(f.Rand, self, 2, 0, 0, 60)}.Submit())
+			}
 			if f.Now > machine.Instant(time.Second) && (!over || s.Connected()) {
 				app(f)
 			}
