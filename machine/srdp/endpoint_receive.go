@@ -84,14 +84,16 @@ func (e *Endpoint) receive(now machine.Instant, from machine.Peer, payload []byt
 	} else {
 		x.met, x.newest64 = true, id64
 	}
+	event := machine.Event{Kind: machine.EventReceived, Sequence: uint32(pk.ID), Sequence64: id64, Peer: from, Channel: pk.Flags}
 	asks := Promise{Once: pk.Flags&p.DontDuplicate != 0, Ordered: pk.Flags&p.Order != 0}
 	if x.received.Arrive(&e.options.Rules, pk.ID, asks, Sum(pk.Flags, payload), now) != Delivered {
 		e.counts.Duplicates++
-		e.tell(now, machine.EventDuplicate, pk.ID, id64, out)
+		event.Kind = machine.EventDuplicate
+		e.tell(now, event, out)
 		return
 	}
 	e.counts.Received++
-	e.tell(now, machine.EventReceived, pk.ID, id64, out)
+	e.tell(now, event, out)
 	out.Hand(machine.Delivery{From: from, Channel: pk.Flags, ID: uint64(pk.ID), Payload: payload})
 	e.taken = append(e.taken, pk.Destination)
 }

@@ -60,7 +60,7 @@ func (e *Endpoint) send(now machine.Instant, r Request, source wire.Address, sub
 	to.ordered = to.ordered || r.Flags&p.Order != 0
 	e.counts.Packets++
 	out.Send(to.route, machine.SendDatagram, s.Datagram)
-	e.tell(now, machine.EventSent, s.ID, s.ID64, out)
+	e.tellOf(now, machine.EventSent, s, out)
 }
 
 // limit has a packet without an end looked at when its time is up.
@@ -89,7 +89,7 @@ func (e *Endpoint) retry(now machine.Instant, out *machine.Effects) {
 		e.limit(s)
 		e.counts.Resends++
 		out.Send(e.peers[s.Peer].route, machine.SendDatagram, s.Datagram)
-		e.tell(now, machine.EventResent, s.ID, s.ID64, out)
+		e.tellOf(now, machine.EventResent, s, out)
 	}
 }
 
@@ -101,7 +101,7 @@ func (e *Endpoint) acknowledged(now machine.Instant, from machine.Peer, id uint1
 		if e.departed.take(from, id) {
 			e.delayOf(&e.peers[from]).again(now, &e.options.Delays)
 		}
-		e.tell(now, EventAckedAgain, id, wire.IDs.Unwrap(uint32(id), e.next64-1), out)
+		e.tell(now, machine.Event{Kind: EventAckedAgain, Sequence: uint32(id), Sequence64: wire.IDs.Unwrap(uint32(id), e.next64-1), Peer: from}, out)
 		return
 	}
 	e.delayOf(&e.peers[from]).acked(s, now)
@@ -116,14 +116,14 @@ func (e *Endpoint) settle(now machine.Instant, s *Sent, how Outcome, out *machin
 	if how == Acknowledged {
 		done.Sample = s.Sample(now)
 		e.counts.Acked++
-		event := machine.Event{Kind: machine.EventAcked, Sequence: uint32(s.ID), Sequence64: s.ID64, RTT: -1}
+		event := e.event(machine.EventAcked, s)
 		if !done.Sample.Ambiguous {
 			event.RTT = int64(done.Sample.FromLast)
 		}
-		e.tellAs(now, event, out)
+		e.tell(now, event, out)
 	} else {
 		e.counts.GaveUp++
-		e.tell(now, EventGaveUp, s.ID, s.ID64, out)
+		e.tellOf(now, EventGaveUp, s, out)
 	}
 	e.settled = append(e.settled, done)
 	e.departed.note(s, how == Acknowledged)
@@ -136,6 +136,15 @@ func (e *Endpoint) settle(now machine.Instant, s *Sent, how Outcome, out *machin
 			e.send(now, w.request, w.source, w.submission, out)
 		}
 	}
+}
+
+// CanSubmit reports whether there is room for a submission to a peer with these
+// flags.
+func (e *Endpoint) CanSubmit(to machine.Peer, flags uint8) bool {
+	if flags&e.options.Profile.Order != 0 && int(to) < len(e.peers) && e.peers[to].ordered {
+		return len(e.peers[to].waiting) < e.options.Waiting
+	}
+	return e.queue.Len() < e.options.Outstanding
 }
 
 // cancel gives up all submissions that a condition holds for: those that wait
@@ -173,11 +182,19 @@ func (e *Endpoint) forget(now machine.Instant, p machine.Peer, out *machine.Effe
 	x.received, x.waiting, x.met, x.newest64 = Received{}, nil, false, 0
 }
 
-func (e *Endpoint) tell(now machine.Instant, kind machine.EventKind, id uint16, id64 int64, out *machine.Effects) {
-	e.tellAs(now, machine.Event{Kind: kind, Sequence: uint32(id), Sequence64: id64, RTT: -1}, out)
+// event gives an event about a packet that was sent.
+func (e *Endpoint) event(kind machine.EventKind, s *Sent) machine.Event {
+	return machine.Event{Kind: kind, Sequence: uint32(s.ID), Sequence64: s.ID64, Peer: s.Peer, Channel: s.Flags}
 }
 
-func (e *Endpoint) tellAs(now machine.Instant, event machine.Event, out *machine.Effects) {
+func (e *Endpoint) tellOf(now machine.Instant, kind machine.EventKind, s *Sent, out *machine.Effects) {
+	e.tell(now, e.event(kind, s), out)
+}
+
+func (e *Endpoint) tell(now machine.Instant, event machine.Event, out *machine.Effects) {
 	event.Side, event.Certainty, event.At = e.options.Side, machine.Certain, now
+	if event.RTT == 0 {
+		event.RTT = -1
+	}
 	out.Events = append(out.Events, event)
 }

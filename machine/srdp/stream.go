@@ -65,6 +65,9 @@ func (s *Stream) Counts() Counts { return s.counts }
 // Connected reports whether the stream stands.
 func (s *Stream) Connected() bool { return s.open }
 
+// CanSubmit reports whether there is room for a submission.
+func (s *Stream) CanSubmit(machine.Peer, uint8) bool { return s.open && s.sent.Len() < mostOutstanding }
+
 // Address gives the address of a peer.
 func (s *Stream) Address(p machine.Peer) (wire.Address, bool) { return s.book.address(p) }
 
@@ -143,7 +146,7 @@ func (s *Stream) submit(now machine.Instant, r Request, out *machine.Effects) er
 	s.frame = append(frame, s.bytes...)
 	s.counts.Packets++
 	out.Send(s.options.Proxy, machine.SendBytes, s.frame)
-	s.tell(now, machine.EventSent, e.ID, e.ID64, -1, out)
+	s.tell(now, machine.EventSent, e.ID, e.ID64, r.To, r.Flags, out)
 	return nil
 }
 
@@ -177,12 +180,12 @@ func (s *Stream) take(now machine.Instant, b []byte, out *machine.Effects) {
 		e := s.sent.Find(pk.ID)
 		if !known || e == nil || e.Peer != from {
 			s.counts.AckedAgain++
-			s.tell(now, EventAckedAgain, pk.ID, wire.IDs.Unwrap(uint32(pk.ID), s.next64-1), -1, out)
+			s.tell(now, EventAckedAgain, pk.ID, wire.IDs.Unwrap(uint32(pk.ID), s.next64-1), from, 0, out)
 			return
 		}
 		s.counts.Acked++
 		// The time includes the proxy's retries: it is no round trip's.
-		s.tell(now, machine.EventAcked, pk.ID, e.ID64, -1, out)
+		s.tell(now, machine.EventAcked, pk.ID, e.ID64, from, e.Flags, out)
 		s.sent.Remove(e)
 		return
 	}
@@ -192,13 +195,13 @@ func (s *Stream) take(now machine.Instant, b []byte, out *machine.Effects) {
 		return
 	}
 	s.counts.Received++
-	s.tell(now, machine.EventReceived, pk.ID, int64(pk.ID), -1, out)
+	s.tell(now, machine.EventReceived, pk.ID, int64(pk.ID), from, pk.Flags, out)
 	out.Hand(machine.Delivery{From: from, Channel: pk.Flags, ID: uint64(pk.ID), Payload: b[pk.PayloadOffset:]})
 }
 
-func (s *Stream) tell(now machine.Instant, kind machine.EventKind, id uint16, id64, rtt int64, out *machine.Effects) {
+func (s *Stream) tell(now machine.Instant, kind machine.EventKind, id uint16, id64 int64, peer machine.Peer, flags uint8, out *machine.Effects) {
 	out.Events = append(out.Events, machine.Event{
-		Kind: kind, Side: s.options.Side, Certainty: machine.Certain, At: now, Sequence: uint32(id), Sequence64: id64, RTT: rtt,
+		Kind: kind, Side: s.options.Side, Certainty: machine.Certain, At: now, Sequence: uint32(id), Sequence64: id64, RTT: -1, Peer: peer, Channel: flags,
 	})
 }
 
