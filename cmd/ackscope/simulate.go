@@ -44,6 +44,10 @@ type simulateFlags struct {
 	mix       string
 	limitless bool
 	end       string
+	repeats   string
+	timeout   string
+	services  string
+	giveUp    time.Duration
 	tap       string
 	write     string
 	journal   string
@@ -65,6 +69,7 @@ the journal holds every input, from which --play gives the run again.
 Of an option that a path has, A/B sets the two directions apart: --loss 5%/40%.`,
 		Example: `  ackscope simulate --protocol gaffer:reliable --seed 7 --loss 5% --delay 20ms --jitter 5ms \
       --duration 20s --tap a -w run.client.pcapng --truth run.truth.jsonl --journal run.journal.jsonl
+  ackscope simulate --protocol srdp --clients 3 --loss 10% --services any --repeats 3 -w run.client.pcapng
   ackscope simulate --play run.journal.jsonl`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -75,7 +80,7 @@ Of an option that a path has, A/B sets the two directions apart: --loss 5%/40%.`
 		},
 	}
 	p := c.Flags()
-	p.StringVar(&f.protocol, "protocol", "gaffer:"+wire.Article, "what the endpoints speak: `gaffer:PROFILE`, or riptide:VERSION[:tcp], client/server where they differ")
+	p.StringVar(&f.protocol, "protocol", "gaffer:"+wire.Article, "what the endpoints speak: `gaffer:PROFILE`, or riptide:VERSION[:tcp], client/server where they differ, or srdp:PROFILE[:proxy|:tcp]")
 	p.Uint64Var(&f.seed, "seed", 1, "seed of the run")
 	p.StringVar(&f.loss, "loss", "0%", "share of datagrams that are lost")
 	p.StringVar(&f.burst, "burst", "", "losses in bursts: `INTO,OUT`, the shares with which the network turns bad and good again")
@@ -92,9 +97,13 @@ Of an option that a path has, A/B sets the two directions apart: --loss 5%/40%.`
 	p.StringVar(&f.first, "first", "0", "sequence of the first packet")
 	p.BoolVar(&f.eventTime, "event-clock", false, "the endpoints read their clock at every arrival, not once a frame")
 	p.Float64Var(&f.messages, "messages", 0, "messages a second that each side submits, of what the profile's schema or --schema has (riptide: 20 if not said)")
-	p.IntVar(&f.clients, "clients", 1, "riptide: clients of the server; the tap sees all of them")
+	p.IntVar(&f.clients, "clients", 1, "riptide, srdp: clients of the server; the tap sees all of them")
 	p.StringVar(&f.mix, "mix", "50/30/20", "riptide: shares of `RELIABLE/UNRELIABLE/NOTIFY` messages")
 	p.BoolVar(&f.limitless, "no-limits", false, "riptide: no connection ends for its quality")
+	p.StringVar(&f.repeats, "repeats", "0", "srdp: how often a packet is sent at most, 0 until it is acknowledged; drawn from `LEAST-MOST`")
+	p.StringVar(&f.timeout, "timeout", "0s", "srdp: time between the copies of a packet, 0s for the library's choice")
+	p.StringVar(&f.services, "services", "none", "srdp: what packets ask for: `none|dont-duplicate|order|both|any`")
+	p.DurationVar(&f.giveUp, "give-up", 0, "srdp: how long a packet without a limit is sent again; 0 for no end")
 	p.StringVar(&f.end, "end", "leave", "riptide: how it ends: `leave|kick|stop|none`")
 	p.StringVar(&f.tap, "tap", "a", "where the capture is taken: `a|b|between`, or a share of the way from a to b")
 	p.StringVarP(&f.write, "write", "w", "", "`FILE` for the capture, - for standard output")
@@ -139,7 +148,7 @@ const simulationEpoch = machine.Instant(1_767_225_600_000_000_000) // 2026-01-01
 var simulationAddrs = [2]netip.AddrPort{netip.MustParseAddrPort("10.0.0.1:30000"), netip.MustParseAddrPort("10.0.0.2:40000")}
 
 // casts knows the protocols that can be simulated, by the name before the colon.
-var casts = map[string]func(a *app, f *simulateFlags) (cast, error){"gaffer": newGafferCast, "riptide": newRiptideCast}
+var casts = map[string]func(a *app, f *simulateFlags) (cast, error){"gaffer": newGafferCast, "riptide": newRiptideCast, "srdp": newSRDPCast}
 
 func (a *app) simulate(f *simulateFlags) (err error) {
 	s, err := a.newSimulation(f)

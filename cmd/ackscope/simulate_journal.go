@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"strconv"
+	"time"
 
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/sim"
@@ -38,6 +39,8 @@ func (a *app) play(path string) error {
 	f := simulateFlags{protocol: j.Note["protocol"], first: j.Note["first"], eventTime: j.Note["event-clock"] == "true"}
 	f.clients, _ = strconv.Atoi(j.Note["clients"])
 	f.clients, f.limitless, f.mix, f.end = max(f.clients, 1), j.Note["no-limits"] == "true", "1/1/1", "none"
+	f.repeats, f.timeout, f.services = "0", "0s", "none"
+	f.giveUp, _ = time.ParseDuration(j.Note["give-up"])
 	if f.first == "" {
 		f.first = "0"
 	}
