@@ -8,6 +8,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"os"
 
 	"golang.org/x/net/bpf"
 
@@ -38,6 +39,12 @@ type Options struct {
 	// Program is a filter as a BPF program instead, for advanced use; it is
 	// written for the interface's own kind of packets.
 	Program []bpf.RawInstruction
+	// Socket is one that Socket has opened for this interface, by a process with
+	// more privileges; nil to open one here. Open owns it then.
+	Socket *os.File
+	// Idle, where set, is called before the source waits for a frame that has
+	// not come yet: the moment to hand on what is buffered.
+	Idle func()
 }
 
 const (
@@ -82,11 +89,24 @@ type Live interface {
 	capture.Source
 	// Interface describes what is captured on.
 	Interface() capture.Interface
-	// Statistics gives the kernel's counts since Open: frames that the socket
-	// accepted (delivered and dropped together) as FilterAccepted, those dropped
-	// for want of room in its buffer as OSDropped.
+	// Statistics gives the counts since Open: frames that the socket accepted
+	// (delivered and dropped together) as FilterAccepted, those dropped for want of
+	// room in its ring as OSDropped; and what the interface itself counted, as
+	// Received and Dropped, where it is one that counts.
 	Statistics() (capture.Statistics, error)
 	// Stop ends the capture from any goroutine: Next gives the frames that had
 	// arrived by then, and after them io.EOF.
+	Stop()
+}
+
+// Group is a live capture on several interfaces at once. A frame's Interface says
+// on which it came: the place among those that were asked for.
+type Group interface {
+	capture.Source
+	// Interfaces describes them.
+	Interfaces() []capture.Interface
+	// Statistics gives what Live.Statistics gives, of each.
+	Statistics() ([]capture.Statistics, error)
+	// Stop is Live.Stop of all.
 	Stop()
 }

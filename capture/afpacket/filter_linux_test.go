@@ -45,7 +45,10 @@ func TestFilterInForce(t *testing.T) {
 		l.Stop()
 		got := []int{}
 		for f := (capture.Frame{}); l.Next(&f) == nil; {
-			got = append(got, slices.IndexFunc(sent, func(b []byte) bool { return string(b) == string(f.Data) }))
+			// The kernel itself announces its addresses on a pair that has just come up.
+			if i := slices.IndexFunc(sent, func(b []byte) bool { return string(b) == string(f.Data) }); i >= 0 {
+				got = append(got, i)
+			}
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("%q passes %v, expected %v", c.filter, got, want)

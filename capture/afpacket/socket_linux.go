@@ -13,8 +13,16 @@ import (
 	"github.com/ackscope/ackscope/capture/pcapfilter"
 )
 
-// Open starts to capture. It needs CAP_NET_RAW.
+// Open starts to capture. It needs CAP_NET_RAW, or a socket that was opened with it.
 func Open(o Options) (Live, error) {
+	s, err := openSource(o)
+	if err != nil {
+		return nil, err // not s: a nil *source is no nil Live
+	}
+	return s, nil
+}
+
+func openSource(o Options) (*source, error) {
 	if o.SnapLength <= 0 {
 		o.SnapLength = defaultSnapLength
 	}
@@ -31,30 +39,63 @@ func Open(o Options) (Live, error) {
 	return s, nil
 }
 
-func open(o Options) (*source, error) {
-	index, cooked := 0, true
-	if o.Interface != Any {
-		i, err := net.InterfaceByName(o.Interface)
-		if err != nil {
-			return nil, err
-		}
-		index = i.Index
-		hardware, err := hardwareType(o.Interface)
-		if err != nil {
-			return nil, err
-		}
-		// Ethernet headers where there are any; elsewhere the kernel takes the
-		// link header off and the cooked header says what it takes to read on.
-		cooked = hardware != unix.ARPHRD_ETHER && hardware != unix.ARPHRD_LOOPBACK
+// Socket opens the socket of a capture and does no more: what needs CAP_NET_RAW.
+// A process can hand it to one without, whose Open takes it as Options.Socket.
+func Socket(o Options) (*os.File, error) {
+	_, cooked, err := target(o)
+	if err != nil {
+		return nil, fmt.Errorf("capturing on %s: %w", o.Interface, err)
 	}
+	fd, err := socket(cooked)
+	if err != nil {
+		return nil, fmt.Errorf("capturing on %s: %w", o.Interface, err)
+	}
+	return os.NewFile(uintptr(fd), "AF_PACKET"), nil
+}
+
+// target gives an interface's number, and whether the kernel takes its link
+// header off. Ethernet's stays; of others the cooked header says what it takes
+// to read on.
+func target(o Options) (index int, cooked bool, err error) {
+	if o.Interface == Any {
+		return 0, true, nil
+	}
+	i, err := net.InterfaceByName(o.Interface)
+	if err != nil {
+		return 0, false, err
+	}
+	hardware, err := hardwareType(o.Interface)
+	return i.Index, hardware != unix.ARPHRD_ETHER && hardware != unix.ARPHRD_LOOPBACK, err
+}
+
+// socket opens one for protocol 0: nothing is queued before it is set up and bound.
+func socket(cooked bool) (int, error) {
 	kind := unix.SOCK_RAW
 	if cooked {
 		kind = unix.SOCK_DGRAM
 	}
-	// Protocol 0: nothing is queued before the socket is set up and bound.
 	fd, err := unix.Socket(unix.AF_PACKET, kind|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	return fd, os.NewSyscallError("socket", err)
+}
+
+func open(o Options) (*source, error) {
+	index, cooked, err := target(o)
 	if err != nil {
-		return nil, os.NewSyscallError("socket", err)
+		return nil, err
+	}
+	var fd int
+	if o.Socket == nil {
+		fd, err = socket(cooked)
+	} else {
+		// A descriptor of our own: the file closes its own when it is collected.
+		fd, err = unix.FcntlInt(o.Socket.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+		err = errors.Join(os.NewSyscallError("fcntl", err), o.Socket.Close())
+		if err == nil {
+			err = os.NewSyscallError("fcntl", unix.SetNonblock(fd, true))
+		}
+	}
+	if err != nil {
+		return nil, err
 	}
 	if err := filter(fd, cooked, o); err != nil {
 		_ = unix.Close(fd)
@@ -162,6 +203,9 @@ func (s *source) count() error {
 	}
 	s.statistics.FilterAccepted += uint64(st.Packets)
 	s.statistics.OSDropped += uint64(st.Drops)
+	if now, ok := readCounters(s.name); ok && s.statistics.Known&capture.KnownReceived != 0 {
+		s.statistics.Received, s.statistics.Dropped = now.received-s.before.received, now.dropped-s.before.dropped
+	}
 	return nil
 }
 

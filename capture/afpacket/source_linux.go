@@ -38,6 +38,7 @@ type source struct {
 	reading sync.Mutex // held by Next: the ring must not go away below it
 	frames  uint64
 	ready   func(fd uintptr) bool // made once: a closure per call would be an allocation
+	idle    func()
 	failure error
 	taken   uint64        // frames handled, of those that the kernel has accepted and not dropped
 	until   atomic.Uint64 // of these, how many there were when Stop was called; everlasting before
@@ -45,12 +46,17 @@ type source struct {
 
 	mu         sync.Mutex
 	statistics capture.Statistics
+	before     counters // the interface's own, when the capture began
 }
 
 func newSource(file *os.File, raw syscall.RawConn, r ring, o Options, cooked bool) *source {
 	s := &source{
-		name: o.Interface, filter: o.Filter, snap: o.SnapLength, cooked: cooked, file: file, raw: raw, ring: r,
+		name: o.Interface, filter: o.Filter, snap: o.SnapLength, idle: o.Idle, cooked: cooked, file: file, raw: raw, ring: r,
 		statistics: capture.Statistics{Known: capture.KnownFilterAccepted | capture.KnownOSDropped},
+	}
+	if c, ok := readCounters(s.name); ok {
+		s.before = c
+		s.statistics.Known |= capture.KnownReceived | capture.KnownDropped
 	}
 	s.until.Store(everlasting)
 	s.ready = func(fd uintptr) bool {
@@ -82,23 +88,34 @@ func (s *source) Next(f *capture.Frame) error {
 	s.reading.Lock()
 	defer s.reading.Unlock()
 	for {
+		if ok, err := s.take(f); ok || err != nil {
+			return err
+		}
+		if s.idle != nil {
+			s.idle()
+		}
+		if err := s.wait(); err != nil {
+			return err
+		}
+	}
+}
+
+// take gives the next frame if it has come; io.EOF when there will be none.
+func (s *source) take(f *capture.Frame) (bool, error) {
+	for {
 		if s.closed.Load() || s.taken >= s.until.Load() {
-			return io.EOF
+			return false, io.EOF
 		}
 		b := s.ring.next()
 		if b == nil {
-			if err := s.wait(); err != nil {
-				return err
-			}
-			continue
+			return false, nil
 		}
 		s.taken++
-		if !s.give(b, f) {
-			continue
+		if s.give(b, f) {
+			s.frames++
+			f.Ref = machine.MakeRef(0, s.frames)
+			return true, nil
 		}
-		s.frames++
-		f.Ref = machine.MakeRef(0, s.frames)
-		return nil
 	}
 }
 

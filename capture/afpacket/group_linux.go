@@ -1,0 +1,193 @@
+package afpacket
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/machine"
+)
+
+// group implements Group over sources whose rings are read by one goroutine: no
+// frame is copied, and of those that have come the oldest is given first.
+type group struct {
+	sources []*source
+	heads   []head
+	polls   []unix.PollFd
+	wake    int // an eventfd that ends the waiting
+	idle    func()
+	frames  uint64
+	stopped atomic.Bool
+	patient time.Duration // how long the last blocks were waited for after Stop
+
+	reading sync.Mutex
+	mu      sync.Mutex
+	closed  atomic.Bool
+}
+
+// head is the next frame of a source.
+type head struct {
+	frame     capture.Frame
+	has, over bool
+}
+
+// OpenGroup opens all, or none.
+func OpenGroup(list []Options) (Group, error) {
+	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		return nil, os.NewSyscallError("eventfd", err)
+	}
+	g := &group{wake: wake, heads: make([]head, len(list))}
+	for _, o := range list {
+		s, err := openSource(o)
+		if err != nil {
+			return nil, errors.Join(err, g.Close())
+		}
+		g.sources, g.idle = append(g.sources, s), o.Idle
+		err = s.raw.Control(func(fd uintptr) {
+			g.polls = append(g.polls, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
+		})
+		if err != nil {
+			return nil, errors.Join(err, g.Close())
+		}
+	}
+	g.polls = append(g.polls, unix.PollFd{Fd: int32(wake), Events: unix.POLLIN})
+	return g, nil
+}
+
+// Interfaces implements Group.
+func (g *group) Interfaces() (list []capture.Interface) {
+	for _, s := range g.sources {
+		list = append(list, s.Interface())
+	}
+	return list
+}
+
+// Statistics implements Group.
+func (g *group) Statistics() (list []capture.Statistics, err error) {
+	for _, s := range g.sources {
+		st, one := s.Statistics()
+		list, err = append(list, st), errors.Join(err, one)
+	}
+	return list, err
+}
+
+// Next implements Source: of the frames that have come, the oldest.
+func (g *group) Next(f *capture.Frame) error {
+	if len(g.sources) == 1 {
+		return g.sources[0].Next(f)
+	}
+	g.reading.Lock()
+	defer g.reading.Unlock()
+	for {
+		if g.closed.Load() {
+			return io.EOF
+		}
+		oldest, over := -1, 0
+		for i := range g.heads {
+			h := &g.heads[i]
+			if !h.has && !h.over {
+				var err error
+				if h.has, err = g.sources[i].take(&h.frame); errors.Is(err, io.EOF) {
+					h.over = true
+				} else if err != nil {
+					return err
+				}
+			}
+			switch {
+			case h.has && (oldest < 0 || h.frame.At < g.heads[oldest].frame.At):
+				oldest = i
+			case h.over:
+				over++
+			}
+		}
+		if oldest >= 0 {
+			*f = g.heads[oldest].frame
+			g.heads[oldest].has = false
+			g.frames++
+			f.Interface, f.Ref = oldest, machine.MakeRef(0, g.frames)
+			return nil
+		}
+		if over == len(g.heads) || g.patient > time.Second {
+			return io.EOF
+		}
+		if g.idle != nil {
+			g.idle()
+		}
+		if err := g.wait(); err != nil {
+			return err
+		}
+	}
+}
+
+// wait returns when a ring may have frames, or Stop or Close was called.
+func (g *group) wait() error {
+	timeout := -1
+	polls := g.polls
+	if g.stopped.Load() { // the blocks with the last frames come when their time is up
+		polls, timeout = polls[:len(polls)-1], retireMilliseconds
+		g.patient += retireMilliseconds * time.Millisecond
+	}
+	if _, err := unix.Poll(polls, timeout); err != nil && !errors.Is(err, unix.EINTR) {
+		return os.NewSyscallError("poll", err)
+	}
+	for i := range g.sources {
+		if polls[i].Revents&unix.POLLERR == 0 {
+			continue
+		}
+		s := g.sources[i]
+		s.ready(uintptr(polls[i].Fd))
+		if errors.Is(s.failure, unix.ENETDOWN) {
+			return fmt.Errorf("capturing on %s: the interface went down", s.name)
+		}
+		if s.failure != nil {
+			return fmt.Errorf("capturing on %s: %w", s.name, s.failure)
+		}
+	}
+	return nil
+}
+
+// Stop implements Group.
+func (g *group) Stop() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed.Load() {
+		return
+	}
+	for _, s := range g.sources {
+		s.Stop()
+	}
+	g.stopped.Store(true)
+	g.signal()
+}
+
+func (g *group) signal() {
+	one := [8]byte{1}
+	_, _ = unix.Write(g.wake, one[:]) // fails only where it is signalled already
+}
+
+// Close implements Source; it wakes a Next that waits.
+func (g *group) Close() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed.Swap(true) {
+		return nil
+	}
+	var err error
+	if len(g.sources) > 1 {
+		g.signal()
+		g.reading.Lock() // until Next, woken, has left
+		defer g.reading.Unlock()
+	}
+	for _, s := range g.sources {
+		err = errors.Join(err, s.Close())
+	}
+	return errors.Join(err, os.NewSyscallError("close", unix.Close(g.wake)))
+}
