@@ -57,6 +57,9 @@ type Options struct {
 	Decode   capture.DecodeOptions
 	// NoEvents spares the sink the events: for one that looks at datagrams only.
 	NoEvents bool
+	// Untracked gives flows no tracker where the survey knows them to be one session
+	// only: for a sink that wants datagrams, by flow, and nothing of what they mean.
+	Untracked bool
 	// MaxTrackers bounds the flows that are followed at one time; beyond it the
 	// one that was idle longest ends and keeps its summary. 0: 262,144.
 	MaxTrackers int
@@ -286,7 +289,7 @@ func (s *Session) newTracker(f *Flow) machine.Tracker {
 	if vantage != nil {
 		config.Facts.Vantage, config.Facts.VantageReason = *vantage, "set by the user"
 	}
-	if f.Protocol.NewTracker == nil {
+	if f.Protocol.NewTracker == nil || s.options.Untracked && s.options.Survey.once(f) {
 		return &stateless{facts: config.Facts}
 	}
 	return f.Protocol.NewTracker(config)

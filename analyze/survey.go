@@ -21,17 +21,41 @@ type surveyed struct {
 	protocol  *dissect.Protocol
 	verdict   dissect.Verdict
 	facts     machine.Facts
+	session   int  // nth on its addresses
+	continued bool // by another session
 }
 
 // Survey gives what this run learned. Call it after Finish.
 func (s *Session) Survey() *Survey {
 	v := &Survey{flows: make([]surveyed, len(s.flows))}
 	for i, f := range s.flows {
-		v.flows[i] = surveyed{f.A, f.B, f.Transport, f.Protocol, f.Verdict, f.Facts()}
+		v.flows[i] = surveyed{f.A, f.B, f.Transport, f.Protocol, f.Verdict, f.Facts(), f.Session, false}
 		v.flows[i].facts.End = s.last
+	}
+	for i, f := range s.flows {
+		if f.Session > 1 {
+			v.continueBefore(i)
+		}
 	}
 	v.lendVantage()
 	return v
+}
+
+// continueBefore notes that flow i continues an earlier one of its addresses.
+func (v *Survey) continueBefore(i int) {
+	k := &v.flows[i]
+	for e := i - 1; e >= 0; e-- {
+		if o := &v.flows[e]; o.a == k.a && o.b == k.b && o.transport == k.transport && o.session == k.session-1 {
+			o.continued = true
+			return
+		}
+	}
+}
+
+// once reports whether f is known to be the only session on its addresses.
+func (v *Survey) once(f *Flow) bool {
+	k := v.flow(f)
+	return k != nil && k.session == 1 && !k.continued
 }
 
 // lendVantage gives flows whose own packets do not show the vantage that of

@@ -65,6 +65,7 @@ func Run(name string, src analyze.Rewinder, o Options) (*File, error) {
 	r := &run{options: &o, file: &File{Name: name}}
 	second := o.Analysis
 	second.Survey, second.NoEvents = s.Survey(), true
+	second.Untracked = true
 	second.Sink = r.record
 	s, err = analyze.Run(src, second)
 	if err != nil && !partial(err) {

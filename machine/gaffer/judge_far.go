@@ -12,9 +12,10 @@ import (
 // a snapshot of what the side had received; put in the order of their numbers,
 // each snapshot must contain the one before it.
 type farSide struct {
-	ring []farHeader // by sequence mod farHeaders
-	met  bool
-	top  uint32
+	ring  []farHeader // by sequence mod its size
+	count int
+	met   bool
+	top   uint32
 }
 
 // farHeader is one header.
@@ -25,14 +26,26 @@ type farHeader struct {
 	live     bool
 }
 
-const farHeaders = 64
+const farFirst, farHeaders = 8, 64
 
 // at gives the header of a packet, nil where it is not kept.
 func (f *farSide) at(q uint32) *farHeader {
-	if h := &f.ring[q%farHeaders]; h.live && h.sequence == q {
+	if h := &f.ring[int(q)&(len(f.ring)-1)]; h.live && h.sequence == q {
 		return h
 	}
 	return nil
+}
+
+// enter keeps a header. The ring grows with use.
+func (f *farSide) enter(h farHeader) {
+	if f.count++; f.count > len(f.ring) && len(f.ring) < farHeaders {
+		old := f.ring
+		f.ring = make([]farHeader, 2*len(old))
+		for _, o := range old {
+			f.ring[int(o.sequence)&(len(f.ring)-1)] = o
+		}
+	}
+	f.ring[int(h.sequence)&(len(f.ring)-1)] = h
 }
 
 // judge holds a header of the side against the others and against what passed
@@ -40,13 +53,13 @@ func (f *farSide) at(q uint32) *farHeader {
 func (f *farSide) judge(r *Rules, s, peer *judged, d *machine.Datagram, h wire.Header) *machine.Divergence {
 	c := s.claims(h)
 	if f.ring == nil {
-		f.ring = make([]farHeader, farHeaders)
+		f.ring = make([]farHeader, farFirst)
 	}
 	ahead := 1
 	if f.met {
 		ahead = r.Distance(h.Sequence, f.top)
 	}
-	if -ahead >= farHeaders {
+	if -ahead >= len(f.ring) {
 		s.opinion.Undecided++
 		return nil
 	}
@@ -63,10 +76,16 @@ func (f *farSide) judge(r *Rules, s, peer *judged, d *machine.Datagram, h wire.H
 		}
 		return nil // the network doubled it
 	}
-	if v := f.unsent(r, peer, c, diverge); v != nil {
+	before, after := f.neighbours(r, h.Sequence, ahead)
+	told := uint64(0) // what the header before named has been looked at
+	if before != nil && c.Newest != r.mask() {
+		if moved := r.Distance(c.Newest, before.claims.Newest); moved >= 0 && moved < 64 {
+			told = before.claims.Named << uint(moved)
+		}
+	}
+	if v := f.unsent(r, peer, c, told, diverge); v != nil {
 		return v
 	}
-	before, after := f.neighbours(r, h.Sequence, ahead)
 	if before != nil {
 		if want, ok := contains(r, c, before.claims); !ok {
 			return diverge(want, "ack-forgotten", fmt.Sprintf("packet %d, sent before, says more was received", before.sequence), before.ref)
@@ -83,7 +102,7 @@ func (f *farSide) judge(r *Rules, s, peer *judged, d *machine.Datagram, h wire.H
 	if ahead > 0 {
 		f.met, f.top = true, h.Sequence
 	}
-	f.ring[h.Sequence%farHeaders] = farHeader{d.Ref, c, h.Sequence, true}
+	f.enter(farHeader{d.Ref, c, h.Sequence, true})
 	return nil
 }
 
@@ -93,16 +112,11 @@ func (f *farSide) neighbours(r *Rules, sequence uint32, ahead int) (before, afte
 	if !f.met {
 		return nil, nil
 	}
-	for n := uint32(1); n < farHeaders; n++ {
-		q := (sequence - n) & r.mask()
-		if ahead > 0 && n < uint32(ahead) {
-			if ahead > farHeaders {
-				q, n = f.top, uint32(farHeaders) // the newest there is
-			} else {
-				continue
-			}
-		}
-		if h := f.at(q); h != nil {
+	if ahead > 0 {
+		return f.at(f.top), nil
+	}
+	for n := uint32(1); n < uint32(len(f.ring)); n++ {
+		if h := f.at((sequence - n) & r.mask()); h != nil {
 			before = h
 			break
 		}
@@ -140,14 +154,15 @@ func contains(r *Rules, later, earlier Claims) (want Claims, ok bool) {
 	return want, false
 }
 
-// unsent looks for packets that are named and that the side cannot have.
-func (f *farSide) unsent(r *Rules, peer *judged, c Claims, diverge func(Claims, string, string, ...machine.Ref) *machine.Divergence) *machine.Divergence {
+// unsent looks for packets that are named, but for those of told, and that the
+// side cannot have.
+func (f *farSide) unsent(r *Rules, peer *judged, c Claims, told uint64, diverge func(Claims, string, string, ...machine.Ref) *machine.Divergence) *machine.Divergence {
 	if c.Nothing(r) || !peer.sent.met {
 		return nil // what it names came before the capture
 	}
 	want := c
 	lied, ahead := uint32(0), false
-	for left := c.Named; left != 0; left &= left - 1 {
+	for left := c.Named &^ told; left != 0; left &= left - 1 {
 		n := bits.TrailingZeros64(left)
 		q := (c.Newest - uint32(n)) & r.mask()
 		switch peer.sent.sight(r, q) {

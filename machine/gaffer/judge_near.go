@@ -25,7 +25,7 @@ type nearSide struct {
 	doubts []doubt
 	last   machine.Ref // its last header
 
-	arrived    [64]arrivedPacket // by sequence: what was read last
+	arrived    []arrivedPacket // by sequence mod 64: what was read last
 	refused    uint64
 	before     uint64 // headers that name packets from before the capture
 	overflowed bool
@@ -36,6 +36,14 @@ type pendingPacket struct {
 	ref       machine.Ref
 	sequence  uint32
 	id, count uint16
+}
+
+// note keeps the frame of a packet that was read.
+func (n *nearSide) note(p *pendingPacket) {
+	if n.arrived == nil {
+		n.arrived = make([]arrivedPacket, 64)
+	}
+	n.arrived[p.sequence%64] = arrivedPacket{p.ref, p.sequence}
 }
 
 type arrivedPacket struct {
@@ -202,7 +210,7 @@ func (n *nearSide) commit(i int) {
 	for k := range i {
 		p := n.queue.at(k)
 		n.read(&n.base, p, false)
-		n.arrived[p.sequence%64] = arrivedPacket{p.ref, p.sequence}
+		n.note(p)
 		n.know(p.sequence)
 	}
 	n.queue.drop(i)
@@ -275,7 +283,7 @@ func (n *nearSide) explain(s, peer *judged, d *machine.Datagram, c Claims) *mach
 	}
 	for k := range until {
 		p := n.queue.at(k)
-		n.arrived[p.sequence%64] = arrivedPacket{p.ref, p.sequence}
+		n.note(p)
 		n.know(p.sequence)
 	}
 	n.queue.drop(until)
@@ -431,8 +439,8 @@ func (n *nearSide) withdrawn(d *machine.Datagram, c Claims) *machine.Divergence 
 			continue
 		}
 		frames := refs(n.last)
-		if a := n.arrived[q%64]; a.sequence == q && a.ref != 0 {
-			frames = refs(a.ref, n.last)
+		if n.arrived != nil && n.arrived[q%64].sequence == q {
+			frames = refs(n.arrived[q%64].ref, n.last)
 		}
 		want := c
 		want.Named |= 1 << uint(k)
