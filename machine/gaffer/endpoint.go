@@ -36,6 +36,7 @@ type Options struct {
 	FragmentAbove, FragmentSize, FragmentMost int
 	Messages                                  *MessageOptions // nil: packets carry payload only
 	Estimates                                 EstimateOptions
+	Fault                                     *Fault // what it does wrong; nil for nothing
 }
 
 // Endpoint is the reference implementation of the family: `reliable` and the
@@ -50,6 +51,10 @@ type Endpoint struct {
 	newest64 int64 // unwrapped, of the peer; -1 before the first
 	parts    []reassembly
 	messages *messages
+
+	// Of faults: the packet received last, and the header sent last.
+	last   uint32
+	before wire.Header
 
 	packet  wire.Packet
 	payload []byte // of the packet that is being sent
@@ -69,12 +74,26 @@ func NewEndpoint(o Options) (*Endpoint, error) {
 	if o.Profile == nil || o.Rules == nil {
 		return nil, errors.New("reference endpoint: expected a profile and rules")
 	}
+	fault := o.Fault
+	if fault == nil {
+		fault = &Fault{}
+	}
+	o.Fault = fault
+	if fault.rules != nil {
+		changed := *o.Rules
+		fault.rules(&changed)
+		o.Rules = &changed
+	}
 	e := &Endpoint{options: o, state: NewState(o.Rules), newest64: -1, estimate: newEstimates(o.Estimates, o.Rules)}
 	e.state.StartAt(o.First)
 	e.next64 = int64(e.state.NextSequence())
 	e.parts = make([]reassembly, o.Rules.Partial)
 	if o.Messages != nil {
-		m, err := newMessages(o.Messages, o.Profile)
+		options := *o.Messages
+		if fault.messages != nil {
+			fault.messages(&options)
+		}
+		m, err := newMessages(&options, o.Profile)
 		if err != nil {
 			return nil, err
 		}
@@ -129,6 +148,9 @@ func (e *Endpoint) Deadline() (machine.Instant, bool) { return 0, false }
 
 func (e *Endpoint) send(now machine.Instant, app []byte, out *machine.Effects) error {
 	header := e.state.Header()
+	if f := e.options.Fault.header; f != nil {
+		f(e, &header)
+	}
 	payload := app
 	if e.messages != nil {
 		e.payload, e.ids = e.messages.write(e.payload[:0], e.ids[:0], e.clock, e.estimate.RTT())
@@ -164,12 +186,23 @@ func (e *Endpoint) transmit(h wire.Header, payload []byte, out *machine.Effects)
 		return nil
 	}
 	pk.Kind, pk.FragmentCount = wire.KindFragment, (len(payload)+o.FragmentSize-1)/o.FragmentSize
+	whole := payload
 	if pk.FragmentCount > o.FragmentMost {
 		return fmt.Errorf("submit: %d bytes make %d fragments, expected at most %d", len(payload), pk.FragmentCount, o.FragmentMost)
 	}
 	for ; len(payload) > 0; pk.FragmentID++ {
 		data := payload[:min(o.FragmentSize, len(payload))]
 		payload = payload[len(data):]
+		if o.Fault.fragment != nil {
+			right := pk.FragmentID
+			pk.FragmentID = o.Fault.fragment(&pk)
+			data = whole[pk.FragmentID*o.FragmentSize:]
+			data = data[:min(o.FragmentSize, len(data))]
+			e.bytes = o.Profile.Append(e.bytes[:0], &pk, data)
+			out.Send(0, machine.SendDatagram, e.bytes)
+			pk.FragmentID = right
+			continue
+		}
 		e.bytes = o.Profile.Append(e.bytes[:0], &pk, data)
 		out.Send(0, machine.SendDatagram, e.bytes)
 	}
@@ -197,6 +230,10 @@ func (e *Endpoint) arriveFragment(now machine.Instant, in machine.Arrive, p *wir
 		return
 	}
 	fate := e.state.ArriveFragment(p.Sequence, p.FragmentID, p.FragmentCount)
+	if e.options.Fault.early && fate == FragmentKept {
+		e.state.EnterReceived(p.Sequence)
+		e.last = p.Sequence
+	}
 	if fate != FragmentKept && fate != FragmentComplete {
 		return
 	}
@@ -230,6 +267,11 @@ func (e *Endpoint) receive(now machine.Instant, h wire.Header, payload []byte, r
 	}
 	size := e.packet.HeaderLen + len(payload)
 	event := machine.Event{Sequence: h.Sequence, Sequence64: e.unwrap(h.Sequence), RTT: -1}
+	if f := e.options.Fault.drops; f != nil && f(e, h.Sequence) {
+		event.Kind = machine.EventStale
+		e.tell(now, event, out)
+		return
+	}
 	fate := e.state.Arrive(h.Sequence, refuse)
 	switch fate {
 	case Accepted, Redelivered:
@@ -246,6 +288,7 @@ func (e *Endpoint) receive(now machine.Instant, h wire.Header, payload []byte, r
 		return
 	}
 	e.newest64 = max(e.newest64, event.Sequence64)
+	e.last = h.Sequence
 	e.estimate.arrive(h.Sequence, size, e.clock)
 	out.Hand(machine.Delivery{Channel: ChannelPacket, ID: uint64(h.Sequence), Payload: payload})
 	e.readAcks(now, h, out)
@@ -271,7 +314,7 @@ func (e *Endpoint) readAcks(now machine.Instant, h wire.Header, out *machine.Eff
 		e.estimate.sample(sequence, sample)
 		sequence64 := e.next64 - 1 + int64(r.Distance(sequence, (e.state.NextSequence()-1)&r.mask()))
 		e.tell(now, machine.Event{Kind: machine.EventAcked, Bit: p.Bit, Sequence: sequence, Sequence64: sequence64, RTT: int64(sample)}, out)
-		if e.messages != nil {
+		if e.messages != nil && !e.options.Fault.deaf {
 			e.messages.acked(sequence64)
 		}
 	}
