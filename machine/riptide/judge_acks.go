@@ -73,7 +73,7 @@ func (s *judged) answers(j *Judge, peer *judged, p *sight) *machine.Divergence {
 		return s.answersInOrder(j, p)
 	}
 	s.opinion.Undecided++
-	if s.behaviour.Send == SendCauseOnly && !s.client(j) {
+	if s.behaviour.Port && !s.client(j) {
 		return nil // a server of Pytide that relays mixes its messages up
 	}
 	switch {
@@ -111,7 +111,7 @@ func (s *judged) answersInOrder(j *Judge, p *sight) *machine.Divergence {
 	for k < len(open) && open[k].sequence != m.Cause {
 		k++
 	}
-	unordered := s.behaviour.Send == SendCauseOnly // Pytide reads the newest first
+	unordered := s.behaviour.Port // Pytide reads the newest first
 	if unordered && !s.client(j) && k == len(open) {
 		// A server that relays mixes its messages up.
 		s.opinion.Undecided++
@@ -199,7 +199,7 @@ const answerSlack = time.Second
 // unanswered looks for a message that s ought to have answered long ago.
 func (s *judged) unanswered(p *sight) *machine.Divergence {
 	open := s.acks.open()
-	if len(open) == 0 || !s.near || !s.acks.known || s.behaviour.Send == SendCauseOnly || p.at.Sub(open[0].at) < answerSlack || s.spoke.Sub(open[0].at) < answerSlack/2 {
+	if len(open) == 0 || !s.near || !s.acks.known || s.behaviour.Port || p.at.Sub(open[0].at) < answerSlack || s.spoke.Sub(open[0].at) < answerSlack/2 {
 		return nil
 	}
 	return s.diverge(p, "ack-missing", "riptide.type", "ack", p.m.Type, fmt.Sprintf("message %d came %.0f ms ago, and each copy of a reliable message is answered at once", open[0].sequence, ms(p.at.Sub(open[0].at))), open[0].ref)

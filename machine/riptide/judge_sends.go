@@ -64,10 +64,7 @@ const (
 )
 
 func (n *judgedSends) begin(b *Behaviour) {
-	n.sender, n.next, n.low, n.high = NewSender(b), 1, -1, -1
-	if b.Name == "pytide@2.1-alpha" {
-		n.next = 2
-	}
+	n.sender, n.next, n.low, n.high = NewSender(b), b.First, -1, -1
 }
 
 // at gives a message, nil where it is not kept.
@@ -105,7 +102,7 @@ func (n *judgedSends) enter(id uint16, at machine.Instant) *pending {
 // sendsReliable takes a reliable message of s.
 func (s *judged) sendsReliable(j *Judge, p *sight) *machine.Divergence {
 	n, m, b := &s.sends, p.m, s.behaviour
-	if b.Receive == ReceiveEverything {
+	if b.OneSequence {
 		// Pytide 2.0.0: all have the same sequence, and none is sent again.
 		if s.ordered && m.Sequence != 1 {
 			return s.diverge(p, "sequence", "riptide.sequence", 1, m.Sequence, "every reliable message of this port has id 1", n.ref)
@@ -228,7 +225,7 @@ func (s *judged) resends(p *sight, e *pending) *machine.Divergence {
 	again := p.at.Sub(e.lastAt)
 	merged := len(n.merged) > 0
 	switch {
-	case b.Send == SendCauseOnly:
+	case b.Port:
 		// Pytide sends again what it takes for asked for, at any time.
 	case e.clearedAt != 0 && (s.readTo > e.place || p.at.Sub(e.clearedAt) > clearSlack) && !merged:
 		return s.diverge(p, "resend-after-ack", "riptide.sequence", "no resend", e.id, fmt.Sprintf("the Ack that clears message %d came %.0f ms before it was sent again", e.id, ms(p.at.Sub(e.clearedAt))), e.last, e.clearedBy)
@@ -242,7 +239,7 @@ func (s *judged) resends(p *sight, e *pending) *machine.Divergence {
 		n.overLimit = max(n.overLimit, e.attempts+1)
 	}
 	n.againCount++
-	if b.Send != SendCauseOnly && !s.stream && again < e.least()-earlySlack {
+	if !b.Port && !s.stream && again < e.least()-earlySlack {
 		if n.early == nil || p.at.Sub(n.earlyAt) > earlyApart {
 			n.earlyCount++ // those of one tick have one cause
 		}
@@ -269,7 +266,7 @@ func (e *pending) least() time.Duration {
 func (s *judged) farReliable(p *sight, hash uint64) *machine.Divergence {
 	n := &s.sends
 	s.opinion.Undecided++
-	if e := n.at(p.m.Sequence); e != nil && !s.behaviour.MergedSequences && s.behaviour.Send != SendCauseOnly {
+	if e := n.at(p.m.Sequence); e != nil && !s.behaviour.MergedSequences && !s.behaviour.Port {
 		return s.diverge(p, "sequence-reuse", "riptide.sequence", "another sequence", p.m.Sequence, fmt.Sprintf("message %d was sent before with other content", p.m.Sequence), e.first)
 	}
 	n.met, n.ref = true, p.ref
@@ -298,6 +295,7 @@ func (s *judged) cleared(j *Judge, p *sight) {
 		return
 	}
 	n.sending = true
+	n.sender.Received(s.acks.receiver.last)
 	n.sender.Acked(m.Last, m.AckBits, m.Cause, judge)
 }
 

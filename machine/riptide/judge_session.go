@@ -62,7 +62,7 @@ func (s *judged) alive(j *Judge, p *sight) *machine.Divergence {
 		return v
 	}
 	c := &s.session
-	if c.heardAt == 0 || !c.welcomed || s.behaviour.Name == "pytide@2.1-alpha" || p.m.Type == wire.Connect || p.at.Sub(c.heardAt) < timeoutMost {
+	if c.heardAt == 0 || !c.welcomed || s.behaviour.NoTimeout || p.m.Type == wire.Connect || p.at.Sub(c.heardAt) < timeoutMost {
 		return nil
 	}
 	return s.diverge(p, "timeout", "riptide.type", "nothing", p.m.Type, fmt.Sprintf("the last heartbeat came %.1f s ago: the connection is given up after 5 to 6 s", p.at.Sub(c.heardAt).Seconds()), c.heardRef)
@@ -154,7 +154,7 @@ func (s *judged) beats(p *sight) *machine.Divergence {
 		s.opinion.Undecided++
 		return nil
 	}
-	pytide := s.behaviour.Send == SendCauseOnly
+	pytide := s.behaviour.Port
 	if c.pinged && !pytide && m.Ping != c.ping+1 {
 		return s.diverge(p, "heartbeat", "riptide.ping", c.ping+1, m.Ping, "the ping's id steps by one", c.pingRef)
 	}
