@@ -85,6 +85,9 @@ func (t *Tracker) endFindings(s *party, e *life, out *machine.Effects) {
 	if t.facts.Vantage == machine.VantageBoth {
 		both = machine.Certain
 	}
+	if e.unsure {
+		both = machine.Possible
+	}
 	needless := int32(0)
 	if attempts > 1 && e.acks > 0 {
 		crossed := e.crossed

@@ -28,6 +28,9 @@ func (t *Tracker) settle(s *party, out *machine.Effects) {
 
 // giveUps takes out of the sent queue what should have been sent again long ago.
 func (t *Tracker) giveUps(s *party, l *lane, out *machine.Effects) {
+	if t.config.Stream {
+		return
+	}
 	for q := l.queue.Head(); q != nil && t.last.Sub(q.RetryAt) > max(patience, 2*q.Timeout); q = l.queue.Head() {
 		id64 := q.ID64
 		l.queue.Remove(q)
@@ -63,7 +66,7 @@ func (t *Tracker) end(s *party, l *lane, out *machine.Effects) {
 	l.lives.first++
 	if e.doubtful {
 		s.foreign++
-		report(out, foreignDatagram, s.side, machine.Likely, e.at, e.frames[0], 0, float64(e.size))
+		report(out, foreignDatagram, s.side, machine.Likely, e.at, e.frames[0], 0, float64(t.config.Profile.HeaderLen())+float64(e.size))
 		return
 	}
 	if q := l.queue.Find(e.id); q != nil && q.ID64 == e.id64 {

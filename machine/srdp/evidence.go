@@ -72,8 +72,7 @@ func (t *Tracker) copyOf(l *lane, id uint16, sum uint32, p *sighting) *life {
 }
 
 // doubts tells whether a packet may be foreign after all: another protocol's that
-// happens to begin with a command byte. It enters state once it is acknowledged,
-// or comes again.
+// happens to begin with a command byte. It enters state once it is acknowledged.
 func (t *Tracker) doubts(s *party, l *lane, id64 int64) bool {
 	pk := &t.pk
 	if t.config.Profile.Contradicts(pk) && !t.known.odd && !t.seen.odd {
@@ -95,8 +94,11 @@ func (t *Tracker) believe(s *party, l *lane, e *life, p *sighting, out *machine.
 	first := sighting{at: e.at, ref: e.frames[0], length: p.length}
 	e.doubtful = false
 	s.data++
-	s.copies++
-	s.counted(&first)
+	s.copies += uint64(e.copies)
+	s.resends += uint64(e.copies - 1)
+	for range e.copies {
+		s.counted(&first)
+	}
 	t.event(out, machine.Event{Kind: machine.EventSent, Side: s.side, Certainty: machine.Certain, Sequence: uint32(e.id), Sequence64: e.id64}, &first)
 	if !l.met {
 		l.met, l.firstID, l.top = true, e.id64, e.id64
@@ -138,16 +140,20 @@ func (t *Tracker) timeoutOf(s *party, e *life) time.Duration {
 
 // copied takes a further copy of a packet.
 func (t *Tracker) copied(s *party, l *lane, e *life, p *sighting, out *machine.Effects) {
-	if e.doubtful {
-		t.believe(s, l, e, p, out)
-	}
-	s.counted(p)
-	s.copies++
 	gap := p.at.Sub(e.lastAt)
 	if int(e.copies) < len(e.frames) {
 		e.frames[e.copies] = p.ref
 	}
 	e.copies++
+	if e.doubtful {
+		// What is foreign may come again and again.
+		e.lastAt = p.at
+		s.foreign++
+		report(out, foreignDatagram, s.side, machine.Likely, p.at, p.ref, 0, float64(p.length))
+		return
+	}
+	s.counted(p)
+	s.copies++
 	if !s.near && gap < t.twins(s) {
 		e.doubled++
 		if gap < twin {
@@ -208,6 +214,8 @@ func (t *Tracker) needless(s *party, e *life, p *sighting, out *machine.Effects)
 		way = unread
 	case s.reach.samples > 0:
 		way = s.reach.least() + s.reach.least()/4 + tickSlack/2
+	default:
+		e.unsure = true
 	}
 	if since <= way {
 		e.crossed++
@@ -276,7 +284,7 @@ func (t *Tracker) confirm(s *party, l *lane, e *life, p *sighting, out *machine.
 
 // arrives takes what an acknowledgement proves of its sender, the receiver s.
 func (t *Tracker) arrives(s *party, l *lane, e *life, p *sighting, out *machine.Effects) {
-	if e.copies == 1 && e.acks == 1 {
+	if e.copies == 1 && e.acks == 1 && !t.config.Stream {
 		s.reach.add(p.at.Sub(e.at))
 	}
 	grade := machine.Certain

@@ -45,6 +45,7 @@ type life struct {
 	doubtful bool // it may be foreign: nothing has answered it
 	gaveUp   bool // its sender seems to have given it up
 	ignored  bool // a copy of it came long after its acknowledgement
+	unsure   bool // the way from the tap to its sender is not known: crossed or lost is a guess
 }
 
 const (

@@ -13,8 +13,9 @@ type Config struct {
 	Profile    wire.Profile
 	MaxPayload int   // most bytes of data that are allowed; more are reported
 	Rules      Rules // what receivers are taken to remember
-	// Stream is set where the packets come over TCP: what passes the tap then
-	// reaches the other end, in this order.
+	// Stream is set where the packets come over TCP to a proxy, which does the
+	// repeats: nothing is sent again or given up on the stream, and a packet is
+	// acknowledged once its receiver behind the proxy has done so.
 	Stream bool
 }
 
@@ -122,7 +123,7 @@ func (t *Tracker) Observe(d *machine.Datagram, out *machine.Effects) {
 	} else {
 		t.data(s, peer, &p, d.Bytes[min(pk.PayloadOffset, len(d.Bytes)):], out)
 	}
-	if !t.given {
+	if !t.given && !t.config.Stream {
 		t.judge()
 	}
 }
@@ -155,7 +156,11 @@ func (t *Tracker) judge() {
 // Learned gives what another run over the flow can start with.
 func (t *Tracker) Learned() machine.Facts {
 	f := t.facts
-	if !t.given {
+	switch {
+	case t.given:
+	case t.config.Stream:
+		f.VantageReason = "unknown: a stream to a proxy, whose acknowledgements are those of who is behind it"
+	default:
 		f.Vantage, f.VantageReason, _ = judgeVantage(&t.parties)
 	}
 	k := t.seen
