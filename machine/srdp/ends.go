@@ -48,6 +48,9 @@ func (t *Tracker) giveUps(s *party, l *lane, out *machine.Effects) {
 // over reports whether nothing more is to be expected of a packet.
 func (t *Tracker) over(s *party, e *life) bool {
 	quiet := t.last.Sub(max(e.lastAt, e.lastAck))
+	if quiet <= quietAcked {
+		return false // the least of what is asked below
+	}
 	again := 4*t.timeoutOf(s, e) + patience
 	switch {
 	case e.doubtful:

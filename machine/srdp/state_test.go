@@ -2,6 +2,8 @@ package srdp
 
 import (
 	"bytes"
+	"encoding/binary"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -184,17 +186,41 @@ func TestReceivedClone(t *testing.T) {
 	}
 }
 
+// Packets that differ in one bit, in their flags or in how many zeros they end
+// with have other sums, and sums are spread evenly.
 func TestSum(t *testing.T) {
-	// FNV-1a of "\x00a", by the published constants.
-	want := uint32(2166136261)
-	for _, c := range []byte("\x00a") {
-		want = (want ^ uint32(c)) * 16777619
+	seen := map[uint32]string{}
+	add := func(name string, flags uint8, b []byte) {
+		sum := Sum(flags, b)
+		if other, ok := seen[sum]; ok {
+			t.Errorf("%s and %s have the sum %#x", name, other, sum)
+		}
+		seen[sum] = name
 	}
-	if got := Sum(0, []byte("a")); got != want {
-		t.Errorf("%#x, want %#x", got, want)
+	text := []byte("position 12.5 7.25, heading north")
+	for n := range len(text) {
+		add(fmt.Sprint("the first ", n), 0, text[:n])
+		add(fmt.Sprint(n, " zeros"), 1, make([]byte, n))
 	}
-	if Sum(1, []byte("a")) == want || Sum(0, []byte("b")) == want {
-		t.Error("other packets have the same sum")
+	for bit := range 8 * len(text) {
+		text[bit/8] ^= 1 << (bit % 8)
+		add(fmt.Sprint("bit ", bit), 0, text)
+		text[bit/8] ^= 1 << (bit % 8)
+	}
+	add("the text", 0, text)
+	add("other flags", 1, text)
+	const packets = 1 << 16
+	var ones [32]int
+	for i := range uint64(packets) {
+		sum := Sum(0, binary.LittleEndian.AppendUint64(nil, i))
+		for bit := range ones {
+			ones[bit] += int(sum >> bit & 1)
+		}
+	}
+	for bit, n := range ones {
+		if n < packets*48/100 || n > packets*52/100 {
+			t.Errorf("bit %d is set in %d of %d sums", bit, n, packets)
+		}
 	}
 }
 

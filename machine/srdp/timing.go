@@ -16,6 +16,9 @@ type timing struct {
 	most    time.Duration
 	repeats [17]uint16 // packets given up after so many copies; the last one counts all above
 	gaveUp  uint32
+
+	usual time.Duration     // what timeout gives: it is asked for more often than it changes
+	known machine.Certainty // of that
 }
 
 // interval takes the time between two copies of a packet.
@@ -26,15 +29,20 @@ func (t *timing) interval(d time.Duration) {
 	t.most = max(t.most, d)
 	t.recent[t.count%uint32(len(t.recent))] = uint32(min(d/time.Microsecond, 1<<32-1))
 	t.count++
+	t.usual, t.known = t.median()
 }
 
 // timeout gives the usual interval: the median of the newest; 0 where none is
 // known. It is sure to be one setting, and not the library's choice from time to
 // time, where they are alike.
 func (t *timing) timeout() (usual time.Duration, known machine.Certainty) {
-	if t == nil || t.count == 0 {
+	if t == nil {
 		return 0, machine.Unknown
 	}
+	return t.usual, t.known
+}
+
+func (t *timing) median() (usual time.Duration, known machine.Certainty) {
 	n := min(int(t.count), len(t.recent))
 	sorted := t.recent
 	slices.Sort(sorted[:n])
