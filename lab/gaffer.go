@@ -59,7 +59,7 @@ func (g *Gaffer) Rhythm(role Role) Rhythm {
 }
 
 // End implements Kit.
-func (g *Gaffer) End(role Role, n int) (*End, error) {
+func (g *Gaffer) End(role Role, n int, _ netip.AddrPort) (*End, error) {
 	o := gaffer.Options{
 		Profile: g.Profile, Rules: g.rules, Side: machine.Side(role), EventClock: g.EventClock, First: g.First[role],
 	}

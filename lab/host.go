@@ -38,8 +38,8 @@ type HostOptions struct {
 	N int
 	// Transport is UDP or TCP.
 	Transport Transport
-	// Listen is where a server takes its clients. Connect is where a client
-	// finds its server, the only address that it sends to.
+	// Listen is where a server, or a proxy, takes its clients. Connect is where a
+	// client finds its server, the only address that it sends to, and a proxy too.
 	Listen, Connect netip.AddrPort
 	// Duration is how long the application runs, counted from the start of the
 	// run; 0 for as long as it has something to do.
@@ -60,14 +60,20 @@ type Host struct {
 	inbox   chan arrival
 	done    chan struct{} // closed once the application has nothing more to do
 
-	peers   []peer                 // by number in order of appearance
-	known   map[netip.AddrPort]int // index in peers
-	turned  int                    // strangers that were turned away
+	peers   []peer        // by number in order of appearance
+	known   map[place]int // index in peers
+	turned  int           // strangers that were turned away
 	ends    []*running
 	waiting []arrival // what came since the last frame
 	random  *rand.Rand
 	over    bool
 	gone    chan struct{} // closed when nobody reads the inbox any more
+}
+
+// place is where a peer speaks from; the ports of UDP and TCP are not the same.
+type place struct {
+	addr   netip.AddrPort
+	stream bool
 }
 
 // peer is a remote end.
@@ -97,13 +103,13 @@ type running struct {
 	counts    Counts
 }
 
-// Counts are what an endpoint did, in events of each kind, and what it was
-// handed.
+// Counts are what an endpoint did: what it put on the network, and its events of
+// each kind.
 type Counts struct {
-	Name     string
-	N        int
-	Events   [machine.EventProtocol]uint64 // by the shared kinds
-	Messages uint64                        // handed to the application
+	Name   string
+	N      int
+	Sent   uint64                        // datagrams and pieces of streams
+	Events [machine.EventProtocol]uint64 // by the shared kinds
 }
 
 // arrival is what a socket gave.
@@ -127,14 +133,14 @@ const (
 // NewHost opens the host's socket. Run has it work, and closes it.
 func NewHost(o HostOptions) (*Host, error) {
 	h := &Host{
-		options: o, rhythm: o.Kit.Rhythm(o.Role), known: map[netip.AddrPort]int{},
+		options: o, rhythm: o.Kit.Rhythm(o.Role), known: map[place]int{},
 		inbox: make(chan arrival, 1024), done: make(chan struct{}), gone: make(chan struct{}),
 		random: sim.Rand(o.Seed, "host "+o.Kit.Name(o.Role, o.N)),
 	}
 	if h.rhythm.Frame <= 0 {
 		h.rhythm.Frame = time.Second / 60
 	}
-	if o.Role == Client {
+	if o.Role != Server {
 		if err := Sendable(o.Connect); err != nil {
 			return nil, err
 		}
@@ -144,6 +150,7 @@ func NewHost(o HostOptions) (*Host, error) {
 		return nil, err
 	}
 	h.network = network
+	o.Journal.place(journalHost(o.Role, o.N), h.Addr())
 	return h, nil
 }
 
@@ -168,12 +175,16 @@ func (h *Host) Run(ctx context.Context) (err error) {
 	}()
 	h.network.start()
 	if h.options.Role == Client {
-		if err := h.begin(h.options.N, h.meet(h.options.Connect)); err != nil {
+		if err := h.begin(h.options.N, h.meet(place{h.options.Connect, h.options.Transport != UDP})); err != nil {
 			return err
 		}
 	} else if h.rhythm.Shared {
-		if _, err := h.add(0); err != nil {
+		e, err := h.add(h.options.N)
+		if err != nil {
 			return err
+		}
+		if h.options.Role == Proxy {
+			h.join(e, h.meet(place{h.options.Connect, false}))
 		}
 	}
 	due := h.options.Clock.Now()
@@ -216,20 +227,20 @@ func (h *Host) Counts() (list []Counts) {
 	return list
 }
 
-// meet gives the index of the peer at an address, a new one if need be.
-func (h *Host) meet(addr netip.AddrPort) int {
-	if i, ok := h.known[addr]; ok {
+// meet gives the index of the peer at a place, a new one if need be.
+func (h *Host) meet(at place) int {
+	if i, ok := h.known[at]; ok {
 		return i
 	}
-	h.peers = append(h.peers, peer{addr: addr, heard: h.options.Clock.Now()})
-	h.known[addr] = len(h.peers) - 1
+	h.peers = append(h.peers, peer{addr: at.addr, heard: h.options.Clock.Now()})
+	h.known[at] = len(h.peers) - 1
 	return len(h.peers) - 1
 }
 
 // add makes the nth endpoint of the host's role.
 func (h *Host) add(n int) (*running, error) {
 	o := &h.options
-	end, err := o.Kit.End(o.Role, n)
+	end, err := o.Kit.End(o.Role, n, h.Addr())
 	if err != nil {
 		return nil, err
 	}
@@ -358,7 +369,8 @@ func (h *Host) take(a arrival) error {
 		}
 		return nil
 	}
-	i, known := h.known[a.from]
+	from := place{a.from, a.kind != arrivedDatagram}
+	i, known := h.known[from]
 	if !known {
 		if h.options.Role == Client || len(h.peers) >= maxPeers || !h.options.allows(a.from.Addr()) ||
 			a.kind == arrivedDatagram && !h.options.Kit.Greets(a.bytes) {
@@ -368,7 +380,7 @@ func (h *Host) take(a arrival) error {
 			}
 			return nil
 		}
-		i = h.meet(a.from)
+		i = h.meet(from)
 	}
 	p := &h.peers[i]
 	p.heard = h.options.Clock.Now()
@@ -388,7 +400,7 @@ func (h *Host) take(a arrival) error {
 	case arrivedOpen:
 		p.stream = a.stream
 		if h.options.Role == Client {
-			h.tell(p.end, p.heard, p.end.Log.Opened(h.Addr()))
+			h.tell(p.end, p.heard, p.end.Log.Opened(a.stream.own()))
 		}
 		return h.step(p.end, machine.Open{Peer: p.number})
 	case arrivedBytes:
@@ -429,7 +441,7 @@ func (h *Host) step(e *running, in machine.Input) error {
 			e.counts.Events[kind]++
 		}
 	}
-	e.counts.Messages += uint64(len(e.out.Deliver))
+	e.counts.Sent += uint64(len(e.out.Transmit))
 	for _, d := range e.out.Deliver {
 		d.Payload = append([]byte(nil), d.Payload...)
 		e.delivered = append(e.delivered, d)

@@ -72,9 +72,7 @@ func TestClientsLogAndJournal(t *testing.T) {
 	var text bytes.Buffer
 	clock := StartClock()
 	s := Settings{Clock: clock, Seed: 3, Log: NewLog(&text, clock)}
-	if s.Journal, err = NewJournal(file, 3, map[string]string{"lab": "gaffer"}); err != nil {
-		t.Fatal(err)
-	}
+	s.Journal = NewJournal(file, 3, map[string]string{"lab": "gaffer"})
 	const clients, count = 3, 60
 	g := pair(t, s, gafferKit(t, count), clients, sim.Path{Loss: 0.2, Delay: 5 * time.Millisecond, Duplicate: 0.1})
 	if err := g.Run(within(t, 20*time.Second)); err != nil {

@@ -8,6 +8,7 @@ import (
 	"hash"
 	"io"
 	"maps"
+	"net/netip"
 	"strings"
 	"sync"
 
@@ -21,7 +22,7 @@ import (
 type Journal struct {
 	mu   sync.Mutex
 	file io.WriteSeeker
-	out  *sim.JournalWriter
+	out  *sim.JournalWriter // nil before the first input
 	seed uint64
 	note map[string]string
 	sent hash.Hash
@@ -35,13 +36,30 @@ const noteSent = "sent-sha256"
 var unfinished = strings.Repeat("0", 2*sha256.Size)
 
 // NewJournal begins a journal in a file. The note is what it takes to make the
-// endpoints again.
-func NewJournal(file io.WriteSeeker, seed uint64, note map[string]string) (*Journal, error) {
+// endpoints again; the hosts add their addresses.
+func NewJournal(file io.WriteSeeker, seed uint64, note map[string]string) *Journal {
 	j := &Journal{file: file, seed: seed, note: maps.Clone(note), sent: sha256.New()}
 	j.note[noteSent] = unfinished
-	out, err := sim.NewJournalWriter(file, seed, j.note)
-	j.out = out
-	return j, err
+	return j
+}
+
+// place notes the address of a host, before the run begins.
+func (j *Journal) place(host int, own netip.AddrPort) {
+	if j == nil {
+		return
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.note[noteAddress(host)] = own.String()
+}
+
+func noteAddress(host int) string { return fmt.Sprintf("address-%d", host) }
+
+// begin writes the header, once.
+func (j *Journal) begin() {
+	if j.out == nil && j.err == nil {
+		j.out, j.err = sim.NewJournalWriter(j.file, j.seed, j.note)
+	}
 }
 
 // record takes one step of the endpoint that the journal calls host.
@@ -54,7 +72,7 @@ func (j *Journal) record(host int, at machine.Instant, in machine.Input, out *ma
 	for _, t := range out.Transmit {
 		j.sent.Write(t.Bytes) // a hash never fails
 	}
-	if j.err == nil {
+	if j.begin(); j.err == nil {
 		j.err = j.out.Write(&sim.Entry{At: at, Host: host, In: in})
 	}
 }
@@ -66,7 +84,7 @@ func (j *Journal) Finish() error {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.err == nil {
+	if j.begin(); j.err == nil {
 		j.err = j.out.Flush()
 	}
 	if j.err == nil {
@@ -84,7 +102,7 @@ func (j *Journal) Finish() error {
 }
 
 // journalHost is what a journal calls the nth endpoint of a role.
-func journalHost(role Role, n int) int { return 2*n + int(role) }
+func journalHost(role Role, n int) int { return len(roleWords)*n + int(role) }
 
 // Played is what came of playing a journal.
 type Played struct {
@@ -100,6 +118,8 @@ const maxPlayed = 1 << 16
 // Play steps fresh endpoints of the kit through a journal that the lab recorded.
 func Play(j *sim.Journal, kit Kit) (Played, error) {
 	p := Played{Inputs: len(j.Entries)}
+	// Endpoints that take no input are not made: a journal of a server alone says
+	// nothing of clients.
 	var endpoints []machine.Endpoint
 	for i := range j.Entries {
 		host := j.Entries[i].Host
@@ -107,12 +127,20 @@ func Play(j *sim.Journal, kit Kit) (Played, error) {
 			return p, fmt.Errorf("journal entry %d: host %d, expected one of %d", i+1, host, maxPlayed)
 		}
 		for len(endpoints) <= host {
-			end, err := kit.End(Role(len(endpoints)%2), len(endpoints)/2)
-			if err != nil {
-				return p, err
-			}
-			endpoints = append(endpoints, end.Endpoint)
+			endpoints = append(endpoints, nil)
 		}
+		if endpoints[host] != nil {
+			continue
+		}
+		own, err := netip.ParseAddrPort(j.Note[noteAddress(host)])
+		if err != nil && j.Note[noteAddress(host)] != "" {
+			return p, fmt.Errorf("journal: address of host %d: %w", host, err)
+		}
+		end, err := kit.End(Role(host%len(roleWords)), host/len(roleWords), own)
+		if err != nil {
+			return p, err
+		}
+		endpoints[host] = end.Endpoint
 	}
 	sum := sha256.New()
 	err := j.Play(endpoints, func(_ *sim.Entry, out *machine.Effects) {

@@ -15,21 +15,19 @@ type Role int
 const (
 	Client Role = iota
 	Server
+	Proxy // of SRDP
 )
 
+var roleWords = [...]string{"client", "server", "proxy"}
+
 // String gives the word of the logs.
-func (r Role) String() string {
-	if r == Client {
-		return "client"
-	}
-	return "server"
-}
+func (r Role) String() string { return roleWords[r] }
 
 // Kit is what the lab has to know of a protocol: how its endpoints are made,
 // what their applications do and how their logs are worded.
 type Kit interface {
-	// End makes the nth endpoint of a role.
-	End(role Role, n int) (*End, error)
+	// End makes the nth endpoint of a role. Own is the address of its host.
+	End(role Role, n int, own netip.AddrPort) (*End, error)
 	// Rhythm says how the hosts of a role run their endpoints.
 	Rhythm(role Role) Rhythm
 	// Greets reports whether a stranger's datagram may begin a conversation.

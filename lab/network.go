@@ -16,6 +16,7 @@ type Transport int
 const (
 	UDP Transport = iota
 	TCP
+	Both // streams on one side and datagrams on the other: of SRDP's TCP proxy and its clients
 )
 
 // ParseTransport reads "udp" or "tcp".
@@ -56,14 +57,70 @@ func (h *Host) open() (network, error) {
 			return nil, err
 		}
 	}
-	if o.Transport == TCP {
+	switch o.Transport {
+	case TCP:
 		return openTCP(h, local)
+	case Both:
+		return openBoth(h, local)
 	}
+	return openUDP(h, local)
+}
+
+func openUDP(h *Host, local netip.AddrPort) (*udpSocket, error) {
 	conn, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(local))
 	if err != nil {
 		return nil, err
 	}
 	return &udpSocket{host: h, conn: conn}, nil
+}
+
+// bothSockets are those of a host with streams on one side and datagrams on the
+// other. Its address is that of its datagrams for a client, which its packets
+// name it by, and that of its streams for a proxy, which clients go to; the
+// numbers are one where the system lets them.
+type bothSockets struct {
+	udp *udpSocket
+	tcp *tcpSocket
+}
+
+func openBoth(h *Host, local netip.AddrPort) (network, error) {
+	tcp, err := openTCP(h, local)
+	if err != nil {
+		return nil, err
+	}
+	b := &bothSockets{tcp: tcp}
+	if b.udp, err = openUDP(h, tcp.addr()); err != nil && local.Port() == 0 {
+		b.udp, err = openUDP(h, local)
+	}
+	if err != nil {
+		tcp.close()
+		return nil, err
+	}
+	return b, nil
+}
+
+func (b *bothSockets) addr() netip.AddrPort {
+	if b.tcp.listener != nil {
+		return b.tcp.addr()
+	}
+	return b.udp.addr()
+}
+
+func (b *bothSockets) start() {
+	b.udp.start()
+	b.tcp.start()
+}
+
+func (b *bothSockets) send(to *peer, t *machine.Transmission) error {
+	if t.Kind == machine.SendDatagram {
+		return b.udp.send(to, t)
+	}
+	return b.tcp.send(to, t)
+}
+
+func (b *bothSockets) close() {
+	b.udp.close()
+	b.tcp.close()
 }
 
 // sourceFor gives this machine's address on the way to another, with any port.

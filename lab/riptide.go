@@ -53,7 +53,7 @@ func (r *Riptide) Rhythm(Role) Rhythm {
 const riptideSlots = 64
 
 // End implements Kit.
-func (r *Riptide) End(role Role, n int) (*End, error) {
+func (r *Riptide) End(role Role, n int, _ netip.AddrPort) (*End, error) {
 	o := riptide.Options{
 		Version: r.Version, Side: machine.Side(role), Stream: r.Transport == TCP, EventClock: r.EventClock,
 		Limits: riptide.Limits{Off: !r.Limits}, Slots: riptideSlots,

@@ -8,8 +8,8 @@ import (
 
 // Group is the parts of a run that one process has.
 type Group struct {
-	Clients, Servers []*Host
-	Relay            *Relay // nil for none
+	Clients, Proxies, Servers []*Host
+	Relay                     *Relay // nil for none
 	// Linger is how long the hosts still read and answer after their
 	// applications have said all.
 	Linger time.Duration
@@ -26,9 +26,9 @@ type part struct {
 
 // Run has all parts work until the applications have said all and Linger has
 // passed, or ctx ends; then it ends them: clients first, the relay last. A run
-// without hosts ends with ctx only. The trouble of one part ends all.
+// without clients and servers ends with ctx only. The trouble of one part ends all.
 func (g *Group) Run(ctx context.Context) error {
-	trouble := make(chan error, len(g.Clients)+len(g.Servers)+1)
+	trouble := make(chan error, len(g.Clients)+len(g.Proxies)+len(g.Servers)+1)
 	begin := func(run func(context.Context) error) part {
 		own, end := context.WithCancel(context.WithoutCancel(ctx))
 		p := part{end: end, over: make(chan struct{})}
@@ -41,18 +41,21 @@ func (g *Group) Run(ctx context.Context) error {
 		return p
 	}
 	// The far ends first, so that nobody speaks to one that is not there yet.
-	var relay, servers, clients []part
+	var relay, servers, proxies, clients []part
 	if g.Relay != nil {
 		relay = append(relay, begin(g.Relay.Run))
 	}
 	for _, h := range g.Servers {
 		servers = append(servers, begin(h.Run))
 	}
+	for _, h := range g.Proxies {
+		proxies = append(proxies, begin(h.Run))
+	}
 	for _, h := range g.Clients {
 		clients = append(clients, begin(h.Run))
 	}
 	err := g.wait(ctx, trouble)
-	for i, stage := range [][]part{clients, servers, relay} {
+	for i, stage := range [][]part{clients, proxies, servers, relay} {
 		if i > 0 && len(stage) > 0 && g.Grace > 0 && err == nil {
 			time.Sleep(g.Grace)
 		}

@@ -34,6 +34,9 @@ func newStream(conn *net.TCPConn, peer netip.AddrPort) *stream {
 	return s
 }
 
+// own gives this end's address.
+func (s *stream) own() netip.AddrPort { return plain(s.conn.LocalAddr().(*net.TCPAddr).AddrPort()) }
+
 // write queues bytes.
 func (s *stream) write(b []byte) error {
 	s.mu.Lock()
@@ -112,7 +115,7 @@ type tcpSocket struct {
 	closed   bool
 }
 
-func openTCP(h *Host, local netip.AddrPort) (network, error) {
+func openTCP(h *Host, local netip.AddrPort) (*tcpSocket, error) {
 	s := &tcpSocket{host: h, local: local, streams: map[*stream]bool{}}
 	if h.options.Role == Client {
 		return s, nil
@@ -125,11 +128,8 @@ func openTCP(h *Host, local netip.AddrPort) (network, error) {
 	return s, nil
 }
 
-func (s *tcpSocket) addr() netip.AddrPort {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.local
-}
+// addr gives where a server listens; a client's streams have ports of their own.
+func (s *tcpSocket) addr() netip.AddrPort { return s.local }
 
 func (s *tcpSocket) start() {
 	if s.listener == nil {
@@ -176,15 +176,12 @@ func (s *tcpSocket) hold(conn *net.TCPConn, from netip.AddrPort) {
 
 // dial opens a client's stream. Where nobody answers it is told as closed.
 func (s *tcpSocket) dial(to netip.AddrPort) {
-	d := net.Dialer{Timeout: dialTimeout, LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(s.local.Addr(), 0))}
+	d := net.Dialer{Timeout: dialTimeout, LocalAddr: net.TCPAddrFromAddrPort(s.local)}
 	conn, err := d.Dial("tcp", to.String())
 	if err != nil {
 		s.host.post(arrival{from: to, kind: arrivedClose})
 		return
 	}
-	s.mu.Lock()
-	s.local = plain(conn.LocalAddr().(*net.TCPAddr).AddrPort())
-	s.mu.Unlock()
 	s.hold(conn.(*net.TCPConn), to)
 }
 

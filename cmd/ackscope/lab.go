@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
 	"os/signal"
 	"slices"
@@ -37,7 +38,7 @@ type labProtocol struct {
 	remembered []string
 }
 
-func labProtocols() []labProtocol { return []labProtocol{labGaffer, labRiptide} }
+func labProtocols() []labProtocol { return []labProtocol{labGaffer, labRiptide, labSRDP} }
 
 func (a *app) labCommand() *cobra.Command {
 	var play string
@@ -193,6 +194,9 @@ func (r *labRun) build(set *pflag.FlagSet) (err error) {
 	case f.relay != "":
 		listen, target, _ := strings.Cut(f.relay, "=")
 		_, err = r.relay(listen, target, toB, toA)
+	case f.forward != "":
+		listen, target, _ := strings.Cut(f.forward, "=")
+		_, err = r.proxy(listen, target)
 	default:
 		var at string
 		if at, err = r.server(lab.Loopback(3).String()); err != nil {
@@ -200,6 +204,12 @@ func (r *labRun) build(set *pflag.FlagSet) (err error) {
 		}
 		if at, err = r.relay(lab.Loopback(2).String(), at, toB, toA); err != nil {
 			return err
+		}
+		if f.via != lab.Straight {
+			// The relay is where a network would be bad: between the proxy and the server.
+			if at, err = r.proxy(lab.Loopback(4).String(), at); err != nil {
+				return err
+			}
 		}
 		for n := range f.clients {
 			if err = r.client(n, at); err != nil {
@@ -247,9 +257,9 @@ func (r *labRun) openFiles(set *pflag.FlagSet) error {
 	for _, name := range r.protocol.remembered {
 		note[name] = set.Lookup(name).Value.String()
 	}
-	r.settings.Journal, err = lab.NewJournal(file, f.seed, note)
+	r.settings.Journal = lab.NewJournal(file, f.seed, note)
 	r.closers = append(r.closers, file.Close, r.settings.Journal.Finish)
-	return err
+	return nil
 }
 
 func (r *labRun) server(at string) (string, error) {
@@ -263,6 +273,7 @@ func (r *labRun) server(at string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("server: %w", err)
 	}
+	r.serves(h.Addr())
 	r.group.Servers = append(r.group.Servers, h)
 	r.record.watch(h.Addr())
 	r.say("server at %s", h.Addr())
@@ -274,8 +285,9 @@ func (r *labRun) client(n int, at string) error {
 	if err != nil {
 		return fmt.Errorf("--connect: %w", err)
 	}
+	r.serves(connect)
 	h, err := lab.NewHost(lab.HostOptions{
-		Settings: r.settings, Kit: r.kit, Role: lab.Client, N: n, Transport: r.flags.carrier, Connect: connect, Duration: r.flags.duration,
+		Settings: r.settings, Kit: r.kit, Role: lab.Client, N: n, Transport: r.nearSide(), Connect: connect, Duration: r.flags.duration,
 	})
 	if err != nil {
 		return fmt.Errorf("client: %w", err)
@@ -284,6 +296,46 @@ func (r *labRun) client(n int, at string) error {
 	r.record.watch(connect)
 	r.say("client to %s", connect)
 	return nil
+}
+
+// proxy runs the proxy that the protocol has.
+func (r *labRun) proxy(listen, target string) (string, error) {
+	from, err := parseLabAddr(listen)
+	if err != nil {
+		return "", fmt.Errorf("--forward: %w", err)
+	}
+	to, err := parseLabAddr(target)
+	if err != nil {
+		return "", fmt.Errorf("--forward: %w", err)
+	}
+	r.serves(to)
+	h, err := lab.NewHost(lab.HostOptions{
+		Settings: r.settings, Kit: r.kit, Role: lab.Proxy, Transport: r.nearSide(), Listen: from, Connect: to,
+	})
+	if err != nil {
+		return "", fmt.Errorf("proxy: %w", err)
+	}
+	r.group.Proxies = append(r.group.Proxies, h)
+	r.record.watch(h.Addr())
+	r.record.watch(to)
+	r.say("proxy at %s to %s, by %v", h.Addr(), to, r.flags.via)
+	return h.Addr().String(), nil
+}
+
+// nearSide gives what carries packets between clients and a proxy.
+func (r *labRun) nearSide() lab.Transport {
+	if r.flags.via == lab.ViaTCP {
+		return lab.Both
+	}
+	return r.flags.carrier
+}
+
+// serves tells the kit where the server is, if its packets say that and nobody
+// has told before: the server itself knows best, then who is nearest to it.
+func (r *labRun) serves(at netip.AddrPort) {
+	if k, ok := r.kit.(*lab.SRDP); ok && !k.Server.IsValid() {
+		k.Server = at
+	}
 }
 
 func (r *labRun) relay(listen, target string, toB, toA sim.Path) (string, error) {
@@ -342,6 +394,9 @@ func (r *labRun) scenario() {
 			line["server_addr"], line["server_port"] = at.Addr().String(), at.Port()
 		}
 	}
+	for _, h := range r.group.Proxies {
+		line["proxy_addr"], line["proxy_port"] = h.Addr().Addr().String(), h.Addr().Port()
+	}
 	r.settings.Log.Tell(r.settings.Clock.Now(), "harness", line)
 }
 
@@ -352,7 +407,7 @@ func (r *labRun) summarize() {
 	}
 	w := r.app.writer()
 	seen := map[string]int{}
-	for _, hosts := range [][]*lab.Host{r.group.Clients, r.group.Servers} {
+	for _, hosts := range [][]*lab.Host{r.group.Clients, r.group.Servers, r.group.Proxies} {
 		for _, h := range hosts {
 			for _, c := range h.Counts() {
 				var parts []string
@@ -362,7 +417,7 @@ func (r *labRun) summarize() {
 					}
 				}
 				if len(parts) == 0 {
-					parts = append(parts, "nothing")
+					parts = append(parts, fmt.Sprintf("forwarded %d", c.Sent)) // a proxy that keeps nothing
 				}
 				name := c.Name
 				if seen[name]++; seen[name] > 1 {

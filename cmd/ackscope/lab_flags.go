@@ -30,6 +30,11 @@ type labFlags struct {
 	device    string
 	recorder  string
 	limits    bool // of riptide
+	// Of srdp.
+	proxy   string
+	via     lab.Via
+	forward string
+	to      string
 }
 
 const labForms = `In one process: a server, a relay and clients, on loopback. Apart: --listen ADDR is
@@ -73,16 +78,18 @@ func (f *labFlags) register(p *pflag.FlagSet, of *labProtocol) {
 // check holds the flags against each other.
 func (f *labFlags) check(p *labProtocol, set *pflag.FlagSet) (err error) {
 	forms := 0
-	for _, text := range []string{f.listen, f.connect, f.relay} {
+	for _, text := range []string{f.listen, f.connect, f.relay, f.forward} {
 		if text != "" {
 			forms++
 		}
 	}
 	if forms > 1 {
-		return errors.New("--listen, --connect and --relay: expected one of them, or none for all in one process")
+		return errors.New("--listen, --connect, --relay and --forward: expected one of them, or none for all in one process")
 	}
-	if f.relay != "" && !strings.Contains(f.relay, "=") {
-		return fmt.Errorf("--relay %q: expected LISTEN=TARGET such as 40001=127.0.0.1:40000", f.relay)
+	for name, text := range map[string]string{"relay": f.relay, "forward": f.forward} {
+		if text != "" && !strings.Contains(text, "=") {
+			return fmt.Errorf("--%s %q: expected LISTEN=TARGET such as 40001=127.0.0.1:40000", name, text)
+		}
 	}
 	if f.carrier, err = lab.ParseTransport(f.transport); err != nil {
 		return fmt.Errorf("--%w", err)
@@ -108,7 +115,9 @@ func (f *labFlags) check(p *labProtocol, set *pflag.FlagSet) (err error) {
 }
 
 // allHere reports whether the whole run is in this process.
-func (f *labFlags) allHere() bool { return f.listen == "" && f.connect == "" && f.relay == "" }
+func (f *labFlags) allHere() bool {
+	return f.listen == "" && f.connect == "" && f.relay == "" && f.forward == ""
+}
 
 // allowed gives whom the ends answer.
 func (f *labFlags) allowed() (func(netip.Addr) bool, error) {

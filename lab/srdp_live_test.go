@@ -1,0 +1,267 @@
+package lab_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/ackscope/ackscope/internal/testenv"
+)
+
+// srdpLine is a line of the log of an end that speaks SRDP.
+type srdpLine struct {
+	T        float64
+	Endpoint string
+	Event    string
+	Seq      uint32
+	Role     string // of start
+	Addr     string // of start and stream
+}
+
+// srdpEvent is what the contract says of a line of `events --json`.
+type srdpEvent struct {
+	Time      time.Time
+	Protocol  string
+	Addr      string
+	Peer      string
+	Event     string
+	Sequence  uint32
+	Certainty string
+}
+
+// srdpMessage is what it says of one of `messages --json`.
+type srdpMessage struct {
+	Time      time.Time
+	From, To  string
+	MessageID uint32 `json:"message_id"`
+	Attempts  int
+	Acked     bool
+	AckedMS   float64 `json:"acked_ms"`
+	Certainty string
+}
+
+func decodeLines[T any](t *testing.T, text []byte) (list []T) {
+	t.Helper()
+	for d := json.NewDecoder(bytes.NewReader(text)); ; {
+		var v T
+		if err := d.Decode(&v); errors.Is(err, io.EOF) {
+			return list
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, v)
+	}
+}
+
+// srdpRun is a run of SRDP: the ends' logs, and what ackscope makes of the capture.
+type srdpRun struct {
+	*run
+	lines    []srdpLine
+	events   []srdpEvent
+	messages []srdpMessage
+}
+
+func readSRDP(t *testing.T, r *run) *srdpRun {
+	t.Helper()
+	text, err := os.ReadFile(r.truth())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &srdpRun{
+		run: r, lines: decodeLines[srdpLine](t, text),
+		events:   decodeLines[srdpEvent](t, testenv.Output(t, r.program, "events", "--json", r.capture())),
+		messages: decodeLines[srdpMessage](t, testenv.Output(t, r.program, "messages", "--json", r.capture())),
+	}
+}
+
+// seen is the times of one kind of fact about packets of one id, in order.
+type seen map[uint32][]float64
+
+func (s seen) add(seq uint32, at float64) { s[seq] = append(s[seq], at) }
+
+func (s seen) total() (n int) {
+	for _, times := range s {
+		n += len(times)
+	}
+	return n
+}
+
+var srdpKinds = []string{"sent", "resent", "received", "duplicate", "acked", "acked_again"}
+
+// logged gives what an end logged of a kind, up to when it stopped.
+func (r *srdpRun) logged(endpoint, kind string) (facts seen, over float64) {
+	facts = seen{}
+	for _, l := range r.lines {
+		if l.Endpoint != endpoint {
+			continue
+		}
+		over = max(over, l.T)
+		if l.Event == kind {
+			facts.add(l.Seq, l.T)
+		}
+	}
+	return facts, over
+}
+
+// check gives one sentence for each kind of fact that is off.
+func (r *srdpRun) check() (faults []string) {
+	complain := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
+	ends := map[string]string{} // those that speak SRDP at the tap, by address
+	for _, l := range r.lines {
+		if l.Event == "start" && !(l.Role == "proxy" && r.forwards()) {
+			ends[l.Addr] = l.Endpoint
+		}
+	}
+	for addr, endpoint := range ends {
+		if r.streams(endpoint) {
+			continue // it has no SRDP at the tap: the proxy speaks for it
+		}
+		for _, kind := range srdpKinds {
+			want, over := r.logged(endpoint, kind)
+			got := seen{}
+			for _, e := range r.events {
+				// Nobody reads what comes after the end.
+				if at := seconds(e.Time); e.Addr == addr && e.Event == kind && at < over-0.001 && !r.stream(e.Peer) {
+					got.add(e.Sequence, at)
+				}
+			}
+			if fault := compare(want, got); fault != "" {
+				complain("%s %s: %s", endpoint, kind, fault)
+			}
+		}
+	}
+	r.checkFar(ends, complain)
+	r.checkMessages(ends, complain)
+	slices.Sort(faults)
+	return faults
+}
+
+// forwards reports whether the proxy only forwards.
+func (r *srdpRun) forwards() bool { return slices.Contains(r.args, "udp") }
+
+// streams reports whether an end speaks by a stream.
+func (r *srdpRun) streams(endpoint string) bool {
+	return slices.ContainsFunc(r.lines, func(l srdpLine) bool { return l.Endpoint == endpoint && l.Event == "stream" })
+}
+
+// stream reports whether an address is that of the client's end of a stream. (The
+// proxy's address is that of its streams and of its datagrams.)
+func (r *srdpRun) stream(addr string) bool {
+	return slices.ContainsFunc(r.lines, func(l srdpLine) bool { return l.Event == "stream" && l.Addr == addr })
+}
+
+func seconds(t time.Time) float64 { return float64(t.UnixNano()) / 1e9 }
+
+// compare pairs the facts of each id in order of time. The log is later than the
+// frame by what the kernel and the program take, and never earlier by more than
+// its own stamp takes.
+func compare(want, got seen) string {
+	missing, extra, off := 0, 0, 0
+	var example uint32
+	for seq, times := range want {
+		missing += max(0, len(times)-len(got[seq]))
+		for i, t := range times[:min(len(times), len(got[seq]))] {
+			if d := t - got[seq][i]; d < -0.1 || d > 0.5 {
+				off++
+			}
+		}
+		if len(times) != len(got[seq]) {
+			example = seq
+		}
+	}
+	for seq, times := range got {
+		if n := len(times) - len(want[seq]); n > 0 {
+			extra, example = extra+n, seq
+		}
+	}
+	if missing+extra+off == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d in the log, %d found: missing %d, extra %d, such as of %d; off in time %d", want.total(), got.total(), missing, extra, example, off)
+}
+
+// checkFar holds what is told as certain of an end that is not at the tap against
+// that end's log. It takes a run with one client: the far end is then the other.
+func (r *srdpRun) checkFar(ends map[string]string, complain func(string, ...any)) {
+	if len(ends) != 2 {
+		return
+	}
+	told := 0
+	for _, kind := range []string{"received", "acked"} {
+		logs := map[string]seen{}
+		for _, endpoint := range ends {
+			logs[endpoint], _ = r.logged(endpoint, kind)
+		}
+		for _, e := range r.events {
+			if _, near := ends[e.Addr]; near || e.Event != kind || e.Certainty != "certain" {
+				continue
+			}
+			told++
+			at := seconds(e.Time)
+			if !slices.ContainsFunc(mapValues(logs), func(log seen) bool {
+				return len(log[e.Sequence]) > 0 && log[e.Sequence][0] <= at+0.005
+			}) {
+				complain("far %s of %d, certain at %.4f: no log has it by then", kind, e.Sequence, at)
+			}
+		}
+	}
+	if told == 0 {
+		complain("nothing certain is told of a far end: expected what the near end's acknowledgements prove")
+	}
+}
+
+func mapValues(m map[string]seen) (list []seen) {
+	for _, v := range m {
+		list = append(list, v)
+	}
+	return list
+}
+
+// checkMessages holds copies, acknowledgements and deliveries against the logs.
+func (r *srdpRun) checkMessages(ends map[string]string, complain func(string, ...any)) {
+	counted := map[string]int{}
+	for _, m := range r.messages {
+		if endpoint, near := ends[m.From]; near && !r.streams(endpoint) && !r.stream(m.To) {
+			sent, _ := r.logged(endpoint, "sent")
+			again, _ := r.logged(endpoint, "resent")
+			acked, over := r.logged(endpoint, "acked")
+			counted[endpoint]++
+			if n := len(sent[m.MessageID]) + len(again[m.MessageID]); m.Attempts != n {
+				complain("%s message %d: %d copies, expected the log's %d", endpoint, m.MessageID, m.Attempts, n)
+			}
+			late := seconds(m.Time)+m.AckedMS/1e3 > over-0.001 // nobody read that
+			if m.Acked != (len(acked[m.MessageID]) > 0) && !late {
+				complain("%s message %d: acked %v, the log says otherwise", endpoint, m.MessageID, m.Acked)
+			}
+		}
+	}
+	for _, endpoint := range ends {
+		if sent, _ := r.logged(endpoint, "sent"); !r.streams(endpoint) && counted[endpoint] != sent.total() {
+			complain("%s: %d messages, expected the %d of its log", endpoint, counted[endpoint], sent.total())
+		}
+	}
+}
+
+// checkSRDP holds a run against the logs of its ends.
+func (r *run) checkSRDP(t *testing.T) {
+	r.finished(t)
+	s := readSRDP(t, r)
+	sent := 0
+	for _, l := range s.lines {
+		if l.Event == "resent" {
+			sent++
+		}
+	}
+	if sent < 20 {
+		t.Errorf("%d packets were sent again: 30 %% of loss does not show", sent)
+	}
+	for _, fault := range s.check() {
+		t.Error(fault)
+	}
+}
