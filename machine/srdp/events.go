@@ -6,6 +6,10 @@ import "github.com/ackscope/ackscope/machine"
 // further one, received is a copy that was handed over, duplicate one that was
 // acknowledged and dropped, acked the acknowledgement that took the packet out
 // of the sent queue. Sequence is the packet id.
+//
+// When a sender gives a packet up shows in no capture. What a capture calls acked
+// is the first acknowledgement that the sender reads; one that had given the
+// packet up by then calls it acked again.
 const (
 	// EventGaveUp: Side took its packet Sequence out of the sent queue without an
 	// acknowledgement: it was sent as often as it was to be, or given up by the
