@@ -141,16 +141,17 @@ func (t *Tracker) overtaken(s *party, e *life, out *machine.Effects) {
 		return
 	}
 	waited := e.overtook.Sub(last)
-	usual, known := s.timing.timeout()
-	least := usual * 9 / 10
-	if e.interval > 0 {
-		least = e.interval * 9 / 10
+	// The shortest time between copies that the sender has shown: calls have
+	// timeouts of their own, and the library's choice varies.
+	least := e.interval
+	if least == 0 && s.timing != nil {
+		least = s.timing.least
 	}
 	r := &t.parties[s.side.Other()]
 	switch {
-	case known == machine.Unknown && r.reach.samples == 0:
+	case least == 0 && r.reach.samples == 0:
 		return // nothing tells how long its sender would have waited
-	case waited < max(least, r.reach.least()):
+	case waited < max(least*9/10, r.reach.least()):
 		tell(machine.Likely) // before its retry time: it was not given up
 	}
 }

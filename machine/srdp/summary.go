@@ -20,7 +20,7 @@ func (t *Tracker) Summary(x machine.Side) machine.Summary {
 	}
 	if s.samples > 0 {
 		sum.WireRTT = s.sum / time.Duration(s.samples)
-		if s.near {
+		if near := s.near || !t.given && !t.config.Stream && judgeVantage(&t.parties).vantage.Near(x); near {
 			sum.RTT, sum.RTTKnown = s.longest, machine.Certain
 		}
 	}

@@ -148,8 +148,8 @@ func (t *Tracker) judge() {
 		return
 	}
 	t.weighed = n
-	if v, reason, sure := judgeVantage(&t.parties); sure {
-		t.place(v, reason)
+	if j := judgeVantage(&t.parties); j.sure {
+		t.place(j.vantage, j.String())
 	}
 }
 
@@ -161,7 +161,8 @@ func (t *Tracker) Learned() machine.Facts {
 	case t.config.Stream:
 		f.VantageReason = "unknown: a stream to a proxy, whose acknowledgements are those of who is behind it"
 	default:
-		f.Vantage, f.VantageReason, _ = judgeVantage(&t.parties)
+		j := judgeVantage(&t.parties)
+		f.Vantage, f.VantageReason = j.vantage, j.String()
 	}
 	k := t.seen
 	for i := range t.parties {

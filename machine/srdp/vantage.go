@@ -51,60 +51,119 @@ const (
 	unread = 60 * time.Millisecond
 )
 
-// judgeVantage tells where the tap stands, and whether more packets could hardly
-// change that.
-func judgeVantage(parties *[2]party) (v machine.Vantage, reason string, sure bool) {
+// judgement is where the tap seems to stand, and by what.
+type judgement struct {
+	vantage machine.Vantage
+	by      evidence
+	side    machine.Side // whom the evidence is about
+	times   [2]time.Duration
+	sure    bool // more packets could hardly change it
+}
+
+type evidence uint8
+
+const (
+	byNothing    evidence = iota // nothing is acknowledged
+	byQuickness                  // side acknowledges at once
+	byDisorder                   // side acknowledges soon, and the other one is not at the tap
+	byNeither                    // neither is at the tap
+	byDistance                   // side acknowledges late
+	byOneAlone                   // only side acknowledges, and it does not show
+	byComparison                 // side acknowledges sooner than the other
+	byDenial                     // as it does, but it is not at the tap
+	byNearness                   // both acknowledge alike
+)
+
+// judgeVantage tells where the tap stands.
+func judgeVantage(parties *[2]party) (j judgement) {
 	a, b := &parties[machine.A].reach, &parties[machine.B].reach
 	at := func(s machine.Side) machine.Vantage { return machine.VantageA + machine.Vantage(s) }
 	// Who sends again what was acknowledged is not at the tap, whatever its answers
 	// say; nor is one whose data comes in disorder.
-	deaf := func(s machine.Side) bool {
+	away := func(s machine.Side) bool {
 		p := &parties[s]
 		return p.reach.deaf > 0 && uint64(p.reach.deaf)*200 >= p.acked || p.reach.shuffled > 1 && uint64(p.reach.shuffled)*100 >= p.copies
 	}
 	if a.samples == 0 && b.samples == 0 {
-		return machine.VantageUnknown, "unknown: nothing is acknowledged", false
+		return j
 	}
 	if a.samples == 0 || b.samples == 0 {
-		only, side := a, machine.A
+		only := a
 		if a.samples == 0 {
-			only, side = b, machine.B
+			only, j.side = b, machine.B
 		}
-		enough := only.samples >= 8
+		other := j.side.Other()
+		j.times[j.side], j.sure = only.least(), only.samples >= 8
 		switch {
 		case only.least() < quick:
-			return at(side), fmt.Sprintf("at %v: it acknowledges within %v", side, round(only.least())), enough
-		case deaf(side.Other()) && only.least() < frame:
-			return at(side), fmt.Sprintf("at %v: it acknowledges within %v, and to %v it is further", side, round(only.least()), side.Other()), enough
-		case deaf(side.Other()):
-			return machine.VantageBetween, fmt.Sprintf("between: %v acknowledges after %v at the least, and %v is not at the tap either", side, round(only.least()), side.Other()), enough
+			j.vantage, j.by = at(j.side), byQuickness
+		case away(other) && only.least() < frame:
+			j.vantage, j.by = at(j.side), byDisorder
+		case away(other):
+			j.vantage, j.by = machine.VantageBetween, byNeither
 		case only.least() > frame:
-			return at(side.Other()), fmt.Sprintf("at %v: %v acknowledges after %v at the least", side.Other(), side, round(only.least())), enough
+			j.vantage, j.by = at(other), byDistance
+		default:
+			j.by, j.sure = byOneAlone, false
 		}
-		return machine.VantageUnknown, fmt.Sprintf("unknown: only %v acknowledges, after %v", side, round(only.least())), false
+		return j
 	}
-	near, ta, tb := machine.A, a.least(), b.least()
-	if tb < ta {
-		near, ta, tb = machine.B, tb, ta
+	j.times = [2]time.Duration{a.least(), b.least()}
+	if j.times[machine.B] < j.times[machine.A] {
+		j.side = machine.B
 	}
+	soon, late := j.times[j.side], j.times[j.side.Other()]
 	enough := min(a.samples, b.samples) >= 8
-	says := fmt.Sprintf("%v acknowledges within %v, %v after %v", near, round(ta), near.Other(), round(tb))
+	j.vantage, j.by, j.sure = at(j.side), byComparison, enough
 	switch {
-	case deaf(machine.A) && deaf(machine.B):
-		return machine.VantageBetween, "between: neither side is at the tap; " + says, enough
-	case deaf(near):
-		if tb > quick {
-			return machine.VantageBetween, "between: " + near.String() + " is not at the tap either; " + says, enough
-		}
-		return at(near.Other()), fmt.Sprintf("at %v: %v is not at the tap; %s", near.Other(), near, says), enough
-	case tb < quick:
-		return machine.VantageBoth, "at both: " + says, enough
-	case enough && ta > 3*tick:
-		return machine.VantageBetween, "between: " + says, true
-	case tb < tick && tb < 3*ta:
-		return machine.VantageBoth, "at both, or so near that it makes no difference: " + says, false
+	case away(machine.A) && away(machine.B), away(j.side) && late > quick, enough && soon > frame:
+		j.vantage, j.by = machine.VantageBetween, byNeither
+	case away(j.side):
+		j.vantage, j.by = at(j.side.Other()), byDenial
+	case late < quick:
+		j.vantage, j.by = machine.VantageBoth, byNearness
+	case late < tick && late < 3*soon:
+		j.vantage, j.by, j.sure = machine.VantageBoth, byNearness, false
+	default:
+		j.sure = enough && soon < quick && soon*4 < late
 	}
-	return at(near), fmt.Sprintf("at %v: %s", near, says), enough && ta < quick && ta*4 < tb
+	return j
+}
+
+// String words the judgement.
+func (j judgement) String() string {
+	other := j.side.Other()
+	own, its := round(j.times[j.side]), round(j.times[other])
+	where := "between"
+	switch j.vantage {
+	case machine.VantageUnknown:
+		where = "unknown"
+	case machine.VantageBoth:
+		where = "at both, or so near that it makes no difference"
+	case machine.VantageA, machine.VantageB:
+		where = "at " + j.vantage.String()
+	case machine.VantageBetween:
+	}
+	switch j.by {
+	case byNothing:
+		return where + ": nothing is acknowledged"
+	case byQuickness:
+		return fmt.Sprintf("%s: it acknowledges within %v", where, own)
+	case byDisorder:
+		return fmt.Sprintf("%s: it acknowledges within %v, and to %v it is further", where, own, other)
+	case byDistance:
+		return fmt.Sprintf("%s: %v acknowledges after %v at the least", where, j.side, own)
+	case byOneAlone:
+		return fmt.Sprintf("%s: only %v acknowledges, after %v", where, j.side, own)
+	case byNeither:
+		if its == 0 {
+			return fmt.Sprintf("%s: %v acknowledges after %v at the least, and %v is not at the tap either", where, j.side, own, other)
+		}
+	case byDenial:
+		return fmt.Sprintf("%s: %v is not at the tap, though it acknowledges within %v; %v does after %v", where, j.side, own, other, its)
+	case byComparison, byNearness:
+	}
+	return fmt.Sprintf("%s: %v acknowledges within %v, %v after %v", where, j.side, own, other, its)
 }
 
 func round(d time.Duration) time.Duration {
