@@ -37,7 +37,7 @@ func (t *Tracker) reused(s *party, l *lane, before *life, id64 int64, p *sightin
 	q := l.queue.Find(before.id)
 	waits := q != nil && q.ID64 == before.id64
 	switch {
-	case apart == 0 && (p.place.Known && s.near || waits):
+	case apart == 0 && (p.place.Known && s.sure || waits):
 		report(out, idReuse, s.side, machine.Certain, p.at, p.ref, before.frames[0], 1, float64(before.id), since)
 	case apart == 0:
 		// Of a far sender not all ids are seen: they may have gone all round.
@@ -67,7 +67,7 @@ func (t *Tracker) answersNothing(s, peer *party, l *lane, p *sighting, out *mach
 	switch {
 	case id64 < l.firstID && !l.begun, id64 < kept:
 		return // of a packet from before the capture, or of one that ended long ago
-	case peer.near:
+	case peer.sure:
 		report(out, ackOfNothing, s.side, machine.Certain, p.at, p.ref, 0, float64(id))
 	default:
 		report(out, ackOfNothing, s.side, machine.Likely, p.at, p.ref, 0, float64(id))
@@ -119,7 +119,7 @@ func (t *Tracker) endFindings(s *party, e *life, out *machine.Effects) {
 	}
 	if e.arrived > 1 && e.flags&t.config.Profile.DontDuplicate == 0 {
 		grade := machine.Likely
-		if r.near {
+		if r.sure {
 			grade = machine.Certain
 		}
 		tell(deliveredAgain, r.side, grade, float64(e.arrived), float64(e.id))

@@ -20,7 +20,7 @@ const (
 	// doubted, where nothing has shown that they step further.
 	plausible = 1024
 	// twin is how soon after a copy another one is taken for the network's doing,
-	// where the tap is not at the sender and no timeout is known.
+	// where the tap is not at the sender.
 	twin = 8 * time.Millisecond
 )
 
@@ -154,18 +154,16 @@ func (t *Tracker) copied(s *party, l *lane, e *life, p *sighting, out *machine.E
 	}
 	s.counted(p)
 	s.copies++
-	if !s.near && gap < t.twins(s) {
+	if !s.sure && gap < twin {
 		e.doubled++
-		if gap < twin {
-			s.reach.shuffled++
-		}
+		s.reach.shuffled++
 		return
 	}
 	e.interval, e.lastAt = gap, p.at
 	s.timings().interval(gap)
 	s.resends++
 	grade := machine.Certain
-	if !s.near {
+	if !s.sure {
 		grade = machine.Likely // the network may have made it
 	}
 	t.event(out, machine.Event{Kind: machine.EventResent, Side: s.side, Certainty: grade, Sequence: uint32(e.id), Sequence64: e.id64, About: e.frames[0]}, p)
@@ -179,23 +177,12 @@ func (t *Tracker) copied(s *party, l *lane, e *life, p *sighting, out *machine.E
 	if q := l.queue.Find(e.id); q != nil && q.ID64 == e.id64 {
 		q.Last, q.Timeout = p.ref, gap
 		l.queue.Resend(q, p.at)
-	} else if (e.acks == 0 || !s.near) && l.lives.open(e) {
+	} else if (e.acks == 0 || !s.sure) && l.lives.open(e) {
 		// Its acknowledgement has not come, or not to its sender.
 		if q := l.queue.Enter(e.id, p.at, gap); q != nil {
 			q.ID64, q.Flags, q.First, q.Last, q.FirstAt, q.Copies = e.id64, e.flags, e.frames[0], p.ref, e.at, uint32(e.attempts())
 		}
 	}
-}
-
-// twins gives how soon after a copy another one is the network's doing.
-func (t *Tracker) twins(s *party) time.Duration {
-	if d, _ := s.timing.timeout(); d > 0 {
-		return d / 3
-	}
-	if d := t.known.timeout[s.side]; d > 0 {
-		return d / 3
-	}
-	return twin
 }
 
 // needless takes a copy that its sender sent although the packet had arrived and
@@ -210,7 +197,7 @@ func (t *Tracker) needless(s *party, e *life, p *sighting, out *machine.Effects)
 	// under way when the acknowledgement passed.
 	way := e.interval / 2
 	switch {
-	case s.near:
+	case s.sure:
 		way = unread
 	case s.reach.samples > 0:
 		way = s.reach.least() + s.reach.least()/4 + tickSlack/2
@@ -221,7 +208,7 @@ func (t *Tracker) needless(s *party, e *life, p *sighting, out *machine.Effects)
 		e.crossed++
 		return
 	}
-	if s.near {
+	if s.sure {
 		e.ignored = true
 	} else {
 		e.ackLost++
@@ -288,7 +275,7 @@ func (t *Tracker) arrives(s *party, l *lane, e *life, p *sighting, out *machine.
 		s.reach.add(p.at.Sub(e.at))
 	}
 	grade := machine.Certain
-	if e.acks > 1 && !s.near || e.acks > e.copies {
+	if e.acks > 1 && !s.sure || e.acks > e.copies {
 		grade = machine.Likely // the network may have made the second one
 	}
 	prof := &t.config.Profile
@@ -324,7 +311,7 @@ func (t *Tracker) inTurn(s *party, l *lane, e *life, p *sighting, out *machine.E
 		return
 	}
 	grade := machine.Certain
-	if !s.near {
+	if !s.sure {
 		grade = machine.Possible // the acknowledgements may have overtaken each other
 	}
 	report(out, outOfTurn, s.side, grade, p.at, p.ref, e.frames[0], float64(l.arrived-e.id64), float64(e.id))

@@ -12,6 +12,7 @@ import (
 type party struct {
 	side machine.Side
 	near bool
+	sure bool // near, and that is more than the best guess
 
 	// lanes are the directions in which it sends data. In the direct form there is
 	// one. In the proxied form there is one for each pair of addresses in the

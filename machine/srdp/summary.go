@@ -20,8 +20,17 @@ func (t *Tracker) Summary(x machine.Side) machine.Summary {
 	}
 	if s.samples > 0 {
 		sum.WireRTT = s.sum / time.Duration(s.samples)
-		if near := s.near || !t.given && !t.config.Stream && judgeVantage(&t.parties).vantage.Near(x); near {
-			sum.RTT, sum.RTTKnown = s.longest, machine.Certain
+		near, sure := s.near, s.sure
+		if !t.given && !t.config.Stream {
+			j := judgeVantage(&t.parties)
+			near = j.vantage.Near(x)
+			sure = near && j.proven
+		}
+		if near {
+			sum.RTT, sum.RTTKnown = s.longest, machine.Likely
+		}
+		if sure {
+			sum.RTTKnown = machine.Certain
 		}
 	}
 	return sum

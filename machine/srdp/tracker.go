@@ -40,6 +40,7 @@ type Tracker struct {
 	known   learned // by an earlier run
 	seen    learned // by this one
 	given   bool    // the vantage was given
+	proven  bool    // it is more than the best guess
 	parties [2]party
 	last    machine.Instant
 	lastRef machine.Ref
@@ -52,6 +53,7 @@ type learned struct {
 	proved  [2]machine.Instant // up to then each side is known to have read
 	flags   uint8              // unknown flags that acknowledged packets had
 	odd     bool               // acknowledged packets had a command byte that contradicts the id
+	proven  bool               // the vantage is more than the best guess
 	jump    [2]int64           // furthest step of the ids of acknowledged packets
 	timeout [2]time.Duration
 }
@@ -75,15 +77,18 @@ func NewTracker(c Config, facts machine.Facts) *Tracker {
 	}
 	if facts.Vantage != machine.VantageUnknown {
 		t.given = true
-		t.place(facts.Vantage, facts.VantageReason)
+		// What an earlier run inferred may be the best guess only; what someone says is so.
+		t.place(facts.Vantage, facts.VantageReason, facts.Settings == nil || t.known.proven)
 	}
 	return t
 }
 
-func (t *Tracker) place(v machine.Vantage, reason string) {
-	t.facts.Vantage, t.facts.VantageReason = v, reason
+func (t *Tracker) place(v machine.Vantage, reason string, proven bool) {
+	t.facts.Vantage, t.facts.VantageReason, t.proven = v, reason, proven
 	for i := range t.parties {
-		t.parties[i].near = v.Near(machine.Side(i))
+		s := &t.parties[i]
+		s.near = v.Near(machine.Side(i))
+		s.sure = s.near && proven
 	}
 }
 
@@ -93,7 +98,7 @@ const tickSlack = 40 * time.Millisecond
 
 // reads grades that a side has read what passed the tap towards it at a time.
 func (s *party) reads(at machine.Instant) machine.Certainty {
-	if s.near && at <= s.proved {
+	if s.sure && at <= s.proved {
 		return machine.Certain
 	}
 	return machine.Likely
@@ -132,6 +137,9 @@ func (t *Tracker) Observe(d *machine.Datagram, out *machine.Effects) {
 func (s *party) counted(p *sighting) {
 	s.packets++
 	s.bytes += uint64(p.length)
+	if gap := p.at.Sub(s.spoke); s.spoke != 0 && gap > burst && (s.reach.tick == 0 || gap < s.reach.tick) {
+		s.reach.tick = gap
+	}
 	s.spoke, s.spokeRef = p.at, p.ref
 	if !s.near {
 		return
@@ -149,22 +157,23 @@ func (t *Tracker) judge() {
 	}
 	t.weighed = n
 	if j := judgeVantage(&t.parties); j.sure {
-		t.place(j.vantage, j.String())
+		t.place(j.vantage, j.String(), j.proven)
 	}
 }
 
 // Learned gives what another run over the flow can start with.
 func (t *Tracker) Learned() machine.Facts {
 	f := t.facts
+	k := t.seen
 	switch {
 	case t.given:
+		k.proven = t.proven
 	case t.config.Stream:
 		f.VantageReason = "unknown: a stream to a proxy, whose acknowledgements are those of who is behind it"
 	default:
 		j := judgeVantage(&t.parties)
-		f.Vantage, f.VantageReason = j.vantage, j.String()
+		f.Vantage, f.VantageReason, k.proven = j.vantage, j.String(), j.proven
 	}
-	k := t.seen
 	for i := range t.parties {
 		s := &t.parties[i]
 		if s.spoke != 0 {

@@ -20,6 +20,9 @@ type reach struct {
 	// shuffled counts the data that passed behind later ids of the side, or twice
 	// within a moment: the network did that, so the side is not at the tap.
 	shuffled int
+	// tick is the least time between two of its packets that are not of one burst:
+	// an application that looks at its socket once a frame sends so too.
+	tick time.Duration
 }
 
 func (r *reach) add(wait time.Duration) {
@@ -41,6 +44,12 @@ func (r *reach) least() time.Duration {
 	return r.fastest[min(r.samples/256, len(r.fastest)-1, max(r.samples-1, 0))]
 }
 
+// patient reports whether an answer is later than the side's application can be
+// the reason of.
+func (r *reach) patient() bool {
+	return r.samples > 0 && r.least() > max(frame, r.tick+r.tick/8)
+}
+
 // Times by which the tap is placed.
 const (
 	quick = 1500 * time.Microsecond // an answer of a machine that is there
@@ -49,6 +58,8 @@ const (
 	// unread is how long an acknowledgement can lie in the socket of a sender at
 	// the tap while its timers still run: a frame of the application, generously.
 	unread = 60 * time.Millisecond
+	// burst is the longest time between packets that are sent together.
+	burst = 4 * time.Millisecond
 )
 
 // judgement is where the tap seems to stand, and by what.
@@ -58,6 +69,10 @@ type judgement struct {
 	side    machine.Side // whom the evidence is about
 	times   [2]time.Duration
 	sure    bool // more packets could hardly change it
+	// proven is more than sure: a side answers so soon that it must be at the tap.
+	// Else an application that looks at its socket once a frame may look as far
+	// away as a side that is.
+	proven bool
 }
 
 type evidence uint8
@@ -96,12 +111,12 @@ func judgeVantage(parties *[2]party) (j judgement) {
 		j.times[j.side], j.sure = only.least(), only.samples >= 8
 		switch {
 		case only.least() < quick:
-			j.vantage, j.by = at(j.side), byQuickness
-		case away(other) && only.least() < frame:
+			j.vantage, j.by, j.proven = at(j.side), byQuickness, only.samples >= 4 && !away(j.side)
+		case away(other) && !only.patient():
 			j.vantage, j.by = at(j.side), byDisorder
 		case away(other):
 			j.vantage, j.by = machine.VantageBetween, byNeither
-		case only.least() > frame:
+		case only.patient():
 			j.vantage, j.by = at(other), byDistance
 		default:
 			j.by, j.sure = byOneAlone, false
@@ -116,16 +131,17 @@ func judgeVantage(parties *[2]party) (j judgement) {
 	enough := min(a.samples, b.samples) >= 8
 	j.vantage, j.by, j.sure = at(j.side), byComparison, enough
 	switch {
-	case away(machine.A) && away(machine.B), away(j.side) && late > quick, enough && soon > frame:
+	case away(machine.A) && away(machine.B), away(j.side) && late > quick, enough && parties[j.side].reach.patient():
 		j.vantage, j.by = machine.VantageBetween, byNeither
 	case away(j.side):
 		j.vantage, j.by = at(j.side.Other()), byDenial
 	case late < quick:
-		j.vantage, j.by = machine.VantageBoth, byNearness
+		j.vantage, j.by, j.proven = machine.VantageBoth, byNearness, enough
 	case late < tick && late < 3*soon:
 		j.vantage, j.by, j.sure = machine.VantageBoth, byNearness, false
 	default:
-		j.sure = enough && soon < quick && soon*4 < late
+		j.proven = enough && soon < quick
+		j.sure = j.proven && soon*4 < late
 	}
 	return j
 }

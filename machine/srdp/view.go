@@ -17,7 +17,7 @@ const (
 func (t *Tracker) Inspect(x machine.Side, v *machine.View) {
 	s, peer := &t.parties[x], &t.parties[x.Other()]
 	grade := machine.Likely
-	if s.near {
+	if s.sure {
 		grade = machine.Certain
 	}
 	for i, l := range s.lanes {
