@@ -48,6 +48,8 @@ type simulateFlags struct {
 	timeout   string
 	services  string
 	giveUp    time.Duration
+	fault     string
+	faulty    string
 	tap       string
 	write     string
 	journal   string
@@ -75,6 +77,12 @@ Of an option that a path has, A/B sets the two directions apart: --loss 5%/40%.`
 		RunE: func(*cobra.Command, []string) error {
 			if f.play != "" {
 				return a.play(f.play)
+			}
+			if f.fault == "list" {
+				return a.listFaults()
+			}
+			if !slices.Contains([]string{"a", "b", "both"}, f.faulty) {
+				return fmt.Errorf("--faulty %q: expected a, b or both", f.faulty)
 			}
 			return a.simulate(&f)
 		},
@@ -105,6 +113,8 @@ Of an option that a path has, A/B sets the two directions apart: --loss 5%/40%.`
 	p.StringVar(&f.services, "services", "none", "srdp: what packets ask for: `none|dont-duplicate|order|both|any`")
 	p.DurationVar(&f.giveUp, "give-up", 0, "srdp: how long a packet without a limit is sent again; 0 for no end")
 	p.StringVar(&f.end, "end", "leave", "riptide: how it ends: `leave|kick|stop|none`")
+	p.StringVar(&f.fault, "fault", "", "have an endpoint do one thing wrong: `NAME`, or list for all names")
+	p.StringVar(&f.faulty, "faulty", "a", "which endpoint that is: `a|b|both`")
 	p.StringVar(&f.tap, "tap", "a", "where the capture is taken: `a|b|between`, or a share of the way from a to b")
 	p.StringVarP(&f.write, "write", "w", "", "`FILE` for the capture, - for standard output")
 	p.StringVar(&f.journal, "journal", "", "`FILE` for the journal")

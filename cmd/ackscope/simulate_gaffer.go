@@ -110,6 +110,11 @@ func (f *simulateFlags) endpoint(profile *wire.Profile, side int) (*gaffer.Endpo
 	if profile.Messages.Form != wire.MessagesNone {
 		o.Messages = &gaffer.MessageOptions{}
 	}
+	if f.wrong(side) {
+		if o.Fault = gaffer.LookupFault(f.fault); o.Fault == nil {
+			return nil, fmt.Errorf("--fault %q: the Gaffer family has no such fault (--fault list names all)", f.fault)
+		}
+	}
 	return gaffer.NewEndpoint(o)
 }
 

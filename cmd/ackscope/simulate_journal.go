@@ -37,6 +37,7 @@ func (a *app) play(path string) error {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	f := simulateFlags{protocol: j.Note["protocol"], first: j.Note["first"], eventTime: j.Note["event-clock"] == "true"}
+	f.fault, f.faulty = j.Note["fault"], j.Note["faulty"]
 	f.clients, _ = strconv.Atoi(j.Note["clients"])
 	f.clients, f.limitless, f.mix, f.end = max(f.clients, 1), j.Note["no-limits"] == "true", "1/1/1", "none"
 	f.repeats, f.timeout, f.services = "0", "0s", "none"

@@ -199,6 +199,11 @@ func (c *riptideCast) endpoint(side int) (*riptide.Endpoint, error) {
 		Version: c.versions[side], Side: machine.Side(side), Stream: c.stream(), EventClock: c.flags.eventTime, Ask: true,
 		Limits: riptide.Limits{Off: c.flags.limitless}, Slots: max(c.flags.clients, 1),
 	}
+	if c.flags.wrong(side) {
+		if o.Fault = riptide.LookupFault(c.flags.fault); o.Fault == nil {
+			return nil, fmt.Errorf("--fault %q: Riptide has no such fault (--fault list names all)", c.flags.fault)
+		}
+	}
 	if side == 1 {
 		return riptide.NewServer(o)
 	}

@@ -71,12 +71,16 @@ func (e *Endpoint) beat() {
 		}
 		e.sendPing(l)
 	}
-	e.later(HeartbeatInterval, timer{kind: timerHeartbeat})
+	interval := HeartbeatInterval
+	if f := e.options.Fault.interval; f != 0 && l.state == linkConnected {
+		interval = f
+	}
+	e.later(interval, timer{kind: timerHeartbeat})
 }
 
 // silent reports whether a peer has been silent for longer than a time in ms.
 func (e *Endpoint) silent(l *link, limit int64) bool {
-	return !e.options.Version.NoTimeout && e.clock-l.heard > limit
+	return !e.options.Version.NoTimeout && !e.options.Fault.patient && e.clock-l.heard > limit
 }
 
 func (e *Endpoint) sendPing(l *link) {
@@ -86,6 +90,9 @@ func (e *Endpoint) sendPing(l *link) {
 		m.RTT = max(m.RTT, 0)
 	} else {
 		l.ping++
+	}
+	if f := e.options.Fault.ping; f != nil {
+		f(&m)
 	}
 	_ = e.internal(l, m, nil)
 }

@@ -57,7 +57,8 @@ type Options struct {
 	// the library once a tick.
 	EventClock bool
 	Limits     Limits
-	Attempts   int // of a client: Connects until it gives up; 0 is ConnectAttempts
+	Attempts   int    // of a client: Connects until it gives up; 0 is ConnectAttempts
+	Fault      *Fault // what it does wrong; nil for nothing
 
 	// Of a server.
 	Slots int      // clients at a time; 0 is 16
@@ -157,6 +158,13 @@ func newEndpoint(o Options, server bool) (*Endpoint, error) {
 	e := &Endpoint{
 		options: o, server: server, codec: o.Codec, behaviour: o.Version.Behaviour, build: o.Version.Build,
 		links: map[machine.Peer]*link{}, barred: map[machine.Peer]bool{},
+	}
+	if o.Fault == nil {
+		e.options.Fault = &Fault{}
+	} else if change := o.Fault.behaviour; change != nil {
+		b := *e.behaviour
+		change(&b)
+		e.behaviour = &b
 	}
 	if e.limit = o.Limits.Attempts; e.limit == 0 || e.behaviour.Limit == 0 {
 		e.limit = e.behaviour.Limit

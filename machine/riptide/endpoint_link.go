@@ -37,6 +37,8 @@ type link struct {
 	pingAt        int64
 	sends, losses quality
 
+	answers int // Acks sent, as faults count them
+
 	// Over TCP.
 	streaming bool
 	asked     bool // a Connect has come
@@ -172,6 +174,9 @@ func (e *Endpoint) sendReliable(l *link, channel uint8, m *wire.Message, body []
 	} else {
 		m.Sequence = uint16(sequence)
 	}
+	if f := e.options.Fault.sequence; f != nil {
+		m.Sequence = f(m.Sequence)
+	}
 	b, err := e.write(m, body, bits)
 	if err != nil {
 		return err
@@ -223,14 +228,18 @@ func (e *Endpoint) retry(l *link, slot int32) {
 
 func (e *Endpoint) resendLater(l *link, slot int32) {
 	if e.limit > 0 {
-		e.later(ResendAfter(l.smoothed), timer{kind: timerResend, peer: l.peer, life: l.life, slot: slot, at: e.clock, copy: l.pending[slot].copy})
+		after := ResendAfter(l.smoothed)
+		if f := e.options.Fault.resend; f != nil {
+			after = f(after)
+		}
+		e.later(after, timer{kind: timerResend, peer: l.peer, life: l.life, slot: slot, at: e.clock, copy: l.pending[slot].copy})
 	}
 }
 
 // try sends a pending message, unless it was sent too often.
 func (e *Endpoint) try(l *link, slot int32) {
 	p := &l.pending[slot]
-	if e.limit > 0 && p.attempts >= e.limit && !e.options.Limits.Off {
+	if e.limit > 0 && p.attempts >= e.limit && !e.options.Limits.Off && !e.options.Fault.endless {
 		if e.behaviour.DropsConnection {
 			e.poor(l)
 			return
@@ -264,22 +273,33 @@ func (e *Endpoint) poor(l *link) {
 }
 
 // answer sends the Ack of a reliable message.
-func (e *Endpoint) answer(l *link, cause uint16) {
+func (e *Endpoint) answer(l *link, cause uint16, fresh bool) {
 	last, bits := l.receiver.Ack()
-	m := wire.Message{Type: wire.Ack, Last: last, AckBits: bits, Cause: cause, Flag: cause != last, HasCause: cause != last}
+	m := wire.Message{Type: wire.Ack, Last: last, AckBits: bits, Cause: cause}
+	times := 1
+	if f := e.options.Fault.ack; f != nil {
+		times = f(&m, l.answers, fresh)
+		l.answers++
+	}
+	m.Flag, m.HasCause = cause != m.Last, cause != m.Last
 	switch d := e.codec.Dialect; {
 	case d == wire.Notes:
 		m.HasCause = false
-	case d.SeparateCause && cause != last:
+	case d.SeparateCause && m.Flag:
 		m.Type = wire.AckExtra
 	case e.build.Cause == wire.CauseAlways:
 		m.HasCause = true
 	}
-	_ = e.internal(l, m, nil)
+	for range times {
+		_ = e.internal(l, m, nil)
+	}
 }
 
 // acked takes an Ack.
 func (e *Endpoint) acked(l *link, m *wire.Message) {
+	if e.options.Fault.deaf {
+		return
+	}
 	l.sender.Acked(m.Last, m.AckBits, m.Cause, func(id uint16, v Verdict) {
 		slot, ok := l.slots[id]
 		switch {
@@ -318,6 +338,9 @@ func (e *Endpoint) weigh(l *link, q *quality, beyond bool) {
 func (e *Endpoint) sendNotify(l *link, m *wire.Message, body []byte, bits int) error {
 	last, acks := l.notifyIn.Header()
 	m.Last, m.AckBits, m.Sequence = last, uint16(acks), uint16(l.nextNotify)
+	if f := e.options.Fault.notify; f != nil {
+		f(m)
+	}
 	b, err := e.write(m, body, bits)
 	if err != nil {
 		return err

@@ -83,7 +83,7 @@ func (e *Endpoint) arriveReliable(l *link, b []byte) {
 	}
 	fresh := l.receiver.Take(m.Sequence)
 	if !e.build.OneSequence || m.Type == wire.Welcome {
-		e.answer(l, m.Sequence)
+		e.answer(l, m.Sequence, fresh)
 	}
 	if fresh {
 		l.newest = max(l.newest, event.Sequence64)

@@ -223,7 +223,9 @@ func (e *Endpoint) handleServer(l *link, m *wire.Message) {
 		if l.state != linkConnected && !v.AnswersEarly || !m.HasRTT {
 			return
 		}
-		_ = e.internal(l, wire.Message{Type: wire.Heartbeat, Ping: m.Ping, RTT: int16(l.rtt), HasRTT: e.codec.Dialect.RTTBothWays}, nil)
+		if !e.options.Fault.mute {
+			_ = e.internal(l, wire.Message{Type: wire.Heartbeat, Ping: m.Ping, RTT: int16(l.rtt), HasRTT: e.codec.Dialect.RTTBothWays}, nil)
+		}
 		if m.RTT >= 0 {
 			l.sample(int(m.RTT))
 		}
