@@ -21,6 +21,9 @@ func (s *simulation) note() map[string]string {
 		"protocol": s.flags.protocol, "event-clock": strconv.FormatBool(s.flags.eventTime),
 		"sent-sha256": hex.EncodeToString(s.sentHash.Sum(nil)),
 	}
+	if s.flags.fault != "" {
+		note["fault"], note["faulty"] = s.flags.fault, s.flags.faulty
+	}
 	maps.Copy(note, s.cast.note())
 	return note
 }

@@ -86,10 +86,10 @@ var Faults = []*Fault{
 	},
 	{
 		Name: "wrap-compare", Doc: "sequences are compared as plain numbers: behind the wrap all are stale",
-		Scenario: []string{"--first", "65300"},
+		Scenario: []string{"--first", "32000", "--rate", "2000", "--payload", "4-4"},
 		drops: func(e *Endpoint, sequence uint32) bool {
 			newest := e.state.NewestReceived()
-			return newest != e.state.rules.mask() && newest > sequence && newest-sequence >= uint32(e.state.rules.Received)
+			return e.newest64 >= 0 && newest > sequence && newest-sequence >= uint32(e.state.rules.Received)
 		},
 	},
 	{
@@ -108,7 +108,7 @@ var Faults = []*Fault{
 	},
 	{
 		Name: "fragment-acked-early", Doc: "a packet counts as received with the first of its fragments",
-		Scenario: []string{"--protocol", "gaffer:reliable", "--payload", "1200-3000", "--rate", "30"},
+		Scenario: []string{"--protocol", "gaffer:reliable", "--payload", "1200-3000", "--rate", "30", "--loss", "15%"},
 		early:    true,
 	},
 	{

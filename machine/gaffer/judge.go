@@ -173,11 +173,17 @@ func (j *Judge) Finish() {
 	for i := range j.sides {
 		s := &j.sides[i]
 		if s.near != nil {
+			s.near.finish(s)
 			s.opinion.Inferred.Refused = s.near.refused + uint64(len(s.near.doubts))
 			if s.opinion.Undecided > 0 {
 				s.opinion.Why = s.near.why()
 			}
-		} else if s.opinion.Undecided > 0 {
+			continue
+		}
+		if s.opinion.Undecided == 0 {
+			s.opinion.Undecided = s.opinion.Compared // which packets it sent beside these is not known
+		}
+		if s.opinion.Undecided > 0 {
 			s.opinion.Why = "the tap is not at this side: what passed it may have been lost or late behind it"
 		}
 	}

@@ -178,7 +178,10 @@ func (f *farSide) unsent(r *Rules, peer *judged, c Claims, told uint64, diverge 
 		want.Named &^= 1 << uint(n)
 		lied = q
 	}
-	if peer.sent.sight(r, c.Newest) == sightAhead {
+	// An endpoint that has just begun stands at the largest number, and takes what
+	// comes from before the wrap for older packets.
+	edge := c.Newest == r.mask() && c.Named&1 == 0
+	if !edge && peer.sent.sight(r, c.Newest) == sightAhead {
 		want = Claims{Newest: peer.sent.top, Named: 0, Width: c.Width}
 		if behind := r.Distance(c.Newest, peer.sent.top); behind < 64 {
 			want.Named = c.Named >> uint(behind)
@@ -192,7 +195,7 @@ func (f *farSide) unsent(r *Rules, peer *judged, c Claims, told uint64, diverge 
 		}
 		return diverge(want, "ack-unsent", fmt.Sprintf("the header names packet %d, which %s", lied, what))
 	}
-	if r.AckBelow || c.Named&1 == 1 || c.Newest == r.mask() {
+	if r.AckBelow || edge || c.Named&1 == 1 {
 		return nil
 	}
 	// Only a packet of which fragments came moves ack without having been received.

@@ -27,6 +27,7 @@ type nearSide struct {
 
 	arrived    []arrivedPacket // by sequence mod 64: what was read last
 	refused    uint64
+	unread     int    // at the end
 	before     uint64 // headers that name packets from before the capture
 	overflowed bool
 }
@@ -36,6 +37,7 @@ type pendingPacket struct {
 	ref       machine.Ref
 	sequence  uint32
 	id, count uint16
+	headers   int // of the side that had passed when it came
 }
 
 // note keeps the frame of a packet that was read.
@@ -103,6 +105,7 @@ func (n *nearSide) arrive(p pendingPacket) {
 		n.queue.drop(1)
 		n.overflowed = true
 	}
+	p.headers = n.headers
 	n.queue.push(p)
 }
 
@@ -521,9 +524,27 @@ func lacking(r *Rules, want, got Claims) string {
 	return "nothing"
 }
 
+// unreadMost is how many packets may lie in the socket of a side that goes on
+// sending before it is doubted that it reads them.
+const unreadMost = 64
+
+// finish notes, at the end, what the side never showed to have read.
+func (n *nearSide) finish(s *judged) {
+	for i := range n.queue.n {
+		if p := n.queue.at(i); p.headers+unreadMost < n.headers && n.ahead.Judge(p.sequence) == Accepted {
+			n.unread++
+		}
+	}
+	if n.unread > unreadMost || n.overflowed {
+		s.opinion.Undecided++
+	}
+}
+
 // why says what the headers that could not be decided left open.
 func (n *nearSide) why() string {
 	switch {
+	case n.unread > unreadMost || n.overflowed:
+		return fmt.Sprintf("%d packets arrived and no later header shows that they were read", n.unread)
 	case n.before > 0 && (n.refused > 0 || len(n.doubts) > 0):
 		return "packets from before the capture; packets that arrived and were not taken: refused by the application, or dropped by its host"
 	case n.before > 0:

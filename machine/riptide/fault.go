@@ -83,7 +83,7 @@ var Faults = []*Fault{
 	},
 	{
 		Name: "merged-sequences", Doc: "a message to several goes out with their sequences OR-ed: the library's own fault in 2.1.0",
-		Scenario:  []string{"--protocol", "riptide:2.2.1", "--clients", "3", "--faulty", "b", "--tap", "b"},
+		Scenario:  []string{"--protocol", "riptide:2.2.1", "--clients", "4", "--messages", "40", "--faulty", "b", "--tap", "b"},
 		behaviour: func(b *Behaviour) { b.MergedSequences = true },
 	},
 	{
@@ -100,8 +100,8 @@ var Faults = []*Fault{
 		},
 	},
 	{
-		Name: "resend-early", Doc: "messages are sent again after a third of the time", Scenario: []string{"--loss", "10%", "--delay", "80ms"},
-		resend: func(after time.Duration) time.Duration { return after / 3 },
+		Name: "resend-early", Doc: "messages are sent again after half the time", Scenario: []string{"--loss", "10%", "--delay", "80ms"},
+		resend: func(after time.Duration) time.Duration { return after / 2 },
 	},
 	{
 		Name: "resend-late", Doc: "messages are sent again a second too late", Scenario: []string{"--loss", "20%"},

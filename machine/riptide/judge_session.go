@@ -62,6 +62,9 @@ func (s *judged) alive(j *Judge, p *sight) *machine.Divergence {
 		return v
 	}
 	c := &s.session
+	if a := c.asked; len(a) > 0 && c.welcomed && !s.joined && !(p.m.Type == wire.Heartbeat) && p.at.Sub(a[0].at) > answerSlack && s.spoke.Sub(a[0].at) > answerSlack/2 {
+		return s.diverge(p, "heartbeat-answer", "riptide.type", "heartbeat", p.m.Type, fmt.Sprintf("the heartbeat with id %d came %.0f ms ago, and each is answered at once", a[0].id, ms(p.at.Sub(a[0].at))), a[0].ref)
+	}
 	if c.heardAt == 0 || !c.welcomed || s.behaviour.NoTimeout || p.m.Type == wire.Connect || p.at.Sub(c.heardAt) < timeoutMost {
 		return nil
 	}
