@@ -99,9 +99,7 @@ func newNearSide(r *Rules) *nearSide {
 // arrive puts a datagram into the side's socket.
 func (n *nearSide) arrive(p pendingPacket) {
 	if n.queue.n >= queueMost {
-		// A side that says nothing while so much comes: the oldest is taken as read.
-		n.read(&n.base, n.queue.at(0), false)
-		n.read(&n.ahead, n.queue.at(0), false)
+		// What became of the oldest is not known any more.
 		n.queue.drop(1)
 		n.overflowed = true
 	}
@@ -412,7 +410,7 @@ func (n *nearSide) mayPrecede(peer *judged, q uint32) bool {
 	if n.unknownSlot(q) && n.base.rules.Distance(q, n.base.NewestReceived()) > 0 {
 		return true // and the header before did not speak of it
 	}
-	if !n.joined {
+	if !n.joined || n.overflowed {
 		return n.overflowed
 	}
 	r := n.base.rules
