@@ -31,6 +31,7 @@ type Facts struct {
 	VantageReason string
 	Liar          [2]bool          // the side's own headers name packets that never came: its peer is likely the same
 	Refuses       [2]bool          // the side's application refuses packets that arrived
+	Takes         [2]bool          // it takes whatever arrives: of very many that its headers speak of it refused none
 	Tick          [2]time.Duration // the side's frame time as its sends show it; 0 unknown
 	End           Instant          // when the capture ended; 0 unknown
 	// Settings is what the protocol itself found out of what its profile left

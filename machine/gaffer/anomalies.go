@@ -115,6 +115,9 @@ func (t *Tracker) restore(p *sighting, q uint32, out *machine.Effects) {
 	if e.Flags&SentHeader != 0 {
 		c.flags |= candidateHeader
 	}
+	if place := s.waiting(peer, q); place != 0 {
+		s.queue.at(place).flags |= candidateRival // or it was that copy
+	}
 	t.accept(p.from, &c, p.at, machine.Likely, out)
 }
 

@@ -34,6 +34,7 @@ const (
 	SentArrived                          // tracker: the peer is known to have accepted it
 	SentLost                             // tracker: the peer's headers have moved past it and none named it
 	SentDoubtful                         // tracker: its ack rests on a doubtful receipt
+	SentUnproved                         // tracker: no header shows that its first copy was accepted
 )
 
 // NextSequence gives the sequence number of the next packet.

@@ -17,6 +17,7 @@ func (t *Tracker) Learned() machine.Facts {
 		s := &t.sides[i]
 		f.Liar[i] = f.Liar[i] || s.lies > 0
 		f.Refuses[i] = s.refuses
+		f.Takes[i] = s.takesAll()
 		f.Tick[i] = time.Duration(s.estimate.clock.tick)
 		if n := s.restored; n > 8 && n > s.received/50 {
 			// Taken for refused, named later: these packets were still on their way.

@@ -45,6 +45,7 @@ type side struct {
 	opened  bool   // a header of it passed the tap: State's receive window is set
 	fresh   bool   // known from its first packet on: what is not in a buffer is not there
 	refuses bool   // its application is known to refuse packets
+	taken   uint16 // packets that its headers show it to have accepted, up to takenEnough
 	top     uint32 // newest sequence that it sent
 
 	// What it sent.
@@ -97,6 +98,12 @@ func newTracker(profile *wire.Profile, r *Rules, facts machine.Facts) *Tracker {
 	return t
 }
 
+// takenEnough packets that a side read, that its headers speak of, and of which
+// it refused none, show an application that takes whatever comes: one that
+// refused one in twenty would look like that twice in a million times. Of fewer
+// nothing is concluded.
+const takenEnough = 256
+
 func (t *Tracker) decide(v machine.Vantage, reason string) {
 	t.facts.Vantage, t.facts.VantageReason = v, reason
 	t.sides = new([2]side)
@@ -104,6 +111,9 @@ func (t *Tracker) decide(v machine.Vantage, reason string) {
 		s := &t.sides[i]
 		s.State, s.side, s.near = State{rules: t.rules}, machine.Side(i), v.Near(machine.Side(i))
 		s.refuses = t.facts.Refuses[i]
+		if t.facts.Takes[i] {
+			s.taken = takenEnough
+		}
 	}
 }
 

@@ -241,10 +241,14 @@ func (t *Tracker) settleWhole(x machine.Side, c *candidate, by *settling, out *m
 		sure = machine.Likely
 	}
 	fate, named := s.Judge(c.sequence), false
+	doubted := !s.takesAll()
 	if fate == Accepted {
 		fate, named = t.decideFresh(s, c, by, out)
-		if s.refuses && fate == Accepted {
+		if doubted && fate == Accepted {
 			s.rival(c)
+		}
+		if named && fate == Accepted && s.taken < takenEnough {
+			s.taken++
 		}
 		switch {
 		case by.doubtful, by.silent, !s.fresh && s.mayPrecede(peer, c):
@@ -252,7 +256,7 @@ func (t *Tracker) settleWhole(x machine.Side, c *candidate, by *settling, out *m
 		case !named:
 			// No header speaks of it. By the window rule it was accepted, if the
 			// application takes whatever comes.
-			if s.refuses || fate == Refused {
+			if doubted || fate == Refused {
 				sure = machine.Likely
 			}
 		case s.refuses && c.count == 0 && fate == Accepted && s.queue.holds(c.next):
@@ -261,9 +265,12 @@ func (t *Tracker) settleWhole(x machine.Side, c *candidate, by *settling, out *m
 	}
 	switch fate {
 	case Duplicate:
-		if c.flags&candidateRival != 0 {
+		switch {
+		case c.flags&candidateRival != 0:
 			sure = min(sure, machine.Likely)
 			s.rival(c)
+		case doubted && s.unproved(peer, c):
+			sure = min(sure, machine.Likely)
 		}
 		s.duplicates++
 		t.arrival(machine.EventDuplicate, x, c, sure, out)
@@ -279,14 +286,31 @@ func (t *Tracker) settleWhole(x machine.Side, c *candidate, by *settling, out *m
 		t.arrival(machine.EventRejected, x, c, sure, out)
 	case Accepted:
 		s.Accept(c.sequence)
+		if e := peer.Sent(c.sequence); e != nil && sure < machine.Certain {
+			e.Flags |= SentUnproved
+		}
 		readAt := by.at
 		if !named {
 			readAt = t.readAt(s, c, by)
 		}
 		t.accept(x, c, readAt, sure, out)
 	case Redelivered:
+		if doubted {
+			sure = min(sure, machine.Likely)
+		}
 		t.accept(x, c, t.readAt(s, c, by), sure, out)
 	}
+}
+
+// takesAll reports whether the side's application is shown to take whatever
+// comes.
+func (s *side) takesAll() bool { return s.taken == takenEnough && !s.refuses }
+
+// unproved reports whether it is open that a near side accepted a packet before
+// this copy of it: then this copy may be the one that it took.
+func (s *side) unproved(peer *side, c *candidate) bool {
+	e := peer.Sent(c.sequence)
+	return (e == nil || e.Flags&SentUnproved != 0) && !s.heard.names(s.rules, c.sequence)
 }
 
 // rival marks the next copy of a packet that waits already: no header stands
@@ -318,7 +342,10 @@ func (t *Tracker) decideFresh(s *side, c *candidate, by *settling, out *machine.
 		s.refuses = true
 		return Refused, true
 	case s.refuses && c.count == 0 && s.queue.holds(c.next) && s.skipped(c) >= 2:
-		return Refused, true // the next copy was taken
+		if s.queue.later(c.next, by.until) {
+			by.until = c.next // the next copy was taken: it has been read too
+		}
+		return Refused, true
 	}
 	return Accepted, true
 }
