@@ -5,8 +5,10 @@ import (
 )
 
 // ConnectStream lays a link on which streams travel, as over TCP: bytes arrive
-// in order and whole, cut into segments; what a path loses comes later. A
-// stream stands once one side asks for it (machine.OpenStream) and the request
+// in order and whole, cut into segments; what a path loses comes later. What is
+// sent travels at once, in segments of its own, while few are under way; else it
+// waits and travels together, as on a connection without Nagle's delay. A stream
+// stands once one side asks for it (machine.OpenStream) and the request
 // has come and gone; either side closes it (machine.CloseStream), after which
 // what the other still sends is lost.
 func (w *World) ConnectStream(a, b *Host, toB, toA Path) *Link {
@@ -32,9 +34,16 @@ type stream struct {
 	back  *stream
 	taps  []tapping
 
-	open   bool // the sender may send
-	offset uint64
+	open    bool // the sender may send
+	offset  uint64
+	unsent  []byte
+	flying  int  // segments under way
+	closing bool // once all is sent
 }
+
+// streamWindow is how many segments may be under way: TCP's usual window after
+// a few round trips.
+const streamWindow = 64
 
 func (s *stream) tap(t tapping) { s.taps = append(s.taps, t) }
 
@@ -45,7 +54,9 @@ func (s *stream) send(kind machine.TransmitKind, b []byte) {
 		if s.open || s.back.open {
 			return
 		}
-		s.offset, s.back.offset = 0, 0
+		for _, d := range [2]*stream{s, s.back} {
+			d.offset, d.unsent, d.flying, d.closing = 0, nil, 0, false
+		}
 		s.carry(machine.OpenStream, nil, func() {
 			s.back.open = true
 			s.to.arrive(machine.Open{Peer: s.from})
@@ -58,23 +69,39 @@ func (s *stream) send(kind machine.TransmitKind, b []byte) {
 		if !s.open {
 			return
 		}
-		s.open = false
-		s.carry(machine.CloseStream, nil, func() {
-			s.back.open = false
-			s.to.arrive(machine.Close{Peer: s.from})
-		})
+		s.open, s.closing = false, true
+		s.push()
 	case machine.SendBytes:
 		if !s.open {
 			return
 		}
-		b = append([]byte(nil), b...)
-		size := s.does.Segment()
-		for len(b) > 0 {
-			piece := b[:min(size, len(b))]
-			b = b[len(piece):]
-			s.carry(machine.SendBytes, piece, func() { s.to.arrive(machine.Bytes{From: s.from, Bytes: piece}) })
-			s.offset += uint64(len(piece))
-		}
+		s.unsent = append(s.unsent, b...)
+		s.push()
+	}
+}
+
+// push sends what waits as far as the window lets it.
+func (s *stream) push() {
+	for len(s.unsent) > 0 && s.flying < streamWindow {
+		piece := append([]byte(nil), s.unsent[:min(s.does.Segment(), len(s.unsent))]...)
+		s.unsent = s.unsent[len(piece):]
+		s.flying++
+		s.carry(machine.SendBytes, piece, func() {
+			s.to.arrive(machine.Bytes{From: s.from, Bytes: piece})
+			// Its acknowledgement goes back.
+			s.world.at(s.world.now.Add(s.back.does.path.Delay), func() {
+				s.flying = max(0, s.flying-1)
+				s.push()
+			})
+		})
+		s.offset += uint64(len(piece))
+	}
+	if s.closing && len(s.unsent) == 0 {
+		s.closing = false
+		s.carry(machine.CloseStream, nil, func() {
+			s.back.open = false
+			s.to.arrive(machine.Close{Peer: s.from})
+		})
 	}
 }
 

@@ -171,7 +171,7 @@ func (l *riptideLog) event(t *riptideTally, step *sim.Step, e *machine.Event) (w
 			return "notify_lost", line
 		}
 		if user {
-			return "given_up", line
+			return "acked_or_given_up", line
 		}
 	default:
 		return l.lifeEvent(step, e)
