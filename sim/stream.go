@@ -39,6 +39,7 @@ type stream struct {
 	unsent  []byte
 	flying  int  // segments under way
 	closing bool // once all is sent
+	unheard bool // the receiver has closed: what is sent travels, and is lost
 }
 
 // streamWindow is how many segments may be under way: TCP's usual window after
@@ -51,11 +52,11 @@ func (s *stream) tap(t tapping) { s.taps = append(s.taps, t) }
 func (s *stream) send(kind machine.TransmitKind, b []byte) {
 	switch kind {
 	case machine.OpenStream:
-		if s.open || s.back.open {
+		if s.open || s.back.open && !s.back.unheard {
 			return
 		}
 		for _, d := range [2]*stream{s, s.back} {
-			d.offset, d.unsent, d.flying, d.closing = 0, nil, 0, false
+			d.offset, d.unsent, d.flying, d.closing, d.unheard = 0, nil, 0, false, false
 		}
 		s.carry(machine.OpenStream, nil, func() {
 			s.back.open = true
@@ -69,7 +70,7 @@ func (s *stream) send(kind machine.TransmitKind, b []byte) {
 		if !s.open {
 			return
 		}
-		s.open, s.closing = false, true
+		s.open, s.closing, s.back.unheard = false, true, true
 		s.push()
 	case machine.SendBytes:
 		if !s.open {
@@ -87,7 +88,9 @@ func (s *stream) push() {
 		s.unsent = s.unsent[len(piece):]
 		s.flying++
 		s.carry(machine.SendBytes, piece, func() {
-			s.to.arrive(machine.Bytes{From: s.from, Bytes: piece})
+			if !s.unheard {
+				s.to.arrive(machine.Bytes{From: s.from, Bytes: piece})
+			}
 			// Its acknowledgement goes back.
 			s.world.at(s.world.now.Add(s.back.does.path.Delay), func() {
 				s.flying = max(0, s.flying-1)
@@ -99,7 +102,6 @@ func (s *stream) push() {
 	if s.closing && len(s.unsent) == 0 {
 		s.closing = false
 		s.carry(machine.CloseStream, nil, func() {
-			s.back.open = false
 			s.to.arrive(machine.Close{Peer: s.from})
 		})
 	}

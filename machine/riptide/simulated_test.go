@@ -1,0 +1,399 @@
+package riptide_test
+
+import (
+	"encoding/binary"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/riptide"
+	"github.com/ackscope/ackscope/sim"
+	wire "github.com/ackscope/ackscope/wire/riptide"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// A simulated connection is the oracle that no recorded capture can be: both
+// ends' truth, to the message, under any conditions, seen from any place.
+
+// conditions of one simulated connection.
+type conditions struct {
+	setting
+	tap   machine.Vantage
+	fixed bool // the tracker is told where the tap stands
+}
+
+func (c *conditions) String() string {
+	p := &c.path
+	transport := "udp"
+	if c.stream {
+		transport = "tcp"
+	}
+	return fmt.Sprintf("%-9s %s loss %2.0f%% jitter %2dms dup %2.0f%% tap %-7s", c.version, transport, p.Loss*100, p.Jitter.Milliseconds(), p.Duplicate*100, c.tap)
+}
+
+// sent names a message that carries a sequence.
+type sent struct {
+	from     machine.Side
+	notify   bool
+	sequence int64
+}
+
+// fate is what became of it in truth.
+type fate struct {
+	at, ackedAt machine.Instant
+	attempts    int
+	acked       bool
+	takenAt     []machine.Instant
+}
+
+// observed is a simulated connection and what a tracker made of it.
+type observed struct {
+	c        *conditions
+	truth    map[sent]*fate
+	loose    [2]int // unreliable messages that were handed over, by receiver
+	seen     []machine.Datagram
+	lastOwn  [2]machine.Instant
+	messages []machine.Message
+	learned  machine.Facts
+}
+
+var sides = map[bool]machine.Side{false: machine.A, true: machine.B} // by: is the server
+
+func (c *conditions) run(t *testing.T, seed uint64) *observed {
+	t.Helper()
+	l := newLobby(t, seed, &c.setting)
+	o := &observed{c: c, truth: map[sent]*fate{}}
+	l.world.Watch(func(s *sim.Step) { o.watch(s, s.Host == l.server) })
+	place := map[machine.Vantage]float64{machine.VantageA: 0, machine.VantageBetween: 0.5, machine.VantageB: 1}[c.tap]
+	see := o.see
+	if c.stream {
+		v, _ := riptide.LookupVersion(c.version)
+		see = o.gather(v.Build.Dialect.Prefixes[0])
+	}
+	l.links[0].Tap(place, func(s sim.Tapped) { see(s.At, sides[s.From == l.server], s.Kind, s.Offset, s.Bytes) })
+	l.run(t, c.duration+time.Second)
+	o.track(t)
+	return o
+}
+
+// watch takes down the truth.
+func (o *observed) watch(s *sim.Step, server bool) {
+	x := sides[server]
+	for _, e := range s.Out.Events {
+		if e.Channel == riptide.ChannelUnreliable || e.Kind >= machine.EventProtocol || o.bare(e.Channel == riptide.ChannelNotify) {
+			continue
+		}
+		key := sent{x, e.Channel == riptide.ChannelNotify, e.Sequence64}
+		if e.Kind == machine.EventReceived || e.Kind == machine.EventDuplicate {
+			key.from = x.Other()
+		}
+		f := o.truth[key]
+		if f == nil {
+			f = &fate{at: s.At}
+			o.truth[key] = f
+		}
+		switch e.Kind {
+		case machine.EventSent, machine.EventResent:
+			f.attempts++
+		case machine.EventReceived:
+			f.takenAt = append(f.takenAt, s.At)
+		case machine.EventAcked:
+			f.acked, f.ackedAt = true, s.At
+		}
+	}
+	for _, d := range s.Out.Deliver {
+		if d.Channel == riptide.ChannelUnreliable || o.bare(d.Channel == riptide.ChannelNotify) {
+			o.loose[x]++
+		}
+	}
+}
+
+// bare reports whether a message has no identity although it is a notify
+// message: as the notes have it.
+func (o *observed) bare(notify bool) bool { return notify && o.c.version == "notes" }
+
+// see takes a datagram that passes the tap.
+func (o *observed) see(at machine.Instant, from machine.Side, _ machine.TransmitKind, _ uint64, b []byte) {
+	o.lastOwn[from] = at
+	o.seen = append(o.seen, machine.Datagram{At: at, Ref: machine.MakeRef(0, uint64(len(o.seen)+1)), From: from, Bytes: b, Length: len(b)})
+}
+
+// gather puts the segments of a stream together and cuts it into messages,
+// each with the time at which the last byte that it or those before it lacked
+// passed the tap.
+func (o *observed) gather(prefix int) func(machine.Instant, machine.Side, machine.TransmitKind, uint64, []byte) {
+	var pieces [2]map[uint64][]byte
+	var whole [2][]byte
+	var next [2]uint64
+	for i := range pieces {
+		pieces[i] = map[uint64][]byte{}
+	}
+	return func(at machine.Instant, from machine.Side, kind machine.TransmitKind, offset uint64, b []byte) {
+		if kind != machine.SendBytes {
+			return
+		}
+		pieces[from][offset] = b
+		for {
+			p, ok := pieces[from][next[from]]
+			if !ok {
+				break
+			}
+			next[from] += uint64(len(p))
+			whole[from] = append(whole[from], p...)
+		}
+		for {
+			w := whole[from]
+			if len(w) < prefix {
+				return
+			}
+			n := int(binary.LittleEndian.Uint16(w))
+			if prefix == 4 {
+				n = int(binary.LittleEndian.Uint32(w))
+			}
+			if len(w) < prefix+n {
+				return
+			}
+			o.see(at, from, kind, offset, w[prefix:prefix+n])
+			whole[from] = w[prefix+n:]
+		}
+	}
+}
+
+// track runs a tracker twice over the connection, as the commands do: the
+// second run begins with what the first has learned.
+func (o *observed) track(t *testing.T) {
+	t.Helper()
+	v, _ := riptide.LookupVersion(o.c.version)
+	speaker := riptide.Speaker{Codec: wire.Codec{Dialect: v.Build.Dialect}, Builds: wire.Matching(func(b *wire.Build) bool { return b == v.Build })}
+	facts := machine.Facts{}
+	if o.c.fixed {
+		facts.Vantage, facts.VantageReason = o.c.tap, "told"
+	}
+	for range 2 {
+		tr := riptide.NewTracker(riptide.Config{Senders: [2]riptide.Speaker{speaker, speaker}, Stream: o.c.stream}, facts)
+		o.messages = o.messages[:0]
+		var out machine.Effects
+		take := func() {
+			o.messages = append(o.messages, out.Messages...)
+			out.Reset()
+		}
+		for i := range o.seen {
+			d := o.seen[i]
+			tr.Observe(&d, &out)
+			take()
+		}
+		tr.Finish(&out)
+		take()
+		facts = tr.Learned()
+	}
+	o.learned = facts
+}
+
+// figures are how many messages of a side there are in truth, and how the
+// tracker has them.
+type figures struct {
+	sent, taken, acked                   int // in truth
+	yes, no, likely, unknown, ackedTold  int
+	looseTaken, looseCertain, looseTolds int
+}
+
+func (f *figures) String() string {
+	return fmt.Sprintf("sent %4d taken %4d: certain %4d, %3d not, likely %4d, unknown %4d | acked %4d: %4d | unreliable taken %4d: %4d of them certain %4d",
+		f.sent, f.taken, f.yes, f.no, f.likely, f.unknown, f.acked, f.ackedTold, f.looseTaken, f.looseTolds, f.looseCertain)
+}
+
+// hold holds the tracker's messages against the truth: what is said to be
+// certain is so; at the tap nothing is left out. It gives the figures by sender.
+func (o *observed) hold(t *testing.T, name string, vantage machine.Vantage) (figure [2]figures) {
+	t.Helper()
+	problems := 0
+	fail := func(format string, args ...any) {
+		if problems++; problems <= 6 {
+			t.Errorf("%s: "+format, append([]any{name}, args...)...)
+		}
+	}
+	told := map[sent]bool{}
+	for i := range o.messages {
+		m := &o.messages[i]
+		f := &figure[m.From]
+		if m.Mode == machine.ModeUnreliable || o.bare(m.Mode == machine.ModeNotify) {
+			if m.Delivered == machine.Yes {
+				f.looseTolds++
+				if m.Certainty == machine.Certain {
+					f.looseCertain++
+				}
+			}
+			continue
+		}
+		key := sent{m.From, m.Mode == machine.ModeNotify, m.Sequence64}
+		true, ok := o.truth[key]
+		if !ok || true.attempts == 0 {
+			fail("%v was never sent", key)
+			continue
+		}
+		told[key] = ok
+		o.holdMessage(fail, key, m, true, vantage)
+		switch {
+		case m.Certainty == machine.Certain && m.Delivered == machine.Yes:
+			f.yes++
+		case m.Certainty == machine.Certain && m.Delivered == machine.No:
+			f.no++
+		case m.Delivered == machine.Unanswered:
+			f.unknown++
+		default:
+			f.likely++
+		}
+		if m.Acked == machine.Yes {
+			f.ackedTold++
+		}
+	}
+	for key, true := range o.truth {
+		f := &figure[key.from]
+		if true.attempts == 0 {
+			fail("%v came, and was never sent", key)
+		}
+		f.sent++
+		if len(true.takenAt) > 0 {
+			f.taken++
+		}
+		if true.acked {
+			f.acked++
+		}
+		if !told[key] && vantage.Near(key.from) {
+			fail("%v passed the tap and is not told", key)
+		}
+	}
+	for x := range figure {
+		f := &figure[x]
+		f.looseTaken = o.loose[1-x]
+		if vantage.Near(machine.Side(1-x)) && f.looseTolds < f.looseTaken {
+			fail("%d unreliable messages were handed to the side at the tap, %d are told", f.looseTaken, f.looseTolds)
+		}
+		if f.looseCertain > f.looseTaken {
+			fail("%d unreliable messages of %v are certain to have been handed over, and %d were", f.looseCertain, machine.Side(x), f.looseTaken)
+		}
+	}
+	return figure
+}
+
+// lastTick is how long before its last message a side may have read for the
+// last time; what came later it may not have read.
+const lastTick = 60 * time.Millisecond
+
+func (o *observed) holdMessage(fail func(string, ...any), key sent, m *machine.Message, true *fate, vantage machine.Vantage) {
+	near, at := vantage.Near(key.from), vantage.Near(key.from.Other())
+	certain := m.Certainty == machine.Certain
+	switch {
+	case near && m.Attempts != true.attempts:
+		fail("%v was sent %d times, %d are told", key, true.attempts, m.Attempts)
+	case !near && !o.c.stream && o.c.path.Duplicate == 0 && m.Attempts > true.attempts:
+		fail("%v was sent %d times, %d are told", key, true.attempts, m.Attempts)
+	}
+	switch taken := len(true.takenAt) > 0; {
+	case certain && m.Delivered == machine.Yes && !taken:
+		fail("%v is certain to have been handed over (frame %d), and was not", key, m.DeliveredBy.Frame())
+	case certain && m.Delivered == machine.No && taken:
+		fail("%v is certain not to have been handed over, and was at %v", key, true.takenAt[0])
+	case at && taken && m.Delivered != machine.Yes && true.takenAt[0] < o.lastOwn[key.from.Other()].Add(-lastTick):
+		fail("%v was handed over at the tap at %v, and is told as %v (%v)", key, true.takenAt[0], m.Delivered, m.Certainty)
+	case at && !taken && m.Delivered == machine.Yes && m.DeliveredAt < o.lastOwn[key.from.Other()].Add(-lastTick):
+		fail("%v was not handed over at the tap, and is told as such (frame %d, %v)", key, m.DeliveredBy.Frame(), m.Certainty)
+	case at && certain && taken && m.Deliveries != len(true.takenAt):
+		fail("%v was handed over %d times at the tap, %d are told", key, len(true.takenAt), m.Deliveries)
+	case certain && taken && m.Delivered == machine.Yes && m.DeliveredAt > true.takenAt[0] && at:
+		fail("%v was handed over at %v, before the frame that is to have brought it (%v)", key, true.takenAt[0], m.DeliveredAt)
+	}
+	switch {
+	case !near || m.Acked == machine.Unanswered:
+	case m.Acked == machine.Yes && !true.acked && certain:
+		fail("%v is told as acked by frame %d, and was not", key, m.AckedBy.Frame())
+	case m.Acked == machine.No && true.acked && true.ackedAt < o.lastOwn[key.from].Add(-lastTick):
+		fail("%v was acked at %v, and is told as not", key, true.ackedAt)
+	}
+}
+
+var (
+	gridVersions = []string{"notes", "2.0", "2.1-dev-d", "2.1-dev-n", "2.1.0", "2.2.1", "main"}
+	gridTaps     = []machine.Vantage{machine.VantageA, machine.VantageB, machine.VantageBetween}
+)
+
+// grid gives the conditions of the matrix. Over TCP nothing is doubled.
+func grid(short bool) (all []conditions) {
+	for _, version := range gridVersions {
+		if short && version != "2.0" && version != "2.2.1" {
+			continue
+		}
+		for _, stream := range []bool{false, true} {
+			for _, loss := range []float64{0, 0.02, 0.2} {
+				for _, jitter := range []time.Duration{0, 15 * time.Millisecond, 60 * time.Millisecond} {
+					for _, dup := range []float64{0, 0.1} {
+						if stream && (dup > 0 || loss > 0.1) || short && jitter > 30*time.Millisecond {
+							continue
+						}
+						for _, tap := range gridTaps {
+							all = append(all, conditions{
+								setting: setting{
+									version: version, stream: stream, ask: true, duration: 6 * time.Second, rate: 0.15, leave: true, limits: riptide.Limits{Off: true},
+									path: sim.Path{Delay: 25 * time.Millisecond, Jitter: jitter, Loss: loss, Duplicate: dup},
+								},
+								tap: tap, fixed: true,
+							})
+						}
+					}
+				}
+			}
+		}
+	}
+	return all
+}
+
+// TestSimulated holds the tracker against the truth over the grid, and its
+// figures against the golden matrix: what it can tell must not get less.
+func TestSimulated(t *testing.T) {
+	var lines []string
+	for i, c := range grid(testing.Short()) {
+		o := c.run(t, uint64(i)+1)
+		figure := o.hold(t, c.String(), c.tap)
+		for x := range figure {
+			lines = append(lines, fmt.Sprintf("%s from %s: %s", c.String(), machine.Side(x), &figure[x]))
+		}
+	}
+	if testing.Short() || t.Failed() {
+		return
+	}
+	sort.Strings(lines)
+	got := strings.Join(lines, "\n") + "\n"
+	path := filepath.Join("testdata", "simulated.golden")
+	if *update {
+		if err := os.MkdirAll("testdata", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("the figures are not those of %s; run with -update and look at what has changed\n%s", path, firstDifference(string(want), got))
+	}
+}
+
+func firstDifference(want, got string) string {
+	w, g := strings.Split(want, "\n"), strings.Split(got, "\n")
+	for i := range g {
+		if i >= len(w) || w[i] != g[i] {
+			return "- " + strings.Join(w[min(i, len(w)):min(i+1, len(w))], "") + "\n+ " + g[i]
+		}
+	}
+	return fmt.Sprintf("%d lines, expected %d", len(g), len(w))
+}
