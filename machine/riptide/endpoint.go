@@ -69,7 +69,7 @@ type Options struct {
 // Limits are what ends a connection for its quality. Zero is the library's.
 type Limits struct {
 	Off      bool    // nothing ends one
-	Attempts int     // sends of one message
+	Attempts int     // sends of one message, which ends the connection or the message
 	Sends    float64 // mean sends of the last 64 messages
 	Loss     float64 // share of lost notify messages of the last 64
 	Row      int     // for how many outcomes in a row a mean may be beyond its limit

@@ -239,13 +239,14 @@ func (e *Endpoint) resendLater(l *link, slot int32) {
 // try sends a pending message, unless it was sent too often.
 func (e *Endpoint) try(l *link, slot int32) {
 	p := &l.pending[slot]
-	if e.limit > 0 && p.attempts >= e.limit && !e.options.Limits.Off && !e.options.Fault.endless {
-		if e.behaviour.DropsConnection {
-			e.poor(l)
-			return
-		}
+	over := e.limit > 0 && p.attempts >= e.limit && !e.options.Fault.endless
+	switch {
+	case over && !e.behaviour.DropsConnection:
 		e.tell(l, machine.Event{Kind: machine.EventLost, Channel: p.channel, Sequence: uint32(uint16(p.sequence)), Sequence64: p.sequence, RTT: -1})
 		l.release(slot)
+		return
+	case over && !e.options.Limits.Off:
+		e.poor(l)
 		return
 	}
 	e.transmit(l, p.data)

@@ -86,7 +86,7 @@ func (t *Tracker) disconnected(p *sighting, m *wire.Message, out *machine.Effect
 	t.life.over[said.side] = true // a server that stops tells its application nothing
 	sure := machine.Likely
 	if peer.ordered {
-		sure = peer.reads(p.at)
+		sure = peer.reads(p.at, p.ref)
 	}
 	t.over(peer, hers, sure, p, out)
 }

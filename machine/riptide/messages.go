@@ -141,7 +141,7 @@ func (t *Tracker) notify(s, peer *side, p *sighting, m *wire.Message, out *machi
 		}
 	} else {
 		peer.duplicates++
-		t.event(out, machine.Event{Kind: machine.EventDuplicate, Side: peer.side, Certainty: peer.reads(p.at), Sequence: e.Sequence, Sequence64: e.Sequence64, About: p.ref}, p)
+		t.event(out, machine.Event{Kind: machine.EventDuplicate, Side: peer.side, Certainty: peer.reads(p.at, p.ref), Sequence: e.Sequence, Sequence64: e.Sequence64, About: p.ref}, p)
 		if e.Delivered == machine.Unanswered {
 			e.Delivered, e.Certainty = machine.No, machine.Certain
 		}
@@ -206,7 +206,7 @@ func (t *Tracker) notifyAcked(s *side, p *sighting, m *wire.Message, out *machin
 				kind = machine.EventAcked
 				s.acked++
 			}
-			t.event(out, machine.Event{Kind: kind, Side: s.side, Certainty: s.reads(p.at), Sequence: e.Sequence, Sequence64: e.Sequence64, About: e.Frames[0], By: p.ref}, p)
+			t.event(out, machine.Event{Kind: kind, Side: s.side, Certainty: s.reads(p.at, p.ref), Sequence: e.Sequence, Sequence64: e.Sequence64, About: e.Frames[0], By: p.ref}, p)
 		}
 	})
 }
@@ -247,11 +247,20 @@ func (t *Tracker) notifyEvidence(s, peer *side, p *sighting, m *wire.Message, ou
 	}
 }
 
-// unreliable takes an unreliable message of s.
+// bare reports whether a notify message is as the notes have it: without a
+// sequence, and without acks in its header.
+func bare(c wire.Codec, m *wire.Message) bool {
+	return m.Type == wire.Notify && c.Dialect == wire.Notes && m.Oddities&wire.NotesHeader == 0
+}
+
+// unreliable takes a message of s that has no identity.
 func (t *Tracker) unreliable(s *side, p *sighting, m *wire.Message, out *machine.Effects) {
 	e := t.begins(s, &s.loose, s.looseCount, 0, p, m, out)
 	s.looseCount++
 	e.Mode, e.Sequence, e.Sequence64 = machine.ModeUnreliable, 0, s.looseCount-1
+	if m.Type == wire.Notify {
+		e.Mode, e.Sequence64 = machine.ModeNotify, 0
+	}
 }
 
 // settle ends the lives to which nothing more can happen.
@@ -277,22 +286,22 @@ func (t *Tracker) end(s *side, l *lives, out *machine.Effects) {
 	l.first++
 	peer := &t.sides[s.side.Other()]
 	switch {
-	case e.Mode == machine.ModeUnreliable && peer.ordered:
-		if e.Certainty = peer.reads(e.At); e.Certainty != machine.Unknown {
+	case l == &s.loose && peer.ordered:
+		if e.Certainty = peer.reads(e.At, e.Frames[0]); e.Certainty != machine.Unknown {
 			e.Delivered, e.DeliveredAt, e.DeliveredBy, e.Deliveries = machine.Yes, e.At, e.Frames[0], 1
 			peer.taken++
 		}
 	case peer.ordered && e.Delivered == machine.Yes:
-		read := peer.reads(e.DeliveredAt)
+		read := peer.reads(e.DeliveredAt, e.DeliveredBy)
 		if read == machine.Unknown {
 			e.Delivered, e.Deliveries = machine.Unanswered, 0
 		}
 		e.Certainty = min(e.Certainty, read)
 	}
-	if s.ordered && e.Mode != machine.ModeUnreliable {
+	if s.ordered && l != &s.loose {
 		switch {
 		case e.Acked == machine.Yes:
-			read := s.reads(e.AckedAt)
+			read := s.reads(e.AckedAt, e.AckedBy)
 			if read == machine.Unknown {
 				e.Acked = machine.No
 			}

@@ -223,8 +223,8 @@ type side struct {
 	wireCount      uint64
 
 	// What shows that it reads.
-	proof    machine.Instant // what passed the tap towards it up to here was read
-	proved   machine.Instant // the same at the end, where an earlier run has learned it
+	proof    proof           // what passed the tap towards it up to here was read
+	proved   proof           // the same at the end, where an earlier run has learned it
 	spoke    machine.Instant // its last message of any kind
 	spokeRef machine.Ref
 	left     machine.Instant // when it said that it ends the connection; 0 if it has not
@@ -244,11 +244,11 @@ const (
 
 // reads grades that a side has read what passed the tap towards it at a time;
 // Unknown where it may have closed the connection before.
-func (s *side) reads(at machine.Instant) machine.Certainty {
+func (s *side) reads(at machine.Instant, ref machine.Ref) machine.Certainty {
 	switch {
 	case s.toldLeft != 0 && at > s.toldLeft:
 		return machine.Unknown
-	case at <= s.proof || at <= s.proved:
+	case s.proof.covers(at, ref) || s.proved.covers(at, ref):
 		return machine.Certain
 	case s.left != 0 && at > s.left, s.left == 0 && at.Sub(s.spoke) > Silence:
 		return machine.Unknown
@@ -285,8 +285,8 @@ func (t *Tracker) step(p *sighting, out *machine.Effects) {
 		if peer.toldLeft == 0 {
 			peer.toldLeft = p.at
 		}
-	} else if proved := p.at.Add(-tickSlack); s.near && proved > s.proof {
-		s.proof = proved
+	} else if s.near {
+		s.proves(p.at.Add(-tickSlack), 0)
 	}
 	if t.weighing && !t.releasing {
 		weigh(&t.reaches, p, m)
@@ -302,10 +302,10 @@ func (t *Tracker) step(p *sighting, out *machine.Effects) {
 		t.acked(peer, p, m, out)
 	case m.Type.Reliable():
 		t.reliable(s, peer, p, m, out)
+	case m.Type == wire.Unreliable || bare(codec, m):
+		t.unreliable(s, p, m, out)
 	case m.Type == wire.Notify:
 		t.notify(s, peer, p, m, out)
-	case m.Type == wire.Unreliable:
-		t.unreliable(s, p, m, out)
 	}
 }
 
@@ -316,9 +316,27 @@ func (t *Tracker) reopens(p *sighting) bool {
 	return t.ended || (s.met || peer.met) && p.at.Sub(max(s.spoke, peer.spoke)) > Timeout
 }
 
-// proofs are Facts.Settings of this protocol: up to when each side is known to
+// proof is up to where a side is known to have read what passed the tap: a time,
+// and of the frames of that very time one.
+type proof struct {
+	at  machine.Instant
+	ref machine.Ref
+}
+
+func (p proof) covers(at machine.Instant, ref machine.Ref) bool {
+	return at < p.at || at == p.at && ref <= p.ref
+}
+
+// proves notes that all up to a frame was read.
+func (s *side) proves(at machine.Instant, ref machine.Ref) {
+	if !s.proof.covers(at, ref) {
+		s.proof = proof{at, ref}
+	}
+}
+
+// proofs are Facts.Settings of this protocol: up to where each side is known to
 // have read.
-type proofs [2]machine.Instant
+type proofs [2]proof
 
 // Learned gives what another run over the flow can start with.
 func (t *Tracker) Learned() machine.Facts {

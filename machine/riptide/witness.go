@@ -41,9 +41,15 @@ func (q *queue) drop(n int) { q.head += n }
 // answers the oldest arrival with that id, and shows the state after it.
 func (t *Tracker) witness(s, peer *side, p *sighting, m *wire.Message, out *machine.Effects) {
 	open := s.queue.open()
-	k := 0
-	for k < len(open) && open[k].sequence != m.Cause {
-		k++
+	k, cause := 0, m.Cause
+	if t.config.Senders[s.side].Codec.Dialect == wire.Notes && !m.HasCause && s.received {
+		if k = s.answered(open, m); k < len(open) {
+			cause = open[k].sequence
+		}
+	} else {
+		for k < len(open) && open[k].sequence != cause {
+			k++
+		}
 	}
 	if !s.received {
 		// Joined in the middle: the Ack is where its state begins.
@@ -67,7 +73,7 @@ func (t *Tracker) witness(s, peer *side, p *sighting, m *wire.Message, out *mach
 		for i := range open[:k] {
 			all.Take(open[i].sequence)
 		}
-		all.Take(m.Cause)
+		all.Take(cause)
 		if last, bits := all.Ack(); last == m.Last && bits == m.AckBits {
 			for i := range open[:k] {
 				t.read(s, peer, &open[i], s.receiver.Take(open[i].sequence), p, out)
@@ -76,7 +82,7 @@ func (t *Tracker) witness(s, peer *side, p *sighting, m *wire.Message, out *mach
 	}
 	a := open[k]
 	s.queue.drop(k + 1)
-	s.proof = max(s.proof, a.at)
+	s.proves(a.at, a.ref)
 	gap, jump := gapOf(a.sequence, s.receiver.last), s.behaviour.jump()
 	jumps := gap >= jump && (s.behaviour.ShiftFault || s.behaviour.Receive == ReceiveWindow)
 	var before Receiver
@@ -110,6 +116,22 @@ func (t *Tracker) witness(s, peer *side, p *sighting, m *wire.Message, out *mach
 	}
 	t.agree(s, peer, m)
 	t.read(s, peer, &a, fresh, p, out)
+}
+
+// answeredMost bounds how far an Ack that names no id is looked for.
+const answeredMost = 256
+
+// answered gives which of the open arrivals an Ack answers that names none, as
+// the notes have it: the first after which the window is as it shows.
+func (s *side) answered(open []arrival, m *wire.Message) int {
+	w := s.receiver.Clone()
+	for k := range open[:min(len(open), answeredMost)] {
+		w.Take(open[k].sequence)
+		if last, bits := w.Ack(); last == m.Last && bits == m.AckBits {
+			return k
+		}
+	}
+	return len(open)
 }
 
 // read notes that s has read an arrival, and what its window made of it.
