@@ -30,6 +30,7 @@ type WriterOptions struct {
 type Writer struct {
 	out        *bufio.Writer
 	block      []byte
+	written    int64
 	interfaces int
 	statistics []pendingStatistics
 	every      time.Duration
@@ -264,5 +265,10 @@ func (w *Writer) finish() {
 	binary.LittleEndian.PutUint32(w.block[4:], total)
 	if w.err == nil {
 		_, w.err = w.out.Write(w.block)
+		w.written += int64(len(w.block))
 	}
 }
+
+// Written gives the size of the capture so far, in bytes, with what is not
+// flushed yet.
+func (w *Writer) Written() int64 { return w.written }

@@ -23,6 +23,7 @@ type feed struct {
 	latest   machine.Instant
 	stopped  bool
 	copyErr  error
+	lost     func(error) // told when copying fails, where the reading is to go on
 }
 
 // Next gives the next frame; io.EOF once stopped.
@@ -39,14 +40,33 @@ func (f *feed) Next(fr *capture.Frame) error {
 		f.start, f.previous = fr.At, fr.At
 	}
 	f.frames++
-	if f.copyTo != nil {
-		if f.copyErr = f.copyTo.write(fr); f.copyErr != nil {
-			return f.copyErr
+	if f.copyTo != nil && f.copyErr == nil {
+		if err := f.copyTo.write(fr); err != nil {
+			return f.fail(err)
 		}
 	}
 	if f.progress != nil && f.frames&(1<<12-1) == 0 {
 		f.progress.tick()
 	}
+	return nil
+}
+
+// flush hands on what was copied so far.
+func (f *feed) flush() {
+	if f.copyTo != nil && f.copyErr == nil {
+		if err := f.copyTo.flush(); err != nil {
+			_ = f.fail(err) // kept in copyErr
+		}
+	}
+}
+
+// fail notes that copying failed; the error where that ends the reading.
+func (f *feed) fail(err error) error {
+	f.copyErr = err
+	if f.lost == nil {
+		return err
+	}
+	f.lost(err)
 	return nil
 }
 

@@ -74,9 +74,9 @@ func (a *app) analyzeOnce(live *liveFlags, args []string) (*analyze.Session, []s
 	if err := live.check(); err != nil {
 		return nil, nil, err
 	}
-	if live.device != "" {
+	if len(live.devices) > 0 {
 		s, err := live.analyze(a, args, o)
-		return s, []string{live.device}, err
+		return s, []string{live.device()}, err
 	}
 	in, err := a.open(args, capture.KeepNothing)
 	if err != nil {

@@ -158,7 +158,7 @@ func (r *labRecording) close() error {
 	if err == nil {
 		r.tell("%s recorded, %s dropped by the kernel", show.Plural(r.save.frames, "packet"), show.Grouped(st.OSDropped))
 	}
-	return errors.Join(err, r.save.close(&st))
+	return errors.Join(err, r.save.close([]capture.Statistics{st}))
 }
 
 // tap takes what the relay sees.

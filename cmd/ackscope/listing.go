@@ -65,7 +65,7 @@ func (l *listing) run(args []string) error {
 	if err := l.live.check(); err != nil {
 		return err
 	}
-	if l.live.device != "" {
+	if len(l.live.devices) > 0 {
 		if len(args)+len(a.flags.read) > 0 {
 			return errIAndFile
 		}
@@ -132,14 +132,14 @@ func (l *listing) runLive() error {
 		return err
 	}
 	l.feed = &feed{source: s.live, most: packets}
+	if err := l.live.saveTo(a, s, l.feed); err != nil {
+		return errors.Join(err, s.live.Close())
+	}
 	if l.live.write != "" {
-		if l.feed.copyTo, err = a.newSave(l.live.write, func(int, int) capture.Interface { return s.live.Interface() }); err != nil {
-			return errors.Join(err, s.live.Close())
-		}
 		l.feed.most = least(packets, l.live.count)
 	}
 	if !a.flags.quiet {
-		fmt.Fprintf(a.err, "capturing on %s\n", l.live.device)
+		fmt.Fprintf(a.err, "capturing on %s\n", l.live.device())
 	}
 	needs := l.needs | l.filter.Needs()
 	l.reading.Join = needs&filter.NeedFields != 0
@@ -175,7 +175,7 @@ func (f *flushing) Next(fr *capture.Frame) error {
 	return f.feed.Next(fr)
 }
 
-func (l *listing) finish(err error, st *capture.Statistics) error {
+func (l *listing) finish(err error, st []capture.Statistics) error {
 	for _, s := range []*save{l.saved, l.feed.copyTo} {
 		if s != nil {
 			if closeErr := s.close(st); l.err == nil && closeErr != nil {

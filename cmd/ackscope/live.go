@@ -15,26 +15,33 @@ import (
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/capture/afpacket"
+	"github.com/ackscope/ackscope/capture/pcapfilter"
 	"github.com/ackscope/ackscope/show"
 )
 
 // liveFlags are the flags of commands that can capture by themselves, as
 // tshark has them.
 type liveFlags struct {
-	device    string
+	devices   []string
 	filter    string
+	program   string
 	list      bool
 	count     uint64
 	autostop  []string
 	write     string
 	snap      int
+	buffer    int
+	user      string
 	noPromisc bool
 }
 
 func (l *liveFlags) register(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVarP(&l.device, "interface", "i", "", "capture live on an interface; `any` for all of them")
+	f.StringArrayVarP(&l.devices, "interface", "i", nil, "capture live on an `interface` (repeatable); any for all of them")
 	f.StringVarP(&l.filter, "capture-filter", "f", "", "capture only what passes a `filter` in tcpdump's language, as 'udp port 7777'")
+	f.StringVar(&l.program, "bpf-raw", "", "the capture filter as a BPF program, from a `FILE` in the form of tcpdump -ddd")
+	f.IntVarP(&l.buffer, "buffer-size", "B", 0, "size of the ring that the kernel fills, in `MiB` (16)")
+	f.StringVarP(&l.user, "relinquish-privileges", "Z", "", "once the sockets are open, go on as this `user` (who called sudo, otherwise)")
 	f.BoolVarP(&l.list, "list-interfaces", "D", false, "list the interfaces and exit")
 	f.Uint64VarP(&l.count, "count", "c", 0, "stop after `N` packets (where packets are filtered: that pass)")
 	f.StringArrayVarP(&l.autostop, "autostop", "a", nil, "stop the live capture after `duration:SECONDS` or packets:N")
@@ -83,25 +90,69 @@ const interruptAgain = 500 * time.Millisecond
 
 // session is an opened live capture with what ends it.
 type session struct {
-	live afpacket.Live
+	live afpacket.Group
+	idle func() // called before it waits; may be set until the first Next
 	done chan struct{}
 }
 
-// openLive starts to capture. An interrupt, or the duration that was asked for,
-// ends it as if the file had ended.
+// device names what is captured on; empty for files.
+func (l *liveFlags) device() string { return strings.Join(l.devices, ", ") }
+
+// options gives what the capture is opened with, one for each interface.
+func (l *liveFlags) options() ([]afpacket.Options, error) {
+	o := afpacket.Options{Promiscuous: !l.noPromisc, SnapLength: l.snap, Filter: l.filter, Buffer: l.buffer << 20}
+	if l.buffer < 0 || l.buffer > 1<<10 {
+		return nil, fmt.Errorf("-B %d: expected a number of MiB up to 1024", l.buffer)
+	}
+	if l.program != "" {
+		if l.filter != "" {
+			return nil, errors.New("-f and --bpf-raw: expected one of them")
+		}
+		text, err := os.ReadFile(l.program)
+		if err != nil {
+			return nil, fmt.Errorf("--bpf-raw: %w", err)
+		}
+		if o.Program, err = pcapfilter.ParseRaw(string(text)); err != nil {
+			return nil, fmt.Errorf("--bpf-raw: %w", err)
+		}
+	}
+	// Refused while nothing is open yet, whatever the interfaces are.
+	if _, err := pcapfilter.Compile(l.filter, pcapfilter.EthernetSocket, 1); err != nil {
+		return nil, err
+	}
+	var list []afpacket.Options
+	for _, name := range l.devices {
+		o.Interface = name
+		list = append(list, o)
+	}
+	return list, nil
+}
+
+// open starts to capture, with no more privileges than it takes. An interrupt,
+// or the duration that was asked for, ends it as if the file had ended.
 func (l *liveFlags) open() (*session, uint64, error) {
 	duration, packets, err := l.limits()
 	if err != nil {
 		return nil, 0, err
 	}
-	live, err := afpacket.Open(afpacket.Options{Interface: l.device, Promiscuous: !l.noPromisc, SnapLength: l.snap, Filter: l.filter})
+	list, err := l.options()
 	if err != nil {
-		if errors.Is(err, os.ErrPermission) {
-			err = fmt.Errorf("%w (capturing needs CAP_NET_RAW: run as root, or `sudo setcap cap_net_raw+ep $(command -v ackscope)`)", err)
-		}
-		return nil, 0, fmt.Errorf("-i %s: %w", l.device, err)
+		return nil, 0, err
 	}
-	s := &session{live: live, done: make(chan struct{})}
+	if err := openWithLeast(list, l.user); err != nil {
+		return nil, 0, lacking(err)
+	}
+	s := &session{done: make(chan struct{})}
+	for i := range list {
+		list[i].Idle = func() {
+			if s.idle != nil {
+				s.idle()
+			}
+		}
+	}
+	if s.live, err = afpacket.OpenGroup(list); err != nil {
+		return nil, 0, lacking(err)
+	}
 	interrupt := make(chan os.Signal, 1)
 	signal.Notify(interrupt, os.Interrupt, syscall.SIGTERM)
 	var timeout <-chan time.Time
@@ -114,7 +165,7 @@ func (l *liveFlags) open() (*session, uint64, error) {
 		case <-timeout:
 		case <-s.done:
 		}
-		live.Stop()
+		s.live.Stop()
 		// An interrupt after this ends the program at once; but some callers send
 		// one to the process and to its group, and mean it once.
 		time.Sleep(interruptAgain)
@@ -123,10 +174,33 @@ func (l *liveFlags) open() (*session, uint64, error) {
 	return s, packets, nil
 }
 
+// lacking says what to grant where a privilege was missing.
+func lacking(err error) error {
+	if !errors.Is(err, os.ErrPermission) {
+		return err
+	}
+	return fmt.Errorf("%w; grant it for good with `sudo setcap cap_net_raw+ep %s`", err, program())
+}
+
+// program is the path of this program.
+func program() string {
+	path, err := os.Executable()
+	if err != nil {
+		return "$(command -v ackscope)"
+	}
+	return path
+}
+
+// interfaces describes what is captured on, for a save.
+func (s *session) interfaces() func(file, index int) capture.Interface {
+	list := s.live.Interfaces()
+	return func(_, index int) capture.Interface { return list[index] }
+}
+
 // close ends the capture and tells what the kernel counted.
-func (s *session) close(a *app, frames uint64) (*capture.Statistics, error) {
+func (s *session) close(a *app, frames uint64) ([]capture.Statistics, error) {
 	close(s.done)
-	st, err := s.live.Statistics()
+	list, err := s.live.Statistics()
 	if closeErr := s.live.Close(); err == nil {
 		err = closeErr
 	}
@@ -137,9 +211,17 @@ func (s *session) close(a *app, frames uint64) (*capture.Statistics, error) {
 		if err := a.flush(); err != nil {
 			return nil, err
 		}
-		fmt.Fprintf(a.err, "%s captured, %s dropped by the kernel\n", show.Plural(frames, "packet"), show.Grouped(st.OSDropped))
+		var dropped, before uint64
+		for _, st := range list {
+			dropped, before = dropped+st.OSDropped, before+st.Dropped
+		}
+		fmt.Fprintf(a.err, "%s captured, %s dropped by the kernel", show.Plural(frames, "packet"), show.Grouped(dropped))
+		if before > 0 {
+			fmt.Fprintf(a.err, ", %s by the interface before", show.Grouped(before))
+		}
+		fmt.Fprintln(a.err)
 	}
-	return &st, nil
+	return list, nil
 }
 
 // analyze runs the analysis over a live capture to its end.
@@ -152,26 +234,47 @@ func (l *liveFlags) analyze(a *app, args []string, o analyze.Options) (*analyze.
 		return nil, err
 	}
 	f := &feed{source: s.live, most: least(packets, l.count)}
-	if l.write != "" {
-		if f.copyTo, err = a.newSave(l.write, func(int, int) capture.Interface { return s.live.Interface() }); err != nil {
-			return nil, errors.Join(err, s.live.Close())
-		}
+	if err := l.saveTo(a, s, f); err != nil {
+		return nil, errors.Join(err, s.live.Close())
 	}
 	if !a.flags.quiet {
-		fmt.Fprintf(a.err, "capturing on %s\n", l.device)
+		fmt.Fprintf(a.err, "capturing on %s\n", l.device())
 	}
 	session, err := analyze.Run(f, o)
 	st, closeErr := s.close(a, f.frames)
 	if f.copyTo != nil {
 		closeErr = errors.Join(closeErr, f.copyTo.close(st))
 	}
-	return session, errors.Join(err, closeErr)
+	return session, errors.Join(err, closeErr, f.copyErr)
+}
+
+// saveTo makes a feed write what it gives, where -w asks for it.
+func (l *liveFlags) saveTo(a *app, s *session, f *feed) (err error) {
+	if l.write == "" {
+		return nil
+	}
+	if f.copyTo, err = a.newSave(l.write, s.interfaces()); err != nil {
+		return err
+	}
+	s.idle = f.flush
+	f.lost = func(err error) {
+		fmt.Fprintf(a.err, "ackscope: warning: %v: nothing more is saved, the analysis goes on\n", err)
+	}
+	return nil
 }
 
 // check refuses what only a live capture can do.
 func (l *liveFlags) check() error {
-	if l.filter != "" && l.device == "" {
-		return errors.New("-f filters what is captured live: expected -i too; files are filtered by -Y")
+	if len(l.devices) > 0 {
+		return nil
+	}
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{{"-f", l.filter != ""}, {"--bpf-raw", l.program != ""}, {"-B", l.buffer != 0}, {"-Z", l.user != ""}} {
+		if f.set {
+			return fmt.Errorf("%s is for live captures: expected -i too; files are filtered by -Y", f.name)
+		}
 	}
 	return nil
 }

@@ -115,6 +115,7 @@ packet and rebuilds from the capture alone what both endpoints knew at any packe
 		a.fieldsCommand(),
 		a.simulateCommand(),
 		a.replayCommand(),
+		a.captureCommand(),
 		a.labCommand(),
 	)
 	return root

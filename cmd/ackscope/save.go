@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"time"
 
@@ -9,32 +10,58 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// save writes frames to a pcapng file.
+// save writes frames to a pcapng file, or to a row of them.
 type save struct {
-	file   *os.File
-	w      *capture.Writer
-	of     func(file, index int) capture.Interface // describes an interface of the source
-	ids    map[[2]int]int                          // (file, interface) to the written id
-	frames uint64
+	out      io.Writer // where the capture goes when it is no file
+	file     *os.File
+	w        *capture.Writer
+	of       func(file, index int) capture.Interface // describes an interface of the source
+	ids      map[[2]int]int                          // (file, interface) to the written id
+	frames   uint64
+	rotation *rotation // nil for a single file
+	// counts gives the counts of the interfaces so far, for a file that is full;
+	// nil where there are none.
+	counts func() ([]capture.Statistics, error)
 }
 
 // newSave begins a capture file; "-" is standard output.
 func (a *app) newSave(path string, of func(file, index int) capture.Interface) (*save, error) {
-	s := &save{of: of, ids: map[[2]int]int{}}
-	var err error
-	options := capture.WriterOptions{Application: "ackscope", FlushEvery: time.Second}
+	s := &save{of: of}
 	if path == "-" {
-		s.w, err = capture.NewWriter(a.out, options)
-		return s, err
+		s.out = a.out
+		return s, s.begin(path)
 	}
-	if s.file, err = os.Create(path); err != nil {
-		return nil, fmt.Errorf("-w: %w", err)
+	return s, s.begin(path)
+}
+
+// newRotation begins the first of a row of files.
+func (a *app) newRotation(r *rotation, of func(file, index int) capture.Interface) (*save, error) {
+	s := &save{of: of, rotation: r}
+	return s, s.begin(r.next(time.Now()))
+}
+
+// begin opens a file and writes its head.
+func (s *save) begin(path string) (err error) {
+	w := s.out
+	if w == nil {
+		if s.file, err = os.Create(path); err != nil {
+			return fmt.Errorf("-w: %w", err)
+		}
+		w = s.file
 	}
-	s.w, err = capture.NewWriter(s.file, options)
-	return s, err
+	s.ids = map[[2]int]int{}
+	if s.w, err = capture.NewWriter(w, capture.WriterOptions{Application: "ackscope", FlushEvery: time.Second}); err != nil {
+		return fmt.Errorf("-w: %w", err)
+	}
+	return nil
 }
 
 func (s *save) write(f *capture.Frame) error {
+	if s.rotation != nil && s.rotation.full(s.w.Written(), f.At) {
+		if err := s.turn(); err != nil {
+			return err
+		}
+	}
 	key := [2]int{f.Ref.File(), f.Interface}
 	id, ok := s.ids[key]
 	if !ok {
@@ -53,14 +80,44 @@ func (s *save) write(f *capture.Frame) error {
 		return fmt.Errorf("-w: %w", err)
 	}
 	s.frames++
+	if s.rotation != nil {
+		s.rotation.note(f.At)
+	}
 	return nil
 }
 
-// close ends the file with the counts of the interface, where there are some.
-func (s *save) close(st *capture.Statistics) error {
-	if st != nil {
-		for _, id := range s.ids {
-			s.w.SetStatistics(id, *st)
+// turn ends the file that is full and begins the next.
+func (s *save) turn() error {
+	var st []capture.Statistics
+	if s.counts != nil {
+		var err error
+		if st, err = s.counts(); err != nil {
+			return err
+		}
+	}
+	if err := s.close(st); err != nil {
+		return err
+	}
+	if err := s.begin(s.rotation.next(time.Now())); err != nil {
+		return err
+	}
+	return s.rotation.prune()
+}
+
+// flush hands what was written on to the system.
+func (s *save) flush() error {
+	if err := s.w.Flush(); err != nil {
+		return fmt.Errorf("-w: %w", err)
+	}
+	return nil
+}
+
+// close ends the file with the counts of the interfaces of a live capture, where
+// there are some.
+func (s *save) close(st []capture.Statistics) error {
+	for key, id := range s.ids {
+		if key[1] < len(st) {
+			s.w.SetStatistics(id, st[key[1]])
 		}
 	}
 	err := s.w.Close()

@@ -132,8 +132,25 @@ func cutFile(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[2]), b[:n], 0o600))
 }
 
+// listens waits until a capture has its socket bound.
+func listens(ts *testscript.TestScript) {
+	for range 200 {
+		sockets, err := os.ReadFile("/proc/net/packet")
+		ts.Check(err)
+		for line := range strings.Lines(string(sockets)) {
+			// … protocol, interface, running: a socket counts once it is bound to all protocols.
+			if f := strings.Fields(line); len(f) > 5 && f[3] == "0003" && f[5] == "1" {
+				time.Sleep(50 * time.Millisecond)
+				return
+			}
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	ts.Fatalf("nobody captures after 10 s")
+}
+
 // send N sends so many datagrams to a closed port of this host, the first when
-// a capture has had time to begin.
+// a capture has begun.
 func sendDatagrams(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: send N")
@@ -145,7 +162,7 @@ func sendDatagrams(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	defer conn.Close()
 	to := &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 9}
-	time.Sleep(500 * time.Millisecond)
+	listens(ts)
 	for i := range n {
 		_, err := conn.WriteTo(fmt.Appendf(nil, "datagram %d", i), to)
 		ts.Check(err)

@@ -1,0 +1,265 @@
+package live
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/internal/testenv"
+)
+
+// capturing is a running `ackscope …`, told what it captures on.
+type capturing struct {
+	cmd         *exec.Cmd
+	out, errors bytes.Buffer
+	ended       chan error
+}
+
+// begin starts the program and waits until it captures.
+func begin(t *testing.T, attributes *syscall.SysProcAttr, args ...string) *capturing {
+	t.Helper()
+	c := &capturing{cmd: exec.Command(program(t), args...), ended: make(chan error, 1)}
+	c.cmd.Stdout, c.cmd.SysProcAttr = &c.out, attributes
+	pipe, err := c.cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.cmd.Process.Kill() })
+	ready := make(chan bool, 1)
+	go func() {
+		lines := bufio.NewScanner(pipe)
+		for lines.Scan() {
+			if strings.HasPrefix(lines.Text(), "capturing on ") {
+				ready <- true
+			}
+			c.errors.WriteString(lines.Text() + "\n")
+		}
+		c.ended <- c.cmd.Wait()
+		close(ready)
+	}()
+	select {
+	case ok := <-ready:
+		if !ok {
+			t.Fatalf("ackscope %q ended before it captured:\n%s", args, c.errors.Bytes())
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatalf("ackscope %q does not begin to capture", args)
+	}
+	return c
+}
+
+// end interrupts it and gives how it ended.
+func (c *capturing) end(t *testing.T, with os.Signal) error {
+	t.Helper()
+	if err := c.cmd.Process.Signal(with); err != nil {
+		t.Fatal(err)
+	}
+	return c.wait(t)
+}
+
+func (c *capturing) wait(t *testing.T) error {
+	t.Helper()
+	select {
+	case err := <-c.ended:
+		return err
+	case <-time.After(60 * time.Second):
+		t.Fatal("ackscope does not end")
+		return nil
+	}
+}
+
+// game gives frames of UDP to port 7777, numbered, of about so many bytes.
+func game(t *testing.T, n, size int) (frames [][]byte) {
+	t.Helper()
+	for i := range n {
+		frame := append([]byte{2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1}, 8, 0)
+		payload := fmt.Appendf(nil, "%08d", i)
+		frame, err := capture.AppendUDP(frame, capture.Envelope{
+			Src: netip.MustParseAddrPort("10.9.0.1:6666"), Dst: netip.MustParseAddrPort("10.9.0.2:7777"),
+		}, append(payload, make([]byte, max(0, size-42-len(payload)))...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		frames = append(frames, frame)
+	}
+	return frames
+}
+
+// totals is what `capture --json` prints.
+type totals struct {
+	Interface                   string
+	Captured, Accepted, Dropped uint64
+	Received                    uint64 `json:"interface_received"`
+	Before                      uint64 `json:"interface_dropped"`
+}
+
+func (c *capturing) totals(t *testing.T) (v totals) {
+	t.Helper()
+	if err := json.Unmarshal(c.out.Bytes(), &v); err != nil {
+		t.Fatalf("%v:\n%s", err, c.out.Bytes())
+	}
+	return v
+}
+
+// flood sends at a rate, in packets a second, for a time; as near to it as the
+// machine lets it.
+func flood(t *testing.T, out *injector, rate int, during time.Duration) (sent uint64) {
+	t.Helper()
+	frames := game(t, 64, 100)
+	begun := time.Now()
+	for {
+		passed := time.Since(begun)
+		if passed >= during {
+			return sent
+		}
+		if due := uint64(passed.Seconds() * float64(rate)); sent >= due {
+			time.Sleep(100 * time.Microsecond)
+			continue
+		}
+		out.send(t, frames)
+		sent += uint64(len(frames))
+	}
+}
+
+// TestNoDropUncounted sends 200,000 small packets a second: what the interface
+// received is what was captured and what was counted as dropped, to the packet.
+func TestNoDropUncounted(t *testing.T) {
+	during := 2 * time.Second
+	if os.Getenv("ACKSCOPE_SOAK") != "" {
+		during = 10 * time.Second
+	}
+	if !namespaced(t) {
+		return
+	}
+	file := filepath.Join(t.TempDir(), "rate.pcapng")
+	c := begin(t, nil, "capture", "-i", "veth0", "-w", file, "--json", "-B", "64")
+	sent := flood(t, inject(t, "veth1"), 200_000, during)
+	time.Sleep(200 * time.Millisecond)
+	if err := c.end(t, os.Interrupt); err != nil {
+		t.Fatalf("%v\n%s", err, c.errors.Bytes())
+	}
+	v := c.totals(t)
+	t.Logf("%.0f packets a second: %d sent, %+v", float64(sent)/during.Seconds(), sent, v)
+	if v.Received+v.Before != sent || v.Captured+v.Dropped != v.Received || v.Captured == 0 {
+		t.Errorf("%d sent, %+v: expected captured and dropped to be what the interface received, and that, with what it dropped, what was sent", sent, v)
+	}
+	in, err := capture.Open([]string{file}, capture.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = in.Close() }()
+	read := uint64(0)
+	for f := (capture.Frame{}); in.Next(&f) == nil; {
+		read++
+	}
+	st := in.Interfaces(0)[0].Statistics
+	if read != v.Captured || st == nil || st.OSDropped != v.Dropped || st.Received != v.Received {
+		t.Errorf("the file has %d frames and says %+v, expected %+v", read, st, v)
+	}
+}
+
+// TestKilled ends a rotating capture at random moments: every file opens in
+// tshark, all but the last to its end.
+func TestKilled(t *testing.T) {
+	tshark := testenv.Need(t, "tshark")
+	if !namespaced(t) {
+		return
+	}
+	for round := range 3 {
+		dir := t.TempDir()
+		c := begin(t, nil, "capture", "-i", "veth0", "-w", filepath.Join(dir, "c.pcapng"), "-b", "filesize:300kB", "-b", "files:4")
+		out := inject(t, "veth1")
+		frames := game(t, 1500+1000*round, 300)
+		for at := 0; at < len(frames); at += 20 {
+			out.send(t, frames[at:min(at+20, len(frames))])
+			time.Sleep(300 * time.Microsecond)
+		}
+		time.Sleep(time.Duration(round*40) * time.Millisecond)
+		if err := c.end(t, syscall.SIGKILL); err == nil {
+			t.Fatal("the program was not killed")
+		}
+		files, err := filepath.Glob(filepath.Join(dir, "c_*.pcapng"))
+		if err != nil || len(files) == 0 || len(files) > 4 {
+			t.Fatalf("files %v, %v: expected 1 to 4", files, err)
+		}
+		slices.Sort(files)
+		var seen []string
+		for i, file := range files {
+			var complaint bytes.Buffer
+			cmd := exec.Command(tshark, "-r", file, "-T", "fields", "-e", "udp.payload")
+			cmd.Stderr = &complaint
+			text, err := cmd.Output()
+			// tshark says so, and exits with 2, where the last block is cut.
+			if err != nil && (i < len(files)-1 || !bytes.Contains(complaint.Bytes(), []byte("cut short"))) {
+				t.Errorf("round %d, %s: %v\n%s", round, filepath.Base(file), err, complaint.Bytes())
+			}
+			seen = append(seen, strings.Fields(string(text))...)
+		}
+		// What was idle for a while before the kill is all there.
+		if round > 0 && (len(seen) == 0 || !strings.HasPrefix(seen[len(seen)-1], fmt.Sprintf("%x", fmt.Appendf(nil, "%08d", len(frames)-1)))) {
+			t.Errorf("round %d: the last packet before the kill is not in the files (%d packets are)", round, len(seen))
+		}
+	}
+}
+
+// TestDiskFull saves into a file system of 1 MB while it analyses.
+func TestDiskFull(t *testing.T) {
+	mount, umount := testenv.Need(t, "mount"), testenv.Need(t, "umount")
+	if !namespaced(t) {
+		return
+	}
+	dir := t.TempDir()
+	t.Cleanup(func() { // before the directory is removed
+		if out, err := exec.Command(umount, dir).CombinedOutput(); err != nil {
+			t.Errorf("umount: %v\n%s", err, out)
+		}
+	})
+	for _, args := range [][]string{{"--make-rprivate", "/"}, {"-t", "tmpfs", "-o", "size=1m", "small", dir}} {
+		if out, err := exec.Command(mount, args...).CombinedOutput(); err != nil {
+			t.Fatalf("mount %q: %v\n%s", args, err, out)
+		}
+	}
+	const n = 6000
+	for _, command := range []string{"flows", "capture"} {
+		c := begin(t, nil, command, "-i", "veth0", "-f", "udp port 7777", "-w", filepath.Join(dir, command+".pcapng"), "--json")
+		out := inject(t, "veth1")
+		frames := game(t, n, 300)
+		for at := 0; at < n; at += 50 {
+			out.send(t, frames[at:at+50])
+			time.Sleep(300 * time.Microsecond)
+		}
+		time.Sleep(100 * time.Millisecond)
+		var err error
+		if command == "flows" {
+			err = c.end(t, os.Interrupt)
+		} else {
+			err = c.wait(t) // with nothing to save to, it has nothing to do
+		}
+		if err == nil || c.cmd.ProcessState.ExitCode() != 2 {
+			t.Errorf("%s: %v, expected exit code 2", command, err)
+		}
+		if !strings.Contains(c.errors.String(), "no space left on device") {
+			t.Errorf("%s says:\n%s\nexpected that there is no space left", command, c.errors.Bytes())
+		}
+		if command == "flows" && !strings.Contains(c.out.String(), fmt.Sprintf(`"packets_a":%d,`, n)) {
+			t.Errorf("the analysis did not go on over all %d packets:\n%s", n, c.out.Bytes())
+		}
+		if err := os.Remove(filepath.Join(dir, command+".pcapng")); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
