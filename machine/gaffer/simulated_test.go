@@ -427,7 +427,7 @@ func TestTrackerAgainstTruth(t *testing.T) {
 // tap's place by itself.
 func TestTrackerSeeds(t *testing.T) {
 	seeds := uint64(seedsOf(120, 40))
-	placed, misplaced, open := map[string]int{}, 0, 0
+	placed, misplaced, open, sure := map[string]int{}, 0, 0, 0
 	told := 0 // as certain, where applications refuse
 	for seed := range seeds {
 		c := drawConditions(seed)
@@ -436,10 +436,17 @@ func TestTrackerSeeds(t *testing.T) {
 		if !c.fixed {
 			open++
 			placed[fmt.Sprintf("%s as %s", c.tap, o.learned.Vantage)]++
+			if c.tap != machine.VantageBetween && !strings.HasPrefix(o.learned.VantageReason, "likely") {
+				sure++
+			}
 			if o.learned.Vantage != c.tap && o.learned.Vantage != machine.VantageUnknown {
 				// Whoever stands a few milliseconds before an endpoint that reads its
-				// socket once a frame cannot tell that from standing at it.
-				misplaced++
+				// socket once a frame cannot tell that from standing at it. Then that is
+				// said, and the facts hold all the same.
+				if misplaced++; !strings.HasPrefix(o.learned.VantageReason, "likely") {
+					t.Errorf("%s: the tap is taken to stand at %v beyond doubt: %s", name, o.learned.Vantage, o.learned.VantageReason)
+				}
+				o.holdCertain(t, name)
 				continue
 			}
 		}
@@ -457,6 +464,9 @@ func TestTrackerSeeds(t *testing.T) {
 		}
 	}
 	t.Logf("places found: %v; with applications that refuse, %d facts are told as certain, and all are so", placed, told)
+	if ends := open - placed["between as between"]; sure*2 < ends-misplaced {
+		t.Errorf("of %d taps at an end only %d are said to stand there beyond doubt, expected half", ends, sure)
+	}
 	if misplaced*20 > open {
 		t.Errorf("of %d taps %d were taken to stand elsewhere, expected at most one in twenty: %v", open, misplaced, placed)
 	}

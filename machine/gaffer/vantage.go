@@ -168,6 +168,20 @@ func (m *reach) worst() time.Duration {
 	return m.late[len(m.late)-3]
 }
 
+// nearProof is how soon a side must name a packet that passes the tap, at the
+// soonest, to be shown to stand at the tap, or so close that nothing tells the
+// difference. One that reads its socket seldom, or is seldom sent to, may take
+// longer; so does one that stands a little way off.
+const nearProof = 10 * time.Millisecond
+
+// place words why the tap is taken to stand at a side, and how surely it does.
+func (m *reach) place(x machine.Side, why string) string {
+	if m.upper > 0 && m.upper <= nearProof {
+		return fmt.Sprintf("at %v: %s", x, why)
+	}
+	return fmt.Sprintf("likely at %v, though it may stand some way off: %s", x, why)
+}
+
 // unknownReason is one string for the many flows that end early.
 const unknownReason = "unknown: too few packets are named by either side, or too evenly, to tell the nearer one"
 
@@ -202,10 +216,10 @@ func judgeVantage(r *Rules, held []sighting) (v machine.Vantage, reason string, 
 		near, other := &m[i], &m[1-i]
 		at := machine.VantageA + machine.Vantage(i)
 		if far[i] == "" && far[1-i] != "" {
-			return at, fmt.Sprintf("at %v: %s; %v names packets %v after they pass the tap", side, far[1-i], side, round(near.upper)), enough
+			return at, near.place(side, fmt.Sprintf("%s; %v names packets %v after they pass the tap", far[1-i], side, round(near.upper))), enough
 		}
 		if far[i] == "" && enough && other.lower > floor/10 && other.lower > 4*near.lower {
-			return at, fmt.Sprintf("at %v: %v is a round trip of %v or more away, %v of %v", side, side.Other(), round(other.lower), side, round(near.lower)), false
+			return at, near.place(side, fmt.Sprintf("%v is a round trip of %v or more away, %v of %v", side.Other(), round(other.lower), side, round(near.lower))), false
 		}
 		if far[i] == "" && near.named > 0 && near.upper < floor/4 && (other.named == 0 || other.upper > 4*near.upper) {
 			return at, fmt.Sprintf("at %v: it names packets %v after they pass the tap, %v after %v", side, round(near.upper), side.Other(), round(other.upper)), false
@@ -215,7 +229,7 @@ func judgeVantage(r *Rules, held []sighting) (v machine.Vantage, reason string, 
 	for i := range m {
 		near, other := &m[i], &m[1-i]
 		if enough && far[0] == far[1] && near.interval > 0 && other.spread > floor/2 && other.spread > 4*near.spread {
-			return machine.VantageA + machine.Vantage(i), fmt.Sprintf("at %v: its packets come evenly (within %v), those of %v within %v", machine.Side(i), round(near.spread), machine.Side(1-i), round(other.spread)), false
+			return machine.VantageA + machine.Vantage(i), near.place(machine.Side(i), fmt.Sprintf("its packets come evenly (within %v), those of %v within %v", round(near.spread), machine.Side(1-i), round(other.spread))), false
 		}
 	}
 	switch {
