@@ -3,6 +3,7 @@ package truth
 import (
 	"bufio"
 	"bytes"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"github.com/ackscope/ackscope/dissect/riptide"
 	"github.com/ackscope/ackscope/internal/testenv"
 	"github.com/ackscope/ackscope/machine"
+	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
 // ripLine is one line of the log of a Riptide run; see testdata/pcaps/RIPTIDE.md.
@@ -44,7 +46,10 @@ type ripLine struct {
 	Outer     string  `json:"relay_toward_server"`
 	Server    string  `json:"server_address"`
 
-	Suppressed int `json:"suppressed_lines"`
+	Suppressed int    `json:"suppressed_lines"`
+	Dir        string `json:"dir"`
+	Head       string `json:"head"`
+	Length     int    `json:"len"`
 }
 
 // ripRun is the log of a run, with what joins it to addresses.
@@ -167,6 +172,7 @@ type ripCapture struct {
 	session     *analyze.Session
 	events      map[int][]machine.Event // by flow
 	messages    map[int][]machine.Message
+	anomalies   map[int][]machine.Anomaly
 }
 
 var ripName = regexp.MustCompile(`^([ut]\w+)\.(client|server)\.pcap(ng)?\.gz$`)
@@ -207,7 +213,7 @@ var analyzed = map[string]*ripCapture{}
 
 func analyzeRiptide(t *testing.T, path, name, tap string) *ripCapture {
 	t.Helper()
-	c := &ripCapture{name: name, tap: tap, run: readRipRun(t, name), events: map[int][]machine.Event{}, messages: map[int][]machine.Message{}}
+	c := &ripCapture{name: name, tap: tap, run: readRipRun(t, name), events: map[int][]machine.Event{}, messages: map[int][]machine.Message{}, anomalies: map[int][]machine.Anomaly{}}
 	in, err := capture.Open([]string{path}, capture.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -218,6 +224,7 @@ func analyzeRiptide(t *testing.T, path, name, tap string) *ripCapture {
 			return
 		}
 		c.events[r.Flow.ID] = append(c.events[r.Flow.ID], r.Events...)
+		c.anomalies[r.Flow.ID] = append(c.anomalies[r.Flow.ID], r.Anomalies...)
 		for _, m := range r.Messages {
 			m.Body, m.Data = nil, nil
 			c.messages[r.Flow.ID] = append(c.messages[r.Flow.ID], m)
@@ -500,6 +507,90 @@ func TestRiptideAckedNotDelivered(t *testing.T) {
 	})
 	if !testing.Short() && total < 400 {
 		t.Errorf("the logs have %d such messages: too few to tell", total)
+	}
+}
+
+// dropped lists what the relay dropped of reliable messages and of Acks in one
+// direction, by the sequence that they carry or answer.
+func (c *ripCapture) dropped(t *testing.T, x *connection, dir string) (messages, acks map[int]int) {
+	t.Helper()
+	messages, acks = map[int]int{}, map[int]int{}
+	from := machine.A
+	if (x.sides[machine.A] == "server") != (dir == "s2c") {
+		from = machine.B
+	}
+	codec := x.flow.Config().Profile.(*riptide.Settings).Senders[from].Codec
+	for i := range c.run.lines {
+		l := &c.run.lines[i]
+		if l.Event != "drop" || l.Dir != dir {
+			continue
+		}
+		head, err := hex.DecodeString(l.Head)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var m wire.Message
+		if !codec.Fits(head, l.Length, &m) {
+			continue
+		}
+		switch {
+		case m.Type.Reliable():
+			messages[int(m.Sequence)]++
+		case m.Type == wire.Ack || m.Type == wire.AckExtra:
+			acks[int(m.Cause)]++
+		}
+	}
+	return messages, acks
+}
+
+// TestRiptideResends: why the end at the tap sent a message again, against what
+// the relay says it dropped.
+func TestRiptideResends(t *testing.T) {
+	right, wrong := map[string]int{}, map[string]int{}
+	ripCaptures(t, []string{"u210_loss", "u221_loss", "u200_loss", "u21n_loss", "u21d_loss", "u210_burst", "u21n_burst", "u210_clean", "u221_clean"}, func(t *testing.T, c *ripCapture) {
+		for _, x := range c.connections(t) {
+			for _, s := range []machine.Side{machine.A, machine.B} {
+				if !c.near(&x, s) {
+					continue
+				}
+				there, back := "c2s", "s2c"
+				if x.sides[s] == "server" {
+					there, back = back, there
+				}
+				messages, _ := c.dropped(t, &x, there)
+				_, acks := c.dropped(t, &x, back)
+				for _, a := range c.anomalies[x.flow.ID] {
+					cause, is := strings.CutPrefix(a.Rule.ID, "riptide-resent-")
+					if !is || a.Side != s {
+						continue
+					}
+					lost, unanswered := messages[int(a.Figures[1])] > 0, acks[int(a.Figures[1])] > 0
+					ok := !lost && !unanswered
+					switch cause {
+					case "message-lost":
+						ok = lost
+					case "ack-lost":
+						ok = unanswered
+					case "loss":
+						ok = lost || unanswered
+					}
+					if ok {
+						right[cause]++
+					} else {
+						wrong[cause]++
+					}
+				}
+			}
+		}
+	})
+	if testing.Short() {
+		return
+	}
+	for _, cause := range []string{"message-lost", "ack-lost", "loss", "late-ack", "timer-below-rtt"} {
+		t.Logf("%s: %d right, %d wrong", cause, right[cause], wrong[cause])
+		if right[cause] < 20 || wrong[cause]*20 > right[cause] {
+			t.Errorf("%s: %d right, %d wrong", cause, right[cause], wrong[cause])
+		}
 	}
 }
 

@@ -52,7 +52,7 @@ func (t *Tracker) evidence(s, peer *side, p *sighting, m *wire.Message, out *mac
 		s.heardLast = last
 	}
 	if e := peer.sent.find(cause); e != nil {
-		e.answers++
+		e.answered(s, p.at)
 		if !s.ordered {
 			t.far(s, peer, e, p, m, out)
 		}
@@ -63,9 +63,17 @@ func (t *Tracker) evidence(s, peer *side, p *sighting, m *wire.Message, out *mac
 	if last != cause {
 		t.name(s, peer, p, last, out)
 	}
-	for bits, id := m.AckBits, last-1; bits != 0; bits, id = bits>>1, id-1 {
-		if bits&1 == 1 {
-			t.name(s, peer, p, id, out)
+	for bit, id := 0, last-1; bit < windowAcks; bit, id = bit+1, id-1 {
+		var e *life
+		named := m.AckBits>>bit&1 == 1
+		if named {
+			e = t.name(s, peer, p, id, out)
+		} else {
+			e = peer.sent.find(id)
+		}
+		if e != nil && e.answers == 0 {
+			e.first.byBit = e.first.byBit || named
+			e.first.passed = e.first.passed || !named
 		}
 	}
 }
@@ -119,12 +127,13 @@ func (t *Tracker) refused(s *side, e *life, p *sighting, out *machine.Effects) {
 	t.notDelivered(s, e.Sequence64, machine.Likely, p.at, p.ref, e.Frames[0], out)
 }
 
-// name notes that an Ack of s names the peer's message.
-func (t *Tracker) name(s, peer *side, p *sighting, id int64, out *machine.Effects) {
-	e := peer.sent.find(id)
-	if e == nil {
-		return
+// name notes that an Ack of s names the peer's message, and gives it.
+func (t *Tracker) name(s, peer *side, p *sighting, id int64, out *machine.Effects) *life {
+	newest := peer.sent.find(id)
+	if newest == nil {
+		return nil
 	}
+	e := newest
 	if !e.Named && e.Attempts == 1 {
 		peer.wireRTT += p.at.Sub(e.At)
 		peer.wireCount++
@@ -152,6 +161,7 @@ func (t *Tracker) name(s, peer *side, p *sighting, id int64, out *machine.Effect
 		}
 		e.Certainty = grade
 	}
+	return newest
 }
 
 // acked takes an Ack as the library of s, to which it goes, does.

@@ -32,6 +32,7 @@ type life struct {
 	taken   bool            // by the window of a far receiver, as its Acks show it
 	refused bool            // by its receiver's window, though never taken
 
+	first      exchange
 	answeredAt machine.Instant // when a near receiver last acked it
 	refusedAt  machine.Instant // when it first refused it, and the arrival's frame
 	refusedRef machine.Ref

@@ -77,6 +77,7 @@ func (t *Tracker) begins(s *side, l *lives, sequence int64, hash uint64, p *sigh
 	e.From, e.Channel, e.ID, e.BlockedBy = s.side, -1, -1, -1
 	e.Type, e.Bits, e.At, e.lastAt = uint32(m.Type), m.BodyBits, p.at, p.at
 	e.Attempts, e.Frames[0] = 1, p.ref
+	e.first.timer = ResendAfter(s.smoothed)
 	if m.Type == wire.Unreliable || m.Type == wire.Reliable || m.MessageID != 0 {
 		e.ID, e.IDBits = int64(m.MessageID), 16
 	}

@@ -81,12 +81,8 @@ func (t *Tracker) lifeFindings(s *side, e *life, out *machine.Effects) {
 	case limit > 0 && e.Attempts >= attemptsMany:
 		report(out, attemptsNear, s.side, machine.Certain, e.lastAt, last, e.Frames[0], float64(e.Attempts), float64(e.Sequence))
 	}
-	if e.Attempts > 1 {
-		rule := resentLoss
-		if e.answers >= e.Attempts {
-			rule = resentLate
-		}
-		report(out, rule, s.side, machine.Likely, e.lastAt, last, e.Frames[0], float64(e.Attempts))
+	if e.Attempts > 1 && !s.behaviour.Port {
+		t.resent(s, e, last, out)
 	}
 	if (e.merged || e.clash) && s.behaviour.MergedSequences {
 		grade := machine.Likely

@@ -8,7 +8,7 @@ import (
 
 // Rules lists what the tracker may report.
 var Rules = []*machine.Rule{
-	ackedNotDelivered, deliveredTwice, windowJump, mergedSequences, resentLate, resentLoss, attemptsNear, attemptsLimit,
+	ackedNotDelivered, deliveredTwice, windowJump, mergedSequences, resentMessageLost, resentAckLost, resentLoss, resentLate, resentTimer, resentStalled, attemptsNear, attemptsLimit,
 	qualityNear, qualityLimit, heartbeatLate, heartbeatUnanswered, timedOut, noAnswer, rejected, ackOfNothing, welcomeMismatch,
 	stopReads80, oversize, malformed, pytidePort,
 }
@@ -54,26 +54,6 @@ var mergedSequences = &machine.Rule{
 It is repaired in 2.1.1: update the server.`,
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%d messages, the last under id %.0f", n, worst[1])
-	},
-}
-
-var resentLate = &machine.Rule{
-	ID: "riptide-resent-late-ack", Severity: machine.Note,
-	Summary: "messages were sent again though every copy had arrived: the acks came too late",
-	Explain: `As many Acks came as copies were sent, so nothing was lost: the resend timer (1.2 x the smoothed RTT, at least 10 ms, 50 ms while none is known) ran out before the Ack was there. The usual reasons: delay that varies more than the timer allows for, a peer whose application stalls, or the time before the first heartbeat has told an RTT.
-
-It costs bandwidth only.`,
-	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d messages, one in %.0f copies", n, worst[0])
-	},
-}
-
-var resentLoss = &machine.Rule{
-	ID: "riptide-resent-loss", Severity: machine.Note,
-	Summary: "messages were sent again because copies of them or their acks were lost",
-	Explain: `Fewer Acks came than copies were sent: a copy was lost on its way, or an Ack was (Acks are never repeated; the library also ignores the bits of an Ack that comes late). That is what reliable messages are for. Look at the number of attempts: the connection ends at 15.`,
-	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d messages, one in %.0f copies", n, worst[0])
 	},
 }
 

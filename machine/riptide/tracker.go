@@ -225,7 +225,8 @@ type side struct {
 	// What shows that it reads.
 	proof    proof           // what passed the tap towards it up to here was read
 	proved   proof           // the same at the end, where an earlier run has learned it
-	spoke    machine.Instant // its last message of any kind
+	previous machine.Instant // its last message but one, of any kind
+	spoke    machine.Instant // its last
 	spokeRef machine.Ref
 	left     machine.Instant // when it said that it ends the connection; 0 if it has not
 	toldLeft machine.Instant // when the peer's word that it ends reached it; 0 if it has not
@@ -276,7 +277,7 @@ func (t *Tracker) step(p *sighting, out *machine.Effects) {
 	}
 	s.packets++
 	s.bytes += uint64(p.length)
-	s.spoke, s.spokeRef = p.at, p.ref
+	s.previous, s.spoke, s.spokeRef = s.spoke, p.at, p.ref
 	if limit := codec.Dialect.MaxMessage; p.length > limit {
 		report(out, oversize, p.from, machine.Certain, p.at, p.ref, 0, float64(p.length))
 	}
