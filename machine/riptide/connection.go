@@ -101,9 +101,6 @@ func (t *Tracker) session(p *sighting, m *wire.Message, out *machine.Effects) {
 			c.endedAt, c.endedBy, c.endedRef = p.at, p.from, p.ref
 			c.reason, c.reasoned = m.Reason, m.HasReason
 			t.disconnected(p, m, out)
-			if m.HasReason && m.Reason == wire.UnpackedStop {
-				report(out, stopReads80, p.from, machine.Certain, p.at, p.ref, 0)
-			}
 		}
 	}
 }

@@ -93,13 +93,14 @@ func (t *Tracker) disconnected(p *sighting, m *wire.Message, out *machine.Effect
 
 // over notes that the library of s counts the connection as ended; one that was
 // never made in its eyes has no end.
-func (t *Tracker) over(s *side, reason uint8, sure machine.Certainty, p *sighting, out *machine.Effects) {
+func (t *Tracker) over(s *side, reason uint8, sure machine.Certainty, p *sighting, out *machine.Effects) bool {
 	c := &t.life
 	if c.over[s.side] || sure == machine.Unknown || t.begun && !c.made[s.side] {
-		return
+		return false
 	}
 	c.over[s.side] = true
 	t.tellsOf(out, EventDisconnected, s.side, uint32(reason), sure, p)
+	return true
 }
 
 // silent tells why a side fell silent that has not spoken for long, as far as its
@@ -109,34 +110,42 @@ func (t *Tracker) silent(s *side, p *sighting, out *machine.Effects) {
 		return
 	}
 	last := &sighting{at: s.spoke, ref: s.spokeRef, from: s.side}
-	switch {
-	case s.dropped(p.at):
-		t.over(s, poorConnection, machine.Likely, last, out)
-	case t.timedOut(s, p.at):
-		t.over(s, timedOutReason, machine.Likely, last, out)
+	if why := s.dropped(p.at); why != notDropped && t.over(s, poorConnection, machine.Likely, last, out) {
+		report(out, poorEnd, s.side, machine.Likely, last.at, last.ref, 0, float64(why))
+	} else if t.timedOut(s, p.at) && t.over(s, timedOutReason, machine.Likely, last, out) {
+		report(out, timedOut, s.side, machine.Likely, last.at, last.ref, 0, ms(last.at.Sub(t.life.heard[s.side])))
 	}
 }
 
-// dropped reports whether the side fell silent where its library ends the
-// connection for its quality.
-func (s *side) dropped(now machine.Instant) bool {
+// Why a library ended a connection for its quality.
+const (
+	notDropped = iota
+	droppedAttempts
+	droppedNotify
+	droppedSends
+	droppedCount
+)
+
+// dropped tells by which limit the side's library ended the connection, if it
+// fell silent where one does.
+func (s *side) dropped(now machine.Instant) int {
 	b := s.behaviour
 	if s.limitAt != 0 && s.spoke <= s.limitAt.Add(tickSlack) {
-		return true
+		return s.limitOf
 	}
 	if b.MessageLimit > 0 && s.top-int64(b.First)+1 == int64(b.MessageLimit) && now.Sub(s.spoke) > Silence {
-		return true
+		return droppedCount
 	}
 	if !b.DropsConnection {
-		return false
+		return notDropped
 	}
 	for n := s.sent.first; n < s.sent.next; n++ {
 		e := s.sent.at(n)
 		if e.Acked == machine.Unanswered && e.Attempts >= b.Limit && s.spoke <= e.lastAt.Add(ResendAfter(s.smoothed)+tickSlack) {
-			return true
+			return droppedAttempts
 		}
 	}
-	return false
+	return notDropped
 }
 
 // timedOut reports whether the side went on until its timeout struck.

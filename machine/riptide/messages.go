@@ -81,6 +81,7 @@ func (t *Tracker) begins(s *side, l *lives, sequence int64, hash uint64, p *sigh
 	if m.Type == wire.Unreliable || m.Type == wire.Reliable || m.MessageID != 0 {
 		e.ID, e.IDBits = int64(m.MessageID), 16
 	}
+	t.valueFaults(s, p, m, out)
 	if at := m.BodyBit / 8; !out.NoEvents && m.BodyBits > 0 && at < len(p.bytes) {
 		if n := len(t.free); n > 0 {
 			e.body, t.free = t.free[n-1], t.free[:n-1]
@@ -125,6 +126,7 @@ func (t *Tracker) notify(s, peer *side, p *sighting, m *wire.Message, out *machi
 		return
 	}
 	if peer.behaviour.NoNotify {
+		report(out, portNotify, peer.side, machine.Certain, p.at, p.ref, 0, float64(m.Sequence))
 		e.Delivered, e.Certainty = machine.No, machine.Certain
 		return
 	}
@@ -132,6 +134,9 @@ func (t *Tracker) notify(s, peer *side, p *sighting, m *wire.Message, out *machi
 		peer.notified = true
 		peer.notifyIn.Adopt(m.Sequence-1, 0xff)
 		peer.notifyJoined = id
+	}
+	if gap := gapOf(m.Sequence, peer.notifyIn.last); gap >= jumpList && peer.behaviour.ShiftFault {
+		report(out, notifyJump, peer.side, machine.Likely, p.at, p.ref, 0, float64(gap), float64(m.Sequence))
 	}
 	if peer.notifyIn.Take(m.Sequence) {
 		t.taken(peer, e, p, out)
@@ -199,7 +204,9 @@ func (t *Tracker) notifyAcked(s *side, p *sighting, m *wire.Message, out *machin
 			}
 			e.Acked, e.AckedAt, e.AckedBy = machine.No, p.at, p.ref
 			kind := machine.EventLost
-			if f != LostUncounted {
+			if f == LostUncounted {
+				s.passedOver++
+			} else {
 				t.outcome(s, f == Lost, p, out)
 			}
 			if f == Delivered {
@@ -312,7 +319,9 @@ func (t *Tracker) end(s *side, l *lives, out *machine.Effects) {
 		}
 	}
 	if b := s.behaviour; b.DropsConnection && e.Attempts >= b.Limit && e.Acked == machine.No && s.ordered {
-		s.limitAt = max(s.limitAt, e.lastAt.Add(ResendAfter(s.smoothed)))
+		if due := e.lastAt.Add(ResendAfter(s.smoothed)); due > s.limitAt {
+			s.limitAt, s.limitOf = due, droppedAttempts
+		}
 	}
 	if e.clash || e.merged {
 		e.Certainty = min(e.Certainty, machine.Likely)

@@ -52,7 +52,10 @@ func (t *Tracker) judge(q *quality, beyond bool, s *side, p *sighting, out *mach
 	case qualityRow / 2:
 		report(out, qualityNear, s.side, machine.Likely, p.at, p.ref, 0, float64(q.row))
 	case qualityRow:
-		s.limitAt = p.at
+		s.limitAt, s.limitOf = p.at, droppedNotify
+		if q == &s.sendQuality {
+			s.limitOf = droppedSends
+		}
 		report(out, qualityLimit, s.side, machine.Likely, p.at, p.ref, 0, float64(q.row))
 	}
 }
@@ -81,7 +84,9 @@ func (t *Tracker) lifeFindings(s *side, e *life, out *machine.Effects) {
 	case limit > 0 && e.Attempts >= attemptsMany:
 		report(out, attemptsNear, s.side, machine.Certain, e.lastAt, last, e.Frames[0], float64(e.Attempts), float64(e.Sequence))
 	}
-	if e.Attempts > 1 && !s.behaviour.Port {
+	if s.behaviour.Port {
+		t.portLife(s, e, last, out)
+	} else if e.Attempts > 1 {
 		t.resent(s, e, last, out)
 	}
 	if (e.merged || e.clash) && s.behaviour.MergedSequences {
@@ -99,18 +104,16 @@ func (t *Tracker) endFindings(out *machine.Effects) {
 	if c.connects > 1 && !c.answered {
 		report(out, noAnswer, t.client, machine.Certain, c.connectAt, c.connectRef, 0, float64(c.connects))
 	}
+	for i := range t.sides {
+		t.endFaults(&t.sides[i], out)
+	}
 	if t.ended || c.rejected || !t.sides[0].met || !t.sides[1].met {
 		return
 	}
 	for i := range t.sides {
 		s, peer := &t.sides[i], &t.sides[1-i]
-		if gap := peer.spoke.Sub(s.spoke); gap > Silence && s.near {
-			report(out, timedOut, s.side, machine.Likely, s.spoke, s.spokeRef, 0, ms(gap))
-		}
-	}
-	for i := range t.sides {
-		if b := t.sides[i].behaviour; b.Port {
-			report(out, pytidePort, machine.Side(i), machine.Likely, t.last, 0, 0)
+		if gap := peer.spoke.Sub(s.spoke); gap > Silence && s.near && !c.over[i] {
+			report(out, silentEnd, s.side, machine.Likely, s.spoke, s.spokeRef, 0, ms(gap))
 		}
 	}
 }

@@ -13,6 +13,7 @@ type Sender struct {
 	// Of Pytide 2.1.0-alpha.
 	ported   portList
 	received uint16
+	threw    int // Acks over which the library threw
 }
 
 // NewSender gives the state of a connection that has just begun.

@@ -74,7 +74,8 @@ func (s *Sender) port(last, bits uint16, judge func(id uint16, v Verdict)) {
 	for range l.count + gap - l.capacity {
 		at := l.count
 		if at == 0 {
-			return // it throws
+			s.threw++
+			return
 		}
 		v := Again
 		if l.set(at) {

@@ -16,6 +16,9 @@ type Config struct {
 	// Stream is set where the messages come over TCP: what passes the tap then
 	// reaches the other end, in this order.
 	Stream bool
+	// Values tells what the values of a message show, of which b was captured; nil
+	// where nothing is known of values.
+	Values func(from machine.Side, m *wire.Message, b []byte) ValueFaults
 }
 
 // Speaker is what one end speaks.
@@ -212,15 +215,19 @@ type side struct {
 	smoothed       int // its own smoothed RTT, ms; -1 unknown
 	notifyQuality  quality
 	sendQuality    quality
-	limitAt        machine.Instant // when one of them reached its limit; 0 if none has
+	limitAt        machine.Instant // when a limit of the connection's quality was reached; 0 if none was
+	limitOf        int             // which: one of droppedAttempts and so on
 	packets, bytes uint64
 	resends        uint64
 	acked          uint64
 	duplicates     uint64
 	missing        uint64
 	taken          uint64
+	passedOver     uint64        // notify messages that the library counts as lost nowhere
 	wireRTT        time.Duration // sum over wireCount
 	wireCount      uint64
+
+	told []*machine.Rule // of it, that are told once
 
 	// What shows that it reads.
 	proof    proof           // what passed the tap towards it up to here was read
@@ -294,6 +301,7 @@ func (t *Tracker) step(p *sighting, out *machine.Effects) {
 	}
 	t.settle(p.at, out)
 	t.session(p, m, out)
+	t.faults(s, p, m, out)
 	switch {
 	case m.Type == wire.Ack || m.Type == wire.AckExtra:
 		if s.ordered {
@@ -378,6 +386,7 @@ func (t *Tracker) Clone() machine.Tracker {
 		s.queue.items = append([]arrival(nil), from.queue.items...)
 		s.missed = append([]missed(nil), from.missed...)
 		s.leaps = append([]leap(nil), from.leaps...)
+		s.told = append([]*machine.Rule(nil), from.told...)
 		s.absent = append([]absent(nil), from.absent...)
 	}
 	c.life.clients = append([]uint16(nil), t.life.clients...)

@@ -80,12 +80,17 @@ func (s *side) jumped(to int64, gap int, at machine.Instant) {
 
 // lie notes the ids between the newest before a jump and the one after it that
 // the Ack names: none of them can have come.
-func (s *side) lie(peer *side, newest uint16, gap int, p *sighting) {
+func (s *side) lie(peer *side, newest uint16, gap int, p *sighting, out *machine.Effects) {
+	lies := 0
 	for bit := 1; bit <= windowAcks && bit < gap; bit++ {
 		if has, _ := s.receiver.Received(newest - uint16(bit)); !has {
 			continue
 		}
 		peer.lied(peer.unwrap(newest-uint16(bit)), p)
+		lies++
+	}
+	if lies > 0 {
+		report(out, falseAck, s.side, machine.Certain, p.at, p.ref, 0, float64(lies), float64(newest), float64(gap))
 	}
 }
 

@@ -100,6 +100,7 @@ func (t *Tracker) witness(s, peer *side, p *sighting, m *wire.Message, out *mach
 			s.behaviour = LookupBehaviour("riptide@main")
 			s.receiver, fresh, follows, jumps = before, mended, true, false
 			s.receiver.behaviour = s.behaviour
+			s.once(out, windowRepaired, machine.Certain, p, float64(gap))
 		}
 	}
 	if s.behaviour.ShiftFault && gap >= peer.behaviour.misread() {
@@ -111,7 +112,7 @@ func (t *Tracker) witness(s, peer *side, p *sighting, m *wire.Message, out *mach
 			s.unsure = max(s.unsure, peer.unwrap(a.sequence))
 		}
 		if follows {
-			s.lie(peer, a.sequence, gap, p)
+			s.lie(peer, a.sequence, gap, p, out)
 		}
 	}
 	t.agree(s, peer, m)

@@ -1,0 +1,113 @@
+package riptide
+
+import (
+	"github.com/ackscope/ackscope/machine"
+	wire "github.com/ackscope/ackscope/wire/riptide"
+)
+
+// Faults of the library and its port that show in packets. Each is a rule of its
+// own (rules_faults.go) that names the versions which its sender then can be.
+
+// ValueFaults are those that only the values of a message show, which a schema
+// reads.
+type ValueFaults uint8
+
+const (
+	ShortArrayLost ValueFaults = 1 << iota // a short[] or ushort[] of which only the length is there
+	BoolArrayLost                          // a bool[] that is not there
+	VarLongWrong                           // a VarLong that receivers read as another number
+	ValuesMissing                          // no values at all, where the schema has some
+)
+
+// once reports what is told of a side a single time.
+func (s *side) once(out *machine.Effects, rule *machine.Rule, sure machine.Certainty, p *sighting, figures ...float64) {
+	for _, told := range s.told {
+		if told == rule {
+			return
+		}
+	}
+	s.told = append(s.told, rule)
+	report(out, rule, s.side, sure, p.at, p.ref, 0, figures...)
+}
+
+// faults looks a message of s over for what its header shows.
+func (t *Tracker) faults(s *side, p *sighting, m *wire.Message, out *machine.Effects) {
+	builds := t.config.Senders[s.side].Builds
+	switch {
+	case m.Oddities&wire.UnreadCause != 0:
+		s.once(out, uselessCause, machine.Certain, p)
+	case m.Type == wire.AckExtra && gapOf(m.Cause, m.Last) > 0 && s.behaviour.Receive == ReceiveWindow:
+		report(out, lastStuck, s.side, machine.Certain, p.at, p.ref, 0, float64(gapOf(m.Cause, m.Last)), float64(m.Last))
+	case m.Type == wire.Disconnect && m.HasReason && m.Reason == wire.UnpackedStop:
+		report(out, stopReads80, s.side, machine.Certain, p.at, p.ref, 0)
+	case m.Type == wire.Reject && s.behaviour.Port && s.behaviour.Receive == ReceiveList:
+		s.once(out, portRejects, machine.Certain, p, float64(m.Reason))
+	}
+	if d := t.config.Senders[s.side].Codec.Dialect; m.BodyBits >= staleLeast && (m.Type == wire.Reject && m.Reason == d.CustomReason || m.Type == wire.Disconnect && m.Reason == d.KickedReason) {
+		switch {
+		case builds.All(func(b *wire.Build) bool { return b.StaleBits }):
+			s.once(out, staleBits, machine.Likely, p)
+		case builds.All(func(b *wire.Build) bool { return b.Cause == wire.CauseAlways }):
+			s.once(out, staleBits, machine.Possible, p)
+		}
+	}
+}
+
+// staleLeast is the least data, in bits, in which something can follow a text.
+const staleLeast = 48
+
+// valueFaults looks the values of a message of s over.
+func (t *Tracker) valueFaults(s *side, p *sighting, m *wire.Message, out *machine.Effects) {
+	if t.config.Values == nil {
+		return
+	}
+	found := t.config.Values(s.side, m, p.bytes)
+	if found == 0 {
+		return
+	}
+	tell := func(fault ValueFaults, rule *machine.Rule, sure machine.Certainty) {
+		if found&fault != 0 {
+			report(out, rule, s.side, sure, p.at, p.ref, 0, float64(m.MessageID))
+		}
+	}
+	tell(ShortArrayLost, shortArrays, machine.Certain)
+	tell(VarLongWrong, varLong, machine.Certain)
+	if s.behaviour.Port {
+		tell(BoolArrayLost, portBools, machine.Certain)
+		tell(ValuesMissing, portRelay, machine.Likely)
+	}
+}
+
+// portLife reports on a reliable message of Pytide whose life has ended.
+func (t *Tracker) portLife(s *side, e *life, last machine.Ref, out *machine.Effects) {
+	switch {
+	case s.behaviour.OneSequence:
+		return
+	case e.Attempts > 1:
+		report(out, portResent, s.side, machine.Likely, e.lastAt, last, e.Frames[0], float64(e.Attempts), float64(e.Sequence))
+	case s.ordered && !e.Named && t.last.Sub(e.At) > Silence:
+		report(out, portLost, s.side, machine.Likely, e.At, e.Frames[0], 0, float64(e.Sequence))
+	}
+}
+
+// endFaults reports, when the capture ends, what was counted.
+func (t *Tracker) endFaults(s *side, out *machine.Effects) {
+	p := &sighting{at: s.spoke, ref: s.spokeRef}
+	if s.passedOver > 0 {
+		s.once(out, notifyPassed, machine.Certain, p, float64(s.passedOver))
+	}
+	if !s.behaviour.Port || s.packets == 0 {
+		return
+	}
+	if s.behaviour.OneSequence {
+		s.once(out, portOneID, machine.Certain, p)
+		return
+	}
+	s.once(out, portPytide, machine.Certain, p)
+	if s.near && s.sender.threw > 0 {
+		s.once(out, portThrows, machine.Likely, p, float64(s.sender.threw))
+	}
+	if heard := t.life.heard[s.side]; heard != 0 && s.spoke.Sub(heard) > Timeout+2*HeartbeatInterval {
+		s.once(out, portNoTimeout, machine.Certain, p, ms(s.spoke.Sub(heard)))
+	}
+}
