@@ -1,6 +1,7 @@
 package replay_test
 
 import (
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -139,4 +140,48 @@ func flowOf(t *testing.T, path string) (list []machine.Datagram, f *analyze.Flow
 		t.Fatal(err)
 	}
 	return list, s.Flows()[0]
+}
+
+// TestYojimboCaptures: with the keys, what netcode carries is held against the
+// reference too.
+func TestYojimboCaptures(t *testing.T) {
+	file := &gaffer.KeyFile{}
+	for _, key := range []string{strings.Repeat("0", 64), "606abe6ec91910ea9a6562f66f2b30e44371d62cd19927266b3c60f4b715aba1"} {
+		var k gaffer.ServerKey
+		if err := errors.Join(k.ProtocolID.UnmarshalYAML([]byte("0x11223344556677")), k.PrivateKey.UnmarshalYAML([]byte(key))); err != nil {
+			t.Fatal(err)
+		}
+		file.Servers = append(file.Servers, k)
+	}
+	keys, err := gaffer.NewKeys(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	paths, err := filepath.Glob(filepath.Join(pcaps, "yojimbo-*.pcap*"))
+	if err != nil || len(paths) < 18 {
+		t.Fatal(paths, err)
+	}
+	conform := 0
+	for _, path := range paths {
+		in, err := capture.Open([]string{path}, capture.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := replay.Run(path, in, replay.Options{Analysis: analyze.Options{Registry: dissect.NewRegistry(gaffer.WithKeys(nil, keys))}})
+		if err := errors.Join(err, in.Close()); err != nil {
+			t.Fatal(err)
+		}
+		for i := range f.Results {
+			r := &f.Results[i]
+			if d := r.Divergence; d != nil {
+				t.Errorf("%s: flow %d %s: frame %d: %s: %s expected %s, got %s: %s", path, r.Flow.ID, r.Side, d.Ref.Frame(), d.Rule, d.Field, d.Expected, d.Got, d.Because)
+			}
+			if r.Undecided == 0 {
+				conform++
+			}
+		}
+	}
+	if conform < 12 {
+		t.Errorf("%d sides conform, expected most of those at the tap", conform)
+	}
 }

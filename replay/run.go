@@ -197,6 +197,10 @@ func (r *run) collect(s *analyze.Session) {
 		for k := range t.judges {
 			t.judges[k].Finish()
 		}
+		if t.judges[0].Opinion(machine.A).Compared+t.judges[0].Opinion(machine.B).Compared == 0 {
+			r.file.Skipped = append(r.file.Skipped, Skipped{f, "none of its packets could be read and held against a reference"})
+			continue
+		}
 		for _, side := range []machine.Side{machine.A, machine.B} {
 			own := t.expected(side)
 			for k, name := range t.behaviours[side] {

@@ -12,14 +12,23 @@ import (
 // behavioursOf names the behaviours that a flow can be held against.
 func behavioursOf(c *dissect.Config, _ machine.Side) (names []string, open int) {
 	p, _ := c.Profile.(*wire.Profile)
+	if k, ok := c.Profile.(*secured); ok {
+		p = k.layers.Reliable
+	}
 	return tracker.BehavioursOf(p), 1
 }
 
 // newJudge holds a flow against references.
 func newJudge(c *dissect.Config, behaviours [2]string) (machine.Judge, error) {
+	if k, ok := c.Profile.(*secured); ok {
+		return tracker.NewYojimboJudge(k.layers, NewDecryptor(k.keys), c.Facts, behaviours)
+	}
 	p, ok := c.Profile.(*wire.Profile)
-	if !ok || !p.HasAcks() {
+	switch {
+	case !ok || !p.HasAcks():
 		return nil, fmt.Errorf("dialect %s: no packet of it can be held against a reference", c.Dialect)
+	case p.Messages.Form != wire.MessagesNone:
+		return tracker.NewConversationJudge(p, c.Facts, behaviours)
 	}
 	return tracker.NewJudge(p, c.Facts, behaviours)
 }

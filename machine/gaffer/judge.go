@@ -81,6 +81,7 @@ type judged struct {
 	near    *nearSide // nil for a far one
 	far     farSide
 	sent    passed // of its packets, what passed the tap
+	zeros   bool   // of the article's form: who has received nothing may say so by zeros
 	// The first of its packets that says that something was received.
 	spoken   bool
 	spokenAt uint32
@@ -97,7 +98,7 @@ func NewJudge(p *wire.Profile, facts machine.Facts, behaviours [2]string) (*Judg
 			return nil, err
 		}
 		s := &j.sides[i]
-		s.side, s.rules = machine.Side(i), r
+		s.side, s.rules, s.zeros = machine.Side(i), r, p.Form == wire.FormFixed
 		s.opinion.Inferred.Tick = facts.Tick[i]
 		if facts.Vantage.Near(s.side) {
 			s.near = newNearSide(r)
@@ -161,7 +162,7 @@ func (s *judged) claims(h wire.Header) Claims {
 	switch {
 	case !before || c.Nothing(s.rules):
 		return c
-	case h.Ack == 0 && h.AckBits == 0:
+	case s.zeros && h.Ack == 0 && h.AckBits == 0:
 		return Claims{Newest: s.rules.mask(), Width: c.Width}
 	}
 	s.spoken, s.spokenAt = true, h.Sequence

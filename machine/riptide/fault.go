@@ -100,7 +100,7 @@ var Faults = []*Fault{
 		},
 	},
 	{
-		Name: "resend-early", Doc: "messages are sent again after half the time", Scenario: []string{"--loss", "10%", "--delay", "80ms"},
+		Name: "resend-early", Doc: "messages are sent again after half the time", Scenario: []string{"--loss", "15%", "--delay", "80ms", "--messages", "40", "--no-limits"},
 		resend: func(after time.Duration) time.Duration { return after / 2 },
 	},
 	{
