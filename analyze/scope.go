@@ -113,10 +113,10 @@ func (t *Timeline) noteScope(r *Record, k *track) {
 	}
 	if c.live != x {
 		c.live, c.since = x, 0
-		c.checkpoints = append(c.checkpoints, scopeCheckpoint{entries: len(t.entries) - 1})
+		c.checkpoints = append(c.checkpoints, scopeCheckpoint{entries: t.filled - 1})
 	}
-	if c.since++; c.since >= minSpacing && c.since*checkpointBytesPerPacket >= x.Size() {
-		c.checkpoints = append(c.checkpoints, scopeCheckpoint{len(t.entries), x.Clone()})
+	if c.since++; c.since >= minSpacing && c.since*t.spacing >= x.Size() {
+		c.checkpoints = append(c.checkpoints, scopeCheckpoint{t.filled, x.Clone()})
 		c.since = 0
 	}
 }
@@ -151,11 +151,10 @@ func (t *Timeline) scopeAt(f *Flow, k scopeKey, entries int) (machine.Scope, err
 		x = f.Protocol.NewScope(f.Verdict.Config)
 	}
 	for n := next; n < entries; n++ {
-		e := &t.entries[n]
-		if e.flow == 0 {
+		g, ok := t.flowOf(uint32(n))
+		if !ok || t.entries.at(uint32(n)).marks.Duplicate() {
 			continue
 		}
-		g := t.session.flows[e.flow-1]
 		keys, ok := g.scopeKeys()
 		if !ok || !slices.Contains(keys[:], k) {
 			continue

@@ -103,6 +103,7 @@ type Session struct {
 		more     bool
 	}
 
+	landed   *Flow            // where the last frame's datagram went
 	frame    *capture.Frame   // the one being fed
 	datagram machine.Datagram // what it carries
 	out      machine.Effects
@@ -136,7 +137,7 @@ func (s *Session) Span() (first, last machine.Instant) { return s.first, s.last 
 
 // Feed takes the next frame, decoded as p.
 func (s *Session) Feed(frame *capture.Frame, p *capture.Packet) {
-	s.frame = frame
+	s.frame, s.landed = frame, nil
 	if s.n == 0 {
 		s.first = p.At
 	}
@@ -162,6 +163,7 @@ func (s *Session) Feed(frame *capture.Frame, p *capture.Packet) {
 		s.duplicates++
 		f.Duplicates++
 		s.noteDuplicate(f, d)
+		s.landed = f
 		if s.sink != nil {
 			s.out.Reset()
 			s.tell(f, d, p)
@@ -185,7 +187,12 @@ func (s *Session) Feed(frame *capture.Frame, p *capture.Packet) {
 	f.Packets[d.From]++
 	f.Bytes[d.From] += uint64(d.Length)
 	f.Last, f.LastRef = d.At, d.Ref
+	s.landed = f
 }
+
+// Landed gives the flow that the last frame's datagram was put to; nil for a
+// frame that carried none.
+func (s *Session) Landed() *Flow { return s.landed }
 
 // Finish settles what is open when the capture ends.
 func (s *Session) Finish() {

@@ -3,7 +3,6 @@ package analyze
 import (
 	"fmt"
 	"slices"
-	"sort"
 
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/capture/stream"
@@ -18,31 +17,31 @@ type Frames interface {
 }
 
 // Timeline gives the state of any flow at any packet, forward and back. It
-// keeps no packets: 16 bytes for each frame, and copies of the trackers
+// keeps no packets: 24 bytes for each frame, and copies of the trackers
 // (checkpoints) from which the few packets in between are stepped again.
 //
-// It is filled as a session's sink (Record), in capture order. The session must
-// have a Survey, so that no datagram is held back.
+// It is filled as a session's sink (Record), in capture order. Where the session
+// has no Survey it holds datagrams back: then Note must follow every Feed, so
+// that their frames have entries too.
+//
+// A first run may enter the frames alone (Note), to be shown while it goes on;
+// Again then has the second run fill in the same entries.
 type Timeline struct {
 	frames  Frames
 	session *Session
 	decoder *capture.Decoder
+	frame   capture.Frame
 	packet  capture.Packet
 	buf     []byte
+	spacing int // bytes of checkpoints a packet
 
 	newest  machine.Ref // the frame of the last entry
-	entries []entry
-	files   [][]uint32          // by file: entry of frame 1, 2, ...
+	filled  int         // entries that this run has filled in
+	entries book
+	files   [][]uint32          // by file: entry of frame 1, 2, ...; nil while frames of one file come in order
 	parts   map[uint32][]uint32 // frames of a datagram that IP had cut, by the entry that completed it
 	flows   []track
 	scopes  map[scopeKey]*scopeTrack
-}
-
-// entry is one frame. Entries of one flow are chained backwards.
-type entry struct {
-	offset   int64
-	flow     uint32 // number of the flow, 0 for none
-	previous uint32 // 1 + the entry before it of the same flow; 0 for the first
 }
 
 // track is what the timeline knows of one flow.
@@ -69,7 +68,17 @@ const (
 
 // NewTimeline makes an empty timeline over frames that can be read again.
 func NewTimeline(frames Frames) *Timeline {
-	return &Timeline{frames: frames, decoder: capture.NewDecoder(capture.DecodeOptions{}), parts: map[uint32][]uint32{}}
+	return &Timeline{frames: frames, decoder: capture.NewDecoder(capture.DecodeOptions{}), parts: map[uint32][]uint32{}, spacing: checkpointBytesPerPacket}
+}
+
+// Spacing sets how many bytes a packet checkpoints may take.
+func (t *Timeline) Spacing(bytes int) { t.spacing = bytes }
+
+// Again begins another run over the same capture: its session fills in the
+// entries that there are. States are told up to where it has come.
+func (t *Timeline) Again(s *Session) {
+	t.session, t.newest, t.filled = s, 0, 0
+	t.flows, t.scopes, t.parts = nil, nil, map[uint32][]uint32{}
 }
 
 // Attach names the session whose records will be fed: trackers are copied from its flows.
@@ -77,21 +86,21 @@ func (t *Timeline) Attach(s *Session) { t.session = s }
 
 // Record takes the session's next record.
 func (t *Timeline) Record(r *Record) {
-	if r.Frame == nil {
-		return // what was settled at a flow's end is no frame
+	if r.Frame != nil {
+		// A TCP segment is told once for each of its messages.
+		t.Note(r.Frame, r.Packet, r.Flow)
 	}
-	ref := r.Frame.Ref
-	if ref != t.newest { // a TCP segment is told once for each of its messages
-		t.newest = ref
-		t.enter(r, ref)
-	}
-	if r.Flow == nil || r.Packet.Duplicate || r.More {
+	t.mark(r)
+	if r.Flow == nil || r.More || r.Frame == nil && r.Packet == nil && r.Datagram.Bytes == nil || r.Packet != nil && r.Packet.Duplicate || r.Flow.ID > len(t.flows) {
 		return
 	}
 	k, f := &t.flows[r.Flow.ID-1], r.Flow
 	t.noteScope(r, k)
-	if f.tracker != nil && k.since >= minSpacing && k.since*checkpointBytesPerPacket >= f.tracker.Size() {
-		c := checkpoint{entry: uint32(len(t.entries)) - 1, tracker: f.tracker.Clone(), places: len(k.places)}
+	if r.Frame == nil {
+		return // it was held back: a checkpoint here would not know which came before it
+	}
+	if f.tracker != nil && k.since >= minSpacing && k.since*t.spacing >= f.tracker.Size() {
+		c := checkpoint{entry: uint32(t.filled) - 1, tracker: f.tracker.Clone(), places: len(k.places)}
 		if f.conn != nil {
 			c.conn = f.conn.Clone()
 		}
@@ -100,47 +109,154 @@ func (t *Timeline) Record(r *Record) {
 	}
 }
 
-// enter adds the entry of a frame.
-func (t *Timeline) enter(r *Record, ref machine.Ref) {
-	n := uint32(len(t.entries))
-	e := entry{offset: r.Frame.Offset}
-	for len(t.files) <= ref.File() {
-		t.files = append(t.files, nil)
+// Note enters a frame, if it has no entry yet, as one of the flow that the
+// session put its datagram to (Session.Landed); nil for none.
+func (t *Timeline) Note(frame *capture.Frame, p *capture.Packet, f *Flow) {
+	if ref := frame.Ref; ref != t.newest {
+		t.newest = ref
+		t.enter(frame, p, f)
 	}
-	t.files[ref.File()] = append(t.files[ref.File()], n)
-	if f := r.Flow; f != nil && !r.Packet.Duplicate {
+}
+
+// enter adds the entry of a frame, or fills it in anew.
+func (t *Timeline) enter(frame *capture.Frame, p *capture.Packet, f *Flow) {
+	n := uint32(t.filled)
+	e := entry{offset: frame.Offset}
+	fresh := t.filled == t.entries.len()
+	if fresh {
+		t.enterFile(frame.Ref, n)
+	}
+	if p.Duplicate {
+		e.marks |= markDuplicate
+	}
+	if f != nil {
+		if keyOf(p.Src) != f.origin {
+			e.marks |= markFromB
+		}
+		e.flow = uint32(f.ID)
+	}
+	if f != nil && !p.Duplicate {
 		for len(t.flows) < f.ID {
 			t.flows = append(t.flows, track{})
 		}
 		k := &t.flows[f.ID-1]
-		e.flow, e.previous = uint32(f.ID), k.last
+		e.previous = k.last
 		k.last = n + 1
-		if r.Packet.Fragments > 1 {
-			for _, span := range r.Packet.Spans {
-				t.parts[n] = append(t.parts[n], t.files[span.Ref.File()][span.Ref.Frame()-1])
+		if p.Fragments > 1 {
+			for _, span := range p.Spans {
+				if part, err := t.entry(span.Ref); err == nil {
+					t.parts[n] = append(t.parts[n], part)
+				}
+			}
+			if own, err := t.entry(frame.Ref); fresh && err != nil {
+				t.parts[n] = append(t.parts[n], n)
+			} else if err == nil {
+				t.parts[n] = append(t.parts[n], own)
 			}
 			slices.Sort(t.parts[n])
 			t.parts[n] = slices.Compact(t.parts[n])
 		}
 		k.since++
 	}
-	t.entries = append(t.entries, e)
+	if fresh {
+		t.entries.add(e)
+	} else {
+		*t.entries.at(n) = e
+	}
+	t.filled++
+}
+
+// enterFile notes which entry a frame has. Frames of one file are numbered like
+// their entries; only those of several need a table.
+func (t *Timeline) enterFile(ref machine.Ref, n uint32) {
+	if t.files == nil {
+		if ref == machine.MakeRef(0, uint64(n)+1) {
+			return
+		}
+		t.files = [][]uint32{make([]uint32, n)}
+		for i := range t.files[0] {
+			t.files[0][i] = uint32(i)
+		}
+	}
+	for len(t.files) <= ref.File() {
+		t.files = append(t.files, nil)
+	}
+	list := t.files[ref.File()]
+	for uint64(len(list)) < ref.Frame()-1 {
+		list = append(list, n) // a record that was no frame
+	}
+	t.files[ref.File()] = append(list, n)
+}
+
+// mark notes at the frames what a record settled.
+func (t *Timeline) mark(r *Record) {
+	if t.filled == 0 {
+		return
+	}
+	here := uint32(t.filled) - 1
+	e := t.entries.at(here)
+	for i := range r.Events {
+		x := &r.Events[i]
+		e.marks |= kindMark(x.Kind)
+		fate := FateOpen
+		switch x.Kind {
+		case machine.EventAcked:
+			fate = FateAcked
+		case machine.EventLost:
+			fate = FateLost
+		default:
+			continue
+		}
+		n, err := t.entry(x.About)
+		if err != nil || int(n) >= t.filled {
+			continue
+		}
+		about := t.entries.at(n)
+		if about.marks.Fate() == FateAcked {
+			continue
+		}
+		about.marks = about.marks&^(3<<marksFate) | Marks(fate)<<marksFate
+		about.settled = here + 1
+		if by, err := t.entry(x.Ref); err == nil {
+			about.settled = by + 1
+		}
+	}
+	for i := range r.Anomalies {
+		s := Marks(r.Anomalies[i].Rule.Severity) + 1
+		if s > e.marks>>marksSeverity&3 {
+			e.marks = e.marks&^(3<<marksSeverity) | s<<marksSeverity
+		}
+	}
 }
 
 // Len gives the number of frames.
-func (t *Timeline) Len() int { return len(t.entries) }
+func (t *Timeline) Len() int { return t.entries.len() }
 
 // FlowAt gives the flow that a frame belongs to; false for a frame without one
 // or outside of the capture.
 func (t *Timeline) FlowAt(ref machine.Ref) (*Flow, bool) {
 	n, err := t.entry(ref)
-	if err != nil || t.entries[n].flow == 0 {
+	if err != nil {
 		return nil, false
 	}
-	return t.session.flows[t.entries[n].flow-1], true
+	return t.flowOf(n)
+}
+
+func (t *Timeline) flowOf(n uint32) (*Flow, bool) {
+	id := t.entries.at(n).flow
+	if id == 0 || int(id) > len(t.session.flows) {
+		return nil, false
+	}
+	return t.session.flows[id-1], true
 }
 
 func (t *Timeline) entry(ref machine.Ref) (uint32, error) {
+	if t.files == nil {
+		if ref.File() == 0 && ref.Frame() >= 1 && ref.Frame() <= uint64(t.entries.len()) {
+			return uint32(ref.Frame() - 1), nil
+		}
+		return 0, fmt.Errorf("no frame %d: the capture has frames 1 to %d", ref.Frame(), t.entries.len())
+	}
 	if ref.File() >= len(t.files) || ref.Frame() < 1 || ref.Frame() > uint64(len(t.files[ref.File()])) {
 		frames := 0
 		if ref.File() < len(t.files) {
@@ -151,111 +267,16 @@ func (t *Timeline) entry(ref machine.Ref) (uint32, error) {
 	return t.files[ref.File()][ref.Frame()-1], nil
 }
 
-// StateAt gives a tracker that has observed the flow's packets up to and
-// including frame ref, which need not be one of the flow's own. It is the
-// caller's. It equals a tracker that was stepped from the flow's first packet.
-func (t *Timeline) StateAt(f *Flow, ref machine.Ref) (machine.Tracker, error) {
-	if f.Protocol == nil {
-		return nil, fmt.Errorf("flow %d has no state: %s", f.ID, f.Verdict.Reason)
-	}
-	at, err := t.entry(ref)
-	if err != nil {
-		return nil, err
-	}
-	k := &t.flows[f.ID-1]
-	// The first checkpoint after the frame bounds the walk back.
-	after := sort.Search(len(k.checkpoints), func(i int) bool { return k.checkpoints[i].entry > at })
-	from := k.last
-	if after < len(k.checkpoints) {
-		from = k.checkpoints[after].entry + 1
-	}
-	stop := uint32(0) // 1 + the entry that the starting point has observed
-	var tracker machine.Tracker
-	var conn *stream.Conn
-	places := k.places
-	if after > 0 {
-		c := &k.checkpoints[after-1]
-		stop, tracker, places = c.entry+1, c.tracker.Clone(), k.places[c.places:]
-		if c.conn != nil {
-			conn = c.conn.Clone()
-		}
-	} else {
-		tracker = t.session.newTracker(f)
-		if f.Transport == capture.TCP {
-			conn = stream.New(t.session.formats, stream.Limits{})
-		}
-	}
-	var steps []uint32
-	for n := from; n > stop; n = t.entries[n-1].previous {
-		if n-1 <= at {
-			steps = append(steps, n-1)
-		}
-	}
-	slices.Reverse(steps)
-	var out machine.Effects
-	var messages stream.Output
-	for _, n := range steps {
-		d, p, err := t.datagram(f, n)
-		if err != nil {
-			return nil, err
-		}
-		if conn == nil {
-			if len(places) > 0 {
-				d.Place, places = places[0], places[1:]
-			}
-			out.Reset()
-			tracker.Observe(&d, &out)
-			continue
-		}
-		conn.Feed(d.From, p, &messages)
-		for i := range messages.Messages {
-			m := &messages.Messages[i]
-			out.Reset()
-			tracker.Observe(&machine.Datagram{At: m.At, Ref: m.Ref, From: m.From, Bytes: m.Bytes, Length: m.Length}, &out)
-		}
-	}
-	scopes, err := t.scopesAt(f, at)
-	if err != nil || scopes[machine.A] == nil {
-		return tracker, err
-	}
-	return inScope{tracker, scopes}, nil
-}
-
-// datagram reads the datagram (of TCP: the segment) that entry n completed again.
-func (t *Timeline) datagram(f *Flow, n uint32) (machine.Datagram, *capture.Packet, error) {
-	parts := t.parts[n]
-	if parts == nil {
-		parts = []uint32{n}
-	}
-	decoder := t.decoder
-	if len(parts) > 1 {
-		// What it holds of other datagrams must not bear on these fragments.
-		decoder = capture.NewDecoder(capture.DecodeOptions{})
-	}
-	var frame capture.Frame
-	p := &t.packet
-	for _, part := range parts {
-		ref := t.ref(part)
-		var err error
-		if t.buf, err = t.frames.ReadAt(ref, t.entries[part].offset, &frame, t.buf); err != nil {
-			return machine.Datagram{}, nil, fmt.Errorf("reading frame %d again: %w", ref.Frame(), err)
-		}
-		decoder.Decode(&frame, p)
-	}
-	if p.Transport != f.Transport {
-		return machine.Datagram{}, nil, fmt.Errorf("frame %d reads differently now: the file has changed", t.ref(n).Frame())
-	}
-	d := machine.Datagram{At: p.At, Ref: p.Ref, Bytes: p.Payload, Length: p.Length}
-	if keyOf(p.Src) != f.origin {
-		d.From = machine.B
-	}
-	return d, p, nil
-}
-
 // ref gives the file and frame number of an entry: the file whose list holds it.
 func (t *Timeline) ref(n uint32) machine.Ref {
+	if t.files == nil {
+		return machine.MakeRef(0, uint64(n)+1)
+	}
 	for file, entries := range t.files {
 		if i, ok := slices.BinarySearch(entries, n); ok {
+			for i+1 < len(entries) && entries[i+1] == n {
+				i++
+			}
 			return machine.MakeRef(file, uint64(i)+1)
 		}
 	}

@@ -1,0 +1,327 @@
+package analyze
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sort"
+
+	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/capture/stream"
+	"github.com/ackscope/ackscope/machine"
+)
+
+// ErrNotReached says that the run that fills the timeline has not come to the
+// frame yet.
+var ErrNotReached = errors.New("not reached yet: the capture is being read")
+
+// Walk steps one flow again, datagram by datagram, with all that each brings
+// about. It begins at the last checkpoint that lies before the place asked for,
+// and costs what is stepped.
+type Walk struct {
+	timeline *Timeline
+	flow     *Flow
+	tracker  machine.Tracker
+	conn     *stream.Conn
+	places   []machine.Place
+	passed   uint32   // 1 + the last entry that was stepped
+	queue    []uint32 // entries to come, the next one last
+	out      machine.Effects
+	stream   stream.Output
+	message  int // of stream, the next one
+	segment  machine.Datagram
+	datagram machine.Datagram
+	record   Record
+	err      error
+}
+
+// Walk begins so that the flow's first datagram at or after the entry from is
+// still to come; earlier ones may come before it.
+func (t *Timeline) Walk(f *Flow, from int) (*Walk, error) {
+	switch {
+	case f.Protocol == nil:
+		return nil, fmt.Errorf("flow %d has no state: %s", f.ID, f.Verdict.Reason)
+	case f.ID > len(t.flows):
+		return nil, ErrNotReached
+	}
+	w := &Walk{timeline: t, flow: f}
+	k := &t.flows[f.ID-1]
+	w.places = k.places
+	// The first checkpoint at or after the entry bounds where to begin.
+	after := sort.Search(len(k.checkpoints), func(i int) bool { return int(k.checkpoints[i].entry) >= from })
+	if after == 0 {
+		w.tracker = t.session.newTracker(f)
+		if f.Transport == capture.TCP {
+			w.conn = stream.New(t.session.formats, stream.Limits{})
+		}
+		return w, nil
+	}
+	c := &k.checkpoints[after-1]
+	w.passed, w.tracker, w.places = c.entry+1, c.tracker.Clone(), k.places[c.places:]
+	if c.conn != nil {
+		w.conn = c.conn.Clone()
+	}
+	return w, nil
+}
+
+// Tracker is the flow's tracker after the last step; it is the walk's own.
+func (w *Walk) Tracker() machine.Tracker { return w.tracker }
+
+// Flow is the flow that is walked.
+func (w *Walk) Flow() *Flow { return w.flow }
+
+// Err gives why the walk ended early; nil where the flow did, as far as it was read.
+func (w *Walk) Err() error { return w.err }
+
+// Passed gives the entry of the last step; -1 before the first.
+func (w *Walk) Passed() int { return int(w.passed) - 1 }
+
+// fill finds the next entries of the flow, at most up to its next checkpoint.
+func (w *Walk) fill() {
+	k := &w.timeline.flows[w.flow.ID-1]
+	last := k.last
+	next := sort.Search(len(k.checkpoints), func(i int) bool { return k.checkpoints[i].entry >= w.passed })
+	if next < len(k.checkpoints) {
+		last = k.checkpoints[next].entry + 1
+	}
+	w.queue = w.queue[:0]
+	for n := last; n > w.passed; n = w.timeline.entries.at(n - 1).previous {
+		w.queue = append(w.queue, n-1)
+	}
+}
+
+// Peek gives the entry of the next step; false where there is none.
+func (w *Walk) Peek() (int, bool) {
+	if w.err != nil {
+		return 0, false
+	}
+	if w.message < len(w.stream.Messages) {
+		return int(w.passed) - 1, true
+	}
+	if len(w.queue) == 0 {
+		if w.fill(); len(w.queue) == 0 {
+			return 0, false
+		}
+	}
+	return int(w.queue[len(w.queue)-1]), true
+}
+
+// Next takes a step. The record is the walk's own, valid until the next step;
+// its Frame and Packet are the timeline's. At the end it is nil; where the
+// capture grows, later calls may go on.
+func (w *Walk) Next() *Record {
+	if _, ok := w.Peek(); !ok {
+		return nil
+	}
+	w.out.Reset()
+	t := w.timeline
+	if w.message < len(w.stream.Messages) {
+		return w.nextMessage(nil)
+	}
+	n := w.queue[len(w.queue)-1]
+	w.queue = w.queue[:len(w.queue)-1]
+	w.passed = n + 1
+	d, p, err := t.datagram(w.flow, n)
+	if err != nil {
+		w.err = err
+		return nil
+	}
+	w.datagram = d
+	if w.conn == nil {
+		if len(w.places) > 0 {
+			w.datagram.Place, w.places = w.places[0], w.places[1:]
+		}
+		w.tracker.Observe(&w.datagram, &w.out)
+		w.record = Record{N: uint64(n), Frame: &t.frame, Packet: p, Flow: w.flow, Datagram: w.datagram, Events: w.out.Events, Anomalies: w.out.Anomalies, Messages: w.out.Messages}
+		return &w.record
+	}
+	w.conn.Feed(d.From, p, &w.stream)
+	w.message, w.segment = 0, d
+	if len(w.stream.Messages) > 0 {
+		return w.nextMessage(p)
+	}
+	w.record = Record{N: uint64(n), Frame: &t.frame, Packet: p, Flow: w.flow, Datagram: d}
+	return &w.record
+}
+
+// nextMessage steps over a message of the segment that was fed last.
+func (w *Walk) nextMessage(p *capture.Packet) *Record {
+	m := &w.stream.Messages[w.message]
+	w.message++
+	w.datagram = machine.Datagram{At: m.At, Ref: m.Ref, From: m.From, Bytes: m.Bytes, Length: m.Length}
+	w.tracker.Observe(&w.datagram, &w.out)
+	w.record = Record{
+		N: uint64(w.passed) - 1, Flow: w.flow, Datagram: w.datagram, Message: true, Index: m.Index, Spans: m.Spans, More: w.message < len(w.stream.Messages),
+		Events: w.out.Events, Anomalies: w.out.Anomalies, Messages: w.out.Messages,
+	}
+	if m.Ref == w.segment.Ref {
+		w.record.Frame, w.record.Packet = &w.timeline.frame, &w.timeline.packet
+	}
+	return &w.record
+}
+
+// Finish settles what is open when the flow ends; nil for nothing. No step may
+// follow.
+func (w *Walk) Finish() *Record {
+	w.out.Reset()
+	w.tracker.Finish(&w.out)
+	w.err = errors.New("the walk is finished")
+	if len(w.out.Events)+len(w.out.Anomalies)+len(w.out.Messages) == 0 {
+		return nil
+	}
+	w.record = Record{Flow: w.flow, Datagram: machine.Datagram{At: w.flow.Last, Ref: w.flow.LastRef}, Events: w.out.Events, Anomalies: w.out.Anomalies, Messages: w.out.Messages}
+	return &w.record
+}
+
+// StateAt gives a tracker that has observed the flow's packets up to and
+// including frame ref, which need not be one of the flow's own. It is the
+// caller's. It equals a tracker that was stepped from the flow's first packet.
+func (t *Timeline) StateAt(f *Flow, ref machine.Ref) (machine.Tracker, error) {
+	if f.Protocol == nil {
+		return nil, fmt.Errorf("flow %d has no state: %s", f.ID, f.Verdict.Reason)
+	}
+	at, err := t.entry(ref)
+	if err != nil {
+		return nil, err
+	}
+	if int(at) >= t.filled {
+		return nil, ErrNotReached
+	}
+	w, err := t.Walk(f, int(at)+1)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		n, ok := w.Peek()
+		if !ok || n > int(at) {
+			break
+		}
+		w.Next()
+	}
+	if w.err != nil {
+		return nil, w.err
+	}
+	scopes, err := t.scopesAt(f, at)
+	if err != nil || scopes[machine.A] == nil {
+		return w.tracker, err
+	}
+	return inScope{w.tracker, scopes}, nil
+}
+
+// datagram reads the datagram (of TCP: the segment) that entry n completed again.
+func (t *Timeline) datagram(f *Flow, n uint32) (machine.Datagram, *capture.Packet, error) {
+	p, err := t.read(n)
+	if err != nil {
+		return machine.Datagram{}, nil, err
+	}
+	if p.Transport != f.Transport {
+		return machine.Datagram{}, nil, fmt.Errorf("frame %d reads differently now: the file has changed", t.ref(n).Frame())
+	}
+	d := machine.Datagram{At: p.At, Ref: p.Ref, Bytes: p.Payload, Length: p.Length}
+	if keyOf(p.Src) != f.origin {
+		d.From = machine.B
+	}
+	return d, p, nil
+}
+
+// read reads entry n again, with the frames before it that hold the rest of its
+// datagram, into the timeline's frame and packet.
+func (t *Timeline) read(n uint32) (*capture.Packet, error) {
+	parts := t.parts[n]
+	if parts == nil {
+		parts = []uint32{n}
+	}
+	decoder := t.decoder
+	if len(parts) > 1 {
+		// What it holds of other datagrams must not bear on these fragments.
+		decoder = capture.NewDecoder(capture.DecodeOptions{})
+	}
+	for _, part := range parts {
+		ref := t.ref(part)
+		var err error
+		if t.buf, err = t.frames.ReadAt(ref, t.entries.at(part).offset, &t.frame, t.buf); err != nil {
+			return nil, fmt.Errorf("reading frame %d again: %w", ref.Frame(), err)
+		}
+		decoder.Decode(&t.frame, &t.packet)
+	}
+	t.packet.Duplicate = t.entries.at(n).marks.Duplicate()
+	return &t.packet, nil
+}
+
+// Entry is what the timeline holds of a frame.
+type Entry struct {
+	N       int // its place in the order of the capture, from 0
+	Ref     machine.Ref
+	Flow    int // number of its flow, 0 for none
+	Marks   Marks
+	Settled int // the entry that settled what became of its packet; -1 while open
+}
+
+// At gives the nth entry.
+func (t *Timeline) At(n int) Entry {
+	e := t.entries.at(uint32(n))
+	return Entry{N: n, Ref: t.ref(uint32(n)), Flow: int(e.flow), Marks: e.marks, Settled: int(e.settled) - 1}
+}
+
+// FlowID gives the number of the nth entry's flow, 0 for none: for those that
+// look at very many.
+func (t *Timeline) FlowID(n int) int { return int(t.entries.at(uint32(n)).flow) }
+
+// Find gives the entry of a frame.
+func (t *Timeline) Find(ref machine.Ref) (int, bool) {
+	n, err := t.entry(ref)
+	return int(n), err == nil
+}
+
+// Filled gives how many entries the present run has filled in: for those before
+// it states are known.
+func (t *Timeline) Filled() int { return t.filled }
+
+// Read reads the nth frame again, as a record without effects. It is valid until
+// the next call of any method that reads.
+func (t *Timeline) Read(n int) (*Record, error) {
+	p, err := t.read(uint32(n))
+	if err != nil {
+		return nil, err
+	}
+	r := &Record{N: uint64(n), Frame: &t.frame, Packet: p, Datagram: machine.Datagram{At: p.At, Ref: p.Ref, Bytes: p.Payload, Length: p.Length}}
+	if f, ok := t.flowOf(uint32(n)); ok {
+		r.Flow = f
+		r.Datagram.From = t.entries.at(uint32(n)).marks.From()
+	}
+	return r, nil
+}
+
+// Last gives the flow's last entry so far; false for none.
+func (t *Timeline) Last(f *Flow) (int, bool) {
+	if f.ID > len(t.flows) || t.flows[f.ID-1].last == 0 {
+		return 0, false
+	}
+	return int(t.flows[f.ID-1].last) - 1, true
+}
+
+// Previous gives the flow's entry before n; false for none.
+func (t *Timeline) Previous(n int) (int, bool) {
+	p := t.entries.at(uint32(n)).previous
+	return int(p) - 1, p > 0
+}
+
+// EntriesOf lists the flow's entries in [from, to), at most so many.
+func (t *Timeline) EntriesOf(f *Flow, from, to, most int) []int {
+	if f.ID > len(t.flows) {
+		return nil
+	}
+	var out []int
+	for n := t.flows[f.ID-1].last; n > 0; n = t.entries.at(n - 1).previous {
+		if int(n)-1 < from {
+			break
+		}
+		if int(n)-1 < to {
+			if out = append(out, int(n)-1); len(out) == most {
+				break
+			}
+		}
+	}
+	slices.Reverse(out)
+	return out
+}
