@@ -325,3 +325,8 @@ func (t *Timeline) EntriesOf(f *Flow, from, to, most int) []int {
 	slices.Reverse(out)
 	return out
 }
+
+// Where says where the nth frame is read again.
+func (t *Timeline) Where(n int) (machine.Ref, int64) {
+	return t.ref(uint32(n)), t.entries.at(uint32(n)).offset
+}

@@ -3,6 +3,7 @@ package show
 import (
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/ackscope/ackscope/machine"
 )
@@ -113,4 +114,36 @@ func GaugesOf(before, after *machine.View) []GaugeChange {
 		}
 	}
 	return out
+}
+
+// Changes says what of one side is not what it was; nothing for nothing.
+func (p *State) Changes(before, after *machine.View) (lines []string) {
+	cells := ChangesOf(before, after)
+	// Neighbours that changed alike stand together.
+	for i := 0; i < len(cells); {
+		j := i
+		for j+1 < len(cells) && cells[j+1].Window == cells[i].Window && cells[j+1].Sequence == cells[j].Sequence+1 &&
+			cells[j+1].Words() == cells[i].Words() && cells[j+1].Settled() == cells[i].Settled() {
+			j++
+		}
+		span := strconv.FormatInt(cells[i].Sequence, 10)
+		if j > i {
+			span += "–" + strconv.FormatInt(cells[j].Sequence, 10)
+		}
+		lines = append(lines, fmt.Sprintf("  %-9s %13s  %s%s", cells[i].Window, span, p.Paint.String(CellStyle(cells[i].To), cells[i].Words()), cells[i].Settled()))
+		i = j + 1
+	}
+	for _, g := range GaugesOf(before, after) {
+		from, to := "–", "–"
+		if g.Was {
+			from = GaugeValue(g.From, g.Unit)
+		}
+		if g.Is {
+			to = GaugeValue(g.To, g.Unit)
+		}
+		if from != to {
+			lines = append(lines, fmt.Sprintf("  %s  %s → %s", g.Name, from, to))
+		}
+	}
+	return lines
 }

@@ -11,10 +11,15 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-const (
-	rowCells   = 32
-	groupCells = 8
-)
+const groupCells = 8
+
+// perRow gives the cells in a row.
+func (p *State) perRow() int64 {
+	if p.Cells > 0 {
+		return int64(p.Cells)
+	}
+	return 32
+}
 
 // State draws what both sides of a flow knew, as text.
 type State struct {
@@ -22,6 +27,7 @@ type State struct {
 	Flow  *analyze.Flow
 	Sides []machine.Side
 	Rows  int // of each window, the newest; 0 for all
+	Cells int // in a row: 32 if 0
 }
 
 // Block is text of known width, a side's column of the picture. Lines may carry
@@ -135,6 +141,7 @@ func (p *State) rowRange(w, facing *machine.Window) (first, last int64) {
 		}
 		first, last = min(first, from), max(last, to)
 	}
+	rowCells := p.perRow()
 	first -= (first%rowCells + rowCells) % rowCells
 	if rest := (last%rowCells + rowCells) % rowCells; rest != 0 {
 		last += rowCells - rest
@@ -164,11 +171,12 @@ func (p *State) window(b *Block, name string, w *machine.Window, first, last int
 	}
 	b.add(utf8.RuneCountInString(head), p.Paint.String(Bold, head))
 	label := len(strconv.FormatInt(last, 10))
+	rowCells := p.perRow()
 	for row := first; row < last; row += rowCells {
 		line := fmt.Appendf(nil, " %*d  ", label, row)
 		from := len(line)
 		width := from
-		for i := range int64(rowCells) {
+		for i := range rowCells {
 			if i > 0 && i%groupCells == 0 {
 				line = append(line, ' ')
 				width++

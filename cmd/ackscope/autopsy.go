@@ -208,11 +208,18 @@ func (x *remains) story(how string) []string {
 }
 
 func (x *remains) page(a *app, paint painter, how string, further bool) error {
-	f, w := x.flow, a.writer()
-	var b []byte
 	if further {
-		b = append(b, '\n')
+		if _, err := a.writer().WriteString("\n"); err != nil {
+			return err
+		}
 	}
+	_, err := a.writer().Write(x.text(paint, how))
+	return err
+}
+
+// text is the page.
+func (x *remains) text(paint painter, how string) (b []byte) {
+	f := x.flow
 	b = paint.Text(b, bold, fmt.Sprintf("flow %d  %s/%s  %v ↔ %v: %s", f.ID, f.Protocol.Name, f.Config().Dialect, f.A, f.B, how))
 	b = append(b, '\n')
 	for _, sentence := range x.story(how) {
@@ -244,8 +251,7 @@ func (x *remains) page(a *app, paint painter, how string, further bool) error {
 			b = fmt.Appendf(b, "    %-5s %v  %s\n", strings.ToUpper(one.Rule.Severity.String()), one.Side, one.Rule.Summary)
 		}
 	}
-	_, err := w.Write(b)
-	return err
+	return b
 }
 
 func (x *remains) object(a *app, how string) error {

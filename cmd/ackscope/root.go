@@ -102,6 +102,7 @@ packet and rebuilds from the capture alone what both endpoints knew at any packe
 	_ = root.RegisterFlagCompletionFunc("vantage", completeWords("a", "b", "both", "between", "unknown"))
 	_ = root.RegisterFlagCompletionFunc("color", completeWords("auto", "always", "never"))
 	root.AddCommand(
+		a.tuiCommand(),
 		a.flowsCommand(),
 		a.packetsCommand(),
 		a.eventsCommand(),

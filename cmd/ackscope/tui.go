@@ -1,0 +1,158 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/dissect/riptide"
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/tui"
+)
+
+func (a *app) tuiCommand() *cobra.Command {
+	live := &liveFlags{}
+	theme, filter := "", ""
+	c := &cobra.Command{
+		Use:   "tui [FILE...]",
+		Short: "Look through a capture in the terminal: flows, packets, what both sides knew",
+		Long: `tui opens captures, standard input or an interface in the terminal. The first screen is there
+before the capture is read through. ? lists every key, : takes commands, q goes back.
+
+Of compressed files and pipes, what is read is kept in a temporary file without a name.`,
+		Example: `  ackscope tui match.pcapng
+  ackscope tui -Y 'flow.rtt > 80ms' match.pcapng.zst
+  ssh server tcpdump -U -w - udp port 7777 | ackscope tui -
+  ackscope tui -i any`,
+		RunE: func(_ *cobra.Command, args []string) error { return a.tui(live, theme, filter, args) },
+	}
+	live.register(c)
+	a.filterFlag(c, &filter)
+	c.Flags().StringVar(&theme, "theme", "", "colours: `dark|light|mono` (default: as the terminal says, if it does)")
+	_ = c.RegisterFlagCompletionFunc("theme", completeWords("dark", "light", "mono"))
+	return c
+}
+
+func (a *app) tui(live *liveFlags, theme, filter string, args []string) error {
+	if live.list {
+		return a.listInterfaces()
+	}
+	if !isTerminal(a.out) {
+		return errors.New("tui: standard output is no terminal (`ackscope flows`, packets and state print)")
+	}
+	o, err := a.options()
+	if err != nil {
+		return err
+	}
+	if _, err := a.compile(filter); err != nil {
+		return err
+	}
+	var in *capture.Input
+	growing := live.device != ""
+	if growing {
+		if len(args)+len(a.flags.read) > 0 {
+			return errIAndFile
+		}
+		stop, err := a.pipeLive(live, &in)
+		if err != nil {
+			return err
+		}
+		defer stop()
+	} else {
+		for _, path := range a.paths(args) {
+			growing = growing || path == "-"
+		}
+		if in, err = a.open(args, capture.KeepAll); err != nil {
+			return err
+		}
+	}
+	store := tui.NewStore(in, o, growing)
+	options := tui.Options{Table: a.table(), Theme: theme, Filter: filter, Save: func(path string, in *capture.Input) (tui.Saver, error) {
+		s, err := a.newSave(path, interfacesOf(in))
+		return saver{s}, err
+	}, Autopsy: a.autopsyLines}
+	if dir, err := os.UserConfigDir(); err == nil {
+		options.Config = filepath.Join(dir, "ackscope", "tui.json")
+	}
+	return errors.Join(tui.Run(store, options), store.Stop())
+}
+
+// saver fits save to what the screens want.
+type saver struct{ *save }
+
+func (s saver) Write(f *capture.Frame) error { return s.write(f) }
+func (s saver) Close() error                 { return s.close(nil) }
+
+// pipeLive captures from an interface into a pipe of pcapng: what comes is then
+// kept and read again like any other pipe's.
+func (a *app) pipeLive(live *liveFlags, in **capture.Input) (stop func(), err error) {
+	s, packets, err := live.open()
+	if err != nil {
+		return nil, err
+	}
+	r, w := io.Pipe()
+	source := &feed{source: s.live, most: least(packets, live.count)}
+	go func() { w.CloseWithError(a.copyLive(source, s, live, w)) }()
+	*in, err = capture.Open([]string{"-"}, capture.Options{Keep: capture.KeepAll, Stdin: r})
+	stop = func() {
+		_ = r.Close()
+		s.live.Stop()
+	}
+	if err != nil {
+		stop()
+		return nil, fmt.Errorf("-i %s: %w", live.device, err)
+	}
+	return stop, nil
+}
+
+// copyLive writes what is captured to w, and to the file of -w, until the end.
+func (a *app) copyLive(source *feed, s *session, live *liveFlags, w io.Writer) error {
+	of := func(int, int) capture.Interface { return s.live.Interface() }
+	if live.write != "" {
+		var err error
+		if source.copyTo, err = a.newSave(live.write, of); err != nil {
+			return err
+		}
+	}
+	pipe, err := capture.NewWriter(w, capture.WriterOptions{Application: "ackscope"})
+	if err != nil {
+		return err
+	}
+	copied := &save{w: pipe, of: of, ids: map[[2]int]int{}}
+	var f capture.Frame
+	for err == nil {
+		if err = source.Next(&f); err == nil {
+			if err = copied.write(&f); err == nil {
+				err = pipe.Flush()
+			}
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	if source.copyTo != nil {
+		err = errors.Join(err, source.copyTo.close(nil))
+	}
+	return errors.Join(err, s.live.Close())
+}
+
+// autopsyLines words how a connection ended, for protocols that have such pages.
+func (a *app) autopsyLines(f *analyze.Flow, end machine.Instant, each func(analyze.Sink)) []string {
+	if f.Protocol == nil || f.Protocol.Name != riptide.Protocol.Name {
+		return nil
+	}
+	x := &remains{flow: f}
+	each(x.take)
+	how := x.how(end)
+	if how == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimRight(string(x.text(painter(true), how)), "\n"), "\n")
+}

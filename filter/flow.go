@@ -1,0 +1,55 @@
+package filter
+
+import (
+	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/machine"
+)
+
+// FlowRecord makes a record of a whole flow, for commands that list flows or
+// what was found in them: its addresses, protocol, figures at the end, and one
+// anomaly for each of its findings. Fields of single packets do not exist in it.
+func FlowRecord(f *analyze.Flow, file string) *Record {
+	r := flowOnly(f, file)
+	for _, x := range f.Findings() {
+		r.Anomalies = append(r.Anomalies, anomalyOf(x))
+	}
+	return r
+}
+
+// FindingRecord makes a record of one finding and its flow.
+func FindingRecord(x *analyze.Finding, file string) *Record {
+	r := flowOnly(x.Flow, file)
+	r.Anomalies = []machine.Anomaly{anomalyOf(x)}
+	if len(x.Refs) > 0 {
+		r.Datagram.Ref = x.Refs[0]
+	}
+	r.Datagram.At, r.Datagram.From = x.First, x.Side
+	return r
+}
+
+// MessageRecord makes a record of one message and its flow.
+func MessageRecord(f *analyze.Flow, m *machine.Message, file string) *Record {
+	r := flowOnly(f, file)
+	r.Messages = []machine.Message{*m}
+	r.Datagram.At, r.Datagram.Ref, r.Datagram.From = m.At, m.Frames[0], m.From
+	return r
+}
+
+func flowOnly(f *analyze.Flow, file string) *Record {
+	r := &Record{
+		Start: f.First, Previous: f.First, File: file, Src: f.A, Dst: f.B, Transport: f.Transport,
+		Datagram: machine.Datagram{At: f.First, Ref: f.FirstRef}, Flow: f.ID, Session: f.Session, Knowledge: f,
+	}
+	if f.Protocol != nil {
+		r.Protocol, r.Dialect = f.Protocol, f.Config().Dialect
+	}
+	return r
+}
+
+func anomalyOf(x *analyze.Finding) machine.Anomaly {
+	a := machine.Anomaly{Rule: x.Rule, Side: x.Side, Certainty: x.Certainty, At: x.First, Figures: x.Figures}
+	if len(x.Refs) > 0 {
+		a.Ref, a.About = x.Refs[0], x.Abouts[0]
+	}
+	return a
+}

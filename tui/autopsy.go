@@ -1,0 +1,74 @@
+package tui
+
+import (
+	"strings"
+
+	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/show"
+)
+
+// autopsyPage is the page of one flow, kept while nothing changes it.
+type autopsyPage struct {
+	flow  int
+	pass  int
+	lines []string
+}
+
+// autopsyMost bounds the packets that are walked for a page.
+const autopsyMost = 2_000_000
+
+// autopsy gives the page of the flow in focus.
+func (m *Model) autopsy(width int) []string {
+	f := m.focus()
+	switch {
+	case f == nil:
+		return []string{"\x1b[2mno flow here\x1b[0m"}
+	case m.o.Autopsy == nil || f.Protocol == nil || f.Protocol.NewTracker == nil:
+		return []string{"\x1b[2mnothing is known of how connections of this flow's protocol end\x1b[0m"}
+	case !m.store.Settled() && !m.store.growing:
+		return []string{"\x1b[2mthe capture is being read: " + m.store.Progress() + "\x1b[0m"}
+	}
+	p := &m.ended
+	if p.flow != f.ID || p.pass != m.store.pass {
+		*p = autopsyPage{flow: f.ID, pass: m.store.pass}
+		p.lines = m.o.Autopsy(f, m.store.last, func(sink analyze.Sink) {
+			w, err := m.store.timeline.Walk(f, 0)
+			if err != nil {
+				return
+			}
+			for range autopsyMost {
+				r := w.Next()
+				if r == nil {
+					break
+				}
+				sink(r)
+			}
+			if r := w.Finish(); r != nil {
+				sink(r)
+			}
+		})
+	}
+	if len(p.lines) == 0 {
+		return append([]string{"the connection had not ended when the capture did, or its protocol tells no end", ""}, lastWords(m, f)...)
+	}
+	var out []string
+	for _, line := range p.lines {
+		out = append(out, strings.Split(show.Wrap(line, "", 0), "\n")...)
+	}
+	return out
+}
+
+// lastWords says when each side was last seen, for a flow without a page.
+func lastWords(m *Model, f *analyze.Flow) (out []string) {
+	for _, side := range []machine.Side{machine.A, machine.B} {
+		n, ok := m.store.timeline.Last(f)
+		for ok && m.store.timeline.At(n).Marks.From() != side {
+			n, ok = m.store.timeline.Previous(n)
+		}
+		if ok {
+			out = append(out, strings.ToUpper(side.String())+"  last seen in frame "+m.store.Frame(m.store.timeline.At(n).Ref)+", "+waitText(m.store.last.Sub(m.store.timeAt(n)))+" before the capture's end")
+		}
+	}
+	return out
+}

@@ -1,0 +1,288 @@
+package tui
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/machine"
+)
+
+// command carries out a line of the command line.
+func (m *Model) command(text string) {
+	name, rest, _ := strings.Cut(text, " ")
+	rest = strings.TrimSpace(rest)
+	if frame, err := parseFrame(name); err == nil && rest == "" {
+		m.jumpRef(frame)
+		return
+	}
+	switch name {
+	case "":
+	case "q", "quit", "q!", "qa", "wq":
+		m.quit = true
+	case "help":
+		m.help, m.text.list = true, list{}
+	case "filter", "break":
+		if rest == "" && name == "filter" {
+			m.setFilter(nil)
+			return
+		}
+		f, err := m.o.Table.Compile(rest)
+		switch {
+		case err != nil:
+			m.fail("%v", err)
+		case name == "filter":
+			m.setFilter(f)
+		default:
+			m.breakWhen(f, 1)
+		}
+	case "flow":
+		n, err := strconv.Atoi(rest)
+		if err != nil || n < 0 || n > len(m.store.Flows()) {
+			m.fail("flow %q: expected a number up to %d; 0 for all packets", rest, len(m.store.Flows()))
+			return
+		}
+		m.open(n)
+	case "goto":
+		frame, err := parseFrame(rest)
+		if err != nil {
+			m.fail("%v", err)
+			return
+		}
+		m.jumpRef(frame)
+	case "w", "save":
+		m.save(rest)
+	case "columns":
+		m.setColumns(strings.Fields(strings.ReplaceAll(rest, ",", " ")))
+	case "sort":
+		m.sortByName(rest)
+	case "theme":
+		if !slices.Contains(themes, rest) {
+			m.fail("theme %q: expected %s", rest, strings.Join(themes, ", "))
+			return
+		}
+		m.config.Theme = rest
+	case "time":
+		i := slices.Index(timeWords, rest)
+		if i < 0 {
+			m.fail("time %q: expected %s", rest, strings.Join(timeWords, ", "))
+			return
+		}
+		m.config.Time = i
+	case "marks":
+		m.listMarks()
+	case "set":
+		switch rest {
+		case "follow":
+			m.packet.follow = true
+		case "nofollow":
+			m.packet.follow = false
+		default:
+			m.fail("set %q: expected follow or nofollow", rest)
+		}
+	case "layout":
+		m.layout(rest)
+	default:
+		m.fail("no command :%s (? lists them)", name)
+	}
+}
+
+// parseFrame reads FRAME or FILE:FRAME.
+func parseFrame(s string) (machine.Ref, error) {
+	file, frame, ok := strings.Cut(s, ":")
+	if !ok {
+		file, frame = "1", s
+	}
+	f, err := strconv.ParseUint(file, 10, 20)
+	n, err2 := strconv.ParseUint(frame, 10, 39)
+	if err != nil || err2 != nil || f == 0 || n == 0 {
+		return 0, fmt.Errorf("frame %q: expected a number from 1, or FILE:FRAME", s)
+	}
+	return machine.MakeRef(int(f-1), n), nil
+}
+
+func (m *Model) listMarks() {
+	if len(m.marks) == 0 {
+		m.say("no marks: ma sets one")
+		return
+	}
+	var letters []rune
+	for r := range m.marks {
+		letters = append(letters, r)
+	}
+	slices.Sort(letters)
+	var parts []string
+	for _, r := range letters {
+		where := viewNames[m.marks[r].view]
+		if n := m.marks[r].entry; n >= 0 && n < m.store.Len() {
+			where += " frame " + m.store.Frame(m.store.timeline.At(n).Ref)
+		}
+		parts = append(parts, string(r)+" "+where)
+	}
+	m.say("%s", strings.Join(parts, "   "))
+}
+
+func (m *Model) sortByName(name string) {
+	switch m.view {
+	case viewMessages:
+		if i := slices.Index(messageColumns, name); i >= 0 {
+			m.messages.sort = i - 1
+			m.messages.sortNext(m)
+			return
+		}
+		m.fail("no column %q: there are %s", name, strings.Join(messageColumns, ", "))
+	default:
+		if !m.flows.sortBy(m, name) {
+			var names []string
+			for i := range flowColumns {
+				names = append(names, flowColumns[i].name)
+			}
+			m.fail("no column %q: there are %s", name, strings.Join(names, ", "))
+		}
+	}
+}
+
+// setColumns chooses the columns of the packet list.
+func (m *Model) setColumns(names []string) {
+	for _, name := range names {
+		if slices.Contains(packetColumns, name) {
+			continue
+		}
+		if _, ok := m.o.Table.Lookup(name); !ok {
+			text := fmt.Sprintf("no column or field %q", name)
+			if near := m.o.Table.Suggest(name); near != "" {
+				text += "; did you mean " + near + "?"
+			}
+			m.fail("%s", text)
+			return
+		}
+	}
+	m.config.Columns = names
+}
+
+func (m *Model) layout(word string) {
+	switch word {
+	case "save":
+		if err := m.config.save(m.o.Config); err != nil {
+			m.fail("%v", err)
+			return
+		}
+		m.say("kept in %s", m.o.Config)
+	case "reset":
+		m.config = defaultConfig()
+		m.flows.sort, m.flows.reverse = 0, false
+	default:
+		m.fail("layout %q: expected save or reset", word)
+	}
+}
+
+// save writes the packets shown to a capture file.
+func (m *Model) save(path string) {
+	switch {
+	case path == "":
+		m.fail("w: expected a file name")
+		return
+	case m.o.Save == nil:
+		m.fail("saving is not possible here")
+		return
+	case m.packet.sieve != nil && !m.packet.sieve.done:
+		m.fail("the filter is still at work: try again when it is through")
+		return
+	}
+	out, err := m.o.Save(path, m.store.in)
+	if err != nil {
+		m.fail("%v", err)
+		return
+	}
+	var frame capture.Frame
+	var buf []byte
+	n := m.packet.rows(m)
+	for row := range n {
+		entry, ok := m.packet.entry(m, row)
+		if !ok {
+			break
+		}
+		ref, offset := m.store.timeline.Where(entry)
+		if buf, err = m.store.in.ReadAt(ref, offset, &frame, buf); err == nil {
+			err = out.Write(&frame)
+		}
+		if err != nil {
+			break
+		}
+	}
+	if closed := out.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		m.fail("%s: %v", path, err)
+		return
+	}
+	m.say("%d packets written to %s", n, path)
+}
+
+// copySelection puts what is at the cursor on the clipboard.
+func (m *Model) copySelection() {
+	text := ""
+	switch m.view {
+	case viewFlows:
+		if f := m.flows.selected(m); f != nil {
+			for i := range flowColumns {
+				if s := strings.TrimSpace(flowColumns[i].text(m, f)); s != "" && flowColumns[i].name != "traffic" {
+					text += s + "\t"
+				}
+			}
+		}
+	case viewState, viewAutopsy:
+		text = stripStyles(strings.Join(m.text.lines, "\n"))
+	case viewMessages:
+		if x := m.messages.selected(); x != nil {
+			text = stripStyles(strings.Join(x.lines(m.store), "\n"))
+		}
+	case viewFindings:
+		if r := m.findings.selected(); r != nil {
+			text = stripStyles(strings.Join(r.explain(m.store, 0), "\n"))
+		}
+	default:
+		switch {
+		case m.packet.pane == paneTree && m.detail.cursor < len(m.detail.tree.Lines):
+			text = strings.TrimSpace(stripStyles(m.detail.lineText(m.detail.cursor)))
+		case m.packet.pane == paneHex:
+			data, _, bit, bits := m.detail.lit()
+			if bits > 0 {
+				data = data[min(bit/8, len(data)):min((bit+bits+7)/8, len(data))]
+			}
+			text = fmt.Sprintf("%x", data)
+		default:
+			text = m.rowText(m.packet.selected)
+		}
+	}
+	if text = strings.TrimSpace(text); text == "" {
+		m.fail("nothing to copy")
+		return
+	}
+	m.copied = text
+	line, _, more := strings.Cut(text, "\n")
+	if more {
+		line += " …"
+	}
+	m.say("copied: %s", line)
+}
+
+// stripStyles takes SGR sequences out.
+func stripStyles(s string) string {
+	var b strings.Builder
+	for {
+		i := strings.IndexByte(s, 0x1b)
+		if i < 0 {
+			return b.String() + s
+		}
+		b.WriteString(s[:i])
+		j := strings.IndexByte(s[i:], 'm')
+		if j < 0 {
+			return b.String()
+		}
+		s = s[i+j+1:]
+	}
+}

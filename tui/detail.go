@@ -1,0 +1,123 @@
+package tui
+
+import (
+	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/filter"
+	"github.com/ackscope/ackscope/show"
+)
+
+// detail is the selected packet taken apart: its tree, and its bytes with those
+// of the selected line lit.
+type detail struct {
+	entry   int // what it shows; -1 for nothing
+	version int // of the store when it was made; it is made anew while a flow's protocol can change
+	err     error
+	tree    show.Tree
+	cursor  int // line of the tree
+	list    list
+	hex     list
+	hexRows int
+	frame   []byte // the bytes of the places of lines
+	payload []byte
+	whole   []byte
+	reading *filter.Reading
+}
+
+// fill takes the selected packet apart, if that has not been done.
+func (d *detail) fill(m *Model) {
+	n := m.packet.selected
+	pass := m.store.pass
+	if d.reading != nil && d.entry == n && (d.version == pass || n < 0) {
+		return
+	}
+	if d.entry != n {
+		d.cursor, d.list, d.hex = 0, list{}, list{}
+	}
+	fresh := d.entry != n || d.reading == nil
+	d.entry, d.version, d.err = n, pass, nil
+	d.frame, d.payload, d.whole = d.frame[:0], d.payload[:0], d.whole[:0]
+	d.tree.Buf, d.tree.Lines = d.tree.Buf[:0], d.tree.Lines[:0]
+	if d.reading == nil {
+		d.reading = m.store.reading()
+	}
+	if n < 0 || n >= m.store.Len() {
+		return
+	}
+	d.reading.Start = m.store.first
+	d.tree.Paint, d.tree.Several = true, m.store.in.Files() > 1
+	d.reading.Previous = m.store.timeAt(n - 1)
+	r, err := m.store.full(n) // valid until the store reads again
+	if err != nil {
+		d.err = err
+		return
+	}
+	if r.Frame != nil {
+		d.frame = append(d.frame, r.Frame.Data...)
+	}
+	d.payload = append(d.payload, r.Datagram.Bytes...)
+	d.reading.Take(r)
+	d.tree.Fill(d.reading, r)
+	if w := d.reading.Whole; w != nil {
+		d.whole = append(d.whole, w.Bytes...)
+	}
+	if fresh {
+		// The protocol's own line is what one looks at first.
+		for i, l := range d.tree.Lines {
+			if l.Heading && l.Field != nil {
+				d.cursor = i
+				break
+			}
+		}
+	}
+}
+
+// full gives a packet's record with what it settled, where the state there can
+// be told; of a TCP segment, that of its first message.
+func (s *Store) full(n int) (*analyze.Record, error) {
+	f := s.FlowOf(n)
+	if f != nil && f.Protocol != nil && f.Protocol.NewTracker != nil && s.reached(n) && !s.timeline.At(n).Marks.Duplicate() {
+		w, err := s.timeline.Walk(f, n)
+		if err == nil {
+			for {
+				at, ok := w.Peek()
+				if !ok || at > n {
+					break
+				}
+				if r := w.Next(); r != nil && at == n {
+					return r, nil
+				}
+			}
+		}
+	}
+	r, err := s.timeline.Read(n)
+	if err != nil {
+		return nil, err
+	}
+	if r.Flow == nil && s.timeline.FlowID(n) != 0 {
+		r.Flow = f
+		r.Datagram.From = s.timeline.At(n).Marks.From()
+	}
+	return r, nil
+}
+
+// lit gives the bytes in which the selected line's lie, and which of them, in bits.
+func (d *detail) lit() (data []byte, title string, bit, bits int) {
+	if d.cursor < len(d.tree.Lines) {
+		l := d.tree.Lines[d.cursor]
+		switch l.Place {
+		case show.InDatagram:
+			return d.payload, "bytes of the datagram", l.Bit, l.Bits
+		case show.InWhole:
+			return d.whole, "bytes of the joined packet", l.Bit, l.Bits
+		case show.InFrame:
+			return d.frame, "bytes", l.Bit, l.Bits
+		}
+	}
+	return d.frame, "bytes", 0, 0
+}
+
+// lineText gives a line of the tree with its styles.
+func (d *detail) lineText(i int) string {
+	l := d.tree.Lines[i]
+	return string(d.tree.Buf[l.From:l.To])
+}

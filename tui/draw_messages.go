@@ -1,0 +1,126 @@
+package tui
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/show"
+)
+
+// drawMessages draws the table of messages, the life of the one at the cursor
+// and how long deliveries took, by type.
+func (m *Model) drawMessages(c canvas) {
+	t := &m.messages
+	t.ensure(m)
+	t.settle()
+	f := m.store.flowByID(t.flow)
+	title := "messages"
+	if f != nil {
+		title = fmt.Sprintf("%s of flow %d by %s", show.Plural(len(t.all), "message"), f.ID, messageColumns[t.sort])
+	}
+	if t.work != nil && !t.work.done {
+		title += ", being gathered"
+	}
+	below := min(max(c.h/3, 8), 14)
+	rows := c.h - below - 2
+	c.rule(0, title, true)
+	if len(t.all) == 0 {
+		text := "no message yet"
+		if t.work == nil || t.work.done {
+			text = "this flow carries no messages that can be told apart: profiles (--profiles) or keys (--keys) may be needed"
+		}
+		if t.work != nil && t.work.err != nil {
+			text = t.work.err.Error()
+		}
+		c.text(2, 2, roleDim, text)
+		return
+	}
+	t.list.fit(len(t.rows), rows)
+	span := time.Duration(0)
+	for i := t.list.top; i < min(t.list.top+rows, len(t.rows)); i++ {
+		x := &t.all[t.rows[i]]
+		span = max(span, x.latency())
+		if x.AckedBy != 0 {
+			span = max(span, x.AckedAt.Sub(x.At))
+		}
+	}
+	head := fmt.Sprintf("%-8s %-4s %-18s %8s %6s %10s %10s ", "frame", "", "type", "id", "sends", "latency", "held back")
+	c.text(1, 1, roleTitle, head)
+	line := textWidth(head) + 1
+	if line < c.w-8 {
+		c.text(line, 1, roleTitle, fmt.Sprintf("s sent  a acked  d delivered  ▒ held back, over %s", waitText(span)))
+	}
+	for y := range rows {
+		i := t.list.top + y
+		if i >= len(t.rows) {
+			break
+		}
+		x := &t.all[t.rows[i]]
+		over := roleText
+		row := c.part(0, y+2, c.w, 1)
+		if i == t.list.cursor {
+			over = roleSelected
+			row.fill(0, over)
+			row.text(0, 0, over, "▶")
+		}
+		id := fmt.Sprint(x.ID)
+		if x.ID < 0 {
+			id = fmt.Sprintf("#%d", x.Sequence)
+		}
+		latency, wait := "?", ""
+		switch {
+		case x.Delivered == machine.Yes:
+			latency = waitText(x.latency())
+		case x.Delivered == machine.No:
+			latency = "never"
+		}
+		if x.Wait > 0 {
+			wait = waitText(x.Wait)
+		}
+		pick := func(r role) role {
+			if over != roleText {
+				return over
+			}
+			return r
+		}
+		side := roleSideA
+		if x.From == machine.B {
+			side = roleSideB
+		}
+		at := row.text(1, 0, pick(roleText), fmt.Sprintf("%-8s ", m.store.Frame(x.Frames[0])))
+		at = row.text(at, 0, pick(side), fmt.Sprintf("%s→%s  ", x.From, x.From.Other()))
+		name := x.name
+		if textWidth(name) > 18 {
+			name = string([]rune(name)[:17]) + "…"
+		}
+		at = row.text(at, 0, pick(roleText), padRight(name, 18)+" "+fmt.Sprintf("%8s %6d ", id, x.Attempts))
+		bad := roleText
+		if x.Delivered == machine.No {
+			bad = roleError
+		}
+		at = row.text(at, 0, pick(bad), fmt.Sprintf("%10s ", latency))
+		at = row.text(at, 0, pick(roleWarn), fmt.Sprintf("%10s ", wait))
+		if at < c.w-8 {
+			row.text(at, 0, pick(roleDim), x.lifeLine(c.w-at-1, span))
+		}
+	}
+	foot := c.part(0, c.h-below, c.w, below)
+	width := c.w
+	if c.w >= 120 {
+		width = c.w / 2
+		right := foot.part(width+1, 0, c.w-width-1, below)
+		foot.column(width, 0, below)
+		right.rule(0, "time to delivery by type", false)
+		for y, s := range t.histogram() {
+			right.text(1, y+1, roleText, s)
+		}
+	}
+	left := foot.part(0, 0, width, below)
+	left.rule(0, "life", false)
+	if x := t.selected(); x != nil {
+		for y, s := range x.lines(m.store) {
+			left.sgr(1, y+1, roleText, s)
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package tui
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/graph"
+	"github.com/ackscope/ackscope/machine"
+)
+
+// graphs is the view of a flow's figures over time, with a cursor at the
+// selected packet.
+type graphs struct {
+	flow   int
+	series *graph.Flow
+	scale  int // 1 << scale: how much closer than the whole flow
+	work   *collect
+}
+
+func (g *graphs) zoom(by int) { g.scale = min(max(g.scale+by, 0), 8) }
+
+// ensure begins to gather the series of the flow in focus.
+func (g *graphs) ensure(m *Model) {
+	f := m.focus()
+	if f == nil || f.ID == g.flow && (g.series == nil || g.series.Last >= f.Last || g.work == nil || !g.work.done) {
+		return
+	}
+	g.work.end()
+	*g = graphs{flow: f.ID, scale: g.scale, series: graph.NewFlow(f.First, f.Last)}
+	if f.Protocol == nil || f.Protocol.NewTracker == nil {
+		g.series = nil
+		return
+	}
+	g.work = &collect{store: m.store, flow: f, from: -1, reset: func() { g.series = graph.NewFlow(f.First, max(f.Last, g.series.Last)) }, take: func(r *analyze.Record, _ machine.Tracker) bool {
+		g.series.Take(r)
+		return true
+	}}
+	g.work.start()
+}
+
+// panel is one graph of the view.
+type panel struct {
+	name  string
+	unit  string
+	kinds []graph.Kind
+	sum   bool // the rate of what fell in a column, rather than its range
+}
+
+var panels = []panel{
+	{"time–sequence", "", []graph.Kind{graph.Sequence, graph.Acked, graph.Resent, graph.Lost}, false},
+	{"RTT", "ms", []graph.Kind{graph.RTT}, false},
+	{"in flight", "packets", []graph.Kind{graph.InFlight}, false},
+	{"bandwidth", "B/s", []graph.Kind{graph.Bandwidth}, true},
+}
+
+func (m *Model) drawGraphs(c canvas) {
+	g := &m.graphs
+	g.ensure(m)
+	if g.series == nil {
+		c.text(2, 1, roleDim, errNoFlow.Error())
+		return
+	}
+	s := g.series
+	now := s.First
+	if n := m.packet.selected; n >= 0 && n < m.store.Len() {
+		now = m.store.timeAt(n)
+	}
+	// The stretch shown, in cells of the series, with the cursor inside.
+	span := graph.Cells >> g.scale
+	from := min(max(s.CellAt(now)-span/2, 0), graph.Cells-span)
+	if g.scale == 0 {
+		from = 0
+	}
+	title := fmt.Sprintf("flow %d over %v", g.flow, s.TimeOf(from+span).Sub(s.TimeOf(from)).Round(time.Millisecond))
+	if g.work != nil && !g.work.done {
+		title += ", being gathered"
+	}
+	c.rule(0, title, true)
+	label := 10
+	plot := c.part(label, 1, c.w-label-1, c.h-2)
+	each := max(plot.h/len(panels), 3)
+	cursor := (s.CellAt(now) - from) * plot.w / span
+	for i := range panels {
+		height := each
+		if i == len(panels)-1 {
+			height = plot.h - each*i
+		}
+		if each*i+height > plot.h || height < 2 {
+			break
+		}
+		g.drawPanel(c.part(0, 1+each*i, c.w, height), plot.part(0, each*i, plot.w, height), &panels[i], from, span, cursor)
+	}
+	foot := c.part(0, c.h-1, c.w, 1)
+	foot.text(label, 0, roleDim, fmt.Sprintf("+%.3f s", s.TimeOf(from).Sub(m.store.first).Seconds()))
+	foot.right(c.w-1, 0, roleDim, fmt.Sprintf("+%.3f s", s.TimeOf(from+span).Sub(m.store.first).Seconds()))
+	x := label + min(max(cursor-6, 12), plot.w-26)
+	foot.text(x, 0, roleFocus, fmt.Sprintf("▲ frame %s", m.selectedRef()))
+}
+
+// drawPanel draws one graph: A's dots and B's, in their colours; with a letter
+// where there is no colour to tell them.
+func (g *graphs) drawPanel(whole, plot canvas, p *panel, from, span, cursor int) {
+	low, high := math.Inf(1), math.Inf(-1)
+	column := func(k graph.Kind, side machine.Side, x int) graph.Cell {
+		a, b := from+x*span/(2*plot.w), from+(x+1)*span/(2*plot.w)
+		c := g.series.Series[k][side].Join(a, max(b, a+1))
+		if p.sum && c.N > 0 {
+			seconds := g.series.Step().Seconds() * float64(max(b-a, 1))
+			c.Max = c.Sum / max(seconds, 1e-9)
+			c.Min = c.Max
+		}
+		return c
+	}
+	sides := []machine.Side{machine.A, machine.B}
+	for x := range 2 * plot.w {
+		for _, k := range p.kinds {
+			for _, side := range sides {
+				if c := column(k, side, x); c.N > 0 {
+					low, high = min(low, c.Min), max(high, c.Max)
+				}
+			}
+		}
+	}
+	whole.text(0, 0, roleTitle, p.name)
+	if math.IsInf(low, 1) {
+		plot.text(1, plot.h/2, roleDim, "nothing in this stretch")
+		return
+	}
+	if p.kinds[0] != graph.Sequence {
+		low = min(low, 0)
+	}
+	if high == low {
+		high = low + 1
+	}
+	b := newBraille(plot.w, plot.h)
+	y := func(v float64) int { return 4*plot.h - 1 - int((v-low)/(high-low)*float64(4*plot.h-1)) }
+	for _, k := range p.kinds {
+		for _, side := range sides {
+			for x := range 2 * plot.w {
+				c := column(k, side, x)
+				if c.N == 0 {
+					continue
+				}
+				b.line(x, y(c.Max), x, y(c.Min), seriesRole(k, side), 1)
+			}
+		}
+	}
+	plot.column(cursor, 0, plot.h)
+	b.paint(plot)
+	whole.text(0, 1, roleDim, number(high)+" "+p.unit)
+	if plot.h > 2 {
+		whole.text(0, plot.h-1, roleDim, number(low))
+	}
+}
+
+func seriesRole(k graph.Kind, side machine.Side) role {
+	switch k {
+	case graph.Lost:
+		return roleError
+	case graph.Resent:
+		return roleWarn
+	case graph.Acked:
+		return roleGood
+	}
+	if side == machine.A {
+		return roleSideA
+	}
+	return roleSideB
+}
+
+// number writes a figure for a narrow place.
+func number(v float64) string {
+	switch {
+	case v >= 1e9:
+		return fmt.Sprintf("%.1fG", v/1e9)
+	case v >= 1e6:
+		return fmt.Sprintf("%.1fM", v/1e6)
+	case v >= 1e4:
+		return fmt.Sprintf("%.0fk", v/1e3)
+	case v == math.Trunc(v):
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.1f", v)
+}

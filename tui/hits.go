@@ -1,0 +1,78 @@
+package tui
+
+import (
+	"math/bits"
+	"sort"
+)
+
+// hits is the set of entries that pass, as bits, with counts so that the kth one
+// and the place of one are found at once.
+type hits struct {
+	words   []uint64
+	before  []uint32 // hits before each block of blockWords words
+	scanned int      // entries that were looked at
+	total   int
+}
+
+const blockWords = 64
+
+// grow makes room for n entries.
+func (h *hits) grow(n int) {
+	for len(h.words)*64 < n {
+		if len(h.words)%blockWords == 0 {
+			h.before = append(h.before, uint32(h.total))
+		}
+		h.words = append(h.words, 0)
+	}
+}
+
+// add puts an entry in. Entries may come late, but not twice.
+func (h *hits) add(n int) {
+	h.grow(n + 1)
+	if h.words[n/64]>>(n%64)&1 != 0 {
+		return
+	}
+	h.words[n/64] |= 1 << (n % 64)
+	h.total++
+	for b := n/64/blockWords + 1; b < len(h.before); b++ {
+		h.before[b]++
+	}
+}
+
+// has reports whether an entry is in.
+func (h *hits) has(n int) bool { return n/64 < len(h.words) && h.words[n/64]>>(n%64)&1 != 0 }
+
+// nth gives the kth hit, from 0; false where there are not so many.
+func (h *hits) nth(k int) (int, bool) {
+	if k < 0 || k >= h.total {
+		return 0, false
+	}
+	b := sort.Search(len(h.before), func(i int) bool { return int(h.before[i]) > k }) - 1
+	k -= int(h.before[b])
+	for i := b * blockWords; i < len(h.words); i++ {
+		n := bits.OnesCount64(h.words[i])
+		if k >= n {
+			k -= n
+			continue
+		}
+		w := h.words[i]
+		for ; k > 0; k-- {
+			w &= w - 1
+		}
+		return i*64 + bits.TrailingZeros64(w), true
+	}
+	return 0, false
+}
+
+// rank gives how many hits lie before entry n: the place of n in the list.
+func (h *hits) rank(n int) int {
+	if n/64 >= len(h.words) {
+		return h.total
+	}
+	b := n / 64 / blockWords
+	k := int(h.before[b])
+	for i := b * blockWords; i < n/64; i++ {
+		k += bits.OnesCount64(h.words[i])
+	}
+	return k + bits.OnesCount64(h.words[n/64]&(1<<(n%64)-1))
+}

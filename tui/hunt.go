@@ -1,0 +1,100 @@
+package tui
+
+import (
+	"errors"
+	"sync/atomic"
+
+	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/filter"
+	"github.com/ackscope/ackscope/machine"
+)
+
+// hunt runs along one flow until a filter holds: over the packet, what it
+// settled, and what both sides knew then. It works in the background.
+type hunt struct {
+	model   *Model
+	filter  *filter.Filter
+	way     int
+	from    int // entry that it begins behind, or before
+	reading *filter.Reading
+	found   int // -1 for none yet
+	work    *collect
+	over    atomic.Bool
+}
+
+// knowledge is what a walk knows of its flow at a packet.
+type knowledge struct{ tracker machine.Tracker }
+
+func (k *knowledge) Summary(s machine.Side) (machine.Summary, bool) {
+	return k.tracker.Summary(s), true
+}
+
+func (k *knowledge) Facts() machine.Facts { return k.tracker.Learned() }
+
+// breakWhen begins to run.
+func (m *Model) breakWhen(f *filter.Filter, way int) {
+	flow := m.focus()
+	if flow == nil || flow.Protocol == nil || flow.Protocol.NewTracker == nil {
+		m.fail("%v", errNoFlow)
+		return
+	}
+	m.hunt.end()
+	h := &hunt{model: m, filter: f, way: way, from: m.packet.selected, found: -1, reading: m.store.reading()}
+	h.reading.Join = f.Needs()&filter.NeedFields != 0
+	from := -1
+	if way > 0 {
+		from = h.from + 1
+	}
+	var k knowledge
+	h.work = &collect{store: m.store, flow: flow, from: from, reset: func() { h.found = -1 }, take: func(r *analyze.Record, tracker machine.Tracker) bool {
+		if r.Frame == nil {
+			return true
+		}
+		if way < 0 && int(r.N) >= h.from {
+			return false
+		}
+		x := h.reading.Take(r)
+		h.reading.Previous = r.Datagram.At
+		k.tracker = tracker
+		x.Knowledge = &k
+		if h.filter.Match(x) {
+			h.found = int(r.N)
+			return way < 0
+		}
+		return true
+	}}
+	h.work.start()
+	m.hunt = h
+	m.say("running until %s", f)
+}
+
+// running reports whether it has not ended.
+func (h *hunt) running() bool { return h != nil && !h.over.Load() }
+
+// end stops it.
+func (h *hunt) end() {
+	if h.running() {
+		h.over.Store(true)
+		h.work.end()
+	}
+}
+
+// settle goes where the hunt has ended.
+func (m *Model) settleHunt() {
+	h := m.hunt
+	if !h.running() || !h.work.done && h.work.err == nil {
+		return
+	}
+	h.end()
+	switch {
+	case h.work.err != nil && !errors.Is(h.work.err, analyze.ErrNotReached):
+		m.fail("%v", h.work.err)
+	case h.found >= 0:
+		m.jump(h.found)
+		m.say("%s holds at frame %s", h.filter, m.selectedRef())
+	case h.way > 0:
+		m.say("%s holds at no later packet of the flow", h.filter)
+	default:
+		m.say("%s holds at no earlier packet of the flow", h.filter)
+	}
+}

@@ -1,0 +1,211 @@
+package tui
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/graph"
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/show"
+)
+
+// ladder is the view of the packets between both endpoints around the selected
+// one. Time runs down; row is how much of it a row shows.
+type ladder struct {
+	row    time.Duration // 0 until it was chosen
+	flow   int
+	reader detailReader
+}
+
+// ladderSteps are the zooms.
+var ladderSteps = []time.Duration{
+	100 * time.Microsecond, 250 * time.Microsecond, 500 * time.Microsecond, time.Millisecond, 2 * time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond,
+	20 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, 250 * time.Millisecond, 500 * time.Millisecond, time.Second,
+}
+
+func (m *Model) zoom(by int) {
+	if m.view == viewGraphs {
+		m.graphs.zoom(by)
+		return
+	}
+	l := &m.ladder
+	for i, d := range ladderSteps {
+		if d >= l.row {
+			l.row = ladderSteps[min(max(i-by, 0), len(ladderSteps)-1)]
+			return
+		}
+	}
+}
+
+// arrows gives the packets of the flow near an entry, by their marks.
+func (m *Model) arrows(f *analyze.Flow, entry int, from, to machine.Instant, oneWay time.Duration) []graph.Arrow {
+	const most = 400 // each way from the entry: more have no room on any screen
+	var out []graph.Arrow
+	vantage := f.Facts().Vantage
+	add := func(n int) bool {
+		at := m.store.timeAt(n)
+		if at < from.Add(-2*oneWay) || at > to.Add(2*oneWay) {
+			return false
+		}
+		e := m.store.timeline.At(n)
+		if e.Marks.Duplicate() {
+			return true
+		}
+		a := graph.Arrow{Entry: n, From: e.Marks.From(), Tap: at, Fate: e.Marks.Fate(), Settled: e.Settled, Resend: e.Marks.Has(machine.EventResent)}
+		graph.Place(&a, vantage, oneWay)
+		out = append(out, a)
+		return true
+	}
+	add(entry)
+	for n, i := entry, 0; i < most; i++ {
+		var ok bool
+		if n, ok = m.store.previousOf(f, n); !ok || !add(n) {
+			break
+		}
+	}
+	for n, i := entry, 0; i < most; i++ {
+		var ok bool
+		if n, ok = m.store.nextOf(f, n); !ok || !add(n) {
+			break
+		}
+	}
+	return out
+}
+
+// drawLadder draws both endpoints as lines and packets as arrows between them:
+// lost ones end half way, and what the selected packet settles is lit.
+func (m *Model) drawLadder(c canvas) {
+	f := m.focus()
+	n := m.packet.selected
+	if f == nil || n < 0 || n >= m.store.Len() {
+		c.text(2, 1, roleDim, "no flow here")
+		return
+	}
+	oneWay, known := graph.OneWay(f)
+	l := &m.ladder
+	if l.row == 0 || l.flow != f.ID {
+		l.flow, l.row = f.ID, 2*time.Millisecond
+		for _, d := range ladderSteps {
+			if l.row = d; time.Duration(c.h)*d > 5*oneWay/2 && d >= time.Millisecond {
+				break
+			}
+		}
+	}
+	rows := c.h - 2
+	label := 16
+	if c.w < 100 {
+		label = 12
+	}
+	c.rule(0, fmt.Sprintf("ladder of flow %d, %v a row", f.ID, l.row), true)
+	width := c.w - 2*label
+	if width < 10 || rows < 3 {
+		return
+	}
+	c.text(label-2, 1, roleSideA, "A "+f.A.String())
+	c.right(label+width+2, 1, roleSideB, f.B.String()+" B")
+	now := m.store.timeAt(n)
+	from := now.Add(-l.row * time.Duration(rows) / 2)
+	to := from.Add(l.row * time.Duration(rows))
+	y := func(t machine.Instant) int { return int(int64(t-from) * 4 / int64(l.row)) }
+	b := newBraille(width-2, rows)
+	area := c.part(label+1, 2, width-2, rows)
+	c.column(label, 2, rows)
+	c.column(label+width-1, 2, rows)
+	arrows := m.arrows(f, n, from, to, oneWay)
+	type text struct {
+		x, y int
+		role role
+		s    string
+		left bool
+	}
+	var texts []text
+	for i := range arrows {
+		a := &arrows[i]
+		x0, x1 := 0, 2*b.w-1
+		if a.From == machine.B {
+			x0, x1 = x1, x0
+		}
+		r := roleDim
+		every := 1
+		switch {
+		case a.Entry == n:
+			r = roleFocus
+		case a.Settled == n:
+			r = roleGood
+		case a.Fate == analyze.FateLost:
+			r = roleError
+		case a.Resend:
+			r = roleWarn
+		}
+		y0, y1 := y(a.Leaves), y(a.Arrives)
+		if a.Fate == analyze.FateLost {
+			xm, ym := x0+(x1-x0)*3/5, y0+(y1-y0)*3/5
+			b.line(x0, y0, xm, ym, r, 2)
+			texts = append(texts, text{label + 1 + xm/2, 2 + ym/4, r, "✗", true})
+		} else {
+			b.line(x0, y0, x1, y1, r, every)
+		}
+		s := m.store.Frame(m.store.timeline.At(a.Entry).Ref)
+		if a.Entry == n {
+			s = "▶" + s
+		}
+		if a.Settled == n {
+			s = "✓" + s
+		}
+		head := 2 + y(a.Leaves)/4
+		if y(a.Leaves) < 0 || head >= 2+rows {
+			continue
+		}
+		if a.From == machine.A {
+			texts = append(texts, text{label - 1, head, r, s, false})
+		} else {
+			texts = append(texts, text{label + width + 1, head, r, s, true})
+		}
+	}
+	b.paint(area)
+	taken := map[[2]int]bool{}
+	draw := func(t text) {
+		if t.y < 2 || t.y >= 2+rows {
+			return
+		}
+		if t.left {
+			c.text(t.x, t.y, t.role, t.s)
+		} else {
+			c.right(t.x, t.y, t.role, t.s)
+		}
+	}
+	// The selected packet and what it settles are named first; a second name in
+	// the same row would cover them.
+	for _, first := range []bool{true, false} {
+		for _, t := range texts {
+			key := [2]int{t.x, t.y}
+			if (t.role == roleFocus || t.role == roleGood) == first && (!taken[key] || t.s == "✗") {
+				taken[key] = true
+				draw(t)
+			}
+		}
+	}
+	foot := c.part(0, 1, c.w, 1)
+	if !known {
+		foot.text(label+20, 0, roleDim, "  the way's length is not known: slopes are flat")
+	}
+	m.drawLadderNote(c, f, n)
+}
+
+// drawLadderNote says what the selected packet is, in the middle of the head.
+func (m *Model) drawLadderNote(c canvas, f *analyze.Flow, n int) {
+	l := &m.ladder
+	if l.reader.reading == nil {
+		l.reader.reading = m.store.reading()
+	}
+	if _, err := l.reader.read(m.store, n); err != nil || c.w < 70 {
+		return
+	}
+	s := fmt.Sprintf(" %s %s ", m.selectedRef(), show.AppendInfo(nil, l.reader.reading))
+	room := c.w - 2*(14+textWidth(f.B.String()))
+	if textWidth(s) > room {
+		return
+	}
+	c.text((c.w-textWidth(s))/2, 1, roleFocus, s)
+}

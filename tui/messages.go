@@ -1,0 +1,299 @@
+package tui
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/machine"
+)
+
+// messageTable is the life of each message of one flow.
+type messageTable struct {
+	list    list
+	flow    int
+	all     []life
+	rows    []int // of the table: indices of all
+	sort    int
+	reverse bool
+	sorted  int // how many of all were there when order was made
+	work    *collect
+}
+
+// life is what is kept of a message.
+type life struct {
+	machine.Message
+	name string
+}
+
+// messagesMost bounds the lives that are kept.
+const messagesMost = 1 << 20
+
+// ensure begins to gather the messages of the flow in focus.
+func (t *messageTable) ensure(m *Model) {
+	f := m.focus()
+	if f == nil || f.ID == t.flow {
+		return
+	}
+	t.work.end()
+	*t = messageTable{flow: f.ID, sort: t.sort, reverse: t.reverse}
+	if f.Protocol == nil || f.Protocol.NewTracker == nil {
+		return
+	}
+	t.work = &collect{store: m.store, flow: f, from: -1, reset: func() { t.all, t.rows, t.sorted = nil, nil, 0 }, take: func(r *analyze.Record, _ machine.Tracker) bool {
+		for i := range r.Messages {
+			x := life{Message: r.Messages[i]}
+			if say := r.Flow.Protocol.Message; say != nil {
+				x.name, _ = say(r.Flow.Config(), &r.Messages[i])
+			}
+			if x.Name != "" {
+				x.name = x.Name
+			}
+			if x.name == "" {
+				x.name = fmt.Sprintf("type %d", x.Type)
+			}
+			x.Body, x.Data = nil, nil
+			t.all = append(t.all, x)
+		}
+		return len(t.all) < messagesMost
+	}}
+	t.work.start()
+}
+
+// settle puts what has come since in order.
+func (t *messageTable) settle() {
+	if t.sorted != len(t.all) {
+		t.order()
+	}
+}
+
+var messageColumns = []string{"first sent", "wait", "sends", "latency", "type"}
+
+// order sorts the lives.
+func (t *messageTable) order() {
+	t.sorted = len(t.all)
+	t.rows = t.rows[:0]
+	for i := range t.all {
+		t.rows = append(t.rows, i)
+	}
+	slices.SortStableFunc(t.rows, func(i, j int) int {
+		x, y := &t.all[i], &t.all[j]
+		c := 0
+		switch t.sort {
+		case 0:
+			c = cmp.Or(cmp.Compare(x.At, y.At), cmp.Compare(x.ID, y.ID))
+		case 1:
+			c = cmp.Compare(x.Wait, y.Wait)
+		case 2:
+			c = cmp.Compare(x.Attempts, y.Attempts)
+		case 3:
+			c = cmp.Compare(x.latency(), y.latency())
+		case 4:
+			c = cmp.Compare(x.name, y.name)
+		}
+		if t.reverse {
+			return -c
+		}
+		return c
+	})
+}
+
+// latency is the time from the first send to the delivery; negative where there
+// was none.
+func (x *life) latency() time.Duration {
+	if x.Delivered != machine.Yes {
+		return -1
+	}
+	return x.DeliveredAt.Sub(x.At)
+}
+
+func (t *messageTable) sortNext(m *Model) {
+	t.sort = (t.sort + 1) % len(messageColumns)
+	t.reverse = t.sort >= 1 && t.sort <= 3
+	t.order()
+	m.say("sorted by %s: i turns it around", messageColumns[t.sort])
+}
+
+// selected is the life at the cursor; nil for none.
+func (t *messageTable) selected() *life {
+	if t.list.cursor < 0 || t.list.cursor >= len(t.rows) {
+		return nil
+	}
+	return &t.all[t.rows[t.list.cursor]]
+}
+
+func (t *messageTable) enter(m *Model) {
+	if x := t.selected(); x != nil {
+		m.jumpRef(x.Frames[0])
+	}
+}
+
+// jumpBlocks goes from a message to the one that holds it back.
+func (m *Model) jumpBlocks() {
+	if m.view != viewMessages {
+		m.jumpFreed()
+		return
+	}
+	t := &m.messages
+	x := t.selected()
+	if x == nil || x.BlockedBy < 0 {
+		m.fail("nothing blocked this message")
+		return
+	}
+	for row, i := range t.rows {
+		if y := &t.all[i]; y.ID == x.BlockedBy && y.From == x.From && y.Channel == x.Channel {
+			t.list.cursor = row
+			m.say("%d was held back %s by %d", x.ID, waitText(x.Wait), y.ID)
+			return
+		}
+	}
+	m.fail("message %d, which blocked it, was not seen", x.BlockedBy)
+}
+
+// jumpFreed goes to the first packet of a message whose life ended here after it
+// was held back.
+func (m *Model) jumpFreed() {
+	r, err := m.store.recordAt(m.packet.selected)
+	if err != nil {
+		m.fail("%v", err)
+		return
+	}
+	for i := range r.messages {
+		if x := &r.messages[i]; x.Wait > 0 {
+			m.jumpRef(x.Frames[0])
+			m.say("message %d lay complete for %s: %d was missing", x.ID, waitText(x.Wait), x.BlockedBy)
+			return
+		}
+	}
+	m.fail("no message that was held back ends here")
+}
+
+// lines tells a message's whole life.
+func (x *life) lines(s *Store) []string {
+	what := fmt.Sprintf("%s→%s  %s", x.From, x.From.Other(), x.Mode)
+	if x.Channel >= 0 {
+		what += fmt.Sprintf("  channel %d", x.Channel)
+	}
+	if x.ID >= 0 {
+		what += fmt.Sprintf("  id %d", x.ID)
+	}
+	out := []string{"\x1b[1m" + x.name + "\x1b[0m  " + what, ""}
+	at := func(frame machine.Ref, t machine.Instant) string {
+		return fmt.Sprintf("frame %-8s +%.1f ms", s.Frame(frame), float64(t.Sub(x.At))/1e6)
+	}
+	out = append(out, fmt.Sprintf("first sent  frame %s  sequence %d  %s", s.Frame(x.Frames[0]), x.Sequence, x.At.Time().Format("15:04:05.000000")))
+	if n := min(x.Attempts, machine.MessageFrames); n > 1 {
+		frames := make([]string, 0, n)
+		for _, ref := range x.Frames[1:n] {
+			frames = append(frames, s.Frame(ref))
+		}
+		out = append(out, fmt.Sprintf("sent again  %d times: frames %s", x.Attempts-1, strings.Join(frames, ", ")))
+	}
+	switch {
+	case x.AckedBy != 0:
+		out = append(out, "acked       "+at(x.AckedBy, x.AckedAt))
+	case x.Acked == machine.No:
+		out = append(out, "acked       never")
+	}
+	switch x.Delivered {
+	case machine.Yes:
+		out = append(out, "delivered   "+at(x.DeliveredBy, x.DeliveredAt)+"  ("+x.Certainty.String()+")")
+		if x.Deliveries > 1 {
+			out = append(out, fmt.Sprintf("\x1b[31mdelivered %d times\x1b[0m", x.Deliveries))
+		}
+	case machine.No:
+		out = append(out, "\x1b[31mdelivered   never\x1b[0m  ("+x.Certainty.String()+")")
+	default:
+		out = append(out, "delivered   the capture does not say")
+	}
+	if x.Wait > 0 {
+		out = append(out, fmt.Sprintf("\x1b[33mheld back\x1b[0m   %s by message %d (x goes there)", waitText(x.Wait), x.BlockedBy))
+	}
+	return out
+}
+
+// lifeLine draws a life in so many columns: . before, s sent, r sent again, a
+// acked, d delivered, over the time from its first send to the last of all.
+func (x *life) lifeLine(width int, span time.Duration) string {
+	cells := []rune(strings.Repeat("·", max(width, 1)))
+	put := func(t machine.Instant, r rune) {
+		if span > 0 {
+			cells[min(int(int64(t.Sub(x.At))*int64(len(cells)-1)/int64(span)), len(cells)-1)] = r
+		}
+	}
+	end := x.At
+	if x.Delivered == machine.Yes {
+		end = max(end, x.DeliveredAt)
+	}
+	if x.AckedBy != 0 {
+		end = max(end, x.AckedAt)
+	}
+	if span > 0 {
+		last := min(int(int64(end.Sub(x.At))*int64(len(cells)-1)/int64(span)), len(cells)-1)
+		for i := 0; i <= last; i++ {
+			cells[i] = '─'
+		}
+	}
+	if x.Wait > 0 {
+		// It lay complete from here on.
+		for t := x.DeliveredAt.Add(-x.Wait); t < x.DeliveredAt; t = t.Add(max(x.Wait/time.Duration(len(cells)), 1)) {
+			put(t, '▒')
+		}
+	}
+	if x.Delivered == machine.Yes {
+		put(x.DeliveredAt, 'd')
+	}
+	if x.AckedBy != 0 {
+		put(x.AckedAt, 'a')
+	}
+	cells[0] = 's'
+	return string(cells)
+}
+
+// histogram counts latencies by type: the count, the median and the longest.
+func (t *messageTable) histogram() []string {
+	byName := map[string][]time.Duration{}
+	for i := range t.all {
+		if d := t.all[i].latency(); d >= 0 {
+			byName[t.all[i].name] = append(byName[t.all[i].name], d)
+		}
+	}
+	names := make([]string, 0, len(byName))
+	for name := range byName {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(x, y string) int {
+		return cmp.Or(cmp.Compare(len(byName[y]), len(byName[x])), cmp.Compare(x, y))
+	})
+	var out []string
+	for _, name := range names {
+		list := byName[name]
+		slices.Sort(list)
+		out = append(out, fmt.Sprintf("%-18s %6d  %s  median %s  worst %s", name, len(list), bars(list), waitText(list[len(list)/2]), waitText(list[len(list)-1])))
+	}
+	return out
+}
+
+// bars draws how sorted durations are spread between none and the longest.
+func bars(list []time.Duration) string {
+	const cells = 16
+	var n [cells]int
+	most := 0
+	for _, d := range list {
+		i := min(int(int64(d)*cells/(int64(list[len(list)-1])+1)), cells-1)
+		n[i]++
+		most = max(most, n[i])
+	}
+	out := make([]rune, cells)
+	for i, v := range n {
+		k := 0
+		if v > 0 {
+			k = 1 + v*(len(sparkRunes)-2)/most
+		}
+		out[i] = sparkRunes[min(k, len(sparkRunes)-1)]
+	}
+	return string(out)
+}

@@ -1,0 +1,323 @@
+package tui
+
+import (
+	"errors"
+	"strconv"
+
+	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/filter"
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/show"
+)
+
+const (
+	eventAcked  = machine.EventAcked
+	eventResent = machine.EventResent
+)
+
+// packetList is the list of packets: all of them, or what flow and filter leave.
+type packetList struct {
+	list     list
+	selected int // entry; -1 before there is one
+	pane     pane
+	filter   *filter.Filter // nil for none
+	sieve    *sieve         // nil while every packet is shown
+	follow   bool           // stay at the newest packet
+	reading  *filter.Reading
+	columns  []*filter.Column // of fields that the user chose, by place; nil for built-in ones
+	chosen   string           // for which columns
+}
+
+// sift begins a new search for what is to be shown.
+func (p *packetList) sift(m *Model) {
+	if p.sieve != nil {
+		p.sieve.close()
+		p.sieve = nil
+	}
+	if m.flow != 0 || p.filter != nil {
+		p.sieve = newSieve(m.store, m.flow, p.filter)
+	}
+	p.list.top = 0
+}
+
+// rows is how many packets are shown so far.
+func (p *packetList) rows(m *Model) int {
+	if p.sieve == nil {
+		return m.store.Len()
+	}
+	return p.sieve.hits.total
+}
+
+// entry gives the entry of a row.
+func (p *packetList) entry(m *Model, row int) (int, bool) {
+	if p.sieve == nil {
+		return row, row >= 0 && row < m.store.Len()
+	}
+	return p.sieve.hits.nth(row)
+}
+
+// row gives the row of an entry, or of the next one that is shown.
+func (p *packetList) row(entry int) int {
+	if p.sieve == nil {
+		return entry
+	}
+	return p.sieve.hits.rank(entry)
+}
+
+// settle puts cursor and selection in step before drawing: the selection is an
+// entry, so rows that come in before it do not move it.
+func (p *packetList) settle(m *Model, height int) {
+	n := p.rows(m)
+	if p.follow && n > 0 {
+		p.selected, _ = p.entry(m, n-1)
+	}
+	if p.selected < 0 {
+		if first, ok := p.entry(m, 0); ok {
+			p.selected = first
+		}
+	}
+	if p.selected >= 0 {
+		p.list.cursor = p.row(p.selected)
+	}
+	p.list.fit(n, height)
+	// A packet that the filter hides gives way to the next one that is shown.
+	if e, ok := p.entry(m, p.list.cursor); ok && p.sieve != nil && !p.sieve.hits.has(p.selected) && (p.sieve.hits.scanned > p.selected || p.sieve.done) {
+		p.selected = e
+	}
+}
+
+func (p *packetList) moveBy(m *Model, by int) {
+	n := p.rows(m)
+	if n == 0 {
+		return
+	}
+	p.follow = p.follow && by > 0
+	row := min(max(p.list.cursor+by, 0), n-1)
+	if e, ok := p.entry(m, row); ok {
+		p.list.cursor, p.selected = row, e
+	}
+}
+
+// step goes by so many packets of the selected packet's flow.
+func (m *Model) step(by int) {
+	f := m.focus()
+	if f == nil {
+		m.packet.moveBy(m, by)
+		return
+	}
+	n := m.packet.selected
+	for ; by > 0; by-- {
+		next, ok := m.store.nextOf(f, n)
+		if !ok {
+			m.say("the flow's last packet")
+			break
+		}
+		n = next
+	}
+	for ; by < 0; by++ {
+		before, ok := m.store.previousOf(f, n)
+		if !ok {
+			m.say("the flow's first packet")
+			break
+		}
+		n = before
+	}
+	m.packet.selected, m.packet.follow = n, false
+}
+
+func (m *Model) stepToEnd(way int) {
+	f := m.focus()
+	if f == nil {
+		return
+	}
+	if way > 0 {
+		if n, ok := m.store.timeline.Last(f); ok {
+			m.packet.selected = n
+		}
+	} else if n, ok := m.store.timeline.Find(f.FirstRef); ok {
+		m.packet.selected = n
+	}
+}
+
+// nextOf gives the flow's entry after n.
+func (s *Store) nextOf(f *analyze.Flow, n int) (int, bool) {
+	last, ok := s.timeline.Last(f)
+	if !ok {
+		return 0, false
+	}
+	for n++; n <= last; n++ {
+		if s.timeline.FlowID(n) == f.ID {
+			return n, true
+		}
+	}
+	return 0, false
+}
+
+// previousOf gives the flow's entry before n.
+func (s *Store) previousOf(f *analyze.Flow, n int) (int, bool) {
+	if n < s.Len() && n >= 0 && s.timeline.FlowID(n) == f.ID {
+		return s.timeline.Previous(n)
+	}
+	for n--; n >= 0; n-- {
+		if s.timeline.FlowID(n) == f.ID {
+			return n, true
+		}
+	}
+	return 0, false
+}
+
+// change goes to the next packet of the flow at which a window changes by more
+// than what was sent and received.
+func (m *Model) change(by int) {
+	f := m.focus()
+	if f == nil {
+		m.fail("no flow here")
+		return
+	}
+	n, way := m.packet.selected, 1
+	if by < 0 {
+		way, by = -1, -by
+	}
+	for by > 0 {
+		var ok bool
+		if way > 0 {
+			n, ok = m.store.nextOf(f, n)
+		} else {
+			n, ok = m.store.previousOf(f, n)
+		}
+		if !ok {
+			m.say("no further change")
+			return
+		}
+		if m.store.timeline.At(n).Marks.Changes() {
+			by--
+		}
+	}
+	m.packet.selected, m.packet.follow = n, false
+}
+
+// jumpSettled goes to the packet that settled what became of this one.
+func (m *Model) jumpSettled() {
+	n := m.packet.selected
+	if n < 0 || n >= m.store.Len() {
+		return
+	}
+	e := m.store.timeline.At(n)
+	if e.Settled < 0 {
+		if !m.store.Settled() && !m.store.growing {
+			m.fail("not known yet: the capture is being read")
+			return
+		}
+		m.fail("frame %s: nothing in the capture settles whether it arrived", m.store.Frame(e.Ref))
+		return
+	}
+	m.jump(e.Settled)
+	if e.Marks.Fate() == analyze.FateLost {
+		m.say("frame %s can no longer be acked from here on", m.store.Frame(e.Ref))
+	} else {
+		m.say("here the sender learned that frame %s arrived", m.store.Frame(e.Ref))
+	}
+}
+
+// jumpAbout goes to the packet that an event of this one is about.
+func (m *Model) jumpAbout(kind machine.EventKind) {
+	r, err := m.store.recordAt(m.packet.selected)
+	if err != nil {
+		m.fail("%v", err)
+		return
+	}
+	for i := range r.events {
+		if e := &r.events[i]; e.Kind == kind && e.About != 0 && (kind != eventAcked || m.store.timeline.At(m.packet.selected).Ref != e.About) {
+			m.jumpRef(e.About)
+			return
+		}
+	}
+	if kind == eventResent {
+		m.fail("this packet sends nothing again")
+		return
+	}
+	m.fail("this packet's header settles nothing")
+}
+
+var errNoFlow = errors.New("the packet belongs to no flow whose state is followed")
+
+// settledAt is what the step over one packet brought about.
+type settledAt struct {
+	events    []machine.Event
+	anomalies []machine.Anomaly
+	messages  []machine.Message
+}
+
+// recordAt steps the flow of a packet up to it, and gives what it brought about.
+func (s *Store) recordAt(n int) (*settledAt, error) {
+	if n < 0 || n >= s.Len() {
+		return nil, errNoFlow
+	}
+	f := s.FlowOf(n)
+	if f == nil || f.Protocol == nil || f.Protocol.NewTracker == nil {
+		return nil, errNoFlow
+	}
+	if !s.reached(n) {
+		return nil, analyze.ErrNotReached
+	}
+	w, err := s.timeline.Walk(f, n)
+	if err != nil {
+		return nil, err
+	}
+	out := &settledAt{}
+	for {
+		at, ok := w.Peek()
+		if !ok || at > n {
+			return out, w.Err()
+		}
+		r := w.Next()
+		if r == nil {
+			return out, w.Err()
+		}
+		if at == n {
+			out.events = append(out.events, r.Events...)
+			out.anomalies = append(out.anomalies, r.Anomalies...)
+			out.messages = append(out.messages, r.Messages...)
+		}
+	}
+}
+
+// nearStart is how far states are told from the first packet on, while the first
+// run leaves no checkpoints.
+const nearStart = 1 << 14
+
+// reached reports whether the state at an entry can be told now without a long walk.
+func (s *Store) reached(n int) bool {
+	if s.pass == 1 && !s.growing {
+		return n < nearStart
+	}
+	return n < s.timeline.Filled()
+}
+
+// appendFate writes what became of a packet, as its sender learned.
+func (s *Store) appendFate(to []byte, e *analyze.Entry) []byte {
+	switch e.Marks.Fate() {
+	case analyze.FateAcked:
+		to = append(to, "✓ "...)
+		return append(to, s.Frame(s.timeline.At(e.Settled).Ref)...)
+	case analyze.FateLost:
+		return append(to, "✗ lost"...)
+	}
+	return to
+}
+
+// appendWhen writes the time column.
+func (m *Model) appendWhen(to []byte, r *filter.Record) []byte {
+	at := r.Datagram.At
+	switch timeWords[m.config.Time] {
+	case "delta":
+		return show.AppendSeconds(to, int64(at-r.Previous), 6)
+	case "absolute":
+		return at.Time().AppendFormat(to, "15:04:05.000000")
+	}
+	return show.AppendSeconds(to, int64(at-r.Start), 6)
+}
+
+var timeWords = []string{"relative", "delta", "absolute"}
+
+func appendInt(to []byte, n int) []byte { return strconv.AppendInt(to, int64(n), 10) }

@@ -1,0 +1,251 @@
+package tui
+
+import (
+	"errors"
+	"sort"
+	"strings"
+
+	"github.com/ackscope/ackscope/filter"
+)
+
+// promptKind says what the line at the bottom asks for.
+type promptKind uint8
+
+const (
+	promptNone promptKind = iota
+	promptFilter
+	promptSearch
+	promptCommand
+	promptBreak
+	promptBreakBack
+	promptKinds
+)
+
+var promptLabels = [promptKinds]string{"", "filter", "/", ":", "break when", "back to"}
+
+// prompt is the line being edited, of one kind at a time; each kind has its own
+// history.
+type prompt struct {
+	kind   promptKind
+	line   line
+	pasts  [promptKinds][]string
+	check  check    // of a filter: what is said of the text so far
+	shown  []string // what could complete the word at the cursor
+	chosen int      // of them; -1 for none
+}
+
+// check is what is to be said of a filter's text.
+type check struct {
+	state  checkState
+	text   string // of the error
+	column int    // where it is, from 0
+}
+
+type checkState uint8
+
+const (
+	checkEmpty checkState = iota
+	checkValid
+	checkInvalid
+	checkIncomplete
+)
+
+var checkWords = [...]string{"", "valid", "invalid", "incomplete"}
+
+// ask opens the line.
+func (m *Model) ask(k promptKind) {
+	p := &m.prompt
+	p.kind, p.chosen, p.shown = k, -1, nil
+	p.line = line{history: p.pasts[k]}
+	text := ""
+	if k == promptFilter && m.packet.filter != nil {
+		text = m.packet.filter.String()
+	}
+	p.line.set(text)
+	m.recheck()
+}
+
+// promptKey takes a key while the line is open.
+func (m *Model) promptKey(k string) {
+	p := &m.prompt
+	switch k {
+	case "Esc", "Ctrl-C":
+		p.kind = promptNone
+		return
+	case "Enter":
+		m.accept()
+		return
+	case "Tab", "Backtab":
+		m.completeNext(map[string]int{"Tab": 1, "Backtab": -1}[k])
+		return
+	case "Backspace":
+		if len(p.line.text) == 0 {
+			p.kind = promptNone
+			return
+		}
+	}
+	p.chosen, p.shown = -1, nil
+	p.line.key(k)
+	m.recheck()
+}
+
+// Paste takes pasted text.
+func (m *Model) Paste(s string) {
+	if m.prompt.kind == promptNone {
+		m.ask(promptFilter)
+	}
+	m.prompt.line.insert(strings.Map(func(r rune) rune {
+		if r < 0x20 || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, s))
+	m.recheck()
+}
+
+func (p *prompt) filters() bool {
+	return p.kind == promptFilter || p.kind == promptBreak || p.kind == promptBreakBack
+}
+
+// recheck says whether the text is a filter.
+func (m *Model) recheck() {
+	p := &m.prompt
+	if !p.filters() {
+		p.check = check{}
+		return
+	}
+	p.check = m.checkFilter(p.line.String())
+}
+
+func (m *Model) checkFilter(text string) check {
+	if strings.TrimSpace(text) == "" {
+		return check{}
+	}
+	_, err := m.o.Table.Compile(text)
+	var bad *filter.Error
+	if !errors.As(err, &bad) {
+		return check{state: checkValid}
+	}
+	c := check{state: checkInvalid, text: err.Error(), column: bad.Offset}
+	// What only lacks its end, or ends in the start of a name, is not wrong yet.
+	if bad.Offset >= len(strings.TrimRight(text, " ")) || len(m.completions(text)) > 0 && strings.HasSuffix(text, lastWord(text)) && bad.Offset+len(lastWord(text)) == len(text) {
+		c.state = checkIncomplete
+	}
+	return c
+}
+
+func lastWord(text string) string {
+	i := len(text)
+	for i > 0 && wordRune(rune(text[i-1])) {
+		i--
+	}
+	return text[i:]
+}
+
+// completions lists what could stand for the word that ends the text.
+func (m *Model) completions(text string) []string {
+	word := lastWord(text)
+	var out []string
+	if m.prompt.kind == promptCommand {
+		if strings.Contains(text, " ") {
+			return nil
+		}
+		for _, c := range commands {
+			if strings.HasPrefix(c.name, word) {
+				out = append(out, c.name)
+			}
+		}
+		return out
+	}
+	if word == "" {
+		return nil
+	}
+	for _, f := range m.o.Table.Fields() {
+		if strings.HasPrefix(f.Name, word) && f.Name != word {
+			out = append(out, f.Name)
+		}
+	}
+	// The shorter ones first: a protocol before its fields.
+	sort.SliceStable(out, func(i, j int) bool { return strings.Count(out[i], ".") < strings.Count(out[j], ".") })
+	return out
+}
+
+// completeNext puts the next completion in place of the word at the cursor.
+func (m *Model) completeNext(way int) {
+	p := &m.prompt
+	if p.shown == nil {
+		p.shown, p.chosen = m.completions(string(p.line.text[:p.line.cursor])), -1
+		if len(p.shown) == 0 {
+			return
+		}
+	}
+	p.chosen = (p.chosen + way + len(p.shown)) % len(p.shown)
+	if p.chosen < 0 {
+		p.chosen = len(p.shown) - 1
+	}
+	p.line.complete(p.shown[p.chosen])
+	shown, chosen := p.shown, p.chosen
+	m.recheck()
+	p.shown, p.chosen = shown, chosen
+}
+
+// accept takes the line as it stands.
+func (m *Model) accept() {
+	p := &m.prompt
+	text := strings.TrimSpace(p.line.String())
+	if p.filters() && text != "" {
+		f, err := m.o.Table.Compile(text)
+		if err != nil {
+			m.fail("%v", err)
+			var bad *filter.Error
+			if errors.As(err, &bad) {
+				p.line.cursor = min(len([]rune(text[:min(bad.Offset, len(text))])), len(p.line.text))
+			}
+			return // to be mended
+		}
+		p.remember()
+		kind := p.kind
+		p.kind = promptNone
+		switch kind {
+		case promptFilter:
+			m.setFilter(f)
+		case promptBreak:
+			m.breakWhen(f, 1)
+		case promptBreakBack:
+			m.breakWhen(f, -1)
+		}
+		return
+	}
+	p.remember()
+	kind := p.kind
+	p.kind = promptNone
+	switch kind {
+	case promptFilter:
+		m.setFilter(nil)
+	case promptSearch:
+		m.searchFor(text)
+	case promptCommand:
+		m.command(text)
+	}
+}
+
+func (p *prompt) remember() {
+	p.line.remember()
+	p.pasts[p.kind] = p.line.history
+}
+
+// setFilter shows what passes a filter; nil for everything.
+func (m *Model) setFilter(f *filter.Filter) {
+	if f == nil && m.packet.filter == nil {
+		return
+	}
+	m.packet.filter = f
+	m.packet.sift(m)
+	if m.view == viewFlows {
+		m.flows.version = -1
+		return
+	}
+	if m.view != viewState && m.view != viewLadder && m.view != viewGraphs {
+		m.show(viewPackets)
+	}
+}

@@ -1,0 +1,218 @@
+package tui
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/filter"
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/show"
+)
+
+// packetColumns are the built-in columns of the packet list.
+var packetColumns = []string{"number", "time", "flow", "dir", "from", "to", "protocol", "length", "info", "fate"}
+
+// detailReader reads packets for rows: without their state.
+type detailReader struct {
+	reading *filter.Reading
+	line    []byte
+}
+
+// read gives a packet as filters and rows ask for it. It is valid until the
+// store reads again.
+func (d *detailReader) read(s *Store, n int) (*filter.Record, error) {
+	r, err := s.timeline.Read(n)
+	if err != nil {
+		return nil, err
+	}
+	if r.Flow = s.FlowOf(n); r.Flow != nil {
+		r.Datagram.From = s.timeline.At(n).Marks.From()
+	}
+	d.reading.Start = s.first
+	// A TCP segment's messages are told in the tree; the row tells of the segment.
+	return d.reading.Take(r), nil
+}
+
+// cell is one column of a row.
+type cell struct {
+	text  string
+	width int // columns that it takes; 0 for what is left
+	right bool
+	role  role
+}
+
+// columnsShown gives the columns for a width.
+func (m *Model) columnsShown(width int) []string {
+	if len(m.config.Columns) > 0 {
+		return m.config.Columns
+	}
+	out := []string{"number", "time"}
+	if m.flow == 0 {
+		out = append(out, "flow")
+	}
+	out = append(out, "dir")
+	if m.flow == 0 && width >= 110 {
+		out = append(out, "from", "to")
+	}
+	if m.flow == 0 && width >= 60 {
+		out = append(out, "protocol")
+	}
+	if width >= 100 {
+		out = append(out, "length")
+	}
+	return append(out, "info", "fate")
+}
+
+// row makes the cells of a packet's row.
+func (m *Model) row(n int, columns []string) []cell {
+	p := &m.packet
+	if p.reading == nil {
+		p.reading = m.store.reading()
+	}
+	d := detailReader{reading: p.reading}
+	if m.config.Time == slices.Index(timeWords, "delta") {
+		p.reading.Previous = m.store.timeAt(n - 1)
+	}
+	e := m.store.timeline.At(n)
+	r, err := d.read(m.store, n)
+	if err != nil {
+		return []cell{{text: m.store.Frame(e.Ref), width: 8, right: true}, {text: err.Error(), role: roleError}}
+	}
+	side := roleSideA
+	if r.Datagram.From == machine.B {
+		side = roleSideB
+	}
+	var out []cell
+	for i, name := range columns {
+		c := cell{}
+		switch name {
+		case "number":
+			c = cell{text: m.store.Frame(e.Ref), width: max(5, textWidth(m.store.Frame(m.store.timeline.At(m.store.Len()-1).Ref))), right: true}
+			if mark, ok := m.markAt(n); ok {
+				c.text = string(mark) + c.text
+				c.role = roleMark
+			}
+			c.width++
+		case "time":
+			c = cell{text: string(m.appendWhen(nil, r)), width: 11, right: true, role: roleDim}
+			if timeWords[m.config.Time] == "absolute" {
+				c.width = 15
+			}
+		case "flow":
+			c = cell{width: 4, right: true}
+			if r.Flow != 0 {
+				c.text = string(appendInt(nil, r.Flow))
+			}
+		case "dir":
+			c = cell{width: 1, role: side}
+			if r.Flow != 0 {
+				c.text = map[machine.Side]string{machine.A: "→", machine.B: "←"}[r.Datagram.From]
+			}
+		case "from", "to":
+			c = cell{width: 21, role: side}
+			addr := r.Src
+			if name == "to" {
+				addr, c.role = r.Dst, roleText
+			}
+			if addr.IsValid() {
+				c.text = string(show.AppendEndpoint(nil, addr, r.Transport))
+			}
+		case "protocol":
+			c = cell{text: string(show.AppendProtocol(nil, r)), width: 15}
+		case "length":
+			c = cell{width: 5, right: true}
+			if r.Frame != nil {
+				c.text = string(appendInt(nil, r.Frame.Length))
+			}
+		case "info":
+			c = m.infoCell(&e, r)
+		case "fate":
+			c = cell{text: string(m.store.appendFate(nil, &e)), width: 10}
+			switch e.Marks.Fate() {
+			case analyze.FateAcked:
+				c.role = roleSettled
+			case analyze.FateLost:
+				c.role = roleError
+			case analyze.FateOpen:
+			}
+		default:
+			c = m.fieldCell(i, name, r)
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// infoCell says what the packet is, and of what gravity a rule found something.
+func (m *Model) infoCell(e *analyze.Entry, r *filter.Record) cell {
+	c := cell{}
+	if sev, ok := e.Marks.Severity(); ok {
+		c.text, c.role = string(severityLetter(sev))+" ", severityRole(sev)
+	} else {
+		c.text = "  "
+	}
+	switch {
+	case e.Marks.Has(machine.EventResent):
+		c.text += "resend "
+	case e.Marks.Has(machine.EventDuplicate):
+		c.text += "duplicate "
+	case e.Marks.Has(machine.EventStale):
+		c.text += "stale "
+	}
+	c.text += string(show.AppendInfo(nil, m.packet.reading))
+	if r.Transport == capture.Fragment || r.Transport == capture.NoTransport {
+		c.text += string(show.AppendProtocol(nil, r))
+		c.role = roleDim
+	}
+	return c
+}
+
+// fieldCell shows a field of the user's choice.
+func (m *Model) fieldCell(i int, name string, r *filter.Record) cell {
+	p := &m.packet
+	if chosen := strings.Join(m.config.Columns, " "); p.chosen != chosen {
+		p.chosen, p.columns = chosen, make([]*filter.Column, len(m.config.Columns))
+		for j, name := range m.config.Columns {
+			if slices.Contains(packetColumns, name) {
+				continue
+			}
+			if f, ok := m.o.Table.Lookup(name); ok {
+				p.columns[j] = f.Column()
+			}
+		}
+	}
+	c := cell{width: min(max(len(name), 6), 18)}
+	if i < len(p.columns) && p.columns[i] != nil {
+		c.text = string(show.AppendClean(nil, p.columns[i].Append(nil, r, ",")))
+	}
+	return c
+}
+
+// markAt gives the mark that stands at an entry.
+func (m *Model) markAt(n int) (rune, bool) {
+	if n == m.sides.diff && m.sides.diff >= 0 {
+		return 'Δ', true
+	}
+	for r, l := range m.marks {
+		if l.entry == n && l.view != viewFlows {
+			return r, true
+		}
+	}
+	return 0, false
+}
+
+// rowText is a packet's row as one text.
+func (m *Model) rowText(n int) string {
+	if n < 0 || n >= m.store.Len() {
+		return ""
+	}
+	var parts []string
+	for _, c := range m.row(n, m.columnsShown(200)) {
+		if s := strings.TrimSpace(c.text); s != "" {
+			parts = append(parts, s)
+		}
+	}
+	return strings.Join(parts, "  ")
+}

@@ -1,0 +1,160 @@
+package tui
+
+import (
+	"bytes"
+	"encoding/hex"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/ackscope/ackscope/show"
+)
+
+// search looks for text in the rows shown, or for bytes in the packets.
+type search struct {
+	text   string
+	bytes  []byte         // of 0x…
+	match  *regexp.Regexp // of ~…
+	reader *detailReader
+}
+
+// searchStretch is how many rows one key looks at, at most: that takes about a
+// tenth of a second.
+const searchStretch = 30_000
+
+// searchFor sets what is looked for and goes to the first match.
+func (m *Model) searchFor(text string) {
+	s := &m.search
+	if text == "" {
+		return
+	}
+	*s = search{text: text, reader: s.reader}
+	switch {
+	case strings.HasPrefix(text, "0x"):
+		b, err := hex.DecodeString(strings.NewReplacer(" ", "", ":", "").Replace(text[2:]))
+		if err != nil || len(b) == 0 {
+			m.fail("%s: expected bytes such as 0x0a1b", text)
+			return
+		}
+		s.bytes = b
+	case strings.HasPrefix(text, "~"):
+		r, err := regexp.Compile("(?i)" + text[1:])
+		if err != nil {
+			m.fail("%v", err)
+			return
+		}
+		s.match = r
+	}
+	m.searchOn(1)
+}
+
+// finds reports whether a text holds what is looked for.
+func (s *search) finds(text string) bool {
+	if s.match != nil {
+		return s.match.MatchString(text)
+	}
+	return strings.Contains(strings.ToLower(text), strings.ToLower(s.text))
+}
+
+// searchOn goes to the next match, or to the one before.
+func (m *Model) searchOn(way int) {
+	s := &m.search
+	if s.text == "" {
+		m.fail("nothing to search for: / begins")
+		return
+	}
+	rows, at, text := m.searchable()
+	if rows == 0 {
+		m.fail("%s: not found", s.text)
+		return
+	}
+	for i := 1; i <= rows && i <= searchStretch; i++ {
+		row := ((at+way*i)%rows + rows) % rows
+		if !text(row) {
+			continue
+		}
+		m.moveTo(row)
+		if (row-at)*way <= 0 {
+			m.say("%s: went on from the other end", s.text)
+		}
+		return
+	}
+	if rows > searchStretch {
+		m.moveTo(((at+way*searchStretch)%rows + rows) % rows)
+		m.say("%s: not in %s rows: n goes on from here", s.text, show.Grouped(searchStretch))
+		return
+	}
+	m.fail("%s: not found", s.text)
+}
+
+// searchable gives the rows of the view, where the cursor is, and whether a row
+// has what is looked for.
+func (m *Model) searchable() (rows, at int, has func(row int) bool) {
+	s := &m.search
+	switch m.view {
+	case viewFlows:
+		return len(m.flows.order), m.flows.list.cursor, func(row int) bool {
+			var b strings.Builder
+			for i := range flowColumns {
+				fmt.Fprint(&b, flowColumns[i].text(m, m.flows.order[row]), " ")
+			}
+			return s.finds(b.String())
+		}
+	case viewMessages:
+		return len(m.messages.rows), m.messages.list.cursor, func(row int) bool {
+			x := &m.messages.all[m.messages.rows[row]]
+			return s.finds(fmt.Sprint(x.name, " id ", x.ID, " seq ", x.Sequence, " ", x.Mode))
+		}
+	case viewFindings:
+		return len(m.findings.rows), m.findings.list.cursor, func(row int) bool {
+			x := &m.findings.rows[row]
+			if x.finding != nil {
+				return s.finds(x.rule.ID + " " + x.finding.Message())
+			}
+			return s.finds(x.rule.ID + " " + x.rule.Summary)
+		}
+	case viewState, viewAutopsy:
+		return len(m.text.lines), m.text.list.top, func(row int) bool { return s.finds(m.text.lines[row]) }
+	}
+	if m.view == viewPackets && m.packet.pane == paneTree {
+		return len(m.detail.tree.Lines), m.detail.cursor, func(row int) bool { return s.finds(m.detail.lineText(row)) }
+	}
+	return m.packet.rows(m), m.packet.list.cursor, func(row int) bool {
+		n, ok := m.packet.entry(m, row)
+		if !ok {
+			return false
+		}
+		if s.reader == nil {
+			s.reader = &detailReader{reading: m.store.reading()}
+		}
+		r, err := s.reader.read(m.store, n)
+		if err != nil {
+			return false
+		}
+		if s.bytes != nil {
+			return bytes.Contains(r.Frame.Data, s.bytes)
+		}
+		s.reader.line = show.AppendInfo(show.AppendProtocol(append(s.reader.line[:0], r.Src.String()+" "+r.Dst.String()+" "...), r), s.reader.reading)
+		return s.finds(string(s.reader.line))
+	}
+}
+
+// moveTo puts the cursor of the view on a row.
+func (m *Model) moveTo(row int) {
+	switch {
+	case m.view == viewFlows:
+		m.flows.list.cursor = row
+	case m.view == viewMessages:
+		m.messages.list.cursor = row
+	case m.view == viewFindings:
+		m.findings.list.cursor = row
+	case m.view == viewState, m.view == viewAutopsy:
+		m.text.list.top = row
+	case m.view == viewPackets && m.packet.pane == paneTree:
+		m.detail.cursor = row
+	default:
+		if n, ok := m.packet.entry(m, row); ok {
+			m.packet.selected, m.packet.list.cursor, m.packet.follow = n, row, false
+		}
+	}
+}

@@ -1,0 +1,238 @@
+package tui
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/show"
+)
+
+// sidesAt is what both sides knew at the selected packet. It is told anew when
+// another packet is selected, or when the second run knows better.
+type sidesAt struct {
+	entry  int
+	flow   int
+	pass   int
+	known  bool // while a walk could not be told yet it is tried again
+	views  [2]machine.View
+	err    error
+	diff   int // entry from which differences are shown; -1 for none
+	before [2]machine.View
+	from   int // entry that before is of
+}
+
+// pager is lines that are read, with where one reads.
+type pager struct {
+	lines []string
+	list  list
+}
+
+// fill makes the views of the selected packet.
+func (x *sidesAt) fill(m *Model) *analyze.Flow {
+	f := m.focus()
+	n := m.packet.selected
+	if f == nil || n < 0 || n >= m.store.Len() {
+		x.err, x.known = errNoFlow, false
+		return nil
+	}
+	if x.known && x.entry == n && x.flow == f.ID && x.pass == m.store.pass {
+		return f
+	}
+	x.entry, x.flow, x.pass = n, f.ID, m.store.pass
+	x.err = analyze.ErrNotReached
+	if m.store.reached(n) || f.Protocol == nil {
+		x.err = m.store.StateAt(f, n, &x.views)
+	}
+	x.known = x.err == nil
+	return f
+}
+
+// toggleDiff marks the selected packet, or ends showing differences.
+func (m *Model) toggleDiff() {
+	x := &m.sides
+	if x.diff >= 0 {
+		x.diff = -1
+		m.say("no longer showing differences")
+		return
+	}
+	x.diff, x.from = m.packet.selected, -1
+	m.say("marked frame %s: move on to see what changes", m.selectedRef())
+}
+
+// lines words the state for a pane of some width.
+func (x *sidesAt) lines(m *Model, width, rows int) []string {
+	f := x.fill(m)
+	if f == nil {
+		return []string{"\x1b[2mno flow whose state is followed\x1b[0m"}
+	}
+	if x.err != nil {
+		return strings.Split(show.Wrap(x.err.Error(), "", width), "\n")
+	}
+	p := &show.State{Paint: true, Flow: f, Sides: []machine.Side{machine.A, machine.B}, Rows: rows, Cells: 32}
+	left, right := p.Block(machine.A, &x.views[0], &x.views[1]), p.Block(machine.B, &x.views[1], &x.views[0])
+	if left.Width()+3+right.Width() > width {
+		p.Cells = 16
+		left, right = p.Block(machine.A, &x.views[0], &x.views[1]), p.Block(machine.B, &x.views[1], &x.views[0])
+	}
+	var out []string
+	if x.diff >= 0 && x.diff != x.entry {
+		out = append(out, x.differences(m, f, width)...)
+	}
+	half := (width - 3) / 2
+	at := max(min(left.Width(), width-3-right.Width()), half)
+	for i := range max(len(left.Lines), len(right.Lines)) {
+		l, r := "", ""
+		n := 0
+		if i < len(left.Lines) {
+			l, n = left.Lines[i], left.Widths[i]
+		}
+		if i < len(right.Lines) {
+			r = right.Lines[i]
+		}
+		if n > at {
+			l, n = string(show.Fit([]byte(l), at)), at
+		}
+		if r != "" {
+			l += strings.Repeat(" ", at-n) + "\x1b[2m │ \x1b[0m" + r
+		}
+		out = append(out, l)
+	}
+	out = append(out, "")
+	for _, line := range p.Beliefs(&x.views) {
+		out = append(out, strings.Split(show.Wrap(line, "", width), "\n")...)
+	}
+	out = append(out, x.since(m, f)...)
+	if bits := x.ackBits(m, f, width); len(bits) > 0 {
+		out = append(append(out, ""), bits...)
+	}
+	out = append(out, "")
+	for side := range x.views {
+		out = append(out, p.Tables(machine.Side(side), &x.views[side])...)
+	}
+	return append(out, "\x1b[2m"+p.Legend(&x.views)+"\x1b[0m")
+}
+
+// since says from which packet on a side has what its peer does not know of.
+func (x *sidesAt) since(m *Model, f *analyze.Flow) (out []string) {
+	for _, side := range []machine.Side{machine.A, machine.B} {
+		sent, received := show.FindWindow(&x.views[side], "sent"), show.FindWindow(&x.views[side.Other()], "received")
+		if sent == nil || received == nil {
+			continue
+		}
+		for i, c := range received.Cells {
+			sequence := received.First + int64(i)
+			theirs, ok := show.CellAt(sent, sequence)
+			if c != machine.CellReceived || !ok || theirs == machine.CellAcked {
+				continue
+			}
+			slot := slices.IndexFunc(sent.Slots, func(s machine.Slot) bool { return s.Sequence64 == sequence })
+			if slot < 0 || sent.Slots[slot].Ref == 0 {
+				break
+			}
+			s := &sent.Slots[slot]
+			out = append(out, fmt.Sprintf("they differ since %d: sent in frame %s, %.1f ms ago", sequence, m.store.Frame(s.Ref), float64(m.store.timeAt(x.entry).Sub(s.SentAt))/1e6))
+			break
+		}
+	}
+	return out
+}
+
+// ackBits expands what the selected packet's header claims: each bit with the
+// sequence number that it stands for, and what the tap knows of it.
+func (x *sidesAt) ackBits(m *Model, f *analyze.Flow, width int) []string {
+	r, err := m.store.timeline.Read(x.entry)
+	if err != nil || f.Protocol == nil || m.store.timeline.FlowID(x.entry) != f.ID {
+		return nil
+	}
+	var d dissect.Dissection
+	from := m.store.timeline.At(x.entry).Marks.From()
+	if f.Transport != r.Packet.Transport || len(r.Datagram.Bytes) == 0 {
+		return nil
+	}
+	r.Datagram.From = from
+	f.Protocol.Dissect(dissect.Context{Config: f.Config(), From: from}, &r.Datagram, &d)
+	ack, bits, count := int64(-1), uint64(0), 0
+	for i := range d.Fields {
+		switch name := d.Fields[i].Spec.Name; {
+		case strings.HasSuffix(name, ".ack") && ack < 0:
+			ack = int64(d.Fields[i].Uint)
+		case strings.HasSuffix(name, ".ack_bits") && count == 0:
+			bits, count = d.Fields[i].Uint, int(max(d.Fields[i].Bits, 16))
+			if d.Fields[i].Bits == 0 {
+				count = 32
+			}
+		}
+	}
+	if ack < 0 || count == 0 {
+		return nil
+	}
+	sent := show.FindWindow(&x.views[from.Other()], "sent")
+	line := fmt.Sprintf("this header acks %d and, by its bits", ack)
+	var out []string
+	var named, missing []string
+	for i := range count {
+		s := (ack - 1 - int64(i)) & 0xffff
+		if bits>>i&1 == 1 {
+			named = append(named, strconv.FormatInt(s, 10))
+		} else {
+			missing = append(missing, strconv.FormatInt(s, 10))
+		}
+	}
+	if len(missing) == 0 {
+		line += fmt.Sprintf(", all %d before it", count)
+	} else {
+		line += fmt.Sprintf(", %d of the %d before it; not %s", len(named), count, strings.Join(missing[:min(len(missing), 12)], " "))
+		if len(missing) > 12 {
+			line += " …"
+		}
+	}
+	out = append(out, strings.Split(show.Wrap(line, "", width), "\n")...)
+	if sent != nil && sent.Next >= 0 {
+		strip := []byte("bits  ")
+		for i := count - 1; i >= 0; i-- {
+			c := byte('0')
+			if bits>>i&1 == 1 {
+				c = '1'
+			}
+			if strip = append(strip, c); i%8 == 0 {
+				strip = append(strip, ' ')
+			}
+		}
+		out = append(out, string(strip)+" \x1b[2m(the bit of the newest stands last)\x1b[0m")
+	}
+	return out
+}
+
+// differences says what changed since the marked packet.
+func (x *sidesAt) differences(m *Model, f *analyze.Flow, width int) []string {
+	if x.from != x.diff {
+		if err := m.store.StateAt(f, x.diff, &x.before); err != nil {
+			return strings.Split(show.Wrap(err.Error(), "", width), "\n")
+		}
+		x.from = x.diff
+	}
+	first, second := m.store.Frame(m.store.timeline.At(x.diff).Ref), m.selectedRef()
+	p := &show.State{Paint: true, Flow: f}
+	views := [2]*[2]machine.View{&x.before, &x.views}
+	if x.diff > x.entry {
+		first, second = second, first
+		views[0], views[1] = views[1], views[0]
+	}
+	out := []string{"\x1b[1mchanged from frame " + first + " to " + second + "\x1b[0m"}
+	for _, side := range []machine.Side{machine.A, machine.B} {
+		lines := p.Changes(&views[0][side], &views[1][side])
+		if len(lines) == 0 {
+			lines = []string{"  nothing"}
+		}
+		if len(lines) > 14 {
+			lines = append(lines[:13], fmt.Sprintf("  and %d more", len(lines)-13))
+		}
+		out = append(append(out, " "+strings.ToUpper(side.String())), lines...)
+	}
+	return append(out, "")
+}

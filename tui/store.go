@@ -1,0 +1,323 @@
+package tui
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/filter"
+	"github.com/ackscope/ackscope/machine"
+)
+
+// Store is the capture as the screens ask for it: an index that grows in the
+// background while it is being read. Packet bytes stay in the file.
+//
+// A file is read twice. The first run enters the frames and learns what only
+// the whole capture teaches, so the list and the flows are there at once; the
+// second fills in what each frame settled, and checkpoints of the states. What
+// comes from a pipe or an interface may never end, so its first run does both.
+//
+// The lock is held for a batch of frames at a time. Every method but Start and
+// Stop wants it held by the caller.
+type Store struct {
+	sync.Mutex
+	in       *capture.Input
+	options  analyze.Options
+	growing  bool // a pipe or an interface: it may never end
+	timeline *analyze.Timeline
+
+	session *analyze.Session // whose flows are shown
+	survey  *analyze.Survey  // what the first run learned; nil before
+	first   machine.Instant  // of the first frame
+	last    machine.Instant
+	pass    int   // the run that goes on: 1 or 2; 3 when all is read
+	end     error // how reading ended; nil for a clean end
+	version int   // changes when flows or settled facts may read otherwise
+	figures []figures
+
+	stop    chan struct{}
+	stopped sync.WaitGroup
+	changed chan struct{} // told after every batch; one waiting is enough
+}
+
+// sparkCells is how many stretches of time a flow's small graph has.
+const sparkCells = 24
+
+// figures is what the screens tell of a flow beyond its summary.
+type figures struct {
+	worst time.Duration // longest that a message lay complete and was held back
+	spark [sparkCells]uint32
+}
+
+// NewStore makes a store over an input that can be read at random (capture.KeepAll).
+func NewStore(in *capture.Input, o analyze.Options, growing bool) *Store {
+	s := &Store{in: in, options: o, growing: growing, timeline: analyze.NewTimeline(in), stop: make(chan struct{}), changed: make(chan struct{}, 1), pass: 1}
+	s.timeline.Spacing(checkpointBytes)
+	s.begin(nil)
+	return s
+}
+
+// checkpointBytes is what checkpoints may take for each packet: with the 24 of
+// the index it stays well below 40, and a jump steps some thousand datagrams.
+const checkpointBytes = 10
+
+// Start begins to read.
+func (s *Store) Start() {
+	s.stopped.Add(1)
+	go func() {
+		defer s.stopped.Done()
+		s.read()
+	}()
+}
+
+// Stop ends reading and closes the input. A reader that waits for a pipe is not
+// waited for.
+func (s *Store) Stop() error {
+	close(s.stop)
+	done := make(chan struct{})
+	go func() { s.stopped.Wait(); close(done) }()
+	select {
+	case <-done:
+		return s.in.Close()
+	case <-time.After(200 * time.Millisecond):
+		return nil
+	}
+}
+
+// Changed tells, coalesced, that there is more to show.
+func (s *Store) Changed() <-chan struct{} { return s.changed }
+
+func (s *Store) tell() {
+	s.version++
+	select {
+	case s.changed <- struct{}{}:
+	default:
+	}
+}
+
+// begin prepares the session of a run.
+func (s *Store) begin(survey *analyze.Survey) *analyze.Session {
+	o := s.options
+	o.Survey = survey
+	if survey != nil || s.growing {
+		o.Sink = s.record
+	}
+	session := analyze.NewSession(o)
+	if survey == nil {
+		s.session = session
+	}
+	s.timeline.Again(session)
+	s.figures = nil
+	return session
+}
+
+func (s *Store) record(r *analyze.Record) {
+	s.timeline.Record(r)
+	f := r.Flow
+	if f == nil {
+		return
+	}
+	x := s.figuresOf(f.ID)
+	if r.Frame != nil && !r.More {
+		x.spark[s.stretch(r.Datagram.At)]++
+	}
+	for i := range r.Messages {
+		x.worst = max(x.worst, r.Messages[i].Wait)
+	}
+}
+
+func (s *Store) figuresOf(flow int) *figures {
+	for len(s.figures) < flow {
+		s.figures = append(s.figures, figures{})
+	}
+	return &s.figures[flow-1]
+}
+
+// stretch says in which part of the capture an instant lies.
+func (s *Store) stretch(at machine.Instant) int {
+	if s.last <= s.first {
+		return 0
+	}
+	return int(min(max(int64(at-s.first), 0)*sparkCells/(int64(s.last-s.first)+1), sparkCells-1))
+}
+
+// read does both runs.
+func (s *Store) read() {
+	s.Lock()
+	session := s.session
+	s.Unlock()
+	err := s.run(session)
+	var cut *capture.CutError
+	var damaged *capture.DamageError
+	if err != nil && !errors.As(err, &cut) && !errors.As(err, &damaged) {
+		s.finish(session, err)
+		return
+	}
+	if rewind := s.in.Rewind(); rewind != nil {
+		s.finish(session, errors.Join(err, rewind))
+		return
+	}
+	s.Lock()
+	s.survey, s.end, s.pass = session.Survey(), err, 2
+	session = s.begin(s.survey)
+	s.Unlock()
+	if s.run(session) != errStopped {
+		s.finish(session, err)
+	}
+}
+
+func (s *Store) finish(session *analyze.Session, err error) {
+	s.Lock()
+	defer s.Unlock()
+	s.session, s.end, s.pass = session, err, 3
+	s.tell()
+}
+
+var errStopped = errors.New("stopped")
+
+// batch is how many frames are taken under one lock: about a millisecond.
+const batch = 1024
+
+// run feeds the session all frames; nil for a clean end.
+func (s *Store) run(session *analyze.Session) error {
+	decoder := capture.NewDecoder(s.options.Decode)
+	var f capture.Frame
+	var p capture.Packet
+	for n := 0; ; n++ {
+		if s.growing || n%batch == 0 {
+			if n > 0 {
+				s.tell()
+				s.Unlock()
+			}
+			select {
+			case <-s.stop:
+				return errStopped
+			default:
+			}
+			if !s.growing {
+				s.Lock()
+			}
+		}
+		err := s.in.Next(&f) // of a pipe: outside of the lock
+		if s.growing {
+			s.Lock()
+		}
+		if err != nil {
+			session.Finish()
+			s.tell()
+			s.Unlock()
+			if err == io.EOF { //nolint:errorlint // a clean end is io.EOF itself; a cut may wrap one
+				err = nil
+			}
+			return err
+		}
+		if s.pass == 1 {
+			if n == 0 {
+				s.first = f.At
+			}
+			s.last = max(s.last, f.At)
+		}
+		decoder.Decode(&f, &p)
+		session.Feed(&f, &p)
+		s.timeline.Note(&f, &p, session.Landed())
+	}
+}
+
+// Len is how many frames there are so far.
+func (s *Store) Len() int { return s.timeline.Len() }
+
+// Flows lists the flows so far.
+func (s *Store) Flows() []*analyze.Flow { return s.session.Flows() }
+
+// FlowOf gives the flow of an entry; nil for none.
+func (s *Store) FlowOf(n int) *analyze.Flow {
+	if id := s.timeline.FlowID(n); id > 0 && id <= len(s.session.Flows()) {
+		return s.session.Flows()[id-1]
+	}
+	return nil
+}
+
+// Settled reports whether everything is known that can be.
+func (s *Store) Settled() bool { return s.pass == 3 }
+
+// Progress says in a few words how far reading is; empty when it is over.
+func (s *Store) Progress() string {
+	if s.pass == 3 {
+		return ""
+	}
+	word := [...]string{1: "reading", 2: "settling"}[s.pass]
+	if s.growing && s.pass == 1 {
+		return "following"
+	}
+	if read, total := s.in.Progress(); total > 0 {
+		return fmt.Sprintf("%s %d%%", word, 100*read/total)
+	}
+	return word
+}
+
+// Frame names a frame for people: with its file where there are several.
+func (s *Store) Frame(ref machine.Ref) string {
+	if s.in.Files() > 1 {
+		return fmt.Sprintf("%d:%d", ref.File()+1, ref.Frame())
+	}
+	return fmt.Sprint(ref.Frame())
+}
+
+// reading prepares what turns records into those of filters.
+func (s *Store) reading() *filter.Reading {
+	return &filter.Reading{Start: s.first, Previous: s.first, FileName: s.in.FileName}
+}
+
+// StateAt draws both sides of a flow at an entry.
+func (s *Store) StateAt(f *analyze.Flow, n int, views *[2]machine.View) error {
+	if f.Protocol == nil {
+		return fmt.Errorf("flow %d has no state: %s", f.ID, f.Verdict.Reason)
+	}
+	if f.Protocol.NewTracker == nil {
+		return fmt.Errorf("flow %d has no state: %s is decoded, what its sides knew is not followed", f.ID, f.Protocol.Title)
+	}
+	tracker, err := s.timeline.StateAt(f, s.timeline.At(n).Ref)
+	if err != nil {
+		return err
+	}
+	for side := range views {
+		views[side].Reset()
+		tracker.Inspect(machine.Side(side), &views[side])
+	}
+	return nil
+}
+
+// placeOf says where an entry is read again.
+func (s *Store) placeOf(n int) place {
+	ref, offset := s.timeline.Where(n)
+	return place{entry: n, ref: ref, offset: offset, flow: s.timeline.FlowID(n)}
+}
+
+// wait lets time pass for more frames to come; false where stop was told.
+func (s *Store) wait(stop <-chan struct{}) bool {
+	select {
+	case <-stop:
+		return false
+	case <-s.stop:
+		return false
+	case <-time.After(50 * time.Millisecond):
+		return true
+	}
+}
+
+// timeAt gives when an entry's frame passed the tap; the first frame's time
+// where there is none.
+func (s *Store) timeAt(n int) machine.Instant {
+	if n < 0 || n >= s.Len() {
+		return s.first
+	}
+	r, err := s.timeline.Read(n)
+	if err != nil {
+		return s.first
+	}
+	return r.Datagram.At
+}

@@ -1,0 +1,318 @@
+package tui
+
+import (
+	"slices"
+	"unicode/utf8"
+)
+
+// Key takes a key by its name: a character, or Enter, Esc, Up, Ctrl-F, …
+func (m *Model) Key(k string) {
+	m.note, m.copied = "", ""
+	if m.prompt.kind != promptNone {
+		m.promptKey(k)
+		return
+	}
+	if m.help {
+		m.helpKey(k)
+		return
+	}
+	if p := m.keys.pending; p != "" {
+		m.keys.pending = ""
+		if p == "m" || p == "'" {
+			m.markKey(p, k)
+			return
+		}
+		if b := m.find(p + " " + k); b != nil {
+			m.run(b)
+			return
+		}
+		m.keys.count = 0
+		return
+	}
+	if len(k) == 1 && (k[0] >= '1' && k[0] <= '9' || k == "0" && m.keys.count > 0) {
+		m.keys.count = min(m.keys.count*10+int(k[0]-'0'), 1<<40)
+		return
+	}
+	if b := m.find(k); b != nil {
+		m.run(b)
+		return
+	}
+	if m.begins(k) {
+		m.keys.pending = k
+		return
+	}
+	m.keys.count = 0
+	m.say("%s means nothing here: ? lists the keys", k)
+}
+
+func (m *Model) run(b *binding) {
+	n := m.keys.count
+	m.keys.count = 0
+	b.do(m, n)
+}
+
+// find gives what a key or sequence means in this view: what is said for the
+// view itself goes first.
+func (m *Model) find(k string) *binding {
+	var general *binding
+	table := bindingTable()
+	for i := range table {
+		b := &table[i]
+		if !slices.Contains(b.keys, k) || !b.in(m.view) {
+			continue
+		}
+		if len(b.views) > 0 {
+			return b
+		}
+		if general == nil {
+			general = b
+		}
+	}
+	return general
+}
+
+// begins reports whether a sequence begins with the key.
+func (m *Model) begins(k string) bool {
+	for _, b := range bindingTable() {
+		for _, s := range b.keys {
+			if len(s) > len(k)+1 && s[:len(k)] == k && s[len(k)] == ' ' && b.in(m.view) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (m *Model) helpKey(k string) {
+	l, n := &m.text.list, len(m.text.lines)
+	switch k {
+	case "q", "Esc", "?", "F1", "Enter":
+		m.help = false
+		m.text = pager{}
+	case "j", "Down":
+		l.scroll(1, n)
+	case "k", "Up":
+		l.scroll(-1, n)
+	case "Space", "PgDn", "Ctrl-F", "Ctrl-D":
+		l.scroll(l.height-1, n)
+	case "PgUp", "Ctrl-B", "Ctrl-U":
+		l.scroll(1-l.height, n)
+	case "g", "Home":
+		l.scroll(-n, n)
+	case "G", "End":
+		l.scroll(n, n)
+	case "Ctrl-C":
+		m.quit = true
+	}
+}
+
+func (m *Model) markKey(kind, k string) {
+	r, _ := utf8.DecodeRuneInString(k)
+	switch {
+	case kind == "'" && k == "'":
+		m.jumpBack()
+	case utf8.RuneCountInString(k) != 1 || r < 'A' || r > 'z':
+		m.fail("a mark is a letter")
+	case kind == "m":
+		m.marks[r] = m.here()
+		m.say("marked %c: frame %s", r, m.selectedRef())
+	default:
+		l, ok := m.marks[r]
+		if !ok {
+			m.fail("no mark %c", r)
+			return
+		}
+		m.leave()
+		m.goTo(l)
+	}
+}
+
+// move moves the cursor of what has the keys.
+func (m *Model) move(by int) {
+	switch m.view {
+	case viewFlows:
+		m.flows.list.cursor += by
+	case viewMessages:
+		m.messages.list.cursor += by
+	case viewFindings:
+		m.findings.list.cursor += by
+	case viewState, viewAutopsy:
+		m.text.list.scroll(by, len(m.text.lines))
+	case viewLadder, viewGraphs:
+		m.step(by)
+	case viewPackets:
+		switch m.packet.pane {
+		case paneTree:
+			m.detail.cursor = min(max(m.detail.cursor+by, 0), max(len(m.detail.tree.Lines)-1, 0))
+		case paneHex:
+			m.detail.hex.scroll(by, m.detail.hexRows)
+		case paneState:
+			m.text.list.scroll(by, len(m.text.lines))
+		case paneList, paneCount:
+			m.packet.moveBy(m, by)
+		}
+	case viewCount:
+	}
+}
+
+// page moves by pages, or parts of one.
+func (m *Model) page(by, part int) {
+	height := m.h
+	switch {
+	case m.view == viewFlows:
+		height = m.flows.list.height
+	case m.view == viewMessages:
+		height = m.messages.list.height
+	case m.view == viewFindings:
+		height = m.findings.list.height
+	case m.view == viewPackets && m.packet.pane == paneList:
+		height = m.packet.list.height
+	case m.view == viewPackets && m.packet.pane == paneHex:
+		height = m.detail.hex.height
+	case m.view == viewPackets && m.packet.pane == paneTree:
+		height = m.detail.list.height
+	case m.view == viewLadder, m.view == viewGraphs:
+		height = 20
+	default:
+		height = m.text.list.height
+	}
+	m.move(by * max(height/part, 1))
+}
+
+func (m *Model) first(frame int) {
+	if frame > 0 {
+		m.jump(frame - 1)
+		return
+	}
+	m.ends(-1)
+}
+
+func (m *Model) lastRow(frame int) {
+	if frame > 0 {
+		m.jump(frame - 1)
+		return
+	}
+	m.ends(1)
+}
+
+// ends goes to the first or the last row.
+func (m *Model) ends(way int) {
+	const far = 1 << 30
+	switch m.view {
+	case viewLadder, viewGraphs:
+		m.stepToEnd(way)
+	default:
+		m.move(way * far)
+	}
+}
+
+func (m *Model) nextPane(by int) {
+	n := int(m.packet.pane)
+	for range paneCount {
+		n = (n + by + int(paneCount)) % int(paneCount)
+		if pane(n) != paneState || m.wide() {
+			break
+		}
+	}
+	m.packet.pane = pane(n)
+}
+
+// wide reports whether the state stands beside the packets.
+func (m *Model) wide() bool { return m.w >= 120 }
+
+// enter opens what is at the cursor.
+func (m *Model) enter() {
+	switch m.view {
+	case viewFlows:
+		if f := m.flows.selected(m); f != nil {
+			m.open(f.ID)
+		}
+	case viewPackets:
+		m.show(viewState)
+	case viewFindings:
+		m.findings.enter(m)
+	case viewMessages:
+		m.messages.enter(m)
+	case viewState, viewLadder, viewGraphs:
+		m.show(viewPackets)
+	case viewAutopsy, viewCount:
+	}
+}
+
+// goBack closes the view; from the flows it leaves the program.
+func (m *Model) goBack() {
+	m.hunt.end()
+	switch m.view {
+	case viewFlows:
+		m.quit = true
+	case viewPackets:
+		if m.packet.pane != paneList {
+			m.packet.pane = paneList
+			return
+		}
+		m.leave()
+		m.view = viewFlows
+	default:
+		for n := len(m.back) - 1; n >= 0; n-- {
+			if l := m.back[n]; l.view != m.view {
+				m.back = m.back[:n]
+				m.view = l.view
+				m.text.list = list{}
+				return
+			}
+		}
+		m.view = viewFlows
+	}
+}
+
+// jumpBack goes where the last jump began.
+func (m *Model) jumpBack() {
+	n := len(m.back)
+	if n == 0 {
+		m.fail("nowhere to go back to")
+		return
+	}
+	l := m.back[n-1]
+	m.back = m.back[:n-1]
+	m.goTo(l)
+}
+
+// interrupt stops what runs in the background, or the program.
+func (m *Model) interrupt() {
+	if m.hunt.running() {
+		m.hunt.end()
+		m.say("stopped")
+		return
+	}
+	m.quit = true
+}
+
+func (m *Model) sortNext() {
+	switch m.view {
+	case viewFlows:
+		m.flows.sortNext(m)
+	case viewMessages:
+		m.messages.sortNext(m)
+	default:
+		m.findings.sortNext(m)
+	}
+}
+
+func (m *Model) sortTurn() {
+	switch m.view {
+	case viewFlows:
+		m.flows.reverse = !m.flows.reverse
+		m.config.FlowReverse = m.flows.reverse
+	case viewMessages:
+		m.messages.reverse = !m.messages.reverse
+		m.messages.order()
+	default:
+		m.findings.reverse = !m.findings.reverse
+		m.findings.version = -1
+	}
+}
+
+func (m *Model) nextTime() {
+	m.config.Time = (m.config.Time + 1) % len(timeWords)
+	m.say("time: %s", timeWords[m.config.Time])
+}
