@@ -51,7 +51,7 @@ func Run(s *Store, o Options) error {
 	if err := screen.Init(); err != nil {
 		return fmt.Errorf("no terminal to draw on (TERM=%s): %w", os.Getenv("TERM"), err)
 	}
-	a := NewApp(s, o, screen)
+	a := NewApp(s, o, initialised{screen})
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
@@ -65,6 +65,13 @@ func Run(s *Store, o Options) error {
 	}()
 	return a.Run()
 }
+
+// initialised is a screen whose Init was called, and whose error was looked at:
+// tview calls it again and looks away.
+type initialised struct{ tcell.Screen }
+
+// Init does nothing.
+func (initialised) Init() error { return nil }
 
 // NewApp makes the UI on a screen that is initialised.
 func NewApp(s *Store, o Options, screen tcell.Screen) *App {
