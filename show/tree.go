@@ -20,6 +20,7 @@ import (
 type Tree struct {
 	Paint   Painter
 	Several bool // the capture has several files
+	Width   int  // column at which places stand; 0 for 52
 
 	Buf   []byte // the lines, each ended by a newline
 	Lines []TreeLine
@@ -257,8 +258,15 @@ func (s *Tree) eventTree(x *analyze.Record) {
 	}
 }
 
-// treeWidth is where the places of fields stand.
+// treeWidth is where the places of fields usually stand.
 const treeWidth = 52
+
+func (s *Tree) width() int {
+	if s.Width > 0 {
+		return s.Width
+	}
+	return treeWidth
+}
 
 // field writes one decoded field.
 func (s *Tree) field(d *dissect.Field, payload []byte, place Place, base int) {
@@ -291,13 +299,13 @@ func (s *Tree) field(d *dissect.Field, payload []byte, place Place, base int) {
 		s.Buf = s.Paint.End(s.Buf, Bold)
 	}
 	if d.Bits > 0 {
-		s.Buf = Pad(s.Buf, from, treeWidth)
+		s.Buf = Pad(s.Buf, from, s.width())
 		s.Buf = append(s.Buf, ' ', ' ')
 		s.Buf = s.Paint.Begin(s.Buf, Dim)
 		s.Buf = appendPlace(s.Buf, d)
 		s.Buf = s.Paint.End(s.Buf, Dim)
 	} else if !top && d.Spec.Kind != dissect.KindGroup {
-		s.Buf = Pad(s.Buf, from, treeWidth)
+		s.Buf = Pad(s.Buf, from, s.width())
 		s.Buf = s.Paint.Text(append(s.Buf, ' ', ' '), Dim, "generated")
 	}
 	s.line = TreeLine{Heading: top, Place: place, Bit: 8*base + int(d.Bit), Bits: int(d.Bits), Field: d.Spec}

@@ -24,10 +24,11 @@ type detail struct {
 }
 
 // fill takes the selected packet apart, if that has not been done.
-func (d *detail) fill(m *Model) {
+func (d *detail) fill(m *Model, width int) {
 	n := m.packet.selected
 	pass := m.store.pass
-	if d.reading != nil && d.entry == n && (d.version == pass || n < 0) {
+	at := min(max(width-15, 20), 52)
+	if d.reading != nil && d.entry == n && (d.version == pass || n < 0) && d.tree.Width == at {
 		return
 	}
 	if d.entry != n {
@@ -44,7 +45,7 @@ func (d *detail) fill(m *Model) {
 		return
 	}
 	d.reading.Start = m.store.first
-	d.tree.Paint, d.tree.Several = true, m.store.in.Files() > 1
+	d.tree.Width, d.tree.Paint, d.tree.Several = at, true, m.store.in.Files() > 1
 	d.reading.Previous = m.store.timeAt(n - 1)
 	r, err := m.store.full(n) // valid until the store reads again
 	if err != nil {

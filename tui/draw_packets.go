@@ -40,11 +40,13 @@ func (m *Model) drawPane(p pane, c canvas) {
 		c.rule(0, title, focused)
 		m.drawList(inside, focused)
 	case paneTree:
-		m.detail.fill(m)
+		m.detail.fill(m, c.w)
 		c.rule(0, "frame "+m.selectedRef(), focused)
 		m.drawTree(inside, focused)
 	case paneHex:
-		m.detail.fill(m)
+		if m.config.Maximised {
+			m.detail.fill(m, c.w)
+		}
 		_, title, bit, bits := m.detail.lit()
 		if bits > 0 {
 			title += " · " + bitsText(bit, bits)

@@ -171,39 +171,45 @@ func (x *sidesAt) ackBits(m *Model, f *analyze.Flow, width int) []string {
 	if ack < 0 || count == 0 {
 		return nil
 	}
-	sent := show.FindWindow(&x.views[from.Other()], "sent")
-	line := fmt.Sprintf("this header acks %d and, by its bits", ack)
-	var out []string
-	var named, missing []string
-	for i := range count {
-		s := (ack - 1 - int64(i)) & 0xffff
+	strip := []byte("ack bits  ")
+	for i := count - 1; i >= 0; i-- {
+		c := byte('0')
 		if bits>>i&1 == 1 {
-			named = append(named, strconv.FormatInt(s, 10))
-		} else {
-			missing = append(missing, strconv.FormatInt(s, 10))
+			c = '1'
+		}
+		if strip = append(strip, c); i%8 == 0 {
+			strip = append(strip, ' ')
 		}
 	}
-	if len(missing) == 0 {
-		line += fmt.Sprintf(", all %d before it", count)
-	} else {
-		line += fmt.Sprintf(", %d of the %d before it; not %s", len(named), count, strings.Join(missing[:min(len(missing), 12)], " "))
-		if len(missing) > 12 {
-			line += " …"
-		}
+	out := []string{string(strip) + " \x1b[2m(the newest stands last)\x1b[0m"}
+	// What bit 0 stands for differs between protocols: it is told only where an
+	// event of this very header shows it.
+	settled, err := m.store.recordAt(x.entry)
+	if err != nil {
+		return out
 	}
-	out = append(out, strings.Split(show.Wrap(line, "", width), "\n")...)
-	if sent != nil && sent.Next >= 0 {
-		strip := []byte("bits  ")
-		for i := count - 1; i >= 0; i-- {
-			c := byte('0')
-			if bits>>i&1 == 1 {
-				c = '1'
-			}
-			if strip = append(strip, c); i%8 == 0 {
-				strip = append(strip, ' ')
+	ref := m.store.timeline.At(x.entry).Ref
+	for i := range settled.events {
+		e := &settled.events[i]
+		first := int64(e.Sequence) + int64(e.Bit)
+		if e.Kind != machine.EventAcked || e.By != ref || first != ack && first != ack-1 {
+			continue
+		}
+		var missing []string
+		for i := range count {
+			if bits>>i&1 == 0 {
+				missing = append(missing, strconv.FormatInt((first-int64(i))&0xffff, 10))
 			}
 		}
-		out = append(out, string(strip)+" \x1b[2m(the bit of the newest stands last)\x1b[0m")
+		line := fmt.Sprintf("they stand for %d down to %d: all are there", first, (first-int64(count)+1)&0xffff)
+		if len(missing) > 0 {
+			line = fmt.Sprintf("they stand for %d down to %d; missing %s", first, (first-int64(count)+1)&0xffff, strings.Join(missing[:min(len(missing), 12)], " "))
+			if len(missing) > 12 {
+				line += " …"
+			}
+		}
+		out = append(out, strings.Split(show.Wrap(line, "", width), "\n")...)
+		break
 	}
 	return out
 }

@@ -55,7 +55,7 @@ func (a *app) tui(live *liveFlags, theme, filter string, args []string) error {
 		return err
 	}
 	var in *capture.Input
-	growing := live.device != ""
+	growing := len(live.devices) > 0
 	if growing {
 		if len(args)+len(a.flags.read) > 0 {
 			return errIAndFile
@@ -107,14 +107,14 @@ func (a *app) pipeLive(live *liveFlags, in **capture.Input) (stop func(), err er
 	}
 	if err != nil {
 		stop()
-		return nil, fmt.Errorf("-i %s: %w", live.device, err)
+		return nil, fmt.Errorf("-i %s: %w", live.device(), err)
 	}
 	return stop, nil
 }
 
 // copyLive writes what is captured to w, and to the file of -w, until the end.
 func (a *app) copyLive(source *feed, s *session, live *liveFlags, w io.Writer) error {
-	of := func(int, int) capture.Interface { return s.live.Interface() }
+	of := s.interfaces()
 	if live.write != "" {
 		var err error
 		if source.copyTo, err = a.newSave(live.write, of); err != nil {
