@@ -48,6 +48,7 @@ func (r *run) do() {
 // either end logged of itself is found in the capture, and nothing else is
 // claimed. All run side by side, since they mostly wait.
 func TestLive(t *testing.T) {
+	testenv.Long(t, "ten labs of three seconds, and the oracles over them")
 	testenv.Root(t)
 	program := testenv.Ackscope(t)
 	bad := []string{"--duration", "2s", "--linger", "600ms", "--seed", "7", "--delay", "30ms", "--jitter", "15ms", "--loss", "30%"}
@@ -69,7 +70,7 @@ func TestLive(t *testing.T) {
 		lab("srdp-direct", "srdp"),
 		lab("srdp-clients", "srdp", "--clients", "4", "--dup", "10%", "--rate", "10"),
 		lab("srdp-udp", "srdp", "--proxy", "udp"),
-		lab("srdp-tcp", "srdp", "--proxy", "tcp", "--clients", "2"),
+		lab("srdp-tcp", "srdp", "--proxy", "tcp", "--clients", "2", "--services", "dont-duplicate"),
 	}
 
 	var all sync.WaitGroup

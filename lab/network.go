@@ -130,7 +130,7 @@ func sourceFor(to netip.AddrPort) (netip.AddrPort, error) {
 	if err != nil {
 		return netip.AddrPort{}, err
 	}
-	defer conn.Close()
+	defer conn.Close() //nolint:errcheck // nothing went through it
 	own := plain(conn.LocalAddr().(*net.UDPAddr).AddrPort())
 	return netip.AddrPortFrom(own.Addr(), 0), nil
 }

@@ -129,13 +129,13 @@ func (r *Relay) Addr() netip.AddrPort {
 
 // impair gives the two paths of the nth flow: the first is the simulation's
 // between "client" and "server".
-func (r *Relay) impair(n int, make func(p sim.Path, seed uint64, from, to string) *sim.Impairment) [2]*sim.Impairment {
+func (r *Relay) impair(n int, impair func(p sim.Path, seed uint64, from, to string) *sim.Impairment) [2]*sim.Impairment {
 	client := "client"
 	if n > 0 {
 		client = fmt.Sprintf("client%d", n+1)
 	}
 	o := &r.options
-	return [2]*sim.Impairment{make(o.ToServer, o.Seed, client, "server"), make(o.ToHere, o.Seed, "server", client)}
+	return [2]*sim.Impairment{impair(o.ToServer, o.Seed, client, "server"), impair(o.ToHere, o.Seed, "server", client)}
 }
 
 // Run has the relay work until the context ends.

@@ -92,7 +92,7 @@ func (r *Riptide) app(e *riptide.Endpoint, role Role) func(*Turn) (bool, error) 
 				if !e.Connected(p) || r.Count > 0 && sent[p] >= r.Count || t.Rand.Float64() >= r.Rate[role]*r.Tick.Seconds() {
 					continue
 				}
-				id := riptideMove + uint16(t.Rand.IntN(len(riptideMessages)))
+				id := riptideFirst + uint16(t.Rand.IntN(len(riptideMessages)))
 				w := codec.Writer(nil)
 				for _, v := range layoutOf(mode, id) {
 					v.draw(&w, t.Rand)

@@ -12,11 +12,7 @@ import (
 
 // What the applications of Riptide's kit say to each other; the schema of it is
 // docs/lab-riptide.yaml.
-const (
-	riptideMove   = 40
-	riptideChat   = 41
-	riptideScores = 42
-)
+const riptideFirst = 40 // the id of Move; Chat and Scores follow
 
 // riptideValue is the type of one value of a message.
 type riptideValue uint8
@@ -30,9 +26,9 @@ const (
 )
 
 var riptideMessages = [...][]riptideValue{
-	riptideMove - riptideMove:   {uintValue, floatValue, floatValue, boolValue},
-	riptideChat - riptideMove:   {textValue},
-	riptideScores - riptideMove: {intsValue},
+	{uintValue, floatValue, floatValue, boolValue},
+	{textValue},
+	{intsValue},
 }
 
 // riptideShot is the values of a notify message, which has no id.
@@ -43,8 +39,8 @@ func layoutOf(channel uint8, id uint16) []riptideValue {
 	switch {
 	case channel == riptide.ChannelNotify:
 		return riptideShot
-	case id >= riptideMove && int(id) < riptideMove+len(riptideMessages):
-		return riptideMessages[id-riptideMove]
+	case id >= riptideFirst && int(id) < riptideFirst+len(riptideMessages):
+		return riptideMessages[id-riptideFirst]
 	}
 	return nil
 }

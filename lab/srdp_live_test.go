@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -94,6 +95,25 @@ func (s seen) total() (n int) {
 
 var srdpKinds = []string{"sent", "resent", "received", "duplicate", "acked", "acked_again"}
 
+// checkGivenUp holds what the near ends gave up, by the end of the capture, in
+// runs with a limit of copies. The capture shows that nothing more came.
+func (r *srdpRun) checkGivenUp(ends map[string]string, complain func(string, ...any)) {
+	for addr, endpoint := range ends {
+		want, _ := r.logged(endpoint, "gave_up")
+		acked, _ := r.logged(endpoint, "acked")
+		for _, e := range r.events {
+			if e.Addr == addr && e.Event == "gave_up" && e.Certainty == "certain" && len(want[e.Sequence]) == 0 {
+				complain("%s: %d given up, certain: the log does not say so", endpoint, e.Sequence)
+			}
+		}
+		for _, m := range r.messages {
+			if m.From == addr && m.Acked && len(want[m.MessageID]) > 0 && len(acked[m.MessageID]) == 0 {
+				complain("%s message %d: acked, the log says given up", endpoint, m.MessageID)
+			}
+		}
+	}
+}
+
 // logged gives what an end logged of a kind, up to when it stopped.
 func (r *srdpRun) logged(endpoint, kind string) (facts seen, over float64) {
 	facts = seen{}
@@ -138,6 +158,7 @@ func (r *srdpRun) check() (faults []string) {
 	}
 	r.checkFar(ends, complain)
 	r.checkMessages(ends, complain)
+	r.checkGivenUp(ends, complain)
 	slices.Sort(faults)
 	return faults
 }
@@ -263,5 +284,66 @@ func (r *run) checkSRDP(t *testing.T) {
 	}
 	for _, fault := range s.check() {
 		t.Error(fault)
+	}
+	if !t.Failed() && r.name == "srdp-direct" {
+		s.catches(t)
+	}
+}
+
+// catches plants faults in what ackscope says of a run that holds: an oracle that
+// lets them through is none.
+func (r *srdpRun) catches(t *testing.T) {
+	addr := ""
+	for _, l := range r.lines {
+		if l.Event == "start" && l.Role == "client" {
+			addr = l.Addr
+		}
+	}
+	pick := func(events []srdpEvent, kind string, near bool) *srdpEvent {
+		n := 0
+		for i := range events {
+			e := &events[i]
+			if e.Event == kind && (near && e.Addr == addr || !near && e.Peer == addr) && e.Certainty == "certain" {
+				if n++; n == 3 {
+					return e
+				}
+			}
+		}
+		t.Fatalf("fewer than three events %s, certain, near %v", kind, near)
+		return nil
+	}
+	for _, fault := range []struct {
+		name   string
+		plant  func(*srdpRun)
+		expect string
+	}{
+		{"a receipt left out", func(p *srdpRun) { pick(p.events, "received", true).Event = "gone" }, "missing 1"},
+		{"a receipt too many", func(p *srdpRun) { p.events = append(p.events, *pick(p.events, "received", true)) }, "extra 1"},
+		{"a duplicate taken for a receipt", func(p *srdpRun) { pick(p.events, "duplicate", true).Event = "received" }, "duplicate"},
+		{"a copy taken for a packet", func(p *srdpRun) { pick(p.events, "resent", true).Event = "sent" }, "resent"},
+		{"an ack of another packet", func(p *srdpRun) { pick(p.events, "acked", true).Sequence += 1000 }, "acked"},
+		{"an ack a second early", func(p *srdpRun) {
+			e := pick(p.events, "acked", true)
+			e.Time = e.Time.Add(-time.Second)
+		}, "off in time 1"},
+		{"a far receipt of what never was", func(p *srdpRun) { pick(p.events, "received", false).Sequence = 30000 }, "no log has it"},
+		{"a far receipt before the fact", func(p *srdpRun) {
+			e := pick(p.events, "received", false)
+			e.Time = e.Time.Add(-time.Second)
+		}, "no log has it"},
+		{"copies not counted", func(p *srdpRun) { p.messages[3].Attempts++ }, "copies"},
+		{"an ack not told", func(p *srdpRun) { p.messages[3].Acked = !p.messages[3].Acked }, "the log says otherwise"},
+		{"a message left out", func(p *srdpRun) { p.messages = p.messages[1:] }, "messages, expected"},
+	} {
+		planted := *r
+		planted.events, planted.messages = slices.Clone(r.events), slices.Clone(r.messages)
+		// Those of the near end: of the others nothing is held.
+		planted.messages = slices.DeleteFunc(planted.messages, func(m srdpMessage) bool { return m.From != addr })
+		whole := slices.DeleteFunc(slices.Clone(r.messages), func(m srdpMessage) bool { return m.From == addr })
+		fault.plant(&planted)
+		planted.messages = append(planted.messages, whole...)
+		if faults := strings.Join(planted.check(), "\n"); !strings.Contains(faults, fault.expect) {
+			t.Errorf("%s is not caught: %q, expected one that says %q", fault.name, faults, fault.expect)
+		}
 	}
 }

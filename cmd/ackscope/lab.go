@@ -137,7 +137,7 @@ type labRun struct {
 
 // lab runs one protocol's endpoints.
 func (a *app) lab(p *labProtocol, f *labFlags, set *pflag.FlagSet) error {
-	if err := f.check(p, set); err != nil {
+	if err := f.check(); err != nil {
 		return err
 	}
 	r := &labRun{app: a, flags: f, protocol: p}

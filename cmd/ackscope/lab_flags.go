@@ -76,7 +76,7 @@ func (f *labFlags) register(p *pflag.FlagSet, of *labProtocol) {
 }
 
 // check holds the flags against each other.
-func (f *labFlags) check(p *labProtocol, set *pflag.FlagSet) (err error) {
+func (f *labFlags) check() (err error) {
 	forms := 0
 	for _, text := range []string{f.listen, f.connect, f.relay, f.forward} {
 		if text != "" {

@@ -44,6 +44,10 @@ type labStream struct {
 	begun bool
 }
 
+// labBuffer is the memory that the kernel gets for a live recording: the parts of
+// the run compete with the reader for the same processors, so it may lag.
+const labBuffer = 32 << 20
+
 // watch names an address whose traffic is to be recorded.
 func (r *labRecording) watch(at netip.AddrPort) {
 	if r.ports == nil {
@@ -64,9 +68,10 @@ func (r *labRecording) open(f *labFlags, relay bool) (err error) {
 			device = loopbackDevice()
 		}
 	}
+	var unable error // to capture live
 	if f.recorder != "relay" {
-		r.live, err = afpacket.Open(afpacket.Options{Interface: device})
-		if err != nil && (f.recorder == "live" || !relay) {
+		r.live, err = afpacket.Open(afpacket.Options{Interface: device, Buffer: labBuffer})
+		if unable = err; err != nil && (f.recorder == "live" || !relay) {
 			if errors.Is(err, os.ErrPermission) {
 				err = fmt.Errorf("%w (capturing needs CAP_NET_RAW; where the relay runs, --recorder relay does without)", err)
 			}
@@ -90,7 +95,10 @@ func (r *labRecording) open(f *labFlags, relay bool) (err error) {
 	}
 	if r.live == nil {
 		r.noting, r.ids, r.streams = true, map[netip.AddrPort]uint16{}, map[[2]netip.AddrPort]*labStream{}
-		r.tell("recording by the relay itself: no live capture is to be had here")
+		if unable != nil {
+			r.tell("no live capture: %v", unable)
+		}
+		r.tell("recording by the relay itself")
 		return nil
 	}
 	r.tell("recording live on %s", device)
