@@ -200,7 +200,9 @@ func (t *Tracker) needless(s *party, e *life, p *sighting, out *machine.Effects)
 	case s.sure:
 		way = unread
 	case s.reach.samples > 0:
-		way = s.reach.least() + s.reach.least()/4 + tickSlack/2
+		// The least time has the sender's least wait in it; most are longer.
+		way = s.reach.least() + s.reach.least()/4 + tick
+		e.unsure = e.unsure || since > s.reach.least() && since <= way
 	default:
 		e.unsure = true
 	}
