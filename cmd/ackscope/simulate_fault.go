@@ -6,6 +6,7 @@ import (
 
 	"github.com/ackscope/ackscope/machine/gaffer"
 	"github.com/ackscope/ackscope/machine/riptide"
+	"github.com/ackscope/ackscope/machine/srdp"
 )
 
 // wrong reports whether the endpoint of a side has the fault.
@@ -26,6 +27,9 @@ func faultLines() (lines []faultLine) {
 	}
 	for _, x := range riptide.Faults {
 		lines = append(lines, faultLine{"riptide", x.Name, x.Doc, x.Unobservable, x.Scenario})
+	}
+	for _, x := range srdp.Faults {
+		lines = append(lines, faultLine{"srdp", x.Name, x.Doc, x.Unobservable, x.Scenario})
 	}
 	return lines
 }

@@ -211,11 +211,20 @@ func (c *srdpCast) serverOfClients() machine.Peer {
 // endpoint builds a client's or the server's end.
 func (c *srdpCast) endpoint(side int, at netip.AddrPort, stream bool) (machine.Endpoint, error) {
 	self, _ := wire.AddressOf(at)
+	var fault *srdp.Fault
+	if c.flags.wrong(side) {
+		if fault = srdp.LookupFault(c.flags.fault); fault == nil {
+			return nil, fmt.Errorf("--fault %q: SRDP has no such fault (--fault list names all)", c.flags.fault)
+		}
+	}
 	if stream {
+		if fault != nil {
+			return nil, fmt.Errorf("--fault %q: a client of a TCP proxy neither acknowledges nor sends again: expected --faulty b", c.flags.fault)
+		}
 		return srdp.NewStream(srdp.StreamOptions{Profile: &c.profile, Side: machine.Side(side), First: c.first[side], Self: self})
 	}
 	return srdp.NewEndpoint(srdp.Options{
-		Profile: &c.profile, Side: machine.Side(side), First: c.first[side], Self: self,
+		Profile: &c.profile, Side: machine.Side(side), First: c.first[side], Self: self, Fault: fault,
 		ByProxy: c.proxy != srdpStraight, Limit: c.flags.giveUp,
 	})
 }

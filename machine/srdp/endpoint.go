@@ -19,6 +19,7 @@ type Options struct {
 	First   uint16 // id of the first packet
 	Rules   Rules  // the zero value is DefaultRules
 	Delays  DelayOptions
+	Fault   *Fault // what the endpoint does wrong; nil for nothing
 
 	// Self is the endpoint's own address, in the proxied form: the source of what
 	// it sends, and the destination of what it takes.
@@ -58,6 +59,7 @@ const mostOutstanding = 1 << 14
 // when its id has left the list is handed over again.
 type Endpoint struct {
 	options Options
+	copies  uint64 // of data, that came
 	queue   Queue
 	next64  int64 // unwrapped id of the next packet
 
@@ -72,8 +74,9 @@ type Endpoint struct {
 	settled   []Settlement
 	counts    Counts
 
-	packet wire.Packet
-	bytes  []byte // of an acknowledgement that is being sent
+	packet wire.Packet // that was read
+	answer wire.Packet // the acknowledgement that is being sent, and its bytes
+	bytes  []byte
 
 	// What the TCP proxy sets: it speaks for all of its clients.
 	accepts func(*wire.Packet) bool
@@ -123,6 +126,9 @@ func NewEndpoint(o Options) (*Endpoint, error) {
 	}
 	if o.First&wire.AckMark != 0 {
 		return nil, fmt.Errorf("reference endpoint: first id %d, expected at most %d", o.First, wire.IDs.Mask())
+	}
+	if o.Fault == nil {
+		o.Fault = &Fault{}
 	}
 	if o.Rules == (Rules{}) {
 		o.Rules = DefaultRules()

@@ -73,9 +73,25 @@ func (e *Endpoint) isFor(pk *wire.Packet) bool {
 // unless its flags ask that it be but once or in order.
 func (e *Endpoint) receive(now machine.Instant, from machine.Peer, payload []byte, out *machine.Effects) {
 	p, x, pk := e.options.Profile, &e.peers[from], &e.packet
-	ack := p.AckOf(pk)
-	e.bytes = p.Append(e.bytes[:0], &ack, nil)
-	out.Send(x.route, machine.SendDatagram, e.bytes)
+	fault := e.options.Fault
+	asks := Promise{Once: pk.Flags&p.DontDuplicate != 0, Ordered: pk.Flags&p.Order != 0}
+	if fault.forgets {
+		asks = Promise{}
+	}
+	fate := x.received.Arrive(&e.options.Rules, pk.ID, asks, Sum(pk.Flags, payload), now)
+	times := 1
+	e.answer = p.AckOf(pk)
+	if fault.ack != nil {
+		times = fault.ack(&e.answer, e.copies, fate)
+	}
+	e.bytes = p.Append(e.bytes[:0], &e.answer, nil)
+	if fault.answer != nil {
+		fault.answer(p, e.copies, e.bytes)
+	}
+	for range times {
+		out.Send(x.route, machine.SendDatagram, e.bytes)
+	}
+	e.copies++
 
 	id64 := int64(pk.ID)
 	if x.met {
@@ -85,8 +101,7 @@ func (e *Endpoint) receive(now machine.Instant, from machine.Peer, payload []byt
 		x.met, x.newest64 = true, id64
 	}
 	event := machine.Event{Kind: machine.EventReceived, Sequence: uint32(pk.ID), Sequence64: id64, Peer: from, Channel: pk.Flags}
-	asks := Promise{Once: pk.Flags&p.DontDuplicate != 0, Ordered: pk.Flags&p.Order != 0}
-	if x.received.Arrive(&e.options.Rules, pk.ID, asks, Sum(pk.Flags, payload), now) != Delivered {
+	if fate != Delivered {
 		e.counts.Duplicates++
 		event.Kind = machine.EventDuplicate
 		e.tell(now, event, out)

@@ -22,7 +22,7 @@ func (e *Endpoint) submit(now machine.Instant, r Request, source wire.Address, o
 	if !ok || p.Form == wire.Proxied && !to.named {
 		return 0, fmt.Errorf("submit: %w %d: expected one that was introduced", ErrUnknownPeer, r.To)
 	}
-	if r.Flags&p.Order != 0 && to.ordered {
+	if r.Flags&p.Order != 0 && to.ordered && !e.options.Fault.pushy {
 		if len(to.waiting) >= e.options.Waiting {
 			return 0, fmt.Errorf("submit: %w: %d for peer %d behind an ordered one", ErrFull, len(to.waiting), r.To)
 		}
@@ -41,10 +41,16 @@ func (e *Endpoint) submit(now machine.Instant, r Request, source wire.Address, o
 
 // send sends the first copy of a packet.
 func (e *Endpoint) send(now machine.Instant, r Request, source wire.Address, submission uint32, out *machine.Effects) {
-	p, to := e.options.Profile, &e.peers[r.To]
+	p, to, fault := e.options.Profile, &e.peers[r.To], e.options.Fault
 	timeout := r.Timeout
 	if timeout <= 0 {
 		timeout = e.delayOf(to).timeout(&e.options.Delays)
+	}
+	if fault.timeout != nil {
+		timeout = fault.timeout(timeout)
+	}
+	if fault.next != nil {
+		e.next64 = fault.next(e.next64)
 	}
 	// An id that is still in the queue, a whole round of ids later, is passed over.
 	s := e.queue.Enter(uint16(e.next64&int64(wire.IDs.Mask())), now, timeout)
@@ -56,11 +62,32 @@ func (e *Endpoint) send(now machine.Instant, r Request, source wire.Address, sub
 	e.next64++
 	pk := wire.Packet{Command: p.DataCommand, ID: s.ID, Flags: r.Flags, Source: source, Destination: to.address}
 	s.Datagram = p.Append(s.Datagram, &pk, r.Bytes)
+	if fault.data != nil {
+		fault.data(p, s)
+	}
 	e.limit(s)
 	to.ordered = to.ordered || r.Flags&p.Order != 0
 	e.counts.Packets++
 	out.Send(to.route, machine.SendDatagram, s.Datagram)
 	e.tellOf(now, machine.EventSent, s, out)
+}
+
+// renumber gives a packet in the queue the next id: a fault.
+func (e *Endpoint) renumber(s *Sent, now machine.Instant) *Sent {
+	was := *s
+	was.Datagram = append([]byte(nil), s.Datagram...)
+	e.queue.Remove(s)
+	n := e.queue.Enter(uint16(e.next64&int64(wire.IDs.Mask())), now, was.Timeout)
+	for n == nil {
+		e.next64++
+		n = e.queue.Enter(uint16(e.next64&int64(wire.IDs.Mask())), now, was.Timeout)
+	}
+	n.Datagram = append(n.Datagram, was.Datagram...)
+	n.ID64, n.FirstAt, n.Copies = e.next64, was.FirstAt, was.Copies
+	n.Peer, n.Token, n.Repeats, n.Flags, n.Adapts = was.Peer, was.Token, was.Repeats, was.Flags, was.Adapts
+	e.next64++
+	renumber(e.options.Profile, n.Datagram, n.ID)
+	return n
 }
 
 // limit has a packet without an end looked at when its time is up.
@@ -81,11 +108,17 @@ func (e *Endpoint) retry(now machine.Instant, out *machine.Effects) {
 		if s == nil || s.RetryAt > now {
 			return
 		}
-		if s.Exhausted() || s.Repeats == 0 && e.options.Limit > 0 && now >= s.FirstAt.Add(e.options.Limit) {
+		if s.Exhausted() && !e.options.Fault.endless || s.Repeats == 0 && e.options.Limit > 0 && now >= s.FirstAt.Add(e.options.Limit) {
 			e.settle(now, s, Expired, out)
 			continue
 		}
 		e.queue.Resend(s, now)
+		if e.options.Fault.renumbers {
+			s = e.renumber(s, now)
+		}
+		if copied := e.options.Fault.copied; copied != nil {
+			copied(e.options.Profile, s)
+		}
 		e.limit(s)
 		e.counts.Resends++
 		out.Send(e.peers[s.Peer].route, machine.SendDatagram, s.Datagram)
@@ -96,7 +129,7 @@ func (e *Endpoint) retry(now machine.Instant, out *machine.Effects) {
 // acknowledged takes an acknowledgement that was read.
 func (e *Endpoint) acknowledged(now machine.Instant, from machine.Peer, id uint16, out *machine.Effects) {
 	s := e.queue.Find(id)
-	if s == nil || s.Peer != from {
+	if s == nil || s.Peer != from || e.options.Fault.deaf {
 		e.counts.AckedAgain++
 		if e.departed.take(from, id) {
 			e.delayOf(&e.peers[from]).again(now, &e.options.Delays)
@@ -104,7 +137,11 @@ func (e *Endpoint) acknowledged(now machine.Instant, from machine.Peer, id uint1
 		e.tell(now, machine.Event{Kind: EventAckedAgain, Sequence: uint32(id), Sequence64: wire.IDs.Unwrap(uint32(id), e.next64-1), Peer: from}, out)
 		return
 	}
-	e.delayOf(&e.peers[from]).acked(s, now)
+	d := e.delayOf(&e.peers[from])
+	if e.options.Fault.samples {
+		d.longest = max(d.longest, s.Sample(now).FromFirst)
+	}
+	d.acked(s, now)
 	e.settle(now, s, Acknowledged, out)
 }
 

@@ -1,0 +1,196 @@
+package srdp
+
+import (
+	"time"
+
+	wire "github.com/ackscope/ackscope/wire/srdp"
+)
+
+// Fault is one named way in which an implementation goes wrong, as a policy of
+// the reference endpoint: Options.Fault. All else of the endpoint stays right.
+type Fault struct {
+	Name string
+	Doc  string
+	// Unobservable says why the fault never reaches the wire; empty where it can.
+	Unobservable string
+	// Scenario is the flags of `ackscope simulate` in which it shows.
+	Scenario []string
+
+	// ack changes the acknowledgement of a copy, the n-th that came, and tells how
+	// often it goes out.
+	ack func(pk *wire.Packet, n uint64, fate Fate) (times int)
+	// answer and data change the bytes of the n-th copy's acknowledgement, and of a
+	// packet's first copy, which are those of the later ones too.
+	answer  func(p *wire.Profile, n uint64, b []byte)
+	data    func(p *wire.Profile, s *Sent)
+	copied  func(p *wire.Profile, s *Sent) // changes a packet before it is sent again
+	next    func(id64 int64) int64         // the id of a packet, by the counter
+	timeout func(chosen time.Duration) time.Duration
+
+	renumbers bool // a packet that is sent again gets another id
+	deaf      bool // acknowledgements settle nothing
+	endless   bool // packets are sent again after their last time
+	pushy     bool // ordered packets do not wait for each other
+	forgets   bool // the list of received ids stays empty
+	samples   bool // packets of several copies are measured, from the first
+}
+
+const faultEvery = 10 // packets between two slips of faults that come now and then
+
+func slips(n uint64) bool { return n%faultEvery == faultEvery-1 }
+
+// Faults lists them.
+var Faults = []*Fault{
+	{
+		Name: "ack-missing", Doc: "one copy in ten is not acknowledged",
+		ack: func(_ *wire.Packet, n uint64, _ Fate) int {
+			if slips(n) {
+				return 0
+			}
+			return 1
+		},
+	},
+	{
+		Name: "ack-twice", Doc: "one copy in ten is acknowledged twice",
+		ack: func(_ *wire.Packet, n uint64, _ Fate) int {
+			if slips(n) {
+				return 2
+			}
+			return 1
+		},
+	},
+	{
+		Name: "duplicate-unanswered", Doc: "a copy that is dropped as a duplicate is not acknowledged",
+		Scenario: []string{"--services", "dont-duplicate", "--dup", "15%"},
+		ack: func(_ *wire.Packet, _ uint64, fate Fate) int {
+			if fate != Delivered {
+				return 0
+			}
+			return 1
+		},
+	},
+	{
+		Name: "ack-id-off-by-one", Doc: "one acknowledgement in ten names the id before",
+		ack: func(pk *wire.Packet, n uint64, _ Fate) int {
+			if slips(n) {
+				pk.ID = (pk.ID - 1) &^ wire.AckMark
+			}
+			return 1
+		},
+	},
+	{
+		Name: "ack-mark-missing", Doc: "the top bit of the id is clear in one acknowledgement in ten",
+		answer: func(p *wire.Profile, n uint64, b []byte) {
+			if slips(n) {
+				b[topByte(p)] &^= 0x80
+			}
+		},
+	},
+	{
+		Name: "ack-byte-order", Doc: "acknowledgements have the id in the other byte order",
+		answer: func(_ *wire.Profile, _ uint64, b []byte) { b[1], b[2] = b[2], b[1] },
+	},
+	{
+		Name: "resend-early", Doc: "packets are sent again after half the time",
+		Scenario: []string{"--timeout", "200ms", "--loss", "20%"},
+		timeout:  func(d time.Duration) time.Duration { return d / 2 },
+	},
+	{
+		Name: "resend-late", Doc: "packets are sent again after four times the time",
+		Scenario: []string{"--timeout", "100ms", "--loss", "20%"},
+		timeout:  func(d time.Duration) time.Duration { return 4 * d },
+	},
+	{
+		Name: "resend-without-end", Doc: "packets are sent again though they are acknowledged",
+		Scenario: []string{"--repeats", "4", "--timeout", "150ms"}, deaf: true,
+	},
+	{
+		Name: "repeats-ignored", Doc: "packets are sent again after the last time that was asked for",
+		Scenario: []string{"--repeats", "2", "--timeout", "150ms", "--loss", "40%"}, endless: true,
+	},
+	{
+		Name: "resend-renumbered", Doc: "a packet that is sent again gets the next id",
+		Scenario: []string{"--loss", "20%", "--timeout", "150ms"}, renumbers: true,
+	},
+	{
+		Name: "resend-changed", Doc: "a packet that is sent again has other bytes",
+		Scenario: []string{"--loss", "20%", "--timeout", "150ms"},
+		copied: func(p *wire.Profile, s *Sent) {
+			if at := p.HeaderLen(); len(s.Datagram) > at {
+				s.Datagram[at] ^= uint8(s.Copies)
+			}
+		},
+	},
+	{
+		Name: "resend-without-flags", Doc: "a packet that is sent again has lost its flags",
+		Scenario: []string{"--loss", "20%", "--timeout", "150ms", "--services", "both"},
+		copied:   func(p *wire.Profile, s *Sent) { s.Datagram[p.HeaderLen()-1] = 0 },
+	},
+	{
+		Name: "id-skipped", Doc: "now and then the counter steps by two",
+		next: func(id64 int64) int64 {
+			if id64%faultEvery == 0 {
+				return id64 + 1
+			}
+			return id64
+		},
+	},
+	{
+		Name: "id-repeated", Doc: "now and then a packet has the id of the one before it",
+		data: func(p *wire.Profile, s *Sent) {
+			if slips(uint64(s.ID64)) {
+				renumber(p, s.Datagram, s.ID-1)
+			}
+		},
+	},
+	{
+		Name: "wrap-at-16-bits", Doc: "ids go on to 65535: above 32767 data looks like acknowledgements",
+		Scenario: []string{"--first", "32700"},
+		data: func(p *wire.Profile, s *Sent) {
+			if s.ID64>>15&1 == 1 {
+				s.Datagram[topByte(p)] |= 0x80
+			}
+		},
+	},
+	{
+		Name: "order-ignored", Doc: "ordered packets do not wait for each other",
+		Scenario: []string{"--services", "order", "--loss", "10%"}, pushy: true,
+	},
+	{
+		Name: "duplicate-delivered", Doc: "a packet that asks to come once is handed over again",
+		Unobservable: "what the application is handed is not on the wire, and each copy is acknowledged in any case",
+		Scenario:     []string{"--services", "dont-duplicate", "--dup", "15%"}, forgets: true,
+	},
+	{
+		Name: "rtt-from-resent", Doc: "delays are measured by packets that were sent more than once",
+		Unobservable: "the document leaves the choice of a timeout to the library",
+		Scenario:     []string{"--loss", "30%"}, samples: true,
+	},
+}
+
+// LookupFault finds one by its name; nil for none.
+func LookupFault(name string) *Fault {
+	for _, f := range Faults {
+		if f.Name == name {
+			return f
+		}
+	}
+	return nil
+}
+
+// topByte gives where the top bit of the id field is.
+func topByte(p *wire.Profile) int {
+	if p.LittleEndian {
+		return 2
+	}
+	return 1
+}
+
+// renumber writes another id into a data packet.
+func renumber(p *wire.Profile, b []byte, id uint16) {
+	high, low := byte(id>>8)&0x7f, byte(id)
+	b[1], b[2] = high, low
+	if p.LittleEndian {
+		b[1], b[2] = low, high
+	}
+}
