@@ -1,0 +1,462 @@
+package riptide_test
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+	"testing"
+
+	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/capture/stream"
+	dissector "github.com/ackscope/ackscope/dissect/riptide"
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/riptide"
+	wire "github.com/ackscope/ackscope/wire/riptide"
+)
+
+const pcaps = "../../testdata/pcaps"
+
+// logged is what these tests read of a truth file: which port is whose, and
+// which version each endpoint is of.
+type logged struct {
+	server  uint16
+	version map[string]string // by endpoint
+	clients map[uint16]string // by port
+}
+
+var buildNames = map[string]string{"e21aef9": "dev-n", "28a8442": "dev-d"}
+
+func readLog(t *testing.T, path string) *logged {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &logged{version: map[string]string{}, clients: map[uint16]string{}}
+	s := bufio.NewScanner(z)
+	s.Buffer(nil, 1<<20)
+	for s.Scan() {
+		var line struct {
+			Endpoint, Event, Version string
+			Port                     uint16
+			LocalPort                uint16 `json:"local_port"`
+			Server                   string `json:"server_address"`
+		}
+		if err := json.Unmarshal(s.Bytes(), &line); err != nil {
+			t.Fatal(err)
+		}
+		switch line.Event {
+		case "start":
+			if name, ok := buildNames[line.Version]; ok {
+				line.Version = name
+			}
+			l.version[line.Endpoint] = line.Version
+			if line.Endpoint == "server" {
+				l.server = line.Port
+			} else if a, err := netip.ParseAddrPort(line.Server); err == nil {
+				l.server = a.Port()
+			}
+		case "local_endpoint":
+			l.clients[line.LocalPort] = line.Endpoint
+		}
+	}
+	if err := s.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// passing is one message between an endpoint of the run, which stands at the
+// tap, and its peer.
+type passing struct {
+	at    machine.Instant
+	frame uint64
+	own   bool
+	bytes []byte
+}
+
+type nearFlow struct {
+	name   string // of the endpoint
+	passed []passing
+}
+
+// nearFlows gives the connections of a capture as the endpoint at the tap has
+// them.
+func nearFlows(t *testing.T, path string, l *logged) []*nearFlow {
+	t.Helper()
+	in, err := capture.Open([]string{path}, capture.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	atClient := strings.Contains(path, ".client.")
+	var formats []stream.Format
+	for _, f := range dissector.Protocol.Framings {
+		formats = append(formats, stream.Format(f))
+	}
+	flows, conns := map[netip.AddrPort]*nearFlow{}, map[netip.AddrPort]*stream.Conn{}
+	decoder := capture.NewDecoder(capture.DecodeOptions{})
+	var f capture.Frame
+	var p capture.Packet
+	var out stream.Output
+	for {
+		if err := in.Next(&f); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		decoder.Decode(&f, &p)
+		if p.Transport != capture.UDP && p.Transport != capture.TCP {
+			continue
+		}
+		client, from := p.Src, machine.A
+		if p.Src.Port() == l.server {
+			client, from = p.Dst, machine.B
+		} else if p.Dst.Port() != l.server {
+			continue
+		}
+		flow := flows[client]
+		if flow == nil {
+			flow = &nearFlow{name: "server"}
+			if atClient {
+				flow.name = l.clients[client.Port()]
+			}
+			flows[client] = flow
+			conns[client] = stream.New(formats, stream.Limits{})
+		}
+		own := atClient == (from == machine.A)
+		if p.Transport == capture.UDP {
+			flow.passed = append(flow.passed, passing{f.At, f.Ref.Frame(), own, bytes.Clone(p.Payload)})
+			continue
+		}
+		conns[client].Feed(from, &p, &out)
+		for i := range out.Messages {
+			m := &out.Messages[i]
+			flow.passed = append(flow.passed, passing{m.At, m.Ref.Frame(), atClient == (m.From == machine.A), bytes.Clone(m.Bytes)})
+		}
+	}
+	var keys []netip.AddrPort
+	for k := range flows {
+		keys = append(keys, k)
+	}
+	sort.Slice(keys, func(i, j int) bool { return keys[i].Port() < keys[j].Port() })
+	var all []*nearFlow
+	for _, k := range keys {
+		all = append(all, flows[k])
+	}
+	return all
+}
+
+// TestInterop feeds a reference what a real endpoint received, and has its
+// application send what that one's sent: it must answer with the very Acks of
+// the real one, one by one, and every message must be the same, byte for byte,
+// sequences and the acks of notify headers included. When within a tick the
+// real one read its socket is not on the wire; that it read in order is. So what
+// arrived is held back, and read as far as the next own message needs it.
+func TestInterop(t *testing.T) {
+	paths, err := filepath.Glob(filepath.Join(pcaps, "[ut]2*.pcap*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs, acks, sends := 0, 0, 0
+	for _, path := range paths {
+		run, _, _ := strings.Cut(filepath.Base(path), ".")
+		// Joined in the middle; and a run of 66,100 messages.
+		if strings.Contains(run, "midstream") || testing.Short() && strings.Contains(run, "rwrap") {
+			continue
+		}
+		runs++
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			l := readLog(t, filepath.Join(pcaps, run+".truth.jsonl.gz"))
+			flows := nearFlows(t, path, l)
+			if len(flows) == 0 {
+				t.Fatal("no flow of the run's endpoints")
+			}
+			for _, f := range flows {
+				r := relive(t, f, l.version[f.name], run[0] == 't', len(flows) > 1)
+				acks += r.acks
+				sends += r.sends
+			}
+		})
+	}
+	if !t.Failed() && (runs < 80 || acks < 10000 || sends < 10000) {
+		t.Errorf("%d captures, %d Acks and %d messages: too few to prove anything", runs, acks, sends)
+	}
+	t.Logf("%d captures, %d Acks and %d messages, every one byte for byte", runs, acks, sends)
+}
+
+// relived is a reference that lives a real endpoint's life.
+type relived struct {
+	t           *testing.T
+	name        string
+	e           *riptide.Endpoint
+	codec       wire.Codec
+	server      bool
+	stream      bool
+	held        []passing
+	answers     [][]byte // Acks that the reference has sent, and the capture not yet
+	welcomes    [][]byte
+	known       map[string]bool // reliable messages that were sent once
+	announces   bool            // the server tells of others: their messages cannot be foretold from one connection
+	out         machine.Effects
+	acks, sends int
+	failed      bool
+}
+
+func relive(t *testing.T, f *nearFlow, version string, tcp, several bool) *relived {
+	t.Helper()
+	v, ok := riptide.LookupVersion(version)
+	if !ok {
+		t.Fatalf("version %q of %s", version, f.name)
+	}
+	server := f.name == "server"
+	o := riptide.Options{Version: v, Stream: tcp, Limits: riptide.Limits{Off: true}, Ask: true}
+	build := riptide.NewClient
+	if server {
+		build = riptide.NewServer
+	}
+	e, err := build(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &relived{t: t, name: f.name, e: e, codec: wire.Codec{Dialect: v.Build.Dialect}, server: server, stream: tcp, known: map[string]bool{}}
+	r.announces = server && several
+	// What a server tells of others it sends by its other connections.
+	for _, p := range f.passed {
+		var m wire.Message
+		if r.codec.Parse(p.bytes, len(p.bytes), &m) == nil && p.own && (m.Type == wire.ClientConnected || m.Type == wire.ClientDisconnected) {
+			r.announces = true
+		}
+	}
+	for i := range f.passed {
+		if r.failed || !r.pass(&f.passed[i]) {
+			break
+		}
+	}
+	return r
+}
+
+// step hands an input to the reference and sorts what it sends.
+func (r *relived) step(at machine.Instant, in machine.Input) {
+	r.t.Helper()
+	r.out.Reset()
+	if err := r.e.Step(at, in, &r.out); err != nil {
+		r.fail("%T: %v", in, err)
+		return
+	}
+	for _, tr := range r.out.Transmit {
+		b := r.unframed(tr)
+		var m wire.Message
+		if b == nil || r.codec.Parse(b, len(b), &m) != nil {
+			continue
+		}
+		switch m.Type {
+		case wire.Ack, wire.AckExtra:
+			r.answers = append(r.answers, bytes.Clone(b))
+		case wire.Welcome:
+			r.welcomes = append(r.welcomes, bytes.Clone(b))
+		}
+	}
+}
+
+func (r *relived) unframed(tr machine.Transmission) []byte {
+	switch {
+	case tr.Kind == machine.SendDatagram:
+		return tr.Bytes
+	case tr.Kind == machine.SendBytes && len(tr.Bytes) > r.codec.Dialect.Prefixes[0]:
+		return tr.Bytes[r.codec.Dialect.Prefixes[0]:]
+	}
+	return nil
+}
+
+func (r *relived) fail(format string, args ...any) {
+	r.t.Helper()
+	r.failed = true
+	r.t.Errorf("%s: "+format, append([]any{r.name}, args...)...)
+}
+
+// plain reports whether reading a message changes nothing of what the reference
+// sends but by its timers.
+func (r *relived) plain(b []byte) bool {
+	var m wire.Message
+	return r.codec.Parse(b, len(b), &m) == nil && (m.Type == wire.Ack || m.Type == wire.AckExtra || m.Type == wire.Unreliable)
+}
+
+// read has the reference read the oldest message that it has not read.
+func (r *relived) read() bool {
+	if len(r.held) == 0 {
+		return false
+	}
+	p := r.held[0]
+	r.held = r.held[1:]
+	if !r.stream {
+		r.step(p.at, machine.Arrive{Bytes: p.bytes})
+		return true
+	}
+	framed, err := r.codec.AppendFrame(nil, r.codec.Dialect.Prefixes[0], len(p.bytes))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.step(p.at, machine.Bytes{Bytes: append(framed, p.bytes...)})
+	return true
+}
+
+// pass takes the next message at the tap; false where the connection is over.
+func (r *relived) pass(p *passing) bool {
+	r.t.Helper()
+	if !p.own {
+		if r.stream && r.server && len(r.known) == 0 && len(r.held) == 0 && r.acks == 0 {
+			r.step(p.at, machine.Open{}) // of a stream that stands already nothing is taken
+		}
+		r.held = append(r.held, *p)
+		for len(r.held) > 0 && r.plain(r.held[0].bytes) && r.read() {
+		}
+		return true
+	}
+	var m wire.Message
+	if err := r.codec.Parse(p.bytes, len(p.bytes), &m); err != nil {
+		r.fail("frame %d: %v", p.frame, err)
+		return false
+	}
+	body := bodyOf(p.bytes, &m)
+	switch m.Type {
+	case wire.Connect:
+		if r.server {
+			for r.read() {
+			}
+		} else if len(r.known) == 0 {
+			r.known["connect"] = true
+			r.step(p.at, machine.Command{Kind: machine.Connect, Payload: body})
+			if r.stream {
+				r.step(p.at, machine.Open{})
+			}
+		}
+	case wire.Reject:
+		return false
+	case wire.Disconnect:
+		return false
+	case wire.Ack, wire.AckExtra:
+		for len(r.answers) == 0 && r.read() {
+		}
+		r.same(p, &r.answers, "Ack")
+		r.acks++
+	case wire.Welcome:
+		if r.known[string(p.bytes)] {
+			return true
+		}
+		r.known[string(p.bytes)] = true
+		for len(r.welcomes) == 0 && r.read() {
+		}
+		if r.server && len(r.e.Pending()) > 0 {
+			r.welcome(p, &m)
+			return !r.failed
+		}
+		r.same(p, &r.welcomes, "Welcome")
+	case wire.Unreliable, wire.Reliable, wire.Notify:
+		r.user(p, &m, body)
+	}
+	return !r.failed
+}
+
+// welcome has the application accept, under the id that the real one gave.
+func (r *relived) welcome(p *passing, m *wire.Message) {
+	r.step(p.at, machine.Command{Kind: machine.Accept})
+	if len(r.welcomes) == 0 {
+		r.fail("frame %d: no Welcome", p.frame)
+		return
+	}
+	var own wire.Message
+	b := r.welcomes[0]
+	r.welcomes = r.welcomes[1:]
+	if err := r.codec.Parse(b, len(b), &own); err != nil || own.Sequence != m.Sequence || len(b) != len(p.bytes) {
+		r.fail("frame %d: Welcome %x, expected %x but for the client id", p.frame, b, p.bytes)
+	}
+}
+
+// same takes the next of what the reference has sent, and compares.
+func (r *relived) same(p *passing, queue *[][]byte, what string) {
+	r.t.Helper()
+	if len(*queue) == 0 {
+		r.fail("frame %d: no %s, expected %x", p.frame, what, p.bytes)
+		return
+	}
+	if got := (*queue)[0]; !bytes.Equal(got, p.bytes) {
+		r.fail("frame %d: %s %x, expected %x", p.frame, what, got, p.bytes)
+	}
+	*queue = (*queue)[1:]
+}
+
+// user has the application send a message, if it has not.
+func (r *relived) user(p *passing, m *wire.Message, body []byte) {
+	r.t.Helper()
+	in := machine.Submit{Channel: riptide.ChannelUnreliable, Type: uint32(m.MessageID), Payload: body}
+	switch m.Type {
+	case wire.Reliable:
+		if r.announces || r.known[string(p.bytes)] {
+			return
+		}
+		r.known[string(p.bytes)] = true
+		in.Channel = riptide.ChannelReliable
+	case wire.Notify:
+		in.Channel = riptide.ChannelNotify
+	}
+	for r.server && !r.e.Connected(0) && r.read() {
+	}
+	// What is on the wire is whole bytes: which of its last bits are padding does
+	// not show, and they are zero.
+	if spare := 8*len(body) - m.BodyBits; spare > 0 {
+		in.Type |= uint32(spare) << 16
+	}
+	for m.Type == wire.Notify {
+		c := r.e.Clone()
+		r.out.Reset()
+		if err := c.Step(p.at, in, &r.out); err != nil {
+			r.fail("frame %d: %v", p.frame, err)
+			return
+		}
+		got := r.unframed(r.out.Transmit[0])
+		if bytes.Equal(got, p.bytes) {
+			break
+		}
+		if !r.read() {
+			r.fail("frame %d: Notify %x, expected %x", p.frame, got, p.bytes)
+			return
+		}
+	}
+	r.step(p.at, in)
+	r.sends++
+	if got := r.unframed(r.out.Transmit[0]); !r.failed && !bytes.Equal(got, p.bytes) {
+		r.fail("frame %d: %s %x, expected %x", p.frame, m.Type, got, p.bytes)
+	}
+}
+
+// bodyOf gives the body from the first bit of its first byte on.
+func bodyOf(b []byte, m *wire.Message) []byte {
+	if m.BodyBits <= 0 {
+		return nil
+	}
+	from, shift := m.BodyBit/8, uint(m.BodyBit%8)
+	out := make([]byte, 0, len(b))
+	for i := range (m.BodyBits + 7) / 8 {
+		v := uint16(b[from+i])
+		if from+i+1 < len(b) {
+			v |= uint16(b[from+i+1]) << 8
+		}
+		out = append(out, byte(v>>shift))
+	}
+	return out
+}
+
