@@ -310,4 +310,3 @@ func bodyOf(b []byte, m *wire.Message) []byte {
 	}
 	return out
 }
-
