@@ -30,6 +30,7 @@ type Facts struct {
 	Vantage       Vantage
 	VantageReason string
 	Liar          [2]bool          // the side's own headers name packets that never came: its peer is likely the same
+	Suspect       [2]bool          // they name packets that only the capture may lack: that would not be told from a lie
 	Refuses       [2]bool          // the side's application refuses packets that arrived
 	Takes         [2]bool          // it takes whatever arrives: of very many that its headers speak of it refused none
 	Tick          [2]time.Duration // the side's frame time as its sends show it; 0 unknown

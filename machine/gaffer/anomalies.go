@@ -68,19 +68,24 @@ func (t *Tracker) claimUnseen(p *sighting, c Claims, n int, out *machine.Effects
 		t.restore(p, q, out)
 	case !s.near:
 		report(out, captureLoss, peer.side, machine.Certain, p.at, p.ref, 0, 1)
-	case t.isStaleEntry(s, peer, c, n, number):
+	case !t.looksStale(s, peer, c, n, number):
+		report(out, captureLoss, p.from.Other(), machine.Likely, p.at, p.ref, 0, 1)
+	case s.top64-s.first64+1 != int64(s.distinct):
+		// The capture lacks packets of the side itself: it may lack this one too. But
+		// where it is a lie, the peer's claims of that kind prove nothing either.
+		s.suspect = true
+		report(out, captureLoss, p.from.Other(), machine.Likely, p.at, p.ref, 0, 1)
+	default:
 		s.lies++
 		report(out, staleEntry, p.from, machine.Likely, p.at, p.ref, 0, float64(r.Distance(c.Newest, s.heard.Newest)), float64(q))
-	default:
-		report(out, captureLoss, p.from.Other(), machine.Likely, p.at, p.ref, 0, 1)
 	}
 }
 
-// isStaleEntry tells an old entry that a near side's window came to cover from a
+// looksStale tells an old entry that a near side's window came to cover from a
 // packet that only the capture lacks. An old entry is never the newest one; it
 // comes to light when the window jumps over it; it stands alone among packets
 // that did not come; and there must have been a wrap before.
-func (t *Tracker) isStaleEntry(s, peer *side, c Claims, n int, number int64) bool {
+func (t *Tracker) looksStale(s, peer *side, c Claims, n int, number int64) bool {
 	r := t.rules
 	jump := r.Distance(c.Newest, s.heard.Newest)
 	if n == 0 || s.heard.Width == 0 || jump <= n || jump < burstLeast {
@@ -89,7 +94,7 @@ func (t *Tracker) isStaleEntry(s, peer *side, c Claims, n int, number int64) boo
 	if peer.first64 == 0 && number <= int64(r.mask()) {
 		return false // numbered from 0 in this capture: the slot held nothing before
 	}
-	if number < s.joined+int64(s.heard.Width)+64 || s.top64-s.first64+1 != int64(s.distinct) {
+	if number < s.joined+int64(s.heard.Width)+64 {
 		return false
 	}
 	unseen := 0

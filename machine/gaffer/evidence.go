@@ -8,15 +8,23 @@ import (
 
 // farFrame is a frame of a far side that read something: the one that sent the
 // packet numbered own, or one after that of packet before, the last whose header
-// passed the tap. (Of an overtaken header the one before it is not known.)
-type farFrame struct{ own, before int64 }
+// passed the tap. (Of an overtaken header the one before it is not known.) jump
+// is how far its header moved the window, where that was a burst or more.
+type farFrame struct {
+	own, before int64
+	jump        int
+}
+
+// jumped reports whether a packet that the header names lies in what its window
+// jumped over.
+func (f *farFrame) jumped(behind int) bool { return 0 < behind && behind < f.jump }
 
 // testify takes a header of a far side: what it names was received, and the acks
 // that those packets carried were read. Nothing else is known of that side.
 func (t *Tracker) testify(s, peer *side, p *sighting, c Claims, number int64, out *machine.Effects) {
 	r := t.rules
 	// A header that was overtaken on its way tells of an earlier moment.
-	newest, frame := true, farFrame{number, number - 1}
+	newest, frame := true, farFrame{own: number, before: number - 1}
 	if !s.opened {
 		t.open(s, peer, p, c)
 	} else if newest = number > s.headed; newest {
@@ -38,6 +46,7 @@ func (t *Tracker) testify(s, peer *side, p *sighting, c Claims, number int64, ou
 	switch ahead := r.Distance(c.Newest, s.NewestReceived()); {
 	case ahead >= 64:
 		s.advanceBy(ahead, c.Newest)
+		frame.jump = ahead
 	case ahead >= 0:
 		known := s.word << (uint(ahead) & 63)
 		newly &^= known
@@ -46,6 +55,9 @@ func (t *Tracker) testify(s, peer *side, p *sighting, c Claims, number int64, ou
 		}
 		if ahead > 0 {
 			s.advanceBy(ahead, c.Newest)
+		}
+		if ahead >= burstLeast {
+			frame.jump = ahead
 		}
 	default:
 		behind = -ahead
@@ -134,17 +146,17 @@ func (t *Tracker) receivedByFar(s, peer *side, p *sighting, e *Sent, behind int,
 		peer.wireCount++
 	}
 	if !out.NoEvents {
-		v := tell(out, machine.EventReceived, p.from, t.grade(machine.Certain), p.at, p.ref)
+		v := tell(out, machine.EventReceived, p.from, t.gradeJump(machine.Certain, frame.jumped(behind)), p.at, p.ref)
 		v.Sequence, v.Sequence64, v.About = e.Sequence, peer.unwrap(e.Sequence), e.Ref
 	}
 	if e.Flags&SentHeader != 0 {
-		t.readByFar(s, p, e, frame, out)
+		t.readByFar(s, p, e, behind, frame, out)
 	}
 }
 
 // readByFar takes it that a far side read the acks of e, a packet of its peer,
 // no later than in the frame that sent p.
-func (t *Tracker) readByFar(s *side, p *sighting, e *Sent, frame farFrame, out *machine.Effects) {
+func (t *Tracker) readByFar(s *side, p *sighting, e *Sent, behind int, frame farFrame, out *machine.Effects) {
 	r := t.rules
 	claims := r.Claims(e.Ack, e.AckBits)
 	fresh, recent := s.unread(claims)
@@ -166,7 +178,7 @@ func (t *Tracker) readByFar(s *side, p *sighting, e *Sent, frame farFrame, out *
 		}
 		s.estimate.read(&farSample{number, frame.before, frame.own, e.At})
 		if !out.NoEvents {
-			v := tell(out, machine.EventAcked, p.from, t.grade(sure), p.at, p.ref)
+			v := tell(out, machine.EventAcked, p.from, t.gradeJump(sure, frame.jumped(behind)), p.at, p.ref)
 			v.Bit, v.Sequence, v.Sequence64, v.By, v.About = a.Bit, a.Sequence, number, e.Ref, a.Ref
 			v.RTT = int64(float64(frame.own-number) * s.estimate.clock.tick)
 		}

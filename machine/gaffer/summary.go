@@ -16,6 +16,7 @@ func (t *Tracker) Learned() machine.Facts {
 	for i := range t.sides {
 		s := &t.sides[i]
 		f.Liar[i] = f.Liar[i] || s.lies > 0
+		f.Suspect[i] = f.Suspect[i] || s.suspect
 		f.Refuses[i] = s.refuses
 		f.Takes[i] = s.takesAll()
 		f.Tick[i] = time.Duration(s.estimate.clock.tick)

@@ -45,6 +45,7 @@ type side struct {
 	opened  bool   // a header of it passed the tap: State's receive window is set
 	fresh   bool   // known from its first packet on: what is not in a buffer is not there
 	refuses bool   // its application is known to refuse packets
+	suspect bool   // it named packets that either never came or that the capture lacks
 	taken   uint16 // packets that its headers show it to have accepted, up to takenEnough
 	top     uint32 // newest sequence that it sent
 
@@ -298,6 +299,15 @@ func tell(out *machine.Effects, kind machine.EventKind, x machine.Side, sure mac
 // unwrap gives the unwrapped number of a sequence that the side sent.
 func (s *side) unwrap(sequence uint32) int64 {
 	return s.top64 + int64(s.rules.Distance(sequence, s.top))
+}
+
+// gradeJump is grade for what a far side named while its window jumped. There
+// lies come to light, and where such may have been seen, each may be one.
+func (t *Tracker) gradeJump(c machine.Certainty, jumped bool) machine.Certainty {
+	if jumped && (t.facts.Suspect[machine.A] || t.facts.Suspect[machine.B]) {
+		c = min(c, machine.Likely)
+	}
+	return t.grade(c)
 }
 
 // grade lowers a certainty where an endpoint of the flow is known to ack what it

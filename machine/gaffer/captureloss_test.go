@@ -1,0 +1,78 @@
+package gaffer_test
+
+import (
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/gaffer"
+	wire "github.com/ackscope/ackscope/wire/gaffer"
+)
+
+// A capture that lacks packets cannot tell a header that lies of one that names
+// what only the capture lacks. Then nothing that such a header of the far side
+// says may be told as certain and be denied by that side's own log.
+func TestCaptureLossHidesNoLie(t *testing.T) {
+	const run = "plain-le-stalebug-loss98"
+	lines := readLog(t, run)
+	for side, far := range map[string]string{"client": "server", "server": "client"} {
+		paths, err := filepath.Glob(filepath.Join(pcaps, run+"."+side+".pcap*"))
+		if err != nil || len(paths) != 1 {
+			t.Fatalf("%v %v", paths, err)
+		}
+		came := map[uint32]bool{}
+		for _, l := range lines {
+			if l.Endpoint == far && l.Event == "received" {
+				came[l.Seq] = true
+			}
+		}
+		for name, flow := range nearFlows(t, paths[0], lines) {
+			certain := 0
+			for seed := range uint64(20) {
+				rng := rand.New(rand.NewPCG(seed, 3))
+				share := []float64{0.01, 0.03, 0.1}[seed%3]
+				var left []machine.Datagram
+				for _, p := range flow {
+					if rng.Float64() >= share {
+						from := machine.A
+						if !p.own {
+							from = machine.B
+						}
+						left = append(left, machine.Datagram{At: p.at, Ref: machine.MakeRef(0, p.frame), From: from, Bytes: p.bytes, Length: len(p.bytes) + p.cut})
+					}
+				}
+				events := trackTwice(profileOf(run), left)
+				for _, e := range events {
+					if e.Side == machine.B && e.Kind == machine.EventReceived && e.Certainty == machine.Certain {
+						if certain++; !came[e.Sequence] {
+							t.Errorf("%s at the %s, seed %d: the %s is said for certain to have received %d, by frame %d, and has not", name, side, seed, far, e.Sequence, e.Ref.Frame())
+						}
+					}
+				}
+			}
+			if certain < 100 {
+				t.Errorf("%s at the %s: of 20 times only %d receipts are told as certain: is anything?", name, side, certain)
+			}
+		}
+	}
+}
+
+// trackTwice gives the events of a second run, which knows what the first learned.
+func trackTwice(p *wire.Profile, flow []machine.Datagram) (events []machine.Event) {
+	var facts machine.Facts
+	for range 2 {
+		tr := gaffer.NewTracker(p, facts)
+		events = events[:0]
+		var out machine.Effects
+		for i := range flow {
+			tr.Observe(&flow[i], &out)
+			events = append(events, out.Events...)
+			out.Reset()
+		}
+		tr.Finish(&out)
+		events = append(events, out.Events...)
+		facts = tr.Learned()
+	}
+	return events
+}
