@@ -40,6 +40,7 @@ type book struct {
 	routes map[wire.Address]route
 	names  map[machine.Peer]wire.Address // as introduced, the last one of a peer
 	next   machine.Peer                  // above all numbers met
+	order  []wire.Address                // as learned, the oldest first; also some that are not any more
 }
 
 type route struct {
@@ -67,19 +68,27 @@ func (b *book) introduce(p machine.Peer, a wire.Address) error {
 	return nil
 }
 
-// learn enters that a packet from a came by p. It reports whether the address
-// can be answered.
-func (b *book) learn(a wire.Address, p machine.Peer) bool {
+// learn enters that a packet from a came by p. Where there is no room, what was
+// learned first is forgotten: who is still there is learned again.
+func (b *book) learn(a wire.Address, p machine.Peer) {
 	b.met(p)
 	r, had := b.routes[a]
-	switch {
-	case had && r.fixed:
-	case had || len(b.routes) < b.limit:
-		b.routes[a] = route{peer: p}
-	default:
-		return false
+	if had && r.fixed {
+		return
 	}
-	return true
+	for !had && len(b.routes) >= b.limit {
+		if len(b.order) == 0 {
+			return // all were introduced
+		}
+		if old, ok := b.routes[b.order[0]]; ok && !old.fixed {
+			delete(b.routes, b.order[0])
+		}
+		b.order = b.order[1:]
+	}
+	if !had {
+		b.order = append(b.order, a)
+	}
+	b.routes[a] = route{peer: p}
 }
 
 // find gives the peer that leads to an address.
@@ -123,6 +132,6 @@ func (b *book) sorted() []wire.Address {
 
 func (b *book) clone() book {
 	c := *b
-	c.routes, c.names = maps.Clone(b.routes), maps.Clone(b.names)
+	c.routes, c.names, c.order = maps.Clone(b.routes), maps.Clone(b.names), slices.Clone(b.order)
 	return c
 }

@@ -35,11 +35,14 @@ type Options struct {
 	// Peers, Outstanding and Waiting bound the memory: peers known at a time
 	// (0 is DefaultPeers), packets in the sent queue (0 is 16384, half of all ids,
 	// which is also the most), and ordered packets of one peer that wait for the
-	// one in flight (0 is 1024).
+	// one in flight (0 is 1024; 65536 of all peers together).
 	Peers, Outstanding, Waiting int
 }
 
-const mostOutstanding = 1 << 14
+const (
+	mostOutstanding = 1 << 14
+	mostWaiting     = 1 << 16
+)
 
 // Endpoint is the reference implementation of SRDP. It speaks with any number of
 // peers by one counter of packet ids, one sent queue and one timer.
@@ -47,7 +50,8 @@ const mostOutstanding = 1 << 14
 // Submit is srdp_send: see Request. The other inputs: Arrive; Wake at the
 // Deadline; and commands, of which Introduce and Cancel make two. Disconnect
 // gives up all that was submitted to a peer and forgets what was received from
-// it, Stop does so for all peers.
+// it (and the peer, where the endpoint met it behind a proxy), Stop does so for
+// all peers.
 //
 // Two services are implemented: SRDP_DONTDUPLICATE by a list of recently
 // received ids per source (Rules), SRDP_ORDER by one ordered packet in flight
@@ -70,6 +74,8 @@ type Endpoint struct {
 
 	departed departed
 
+	waiting   int            // ordered packets, of all peers
+	free      []machine.Peer // numbers that were the endpoint's choice, of peers that it has forgotten
 	submitted uint32
 	settled   []Settlement
 	counts    Counts
@@ -321,7 +327,7 @@ func (e *Endpoint) clone() *Endpoint {
 		c.peers[i].waiting = slices.Clone(e.peers[i].waiting) // what one holds never changes
 	}
 	c.names, c.hosts, c.delays = maps.Clone(e.names), maps.Clone(e.hosts), slices.Clone(e.delays)
-	c.departed = slices.Clone(e.departed)
+	c.departed, c.free = slices.Clone(e.departed), slices.Clone(e.free)
 	c.settled, c.bytes, c.taken = slices.Clone(e.settled), nil, slices.Clone(e.taken)
 	return &c
 }

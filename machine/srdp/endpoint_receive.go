@@ -50,7 +50,7 @@ func (e *Endpoint) sender(via machine.Peer, pk *wire.Packet) (machine.Peer, bool
 	route := via
 	x, ok := e.meet(via)
 	if ok && (x.named || e.options.ByProxy && via == e.options.Proxy) {
-		via = e.Next()
+		via = e.unused()
 		if x, ok = e.meet(via); ok && !e.options.ByProxy {
 			x.route = route
 		}
@@ -60,6 +60,18 @@ func (e *Endpoint) sender(via machine.Peer, pk *wire.Packet) (machine.Peer, bool
 	}
 	e.name(via, x, pk.Source)
 	return via, true
+}
+
+// unused gives a number for a peer: one that has become free, or a new one.
+func (e *Endpoint) unused() machine.Peer {
+	for n := len(e.free) - 1; n >= 0; n-- {
+		p := e.free[n]
+		e.free = e.free[:n]
+		if !e.peers[p].named {
+			return p
+		}
+	}
+	return e.Next()
 }
 
 func (e *Endpoint) isFor(pk *wire.Packet) bool {

@@ -23,10 +23,11 @@ func (e *Endpoint) submit(now machine.Instant, r Request, source wire.Address, o
 		return 0, fmt.Errorf("submit: %w %d: expected one that was introduced", ErrUnknownPeer, r.To)
 	}
 	if r.Flags&p.Order != 0 && to.ordered && !e.options.Fault.pushy {
-		if len(to.waiting) >= e.options.Waiting {
+		if len(to.waiting) >= e.options.Waiting || e.waiting >= mostWaiting {
 			return 0, fmt.Errorf("submit: %w: %d for peer %d behind an ordered one", ErrFull, len(to.waiting), r.To)
 		}
 		e.submitted++
+		e.waiting++
 		r.Bytes = bytes.Clone(r.Bytes)
 		to.waiting = append(to.waiting, waiting{r, source, e.submitted})
 		return e.submitted, nil
@@ -170,6 +171,7 @@ func (e *Endpoint) settle(now machine.Instant, s *Sent, how Outcome, out *machin
 		if len(to.waiting) > 0 {
 			w := to.waiting[0]
 			to.waiting = slices.Delete(to.waiting, 0, 1)
+			e.waiting--
 			e.send(now, w.request, w.source, w.submission, out)
 		}
 	}
@@ -179,7 +181,7 @@ func (e *Endpoint) settle(now machine.Instant, s *Sent, how Outcome, out *machin
 // flags.
 func (e *Endpoint) CanSubmit(to machine.Peer, flags uint8) bool {
 	if flags&e.options.Profile.Order != 0 && int(to) < len(e.peers) && e.peers[to].ordered {
-		return len(e.peers[to].waiting) < e.options.Waiting
+		return len(e.peers[to].waiting) < e.options.Waiting && e.waiting < mostWaiting
 	}
 	return e.queue.Len() < e.options.Outstanding
 }
@@ -192,6 +194,7 @@ func (e *Endpoint) cancel(now machine.Instant, which func(submission uint32, to 
 		x.waiting = slices.DeleteFunc(x.waiting, func(w waiting) bool {
 			gone := which(w.submission, machine.Peer(i))
 			if gone {
+				e.waiting--
 				e.settled = append(e.settled, Settlement{Submission: w.submission, Peer: machine.Peer(i), ID64: -1, Outcome: Cancelled})
 			}
 			return gone
@@ -217,6 +220,11 @@ func (e *Endpoint) forget(now machine.Instant, p machine.Peer, out *machine.Effe
 	e.cancel(now, func(_ uint32, to machine.Peer) bool { return to == p }, out)
 	x := &e.peers[p]
 	x.received, x.waiting, x.met, x.newest64 = Received{}, nil, false, 0
+	if x.named && !x.fixed {
+		delete(e.names, x.address)
+		x.named, x.address = false, wire.Address{}
+		e.free = append(e.free, p)
+	}
 }
 
 // event gives an event about a packet that was sent.

@@ -392,4 +392,9 @@ func TestProxiedForm(t *testing.T) {
 	r.is(6, arrive(7, "53000a 0a000004 0003 0a000001 0001 00 7a"), "7:41800a0a00000100010a0000040003 | 8<10(z) | received 10") // another one, by the same way
 	r.is(7, arrive(7, "41800a 0a000005 0003 0a000001 0001"), "")                                                               // acknowledges nothing of a stranger
 	r.is(8, send(8, "w", 1, 0, 0), "7:5300010a00000100010a00000400030077 | sent 1")
+	// A peer that is forgotten leaves its number to the next one.
+	r.is(9, machine.Command{Kind: machine.Disconnect, Peer: 8}, "gave_up 1")
+	r.is(10, send(8, "w", 1, 0, 0), "error: submit: unknown peer 8: expected one that was introduced")
+	r.is(11, arrive(7, "53000b 0a000006 0003 0a000001 0001 00 7a"), "7:41800b0a00000100010a0000060003 | 8<11(z) | received 11")
+	r.is(12, arrive(7, "53000a 0a000004 0003 0a000001 0001 00 7a"), "7:41800a0a00000100010a0000040003 | 9<10(z) | received 10")
 }

@@ -47,9 +47,14 @@ func TestUDPProxy(t *testing.T) {
 	r.is(7, arrive(0, data), "5:"+data) // who was introduced has not
 	r.is(8, arrive(0, packed("530003", client2, server1, "00")), "5:"+packed("530003", client2, server1, "00"))
 	r.is(9, arrive(0, packed("530004 0a000003 0003", server1, "00")), "5:"+packed("530004 0a000003 0003", server1, "00"))
-	r.is(10, arrive(5, packed("418004", server1, "0a000003 0003")), "") // one address too many
-	r.is(11, arrive(0, "00"), "")
-	if got := p.Counts(); got != (ProxyCounts{Forwarded: 8, Unknown: 2, Foreign: 1}) {
+	// Three addresses have room: the client that was learned first is forgotten,
+	// until it speaks again. Who was introduced stays.
+	r.is(10, arrive(5, ack), "")
+	r.is(11, arrive(5, packed("418004", server1, "0a000003 0003")), "0:"+packed("418004", server1, "0a000003 0003"))
+	r.is(12, arrive(1, data), "5:"+data)
+	r.is(13, arrive(5, ack), "1:"+ack)
+	r.is(14, arrive(0, "00"), "")
+	if got := p.Counts(); got != (ProxyCounts{Forwarded: 11, Unknown: 2, Foreign: 1}) {
 		t.Errorf("counts %+v", got)
 	}
 	open, err := NewUDPProxy(ProxyOptions{Profile: profile(wire.Proxied), Open: true})
