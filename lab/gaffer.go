@@ -25,6 +25,8 @@ type Gaffer struct {
 	Least      int    // payload bytes of a packet
 	Most       int    // and at most
 	Count      uint64 // packets that each endpoint sends; 0 for no end
+	// Idle is the silence after which the server lets a client go; 0 is 10 s.
+	Idle time.Duration
 	// Messages is how many reliable messages a second each side submits; Message
 	// draws one.
 	Messages float64
@@ -46,16 +48,16 @@ func NewGaffer(g Gaffer) (*Gaffer, error) {
 	if g.Least < 0 || g.Most < g.Least || g.Messages > 0 && g.Message == nil {
 		return nil, fmt.Errorf("gaffer: payloads of %d to %d bytes, %g messages a second: expected a range, and what messages to send", g.Least, g.Most, g.Messages)
 	}
+	if g.Idle == 0 {
+		g.Idle = 10 * time.Second
+	}
 	g.rules = gaffer.RulesOf(g.Profile)
 	return &g, nil
 }
 
-// gafferIdle is the silence after which a client's endpoint at the server goes.
-const gafferIdle = 10 * time.Second
-
 // Rhythm implements Kit.
 func (g *Gaffer) Rhythm(role Role) Rhythm {
-	return Rhythm{Frame: time.Duration(float64(time.Second) / g.Rate[role]), EventDriven: g.EventClock, Idle: gafferIdle}
+	return Rhythm{Frame: time.Duration(float64(time.Second) / g.Rate[role]), EventDriven: g.EventClock, Idle: g.Idle}
 }
 
 // End implements Kit.

@@ -3,9 +3,9 @@ package lab
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/ackscope/ackscope/machine"
@@ -47,7 +47,9 @@ type HostOptions struct {
 }
 
 const (
-	maxPeers   = 1 << 14 // strangers that a server remembers in one run
+	maxPeers   = 1 << 14 // strangers that a server remembers at a time
+	maxEnds    = 256     // endpoints of one peer each
+	maxCounts  = 1 << 10 // endpoints of whose past the host tells
 	maxWaiting = 1 << 12 // datagrams that are read in one frame
 )
 
@@ -60,10 +62,11 @@ type Host struct {
 	inbox   chan arrival
 	done    chan struct{} // closed once the application has nothing more to do
 
-	peers   []peer        // by number in order of appearance
-	known   map[place]int // index in peers
-	turned  int           // strangers that were turned away
+	known   map[place]*peer
+	turned  int // strangers that were turned away
 	ends    []*running
+	made    int       // ends so far
+	past    []Counts  // of ends that were let go
 	waiting []arrival // what came since the last frame
 	random  *rand.Rand
 	over    bool
@@ -78,12 +81,11 @@ type place struct {
 
 // peer is a remote end.
 type peer struct {
-	addr   netip.AddrPort
+	place  place
 	stream *stream         // its standing stream; nil for none
 	end    *running        // who speaks with it
 	number machine.Peer    // what that end calls it
 	heard  machine.Instant // when it spoke last
-	let    bool            // it was silent for too long and is answered no more
 }
 
 // running is an end at work.
@@ -93,12 +95,11 @@ type running struct {
 	name      string
 	label     *sim.Host // what sim's facts name
 	out       machine.Effects
-	peers     []int // indexes in Host.peers, by the endpoint's numbers
+	peers     []*peer // by the endpoint's numbers
 	delivered []machine.Delivery
 	random    *rand.Rand
 	turns     int
 	idle      bool // its application has nothing more to do
-	let       bool // its only peer is gone
 	waking    *time.Timer
 	counts    Counts
 }
@@ -133,7 +134,7 @@ const (
 // NewHost opens the host's socket. Run has it work, and closes it.
 func NewHost(o HostOptions) (*Host, error) {
 	h := &Host{
-		options: o, rhythm: o.Kit.Rhythm(o.Role), known: map[place]int{},
+		options: o, rhythm: o.Kit.Rhythm(o.Role), known: map[place]*peer{},
 		inbox: make(chan arrival, 1024), done: make(chan struct{}), gone: make(chan struct{}),
 		random: sim.Rand(o.Seed, "host "+o.Kit.Name(o.Role, o.N)),
 	}
@@ -168,9 +169,7 @@ func (h *Host) Run(ctx context.Context) (err error) {
 		close(h.gone)
 		h.network.close()
 		for _, e := range h.ends {
-			if !e.let {
-				h.tell(e, h.options.Clock.Now(), e.Log.Final())
-			}
+			h.tell(e, h.options.Clock.Now(), e.Log.Final())
 		}
 	}()
 	h.network.start()
@@ -218,62 +217,18 @@ func (h *Host) Run(ctx context.Context) (err error) {
 }
 
 // Counts tells what each endpoint did; once Run has ended.
-func (h *Host) Counts() (list []Counts) {
+func (h *Host) Counts() []Counts {
+	list := slices.Clone(h.past)
 	for _, e := range h.ends {
-		c := e.counts
-		c.Name, c.N = e.name, e.n
-		list = append(list, c)
+		list = append(list, e.tally())
 	}
 	return list
 }
 
-// meet gives the index of the peer at a place, a new one if need be.
-func (h *Host) meet(at place) int {
-	if i, ok := h.known[at]; ok {
-		return i
-	}
-	h.peers = append(h.peers, peer{addr: at.addr, heard: h.options.Clock.Now()})
-	h.known[at] = len(h.peers) - 1
-	return len(h.peers) - 1
-}
-
-// add makes the nth endpoint of the host's role.
-func (h *Host) add(n int) (*running, error) {
-	o := &h.options
-	end, err := o.Kit.End(o.Role, n, h.Addr())
-	if err != nil {
-		return nil, err
-	}
-	e := &running{End: end, n: n, name: o.Kit.Name(o.Role, n), random: sim.Rand(o.Seed, fmt.Sprintf("app %v %d", o.Role, n))}
-	e.label = &sim.Host{Name: e.name, Index: journalHost(o.Role, n)}
-	h.ends = append(h.ends, e)
-	own := h.Addr()
-	if o.Transport == TCP && o.Role == Client {
-		own = netip.AddrPort{} // it has none before it has connected
-	}
-	for _, line := range e.Log.Opening(own, o.Connect) {
-		h.tell(e, o.Clock.Now(), line)
-	}
-	return e, nil
-}
-
-// join lets an end speak with a peer.
-func (h *Host) join(e *running, i int) {
-	p := &h.peers[i]
-	p.end, p.number = e, machine.Peer(len(e.peers))
-	e.peers = append(e.peers, i)
-	if line := e.Log.Met(p.number, p.addr); line != nil {
-		h.tell(e, h.options.Clock.Now(), line)
-	}
-}
-
-// begin gives a peer an endpoint of its own.
-func (h *Host) begin(n, i int) error {
-	e, err := h.add(n)
-	if err == nil {
-		h.join(e, i)
-	}
-	return err
+func (e *running) tally() Counts {
+	c := e.counts
+	c.Name, c.N = e.name, e.n
+	return c
 }
 
 // frame runs one frame of every end.
@@ -281,9 +236,6 @@ func (h *Host) frame() error {
 	now := h.options.Clock.Now()
 	if !h.rhythm.EventDriven {
 		for _, e := range h.ends {
-			if e.let {
-				continue
-			}
 			if err := h.step(e, machine.Wake{}); err != nil {
 				return err
 			}
@@ -327,7 +279,7 @@ func (h *Host) late(now machine.Instant) bool {
 // turn runs the application of an end once.
 func (h *Host) turn(e *running, now machine.Instant) error {
 	e.idle = true
-	if e.App != nil && !e.let && !h.late(now) {
+	if e.App != nil && !h.late(now) {
 		t := Turn{Now: now, Number: e.turns, Rand: e.random, Peers: len(e.peers), Delivered: e.delivered}
 		t.Do = func(in machine.Input) error { return h.step(e, in) }
 		more, err := e.App(&t)
@@ -342,158 +294,12 @@ func (h *Host) turn(e *running, now machine.Instant) error {
 	return nil
 }
 
-// letGo lets go of endpoints whose only peer has been silent for too long: a
-// forged address must not be sent to for ever.
-func (h *Host) letGo(now machine.Instant) {
-	if h.rhythm.Shared || h.rhythm.Idle <= 0 || h.options.Role == Client {
-		return
-	}
-	for i := range h.peers {
-		p := &h.peers[i]
-		if !p.let && p.end != nil && now.Sub(p.heard) > h.rhythm.Idle {
-			p.let, p.end.let = true, true
-			h.tell(p.end, now, p.end.Log.Final())
-		}
-	}
-}
-
-// take hands on what a socket gave.
-func (h *Host) take(a arrival) error {
-	if a.kind == arrivedDeadline {
-		for _, e := range h.ends {
-			if at, ok := e.Endpoint.Deadline(); !ok || at > h.options.Clock.Now() {
-				h.schedule(e) // it came for an earlier one
-			} else if err := h.step(e, machine.Wake{}); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	from := place{a.from, a.kind != arrivedDatagram}
-	i, known := h.known[from]
-	if !known {
-		if h.options.Role == Client || len(h.peers) >= maxPeers || !h.options.allows(a.from.Addr()) ||
-			a.kind == arrivedDatagram && !h.options.Kit.Greets(a.bytes) {
-			h.turned++
-			if a.stream != nil {
-				a.stream.close()
-			}
-			return nil
-		}
-		i = h.meet(from)
-	}
-	p := &h.peers[i]
-	p.heard = h.options.Clock.Now()
-	switch {
-	case p.let:
-		return nil
-	case p.end != nil:
-	case h.rhythm.Shared:
-		h.join(h.ends[0], i)
-	default:
-		if err := h.begin(len(h.ends), i); err != nil {
-			return err
-		}
-		p = &h.peers[i]
-	}
-	switch a.kind {
-	case arrivedOpen:
-		p.stream = a.stream
-		if h.options.Role == Client {
-			h.tell(p.end, p.heard, p.end.Log.Opened(a.stream.own()))
-		}
-		return h.step(p.end, machine.Open{Peer: p.number})
-	case arrivedBytes:
-		if p.stream == a.stream {
-			return h.step(p.end, machine.Bytes{From: p.number, Bytes: a.bytes})
-		}
-	case arrivedClose:
-		if p.stream == a.stream {
-			p.stream = nil
-			return h.step(p.end, machine.Close{Peer: p.number})
-		}
-	default:
-		refuse := p.end.Refuse > 0 && h.random.Float64() < p.end.Refuse
-		return h.step(p.end, machine.Arrive{From: p.number, Bytes: a.bytes, Refuse: refuse})
-	}
-	return nil
-}
-
-// step hands one input to an endpoint and carries out what comes of it.
-func (h *Host) step(e *running, in machine.Input) error {
-	now := h.options.Clock.Now()
-	e.out.Reset()
-	if err := e.Endpoint.Step(now, in, &e.out); err != nil {
-		return fmt.Errorf("%s: %T: %w", e.name, in, err)
-	}
-	for i := range e.out.Transmit {
-		h.transmit(e, &e.out.Transmit[i], now)
-	}
-	h.options.Journal.record(e.label.Index, now, in, &e.out)
-	if h.options.Log != nil {
-		s := sim.Step{At: now, Host: e.label, In: in, Out: &e.out}
-		for _, line := range e.Log.Tell(&s) {
-			h.tell(e, now, line)
-		}
-	}
-	for i := range e.out.Events {
-		if kind := e.out.Events[i].Kind; kind < machine.EventProtocol {
-			e.counts.Events[kind]++
-		}
-	}
-	e.counts.Sent += uint64(len(e.out.Transmit))
-	for _, d := range e.out.Deliver {
-		d.Payload = append([]byte(nil), d.Payload...)
-		e.delivered = append(e.delivered, d)
-	}
-	if h.rhythm.EventDriven {
-		h.schedule(e)
-	}
-	return nil
-}
-
-// schedule has the endpoint's deadline come back through the inbox.
-func (h *Host) schedule(e *running) {
-	at, ok := e.Endpoint.Deadline()
-	switch {
-	case !ok:
-		if e.waking != nil {
-			e.waking.Stop()
-		}
-	case e.waking == nil:
-		e.waking = time.AfterFunc(h.options.Clock.until(at), func() { h.post(arrival{kind: arrivedDeadline}) })
-	default:
-		e.waking.Reset(h.options.Clock.until(at))
-	}
-}
-
-// post gives the host something to take; false once nobody takes it any more.
-func (h *Host) post(a arrival) bool {
-	select {
-	case h.inbox <- a:
-		return true
-	case <-h.gone:
-		return false
-	}
-}
-
-// transmit puts something on the network.
-func (h *Host) transmit(e *running, t *machine.Transmission, now machine.Instant) {
-	if int(t.To) >= len(e.peers) {
-		return
-	}
-	p := &h.peers[e.peers[t.To]]
-	if err := h.network.send(p, t); err != nil {
-		h.tell(e, now, Line{"event": "send_failed", "error": err.Error()})
-	}
-}
-
 // leave says farewell and ends.
 func (h *Host) leave() error {
 	var trouble error
 	for _, e := range h.ends {
 		for _, in := range e.Farewell {
-			if !e.let && trouble == nil {
+			if trouble == nil {
 				trouble = h.step(e, in)
 			}
 		}

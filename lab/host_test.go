@@ -215,6 +215,43 @@ func TestServerAnswersWhomItShould(t *testing.T) {
 	}
 }
 
+// A client that falls silent is let go, and begins anew when it speaks again.
+func TestServerLetsGo(t *testing.T) {
+	kit := gafferKit(t, 0)
+	kit.Idle = 60 * time.Millisecond
+	var text bytes.Buffer
+	clock := StartClock()
+	server, err := NewHost(HostOptions{Settings: Settings{Clock: clock, Log: NewLog(&text, clock)}, Kit: kit, Role: Server, Listen: loopback})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, end := context.WithCancel(context.Background())
+	over := begin(ctx, server.Run)
+	client := listen(t)
+	packet := kit.Profile.Append(nil, &wire.Packet{Kind: wire.KindRegular}, []byte("hello"))
+	for range 2 {
+		client.WriteToUDPAddrPort(packet, server.Addr())
+		answers := 0
+		for {
+			client.SetReadDeadline(time.Now().Add(300 * time.Millisecond))
+			if _, _, err := client.ReadFromUDPAddrPort(make([]byte, 2048)); err != nil {
+				break
+			}
+			answers++
+		}
+		if answers < 3 || answers > 60 {
+			t.Errorf("%d packets to one that spoke once, expected those of 60 ms at 200 a second", answers)
+		}
+	}
+	end()
+	if err := <-over; err != nil {
+		t.Fatal(err)
+	}
+	if log := text.String(); strings.Count(log, `"event":"peer"`) != 2 || strings.Count(log, `"event":"final"`) != 2 || len(server.Counts()) != 2 {
+		t.Errorf("expected two conversations, each with its end:\n%s", log)
+	}
+}
+
 // A client without a server goes on until it is told to end, and then ends.
 func TestClientAlone(t *testing.T) {
 	nobody := listen(t)

@@ -130,7 +130,7 @@ func (r *run) check(t *testing.T) {
 // Apart: three processes, as on three machines. An interrupt ends each in
 // order, with its files whole.
 func TestApart(t *testing.T) {
-	t.Parallel()
+	testenv.Long(t, "the program is built, and runs as three")
 	program, dir := testenv.Ackscope(t), t.TempDir()
 	server := begin(t, program, "server at ([0-9.:]+)", "gaffer", "--listen", "0", "--truth", filepath.Join(dir, "server.jsonl"))
 	relay := begin(t, program, "relay at ([0-9.:]+)", "gaffer", "--relay", "0="+server.at, "--loss", "20%", "--recorder", "relay", "-w", filepath.Join(dir, "relay.pcapng"))

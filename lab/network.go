@@ -174,7 +174,7 @@ func (s *udpSocket) send(to *peer, t *machine.Transmission) error {
 	if t.Kind != machine.SendDatagram {
 		return fmt.Errorf("a stream over UDP: expected --transport tcp")
 	}
-	_, err := s.conn.WriteToUDPAddrPort(t.Bytes, to.addr)
+	_, err := s.conn.WriteToUDPAddrPort(t.Bytes, to.place.addr)
 	return err
 }
 

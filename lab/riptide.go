@@ -66,7 +66,7 @@ func (r *Riptide) End(role Role, n int, _ netip.AddrPort) (*End, error) {
 	if err != nil {
 		return nil, err
 	}
-	scribe := &riptideScribe{kit: r, role: role, endpoint: e, attempts: map[riptideKey]int{}, addrs: map[machine.Peer]netip.AddrPort{}}
+	scribe := &riptideScribe{kit: r, role: role, endpoint: e, attempts: map[riptideKey]int{}, notified: map[riptideKey]bool{}, addrs: map[machine.Peer]netip.AddrPort{}}
 	return &End{Endpoint: e, App: r.app(e, role), Log: scribe, Farewell: []machine.Input{machine.Command{Kind: farewell}}}, nil
 }
 
@@ -130,10 +130,11 @@ type riptideScribe struct {
 	role     Role
 	endpoint *riptide.Endpoint
 	addrs    map[machine.Peer]netip.AddrPort
-	attempts map[riptideKey]int // of reliable messages that are not acked
+	attempts map[riptideKey]int  // of reliable messages that are not acked
+	notified map[riptideKey]bool // notify messages whose fate is open
 }
 
-// riptideKey names a reliable message of an endpoint.
+// riptideKey names a message of an endpoint, in its mode.
 type riptideKey struct {
 	peer     machine.Peer
 	sequence uint32
@@ -217,15 +218,26 @@ func (s *riptideScribe) Tell(step *sim.Step) (lines []Line) {
 			line := s.message("send", ev.Peer, ev.Channel, uint16(in.Type), ev.Sequence)
 			line["values"] = valuesOf(codec, ev.Channel, uint16(in.Type), in.Payload)
 			lines = append(lines, line)
-			if ev.Channel == riptide.ChannelReliable {
+			switch ev.Channel {
+			case riptide.ChannelReliable:
 				s.attempts[key] = 1
+			case riptide.ChannelNotify:
+				s.notified[key] = true
 			}
 		case ev.Kind == machine.EventResent:
 			s.attempts[key]++
-		case ev.Kind == machine.EventAcked && ev.Channel == riptide.ChannelNotify:
-			lines = append(lines, s.message("notify_delivered", ev.Peer, ev.Channel, 0, ev.Sequence))
-		case ev.Kind == machine.EventLost && ev.Channel == riptide.ChannelNotify:
-			lines = append(lines, s.message("notify_lost", ev.Peer, ev.Channel, 0, ev.Sequence))
+		case (ev.Kind == machine.EventAcked || ev.Kind == machine.EventLost) && ev.Channel == riptide.ChannelNotify:
+			// A forged header settles half of all sequences at once: of those that were
+			// never sent there is nothing to say.
+			if !s.notified[key] {
+				continue
+			}
+			delete(s.notified, key)
+			word := "notify_delivered"
+			if ev.Kind == machine.EventLost {
+				word = "notify_lost"
+			}
+			lines = append(lines, s.message(word, ev.Peer, ev.Channel, 0, ev.Sequence))
 		case ev.Kind == machine.EventAcked, ev.Kind == machine.EventLost:
 			word := "acked"
 			if ev.Kind == machine.EventLost {

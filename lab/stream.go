@@ -189,7 +189,7 @@ func (s *tcpSocket) send(to *peer, t *machine.Transmission) error {
 	switch t.Kind {
 	case machine.OpenStream:
 		if s.host.options.Role == Client && to.stream == nil {
-			addr := to.addr
+			addr := to.place.addr
 			s.work.Go(func() { s.dial(addr) })
 		}
 	case machine.SendBytes:

@@ -1,0 +1,145 @@
+package lab
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/sim"
+)
+
+// meet gives the peer at a place, a new one if need be.
+func (h *Host) meet(at place) *peer {
+	p := h.known[at]
+	if p == nil {
+		p = &peer{place: at, heard: h.options.Clock.Now()}
+		h.known[at] = p
+	}
+	return p
+}
+
+// add makes the nth endpoint of the host's role.
+func (h *Host) add(n int) (*running, error) {
+	o := &h.options
+	end, err := o.Kit.End(o.Role, n, h.Addr())
+	if err != nil {
+		return nil, err
+	}
+	e := &running{End: end, n: n, name: o.Kit.Name(o.Role, n), random: sim.Rand(o.Seed, fmt.Sprintf("app %v %d", o.Role, n))}
+	e.label = &sim.Host{Name: e.name, Index: journalHost(o.Role, n)}
+	h.ends = append(h.ends, e)
+	h.made++
+	own := h.Addr()
+	if o.Transport == TCP && o.Role == Client {
+		own = netip.AddrPort{} // it has none before it has connected
+	}
+	for _, line := range e.Log.Opening(own, o.Connect) {
+		h.tell(e, o.Clock.Now(), line)
+	}
+	return e, nil
+}
+
+// join lets an end speak with a peer.
+func (h *Host) join(e *running, p *peer) {
+	p.end, p.number = e, machine.Peer(len(e.peers))
+	e.peers = append(e.peers, p)
+	h.tell(e, h.options.Clock.Now(), e.Log.Met(p.number, p.place.addr))
+}
+
+// begin gives a peer an endpoint of its own.
+func (h *Host) begin(n int, p *peer) error {
+	e, err := h.add(n)
+	if err == nil {
+		h.join(e, p)
+	}
+	return err
+}
+
+// letGo lets go of endpoints whose only peer has been silent for too long: a
+// forged address must not be sent to for ever. One that speaks again begins anew.
+func (h *Host) letGo(now machine.Instant) {
+	if h.rhythm.Shared || h.rhythm.Idle <= 0 || h.options.Role == Client {
+		return
+	}
+	h.ends = slices.DeleteFunc(h.ends, func(e *running) bool {
+		p := e.peers[0]
+		if now.Sub(p.heard) <= h.rhythm.Idle {
+			return false
+		}
+		h.tell(e, now, e.Log.Final())
+		if len(h.past) < maxCounts {
+			h.past = append(h.past, e.tally())
+		}
+		delete(h.known, p.place)
+		return true
+	})
+}
+
+// take hands on what a socket gave.
+func (h *Host) take(a arrival) error {
+	if a.kind == arrivedDeadline {
+		for _, e := range h.ends {
+			if at, ok := e.Endpoint.Deadline(); !ok || at > h.options.Clock.Now() {
+				h.schedule(e) // it came for an earlier one
+			} else if err := h.step(e, machine.Wake{}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	from := place{a.from, a.kind != arrivedDatagram}
+	p := h.known[from]
+	if p == nil {
+		if !h.welcome(&a) {
+			h.turned++
+			if a.stream != nil {
+				a.stream.close()
+			}
+			return nil
+		}
+		p = h.meet(from)
+	}
+	p.heard = h.options.Clock.Now()
+	switch {
+	case p.end != nil:
+	case h.rhythm.Shared:
+		h.join(h.ends[0], p)
+	default:
+		if err := h.begin(h.made, p); err != nil {
+			return err
+		}
+	}
+	switch a.kind {
+	case arrivedOpen:
+		p.stream = a.stream
+		if h.options.Role == Client {
+			h.tell(p.end, p.heard, p.end.Log.Opened(a.stream.own()))
+		}
+		return h.step(p.end, machine.Open{Peer: p.number})
+	case arrivedBytes:
+		if p.stream == a.stream {
+			return h.step(p.end, machine.Bytes{From: p.number, Bytes: a.bytes})
+		}
+	case arrivedClose:
+		if p.stream == a.stream {
+			p.stream = nil
+			return h.step(p.end, machine.Close{Peer: p.number})
+		}
+	default:
+		refuse := p.end.Refuse > 0 && h.random.Float64() < p.end.Refuse
+		return h.step(p.end, machine.Arrive{From: p.number, Bytes: a.bytes, Refuse: refuse})
+	}
+	return nil
+}
+
+// welcome reports whether what a stranger sent is to be taken.
+func (h *Host) welcome(a *arrival) bool {
+	switch {
+	case h.options.Role == Client, !h.options.allows(a.from.Addr()):
+		return false
+	case len(h.known) >= maxPeers, !h.rhythm.Shared && len(h.ends) >= maxEnds:
+		return false
+	}
+	return a.kind != arrivedDatagram || h.options.Kit.Greets(a.bytes)
+}
