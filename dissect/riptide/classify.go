@@ -84,6 +84,7 @@ type sender struct {
 	fits, misfits uint32
 	relations     relation
 	acks, beats   uint32 // how many of relAcks and relBeats
+	answers       uint8  // acks of any kind
 	builds        wire.BuildSet
 	dead          bool    // does not read as the dialect
 	headerBits    float64 // notes: evidence for the ack header of the library in Notify
@@ -102,6 +103,8 @@ type sender struct {
 	newest    uint16
 	hash      uint64 // of the message with the newest id
 	sameIDs   uint8  // messages with that id and another content
+	sent      uint16 // user messages among them, copies too
+	sentPing  uint16 // the same when the newest ping was sent
 	oldest    uint16 // the oldest id seen: acks can name what came before the capture
 	seen      window // bit i: newest-i was sent
 	acked     window // bit i: newest-i was acked by the other side
@@ -115,6 +118,7 @@ type sender struct {
 	notified   bool
 	notifySeen uint64
 	notify     uint16
+	notifyHash uint64
 }
 
 // classifier weighs a flow. It keeps figures, no bytes.

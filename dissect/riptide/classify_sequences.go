@@ -1,11 +1,16 @@
 package riptide
 
 import (
+	"hash/maphash"
+
 	"github.com/ackscope/ackscope/machine"
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
 func (s *sender) reliable(m *wire.Message, hash uint64) {
+	if m.Type == wire.Reliable {
+		s.sent = min(s.sent+1, 1000)
+	}
 	if !s.sequenced {
 		s.sequenced, s.newest, s.oldest, s.hash = true, m.Sequence, m.Sequence, hash
 		s.seen.set(0)
@@ -89,6 +94,7 @@ func (s *sender) welcome(peer *sender, m *wire.Message) {
 }
 
 func (s *sender) ack(dialect *wire.Dialect, peer *sender, m *wire.Message) {
+	s.answers = min(s.answers+1, 100)
 	if dialect == wire.V21 && !m.Flag {
 		always := m.HasCause
 		s.narrow(func(b *wire.Build) bool { return (b.Cause == wire.CauseAlways) == always })
@@ -132,9 +138,14 @@ func (c *classifier) notification(codec wire.Codec, s, peer *sender, d *machine.
 		worth = &s.headerBits
 	}
 	before := s.counters
+	hash := maphash.Bytes(c.seed, d.Bytes)
 	switch ahead := int16(m.Sequence - s.notify); {
 	case !s.notified:
 		s.notify, s.notifySeen = m.Sequence, 1
+	case ahead == 0:
+		if hash != s.notifyHash {
+			*worth += worthJump // it is sent once
+		}
 	case ahead > 0:
 		if ahead <= 4 {
 			s.counters = min(s.counters+worthNotify, boundCounter)
@@ -148,7 +159,7 @@ func (c *classifier) notification(codec wire.Codec, s, peer *sender, d *machine.
 	default:
 		s.notifySeen |= 1 << -ahead
 	}
-	s.notified = true
+	s.notified, s.notifyHash = true, hash
 	switch back := int16(peer.notify - m.Last); {
 	case !peer.notified:
 	case back < 0:

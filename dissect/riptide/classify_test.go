@@ -224,9 +224,15 @@ func TestNoiseIsNotClaimed(t *testing.T) {
 // messages, heartbeats each second.
 func session(t testing.TB, c wire.Codec) (out []machine.Datagram) {
 	t.Helper()
+	return sessionOf(t, [2]wire.Codec{c, c})
+}
+
+// sessionOf writes each side's packets by its own codec.
+func sessionOf(t testing.TB, codecs [2]wire.Codec) (out []machine.Datagram) {
+	t.Helper()
 	at := machine.Instant(0)
 	send := func(from machine.Side, m wire.Message, body ...byte) {
-		b, err := c.Append(nil, &m, body, len(body)*8)
+		b, err := codecs[from].Append(nil, &m, body, len(body)*8)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -245,13 +251,13 @@ func session(t testing.TB, c wire.Codec) (out []machine.Datagram) {
 			send(machine.A, wire.Message{Type: wire.Reliable, Sequence: seq, MessageID: 300 + i%2}, 1, 2, 3, 4)
 			send(machine.B, wire.Message{Type: wire.Ack, Last: seq, AckBits: 0xffff, Cause: seq})
 			send(machine.B, wire.Message{Type: wire.Unreliable, MessageID: 9}, 5, 6)
-			if _, has := c.Dialect.Value(wire.Notify); has {
-				send(machine.A, wire.Message{Type: wire.Notify, Sequence: seq - 1, MessageID: 4}, 7, 7, 7, 7)
+			if _, has := codecs[machine.A].Dialect.Value(wire.Notify); has {
+				send(machine.A, wire.Message{Type: wire.Notify, Sequence: seq - 1, MessageID: 4}, 7, 7, 7, byte(seq))
 			}
 		}
 		at = beat.Add(time.Second - 15*time.Millisecond)
 		send(machine.A, wire.Message{Type: wire.Heartbeat, Ping: uint8(second), RTT: int16(20 - second), HasRTT: true})
-		send(machine.B, wire.Message{Type: wire.Heartbeat, Ping: uint8(second), RTT: 31, HasRTT: c.Dialect.RTTBothWays})
+		send(machine.B, wire.Message{Type: wire.Heartbeat, Ping: uint8(second), RTT: 31, HasRTT: codecs[machine.B].Dialect.RTTBothWays})
 		at = at.Add(-15 * time.Millisecond)
 	}
 	send(machine.B, wire.Message{Type: wire.Disconnect, Reason: 5, HasReason: true})
@@ -273,6 +279,38 @@ func TestEncodedSessions(t *testing.T) {
 			t.Errorf("%s: %+v", want, v)
 		}
 	}
+}
+
+// TestEachSender: a client written from the notes at a server of the library's
+// source builds, which have the same headers; and two ends that no dialect reads.
+func TestEachSender(t *testing.T) {
+	notes, devN, v21, v20 := wire.Codec{Dialect: wire.Notes}, wire.Codec{Dialect: wire.DevN}, wire.Codec{Dialect: wire.V21}, wire.Codec{Dialect: wire.V20}
+	check := func(name string, datagrams []machine.Datagram, a, b *wire.Dialect) {
+		v := classify(datagrams)
+		if v.Config == nil {
+			t.Errorf("%s: %s", name, v.Reason)
+			return
+		}
+		s := v.Config.Profile.(*Settings)
+		if s.Senders[machine.A].Codec.Dialect != a || s.Senders[machine.B].Codec.Dialect != b || v.Config.Dialect != a.Name+"|"+b.Name {
+			t.Errorf("%s: found %s: %s", name, v.Config.Dialect, v.Reason)
+		}
+	}
+	check("notes at dev-n", sessionOf(t, [2]wire.Codec{notes, devN}), wire.Notes, wire.DevN)
+	var apart []machine.Datagram
+	for _, d := range session(t, v21) {
+		if d.From == machine.A {
+			apart = append(apart, d)
+		}
+	}
+	for _, d := range session(t, v20) {
+		if d.From == machine.A {
+			d.From = machine.B
+			apart = append(apart, d)
+		}
+	}
+	slices.SortStableFunc(apart, func(x, y machine.Datagram) int { return int(x.At - y.At) })
+	check("2.1 and 2.0", apart, wire.V21, wire.V20)
 }
 
 // TestNotesNotify tells the two forms of Notify in the notes' dialect apart.

@@ -18,15 +18,113 @@ const (
 	settledAfter  = 12 // datagrams
 	settledAnyway = 48 // though nothing has told releases apart
 	unsureLead    = 6  // below it another dialect is nearly as good
+	apartBits     = 40 // of one side, with no relation to the other
+	otherLead     = 9  // by which a side's own packets must speak for another dialect than the other side's
 )
 
+// choice is how each side's packets are read, by hypothesis: alike as a rule, but
+// each sender is judged by its own.
+type choice [2]int
+
+// dialect gives a side's.
+func (x choice) dialect(s machine.Side) *wire.Dialect { return hypotheses[x[s]].Dialect }
+
+// side gives what a side's packets amount to under the choice.
+func (c *classifier) side(x choice, s machine.Side) *sender { return &c.sides[x[s]][s] }
+
 // total gives the evidence for a hypothesis, both sides together.
-func (c *classifier) total(h int) float64 {
-	sum := 0.0
-	for side := range c.sides[h] {
-		sum += c.sides[h][side].bits
+func (c *classifier) total(h int) float64 { return c.sides[h][0].bits + c.sides[h][1].bits }
+
+// chosen gives how each side is read, with the evidence for it; false where that
+// is not possible.
+//
+// Nearly always one hypothesis reads both sides, and related packets of the two
+// decide for it. A side that it reads can still be another implementation with
+// the same headers, as its own packets tell (notes and source builds of 2023); and
+// where none reads both, each side is what its own packets say.
+func (c *classifier) chosen() (x choice, bits float64, ok bool) {
+	best, bits := c.best(nil)
+	if best >= 0 {
+		x = choice{best, best}
 	}
-	return sum
+	switch {
+	case best < 0 || !c.claims(bits, c.side(x, machine.A).relations|c.side(x, machine.B).relations):
+		if y, more, apart := c.apart(); apart {
+			return y, more, true
+		}
+		return x, bits, best >= 0
+	case bits-c.unlike(best) < unsureLead:
+		return x, bits, true
+	}
+	for _, s := range []machine.Side{machine.A, machine.B} {
+		own := c.sides[best][s].bits
+		for h := range hypotheses {
+			// Its header values must be the same: else what relates to the other side was misread.
+			if c.sides[h][machine.A].dead || c.sides[h][machine.B].dead || !likeness[h][best] {
+				continue
+			}
+			if more := c.sides[h][s].bits - own; more >= otherLead {
+				bits += more
+				own, x[s] = c.sides[h][s].bits, h
+			}
+		}
+	}
+	return x, bits, true
+}
+
+// unlike gives the evidence for the best reading by other header values than a
+// hypothesis has.
+func (c *classifier) unlike(best int) (bits float64) {
+	for h := range hypotheses {
+		if !c.sides[h][0].dead && !c.sides[h][1].dead && !likeness[h][best] {
+			bits = max(bits, c.total(h))
+		}
+	}
+	return bits
+}
+
+// likeness holds alike for every two hypotheses.
+var likeness = func() (out [hypothesisCount][hypothesisCount]bool) {
+	for a := range out {
+		for b := range out[a] {
+			out[a][b] = alike(hypotheses[a], hypotheses[b])
+		}
+	}
+	return out
+}()
+
+// alike reports whether two codecs give the header values the same meaning.
+func alike(a, b wire.Codec) bool {
+	if a.Dialect.Form != b.Dialect.Form || a.BigEndian != b.BigEndian {
+		return false
+	}
+	for v := range uint8(16) {
+		x, known := a.Dialect.TypeOf(v)
+		y, too := b.Dialect.TypeOf(v)
+		if x != y || known != too {
+			return false
+		}
+	}
+	return true
+}
+
+// apart chooses for each side by itself, where no dialect relates the two: each
+// must show heartbeats of its own, on time, and much else.
+func (c *classifier) apart() (x choice, bits float64, ok bool) {
+	for s := range x {
+		x[s] = -1
+		most := float64(apartBits)
+		for h := range hypotheses {
+			if w := &c.sides[h][s]; !w.dead && w.bits >= most && w.relations&relBeats != 0 {
+				x[s], most = h, w.bits
+			}
+		}
+		if x[s] < 0 {
+			return x, 0, false
+		}
+		bits += most
+	}
+	return x, bits, true
 }
 
 // Verdict tells what the flow is taken for.
@@ -35,23 +133,24 @@ func (c *classifier) Verdict() dissect.Verdict {
 	if n == 0 {
 		return dissect.Verdict{Reason: "no datagram yet"}
 	}
-	best, bestBits := c.best(nil)
-	if best < 0 {
+	best, bestBits, ok := c.chosen()
+	if !ok {
 		return dissect.Verdict{Bits: 0, Reason: "not Riptide: " + c.unreadable(), Settled: n >= 4}
 	}
-	a, b := &c.sides[best][0], &c.sides[best][1]
+	a, b := c.side(best, machine.A), c.side(best, machine.B)
 	related := a.relations | b.relations
-	if !c.claims(bestBits, related) {
+	mixed := best[machine.A] != best[machine.B]
+	if !mixed && !c.claims(bestBits, related) {
 		return dissect.Verdict{Bits: max(bestBits, 0), Reason: fmt.Sprintf(
 			"not Riptide: %d of %d datagrams read as %s, but they do not relate to each other as its acks, heartbeats and handshakes do",
-			a.fits+b.fits, n, hypotheses[best].Dialect.Name)}
+			a.fits+b.fits, n, best.dialect(machine.A).Name)}
 	}
 	s := c.settings(best)
 	v := dissect.Verdict{Config: config(s), Bits: bestBits, Confidence: 1 - math.Exp2(-(bestBits-claimBits+6)/6)}
 	v.Reason = c.reason(best, s)
-	next, nextBits := c.best(hypotheses[best].Dialect)
+	next, nextBits := c.best(best.dialect(machine.A))
 	lead := bestBits - max(nextBits, 0)
-	if next >= 0 && lead < unsureLead {
+	if next >= 0 && !mixed && lead < unsureLead {
 		v.Confidence = min(v.Confidence, 0.5)
 		v.Reason += "; nothing seen so far tells it from " + hypotheses[next].Dialect.Name
 	}
@@ -65,19 +164,19 @@ func (c *classifier) claims(bits float64, related relation) bool {
 }
 
 // settled reports whether further datagrams would hardly change the verdict.
-func (c *classifier) settled(best int, bits, lead float64) bool {
+func (c *classifier) settled(best choice, bits, lead float64) bool {
 	n := c.packets[0] + c.packets[1]
 	return n >= settledAfter && bits >= settledBits && lead >= settledLead &&
-		(n >= settledAnyway || c.sides[best][0].told(best) && c.sides[best][1].told(best))
+		(n >= settledAnyway || c.side(best, machine.A).told(best[machine.A]) && c.side(best, machine.B).told(best[machine.B]))
 }
 
 // Sure reports whether the dialect is found and settled.
 func (c *classifier) Sure() bool {
-	best, bits := c.best(nil)
-	if best < 0 || !c.claims(bits, c.sides[best][0].relations|c.sides[best][1].relations) {
+	best, bits, ok := c.chosen()
+	if !ok || best[0] == best[1] && !c.claims(bits, c.side(best, machine.A).relations|c.side(best, machine.B).relations) {
 		return false
 	}
-	_, next := c.best(hypotheses[best].Dialect)
+	_, next := c.best(best.dialect(machine.A))
 	return c.settled(best, bits, bits-max(next, 0))
 }
 
@@ -108,11 +207,12 @@ func (c *classifier) oneWay(r relation) bool {
 	return (c.packets[0] == 0 || c.packets[1] == 0) && r&relBeats != 0 && r&(relSequence|relNotify) != 0
 }
 
-func (c *classifier) settings(h int) *Settings {
+func (c *classifier) settings(x choice) *Settings {
 	s := &Settings{}
 	for side := range s.Senders {
-		s.Senders[side] = Sender{Codec: hypotheses[h], Builds: c.sides[h][side].builds}
-		s.Senders[side].Codec.NotifyHeader = c.sides[h][side].headerBits > 2*worthNotify
+		w := c.side(x, machine.Side(side))
+		s.Senders[side] = Sender{Codec: hypotheses[x[side]], Builds: w.builds}
+		s.Senders[side].Codec.NotifyHeader = w.headerBits > 2*worthNotify
 	}
 	s.bodies = c.user.bodiesOf(s)
 	return s
@@ -133,8 +233,8 @@ func (c *classifier) unreadable() string {
 }
 
 // reason puts the evidence into words.
-func (c *classifier) reason(h int, s *Settings) string {
-	a, b := &c.sides[h][0], &c.sides[h][1]
+func (c *classifier) reason(x choice, s *Settings) string {
+	a, b := c.side(x, machine.A), c.side(x, machine.B)
 	var said []string
 	both := a.relations | b.relations
 	if both&relHandshake != 0 {
@@ -159,7 +259,11 @@ func (c *classifier) reason(h int, s *Settings) string {
 	if both&relConnects != 0 {
 		said = append(said, fmt.Sprintf("%d Connects a second apart", a.connects+b.connects))
 	}
-	read := fmt.Sprintf("%d of %d datagrams read as %s", a.fits+b.fits, c.packets[0]+c.packets[1], hypotheses[h].Dialect.Name)
+	name := x.dialect(machine.A).Name
+	if x[machine.A] != x[machine.B] {
+		name = "a as " + name + ", b as " + x.dialect(machine.B).Name
+	}
+	read := fmt.Sprintf("%d of %d datagrams read as %s", a.fits+b.fits, c.packets[0]+c.packets[1], name)
 	return read + versions(c, s) + ": " + strings.Join(said, ", ")
 }
 
