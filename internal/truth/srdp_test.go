@@ -24,6 +24,8 @@ type srdpLine struct {
 	ClientPorts []uint16 `json:"client_ports"`
 	ServerAddr  string   `json:"server_addr"`
 	ServerPort  uint16   `json:"server_port"`
+	ProxyAddr   string   `json:"proxy_addr"`
+	ProxyPort   uint16   `json:"proxy_port"`
 }
 
 // srdpEvent is what is read of a line of `events --json`.
@@ -97,6 +99,105 @@ func TestSimulatedSRDP(t *testing.T) {
 					})
 				}
 			}
+		}
+	}
+}
+
+// TestSimulatedSRDPProxies: the same of clients behind a proxy, UDP and TCP, at
+// the clients: there the proxy stands for the server.
+func TestSimulatedSRDPProxies(t *testing.T) {
+	program := testenv.Ackscope(t)
+	for n, proxy := range []string{"srdp:proxy", "srdp:tcp"} {
+		t.Run(proxy, func(t *testing.T) {
+			dir := t.TempDir()
+			path, truthPath := filepath.Join(dir, "run.pcapng"), filepath.Join(dir, "run.truth.jsonl")
+			args := strings.Fields(fmt.Sprintf("--protocol %s --loss 10%% --services any --repeats 0-3 --tap a --seed %d --clients 3 --duration 6s --rate 20", proxy, n+5))
+			testenv.Output(t, program, append([]string{"simulate", "-w", path, "--truth", truthPath}, args...)...)
+			text, err := os.ReadFile(truthPath)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines, err := decode[srdpLine](text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var at netip.AddrPort
+			for _, l := range lines {
+				if l.Event == "scenario" {
+					at = netip.AddrPortFrom(netip.MustParseAddr(l.ProxyAddr), l.ProxyPort)
+				}
+			}
+			lines = slices.DeleteFunc(lines, func(l srdpLine) bool { return l.Event != "scenario" && !strings.HasPrefix(l.Endpoint, "client") })
+			for i := range lines {
+				lines[i].Peer = addrPort{at}
+			}
+			events, err := decode[srdpEvent](testenv.Output(t, program, "events", "--json", path))
+			if err != nil {
+				t.Fatal(err)
+			}
+			events = slices.DeleteFunc(events, func(e srdpEvent) bool { return e.Addr.AddrPort == at })
+			if faults := checkSRDP(lines, events, "client"); len(faults) > 0 {
+				t.Errorf("%d facts differ: %s", len(faults), strings.Join(faults[:min(len(faults), 6)], "; "))
+			}
+		})
+	}
+}
+
+// TestSimulatedSRDPCatches plants faults: an oracle that lets them through is none.
+func TestSimulatedSRDPCatches(t *testing.T) {
+	program := testenv.Ackscope(t)
+	dir := t.TempDir()
+	path, truthPath := filepath.Join(dir, "run.pcapng"), filepath.Join(dir, "run.truth.jsonl")
+	testenv.Output(t, program, "simulate", "--protocol", "srdp", "--loss", "10%", "--services", "any", "--duration", "5s", "--rate", "20", "--tap", "a", "-w", path, "--truth", truthPath)
+	text, err := os.ReadFile(truthPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, err := decode[srdpLine](text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	good, err := decode[srdpEvent](testenv.Output(t, program, "events", "--json", "--vantage", "a", path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if faults := checkSRDP(lines, good, "client"); len(faults) > 0 {
+		t.Fatalf("the run does not hold as it is: %s", faults[0])
+	}
+	client := good[0].Addr.AddrPort
+	if lines[0].ClientAddr != client.Addr().String() {
+		client = good[0].Peer.AddrPort
+	}
+	pick := func(events []srdpEvent, kind string, near bool) int {
+		return slices.IndexFunc(events, func(e srdpEvent) bool {
+			return e.Event == kind && (e.Addr.AddrPort == client) == near && e.Certainty == "certain"
+		})
+	}
+	for name, plant := range map[string]func([]srdpEvent) []srdpEvent{
+		"a receipt left out": func(es []srdpEvent) []srdpEvent {
+			i := pick(es, "received", true)
+			return slices.Delete(es, i, i+1)
+		},
+		"an ack left out": func(es []srdpEvent) []srdpEvent { i := pick(es, "acked", true); return slices.Delete(es, i, i+1) },
+		"an ack of another packet": func(es []srdpEvent) []srdpEvent {
+			es[pick(es, "acked", true)].Sequence64 += 20000
+			return es
+		},
+		"a far receipt that was none": func(es []srdpEvent) []srdpEvent {
+			es[pick(es, "received", false)].Sequence64 += 20000
+			return es
+		},
+		"a receipt before it happened": func(es []srdpEvent) []srdpEvent {
+			e := &es[pick(es, "received", false)]
+			e.Time = e.Time.Add(-time.Second)
+			return es
+		},
+		"a copy that was not sent": func(es []srdpEvent) []srdpEvent {
+			return append(es, es[pick(es, "resent", true)])
+		},
+	} {
+		if faults := checkSRDP(lines, plant(slices.Clone(good)), "client"); len(faults) == 0 {
+			t.Errorf("%s is not caught", name)
 		}
 	}
 }

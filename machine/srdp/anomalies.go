@@ -76,6 +76,9 @@ func (t *Tracker) answersNothing(s, peer *party, l *lane, p *sighting, out *mach
 
 // endFindings reports on a packet whose life has ended.
 func (t *Tracker) endFindings(s *party, e *life, out *machine.Effects) {
+	if t.config.Stream {
+		return // its repeats and its order are the proxy's affair
+	}
 	r := &t.parties[s.side.Other()]
 	attempts := e.attempts()
 	tell := func(rule *machine.Rule, of machine.Side, sure machine.Certainty, figures ...float64) {

@@ -97,6 +97,11 @@ func (t *Tracker) message(s *party, e *life, m *machine.Message) {
 		Sequence: uint32(e.id), Sequence64: e.id64, Attempts: int(e.copies), Frames: e.frames, At: e.at,
 		Acked: machine.No, Named: e.acks > 0, BlockedBy: -1,
 	}
+	if e.acks == 0 && e.arrived > 0 { // on a stream
+		m.Acked = machine.Unanswered
+		m.Delivered, m.Deliveries, m.Certainty = machine.Yes, int(e.arrived), machine.Likely
+		m.DeliveredAt, m.DeliveredBy = e.at, e.frames[0]
+	}
 	if e.acks == 0 {
 		return
 	}

@@ -107,7 +107,9 @@ func (t *Tracker) believe(s *party, l *lane, e *life, p *sighting, out *machine.
 	if q := l.queue.Enter(e.id, e.at, t.timeoutOf(s, e)); q != nil {
 		q.ID64, q.Flags, q.First, q.Last = e.id64, e.flags, e.frames[0], e.newest()
 	}
-	if e.flags&t.config.Profile.Order != 0 {
+	if t.config.Stream {
+		t.passedOn(s, l, e, &first, out)
+	} else if e.flags&t.config.Profile.Order != 0 {
 		t.follows(l, e)
 	}
 	t.conditions(s, e, &first, out)
@@ -154,6 +156,14 @@ func (t *Tracker) copied(s *party, l *lane, e *life, p *sighting, out *machine.E
 	}
 	s.counted(p)
 	s.copies++
+	if t.config.Stream {
+		// Nothing is repeated on a stream: the proxy passes on what came twice.
+		e.lastAt = p.at
+		s.resends++
+		t.event(out, machine.Event{Kind: machine.EventResent, Side: s.side, Certainty: machine.Likely, Sequence: uint32(e.id), Sequence64: e.id64, About: e.frames[0]}, p)
+		t.passedOn(s, l, e, p, out)
+		return
+	}
 	if !s.sure && gap < twin {
 		e.doubled++
 		s.reach.shuffled++
@@ -357,6 +367,22 @@ func (t *Tracker) reaches(r, s *party, l *lane, e *life, p *sighting, out *machi
 			}, p)
 		}
 	}
+	if q := l.queue.Find(e.id); q != nil && q.ID64 == e.id64 {
+		l.queue.Remove(q)
+	}
+}
+
+// passedOn takes data that a proxy sends to its client on a stream: no
+// acknowledgement follows there, but what is sent on a stream arrives, as long as
+// that stands. Who opened the connection is the client.
+func (t *Tracker) passedOn(s *party, l *lane, e *life, p *sighting, out *machine.Effects) {
+	client := &t.parties[s.side.Other()]
+	if client.side != machine.A {
+		return
+	}
+	e.arrived++
+	client.received++
+	t.event(out, machine.Event{Kind: machine.EventReceived, Side: client.side, Certainty: machine.Likely, Sequence: uint32(e.id), Sequence64: e.id64, About: p.ref}, p)
 	if q := l.queue.Find(e.id); q != nil && q.ID64 == e.id64 {
 		l.queue.Remove(q)
 	}

@@ -89,7 +89,7 @@ func (t *Tracker) receivedWindow(peer *party, l *lane) machine.Window {
 			if id < l.lives.at(l.lives.kept()).id64 {
 				cell = machine.CellUnknown
 			}
-		case e.acks > 0:
+		case e.acks > 0 || e.arrived > 0:
 			cell = machine.CellReceived
 		default:
 			cell = machine.CellUnknown // it may have come, and the acknowledgement be lost
