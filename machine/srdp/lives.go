@@ -11,7 +11,7 @@ import (
 // memory is bounded: where too many are open, the oldest ends.
 type lives struct {
 	slots []life  // of life n: n mod len
-	index []int64 // number of the newest life by its id mod len, plus one
+	index []int64 // number of the newest life by the home of its id, plus one: ids step evenly, by as many peers as there are
 	first int64   // number of the oldest open life
 	next  int64   // number of the next one
 }
@@ -63,7 +63,7 @@ func (l *lives) find(id uint16) *life {
 	if len(l.index) == 0 {
 		return nil
 	}
-	return l.walk(l.index[int(id)&(len(l.index)-1)], id)
+	return l.walk(l.index[home(id, len(l.index)-1)], id)
 }
 
 // older gives the life before e with the same id.
@@ -94,7 +94,7 @@ func (l *lives) begin(id uint16, id64 int64) *life {
 	}
 	e := l.at(l.next)
 	*e = life{number: l.next, id: id, id64: id64}
-	place := &l.index[int(id)&(len(l.index)-1)]
+	place := &l.index[home(id, len(l.index)-1)]
 	e.before, *place = *place, l.next+1
 	l.next++
 	return e
@@ -108,7 +108,7 @@ func (l *lives) grow() {
 	for n := old.kept(); n < old.next; n++ {
 		e := l.at(n)
 		*e = *old.at(n)
-		place := &l.index[int(e.id)&(size-1)]
+		place := &l.index[home(e.id, size-1)]
 		e.before, *place = *place, n+1
 	}
 }
