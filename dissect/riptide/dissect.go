@@ -22,7 +22,7 @@ func Dissect(ctx dissect.Context, dg *machine.Datagram, d *dissect.Dissection) {
 	if err != nil && !errors.Is(err, common.ErrSnapped) {
 		d.Problem = err
 	}
-	codec.Walk(dg.Bytes, length, func(f wire.Field, bit, width int, value uint64) {
+	add := func(f wire.Field, bit, width int, value uint64) {
 		field := dissect.Field{Spec: specs[f], Depth: 1, Bit: uint32(bit), Bits: uint32(width), Uint: value}
 		switch f {
 		case wire.FieldType:
@@ -36,7 +36,12 @@ func Dissect(ctx dissect.Context, dg *machine.Datagram, d *dissect.Dissection) {
 			}
 		}
 		d.Add(field)
-	})
+	}
+	if err == nil {
+		codec.WalkMessage(dg.Bytes, length, &m, add)
+	} else {
+		codec.Walk(dg.Bytes, length, add)
+	}
 	if err != nil && !errors.Is(err, common.ErrTrailing) {
 		return
 	}

@@ -88,6 +88,14 @@ func (l *bitList) set(bit int) bool {
 	return l.words[bit/wordBits]>>(bit%wordBits)&1 == 1
 }
 
+// first16 gives the first 16 bits, as set has them.
+func (l *bitList) first16() uint16 {
+	if l.count < 16 {
+		return uint16(l.words[0]) | ^uint16(0)<<max(l.count, 0)
+	}
+	return uint16(l.words[0])
+}
+
 func (l *bitList) mark(bit int) {
 	bit--
 	if bit/wordBits < len(l.words) {

@@ -1,6 +1,8 @@
 package riptide
 
 import (
+	"math/bits"
+
 	"github.com/ackscope/ackscope/machine"
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
@@ -51,7 +53,8 @@ func (t *Tracker) evidence(s, peer *side, p *sighting, m *wire.Message, out *mac
 		}
 		s.heardLast = last
 	}
-	if e := peer.sent.find(cause); e != nil {
+	e := peer.sent.find(cause)
+	if e != nil {
 		e.answered(s, p.at)
 		if !s.ordered {
 			t.far(s, peer, e, p, m, out)
@@ -59,24 +62,59 @@ func (t *Tracker) evidence(s, peer *side, p *sighting, m *wire.Message, out *mac
 	} else if peer.near && t.begun && cause > peer.top && !s.behaviour.OneSequence {
 		report(out, ackOfNothing, s.side, machine.Likely, p.at, p.ref, 0, float64(cause-peer.top))
 	}
-	t.name(s, peer, p, cause, out)
-	if last != cause {
-		t.name(s, peer, p, last, out)
+	t.name(s, peer, p, e, cause, out)
+	s.finished.slide(last)
+	if last != cause && !s.finished.has(last) {
+		t.name(s, peer, p, peer.sent.find(last), last, out)
 	}
-	for bit, id := 0, last-1; bit < windowAcks; bit, id = bit+1, id-1 {
-		var e *life
+	for todo := ^s.finished.behind(last); todo != 0; todo &= todo - 1 {
+		bit := bits.TrailingZeros16(todo)
+		id := last - 1 - int64(bit)
+		e := peer.sent.find(id)
+		if e == nil {
+			continue
+		}
 		named := m.AckBits>>bit&1 == 1
 		if named {
-			e = t.name(s, peer, p, id, out)
-		} else {
-			e = peer.sent.find(id)
+			t.name(s, peer, p, e, id, out)
 		}
-		if e != nil && e.answers == 0 {
+		if e.answers == 0 {
 			e.first.byBit = e.first.byBit || named
 			e.first.passed = e.first.passed || !named
+		} else if e.Named && !e.clash {
+			s.finished.add(id)
 		}
 	}
 }
+
+// finished is the newest messages of the peer of which another Ack can tell
+// nothing new: answered, and named. Most bits of an Ack are of such.
+type finished struct {
+	top  int64 // newest id that an Ack had as its last
+	bits uint64
+}
+
+// slide moves the window up to a newer id.
+func (f *finished) slide(last int64) {
+	if by := last - f.top; by > 0 {
+		f.bits <<= min(by, 64)
+		f.top = last
+	}
+}
+
+func (f *finished) add(id int64) {
+	if at := f.top - id; at >= 0 && at < 64 {
+		f.bits |= 1 << at
+	}
+}
+
+func (f *finished) has(id int64) bool {
+	at := f.top - id
+	return at >= 0 && at < 64 && f.bits>>at&1 == 1
+}
+
+// behind gives the 16 ids before one: bit i is id last-1-i.
+func (f *finished) behind(last int64) uint16 { return uint16(f.bits >> min(f.top-last+1, 64)) }
 
 // far runs the library's window over what a far side's Acks answer. Where it
 // finds a message refused that it never saw taken, that is likely: the Ack of
@@ -127,13 +165,11 @@ func (t *Tracker) refused(s *side, e *life, p *sighting, out *machine.Effects) {
 	t.notDelivered(s, e.Sequence64, machine.Likely, p.at, p.ref, e.Frames[0], out)
 }
 
-// name notes that an Ack of s names the peer's message, and gives it.
-func (t *Tracker) name(s, peer *side, p *sighting, id int64, out *machine.Effects) *life {
-	newest := peer.sent.find(id)
-	if newest == nil {
-		return nil
+// name notes that an Ack of s names the peer's message e, if there is one.
+func (t *Tracker) name(s, peer *side, p *sighting, e *life, id int64, out *machine.Effects) {
+	if e == nil {
+		return
 	}
-	e := newest
 	if !e.Named && e.Attempts == 1 {
 		peer.wireRTT += p.at.Sub(e.At)
 		peer.wireCount++
@@ -161,7 +197,6 @@ func (t *Tracker) name(s, peer *side, p *sighting, id int64, out *machine.Effect
 		}
 		e.Certainty = grade
 	}
-	return newest
 }
 
 // acked takes an Ack as the library of s, to which it goes, does.

@@ -1,6 +1,8 @@
 package riptide
 
 import (
+	"time"
+
 	"github.com/ackscope/ackscope/machine"
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
@@ -36,6 +38,7 @@ func (t *Tracker) reliable(s, peer *side, p *sighting, m *wire.Message, out *mac
 		e.merged = s.near && s.met && id > s.top+1 && s.behaviour.MergedSequences
 		for o := s.sent.older(e); o != nil && !s.behaviour.OneSequence; o = s.sent.older(o) {
 			o.clash, e.clash = true, true
+			peer.finished.bits = 0
 		}
 		if !s.met && t.begun {
 			s.met, s.top = true, int64(s.behaviour.First)-1
@@ -72,6 +75,7 @@ func (t *Tracker) reliable(s, peer *side, p *sighting, m *wire.Message, out *mac
 func (t *Tracker) begins(s *side, l *lives, sequence int64, hash uint64, p *sighting, m *wire.Message, out *machine.Effects) *life {
 	if l.full() {
 		t.end(s, l, out)
+		t.settled = 0
 	}
 	e := l.begin(sequence, hash)
 	e.From, e.Channel, e.ID, e.BlockedBy = s.side, -1, -1, -1
@@ -273,18 +277,30 @@ func (t *Tracker) unreliable(s *side, p *sighting, m *wire.Message, out *machine
 
 // settle ends the lives to which nothing more can happen.
 func (t *Tracker) settle(now machine.Instant, out *machine.Effects) {
+	if now <= t.settled {
+		return
+	}
+	// What begins from now on cannot end before this.
+	t.settled = now.Add(lifeOnce)
 	for i := range t.sides {
 		s := &t.sides[i]
-		for e := s.sent.oldest(); e != nil && now.Sub(e.lastAt) > lifeReliable; e = s.sent.oldest() {
-			t.end(s, &s.sent, out)
-		}
+		t.settleLives(s, &s.sent, lifeReliable, now, out)
 		t.ageAbsent(s, now, false, out)
-		for e := s.notes.oldest(); e != nil && now.Sub(e.lastAt) > lifeReliable; e = s.notes.oldest() {
-			t.end(s, &s.notes, out)
+		if len(s.absent) > 0 {
+			t.settled = now
 		}
-		for e := s.loose.oldest(); e != nil && now.Sub(e.lastAt) > lifeOnce; e = s.loose.oldest() {
-			t.end(s, &s.loose, out)
+		t.settleLives(s, &s.notes, lifeReliable, now, out)
+		t.settleLives(s, &s.loose, lifeOnce, now, out)
+	}
+}
+
+func (t *Tracker) settleLives(s *side, l *lives, after time.Duration, now machine.Instant, out *machine.Effects) {
+	for e := l.oldest(); e != nil; e = l.oldest() {
+		if due := e.lastAt.Add(after); now <= due {
+			t.settled = min(t.settled, due)
+			return
 		}
+		t.end(s, l, out)
 	}
 }
 

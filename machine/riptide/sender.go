@@ -1,5 +1,7 @@
 package riptide
 
+import mathbits "math/bits"
+
 import "slices"
 
 // Sender is the reliable sequencer's sending half: what the library makes of
@@ -66,10 +68,8 @@ func (s *Sender) Acked(last, bits, cause uint16, judge func(id uint16, v Verdict
 		s.pushOut(gap, judge)
 		s.list.shift(gap)
 		s.last = last
-		for i := range 16 {
-			if !s.list.set(i+1) && bits>>i&1 == 1 {
-				judge(s.last-uint16(i+1), Cleared)
-			}
+		for fresh := bits &^ s.list.first16(); fresh != 0; fresh &= fresh - 1 {
+			judge(s.last-uint16(mathbits.TrailingZeros16(fresh)+1), Cleared)
 		}
 		s.list.words[0] |= uint32(bits)
 		s.list.mark(gap)

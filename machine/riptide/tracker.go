@@ -58,8 +58,10 @@ type Tracker struct {
 	roles  bool // client is known
 	ended  bool // a Disconnect has passed
 	last   machine.Instant
-	life   connection
-	m      wire.Message
+	// settled is up to when no life can end.
+	settled machine.Instant
+	life    connection
+	m       wire.Message
 
 	releasing bool // held messages are being taken
 	weighing  bool // the vantage was inferred: what else passes may tell better
@@ -187,6 +189,7 @@ type side struct {
 	queue        queue // reliable messages that passed the tap towards it and that no Ack has answered
 	heard        bool  // an Ack of it has passed
 	heardLast    int64 // newest id that one had as its last
+	finished     finished
 	doubt        int64 // ids up to here may have been refused, acked without coming, or let in again
 	faulty       bool  // far: its Acks show bits that the shift fault left behind
 	faultyTo     int64 // far: the id after that jump

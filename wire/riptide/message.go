@@ -290,7 +290,15 @@ func (m *Message) has(f Field) bool {
 // same codec; a message that Parse refused is walked up to the bad field.
 func (c Codec) Walk(b []byte, length int, visit func(f Field, bit, width int, value uint64)) {
 	var m Message
-	bad := c.parse(b, length, &m)
+	c.walk(b, length, &m, c.parse(b, length, &m), visit)
+}
+
+// WalkMessage is Walk of a message that Parse gave no error for, into m.
+func (c Codec) WalkMessage(b []byte, length int, m *Message, visit func(f Field, bit, width int, value uint64)) {
+	c.walk(b, length, m, fault{}, visit)
+}
+
+func (c Codec) walk(b []byte, length int, m *Message, bad fault, visit func(f Field, bit, width int, value uint64)) {
 	if bad.err != nil && bad.field == FieldType && bad.err != wire.ErrTrailing {
 		return
 	}
