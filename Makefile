@@ -53,6 +53,10 @@ $(TOOLS)/golangci-lint: Makefile
 	GOBIN=$(TOOLS) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT)
 	@touch $@
 
+.PHONY: faults
+faults: ## every named fault of the references over seeds, losses and taps: what replay says against what could be said
+	ACKSCOPE_FAULTS=1 go test -count 1 -timeout 60m -v -run 'TestFaults$$' ./cmd/ackscope
+
 .PHONY: fuzz
 fuzz: ## every fuzz target, FUZZTIME each (30s)
 	scripts/fuzz $(FUZZTIME) $(FUZZCAP)

@@ -28,7 +28,7 @@ type judgedSends struct {
 	// and over.
 	early      *machine.Divergence // the first such copy
 	earlyCount int
-	earlyAt    machine.Instant // the last one
+	earlyAt    machine.Instant // the last one that counted
 	earlyTotal int
 	againCount int
 	overLimit  int // most sendings beyond the limit, which the application may have lifted
@@ -242,8 +242,9 @@ func (s *judged) resends(p *sight, e *pending) *machine.Divergence {
 	if !b.Port && !s.stream && again < e.least()-earlySlack {
 		if n.early == nil || p.at.Sub(n.earlyAt) > earlyApart {
 			n.earlyCount++ // those of one tick have one cause
+			n.earlyAt = p.at
 		}
-		if n.earlyAt = p.at; n.early == nil {
+		if n.early == nil {
 			n.early = s.diverge(p, "resend-early", "riptide.sequence", fmt.Sprintf("after %.0f ms at the soonest", ms(e.least())), fmt.Sprintf("after %.0f ms", ms(again)), fmt.Sprintf("message %d was sent again before it was due, as are others", e.id), e.last)
 		}
 		if n.earlyTotal++; n.earlyCount >= earlyLeast && 2*n.earlyTotal > n.againCount {
