@@ -116,6 +116,7 @@ packet and rebuilds from the capture alone what both endpoints knew at any packe
 		a.fieldsCommand(),
 		a.simulateCommand(),
 		a.replayCommand(),
+		a.reduceCommand(),
 		a.captureCommand(),
 		a.labCommand(),
 	)
