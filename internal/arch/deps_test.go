@@ -49,7 +49,7 @@ var law = []rule{
 	{"show", []string{"analyze", "capture", "dissect", "filter", "machine"}, []string{"github.com/dustin/go-humanize"}},
 	{"export", []string{"analyze", "dissect", "machine", "capture"}, nil},
 	{"graph", []string{"analyze", "machine"}, nil},
-	{"rewrite", []string{"analyze", "capture", "dissect", "replay"}, nil},
+	{"rewrite", []string{"analyze", "capture", "dissect", "machine", "replay"}, nil},
 	{"replay", []string{"analyze", "capture", "sim", "dissect", "schema", "machine"}, nil},
 	{"lab", []string{"machine", "machine/...", "wire", "wire/...", "sim", "capture"}, nil},
 	{"tui", []string{"analyze", "capture", "filter", "graph", "replay", "export", "show", "dissect", "machine"}, []string{"github.com/rivo/tview", "github.com/gdamore/tcell/v2"}},
