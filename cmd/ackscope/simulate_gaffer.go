@@ -102,7 +102,8 @@ func (f *simulateFlags) endpoint(profile *wire.Profile, side int) (*gaffer.Endpo
 		return nil, fmt.Errorf("--first: %w", err)
 	}
 	o := gaffer.Options{
-		Profile: profile, Rules: gaffer.RulesOf(profile), Side: machine.Side(side), EventClock: f.eventTime, First: first[side],
+		Profile: profile, Rules: gaffer.RulesOf(profile), Side: machine.Side(side), EventClock: f.eventTime,
+		First: first[side], PeerFirst: first[1-side],
 	}
 	if profile.Fragments == wire.FragmentsReliable {
 		o.FragmentAbove, o.FragmentSize, o.FragmentMost = 1024, 1024, 16

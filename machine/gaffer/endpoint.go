@@ -31,6 +31,9 @@ type Options struct {
 	// its library once a frame: round trip times are then quantised by frames.
 	EventClock bool
 	First      uint32 // sequence of the first packet
+	// PeerFirst is that of the peer's. Of one other than 0 the endpoint has been
+	// connected for a while: it has received all that the peer sent before.
+	PeerFirst uint32
 	// FragmentAbove is the payload size above which a packet travels as
 	// fragments of FragmentSize bytes, FragmentMost at most; 0 for never.
 	FragmentAbove, FragmentSize, FragmentMost int
@@ -87,6 +90,11 @@ func NewEndpoint(o Options) (*Endpoint, error) {
 	e := &Endpoint{options: o, state: NewState(o.Rules), newest64: -1, estimate: newEstimates(o.Estimates, o.Rules)}
 	e.state.StartAt(o.First)
 	e.next64 = int64(e.state.NextSequence())
+	if first := o.PeerFirst & o.Rules.mask(); first > 0 {
+		width := e.state.Claims().Width
+		e.state.Join(Claims{Newest: first - 1, Named: ^uint64(0) >> (64 - min(uint(width), uint(first))), Width: width})
+		e.newest64 = int64(first) - 1
+	}
 	e.parts = make([]reassembly, o.Rules.Partial)
 	if o.Messages != nil {
 		options := *o.Messages
