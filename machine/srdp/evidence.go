@@ -25,7 +25,7 @@ const (
 )
 
 // data takes a copy of a data packet of s.
-func (t *Tracker) data(s, peer *party, p *sighting, payload []byte, out *machine.Effects) {
+func (t *Tracker) data(s *party, p *sighting, payload []byte, out *machine.Effects) {
 	pk := &t.pk
 	l := s.lane(pair{pk.Source, pk.Destination}, t.proxied(), true)
 	if l == nil {

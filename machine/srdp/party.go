@@ -73,9 +73,9 @@ type lane struct {
 // mostLanes bounds the pairs of addresses of one direction of a flow.
 const mostLanes = 1 << 14
 
-// lane gives the lane of a packet of data, new where make is set; nil where there
+// lane gives the lane of a packet of data, new where begin is set; nil where there
 // is none.
-func (s *party) lane(p pair, proxied, make bool) *lane {
+func (s *party) lane(p pair, proxied, begin bool) *lane {
 	if !proxied {
 		p = pair{}
 	}
@@ -85,7 +85,7 @@ func (s *party) lane(p pair, proxied, make bool) *lane {
 	if len(s.lanes) > 0 && s.lanes[0].pair == p {
 		return s.lanes[0]
 	}
-	if !make {
+	if !begin {
 		return nil
 	}
 	if len(s.lanes) >= mostLanes {

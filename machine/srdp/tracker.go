@@ -126,7 +126,7 @@ func (t *Tracker) Observe(d *machine.Datagram, out *machine.Effects) {
 	if pk.Ack {
 		t.ack(s, peer, &p, out)
 	} else {
-		t.data(s, peer, &p, d.Bytes[min(pk.PayloadOffset, len(d.Bytes)):], out)
+		t.data(s, &p, d.Bytes[min(pk.PayloadOffset, len(d.Bytes)):], out)
 	}
 	if !t.given && !t.config.Stream {
 		t.judge()

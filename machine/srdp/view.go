@@ -27,7 +27,7 @@ func (t *Tracker) Inspect(x machine.Side, v *machine.View) {
 	}
 	for i, l := range peer.lanes {
 		if l.met && i < viewLanes {
-			v.Windows = append(v.Windows, t.receivedWindow(peer, l))
+			v.Windows = append(v.Windows, t.receivedWindow(l))
 		}
 	}
 	t.gauges(s, v, grade)
@@ -80,7 +80,7 @@ func (t *Tracker) sentWindow(s *party, l *lane, grade machine.Certainty) machine
 
 // receivedWindow draws which of a lane's newest ids its receiver has: those that
 // it has acknowledged.
-func (t *Tracker) receivedWindow(peer *party, l *lane) machine.Window {
+func (t *Tracker) receivedWindow(l *lane) machine.Window {
 	w := machine.Window{Name: t.laneName("received", l), First: max(0, l.firstID, l.top-viewIDs+1), Next: l.top, Grade: machine.Certain}
 	for id := w.First; id <= l.top; id++ {
 		cell := machine.CellEmpty
