@@ -3,6 +3,7 @@
 package bench
 
 import (
+	"bytes"
 	"fmt"
 	"net/netip"
 	"os"
@@ -11,115 +12,91 @@ import (
 	"time"
 
 	files "github.com/ackscope/ackscope/capture"
-	"github.com/ackscope/ackscope/dissect"
-	"github.com/ackscope/ackscope/dissect/srdp"
+	"github.com/ackscope/ackscope/internal/testenv"
 	"github.com/ackscope/ackscope/machine"
-	reference "github.com/ackscope/ackscope/machine/srdp"
-	"github.com/ackscope/ackscope/sim"
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
 
-// BenchmarkSRDP: the same as BenchmarkRiptide over simulated SRDP: a server and
-// 32 clients that send each other 30 packets a second, a twentieth of all
-// datagrams lost.
-func BenchmarkSRDP(b *testing.B) {
-	count := counter(b)
-	path := simulatedSRDP(b)
-	registry := dissect.NewRegistry(srdp.Protocol)
-	s := analyzed(b, path, registry)
-	packets := int(s.Packets())
-	for _, f := range s.Flows() {
-		if f.Config() == nil {
-			b.Fatalf("%s: expected SRDP", f.Verdict.Reason)
+// peersCapture writes a capture, taken at a server of so many peers: in each round
+// it sends a packet to every one, by one counter, and gets one of each.
+func peersCapture(tb testing.TB, peers, rounds int) (path string, packets int) {
+	tb.Helper()
+	path = filepath.Join(tb.TempDir(), "peers.pcapng")
+	file, err := os.Create(path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer file.Close()
+	w, err := files.NewWriter(file, files.WriterOptions{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if _, err := w.AddInterface(files.Interface{LinkType: 101}); err != nil {
+		tb.Fatal(err)
+	}
+	p := wire.Default()
+	server := netip.MustParseAddrPort("192.0.2.1:7000")
+	var frame, payload []byte
+	send := func(at machine.Instant, from, to netip.AddrPort, pk wire.Packet, text string) {
+		payload = p.Append(payload[:0], &pk, []byte(text))
+		if frame, err = files.AppendUDP(frame[:0], files.Envelope{Src: from, Dst: to}, payload); err != nil {
+			tb.Fatal(err)
+		}
+		if err := w.WriteFrame(&files.Frame{At: at, LinkType: 101, Length: len(frame), Data: frame}); err != nil {
+			tb.Fatal(err)
+		}
+		packets++
+	}
+	at, id := machine.Instant(1_700_000_000*int64(time.Second)), 0
+	for round := range rounds {
+		for i := range peers {
+			peer := netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), 7001)
+			n, own := uint16(id)&^wire.AckMark, uint16(round)
+			send(at, server, peer, wire.Packet{Command: p.DataCommand, ID: n}, "the state of the world")
+			send(at+10e3, peer, server, wire.Packet{Command: p.AckCommand, Ack: true, ID: n}, "")
+			send(at+10e3, peer, server, wire.Packet{Command: p.DataCommand, ID: own, Flags: p.DontDuplicate}, "input")
+			send(at+15e3, server, peer, wire.Packet{Command: p.AckCommand, Ack: true, ID: own}, "")
+			at = at.Add(20 * time.Microsecond)
+			id++
 		}
 	}
-	config := s.Flows()[0].Config()
-	for _, c := range []struct {
-		name string
-		run  func()
-	}{
-		{"dissect", func() { dissectAll(b, path, srdp.Protocol, config, 4) }},
-		{"flows", func() { analyzed(b, path, registry) }},
+	if err := w.Close(); err != nil {
+		tb.Fatal(err)
+	}
+	return path, packets
+}
+
+// TestManyPeers: 10,000 peers of one endpoint are all followed, and over all of
+// them together no id is missing, though the ids go round.
+func TestManyPeers(t *testing.T) {
+	testenv.Long(t, "10,000 flows")
+	program := testenv.Ackscope(t)
+	const peers = 10_000
+	path, _ := peersCapture(t, peers, 4)
+	if n := bytes.Count(testenv.Output(t, program, "flows", "--json", path), []byte(`"protocol":"srdp"`)); n != peers {
+		t.Errorf("%d flows of SRDP, expected %d", n, peers)
+	}
+	text := testenv.Output(t, program, "state", "--flow", "7000", "--side", "a", path)
+	for _, want := range []string{
+		fmt.Sprintf("endpoint: flows that it sends data in %d flows", peers),
+		"endpoint: of them, in no flow of this capture 0 ids",
+		"sent  next 37000 ", // the flow's fourth packet
 	} {
-		b.Run(c.name, func(b *testing.B) {
-			var r ratio
-			var allocated uint64
-			for b.Loop() {
-				theirs := measure(b, count, path)
-				ours := self(c.run)
-				r.add(ours.usage, theirs)
-				allocated += ours.mallocs
-			}
-			b.ReportMetric(r.ours.Seconds()/r.theirs.Seconds(), "x-libpcap")
-			b.ReportMetric(float64(r.ours.Nanoseconds())/float64(b.N*packets), "cpu-ns/packet")
-			b.ReportMetric(float64(allocated)/float64(b.N*packets), "allocs/packet")
-		})
+		if !bytes.Contains(text, []byte(want)) {
+			t.Errorf("the state of a flow does not say %q:\n%s", want, text)
+		}
 	}
 }
 
-// simulatedSRDP writes a capture of reference endpoints, taken at the server.
-func simulatedSRDP(b *testing.B) string {
-	b.Helper()
-	const clients = 32
-	seconds := 120 // close to half a million packets
-	if testing.Short() {
-		seconds = 4
+// BenchmarkPeers: 10,000 peers of one endpoint, with memory a peer.
+func BenchmarkPeers(b *testing.B) {
+	const peers = 10_000
+	path, packets := peersCapture(b, peers, 6)
+	program := testenv.Ackscope(b)
+	var u usage
+	for b.Loop() {
+		u = measure(b, program, "flows", path)
 	}
-	path := filepath.Join(b.TempDir(), "srdp.pcapng")
-	file, err := os.Create(path)
-	if err != nil {
-		b.Fatal(err)
-	}
-	w, err := files.NewWriter(file, files.WriterOptions{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	if _, err := w.AddInterface(files.Interface{LinkType: 101}); err != nil {
-		b.Fatal(err)
-	}
-	profile := wire.Default()
-	world := sim.New(1)
-	end := machine.Instant(seconds) * machine.Instant(time.Second)
-	host := func(name string, peers machine.Peer) *sim.Host {
-		e, err := reference.NewEndpoint(reference.Options{Profile: &profile})
-		if err != nil {
-			b.Fatal(err)
-		}
-		return world.AddHost(name, e, sim.HostOptions{Frame: time.Second / 30, App: func(f *sim.Frame) {
-			for p := range peers {
-				if f.Now < end {
-					f.Do(reference.Request{To: p, Bytes: make([]byte, 60+f.Rand.IntN(60)), Flags: uint8(f.Rand.IntN(2))}.Submit())
-				}
-			}
-		}})
-	}
-	server := host("server", clients)
-	var packet []byte
-	for i := range clients {
-		link := world.Connect(host(fmt.Sprint("client ", i), 1), server, sim.Path{Delay: 20 * time.Millisecond, Jitter: 5 * time.Millisecond, Loss: 0.05}, sim.Path{Delay: 20 * time.Millisecond, Loss: 0.05})
-		ends := [2]netip.AddrPort{netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 1, byte(i)}), 30000), netip.MustParseAddrPort("10.0.0.1:40000")}
-		link.Tap(1, func(t sim.Tapped) {
-			from, to := 0, 1
-			if t.From == server {
-				from, to = 1, 0
-			}
-			packet, err = files.AppendUDP(packet[:0], files.Envelope{Src: ends[from], Dst: ends[to], TTL: 64}, t.Bytes)
-			if err == nil {
-				err = w.WriteFrame(&files.Frame{At: t.At + 1_767_225_600_000_000_000, LinkType: 101, Length: len(packet), Data: packet})
-			}
-			if err != nil {
-				b.Fatal(err)
-			}
-		})
-	}
-	if err := world.Run(end.Add(time.Second)); err != nil {
-		b.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		b.Fatal(err)
-	}
-	if err := file.Close(); err != nil {
-		b.Fatal(err)
-	}
-	return path
+	b.ReportMetric(float64(u.peak)/peers, "B/peer")
+	b.ReportMetric(float64(u.cpu.Nanoseconds())/float64(packets), "cpu-ns/packet")
 }
