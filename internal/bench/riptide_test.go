@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/ackscope/ackscope/analyze"
 	files "github.com/ackscope/ackscope/capture"
@@ -16,7 +17,8 @@ import (
 )
 
 // BenchmarkRiptide: the same as BenchmarkDissect over the longest Riptide
-// capture (66,100 reliable messages), and following the flow's state as well.
+// capture (66,100 reliable messages) and over a simulated lobby of 16 clients,
+// and following the flows' state as well.
 func BenchmarkRiptide(b *testing.B) {
 	count := counter(b)
 	path := unpacked(b, "u210_rwrap.client.pcap.gz")
@@ -27,25 +29,33 @@ func BenchmarkRiptide(b *testing.B) {
 	if config == nil || packets < 100_000 {
 		b.Fatalf("%d packets, flow 1 %s: expected more than 100,000 packets of Riptide", packets, s.Flows()[0].Verdict.Reason)
 	}
+	lobby, lobbyPackets := simulatedRiptide(b, 16, 20*time.Second)
+	if n := int(analyzed(b, lobby, registry).Packets()); n != lobbyPackets || n < 100_000 {
+		b.Fatalf("%d packets of the lobby, expected the %d that were written, and more than 100,000", n, lobbyPackets)
+	}
 	for _, c := range []struct {
-		name string
-		run  func()
+		name    string
+		path    string
+		packets int
+		run     func()
 	}{
-		{"dissect", func() { dissectAll(b, path, riptide.Protocol, config, 2) }},
-		{"flows", func() { analyzed(b, path, registry) }},
+		{"dissect", path, packets, func() { dissectAll(b, path, riptide.Protocol, config, 2) }},
+		{"flows", path, packets, func() { analyzed(b, path, registry) }},
+		{"simulated/dissect", lobby, lobbyPackets, func() { dissectAll(b, lobby, riptide.Protocol, config, 2) }},
+		{"simulated/flows", lobby, lobbyPackets, func() { analyzed(b, lobby, registry) }},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			var r ratio
 			var allocated uint64
 			for b.Loop() {
-				theirs := measure(b, count, path)
+				theirs := measure(b, count, c.path)
 				ours := self(c.run)
 				r.add(ours.usage, theirs)
 				allocated += ours.mallocs
 			}
 			b.ReportMetric(r.ours.Seconds()/r.theirs.Seconds(), "x-libpcap")
-			b.ReportMetric(float64(r.ours.Nanoseconds())/float64(b.N*packets), "cpu-ns/packet")
-			b.ReportMetric(float64(allocated)/float64(b.N*packets), "allocs/packet")
+			b.ReportMetric(float64(r.ours.Nanoseconds())/float64(b.N*c.packets), "cpu-ns/packet")
+			b.ReportMetric(float64(allocated)/float64(b.N*c.packets), "allocs/packet")
 		})
 	}
 }
