@@ -17,7 +17,7 @@ import (
 )
 
 // BenchmarkRiptide: the same as BenchmarkDissect over the longest Riptide
-// capture (66,100 reliable messages) and over a simulated lobby of 16 clients,
+// capture (66,100 reliable messages) and over a simulated lobby of 4 clients,
 // and following the flows' state as well.
 func BenchmarkRiptide(b *testing.B) {
 	count := counter(b)
@@ -29,7 +29,7 @@ func BenchmarkRiptide(b *testing.B) {
 	if config == nil || packets < 100_000 {
 		b.Fatalf("%d packets, flow 1 %s: expected more than 100,000 packets of Riptide", packets, s.Flows()[0].Verdict.Reason)
 	}
-	lobby, lobbyPackets := simulatedRiptide(b, 16, 20*time.Second)
+	lobby, lobbyPackets := simulatedRiptide(b, 4, 100*time.Second)
 	if n := int(analyzed(b, lobby, registry).Packets()); n != lobbyPackets || n < 100_000 {
 		b.Fatalf("%d packets of the lobby, expected the %d that were written, and more than 100,000", n, lobbyPackets)
 	}
