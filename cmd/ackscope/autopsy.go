@@ -12,6 +12,8 @@ import (
 	"github.com/ackscope/ackscope/dissect/riptide"
 	"github.com/ackscope/ackscope/machine"
 	state "github.com/ackscope/ackscope/machine/riptide"
+	"github.com/ackscope/ackscope/show"
+	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
 func (a *app) autopsyCommand() *cobra.Command {
@@ -38,6 +40,8 @@ type remains struct {
 	endings []machine.Event    // goodbyes and refusals, in order
 	unacked []machine.Message  // reliable ones that were never acked, newest first sent last
 	joined  [2]machine.Instant // when the side's Welcome passed
+	beat    [2]lastWord        // its last heartbeat, or answer to one
+	over    [2]machine.Event   // what its library made of the end; no Ref for nothing
 }
 
 type lastWord struct {
@@ -101,6 +105,10 @@ func (x *remains) take(r *analyze.Record) {
 		w := &x.last[d.From]
 		w.at, w.ref = d.At, d.Ref
 		w.text = string(r.Flow.Protocol.Info(dissect.Context{Config: r.Flow.Config(), From: d.From}, d, nil))
+		var m wire.Message
+		if set, ok := r.Flow.Config().Profile.(*riptide.Settings); ok && set.Senders[d.From].Codec.Fits(d.Bytes, d.Length, &m) && m.Type == wire.Heartbeat {
+			x.beat[d.From] = *w
+		}
 	}
 	for i := range r.Events {
 		switch e := &r.Events[i]; e.Kind {
@@ -110,6 +118,8 @@ func (x *remains) take(r *analyze.Record) {
 			x.joined[e.Side] = e.At
 		case state.EventGoodbye, state.EventRejected:
 			x.endings = append(x.endings, *e)
+		case state.EventDisconnected:
+			x.over[e.Side] = *e
 		}
 	}
 	for i := range r.Messages {
@@ -192,19 +202,60 @@ func (x *remains) story(how string) []string {
 	case "unanswered":
 		return []string{fmt.Sprintf("%s asked and never had an answer.", name(machine.A))}
 	}
+	var out []string
+	gaveUp := false
+	for _, side := range []machine.Side{machine.A, machine.B} {
+		e := &x.over[side]
+		if e.Ref == 0 {
+			continue
+		}
+		gaveUp = true
+		reason := riptide.EndReason(f.Config(), e)
+		if e.Sequence == state.ReasonTimedOut {
+			out = append(out, fmt.Sprintf("%s gave up (%s, %s): nothing that keeps a connection alive had reached it for 5 s%s.", name(side), reason, e.Certainty, x.heard(side)))
+			continue
+		}
+		out = append(out, fmt.Sprintf("%s ended it (%s, %s) and said so to nobody: %s.", name(side), reason, e.Certainty, x.because(side)))
+	}
 	quiet := x.quiet()
-	limited, limits := x.limit()
-	if limits {
-		return []string{
-			fmt.Sprintf("%s reached a limit of the library's quality rules: with default settings the library then ends the connection (PoorConnection) and says nothing.", name(limited)),
-			fmt.Sprintf("%s fell silent first.", name(quiet)),
-			"The other side can have known only by its own timeout, 5 to 6 s after the last heartbeat that reached it.",
+	if !gaveUp {
+		gap := x.last[quiet.Other()].at.Sub(x.last[quiet].at)
+		out = append(out, fmt.Sprintf("%s fell silent first, without a goodbye; %s went on for %v.", name(quiet), name(quiet.Other()), gap.Round(time.Millisecond)))
+		if limited, limits := x.limit(); limits {
+			out = append(out, fmt.Sprintf("%s had reached a limit of the library's quality rules: with default settings the library then ends the connection (PoorConnection) and says nothing.", name(limited)))
+		} else {
+			out = append(out, "No limit was reached that the capture shows: it was killed, or lost its network.")
 		}
 	}
-	gap := x.last[quiet.Other()].at.Sub(x.last[quiet].at)
-	out := []string{fmt.Sprintf("%s fell silent first, without a goodbye; %s went on for %v.", name(quiet), name(quiet.Other()), gap.Round(time.Millisecond))}
-	out = append(out, "No limit was reached that the capture shows: it was killed, lost its network, or timed out itself.")
-	return append(out, "The other side can have known only by its own timeout, 5 to 6 s after the last heartbeat that reached it.")
+	for _, side := range []machine.Side{machine.A, machine.B} {
+		switch other := &x.over[side.Other()]; {
+		case x.over[side].Ref != 0:
+		case other.Ref != 0 && other.Sequence == state.ReasonTimedOut:
+			out = append(out, fmt.Sprintf("%s had fallen silent before: it was killed, lost its network, or had ended the connection itself without a word.", name(side)))
+		case gaveUp || side != quiet:
+			out = append(out, fmt.Sprintf("%s can have known only by its own timeout, 5 to 6 s after the last heartbeat that reached it%s.", name(side), x.heard(side)))
+		}
+	}
+	return out
+}
+
+// heard tells which heartbeat was the last to reach a side, as far as the tap knows.
+func (x *remains) heard(side machine.Side) string {
+	if b := &x.beat[side.Other()]; b.at != 0 {
+		return fmt.Sprintf(" (frame %d, %s)", b.ref.Frame(), b.at.Time().Format("15:04:05.000"))
+	}
+	return ""
+}
+
+// because gives the words of the finding that explains why a side ended the
+// connection by itself.
+func (x *remains) because(side machine.Side) string {
+	for _, found := range x.flow.Findings() {
+		if found.Rule.ID == "riptide-poor-connection" && found.Side == side {
+			return found.Message()
+		}
+	}
+	return "a limit of its quality rules was reached"
 }
 
 func (x *remains) page(a *app, paint painter, how string, further bool) error {
@@ -230,6 +281,9 @@ func (x *remains) text(paint painter, how string) (b []byte) {
 		if last := x.last[side]; last.at != 0 {
 			b = fmt.Appendf(b, "  %v  last word      %s  frame %d  %s\n", side, last.at.Time().Format("15:04:05.000"), last.ref.Frame(), last.text)
 		}
+		if w := x.beat[side]; w.at != 0 {
+			b = fmt.Appendf(b, "     last heartbeat %s  frame %d\n", w.at.Time().Format("15:04:05.000"), w.ref.Frame())
+		}
 		if e := x.acked[side]; e.Ref != 0 {
 			b = fmt.Appendf(b, "     last arrival   %s  frame %d  the ack of its message %d (%s)\n", e.At.Time().Format("15:04:05.000"), e.Ref.Frame(), e.Sequence, e.Certainty)
 		}
@@ -242,7 +296,7 @@ func (x *remains) text(paint painter, how string) (b []byte) {
 				break
 			}
 			m := &x.unacked[i]
-			b = fmt.Appendf(b, "    %v  seq %-5d  %2d sends from %s on, delivered: %s\n", m.From, m.Sequence, m.Attempts, m.At.Time().Format("15:04:05.000"), m.Delivered)
+			b = fmt.Appendf(b, "    %v  seq %-5d  %s from %s on, delivered: %s\n", m.From, m.Sequence, show.Plural(m.Attempts, "send"), m.At.Time().Format("15:04:05.000"), m.Delivered)
 		}
 	}
 	if found := f.Findings(); len(found) > 0 {
@@ -270,6 +324,14 @@ func (x *remains) object(a *app, how string) error {
 		if last := x.last[side]; last.at != 0 {
 			o.time("last"+suffix, last.at)
 			o.uint("last_frame"+suffix, last.ref.Frame())
+		}
+		if w := x.beat[side]; w.at != 0 {
+			o.uint("last_heartbeat_frame"+suffix, w.ref.Frame())
+		}
+		if e := &x.over[side]; e.Ref != 0 {
+			o.uint("reason"+suffix, uint64(e.Sequence))
+			o.str("reason_name"+suffix, riptide.EndReason(f.Config(), e))
+			o.str("reason_certainty"+suffix, e.Certainty.String())
 		}
 		if e := x.acked[side]; e.Ref != 0 {
 			o.uint("last_acked_frame"+suffix, e.Ref.Frame())

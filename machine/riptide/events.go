@@ -21,6 +21,9 @@ const (
 // NoReason stands for the reason of a client's Disconnect.
 const NoReason = 1 << 16
 
+// ReasonTimedOut is the reason of an EventDisconnected by the side's own timeout.
+const ReasonTimedOut = timedOutReason
+
 // EventNames gives their words.
 var EventNames = map[machine.EventKind]string{
 	EventConnect: "connect_attempt", EventPending: "connection_pending", EventWelcomed: "welcomed",

@@ -214,6 +214,9 @@ func (t *Tracker) acked(s *side, p *sighting, m *wire.Message, out *machine.Effe
 		}
 		for e := s.sent.find(s.unwrap(id)); e != nil; e = s.sent.older(e) {
 			if e.merged {
+				if e.held.ref == 0 {
+					e.held = sighting{at: p.at, ref: p.ref, from: p.from}
+				}
 				continue // pending under another id
 			}
 			if e.Acked == machine.Unanswered && !e.forgot {

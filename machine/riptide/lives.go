@@ -33,6 +33,7 @@ type life struct {
 	refused bool            // by its receiver's window, though never taken
 
 	first      exchange
+	held       sighting        // of a merged one: the first Ack that clears its id
 	answeredAt machine.Instant // when a near receiver last acked it
 	refusedAt  machine.Instant // when it first refused it, and the arrival's frame
 	refusedRef machine.Ref

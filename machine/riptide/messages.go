@@ -33,9 +33,12 @@ func (t *Tracker) reliable(s, peer *side, p *sighting, m *wire.Message, out *mac
 			e.Mode, e.Name, e.client = machine.ModeInternal, m.Type.String(), m.ClientID
 		}
 		t.event(out, machine.Event{Kind: machine.EventSent, Side: s.side, Certainty: machine.Certain, Sequence: e.Sequence, Sequence64: id}, p)
+		t.suspected(s, id, out)
 		// Its own ids have no gaps where the tap is at it: a jump then is ids of
-		// several peers OR-ed.
-		e.merged = s.near && s.met && id > s.top+1 && s.behaviour.MergedSequences
+		// several peers OR-ed, or the capture missed some.
+		if e.merged = s.near && s.met && id > s.top+1 && s.behaviour.MergedSequences; e.merged {
+			s.suspect = e.number + 1
+		}
 		for o := s.sent.older(e); o != nil && !s.behaviour.OneSequence; o = s.sent.older(o) {
 			o.clash, e.clash = true, true
 			peer.finished.bits = 0
@@ -56,6 +59,10 @@ func (t *Tracker) reliable(s, peer *side, p *sighting, m *wire.Message, out *mac
 		}
 		peer.before(e)
 	} else {
+		if e.held.ref != 0 && e.Acked == machine.Yes && p.at.Sub(e.AckedAt) > tickSlack {
+			// Its sender waits for another id after all.
+			e.merged, e.Acked, e.AckedAt, e.AckedBy = true, machine.Unanswered, 0, 0
+		}
 		e.copy(p)
 		s.resends++
 		t.event(out, machine.Event{Kind: machine.EventResent, Side: s.side, Certainty: machine.Certain, Sequence: e.Sequence, Sequence64: id, About: e.Frames[0]}, p)
@@ -69,6 +76,21 @@ func (t *Tracker) reliable(s, peer *side, p *sighting, m *wire.Message, out *mac
 		return
 	}
 	peer.queue.put(a)
+}
+
+// suspected settles whether the newest message that jumped ahead had ids of several
+// peers OR-ed: its sender goes on with its own ids then, which are not beyond it.
+func (t *Tracker) suspected(s *side, next int64, out *machine.Effects) {
+	n := s.suspect - 1
+	if s.suspect = 0; n < s.sent.first {
+		return
+	}
+	if e := s.sent.at(n); next > e.Sequence64 {
+		e.merged = false
+		if e.held.ref != 0 && e.Acked == machine.Unanswered && !e.forgot {
+			t.clear(s, e, &e.held, out)
+		}
+	}
 }
 
 // begins opens a message's life with its first copy.
@@ -307,6 +329,9 @@ func (t *Tracker) settleLives(s *side, l *lives, after time.Duration, now machin
 // end tells the oldest life, with its final grades.
 func (t *Tracker) end(s *side, l *lives, out *machine.Effects) {
 	e := l.oldest()
+	if l == &s.sent && s.suspect == e.number+1 {
+		t.suspected(s, e.Sequence64+1, out) // nothing has shown it
+	}
 	l.first++
 	peer := &t.sides[s.side.Other()]
 	switch {

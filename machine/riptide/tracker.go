@@ -211,6 +211,7 @@ type side struct {
 	top            int64 // newest reliable sequence, unwrapped
 	topAt          machine.Instant
 	met            bool
+	suspect        int64    // number plus one of the newest message that may be merged; 0 for none
 	absent         []absent // ids that newer ones have overtaken, by age
 	notifyTop      int64
 	notifyMet      bool

@@ -112,13 +112,13 @@ func (t *Tracker) gone(s, receiver *side, x *absent) bool {
 	given := func(at machine.Instant) bool {
 		return !s.behaviour.DropsConnection && at.Sub(x.since) >= time.Duration(s.behaviour.Limit-1)*again
 	}
-	if x.lie != 0 {
-		return s.spoke.Sub(x.lieAt) >= s.roundTrip() && !given(x.lieAt)
-	}
 	for i := range receiver.leaps {
 		l := &receiver.leaps[i]
 		if x.id <= l.from-leapReach || x.id > l.to+leapReach {
 			continue
+		}
+		if x.lie != 0 {
+			return s.spoke.Sub(x.lieAt) >= s.roundTrip() && !given(x.lieAt)
 		}
 		// The way here, and twice the time after which it is sent again.
 		if s.spoke.Sub(max(l.at, x.at)) >= s.roundTrip()/2+2*again && !given(s.spoke) {
@@ -153,6 +153,17 @@ func (t *Tracker) ageAbsent(s *side, now machine.Instant, end bool, out *machine
 		n++
 	}
 	s.absent = s.absent[:copy(s.absent, s.absent[n:])]
+}
+
+// leapt reports whether the window of s has had a jump that can have made it
+// take an id for received.
+func (s *side) leapt(id int64) bool {
+	for i := range s.leaps {
+		if l := &s.leaps[i]; id <= l.to && l.to-l.from >= jumpList {
+			return true
+		}
+	}
+	return false
 }
 
 // refusedForGood judges, at the end of its life, a message of s that a near

@@ -167,6 +167,7 @@ const unseenMost = 64
 // unseen takes an Ack that answers a copy which the capture does not have.
 func (t *Tracker) unseen(s, peer *side, p *sighting, m *wire.Message) {
 	id := peer.unwrap(m.Cause)
+	peer.came(id)
 	fresh := s.receiver.Take(m.Cause)
 	t.agree(s, peer, m)
 	if !fresh {
@@ -240,8 +241,8 @@ func (t *Tracker) refuse(s, peer *side, a *arrival, p *sighting, out *machine.Ef
 	e := peer.sent.at(a.life)
 	e.answeredAt = p.at
 	t.event(out, machine.Event{Kind: machine.EventDuplicate, Side: s.side, Certainty: s.sure(e.Sequence64), Sequence: e.Sequence, Sequence64: e.Sequence64, About: a.ref}, p)
-	if e.Delivered == machine.Unanswered && s.sure(e.Sequence64) == machine.Certain {
-		// Otherwise it may have been handed over unseen.
+	if e.Delivered == machine.Unanswered && s.sure(e.Sequence64) == machine.Certain && (!s.behaviour.ShiftFault || s.leapt(e.Sequence64)) {
+		// Otherwise it was handed over unseen.
 		e.Delivered, e.Certainty = machine.No, machine.Certain
 		e.refused, e.refusedAt, e.refusedRef = s.behaviour.ShiftFault && !e.clash, p.at, a.ref
 	}
