@@ -47,16 +47,31 @@ func newProtocol(extra []dissect.Profile) *dissect.Protocol {
 		Message:  describe,
 
 		NewTracker: newTracker,
-		NewScope:   func(c *dissect.Config) machine.Scope { return tracker.NewCounter(&settingsOf(c).Wire) },
+
+		Behaviours: tracker.Behaviours,
+		BehavioursOf: func(*dissect.Config, machine.Side) ([]string, int) {
+			return []string{tracker.Behaviours[0].Name}, 1
+		},
+		NewJudge: func(c *dissect.Config, behaviours [2]string) (machine.Judge, error) {
+			config, facts := trackerConfig(c)
+			return tracker.NewJudge(config, facts, behaviours)
+		},
+
+		NewScope: func(c *dissect.Config) machine.Scope { return tracker.NewCounter(&settingsOf(c).Wire) },
 	}
 }
 
 func newTracker(c *dissect.Config) machine.Tracker {
+	config, facts := trackerConfig(c)
+	return tracker.NewTracker(config, facts)
+}
+
+func trackerConfig(c *dissect.Config) (tracker.Config, machine.Facts) {
 	s, facts := settingsOf(c), c.Facts
 	if facts.Vantage == machine.VantageUnknown && c.OneHost {
 		facts.Vantage, facts.VantageReason = machine.VantageBoth, "both ends have the same address"
 	}
-	return tracker.NewTracker(tracker.Config{Profile: s.Wire, MaxPayload: s.MaxPayload, Rules: s.Rules, Stream: c.Stream}, facts)
+	return tracker.Config{Profile: s.Wire, MaxPayload: s.MaxPayload, Rules: s.Rules, Stream: c.Stream}, facts
 }
 
 // describe names a packet by what it asks of its receiver.

@@ -101,6 +101,7 @@ type judged struct {
 	near      bool // the tap is at it: its times are known
 	ordered   bool // what passes the tap towards it reaches it, in this order
 	stream    bool // over TCP: when its messages left it is not known
+	hole      bool // and bytes of its stream are missing in the capture
 	behaviour *Behaviour
 	opinion   machine.Opinion
 	joined    bool // met in the middle

@@ -69,6 +69,10 @@ func (s *judged) answers(j *Judge, peer *judged, p *sight) *machine.Divergence {
 		s.opinion.Undecided++ // it answers Welcome only, with anything
 		return nil
 	}
+	if s.stream && (s.hole || peer.hole) {
+		s.opinion.Undecided++
+		return nil
+	}
 	if s.ordered {
 		return s.answersInOrder(j, p)
 	}

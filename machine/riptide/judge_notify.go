@@ -39,6 +39,11 @@ func (s *judged) sendsNotify(j *Judge, peer *judged, p *sight) *machine.Divergen
 		if !n.met && !j.life.begun {
 			due = m.Sequence
 		}
+		if s.stream && !s.near && (s.hole || gapOf(m.Sequence, due) > 0) {
+			s.hole = true
+			s.opinion.Undecided++
+			return nil
+		}
 		if m.Sequence != due {
 			return s.diverge(p, "sequence", "riptide.sequence", due, m.Sequence, "the notify sequence steps by one from message to message", n.ref)
 		}
@@ -49,6 +54,10 @@ func (s *judged) sendsNotify(j *Judge, peer *judged, p *sight) *machine.Divergen
 		if peer.near && n.peerMet && gapOf(m.Last, n.newest) > 0 && gapOf(m.Last, n.newest) < farAhead {
 			return s.diverge(p, "ack-unsent", "riptide.last", fmt.Sprintf("at most %d", n.newest), m.Last, fmt.Sprintf("nothing newer than notify message %d had been sent", n.newest), n.ref)
 		}
+		return nil
+	}
+	if s.stream && (s.hole || j.sides[s.side.Other()].hole) {
+		s.opinion.Undecided++
 		return nil
 	}
 	if !n.known && !j.life.begun {

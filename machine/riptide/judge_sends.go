@@ -122,6 +122,12 @@ func (s *judged) sendsReliable(j *Judge, p *sight) *machine.Divergence {
 		due = m.Sequence
 		s.joined = true
 	}
+	if s.stream && !s.near && (s.hole || gapOf(m.Sequence, due) > 0) {
+		// The stream loses nothing: the capture has, and what it lacks may still come.
+		s.hole = true
+		s.opinion.Undecided++
+		return nil
+	}
 	merged := false
 	if m.Sequence != due {
 		if s.joined && gapOf(m.Sequence, n.next) < 0 && n.at(m.Sequence) == nil && !n.has(m.Sequence) {
