@@ -12,14 +12,14 @@ import (
 	"runtime/debug"
 )
 
-// gcPercent lets the heap grow by a quarter between collections. In steady state
+// gcPercent lets the heap grow by a fifth between collections. In steady state
 // nothing is allocated per packet, so collecting more often costs nothing; with
 // very many flows it saves a third of the memory.
 //
 // Until the first collection it may grow to some 20 MB: while it is small, each
 // one costs more for the program's own tables than it frees.
 const (
-	gcPercent      = 25
+	gcPercent      = 20
 	gcPercentStart = 300
 )
 
