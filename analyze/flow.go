@@ -37,8 +37,9 @@ type Flow struct {
 	Protocol *dissect.Protocol
 	Verdict  dissect.Verdict
 
-	conn  *stream.Conn // of a TCP flow: puts its segments in order and cuts them into messages
-	ended *ended       // what is kept of a finished tracker
+	unframed [2]uint64    // bytes of a side's stream that belong to no message, as far as they are reported
+	conn     *stream.Conn // of a TCP flow: puts its segments in order and cuts them into messages
+	ended    *ended       // what is kept of a finished tracker
 }
 
 // ended is what stays of a tracker when its flow ends or is evicted.

@@ -15,7 +15,7 @@ const (
 
 // Rules lists the rules that hold for every protocol; each protocol's
 // descriptor lists its own.
-var Rules = []*machine.Rule{captureDuplicate, ipFragmented, oversize}
+var Rules = []*machine.Rule{captureDuplicate, ipFragmented, oversize, framingLost}
 
 var captureDuplicate = &machine.Rule{
 	ID: "capture-duplicate", Severity: machine.Note,
@@ -48,6 +48,35 @@ Lower the size at which the protocol fragments its packets (for reliable: fragme
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%d datagrams above %d bytes, the largest %.0f", n, safePayload, worst[0])
 	},
+}
+
+var framingLost = &machine.Rule{
+	ID: "stream-framing-lost", Severity: machine.Warn,
+	Summary: "bytes of a TCP stream belong to no message: its framing was lost",
+	Explain: `Over TCP each message stands behind its length. Where bytes are missing from the capture, or what stands there is no length, nothing says where the next message begins: it is searched for, and taken up again where several messages in a row make sense. The bytes in between are shown with no message, and what they held is unknown.
+
+Is the capture complete (dropped packets, a snap length)? If it is, one end writes lengths that do not fit what follows: the other one reads nonsense from there on.`,
+	Say: func(n uint64, worst [3]float64) string {
+		return fmt.Sprintf("%d in all, %.0f bytes at most; %.0f bytes are missing from the capture", n, worst[0], worst[1])
+	},
+}
+
+// noteFraming reports what of a side's stream could not be assigned to messages
+// since the segment before. The first bytes of a stream that was joined in its
+// middle are none of that.
+func (s *Session) noteFraming(f *Flow, d *machine.Datagram) {
+	if f.conn.Format() == nil {
+		return
+	}
+	for _, side := range []machine.Side{machine.A, machine.B} {
+		n := f.conn.Counts(side)
+		if n.Unframed <= f.unframed[side] || !f.conn.Whole(side) && n.Gaps == 0 {
+			continue
+		}
+		lost := n.Unframed - f.unframed[side]
+		f.unframed[side] = n.Unframed
+		f.gather.add(&machine.Anomaly{Rule: framingLost, Side: side, Certainty: machine.Certain, At: d.At, Ref: d.Ref, Figures: [3]float64{float64(lost), float64(n.GapBytes)}})
+	}
 }
 
 func (s *Session) noteDuplicate(f *Flow, d *machine.Datagram) {

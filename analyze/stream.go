@@ -34,6 +34,7 @@ func (s *Session) segment(f *Flow, d *machine.Datagram, p *capture.Packet) *Flow
 		return f
 	}
 	f.conn.Feed(d.From, p, &s.stream.out)
+	s.noteFraming(f, d)
 	out := &s.stream.out
 	told := false // the segment's own frame
 	for i := range out.Messages {

@@ -714,3 +714,49 @@ func (c *ripCapture) portHanded(t *testing.T, x *connection, s machine.Side) {
 	}
 	compareCounts(t, x.sides[s]+" was handed", want, got)
 }
+
+// thinned is a capture from which every n-th frame is taken out; n 0: none.
+type thinned struct {
+	*capture.Input
+	every, count int
+}
+
+func (t *thinned) Next(f *capture.Frame) error {
+	for {
+		if err := t.Input.Next(f); err != nil {
+			return err
+		}
+		if t.count++; t.every == 0 || t.count%t.every != 0 {
+			return nil
+		}
+	}
+}
+
+// TestFramingLost: a TCP stream of which the capture missed segments says so, a
+// whole one and one that was joined in its middle do not.
+func TestFramingLost(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		every int
+		lost  bool
+	}{{"t210_rechunk.client.pcap.gz", 0, false}, {"t210_midstream.client.pcap.gz", 0, false}, {"t210_rechunk.client.pcap.gz", 25, true}} {
+		in, err := capture.Open([]string{testenv.Capture(t, c.name)}, capture.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer in.Close()
+		s, err := analyze.Run(&thinned{Input: in, every: c.every}, analyze.Options{Registry: dissect.NewRegistry(riptide.Protocol)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := false
+		for _, f := range s.Flows() {
+			for _, x := range f.Findings() {
+				found = found || x.Rule.ID == "stream-framing-lost"
+			}
+		}
+		if found != c.lost {
+			t.Errorf("%s without every %d. frame: found %v", c.name, c.every, found)
+		}
+	}
+}
