@@ -271,7 +271,8 @@ func (o *observed) hold(t *testing.T, name string, vantage machine.Vantage) (fig
 		if true.acked {
 			f.acked++
 		}
-		if !told[key] && vantage.Near(key.from) {
+		// What a stream's window holds back when it is closed never leaves.
+		if !told[key] && vantage.Near(key.from) && !o.c.stream {
 			fail("%v passed the tap and is not told", key)
 		}
 	}
@@ -296,7 +297,7 @@ func (o *observed) holdMessage(fail func(string, ...any), key sent, m *machine.M
 	near, at := vantage.Near(key.from), vantage.Near(key.from.Other())
 	certain := m.Certainty == machine.Certain
 	switch {
-	case near && m.Attempts != true.attempts:
+	case near && m.Attempts != true.attempts && !(o.c.stream && m.Attempts < true.attempts):
 		fail("%v was sent %d times, %d are told", key, true.attempts, m.Attempts)
 	case !near && !o.c.stream && o.c.path.Duplicate == 0 && m.Attempts > true.attempts:
 		fail("%v was sent %d times, %d are told", key, true.attempts, m.Attempts)
@@ -308,7 +309,7 @@ func (o *observed) holdMessage(fail func(string, ...any), key sent, m *machine.M
 		fail("%v is certain not to have been handed over, and was at %v", key, true.takenAt[0])
 	case at && taken && m.Delivered != machine.Yes && true.takenAt[0] < o.lastOwn[key.from.Other()].Add(-lastTick):
 		fail("%v was handed over at the tap at %v, and is told as %v (%v)", key, true.takenAt[0], m.Delivered, m.Certainty)
-	case at && !taken && m.Delivered == machine.Yes && m.DeliveredAt < o.lastOwn[key.from.Other()].Add(-lastTick):
+	case at && !o.c.stream && !taken && m.Delivered == machine.Yes && m.DeliveredAt < o.lastOwn[key.from.Other()].Add(-lastTick):
 		fail("%v was not handed over at the tap, and is told as such (frame %d, %v)", key, m.DeliveredBy.Frame(), m.Certainty)
 	case at && certain && taken && m.Deliveries != len(true.takenAt):
 		fail("%v was handed over %d times at the tap, %d are told", key, len(true.takenAt), m.Deliveries)

@@ -297,7 +297,9 @@ func (t *Tracker) step(p *sighting, out *machine.Effects) {
 		if peer.toldLeft == 0 {
 			peer.toldLeft = p.at
 		}
-	} else if s.near {
+	} else if s.near && !t.config.Stream {
+		// What leaves by a stream may have waited for its window: it does not tell
+		// that the side still reads.
 		s.proves(p.at.Add(-tickSlack), 0)
 	}
 	if t.weighing && !t.releasing {
