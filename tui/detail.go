@@ -65,7 +65,7 @@ func (d *detail) fill(m *Model, width int) {
 		// The protocol's own line is what one looks at first.
 		for i, l := range d.tree.Lines {
 			if l.Heading && l.Field != nil {
-				d.cursor = i
+				d.cursor, d.list.top = i, i
 				break
 			}
 		}

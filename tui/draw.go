@@ -166,7 +166,7 @@ func (m *Model) drawPrompt(c canvas) {
 		below.text(1, 0, roleError, p.check.text)
 	}
 	if len(p.shown) > 0 {
-		at := y + 2
+		at := y + 1
 		if !p.filters() {
 			at = y - 1
 		}

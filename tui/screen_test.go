@@ -1,0 +1,180 @@
+package tui
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gdamore/tcell/v2"
+
+	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/dissect/gaffer"
+	"github.com/ackscope/ackscope/dissect/riptide"
+	"github.com/ackscope/ackscope/filter"
+	"github.com/ackscope/ackscope/internal/testenv"
+	"github.com/ackscope/ackscope/machine"
+)
+
+var update = flag.Bool("update", false, "write the golden screens anew")
+
+// openModel reads a capture of the repository through and gives a model of it.
+func openModel(t testing.TB, name string) *Model {
+	t.Helper()
+	in, err := capture.Open([]string{testenv.Capture(t, name)}, capture.Options{Keep: capture.KeepAll})
+	if err != nil {
+		t.Fatal(err)
+	}
+	registry := dissect.NewRegistry(gaffer.Protocol, riptide.Protocol)
+	s := NewStore(in, analyze.Options{Registry: registry}, false)
+	s.Start()
+	t.Cleanup(func() {
+		if err := s.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	await(t, s, func() bool { return s.pass == 3 })
+	return NewModel(s, Options{Table: filter.NewTable(filter.Options{Registry: registry, Rules: analyze.Rules}), Theme: "dark", Autopsy: func(f *analyze.Flow, _ machine.Instant, each func(analyze.Sink)) []string {
+		records, lost := 0, 0
+		each(func(r *analyze.Record) {
+			records++
+			lost += len(r.Messages)
+		})
+		return []string{fmt.Sprintf("flow %d: %d records, %d messages ended", f.ID, records, lost)}
+	}})
+}
+
+// await waits until something holds, under the store's lock.
+func await(t testing.TB, s *Store, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(2 * time.Millisecond) {
+		s.Lock()
+		ok := holds()
+		s.Unlock()
+		if ok {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("it took more than a minute")
+		}
+	}
+}
+
+// screenOf draws the model as it is once everything that it looks for is found.
+func screenOf(t testing.TB, m *Model, w, h int) tcell.SimulationScreen {
+	t.Helper()
+	screen := tcell.NewSimulationScreen("UTF-8")
+	if err := screen.Init(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(screen.Fini)
+	screen.SetSize(w, h)
+	th, err := newTheme("dark", 256)
+	if err != nil {
+		t.Fatal(err)
+	}
+	draw := func() {
+		m.store.Lock()
+		defer m.store.Unlock()
+		m.draw(canvas{screen, th, 0, 0, w, h})
+	}
+	draw() // begins what it needs
+	await(t, m.store, func() bool {
+		return (m.packet.sieve == nil || m.packet.sieve.done) && (m.messages.work == nil || m.messages.work.done || m.messages.work.err != nil) &&
+			(m.graphs.work == nil || m.graphs.work.done || m.graphs.work.err != nil) && (!m.hunt.running() || m.hunt.work.done)
+	})
+	draw()
+	draw() // what a first drawing settles, the second shows
+	screen.Show()
+	return screen
+}
+
+// textOf gives what a screen shows, without blanks at the ends of lines.
+func textOf(screen tcell.SimulationScreen) string {
+	cells, w, h := screen.GetContents()
+	var b strings.Builder
+	for y := range h {
+		var line strings.Builder
+		for x := 0; x < w; {
+			r := cells[y*w+x].Runes
+			if len(r) == 0 {
+				r = []rune{' '}
+			}
+			line.WriteString(string(r))
+			x += max(runeWidth(r[0]), 1)
+		}
+		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+	}
+	return b.String()
+}
+
+// press gives keys to the model: names in < >, else single characters.
+func press(m *Model, keys string) {
+	for keys != "" {
+		k := keys[:1]
+		if i := strings.IndexByte(keys, '>'); keys[0] == '<' && i > 1 {
+			k = keys[1:i]
+			keys = keys[i+1:]
+		} else {
+			keys = keys[1:]
+		}
+		m.store.Lock()
+		m.Key(k)
+		m.store.Unlock()
+	}
+}
+
+// The screens of every view, as users see them, at both sizes.
+func TestScreens(t *testing.T) {
+	for _, c := range []struct{ name, capture, keys string }{
+		{"flows", "reliable-two-clients.server.pcap.gz", ""},
+		{"packets", "reliable-loss10.client.pcap.gz", "<Enter>300G<Tab>jjj"},
+		{"filtered", "reliable-loss10.client.pcap.gz", "<Enter>fgaffer.sequence in {100..110}<Enter>"},
+		{"filter-invalid", "reliable-loss10.client.pcap.gz", "<Enter>fgaffer.seqence == 3 && x"},
+		{"filter-complete", "reliable-loss10.client.pcap.gz", "<Enter>fgaffer.se<Tab>"},
+		{"state", "reliable-loss10.client.pcap.gz", "<Enter>300GS"},
+		{"difference", "reliable-loss10.client.pcap.gz", "<Enter>300GSd5]"},
+		{"ladder", "reliable-loss10.client.pcap.gz", "<Enter>300GL"},
+		{"graphs", "reliable-loss10.client.pcap.gz", "<Enter>300GT"},
+		{"messages", "u210_falseack.server.pcapng.gz", "<Enter>Msssj"},
+		{"findings", "u210_falseack.server.pcapng.gz", "Fjj"},
+		{"autopsy", "u210_falseack.server.pcapng.gz", "<Enter>A"},
+		{"help", "reliable-loss10.client.pcap.gz", "?"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := openModel(t, c.capture)
+			for i, size := range []struct {
+				name string
+				w, h int
+			}{{"80x24", 80, 24}, {"160x50", 160, 50}} {
+				if i == 0 {
+					screenOf(t, m, size.w, size.h) // keys may act on what was drawn
+					press(m, c.keys)
+				}
+				got := textOf(screenOf(t, m, size.w, size.h))
+				path := filepath.Join("testdata", "screens", c.name+"-"+size.name+".txt")
+				if *update {
+					if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+						t.Fatal(err)
+					}
+					if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+						t.Fatal(err)
+					}
+					continue
+				}
+				want, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got != string(want) {
+					t.Errorf("%s %s differs (-update writes it anew):\n%s", c.name, size.name, got)
+				}
+			}
+		})
+	}
+}
