@@ -142,7 +142,7 @@ func TestScreens(t *testing.T) {
 		{"ladder", "reliable-loss10.client.pcap.gz", "<Enter>300GL"},
 		{"graphs", "reliable-loss10.client.pcap.gz", "<Enter>300GT"},
 		{"messages", "u210_falseack.server.pcapng.gz", "<Enter>Msssj"},
-		{"findings", "u210_falseack.server.pcapng.gz", "Fjj"},
+		{"findings", "plain-le-stalebug-loss98.client.pcap.gz", "Fjj"},
 		{"autopsy", "u210_falseack.server.pcapng.gz", "<Enter>A"},
 		{"help", "reliable-loss10.client.pcap.gz", "?"},
 	} {
