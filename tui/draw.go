@@ -16,7 +16,7 @@ func (m *Model) draw(c canvas) {
 	m.settleHunt()
 	if m.view != viewFlows {
 		// The bars tell where the selection is: it must be settled before.
-		m.packet.settle(m, max(m.packet.list.height, 1))
+		m.packet.settle(m, 0)
 	}
 	m.drawTop(c.part(0, 0, c.w, 2))
 	body := c.part(0, 2, c.w, c.h-3)
@@ -310,7 +310,7 @@ func (m *Model) drawFlows(c canvas) {
 }
 
 func (m *Model) drawState(c canvas) {
-	m.packet.settle(m, max(m.packet.list.height, 1))
+	m.packet.settle(m, 0)
 	if n := m.packet.selected; n >= 0 && n < m.store.Len() {
 		m.drawRow(c.part(0, 0, c.w, 1), n, m.columnsShown(c.w), roleBold)
 	}

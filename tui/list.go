@@ -10,10 +10,12 @@ type list struct {
 func (l *list) fit(n, height int) {
 	l.height = max(height, 1)
 	l.cursor = min(max(l.cursor, 0), max(n-1, 0))
-	if l.cursor < l.top {
+	switch {
+	case l.cursor < l.top-l.height, l.cursor >= l.top+2*l.height:
+		l.top = l.cursor - l.height/2 // from afar: with what stands around it
+	case l.cursor < l.top:
 		l.top = l.cursor
-	}
-	if l.cursor >= l.top+l.height {
+	case l.cursor >= l.top+l.height:
 		l.top = l.cursor - l.height + 1
 	}
 	l.top = min(max(l.top, 0), max(n-l.height, 0))

@@ -65,7 +65,8 @@ func (p *packetList) row(entry int) int {
 }
 
 // settle puts cursor and selection in step before drawing: the selection is an
-// entry, so rows that come in before it do not move it.
+// entry, so rows that come in before it do not move it. No height leaves what is
+// shown of the list as it is.
 func (p *packetList) settle(m *Model, height int) {
 	n := p.rows(m)
 	if p.follow && n > 0 {
@@ -79,7 +80,9 @@ func (p *packetList) settle(m *Model, height int) {
 	if p.selected >= 0 {
 		p.list.cursor = p.row(p.selected)
 	}
-	p.list.fit(n, height)
+	if height > 0 {
+		p.list.fit(n, height)
+	}
 	// A packet that the filter hides gives way to the next one that is shown.
 	if e, ok := p.entry(m, p.list.cursor); ok && p.sieve != nil && !p.sieve.hits.has(p.selected) && (p.sieve.hits.scanned > p.selected || p.sieve.done) {
 		p.selected = e
