@@ -43,6 +43,10 @@ func NewTable(o Options) *Table {
 	for _, f := range eventFields(protocols) {
 		t.add(f)
 	}
+	t.add(resendCause(rules))
+	for _, f := range messageFields() {
+		t.add(f)
+	}
 	for _, f := range findingFields(rules) {
 		t.add(f)
 	}
@@ -66,7 +70,7 @@ func NewTable(o Options) *Table {
 // the protocols' own.
 func group(name string) int {
 	first, _, _ := strings.Cut(name, ".")
-	if i := slices.Index([]string{"frame", "eth", "vlan", "ieee8021ad", "ip", "ipv6", "udp", "tcp", "flow", "rel", "finding", "malformed"}, first); i >= 0 {
+	if i := slices.Index([]string{"frame", "eth", "vlan", "ieee8021ad", "ip", "ipv6", "udp", "tcp", "flow", "rel", "message", "finding", "malformed"}, first); i >= 0 {
 		return i
 	}
 	return 100

@@ -2,30 +2,33 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/filter"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/show"
 )
 
 func (a *app) findingsCommand() *cobra.Command {
-	var failOn string
+	failOn, text := "", ""
 	c := &cobra.Command{
 		Use:   "findings [FILE...]",
 		Short: "What is wrong, how surely, and in which frames",
 		Example: `  ackscope findings match.pcapng
   ackscope findings --fail-on error regressions/*.pcapng   # exit 1 when there is one`,
-		RunE: func(_ *cobra.Command, args []string) error { return a.findings(args, failOn) },
+		RunE: func(_ *cobra.Command, args []string) error { return a.findings(args, text, failOn) },
 	}
+	a.filterFlag(c, &text)
 	c.Flags().StringVar(&failOn, "fail-on", "", "exit 1 when a finding is this grave: `note|warn|error`")
 	return c
 }
 
-func (a *app) findings(args []string, failOn string) error {
+func (a *app) findings(args []string, text, failOn string) error {
 	gate := machine.Severity(255)
 	if failOn != "" {
 		var ok bool
@@ -37,6 +40,10 @@ func (a *app) findings(args []string, failOn string) error {
 	if err != nil {
 		return err
 	}
+	only, err := a.compile(text)
+	if err != nil {
+		return err
+	}
 	s, in, err := a.study(args, nil)
 	if in != nil {
 		defer in.Close()
@@ -45,12 +52,17 @@ func (a *app) findings(args []string, failOn string) error {
 		return err
 	}
 	p := &findingPrinter{app: a, paint: paint, several: in.Files() > 1, width: a.width(), name: in.FileName}
-	if !a.flags.json {
+	if !a.flags.json && text == "" {
 		p.verdict(s.Flows())
 	}
 	grave := uint64(0)
 	for _, f := range s.Flows() {
 		found := f.Findings()
+		if text != "" {
+			found = slices.DeleteFunc(slices.Clone(found), func(x *analyze.Finding) bool {
+				return !only.Match(filter.FindingRecord(x, in.FileName(f.FirstRef.File())))
+			})
+		}
 		for _, x := range found {
 			if x.Rule.Severity >= gate {
 				grave++

@@ -10,28 +10,33 @@ import (
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/filter"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/show"
 )
 
 func (a *app) flowsCommand() *cobra.Command {
-	live := &liveFlags{}
+	live, text := &liveFlags{}, ""
 	c := &cobra.Command{
 		Use:   "flows [FILE...]",
 		Short: "One row for each conversation: protocol, packets, loss, RTT, findings",
 		Long: `flows lists every conversation of two endpoints with what each side knew at the end: which of
 its packets it learned to have arrived, and loss and round-trip time as its own library
-computes them. Of a flow that no protocol explains, the reason stands below the table.`,
+computes them. Of a flow that no protocol explains, the reason stands below the table.
+
+With -Y, fields of flows and findings are asked at the flow's end; of a filter that asks
+about packets, a flow passes when one of its packets does.`,
 		Example: `  ackscope flows match.pcapng
   ackscope flows --json match.pcapng | jq .rtt_ms_a
   ackscope flows -i any -a duration:30`,
-		RunE: func(_ *cobra.Command, args []string) error { return a.showFlows(live, args) },
+		RunE: func(_ *cobra.Command, args []string) error { return a.showFlows(live, text, args) },
 	}
 	live.register(c)
+	a.filterFlag(c, &text)
 	return c
 }
 
-func (a *app) showFlows(live *liveFlags, args []string) error {
+func (a *app) showFlows(live *liveFlags, text string, args []string) error {
 	if live.list {
 		return a.listInterfaces()
 	}
@@ -39,13 +44,22 @@ func (a *app) showFlows(live *liveFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	s, names, err := a.analyzeOnce(live, args)
+	only, err := a.compile(text)
+	if err != nil {
+		return err
+	}
+	picked := &flowPick{filter: only}
+	s, names, err := a.analyzeOnce(live, args, picked)
 	if s == nil {
 		return err
 	}
+	picked.names = names
 	if a.flags.json {
 		var o object
 		for _, f := range s.Flows() {
+			if !picked.passes(f) {
+				continue
+			}
 			o.begin()
 			flowObject(&o, f)
 			if len(names) > 1 {
@@ -57,7 +71,7 @@ func (a *app) showFlows(live *liveFlags, args []string) error {
 		}
 		return a.ended(err)
 	}
-	if err := a.flowTable(s, names, paint); err != nil {
+	if err := a.flowTable(s, picked, paint); err != nil {
 		return err
 	}
 	return a.ended(err)
@@ -66,10 +80,13 @@ func (a *app) showFlows(live *liveFlags, args []string) error {
 // analyzeOnce reads captures or an interface in one run: memory stays flat.
 // The error is how reading ended, or why it could not begin; then there is no
 // session.
-func (a *app) analyzeOnce(live *liveFlags, args []string) (*analyze.Session, []string, error) {
+func (a *app) analyzeOnce(live *liveFlags, args []string, picked *flowPick) (*analyze.Session, []string, error) {
 	o, err := a.options()
 	if err != nil {
 		return nil, nil, err
+	}
+	if picked.asksPackets() {
+		o.Sink = picked.take
 	}
 	if err := live.check(); err != nil {
 		return nil, nil, err
@@ -101,6 +118,38 @@ func (a *app) analyzeOnce(live *liveFlags, args []string) (*analyze.Session, []s
 		}
 	}
 	return s, names, err
+}
+
+// flowPick says which flows pass a filter.
+type flowPick struct {
+	filter  *filter.Filter
+	names   []string
+	reading filter.Reading
+	passed  map[*analyze.Flow]bool // by one of their packets
+}
+
+// asksPackets reports whether the filter is about more than whole flows.
+func (p *flowPick) asksPackets() bool {
+	const whole = filter.NeedFlow | filter.NeedState | filter.NeedFindings
+	return p.filter.String() != "" && (p.filter.Needs() == 0 || p.filter.Needs()&^whole != 0 || p.filter.Needs()&(filter.NeedState|filter.NeedFindings) == 0)
+}
+
+// take asks the filter about a packet.
+func (p *flowPick) take(r *analyze.Record) {
+	if r.Flow == nil || p.passed[r.Flow] {
+		return
+	}
+	if p.filter.Match(p.reading.Take(r)) {
+		if p.passed == nil {
+			p.passed = map[*analyze.Flow]bool{}
+		}
+		p.passed[r.Flow] = true
+	}
+}
+
+// passes asks it about a flow at its end.
+func (p *flowPick) passes(f *analyze.Flow) bool {
+	return p.filter.String() == "" || p.passed[f] || p.filter.Match(filter.FlowRecord(f, p.names[f.FirstRef.File()]))
 }
 
 // flowObject writes the contract's keys of a flow.
@@ -169,10 +218,15 @@ func (o *object) share(k string, v float64) {
 }
 
 // flowTable prints the verdict and the table.
-func (a *app) flowTable(s *analyze.Session, names []string, paint painter) error {
+func (a *app) flowTable(s *analyze.Session, picked *flowPick, paint painter) error {
 	w := a.writer()
-	flows := s.Flows()
-	fmt.Fprintf(w, "%s\n", verdict(s, names))
+	fmt.Fprintf(w, "%s\n", verdict(s, picked.names))
+	var flows []*analyze.Flow
+	for _, f := range s.Flows() {
+		if picked.passes(f) {
+			flows = append(flows, f)
+		}
+	}
 	if len(flows) == 0 {
 		return nil
 	}

@@ -9,12 +9,14 @@ import (
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/filter"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/show"
 )
 
 func (a *app) messagesCommand() *cobra.Command {
-	return &cobra.Command{
+	text := ""
+	c := &cobra.Command{
 		Use:   "messages [FILE...]",
 		Short: "The life of every message: sent, resent, acked, delivered, held back by which other",
 		Long: `messages tells what became of each message that the packets carry: which packets carried
@@ -26,12 +28,18 @@ A message is told once nothing more can happen to it, so the order is that of th
 		Example: `  ackscope messages --profiles mygame.yaml match.pcapng
   ackscope messages --json match.pcapng | jq 'select(.wait_ms > 100)'
   ackscope messages --keys keys.yaml --profiles mygame.yaml yojimbo.pcapng`,
-		RunE: func(_ *cobra.Command, args []string) error { return a.messages(args) },
+		RunE: func(_ *cobra.Command, args []string) error { return a.messages(args, text) },
 	}
+	a.filterFlag(c, &text)
+	return c
 }
 
-func (a *app) messages(args []string) error {
-	p := &messagePrinter{app: a, names: a.paths(args)}
+func (a *app) messages(args []string, text string) error {
+	only, err := a.compile(text)
+	if err != nil {
+		return err
+	}
+	p := &messagePrinter{app: a, names: a.paths(args), filter: only}
 	_, in, err := a.study(args, p.record)
 	if in != nil {
 		defer in.Close()
@@ -46,9 +54,11 @@ func (a *app) messages(args []string) error {
 type messagePrinter struct {
 	app   *app
 	names []string
-	err   error
-	o     object
-	line  []byte
+	// filter is asked about each message and its flow.
+	filter *filter.Filter
+	err    error
+	o      object
+	line   []byte
 }
 
 func (p *messagePrinter) record(r *analyze.Record) {
@@ -57,6 +67,9 @@ func (p *messagePrinter) record(r *analyze.Record) {
 			return
 		}
 		m := &r.Messages[i]
+		if p.filter.String() != "" && !p.filter.Match(filter.MessageRecord(r.Flow, m, p.names[m.Frames[0].File()])) {
+			continue
+		}
 		var name string
 		var values dissect.Values
 		if say := r.Flow.Protocol.Message; say != nil {

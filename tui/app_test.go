@@ -1,0 +1,45 @@
+package tui
+
+import (
+	"testing"
+	"time"
+
+	"github.com/gdamore/tcell/v2"
+)
+
+// finiScreen notes that it was given back, and panics once while drawing.
+type finiScreen struct {
+	tcell.SimulationScreen
+	ended bool
+	shows int
+}
+
+func (s *finiScreen) Fini() { s.ended = true; s.SimulationScreen.Fini() }
+
+func (s *finiScreen) Show() {
+	if s.shows++; s.shows == 2 {
+		panic("on purpose")
+	}
+	s.SimulationScreen.Show()
+}
+
+// A fault while drawing gives the terminal back before it is told.
+func TestTerminalIsGivenBackAfterAFault(t *testing.T) {
+	m := openModel(t, "reliable-loss10.client.pcap.gz")
+	screen := &finiScreen{SimulationScreen: tcell.NewSimulationScreen("UTF-8")}
+	a := NewApp(m.store, m.o, screen)
+	told := func() (fault any) {
+		defer func() { fault = recover() }()
+		go func() {
+			for range 50 {
+				time.Sleep(10 * time.Millisecond)
+				_ = screen.PostEvent(tcell.NewEventResize(80, 24))
+			}
+		}()
+		_ = a.app.Run()
+		return nil
+	}()
+	if told != "on purpose" || !screen.ended {
+		t.Errorf("the fault was told as %v, the terminal given back: %v", told, screen.ended)
+	}
+}

@@ -1,0 +1,119 @@
+package tui
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ackscope/ackscope/internal/testenv"
+)
+
+// terminal is a shell in a real terminal (tmux), of its own server.
+type testTerminal struct {
+	t    testing.TB
+	tmux string
+	name string
+}
+
+func newTerminal(t testing.TB, width, height string) *testTerminal {
+	t.Helper()
+	x := &testTerminal{t: t, tmux: testenv.Need(t, "tmux"), name: filepath.Join(t.TempDir(), "tmux")}
+	x.do("-f", "/dev/null", "new-session", "-d", "-x", width, "-y", height, "env PS1='ready> ' HISTFILE=/dev/null HOME="+t.TempDir()+" sh")
+	t.Cleanup(func() { _ = exec.Command(x.tmux, "-S", x.name, "kill-server").Run() })
+	x.see("ready>")
+	return x
+}
+
+func (x *testTerminal) do(args ...string) string {
+	x.t.Helper()
+	out, err := exec.Command(x.tmux, append([]string{"-S", x.name}, args...)...).CombinedOutput()
+	if err != nil {
+		x.t.Fatalf("tmux %s: %v: %s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// keys sends keys, by tmux' names; one that is no name is typed.
+func (x *testTerminal) keys(keys ...string) {
+	x.t.Helper()
+	x.do(append([]string{"send-keys"}, keys...)...)
+}
+
+func (x *testTerminal) typed(text string) { x.t.Helper(); x.do("send-keys", "-l", text) }
+
+// see waits until the screen shows what the expression says, and gives the screen.
+func (x *testTerminal) see(expr string) string {
+	x.t.Helper()
+	re := regexp.MustCompile(expr)
+	screen := ""
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(30 * time.Millisecond) {
+		if screen = x.do("capture-pane", "-p"); re.MatchString(screen) {
+			return screen
+		}
+	}
+	x.t.Fatalf("the screen never showed %q:\n%s", expr, screen)
+	return ""
+}
+
+// A session as a netcode engineer has one: open a capture, filter, go to a
+// finding, read both sides' state, go to the packet that settled it, leave.
+func TestTUISession(t *testing.T) {
+	program := testenv.Ackscope(t)
+	x := newTerminal(t, "160", "50")
+	x.typed("stty -a >before; " + program + " tui " + testenv.Capture(t, "reliable-loss10.client.pcap.gz") + "; echo left $?; stty -a | cmp - before && echo as before")
+	x.keys("Enter")
+	x.see(`gaffer/reliable +10\.77\.1\.2:30000`)
+	x.keys("Enter")
+	x.see(`300|2,332 of 2,332 packets`)
+	x.keys("f")
+	x.typed("gaffer.sequence == 154 && flow.side")
+	x.see("incomplete|valid")
+	x.typed(" == \"b\"")
+	x.see(`"b" +valid`)
+	x.keys("Enter")
+	x.see(`1 of 2,332 packets`)
+	x.see(`300/2,332`)
+	x.keys("S")
+	screen := x.see(`both sides of flow 1 at frame 300`)
+	for _, want := range []string{"A 10.77.1.2:30000  (near: exact)", "B 10.77.1.1:40000  (far: by evidence)", "A believes B has: …152 B has besides: 153–154", "RTT 67.31 ms"} {
+		if !strings.Contains(screen, want) {
+			t.Errorf("the state does not show %q:\n%s", want, screen)
+		}
+	}
+	x.keys("f", "C-u", "Enter")
+	x.keys("a")
+	x.see(`frame 307\b`)
+	x.see("the sender learned that frame 300 arrived")
+	x.keys("q", "q")
+	x.keys("F")
+	x.see("findings by gravity")
+	x.keys("q", "Z", "Z")
+	x.see("left 0")
+	x.see("as before")
+}
+
+// After SIGTERM the terminal is as it was.
+func TestTUIEndedBySignal(t *testing.T) {
+	program := testenv.Ackscope(t)
+	x := newTerminal(t, "80", "24")
+	pid := filepath.Join(t.TempDir(), "pid")
+	x.typed("stty -a >before; (sh -c 'echo $PPID' >" + pid + "; exec " + program + " tui " + testenv.Capture(t, "reliable-loss10.client.pcap.gz") + "); echo left $?; stty -a | cmp - before && echo as before")
+	x.keys("Enter")
+	x.see("gaffer/reliable")
+	b, err := os.ReadFile(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := exec.Command("kill", "-TERM", strings.TrimSpace(string(b))).Run(); err != nil {
+		t.Fatal(err)
+	}
+	x.see("left 2")
+	x.see("as before")
+	x.see("ended by signal terminated")
+}
+
+func TestMain(m *testing.M) { testenv.Main(m) }
