@@ -22,7 +22,7 @@ type testTerminal struct {
 func newTerminal(t testing.TB, width, height string) *testTerminal {
 	t.Helper()
 	x := &testTerminal{t: t, tmux: testenv.Need(t, "tmux"), name: filepath.Join(t.TempDir(), "tmux")}
-	x.do("-f", "/dev/null", "new-session", "-d", "-x", width, "-y", height, "env PS1='ready> ' HISTFILE=/dev/null HOME="+t.TempDir()+" sh")
+	x.do("-f", "/dev/null", "new-session", "-d", "-c", t.TempDir(), "-x", width, "-y", height, "env PS1='ready> ' HISTFILE=/dev/null HOME="+t.TempDir()+" sh")
 	t.Cleanup(func() { _ = exec.Command(x.tmux, "-S", x.name, "kill-server").Run() })
 	x.see("ready>")
 	return x
@@ -78,7 +78,7 @@ func TestTUISession(t *testing.T) {
 	x.see(`1 of 2,332 packets`)
 	x.see(`300/2,332`)
 	x.keys("S")
-	screen := x.see(`both sides of flow 1 at frame 300`)
+	screen := x.see(`▸ state (?s:.*)both sides of flow 1 at frame 300`)
 	for _, want := range []string{"A 10.77.1.2:30000  (near: exact)", "B 10.77.1.1:40000  (far: by evidence)", "A believes B has: …152 B has besides: 153–154", "RTT 67.31 ms"} {
 		if !strings.Contains(screen, want) {
 			t.Errorf("the state does not show %q:\n%s", want, screen)
