@@ -115,7 +115,11 @@ func (t *Tracker) endFindings(s *party, e *life, out *machine.Effects) {
 		tell(resentLoss, s.side, machine.Likely, float64(attempts), float64(e.id))
 	}
 	if e.acks == 0 && e.gaveUp {
-		tell(gaveUp, s.side, machine.Likely, float64(attempts), float64(e.id), millis(e.lastAt.Sub(e.at)))
+		grade := machine.Likely
+		if !s.near {
+			grade = machine.Possible
+		}
+		tell(gaveUp, s.side, grade, float64(attempts), float64(e.id), millis(e.lastAt.Sub(e.at)))
 	}
 	if missing := e.copies - e.acks; missing > 0 && r.near && r.spoke.Sub(e.lastAt) > time.Second {
 		tell(ackMissing, r.side, machine.Likely, float64(missing), float64(e.id))
@@ -143,18 +147,21 @@ func (t *Tracker) overtaken(s *party, e *life, out *machine.Effects) {
 		tell(machine.Certain) // it was still being sent again
 		return
 	}
+	// Its sender has either broken the order or given it up: by a timeout and a
+	// number of repeats that are the call's own, or at any time that it likes.
 	waited := e.overtook.Sub(last)
-	// The shortest time between copies that the sender has shown: calls have
-	// timeouts of their own, and the library's choice varies.
-	least := e.interval
-	if least == 0 && s.timing != nil {
+	least := time.Duration(0)
+	if s.timing != nil {
 		least = s.timing.least
 	}
-	r := &t.parties[s.side.Other()]
+	if least -= least / 10; !s.sure {
+		least /= 2 // copies come to the tap as the network lets them
+	}
+	answer := t.parties[s.side.Other()].reach.least()
 	switch {
-	case least == 0 && r.reach.samples == 0:
-		return // nothing tells how long its sender would have waited
-	case waited < max(least*9/10, r.reach.least()):
-		tell(machine.Likely) // before its retry time: it was not given up
+	case e.overtook.Sub(e.at) < answer/4:
+		tell(machine.Likely)
+	case waited < max(least, answer):
+		tell(machine.Possible)
 	}
 }

@@ -26,12 +26,20 @@ func (t *Tracker) settle(s *party, out *machine.Effects) {
 	}
 }
 
-// giveUps takes out of the sent queue what should have been sent again long ago.
+// giveUps takes out of the sent queue what should have been sent again long ago,
+// by a sender that has spoken since: one that is silent may be gone.
 func (t *Tracker) giveUps(s *party, l *lane, out *machine.Effects) {
 	if t.config.Stream {
 		return
 	}
-	for q := l.queue.Head(); q != nil && t.last.Sub(q.RetryAt) > max(patience, 2*q.Timeout); q = l.queue.Head() {
+	// Away from the sender further copies may have been lost before the tap.
+	late := func(q *Sent) time.Duration { return max(patience, 2*q.Timeout) }
+	grade := machine.Likely
+	if !s.near {
+		late = func(q *Sent) time.Duration { return max(patience, 4*q.Timeout) }
+		grade = machine.Possible
+	}
+	for q := l.queue.Head(); q != nil && s.spoke.Sub(q.RetryAt) > late(q); q = l.queue.Head() {
 		id64 := q.ID64
 		l.queue.Remove(q)
 		e := l.lives.find(q.ID)
@@ -40,7 +48,7 @@ func (t *Tracker) giveUps(s *party, l *lane, out *machine.Effects) {
 		}
 		e.gaveUp = true
 		t.event(out, machine.Event{
-			Kind: EventGaveUp, Side: s.side, Certainty: machine.Likely, Sequence: uint32(e.id), Sequence64: e.id64, About: e.frames[0],
+			Kind: EventGaveUp, Side: s.side, Certainty: grade, Sequence: uint32(e.id), Sequence64: e.id64, About: e.frames[0],
 		}, &sighting{at: t.last, ref: t.lastRef})
 	}
 }

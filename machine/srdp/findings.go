@@ -17,7 +17,7 @@ var orderBroken = &machine.Rule{
 	Summary: "an ordered packet was sent while another one to the same receiver was in flight",
 	Explain: `SRDP_ORDER promises that packets are received in the order sent. The way that the document gives for it is to have one such packet in flight to a receiver at a time: the next one waits until the first is acknowledged. Here it did not wait. If the first one is lost and sent again, the receiver hands over the second before it.
 
-It is certain where the first packet was sent again after the second; likely where it was acknowledged only later, and its retry time had not come, so that its sender cannot have given it up.
+It is certain where the first packet was sent again after the second. Where it was not, its sender may have given it up: that is unlikely within a quarter of the time that an answer takes, from its first copy on, and possible later.
 
 Keep a queue of ordered packets for each receiver, and send the next one when the acknowledgement of the one in flight is read, or when it is given up.`,
 	Say: func(n uint64, worst [3]float64) string {
@@ -90,7 +90,7 @@ var ackMissing = &machine.Rule{
 var gaveUp = &machine.Rule{
 	ID: "srdp-gave-up", Severity: machine.Warn,
 	Summary: "a packet was never acknowledged, and its sender stopped sending it",
-	Explain: `No acknowledgement passed the tap, and the next copy did not come when it was due: the sender has reached its limit of repeats, or its application gave the packet up. Whether it arrived is not known, since the acknowledgements may have been lost.
+	Explain: `No acknowledgement passed the tap, and the next copy did not come when it was due: the sender has reached its limit of repeats, or its application gave the packet up. Whether it arrived is not known, since the acknowledgements may have been lost. Away from the sender it is possible only: further copies may have been lost before the tap.
 
 "ackscope state" shows the repeats that follow from such ends, and the timeout. Raise one of them if packets are given up on a path that works: with a share p of copies or acknowledgements lost, k copies all fail with p to the power of k.`,
 	Say: func(n uint64, worst [3]float64) string {

@@ -29,6 +29,7 @@ type conditions struct {
 	told    bool // the tracker is told where the tap stands
 	first   uint16
 	stops   bool // B dies half way
+	endless bool // nobody ever gives a packet up
 	seconds int
 }
 
@@ -223,6 +224,20 @@ func (o *observed) hold(t *testing.T, c *conditions) {
 			}
 		}
 	}
+	// The reference keeps its promises, and nothing else uses the port.
+	for i := range o.anomalies {
+		switch x := &o.anomalies[i]; x.Rule.ID {
+		case "srdp-gave-up":
+			if c.endless && x.Certainty >= machine.Likely {
+				t.Errorf("%v gave up the packet in frame %d, in frame %d: it never does", x.Side, x.About.Frame(), x.Ref.Frame())
+			}
+		case "srdp-order-broken", "srdp-id-reuse", "srdp-wrap-in-flight", "srdp-ack-ignored", "srdp-ack-of-nothing", "srdp-ack-missing",
+			"srdp-oversize", "srdp-command-byte", "srdp-unknown-flags", "srdp-foreign":
+			if x.Certainty >= machine.Likely {
+				t.Errorf("%s of %v, %v, in frame %d about %d (%v), of an endpoint that is right", x.Rule.ID, x.Side, x.Certainty, x.Ref.Frame(), x.About.Frame(), x.Figures)
+			}
+		}
+	}
 	for i := range o.messages {
 		m := &o.messages[i]
 		received := fact{m.From.Other(), machine.EventReceived, m.Sequence64, 1}
@@ -257,7 +272,7 @@ func TestSimulated(t *testing.T) {
 									c := conditions{
 										form: form, path: sim.Path{Delay: 25 * time.Millisecond, Jitter: jitter, Loss: loss, Duplicate: dup},
 										repeats: repeats, timeout: timeout, flags: flags, tap: tap, place: 0.5, seconds: 4, first: 32700,
-										oneWay: runs%5 == 0, event: runs%2 == 0, told: runs%3 > 0, stops: runs%7 == 0,
+										oneWay: runs%5 == 0, event: runs%2 == 0, told: runs%3 > 0, stops: runs%7 == 0, endless: repeats == 0,
 									}
 									t.Run(c.String(), func(t *testing.T) {
 										c.run(t, uint64(runs)).hold(t, &c)

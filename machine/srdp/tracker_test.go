@@ -98,6 +98,11 @@ func TestFindings(t *testing.T) {
 			for i := range 20 {
 				s.exchange(float64(i)*30, 50, a, uint16(32760+i)&0x7fff, once|order)
 			}
+		}, []string{"order-broken a possible"}},
+		{"ordered, two in a moment", usual, atA, func(s *story) {
+			for i := range 20 {
+				s.exchange(float64(i/2)*100+float64(i%2)*5, 50, a, uint16(i), order)
+			}
 		}, []string{"order-broken a likely"}},
 		{"ordered, one at a time", usual, atA, func(s *story) {
 			for i := range 20 {
