@@ -290,7 +290,6 @@ type skip struct {
 // which it leaves to the packets themselves.
 type headerOracle struct {
 	near     bool
-	n        int                     // datagrams that came
 	order    []uint32                // whole packets by arrival
 	complete map[uint32]int          // when a packet was whole: its place in order
 	parts    map[uint32]map[int]bool // fragments that came

@@ -101,7 +101,7 @@ func (a *app) replay(args []string, f *replayFlags) error {
 		cases = append(cases, replay.Case{File: r.file, Name: r.path, Drift: r.drift, Err: r.err})
 		if r.err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", r.path, r.err))
-			return nil
+			return nil //nolint:nilerr // the other captures are replayed all the same
 		}
 		if r.file.Ended != nil {
 			if err := a.ended(r.file.Ended); err != nil {
@@ -120,7 +120,7 @@ func (a *app) replay(args []string, f *replayFlags) error {
 	}); err != nil {
 		return err
 	}
-	if err := p.done(len(paths), diverged, drifted); err != nil {
+	if err := p.done(len(paths), drifted); err != nil {
 		return err
 	}
 	if f.junit != "" {
@@ -382,7 +382,7 @@ func (p *replayPrinter) line(r *replayed, x *replay.Result) error {
 	if x.Divergence != nil {
 		style = show.SeverityStyle(machine.Error)
 	}
-	note := ""
+	var note string
 	switch {
 	case x.Divergence != nil:
 		d := x.Divergence
@@ -420,7 +420,7 @@ func (p *replayPrinter) line(r *replayed, x *replay.Result) error {
 }
 
 // done prints the summary.
-func (p *replayPrinter) done(files, diverged, drifted int) error {
+func (p *replayPrinter) done(files, drifted int) error {
 	if p.app.flags.json {
 		return nil
 	}

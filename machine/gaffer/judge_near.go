@@ -123,7 +123,7 @@ func (n *nearSide) read(s *State, p *pendingPacket, refuse bool) {
 func (n *nearSide) judge(s, peer *judged, d *machine.Datagram, h wire.Header) *machine.Divergence {
 	c := s.claims(h)
 	if !n.opened {
-		n.open(s, d, h, c)
+		n.open(s, h, c)
 	}
 	n.headers++
 	v := n.match(s, peer, d, c)
@@ -133,7 +133,7 @@ func (n *nearSide) judge(s, peer *judged, d *machine.Datagram, h wire.Header) *m
 
 // open starts the reference: as an endpoint that has just begun, or where the
 // side stands by its first header.
-func (n *nearSide) open(s *judged, d *machine.Datagram, h wire.Header, c Claims) {
+func (n *nearSide) open(s *judged, h wire.Header, c Claims) {
 	r := n.base.rules
 	n.opened = true
 	if c.Nothing(r) || h.Sequence == 0 && !s.sent.met {
@@ -246,7 +246,7 @@ func (n *nearSide) explain(s, peer *judged, d *machine.Datagram, c Claims) *mach
 			return x.divergence
 		}
 		if !n.mayPrecede(peer, q) {
-			return n.neverArrived(s, peer, d, c, q)
+			return n.neverArrived(peer, d, c, q)
 		}
 		undecided = true
 	}
@@ -452,7 +452,7 @@ func (n *nearSide) withdrawn(d *machine.Datagram, c Claims) *machine.Divergence 
 
 // neverArrived words that a header names a packet that never passed the tap
 // towards the side.
-func (n *nearSide) neverArrived(s, peer *judged, d *machine.Datagram, c Claims, q uint32) *machine.Divergence {
+func (n *nearSide) neverArrived(peer *judged, d *machine.Datagram, c Claims, q uint32) *machine.Divergence {
 	what := "no packet of that number passed the tap"
 	switch peer.sent.sight(n.base.rules, q) {
 	case sightAhead:

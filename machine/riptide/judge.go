@@ -167,7 +167,7 @@ func (j *Judge) Observe(d *machine.Datagram) {
 		s.opinion.Divergence = j.judge(s, peer, p)
 	}
 	s.before, s.spoke = s.spoke, p.at
-	peer.arrive(j, s, p)
+	peer.arrive(j, p)
 	if m.Type == wire.Disconnect && j.life.ended == 0 {
 		j.life.ended = p.at
 	}
@@ -211,7 +211,7 @@ func (j *Judge) judge(s, peer *judged, p *sight) *machine.Divergence {
 	if j.life.ended != 0 && p.m.Type != wire.Disconnect && p.at.Sub(j.life.ended) > endedSlack && s.near {
 		return s.diverge(p, "after-the-end", "riptide.type", "nothing", p.m.Type.String(), "the connection had ended", s.session.endRef)
 	}
-	if v := s.alive(j, p); v != nil {
+	if v := s.alive(p); v != nil {
 		return v
 	}
 	switch t := p.m.Type; {
@@ -236,7 +236,7 @@ func (j *Judge) judge(s, peer *judged, p *sight) *machine.Divergence {
 const endedSlack = time.Second
 
 // arrive takes what passed the tap towards s.
-func (s *judged) arrive(j *Judge, from *judged, p *sight) {
+func (s *judged) arrive(j *Judge, p *sight) {
 	s.places++
 	switch t := p.m.Type; {
 	case t == wire.Ack || t == wire.AckExtra:

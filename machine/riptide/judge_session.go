@@ -12,7 +12,6 @@ import (
 type judgedSession struct {
 	connects  int
 	connectAt machine.Instant
-	refused   bool
 
 	ping     uint8 // of the last heartbeat
 	pinged   bool
@@ -51,7 +50,7 @@ const (
 
 // alive checks what hangs on time only: that the side has not given up its peer,
 // and that nothing of it is overdue.
-func (s *judged) alive(j *Judge, p *sight) *machine.Divergence {
+func (s *judged) alive(p *sight) *machine.Divergence {
 	if !s.near {
 		return nil
 	}
