@@ -188,6 +188,9 @@ type Protocol struct {
 	SettingDocs map[string]string
 	// EventNames gives the words of the protocol's own event kinds.
 	EventNames map[machine.EventKind]string
+	// EventNote says what the number of one of them stands for, such as the name of
+	// a reason; empty, as nil, for nothing.
+	EventNote func(c *Config, e *machine.Event) string
 
 	// Framings are how it stands in TCP streams; none for a protocol of datagrams
 	// only. Each message is then a machine.Datagram of its own.

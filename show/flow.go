@@ -96,6 +96,15 @@ func SeverityNoun(s machine.Severity) string {
 	return s.String()
 }
 
+// EventNote gives what the number of an event stands for, such as the name of a
+// reason; empty for nothing.
+func EventNote(f *analyze.Flow, e *machine.Event) string {
+	if f.Protocol.EventNote == nil {
+		return ""
+	}
+	return f.Protocol.EventNote(f.Config(), e)
+}
+
 func EventName(f *analyze.Flow, k machine.EventKind) string {
 	if name, ok := f.Protocol.EventNames[k]; ok {
 		return name

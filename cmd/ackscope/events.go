@@ -116,6 +116,9 @@ func eventObject(o *object, f *analyze.Flow, e *machine.Event) {
 	o.uint("sequence", uint64(e.Sequence))
 	o.int("sequence64", e.Sequence64)
 	o.str("certainty", e.Certainty.String())
+	if note := show.EventNote(f, e); note != "" {
+		o.str("note", note)
+	}
 	if e.About != 0 {
 		o.uint("about_frame", e.About.Frame())
 	}
@@ -177,6 +180,9 @@ func (p *eventPrinter) print(f *analyze.Flow, e *machine.Event) {
 		b = strconv.AppendUint(b, e.By.Frame(), 10)
 		b = append(b, " bit "...)
 		b = strconv.AppendUint(b, uint64(e.Bit), 10)
+	}
+	if note := show.EventNote(f, e); note != "" {
+		b = append(append(b, "  "...), note...)
 	}
 	p.line = show.Fit(append(b, '\n'), p.width)
 }

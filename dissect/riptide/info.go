@@ -82,18 +82,27 @@ func Info(ctx dissect.Context, dg *machine.Datagram, to []byte) []byte {
 	return to
 }
 
-// EndReason names the reason that an EventRejected or EventDisconnected carries.
+// EndReason names the reason that an event of the connection's end carries.
 func EndReason(c *dissect.Config, e *machine.Event) string {
 	dialect := settingsOf(c).Senders[e.Side].Codec.Dialect
 	if e.Sequence == tracker.NoReason {
 		return "a client that leaves"
 	}
 	name := dialect.DisconnectReason(uint8(e.Sequence))
-	if e.Kind == tracker.EventRejected {
+	if e.Kind == tracker.EventRejected || e.Kind == tracker.EventFailed {
 		name = dialect.RejectReason(uint8(e.Sequence))
 	}
 	if name == "" {
 		return "reason " + strconv.Itoa(int(e.Sequence))
 	}
 	return name
+}
+
+// eventNote names the reason that an event carries.
+func eventNote(c *dissect.Config, e *machine.Event) string {
+	switch e.Kind {
+	case tracker.EventRejected, tracker.EventGoodbye, tracker.EventFailed, tracker.EventDisconnected:
+		return EndReason(c, e)
+	}
+	return ""
 }

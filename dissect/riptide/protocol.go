@@ -73,6 +73,7 @@ func newProtocol(k *knowledge) *dissect.Protocol {
 		Rules:  tracker.Rules,
 
 		EventNames: tracker.EventNames,
+		EventNote:  eventNote,
 		Profiles:   profiles(k),
 
 		NewProfile:  newFileSettings,
