@@ -30,7 +30,7 @@ type Options struct {
 	Promiscuous bool
 	// SnapLength is how much of each frame is kept, in bytes (default 256 KiB).
 	SnapLength int
-	// Buffer is the size of the ring that the kernel fills, in bytes (default 16 MiB);
+	// Buffer is the size of the ring that the kernel fills, in bytes (default 32 MiB);
 	// it is rounded to whole blocks, two at least.
 	Buffer int
 	// Filter is a capture filter, as package pcapfilter takes it; empty for
@@ -49,7 +49,7 @@ type Options struct {
 
 const (
 	defaultSnapLength = 256 << 10
-	defaultBuffer     = 16 << 20
+	defaultBuffer     = 32 << 20
 )
 
 // Device is an interface that can be captured on.

@@ -30,8 +30,10 @@ type ring struct {
 }
 
 const (
-	// A block is handed over when it is full or this old.
-	retireMilliseconds = 10
+	// A block is handed over when it is full or this old. A reader that is held up
+	// loses frames once every block has been handed over, full or not: with 64 of
+	// them, after more than a second of little traffic.
+	retireMilliseconds = 20
 
 	blockMost  = 1 << 20
 	blockLeast = 64 << 10
@@ -47,7 +49,7 @@ const (
 // shape gives how a ring of about so many bytes is cut, where a frame can have
 // snap: at least two blocks, so that one fills while the other is read.
 func shape(buffer, snap int) (block, count int) {
-	block = max(blockLeast, min(blockMost, buffer/16))
+	block = max(blockLeast, min(blockMost, buffer/64))
 	block = max(block, snap+headroom+overhead)
 	block = 1 << bits.Len(uint(block-1))
 	return block, max(2, buffer/block)

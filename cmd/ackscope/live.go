@@ -40,7 +40,7 @@ func (l *liveFlags) register(c *cobra.Command) {
 	f.StringArrayVarP(&l.devices, "interface", "i", nil, "capture live on an `interface` (repeatable); any for all of them")
 	f.StringVarP(&l.filter, "capture-filter", "f", "", "capture only what passes a `filter` in tcpdump's language, as 'udp port 7777'")
 	f.StringVar(&l.program, "bpf-raw", "", "the capture filter as a BPF program, from a `FILE` in the form of tcpdump -ddd")
-	f.IntVarP(&l.buffer, "buffer-size", "B", 0, "size of the ring that the kernel fills, in `MiB` (16)")
+	f.IntVarP(&l.buffer, "buffer-size", "B", 0, "size of the ring that the kernel fills, in `MiB` (32)")
 	f.StringVarP(&l.user, "relinquish-privileges", "Z", "", "once the sockets are open, go on as this `user` (who called sudo, otherwise)")
 	f.BoolVarP(&l.list, "list-interfaces", "D", false, "list the interfaces and exit")
 	f.Uint64VarP(&l.count, "count", "c", 0, "stop after `N` packets (where packets are filtered: that pass)")
