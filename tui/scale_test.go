@@ -1,0 +1,91 @@
+package tui
+
+import (
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/gdamore/tcell/v2"
+
+	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/dissect/gaffer"
+	"github.com/ackscope/ackscope/dissect/riptide"
+	"github.com/ackscope/ackscope/filter"
+	"github.com/ackscope/ackscope/machine"
+)
+
+// TestScale measures a large capture, ACKSCOPE_SCALE=FILE.pcap: when the first
+// screen stands, how long both runs take, how long a jump with its state does,
+// and what memory the heap holds.
+func TestScale(t *testing.T) {
+	path := os.Getenv("ACKSCOPE_SCALE")
+	if path == "" {
+		t.Skip("ACKSCOPE_SCALE names no capture to measure")
+	}
+	begun := time.Now()
+	in, err := capture.Open([]string{path}, capture.Options{Keep: capture.KeepAll})
+	if err != nil {
+		t.Fatal(err)
+	}
+	registry := dissect.NewRegistry(gaffer.Protocol, riptide.Protocol)
+	s := NewStore(in, analyze.Options{Registry: registry}, false)
+	s.Start()
+	defer func() { _ = s.Stop() }()
+	screen := tcell.NewSimulationScreen("UTF-8")
+	if err := screen.Init(); err != nil {
+		t.Fatal(err)
+	}
+	screen.SetSize(160, 50)
+	m := NewModel(s, Options{Table: filter.NewTable(filter.Options{Registry: registry, Rules: analyze.Rules})})
+	th, err := newTheme("dark", 256)
+	if err != nil {
+		t.Fatal(err)
+	}
+	await(t, s, func() bool { return s.Len() > 0 })
+	s.Lock()
+	m.open(0)
+	m.draw(canvas{screen, th, 0, 0, 160, 50})
+	s.Unlock()
+	screen.Show()
+	t.Logf("first screen after %v", time.Since(begun))
+	for pass := 2; pass <= 3; pass++ {
+		for {
+			s.Lock()
+			done := s.pass >= pass
+			s.Unlock()
+			if done {
+				break
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		t.Logf("run %d over after %v", pass-1, time.Since(begun))
+	}
+	s.Lock()
+	defer s.Unlock()
+	runtime.GC()
+	var mem runtime.MemStats
+	runtime.ReadMemStats(&mem)
+	t.Logf("%d packets, heap %.1f MB: %.1f bytes a packet; from the system %.1f MB", s.Len(), float64(mem.HeapAlloc)/1e6, float64(mem.HeapAlloc)/float64(s.Len()), float64(mem.Sys)/1e6)
+	rng := rand.New(rand.NewPCG(1, 2))
+	var views [2]machine.View
+	worst, sum := time.Duration(0), time.Duration(0)
+	const jumps = 200
+	for range jumps {
+		n := rng.IntN(s.Len())
+		f := s.FlowOf(n)
+		if f == nil {
+			continue
+		}
+		from := time.Now()
+		if err := s.StateAt(f, n, &views); err != nil {
+			t.Fatal(err)
+		}
+		sum += time.Since(from)
+		worst = max(worst, time.Since(from))
+	}
+	t.Logf("jump with its state: mean %v, worst %v of %d", sum/jumps, worst, jumps)
+}
