@@ -1,6 +1,8 @@
 package riptide
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/ackscope/ackscope/machine"
@@ -54,7 +56,7 @@ func (b *Behaviour) misread() int {
 func (s *side) skip(to int64, p *sighting) {
 	for id := max(s.top+1, to-absentMost); id < to; id++ {
 		if len(s.absent) == absentMost {
-			s.absent = s.absent[:copy(s.absent, s.absent[1:])]
+			s.absent = s.absent[:copy(s.absent, s.absent[absentMost/4:])]
 		}
 		s.absent = append(s.absent, absent{id: id, since: s.topAt, at: p.at, ref: p.ref})
 	}
@@ -62,12 +64,14 @@ func (s *side) skip(to int64, p *sighting) {
 
 // came takes an id out of those that have not passed.
 func (s *side) came(id int64) {
-	for i := range s.absent {
-		if s.absent[i].id == id {
-			s.absent = append(s.absent[:i], s.absent[i+1:]...)
-			return
-		}
+	if i, is := s.absence(id); is {
+		s.absent = slices.Delete(s.absent, i, i+1)
 	}
+}
+
+// absence finds an id among those that have not passed, which stand by id.
+func (s *side) absence(id int64) (int, bool) {
+	return slices.BinarySearchFunc(s.absent, id, func(x absent, id int64) int { return cmp.Compare(x.id, id) })
 }
 
 // jumped notes a jump of the newest id received.
@@ -97,10 +101,8 @@ func (s *side) lie(peer *side, newest uint16, gap int, p *sighting, out *machine
 // lied notes that an Ack has made an id of s that never came look acked: by what
 // it says, or by what the sender's window makes of it.
 func (s *side) lied(id int64, by *sighting) {
-	for i := range s.absent {
-		if x := &s.absent[i]; x.id == id && x.lie == 0 {
-			x.lie, x.lieAt = by.ref, by.at
-		}
+	if i, is := s.absence(id); is && s.absent[i].lie == 0 {
+		s.absent[i].lie, s.absent[i].lieAt = by.ref, by.at
 	}
 }
 
