@@ -198,7 +198,7 @@ func (t *Timeline) mark(r *Record) {
 	for i := range r.Events {
 		x := &r.Events[i]
 		e.marks |= kindMark(x.Kind)
-		fate := FateOpen
+		var fate Fate
 		switch x.Kind {
 		case machine.EventAcked:
 			fate = FateAcked

@@ -116,7 +116,7 @@ func (w *Walk) Next() *Record {
 	w.out.Reset()
 	t := w.timeline
 	if w.message < len(w.stream.Messages) {
-		return w.nextMessage(nil)
+		return w.nextMessage()
 	}
 	n := w.queue[len(w.queue)-1]
 	w.queue = w.queue[:len(w.queue)-1]
@@ -138,14 +138,14 @@ func (w *Walk) Next() *Record {
 	w.conn.Feed(d.From, p, &w.stream)
 	w.message, w.segment = 0, d
 	if len(w.stream.Messages) > 0 {
-		return w.nextMessage(p)
+		return w.nextMessage()
 	}
 	w.record = Record{N: uint64(n), Frame: &t.frame, Packet: p, Flow: w.flow, Datagram: d}
 	return &w.record
 }
 
 // nextMessage steps over a message of the segment that was fed last.
-func (w *Walk) nextMessage(p *capture.Packet) *Record {
+func (w *Walk) nextMessage() *Record {
 	m := &w.stream.Messages[w.message]
 	w.message++
 	w.datagram = machine.Datagram{At: m.At, Ref: m.Ref, From: m.From, Bytes: m.Bytes, Length: m.Length}

@@ -146,18 +146,18 @@ func (n number) generate(c *code, yes, no label) {
 	v4 := func(yes, no label) {
 		c.all(yes, no,
 			func(yes, no label) { c.isType(n.depth, typeIPv4, yes, no) },
-			func(yes, no label) { c.test(n.depth, ipv4Protocol, oneByte, n.value, yes, no) })
+			func(yes, no label) { c.test(n.depth, ipv4Protocol, n.value, yes, no) })
 	}
 	v6 := func(yes, no label) {
 		c.all(yes, no,
 			func(yes, no label) { c.isType(n.depth, typeIPv6, yes, no) },
 			func(yes, no label) {
 				c.any(yes, no,
-					func(yes, no label) { c.test(n.depth, ipv6Next, oneByte, n.value, yes, no) },
+					func(yes, no label) { c.test(n.depth, ipv6Next, n.value, yes, no) },
 					func(yes, no label) {
 						c.all(yes, no,
-							func(yes, no label) { c.test(n.depth, ipv6Next, oneByte, protocolFragment, yes, no) },
-							func(yes, no label) { c.test(n.depth, ipv6Header, oneByte, n.value, yes, no) })
+							func(yes, no label) { c.test(n.depth, ipv6Next, protocolFragment, yes, no) },
+							func(yes, no label) { c.test(n.depth, ipv6Header, n.value, yes, no) })
 					})
 			})
 	}
@@ -171,9 +171,9 @@ func (n number) generate(c *code, yes, no label) {
 	}
 }
 
-// test compares a value of the network header.
-func (c *code) test(depth int, offset uint32, size int, value uint32, yes, no label) {
-	c.loadNetwork(depth, offset, size)
+// test compares a byte of the network header.
+func (c *code) test(depth int, offset, value uint32, yes, no label) {
+	c.loadNetwork(depth, offset, oneByte)
 	c.jump(bpf.JumpEqual, value, yes, no)
 }
 

@@ -102,7 +102,7 @@ type identity struct {
 // successor tells who goes on: the user that was asked for, who called sudo, or
 // who called a program that is set to another's id; nil for who runs now.
 func successor(name string) (*identity, error) {
-	u := (*user.User)(nil)
+	var u *user.User
 	var err error
 	switch {
 	case name != "":

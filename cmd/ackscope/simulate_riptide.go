@@ -282,8 +282,9 @@ func (p *riptidePlayer) finish(f *sim.Frame) {
 }
 
 func (p *riptidePlayer) submit(f *sim.Frame, to machine.Peer) {
-	channel, err := p.cast.draw(f.Rand), error(nil)
+	channel := p.cast.draw(f.Rand)
 	var in machine.Submit
+	var err error
 	if p.cast.source == nil {
 		w := p.cast.writer(p.side)
 		body := noise(f.Rand, p.cast.least+f.Rand.IntN(p.cast.most-p.cast.least+1))
@@ -314,7 +315,8 @@ func (c *riptideCast) draw(rng *rand.Rand) uint8 {
 // drawn draws a message of the schema.
 func (p *riptidePlayer) drawn(rng *rand.Rand, to machine.Peer, channel uint8) (machine.Submit, error) {
 	c := p.cast
-	id, from, written := uint32(0), c.source.Packets, c.schemas[p.side].Packets
+	var id uint32
+	from, written := c.source.Packets, c.schemas[p.side].Packets
 	if channel == riptide.ChannelNotify {
 		value, _ := c.dialect().Value(wire.Notify)
 		id = uint32(value)

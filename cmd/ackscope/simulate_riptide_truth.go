@@ -174,13 +174,13 @@ func (l *riptideLog) event(t *riptideTally, step *sim.Step, e *machine.Event) (w
 			return "acked_or_given_up", line
 		}
 	default:
-		return l.lifeEvent(step, e)
+		return l.lifeEvent(e)
 	}
 	return "", nil
 }
 
 // lifeEvent gives the line of an event of the connection's life.
-func (l *riptideLog) lifeEvent(step *sim.Step, e *machine.Event) (word string, line map[string]any) {
+func (l *riptideLog) lifeEvent(e *machine.Event) (word string, line map[string]any) {
 	dialect := l.cast.dialect()
 	switch word = riptide.ReferenceEventNames[e.Kind]; e.Kind {
 	case riptide.EventEnded:

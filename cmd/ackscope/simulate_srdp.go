@@ -163,7 +163,8 @@ func (c *srdpCast) enter(s *simulation) error {
 		return err
 	}
 	server := add(1, "server", e, simulationAddrs[1], (&srdpPlayer{cast: c, side: 1, peers: clients}).play)
-	hub, path := server, sim.Path{}
+	hub := server
+	var path sim.Path
 	if c.proxy != srdpStraight {
 		proxy, err := c.newProxy()
 		if err != nil {

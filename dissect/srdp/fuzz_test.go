@@ -63,7 +63,7 @@ func FuzzFlow(f *testing.F) {
 				scopes[side].Inspect(&v)
 				tr.Summary(side)
 			}
-			if size := tr.Size() + scopes[0].Size() + scopes[1].Size(); size > 1<<14+n*4096+4*(wholeIDs) {
+			if size := tr.Size() + scopes[0].Size() + scopes[1].Size(); size > 1<<14+n*4096+4*wholeIDs {
 				t.Fatalf("%d bytes of state after %d datagrams", size, n)
 			}
 			out.Reset()

@@ -60,12 +60,12 @@ func (e *Endpoint) beat() {
 			e.life(l, EventConnect, uint16(e.attempts), nil)
 		}
 	case linkPending:
-		if e.silent(l, int64(ConnectTimeout.Milliseconds())) {
+		if e.silent(l, ConnectTimeout.Milliseconds()) {
 			e.closeClient(l, timedOutReason, nil)
 			return
 		}
 	case linkConnected:
-		if e.silent(l, int64(Timeout.Milliseconds())) {
+		if e.silent(l, Timeout.Milliseconds()) {
 			e.closeClient(l, timedOutReason, nil)
 			return
 		}

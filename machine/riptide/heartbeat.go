@@ -83,7 +83,7 @@ func (h *heartbeats) tick() (best time.Duration) {
 	return best
 }
 
-func ceil(d, tick time.Duration) time.Duration { return (d + tick - 1) / tick * tick }
+func ceil(d, tick time.Duration) time.Duration { return d + tick - 1 - (d+tick-1)%tick }
 
 // untold gives the RTT in ms of the newest answer as the client's clock measures
 // it, before it tells it.

@@ -258,7 +258,10 @@ func TestRefusals(t *testing.T) {
 		t.Error(got)
 	}
 	for _, o := range []Options{
-		{}, {Profile: profile(7)}, {Profile: profile(wire.Direct), ByProxy: true}, {Profile: profile(wire.Direct), First: 1 << 15},
+		{},
+		{Profile: profile(7)},
+		{Profile: profile(wire.Direct), ByProxy: true},
+		{Profile: profile(wire.Direct), First: 1 << 15},
 		{Profile: profile(wire.Proxied), ByProxy: true, Proxy: 5, Peers: 5},
 	} {
 		if _, err := NewEndpoint(o); err == nil {

@@ -44,9 +44,15 @@ func (c *Counts) inspect(v *machine.View) {
 		value uint64
 		unit  string
 	}{
-		{"packets", c.Packets, "packets"}, {"resends", c.Resends, "copies"}, {"acked", c.Acked, "packets"}, {"gave_up", c.GaveUp, "packets"},
-		{"received", c.Received, "copies"}, {"duplicates", c.Duplicates, "copies"}, {"acked_again", c.AckedAgain, "acks"},
-		{"foreign", c.Foreign, "datagrams"}, {"astray", c.Astray, "packets"},
+		{"packets", c.Packets, "packets"},
+		{"resends", c.Resends, "copies"},
+		{"acked", c.Acked, "packets"},
+		{"gave_up", c.GaveUp, "packets"},
+		{"received", c.Received, "copies"},
+		{"duplicates", c.Duplicates, "copies"},
+		{"acked_again", c.AckedAgain, "acks"},
+		{"foreign", c.Foreign, "datagrams"},
+		{"astray", c.Astray, "packets"},
 	} {
 		v.Gauges = append(v.Gauges, machine.Gauge{Name: g.name, Value: float64(g.value), Unit: g.unit, Grade: machine.Certain})
 	}

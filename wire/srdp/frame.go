@@ -34,7 +34,7 @@ func (p *Profile) NextFrame(b []byte, most int) (packet, rest []byte, ok bool, e
 	if len(b) < p.FramePrefix {
 		return nil, b, false, nil
 	}
-	n := 0
+	var n int
 	if p.FramePrefix == 4 {
 		n = int(p.frameOrder().Uint32(b))
 	} else {

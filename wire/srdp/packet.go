@@ -79,7 +79,7 @@ type fault struct {
 // in pk; a packet that a snap length cut within its header wire.ErrSnapped.
 func (p *Profile) Parse(b []byte, length int, pk *Packet) error {
 	if f := p.parse(b, length, pk); f.err != nil {
-		return f.error(p, pk, length)
+		return f.error(p, length)
 	}
 	return nil
 }
@@ -149,7 +149,7 @@ func missing(upTo, length int) error {
 	return wire.ErrShort
 }
 
-func (f fault) error(p *Profile, pk *Packet, length int) error {
+func (f fault) error(p *Profile, length int) error {
 	e := &wire.ParseError{Field: f.field.String(), Bit: f.at * 8, Err: f.err}
 	switch f.err {
 	case wire.ErrRange:
