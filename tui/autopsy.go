@@ -19,7 +19,7 @@ type autopsyPage struct {
 const autopsyMost = 2_000_000
 
 // autopsy gives the page of the flow in focus.
-func (m *Model) autopsy(width int) []string {
+func (m *Model) autopsy() []string {
 	f := m.focus()
 	switch {
 	case f == nil:

@@ -78,7 +78,7 @@ var sgrRoles = map[string]role{"1": roleBold, "2": roleDim, "31": roleError, "33
 
 // sgr writes text that carries styles as SGR sequences. over, where it is not
 // roleText, is used for all of it.
-func (c canvas) sgr(x, y int, over role, s string) int {
+func (c canvas) sgr(x, y int, over role, s string) {
 	r := roleText
 	for s != "" {
 		i := strings.IndexByte(s, 0x1b)
@@ -103,7 +103,6 @@ func (c canvas) sgr(x, y int, over role, s string) int {
 		r = sgrRoles[strings.TrimPrefix(s[i:i+j], "\x1b[")]
 		s = s[i+j+1:]
 	}
-	return x
 }
 
 // rule draws the line above a pane, with its title.

@@ -242,7 +242,7 @@ func (m *Model) copySelection() {
 		}
 	case viewFindings:
 		if r := m.findings.selected(); r != nil {
-			text = stripStyles(strings.Join(r.explain(m.store, 0), "\n"))
+			text = stripStyles(strings.Join(r.explain(0), "\n"))
 		}
 	default:
 		switch {

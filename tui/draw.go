@@ -339,7 +339,7 @@ func (m *Model) drawAutopsy(c canvas) {
 		title = fmt.Sprintf("autopsy of flow %d", f.ID)
 	}
 	c.rule(0, title, true)
-	m.text.lines = m.autopsy(c.w - 2)
+	m.text.lines = m.autopsy()
 	m.drawText(c.part(1, 1, c.w-1, c.h-1))
 }
 
@@ -401,7 +401,7 @@ func (m *Model) drawFindings(c canvas) {
 	}
 	at.rule(0, "why", false)
 	if r := t.selected(); r != nil {
-		m.text.lines = r.explain(m.store, at.w-2)
+		m.text.lines = r.explain(at.w - 2)
 		m.text.list.top = 0
 		m.drawText(at.part(1, 1, at.w-1, at.h-1))
 	}

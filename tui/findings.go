@@ -127,7 +127,7 @@ func (t *findingTable) enter(m *Model) {
 }
 
 // explain words the row for the pane at the side.
-func (r *findingRow) explain(s *Store, width int) (lines []string) {
+func (r *findingRow) explain(width int) (lines []string) {
 	lines = append(lines, fmt.Sprintf("\x1b[1m%s\x1b[0m  %s", r.rule.ID, r.rule.Severity), "")
 	if x := r.finding; x != nil {
 		lines = append(lines, strings.Split(show.Wrap(x.Message(), "", width), "\n")...)

@@ -62,10 +62,14 @@ var flowColumns = []flowColumn{
 		}
 		return show.FlowName(f)
 	}, less: func(_ *Model, x, y *analyze.Flow) int { return cmp.Compare(show.FlowName(x), show.FlowName(y)) }},
-	{name: "A", text: func(_ *Model, f *analyze.Flow) string { return f.A.String() }, less: func(_ *Model, x, y *analyze.Flow) int { return x.A.Compare(y.A) },
-		role: func(*Model, *analyze.Flow) role { return roleSideA }},
-	{name: "B", text: func(_ *Model, f *analyze.Flow) string { return f.B.String() }, less: func(_ *Model, x, y *analyze.Flow) int { return x.B.Compare(y.B) },
-		role: func(*Model, *analyze.Flow) role { return roleSideB }},
+	{
+		name: "A", text: func(_ *Model, f *analyze.Flow) string { return f.A.String() }, less: func(_ *Model, x, y *analyze.Flow) int { return x.A.Compare(y.A) },
+		role: func(*Model, *analyze.Flow) role { return roleSideA },
+	},
+	{
+		name: "B", text: func(_ *Model, f *analyze.Flow) string { return f.B.String() }, less: func(_ *Model, x, y *analyze.Flow) int { return x.B.Compare(y.B) },
+		role: func(*Model, *analyze.Flow) role { return roleSideB },
+	},
 	{name: "packets A / B", right: true, text: func(_ *Model, f *analyze.Flow) string {
 		return show.Grouped(f.Packets[0]) + " / " + show.Grouped(f.Packets[1])
 	}, less: func(_ *Model, x, y *analyze.Flow) int {

@@ -34,8 +34,8 @@ func (l *line) insert(s string) {
 	l.cursor += len(r)
 }
 
-// key edits; false for a key that means nothing to it.
-func (l *line) key(k string) bool {
+// key edits; a key that means nothing to it does nothing.
+func (l *line) key(k string) {
 	switch k {
 	case "Left", "Ctrl-B":
 		l.cursor = max(l.cursor-1, 0)
@@ -75,12 +75,10 @@ func (l *line) key(k string) bool {
 	case "Space":
 		l.insert(" ")
 	default:
-		if utf8.RuneCountInString(k) != 1 {
-			return false
+		if utf8.RuneCountInString(k) == 1 {
+			l.insert(k)
 		}
-		l.insert(k)
 	}
-	return true
 }
 
 func (l *line) recall(by int) {

@@ -59,8 +59,6 @@ const (
 	paneCount
 )
 
-var paneNames = [paneCount]string{"packets", "decode", "bytes", "both sides"}
-
 // Model is everything that the screens show, and how keys change it. It knows
 // no terminal: app.go draws it. Its methods want the store's lock held.
 type Model struct {

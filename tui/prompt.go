@@ -50,8 +50,6 @@ const (
 	checkIncomplete
 )
 
-var checkWords = [...]string{"", "valid", "invalid", "incomplete"}
-
 // ask opens the line.
 func (m *Model) ask(k promptKind) {
 	p := &m.prompt

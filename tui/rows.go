@@ -86,7 +86,7 @@ func (m *Model) row(n int, columns []string) []cell {
 	}
 	var out []cell
 	for i, name := range columns {
-		c := cell{}
+		var c cell
 		switch name {
 		case "number":
 			c = cell{text: m.store.Frame(e.Ref), width: max(5, textWidth(m.store.Frame(m.store.timeline.At(m.store.Len()-1).Ref))), right: true}

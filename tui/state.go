@@ -106,7 +106,7 @@ func (x *sidesAt) lines(m *Model, width, rows int) []string {
 	for _, line := range p.Beliefs(&x.views) {
 		out = append(out, strings.Split(show.Wrap(line, "", width), "\n")...)
 	}
-	out = append(out, x.since(m, f)...)
+	out = append(out, x.since(m)...)
 	if bits := x.ackBits(m, f, width); len(bits) > 0 {
 		out = append(append(out, ""), bits...)
 	}
@@ -118,7 +118,7 @@ func (x *sidesAt) lines(m *Model, width, rows int) []string {
 }
 
 // since says from which packet on a side has what its peer does not know of.
-func (x *sidesAt) since(m *Model, f *analyze.Flow) (out []string) {
+func (x *sidesAt) since(m *Model) (out []string) {
 	for _, side := range []machine.Side{machine.A, machine.B} {
 		sent, received := show.FindWindow(&x.views[side], "sent"), show.FindWindow(&x.views[side.Other()], "received")
 		if sent == nil || received == nil {

@@ -165,7 +165,7 @@ func (s *Store) read() {
 	s.survey, s.end, s.pass = session.Survey(), err, 2
 	session = s.begin(s.survey)
 	s.Unlock()
-	if s.run(session) != errStopped {
+	if !errors.Is(s.run(session), errStopped) {
 		s.finish(session, err)
 	}
 }

@@ -157,7 +157,7 @@ func (m *Model) move(by int) {
 
 // page moves by pages, or parts of one.
 func (m *Model) page(by, part int) {
-	height := m.h
+	var height int
 	switch {
 	case m.view == viewFlows:
 		height = m.flows.list.height

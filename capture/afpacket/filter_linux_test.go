@@ -28,9 +28,19 @@ func TestFilterInForce(t *testing.T) {
 		filter string
 		passes []int // of sent; nil for what passes by whole frames
 	}{
-		{"vlan", nil}, {"vlan 5", nil}, {"vlan 9", nil}, {"vlan and udp port 7777", nil}, {"vlan and src host 10.9.0.1", nil},
-		{"vlan 9 and vlan 5 and udp port 7777", nil}, {"vlan and vlan 6", nil}, {"vlan and not udp", nil}, {"vlan and dst net 10.9.0.2/32", nil},
-		{"udp dst port 7777", untagged}, {"src net 10.9 and portrange 6000-7000", untagged}, {"udp src port 7777", []int{}}, {"ip6", []int{}},
+		{"vlan", nil},
+		{"vlan 5", nil},
+		{"vlan 9", nil},
+		{"vlan and udp port 7777", nil},
+		{"vlan and src host 10.9.0.1", nil},
+		{"vlan 9 and vlan 5 and udp port 7777", nil},
+		{"vlan and vlan 6", nil},
+		{"vlan and not udp", nil},
+		{"vlan and dst net 10.9.0.2/32", nil},
+		{"udp dst port 7777", untagged},
+		{"src net 10.9 and portrange 6000-7000", untagged},
+		{"udp src port 7777", []int{}},
+		{"ip6", []int{}},
 		{"udp port 7777 or (vlan 9 and vlan and udp)", []int{0, 1, 2}},
 	} {
 		want := c.passes

@@ -60,15 +60,18 @@ func TestPackets(t *testing.T) {
 		{"little-endian acknowledgement", little(Default()), "41 3492", Packet{Command: 0x41, Ack: true, ID: 0x1234}, ""},
 		{
 			"proxied data", Default().In(Proxied), "53 0102 0a000001 1234 c0a80102 0035 01 6869",
-			Packet{Command: 0x53, ID: 0x102, Source: a, Destination: b, Flags: 1, PayloadOffset: 16, PayloadLen: 2}, "hi",
+			Packet{Command: 0x53, ID: 0x102, Source: a, Destination: b, Flags: 1, PayloadOffset: 16, PayloadLen: 2},
+			"hi",
 		},
 		{
 			"proxied acknowledgement", Default().In(Proxied), "41 8102 c0a80102 0035 0a000001 1234",
-			Packet{Command: 0x41, Ack: true, ID: 0x102, Source: b, Destination: a}, "",
+			Packet{Command: 0x41, Ack: true, ID: 0x102, Source: b, Destination: a},
+			"",
 		},
 		{
 			"proxied little-endian", little(Default().In(Proxied)), "53 0201 0a000001 3412 c0a80102 3500 00",
-			Packet{Command: 0x53, ID: 0x102, Source: a, Destination: b, PayloadOffset: 16}, "",
+			Packet{Command: 0x53, ID: 0x102, Source: a, Destination: b, PayloadOffset: 16},
+			"",
 		},
 	} {
 		raw := unhex(t, c.hex)
