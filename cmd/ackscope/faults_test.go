@@ -136,7 +136,7 @@ func runFault(t *testing.T, path string, x faultLine, seed int, loss string, far
 		set("--loss", loss)
 	}
 	if !slices.Contains(flags, "--protocol") {
-		set("--protocol", map[string]string{"gaffer": "gaffer:reliable", "riptide": "riptide:main"}[x.protocol])
+		set("--protocol", map[string]string{"gaffer": "gaffer:reliable", "riptide": "riptide:main", "srdp": "srdp"}[x.protocol])
 	}
 	if !slices.Contains(flags, "--duration") {
 		set("--duration", "8s")
@@ -187,10 +187,14 @@ func runFault(t *testing.T, path string, x faultLine, seed int, loss string, far
 		}
 	}
 	what, known := statements[x.name]
-	if !known && x.protocol == "gaffer" {
-		what, known = [2]statement{judged, judged}, true
-	}
-	if !known {
+	switch {
+	case x.protocol == "srdp" && x.unobservable != "":
+		what = [2]statement{never, never}
+	case x.protocol == "srdp": // the names are another's there
+		what = [2]statement{either, either}
+	case !known && x.protocol == "gaffer":
+		what = [2]statement{judged, judged}
+	case !known:
 		what = [2]statement{either, either}
 	}
 	if found.Frame > 0 {

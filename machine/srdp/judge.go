@@ -165,10 +165,17 @@ func (s *judged) overdue(d *machine.Datagram) *machine.Divergence {
 
 // sends takes a data packet that s sent.
 func (s *judged) sends(j *Judge, d *machine.Datagram) *machine.Divergence {
-	pk := &j.pk
-	if v := s.overdue(d); v != nil {
+	overdue := s.overdue(d)
+	if v := s.counts(j, d); overdue == nil {
 		return v
 	}
+	return overdue
+}
+
+// counts takes a packet into account, whatever else is wrong with its sender:
+// its peer may acknowledge it.
+func (s *judged) counts(j *Judge, d *machine.Datagram) *machine.Divergence {
+	pk := &j.pk
 	hash := hashOf(d.Bytes)
 	if e := s.sent[pk.ID]; e != nil && d.At.Sub(e.lastAt) < reuseAfter {
 		if e.hash != hash {
@@ -181,10 +188,13 @@ func (s *judged) sends(j *Judge, d *machine.Datagram) *machine.Divergence {
 	}
 	// What keeps order has its number when it is submitted, and may leave later.
 	ordered := pk.Flags&j.config.Profile.Order != 0
+	var v *machine.Divergence
 	if s.near && !s.stream && s.met && !ordered && !newer(pk.ID, s.top) {
-		return diverge(d, "sequence", "srdp.packet_id", fmt.Sprintf("newer than %d", s.top), pk.ID, "a sender numbers its packets upwards", s.last)
+		v = diverge(d, "sequence", "srdp.packet_id", fmt.Sprintf("newer than %d", s.top), pk.ID, "a sender numbers its packets upwards", s.last)
 	}
-	v := s.keepsOrder(j, d)
+	if w := s.keepsOrder(j, d); v == nil {
+		v = w
+	}
 	if !s.highMet || newer(pk.ID, s.high) {
 		s.highMet, s.high = true, pk.ID
 	}
