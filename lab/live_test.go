@@ -71,7 +71,7 @@ func TestLive(t *testing.T) {
 		lab("srdp-direct", "srdp"),
 		lab("srdp-clients", "srdp", "--clients", "4", "--dup", "10%", "--rate", "10"),
 		lab("srdp-udp", "srdp", "--proxy", "udp"),
-		lab("srdp-tcp", "srdp", "--proxy", "tcp"),
+		lab("srdp-tcp", "srdp", "--proxy", "tcp", "--clients", "2"),
 	}
 
 	var all sync.WaitGroup

@@ -303,7 +303,11 @@ func (t *Tracker) arrives(s *party, l *lane, e *life, p *sighting, out *machine.
 	if asks.Ordered && e.acks == 1 {
 		t.inTurn(s, l, e, p, out)
 	}
-	if fate := l.received.Arrive(&t.config.Rules, e.id, asks, e.sum, came); fate != Delivered {
+	fate := l.received.Arrive(&t.config.Rules, e.id, asks, e.sum, came)
+	if l.pair != (pair{}) && (asks.Once || asks.Ordered) && s.hears(&t.config.Rules, l.pair.source, e.id, asks, e.sum, came) != fate {
+		grade = machine.Likely // it hangs on whose list it was held against
+	}
+	if fate != Delivered {
 		s.duplicates++
 		t.event(out, machine.Event{Kind: machine.EventDuplicate, Side: s.side, Certainty: grade, Sequence: uint32(e.id), Sequence64: e.id64, About: about}, p)
 		return

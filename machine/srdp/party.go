@@ -20,6 +20,10 @@ type party struct {
 	lanes  []*lane
 	byPair map[pair]*lane
 	turn   int // the lane that is looked at next for what has ended
+	// heard is what it remembers of each source, in the proxied form, if it answers
+	// for all destinations itself: a proxy of streams does, one of datagrams does
+	// not, and from outside they look alike.
+	heard map[wire.Address]*Received
 
 	reach  reach   // how far it is from the tap
 	timing *timing // nil before the first retransmission
@@ -103,6 +107,23 @@ func (s *party) lane(p pair, proxied, begin bool) *lane {
 	return l
 }
 
+// hears is Received.Arrive of the list that a receiver keeps of a source whatever
+// the destination is; none in the direct form.
+func (s *party) hears(rules *Rules, source wire.Address, id uint16, asks Promise, sum uint32, now machine.Instant) Fate {
+	r := s.heard[source]
+	if r == nil {
+		if len(s.heard) >= mostLanes {
+			return Delivered
+		}
+		if s.heard == nil {
+			s.heard = map[wire.Address]*Received{}
+		}
+		r = &Received{}
+		s.heard[source] = r
+	}
+	return r.Arrive(rules, id, asks, sum, now)
+}
+
 // timings gives the party's timing, made on first use.
 func (s *party) timings() *timing {
 	if s.timing == nil {
@@ -144,6 +165,13 @@ func (s *party) clone() party {
 			c.byPair[l.pair] = l
 		}
 	}
+	if s.heard != nil {
+		c.heard = make(map[wire.Address]*Received, len(s.heard))
+		for source, r := range s.heard {
+			k := r.Clone()
+			c.heard[source] = &k
+		}
+	}
 	if s.timing != nil {
 		t := *s.timing
 		c.timing = &t
@@ -153,6 +181,9 @@ func (s *party) clone() party {
 
 func (s *party) size() int {
 	n := cap(s.lanes)*8 + len(s.byPair)*48
+	for _, r := range s.heard {
+		n += 32 + r.Size()
+	}
 	if s.timing != nil {
 		n += int(unsafe.Sizeof(*s.timing))
 	}
