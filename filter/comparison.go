@@ -1,0 +1,239 @@
+package filter
+
+import (
+	"bytes"
+	"encoding/binary"
+	"net/netip"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+func (c *compiler) compare(n *compare) predicate {
+	l, r, op := n.l, n.r, n.op
+	if lit, ok := l.(*literal); ok {
+		if other, ok := r.(*literal); ok {
+			// A word that could be a field is the likelier mistake.
+			for _, x := range []*literal{lit, other} {
+				if !x.quoted && !x.char && c.looksLikeField(x.text) {
+					c.unknown(x)
+				}
+			}
+			c.unknown(lit)
+		}
+		turned, ok := mirrored[op]
+		if !ok {
+			c.unknown(lit)
+		}
+		l, r, op = r, l, turned
+	}
+	o := c.operand(l)
+	if o.kind == Heading {
+		c.fail(l.where(), "", "%s has no value to compare: alone it asks whether it is there", o.name)
+	}
+	if word, ok := r.(*name); ok && o.kind == Text {
+		// A protocol's name is a word of flow.protocol, and a field without a value.
+		if f, _ := c.table.Lookup(word.text); f.Kind == Heading {
+			r = &literal{at: word.at, text: word.text, quoted: true}
+		}
+	}
+	lit, isLiteral := r.(*literal)
+	if op == "contains" || op == "matches" {
+		if !isLiteral {
+			if op == "matches" {
+				c.fail(r.where(), "", "expected a regular expression in quotes after matches")
+			}
+			return c.containsField(n, o, c.operand(r))
+		}
+		return c.search(n, o, lit)
+	}
+	all := n.quantifier == "all"
+	switch op {
+	case "!=":
+		all, op = n.quantifier != "any", "!="
+	case "===":
+		all, op = n.quantifier != "any", "=="
+	case "!==":
+		op = "!="
+	}
+	if isLiteral {
+		return c.against(o, op, lit, all)
+	}
+	return c.fields(n, o, c.operand(r), op, all)
+}
+
+func (c *compiler) looksLikeField(s string) bool {
+	return s != "" && (s[0] >= 'a' && s[0] <= 'z' || s[0] >= 'A' && s[0] <= 'Z') && !strings.Contains(s, ":")
+}
+
+// against compares an operand with a literal.
+func (c *compiler) against(o *operand, op string, lit *literal, all bool) predicate {
+	switch o.kind {
+	case Uint, Bool:
+		c.plain(o, op, lit)
+		return o.u(ordered(op, c.uint(o, lit)), all)
+	case Int, Duration, Time:
+		return o.i(ordered(op, c.int(o, lit)), all)
+	case Float:
+		return o.f(ordered(op, c.float(o, lit)), all)
+	case Address:
+		if n := c.network(o, lit); o.in4 != nil && n.addr.Is4() && (op == "==" || op == "!=") {
+			four := network4{mask: ^uint32(0) << (32 - n.prefix.Bits()), outside: op == "!="}
+			b := n.prefix.Addr().As4()
+			four.want = binary.BigEndian.Uint32(b[:])
+			return o.in4(four, all)
+		}
+		return o.a(c.addressTest(o, op, lit), all)
+	default:
+		return o.b(byteTest(op, c.bytes(o, lit)), all)
+	}
+}
+
+// plain refuses an order between values that have none.
+func (c *compiler) plain(o *operand, op string, lit *literal) {
+	if o.kind == Bool && op != "==" && op != "!=" {
+		c.fail(lit.at, "", "%s is true or false: compare it with == or !=", o.name)
+	}
+}
+
+func ordered[T uint64 | int64 | float64](op string, x T) test[T] {
+	switch op {
+	case "==":
+		return func(_ *Record, v T) bool { return v == x }
+	case "!=":
+		return func(_ *Record, v T) bool { return v != x }
+	case ">":
+		return func(_ *Record, v T) bool { return v > x }
+	case ">=":
+		return func(_ *Record, v T) bool { return v >= x }
+	case "<":
+		return func(_ *Record, v T) bool { return v < x }
+	default:
+		return func(_ *Record, v T) bool { return v <= x }
+	}
+}
+
+func byteTest(op string, x []byte) test[[]byte] {
+	switch op {
+	case "==":
+		return func(_ *Record, v []byte) bool { return bytes.Equal(v, x) }
+	case "!=":
+		return func(_ *Record, v []byte) bool { return !bytes.Equal(v, x) }
+	}
+	holds := holding(op)
+	return func(_ *Record, v []byte) bool { return holds(bytes.Compare(v, x)) }
+}
+
+// holding says for an operator which results of a three-way comparison satisfy it.
+func holding(op string) func(int) bool {
+	switch op {
+	case "==":
+		return func(n int) bool { return n == 0 }
+	case "!=":
+		return func(n int) bool { return n != 0 }
+	case ">":
+		return func(n int) bool { return n > 0 }
+	case ">=":
+		return func(n int) bool { return n >= 0 }
+	case "<":
+		return func(n int) bool { return n < 0 }
+	default:
+		return func(n int) bool { return n <= 0 }
+	}
+}
+
+// addressTest holds addresses against an address or a network. An order exists
+// between addresses of one family only.
+func (c *compiler) addressTest(o *operand, op string, lit *literal) test[netip.Addr] {
+	n := c.network(o, lit)
+	switch op {
+	case "==":
+		return func(_ *Record, v netip.Addr) bool { return n.contains(v) }
+	case "!=":
+		return func(_ *Record, v netip.Addr) bool { return !n.contains(v) }
+	}
+	if !n.prefix.IsSingleIP() {
+		c.fail(lit.at, "", "a network is compared with == or != only")
+	}
+	holds, x := holding(op), n.prefix.Addr()
+	return func(_ *Record, v netip.Addr) bool { return v.BitLen() == x.BitLen() && holds(v.Compare(x)) }
+}
+
+// fields compares two operands, value by value.
+func (c *compiler) fields(n *compare, l, r *operand, op string, all bool) predicate {
+	if r.kind == Heading {
+		c.fail(n.r.where(), "", "%s has no value to compare: alone it asks whether it is there", r.name)
+	}
+	holds := holding(op)
+	numeric := func(o *operand) bool { return o.u != nil || o.i != nil || o.f != nil }
+	switch {
+	case l.u != nil && r.u != nil:
+		inner := r.u(func(x *Record, w uint64) bool { return holds(three(x.uint, w)) }, all)
+		return l.u(func(x *Record, v uint64) bool { x.uint = v; return inner(x) }, all)
+	case l.i != nil && r.i != nil:
+		inner := r.i(func(x *Record, w int64) bool { return holds(three(x.int, w)) }, all)
+		return l.i(func(x *Record, v int64) bool { x.int = v; return inner(x) }, all)
+	case numeric(l) && numeric(r) && (l.kind == Time || l.kind == Duration) == (r.kind == Time || r.kind == Duration):
+		inner := r.floats()(func(x *Record, w float64) bool { return holds(three(x.float, w)) }, all)
+		return l.floats()(func(x *Record, v float64) bool { x.float = v; return inner(x) }, all)
+	case l.b != nil && r.b != nil:
+		inner := r.b(func(x *Record, w []byte) bool { return holds(bytes.Compare(x.bytes, w)) }, all)
+		return l.b(func(x *Record, v []byte) bool { x.bytes = v; return inner(x) }, all)
+	case l.a != nil && r.a != nil:
+		inner := r.a(func(x *Record, w netip.Addr) bool { return holds(x.addr.Compare(w)) }, all)
+		return l.a(func(x *Record, v netip.Addr) bool { x.addr = v; return inner(x) }, all)
+	}
+	c.fail(n.opAt, "", "%s is %s and %s is %s: they cannot be compared", l.name, article(l.kind), r.name, article(r.kind))
+	return nil
+}
+
+func three[T uint64 | int64 | float64](a, b T) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// floats gives numbers of any kind as float64, for comparisons across kinds.
+func (o *operand) floats() source[float64] {
+	switch {
+	case o.u != nil:
+		return mapped(o.u, func(_ *Record, v uint64) (float64, bool) { return float64(v), true })
+	case o.i != nil:
+		return mapped(o.i, func(_ *Record, v int64) (float64, bool) { return float64(v), true })
+	}
+	return o.f
+}
+
+// search is contains and matches with a literal.
+func (c *compiler) search(n *compare, o *operand, lit *literal) predicate {
+	all := n.quantifier == "all"
+	if o.b == nil {
+		c.fail(n.opAt, "string("+o.name+") "+n.op+" …", "%s is %s: %s is for bytes and text", o.name, article(o.kind), n.op)
+	}
+	if n.op == "contains" {
+		o.words = nil // a part of a word is no word
+		x := c.bytes(o, lit)
+		return o.b(func(_ *Record, v []byte) bool { return bytes.Contains(v, x) }, all)
+	}
+	if !lit.quoted {
+		c.fail(lit.at, strconv.Quote(lit.text), "expected a regular expression in quotes after matches")
+	}
+	re, err := regexp.Compile("(?i)" + lit.text)
+	if err != nil {
+		c.fail(lit.at, "", "not a regular expression: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+	}
+	return o.b(func(_ *Record, v []byte) bool { return re.Match(v) }, all)
+}
+
+func (c *compiler) containsField(n *compare, l, r *operand) predicate {
+	if l.b == nil || r.b == nil {
+		c.fail(n.opAt, "", "%s is %s and %s is %s: contains is for bytes and text", l.name, article(l.kind), r.name, article(r.kind))
+	}
+	all := n.quantifier == "all"
+	inner := r.b(func(x *Record, w []byte) bool { return bytes.Contains(x.bytes, w) }, all)
+	return l.b(func(x *Record, v []byte) bool { x.bytes = v; return inner(x) }, all)
+}

@@ -1,0 +1,267 @@
+package filter
+
+import (
+	"math"
+	"net/netip"
+	"strconv"
+	"strings"
+)
+
+// operand is a field, or what is made of one, with its type.
+type operand struct {
+	values
+	kind    Kind
+	unit    string
+	enum    map[uint64]string
+	words   []string
+	present predicate // of headings
+	name    string    // for messages
+}
+
+// unknown reports a word that is neither a field nor, here, a value.
+func (c *compiler) unknown(l *literal) {
+	if l.quoted || l.char {
+		c.fail(l.at, "", "expected a field, found text: a filter asks about fields")
+	}
+	if s := l.text; s != "" && (digit(s[0]) || s[0] == '-' || s[0] == ':') {
+		c.fail(l.at, "", "expected a field, found %q: a value is compared with a field", s)
+	}
+	c.fail(l.at, c.table.Suggest(l.text), "no field is named %q", l.text)
+}
+
+func (c *compiler) operand(n node) *operand {
+	switch n := n.(type) {
+	case *literal:
+		c.unknown(n)
+	case *name:
+		f, _ := c.table.Lookup(n.text)
+		c.needs |= f.needs
+		return &operand{values: f.values, kind: f.Kind, unit: f.Unit, enum: f.enum, words: f.Words, present: f.present, name: f.Name}
+	case *slice:
+		return c.slice(n)
+	case *mask:
+		return c.mask(n)
+	}
+	return c.call(n.(*call))
+}
+
+func (c *compiler) slice(n *slice) *operand {
+	o := c.operand(n.x)
+	parts := n.parts
+	out := &operand{kind: Bytes, name: c.source(n.where())}
+	switch o.kind {
+	case Bytes, Text:
+		out.b = mapped(o.b, func(r *Record, v []byte) ([]byte, bool) { return cut(r, v, parts) })
+	case Address:
+		out.b = mapped(o.a, func(r *Record, v netip.Addr) ([]byte, bool) {
+			at := len(r.scratch)
+			if v.Is4() {
+				b := v.As4()
+				r.scratch = append(r.scratch, b[:]...)
+			} else {
+				b := v.As16()
+				r.scratch = append(r.scratch, b[:]...)
+			}
+			return cut(r, r.scratch[at:len(r.scratch):len(r.scratch)], parts)
+		})
+	case Heading, Uint, Int, Bool, Float, Duration, Time:
+		c.fail(n.at, "", "%s is %s: slices are of bytes, text and addresses", o.name, article(o.kind))
+	}
+	return out
+}
+
+func article(k Kind) string {
+	switch k {
+	case Uint, Int, Address:
+		return "an " + k.String()
+	case Bytes, Text:
+		return k.String()
+	case Heading, Bool, Float, Duration, Time:
+	}
+	return "a " + k.String()
+}
+
+// cut gives the bytes of v that the parts name; false where one lies outside.
+func cut(r *Record, v []byte, parts []stretch) ([]byte, bool) {
+	if len(parts) == 1 {
+		return parts[0].of(v)
+	}
+	at := len(r.scratch)
+	for _, p := range parts {
+		b, ok := p.of(v)
+		if !ok {
+			return nil, false
+		}
+		r.scratch = append(r.scratch, b...)
+	}
+	return r.scratch[at:len(r.scratch):len(r.scratch)], true
+}
+
+func (s stretch) of(v []byte) ([]byte, bool) {
+	from := s.from
+	if from < 0 {
+		from += len(v)
+	}
+	end := from + s.length
+	switch {
+	case s.open:
+		end = len(v)
+	case s.byEnd:
+		end = s.to + 1
+		if s.to < 0 {
+			end += len(v)
+		}
+	}
+	if from < 0 || end > len(v) || from >= end {
+		return nil, false
+	}
+	return v[from:end], true
+}
+
+func (c *compiler) mask(n *mask) *operand {
+	l, r := n.l, n.r
+	if _, ok := l.(*literal); ok {
+		l, r = r, l
+	}
+	o := c.operand(l)
+	if o.kind != Uint {
+		c.fail(l.where(), "", "%s is %s: & is for unsigned integers", o.name, article(o.kind))
+	}
+	lit, ok := r.(*literal)
+	if !ok {
+		c.fail(r.where(), "", "expected a number after &")
+	}
+	bits := c.uint(o, lit)
+	// As in Wireshark, the bare form asks whether any of the bits is set.
+	out := &operand{kind: Uint, name: c.source(n.where())}
+	out.u = mapped(o.u, func(_ *Record, v uint64) (uint64, bool) { return v & bits, true })
+	some := o.u(func(_ *Record, v uint64) bool { return v&bits != 0 }, false)
+	out.present = some
+	return out
+}
+
+var functions = []string{"len", "count", "upper", "lower", "string", "abs"}
+
+func (c *compiler) call(n *call) *operand {
+	known := false
+	for _, f := range functions {
+		known = known || f == n.function
+	}
+	if !known {
+		c.fail(n.nameAt, Nearest(n.function, functions), "no function is named %q: there are %s", c.source(n.nameAt), strings.Join(functions, ", "))
+	}
+	if len(n.args) != 1 {
+		c.fail(n.at, "", "%s takes 1 argument, found %d", n.function, len(n.args))
+	}
+	o := c.operand(n.args[0])
+	out := &operand{name: c.source(n.where())}
+	wrong := func(expected string) {
+		c.fail(n.args[0].where(), "", "%s is %s: %s is for %s", o.name, article(o.kind), n.function, expected)
+	}
+	switch n.function {
+	case "len":
+		out.kind, out.unit = Uint, "bytes"
+		if o.b == nil {
+			wrong("bytes and text")
+		}
+		out.u = mapped(o.b, func(_ *Record, v []byte) (uint64, bool) { return uint64(len(v)), true })
+	case "count":
+		out.kind = Uint
+		if o.kind == Heading {
+			wrong("fields with values")
+		}
+		out.u = o.count()
+	case "upper", "lower":
+		if o.kind != Text {
+			wrong("text")
+		}
+		out.kind = Text
+		fold := lower
+		if n.function == "upper" {
+			fold = upper
+		}
+		out.b = mapped(o.b, func(r *Record, v []byte) ([]byte, bool) {
+			at := len(r.scratch)
+			for _, x := range v {
+				r.scratch = append(r.scratch, fold(x))
+			}
+			return r.scratch[at:], true
+		})
+	case "string":
+		out.kind = Text
+		out.b = o.text()
+		if out.b == nil {
+			wrong("numbers, addresses and text")
+		}
+	case "abs":
+		out.kind, out.unit = o.kind, o.unit
+		switch {
+		case o.i != nil && o.kind != Time:
+			out.i = mapped(o.i, func(_ *Record, v int64) (int64, bool) { return max(v, -v), true })
+		case o.f != nil:
+			out.f = mapped(o.f, func(_ *Record, v float64) (float64, bool) { return math.Abs(v), true })
+		case o.kind == Uint:
+			out.u = o.u
+		default:
+			wrong("numbers")
+		}
+	}
+	return out
+}
+
+func lower(c byte) byte {
+	if c >= 'A' && c <= 'Z' {
+		return c + 'a' - 'A'
+	}
+	return c
+}
+
+func upper(c byte) byte {
+	if c >= 'a' && c <= 'z' {
+		return c + 'A' - 'a'
+	}
+	return c
+}
+
+func (v *values) count() source[uint64] {
+	switch {
+	case v.u != nil:
+		return counted(v.u)
+	case v.i != nil:
+		return counted(v.i)
+	case v.f != nil:
+		return counted(v.f)
+	case v.b != nil:
+		return counted(v.b)
+	default:
+		return counted(v.a)
+	}
+}
+
+// text gives an operand's values as text; nil for bytes and headings.
+func (o *operand) text() source[[]byte] {
+	switch {
+	case o.kind == Text:
+		return o.b
+	case o.u != nil:
+		return mapped(o.u, written(func(to []byte, v uint64) []byte { return strconv.AppendUint(to, v, 10) }))
+	case o.i != nil:
+		return mapped(o.i, written((&Field{Kind: o.kind}).appendInt))
+	case o.f != nil:
+		return mapped(o.f, written(appendFloat))
+	case o.a != nil:
+		return mapped(o.a, written(func(to []byte, v netip.Addr) []byte { return v.AppendTo(to) }))
+	}
+	return nil
+}
+
+// written makes text of a value, in the record's scratch.
+func written[T any](write func([]byte, T) []byte) func(*Record, T) ([]byte, bool) {
+	return func(r *Record, v T) ([]byte, bool) {
+		at := len(r.scratch)
+		r.scratch = write(r.scratch, v)
+		return r.scratch[at:], true
+	}
+}
+
+var mirrored = map[string]string{"==": "==", "!=": "!=", "===": "===", "!==": "!==", ">": "<", ">=": "<=", "<": ">", "<=": ">="}
