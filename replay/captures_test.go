@@ -162,7 +162,10 @@ func TestYojimboCaptures(t *testing.T) {
 		t.Fatal(paths, err)
 	}
 	conform := 0
-	for _, path := range paths {
+	for n, path := range paths {
+		if testing.Short() && n%6 != 0 {
+			continue
+		}
 		in, err := capture.Open([]string{path}, capture.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -181,7 +184,7 @@ func TestYojimboCaptures(t *testing.T) {
 			}
 		}
 	}
-	if conform < 12 {
+	if !testing.Short() && conform < 12 {
 		t.Errorf("%d sides conform, expected most of those at the tap", conform)
 	}
 }
