@@ -356,8 +356,12 @@ func (t *Tracker) reaches(r, s *party, l *lane, e *life, p *sighting, out *machi
 		s.sample(sample.FromLast)
 	}
 	s.acked++
+	grade := s.reads(p.at)
+	if !t.config.Stream && !s.timing.waits(sample.FromLast) {
+		grade = min(grade, machine.Likely) // it may have given the packet up before
+	}
 	t.event(out, machine.Event{
-		Kind: machine.EventAcked, Side: s.side, Certainty: s.reads(p.at), Sequence: uint32(e.id), Sequence64: e.id64,
+		Kind: machine.EventAcked, Side: s.side, Certainty: grade, Sequence: uint32(e.id), Sequence64: e.id64,
 		About: e.frames[0], By: p.ref, RTT: rtt,
 	}, p)
 	if sample.Ambiguous {

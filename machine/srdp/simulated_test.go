@@ -163,12 +163,6 @@ func (o *observed) hold(t *testing.T, c *conditions) {
 	for i := range o.truth.Facts {
 		f := &o.truth.Facts[i]
 		truth[key(&f.Event)] = f.At
-		// A sender that had given a packet up reads its acknowledgement all the same.
-		// When it gave up, only the sender knows.
-		late := fact{side: f.Event.Side, kind: machine.EventAcked, sequence: f.Event.Sequence64, n: 1}
-		if _, had := truth[late]; f.Event.Kind == srdp.EventAckedAgain && !had {
-			truth[late] = f.At
-		}
 	}
 	count = map[fact]int{}
 	told := map[fact]machine.Event{}

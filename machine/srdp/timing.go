@@ -32,6 +32,14 @@ func (t *timing) interval(d time.Duration) {
 	t.usual, t.known = t.median()
 }
 
+// waits reports whether a sender waits still for an acknowledgement, so long
+// after the newest copy of a packet: its copies show one setting, and it was never
+// seen to send one again as soon. Where it chooses a timeout for each packet, or
+// has sent nothing again, when it gives up is not on the wire.
+func (t *timing) waits(since time.Duration) bool {
+	return t != nil && t.known == machine.Likely && since < t.least
+}
+
 // timeout gives the usual interval: the median of the newest; 0 where none is
 // known. It is sure to be one setting, and not the library's choice from time to
 // time, where they are alike.
