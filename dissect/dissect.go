@@ -200,6 +200,8 @@ type Protocol struct {
 	// Dissect takes a datagram apart. It fills d in place; malformed bytes are
 	// d.Problem, and what could be read before them stands in d.Fields.
 	Dissect func(ctx Context, dg *machine.Datagram, d *Dissection)
+	// Account says what the bits of a datagram are for, from its dissection.
+	Account func(ctx Context, dg *machine.Datagram, d *Dissection, b *Bill)
 	// Info writes the packet's one line for lists, such as "seq 5 ack 9 ack_bits 0x1f, 120 bytes".
 	Info func(ctx Context, dg *machine.Datagram, to []byte) []byte
 	// Message gives the name of a message's type and the values of its body, as far

@@ -110,6 +110,7 @@ packet and rebuilds from the capture alone what both endpoints knew at any packe
 		a.autopsyCommand(),
 		a.guessCommand(),
 		a.findingsCommand(),
+		a.ledgerCommand(),
 		a.stateCommand(),
 		a.explainCommand(),
 		a.protocolsCommand(),

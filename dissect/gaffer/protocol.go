@@ -41,6 +41,7 @@ func newProtocol(extra []dissect.Profile, keys *Keys) *dissect.Protocol {
 		SettingDocs: settingDocs,
 		Classify:    classify,
 		Dissect:     Dissect,
+		Account:     account,
 		Info:        Info,
 		Message:     messageValues,
 		NewTracker:  newTracker,

@@ -83,6 +83,7 @@ func newProtocol(k *knowledge) *dissect.Protocol {
 		Framings: framings,
 		Classify: func() dissect.Classifier { return newClassifier(k) },
 		Dissect:  Dissect,
+		Account:  account,
 		Info:     Info,
 		Message:  describe,
 

@@ -16,6 +16,7 @@ import (
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/machine"
 	tracker "github.com/ackscope/ackscope/machine/srdp"
+	wire "github.com/ackscope/ackscope/wire/srdp"
 )
 
 // Protocol describes SRDP to the registry.
@@ -43,6 +44,7 @@ func newProtocol(extra []dissect.Profile) *dissect.Protocol {
 		Framings: framings(known),
 		Classify: func() dissect.Classifier { return newClassifier(known) },
 		Dissect:  Dissect,
+		Account:  account,
 		Info:     Info,
 		Message:  describe,
 
@@ -76,15 +78,17 @@ func trackerConfig(c *dissect.Config) (tracker.Config, machine.Facts) {
 
 // describe names a packet by what it asks of its receiver.
 func describe(c *dissect.Config, m *machine.Message) (string, dissect.Values) {
-	p := &settingsOf(c).Wire
-	flags := uint8(m.Type)
+	return nameOf(&settingsOf(c).Wire, uint8(m.Type)), nil
+}
+
+func nameOf(p *wire.Profile, flags uint8) string {
 	switch order, once := flags&p.Order != 0, flags&p.DontDuplicate != 0; {
 	case order && once:
-		return "ordered, once", nil
+		return "ordered, once"
 	case order:
-		return "ordered", nil
+		return "ordered"
 	case once:
-		return "once", nil
+		return "once"
 	}
-	return "plain", nil
+	return "plain"
 }

@@ -49,6 +49,7 @@ var law = []rule{
 	{"show", []string{"analyze", "capture", "dissect", "filter", "machine"}, []string{"github.com/dustin/go-humanize"}},
 	{"export", []string{"analyze", "dissect", "machine", "capture"}, nil},
 	{"graph", []string{"analyze", "machine"}, nil},
+	{"ledger", []string{"analyze", "capture", "dissect", "machine"}, nil},
 	{"rewrite", []string{"analyze", "capture", "dissect", "machine", "replay"}, nil},
 	{"replay", []string{"analyze", "capture", "sim", "dissect", "schema", "machine"}, nil},
 	{"lab", []string{"machine", "machine/...", "wire", "wire/...", "sim", "capture"}, nil},

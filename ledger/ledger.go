@@ -1,0 +1,414 @@
+// Package ledger tells what the bytes on the wire were spent on: by flow, side
+// and type of message, split into the headers below the protocol, the protocol's
+// own, acknowledgements, what was sent again, and what was sent for the first time.
+//
+//	frame = link | IP | UDP or TCP | header | acks | sent again | goodput
+//
+// It counts bits, since protocols pack them, and every bit of every frame is in
+// exactly one cell of one row: the rows add up to the frames' lengths on the wire.
+//
+// Ring 4 of the house: a reader of the analysis' records. What a datagram's bits
+// are for is told by its protocol (dissect.Protocol.Account).
+package ledger
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/machine"
+)
+
+// Cost is bits, by what they are for.
+type Cost struct {
+	Link      uint64 // link-layer headers and padding
+	IP        uint64
+	Transport uint64 // UDP's or TCP's headers
+	Header    uint64 // the protocol's, padding included
+	Acks      uint64
+	Resent    uint64 // of the application, sent again
+	Goodput   uint64 // of the application, sent for the first time
+}
+
+// Total gives all bits.
+func (c *Cost) Total() uint64 {
+	return c.Link + c.IP + c.Transport + c.Header + c.Acks + c.Resent + c.Goodput
+}
+
+// Add adds another cost.
+func (c *Cost) Add(o *Cost) {
+	c.Link += o.Link
+	c.IP += o.IP
+	c.Transport += o.Transport
+	c.Header += o.Header
+	c.Acks += o.Acks
+	c.Resent += o.Resent
+	c.Goodput += o.Goodput
+}
+
+// Row is one type of message that one side sent.
+type Row struct {
+	Type   string
+	Count  uint64 // messages, or datagrams that carried none
+	Copies uint64 // of them, those that had been sent before
+	Cost
+}
+
+// Side is what one side of a flow sent.
+type Side struct {
+	Frames uint64
+	rows   map[string]*Row
+	seen   map[uint64]struct{} // keys of messages
+	stream uint64              // bits of TCP payload that are of no message yet
+}
+
+// Rows gives the side's types, the costliest first.
+func (s *Side) Rows() []*Row {
+	rows := make([]*Row, 0, len(s.rows))
+	for _, r := range s.rows {
+		rows = append(rows, r)
+	}
+	slices.SortFunc(rows, func(a, b *Row) int {
+		return cmp.Or(cmp.Compare(b.Total(), a.Total()), cmp.Compare(a.Type, b.Type))
+	})
+	return rows
+}
+
+// Total adds up the rows.
+func (s *Side) Total() (sum Cost) {
+	for _, r := range s.rows {
+		sum.Add(&r.Cost)
+	}
+	return sum
+}
+
+// Types that are not the protocol's.
+const (
+	Unexplained = "(of no known protocol)"
+	Empty       = "(empty)"
+	Copies      = "(captured twice)"
+	StreamRest  = "(stream: lengths, segments sent again, no message)"
+	Others      = "(further types)"
+	Segments    = "(segments)"
+)
+
+// maxTypes bounds the rows of a side, and maxKeys what is remembered of its messages.
+const (
+	maxTypes = 1024
+	maxKeys  = 1 << 16
+)
+
+func (s *Side) row(kind string) *Row {
+	if r, ok := s.rows[kind]; ok {
+		return r
+	}
+	if s.rows == nil {
+		s.rows = map[string]*Row{}
+	}
+	if len(s.rows) >= maxTypes {
+		if r, ok := s.rows[Others]; ok {
+			return r
+		}
+		kind = Others
+	}
+	r := &Row{Type: kind}
+	s.rows[kind] = r
+	return r
+}
+
+// again reports whether a message of this key was charged before.
+func (s *Side) again(key uint64) bool {
+	if key == 0 {
+		return false
+	}
+	if _, ok := s.seen[key]; ok {
+		return true
+	}
+	if s.seen == nil || len(s.seen) >= maxKeys {
+		s.seen = map[uint64]struct{}{}
+	}
+	s.seen[key] = struct{}{}
+	return false
+}
+
+// Flow is the ledger of one flow.
+type Flow struct {
+	Flow  *analyze.Flow
+	Sides [2]Side
+}
+
+// Ledger gathers costs. It is fed as a session's sink (Take).
+type Ledger struct {
+	// Spent is told what each datagram or segment cost, where it is set.
+	Spent func(f *analyze.Flow, from machine.Side, at machine.Instant, c *Cost)
+
+	flows     []*Flow
+	byFlow    map[*analyze.Flow]*Flow
+	other     Side // frames of no flow
+	last      machine.Ref
+	joined    uint64               // fragments that the datagram was put together from, beyond the last
+	fragments map[machine.Ref]Cost // of IP, whose datagram is not whole yet
+	fields    dissect.Dissection
+	bill      dissect.Bill
+}
+
+// Flows gives what was gathered, by the flows' numbers.
+func (l *Ledger) Flows() []*Flow {
+	slices.SortFunc(l.flows, func(a, b *Flow) int { return cmp.Compare(a.Flow.ID, b.Flow.ID) })
+	return l.flows
+}
+
+// Other gives the frames that belong to no flow.
+func (l *Ledger) Other() *Side {
+	for ref, c := range l.fragments {
+		r := l.other.row("(IP fragments of no whole datagram)")
+		r.Count++
+		r.Add(&c)
+		l.other.Frames++
+		delete(l.fragments, ref)
+	}
+	return &l.other
+}
+
+// Total adds up everything: 8 times the bytes on the wire.
+func (l *Ledger) Total() Cost {
+	sum := l.Other().Total()
+	for _, f := range l.flows {
+		for i := range f.Sides {
+			c := f.Sides[i].Total()
+			sum.Add(&c)
+		}
+	}
+	return sum
+}
+
+func (l *Ledger) flow(f *analyze.Flow) *Flow {
+	x := l.byFlow[f]
+	if x == nil {
+		if l.byFlow == nil {
+			l.byFlow = map[*analyze.Flow]*Flow{}
+		}
+		x = &Flow{Flow: f}
+		l.byFlow[f] = x
+		l.flows = append(l.flows, x)
+	}
+	return x
+}
+
+// below splits a frame into what stands below its payload; the rest is payload
+// bits, as far as the headers can be read.
+func below(f *capture.Frame, p *capture.Packet) (c Cost, payload uint64) {
+	total, ip, transport := uint64(f.Length), uint64(0), uint64(0)
+	for i := range p.Layers {
+		switch l := &p.Layers[i]; l.Kind {
+		case capture.LayerIPv4, capture.LayerIPv6, capture.LayerIPv6Extension:
+			ip += uint64(l.Length)
+		case capture.LayerUDP, capture.LayerTCP:
+			transport = uint64(l.Length)
+		default:
+		}
+	}
+	ip = min(ip, total)
+	transport = min(transport, total-ip)
+	if p.Transport == capture.UDP || p.Transport == capture.TCP {
+		payload = min(uint64(p.Length), total-ip-transport)
+	}
+	return Cost{Link: 8 * (total - ip - transport - payload), IP: 8 * ip, Transport: 8 * transport}, 8 * payload
+}
+
+// Take charges the session's next record.
+func (l *Ledger) Take(r *analyze.Record) {
+	var c Cost
+	payload := uint64(max(r.Datagram.Length, len(r.Datagram.Bytes))) * 8
+	fresh := r.Frame != nil && r.Frame.Ref != l.last
+	if fresh {
+		l.last = r.Frame.Ref
+		c, payload = l.frame(r)
+	}
+	if r.Flow == nil {
+		return
+	}
+	x := l.flow(r.Flow)
+	s := &x.Sides[r.Datagram.From]
+	if fresh {
+		s.Frames += 1 + l.joined
+	}
+	switch {
+	case r.Packet != nil && r.Packet.Duplicate:
+		row := s.row(Copies)
+		row.Count++
+		c.Goodput = payload
+		row.Add(&c)
+		return // not on the wire: a tap's doing
+	case r.Packet != nil && r.Packet.Transport == capture.TCP || r.Message:
+		l.segment(s, r, c, payload, fresh)
+		return
+	case !fresh:
+		return // a fact that the end of the flow settled, or bytes whose frame was not seen
+	case payload == 0 || r.Flow.Protocol == nil || r.Flow.Protocol.Account == nil:
+		kind := Unexplained
+		if payload == 0 {
+			kind = Empty
+		}
+		row := s.row(kind)
+		row.Count++
+		c.Goodput = payload
+		row.Add(&c)
+	default:
+		c = l.charge(s, r, c, payload)
+	}
+	if l.Spent != nil {
+		l.Spent(r.Flow, r.Datagram.From, r.Datagram.At, &c)
+	}
+}
+
+// frame gives what stands below a frame's payload, with the fragments that its
+// datagram was put together from; a frame of no flow is charged here.
+func (l *Ledger) frame(r *analyze.Record) (c Cost, payload uint64) {
+	c, payload = below(r.Frame, r.Packet)
+	l.joined = 0
+	if r.Flow != nil {
+		if r.Packet.Fragments > 1 {
+			c, payload = l.reassembled(r)
+		}
+		return c, payload
+	}
+	if fragmented(r.Frame, r.Packet) && len(l.fragments) < 1<<16 {
+		if l.fragments == nil {
+			l.fragments = map[machine.Ref]Cost{}
+		}
+		l.fragments[r.Frame.Ref] = c
+		return Cost{}, 0
+	}
+	row := l.other.row("(no UDP or TCP)")
+	if r.Packet.Problem != nil {
+		row = l.other.row("(malformed)")
+	}
+	row.Count++
+	row.Add(&c)
+	l.other.Frames++
+	return Cost{}, 0
+}
+
+// fragmented reports whether a frame holds a fragment whose datagram is not whole.
+func fragmented(f *capture.Frame, p *capture.Packet) bool {
+	for i := range p.Layers {
+		l := &p.Layers[i]
+		switch {
+		case l.Kind == capture.LayerIPv4 && l.Offset+8 <= len(f.Data):
+			if f.Data[l.Offset+6]&0x3f|f.Data[l.Offset+7] != 0 {
+				return true
+			}
+		case l.Kind == capture.LayerIPv6Extension && l.Offset > 0 && p.Problem == nil && p.Transport == capture.NoTransport:
+			return true
+		}
+	}
+	return false
+}
+
+// reassembled adds up the frames of a datagram that IP had cut.
+func (l *Ledger) reassembled(r *analyze.Record) (c Cost, payload uint64) {
+	total := uint64(r.Frame.Length) * 8
+	own, _ := below(r.Frame, r.Packet)
+	c.Link, c.IP = own.Link, own.IP
+	for _, span := range r.Packet.Spans {
+		if f, ok := l.fragments[span.Ref]; ok {
+			total += f.Total()
+			c.IP += f.IP
+			l.joined++
+			delete(l.fragments, span.Ref)
+		}
+	}
+	transport := uint64(8)
+	if r.Packet.Transport == capture.TCP {
+		transport = 20
+	}
+	c.IP = min(c.IP, total)
+	c.Transport = min(8*transport, total-c.IP)
+	payload = min(uint64(r.Packet.Length)*8, total-c.IP-c.Transport)
+	c.Link = total - c.IP - c.Transport - payload
+	return c, payload
+}
+
+// segment charges a TCP segment, and the message that a record tells.
+func (l *Ledger) segment(s *Side, r *analyze.Record, c Cost, payload uint64, fresh bool) {
+	if fresh {
+		row := s.row(Segments)
+		row.Count++
+		row.Add(&c)
+		s.stream += payload
+		rest := s.row(StreamRest)
+		rest.Header += payload
+	}
+	if r.Message && r.Flow.Protocol != nil && r.Flow.Protocol.Account != nil {
+		// What was the stream's becomes the message's.
+		bits := uint64(max(r.Datagram.Length, len(r.Datagram.Bytes))) * 8
+		bits = min(bits, s.stream)
+		s.stream -= bits
+		s.row(StreamRest).Header -= bits
+		c2 := l.charge(s, r, Cost{}, bits)
+		c.Add(&c2)
+	}
+	if l.Spent != nil && c.Total() > 0 {
+		l.Spent(r.Flow, r.Datagram.From, r.Datagram.At, &c)
+	}
+}
+
+// charge splits a datagram's payload by its protocol's bill and books it: what
+// the messages in it share is charged to each in proportion to its size.
+func (l *Ledger) charge(s *Side, r *analyze.Record, c Cost, payload uint64) Cost {
+	context := dissect.Context{Config: r.Flow.Config(), From: r.Datagram.From}
+	l.fields.Reset()
+	l.bill.Reset()
+	r.Flow.Protocol.Dissect(context, &r.Datagram, &l.fields)
+	r.Flow.Protocol.Account(context, &r.Datagram, &l.fields, &l.bill)
+	c.Header = l.bill.Fit(payload)
+	c.Acks = l.bill.Acks
+	resent := false
+	for i := range r.Events {
+		if e := &r.Events[i]; e.Kind == machine.EventResent && e.Ref == r.Datagram.Ref && e.Side == r.Datagram.From {
+			resent = true
+		}
+	}
+	bodies := uint64(0)
+	for _, b := range l.bill.Bodies {
+		bodies += b.Bits
+	}
+	if bodies == 0 {
+		row := s.row(l.bill.Type)
+		row.Count++
+		row.Add(&c)
+		return c
+	}
+	shared, before := c, uint64(0)
+	for _, b := range l.bill.Bodies {
+		kind := b.Type
+		if kind == "" {
+			kind = l.bill.Type
+		}
+		after := before + b.Bits
+		part := Cost{
+			Link: share(shared.Link, before, after, bodies), IP: share(shared.IP, before, after, bodies), Transport: share(shared.Transport, before, after, bodies),
+			Header: share(shared.Header, before, after, bodies), Acks: share(shared.Acks, before, after, bodies),
+		}
+		before = after
+		row := s.row(kind)
+		row.Count++
+		if again := s.again(b.Key); resent || again {
+			row.Copies++
+			part.Resent = b.Bits
+			c.Resent += b.Bits
+		} else {
+			part.Goodput = b.Bits
+			c.Goodput += b.Bits
+		}
+		row.Add(&part)
+	}
+	return c
+}
+
+// share gives the part of v that falls to [from, to) of whole, so that the parts
+// of neighbours add up.
+func share(v, from, to, whole uint64) uint64 { return v*to/whole - v*from/whole }

@@ -1,0 +1,85 @@
+package ledger_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/dissect/gaffer"
+	"github.com/ackscope/ackscope/dissect/riptide"
+	"github.com/ackscope/ackscope/dissect/srdp"
+	"github.com/ackscope/ackscope/internal/testenv"
+	"github.com/ackscope/ackscope/ledger"
+)
+
+var registry = dissect.NewRegistry(gaffer.Protocol, riptide.Protocol, srdp.Protocol)
+
+// lengths adds up what the frames of a capture had on the wire.
+type lengths struct {
+	*capture.Input
+	bytes, frames uint64
+}
+
+func (l *lengths) Next(f *capture.Frame) error {
+	err := l.Input.Next(f)
+	if err == nil {
+		l.bytes += uint64(f.Length)
+		l.frames++
+	}
+	return err
+}
+
+func (l *lengths) Rewind() error { l.bytes, l.frames = 0, 0; return l.Input.Rewind() }
+
+// read gathers the ledger of a capture.
+func read(t testing.TB, path string, twice bool) (*ledger.Ledger, *lengths) {
+	t.Helper()
+	in, err := capture.Open([]string{path}, capture.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	src, l := &lengths{Input: in}, &ledger.Ledger{}
+	o := analyze.Options{Registry: registry, Sink: l.Take}
+	if twice {
+		_, err = analyze.RunTwice(src, o)
+	} else {
+		_, err = analyze.Run(src, o)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l, src
+}
+
+// Every bit of every frame is in one cell: over all captures that are shipped
+// the ledger adds up to the bytes on the wire.
+func TestAddsUpToTheWire(t *testing.T) {
+	paths, err := filepath.Glob(filepath.Join(testenv.Module(t), "testdata", "pcaps", "*.pcap*"))
+	if err != nil || len(paths) < 200 {
+		t.Fatalf("%d captures: %v", len(paths), err)
+	}
+	for i, path := range paths {
+		if testing.Short() && i%8 != 0 {
+			continue
+		}
+		if info, err := os.Stat(path); err != nil || info.IsDir() || strings.Contains(path, ".replay") {
+			continue
+		}
+		l, src := read(t, path, true)
+		total, frames := l.Total(), l.Other().Frames
+		for _, f := range l.Flows() {
+			frames += f.Sides[0].Frames + f.Sides[1].Frames
+		}
+		if total.Total() != 8*src.bytes {
+			t.Errorf("%s: %d bits in the ledger, %d on the wire", filepath.Base(path), total.Total(), 8*src.bytes)
+		}
+		if frames != src.frames {
+			t.Errorf("%s: %d frames in the ledger, %d in the capture", filepath.Base(path), frames, src.frames)
+		}
+	}
+}
