@@ -115,7 +115,7 @@ func (t *Timeline) noteScope(r *Record, k *track) {
 		c.live, c.since = x, 0
 		c.checkpoints = append(c.checkpoints, scopeCheckpoint{entries: t.filled - 1})
 	}
-	if c.since++; c.since >= minSpacing && c.since*t.spacing >= x.Size() {
+	if c.since++; c.since >= minSpacing && c.since*t.dense >= x.Size() {
 		c.checkpoints = append(c.checkpoints, scopeCheckpoint{t.filled, x.Clone()})
 		c.since = 0
 	}

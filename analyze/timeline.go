@@ -9,13 +9,6 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Frames reads single records of a capture again; capture.Input does.
-type Frames interface {
-	// ReadAt reads the frame ref at an offset that an earlier pass gave in
-	// Frame.Offset, into buf where that is large enough.
-	ReadAt(ref machine.Ref, offset int64, f *capture.Frame, buf []byte) ([]byte, error)
-}
-
 // Timeline gives the state of any flow at any packet, forward and back. It
 // keeps no packets: 24 bytes for each frame, and copies of the trackers
 // (checkpoints) from which the few packets in between are stepped again.
@@ -27,13 +20,15 @@ type Frames interface {
 // A first run may enter the frames alone (Note), to be shown while it goes on;
 // Again then has the second run fill in the same entries.
 type Timeline struct {
-	frames  Frames
+	frames  *capture.Near
 	session *Session
 	decoder *capture.Decoder
 	frame   capture.Frame
 	packet  capture.Packet
 	buf     []byte
 	spacing int // bytes of checkpoints a packet
+	spare   int // bytes of checkpoints beyond that, once the length of the capture is known
+	dense   int // bytes of checkpoints a packet in this run
 
 	newest  machine.Ref // the frame of the last entry
 	filled  int         // entries that this run has filled in
@@ -66,18 +61,22 @@ const (
 	minSpacing               = 256
 )
 
-// NewTimeline makes an empty timeline over frames that can be read again.
-func NewTimeline(frames Frames) *Timeline {
-	return &Timeline{frames: frames, decoder: capture.NewDecoder(capture.DecodeOptions{}), parts: map[uint32][]uint32{}, spacing: checkpointBytesPerPacket}
+// NewTimeline makes an empty timeline over an input that can be read at random.
+func NewTimeline(in *capture.Input) *Timeline {
+	return &Timeline{frames: in.Near(), decoder: capture.NewDecoder(capture.DecodeOptions{}), parts: map[uint32][]uint32{}, spacing: checkpointBytesPerPacket, dense: checkpointBytesPerPacket}
 }
 
-// Spacing sets how many bytes a packet checkpoints may take.
-func (t *Timeline) Spacing(bytes int) { t.spacing = bytes }
+// Spacing sets how many bytes a packet checkpoints may take, and how many beyond
+// that in all: a second run over a short capture (Again) has them closer together.
+func (t *Timeline) Spacing(bytes, beyond int) { t.spacing, t.spare, t.dense = bytes, beyond, bytes }
 
 // Again begins another run over the same capture: its session fills in the
 // entries that there are. States are told up to where it has come.
 func (t *Timeline) Again(s *Session) {
 	t.session, t.newest, t.filled = s, 0, 0
+	if n := t.entries.len(); n > 0 {
+		t.dense = t.spacing + t.spare/n
+	}
 	t.flows, t.scopes, t.parts = nil, nil, map[uint32][]uint32{}
 }
 
@@ -99,7 +98,7 @@ func (t *Timeline) Record(r *Record) {
 	if r.Frame == nil {
 		return // it was held back: a checkpoint here would not know which came before it
 	}
-	if f.tracker != nil && k.since >= minSpacing && k.since*t.spacing >= f.tracker.Size() {
+	if f.tracker != nil && k.since >= minSpacing && k.since*t.dense >= f.tracker.Size() {
 		c := checkpoint{entry: uint32(t.filled) - 1, tracker: f.tracker.Clone(), places: len(k.places)}
 		if f.conn != nil {
 			c.conn = f.conn.Clone()

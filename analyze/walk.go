@@ -119,6 +119,7 @@ func (w *Walk) Next() *Record {
 		return w.nextMessage()
 	}
 	n := w.queue[len(w.queue)-1]
+	t.expect(w.queue)
 	w.queue = w.queue[:len(w.queue)-1]
 	w.passed = n + 1
 	d, p, err := t.datagram(w.flow, n)
@@ -222,6 +223,36 @@ func (t *Timeline) datagram(f *Flow, n uint32) (machine.Datagram, *capture.Packe
 		d.From = machine.B
 	}
 	return d, p, nil
+}
+
+// A stretch of the file is read at a time where the entries to come lie within
+// so many bytes of each other: a system call costs as much as copying those.
+const (
+	expectGap  = 6 << 10
+	expectMost = 128
+	expectTail = 2048 // for the last one's own bytes
+)
+
+// expect prepares for reading entries again, the next one last: so many of them
+// at once as lie near each other in its file.
+func (t *Timeline) expect(queue []uint32) {
+	n := queue[len(queue)-1]
+	ref, from := t.ref(n), t.entries.at(n).offset
+	if t.frames.Holds(ref.File(), from) {
+		return
+	}
+	to := from
+	for i := len(queue) - 2; i >= max(0, len(queue)-expectMost); i-- {
+		at := t.entries.at(queue[i]).offset
+		if t.files != nil && t.ref(queue[i]).File() != ref.File() {
+			continue
+		}
+		if at < to || at-to > expectGap || at+expectTail-from > capture.MostStretch {
+			break
+		}
+		to = at
+	}
+	t.frames.Expect(to - from + expectTail)
 }
 
 // read reads entry n again, with the frames before it that hold the rest of its

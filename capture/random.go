@@ -7,11 +7,16 @@ import (
 	"sort"
 )
 
-// readAt reads one record at a known offset, beside the pass that goes on.
-func (f *file) readAt(offset int64, fr *Frame, buf []byte) ([]byte, error) {
+// readAt reads one record at a known offset, beside the pass that goes on; near,
+// where there is one, holds bytes of this file.
+func (f *file) readAt(near *stretch, offset int64, fr *Frame, buf []byte) ([]byte, error) {
 	src, err := f.source.random()
 	if err != nil {
 		return buf, err
+	}
+	if near != nil {
+		near.src = src
+		src = near
 	}
 	f.mu.RLock()
 	reader := f.reader

@@ -106,6 +106,7 @@ func (x *sieve) run() {
 type judge struct {
 	sieve    *sieve
 	session  *analyze.Session // nil where the filter asks about frames only
+	near     *capture.Near
 	decoder  *capture.Decoder
 	frame    capture.Frame
 	packet   capture.Packet
@@ -117,7 +118,7 @@ type judge struct {
 }
 
 func newJudge(x *sieve, survey *analyze.Survey) *judge {
-	j := &judge{sieve: x, decoder: capture.NewDecoder(x.store.options.Decode), reading: x.store.reading()}
+	j := &judge{sieve: x, near: x.store.in.Near(), decoder: capture.NewDecoder(x.store.options.Decode), reading: x.store.reading()}
 	needs := x.filter.Needs()
 	j.reading.Join = needs&filter.NeedFields != 0
 	if needs != 0 {
@@ -126,6 +127,7 @@ func newJudge(x *sieve, survey *analyze.Survey) *judge {
 		j.session = analyze.NewSession(o)
 	}
 	j.previous = j.reading.Start
+	j.near.Expect(capture.MostStretch) // it looks at everything
 	return j
 }
 
@@ -144,7 +146,7 @@ func (j *judge) take(places []place) {
 	j.passed = j.passed[:0]
 	var err error
 	for _, p := range places {
-		if j.buf, err = x.store.in.ReadAt(p.ref, p.offset, &j.frame, j.buf); err != nil {
+		if j.buf, err = j.near.ReadAt(p.ref, p.offset, &j.frame, j.buf); err != nil {
 			break
 		}
 		j.decoder.Decode(&j.frame, &j.packet)

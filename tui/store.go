@@ -56,14 +56,18 @@ type figures struct {
 // NewStore makes a store over an input that can be read at random (capture.KeepAll).
 func NewStore(in *capture.Input, o analyze.Options, growing bool) *Store {
 	s := &Store{in: in, options: o, growing: growing, timeline: analyze.NewTimeline(in), stop: make(chan struct{}), changed: make(chan struct{}, 1), pass: 1}
-	s.timeline.Spacing(checkpointBytes)
+	s.timeline.Spacing(checkpointBytes, checkpointSpare)
 	s.begin(nil)
 	return s
 }
 
 // checkpointBytes is what checkpoints may take for each packet: with the 24 of
-// the index it stays well below 40, and a jump steps some thousand datagrams.
-const checkpointBytes = 10
+// the index it stays below 40. checkpointSpare is what they may take besides,
+// which brings a capture of a million packets to some hundred datagrams a jump.
+const (
+	checkpointBytes = 14
+	checkpointSpare = 24 << 20
+)
 
 // Start begins to read.
 func (s *Store) Start() {

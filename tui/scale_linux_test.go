@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"slices"
+	"syscall"
 	"testing"
 	"time"
 
@@ -71,21 +73,41 @@ func TestScale(t *testing.T) {
 	runtime.ReadMemStats(&mem)
 	t.Logf("%d packets, heap %.1f MB: %.1f bytes a packet; from the system %.1f MB", s.Len(), float64(mem.HeapAlloc)/1e6, float64(mem.HeapAlloc)/float64(s.Len()), float64(mem.Sys)/1e6)
 	rng := rand.New(rand.NewPCG(1, 2))
+	runtime.LockOSThread()
 	var views [2]machine.View
-	worst, sum := time.Duration(0), time.Duration(0)
-	const jumps = 200
+	var took, cpu []time.Duration
+	const jumps = 500
 	for range jumps {
 		n := rng.IntN(s.Len())
 		f := s.FlowOf(n)
 		if f == nil {
 			continue
 		}
-		from := time.Now()
+		from, busy := time.Now(), threadTime(t)
 		if err := s.StateAt(f, n, &views); err != nil {
 			t.Fatal(err)
 		}
-		sum += time.Since(from)
-		worst = max(worst, time.Since(from))
+		took, cpu = append(took, time.Since(from)), append(cpu, threadTime(t)-busy)
 	}
-	t.Logf("jump with its state: mean %v, worst %v of %d", sum/jumps, worst, jumps)
+	for _, x := range []struct {
+		what  string
+		times []time.Duration
+	}{{"", took}, {", time of the processor alone", cpu}} {
+		slices.Sort(x.times)
+		sum, n := time.Duration(0), len(x.times)
+		for _, d := range x.times {
+			sum += d
+		}
+		t.Logf("jump with its state%s: mean %v, median %v, p99 %v, worst %v of %d", x.what, sum/time.Duration(n), x.times[n/2], x.times[n*99/100], x.times[n-1], n)
+	}
+}
+
+// threadTime is what the thread has taken of the processor.
+func threadTime(t *testing.T) time.Duration {
+	const thread = 1 // RUSAGE_THREAD
+	var u syscall.Rusage
+	if err := syscall.Getrusage(thread, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
