@@ -21,6 +21,9 @@ type Options struct {
 	Known func(flow int, side machine.Side) string
 	// Matrix holds every side against every behaviour that applies to it.
 	Matrix bool
+	// Survey is what an earlier run over the same capture learned, of a session
+	// with these Analysis options; nil to have Run make that run.
+	Survey *analyze.Survey
 }
 
 // Result is what is found of one side of one flow under one behaviour.
@@ -53,21 +56,25 @@ type File struct {
 
 // Run replays one capture. The error is trouble of ours or an unreadable file.
 func Run(name string, src analyze.Rewinder, o Options) (*File, error) {
-	first := o.Analysis
-	first.Sink, first.Survey, first.NoEvents = nil, nil, true
-	s, err := analyze.Run(src, first)
-	if err != nil && !partial(err) {
-		return nil, err
-	}
-	if err := src.Rewind(); err != nil {
-		return nil, err
+	survey := o.Survey
+	if survey == nil {
+		first := o.Analysis
+		first.Sink, first.Survey, first.NoEvents = nil, nil, true
+		s, err := analyze.Run(src, first)
+		if err != nil && !partial(err) {
+			return nil, err
+		}
+		if err := src.Rewind(); err != nil {
+			return nil, err
+		}
+		survey = s.Survey()
 	}
 	r := &run{options: &o, file: &File{Name: name}}
 	second := o.Analysis
-	second.Survey, second.NoEvents = s.Survey(), true
+	second.Survey, second.NoEvents = survey, true
 	second.Untracked = true
 	second.Sink = r.record
-	s, err = analyze.Run(src, second)
+	s, err := analyze.Run(src, second)
 	if err != nil && !partial(err) {
 		return nil, err
 	}

@@ -82,6 +82,8 @@ func (m *Model) command(text string) {
 		default:
 			m.fail("set %q: expected follow or nofollow", rest)
 		}
+	case "replay":
+		m.replayWith(rest)
 	case "layout":
 		m.layout(rest)
 	default:
@@ -239,6 +241,10 @@ func (m *Model) copySelection() {
 	case viewMessages:
 		if x := m.messages.selected(); x != nil {
 			text = stripStyles(strings.Join(x.lines(m.store), "\n"))
+		}
+	case viewReplay:
+		if r := m.replay.selected(); r != nil {
+			text = stripStyles(strings.Join(r.explain(m.store, 0), "\n"))
 		}
 	case viewFindings:
 		if r := m.findings.selected(); r != nil {

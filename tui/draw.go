@@ -40,6 +40,8 @@ func (m *Model) draw(c canvas) {
 			m.drawFindings(body)
 		case viewAutopsy:
 			m.drawAutopsy(body)
+		case viewReplay:
+			m.drawReplay(body)
 		case viewCount:
 		}
 	}

@@ -54,7 +54,7 @@ func bindingTable() []binding {
 		{keys: []string{"<"}, views: []view{viewPackets}, group: "panes", help: "less room for the decode tree", do: func(m *Model, n int) { m.config.resize(0, -2*max(n, 1)) }},
 		{keys: []string{"="}, views: []view{viewPackets}, group: "panes", help: "panes as they were at first", do: func(m *Model, _ int) { m.config.resetPanes() }},
 
-		{keys: []string{"Enter"}, group: "opening", help: "open the flow, the packet's state, the finding's or the message's packet", hint: "open", do: func(m *Model, _ int) { m.enter() }},
+		{keys: []string{"Enter"}, group: "opening", help: "open the flow, the packet's state, the packet of a finding, message or divergence", hint: "open", do: func(m *Model, _ int) { m.enter() }},
 		{keys: []string{"q", "Esc"}, group: "opening", help: "back; from the flows: quit", hint: "back", do: func(m *Model, _ int) { m.goBack() }},
 		{keys: []string{"a"}, views: []view{viewFlows}, group: "opening", help: "packets of all flows", hint: "all packets", do: func(m *Model, _ int) { m.open(0) }},
 		{keys: []string{"P"}, group: "opening", help: "packets", do: func(m *Model, _ int) { m.show(viewPackets) }},
@@ -64,6 +64,8 @@ func bindingTable() []binding {
 		{keys: []string{"M"}, group: "opening", help: "messages of the flow", hint: "messages", do: func(m *Model, _ int) { m.show(viewMessages) }},
 		{keys: []string{"F"}, group: "opening", help: "findings", hint: "findings", do: func(m *Model, _ int) { m.show(viewFindings) }},
 		{keys: []string{"A"}, group: "opening", help: "autopsy: how the connection ended", do: func(m *Model, _ int) { m.show(viewAutopsy) }},
+		{keys: []string{"R"}, group: "opening", help: "replay: each side against the reference; there: run it again", hint: "replay", do: func(m *Model, _ int) { m.openReplay() }},
+		{keys: []string{"v"}, views: []view{viewReplay}, group: "opening", help: "every side against every behaviour, or against its own", hint: "matrix", do: func(m *Model, _ int) { m.toggleMatrix() }},
 
 		{keys: []string{"]"}, views: inPackets, group: "scrubbing", help: "next packet of the flow", hint: "step", do: func(m *Model, n int) { m.step(max(n, 1)) }},
 		{keys: []string{"["}, views: inPackets, group: "scrubbing", help: "packet of the flow before", do: func(m *Model, n int) { m.step(-max(n, 1)) }},
@@ -112,6 +114,7 @@ var commands = []struct{ name, args, help string }{
 	{"marks", "", "list the marks"},
 	{"break", "EXPR", "run forward until a filter holds"},
 	{"set", "WORD", "follow or nofollow: stay at the newest packet"},
+	{"replay", "BEHAVIOUR", "hold all sides against a behaviour; none: what their packets suggest"},
 	{"layout", "save|reset", "keep panes, columns, theme and order for next time"},
 	{"help", "", "all keys and commands"},
 }

@@ -43,10 +43,11 @@ const (
 	viewMessages
 	viewFindings
 	viewAutopsy
+	viewReplay
 	viewCount
 )
 
-var viewNames = [viewCount]string{"flows", "packets", "state", "ladder", "graphs", "messages", "findings", "autopsy"}
+var viewNames = [viewCount]string{"flows", "packets", "state", "ladder", "graphs", "messages", "findings", "autopsy", "replay"}
 
 // pane is a part of the packets view that can have the keys.
 type pane uint8
@@ -86,6 +87,7 @@ type Model struct {
 	prompt prompt
 	keys   keyState
 	ended  autopsyPage
+	replay replayTable
 	marks  map[rune]location
 	note   string // told in the last line until the next key
 	bad    bool

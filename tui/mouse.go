@@ -37,6 +37,10 @@ func (m *Model) click(x, y int) {
 		if y >= 3 {
 			m.findings.list.cursor = m.findings.list.top + y - 3
 		}
+	case viewReplay:
+		if y >= 4 && y-4 < m.replay.list.height {
+			m.replay.list.cursor, m.replay.frame = m.replay.list.top+y-4, 0
+		}
 	case viewMessages:
 		if y >= 4 {
 			m.messages.list.cursor = m.messages.list.top + y - 4

@@ -86,7 +86,7 @@ func screenOf(t testing.TB, m *Model, w, h int) tcell.SimulationScreen {
 	draw() // begins what it needs
 	await(t, m.store, func() bool {
 		return (m.packet.sieve == nil || m.packet.sieve.done) && (m.messages.work == nil || m.messages.work.done || m.messages.work.err != nil) &&
-			(m.graphs.work == nil || m.graphs.work.done || m.graphs.work.err != nil) && (!m.hunt.running() || m.hunt.work.done)
+			(m.graphs.work == nil || m.graphs.work.done || m.graphs.work.err != nil) && (!m.hunt.running() || m.hunt.work.done) && (m.replay.work == nil || m.replay.work.done)
 	})
 	draw()
 	draw() // what a first drawing settles, the second shows
@@ -144,6 +144,8 @@ func TestScreens(t *testing.T) {
 		{"messages", "u210_falseack.server.pcapng.gz", "<Enter>Msssj"},
 		{"findings", "plain-le-stalebug-loss98.client.pcap.gz", "Fjj"},
 		{"autopsy", "u210_falseack.server.pcapng.gz", "<Enter>A"},
+		{"replay", "plain-le-stalebug-loss98.client.pcap.gz", "R"},
+		{"replay-matrix", "u210_falseack.server.pcapng.gz", "Rv"},
 		{"help", "reliable-loss10.client.pcap.gz", "?"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

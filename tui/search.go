@@ -113,6 +113,10 @@ func (m *Model) searchable() (rows, at int, has func(row int) bool) {
 			}
 			return s.finds(x.rule.ID + " " + x.rule.Summary)
 		}
+	case viewReplay:
+		return len(m.replay.rows), m.replay.list.cursor, func(row int) bool {
+			return s.finds(stripStyles(strings.Join(m.replay.rows[row].explain(m.store, 0), " ")))
+		}
 	case viewState, viewAutopsy:
 		return len(m.text.lines), m.text.list.top, func(row int) bool { return s.finds(m.text.lines[row]) }
 	}
@@ -148,6 +152,8 @@ func (m *Model) moveTo(row int) {
 		m.messages.list.cursor = row
 	case m.view == viewFindings:
 		m.findings.list.cursor = row
+	case m.view == viewReplay:
+		m.replay.list.cursor = row
 	case m.view == viewState, m.view == viewAutopsy:
 		m.text.list.top = row
 	case m.view == viewPackets && m.packet.pane == paneTree:

@@ -136,6 +136,9 @@ func (m *Model) move(by int) {
 		m.messages.list.cursor += by
 	case viewFindings:
 		m.findings.list.cursor += by
+	case viewReplay:
+		m.replay.list.cursor += by
+		m.replay.frame = 0
 	case viewState, viewAutopsy:
 		m.text.list.scroll(by, len(m.text.lines))
 	case viewLadder, viewGraphs:
@@ -165,6 +168,8 @@ func (m *Model) page(by, part int) {
 		height = m.messages.list.height
 	case m.view == viewFindings:
 		height = m.findings.list.height
+	case m.view == viewReplay:
+		height = m.replay.list.height
 	case m.view == viewPackets && m.packet.pane == paneList:
 		height = m.packet.list.height
 	case m.view == viewPackets && m.packet.pane == paneHex:
@@ -231,6 +236,8 @@ func (m *Model) enter() {
 		m.show(viewState)
 	case viewFindings:
 		m.findings.enter(m)
+	case viewReplay:
+		m.replay.enter(m)
 	case viewMessages:
 		m.messages.enter(m)
 	case viewState, viewLadder, viewGraphs:
