@@ -16,6 +16,7 @@ import (
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/dissect/gaffer"
 	"github.com/ackscope/ackscope/dissect/riptide"
+	"github.com/ackscope/ackscope/dissect/srdp"
 	"github.com/ackscope/ackscope/filter"
 	"github.com/ackscope/ackscope/internal/testenv"
 	"github.com/ackscope/ackscope/machine"
@@ -26,11 +27,16 @@ var update = flag.Bool("update", false, "write the golden screens anew")
 // openModel reads a capture of the repository through and gives a model of it.
 func openModel(t testing.TB, name string) *Model {
 	t.Helper()
-	in, err := capture.Open([]string{testenv.Capture(t, name)}, capture.Options{Keep: capture.KeepAll})
+	return openPath(t, testenv.Capture(t, name))
+}
+
+func openPath(t testing.TB, path string) *Model {
+	t.Helper()
+	in, err := capture.Open([]string{path}, capture.Options{Keep: capture.KeepAll})
 	if err != nil {
 		t.Fatal(err)
 	}
-	registry := dissect.NewRegistry(gaffer.Protocol, riptide.Protocol)
+	registry := dissect.NewRegistry(gaffer.Protocol, riptide.Protocol, srdp.Protocol)
 	s := NewStore(in, analyze.Options{Registry: registry}, false)
 	s.Start()
 	t.Cleanup(func() {
