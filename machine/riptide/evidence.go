@@ -79,8 +79,8 @@ func (t *Tracker) evidence(s, peer *side, p *sighting, m *wire.Message, out *mac
 			t.name(s, peer, p, e, id, out)
 		}
 		if e.answers == 0 {
-			e.first.byBit = e.first.byBit || named
-			e.first.passed = e.first.passed || !named
+			e.byBit = e.byBit || named
+			e.passed = e.passed || !named
 		} else if e.Named && !e.clash {
 			s.finished.add(id)
 		}
@@ -162,7 +162,7 @@ func (t *Tracker) refused(s *side, e *life, p *sighting, out *machine.Effects) {
 	}
 	e.refused = true
 	e.Delivered, e.Certainty, e.Deliveries = machine.No, machine.Likely, 0
-	t.notDelivered(s, e.Sequence64, machine.Likely, p.at, p.ref, e.Frames[0], out)
+	t.notDelivered(s, e.Sequence64, machine.Likely, p.at, p.ref, e.frame, out)
 }
 
 // name notes that an Ack of s names the peer's message e, if there is one.
@@ -214,8 +214,8 @@ func (t *Tracker) acked(s *side, p *sighting, m *wire.Message, out *machine.Effe
 		}
 		for e := s.sent.find(s.unwrap(id)); e != nil; e = s.sent.older(e) {
 			if e.merged {
-				if e.held.ref == 0 {
-					e.held = sighting{at: p.at, ref: p.ref, from: p.from}
+				if m := t.moreOf(e); m.heldRef == 0 {
+					m.heldAt, m.heldRef = p.at, p.ref
 				}
 				continue // pending under another id
 			}
@@ -237,7 +237,7 @@ func (t *Tracker) acked(s *side, p *sighting, m *wire.Message, out *machine.Effe
 // clear notes that the library of s counts a message as delivered.
 func (t *Tracker) clear(s *side, e *life, p *sighting, out *machine.Effects) {
 	b := s.behaviour
-	if b.Limit > 0 && !b.DropsConnection && e.Attempts >= b.Limit && p.at.Sub(e.lastAt) > e.wait+tickSlack/2 {
+	if b.Limit > 0 && !b.DropsConnection && int(e.Attempts) >= b.Limit && p.at.Sub(e.lastAt) > e.wait()+tickSlack/2 {
 		e.forgot = true // given up before the Ack came
 		return
 	}
@@ -245,5 +245,5 @@ func (t *Tracker) clear(s *side, e *life, p *sighting, out *machine.Effects) {
 	s.acked++
 	mean := s.sendQuality.add(uint8(min(e.Attempts, 255)))
 	t.judge(&s.sendQuality, b.QualityLimits && mean > qualitySends, s, p, out)
-	t.event(out, machine.Event{Kind: machine.EventAcked, Side: s.side, Certainty: max(s.reads(p.at, p.ref), machine.Likely), Sequence: e.Sequence, Sequence64: e.Sequence64, About: e.Frames[0], By: p.ref}, p)
+	t.event(out, machine.Event{Kind: machine.EventAcked, Side: s.side, Certainty: max(s.reads(p.at, p.ref), machine.Likely), Sequence: e.Sequence, Sequence64: e.Sequence64, About: e.frame, By: p.ref}, p)
 }

@@ -84,9 +84,9 @@ func (t *Tracker) portLife(s *side, e *life, last machine.Ref, out *machine.Effe
 	case s.behaviour.OneSequence:
 		return
 	case e.Attempts > 1:
-		report(out, portResent, s.side, machine.Likely, e.lastAt, last, e.Frames[0], float64(e.Attempts), float64(e.Sequence))
+		report(out, portResent, s.side, machine.Likely, e.lastAt, last, e.frame, float64(e.Attempts), float64(e.Sequence))
 	case s.ordered && !e.Named && t.last.Sub(e.At) > Silence:
-		report(out, portLost, s.side, machine.Likely, e.At, e.Frames[0], 0, float64(e.Sequence))
+		report(out, portLost, s.side, machine.Likely, e.At, e.frame, 0, float64(e.Sequence))
 	}
 }
 

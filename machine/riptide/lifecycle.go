@@ -30,7 +30,7 @@ func (t *Tracker) arrived(x machine.Side, e *life, sure machine.Certainty, p *si
 	if t.sides[x].behaviour.Port {
 		sure = min(sure, machine.Likely) // it can ack and lose what it acks
 	}
-	switch wire.Type(e.Type) {
+	switch e.Type {
 	case wire.Welcome:
 		t.connected(x, e.client, sure, p, out)
 	case wire.ClientConnected:
@@ -141,7 +141,7 @@ func (s *side) dropped(now machine.Instant) int {
 	}
 	for n := s.sent.first; n < s.sent.next; n++ {
 		e := s.sent.at(n)
-		if e.Acked == machine.Unanswered && e.Attempts >= b.Limit && s.spoke <= e.lastAt.Add(ResendAfter(s.smoothed)+tickSlack) {
+		if e.Acked == machine.Unanswered && int(e.Attempts) >= b.Limit && s.spoke <= e.lastAt.Add(ResendAfter(s.smoothed)+tickSlack) {
 			return droppedAttempts
 		}
 	}

@@ -30,7 +30,7 @@ func (t *Tracker) reliable(s, peer *side, p *sighting, m *wire.Message, out *mac
 		e = t.begins(s, &s.sent, id, hash, p, m, out)
 		e.Mode = machine.ModeReliable
 		if !m.Type.User() {
-			e.Mode, e.Name, e.client = machine.ModeInternal, m.Type.String(), m.ClientID
+			e.Mode, e.client = machine.ModeInternal, m.ClientID
 		}
 		t.event(out, machine.Event{Kind: machine.EventSent, Side: s.side, Certainty: machine.Certain, Sequence: e.Sequence, Sequence64: id}, p)
 		t.suspected(s, id, out)
@@ -59,13 +59,13 @@ func (t *Tracker) reliable(s, peer *side, p *sighting, m *wire.Message, out *mac
 		}
 		peer.before(e)
 	} else {
-		if e.held.ref != 0 && e.Acked == machine.Yes && p.at.Sub(e.AckedAt) > tickSlack {
+		if e.held() && e.Acked == machine.Yes && p.at.Sub(e.AckedAt) > tickSlack {
 			// Its sender waits for another id after all.
 			e.merged, e.Acked, e.AckedAt, e.AckedBy = true, machine.Unanswered, 0, 0
 		}
-		e.copy(p)
+		t.copied(e, p)
 		s.resends++
-		t.event(out, machine.Event{Kind: machine.EventResent, Side: s.side, Certainty: machine.Certain, Sequence: e.Sequence, Sequence64: id, About: e.Frames[0]}, p)
+		t.event(out, machine.Event{Kind: machine.EventResent, Side: s.side, Certainty: machine.Certain, Sequence: e.Sequence, Sequence64: id, About: e.frame}, p)
 	}
 	if !peer.ordered || peer.toldLeft != 0 && p.at > peer.toldLeft || peer.left != 0 {
 		return
@@ -87,8 +87,8 @@ func (t *Tracker) suspected(s *side, next int64, out *machine.Effects) {
 	}
 	if e := s.sent.at(n); next > e.Sequence64 {
 		e.merged = false
-		if e.held.ref != 0 && e.Acked == machine.Unanswered && !e.forgot {
-			t.clear(s, e, &e.held, out)
+		if e.held() && e.Acked == machine.Unanswered && !e.forgot {
+			t.clear(s, e, &sighting{at: e.more.heldAt, ref: e.more.heldRef, from: s.side.Other()}, out)
 		}
 	}
 }
@@ -100,31 +100,44 @@ func (t *Tracker) begins(s *side, l *lives, sequence int64, hash uint64, p *sigh
 		t.settled = 0
 	}
 	e := l.begin(sequence, hash)
-	e.From, e.Channel, e.ID, e.BlockedBy = s.side, -1, -1, -1
-	e.Type, e.Bits, e.At, e.lastAt = uint32(m.Type), m.BodyBits, p.at, p.at
-	e.Attempts, e.Frames[0] = 1, p.ref
-	e.first.timer = ResendAfter(s.smoothed)
+	e.From, e.Type, e.Bits = s.side, m.Type, int32(m.BodyBits)
+	e.At, e.lastAt, e.Attempts, e.frame = p.at, p.at, 1, p.ref
+	e.smoothed = int32(s.smoothed)
 	if m.Type == wire.Unreliable || m.Type == wire.Reliable || m.MessageID != 0 {
-		e.ID, e.IDBits = int64(m.MessageID), 16
+		e.ID, e.IDBits = m.MessageID, 16
 	}
 	t.valueFaults(s, p, m, out)
 	if at := m.BodyBit / 8; !out.NoEvents && m.BodyBits > 0 && at < len(p.bytes) {
-		if n := len(t.free); n > 0 {
-			e.body, t.free = t.free[n-1], t.free[:n-1]
-		}
-		e.body, e.BodyBit = append(e.body[:0], p.bytes[at:]...), uint8(m.BodyBit%8)
+		x := t.moreOf(e)
+		x.body, e.BodyBit = append(x.body, p.bytes[at:]...), uint8(m.BodyBit%8)
 	}
 	return e
 }
 
-// copy takes another copy of the message.
-func (e *life) copy(p *sighting) {
-	if e.Attempts < len(e.Frames) {
-		e.Frames[e.Attempts] = p.ref
+// copied takes another copy of a message.
+func (t *Tracker) copied(e *life, p *sighting) {
+	m := t.moreOf(e)
+	if i := int(e.Attempts) - 1; i < len(m.frames) {
+		m.frames[i] = p.ref
 	}
 	e.Attempts++
-	e.wait = p.at.Sub(e.lastAt)
+	m.wait = p.at.Sub(e.lastAt)
 	e.lastAt = p.at
+}
+
+// moreOf gives the rarer part of a life.
+func (t *Tracker) moreOf(e *life) *more {
+	if e.more != nil {
+		return e.more
+	}
+	if n := len(t.free); n > 0 {
+		e.more, t.free = t.free[n-1], t.free[:n-1]
+		*e.more = more{body: e.more.body[:0]}
+	} else {
+		e.more = &more{}
+	}
+	t.mores++
+	return e.more
 }
 
 // notify takes a notify message of s: its header acknowledges messages of the peer.
@@ -146,7 +159,7 @@ func (t *Tracker) notify(s, peer *side, p *sighting, m *wire.Message, out *machi
 			s.notifyTop, s.notifyMet = id, true
 		}
 	} else {
-		e.copy(p)
+		t.copied(e, p)
 	}
 	if !peer.ordered || peer.left != 0 || peer.toldLeft != 0 && p.at > peer.toldLeft {
 		return
@@ -198,7 +211,7 @@ func (t *Tracker) event(out *machine.Effects, e machine.Event, p *sighting) {
 // taken tells that s accepted the peer's message.
 func (t *Tracker) taken(s *side, e *life, p *sighting, out *machine.Effects) {
 	s.taken++
-	t.event(out, machine.Event{Kind: machine.EventReceived, Side: s.side, Certainty: machine.Certain, Sequence: e.Sequence, Sequence64: e.Sequence64, About: e.Frames[0]}, p)
+	t.event(out, machine.Event{Kind: machine.EventReceived, Side: s.side, Certainty: machine.Certain, Sequence: e.Sequence, Sequence64: e.Sequence64, About: e.frame}, p)
 }
 
 // named tells that an ack of a message has passed, where what its sender made of
@@ -206,7 +219,7 @@ func (t *Tracker) taken(s *side, e *life, p *sighting, out *machine.Effects) {
 func (t *Tracker) named(s *side, e *life, p *sighting, out *machine.Effects) {
 	if !s.ordered {
 		s.acked++
-		t.event(out, machine.Event{Kind: machine.EventAcked, Side: s.side, Certainty: machine.Likely, Sequence: e.Sequence, Sequence64: e.Sequence64, About: e.Frames[0], By: p.ref}, p)
+		t.event(out, machine.Event{Kind: machine.EventAcked, Side: s.side, Certainty: machine.Likely, Sequence: e.Sequence, Sequence64: e.Sequence64, About: e.frame, By: p.ref}, p)
 	}
 }
 
@@ -240,7 +253,7 @@ func (t *Tracker) notifyAcked(s *side, p *sighting, m *wire.Message, out *machin
 				kind = machine.EventAcked
 				s.acked++
 			}
-			t.event(out, machine.Event{Kind: kind, Side: s.side, Certainty: s.reads(p.at, p.ref), Sequence: e.Sequence, Sequence64: e.Sequence64, About: e.Frames[0], By: p.ref}, p)
+			t.event(out, machine.Event{Kind: kind, Side: s.side, Certainty: s.reads(p.at, p.ref), Sequence: e.Sequence, Sequence64: e.Sequence64, About: e.frame, By: p.ref}, p)
 		}
 	})
 }
@@ -317,13 +330,16 @@ func (t *Tracker) settle(now machine.Instant, out *machine.Effects) {
 }
 
 func (t *Tracker) settleLives(s *side, l *lives, after time.Duration, now machine.Instant, out *machine.Effects) {
-	for e := l.oldest(); e != nil; e = l.oldest() {
-		if due := e.lastAt.Add(after); now <= due {
-			t.settled = min(t.settled, due)
+	for now > l.due {
+		e := l.oldest()
+		if e == nil {
 			return
 		}
-		t.end(s, l, out)
+		if l.due = e.lastAt.Add(after); now > l.due {
+			t.end(s, l, out)
+		}
 	}
+	t.settled = min(t.settled, l.due)
 }
 
 // end tells the oldest life, with its final grades.
@@ -333,11 +349,12 @@ func (t *Tracker) end(s *side, l *lives, out *machine.Effects) {
 		t.suspected(s, e.Sequence64+1, out) // nothing has shown it
 	}
 	l.first++
+	l.due = 0
 	peer := &t.sides[s.side.Other()]
 	switch {
 	case l == &s.loose && peer.ordered:
-		if e.Certainty = peer.reads(e.At, e.Frames[0]); e.Certainty != machine.Unknown {
-			e.Delivered, e.DeliveredAt, e.DeliveredBy, e.Deliveries = machine.Yes, e.At, e.Frames[0], 1
+		if e.Certainty = peer.reads(e.At, e.frame); e.Certainty != machine.Unknown {
+			e.Delivered, e.DeliveredAt, e.DeliveredBy, e.Deliveries = machine.Yes, e.At, e.frame, 1
 			peer.taken++
 		}
 	case peer.ordered && e.Delivered == machine.Yes:
@@ -359,7 +376,7 @@ func (t *Tracker) end(s *side, l *lives, out *machine.Effects) {
 			e.Acked = machine.No
 		}
 	}
-	if b := s.behaviour; b.DropsConnection && e.Attempts >= b.Limit && e.Acked == machine.No && s.ordered {
+	if b := s.behaviour; b.DropsConnection && int(e.Attempts) >= b.Limit && e.Acked == machine.No && s.ordered {
 		if due := e.lastAt.Add(ResendAfter(s.smoothed)); due > s.limitAt {
 			s.limitAt, s.limitOf = due, droppedAttempts
 		}
@@ -374,12 +391,12 @@ func (t *Tracker) end(s *side, l *lives, out *machine.Effects) {
 		t.refusedForGood(s, e, out)
 	}
 	t.lifeFindings(s, e, out)
-	if out.NoEvents {
-		return
+	if !out.NoEvents {
+		out.Messages = append(out.Messages, e.message())
 	}
-	if e.body != nil {
-		e.Body, e.body = e.body, nil
-		t.lent = append(t.lent, e.Body)
+	if e.more != nil {
+		t.lent = append(t.lent, e.more)
+		t.mores--
+		e.more = nil
 	}
-	out.Messages = append(out.Messages, e.Message)
 }

@@ -76,13 +76,12 @@ func (t *Tracker) lifeFindings(s *side, e *life, out *machine.Effects) {
 	if e.Mode != machine.ModeReliable && e.Mode != machine.ModeInternal {
 		return
 	}
-	last := e.Frames[min(e.Attempts, len(e.Frames))-1]
-	limit := s.behaviour.Limit
+	last, limit := e.lastFrame(), int32(s.behaviour.Limit)
 	switch {
 	case limit > 0 && e.Attempts >= limit && e.Acked != machine.Yes && !e.Named:
-		report(out, attemptsLimit, s.side, machine.Likely, e.lastAt, last, e.Frames[0], float64(e.Attempts), float64(e.Sequence))
+		report(out, attemptsLimit, s.side, machine.Likely, e.lastAt, last, e.frame, float64(e.Attempts), float64(e.Sequence))
 	case limit > 0 && e.Attempts >= attemptsMany:
-		report(out, attemptsNear, s.side, machine.Certain, e.lastAt, last, e.Frames[0], float64(e.Attempts), float64(e.Sequence))
+		report(out, attemptsNear, s.side, machine.Certain, e.lastAt, last, e.frame, float64(e.Attempts), float64(e.Sequence))
 	}
 	if s.behaviour.Port {
 		t.portLife(s, e, last, out)
@@ -94,7 +93,7 @@ func (t *Tracker) lifeFindings(s *side, e *life, out *machine.Effects) {
 		if s.near && e.clash && !t.config.Stream {
 			grade = machine.Certain
 		}
-		report(out, mergedSequences, s.side, grade, e.At, e.Frames[0], 0, float64(e.Attempts), float64(e.Sequence))
+		report(out, mergedSequences, s.side, grade, e.At, e.frame, 0, float64(e.Attempts), float64(e.Sequence))
 	}
 }
 

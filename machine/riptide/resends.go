@@ -20,15 +20,6 @@ import (
 // passes it over shows that it had not. Where traffic is too thin for either, it
 // stays open which of the two was lost.
 
-// exchange is what is known of the first answer to a message.
-type exchange struct {
-	timer   time.Duration // after which its sender had it due again, when it was first sent
-	at      machine.Instant
-	silence time.Duration // for how long the peer had said nothing before
-	byBit   bool          // an Ack of another message named it before any of its own
-	passed  bool          // one that reaches beyond it did not name it
-}
-
 // stallLeast is the least silence that is called a stall, beyond the usual way
 // there and back: several ticks of a slow application.
 const stallLeast = 60 * time.Millisecond
@@ -36,14 +27,14 @@ const stallLeast = 60 * time.Millisecond
 // answered takes an Ack of its own for a message.
 func (e *life) answered(by *side, at machine.Instant) {
 	if e.answers++; e.answers == 1 {
-		e.first.at, e.first.silence = at, at.Sub(by.previous)
+		e.firstAnswer, e.silence = at, at.Sub(by.previous)
 	}
 }
 
 // resent reports why a message of s was sent again.
 func (t *Tracker) resent(s *side, e *life, last machine.Ref, out *machine.Effects) {
 	rule, sure := t.resendCause(s, e)
-	report(out, rule, s.side, sure, e.lastAt, last, e.Frames[0], float64(e.Attempts), float64(e.Sequence), ms(e.first.timer))
+	report(out, rule, s.side, sure, e.lastAt, last, e.frame, float64(e.Attempts), float64(e.Sequence), ms(e.timer()))
 }
 
 func (t *Tracker) resendCause(s *side, e *life) (*machine.Rule, machine.Certainty) {
@@ -53,15 +44,15 @@ func (t *Tracker) resendCause(s *side, e *life) (*machine.Rule, machine.Certaint
 		return s.lateCause(e), machine.Likely // TCP loses nothing
 	case !s.near && peer.near:
 		// Every copy that is here was answered here: the Ack did not get there in time.
-		if e.first.at != 0 && e.lastAt.Sub(e.first.at) > s.roundTrip()+tickSlack {
+		if e.firstAnswer != 0 && e.lastAt.Sub(e.firstAnswer) > s.roundTrip()+tickSlack {
 			return resentAckLost, machine.Likely
 		}
 		return resentLate, machine.Possible
 	case e.answers >= e.Attempts:
 		return s.lateCause(e), machine.Likely
-	case e.first.byBit:
+	case e.byBit:
 		return resentAckLost, machine.Likely
-	case e.first.passed:
+	case e.passed:
 		return resentMessageLost, machine.Likely
 	}
 	return resentLoss, machine.Likely
@@ -70,11 +61,11 @@ func (t *Tracker) resendCause(s *side, e *life) (*machine.Rule, machine.Certaint
 // lateCause tells why the Ack of a message of which nothing was lost came after
 // the timer had run out.
 func (s *side) lateCause(e *life) *machine.Rule {
-	took, usual := e.first.at.Sub(e.At), s.usual()
+	took, usual := e.firstAnswer.Sub(e.At), s.usual()
 	switch {
-	case usual > 0 && usual >= e.first.timer:
+	case usual > 0 && usual >= e.timer():
 		return resentTimer
-	case e.first.silence > usual+stallLeast && took > usual+stallLeast:
+	case e.silence > usual+stallLeast && took > usual+stallLeast:
 		return resentStalled
 	}
 	return resentLate

@@ -49,9 +49,10 @@ type Tracker struct {
 	sides   [2]side
 	reaches [2]reach
 	held    []heldMessage
-	bytes   []byte   // of held messages
-	lent    [][]byte // bodies of ended lives, which the caller may still read
-	free    [][]byte
+	bytes   []byte  // of held messages
+	mores   int     // that lives have
+	lent    []*more // of ended lives, whose bodies the caller may still read
+	free    []*more
 
 	begun  bool // the connection's beginning is in the capture
 	client machine.Side
@@ -100,7 +101,7 @@ func (t *Tracker) decide(v machine.Vantage, reason string) {
 		*s = side{
 			side: machine.Side(i), near: v.Near(machine.Side(i)), behaviour: b,
 			receiver: NewReceiver(b), sender: NewSender(b), notifyIn: NewNotifyReceiver(b),
-			smoothed: -1,
+			loose: lives{loose: true}, smoothed: -1,
 		}
 		s.ordered = s.near || t.config.Stream
 		if known, ok := t.facts.Settings.(proofs); ok && s.near {
@@ -368,11 +369,11 @@ func (t *Tracker) Learned() machine.Facts {
 
 // Size gives the bytes that a clone takes, about.
 func (t *Tracker) Size() int {
-	n := int(unsafe.Sizeof(*t)) + len(t.bytes) + len(t.held)*int(unsafe.Sizeof(heldMessage{}))
+	n := int(unsafe.Sizeof(*t)) + t.mores*(int(unsafe.Sizeof(more{}))+64) + len(t.bytes) + len(t.held)*int(unsafe.Sizeof(heldMessage{}))
 	for i := range t.sides {
 		s := &t.sides[i]
 		for _, l := range s.modes() {
-			n += len(l.slots) * (int(unsafe.Sizeof(life{})) + 72)
+			n += len(l.slots)*int(unsafe.Sizeof(life{})) + len(l.index)*8
 		}
 		n += len(s.queue.items)*int(unsafe.Sizeof(arrival{})) + len(s.absent)*int(unsafe.Sizeof(absent{}))
 	}

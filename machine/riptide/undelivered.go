@@ -178,10 +178,10 @@ func (t *Tracker) refusedForGood(s *side, e *life, out *machine.Effects) {
 		return
 	}
 	sure := machine.Likely
-	if since >= s.roundTrip()+ResendAfter(s.smoothed)+tickSlack && (s.behaviour.DropsConnection || e.Attempts < s.behaviour.Limit) {
+	if since >= s.roundTrip()+ResendAfter(s.smoothed)+tickSlack && (s.behaviour.DropsConnection || int(e.Attempts) < s.behaviour.Limit) {
 		sure = min(machine.Certain, e.Certainty)
 	}
-	t.notDelivered(receiver, e.Sequence64, sure, e.refusedAt, e.refusedRef, e.Frames[0], out)
+	t.notDelivered(receiver, e.Sequence64, sure, e.more.refusedAt, e.more.refusedRef, e.frame, out)
 }
 
 // notDelivered tells that s acked a message of its peer and never handed it over.

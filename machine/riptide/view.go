@@ -77,7 +77,7 @@ func (s *side) sentWindow(grade machine.Certainty) machine.Window {
 		if e != nil {
 			w.Slots = append(w.Slots, machine.Slot{
 				Index: int(id & 0xffff), Sequence: e.Sequence, Sequence64: id, Cell: cell, SentAt: e.At, AckedAt: e.AckedAt,
-				Ref: e.Frames[0], SettledBy: e.AckedBy, Grade: grade,
+				Ref: e.frame, SettledBy: e.AckedBy, Grade: grade,
 			})
 		}
 	}
@@ -179,7 +179,7 @@ func (t *Tracker) pendingTable(s *side) machine.Table {
 			named = "acked"
 		}
 		table.Rows = append(table.Rows, []string{
-			strconv.Itoa(int(e.Sequence)), strconv.Itoa(e.Attempts),
+			strconv.Itoa(int(e.Sequence)), strconv.Itoa(int(e.Attempts)),
 			strconv.FormatFloat(ms(t.last.Sub(e.At)), 'f', 1, 64), strconv.FormatFloat(ms(t.last.Sub(e.lastAt)), 'f', 1, 64),
 			strconv.FormatFloat(ms(after-t.last.Sub(e.lastAt)), 'f', 1, 64), named,
 		})

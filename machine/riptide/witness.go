@@ -214,7 +214,7 @@ func (t *Tracker) hand(s, peer *side, a *arrival, p *sighting, out *machine.Effe
 	e.Deliveries++
 	sure := s.sure(e.Sequence64)
 	if e.Deliveries > 1 {
-		report(out, deliveredTwice, s.side, sure, p.at, a.ref, e.Frames[0], float64(e.Deliveries))
+		report(out, deliveredTwice, s.side, sure, p.at, a.ref, e.frame, float64(e.Deliveries))
 		return
 	}
 	e.Delivered, e.DeliveredAt, e.DeliveredBy, e.Certainty = machine.Yes, a.at, a.ref, sure
@@ -244,6 +244,9 @@ func (t *Tracker) refuse(s, peer *side, a *arrival, p *sighting, out *machine.Ef
 	if e.Delivered == machine.Unanswered && s.sure(e.Sequence64) == machine.Certain && (!s.behaviour.ShiftFault || s.leapt(e.Sequence64)) {
 		// Otherwise it was handed over unseen.
 		e.Delivered, e.Certainty = machine.No, machine.Certain
-		e.refused, e.refusedAt, e.refusedRef = s.behaviour.ShiftFault && !e.clash, p.at, a.ref
+		if e.refused = s.behaviour.ShiftFault && !e.clash; e.refused {
+			m := t.moreOf(e)
+			m.refusedAt, m.refusedRef = p.at, a.ref
+		}
 	}
 }
