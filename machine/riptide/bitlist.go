@@ -1,15 +1,25 @@
 package riptide
 
-import "slices"
+import (
+	"math/bits"
+	"slices"
+)
 
 // bitList is the list of bits behind a newest id: bit 1 is the id before it.
 // It is the library's own, its fault included, so it keeps the library's words
 // of 32 bits and its count. Ids beyond the list count as set.
+//
+// The library moves every word at every shift, and its list grows for as long as
+// ids stay away, as lost notify messages do. Here the bits lie in a ring, so that
+// the usual shift moves where they begin.
 type bitList struct {
-	words []uint32
+	ring  []uint32 // its length is a power of two; bit i is bit start+i-1 of it, round and round
+	start uint32
+	words int // of the library's list
 	count int
 	fixed bool // one word only, as for acks
 	fault bool
+	spare []uint32 // to move words about in
 }
 
 const (
@@ -19,22 +29,75 @@ const (
 )
 
 func newBitList(fixed, fault bool) bitList {
-	return bitList{words: make([]uint32, 1, 4), fixed: fixed, fault: fault}
+	room := 4
+	if fixed {
+		room = 1
+	}
+	return bitList{ring: make([]uint32, room), words: 1, fixed: fixed, fault: fault}
 }
 
 func (l *bitList) clone() bitList {
 	c := *l
-	c.words = slices.Clone(l.words)
+	c.ring, c.spare = slices.Clone(l.ring), nil
 	return c
+}
+
+// word gives word i, from 0: bits 32i+1 to 32i+32.
+func (l *bitList) word(i int) uint32 {
+	at, last := l.start+uint32(i)*wordBits, uint32(len(l.ring)-1)
+	w, shift := at/wordBits, at%wordBits
+	return l.ring[w&last]>>shift | l.ring[(w+1)&last]<<(wordBits-shift)
+}
+
+func (l *bitList) setWord(i int, v uint32) {
+	at, last := l.start+uint32(i)*wordBits, uint32(len(l.ring)-1)
+	w, shift := at/wordBits, at%wordBits
+	low, high := &l.ring[w&last], &l.ring[(w+1)&last]
+	*low = *low&^(^uint32(0)<<shift) | v<<shift
+	*high = *high&^(^uint32(0)>>(wordBits-shift)) | v>>(wordBits-shift)
+}
+
+// bit gives where a bit of the list stands.
+func (l *bitList) bit(bit int) (word *uint32, mask uint32) {
+	at := l.start + uint32(bit-1)
+	return &l.ring[at/wordBits&uint32(len(l.ring)-1)], 1 << (at % wordBits)
+}
+
+// reset makes the list one of so many words, of which the first is given; the
+// rest is empty.
+func (l *bitList) reset(words int, first uint32) {
+	l.room(words)
+	clear(l.ring)
+	l.words = words
+	l.setWord(0, first)
+}
+
+// room makes room for so many words; the list stays as it is.
+func (l *bitList) room(words int) {
+	if words > len(l.ring) {
+		l.lay(1 << bits.Len(uint(words-1)))
+	}
+}
+
+// lay lays the list out anew, in a ring of so many words that begins at its start.
+func (l *bitList) lay(room int) {
+	next := l.spare
+	if len(next) != room {
+		next = make([]uint32, room)
+	}
+	clear(next)
+	for i := range l.words {
+		next[i] = l.word(i)
+	}
+	l.ring, l.spare, l.start = next, nil, 0
 }
 
 // overflow gives how many bits would be pushed out by a shift, as the library
 // counts it: negative where there is room.
-func (l *bitList) overflow(by int) int { return l.count + by - len(l.words)*wordBits }
+func (l *bitList) overflow(by int) int { return l.count + by - l.words*wordBits }
 
 // shift moves all bits away from the newest id.
 func (l *bitList) shift(by int) {
-	whole, bits := by/wordBits, by%wordBits
 	switch {
 	case l.fixed:
 		l.count = min(l.count+by, wordBits)
@@ -43,63 +106,82 @@ func (l *bitList) shift(by int) {
 			l.count--
 		}
 		l.count += by
-		if l.count > len(l.words)*wordBits {
-			for range min(whole+1, mostWords-len(l.words)) {
-				l.words = append(l.words, 0)
-			}
-			l.count = min(l.count, len(l.words)*wordBits)
+		if l.count > l.words*wordBits {
+			l.grow(min(by/wordBits+1, mostWords-l.words))
+			l.count = min(l.count, l.words*wordBits)
 		}
 	default:
 		l.count += by
 	}
-	if !l.fault && whole > 0 {
-		l.shiftWords(whole)
-		whole = 0
-	}
-	s := len(l.words) - 1
-	l.words[s] <<= bits
-	// The fault: a word moves by the bits, but only what leaves it lands where a
-	// shift by whole words would put it.
-	for s -= 1 + whole; s >= 0; s-- {
-		moved := uint64(l.words[s]) << bits
-		l.words[s] = uint32(moved)
-		l.words[s+1+whole] |= uint32(moved >> wordBits)
+	switch {
+	case by < wordBits:
+		l.start -= uint32(by)
+		l.setWord(0, l.word(0)>>by<<by)
+	case l.fault:
+		l.shiftFaulty(by)
+	case by >= l.words*wordBits:
+		clear(l.ring)
+	default:
+		l.start -= uint32(by)
+		for i := range by / wordBits {
+			l.setWord(i, 0)
+		}
+		rest := by % wordBits
+		l.setWord(by/wordBits, l.word(by/wordBits)>>rest<<rest)
 	}
 }
 
-func (l *bitList) shiftWords(n int) {
-	if n >= len(l.words) {
-		clear(l.words)
-		return
+// grow adds empty words.
+func (l *bitList) grow(n int) {
+	l.room(l.words + n)
+	for range n {
+		l.setWord(l.words, 0) // what was pushed out may lie there
+		l.words++
 	}
-	copy(l.words[n:], l.words)
-	clear(l.words[:n])
+}
+
+// shiftFaulty is the library's shift by a word and more. The fault: a word moves
+// by the bits, but only what leaves it lands where a shift by whole words would
+// put it.
+func (l *bitList) shiftFaulty(by int) {
+	whole, rest := by/wordBits, by%wordBits
+	old := l.ring
+	l.lay(len(l.ring))
+	l.spare = old
+	words := l.ring[:l.words]
+	s := len(words) - 1
+	words[s] <<= rest
+	for s -= 1 + whole; s >= 0; s-- {
+		moved := uint64(words[s]) << rest
+		words[s] = uint32(moved)
+		words[s+1+whole] |= uint32(moved >> wordBits)
+	}
 }
 
 // set reports whether a bit, from 1, is set.
 func (l *bitList) set(bit int) bool {
-	if bit > l.count {
+	if bit > l.count || (bit-1)/wordBits >= l.words {
 		return true
 	}
-	bit--
-	if bit/wordBits >= len(l.words) {
-		return true
-	}
-	return l.words[bit/wordBits]>>(bit%wordBits)&1 == 1
+	word, mask := l.bit(bit)
+	return *word&mask != 0
 }
 
 // first16 gives the first 16 bits, as set has them.
 func (l *bitList) first16() uint16 {
 	if l.count < 16 {
-		return uint16(l.words[0]) | ^uint16(0)<<max(l.count, 0)
+		return uint16(l.word(0)) | ^uint16(0)<<max(l.count, 0)
 	}
-	return uint16(l.words[0])
+	return uint16(l.word(0))
 }
 
+// merge sets those of the first bits that are set in a word.
+func (l *bitList) merge(first uint32) { l.setWord(0, l.word(0)|first) }
+
 func (l *bitList) mark(bit int) {
-	bit--
-	if bit/wordBits < len(l.words) {
-		l.words[bit/wordBits] |= 1 << (bit % wordBits)
+	if (bit-1)/wordBits < l.words {
+		word, mask := l.bit(bit)
+		*word |= mask
 	}
 }
 
@@ -110,5 +192,5 @@ func (l *bitList) mark(bit int) {
 func (l *bitList) trimLast() (at int, set bool) {
 	at = l.count
 	l.count--
-	return at, l.words[len(l.words)-1]>>(uint(at-1)&(wordBits-1))&1 == 1
+	return at, l.word(l.words-1)>>(uint(at-1)&(wordBits-1))&1 == 1
 }

@@ -28,15 +28,12 @@ func (r *NotifyReceiver) Take(id uint16) bool {
 }
 
 // Header gives what the next header of the side acknowledges.
-func (r *NotifyReceiver) Header() (last uint16, bits uint8) { return r.last, uint8(r.list.words[0]) }
+func (r *NotifyReceiver) Header() (last uint16, bits uint8) { return r.last, uint8(r.list.word(0)) }
 
 // Adopt sets the state to what a header shows.
 func (r *NotifyReceiver) Adopt(last uint16, bits uint8) {
-	if len(r.list.words) < 2 {
-		r.list.words = append(r.list.words, 0)
-	}
-	clear(r.list.words)
-	r.last, r.list.words[0], r.list.count = last, uint32(bits), wordBits
+	r.list.reset(max(r.list.words, 2), uint32(bits))
+	r.last, r.list.count = last, wordBits
 }
 
 // Clone gives an independent copy.

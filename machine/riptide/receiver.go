@@ -100,7 +100,7 @@ func (r *Receiver) markWindow(gap int) bool {
 // Ack gives the newest id and the 16 bits that the next Ack carries.
 func (r *Receiver) Ack() (last, bits uint16) {
 	if r.behaviour.Receive == ReceiveList {
-		return r.last, uint16(r.list.words[0])
+		return r.last, uint16(r.list.word(0))
 	}
 	return r.last, r.bits
 }
@@ -113,11 +113,8 @@ func (r *Receiver) Adopt(last, bits uint16) {
 	if r.behaviour.Receive != ReceiveList {
 		return
 	}
-	if len(r.list.words) < 3 {
-		r.list.words = append(r.list.words, make([]uint32, 3-len(r.list.words))...)
-	}
-	clear(r.list.words)
-	r.list.words[0], r.list.count = uint32(bits), len(r.list.words)*wordBits-wordBits
+	r.list.reset(max(r.list.words, 3), uint32(bits))
+	r.list.count = (r.list.words - 1) * wordBits
 }
 
 // Merge brings the state into line with an Ack that shows more than is known:
@@ -137,7 +134,7 @@ func (r *Receiver) Merge(last, bits uint16) {
 		r.Adopt(last, bits) // it does not go back: another state altogether
 		return
 	}
-	r.list.words[0] = r.list.words[0]&^0xffff | uint32(bits)
+	r.list.setWord(0, r.list.word(0)&^0xffff|uint32(bits))
 	r.list.count = max(r.list.count, windowAcks)
 }
 

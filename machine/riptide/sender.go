@@ -50,7 +50,7 @@ func (s *Sender) Acked(last, bits, cause uint16, judge func(id uint16, v Verdict
 	case gap < 0:
 		s.list.mark(-gap)
 	case gap == 0:
-		s.list.words[0] |= uint32(bits)
+		s.list.merge(uint32(bits))
 	case s.behaviour.Send == SendOlderBits:
 		for i := range 16 {
 			// The mask is a 32-bit shift, whose count wraps round.
@@ -60,7 +60,7 @@ func (s *Sender) Acked(last, bits, cause uint16, judge func(id uint16, v Verdict
 		}
 		s.pushOut(gap, judge)
 		s.list.shift(gap)
-		s.list.words[0] |= uint32(bits)
+		s.list.merge(uint32(bits))
 		s.list.mark(gap)
 		s.last = last
 		judge(last, Cleared)
@@ -71,7 +71,7 @@ func (s *Sender) Acked(last, bits, cause uint16, judge func(id uint16, v Verdict
 		for fresh := bits &^ s.list.first16(); fresh != 0; fresh &= fresh - 1 {
 			judge(s.last-uint16(mathbits.TrailingZeros16(fresh)+1), Cleared)
 		}
-		s.list.words[0] |= uint32(bits)
+		s.list.merge(uint32(bits))
 		s.list.mark(gap)
 		judge(last, Cleared)
 	}
@@ -135,7 +135,8 @@ func (s *Sender) Join(last, bits, cause uint16, judge func(id uint16, v Verdict)
 			}
 		}
 	}
-	s.list.words[0], s.list.count = uint32(bits), wordBits
+	s.list.reset(1, uint32(bits))
+	s.list.count = wordBits
 }
 
 // Clone gives an independent copy.
