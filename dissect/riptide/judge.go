@@ -30,7 +30,7 @@ func newJudge(c *dissect.Config, names [2]string) (machine.Judge, error) {
 }
 
 func trackerConfig(c *dissect.Config) tracker.Config {
-	s, t := settingsOf(c), tracker.Config{Stream: c.Stream, Values: settingsOf(c).valueFaults()}
+	s, t := settingsOf(c), tracker.Config{Stream: c.Stream, OneHost: c.OneHost, Values: settingsOf(c).valueFaults()}
 	for i, sender := range s.Senders {
 		t.Senders[i] = tracker.Speaker{Codec: sender.Codec, Builds: sender.Builds}
 	}

@@ -92,11 +92,7 @@ func newProtocol(k *knowledge) *dissect.Protocol {
 		NewJudge:     newJudge,
 
 		NewTracker: func(c *dissect.Config) machine.Tracker {
-			facts := c.Facts
-			if facts.Vantage == machine.VantageUnknown && c.OneHost {
-				facts.Vantage, facts.VantageReason = machine.VantageBoth, "both ends have the same address"
-			}
-			return tracker.NewTracker(trackerConfig(c), facts)
+			return tracker.NewTracker(trackerConfig(c), c.Facts)
 		},
 	}
 }

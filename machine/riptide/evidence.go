@@ -180,6 +180,7 @@ func (t *Tracker) name(s, peer *side, p *sighting, e *life, id int64, out *machi
 			t.named(peer, e, p, out)
 		}
 		if s.ordered {
+			e.attested = e.attested || id > s.doubt && !s.behaviour.Port && e.Delivered == machine.Yes && s.knows(id)
 			continue
 		}
 		grade := machine.Certain
@@ -221,6 +222,7 @@ func (t *Tracker) acked(s *side, p *sighting, m *wire.Message, out *machine.Effe
 			}
 			if e.Acked == machine.Unanswered && !e.forgot {
 				t.clear(s, e, p, out)
+				e.byCause = id == m.Cause
 			}
 			return
 		}

@@ -94,7 +94,7 @@ func (t *Tracker) portLife(s *side, e *life, last machine.Ref, out *machine.Effe
 func (t *Tracker) endFaults(s *side, out *machine.Effects) {
 	p := &sighting{at: s.spoke, ref: s.spokeRef}
 	if s.passedOver > 0 {
-		s.once(out, notifyPassed, machine.Certain, p, float64(s.passedOver))
+		s.once(out, notifyPassed, s.grade(), p, float64(s.passedOver))
 	}
 	if !s.behaviour.Port || s.packets == 0 {
 		return
@@ -108,6 +108,6 @@ func (t *Tracker) endFaults(s *side, out *machine.Effects) {
 		s.once(out, portThrows, machine.Likely, p, float64(s.sender.threw))
 	}
 	if heard := t.life.heard[s.side]; heard != 0 && s.spoke.Sub(heard) > Timeout+2*HeartbeatInterval {
-		s.once(out, portNoTimeout, machine.Certain, p, ms(s.spoke.Sub(heard)))
+		s.once(out, portNoTimeout, s.grade(), p, ms(s.spoke.Sub(heard)))
 	}
 }

@@ -111,7 +111,7 @@ func (t *Tracker) rtt(x machine.Side) (sample, smoothed int, sure machine.Certai
 		sample = c.told
 	}
 	if s.near {
-		sure = machine.Certain
+		sure = s.grade()
 	}
 	if t.roles && t.client == x && s.ordered {
 		if c.sampled {

@@ -58,12 +58,7 @@ func (t *Tracker) failed(reason uint8, p *sighting, out *machine.Effects) {
 }
 
 // hears grades that a side reads what passes the tap towards it now.
-func (s *side) hears() machine.Certainty {
-	if s.ordered {
-		return machine.Certain
-	}
-	return machine.Likely
-}
+func (s *side) hears() machine.Certainty { return s.grade() }
 
 // disconnected takes a Disconnect for what it is to either side.
 func (t *Tracker) disconnected(p *sighting, m *wire.Message, out *machine.Effects) {

@@ -49,6 +49,8 @@ type life struct {
 	refused   bool // by its receiver's window, though never taken
 	byBit     bool // an Ack of another message named it before any of its own
 	passed    bool // an Ack that reaches beyond it did not name it, before any of its own
+	byCause   bool // the Ack that cleared it answers it
+	attested  bool // Acks of the receiver tell of its arrival by their documented meaning, as they would to a tap anywhere
 	From      machine.Side
 	Mode      machine.Mode
 	Type      wire.Type

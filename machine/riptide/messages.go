@@ -63,6 +63,7 @@ func (t *Tracker) reliable(s, peer *side, p *sighting, m *wire.Message, out *mac
 			// Its sender waits for another id after all.
 			e.merged, e.Acked, e.AckedAt, e.AckedBy = true, machine.Unanswered, 0, 0
 		}
+		t.sentAgain(s, e)
 		t.copied(e, p)
 		s.resends++
 		t.event(out, machine.Event{Kind: machine.EventResent, Side: s.side, Certainty: machine.Certain, Sequence: e.Sequence, Sequence64: id, About: e.frame}, p)
@@ -75,7 +76,9 @@ func (t *Tracker) reliable(s, peer *side, p *sighting, m *wire.Message, out *mac
 		t.hand(peer, s, &a, p, out) // it says nothing, and refuses nothing
 		return
 	}
-	peer.queue.put(a)
+	if peer.queue.put(a) {
+		peer.doubts.blurred = true // which copies its Acks are for is not known any more
+	}
 }
 
 // suspected settles whether the newest message that jumped ahead had ids of several
@@ -165,8 +168,8 @@ func (t *Tracker) notify(s, peer *side, p *sighting, m *wire.Message, out *machi
 		return
 	}
 	if peer.behaviour.NoNotify {
-		report(out, portNotify, peer.side, machine.Certain, p.at, p.ref, 0, float64(m.Sequence))
-		e.Delivered, e.Certainty = machine.No, machine.Certain
+		report(out, portNotify, peer.side, peer.grade(), p.at, p.ref, 0, float64(m.Sequence))
+		e.Delivered, e.Certainty = machine.No, peer.grade()
 		return
 	}
 	if !peer.notified {
@@ -174,12 +177,14 @@ func (t *Tracker) notify(s, peer *side, p *sighting, m *wire.Message, out *machi
 		peer.notifyIn.Adopt(m.Sequence-1, 0xff)
 		peer.notifyJoined = id
 	}
+	grade := peer.grade()
 	if gap := gapOf(m.Sequence, peer.notifyIn.last); gap >= jumpList && peer.behaviour.ShiftFault {
 		report(out, notifyJump, peer.side, machine.Likely, p.at, p.ref, 0, float64(gap), float64(m.Sequence))
+		grade = machine.Likely // a library with the repaired window takes what the others refuse
 	}
 	if peer.notifyIn.Take(m.Sequence) {
 		t.taken(peer, e, p, out)
-		e.Delivered, e.DeliveredAt, e.DeliveredBy, e.Certainty = machine.Yes, p.at, p.ref, machine.Certain
+		e.Delivered, e.DeliveredAt, e.DeliveredBy, e.Certainty = machine.Yes, p.at, p.ref, grade
 		e.Deliveries++
 		if !t.begun && id <= peer.notifyJoined {
 			e.Certainty = machine.Likely
@@ -188,7 +193,7 @@ func (t *Tracker) notify(s, peer *side, p *sighting, m *wire.Message, out *machi
 		peer.duplicates++
 		t.event(out, machine.Event{Kind: machine.EventDuplicate, Side: peer.side, Certainty: peer.reads(p.at, p.ref), Sequence: e.Sequence, Sequence64: e.Sequence64, About: p.ref}, p)
 		if e.Delivered == machine.Unanswered {
-			e.Delivered, e.Certainty = machine.No, machine.Certain
+			e.Delivered, e.Certainty = machine.No, grade
 		}
 	}
 }
@@ -211,7 +216,7 @@ func (t *Tracker) event(out *machine.Effects, e machine.Event, p *sighting) {
 // taken tells that s accepted the peer's message.
 func (t *Tracker) taken(s *side, e *life, p *sighting, out *machine.Effects) {
 	s.taken++
-	t.event(out, machine.Event{Kind: machine.EventReceived, Side: s.side, Certainty: machine.Certain, Sequence: e.Sequence, Sequence64: e.Sequence64, About: e.frame}, p)
+	t.event(out, machine.Event{Kind: machine.EventReceived, Side: s.side, Certainty: s.grade(), Sequence: e.Sequence, Sequence64: e.Sequence64, About: e.frame}, p)
 }
 
 // named tells that an ack of a message has passed, where what its sender made of
@@ -281,7 +286,11 @@ func (t *Tracker) notifyEvidence(s, peer *side, p *sighting, m *wire.Message, ou
 			e.Named = true
 			t.named(peer, e, p, out)
 		}
-		if s.ordered || e.Delivered != machine.Unanswered && e.Certainty == machine.Certain {
+		if s.ordered {
+			e.attested = e.attested || came && id > s.notifyDoubt
+			continue
+		}
+		if e.Delivered != machine.Unanswered && e.Certainty == machine.Certain {
 			continue
 		}
 		e.Delivered, e.DeliveredAt, e.DeliveredBy, e.Certainty = machine.No, p.at, p.ref, machine.Certain
@@ -363,6 +372,9 @@ func (t *Tracker) end(s *side, l *lives, out *machine.Effects) {
 			e.Delivered, e.Deliveries = machine.Unanswered, 0
 		}
 		e.Certainty = min(e.Certainty, read)
+		if e.attested && read != machine.Unknown && !peer.doubts.blurred {
+			e.Certainty = machine.Certain
+		}
 	}
 	if s.ordered && l != &s.loose {
 		switch {

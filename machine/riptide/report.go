@@ -91,7 +91,7 @@ func (t *Tracker) lifeFindings(s *side, e *life, out *machine.Effects) {
 	if (e.merged || e.clash) && s.behaviour.MergedSequences {
 		grade := machine.Likely
 		if s.near && e.clash && !t.config.Stream {
-			grade = machine.Certain
+			grade = s.grade()
 		}
 		report(out, mergedSequences, s.side, grade, e.At, e.frame, 0, float64(e.Attempts), float64(e.Sequence))
 	}

@@ -27,6 +27,7 @@ type conditions struct {
 	setting
 	tap   machine.Vantage
 	fixed bool // the tracker is told where the tap stands
+	relay bool // both ends have the same address, since one of them is a relay
 }
 
 func (c *conditions) String() string {
@@ -57,7 +58,7 @@ type fate struct {
 type observed struct {
 	c        *conditions
 	truth    map[sent]*fate
-	loose    [2]int // unreliable messages that were handed over, by receiver
+	loose    [2][]machine.Instant // when unreliable messages were handed over, by receiver
 	seen     []machine.Datagram
 	lastOwn  [2]machine.Instant
 	messages []machine.Message
@@ -110,7 +111,7 @@ func (o *observed) watch(s *sim.Step, server bool) {
 	}
 	for _, d := range s.Out.Deliver {
 		if d.Channel == riptide.ChannelUnreliable || o.bare(d.Channel == riptide.ChannelNotify) {
-			o.loose[x]++
+			o.loose[x] = append(o.loose[x], s.At)
 		}
 	}
 }
@@ -132,7 +133,7 @@ func (o *observed) see(at machine.Instant, from machine.Side, _ machine.Transmit
 
 // gather puts the segments of a stream together and cuts it into messages,
 // each with the time at which the last byte that it or those before it lacked
-// passed the tap.
+// passed the tap. A segment that is sent again can be cut elsewhere.
 func (o *observed) gather(prefix int) func(machine.Instant, machine.Side, machine.TransmitKind, uint64, []byte) {
 	var pieces [2]map[uint64][]byte
 	var whole [2][]byte
@@ -140,18 +141,29 @@ func (o *observed) gather(prefix int) func(machine.Instant, machine.Side, machin
 	for i := range pieces {
 		pieces[i] = map[uint64][]byte{}
 	}
+	// take moves what follows out of the pieces, and reports whether there was any.
+	take := func(from machine.Side) bool {
+		for offset, p := range pieces[from] {
+			end := offset + uint64(len(p))
+			switch {
+			case end <= next[from]:
+				delete(pieces[from], offset)
+			case offset <= next[from]:
+				whole[from] = append(whole[from], p[next[from]-offset:]...)
+				next[from] = end
+				return true
+			}
+		}
+		return false
+	}
 	return func(at machine.Instant, from machine.Side, kind machine.TransmitKind, offset uint64, b []byte) {
 		if kind != machine.SendBytes {
 			return
 		}
-		pieces[from][offset] = b
-		for {
-			p, ok := pieces[from][next[from]]
-			if !ok {
-				break
-			}
-			next[from] += uint64(len(p))
-			whole[from] = append(whole[from], p...)
+		if len(b) > len(pieces[from][offset]) {
+			pieces[from][offset] = b
+		}
+		for take(from) {
 		}
 		for {
 			w := whole[from]
@@ -182,7 +194,7 @@ func (o *observed) track(t *testing.T) {
 		facts.Vantage, facts.VantageReason = o.c.tap, "told"
 	}
 	for range 2 {
-		tr := riptide.NewTracker(riptide.Config{Senders: [2]riptide.Speaker{speaker, speaker}, Stream: o.c.stream}, facts)
+		tr := riptide.NewTracker(riptide.Config{Senders: [2]riptide.Speaker{speaker, speaker}, Stream: o.c.stream, OneHost: o.c.relay}, facts)
 		o.messages = o.messages[:0]
 		var out machine.Effects
 		take := func() {
@@ -278,9 +290,15 @@ func (o *observed) hold(t *testing.T, name string, vantage machine.Vantage) (fig
 	}
 	for x := range figure {
 		f := &figure[x]
-		f.looseTaken = o.loose[1-x]
-		if vantage.Near(machine.Side(1-x)) && f.looseTolds < f.looseTaken {
-			fail("%d unreliable messages were handed to the side at the tap, %d are told", f.looseTaken, f.looseTolds)
+		f.looseTaken = len(o.loose[1-x])
+		sure := 0 // while it still spoke
+		for _, at := range o.loose[1-x] {
+			if at < o.lastOwn[1-x].Add(-lastTick) {
+				sure++
+			}
+		}
+		if vantage.Near(machine.Side(1-x)) && f.looseTolds < sure {
+			fail("%d unreliable messages were handed to the side at the tap, %d are told", sure, f.looseTolds)
 		}
 		if f.looseCertain > f.looseTaken {
 			fail("%d unreliable messages of %v are certain to have been handed over, and %d were", f.looseCertain, machine.Side(x), f.looseTaken)
@@ -307,6 +325,8 @@ func (o *observed) holdMessage(fail func(string, ...any), key sent, m *machine.M
 		fail("%v is certain to have been handed over (frame %d), and was not", key, m.DeliveredBy.Frame())
 	case certain && m.Delivered == machine.No && taken:
 		fail("%v is certain not to have been handed over, and was at %v", key, true.takenAt[0])
+	case at && key.notify && !certain && o.c.version == "main":
+		// After a jump nothing tells it from releases with the shift fault.
 	case at && taken && m.Delivered != machine.Yes && true.takenAt[0] < o.lastOwn[key.from.Other()].Add(-lastTick):
 		fail("%v was handed over at the tap at %v, and is told as %v (%v)", key, true.takenAt[0], m.Delivered, m.Certainty)
 	case at && !o.c.stream && !taken && m.Delivered == machine.Yes && m.DeliveredAt < o.lastOwn[key.from.Other()].Add(-lastTick):
@@ -317,13 +337,13 @@ func (o *observed) holdMessage(fail func(string, ...any), key sent, m *machine.M
 		fail("%v was handed over at %v, before the frame that is to have brought it (%v)", key, true.takenAt[0], m.DeliveredAt)
 	}
 	switch {
-	case !near || m.Acked == machine.Unanswered:
+	case m.Acked == machine.Unanswered:
 	case true.attempts >= 15 && !o.behaviour().DropsConnection:
 		// The message was dropped at a tick that the wire does not show, within some
 		// milliseconds of which the Ack may have come.
 	case m.Acked == machine.Yes && !true.acked && certain:
 		fail("%v is told as acked by frame %d, and was not", key, m.AckedBy.Frame())
-	case m.Acked == machine.No && true.acked && true.ackedAt < o.lastOwn[key.from].Add(-lastTick):
+	case near && m.Acked == machine.No && true.acked && true.ackedAt < o.lastOwn[key.from].Add(-lastTick):
 		fail("%v was acked at %v, and is told as not", key, true.ackedAt)
 	}
 }

@@ -16,6 +16,9 @@ type Config struct {
 	// Stream is set where the messages come over TCP: what passes the tap then
 	// reaches the other end, in this order.
 	Stream bool
+	// OneHost is set where both ends have the same address: the tap is at both
+	// then, unless one of them is a relay.
+	OneHost bool
 	// Values tells what the values of a message show, of which b was captured; nil
 	// where nothing is known of values.
 	Values func(from machine.Side, m *wire.Message, b []byte) ValueFaults
@@ -41,7 +44,8 @@ type Speaker struct {
 //	far (evidence.go)    the side is known by what its Acks name.
 //
 // Where the tap stands is found from the first messages (vantage.go), which are
-// held until it is; a known vantage may be given in Facts instead.
+// held until it is; a known vantage may be given in Facts instead. What hangs on
+// it is certain only where the tap is shown to stand there: see side.grade.
 type Tracker struct {
 	config  Config
 	facts   machine.Facts
@@ -87,13 +91,19 @@ type heldMessage struct {
 // same flow learned; the zero value if none.
 func NewTracker(c Config, facts machine.Facts) *Tracker {
 	t := &Tracker{config: c, facts: facts}
-	if facts.Vantage != machine.VantageUnknown {
+	switch {
+	case facts.Vantage != machine.VantageUnknown:
 		t.decide(facts.Vantage, facts.VantageReason)
+	case c.OneHost:
+		t.decide(machine.VantageBoth, "both ends have the same address")
+		t.weighing = true
 	}
 	return t
 }
 
 func (t *Tracker) decide(v machine.Vantage, reason string) {
+	known, learned := t.facts.Settings.(proofs)
+	told := t.facts.Vantage != machine.VantageUnknown && !learned
 	t.facts.Vantage, t.facts.VantageReason, t.open = v, reason, true
 	for i := range t.sides {
 		s := &t.sides[i]
@@ -104,8 +114,10 @@ func (t *Tracker) decide(v machine.Vantage, reason string) {
 			loose: lives{loose: true}, smoothed: -1,
 		}
 		s.ordered = s.near || t.config.Stream
-		if known, ok := t.facts.Settings.(proofs); ok && s.near {
-			s.proved = known[i]
+		s.stream = t.config.Stream
+		s.shown = told || t.config.Stream || known.shown[i]
+		if s.near {
+			s.proved = known.read[i]
 		}
 	}
 }
@@ -179,7 +191,10 @@ type side struct {
 	side      machine.Side
 	near      bool
 	ordered   bool // what passes the tap towards it arrives in this order
+	stream    bool // because the connection is a stream
+	shown     bool // that it does so is shown, not only the likeliest reading
 	behaviour *Behaviour
+	doubts    doubts // what speaks against it
 
 	// As a receiver.
 	receiver     Receiver
@@ -235,6 +250,7 @@ type side struct {
 	told []*machine.Rule // of it, that are told once
 
 	// What shows that it reads.
+	readTo   proof           // the newest arrival that it has answered
 	proof    proof           // what passed the tap towards it up to here was read
 	proved   proof           // the same at the end, where an earlier run has learned it
 	previous machine.Instant // its last message but one, of any kind
@@ -262,7 +278,7 @@ func (s *side) reads(at machine.Instant, ref machine.Ref) machine.Certainty {
 	case s.toldLeft != 0 && at > s.toldLeft:
 		return machine.Unknown
 	case s.proof.covers(at, ref) || s.proved.covers(at, ref):
-		return machine.Certain
+		return s.grade()
 	case s.left != 0 && at > s.left, s.left == 0 && at.Sub(s.spoke) > Silence:
 		return machine.Unknown
 	}
@@ -303,8 +319,11 @@ func (t *Tracker) step(p *sighting, out *machine.Effects) {
 		// that the side still reads.
 		s.proves(p.at.Add(-tickSlack), 0)
 	}
-	if t.weighing && !t.releasing {
-		weigh(&t.reaches, p, m)
+	if t.weighing {
+		if !t.releasing {
+			weigh(&t.reaches, p, m)
+		}
+		s.shown = s.shown || t.reaches[p.from].shows()
 	}
 	t.settle(p.at, out)
 	t.session(p, m, out)
@@ -350,20 +369,27 @@ func (s *side) proves(at machine.Instant, ref machine.Ref) {
 	}
 }
 
-// proofs are Facts.Settings of this protocol: up to where each side is known to
-// have read.
-type proofs [2]proof
+// proofs are Facts.Settings of this protocol.
+type proofs struct {
+	read  [2]proof // up to where each side is known to have read
+	shown [2]bool  // the tap is shown to stand at the side
+}
 
 // Learned gives what another run over the flow can start with.
 func (t *Tracker) Learned() machine.Facts {
 	f := t.facts
 	if t.weighing {
-		f.Vantage, f.VantageReason, _ = judgeVantage(&t.reaches)
+		f.Vantage, f.VantageReason = t.stands()
 	}
 	if t.roles {
 		f.Tick[t.client] = t.life.tick()
 	}
-	f.Settings = proofs{t.sides[0].proof, t.sides[1].proof}
+	var p proofs
+	for i := range t.sides {
+		s := &t.sides[i]
+		p.read[i], p.shown[i] = s.proof, s.near && s.grade() == machine.Certain
+	}
+	f.Settings = p
 	return f
 }
 

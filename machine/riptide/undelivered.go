@@ -94,7 +94,7 @@ func (s *side) lie(peer *side, newest uint16, gap int, p *sighting, out *machine
 		lies++
 	}
 	if lies > 0 {
-		report(out, falseAck, s.side, machine.Certain, p.at, p.ref, 0, float64(lies), float64(newest), float64(gap))
+		report(out, falseAck, s.side, s.grade(), p.at, p.ref, 0, float64(lies), float64(newest), float64(gap))
 	}
 }
 

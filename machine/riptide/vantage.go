@@ -22,6 +22,8 @@ const (
 type reach struct {
 	samples int
 	fastest [4]time.Duration // rising
+	once    int              // of samples, those to messages that are sent once
+	soonest time.Duration    // the least of these
 	asked   [2][reachSize]asking
 	newest  [2]uint16 // that was asked, by slot
 	met     [2]bool
@@ -31,6 +33,12 @@ type reach struct {
 	pings      int
 	atTap, own time.Duration // sums
 	lastPing   time.Duration // the newest sample at the tap; 0 none
+	told       int16         // the RTT that it told last
+	ping       uint8         // and by which ping
+	// nearest is the least that a new RTT of it exceeds what its ping took beyond
+	// the tap: the way from the tap to it and back, and its tick.
+	nearest time.Duration
+	news    int // RTTs that were new
 }
 
 // asking is a message that is to be answered: a reliable one (slot 0), or a
@@ -68,6 +76,11 @@ func (r *reach) answer(kind wire.Type, sequence uint16, at machine.Instant) (wai
 	}
 	a.live = false
 	wait = at.Sub(a.at)
+	if kind != wire.Reliable {
+		if r.once++; r.once == 1 || wait < r.soonest {
+			r.soonest = wait
+		}
+	}
 	i := min(r.samples, len(r.fastest))
 	for ; i > 0 && r.fastest[i-1] > wait; i-- {
 		if i < len(r.fastest) {
@@ -85,6 +98,29 @@ func (r *reach) answer(kind wire.Type, sequence uint16, at machine.Instant) (wai
 // can stem from a message whose first copy the capture missed.
 func (r *reach) least() time.Duration {
 	return r.fastest[min(r.samples/256, len(r.fastest)-1)]
+}
+
+// nearProof is how soon a side must answer what passes the tap, at the soonest,
+// to be shown to stand at the tap, or so close that nothing tells the difference.
+const nearProof = 4 * time.Millisecond
+
+// relayLeast is the least time to an answer that shows a side which has the address
+// of the other to be a relay: a way, not a tick.
+const relayLeast = 36 * time.Millisecond
+
+// measured takes by how much a client's RTT exceeds what its ping took beyond the tap.
+func (r *reach) measured(here time.Duration) {
+	if r.news++; r.news == 1 || here < r.nearest {
+		r.nearest = here
+	}
+}
+
+// shows reports whether the side is shown to stand at the tap. Of its answers to
+// reliable messages the very least does not count: it can be to a copy of which
+// the capture missed the first. An RTT is told in whole milliseconds.
+func (r *reach) shows() bool {
+	return r.samples > 1 && r.fastest[min(1+r.samples/256, len(r.fastest)-1)] < nearProof ||
+		r.once > 0 && r.soonest < nearProof || r.news > 0 && r.nearest < nearProof-time.Millisecond
 }
 
 func slotOf(kind wire.Type) int {
@@ -107,8 +143,12 @@ func weigh(reaches *[2]reach, p *sighting, m *wire.Message) {
 			own.pings++
 			own.atTap += own.lastPing
 			own.own += time.Duration(m.RTT) * time.Millisecond
+			if m.RTT != own.told && m.Ping == own.ping+1 {
+				// It is of the ping before: one that is the same may stem from an older one.
+				own.measured(time.Duration(m.RTT)*time.Millisecond - own.lastPing)
+			}
 		}
-		own.lastPing = 0
+		own.lastPing, own.told, own.ping = 0, m.RTT, m.Ping
 		peer.ask(wire.Heartbeat, uint16(m.Ping), p.at)
 	case m.Type == wire.Heartbeat:
 		if wait, ok := own.answer(wire.Heartbeat, uint16(m.Ping), p.at); ok {

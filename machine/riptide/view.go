@@ -21,7 +21,7 @@ func (t *Tracker) Inspect(x machine.Side, v *machine.View) {
 	s, peer := &t.sides[x], &t.sides[x.Other()]
 	grade := machine.Likely
 	if s.near {
-		grade = machine.Certain
+		grade = s.grade()
 	}
 	if s.met {
 		v.Windows = append(v.Windows, s.sentWindow(grade))

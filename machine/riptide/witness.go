@@ -19,18 +19,20 @@ type queue struct {
 	head  int // of items: those before it are done with
 }
 
-const queueMost = 4096
+const queueMost = 1 << 14
 
-func (q *queue) put(a arrival) {
+// put enters an arrival, and reports whether the oldest had to make room.
+func (q *queue) put(a arrival) (full bool) {
 	if q.head == len(q.items) {
 		q.items, q.head = q.items[:0], 0
 	}
 	if len(q.items) >= queueMost {
-		// What was not answered for so long was not read.
+		full = q.head < len(q.items)/2
 		n := copy(q.items, q.items[max(q.head, len(q.items)/2):])
 		q.items, q.head = q.items[:n], 0
 	}
 	q.items = append(q.items, a)
+	return full
 }
 
 func (q *queue) open() []arrival { return q.items[q.head:] }
@@ -83,12 +85,13 @@ func (t *Tracker) witness(s, peer *side, p *sighting, m *wire.Message, out *mach
 	a := open[k]
 	s.queue.drop(k + 1)
 	s.proves(a.at, a.ref)
+	t.doubt(s, peer, open[:k], &a, m)
 	gap, jump := gapOf(a.sequence, s.receiver.last), s.behaviour.jump()
 	jumps := gap >= jump && (s.behaviour.ShiftFault || s.behaviour.Receive == ReceiveWindow)
 	var before Receiver
 	if jumps {
 		before = s.receiver.Clone()
-		report(out, windowJump, s.side, machine.Certain, p.at, a.ref, 0, float64(gap), float64(a.sequence))
+		report(out, windowJump, s.side, s.grade(), p.at, a.ref, 0, float64(gap), float64(a.sequence))
 	}
 	fresh := s.receiver.Take(a.sequence)
 	follows := s.follows(m)
@@ -100,7 +103,7 @@ func (t *Tracker) witness(s, peer *side, p *sighting, m *wire.Message, out *mach
 			s.behaviour = LookupBehaviour("riptide@main")
 			s.receiver, fresh, follows, jumps = before, mended, true, false
 			s.receiver.behaviour = s.behaviour
-			s.once(out, windowRepaired, machine.Certain, p, float64(gap))
+			s.once(out, windowRepaired, s.grade(), p, float64(gap))
 		}
 	}
 	if s.behaviour.ShiftFault && gap >= peer.behaviour.misread() {
@@ -227,11 +230,13 @@ func (t *Tracker) hand(s, peer *side, a *arrival, p *sighting, out *machine.Effe
 // capture began, or in a copy that the capture missed; and Pytide away from the
 // tap is known to ack what it loses.
 func (s *side) sure(id int64) machine.Certainty {
-	if id <= s.unsure || s.behaviour.Port && !s.near {
+	if !s.knows(id) {
 		return machine.Likely
 	}
-	return machine.Certain
+	return s.grade()
 }
+
+func (s *side) knows(id int64) bool { return id > s.unsure && (s.near || !s.behaviour.Port) }
 
 // refuse notes that a message was refused as already received.
 func (t *Tracker) refuse(s, peer *side, a *arrival, p *sighting, out *machine.Effects) {
@@ -241,9 +246,9 @@ func (t *Tracker) refuse(s, peer *side, a *arrival, p *sighting, out *machine.Ef
 	e := peer.sent.at(a.life)
 	e.answeredAt = p.at
 	t.event(out, machine.Event{Kind: machine.EventDuplicate, Side: s.side, Certainty: s.sure(e.Sequence64), Sequence: e.Sequence, Sequence64: e.Sequence64, About: a.ref}, p)
-	if e.Delivered == machine.Unanswered && s.sure(e.Sequence64) == machine.Certain && (!s.behaviour.ShiftFault || s.leapt(e.Sequence64)) {
+	if e.Delivered == machine.Unanswered && s.knows(e.Sequence64) && (!s.behaviour.ShiftFault || s.leapt(e.Sequence64)) {
 		// Otherwise it was handed over unseen.
-		e.Delivered, e.Certainty = machine.No, machine.Certain
+		e.Delivered, e.Certainty = machine.No, s.grade()
 		if e.refused = s.behaviour.ShiftFault && !e.clash; e.refused {
 			m := t.moreOf(e)
 			m.refusedAt, m.refusedRef = p.at, a.ref

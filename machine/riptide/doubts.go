@@ -1,0 +1,116 @@
+package riptide
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ackscope/ackscope/machine"
+	wire "github.com/ackscope/ackscope/wire/riptide"
+)
+
+// Where the tap stands is inferred, as a rule, and all that is told of a near side
+// hangs on it: that what passed the tap towards it has reached it, once and in that
+// order. Where times do not show it, or the side's own messages contradict it (a
+// relay on its address, a tap half way), that is likely and no more.
+
+// doubts is what speaks against the tap standing at a side.
+type doubts struct {
+	against  int  // messages that passed the tap towards it, and that it had not got when it went on
+	blurred  bool // so many waited for its Acks that some were forgotten
+	answered int  // reliable copies that it answered
+	skipped  int  // copies of which no Ack has passed, though later ones were answered
+}
+
+const (
+	// overruled is how much must speak against a side for the tap to be taken
+	// away from it.
+	overruled = 3
+	// A capture can lack some of the Acks: these many, and one in so many.
+	skippedFew, skippedShare = 3, 12
+)
+
+// grade gives how surely what passes the tap towards s has reached it, and what
+// passes from it is all that it sent.
+func (s *side) grade() machine.Certainty {
+	if s.ordered && s.shown && s.doubts.against == 0 && !s.doubts.blurred {
+		return machine.Certain
+	}
+	return machine.Likely
+}
+
+// doubt looks at the arrivals that a near side passed over when it answered a
+// later one.
+func (t *Tracker) doubt(s, peer *side, skipped []arrival, answered *arrival, m *wire.Message) {
+	if s.stream || s.behaviour.Port {
+		return // Pytide answers the newest first
+	}
+	d := &s.doubts
+	d.answered++
+	s.readTo = proof{answered.at, answered.ref}
+	if len(skipped) == 0 {
+		return
+	}
+	d.skipped += len(skipped)
+	if d.skipped > skippedFew+d.answered/skippedShare {
+		d.against += len(skipped)
+	}
+	if gapOf(m.Cause, m.Last) > 0 || gapOf(m.Last, uint16(s.heardLast)) >= s.behaviour.jump() {
+		return // the window does not show what came
+	}
+	for i := range skipped {
+		id := skipped[i].sequence
+		behind := gapOf(m.Last, id)
+		if s.heard && peer.unwrap(id) <= s.doubt {
+			continue
+		}
+		if behind < 0 || behind > 0 && behind <= windowAcks && m.AckBits>>(behind-1)&1 == 0 {
+			d.against++
+		}
+	}
+}
+
+// sentAgain looks at a copy of a message that s, if the tap is at it, knew to be
+// acked: it had answered what passed the tap after that Ack. A server of 2.1.0
+// does so, where it waits for another id than the one that it wrote.
+func (t *Tracker) sentAgain(s *side, e *life) {
+	merges := s.behaviour.MergedSequences && (!t.roles || t.client != s.side)
+	if s.near && !s.stream && !merges && e.Acked == machine.Yes && e.byCause && s.readTo.covers(e.AckedAt, e.AckedBy) {
+		s.doubts.against++
+	}
+}
+
+// stands tells where the tap stands, by all that has passed.
+func (t *Tracker) stands() (machine.Vantage, string) {
+	v, reason := t.facts.Vantage, t.facts.VantageReason
+	if !t.config.OneHost {
+		v, reason, _ = judgeVantage(&t.reaches)
+	}
+	for i := range t.sides {
+		s := &t.sides[i]
+		far := t.config.OneHost && t.reaches[i].samples >= 8 && t.reaches[i].least() > relayLeast
+		if !v.Near(s.side) || !far && s.doubts.against < overruled {
+			continue
+		}
+		was := v
+		switch {
+		case v == machine.VantageBoth && s.side == machine.A:
+			v = machine.VantageB
+		case v == machine.VantageBoth:
+			v = machine.VantageA
+		default:
+			v = machine.VantageBetween
+		}
+		if far {
+			reason = fmt.Sprintf("%v rather than %v: %v answers after %v at the least", v, was, s.side, round(t.reaches[i].least()))
+		} else {
+			reason = fmt.Sprintf("%v rather than %v: %d messages that passed the tap towards %v had not reached it when it went on", v, was, s.doubts.against, s.side)
+		}
+	}
+	for i := range t.sides {
+		s := &t.sides[i]
+		if at := "at " + s.side.String(); v.Near(s.side) && s.grade() != machine.Certain && strings.HasPrefix(reason, at) {
+			reason = "likely " + at + ", though it may stand some way off" + reason[len(at):]
+		}
+	}
+	return v, reason
+}
