@@ -38,17 +38,24 @@ type Rewinder interface {
 // and again with that known: every flow has its protocol from its first packet
 // on, and every event its final grade. The options' sink sees the second run.
 func RunTwice(src Rewinder, o Options) (*Session, error) {
-	first := o
-	first.Sink, first.Survey = nil, nil
-	s, err := Run(src, first)
+	s, err := Learn(src, o)
+	if err != nil {
+		return s, err
+	}
+	o.Survey = s.Survey()
+	return Run(src, o)
+}
+
+// Learn is the first run of RunTwice, for those who want to know the flows before
+// the second: it leaves the source at its begin. A capture that is cut or damaged
+// is no error here, since the second run meets the same.
+func Learn(src Rewinder, o Options) (*Session, error) {
+	o.Sink, o.Survey = nil, nil
+	s, err := Run(src, o)
 	var cut *capture.CutError
 	var damaged *capture.DamageError
 	if err != nil && !errors.As(err, &cut) && !errors.As(err, &damaged) {
 		return s, err
 	}
-	if err := src.Rewind(); err != nil {
-		return s, err
-	}
-	o.Survey = s.Survey()
-	return Run(src, o)
+	return s, src.Rewind()
 }

@@ -1,7 +1,13 @@
 // Package graph turns what a walk over a flow tells into series over time and
-// into ladders: figures and places only, for the terminal and for reports alike.
+// into ladders, and draws series: as SVG for reports, as text for terminals.
 //
-// Ring 4 of the house. It draws nothing.
+//	records -> Flow (series of cells) -> Plot (traces over columns) -> SVG, Text
+//
+// A series has a fixed number of cells, whatever the length of the flow. A cell
+// keeps the least and the greatest of what fell into it, so that joining cells
+// to the columns of a drawing never hides a peak.
+//
+// Ring 4 of the house.
 package graph
 
 import (
@@ -19,6 +25,8 @@ const Cells = 4096
 type Cell struct {
 	N             uint32
 	Min, Max, Sum float64
+	Last          float64
+	Ref           machine.Ref // the frame of the first; 0 where it is not known
 }
 
 // Series is one figure of one side over a span of time.
@@ -26,16 +34,16 @@ type Series struct {
 	Cells []Cell
 }
 
-func (s *Series) add(i int, v float64) {
+func (s *Series) add(i int, v float64, ref machine.Ref) {
 	if s.Cells == nil {
 		s.Cells = make([]Cell, Cells)
 	}
 	c := &s.Cells[i]
 	if c.N == 0 {
-		c.Min, c.Max = v, v
+		c.Min, c.Max, c.Ref = v, v, ref
 	}
 	c.N++
-	c.Min, c.Max, c.Sum = min(c.Min, v), max(c.Max, v), c.Sum+v
+	c.Min, c.Max, c.Sum, c.Last = min(c.Min, v), max(c.Max, v), c.Sum+v, v
 }
 
 // Join gives the cells of [from, to) as one.
@@ -46,10 +54,11 @@ func (s *Series) Join(from, to int) (out Cell) {
 			continue
 		}
 		if out.N == 0 {
-			out.Min, out.Max = c.Min, c.Max
+			out.Min, out.Max, out.Ref = c.Min, c.Max, c.Ref
 		}
 		out.N += c.N
 		out.Min, out.Max, out.Sum = min(out.Min, c.Min), max(out.Max, c.Max), out.Sum+c.Sum
+		out.Last = c.Last
 	}
 	return out
 }
@@ -63,8 +72,14 @@ const (
 	Lost                  // sequence that can no longer be acked, unwrapped
 	Resent                // sequence of packets whose content was sent before, unwrapped
 	RTT                   // samples in milliseconds, as the side took them
-	InFlight              // packets sent whose fate is open
+	InFlight              // packets sent whose fate is open; of the row of sequences in Series
 	Bandwidth             // bytes on the wire; the sum is what counts
+	Smoothed              // RTT in milliseconds, as the side's own library smooths it
+	Loss                  // share of packets lost, 0 to 1, as the side's own library computes it
+	Headers               // bytes on the wire, by what they are for: of all headers, the link's to the protocol's
+	Acks                  // of acknowledgements
+	Again                 // of the application, sent again
+	Goodput               // of the application, sent for the first time
 	Kinds
 )
 
@@ -72,10 +87,35 @@ const (
 type Flow struct {
 	First, Last machine.Instant
 	Series      [Kinds][2]Series
-	flight      [2]float64
-	newest      [2]int64
-	begun       [2]bool
+	// More holds the sequences that count in rows of their own (Event.Channel): of
+	// the first that is seen they are in Series.
+	More [2][]*Row
+
+	rows    [2]rows
+	near    [2]bool // the tap sees the side's packets leave and their acks come back
+	located bool
 }
+
+// Row is the series of one row of sequences.
+type Row struct {
+	Channel uint8
+	Series  [Resent + 1]Series // by Kind, Sequence to Resent
+}
+
+// rows is what a side has sent and does not know the fate of.
+type rows struct {
+	first uint8 // the channel whose series are the flow's own
+	begun bool
+	open  map[int64]open
+}
+
+type open struct {
+	at     machine.Instant
+	resent bool
+}
+
+// maxOpen bounds the packets whose fate is waited for.
+const maxOpen = 1 << 16
 
 // NewFlow begins the series of a flow over the time in which it has packets.
 func NewFlow(first, last machine.Instant) *Flow {
@@ -100,32 +140,108 @@ func (f *Flow) Step() time.Duration { return time.Duration(f.Last-f.First) / Cel
 // Take adds what a record tells.
 func (f *Flow) Take(r *analyze.Record) {
 	if r.Frame != nil && r.Index == 0 {
-		f.Series[Bandwidth][r.Datagram.From].add(f.CellAt(r.Datagram.At), float64(r.Frame.Length))
+		f.Series[Bandwidth][r.Datagram.From].add(f.CellAt(r.Datagram.At), float64(r.Frame.Length), r.Frame.Ref)
+	}
+	if len(r.Events) > 0 && !f.located && r.Flow != nil {
+		v := r.Flow.Facts().Vantage
+		f.located, f.near = true, [2]bool{v.Near(machine.A), v.Near(machine.B)}
 	}
 	for i := range r.Events {
-		e := &r.Events[i]
-		at := f.CellAt(e.At)
-		switch e.Kind {
-		case machine.EventSent:
-			if !f.begun[e.Side] || e.Sequence64 > f.newest[e.Side] {
-				f.begun[e.Side], f.newest[e.Side] = true, e.Sequence64
-				f.flight[e.Side]++
-			}
-			f.Series[Sequence][e.Side].add(at, float64(e.Sequence64))
-		case machine.EventAcked:
-			f.flight[e.Side] = max(f.flight[e.Side]-1, 0)
-			f.Series[Acked][e.Side].add(at, float64(e.Sequence64))
-			if e.RTT >= 0 {
-				f.Series[RTT][e.Side].add(at, float64(e.RTT)/1e6)
-			}
-		case machine.EventLost:
-			f.flight[e.Side] = max(f.flight[e.Side]-1, 0)
-			f.Series[Lost][e.Side].add(at, float64(e.Sequence64))
-		case machine.EventResent:
-			f.Series[Resent][e.Side].add(at, float64(e.Sequence64))
-		default:
-			continue
+		f.event(&r.Events[i])
+	}
+}
+
+func (f *Flow) event(e *machine.Event) {
+	kind := Sequence
+	side := &f.rows[e.Side]
+	// Of other rows the capture may never tell what became of their packets.
+	counts := !side.begun || side.first == e.Channel
+	switch e.Kind {
+	case machine.EventSent:
+		if side.open == nil {
+			side.open = map[int64]open{}
 		}
-		f.Series[InFlight][e.Side].add(at, f.flight[e.Side])
+		if counts && len(side.open) < maxOpen {
+			side.open[e.Sequence64] = open{at: e.At}
+		}
+	case machine.EventAcked:
+		kind = Acked
+		if counts {
+			f.sample(e, side.open[e.Sequence64])
+			delete(side.open, e.Sequence64)
+		}
+	case machine.EventLost:
+		kind = Lost
+		if counts {
+			delete(side.open, e.Sequence64)
+		}
+	case machine.EventResent:
+		kind = Resent
+		if o, ok := side.open[e.Sequence64]; ok && counts {
+			o.resent = true
+			side.open[e.Sequence64] = o
+		}
+	default:
+		return
+	}
+	at := f.CellAt(e.At)
+	f.row(e.Side, e.Channel, kind).add(at, float64(e.Sequence64), e.Ref)
+	if counts {
+		f.Series[InFlight][e.Side].add(at, float64(len(side.open)), e.Ref)
+	}
+}
+
+// sample adds a round-trip time: the side's own or, where its library takes none
+// from acks, what the tap saw between a packet and its ack; of one that was sent
+// again none can be told (Karn's rule).
+func (f *Flow) sample(e *machine.Event, o open) {
+	rtt := time.Duration(e.RTT)
+	if rtt < 0 {
+		if o.at == 0 || o.resent || !f.near[e.Side] || e.Channel != 0 {
+			return // packets of other rows are acked when their receiver next has something to send
+		}
+		rtt = e.At.Sub(o.at)
+	}
+	f.Series[RTT][e.Side].add(f.CellAt(e.At), float64(rtt)/1e6, e.Ref)
+}
+
+// row gives the series of a kind and a channel.
+func (f *Flow) row(side machine.Side, channel uint8, kind Kind) *Series {
+	r := &f.rows[side]
+	if !r.begun {
+		r.begun, r.first = true, channel
+	}
+	if channel == r.first {
+		return &f.Series[kind][side]
+	}
+	for _, x := range f.More[side] {
+		if x.Channel == channel {
+			return &x.Series[kind]
+		}
+	}
+	x := &Row{Channel: channel}
+	f.More[side] = append(f.More[side], x)
+	return &x.Series[kind]
+}
+
+// Measure adds what a side's own library computes at an instant: its smoothed
+// round-trip time and its estimate of loss, each where it is known.
+func (f *Flow) Measure(side machine.Side, at machine.Instant, s *machine.Summary) {
+	i := f.CellAt(at)
+	if s.RTT >= 0 {
+		f.Series[Smoothed][side].add(i, float64(s.RTT)/1e6, 0)
+	}
+	if s.Loss >= 0 {
+		f.Series[Loss][side].add(i, s.Loss, 0)
+	}
+}
+
+// Spend adds what bytes on the wire were for.
+func (f *Flow) Spend(side machine.Side, at machine.Instant, headers, acks, again, goodput float64) {
+	i := f.CellAt(at)
+	for j, v := range [...]float64{headers, acks, again, goodput} {
+		if v > 0 {
+			f.Series[Headers+Kind(j)][side].add(i, v, 0)
+		}
 	}
 }

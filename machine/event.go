@@ -46,7 +46,7 @@ type Event struct {
 	About      Ref     // the frame of the packet that the fact is about; zero where it was not captured
 	RTT        int64   // on acked: the endpoint's own RTT sample in nanoseconds; negative where unknown
 	Peer       Peer    // of endpoints that have several: whom it is about
-	Channel    uint8   // of endpoints: as in Submit
+	Channel    uint8   // of endpoints: as in Submit; of trackers: in which row Sequence counts, where there are several
 }
 
 // Rule describes one kind of finding; each protocol's descriptor and the

@@ -17,6 +17,7 @@ const (
 	Bold   Style = "1"
 	Dim    Style = "2"
 	Red    Style = "31"
+	Green  Style = "32"
 	Yellow Style = "33"
 	Cyan   Style = "36"
 	Purple Style = "35"

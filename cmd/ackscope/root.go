@@ -111,6 +111,7 @@ packet and rebuilds from the capture alone what both endpoints knew at any packe
 		a.guessCommand(),
 		a.findingsCommand(),
 		a.ledgerCommand(),
+		a.graphCommand(),
 		a.stateCommand(),
 		a.explainCommand(),
 		a.protocolsCommand(),

@@ -19,6 +19,7 @@ const (
 	bold   = show.Bold
 	dim    = show.Dim
 	red    = show.Red
+	green  = show.Green
 	yellow = show.Yellow
 	cyan   = show.Cyan
 	purple = show.Purple

@@ -154,7 +154,7 @@ func (t *Tracker) notify(s, peer *side, p *sighting, m *wire.Message, out *machi
 	if e == nil {
 		e = t.begins(s, &s.notes, id, hash, p, m, out)
 		e.Mode = machine.ModeNotify
-		t.event(out, machine.Event{Kind: machine.EventSent, Side: s.side, Certainty: machine.Certain, Sequence: e.Sequence, Sequence64: id}, p)
+		t.event(out, machine.Event{Kind: machine.EventSent, Side: s.side, Certainty: machine.Certain, Sequence: e.Sequence, Sequence64: id, Channel: ChannelNotify}, p)
 		if !s.notifyMet {
 			s.firstNotify = id
 		}
@@ -258,7 +258,7 @@ func (t *Tracker) notifyAcked(s *side, p *sighting, m *wire.Message, out *machin
 				kind = machine.EventAcked
 				s.acked++
 			}
-			t.event(out, machine.Event{Kind: kind, Side: s.side, Certainty: s.reads(p.at, p.ref), Sequence: e.Sequence, Sequence64: e.Sequence64, About: e.frame, By: p.ref}, p)
+			t.event(out, machine.Event{Kind: kind, Side: s.side, Certainty: s.reads(p.at, p.ref), Sequence: e.Sequence, Sequence64: e.Sequence64, About: e.frame, By: p.ref, Channel: ChannelNotify}, p)
 		}
 	})
 }

@@ -1,0 +1,245 @@
+package graph
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+)
+
+// Names of the plots that a flow has, as commands take them.
+const (
+	TimeSequence = "timeseq"
+	RoundTrip    = "rtt"
+	Window       = "window"
+	Spent        = "bandwidth"
+)
+
+// Names lists them in the order of reports.
+var Names = []string{TimeSequence, RoundTrip, Window, Spent}
+
+// Shape says how a trace is drawn.
+type Shape uint8
+
+const (
+	Bars   Shape = iota // a bar from the least to the greatest of each column
+	Steps               // a line that stays until the next point
+	Levels              // the same, with a bar from the least to the greatest of each column
+	Line                // from point to point, through the middle of each column
+	Marks               // a sign at each point
+	Area                // a stretch from Low to High, filled: stacked amounts
+)
+
+// Point is one column of a trace.
+type Point struct {
+	At        float64 // seconds since the plot's First
+	Low, High float64
+	Last      float64     // the newest value
+	N         uint32      // values that fell into the column
+	Ref       machine.Ref // the frame of the first; 0 where it is not known
+}
+
+// Trace is one line of a plot.
+type Trace struct {
+	Name   string // for the legend
+	Class  string // for colours: sent, acked, again, lost, raw, smooth, flight, loss, goodput, acks, headers
+	Shape  Shape
+	Sign   string // of marks: one character
+	Points []Point
+}
+
+// Plot is one drawing, made ready: what to draw where, not how.
+type Plot struct {
+	Name   string
+	Title  string
+	Unit   string // of the values; "%" has them in parts of one
+	Doc    string // what it shows, for those who do not know such graphs or do not see it
+	First  machine.Instant
+	Span   float64       // seconds
+	Column time.Duration // that one column stands for
+	Low    float64
+	High   float64
+	Traces []Trace
+	Whole  bool // values are whole numbers
+	Joined bool // columns hold more than one value: they show the least and the greatest
+}
+
+// Empty reports whether there is nothing to draw.
+func (p *Plot) Empty() bool { return len(p.Traces) == 0 }
+
+// Plots gives the plots of a name for a side, over so many columns at most.
+func (f *Flow) Plots(name string, side machine.Side, columns int) []*Plot {
+	switch name {
+	case TimeSequence:
+		plots := []*Plot{f.timeSequence(side, columns, "", [4]*Series{&f.Series[Sequence][side], &f.Series[Acked][side], &f.Series[Resent][side], &f.Series[Lost][side]})}
+		for _, r := range f.More[side] { // some types count their sequences apart from others
+			plots = append(plots, f.timeSequence(side, columns, ", in a row of their own", [4]*Series{&r.Series[Sequence], &r.Series[Acked], &r.Series[Resent], &r.Series[Lost]}))
+		}
+		return plots
+	case RoundTrip:
+		return []*Plot{f.roundTrip(side, columns)}
+	case Window:
+		plots := []*Plot{f.inFlight(side, columns)}
+		if loss := f.lossShare(side, columns); !loss.Empty() {
+			plots = append(plots, loss)
+		}
+		return plots
+	case Spent:
+		return []*Plot{f.spent(side, columns)}
+	}
+	return nil
+}
+
+func (f *Flow) plot(name, title, unit, doc string, columns int) *Plot {
+	return &Plot{
+		Name: name, Title: title, Unit: unit, Doc: doc, First: f.First, Span: max(f.Last.Sub(f.First).Seconds(), 1e-9),
+		Column: f.Last.Sub(f.First) / time.Duration(min(columns, Cells)),
+		Low:    math.Inf(1), High: math.Inf(-1),
+	}
+}
+
+// points joins the cells of a series to columns.
+func (f *Flow) points(s *Series, columns int) (out []Point) {
+	if s.Cells == nil {
+		return nil
+	}
+	columns = min(columns, Cells)
+	span := f.Last.Sub(f.First).Seconds()
+	for i := range columns {
+		from, to := i*Cells/columns, (i+1)*Cells/columns
+		if c := s.Join(from, to); c.N > 0 {
+			out = append(out, Point{At: span * float64(from+to) / 2 / Cells, Low: c.Min, High: c.Max, Last: c.Last, N: c.N, Ref: c.Ref})
+		}
+	}
+	return out
+}
+
+// add puts a trace into the plot where it has points, and its values into the range.
+func (p *Plot) add(t Trace) {
+	if len(t.Points) == 0 {
+		return
+	}
+	for i := range t.Points {
+		x := &t.Points[i]
+		p.Low, p.High = min(p.Low, x.Low), max(p.High, x.High)
+		p.Joined = p.Joined || x.N > 1
+	}
+	p.Traces = append(p.Traces, t)
+}
+
+// done settles the range of the values.
+func (p *Plot) done(zero bool) *Plot {
+	if p.Empty() {
+		p.Low, p.High = 0, 1
+		return p
+	}
+	if zero {
+		p.Low = min(p.Low, 0)
+	}
+	if p.High <= p.Low {
+		p.High = p.Low + 1
+	}
+	return p
+}
+
+func sideWord(side machine.Side) string {
+	if side == machine.A {
+		return "A"
+	}
+	return "B"
+}
+
+// timeSequence is tcptrace's graph: what was sent when, and up to where it was
+// known to have arrived.
+func (f *Flow) timeSequence(side machine.Side, columns int, which string, s [4]*Series) *Plot {
+	p := f.plot(TimeSequence, "Time–sequence, "+sideWord(side)+" sends"+which, "",
+		"Each packet that the side sent, by time and sequence number; the line is the newest one that the side knew to have arrived. What stands above the line was on its way; a flat line is a stall.", columns)
+	p.Whole = true
+	p.add(Trace{Name: "sent", Class: "sent", Shape: Bars, Points: f.points(s[0], columns)})
+	line := f.points(s[1], columns)
+	top := math.Inf(-1)
+	for i := range line {
+		top = max(top, line[i].High)
+		line[i].Low, line[i].High, line[i].Last = top, top, top
+	}
+	p.add(Trace{Name: "acked up to", Class: "acked", Shape: Steps, Points: line})
+	p.add(Trace{Name: "sent again", Class: "again", Shape: Marks, Sign: "R", Points: f.points(s[2], columns)})
+	p.add(Trace{Name: "lost", Class: "lost", Shape: Marks, Sign: "×", Points: f.points(s[3], columns)})
+	return p.done(false)
+}
+
+func (f *Flow) roundTrip(side machine.Side, columns int) *Plot {
+	p := f.plot(RoundTrip, "Round-trip time of "+sideWord(side)+"'s packets", "ms",
+		"Each sample, as the side took it from an ack or, where its library takes none from acks, as the tap saw packet and ack; and what the side's own library smooths: that is what its timers go by.", columns)
+	p.add(Trace{Name: "samples", Class: "raw", Shape: Bars, Points: f.points(&f.Series[RTT][side], columns)})
+	p.add(Trace{Name: "smoothed", Class: "smooth", Shape: Line, Points: f.points(&f.Series[Smoothed][side], columns)})
+	return p.done(true)
+}
+
+func (f *Flow) inFlight(side machine.Side, columns int) *Plot {
+	p := f.plot(Window, "In flight from "+sideWord(side), "packets",
+		"Packets that the side had sent and whose fate it did not know yet. A cross is a packet that can no longer be acked.", columns)
+	p.Whole = true
+	flight := f.points(&f.Series[InFlight][side], columns)
+	p.add(Trace{Name: "in flight", Class: "flight", Shape: Levels, Points: flight})
+	var lost []Point
+	i := 0
+	for _, x := range f.points(&f.Series[Lost][side], columns) {
+		for i+1 < len(flight) && flight[i+1].At <= x.At {
+			i++
+		}
+		x.Low, x.High = 0, 0
+		if i < len(flight) {
+			x.Low, x.High = flight[i].High, flight[i].High
+		}
+		lost = append(lost, x)
+	}
+	p.add(Trace{Name: "lost", Class: "lost", Shape: Marks, Sign: "×", Points: lost})
+	return p.done(true)
+}
+
+func (f *Flow) lossShare(side machine.Side, columns int) *Plot {
+	p := f.plot("loss", "Loss, as "+sideWord(side)+" estimates it", "%",
+		"The share of its packets that the side holds for lost, as its own library computes it.", columns)
+	p.add(Trace{Name: "loss", Class: "loss", Shape: Line, Points: f.points(&f.Series[Loss][side], columns)})
+	if p.High < 0.01 && !p.Empty() {
+		p.High = 0.01 // nothing was lost, which is not a scale of its own
+	}
+	return p.done(true)
+}
+
+// spentColumns is how many columns bandwidth is averaged over at most: finer
+// ones would show single packets, not a rate.
+const spentColumns = 120
+
+func (f *Flow) spent(side machine.Side, columns int) *Plot {
+	columns = min(columns, spentColumns)
+	p := f.plot(Spent, "Bandwidth from "+sideWord(side), "B/s", "", columns)
+	p.Doc = fmt.Sprintf("Bytes on the wire each second, averaged over %s, by what they were for: headers are all of them, from the link's to the protocol's.", duration(p.Column))
+	base := make([]float64, columns)
+	for _, x := range []struct {
+		kind        Kind
+		name, class string
+	}{{Goodput, "goodput", "goodput"}, {Again, "sent again", "again"}, {Acks, "acks", "acks"}, {Headers, "headers", "headers"}} {
+		s := &f.Series[x.kind][side]
+		if s.Cells == nil {
+			continue
+		}
+		span := p.Span
+		var points []Point
+		some := false
+		for i := range columns {
+			from, to := i*Cells/columns, (i+1)*Cells/columns
+			c := s.Join(from, to)
+			rate := c.Sum / (span * float64(to-from) / Cells)
+			some = some || c.N > 0
+			points = append(points, Point{At: span * float64(from+to) / 2 / Cells, Low: base[i], High: base[i] + rate, N: min(c.N, 1)})
+			base[i] += rate
+		}
+		if some {
+			p.add(Trace{Name: x.name, Class: x.class, Shape: Area, Points: points})
+		}
+	}
+	return p.done(true)
+}

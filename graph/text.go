@@ -1,0 +1,182 @@
+package graph
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// Text draws plots with the dots of braille, for a terminal of so many columns
+// (at least 40). paint colours a text by the class of its trace; nil for none.
+func Text(plots []*Plot, width, height int, paint func(class, text string) string) string {
+	if paint == nil {
+		paint = func(_, text string) string { return text }
+	}
+	var b strings.Builder
+	for i, p := range plots {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		p.text(&b, max(width, 40), max(height, 4), paint)
+	}
+	return b.String()
+}
+
+// TextColumns is how many columns Text has room for in so many of a terminal.
+func TextColumns(width int) int { return 2 * (max(width, 40) - textLabel) }
+
+// textLabel is the room of the values' labels.
+const textLabel = 9
+
+// dots is a drawing of two by four dots a cell.
+type dots struct {
+	w, h    int // in cells
+	cells   []rune
+	classes []string
+	signs   []string // that stand in place of the dots
+}
+
+var dotBits = [4][2]rune{{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}}
+
+func (d *dots) cell(x, y int) int {
+	return min(max(y, 0), 4*d.h-1)/4*d.w + min(max(x, 0), 2*d.w-1)/2
+}
+
+func (d *dots) dot(x, y int, class string) {
+	x, y = min(max(x, 0), 2*d.w-1), min(max(y, 0), 4*d.h-1)
+	i := d.cell(x, y)
+	d.cells[i] |= dotBits[y%4][x%2]
+	d.classes[i] = class
+}
+
+func (d *dots) bar(x, from, to int, class string) {
+	for y := min(from, to); y <= max(from, to); y++ {
+		d.dot(x, y, class)
+	}
+}
+
+func (p *Plot) text(b *strings.Builder, width, height int, paint func(class, text string) string) {
+	fmt.Fprintf(b, "%s\n", p.heading())
+	if p.Empty() {
+		b.WriteString("  nothing was seen\n")
+		return
+	}
+	for i := range p.Traces {
+		t := &p.Traces[i]
+		sign := t.Sign
+		if sign == "" {
+			sign = map[Shape]string{Bars: "⠇", Steps: "⠤", Levels: "⠤", Line: "⠒", Area: "⣿"}[t.Shape]
+		}
+		b.WriteString("  " + paint(t.Class, sign+" "+t.Name))
+	}
+	b.WriteByte('\n')
+	d := &dots{w: width - textLabel, h: height}
+	d.cells, d.classes, d.signs = make([]rune, d.w*d.h), make([]string, d.w*d.h), make([]string, d.w*d.h)
+	for i := range p.Traces {
+		p.dots(d, &p.Traces[i])
+	}
+	labels := map[int]string{}
+	for _, v := range p.ticks(max(height/3, 2)) {
+		row := p.row(v, d) / 4
+		if _, taken := labels[row]; !taken {
+			labels[row] = p.value(v)
+		}
+	}
+	for row := range d.h {
+		fmt.Fprintf(b, "%*s ", textLabel-2, labels[row])
+		b.WriteString(map[bool]string{true: "┤", false: "│"}[labels[row] != ""])
+		p.cells(b, d, row, paint)
+		b.WriteByte('\n')
+	}
+	p.foot(b, d)
+}
+
+// cells writes a row, with one colour for cells of one class that stand together.
+func (p *Plot) cells(b *strings.Builder, d *dots, row int, paint func(class, text string) string) {
+	end := d.w
+	for end > 0 && d.cells[row*d.w+end-1] == 0 && d.signs[row*d.w+end-1] == "" {
+		end--
+	}
+	for x := 0; x < end; {
+		class, from := d.classes[row*d.w+x], x
+		var run strings.Builder
+		for ; x < end && d.classes[row*d.w+x] == class; x++ {
+			switch i := row*d.w + x; {
+			case d.signs[i] != "":
+				run.WriteString(d.signs[i])
+			case d.cells[i] != 0:
+				run.WriteRune(0x2800 + d.cells[i])
+			default:
+				run.WriteByte(' ')
+			}
+		}
+		if class == "" || x == from {
+			b.WriteString(run.String())
+		} else {
+			b.WriteString(paint(class, run.String()))
+		}
+	}
+}
+
+// foot writes the time's axis.
+func (p *Plot) foot(b *strings.Builder, d *dots) {
+	line, labels := []rune(strings.Repeat("─", d.w)), []rune(strings.Repeat(" ", d.w+textLabel))
+	free := 0
+	for _, v := range Ticks(0, p.Span, max(d.w/12, 2)) {
+		x := min(int(v/p.Span*float64(d.w)), d.w-1)
+		text := Number(v) + " s"
+		n := utf8.RuneCountInString(text)
+		at := min(max(x+textLabel-n/2, free), len(labels)-n)
+		if at < free {
+			continue
+		}
+		line[x] = '┬'
+		copy(labels[at:], []rune(text))
+		free = at + n + 1
+	}
+	fmt.Fprintf(b, "%*s └%s\n%s\n", textLabel-2, "", string(line), strings.TrimRight(string(labels), " "))
+}
+
+// row gives the dot's row of a value, from the top.
+func (p *Plot) row(v float64, d *dots) int {
+	return int((p.High-v)/(p.High-p.Low)*float64(4*d.h-1) + 0.5)
+}
+
+func (p *Plot) dots(d *dots, t *Trace) {
+	last, lastRow := -1, 0
+	for _, x := range t.Points {
+		column := min(int(x.At/p.Span*float64(2*d.w)), 2*d.w-1)
+		low, high := p.row(x.Low, d), p.row(x.High, d)
+		switch t.Shape {
+		case Marks:
+			i := d.cell(column, high)
+			d.signs[i], d.classes[i] = t.Sign, t.Class
+			continue
+		case Steps, Levels:
+			for c := last + 1; last >= 0 && c < column; c++ {
+				d.dot(c, lastRow, t.Class)
+			}
+		case Line:
+			low, high = (low+high)/2, (low+high)/2
+			for c := last + 1; last >= 0 && c < column; c++ {
+				d.dot(c, lastRow+(high-lastRow)*(c-last)/(column-last), t.Class)
+			}
+			if last >= 0 && column-last <= 1 {
+				d.bar(column, lastRow, high, t.Class)
+			}
+		case Area:
+			if x.High <= x.Low {
+				continue
+			}
+			for c := max(last+1, column-2*d.w/len(t.Points)); c < column; c++ {
+				d.bar(c, low, high, t.Class)
+			}
+		case Bars:
+		}
+		d.bar(column, low, high, t.Class)
+		last, lastRow = column, high
+		if t.Shape == Levels {
+			lastRow = p.row(x.Last, d)
+		}
+	}
+}
