@@ -119,6 +119,7 @@ packet and rebuilds from the capture alone what both endpoints knew at any packe
 		a.simulateCommand(),
 		a.replayCommand(),
 		a.reduceCommand(),
+		a.mergeCommand(),
 		a.captureCommand(),
 		a.labCommand(),
 	)

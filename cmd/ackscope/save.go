@@ -56,7 +56,7 @@ func (s *save) begin(path string) (err error) {
 	return nil
 }
 
-func (s *save) write(f *capture.Frame) error {
+func (s *save) write(f *capture.Frame, comments ...string) error {
 	if s.rotation != nil && s.rotation.full(s.w.Written(), f.At) {
 		if err := s.turn(); err != nil {
 			return err
@@ -76,7 +76,7 @@ func (s *save) write(f *capture.Frame) error {
 	copied := *f
 	copied.Interface = id
 	copied.Ref = machine.Ref(0)
-	if err := s.w.WriteFrame(&copied); err != nil {
+	if err := s.w.WriteFrame(&copied, comments...); err != nil {
 		return fmt.Errorf("-w: %w", err)
 	}
 	s.frames++

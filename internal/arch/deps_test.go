@@ -50,6 +50,7 @@ var law = []rule{
 	{"export", []string{"analyze", "dissect", "machine", "capture"}, nil},
 	{"graph", []string{"analyze", "machine"}, nil},
 	{"ledger", []string{"analyze", "capture", "dissect", "machine"}, nil},
+	{"rewrite/merge", []string{"analyze", "capture", "machine"}, nil},
 	{"rewrite", []string{"analyze", "capture", "dissect", "machine", "replay"}, nil},
 	{"replay", []string{"analyze", "capture", "sim", "dissect", "schema", "machine"}, nil},
 	{"lab", []string{"machine", "machine/...", "wire", "wire/...", "sim", "capture"}, nil},

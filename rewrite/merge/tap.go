@@ -1,0 +1,129 @@
+package merge
+
+import (
+	"errors"
+	"sort"
+
+	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/machine"
+)
+
+// Tap is what one capture saw.
+type Tap struct {
+	Session *analyze.Session
+	Flows   []*Flow // those with packets to pair
+
+	shortest int // captured bytes of the shortest payload that a snap length cut; 0 for none
+	byFlow   map[*analyze.Flow]*Flow
+}
+
+// Flow is one flow as a tap saw it.
+type Flow struct {
+	*analyze.Flow
+	passed [2][]passage // by side, in order
+	hops   [2]uint8     // time to live of the first packet of each side; 0 unknown
+}
+
+// passage is one datagram, or one message of a stream, that passed a tap.
+type passage struct {
+	at      machine.Instant
+	ref     machine.Ref
+	content uint64
+	outcome outcome
+	fate    fate
+	mate    int32 // the same packet among those of the other tap; -1 for none
+}
+
+// fate is what the analysis of the tap's own capture tells of a packet.
+type fate uint8
+
+const (
+	fateOpen    fate = iota
+	fateArrived      // the receiver had it, whatever it made of it
+	fateLost         // it never was acknowledged, and cannot be any more
+)
+
+// leastPrefix is the fewest bytes that tell a packet from others.
+const leastPrefix = 8
+
+// load reads a capture. Packets are known by their first bytes, as many as prefix
+// says, and their length; by all of them where it is 0. A capture that ends early
+// gives what came before, and the error.
+func load(src analyze.Rewinder, o analyze.Options, prefix int) (*Tap, error) {
+	t := &Tap{byFlow: map[*analyze.Flow]*Flow{}}
+	o.Sink = func(r *analyze.Record) { t.take(r, prefix) }
+	var err error
+	if t.Session, err = analyze.RunTwice(src, o); err != nil {
+		var cut *capture.CutError
+		var damaged *capture.DamageError
+		if !errors.As(err, &cut) && !errors.As(err, &damaged) {
+			return nil, err
+		}
+	}
+	return t, err
+}
+
+func (t *Tap) take(r *analyze.Record, prefix int) {
+	if r.Flow == nil {
+		return
+	}
+	f := t.byFlow[r.Flow]
+	d := &r.Datagram
+	stream := r.Flow.Transport == capture.TCP
+	if (!stream || r.Message) && d.Length > 0 && (r.Packet == nil || !r.Packet.Duplicate) {
+		if f == nil {
+			f = &Flow{Flow: r.Flow}
+			t.byFlow[r.Flow] = f
+			t.Flows = append(t.Flows, f)
+		}
+		if f.hops[d.From] == 0 && r.Packet != nil {
+			f.hops[d.From] = r.Packet.TTL
+		}
+		if n := len(d.Bytes); n < d.Length && (t.shortest == 0 || n < t.shortest) {
+			t.shortest = max(n, 1)
+		}
+		f.passed[d.From] = append(f.passed[d.From], passage{at: d.At, ref: d.Ref, content: digest(d.Bytes, d.Length, prefix), mate: -1})
+	}
+	if f == nil {
+		return
+	}
+	for i := range r.Events {
+		e := &r.Events[i]
+		if e.Kind == machine.EventLost {
+			f.settle(e.Side, e.About, fateLost)
+		}
+		if e.Certainty != machine.Certain {
+			continue
+		}
+		switch e.Kind {
+		case machine.EventReceived, machine.EventDuplicate, machine.EventStale, machine.EventRejected:
+			f.settle(e.Side.Other(), e.About, fateArrived)
+		}
+	}
+}
+
+// settle notes the fate of the packet in a frame; what arrived did so.
+func (f *Flow) settle(from machine.Side, ref machine.Ref, to fate) {
+	list := f.passed[from]
+	i := sort.Search(len(list), func(i int) bool { return list[i].ref >= ref })
+	if i < len(list) && list[i].ref == ref && list[i].fate != fateArrived {
+		list[i].fate = to
+	}
+}
+
+// digest is FNV-1a over the bytes and the length on the wire.
+func digest(b []byte, length, prefix int) uint64 {
+	if prefix > 0 && len(b) > prefix {
+		b = b[:prefix]
+	}
+	const prime = 1099511628211
+	h := uint64(14695981039346656037)
+	for _, x := range b {
+		h = (h ^ uint64(x)) * prime
+	}
+	for n := uint64(length); n > 0; n >>= 8 {
+		h = (h ^ n&0xff) * prime
+	}
+	return h
+}
