@@ -36,7 +36,7 @@ func OutcomeWords() []string { return outcomeWords[1:] }
 func (p *Pair) AddrAtB(s machine.Side) netip.AddrPort { return p.Flows[1].Addr(p.sideAt(1, s)) }
 
 // each gives every packet of the pair, way by way.
-func (p *Pair) each(m *Merged, yield func(Passage) bool) bool {
+func (p *Pair) each(m *Merged, yield func(Passage)) {
 	for _, s := range []machine.Side{machine.A, machine.B} {
 		first := p.First[s]
 		up, down := p.passed(first, s), p.passed(1-first, s)
@@ -49,9 +49,7 @@ func (p *Pair) each(m *Merged, yield func(Passage) bool) bool {
 				x.Frames[1-first] = down[u.mate].ref
 				x.Delay, x.Delayed = times(1-first, down[u.mate].at).Sub(x.At), true
 			}
-			if !yield(x) {
-				return false
-			}
+			yield(x)
 		}
 		for i := range down {
 			d := &down[i]
@@ -64,19 +62,16 @@ func (p *Pair) each(m *Merged, yield func(Passage) bool) bool {
 				x.Frames[first] = up[d.mate].ref
 				x.Delay, x.Delayed = x.At.Sub(times(first, up[d.mate].at)), true
 			}
-			if !yield(x) {
-				return false
-			}
+			yield(x)
 		}
 	}
-	return true
 }
 
 // Passages gives every packet in the order of time by A's clock.
 func (m *Merged) Passages() iter.Seq[Passage] {
 	var list []Passage
 	for _, p := range m.Pairs {
-		p.each(m, func(x Passage) bool { list = append(list, x); return true })
+		p.each(m, func(x Passage) { list = append(list, x) })
 	}
 	slices.SortStableFunc(list, func(x, y Passage) int { return cmp.Compare(x.At, y.At) })
 	return slices.Values(list)
@@ -97,7 +92,7 @@ type remark struct {
 // remarks lists what is to be said of the frames of each tap, in their order.
 func (m *Merged) remarks() (list [2][]remark) {
 	for _, p := range m.Pairs {
-		p.each(m, func(x Passage) bool {
+		p.each(m, func(x Passage) {
 			other := [2]string{"B", "A"}
 			say := func(tap int, format string, args ...any) {
 				if x.Frames[tap] != 0 {
@@ -120,7 +115,6 @@ func (m *Merged) remarks() (list [2][]remark) {
 			default:
 				say(x.tap, "the other tap was not recording for sure")
 			}
-			return true
 		})
 	}
 	for tap := range list {
