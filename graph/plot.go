@@ -209,12 +209,12 @@ func (f *Flow) lossShare(side machine.Side, columns int) *Plot {
 	return p.done(true)
 }
 
-// spentColumns is how many columns bandwidth is averaged over at most: finer
+// SpentColumns is how many columns bandwidth is averaged over at most: finer
 // ones would show single packets, not a rate.
-const spentColumns = 120
+const SpentColumns = 120
 
 func (f *Flow) spent(side machine.Side, columns int) *Plot {
-	columns = min(columns, spentColumns)
+	columns = min(columns, SpentColumns)
 	p := f.plot(Spent, "Bandwidth from "+sideWord(side), "B/s", "", columns)
 	p.Doc = fmt.Sprintf("Bytes on the wire each second, averaged over %s, by what they were for: headers are all of them, from the link's to the protocol's.", duration(p.Column))
 	base := make([]float64, columns)

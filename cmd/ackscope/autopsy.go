@@ -55,21 +55,8 @@ func (a *app) autopsy(args []string) error {
 	if err != nil {
 		return err
 	}
-	byFlow := map[*analyze.Flow]*remains{}
-	var order []*remains
-	s, in, err := a.study(args, func(r *analyze.Record) {
-		f := r.Flow
-		if f == nil || f.Protocol == nil || f.Protocol.Name != riptide.Protocol.Name {
-			return
-		}
-		x := byFlow[f]
-		if x == nil {
-			x = &remains{flow: f}
-			byFlow[f] = x
-			order = append(order, x)
-		}
-		x.take(r)
-	})
+	var m mortuary
+	s, in, err := a.study(args, m.take)
 	if in != nil {
 		defer in.Close()
 	}
@@ -78,7 +65,7 @@ func (a *app) autopsy(args []string) error {
 	}
 	_, end := s.Span()
 	told := 0
-	for _, x := range order {
+	for _, x := range m.order {
 		how := x.how(end)
 		if how == "" {
 			continue
@@ -98,6 +85,29 @@ func (a *app) autopsy(args []string) error {
 		fmt.Fprintln(a.writer(), "no connection ended in this capture")
 	}
 	return a.ended(err)
+}
+
+// mortuary keeps the remains of all flows that an autopsy can tell of.
+type mortuary struct {
+	byFlow map[*analyze.Flow]*remains
+	order  []*remains
+}
+
+func (m *mortuary) take(r *analyze.Record) {
+	f := r.Flow
+	if f == nil || f.Protocol == nil || f.Protocol.Name != riptide.Protocol.Name {
+		return
+	}
+	x := m.byFlow[f]
+	if x == nil {
+		if m.byFlow == nil {
+			m.byFlow = map[*analyze.Flow]*remains{}
+		}
+		x = &remains{flow: f}
+		m.byFlow[f] = x
+		m.order = append(m.order, x)
+	}
+	x.take(r)
 }
 
 func (x *remains) take(r *analyze.Record) {

@@ -112,6 +112,7 @@ packet and rebuilds from the capture alone what both endpoints knew at any packe
 		a.findingsCommand(),
 		a.ledgerCommand(),
 		a.graphCommand(),
+		a.reportCommand(),
 		a.stateCommand(),
 		a.explainCommand(),
 		a.protocolsCommand(),

@@ -1,0 +1,354 @@
+package report
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/graph"
+	"github.com/ackscope/ackscope/ledger"
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/replay"
+	"github.com/ackscope/ackscope/show"
+)
+
+// The parts of the page.
+var (
+	//go:embed page.html
+	pageText string
+	//go:embed page.css
+	pageStyle string
+	//go:embed page.js
+	pageScript string
+)
+
+var page = template.Must(template.New("report").Funcs(template.FuncMap{
+	"upper": func(s machine.Side) string { return strings.ToUpper(s.String()) },
+	"count": show.Grouped[uint64],
+	"ms":    func(d time.Duration) string { return show.Millis(d) },
+	"plural": func(n uint64, noun string) string {
+		return show.Plural(n, noun)
+	},
+}).Parse(pageText))
+
+// HTML writes the report as one page that needs nothing else.
+func (r *Report) HTML(w io.Writer) error {
+	x := &htmlReport{Report: r, Style: template.CSS(":root{" + graph.Colours(false) + "}\n@media (prefers-color-scheme:dark){:root{" + graph.Colours(true) + "}}\n@media print{:root{" + graph.Colours(false) + "}}\n" + graph.Style + pageStyle), Script: template.JS(pageScript)} //nolint:gosec // our own files
+	x.Points, x.More = r.Points()
+	static, fine := columnsFor(len(r.Flows))
+	for _, f := range r.Flows {
+		x.Full = append(x.Full, r.htmlFlow(f, static, fine))
+	}
+	for _, f := range r.Others {
+		x.Rest = append(x.Rest, restOf(f))
+	}
+	if r.Replay != nil {
+		for i := range r.Replay.Skipped {
+			x.Skipped = append(x.Skipped, fmt.Sprintf("flow %d: %s", r.Replay.Skipped[i].Flow.ID, r.Replay.Skipped[i].Reason))
+		}
+	}
+	return page.Execute(w, x)
+}
+
+// columnsFor says how many columns graphs get, drawn beforehand and for zooming:
+// the more flows, the fewer, so that the page stays small.
+func columnsFor(flows int) (static, fine int) {
+	return min(max(2400/max(flows, 1), 200), 560), min(max(8000/max(flows, 1), 400), 2048)
+}
+
+type htmlReport struct {
+	*Report
+	Style   template.CSS
+	Script  template.JS
+	Points  []Point
+	More    int
+	Full    []*htmlFlow
+	Rest    []Row
+	Skipped []string
+}
+
+type htmlFlow struct {
+	*Flow
+	Name     string
+	Reason   string
+	Tap      string
+	Figures  []Row
+	Groups   []htmlGroup
+	Types    []*Type
+	Held     []Held
+	Findings []*analyze.Finding
+	Costs    []htmlCost
+	Story    []string
+	Replay   []htmlReplay
+}
+
+// htmlGroup is the graphs of one kind: beside each other where there is room.
+type htmlGroup struct {
+	Title, Doc string
+	Plots      []htmlPlot
+	Fine       string // what a column stands for
+}
+
+type htmlPlot struct {
+	SVG  template.HTML
+	Data plotData
+	ID   string
+}
+
+// plotData is a plot for the page's script: numbers only, columns as steps from
+// the one before.
+type plotData struct {
+	Title   string      `json:"title"`
+	Unit    string      `json:"unit"`
+	Span    float64     `json:"span"`
+	Columns int         `json:"columns"`
+	Zero    bool        `json:"zero"`
+	Traces  []traceData `json:"traces"`
+}
+
+type traceData struct {
+	Name  string   `json:"name"`
+	Class string   `json:"class"`
+	Shape string   `json:"shape"`
+	Sign  string   `json:"sign,omitempty"`
+	X     []int    `json:"x"`
+	Low   []number `json:"low,omitempty"`  // below High; absent where always equal
+	High  []number `json:"high"`           //
+	Last  []number `json:"last,omitempty"` // of levels
+	N     []uint32 `json:"n,omitempty"`    // absent where always 1
+	Frame []int64  `json:"frame,omitempty"`
+}
+
+// number is written with as many digits as a graph has use for.
+type number float64
+
+func (n number) MarshalJSON() ([]byte, error) {
+	v := float64(n)
+	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
+		return []byte("0"), nil
+	}
+	digits := 5 - int(math.Ceil(math.Log10(math.Abs(v))))
+	scale := math.Pow10(min(max(digits, 0), 6))
+	return strconv.AppendFloat(nil, math.Round(v*scale)/scale, 'f', -1, 64), nil
+}
+
+var shapeWords = map[graph.Shape]string{graph.Bars: "bars", graph.Steps: "steps", graph.Levels: "levels", graph.Line: "line", graph.Marks: "marks", graph.Area: "area"}
+
+// dataOf packs a plot for the script.
+func dataOf(p *graph.Plot, columns int, zero bool) plotData {
+	d := plotData{Title: p.Title, Unit: p.Unit, Span: p.Span, Columns: columns, Zero: zero}
+	for i := range p.Traces {
+		t := &p.Traces[i]
+		x := traceData{Name: t.Name, Class: t.Class, Shape: shapeWords[t.Shape], Sign: t.Sign}
+		before, frame, ranged, several, framed := 0, int64(0), false, false, false
+		for _, q := range t.Points {
+			column := min(max(int(q.At/p.Span*float64(columns)), 0), columns-1)
+			x.X = append(x.X, column-before)
+			before = column
+			x.High = append(x.High, number(q.High))
+			x.Low = append(x.Low, number(q.High-q.Low))
+			x.N = append(x.N, q.N)
+			if t.Shape == graph.Levels {
+				x.Last = append(x.Last, number(q.Last))
+			}
+			n := int64(q.Ref.Frame())
+			x.Frame = append(x.Frame, n-frame)
+			frame = n
+			ranged, several, framed = ranged || q.High != q.Low, several || q.N > 1, framed || q.Ref != 0
+		}
+		if !ranged {
+			x.Low = nil
+		}
+		if !several {
+			x.N = nil
+		}
+		if !framed {
+			x.Frame = nil
+		}
+		d.Traces = append(d.Traces, x)
+	}
+	return d
+}
+
+func (r *Report) htmlFlow(f *Flow, static, fine int) *htmlFlow {
+	x := &htmlFlow{
+		Flow: f, Name: show.FlowName(f.Flow), Reason: f.Verdict.Reason, Figures: figures(f.Flow),
+		Types: r.Messages.Types(f.ID), Held: r.Messages.Held(f.ID), Findings: f.Findings(), Story: r.Autopsy[f.ID],
+	}
+	x.Tap = tapText(f.Flow)
+	for _, kind := range graph.Names {
+		g := htmlGroup{}
+		for _, side := range []machine.Side{machine.A, machine.B} {
+			coarse := f.Series.Plots(kind, side, static)
+			for i, p := range f.Series.Plots(kind, side, fine) {
+				if p.Empty() || i >= len(coarse) {
+					continue
+				}
+				id := fmt.Sprintf("f%d-%s-%s-%d", f.ID, kind, side, i)
+				columns := fine
+				if kind == graph.Spent {
+					columns = min(fine, graph.SpentColumns)
+				}
+				g.Plots = append(g.Plots, htmlPlot{ID: id, SVG: template.HTML(coarse[i].Inline(id)), Data: dataOf(p, columns, kind != graph.TimeSequence)}) //nolint:gosec // graph escapes what it writes
+				g.Doc = p.Doc
+				if p.Joined {
+					g.Fine = fmt.Sprintf("Each column stands for %s and shows the least and the greatest of what fell into it.", p.Column.Round(time.Microsecond))
+				}
+			}
+		}
+		if len(g.Plots) > 0 {
+			g.Title = map[string]string{graph.TimeSequence: "Time and sequence", graph.RoundTrip: "Round-trip time", graph.Window: "In flight and loss", graph.Spent: "Bandwidth"}[kind]
+			x.Groups = append(x.Groups, g)
+		}
+	}
+	if f.Cost != nil {
+		for side := range f.Cost.Sides {
+			if c := costOf(f, machine.Side(side)); len(c.Rows) > 0 {
+				x.Costs = append(x.Costs, c)
+			}
+		}
+	}
+	if r.Replay != nil {
+		for i := range r.Replay.Results {
+			if v := &r.Replay.Results[i]; v.Flow.ID == f.ID && v.Expected {
+				x.Replay = append(x.Replay, replayOf(v))
+			}
+		}
+	}
+	return x
+}
+
+func tapText(f *analyze.Flow) string {
+	switch v := f.Facts().Vantage; v {
+	case machine.VantageA, machine.VantageB:
+		side := machine.A
+		if v == machine.VantageB {
+			side = machine.B
+		}
+		return fmt.Sprintf("The capture was taken at %s (%s): what that side sent and received is known, of the other what its packets prove.", strings.ToUpper(v.String()), f.Addr(side))
+	case machine.VantageBoth:
+		return "The capture was taken where both ends are."
+	case machine.VantageBetween:
+		return "The capture was taken between the ends: of both is known what their packets prove."
+	case machine.VantageUnknown:
+	}
+	return "Where the capture was taken is not known: of both ends is told what their packets prove."
+}
+
+// htmlCost is the ledger of one side.
+type htmlCost struct {
+	Who   string
+	Total string
+	Parts []htmlPart
+	Rows  []Row
+	More  int
+}
+
+// htmlPart is one stretch of the bar that shows what bytes were for.
+type htmlPart struct {
+	Name, Class, Share string
+	Percent            float64
+}
+
+// mostCosts bounds the types that a side's ledger lists.
+const mostCosts = 16
+
+func costOf(f *Flow, side machine.Side) htmlCost {
+	s := &f.Cost.Sides[side]
+	rows, sum := s.Rows(), s.Total()
+	c := htmlCost{Who: who(f.Flow, side), Total: show.Bytes(sum.Total())}
+	for _, p := range []struct {
+		name, class string
+		bits        uint64
+	}{{"goodput", "goodput", sum.Goodput}, {"sent again", "again", sum.Resent}, {"acks", "acks", sum.Acks}, {"protocol's headers", "header", sum.Header}, {"IP and UDP or TCP", "ip", sum.IP + sum.Transport}, {"link", "link", sum.Link}} {
+		if p.bits > 0 {
+			c.Parts = append(c.Parts, htmlPart{p.name, p.class, show.Share(p.bits, sum.Total()), 100 * float64(p.bits) / float64(sum.Total())})
+		}
+	}
+	var rest ledger.Row
+	for i, row := range rows {
+		if i < mostCosts {
+			c.Rows = append(c.Rows, costRow(row, row.Type, sum.Total()))
+			continue
+		}
+		c.More++
+		rest.Count += row.Count
+		rest.Copies += row.Copies
+		rest.Add(&row.Cost)
+	}
+	if c.More > 0 {
+		c.Rows = append(c.Rows, costRow(&rest, show.Plural(c.More, "further type"), sum.Total()))
+	}
+	return c
+}
+
+func costRow(r *ledger.Row, name string, whole uint64) Row {
+	again := ""
+	if r.Copies > 0 {
+		again = show.Grouped(r.Copies)
+	}
+	return Row{Name: name, Cells: []string{
+		show.Grouped(r.Count), again, show.Octets(r.Total()), show.Share(r.Total(), whole),
+		show.Octets(r.Goodput), show.Octets(r.Resent), show.Octets(r.Acks), show.Octets(r.Header), show.Octets(r.IP + r.Transport), show.Octets(r.Link),
+	}}
+}
+
+type htmlReplay struct {
+	Who, Behaviour, Verdict, Note string
+	Divergence                    *machine.Divergence
+}
+
+func replayOf(x *replay.Result) htmlReplay {
+	h := htmlReplay{Who: who(x.Flow, x.Side), Behaviour: x.Behaviour, Verdict: x.Verdict(), Divergence: x.Divergence}
+	switch {
+	case x.Divergence != nil:
+		d := x.Divergence
+		h.Note = fmt.Sprintf("frame %d, %s: %s expected, %s found. %s", d.Ref.Frame(), d.Field, d.Expected, d.Got, d.Because)
+	case x.Undecided > 0:
+		h.Note = fmt.Sprintf("nothing contradicts it; %s of %s could not be decided from here", show.Grouped(x.Undecided), show.Plural(x.Compared, "packet"))
+	default:
+		h.Note = "all of its " + show.Plural(x.Compared, "packet") + " are as the reference would have sent them"
+	}
+	return h
+}
+
+// restOf is the line of a flow that is not told in full.
+func restOf(f *analyze.Flow) Row {
+	note := f.Verdict.Reason
+	if f.Protocol != nil {
+		n := show.Severities(f)
+		note = fmt.Sprintf("%d errors, %d warnings, %d notes", n[machine.Error], n[machine.Warn], n[machine.Note])
+	}
+	return Row{Name: strconv.Itoa(f.ID), Cells: []string{show.FlowName(f), f.A.String(), f.B.String(), show.Grouped(f.Packets[0]) + " / " + show.Grouped(f.Packets[1]), note}}
+}
+
+// Grade gives the class of a finding's severity.
+func (f *htmlFlow) Grade(x *analyze.Finding) string { return x.Rule.Severity.String() }
+
+// Paragraphs splits the explanation of a rule.
+func (f *htmlFlow) Paragraphs(x *analyze.Finding) []string {
+	return strings.Split(x.Rule.Explain, "\n\n")
+}
+
+// Frames names the frames that show a finding.
+func (f *htmlFlow) Frames(x *analyze.Finding) string { return show.FrameList(x) }
+
+// Whose names the side of a finding.
+func (f *htmlFlow) Whose(s machine.Side) string { return who(f.Flow.Flow, s) }
+
+// Loudest is the class of the flow's gravest finding.
+func (f *htmlFlow) Loudest() string {
+	for _, x := range f.Findings {
+		return x.Rule.Severity.String() // they come by severity
+	}
+	return "good"
+}
+
+var _ json.Marshaler = number(0)

@@ -1,0 +1,141 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/ackscope/ackscope/show"
+)
+
+// Markdown writes the report for issues and wikis: the same as the page, without
+// its graphs.
+func (r *Report) Markdown(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s\n\n**%s**\n\n%s\n", plain(r.Name), r.Verdict(), strings.Join(r.Facts(), " · "))
+	if r.Problem != "" {
+		fmt.Fprintf(&b, "\nThe capture was not read to a clean end: %s\n", plain(r.Problem))
+	}
+	if points, more := r.Points(); len(points) > 0 {
+		b.WriteString("\n## What stands out\n\n")
+		for _, p := range points {
+			fmt.Fprintf(&b, "- **%s** flow %d, %s: %s", p.Grade, p.Flow, plain(p.Who), plain(p.Text))
+			if p.Sure != "" {
+				fmt.Fprintf(&b, " (%s)", p.Sure)
+			}
+			b.WriteByte('\n')
+		}
+		if more > 0 {
+			fmt.Fprintf(&b, "- and %d more, with their flows below\n", more)
+		}
+	}
+	for _, f := range r.Flows {
+		r.markdownFlow(&b, f)
+	}
+	if len(r.Others) > 0 {
+		b.WriteString("\n## Further flows\n\n")
+		table(&b, []string{"#", "protocol", "A", "B", "packets A / B", ""}, len(r.Others), func(i int) []string {
+			row := restOf(r.Others[i])
+			return append([]string{row.Name}, row.Cells...)
+		})
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (r *Report) markdownFlow(b *strings.Builder, f *Flow) {
+	x := r.htmlFlow(f, 1, 1)
+	fmt.Fprintf(b, "\n## Flow %d: %s\n\nA `%s` and B `%s`. %s Read as %s: %s.\n", f.ID, plain(x.Name), f.A, f.B, plain(x.Tap), plain(x.Name), plain(x.Reason))
+	if len(x.Story) > 0 {
+		b.WriteString("\n### How it ended\n\n")
+		for _, s := range x.Story {
+			fmt.Fprintf(b, "%s\n", plain(s))
+		}
+	}
+	b.WriteString("\n### Both sides\n\n")
+	table(b, []string{"", "A", "B"}, len(x.Figures), func(i int) []string { return append([]string{x.Figures[i].Name}, x.Figures[i].Cells...) })
+	if len(x.Findings) > 0 {
+		b.WriteString("\n### Findings\n\n")
+		for _, y := range x.Findings {
+			fmt.Fprintf(b, "- **%s** `%s` (%s), %s: %s. Frames %s\n", y.Rule.Severity, y.Rule.ID, y.Certainty, plain(x.Whose(y.Side)), plain(y.Message()), show.FrameList(y))
+		}
+	}
+	if len(x.Types) > 0 {
+		b.WriteString("\n### Messages\n\n")
+		table(b, []string{"from", "type", "promised", "sent", "packets", "delivered", "not", "unknown", "latency p50, ms", "p95", "max", "waited", "wait max, ms"}, len(x.Types), func(i int) []string {
+			t := x.Types[i]
+			row := []string{strings.ToUpper(t.Side.String()), t.Name, t.Mode.String(), show.Grouped(t.Count), show.Grouped(t.Sends), show.Grouped(t.Delivered), show.Grouped(t.Missed), show.Grouped(t.Unknown), "", "", "", "", ""}
+			if t.Latency.N > 0 {
+				row[8], row[9], row[10] = show.Millis(t.Latency.At(0.5)), show.Millis(t.Latency.At(0.95)), show.Millis(t.Latency.Max)
+			}
+			if t.Wait.N > 0 {
+				row[11], row[12] = show.Grouped(t.Wait.N), show.Millis(t.Wait.Max)
+			}
+			return row
+		})
+	}
+	if len(x.Held) > 0 {
+		b.WriteString("\n### Longest head-of-line waits\n\n")
+		table(b, []string{"from", "type", "id", "first in frame", "waited, ms", "latency, ms", "for id"}, len(x.Held), func(i int) []string {
+			h := &x.Held[i]
+			id := func(n int64) string {
+				if n < 0 {
+					return ""
+				}
+				return strconv.FormatInt(n, 10)
+			}
+			return []string{strings.ToUpper(h.Side.String()), h.Name, id(h.ID), strconv.FormatUint(h.Frame.Frame(), 10), show.Millis(h.Wait), show.Millis(h.Latency), id(h.Blocker)}
+		})
+	}
+	for i, c := range x.Costs {
+		if i == 0 {
+			b.WriteString("\n### What the bytes were for\n")
+		}
+		fmt.Fprintf(b, "\n%s, %s:", plain(c.Who), c.Total)
+		for j, p := range c.Parts {
+			if j > 0 {
+				b.WriteByte(',')
+			}
+			fmt.Fprintf(b, " %s %s", p.Share, p.Name)
+		}
+		b.WriteString("\n\n")
+		table(b, []string{"type", "count", "copies", "bytes", "share", "goodput", "again", "acks", "header", "IP+UDP", "link"}, len(c.Rows), func(j int) []string {
+			return append([]string{c.Rows[j].Name}, c.Rows[j].Cells...)
+		})
+	}
+	if len(x.Replay) > 0 {
+		b.WriteString("\n### Held against the reference\n\n")
+		for _, v := range x.Replay {
+			fmt.Fprintf(b, "- **%s** %s as %s: %s\n", v.Verdict, plain(v.Who), plain(v.Behaviour), plain(v.Note))
+		}
+	}
+}
+
+// table writes a table; its texts are made plain.
+func table(b *strings.Builder, heads []string, rows int, row func(i int) []string) {
+	line := func(cells []string) {
+		for _, c := range cells {
+			b.WriteString("| " + plain(c) + " ")
+		}
+		b.WriteString("|\n")
+	}
+	line(heads)
+	b.WriteString(strings.Repeat("|---", len(heads)) + "|\n")
+	for i := range rows {
+		line(row(i))
+	}
+}
+
+// plain makes text of a capture harmless in Markdown: no markup, no line of its own.
+func plain(s string) string {
+	var out []byte
+	for _, c := range show.AppendClean(nil, s) {
+		if strings.IndexByte("\\`*_{}[]<>#|!", c) >= 0 {
+			out = append(out, '\\')
+		}
+		out = append(out, c)
+	}
+	return string(out)
+}
+

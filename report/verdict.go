@@ -1,0 +1,197 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/show"
+)
+
+// counts gives the findings of all flows by severity.
+func (r *Report) counts() (n [machine.Error + 1]uint64) {
+	for _, f := range r.Session.Flows() {
+		for i, x := range show.Severities(f) {
+			n[i] += x
+		}
+	}
+	return n
+}
+
+// Grade is the verdict in one word, for colours: error, warn, good, unknown.
+func (r *Report) Grade() string {
+	n := r.counts()
+	switch {
+	case n[machine.Error] > 0 || r.diverges() > 0:
+		return "error"
+	case n[machine.Warn] > 0:
+		return "warn"
+	case !slices.ContainsFunc(r.Session.Flows(), func(f *analyze.Flow) bool { return f.Protocol != nil }):
+		return "unknown"
+	}
+	return "good"
+}
+
+func (r *Report) diverges() (n int) {
+	if r.Replay == nil {
+		return 0
+	}
+	for i := range r.Replay.Results {
+		if x := &r.Replay.Results[i]; x.Expected && x.Divergence != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// Verdict is the first sentence.
+func (r *Report) Verdict() string {
+	n := r.counts()
+	var parts []string
+	for _, s := range []machine.Severity{machine.Error, machine.Warn} {
+		if n[s] > 0 {
+			parts = append(parts, show.Plural(n[s], show.SeverityNoun(s)))
+		}
+	}
+	if d := r.diverges(); d > 0 {
+		parts = append(parts, show.Plural(d, "side")+" that the reference contradicts")
+	}
+	switch r.Grade() {
+	case "unknown":
+		return "No flow of a protocol that ackscope knows."
+	case "good":
+		if n[machine.Note] > 0 {
+			return "Nothing is wrong; " + show.Plural(n[machine.Note], "note") + "."
+		}
+		return "Nothing is wrong."
+	}
+	return strings.Join(parts, ", ") + "."
+}
+
+// Facts is what the capture is, in short pieces.
+func (r *Report) Facts() []string {
+	first, last := r.Session.Span()
+	known := 0
+	for _, f := range r.Session.Flows() {
+		if f.Protocol != nil {
+			known++
+		}
+	}
+	facts := []string{
+		first.Time().Format("2006-01-02 15:04:05") + " UTC", show.SpanText(last.Sub(first)), show.Plural(r.Session.Packets(), "packet"),
+		fmt.Sprintf("%s, %d of a known protocol", show.Plural(len(r.Session.Flows()), "flow"), known),
+	}
+	if n := r.Session.Duplicates(); n > 0 {
+		facts = append(facts, show.Plural(n, "packet")+" captured twice")
+	}
+	return facts
+}
+
+// Point is something that stands out.
+type Point struct {
+	Grade string // error, warn, note
+	Flow  int
+	Who   string
+	Text  string
+	Sure  string // how surely the capture proves it
+	Link  string // of the page
+}
+
+// mostPoints bounds what is said before the flows.
+const mostPoints = 12
+
+// Points lists what stands out, the gravest first.
+func (r *Report) Points() (points []Point, more int) {
+	for _, grade := range []machine.Severity{machine.Error, machine.Warn} {
+		for _, f := range r.Session.Flows() {
+			for _, x := range f.Findings() {
+				if x.Rule.Severity == grade {
+					points = append(points, Point{
+						Grade: grade.String(), Flow: f.ID, Who: who(f, x.Side), Text: x.Rule.Summary + ": " + x.Message(), Sure: x.Certainty.String(), Link: r.link(f.ID),
+					})
+					if x.Message() == x.Rule.Summary {
+						points[len(points)-1].Text = x.Rule.Summary
+					}
+				}
+			}
+		}
+		if grade == machine.Error && r.Replay != nil {
+			for i := range r.Replay.Results {
+				if x := &r.Replay.Results[i]; x.Expected && x.Divergence != nil {
+					points = append(points, Point{
+						Grade: "error", Flow: x.Flow.ID, Who: who(x.Flow, x.Side), Sure: machine.Certain.String(), Link: r.link(x.Flow.ID),
+						Text: fmt.Sprintf("differs from %s in frame %d: %s", x.Behaviour, x.Divergence.Ref.Frame(), x.Divergence.Because),
+					})
+				}
+			}
+		}
+	}
+	for _, f := range r.Flows {
+		for i, h := range r.Messages.Held(f.ID) {
+			if i > 0 {
+				break
+			}
+			points = append(points, Point{
+				Grade: "note", Flow: f.ID, Who: who(f.Flow, h.Side), Sure: "", Link: r.link(f.ID),
+				Text: fmt.Sprintf("the longest head-of-line wait: message %s lay complete for %s ms, because an earlier one was missing", h.Name, show.Millis(h.Wait)),
+			})
+		}
+	}
+	if len(points) > mostPoints {
+		return points[:mostPoints], len(points) - mostPoints
+	}
+	return points, 0
+}
+
+// link gives where a flow is told in full; empty where it is not.
+func (r *Report) link(flow int) string {
+	for _, f := range r.Flows {
+		if f.ID == flow {
+			return fmt.Sprintf("#flow-%d", flow)
+		}
+	}
+	return ""
+}
+
+func who(f *analyze.Flow, s machine.Side) string {
+	return strings.ToUpper(s.String()) + " " + f.Addr(s).String()
+}
+
+// Row is one line of a table: what it is about, and a cell for each column.
+type Row struct {
+	Name  string
+	Cells []string
+	Grade string // of the line; empty for none
+}
+
+// figures are the lines of a flow's table of both sides: those that are known.
+func figures(f *analyze.Flow) []Row {
+	rows := []Row{
+		{"packets", []string{show.Grouped(f.Packets[0]), show.Grouped(f.Packets[1])}, ""},
+		{"payload bytes", []string{show.Grouped(f.Bytes[0]), show.Grouped(f.Bytes[1])}, ""},
+	}
+	a, ok := f.Summary(machine.A)
+	b, _ := f.Summary(machine.B)
+	if !ok {
+		return rows
+	}
+	both := func(name string, text func(*machine.Summary) string) {
+		x, y := text(&a), text(&b)
+		if (x == "–" || x == "" || x == "0") && (y == "–" || y == "" || y == "0") {
+			return
+		}
+		rows = append(rows, Row{name, []string{x, y}, ""})
+	}
+	both("known to have arrived", func(s *machine.Summary) string { return show.Grouped(s.Acked) })
+	both("never acked", func(s *machine.Summary) string { return show.Percent(s.NeverAcked) })
+	both("loss, as it estimates it", func(s *machine.Summary) string { return show.Percent(s.Loss) })
+	both("RTT, as it smooths it, ms", func(s *machine.Summary) string { return show.Millis(s.RTT) })
+	both("RTT on the wire, ms", func(s *machine.Summary) string { return show.Millis(s.WireRTT) })
+	both("sent again", func(s *machine.Summary) string { return show.Grouped(s.Resends) })
+	both("refused as duplicates", func(s *machine.Summary) string { return show.Grouped(s.Duplicates) })
+	both("refused as too old", func(s *machine.Summary) string { return show.Grouped(s.Stale) })
+	both("of its peer's numbers never seen", func(s *machine.Summary) string { return show.Grouped(s.Missing) })
+	return rows
+}
