@@ -67,15 +67,13 @@ func (p *Plot) value(v float64) string {
 	return Number(v)
 }
 
-// duration writes a length of time with three digits or so.
-func duration(d time.Duration) string {
+// Length writes a length of time with three digits or so.
+func Length(d time.Duration) string {
 	switch {
-	case d >= 10*time.Second:
-		return d.Round(100 * time.Millisecond).String()
-	case d >= 10*time.Millisecond:
-		return d.Round(time.Millisecond).String()
-	case d >= 10*time.Microsecond:
-		return d.Round(time.Microsecond).String()
+	case d >= time.Second:
+		return Number(d.Seconds()) + " s"
+	case d >= time.Millisecond:
+		return Number(float64(d)/1e6) + " ms"
 	}
-	return d.String()
+	return Number(float64(d)/1e3) + " µs"
 }

@@ -216,7 +216,7 @@ const SpentColumns = 120
 func (f *Flow) spent(side machine.Side, columns int) *Plot {
 	columns = min(columns, SpentColumns)
 	p := f.plot(Spent, "Bandwidth from "+sideWord(side), "B/s", "", columns)
-	p.Doc = fmt.Sprintf("Bytes on the wire each second, averaged over %s, by what they were for: headers are all of them, from the link's to the protocol's.", duration(p.Column))
+	p.Doc = fmt.Sprintf("Bytes on the wire each second, averaged over %s, by what they were for: headers are all of them, from the link's to the protocol's.", Length(p.Column))
 	base := make([]float64, columns)
 	for _, x := range []struct {
 		kind        Kind

@@ -196,8 +196,8 @@ func (p *Plot) trace(b *strings.Builder, t *Trace) {
 	case Bars:
 		for _, x := range t.Points {
 			y0, y1 := p.y(x.Low), p.y(x.High)
-			if y0-y1 < 2 {
-				y0, y1 = (y0+y1)/2+1, (y0+y1)/2-1
+			if y0-y1 < 3 {
+				y0, y1 = (y0+y1)/2+1.5, (y0+y1)/2-1.5
 			}
 			d.WriteString("M" + coordinate(p.x(x.At)) + " " + coordinate(y0) + "V" + coordinate(y1))
 		}

@@ -30,11 +30,15 @@ var (
 )
 
 var page = template.Must(template.New("report").Funcs(template.FuncMap{
-	"upper": func(s machine.Side) string { return strings.ToUpper(s.String()) },
-	"count": show.Grouped[uint64],
-	"ms":    func(d time.Duration) string { return show.Millis(d) },
-	"plural": func(n uint64, noun string) string {
-		return show.Plural(n, noun)
+	"upper":  func(s machine.Side) string { return strings.ToUpper(s.String()) },
+	"count":  show.Grouped[uint64],
+	"ms":     func(d time.Duration) string { return show.Millis(d) },
+	"plural": func(n int, noun string) string { return show.Plural(n, noun) },
+	"messages": func(types []*Type, waits bool) any {
+		return struct {
+			Types []*Type
+			Waits bool
+		}{types, waits}
 	},
 }).Parse(pageText))
 
@@ -81,7 +85,9 @@ type htmlFlow struct {
 	Tap      string
 	Figures  []Row
 	Groups   []htmlGroup
-	Types    []*Type
+	Types    []*Type // that are shown at once, and the rest
+	Further  []*Type
+	Waits    bool // some message had to wait
 	Held     []Held
 	Findings []*analyze.Finding
 	Costs    []htmlCost
@@ -180,9 +186,13 @@ func dataOf(p *graph.Plot, columns int, zero bool) plotData {
 func (r *Report) htmlFlow(f *Flow, static, fine int) *htmlFlow {
 	x := &htmlFlow{
 		Flow: f, Name: show.FlowName(f.Flow), Reason: f.Verdict.Reason, Figures: figures(f.Flow),
-		Types: r.Messages.Types(f.ID), Held: r.Messages.Held(f.ID), Findings: f.Findings(), Story: r.Autopsy[f.ID],
+		Types: r.Messages.Types(f.ID), Held: r.Messages.Held(f.ID), Findings: f.Findings(), Story: r.Ends[f.ID].Story,
 	}
 	x.Tap = tapText(f.Flow)
+	for _, t := range x.Types {
+		x.Waits = x.Waits || t.Wait.N > 0
+	}
+	x.Types, x.Further = divide(x.Types)
 	for _, kind := range graph.Names {
 		g := htmlGroup{}
 		for _, side := range []machine.Side{machine.A, machine.B} {
@@ -199,7 +209,7 @@ func (r *Report) htmlFlow(f *Flow, static, fine int) *htmlFlow {
 				g.Plots = append(g.Plots, htmlPlot{ID: id, SVG: template.HTML(coarse[i].Inline(id)), Data: dataOf(p, columns, kind != graph.TimeSequence)}) //nolint:gosec // graph escapes what it writes
 				g.Doc = p.Doc
 				if p.Joined {
-					g.Fine = fmt.Sprintf("Each column stands for %s and shows the least and the greatest of what fell into it.", p.Column.Round(time.Microsecond))
+					g.Fine = fmt.Sprintf("Each column stands for %s and shows the least and the greatest of what fell into it.", graph.Length(p.Column))
 				}
 			}
 		}
@@ -223,6 +233,26 @@ func (r *Report) htmlFlow(f *Flow, static, fine int) *htmlFlow {
 		}
 	}
 	return x
+}
+
+// mostMessages is how many types of messages a side has that are shown at once.
+const mostMessages = 10
+
+// divide splits the types, which come by side and count, into those that each
+// side sent most of, and the rest.
+func divide(all []*Type) (first, rest []*Type) {
+	var n [2]int
+	for _, t := range all {
+		if n[t.Side]++; n[t.Side] <= mostMessages {
+			first = append(first, t)
+		} else {
+			rest = append(rest, t)
+		}
+	}
+	if len(rest) <= 3 {
+		return all, nil
+	}
+	return first, rest
 }
 
 func tapText(f *analyze.Flow) string {

@@ -20,11 +20,19 @@ func (r *Report) Markdown(w io.Writer) error {
 	if points, more := r.Points(); len(points) > 0 {
 		b.WriteString("\n## What stands out\n\n")
 		for _, p := range points {
-			fmt.Fprintf(&b, "- **%s** flow %d, %s: %s", p.Grade, p.Flow, plain(p.Who), plain(p.Text))
-			if p.Sure != "" {
-				fmt.Fprintf(&b, " (%s)", p.Sure)
+			fmt.Fprintf(&b, "- **%s** %s\n", p.Grade, plain(p.Text))
+			for _, at := range p.Where {
+				fmt.Fprintf(&b, "  - flow %d", at.Flow)
+				for _, s := range []string{at.Who, at.Text, at.Sure} {
+					if s != "" {
+						b.WriteString(", " + plain(s))
+					}
+				}
+				b.WriteByte('\n')
 			}
-			b.WriteByte('\n')
+			if p.More > 0 {
+				fmt.Fprintf(&b, "  - and %d more\n", p.More)
+			}
 		}
 		if more > 0 {
 			fmt.Fprintf(&b, "- and %d more, with their flows below\n", more)
@@ -61,10 +69,10 @@ func (r *Report) markdownFlow(b *strings.Builder, f *Flow) {
 			fmt.Fprintf(b, "- **%s** `%s` (%s), %s: %s. Frames %s\n", y.Rule.Severity, y.Rule.ID, y.Certainty, plain(x.Whose(y.Side)), plain(y.Message()), show.FrameList(y))
 		}
 	}
-	if len(x.Types) > 0 {
+	if all := append(x.Types, x.Further...); len(all) > 0 { //nolint:gocritic // both are this flow's own
 		b.WriteString("\n### Messages\n\n")
-		table(b, []string{"from", "type", "promised", "sent", "packets", "delivered", "not", "unknown", "latency p50, ms", "p95", "max", "waited", "wait max, ms"}, len(x.Types), func(i int) []string {
-			t := x.Types[i]
+		table(b, []string{"from", "type", "promised", "sent", "packets", "delivered", "not", "unknown", "latency p50, ms", "p95", "max", "waited", "wait max, ms"}, len(all), func(i int) []string {
+			t := all[i]
 			row := []string{strings.ToUpper(t.Side.String()), t.Name, t.Mode.String(), show.Grouped(t.Count), show.Grouped(t.Sends), show.Grouped(t.Delivered), show.Grouped(t.Missed), show.Grouped(t.Unknown), "", "", "", "", ""}
 			if t.Latency.N > 0 {
 				row[8], row[9], row[10] = show.Millis(t.Latency.At(0.5)), show.Millis(t.Latency.At(0.95)), show.Millis(t.Latency.Max)
@@ -138,4 +146,3 @@ func plain(s string) string {
 	}
 	return string(out)
 }
-

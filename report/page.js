@@ -115,7 +115,7 @@
         switch (t.shape) {
           case "bars": {
             let y0 = y(p.low), y1 = y(p.high);
-            if (y0 - y1 < 2.4) { const m = (y0 + y1) / 2; y0 = m + 1.2; y1 = m - 1.2; }
+            if (y0 - y1 < 3.6) { const m = (y0 + y1) / 2; y0 = m + 1.8; y1 = m - 1.8; }
             d += `M${px} ${c(y0)}V${c(y1)}`;
             break;
           }

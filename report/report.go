@@ -34,7 +34,13 @@ type Report struct {
 	Replay   *replay.File // nil where no replay was asked for
 	Problem  string       // how reading ended, where that was not the capture's end
 	Messages *Messages
-	Autopsy  map[int][]string // by the flow's number: how the connection ended, in sentences
+	Ends     map[int]End // by the flow's number: how its connection ended
+}
+
+// End is how a connection ended.
+type End struct {
+	Silent bool     // without a goodbye
+	Story  []string // in sentences
 }
 
 // Flow is one flow that is told in full.

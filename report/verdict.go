@@ -26,7 +26,7 @@ func (r *Report) Grade() string {
 	switch {
 	case n[machine.Error] > 0 || r.diverges() > 0:
 		return "error"
-	case n[machine.Warn] > 0:
+	case n[machine.Warn] > 0 || r.silent() > 0:
 		return "warn"
 	case !slices.ContainsFunc(r.Session.Flows(), func(f *analyze.Flow) bool { return f.Protocol != nil }):
 		return "unknown"
@@ -46,6 +46,16 @@ func (r *Report) diverges() (n int) {
 	return n
 }
 
+// silent counts the connections that ended without a goodbye.
+func (r *Report) silent() (n int) {
+	for _, e := range r.Ends {
+		if e.Silent {
+			n++
+		}
+	}
+	return n
+}
+
 // Verdict is the first sentence.
 func (r *Report) Verdict() string {
 	n := r.counts()
@@ -57,6 +67,9 @@ func (r *Report) Verdict() string {
 	}
 	if d := r.diverges(); d > 0 {
 		parts = append(parts, show.Plural(d, "side")+" that the reference contradicts")
+	}
+	if d := r.silent(); d > 0 {
+		parts = append(parts, show.Plural(d, "connection")+" that ended without a goodbye")
 	}
 	switch r.Grade() {
 	case "unknown":
@@ -89,60 +102,117 @@ func (r *Report) Facts() []string {
 	return facts
 }
 
-// Point is something that stands out.
+// Point is something that stands out: one rule, wherever it was broken.
 type Point struct {
 	Grade string // error, warn, note
-	Flow  int
-	Who   string
 	Text  string
-	Sure  string // how surely the capture proves it
-	Link  string // of the page
+	Where []Place
+	More  int // places that are not listed
 }
 
-// mostPoints bounds what is said before the flows.
-const mostPoints = 12
+// Place is one flow and side that a point is about.
+type Place struct {
+	Flow int
+	Link string // of the page; empty where the flow is not told in full
+	Who  string
+	Text string // what was seen there; empty where the point says it all
+	Sure string // how surely the capture proves it
+}
+
+// What is said before the flows, at most: points, and places of each.
+const (
+	mostPoints = 12
+	mostPlaces = 4
+)
 
 // Points lists what stands out, the gravest first.
 func (r *Report) Points() (points []Point, more int) {
+	points = r.contradicted(points)
 	for _, grade := range []machine.Severity{machine.Error, machine.Warn} {
+		byRule := map[*machine.Rule]int{}
 		for _, f := range r.Session.Flows() {
 			for _, x := range f.Findings() {
-				if x.Rule.Severity == grade {
-					points = append(points, Point{
-						Grade: grade.String(), Flow: f.ID, Who: who(f, x.Side), Text: x.Rule.Summary + ": " + x.Message(), Sure: x.Certainty.String(), Link: r.link(f.ID),
-					})
-					if x.Message() == x.Rule.Summary {
-						points[len(points)-1].Text = x.Rule.Summary
-					}
+				if x.Rule.Severity != grade {
+					continue
 				}
-			}
-		}
-		if grade == machine.Error && r.Replay != nil {
-			for i := range r.Replay.Results {
-				if x := &r.Replay.Results[i]; x.Expected && x.Divergence != nil {
-					points = append(points, Point{
-						Grade: "error", Flow: x.Flow.ID, Who: who(x.Flow, x.Side), Sure: machine.Certain.String(), Link: r.link(x.Flow.ID),
-						Text: fmt.Sprintf("differs from %s in frame %d: %s", x.Behaviour, x.Divergence.Ref.Frame(), x.Divergence.Because),
-					})
+				i, ok := byRule[x.Rule]
+				if !ok {
+					i = len(points)
+					byRule[x.Rule] = i
+					points = append(points, Point{Grade: grade.String(), Text: x.Rule.Summary})
 				}
+				at := Place{Flow: f.ID, Link: r.link(f.ID), Who: who(f, x.Side), Sure: x.Certainty.String()}
+				if x.Rule.Say != nil {
+					at.Text = x.Message()
+				}
+				points[i].at(at)
 			}
 		}
 	}
-	for _, f := range r.Flows {
-		for i, h := range r.Messages.Held(f.ID) {
-			if i > 0 {
-				break
-			}
-			points = append(points, Point{
-				Grade: "note", Flow: f.ID, Who: who(f.Flow, h.Side), Sure: "", Link: r.link(f.ID),
-				Text: fmt.Sprintf("the longest head-of-line wait: message %s lay complete for %s ms, because an earlier one was missing", h.Name, show.Millis(h.Wait)),
-			})
-		}
-	}
+	points = r.silenced(points)
+	points = r.waited(points)
 	if len(points) > mostPoints {
 		return points[:mostPoints], len(points) - mostPoints
 	}
 	return points, 0
+}
+
+func (p *Point) at(x Place) {
+	if len(p.Where) == mostPlaces {
+		p.More++
+		return
+	}
+	p.Where = append(p.Where, x)
+}
+
+// contradicted adds the sides that the reference contradicts.
+func (r *Report) contradicted(points []Point) []Point {
+	if r.diverges() == 0 {
+		return points
+	}
+	p := Point{Grade: machine.Error.String(), Text: "packets that the reference would not have sent"}
+	for i := range r.Replay.Results {
+		x := &r.Replay.Results[i]
+		if x.Expected && x.Divergence != nil {
+			p.at(Place{
+				Flow: x.Flow.ID, Link: r.link(x.Flow.ID), Who: who(x.Flow, x.Side), Sure: machine.Certain.String(),
+				Text: fmt.Sprintf("as %s, frame %d: %s", x.Behaviour, x.Divergence.Ref.Frame(), x.Divergence.Because),
+			})
+		}
+	}
+	return append(points, p)
+}
+
+// silenced adds the connections that ended without a word.
+func (r *Report) silenced(points []Point) []Point {
+	p := Point{Grade: machine.Warn.String(), Text: "a connection ended without a goodbye"}
+	for _, f := range r.Session.Flows() {
+		if e, ok := r.Ends[f.ID]; ok && e.Silent && len(e.Story) > 0 {
+			p.at(Place{Flow: f.ID, Link: r.link(f.ID), Text: e.Story[0]})
+		}
+	}
+	if len(p.Where) > 0 {
+		points = append(points, p)
+	}
+	return points
+}
+
+// waited adds the longest head-of-line waits.
+func (r *Report) waited(points []Point) []Point {
+	p := Point{Grade: machine.Note.String(), Text: "the longest head-of-line waits"}
+	for _, f := range r.Flows {
+		if held := r.Messages.Held(f.ID); len(held) > 0 {
+			h := &held[0]
+			p.at(Place{
+				Flow: f.ID, Link: r.link(f.ID), Who: who(f.Flow, h.Side),
+				Text: fmt.Sprintf("message %s lay complete for %s ms, since an earlier one was missing", h.Name, show.Millis(h.Wait)),
+			})
+		}
+	}
+	if len(p.Where) > 0 {
+		points = append(points, p)
+	}
+	return points
 }
 
 // link gives where a flow is told in full; empty where it is not.
@@ -188,7 +258,7 @@ func figures(f *analyze.Flow) []Row {
 	both("never acked", func(s *machine.Summary) string { return show.Percent(s.NeverAcked) })
 	both("loss, as it estimates it", func(s *machine.Summary) string { return show.Percent(s.Loss) })
 	both("RTT, as it smooths it, ms", func(s *machine.Summary) string { return show.Millis(s.RTT) })
-	both("RTT on the wire, ms", func(s *machine.Summary) string { return show.Millis(s.WireRTT) })
+	both("from packet to ack where the capture was taken, ms", func(s *machine.Summary) string { return show.Millis(s.WireRTT) })
 	both("sent again", func(s *machine.Summary) string { return show.Grouped(s.Resends) })
 	both("refused as duplicates", func(s *machine.Summary) string { return show.Grouped(s.Duplicates) })
 	both("refused as too old", func(s *machine.Summary) string { return show.Grouped(s.Stale) })

@@ -192,7 +192,7 @@ func (x *remains) quiet() machine.Side {
 // story tells how it ended, in sentences.
 func (x *remains) story(how string) []string {
 	f := x.flow
-	name := func(s machine.Side) string { return fmt.Sprintf("%v (%v)", s, f.Addr(s)) }
+	name := func(s machine.Side) string { return fmt.Sprintf("%s (%v)", strings.ToUpper(s.String()), f.Addr(s)) }
 	switch how {
 	case "goodbye":
 		e := &x.endings[len(x.endings)-1]

@@ -97,7 +97,7 @@ func (a *app) gather(in *capture.Input, o analyze.Options, f *reportFlags) (*rep
 		dead.take(r)
 	}
 	session, ended := analyze.Run(src, o)
-	r := &report.Report{Name: reportName(in), Session: session, Ledger: &sink.ledger, Messages: messages, Autopsy: map[int][]string{}}
+	r := &report.Report{Name: reportName(in), Session: session, Ledger: &sink.ledger, Messages: messages, Ends: map[int]report.End{}}
 	if ended != nil {
 		r.Problem = ended.Error()
 	}
@@ -120,7 +120,7 @@ func (a *app) gather(in *capture.Input, o analyze.Options, f *reportFlags) (*rep
 	_, end := session.Span()
 	for _, x := range dead.order {
 		if how := x.how(end); how != "" {
-			r.Autopsy[x.flow.ID] = x.story(how)
+			r.Ends[x.flow.ID] = report.End{Silent: how == "silence", Story: x.story(how)}
 		}
 	}
 	if f.replay {
