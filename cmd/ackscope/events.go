@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/export"
 	"github.com/ackscope/ackscope/filter"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/show"
@@ -31,15 +32,26 @@ frame.time (of the frame that shows it). What stands in packets is not part of a
 }
 
 func (a *app) events(text string, args []string) error {
-	f, err := a.compile(text)
-	if err != nil {
-		return err
-	}
 	paint, err := a.painter()
 	if err != nil {
 		return err
 	}
-	p := &eventPrinter{app: a, filter: f, paint: paint, names: a.paths(args), width: a.width(), address: 15, name: 9, number: 5}
+	p := &eventPrinter{app: a, paint: paint, width: a.width(), address: 15, name: 9, number: 5}
+	if a.flags.json {
+		return a.tellEvents(p, text, args, a.lines(&export.Events.Schema))
+	}
+	return a.tellEvents(p, text, args, nil)
+}
+
+// tellEvents gives events to an encoder; to eyes where there is none.
+func (a *app) tellEvents(p *eventPrinter, text string, args []string, to export.Encoder) (err error) {
+	if p.filter, err = a.compile(text); err != nil {
+		return err
+	}
+	p.names = a.paths(args)
+	if to != nil {
+		p.rows = export.NewRows(export.Events, to)
+	}
 	_, in, err := a.study(args, p.record)
 	if in != nil {
 		defer in.Close()
@@ -58,7 +70,8 @@ type eventPrinter struct {
 	names  []string // of the captures
 	err    error
 	asked  filter.Record
-	o      object
+	rows   *export.Rows[export.EventRow] // nil for eyes
+	row    export.EventRow
 	line   []byte
 
 	// widths grow with what was printed
@@ -75,13 +88,9 @@ func (p *eventPrinter) record(r *analyze.Record) {
 		if p.filter.String() != "" && !p.passes(r, i) {
 			continue
 		}
-		if p.app.flags.json {
-			p.o.begin()
-			eventObject(&p.o, r.Flow, e)
-			if len(p.names) > 1 {
-				p.o.str("file", p.names[e.Ref.File()])
-			}
-			p.err = p.o.end(p.app.writer())
+		if p.rows != nil {
+			p.row = export.EventRow{Flow: r.Flow, Event: e, File: several(p.names, e.Ref)}
+			p.err = p.rows.Add(&p.row)
 			continue
 		}
 		p.print(r.Flow, e)
@@ -100,37 +109,6 @@ func (p *eventPrinter) passes(r *analyze.Record, i int) bool {
 	p.asked.Protocol, p.asked.Dialect = f.Protocol, f.Config().Dialect
 	p.asked.Start, p.asked.Previous, p.asked.File = e.At, e.At, p.names[e.Ref.File()]
 	return p.filter.Match(&p.asked)
-}
-
-// eventObject writes the contract's keys of an event.
-func eventObject(o *object, f *analyze.Flow, e *machine.Event) {
-	o.uint("frame", e.Ref.Frame())
-	o.time("time", e.At)
-	o.uint("flow", uint64(f.ID))
-	o.str("protocol", f.Protocol.Name)
-	o.str("dialect", f.Config().Dialect)
-	o.str("side", e.Side.String())
-	o.addr("addr", f.Addr(e.Side))
-	o.addr("peer", f.Addr(e.Side.Other()))
-	o.str("event", show.EventName(f, e.Kind))
-	o.uint("sequence", uint64(e.Sequence))
-	o.int("sequence64", e.Sequence64)
-	o.str("certainty", e.Certainty.String())
-	if note := show.EventNote(f, e); note != "" {
-		o.str("note", note)
-	}
-	if e.About != 0 {
-		o.uint("about_frame", e.About.Frame())
-	}
-	if e.Kind == machine.EventAcked {
-		if e.By != 0 {
-			o.uint("by_frame", e.By.Frame())
-		}
-		o.uint("bit", uint64(e.Bit))
-	}
-	if e.RTT > 0 || e.RTT == 0 && e.Kind == machine.EventAcked {
-		o.float("rtt_ms", float64(e.RTT)/1e6, 6)
-	}
 }
 
 func eventStyle(k machine.EventKind) style {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ackscope/ackscope/export"
 	"github.com/ackscope/ackscope/filter"
 	"github.com/ackscope/ackscope/show"
 )
@@ -78,7 +79,7 @@ func (a *app) fields(args []string) error {
 					if i > 0 {
 						o.buf = append(o.buf, ',')
 					}
-					o.buf = appendJSONString(o.buf, word)
+					o.buf = export.AppendString(o.buf, word)
 				}
 				o.buf = append(o.buf, ']')
 			}

@@ -3,12 +3,12 @@ package main
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/export"
 	"github.com/ackscope/ackscope/filter"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/show"
@@ -40,22 +40,36 @@ func (a *app) findings(args []string, text, failOn string) error {
 	if err != nil {
 		return err
 	}
-	only, err := a.compile(text)
+	p := &findingPrinter{app: a, paint: paint, width: a.width(), gate: gate}
+	if a.flags.json {
+		p.rows = export.NewRows(export.Findings, a.lines(&export.Findings.Schema))
+	}
+	if err := p.run(args, text); err != nil {
+		return err
+	}
+	if p.grave > 0 {
+		return &gateError{fmt.Sprintf("%s of severity %s or above", show.Plural(p.grave, "finding"), failOn)}
+	}
+	return nil
+}
+
+// run finds and prints; the error is how reading ended.
+func (p *findingPrinter) run(args []string, text string) error {
+	only, err := p.app.compile(text)
 	if err != nil {
 		return err
 	}
-	s, in, err := a.study(args, nil)
+	s, in, err := p.app.study(args, nil)
 	if in != nil {
 		defer in.Close()
 	}
 	if s == nil {
 		return err
 	}
-	p := &findingPrinter{app: a, paint: paint, several: in.Files() > 1, width: a.width(), name: in.FileName}
-	if !a.flags.json && text == "" {
+	p.names = p.app.paths(args)
+	if p.rows == nil && text == "" {
 		p.verdict(s.Flows())
 	}
-	grave := uint64(0)
 	for _, f := range s.Flows() {
 		found := f.Findings()
 		if text != "" {
@@ -64,31 +78,26 @@ func (a *app) findings(args []string, text, failOn string) error {
 			})
 		}
 		for _, x := range found {
-			if x.Rule.Severity >= gate {
-				grave++
+			if x.Rule.Severity >= p.gate {
+				p.grave++
 			}
 		}
 		if err := p.flow(f, found); err != nil {
 			return err
 		}
 	}
-	if err := a.ended(err); err != nil {
-		return err
-	}
-	if grave > 0 {
-		return &gateError{fmt.Sprintf("%s of severity %s or above", show.Plural(grave, "finding"), failOn)}
-	}
-	return nil
+	return p.app.ended(err)
 }
 
 // findingPrinter prints findings, flow by flow.
 type findingPrinter struct {
-	app     *app
-	paint   painter
-	several bool
-	width   int // of the terminal; 0 for none
-	name    func(file int) string
-	o       object
+	app   *app
+	paint painter
+	width int // of the terminal; 0 for none
+	gate  machine.Severity
+	grave uint64                          // findings of that severity or above
+	rows  *export.Rows[export.FindingRow] // nil for eyes
+	names []string                        // of the captures
 }
 
 // verdict is the first line: how many of which severity.
@@ -125,17 +134,12 @@ func (p *findingPrinter) verdict(flows []*analyze.Flow) {
 
 func (p *findingPrinter) flow(f *analyze.Flow, found []*analyze.Finding) error {
 	w := p.app.writer()
-	if len(found) > 0 && !p.app.flags.json {
+	if len(found) > 0 && p.rows == nil {
 		fmt.Fprintf(w, "\n%s\n", p.paint.String(bold, fmt.Sprintf("flow %d  %s  %s → %s", f.ID, show.FlowName(f), f.A, f.B)))
 	}
 	for _, x := range found {
-		if p.app.flags.json {
-			p.o.begin()
-			findingObject(&p.o, x)
-			if p.several {
-				p.o.str("file", p.name(x.Refs[0].File()))
-			}
-			if err := p.o.end(w); err != nil {
+		if p.rows != nil {
+			if err := p.rows.Add(&export.FindingRow{Finding: x, File: several(p.names, x.Refs[0])}); err != nil {
 				return err
 			}
 			continue
@@ -148,33 +152,6 @@ func (p *findingPrinter) flow(f *analyze.Flow, found []*analyze.Finding) error {
 		}
 	}
 	return nil
-}
-
-func findingObject(o *object, x *analyze.Finding) {
-	f := x.Flow
-	o.uint("frame", x.Refs[0].Frame())
-	o.time("time", x.First)
-	o.uint("flow", uint64(f.ID))
-	if f.Protocol != nil {
-		o.str("protocol", f.Protocol.Name)
-		o.str("dialect", f.Config().Dialect)
-	} else {
-		o.null("protocol")
-		o.null("dialect")
-	}
-	o.str("side", x.Side.String())
-	o.addr("addr", f.Addr(x.Side))
-	o.str("rule", x.Rule.ID)
-	o.str("severity", x.Rule.Severity.String())
-	o.str("certainty", x.Certainty.String())
-	o.str("message", x.Message())
-	o.uint("count", x.Count)
-	o.frames("frames", x.Refs)
-	o.frames("about_frames", x.Abouts)
-	o.list("figures", len(x.Figures), func(i int) {
-		o.buf = strconv.AppendFloat(o.buf, x.Figures[i], 'f', -1, 64)
-	})
-	o.time("last_time", x.Last)
 }
 
 func parseSeverity(word string) (machine.Severity, bool) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/export"
 	"github.com/ackscope/ackscope/filter"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/show"
@@ -40,39 +41,49 @@ func (a *app) showFlows(live *liveFlags, text string, args []string) error {
 	if live.list {
 		return a.listInterfaces()
 	}
+	if a.flags.json {
+		return a.tellFlows(live, text, args, a.lines(&export.Flows.Schema))
+	}
 	paint, err := a.painter()
 	if err != nil {
 		return err
 	}
-	only, err := a.compile(text)
-	if err != nil {
-		return err
-	}
-	picked := &flowPick{filter: only}
-	s, names, err := a.analyzeOnce(live, args, picked)
+	s, picked, err := a.pickFlows(live, text, args)
 	if s == nil {
 		return err
 	}
-	picked.names = names
-	if a.flags.json {
-		var o object
-		for _, f := range s.Flows() {
-			if !picked.passes(f) {
-				continue
-			}
-			o.begin()
-			flowObject(&o, f)
-			if len(names) > 1 {
-				o.str("file", names[f.FirstRef.File()])
-			}
-			if err := o.end(a.writer()); err != nil {
-				return err
-			}
-		}
-		return a.ended(err)
-	}
 	if err := a.flowTable(s, picked, paint); err != nil {
 		return err
+	}
+	return a.ended(err)
+}
+
+// pickFlows analyses once; the flows that pass the filter are known afterwards.
+func (a *app) pickFlows(live *liveFlags, text string, args []string) (*analyze.Session, *flowPick, error) {
+	only, err := a.compile(text)
+	if err != nil {
+		return nil, nil, err
+	}
+	picked := &flowPick{filter: only}
+	s, names, err := a.analyzeOnce(live, args, picked)
+	picked.names = names
+	return s, picked, err
+}
+
+// tellFlows gives flows to an encoder.
+func (a *app) tellFlows(live *liveFlags, text string, args []string, to export.Encoder) error {
+	s, picked, err := a.pickFlows(live, text, args)
+	if s == nil {
+		return err
+	}
+	rows := export.NewRows(export.Flows, to)
+	for _, f := range s.Flows() {
+		if !picked.passes(f) {
+			continue
+		}
+		if err := rows.Add(&export.FlowRow{Flow: f, File: several(picked.names, f.FirstRef)}); err != nil {
+			return err
+		}
 	}
 	return a.ended(err)
 }
@@ -150,71 +161,6 @@ func (p *flowPick) take(r *analyze.Record) {
 // passes asks it about a flow at its end.
 func (p *flowPick) passes(f *analyze.Flow) bool {
 	return p.filter.String() == "" || p.passed[f] || p.filter.Match(filter.FlowRecord(f, p.names[f.FirstRef.File()]))
-}
-
-// flowObject writes the contract's keys of a flow.
-func flowObject(o *object, f *analyze.Flow) {
-	o.uint("frame", f.FirstRef.Frame())
-	o.time("time", f.First)
-	o.uint("flow", uint64(f.ID))
-	if f.Protocol != nil {
-		o.str("protocol", f.Protocol.Name)
-		o.str("dialect", f.Config().Dialect)
-	} else {
-		o.null("protocol")
-		o.null("dialect")
-	}
-	o.str("transport", transportWords[f.Transport])
-	o.addr("a", f.A)
-	o.addr("b", f.B)
-	o.uint("session", uint64(f.Session))
-	o.uint("packets_a", f.Packets[machine.A])
-	o.uint("packets_b", f.Packets[machine.B])
-	o.uint("bytes_a", f.Bytes[machine.A])
-	o.uint("bytes_b", f.Bytes[machine.B])
-	o.uint("capture_duplicates", f.Duplicates)
-	o.time("last_time", f.Last)
-	o.float("confidence", f.Verdict.Confidence, 4)
-	o.str("reason", f.Verdict.Reason)
-	if f.Protocol == nil {
-		return
-	}
-	facts := f.Facts()
-	o.str("vantage", facts.Vantage.String())
-	o.word("vantage_reason", facts.VantageReason)
-	for _, side := range []machine.Side{machine.A, machine.B} {
-		x := "_" + side.String()
-		o.str("dialect"+x, f.Config().Dialect)
-		sum, ok := f.Summary(side)
-		if !ok {
-			continue // nothing follows what the sides of this protocol knew
-		}
-		o.uint("acked"+x, sum.Acked)
-		o.share("never_acked"+x, sum.NeverAcked)
-		o.share("loss"+x, sum.Loss)
-		o.millis("rtt_ms"+x, sum.RTT)
-		o.str("rtt_certainty"+x, sum.RTTKnown.String())
-		o.str("loss_certainty"+x, sum.LossKnown.String())
-		o.millis("wire_rtt_ms"+x, sum.WireRTT)
-		o.uint("received"+x, sum.Received)
-		o.uint("duplicates"+x, sum.Duplicates)
-		o.uint("stale"+x, sum.Stale)
-		o.uint("missing"+x, sum.Missing)
-		o.uint("resends"+x, sum.Resends)
-	}
-	found := show.Severities(f)
-	o.uint("errors", found[machine.Error])
-	o.uint("warnings", found[machine.Warn])
-	o.uint("notes", found[machine.Note])
-}
-
-// share writes a part of a whole, 0..1; null where it is negative (unknown).
-func (o *object) share(k string, v float64) {
-	if v < 0 {
-		o.null(k)
-		return
-	}
-	o.float(k, v, 8)
 }
 
 // flowTable prints the verdict and the table.

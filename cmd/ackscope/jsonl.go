@@ -6,8 +6,8 @@ import (
 	"net/netip"
 	"strconv"
 	"time"
-	"unicode/utf8"
 
+	"github.com/ackscope/ackscope/export"
 	"github.com/ackscope/ackscope/machine"
 )
 
@@ -15,7 +15,7 @@ import (
 // calls. It keeps its memory from one object to the next.
 type object struct {
 	buf   []byte
-	clock clock
+	clock export.Clock
 }
 
 func (o *object) begin() { o.buf = append(o.buf[:0], '{') }
@@ -36,7 +36,7 @@ func (o *object) key(k string) {
 	o.buf = append(o.buf, '"', ':')
 }
 
-func (o *object) str(k, v string) { o.key(k); o.buf = appendJSONString(o.buf, v) }
+func (o *object) str(k, v string) { o.key(k); o.buf = export.AppendString(o.buf, v) }
 
 // word is str, but null for the empty string.
 func (o *object) word(k, v string) {
@@ -65,31 +65,7 @@ func (o *object) float(k string, v float64, digits int) {
 		o.buf = strconv.AppendFloat(o.buf, v, 'f', -1, 64)
 		return
 	}
-	o.buf = appendDecimal(o.buf, int64(n), digits)
-}
-
-// appendDecimal writes n / 10^digits without zeros at the end: much faster than
-// a float64 in full.
-func appendDecimal(b []byte, n int64, digits int) []byte {
-	if n < 0 {
-		b, n = append(b, '-'), -n
-	}
-	scale := int64(1)
-	for range digits {
-		scale *= 10
-	}
-	b = strconv.AppendInt(b, n/scale, 10)
-	fraction := n % scale
-	if fraction == 0 {
-		return b
-	}
-	b = append(b, '.')
-	for fraction > 0 {
-		scale /= 10
-		b = append(b, '0'+byte(fraction/scale))
-		fraction %= scale
-	}
-	return b
+	o.buf = export.AppendDecimal(o.buf, int64(n), digits)
 }
 
 // millis writes a duration in milliseconds; null where it is negative (unknown).
@@ -105,31 +81,8 @@ func (o *object) millis(k string, d time.Duration) {
 func (o *object) time(k string, t machine.Instant) {
 	o.key(k)
 	o.buf = append(o.buf, '"')
-	o.buf = o.clock.append(o.buf, t)
+	o.buf = o.clock.Append(o.buf, t)
 	o.buf = append(o.buf, '"')
-}
-
-// clock writes instants as 2006-01-02T15:04:05.000000000Z. Most share their
-// second with the one before, so it keeps what was worked out for that.
-type clock struct {
-	second int64
-	text   [20]byte // up to the point; empty at first
-}
-
-func (c *clock) append(b []byte, t machine.Instant) []byte {
-	second, fraction := int64(t)/1e9, int64(t)%1e9
-	if fraction < 0 {
-		second, fraction = second-1, fraction+1e9
-	}
-	if second != c.second || c.text[19] == 0 {
-		c.second = second
-		time.Unix(second, 0).UTC().AppendFormat(c.text[:0], "2006-01-02T15:04:05.")
-	}
-	b = append(b, c.text[:]...)
-	for scale := int64(1e8); scale > 0; scale /= 10 {
-		b = append(b, '0'+byte(fraction/scale%10))
-	}
-	return append(b, 'Z')
 }
 
 func (o *object) addr(k string, a netip.AddrPort) {
@@ -150,37 +103,4 @@ func (o *object) frames(k string, refs []machine.Ref) {
 		o.buf = strconv.AppendUint(o.buf, r.Frame(), 10)
 	}
 	o.buf = append(o.buf, ']')
-}
-
-const hexDigits = "0123456789abcdef"
-
-// appendJSONString writes s as a JSON string; bytes that are no UTF-8 become
-// U+FFFD, as encoding/json has it.
-func appendJSONString(b []byte, s string) []byte {
-	b = append(b, '"')
-	for i := 0; i < len(s); {
-		c := s[i]
-		if c < utf8.RuneSelf {
-			switch {
-			case c == '"' || c == '\\':
-				b = append(b, '\\', c)
-			case c == '\n':
-				b = append(b, '\\', 'n')
-			case c == '\t':
-				b = append(b, '\\', 't')
-			case c == '\r':
-				b = append(b, '\\', 'r')
-			case c < 0x20 || c == 0x7f:
-				b = append(b, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
-			default:
-				b = append(b, c)
-			}
-			i++
-			continue
-		}
-		r, n := utf8.DecodeRuneInString(s[i:])
-		b = utf8.AppendRune(b, r)
-		i += n
-	}
-	return append(b, '"')
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/capture/afpacket"
 	"github.com/ackscope/ackscope/capture/pcapfilter"
+	"github.com/ackscope/ackscope/export"
 	"github.com/ackscope/ackscope/show"
 )
 
@@ -300,7 +301,7 @@ func (a *app) listInterfaces() error {
 				if j > 0 {
 					o.buf = append(o.buf, ',')
 				}
-				o.buf = appendJSONString(o.buf, p.String())
+				o.buf = export.AppendString(o.buf, p.String())
 			}
 			o.buf = append(o.buf, ']')
 			if err := o.end(a.writer()); err != nil {

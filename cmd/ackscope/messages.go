@@ -2,13 +2,13 @@ package main
 
 import (
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/export"
 	"github.com/ackscope/ackscope/filter"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/show"
@@ -35,11 +35,22 @@ A message is told once nothing more can happen to it, so the order is that of th
 }
 
 func (a *app) messages(args []string, text string) error {
+	if a.flags.json {
+		return a.tellMessages(args, text, a.lines(&export.Messages.Schema))
+	}
+	return a.tellMessages(args, text, nil)
+}
+
+// tellMessages gives messages to an encoder; to eyes where there is none.
+func (a *app) tellMessages(args []string, text string, to export.Encoder) error {
 	only, err := a.compile(text)
 	if err != nil {
 		return err
 	}
 	p := &messagePrinter{app: a, names: a.paths(args), filter: only}
+	if to != nil {
+		p.rows = export.NewRows(export.Messages, to)
+	}
 	_, in, err := a.study(args, p.record)
 	if in != nil {
 		defer in.Close()
@@ -57,7 +68,8 @@ type messagePrinter struct {
 	// filter is asked about each message and its flow.
 	filter *filter.Filter
 	err    error
-	o      object
+	rows   *export.Rows[export.MessageRow] // nil for eyes
+	row    export.MessageRow
 	line   []byte
 }
 
@@ -70,110 +82,13 @@ func (p *messagePrinter) record(r *analyze.Record) {
 		if p.filter.String() != "" && !p.filter.Match(filter.MessageRecord(r.Flow, m, p.names[m.Frames[0].File()])) {
 			continue
 		}
-		var name string
-		var values dissect.Values
-		if say := r.Flow.Protocol.Message; say != nil {
-			name, values = say(r.Flow.Config(), m)
-		}
-		if m.Name != "" {
-			name = m.Name
-		}
-		if !p.app.flags.json {
-			p.print(r.Flow, m, name, values)
-			_, p.err = p.app.writer().Write(p.line)
+		p.row = export.NewMessageRow(r.Flow, m, several(p.names, m.Frames[0]))
+		if p.rows != nil {
+			p.err = p.rows.Add(&p.row)
 			continue
 		}
-		p.o.begin()
-		messageObject(&p.o, r.Flow, m, name, values)
-		if len(p.names) > 1 {
-			p.o.str("file", p.names[m.Frames[0].File()])
-		}
-		p.err = p.o.end(p.app.writer())
-	}
-}
-
-// messageObject writes the contract's keys of a message.
-func messageObject(o *object, f *analyze.Flow, m *machine.Message, name string, values dissect.Values) {
-	o.uint("frame", m.Frames[0].Frame())
-	o.time("time", m.At)
-	o.uint("flow", uint64(f.ID))
-	o.str("protocol", f.Protocol.Name)
-	o.str("dialect", f.Config().Dialect)
-	o.str("side", m.From.String())
-	o.addr("from", f.Addr(m.From))
-	o.addr("to", f.Addr(m.From.Other()))
-	o.str("mode", m.Mode.String())
-	if m.Channel >= 0 {
-		o.int("channel", int64(m.Channel))
-	}
-	if m.ID >= 0 {
-		o.uint("message_id", uint64(m.ID)&(1<<m.IDBits-1))
-		o.int("message_id64", m.ID)
-	} else {
-		o.null("message_id")
-	}
-	o.uint("type", uint64(m.Type))
-	o.word("name", name)
-	o.uint("sequence", uint64(m.Sequence))
-	o.int("sequence64", m.Sequence64)
-	if m.Bits >= 0 {
-		o.int("bits", int64(m.Bits))
-	}
-	if m.Block > 0 {
-		o.int("block_bytes", int64(m.Block))
-	}
-	o.int("attempts", int64(m.Attempts))
-	o.key("frames")
-	o.buf = append(o.buf, '[')
-	for i := range min(m.Attempts, machine.MessageFrames) {
-		if i > 0 {
-			o.buf = append(o.buf, ',')
-		}
-		o.buf = strconv.AppendUint(o.buf, m.Frames[i].Frame(), 10)
-	}
-	o.buf = append(o.buf, ']')
-	answer(o, "acked", m.Acked)
-	if m.Named {
-		o.bool("named", true)
-	}
-	if m.AckedBy != 0 {
-		o.uint("acked_frame", m.AckedBy.Frame())
-		o.float("acked_ms", ms(m.AckedAt.Sub(m.At)), 6)
-	}
-	o.str("delivered", m.Delivered.String())
-	if m.Delivered == machine.Yes {
-		o.uint("delivered_frame", m.DeliveredBy.Frame())
-		o.time("delivered_time", m.DeliveredAt)
-		o.int("deliveries", int64(m.Deliveries))
-		o.float("wait_ms", ms(m.Wait), 6)
-	}
-	if m.BlockedBy >= 0 {
-		o.int("blocked_by", m.BlockedBy)
-	} else {
-		o.null("blocked_by")
-	}
-	if values != nil {
-		if list, err := values.MarshalList(); err == nil {
-			o.key("values")
-			o.buf = append(o.buf, list...)
-		}
-		if object, err := values.MarshalJSON(); err == nil {
-			o.key("fields")
-			o.buf = append(o.buf, object...)
-		}
-	}
-	o.str("certainty", m.Certainty.String())
-}
-
-// answer writes true, false, or null where the capture does not say.
-func answer(o *object, key string, a machine.Answer) {
-	switch a {
-	case machine.Yes:
-		o.bool(key, true)
-	case machine.No:
-		o.bool(key, false)
-	default:
-		o.null(key)
+		p.print(r.Flow, m, p.row.Name, p.row.Values)
+		_, p.err = p.app.writer().Write(p.line)
 	}
 }
 

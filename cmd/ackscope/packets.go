@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/export"
 	"github.com/ackscope/ackscope/filter"
 	"github.com/ackscope/ackscope/show"
 )
@@ -101,8 +102,7 @@ func (a *app) chooseFormat(f *packetFlags, l *listing, several bool) error {
 			l.needs |= c.Field.Needs()
 		}
 	case "json":
-		s := &packetWriter{app: a, listing: l, several: several, tree: f.verbose, hex: f.hex}
-		l.show, l.needs = s.show, filter.NeedFlow|filter.NeedFields|filter.NeedEvents|filter.NeedFindings
+		l.tellPackets(a.lines(&export.Packets.Schema), several, f.verbose, f.hex)
 	case "", "text":
 		s, err := a.newPacketLister(f, l, several)
 		if err != nil {

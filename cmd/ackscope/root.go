@@ -121,6 +121,7 @@ packet and rebuilds from the capture alone what both endpoints knew at any packe
 		a.replayCommand(),
 		a.reduceCommand(),
 		a.mergeCommand(),
+		a.exportCommand(),
 		a.captureCommand(),
 		a.labCommand(),
 	)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"github.com/ackscope/ackscope/export"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/show"
 )
@@ -66,14 +67,14 @@ func (p *statePrinter) json(ref machine.Ref, views *[2]machine.View) error {
 			t := &v.Tables[i]
 			o.inner(func() {
 				o.str("name", t.Name)
-				o.list("columns", len(t.Columns), func(j int) { o.buf = appendJSONString(o.buf, t.Columns[j]) })
+				o.list("columns", len(t.Columns), func(j int) { o.buf = export.AppendString(o.buf, t.Columns[j]) })
 				o.list("rows", len(t.Rows), func(j int) {
 					o.buf = append(o.buf, '[')
 					for k, cell := range t.Rows[j] {
 						if k > 0 {
 							o.buf = append(o.buf, ',')
 						}
-						o.buf = appendJSONString(o.buf, cell)
+						o.buf = export.AppendString(o.buf, cell)
 					}
 					o.buf = append(o.buf, ']')
 				})

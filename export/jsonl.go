@@ -1,0 +1,113 @@
+package export
+
+import (
+	"io"
+	"strconv"
+
+	"github.com/ackscope/ackscope/machine"
+)
+
+// Lines writes a table as JSON Lines: one object a row, its keys in the order of
+// the columns.
+type Lines struct {
+	w       io.Writer
+	columns []Column
+	heads   []string // `"name":` of each column
+	buf     []byte
+	clock   Clock
+}
+
+// NewLines begins a table on w.
+func NewLines(w io.Writer, s *Schema) *Lines {
+	l := &Lines{w: w, columns: s.Columns}
+	for i := range s.Columns {
+		l.heads = append(l.heads, `"`+s.Columns[i].Name+`":`)
+	}
+	return l
+}
+
+// Encode implements Encoder.
+func (l *Lines) Encode(cells []Cell) error {
+	b := append(l.buf[:0], '{')
+	for i := range cells {
+		c := &cells[i]
+		if !c.Set && l.columns[i].Absent >= Omitted && !c.null {
+			continue
+		}
+		if len(b) > 1 {
+			b = append(b, ',')
+		}
+		b = append(b, l.heads[i]...)
+		if !c.Set {
+			b = append(b, "null"...)
+			continue
+		}
+		b = c.appendJSON(b, &l.columns[i], &l.clock)
+	}
+	l.buf = append(b, '}', '\n')
+	_, err := l.w.Write(l.buf)
+	return err
+}
+
+// Close implements Encoder.
+func (l *Lines) Close() error { return nil }
+
+// appendJSON writes a value that is set.
+func (c *Cell) appendJSON(b []byte, as *Column, clock *Clock) []byte {
+	switch as.Type {
+	case Uint:
+		return strconv.AppendUint(b, c.Uint, 10)
+	case Int:
+		return strconv.AppendInt(b, c.Int, 10)
+	case Bool:
+		return strconv.AppendBool(b, c.Uint != 0)
+	case Float:
+		return c.appendFloat(b, as.Digits)
+	case Text:
+		if c.plain {
+			return append(append(append(b, '"'), c.Bytes...), '"')
+		}
+		return AppendString(b, c.Bytes)
+	case Time:
+		b = append(b, '"')
+		return append(clock.Append(b, machine.Instant(c.Int)), '"')
+	case JSON:
+		return append(b, c.Bytes...)
+	case Uints:
+		return appendList(b, len(c.Uints), func(b []byte, i int) []byte { return strconv.AppendUint(b, c.Uints[i], 10) })
+	case Floats:
+		return appendList(b, len(c.Reals), func(b []byte, i int) []byte { return strconv.AppendFloat(b, c.Reals[i], 'f', -1, 64) })
+	default:
+		return appendList(b, len(c.Ends), func(b []byte, i int) []byte { return AppendString(b, c.one(i)) })
+	}
+}
+
+func (c *Cell) appendFloat(b []byte, digits int) []byte {
+	if c.exact {
+		return AppendDecimal(b, c.scaled, digits)
+	}
+	return strconv.AppendFloat(b, c.Float, 'f', -1, 64)
+}
+
+// one gives a text of Texts.
+func (c *Cell) one(i int) []byte {
+	from := 0
+	if i > 0 {
+		from = c.Ends[i-1]
+	}
+	return c.Bytes[from:c.Ends[i]]
+}
+
+// One gives the i-th text of a Texts, of len(c.Ends).
+func (c *Cell) One(i int) []byte { return c.one(i) }
+
+func appendList(b []byte, n int, item func(b []byte, i int) []byte) []byte {
+	b = append(b, '[')
+	for i := range n {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = item(b, i)
+	}
+	return append(b, ']')
+}

@@ -1,0 +1,128 @@
+package export
+
+import (
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"github.com/ackscope/ackscope/machine"
+)
+
+const hexDigits = "0123456789abcdef"
+
+// AppendString writes s as a JSON string; bytes that are no UTF-8 become U+FFFD,
+// as encoding/json has it.
+func AppendString[T string | []byte](b []byte, s T) []byte {
+	b = append(b, '"')
+	from := 0 // of what needs no escape
+	for i := 0; i < len(s); {
+		c := s[i]
+		if plain[c] {
+			i++
+			continue
+		}
+		b = append(b, s[from:i]...)
+		if c < utf8.RuneSelf {
+			switch c {
+			case '"', '\\':
+				b = append(b, '\\', c)
+			case '\n':
+				b = append(b, '\\', 'n')
+			case '\t':
+				b = append(b, '\\', 't')
+			case '\r':
+				b = append(b, '\\', 'r')
+			default:
+				b = append(b, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
+			}
+			i++
+		} else {
+			r, n := utf8.DecodeRuneInString(string(s[i:min(len(s), i+utf8.UTFMax)]))
+			b = utf8.AppendRune(b, r)
+			i += n
+		}
+		from = i
+	}
+	return append(append(b, s[from:]...), '"')
+}
+
+// plain are the bytes that stand in JSON strings as they are.
+var plain = func() (t [256]bool) {
+	for c := byte(' '); c < 0x7f; c++ {
+		t[c] = c != '"' && c != '\\'
+	}
+	return t
+}()
+
+// AppendHex writes bytes as a JSON string of hexadecimal digits.
+func AppendHex(to, b []byte) []byte {
+	return append(appendHex(append(to, '"'), b), '"')
+}
+
+func appendHex(to, b []byte) []byte {
+	for _, c := range b {
+		to = append(to, hexDigits[c>>4], hexDigits[c&15])
+	}
+	return to
+}
+
+// AppendDecimal writes n / 10^digits without zeros at the end: much faster than
+// a float64 in full.
+func AppendDecimal(b []byte, n int64, digits int) []byte {
+	if n < 0 {
+		b, n = append(b, '-'), -n
+	}
+	scale := int64(1)
+	for range digits {
+		scale *= 10
+	}
+	b = strconv.AppendInt(b, n/scale, 10)
+	fraction := n % scale
+	if fraction == 0 {
+		return b
+	}
+	b = append(b, '.')
+	for fraction > 0 {
+		scale /= 10
+		b = append(b, '0'+byte(fraction/scale))
+		fraction %= scale
+	}
+	return b
+}
+
+// Clock writes instants as 2006-01-02T15:04:05.000000000Z. Most share their
+// second with the one before, so it keeps what was worked out for that.
+type Clock struct {
+	second int64
+	text   [20]byte // up to the point; empty at first
+}
+
+// Append writes an instant.
+func (c *Clock) Append(b []byte, t machine.Instant) []byte {
+	second, fraction := int64(t)/1e9, int64(t)%1e9
+	if fraction < 0 {
+		second, fraction = second-1, fraction+1e9
+	}
+	if second != c.second || c.text[19] == 0 {
+		c.second = second
+		time.Unix(second, 0).UTC().AppendFormat(c.text[:0], "2006-01-02T15:04:05.")
+	}
+	b = append(b, c.text[:]...)
+	for scale := int64(1e8); scale > 0; scale /= 10 {
+		b = append(b, '0'+byte(fraction/scale%10))
+	}
+	return append(b, 'Z')
+}
+
+// AppendValid adds text, with U+FFFD for each byte that is no UTF-8.
+func AppendValid(to, b []byte) []byte {
+	if utf8.Valid(b) {
+		return append(to, b...)
+	}
+	for len(b) > 0 {
+		r, n := utf8.DecodeRune(b)
+		to = utf8.AppendRune(to, r)
+		b = b[n:]
+	}
+	return to
+}

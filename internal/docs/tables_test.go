@@ -1,0 +1,48 @@
+package docs
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/ackscope/ackscope/export"
+)
+
+// TestTables: docs/tables.md is the declaration of the tables, so a name or a type
+// that changes shows in it.
+func TestTables(t *testing.T) {
+	var page strings.Builder
+	page.WriteString("<!-- Written by go test ./internal/docs -update, from the declarations in package export. -->\n\n# Tables\n\n" +
+		"The columns of `--json` and of `ackscope export jsonl|csv|parquet`. In Parquet all columns of a table are always there. " +
+		"Where a row has no value, Parquet has null and CSV nothing; in JSON the value is null, or the key is left out, as \"if none\" says. " +
+		"Lists and objects are JSON in CSV; objects are JSON in Parquet too.\n\n" +
+		"Names, types and order are stable: columns may be added, at the end of what they belong to.\n")
+	columns := 0
+	for _, s := range export.Tables() {
+		fmt.Fprintf(&page, "\n## %s\n\n%s\n\n| column | type | if none | |\n|---|---|---|---|\n", s.Name, s.Doc)
+		for _, c := range s.Columns {
+			columns++
+			line := func(name string, c export.Column) {
+				kind := c.Type.String()
+				if c.Unit != "" {
+					kind += ", " + c.Unit
+				}
+				doc := c.Doc
+				if len(c.Words) > 0 {
+					doc += " One of: " + strings.Join(c.Words, ", ") + "."
+				}
+				fmt.Fprintf(&page, "| %s | %s | %s | %s |\n", name, kind, [...]string{"", "null", "left out", "null or left out"}[c.Absent], doc)
+			}
+			line("`"+c.Name+"`", c)
+			if c.Shape != nil {
+				for _, inner := range c.Shape.Columns {
+					line("`"+c.Name+"."+inner.Name+"`", inner)
+				}
+			}
+		}
+	}
+	if columns < 100 {
+		t.Errorf("%d columns, expected at least 100", columns)
+	}
+	same(t, "docs/tables.md", page.String())
+}
