@@ -3,12 +3,14 @@
 //
 //	ackscope findings --color always FILE | go run ./internal/termsvg >picture.svg
 //
-// A line that begins with "$ " is a command line. It knows what ackscope prints: bold, faint, underlined, reversed, and the
-// sixteen colours. Other sequences are dropped.
+// A line that begins with "$ " is a command line. It knows what ackscope prints and what its screens are made of (`tmux
+// capture-pane -e -p`): bold, faint, underlined, reversed, and colours of 16, 256 and true colour. Other sequences are
+// dropped. With -light the page is light.
 package main
 
 import (
 	"bufio"
+	"flag"
 	"fmt"
 	"html"
 	"io"
@@ -18,7 +20,13 @@ import (
 )
 
 func main() {
-	if err := draw(os.Stdin, os.Stdout); err != nil {
+	light := flag.Bool("light", false, "a light page")
+	flag.Parse()
+	p := &darkPage
+	if *light {
+		p = &lightPage
+	}
+	if err := p.draw(os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "termsvg:", err)
 		os.Exit(2)
 	}
@@ -29,23 +37,67 @@ const (
 	lineHeight = 18
 	margin     = 16
 	baseline   = 13
-	background = "#14181f"
-	foreground = "#d4d8df"
 )
 
-// palette is black, red, green, yellow, blue, magenta, cyan, white, and their bright forms.
-var palette = [16]string{
-	"#3b4252", "#e06c75", "#98c379", "#e5c07b", "#61afef", "#c678dd", "#56b6c2", "#d4d8df",
-	"#7f8796", "#ff7b86", "#b5e890", "#ffd68a", "#82c4ff", "#dd9bf0", "#7fd9e6", "#ffffff",
+// page is what a terminal looks like.
+type page struct {
+	background, foreground string
+	// palette is black, red, green, yellow, blue, magenta, cyan, white, and their bright forms.
+	palette [16]string
 }
 
-// style is what the sequences so far ask for; colours are indices, -1 for none.
+var darkPage = page{"#14181f", "#d4d8df", [16]string{
+	"#3b4252", "#e06c75", "#98c379", "#e5c07b", "#61afef", "#c678dd", "#56b6c2", "#d4d8df",
+	"#7f8796", "#ff7b86", "#b5e890", "#ffd68a", "#82c4ff", "#dd9bf0", "#7fd9e6", "#ffffff",
+}}
+
+var lightPage = page{"#fbfbf8", "#1f2328", [16]string{
+	"#24292f", "#a40e26", "#116329", "#7d4e00", "#0550ae", "#6639ba", "#0b6a73", "#6e7781",
+	"#57606a", "#cf222e", "#1a7f37", "#9a6700", "#0969da", "#8250df", "#1b7c83", "#8c959f",
+}}
+
+// style is what the sequences so far ask for. Colours are of the palette (0 to
+// 15), or RGB with rgb added; -1 for none.
 type style struct {
 	fg, bg                         int
 	bold, faint, underline, invert bool
 }
 
+const rgb = 1 << 24
+
 var plain = style{fg: -1, bg: -1}
+
+// color gives a colour as the picture's format writes it; what stands for -1.
+func (p *page) color(c int, none string) string {
+	switch {
+	case c < 0:
+		return none
+	case c >= rgb:
+		return fmt.Sprintf("#%06x", c-rgb)
+	}
+	return p.palette[c]
+}
+
+// indexed gives the colour of a number of 256: 16 of the palette, a cube of six
+// by six by six, and 24 greys.
+func indexed(n int) int {
+	level := func(i int) int {
+		if i == 0 {
+			return 0
+		}
+		return 55 + 40*i
+	}
+	switch {
+	case n < 0 || n > 255:
+		return -1
+	case n < 16:
+		return n
+	case n < 232:
+		n -= 16
+		return rgb + level(n/36)<<16 + level(n/6%6)<<8 + level(n%6)
+	}
+	return rgb + (8+10*(n-232))*0x010101
+}
 
 // run is text of one style on one line.
 type run struct {
@@ -54,7 +106,7 @@ type run struct {
 	text   string
 }
 
-func draw(r io.Reader, w io.Writer) error {
+func (p *page) draw(r io.Reader, w io.Writer) error {
 	var lines [][]run
 	s, widest := plain, 0
 	for scan := bufio.NewScanner(r); ; {
@@ -79,12 +131,12 @@ func draw(r io.Reader, w io.Writer) error {
 	out := bufio.NewWriter(w)
 	width, height := float64(widest)*cellWidth+2*margin, len(lines)*lineHeight+2*margin
 	fmt.Fprintf(out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %d" width="%.0f" height="%d">`+"\n", width, height, width, height)
-	fmt.Fprintf(out, `<rect width="100%%" height="100%%" rx="8" fill="%s"/>`+"\n", background)
-	fmt.Fprintf(out, `<g font-family="ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace" font-size="14" fill="%s" xml:space="preserve">`+"\n", foreground)
+	fmt.Fprintf(out, `<rect width="100%%" height="100%%" rx="8" fill="%s"/>`+"\n", p.background)
+	fmt.Fprintf(out, `<g font-family="ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace" font-size="14" fill="%s" xml:space="preserve">`+"\n", p.foreground)
 	for i, runs := range lines {
 		top := margin + i*lineHeight
 		for _, r := range runs {
-			r.write(out, top)
+			r.write(p, out, top)
 		}
 	}
 	fmt.Fprintln(out, "</g>\n</svg>")
@@ -93,22 +145,17 @@ func draw(r io.Reader, w io.Writer) error {
 
 // write draws a run; its length is fixed, so that columns stay aligned whatever
 // font the reader has.
-func (r run) write(w io.Writer, top int) {
+func (r run) write(p *page, w io.Writer, top int) {
 	x, length := margin+float64(r.column)*cellWidth, float64(len([]rune(r.text)))*cellWidth
-	fg, bg := foreground, ""
-	if r.fg >= 0 {
-		fg = palette[r.fg]
-	}
-	if r.bg >= 0 {
-		bg = palette[r.bg]
-	}
+	fg, bg := p.color(r.fg, p.foreground), p.color(r.bg, "")
 	if r.invert {
-		fg, bg = background, fg
+		fg, bg = p.color(r.bg, p.background), fg
 	}
 	if bg != "" {
 		fmt.Fprintf(w, `<rect x="%.2f" y="%d" width="%.2f" height="%d" fill="%s"/>`+"\n", x, top, length, lineHeight, bg)
 	}
-	if strings.TrimSpace(r.text) == "" {
+	text := dots(w, fg, r.text, x, top)
+	if strings.TrimSpace(text) == "" {
 		return
 	}
 	fmt.Fprintf(w, `<text x="%.2f" y="%d" textLength="%.2f" fill="%s"`, x, top+baseline, length, fg)
@@ -120,7 +167,39 @@ func (r run) write(w io.Writer, top int) {
 			fmt.Fprint(w, a.attr)
 		}
 	}
-	fmt.Fprintf(w, ">%s</text>\n", html.EscapeString(r.text))
+	fmt.Fprintf(w, ">%s</text>\n", html.EscapeString(text))
+}
+
+// dots draws the characters that are dots of two by four (Braille), which few
+// fonts have in this width, and gives the text without them.
+func dots(w io.Writer, fill, text string, x float64, top int) string {
+	const from, to = 0x2800, 0x28ff
+	if !strings.ContainsFunc(text, func(r rune) bool { return r >= from && r <= to }) {
+		return text
+	}
+	var rest, path strings.Builder
+	column := 0
+	for _, r := range text {
+		if r < from || r > to {
+			rest.WriteRune(r)
+			column++
+			continue
+		}
+		for bit := range 8 {
+			if (r-from)>>bit&1 == 0 {
+				continue
+			}
+			across, down := bit/3, bit%3
+			if bit >= 6 {
+				across, down = bit-6, 3
+			}
+			fmt.Fprintf(&path, "M%.1f %.1fh2.6v2.6h-2.6z", x+cellWidth*(float64(column)+float64(across)/2)+0.8, float64(top)+lineHeight/4.0*float64(down)+0.9)
+		}
+		rest.WriteByte(' ')
+		column++
+	}
+	fmt.Fprintf(w, `<path d="%s" fill="%s"/>`+"\n", path.String(), fill)
+	return rest.String()
 }
 
 // split cuts a line into runs, beginning in style s; it gives the style at its
@@ -166,8 +245,10 @@ func split(line string, s style) (runs []run, end style, width int) {
 
 // apply reads the parameters of one colour sequence.
 func (s style) apply(parameters string) style {
-	for p := range strings.SplitSeq(parameters, ";") {
-		n, err := strconv.Atoi(p)
+	list := strings.FieldsFunc(parameters, func(r rune) bool { return r == ':' })
+	list = strings.Split(strings.Join(list, ";"), ";")
+	for i := 0; i < len(list); i++ {
+		n, err := strconv.Atoi(list[i])
 		if err != nil {
 			n = 0 // an empty parameter is a reset
 		}
@@ -188,6 +269,13 @@ func (s style) apply(parameters string) style {
 			s.underline = false
 		case n == 27:
 			s.invert = false
+		case n == 38 || n == 48:
+			c, used := extended(list[i+1:])
+			if i += used; n == 38 {
+				s.fg = c
+			} else {
+				s.bg = c
+			}
 		case n >= 30 && n <= 37:
 			s.fg = n - 30
 		case n == 39:
@@ -203,4 +291,20 @@ func (s style) apply(parameters string) style {
 		}
 	}
 	return s
+}
+
+// extended reads a colour of 256 (5;n) or a true one (2;r;g;b), and says how many
+// parameters that took.
+func extended(list []string) (color, used int) {
+	var n [4]int
+	for i := range min(len(list), len(n)) {
+		n[i], _ = strconv.Atoi(list[i])
+	}
+	switch {
+	case len(list) >= 2 && n[0] == 5:
+		return indexed(n[1]), 2
+	case len(list) >= 4 && n[0] == 2:
+		return rgb + n[1]&255<<16 + n[2]&255<<8 + n[3]&255, 4
+	}
+	return -1, len(list)
 }
