@@ -245,32 +245,68 @@ func GaugeValue(v float64, unit string) string {
 	return number + " " + unit
 }
 
+// Pair is a window of what a side sent and its peer's of what that received.
+type Pair struct {
+	Of             string // what they are of: "reliable"; empty where there is only one
+	Sent, Received *machine.Window
+}
+
+// Pairs lists the windows of what side sent that face one of its peer's.
+func Pairs(views *[2]machine.View, side machine.Side) (pairs []Pair) {
+	v := &views[side]
+	for i := range v.Windows {
+		w := &v.Windows[i]
+		if !strings.Contains(w.Name, "sent") {
+			continue
+		}
+		if received := FindWindow(&views[side.Other()], FacingName(w.Name)); received != nil {
+			pairs = append(pairs, Pair{strings.TrimSpace(strings.Replace(w.Name, "sent", "", 1)), w, received})
+		}
+	}
+	return pairs
+}
+
+// Gaps lists the sequences of which what the sender knows and what the receiver
+// has differ: those that arrived without the sender knowing, and those that the
+// sender counts as arrived though they did not.
+func (x *Pair) Gaps() (unknown, lacking []int64) {
+	for i, c := range x.Received.Cells {
+		sequence := x.Received.First + int64(i)
+		theirs, ok := CellAt(x.Sent, sequence)
+		switch {
+		case !ok:
+		case c == machine.CellReceived && theirs != machine.CellAcked:
+			unknown = append(unknown, sequence)
+		case (c == machine.CellEmpty || c == machine.CellClaimed) && theirs == machine.CellAcked:
+			lacking = append(lacking, sequence)
+		}
+	}
+	return unknown, lacking
+}
+
 // Beliefs says what each side believes the other has beside what it really has.
 func (p *State) Beliefs(views *[2]machine.View) (lines []string) {
 	for _, side := range p.Sides {
-		sent, received := FindWindow(&views[side], "sent"), FindWindow(&views[side.Other()], "received")
-		if sent == nil || received == nil {
-			continue
-		}
 		x, y := strings.ToUpper(side.String()), strings.ToUpper(side.Other().String())
-		believed, _ := newestOf(sent, machine.CellAcked)
-		line := x + " believes " + y + " has: "
-		if believed < 0 {
-			line += "nothing yet"
-		} else {
-			line += "…" + strconv.FormatInt(believed, 10)
-		}
-		var ahead []int64
-		for i, c := range received.Cells {
-			sequence := received.First + int64(i)
-			if theirs, ok := CellAt(sent, sequence); c == machine.CellReceived && ok && theirs != machine.CellAcked {
-				ahead = append(ahead, sequence)
+		for _, w := range Pairs(views, side) {
+			line := x + " believes " + y + " has"
+			if w.Of != "" {
+				line += " of " + w.Of
 			}
+			if believed, _ := newestOf(w.Sent, machine.CellAcked); believed < 0 {
+				line += ": nothing yet"
+			} else {
+				line += ": …" + strconv.FormatInt(believed, 10)
+			}
+			unknown, lacking := w.Gaps()
+			if len(unknown) > 0 {
+				line += fmt.Sprintf("   %s has besides: %s", y, sequenceRanges(unknown, 8))
+			}
+			if len(lacking) > 0 {
+				line += fmt.Sprintf("   %s lacks of that: %s", y, sequenceRanges(lacking, 8))
+			}
+			lines = append(lines, line)
 		}
-		if len(ahead) > 0 {
-			line += fmt.Sprintf("   %s has besides: %s", y, sequenceRanges(ahead, 8))
-		}
-		lines = append(lines, line)
 	}
 	return lines
 }

@@ -404,7 +404,6 @@ func (m *Model) drawFindings(c canvas) {
 	at.rule(0, "why", false)
 	if r := t.selected(); r != nil {
 		m.text.lines = r.explain(at.w - 2)
-		m.text.list.top = 0
 		m.drawText(at.part(1, 1, at.w-1, at.h-1))
 	}
 }

@@ -45,11 +45,15 @@ func (m *Model) drawMessages(c canvas) {
 			span = max(span, x.AckedAt.Sub(x.At))
 		}
 	}
-	head := fmt.Sprintf("%-8s %-4s %-18s %8s %6s %10s %10s ", "frame", "", "type", "id", "sends", "latency", "held back")
+	head := fmt.Sprintf("%-8s %-4s %-18s %8s %6s %10s %10s  ", "frame", "", "type", "id", "sends", "latency", "held back")
+	causes := c.w >= 110
+	if causes {
+		head += fmt.Sprintf("%-16s  ", "sent again as")
+	}
 	c.text(1, 1, roleTitle, head)
 	line := textWidth(head) + 1
 	if line < c.w-8 {
-		c.text(line, 1, roleTitle, fmt.Sprintf("s sent  a acked  d delivered  ▒ held back, over %s", waitText(span)))
+		c.text(line, 1, roleTitle, fmt.Sprintf("s sent  r again  a acked  d delivered  ▒ held back, over %s", waitText(span)))
 	}
 	for y := range rows {
 		i := t.list.top + y
@@ -90,31 +94,29 @@ func (m *Model) drawMessages(c canvas) {
 		}
 		at := row.text(1, 0, pick(roleText), fmt.Sprintf("%-8s ", m.store.Frame(x.Frames[0])))
 		at = row.text(at, 0, pick(side), fmt.Sprintf("%s→%s  ", x.From, x.From.Other()))
-		name := x.name
-		if textWidth(name) > 18 {
-			name = string([]rune(name)[:17]) + "…"
-		}
-		at = row.text(at, 0, pick(roleText), padRight(name, 18)+" "+fmt.Sprintf("%8s %6d ", id, x.Attempts))
+		at = row.text(at, 0, pick(roleText), padRight(cut(x.name, 18), 18)+" "+fmt.Sprintf("%8s %6d ", id, x.Attempts))
 		bad := roleText
 		if x.Delivered == machine.No {
 			bad = roleError
 		}
 		at = row.text(at, 0, pick(bad), fmt.Sprintf("%10s ", latency))
-		at = row.text(at, 0, pick(roleWarn), fmt.Sprintf("%10s ", wait))
+		at = row.text(at, 0, pick(roleWarn), fmt.Sprintf("%10s  ", wait))
+		if causes {
+			at = row.text(at, 0, pick(roleNote), fmt.Sprintf("%-16s  ", cut(x.cause, 16)))
+		}
 		if at < c.w-8 {
-			row.text(at, 0, pick(roleDim), x.lifeLine(c.w-at-1, span))
+			row.text(at, 0, pick(roleDim), x.lifeLine(m.store, c.w-at-1, span))
 		}
 	}
 	foot := c.part(0, c.h-below, c.w, below)
 	width := c.w
 	if c.w >= 120 {
 		width = c.w / 2
-		right := foot.part(width+1, 0, c.w-width-1, below)
 		foot.column(width, 0, below)
-		right.rule(0, "time to delivery by type", false)
-		for y, s := range t.histogram() {
-			right.text(1, y+1, roleText, s)
-		}
+		t.drawSpread(foot.part(width+1, 0, c.w-width-1, below))
+	} else if t.spread {
+		t.drawSpread(foot)
+		return
 	}
 	left := foot.part(0, 0, width, below)
 	left.rule(0, "life", false)
@@ -123,4 +125,20 @@ func (m *Model) drawMessages(c canvas) {
 			left.sgr(1, y+1, roleText, s)
 		}
 	}
+}
+
+// drawSpread draws how long deliveries took, by type.
+func (t *messageTable) drawSpread(c canvas) {
+	c.rule(0, "time to delivery by type", false)
+	for y, s := range t.histogram() {
+		c.text(1, y+1, roleText, s)
+	}
+}
+
+// cut shortens a text to so many columns.
+func cut(s string, n int) string {
+	if textWidth(s) <= n {
+		return s
+	}
+	return string([]rune(s)[:n-1]) + "…"
 }

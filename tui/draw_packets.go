@@ -137,7 +137,7 @@ func (m *Model) drawRow(c canvas, n int, columns []string, over role) {
 		}
 		at += width + 1
 	}
-	if over == roleSelected {
+	if over != roleText {
 		c.text(0, 0, over, "▶")
 	}
 }

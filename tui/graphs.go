@@ -3,6 +3,7 @@ package tui
 import (
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/ackscope/ackscope/analyze"
@@ -16,10 +17,15 @@ type graphs struct {
 	flow   int
 	series *graph.Flow
 	scale  int // 1 << scale: how much closer than the whole flow
+	steps  int
+	only   int // 0 for both sides, 1 for A alone, 2 for B
 	work   *collect
 }
 
 func (g *graphs) zoom(by int) { g.scale = min(max(g.scale+by, 0), 8) }
+
+// smoothedEvery is how many packets pass between looks at a side's smoothed RTT.
+const smoothedEvery = 4
 
 // ensure begins to gather the series of the flow in focus.
 func (g *graphs) ensure(m *Model) {
@@ -28,13 +34,19 @@ func (g *graphs) ensure(m *Model) {
 		return
 	}
 	g.work.end()
-	*g = graphs{flow: f.ID, scale: g.scale, series: graph.NewFlow(f.First, f.Last)}
+	*g = graphs{flow: f.ID, scale: g.scale, only: g.only, series: graph.NewFlow(f.First, f.Last)}
 	if f.Protocol == nil || f.Protocol.NewTracker == nil {
 		g.series = nil
 		return
 	}
-	g.work = &collect{store: m.store, flow: f, from: -1, reset: func() { g.series = graph.NewFlow(f.First, max(f.Last, g.series.Last)) }, take: func(r *analyze.Record, _ machine.Tracker) bool {
+	g.work = &collect{store: m.store, flow: f, from: -1, reset: func() { g.series = graph.NewFlow(f.First, max(f.Last, g.series.Last)) }, take: func(r *analyze.Record, tracker machine.Tracker) bool {
 		g.series.Take(r)
+		if g.steps++; g.steps%smoothedEvery == 0 && r.Frame != nil {
+			for _, side := range []machine.Side{machine.A, machine.B} {
+				summary := tracker.Summary(side)
+				g.series.Measure(side, r.Datagram.At, &summary)
+			}
+		}
 		return true
 	}}
 	g.work.start()
@@ -49,8 +61,8 @@ type panel struct {
 }
 
 var panels = []panel{
-	{"time–sequence", "", []graph.Kind{graph.Sequence, graph.Acked, graph.Resent, graph.Lost}, false},
-	{"RTT", "ms", []graph.Kind{graph.RTT}, false},
+	{"sequence", "", []graph.Kind{graph.Sequence, graph.Acked, graph.Resent, graph.Lost}, false},
+	{"RTT", "ms", []graph.Kind{graph.RTT, graph.Smoothed}, false},
 	{"in flight", "packets", []graph.Kind{graph.InFlight}, false},
 	{"bandwidth", "B/s", []graph.Kind{graph.Bandwidth}, true},
 }
@@ -73,13 +85,16 @@ func (m *Model) drawGraphs(c canvas) {
 	if g.scale == 0 {
 		from = 0
 	}
-	title := fmt.Sprintf("flow %d over %v", g.flow, s.TimeOf(from+span).Sub(s.TimeOf(from)).Round(time.Millisecond))
+	title := fmt.Sprintf("%s of flow %d over %v", [...]string{"A and B", "A", "B"}[g.only], g.flow, s.TimeOf(from+span).Sub(s.TimeOf(from)).Round(time.Millisecond))
 	if g.work != nil && !g.work.done {
 		title += ", being gathered"
 	}
+	if c.w >= 100 {
+		title += "   x lost  r sent again"
+	}
 	c.rule(0, title, true)
-	label := 10
-	plot := c.part(label, 1, c.w-label-1, c.h-2)
+	label := 12
+	plot := c.part(label, 1, c.w-label-2, c.h-2) // a letter stands behind each series
 	each := max(plot.h/len(panels), 3)
 	cursor := (s.CellAt(now) - from) * plot.w / span
 	for i := range panels {
@@ -99,8 +114,8 @@ func (m *Model) drawGraphs(c canvas) {
 	foot.text(x, 0, roleFocus, fmt.Sprintf("▲ frame %s", m.selectedRef()))
 }
 
-// drawPanel draws one graph: A's dots and B's, in their colours; with a letter
-// where there is no colour to tell them.
+// drawPanel draws one graph: A's dots and B's, in their colours and with their
+// letters behind; left of it the range, and the figures at the cursor.
 func (g *graphs) drawPanel(whole, plot canvas, p *panel, from, span, cursor int) {
 	low, high := math.Inf(1), math.Inf(-1)
 	column := func(k graph.Kind, side machine.Side, x int) graph.Cell {
@@ -113,7 +128,7 @@ func (g *graphs) drawPanel(whole, plot canvas, p *panel, from, span, cursor int)
 		}
 		return c
 	}
-	sides := []machine.Side{machine.A, machine.B}
+	sides := [][]machine.Side{{machine.A, machine.B}, {machine.A}, {machine.B}}[g.only]
 	for x := range 2 * plot.w {
 		for _, k := range p.kinds {
 			for _, side := range sides {
@@ -135,25 +150,79 @@ func (g *graphs) drawPanel(whole, plot canvas, p *panel, from, span, cursor int)
 		high = low + 1
 	}
 	b := newBraille(plot.w, plot.h)
+	letters, named := map[int]bool{}, [2]bool{}
 	y := func(v float64) int { return 4*plot.h - 1 - int((v-low)/(high-low)*float64(4*plot.h-1)) }
 	for _, k := range p.kinds {
 		for _, side := range sides {
+			if seriesGlyphs[k] != "" {
+				continue
+			}
+			last := -1
 			for x := range 2 * plot.w {
 				c := column(k, side, x)
 				if c.N == 0 {
 					continue
 				}
-				b.line(x, y(c.Max), x, y(c.Min), seriesRole(k, side), 1)
+				last = y(c.Max)
+				b.line(x, last, x, y(c.Min), seriesRole(k, side), 1)
+			}
+			if last >= 0 && !named[side] {
+				named[side] = true
+				// The side's letter stands where its series ends; B's below where both do.
+				row := last / 4
+				if letters[row] {
+					row = min(row+1, plot.h-1)
+				}
+				letters[row] = true
+				whole.text(whole.w-1, row, sideRole(side), strings.ToUpper(side.String()))
 			}
 		}
 	}
 	plot.column(cursor, 0, plot.h)
 	b.paint(plot)
-	whole.text(0, 1, roleDim, number(high)+" "+p.unit)
+	for _, k := range p.kinds {
+		for _, side := range sides {
+			for x := range 2 * plot.w {
+				if c := column(k, side, x); seriesGlyphs[k] != "" && c.N > 0 {
+					plot.text(x/2, y(c.Max)/4, seriesRole(k, side), seriesGlyphs[k])
+				}
+			}
+		}
+	}
+	whole.text(0, 1, roleDim, strings.TrimSpace(number(high)+" "+p.unit))
+	// What each side's figure was where the cursor stands.
+	row := 2
+	for _, side := range sides {
+		at := g.figure(p, side, func(k graph.Kind, x int) graph.Cell { return column(k, side, x) }, 2*cursor)
+		if at.N > 0 && row < plot.h-1 {
+			x := whole.text(0, row, sideRole(side), strings.ToUpper(side.String())+" ")
+			whole.text(x, row, roleText, number(at.Max))
+			row++
+		}
+	}
 	if plot.h > 2 {
 		whole.text(0, plot.h-1, roleDim, number(low))
 	}
 }
+
+// figure gives what the first of a panel's series that has something tells at or
+// shortly before a column.
+func (g *graphs) figure(p *panel, side machine.Side, column func(graph.Kind, int) graph.Cell, at int) (c graph.Cell) {
+	for _, k := range p.kinds {
+		if seriesGlyphs[k] != "" || g.series.Series[k][side].Cells == nil {
+			continue
+		}
+		for x := at + 1; x >= max(at-8, 0); x-- {
+			if c = column(k, x); c.N > 0 {
+				return c
+			}
+		}
+	}
+	return c
+}
+
+// seriesGlyphs are of what is drawn as letters: never by colour alone.
+var seriesGlyphs = [graph.Kinds]string{graph.Lost: "x", graph.Resent: "r"}
 
 func seriesRole(k graph.Kind, side machine.Side) role {
 	switch k {
@@ -164,6 +233,10 @@ func seriesRole(k graph.Kind, side machine.Side) role {
 	case graph.Acked:
 		return roleGood
 	}
+	return sideRole(side)
+}
+
+func sideRole(side machine.Side) role {
 	if side == machine.A {
 		return roleSideA
 	}

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ackscope/ackscope/analyze"
@@ -91,6 +92,7 @@ func (m *Model) drawLadder(c canvas) {
 				break
 			}
 		}
+		l.row = m.thin(f, n, l.row, c.h-2)
 	}
 	rows := c.h - 2
 	label := 16
@@ -120,6 +122,8 @@ func (m *Model) drawLadder(c canvas) {
 		left bool
 	}
 	var texts []text
+	// What is drawn later covers what was before: the selected packet comes last.
+	slices.SortStableFunc(arrows, func(x, y graph.Arrow) int { return weightOf(&x, n) - weightOf(&y, n) })
 	for i := range arrows {
 		a := &arrows[i]
 		x0, x1 := 0, 2*b.w-1
@@ -191,6 +195,48 @@ func (m *Model) drawLadder(c canvas) {
 		foot.text(label+20, 0, roleDim, "  the way's length is not known: slopes are flat")
 	}
 	m.drawLadderNote(c, f, n)
+}
+
+// weightOf orders arrows for drawing: plain ones, resends, lost ones, those that
+// the selected packet settles, and that itself.
+func weightOf(a *graph.Arrow, selected int) int {
+	switch {
+	case a.Entry == selected:
+		return 4
+	case a.Settled == selected:
+		return 3
+	case a.Fate == analyze.FateLost:
+		return 2
+	case a.Resend:
+		return 1
+	}
+	return 0
+}
+
+// thin gives how much time a row shows, at most what was proposed, so that about
+// two packets fall on it around an entry.
+func (m *Model) thin(f *analyze.Flow, n int, row time.Duration, rows int) time.Duration {
+	from, to, packets := n, n, 0
+	for range rows {
+		if before, ok := m.store.previousOf(f, from); ok {
+			from = before
+			packets++
+		}
+		if next, ok := m.store.nextOf(f, to); ok {
+			to = next
+			packets++
+		}
+	}
+	if packets < rows {
+		return row
+	}
+	each := m.store.timeAt(to).Sub(m.store.timeAt(from)) / time.Duration(rows)
+	for i := len(ladderSteps) - 1; i > 0; i-- {
+		if ladderSteps[i] <= max(each, time.Millisecond) {
+			return min(ladderSteps[i], row)
+		}
+	}
+	return row
 }
 
 // drawLadderNote says what the selected packet is, in the middle of the head.

@@ -15,6 +15,7 @@ import (
 type messageTable struct {
 	list    list
 	flow    int
+	spread  bool // on a narrow screen: how latencies are spread, rather than a life
 	all     []life
 	rows    []int // of the table: indices of all
 	sort    int
@@ -26,7 +27,38 @@ type messageTable struct {
 // life is what is kept of a message.
 type life struct {
 	machine.Message
-	name string
+	name  string
+	cause string // why it was sent again, as a rule tells it; empty for unknown
+	sure  machine.Certainty
+}
+
+// resendCause gives the cause that a rule names of a message that was sent again,
+// in words: the rules that tell it are named …resent-CAUSE or …spurious-CAUSE.
+func resendCause(r *machine.Rule) (string, bool) {
+	if _, cause, ok := strings.Cut(r.ID, "resent-"); ok {
+		return strings.ReplaceAll(cause, "-", " "), true
+	}
+	if _, cause, ok := strings.Cut(r.ID, "spurious-"); ok {
+		return "needless, " + strings.ReplaceAll(cause, "-", " "), true
+	}
+	return "", false
+}
+
+// explainResends gives the messages whose lives end in a record the causes that
+// it tells of their resends.
+func explainResends(lives []life, anomalies []machine.Anomaly) {
+	for i := range anomalies {
+		a := &anomalies[i]
+		cause, ok := resendCause(a.Rule)
+		if !ok {
+			continue
+		}
+		for j := range lives {
+			if x := &lives[j]; x.From == a.Side && x.Attempts > 1 && x.Frames[0] == a.About {
+				x.cause, x.sure = cause, a.Certainty
+			}
+		}
+	}
 }
 
 // messagesMost bounds the lives that are kept.
@@ -39,11 +71,12 @@ func (t *messageTable) ensure(m *Model) {
 		return
 	}
 	t.work.end()
-	*t = messageTable{flow: f.ID, sort: t.sort, reverse: t.reverse}
+	*t = messageTable{flow: f.ID, sort: t.sort, reverse: t.reverse, spread: t.spread}
 	if f.Protocol == nil || f.Protocol.NewTracker == nil {
 		return
 	}
 	t.work = &collect{store: m.store, flow: f, from: -1, reset: func() { t.all, t.rows, t.sorted = nil, nil, 0 }, take: func(r *analyze.Record, _ machine.Tracker) bool {
+		from := len(t.all)
 		for i := range r.Messages {
 			x := life{Message: r.Messages[i]}
 			if say := r.Flow.Protocol.Message; say != nil {
@@ -58,6 +91,7 @@ func (t *messageTable) ensure(m *Model) {
 			x.Body, x.Data = nil, nil
 			t.all = append(t.all, x)
 		}
+		explainResends(t.all[from:], r.Anomalies)
 		return len(t.all) < messagesMost
 	}}
 	t.work.start()
@@ -70,7 +104,7 @@ func (t *messageTable) settle() {
 	}
 }
 
-var messageColumns = []string{"first sent", "wait", "sends", "latency", "type"}
+var messageColumns = []string{"first sent", "wait", "sends", "latency", "type", "cause"}
 
 // order sorts the lives.
 func (t *messageTable) order() {
@@ -93,6 +127,8 @@ func (t *messageTable) order() {
 			c = cmp.Compare(x.latency(), y.latency())
 		case 4:
 			c = cmp.Compare(x.name, y.name)
+		case 5:
+			c = cmp.Compare(y.cause, x.cause) // those that have one first
 		}
 		if t.reverse {
 			return -c
@@ -190,7 +226,14 @@ func (x *life) lines(s *Store) []string {
 		for _, ref := range x.Frames[1:n] {
 			frames = append(frames, s.Frame(ref))
 		}
-		out = append(out, fmt.Sprintf("sent again  %d times: frames %s", x.Attempts-1, strings.Join(frames, ", ")))
+		again := map[bool]string{true: "once: frame ", false: fmt.Sprintf("%d times: frames ", x.Attempts-1)}[x.Attempts == 2] + strings.Join(frames, ", ")
+		if x.Attempts > n {
+			again += " …"
+		}
+		out = append(out, "sent again  "+again)
+		if x.cause != "" {
+			out = append(out, "            because: "+x.cause+"  ("+x.sure.String()+")")
+		}
 	}
 	switch {
 	case x.AckedBy != 0:
@@ -200,6 +243,9 @@ func (x *life) lines(s *Store) []string {
 	}
 	switch x.Delivered {
 	case machine.Yes:
+		if x.Wait > 0 {
+			out = append(out, fmt.Sprintf("complete    %-14s +%.1f ms", "", float64(x.DeliveredAt.Add(-x.Wait).Sub(x.At))/1e6))
+		}
 		out = append(out, "delivered   "+at(x.DeliveredBy, x.DeliveredAt)+"  ("+x.Certainty.String()+")")
 		if x.Deliveries > 1 {
 			out = append(out, fmt.Sprintf("\x1b[31mdelivered %d times\x1b[0m", x.Deliveries))
@@ -217,10 +263,10 @@ func (x *life) lines(s *Store) []string {
 
 // lifeLine draws a life in so many columns: . before, s sent, r sent again, a
 // acked, d delivered, over the time from its first send to the last of all.
-func (x *life) lifeLine(width int, span time.Duration) string {
+func (x *life) lifeLine(s *Store, width int, span time.Duration) string {
 	cells := []rune(strings.Repeat("·", max(width, 1)))
 	put := func(t machine.Instant, r rune) {
-		if span > 0 {
+		if span > 0 && t >= x.At && t.Sub(x.At) <= span {
 			cells[min(int(int64(t.Sub(x.At))*int64(len(cells)-1)/int64(span)), len(cells)-1)] = r
 		}
 	}
@@ -241,6 +287,11 @@ func (x *life) lifeLine(width int, span time.Duration) string {
 		// It lay complete from here on.
 		for t := x.DeliveredAt.Add(-x.Wait); t < x.DeliveredAt; t = t.Add(max(x.Wait/time.Duration(len(cells)), 1)) {
 			put(t, '▒')
+		}
+	}
+	for _, ref := range x.Frames[1:max(min(x.Attempts, machine.MessageFrames), 1)] {
+		if n, ok := s.timeline.Find(ref); ref != 0 && ok {
+			put(s.timeAt(n), 'r')
 		}
 	}
 	if x.Delivered == machine.Yes {

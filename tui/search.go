@@ -103,7 +103,7 @@ func (m *Model) searchable() (rows, at int, has func(row int) bool) {
 	case viewMessages:
 		return len(m.messages.rows), m.messages.list.cursor, func(row int) bool {
 			x := &m.messages.all[m.messages.rows[row]]
-			return s.finds(fmt.Sprint(x.name, " id ", x.ID, " seq ", x.Sequence, " ", x.Mode))
+			return s.finds(fmt.Sprint(x.name, " id ", x.ID, " seq ", x.Sequence, " ", x.Mode, " ", x.cause))
 		}
 	case viewFindings:
 		return len(m.findings.rows), m.findings.list.cursor, func(row int) bool {

@@ -110,33 +110,62 @@ func (x *sidesAt) lines(m *Model, width, rows int) []string {
 	if bits := x.ackBits(m, f, width); len(bits) > 0 {
 		out = append(append(out, ""), bits...)
 	}
-	out = append(out, "")
-	for side := range x.views {
-		out = append(out, p.Tables(machine.Side(side), &x.views[side])...)
-	}
+	out = append(append(out, ""), besides(p.Tables(machine.A, &x.views[machine.A]), p.Tables(machine.B, &x.views[machine.B]), width)...)
 	return append(out, "\x1b[2m"+p.Legend(&x.views)+"\x1b[0m")
 }
 
-// since says from which packet on a side has what its peer does not know of.
-func (x *sidesAt) since(m *Model) (out []string) {
-	for _, side := range []machine.Side{machine.A, machine.B} {
-		sent, received := show.FindWindow(&x.views[side], "sent"), show.FindWindow(&x.views[side.Other()], "received")
-		if sent == nil || received == nil {
-			continue
+// besides puts the lines of both sides' tables beside each other where they fit,
+// and below each other where they do not.
+func besides(left, right []string, width int) (out []string) {
+	at, other := 0, 0
+	for _, l := range left {
+		at = max(at, textWidth(l))
+	}
+	for _, l := range right {
+		other = max(other, textWidth(l))
+	}
+	at = max(at, (width-3)/2)
+	if len(left) == 0 || len(right) == 0 || at+3+other > width {
+		return append(left, right...)
+	}
+	for i := range max(len(left), len(right)) {
+		l, r := "", ""
+		if i < len(left) {
+			l = left[i]
 		}
-		for i, c := range received.Cells {
-			sequence := received.First + int64(i)
-			theirs, ok := show.CellAt(sent, sequence)
-			if c != machine.CellReceived || !ok || theirs == machine.CellAcked {
-				continue
+		if i < len(right) {
+			r = "\x1b[2m │ \x1b[0m" + right[i]
+		}
+		out = append(out, padRight(l, at)+r)
+	}
+	return append(out, "")
+}
+
+// since says from which packet on what a side believes and what is so differ.
+func (x *sidesAt) since(m *Model) (out []string) {
+	now := m.store.timeAt(x.entry)
+	for _, side := range []machine.Side{machine.A, machine.B} {
+		for _, w := range show.Pairs(&x.views, side) {
+			unknown, lacking := w.Gaps()
+			for _, g := range []struct {
+				list   []int64
+				lacked bool
+			}{{unknown, false}, {lacking, true}} {
+				if len(g.list) == 0 {
+					continue
+				}
+				slot := slices.IndexFunc(w.Sent.Slots, func(s machine.Slot) bool { return s.Sequence64 == g.list[0] })
+				if slot < 0 {
+					continue
+				}
+				s := &w.Sent.Slots[slot]
+				switch {
+				case g.lacked && s.SettledBy != 0:
+					out = append(out, fmt.Sprintf("%s believes wrongly since frame %s named %d, %.1f ms ago", strings.ToUpper(side.String()), m.store.Frame(s.SettledBy), s.Sequence64, float64(now.Sub(s.AckedAt))/1e6))
+				case !g.lacked && s.Ref != 0:
+					out = append(out, fmt.Sprintf("they differ since %d: sent in frame %s, %.1f ms ago", s.Sequence64, m.store.Frame(s.Ref), float64(now.Sub(s.SentAt))/1e6))
+				}
 			}
-			slot := slices.IndexFunc(sent.Slots, func(s machine.Slot) bool { return s.Sequence64 == sequence })
-			if slot < 0 || sent.Slots[slot].Ref == 0 {
-				break
-			}
-			s := &sent.Slots[slot]
-			out = append(out, fmt.Sprintf("they differ since %d: sent in frame %s, %.1f ms ago", sequence, m.store.Frame(s.Ref), float64(m.store.timeAt(x.entry).Sub(s.SentAt))/1e6))
-			break
 		}
 	}
 	return out
@@ -162,6 +191,9 @@ func (x *sidesAt) ackBits(m *Model, f *analyze.Flow, width int) []string {
 		case strings.HasSuffix(name, ".ack") && ack < 0:
 			ack = int64(d.Fields[i].Uint)
 		case strings.HasSuffix(name, ".ack_bits") && count == 0:
+			if ack < 0 && i > 0 {
+				ack = int64(d.Fields[i-1].Uint) // under a name of the protocol's own
+			}
 			bits, count = d.Fields[i].Uint, int(max(d.Fields[i].Bits, 16))
 			if d.Fields[i].Bits == 0 {
 				count = 32

@@ -136,9 +136,10 @@ func (m *Model) move(by int) {
 		m.messages.list.cursor += by
 	case viewFindings:
 		m.findings.list.cursor += by
+		m.findings.frame, m.text.list = 0, list{}
 	case viewReplay:
 		m.replay.list.cursor += by
-		m.replay.frame = 0
+		m.replay.frame, m.text.list = 0, list{}
 	case viewState, viewAutopsy:
 		m.text.list.scroll(by, len(m.text.lines))
 	case viewLadder, viewGraphs:
@@ -157,6 +158,9 @@ func (m *Model) move(by int) {
 	case viewCount:
 	}
 }
+
+// scrollText scrolls the lines that stand beside or below what has the keys.
+func (m *Model) scrollText(by int) { m.text.list.scroll(by, len(m.text.lines)) }
 
 // page moves by pages, or parts of one.
 func (m *Model) page(by, part int) {
