@@ -14,6 +14,9 @@ type detail struct {
 	err     error
 	tree    show.Tree
 	cursor  int // line of the tree
+	levels  []int
+	shown   []int           // lines that are not folded away
+	folded  map[string]bool // by foldName
 	list    list
 	hex     list
 	hexRows int
@@ -37,7 +40,7 @@ func (d *detail) fill(m *Model, width int) {
 	fresh := d.entry != n || d.reading == nil
 	d.entry, d.version, d.err = n, pass, nil
 	d.frame, d.payload, d.whole = d.frame[:0], d.payload[:0], d.whole[:0]
-	d.tree.Buf, d.tree.Lines = d.tree.Buf[:0], d.tree.Lines[:0]
+	d.tree.Buf, d.tree.Lines, d.shown = d.tree.Buf[:0], d.tree.Lines[:0], d.shown[:0]
 	if d.reading == nil {
 		d.reading = m.store.reading()
 	}
@@ -58,6 +61,7 @@ func (d *detail) fill(m *Model, width int) {
 	d.payload = append(d.payload, r.Datagram.Bytes...)
 	d.reading.Take(r)
 	d.tree.Fill(d.reading, r)
+	defer d.unfold()
 	if w := d.reading.Whole; w != nil {
 		d.whole = append(d.whole, w.Bytes...)
 	}

@@ -148,14 +148,13 @@ func (m *Model) drawTree(c canvas, focused bool) {
 		c.text(1, 0, roleError, d.err.Error())
 		return
 	}
-	d.list.cursor = d.cursor
-	d.list.fit(len(d.tree.Lines), c.h)
-	d.cursor = d.list.cursor
+	d.list.cursor = d.row()
+	d.list.fit(len(d.shown), c.h)
 	for y := range c.h {
-		i := d.list.top + y
-		if i >= len(d.tree.Lines) {
+		if d.list.top+y >= len(d.shown) {
 			break
 		}
+		i := d.shown[d.list.top+y]
 		over := roleText
 		if i == d.cursor {
 			over = roleBold
@@ -165,6 +164,13 @@ func (m *Model) drawTree(c canvas, focused bool) {
 			c.fill(y, over)
 		}
 		c.part(1, 0, c.w-1, c.h).sgr(0, y, over, d.lineText(i))
+		if d.folds(i) && d.folded[d.foldName(i)] {
+			r := roleMark
+			if over != roleText {
+				r = over
+			}
+			c.text(0, y, r, "+")
+		}
 	}
 }
 

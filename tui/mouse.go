@@ -55,7 +55,7 @@ func (m *Model) click(x, y int) {
 				m.packet.selected, m.packet.follow = n, false
 			}
 		case p == paneTree:
-			m.detail.cursor = m.detail.list.top + row
+			m.detail.cursor = m.detail.shownAt(m.detail.list.top + row)
 		}
 	case viewState, viewLadder, viewGraphs, viewAutopsy, viewCount:
 	}

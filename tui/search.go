@@ -121,7 +121,7 @@ func (m *Model) searchable() (rows, at int, has func(row int) bool) {
 		return len(m.text.lines), m.text.list.top, func(row int) bool { return s.finds(m.text.lines[row]) }
 	}
 	if m.view == viewPackets && m.packet.pane == paneTree {
-		return len(m.detail.tree.Lines), m.detail.cursor, func(row int) bool { return s.finds(m.detail.lineText(row)) }
+		return len(m.detail.shown), m.detail.row(), func(row int) bool { return s.finds(stripStyles(m.detail.lineText(m.detail.shown[row]))) }
 	}
 	return m.packet.rows(m), m.packet.list.cursor, func(row int) bool {
 		n, ok := m.packet.entry(m, row)
@@ -157,7 +157,7 @@ func (m *Model) moveTo(row int) {
 	case m.view == viewState, m.view == viewAutopsy:
 		m.text.list.top = row
 	case m.view == viewPackets && m.packet.pane == paneTree:
-		m.detail.cursor = row
+		m.detail.cursor = m.detail.shownAt(row)
 	default:
 		if n, ok := m.packet.entry(m, row); ok {
 			m.packet.selected, m.packet.list.cursor, m.packet.follow = n, row, false

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	mathbits "math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,6 +25,8 @@ type sidesAt struct {
 	diff   int // entry from which differences are shown; -1 for none
 	before [2]machine.View
 	from   int // entry that before is of
+	bits   int // width of ack_bits, as far as the headers of flow bitsOf have shown
+	bitsOf int
 }
 
 // pager is lines that are read, with where one reads.
@@ -194,10 +197,13 @@ func (x *sidesAt) ackBits(m *Model, f *analyze.Flow, width int) []string {
 			if ack < 0 && i > 0 {
 				ack = int64(d.Fields[i-1].Uint) // under a name of the protocol's own
 			}
-			bits, count = d.Fields[i].Uint, int(max(d.Fields[i].Bits, 16))
-			if d.Fields[i].Bits == 0 {
-				count = 32
+			// Not all of them need be on the wire: the widest of the flow's headers tells.
+			bits = d.Fields[i].Uint
+			if x.bitsOf != f.ID {
+				x.bitsOf, x.bits = f.ID, 0
 			}
+			x.bits = max(x.bits, 16, int(d.Fields[i].Bits), (mathbits.Len64(bits)+7)/8*8)
+			count = x.bits
 		}
 	}
 	if ack < 0 || count == 0 {

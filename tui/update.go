@@ -147,7 +147,7 @@ func (m *Model) move(by int) {
 	case viewPackets:
 		switch m.packet.pane {
 		case paneTree:
-			m.detail.cursor = min(max(m.detail.cursor+by, 0), max(len(m.detail.tree.Lines)-1, 0))
+			m.detail.cursor = m.detail.shownAt(m.detail.row() + by)
 		case paneHex:
 			m.detail.hex.scroll(by, m.detail.hexRows)
 		case paneState:
@@ -237,6 +237,10 @@ func (m *Model) enter() {
 			m.open(f.ID)
 		}
 	case viewPackets:
+		if m.packet.pane == paneTree {
+			m.fold()
+			return
+		}
 		m.show(viewState)
 	case viewFindings:
 		m.findings.enter(m)

@@ -1,0 +1,105 @@
+package tui
+
+import "strings"
+
+// Folding of the decode tree. What is folded stays so from packet to packet: it
+// is remembered by the name of the line, not by its place.
+
+// level gives how deep a line of the tree stands.
+func (d *detail) level(i int) int {
+	text := d.lineText(i)
+	for strings.HasPrefix(text, "\x1b[") {
+		_, text, _ = strings.Cut(text, "m")
+	}
+	return (len(text) - len(strings.TrimLeft(text, " "))) / 4
+}
+
+// foldName names a line for folding: its field, or its first word.
+func (d *detail) foldName(i int) string {
+	if f := d.tree.Lines[i].Field; f != nil {
+		return f.Name
+	}
+	word, _, _ := strings.Cut(strings.TrimLeft(stripStyles(d.lineText(i)), " "), " ")
+	return strings.TrimRight(word, ":")
+}
+
+// folds reports whether lines hang below a line.
+func (d *detail) folds(i int) bool {
+	return i+1 < len(d.tree.Lines) && d.levels[i+1] > d.levels[i]
+}
+
+// unfold works out which lines are shown.
+func (d *detail) unfold() {
+	d.levels, d.shown = d.levels[:0], d.shown[:0]
+	for i := range d.tree.Lines {
+		d.levels = append(d.levels, d.level(i))
+	}
+	hidden := -1 // the level below which lines are hidden
+	for i := range d.tree.Lines {
+		if hidden >= 0 && d.levels[i] > hidden {
+			continue
+		}
+		hidden = -1
+		d.shown = append(d.shown, i)
+		if d.folds(i) && d.folded[d.foldName(i)] {
+			hidden = d.levels[i]
+		}
+	}
+	d.cursor = d.shownAt(d.row())
+}
+
+// row gives which of the lines shown the cursor is at, or the one under which its
+// line is folded.
+func (d *detail) row() int {
+	row := 0
+	for j, i := range d.shown {
+		if i > d.cursor {
+			break
+		}
+		row = j
+	}
+	return row
+}
+
+// shownAt gives the line of a row.
+func (d *detail) shownAt(row int) int {
+	if len(d.shown) == 0 {
+		return 0
+	}
+	return d.shown[min(max(row, 0), len(d.shown)-1)]
+}
+
+// fold folds the part that the cursor is in, or unfolds it.
+func (m *Model) fold() {
+	d := &m.detail
+	i := d.cursor
+	if i >= len(d.tree.Lines) || i >= len(d.levels) {
+		return
+	}
+	for !d.folds(i) && i > 0 {
+		level := d.levels[i]
+		for i--; i > 0 && d.levels[i] >= level; i-- {
+		}
+		if d.levels[i] >= level {
+			return // the tree's first line, with nothing below
+		}
+	}
+	if d.folded == nil {
+		d.folded = map[string]bool{}
+	}
+	d.cursor = i
+	d.folded[d.foldName(i)] = !d.folded[d.foldName(i)]
+	d.unfold()
+}
+
+// foldAll folds all parts, or unfolds them.
+func (m *Model) foldAll(all bool) {
+	d := &m.detail
+	d.folded = map[string]bool{}
+	for i := range d.tree.Lines {
+		if all && i < len(d.levels) && d.folds(i) {
+			d.folded[d.foldName(i)] = true
+		}
+	}
+	d.unfold()
+}
