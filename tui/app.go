@@ -52,6 +52,7 @@ func Run(s *Store, o Options) error {
 		return fmt.Errorf("no terminal to draw on (TERM=%s): %w", os.Getenv("TERM"), err)
 	}
 	a := NewApp(s, o, initialised{screen})
+	s.restore = screen.Fini
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)

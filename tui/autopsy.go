@@ -8,15 +8,47 @@ import (
 	"github.com/ackscope/ackscope/show"
 )
 
-// autopsyPage is the page of one flow, kept while nothing changes it.
+// autopsyPage is the page of one flow. It is written in the background and kept
+// while nothing changes it.
 type autopsyPage struct {
 	flow  int
 	pass  int
 	lines []string
+	done  bool
+	stop  bool // nobody waits for it any more
 }
 
 // autopsyMost bounds the packets that are walked for a page.
 const autopsyMost = 2_000_000
+
+// write makes the page. The lock is let go between stretches of the walk.
+func (p *autopsyPage) write(m *Model, f *analyze.Flow) {
+	s := m.store
+	s.Lock()
+	defer s.Unlock()
+	lines := m.o.Autopsy(f, s.last, func(sink analyze.Sink) {
+		w, err := s.timeline.Walk(f, 0)
+		if err != nil {
+			return
+		}
+		for n := range autopsyMost {
+			if n%collectSteps == collectSteps-1 {
+				s.Unlock()
+				s.Lock()
+			}
+			r := w.Next()
+			if r == nil || p.stop {
+				break
+			}
+			sink(r)
+		}
+		if r := w.Finish(); r != nil {
+			sink(r)
+		}
+	})
+	p.lines, p.done = lines, true
+	s.tell()
+}
 
 // autopsy gives the page of the flow in focus.
 func (m *Model) autopsy() []string {
@@ -29,27 +61,19 @@ func (m *Model) autopsy() []string {
 	case !m.store.Settled() && !m.store.growing:
 		return []string{"\x1b[2mthe capture is being read: " + m.store.Progress() + "\x1b[0m"}
 	}
-	p := &m.ended
-	if p.flow != f.ID || p.pass != m.store.pass {
-		*p = autopsyPage{flow: f.ID, pass: m.store.pass}
-		p.lines = m.o.Autopsy(f, m.store.last, func(sink analyze.Sink) {
-			w, err := m.store.timeline.Walk(f, 0)
-			if err != nil {
-				return
-			}
-			for range autopsyMost {
-				r := w.Next()
-				if r == nil {
-					break
-				}
-				sink(r)
-			}
-			if r := w.Finish(); r != nil {
-				sink(r)
-			}
-		})
+	p := m.ended
+	if p == nil || p.flow != f.ID || p.pass != m.store.pass {
+		if p != nil {
+			p.stop = true
+		}
+		p = &autopsyPage{flow: f.ID, pass: m.store.pass}
+		m.ended = p
+		m.store.work(func() { p.write(m, f) })
 	}
-	if len(p.lines) == 0 {
+	switch {
+	case !p.done:
+		return []string{"\x1b[2mlooking through the connection …\x1b[0m"}
+	case len(p.lines) == 0:
 		return append([]string{"the connection had not ended when the capture did, or its protocol tells no end", ""}, lastWords(m, f)...)
 	}
 	var out []string

@@ -26,7 +26,7 @@ const collectSteps = 512
 
 func (c *collect) start() {
 	c.stop = make(chan struct{})
-	go c.run()
+	c.store.work(c.run)
 }
 
 func (c *collect) end() {

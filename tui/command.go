@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/machine"
 )
 
@@ -53,7 +52,7 @@ func (m *Model) command(text string) {
 		}
 		m.jumpRef(frame)
 	case "w", "save":
-		m.save(rest)
+		m.saveShown(rest)
 	case "columns":
 		m.setColumns(strings.Fields(strings.ReplaceAll(rest, ",", " ")))
 	case "sort":
@@ -178,50 +177,6 @@ func (m *Model) layout(word string) {
 	default:
 		m.fail("layout %q: expected save or reset", word)
 	}
-}
-
-// save writes the packets shown to a capture file.
-func (m *Model) save(path string) {
-	switch {
-	case path == "":
-		m.fail("w: expected a file name")
-		return
-	case m.o.Save == nil:
-		m.fail("saving is not possible here")
-		return
-	case m.packet.sieve != nil && !m.packet.sieve.done:
-		m.fail("the filter is still at work: try again when it is through")
-		return
-	}
-	out, err := m.o.Save(path, m.store.in)
-	if err != nil {
-		m.fail("%v", err)
-		return
-	}
-	var frame capture.Frame
-	var buf []byte
-	n := m.packet.rows(m)
-	for row := range n {
-		entry, ok := m.packet.entry(m, row)
-		if !ok {
-			break
-		}
-		ref, offset := m.store.timeline.Where(entry)
-		if buf, err = m.store.in.ReadAt(ref, offset, &frame, buf); err == nil {
-			err = out.Write(&frame)
-		}
-		if err != nil {
-			break
-		}
-	}
-	if closed := out.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
-		m.fail("%s: %v", path, err)
-		return
-	}
-	m.say("%d packets written to %s", n, path)
 }
 
 // copySelection puts what is at the cursor on the clipboard.

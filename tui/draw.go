@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/ackscope/ackscope/show"
@@ -14,6 +15,7 @@ func (m *Model) draw(c canvas) {
 		c.fill(y, roleText)
 	}
 	m.settleHunt()
+	m.settleSaving()
 	if m.view != viewFlows {
 		// The bars tell where the selection is: it must be settled before.
 		m.packet.settle(m, 0)
@@ -62,7 +64,7 @@ func (m *Model) drawTop(c canvas) {
 	} else if m.view != viewFlows {
 		where = "all flows ▸ " + where
 	}
-	right := ""
+	right := m.saving.progress()
 	if p := m.store.Progress(); p != "" {
 		right = p + "  "
 	}
@@ -231,7 +233,7 @@ func (m *Model) drawFlows(c canvas) {
 		}
 		text = append(text, line)
 	}
-	dropped := map[string]bool{}
+	dropped, vain := map[string]bool{}, map[string]bool{}
 	total := func() (n int) {
 		for i := range flowColumns {
 			if !dropped[flowColumns[i].name] {
@@ -240,11 +242,29 @@ func (m *Model) drawFlows(c canvas) {
 		}
 		return n
 	}
+	// What no flow has goes first, then what is needed least.
+	for i := range flowColumns {
+		empty := len(text) > 0
+		for _, line := range text {
+			empty = empty && strings.Trim(line[i], " –/") == ""
+		}
+		if empty && i != t.sort && total() > c.w {
+			dropped[flowColumns[i].name], vain[flowColumns[i].name] = true, true
+		}
+	}
 	for _, name := range flowDrops {
 		if total() <= c.w {
 			break
 		}
 		dropped[name] = true
+	}
+	// A wide one that had to go may have made room for narrower ones.
+	for _, name := range slices.Backward(flowDrops) {
+		if dropped[name] && !vain[name] {
+			if dropped[name] = false; total() > c.w {
+				dropped[name] = true
+			}
+		}
 	}
 	x := 1
 	for i := range flowColumns {

@@ -105,7 +105,7 @@ var flowColumns = []flowColumn{
 }
 
 // flowDrops says which columns go first where there is no room, the least needed first.
-var flowDrops = []string{"traffic", "resends", "loss", "worst wait", "packets A / B", "never acked", "B", "RTT ms"}
+var flowDrops = []string{"resends", "loss", "traffic", "packets A / B", "worst wait", "B", "never acked", "RTT ms"}
 
 func waitText(d time.Duration) string {
 	if d >= time.Second {

@@ -77,6 +77,7 @@ func bindingTable() []binding {
 		{keys: []string{"d"}, views: inPackets, group: "scrubbing", help: "mark the packet and show what changed since; again to end", hint: "diff", do: func(m *Model, _ int) { m.toggleDiff() }},
 		{keys: []string{"b"}, views: inPackets, group: "scrubbing", help: "break when: run forward until a filter holds, over the state too (flow.rtt_a > 80ms)", do: func(m *Model, _ int) { m.ask(promptBreak) }},
 		{keys: []string{"B"}, views: inPackets, group: "scrubbing", help: "run back until a filter holds", do: func(m *Model, _ int) { m.ask(promptBreakBack) }},
+		{keys: []string{"."}, views: inPackets, group: "scrubbing", help: "stay at the newest packet while more come, or no longer", do: func(m *Model, _ int) { m.toggleFollow() }},
 		{keys: []string{"a"}, views: inPackets, group: "jumping", help: "to the packet that acked this one, or by which it was lost", do: func(m *Model, _ int) { m.jumpSettled() }},
 		{keys: []string{"o"}, views: inPackets, group: "jumping", help: "to the packet that this one acked first", do: func(m *Model, _ int) { m.jumpAbout(eventAcked) }},
 		{keys: []string{"r"}, views: inPackets, group: "jumping", help: "to the packet whose content this one sent again", do: func(m *Model, _ int) { m.jumpAbout(eventResent) }},
@@ -148,6 +149,10 @@ func helpLines() (lines []string) {
 	for _, c := range commands {
 		lines = append(lines, "  "+padRight(":"+c.name+" "+c.args, 22)+" "+c.help)
 	}
+	lines = append(lines, "", "\x1b[1min a line that is edited\x1b[0m",
+		"  Tab  Backtab           complete the name at the cursor, the next one, the one before", "  Up  Down               lines typed before; Ctrl-P and Ctrl-N too",
+		"  Ctrl-A  Ctrl-E         to the beginning, to the end; Home and End too", "  Ctrl-W  Ctrl-U  Ctrl-K delete the word, all before the cursor, all behind it", "  Esc  Enter             leave it; take it",
+		"", "\x1b[1mmouse\x1b[0m  a click selects, two open, the wheel scrolls what is under it; with Shift most terminals select text")
 	lines = append(lines, "", "\x1b[1mglyphs\x1b[0m", "  .  empty   s sent   a acked   r received   ? unknown   x lost   ~ claimed, never seen   p some fragments",
 		"  ✓  acked, with the frame that says so   ✗ lost: it can no longer be acked   E W N  a finding: error, warning, note")
 	return lines

@@ -86,7 +86,7 @@ type Model struct {
 
 	prompt prompt
 	keys   keyState
-	ended  autopsyPage
+	ended  *autopsyPage
 	replay replayTable
 	marks  map[rune]location
 	note   string // told in the last line until the next key
@@ -97,6 +97,7 @@ type Model struct {
 	config config
 	search search
 	hunt   *hunt
+	saving *saving
 }
 
 // location is a place to come back to.
@@ -168,7 +169,7 @@ func (m *Model) goTo(l location) {
 		m.packet.sift(m)
 	}
 	if l.entry >= 0 {
-		m.packet.selected = l.entry
+		m.packet.selected, m.packet.follow = l.entry, false
 	}
 }
 
@@ -224,7 +225,7 @@ func (m *Model) jump(n int) {
 		m.flow = 0
 		m.packet.sift(m)
 	}
-	m.packet.selected = n
+	m.packet.selected, m.packet.follow = n, false
 	switch m.view {
 	case viewPackets, viewState, viewLadder, viewGraphs:
 	default:

@@ -128,6 +128,16 @@ func (m *Model) step(by int) {
 	m.packet.selected, m.packet.follow = n, false
 }
 
+// toggleFollow stays at the newest packet, or no longer.
+func (m *Model) toggleFollow() {
+	m.packet.follow = !m.packet.follow
+	if m.packet.follow {
+		m.say("staying at the newest packet")
+	} else {
+		m.say("staying here")
+	}
+}
+
 func (m *Model) stepToEnd(way int) {
 	f := m.focus()
 	if f == nil {

@@ -64,13 +64,13 @@ func (t *replayTable) begin(m *Model) {
 	w := &replaying{source: newAgain(s), behaviour: t.behaviour, matrix: t.matrix, survey: s.survey}
 	t.work = w
 	o := replay.Options{Analysis: s.options, Behaviour: w.behaviour, Matrix: w.matrix, Survey: w.survey}
-	go func() {
+	s.work(func() {
 		file, err := replay.Run("", w.source, o)
 		s.Lock()
 		defer s.Unlock()
 		w.file, w.err, w.done = file, err, true
 		s.tell()
-	}()
+	})
 }
 
 // end stops one that is at work.

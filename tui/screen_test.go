@@ -92,7 +92,7 @@ func screenOf(t testing.TB, m *Model, w, h int) tcell.SimulationScreen {
 	draw() // begins what it needs
 	await(t, m.store, func() bool {
 		return (m.packet.sieve == nil || m.packet.sieve.done) && (m.messages.work == nil || m.messages.work.done || m.messages.work.err != nil) &&
-			(m.graphs.work == nil || m.graphs.work.done || m.graphs.work.err != nil) && (!m.hunt.running() || m.hunt.work.done) && (m.replay.work == nil || m.replay.work.done)
+			(m.graphs.work == nil || m.graphs.work.done || m.graphs.work.err != nil) && (!m.hunt.running() || m.hunt.work.done) && (m.replay.work == nil || m.replay.work.done) && (m.ended == nil || m.ended.done)
 	})
 	draw()
 	draw() // what a first drawing settles, the second shows

@@ -19,10 +19,11 @@ type testTerminal struct {
 	name string
 }
 
-func newTerminal(t testing.TB, width, height string) *testTerminal {
+// newTerminal begins a shell, with more of the environment where that is given.
+func newTerminal(t testing.TB, width, height string, env ...string) *testTerminal {
 	t.Helper()
 	x := &testTerminal{t: t, tmux: testenv.Need(t, "tmux"), name: filepath.Join(t.TempDir(), "tmux")}
-	x.do("-f", "/dev/null", "new-session", "-d", "-c", t.TempDir(), "-x", width, "-y", height, "env PS1='ready> ' HISTFILE=/dev/null HOME="+t.TempDir()+" sh")
+	x.do("-f", "/dev/null", "new-session", "-d", "-c", t.TempDir(), "-x", width, "-y", height, "env -u NO_COLOR -u COLORTERM -u XDG_CONFIG_HOME PS1='ready> ' HISTFILE=/dev/null HOME="+t.TempDir()+" "+strings.Join(env, " ")+" sh")
 	t.Cleanup(func() { _ = exec.Command(x.tmux, "-S", x.name, "kill-server").Run() })
 	x.see("ready>")
 	return x
@@ -42,6 +43,12 @@ func (x *testTerminal) keys(keys ...string) {
 	x.t.Helper()
 	x.do(append([]string{"send-keys"}, keys...)...)
 }
+
+// run types a command line.
+func (x *testTerminal) run(line string) { x.t.Helper(); x.typed(line); x.keys("Enter") }
+
+// seen gives the screen with its colours.
+func (x *testTerminal) seen() string { x.t.Helper(); return x.do("capture-pane", "-e", "-p") }
 
 func (x *testTerminal) typed(text string) { x.t.Helper(); x.do("send-keys", "-l", text) }
 
@@ -79,7 +86,7 @@ func TestTUISession(t *testing.T) {
 	x.see(`300/2,332`)
 	x.keys("S")
 	screen := x.see(`▸ state (?s:.*)both sides of flow 1 at frame 300`)
-	for _, want := range []string{"A 10.77.1.2:30000  (near: exact)", "B 10.77.1.1:40000  (far: by evidence)", "A believes B has: …152 B has besides: 153–154", "RTT 67.31 ms"} {
+	for _, want := range []string{"A 10.77.1.2:30000  (near: exact)", "B 10.77.1.1:40000  (far: by evidence)", "A believes B has: …152   B has besides: 153–154   differ since 153, frame 292, 78.8 ms ago", "RTT 67.31 ms"} {
 		if !strings.Contains(screen, want) {
 			t.Errorf("the state does not show %q:\n%s", want, screen)
 		}
@@ -115,5 +122,3 @@ func TestTUIEndedBySignal(t *testing.T) {
 	x.see("as before")
 	x.see("ended by signal terminated")
 }
-
-func TestMain(m *testing.M) { testenv.Main(m) }

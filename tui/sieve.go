@@ -22,7 +22,7 @@ type sieve struct {
 
 func newSieve(s *Store, flow int, f *filter.Filter) *sieve {
 	x := &sieve{store: s, flow: flow, filter: f, stop: make(chan struct{})}
-	go x.run()
+	s.work(x.run)
 	return x
 }
 

@@ -3,7 +3,6 @@ package tui
 import (
 	"fmt"
 	mathbits "math/bits"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -86,6 +85,7 @@ func (x *sidesAt) lines(m *Model, width, rows int) []string {
 	if x.diff >= 0 && x.diff != x.entry {
 		out = append(out, x.differences(m, f, width)...)
 	}
+	out = append(out, x.beliefs(m, p, width)...)
 	half := (width - 3) / 2
 	at := max(min(left.Width(), width-3-right.Width()), half)
 	for i := range max(len(left.Lines), len(right.Lines)) {
@@ -105,11 +105,6 @@ func (x *sidesAt) lines(m *Model, width, rows int) []string {
 		}
 		out = append(out, l)
 	}
-	out = append(out, "")
-	for _, line := range p.Beliefs(&x.views) {
-		out = append(out, strings.Split(show.Wrap(line, "", width), "\n")...)
-	}
-	out = append(out, x.since(m)...)
 	if bits := x.ackBits(m, f, width); len(bits) > 0 {
 		out = append(append(out, ""), bits...)
 	}
@@ -144,34 +139,52 @@ func besides(left, right []string, width int) (out []string) {
 	return append(out, "")
 }
 
-// since says from which packet on what a side believes and what is so differ.
+// beliefs says what each side believes the other has, what that really has, and
+// since when they differ: so many lines at every packet, that nothing below jumps.
+func (x *sidesAt) beliefs(m *Model, p *show.State, width int) (out []string) {
+	since := x.since(m)
+	for i, line := range p.Beliefs(&x.views) {
+		const least = 96 // room for both in one line
+		switch {
+		case width >= least && since[i] != "":
+			out = append(out, line+"   \x1b[33m"+since[i]+"\x1b[0m")
+		case width >= least:
+			out = append(out, line)
+		default:
+			out = append(out, line, "   \x1b[33m"+since[i]+"\x1b[0m")
+		}
+	}
+	return append(out, "")
+}
+
+// since says of each pair of windows from which packet on what a side believes and
+// what is so differ; empty where they agree.
 func (x *sidesAt) since(m *Model) (out []string) {
 	now := m.store.timeAt(x.entry)
 	for _, side := range []machine.Side{machine.A, machine.B} {
 		for _, w := range show.Pairs(&x.views, side) {
 			unknown, lacking := w.Gaps()
-			for _, g := range []struct {
-				list   []int64
-				lacked bool
-			}{{unknown, false}, {lacking, true}} {
-				if len(g.list) == 0 {
-					continue
-				}
-				slot := slices.IndexFunc(w.Sent.Slots, func(s machine.Slot) bool { return s.Sequence64 == g.list[0] })
-				if slot < 0 {
-					continue
-				}
-				s := &w.Sent.Slots[slot]
-				switch {
-				case g.lacked && s.SettledBy != 0:
-					out = append(out, fmt.Sprintf("%s believes wrongly since frame %s named %d, %.1f ms ago", strings.ToUpper(side.String()), m.store.Frame(s.SettledBy), s.Sequence64, float64(now.Sub(s.AckedAt))/1e6))
-				case !g.lacked && s.Ref != 0:
-					out = append(out, fmt.Sprintf("they differ since %d: sent in frame %s, %.1f ms ago", s.Sequence64, m.store.Frame(s.Ref), float64(now.Sub(s.SentAt))/1e6))
-				}
+			var parts []string
+			if s := slotOf(w.Sent, unknown); s != nil && s.Ref != 0 {
+				parts = append(parts, fmt.Sprintf("differ since %d, frame %s, %.1f ms ago", s.Sequence64, m.store.Frame(s.Ref), float64(now.Sub(s.SentAt))/1e6))
 			}
+			if s := slotOf(w.Sent, lacking); s != nil && s.SettledBy != 0 {
+				parts = append(parts, fmt.Sprintf("wrong since frame %s named %d, %.1f ms ago", m.store.Frame(s.SettledBy), s.Sequence64, float64(now.Sub(s.AckedAt))/1e6))
+			}
+			out = append(out, strings.Join(parts, "; "))
 		}
 	}
 	return out
+}
+
+// slotOf gives what is known of the first of some sequences; nil for nothing.
+func slotOf(w *machine.Window, list []int64) *machine.Slot {
+	for i := range w.Slots {
+		if len(list) > 0 && w.Slots[i].Sequence64 == list[0] {
+			return &w.Slots[i]
+		}
+	}
+	return nil
 }
 
 // ackBits expands what the selected packet's header claims: each bit with the

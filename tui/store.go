@@ -41,6 +41,7 @@ type Store struct {
 
 	stop    chan struct{}
 	stopped sync.WaitGroup
+	restore func()        // gives the terminal back before a fault is told; nil for none
 	changed chan struct{} // told after every batch; one waiting is enough
 }
 
@@ -72,9 +73,25 @@ const (
 // Start begins to read.
 func (s *Store) Start() {
 	s.stopped.Add(1)
-	go func() {
+	s.work(func() {
 		defer s.stopped.Done()
 		s.read()
+	})
+}
+
+// work runs something in the background. A fault in it gives the terminal back
+// before it ends the program: what is told of it must be readable.
+func (s *Store) work(f func()) {
+	go func() {
+		defer func() {
+			if fault := recover(); fault != nil {
+				if s.restore != nil {
+					s.restore()
+				}
+				panic(fault)
+			}
+		}()
+		f()
 	}()
 }
 

@@ -125,6 +125,10 @@ func (a *app) copyLive(source *feed, s *session, live *liveFlags, w io.Writer) e
 	if err != nil {
 		return err
 	}
+	// The screens open before the first packet comes: by what the file begins with.
+	if err := pipe.Flush(); err != nil {
+		return err
+	}
 	copied := &save{w: pipe, of: of, ids: map[[2]int]int{}}
 	var f capture.Frame
 	for err == nil {
