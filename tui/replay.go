@@ -377,7 +377,8 @@ func (m *Model) drawReplay(c canvas) {
 		} else {
 			x = row.text(x, 0, pick(roleText), fmt.Sprintf("%-20s  ", r.result.Behaviour))
 		}
-		verdict, of, why := strings.ToUpper(r.result.Verdict()), roleError, ""
+		verdict, of := strings.ToUpper(r.result.Verdict()), roleError
+		var why string
 		switch d := r.result.Divergence; {
 		case d != nil:
 			why = fmt.Sprintf("frame %s %s: %s expected %s, got %s", m.store.Frame(d.Ref), d.Rule, d.Field, d.Expected, d.Got)

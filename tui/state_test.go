@@ -76,7 +76,7 @@ func tell(frame uint64, flow int, side machine.Side, v *machine.View) told {
 	}
 	for i := range v.Gauges {
 		g := &v.Gauges[i]
-		x.Gauges = append(x.Gauges, toldGauge{g.Name, string(g.Unit), g.Grade.String(), math.Round(g.Value*1e6) / 1e6})
+		x.Gauges = append(x.Gauges, toldGauge{g.Name, g.Unit, g.Grade.String(), math.Round(g.Value*1e6) / 1e6})
 	}
 	for i := range v.Tables {
 		t := &v.Tables[i]
