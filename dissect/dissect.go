@@ -221,6 +221,9 @@ type Protocol struct {
 	// NewJudge holds a flow against references of the named behaviours, one for
 	// each side. c.Facts must be those of an earlier run.
 	NewJudge func(c *Config, behaviours [2]string) (machine.Judge, error)
+	// NewStage runs a flow again under other settings; an error says why it cannot
+	// be. nil where the protocol has none. c.Facts must be those of an earlier run.
+	NewStage func(c *Config) (machine.Stage, error)
 	// NewAssembly joins what the protocol splits; nil, or giving nil, where it
 	// splits nothing.
 	NewAssembly func(*Config) Assembly

@@ -26,6 +26,7 @@ type replayFlags struct {
 	matrix    bool
 	update    bool
 	junit     string
+	whatIf    string
 	jobs      int
 }
 
@@ -46,14 +47,21 @@ With --update, what is found is written beside each capture (` + "`CAPTURE.repla
 runs compare. The exit status is 1 where a side diverges or a baseline differs.`,
 		Example: `  ackscope replay match.pcapng
   ackscope replay --matrix match.pcapng          # which implementations it can be
+  ackscope replay --what-if resend=50ms,window=64 match.pcapng
   ackscope replay --update regressions/ && ackscope replay --junit report.xml regressions/`,
-		RunE: func(_ *cobra.Command, args []string) error { return a.replay(args, &f) },
+		RunE: func(c *cobra.Command, args []string) error {
+			if c.Flags().Changed("what-if") {
+				return a.whatIf(args, &f)
+			}
+			return a.replay(args, &f)
+		},
 	}
 	p := c.Flags()
 	p.StringVar(&f.behaviour, "behaviour", "", "hold all sides against this `NAME` (--matrix lists those that apply)")
 	p.BoolVar(&f.matrix, "matrix", false, "hold every side against every behaviour that applies to it")
 	p.BoolVar(&f.update, "update", false, "write the baseline of each capture beside it")
 	p.StringVar(&f.junit, "junit", "", "write a JUnit report to `FILE`")
+	p.StringVar(&f.whatIf, "what-if", "", "run each flow again over its captured network with other settings: `NAME=VALUE,...`, such as resend=50ms")
 	p.IntVar(&f.jobs, "jobs", 0, "captures that are replayed at a time; 0: one for each core")
 	_ = c.RegisterFlagCompletionFunc("behaviour", completeWords(a.behaviourNames()...))
 	return c

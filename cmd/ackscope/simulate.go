@@ -46,6 +46,7 @@ type simulateFlags struct {
 	end       string
 	repeats   string
 	timeout   string
+	resend    time.Duration
 	services  string
 	giveUp    time.Duration
 	fault     string
@@ -110,6 +111,7 @@ Of an option that a path has, A/B sets the two directions apart: --loss 5%/40%.`
 	p.BoolVar(&f.limitless, "no-limits", false, "riptide: no connection ends for its quality")
 	p.StringVar(&f.repeats, "repeats", "0", "srdp: how often a packet is sent at most, 0 until it is acknowledged; drawn from `LEAST-MOST`")
 	p.StringVar(&f.timeout, "timeout", "0s", "srdp: time between the copies of a packet, 0s for the library's choice")
+	p.DurationVar(&f.resend, "resend", 0, "gaffer, riptide: time until a message that is not acked goes out again, 0s for the usual one")
 	p.StringVar(&f.services, "services", "none", "srdp: what packets ask for: `none|dont-duplicate|order|both|any`")
 	p.DurationVar(&f.giveUp, "give-up", 0, "srdp: how long a packet without a limit is sent again; 0 for no end")
 	p.StringVar(&f.end, "end", "leave", "riptide: how it ends: `leave|kick|stop|none`")

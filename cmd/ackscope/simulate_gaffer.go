@@ -109,7 +109,7 @@ func (f *simulateFlags) endpoint(profile *wire.Profile, side int) (*gaffer.Endpo
 		o.FragmentAbove, o.FragmentSize, o.FragmentMost = 1024, 1024, 16
 	}
 	if profile.Messages.Form != wire.MessagesNone {
-		o.Messages = &gaffer.MessageOptions{}
+		o.Messages = &gaffer.MessageOptions{Resend: gaffer.Resend{After: f.resend}}
 	}
 	if f.wrong(side) {
 		if o.Fault = gaffer.LookupFault(f.fault); o.Fault == nil {

@@ -24,6 +24,9 @@ func (s *simulation) note() map[string]string {
 	if s.flags.fault != "" {
 		note["fault"], note["faulty"] = s.flags.fault, s.flags.faulty
 	}
+	if s.flags.resend > 0 {
+		note["resend"] = s.flags.resend.String()
+	}
 	maps.Copy(note, s.cast.note())
 	return note
 }
@@ -45,6 +48,7 @@ func (a *app) play(path string) error {
 	f.clients, f.limitless, f.mix, f.end = max(f.clients, 1), j.Note["no-limits"] == "true", "1/1/1", "none"
 	f.repeats, f.timeout, f.services = "0", "0s", "none"
 	f.giveUp, _ = time.ParseDuration(j.Note["give-up"])
+	f.resend, _ = time.ParseDuration(j.Note["resend"])
 	if f.first == "" {
 		f.first = "0"
 	}

@@ -197,7 +197,7 @@ func (c *riptideCast) enter(s *simulation) error {
 func (c *riptideCast) endpoint(side int) (*riptide.Endpoint, error) {
 	o := riptide.Options{
 		Version: c.versions[side], Side: machine.Side(side), Stream: c.stream(), EventClock: c.flags.eventTime, Ask: true,
-		Limits: riptide.Limits{Off: c.flags.limitless}, Slots: max(c.flags.clients, 1),
+		Limits: riptide.Limits{Off: c.flags.limitless}, Resend: riptide.Resend{After: c.flags.resend}, Slots: max(c.flags.clients, 1),
 	}
 	if c.flags.wrong(side) {
 		if o.Fault = riptide.LookupFault(c.flags.fault); o.Fault == nil {

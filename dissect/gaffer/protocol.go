@@ -52,6 +52,7 @@ func newProtocol(extra []dissect.Profile, keys *Keys) *dissect.Protocol {
 		Behaviours:   tracker.Behaviours,
 		BehavioursOf: behavioursOf,
 		NewJudge:     newJudge,
+		NewStage:     newStage,
 	}
 }
 

@@ -90,6 +90,13 @@ func newProtocol(k *knowledge) *dissect.Protocol {
 		Behaviours:   behaviours(),
 		BehavioursOf: behavioursOf,
 		NewJudge:     newJudge,
+		NewStage: func(c *dissect.Config) (machine.Stage, error) {
+			s, err := tracker.NewStage(trackerConfig(c))
+			if err != nil {
+				return nil, err
+			}
+			return s, nil
+		},
 
 		NewTracker: func(c *dissect.Config) machine.Tracker {
 			return tracker.NewTracker(trackerConfig(c), c.Facts)

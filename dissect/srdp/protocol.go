@@ -59,6 +59,11 @@ func newProtocol(extra []dissect.Profile) *dissect.Protocol {
 			return tracker.NewJudge(config, facts, behaviours)
 		},
 
+		NewStage: func(c *dissect.Config) (machine.Stage, error) {
+			config, _ := trackerConfig(c)
+			return tracker.NewStage(config), nil
+		},
+
 		NewScope: func(c *dissect.Config) machine.Scope { return tracker.NewCounter(&settingsOf(c).Wire) },
 	}
 }

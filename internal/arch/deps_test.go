@@ -55,6 +55,7 @@ var law = []rule{
 	{"rewrite", []string{"analyze", "capture", "dissect", "machine", "replay"}, nil},
 	{"replay", []string{"analyze", "capture", "sim", "dissect", "schema", "machine"}, nil},
 	{"report", []string{"analyze", "dissect", "graph", "ledger", "machine", "replay", "show"}, nil},
+	{"replay/whatif", []string{"analyze", "capture", "dissect", "machine"}, nil},
 	{"lab", []string{"machine", "machine/...", "wire", "wire/...", "sim", "capture"}, nil},
 	{"tui", []string{"analyze", "capture", "filter", "graph", "replay", "export", "show", "dissect", "machine"}, []string{"github.com/rivo/tview", "github.com/gdamore/tcell/v2"}},
 	{"cmd/ackscope", []string{"..."}, []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "golang.org/x/sys", "github.com/dustin/go-humanize"}},

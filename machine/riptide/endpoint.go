@@ -57,6 +57,7 @@ type Options struct {
 	// the library once a tick.
 	EventClock bool
 	Limits     Limits
+	Resend     Resend // the zero value is the library's
 	Attempts   int    // of a client: Connects until it gives up; 0 is ConnectAttempts
 	Fault      *Fault // what it does wrong; nil for nothing
 
@@ -73,6 +74,25 @@ type Limits struct {
 	Sends    float64 // mean sends of the last 64 messages
 	Loss     float64 // share of lost notify messages of the last 64
 	Row      int     // for how many outcomes in a row a mean may be beyond its limit
+}
+
+// Resend is the wait between two sends of a message: a fixed time, or a multiple
+// of the smoothed round trip time once that is known. Whatever it is, the library
+// sends nothing again within half a round trip.
+type Resend struct {
+	After time.Duration
+	Times float64
+}
+
+// after gives the wait at a smoothed RTT in whole milliseconds (negative: none yet).
+func (r *Resend) after(smoothed int) time.Duration {
+	switch {
+	case r.Times > 0 && smoothed >= 0:
+		return max(resendLeast, time.Duration(r.Times*float64(smoothed)*float64(time.Millisecond)))
+	case r.After > 0:
+		return r.After
+	}
+	return ResendAfter(smoothed)
 }
 
 // Endpoint is the reference client or server of every version, sans IO.

@@ -228,7 +228,7 @@ func (e *Endpoint) retry(l *link, slot int32) {
 
 func (e *Endpoint) resendLater(l *link, slot int32) {
 	if e.limit > 0 {
-		after := ResendAfter(l.smoothed)
+		after := e.options.Resend.after(l.smoothed)
 		if f := e.options.Fault.resend; f != nil {
 			after = f(after)
 		}

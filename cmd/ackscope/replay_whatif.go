@@ -1,0 +1,237 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/replay/whatif"
+	"github.com/ackscope/ackscope/show"
+)
+
+// whatIf runs captures again under other settings.
+func (a *app) whatIf(args []string, f *replayFlags) error {
+	if f.behaviour != "" || f.matrix || f.update || f.junit != "" {
+		return errors.New("--what-if: expected none of --behaviour, --matrix, --update and --junit: it compares a capture with an estimate, not with a reference")
+	}
+	changes, err := whatif.ParseChanges(f.whatIf)
+	if err != nil {
+		return fmt.Errorf("--what-if: %w", err)
+	}
+	paths, err := capturesOf(a.paths(args))
+	if err != nil {
+		return err
+	}
+	p := &whatIfPrinter{app: a, width: a.width()}
+	flows := 0
+	for _, path := range paths {
+		file, err := a.whatIfOne(path, changes)
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		if file.Ended != nil {
+			if err := a.ended(file.Ended); err != nil {
+				return fmt.Errorf("%s: %w", path, err)
+			}
+		}
+		flows += len(file.Flows)
+		if err := p.print(path, file); err != nil {
+			return err
+		}
+	}
+	if flows == 0 {
+		return errors.New("--what-if: no flow that can be run again; what stands above says why")
+	}
+	return nil
+}
+
+func (a *app) whatIfOne(path string, changes []whatif.Change) (*whatif.File, error) {
+	o, err := a.options()
+	if err != nil {
+		return nil, err
+	}
+	in, err := capture.Open([]string{path}, capture.Options{Keep: capture.KeepPipes, Stdin: a.in})
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	return whatif.Run(in, o, changes)
+}
+
+// whatIfPrinter prints estimates.
+type whatIfPrinter struct {
+	app   *app
+	width int
+	o     object
+}
+
+func (p *whatIfPrinter) print(path string, file *whatif.File) error {
+	for i := range file.Flows {
+		f := &file.Flows[i]
+		if p.app.flags.json {
+			for s := range f.Sides {
+				if err := p.object(path, f, machine.Side(s)); err != nil {
+					return err
+				}
+			}
+			continue
+		}
+		if err := p.text(path, f); err != nil {
+			return err
+		}
+	}
+	if p.app.flags.json {
+		return p.app.flush()
+	}
+	for _, s := range file.Skipped {
+		if _, err := fmt.Fprintf(p.app.writer(), "%s  flow %d  not run again: %s\n", filepath.Base(path), s.Flow.ID, s.Reason); err != nil {
+			return err
+		}
+	}
+	return p.app.flush()
+}
+
+// runs gives the three columns of a side.
+func runs(s *whatif.Side) [3]*whatif.Outcome {
+	return [3]*whatif.Outcome{&s.Original, &s.Rehearsal, &s.WhatIf}
+}
+
+var quantiles = []struct {
+	name string
+	at   float64
+}{{"p50", 0.5}, {"p95", 0.95}, {"p99", 0.99}, {"max", 1}}
+
+func (p *whatIfPrinter) object(path string, f *whatif.Flow, s machine.Side) error {
+	o, x := &p.o, &f.Sides[s]
+	o.begin()
+	o.str("file", path)
+	o.uint("flow", uint64(f.Flow.ID))
+	o.str("protocol", f.Flow.Protocol.Name)
+	o.str("dialect", f.Flow.Config().Dialect)
+	o.str("side", s.String())
+	o.addr("addr", f.Flow.Addr(s))
+	o.str("vantage", f.Vantage.String())
+	o.key("settings")
+	o.buf = append(o.buf, '[')
+	for i := range f.Settings {
+		o.setting(&f.Settings[i])
+	}
+	o.buf = append(o.buf, ']')
+	o.key("what_if")
+	o.buf = append(o.buf, '[')
+	for i := range f.Changed {
+		o.setting(&f.Changed[i])
+	}
+	o.buf = append(o.buf, ']')
+	for i, run := range runs(x) {
+		o.key([...]string{"original", "rehearsal", "estimate"}[i])
+		o.buf = append(o.buf, '{')
+		o.outcome(run)
+		o.buf = append(o.buf, '}')
+	}
+	o.float("fit", x.Fit, 4)
+	o.str("certainty", whatif.Certainty(x.Fit).String())
+	return o.end(p.app.writer())
+}
+
+func (o *object) setting(v *machine.Setting) {
+	if o.buf[len(o.buf)-1] == '}' {
+		o.buf = append(o.buf, ',')
+	}
+	o.buf = append(o.buf, '{')
+	o.str("name", v.Name)
+	o.float("value", v.Value, 3)
+	o.str("unit", v.Unit)
+	o.str("certainty", v.Certainty.String())
+	o.str("why", v.Why)
+	o.buf = append(o.buf, '}')
+}
+
+func (o *object) outcome(x *whatif.Outcome) {
+	o.uint("packets", x.Packets)
+	o.uint("bytes", x.Bytes)
+	o.uint("resends", x.Resends)
+	o.uint("lost", x.Lost)
+	o.uint("guessed", x.Guessed)
+	o.uint("doubtful", x.Doubtful)
+	o.uint("delivered", uint64(len(x.Latency)))
+	o.uint("undelivered", uint64(x.Undelivered))
+	if x.Refused > 0 {
+		o.uint("refused", uint64(x.Refused))
+	}
+	for _, q := range quantiles {
+		o.quantile("latency_ms_"+q.name, x.Latency, q.at)
+	}
+	for _, q := range quantiles {
+		o.quantile("wait_ms_"+q.name, x.Wait, q.at)
+	}
+}
+
+func (o *object) quantile(key string, sorted []time.Duration, q float64) {
+	if len(sorted) == 0 {
+		o.null(key)
+		return
+	}
+	o.millis(key, whatif.Quantile(sorted, q))
+}
+
+func (p *whatIfPrinter) text(path string, f *whatif.Flow) error {
+	w := p.app.writer()
+	fmt.Fprintf(w, "%s  flow %d  %s %s, tap at %s\n", filepath.Base(path), f.Flow.ID, f.Flow.Protocol.Name, f.Flow.Config().Dialect, f.Vantage)
+	for i := range f.Settings {
+		v := &f.Settings[i]
+		line := fmt.Sprintf("  %-7s %s (%s: %s)", v.Name, v, v.Certainty, v.Why)
+		for k := range f.Changed {
+			if c := &f.Changed[k]; c.Name == v.Name {
+				line = fmt.Sprintf("  %-7s %s -> %s (%s: %s)", v.Name, v, c, v.Certainty, v.Why)
+			}
+		}
+		fmt.Fprintln(w, line)
+	}
+	for s := range f.Sides {
+		p.side(f, machine.Side(s))
+	}
+	for _, a := range f.Assumed {
+		fmt.Fprint(w, show.Wrap("taken for granted: "+a, "  ", p.width)+"\n")
+	}
+	return nil
+}
+
+func (p *whatIfPrinter) side(f *whatif.Flow, s machine.Side) {
+	w, x := p.app.writer(), &f.Sides[s]
+	fmt.Fprintf(w, "  %s -> %s  %-22s %12s %12s %12s\n", strings.ToUpper(s.String()), strings.ToUpper(s.Other().String()), f.Flow.Addr(s), "original", "rehearsal", "what-if")
+	row := func(name string, cell func(*whatif.Outcome) string) {
+		fmt.Fprintf(w, "    %-28s", name)
+		for _, run := range runs(x) {
+			fmt.Fprintf(w, " %12s", cell(run))
+		}
+		fmt.Fprintln(w)
+	}
+	for _, q := range quantiles {
+		row("message latency "+q.name, func(o *whatif.Outcome) string { return millisCell(o.Latency, q.at) })
+	}
+	for _, q := range quantiles[1:] {
+		row("  held by earlier ones "+q.name, func(o *whatif.Outcome) string { return millisCell(o.Wait, q.at) })
+	}
+	row("messages delivered", func(o *whatif.Outcome) string { return show.Grouped(len(o.Latency)) })
+	row("  not by the end", func(o *whatif.Outcome) string { return show.Grouped(o.Undelivered + o.Refused) })
+	row("sent again", func(o *whatif.Outcome) string { return show.Grouped(o.Resends) })
+	row("packets", func(o *whatif.Outcome) string { return show.Grouped(o.Packets) })
+	row("bytes", func(o *whatif.Outcome) string { return show.Grouped(o.Bytes) })
+	note := fmt.Sprintf("the rehearsal, run with the capture's own settings, reproduces it within %.1f %%: the estimate is %s", 100*x.Fit, whatif.Certainty(x.Fit))
+	if n, all := x.WhatIf.Guessed+x.WhatIf.Doubtful, x.WhatIf.Packets; n > 0 {
+		note += fmt.Sprintf("; of %s sent, %s met a fate that the capture leaves open", show.Plural(all, "packet"), show.Grouped(n))
+	}
+	fmt.Fprint(w, show.Wrap(note, "    ", p.width)+"\n")
+}
+
+func millisCell(sorted []time.Duration, q float64) string {
+	if len(sorted) == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f ms", float64(whatif.Quantile(sorted, q))/1e6)
+}

@@ -1,0 +1,520 @@
+package gaffer
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+	wire "github.com/ackscope/ackscope/wire/gaffer"
+)
+
+// Stage runs a flow with reliable messages again under other settings: packets
+// leave when they left, or at another rate, and carry what the article's rules
+// then make due.
+//
+// Of a capture it takes when each packet left and what it weighed beside its
+// messages, and when each message was first carried. It does not take which
+// packet carried what again: that is what its settings decide.
+type Stage struct {
+	rules   *Rules
+	simple  bool // the scheme that sends all from the oldest unacked on
+	fixed   int  // bits of a message section without messages
+	lanes   []lanePlan
+	netcode *wire.Profile // of a flow that it wraps; nil for none
+	known   bool          // the settings of the lanes are the game's own, not the usual ones
+}
+
+// usualResend is the article's time, and yojimbo's.
+const usualResend = 100 * time.Millisecond
+
+// NewStage gives the stage of a flow by a profile with a message section.
+func NewStage(p *wire.Profile) (*Stage, error) {
+	m := &p.Messages
+	if m.Form == wire.MessagesNone || !p.HasAcks() {
+		return nil, errors.New("its packets carry no messages that a profile describes, so nothing is sent again")
+	}
+	s := &Stage{rules: RulesOf(p), simple: m.Form == wire.MessagesSimple, fixed: m.CountBits()}
+	plan := lanePlan{channel: -1, sendQueue: orUsual(m.SendQueue), window: orUsual(m.ReceiveQueue), most: m.MaxPerPacket, budget: 8000, head: m.TypeBits()}
+	if s.simple {
+		s.fixed += 2 * wire.MessageIDBits
+	} else {
+		plan.head += wire.MessageIDBits
+	}
+	plan.resend.After = usualResend
+	s.lanes = []lanePlan{plan}
+	return s, nil
+}
+
+// NewYojimboStage gives the stage of a flow that can be decrypted. Settings is
+// what an earlier run found out of the game's configuration.
+func NewYojimboStage(l Layers, settings any) (*Stage, error) {
+	config := l.Connection
+	if i, ok := settings.(*Inference); ok && config == nil {
+		config = i.Config
+	}
+	if config == nil {
+		return nil, errors.New("how its packets carry messages is not known: no configuration was given, and none could be inferred")
+	}
+	s := &Stage{rules: RulesOf(l.Reliable), known: l.Connection != nil, netcode: l.Netcode}
+	for i := range config.Channels {
+		c := &config.Channels[i]
+		if c.Type != wire.ReliableOrdered {
+			continue
+		}
+		plan := lanePlan{
+			channel: i, sendQueue: orUsual(c.SendQueue), window: orUsual(c.ReceiveQueue), most: c.MaxMessages, budget: 8 * c.PacketBudget,
+			head: 8, first: wire.MessageIDBits, fragment: c.BlockFragmentSize, blockResend: seconds(c.BlockResendTime, 250*time.Millisecond),
+		}
+		if plan.most == 0 {
+			plan.most = 256
+		}
+		if plan.budget == 0 {
+			plan.budget = 8 * 8192
+		}
+		plan.resend.After = seconds(c.ResendTime, usualResend)
+		plan.window = min(plan.window, plan.sendQueue)
+		s.lanes = append(s.lanes, plan)
+	}
+	if len(s.lanes) == 0 {
+		return nil, errors.New("it has no reliable channel, so nothing is sent again")
+	}
+	return s, nil
+}
+
+func orUsual(n int) int {
+	if n == 0 {
+		return 1024
+	}
+	return n
+}
+
+func seconds(s float64, usual time.Duration) time.Duration {
+	if s <= 0 {
+		return usual
+	}
+	return time.Duration(s * float64(time.Second))
+}
+
+// Parameters lists what can be set otherwise.
+func (s *Stage) Parameters() []machine.Parameter {
+	list := []machine.Parameter{
+		{Name: "window", Doc: "messages that a receiver can hold ahead of the next one: no message beyond goes out", Unit: []string{""}, Whole: true, Least: 1, Most: 1 << (wire.MessageIDBits - 1)},
+		{Name: "acks", Doc: "packets that a header's ack_bits speak of", Unit: []string{""}, Whole: true, Least: 8, Most: 64},
+		{Name: "rate", Doc: "packets a second that each side sends", Unit: []string{"/s"}, Least: 0.1, Most: 10000},
+	}
+	if s.simple {
+		return list // all that is unacked is in every packet
+	}
+	return append([]machine.Parameter{{
+		Name: "resend", Doc: "time from a message's last packet until it goes into another", Unit: []string{"ms", "rtt"}, Least: 0.1, Most: 60000,
+	}}, list...)
+}
+
+// Sight tells only what is none of the family's packets: those have numbers, and
+// headers tell their fate.
+func (s *Stage) Sight(d *machine.Datagram) machine.Sight {
+	if s.netcode == nil {
+		return machine.Sight{Role: machine.RolePacket}
+	}
+	var pk wire.Packet
+	if s.netcode.Parse(d.Bytes, d.Length, &pk) != nil || pk.NetcodeType != wire.NetcodePayload {
+		return machine.Sight{Role: machine.RoleLife}
+	}
+	return machine.Sight{Role: machine.RolePacket}
+}
+
+// Order gives a message's id.
+func (s *Stage) Order(m *machine.Message) int64 { return m.ID }
+
+// Cast gives the references and what they are asked for.
+func (s *Stage) Cast(t *machine.Trace, changed []machine.Setting) (*machine.Cast, error) {
+	c := &machine.Cast{}
+	rules, lanes := *s.rules, slices.Clone(s.lanes)
+	extra := 0
+	rate := 0.0
+	settings, err := s.settings(t, changed)
+	if err != nil {
+		return nil, err
+	}
+	c.Settings = settings
+	own := s.lanes[0].resend.After // of the capture
+	if v := s.resendOf(t); v.Unit == "ms" {
+		own = v.Duration()
+	}
+	for i := range c.Settings {
+		v := &c.Settings[i]
+		switch v.Name {
+		case "resend":
+			for k := range lanes {
+				lanes[k].resend = Resend{After: v.Duration()}
+				if v.Unit == "rtt" {
+					lanes[k].resend = Resend{Policy: ResendRTT, After: usualResend, Times: v.Value}
+				}
+			}
+		case "window":
+			for k := range lanes {
+				lanes[k].window = int(v.Value)
+				lanes[k].sendQueue = max(lanes[k].sendQueue, lanes[k].window)
+			}
+		case "acks":
+			if int(v.Value) != rules.AckBits {
+				extra = (int(v.Value) - rules.AckBits) / 8
+				rules.AckBits = int(v.Value)
+			}
+		case "rate":
+			if v.Certainty == machine.Certain {
+				rate = v.Value
+			}
+		}
+	}
+	for i := range t.Sides {
+		x := &t.Sides[i]
+		rest := s.beside(x)
+		asks := s.packets(x, rest, rate)
+		c.Frames[i] = make([]machine.Instant, len(asks))
+		for k := range asks {
+			c.Frames[i][k] = asks[k].At
+		}
+		c.Asks[i] = append(asks, s.messages(t, machine.Side(i), own)...)
+		// A frame's packet goes last: it takes what was submitted in the frame.
+		slices.SortStableFunc(c.Asks[i], func(a, b machine.Ask) int {
+			if a.At != b.At {
+				return cmp.Compare(a.At, b.At)
+			}
+			return boolOrder(a.Message < 0, b.Message < 0)
+		})
+		c.Ends[i] = newUnderstudy(machine.Side(i), &rules, lanes, s.simple, s.fixed, extra)
+	}
+	c.Assumed = append(c.Assumed, "a message was submitted when it or a later one was first sent, unless the window held it")
+	if !s.known {
+		c.Assumed = append(c.Assumed, "queues and packet budgets are the usual ones where no profile says otherwise")
+	}
+	return c, nil
+}
+
+func boolOrder(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
+// settings gives all that a run has, with the changed ones.
+func (s *Stage) settings(t *machine.Trace, changed []machine.Setting) (all []machine.Setting, err error) {
+	for _, p := range s.Parameters() {
+		k := slices.IndexFunc(changed, func(c machine.Setting) bool { return c.Name == p.Name })
+		if k >= 0 {
+			if p.Name == "acks" && int(changed[k].Value)%8 != 0 {
+				return nil, fmt.Errorf("acks=%g: expected a multiple of 8", changed[k].Value)
+			}
+			all = append(all, changed[k])
+			continue
+		}
+		v := machine.Setting{Name: p.Name, Unit: p.Unit[0], Certainty: machine.Possible, Why: "the usual"}
+		switch p.Name {
+		case "resend":
+			v = s.resendOf(t)
+		case "window":
+			v.Value = float64(s.lanes[0].window)
+		case "acks":
+			v.Value, v.Certainty, v.Why = float64(s.rules.AckBits), machine.Likely, "as its headers are"
+		case "rate":
+			v.Value, v.Certainty, v.Why = math.Round(10*rateOf(&t.Sides[0]))/10, machine.Likely, "as side a sent"
+		}
+		all = append(all, v)
+	}
+	return all, nil
+}
+
+func rateOf(x *machine.TraceSide) float64 {
+	n := len(x.Sent)
+	if n < 2 || x.Sent[n-1].Left <= x.Sent[0].Left {
+		return 0
+	}
+	return float64(n-1) / x.Sent[n-1].Left.Sub(x.Sent[0].Left).Seconds()
+}
+
+// resendOf works the resend time out from what sides at the tap sent again: a
+// packet that carried a message again shows that the time had passed, and the
+// packet before it, which did not, that it had not.
+func (s *Stage) resendOf(t *machine.Trace) machine.Setting {
+	v := machine.Setting{Name: "resend", Unit: "ms", Value: float64(s.lanes[0].resend.After) / 1e6, Certainty: machine.Possible, Why: "the usual: nothing was sent again"}
+	var least, most []time.Duration
+	for i := range t.Sides {
+		x := &t.Sides[i]
+		if !x.Near {
+			continue
+		}
+		for k := range x.Messages {
+			m := &x.Messages[k]
+			if m.Block > 0 {
+				continue
+			}
+			for n := 1; n < min(m.Attempts, machine.MessageFrames); n++ {
+				from, to := sentAs(x, m.Frames[n-1]), sentAs(x, m.Frames[n])
+				if from < 0 || to <= from {
+					continue
+				}
+				most = append(most, x.Sent[to].Left.Sub(x.Sent[from].Left))
+				least = append(least, x.Sent[to-1].Left.Sub(x.Sent[from].Left))
+			}
+		}
+	}
+	if len(most) == 0 {
+		return v
+	}
+	lo, hi, agree := mostAgree(least, most)
+	v.Certainty, v.Why = machine.Likely, fmt.Sprintf("%d of %d repeats agree with it", agree, len(most))
+	if agree*10 < len(most)*8 {
+		v.Certainty = machine.Possible
+	}
+	if usual := s.lanes[0].resend.After; usual <= lo || usual > hi {
+		v.Value = math.Round(float64(lo+hi) / 2e6)
+	}
+	return v
+}
+
+// mostAgree gives the times, above lo and up to hi, that lie in most of the
+// intervals, and in how many.
+func mostAgree(least, most []time.Duration) (lo, hi time.Duration, agree int) {
+	type end struct {
+		at   time.Duration
+		step int
+	}
+	var ends []end
+	for i := range least {
+		ends = append(ends, end{least[i], 1}, end{most[i], -1})
+	}
+	slices.SortFunc(ends, func(a, b end) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.step, b.step)) })
+	for i, n := 0, 0; i < len(ends)-1; i++ {
+		if n += ends[i].step; n > agree && ends[i+1].at > ends[i].at {
+			agree, lo, hi = n, ends[i].at, ends[i+1].at
+		}
+	}
+	return lo, hi, agree
+}
+
+// sentAs finds a packet of a side at the tap by its frame; -1 where it is not there.
+func sentAs(x *machine.TraceSide, ref machine.Ref) int {
+	i, ok := slices.BinarySearchFunc(x.Sent, ref, func(s machine.Transit, ref machine.Ref) int { return cmp.Compare(s.Ref, ref) })
+	switch {
+	case ok && ref != 0:
+		return i
+	case i > 0 && x.Sent[i-1].Last == ref:
+		return i - 1
+	}
+	return -1
+}
+
+// beside gives what each packet weighs beside its messages.
+func (s *Stage) beside(x *machine.TraceSide) []int {
+	bits := make([]int, len(x.Sent))
+	first := make([]bool, len(x.Sent))
+	index := make(map[machine.Ref]int, len(x.Sent))
+	for i := range x.Sent {
+		index[x.Sent[i].Ref] = i
+		if last := x.Sent[i].Last; last != 0 {
+			index[last] = i
+		}
+	}
+	for k := range x.Messages {
+		m := &x.Messages[k]
+		l := s.lane(m.Channel)
+		if l == nil {
+			continue
+		}
+		for n := range min(m.Attempts, machine.MessageFrames) {
+			i, ok := index[m.Frames[n]]
+			if !ok || m.Frames[n] == 0 {
+				continue
+			}
+			if !first[i] {
+				first[i] = true
+				bits[i] += l.first
+			}
+			if m.Block > 0 {
+				bits[i] += l.head + 8*min(m.Block, l.fragment)
+			} else {
+				bits[i] += l.head + max(m.Bits, 0)
+			}
+		}
+	}
+	rest := make([]int, len(x.Sent))
+	usual := 0
+	for i := range x.Sent {
+		if x.Sent[i].Ref != 0 {
+			usual = max(0, x.Sent[i].Length-(s.fixed+bits[i]+7)/8)
+		}
+		rest[i] = usual // of one that was lost before the tap: as the one before it
+	}
+	// Of blocks not every packet that carried a fragment is known.
+	if slices.ContainsFunc(x.Messages, func(m machine.TraceMessage) bool { return m.Block > 0 && m.Attempts > machine.MessageFrames }) {
+		sorted := slices.Sorted(slices.Values(rest))
+		for i := range rest {
+			rest[i] = min(rest[i], 2*sorted[len(sorted)/2])
+		}
+	}
+	return rest
+}
+
+func (s *Stage) lane(channel int) *lanePlan {
+	for i := range s.lanes {
+		if s.lanes[i].channel == channel {
+			return &s.lanes[i]
+		}
+	}
+	return nil
+}
+
+// packets asks for packets when they left, or at a rate.
+func (s *Stage) packets(x *machine.TraceSide, rest []int, rate float64) (asks []machine.Ask) {
+	most := 0
+	for _, n := range rest {
+		most = max(most, n)
+	}
+	zeros := make([]byte, most)
+	ask := func(at machine.Instant, i int) {
+		asks = append(asks, machine.Ask{At: at, In: machine.Submit{Channel: ChannelPacket, Payload: zeros[:rest[i]]}, Message: -1})
+	}
+	if rate <= 0 || len(x.Sent) == 0 {
+		for i := range x.Sent {
+			ask(x.Sent[i].Left, i)
+		}
+		return asks
+	}
+	i := 0
+	for _, at := range machine.EvenFrames(x.Sent[0].Left, x.Sent[len(x.Sent)-1].Left, rate) {
+		for i+1 < len(x.Sent) && x.Sent[i+1].Left <= at {
+			i++
+		}
+		ask(at, i)
+	}
+	return asks
+}
+
+// messages asks for the messages of a side.
+func (s *Stage) messages(t *machine.Trace, side machine.Side, resend time.Duration) (asks []machine.Ask) {
+	x := &t.Sides[side]
+	for lane := range s.lanes {
+		l := &s.lanes[lane]
+		var own []machine.TraceMessage
+		var index []int
+		for k := range x.Messages {
+			if m := &x.Messages[k]; m.Mode == machine.ModeReliable && m.Channel == l.channel {
+				own, index = append(own, *m), append(index, k)
+			}
+		}
+		if !x.Near && !s.simple && resend > 0 {
+			placeUnseen(own, x, resend)
+		}
+		machine.SpreadHeld(own, l.heldBack(own, x.Sent))
+		for k := range own {
+			m := &own[k]
+			x.Messages[index[k]].Asked = m.Asked
+			in := machine.Submit{Channel: uint8(lane + 1), Type: uint32(max(m.Bits, 0))}
+			if m.Block > 0 {
+				in.Payload = make([]byte, min(m.Block, transferMost))
+			}
+			asks = append(asks, machine.Ask{At: m.Asked, In: in, Message: index[k]})
+		}
+	}
+	return asks
+}
+
+// heldBack tells of each message whether the window held it when the packet
+// before its first one left: the message a window before it was not settled yet.
+func (l *lanePlan) heldBack(own []machine.TraceMessage, sent []machine.Transit) func(int) bool {
+	settled := make([]machine.Instant, len(own)) // when all up to this one were
+	var latest machine.Instant
+	for i := range own {
+		at := own[i].Settled
+		if at == 0 {
+			at = math.MaxInt64
+		}
+		latest = max(latest, at)
+		settled[i] = latest
+	}
+	return func(i int) bool {
+		if i < l.window {
+			return false
+		}
+		k, _ := slices.BinarySearchFunc(sent, own[i].Asked, func(s machine.Transit, at machine.Instant) int { return cmp.Compare(s.Left, at) })
+		return k > 0 && settled[i-l.window] > sent[k-1].Left
+	}
+}
+
+// placeUnseen finds when messages of a far side were submitted whose first packet
+// was lost before the tap, so that they were seen only when they went out again.
+// One that a later message overtook was: in the lost packet from which the resend
+// time leads to the first that was seen. Of one that was seen first where such a
+// packet leads to it, too, either may be; they are taken alike.
+func placeUnseen(own []machine.TraceMessage, x *machine.TraceSide, resend time.Duration) {
+	left := make(map[machine.Ref]machine.Instant, len(x.Sent))
+	var lost []machine.Instant
+	for i := range x.Sent {
+		if d := &x.Sent[i]; d.Ref != 0 {
+			left[d.Ref] = d.Left
+			if d.Last != 0 {
+				left[d.Last] = d.Left
+			}
+		} else {
+			lost = append(lost, d.Left)
+		}
+	}
+	frame := machine.Instant(float64(time.Second) / max(rateOf(x), 1))
+	// leads gives the newest lost packet, at or before a bound, after whose whole
+	// number of resend times (at most so many) the next packet was the one seen.
+	leads := func(seen, from, bound machine.Instant, most int) (machine.Instant, bool) {
+		k, _ := slices.BinarySearch(lost, bound+1)
+		for k--; k >= 0 && lost[k] >= from; k-- {
+			n := (seen - lost[k]) / machine.Instant(resend)
+			if rest := (seen - lost[k]) % machine.Instant(resend); n >= 1 && n <= machine.Instant(most) && rest < frame+frame/4 {
+				return lost[k], true
+			}
+		}
+		return 0, false
+	}
+	seen := make([]machine.Instant, len(own))
+	for i := range own {
+		var ok bool
+		if seen[i], ok = left[own[i].Frames[0]]; !ok {
+			seen[i] = own[i].Asked
+		}
+	}
+	// At the latest it was submitted when a later one was seen; and not before
+	// the newest one before it that none overtook.
+	bound := slices.Clone(seen)
+	for i := len(own) - 2; i >= 0; i-- {
+		bound[i] = min(bound[i], bound[i+1])
+	}
+	least, coin := machine.Instant(math.MinInt64), false
+	for i := range own {
+		m := &own[i]
+		m.Asked = bound[i]
+		if seen[i] > bound[i] {
+			if at, ok := leads(seen[i], least, bound[i], 16); ok {
+				m.Asked = at
+			}
+			continue
+		}
+		if at, ok := leads(seen[i], least, seen[i], 1); ok {
+			if coin = !coin; coin {
+				m.Asked = at
+			}
+		}
+		least = seen[i]
+		if i+1 < len(own) && seen[i+1] == seen[i] {
+			least = bound[max(i-1, 0)] // they were in one packet: neither is before the other
+		}
+	}
+	for i := len(own) - 2; i >= 0; i-- {
+		own[i].Asked = min(own[i].Asked, own[i+1].Asked)
+	}
+}

@@ -1,0 +1,245 @@
+package machine
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Trace is what a capture shows of one flow as a driver of references needs it
+// who runs the flow again under other settings (trace-driven simulation): what
+// the applications asked for and when, and what the network did meanwhile. Every
+// instant is the named side's own: what passed the tap of a far side is put back
+// by OneWay.
+type Trace struct {
+	Sides      [2]TraceSide
+	Start, End Instant
+	OneWay     time.Duration // half of the shortest round trip that passed the tap
+}
+
+// TraceSide is one end of a Trace.
+type TraceSide struct {
+	Near     bool
+	Sent     []Transit // by Left
+	Messages []TraceMessage
+	Frames   []Instant     // when its game's frames came, as its packets show; empty where it answers at once
+	Tick     time.Duration // the time between them; 0 unknown
+}
+
+// Transit is one datagram of a side and what the network made of it.
+type Transit struct {
+	Left    Instant
+	Arrives Instant // where Fate is Yes
+	Again   Instant // when a copy that the network made arrived; 0 for none
+	Ref     Ref     // zero where it never passed the tap
+	Last    Ref     // of one that travelled in pieces: the frame of the last
+	Number  int64   // of the packet, unwrapped; -1 where the protocol does not number what it sends
+	Length  int     // bytes
+	Sight
+	Fate      Answer    // whether it arrived
+	Certainty Certainty // of Fate
+}
+
+// Role says what a datagram is to the one that receives it.
+type Role uint8
+
+const (
+	RolePlain   Role = iota // nobody answers it by itself
+	RolePacket              // it has a number (EventSent), or is a further piece of the one before it that has
+	RoleAsks                // its receiver answers every copy by one datagram
+	RoleAnswers             // it is such an answer
+	RoleLife                // of the connection's own life: no message, and no answer to one
+)
+
+// Sight is what a protocol tells of a datagram. An answer has the ID and Kind of
+// what it answers.
+type Sight struct {
+	Role Role
+	Also bool // of an answer: it names what else has arrived, too
+	Kind uint8
+	ID   uint32
+}
+
+// TraceMessage is one message that an application submitted.
+type TraceMessage struct {
+	Mode      Mode
+	Channel   int
+	Order     int64 // its place among what its sender submitted on the channel
+	Type      uint32
+	Bits      int     // of the body
+	Block     int     // bytes; 0 for none
+	Asked     Instant // when it was submitted: when it or a later one was first sent
+	First     Instant // when it was first sent, at the latest
+	Settled   Instant // when its sender learned that it had arrived; 0 for never
+	Attempts  int
+	Delivered Answer
+	At        Instant       // of delivery
+	Wait      time.Duration // head-of-line: complete at the receiver, or kept by the sender
+	Certainty Certainty
+	Frames    [MessageFrames]Ref
+}
+
+// Parameter is something of a protocol that can be set otherwise.
+type Parameter struct {
+	Name        string   // "resend"
+	Doc         string   // one sentence
+	Unit        []string // those that it takes, the usual one first: "ms", "rtt", "/s", "" for a plain number
+	Whole       bool     // it takes whole numbers only
+	Least, Most float64
+}
+
+// Setting is a value of a parameter.
+type Setting struct {
+	Name      string
+	Value     float64 // in Unit
+	Unit      string
+	Certainty Certainty // Certain where the user has set it
+	Why       string    // how it is known
+}
+
+// String gives "50 ms", "1.5 RTT", "30/s" or "64".
+func (s *Setting) String() string {
+	n := strconv.FormatFloat(s.Value, 'f', -1, 64)
+	switch s.Unit {
+	case "ms":
+		return n + " ms"
+	case "rtt":
+		return n + " RTT"
+	}
+	return n + s.Unit
+}
+
+// Duration gives a setting in ms as a time.
+func (s *Setting) Duration() time.Duration { return time.Duration(s.Value * float64(time.Millisecond)) }
+
+// Read reads a value for the parameter: "50ms", "0.1s", "1.5rtt", "30" or "64".
+func (p *Parameter) Read(text string) (Setting, error) {
+	s := Setting{Name: p.Name, Certainty: Certain, Why: "as asked"}
+	wrong := func() (Setting, error) {
+		return s, fmt.Errorf("%s=%s: expected %s", p.Name, text, p.expects())
+	}
+	found := false
+	for _, u := range p.Unit {
+		n := text
+		switch u {
+		case "ms":
+			d, err := time.ParseDuration(text)
+			if err != nil {
+				continue
+			}
+			s.Value, s.Unit, found = float64(d)/float64(time.Millisecond), u, true
+		default:
+			var cut bool
+			if n, cut = strings.CutSuffix(n, u); !cut && u == "rtt" {
+				continue
+			}
+			v, err := strconv.ParseFloat(n, 64)
+			if err != nil {
+				continue
+			}
+			s.Value, s.Unit, found = v, u, true
+		}
+		if found {
+			break
+		}
+	}
+	if !found || !(s.Value >= p.Least && s.Value <= p.Most) || p.Whole && s.Value != float64(int64(s.Value)) {
+		return wrong()
+	}
+	return s, nil
+}
+
+func (p *Parameter) expects() string {
+	var forms []string
+	for _, u := range p.Unit {
+		switch u {
+		case "ms":
+			forms = append(forms, "a time such as 50ms")
+		case "rtt":
+			forms = append(forms, "round trips such as 1.5rtt")
+		case "/s":
+			forms = append(forms, "a number a second such as 30")
+		default:
+			forms = append(forms, "a number such as 64")
+		}
+	}
+	return fmt.Sprintf("%s, from %g to %g", strings.Join(forms, " or "), p.Least, p.Most)
+}
+
+// Stage lets references act out a Trace again.
+type Stage interface {
+	// Parameters lists what can be set otherwise for this flow.
+	Parameters() []Parameter
+	// Sight tells what a datagram of the flow is to its receiver.
+	Sight(d *Datagram) Sight
+	// Order gives a message's place among what its sender submitted on its channel.
+	Order(m *Message) int64
+	// Cast gives two fresh references and what their applications ask for, with
+	// the changed settings; what is not changed is as the trace shows it.
+	Cast(t *Trace, changed []Setting) (*Cast, error)
+}
+
+// Cast is what a Stage puts on.
+type Cast struct {
+	Settings []Setting // all, the changed ones too
+	Ends     [2]Endpoint
+	Asks     [2][]Ask     // by At
+	Frames   [2][]Instant // when each side's game looks at its socket; nil: at once, and at deadlines
+	Assumed  []string     // what had to be taken for granted, in words
+}
+
+// Ask is one input that an application gives.
+type Ask struct {
+	At      Instant
+	In      Input
+	Message int // of TraceSide.Messages; -1 for none
+}
+
+// Waiter is an Endpoint that can tell how long what it delivered in its last
+// step had lain complete, held by an earlier message.
+type Waiter interface {
+	// Waited gives it for delivery n of the last step.
+	Waited(n int) time.Duration
+}
+
+// EvenFrames gives frames at a rate a second, from one instant to another.
+func EvenFrames(from, to Instant, rate float64) (frames []Instant) {
+	step := max(Instant(float64(time.Second)/rate), 1)
+	for at := from; at <= to; at += step {
+		frames = append(frames, at)
+	}
+	return frames
+}
+
+// Weigher is an Endpoint whose transmissions stand for others on the wire.
+type Weigher interface {
+	// Weigh gives the bytes that one stands for.
+	Weigh(b []byte) int
+}
+
+// SpreadHeld gives messages that their protocol held back a time of submission:
+// they were submitted before they were first sent, and evenly, for all that is
+// known, between the last one before them that was not held and the next one
+// after them. Of messages in the order of submission; held is not asked of the
+// first one.
+func SpreadHeld(messages []TraceMessage, held func(i int) bool) {
+	for i := 0; i < len(messages); i++ {
+		if i == 0 || !held(i) {
+			continue
+		}
+		end := i
+		for end < len(messages) && held(end) {
+			end++
+		}
+		from, to := messages[i-1].Asked, messages[end-1].First
+		if end < len(messages) {
+			to = messages[end].First
+		}
+		n := Instant(end - i + 1)
+		for k := i; k < end; k++ {
+			messages[k].Asked = min(messages[k].First, from+(to-from)*Instant(k-i+1)/n)
+		}
+		i = end
+	}
+}

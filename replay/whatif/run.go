@@ -1,0 +1,240 @@
+package whatif
+
+import (
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"slices"
+	"strings"
+
+	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/machine"
+)
+
+// Change is one setting as the user wrote it: "resend", "50ms".
+type Change struct{ Name, Value string }
+
+// ParseChanges reads "resend=50ms,window=64".
+func ParseChanges(text string) (list []Change, err error) {
+	for part := range strings.SplitSeq(text, ",") {
+		name, value, ok := strings.Cut(strings.TrimSpace(part), "=")
+		if !ok || name == "" || value == "" {
+			return nil, fmt.Errorf("%q: expected NAME=VALUE, such as resend=50ms", part)
+		}
+		if slices.ContainsFunc(list, func(c Change) bool { return c.Name == name }) {
+			return nil, fmt.Errorf("%q: %s is set twice", text, name)
+		}
+		list = append(list, Change{name, value})
+	}
+	return list, nil
+}
+
+// Flow is the estimate for one flow.
+type Flow struct {
+	Flow     *analyze.Flow
+	Vantage  machine.Vantage
+	Settings []machine.Setting // of the capture
+	Changed  []machine.Setting // of the run: those that differ
+	Assumed  []string
+	Sides    [2]Side
+}
+
+// Side is the estimate for what one side sends.
+type Side struct {
+	Original  Outcome // what the capture shows
+	Rehearsal Outcome // a run with the capture's own settings
+	WhatIf    Outcome
+	Fit       float64 // see Fit; how well Rehearsal reproduces Original
+}
+
+// Skipped is a flow of which nothing can be said.
+type Skipped struct {
+	Flow   *analyze.Flow
+	Reason string
+}
+
+// File is what is estimated of one capture.
+type File struct {
+	Flows   []Flow
+	Skipped []Skipped
+	Ended   error // how the reading ended where not cleanly: a capture.CutError
+}
+
+// Run reads a capture and runs each flow again with the changes. The error is
+// trouble of ours, an unreadable file, or a setting that no flow takes.
+func Run(src analyze.Rewinder, o analyze.Options, changes []Change) (*File, error) {
+	first := o
+	first.Sink, first.Survey, first.NoEvents = nil, nil, true
+	s, err := analyze.Run(src, first)
+	if err != nil && !partial(err) {
+		return nil, err
+	}
+	if err := src.Rewind(); err != nil {
+		return nil, err
+	}
+	r := &run{changes: changes}
+	second := o
+	second.Survey, second.Sink = s.Survey(), r.record
+	s, err = analyze.Run(src, second)
+	if err != nil && !partial(err) {
+		return nil, err
+	}
+	f := &File{Ended: err}
+	return f, r.finish(s, f)
+}
+
+func partial(err error) bool {
+	var cut *capture.CutError
+	return errors.As(err, &cut)
+}
+
+// run is a capture at work.
+type run struct {
+	changes []Change
+	flows   []*recorder // by flow number - 1; nil for one that cannot be run again
+	reasons []string
+}
+
+func (r *run) record(rec *analyze.Record) {
+	f := rec.Flow
+	if f == nil || f.Protocol == nil || rec.Packet != nil && rec.Packet.Duplicate {
+		return
+	}
+	for len(r.flows) < f.ID {
+		r.flows, r.reasons = append(r.flows, nil), append(r.reasons, "")
+	}
+	x := r.flows[f.ID-1]
+	if x == nil {
+		if r.reasons[f.ID-1] != "" {
+			return
+		}
+		if x, r.reasons[f.ID-1] = begin(f); x == nil {
+			return
+		}
+		r.flows[f.ID-1] = x
+	}
+	x.observe(rec)
+}
+
+// begin makes the recorder of a flow, or says why there is none.
+func begin(f *analyze.Flow) (*recorder, string) {
+	switch {
+	case f.Transport == capture.TCP:
+		return nil, "it is a TCP stream: nothing of it is sent again by the protocol"
+	case f.Protocol.NewStage == nil:
+		return nil, "the protocol " + f.Protocol.Name + " has no settings to change"
+	}
+	stage, err := f.Protocol.NewStage(f.Config())
+	if err != nil {
+		return nil, err.Error()
+	}
+	x := &recorder{flow: f, stage: stage, vantage: f.Config().Facts.Vantage, seed: maphash.MakeSeed()}
+	if x.vantage == machine.VantageUnknown && f.Config().OneHost {
+		x.vantage = machine.VantageBoth
+	}
+	return x, ""
+}
+
+// finish runs the flows.
+func (r *run) finish(s *analyze.Session, out *File) error {
+	taken := map[string]bool{}
+	for i, f := range s.Flows() {
+		if f.Protocol == nil {
+			continue
+		}
+		reason := "none of its packets could be read"
+		if i < len(r.flows) && r.flows[i] != nil {
+			x, err := r.flows[i].estimate(r.changes, taken)
+			if err == nil {
+				out.Flows = append(out.Flows, *x)
+				continue
+			}
+			var wrong *settingError
+			if errors.As(err, &wrong) {
+				return err
+			}
+			reason = err.Error()
+		} else if i < len(r.reasons) && r.reasons[i] != "" {
+			reason = r.reasons[i]
+		}
+		out.Skipped = append(out.Skipped, Skipped{f, reason})
+	}
+	for _, c := range r.changes {
+		if len(out.Flows) > 0 && !taken[c.Name] {
+			return fmt.Errorf("%s=%s: no flow of the capture has such a setting; %s", c.Name, c.Value, r.names())
+		}
+	}
+	return nil
+}
+
+// names lists what can be set.
+func (r *run) names() string {
+	var list []string
+	for _, x := range r.flows {
+		if x == nil {
+			continue
+		}
+		for _, p := range x.stage.Parameters() {
+			if !slices.Contains(list, p.Name) {
+				list = append(list, p.Name)
+			}
+		}
+	}
+	return "expected one of " + strings.Join(list, ", ")
+}
+
+// settingError is a value that a parameter does not take.
+type settingError struct{ error }
+
+// estimate runs the flow.
+func (r *recorder) estimate(changes []Change, taken map[string]bool) (*Flow, error) {
+	t, err := r.trace()
+	if err != nil {
+		return nil, err
+	}
+	x := &Flow{Flow: r.flow, Vantage: r.vantage}
+	for _, c := range changes {
+		for _, p := range r.stage.Parameters() {
+			if p.Name != c.Name {
+				continue
+			}
+			v, err := p.Read(c.Value)
+			if err != nil {
+				return nil, &settingError{err}
+			}
+			taken[c.Name] = true
+			x.Changed = append(x.Changed, v)
+		}
+	}
+	if len(x.Changed) == 0 {
+		return nil, fmt.Errorf("none of the settings is one of its protocol")
+	}
+	own, err := r.stage.Cast(t, nil)
+	if err != nil {
+		return nil, err
+	}
+	x.Settings, x.Assumed = own.Settings, own.Assumed
+	rehearsal, err := act(t, own)
+	if err != nil {
+		return nil, err
+	}
+	other, err := r.stage.Cast(t, x.Changed)
+	if err != nil {
+		return nil, &settingError{err}
+	}
+	whatIf, err := act(t, other)
+	if err != nil {
+		return nil, err
+	}
+	for i := range x.Sides {
+		y := &x.Sides[i]
+		var frames []machine.Instant
+		if t.Sides[1-i].Near {
+			frames = own.Frames[1-i]
+		}
+		y.Original, y.Rehearsal, y.WhatIf = original(&t.Sides[i], frames), rehearsal[i], whatIf[i]
+		y.Fit = Fit(&y.Original, &y.Rehearsal)
+	}
+	return x, nil
+}

@@ -1,0 +1,322 @@
+package whatif
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+)
+
+// theatre runs two references against each other over the captured network.
+type theatre struct {
+	trace  *machine.Trace
+	cast   *machine.Cast
+	now    machine.Instant
+	count  int // of what was put on the agenda
+	nets   [2]network
+	sides  [2]actor
+	agenda agenda
+	out    machine.Effects
+	err    error
+}
+
+// actor is one side at work.
+type actor struct {
+	frame, ask int // the next ones
+	socket     [][]byte
+	outcome    Outcome
+	open       map[uint8][]int    // asks by channel that were not sent yet
+	known      map[messageKey]int // asks by what they are called on the wire
+	done       map[int]bool       // messages that were delivered
+	asked      map[int]machine.Instant
+	given      map[int]machine.Instant // when the reference was handed it
+	queued     map[int]time.Duration   // from then until it was first sent
+}
+
+type messageKey struct {
+	channel uint8
+	id      uint16
+}
+
+// act runs a cast to the end of the trace.
+func act(t *machine.Trace, c *machine.Cast) (*[2]Outcome, error) {
+	th := &theatre{trace: t, cast: c, now: t.Start}
+	for i := range th.sides {
+		th.nets[i] = newNetwork(&t.Sides[i], t.OneWay)
+		x := &th.sides[i]
+		x.open, x.known, x.done = map[uint8][]int{}, map[messageKey]int{}, map[int]bool{}
+		x.asked, x.given, x.queued = map[int]machine.Instant{}, map[int]machine.Instant{}, map[int]time.Duration{}
+		if len(c.Asks[i]) > 0 {
+			th.now = min(th.now, c.Asks[i][0].At)
+		}
+	}
+	end := t.End.Add(t.OneWay)
+	for th.err == nil {
+		at, what, side := th.next()
+		if what == nothing || at > end {
+			break
+		}
+		th.do(at, what, side)
+	}
+	if th.err != nil {
+		return nil, th.err
+	}
+	both := &[2]Outcome{}
+	for i := range both {
+		both[i] = th.sides[i].outcome
+		for _, m := range th.counted(machine.Side(i)) {
+			if !th.sides[i].done[m] {
+				both[i].Undelivered++
+			}
+		}
+		slices.Sort(both[i].Latency)
+		slices.Sort(both[i].Wait)
+	}
+	return both, nil
+}
+
+// counted gives the messages of a side that were asked for and whose delivery counts.
+func (th *theatre) counted(s machine.Side) (list []int) {
+	for m := range th.sides[s].asked {
+		if th.trace.Sides[s].Messages[m].Mode == machine.ModeReliable {
+			list = append(list, m)
+		}
+	}
+	sort.Ints(list)
+	return list
+}
+
+type occasion uint8
+
+const (
+	nothing occasion = iota
+	anArrival
+	aFrame
+	anAsk
+	aDeadline
+)
+
+// next gives what happens next; of the same instant, what arrives comes first.
+func (th *theatre) next() (at machine.Instant, what occasion, side machine.Side) {
+	offer := func(t machine.Instant, w occasion, s machine.Side) {
+		if what == nothing || t < at {
+			at, what, side = t, w, s
+		}
+	}
+	if len(th.agenda) > 0 {
+		offer(th.agenda[0].at, anArrival, th.agenda[0].to)
+	}
+	for i := range th.sides {
+		s, x := machine.Side(i), &th.sides[i]
+		if frames := th.cast.Frames[i]; frames != nil {
+			if x.frame < len(frames) {
+				offer(frames[x.frame], aFrame, s)
+			}
+			continue
+		}
+		if x.ask < len(th.cast.Asks[i]) {
+			offer(th.cast.Asks[i][x.ask].At, anAsk, s)
+		}
+		if t, ok := th.cast.Ends[i].Deadline(); ok {
+			offer(max(t, th.now), aDeadline, s)
+		}
+	}
+	return at, what, side
+}
+
+func (th *theatre) do(now machine.Instant, what occasion, s machine.Side) {
+	x := &th.sides[s]
+	th.now = max(th.now, now)
+	switch what {
+	case anArrival:
+		a := th.agenda.pop()
+		if th.cast.Frames[s] != nil {
+			x.socket = append(x.socket, a.bytes)
+			return
+		}
+		th.step(now, s, machine.Arrive{Bytes: a.bytes})
+	case aDeadline:
+		th.step(now, s, machine.Wake{})
+		if t, ok := th.cast.Ends[s].Deadline(); ok && t <= now {
+			th.now = now + 1 // an endpoint that never lets go of one must not stop the run
+		}
+	case anAsk:
+		th.submit(now, s)
+	case aFrame:
+		x.frame++
+		th.step(now, s, machine.Wake{})
+		for _, b := range x.socket {
+			th.step(now, s, machine.Arrive{Bytes: b})
+		}
+		x.socket = x.socket[:0]
+		for x.ask < len(th.cast.Asks[s]) && th.cast.Asks[s][x.ask].At <= now && th.err == nil {
+			th.submit(now, s)
+		}
+	}
+}
+
+// submit gives the side's next ask.
+func (th *theatre) submit(now machine.Instant, s machine.Side) {
+	x := &th.sides[s]
+	a := &th.cast.Asks[s][x.ask]
+	x.ask++
+	if in, ok := a.In.(machine.Submit); ok && a.Message >= 0 {
+		x.asked[a.Message], x.given[a.Message] = a.At, now
+		x.open[in.Channel] = append(x.open[in.Channel], a.Message)
+	}
+	th.step(now, s, a.In)
+}
+
+// step hands an input over and carries out what comes of it.
+func (th *theatre) step(now machine.Instant, s machine.Side, in machine.Input) {
+	if th.err != nil {
+		return
+	}
+	th.out.Reset()
+	end := th.cast.Ends[s]
+	if err := end.Step(now, in, &th.out); err != nil {
+		if in, ok := in.(machine.Submit); ok {
+			th.refused(s, in)
+			return
+		}
+		th.err = fmt.Errorf("side %s at %v: %w", s, now.Time().Format("15:04:05.000"), err)
+		return
+	}
+	x, o := &th.sides[s], &th.sides[s].outcome
+	for i := range th.out.Events {
+		switch e := &th.out.Events[i]; e.Kind {
+		case machine.EventSent:
+			if q := x.open[e.Channel]; len(q) > 0 {
+				x.known[messageKey{e.Channel, uint16(e.Sequence64)}], x.open[e.Channel] = q[0], q[1:]
+				x.queued[q[0]] = now.Sub(x.given[q[0]])
+			}
+		case machine.EventResent:
+			if now >= th.trace.Start {
+				o.Resends++
+			}
+		}
+	}
+	for i := range th.out.Deliver {
+		th.deliver(now, s, i)
+	}
+	for i := range th.out.Transmit {
+		b := th.out.Transmit[i].Bytes
+		size := len(b)
+		if w, ok := end.(machine.Weigher); ok {
+			size = w.Weigh(b)
+		}
+		th.send(now, s, append([]byte(nil), b...), size)
+	}
+}
+
+// refused notes that a reference did not take a submission: its connection has ended.
+func (th *theatre) refused(s machine.Side, in machine.Submit) {
+	x := &th.sides[s]
+	if q := x.open[in.Channel]; len(q) > 0 {
+		x.open[in.Channel] = q[:len(q)-1]
+		x.outcome.Refused++
+	}
+}
+
+// deliver takes a delivery to side s of what its peer had asked for.
+func (th *theatre) deliver(now machine.Instant, s machine.Side, n int) {
+	d := &th.out.Deliver[n]
+	from := &th.sides[s.Other()]
+	m, ok := from.known[messageKey{d.Channel, uint16(d.ID)}]
+	if !ok || from.done[m] || th.trace.Sides[s.Other()].Messages[m].Mode != machine.ModeReliable {
+		return
+	}
+	from.done[m] = true
+	wait := from.queued[m]
+	if w, ok := th.cast.Ends[s].(machine.Waiter); ok {
+		wait = w.Waited(n)
+	}
+	from.outcome.Latency = append(from.outcome.Latency, now.Sub(from.asked[m]))
+	from.outcome.Wait = append(from.outcome.Wait, wait)
+}
+
+// send puts a datagram on the captured network.
+func (th *theatre) send(now machine.Instant, s machine.Side, b []byte, size int) {
+	if now < th.trace.Start {
+		th.carry(now.Add(th.trace.OneWay), s.Other(), b) // before the capture: a perfect network
+		return
+	}
+	o := &th.sides[s].outcome
+	o.Packets++
+	o.Bytes += uint64(size)
+	f := th.nets[s].fate(now)
+	switch {
+	case f.far:
+		o.Guessed++
+	case f.certainty <= machine.Possible:
+		o.Doubtful++
+	}
+	if f.lost {
+		o.Lost++
+		return
+	}
+	th.carry(now.Add(f.travel), s.Other(), b)
+	if f.again > 0 {
+		th.carry(now.Add(f.again), s.Other(), b)
+	}
+}
+
+func (th *theatre) carry(at machine.Instant, to machine.Side, b []byte) {
+	th.count++
+	th.agenda.push(arrival{at, th.count, to, b})
+}
+
+// agenda is what is under way: a binary heap by time, then by order of sending.
+type agenda []arrival
+
+type arrival struct {
+	at    machine.Instant
+	order int
+	to    machine.Side
+	bytes []byte
+}
+
+func (a *agenda) push(x arrival) {
+	h := append(*a, x)
+	for i := len(h) - 1; i > 0; {
+		up := (i - 1) / 2
+		if !h.before(i, up) {
+			break
+		}
+		h[i], h[up] = h[up], h[i]
+		i = up
+	}
+	*a = h
+}
+
+func (a agenda) before(i, k int) bool {
+	if a[i].at != a[k].at {
+		return a[i].at < a[k].at
+	}
+	return a[i].order < a[k].order
+}
+
+func (a *agenda) pop() arrival {
+	h := *a
+	top, last := h[0], len(h)-1
+	h[0], h[last] = h[last], arrival{}
+	h = h[:last]
+	for i := 0; ; {
+		child := 2*i + 1
+		if child >= last {
+			break
+		}
+		if child+1 < last && h.before(child+1, child) {
+			child++
+		}
+		if !h.before(child, i) {
+			break
+		}
+		h[i], h[child] = h[child], h[i]
+		i = child
+	}
+	*a = h
+	return top
+}

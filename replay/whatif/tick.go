@@ -1,0 +1,61 @@
+package whatif
+
+import (
+	"math"
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+)
+
+// A game sends in its frames, so the times between what it sends are multiples of
+// its frame time, as far as the network leaves them so.
+const (
+	tickLeast = 4 * time.Millisecond
+	tickMost  = 120 * time.Millisecond
+	tickGaps  = 2000 // that are looked at
+	// tickShown is how well the gaps must fit, where 1 is perfectly and 0 is chance.
+	tickShown = 0.35
+	tickAlike = 0.93
+)
+
+// tickOf gives the frame time of a side that sent so, 0 where nothing shows one:
+// the longest time of which the gaps are multiples about as well as of any. A
+// side that sends once a frame has all the time that it sends in.
+func tickOf(sent []machine.Transit) time.Duration {
+	var gaps []float64
+	for i := 1; i < len(sent) && len(gaps) < tickGaps; i++ {
+		if g := sent[i].Left.Sub(sent[i-1].Left); g >= tickLeast && g <= 4*tickMost {
+			gaps = append(gaps, float64(g))
+		}
+	}
+	if len(gaps) < 32 {
+		return 0
+	}
+	fit := func(t float64) float64 {
+		sum := 0.0
+		for _, g := range gaps {
+			sum += math.Cos(2 * math.Pi * g / t)
+		}
+		return sum / float64(len(gaps))
+	}
+	const step = 1.002
+	best := 0.0
+	for t := float64(tickLeast); t <= float64(tickMost); t *= step {
+		best = max(best, fit(t))
+	}
+	if best < tickShown {
+		return 0
+	}
+	// From above: the first that fits about as well, up to its peak.
+	for t := float64(tickMost); t >= float64(tickLeast); t /= step {
+		f := fit(t)
+		if f < tickAlike*best {
+			continue
+		}
+		for next := fit(t / step); next > f; next = fit(t / step) {
+			t, f = t/step, next
+		}
+		return time.Duration(t)
+	}
+	return 0
+}

@@ -1,0 +1,396 @@
+package whatif
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+)
+
+// settle turns what a side sent from the time of the tap to its own, and works
+// out what the network made of it.
+//
+//	near side   it left when it passed the tap; what its peer shows of it tells
+//	            whether it arrived, and between which of the peer's packets
+//	far side    what passed the tap arrived; it left OneWay earlier. What its
+//	            numbers show to be missing was lost before the tap
+func (r *recorder) settle(t *machine.Trace, s machine.Side) {
+	x, peer := &t.Sides[s], &r.sides[s.Other()]
+	r.askedIn(t, s)
+	switch {
+	case r.vantage == machine.VantageBoth:
+		for i := range x.Sent {
+			d := &x.Sent[i]
+			d.Fate, d.Arrives, d.Certainty = machine.Yes, d.Left, machine.Certain
+		}
+	case x.Near:
+		r.leaving(t, x, peer, t.Sides[s.Other()].Tick)
+	default:
+		r.coming(t, x, &r.sides[s])
+	}
+}
+
+// merge makes one of a packet's fragments, which leave together. The life of the
+// connection is left out.
+func merge(sent []machine.Transit) []machine.Transit {
+	out := sent[:0]
+	for _, d := range sent {
+		switch {
+		case d.Role == machine.RoleLife:
+		case d.Role == machine.RolePacket && d.Number < 0 && len(out) > 0:
+			out[len(out)-1].Length += d.Length
+			out[len(out)-1].Last = d.Ref
+		default:
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// askedIn puts the messages of a side in the order of their submission, and in
+// its time. What was submitted before another message left no later than that.
+func (r *recorder) askedIn(t *machine.Trace, s machine.Side) {
+	x := &t.Sides[s]
+	early, late := time.Duration(0), time.Duration(0)
+	if !x.Near {
+		early = t.OneWay // of what it sends
+	} else {
+		late = t.OneWay // of what is shown of its peer
+	}
+	for i := range x.Messages {
+		m := &x.Messages[i]
+		m.Asked = m.Asked.Add(-early)
+		if m.Delivered == machine.Yes {
+			m.At = m.At.Add(-late)
+		}
+		if m.Settled != 0 {
+			m.Settled = m.Settled.Add(early)
+		}
+	}
+	slices.SortStableFunc(x.Messages, func(a, b machine.TraceMessage) int {
+		return cmp.Or(cmp.Compare(a.Channel, b.Channel), cmp.Compare(a.Mode, b.Mode), cmp.Compare(a.Order, b.Order))
+	})
+	for i := len(x.Messages) - 2; i >= 0; i-- {
+		m, next := &x.Messages[i], &x.Messages[i+1]
+		if m.Channel == next.Channel && m.Mode == next.Mode {
+			m.Asked = min(m.Asked, next.Asked)
+		}
+		m.First = m.Asked
+	}
+	if n := len(x.Messages); n > 0 {
+		x.Messages[n-1].First = x.Messages[n-1].Asked
+	}
+}
+
+// leaving settles what left a side at the tap.
+func (r *recorder) leaving(t *machine.Trace, x *machine.TraceSide, peer *recorded, tick time.Duration) {
+	newest := -1
+	for i := range x.Sent {
+		if x.Sent[i].Fate == machine.Yes {
+			newest = i
+			r.arrived(t, &x.Sent[i], peer, x.Sent[i].Arrives)
+		}
+	}
+	// Headers name what they have, newest first: what they passed over is lost.
+	for i := range newest {
+		if d := &x.Sent[i]; d.Number >= 0 && d.Fate == machine.Unanswered {
+			d.Fate, d.Certainty = machine.No, machine.Likely
+		}
+	}
+	r.matched(t, x, peer)
+	r.answered(t, x, peer, tick)
+}
+
+// arrived sets when a datagram arrived at the far side, whose packet that passed
+// the tap at shown was the first to show it: after the packet before it had left.
+func (r *recorder) arrived(t *machine.Trace, d *machine.Transit, peer *recorded, shown machine.Instant) {
+	k, _ := slices.BinarySearchFunc(peer.sent, shown, func(p machine.Transit, at machine.Instant) int { return cmp.Compare(p.Left, at) })
+	d.Arrives = d.Left.Add(t.OneWay)
+	if k > 0 {
+		d.Arrives = max(d.Arrives, peer.sent[k-1].Left.Add(1-t.OneWay))
+	}
+	d.Arrives = max(d.Left, min(d.Arrives, shown.Add(-t.OneWay)))
+}
+
+// exchange is what one side asked and the other answered under one id.
+type exchange struct {
+	asks    []int // of Sent of who asks, in order
+	answers []int // of Sent of who answers
+}
+
+type exchangeKey struct {
+	kind uint8
+	id   uint32
+}
+
+// exchangeSpan is after what time of silence an id stands for something else.
+const exchangeSpan = 20 * time.Second
+
+// exchanges gathers them. Instants are the tap's.
+func exchanges(asking, answering []machine.Transit) (list []exchange) {
+	open := map[exchangeKey]int{}
+	last := map[exchangeKey]machine.Instant{}
+	i, k := 0, 0
+	for i < len(asking) || k < len(answering) {
+		if k == len(answering) || i < len(asking) && asking[i].Left <= answering[k].Left {
+			d := &asking[i]
+			if d.Role == machine.RoleAsks {
+				key := exchangeKey{d.Kind, d.ID}
+				n, ok := open[key]
+				if !ok || d.Left.Sub(last[key]) > exchangeSpan {
+					n = len(list)
+					list, open[key] = append(list, exchange{}), n
+				}
+				list[n].asks, last[key] = append(list[n].asks, i), d.Left
+			}
+			i++
+			continue
+		}
+		d := &answering[k]
+		if n, ok := open[exchangeKey{d.Kind, d.ID}]; ok && d.Role == machine.RoleAnswers {
+			list[n].answers = append(list[n].answers, k)
+		}
+		k++
+	}
+	return list
+}
+
+// matched settles the copies that a side at the tap sent and that the other
+// answers one by one. Of a copy without an answer, it or the answer was lost:
+// where answers name what else has arrived, when they first named it tells which;
+// else the capture does not tell, and both are taken alike.
+func (r *recorder) matched(t *machine.Trace, x *machine.TraceSide, peer *recorded) {
+	trip := 2 * t.OneWay * 9 / 10
+	also := slices.ContainsFunc(peer.sent, func(d machine.Transit) bool { return d.Also })
+	carried := make(map[machine.Ref]*machine.TraceMessage, len(x.Messages))
+	for i := range x.Messages {
+		carried[x.Messages[i].Frames[0]] = &x.Messages[i]
+	}
+	lost := false
+	var gone []machine.Transit
+	for _, e := range exchanges(x.Sent, peer.sent) {
+		next := 0
+		for n, i := range e.asks {
+			d := &x.Sent[i]
+			after := machine.Instant(math.MaxInt64 / 2)
+			if n+1 < len(e.asks) {
+				after = x.Sent[e.asks[n+1]].Left
+			}
+			if next < len(e.answers) {
+				at := peer.sent[e.answers[next]].Left
+				left := len(e.asks) - n
+				// The answers that came are of the first copies that can have caused them.
+				if at.Sub(d.Left) >= trip && (at < after.Add(trip) || len(e.answers)-next >= left) {
+					d.Fate, d.Certainty = machine.Yes, machine.Likely
+					if len(e.asks) == 1 {
+						d.Certainty = machine.Certain
+					}
+					r.arrived(t, d, peer, at)
+					next++
+					continue
+				}
+			}
+			if r.end().Sub(d.Left) < 4*t.OneWay+time.Second/10 {
+				continue // the answer may come after the capture
+			}
+			d.Certainty = machine.Possible
+			itself := false
+			if m := carried[x.Sent[e.asks[0]].Ref]; also && m != nil {
+				shown := m.At.Add(t.OneWay)
+				switch {
+				case m.Delivered != machine.Yes || shown >= after.Add(trip):
+					itself, d.Certainty = true, machine.Likely
+				case shown.Sub(d.Left) >= trip:
+					d.Certainty = machine.Likely
+				default: // another copy had arrived before
+					lost = !lost
+					itself = lost
+				}
+			} else {
+				lost = !lost
+				itself = lost
+			}
+			if itself {
+				d.Fate = machine.No
+				continue
+			}
+			d.Fate, d.Arrives = machine.Yes, d.Left.Add(t.OneWay)
+			gone = append(gone, machine.Transit{
+				Left: d.Arrives, Number: -1, Fate: machine.No, Certainty: machine.Possible,
+				Sight: machine.Sight{Role: machine.RoleAnswers, Kind: d.Kind, ID: d.ID},
+			})
+		}
+	}
+	r.gone = append(r.gone, gone...)
+}
+
+// answered settles the answers that a side at the tap sent: where another copy
+// of the question comes that left after the answer would have been there, the
+// answer was lost.
+func (r *recorder) answered(t *machine.Trace, x *machine.TraceSide, peer *recorded, tick time.Duration) {
+	for _, e := range exchanges(peer.sent, x.Sent) {
+		for _, k := range e.answers {
+			d := &x.Sent[k]
+			d.Fate, d.Arrives, d.Certainty = machine.Yes, d.Left.Add(t.OneWay), machine.Likely
+			for _, i := range e.asks {
+				if q := &peer.sent[i]; q.Role == machine.RoleAsks && q.Left > d.Left.Add(2*t.OneWay+tick) {
+					d.Fate = machine.No
+				}
+			}
+		}
+	}
+}
+
+// end is when the last datagram passed the tap.
+func (r *recorder) end() (at machine.Instant) {
+	for i := range r.sides {
+		if n := len(r.sides[i].sent); n > 0 {
+			at = max(at, r.sides[i].sent[n-1].Left)
+		}
+	}
+	return at
+}
+
+// coming settles what came from a side far from the tap.
+func (r *recorder) coming(t *machine.Trace, x *machine.TraceSide, from *recorded) {
+	arrived := x.Sent
+	x.Sent = nil
+	for i, d := range arrived {
+		// Where its number tells that some before it are missing, they were lost
+		// before the tap. (One that is older was overtaken, and is missing nowhere.)
+		if i > 0 && d.Number >= 0 {
+			was := arrived[i-1]
+			if missing := d.Number - was.Number - 1; missing > 0 && missing <= gapMost {
+				for n := range missing {
+					if _, came := from.packets[was.Number+1+n]; came {
+						continue
+					}
+					x.Sent = append(x.Sent, machine.Transit{
+						Left:   was.Left.Add(-t.OneWay) + (d.Left-was.Left)*machine.Instant(n+1)/machine.Instant(missing+1),
+						Number: was.Number + 1 + n, Length: was.Length, Fate: machine.No, Certainty: machine.Likely,
+					})
+				}
+			}
+		}
+		d.Arrives, d.Fate, d.Certainty = d.Left, machine.Yes, machine.Certain
+		d.Left = d.Left.Add(-t.OneWay)
+		x.Sent = append(x.Sent, d)
+	}
+	x.Sent = append(x.Sent, r.gone...)
+	x.Sent = append(x.Sent, unseen(t, x)...)
+	slices.SortStableFunc(x.Sent, func(a, b machine.Transit) int { return cmp.Compare(a.Left, b.Left) })
+}
+
+// gapMost bounds a gap of numbers that is filled: a longer one is no loss.
+const gapMost = 4096
+
+// unseen gives the copies of a far side that were lost before the tap: of a
+// message that must have been sent before its first copy came, and of one whose
+// copies came a multiple of the usual time apart.
+func unseen(t *machine.Trace, x *machine.TraceSide) (lost []machine.Transit) {
+	index := make(map[machine.Ref]int, len(x.Sent))
+	for i := range x.Sent {
+		index[x.Sent[i].Ref] = i
+	}
+	step := usualStep(x, index)
+	if step == 0 {
+		near := &t.Sides[0]
+		if near == x {
+			near = &t.Sides[1]
+		}
+		of := make(map[machine.Ref]int, len(near.Sent))
+		for i := range near.Sent {
+			of[near.Sent[i].Ref] = i
+		}
+		step = usualStep(near, of)
+	}
+	add := func(like *machine.Transit, at machine.Instant) {
+		lost = append(lost, machine.Transit{
+			Left: at, Number: -1, Length: like.Length, Sight: like.Sight, Fate: machine.No, Certainty: machine.Possible,
+		})
+	}
+	for i := range x.Messages {
+		m := &x.Messages[i]
+		k, ok := index[m.Frames[0]]
+		if !ok || x.Sent[k].Role != machine.RoleAsks {
+			continue
+		}
+		was := m.Asked
+		if x.Sent[k].Left.Sub(was) > max(copySpan, x.Tick/2) {
+			// A later message overtook it: it goes out again in whole steps.
+			if step > 0 {
+				n := (x.Sent[k].Left.Sub(was) + step - 1) / step
+				was = x.Sent[k].Left.Add(-n * step)
+				m.Asked, m.First = was, was
+			}
+			add(&x.Sent[k], was)
+		}
+		for n := range min(m.Attempts, machine.MessageFrames) {
+			k, ok := index[m.Frames[n]]
+			if !ok {
+				break
+			}
+			if step > 0 {
+				for missing := int((x.Sent[k].Left.Sub(was) + step/2) / step); missing > 1 && missing < 16; missing-- {
+					was = was.Add(step)
+					add(&x.Sent[k], was)
+				}
+			}
+			was = x.Sent[k].Left
+		}
+	}
+	return lost
+}
+
+// usualStep gives the time between two copies of a message of a side, where they
+// show one. Copies in between may be lost, and some go out early: most are not.
+func usualStep(x *machine.TraceSide, index map[machine.Ref]int) time.Duration {
+	var steps []time.Duration
+	for i := range x.Messages {
+		m := &x.Messages[i]
+		for n := 1; n < min(m.Attempts, machine.MessageFrames); n++ {
+			from, ok1 := index[m.Frames[n-1]]
+			to, ok2 := index[m.Frames[n]]
+			if ok1 && ok2 && x.Sent[from].Role == machine.RoleAsks {
+				steps = append(steps, x.Sent[to].Left.Sub(x.Sent[from].Left))
+			}
+		}
+	}
+	if len(steps) < 4 {
+		return 0
+	}
+	slices.Sort(steps)
+	return steps[len(steps)*13/20]
+}
+
+// framesOf gives when a side's game had a frame: when it sent something, and in
+// between by its frame time. What left within half of that is of one frame, which
+// the network may have pulled apart: it is at the last of it. Nothing where the
+// frame time is not known.
+func framesOf(x *machine.TraceSide) (frames []machine.Instant) {
+	if x.Tick <= 0 {
+		return nil
+	}
+	for i := 0; i < len(x.Sent); {
+		at := x.Sent[i].Left
+		for first := at; i < len(x.Sent) && x.Sent[i].Left.Sub(first) < x.Tick/2; i++ {
+			if x.Sent[i].Ref != 0 || x.Near {
+				at = x.Sent[i].Left // of one that was lost before the tap it is a guess
+			}
+		}
+		if n := len(frames); n > 0 {
+			from := frames[n-1]
+			gap := at.Sub(from)
+			if gap < x.Tick/4 {
+				continue
+			}
+			for k, steps := 1, int((gap+x.Tick/2)/x.Tick); k < steps; k++ {
+				frames = append(frames, from.Add(gap*time.Duration(k)/time.Duration(steps)))
+			}
+		}
+		frames = append(frames, at)
+	}
+	return frames
+}
