@@ -321,8 +321,11 @@ func unseen(t *machine.Trace, x *machine.TraceSide) (lost []machine.Transit) {
 		if x.Sent[k].Left.Sub(was) > max(copySpan, x.Tick/2) {
 			// A later message overtook it: it goes out again in whole steps.
 			if step > 0 {
-				n := (x.Sent[k].Left.Sub(was) + step - 1) / step
-				was = x.Sent[k].Left.Add(-n * step)
+				first := x.Sent[k].Left
+				for first > was {
+					first = first.Add(-step)
+				}
+				was = first
 				m.Asked, m.First = was, was
 			}
 			add(&x.Sent[k], was)
