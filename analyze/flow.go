@@ -134,24 +134,26 @@ func (f *Flow) joins(x, y *endpointKey) bool {
 		f.origin.hi == x.hi && f.answer.hi == y.hi
 }
 
-// mix spreads an endpoint over a word, for the cache in front of the map; it need
-// not resist attack, since a miss only costs the map's look-up.
+// mix spreads an endpoint over the high bits of a word, for the cache in front of
+// the map; it need not resist attack, since a miss only costs the map's look-up.
 func (k *endpointKey) mix() uint64 {
-	h := (k.lo ^ uint64(k.port)<<40 ^ k.hi<<7) * 0x9E3779B97F4A7C15
-	return h ^ h>>32
+	return k.lo*0x9E3779B97F4A7C15 + uint64(k.port)*0xC2B2AE3D27D4EB4F + k.hi*0xD6E8FEB86659FD93
 }
 
 // table finds the flow of a packet. A direct-mapped cache stands before the
 // map, because the packets of a capture come in runs and rounds of flows.
 type table struct {
 	flows map[flowKey]*Flow
-	cache [512]*Flow
+	cache [1 << cacheBits]*Flow
 }
+
+const cacheBits = 9
 
 // slot gives the place in the cache of the flows between two endpoints, either
 // way round.
 func (t *table) slot(x, y *endpointKey) **Flow {
-	return &t.cache[(x.mix()+y.mix())%uint64(len(t.cache))]
+	h := x.mix() + y.mix()
+	return &t.cache[(h^h>>32)*0x9E3779B97F4A7C15>>(64-cacheBits)]
 }
 
 // find gives the flow of a packet from src to dst, nil if there is none, and

@@ -291,6 +291,9 @@ func TestCommonAsAny(t *testing.T) {
 		}
 		f.Ref, f.Interface = 1+f.Ref, r.IntN(2)
 		f.At += 1e3 * 10 // so that duplicates occur
+		if f.LinkType == LinkEthernet && len(f.Data) > 14 && r.IntN(3) == 0 {
+			f.LinkType, f.Data, f.Length = []uint32{LinkRaw, LinkIPv4}[r.IntN(2)], f.Data[14:], f.Length-14
+		}
 		f.Data = bytes.Clone(f.Data)
 		if r.IntN(3) == 0 {
 			for range r.IntN(4) {

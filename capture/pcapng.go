@@ -82,8 +82,40 @@ func (s *section) u32(b []byte) uint32 {
 	return v
 }
 
+// nextCommon reads what nearly all blocks of a capture are, whole in the buffer: an
+// Enhanced Packet Block without options, low byte first. It is false, and fr of no
+// use, for everything else.
+func (r *ngReader) nextCommon(f *file, fr *Frame) bool {
+	s := f.stream
+	b := s.buf[s.r:s.w]
+	if len(b) < enhancedHead+4 || r.section.big || binary.LittleEndian.Uint32(b) != blockEnhanced {
+		return false
+	}
+	total, captured := binary.LittleEndian.Uint32(b[4:]), binary.LittleEndian.Uint32(b[20:])
+	n, end := int(total), enhancedHead+int(captured)
+	index := r.section.first + int(binary.LittleEndian.Uint32(b[8:]))
+	if n > len(b) || n != enhancedHead+padded(captured)+4 || index >= f.seen || binary.LittleEndian.Uint32(b[n-4:]) != total {
+		return false
+	}
+	in := &f.interfaces[index]
+	if captured > in.limit {
+		return false
+	}
+	fr.At = in.Resolution.instant(uint64(binary.LittleEndian.Uint32(b[12:]))<<32|uint64(binary.LittleEndian.Uint32(b[16:])), in.OffsetSeconds)
+	fr.Offset = s.base + int64(s.r)
+	fr.Interface, fr.LinkType = index, in.LinkType
+	fr.Length, fr.Data = int(binary.LittleEndian.Uint32(b[24:])), b[enhancedHead:end:end]
+	fr.Options, fr.BigEndian, fr.Untimed = nil, false, false
+	r.last = fr.At
+	s.r += n
+	return true
+}
+
 // next implements recordReader.
 func (r *ngReader) next(f *file, fr *Frame) error {
+	if r.nextCommon(f, fr) {
+		return nil
+	}
 	s := f.stream
 	for {
 		if s.w-s.r < blockOverhead && !s.need(blockOverhead) {
