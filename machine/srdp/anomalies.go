@@ -38,12 +38,12 @@ func (t *Tracker) reused(s *party, l *lane, before *life, id64 int64, p *sightin
 	waits := q != nil && q.ID64 == before.id64
 	switch {
 	case apart == 0 && (p.place.Known && s.sure || waits):
-		report(out, idReuse, s.side, machine.Certain, p.at, p.ref, before.frames[0], 1, float64(before.id), since)
+		report(out, idReuse, s.side, machine.Certain, p.at, p.ref, before.frame, 1, float64(before.id), since)
 	case apart == 0:
 		// Of a far sender not all ids are seen: they may have gone all round.
-		report(out, idReuse, s.side, machine.Possible, p.at, p.ref, before.frames[0], 1, float64(before.id), since)
+		report(out, idReuse, s.side, machine.Possible, p.at, p.ref, before.frame, 1, float64(before.id), since)
 	case waits:
-		report(out, wrapInFlight, s.side, machine.Likely, p.at, p.ref, before.frames[0], 1, float64(before.id), since)
+		report(out, wrapInFlight, s.side, machine.Likely, p.at, p.ref, before.frame, 1, float64(before.id), since)
 		l.queue.Remove(q)
 	}
 }
@@ -82,7 +82,7 @@ func (t *Tracker) endFindings(s *party, e *life, out *machine.Effects) {
 	r := &t.parties[s.side.Other()]
 	attempts := e.attempts()
 	tell := func(rule *machine.Rule, of machine.Side, sure machine.Certainty, figures ...float64) {
-		report(out, rule, of, sure, e.lastAt, e.newest(), e.frames[0], figures...)
+		report(out, rule, of, sure, e.lastAt, e.newest(), e.frame, figures...)
 	}
 	both := machine.Likely
 	if t.facts.Vantage == machine.VantageBoth {
@@ -140,7 +140,7 @@ func (t *Tracker) endFindings(s *party, e *life, out *machine.Effects) {
 // sent: its sender broke the order, or it had given this one up.
 func (t *Tracker) overtaken(s *party, e *life, out *machine.Effects) {
 	tell := func(sure machine.Certainty) {
-		report(out, orderBroken, s.side, sure, e.overtook, e.overRef, e.frames[0], float64(e.id), millis(e.overtook.Sub(e.at)))
+		report(out, orderBroken, s.side, sure, e.overtook, e.overRef, e.frame, float64(e.id), millis(e.overtook.Sub(e.at)))
 	}
 	last := e.lastAt
 	if last > e.overtook {

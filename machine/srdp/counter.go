@@ -26,6 +26,7 @@ type Counter struct {
 	bySrc   map[wire.Address]*row
 	flow    int // the first flow, all of them where there are more
 	flows   map[int]struct{}
+	lately  []int // flows of the newest packets plus one, by number mod len: those are in flows
 	pk      wire.Packet
 }
 
@@ -68,14 +69,7 @@ func (c *Counter) Observe(flow int, d *machine.Datagram) machine.Place {
 	if !c.profile.Fits(d.Bytes, length, pk) || pk.Ack {
 		return machine.Place{}
 	}
-	switch {
-	case c.flows != nil:
-		c.flows[flow] = struct{}{}
-	case c.flow == 0:
-		c.flow = flow
-	case c.flow != flow:
-		c.flows = map[int]struct{}{c.flow: {}, flow: {}}
-	}
+	c.meets(flow)
 	r := c.row(pk.Source)
 	if r == nil {
 		return machine.Place{}
@@ -84,6 +78,24 @@ func (c *Counter) Observe(flow int, d *machine.Datagram) machine.Place {
 	number := r.take(pk.ID, max(sum, 1))
 	return machine.Place{Number: number, Missing: r.settle(), Known: true}
 }
+
+// meets counts the flows.
+func (c *Counter) meets(flow int) {
+	switch {
+	case c.flows != nil:
+		if place := &c.lately[uint(flow)%uint(len(c.lately))]; *place != flow+1 {
+			*place = flow + 1
+			c.flows[flow] = struct{}{}
+		}
+	case c.flow == 0:
+		c.flow = flow
+	case c.flow != flow:
+		c.flows, c.lately = map[int]struct{}{c.flow: {}, flow: {}}, make([]int, lately)
+	}
+}
+
+// lately is of how many flows it is known without a look that they were met.
+const lately = 64
 
 // row gives the counter of a source; all of an endpoint's in the direct form.
 func (c *Counter) row(source wire.Address) *row {
@@ -252,7 +264,7 @@ func (c *Counter) Inspect(v *machine.View) {
 // Clone gives an independent copy.
 func (c *Counter) Clone() machine.Scope {
 	k := *c
-	k.flows = maps.Clone(c.flows)
+	k.flows, k.lately = maps.Clone(c.flows), slices.Clone(c.lately)
 	k.rows = make([]*row, len(c.rows))
 	for i, r := range c.rows {
 		n := *r

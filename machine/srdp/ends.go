@@ -17,14 +17,30 @@ const (
 // nothing more can happen. Of many lanes it looks at two a packet.
 func (t *Tracker) settle(s *party, out *machine.Effects) {
 	for range min(len(s.lanes), 2) {
-		s.turn = (s.turn + 1) % len(s.lanes)
+		if s.turn++; s.turn >= len(s.lanes) {
+			s.turn = 0
+		}
 		l := s.lanes[s.turn]
+		if t.last <= l.due {
+			continue
+		}
 		t.giveUps(s, l, out)
 		for e := l.lives.oldest(); e != nil && t.over(s, e); e = l.lives.oldest() {
 			t.end(s, l, out)
 		}
+		// What is sent or acknowledged from now on is not due before that either.
+		l.due = t.last.Add(patience)
+		if q := l.queue.Head(); q != nil {
+			l.due = min(l.due, q.RetryAt.Add(patience))
+		}
+		if e := l.lives.oldest(); e != nil {
+			l.due = min(l.due, max(e.lastAt, e.lastAck).Add(quietAcked))
+		}
 	}
 }
+
+// touched notes that something of a lane has changed that is as old as at.
+func (l *lane) touched(at machine.Instant) { l.due = min(l.due, at.Add(patience)) }
 
 // giveUps takes out of the sent queue what should have been sent again long ago,
 // by a sender that has spoken since: one that is silent may be gone.
@@ -47,9 +63,7 @@ func (t *Tracker) giveUps(s *party, l *lane, out *machine.Effects) {
 			continue
 		}
 		e.gaveUp = true
-		t.event(out, machine.Event{
-			Kind: EventGaveUp, Side: s.side, Certainty: grade, Sequence: uint32(e.id), Sequence64: e.id64, About: e.frames[0],
-		}, &sighting{at: t.last, ref: t.lastRef})
+		t.event(out, EventGaveUp, s.side, grade, e, e.frame, 0, -1, &sighting{at: t.last, ref: t.lastRef})
 	}
 }
 
@@ -77,7 +91,7 @@ func (t *Tracker) end(s *party, l *lane, out *machine.Effects) {
 	l.lives.first++
 	if e.doubtful {
 		s.foreign++
-		report(out, foreignDatagram, s.side, machine.Likely, e.at, e.frames[0], 0, float64(t.config.Profile.HeaderLen())+float64(e.size))
+		report(out, foreignDatagram, s.side, machine.Likely, e.at, e.frame, 0, float64(t.config.Profile.HeaderLen())+float64(e.size))
 		return
 	}
 	if q := l.queue.Find(e.id); q != nil && q.ID64 == e.id64 {
@@ -102,13 +116,18 @@ func (t *Tracker) message(s *party, e *life, m *machine.Message) {
 	r := &t.parties[s.side.Other()]
 	*m = machine.Message{
 		From: s.side, Mode: machine.ModeReliable, Channel: -1, ID: e.id64, IDBits: 15, Type: uint32(e.flags), Bits: int(e.size) * 8,
-		Sequence: uint32(e.id), Sequence64: e.id64, Attempts: int(e.copies), Frames: e.frames, At: e.at,
+		Sequence: uint32(e.id), Sequence64: e.id64, Attempts: int(e.copies), At: e.at,
 		Acked: machine.No, Named: e.acks > 0, BlockedBy: -1,
+	}
+	m.Frames[0] = e.frame
+	if e.copies > 1 {
+		copy(m.Frames[1:], e.again[:])
+		clear(m.Frames[min(int(e.copies), len(m.Frames)):])
 	}
 	if e.acks == 0 && e.arrived > 0 { // on a stream
 		m.Acked = machine.Unanswered
 		m.Delivered, m.Deliveries, m.Certainty = machine.Yes, int(e.arrived), machine.Likely
-		m.DeliveredAt, m.DeliveredBy = e.at, e.frames[0]
+		m.DeliveredAt, m.DeliveredBy = e.at, e.frame
 	}
 	if e.acks == 0 {
 		return
@@ -117,7 +136,7 @@ func (t *Tracker) message(s *party, e *life, m *machine.Message) {
 	m.Delivered, m.Deliveries, m.Certainty = machine.Yes, int(max(1, e.arrived)), machine.Certain
 	m.DeliveredAt, m.DeliveredBy = e.ackAt, e.newest()
 	if r.near || e.copies == 1 {
-		m.DeliveredBy = e.frames[0]
+		m.DeliveredBy = e.frame
 	}
 	if r.near {
 		m.DeliveredAt = e.at

@@ -32,6 +32,7 @@ func (t *Tracker) data(s *party, p *sighting, payload []byte, out *machine.Effec
 		s.counted(p)
 		return
 	}
+	l.touched(p.at)
 	sum := Sum(pk.Flags, payload)
 	if e := t.copyOf(l, pk.ID, sum, p); e != nil {
 		t.copied(s, l, e, p, out)
@@ -51,7 +52,7 @@ func (t *Tracker) data(s *party, p *sighting, payload []byte, out *machine.Effec
 	}
 	l.lastID = pk.ID
 	e := l.lives.begin(pk.ID, id64)
-	e.at, e.lastAt, e.copies, e.frames[0], e.sum, e.size, e.flags = p.at, p.at, 1, p.ref, sum, int32(pk.PayloadLen), pk.Flags
+	e.at, e.lastAt, e.copies, e.frame, e.sum, e.size, e.flags = p.at, p.at, 1, p.ref, sum, int32(pk.PayloadLen), pk.Flags
 	e.command, e.odd = pk.Command, t.config.Profile.Contradicts(pk)
 	e.doubtful = doubtful
 	if !doubtful {
@@ -91,7 +92,8 @@ func (t *Tracker) doubts(s *party, l *lane, id64 int64) bool {
 // believe enters a packet into state: its first copy passed at p, or before if it
 // was doubtful until now.
 func (t *Tracker) believe(s *party, l *lane, e *life, p *sighting, out *machine.Effects) {
-	first := sighting{at: e.at, ref: e.frames[0], length: p.length}
+	first := sighting{at: e.at, ref: e.frame, length: p.length}
+	l.touched(e.at)
 	e.doubtful = false
 	s.data++
 	s.copies += uint64(e.copies)
@@ -99,13 +101,13 @@ func (t *Tracker) believe(s *party, l *lane, e *life, p *sighting, out *machine.
 	for range e.copies {
 		s.counted(&first)
 	}
-	t.event(out, machine.Event{Kind: machine.EventSent, Side: s.side, Certainty: machine.Certain, Sequence: uint32(e.id), Sequence64: e.id64}, &first)
+	t.event(out, machine.EventSent, s.side, machine.Certain, e, 0, 0, -1, &first)
 	if !l.met {
 		l.met, l.firstID, l.top = true, e.id64, e.id64
 	}
 	l.top = max(l.top, e.id64)
 	if q := l.queue.Enter(e.id, e.at, t.timeoutOf(s, e)); q != nil {
-		q.ID64, q.Flags, q.First, q.Last = e.id64, e.flags, e.frames[0], e.newest()
+		q.ID64, q.Flags, q.First, q.Last = e.id64, e.flags, e.frame, e.newest()
 	}
 	if t.config.Stream {
 		t.passedOn(s, l, e, &first, out)
@@ -120,7 +122,7 @@ func (t *Tracker) believe(s *party, l *lane, e *life, p *sighting, out *machine.
 func (t *Tracker) follows(l *lane, e *life) {
 	if n := l.ordered - 1; n >= l.lives.first && n < e.number {
 		if before := l.lives.at(n); before.acks == 0 && before.overtook == 0 && before.id64 < e.id64 {
-			before.overtook, before.overRef = e.at, e.frames[0]
+			before.overtook, before.overRef = e.at, e.frame
 		}
 	}
 	l.ordered = e.number + 1
@@ -143,10 +145,7 @@ func (t *Tracker) timeoutOf(s *party, e *life) time.Duration {
 // copied takes a further copy of a packet.
 func (t *Tracker) copied(s *party, l *lane, e *life, p *sighting, out *machine.Effects) {
 	gap := p.at.Sub(e.lastAt)
-	if int(e.copies) < len(e.frames) {
-		e.frames[e.copies] = p.ref
-	}
-	e.copies++
+	l.lives.copied(e, p.ref)
 	if e.doubtful {
 		// What is foreign may come again and again.
 		e.lastAt = p.at
@@ -160,7 +159,7 @@ func (t *Tracker) copied(s *party, l *lane, e *life, p *sighting, out *machine.E
 		// Nothing is repeated on a stream: the proxy passes on what came twice.
 		e.lastAt = p.at
 		s.resends++
-		t.event(out, machine.Event{Kind: machine.EventResent, Side: s.side, Certainty: machine.Likely, Sequence: uint32(e.id), Sequence64: e.id64, About: e.frames[0]}, p)
+		t.event(out, machine.EventResent, s.side, machine.Likely, e, e.frame, 0, -1, p)
 		t.passedOn(s, l, e, p, out)
 		return
 	}
@@ -176,13 +175,13 @@ func (t *Tracker) copied(s *party, l *lane, e *life, p *sighting, out *machine.E
 	if !s.sure {
 		grade = machine.Likely // the network may have made it
 	}
-	t.event(out, machine.Event{Kind: machine.EventResent, Side: s.side, Certainty: grade, Sequence: uint32(e.id), Sequence64: e.id64, About: e.frames[0]}, p)
+	t.event(out, machine.EventResent, s.side, grade, e, e.frame, 0, -1, p)
 	if e.acks > 0 {
 		t.needless(s, e, p, out)
 	}
 	if e.gaveUp {
 		e.gaveUp = false
-		t.event(out, machine.Event{Kind: machine.EventRegraded, Side: s.side, Certainty: machine.Certain, Sequence: uint32(e.id), Sequence64: e.id64, About: e.frames[0]}, p)
+		t.event(out, machine.EventRegraded, s.side, machine.Certain, e, e.frame, 0, -1, p)
 	}
 	if q := l.queue.Find(e.id); q != nil && q.ID64 == e.id64 {
 		q.Last, q.Timeout = p.ref, gap
@@ -190,7 +189,7 @@ func (t *Tracker) copied(s *party, l *lane, e *life, p *sighting, out *machine.E
 	} else if (e.acks == 0 || !s.sure) && l.lives.open(e) {
 		// Its acknowledgement has not come, or not to its sender.
 		if q := l.queue.Enter(e.id, p.at, gap); q != nil {
-			q.ID64, q.Flags, q.First, q.Last, q.FirstAt, q.Copies = e.id64, e.flags, e.frames[0], p.ref, e.at, uint32(e.attempts())
+			q.ID64, q.Flags, q.First, q.Last, q.FirstAt, q.Copies = e.id64, e.flags, e.frame, p.ref, e.at, uint32(e.attempts())
 		}
 	}
 }
@@ -225,7 +224,7 @@ func (t *Tracker) needless(s *party, e *life, p *sighting, out *machine.Effects)
 	} else {
 		e.ackLost++
 	}
-	t.event(out, machine.Event{Kind: machine.EventRegraded, Side: s.side, Certainty: machine.Possible, Sequence: uint32(e.id), Sequence64: e.id64, About: e.ackRef}, p)
+	t.event(out, machine.EventRegraded, s.side, machine.Possible, e, e.ackRef, 0, -1, p)
 }
 
 // ack takes an acknowledgement that s sent for data of its peer.
@@ -240,6 +239,7 @@ func (t *Tracker) ack(s, peer *party, p *sighting, out *machine.Effects) {
 		t.answersNothing(s, peer, l, p, out)
 		return
 	}
+	l.touched(p.at)
 	s.counted(p)
 	if t.config.Profile.Contradicts(pk) {
 		report(out, commandByte, s.side, machine.Certain, p.at, p.ref, 0, float64(pk.Command))
@@ -309,15 +309,15 @@ func (t *Tracker) arrives(s *party, l *lane, e *life, p *sighting, out *machine.
 	}
 	if fate != Delivered {
 		s.duplicates++
-		t.event(out, machine.Event{Kind: machine.EventDuplicate, Side: s.side, Certainty: grade, Sequence: uint32(e.id), Sequence64: e.id64, About: about}, p)
+		t.event(out, machine.EventDuplicate, s.side, grade, e, about, 0, -1, p)
 		return
 	}
 	e.arrived++
 	s.received++
 	if e.acks > 1 && asks.Once {
-		report(out, promiseForgotten, s.side, machine.Possible, p.at, p.ref, e.frames[0], 1, float64(e.id), millis(p.at.Sub(e.at)))
+		report(out, promiseForgotten, s.side, machine.Possible, p.at, p.ref, e.frame, 1, float64(e.id), millis(p.at.Sub(e.at)))
 	}
-	t.event(out, machine.Event{Kind: machine.EventReceived, Side: s.side, Certainty: grade, Sequence: uint32(e.id), Sequence64: e.id64, About: about}, p)
+	t.event(out, machine.EventReceived, s.side, grade, e, about, 0, -1, p)
 }
 
 // inTurn holds the first arrival of an ordered packet against the order of ids.
@@ -330,13 +330,13 @@ func (t *Tracker) inTurn(s *party, l *lane, e *life, p *sighting, out *machine.E
 	if !s.sure {
 		grade = machine.Possible // the acknowledgements may have overtaken each other
 	}
-	report(out, outOfTurn, s.side, grade, p.at, p.ref, e.frames[0], float64(l.arrived-e.id64), float64(e.id))
+	report(out, outOfTurn, s.side, grade, p.at, p.ref, e.frame, float64(l.arrived-e.id64), float64(e.id))
 }
 
 // reaches takes what an acknowledgement tells of the sender that it goes to.
 func (t *Tracker) reaches(r, s *party, l *lane, e *life, p *sighting, out *machine.Effects) {
 	if e.acks > 1 {
-		t.event(out, machine.Event{Kind: EventAckedAgain, Side: s.side, Certainty: s.reads(p.at), Sequence: uint32(e.id), Sequence64: e.id64, About: e.frames[0], By: p.ref}, p)
+		t.event(out, EventAckedAgain, s.side, s.reads(p.at), e, e.frame, p.ref, -1, p)
 		if q := l.queue.Find(e.id); q != nil && q.ID64 == e.id64 {
 			l.queue.Remove(q)
 		}
@@ -360,19 +360,13 @@ func (t *Tracker) reaches(r, s *party, l *lane, e *life, p *sighting, out *machi
 	if !t.config.Stream && !s.timing.waits(sample.FromLast) {
 		grade = min(grade, machine.Likely) // it may have given the packet up before
 	}
-	t.event(out, machine.Event{
-		Kind: machine.EventAcked, Side: s.side, Certainty: grade, Sequence: uint32(e.id), Sequence64: e.id64,
-		About: e.frames[0], By: p.ref, RTT: rtt,
-	}, p)
+	t.event(out, machine.EventAcked, s.side, grade, e, e.frame, p.ref, rtt, p)
 	if sample.Ambiguous {
 		for _, k := range [...]struct {
 			kind machine.EventKind
 			rtt  time.Duration
 		}{{EventRTTFromLast, sample.FromLast}, {EventRTTFromFirst, sample.FromFirst}} {
-			t.event(out, machine.Event{
-				Kind: k.kind, Side: s.side, Certainty: machine.Possible, Sequence: uint32(e.id), Sequence64: e.id64,
-				About: e.frames[0], By: p.ref, RTT: max(1, int64(k.rtt)),
-			}, p)
+			t.event(out, k.kind, s.side, machine.Possible, e, e.frame, p.ref, max(1, int64(k.rtt)), p)
 		}
 	}
 	if q := l.queue.Find(e.id); q != nil && q.ID64 == e.id64 {
@@ -390,7 +384,7 @@ func (t *Tracker) passedOn(s *party, l *lane, e *life, p *sighting, out *machine
 	}
 	e.arrived++
 	client.received++
-	t.event(out, machine.Event{Kind: machine.EventReceived, Side: client.side, Certainty: machine.Likely, Sequence: uint32(e.id), Sequence64: e.id64, About: p.ref}, p)
+	t.event(out, machine.EventReceived, client.side, machine.Likely, e, p.ref, 0, -1, p)
 	if q := l.queue.Find(e.id); q != nil && q.ID64 == e.id64 {
 		l.queue.Remove(q)
 	}

@@ -14,6 +14,7 @@ type lives struct {
 	index []int64 // number of the newest life by the home of its id, plus one: ids step evenly, by as many peers as there are
 	first int64   // number of the oldest open life
 	next  int64   // number of the next one
+	spare []*copyFrames
 }
 
 // life is what is known of one data packet.
@@ -29,7 +30,8 @@ type life struct {
 	ackRef   machine.Ref
 	overtook machine.Instant // when another ordered packet was sent while this one was in flight; 0 for never
 	overRef  machine.Ref
-	frames   [machine.MessageFrames]machine.Ref
+	frame    machine.Ref // of its first copy
+	again    *copyFrames // of the others; what it says of more than there are is of no use
 	sum      uint32
 	size     int32 // bytes of data on the wire
 	copies   int32
@@ -47,6 +49,9 @@ type life struct {
 	ignored  bool // a copy of it came long after its acknowledgement
 	unsure   bool // the way from the tap to its sender is not known: crossed or lost is a guess
 }
+
+// copyFrames are those of a packet's copies after the first.
+type copyFrames [machine.MessageFrames - 1]machine.Ref
 
 const (
 	livesFirst = 2
@@ -93,11 +98,29 @@ func (l *lives) begin(id uint16, id64 int64) *life {
 		l.grow()
 	}
 	e := l.at(l.next)
+	if e.again != nil {
+		l.spare = append(l.spare, e.again)
+	}
 	*e = life{number: l.next, id: id, id64: id64}
 	place := &l.index[home(id, len(l.index)-1)]
 	e.before, *place = *place, l.next+1
 	l.next++
 	return e
+}
+
+// copied counts another copy of a packet, and notes its frame.
+func (l *lives) copied(e *life, frame machine.Ref) {
+	if e.again == nil {
+		if n := len(l.spare); n > 0 {
+			e.again, l.spare = l.spare[n-1], l.spare[:n-1]
+		} else {
+			e.again = new(copyFrames)
+		}
+	}
+	if i := int(e.copies) - 1; i < len(e.again) {
+		e.again[i] = frame
+	}
+	e.copies++
 }
 
 // grow doubles the room.
@@ -125,6 +148,13 @@ func (l *lives) clone() lives {
 	c := *l
 	c.slots = append([]life(nil), l.slots...)
 	c.index = append([]int64(nil), l.index...)
+	c.spare = nil
+	for i := range c.slots {
+		if again := c.slots[i].again; again != nil {
+			f := *again
+			c.slots[i].again = &f
+		}
+	}
 	return c
 }
 
@@ -132,9 +162,12 @@ func (l *lives) clone() lives {
 func (e *life) attempts() int32 { return e.copies - e.doubled }
 
 // newest gives the frame of its newest copy that is listed.
-func (e *life) newest() machine.Ref { return e.frames[min(int(e.copies), len(e.frames))-1] }
+func (e *life) newest() machine.Ref { return e.nth(e.copies) }
 
 // nth gives the frame of a copy, counted from 1; of the newest listed beyond.
 func (e *life) nth(n int32) machine.Ref {
-	return e.frames[max(1, min(int(n), int(e.copies), len(e.frames)))-1]
+	if n = min(n, e.copies); n <= 1 {
+		return e.frame
+	}
+	return e.again[min(int(n)-2, len(e.again)-1)]
 }

@@ -67,11 +67,12 @@ type lane struct {
 	firstID  int64
 	lastID   uint16 // of the newest packet's
 	met      bool
-	sure     bool  // a packet of it was acknowledged
-	begun    bool  // its receiver has acknowledged something
-	ordered  int64 // number of the newest ordered life, plus one; 0 for none
-	arrived  int64 // newest ordered id that its receiver has, unwrapped
-	inOrder  bool  // arrived is known
+	sure     bool            // a packet of it was acknowledged
+	begun    bool            // its receiver has acknowledged something
+	ordered  int64           // number of the newest ordered life, plus one; 0 for none
+	arrived  int64           // newest ordered id that its receiver has, unwrapped
+	due      machine.Instant // nothing is given up or ends before
+	inOrder  bool            // arrived is known
 }
 
 // mostLanes bounds the pairs of addresses of one direction of a flow.

@@ -1,8 +1,6 @@
 package srdp
 
 import (
-	"encoding/binary"
-	"math/bits"
 	"slices"
 	"time"
 	"unsafe"
@@ -42,15 +40,17 @@ const (
 // list of recently received ids. Packets without a promise are not in it. It
 // grows with use up to Rules.Recent. The zero Received is empty and ready.
 type Received struct {
-	list []receipt // a ring once it is full
-	next int       // where the next one goes once it is
-	last int       // 1 + the place of the newest ordered packet; 0 for none
+	list  []receipt // a ring once it is full: entry n is at n mod Rules.Recent
+	index []int     // entry that is newest by the home of its id, plus one; a power of two
+	count int       // of entries so far, those that are overwritten among them
+	last  int       // 1 + the place of the newest ordered packet; 0 for none
 }
 
 type receipt struct {
-	at  machine.Instant // of the newest copy
-	sum uint32
-	id  uint16
+	at     machine.Instant // of the newest copy
+	sum    uint32
+	before int32 // how many entries before it is the one before it at its place of the index; 0 for none
+	id     uint16
 }
 
 // Arrive takes a copy of a data packet: its id, what its flags ask, and the Sum
@@ -69,20 +69,10 @@ func (r *Received) Arrive(rules *Rules, id uint16, asks Promise, sum uint32, now
 		}
 		return Delivered
 	}
-	e := receipt{now, sum, id}
-	place := len(r.list)
-	switch {
-	case place < rules.Recent:
-		r.list = append(r.list, e)
-	case place == 0:
+	if rules.Recent <= 0 {
 		return Delivered // a receiver that remembers nothing
-	default:
-		place, r.next = r.next, (r.next+1)%len(r.list)
-		r.list[place] = e
-		if r.last == place+1 {
-			r.last = 0
-		}
 	}
+	place := r.enter(rules, receipt{at: now, sum: sum, id: id})
 	if asks.Ordered {
 		r.last = place + 1
 	}
@@ -94,13 +84,58 @@ func (r *Received) Has(rules *Rules, id uint16, sum uint32, now machine.Instant)
 	return r.find(rules, id, sum, now) >= 0
 }
 
-func (r *Received) find(rules *Rules, id uint16, sum uint32, now machine.Instant) int {
-	for i := range r.list {
-		if e := &r.list[i]; e.id == id && e.sum == sum && now.Sub(e.at) <= rules.Remember {
-			return i
+// enter adds an entry, in the place of the oldest once the list is full, and gives
+// its place.
+func (r *Received) enter(rules *Rules, e receipt) (place int) {
+	if place = len(r.list); place < rules.Recent {
+		r.list = append(r.list, receipt{})
+	} else {
+		place = r.count % len(r.list)
+		if r.last == place+1 {
+			r.last = 0
 		}
 	}
-	return -1
+	if len(r.index) < len(r.list) {
+		r.index = make([]int, max(firstIndex, 2*len(r.index)))
+		for n := range r.count { // the list is not full yet: all entries are there
+			r.enlist(n)
+		}
+	}
+	r.list[place] = e
+	r.enlist(r.count)
+	r.count++
+	return place
+}
+
+// enlist puts entry n into the index.
+func (r *Received) enlist(n int) {
+	e := &r.list[n%len(r.list)]
+	newest := &r.index[home(e.id, len(r.index)-1)]
+	e.before = 0
+	if before := *newest - 1; before >= 0 {
+		e.before = int32(min(n-before, len(r.list)))
+	}
+	*newest = n + 1
+}
+
+// find gives the place of a packet in the list, -1 for none.
+func (r *Received) find(rules *Rules, id uint16, sum uint32, now machine.Instant) int {
+	if len(r.list) == 0 {
+		return -1
+	}
+	found := -1
+	for n := r.index[home(id, len(r.index)-1)] - 1; n >= 0 && n >= r.count-len(r.list); {
+		place := n % len(r.list)
+		e := &r.list[place]
+		if e.id == id && e.sum == sum && now.Sub(e.at) <= rules.Remember && (found < 0 || place < found) {
+			found = place
+		}
+		if e.before == 0 {
+			break
+		}
+		n -= int(e.before)
+	}
+	return found
 }
 
 // Len gives the length of the list.
@@ -110,7 +145,7 @@ func (r *Received) Len() int { return len(r.list) }
 // the time at which the newest copy came.
 func (r *Received) All(do func(id uint16, at machine.Instant)) {
 	for i := range r.list {
-		e := &r.list[(r.next+i)%len(r.list)]
+		e := &r.list[(r.count+i)%len(r.list)]
 		do(e.id, e.at)
 	}
 }
@@ -118,29 +153,17 @@ func (r *Received) All(do func(id uint16, at machine.Instant)) {
 // Clone gives an independent copy.
 func (r *Received) Clone() Received {
 	c := *r
-	c.list = slices.Clone(r.list)
+	c.list, c.index = slices.Clone(r.list), slices.Clone(r.index)
 	return c
 }
 
 // Size gives the bytes of memory that the list takes.
-func (r *Received) Size() int { return cap(r.list) * int(unsafe.Sizeof(receipt{})) }
+func (r *Received) Size() int {
+	return cap(r.list)*int(unsafe.Sizeof(receipt{})) + cap(r.index)*8
+}
 
-// Sum tells the bytes of packets apart. It takes eight of them at a time: every
-// packet's are summed.
+// Sum tells the bytes of packets apart.
 func Sum(flags uint8, b []byte) uint32 {
-	const odd = 0x9e3779b97f4a7c15 // 2^64 over the golden ratio
-	mix := func(h uint64) uint64 {
-		high, low := bits.Mul64(h, odd)
-		return high ^ low
-	}
-	h := mix(uint64(len(b))<<8 | uint64(flags) | 1<<63)
-	for ; len(b) >= 8; b = b[8:] {
-		h = mix(h ^ binary.LittleEndian.Uint64(b))
-	}
-	var rest uint64
-	for i, c := range b {
-		rest |= uint64(c) << (8 * i)
-	}
-	h = mix(h^rest) * odd
-	return uint32(h >> 32)
+	h := machine.Digest(uint64(flags), b)
+	return uint32(h>>32) ^ uint32(h)
 }

@@ -210,14 +210,16 @@ func (t *Tracker) Clone() machine.Tracker {
 	return &c
 }
 
-// event tells a fact that the packet p shows.
-func (t *Tracker) event(out *machine.Effects, e machine.Event, p *sighting) {
+// event tells a fact about a packet that p shows. rtt is in nanoseconds, negative
+// where it says nothing.
+func (t *Tracker) event(out *machine.Effects, kind machine.EventKind, of machine.Side, sure machine.Certainty, e *life, about, by machine.Ref, rtt int64, p *sighting) {
 	if out.NoEvents {
 		return
 	}
-	e.At, e.Ref = p.at, p.ref
-	if e.RTT == 0 {
-		e.RTT = -1
+	if rtt == 0 {
+		rtt = -1
 	}
-	out.Events = append(out.Events, e)
+	out.Events = append(out.Events, machine.Event{
+		Kind: kind, Side: of, Certainty: sure, Sequence: uint32(e.id), Sequence64: e.id64, At: p.at, Ref: p.ref, About: about, By: by, RTT: rtt,
+	})
 }

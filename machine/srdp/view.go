@@ -72,7 +72,7 @@ func (t *Tracker) sentWindow(s *party, l *lane, grade machine.Certainty) machine
 		w.Cells = append(w.Cells, cell)
 		w.Slots = append(w.Slots, machine.Slot{
 			Index: int(e.id), Sequence: uint32(e.id), Sequence64: id, Cell: cell, SentAt: e.at, AckedAt: e.ackAt,
-			Ref: e.frames[0], SettledBy: e.ackRef, Grade: min(grade, s.reads(max(e.ackAt, e.at))),
+			Ref: e.frame, SettledBy: e.ackRef, Grade: min(grade, s.reads(max(e.ackAt, e.at))),
 		})
 	}
 	return w
