@@ -27,16 +27,26 @@ type Finding struct {
 // gather holds a flow's findings; most flows have none or few.
 type gather struct{ list []*Finding }
 
-func (g *gather) add(a *machine.Anomaly) {
+func (g *gather) add(a *machine.Anomaly) *Finding {
 	for _, f := range g.list {
 		if f.Rule == a.Rule && f.Side == a.Side && f.Certainty == a.Certainty {
 			f.add(a)
-			return
+			return f
 		}
 	}
 	f := &Finding{Rule: a.Rule, Side: a.Side, Certainty: a.Certainty, First: a.At, Figures: a.Figures}
 	g.list = append(g.list, f)
 	f.add(a)
+	return f
+}
+
+// found takes an occurrence of a rule in f.
+func (s *Session) found(f *Flow, a *machine.Anomaly) {
+	x := f.gather.add(a)
+	if s.options.Found != nil {
+		x.Flow = f
+		s.options.Found(x)
+	}
 }
 
 func (f *Finding) add(a *machine.Anomaly) {

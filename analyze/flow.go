@@ -40,6 +40,9 @@ type Flow struct {
 	unframed [2]uint64    // bytes of a side's stream that belong to no message, as far as they are reported
 	conn     *stream.Conn // of a TCP flow: puts its segments in order and cuts them into messages
 	ended    *ended       // what is kept of a finished tracker
+	place    place        // among the flows that can be let go
+	gone     bool         // was let go
+	hasty    bool         // was given up for want of room, when nobody had answered yet
 }
 
 // ended is what stays of a tracker when its flow ends or is evicted.
@@ -177,6 +180,16 @@ func (t *table) find(transport capture.Transport, src, dst *endpointKey) (*Flow,
 		return f, machine.B
 	}
 	return f, machine.A
+}
+
+// remove takes out a flow that no packet can belong to any more.
+func (t *table) remove(f *Flow) {
+	if k := f.key(); t.flows[k] == f {
+		delete(t.flows, k)
+	}
+	if slot := t.slot(&f.origin, &f.answer); *slot == f {
+		*slot = nil
+	}
 }
 
 func (t *table) put(f *Flow) {

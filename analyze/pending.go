@@ -1,7 +1,9 @@
 package analyze
 
 import (
+	"slices"
 	"strings"
+	"unsafe"
 
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/machine"
@@ -15,6 +17,7 @@ const (
 	holdRounds    = 2        // a flow that nothing explains is tried so often, on later datagrams each time
 	holdWhole     = 8 << 20  // bytes over all flows; beyond it only the head of a datagram is held, as if a snap length had cut it
 	holdHead      = 48       // bytes of it: every header of our protocols
+	holdAlone     = 32 << 20 // over all flows that nobody answers
 	holdPreamble  = 96       // from so many on the older half may be something else
 	holdBytes     = 64 << 20 // over all flows; beyond it the oldest pending flow must do with what it has
 	keepFree      = 256      // pending values kept for further flows
@@ -32,6 +35,76 @@ type pending struct {
 	bytes        []byte // of all held datagrams, one after the other
 	round        int
 	newer, older *pending
+	cut          bool // only heads are held
+	answered     bool // it stands in that list
+}
+
+// waiting lists flows whose protocol is being worked out, by age. Anybody can
+// forge any number of flows, but not the answers to them. So flows without an
+// answer have a room of their own, in which the oldest make way: first all but
+// the heads of what is held of them goes, then they must do with what they have.
+type waiting struct {
+	oldest, newest *pending
+	bytes          int
+	whole          *pending // the oldest that is not cut; for those that nobody answers
+	wholeBytes     int      // of it and all newer ones
+}
+
+func (w *waiting) add(p *pending) {
+	p.older, p.newer = w.newest, nil
+	if w.newest != nil {
+		w.newest.newer = p
+	} else {
+		w.oldest = p
+	}
+	w.newest = p
+	w.bytes += p.size()
+	if !p.cut {
+		w.wholeBytes += p.size()
+		if w.whole == nil {
+			w.whole = p
+		}
+	}
+}
+
+func (w *waiting) remove(p *pending) {
+	if w.whole == p {
+		w.whole = p.newer
+	}
+	if p.newer != nil {
+		p.newer.older = p.older
+	} else {
+		w.newest = p.older
+	}
+	if p.older != nil {
+		p.older.newer = p.newer
+	} else {
+		w.oldest = p.newer
+	}
+	w.bytes -= p.size()
+	if !p.cut {
+		w.wholeBytes -= p.size()
+	}
+	p.newer, p.older = nil, nil
+}
+
+// cutOldest leaves of the oldest whole flow no more than heads.
+func (w *waiting) cutOldest() {
+	p := w.whole
+	w.whole = p.newer
+	w.wholeBytes -= p.size()
+	w.bytes -= p.size()
+	p.cut = true
+	from, end := uint32(0), uint32(0)
+	for i := range p.held {
+		h := &p.held[i]
+		n := copy(p.bytes[end:], p.bytes[from:min(h.end, from+holdHead)])
+		from = h.end
+		end += uint32(n)
+		h.end = end
+	}
+	p.bytes = slices.Clone(p.bytes[:end])
+	w.bytes += p.size()
 }
 
 // candidate is a protocol that the flow may be of.
@@ -47,7 +120,20 @@ type heldDatagram struct {
 	end    uint32 // of its bytes in pending.bytes
 }
 
-const heldFromB = 1 << 31
+const (
+	heldFromB = 1 << 31
+	heldCost  = int(unsafe.Sizeof(heldDatagram{}))
+)
+
+// size gives the bytes that are held.
+func (p *pending) size() int { return len(p.bytes) + heldCost*len(p.held) }
+
+func (s *Session) waitingOf(p *pending) *waiting {
+	if p.answered {
+		return &s.waiting[1]
+	}
+	return &s.waiting[0]
+}
 
 // each calls do with every held datagram in order; the datagram's bytes are p's.
 func (p *pending) each(do func(d *machine.Datagram)) {
@@ -71,13 +157,8 @@ func (s *Session) admit(f *Flow) {
 		*p = pending{held: p.held[:0], bytes: p.bytes[:0]}
 	}
 	p.flow, f.pending = f, p
-	p.older = s.newest
-	if s.newest != nil {
-		s.newest.newer = p
-	} else {
-		s.oldest = p
-	}
-	s.newest = p
+	p.answered = f.Packets[machine.A] > 0 && f.Packets[machine.B] > 0
+	s.waitingOf(p).add(p)
 }
 
 // hold keeps a datagram and, at growing counts, asks the classifiers whether
@@ -85,23 +166,43 @@ func (s *Session) admit(f *Flow) {
 // capture of very many flows could not afford: they are fed what is held anew.
 func (s *Session) hold(f *Flow, d *machine.Datagram) {
 	p := f.pending
+	if d.From == machine.B && !p.answered {
+		s.waiting[0].remove(p)
+		p.answered, p.cut = true, false
+		s.waiting[1].add(p)
+	}
+	w := s.waitingOf(p)
 	kept := d.Bytes
-	if s.heldBytes > holdWhole {
+	if p.cut || p.answered && w.bytes > holdWhole {
 		kept = kept[:min(len(kept), holdHead)]
 	}
 	p.bytes = append(p.bytes, kept...)
 	p.held = append(p.held, heldDatagram{d.At, d.Ref, uint32(d.Length) | uint32(d.From)*heldFromB, uint32(len(p.bytes))})
-	s.heldBytes += len(kept)
+	w.bytes += len(kept) + heldCost
+	if !p.cut {
+		w.wholeBytes += len(kept) + heldCost
+	}
 	switch len(p.held) {
 	case 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384:
 		s.decide(f, false)
 	case holdDatagrams:
 		s.decide(f, true)
 	}
-	for s.heldBytes > holdBytes && s.oldest != nil {
-		oldest := s.oldest
-		oldest.round = holdRounds
-		s.decide(oldest.flow, true)
+	for alone := &s.waiting[0]; alone.wholeBytes > holdWhole && alone.whole != nil; {
+		alone.cutOldest()
+	}
+	s.press(&s.waiting[0], holdAlone)
+	s.press(&s.waiting[1], holdBytes)
+}
+
+// press decides the oldest flows that wait, until what is held has its room. One
+// that nobody has answered is looked at again when somebody does.
+func (s *Session) press(w *waiting, room int) {
+	for w.bytes > room && w.oldest != nil {
+		f := w.oldest.flow
+		w.oldest.round = holdRounds
+		f.hasty = !w.oldest.answered
+		s.decide(f, true)
 	}
 }
 
@@ -192,8 +293,10 @@ func (s *Session) giveUp(f *Flow, reason string) {
 		p.each(func(d *machine.Datagram) { s.tell(f, d, nil) })
 	}
 	if p.round++; p.round < holdRounds {
-		s.heldBytes -= len(p.bytes)
-		p.held, p.bytes = p.held[:0], p.bytes[:0]
+		w := s.waitingOf(p)
+		w.remove(p)
+		p.held, p.bytes, p.cut = p.held[:0], p.bytes[:0], false
+		w.add(p)
 		return
 	}
 	s.release(p)
@@ -203,18 +306,8 @@ func (s *Session) giveUp(f *Flow, reason string) {
 // release takes p out of the pending flows.
 func (s *Session) release(p *pending) {
 	p.flow.pending = nil
-	s.heldBytes -= len(p.bytes)
-	if p.newer != nil {
-		p.newer.older = p.older
-	} else {
-		s.newest = p.older
-	}
-	if p.older != nil {
-		p.older.newer = p.newer
-	} else {
-		s.oldest = p.newer
-	}
-	p.flow, p.newer, p.older = nil, nil, nil
+	s.waitingOf(p).remove(p)
+	p.flow = nil
 }
 
 // recycle keeps p's memory for the next pending flow.

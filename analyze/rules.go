@@ -75,19 +75,19 @@ func (s *Session) noteFraming(f *Flow, d *machine.Datagram) {
 		}
 		lost := n.Unframed - f.unframed[side]
 		f.unframed[side] = n.Unframed
-		f.gather.add(&machine.Anomaly{Rule: framingLost, Side: side, Certainty: machine.Certain, At: d.At, Ref: d.Ref, Figures: [3]float64{float64(lost), float64(n.GapBytes)}})
+		s.found(f, &machine.Anomaly{Rule: framingLost, Side: side, Certainty: machine.Certain, At: d.At, Ref: d.Ref, Figures: [3]float64{float64(lost), float64(n.GapBytes)}})
 	}
 }
 
 func (s *Session) noteDuplicate(f *Flow, d *machine.Datagram) {
-	f.gather.add(&machine.Anomaly{Rule: captureDuplicate, Side: d.From, Certainty: machine.Certain, At: d.At, Ref: d.Ref, Figures: [3]float64{float64(d.Length)}})
+	s.found(f, &machine.Anomaly{Rule: captureDuplicate, Side: d.From, Certainty: machine.Certain, At: d.At, Ref: d.Ref, Figures: [3]float64{float64(d.Length)}})
 }
 
 // noteSize reports what IP had to cut, and what it may have to elsewhere.
 func (s *Session) noteSize(f *Flow, d *machine.Datagram, fragments int) {
 	if fragments > 1 {
-		f.gather.add(&machine.Anomaly{Rule: ipFragmented, Side: d.From, Certainty: machine.Certain, At: d.At, Ref: d.Ref, Figures: [3]float64{float64(fragments), float64(d.Length)}})
+		s.found(f, &machine.Anomaly{Rule: ipFragmented, Side: d.From, Certainty: machine.Certain, At: d.At, Ref: d.Ref, Figures: [3]float64{float64(fragments), float64(d.Length)}})
 	} else if d.Length > safePayload {
-		f.gather.add(&machine.Anomaly{Rule: oversize, Side: d.From, Certainty: machine.Certain, At: d.At, Ref: d.Ref, Figures: [3]float64{float64(d.Length)}})
+		s.found(f, &machine.Anomaly{Rule: oversize, Side: d.From, Certainty: machine.Certain, At: d.At, Ref: d.Ref, Figures: [3]float64{float64(d.Length)}})
 	}
 }

@@ -63,6 +63,12 @@ type Options struct {
 	// MaxTrackers bounds the flows that are followed at one time; beyond it the
 	// one that was idle longest ends and keeps its summary. 0: 262,144.
 	MaxTrackers int
+	Limits      Limits
+	// Gone is told of each flow that is let go for the sake of the limits, when its
+	// figures are final.
+	Gone func(*Flow, Reason)
+	// Found is told of each occurrence of a rule, with the finding that it now is part of.
+	Found func(*Finding)
 }
 
 const defaultMaxTrackers = 1 << 18
@@ -75,15 +81,20 @@ type Session struct {
 
 	table table
 	flows []*Flow
+	begun int // flows ever
+
+	lists     [classes]list // of flows, where limits are asked for
+	gone      Totals
+	reasons   [len(reasonWords)]uint64
+	forgotten int // flows that were let go and stand in flows still
 
 	candidates []candidate // one for each protocol of the registry
 	trial      []candidate // those that the flow being weighed may be of
 
-	// Flows whose protocol is being worked out, by age.
-	oldest, newest *pending
-	free           *pending
-	freeCount      int
-	heldBytes      int
+	// Flows whose protocol is being worked out: those that nobody answers, and the others.
+	waiting   [2]waiting
+	free      *pending
+	freeCount int
 
 	trackers int // flows that are followed now
 	scopes   map[scopeKey]*scope
@@ -115,7 +126,7 @@ func NewSession(o Options) *Session {
 	if o.MaxTrackers == 0 {
 		o.MaxTrackers = defaultMaxTrackers
 	}
-	s := &Session{registry: o.Registry, options: o, sink: o.Sink, formats: framings(o.Registry)}
+	s := &Session{registry: o.Registry, options: o, sink: o.Sink, formats: framings(o.Registry), gone: Totals{}}
 	s.out.NoEvents = o.Sink == nil || o.NoEvents
 	for _, p := range o.Registry.Protocols() {
 		s.candidates = append(s.candidates, candidate{p, p.Classify()})
@@ -123,8 +134,14 @@ func NewSession(o Options) *Session {
 	return s
 }
 
-// Flows gives all flows by number; the slice grows with the run.
-func (s *Session) Flows() []*Flow { return s.flows }
+// Flows gives all flows by number, but for those that limits let go; the slice
+// grows with the run.
+func (s *Session) Flows() []*Flow {
+	if s.forgotten > 0 {
+		s.compact()
+	}
+	return s.flows
+}
 
 // Packets gives how many frames were fed.
 func (s *Session) Packets() uint64 { return s.n }
@@ -168,6 +185,9 @@ func (s *Session) Feed(frame *capture.Frame, p *capture.Packet) {
 			s.out.Reset()
 			s.tell(f, d, p)
 		}
+		if s.options.Limits.any() {
+			s.bound(f)
+		}
 		return
 	}
 	if p.Fragments > 1 || p.Length > safePayload && p.Transport == capture.UDP {
@@ -180,6 +200,10 @@ func (s *Session) Feed(frame *capture.Frame, p *capture.Packet) {
 		f = s.observe(f, d, p)
 	case f.pending != nil && p.Length > 0:
 		s.hold(f, d)
+	case f.hasty && d.From == machine.B && p.Length > 0:
+		f.hasty = false
+		s.admit(f)
+		s.hold(f, d)
 	case s.sink != nil:
 		s.out.Reset()
 		s.tell(f, d, p)
@@ -188,6 +212,12 @@ func (s *Session) Feed(frame *capture.Frame, p *capture.Packet) {
 	f.Bytes[d.From] += uint64(d.Length)
 	f.Last, f.LastRef = d.At, d.Ref
 	s.landed = f
+	if s.options.Limits.any() {
+		s.bound(f)
+		if s.forgotten > compactLeast && s.forgotten > len(s.flows)/2 {
+			s.compact()
+		}
+	}
 }
 
 // Landed gives the flow that the last frame's datagram was put to; nil for a
@@ -196,10 +226,14 @@ func (s *Session) Landed() *Flow { return s.landed }
 
 // Finish settles what is open when the capture ends.
 func (s *Session) Finish() {
-	s.finishStreams()
-	for s.oldest != nil {
-		s.oldest.round = holdRounds
-		s.decide(s.oldest.flow, true)
+	for _, f := range s.flows {
+		s.finishStream(f)
+	}
+	for i := range s.waiting {
+		for w := &s.waiting[i]; w.oldest != nil; {
+			w.oldest.round = holdRounds
+			s.decide(w.oldest.flow, true)
+		}
 	}
 	for _, f := range s.flows {
 		if f.tracker != nil {
@@ -225,8 +259,9 @@ func (s *Session) evict() {
 
 // begin makes the flow of a packet that no flow has.
 func (s *Session) begin(p *capture.Packet, origin, answer endpointKey) *Flow {
+	s.begun++
 	f := &Flow{
-		ID: len(s.flows) + 1, Session: 1, Transport: p.Transport, A: p.Src, B: p.Dst,
+		ID: s.begun, Session: 1, Transport: p.Transport, A: p.Src, B: p.Dst,
 		First: p.At, FirstRef: p.Ref, origin: origin, answer: answer,
 	}
 	s.flows = append(s.flows, f)
@@ -265,13 +300,22 @@ func (s *Session) reopen(f *Flow, d *machine.Datagram) *Flow {
 	next.Protocol, next.Verdict = f.Protocol, f.Verdict
 	next.conn, f.conn = f.conn, nil
 	s.track(next)
+	s.succeeded(f)
 	return next
+}
+
+// succeeded lets go of a flow that another session continues.
+func (s *Session) succeeded(f *Flow) {
+	if s.options.Limits.any() {
+		s.letGo(f, ReasonSession)
+	}
 }
 
 // successor makes the flow of the next session on f's addresses, which d opens.
 func (s *Session) successor(f *Flow, d *machine.Datagram) *Flow {
+	s.begun++
 	next := &Flow{
-		ID: len(s.flows) + 1, Session: f.Session + 1, Transport: f.Transport, A: f.A, B: f.B,
+		ID: s.begun, Session: f.Session + 1, Transport: f.Transport, A: f.A, B: f.B,
 		First: d.At, FirstRef: d.Ref, origin: f.origin, answer: f.answer,
 	}
 	s.flows = append(s.flows, next)
@@ -310,6 +354,9 @@ func (s *Session) track(f *Flow) {
 	f.tracker = s.newTracker(f)
 	s.trackers++
 	s.enterScopes(f)
+	if s.options.Limits.any() && !f.gone {
+		s.relist(f)
+	}
 }
 
 // observe steps f's tracker over d and gives the flow that d belongs to, which
@@ -326,7 +373,7 @@ func (s *Session) observe(f *Flow, d *machine.Datagram, p *capture.Packet) *Flow
 		f.tracker.Observe(d, &s.out)
 	}
 	for i := range s.out.Anomalies {
-		f.gather.add(&s.out.Anomalies[i])
+		s.found(f, &s.out.Anomalies[i])
 	}
 	if s.sink != nil {
 		s.tell(f, d, p)
@@ -351,7 +398,7 @@ func (s *Session) end(f *Flow) {
 	s.out.Reset()
 	f.tracker.Finish(&s.out)
 	for i := range s.out.Anomalies {
-		f.gather.add(&s.out.Anomalies[i])
+		s.found(f, &s.out.Anomalies[i])
 	}
 	f.ended = &ended{
 		summary: [2]machine.Summary{f.tracker.Summary(machine.A), f.tracker.Summary(machine.B)},

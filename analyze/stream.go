@@ -80,17 +80,15 @@ func (s *Session) message(f *Flow, m *stream.Message, p *capture.Packet) *Flow {
 	return f
 }
 
-// finishStreams tells what the connections still hold when the capture ends.
-func (s *Session) finishStreams() {
-	for _, f := range s.flows {
-		if f.conn == nil {
-			continue
-		}
-		f.conn.Finish(&s.stream.out)
-		for i := range s.stream.out.Messages {
-			s.message(f, &s.stream.out.Messages[i], nil)
-		}
-		f.conn = nil
+// finishStream tells what a connection still holds when it or the capture ends.
+func (s *Session) finishStream(f *Flow) {
+	if f.conn == nil {
+		return
+	}
+	f.conn.Finish(&s.stream.out)
+	f.conn = nil
+	for i := range s.stream.out.Messages {
+		f = s.message(f, &s.stream.out.Messages[i], nil)
 	}
 }
 
@@ -107,5 +105,6 @@ func (s *Session) reconnect(f *Flow, d *machine.Datagram) *Flow {
 	next := s.successor(f, d)
 	next.conn, f.conn = f.conn, nil
 	s.start(next)
+	s.succeeded(f)
 	return next
 }
