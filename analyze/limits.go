@@ -223,6 +223,9 @@ func (s *Session) letGo(f *Flow, why Reason) {
 		f.pending.round = holdRounds
 		s.decide(f, true)
 	}
+	if f.place.class == alone && (why == ReasonFlows || why == ReasonBytes) {
+		f.conn = nil // what nobody answered is not worth the search for messages in it
+	}
 	s.finishStream(f)
 	if f.tracker != nil {
 		s.end(f)
@@ -315,3 +318,6 @@ func (s *Session) Begun() uint64 { return uint64(s.begun) }
 // StateBytes gives the size of the state of all flows as it was last measured;
 // 0 where no limits are asked for.
 func (s *Session) StateBytes() int { return s.stateBytes() }
+
+// LiveLimits are the limits for a capture that has no end, where none are given.
+var LiveLimits = Limits{Flows: 1 << 16, Idle: 5 * time.Minute, Bytes: 256 << 20}

@@ -12,16 +12,21 @@ import (
 // leaves a session that holds everything up to there.
 func Run(src capture.Source, o Options) (*Session, error) {
 	s := NewSession(o)
-	d := capture.NewDecoder(o.Decode)
+	err := s.Drive(src, capture.NewDecoder(o.Decode))
+	s.Finish()
+	return s, err
+}
+
+// Drive feeds the session all that a source gives. The error is Run's.
+func (s *Session) Drive(src capture.Source, d *capture.Decoder) error {
 	var f capture.Frame
 	var p capture.Packet
 	for {
 		if err := src.Next(&f); err != nil {
-			s.Finish()
 			if err == io.EOF { //nolint:errorlint // a clean end is io.EOF itself; a cut may wrap one
 				err = nil
 			}
-			return s, err
+			return err
 		}
 		d.Decode(&f, &p)
 		s.Feed(&f, &p)

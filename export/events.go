@@ -19,9 +19,10 @@ var (
 
 // EventRow is a row of Events.
 type EventRow struct {
-	Flow  *analyze.Flow
-	Event *machine.Event
-	File  string // empty where only one is read
+	Flow        *analyze.Flow
+	Event       *machine.Event
+	File        string // empty where only one is read
+	Provisional bool   // told in one run, and not certain
 }
 
 type eventColumn = column[EventRow]
@@ -65,5 +66,6 @@ var Events = newTable("events", "What happened to every packet, as the capture p
 			c.float(float64(e.RTT)/1e6, 6)
 		}
 	}},
+	eventColumn{Column{Name: "provisional", Type: Bool, Absent: Omitted, Doc: "True where it was told as the packets came and is not certain: a second look may grade it otherwise."}, func(r *EventRow, c *Cell) { provisionalCell(c, r.Provisional) }},
 	eventColumn{Column{Name: "file", Type: Text, Absent: Omitted, Doc: "Name of the file, where several are read."}, func(r *EventRow, c *Cell) { c.word(r.File) }},
 )

@@ -8,7 +8,8 @@ import (
 // FindingRow is a row of Findings.
 type FindingRow struct {
 	*analyze.Finding
-	File string // empty where only one is read
+	File        string // empty where only one is read
+	Provisional bool   // its flow goes on
 }
 
 type findingColumn = column[FindingRow]
@@ -33,6 +34,7 @@ var Findings = newTable("findings", "What is wrong, how surely, and in which fra
 		c.Set, c.Reals = true, append(c.Reals, r.Figures[:]...)
 	}},
 	findingColumn{Column{Name: "last_time", Type: Time, Doc: "When it occurred last."}, func(r *FindingRow, c *Cell) { c.int(int64(r.Last)) }},
+	findingColumn{Column{Name: "provisional", Type: Bool, Absent: Omitted, Doc: "True where the flow goes on: what a live capture prints on the way."}, func(r *FindingRow, c *Cell) { provisionalCell(c, r.Provisional) }},
 	findingColumn{Column{Name: "file", Type: Text, Absent: Omitted, Doc: "Name of the file, where several are read."}, func(r *FindingRow, c *Cell) { c.word(r.File) }},
 )
 

@@ -12,7 +12,9 @@ import (
 // FlowRow is a row of Flows.
 type FlowRow struct {
 	*analyze.Flow
-	File string // empty where only one is read
+	File        string // empty where only one is read
+	Ended       string // why the flow was let go; empty for one that was not
+	Provisional bool   // it goes on
 }
 
 type flowColumn = column[FlowRow]
@@ -64,6 +66,10 @@ func flowColumns() []flowColumn {
 			}
 		}})
 	}
+	list = append(list,
+		flowColumn{Column{Name: "ended", Type: Text, Words: endings(), Absent: Omitted, Doc: "Why a live capture let go of it before the end: see capture.md."}, func(r *FlowRow, c *Cell) { c.word(r.Ended) }},
+		flowColumn{Column{Name: "provisional", Type: Bool, Absent: Omitted, Doc: "True where the flow goes on: what a live capture prints on the way."}, func(r *FlowRow, c *Cell) { provisionalCell(c, r.Provisional) }},
+	)
 	return append(list, flowColumn{Column{Name: "file", Type: Text, Absent: Omitted, Doc: "Name of the file, where several are read."}, func(r *FlowRow, c *Cell) { c.word(r.File) }})
 }
 
@@ -117,6 +123,21 @@ func sideColumns(side machine.Side) []flowColumn {
 		count("stale", "Packets of "+peer+" that "+who+" refused as too old.", func(s *machine.Summary) uint64 { return s.Stale }),
 		count("missing", "Sequence numbers of "+peer+" that never passed the tap.", func(s *machine.Summary) uint64 { return s.Missing }),
 		count("resends", "Packets in which "+who+" sent the same content again.", func(s *machine.Summary) uint64 { return s.Resends }),
+	}
+}
+
+// endings are the words for why a flow was let go.
+func endings() (words []string) {
+	for _, r := range analyze.Reasons() {
+		words = append(words, r.String())
+	}
+	return words
+}
+
+// provisionalCell says what may change; nothing of what will not.
+func provisionalCell(c *Cell, yes bool) {
+	if yes {
+		c.bool(true)
 	}
 }
 

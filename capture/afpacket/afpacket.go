@@ -107,6 +107,8 @@ type Group interface {
 	Interfaces() []capture.Interface
 	// Statistics gives what Live.Statistics gives, of each.
 	Statistics() ([]capture.Statistics, error)
+	// Freezes counts, for each, how often the ring was full.
+	Freezes() []uint64
 	// Stop is Live.Stop of all.
 	Stop()
 }

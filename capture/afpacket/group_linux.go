@@ -79,6 +79,16 @@ func (g *group) Statistics() (list []capture.Statistics, err error) {
 	return list, err
 }
 
+// Freezes implements Group.
+func (g *group) Freezes() (list []uint64) {
+	for _, s := range g.sources {
+		s.mu.Lock()
+		list = append(list, s.freezes)
+		s.mu.Unlock()
+	}
+	return list
+}
+
 // Next implements Source: of the frames that have come, the oldest.
 func (g *group) Next(f *capture.Frame) error {
 	if len(g.sources) == 1 {

@@ -203,6 +203,7 @@ func (s *source) count() error {
 	}
 	s.statistics.FilterAccepted += uint64(st.Packets)
 	s.statistics.OSDropped += uint64(st.Drops)
+	s.freezes += uint64(st.Freeze_q_cnt)
 	if now, ok := readCounters(s.name); ok && s.statistics.Known&capture.KnownReceived != 0 {
 		s.statistics.Received, s.statistics.Dropped = now.received-s.before.received, now.dropped-s.before.dropped
 	}

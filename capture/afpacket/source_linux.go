@@ -46,6 +46,7 @@ type source struct {
 
 	mu         sync.Mutex
 	statistics capture.Statistics
+	freezes    uint64   // how often the ring was full
 	before     counters // the interface's own, when the capture began
 }
 

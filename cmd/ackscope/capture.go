@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,7 +12,7 @@ import (
 )
 
 func (a *app) captureCommand() *cobra.Command {
-	live := &liveFlags{}
+	live, watch := &liveFlags{}, &watchFlags{}
 	var conditions []string
 	c := &cobra.Command{
 		Use:   "capture -i INTERFACE... [-w FILE]",
@@ -24,15 +23,19 @@ goes on as the user who called sudo (or -Z): the files are that user's. Without 
 
 What the kernel dropped for want of room, and what the interface dropped before, is told at the end
 and stands in the files: the analysis then knows what it cannot know. A file is whole up to the
-last moment that the capture waited for packets, whatever ends the program.`,
+last moment that the capture waited for packets, whatever ends the program.
+
+With --metrics or --alert it analyses what it captures too, within --memory and without end.`,
 		Example: `  ackscope capture -i eth0 -f 'udp port 7777' -w match.pcapng
   ackscope capture -i eth0 -i lo -f 'udp portrange 7777-7780' -w match.pcapng -b filesize:100MB -b files:10
   ackscope capture -i any -a duration:60 -B 64 -w minute.pcapng
+  ackscope capture -i eth0 -f 'udp port 7777' -w match.pcapng -b filesize:100MB -b files:10 --metrics :9090
   ackscope capture -D`,
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return a.capture(live, conditions) },
+		RunE: func(*cobra.Command, []string) error { return a.capture(live, watch, conditions) },
 	}
 	live.register(c)
+	watch.register(a, c, false)
 	c.Flags().StringArrayVarP(&conditions, "ring-buffer", "b", nil, "begin a new file after `filesize:100MB`, duration:SECONDS or packets:N; keep files:N")
 	_ = c.RegisterFlagCompletionFunc("ring-buffer", completeWords("filesize:", "duration:", "packets:", "files:"))
 	return c
@@ -40,55 +43,64 @@ last moment that the capture waited for packets, whatever ends the program.`,
 
 const toldEvery = time.Second
 
-func (a *app) capture(live *liveFlags, conditions []string) error {
+func (a *app) capture(live *liveFlags, watch *watchFlags, conditions []string) error {
 	if live.list {
 		return a.listInterfaces()
 	}
 	if len(live.devices) == 0 {
 		return errors.New("expected -i INTERFACE: `ackscope capture -D` lists them")
 	}
+	if live.write == "-" && len(watch.alerts) > 0 {
+		return errors.New("--alert prints to standard output, where -w - writes: expected a file")
+	}
 	row, err := parseRotation(live.write, conditions)
 	if err != nil {
 		return err
 	}
-	s, packets, err := live.open()
+	write := live.write
+	live.write = "" // begin would go on when the disk is full
+	r, err := live.begin(a, watch, nil)
 	if err != nil {
 		return err
 	}
-	f := &feed{source: s.live, most: least(packets, live.count)}
 	switch {
 	case row != nil:
-		f.copyTo, err = a.newRotation(row, s.interfaces())
-	case live.write != "":
-		f.copyTo, err = a.newSave(live.write, s.interfaces())
+		r.feed.copyTo, err = a.newRotation(row, r.live.interfaces())
+	case write != "":
+		r.feed.copyTo, err = a.newSave(write, r.live.interfaces())
 	}
 	if err != nil {
-		return errors.Join(err, s.live.Close())
+		return errors.Join(err, r.live.live.Close())
 	}
-	if f.copyTo != nil {
-		f.copyTo.counts = s.live.Statistics
+	if r.feed.copyTo != nil {
+		r.feed.copyTo.counts = r.live.live.Statistics
 	}
-	if !a.flags.quiet {
-		fmt.Fprintf(a.err, "capturing on %s\n", live.device())
-	}
-	t := &tally{app: a, session: s, each: make([]uint64, len(live.devices)), visible: !a.flags.quiet && isTerminal(a.err)}
-	s.idle = func() { f.flush(); t.tick() }
-	var frame capture.Frame
-	for err == nil {
-		if err = f.Next(&frame); err == nil {
-			if t.each[frame.Interface]++; f.frames&(1<<10-1) == 0 {
-				t.tick()
-			}
-			err = f.copyErr // of a flush while it waited
+	t := &tally{app: a, session: r.live, each: r.each, visible: !a.flags.quiet && isTerminal(a.err)}
+	r.live.idle = func() { r.feed.flush(); t.tick() }
+	r.onFrame = func(*capture.Frame) {
+		if r.feed.frames&(1<<10-1) == 0 {
+			t.tick()
+		}
+		if r.feed.copyErr != nil && r.err == nil { // of a flush while it waited
+			r.err = r.feed.copyErr
 		}
 	}
-	t.wipe()
-	if errors.Is(err, io.EOF) {
-		err = f.copyErr
+	if watch.metrics != "" || r.alerts != nil {
+		o, optionsErr := a.options()
+		if optionsErr != nil {
+			return errors.Join(optionsErr, r.live.live.Close())
+		}
+		_, err = r.run(o)
+	} else {
+		err = r.count()
 	}
-	st, closeErr := s.close(a, f.frames)
-	if f.copyTo != nil && f.copyErr == nil {
-		closeErr = errors.Join(closeErr, f.copyTo.close(st))
+	t.wipe()
+	st, closeErr := r.live.close(a, r.feed.frames)
+	if r.feed.copyTo != nil && r.feed.copyErr == nil {
+		closeErr = errors.Join(closeErr, r.feed.copyTo.close(st))
+	}
+	if !errors.Is(err, r.feed.copyErr) {
+		err = errors.Join(err, r.feed.copyErr)
 	}
 	return errors.Join(err, closeErr, t.totals(st))
 }

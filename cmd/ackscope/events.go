@@ -1,7 +1,11 @@
 package main
 
 import (
+	"bytes"
+	"errors"
+	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,7 +17,7 @@ import (
 )
 
 func (a *app) eventsCommand() *cobra.Command {
-	var text string
+	live, watch, text := &liveFlags{}, &watchFlags{}, ""
 	c := &cobra.Command{
 		Use:   "events [FILE...]",
 		Short: "What happened to every packet: sent, received, acked, duplicate, stale, lost",
@@ -21,37 +25,59 @@ func (a *app) eventsCommand() *cobra.Command {
 certainty: a fact is told once its grade is settled, with the frame that shows it.
 
 A filter is asked about each event: rel.*, flow.*, addresses and ports, frame.number and
-frame.time (of the frame that shows it). What stands in packets is not part of an event.`,
+frame.time (of the frame that shows it). What stands in packets is not part of an event.
+
+With -i, or --live, events are told as they happen, in one run: what is not certain then is
+marked as provisional, since a file is read twice to grade it. A terminal shows the newest.`,
 		Example: `  ackscope events match.pcapng
   ackscope events -Y 'rel.lost && flow.rtt > 80ms' match.pcapng
-  ackscope events --json match.pcapng | jq 'select(.event == "acked")'`,
-		RunE: func(_ *cobra.Command, args []string) error { return a.events(text, args) },
+  ackscope events --json match.pcapng | jq 'select(.event == "acked")'
+  ackscope events -i eth0 -f 'udp port 7777' -Y rel.lost`,
+		RunE: func(_ *cobra.Command, args []string) error { return a.events(live, watch, text, args) },
 	}
+	live.register(c)
+	watch.register(a, c, true)
 	a.filterFlag(c, &text)
 	return c
 }
 
-func (a *app) events(text string, args []string) error {
+func (a *app) events(live *liveFlags, watch *watchFlags, text string, args []string) error {
+	if live.list {
+		return a.listInterfaces()
+	}
 	paint, err := a.painter()
 	if err != nil {
 		return err
 	}
 	p := &eventPrinter{app: a, paint: paint, width: a.width(), address: 15, name: 9, number: 5}
+	var to export.Encoder
 	if a.flags.json {
-		return a.tellEvents(p, text, args, a.lines(&export.Events.Schema))
+		to = a.lines(&export.Events.Schema)
 	}
-	return a.tellEvents(p, text, args, nil)
+	if live.streams(watch) {
+		return p.watch(live, watch, text, args, to)
+	}
+	if err := live.fileOnly(); err != nil {
+		return err
+	}
+	return a.tellEvents(p, text, args, to)
+}
+
+// begin says what is told, and to whom.
+func (p *eventPrinter) begin(text string, to export.Encoder) (err error) {
+	if to != nil {
+		p.rows = export.NewRows(export.Events, to)
+	}
+	p.filter, err = p.app.compile(text)
+	return err
 }
 
 // tellEvents gives events to an encoder; to eyes where there is none.
 func (a *app) tellEvents(p *eventPrinter, text string, args []string, to export.Encoder) (err error) {
-	if p.filter, err = a.compile(text); err != nil {
+	if err := p.begin(text, to); err != nil {
 		return err
 	}
 	p.names = a.paths(args)
-	if to != nil {
-		p.rows = export.NewRows(export.Events, to)
-	}
 	_, in, err := a.study(args, p.record)
 	if in != nil {
 		defer in.Close()
@@ -60,6 +86,58 @@ func (a *app) tellEvents(p *eventPrinter, text string, args []string, to export.
 		return p.err
 	}
 	return a.ended(err)
+}
+
+// watch prints events while they happen.
+func (p *eventPrinter) watch(live *liveFlags, watch *watchFlags, text string, args []string, to export.Encoder) error {
+	if err := p.begin(text, to); err != nil {
+		return err
+	}
+	o, err := p.app.options()
+	if err != nil {
+		return err
+	}
+	r, err := live.begin(p.app, watch, args)
+	if err != nil {
+		return err
+	}
+	p.running, p.names, o.Sink = r, r.names, p.record
+	if r.screen = p.app.newScreen(); r.screen != nil {
+		r.tick = func() { p.draw(r) }
+	}
+	_, err = r.run(o)
+	for _, line := range p.newest { // the last of the table stays
+		_, writeErr := p.app.writer().Write(line)
+		err = errors.Join(err, writeErr)
+	}
+	return p.app.ended(errors.Join(p.err, err, r.end()))
+}
+
+// newestKept is how many events a table on a terminal has to choose from.
+const newestKept = 500
+
+// keep takes an event for the table.
+func (p *eventPrinter) keep(line []byte) {
+	p.told++
+	if len(p.newest) == newestKept {
+		copy(p.newest, p.newest[1:])
+		p.newest = p.newest[:newestKept-1]
+	}
+	p.newest = append(p.newest, bytes.Clone(line))
+}
+
+// draw shows the newest events, as many as there is room for.
+func (p *eventPrinter) draw(r *running) {
+	width, height := r.screen.size()
+	p.width = width
+	first, last := r.session.Span()
+	text := show.Fit(fmt.Appendf(nil, "%s · %s · %s · %s\n\n", strings.Join(p.names, ", "), show.Plural(r.session.Packets(), "packet"), show.SpanText(last.Sub(first)), show.Plural(p.told, "event")), width)
+	from := max(0, len(p.newest)-max(1, height-4))
+	for _, line := range p.newest[from:] {
+		text = append(text, show.Fit(bytes.Clone(line), width)...)
+	}
+	r.screen.draw(text)
+	p.newest = p.newest[from:]
 }
 
 // eventPrinter prints the events of records.
@@ -73,6 +151,10 @@ type eventPrinter struct {
 	rows   *export.Rows[export.EventRow] // nil for eyes
 	row    export.EventRow
 	line   []byte
+
+	running *running // of traffic as it comes; nil for files
+	newest  [][]byte // for a table on the terminal
+	told    uint64
 
 	// widths grow with what was printed
 	number, address, name int
@@ -89,11 +171,17 @@ func (p *eventPrinter) record(r *analyze.Record) {
 			continue
 		}
 		if p.rows != nil {
-			p.row = export.EventRow{Flow: r.Flow, Event: e, File: several(p.names, e.Ref)}
-			p.err = p.rows.Add(&p.row)
+			p.row = export.EventRow{Flow: r.Flow, Event: e, File: several(p.names, e.Ref), Provisional: p.running != nil && e.Certainty != machine.Certain}
+			if p.err = p.rows.Add(&p.row); p.err != nil && p.running != nil {
+				p.running.err = p.err
+			}
 			continue
 		}
 		p.print(r.Flow, e)
+		if p.running != nil && p.running.screen != nil {
+			p.keep(p.line)
+			continue
+		}
 		_, p.err = p.app.writer().Write(p.line)
 	}
 }
@@ -161,6 +249,9 @@ func (p *eventPrinter) print(f *analyze.Flow, e *machine.Event) {
 	}
 	if note := show.EventNote(f, e); note != "" {
 		b = append(append(b, "  "...), note...)
+	}
+	if p.running != nil && e.Certainty != machine.Certain {
+		b = append(b, "  provisional"...)
 	}
 	p.line = show.Fit(append(b, '\n'), p.width)
 }

@@ -164,7 +164,11 @@ func (a *app) tell(name string, f *exportFlags, args []string, to export.Encoder
 	case export.Flows.Name:
 		return a.tellFlows(&liveFlags{}, f.filter, args, to)
 	default:
-		p := &findingPrinter{app: a, gate: machine.Error + 1, rows: export.NewRows(export.Findings, to)}
-		return p.run(args, f.filter)
+		p := &findingPrinter{app: a, gate: machine.Error + 1, names: a.paths(args), rows: export.NewRows(export.Findings, to)}
+		var err error
+		if p.filter, err = a.compile(f.filter); err != nil {
+			return err
+		}
+		return p.study(args)
 	}
 }

@@ -15,20 +15,31 @@ import (
 )
 
 func (a *app) findingsCommand() *cobra.Command {
-	failOn, text := "", ""
+	live, watch, failOn, text := &liveFlags{}, &watchFlags{}, "", ""
 	c := &cobra.Command{
 		Use:   "findings [FILE...]",
 		Short: "What is wrong, how surely, and in which frames",
+		Long: `findings lists what the rules found, flow by flow (ackscope explain lists the rules).
+
+With -i, or --live, a terminal shows a table of them, drawn anew every second. In a pipe those of
+a flow are printed when it has ended; --alert prints them as they occur. They are told in one run:
+a file is read twice, which settles what stays open in the first.`,
 		Example: `  ackscope findings match.pcapng
-  ackscope findings --fail-on error regressions/*.pcapng   # exit 1 when there is one`,
-		RunE: func(_ *cobra.Command, args []string) error { return a.findings(args, text, failOn) },
+  ackscope findings --fail-on error regressions/*.pcapng   # exit 1 when there is one
+  ackscope findings -i eth0 -f 'udp port 7777' --alert warn --json`,
+		RunE: func(_ *cobra.Command, args []string) error { return a.findings(live, watch, args, text, failOn) },
 	}
+	live.register(c)
+	watch.register(a, c, true)
 	a.filterFlag(c, &text)
 	c.Flags().StringVar(&failOn, "fail-on", "", "exit 1 when a finding is this grave: `note|warn|error`")
 	return c
 }
 
-func (a *app) findings(args []string, text, failOn string) error {
+func (a *app) findings(live *liveFlags, watch *watchFlags, args []string, text, failOn string) error {
+	if live.list {
+		return a.listInterfaces()
+	}
 	gate := machine.Severity(255)
 	if failOn != "" {
 		var ok bool
@@ -40,11 +51,19 @@ func (a *app) findings(args []string, text, failOn string) error {
 	if err != nil {
 		return err
 	}
-	p := &findingPrinter{app: a, paint: paint, width: a.width(), gate: gate}
+	p := &findingPrinter{app: a, paint: paint, width: a.width(), gate: gate, names: live.sourceNames(a, args)}
 	if a.flags.json {
 		p.rows = export.NewRows(export.Findings, a.lines(&export.Findings.Schema))
 	}
-	if err := p.run(args, text); err != nil {
+	if p.filter, err = a.compile(text); err != nil {
+		return err
+	}
+	if live.streams(watch) {
+		err = p.watch(live, watch, args)
+	} else if err = live.fileOnly(); err == nil {
+		err = p.study(args)
+	}
+	if err != nil {
 		return err
 	}
 	if p.grave > 0 {
@@ -53,12 +72,8 @@ func (a *app) findings(args []string, text, failOn string) error {
 	return nil
 }
 
-// run finds and prints; the error is how reading ended.
-func (p *findingPrinter) run(args []string, text string) error {
-	only, err := p.app.compile(text)
-	if err != nil {
-		return err
-	}
+// study finds and prints; the error is how reading ended.
+func (p *findingPrinter) study(args []string) error {
 	s, in, err := p.app.study(args, nil)
 	if in != nil {
 		defer in.Close()
@@ -66,44 +81,64 @@ func (p *findingPrinter) run(args []string, text string) error {
 	if s == nil {
 		return err
 	}
-	p.names = p.app.paths(args)
-	if p.rows == nil && text == "" {
-		p.verdict(s.Flows())
-	}
-	for _, f := range s.Flows() {
-		found := f.Findings()
-		if text != "" {
-			found = slices.DeleteFunc(slices.Clone(found), func(x *analyze.Finding) bool {
-				return !only.Match(filter.FindingRecord(x, in.FileName(f.FirstRef.File())))
-			})
-		}
-		for _, x := range found {
-			if x.Rule.Severity >= p.gate {
-				p.grave++
-			}
-		}
-		if err := p.flow(f, found); err != nil {
-			return err
-		}
+	if err := p.all(s); err != nil {
+		return err
 	}
 	return p.app.ended(err)
 }
 
+// all prints the findings of a session that has ended.
+func (p *findingPrinter) all(s *analyze.Session) error {
+	if p.rows == nil && p.filter.String() == "" {
+		p.verdict(s)
+	}
+	for _, f := range s.Flows() {
+		if err := p.flow(f, p.counted(f)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// counted gives a flow's findings that pass, and counts those that the gate asks for.
+func (p *findingPrinter) counted(f *analyze.Flow) []*analyze.Finding {
+	found := p.passed(f)
+	for _, x := range found {
+		if x.Rule.Severity >= p.gate {
+			p.grave++
+		}
+	}
+	return found
+}
+
+func (p *findingPrinter) passed(f *analyze.Flow) []*analyze.Finding {
+	found := f.Findings()
+	if p.filter.String() == "" {
+		return found
+	}
+	return slices.DeleteFunc(slices.Clone(found), func(x *analyze.Finding) bool {
+		return !p.filter.Match(filter.FindingRecord(x, p.names[f.FirstRef.File()]))
+	})
+}
+
 // findingPrinter prints findings, flow by flow.
 type findingPrinter struct {
-	app   *app
-	paint painter
-	width int // of the terminal; 0 for none
-	gate  machine.Severity
-	grave uint64                          // findings of that severity or above
-	rows  *export.Rows[export.FindingRow] // nil for eyes
-	names []string                        // of the captures
+	app    *app
+	paint  painter
+	filter *filter.Filter
+	width  int // of the terminal; 0 for none
+	gate   machine.Severity
+	grave  uint64                          // findings of that severity or above
+	rows   *export.Rows[export.FindingRow] // nil for eyes
+	names  []string                        // of the captures
+	told   map[*analyze.Finding]uint64     // how many occurrences were printed as provisional
 }
 
 // verdict is the first line: how many of which severity.
-func (p *findingPrinter) verdict(flows []*analyze.Flow) {
+func (p *findingPrinter) verdict(s *analyze.Session) {
 	var n [machine.Error + 1]uint64
 	affected, known := 0, 0
+	flows := s.Flows()
 	for _, f := range flows {
 		if f.Protocol != nil {
 			known++

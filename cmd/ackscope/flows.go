@@ -1,8 +1,13 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
+	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,7 +22,7 @@ import (
 )
 
 func (a *app) flowsCommand() *cobra.Command {
-	live, text := &liveFlags{}, ""
+	live, watch, text := &liveFlags{}, &watchFlags{}, ""
 	c := &cobra.Command{
 		Use:   "flows [FILE...]",
 		Short: "One row for each conversation: protocol, packets, loss, RTT, findings",
@@ -26,99 +31,172 @@ its packets it learned to have arrived, and loss and round-trip time as its own 
 computes them. Of a flow that no protocol explains, the reason stands below the table.
 
 With -Y, fields of flows and findings are asked at the flow's end; of a filter that asks
-about packets, a flow passes when one of its packets does.`,
+about packets, a flow passes when one of its packets does.
+
+With -i, or --live, the table is drawn anew every second on a terminal. In a pipe each flow is
+printed when it has ended or was let go (docs/capture.md), the others at the end.`,
 		Example: `  ackscope flows match.pcapng
   ackscope flows --json match.pcapng | jq .rtt_ms_a
-  ackscope flows -i any -a duration:30`,
-		RunE: func(_ *cobra.Command, args []string) error { return a.showFlows(live, text, args) },
+  ackscope flows -i any -a duration:30
+  ackscope flows -i eth0 -f 'udp port 7777' --metrics :9090 --alert error --json`,
+		RunE: func(_ *cobra.Command, args []string) error { return a.showFlows(live, watch, text, args) },
 	}
 	live.register(c)
+	watch.register(a, c, true)
 	a.filterFlag(c, &text)
 	return c
 }
 
-func (a *app) showFlows(live *liveFlags, text string, args []string) error {
+func (a *app) showFlows(live *liveFlags, watch *watchFlags, text string, args []string) error {
 	if live.list {
 		return a.listInterfaces()
-	}
-	if a.flags.json {
-		return a.tellFlows(live, text, args, a.lines(&export.Flows.Schema))
 	}
 	paint, err := a.painter()
 	if err != nil {
 		return err
 	}
-	s, picked, err := a.pickFlows(live, text, args)
-	if s == nil {
-		return err
-	}
-	if err := a.flowTable(s, picked, paint); err != nil {
-		return err
-	}
-	return a.ended(err)
-}
-
-// pickFlows analyses once; the flows that pass the filter are known afterwards.
-func (a *app) pickFlows(live *liveFlags, text string, args []string) (*analyze.Session, *flowPick, error) {
 	only, err := a.compile(text)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	picked := &flowPick{filter: only}
-	s, names, err := a.analyzeOnce(live, args, picked)
-	picked.names = names
-	return s, picked, err
+	p := &flowPrinter{app: a, paint: paint, picked: &flowPick{filter: only}}
+	if a.flags.json {
+		p.rows = export.NewRows(export.Flows, a.lines(&export.Flows.Schema))
+	}
+	if live.streams(watch) {
+		return p.watch(live, watch, args)
+	}
+	return p.once(live, args)
 }
 
 // tellFlows gives flows to an encoder.
 func (a *app) tellFlows(live *liveFlags, text string, args []string, to export.Encoder) error {
-	s, picked, err := a.pickFlows(live, text, args)
+	only, err := a.compile(text)
+	if err != nil {
+		return err
+	}
+	p := &flowPrinter{app: a, picked: &flowPick{filter: only}, rows: export.NewRows(export.Flows, to)}
+	return p.once(live, args)
+}
+
+// flowPrinter prints flows.
+type flowPrinter struct {
+	app    *app
+	paint  painter
+	picked *flowPick
+	rows   *export.Rows[export.FlowRow]      // nil for eyes
+	told   map[*analyze.Flow]machine.Instant // of the last packet, when it was printed as provisional
+}
+
+// once prints the flows of files that are read to their end.
+func (p *flowPrinter) once(live *liveFlags, args []string) error {
+	s, err := p.app.analyzeOnce(live, args, p.picked)
 	if s == nil {
 		return err
 	}
-	rows := export.NewRows(export.Flows, to)
+	if printErr := p.all(s); printErr != nil {
+		return printErr
+	}
+	return p.app.ended(err)
+}
+
+// all prints the flows of a session that has ended.
+func (p *flowPrinter) all(s *analyze.Session) error {
+	if p.rows == nil {
+		return p.app.flowTable(s, p.picked, p.paint)
+	}
 	for _, f := range s.Flows() {
-		if !picked.passes(f) {
-			continue
-		}
-		if err := rows.Add(&export.FlowRow{Flow: f, File: several(picked.names, f.FirstRef)}); err != nil {
+		if err := p.flow(f, "", false); err != nil {
 			return err
 		}
 	}
-	return a.ended(err)
+	return nil
 }
 
-// analyzeOnce reads captures or an interface in one run: memory stays flat.
-// The error is how reading ended, or why it could not begin; then there is no
-// session.
-func (a *app) analyzeOnce(live *liveFlags, args []string, picked *flowPick) (*analyze.Session, []string, error) {
+// flow adds a row; with why the flow was let go, and whether it may change.
+func (p *flowPrinter) flow(f *analyze.Flow, ended string, provisional bool) error {
+	if !p.picked.passes(f) {
+		return nil
+	}
+	return p.rows.Add(&export.FlowRow{Flow: f, File: several(p.picked.names, f.FirstRef), Ended: ended, Provisional: provisional})
+}
+
+// watch prints flows while they go on.
+func (p *flowPrinter) watch(live *liveFlags, watch *watchFlags, args []string) error {
+	o, err := p.app.options()
+	if err != nil {
+		return err
+	}
+	r, err := live.begin(p.app, watch, args)
+	if err != nil {
+		return err
+	}
+	p.picked.names = r.names
+	if p.picked.asksPackets() {
+		o.Sink = p.picked.take
+	}
+	o.Gone = func(f *analyze.Flow, why analyze.Reason) {
+		if p.rows != nil && r.err == nil {
+			r.err = p.flow(f, why.String(), false)
+		}
+		delete(p.picked.passed, f)
+		delete(p.told, f)
+	}
+	if r.screen = p.app.newScreen(); r.screen != nil || p.rows != nil {
+		r.tick = func() { p.tick(r) }
+	}
+	s, err := r.run(o)
+	if s != nil {
+		err = errors.Join(err, p.all(s))
+	}
+	return p.app.ended(errors.Join(err, r.end()))
+}
+
+// tick shows the flows as they are now.
+func (p *flowPrinter) tick(r *running) {
+	if r.screen != nil {
+		var text bytes.Buffer
+		width, height := r.screen.size()
+		_ = p.app.writeFlowTable(&text, r.session, p.picked, p.paint, tableRoom{width, height - 4}) // a buffer does not fail
+		r.screen.draw(text.Bytes())
+		return
+	}
+	if p.told == nil {
+		p.told = map[*analyze.Flow]machine.Instant{}
+	}
+	for _, f := range r.session.Flows() {
+		if at, ok := p.told[f]; (!ok || at != f.Last) && r.err == nil {
+			p.told[f] = f.Last
+			r.err = p.flow(f, "", true)
+		}
+	}
+}
+
+// analyzeOnce reads captures in one run: memory stays flat. The error is how
+// reading ended, or why it could not begin; then there is no session.
+func (a *app) analyzeOnce(live *liveFlags, args []string, picked *flowPick) (*analyze.Session, error) {
 	o, err := a.options()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if picked.asksPackets() {
 		o.Sink = picked.take
 	}
 	if err := live.check(); err != nil {
-		return nil, nil, err
-	}
-	if len(live.devices) > 0 {
-		s, err := live.analyze(a, args, o)
-		return s, []string{live.device()}, err
+		return nil, err
 	}
 	in, err := a.open(args, capture.KeepNothing)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer in.Close()
-	names := make([]string, in.Files())
-	for i := range names {
-		names[i] = in.FileName(i)
+	for i := range in.Files() {
+		picked.names = append(picked.names, in.FileName(i))
 	}
 	f := &feed{source: in, most: live.count, progress: a.newProgress(in, 1)}
 	if live.write != "" {
 		if f.copyTo, err = a.newSave(live.write, interfacesOf(in)); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
 	s, err := analyze.Run(f, o)
@@ -128,7 +206,7 @@ func (a *app) analyzeOnce(live *liveFlags, args []string, picked *flowPick) (*an
 			err = closeErr
 		}
 	}
-	return s, names, err
+	return s, err
 }
 
 // flowPick says which flows pass a filter.
@@ -163,10 +241,23 @@ func (p *flowPick) passes(f *analyze.Flow) bool {
 	return p.filter.String() == "" || p.passed[f] || p.filter.Match(filter.FlowRecord(f, p.names[f.FirstRef.File()]))
 }
 
+// tableRoom is the room for a table: 0 is any.
+type tableRoom struct{ width, rows int }
+
 // flowTable prints the verdict and the table.
 func (a *app) flowTable(s *analyze.Session, picked *flowPick, paint painter) error {
-	w := a.writer()
-	fmt.Fprintf(w, "%s\n", verdict(s, picked.names))
+	return a.writeFlowTable(a.writer(), s, picked, paint, tableRoom{width: a.width()})
+}
+
+func (a *app) writeFlowTable(w io.Writer, s *analyze.Session, picked *flowPick, paint painter, room tableRoom) error {
+	for _, head := range []string{verdict(s, picked.names), goneText(s)} {
+		if room.rows > 0 {
+			head = string(show.Fit([]byte(head), room.width))
+		}
+		if head != "" {
+			fmt.Fprintln(w, head)
+		}
+	}
 	var flows []*analyze.Flow
 	for _, f := range s.Flows() {
 		if picked.passes(f) {
@@ -177,8 +268,13 @@ func (a *app) flowTable(s *analyze.Session, picked *flowPick, paint painter) err
 		return nil
 	}
 	fmt.Fprintln(w)
+	if room.rows > 0 && len(flows) > room.rows { // those with the most to say, in their order
+		slices.SortStableFunc(flows, func(x, y *analyze.Flow) int { return cmp.Compare(flowWeight(y), flowWeight(x)) })
+		flows = flows[:max(1, room.rows)]
+		slices.SortFunc(flows, func(x, y *analyze.Flow) int { return cmp.Compare(x.ID, y.ID) })
+	}
 	c := &columns{
-		paint: paint, fit: a.width(),
+		paint: paint, fit: room.width,
 		heads: []string{"#", "protocol", "A", "B", "packets A→B / B→A", "never acked", "loss", "RTT ms", "resends", "tap", "findings"},
 		right: []bool{true, false, false, false, true, true, true, true, true, false, false},
 	}
@@ -194,7 +290,7 @@ func (a *app) flowTable(s *analyze.Session, picked *flowPick, paint painter) err
 	}
 	unexplained := 0
 	for _, f := range flows {
-		if f.Protocol == nil {
+		if f.Protocol == nil && f.Verdict.Reason != "" {
 			if unexplained++; unexplained == 1 {
 				fmt.Fprintln(w)
 			}
@@ -202,6 +298,34 @@ func (a *app) flowTable(s *analyze.Session, picked *flowPick, paint painter) err
 		}
 	}
 	return nil
+}
+
+// flowWeight ranks flows where there is no room for all: those of a protocol that
+// is known, then by packets.
+func flowWeight(f *analyze.Flow) uint64 {
+	n := f.Packets[machine.A] + f.Packets[machine.B]
+	if f.Protocol != nil {
+		n |= 1 << 63
+	}
+	return n
+}
+
+// goneText sums the flows that were let go; empty where there are none.
+func goneText(s *analyze.Session) string {
+	var flows, packets, resends uint64
+	for _, x := range s.Gone() {
+		flows += x.Flows
+		packets += x.Packets[0] + x.Packets[1]
+		resends += x.Sides[0].Resends + x.Sides[1].Resends
+	}
+	if flows == 0 {
+		return ""
+	}
+	text := show.Plural(flows, "flow") + " ended and no longer listed: " + show.Plural(packets, "packet")
+	if resends > 0 {
+		text += ", " + show.Plural(resends, "resend")
+	}
+	return text
 }
 
 func flowRow(c *columns, f *analyze.Flow) {
@@ -289,7 +413,7 @@ func verdict(s *analyze.Session, names []string) string {
 	} else {
 		what = filepath.Base(what)
 	}
-	parts := []string{what, show.Plural(s.Packets(), "packet"), show.SpanText(last.Sub(first)), show.Plural(len(s.Flows()), "flow")}
+	parts := []string{what, show.Plural(s.Packets(), "packet"), show.SpanText(last.Sub(first)), show.Plural(s.Begun(), "flow")}
 	if n := s.Duplicates(); n > 0 {
 		parts = append(parts, show.Grouped(n)+" captured twice")
 	}

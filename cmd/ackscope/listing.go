@@ -38,6 +38,7 @@ type listing struct {
 	in      *capture.Input // nil live
 	feed    *feed
 	reading filter.Reading
+	once    bool // files are read as -i is: in one run, printing on the way
 	shown   uint64
 	err     error // of show
 	saved   *save // where passed packets go, rather than all
@@ -75,7 +76,11 @@ func (l *listing) run(args []string) error {
 	if err != nil {
 		return err
 	}
-	if l.in, err = a.open(args, capture.KeepPipes); err != nil {
+	keep := capture.KeepPipes
+	if l.once {
+		keep = capture.KeepNothing
+	}
+	if l.in, err = a.open(args, keep); err != nil {
 		return err
 	}
 	defer l.in.Close()
@@ -88,9 +93,15 @@ func (l *listing) run(args []string) error {
 	l.reading.FileName = l.in.FileName
 	needs := l.needs | l.filter.Needs()
 	l.reading.Join = needs&filter.NeedFields != 0
-	if needs == 0 {
+	switch {
+	case l.once && needs == 0:
+		err = l.scan(&flushing{l.feed, a}, o.Decode)
+	case l.once:
+		o.Sink, o.Limits = l.take, analyze.LiveLimits
+		_, err = analyze.Run(&flushing{l.feed, a}, o)
+	case needs == 0:
 		err = l.scan(l.feed, o.Decode)
-	} else {
+	default:
 		l.feed.progress = a.newProgress(l.in, 2)
 		o.Sink = l.take
 		_, err = analyze.RunTwice(l.feed, o)
@@ -146,7 +157,7 @@ func (l *listing) runLive() error {
 	if needs == 0 {
 		err = l.scan(&flushing{l.feed, a}, o.Decode)
 	} else {
-		o.Sink = l.take
+		o.Sink, o.Limits = l.take, analyze.LiveLimits
 		_, err = analyze.Run(&flushing{l.feed, a}, o)
 	}
 	st, closeErr := s.close(a, l.feed.frames)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/capture/afpacket"
 	"github.com/ackscope/ackscope/capture/pcapfilter"
@@ -225,30 +224,6 @@ func (s *session) close(a *app, frames uint64) ([]capture.Statistics, error) {
 	return list, nil
 }
 
-// analyze runs the analysis over a live capture to its end.
-func (l *liveFlags) analyze(a *app, args []string, o analyze.Options) (*analyze.Session, error) {
-	if len(args)+len(a.flags.read) > 0 {
-		return nil, errIAndFile
-	}
-	s, packets, err := l.open()
-	if err != nil {
-		return nil, err
-	}
-	f := &feed{source: s.live, most: least(packets, l.count)}
-	if err := l.saveTo(a, s, f); err != nil {
-		return nil, errors.Join(err, s.live.Close())
-	}
-	if !a.flags.quiet {
-		fmt.Fprintf(a.err, "capturing on %s\n", l.device())
-	}
-	session, err := analyze.Run(f, o)
-	st, closeErr := s.close(a, f.frames)
-	if f.copyTo != nil {
-		closeErr = errors.Join(closeErr, f.copyTo.close(st))
-	}
-	return session, errors.Join(err, closeErr, f.copyErr)
-}
-
 // saveTo makes a feed write what it gives, where -w asks for it.
 func (l *liveFlags) saveTo(a *app, s *session, f *feed) (err error) {
 	if l.write == "" {
@@ -272,12 +247,23 @@ func (l *liveFlags) check() error {
 	for _, f := range []struct {
 		name string
 		set  bool
-	}{{"-f", l.filter != ""}, {"--bpf-raw", l.program != ""}, {"-B", l.buffer != 0}, {"-Z", l.user != ""}} {
+	}{{"-f", l.filter != ""}, {"--bpf-raw", l.program != ""}, {"-B", l.buffer != 0}, {"-Z", l.user != ""}, {"-a", len(l.autostop) > 0}} {
 		if f.set {
 			return fmt.Errorf("%s is for live captures: expected -i too; files are filtered by -Y", f.name)
 		}
 	}
 	return nil
+}
+
+// fileOnly refuses what commands that read files twice cannot do with them.
+func (l *liveFlags) fileOnly() error {
+	switch {
+	case l.write != "":
+		return errors.New("-w: expected -i or --live too; of files, `ackscope packets -Y … -w` writes some of the packets")
+	case l.count != 0:
+		return errors.New("-c: expected -i or --live too")
+	}
+	return l.check()
 }
 
 var errIAndFile = errors.New("-i and a file: expected one or the other")

@@ -25,6 +25,7 @@ type packetFlags struct {
 	fields  []string
 	options []string
 	times   string
+	once    bool
 }
 
 func (a *app) packetsCommand() *cobra.Command {
@@ -44,6 +45,7 @@ tshark has the like. Live, the first packets of a flow wait until its protocol i
 	f.live.register(c)
 	a.filterFlag(c, &f.filter)
 	p := c.Flags()
+	p.BoolVar(&f.once, "live", false, "read in one run and print on the way, as -i does: for tcpdump -U -w - | ackscope …")
 	p.BoolVarP(&f.verbose, "details", "V", false, "show the decode tree of each packet")
 	p.BoolVarP(&f.hex, "hex", "x", false, "show the bytes of each packet")
 	p.BoolVarP(&f.print, "print", "P", false, "list the packets although -w writes them")
@@ -62,7 +64,7 @@ func (a *app) packets(f *packetFlags, args []string) error {
 	if f.live.list {
 		return a.listInterfaces()
 	}
-	l := &listing{app: a, live: &f.live}
+	l := &listing{app: a, live: &f.live, once: f.once}
 	var err error
 	if l.filter, err = a.compile(f.filter); err != nil {
 		return err

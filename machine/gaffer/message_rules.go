@@ -25,7 +25,7 @@ Look at the loop that fills packets: it must stop at oldest unacked + receive bu
 }
 
 var messageResentEarly = &machine.Rule{
-	ID: "message-resent-early", Severity: machine.Note,
+	ID: "message-resent-early", Severity: machine.Note, Resend: "early",
 	Summary: "a message was put into another packet sooner than the article's resend time",
 	Explain: `The article sends a message again at the earliest 0.1 s after it was last sent. Here copies follow each other sooner: at high packet rates that is the same message over and over, at the cost of others. It may be meant: the resend time can be a multiple of the round trip time, or grow with each copy.`,
 	// The worst is kept by the largest figure; sooner is worse here, so the text

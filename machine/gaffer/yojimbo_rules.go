@@ -67,7 +67,7 @@ Split such messages, send them as blocks, or raise the budget.`,
 }
 
 var messageResentAcked = &machine.Rule{
-	ID: "message-resent-after-ack", Severity: machine.Warn,
+	ID: "message-resent-after-ack", Severity: machine.Warn, Resend: "ack-ignored",
 	Summary: "a message was sent again although its sender had read the ack of it",
 	Explain: `A packet that carried this message was acked, and a later header of the sender proves that it had read that ack. It sent the message again all the same, a quarter of a second or more later (within a frame or two that is the order of the library's calls): bandwidth for nothing. Look at how acks of packets are taken to the messages that they carried.`,
 	Say: func(n uint64, worst [3]float64) string {
@@ -76,7 +76,7 @@ var messageResentAcked = &machine.Rule{
 }
 
 var messageNeedless = &machine.Rule{
-	ID: "message-resent-needlessly", Severity: machine.Note,
+	ID: "message-resent-needlessly", Severity: machine.Note, Resend: "needless",
 	Summary: "messages were sent again after the copy that arrived",
 	Explain: `A reliable message is put into further packets every messageResendTime (0.1 s unless set) until one of them is acked. Where an ack takes longer than that to come back, copies leave although the first had arrived. That is the price of the article's fixed resend time: below an RTT of it plus a frame there are none. Raise the resend time towards the RTT to save the bandwidth; lower it to recover faster.`,
 	Say: func(n uint64, worst [3]float64) string {

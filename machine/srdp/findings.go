@@ -59,7 +59,7 @@ Limit the repeats, or skip ids that are still in the queue.`,
 }
 
 var ackIgnored = &machine.Rule{
-	ID: "srdp-ack-ignored", Severity: machine.Warn,
+	ID: "srdp-ack-ignored", Severity: machine.Warn, Resend: "ack-ignored",
 	Summary: "a packet was sent again although its acknowledgement had reached the sender",
 	Explain: `The tap is at the sender: the acknowledgement passed it, and much later than an application takes to look at its socket the packet was sent again. The sender does not find the id in its sent queue (the top bit not taken off? another byte order?), its application stood still, or its socket's buffer was full and dropped the acknowledgement.`,
 	Say: func(n uint64, worst [3]float64) string {
@@ -99,7 +99,7 @@ var gaveUp = &machine.Rule{
 }
 
 var spuriousEarly = &machine.Rule{
-	ID: "srdp-spurious-early", Severity: machine.Note,
+	ID: "srdp-spurious-early", Severity: machine.Note, Resend: "late-ack",
 	Summary: "packets were sent again while their acknowledgement was on its way",
 	Explain: `The copy and the acknowledgement of an earlier one crossed in the network: nothing was lost, the timeout was shorter than what the packet and its acknowledgement took together. It costs bandwidth, and a receiver without SRDP_DONTDUPLICATE hands the packet over twice.
 
@@ -110,7 +110,7 @@ It is told by the acknowledgement coming sooner after the copy than any answer t
 }
 
 var spuriousAckLost = &machine.Rule{
-	ID: "srdp-spurious-ack-lost", Severity: machine.Note,
+	ID: "srdp-spurious-ack-lost", Severity: machine.Note, Resend: "ack-lost",
 	Summary: "packets were sent again because their acknowledgements were lost",
 	Explain: `The packet had arrived: its acknowledgement passed the tap, and the copy came later than one that had crossed it could. So the acknowledgement was lost between the tap and the sender. That is what repeats are for; a receiver without SRDP_DONTDUPLICATE hands the packet over twice.`,
 	Say: func(n uint64, worst [3]float64) string {
@@ -119,7 +119,7 @@ var spuriousAckLost = &machine.Rule{
 }
 
 var resentLoss = &machine.Rule{
-	ID: "srdp-resent-loss", Severity: machine.Note,
+	ID: "srdp-resent-loss", Severity: machine.Note, Resend: "lost",
 	Summary: "packets were sent again because copies of them or their acknowledgements were lost",
 	Explain: `Fewer acknowledgements passed the tap than copies: of each copy that is missing one, the copy or its acknowledgement was lost beyond the tap. Which of the two, only a capture at the receiver tells: there every copy that arrives is acknowledged.`,
 	Say: func(n uint64, worst [3]float64) string {

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ackscope/ackscope/analyze"
+)
+
+// watchFlags are the flags of commands that can look at traffic without end.
+type watchFlags struct {
+	live    bool
+	metrics string
+	alerts  []string
+	flows   int
+	idle    time.Duration
+	memory  string
+	every   time.Duration
+
+	set func(string) bool // whether a flag was given
+}
+
+// defaultMemory is --memory where the command captures live.
+const defaultMemory = "512MiB"
+
+// register adds what every such command takes; listing ones also print on the way.
+func (w *watchFlags) register(a *app, c *cobra.Command, listing bool) {
+	f := c.Flags()
+	if listing {
+		f.BoolVar(&w.live, "live", false, "read in one run and print on the way, as -i does: for tcpdump -U -w - | ackscope …")
+		f.DurationVar(&w.every, "every", 0, "print what changed, as provisional, every so often (`5s`); on a terminal: how often the table is drawn (1s)")
+	}
+	f.StringVar(&w.metrics, "metrics", "", "serve Prometheus metrics on `ADDRESS:PORT`; :9090 is for this host only, *:9090 for all")
+	f.StringArrayVar(&w.alerts, "alert", nil, "print findings of a `RULE`, or of a severity and above, as they occur (repeatable)")
+	f.IntVar(&w.flows, "max-flows", 0, fmt.Sprintf("remember at most `N` flows (live: %d); the rest is summed", analyze.LiveLimits.Flows))
+	f.DurationVar(&w.idle, "flow-idle", 0, "end flows that are silent for so `long` (live: 5m)")
+	f.StringVar(&w.memory, "memory", "", fmt.Sprintf("keep within so much memory, as `1GiB` (live: %s): half of it for the state of flows", defaultMemory))
+	_ = c.RegisterFlagCompletionFunc("alert", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		words := []string{"note", "warn", "error"}
+		for _, r := range a.rules() {
+			words = append(words, r.ID+"\t"+r.Summary)
+		}
+		return words, cobra.ShellCompDirectiveNoFileComp
+	})
+	w.set = f.Changed
+}
+
+// asked reports whether any of them was given, so that the capture is read as a
+// live one is.
+func (w *watchFlags) asked() bool {
+	for _, name := range []string{"live", "every", "metrics", "alert", "max-flows", "flow-idle", "memory"} {
+		if w.set(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// limits gives what bounds the analysis, and the whole program, in bytes (0: nothing).
+func (w *watchFlags) limits(endless bool) (l analyze.Limits, memory int64, err error) {
+	text := w.memory
+	if endless {
+		l = analyze.LiveLimits
+		if text == "" {
+			text = defaultMemory
+		}
+	}
+	if w.flows < 0 || w.idle < 0 || w.every < 0 {
+		return l, 0, errors.New("--max-flows, --flow-idle, --every: expected something above 0")
+	}
+	if w.flows > 0 {
+		l.Flows = w.flows
+	}
+	if w.idle > 0 {
+		l.Idle = w.idle
+	}
+	if text != "" {
+		if memory, err = parseSize(text); err != nil {
+			return l, 0, fmt.Errorf("--memory: %w", err)
+		}
+		if memory < 64<<20 {
+			return l, 0, fmt.Errorf("--memory %s: expected 64 MiB at least", text)
+		}
+		l.Bytes = int(memory / 2)
+		if !w.set("max-flows") {
+			l.Flows = min(l.Flows, int(memory/(8<<10))) // what a flow of one packet can cost
+		}
+	}
+	return l, memory, nil
+}
+
+// alerts says which findings are printed as they occur.
+func (a *app) parseAlerts(words []string) (*alerts, error) {
+	if len(words) == 0 {
+		return nil, nil
+	}
+	x := &alerts{rules: map[string]bool{}, least: 255}
+	for _, word := range words {
+		if s, ok := parseSeverity(word); ok {
+			x.least = min(x.least, s)
+			continue
+		}
+		known := false
+		for _, r := range a.rules() {
+			known = known || r.ID == word
+		}
+		if !known {
+			return nil, fmt.Errorf("--alert: %w; or note, warn, error", a.unknownRule(word))
+		}
+		x.rules[word] = true
+	}
+	return x, nil
+}
+
+// streams tells whether the command line asks for traffic that comes as it is
+// looked at.
+func (l *liveFlags) streams(w *watchFlags) bool { return len(l.devices) > 0 || w.asked() }
+
+// endless tells whether there may be no end to it.
+func (l *liveFlags) endless(w *watchFlags) bool { return len(l.devices) > 0 || w.live }
+
+// sourceNames names what is read, for verdicts.
+func (l *liveFlags) sourceNames(a *app, args []string) []string {
+	if len(l.devices) > 0 {
+		return []string{strings.Join(l.devices, ", ")}
+	}
+	return a.paths(args)
+}
