@@ -42,6 +42,9 @@ func (g *gather) add(a *machine.Anomaly) *Finding {
 
 // found takes an occurrence of a rule in f.
 func (s *Session) found(f *Flow, a *machine.Anomaly) {
+	if s.dropped > 0 && a.Rule.Absence && a.Certainty > machine.Possible {
+		a.Certainty = machine.Possible // the session's own copy, or a tracker's effect that nobody keeps
+	}
 	x := f.gather.add(a)
 	if s.options.Found != nil {
 		x.Flow = f

@@ -15,7 +15,7 @@ const (
 
 // Rules lists the rules that hold for every protocol; each protocol's
 // descriptor lists its own.
-var Rules = []*machine.Rule{captureDuplicate, ipFragmented, oversize, framingLost}
+var Rules = []*machine.Rule{captureDuplicate, ipFragmented, oversize, framingLost, captureDropped}
 
 var captureDuplicate = &machine.Rule{
 	ID: "capture-duplicate", Severity: machine.Note,
@@ -59,6 +59,26 @@ Is the capture complete (dropped packets, a snap length)? If it is, one end writ
 	Say: func(n uint64, worst [3]float64) string {
 		return fmt.Sprintf("%d in all, %.0f bytes at most; %.0f bytes are missing from the capture", n, worst[0], worst[1])
 	},
+}
+
+var captureDropped = &machine.Rule{
+	ID: "capture-dropped", Severity: machine.Note,
+	Summary: "the capture lacks packets that its own tap dropped",
+	Explain: `The statistics of the interface, in the file or as the kernel counts live, say that packets were dropped: the host that captured had no room for them or no time. Which they were nobody knows. So what is missing here was not lost by the network for certain, and what nobody seems to have answered may have been answered: findings that conclude from what did not pass the tap are possible at most, and replay blames no endpoint for what such a packet would explain.
+
+Capture again with a larger ring (-B), a capture filter (-f), or fewer bytes of each packet (-s).`,
+	Say: func(_ uint64, worst [3]float64) string {
+		return fmt.Sprintf("the tap dropped %.0f packets of all; %.0f sequence numbers of this flow never passed it", worst[0], worst[1])
+	},
+}
+
+// noteDropped says of a flow that ends that the capture may lack some of it.
+func (s *Session) noteDropped(f *Flow) {
+	if s.dropped == 0 {
+		return
+	}
+	missing := f.tracker.Summary(machine.A).Missing + f.tracker.Summary(machine.B).Missing
+	s.found(f, &machine.Anomaly{Rule: captureDropped, Certainty: machine.Possible, At: f.Last, Ref: f.LastRef, Figures: [3]float64{float64(s.dropped), float64(missing)}})
 }
 
 // noteFraming reports what of a side's stream could not be assigned to messages

@@ -23,6 +23,9 @@ func (s *Session) Drive(src capture.Source, d *capture.Decoder) error {
 	var p capture.Packet
 	for {
 		if err := src.Next(&f); err != nil {
+			if x, ok := src.(Dropper); ok {
+				s.CaptureDropped(x.Dropped())
+			}
 			if err == io.EOF { //nolint:errorlint // a clean end is io.EOF itself; a cut may wrap one
 				err = nil
 			}
@@ -32,6 +35,10 @@ func (s *Session) Drive(src capture.Source, d *capture.Decoder) error {
 		s.Feed(&f, &p)
 	}
 }
+
+// Dropper is a source that knows how many packets the capture lacks, at its end
+// for certain; capture.Input is one.
+type Dropper interface{ Dropped() uint64 }
 
 // Rewinder is a source that can be read again; capture.Input is one.
 type Rewinder interface {

@@ -101,6 +101,7 @@ type Session struct {
 	texts    map[string]string // reasons that flows share
 
 	n          uint64 // packets fed
+	dropped    uint64 // packets that the capture is known to lack
 	duplicates uint64
 	first      machine.Instant
 	last       machine.Instant
@@ -126,7 +127,7 @@ func NewSession(o Options) *Session {
 	if o.MaxTrackers == 0 {
 		o.MaxTrackers = defaultMaxTrackers
 	}
-	s := &Session{registry: o.Registry, options: o, sink: o.Sink, formats: framings(o.Registry), gone: Totals{}}
+	s := &Session{registry: o.Registry, options: o, sink: o.Sink, formats: framings(o.Registry), gone: Totals{}, dropped: o.Survey.captureDropped()}
 	s.out.NoEvents = o.Sink == nil || o.NoEvents
 	for _, p := range o.Registry.Protocols() {
 		s.candidates = append(s.candidates, candidate{p, p.Classify()})
@@ -219,6 +220,13 @@ func (s *Session) Feed(frame *capture.Frame, p *capture.Packet) {
 		}
 	}
 }
+
+// CaptureDropped tells the session how many packets the capture is known to lack:
+// what is not there was then not lost by the network for certain.
+func (s *Session) CaptureDropped(n uint64) { s.dropped = max(s.dropped, n) }
+
+// Dropped gives how many packets the capture is known to lack.
+func (s *Session) Dropped() uint64 { return s.dropped }
 
 // Landed gives the flow that the last frame's datagram was put to; nil for a
 // frame that carried none.
@@ -397,6 +405,7 @@ func (s *Session) tell(f *Flow, d *machine.Datagram, p *capture.Packet) {
 func (s *Session) end(f *Flow) {
 	s.out.Reset()
 	f.tracker.Finish(&s.out)
+	s.noteDropped(f)
 	for i := range s.out.Anomalies {
 		s.found(f, &s.out.Anomalies[i])
 	}

@@ -12,7 +12,16 @@ import (
 // same capture: which protocol each flow is, where the tap stood, who lies. The
 // second run then grades every fact rightly from the first packet on.
 type Survey struct {
-	flows []surveyed
+	flows   []surveyed
+	dropped uint64
+}
+
+// captureDropped gives how many packets the capture is known to lack.
+func (v *Survey) captureDropped() uint64 {
+	if v == nil {
+		return 0
+	}
+	return v.dropped
 }
 
 type surveyed struct {
@@ -27,7 +36,7 @@ type surveyed struct {
 
 // Survey gives what this run learned. Call it after Finish.
 func (s *Session) Survey() *Survey {
-	v := &Survey{flows: make([]surveyed, len(s.flows))}
+	v := &Survey{flows: make([]surveyed, len(s.flows)), dropped: s.dropped}
 	for i, f := range s.flows {
 		v.flows[i] = surveyed{f.A, f.B, f.Transport, f.Protocol, f.Verdict, f.Facts(), f.Session, false}
 		v.flows[i].facts.End = s.last

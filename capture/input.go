@@ -228,6 +228,20 @@ func (in *Input) Interfaces(i int) []Interface {
 	return append([]Interface(nil), f.interfaces...)
 }
 
+// Dropped gives how many packets the captures lack, as the statistics of their
+// interfaces say that were read so far: dropped by the capturing system, or by
+// the interface itself.
+func (in *Input) Dropped() (n uint64) {
+	for i := range in.files {
+		for _, x := range in.Interfaces(i) {
+			if x.Statistics != nil {
+				n += x.Statistics.OSDropped + x.Statistics.Dropped
+			}
+		}
+	}
+	return n
+}
+
 // Progress tells how many bytes have been read in this pass, of how many; total
 // is -1 where that is not known. Both count stored, not unpacked bytes.
 func (in *Input) Progress() (read, total int64) {

@@ -218,6 +218,9 @@ type Protocol struct {
 	// expected one first; none where its packets cannot be read. What s writes
 	// suggests the first open ones alike.
 	BehavioursOf func(c *Config, s machine.Side) (names []string, open int)
+	// Despite names the rules of divergences that stand although the capture lacks
+	// packets: those that follow from packets that it has, whatever else was sent.
+	Despite []string
 	// NewJudge holds a flow against references of the named behaviours, one for
 	// each side. c.Facts must be those of an earlier run.
 	NewJudge func(c *Config, behaviours [2]string) (machine.Judge, error)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/machine"
 )
 
@@ -176,6 +177,17 @@ func (r *run) try(f *analyze.Flow) (*trial, error) {
 	return t, nil
 }
 
+// excuse takes a divergence back that a packet which the capture dropped would
+// explain: the side may have seen it.
+func excuse(o *machine.Opinion, p *dissect.Protocol, dropped uint64) {
+	if dropped == 0 || o.Divergence == nil || slices.Contains(p.Despite, o.Divergence.Rule) {
+		return
+	}
+	o.Undecided++
+	o.Why = fmt.Sprintf("the tap dropped %d packets: frame %d (%s) can follow from one of them, and what comes behind it was not held against the reference", dropped, o.Divergence.Ref.Frame(), o.Divergence.Rule)
+	o.Divergence = nil
+}
+
 // expected gives which of a side's behaviours is taken for its own: the first of
 // those that are open and that nothing contradicts.
 func (t *trial) expected(s machine.Side) int {
@@ -203,6 +215,9 @@ func (r *run) collect(s *analyze.Session) {
 		}
 		for k := range t.judges {
 			t.judges[k].Finish()
+			for _, side := range []machine.Side{machine.A, machine.B} {
+				excuse(t.judges[k].Opinion(side), f.Protocol, s.Dropped())
+			}
 		}
 		if t.judges[0].Opinion(machine.A).Compared+t.judges[0].Opinion(machine.B).Compared == 0 {
 			r.file.Skipped = append(r.file.Skipped, Skipped{f, "none of its packets could be read and held against a reference"})

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/internal/testnet"
 )
 
 func start(t *testing.T, o Options) Live {
@@ -79,11 +80,11 @@ func arrived(t *testing.T, l Live, n uint64) {
 }
 
 func TestTagsComeBack(t *testing.T) {
-	if !namespaced(t) {
+	if !testnet.Namespaced(t) {
 		return
 	}
 	on, all := start(t, Options{Interface: "veth0"}), start(t, Options{Interface: Any})
-	out := inject(t, "veth1")
+	out := testnet.Inject(t, "veth1")
 	sent := [][]byte{
 		ethernet(t, []byte("none")),
 		ethernet(t, []byte("one"), 0x81, 0, 0x20, 5),
@@ -91,7 +92,7 @@ func TestTagsComeBack(t *testing.T) {
 	}
 	before := time.Now()
 	for _, frame := range sent {
-		out.send(t, frame)
+		out.Send(t, frame)
 	}
 	i := 0
 	toGame(t, on, len(sent), func(f *capture.Frame, p *capture.Packet) {
@@ -129,7 +130,7 @@ func TestTagsComeBack(t *testing.T) {
 }
 
 func TestLoopbackOnce(t *testing.T) {
-	if !namespaced(t) {
+	if !testnet.Namespaced(t) {
 		return
 	}
 	for _, name := range []string{"lo", Any} {
@@ -178,14 +179,14 @@ func TestLoopbackOnce(t *testing.T) {
 
 // TestStopGivesWhatCame stops a capture before anything of it was read.
 func TestStopGivesWhatCame(t *testing.T) {
-	if !namespaced(t) {
+	if !testnet.Namespaced(t) {
 		return
 	}
 	l := start(t, Options{Interface: "veth0", SnapLength: 60})
-	out := inject(t, "veth1")
+	out := testnet.Inject(t, "veth1")
 	const n = 100
 	for i := range n {
-		out.send(t, ethernet(t, bytes.Repeat([]byte{byte(i)}, 200)))
+		out.Send(t, ethernet(t, bytes.Repeat([]byte{byte(i)}, 200)))
 	}
 	arrived(t, l, n)
 	l.Stop()
@@ -209,14 +210,14 @@ func TestStopGivesWhatCame(t *testing.T) {
 }
 
 func TestDropsAreCounted(t *testing.T) {
-	if !namespaced(t) {
+	if !testnet.Namespaced(t) {
 		return
 	}
 	l := start(t, Options{Interface: "veth0", Buffer: 4096})
-	out := inject(t, "veth1")
+	out := testnet.Inject(t, "veth1")
 	const n = 2000
 	for range n {
-		out.send(t, ethernet(t, make([]byte, 1000)))
+		out.Send(t, ethernet(t, make([]byte, 1000)))
 	}
 	arrived(t, l, n)
 	l.Stop()
@@ -240,7 +241,7 @@ func TestDropsAreCounted(t *testing.T) {
 }
 
 func TestCloseWakes(t *testing.T) {
-	if !namespaced(t) {
+	if !testnet.Namespaced(t) {
 		return
 	}
 	l := start(t, Options{Interface: "lo"})
@@ -264,15 +265,15 @@ func TestCloseWakes(t *testing.T) {
 }
 
 func TestNextAllocatesNothing(t *testing.T) {
-	if !namespaced(t) {
+	if !testnet.Namespaced(t) {
 		return
 	}
 	l := start(t, Options{Interface: "veth0"})
-	out := inject(t, "veth1")
+	out := testnet.Inject(t, "veth1")
 	frame := ethernet(t, []byte("game"))
 	var f capture.Frame
 	if n := testing.AllocsPerRun(200, func() {
-		out.send(t, frame)
+		out.Send(t, frame)
 		if err := l.Next(&f); err != nil {
 			t.Fatal(err)
 		}

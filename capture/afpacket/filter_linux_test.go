@@ -8,16 +8,17 @@ import (
 
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/capture/pcapfilter"
+	"github.com/ackscope/ackscope/internal/testnet"
 )
 
 // TestFilterInForce holds the kernel's verdicts, where it keeps the outer tag,
 // against those over the whole frames, as they are given out with the tag put
 // back. What is tagged passes a filter without vlan, as it does in tcpdump.
 func TestFilterInForce(t *testing.T) {
-	if !namespaced(t) {
+	if !testnet.Namespaced(t) {
 		return
 	}
-	out := inject(t, "veth1")
+	out := testnet.Inject(t, "veth1")
 	sent := [][]byte{
 		ethernet(t, []byte("none")),
 		ethernet(t, []byte("one"), 0x81, 0, 0x20, 5),
@@ -49,7 +50,7 @@ func TestFilterInForce(t *testing.T) {
 		}
 		l, fence := start(t, Options{Interface: "veth0", Filter: c.filter}), start(t, Options{Interface: "veth0"})
 		for _, frame := range sent {
-			out.send(t, frame)
+			out.Send(t, frame)
 		}
 		arrived(t, fence, uint64(len(sent)))
 		l.Stop()
@@ -93,14 +94,14 @@ func passing(t *testing.T, filter string, frames [][]byte) []int {
 
 // TestFilterOnAny tries what is asked of the kernel where there is no link header.
 func TestFilterOnAny(t *testing.T) {
-	if !namespaced(t) {
+	if !testnet.Namespaced(t) {
 		return
 	}
-	out := inject(t, "veth1")
+	out := testnet.Inject(t, "veth1")
 	for filter, want := range map[string]int{"udp port 7777": 2, "vlan": 1, "vlan 5 and udp port 7777": 1, "vlan 6": 0, "not udp": 0, "host 10.9.0.2 and less 40": 2, "ip6 and udp": 0} {
 		l, fence := start(t, Options{Interface: Any, Filter: filter}), start(t, Options{Interface: "veth0", Filter: "udp port 7777"})
-		out.send(t, ethernet(t, []byte("none")))
-		out.send(t, ethernet(t, []byte("one"), 0x81, 0, 0x20, 5))
+		out.Send(t, ethernet(t, []byte("none")))
+		out.Send(t, ethernet(t, []byte("one"), 0x81, 0, 0x20, 5))
 		arrived(t, fence, 2)
 		l.Stop()
 		got := 0

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/internal/testnet"
 )
 
 func startGroup(t *testing.T, names ...string) Group {
@@ -28,15 +29,15 @@ func startGroup(t *testing.T, names ...string) Group {
 // TestGroupInOrder captures on both ends of a pair: what leaves one comes in at
 // the other, later.
 func TestGroupInOrder(t *testing.T) {
-	if !namespaced(t) {
+	if !testnet.Namespaced(t) {
 		return
 	}
 	g := startGroup(t, "veth0", "veth1")
-	out := inject(t, "veth1")
+	out := testnet.Inject(t, "veth1")
 	const n = 300
 	go func() {
 		for i := range n {
-			out.send(t, ethernet(t, fmt.Appendf(nil, "%03d", i)))
+			out.Send(t, ethernet(t, fmt.Appendf(nil, "%03d", i)))
 			time.Sleep(200 * time.Microsecond)
 		}
 		time.Sleep(20 * time.Millisecond)
@@ -77,7 +78,7 @@ func TestGroupInOrder(t *testing.T) {
 }
 
 func TestGroupCloseWakes(t *testing.T) {
-	if !namespaced(t) {
+	if !testnet.Namespaced(t) {
 		return
 	}
 	for _, names := range [][]string{{"veth0"}, {"veth0", "veth1", "lo"}} {
@@ -111,7 +112,7 @@ func TestGroupAllOrNone(t *testing.T) {
 
 // TestSocketHandedOver opens by a socket that was opened before.
 func TestSocketHandedOver(t *testing.T) {
-	if !namespaced(t) {
+	if !testnet.Namespaced(t) {
 		return
 	}
 	socket, err := Socket(Options{Interface: "veth0"})
@@ -119,7 +120,7 @@ func TestSocketHandedOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := start(t, Options{Interface: "veth0", Socket: socket})
-	inject(t, "veth1").send(t, ethernet(t, []byte("game")))
+	testnet.Inject(t, "veth1").Send(t, ethernet(t, []byte("game")))
 	var f capture.Frame
 	if err := l.Next(&f); err != nil || len(f.Data) == 0 {
 		t.Errorf("%d bytes, %v", len(f.Data), err)

@@ -5,6 +5,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/machine"
 )
@@ -77,6 +78,14 @@ func (f *feed) Rewind() error {
 		f.progress.pass++
 	}
 	return f.source.(interface{ Rewind() error }).Rewind()
+}
+
+// Dropped gives how many packets the source is known to lack.
+func (f *feed) Dropped() uint64 {
+	if d, ok := f.source.(analyze.Dropper); ok {
+		return d.Dropped()
+	}
+	return 0
 }
 
 // Close closes the source.

@@ -431,7 +431,9 @@ func verdict(s *analyze.Session, names []string) string {
 			}
 		}
 	}
-	if missing > 0 {
+	if n := s.Dropped(); n > 0 {
+		parts = append(parts, "the tap dropped "+show.Plural(n, "packet"))
+	} else if missing > 0 {
 		parts = append(parts, "the capture itself lost packets")
 	}
 	if n := grave[machine.Error]; n > 0 {

@@ -122,6 +122,21 @@ func (r *running) Next(f *capture.Frame) error {
 	return nil
 }
 
+// Dropped gives how many packets the capture lacks.
+func (r *running) Dropped() (n uint64) {
+	if r.live == nil {
+		return r.feed.Dropped()
+	}
+	list, err := r.live.live.Statistics()
+	if err != nil {
+		return 0 // the end tells
+	}
+	for _, st := range list {
+		n += st.OSDropped + st.Dropped
+	}
+	return n
+}
+
 // Close implements capture.Source.
 func (r *running) Close() error { return r.feed.Close() }
 
@@ -230,6 +245,9 @@ func (r *running) wait(ended <-chan error) error {
 			return nil
 		case now := <-ticker.C:
 			r.mu.Lock()
+			if r.live != nil {
+				r.session.CaptureDropped(r.Dropped())
+			}
 			if every > 0 && now.Sub(drawn) >= every && r.tick != nil {
 				drawn = now
 				r.tick()

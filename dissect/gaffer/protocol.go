@@ -51,6 +51,7 @@ func newProtocol(extra []dissect.Profile, keys *Keys) *dissect.Protocol {
 
 		Behaviours:   tracker.Behaviours,
 		BehavioursOf: behavioursOf,
+		Despite:      []string{"sequence-reuse", "ack-forgotten", "ack-withdrawn"},
 		NewJudge:     newJudge,
 		NewStage:     newStage,
 	}

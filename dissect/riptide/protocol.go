@@ -89,6 +89,7 @@ func newProtocol(k *knowledge) *dissect.Protocol {
 
 		Behaviours:   behaviours(),
 		BehavioursOf: behavioursOf,
+		Despite:      []string{"sequence-reuse", "resend-after-ack", "connect-early", "heartbeat-early"},
 		NewJudge:     newJudge,
 		NewStage: func(c *dissect.Config) (machine.Stage, error) {
 			s, err := tracker.NewStage(trackerConfig(c))

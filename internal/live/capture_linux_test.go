@@ -17,6 +17,7 @@ import (
 
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/internal/testenv"
+	"github.com/ackscope/ackscope/internal/testnet"
 )
 
 // capturing is a running `ackscope …`, told what it captures on.
@@ -117,7 +118,7 @@ func (c *capturing) totals(t *testing.T) (v totals) {
 
 // flood sends at a rate, in packets a second, for a time; as near to it as the
 // machine lets it.
-func flood(t *testing.T, out *injector, rate int, during time.Duration) (sent uint64) {
+func flood(t *testing.T, out *testnet.Injector, rate int, during time.Duration) (sent uint64) {
 	t.Helper()
 	frames := game(t, 64, 100)
 	begun := time.Now()
@@ -130,7 +131,7 @@ func flood(t *testing.T, out *injector, rate int, during time.Duration) (sent ui
 			time.Sleep(100 * time.Microsecond)
 			continue
 		}
-		out.send(t, frames)
+		out.Send(t, frames...)
 		sent += uint64(len(frames))
 	}
 }
@@ -147,7 +148,7 @@ func TestNoDropUncounted(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "rate.pcapng")
 	c := begin(t, nil, "capture", "-i", "veth0", "-w", file, "--json", "-B", "64")
-	sent := flood(t, inject(t, "veth1"), 200_000, during)
+	sent := flood(t, testnet.Inject(t, "veth1"), 200_000, during)
 	time.Sleep(200 * time.Millisecond)
 	if err := c.end(t, os.Interrupt); err != nil {
 		t.Fatalf("%v\n%s", err, c.errors.Bytes())
@@ -182,10 +183,10 @@ func TestKilled(t *testing.T) {
 	for round := range 2 {
 		dir := t.TempDir()
 		c := begin(t, nil, "capture", "-i", "veth0", "-w", filepath.Join(dir, "c.pcapng"), "-b", "filesize:100kB", "-b", "files:4")
-		out := inject(t, "veth1")
+		out := testnet.Inject(t, "veth1")
 		frames := game(t, 1200+500*round, 300)
 		for at := 0; at < len(frames); at += 20 {
-			out.send(t, frames[at:min(at+20, len(frames))])
+			out.Send(t, frames[at:min(at+20, len(frames))]...)
 			time.Sleep(300 * time.Microsecond)
 		}
 		last := fmt.Appendf(nil, "%08d", len(frames)-1)
@@ -262,10 +263,10 @@ func TestDiskFull(t *testing.T) {
 	const n = 6000
 	for _, command := range []string{"flows", "capture"} {
 		c := begin(t, nil, command, "-i", "veth0", "-f", "udp port 7777", "-w", filepath.Join(dir, command+".pcapng"), "--json")
-		out := inject(t, "veth1")
+		out := testnet.Inject(t, "veth1")
 		frames := game(t, n, 300)
 		for at := 0; at < n; at += 50 {
-			out.send(t, frames[at:at+50])
+			out.Send(t, frames[at:at+50]...)
 			time.Sleep(300 * time.Microsecond)
 		}
 		time.Sleep(500 * time.Millisecond)

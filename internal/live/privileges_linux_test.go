@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/ackscope/ackscope/internal/testnet"
 )
 
 const nobody = 65534
@@ -48,11 +50,11 @@ func TestLeastPrivilege(t *testing.T) {
 			args = append(args, "-Z", c.user)
 		}
 		p := begin(t, c.attributes, args...)
-		out := inject(t, "veth1")
-		out.send(t, game(t, 150, 100))
+		out := testnet.Inject(t, "veth1")
+		out.Send(t, game(t, 150, 100)...)
 		time.Sleep(50 * time.Millisecond)
 		checkThreads(t, c.name, p.cmd.Process.Pid, c.uid)
-		out.send(t, game(t, 100, 100)) // the next file begins when all is given up
+		out.Send(t, game(t, 100, 100)...) // the next file begins when all is given up
 		time.Sleep(50 * time.Millisecond)
 		if err := p.end(t, os.Interrupt); err != nil {
 			t.Errorf("%s: %v\n%s", c.name, err, p.errors.Bytes())

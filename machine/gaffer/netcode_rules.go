@@ -23,7 +23,7 @@ var netcodeDenied = &machine.Rule{
 }
 
 var netcodeNoAnswer = &machine.Rule{
-	ID: "netcode-no-answer", Severity: machine.Warn,
+	ID: "netcode-no-answer", Severity: machine.Warn, Absence: true,
 	Summary: "the server met every connection request with silence",
 	Explain: `The client repeated its connection request and nothing came back. That is how a netcode server meets a token that it cannot use: made with another private key or for another protocol id, expired, used already from elsewhere, or without the address in it by which this server knows itself. A server that is down, or a path that drops requests of 1,078 bytes, looks the same.
 
@@ -34,7 +34,7 @@ With the server's private key (--keys) the token can be looked at: whether it op
 }
 
 var netcodeTimeout = &machine.Rule{
-	ID: "netcode-timeout", Severity: machine.Warn,
+	ID: "netcode-timeout", Severity: machine.Warn, Absence: true,
 	Summary: "one side fell silent without a disconnect, while the other went on",
 	Explain: `A netcode endpoint that is alive sends at least a keep-alive every 0.1 s, and says goodbye with ten disconnect datagrams. This one stopped without either: its process died, its network went away, or what it sent no longer reached the tap. The other side keeps sending until its timeout.`,
 	Say: func(_ uint64, worst [3]float64) string {
@@ -43,7 +43,7 @@ var netcodeTimeout = &machine.Rule{
 }
 
 var netcodeLoss = &machine.Rule{
-	ID: "netcode-loss", Severity: machine.Note,
+	ID: "netcode-loss", Severity: machine.Note, Absence: true,
 	Summary: "datagrams of this side were lost before the tap, by netcode's counter",
 	Explain: `netcode numbers the datagrams of a connection one by one, and the number travels in the clear. Numbers that never passed the tap are datagrams that were lost on their way to it (or by the capture). What is lost behind the tap does not show here: that takes keys, and the acks inside.`,
 	Say: func(_ uint64, worst [3]float64) string {

@@ -14,7 +14,7 @@ var FindingRules = []*machine.Rule{
 }
 
 var falseAck = &machine.Rule{
-	ID: "false-ack", Severity: machine.Error,
+	ID: "false-ack", Severity: machine.Error, Absence: true,
 	Summary: "a header acks a packet that had not been sent",
 	Explain: `A header names a sequence number that its peer sent only later, by the time at which both passed the tap. No packet of that number can have arrived, so the ack is wrong: its peer takes something for delivered that never was.
 
@@ -25,7 +25,7 @@ Look at how the receive side builds ack_bits: an entry may count only if the seq
 }
 
 var staleEntry = &machine.Rule{
-	ID: "stale-entry", Severity: machine.Error,
+	ID: "stale-entry", Severity: machine.Error, Absence: true,
 	Summary: "a header acks a packet that never came: an old entry of the received buffer, one wrap back",
 	Explain: `The receive window jumped over packets that were lost, and one of them is acked all the same. Nothing of that number passed the tap, which stands at the receiver: the entry in the received buffer is one of a wrap ago (65,536 packets), whose slot nobody has used since.
 
@@ -71,7 +71,7 @@ A resend must be a new packet with a new sequence number: it is the messages in 
 }
 
 var sequenceJump = &machine.Rule{
-	ID: "sequence-jump", Severity: machine.Warn,
+	ID: "sequence-jump", Severity: machine.Warn, Absence: true,
 	Summary: "sequence numbers jump by more than the time allows",
 	Explain: `From one packet to the next the sequence number grew by more than the side sends in that time. Either its counter is not stepped by one per packet, or the capture lacks packets, or a burst of them was lost.
 
@@ -102,7 +102,7 @@ var outOfOrder = &machine.Rule{
 }
 
 var ackWindowSlide = &machine.Rule{
-	ID: "ack-window-slide", Severity: machine.Warn,
+	ID: "ack-window-slide", Severity: machine.Warn, Absence: true,
 	Summary: "a packet arrived and can never be acked: ack_bits slid past it",
 	Explain: `The packet arrived, but when its receiver next sent a header, more newer packets had come than ack_bits speaks of. Its sender never learns that it arrived, and resends what was in it for nothing.
 
@@ -142,7 +142,7 @@ Close a connection after a silence; at 60 packets a second half the range takes 
 }
 
 var oneWaySilence = &machine.Rule{
-	ID: "one-way-silence", Severity: machine.Warn,
+	ID: "one-way-silence", Severity: machine.Warn, Absence: true,
 	Summary: "one side was silent while the other went on sending",
 	Explain: `Nothing of this side passed the tap for a second or more, while its peer kept sending. The peer's packets were not acked in that time: whatever it sends reliably is resent, and its RTT and loss estimates freeze.
 
@@ -153,7 +153,7 @@ If sequence numbers went on meanwhile, the network lost the packets; if not, the
 }
 
 var stall = &machine.Rule{
-	ID: "stall", Severity: machine.Warn,
+	ID: "stall", Severity: machine.Warn, Absence: true,
 	Summary: "a side stopped sending for a while: its process, not the network",
 	Explain: `The side sent nothing for much longer than its frame, and its sequence numbers did not go on in that time: no packet was lost, none was sent. The process was held up: a long frame, garbage collection, loading, a busy machine.
 
@@ -175,7 +175,7 @@ The library smooths with a factor of 0.0025, so its RTT hardly moves; a resend t
 }
 
 var lossBurst = &machine.Rule{
-	ID: "loss-burst", Severity: machine.Warn,
+	ID: "loss-burst", Severity: machine.Warn, Absence: true,
 	Summary: "many packets in a row were lost before the tap",
 	Explain: `Eight or more consecutive sequence numbers of the side never passed the tap. Above 32 lost in a row a header no longer speaks of what came before the hole: packets that arrived just before it may never be acked.`,
 	Say: func(n uint64, worst [3]float64) string {
@@ -184,7 +184,7 @@ var lossBurst = &machine.Rule{
 }
 
 var refusedPacket = &machine.Rule{
-	ID: "refused", Severity: machine.Note,
+	ID: "refused", Severity: machine.Note, Absence: true,
 	Summary: "packets reached the side and were neither received nor acked",
 	Explain: `The datagram passed the tap, which stands at the receiver; later ones were read and acked, and this one was not, though the header speaks of its number. Either the application refused the packet (reliable lets it), or the datagram was dropped between the tap and the socket: a full socket buffer (netstat -su: receive buffer errors) or a wrong checksum.`,
 	Say: func(n uint64, _ [3]float64) string {

@@ -53,7 +53,7 @@ var malformedConnection = &machine.Rule{
 }
 
 var messageStuck = &machine.Rule{
-	ID: "stuck-message", Severity: machine.Error,
+	ID: "stuck-message", Severity: machine.Error, Absence: true,
 	Summary: "a message is never sent while later ones are: the channel is stuck behind it",
 	Explain: `Ids of a reliable-ordered channel are given out in order, and the receiver hands messages over in order. The sender goes on with later ids, but no packet carries this one. The usual cause: the message is larger than what the channel may put into a packet (packetBudget, or maxPacketSize less its headers), so it is passed over each time. Everything behind it arrives, is held back, and after 1,024 ids the sender stops too.
 

@@ -24,7 +24,7 @@ func count(n uint64, thing string) string {
 }
 
 var ackedNotDelivered = &machine.Rule{
-	ID: "riptide-acked-not-delivered", Severity: machine.Error,
+	ID: "riptide-acked-not-delivered", Severity: machine.Error, Absence: true,
 	Summary: "a message was acked and never handed to the application",
 	Explain: `The receiver answered the message with an Ack, so its sender counts it as delivered; but the receiver's window took it for one that it had already, and threw it away. It is the window fault of releases 2.1.0 to 2.2.1 and of source builds since February 2023: when the newest sequence id jumps by 32 or more, whole words of the window's bits stay where they are, and then stand for ids that have not come yet.
 
@@ -48,7 +48,7 @@ What the message does should not be done twice: let it carry an id of your own, 
 }
 
 var windowJump = &machine.Rule{
-	ID: "riptide-window-jump", Severity: machine.Warn,
+	ID: "riptide-window-jump", Severity: machine.Warn, Absence: true,
 	Summary: "the newest reliable id jumped further than the library's window stands",
 	Explain: `From a jump of 32 ids on (17 in release 2.0.0) the library's window of received ids is not reliable: Acks after it can name messages that never came, messages can be thrown away as duplicates, and duplicates can be let in. See "riptide-acked-not-delivered" for what came of it.`,
 	Say: func(n uint64, worst [3]float64) string {
@@ -75,7 +75,7 @@ var attemptsLimit = &machine.Rule{
 }
 
 var ackOfNothing = &machine.Rule{
-	ID: "riptide-ack-of-nothing", Severity: machine.Warn,
+	ID: "riptide-ack-of-nothing", Severity: machine.Warn, Absence: true,
 	Summary: "an Ack answers an id that its receiver never sent",
 	Explain: `The tap is at the side to which the Ack goes, so all that it sent was seen. Either the capture lost packets, or the other end acks what did not come.`,
 	Say: func(n uint64, worst [3]float64) string {

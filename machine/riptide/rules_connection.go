@@ -27,7 +27,7 @@ var qualityLimit = &machine.Rule{
 }
 
 var heartbeatLate = &machine.Rule{
-	ID: "riptide-heartbeat-late", Severity: machine.Note,
+	ID: "riptide-heartbeat-late", Severity: machine.Note, Absence: true,
 	Summary: "a heartbeat was due and came late, or not",
 	Explain: `The client sends a heartbeat each second. A longer gap at the client's own end is its application standing still; seen from the server's end it may be loss too. Only heartbeats keep the connection alive, data does not: after 5 s without one the other side gives up.`,
 	Say: func(n uint64, worst [3]float64) string {
@@ -36,7 +36,7 @@ var heartbeatLate = &machine.Rule{
 }
 
 var heartbeatUnanswered = &machine.Rule{
-	ID: "riptide-heartbeat-unanswered", Severity: machine.Note,
+	ID: "riptide-heartbeat-unanswered", Severity: machine.Note, Absence: true,
 	Summary: "heartbeats of the client had no answer",
 	Explain: `The server answers each heartbeat at once; the client measures its RTT by it and stays connected by it. Without an answer the RTT, and with it the resend timer, stay as they were, and after 5 s the client gives up.`,
 	Say: func(n uint64, worst [3]float64) string {
@@ -45,7 +45,7 @@ var heartbeatUnanswered = &machine.Rule{
 }
 
 var silentEnd = &machine.Rule{
-	ID: "riptide-silent-end", Severity: machine.Warn,
+	ID: "riptide-silent-end", Severity: machine.Warn, Absence: true,
 	Summary: "one side fell silent without saying that it ends the connection",
 	Explain: `The other side went on for more than a heartbeat's time. A side that falls silent was killed or lost its network: no limit of the library was reached that would explain it (see "riptide-poor-connection" and "riptide-timed-out" for those). "ackscope autopsy" lays out what was known.`,
 	Say: func(_ uint64, worst [3]float64) string {
@@ -54,7 +54,7 @@ var silentEnd = &machine.Rule{
 }
 
 var noAnswer = &machine.Rule{
-	ID: "riptide-connect-unanswered", Severity: machine.Warn,
+	ID: "riptide-connect-unanswered", Severity: machine.Warn, Absence: true,
 	Summary: "a client asked for a connection and had no answer",
 	Explain: `A client sends Connect up to five times, a second apart, and then fails with NoConnection. No server listens there, or the packets do not get through either way.`,
 	Say: func(_ uint64, worst [3]float64) string {
@@ -81,7 +81,7 @@ var welcomeMismatch = &machine.Rule{
 }
 
 var timedOut = &machine.Rule{
-	ID: "riptide-timed-out", Severity: machine.Warn,
+	ID: "riptide-timed-out", Severity: machine.Warn, Absence: true,
 	Summary: "one side gave up: it had heard nothing that keeps the connection alive for 5 s",
 	Explain: `A side ends the connection when no heartbeat has reached it for 5 s (a server), or no answer to its own (a client). It looks once a heartbeat's time, so it happens 5 to 6 s after the last one; messages and Acks do not count. Nothing is said on the wire: the side just stops, and the other end has to find out by its own timeout.
 
@@ -95,7 +95,7 @@ The tap is at this side, and it fell silent when that time was over. Look for wh
 }
 
 var poorEnd = &machine.Rule{
-	ID: "riptide-poor-connection", Severity: machine.Warn,
+	ID: "riptide-poor-connection", Severity: machine.Warn, Absence: true,
 	Summary: "one side ended the connection for its quality (PoorConnection), without a word",
 	Explain: `Since July 2023 the library ends a connection by itself when a reliable message was sent 15 times without an Ack and is due again, when for 64 notify messages in a row more than 5 % of the last 64 were lost, or when for 64 reliable messages in a row the last 64 took more than 5 sends on average. It says nothing: the other end waits for its timeout of 5 to 6 s and reports TimedOut. Pytide 2.1.0-alpha does it at its 16th reliable message, whatever became of the others.
 

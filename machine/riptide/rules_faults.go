@@ -10,7 +10,7 @@ import (
 // the finding says so.
 
 var mergedSequences = &machine.Rule{
-	ID: "riptide-merged-sequences", Severity: machine.Error,
+	ID: "riptide-merged-sequences", Severity: machine.Error, Absence: true,
 	Summary: "messages went out under the sequence id of another connection (2.1.0)",
 	Explain: `Release 2.1.0 writes the sequence id of a reliable message into the one message object that it sends to several clients, and ORs it over the id that is there: from the second client on the id is the OR of both. The receiver acks that id; the sender waits for the one that it meant, sends again, and drops the client after 15 attempts. Broadcasts, relayed messages and "client connected" all do it; sessions of three and more hardly survive.
 
@@ -30,7 +30,7 @@ var stopReads80 = &machine.Rule{
 }
 
 var falseAck = &machine.Rule{
-	ID: "riptide-false-ack", Severity: machine.Warn,
+	ID: "riptide-false-ack", Severity: machine.Warn, Absence: true,
 	Summary: "an Ack names messages that had not come",
 	Explain: `The Ack follows a jump of 32 or more ids, and its bits name ids in between, of which none can have arrived. It is the fault of the library's window: a jump moves the bits by the jump modulo 32 only, so that old ones stay and stand for newer ids. The sender then takes the messages for delivered and does not send them again.
 
@@ -104,7 +104,7 @@ Let the peer send notify messages as often, or do not read "lost" as lost.`,
 }
 
 var notifyJump = &machine.Rule{
-	ID: "riptide-notify-jump", Severity: machine.Note,
+	ID: "riptide-notify-jump", Severity: machine.Note, Absence: true,
 	Summary: "the newest notify id jumped by 32 or more",
 	Explain: `Notify messages are kept in the same kind of window as reliable ones, with the same fault (source builds since July 2023, releases 2.1.0 to 2.2.1): after a jump of 32 and more its headers can name ids that never came, where the jump modulo 32 is below 8, and the new message itself can be refused.`,
 	Say: func(n uint64, worst [3]float64) string {

@@ -24,7 +24,7 @@ Equal ids with different bodies are therefore different messages here, and no du
 }
 
 var portLost = &machine.Rule{
-	ID: "riptide-pytide-not-resent", Severity: machine.Warn,
+	ID: "riptide-pytide-not-resent", Severity: machine.Warn, Absence: true,
 	Summary: "a reliable message was lost and never sent again (Pytide 2.1.0-alpha)",
 	Explain: `No Ack names it, and its sender did not send it again: the timer of Pytide 2.1.0-alpha compares two times that are never equal, so nothing is ever resent by it. "Reliable" is not, there: a lost message stays lost, and a message whose Ack is lost stays pending for ever.`,
 	Say: func(n uint64, worst [3]float64) string {

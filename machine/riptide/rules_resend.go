@@ -12,7 +12,7 @@ func sayResent(n uint64, worst [3]float64) string {
 }
 
 var resentMessageLost = &machine.Rule{
-	ID: "riptide-resent-message-lost", Severity: machine.Note, Resend: "message-lost",
+	ID: "riptide-resent-message-lost", Severity: machine.Note, Resend: "message-lost", Absence: true,
 	Summary: "messages were sent again because a copy of them was lost",
 	Explain: `Every copy of a reliable message that arrives is answered by an Ack of its own. Fewer Acks came than copies were sent, and Acks of later messages passed the message over: it had not arrived.
 That is what reliable messages are for. Look at the number of copies: the connection ends at 15.`,
@@ -20,7 +20,7 @@ That is what reliable messages are for. Look at the number of copies: the connec
 }
 
 var resentAckLost = &machine.Rule{
-	ID: "riptide-resent-ack-lost", Severity: machine.Note, Resend: "ack-lost",
+	ID: "riptide-resent-ack-lost", Severity: machine.Note, Resend: "ack-lost", Absence: true,
 	Summary: "messages were sent again though they had arrived: their Acks were lost",
 	Explain: `Acks are sent once. This one did not get back: an Ack of a later message names the id by a bit, or, where the tap is at the receiver, another copy came long after the Ack had left. Builds of 2023 before 2.1.0 send again all the same until they read an Ack of the message itself; later releases believe the bits of a newer Ack, not those of one that comes late.
 
@@ -29,7 +29,7 @@ It costs bandwidth, and attempts: the connection ends at 15.`,
 }
 
 var resentLoss = &machine.Rule{
-	ID: "riptide-resent-loss", Severity: machine.Note, Resend: "lost",
+	ID: "riptide-resent-loss", Severity: machine.Note, Resend: "lost", Absence: true,
 	Summary: "messages were sent again because a copy of them or its Ack was lost",
 	Explain: `Fewer Acks came than copies were sent, so a copy was lost on its way, or its Ack. Which of the two the capture does not tell: no Ack of another message was under way meanwhile. See "riptide-resent-message-lost" and "riptide-resent-ack-lost".`,
 	Say:     sayResent,

@@ -13,7 +13,7 @@ var Findings = []*machine.Rule{
 }
 
 var orderBroken = &machine.Rule{
-	ID: "srdp-order-broken", Severity: machine.Error,
+	ID: "srdp-order-broken", Severity: machine.Error, Absence: true,
 	Summary: "an ordered packet was sent while another one to the same receiver was in flight",
 	Explain: `SRDP_ORDER promises that packets are received in the order sent. The way that the document gives for it is to have one such packet in flight to a receiver at a time: the next one waits until the first is acknowledged. Here it did not wait. If the first one is lost and sent again, the receiver hands over the second before it.
 
@@ -68,7 +68,7 @@ var ackIgnored = &machine.Rule{
 }
 
 var ackOfNothing = &machine.Rule{
-	ID: "srdp-ack-of-nothing", Severity: machine.Warn,
+	ID: "srdp-ack-of-nothing", Severity: machine.Warn, Absence: true,
 	Summary: "an acknowledgement names an id that was not sent to who acknowledges it",
 	Explain: `No packet of that id has passed the tap in the other direction of this flow. Either the capture lost it, or it was sent to another peer, or the receiver acknowledges what did not come (byte order, a wrong id). Packets from before the capture are left out of this.
 
@@ -79,7 +79,7 @@ It is certain where the tap is at the side that would have sent the packet.`,
 }
 
 var ackMissing = &machine.Rule{
-	ID: "srdp-ack-missing", Severity: machine.Warn,
+	ID: "srdp-ack-missing", Severity: machine.Warn, Absence: true,
 	Summary: "copies of packets reached their receiver and were not acknowledged",
 	Explain: `The tap is at the receiver. A receiver acknowledges every copy of a data packet, duplicates too: otherwise its sender goes on sending. Here fewer acknowledgements left than copies came, and the receiver was still there. It filters duplicates before it acknowledges, it lost datagrams in its socket's buffer, or what came was not SRDP.`,
 	Say: func(n uint64, worst [3]float64) string {
@@ -88,7 +88,7 @@ var ackMissing = &machine.Rule{
 }
 
 var gaveUp = &machine.Rule{
-	ID: "srdp-gave-up", Severity: machine.Warn,
+	ID: "srdp-gave-up", Severity: machine.Warn, Absence: true,
 	Summary: "a packet was never acknowledged, and its sender stopped sending it",
 	Explain: `No acknowledgement passed the tap, and the next copy did not come when it was due: the sender has reached its limit of repeats, or its application gave the packet up. Whether it arrived is not known, since the acknowledgements may have been lost. Away from the sender it is possible only: further copies may have been lost before the tap.
 
@@ -119,7 +119,7 @@ var spuriousAckLost = &machine.Rule{
 }
 
 var resentLoss = &machine.Rule{
-	ID: "srdp-resent-loss", Severity: machine.Note, Resend: "lost",
+	ID: "srdp-resent-loss", Severity: machine.Note, Resend: "lost", Absence: true,
 	Summary: "packets were sent again because copies of them or their acknowledgements were lost",
 	Explain: `Fewer acknowledgements passed the tap than copies: of each copy that is missing one, the copy or its acknowledgement was lost beyond the tap. Which of the two, only a capture at the receiver tells: there every copy that arrives is acknowledged.`,
 	Say: func(n uint64, worst [3]float64) string {
@@ -184,7 +184,7 @@ var foreignDatagram = &machine.Rule{
 }
 
 var idsMissing = &machine.Rule{
-	ID: "srdp-ids-missing", Severity: machine.Note,
+	ID: "srdp-ids-missing", Severity: machine.Note, Absence: true,
 	Summary: "ids of an endpoint at the tap are in none of its flows",
 	Explain: `An endpoint numbers its packets to all peers by one counter, so over all of its flows together the ids rise by one. These ids passed the tap in no flow, though the tap is at the endpoint: the capture dropped packets, a capture filter left flows out, or the endpoint sends over another interface too.`,
 	Say: func(_ uint64, worst [3]float64) string {
