@@ -60,6 +60,7 @@ var law = []rule{
 	{"lab", []string{"machine", "machine/...", "wire", "wire/...", "sim", "capture"}, nil},
 	{"tui", []string{"analyze", "capture", "filter", "graph", "replay", "export", "show", "dissect", "machine"}, []string{"github.com/rivo/tview", "github.com/gdamore/tcell/v2"}},
 	{"cmd/ackscope", []string{"..."}, []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "golang.org/x/sys", "github.com/dustin/go-humanize"}},
+	{"internal/testnet", []string{"internal/testenv"}, []string{"golang.org/x/sys"}},
 	{"internal/*", []string{"..."}, []string{"github.com/google/gopacket"}},
 	{"testdata/gen/*", []string{"..."}, nil},
 }
