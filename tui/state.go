@@ -3,6 +3,7 @@ package tui
 import (
 	"fmt"
 	mathbits "math/bits"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -26,6 +27,8 @@ type sidesAt struct {
 	from   int // entry that before is of
 	bits   int // width of ack_bits, as far as the headers of flow bitsOf have shown
 	bitsOf int
+	below  int64 // 0 where bit 0 stands for the newest itself, 1 where for the one below
+	told   bool  // below is known
 }
 
 // pager is lines that are read, with where one reads.
@@ -213,7 +216,7 @@ func (x *sidesAt) ackBits(m *Model, f *analyze.Flow, width int) []string {
 			// Not all of them need be on the wire: the widest of the flow's headers tells.
 			bits = d.Fields[i].Uint
 			if x.bitsOf != f.ID {
-				x.bitsOf, x.bits = f.ID, 0
+				x.bitsOf, x.bits, x.told = f.ID, 0, false
 			}
 			x.bits = max(x.bits, 16, int(d.Fields[i].Bits), (mathbits.Len64(bits)+7)/8*8)
 			count = x.bits
@@ -233,36 +236,58 @@ func (x *sidesAt) ackBits(m *Model, f *analyze.Flow, width int) []string {
 		}
 	}
 	out := []string{string(strip) + " \x1b[2m(the newest stands last)\x1b[0m"}
-	// What bit 0 stands for differs between protocols: it is told only where an
-	// event of this very header shows it.
-	settled, err := m.store.recordAt(x.entry)
-	if err != nil {
+	// What bit 0 stands for differs between protocols: it is told once the flow has
+	// shown which of the two readings fits what its sender had received.
+	if below, ok := x.readBits(from, ack, bits, count); ok {
+		x.below, x.told = below, true
+	}
+	if !x.told {
 		return out
 	}
-	ref := m.store.timeline.At(x.entry).Ref
-	for i := range settled.events {
-		e := &settled.events[i]
-		first := int64(e.Sequence) + int64(e.Bit)
-		if e.Kind != machine.EventAcked || e.By != ref || first != ack && first != ack-1 {
-			continue
+	first := ack - x.below
+	var missing []string
+	for i := range count {
+		if bits>>i&1 == 0 {
+			missing = append(missing, strconv.FormatInt((first-int64(i))&0xffff, 10))
 		}
-		var missing []string
-		for i := range count {
-			if bits>>i&1 == 0 {
-				missing = append(missing, strconv.FormatInt((first-int64(i))&0xffff, 10))
-			}
-		}
-		line := fmt.Sprintf("they stand for %d down to %d: all are there", first, (first-int64(count)+1)&0xffff)
-		if len(missing) > 0 {
-			line = fmt.Sprintf("they stand for %d down to %d; missing %s", first, (first-int64(count)+1)&0xffff, strings.Join(missing[:min(len(missing), 12)], " "))
-			if len(missing) > 12 {
-				line += " …"
-			}
-		}
-		out = append(out, strings.Split(show.Wrap(line, "", width), "\n")...)
-		break
 	}
-	return out
+	line := fmt.Sprintf("they stand for %d down to %d: all are there", first&0xffff, (first-int64(count)+1)&0xffff)
+	if n := len(missing); n > 0 {
+		line = fmt.Sprintf("they stand for %d down to %d; missing %s", first&0xffff, (first-int64(count)+1)&0xffff, strings.Join(missing[:min(n, 12)], " "))
+		if n > 12 {
+			line += fmt.Sprintf(" and %d more", n-12)
+		}
+	}
+	return append(out, strings.Split(show.Wrap(line, "", width), "\n")...)
+}
+
+// readBits says whether bit 0 of a header's ack bits stands for the packet that it
+// names as newest (0) or for the one below that (1), by what its sender is known
+// to have received; false where both readings fit alike.
+func (x *sidesAt) readBits(from machine.Side, ack int64, bits uint64, count int) (below int64, ok bool) {
+	v := &x.views[from]
+	w := slices.IndexFunc(v.Windows, func(w machine.Window) bool { return strings.Contains(w.Name, "received") })
+	if w < 0 || v.Windows[w].Next < 0 {
+		return 0, false
+	}
+	received := &v.Windows[w]
+	var fits [2]int
+	for below := range fits {
+		for i := range count {
+			sequence := received.Next + int64(int16(ack-int64(below)-int64(i)-received.Next))
+			c, in := show.CellAt(received, sequence)
+			if in && c != machine.CellUnknown && (c == machine.CellReceived || c == machine.CellClaimed) == (bits>>i&1 == 1) {
+				fits[below]++
+			}
+		}
+	}
+	if fits[0] == fits[1] {
+		return 0, false
+	}
+	if fits[1] > fits[0] {
+		below = 1
+	}
+	return below, true
 }
 
 // differences says what changed since the marked packet.
