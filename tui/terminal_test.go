@@ -289,7 +289,7 @@ func TestTUITerminal(t *testing.T) {
 	x.keys("S")
 	x.see(`A believes B has|more ▾`)
 	x.keys("q")
-	x.do("resize-window", "-x", "130", "-y", "40")
+	x.do("resize-window", "-x", "140", "-y", "40")
 	x.see(`both sides of flow 1 at frame 300`)
 	x.run(":columns number gaffer.sequence info")
 	x.run(":theme light")

@@ -227,7 +227,7 @@ func (m *Model) nextPane(by int) {
 }
 
 // wide reports whether the state stands beside the packets.
-func (m *Model) wide() bool { return m.w >= 120 }
+func (m *Model) wide() bool { return m.w >= 136 }
 
 // enter opens what is at the cursor.
 func (m *Model) enter() {

@@ -61,16 +61,26 @@ func TestConsole(t *testing.T) {
 }
 
 // TestPicture: README's picture is what the program prints.
-func TestPicture(t *testing.T) {
+func TestPicture(t *testing.T) { samePicture(t, "scripts/picture", "docs/picture.svg") }
+
+// TestTUIPicture: the picture of the terminal UI is of a real session.
+func TestTUIPicture(t *testing.T) {
+	testenv.Need(t, "tmux")
+	samePicture(t, "scripts/picture-tui", "docs/tui.svg")
+}
+
+func samePicture(t *testing.T, script, picture string) {
+	t.Helper()
 	bash, root := testenv.Need(t, "bash"), testenv.Module(t)
 	path := filepath.Dir(testenv.Ackscope(t)) + string(os.PathListSeparator) + os.Getenv("PATH")
-	cmd := exec.Command(bash, "scripts/picture")
-	cmd.Dir, cmd.Env = root, append(os.Environ(), "PATH="+path)
+	var said bytes.Buffer
+	cmd := exec.Command(bash, script)
+	cmd.Dir, cmd.Env, cmd.Stderr = root, append(os.Environ(), "PATH="+path), &said
 	is, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("scripts/picture: %v", err)
+		t.Fatalf("%s: %v: %s", script, err, said.Bytes())
 	}
-	same(t, "docs/picture.svg", string(is))
+	same(t, picture, string(is))
 }
 
 // TestFindings: docs/findings.md is what `ackscope explain` says of every rule.
