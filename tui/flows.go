@@ -179,7 +179,7 @@ func (t *flowTable) settle(m *Model) {
 	if t.version == m.store.version && t.sorted == t.sort && t.turned == t.reverse && t.filter == m.packet.filter && t.order != nil {
 		return
 	}
-	if t.picked == 0 && t.list.cursor < len(t.order) {
+	if t.picked == 0 && t.list.cursor >= 0 && t.list.cursor < len(t.order) {
 		t.picked = t.order[t.list.cursor].ID
 	}
 	t.version, t.sorted, t.turned, t.filter = m.store.version, t.sort, t.reverse, m.packet.filter
