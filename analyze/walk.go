@@ -231,6 +231,7 @@ const (
 	expectGap  = 6 << 10
 	expectMost = 128
 	expectTail = 2048 // for the last one's own bytes
+	readAhead  = 16 << 10 // who looks at one frame often looks at those behind it
 )
 
 // expect prepares for reading entries again, the next one last: so many of them
@@ -311,6 +312,7 @@ func (t *Timeline) Filled() int { return t.filled }
 // Read reads the nth frame again, as a record without effects. It is valid until
 // the next call of any method that reads.
 func (t *Timeline) Read(n int) (*Record, error) {
+	t.frames.Expect(readAhead)
 	p, err := t.read(uint32(n))
 	if err != nil {
 		return nil, err

@@ -89,13 +89,22 @@ func (p *packetList) settle(m *Model, height int) {
 	}
 }
 
+// here is the row of the selected packet: the cursor follows it only when the
+// list is drawn.
+func (p *packetList) here() int {
+	if p.selected < 0 {
+		return p.list.cursor
+	}
+	return p.row(p.selected)
+}
+
 func (p *packetList) moveBy(m *Model, by int) {
 	n := p.rows(m)
 	if n == 0 {
 		return
 	}
 	p.follow = p.follow && by > 0
-	row := min(max(p.list.cursor+by, 0), n-1)
+	row := min(max(p.here()+by, 0), n-1)
 	if e, ok := p.entry(m, row); ok {
 		p.list.cursor, p.selected = row, e
 	}

@@ -123,7 +123,7 @@ func (m *Model) searchable() (rows, at int, has func(row int) bool) {
 	if m.view == viewPackets && m.packet.pane == paneTree {
 		return len(m.detail.shown), m.detail.row(), func(row int) bool { return s.finds(stripStyles(m.detail.lineText(m.detail.shown[row]))) }
 	}
-	return m.packet.rows(m), m.packet.list.cursor, func(row int) bool {
+	return m.packet.rows(m), m.packet.here(), func(row int) bool {
 		n, ok := m.packet.entry(m, row)
 		if !ok {
 			return false
