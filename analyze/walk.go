@@ -230,7 +230,7 @@ func (t *Timeline) datagram(f *Flow, n uint32) (machine.Datagram, *capture.Packe
 const (
 	expectGap  = 6 << 10
 	expectMost = 128
-	expectTail = 2048 // for the last one's own bytes
+	expectTail = 2048     // for the last one's own bytes
 	readAhead  = 16 << 10 // who looks at one frame often looks at those behind it
 )
 
