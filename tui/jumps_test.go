@@ -92,7 +92,7 @@ func TestJumpToWhatIsResent(t *testing.T) {
 // Messages sorted by the worst wait, as the command lists them, and from the worst
 // to the message that held it back.
 func TestTUIMessages(t *testing.T) {
-	t.Parallel()
+	session(t)
 	program, dir := testenv.Ackscope(t), t.TempDir()
 	profile, path := filepath.Join(dir, "game.yaml"), filepath.Join(dir, "game.pcapng")
 	if err := os.WriteFile(profile, []byte(gameProfile), 0o600); err != nil {
@@ -160,7 +160,7 @@ settings:
 
 // The page of how a connection ended is the command's.
 func TestTUIAutopsy(t *testing.T) {
-	t.Parallel()
+	session(t)
 	program := testenv.Ackscope(t)
 	path := testenv.Capture(t, "u210_timeout_kill.client.pcap.gz")
 	first, _, _ := strings.Cut(string(testenv.Output(t, program, "autopsy", path)), "\n\n")

@@ -29,6 +29,16 @@ func newTerminal(t testing.TB, width, height string, env ...string) *testTermina
 	return x
 }
 
+// session begins a test that is a session in a terminal: most of it is waiting, so
+// others go on meanwhile; -short leaves it out.
+func session(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("a session in a terminal")
+	}
+	t.Parallel()
+}
+
 func (x *testTerminal) do(args ...string) string {
 	x.t.Helper()
 	out, err := exec.Command(x.tmux, append([]string{"-S", x.name}, args...)...).CombinedOutput()

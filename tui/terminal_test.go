@@ -52,7 +52,7 @@ func crash(how, path string) {
 // After a crash, wherever it happens, the terminal is as it was, and what went
 // wrong can be read.
 func TestTUICrash(t *testing.T) {
-	t.Parallel()
+	session(t)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -81,7 +81,7 @@ func TestTUICrash(t *testing.T) {
 // What comes over a pipe is shown while it comes, kept in a file that has no
 // name, and can be gone to like that of a file.
 func TestTUIPipe(t *testing.T) {
-	t.Parallel()
+	session(t)
 	program, dir := testenv.Ackscope(t), t.TempDir()
 	if _, err := os.Stat("/proc/self/fd"); err != nil {
 		testenv.Skip(t, "no /proc: which files a program has open cannot be seen")
@@ -175,7 +175,7 @@ func keepsUnlinked(shell, dir string) bool {
 // A live capture of a game between two real endpoints on loopback: flows, states
 // and what follows, while it goes on.
 func TestTUILive(t *testing.T) {
-	t.Parallel()
+	session(t)
 	program := testenv.Ackscope(t)
 	if os.Geteuid() != 0 {
 		testenv.Skip(t, "capturing needs root or CAP_NET_RAW")
@@ -210,7 +210,7 @@ func TestTUILive(t *testing.T) {
 // Colours as the terminal has them, none where NO_COLOR asks for none, on either
 // background.
 func TestTUIColours(t *testing.T) {
-	t.Parallel()
+	session(t)
 	program := testenv.Ackscope(t)
 	capture := testenv.Capture(t, "plain-le-stalebug-loss98.client.pcap.gz")
 	trueColour, of256, of16 := regexp.MustCompile(`\x1b\[[\d;]*[34]8;2;`), regexp.MustCompile(`\x1b\[[\d;]*[34]8;5;`), regexp.MustCompile(`\x1b\[(\d+;)*([349][0-7]|10[0-7])[;m]`)
@@ -254,7 +254,7 @@ func TestTUIColours(t *testing.T) {
 // Over a terminal that is made smaller and larger: mouse, the clipboard, a layout
 // that is kept, packets that are saved.
 func TestTUITerminal(t *testing.T) {
-	t.Parallel()
+	session(t)
 	program, dir := testenv.Ackscope(t), t.TempDir()
 	x := newTerminal(t, "160", "50", "TERM=screen-256color")
 	x.do("set-option", "-s", "set-clipboard", "on")
