@@ -81,6 +81,7 @@ golden: ## write the golden files anew from what the program prints: look at the
 .PHONY: soak
 soak: ## the long run: simulated networks by the thousand, fuzzing for SOAKTIME a target, the race detector over repeated tests
 	SOAK_SEEDS=50000 go test -timeout 1h -run 'Soak|Seeds' ./machine/gaffer ./machine/riptide
+	SOAK_ALTERED=50 go test -timeout 1h -run Altered ./internal/truth
 	scripts/fuzz $(SOAKTIME)
 	ACKSCOPE_REQUIRE=1 go test -race -shuffle=on -count=5 -timeout 2h ./...
 

@@ -233,6 +233,14 @@ func (c *candidate) acks(me, peer *suspect, h wire.Header) {
 	me.acked, me.ackNow, me.ackBits = true, h.Ack, h.AckBits
 }
 
+// unnamed reports whether the acks are few, and hardly any of them names a packet
+// that passed the tap although both sides did: their bits can then be chance.
+func (c *candidate) unnamed() bool {
+	a, b := &c.sides[0], &c.sides[1]
+	acks, named := int(a.acks)+int(b.acks), int(a.named)+int(b.named)
+	return a.packets > 0 && b.packets > 0 && acks > 1 && acks < 8 && 3*named < acks
+}
+
 // position weighs where an ack points among the packets of the peer that
 // passed the tap.
 func (c *candidate) position(me, peer *suspect, h wire.Header, lag int, moved bool) int {

@@ -188,7 +188,7 @@ func (c *classifier) convincing(f finalist) bool {
 	case f.c.profile.HasCRC() && f.c.matches > 0:
 		return true
 	case f.c.profile.HasAcks():
-		return f.c.ack >= 8 && f.c.step > 0
+		return f.c.ack >= 8 && f.c.step > 0 && !f.c.unnamed()
 	}
 	return false
 }

@@ -11,11 +11,13 @@ import (
 // Where the tap stands is inferred, as a rule, and all that is told of a near side
 // hangs on it: that what passed the tap towards it has reached it, once and in that
 // order. Where times do not show it, or the side's own messages contradict it (a
-// relay on its address, a tap half way), that is likely and no more.
+// relay on its address, a tap half way), that is likely and no more. The same holds where the capture lacks messages: each can
+// be the one that made the side refuse another.
 
 // doubts is what speaks against the tap standing at a side.
 type doubts struct {
 	against  int  // messages that passed the tap towards it, and that it had not got when it went on
+	lacks    int  // signs that the capture lacks messages: gaps in what it sends, answers to what is not there
 	blurred  bool // so many waited for its Acks that some were forgotten
 	answered int  // reliable copies that it answered
 	skipped  int  // copies of which no Ack has passed, though later ones were answered
@@ -32,7 +34,7 @@ const (
 // grade gives how surely what passes the tap towards s has reached it, and what
 // passes from it is all that it sent.
 func (s *side) grade() machine.Certainty {
-	if s.ordered && s.shown && s.doubts.against == 0 && !s.doubts.blurred {
+	if d := &s.doubts; s.ordered && s.shown && d.against == 0 && d.lacks == 0 && !d.blurred {
 		return machine.Certain
 	}
 	return machine.Likely
@@ -73,8 +75,7 @@ func (t *Tracker) doubt(s, peer *side, skipped []arrival, answered *arrival, m *
 // acked: it had answered what passed the tap after that Ack. A server of 2.1.0
 // does so, where it waits for another id than the one that it wrote.
 func (t *Tracker) sentAgain(s *side, e *life) {
-	merges := s.behaviour.MergedSequences && (!t.roles || t.client != s.side)
-	if s.near && !s.stream && !merges && e.Acked == machine.Yes && e.byCause && s.readTo.covers(e.AckedAt, e.AckedBy) {
+	if s.near && !s.stream && !t.merges(s) && e.Acked == machine.Yes && e.byCause && s.readTo.covers(e.AckedAt, e.AckedBy) {
 		s.doubts.against++
 	}
 }

@@ -135,14 +135,14 @@ func (t *Tracker) far(s, peer *side, e *life, p *sighting, m *wire.Message, out 
 	case gap >= jumpList && s.behaviour.ShiftFault:
 		// Acks that were lost make a jump too, but not one that leaves the bits as
 		// the fault does.
-		s.faulty = follows && bits != 0
+		s.faulty = follows && bits != 0 && bits != 0xffff && !s.mayPort // a window that is full is the same with the fault or without
 		s.faultyTo = e.Sequence64
 		for id := e.Sequence64 - int64(gap) + 1; s.faulty && id < e.Sequence64; id++ {
 			if has, _ := s.receiver.Received(uint16(id)); has {
 				t.refused(s, peer.sent.find(id), p, out)
 			}
 		}
-		if follows && !fresh {
+		if s.faulty && !fresh {
 			t.refused(s, e, p, out)
 		}
 	case !follows && e.Sequence64 > s.faultyTo:
@@ -180,11 +180,11 @@ func (t *Tracker) name(s, peer *side, p *sighting, e *life, id int64, out *machi
 			t.named(peer, e, p, out)
 		}
 		if s.ordered {
-			e.attested = e.attested || id > s.doubt && !s.behaviour.Port && e.Delivered == machine.Yes && s.knows(id)
+			e.attested = e.attested || id > s.doubt && !s.behaviour.Port && !peer.behaviour.OneSequence && e.Delivered == machine.Yes && s.knows(id)
 			continue
 		}
 		grade := machine.Certain
-		if id <= s.doubt || s.behaviour.Port {
+		if id <= s.doubt || s.behaviour.Port || peer.behaviour.OneSequence {
 			grade = machine.Likely
 		}
 		if e.refused || e.Delivered == machine.Yes && e.Certainty >= grade {

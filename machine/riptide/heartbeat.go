@@ -129,6 +129,9 @@ func (t *Tracker) beat(p *sighting, m *wire.Message, out *machine.Effects) {
 	if !t.roles {
 		t.client, t.roles = p.from, true
 	}
+	if own := &t.sides[p.from]; own.near && !own.stream && t.client == p.from && c.pings > 0 && m.Ping != c.ping+1 && !own.behaviour.Port && !own.mayPort {
+		own.doubts.lacks++
+	}
 	if c.waiting && c.pings > 0 {
 		c.unanswered++
 		report(out, heartbeatUnanswered, p.from.Other(), machine.Certain, c.pingAt, c.pingRef, 0, float64(c.unanswered))

@@ -43,6 +43,7 @@ type life struct {
 	Certainty machine.Certainty
 	Named     bool
 	merged    bool // its sequence is not its own: ids of several peers OR-ed (2.1.0)
+	waits     bool // its sender has sent it again after an Ack of its id: it waits for another
 	clash     bool // another message has the same sequence
 	forgot    bool // the library gave it up
 	taken     bool // by the window of a far receiver, as its Acks show it

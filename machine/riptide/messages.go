@@ -36,7 +36,7 @@ func (t *Tracker) reliable(s, peer *side, p *sighting, m *wire.Message, out *mac
 		t.suspected(s, id, out)
 		// Its own ids have no gaps where the tap is at it: a jump then is ids of
 		// several peers OR-ed, or the capture missed some.
-		if e.merged = s.near && s.met && id > s.top+1 && s.behaviour.MergedSequences; e.merged {
+		if e.merged = s.near && s.met && id > s.top+1 && t.merges(s); e.merged {
 			s.suspect = e.number + 1
 		}
 		for o := s.sent.older(e); o != nil && !s.behaviour.OneSequence; o = s.sent.older(o) {
@@ -50,6 +50,9 @@ func (t *Tracker) reliable(s, peer *side, p *sighting, m *wire.Message, out *mac
 		case !s.met:
 			s.top, s.topAt, s.met = id, p.at, true
 		case id > s.top:
+			if s.near && !s.stream && id > s.top+1 && !t.merges(s) {
+				s.doubts.lacks++
+			}
 			s.missing += uint64(id - s.top - 1)
 			s.skip(id, p)
 			s.top, s.topAt = id, p.at
@@ -59,8 +62,12 @@ func (t *Tracker) reliable(s, peer *side, p *sighting, m *wire.Message, out *mac
 		}
 		peer.before(e)
 	} else {
-		if e.held() && e.Acked == machine.Yes && p.at.Sub(e.AckedAt) > tickSlack {
+		switch {
+		case e.merged && e.held() && p.at.Sub(e.more.heldAt) > tickSlack:
+			e.waits = true
+		case e.held() && e.Acked == machine.Yes && p.at.Sub(e.AckedAt) > tickSlack:
 			// Its sender waits for another id after all.
+			e.waits = true
 			e.merged, e.Acked, e.AckedAt, e.AckedBy = true, machine.Unanswered, 0, 0
 		}
 		t.sentAgain(s, e)
@@ -79,6 +86,12 @@ func (t *Tracker) reliable(s, peer *side, p *sighting, m *wire.Message, out *mac
 	if peer.queue.put(a) {
 		peer.doubts.blurred = true // which copies its Acks are for is not known any more
 	}
+}
+
+// merges reports whether s can put ids of several peers into one message: a
+// client has one peer.
+func (t *Tracker) merges(s *side) bool {
+	return s.behaviour.MergedSequences && (!t.roles || t.client != s.side)
 }
 
 // suspected settles whether the newest message that jumped ahead had ids of several
@@ -158,6 +171,9 @@ func (t *Tracker) notify(s, peer *side, p *sighting, m *wire.Message, out *machi
 		if !s.notifyMet {
 			s.firstNotify = id
 		}
+		if s.near && !s.stream && s.notifyMet && id != s.notifyTop+1 {
+			s.doubts.lacks++
+		}
 		if id > s.notifyTop || !s.notifyMet {
 			s.notifyTop, s.notifyMet = id, true
 		}
@@ -181,6 +197,9 @@ func (t *Tracker) notify(s, peer *side, p *sighting, m *wire.Message, out *machi
 	if gap := gapOf(m.Sequence, peer.notifyIn.last); gap >= jumpList && peer.behaviour.ShiftFault {
 		report(out, notifyJump, peer.side, machine.Likely, p.at, p.ref, 0, float64(gap), float64(m.Sequence))
 		grade = machine.Likely // a library with the repaired window takes what the others refuse
+	}
+	if peer.mayPort {
+		grade = machine.Likely // Pytide throws
 	}
 	if peer.notifyIn.Take(m.Sequence) {
 		t.taken(peer, e, p, out)

@@ -88,7 +88,7 @@ func (t *Tracker) lifeFindings(s *side, e *life, out *machine.Effects) {
 	} else if e.Attempts > 1 {
 		t.resent(s, e, last, out)
 	}
-	if (e.merged || e.clash) && s.behaviour.MergedSequences {
+	if (e.merged && e.waits || e.clash) && t.merges(s) {
 		grade := machine.Likely
 		if s.near && e.clash && !t.config.Stream {
 			grade = s.grade()

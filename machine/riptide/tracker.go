@@ -115,6 +115,7 @@ func (t *Tracker) decide(v machine.Vantage, reason string) {
 		}
 		s.ordered = s.near || t.config.Stream
 		s.stream = t.config.Stream
+		s.mayPort = t.config.Senders[i].Builds.Mixed(func(b *wire.Build) bool { return b.PingStays })
 		s.shown = told || t.config.Stream || known.shown[i]
 		if s.near {
 			s.proved = known.read[i]
@@ -193,6 +194,7 @@ type side struct {
 	ordered   bool // what passes the tap towards it arrives in this order
 	stream    bool // because the connection is a stream
 	shown     bool // that it does so is shown, not only the likeliest reading
+	mayPort   bool // it can be Pytide, and need not
 	behaviour *Behaviour
 	doubts    doubts // what speaks against it
 

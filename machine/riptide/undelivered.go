@@ -145,7 +145,7 @@ func (t *Tracker) ageAbsent(s *side, now machine.Instant, end bool, out *machine
 	n := 0
 	for n < len(s.absent) && (end || now.Sub(s.absent[n].at) > lifeReliable) {
 		x := &s.absent[n]
-		if receiver.near && receiver.behaviour.ShiftFault && t.gone(s, receiver, x) {
+		if receiver.near && receiver.behaviour.ShiftFault && !s.mayPort && t.gone(s, receiver, x) {
 			ref := x.lie
 			if ref == 0 {
 				ref = x.ref

@@ -171,6 +171,9 @@ const unseenMost = 64
 func (t *Tracker) unseen(s, peer *side, p *sighting, m *wire.Message) {
 	id := peer.unwrap(m.Cause)
 	peer.came(id)
+	if named := m.HasCause || t.config.Senders[s.side].Codec.Dialect != wire.Notes; named && !s.stream && id > s.unsure && peer.met {
+		s.doubts.lacks++
+	}
 	fresh := s.receiver.Take(m.Cause)
 	t.agree(s, peer, m)
 	if !fresh {

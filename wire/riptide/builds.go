@@ -106,6 +106,11 @@ func (s BuildSet) Has(b *Build) bool {
 // Single reports whether the set holds one build.
 func (s BuildSet) Single() bool { return bits.OnesCount16(uint16(s)) == 1 }
 
+// Mixed reports whether some builds of the set have what another of it has not.
+func (s BuildSet) Mixed(has func(*Build) bool) bool {
+	return !s.All(has) && !s.All(func(b *Build) bool { return !has(b) })
+}
+
 // All reports whether the set is not empty and every build in it has a property.
 func (s BuildSet) All(has func(*Build) bool) bool {
 	for i, b := range Builds {

@@ -1,0 +1,242 @@
+package truth
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/dissect/gaffer"
+	"github.com/ackscope/ackscope/dissect/riptide"
+	"github.com/ackscope/ackscope/dissect/srdp"
+	"github.com/ackscope/ackscope/internal/testenv"
+	"github.com/ackscope/ackscope/machine"
+)
+
+// frames is a capture held in memory.
+type frames struct {
+	all  []capture.Frame
+	next int
+}
+
+func (f *frames) Next(out *capture.Frame) error {
+	if f.next == len(f.all) {
+		return io.EOF
+	}
+	*out = f.all[f.next]
+	f.next++
+	return nil
+}
+
+func (f *frames) Rewind() error { f.next = 0; return nil }
+
+func (f *frames) Close() error { return nil }
+
+func readFrames(t *testing.T, path string) (all []capture.Frame) {
+	t.Helper()
+	in, err := capture.Open([]string{path}, capture.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	for {
+		var f capture.Frame
+		err := in.Next(&f)
+		var cut *capture.CutError
+		if errors.Is(err, io.EOF) || errors.As(err, &cut) {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Data, f.Options = append([]byte(nil), f.Data...), nil
+		all = append(all, f)
+	}
+}
+
+// alteration is a way in which a capture of the same run could have been another.
+type alteration struct {
+	name  string
+	alter func(all []capture.Frame, rng *rand.Rand) []capture.Frame
+}
+
+var alterations = []alteration{
+	{"joined in the middle", func(all []capture.Frame, rng *rand.Rand) []capture.Frame {
+		return all[len(all)*(1+rng.IntN(7))/10:]
+	}},
+	{"without its end", func(all []capture.Frame, rng *rand.Rand) []capture.Frame {
+		return all[:len(all)*(3+rng.IntN(6))/10]
+	}},
+	{"with 3 % of its frames lost", lose},
+	{"with 3 % of its frames lost, and without its end", func(all []capture.Frame, rng *rand.Rand) []capture.Frame {
+		return lose(all[:len(all)*(1+rng.IntN(9))/10], rng)
+	}},
+	{"with each frame twice", func(all []capture.Frame, _ *rand.Rand) (twice []capture.Frame) {
+		for _, f := range all {
+			again := f
+			again.At += 20_000 // ns
+			twice = append(twice, f, again)
+		}
+		return twice
+	}},
+}
+
+func lose(all []capture.Frame, rng *rand.Rand) (some []capture.Frame) {
+	for _, f := range all {
+		if rng.Float64() >= 0.03 {
+			some = append(some, f)
+		}
+	}
+	return some
+}
+
+// TestRiptideAltered alters the captures as others of their kind can be: joined in
+// the middle, ended early, with frames lost or doubled by the capture. Nothing that
+// is told as certain may contradict the logs, no error may be told of a run that
+// had none, and no connection may be taken for another protocol's.
+//
+// Each capture has its turn with one alteration; with SOAK_ALTERED, with all of
+// them so many times.
+func TestRiptideAltered(t *testing.T) {
+	testenv.Long(t, "an analysis of each of the Riptide captures")
+	seeds, _ := strconv.Atoi(os.Getenv("SOAK_ALTERED"))
+	folder := filepath.Dir(testenv.Capture(t, "riptide-messages.yaml"))
+	facts, turn := 0, 0
+	for _, prefix := range []string{"u2", "t2", "upy", "tpy"} {
+		paths, err := filepath.Glob(filepath.Join(folder, prefix+"*.pcap*.gz"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range paths {
+			named := ripName.FindStringSubmatch(filepath.Base(path))
+			if named == nil {
+				continue
+			}
+			run, all := readRipRun(t, named[1]), readFrames(t, path)
+			for i, a := range alterations {
+				for seed := range max(seeds, 1) {
+					if turn++; seeds == 0 && i != turn/len(alterations)%len(alterations) {
+						continue
+					}
+					hash := fnv.New64a()
+					hash.Write([]byte(named[0]))
+					rng := rand.New(rand.NewPCG(hash.Sum64(), uint64(seed)))
+					t.Run(fmt.Sprintf("%s.%s %s", named[1], named[2], a.name), func(t *testing.T) {
+						facts += altered(t, &ripCapture{name: named[1], tap: named[2], run: run}, a.alter(all, rng))
+					})
+				}
+			}
+		}
+	}
+	if facts < 5000 {
+		t.Errorf("%d facts are certain: too few to tell", facts)
+	}
+}
+
+// altered analyzes the frames of a capture and holds what comes of it against the
+// logs; it gives how many facts were certain.
+func altered(t *testing.T, c *ripCapture, all []capture.Frame) (certain int) {
+	t.Helper()
+	c.events, c.messages, c.anomalies = map[int][]machine.Event{}, map[int][]machine.Message{}, map[int][]machine.Anomaly{}
+	var err error
+	c.session, err = analyze.RunTwice(&frames{all: all}, analyze.Options{
+		Registry: dissect.NewRegistry(gaffer.Protocol, riptide.Protocol, srdp.Protocol),
+		Sink: func(r *analyze.Record) {
+			if r.Flow == nil {
+				return
+			}
+			for _, m := range r.Messages {
+				m.Body, m.Data = nil, nil
+				c.messages[r.Flow.ID] = append(c.messages[r.Flow.ID], m)
+			}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range c.session.Flows() {
+		if f.Protocol != nil && f.Protocol.Name != "riptide" {
+			t.Errorf("flow %d is taken for %s: %s", f.ID, f.Protocol.Name, f.Verdict.Reason)
+		}
+	}
+	if t.Failed() {
+		return 0
+	}
+	for _, x := range c.connections(t) {
+		certain += c.certain(t, &x)
+		c.errors(t, &x)
+	}
+	return certain
+}
+
+// certain holds what is certain of a connection's messages against the logs.
+func (c *ripCapture) certain(t *testing.T, x *connection) (facts int) {
+	t.Helper()
+	var had [2]map[ripKey]int
+	for i := range x.lines {
+		had[i] = map[ripKey]int{}
+		for _, l := range x.lines[i] {
+			if l.Event == "receive" {
+				had[i][identity(logKey(&l))]++
+			}
+		}
+	}
+	for i := range c.messages[x.flow.ID] {
+		m := &c.messages[x.flow.ID][i]
+		receiver := m.From.Other()
+		if m.Certainty != machine.Certain || m.Delivered == machine.Unanswered || m.Mode != machine.ModeReliable && m.Mode != machine.ModeNotify {
+			continue
+		}
+		k := identity(messageKey(m))
+		if c.run.partial[x.sides[receiver]] || c.unclear(x.sides[receiver]) || k.id == 31 && x.sides[receiver] == "server" {
+			continue
+		}
+		facts++
+		switch n := had[receiver][k]; {
+		case m.Delivered == machine.Yes && n == 0:
+			t.Errorf("%s %+v is certain to have been handed over (frame %d, vantage %v: %s), by its log it was not", x.sides[receiver], k, m.DeliveredBy.Frame(), x.flow.Facts().Vantage, x.flow.Facts().VantageReason)
+		case m.Delivered == machine.No && n > 0:
+			t.Errorf("%s %+v is certain not to have been handed over (vantage %v), by its log it was", x.sides[receiver], k, x.flow.Facts().Vantage)
+		}
+	}
+	return facts
+}
+
+// identity is what a message is known by: a notify message has no id of its own.
+func identity(k ripKey) ripKey {
+	if k.mode == "notify" {
+		k.id = -1
+	}
+	return k
+}
+
+// errors holds the findings of the gravest kind against the logs.
+func (c *ripCapture) errors(t *testing.T, x *connection) {
+	t.Helper()
+	for _, f := range x.flow.Findings() {
+		if f.Rule.Severity != machine.Error {
+			continue
+		}
+		says := fmt.Sprintf("%s of %s, %v: %s", f.Rule.ID, x.sides[f.Side], f.Certainty, f.Message())
+		switch f.Rule.ID {
+		case "riptide-acked-not-delivered":
+			if len(undelivered(x, f.Side, 0)) == 0 {
+				t.Errorf("%s; by the logs each of them was handed over", says)
+			}
+		case "riptide-merged-sequences":
+			if c.run.version[x.sides[f.Side]] != "2.1.0" || x.sides[f.Side] != "server" {
+				t.Errorf("%s; it is %s and merges nothing", says, c.run.version[x.sides[f.Side]])
+			}
+		default:
+			t.Errorf("%s, in an honest run", says)
+		}
+	}
+}
