@@ -115,6 +115,7 @@ type Session struct {
 		more     bool
 	}
 
+	relays   relays
 	landed   *Flow            // where the last frame's datagram went
 	frame    *capture.Frame   // the one being fed
 	datagram machine.Datagram // what it carries
@@ -382,6 +383,9 @@ func (s *Session) observe(f *Flow, d *machine.Datagram, p *capture.Packet) *Flow
 	}
 	for i := range s.out.Anomalies {
 		s.found(f, &s.out.Anomalies[i])
+	}
+	if len(s.out.Contents) > 0 {
+		s.relays.note(f, s.out.Contents)
 	}
 	if s.sink != nil {
 		s.tell(f, d, p)

@@ -82,12 +82,25 @@ type Anomaly struct {
 	Figures [3]float64
 }
 
+// Content stands for what a message says, told when it is first sent. Where the
+// same comes to an endpoint in one flow and leaves it soon after in another, the
+// endpoint passes it on: Rule is then reported of it.
+type Content struct {
+	From   Side
+	At     Instant
+	Ref    Ref
+	Hash   uint64
+	Number uint32 // of the kind of message, for the finding's first figure
+	Rule   *Rule
+}
+
 // Effects is what one step brought about. The caller owns it, hands it to the
 // machine empty and reuses it: nothing in it may be kept.
 type Effects struct {
 	Events    []Event
 	Anomalies []Anomaly
 	Messages  []Message // whose life has ended; of protocols that carry messages
+	Contents  []Content // of messages that are sent for the first time
 	NoEvents  bool      // set by a caller that has no use for Events: trackers may leave them out
 	// NewSession is set by a tracker that found the datagram to open another
 	// connection on the same pair of addresses. It has then not entered its
@@ -103,5 +116,6 @@ type Effects struct {
 // Reset empties e and keeps its memory.
 func (e *Effects) Reset() {
 	e.Events, e.Anomalies, e.Messages, e.NewSession = e.Events[:0], e.Anomalies[:0], e.Messages[:0], false
+	e.Contents = e.Contents[:0]
 	e.Transmit, e.Deliver, e.arena = e.Transmit[:0], e.Deliver[:0], e.arena[:0]
 }

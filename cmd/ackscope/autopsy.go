@@ -134,7 +134,9 @@ func (x *remains) take(r *analyze.Record) {
 	}
 	for i := range r.Messages {
 		m := &r.Messages[i]
-		if (m.Mode == machine.ModeReliable || m.Mode == machine.ModeInternal) && m.Acked != machine.Yes && !m.Named {
+		limit := x.behaviour(m.From).Limit
+		spent := m.Acked == machine.No && limit > 0 && m.Attempts >= limit
+		if (m.Mode == machine.ModeReliable || m.Mode == machine.ModeInternal) && m.Acked != machine.Yes && (!m.Named || spent) {
 			kept := *m
 			kept.Body, kept.Data = nil, nil
 			x.unacked = append(x.unacked, kept)
@@ -202,8 +204,12 @@ func (x *remains) story(how string) []string {
 				break
 			}
 		}
+		reason := riptide.EndReason(f.Config(), e)
+		if e.Sequence == wire.UnpackedStop {
+			reason += "; its clients report reason 80"
+		}
 		return []string{
-			fmt.Sprintf("%s ended it in frame %d and said so: %s.", name(e.Side), e.Ref.Frame(), riptide.EndReason(f.Config(), e)),
+			fmt.Sprintf("%s ended it in frame %d and said so: %s.", name(e.Side), e.Ref.Frame(), reason),
 			"A goodbye is sent once and not acked: had it been lost, the other side would have known only by its timeout.",
 		}
 	case "rejected":
@@ -233,6 +239,8 @@ func (x *remains) story(how string) []string {
 		out = append(out, fmt.Sprintf("%s fell silent first, without a goodbye; %s went on for %v.", name(quiet), name(quiet.Other()), gap.Round(time.Millisecond)))
 		if limited, limits := x.limit(); limits {
 			out = append(out, fmt.Sprintf("%s had reached a limit of the library's quality rules: with default settings the library then ends the connection (PoorConnection) and says nothing.", name(limited)))
+		} else if x.found("riptide-pytide-ack-error", quiet) != nil {
+			out = append(out, "No limit was reached that the capture shows. It is Pytide, and an Ack made it throw: its update thread ends with that, and nothing is sent any more.")
 		} else {
 			out = append(out, "No limit was reached that the capture shows: it was killed, or lost its network.")
 		}
@@ -242,7 +250,10 @@ func (x *remains) story(how string) []string {
 		case x.over[side].Ref != 0:
 		case other.Ref != 0 && other.Sequence == state.ReasonTimedOut:
 			out = append(out, fmt.Sprintf("%s had fallen silent before: it was killed, lost its network, or had ended the connection itself without a word.", name(side)))
-		case gaveUp || side != quiet:
+		case !gaveUp && side == quiet:
+		case x.behaviour(side).NoTimeout:
+			out = append(out, fmt.Sprintf("%s is Pytide, whose timeout never strikes: it goes on as if nothing had happened.", name(side)))
+		default:
 			out = append(out, fmt.Sprintf("%s can have known only by its own timeout, 5 to 6 s after the last heartbeat that reached it%s.", name(side), x.heard(side)))
 		}
 	}
@@ -260,12 +271,29 @@ func (x *remains) heard(side machine.Side) string {
 // because gives the words of the finding that explains why a side ended the
 // connection by itself.
 func (x *remains) because(side machine.Side) string {
-	for _, found := range x.flow.Findings() {
-		if found.Rule.ID == "riptide-poor-connection" && found.Side == side {
-			return found.Message()
+	why := "a limit of its quality rules was reached"
+	if found := x.found("riptide-poor-connection", side); found != nil {
+		why = found.Message()
+	}
+	if x.found("riptide-merged-sequences", side) != nil {
+		why += " of the id that it waited for; on the wire messages stood under ids of other connections, ORed into theirs (the fault of 2.1.0)"
+	}
+	return why
+}
+
+// found gives the surest finding of a rule about a side; nil for none.
+func (x *remains) found(rule string, side machine.Side) *analyze.Finding {
+	for _, f := range x.flow.Findings() {
+		if f.Rule.ID == rule && f.Side == side {
+			return f
 		}
 	}
-	return "a limit of its quality rules was reached"
+	return nil
+}
+
+// behaviour is how a side's library behaves.
+func (x *remains) behaviour(side machine.Side) *state.Behaviour {
+	return riptide.BehaviourOf(x.flow.Config(), side)
 }
 
 func (x *remains) page(a *app, paint painter, how string, further bool) error {
@@ -306,13 +334,20 @@ func (x *remains) text(paint painter, how string) (b []byte) {
 				break
 			}
 			m := &x.unacked[i]
-			b = fmt.Appendf(b, "    %v  seq %-5d  %s from %s on, delivered: %s\n", m.From, m.Sequence, show.Plural(m.Attempts, "send"), m.At.Time().Format("15:04:05.000"), m.Delivered)
+			named := ""
+			if m.Named {
+				named = ", though Acks name its id"
+			}
+			b = fmt.Appendf(b, "    %v  seq %-5d  %s from %s on, delivered: %s%s\n", m.From, m.Sequence, show.Plural(m.Attempts, "send"), m.At.Time().Format("15:04:05.000"), m.Delivered, named)
 		}
 	}
 	if found := f.Findings(); len(found) > 0 {
 		b = fmt.Appendf(b, "\n  findings:\n")
-		for _, one := range found {
-			b = fmt.Appendf(b, "    %-5s %v  %s\n", strings.ToUpper(one.Rule.Severity.String()), one.Side, one.Rule.Summary)
+		for i, one := range found {
+			if i > 0 && one.Rule == found[i-1].Rule && one.Side == found[i-1].Side {
+				continue // the same, and less sure
+			}
+			b = fmt.Appendf(b, "    %-5s %v  %s (%v)\n", strings.ToUpper(one.Rule.Severity.String()), one.Side, one.Rule.Summary, one.Certainty)
 		}
 	}
 	return b

@@ -74,7 +74,10 @@ func Info(ctx dissect.Context, dg *machine.Datagram, to []byte) []byte {
 	if m.BodyBits >= 8 {
 		to = append(to, ", "...)
 		to = strconv.AppendInt(to, int64(m.BodyBits/8), 10)
-		to = append(to, " bytes"...)
+		to = append(to, " byte"...)
+		if m.BodyBits/8 != 1 {
+			to = append(to, 's')
+		}
 	}
 	if err != nil {
 		to = append(append(to, ", "...), err.Error()...)
@@ -96,6 +99,12 @@ func EndReason(c *dissect.Config, e *machine.Event) string {
 		return "reason " + strconv.Itoa(int(e.Sequence))
 	}
 	return name
+}
+
+// BehaviourOf gives how a side of a flow behaves.
+func BehaviourOf(c *dissect.Config, s machine.Side) *tracker.Behaviour {
+	sender := settingsOf(c).Senders[s]
+	return tracker.BehaviourOf(sender.Codec.Dialect, sender.Builds)
 }
 
 // eventNote names the reason that an event carries.

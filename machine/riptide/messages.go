@@ -123,6 +123,9 @@ func (t *Tracker) begins(s *side, l *lives, sequence int64, hash uint64, p *sigh
 		e.ID, e.IDBits = m.MessageID, 16
 	}
 	t.valueFaults(s, p, m, out)
+	if c, ok := content(s, p, m); ok {
+		out.Contents = append(out.Contents, c)
+	}
 	if at := m.BodyBit / 8; !out.NoEvents && m.BodyBits > 0 && at < len(p.bytes) {
 		x := t.moreOf(e)
 		x.body, e.BodyBit = append(x.body, p.bytes[at:]...), uint8(m.BodyBit%8)

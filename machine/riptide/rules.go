@@ -12,7 +12,7 @@ var Rules = []*machine.Rule{
 	resentMessageLost, resentAckLost, resentLoss, resentLate, resentTimer, resentStalled, attemptsNear, attemptsLimit,
 	noAnswer, rejected, welcomeMismatch, heartbeatLate, heartbeatUnanswered, qualityNear, qualityLimit, poorEnd, timedOut, silentEnd,
 	notifyPassed, notifyJump, shortArrays, varLong, staleBits, uselessCause, stopReads80, lastStuck, oversize, malformed,
-	portPytide, portOneID, portLost, portResent, portThrows, portNotify, portRejects, portNoTimeout, portBools, portRelay,
+	portPytide, portOneID, portLost, portResent, portThrows, portNotify, portRejects, portNoTimeout, portBools, portRelay, relayed,
 }
 
 // count words a number of things.

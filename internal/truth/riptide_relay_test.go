@@ -1,0 +1,47 @@
+package truth
+
+import (
+	"testing"
+
+	"github.com/ackscope/ackscope/machine"
+)
+
+// TestRiptideRelay: the server is said to pass messages on to the clients that
+// were handed such by their logs, to no others, and no other messages. (The runs'
+// servers relay messages with id 31; nobody else sends those.)
+func TestRiptideRelay(t *testing.T) {
+	passed, held := 0, 0
+	ripCaptures(t, []string{"u2", "t2"}, func(t *testing.T, c *ripCapture) {
+		for _, x := range c.connections(t) {
+			for _, s := range []machine.Side{machine.A, machine.B} {
+				relays := false
+				for _, l := range x.lines[s.Other()] {
+					relays = relays || x.sides[s] == "server" && l.Event == "receive" && l.MessageID != nil && *l.MessageID == 31 && l.T > c.first
+				}
+				found := false
+				for _, f := range x.flow.Findings() {
+					if f.Rule.ID != "riptide-relay" || f.Side != s {
+						continue
+					}
+					if found = true; f.Figures[0] != 31 {
+						t.Errorf("%s: %s", x.sides[s], f.Message())
+					}
+				}
+				switch {
+				case found && !relays:
+					t.Errorf("%s is said to pass messages on to %s, whose log has none", x.sides[s], x.sides[s.Other()])
+				case relays && !found:
+					t.Errorf("%s passed messages on to %s, and no finding says so", x.sides[s], x.sides[s.Other()])
+				}
+				if relays {
+					passed++
+				} else {
+					held++
+				}
+			}
+		}
+	})
+	if passed < 10 || held < 100 {
+		t.Errorf("%d ends relay, %d do not: too few to tell", passed, held)
+	}
+}
