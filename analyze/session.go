@@ -15,6 +15,7 @@ package analyze
 
 import (
 	"cmp"
+	"net/netip"
 	"slices"
 
 	"github.com/ackscope/ackscope/capture"
@@ -342,6 +343,7 @@ func (s *Session) newTracker(f *Flow) machine.Tracker {
 		c := *config // the flow's own: very many flows share the one that has nothing to add
 		config, f.Verdict.Config = &c, &c
 		config.Facts, config.Stream, config.OneHost = machine.Facts{}, stream, oneHost
+		config.Ends = [2]netip.AddrPort{f.A, f.B}
 	}
 	if known != nil {
 		config.Facts = known.facts

@@ -7,6 +7,8 @@
 package dissect
 
 import (
+	"net/netip"
+
 	"github.com/ackscope/ackscope/machine"
 )
 
@@ -104,8 +106,10 @@ type Config struct {
 	Profile any    // the protocol's own settings (*wire.Profile for Gaffer)
 	Stream  bool   // its messages come over TCP
 	OneHost bool   // both ends have the same address: on a loopback device, mostly
-	Facts   machine.Facts
-	Ports   []uint16 // UDP ports whose flows are read so with no evidence asked: a user's profile may name some
+	// Ends are the addresses of A and B, once they are known: with Facts.
+	Ends  [2]netip.AddrPort
+	Facts machine.Facts
+	Ports []uint16 // UDP ports whose flows are read so with no evidence asked: a user's profile may name some
 }
 
 // Verdict is what a classifier makes of a flow.

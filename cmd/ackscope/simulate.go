@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/sim"
@@ -88,7 +89,12 @@ Of an option that a path has, A/B sets the two directions apart: --loss 5%/40%.`
 			return a.simulate(&f)
 		},
 	}
-	p := c.Flags()
+	f.register(c.Flags())
+	return c
+}
+
+// register names the flags, with their defaults.
+func (f *simulateFlags) register(p *pflag.FlagSet) {
 	p.StringVar(&f.protocol, "protocol", "gaffer:"+wire.Article, "what the endpoints speak: `gaffer:PROFILE`, or riptide:VERSION[:tcp], client/server where they differ, or srdp:PROFILE[:proxy|:tcp]")
 	p.Uint64Var(&f.seed, "seed", 1, "seed of the run")
 	p.StringVar(&f.loss, "loss", "0%", "share of datagrams that are lost")
@@ -122,7 +128,6 @@ Of an option that a path has, A/B sets the two directions apart: --loss 5%/40%.`
 	p.StringVar(&f.journal, "journal", "", "`FILE` for the journal")
 	p.StringVar(&f.truth, "truth", "", "`FILE` for the truth")
 	p.StringVar(&f.play, "play", "", "run a journal `FILE` again and check that every byte is the same")
-	return c
 }
 
 // simulation is a run that is set up.

@@ -16,20 +16,20 @@ func (f *simulateFlags) wrong(side int) bool {
 
 // faultLine is one line of the list of faults.
 type faultLine struct {
-	protocol, name, doc, unobservable string
-	scenario                          []string
+	protocol, name, doc, unobservable, explained string
+	scenario                                     []string
 }
 
 // faultLines lists the faults of all references.
 func faultLines() (lines []faultLine) {
 	for _, x := range gaffer.Faults {
-		lines = append(lines, faultLine{"gaffer", x.Name, x.Doc, x.Unobservable, x.Scenario})
+		lines = append(lines, faultLine{"gaffer", x.Name, x.Doc, x.Unobservable, x.Explained, x.Scenario})
 	}
 	for _, x := range riptide.Faults {
-		lines = append(lines, faultLine{"riptide", x.Name, x.Doc, x.Unobservable, x.Scenario})
+		lines = append(lines, faultLine{"riptide", x.Name, x.Doc, x.Unobservable, x.Explained, x.Scenario})
 	}
 	for _, x := range srdp.Faults {
-		lines = append(lines, faultLine{"srdp", x.Name, x.Doc, x.Unobservable, x.Scenario})
+		lines = append(lines, faultLine{"srdp", x.Name, x.Doc, x.Unobservable, x.Explained, x.Scenario})
 	}
 	return lines
 }
@@ -45,6 +45,7 @@ func (a *app) listFaults() error {
 			o.str("fault", x.name)
 			o.str("doc", x.doc)
 			o.word("unobservable", x.unobservable)
+			o.word("explained", x.explained)
 			o.str("scenario", strings.Join(x.scenario, " "))
 			if err := o.end(w); err != nil {
 				return err
@@ -54,7 +55,10 @@ func (a *app) listFaults() error {
 		fmt.Fprintf(w, "%-8s %-28s %s\n", x.protocol, x.name, x.doc)
 		if x.unobservable != "" {
 			fmt.Fprintf(w, "%38s never on the wire: %s\n", "", x.unobservable)
-		} else if len(x.scenario) > 0 {
+		}
+		if x.explained != "" {
+			fmt.Fprintf(w, "%38s a right one could send the same: %s\n", "", x.explained)
+		} else if len(x.scenario) > 0 && x.unobservable == "" {
 			fmt.Fprintf(w, "%38s shows with %s\n", "", strings.Join(x.scenario, " "))
 		}
 	}

@@ -57,7 +57,7 @@ func newProtocol(extra []dissect.Profile) *dissect.Protocol {
 		Despite: []string{"id-reuse", "repeat-on-stream", "repeat-after-ack"},
 		NewJudge: func(c *dissect.Config, behaviours [2]string) (machine.Judge, error) {
 			config, facts := trackerConfig(c)
-			return tracker.NewJudge(config, facts, behaviours)
+			return tracker.NewJudge(config, facts, c.Ends, behaviours)
 		},
 
 		NewStage: func(c *dissect.Config) (machine.Stage, error) {

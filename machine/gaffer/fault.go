@@ -14,6 +14,9 @@ type Fault struct {
 	Doc  string
 	// Unobservable says why the fault never reaches the wire; empty where it can.
 	Unobservable string
+	// Explained says why a right endpoint can always have sent the same, though the
+	// fault reaches the wire; empty where it cannot.
+	Explained string
 	// Scenario is the flags of `ackscope simulate` in which it shows.
 	Scenario []string
 
@@ -71,6 +74,7 @@ var Faults = []*Fault{
 	},
 	{
 		Name: "ack-one-late", Doc: "a header says what was received when the one before it was sent",
+		Explained: "an endpoint may read its socket after it sends, and then says just this",
 		header: func(e *Endpoint, h *wire.Header) {
 			was := e.before
 			e.before = *h
@@ -86,7 +90,8 @@ var Faults = []*Fault{
 	},
 	{
 		Name: "wrap-compare", Doc: "sequences are compared as plain numbers: behind the wrap all are stale",
-		Scenario: []string{"--first", "32000", "--rate", "2000", "--payload", "4-4"},
+		Explained: "its application may have refused all of them",
+		Scenario:  []string{"--first", "32000", "--rate", "2000", "--payload", "4-4", "--duration", "20s"},
 		drops: func(e *Endpoint, sequence uint32) bool {
 			newest := e.state.NewestReceived()
 			return e.newest64 >= 0 && newest > sequence && newest-sequence >= uint32(e.state.rules.Received)

@@ -14,6 +14,9 @@ type Fault struct {
 	Doc  string
 	// Unobservable says why the fault never reaches the wire; empty where it can.
 	Unobservable string
+	// Explained says why a right endpoint can always have sent the same, though the
+	// fault reaches the wire; empty where it cannot.
+	Explained string
 	// Scenario is the flags of `ackscope simulate` in which it shows.
 	Scenario []string
 
@@ -134,7 +137,7 @@ var Faults = []*Fault{
 	},
 	{
 		Name: "timeout-ignored", Doc: "a silent peer is never given up", patient: true, endless: true,
-		Scenario: []string{"--outage", "4s,14s", "--no-limits"},
+		Scenario: []string{"--outage", "4s,14s", "--no-limits", "--duration", "20s"},
 	},
 	{
 		Name: "notify-bits-reversed", Doc: "the bits of notify headers stand in reverse order", Scenario: lossy,

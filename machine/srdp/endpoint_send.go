@@ -47,9 +47,6 @@ func (e *Endpoint) send(now machine.Instant, r Request, source wire.Address, sub
 	if timeout <= 0 {
 		timeout = e.delayOf(to).timeout(&e.options.Delays)
 	}
-	if fault.timeout != nil {
-		timeout = fault.timeout(timeout)
-	}
 	if fault.next != nil {
 		e.next64 = fault.next(e.next64)
 	}
@@ -73,24 +70,6 @@ func (e *Endpoint) send(now machine.Instant, r Request, source wire.Address, sub
 	e.tellOf(now, machine.EventSent, s, out)
 }
 
-// renumber gives a packet in the queue the next id: a fault.
-func (e *Endpoint) renumber(s *Sent, now machine.Instant) *Sent {
-	was := *s
-	was.Datagram = append([]byte(nil), s.Datagram...)
-	e.queue.Remove(s)
-	n := e.queue.Enter(uint16(e.next64&int64(wire.IDs.Mask())), now, was.Timeout)
-	for n == nil {
-		e.next64++
-		n = e.queue.Enter(uint16(e.next64&int64(wire.IDs.Mask())), now, was.Timeout)
-	}
-	n.Datagram = append(n.Datagram, was.Datagram...)
-	n.ID64, n.FirstAt, n.Copies = e.next64, was.FirstAt, was.Copies
-	n.Peer, n.Token, n.Repeats, n.Flags, n.Adapts = was.Peer, was.Token, was.Repeats, was.Flags, was.Adapts
-	e.next64++
-	renumber(e.options.Profile, n.Datagram, n.ID)
-	return n
-}
-
 // limit has a packet without an end looked at when its time is up.
 func (e *Endpoint) limit(s *Sent) {
 	if e.options.Limit <= 0 || s.Repeats > 0 {
@@ -109,16 +88,18 @@ func (e *Endpoint) retry(now machine.Instant, out *machine.Effects) {
 		if s == nil || s.RetryAt > now {
 			return
 		}
-		if s.Exhausted() && !e.options.Fault.endless || s.Repeats == 0 && e.options.Limit > 0 && now >= s.FirstAt.Add(e.options.Limit) {
+		if s.Exhausted() && e.options.Fault.endless {
+			s = e.keepOn(now, s, out)
+		} else if s.Exhausted() || s.Repeats == 0 && e.options.Limit > 0 && now >= s.FirstAt.Add(e.options.Limit) {
 			e.settle(now, s, Expired, out)
 			continue
 		}
-		e.queue.Resend(s, now)
-		if e.options.Fault.renumbers {
-			s = e.renumber(s, now)
+		if timeout := e.options.Fault.timeout; timeout != nil && s.Copies == 1 {
+			s.Timeout = timeout(s.Timeout)
 		}
+		e.queue.Resend(s, now)
 		if copied := e.options.Fault.copied; copied != nil {
-			copied(e.options.Profile, s)
+			copied(e.options.Profile, s, uint16(e.next64&int64(wire.IDs.Mask())))
 		}
 		e.limit(s)
 		e.counts.Resends++
@@ -166,15 +147,29 @@ func (e *Endpoint) settle(now machine.Instant, s *Sent, how Outcome, out *machin
 	e.settled = append(e.settled, done)
 	e.departed.note(s, how == Acknowledged)
 	e.queue.Remove(s)
-	if to := &e.peers[done.Peer]; ordered {
-		to.ordered = false
-		if len(to.waiting) > 0 {
-			w := to.waiting[0]
-			to.waiting = slices.Delete(to.waiting, 0, 1)
-			e.waiting--
-			e.send(now, w.request, w.source, w.submission, out)
-		}
+	if ordered {
+		e.goOn(now, &e.peers[done.Peer], out)
 	}
+}
+
+// goOn sends the ordered packet that waits for the one in flight.
+func (e *Endpoint) goOn(now machine.Instant, to *peer, out *machine.Effects) {
+	to.ordered = false
+	if len(to.waiting) > 0 {
+		w := to.waiting[0]
+		to.waiting = slices.Delete(to.waiting, 0, 1)
+		e.waiting--
+		e.send(now, w.request, w.source, w.submission, out)
+	}
+}
+
+// keepOn takes a packet for given up, and lets it be sent again: a fault.
+func (e *Endpoint) keepOn(now machine.Instant, s *Sent, out *machine.Effects) *Sent {
+	if id := s.ID; s.Copies == uint32(s.Repeats) && s.Flags&e.options.Profile.Order != 0 {
+		e.goOn(now, &e.peers[s.Peer], out)
+		return e.queue.Find(id)
+	}
+	return s
 }
 
 // CanSubmit reports whether there is room for a submission to a peer with these

@@ -1,0 +1,84 @@
+package srdp
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/ackscope/ackscope/machine"
+	wire "github.com/ackscope/ackscope/wire/srdp"
+)
+
+// arrives takes a data packet that passed the tap towards s.
+func (s *judged) arrives(a arrival) {
+	s.places++
+	a.place = s.places
+	if !s.strict(a.pair.destination) {
+		return
+	}
+	if len(s.asked) >= keptMost {
+		s.asked = append(s.asked[:0], s.asked[keptMost/2:]...)
+		s.before = true
+	}
+	s.asked = append(s.asked, a)
+}
+
+// acknowledges takes an acknowledgement that s sent.
+func (s *judged) acknowledges(peer *judged, d *machine.Datagram, pk *wire.Packet) *machine.Divergence {
+	id, of := pk.ID, pair{}
+	if s.proxied {
+		of = pair{pk.Destination, pk.Source}
+	}
+	if !s.strict(pk.Source) {
+		s.opinion.Undecided++
+		if l := peer.known(of); l != nil && !s.stream && l.never(id) {
+			return diverge(d, "ack-unsent", "srdp.packet_id", fmt.Sprintf("an id that was sent, at most %d", l.high), id, fmt.Sprintf("no packet of id %d passed the tap on its way to this side", id), s.last)
+		}
+		return nil
+	}
+	k := slices.IndexFunc(s.asked, func(a arrival) bool { return a.id == id && a.pair == of })
+	if k < 0 {
+		if s.before || s.last == 0 {
+			s.opinion.Undecided++
+			return nil // of a packet from before the capture
+		}
+		return diverge(d, "ack-unasked", "srdp.packet_id", "no acknowledgement", id, fmt.Sprintf("no copy of packet %d passed the tap towards this side that was not acknowledged before", id), s.last)
+	}
+	for _, a := range s.asked[:k] {
+		if !a.may {
+			return diverge(d, "ack-missing", "srdp.packet_id", a.id, id, fmt.Sprintf("packet %d came before packet %d, and each copy is acknowledged", a.id, id), a.ref, s.asked[k].ref)
+		}
+	}
+	s.readTo = s.asked[k].place
+	s.asked = append(s.asked[:0], s.asked[k+1:]...)
+	return nil
+}
+
+// overdue looks for a copy that s ought to have acknowledged long ago.
+func (s *judged) overdue(d *machine.Datagram) *machine.Divergence {
+	if len(s.asked) == 0 {
+		return nil
+	}
+	a := s.asked[0]
+	if a.may || d.At.Sub(a.at) < answerSlack || s.spoke.Sub(a.at) < answerSlack/2 {
+		return nil
+	}
+	return diverge(d, "ack-missing", "srdp.ack", "acknowledgement of "+fmt.Sprint(a.id), "data", fmt.Sprintf("packet %d came %.0f ms ago and was not acknowledged", a.id, millis(d.At.Sub(a.at))), a.ref)
+}
+
+// acked takes an acknowledgement that passed the tap towards s.
+func (s *judged) acked(d *machine.Datagram, pk *wire.Packet) {
+	s.places++
+	of := pair{}
+	if s.proxied {
+		of = pair{pk.Destination, pk.Source}
+	}
+	l := s.known(of)
+	if l == nil {
+		return
+	}
+	if e := l.sent[pk.ID]; e != nil {
+		if e.acks++; e.acks == 1 {
+			e.ackedAt, e.ackRef, e.ackPlace = d.At, d.Ref, s.places
+		}
+	}
+}
