@@ -12,7 +12,7 @@ import (
 var gafferOracles = map[string]oracles{
 	"sequence-skipped":           {differs, explained}, // away: the numbers between were lost
 	"sequence-repeated":          {differs, numberReused},
-	"fragments-reversed":         {differs, explained}, // away: fragments overtake each other
+	"fragments-reversed":         {brokenFragments, explained}, // away: fragments overtake each other
 	"fragment-count":             {brokenFragments, unevenFragments},
 	"stale-entry-kept":           {differs, acksAway}, // near: a window is not the naive model's
 	"fragment-acked-early":       {acksNear, acksAway},

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"text/tabwriter"
 	"time"
@@ -81,6 +82,9 @@ func TestFaults(t *testing.T) {
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "protocol\tfault\truns\tdiffers\tnear: none could\tfound\tbetween: none could\tfound\tfar: none could\tfound")
 	for _, x := range faultLines() {
+		if only := os.Getenv("ACKSCOPE_FAULT"); only != "" && !strings.Contains(x.protocol+" "+x.name, only) {
+			continue
+		}
 		if !full && slices.Contains(x.scenario, "98%") {
 			continue // ten seconds
 		}

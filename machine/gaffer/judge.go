@@ -117,7 +117,7 @@ func (j *Judge) Observe(d *machine.Datagram) {
 	s, peer := &j.sides[d.From], &j.sides[d.From.Other()]
 	header := p.HasHeader && err == nil
 	if s.opinion.Divergence == nil {
-		s.send(peer, d, p, header)
+		s.send(peer, d, p, header, err == nil)
 	}
 	s.sent.pass(s.rules, p.Sequence, p.Kind == wire.KindFragment)
 	if peer.near != nil && peer.opinion.Divergence == nil && err == nil {
@@ -133,10 +133,14 @@ func (j *Judge) Observe(d *machine.Datagram) {
 }
 
 // send takes a datagram that the side sent.
-func (s *judged) send(peer *judged, d *machine.Datagram, p *wire.Packet, header bool) {
+func (s *judged) send(peer *judged, d *machine.Datagram, p *wire.Packet, header, whole bool) {
 	if s.near != nil {
 		if v := s.number(s.rules, d, p); v != nil {
 			s.opinion.Divergence = v
+			return
+		}
+	} else if whole {
+		if s.opinion.Divergence = s.far.uneven(d, p); s.opinion.Divergence != nil {
 			return
 		}
 	}

@@ -2,6 +2,7 @@ package gaffer
 
 import (
 	"fmt"
+	"hash/crc32"
 	"math/bits"
 
 	"github.com/ackscope/ackscope/machine"
@@ -16,12 +17,16 @@ type farSide struct {
 	count int
 	met   bool
 	top   uint32
+
+	size    int // of its fragments but the last of a packet; 0 until one came
+	sizeRef machine.Ref
 }
 
 // farHeader is one header.
 type farHeader struct {
 	ref      machine.Ref
 	claims   Claims
+	sum      uint32 // of the datagram
 	sequence uint32
 	live     bool
 }
@@ -71,8 +76,13 @@ func (f *farSide) judge(r *Rules, s, peer *judged, d *machine.Datagram, h wire.H
 		}
 	}
 	if old := f.at(h.Sequence); ahead <= 0 && old != nil {
-		if old.claims != c {
+		switch {
+		case old.claims != c:
 			return diverge(old.claims, "sequence-reuse", fmt.Sprintf("packet %d was sent before with other acks: it is another packet under the same number", h.Sequence), old.ref)
+		case old.sum != sumOf(d.Bytes):
+			v := diverge(old.claims, "sequence-reuse", fmt.Sprintf("packet %d was sent before with other content: it is another packet under the same number", h.Sequence), old.ref)
+			v.Field, v.Expected, v.Got = "gaffer.sequence", "another number", fmt.Sprint(h.Sequence)
+			return v
 		}
 		return nil // the network doubled it
 	}
@@ -102,9 +112,32 @@ func (f *farSide) judge(r *Rules, s, peer *judged, d *machine.Datagram, h wire.H
 	if ahead > 0 {
 		f.met, f.top = true, h.Sequence
 	}
-	f.enter(farHeader{d.Ref, c, h.Sequence, true})
+	f.enter(farHeader{d.Ref, c, sumOf(d.Bytes), h.Sequence, true})
 	return nil
 }
+
+// uneven holds the size of a fragment against those before: all of an endpoint's
+// but the last of each packet have one.
+func (f *farSide) uneven(d *machine.Datagram, p *wire.Packet) *machine.Divergence {
+	if p.Kind != wire.KindFragment || p.FragmentID == p.FragmentCount-1 {
+		return nil
+	}
+	was, ref := f.size, f.sizeRef
+	f.size, f.sizeRef = p.PayloadLen, d.Ref
+	if was == 0 || was == p.PayloadLen {
+		return nil
+	}
+	return &machine.Divergence{
+		Ref: d.Ref, At: d.At, Rule: "fragments", Field: "gaffer.payload.length", Expected: fmt.Sprint(was), Got: fmt.Sprint(p.PayloadLen),
+		Because: "all fragments but the last of a packet are of one size: it says where in the packet each belongs", Frames: refs(ref),
+		Reference: fmt.Sprintf("fragments of %d bytes", was), Captured: fmt.Sprintf("fragment %d of %d has %d bytes", p.FragmentID, p.FragmentCount, p.PayloadLen),
+	}
+}
+
+// sumOf tells the bytes of datagrams apart.
+func sumOf(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // neighbours gives the nearest kept headers that were sent before and after a
 // packet.
@@ -200,7 +233,7 @@ func (f *farSide) unsent(r *Rules, peer *judged, c Claims, told uint64, diverge 
 	}
 	// Only a packet of which fragments came moves ack without having been received.
 	switch sight := peer.sent.sight(r, c.Newest); {
-	case sight == sightWhole && !(r.Partial > 0 && peer.near == nil && peer.sent.first == c.Newest):
+	case sight == sightWhole:
 		want.Named |= 1
 		return diverge(want, "ack-without-bit", fmt.Sprintf("ack names packet %d and bit 0 does not, though it is no packet of fragments", c.Newest))
 	case sight == sightNone && r.Partial == 0:

@@ -25,13 +25,18 @@ type messageJudge struct {
 	out     machine.Effects
 }
 
-// NewConversationJudge gives the judge of a flow whose packets carry messages.
+// NewConversationJudge gives the judge of a flow whose packets carry messages. In
+// the simple scheme, which sends the same run until it is acked, the rules of
+// sending leave nothing to judge beside the headers.
 func NewConversationJudge(p *wire.Profile, facts machine.Facts, behaviours [2]string) (machine.Judge, error) {
 	headers, err := NewJudge(p, facts, behaviours)
 	if err != nil {
 		return nil, err
 	}
-	return newMessageJudge(headers, NewConversation(p, facts), facts), nil
+	if p.Messages.Form != wire.MessagesByID || p.Messages.Bodies == nil {
+		return headers, nil
+	}
+	return newArticleJudge(headers, &p.Messages, facts), nil
 }
 
 func newMessageJudge(headers machine.Judge, t machine.Tracker, facts machine.Facts) *messageJudge {
