@@ -89,6 +89,7 @@ type Judge struct {
 // judgedLife is what both ends know of the connection.
 type judgedLife struct {
 	begun  bool // its beginning is in the capture
+	asked  bool // with its first Connect
 	roles  bool
 	client machine.Side
 	ended  machine.Instant // when a Disconnect passed; 0: none
@@ -189,7 +190,7 @@ func (j *Judge) begins(from machine.Side, p *sight) {
 	case wire.Connect:
 		if !l.roles {
 			l.roles, l.client = true, from
-			l.begun = fresh
+			l.begun, l.asked = fresh, fresh
 		}
 	case wire.Welcome:
 		if first := p.m.Sequence == 1 || p.m.Sequence == 2; first && fresh && !l.begun {
@@ -246,12 +247,16 @@ func (s *judged) arrive(j *Judge, p *sight) {
 	case t.Reliable():
 		if s.ordered {
 			s.acks.put(judgedArrival{p.m.Sequence, s.places, p.at, p.ref})
+		} else {
+			s.acks.passed.pass(p.m.Sequence, j.sides[s.side.Other()].behaviour.First, j.life.begun)
 		}
 		s.acks.sent(p.m.Sequence)
 		s.heard(p)
 	case t == wire.Notify:
 		if s.ordered {
 			s.notes.put(judgedArrival{p.m.Sequence, s.places, p.at, p.ref})
+		} else {
+			s.notes.passed.pass(p.m.Sequence, 1, j.life.begun)
 		}
 		s.notes.sent(p.m.Sequence)
 	default:

@@ -50,6 +50,8 @@ type judgedAcks struct {
 	newest    uint16
 	met       bool // newest is valid
 	last      machine.Ref
+	passed    passedIDs // of a far side: the peer's, on their way to it
+	far       farAcks
 }
 
 func (a *judgedAcks) begin(b *Behaviour) { a.behaviour, a.receiver = b, NewReceiver(b) }
@@ -86,7 +88,10 @@ func (s *judged) answers(j *Judge, peer *judged, p *sight) *machine.Divergence {
 	case peer.near && a.met && gapOf(m.Last, a.newest) > 0 && gapOf(m.Last, a.newest) < farAhead:
 		return s.diverge(p, "ack-unsent", "riptide.last", fmt.Sprintf("at most %d", a.newest), m.Last, fmt.Sprintf("nothing newer than message %d had been sent", a.newest), a.last)
 	}
-	return s.consistent(p)
+	if v := s.consistent(p); v != nil {
+		return v
+	}
+	return s.snapshot(p)
 }
 
 // farAhead bounds what counts as newer: half the range away nothing is.

@@ -17,6 +17,8 @@ type judgedNotes struct {
 	ref         machine.Ref // its last one
 	newest      uint16      // of the peer
 	peerMet     bool
+	passed      passedIDs // of a far side: the peer's, on their way to it
+	far         farNotes
 }
 
 func (n *judgedNotes) begin(b *Behaviour) {
@@ -54,7 +56,7 @@ func (s *judged) sendsNotify(j *Judge, peer *judged, p *sight) *machine.Divergen
 		if peer.near && n.peerMet && gapOf(m.Last, n.newest) > 0 && gapOf(m.Last, n.newest) < farAhead {
 			return s.diverge(p, "ack-unsent", "riptide.last", fmt.Sprintf("at most %d", n.newest), m.Last, fmt.Sprintf("nothing newer than notify message %d had been sent", n.newest), n.ref)
 		}
-		return nil
+		return s.notesSnapshot(p)
 	}
 	if s.stream && (s.hole || j.sides[s.side.Other()].hole) {
 		s.opinion.Undecided++

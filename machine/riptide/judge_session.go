@@ -29,6 +29,7 @@ type judgedSession struct {
 	clientID uint16
 	idRef    machine.Ref
 	endRef   machine.Ref
+	far      farBeats
 }
 
 type askedPing struct {
@@ -122,7 +123,7 @@ func (s *judged) speaks(j *Judge, p *sight) *machine.Divergence {
 		c.endRef = p.ref
 	case wire.Heartbeat:
 		if p.m.HasRTT {
-			return s.beats(p)
+			return s.beats(j, p)
 		}
 		return s.pongs(p)
 	}
@@ -146,7 +147,7 @@ func (s *judged) connects(j *Judge, p *sight) *machine.Divergence {
 }
 
 // beats judges a client's heartbeat.
-func (s *judged) beats(p *sight) *machine.Divergence {
+func (s *judged) beats(j *Judge, p *sight) *machine.Divergence {
 	c, m := &s.session, p.m
 	defer func() {
 		c.ping, c.pinged, c.pingAt, c.pingRef, c.waiting = m.Ping, true, p.at, p.ref, true
@@ -154,9 +155,12 @@ func (s *judged) beats(p *sight) *machine.Divergence {
 	}()
 	if !s.ordered {
 		s.opinion.Undecided++
-		return nil
+		return s.beatAgain(p)
 	}
 	pytide := s.behaviour.Port
+	if !c.pinged && !pytide && j.life.asked && m.Ping != 0 {
+		return s.diverge(p, "heartbeat", "riptide.ping", 0, m.Ping, "the ping's id of a connection's first heartbeat", c.idRef)
+	}
 	if c.pinged && !pytide && m.Ping != c.ping+1 {
 		return s.diverge(p, "heartbeat", "riptide.ping", c.ping+1, m.Ping, "the ping's id steps by one", c.pingRef)
 	}
