@@ -9,8 +9,7 @@ import (
 )
 
 const (
-	messagesProfile = "messages"
-	messagesFile    = "../../docs/faults-messages.yaml"
+	messagesFile = "../../docs/faults-messages.yaml"
 
 	messagesWindow = 64 // what the profile says
 	messagesMost   = 32 // of a packet
@@ -26,16 +25,15 @@ const (
 func brokenMessages(t *testing.T, v *view) (frame uint64) {
 	type message struct {
 		id          int64
-		packets     []int64 // that carried it
 		at          machine.Instant
 		maybe, sure bool // acked
 		bytes       int
 	}
 	var own, peer numbers
-	messages := map[int64]*message{}
-	acks := map[int64][]int64{} // by packets of the peer: what they name
-	largest, ids := 0, numbers{met: true}
-	acked := map[int64]bool{}
+	messages, open := map[int64]*message{}, map[int64]*message{} // open: of which no ack passed
+	carriedBy := map[int64][]*message{}                          // by packets of the endpoint
+	acks := map[int64][]int64{}                                  // by packets of the peer: what they name
+	largest, oldest, ids := 0, int64(0), numbers{met: true}
 	profile := v.profile(t)
 	v.packets(t, func(i int, k *wire.Packet) bool {
 		at := v.sights[i].at
@@ -43,11 +41,9 @@ func brokenMessages(t *testing.T, v *view) (frame uint64) {
 			q := peer.take(k.Header.Sequence)
 			acks[q] = namedBy(&own, k.Header)
 			for _, n := range acks[q] {
-				acked[n] = true
-			}
-			for _, m := range messages {
-				for _, n := range m.packets {
-					m.maybe = m.maybe || acked[n]
+				for _, m := range carriedBy[n] {
+					m.maybe = true
+					delete(open, m.id)
 				}
 			}
 			return false
@@ -55,10 +51,8 @@ func brokenMessages(t *testing.T, v *view) (frame uint64) {
 		number := own.take(k.Header.Sequence)
 		for _, q := range namedBy(&peer, k.Header) {
 			for _, n := range acks[q] {
-				for _, m := range messages {
-					for _, carrier := range m.packets {
-						m.sure = m.sure || carrier == n
-					}
+				for _, m := range carriedBy[n] {
+					m.sure = true
 				}
 			}
 		}
@@ -68,7 +62,7 @@ func brokenMessages(t *testing.T, v *view) (frame uint64) {
 		}
 		size := k.PayloadLen
 		largest = max(largest, size)
-		oldest, carried := int64(0), map[int64]bool{}
+		carried := map[int64]bool{}
 		for messages[oldest] != nil && messages[oldest].maybe {
 			oldest++
 		}
@@ -81,15 +75,15 @@ func brokenMessages(t *testing.T, v *view) (frame uint64) {
 			if known == nil {
 				bad = bad || id >= oldest+messagesWindow
 				known = &message{id: id, bytes: (m.End - m.Bit + 7) / 8}
-				messages[id] = known
+				messages[id], open[id] = known, known
 			} else {
 				bad = bad || known.sure || v.at == tapNear && at.Sub(known.at) < messagesResend-time.Millisecond
 			}
 			known.at = at
-			known.packets = append(known.packets, number)
+			carriedBy[number] = append(carriedBy[number], known)
 		}
-		for _, m := range messages {
-			due := !m.maybe && !carried[m.id] && at.Sub(m.at) > messagesResend+messagesClock && m.id < oldest+messagesWindow
+		for _, m := range open {
+			due := !carried[m.id] && at.Sub(m.at) > messagesResend+messagesClock && m.id < oldest+messagesWindow
 			bad = bad || due && v.at == tapNear && len(carried) < messagesMost && size+m.bytes+1 <= largest
 		}
 		if bad {

@@ -71,6 +71,9 @@ type faultRun struct {
 func flagsOf(t *testing.T, x faultLine, seed int, loss string) (f simulateFlags, args []string) {
 	t.Helper()
 	args = append(args, x.scenario...)
+	if own := slices.Index(args, "--loss"); own >= 0 {
+		args[own+1] = loss
+	}
 	usual := func(name, value string) {
 		if !slices.Contains(args, name) {
 			args = append(args, name, value)
@@ -297,7 +300,7 @@ func (r *faultRun) replayed(t *testing.T, at int) map[int]replayObject {
 	if r.line.protocol == "riptide" {
 		args = append(args, "--behaviour", r.behaviour())
 	}
-	if name, own := strings.CutPrefix(r.flags.protocol, "gaffer:"); own && name == messagesProfile {
+	if r.line.protocol == "gaffer" { // of a run that loses nearly all, too little is acked to know it by
 		args = append(args, "--profiles", messagesFile, "-d", fmt.Sprintf("udp.port==%d,%s", simulationAddrs[1].Port(), r.flags.protocol))
 	}
 	var out, trouble bytes.Buffer

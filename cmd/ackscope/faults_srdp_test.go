@@ -15,8 +15,8 @@ var srdpOracles = map[string]oracles{
 	"ack-twice":            {srdpAnswers, srdpAcksAway},
 	"duplicate-unanswered": {srdpAnswers, srdpAcksAway},
 	"ack-id-off-by-one":    {srdpAnswers, srdpAcksAway},
-	"ack-mark-missing":     {srdpAnswers, srdpAcksAway}, // without the mark it is no packet
-	"ack-byte-order":       {srdpAnswers, srdpAcksAway},
+	"ack-mark-missing":     {differs, srdpAcksAway}, // away: without the mark it is no packet
+	"ack-byte-order":       {differs, srdpAcksAway},
 	"resend-early":         {srdpUneven, explained}, // away: jitter, and copies that were lost
 	"resend-late":          {srdpUneven, explained},
 	"resend-without-end":   {srdpAcked, explained}, // away: the acknowledgements were lost

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"net/netip"
 	"os"
 	"slices"
@@ -43,6 +44,18 @@ func differs(_ *testing.T, v *view) uint64 { return v.differs() }
 // explained: a correct endpoint can always have sent the same.
 func explained(*testing.T, *view) uint64 { return 0 }
 
+// firstOf gives the first frame that breaks any of some rules.
+func firstOf(rules ...oracle) oracle {
+	return func(t *testing.T, v *view) (frame uint64) {
+		for _, rule := range rules {
+			if f := rule(t, v); f > 0 && (frame == 0 || f < frame) {
+				frame = f
+			}
+		}
+		return frame
+	}
+}
+
 // oraclesOf gives those of a fault.
 func oraclesOf(x faultLine) oracles {
 	known, usual := riptideOracles, oracles{}
@@ -61,15 +74,16 @@ func oraclesOf(x faultLine) oracles {
 	return usual
 }
 
+// faultsPage has the table of the whole grid.
+const faultsPage = "../../docs/faults.md"
+
 // TestFaults runs every fault over seeds, losses and taps, and holds what replay
-// says against what the oracles do. ACKSCOPE_FAULTS=1 (make faults) runs all and
-// prints the table.
+// says against what the oracles do. ACKSCOPE_FAULTS=1 (make faults) runs all, and
+// holds the table in docs/faults.md against the runs; ACKSCOPE_FAULTS=update writes
+// it. ACKSCOPE_FAULT=PART runs those whose protocol and name have PART in them.
 func TestFaults(t *testing.T) {
-	full := os.Getenv("ACKSCOPE_FAULTS") != ""
-	seeds, losses := []int{1}, []string{"5%"}
-	if full {
-		seeds, losses = []int{1, 2, 3, 4, 5}, []string{"0%", "5%", "20%"}
-	} else if testing.Short() {
+	full, only := os.Getenv("ACKSCOPE_FAULTS"), os.Getenv("ACKSCOPE_FAULT")
+	if full == "" && testing.Short() {
 		t.Skip("one run of every fault, without -short")
 	}
 	a := &app{registry: protocols()}
@@ -80,36 +94,40 @@ func TestFaults(t *testing.T) {
 	dir := t.TempDir()
 	var table bytes.Buffer
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "protocol\tfault\truns\tdiffers\tnear: none could\tfound\tbetween: none could\tfound\tfar: none could\tfound")
+	fmt.Fprintln(w, "\t\t\t\tat the endpoint\t\tbetween\t\tfar\t")
+	fmt.Fprintln(w, "protocol\tfault\truns\tdiffer\tnone could\tfound\tnone could\tfound\tnone could\tfound")
 	for _, x := range faultLines() {
-		if only := os.Getenv("ACKSCOPE_FAULT"); only != "" && !strings.Contains(x.protocol+" "+x.name, only) {
-			continue
-		}
-		if !full && slices.Contains(x.scenario, "98%") {
-			continue // ten seconds
+		if !strings.Contains(x.protocol+" "+x.name, only) || full == "" && slices.Contains(x.scenario, "98%") {
+			continue // the latter takes ten seconds
 		}
 		n := faultCounts{}
-		for _, seed := range seeds {
-			for k, loss := range losses {
-				if k > 0 && slices.Contains(x.scenario, "--loss") {
-					break // the scenario has its own
+		if full == "" {
+			loss := "5%"
+			if own := slices.Index(x.scenario, "--loss"); own >= 0 {
+				loss = x.scenario[own+1]
+			}
+			runFault(t, a, dir, x, 1, loss).check(t, &n)
+		} else {
+			for seed := 1; seed <= 5; seed++ {
+				for _, loss := range lossesOf(t, x) {
+					runFault(t, a, dir, x, seed, loss).check(t, &n)
 				}
-				runFault(t, a, dir, x, seed, loss).check(t, &n)
 			}
 		}
 		switch {
 		case x.unobservable != "":
-			fmt.Fprintf(w, "%s\t%s\t%d\t%d\tnever on the wire: %s\n", x.protocol, x.name, n.runs, n.differ, x.unobservable)
+			fmt.Fprintf(w, "%s\t%s\t%d\t%d\tunobservable\n", x.protocol, x.name, n.runs, n.differ)
+			continue
 		case x.explained != "":
-			fmt.Fprintf(w, "%s\t%s\t%d\t%d\ta correct one could: %s\n", x.protocol, x.name, n.runs, n.differ, x.explained)
-		default:
-			fmt.Fprintf(w, "%s\t%s\t%d\t%d", x.protocol, x.name, n.runs, n.differ)
-			for _, c := range n.taps {
-				fmt.Fprintf(w, "\t%d\t%d", c.impossible, c.exact)
-			}
-			fmt.Fprintln(w)
+			fmt.Fprintf(w, "%s\t%s\t%d\t%d\texplained\n", x.protocol, x.name, n.runs, n.differ)
+			continue
 		}
-		if full && n.taps[tapNear].impossible == 0 && x.unobservable == "" && x.explained == "" {
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d", x.protocol, x.name, n.runs, n.differ)
+		for _, c := range n.taps {
+			fmt.Fprintf(w, "\t%d\t%d", c.impossible, c.exact)
+		}
+		fmt.Fprintln(w)
+		if full != "" && n.taps[tapNear].impossible == 0 {
 			t.Errorf("%s %s: shows in none of its runs", x.protocol, x.name)
 		}
 	}
@@ -117,6 +135,89 @@ func TestFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("\n%s", table.String())
+	if full != "" && only == "" && !t.Failed() {
+		holdTable(t, table.Bytes(), full == "update")
+	}
+}
+
+// lossesOf gives three levels of loss: around that of the scenario, where it has
+// one of its own.
+func lossesOf(t *testing.T, x faultLine) []string {
+	t.Helper()
+	own := slices.Index(x.scenario, "--loss")
+	if own < 0 {
+		return []string{"0%", "5%", "20%"}
+	}
+	share, err := parseShare(x.scenario[own+1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	apart := min(share, 1-share) / 2
+	var list []string
+	for _, p := range []float64{share - apart, share, share + apart} {
+		list = append(list, fmt.Sprintf("%g%%", math.Round(p*1000)/10))
+	}
+	return list
+}
+
+// holdTable holds the table against the one in the documentation, or writes it.
+func holdTable(t *testing.T, table []byte, write bool) {
+	t.Helper()
+	page, err := os.ReadFile(faultsPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, rest, ok := bytes.Cut(page, []byte(tableBegin))
+	_, tail, closed := bytes.Cut(rest, []byte(tableEnd))
+	if !ok || !closed {
+		t.Fatalf("%s: expected a table between %q and %q", faultsPage, tableBegin, tableEnd)
+	}
+	now := slices.Concat(head, []byte(tableBegin), table, []byte(tableEnd), tail)
+	switch {
+	case bytes.Equal(page, now):
+	case write:
+		if err := os.WriteFile(faultsPage, now, 0o644); err != nil { //nolint:gosec // documentation
+			t.Fatal(err)
+		}
+	default:
+		t.Errorf("%s has another table: ACKSCOPE_FAULTS=update writes it", faultsPage)
+	}
+}
+
+const tableBegin, tableEnd = "<!-- make faults -->\n```text\n", "```\n<!-- end -->"
+
+// TestFaultsPage: the table in the documentation has every fault, and where none
+// could have sent what the tap saw, replay found it, each time.
+func TestFaultsPage(t *testing.T) {
+	page, err := os.ReadFile(faultsPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), tableBegin)
+	table, _, _ := strings.Cut(rest, tableEnd)
+	rows := map[string][]string{}
+	for line := range strings.Lines(table) {
+		if words := strings.Fields(line); len(words) > 4 {
+			rows[words[0]+" "+words[1]] = words[2:]
+		}
+	}
+	for _, x := range faultLines() {
+		row := rows[x.protocol+" "+x.name]
+		switch {
+		case row == nil:
+			t.Errorf("%s: no row of %s %s", faultsPage, x.protocol, x.name)
+		case x.unobservable != "":
+			if row[1] != "0" || row[2] != "unobservable" {
+				t.Errorf("%s: %s %s: %v, expected none that differs", faultsPage, x.protocol, x.name, row)
+			}
+		case x.explained != "":
+			if row[2] != "explained" {
+				t.Errorf("%s: %s %s: %v", faultsPage, x.protocol, x.name, row)
+			}
+		case row[0] != "15" || row[2] == "0" || row[2] != row[3] || row[4] != row[5] || row[6] != row[7]:
+			t.Errorf("%s: %s %s: %v", faultsPage, x.protocol, x.name, row)
+		}
+	}
 }
 
 // faultCounts counts the runs of one fault.

@@ -202,7 +202,7 @@ func (f *farSide) unsent(r *Rules, peer *judged, c Claims, told uint64, diverge 
 		case sightAhead:
 			ahead = true
 		case sightNone:
-			if r.NoStaleClear || peer.near == nil && r.Distance(q, peer.sent.first) <= 0 {
+			if r.NoStaleClear || peer.near == nil && peer.sent.span < passedSpan && r.Distance(q, peer.sent.first) <= 0 {
 				continue
 			}
 		default:

@@ -36,6 +36,7 @@ type askedPing struct {
 	id  uint8
 	at  machine.Instant
 	ref machine.Ref
+	may bool // it came before the server knew that its client is connected: it need not be answered
 }
 
 const (
@@ -62,8 +63,15 @@ func (s *judged) alive(p *sight) *machine.Divergence {
 		return v
 	}
 	c := &s.session
-	if a := c.asked; len(a) > 0 && c.welcomed && !s.joined && !(p.m.Type == wire.Heartbeat) && p.at.Sub(a[0].at) > answerSlack && s.spoke.Sub(a[0].at) > answerSlack/2 {
-		return s.diverge(p, "heartbeat-answer", "riptide.type", "heartbeat", p.m.Type, fmt.Sprintf("the heartbeat with id %d came %.0f ms ago, and each is answered at once", a[0].id, ms(p.at.Sub(a[0].at))), a[0].ref)
+	for i := range c.asked {
+		a := &c.asked[i]
+		if a.may || s.joined || p.m.Type == wire.Heartbeat {
+			continue
+		}
+		if p.at.Sub(a.at) > answerSlack && s.spoke.Sub(a.at) > answerSlack/2 {
+			return s.diverge(p, "heartbeat-answer", "riptide.type", "heartbeat", p.m.Type, fmt.Sprintf("the heartbeat with id %d came %.0f ms ago, and each is answered at once", a.id, ms(p.at.Sub(a.at))), a.ref)
+		}
+		break
 	}
 	if c.heardAt == 0 || !c.welcomed || s.behaviour.NoTimeout || p.m.Type == wire.Connect || p.at.Sub(c.heardAt) < timeoutMost {
 		return nil
@@ -96,7 +104,7 @@ func (s *judged) hears(j *Judge, p *sight) {
 			if len(c.asked) == 64 {
 				c.asked = append(c.asked[:0], c.asked[1:]...)
 			}
-			c.asked = append(c.asked, askedPing{p.m.Ping, p.at, p.ref})
+			c.asked = append(c.asked, askedPing{p.m.Ping, p.at, p.ref, !c.welcomed})
 			if p.m.RTT >= 0 && !s.client(j) {
 				s.sends.sampled(int(p.m.RTT), int(p.m.RTT))
 			}

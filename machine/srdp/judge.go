@@ -97,6 +97,9 @@ func (j *Judge) Observe(d *machine.Datagram) {
 	switch {
 	case !j.config.Profile.Fits(d.Bytes, length, pk):
 		if v = s.marked(j, d); v == nil {
+			v = s.misspelt(&j.config.Profile, d)
+		}
+		if v == nil {
 			return
 		}
 	case pk.Ack:

@@ -1,6 +1,7 @@
 package srdp
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 
@@ -51,6 +52,30 @@ func (s *judged) acknowledges(peer *judged, d *machine.Datagram, pk *wire.Packet
 	s.readTo = s.asked[k].place
 	s.asked = append(s.asked[:0], s.asked[k+1:]...)
 	return nil
+}
+
+// misspelt judges what is no packet: the acknowledgement that is due, but for the
+// mark in its id, or with the id in the other byte order.
+func (s *judged) misspelt(p *wire.Profile, d *machine.Datagram) *machine.Divergence {
+	if len(s.asked) == 0 || len(d.Bytes) < 3 || d.Bytes[0] != p.AckCommand || p.AckCommand == p.DataCommand {
+		return nil
+	}
+	a := s.asked[0]
+	due := p.Append(nil, &wire.Packet{Command: p.AckCommand, Ack: true, ID: a.id, Source: a.pair.destination, Destination: a.pair.source}, nil)
+	if len(due) != len(d.Bytes) || !bytes.Equal(due[3:], d.Bytes[3:]) {
+		return nil
+	}
+	high, low := due[1], due[2]
+	because := ""
+	switch {
+	case d.Bytes[1] == low && d.Bytes[2] == high:
+		because = "the acknowledgement that is due has its id in the other byte order"
+	case d.Bytes[topByte(p)] == due[topByte(p)]&^0x80 && d.Bytes[3-topByte(p)] == due[3-topByte(p)]:
+		because = "the acknowledgement that is due lacks its mark, the top bit of the id"
+	default:
+		return nil
+	}
+	return diverge(d, "ack-mark", "srdp.packet_id", fmt.Sprintf("%#02x %#02x", high, low), fmt.Sprintf("%#02x %#02x", d.Bytes[1], d.Bytes[2]), because, a.ref)
 }
 
 // overdue looks for a copy that s ought to have acknowledged long ago.
