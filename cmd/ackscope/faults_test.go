@@ -186,40 +186,6 @@ func holdTable(t *testing.T, table []byte, write bool) {
 
 const tableBegin, tableEnd = "<!-- make faults -->\n```text\n", "```\n<!-- end -->"
 
-// TestFaultsPage: the table in the documentation has every fault, and where none
-// could have sent what the tap saw, replay found it, each time.
-func TestFaultsPage(t *testing.T) {
-	page, err := os.ReadFile(faultsPage)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(string(page), tableBegin)
-	table, _, _ := strings.Cut(rest, tableEnd)
-	rows := map[string][]string{}
-	for line := range strings.Lines(table) {
-		if words := strings.Fields(line); len(words) > 4 {
-			rows[words[0]+" "+words[1]] = words[2:]
-		}
-	}
-	for _, x := range faultLines() {
-		row := rows[x.protocol+" "+x.name]
-		switch {
-		case row == nil:
-			t.Errorf("%s: no row of %s %s", faultsPage, x.protocol, x.name)
-		case x.unobservable != "":
-			if row[1] != "0" || row[2] != "unobservable" {
-				t.Errorf("%s: %s %s: %v, expected none that differs", faultsPage, x.protocol, x.name, row)
-			}
-		case x.explained != "":
-			if row[2] != "explained" {
-				t.Errorf("%s: %s %s: %v", faultsPage, x.protocol, x.name, row)
-			}
-		case row[0] != "15" || row[2] == "0" || row[2] != row[3] || row[4] != row[5] || row[6] != row[7]:
-			t.Errorf("%s: %s %s: %v", faultsPage, x.protocol, x.name, row)
-		}
-	}
-}
-
 // faultCounts counts the runs of one fault.
 type faultCounts struct {
 	runs, differ int // differ: the faulty endpoint sent something else than a right one
