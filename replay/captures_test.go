@@ -130,7 +130,12 @@ func flowOf(t *testing.T, path string) (list []machine.Datagram, f *analyze.Flow
 	}
 	defer in.Close()
 	s, err := analyze.RunTwice(in, analyze.Options{Registry: registry(), Sink: func(r *analyze.Record) {
-		if r.Packet != nil && r.Flow != nil && r.Flow.ID == 1 && !r.Packet.Duplicate {
+		// Without a packet are those that were held back until it was known what they are.
+		read := r.Packet == nil && len(r.Datagram.Bytes) > 0
+		if p := r.Packet; p != nil {
+			read = !p.Duplicate && (p.Transport != capture.TCP || r.Message)
+		}
+		if read && r.Flow != nil && r.Flow.ID == 1 {
 			d := r.Datagram
 			d.Bytes = append([]byte(nil), d.Bytes...)
 			list = append(list, d)

@@ -108,7 +108,7 @@ func TestRiptideFaults(t *testing.T) {
 func TestRiptideLies(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	planted := map[string]int{}
-	for _, file := range []string{"u200_loss15.client", "u210_loss10.server", "u210_reorder.client", "u210_dup.server", "u221_loss10.client", "u21n_loss15.client", "u21d_loss20.server"} {
+	for _, file := range []string{"u200_loss15.client", "u210_loss10.server", "u210_reorder.client", "u210_dup.server", "u221_loss10.client", "u21n_loss15.client", "u21d_loss20.server", "t200_clean.client", "t210_clean.client", "t210_rechunk.client", "t221_clean.client", "t21n_clean.client", "t21d_clean.client"} {
 		paths, err := filepath.Glob(filepath.Join(pcaps, file+".pcap*"))
 		if err != nil {
 			t.Fatal(err)
@@ -123,7 +123,7 @@ func TestRiptideLies(t *testing.T) {
 			side = machine.B
 		}
 		codec := settings.Senders[side].Codec
-		config := tracker.Config{}
+		config := tracker.Config{Stream: file[0] == 't'}
 		for i, s := range settings.Senders {
 			config.Senders[i] = tracker.Speaker{Codec: s.Codec, Builds: s.Builds}
 		}
@@ -176,6 +176,9 @@ func TestRiptideLies(t *testing.T) {
 			}
 			j.Finish()
 			planted[name]++
+			if config.Stream {
+				planted["over TCP"]++
+			}
 			switch d := j.Opinion(side).Divergence; {
 			case d == nil:
 				t.Errorf("%s: %s in frame %d: not found", file, name, list[at].Ref.Frame())
@@ -185,7 +188,7 @@ func TestRiptideLies(t *testing.T) {
 		}
 	}
 	t.Log(planted)
-	for _, name := range []string{"ack bits", "ack last", "notify bits"} {
+	for _, name := range []string{"ack bits", "ack last", "notify bits", "over TCP"} {
 		if planted[name] < 10 {
 			t.Errorf("%s: planted %d times", name, planted[name])
 		}

@@ -31,7 +31,8 @@ func (s *judged) acknowledges(peer *judged, d *machine.Datagram, pk *wire.Packet
 	}
 	if !s.strict(pk.Source) {
 		s.opinion.Undecided++
-		if l := peer.known(of); l != nil && !s.stream && l.never(id) {
+		// Who numbers its own packets wrongly is no witness of what was sent.
+		if l := peer.known(of); l != nil && !s.stream && peer.opinion.Divergence == nil && l.never(id) {
 			return diverge(d, "ack-unsent", "srdp.packet_id", fmt.Sprintf("an id that was sent, at most %d", l.high), id, fmt.Sprintf("no packet of id %d passed the tap on its way to this side", id), s.last)
 		}
 		return nil
