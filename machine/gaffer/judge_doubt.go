@@ -1,0 +1,69 @@
+package gaffer
+
+import (
+	"fmt"
+
+	"github.com/ackscope/ackscope/machine"
+)
+
+// doubt is a packet that was read and that the next header did not name: its
+// application refused it, or the header is wrong. If a later header names it
+// without another copy having come, the header was wrong.
+type doubt struct {
+	sequence   uint32
+	arrived    machine.Ref
+	divergence *machine.Divergence
+}
+
+const doubtsMost = 64
+
+// refuse takes it that the application refused a packet, with what is to be said
+// should a later header name it all the same.
+func (n *nearSide) refuse(d *machine.Datagram, c Claims, p pendingPacket) {
+	if len(n.doubts) == doubtsMost {
+		n.doubts = append(n.doubts[:0], n.doubts[1:]...)
+		n.refused++
+	}
+	r := n.base.rules
+	want := c
+	rule := "ack-omitted"
+	switch behind := r.Distance(c.Newest, p.sequence); {
+	case behind >= 0 && behind < 64:
+		want.Named |= 1 << uint(behind)
+	case behind < 0:
+		want.Newest, want.Named = p.sequence, c.Named<<uint(min(-behind, 64))|1
+		if want.Width < 64 {
+			want.Named &= 1<<uint(want.Width) - 1
+		}
+	}
+	field, expected, got := fieldsOf(r, want, c)
+	n.doubts = append(n.doubts, doubt{p.sequence, p.ref, &machine.Divergence{
+		Ref: d.Ref, At: d.At, Rule: rule, Field: field, Expected: expected, Got: got,
+		Because: fmt.Sprintf("packet %d was read before this header, which names later ones and not it; a later header names it without another copy of it", p.sequence),
+		Frames:  refs(p.ref), Reference: picture(r, want), Captured: picture(r, c),
+	}})
+}
+
+// retire drops the doubts that headers speak of no more: those were refused.
+func (n *nearSide) retire(c Claims) {
+	r := n.base.rules
+	kept := n.doubts[:0]
+	for _, x := range n.doubts {
+		if r.Distance(c.Newest, x.sequence) < c.Width {
+			kept = append(kept, x)
+		} else {
+			n.refused++
+		}
+	}
+	n.doubts = kept
+}
+
+// doubted gives the doubt about a packet, nil for none.
+func (n *nearSide) doubted(q uint32) *doubt {
+	for i := range n.doubts {
+		if n.doubts[i].sequence == q {
+			return &n.doubts[i]
+		}
+	}
+	return nil
+}
