@@ -222,12 +222,12 @@ type Protocol struct {
 	// expected one first; none where its packets cannot be read. What s writes
 	// suggests the first open ones alike.
 	BehavioursOf func(c *Config, s machine.Side) (names []string, open int)
-	// Despite names the rules of divergences that stand although the capture lacks
-	// packets: those that follow from packets that it has, whatever else was sent.
-	Despite []string
 	// NewJudge holds a flow against references of the named behaviours, one for
 	// each side. c.Facts must be those of an earlier run.
 	NewJudge func(c *Config, behaviours [2]string) (machine.Judge, error)
+	// RestsOnAbsence reports whether a divergence that a Judge found rests on a
+	// packet that did not pass the tap: a capture that lacks it shows the same.
+	RestsOnAbsence func(d *machine.Divergence) bool
 	// NewStage runs a flow again under other settings; an error says why it cannot
 	// be. nil where the protocol has none. c.Facts must be those of an earlier run.
 	NewStage func(c *Config) (machine.Stage, error)

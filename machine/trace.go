@@ -180,6 +180,12 @@ type Stage interface {
 	Cast(t *Trace, changed []Setting) (*Cast, error)
 }
 
+// Opener is a Stage of a protocol whose connections begin with a message of their own.
+type Opener interface {
+	// Opens reports whether a datagram is such a one.
+	Opens(d *Datagram) bool
+}
+
 // Cast is what a Stage puts on.
 type Cast struct {
 	Settings []Setting // all, the changed ones too

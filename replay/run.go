@@ -7,7 +7,6 @@ import (
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/capture"
-	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/machine"
 )
 
@@ -58,6 +57,7 @@ type File struct {
 // Run replays one capture. The error is trouble of ours or an unreadable file.
 func Run(name string, src analyze.Rewinder, o Options) (*File, error) {
 	survey := o.Survey
+	var learned *analyze.Session // nil where the caller has the survey
 	if survey == nil {
 		first := o.Analysis
 		first.Sink, first.Survey, first.NoEvents = nil, nil, true
@@ -68,7 +68,7 @@ func Run(name string, src analyze.Rewinder, o Options) (*File, error) {
 		if err := src.Rewind(); err != nil {
 			return nil, err
 		}
-		survey = s.Survey()
+		survey, learned = s.Survey(), s
 	}
 	r := &run{options: &o, file: &File{Name: name}}
 	second := o.Analysis
@@ -83,8 +83,32 @@ func Run(name string, src analyze.Rewinder, o Options) (*File, error) {
 		return nil, r.err
 	}
 	r.file.Ended, r.file.Packets = err, s.Packets()
+	for _, t := range r.flows {
+		if t != nil {
+			t.finish()
+		}
+	}
+	if err := r.again(src, second, learned, s); err != nil {
+		return nil, err
+	}
 	r.collect(s)
 	return r.file, nil
+}
+
+// again has a second look at what diverges.
+func (r *run) again(src analyze.Rewinder, o analyze.Options, first, s *analyze.Session) error {
+	l, err := r.newLook(first, s)
+	if err != nil || l == nil {
+		return err
+	}
+	if err := src.Rewind(); err != nil {
+		return err
+	}
+	o.Sink = l.record
+	if _, err := analyze.Run(src, o); err != nil && !partial(err) {
+		return err
+	}
+	return l.settle()
 }
 
 func partial(err error) bool {
@@ -97,6 +121,7 @@ type run struct {
 	options *Options
 	file    *File
 	flows   []*trial // by flow number - 1; nil for one that is not judged
+	twins   twins
 	err     error
 }
 
@@ -105,16 +130,37 @@ type run struct {
 type trial struct {
 	judges     []machine.Judge
 	behaviours [2][]string
-	open       [2]int // so many of a side's behaviours are suggested alike
+	open       [2]int                // so many of a side's behaviours are suggested alike
+	opinions   []*[2]machine.Opinion // by judge: what replaces its own; nil for nothing
+}
+
+// pair gives the behaviours of a judge.
+func (t *trial) pair(k int) (b [2]string) {
+	for s, names := range t.behaviours {
+		b[s] = names[min(k, len(names)-1)]
+	}
+	return b
+}
+
+// opinion gives what is found of a side under a judge's behaviours.
+func (t *trial) opinion(k int, s machine.Side) *machine.Opinion {
+	if o := t.opinions[k]; o != nil {
+		return &o[s]
+	}
+	return t.judges[k].Opinion(s)
+}
+
+func (t *trial) finish() {
+	for k := range t.judges {
+		t.judges[k].Finish()
+	}
+	t.opinions = make([]*[2]machine.Opinion, len(t.judges))
 }
 
 // record takes the next record of the analysis.
 func (r *run) record(rec *analyze.Record) {
 	f := rec.Flow
-	if f == nil || f.Protocol == nil || r.err != nil || rec.Packet == nil && !held(rec) {
-		return
-	}
-	if rec.Packet != nil && (rec.Packet.Duplicate || rec.Packet.Transport == capture.TCP && !rec.Message) {
+	if r.err != nil || !judged(rec) || r.twins.again(rec) {
 		return
 	}
 	for len(r.flows) < f.ID {
@@ -130,6 +176,17 @@ func (r *run) record(rec *analyze.Record) {
 	for i := range t.judges {
 		t.judges[i].Observe(&rec.Datagram)
 	}
+}
+
+// judged reports whether a record is of a datagram, or message, for judges.
+func judged(rec *analyze.Record) bool {
+	switch {
+	case rec.Flow == nil || rec.Flow.Protocol == nil || rec.Packet == nil && !held(rec):
+		return false
+	case rec.Packet != nil && (rec.Packet.Duplicate || rec.Packet.Transport == capture.TCP && !rec.Message):
+		return false
+	}
+	return true
 }
 
 // held reports whether a record without a packet is of a datagram that was held
@@ -164,11 +221,7 @@ func (r *run) try(f *analyze.Flow) (*trial, error) {
 		most = max(most, len(names))
 	}
 	for k := range most {
-		var b [2]string
-		for s, names := range t.behaviours {
-			b[s] = names[min(k, len(names)-1)]
-		}
-		j, err := p.NewJudge(c, b)
+		j, err := p.NewJudge(c, t.pair(k))
 		if err != nil {
 			return nil, fmt.Errorf("replay: %w", err)
 		}
@@ -177,22 +230,11 @@ func (r *run) try(f *analyze.Flow) (*trial, error) {
 	return t, nil
 }
 
-// excuse takes a divergence back that a packet which the capture dropped would
-// explain: the side may have seen it.
-func excuse(o *machine.Opinion, p *dissect.Protocol, dropped uint64) {
-	if dropped == 0 || o.Divergence == nil || slices.Contains(p.Despite, o.Divergence.Rule) {
-		return
-	}
-	o.Undecided++
-	o.Why = fmt.Sprintf("the tap dropped %d packets: frame %d (%s) can follow from one of them, and what comes behind it was not held against the reference", dropped, o.Divergence.Ref.Frame(), o.Divergence.Rule)
-	o.Divergence = nil
-}
-
 // expected gives which of a side's behaviours is taken for its own: the first of
 // those that are open and that nothing contradicts.
 func (t *trial) expected(s machine.Side) int {
 	for k := range t.open[s] {
-		if t.judges[k].Opinion(s).Divergence == nil {
+		if t.opinion(k, s).Divergence == nil {
 			return k
 		}
 	}
@@ -213,12 +255,6 @@ func (r *run) collect(s *analyze.Session) {
 			r.file.Skipped = append(r.file.Skipped, Skipped{f, "its packets cannot be held against a reference: dialect " + f.Config().Dialect})
 			continue
 		}
-		for k := range t.judges {
-			t.judges[k].Finish()
-			for _, side := range []machine.Side{machine.A, machine.B} {
-				excuse(t.judges[k].Opinion(side), f.Protocol, s.Dropped())
-			}
-		}
 		if t.judges[0].Opinion(machine.A).Compared+t.judges[0].Opinion(machine.B).Compared == 0 {
 			r.file.Skipped = append(r.file.Skipped, Skipped{f, "none of its packets could be read and held against a reference"})
 			continue
@@ -228,7 +264,7 @@ func (r *run) collect(s *analyze.Session) {
 			for k, name := range t.behaviours[side] {
 				if k == own || r.options.Matrix {
 					r.file.Results = append(r.file.Results, Result{
-						File: r.file.Name, Flow: f, Side: side, Behaviour: name, Expected: k == own, Opinion: *t.judges[k].Opinion(side),
+						File: r.file.Name, Flow: f, Side: side, Behaviour: name, Expected: k == own, Opinion: *t.opinion(k, side),
 					})
 				}
 			}

@@ -49,11 +49,11 @@ func newProtocol(extra []dissect.Profile, keys *Keys) *dissect.Protocol {
 		EventNames:  tracker.NetcodeEventNames,
 		NewAssembly: newAssembly,
 
-		Behaviours:   tracker.Behaviours,
-		BehavioursOf: behavioursOf,
-		Despite:      []string{"sequence-reuse", "ack-forgotten", "ack-withdrawn"},
-		NewJudge:     newJudge,
-		NewStage:     newStage,
+		Behaviours:     tracker.Behaviours,
+		BehavioursOf:   behavioursOf,
+		NewJudge:       newJudge,
+		RestsOnAbsence: tracker.RestsOnAbsence,
+		NewStage:       newStage,
 	}
 }
 

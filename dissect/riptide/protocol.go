@@ -87,16 +87,12 @@ func newProtocol(k *knowledge) *dissect.Protocol {
 		Info:     Info,
 		Message:  describe,
 
-		Behaviours:   behaviours(),
-		BehavioursOf: behavioursOf,
-		Despite:      []string{"sequence-reuse", "resend-after-ack", "connect-early", "heartbeat-early"},
-		NewJudge:     newJudge,
+		Behaviours:     behaviours(),
+		BehavioursOf:   behavioursOf,
+		NewJudge:       newJudge,
+		RestsOnAbsence: tracker.RestsOnAbsence,
 		NewStage: func(c *dissect.Config) (machine.Stage, error) {
-			s, err := tracker.NewStage(trackerConfig(c))
-			if err != nil {
-				return nil, err
-			}
-			return s, nil
+			return tracker.NewStage(trackerConfig(c)), nil
 		},
 
 		NewTracker: func(c *dissect.Config) machine.Tracker {

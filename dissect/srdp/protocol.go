@@ -54,12 +54,12 @@ func newProtocol(extra []dissect.Profile) *dissect.Protocol {
 		BehavioursOf: func(*dissect.Config, machine.Side) ([]string, int) {
 			return []string{tracker.Behaviours[0].Name}, 1
 		},
-		Despite: []string{"id-reuse", "repeat-on-stream", "repeat-after-ack"},
 		NewJudge: func(c *dissect.Config, behaviours [2]string) (machine.Judge, error) {
 			config, facts := trackerConfig(c)
 			return tracker.NewJudge(config, facts, c.Ends, behaviours)
 		},
 
+		RestsOnAbsence: tracker.RestsOnAbsence,
 		NewStage: func(c *dissect.Config) (machine.Stage, error) {
 			config, _ := trackerConfig(c)
 			return tracker.NewStage(config), nil

@@ -25,24 +25,30 @@ type Stage struct {
 	m        wire.Message
 }
 
-// NewStage gives the stage of a connection over UDP.
-func NewStage(c Config) (*Stage, error) {
-	s := &Stage{config: c}
-	if c.Stream {
-		return nil, errors.New("it runs over TCP: the protocol sends nothing again there that was lost")
+// NewStage gives the stage of a connection.
+func NewStage(c Config) *Stage { return &Stage{config: c} }
+
+// engage finds the references that write what the two sides wrote.
+func (s *Stage) engage() error {
+	if s.config.Stream {
+		return errors.New("it runs over TCP: the protocol sends nothing again there that was lost")
 	}
 	for i := range s.versions {
-		b := BehaviourOf(c.Senders[i].Codec.Dialect, c.Senders[i].Builds)
+		sender := &s.config.Senders[i]
+		b := BehaviourOf(sender.Codec.Dialect, sender.Builds)
 		v, ok := LookupVersion(b.Name)
-		if !ok || v.Build.Dialect != c.Senders[i].Codec.Dialect {
-			return nil, fmt.Errorf("side %s: no reference writes its dialect, %s", machine.Side(i), c.Senders[i].Codec.Dialect.Name)
+		if !ok || v.Build.Dialect != sender.Codec.Dialect {
+			return fmt.Errorf("side %s: no reference writes its dialect, %s", machine.Side(i), sender.Codec.Dialect.Name)
 		}
 		if v.Behaviour.Limit == 0 {
-			return nil, fmt.Errorf("side %s: %s sends nothing again", machine.Side(i), b.Name)
+			return fmt.Errorf("side %s: %s sends nothing again", machine.Side(i), b.Name)
 		}
 		s.versions[i] = v
 	}
-	return s, nil
+	if !s.roles {
+		return errors.New("which side is the client is not known: no Connect and no heartbeat passed the tap")
+	}
+	return nil
 }
 
 // Parameters lists what can be set otherwise.
@@ -85,6 +91,12 @@ func (s *Stage) Sight(d *machine.Datagram) machine.Sight {
 	return machine.Sight{Role: machine.RoleLife}
 }
 
+// Opens reports whether a datagram begins a connection.
+func (s *Stage) Opens(d *machine.Datagram) bool {
+	err := s.config.Senders[d.From].Codec.Parse(d.Bytes, max(d.Length, len(d.Bytes)), &s.m)
+	return err == nil && (s.m.Type == wire.Connect || s.m.Type == wire.Welcome)
+}
+
 // Order gives a message's sequence.
 func (s *Stage) Order(m *machine.Message) int64 { return m.Sequence64 }
 
@@ -93,8 +105,8 @@ const warmUp = 3 * time.Second
 
 // Cast gives the references and what they are asked for.
 func (s *Stage) Cast(t *machine.Trace, changed []machine.Setting) (*machine.Cast, error) {
-	if !s.roles {
-		return nil, errors.New("which side is the client is not known: no Connect and no heartbeat passed the tap")
+	if err := s.engage(); err != nil {
+		return nil, err
 	}
 	c := &machine.Cast{Settings: s.settings(t)}
 	var resend Resend
