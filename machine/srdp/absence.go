@@ -3,11 +3,12 @@ package srdp
 import "github.com/ackscope/ackscope/machine"
 
 // RestsOnAbsence reports whether a divergence rests on a packet that did not pass
-// the tap. The others hold what passed against what passed.
+// the tap. The others hold what passed against what passed. (A number that goes
+// back may be of a packet whose first copy is what is missing.)
 func RestsOnAbsence(d *machine.Divergence) bool {
 	switch d.Rule {
-	case "ack-missing", "ack-unasked", "ack-unsent", "order":
-		return true
+	case "id-reuse", "id-range", "ack-mark", "repeat-on-stream", "repeat-after-ack":
+		return false
 	}
-	return false
+	return true
 }
