@@ -1,8 +1,10 @@
 package capture
 
 import (
+	"encoding/binary"
 	"iter"
 	"math/bits"
+	"slices"
 )
 
 // Interface is what a capture file says of one interface that it was taken on.
@@ -91,6 +93,29 @@ func (f *Frame) Comments() iter.Seq[string] {
 			}
 		}
 	}
+}
+
+// Options of a frame that say nothing of its contents.
+const (
+	OptionFlags     = packetFlags
+	OptionDropCount = 4
+)
+
+// KeepOptions leaves the frame only the options with these codes.
+func (f *Frame) KeepOptions(codes ...uint16) {
+	var kept []byte
+	order := binary.AppendByteOrder(binary.LittleEndian)
+	if f.BigEndian {
+		order = binary.BigEndian
+	}
+	for code, value := range options(f.Options, f.BigEndian) {
+		if slices.Contains(codes, code) {
+			kept = order.AppendUint16(kept, code)
+			kept = order.AppendUint16(kept, uint16(len(value)))
+			kept = append(append(kept, value...), make([]byte, -len(value)&3)...)
+		}
+	}
+	f.Options = kept
 }
 
 // direction is what the frame's flags option says of it.

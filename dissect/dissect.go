@@ -7,6 +7,7 @@
 package dissect
 
 import (
+	"errors"
 	"net/netip"
 
 	"github.com/ackscope/ackscope/machine"
@@ -26,6 +27,17 @@ const (
 	KindAddr                   // Field.Bytes as an IP address: 4 or 16 bytes
 )
 
+// Content says whose a field's value is: what must not leave with a capture that
+// is given to others.
+type Content uint8
+
+const (
+	ContentNone Content = iota // the protocol's own
+	ContentData                // the application's bytes, whatever they mean
+	ContentAddr                // an IP address
+	ContentPort                // a port
+)
+
 // FieldSpec documents one field. Filters, exports, help and shell completion
 // read it; its address identifies the field.
 type FieldSpec struct {
@@ -36,6 +48,8 @@ type FieldSpec struct {
 	Unit  string // "bytes", "ms"; empty for none
 	Doc   string // one sentence
 	Enum  map[uint64]string
+	// Content tells what of the protocol's own fields is not the protocol's.
+	Content Content
 }
 
 // Field is one decoded field of a packet. Bit positions count from the first
@@ -63,6 +77,9 @@ type Dissection struct {
 func (d *Dissection) Reset() {
 	d.Fields, d.Problem, d.Snapped, d.scratch = d.Fields[:0], nil, false, d.scratch[:0]
 }
+
+// ErrEncrypted says that what a datagram carries cannot be read: there is no key.
+var ErrEncrypted = errors.New("encrypted, and no key opens it")
 
 // Unaligned gives the bytes of b from a bit on, which need not be the first of
 // a byte: put together to whole ones in d's memory where it is not. They are
@@ -206,6 +223,12 @@ type Protocol struct {
 	Dissect func(ctx Context, dg *machine.Datagram, d *Dissection)
 	// Account says what the bits of a datagram are for, from its dissection.
 	Account func(ctx Context, dg *machine.Datagram, d *Dissection, b *Bill)
+	// Edit gives a datagram, of the same length, in which change has changed what its
+	// fields show: bytes where the fields' bits are, in the clear. What the protocol
+	// adds for integrity is right again; seal does that to bytes that are to be looked
+	// at in between, and is nil where they are not as they travel. nil where the bytes
+	// can be changed as they are. It fails with ErrEncrypted where fields cannot be read for want of a key.
+	Edit func(ctx Context, dg *machine.Datagram, d *Dissection, change func(b []byte, d *Dissection, seal func([]byte))) ([]byte, error)
 	// Info writes the packet's one line for lists, such as "seq 5 ack 9 ack_bits 0x1f, 120 bytes".
 	Info func(ctx Context, dg *machine.Datagram, to []byte) []byte
 	// Message gives the name of a message's type and the values of its body, as far

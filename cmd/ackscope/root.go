@@ -122,6 +122,7 @@ packet and rebuilds from the capture alone what both endpoints knew at any packe
 		a.reduceCommand(),
 		a.mergeCommand(),
 		a.exportCommand(),
+		a.anonymiseCommand(),
 		a.captureCommand(),
 		a.labCommand(),
 	)

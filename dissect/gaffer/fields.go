@@ -63,7 +63,7 @@ var (
 
 	fieldPayloadLength = &dissect.FieldSpec{Name: "gaffer.payload.length", Label: "Payload length", Kind: dissect.KindUint, Unit: "bytes", Doc: "Length of the payload as the packet says it."}
 	fieldPadding       = &dissect.FieldSpec{Name: "gaffer.padding", Label: "Padding", Kind: dissect.KindUint, Doc: "Zero bits up to the next whole byte."}
-	fieldPayload       = &dissect.FieldSpec{Name: "gaffer.payload", Label: "Payload", Kind: dissect.KindBytes, Doc: "What the game sent, where no schema reads it."}
+	fieldPayload       = &dissect.FieldSpec{Name: "gaffer.payload", Label: "Payload", Kind: dissect.KindBytes, Content: dissect.ContentData, Doc: "What the game sent, where no schema reads it."}
 	fieldMessageAck    = &dissect.FieldSpec{Name: "gaffer.message.ack", Label: "Message ack", Kind: dissect.KindUint, Doc: "Simple scheme: the most recent message id that the sender has received."}
 	fieldMessageCount  = &dissect.FieldSpec{Name: "gaffer.message.count", Label: "Messages", Kind: dissect.KindUint, Doc: "How many messages the packet carries."}
 	fieldMessageStart  = &dissect.FieldSpec{Name: "gaffer.message.start", Label: "First message id", Kind: dissect.KindUint, Doc: "Simple scheme: the id of the first message; the others follow it."}

@@ -105,10 +105,14 @@ func (k *Keys) Format(f fmt.State, _ rune) { io.WriteString(f, "(keys)") } //nol
 // of fmt, however deep it looks, finds them there.
 type opener func(dst, nonce, ciphertext, data []byte) ([]byte, error)
 
+// sealer is the Seal of a cipher.
+type sealer func(dst, nonce, plain, data []byte) []byte
+
 // server opens what one private key encrypted.
 type server struct {
 	protocolID uint64
 	open       opener
+	seal       sealer
 }
 
 // Session is one client's connection with its keys.
@@ -116,7 +120,8 @@ type Session struct {
 	ProtocolID uint64
 	Token      *wire.Token // nil where the key file gave the session keys
 
-	toServer, toClient opener
+	toServer, toClient         opener
+	sealToServer, sealToClient sealer
 }
 
 // Format keeps the keys out of every verb.
@@ -139,7 +144,7 @@ func NewKeys(f *KeyFile) (*Keys, error) {
 		if err != nil {
 			return nil, fmt.Errorf("servers[%d]: %w", i, err)
 		}
-		k.servers = append(k.servers, server{id, aead.Open})
+		k.servers = append(k.servers, server{id, aead.Open, aead.Seal})
 	}
 	for i, s := range f.Sessions {
 		id, err := s.ProtocolID.number("protocol_id")
@@ -167,7 +172,10 @@ func newSession(protocolID uint64, toServer, toClient *[wire.KeyLen]byte) (*Sess
 	if err != nil {
 		return nil, err
 	}
-	return &Session{ProtocolID: protocolID, toServer: server.Open, toClient: client.Open}, nil
+	return &Session{
+		ProtocolID: protocolID, toServer: server.Open, toClient: client.Open,
+		sealToServer: server.Seal, sealToClient: client.Seal,
+	}, nil
 }
 
 // Why a connect token stays closed.
@@ -243,4 +251,22 @@ func (k *Keys) each(all bool, do func(*Session) bool) {
 			return
 		}
 	}
+}
+
+// seal encrypts another token in the place of a request's, with the key that opens
+// that; false where none does.
+func (k *Keys) seal(q *wire.NetcodeRequest, plain []byte) bool {
+	data := q.AppendTokenData(nil)
+	for i := range k.servers {
+		s := &k.servers[i]
+		if s.protocolID != q.ProtocolID {
+			continue
+		}
+		if _, err := s.open(nil, q.Nonce, q.Token, data); err != nil {
+			continue
+		}
+		copy(q.Token, s.seal(nil, q.Nonce, plain, data))
+		return true
+	}
+	return false
 }

@@ -42,6 +42,7 @@ func newProtocol(extra []dissect.Profile, keys *Keys) *dissect.Protocol {
 		Classify:    classify,
 		Dissect:     Dissect,
 		Account:     account,
+		Edit:        edit,
 		Info:        Info,
 		Message:     messageValues,
 		NewTracker:  newTracker,

@@ -14,7 +14,7 @@ var (
 	fieldTokenServer     = &dissect.FieldSpec{Name: "gaffer.netcode.token.server", Label: "Server", Kind: dissect.KindText, Doc: "A server that the token is for."}
 	fieldOpened          = &dissect.FieldSpec{Name: "gaffer.netcode.decrypted", Label: "Decrypted", Kind: dissect.KindBool, Doc: "Whether the datagram opens with the keys given; why not, where it does not."}
 	fieldChallengeNumber = &dissect.FieldSpec{Name: "gaffer.netcode.challenge.sequence", Label: "Challenge number", Kind: dissect.KindUint, Doc: "The server's own number of the challenge."}
-	fieldChallengeToken  = &dissect.FieldSpec{Name: "gaffer.netcode.challenge.token", Label: "Challenge token", Kind: dissect.KindBytes, Doc: "Encrypted with a key that never leaves the server."}
+	fieldChallengeToken  = &dissect.FieldSpec{Name: "gaffer.netcode.challenge.token", Label: "Challenge token", Kind: dissect.KindBytes, Content: dissect.ContentData, Doc: "Encrypted with a key that never leaves the server."}
 	fieldClientIndex     = &dissect.FieldSpec{Name: "gaffer.netcode.client_index", Label: "Client index", Kind: dissect.KindUint, Doc: "The slot of the client at the server."}
 	fieldMaxClients      = &dissect.FieldSpec{Name: "gaffer.netcode.max_clients", Label: "Slots", Kind: dissect.KindUint, Doc: "Slots of the server."}
 
@@ -25,10 +25,10 @@ var (
 	fieldBlockMessage  = &dissect.FieldSpec{Name: "gaffer.yojimbo.block.message", Label: "Block of message", Kind: dissect.KindUint, Doc: "Id of the message that the block belongs to."}
 	fieldBlockCount    = &dissect.FieldSpec{Name: "gaffer.yojimbo.block.fragments", Label: "Block fragments", Kind: dissect.KindUint, Doc: "How many fragments the block has."}
 	fieldBlockIndex    = &dissect.FieldSpec{Name: "gaffer.yojimbo.block.fragment", Label: "Block fragment", Kind: dissect.KindUint, Doc: "Which fragment of the block this is, from 0."}
-	fieldBlockData     = &dissect.FieldSpec{Name: "gaffer.yojimbo.block.data", Label: "Block data", Kind: dissect.KindBytes, Doc: "Bytes of the block."}
-	fieldBody          = &dissect.FieldSpec{Name: "gaffer.yojimbo.body", Label: "Body", Kind: dissect.KindBytes, Doc: "A message's body where no schema reads it: the bytes that it lies in, whose first and last bits may be its neighbours'."}
+	fieldBlockData     = &dissect.FieldSpec{Name: "gaffer.yojimbo.block.data", Label: "Block data", Kind: dissect.KindBytes, Content: dissect.ContentData, Doc: "Bytes of the block."}
+	fieldBody          = &dissect.FieldSpec{Name: "gaffer.yojimbo.body", Label: "Body", Kind: dissect.KindBytes, Content: dissect.ContentData, Doc: "A message's body where no schema reads it: the bytes that it lies in, whose first and last bits may be its neighbours'."}
 	fieldInferred      = &dissect.FieldSpec{Name: "gaffer.yojimbo.inferred", Label: "Configuration inferred", Kind: dissect.KindBool, Doc: "How messages are packed was found from the packets, not given."}
-	fieldUnreadPayload = &dissect.FieldSpec{Name: "gaffer.yojimbo.unread", Label: "Not read", Kind: dissect.KindBytes, Doc: "The rest of a connection packet that cannot be read."}
+	fieldUnreadPayload = &dissect.FieldSpec{Name: "gaffer.yojimbo.unread", Label: "Not read", Kind: dissect.KindBytes, Content: dissect.ContentData, Doc: "The rest of a connection packet that cannot be read."}
 )
 
 var yojimboFields = []*dissect.FieldSpec{

@@ -23,8 +23,8 @@ var (
 	fieldPing      = &dissect.FieldSpec{Name: "riptide.ping", Label: "Ping id", Kind: dissect.KindUint, Doc: "Number of a heartbeat, which the answer repeats."}
 	fieldRTT       = &dissect.FieldSpec{Name: "riptide.rtt", Label: "RTT", Kind: dissect.KindInt, Unit: "ms", Doc: "The client's own smoothed round trip time; -1 before the first sample."}
 	fieldClientID  = &dissect.FieldSpec{Name: "riptide.client_id", Label: "Client id", Kind: dissect.KindUint, Doc: "The client that Welcome, ClientConnected or ClientDisconnected is about."}
-	fieldData      = &dissect.FieldSpec{Name: "riptide.data", Label: "Data", Kind: dissect.KindBytes, Doc: "What the application sent with Connect, Reject or Disconnect."}
-	fieldPayload   = &dissect.FieldSpec{Name: "riptide.payload", Label: "Payload", Kind: dissect.KindBytes, Doc: "The values of a user message where no schema reads them. Bit-packed they begin within a byte: shown are their bits, put together to bytes."}
+	fieldData      = &dissect.FieldSpec{Name: "riptide.data", Label: "Data", Kind: dissect.KindBytes, Content: dissect.ContentData, Doc: "What the application sent with Connect, Reject or Disconnect."}
+	fieldPayload   = &dissect.FieldSpec{Name: "riptide.payload", Label: "Payload", Kind: dissect.KindBytes, Content: dissect.ContentData, Doc: "The values of a user message where no schema reads them. Bit-packed they begin within a byte: shown are their bits, put together to bytes."}
 	fieldPadding   = &dissect.FieldSpec{Name: "riptide.padding", Label: "Padding", Kind: dissect.KindUint, Doc: "Bits up to the end of the last byte, which mean nothing."}
 	fieldOddity    = &dissect.FieldSpec{Name: "riptide.oddity", Label: "Oddity", Kind: dissect.KindText, Doc: "Something that the description of the dialect does not lead one to expect."}
 )

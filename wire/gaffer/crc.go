@@ -1,6 +1,9 @@
 package gaffer
 
-import "hash/crc32"
+import (
+	"encoding/binary"
+	"hash/crc32"
+)
 
 // EndCheck closes every packet of the article's frame: the hash of "end of
 // packet" that the sample code computes.
@@ -43,6 +46,16 @@ func (p *Profile) SolveID(b []byte) (uint32, bool) {
 	}
 	id := SolveProtocolID(b, at)
 	return id, p.ProtocolID == nil || *p.ProtocolID == id
+}
+
+// Reseal makes the checksum of changed right, for the protocol id for which that of
+// the whole datagram b was. It does nothing where the profile has none.
+func (p *Profile) Reseal(changed, b []byte) {
+	at := p.plan.crc
+	if at < 0 || len(b) < at+4 {
+		return
+	}
+	binary.LittleEndian.PutUint32(changed[at:], Checksum(SolveProtocolID(b, at), changed, at))
 }
 
 // zeros runs the register over n zero bytes.

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/rewrite/anonymise"
+	"github.com/ackscope/ackscope/show"
+)
+
+func (a *app) anonymiseCommand() *cobra.Command {
+	var seed string
+	var o anonymise.Options
+	c := &cobra.Command{
+		Use:     "anonymise IN OUT.pcapng",
+		Aliases: []string{"anonymize"},
+		Short:   "A capture to share: other addresses and contents, the same traffic",
+		Long: `anonymise writes a capture in which addresses and what the application said are
+replaced: by the protocol's own decoding, field by field, at the same lengths. Times,
+sequences, acks, flags and message types stay, so that an analysis of the result finds
+what one of the original does. The same bytes become the same bytes. Checksums, Gaffer's
+CRC and netcode's authentication are right again.
+
+What is encrypted is opened with --keys, changed, and encrypted with the same keys;
+without its keys it is refused, before anything is written. Where a schema reads messages,
+their values are replaced one by one, and they stay readable; elsewhere a message's body
+is replaced as bytes.
+Frames that are neither UDP nor TCP keep their time and their length and nothing else.
+
+What was replaced by what is printed: keep it as you keep the original.`,
+		Example: `  ackscope anonymise match.pcapng share.pcapng
+  ackscope anonymise --ports --json match.pcapng share.pcapng > names.json
+  ackscope anonymise --keys keys.yaml match.pcapng share.pcapng`,
+		Args: cobra.ExactArgs(2),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if seed != "" {
+				o.Key = sha256.Sum256([]byte(seed))
+			} else if _, err := rand.Read(o.Key[:]); err != nil {
+				return err
+			}
+			return a.anonymise(args[0], args[1], o)
+		},
+	}
+	c.Flags().BoolVar(&o.Ports, "ports", false, "replace ports too")
+	c.Flags().BoolVar(&o.Blank, "blank-encrypted", false, "replace what no key opens as bytes, rather than refusing it")
+	c.Flags().StringVar(&seed, "seed", "", "make the replacements from `TEXT`, the same each time (default: at random)")
+	return c
+}
+
+func (a *app) anonymise(from, to string, o anonymise.Options) error {
+	analysis, err := a.options()
+	if err != nil {
+		return err
+	}
+	in, err := capture.Open([]string{from}, capture.Options{Keep: capture.KeepPipes, Stdin: a.in})
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	if to != "-" && sameFile(from, to) {
+		return fmt.Errorf("%s: expected another file to write to than the capture itself", to)
+	}
+	source := &feed{source: in, progress: a.newProgress(in, 3)}
+	var out *save
+	report, err := anonymise.Run(source, analysis, o, func(f *capture.Frame) error {
+		if out == nil {
+			var err error
+			if out, err = a.newSave(to, nameless(in)); err != nil {
+				return err
+			}
+		}
+		return out.write(f)
+	})
+	source.progress.done()
+	if out != nil {
+		var st []capture.Statistics
+		for _, x := range in.Interfaces(0) {
+			if x.Statistics != nil {
+				st = append(st, *x.Statistics)
+			} else {
+				st = append(st, capture.Statistics{})
+			}
+		}
+		if closeErr := out.close(st); err == nil {
+			err = closeErr
+		}
+	}
+	if report == nil {
+		return err
+	}
+	if err := a.ended(err); err != nil {
+		return err
+	}
+	if to == "-" {
+		return nil
+	}
+	return a.printAnonymised(report)
+}
+
+// nameless describes the interfaces of a capture by their numbers only.
+func nameless(in *capture.Input) func(file, index int) capture.Interface {
+	return func(_, index int) capture.Interface {
+		x := capture.Interface{Name: fmt.Sprintf("if%d", index)}
+		if list := in.Interfaces(0); index < len(list) {
+			x.SnapLength = list[index].SnapLength
+		}
+		return x
+	}
+}
+
+// sameFile reports whether two paths name one file.
+func sameFile(x, y string) bool {
+	a, err := os.Stat(x)
+	b, otherErr := os.Stat(y)
+	return err == nil && otherErr == nil && os.SameFile(a, b)
+}
+
+func (a *app) printAnonymised(r *anonymise.Report) error {
+	w := a.writer()
+	if a.flags.json {
+		var o object
+		for _, list := range []struct {
+			kind string
+			of   []anonymise.Replacement
+		}{{"address", r.Addresses}, {"port", r.Ports}} {
+			for _, x := range list.of {
+				o.begin()
+				o.str("kind", list.kind)
+				o.str("from", x.From)
+				o.str("to", x.To)
+				if err := o.end(w); err != nil {
+					return err
+				}
+			}
+		}
+		for _, x := range r.Contents {
+			o.begin()
+			o.str("kind", "content")
+			o.str("field", x.Field)
+			o.uint("count", x.Count)
+			o.uint("bits", x.Bits)
+			if err := o.end(w); err != nil {
+				return err
+			}
+		}
+		o.begin()
+		o.str("kind", "frames")
+		o.uint("frames", r.Frames)
+		o.uint("blanked", r.Blanked)
+		return o.end(w)
+	}
+	fmt.Fprintf(w, "%s written", show.Plural(r.Frames, "frame"))
+	if r.Blanked > 0 {
+		fmt.Fprintf(w, "; of %d, neither UDP nor TCP, nothing is left but their time and length", r.Blanked)
+	}
+	fmt.Fprintln(w)
+	for _, x := range r.Addresses {
+		fmt.Fprintf(w, "  %-39s  →  %s\n", x.From, x.To)
+	}
+	for _, x := range r.Ports {
+		fmt.Fprintf(w, "  port %-34s  →  %s\n", x.From, x.To)
+	}
+	for _, x := range r.Contents {
+		fmt.Fprintf(w, "  %-39s  %s, %s\n", x.Field, show.Plural(x.Count, "time"), show.Plural((x.Bits+7)/8, "byte"))
+	}
+	return nil
+}

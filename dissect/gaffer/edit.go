@@ -1,0 +1,114 @@
+package gaffer
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"slices"
+
+	"golang.org/x/crypto/chacha20poly1305"
+
+	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/machine"
+	wire "github.com/ackscope/ackscope/wire/gaffer"
+)
+
+// changer changes the bytes that fields show; see dissect.Protocol.Edit.
+type changer = func(b []byte, d *dissect.Dissection, seal func([]byte))
+
+// edit changes a datagram: its checksum is made right again, and what netcode
+// encrypted is opened, changed, and encrypted with the same keys.
+func edit(ctx dissect.Context, dg *machine.Datagram, d *dissect.Dissection, change changer) ([]byte, error) {
+	d.Reset()
+	Dissect(ctx, dg, d)
+	b := slices.Clone(dg.Bytes)
+	whole := len(dg.Bytes) >= dg.Length
+	if s := securedBy(ctx); s != nil {
+		return s.edit(dg, d, b, change)
+	}
+	p := settings(ctx)
+	if p != nil && p.Form == wire.FormNetcode {
+		return nil, dissect.ErrEncrypted
+	}
+	seal := func(changed []byte) {
+		if p != nil && whole {
+			p.Reseal(changed, dg.Bytes)
+		}
+	}
+	change(b, d, seal)
+	seal(b)
+	return b, nil
+}
+
+// edit changes a datagram of a flow whose keys are known; b is a copy of it.
+func (s *secured) edit(dg *machine.Datagram, d *dissect.Dissection, b []byte, change changer) ([]byte, error) {
+	var pk wire.Packet
+	if err := s.layers.Netcode.Parse(dg.Bytes, dg.Length, &pk); err != nil {
+		change(b, d, nil) // no packet of netcode: nothing of it is encrypted
+		return b, nil
+	}
+	if pk.NetcodeType == wire.NetcodeRequestType {
+		return s.editRequest(b, change)
+	}
+	open := Decryptor{keys: s.keys, session: s.last.Load(), all: true}
+	plain, err := open.Open(dg, &pk)
+	if err != nil {
+		open = Decryptor{keys: s.keys, all: true}
+		if plain, err = open.Open(dg, &pk); err != nil {
+			return nil, dissect.ErrEncrypted
+		}
+	}
+	seal := open.session.sealToServer
+	if dg.From != open.client {
+		seal = open.session.sealToClient
+	}
+	copy(b[pk.PayloadOffset:], plain)
+	change(b, d, nil)
+	var nonce [chacha20poly1305.NonceSize]byte
+	binary.LittleEndian.PutUint64(nonce[4:], pk.NetcodeSequence)
+	data := wire.AppendNetcodeData(nil, open.session.ProtocolID, b[0])
+	sealed := seal(nil, nonce[:], b[pk.PayloadOffset:pk.PayloadOffset+len(plain)], data)
+	copy(b[pk.PayloadOffset:], sealed)
+	return b, nil
+}
+
+// What of a token is not the protocol's.
+var tokenEdits = []dissect.FieldSpec{
+	{Name: "gaffer.netcode.token.client_id", Kind: dissect.KindUint, Content: dissect.ContentData},
+	{Name: "gaffer.netcode.token.server", Kind: dissect.KindAddr, Content: dissect.ContentAddr},
+	{Name: "gaffer.netcode.token.server_port", Kind: dissect.KindUint, Content: dissect.ContentPort},
+	{Name: "gaffer.netcode.token.user_data", Kind: dissect.KindBytes, Content: dissect.ContentData},
+}
+
+// editRequest changes the token of a connection request: whom it is for, and the
+// user's data; its keys stay, since they open the packets.
+func (s *secured) editRequest(b []byte, change changer) ([]byte, error) {
+	q, err := wire.ParseNetcodeRequest(b)
+	if err != nil {
+		return nil, dissect.ErrEncrypted // cut by the snap length: its end is not there
+	}
+	session, err := s.keys.Open(&q)
+	if err != nil {
+		return nil, dissect.ErrEncrypted
+	}
+	token := *session.Token
+	token.Servers = slices.Clone(token.Servers)
+	one := func(spec *dissect.FieldSpec, value []byte) {
+		change(value, &dissect.Dissection{Fields: []dissect.Field{{Spec: spec, Depth: 1, Bits: uint32(len(value)) * 8, Bytes: value}}}, nil)
+	}
+	id := binary.LittleEndian.AppendUint64(nil, token.ClientID)
+	one(&tokenEdits[0], id)
+	token.ClientID = binary.LittleEndian.Uint64(id)
+	for i, at := range token.Servers {
+		addr, port := at.Addr().AsSlice(), binary.BigEndian.AppendUint16(nil, at.Port())
+		one(&tokenEdits[1], addr)
+		one(&tokenEdits[2], port)
+		if ip, ok := netip.AddrFromSlice(addr); ok {
+			token.Servers[i] = netip.AddrPortFrom(ip, binary.BigEndian.Uint16(port))
+		}
+	}
+	one(&tokenEdits[3], token.UserData[:])
+	if s.keys.seal(&q, token.AppendToken(nil)) {
+		return b, nil
+	}
+	return nil, dissect.ErrEncrypted
+}

@@ -1,0 +1,137 @@
+package anonymise
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"strconv"
+)
+
+// names gives every address and port another one, in the order in which they
+// appear, and the same one each time.
+type names struct {
+	ports   bool
+	ips     map[netip.Addr]netip.Addr
+	order   []netip.Addr
+	counts  map[kindOfAddr]uint32
+	portOf  map[uint16]uint16
+	portSeq []uint16
+	macs    map[[6]byte][6]byte
+}
+
+// kindOfAddr are addresses that programs treat differently: they stay of a kind.
+type kindOfAddr uint8
+
+const (
+	unicast4 kindOfAddr = iota
+	loopback4
+	multicast4
+	unicast6
+	local6
+	multicast6
+)
+
+func (n *names) init(ports bool) {
+	n.ports = ports
+	n.ips, n.counts = map[netip.Addr]netip.Addr{}, map[kindOfAddr]uint32{}
+	n.portOf, n.macs = map[uint16]uint16{}, map[[6]byte][6]byte{}
+}
+
+// firstPort is the first of the ports that take the place of others.
+const firstPort = 40001
+
+// ip gives the other name of an address. Those that name nobody stay: no address,
+// broadcast, a host's own.
+func (n *names) ip(a netip.Addr) netip.Addr {
+	if a.IsUnspecified() || a == netip.AddrFrom4([4]byte{255, 255, 255, 255}) || a == netip.AddrFrom4([4]byte{127, 0, 0, 1}) || a == netip.IPv6Loopback() {
+		return a
+	}
+	if to, ok := n.ips[a]; ok {
+		return to
+	}
+	kind := unicast4
+	switch {
+	case a.Is4() && a.IsLoopback():
+		kind = loopback4
+	case a.Is4() && a.IsMulticast():
+		kind = multicast4
+	case a.Is4():
+	case a.IsMulticast():
+		kind = multicast6
+	case a.IsLinkLocalUnicast():
+		kind = local6
+	default:
+		kind = unicast6
+	}
+	n.counts[kind]++
+	i := n.counts[kind]
+	var to netip.Addr
+	if a.Is4() {
+		first := map[kindOfAddr]uint32{unicast4: 10 << 24, loopback4: 127<<24 | 1<<16, multicast4: 239<<24 | 255<<16}[kind]
+		to = netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, first+i)))
+	} else {
+		b := [16]byte{0: map[kindOfAddr]byte{unicast6: 0xfd, local6: 0xfe, multicast6: 0xff}[kind]}
+		switch kind {
+		case local6:
+			b[1] = 0x80
+		case multicast6:
+			b[1] = 0x05
+		}
+		binary.BigEndian.PutUint32(b[12:], i)
+		to = netip.AddrFrom16(b)
+	}
+	n.ips[a] = to
+	n.order = append(n.order, a)
+	return to
+}
+
+// port gives the other name of a port; the same where ports stay.
+func (n *names) port(p uint16) uint16 {
+	if !n.ports || p == 0 {
+		return p
+	}
+	to, ok := n.portOf[p]
+	if !ok {
+		to = firstPort + uint16(len(n.portSeq))
+		n.portOf[p] = to
+		n.portSeq = append(n.portSeq, p)
+	}
+	return to
+}
+
+// mac replaces a hardware address in place: broadcast stays, a group stays one.
+func (n *names) mac(b []byte) {
+	from := [6]byte(b)
+	if from == [6]byte{255, 255, 255, 255, 255, 255} || from == [6]byte{} {
+		return
+	}
+	to, ok := n.macs[from]
+	if !ok {
+		binary.BigEndian.PutUint32(to[2:], uint32(len(n.macs)+1))
+		to[0] = 2 | from[0]&1 // given by whoever runs the network
+		n.macs[from] = to
+	}
+	copy(b, to[:])
+}
+
+// addr replaces an IP address of 4 or 16 bytes in place.
+func (n *names) addr(b []byte) {
+	if a, ok := netip.AddrFromSlice(b); ok {
+		copy(b, n.ip(a).AsSlice())
+	}
+}
+
+func (n *names) addresses() []Replacement {
+	list := make([]Replacement, len(n.order))
+	for i, a := range n.order {
+		list[i] = Replacement{a.String(), n.ips[a].String()}
+	}
+	return list
+}
+
+func (n *names) portList() []Replacement {
+	list := make([]Replacement, len(n.portSeq))
+	for i, p := range n.portSeq {
+		list[i] = Replacement{strconv.Itoa(int(p)), strconv.Itoa(int(n.portOf[p]))}
+	}
+	return list
+}

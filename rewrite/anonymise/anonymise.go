@@ -1,0 +1,225 @@
+// Package anonymise makes of a capture one that can be given to others: addresses
+// and what the application said are replaced, field by field, and everything that
+// tells how the traffic went stays as it was: times, lengths, sequences, acks.
+//
+//	read     what is encrypted without a key? ── refused, before anything is written
+//	read     streams and reassembled datagrams: their bytes to come, by frame
+//	write    link, IP, ports ── addresses.go, frame.go
+//	         payload ────────── contents.go, by the protocol's own decoding
+//	         checksums, CRC, MAC right again
+//
+// The same bytes give the same bytes: a copy stays a copy, a message that is sent
+// again stays recognisable. What nothing reads is replaced whole; a frame that is
+// neither UDP nor TCP keeps its time and length and nothing else.
+//
+// Ring 4 of the house.
+package anonymise
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/machine"
+)
+
+// Options say what is replaced.
+type Options struct {
+	// Key makes the replacements: with the same key the same bytes are replaced by
+	// the same ones, and without it nobody can test a guess.
+	Key [32]byte
+	// Ports replaces ports too.
+	Ports bool
+	// Blank replaces what is encrypted without a key as bytes, where it would be
+	// refused.
+	Blank bool
+}
+
+// Report is what was replaced by what. It is as secret as the original.
+type Report struct {
+	Addresses []Replacement
+	Ports     []Replacement
+	Contents  []Content // by field
+	Frames    uint64
+	Blanked   uint64 // frames that are neither UDP nor TCP: nothing of them is left but their length
+}
+
+// Replacement is one name and the other.
+type Replacement struct{ From, To string }
+
+// Content is how much of a field was replaced.
+type Content struct {
+	Field string // "payload of unknown protocols" where no protocol reads it
+	Count uint64
+	Bits  uint64
+}
+
+// EncryptedError says that flows carry what no key opens.
+type EncryptedError struct {
+	Flow  int // the first such flow
+	Frame uint64
+	More  int // further flows
+}
+
+func (e *EncryptedError) Error() string {
+	s := fmt.Sprintf("flow %d, frame %d: encrypted, and no key given opens it: what is in it cannot be told from what may leave; expected its keys (--keys), or to replace it as it is (--blank-encrypted)", e.Flow, e.Frame)
+	if e.More > 0 {
+		s += fmt.Sprintf("; %d more flows are the same", e.More)
+	}
+	return s
+}
+
+// Source is a capture that can be read several times.
+type Source interface {
+	capture.Source
+	Rewind() error
+}
+
+// Run anonymises a capture: every frame goes to write, with a new link header, new
+// addresses and contents, and without comments. An *EncryptedError comes before
+// the first frame is written. A capture that ends early is anonymised up to there;
+// the error says so.
+func Run(src Source, analysis analyze.Options, o Options, write func(*capture.Frame) error) (*Report, error) {
+	a := newAnonymiser(o)
+	analysis.Sink = a.collect
+	s, err := analyze.RunTwice(src, analysis)
+	if !readable(err) {
+		return nil, err
+	}
+	if a.err != nil {
+		return nil, a.err
+	}
+	if a.closed.Flow > 0 {
+		a.closed.More = len(a.encrypted) - 1
+		return nil, &a.closed
+	}
+	if err := src.Rewind(); err != nil {
+		return nil, err
+	}
+	analysis.Survey, analysis.Sink, analysis.NoEvents, analysis.Untracked = s.Survey(), a.take, true, true
+	a.write = write
+	_, ended := analyze.Run(src, analysis)
+	if a.err != nil {
+		return nil, a.err
+	}
+	if !readable(ended) {
+		return nil, ended
+	}
+	return a.report(), ended
+}
+
+// readable reports whether a capture was read to its end, or up to where it is cut
+// or damaged.
+func readable(err error) bool {
+	var cut *capture.CutError
+	var damaged *capture.DamageError
+	return err == nil || errors.Is(err, io.EOF) || errors.As(err, &cut) || errors.As(err, &damaged)
+}
+
+// anonymiser is one run.
+type anonymiser struct {
+	options  Options
+	names    names
+	frames   framer
+	fields   contents
+	streams  map[way][]*stream
+	streamed int // bytes of them
+
+	patches   map[machine.Ref][]patch
+	encrypted map[*analyze.Flow]bool
+	closed    EncryptedError
+
+	write func(*capture.Frame) error
+	last  machine.Ref
+	err   error
+	total uint64
+	blank uint64
+}
+
+// patch is bytes that a frame is to have, known before the frame is written.
+type patch struct {
+	at    int
+	bytes []byte
+}
+
+func newAnonymiser(o Options) *anonymiser {
+	a := &anonymiser{options: o, streams: map[way][]*stream{}, patches: map[machine.Ref][]patch{}, encrypted: map[*analyze.Flow]bool{}}
+	a.names.init(o.Ports)
+	a.fields.init(o.Key, &a.names)
+	a.frames.names = &a.names
+	return a
+}
+
+// collect takes a record of the first reading: it notes what is encrypted, and
+// works out what spreads over several frames.
+func (a *anonymiser) collect(r *analyze.Record) {
+	if r.Flow == nil {
+		return
+	}
+	if r.Flow.Transport == capture.TCP {
+		a.segment(r)
+		return
+	}
+	if r.Packet == nil {
+		return
+	}
+	a.fields.quick = len(r.Packet.Spans) <= 1
+	b, err := a.fields.edited(r.Flow, &r.Datagram)
+	a.fields.quick = false
+	if err != nil {
+		if !a.options.Blank && !a.encrypted[r.Flow] {
+			a.encrypted[r.Flow] = true
+			if a.closed.Flow == 0 {
+				a.closed = EncryptedError{Flow: r.Flow.ID, Frame: r.Datagram.Ref.Frame()}
+			}
+		}
+		return
+	}
+	if len(r.Packet.Spans) > 1 {
+		a.fields.count(r.Flow, false)
+		for _, s := range r.Packet.Spans {
+			n := min(s.Length, len(b))
+			a.patches[s.Ref] = append(a.patches[s.Ref], patch{s.Offset, append([]byte(nil), b[:n]...)})
+			b = b[n:]
+		}
+	}
+}
+
+// take takes a record of the second reading, and writes its frame.
+func (a *anonymiser) take(r *analyze.Record) {
+	if a.err != nil || r.Frame == nil || r.Frame.Ref == a.last {
+		return
+	}
+	a.last = r.Frame.Ref
+	a.total++
+	f := *r.Frame
+	f.Data = append([]byte(nil), r.Frame.Data...)
+	f.KeepOptions(capture.OptionFlags, capture.OptionDropCount)
+	var payload []byte
+	switch {
+	case r.Flow == nil:
+	case r.Flow.Transport == capture.TCP:
+		payload = a.rewritten(r)
+	case len(r.Packet.Spans) <= 1:
+		b, err := a.fields.edited(r.Flow, &r.Datagram)
+		if err != nil {
+			b = a.fields.scrambled(r.Datagram.Bytes)
+		}
+		payload = b
+		a.fields.count(r.Flow, err != nil)
+	}
+	if !a.frames.rewrite(&f, r.Packet, payload, a.patches[f.Ref]) {
+		a.blank++
+	}
+	delete(a.patches, f.Ref)
+	a.err = a.write(&f)
+}
+
+func (a *anonymiser) report() *Report {
+	return &Report{
+		Addresses: a.names.addresses(), Ports: a.names.portList(), Contents: a.fields.list(),
+		Frames: a.total, Blanked: a.blank,
+	}
+}

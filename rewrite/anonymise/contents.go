@@ -1,0 +1,292 @@
+package anonymise
+
+import (
+	"cmp"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
+	"math/rand/v2"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/machine"
+)
+
+// contents replaces what applications said.
+type contents struct {
+	key   [32]byte
+	names *names
+	d     dissect.Dissection
+	specs map[*dissect.Protocol]map[*dissect.FieldSpec]bool // the protocol's own
+	flow  *analyze.Flow
+	from  *machine.Datagram // the datagram at hand
+	quick bool              // leave numbers: the result is not for writing
+	again dissect.Dissection
+	now   []Content // of the datagram at hand
+	total map[string]*Content
+	bits  []byte // scratch: one for each bit of a datagram that a field accounts for
+}
+
+func (c *contents) init(key [32]byte, n *names) {
+	c.key, c.names = key, n
+	c.specs, c.total = map[*dissect.Protocol]map[*dissect.FieldSpec]bool{}, map[string]*Content{}
+}
+
+// unknown names what no protocol reads.
+const unknown = "payload of unknown protocols"
+
+// edited gives the bytes that take the place of a datagram's, or of a message's in
+// a stream. The error is dissect.ErrEncrypted.
+func (c *contents) edited(f *analyze.Flow, dg *machine.Datagram) ([]byte, error) {
+	c.now, c.flow, c.from = c.now[:0], f, dg
+	p := f.Protocol
+	if p == nil || p.Dissect == nil {
+		c.note(unknown, len(dg.Bytes)*8)
+		return c.scrambled(dg.Bytes), nil
+	}
+	ctx := dissect.Context{Config: f.Config(), From: dg.From}
+	if p.Edit != nil {
+		return p.Edit(ctx, dg, &c.d, c.change)
+	}
+	b := slices.Clone(dg.Bytes)
+	c.d.Reset()
+	p.Dissect(ctx, dg, &c.d)
+	c.change(b, &c.d, func([]byte) {})
+	return b, nil
+}
+
+// change replaces in b what the fields show of the application, and bytes that no
+// field shows.
+func (c *contents) change(b []byte, d *dissect.Dissection, seal func([]byte)) {
+	own := c.own(c.flow.Protocol)
+	c.bits = append(c.bits[:0], make([]byte, len(b)*8)...)
+	for i := range d.Fields {
+		f := &d.Fields[i]
+		if f.Bits == 0 || f.Depth == 0 {
+			continue
+		}
+		from, to := min(int(f.Bit), len(c.bits)), min(int(f.Bit+f.Bits), len(c.bits))
+		for j := from; j < to; j++ {
+			c.bits[j] = 1
+		}
+	}
+	for i := range d.Fields {
+		f := &d.Fields[i]
+		if f.Bits == 0 || int(f.Bit) >= len(b)*8 {
+			continue
+		}
+		content := f.Spec.Content
+		if !own[f.Spec] && (f.Spec.Kind == dissect.KindText || f.Spec.Kind == dissect.KindBytes) {
+			content = dissect.ContentData // a user's schema reads it
+		}
+		switch content {
+		case dissect.ContentData:
+			c.data(b, f)
+			c.note(f.Spec.Name, int(f.Bits))
+		case dissect.ContentAddr:
+			if at := int(f.Bit / 8); at+int(f.Bits/8) <= len(b) {
+				c.names.addr(b[at : at+int(f.Bits/8)])
+			}
+		case dissect.ContentPort:
+			if at := int(f.Bit / 8); at+2 <= len(b) {
+				c.port(b[at:at+2], uint16(f.Uint))
+			}
+		}
+	}
+	if seal != nil && !c.quick {
+		c.numbers(b, d, own, seal)
+	}
+	for i := 0; i < len(c.bits); i++ {
+		if c.bits[i] == 0 {
+			end := i + 1
+			for end < len(c.bits) && c.bits[end] == 0 {
+				end++
+			}
+			if end-i >= 8 { // fewer are padding between fields
+				c.scramble(b, i, end-i, false)
+				c.note("bytes that no field shows", end-i)
+			}
+			i = end
+		}
+	}
+}
+
+// numbers replaces the numbers that a user's schema reads, each by one under which
+// the packet is read as before; those for which none is found, such as counts, stay.
+func (c *contents) numbers(b []byte, d *dissect.Dissection, own map[*dissect.FieldSpec]bool, seal func([]byte)) {
+	ctx := dissect.Context{Config: c.flow.Config(), From: c.from.From}
+	changed := *c.from
+	changed.Bytes = b
+	alike := func() bool {
+		seal(b)
+		c.again.Reset()
+		c.flow.Protocol.Dissect(ctx, &changed, &c.again)
+		return slices.EqualFunc(c.again.Fields, d.Fields, func(x, y dissect.Field) bool { return x.Spec == y.Spec && x.Bit == y.Bit && x.Bits == y.Bits }) &&
+			(c.again.Problem == nil) == (d.Problem == nil)
+	}
+	var was []byte
+	for i := range d.Fields {
+		f := &d.Fields[i]
+		switch f.Spec.Kind {
+		case dissect.KindUint, dissect.KindInt, dissect.KindFloat, dissect.KindBool:
+		default:
+			continue
+		}
+		from, to := int(f.Bit/8), int(f.Bit+f.Bits+7)/8
+		if own[f.Spec] || f.Bits == 0 || to > len(b) {
+			continue
+		}
+		was = append(was[:0], b[from:to]...)
+		const tries = 6
+		for n := range tries {
+			c.scramble(b, int(f.Bit), int(f.Bits), false)
+			if alike() {
+				c.note(f.Spec.Name, int(f.Bits))
+				break
+			}
+			if n == tries-1 {
+				copy(b[from:to], was)
+			}
+		}
+	}
+}
+
+// port replaces a port, in the byte order that it has.
+func (c *contents) port(b []byte, value uint16) {
+	if binary.BigEndian.Uint16(b) == value {
+		binary.BigEndian.PutUint16(b, c.names.port(value))
+	} else {
+		binary.LittleEndian.PutUint16(b, c.names.port(value))
+	}
+}
+
+// data replaces a field: a text by another of the same shape, all else by chance.
+func (c *contents) data(b []byte, f *dissect.Field) {
+	from, n := int(f.Bit), int(f.Bits)
+	if text := len(f.Bytes) * 8; f.Spec.Kind == dissect.KindText && text <= n {
+		from, n = from+n-text, text // behind its length
+		c.scramble(b, from, n, true)
+		return
+	}
+	c.scramble(b, from, min(n, len(b)*8-from), false)
+}
+
+// scrambled gives bytes of the same length.
+func (c *contents) scrambled(b []byte) []byte {
+	out := slices.Clone(b)
+	c.scramble(out, 0, len(out)*8, false)
+	return out
+}
+
+// scramble replaces n bits from a bit on: by what their own value gives, and
+// nothing else, so that equal contents stay equal.
+func (c *contents) scramble(b []byte, from, n int, text bool) {
+	n = min(n, len(b)*8-from)
+	if n <= 0 {
+		return
+	}
+	value := make([]byte, (n+7)/8)
+	for i := range n {
+		value[i/8] |= b[(from+i)/8] >> ((from + i) % 8) & 1 << (i % 8)
+	}
+	mac := hmac.New(sha256.New, c.key[:])
+	_ = binary.Write(mac, binary.LittleEndian, uint64(n))
+	mac.Write(value)
+	chance := rand.NewChaCha8([32]byte(mac.Sum(nil)))
+	if text && n%8 == 0 {
+		disguise(value, chance)
+	} else if head := leadingText(value[:n/8]); head > 0 {
+		disguise(value[1:head], chance)
+		_, _ = chance.Read(value[head:])
+	} else {
+		_, _ = chance.Read(value)
+	}
+	for i := range n {
+		at := (from + i) / 8
+		bit := byte(1) << ((from + i) % 8)
+		b[at] &^= bit
+		if value[i/8]>>(i%8)&1 != 0 {
+			b[at] |= bit
+		}
+	}
+}
+
+// leadingText gives where a text of printable characters ends that b begins with,
+// behind its length in a byte; 0 where it begins with something else. Such a shape
+// stays: it is how some flows are told.
+func leadingText(b []byte) int {
+	if len(b) == 0 || b[0] == 0 || int(b[0]) >= len(b) {
+		return 0
+	}
+	end := 1 + int(b[0])
+	for _, x := range b[1:end] {
+		if x < ' ' || x > '~' {
+			return 0
+		}
+	}
+	return end
+}
+
+// disguise replaces letters by letters, digits by digits, and every other
+// character by one that takes as many bytes; spaces and punctuation stay.
+func disguise(b []byte, chance *rand.ChaCha8) {
+	draw := func(n uint64) byte { return byte(chance.Uint64() % n) }
+	for i := 0; i < len(b); {
+		switch x := b[i]; {
+		case x >= 'a' && x <= 'z':
+			b[i] = 'a' + draw(26)
+		case x >= 'A' && x <= 'Z':
+			b[i] = 'A' + draw(26)
+		case x >= '0' && x <= '9':
+			b[i] = '0' + draw(10)
+		case x >= utf8.RuneSelf:
+			_, n := utf8.DecodeRune(b[i:])
+			copy(b[i:i+n], []string{"", "?", "é", "字", "🂠"}[n])
+			i += n
+			continue
+		}
+		i++
+	}
+}
+
+// own lists the protocol's own fields.
+func (c *contents) own(p *dissect.Protocol) map[*dissect.FieldSpec]bool {
+	if c.specs[p] == nil {
+		c.specs[p] = map[*dissect.FieldSpec]bool{}
+		for _, f := range p.Fields {
+			c.specs[p][f] = true
+		}
+	}
+	return c.specs[p]
+}
+
+// note notes that bits of a field of the datagram at hand were replaced.
+func (c *contents) note(field string, bits int) {
+	c.now = append(c.now, Content{Field: field, Count: 1, Bits: uint64(bits)})
+}
+
+// count counts what was replaced in the last datagram.
+func (c *contents) count(f *analyze.Flow, encrypted bool) {
+	if encrypted {
+		c.now = append(c.now[:0], Content{Field: f.Protocol.Name + " (encrypted)", Count: 1})
+	}
+	for _, n := range c.now {
+		t := c.total[n.Field]
+		if t == nil {
+			t = &Content{Field: n.Field}
+			c.total[n.Field] = t
+		}
+		t.Count += n.Count
+		t.Bits += n.Bits
+	}
+}
+
+func (c *contents) list() (list []Content) {
+	for _, t := range c.total {
+		list = append(list, *t)
+	}
+	slices.SortFunc(list, func(x, y Content) int { return cmp.Compare(x.Field, y.Field) })
+	return list
+}

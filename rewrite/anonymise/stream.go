@@ -1,0 +1,144 @@
+package anonymise
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+	"sort"
+
+	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/machine"
+)
+
+// way is one direction of a TCP connection.
+type way struct{ from, to netip.AddrPort }
+
+// stream is what is to be written for the bytes of one direction: what messages
+// became, by their place in the stream. A segment that is sent again finds the same.
+type stream struct {
+	first    machine.Ref // the segment that opened it
+	begin    uint32      // its sequence number
+	newest   int64       // unwrapped
+	segments []segment
+	chunks   []chunk
+	sorted   bool
+}
+
+// segment is where a frame's payload stands in the stream.
+type segment struct {
+	ref    machine.Ref
+	offset int // of the payload in the frame
+	at     int64
+}
+
+// chunk is a stretch of a message.
+type chunk struct {
+	at    int64
+	bytes []byte
+}
+
+const (
+	longestPrefix = 4       // bytes of length before a message, which are no content
+	maxStreamed   = 1 << 30 // bytes of messages that are kept
+	flagSYN       = 1 << 1
+)
+
+// segment enters a record of a TCP flow.
+func (a *anonymiser) segment(r *analyze.Record) {
+	w := way{r.Flow.Addr(r.Datagram.From), r.Flow.Addr(r.Datagram.From.Other())}
+	if p := r.Packet; p != nil {
+		list := a.streams[w]
+		if n := len(list); n == 0 || p.TCPFlags&flagSYN != 0 && list[n-1].begin != p.TCPSeq {
+			list = append(list, &stream{first: p.Ref, begin: p.TCPSeq})
+			a.streams[w] = list
+		}
+		s := list[len(list)-1]
+		if len(p.Spans) > 0 && (len(s.segments) == 0 || s.segments[len(s.segments)-1].ref != p.Ref) {
+			s.segments = append(s.segments, segment{p.Ref, p.Spans[0].Offset, s.place(p.TCPSeq)})
+		}
+	}
+	if !r.Message || a.err != nil {
+		return
+	}
+	b, err := a.fields.edited(r.Flow, &r.Datagram)
+	if err != nil {
+		b = a.fields.scrambled(r.Datagram.Bytes)
+	}
+	a.fields.count(r.Flow, err != nil)
+	for _, span := range r.Spans {
+		n := min(span.Length, len(b))
+		s := a.streamAt(w, span.Ref)
+		if s == nil || n == 0 {
+			continue
+		}
+		i := sort.Search(len(s.segments), func(i int) bool { return s.segments[i].ref >= span.Ref })
+		if i < len(s.segments) && s.segments[i].ref == span.Ref {
+			s.chunks = append(s.chunks, chunk{s.segments[i].at + int64(span.Offset-s.segments[i].offset), b[:n:n]})
+			s.sorted = false
+		}
+		if a.streamed += n; a.streamed > maxStreamed {
+			a.err = fmt.Errorf("the TCP streams hold more than %d bytes of messages: anonymise the capture in parts", maxStreamed)
+		}
+		b = b[n:]
+	}
+}
+
+// streamAt gives the stream that a frame belongs to; nil for none.
+func (a *anonymiser) streamAt(w way, ref machine.Ref) *stream {
+	list := a.streams[w]
+	for i := len(list) - 1; i >= 0; i-- {
+		if list[i].first <= ref {
+			return list[i]
+		}
+	}
+	return nil
+}
+
+// place unwraps a sequence number: near the newest.
+func (s *stream) place(sequence uint32) int64 {
+	at := s.newest + int64(int32(sequence-s.begin-uint32(s.newest)))
+	s.newest = max(s.newest, at)
+	return at
+}
+
+// rewritten gives the payload that a segment is to have.
+func (a *anonymiser) rewritten(r *analyze.Record) []byte {
+	p := r.Packet
+	out := a.fields.scrambled(p.Payload)
+	s := a.streamAt(way{p.Src, p.Dst}, p.Ref)
+	if s == nil || len(out) == 0 {
+		return out
+	}
+	if !s.sorted {
+		slices.SortStableFunc(s.chunks, func(x, y chunk) int { return cmp.Compare(x.at, y.at) })
+		s.sorted = true
+	}
+	i := sort.Search(len(s.segments), func(i int) bool { return s.segments[i].ref >= p.Ref })
+	if i == len(s.segments) || s.segments[i].ref != p.Ref {
+		return out
+	}
+	at := s.segments[i].at
+	end := at + int64(len(out))
+	first := sort.Search(len(s.chunks), func(i int) bool { return s.chunks[i].at+int64(len(s.chunks[i].bytes))+longestPrefix > at })
+	list := s.chunks[first:]
+	for i, c := range list { // lengths first: chunks may cover what looks like one
+		if c.at-longestPrefix >= end {
+			list = list[:i]
+			break
+		}
+		after := c.at + int64(len(c.bytes))
+		for x := max(at, c.at-longestPrefix); x < min(end, c.at); x++ {
+			out[x-at] = p.Payload[x-at]
+		}
+		for x := max(at, after); x < min(end, after+longestPrefix); x++ { // of a message that was not captured whole
+			out[x-at] = p.Payload[x-at]
+		}
+	}
+	for _, c := range list {
+		if from := max(at, c.at); from < min(end, c.at+int64(len(c.bytes))) {
+			copy(out[from-at:], c.bytes[from-c.at:])
+		}
+	}
+	return out
+}
