@@ -185,8 +185,14 @@ func (p *ledgerPrinter) row(r *ledger.Row) error {
 		key  string
 		bits uint64
 	}{
-		{"bytes", r.Total()}, {"goodput_bytes", r.Goodput}, {"resent_bytes", r.Resent}, {"ack_bytes", r.Acks},
-		{"header_bytes", r.Header}, {"transport_bytes", r.Transport}, {"ip_bytes", r.IP}, {"link_bytes", r.Link},
+		{"bytes", r.Total()},
+		{"goodput_bytes", r.Goodput},
+		{"resent_bytes", r.Resent},
+		{"ack_bytes", r.Acks},
+		{"header_bytes", r.Header},
+		{"transport_bytes", r.Transport},
+		{"ip_bytes", r.IP},
+		{"link_bytes", r.Link},
 	} {
 		o.float(x.key, float64(x.bits)/8, 3)
 	}

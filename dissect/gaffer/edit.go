@@ -42,7 +42,7 @@ func edit(ctx dissect.Context, dg *machine.Datagram, d *dissect.Dissection, chan
 // edit changes a datagram of a flow whose keys are known; b is a copy of it.
 func (s *secured) edit(dg *machine.Datagram, d *dissect.Dissection, b []byte, change changer) ([]byte, error) {
 	var pk wire.Packet
-	if err := s.layers.Netcode.Parse(dg.Bytes, dg.Length, &pk); err != nil {
+	if s.layers.Netcode.Parse(dg.Bytes, dg.Length, &pk) != nil {
 		change(b, d, nil) // no packet of netcode: nothing of it is encrypted
 		return b, nil
 	}
