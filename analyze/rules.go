@@ -78,7 +78,7 @@ func (s *Session) noteDropped(f *Flow) {
 		return
 	}
 	missing := f.tracker.Summary(machine.A).Missing + f.tracker.Summary(machine.B).Missing
-	s.found(f, &machine.Anomaly{Rule: captureDropped, Certainty: machine.Possible, At: f.Last, Ref: f.LastRef, Figures: [3]float64{float64(s.dropped), float64(missing)}})
+	s.note(f, &machine.Anomaly{Rule: captureDropped, Certainty: machine.Possible, At: f.Last, Ref: f.LastRef, Figures: [3]float64{float64(s.dropped), float64(missing)}})
 }
 
 // noteFraming reports what of a side's stream could not be assigned to messages
@@ -95,19 +95,28 @@ func (s *Session) noteFraming(f *Flow, d *machine.Datagram) {
 		}
 		lost := n.Unframed - f.unframed[side]
 		f.unframed[side] = n.Unframed
-		s.found(f, &machine.Anomaly{Rule: framingLost, Side: side, Certainty: machine.Certain, At: d.At, Ref: d.Ref, Figures: [3]float64{float64(lost), float64(n.GapBytes)}})
+		s.note(f, &machine.Anomaly{Rule: framingLost, Side: side, Certainty: machine.Certain, At: d.At, Ref: d.Ref, Figures: [3]float64{float64(lost), float64(n.GapBytes)}})
+	}
+}
+
+// note adds what the session itself found to the flow's findings, and to the
+// record that is told next.
+func (s *Session) note(f *Flow, a *machine.Anomaly) {
+	s.found(f, a)
+	if s.sink != nil {
+		s.noted = append(s.noted, *a)
 	}
 }
 
 func (s *Session) noteDuplicate(f *Flow, d *machine.Datagram) {
-	s.found(f, &machine.Anomaly{Rule: captureDuplicate, Side: d.From, Certainty: machine.Certain, At: d.At, Ref: d.Ref, Figures: [3]float64{float64(d.Length)}})
+	s.note(f, &machine.Anomaly{Rule: captureDuplicate, Side: d.From, Certainty: machine.Certain, At: d.At, Ref: d.Ref, Figures: [3]float64{float64(d.Length)}})
 }
 
 // noteSize reports what IP had to cut, and what it may have to elsewhere.
 func (s *Session) noteSize(f *Flow, d *machine.Datagram, fragments int) {
 	if fragments > 1 {
-		s.found(f, &machine.Anomaly{Rule: ipFragmented, Side: d.From, Certainty: machine.Certain, At: d.At, Ref: d.Ref, Figures: [3]float64{float64(fragments), float64(d.Length)}})
+		s.note(f, &machine.Anomaly{Rule: ipFragmented, Side: d.From, Certainty: machine.Certain, At: d.At, Ref: d.Ref, Figures: [3]float64{float64(fragments), float64(d.Length)}})
 	} else if d.Length > safePayload {
-		s.found(f, &machine.Anomaly{Rule: oversize, Side: d.From, Certainty: machine.Certain, At: d.At, Ref: d.Ref, Figures: [3]float64{float64(d.Length)}})
+		s.note(f, &machine.Anomaly{Rule: oversize, Side: d.From, Certainty: machine.Certain, At: d.At, Ref: d.Ref, Figures: [3]float64{float64(d.Length)}})
 	}
 }

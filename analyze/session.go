@@ -121,6 +121,7 @@ type Session struct {
 	frame    *capture.Frame   // the one being fed
 	datagram machine.Datagram // what it carries
 	out      machine.Effects
+	noted    []machine.Anomaly // found of the present frame by the session itself
 	record   Record
 }
 
@@ -157,7 +158,7 @@ func (s *Session) Span() (first, last machine.Instant) { return s.first, s.last 
 
 // Feed takes the next frame, decoded as p.
 func (s *Session) Feed(frame *capture.Frame, p *capture.Packet) {
-	s.frame, s.landed = frame, nil
+	s.frame, s.landed, s.noted = frame, nil, s.noted[:0]
 	if s.n == 0 {
 		s.first = p.At
 	}
@@ -397,6 +398,10 @@ func (s *Session) observe(f *Flow, d *machine.Datagram, p *capture.Packet) *Flow
 
 // tell hands d with the effects of the last step to the sink.
 func (s *Session) tell(f *Flow, d *machine.Datagram, p *capture.Packet) {
+	if len(s.noted) > 0 {
+		s.out.Anomalies = append(s.out.Anomalies, s.noted...)
+		s.noted = s.noted[:0]
+	}
 	s.record = Record{
 		N: s.n - 1, Packet: p, Flow: f, Datagram: *d, Message: d == &s.stream.datagram, Index: s.stream.index, Spans: s.stream.spans, More: s.stream.more,
 		Events: s.out.Events, Anomalies: s.out.Anomalies, Messages: s.out.Messages,

@@ -9,6 +9,8 @@ import (
 type Filter struct {
 	text  string
 	needs Needs
+	scope Scope
+	asked []asked
 	match predicate
 }
 
@@ -37,7 +39,10 @@ func (t *Table) Compile(text string) (f *Filter, err error) {
 	p := parser{text: text, tokens: lex(text), field: func(s string) bool { _, ok := t.Lookup(s); return ok }}
 	c := compiler{table: t, text: text}
 	f.match = c.test(p.parse())
-	f.needs = c.needs
+	f.needs, f.asked = c.needs, c.asked
+	for _, x := range c.asked {
+		f.scope |= x.scope
+	}
 	return f, nil
 }
 
@@ -57,6 +62,7 @@ type compiler struct {
 	table *Table
 	text  string
 	needs Needs
+	asked []asked
 }
 
 func (c *compiler) fail(at span, suggestion, format string, args ...any) {

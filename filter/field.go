@@ -15,6 +15,7 @@ const (
 	NeedFlow     Needs = 1 << iota // the packet's flow and its protocol
 	NeedFields                     // the decoded fields
 	NeedEvents                     // events
+	NeedMessages                   // the lives of messages
 	NeedFindings                   // anomalies
 	NeedState                      // the sides' figures at the packet
 )

@@ -12,7 +12,7 @@ func messages(r *Record) []machine.Message { return r.Messages }
 // messageFields are about the messages whose lives ended at a packet, or of the
 // one that `messages` lists.
 func messageFields() []*Field {
-	const needs = NeedFlow | NeedEvents
+	const needs = NeedFlow | NeedMessages
 	uints := func(name, doc string, value func(*machine.Message) (uint64, bool)) *Field {
 		return &Field{Name: name, Kind: Uint, Doc: doc, needs: needs, values: values{u: each(messages, func(_ *Record, m *machine.Message) (uint64, bool) { return value(m) })}}
 	}

@@ -5,15 +5,23 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// FlowRecord makes a record of a whole flow, for commands that list flows or
-// what was found in them: its addresses, protocol, figures at the end, and one
-// anomaly for each of its findings. Fields of single packets do not exist in it.
+// FlowRecord makes a record of a whole flow, for commands that list flows: its
+// addresses, protocol, figures at the end, and one anomaly for each of its
+// findings. Fields of single packets do not exist in it.
 func FlowRecord(f *analyze.Flow, file string) *Record {
 	r := flowOnly(f, file)
 	for _, x := range f.Findings() {
 		r.Anomalies = append(r.Anomalies, anomalyOf(x))
 	}
 	return r
+}
+
+// FlowRecords gives a flow's record for both ways that packets go.
+func FlowRecords(f *analyze.Flow, file string) [2]*Record {
+	r, back := FlowRecord(f, file), flowOnly(f, file)
+	back.Anomalies = r.Anomalies
+	back.Src, back.Dst, back.Datagram.From = f.B, f.A, machine.B
+	return [2]*Record{r, back}
 }
 
 // FindingRecord makes a record of one finding and its flow.
@@ -24,14 +32,6 @@ func FindingRecord(x *analyze.Finding, file string) *Record {
 		r.Datagram.Ref = x.Refs[0]
 	}
 	r.Datagram.At, r.Datagram.From = x.First, x.Side
-	return r
-}
-
-// MessageRecord makes a record of one message and its flow.
-func MessageRecord(f *analyze.Flow, m *machine.Message, file string) *Record {
-	r := flowOnly(f, file)
-	r.Messages = []machine.Message{*m}
-	r.Datagram.At, r.Datagram.Ref, r.Datagram.From = m.At, m.Frames[0], m.From
 	return r
 }
 

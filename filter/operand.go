@@ -36,6 +36,7 @@ func (c *compiler) operand(n node) *operand {
 	case *name:
 		f, _ := c.table.Lookup(n.text)
 		c.needs |= f.needs
+		c.asked = append(c.asked, asked{f.Scope(), n.at})
 		return &operand{values: f.values, kind: f.Kind, unit: f.Unit, enum: f.enum, words: f.Words, present: f.present, name: f.Name}
 	case *slice:
 		return c.slice(n)

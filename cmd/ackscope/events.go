@@ -24,13 +24,15 @@ func (a *app) eventsCommand() *cobra.Command {
 		Long: `events tells every fact that the capture proves about either endpoint, each with its
 certainty: a fact is told once its grade is settled, with the frame that shows it.
 
-A filter is asked about each event: rel.*, flow.*, addresses and ports, frame.number and
-frame.time (of the frame that shows it). What stands in packets is not part of an event.
+A filter is asked about each event: rel.*, flow.*, finding.* and the cause of resends (of what
+the same frame shows of the side), and whatever stands in the frame that shows it: headers,
+addresses, fields. message.* belongs to messages. Live, frames and findings are not asked.
 
 With -i, or --live, events are told as they happen, in one run: what is not certain then is
 marked as provisional, since a file is read twice to grade it. A terminal shows the newest.`,
 		Example: `  ackscope events match.pcapng
   ackscope events -Y 'rel.lost && flow.rtt > 80ms' match.pcapng
+  ackscope events -Y 'rel.resend.cause == "ack_late" && frame.len > 200' match.pcapng
   ackscope events --json match.pcapng | jq 'select(.event == "acked")'
   ackscope events -i eth0 -f 'udp port 7777' -Y rel.lost`,
 		RunE: func(_ *cobra.Command, args []string) error { return a.events(live, watch, text, args) },
@@ -64,33 +66,35 @@ func (a *app) events(live *liveFlags, watch *watchFlags, text string, args []str
 }
 
 // begin says what is told, and to whom.
-func (p *eventPrinter) begin(text string, to export.Encoder) (err error) {
+func (p *eventPrinter) begin(text string, to export.Encoder, within filter.Scope) (err error) {
 	if to != nil {
 		p.rows = export.NewRows(export.Events, to)
 	}
-	p.filter, err = p.app.compile(text)
+	p.ask, err = p.app.newAsker(text, nil, "events", within)
 	return err
 }
 
 // tellEvents gives events to an encoder; to eyes where there is none.
 func (a *app) tellEvents(p *eventPrinter, text string, args []string, to export.Encoder) (err error) {
-	if err := p.begin(text, to); err != nil {
+	if err := p.begin(text, to, ofEvents); err != nil {
 		return err
 	}
 	p.names = a.paths(args)
-	_, in, err := a.study(args, p.record)
+	p.ask.names = p.names
+	_, in, err := p.ask.study(args, true, p.record)
 	if in != nil {
 		defer in.Close()
 	}
-	if p.err != nil {
-		return p.err
+	if err := errors.Join(p.err, p.ask.err); err != nil {
+		return err
 	}
 	return a.ended(err)
 }
 
 // watch prints events while they happen.
 func (p *eventPrinter) watch(live *liveFlags, watch *watchFlags, text string, args []string, to export.Encoder) error {
-	if err := p.begin(text, to); err != nil {
+	// What a frame holds beyond what its packet settled is gone, and findings come later.
+	if err := p.begin(text, to, ofEvents&ofLive&^filter.OfFinding); err != nil {
 		return err
 	}
 	o, err := p.app.options()
@@ -101,7 +105,7 @@ func (p *eventPrinter) watch(live *liveFlags, watch *watchFlags, text string, ar
 	if err != nil {
 		return err
 	}
-	p.running, p.names, o.Sink = r, r.names, p.record
+	p.running, p.names, p.ask.names, o.Sink = r, r.names, r.names, p.record
 	if r.screen = p.app.newScreen(); r.screen != nil {
 		r.tick = func() { p.draw(r) }
 	}
@@ -142,15 +146,14 @@ func (p *eventPrinter) draw(r *running) {
 
 // eventPrinter prints the events of records.
 type eventPrinter struct {
-	app    *app
-	filter *filter.Filter
-	paint  painter
-	names  []string // of the captures
-	err    error
-	asked  filter.Record
-	rows   *export.Rows[export.EventRow] // nil for eyes
-	row    export.EventRow
-	line   []byte
+	app   *app
+	ask   *asker
+	paint painter
+	names []string // of the captures
+	err   error
+	rows  *export.Rows[export.EventRow] // nil for eyes
+	row   export.EventRow
+	line  []byte
 
 	running *running // of traffic as it comes; nil for files
 	newest  [][]byte // for a table on the terminal
@@ -167,7 +170,7 @@ func (p *eventPrinter) record(r *analyze.Record) {
 			return
 		}
 		e := &r.Events[i]
-		if p.filter.String() != "" && !p.passes(r, i) {
+		if !p.ask.all() && !p.ask.event(r, i) {
 			continue
 		}
 		if p.rows != nil {
@@ -184,19 +187,6 @@ func (p *eventPrinter) record(r *analyze.Record) {
 		}
 		_, p.err = p.app.writer().Write(p.line)
 	}
-}
-
-// passes asks the filter about one event: its packet's frame is long gone.
-func (p *eventPrinter) passes(r *analyze.Record, i int) bool {
-	f, e := r.Flow, &r.Events[i]
-	p.asked.Reset()
-	p.asked.Events = r.Events[i : i+1]
-	p.asked.Datagram = machine.Datagram{At: e.At, Ref: e.Ref, From: e.Side}
-	p.asked.Src, p.asked.Dst, p.asked.Transport = f.Addr(e.Side), f.Addr(e.Side.Other()), f.Transport
-	p.asked.Flow, p.asked.Session, p.asked.Knowledge = f.ID, f.Session, f
-	p.asked.Protocol, p.asked.Dialect = f.Protocol, f.Config().Dialect
-	p.asked.Start, p.asked.Previous, p.asked.File = e.At, e.At, p.names[e.Ref.File()]
-	return p.filter.Match(&p.asked)
 }
 
 func eventStyle(k machine.EventKind) style {

@@ -166,7 +166,7 @@ func (a *app) tell(name string, f *exportFlags, args []string, to export.Encoder
 	default:
 		p := &findingPrinter{app: a, gate: machine.Error + 1, names: a.paths(args), rows: export.NewRows(export.Findings, to)}
 		var err error
-		if p.filter, err = a.compile(f.filter); err != nil {
+		if p.ask, err = a.newAsker(f.filter, args, "findings", ofFindings); err != nil {
 			return err
 		}
 		return p.study(args)

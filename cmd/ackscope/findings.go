@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,7 +10,6 @@ import (
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/export"
-	"github.com/ackscope/ackscope/filter"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/show"
 )
@@ -21,10 +21,14 @@ func (a *app) findingsCommand() *cobra.Command {
 		Short: "What is wrong, how surely, and in which frames",
 		Long: `findings lists what the rules found, flow by flow (ackscope explain lists the rules).
 
+A filter is asked about each finding: finding.*, flow.*, the cause of resends, and whatever
+stands in the frames that it names (not live); it passes when one of them does.
+
 With -i, or --live, a terminal shows a table of them, drawn anew every second. In a pipe those of
 a flow are printed when it has ended; --alert prints them as they occur. They are told in one run:
 a file is read twice, which settles what stays open in the first.`,
 		Example: `  ackscope findings match.pcapng
+  ackscope findings -Y 'finding.severity == warn && ip.src == 10.0.0.5' match.pcapng
   ackscope findings --fail-on error regressions/*.pcapng   # exit 1 when there is one
   ackscope findings -i eth0 -f 'udp port 7777' --alert warn --json`,
 		RunE: func(_ *cobra.Command, args []string) error { return a.findings(live, watch, args, text, failOn) },
@@ -55,7 +59,11 @@ func (a *app) findings(live *liveFlags, watch *watchFlags, args []string, text, 
 	if a.flags.json {
 		p.rows = export.NewRows(export.Findings, a.lines(&export.Findings.Schema))
 	}
-	if p.filter, err = a.compile(text); err != nil {
+	within := ofFindings
+	if live.streams(watch) {
+		within &= ofLive
+	}
+	if p.ask, err = a.newAsker(text, args, "findings", within); err != nil {
 		return err
 	}
 	if live.streams(watch) {
@@ -74,14 +82,14 @@ func (a *app) findings(live *liveFlags, watch *watchFlags, args []string, text, 
 
 // study finds and prints; the error is how reading ended.
 func (p *findingPrinter) study(args []string) error {
-	s, in, err := p.app.study(args, nil)
+	s, in, err := p.ask.study(args, false, nil)
 	if in != nil {
 		defer in.Close()
 	}
 	if s == nil {
 		return err
 	}
-	if err := p.all(s); err != nil {
+	if err := errors.Join(p.all(s), p.ask.err); err != nil {
 		return err
 	}
 	return p.app.ended(err)
@@ -89,7 +97,7 @@ func (p *findingPrinter) study(args []string) error {
 
 // all prints the findings of a session that has ended.
 func (p *findingPrinter) all(s *analyze.Session) error {
-	if p.rows == nil && p.filter.String() == "" {
+	if p.rows == nil && p.ask.all() {
 		p.verdict(s)
 	}
 	for _, f := range s.Flows() {
@@ -113,25 +121,25 @@ func (p *findingPrinter) counted(f *analyze.Flow) []*analyze.Finding {
 
 func (p *findingPrinter) passed(f *analyze.Flow) []*analyze.Finding {
 	found := f.Findings()
-	if p.filter.String() == "" {
+	if p.ask.all() {
 		return found
 	}
 	return slices.DeleteFunc(slices.Clone(found), func(x *analyze.Finding) bool {
-		return !p.filter.Match(filter.FindingRecord(x, p.names[f.FirstRef.File()]))
+		return !p.ask.finding(f, x)
 	})
 }
 
 // findingPrinter prints findings, flow by flow.
 type findingPrinter struct {
-	app    *app
-	paint  painter
-	filter *filter.Filter
-	width  int // of the terminal; 0 for none
-	gate   machine.Severity
-	grave  uint64                          // findings of that severity or above
-	rows   *export.Rows[export.FindingRow] // nil for eyes
-	names  []string                        // of the captures
-	told   map[*analyze.Finding]uint64     // how many occurrences were printed as provisional
+	app   *app
+	paint painter
+	ask   *asker
+	width int // of the terminal; 0 for none
+	gate  machine.Severity
+	grave uint64                          // findings of that severity or above
+	rows  *export.Rows[export.FindingRow] // nil for eyes
+	names []string                        // of the captures
+	told  map[*analyze.Finding]uint64     // how many occurrences were printed as provisional
 }
 
 // verdict is the first line: how many of which severity.

@@ -30,13 +30,15 @@ func (a *app) flowsCommand() *cobra.Command {
 its packets it learned to have arrived, and loss and round-trip time as its own library
 computes them. Of a flow that no protocol explains, the reason stands below the table.
 
-With -Y, fields of flows and findings are asked at the flow's end; of a filter that asks
-about packets, a flow passes when one of its packets does.
+A filter (-Y) of flow.* and finding.* fields, addresses and ports is asked at the flow's end.
+Of one that has fields of packets, events or messages too, a flow passes when one of its
+packets does, with the flow's figures as they stood at that packet.
 
 With -i, or --live, the table is drawn anew every second on a terminal. In a pipe each flow is
 printed when it has ended or was let go (docs/capture.md), the others at the end.`,
 		Example: `  ackscope flows match.pcapng
   ackscope flows --json match.pcapng | jq .rtt_ms_a
+  ackscope flows -Y 'flow.rtt > 80ms && frame.len > 1200' match.pcapng
   ackscope flows -i any -a duration:30
   ackscope flows -i eth0 -f 'udp port 7777' --metrics :9090 --alert error --json`,
 		RunE: func(_ *cobra.Command, args []string) error { return a.showFlows(live, watch, text, args) },
@@ -219,14 +221,16 @@ type flowPick struct {
 
 // asksPackets reports whether the filter is about more than whole flows.
 func (p *flowPick) asksPackets() bool {
-	const whole = filter.NeedFlow | filter.NeedState | filter.NeedFindings
-	return p.filter.String() != "" && (p.filter.Needs() == 0 || p.filter.Needs()&^whole != 0 || p.filter.Needs()&(filter.NeedState|filter.NeedFindings) == 0)
+	return p.filter.Scope()&^(filter.OfFlow|filter.OfAddress|filter.OfFinding) != 0
 }
 
-// take asks the filter about a packet.
+// take asks the filter about a packet, with the flow's figures as they stand.
 func (p *flowPick) take(r *analyze.Record) {
 	if r.Flow == nil || p.passed[r.Flow] {
 		return
+	}
+	if r.Frame == nil && r.Datagram.Bytes == nil && p.filter.Scope()&(filter.OfPacket|filter.OfAddress) != 0 {
+		return // what a flow's end settled is no packet
 	}
 	if p.filter.Match(p.reading.Take(r)) {
 		if p.passed == nil {
@@ -238,7 +242,15 @@ func (p *flowPick) take(r *analyze.Record) {
 
 // passes asks it about a flow at its end.
 func (p *flowPick) passes(f *analyze.Flow) bool {
-	return p.filter.String() == "" || p.passed[f] || p.filter.Match(filter.FlowRecord(f, p.names[f.FirstRef.File()]))
+	if p.filter.String() == "" || p.asksPackets() {
+		return p.filter.String() == "" || p.passed[f]
+	}
+	for _, r := range filter.FlowRecords(f, p.names[f.FirstRef.File()]) {
+		if p.filter.Match(r) {
+			return true
+		}
+	}
+	return false
 }
 
 // tableRoom is the room for a table: 0 is any.

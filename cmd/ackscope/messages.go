@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -9,7 +10,6 @@ import (
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/export"
-	"github.com/ackscope/ackscope/filter"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/show"
 )
@@ -24,8 +24,12 @@ it, when its sender learned that it arrived, when the receiver handed it to the 
 long it lay there because an earlier one was missing. Values are shown where a schema reads
 them (--profiles); netcode's messages need its keys (--keys).
 
-A message is told once nothing more can happen to it, so the order is that of their ends.`,
+A message is told once nothing more can happen to it, so the order is that of their ends.
+
+A filter is asked about each message: message.*, flow.*, finding.* and the cause of resends (of
+what its packets show), and whatever stands in the packet that carried it first.`,
 		Example: `  ackscope messages --profiles mygame.yaml match.pcapng
+  ackscope messages -Y 'message.hol > 100ms || message.delivered == no' match.pcapng
   ackscope messages --json match.pcapng | jq 'select(.wait_ms > 100)'
   ackscope messages --keys keys.yaml --profiles mygame.yaml yojimbo.pcapng`,
 		RunE: func(_ *cobra.Command, args []string) error { return a.messages(args, text) },
@@ -43,20 +47,20 @@ func (a *app) messages(args []string, text string) error {
 
 // tellMessages gives messages to an encoder; to eyes where there is none.
 func (a *app) tellMessages(args []string, text string, to export.Encoder) error {
-	only, err := a.compile(text)
+	ask, err := a.newAsker(text, args, "messages", ofMessages)
 	if err != nil {
 		return err
 	}
-	p := &messagePrinter{app: a, names: a.paths(args), filter: only}
+	p := &messagePrinter{app: a, names: a.paths(args), ask: ask}
 	if to != nil {
 		p.rows = export.NewRows(export.Messages, to)
 	}
-	_, in, err := a.study(args, p.record)
+	_, in, err := ask.study(args, true, p.record)
 	if in != nil {
 		defer in.Close()
 	}
-	if p.err != nil {
-		return p.err
+	if err := errors.Join(p.err, ask.err); err != nil {
+		return err
 	}
 	return a.ended(err)
 }
@@ -65,12 +69,11 @@ func (a *app) tellMessages(args []string, text string, to export.Encoder) error 
 type messagePrinter struct {
 	app   *app
 	names []string
-	// filter is asked about each message and its flow.
-	filter *filter.Filter
-	err    error
-	rows   *export.Rows[export.MessageRow] // nil for eyes
-	row    export.MessageRow
-	line   []byte
+	ask   *asker
+	err   error
+	rows  *export.Rows[export.MessageRow] // nil for eyes
+	row   export.MessageRow
+	line  []byte
 }
 
 func (p *messagePrinter) record(r *analyze.Record) {
@@ -79,7 +82,7 @@ func (p *messagePrinter) record(r *analyze.Record) {
 			return
 		}
 		m := &r.Messages[i]
-		if p.filter.String() != "" && !p.filter.Match(filter.MessageRecord(r.Flow, m, p.names[m.Frames[0].File()])) {
+		if !p.ask.all() && !p.ask.message(r, i) {
 			continue
 		}
 		p.row = export.NewMessageRow(r.Flow, m, several(p.names, m.Frames[0]))
