@@ -2,6 +2,7 @@ package filter
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"net/netip"
 	"regexp"
@@ -85,7 +86,7 @@ func (c *compiler) against(o *operand, op string, lit *literal, all bool) predic
 		}
 		return o.a(c.addressTest(o, op, lit), all)
 	default:
-		return o.b(byteTest(op, c.bytes(o, lit)), all)
+		return o.b(byteTest(op, c.bytes(o, lit), orderOf(o.kind)), all)
 	}
 }
 
@@ -113,7 +114,21 @@ func ordered[T uint64 | int64 | float64](op string, x T) test[T] {
 	}
 }
 
-func byteTest(op string, x []byte) test[[]byte] {
+// orderOf gives how values of a kind are ordered: text by its characters; of byte
+// strings, as in tshark, the shorter one is less.
+func orderOf(k Kind) func(x, y []byte) int {
+	if k == Text {
+		return bytes.Compare
+	}
+	return func(x, y []byte) int {
+		if d := cmp.Compare(len(x), len(y)); d != 0 {
+			return d
+		}
+		return bytes.Compare(x, y)
+	}
+}
+
+func byteTest(op string, x []byte, order func(x, y []byte) int) test[[]byte] {
 	switch op {
 	case "==":
 		return func(_ *Record, v []byte) bool { return bytes.Equal(v, x) }
@@ -121,7 +136,7 @@ func byteTest(op string, x []byte) test[[]byte] {
 		return func(_ *Record, v []byte) bool { return !bytes.Equal(v, x) }
 	}
 	holds := holding(op)
-	return func(_ *Record, v []byte) bool { return holds(bytes.Compare(v, x)) }
+	return func(_ *Record, v []byte) bool { return holds(order(v, x)) }
 }
 
 // holding says for an operator which results of a three-way comparison satisfy it.
@@ -177,7 +192,8 @@ func (c *compiler) fields(n *compare, l, r *operand, op string, all bool) predic
 		inner := r.floats()(func(x *Record, w float64) bool { return holds(three(x.float, w)) }, all)
 		return l.floats()(func(x *Record, v float64) bool { x.float = v; return inner(x) }, all)
 	case l.b != nil && r.b != nil:
-		inner := r.b(func(x *Record, w []byte) bool { return holds(bytes.Compare(x.bytes, w)) }, all)
+		order := orderOf(max(l.kind, r.kind)) // Text stands behind Bytes
+		inner := r.b(func(x *Record, w []byte) bool { return holds(order(x.bytes, w)) }, all)
 		return l.b(func(x *Record, v []byte) bool { x.bytes = v; return inner(x) }, all)
 	case l.a != nil && r.a != nil:
 		inner := r.a(func(x *Record, w netip.Addr) bool { return holds(x.addr.Compare(w)) }, all)

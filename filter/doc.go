@@ -21,6 +21,9 @@
 //
 // A comparison with a field that a packet does not have is false, whatever the
 // operator; so `!(a == 1)` also passes packets without a, and `a != 1` does not.
+// A slice that lies outside of the bytes is not there, but is compared as an
+// empty byte string; of byte strings the shorter one is less. Both are tshark's.
+// Headers within an ICMP error are not looked at, as they are in tshark.
 //
 // Literals: 10 0x1f 0b101 017 'A', 80ms 2.5s 500us, 1kB 64KiB, 3% (of a share),
 // 10.0.0.1 10.0.0.0/8 fe80::1, 0a:1b:2c, "text" with \n \t \" \\ \x00, r"raw",

@@ -331,12 +331,23 @@ var matching = []struct {
 	{"toy.body[0,4] == 01:fe", true},
 	{"toy.body[0:2,-1] == 01:02:fe", true},
 	{"toy.body[1:2][1] == 03", true},
-	{"toy.body[9] == 1", false}, // outside: no value
-	{"toy.body[9] != 1", false},
-	{"toy.body[4:2] != 1", false},
-	{"toy.body[9]", false},
+	{"toy.body[9] == 1", false}, // outside: as in tshark an empty byte string
+	{"toy.body[9] != 1", true},
+	{"toy.body[9] < 00", true},
+	{"toy.body[4:2] != 1", true}, // partly outside: the same
+	{"toy.body[9] == toy.body[10]", true},
+	{"toy.body[9] matches \"^$\"", true},
+	{"chat.text[9] != 1", false},
+	{"toy.body[4,9] == fe", true},
+	{"toy.body[9]", false}, // but it is not there
+	{"toy.body[3:3]", false},
+	{"toy.body[1:2][2]", false},
+	{"!toy.body[9]", true},
+	{"count(toy.body[9]) == 1", false},
+	{"len(toy.body[9]) == 0", true},
 	{"toy.body > 01:02", true},
-	{"toy.body < 01:02:04", true},
+	{"toy.body < 01:02:04", false}, // longer, so greater: as in tshark
+	{"toy.body < 01:02:03:05:00", true},
 	{"udp.payload[0:2] == 01:02", true},
 	{"udp.payload == frame[46:]", true},
 	{"frame contains udp.payload", true},

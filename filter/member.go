@@ -1,7 +1,6 @@
 package filter
 
 import (
-	"bytes"
 	"cmp"
 	"net/netip"
 	"slices"
@@ -128,10 +127,11 @@ func (c *compiler) addressSet(o *operand, n *member) test[netip.Addr] {
 
 func (c *compiler) byteSet(o *operand, n *member) test[[]byte] {
 	var set []bounds[[]byte]
+	order := orderOf(o.kind)
 	for _, v := range n.set {
 		b := bounds[[]byte]{from: c.bytes(o, v.from)}
 		if b.to = b.from; v.to != nil {
-			if b.to = c.bytes(o, v.to); bytes.Compare(b.to, b.from) < 0 {
+			if b.to = c.bytes(o, v.to); order(b.to, b.from) < 0 {
 				c.backwards(v)
 			}
 		}
@@ -139,7 +139,7 @@ func (c *compiler) byteSet(o *operand, n *member) test[[]byte] {
 	}
 	return func(_ *Record, v []byte) bool {
 		for i := range set {
-			if bytes.Compare(v, set[i].from) >= 0 && bytes.Compare(v, set[i].to) <= 0 {
+			if order(v, set[i].from) >= 0 && order(v, set[i].to) <= 0 {
 				return true
 			}
 		}

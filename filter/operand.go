@@ -14,8 +14,11 @@ type operand struct {
 	unit    string
 	enum    map[uint64]string
 	words   []string
-	present predicate // of headings
-	name    string    // for messages
+	present predicate // of headings, and of slices
+	// inside is, of a slice, the source without what lies outside of the bytes,
+	// which in comparisons is an empty byte string.
+	inside source[[]byte]
+	name   string // for messages
 }
 
 // unknown reports a word that is neither a field nor, here, a value.
@@ -50,11 +53,17 @@ func (c *compiler) slice(n *slice) *operand {
 	o := c.operand(n.x)
 	parts := n.parts
 	out := &operand{kind: Bytes, name: c.source(n.where())}
+	within := func(r *Record, v []byte) ([]byte, bool) { return cut(r, v, parts) }
 	switch o.kind {
 	case Bytes, Text:
-		out.b = mapped(o.b, func(r *Record, v []byte) ([]byte, bool) { return cut(r, v, parts) })
+		whole := o.b
+		if o.inside != nil {
+			whole = o.inside
+		}
+		out.inside = mapped(whole, within)
+		out.b = mapped(o.b, func(r *Record, v []byte) ([]byte, bool) { b, _ := cut(r, v, parts); return b, true })
 	case Address:
-		out.b = mapped(o.a, func(r *Record, v netip.Addr) ([]byte, bool) {
+		bytes := mapped(o.a, func(r *Record, v netip.Addr) ([]byte, bool) {
 			at := len(r.scratch)
 			if v.Is4() {
 				b := v.As4()
@@ -63,11 +72,14 @@ func (c *compiler) slice(n *slice) *operand {
 				b := v.As16()
 				r.scratch = append(r.scratch, b[:]...)
 			}
-			return cut(r, r.scratch[at:len(r.scratch):len(r.scratch)], parts)
+			return r.scratch[at:len(r.scratch):len(r.scratch)], true
 		})
+		out.inside = mapped(bytes, within)
+		out.b = mapped(bytes, func(r *Record, v []byte) ([]byte, bool) { b, _ := cut(r, v, parts); return b, true })
 	case Heading, Uint, Int, Bool, Float, Duration, Time:
 		c.fail(n.at, "", "%s is %s: slices are of bytes, text and addresses", o.name, article(o.kind))
 	}
+	out.present = out.inside(anything, false)
 	return out
 }
 
@@ -82,20 +94,20 @@ func article(k Kind) string {
 	return "a " + k.String()
 }
 
-// cut gives the bytes of v that the parts name; false where one lies outside.
+// cut gives the bytes of v that the parts name; false where all lie outside, as
+// one does of which a part only is there.
 func cut(r *Record, v []byte, parts []stretch) ([]byte, bool) {
 	if len(parts) == 1 {
 		return parts[0].of(v)
 	}
-	at := len(r.scratch)
+	at, some := len(r.scratch), false
 	for _, p := range parts {
-		b, ok := p.of(v)
-		if !ok {
-			return nil, false
+		if b, ok := p.of(v); ok {
+			r.scratch = append(r.scratch, b...)
+			some = true
 		}
-		r.scratch = append(r.scratch, b...)
 	}
-	return r.scratch[at:len(r.scratch):len(r.scratch)], true
+	return r.scratch[at:len(r.scratch):len(r.scratch)], some
 }
 
 func (s stretch) of(v []byte) ([]byte, bool) {
@@ -170,6 +182,9 @@ func (c *compiler) call(n *call) *operand {
 		out.kind = Uint
 		if o.kind == Heading {
 			wrong("fields with values")
+		}
+		if o.inside != nil {
+			o.b = o.inside
 		}
 		out.u = o.count()
 	case "upper", "lower":
