@@ -1,0 +1,45 @@
+package filter
+
+import (
+	"testing"
+
+	"github.com/ackscope/ackscope/dissect"
+)
+
+// A filter decodes only for fields of the packet's own protocol, and says what
+// it needs.
+func TestNeeds(t *testing.T) {
+	table := testTable()
+	for _, c := range []struct {
+		filter string
+		needs  Needs
+		decode bool
+	}{
+		{"", 0, false},
+		{"udp.port == 7777 && ip.src == 10.0.0.5 && frame.len > 5", 0, false},
+		{"toy", NeedFlow, false},
+		{"flow == 2", NeedFlow, false},
+		{"rel.acked", NeedFlow | NeedEvents, false},
+		{"finding.rule == false-ack", NeedFlow | NeedFindings, false},
+		{"flow.rtt > 80ms", NeedFlow | NeedState, false},
+		{"toy.sequence > 5", NeedFlow | NeedFields, true},
+		{"other.x == 5", NeedFlow | NeedFields, false},
+		{"udp.port == 53 && toy.sequence > 5", NeedFlow | NeedFields, false},
+		{"udp.port == 7777 && toy.sequence > 5 && toy.ack > 5", NeedFlow | NeedFields, true},
+	} {
+		f, err := table.Compile(c.filter)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.Needs() != c.needs {
+			t.Errorf("%s needs %b, expected %b", c.filter, f.Needs(), c.needs)
+		}
+		r := testRecord(t)
+		decode, n := r.Decode, 0
+		r.Decode = func(r *Record) *dissect.Dissection { n++; return decode(r) }
+		f.Match(r)
+		if (n > 0) != c.decode || n > 1 {
+			t.Errorf("%s: decoded %d times, expected %v", c.filter, n, c.decode)
+		}
+	}
+}
