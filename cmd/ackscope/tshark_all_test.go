@@ -31,7 +31,7 @@ var headerFilters = append([]string{
 	"ipv6", "ipv6.nxt == 17 && ipv6.plen > 40", "ipv6.src == ipv6.dst", "ipv6.addr[0:2] == fd:77",
 	"udp", "udp.port in {7800..7850}",
 	"udp.srcport == 40000 || udp.dstport != 40000", "udp.length == 19 and not udp.port < 10000",
-	"udp contains 00:00:00", "udp.payload[0:4] contains 00", "udp.payload[1] < 80", "udp.payload[1:2] != 00:00", "udp.payload[5] == udp.payload[6]",
+	"udp contains 00:00:00 and not ip.frag_offset > 0", "udp.payload[0:4] contains 00", "udp.payload[1] < 80", "udp.payload[1:2] != 00:00", "udp.payload[5] == udp.payload[6]",
 	"udp.payload[2:]", "!(udp.payload[1:] == 00)", "udp.payload > 20:00:00", "udp.payload[-3:2] != 00", "len(udp.payload) > 1000", "count(udp.port) == 2",
 	"udp.payload matches \"^\\\\x3e\"", "udp.payload[0:2] > 20:00",
 	"tcp", "tcp.port == 7840 || tcp.srcport > 50000", "tcp.len > 0", "tcp.len == 0 and tcp.ack_raw > 1000",
