@@ -221,14 +221,16 @@
           case "all": this.show(0, 1);
         }
       });
-      this.seen = new Set();
-      this.watch = new IntersectionObserver((entries) => {
-        for (const e of entries) {
-          const g = this.graphs.find((x) => x.figure === e.target);
-          if (e.isIntersecting) { this.seen.add(g); g.draw(); } else this.seen.delete(g);
-        }
-      }, { rootMargin: "300px" });
-      for (const g of this.graphs) this.watch.observe(g.figure);
+      this.update();
+    }
+    // update draws what is near the window and does not show the present time yet.
+    update() {
+      for (const g of this.graphs) {
+        const box = g.figure.getBoundingClientRect(), as = `${this.from} ${this.to} ${g.figure.clientWidth}`;
+        if (box.bottom < -300 || box.top > innerHeight + 300 || g.drawn === as) continue;
+        g.drawn = as;
+        g.draw();
+      }
     }
     show(from, to) {
       const least = 16 / this.graphs[0].data.columns, span = Math.min(Math.max(to - from, least), 1);
@@ -236,12 +238,17 @@
       start = Math.min(Math.max(start, 0), 1 - span);
       this.from = start;
       this.to = start + span;
-      for (const g of this.seen) g.draw();
+      this.update();
     }
-    redraw() { for (const g of this.seen) g.draw(); }
   }
   const groups = [...document.querySelectorAll(".graphs")].map((e) => new Group(e));
-  let waiting = 0;
-  addEventListener("resize", () => { clearTimeout(waiting); waiting = setTimeout(() => groups.forEach((g) => g.redraw()), 100); });
+  let waiting = false;
+  const later = () => {
+    if (waiting) return;
+    waiting = true;
+    requestAnimationFrame(() => { waiting = false; groups.forEach((g) => g.update()); });
+  };
+  addEventListener("resize", later);
+  addEventListener("scroll", later, { passive: true });
   addEventListener("beforeprint", () => { for (const d of document.querySelectorAll("details")) d.open = true; });
 })();

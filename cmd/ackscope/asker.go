@@ -195,7 +195,7 @@ func (k *asker) name(ref machine.Ref) string {
 func (k *asker) event(r *analyze.Record, i int) bool {
 	e := &r.Events[i]
 	x := k.about(r.Flow, e.Ref, e.At, e.Side)
-	x.Events, x.Messages, x.Anomalies = r.Events[i:i+1], nil, k.by(r.Flow, e.Side, e.Ref)
+	x.Events, x.Messages, x.Anomalies = r.Events[i:i+1], nil, k.by(e.Side, e.Ref)
 	return k.filter.Match(x)
 }
 
@@ -204,12 +204,12 @@ func (k *asker) event(r *analyze.Record, i int) bool {
 func (k *asker) message(r *analyze.Record, i int) bool {
 	m := &r.Messages[i]
 	x := k.about(r.Flow, m.Frames[0], m.At, m.From)
-	x.Events, x.Messages, x.Anomalies = nil, r.Messages[i:i+1], k.by(r.Flow, m.From, m.Frames[:min(m.Attempts, machine.MessageFrames)]...)
+	x.Events, x.Messages, x.Anomalies = nil, r.Messages[i:i+1], k.by(m.From, m.Frames[:min(m.Attempts, machine.MessageFrames)]...)
 	return k.filter.Match(x)
 }
 
 // by gives what some frames show of a side's doing.
-func (k *asker) by(f *analyze.Flow, side machine.Side, frames ...machine.Ref) (out []machine.Anomaly) {
+func (k *asker) by(side machine.Side, frames ...machine.Ref) (out []machine.Anomaly) {
 	if k.shown == nil {
 		return nil
 	}

@@ -151,7 +151,9 @@ func TestFiltersMix(t *testing.T) {
 			}
 			got := listed(t, c.command, "-Y", text, path)
 			passed[c.command] += len(got)
-			if !slices.EqualFunc(got, want, func(x, y thing) bool { return maps.EqualFunc(x, y, func(v, u any) bool { return fmt.Sprint(v) == fmt.Sprint(u) }) }) {
+			if !slices.EqualFunc(got, want, func(x, y thing) bool {
+				return maps.EqualFunc(x, y, func(v, u any) bool { return fmt.Sprint(v) == fmt.Sprint(u) })
+			}) {
 				t.Errorf("%s: %s -Y %q: %d passed, by the join it is %d", name, c.command, text, len(got), len(want))
 			}
 		}

@@ -1,0 +1,8 @@
+package report
+
+import "github.com/ackscope/ackscope/dissect"
+
+var (
+	emptyRegistry = dissect.NewRegistry()
+	emptyProtocol = &dissect.Protocol{Name: "toy"}
+)
