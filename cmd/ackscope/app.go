@@ -163,9 +163,7 @@ func (a *app) ended(err error) error {
 	if err == nil {
 		return nil
 	}
-	var damaged *capture.DamageError
-	var cut *capture.CutError
-	if a.flags.strict || errors.As(err, &damaged) || !errors.As(err, &cut) {
+	if !a.tolerated(err) {
 		return err
 	}
 	if !a.flags.quiet {
@@ -174,6 +172,13 @@ func (a *app) ended(err error) error {
 		}
 	}
 	return nil
+}
+
+// tolerated reports whether reading ended in a way that is only warned of.
+func (a *app) tolerated(err error) bool {
+	var damaged *capture.DamageError
+	var cut *capture.CutError
+	return !a.flags.strict && !errors.As(err, &damaged) && errors.As(err, &cut)
 }
 
 // study runs the whole analysis twice over the captures, so that every fact has

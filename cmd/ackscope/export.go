@@ -24,6 +24,10 @@ type exportFlags struct {
 	tables []string
 	tree   bool
 	hex    bool
+
+	findings bool // comments for findings only
+	dialect  string
+	flows    []int
 }
 
 func (a *app) exportCommand() *cobra.Command {
@@ -39,6 +43,9 @@ not at all; one that is there already is replaced with --force only.`,
 		a.tablesCommand("jsonl", "JSON Lines: the same objects that --json prints", encodeLines),
 		a.tablesCommand("csv", "CSV with a header line, for spreadsheets", encodeCSV),
 		a.tablesCommand("parquet", "Apache Parquet, for notebooks and databases", encodeParquet),
+		a.exportQlogCommand(),
+		a.exportPcapngCommand(),
+		a.exportWiresharkCommand(),
 	)
 	return c
 }

@@ -32,6 +32,7 @@ type listing struct {
 	live   *liveFlags
 	filter *filter.Filter
 	needs  filter.Needs // of the output, beyond the filter's
+	whole  bool         // show takes what a flow's end settled too, which is no packet
 	// show takes a packet that passed the filter.
 	show func(*filter.Record, *analyze.Record) error
 
@@ -208,7 +209,7 @@ func (l *listing) take(r *analyze.Record) {
 	if l.feed.stopped || l.err != nil {
 		return
 	}
-	if r.Frame == nil && r.Datagram.Bytes == nil {
+	if r.Frame == nil && r.Datagram.Bytes == nil && !l.whole {
 		return // what a flow's end settled is no packet
 	}
 	l.reading.Start, l.reading.Previous = l.feed.start, l.feed.previous

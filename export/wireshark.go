@@ -1,0 +1,329 @@
+package export
+
+import (
+	_ "embed" // the script's own part
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+
+	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/filter"
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/show"
+)
+
+// The script is a table `made` and a part that never changes. Lua bounds the
+// constants of a function, so the table is filled by functions of some frames each:
+//
+//	local made = {names = {{"gaffer.sequence", "Sequence", "u"}, …}, packets = {}, facts = {}}
+//	;(function(p) p[1]={67,"flow\1 1\2…"} … end)(made.packets)
+//	;(function(f) f[1]="fate\1acked\2…" … end)(made.facts)
+//	;(function(...) … end)(made)
+//
+// Within a text, \1 stands between a name and a value, \2 after the value, and \3
+// before a field of a protocol.
+
+//go:embed wireshark.lua
+var luaPart string
+
+// luaFrames is how many frames one function fills in.
+const luaFrames = 500
+
+// luaBytes is how many of a field's bytes the script has.
+const luaBytes = 16
+
+// maxNotes bounds what is told of one frame.
+const maxNotes = 64
+
+// Script writes a post-dissector for Wireshark that belongs to one capture.
+type Script struct {
+	w       io.Writer
+	numbers map[*dissect.FieldSpec]int // from 1
+	notes   *Notes
+	frames  uint64
+	open    int    // frames in the function that is open; 0 for none
+	frame   uint64 // whose entry is open; 0 for none
+	buf     []byte
+	text    []byte
+	err     error
+}
+
+// NewScript begins a script on w for the protocols of a registry; specs are those
+// of the user's schemas.
+func NewScript(w io.Writer, registry *dissect.Registry) *Script {
+	s := &Script{w: w, numbers: map[*dissect.FieldSpec]int{}, notes: NewNotes()}
+	s.buf = append(s.buf, "local made = {packets = {}, facts = {}, names = {\n"...)
+	byName := map[string]int{}
+	spec := func(f *dissect.FieldSpec) {
+		if k, ok := byName[f.Name]; ok {
+			s.numbers[f] = k
+			return
+		}
+		k := len(byName) + 1
+		byName[f.Name], s.numbers[f] = k, k
+		label := f.Label
+		if f.Unit != "" {
+			label += " (" + f.Unit + ")"
+		}
+		s.buf = append(AppendLua(append(s.buf, '{'), f.Name), ',')
+		s.buf = append(AppendLua(s.buf, label), ',')
+		s.buf = append(AppendLua(s.buf, luaKind(f)), "},\n"...)
+	}
+	for _, p := range registry.Protocols() {
+		for _, f := range p.Fields {
+			spec(f)
+		}
+		for i := range p.Profiles {
+			for _, f := range p.Profiles[i].Fields {
+				spec(f)
+			}
+		}
+	}
+	s.buf = append(s.buf, "}}\n"...)
+	return s
+}
+
+// luaKind is how the script holds a field's values.
+func luaKind(f *dissect.FieldSpec) string {
+	switch f.Kind {
+	case dissect.KindUint:
+		if f.Enum != nil {
+			return "s"
+		}
+		if f.Hex {
+			return "x"
+		}
+		return "u"
+	case dissect.KindInt:
+		return "i"
+	case dissect.KindBool:
+		return "b"
+	case dissect.KindFloat:
+		return "d"
+	case dissect.KindGroup:
+		return "g"
+	case dissect.KindBytes, dissect.KindText, dissect.KindAddr:
+	}
+	return "s"
+}
+
+// Packet takes a packet that r has read: its fields, and what was settled at it.
+func (s *Script) Packet(l *filter.Reading, x *analyze.Record) error {
+	s.notes.Record(x)
+	r := &l.Record
+	if s.err != nil || r.Frame == nil || r.Flow == 0 {
+		return s.err
+	}
+	if frame := r.Datagram.Ref.Frame(); frame != s.frame {
+		s.closeEntry("}")
+		s.begin("p")
+		s.frame = frame
+		s.buf = strconv.AppendUint(append(s.buf, "p["...), frame, 10)
+		s.buf = strconv.AppendInt(append(s.buf, "]={"...), int64(r.Frame.Length), 10)
+	}
+	s.text = s.text[:0]
+	s.pair("flow", strconv.Itoa(r.Flow))
+	s.pair("side", r.Datagram.From.String())
+	if r.Protocol != nil {
+		s.pair("protocol", r.Protocol.Name)
+		s.pair("dialect", r.Dialect)
+		s.pair("info", string(show.AppendClean(nil, show.AppendInfo(nil, l))))
+		s.fields(l, x)
+	}
+	s.buf = AppendLua(append(s.buf, ','), s.text)
+	return s.spill()
+}
+
+func (s *Script) pair(key, value string) {
+	s.text = append(append(append(append(s.text, key...), 1), value...), 2)
+}
+
+// fields adds the packet's decoded fields with their places in the frame.
+func (s *Script) fields(l *filter.Reading, x *analyze.Record) {
+	if l.Record.Decode == nil {
+		return
+	}
+	d := l.Record.Dissection()
+	base := -1
+	spans := x.Spans
+	if !x.Message {
+		spans = l.Record.Packet.Spans
+	}
+	if len(spans) == 1 && spans[0].Ref == l.Record.Frame.Ref {
+		base = spans[0].Offset
+	}
+	for i := range d.Fields {
+		f := &d.Fields[i]
+		n, ok := s.numbers[f.Spec]
+		if !ok {
+			continue
+		}
+		from, size := 0, 0
+		if base >= 0 && i < l.Own && f.Bits > 0 {
+			from = base + int(f.Bit/8)
+			size = int((uint64(f.Bit)+uint64(f.Bits)+7)/8 - uint64(f.Bit)/8)
+		}
+		s.text = fmt.Appendf(s.text, "\x03%d %d %d %d\x01", f.Depth, n, from, size)
+		s.text = append(appendLuaValue(s.text, f), 2)
+	}
+}
+
+func appendLuaValue(to []byte, f *dissect.Field) []byte {
+	switch f.Spec.Kind {
+	case dissect.KindUint:
+		if word, ok := f.Spec.Enum[f.Uint]; ok {
+			return show.AppendClean(to, word)
+		}
+		return strconv.AppendUint(to, f.Uint, 10)
+	case dissect.KindText:
+		return show.AppendClean(to, f.Bytes)
+	case dissect.KindGroup:
+		return to
+	case dissect.KindFloat:
+		if v := math.Float64frombits(f.Uint); math.IsNaN(v) || math.IsInf(v, 0) {
+			return append(to, '0')
+		}
+	case dissect.KindBytes:
+		if len(f.Bytes) > luaBytes { // the frame has them
+			return append(appendHex(to, f.Bytes[:luaBytes]), "…"...)
+		}
+	case dissect.KindInt, dissect.KindBool, dissect.KindAddr:
+	}
+	return filter.AppendValue(to, f)
+}
+
+// begin opens a function where none has room.
+func (s *Script) begin(what string) {
+	if s.open == 0 {
+		s.buf = append(append(append(s.buf, ";(function("...), what...), ")\n"...)
+	}
+	s.open++
+}
+
+// closeEntry ends a frame's entry, and the function where it is full.
+func (s *Script) closeEntry(end string) {
+	if s.frame == 0 {
+		return
+	}
+	s.buf = append(append(s.buf, end...), '\n')
+	s.frame = 0
+	if s.open == luaFrames {
+		s.closeFunction("packets")
+	}
+}
+
+func (s *Script) closeFunction(of string) {
+	if s.open > 0 {
+		s.buf = append(append(append(s.buf, "end)(made."...), of...), ")\n"...)
+		s.open = 0
+	}
+}
+
+func (s *Script) spill() error {
+	if s.err == nil && len(s.buf) > 32<<10 {
+		_, s.err = s.w.Write(s.buf)
+		s.buf = s.buf[:0]
+	}
+	return s.err
+}
+
+// Abandon removes what is kept of a script that will not be closed.
+func (s *Script) Abandon() error { return s.notes.Close() }
+
+// Close writes the facts, which were known only later, and the script's own part.
+// frames is how many the capture has.
+func (s *Script) Close(frames uint64) error {
+	defer s.notes.Close() //nolint:errcheck // a temporary file
+	s.closeEntry("}")
+	s.closeFunction("packets")
+	if err := s.notes.Sort(); s.err == nil {
+		s.err = err
+	}
+	var list []Note
+	for frame := uint64(1); frame <= frames && s.err == nil; frame++ {
+		if list, s.err = s.notes.At(machine.MakeRef(0, frame), list); s.err != nil || len(list) == 0 {
+			continue
+		}
+		s.facts(frame, list[:min(len(list), maxNotes)])
+		s.err = s.spill()
+	}
+	s.closeFunction("facts")
+	if s.err == nil {
+		s.buf = append(append(append(s.buf, ";(function(...)\n"...), luaPart...), "end)(made)\n"...)
+		_, s.err = s.w.Write(s.buf)
+	}
+	return s.err
+}
+
+// facts writes what is known of a frame. The fate is the last that was settled: lost
+// or acked as its sender has it, else how the receiver took it.
+func (s *Script) facts(frame uint64, list []Note) {
+	s.begin("f")
+	s.text = s.text[:0]
+	fate, sure := "", machine.Unknown
+	number := func(key string, r machine.Ref) {
+		if r != 0 {
+			s.pair(key, strconv.FormatUint(r.Frame(), 10))
+		}
+	}
+	told := map[string]bool{}
+	for i := range list {
+		x := &list[i]
+		switch x.Kind {
+		case NoteSent:
+			s.pair("sequence", strconv.FormatInt(x.Sequence, 10))
+			continue
+		case NoteAcked:
+			fate, sure = "acked", x.Certainty
+			number("acked_in", x.Other)
+			if x.RTT >= 0 {
+				s.text = append(s.text, "rtt\x01"...)
+				s.text = append(AppendDecimal(s.text, x.RTT, 6), 2)
+			}
+		case NoteLost:
+			fate, sure = "lost", x.Certainty
+		case NoteReceived, NoteDuplicate, NoteStale, NoteRejected:
+			if fate != "acked" && fate != "lost" {
+				fate, sure = [...]string{"received", "duplicate", "stale", "rejected"}[x.Kind-NoteReceived], x.Certainty
+			}
+		case NoteAcks:
+			number("acks", x.Other)
+		case NoteResendOf:
+			number("resend_of", x.Other)
+		case NoteResentIn:
+			number("resent_in", x.Other)
+		case NoteEvent:
+			s.pair("event", x.Word)
+		case NoteFinding:
+			if !told[x.Word] {
+				told[x.Word] = true
+				s.pair("finding_"+x.Rule.Severity.String(), x.Word+" "+x.Rule.Summary)
+			}
+		}
+	}
+	if fate != "" {
+		s.pair("fate", fate)
+		s.pair("certainty", sure.String())
+	}
+	s.buf = strconv.AppendUint(append(s.buf, "f["...), frame, 10)
+	s.buf = append(AppendLua(append(s.buf, "]="...), s.text), '\n')
+	if s.open == luaFrames {
+		s.closeFunction("facts")
+	}
+}
+
+// AppendLua writes text as a Lua string: whatever stands in it, the script reads
+// as that text and nothing else.
+func AppendLua[T string | []byte](to []byte, s T) []byte {
+	to = append(to, '"')
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			to = append(to, '\\', '0'+c/100, '0'+c/10%10, '0'+c%10)
+		} else {
+			to = append(to, c)
+		}
+	}
+	return append(to, '"')
+}
