@@ -18,6 +18,7 @@ type Frame struct {
 	At        machine.Instant
 	Offset    int64  // of the record in the (decompressed) file; -1 live
 	Interface int    // index of the interface within the file
+	Classic   bool   // the file is a classic one, which numbers no interfaces
 	LinkType  uint32 // LINKTYPE_ number, all 32 bits
 	Length    int    // on the wire
 	Data      []byte // captured

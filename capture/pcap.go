@@ -139,7 +139,7 @@ func (r *pcapReader) head(h []byte, fr *Frame) (captured uint32, ok bool) {
 		captured, length = length, captured
 	}
 	fr.At = machine.Instant(int64(seconds)*1e9 + int64(ticks)*int64(r.unit))
-	fr.Interface = 0
+	fr.Interface, fr.Classic = 0, true
 	fr.LinkType = r.linkType
 	fr.Length = int(length)
 	fr.Options = nil

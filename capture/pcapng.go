@@ -225,7 +225,7 @@ func (r *ngReader) head(interfaces []Interface, h []byte, fr *Frame, kind, total
 	if room-captured > maxOptions {
 		return 0, fmt.Sprintf("a block length of at most %d for its %d captured bytes", captured+head+4+maxOptions, captured), fmt.Sprint(total)
 	}
-	fr.Interface = int(index)
+	fr.Interface, fr.Classic = int(index), false
 	fr.LinkType = in.LinkType
 	fr.BigEndian = o.big
 	return captured, "", ""

@@ -75,3 +75,12 @@ func (r Resolution) instant(count uint64, offset int64) machine.Instant {
 	}
 	return machine.Instant(at + shift) // at >= 0: no underflow
 }
+
+// Digits is how many decimals of a second times are shown with: 6, or 9 where the
+// clock is finer than a microsecond.
+func (r Resolution) Digits() int {
+	if r&0x80 == 0 && r > Microseconds || r&0x80 != 0 && r&0x7f > 20 {
+		return 9
+	}
+	return 6
+}

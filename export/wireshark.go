@@ -18,7 +18,7 @@ import (
 // constants of a function, so the table is filled by functions of some frames each:
 //
 //	local made = {names = {{"gaffer.sequence", "Sequence", "u"}, …}, packets = {}, facts = {}}
-//	;(function(p) p[1]={67,"flow\1 1\2…"} … end)(made.packets)
+//	;(function(p) p(1,67,"flow\1 1\2…") … end)(made.packet)
 //	;(function(f) f[1]="fate\1acked\2…" … end)(made.facts)
 //	;(function(...) … end)(made)
 //
@@ -28,7 +28,7 @@ import (
 //go:embed wireshark.lua
 var luaPart string
 
-// luaFrames is how many frames one function fills in.
+// luaFrames is how many entries one function fills in.
 const luaFrames = 500
 
 // luaBytes is how many of a field's bytes the script has.
@@ -42,9 +42,7 @@ type Script struct {
 	w       io.Writer
 	numbers map[*dissect.FieldSpec]int // from 1
 	notes   *Notes
-	frames  uint64
-	open    int    // frames in the function that is open; 0 for none
-	frame   uint64 // whose entry is open; 0 for none
+	open    int // entries in the function that is open; 0 for none
 	buf     []byte
 	text    []byte
 	err     error
@@ -81,7 +79,16 @@ func NewScript(w io.Writer, registry *dissect.Registry) *Script {
 			}
 		}
 	}
-	s.buf = append(s.buf, "}}\n"...)
+	s.buf = append(s.buf, "}}\n"+`function made.packet(n, length, text)
+  local e = made.packets[n]
+  if not e then
+    e = {length}
+    made.packets[n] = e
+  end
+  if e[1] == 0 then e[1] = length end
+  e[#e + 1] = text
+end
+`...)
 	return s
 }
 
@@ -113,15 +120,8 @@ func luaKind(f *dissect.FieldSpec) string {
 func (s *Script) Packet(l *filter.Reading, x *analyze.Record) error {
 	s.notes.Record(x)
 	r := &l.Record
-	if s.err != nil || r.Frame == nil || r.Flow == 0 {
+	if s.err != nil || r.Flow == 0 {
 		return s.err
-	}
-	if frame := r.Datagram.Ref.Frame(); frame != s.frame {
-		s.closeEntry("}")
-		s.begin("p")
-		s.frame = frame
-		s.buf = strconv.AppendUint(append(s.buf, "p["...), frame, 10)
-		s.buf = strconv.AppendInt(append(s.buf, "]={"...), int64(r.Frame.Length), 10)
 	}
 	s.text = s.text[:0]
 	s.pair("flow", strconv.Itoa(r.Flow))
@@ -132,7 +132,21 @@ func (s *Script) Packet(l *filter.Reading, x *analyze.Record) error {
 		s.pair("info", string(show.AppendClean(nil, show.AppendInfo(nil, l))))
 		s.fields(l, x)
 	}
-	s.buf = AppendLua(append(s.buf, ','), s.text)
+	// A message of a TCP stream may be told after later frames, while its flow is
+	// being worked out; the frame is gone then, and its length is not told.
+	length := 0
+	if r.Frame != nil {
+		length = r.Frame.Length
+	} else if r.Datagram.Bytes == nil {
+		return nil // what a flow's end settled is no packet
+	}
+	s.begin("p")
+	s.buf = strconv.AppendUint(append(s.buf, "p("...), r.Datagram.Ref.Frame(), 10)
+	s.buf = strconv.AppendInt(append(s.buf, ','), int64(length), 10)
+	s.buf = append(AppendLua(append(s.buf, ','), s.text), ")\n"...)
+	if s.open == luaFrames {
+		s.closeFunction("packet")
+	}
 	return s.spill()
 }
 
@@ -148,10 +162,10 @@ func (s *Script) fields(l *filter.Reading, x *analyze.Record) {
 	d := l.Record.Dissection()
 	base := -1
 	spans := x.Spans
-	if !x.Message {
-		spans = l.Record.Packet.Spans
+	if p := l.Record.Packet; p != nil && !x.Message {
+		spans = p.Spans
 	}
-	if len(spans) == 1 && spans[0].Ref == l.Record.Frame.Ref {
+	if len(spans) == 1 && spans[0].Ref == l.Record.Datagram.Ref {
 		base = spans[0].Offset
 	}
 	for i := range d.Fields {
@@ -202,18 +216,7 @@ func (s *Script) begin(what string) {
 	s.open++
 }
 
-// closeEntry ends a frame's entry, and the function where it is full.
-func (s *Script) closeEntry(end string) {
-	if s.frame == 0 {
-		return
-	}
-	s.buf = append(append(s.buf, end...), '\n')
-	s.frame = 0
-	if s.open == luaFrames {
-		s.closeFunction("packets")
-	}
-}
-
+// closeFunction ends the function that is open.
 func (s *Script) closeFunction(of string) {
 	if s.open > 0 {
 		s.buf = append(append(append(s.buf, "end)(made."...), of...), ")\n"...)
@@ -236,8 +239,7 @@ func (s *Script) Abandon() error { return s.notes.Close() }
 // frames is how many the capture has.
 func (s *Script) Close(frames uint64) error {
 	defer s.notes.Close() //nolint:errcheck // a temporary file
-	s.closeEntry("}")
-	s.closeFunction("packets")
+	s.closeFunction("packet")
 	if err := s.notes.Sort(); s.err == nil {
 		s.err = err
 	}

@@ -78,7 +78,7 @@ function proto.dissector(tvb, pinfo, root)
   local p, x = packets[pinfo.number], facts[pinfo.number]
   if not p and not x then return end
   local tree = root:add(proto, tvb())
-  if p and p[1] ~= pinfo.len then
+  if p and p[1] ~= 0 and p[1] ~= pinfo.len then
     tree:add_proto_expert_info(other, "frame " .. pinfo.number .. " has " .. pinfo.len .. " bytes, expected " .. p[1] .. ": this script was made for another capture")
     return
   end

@@ -33,14 +33,14 @@ func frameFields() []*Field {
 			}
 			return uint64(len(r.Frame.Data)), true
 		}),
-		number("frame.interface_id", "", "Index of the interface within its file, from 0.", func(r *Record) (uint64, bool) {
-			if r.Frame == nil {
+		number("frame.interface_id", "", "Index of the interface within its pcapng file, from 0.", func(r *Record) (uint64, bool) {
+			if r.Frame == nil || r.Frame.Classic {
 				return 0, false
 			}
 			return uint64(r.Frame.Interface), true
 		}),
 		{Name: "frame.file", Kind: Text, Doc: "Name of the capture file.", values: values{b: one(func(r *Record) ([]byte, bool) { return r.word(r.File), r.File != "" })}},
-		{Name: "frame.time", Kind: Time, Doc: "When the frame was captured, in UTC.", values: values{i: one(func(r *Record) (int64, bool) { return int64(r.Datagram.At), true })}},
+		{Name: "frame.time", Kind: Time, Doc: "When the frame was captured: text in local time, as tshark's.", values: values{i: one(func(r *Record) (int64, bool) { return int64(r.Datagram.At), true })}},
 		{
 			Name: "frame.time_epoch", Kind: Time, Unit: "s", Doc: "When the frame was captured, in seconds since 1970.", seconds: true,
 			values: values{i: one(func(r *Record) (int64, bool) { return int64(r.Datagram.At), true })},
@@ -69,7 +69,16 @@ func frameFields() []*Field {
 		address("ip.src", "IPv4 source address.", capture.LayerIPv4, 12, true, false),
 		address("ip.dst", "IPv4 destination address.", capture.LayerIPv4, 12, false, true),
 		address("ip.addr", "Either IPv4 address.", capture.LayerIPv4, 12, true, true),
-		headerUint("ip.version", "", "IP version: 4.", capture.LayerIPv4, 0, 1, func(v uint64) uint64 { return v >> 4 }),
+		{Name: "ip.version", Kind: Uint, Doc: "IP version: 4 or 6.", values: values{u: each(layers, func(r *Record, l *capture.Layer) (uint64, bool) {
+			b, ok := header(r, l, capture.LayerIPv4, 0, 1)
+			if !ok {
+				b, ok = header(r, l, capture.LayerIPv6, 0, 1)
+			}
+			if !ok {
+				return 0, false
+			}
+			return uint64(b[0] >> 4), true
+		})}},
 		headerUint("ip.hdr_len", "bytes", "Length of the IPv4 header.", capture.LayerIPv4, 0, 1, func(v uint64) uint64 { return v & 15 * 4 }),
 		hexed(8, headerUint("ip.dsfield", "", "Differentiated services field.", capture.LayerIPv4, 1, 1, func(v uint64) uint64 { return v })),
 		headerUint("ip.len", "bytes", "Total length of the IPv4 packet.", capture.LayerIPv4, 2, 2, func(v uint64) uint64 { return v }),
@@ -104,7 +113,8 @@ func frameFields() []*Field {
 				return uint64(r.Src.Port()), uint64(r.Dst.Port()), r.Transport == t.kind
 			})}},
 			&Field{Name: t.name + ".payload", Kind: Bytes, Doc: "Payload of the " + t.title + " packet.", values: values{b: one(func(r *Record) ([]byte, bool) {
-				return r.Datagram.Bytes, r.Transport == t.kind && len(r.Datagram.Bytes) > 0
+				b, _ := carriedBytes(r)
+				return b, r.Transport == t.kind && len(b) > 0
 			})}},
 		)
 	}
@@ -113,7 +123,8 @@ func frameFields() []*Field {
 			return uint64(r.Datagram.Length) + 8, r.Transport == capture.UDP
 		}),
 		number("tcp.len", "bytes", "Length of the TCP payload.", func(r *Record) (uint64, bool) {
-			return uint64(r.Datagram.Length), r.Transport == capture.TCP
+			_, n := carriedBytes(r)
+			return uint64(max(n, 0)), r.Transport == capture.TCP && n >= 0
 		}),
 		number("tcp.seq_raw", "", "TCP sequence number.", func(r *Record) (uint64, bool) {
 			if r.Packet == nil {
@@ -128,6 +139,18 @@ func frameFields() []*Field {
 			return uint64(r.Packet.TCPAck), r.Transport == capture.TCP
 		}),
 	)
+}
+
+// carriedBytes gives the payload of a packet and its length on the wire: of a TCP
+// segment, not of the message that it completes; -1 where the segment is gone.
+func carriedBytes(r *Record) ([]byte, int) {
+	switch {
+	case r.Packet != nil:
+		return r.Packet.Payload, r.Packet.Length
+	case r.Transport == capture.TCP:
+		return nil, -1
+	}
+	return r.Datagram.Bytes, r.Datagram.Length
 }
 
 func number(name, unit, doc string, get func(*Record) (uint64, bool)) *Field {

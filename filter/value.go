@@ -195,8 +195,9 @@ func appendSeconds(to []byte, ns int64) []byte {
 	return to
 }
 
+// appendTime renders an instant in local time, as tshark does.
 func appendTime(to []byte, ns int64) []byte {
-	return machine.Instant(ns).Time().AppendFormat(to, "2006-01-02T15:04:05.000000000Z")
+	return machine.Instant(ns).Time().Local().AppendFormat(to, "Jan _2, 2006 15:04:05.000000000 MST")
 }
 
 func appendHex(to, b []byte) []byte {

@@ -35,6 +35,7 @@ type listing struct {
 	whole  bool         // show takes what a flow's end settled too, which is no packet
 	// show takes a packet that passed the filter.
 	show func(*filter.Record, *analyze.Record) error
+	end  func() error // what is printed after the last packet; nil for nothing
 
 	in      *capture.Input // nil live
 	feed    *feed
@@ -194,6 +195,9 @@ func (l *listing) finish(err error, st []capture.Statistics) error {
 				l.err = closeErr
 			}
 		}
+	}
+	if l.end != nil && l.err == nil {
+		l.err = l.end()
 	}
 	switch {
 	case l.err != nil:

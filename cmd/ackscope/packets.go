@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -49,14 +50,14 @@ tshark has the like. Live, the first packets of a flow wait until its protocol i
 	p.BoolVarP(&f.verbose, "details", "V", false, "show the decode tree of each packet")
 	p.BoolVarP(&f.hex, "hex", "x", false, "show the bytes of each packet")
 	p.BoolVarP(&f.print, "print", "P", false, "list the packets although -w writes them")
-	p.StringVarP(&f.format, "format", "T", "", "output: `text|fields|json`")
-	p.StringArrayVarP(&f.fields, "field", "e", nil, "with -T fields: a column, by the name of its `FIELD`")
-	p.StringArrayVarP(&f.options, "fields-option", "E", nil, "with -T fields: header=y, separator=/t|/s|CHAR, occurrence=f|l|a, aggregator=CHAR, quote=d|s|n")
-	p.StringVarP(&f.times, "time-format", "t", "r", "time column: `r`elative, d(elta), a(bsolute), ad (with date), e(poch)")
+	p.StringVarP(&f.format, "format", "T", "", "output: `text|tabs|fields|json|ek`")
+	p.StringArrayVarP(&f.fields, "field", "e", nil, "with -T fields, json or ek: a column, by the name of its `FIELD`")
+	p.StringArrayVarP(&f.options, "fields-option", "E", nil, "with -T fields: header=y, separator=/t|/s|CHAR, occurrence=f|l|a, aggregator=,|/s|CHAR, quote=d|s|n, bom=y")
+	p.StringVarP(&f.times, "time-format", "t", "r", "time column: `r`elative, d(elta), dd (since the one shown before), e(poch); local: a(bsolute), ad (with date), adoy; UTC: u, ud, udoy")
 	_ = c.RegisterFlagCompletionFunc("field", a.completeField)
-	_ = c.RegisterFlagCompletionFunc("format", completeWords("text", "fields", "json"))
-	_ = c.RegisterFlagCompletionFunc("fields-option", completeWords("header=y", "separator=", "occurrence=f", "occurrence=l", "occurrence=a", "aggregator=", "quote=d", "quote=s", "quote=n"))
-	_ = c.RegisterFlagCompletionFunc("time-format", completeWords("r", "d", "a", "ad", "e"))
+	_ = c.RegisterFlagCompletionFunc("format", completeWords("text", "tabs", "fields", "json", "ek"))
+	_ = c.RegisterFlagCompletionFunc("fields-option", completeWords("header=y", "separator=", "occurrence=f", "occurrence=l", "occurrence=a", "aggregator=", "quote=d", "quote=s", "quote=n", "bom=y"))
+	_ = c.RegisterFlagCompletionFunc("time-format", completeWords(timeFormats...))
 	return c
 }
 
@@ -87,11 +88,18 @@ func (a *app) chooseFormat(f *packetFlags, l *listing, several bool) error {
 	if format == "" && len(f.fields) > 0 {
 		format = "fields"
 	}
-	if a.flags.json && (format == "" || format == "text") {
-		format = "json"
+	if a.flags.json && format != "" && format != "text" {
+		return fmt.Errorf("--json with -T %s: expected one of them", format)
 	}
-	if format != "fields" && len(f.fields)+len(f.options) > 0 {
-		return fmt.Errorf("-e and -E: expected -T fields, found -T %s", format)
+	if a.flags.json {
+		l.tellPackets(a.lines(&export.Packets.Schema), several, f.verbose, f.hex)
+		return nil
+	}
+	switch {
+	case format != "fields" && len(f.options) > 0:
+		return fmt.Errorf("-E: expected -T fields, found -T %s", format)
+	case format != "fields" && format != "json" && format != "ek" && len(f.fields) > 0:
+		return fmt.Errorf("-e: expected -T fields, json or ek, found -T %s", format)
 	}
 	switch format {
 	case "fields":
@@ -103,9 +111,14 @@ func (a *app) chooseFormat(f *packetFlags, l *listing, several bool) error {
 		for _, c := range s.columns {
 			l.needs |= c.Field.Needs()
 		}
-	case "json":
-		l.tellPackets(a.lines(&export.Packets.Schema), several, f.verbose, f.hex)
-	case "", "text":
+	case "json", "ek":
+		f.format = format
+		s, err := a.newTsharkWriter(f)
+		if err != nil {
+			return err
+		}
+		l.show, l.end, l.needs = s.show, s.end, s.needs()
+	case "", "text", "tabs":
 		s, err := a.newPacketLister(f, l, several)
 		if err != nil {
 			return err
@@ -114,7 +127,7 @@ func (a *app) chooseFormat(f *packetFlags, l *listing, several bool) error {
 			l.needs |= filter.NeedFields
 		}
 	default:
-		return fmt.Errorf("-T %q: expected text, fields or json", format)
+		return fmt.Errorf("-T %q: expected text, tabs, fields, json or ek (--json prints JSON Lines)", format)
 	}
 	return nil
 }
@@ -137,32 +150,32 @@ func (a *app) newFieldLister(names, options []string) (*fieldLister, error) {
 	}
 	s := &fieldLister{app: a, separator: "\t", aggregator: ",", occurrence: 'a'}
 	for _, name := range names {
-		f, ok := a.table().Lookup(name)
-		if !ok {
-			err := fmt.Errorf("-e %s: no field is named so (`ackscope fields` lists them)", name)
-			if near := a.table().Suggest(name); near != "" {
-				err = fmt.Errorf("-e %s: no field is named so; did you mean %s?", name, near)
-			}
+		c, err := a.column(name)
+		if err != nil {
 			return nil, err
 		}
-		s.columns = append(s.columns, f.Column())
+		s.columns = append(s.columns, c)
 	}
-	header := false
+	header, bom := false, false
 	for _, o := range options {
 		key, value, _ := strings.Cut(o, "=")
 		char := map[string]string{"/t": "\t", "/s": " "}[value]
-		if char == "" {
-			char = value
+		if char == "" { // one character: tshark takes the first of several
+			_, n := utf8.DecodeRuneInString(value)
+			char = value[:n]
 		}
 		ok := true
 		switch key {
 		case "header":
 			header = value == "y"
 			ok = value == "y" || value == "n"
+		case "bom":
+			bom = value == "y"
+			ok = value == "y" || value == "n"
 		case "separator":
-			s.separator = char
+			s.separator, ok = char, char != ""
 		case "aggregator":
-			s.aggregator = char
+			s.aggregator, ok = char, char != ""
 		case "occurrence":
 			ok = value == "f" || value == "l" || value == "a"
 			if ok {
@@ -174,13 +187,28 @@ func (a *app) newFieldLister(names, options []string) (*fieldLister, error) {
 			ok = false
 		}
 		if !ok {
-			return nil, fmt.Errorf("-E %s: expected header=y|n, separator=/t|/s|CHAR, occurrence=f|l|a, aggregator=CHAR or quote=d|s|n", o)
+			return nil, fmt.Errorf("-E %s: expected header=y|n, separator=/t|/s|CHAR, occurrence=f|l|a, aggregator=CHAR, quote=d|s|n or bom=y|n", o)
 		}
+	}
+	if bom {
+		fmt.Fprint(a.writer(), "\ufeff")
 	}
 	if header {
 		fmt.Fprintln(a.writer(), strings.Join(names, s.separator))
 	}
 	return s, nil
+}
+
+// column looks up a column of -e.
+func (a *app) column(name string) (*filter.Column, error) {
+	f, ok := a.table().Lookup(name)
+	if ok {
+		return f.Column(), nil
+	}
+	if near := a.table().Suggest(name); near != "" {
+		return nil, fmt.Errorf("-e %s: no field is named so; did you mean %s?", name, near)
+	}
+	return nil, fmt.Errorf("-e %s: no field is named so (`ackscope fields` lists them)", name)
 }
 
 func (s *fieldLister) show(r *filter.Record, _ *analyze.Record) error {

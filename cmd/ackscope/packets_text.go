@@ -3,7 +3,9 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/capture"
@@ -19,10 +21,14 @@ type packetLister struct {
 	listing *listing
 	paint   painter
 	times   string
+	tabs    bool
 	verbose bool
 	hex     bool
 	several bool
 	width   int // of the terminal; 0 for none
+
+	shown  machine.Instant // of the packet shown before
+	digits map[[2]int]int  // of a file's interface
 
 	buf, cell []byte
 	drawn     show.Tree // with verbose
@@ -36,12 +42,10 @@ func (a *app) newPacketLister(f *packetFlags, l *listing, several bool) (*packet
 	if err != nil {
 		return nil, err
 	}
-	switch f.times {
-	case "r", "d", "a", "ad", "e", "u", "ud":
-	default:
-		return nil, fmt.Errorf("-t %q: expected r, d, a, ad or e", f.times)
+	if !slices.Contains(timeFormats, f.times) {
+		return nil, fmt.Errorf("-t %q: expected %s", f.times, strings.Join(timeFormats, ", "))
 	}
-	return &packetLister{app: a, listing: l, paint: painter(colored), times: f.times, verbose: f.verbose, hex: f.hex, several: several, width: a.width(), number: 5, address: 15, protocol: 6, length: 4}, nil
+	return &packetLister{app: a, tabs: f.format == "tabs", listing: l, paint: painter(colored), times: f.times, verbose: f.verbose, hex: f.hex, several: several, width: a.width(), number: 5, address: 15, protocol: 6, length: 4}, nil
 }
 
 func (s *packetLister) show(r *filter.Record, x *analyze.Record) error {
@@ -86,8 +90,17 @@ func (s *packetLister) column(width *int, st style) {
 			s.buf = append(s.buf, ' ')
 		}
 	}
-	s.buf = append(s.buf, ' ', ' ')
+	s.gap()
 	s.cell = s.cell[:0]
+}
+
+// gap ends a column.
+func (s *packetLister) gap() {
+	if s.tabs {
+		s.buf = append(s.buf, '\t')
+		return
+	}
+	s.buf = append(s.buf, ' ', ' ')
 }
 
 // right adds the cell aligned to the right.
@@ -96,7 +109,7 @@ func (s *packetLister) right(width *int, st style) {
 	s.buf = s.paint.Begin(s.buf, st)
 	s.buf = show.PadLeft(s.buf, s.cell, *width)
 	s.buf = s.paint.End(s.buf, st)
-	s.buf = append(s.buf, ' ', ' ')
+	s.gap()
 	s.cell = s.cell[:0]
 }
 
@@ -118,7 +131,11 @@ func (s *packetLister) line(r *filter.Record) {
 	if r.Src.IsValid() {
 		s.cell = show.AppendEndpoint(s.cell, r.Src, r.Transport)
 		s.column(&s.address, side)
-		s.buf = append(s.buf[:len(s.buf)-1], "→ "...)
+		if s.tabs {
+			s.buf = append(s.buf, "→\t"...)
+		} else {
+			s.buf = append(s.buf[:len(s.buf)-1], "→ "...)
+		}
 		s.cell = show.AppendEndpoint(s.cell, r.Dst, r.Transport)
 		s.column(&s.address, "")
 	} else {
@@ -163,18 +180,54 @@ func (s *packetLister) info(r *filter.Record) {
 	}
 }
 
-// appendWhen writes the time column.
+// timeFormats are those of -t, named as tshark's.
+var timeFormats = []string{"r", "d", "dd", "e", "a", "ad", "adoy", "u", "ud", "udoy"}
+
+// appendWhen writes the time column, with the decimals that the file has.
 func (s *packetLister) appendWhen(to []byte, r *filter.Record) []byte {
-	at := r.Datagram.At
+	at, decimals := r.Datagram.At, s.decimals(r.Frame)
+	when := at.Time()
+	if s.times[0] == 'a' {
+		when = when.Local()
+	}
+	clock := "15:04:05.000000000"[:9+decimals]
 	switch s.times {
 	case "a", "u":
-		return at.Time().AppendFormat(to, "15:04:05.000000")
+		return when.AppendFormat(to, clock)
 	case "ad", "ud":
-		return at.Time().AppendFormat(to, "2006-01-02 15:04:05.000000")
+		return when.AppendFormat(to, "2006-01-02 "+clock)
+	case "adoy", "udoy":
+		return when.AppendFormat(to, "2006/002 "+clock)
 	case "e":
-		return show.AppendSeconds(to, int64(at), 9)
+		return show.AppendSeconds(to, int64(at), decimals)
 	case "d":
-		return show.AppendSeconds(to, int64(at-r.Previous), 6)
+		return show.AppendSeconds(to, int64(at-r.Previous), decimals)
+	case "dd":
+		before := s.shown
+		if s.shown = at; before == 0 {
+			before = at
+		}
+		return show.AppendSeconds(to, int64(at-before), decimals)
 	}
-	return show.AppendSeconds(to, int64(at-r.Start), 6)
+	return show.AppendSeconds(to, int64(at-r.Start), decimals)
+}
+
+// decimals is how many digits the file's clock has below the second.
+func (s *packetLister) decimals(f *capture.Frame) int {
+	if f == nil || s.listing.in == nil {
+		return 6
+	}
+	key := [2]int{f.Ref.File(), f.Interface}
+	n, ok := s.digits[key]
+	if !ok {
+		n = 6
+		if list := s.listing.in.Interfaces(key[0]); key[1] < len(list) {
+			n = list[key[1]].Resolution.Digits()
+		}
+		if s.digits == nil {
+			s.digits = map[[2]int]int{}
+		}
+		s.digits[key] = n
+	}
+	return n
 }
