@@ -123,6 +123,8 @@ packet and rebuilds from the capture alone what both endpoints knew at any packe
 		a.mergeCommand(),
 		a.exportCommand(),
 		a.anonymiseCommand(),
+		a.schemaCommand(),
+		a.manCommand(),
 		a.captureCommand(),
 		a.labCommand(),
 	)

@@ -1,11 +1,16 @@
 package docs
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 
 	"github.com/ackscope/ackscope/export"
+	"github.com/ackscope/ackscope/internal/testenv"
 )
 
 // TestTables: docs/tables.md is the declaration of the tables, so a name or a type
@@ -45,4 +50,52 @@ func TestTables(t *testing.T) {
 		t.Errorf("%d columns, expected at least 100", columns)
 	}
 	same(t, "docs/tables.md", page.String())
+}
+
+// TestFields: docs/fields.md is what `ackscope fields` lists.
+func TestFields(t *testing.T) {
+	program := testenv.Ackscope(t)
+	var page strings.Builder
+	page.WriteString("<!-- Written by go test ./internal/docs -update, from the fields themselves. -->\n\n# Fields\n\n" +
+		"What filters (`-Y`) and columns (`-e`) can name; `ackscope fields` prints the same.\n\n| field | type | |\n|---|---|---|\n")
+	fields := 0
+	for d := json.NewDecoder(bytes.NewReader(testenv.Output(t, program, "fields", "--json"))); ; fields++ {
+		var f struct{ Name, Type, Unit, Doc string }
+		if err := d.Decode(&f); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		kind := f.Type
+		if f.Unit != "" {
+			kind += ", " + f.Unit
+		}
+		fmt.Fprintf(&page, "| `%s` | %s | %s |\n", f.Name, kind, strings.ReplaceAll(f.Doc, "|", "\\|"))
+	}
+	if fields < 100 {
+		t.Errorf("%d fields, expected at least 100", fields)
+	}
+	same(t, "docs/fields.md", page.String())
+}
+
+// TestProfiles: docs/profiles.md is what `ackscope protocols` lists.
+func TestProfiles(t *testing.T) {
+	program := testenv.Ackscope(t)
+	var page strings.Builder
+	page.WriteString("<!-- Written by go test ./internal/docs -update, from the profiles themselves. -->\n\n# Profiles\n\n" +
+		"How each protocol can be read; `ackscope protocols` prints the same, and `ackscope protocols PROTOCOL` more.\n\n| profile | |\n|---|---|\n")
+	profiles := 0
+	for d := json.NewDecoder(bytes.NewReader(testenv.Output(t, program, "protocols", "--json"))); ; profiles++ {
+		var p struct{ Protocol, Profile, Doc string }
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&page, "| `%s:%s` | %s |\n", p.Protocol, p.Profile, strings.ReplaceAll(p.Doc, "|", "\\|"))
+	}
+	if profiles < 10 {
+		t.Errorf("%d profiles, expected at least 10", profiles)
+	}
+	same(t, "docs/profiles.md", page.String())
 }
