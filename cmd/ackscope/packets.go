@@ -88,8 +88,8 @@ func (a *app) chooseFormat(f *packetFlags, l *listing, several bool) error {
 	if format == "" && len(f.fields) > 0 {
 		format = "fields"
 	}
-	if a.flags.json && format != "" && format != "text" {
-		return fmt.Errorf("--json with -T %s: expected one of them", format)
+	if a.flags.json && (format != "" && format != "text" || len(f.options) > 0) {
+		return fmt.Errorf("--json with -T %s or -e: expected one of them", format)
 	}
 	if a.flags.json {
 		l.tellPackets(a.lines(&export.Packets.Schema), several, f.verbose, f.hex)

@@ -127,6 +127,9 @@ func (s *tsharkWriter) split(c *filter.Column, r *filter.Record) []string {
 		return nil
 	}
 	list := strings.Split(string(s.value), "\x00")
+	if len(s.chosen) > 0 {
+		return list // as -T fields has them
+	}
 	for i, v := range list {
 		switch {
 		case c.Field.Kind == filter.Bytes && !strings.Contains(v, ":"):

@@ -36,6 +36,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("PCAPS", pcaps)
 			e.Setenv("TERM", "dumb")
+			e.Setenv("TZ", "UTC")
 			return nil
 		},
 		Condition: func(cond string) (bool, error) {
