@@ -139,9 +139,6 @@ func (l *liveFlags) open() (*session, uint64, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	if err := openWithLeast(list, l.user); err != nil {
-		return nil, 0, lacking(err)
-	}
 	s := &session{done: make(chan struct{})}
 	for i := range list {
 		list[i].Idle = func() {
@@ -150,7 +147,7 @@ func (l *liveFlags) open() (*session, uint64, error) {
 			}
 		}
 	}
-	if s.live, err = afpacket.OpenGroup(list); err != nil {
+	if s.live, err = openCapture(list, l.user); err != nil {
 		return nil, 0, lacking(err)
 	}
 	interrupt := make(chan os.Signal, 1)

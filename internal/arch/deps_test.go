@@ -40,6 +40,7 @@ var law = []rule{
 	{"capture", []string{"machine", "capture/..."}, captureOutside},
 	{"capture/pcapfilter", nil, []string{"golang.org/x/net/bpf"}},
 	{"capture/afpacket", []string{"machine", "capture", "capture/pcapfilter"}, captureOutside},
+	{"capture/libpcap", []string{"machine", "capture", "capture/afpacket"}, captureOutside},
 	{"capture/*", []string{"machine", "capture"}, captureOutside},
 	{"dissect", []string{"machine", "schema"}, nil},
 	{"dissect/dissecttest", []string{"machine", "dissect"}, nil},
