@@ -191,7 +191,7 @@ func (s *Session) hold(f *Flow, d *machine.Datagram) {
 	for alone := &s.waiting[0]; alone.wholeBytes > holdWhole && alone.whole != nil; {
 		alone.cutOldest()
 	}
-	s.press(&s.waiting[0], holdAlone)
+	s.press(&s.waiting[0], s.aloneRoom)
 	s.press(&s.waiting[1], holdBytes)
 }
 

@@ -94,6 +94,7 @@ type Session struct {
 
 	// Flows whose protocol is being worked out: those that nobody answers, and the others.
 	waiting   [2]waiting
+	aloneRoom int // for what the first hold; bytes
 	free      *pending
 	freeCount int
 
@@ -130,7 +131,7 @@ func NewSession(o Options) *Session {
 	if o.MaxTrackers == 0 {
 		o.MaxTrackers = defaultMaxTrackers
 	}
-	s := &Session{registry: o.Registry, options: o, sink: o.Sink, formats: framings(o.Registry), gone: Totals{}, dropped: o.Survey.captureDropped()}
+	s := &Session{registry: o.Registry, options: o, sink: o.Sink, formats: framings(o.Registry), gone: Totals{}, dropped: o.Survey.captureDropped(), aloneRoom: holdAlone}
 	s.out.NoEvents = o.Sink == nil || o.NoEvents
 	for _, p := range o.Registry.Protocols() {
 		s.candidates = append(s.candidates, candidate{p, p.Classify()})
