@@ -85,6 +85,10 @@ soak: ## the long run: simulated networks by the thousand, fuzzing for SOAKTIME 
 	scripts/fuzz $(SOAKTIME)
 	ACKSCOPE_REQUIRE=1 go test -race -shuffle=on -count=5 -timeout 2h ./...
 
+.PHONY: benchlive
+benchlive: ## (root) live captures of a flood: ours, `tcpdump -w` and gopacket's cgo ring, in a network of their own
+	ACKSCOPE_BENCH_LIVE=5 ACKSCOPE_SOAK=1 go test -count 1 -timeout 30m -v -run 'TestBesideOthers' ./internal/live
+
 .PHONY: soaklive
 soaklive: ## (root) an hour of traffic within --memory, floods of a million packets of each kind, 200,000 packets a second for 10 s
 	ACKSCOPE_SOAK=1 go test -count 1 -timeout 90m -v -run 'TestHour|TestNoDropUncounted' ./internal/live
