@@ -25,6 +25,7 @@ func (s *Session) Drive(src capture.Source, d *capture.Decoder) error {
 		if err := src.Next(&f); err != nil {
 			if x, ok := src.(Dropper); ok {
 				s.CaptureDropped(x.Dropped())
+				s.counted = x.Counted()
 			}
 			if err == io.EOF { //nolint:errorlint // a clean end is io.EOF itself; a cut may wrap one
 				err = nil
@@ -37,8 +38,11 @@ func (s *Session) Drive(src capture.Source, d *capture.Decoder) error {
 }
 
 // Dropper is a source that knows how many packets the capture lacks, at its end
-// for certain; capture.Input is one.
-type Dropper interface{ Dropped() uint64 }
+// for certain, and whether all that it lacks was counted; capture.Input is one.
+type Dropper interface {
+	Dropped() uint64
+	Counted() bool
+}
 
 // Rewinder is a source that can be read again; capture.Input is one.
 type Rewinder interface {

@@ -104,6 +104,7 @@ type Session struct {
 
 	n          uint64 // packets fed
 	dropped    uint64 // packets that the capture is known to lack
+	counted    bool   // it says how many it lacks
 	duplicates uint64
 	first      machine.Instant
 	last       machine.Instant
@@ -231,6 +232,10 @@ func (s *Session) CaptureDropped(n uint64) { s.dropped = max(s.dropped, n) }
 
 // Dropped gives how many packets the capture is known to lack.
 func (s *Session) Dropped() uint64 { return s.dropped }
+
+// Counted reports whether the capture says how many packets it lacks: it then
+// lacks no others.
+func (s *Session) Counted() bool { return s.counted }
 
 // Landed gives the flow that the last frame's datagram was put to; nil for a
 // frame that carried none.

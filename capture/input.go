@@ -242,6 +242,19 @@ func (in *Input) Dropped() (n uint64) {
 	return n
 }
 
+// Counted reports whether the statistics of every interface that were read so far
+// say how many packets were dropped: then none is missing but those.
+func (in *Input) Counted() bool {
+	for i := range in.files {
+		for _, x := range in.Interfaces(i) {
+			if x.Statistics == nil || x.Statistics.Known&(KnownOSDropped|KnownDropped) == 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // Progress tells how many bytes have been read in this pass, of how many; total
 // is -1 where that is not known. Both count stored, not unpacked bytes.
 func (in *Input) Progress() (read, total int64) {

@@ -43,6 +43,7 @@ func (a *altered) Close() error { return nil }
 
 // Dropped is what the file says.
 func (a *altered) Dropped() uint64 { return a.lost }
+func (a *altered) Counted() bool   { return a.lost > 0 }
 
 // alterations are what may befall a capture of honest endpoints.
 var alterations = []struct {

@@ -16,6 +16,7 @@ import (
 type look struct {
 	flows   map[int]*suspect
 	dropped uint64 // by the capturing system, as the file counts
+	counted bool   // the file says how many were dropped, be it none
 	twins   twins
 }
 
@@ -72,7 +73,7 @@ func (x *suspect) why(l *look) string {
 // newLook gives the flows that are worth a second look; nil where none is. first
 // is the run that learned the survey, nil where it is not at hand.
 func (r *run) newLook(first, s *analyze.Session) (*look, error) {
-	l := &look{flows: map[int]*suspect{}, dropped: s.Dropped()}
+	l := &look{flows: map[int]*suspect{}, dropped: s.Dropped(), counted: s.Counted()}
 	for i, t := range r.flows {
 		if t == nil {
 			continue
@@ -135,7 +136,7 @@ func (l *look) record(rec *analyze.Record) {
 // settle replaces the opinions of flows of which the capture lacks packets, and
 // explains what still diverges.
 func (l *look) settle() error {
-	lacks := l.dropped > 0 || l.proven()
+	lacks := l.dropped > 0 || !l.counted && l.proven()
 	for _, x := range l.flows {
 		for k, f := range x.forgives {
 			if !lacks && x.late {

@@ -88,6 +88,12 @@ func (f *feed) Dropped() uint64 {
 	return 0
 }
 
+// Counted reports whether the source knows all that it lacks.
+func (f *feed) Counted() bool {
+	d, ok := f.source.(analyze.Dropper)
+	return ok && d.Counted()
+}
+
 // Close closes the source.
 func (f *feed) Close() error { return f.source.Close() }
 

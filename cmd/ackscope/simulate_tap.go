@@ -53,6 +53,8 @@ func (a *app) tapInto(s *simulation) (closers []func() error, failed *error, err
 	if _, err := w.AddInterface(capture.Interface{Name: "tap " + s.flags.tap, LinkType: 101}); err != nil {
 		return closers, nil, err
 	}
+	// The tap drops nothing, and says so: what is missing was never there.
+	w.SetStatistics(0, capture.Statistics{Known: capture.KnownOSDropped})
 	closers = append([]func() error{w.Close}, closers...)
 	t := &wiretap{s: s, to: w, ids: make([]uint16, len(s.addrs))}
 	for i, link := range s.links {
