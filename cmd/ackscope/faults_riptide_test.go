@@ -184,7 +184,8 @@ type riptideSent struct {
 	messages map[uint16]*riptideMessage
 	arrived  int // datagrams that passed the tap towards the endpoint
 	times    []machine.Instant
-	answered int // of them, up to which one its Acks show that it has read
+	named    map[uint16]bool // by an Ack that passed the tap towards the endpoint
+	answered int             // of them, up to which one its Acks show that it has read
 	open     []int
 	ids      []uint16
 	beats    map[uint8]machine.Instant // of the endpoint's pings
@@ -204,7 +205,7 @@ type riptideMessage struct {
 }
 
 func sentBy(v *view) *riptideSent {
-	return &riptideSent{v: v, messages: map[uint16]*riptideMessage{}, beats: map[uint8]machine.Instant{}, least: -1, most: -1}
+	return &riptideSent{v: v, messages: map[uint16]*riptideMessage{}, named: map[uint16]bool{}, beats: map[uint8]machine.Instant{}, least: -1, most: -1}
 }
 
 // take enters a message of either side.
@@ -214,6 +215,13 @@ func (s *riptideSent) take(i int, m *wire.Message) {
 		s.arrived++
 		s.times = append(s.times, x.at)
 		switch {
+		case acks(m):
+			s.named[m.Cause], s.named[m.Last] = true, true
+			for n := range uint16(16) {
+				if m.AckBits>>n&1 == 1 {
+					s.named[m.Last-1-n] = true
+				}
+			}
 		case m.Type.Reliable():
 			s.open, s.ids = append(s.open, s.arrived), append(s.ids, m.Sequence)
 		case m.Type == wire.Heartbeat && m.HasRTT && m.RTT >= 0:
@@ -324,7 +332,7 @@ func riptideLate(t *testing.T, v *view) uint64 {
 		at := v.sights[i].at
 		bad := false
 		for id, e := range s.messages {
-			if !v.sights[i].own || s.cleared(id) <= s.arrived || m.Type.Reliable() && m.Sequence == id {
+			if !v.sights[i].own || s.named[id] || m.Type.Reliable() && m.Sequence == id {
 				continue
 			}
 			// Where the RTT has grown meanwhile, the library's timer finds that the
