@@ -64,6 +64,9 @@ func schemaFields(c *dissect.Config) []*dissect.FieldSpec {
 			}
 		}
 	}
-	slices.SortFunc(out, func(x, y *dissect.FieldSpec) int { return cmp.Compare(x.Name, y.Name) })
+	// The items of a list have its name: filters ask for their values, so these come first.
+	slices.SortFunc(out, func(x, y *dissect.FieldSpec) int {
+		return cmp.Or(cmp.Compare(x.Name, y.Name), cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Label, y.Label), cmp.Compare(x.Doc, y.Doc))
+	})
 	return out
 }
