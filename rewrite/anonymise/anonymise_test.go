@@ -164,21 +164,28 @@ func leaks(t *testing.T, in *capture.Input, w *written, report *anonymise.Report
 		all.Write(w.frames[i].Options)
 	}
 	found := all.Bytes()
-	if len(report.Addresses) == 0 {
-		t.Error("no address replaced")
-	}
 	d := capture.NewDecoder(capture.DecodeOptions{})
 	var f capture.Frame
 	var p capture.Packet
 	const tail, most = 10, 60 // payloads looked for: each costs a search of the whole
 	looked, searched := map[netip.Addr]bool{}, 0
+	replaced := map[string]bool{}
+	for _, x := range report.Addresses {
+		replaced[x.From] = true
+	}
 	for in.Next(&f) == nil {
 		d.Decode(&f, &p)
 		if p.Transport == capture.NoTransport {
 			continue
 		}
 		for _, a := range []netip.Addr{p.Src.Addr(), p.Dst.Addr()} {
-			if !looked[a] && !a.IsLoopback() && bytes.Contains(found, a.AsSlice()) {
+			if a.IsLoopback() {
+				continue // a host's own name tells nothing of it
+			}
+			if !replaced[a.String()] {
+				t.Fatalf("frame %d: the address %v is not among those that were replaced", f.Ref.Frame(), a)
+			}
+			if !looked[a] && bytes.Contains(found, a.AsSlice()) {
 				t.Fatalf("frame %d: the address %v is still there", f.Ref.Frame(), a)
 			}
 			looked[a] = true
