@@ -153,7 +153,7 @@ func (q *Qlog) Close(flows []*analyze.Flow) error {
 					q.buf = append(q.buf, ',')
 				}
 				q.buf = append(q.buf, '\n')
-				if !q.event(f, side, &q.sorted.head) {
+				if !q.event(f, &q.sorted.head) {
 					q.buf = q.buf[:from]
 					n--
 				}
@@ -214,12 +214,12 @@ func (q *Qlog) trace(f *analyze.Flow, side machine.Side) {
 }
 
 // event writes one event; false where the dialect has none for it.
-func (q *Qlog) event(f *analyze.Flow, side machine.Side, x *note) bool {
+func (q *Qlog) event(f *analyze.Flow, x *note) bool {
 	q.buf = AppendDecimal(append(q.buf, `{"time":`...), int64(x.at-q.start), 6)
 	if q.dialect == QVIS {
 		return q.qvisEvent(x)
 	}
-	name, trigger := "", ""
+	var name, trigger string
 	switch x.kind {
 	case NoteSent:
 		name = "packet_sent"
@@ -278,7 +278,7 @@ func (q *Qlog) qvisEvent(x *note) bool {
 		}
 		q.buf = append(q.buf, '}')
 	}
-	name := ""
+	var name string
 	switch x.kind {
 	case NoteSent:
 		name = "transport:packet_sent"

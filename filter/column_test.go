@@ -1,9 +1,8 @@
 package filter
 
 import (
-	"time"
-
 	"testing"
+	"time"
 )
 
 func TestColumns(t *testing.T) {

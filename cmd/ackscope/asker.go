@@ -48,7 +48,7 @@ const (
 	ofEvents   = filter.OfMoment | filter.OfAddress | filter.OfPacket | filter.OfFlow | filter.OfEvent | filter.OfFinding
 	ofMessages = filter.OfMoment | filter.OfAddress | filter.OfPacket | filter.OfFlow | filter.OfMessage | filter.OfFinding
 	ofFindings = filter.OfMoment | filter.OfAddress | filter.OfPacket | filter.OfFlow | filter.OfFinding
-	ofLive     = ^(filter.OfPacket)
+	ofLive     = ^filter.OfPacket
 )
 
 // all reports whether everything passes.

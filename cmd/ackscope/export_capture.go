@@ -37,7 +37,7 @@ func (a *app) exportPcapng(f *exportFlags, args []string) error {
 		return errors.New("expected -o: a file, or - for standard output")
 	}
 	notes := export.NewNotes()
-	defer notes.Close()
+	defer func() { _ = notes.Close() }() // of temporary files only
 	_, in, err := a.study(args, notes.Record)
 	if in == nil {
 		return err

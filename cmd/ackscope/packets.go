@@ -164,7 +164,7 @@ func (a *app) newFieldLister(names, options []string) (*fieldLister, error) {
 			_, n := utf8.DecodeRuneInString(value)
 			char = value[:n]
 		}
-		ok := true
+		var ok bool
 		switch key {
 		case "header":
 			header = value == "y"

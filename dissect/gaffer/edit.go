@@ -44,7 +44,7 @@ func (s *secured) edit(dg *machine.Datagram, d *dissect.Dissection, b []byte, ch
 	var pk wire.Packet
 	if s.layers.Netcode.Parse(dg.Bytes, dg.Length, &pk) != nil {
 		change(b, d, nil) // no packet of netcode: nothing of it is encrypted
-		return b, nil
+		return b, nil     //nolint:nilerr // that it is none is no failure
 	}
 	if pk.NetcodeType == wire.NetcodeRequestType {
 		return s.editRequest(b, change)

@@ -67,7 +67,7 @@ func (s *judged) misspelt(p *wire.Profile, d *machine.Datagram) *machine.Diverge
 		return nil
 	}
 	high, low := due[1], due[2]
-	because := ""
+	var because string
 	switch {
 	case d.Bytes[1] == low && d.Bytes[2] == high:
 		because = "the acknowledgement that is due has its id in the other byte order"
