@@ -247,5 +247,5 @@ func (t *Tracker) clear(s *side, e *life, p *sighting, out *machine.Effects) {
 	s.acked++
 	mean := s.sendQuality.add(uint8(min(e.Attempts, 255)))
 	t.judge(&s.sendQuality, b.QualityLimits && mean > qualitySends, s, p, out)
-	t.event(out, machine.Event{Kind: machine.EventAcked, Side: s.side, Certainty: max(s.reads(p.at, p.ref), machine.Likely), Sequence: e.Sequence, Sequence64: e.Sequence64, About: e.frame, By: p.ref}, p)
+	t.event(out, machine.EventAcked, s.side, max(s.reads(p.at, p.ref), machine.Likely), e, e.frame, p.ref, p)
 }

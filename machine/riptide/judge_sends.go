@@ -110,7 +110,7 @@ func (s *judged) sendsReliable(j *Judge, p *sight) *machine.Divergence {
 		n.met, n.ref = true, p.ref
 		return nil
 	}
-	hash := hashOf(p.bytes)
+	hash := machine.Digest(0, p.bytes)
 	if e := n.find(m.Sequence, hash); e != nil {
 		return s.resends(p, e)
 	}

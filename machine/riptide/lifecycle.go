@@ -21,7 +21,7 @@ func (t *Tracker) tells(out *machine.Effects, kind machine.EventKind, number uin
 }
 
 func (t *Tracker) tellsOf(out *machine.Effects, kind machine.EventKind, x machine.Side, number uint32, sure machine.Certainty, p *sighting) {
-	t.event(out, machine.Event{Kind: kind, Side: x, Certainty: sure, Sequence: number, Sequence64: int64(number)}, p)
+	t.tell(out, machine.Event{Kind: kind, Side: x, Certainty: sure, Sequence: number, Sequence64: int64(number)}, p)
 }
 
 // arrived tells what a reliable message of the protocol itself brings about at

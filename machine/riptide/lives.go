@@ -265,18 +265,3 @@ func (l *lives) clone() lives {
 	}
 	return c
 }
-
-// hashOf tells contents apart.
-func hashOf(b []byte) uint64 {
-	h := uint64(len(b)) ^ 0x9E3779B97F4A7C15
-	for len(b) >= 8 {
-		v := uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 | uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
-		h = (h ^ v) * 0xC2B2AE3D27D4EB4F
-		h ^= h >> 29
-		b = b[8:]
-	}
-	for _, v := range b {
-		h = (h ^ uint64(v)) * 0x100000001B3
-	}
-	return h ^ h>>32
-}

@@ -24,7 +24,7 @@ func (s *side) unwrapNotify(id uint16) int64 {
 
 // reliable takes a copy of a reliable message of s.
 func (t *Tracker) reliable(s, peer *side, p *sighting, m *wire.Message, out *machine.Effects) {
-	id, hash := s.unwrap(m.Sequence), hashOf(p.bytes)
+	id, hash := s.unwrap(m.Sequence), machine.Digest(0, p.bytes)
 	e := s.sent.lookup(id, hash)
 	if e == nil || s.behaviour.OneSequence {
 		e = t.begins(s, &s.sent, id, hash, p, m, out)
@@ -32,7 +32,7 @@ func (t *Tracker) reliable(s, peer *side, p *sighting, m *wire.Message, out *mac
 		if !m.Type.User() {
 			e.Mode, e.client = machine.ModeInternal, m.ClientID
 		}
-		t.event(out, machine.Event{Kind: machine.EventSent, Side: s.side, Certainty: machine.Certain, Sequence: e.Sequence, Sequence64: id}, p)
+		t.event(out, machine.EventSent, s.side, machine.Certain, e, 0, 0, p)
 		t.suspected(s, id, out)
 		// Its own ids have no gaps where the tap is at it: a jump then is ids of
 		// several peers OR-ed, or the capture missed some.
@@ -73,7 +73,7 @@ func (t *Tracker) reliable(s, peer *side, p *sighting, m *wire.Message, out *mac
 		t.sentAgain(s, e)
 		t.copied(e, p)
 		s.resends++
-		t.event(out, machine.Event{Kind: machine.EventResent, Side: s.side, Certainty: machine.Certain, Sequence: e.Sequence, Sequence64: id, About: e.frame}, p)
+		t.event(out, machine.EventResent, s.side, machine.Certain, e, e.frame, 0, p)
 	}
 	if !peer.ordered || peer.toldLeft != 0 && p.at > peer.toldLeft || peer.left != 0 {
 		return
@@ -165,12 +165,12 @@ func (t *Tracker) notify(s, peer *side, p *sighting, m *wire.Message, out *machi
 	if peer.ordered && (peer.toldLeft == 0 || p.at <= peer.toldLeft) {
 		t.notifyAcked(peer, p, m, out)
 	}
-	id, hash := s.unwrapNotify(m.Sequence), hashOf(p.bytes)
+	id, hash := s.unwrapNotify(m.Sequence), machine.Digest(0, p.bytes)
 	e := s.notes.lookup(id, hash)
 	if e == nil {
 		e = t.begins(s, &s.notes, id, hash, p, m, out)
 		e.Mode = machine.ModeNotify
-		t.event(out, machine.Event{Kind: machine.EventSent, Side: s.side, Certainty: machine.Certain, Sequence: e.Sequence, Sequence64: id, Channel: ChannelNotify}, p)
+		t.event(out, machine.EventSent, s.side, machine.Certain, e, 0, 0, p)
 		if !s.notifyMet {
 			s.firstNotify = id
 		}
@@ -213,15 +213,22 @@ func (t *Tracker) notify(s, peer *side, p *sighting, m *wire.Message, out *machi
 		}
 	} else {
 		peer.duplicates++
-		t.event(out, machine.Event{Kind: machine.EventDuplicate, Side: peer.side, Certainty: peer.reads(p.at, p.ref), Sequence: e.Sequence, Sequence64: e.Sequence64, About: p.ref}, p)
+		t.event(out, machine.EventDuplicate, peer.side, peer.reads(p.at, p.ref), e, p.ref, 0, p)
 		if e.Delivered == machine.Unanswered {
 			e.Delivered, e.Certainty = machine.No, grade
 		}
 	}
 }
 
-// event tells a fact that the message p shows.
-func (t *Tracker) event(out *machine.Effects, e machine.Event, p *sighting) {
+// event tells a fact about a message, that p shows.
+func (t *Tracker) event(out *machine.Effects, kind machine.EventKind, of machine.Side, sure machine.Certainty, e *life, about, by machine.Ref, p *sighting) {
+	if !out.NoEvents {
+		t.tell(out, machine.Event{Kind: kind, Side: of, Certainty: sure, Sequence: e.Sequence, Sequence64: e.Sequence64, About: about, By: by}, p)
+	}
+}
+
+// tell tells a fact that p shows.
+func (t *Tracker) tell(out *machine.Effects, e machine.Event, p *sighting) {
 	if out.NoEvents {
 		return
 	}
@@ -238,7 +245,7 @@ func (t *Tracker) event(out *machine.Effects, e machine.Event, p *sighting) {
 // taken tells that s accepted the peer's message.
 func (t *Tracker) taken(s *side, e *life, p *sighting, out *machine.Effects) {
 	s.taken++
-	t.event(out, machine.Event{Kind: machine.EventReceived, Side: s.side, Certainty: s.grade(), Sequence: e.Sequence, Sequence64: e.Sequence64, About: e.frame}, p)
+	t.event(out, machine.EventReceived, s.side, s.grade(), e, e.frame, 0, p)
 }
 
 // named tells that an ack of a message has passed, where what its sender made of
@@ -246,7 +253,7 @@ func (t *Tracker) taken(s *side, e *life, p *sighting, out *machine.Effects) {
 func (t *Tracker) named(s *side, e *life, p *sighting, out *machine.Effects) {
 	if !s.ordered {
 		s.acked++
-		t.event(out, machine.Event{Kind: machine.EventAcked, Side: s.side, Certainty: machine.Likely, Sequence: e.Sequence, Sequence64: e.Sequence64, About: e.frame, By: p.ref}, p)
+		t.event(out, machine.EventAcked, s.side, machine.Likely, e, e.frame, p.ref, p)
 	}
 }
 
@@ -280,7 +287,7 @@ func (t *Tracker) notifyAcked(s *side, p *sighting, m *wire.Message, out *machin
 				kind = machine.EventAcked
 				s.acked++
 			}
-			t.event(out, machine.Event{Kind: kind, Side: s.side, Certainty: s.reads(p.at, p.ref), Sequence: e.Sequence, Sequence64: e.Sequence64, About: e.frame, By: p.ref, Channel: ChannelNotify}, p)
+			t.event(out, kind, s.side, s.reads(p.at, p.ref), e, e.frame, p.ref, p)
 		}
 	})
 }

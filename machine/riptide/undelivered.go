@@ -187,5 +187,5 @@ func (t *Tracker) refusedForGood(s *side, e *life, out *machine.Effects) {
 // notDelivered tells that s acked a message of its peer and never handed it over.
 func (t *Tracker) notDelivered(s *side, sequence int64, sure machine.Certainty, at machine.Instant, ref, about machine.Ref, out *machine.Effects) {
 	report(out, ackedNotDelivered, s.side, sure, at, ref, about, float64(uint16(sequence)))
-	t.event(out, machine.Event{Kind: EventNotDelivered, Side: s.side, Certainty: sure, Sequence: uint32(uint16(sequence)), Sequence64: sequence, About: about}, &sighting{at: at, ref: ref})
+	t.tell(out, machine.Event{Kind: EventNotDelivered, Side: s.side, Certainty: sure, Sequence: uint32(uint16(sequence)), Sequence64: sequence, About: about}, &sighting{at: at, ref: ref})
 }

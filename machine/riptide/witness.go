@@ -248,7 +248,7 @@ func (t *Tracker) refuse(s, peer *side, a *arrival, p *sighting, out *machine.Ef
 	}
 	e := peer.sent.at(a.life)
 	e.answeredAt = p.at
-	t.event(out, machine.Event{Kind: machine.EventDuplicate, Side: s.side, Certainty: s.sure(e.Sequence64), Sequence: e.Sequence, Sequence64: e.Sequence64, About: a.ref}, p)
+	t.event(out, machine.EventDuplicate, s.side, s.sure(e.Sequence64), e, a.ref, 0, p)
 	if e.Delivered == machine.Unanswered && s.knows(e.Sequence64) && (!s.behaviour.ShiftFault || s.leapt(e.Sequence64)) {
 		// Otherwise it was handed over unseen.
 		e.Delivered, e.Certainty = machine.No, s.grade()

@@ -131,9 +131,16 @@ func (c Codec) parse(b []byte, length int, m *Message) fault {
 	if c.Dialect == Notes && t == Notify && l == bytesNotify {
 		m.Oddities |= NotesHeader
 	}
-	for _, s := range l.Slots {
+	turned := c.BigEndian && c.Dialect.Form == ByteAligned
+	for i := range l.Slots {
+		s := &l.Slots[i]
 		width := int(s.Bits)
 		if width == 0 {
+			if first := word >> (at & 63) & 255; first < 128 && at+8 <= have {
+				m.MessageID = uint16(first) // one group, as nearly always
+				at += 8
+				continue
+			}
 			id, used, bad := varintID(word>>at, have-at)
 			if bad != nil {
 				if bad == wire.ErrShort {
@@ -154,8 +161,8 @@ func (c Codec) parse(b []byte, length int, m *Message) fault {
 		if at+width > have {
 			return fault{missing(at+width, end), s.Field, at, 0}
 		}
-		v := uint16(word >> at & (1<<width - 1))
-		if c.BigEndian && width == 16 && c.Dialect.Form == ByteAligned {
+		v := uint16(word>>(at&63)) & (1<<(width&31) - 1) // no header is longer than 64 bits
+		if turned && width == 16 {
 			v = bits.ReverseBytes16(v)
 		}
 		m.set(s.Field, v)
