@@ -49,8 +49,8 @@ type Speaker struct {
 type Tracker struct {
 	config  Config
 	facts   machine.Facts
-	open    bool // the vantage is known: sides are valid
-	sides   [2]side
+	open    bool     // the vantage is known: sides are valid
+	sides   *[2]side // nobody until the vantage is known
 	reaches [2]reach
 	held    []heldMessage
 	bytes   []byte  // of held messages
@@ -87,10 +87,14 @@ type heldMessage struct {
 	end int
 }
 
+// nobody is what is known of both ends while nothing is; it is never written to.
+// Very many flows may be too short for more.
+var nobody [2]side
+
 // NewTracker gives the tracker of a flow. facts are what an earlier run over the
 // same flow learned; the zero value if none.
 func NewTracker(c Config, facts machine.Facts) *Tracker {
-	t := &Tracker{config: c, facts: facts}
+	t := &Tracker{config: c, facts: facts, sides: &nobody}
 	switch {
 	case facts.Vantage != machine.VantageUnknown:
 		t.decide(facts.Vantage, facts.VantageReason)
@@ -105,6 +109,7 @@ func (t *Tracker) decide(v machine.Vantage, reason string) {
 	known, learned := t.facts.Settings.(proofs)
 	told := t.facts.Vantage != machine.VantageUnknown && !learned
 	t.facts.Vantage, t.facts.VantageReason, t.open = v, reason, true
+	t.sides = new([2]side)
 	for i := range t.sides {
 		s := &t.sides[i]
 		b := BehaviourOf(t.config.Senders[i].Codec.Dialect, t.config.Senders[i].Builds)
@@ -397,7 +402,7 @@ func (t *Tracker) Learned() machine.Facts {
 
 // Size gives the bytes that a clone takes, about.
 func (t *Tracker) Size() int {
-	n := int(unsafe.Sizeof(*t)) + t.mores*(int(unsafe.Sizeof(more{}))+64) + len(t.bytes) + len(t.held)*int(unsafe.Sizeof(heldMessage{}))
+	n := int(unsafe.Sizeof(*t)+unsafe.Sizeof(*t.sides)) + t.mores*(int(unsafe.Sizeof(more{}))+64) + len(t.bytes) + len(t.held)*int(unsafe.Sizeof(heldMessage{}))
 	for i := range t.sides {
 		s := &t.sides[i]
 		for _, l := range s.modes() {
@@ -412,8 +417,19 @@ func (t *Tracker) Size() int {
 func (t *Tracker) Clone() machine.Tracker {
 	c := *t
 	c.held = append([]heldMessage(nil), t.held...)
+	for i := range c.reaches {
+		for slot, ring := range t.reaches[i].asked {
+			c.reaches[i].asked[slot] = append([]asking(nil), ring...)
+		}
+	}
 	c.bytes = append([]byte(nil), t.bytes...)
 	c.lent, c.free = nil, nil
+	c.life.clients = append([]uint16(nil), t.life.clients...)
+	if !t.open {
+		return &c
+	}
+	c.sides = new([2]side)
+	*c.sides = *t.sides
 	for i := range c.sides {
 		s, from := &c.sides[i], &t.sides[i]
 		s.receiver, s.sender, s.notifyIn = from.receiver.Clone(), from.sender.Clone(), from.notifyIn.Clone()
@@ -424,6 +440,5 @@ func (t *Tracker) Clone() machine.Tracker {
 		s.told = append([]*machine.Rule(nil), from.told...)
 		s.absent = append([]absent(nil), from.absent...)
 	}
-	c.life.clients = append([]uint16(nil), t.life.clients...)
 	return &c
 }

@@ -24,8 +24,8 @@ type reach struct {
 	fastest [4]time.Duration // rising
 	once    int              // of samples, those to messages that are sent once
 	soonest time.Duration    // the least of these
-	asked   [2][reachSize]asking
-	newest  [2]uint16 // that was asked, by slot
+	asked   [2][]asking      // rings, by sequence: as long as what is open needs, reachSize at most
+	newest  [2]uint16        // that was asked, by slot
 	met     [2]bool
 
 	// Of a client: from its pings to their answers as they pass the tap, and the
@@ -50,7 +50,7 @@ type asking struct {
 	live     bool
 }
 
-const reachSize = 128
+const reachSize, reachLeast = 128, 4
 
 // ask takes a message that the side is to answer. One that is not newer than all
 // before may be a copy of one that is not in the capture.
@@ -66,11 +66,37 @@ func (r *reach) ask(kind wire.Type, sequence uint16, at machine.Instant) {
 	} else if kind != wire.Heartbeat {
 		return
 	}
-	r.asked[slot][sequence&(reachSize-1)] = asking{at, sequence, kind, true}
+	r.enter(slot, asking{at, sequence, kind, true})
+}
+
+// enter puts a message into its ring. One that is open still is overwritten by the
+// one that comes reachSize ids after it; for any other the ring grows.
+func (r *reach) enter(slot int, a asking) {
+	ring := r.asked[slot]
+	for {
+		if n := len(ring); n > 0 {
+			place := &ring[int(a.sequence)&(n-1)]
+			if !place.live || n == reachSize || place.sequence == a.sequence {
+				*place = a
+				return
+			}
+		}
+		ring = make([]asking, max(reachLeast, 2*len(ring)))
+		for _, open := range r.asked[slot] {
+			if open.live {
+				ring[int(open.sequence)&(len(ring)-1)] = open
+			}
+		}
+		r.asked[slot] = ring
+	}
 }
 
 func (r *reach) answer(kind wire.Type, sequence uint16, at machine.Instant) (wait time.Duration, ok bool) {
-	a := &r.asked[slotOf(kind)][sequence&(reachSize-1)]
+	ring := r.asked[slotOf(kind)]
+	if len(ring) == 0 {
+		return 0, false
+	}
+	a := &ring[int(sequence)&(len(ring)-1)]
 	if !a.live || a.sequence != sequence || a.kind != kind {
 		return 0, false
 	}
