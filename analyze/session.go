@@ -248,8 +248,12 @@ func (s *Session) Finish() {
 	}
 	for i := range s.waiting {
 		for w := &s.waiting[i]; w.oldest != nil; {
+			f := w.oldest.flow
 			w.oldest.round = holdRounds
-			s.decide(w.oldest.flow, true)
+			s.decide(f, true)
+			if f.tracker != nil && f.scopes == [2]*scope{} {
+				s.end(f) // very many flows can be so short that they all wait: one tracker at a time
+			}
 		}
 	}
 	for _, f := range s.flows {

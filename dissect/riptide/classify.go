@@ -127,18 +127,22 @@ type classifier struct {
 	seed    maphash.Seed
 	packets [2]uint32
 	user    *knowledge
+	shared  map[[2]Sender]*dissect.Config // of flows that are read alike, which can be very many
 	m       wire.Message
 }
 
+// sharedMost bounds the configurations that flows share.
+const sharedMost = 1 << 10
+
 func newClassifier(k *knowledge) dissect.Classifier {
-	c := &classifier{user: k}
+	c := &classifier{user: k, shared: map[[2]Sender]*dissect.Config{}}
 	c.Reset()
 	return c
 }
 
 // Reset forgets the flow.
 func (c *classifier) Reset() {
-	*c = classifier{seed: hashSeed, user: c.user}
+	*c = classifier{seed: hashSeed, user: c.user, shared: c.shared}
 	for h := range c.sides {
 		for s := range c.sides[h] {
 			c.sides[h][s].builds = allBuilds[h]

@@ -146,7 +146,7 @@ func (c *classifier) Verdict() dissect.Verdict {
 			a.fits+b.fits, n, best.dialect(machine.A).Name)}
 	}
 	s := c.settings(best)
-	v := dissect.Verdict{Config: config(s), Bits: bestBits, Confidence: 1 - math.Exp2(-(bestBits-claimBits+6)/6)}
+	v := dissect.Verdict{Config: c.config(s), Bits: bestBits, Confidence: 1 - math.Exp2(-(bestBits-claimBits+6)/6)}
 	v.Reason = c.reason(best, s)
 	next, nextBits := c.best(best.dialect(machine.A))
 	lead := bestBits - max(nextBits, 0)
@@ -205,6 +205,18 @@ func (s *sender) told(h int) bool {
 // relations enough.
 func (c *classifier) oneWay(r relation) bool {
 	return (c.packets[0] == 0 || c.packets[1] == 0) && r&relBeats != 0 && r&(relSequence|relNotify) != 0
+}
+
+// config wraps settings, once for all flows that have the same.
+func (c *classifier) config(s *Settings) *dissect.Config {
+	known := c.shared[s.Senders]
+	if known == nil {
+		known = config(s)
+		if len(c.shared) < sharedMost {
+			c.shared[s.Senders] = known
+		}
+	}
+	return known
 }
 
 func (c *classifier) settings(x choice) *Settings {
