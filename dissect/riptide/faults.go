@@ -24,8 +24,12 @@ func (s *Settings) valueFaults() func(machine.Side, *wire.Message, []byte) track
 		}
 		var r bits.Reader
 		r.Reset(b, m.BodyBit)
+		var bytes wholeBytes
 		// Values that do not read to the end are told where the message is dissected.
 		_ = body.Visit(&r, func(l *schema.Leaf) {
+			if m.Type.User() && bytes.before(l) { // what others bring was written elsewhere first
+				found |= tracker.BytesThenMore
+			}
 			switch {
 			case l.Lost && l.Field.Item != nil && l.Field.Item.Shape() == schema.Bool:
 				found |= tracker.BoolArrayLost
@@ -38,6 +42,35 @@ func (s *Settings) valueFaults() func(machine.Side, *wire.Message, []byte) track
 		})
 		return found
 	}
+}
+
+// wholeBytes finds values that stand behind whole bytes (a text, a byte[]) which
+// begin at a byte boundary: releases 2.1.0 and 2.1.1 copy such bytes, and leave
+// what was there before in the rest of the word of 64 bits in which they end.
+type wholeBytes struct {
+	end     int // of those that were met last; 0 for none
+	aligned bool
+	array   *schema.Field // whose items they are
+}
+
+const wordBits = 64
+
+// before reports whether a value stands behind such bytes.
+func (w *wholeBytes) before(l *schema.Leaf) bool {
+	item := l.Item >= 0 && l.Field.Type == "byte"
+	if item && l.Field == w.array && l.Bit == w.end {
+		w.end += l.Bits
+		return false
+	}
+	stale := w.end > 0 && w.aligned && w.end%wordBits != 0
+	w.end, w.array = 0, nil
+	if item || l.Field.Shape() == schema.Text && len(l.Bytes) > 0 {
+		w.end, w.aligned = l.Bit+l.Bits, l.Bit%8 == 0
+	}
+	if item {
+		w.array = l.Field
+	}
+	return stale
 }
 
 // beyondVarLong reports whether the library's receivers read a VarLong wrongly.

@@ -29,7 +29,7 @@ type connection struct {
 }
 
 // session takes what a message tells about the connection's life.
-func (t *Tracker) session(p *sighting, m *wire.Message, out *machine.Effects) {
+func (t *follower) session(p *sighting, m *wire.Message, out *machine.Effects) {
 	c := &t.life
 	peer := p.from.Other()
 	switch m.Type {
@@ -115,7 +115,7 @@ func contains(ids []uint16, id uint16) bool {
 }
 
 // begin makes the states those of a connection that has just begun.
-func (t *Tracker) begin() {
+func (t *follower) begin() {
 	t.begun = true
 	for i := range t.sides {
 		s := &t.sides[i]

@@ -42,7 +42,7 @@ func (s *side) grade() machine.Certainty {
 
 // doubt looks at the arrivals that a near side passed over when it answered a
 // later one.
-func (t *Tracker) doubt(s, peer *side, skipped []arrival, answered *arrival, m *wire.Message) {
+func (t *follower) doubt(s, peer *side, skipped []arrival, answered *arrival, m *wire.Message) {
 	if s.stream || s.behaviour.Port {
 		return // Pytide answers the newest first
 	}
@@ -74,14 +74,14 @@ func (t *Tracker) doubt(s, peer *side, skipped []arrival, answered *arrival, m *
 // sentAgain looks at a copy of a message that s, if the tap is at it, knew to be
 // acked: it had answered what passed the tap after that Ack. A server of 2.1.0
 // does so, where it waits for another id than the one that it wrote.
-func (t *Tracker) sentAgain(s *side, e *life) {
+func (t *follower) sentAgain(s *side, e *life) {
 	if s.near && !s.stream && !t.merges(s) && e.Acked == machine.Yes && e.byCause && s.readTo.covers(e.AckedAt, e.AckedBy) {
 		s.doubts.against++
 	}
 }
 
 // stands tells where the tap stands, by all that has passed.
-func (t *Tracker) stands() (machine.Vantage, string) {
+func (t *follower) stands() (machine.Vantage, string) {
 	v, reason := t.facts.Vantage, t.facts.VantageReason
 	if !t.config.OneHost {
 		v, reason, _ = judgeVantage(&t.reaches)

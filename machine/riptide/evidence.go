@@ -23,7 +23,7 @@ func (b *Behaviour) jump() int {
 
 // evidence takes an Ack of s for what it says by its documented meaning: which
 // messages of the peer have come to s. Of a far side it is all that is known.
-func (t *Tracker) evidence(s, peer *side, p *sighting, m *wire.Message, out *machine.Effects) {
+func (t *follower) evidence(s, peer *side, p *sighting, m *wire.Message, out *machine.Effects) {
 	if !peer.met {
 		return
 	}
@@ -119,7 +119,7 @@ func (f *finished) behind(last int64) uint16 { return uint16(f.bits >> min(f.top
 // far runs the library's window over what a far side's Acks answer. Where it
 // finds a message refused that it never saw taken, that is likely: the Ack of
 // its first copy may have been lost.
-func (t *Tracker) far(s, peer *side, e *life, p *sighting, m *wire.Message, out *machine.Effects) {
+func (t *follower) far(s, peer *side, e *life, p *sighting, m *wire.Message, out *machine.Effects) {
 	if !s.received {
 		s.received = true
 		s.receiver.Adopt(m.Last, m.AckBits)
@@ -156,7 +156,7 @@ func (t *Tracker) far(s, peer *side, e *life, p *sighting, m *wire.Message, out 
 
 // refused notes that a far side's window takes a message for received that it
 // never took.
-func (t *Tracker) refused(s *side, e *life, p *sighting, out *machine.Effects) {
+func (t *follower) refused(s *side, e *life, p *sighting, out *machine.Effects) {
 	if e == nil || e.refused || e.taken || e.clash || e.Named && e.Certainty == machine.Certain {
 		return
 	}
@@ -166,7 +166,7 @@ func (t *Tracker) refused(s *side, e *life, p *sighting, out *machine.Effects) {
 }
 
 // name notes that an Ack of s names the peer's message e, if there is one.
-func (t *Tracker) name(s, peer *side, p *sighting, e *life, id int64, out *machine.Effects) {
+func (t *follower) name(s, peer *side, p *sighting, e *life, id int64, out *machine.Effects) {
 	if e == nil {
 		return
 	}
@@ -201,7 +201,7 @@ func (t *Tracker) name(s, peer *side, p *sighting, e *life, id int64, out *machi
 }
 
 // acked takes an Ack as the library of s, to which it goes, does.
-func (t *Tracker) acked(s *side, p *sighting, m *wire.Message, out *machine.Effects) {
+func (t *follower) acked(s *side, p *sighting, m *wire.Message, out *machine.Effects) {
 	if s.toldLeft != 0 && p.at > s.toldLeft {
 		return
 	}
@@ -237,7 +237,7 @@ func (t *Tracker) acked(s *side, p *sighting, m *wire.Message, out *machine.Effe
 }
 
 // clear notes that the library of s counts a message as delivered.
-func (t *Tracker) clear(s *side, e *life, p *sighting, out *machine.Effects) {
+func (t *follower) clear(s *side, e *life, p *sighting, out *machine.Effects) {
 	b := s.behaviour
 	if b.Limit > 0 && !b.DropsConnection && int(e.Attempts) >= b.Limit && p.at.Sub(e.lastAt) > e.wait()+tickSlack/2 {
 		e.forgot = true // given up before the Ack came

@@ -17,6 +17,7 @@ const (
 	BoolArrayLost                          // a bool[] that is not there
 	VarLongWrong                           // a VarLong that receivers read as another number
 	ValuesMissing                          // no values at all, where the schema has some
+	BytesThenMore                          // a value behind whole bytes at a byte boundary
 )
 
 // once reports what is told of a side a single time.
@@ -31,7 +32,7 @@ func (s *side) once(out *machine.Effects, rule *machine.Rule, sure machine.Certa
 }
 
 // faults looks a message of s over for what its header shows.
-func (t *Tracker) faults(s *side, p *sighting, m *wire.Message, out *machine.Effects) {
+func (t *follower) faults(s *side, p *sighting, m *wire.Message, out *machine.Effects) {
 	builds := t.config.Senders[s.side].Builds
 	switch {
 	case m.Oddities&wire.UnreadCause != 0:
@@ -39,17 +40,23 @@ func (t *Tracker) faults(s *side, p *sighting, m *wire.Message, out *machine.Eff
 	case m.Type == wire.AckExtra && gapOf(m.Cause, m.Last) > 0 && s.behaviour.Receive == ReceiveWindow:
 		report(out, lastStuck, s.side, machine.Certain, p.at, p.ref, 0, float64(gapOf(m.Cause, m.Last)), float64(m.Last))
 	case m.Type == wire.Disconnect && m.HasReason && m.Reason == wire.UnpackedStop:
-		report(out, stopReads80, s.side, machine.Certain, p.at, p.ref, 0)
+		report(out, stopReads80, s.side, machine.Certain, p.at, p.ref, 0, s.behaviour.number())
 	case m.Type == wire.Reject && s.behaviour.Port && s.behaviour.Receive == ReceiveList:
 		s.once(out, portRejects, machine.Certain, p, float64(m.Reason))
 	}
 	if d := t.config.Senders[s.side].Codec.Dialect; m.BodyBits >= staleLeast && (m.Type == wire.Reject && m.Reason == d.CustomReason || m.Type == wire.Disconnect && m.Reason == d.KickedReason) {
-		switch {
-		case builds.All(func(b *wire.Build) bool { return b.StaleBits }):
-			s.once(out, staleBits, machine.Likely, p)
-		case builds.All(func(b *wire.Build) bool { return b.Cause == wire.CauseAlways }):
-			s.once(out, staleBits, machine.Possible, p)
-		}
+		s.stale(builds, p, out)
+	}
+}
+
+// stale reports values that stand where bits of an earlier message can have stayed,
+// as far as s can be a release that leaves them.
+func (s *side) stale(builds wire.BuildSet, p *sighting, out *machine.Effects) {
+	switch {
+	case builds.All(func(b *wire.Build) bool { return b.StaleBits }):
+		s.once(out, staleBits, machine.Likely, p)
+	case builds.All(func(b *wire.Build) bool { return b.Cause == wire.CauseAlways }) && builds.Mixed(func(b *wire.Build) bool { return b.StaleBits }):
+		s.once(out, staleBits, machine.Possible, p)
 	}
 }
 
@@ -57,7 +64,7 @@ func (t *Tracker) faults(s *side, p *sighting, m *wire.Message, out *machine.Eff
 const staleLeast = 48
 
 // valueFaults looks the values of a message of s over.
-func (t *Tracker) valueFaults(s *side, p *sighting, m *wire.Message, out *machine.Effects) {
+func (t *follower) valueFaults(s *side, p *sighting, m *wire.Message, out *machine.Effects) {
 	if t.config.Values == nil {
 		return
 	}
@@ -72,6 +79,9 @@ func (t *Tracker) valueFaults(s *side, p *sighting, m *wire.Message, out *machin
 	}
 	tell(ShortArrayLost, shortArrays, machine.Certain)
 	tell(VarLongWrong, varLong, machine.Certain)
+	if found&BytesThenMore != 0 {
+		s.stale(t.config.Senders[s.side].Builds, p, out)
+	}
 	if s.behaviour.Port {
 		tell(BoolArrayLost, portBools, machine.Certain)
 		tell(ValuesMissing, portRelay, machine.Likely)
@@ -79,7 +89,7 @@ func (t *Tracker) valueFaults(s *side, p *sighting, m *wire.Message, out *machin
 }
 
 // portLife reports on a reliable message of Pytide whose life has ended.
-func (t *Tracker) portLife(s *side, e *life, last machine.Ref, out *machine.Effects) {
+func (t *follower) portLife(s *side, e *life, last machine.Ref, out *machine.Effects) {
 	switch {
 	case s.behaviour.OneSequence:
 		return
@@ -91,7 +101,7 @@ func (t *Tracker) portLife(s *side, e *life, last machine.Ref, out *machine.Effe
 }
 
 // endFaults reports, when the capture ends, what was counted.
-func (t *Tracker) endFaults(s *side, out *machine.Effects) {
+func (t *follower) endFaults(s *side, out *machine.Effects) {
 	p := &sighting{at: s.spoke, ref: s.spokeRef}
 	if s.passedOver > 0 {
 		s.once(out, notifyPassed, s.grade(), p, float64(s.passedOver))

@@ -3,6 +3,7 @@ package riptide_test
 import (
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -342,6 +343,8 @@ func TestValueFaults(t *testing.T) {
 		{riptide.BoolArrayLost, "pytide-2.1.0-alpha", "riptide-pytide-bool-arrays"},
 		{riptide.ValuesMissing, "pytide-2.1.0-alpha", "riptide-pytide-empty-message"},
 		{riptide.ValuesMissing, "2.2.1", ""},
+		{riptide.BytesThenMore, "2.1.1", "riptide-stale-bits"},
+		{riptide.BytesThenMore, "2.1.2", ""},
 		{0, "2.1.0", ""},
 	} {
 		conv := &conversation{t: t, codec: wire.Codec{Dialect: wire.V21}}
@@ -357,6 +360,48 @@ func TestValueFaults(t *testing.T) {
 		found := conv.found(config, machine.Facts{Vantage: machine.VantageA}, machine.A)
 		if _, is := found[c.rule]; is != (c.rule != "") || asked != 1 {
 			t.Errorf("fault %d of %s: found %v, asked %d times", c.fault, c.build, slices.Sorted(maps.Keys(found)), asked)
+		}
+	}
+}
+
+// TestVersionsProven: a fault of the window says which versions have that window.
+func TestVersionsProven(t *testing.T) {
+	for _, c := range []struct{ build, says string }{
+		{"2.2.1", "releases 2.1.0 to 2.2.1"},
+		{"2.1.0", "releases 2.1.0 to 2.2.1"},
+		{"dev-n", "source builds of July to November 2023"},
+		{"dev-d", "source builds of February to July 2023"},
+	} {
+		conv := &conversation{t: t, codec: speaker(t, c.build).Codec}
+		conv.welcome()
+		for id := uint16(2); id <= 40; id++ {
+			conv.send(machine.A, wire.Message{Type: wire.Reliable, Sequence: id, MessageID: 3}, byte(id))
+			conv.send(machine.B, wire.Message{Type: wire.Ack, Last: id, AckBits: 1<<min(id, 16) - 1, Cause: id})
+		}
+		// The bits move by 37 modulo 32 only: some of the ids in between look received, and so
+		// does this one, which is acked and thrown away.
+		conv.send(machine.A, wire.Message{Type: wire.Reliable, Sequence: 77, MessageID: 3}, 9)
+		conv.send(machine.B, wire.Message{Type: wire.Ack, Last: 77, AckBits: 0xffe0, Cause: 77})
+		conv.wait(time.Second)
+		conv.send(machine.A, wire.Message{Type: wire.Reliable, Sequence: 78, MessageID: 3}, 9)
+		config := riptide.Config{Senders: [2]riptide.Speaker{speaker(t, c.build), speaker(t, c.build)}}
+		tr := riptide.NewTracker(config, machine.Facts{Vantage: machine.VantageB})
+		var out machine.Effects
+		for i := range conv.out {
+			tr.Observe(&conv.out[i], &out)
+		}
+		tr.Finish(&out)
+		found := false
+		for _, a := range out.Anomalies {
+			if a.Rule.ID == "riptide-acked-not-delivered" {
+				found = true
+				if said := a.Rule.Say(1, a.Figures); !strings.HasSuffix(said, ": "+c.says) {
+					t.Errorf("%s: %q, expected %q", c.build, said, c.says)
+				}
+			}
+		}
+		if !found {
+			t.Errorf("%s: nothing was acked and not delivered", c.build)
 		}
 	}
 }

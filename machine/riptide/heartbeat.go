@@ -104,7 +104,7 @@ func (h *heartbeats) untold() int {
 
 // rtt gives the side's last RTT sample and its smoothed RTT, as its library has
 // them, in ms; negative where it has none.
-func (t *Tracker) rtt(x machine.Side) (sample, smoothed int, sure machine.Certainty) {
+func (t *follower) rtt(x machine.Side) (sample, smoothed int, sure machine.Certainty) {
 	s, c := &t.sides[x], &t.life
 	sample, smoothed, sure = -1, s.smoothed, machine.Likely
 	if smoothed >= 0 {
@@ -124,7 +124,7 @@ func (t *Tracker) rtt(x machine.Side) (sample, smoothed int, sure machine.Certai
 
 // beat takes a heartbeat of the client. The RTT that it tells is the newest
 // sample: the server smooths what it is told, the client what it measured.
-func (t *Tracker) beat(p *sighting, m *wire.Message, out *machine.Effects) {
+func (t *follower) beat(p *sighting, m *wire.Message, out *machine.Effects) {
 	c := &t.life
 	if !t.roles {
 		t.client, t.roles = p.from, true

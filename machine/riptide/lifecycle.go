@@ -16,17 +16,17 @@ import (
 //	                 the connection was beyond its limit for 64 outcomes in a row
 
 // tells an event of the connection's life.
-func (t *Tracker) tells(out *machine.Effects, kind machine.EventKind, number uint32, p *sighting) {
+func (t *follower) tells(out *machine.Effects, kind machine.EventKind, number uint32, p *sighting) {
 	t.tellsOf(out, kind, p.from, number, machine.Certain, p)
 }
 
-func (t *Tracker) tellsOf(out *machine.Effects, kind machine.EventKind, x machine.Side, number uint32, sure machine.Certainty, p *sighting) {
+func (t *follower) tellsOf(out *machine.Effects, kind machine.EventKind, x machine.Side, number uint32, sure machine.Certainty, p *sighting) {
 	t.tell(out, machine.Event{Kind: kind, Side: x, Certainty: sure, Sequence: number, Sequence64: int64(number)}, p)
 }
 
 // arrived tells what a reliable message of the protocol itself brings about at
 // the side that has it.
-func (t *Tracker) arrived(x machine.Side, e *life, sure machine.Certainty, p *sighting, out *machine.Effects) {
+func (t *follower) arrived(x machine.Side, e *life, sure machine.Certainty, p *sighting, out *machine.Effects) {
 	if t.sides[x].behaviour.Port {
 		sure = min(sure, machine.Likely) // it can ack and lose what it acks
 	}
@@ -41,7 +41,7 @@ func (t *Tracker) arrived(x machine.Side, e *life, sure machine.Certainty, p *si
 }
 
 // connected notes that the library of x counts the connection as made.
-func (t *Tracker) connected(x machine.Side, id uint16, sure machine.Certainty, p *sighting, out *machine.Effects) {
+func (t *follower) connected(x machine.Side, id uint16, sure machine.Certainty, p *sighting, out *machine.Effects) {
 	if !t.life.made[x] {
 		t.life.made[x] = true
 		t.tellsOf(out, EventConnected, x, uint32(id), sure, p)
@@ -49,7 +49,7 @@ func (t *Tracker) connected(x machine.Side, id uint16, sure machine.Certainty, p
 }
 
 // failed notes that the client's attempt came to nothing.
-func (t *Tracker) failed(reason uint8, p *sighting, out *machine.Effects) {
+func (t *follower) failed(reason uint8, p *sighting, out *machine.Effects) {
 	client := &t.sides[t.client]
 	if c := &t.life; t.roles && !c.over[client.side] && !c.made[client.side] {
 		c.over[client.side] = true
@@ -61,7 +61,7 @@ func (t *Tracker) failed(reason uint8, p *sighting, out *machine.Effects) {
 func (s *side) hears() machine.Certainty { return s.grade() }
 
 // disconnected takes a Disconnect for what it is to either side.
-func (t *Tracker) disconnected(p *sighting, m *wire.Message, out *machine.Effects) {
+func (t *follower) disconnected(p *sighting, m *wire.Message, out *machine.Effects) {
 	said, peer := &t.sides[p.from], &t.sides[p.from.Other()]
 	reason := uint32(NoReason)
 	if m.HasReason {
@@ -88,7 +88,7 @@ func (t *Tracker) disconnected(p *sighting, m *wire.Message, out *machine.Effect
 
 // over notes that the library of s counts the connection as ended; one that was
 // never made in its eyes has no end.
-func (t *Tracker) over(s *side, reason uint8, sure machine.Certainty, p *sighting, out *machine.Effects) bool {
+func (t *follower) over(s *side, reason uint8, sure machine.Certainty, p *sighting, out *machine.Effects) bool {
 	c := &t.life
 	if c.over[s.side] || sure == machine.Unknown || t.begun && !c.made[s.side] {
 		return false
@@ -100,7 +100,7 @@ func (t *Tracker) over(s *side, reason uint8, sure machine.Certainty, p *sightin
 
 // silent tells why a side fell silent that has not spoken for long, as far as its
 // library's rules say; p is what shows that time has passed.
-func (t *Tracker) silent(s *side, p *sighting, out *machine.Effects) {
+func (t *follower) silent(s *side, p *sighting, out *machine.Effects) {
 	if !s.near || s.spokeRef == 0 || t.life.over[s.side] {
 		return
 	}
@@ -144,7 +144,7 @@ func (s *side) dropped(now machine.Instant) int {
 }
 
 // timedOut reports whether the side went on until its timeout struck.
-func (t *Tracker) timedOut(s *side, now machine.Instant) bool {
+func (t *follower) timedOut(s *side, now machine.Instant) bool {
 	heard := t.life.heard[s.side]
 	if heard == 0 || s.behaviour.NoTimeout || now.Sub(heard) < Timeout {
 		return false
@@ -160,7 +160,7 @@ func (t *Tracker) timedOut(s *side, now machine.Instant) bool {
 const noConnection = 0
 
 // ends tells, when the capture ends, what became of the connection without a word.
-func (t *Tracker) ends(out *machine.Effects) {
+func (t *follower) ends(out *machine.Effects) {
 	c := &t.life
 	end := &sighting{at: max(t.last, t.facts.End)}
 	if t.roles && c.connects >= ConnectAttempts && !c.answered {
@@ -173,7 +173,7 @@ func (t *Tracker) ends(out *machine.Effects) {
 
 // margin gives how long the side would wait before it gives up, were nothing
 // more to come; false where it is not connected.
-func (t *Tracker) margin(x machine.Side) (time.Duration, bool) {
+func (t *follower) margin(x machine.Side) (time.Duration, bool) {
 	if t.ended || t.life.rejected || t.life.over[x] || t.life.heard[x] == 0 || t.sides[x].behaviour.NoTimeout {
 		return 0, false
 	}

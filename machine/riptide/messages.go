@@ -23,7 +23,7 @@ func (s *side) unwrapNotify(id uint16) int64 {
 }
 
 // reliable takes a copy of a reliable message of s.
-func (t *Tracker) reliable(s, peer *side, p *sighting, m *wire.Message, out *machine.Effects) {
+func (t *follower) reliable(s, peer *side, p *sighting, m *wire.Message, out *machine.Effects) {
 	id, hash := s.unwrap(m.Sequence), machine.Digest(0, p.bytes)
 	e := s.sent.lookup(id, hash)
 	if e == nil || s.behaviour.OneSequence {
@@ -90,13 +90,13 @@ func (t *Tracker) reliable(s, peer *side, p *sighting, m *wire.Message, out *mac
 
 // merges reports whether s can put ids of several peers into one message: a
 // client has one peer.
-func (t *Tracker) merges(s *side) bool {
+func (t *follower) merges(s *side) bool {
 	return s.behaviour.MergedSequences && (!t.roles || t.client != s.side)
 }
 
 // suspected settles whether the newest message that jumped ahead had ids of several
 // peers OR-ed: its sender goes on with its own ids then, which are not beyond it.
-func (t *Tracker) suspected(s *side, next int64, out *machine.Effects) {
+func (t *follower) suspected(s *side, next int64, out *machine.Effects) {
 	n := s.suspect - 1
 	if s.suspect = 0; n < s.sent.first {
 		return
@@ -110,7 +110,7 @@ func (t *Tracker) suspected(s *side, next int64, out *machine.Effects) {
 }
 
 // begins opens a message's life with its first copy.
-func (t *Tracker) begins(s *side, l *lives, sequence int64, hash uint64, p *sighting, m *wire.Message, out *machine.Effects) *life {
+func (t *follower) begins(s *side, l *lives, sequence int64, hash uint64, p *sighting, m *wire.Message, out *machine.Effects) *life {
 	if l.full() {
 		t.end(s, l, out)
 		t.settled = 0
@@ -134,7 +134,7 @@ func (t *Tracker) begins(s *side, l *lives, sequence int64, hash uint64, p *sigh
 }
 
 // copied takes another copy of a message.
-func (t *Tracker) copied(e *life, p *sighting) {
+func (t *follower) copied(e *life, p *sighting) {
 	m := t.moreOf(e)
 	if i := int(e.Attempts) - 1; i < len(m.frames) {
 		m.frames[i] = p.ref
@@ -145,7 +145,7 @@ func (t *Tracker) copied(e *life, p *sighting) {
 }
 
 // moreOf gives the rarer part of a life.
-func (t *Tracker) moreOf(e *life) *more {
+func (t *follower) moreOf(e *life) *more {
 	if e.more != nil {
 		return e.more
 	}
@@ -160,7 +160,7 @@ func (t *Tracker) moreOf(e *life) *more {
 }
 
 // notify takes a notify message of s: its header acknowledges messages of the peer.
-func (t *Tracker) notify(s, peer *side, p *sighting, m *wire.Message, out *machine.Effects) {
+func (t *follower) notify(s, peer *side, p *sighting, m *wire.Message, out *machine.Effects) {
 	t.notifyEvidence(s, peer, p, m, out)
 	if peer.ordered && (peer.toldLeft == 0 || p.at <= peer.toldLeft) {
 		t.notifyAcked(peer, p, m, out)
@@ -221,14 +221,14 @@ func (t *Tracker) notify(s, peer *side, p *sighting, m *wire.Message, out *machi
 }
 
 // event tells a fact about a message, that p shows.
-func (t *Tracker) event(out *machine.Effects, kind machine.EventKind, of machine.Side, sure machine.Certainty, e *life, about, by machine.Ref, p *sighting) {
+func (t *follower) event(out *machine.Effects, kind machine.EventKind, of machine.Side, sure machine.Certainty, e *life, about, by machine.Ref, p *sighting) {
 	if !out.NoEvents {
 		t.tell(out, machine.Event{Kind: kind, Side: of, Certainty: sure, Sequence: e.Sequence, Sequence64: e.Sequence64, About: about, By: by}, p)
 	}
 }
 
 // tell tells a fact that p shows.
-func (t *Tracker) tell(out *machine.Effects, e machine.Event, p *sighting) {
+func (t *follower) tell(out *machine.Effects, e machine.Event, p *sighting) {
 	if out.NoEvents {
 		return
 	}
@@ -243,14 +243,14 @@ func (t *Tracker) tell(out *machine.Effects, e machine.Event, p *sighting) {
 }
 
 // taken tells that s accepted the peer's message.
-func (t *Tracker) taken(s *side, e *life, p *sighting, out *machine.Effects) {
+func (t *follower) taken(s *side, e *life, p *sighting, out *machine.Effects) {
 	s.taken++
 	t.event(out, machine.EventReceived, s.side, s.grade(), e, e.frame, 0, p)
 }
 
 // named tells that an ack of a message has passed, where what its sender made of
 // it is not known.
-func (t *Tracker) named(s *side, e *life, p *sighting, out *machine.Effects) {
+func (t *follower) named(s *side, e *life, p *sighting, out *machine.Effects) {
 	if !s.ordered {
 		s.acked++
 		t.event(out, machine.EventAcked, s.side, machine.Likely, e, e.frame, p.ref, p)
@@ -258,7 +258,7 @@ func (t *Tracker) named(s *side, e *life, p *sighting, out *machine.Effects) {
 }
 
 // notifyAcked takes the acknowledgement of a header as the library of s does.
-func (t *Tracker) notifyAcked(s *side, p *sighting, m *wire.Message, out *machine.Effects) {
+func (t *follower) notifyAcked(s *side, p *sighting, m *wire.Message, out *machine.Effects) {
 	if !s.notifySending {
 		s.notifySending = true
 		if s.notifyMet {
@@ -293,7 +293,7 @@ func (t *Tracker) notifyAcked(s *side, p *sighting, m *wire.Message, out *machin
 }
 
 // notifyEvidence takes a header of s for what it says by its documented meaning.
-func (t *Tracker) notifyEvidence(s, peer *side, p *sighting, m *wire.Message, out *machine.Effects) {
+func (t *follower) notifyEvidence(s, peer *side, p *sighting, m *wire.Message, out *machine.Effects) {
 	if !peer.notifyMet {
 		return
 	}
@@ -339,7 +339,7 @@ func bare(c wire.Codec, m *wire.Message) bool {
 }
 
 // unreliable takes a message of s that has no identity.
-func (t *Tracker) unreliable(s *side, p *sighting, m *wire.Message, out *machine.Effects) {
+func (t *follower) unreliable(s *side, p *sighting, m *wire.Message, out *machine.Effects) {
 	e := t.begins(s, &s.loose, s.looseCount, 0, p, m, out)
 	s.looseCount++
 	e.Mode, e.Sequence, e.Sequence64 = machine.ModeUnreliable, 0, s.looseCount-1
@@ -349,7 +349,7 @@ func (t *Tracker) unreliable(s *side, p *sighting, m *wire.Message, out *machine
 }
 
 // settle ends the lives to which nothing more can happen.
-func (t *Tracker) settle(now machine.Instant, out *machine.Effects) {
+func (t *follower) settle(now machine.Instant, out *machine.Effects) {
 	if now <= t.settled {
 		return
 	}
@@ -367,7 +367,7 @@ func (t *Tracker) settle(now machine.Instant, out *machine.Effects) {
 	}
 }
 
-func (t *Tracker) settleLives(s *side, l *lives, after time.Duration, now machine.Instant, out *machine.Effects) {
+func (t *follower) settleLives(s *side, l *lives, after time.Duration, now machine.Instant, out *machine.Effects) {
 	for now > l.due {
 		e := l.oldest()
 		if e == nil {
@@ -381,7 +381,7 @@ func (t *Tracker) settleLives(s *side, l *lives, after time.Duration, now machin
 }
 
 // end tells the oldest life, with its final grades.
-func (t *Tracker) end(s *side, l *lives, out *machine.Effects) {
+func (t *follower) end(s *side, l *lives, out *machine.Effects) {
 	e := l.oldest()
 	if l == &s.sent && s.suspect == e.number+1 {
 		t.suspected(s, e.Sequence64+1, out) // nothing has shown it

@@ -1,5 +1,7 @@
 package riptide
 
+import "fmt"
+
 // Receiver is the reliable sequencer's receiving half: it decides what is handed
 // over, and knows what the next Ack says. The zero value is not usable; see
 // NewReceiver.
@@ -143,6 +145,23 @@ func (r *Receiver) Clone() Receiver {
 	c := *r
 	c.list = r.list.clone()
 	return c
+}
+
+// filterText words what the receiver knows behind the 16 bits of its Acks.
+func (r *Receiver) filterText() string {
+	switch r.behaviour.Receive {
+	case ReceiveEverything:
+		return "none: every copy is handed over"
+	case ReceiveWindow, ReceiveNotes:
+		return fmt.Sprintf("0x%016x, of the 64 ids behind those", r.filter)
+	}
+	missing := 0
+	for bit := windowAcks + 1; bit <= r.list.count; bit++ {
+		if !r.list.set(bit) {
+			missing++
+		}
+	}
+	return fmt.Sprintf("%d ids behind the newest, of which %d older than the bits have not come; all older ones count as received", r.list.count, missing)
 }
 
 // Received reports whether the state holds an id for received; known is false

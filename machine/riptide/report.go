@@ -42,7 +42,7 @@ func (q *quality) add(v uint8) float64 {
 }
 
 // judge counts outcomes in a row that are beyond the limit.
-func (t *Tracker) judge(q *quality, beyond bool, s *side, p *sighting, out *machine.Effects) {
+func (t *follower) judge(q *quality, beyond bool, s *side, p *sighting, out *machine.Effects) {
 	if !beyond {
 		q.row = 0
 		return
@@ -62,7 +62,7 @@ func (t *Tracker) judge(q *quality, beyond bool, s *side, p *sighting, out *mach
 
 // outcome enters what became of a notify message, as the library's loss rate
 // does: lost of the last 64, over 64.
-func (t *Tracker) outcome(s *side, lost bool, p *sighting, out *machine.Effects) {
+func (t *follower) outcome(s *side, lost bool, p *sighting, out *machine.Effects) {
 	v := uint8(0)
 	if lost {
 		v = 1
@@ -72,7 +72,7 @@ func (t *Tracker) outcome(s *side, lost bool, p *sighting, out *machine.Effects)
 }
 
 // lifeFindings reports on a reliable message whose life has ended.
-func (t *Tracker) lifeFindings(s *side, e *life, out *machine.Effects) {
+func (t *follower) lifeFindings(s *side, e *life, out *machine.Effects) {
 	if e.Mode != machine.ModeReliable && e.Mode != machine.ModeInternal {
 		return
 	}
@@ -98,7 +98,7 @@ func (t *Tracker) lifeFindings(s *side, e *life, out *machine.Effects) {
 }
 
 // endFindings reports how the connection stands when the capture ends.
-func (t *Tracker) endFindings(out *machine.Effects) {
+func (t *follower) endFindings(out *machine.Effects) {
 	c := &t.life
 	if c.connects > 1 && !c.answered {
 		report(out, noAnswer, t.client, machine.Certain, c.connectAt, c.connectRef, 0, float64(c.connects))

@@ -32,12 +32,12 @@ func (e *life) answered(by *side, at machine.Instant) {
 }
 
 // resent reports why a message of s was sent again.
-func (t *Tracker) resent(s *side, e *life, last machine.Ref, out *machine.Effects) {
+func (t *follower) resent(s *side, e *life, last machine.Ref, out *machine.Effects) {
 	rule, sure := t.resendCause(s, e)
 	report(out, rule, s.side, sure, e.lastAt, last, e.frame, float64(e.Attempts), float64(e.Sequence), ms(e.timer()))
 }
 
-func (t *Tracker) resendCause(s *side, e *life) (*machine.Rule, machine.Certainty) {
+func (t *follower) resendCause(s *side, e *life) (*machine.Rule, machine.Certainty) {
 	peer := &t.sides[s.side.Other()]
 	switch {
 	case t.config.Stream:

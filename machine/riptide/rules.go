@@ -32,7 +32,7 @@ At the receiver's own end the capture proves it. Seen from the other end it is l
 
 A jump of 32 needs that many reliable messages on their way at once: send fewer, put several into one message, or take a version of the library with the repaired window (after August 2026).`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%s, the newest with id %.0f", count(n, "message"), worst[0])
+		return fmt.Sprintf("%s, the newest with id %.0f: %s", count(n, "message"), worst[0], windowOf(worst[1]))
 	},
 }
 
@@ -43,7 +43,7 @@ var deliveredTwice = &machine.Rule{
 
 What the message does should not be done twice: let it carry an id of your own, and check that.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d times too often, one message %.0f times", n, worst[0])
+		return fmt.Sprintf("%d times too often, one message %.0f times: %s", n, worst[0], windowOf(worst[1]))
 	},
 }
 

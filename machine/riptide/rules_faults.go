@@ -24,8 +24,12 @@ var stopReads80 = &machine.Rule{
 	ID: "riptide-stop-reads-80", Severity: machine.Note,
 	Summary: "the server's stop reads as disconnect reason 80",
 	Explain: `Releases 2.1.0 to 2.2.0 (and Pytide 2.1.0-alpha over TCP) write the reason of a stopping server as a whole byte behind the 4 bits of the type; clients read 80 in place of 5 (ServerStopped). Repaired in 2.2.1.`,
-	Say: func(uint64, [3]float64) string {
-		return "the server's stop reads as disconnect reason 80: releases 2.1.0 to 2.2.0"
+	Say: func(_ uint64, worst [3]float64) string {
+		who := "releases 2.1.0 to 2.2.0"
+		if port := Behaviours[int(worst[0])]; port.Port {
+			who = port.Window
+		}
+		return "the server's stop reads as disconnect reason 80: " + who
 	},
 }
 
@@ -67,8 +71,8 @@ var uselessCause = &machine.Rule{
 
 var staleBits = &machine.Rule{
 	ID: "riptide-stale-bits", Severity: machine.Note,
-	Summary: "the data of this kick or rejection can be wrong behind its first text",
-	Explain: `In releases 2.1.0 and 2.1.1 whole bytes that are added at a byte boundary, such as a text, leave bits of an earlier message behind them; the value that follows is OR-ed with those. What the receiver reads is then not what the application wrote (an int 0x0012d687 arrived as 0x1593ded7). The capture shows the result only, so this is graded by what the sender can be: possible where it may also be 2.1.2, which has it repaired.`,
+	Summary: "values behind a text or a byte[] of this side can be wrong",
+	Explain: `In releases 2.1.0 and 2.1.1 whole bytes that are added at a byte boundary, a text or a byte[], leave bits of an earlier message behind them; the value that follows is OR-ed with those. What the receiver reads is then not what the application wrote (an int 0x0012d687 arrived as 0x1593ded7). It befalls the data of kicks and rejections, which begin at a boundary, and user messages whose bools or raw bits bring a text to one (a schema of the values shows those). The capture shows the result only, so this is graded by what the sender can be: possible where it may also be 2.1.2, which has it repaired.`,
 	Say:     func(uint64, [3]float64) string { return "releases 2.1.0 and 2.1.1" },
 }
 

@@ -6,8 +6,8 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Summary gives the figures of side x so far.
-func (t *Tracker) Summary(x machine.Side) machine.Summary {
+// summary gives the figures of side x so far.
+func (t *follower) summary(x machine.Side) machine.Summary {
 	s := &t.sides[x]
 	sum := machine.Summary{
 		Packets: s.packets, Bytes: s.bytes, Acked: s.acked, NeverAcked: -1, Loss: -1, RTT: -1, WireRTT: -1,

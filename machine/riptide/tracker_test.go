@@ -1,6 +1,7 @@
 package riptide_test
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
@@ -141,6 +142,39 @@ func TestNewSession(t *testing.T) {
 	}
 	if tr.Observe(&c.out[0], &out); !out.NewSession || tr.Summary(machine.A).Packets != 3 {
 		t.Error("a Connect after the end is one, and is not entered")
+	}
+}
+
+// TestInspectOpening: what both sides knew can be drawn while the vantage is open
+// still, and drawing it changes nothing.
+func TestInspectOpening(t *testing.T) {
+	c := &conversation{t: t, codec: wire.Codec{Dialect: wire.V21}}
+	c.welcome()
+	c.reliable(2, true)
+	c.reliable(3, false)
+	tr, plain := riptide.NewTracker(both(c.codec), machine.Facts{}), riptide.NewTracker(both(c.codec), machine.Facts{})
+	var out, expected machine.Effects
+	for i := range c.out {
+		tr.Observe(&c.out[i], &out)
+		plain.Observe(&c.out[i], &expected)
+		var v machine.View
+		tr.Inspect(machine.A, &v)
+		if i < 4 {
+			continue
+		}
+		if len(v.Windows) == 0 || v.Windows[0].Name != "reliable sent" || len(v.Tables) == 0 {
+			t.Fatalf("after message %d: %+v", i, v)
+		}
+		for _, w := range v.Windows {
+			if w.Grade == machine.Certain {
+				t.Errorf("after message %d: %q is certain", i, w.Name)
+			}
+		}
+	}
+	tr.Finish(&out)
+	plain.Finish(&expected)
+	if len(out.Events) == 0 || !reflect.DeepEqual(out.Events, expected.Events) || !reflect.DeepEqual(out.Messages, expected.Messages) {
+		t.Errorf("%v\nexpected %v", out.Events, expected.Events)
 	}
 }
 

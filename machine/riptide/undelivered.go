@@ -108,7 +108,7 @@ func (s *side) lied(id int64, by *sighting) {
 
 // gone reports whether an id of s that has not come will not come any more: acked
 // in the eyes of s, who goes on and would have sent it again.
-func (t *Tracker) gone(s, receiver *side, x *absent) bool {
+func (t *follower) gone(s, receiver *side, x *absent) bool {
 	again := ResendAfter(s.smoothed)
 	// One that was sent long before can have been given up after 15 attempts.
 	given := func(at machine.Instant) bool {
@@ -140,7 +140,7 @@ func (s *side) roundTrip() time.Duration {
 
 // ageAbsent judges the ids of s that have not come for long; all of them where
 // the capture ends.
-func (t *Tracker) ageAbsent(s *side, now machine.Instant, end bool, out *machine.Effects) {
+func (t *follower) ageAbsent(s *side, now machine.Instant, end bool, out *machine.Effects) {
 	receiver := &t.sides[s.side.Other()]
 	n := 0
 	for n < len(s.absent) && (end || now.Sub(s.absent[n].at) > lifeReliable) {
@@ -171,7 +171,7 @@ func (s *side) leapt(id int64) bool {
 // refusedForGood judges, at the end of its life, a message of s that a near
 // receiver refused: its sender has taken one of the Acks where it went on and
 // sent no more copies.
-func (t *Tracker) refusedForGood(s *side, e *life, out *machine.Effects) {
+func (t *follower) refusedForGood(s *side, e *life, out *machine.Effects) {
 	receiver := &t.sides[s.side.Other()]
 	since := s.spoke.Sub(e.answeredAt)
 	if e.lastAt > e.answeredAt || since < s.roundTrip() {
@@ -185,7 +185,7 @@ func (t *Tracker) refusedForGood(s *side, e *life, out *machine.Effects) {
 }
 
 // notDelivered tells that s acked a message of its peer and never handed it over.
-func (t *Tracker) notDelivered(s *side, sequence int64, sure machine.Certainty, at machine.Instant, ref, about machine.Ref, out *machine.Effects) {
-	report(out, ackedNotDelivered, s.side, sure, at, ref, about, float64(uint16(sequence)))
+func (t *follower) notDelivered(s *side, sequence int64, sure machine.Certainty, at machine.Instant, ref, about machine.Ref, out *machine.Effects) {
+	report(out, ackedNotDelivered, s.side, sure, at, ref, about, float64(uint16(sequence)), s.behaviour.number())
 	t.tell(out, machine.Event{Kind: EventNotDelivered, Side: s.side, Certainty: sure, Sequence: uint32(uint16(sequence)), Sequence64: sequence, About: about}, &sighting{at: at, ref: ref})
 }

@@ -8,13 +8,6 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// How many datagrams are held back while the vantage is open: judged at each
-// power of two from holdLeast on, for good at holdMost.
-const (
-	holdLeast = 16
-	holdMost  = 512
-)
-
 // reach measures how far a side is from the tap: the least time from a message
 // passing the tap towards it to its answer. A side at the tap answers in the tick
 // of the application that reads; a side that is away answers after a round trip

@@ -1,6 +1,7 @@
 package riptide
 
 import (
+	"fmt"
 	"strconv"
 	"time"
 
@@ -13,11 +14,8 @@ const (
 	viewRows = 64
 )
 
-// Inspect draws what side x knew after the last observed message.
-func (t *Tracker) Inspect(x machine.Side, v *machine.View) {
-	if !t.open {
-		return
-	}
+// inspect draws what side x knew after the last observed message.
+func (t *follower) inspect(x machine.Side, v *machine.View) {
 	s, peer := &t.sides[x], &t.sides[x.Other()]
 	grade := machine.Likely
 	if s.near {
@@ -50,6 +48,12 @@ func (t *Tracker) Inspect(x machine.Side, v *machine.View) {
 			machine.Gauge{Name: "outcomes beyond its limit", Value: float64(s.notifyQuality.row), Unit: "in a row", Grade: grade})
 	}
 	v.Tables = append(v.Tables, t.connectionTable(x))
+	if s.met || peer.met {
+		v.Tables = append(v.Tables, s.reliableTable(peer))
+	}
+	if differ := s.viewsTable(); len(differ.Rows) > 0 {
+		v.Tables = append(v.Tables, differ)
+	}
 	if pending := t.pendingTable(s); len(pending.Rows) > 0 {
 		v.Tables = append(v.Tables, pending)
 	}
@@ -105,7 +109,7 @@ func (s *side) receivedWindow(peer *side, grade machine.Certainty) machine.Windo
 }
 
 // connectionTable lays out the connection's life as side x had it.
-func (t *Tracker) connectionTable(x machine.Side) machine.Table {
+func (t *follower) connectionTable(x machine.Side) machine.Table {
 	c := &t.life
 	table := machine.Table{Name: "connection", Columns: []string{"what", "value"}}
 	row := func(what, value string) { table.Rows = append(table.Rows, []string{what, value}) }
@@ -146,7 +150,7 @@ func (t *Tracker) connectionTable(x machine.Side) machine.Table {
 }
 
 // state names how far the connection is.
-func (t *Tracker) state() string {
+func (t *follower) state() string {
 	c := &t.life
 	switch {
 	case c.endedAt != 0:
@@ -166,7 +170,7 @@ func (t *Tracker) state() string {
 }
 
 // pendingTable lists the reliable messages that wait for an Ack.
-func (t *Tracker) pendingTable(s *side) machine.Table {
+func (t *follower) pendingTable(s *side) machine.Table {
 	table := machine.Table{Name: "pending", Columns: []string{"sequence", "copies", "sent ms ago", "last copy ms ago", "due in ms", "on the wire"}}
 	after := ResendAfter(s.smoothed)
 	for n := s.sent.first; n < s.sent.next && len(table.Rows) < viewRows; n++ {
@@ -183,6 +187,48 @@ func (t *Tracker) pendingTable(s *side) machine.Table {
 			strconv.FormatFloat(ms(t.last.Sub(e.At)), 'f', 1, 64), strconv.FormatFloat(ms(t.last.Sub(e.lastAt)), 'f', 1, 64),
 			strconv.FormatFloat(ms(after-t.last.Sub(e.lastAt)), 'f', 1, 64), named,
 		})
+	}
+	return table
+}
+
+// reliableTable gives the reliable sequencer.
+func (s *side) reliableTable(peer *side) machine.Table {
+	table := machine.Table{Name: "reliable", Columns: []string{"what", "value"}}
+	row := func(what, value string) { table.Rows = append(table.Rows, []string{what, value}) }
+	if s.met {
+		row("newest sent", strconv.Itoa(int(uint16(s.top))))
+	}
+	if peer.heard {
+		row("newest that Acks to it name", strconv.Itoa(int(uint16(peer.heardLast))))
+	}
+	if s.ordered && s.sending {
+		row("newest acked, as its library has it", strconv.Itoa(int(s.sender.last)))
+	}
+	if s.received && peer.met {
+		last, bits := s.receiver.Ack()
+		row("last received", strconv.Itoa(int(last)))
+		row("bits of its Acks", fmt.Sprintf("0x%04x", bits))
+		row("duplicate filter", s.receiver.filterText())
+	}
+	return table
+}
+
+// viewsTable lists the messages of s that its library and the Acks on the wire, by
+// what they are documented to say, see differently.
+func (s *side) viewsTable() machine.Table {
+	table := machine.Table{Name: "acked in one view only", Columns: []string{"sequence", "on the wire", "in its library's eyes"}}
+	if !s.ordered {
+		return table
+	}
+	for n := s.sent.first; n < s.sent.next && len(table.Rows) < viewRows; n++ {
+		switch e := s.sent.at(n); {
+		case e.Named && e.forgot:
+			table.Rows = append(table.Rows, []string{strconv.Itoa(int(e.Sequence)), "acked", "given up"})
+		case e.Named && e.Acked != machine.Yes:
+			table.Rows = append(table.Rows, []string{strconv.Itoa(int(e.Sequence)), "acked", "pending"})
+		case !e.Named && e.Acked == machine.Yes:
+			table.Rows = append(table.Rows, []string{strconv.Itoa(int(e.Sequence)), "not acked", "acked"})
+		}
 	}
 	return table
 }

@@ -41,7 +41,7 @@ func (q *queue) drop(n int) { q.head += n }
 
 // witness takes an Ack of a side that reads what passes the tap in order: it
 // answers the oldest arrival with that id, and shows the state after it.
-func (t *Tracker) witness(s, peer *side, p *sighting, m *wire.Message, out *machine.Effects) {
+func (t *follower) witness(s, peer *side, p *sighting, m *wire.Message, out *machine.Effects) {
 	open := s.queue.open()
 	k, cause := 0, m.Cause
 	if t.config.Senders[s.side].Codec.Dialect == wire.Notes && !m.HasCause && s.received {
@@ -139,7 +139,7 @@ func (s *side) answered(open []arrival, m *wire.Message) int {
 }
 
 // read notes that s has read an arrival, and what its window made of it.
-func (t *Tracker) read(s, peer *side, a *arrival, fresh bool, p *sighting, out *machine.Effects) {
+func (t *follower) read(s, peer *side, a *arrival, fresh bool, p *sighting, out *machine.Effects) {
 	if fresh {
 		t.hand(s, peer, a, p, out)
 		return
@@ -156,7 +156,7 @@ func (s *side) follows(m *wire.Message) bool {
 
 // agree makes the receiver's state that of the Ack, where it is not: the capture
 // missed arrivals, and what it took of the ids so far is not certain any more.
-func (t *Tracker) agree(s, peer *side, m *wire.Message) {
+func (t *follower) agree(s, peer *side, m *wire.Message) {
 	if s.follows(m) {
 		return
 	}
@@ -168,7 +168,7 @@ func (t *Tracker) agree(s, peer *side, m *wire.Message) {
 const unseenMost = 64
 
 // unseen takes an Ack that answers a copy which the capture does not have.
-func (t *Tracker) unseen(s, peer *side, p *sighting, m *wire.Message) {
+func (t *follower) unseen(s, peer *side, p *sighting, m *wire.Message) {
 	id := peer.unwrap(m.Cause)
 	peer.came(id)
 	if named := m.HasCause || t.config.Senders[s.side].Codec.Dialect != wire.Notes; named && !s.stream && id > s.unsure && peer.met {
@@ -209,7 +209,7 @@ func (s *side) before(e *life) {
 }
 
 // hand notes that a message was handed to the application of s.
-func (t *Tracker) hand(s, peer *side, a *arrival, p *sighting, out *machine.Effects) {
+func (t *follower) hand(s, peer *side, a *arrival, p *sighting, out *machine.Effects) {
 	if a.life < peer.sent.first {
 		s.taken++
 		return
@@ -220,7 +220,7 @@ func (t *Tracker) hand(s, peer *side, a *arrival, p *sighting, out *machine.Effe
 	e.Deliveries++
 	sure := s.sure(e.Sequence64)
 	if e.Deliveries > 1 {
-		report(out, deliveredTwice, s.side, sure, p.at, a.ref, e.frame, float64(e.Deliveries))
+		report(out, deliveredTwice, s.side, sure, p.at, a.ref, e.frame, float64(e.Deliveries), s.behaviour.number())
 		return
 	}
 	e.Delivered, e.DeliveredAt, e.DeliveredBy, e.Certainty = machine.Yes, a.at, a.ref, sure
@@ -242,7 +242,7 @@ func (s *side) sure(id int64) machine.Certainty {
 func (s *side) knows(id int64) bool { return id > s.unsure && (s.near || !s.behaviour.Port) }
 
 // refuse notes that a message was refused as already received.
-func (t *Tracker) refuse(s, peer *side, a *arrival, p *sighting, out *machine.Effects) {
+func (t *follower) refuse(s, peer *side, a *arrival, p *sighting, out *machine.Effects) {
 	if a.life < peer.sent.first {
 		return
 	}

@@ -1,0 +1,125 @@
+package riptide
+
+import (
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+)
+
+// side is what is known of one end.
+type side struct {
+	side      machine.Side
+	near      bool
+	ordered   bool // what passes the tap towards it arrives in this order
+	stream    bool // because the connection is a stream
+	shown     bool // that it does so is shown, not only the likeliest reading
+	mayPort   bool // it can be Pytide, and need not
+	behaviour *Behaviour
+	doubts    doubts // what speaks against it
+
+	// As a receiver.
+	receiver     Receiver
+	received     bool  // receiver is known: from the beginning, or by its first Ack
+	unsure       int64 // ids of the peer up to here may have come before the capture, or unseen by it
+	missed       []missed
+	leaps        []leap
+	queue        queue // reliable messages that passed the tap towards it and that no Ack has answered
+	heard        bool  // an Ack of it has passed
+	heardLast    int64 // newest id that one had as its last
+	finished     finished
+	doubt        int64 // ids up to here may have been refused, acked without coming, or let in again
+	faulty       bool  // far: its Acks show bits that the shift fault left behind
+	faultyTo     int64 // far: the id after that jump
+	notifyIn     NotifyReceiver
+	notified     bool  // notifyIn is known
+	notifyHeard  int64 // newest id that a header of it had as its last
+	notifyDoubt  int64
+	notifyJoined int64
+
+	// As a sender.
+	sender         Sender
+	sending        bool // sender is known
+	notifyOut      NotifySender
+	notifySending  bool
+	sent           lives // reliable messages
+	notes          lives // notify messages
+	loose          lives // unreliable messages: each copy is its own
+	looseCount     int64
+	top            int64 // newest reliable sequence, unwrapped
+	topAt          machine.Instant
+	met            bool
+	suspect        int64    // number plus one of the newest message that may be merged; 0 for none
+	absent         []absent // ids that newer ones have overtaken, by age
+	notifyTop      int64
+	notifyMet      bool
+	firstNotify    int64
+	smoothed       int // its own smoothed RTT, ms; -1 unknown
+	notifyQuality  quality
+	sendQuality    quality
+	limitAt        machine.Instant // when a limit of the connection's quality was reached; 0 if none was
+	limitOf        int             // which: one of droppedAttempts and so on
+	packets, bytes uint64
+	resends        uint64
+	acked          uint64
+	duplicates     uint64
+	missing        uint64
+	taken          uint64
+	passedOver     uint64        // notify messages that the library counts as lost nowhere
+	wireRTT        time.Duration // sum over wireCount
+	wireCount      uint64
+
+	told []*machine.Rule // of it, that are told once
+
+	// What shows that it reads.
+	readTo   proof           // the newest arrival that it has answered
+	proof    proof           // what passed the tap towards it up to here was read
+	proved   proof           // the same at the end, where an earlier run has learned it
+	previous machine.Instant // its last message but one, of any kind
+	spoke    machine.Instant // its last
+	spokeRef machine.Ref
+	left     machine.Instant // when it said that it ends the connection; 0 if it has not
+	toldLeft machine.Instant // when the peer's word that it ends reached it; 0 if it has not
+}
+
+func (s *side) modes() [3]*lives { return [3]*lives{&s.sent, &s.notes, &s.loose} }
+
+const (
+	// tickSlack is how long before something that a side sends it can have read
+	// for the last time: a tick of the application, generously.
+	tickSlack = 40 * time.Millisecond
+	// Silence is how long after its last message a side that says nothing may
+	// still be reading: its next heartbeat or answer is due within a second.
+	Silence = 1200 * time.Millisecond
+)
+
+// reads grades that a side has read what passed the tap towards it at a time;
+// Unknown where it may have closed the connection before.
+func (s *side) reads(at machine.Instant, ref machine.Ref) machine.Certainty {
+	switch {
+	case s.toldLeft != 0 && at > s.toldLeft:
+		return machine.Unknown
+	case s.proof.covers(at, ref) || s.proved.covers(at, ref):
+		return s.grade()
+	case s.left != 0 && at > s.left, s.left == 0 && at.Sub(s.spoke) > Silence:
+		return machine.Unknown
+	}
+	return machine.Likely
+}
+
+// proof is up to where a side is known to have read what passed the tap: a time,
+// and of the frames of that very time one.
+type proof struct {
+	at  machine.Instant
+	ref machine.Ref
+}
+
+func (p proof) covers(at machine.Instant, ref machine.Ref) bool {
+	return at < p.at || at == p.at && ref <= p.ref
+}
+
+// proves notes that all up to a frame was read.
+func (s *side) proves(at machine.Instant, ref machine.Ref) {
+	if !s.proof.covers(at, ref) {
+		s.proof = proof{at, ref}
+	}
+}
