@@ -45,6 +45,10 @@ type Options struct {
 	// Idle, where set, is called before the source waits for a frame that has
 	// not come yet: the moment to hand on what is buffered.
 	Idle func()
+	// Notice, where set, is told of what the capture goes on after: that the
+	// interface went down, that it is up again, that one of a group was removed.
+	// It is called by who reads.
+	Notice func(text string)
 }
 
 const (

@@ -2,12 +2,10 @@ package afpacket
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -25,7 +23,6 @@ type group struct {
 	idle    func()
 	frames  uint64
 	stopped atomic.Bool
-	patient time.Duration // how long the last blocks were waited for after Stop
 
 	reading sync.Mutex
 	mu      sync.Mutex
@@ -104,12 +101,9 @@ func (g *group) Next(f *capture.Frame) error {
 		for i := range g.heads {
 			h := &g.heads[i]
 			if !h.has && !h.over {
-				var err error
-				if h.has, err = g.sources[i].take(&h.frame); errors.Is(err, io.EOF) {
-					h.over = true
-				} else if err != nil {
-					return err
-				}
+				var err error // io.EOF
+				h.has, err = g.sources[i].take(&h.frame)
+				h.over = err != nil
 			}
 			switch {
 			case h.has && (oldest < 0 || h.frame.At < g.heads[oldest].frame.At):
@@ -125,8 +119,8 @@ func (g *group) Next(f *capture.Frame) error {
 			f.Interface, f.Ref = oldest, machine.MakeRef(0, g.frames)
 			return nil
 		}
-		if over == len(g.heads) || g.patient > time.Second {
-			return io.EOF
+		if over == len(g.heads) {
+			return g.reason()
 		}
 		if g.idle != nil {
 			g.idle()
@@ -137,28 +131,52 @@ func (g *group) Next(f *capture.Frame) error {
 	}
 }
 
-// wait returns when a ring may have frames, or Stop or Close was called.
+// reason gives why there are no more frames: io.EOF after Stop; otherwise every
+// interface was removed.
+func (g *group) reason() error {
+	if g.stopped.Load() {
+		return io.EOF
+	}
+	var all error
+	for _, s := range g.sources {
+		all = errors.Join(all, s.ending)
+	}
+	return all
+}
+
+// wait returns when a ring may have frames, or Stop or Close was called, or one
+// is to be looked at again.
 func (g *group) wait() error {
 	timeout := -1
 	polls := g.polls
-	if g.stopped.Load() { // the blocks with the last frames come when their time is up
-		polls, timeout = polls[:len(polls)-1], retireMilliseconds
-		g.patient += retireMilliseconds * time.Millisecond
+	for i, s := range g.sources {
+		switch {
+		case g.heads[i].over:
+		case s.until.Load() != everlasting: // the block with the last frames comes when its time is up
+			timeout = retireMilliseconds
+			s.awaited++
+		case s.down && timeout < 0:
+			timeout = int(lookEvery.Milliseconds())
+		}
+	}
+	if g.stopped.Load() { // what woke is not read, and would go on waking
+		polls = polls[:len(polls)-1]
 	}
 	if _, err := unix.Poll(polls, timeout); err != nil && !errors.Is(err, unix.EINTR) {
 		return os.NewSyscallError("poll", err)
 	}
-	for i := range g.sources {
-		if polls[i].Revents&unix.POLLERR == 0 {
-			continue
+	for i, s := range g.sources {
+		if polls[i].Revents&unix.POLLERR != 0 {
+			s.ready(uintptr(polls[i].Fd))
+			if err := s.troubled(); err != nil {
+				return err
+			}
+		} else if s.down && s.until.Load() == everlasting {
+			s.look()
 		}
-		s := g.sources[i]
-		s.ready(uintptr(polls[i].Fd))
-		if errors.Is(s.failure, unix.ENETDOWN) {
-			return fmt.Errorf("capturing on %s: the interface went down", s.name)
-		}
-		if s.failure != nil {
-			return fmt.Errorf("capturing on %s: %w", s.name, s.failure)
+		if s.ending != nil && !s.told {
+			s.told = true
+			s.say("was removed")
 		}
 	}
 	return nil

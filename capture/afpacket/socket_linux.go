@@ -113,7 +113,7 @@ func open(o Options) (*source, error) {
 	if err != nil {
 		return nil, errors.Join(err, r.close(), file.Close())
 	}
-	return newSource(file, raw, r, o, cooked), nil
+	return newSource(file, raw, r, o, index, cooked), nil
 }
 
 // filter attaches the capture filter, and locks it: nobody who gets hold of the

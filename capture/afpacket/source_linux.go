@@ -28,6 +28,7 @@ const (
 // source implements Live.
 type source struct {
 	name   string
+	index  int // the kernel's number of the interface; 0 for Any
 	filter string
 	snap   int
 	cooked bool
@@ -39,7 +40,12 @@ type source struct {
 	frames  uint64
 	ready   func(fd uintptr) bool // made once: a closure per call would be an allocation
 	idle    func()
-	failure error
+	notice  func(string)
+	failure error         // that the socket has reported and nobody dealt with yet
+	down    bool          // the interface was taken down
+	ending  error         // why Next will end, where that is not Stop
+	told    bool          // that end was told, by a group that goes on
+	awaited int           // how often the last frames before that end were waited for
 	taken   uint64        // frames handled, of those that the kernel has accepted and not dropped
 	until   atomic.Uint64 // of these, how many there were when Stop was called; everlasting before
 	closed  atomic.Bool
@@ -50,9 +56,9 @@ type source struct {
 	before     counters // the interface's own, when the capture began
 }
 
-func newSource(file *os.File, raw syscall.RawConn, r ring, o Options, cooked bool) *source {
+func newSource(file *os.File, raw syscall.RawConn, r ring, o Options, index int, cooked bool) *source {
 	s := &source{
-		name: o.Interface, filter: o.Filter, snap: o.SnapLength, idle: o.Idle, cooked: cooked, file: file, raw: raw, ring: r,
+		name: o.Interface, index: index, notice: o.Notice, filter: o.Filter, snap: o.SnapLength, idle: o.Idle, cooked: cooked, file: file, raw: raw, ring: r,
 		statistics: capture.Statistics{Known: capture.KnownFilterAccepted | capture.KnownOSDropped},
 	}
 	if c, ok := readCounters(s.name); ok {
@@ -89,8 +95,10 @@ func (s *source) Next(f *capture.Frame) error {
 	s.reading.Lock()
 	defer s.reading.Unlock()
 	for {
-		if ok, err := s.take(f); ok || err != nil {
-			return err
+		if ok, err := s.take(f); ok {
+			return nil
+		} else if err != nil {
+			return s.reason(err)
 		}
 		if s.idle != nil {
 			s.idle()
@@ -104,7 +112,7 @@ func (s *source) Next(f *capture.Frame) error {
 // take gives the next frame if it has come; io.EOF when there will be none.
 func (s *source) take(f *capture.Frame) (bool, error) {
 	for {
-		if s.closed.Load() || s.taken >= s.until.Load() {
+		if s.closed.Load() || s.taken >= s.until.Load() || s.awaited > patience {
 			return false, io.EOF
 		}
 		b := s.ring.next()
@@ -120,45 +128,41 @@ func (s *source) take(f *capture.Frame) (bool, error) {
 	}
 }
 
-// wait returns when the ring has frames, or with the reason why it will not.
+// wait returns when the ring may have frames, or with the reason why it will not.
 func (s *source) wait() error {
 	err := s.raw.Read(s.ready)
-	if errors.Is(err, os.ErrDeadlineExceeded) && s.until.Load() != everlasting {
-		return s.drain()
-	}
 	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded) && s.until.Load() != everlasting:
+		return s.drain()
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		s.look()
+		return nil
 	case s.closed.Load(): // err is then internal/poll's, which has no name here
 		return io.EOF
 	case err != nil:
 		return fmt.Errorf("capturing on %s: %w", s.name, err)
-	case errors.Is(s.failure, unix.ENETDOWN):
-		return fmt.Errorf("capturing on %s: the interface went down", s.name)
-	case s.failure != nil:
-		return fmt.Errorf("capturing on %s: %w", s.name, s.failure)
 	}
-	return nil
+	return s.troubled()
 }
 
-// drain waits for the block in which the last frames before Stop lie: the
+// drain waits for the block in which the last frames before the end lie: the
 // kernel hands it over when its time is up.
 func (s *source) drain() error {
 	var result error
 	waiting := []unix.PollFd{{Events: unix.POLLIN}}
 	err := s.raw.Control(func(fd uintptr) {
 		waiting[0].Fd = int32(fd)
-		for range 100 {
-			if s.ring.ready() {
+		for !s.ready(fd) || s.failure != nil {
+			s.failure = nil // it would end each poll at once
+			if s.awaited++; s.taken >= s.until.Load() || s.awaited > patience {
+				result = io.EOF // even where frames were counted and never handed over: better an end than a wait without one
 				return
-			}
-			if s.taken >= s.until.Load() {
-				break
 			}
 			if _, err := unix.Poll(waiting, retireMilliseconds); err != nil && !errors.Is(err, unix.EINTR) {
 				result = fmt.Errorf("capturing on %s: %w", s.name, os.NewSyscallError("poll", err))
 				return
 			}
 		}
-		result = io.EOF // even where frames were counted and never handed over: better an end than a wait without one
 	})
 	if err != nil { // closed meanwhile
 		return io.EOF
@@ -173,6 +177,12 @@ func (s *source) Stop() {
 	if s.closed.Load() || s.until.Load() != everlasting {
 		return
 	}
+	s.end()
+}
+
+// end makes the frames that were accepted by now the last ones, and wakes a Next
+// that waits.
+func (s *source) end() {
 	_ = s.count() // where it fails, what was counted before stands
 	s.until.Store(s.statistics.FilterAccepted - s.statistics.OSDropped)
 	_ = s.file.SetReadDeadline(time.Unix(1, 0)) // fails only where it is closed already

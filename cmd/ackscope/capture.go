@@ -75,17 +75,21 @@ func (a *app) capture(live *liveFlags, watch *watchFlags, conditions []string) e
 	if r.feed.copyTo != nil {
 		r.feed.copyTo.counts = r.live.live.Statistics
 	}
+	analyses := watch.metrics != "" || r.alerts != nil
+	if analyses {
+		r.feed.lost = func(err error) { r.warn(unsavedText(err)) }
+	}
 	t := &tally{app: a, session: r.live, each: r.each, visible: !a.flags.quiet && isTerminal(a.err)}
 	r.live.idle = func() { r.feed.flush(); t.tick() }
 	r.onFrame = func(*capture.Frame) {
 		if r.feed.frames&(1<<10-1) == 0 {
 			t.tick()
 		}
-		if r.feed.copyErr != nil && r.err == nil { // of a flush while it waited
+		if r.feed.copyErr != nil && r.err == nil && !analyses { // of a flush while it waited
 			r.err = r.feed.copyErr
 		}
 	}
-	if watch.metrics != "" || r.alerts != nil {
+	if analyses {
 		o, optionsErr := a.options()
 		if optionsErr != nil {
 			return errors.Join(optionsErr, r.live.live.Close())

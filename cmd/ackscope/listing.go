@@ -145,7 +145,8 @@ func (l *listing) runLive() error {
 		return err
 	}
 	l.feed = &feed{source: s.live, most: packets}
-	if err := l.live.saveTo(a, s, l.feed); err != nil {
+	s.notice = a.warn
+	if err := l.live.saveTo(a, s, l.feed, a.warn); err != nil {
 		return errors.Join(err, s.live.Close())
 	}
 	if l.live.write != "" {

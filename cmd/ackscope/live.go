@@ -90,9 +90,10 @@ const interruptAgain = 500 * time.Millisecond
 
 // session is an opened live capture with what ends it.
 type session struct {
-	live afpacket.Group
-	idle func() // called before it waits; may be set until the first Next
-	done chan struct{}
+	live   afpacket.Group
+	idle   func()       // called before it waits; may be set until the first Next
+	notice func(string) // told of what the capture goes on after; the same
+	done   chan struct{}
 }
 
 // device names what is captured on; empty for files.
@@ -146,12 +147,20 @@ func (l *liveFlags) open() (*session, uint64, error) {
 				s.idle()
 			}
 		}
+		list[i].Notice = func(text string) {
+			if s.notice != nil {
+				s.notice(text)
+			}
+		}
 	}
 	if s.live, err = openCapture(list, l.user); err != nil {
 		return nil, 0, lacking(err)
 	}
 	interrupt := make(chan os.Signal, 1)
 	signal.Notify(interrupt, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // nohup
+		signal.Notify(interrupt, syscall.SIGHUP)
+	}
 	var timeout <-chan time.Time
 	if duration > 0 {
 		timeout = time.After(duration)
@@ -221,8 +230,9 @@ func (s *session) close(a *app, frames uint64) ([]capture.Statistics, error) {
 	return list, nil
 }
 
-// saveTo makes a feed write what it gives, where -w asks for it.
-func (l *liveFlags) saveTo(a *app, s *session, f *feed) (err error) {
+// saveTo makes a feed write what it gives, where -w asks for it. Where that fails
+// the reading goes on.
+func (l *liveFlags) saveTo(a *app, s *session, f *feed, warn func(string)) (err error) {
 	if l.write == "" {
 		return nil
 	}
@@ -230,10 +240,21 @@ func (l *liveFlags) saveTo(a *app, s *session, f *feed) (err error) {
 		return err
 	}
 	s.idle = f.flush
-	f.lost = func(err error) {
-		fmt.Fprintf(a.err, "ackscope: warning: %v: nothing more is saved, the analysis goes on\n", err)
-	}
+	f.lost = func(err error) { warn(unsavedText(err)) }
 	return nil
+}
+
+func unsavedText(err error) string {
+	return fmt.Sprintf("%v: nothing more is saved, the analysis goes on", err)
+}
+
+// warn prints a warning on a line of its own.
+func (a *app) warn(text string) {
+	_ = a.flush() // a failure comes back with the next one
+	if isTerminal(a.err) {
+		fmt.Fprint(a.err, "\r\x1b[K") // a line of counts
+	}
+	fmt.Fprintf(a.err, "ackscope: warning: %s\n", text)
 }
 
 // check refuses what only a live capture can do.

@@ -243,7 +243,7 @@ func inFiles(t *testing.T, dir string, payload []byte) bool {
 	return false
 }
 
-// TestDiskFull saves into a file system of 1 MB while it analyses.
+// TestDiskFull saves into a file system of 1 MB: who analyses too goes on.
 func TestDiskFull(t *testing.T) {
 	mount, umount := testenv.Need(t, "mount"), testenv.Need(t, "umount")
 	if !namespaced(t) {
@@ -261,20 +261,28 @@ func TestDiskFull(t *testing.T) {
 		}
 	}
 	const n = 6000
-	for _, command := range []string{"flows", "capture"} {
-		c := begin(t, nil, command, "-i", "veth0", "-f", "udp port 7777", "-w", filepath.Join(dir, command+".pcapng"), "--json")
+	for _, k := range []struct {
+		command []string
+		goesOn  string // what it prints of all that came; empty where it has nothing to do but save
+	}{
+		{[]string{"flows"}, fmt.Sprintf(`"packets_a":%d,`, n)},
+		{[]string{"capture"}, ""},
+		{[]string{"capture", "--alert", "error"}, fmt.Sprintf(`"captured":%d,`, n)},
+	} {
+		command, file := strings.Join(k.command, " "), filepath.Join(dir, "full.pcapng")
+		c := begin(t, nil, append(k.command, "-i", "veth0", "-f", "udp port 7777", "-w", file, "--json")...)
 		out := testnet.Inject(t, "veth1")
 		frames := game(t, n, 300)
 		for at := 0; at < n; at += 50 {
 			out.Send(t, frames[at:at+50]...)
 			time.Sleep(300 * time.Microsecond)
 		}
-		time.Sleep(500 * time.Millisecond)
 		var err error
-		if command == "flows" {
-			err = c.end(t, os.Interrupt)
+		if k.goesOn != "" {
+			time.Sleep(300 * time.Millisecond)
+			err = c.end(t, syscall.SIGHUP) // as where the terminal is closed
 		} else {
-			err = c.wait(t) // with nothing to save to, it has nothing to do
+			err = c.wait(t)
 		}
 		if err == nil || c.cmd.ProcessState.ExitCode() != 2 {
 			t.Errorf("%s: %v, expected exit code 2", command, err)
@@ -282,10 +290,10 @@ func TestDiskFull(t *testing.T) {
 		if !strings.Contains(c.errors.String(), "no space left on device") {
 			t.Errorf("%s says:\n%s\nexpected that there is no space left", command, c.errors.Bytes())
 		}
-		if command == "flows" && !strings.Contains(c.out.String(), fmt.Sprintf(`"packets_a":%d,`, n)) {
-			t.Errorf("the analysis did not go on over all %d packets:\n%s", n, c.out.Bytes())
+		if !strings.Contains(c.out.String(), k.goesOn) {
+			t.Errorf("%s: the analysis did not go on over all %d packets:\n%s", command, n, c.out.Bytes())
 		}
-		if err := os.Remove(filepath.Join(dir, command+".pcapng")); err != nil {
+		if err := os.Remove(file); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,0 +1,94 @@
+package afpacket
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// lookEvery is how often an interface that is down is looked at: the kernel
+	// reports that it went down, but neither that it is up again nor that it was
+	// removed meanwhile.
+	lookEvery = 250 * time.Millisecond
+	// patience is how many blocks' time the last frames are waited for.
+	patience = 50
+)
+
+// troubled deals with what the socket has reported. An interface that went down
+// may come up again: the kernel then goes on giving its frames to the socket.
+func (s *source) troubled() error {
+	failure := s.failure
+	s.failure = nil
+	switch {
+	case errors.Is(failure, unix.ENETDOWN):
+		s.look()
+	case failure != nil:
+		return fmt.Errorf("capturing on %s: %w", s.name, failure)
+	}
+	return nil
+}
+
+// look finds out how it stands with an interface that went down: of one that was
+// removed, what came before is given and then Next ends.
+func (s *source) look() {
+	now, err := net.InterfaceByIndex(s.index)
+	switch {
+	case err != nil && s.removed():
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if !s.closed.Load() && s.until.Load() == everlasting {
+			s.ending = fmt.Errorf("capturing on %s: the interface was removed", s.name)
+			s.end()
+		}
+	case err == nil && now.Flags&net.FlagUp != 0:
+		if s.down {
+			s.down = false
+			s.say("is up again")
+		}
+		s.wake(time.Time{})
+	default:
+		if !s.down {
+			s.down = true
+			s.say("went down; the capture goes on once it is up again")
+		}
+		s.wake(time.Now().Add(lookEvery))
+	}
+}
+
+// removed asks whether the kernel has taken the socket off its interface for good.
+func (s *source) removed() (gone bool) {
+	err := s.raw.Control(func(fd uintptr) {
+		bound, err := unix.Getsockname(int(fd))
+		address, ok := bound.(*unix.SockaddrLinklayer)
+		gone = err == nil && ok && address.Ifindex == -1
+	})
+	return err == nil && gone
+}
+
+// wake sets when Next is to look again, but where Stop has set it to wake now.
+func (s *source) wake(at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed.Load() && s.until.Load() == everlasting {
+		_ = s.file.SetReadDeadline(at) // fails only where it is closed already
+	}
+}
+
+func (s *source) say(text string) {
+	if s.notice != nil {
+		s.notice(fmt.Sprintf("capturing on %s: the interface %s", s.name, text))
+	}
+}
+
+// reason gives why Next ends.
+func (s *source) reason(err error) error {
+	if errors.Is(err, io.EOF) && s.ending != nil && !s.closed.Load() {
+		return s.ending
+	}
+	return err
+}
