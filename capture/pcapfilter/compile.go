@@ -2,6 +2,7 @@ package pcapfilter
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -25,6 +26,9 @@ func Compile(filter string, target Target, snap uint32) ([]bpf.Instruction, erro
 			return nil, &Error{Filter: filter, Column: 1, Reason: "expected one vlan at most where packets come without their link header (-i any): what is behind a second tag cannot be told there"}
 		}
 	}
+	if err := suits(n, target); err != "" {
+		return nil, &Error{Filter: filter, Column: 1, Reason: err}
+	}
 	c.prologue()
 	yes, no := c.label(), c.label()
 	n.generate(c, yes, no)
@@ -34,6 +38,38 @@ func Compile(filter string, target Target, snap uint32) ([]bpf.Instruction, erro
 	c.emit(bpf.RetConstant{Val: 0})
 	return c.assemble()
 }
+
+// suits says what a filter asks of packets that a target cannot tell; empty for
+// nothing.
+func suits(n node, target Target) string {
+	switch n := n.(type) {
+	case negation:
+		return suits(n.of, target)
+	case conjunction:
+		return cmp.Or(suits(n.left, target), suits(n.right, target))
+	case disjunction:
+		return cmp.Or(suits(n.left, target), suits(n.right, target))
+	case content:
+		if n.of == "ether" && target == CookedSocket {
+			return noLinkHeader
+		}
+	case station:
+		if target == CookedSocket {
+			return noLinkHeader
+		}
+	case cast:
+		if n.of == "ether" && target == CookedSocket {
+			return noLinkHeader
+		}
+	case outgoing:
+		if target == EthernetBytes {
+			return "inbound and outbound are told on a live capture only"
+		}
+	}
+	return ""
+}
+
+const noLinkHeader = "expected nothing of ether: packets come without their link header (-i any)"
 
 func countTags(n node) int {
 	switch n := n.(type) {

@@ -16,9 +16,25 @@ func TestRefused(t *testing.T) {
 	}{
 		{"host example.com", 6, "names are not looked up"},
 		{"port domain", 6, "names are not looked up"},
-		{"udp[8:4] = 1", 4, `"[" is not in the language`},
-		{"ether host 00:11:22:33:44:55", 12, "ether does not go with host"},
-		{"ether and udp", 7, "expected proto behind ether"},
+		{"udp[8:3] = 1", 5, "a size of 1, 2 or 4"},
+		{"udp[x] = 1", 5, "expected OFFSET or OFFSET:SIZE"},
+		{"udp[65536] = 1", 5, "an offset to 65535"},
+		{"udp[8", 6, "expected ]"},
+		{"udp[", 5, "found the end"},
+		{"udp[8:4]", 9, "a comparison"},
+		{"udp[8:4] =", 11, "found the end"},
+		{"udp[8:4] = 0x100000000", 12, "a number"},
+		{"udp[8:4] & (1 = 1", 15, "closing parenthesis"},
+		{"udp[8] + 1 = 2", 8, `"+" is not in the language`},
+		{"esp[0] = 1", 4, "esp does not go with ["},
+		{"len & 1", 8, "a comparison"},
+		{"ether host 10.0.0.1", 12, "an Ethernet address"},
+		{"ether host 00:11:22:33:44:55:66:77", 12, "an Ethernet address"},
+		{"ether net 10", 11, "ether does not go with net"},
+		{"ip broadcast", 4, "ip does not go with broadcast"},
+		{"udp multicast", 5, "udp does not go with multicast"},
+		{"outbound", 1, "live capture only"},
+		{"ether and udp", 7, "behind ether"},
 		{"udp host 10.0.0.1", 10, "udp does not go with host"},
 		{"ip6 host 10.0.0.1", 10, "ip6 does not go with the address 10.0.0.1"},
 		{"arp net fe80::/10", 9, "arp does not go with the address fe80::"},
@@ -55,8 +71,13 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%q: column %d: %s; expected column %d: …%s…", c.filter, e.Column, e.Reason, c.column, c.reason)
 		}
 	}
-	if _, err := Compile("vlan and vlan 3", CookedSocket, 100); err == nil {
-		t.Error("two tags are told apart on a cooked socket, where they cannot be")
+	for filter, why := range map[string]string{
+		"vlan and vlan 3": "two tags are told apart", "udp or not ether[0] = 1": "the link header is read", "ether src 02:00:00:00:00:01": "the link header is read",
+		"udp and (multicast or tcp)": "the link header is read",
+	} {
+		if _, err := Compile(filter, CookedSocket, 100); err == nil {
+			t.Errorf("%q: %s on a cooked socket, which does not show it", filter, why)
+		}
 	}
 }
 

@@ -56,7 +56,8 @@ type (
 const (
 	typeIPv4, typeARP, typeRARP, typeIPv6 = 0x0800, 0x0806, 0x8035, 0x86dd
 
-	protocolICMP, protocolTCP, protocolUDP, protocolFragment, protocolICMPv6, protocolSCTP = 1, 6, 17, 44, 58, 132
+	protocolICMP, protocolIGMP, protocolTCP, protocolUDP, protocolFragment = 1, 2, 6, 17, 44
+	protocolESP, protocolAH, protocolICMPv6, protocolSCTP                  = 50, 51, 58, 132
 
 	ipv4Offset, ipv4Protocol, ipv4Source, ipv4Destination = 6, 9, 12, 16
 	ipv6Next, ipv6Source, ipv6Destination, ipv6Header     = 6, 8, 24, 40
@@ -131,6 +132,12 @@ func (n protocol) generate(c *code, yes, no label) {
 		number{"", protocolUDP, n.depth}.generate(c, yes, no)
 	case "sctp":
 		number{"", protocolSCTP, n.depth}.generate(c, yes, no)
+	case "esp":
+		number{"", protocolESP, n.depth}.generate(c, yes, no)
+	case "ah":
+		number{"", protocolAH, n.depth}.generate(c, yes, no)
+	case "igmp":
+		number{"ip", protocolIGMP, n.depth}.generate(c, yes, no)
 	case "icmp":
 		number{"ip", protocolICMP, n.depth}.generate(c, yes, no)
 	case "icmp6":
@@ -276,15 +283,18 @@ func (n port) generate(c *code, yes, no label) {
 			c.all(yes, no,
 				func(yes, no label) { c.isType(n.depth, typeIPv4, yes, no) },
 				carried(ipv4Protocol),
-				func(yes, no label) { // ports stand in the first fragment only
-					c.loadNetwork(n.depth, ipv4Offset, halfBytes)
-					c.jump(bpf.JumpBitsSet, offsetMask, no, yes)
-				},
+				func(yes, no label) { c.firstFragment(n.depth, yes, no) }, // where the ports are
 				func(yes, no label) {
 					c.skipHeader(n.depth)
 					ports(func(offset uint32) { c.loadTransport(n.depth, offset, halfBytes) })(yes, no)
 				})
 		})
+}
+
+// firstFragment tests that an IPv4 packet is whole or begins with its first byte.
+func (c *code) firstFragment(depth int, yes, no label) {
+	c.loadNetwork(depth, ipv4Offset, halfBytes)
+	c.jump(bpf.JumpBitsSet, offsetMask, no, yes)
 }
 
 // within compares the loaded port.

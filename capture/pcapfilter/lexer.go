@@ -23,7 +23,8 @@ type token struct {
 }
 
 const (
-	signs   = "()!"
+	pairs   = " && || == != <= >= "
+	signs   = "()!&|=<>[]"
 	longest = 4096 // bytes of a filter: room for some hundred hosts
 )
 
@@ -39,7 +40,7 @@ func lex(filter string) ([]token, error) {
 		case c == ' ' || c == '\t' || c == '\n' || c == '\r':
 			i++
 			continue
-		case strings.HasPrefix(filter[i:], "&&"), strings.HasPrefix(filter[i:], "||"):
+		case i+2 <= len(filter) && strings.Contains(pairs, " "+filter[i:i+2]+" "):
 			i += 2
 		case strings.IndexByte(signs, c) >= 0:
 			i++

@@ -136,7 +136,7 @@ func (p *parser) term(behind bool) (node, error) {
 var protocols = map[string]string{
 	"ip": "host net proto", "ip6": "host net proto", "arp": "host net", "rarp": "host net",
 	"tcp": "port portrange", "udp": "port portrange", "sctp": "port portrange",
-	"icmp": "", "icmp6": "", "ether": "proto",
+	"icmp": "", "icmp6": "", "igmp": "", "esp": "", "ah": "", "ether": "host proto",
 }
 
 func (p *parser) primitive(behind bool) (node, error) {
@@ -147,11 +147,30 @@ func (p *parser) primitive(behind bool) (node, error) {
 		p.next()
 		n, err := p.number(0xffffffff)
 		return length{atLeast: word == "greater", bytes: n}, err
+	case "len":
+		return p.content(p.next())
+	case "broadcast", "multicast":
+		return p.cast("")
+	case "inbound", "outbound":
+		p.next()
+		if word == "inbound" {
+			return negation{outgoing{}}, nil
+		}
+		return outgoing{}, nil
 	}
 	var q qualifiers
 	named := false
 	if _, ok := protocols[p.peek()]; ok {
 		q.proto, named = p.next(), true
+		switch p.peek() {
+		case "[":
+			if q.proto == "esp" || q.proto == "ah" {
+				return nil, p.fail("%s does not go with [", q.proto)
+			}
+			return p.content(q.proto)
+		case "broadcast", "multicast":
+			return p.cast(q.proto)
+		}
 	}
 	directed, err := p.direction(&q)
 	if err != nil {
@@ -165,13 +184,13 @@ func (p *parser) primitive(behind bool) (node, error) {
 		q.kind = "host"
 	case named:
 		if q.proto == "ether" {
-			return nil, p.fail("expected proto behind ether, found %s", found(p.peek()))
+			return nil, p.fail("expected host, src, dst, proto, [, broadcast or multicast behind ether, found %s", found(p.peek()))
 		}
 		return protocol{q.proto, p.tags}, nil
 	case behind && p.seen && startsValue(p.peek()):
 		q = p.last
 	default:
-		return nil, p.fail("expected a protocol, src, dst, host, net, port, portrange, vlan, less, greater, not or a parenthesis, found %s", found(p.peek()))
+		return nil, p.fail("expected a protocol, src, dst, host, net, port, portrange, vlan, less, greater, len, not or a parenthesis, found %s", found(p.peek()))
 	}
 	if named && !strings.Contains(" "+protocols[q.proto]+" ", " "+q.kind+" ") {
 		return nil, p.fail("%s does not go with %s", q.proto, q.kind)

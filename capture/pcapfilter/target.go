@@ -23,22 +23,18 @@ const (
 	scratchTag = 0
 )
 
-// prologue notes how far a tag that is in the packet shifts what is behind it:
-// M[0] = 0 where the kernel keeps the outer tag, 4 where it does not.
+// prologue begins to note how far a tag that is in the packet shifts what is
+// behind it: M[0] = 0. Where the kernel does not keep the outer tag, the test for
+// one sets it to 4; as in libpcap, a packet that did not come to that test is
+// read unshifted.
 func (c *code) prologue() {
-	if !c.tagged {
-		return
+	if c.tagged {
+		c.shift(0)
 	}
-	kept, inside, done := c.label(), c.label(), c.label()
-	c.emit(bpf.LoadExtension{Num: bpf.ExtVLANTagPresent})
-	c.jump(bpf.JumpEqual, 1, kept, inside)
-	c.place(kept)
-	c.emit(bpf.LoadConstant{Dst: bpf.RegA, Val: 0})
-	c.jumpTo(done)
-	c.place(inside)
-	c.emit(bpf.LoadConstant{Dst: bpf.RegA, Val: tagBytes})
-	c.place(done)
-	c.emit(bpf.StoreScratch{Src: bpf.RegA, N: scratchTag})
+}
+
+func (c *code) shift(by uint32) {
+	c.emit(bpf.LoadConstant{Dst: bpf.RegA, Val: by}, bpf.StoreScratch{Src: bpf.RegA, N: scratchTag})
 }
 
 // load reads at an offset of the network header's, or of what is before it.
@@ -61,8 +57,8 @@ func (c *code) loadType(depth int) {
 		c.emit(bpf.LoadExtension{Num: bpf.ExtProto})
 	default: // one tag: the kernel keeps it, or it begins what the socket gives
 		kept, inside, done := c.label(), c.label(), c.label()
-		c.emit(bpf.LoadExtension{Num: bpf.ExtVLANTagPresent})
-		c.jump(bpf.JumpEqual, 1, kept, inside)
+		c.emit(bpf.LoadScratch{Dst: bpf.RegA, N: scratchTag})
+		c.jump(bpf.JumpEqual, 0, kept, inside)
 		c.place(kept)
 		c.emit(bpf.LoadExtension{Num: bpf.ExtProto})
 		c.jumpTo(done)
@@ -150,5 +146,6 @@ func (n tag) generate(c *code, yes, no label) {
 	c.place(kept)
 	named(func() { c.emit(bpf.LoadExtension{Num: bpf.ExtVLANTag}) })(yes, no)
 	c.place(other)
+	c.shift(tagBytes)
 	inside(yes, no)
 }

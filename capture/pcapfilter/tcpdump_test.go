@@ -32,6 +32,13 @@ var expressions = []string{
 	"port 53 or 7777", "host 10.0.0.1 or 10.0.0.2 and port 53", "udp port 7777 or not 53", "udp && (port 53 || port 7777)", "src host 10.0.0.1 and dst host 10.0.0.2", "src net 10 or dst port 53",
 	"vlan", "vlan 5", "not vlan", "vlan and udp", "vlan 5 and udp port 7777", "vlan and vlan 6", "vlan 5 and vlan and host 10.0.0.1", "vlan or udp", "udp or vlan 5 and udp", "udp port 7777 or (vlan and udp port 7777)", "not (vlan 5 and tcp) and udp",
 	"less 140", "greater 140", "udp and greater 180", "udp or less 40",
+	"udp[8:4] = 0x01020304", "udp[8] & 1 != 0", "udp[0:2] > 7776", "udp[2:2]<=53", "udp[8:2] & 0x0f0f == 0x0102 or tcp", "not udp[8] = 1", "udp port 7777 and udp[8:2] < 0x0200",
+	"tcp[13] & 2 != 0", "tcp[tcpflags] & (tcp-syn|tcp-ack) != 0", "tcp[tcpflags]&(tcp-syn|tcp-fin)=tcp-syn", "tcp[tcpflags] = tcp-syn | tcp-ack", "icmp[icmptype] = icmp-echo", "icmp[icmpcode] >= 2",
+	"ip[6:2] & 0x1fff != 0", "ip[0] & 0xf > 5", "ip6[6] = 17", "ip6[24:4] = 0x20010db8", "arp[24:4] = 0x0a000001", "icmp6[icmp6type] = 1", "sctp[0:2] = 7777", "igmp[0] < 4", "len > 140", "len <= 120 and udp", "len != 130",
+	"vlan and udp[8] & 3 = 1", "vlan and ip[9] = 17", "vlan 5 and vlan and tcp[13] & 1 = 1",
+	"igmp", "esp", "ah", "ip multicast", "ip6 multicast", "ether host 02:00:00:00:00:01", "ether src 02:00:00:00:00:01", "ether dst ff:ff:ff:ff:ff:ff", "ether src or dst 02:00:00:00:00:02",
+	"ether src and dst host 0200.0000.0001", "broadcast", "ether multicast", "multicast and udp", "ether host 02:00:00:00:00:01 or 02:00:00:00:00:02", "ether[0] & 1 = 0", "ether[12:2] = 0x0800", "ether[6:4] = 0x02000000",
+	"vlan and ip multicast", "vlan and ether host 02:00:00:00:00:01", "udp[20:4] = 0x01010101 and not ip6",
 }
 
 // TestVerdictsOfTcpdump runs ours and tcpdump's programs over random packets
@@ -164,7 +171,10 @@ func verdict(t *testing.T, filter string, vm *bpf.VM, p []byte) bool {
 // field is one of those, or one beside it; now and then it is cut.
 func packet(r *rand.Rand) []byte {
 	pick := func(values ...uint16) uint16 { return values[r.IntN(len(values))] }
-	p := make([]byte, 12, 300)
+	station := func() []byte {
+		return [][]byte{{2, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 2}, {0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, {1, 0, 0x5e, 0, 0, 1}}[r.IntN(4)]
+	}
+	p := append(append(make([]byte, 0, 300), station()...), station()...)
 	for range []int{0, 0, 1, 2}[r.IntN(4)] {
 		p = binary.BigEndian.AppendUint16(p, pick(0x8100, 0x8100, 0x88a8, 0x9100))
 		p = binary.BigEndian.AppendUint16(p, pick(5, 6, 0x2005, 0xf006, 7))
@@ -172,16 +182,16 @@ func packet(r *rand.Rand) []byte {
 	kind := pick(0x0800, 0x0800, 0x0800, 0x86dd, 0x86dd, 0x86dd, 0x0806, 0x8035, 0x1234)
 	p = binary.BigEndian.AppendUint16(p, kind)
 	address4 := func() []byte {
-		return [][]byte{{10, 0, 0, 1}, {10, 0, 0, 2}, {10, 0, 0, 0}, {10, 1, 0, 9}, {192, 168, 1, 7}, {192, 168, 2, 7}, {11, 0, 0, 1}}[r.IntN(7)]
+		return [][]byte{{10, 0, 0, 1}, {10, 0, 0, 2}, {10, 0, 0, 0}, {10, 1, 0, 9}, {192, 168, 1, 7}, {192, 168, 2, 7}, {11, 0, 0, 1}, {224, 0, 0, 1}}[r.IntN(8)]
 	}
 	address6 := func() []byte {
-		a := [][]byte{{0xfe, 0x80}, {0x20, 0x01, 0x0d, 0xb8}, {0}, {0x20, 0x01, 0x0d, 0xb9}, {0xfe, 0xc0}}[r.IntN(5)]
+		a := [][]byte{{0xfe, 0x80}, {0x20, 0x01, 0x0d, 0xb8}, {0}, {0x20, 0x01, 0x0d, 0xb9}, {0xfe, 0xc0}, {0xff, 2}}[r.IntN(6)]
 		out := make([]byte, 16)
 		copy(out, a)
 		out[7], out[15] = byte(r.IntN(12)/11), byte(r.IntN(3))
 		return out
 	}
-	proto := byte(pick(6, 17, 17, 17, 1, 58, 132, 44, 50))
+	proto := byte(pick(6, 17, 17, 17, 1, 2, 58, 132, 44, 50, 51))
 	switch kind {
 	case 0x0800:
 		words := 5 + r.IntN(2)*r.IntN(11)
@@ -209,7 +219,15 @@ func packet(r *rand.Rand) []byte {
 	for range 2 {
 		p = binary.BigEndian.AppendUint16(p, pick(7777, 7778, 7780, 7781, 7776, 53, 52, 80, 81, 55))
 	}
-	p = append(p, make([]byte, room+r.IntN(60))...)
+	content := make([]byte, room+r.IntN(60))
+	for i := range content {
+		content[i] = byte(r.IntN(4))
+	}
+	copy(content[4:], [][]byte{{1, 2, 3, 4}, {1, 1}, {0, 9, 8, 7}, nil}[r.IntN(4)])
+	if r.IntN(4) == 0 {
+		copy(content[16:], []byte{1, 1, 1, 1})
+	}
+	p = append(p, content...)
 	if r.IntN(10) == 0 {
 		p = p[:r.IntN(len(p))]
 	}

@@ -26,6 +26,9 @@ func (p *parser) value(q qualifiers) (node, error) {
 	case "net":
 		return p.network(q)
 	}
+	if q.proto == "ether" {
+		return p.station(q)
+	}
 	text := p.next()
 	address, err := netip.ParseAddr(text)
 	if err != nil || address.Zone() != "" {
