@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -34,14 +33,7 @@ func (p *findingPrinter) watch(live *liveFlags, watch *watchFlags, args []string
 		r.screen.clear()
 		r.err = p.flow(f, found)
 	}
-	if r.screen = p.app.newScreen(); r.screen != nil || p.rows != nil {
-		r.tick = func() { p.tick(r) }
-	}
-	s, err := r.run(o)
-	if s != nil {
-		err = errors.Join(err, p.all(s))
-	}
-	return p.app.ended(errors.Join(err, r.end()))
+	return r.show(o, p.rows != nil, func() { p.tick(r) }, p.all)
 }
 
 // tick shows the findings as they are now.

@@ -88,13 +88,22 @@ func (l *liveFlags) begin(a *app, w *watchFlags, args []string) (r *running, err
 	}
 	r.live = s
 	r.feed, r.each = &feed{source: s.live, most: least(packets, l.count)}, make([]uint64, len(l.devices))
-	if err := l.saveTo(a, s, r.feed); err != nil {
+	s.notice = r.warn
+	if err := l.saveTo(a, s, r.feed, r.warn); err != nil {
 		return nil, errors.Join(err, s.live.Close())
 	}
 	if !a.flags.quiet {
 		fmt.Fprintf(a.err, "capturing on %s\n", l.device())
 	}
 	return r, nil
+}
+
+// warn prints a warning, from the goroutine that reads.
+func (r *running) warn(text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.screen.clear()
+	r.app.warn(text)
 }
 
 // Next implements capture.Source: it lets go of the lock while it waits.
@@ -195,6 +204,19 @@ func (r *running) run(o analyze.Options) (*analyze.Session, error) {
 		err = errors.Join(err, r.err)
 	}
 	return r.session, err
+}
+
+// show analyses all that comes: on the way tick prints, on a screen where there
+// is one, as rows where they are asked for; all prints what there is at the end.
+func (r *running) show(o analyze.Options, rows bool, tick func(), all func(*analyze.Session) error) error {
+	if r.screen = r.app.newScreen(); r.screen != nil || rows {
+		r.tick = tick
+	}
+	s, err := r.run(o)
+	if s != nil {
+		err = errors.Join(err, all(s))
+	}
+	return r.app.ended(errors.Join(err, r.end()))
 }
 
 // count reads all that comes and does no more.
