@@ -59,7 +59,8 @@ func (a *app) exportPcapng(f *exportFlags, args []string) error {
 		}
 		var list []export.Note
 		var comments []string
-		for frame := (capture.Frame{}); ; {
+		var frame capture.Frame
+		for {
 			if err := in.Next(&frame); errors.Is(err, io.EOF) {
 				break
 			} else if err != nil {

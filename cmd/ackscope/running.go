@@ -223,7 +223,8 @@ func (r *running) show(o analyze.Options, rows bool, tick func(), all func(*anal
 func (r *running) count() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for f := (capture.Frame{}); ; {
+	var f capture.Frame // not the loop's own: that would be a new one for each packet
+	for {
 		if err := r.Next(&f); errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {

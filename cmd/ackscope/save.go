@@ -17,6 +17,8 @@ type save struct {
 	w        *capture.Writer
 	of       func(file, index int) capture.Interface // describes an interface of the source
 	ids      map[[2]int]int                          // (file, interface) to the written id
+	last     [2]int                                  // the key of the frame before, and
+	lastID   int                                     // its id: mostly there is one interface
 	frames   uint64
 	rotation *rotation // nil for a single file
 	// counts gives the counts of the interfaces so far, for a file that is full;
@@ -63,7 +65,10 @@ func (s *save) write(f *capture.Frame, comments ...string) error {
 		}
 	}
 	key := [2]int{f.Ref.File(), f.Interface}
-	id, ok := s.ids[key]
+	id, ok := s.lastID, key == s.last && len(s.ids) > 0
+	if !ok {
+		id, ok = s.ids[key]
+	}
 	if !ok {
 		in := s.of(key[0], key[1])
 		in.LinkType = f.LinkType
@@ -73,6 +78,7 @@ func (s *save) write(f *capture.Frame, comments ...string) error {
 		}
 		s.ids[key] = id
 	}
+	s.last, s.lastID = key, id
 	copied := *f
 	copied.Interface = id
 	copied.Ref = machine.Ref(0)
