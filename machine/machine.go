@@ -72,6 +72,7 @@ type Datagram struct {
 	Bytes  []byte // what was captured of it; valid during the call only
 	Length int    // its length on the wire, more than len(Bytes) where a snap length cut it
 	Place  Place  // its place in all that its sender sends, as the sender's Scope has it
+	Behind bool   // of a stream that was left with a hole before it: its receiver cannot have read it
 }
 
 // Certainty grades an inferred fact. Its words are a closed list (spec/contract.md).

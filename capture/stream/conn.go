@@ -23,6 +23,10 @@ type Message struct {
 	// first one after the framing was found in the middle, possible for one that
 	// the protocol cannot read.
 	Grade machine.Certainty
+	// Behind is set where bytes before it, or some of its own, had not come when the
+	// connection or the capture ended, and the receiver's acks do not tell that they
+	// reached it some other way: it can then not have read the message.
+	Behind bool
 }
 
 // Output is what one segment brought about. The caller owns it and reuses it.
@@ -123,8 +127,12 @@ func (c *Conn) Finish(out *Output) {
 
 func (c *Conn) finish(out *Output) {
 	for i := range c.halves {
-		for len(c.halves[i].pieces) > 0 {
-			c.halves[i].skipHole()
+		h := &c.halves[i]
+		if len(h.pieces) > 0 && c.acks[1-i] && int32(c.acked[1-i]-h.pieces[0].seq) < 0 {
+			h.open, h.behind = true, h.end()
+		}
+		for len(h.pieces) > 0 {
+			h.skipHole()
 		}
 	}
 	c.scan(out, true)
@@ -152,6 +160,7 @@ func (c *Conn) scanHalf(side machine.Side, out *Output, final bool) {
 	}
 	h.scan(c.formats, &c.limits, final, func(from, to, length int, grade machine.Certainty) {
 		m := Message{From: side, Bytes: h.buf[from:to:to], Length: length, Grade: grade}
+		m.Behind = h.open && (h.base+uint64(to) > h.behind || length > to-from)
 		first := len(out.spans)
 		i, left, at := h.markAt(h.base+uint64(from)), to-from, h.base+uint64(from)
 		for ; ; i++ {

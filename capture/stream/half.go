@@ -96,6 +96,8 @@ type half struct {
 	free    []piece // emptied ones, for their memory
 	overdue int     // segments seen since the receiver acked what stands behind the hole
 	astray  int     // segments in a row that lie far behind next
+	open    bool    // at the end a hole was left, before the ordered byte at behind
+	behind  uint64
 
 	framer framer
 	counts Counts

@@ -38,15 +38,22 @@ func (t *follower) evidence(s, peer *side, p *sighting, m *wire.Message, out *ma
 			s.doubt = max(s.doubt, cause) // its newest id stays behind: from here on anything can be
 		}
 	}
+	blind := s.blind
 	switch {
 	case !s.heard:
 		s.heard, s.heardLast = true, last
 		if !t.begun || last >= jump {
 			s.doubt = max(s.doubt, last)
 		}
+		if t.begun && last >= jump && s.behaviour.ShiftFault {
+			s.blind = last
+		}
 	case last > s.heardLast:
 		if last-s.heardLast >= jump {
 			s.doubt = max(s.doubt, last)
+			if s.behaviour.ShiftFault {
+				s.blind = last
+			}
 			if !s.ordered && (s.behaviour.ShiftFault || s.behaviour.Receive == ReceiveWindow) {
 				report(out, windowJump, s.side, machine.Likely, p.at, p.ref, 0, float64(last-s.heardLast), float64(m.Last))
 			}
@@ -58,6 +65,9 @@ func (t *follower) evidence(s, peer *side, p *sighting, m *wire.Message, out *ma
 		e.answered(s, p.at)
 		if !s.ordered {
 			t.far(s, peer, e, p, m, out)
+			if s.faulty && s.faultyTo == last {
+				s.blind = blind // what the jump left behind is known
+			}
 		}
 	} else if peer.near && t.begun && cause > peer.top && !s.behaviour.OneSequence {
 		report(out, ackOfNothing, s.side, machine.Likely, p.at, p.ref, 0, float64(cause-peer.top))
@@ -184,7 +194,10 @@ func (t *follower) name(s, peer *side, p *sighting, e *life, id int64, out *mach
 			continue
 		}
 		grade := machine.Certain
-		if id <= s.doubt || s.behaviour.Port || peer.behaviour.OneSequence {
+		switch {
+		case id <= s.blind:
+			grade = machine.Possible // it came; the window may have thrown it away
+		case id <= s.doubt || s.behaviour.Port || peer.behaviour.OneSequence:
 			grade = machine.Likely
 		}
 		if e.refused || e.Delivered == machine.Yes && e.Certainty >= grade {

@@ -105,7 +105,7 @@ func (t *follower) step(p *sighting, out *machine.Effects) {
 	}
 	if m.Type == wire.Disconnect {
 		s.left, t.ended = p.at, true
-		if peer.toldLeft == 0 {
+		if peer.toldLeft == 0 && !p.behind {
 			peer.toldLeft = p.at
 		}
 	} else if s.near && !t.config.Stream {
@@ -120,7 +120,9 @@ func (t *follower) step(p *sighting, out *machine.Effects) {
 		s.shown = s.shown || t.reaches[p.from].shows()
 	}
 	t.settle(p.at, out)
-	t.session(p, m, out)
+	if !p.behind {
+		t.session(p, m, out)
+	}
 	t.faults(s, p, m, out)
 	switch {
 	case m.Type == wire.Ack || m.Type == wire.AckExtra:
@@ -128,7 +130,9 @@ func (t *follower) step(p *sighting, out *machine.Effects) {
 			t.witness(s, peer, p, m, out)
 		}
 		t.evidence(s, peer, p, m, out)
-		t.acked(peer, p, m, out)
+		if !p.behind {
+			t.acked(peer, p, m, out)
+		}
 	case m.Type.Reliable():
 		t.reliable(s, peer, p, m, out)
 	case m.Type == wire.Unreliable || bare(codec, m):

@@ -51,6 +51,7 @@ type life struct {
 	byBit     bool // an Ack of another message named it before any of its own
 	passed    bool // an Ack that reaches beyond it did not name it, before any of its own
 	byCause   bool // the Ack that cleared it answers it
+	behind    bool // its stream was left with a hole before it: it has not come
 	attested  bool // Acks of the receiver tell of its arrival by their documented meaning, as they would to a tap anywhere
 	From      machine.Side
 	Mode      machine.Mode

@@ -75,7 +75,7 @@ func (t *follower) reliable(s, peer *side, p *sighting, m *wire.Message, out *ma
 		s.resends++
 		t.event(out, machine.EventResent, s.side, machine.Certain, e, e.frame, 0, p)
 	}
-	if !peer.ordered || peer.toldLeft != 0 && p.at > peer.toldLeft || peer.left != 0 {
+	if !peer.ordered || p.behind || peer.toldLeft != 0 && p.at > peer.toldLeft || peer.left != 0 {
 		return
 	}
 	a := arrival{e.number, p.at, p.ref, m.Sequence}
@@ -162,7 +162,7 @@ func (t *follower) moreOf(e *life) *more {
 // notify takes a notify message of s: its header acknowledges messages of the peer.
 func (t *follower) notify(s, peer *side, p *sighting, m *wire.Message, out *machine.Effects) {
 	t.notifyEvidence(s, peer, p, m, out)
-	if peer.ordered && (peer.toldLeft == 0 || p.at <= peer.toldLeft) {
+	if peer.ordered && !p.behind && (peer.toldLeft == 0 || p.at <= peer.toldLeft) {
 		t.notifyAcked(peer, p, m, out)
 	}
 	id, hash := s.unwrapNotify(m.Sequence), machine.Digest(0, p.bytes)
@@ -183,7 +183,7 @@ func (t *follower) notify(s, peer *side, p *sighting, m *wire.Message, out *mach
 	} else {
 		t.copied(e, p)
 	}
-	if !peer.ordered || peer.left != 0 || peer.toldLeft != 0 && p.at > peer.toldLeft {
+	if !peer.ordered || p.behind || peer.left != 0 || peer.toldLeft != 0 && p.at > peer.toldLeft {
 		return
 	}
 	if peer.behaviour.NoNotify {
@@ -342,6 +342,7 @@ func bare(c wire.Codec, m *wire.Message) bool {
 func (t *follower) unreliable(s *side, p *sighting, m *wire.Message, out *machine.Effects) {
 	e := t.begins(s, &s.loose, s.looseCount, 0, p, m, out)
 	s.looseCount++
+	e.behind = p.behind
 	e.Mode, e.Sequence, e.Sequence64 = machine.ModeUnreliable, 0, s.looseCount-1
 	if m.Type == wire.Notify {
 		e.Mode, e.Sequence64 = machine.ModeNotify, 0
@@ -390,6 +391,7 @@ func (t *follower) end(s *side, l *lives, out *machine.Effects) {
 	l.due = 0
 	peer := &t.sides[s.side.Other()]
 	switch {
+	case l == &s.loose && e.behind:
 	case l == &s.loose && peer.ordered:
 		if e.Certainty = peer.reads(e.At, e.frame); e.Certainty != machine.Unknown {
 			e.Delivered, e.DeliveredAt, e.DeliveredBy, e.Deliveries = machine.Yes, e.At, e.frame, 1
@@ -403,6 +405,9 @@ func (t *follower) end(s *side, l *lives, out *machine.Effects) {
 		e.Certainty = min(e.Certainty, read)
 		if e.attested && read != machine.Unknown && !peer.doubts.blurred {
 			e.Certainty = machine.Certain
+		}
+		if e.Certainty == machine.Certain && peer.mayTakeAgain(e) {
+			e.Certainty = machine.Likely
 		}
 	}
 	if s.ordered && l != &s.loose {

@@ -25,11 +25,14 @@ type opening struct {
 type heldMessage struct {
 	at     machine.Instant
 	ref    machine.Ref
-	length uint32 // with the side in the top bit
+	length uint32 // with the side, and whether it is behind a hole, in the top bits
 	end    uint32 // of its bytes in opening.bytes
 }
 
-const heldFromB = 1 << 31
+const (
+	heldFromB  = 1 << 31
+	heldBehind = 1 << 30
+)
 
 // How many messages are held back while the vantage is open: judged at each
 // power of two from holdLeast on, for good at holdMost.
@@ -52,7 +55,11 @@ func (o *opening) hold(p *sighting) (enough bool) {
 	var m wire.Message
 	o.ended = o.ended || o.config.Senders[p.from].Codec.Fits(p.bytes, p.length, &m) && m.Type == wire.Disconnect
 	o.bytes = append(o.bytes, p.bytes...)
-	o.held = append(o.held, heldMessage{p.at, p.ref, uint32(p.length) | uint32(p.from)*heldFromB, uint32(len(o.bytes))})
+	h := heldMessage{p.at, p.ref, uint32(p.length) | uint32(p.from)*heldFromB, uint32(len(o.bytes))}
+	if p.behind {
+		h.length |= heldBehind
+	}
+	o.held = append(o.held, h)
 	n := len(o.held)
 	return n >= holdLeast && n&(n-1) == 0
 }
@@ -81,7 +88,10 @@ func (o *opening) each(n int, do func(*sighting)) {
 		start = o.held[n-1].end
 	}
 	for _, h := range o.held[n:] {
-		do(&sighting{h.at, h.ref, machine.Side(h.length >> 31), o.bytes[start:h.end:h.end], int(h.length &^ heldFromB)})
+		do(&sighting{
+			at: h.at, ref: h.ref, from: machine.Side(h.length >> 31), behind: h.length&heldBehind != 0,
+			bytes: o.bytes[start:h.end:h.end], length: int(h.length &^ (heldFromB | heldBehind)),
+		})
 		start = h.end
 	}
 }

@@ -28,6 +28,7 @@ type side struct {
 	heardLast    int64 // newest id that one had as its last
 	finished     finished
 	doubt        int64 // ids up to here may have been refused, acked without coming, or let in again
+	blind        int64 // far: ids up to here may have been refused, and what its window holds is not known
 	faulty       bool  // far: its Acks show bits that the shift fault left behind
 	faultyTo     int64 // far: the id after that jump
 	notifyIn     NotifyReceiver

@@ -65,7 +65,7 @@ func NewTracker(c Config, facts machine.Facts) *Tracker {
 
 // Observe takes the next message of the flow.
 func (t *Tracker) Observe(d *machine.Datagram, out *machine.Effects) {
-	p := sighting{d.At, d.Ref, d.From, d.Bytes, max(d.Length, len(d.Bytes))}
+	p := sighting{at: d.At, ref: d.Ref, from: d.From, bytes: d.Bytes, length: max(d.Length, len(d.Bytes)), behind: d.Behind}
 	if o := t.opening; o != nil {
 		if !o.again(&p) {
 			if o.hold(&p) {
@@ -144,4 +144,5 @@ type sighting struct {
 	from   machine.Side
 	bytes  []byte
 	length int
+	behind bool // a hole in its stream: it has not come to its receiver
 }

@@ -178,6 +178,85 @@ func TestInspectOpening(t *testing.T) {
 	}
 }
 
+// TestBehind: what stands behind a hole of its stream that was never closed has not
+// come to its receiver, and what it acks its receiver does not know.
+func TestBehind(t *testing.T) {
+	c := &conversation{t: t, codec: wire.Codec{Dialect: wire.V21}}
+	c.welcome()
+	c.reliable(2, true)
+	c.send(machine.B, wire.Message{Type: wire.Reliable, Sequence: 2, MessageID: 3}, 1)
+	behind := len(c.out)
+	c.send(machine.A, wire.Message{Type: wire.Ack, Last: 2, AckBits: 3, Cause: 2})
+	c.reliable(3, false)
+	c.send(machine.A, wire.Message{Type: wire.Notify, Sequence: 1}, 1)
+	c.send(machine.A, wire.Message{Type: wire.Unreliable, MessageID: 5}, 1)
+	for _, hole := range []bool{false, true} {
+		config := both(c.codec)
+		config.Stream = true
+		tr := riptide.NewTracker(config, machine.Facts{})
+		var out machine.Effects
+		for i, d := range c.out {
+			d.Behind = hole && i >= behind
+			tr.Observe(&d, &out)
+		}
+		tr.Finish(&out)
+		told := 0
+		for _, m := range out.Messages {
+			switch late := m.At >= c.out[behind].At; {
+			case late && m.Mode == machine.ModeReliable:
+				told++
+				if m.Delivered == machine.Yes {
+					t.Errorf("hole %v: id %d is told as handed over, and nobody acked it", hole, m.Sequence)
+				}
+			case late:
+				told++
+				if (m.Delivered == machine.Yes) == hole || hole && m.Certainty != machine.Unknown {
+					t.Errorf("hole %v: a %v message is told as %v, %v", hole, m.Mode, m.Delivered, m.Certainty)
+				}
+			case m.From == machine.B && m.Sequence == 2:
+				told++
+				if (m.Acked == machine.Yes) == hole {
+					t.Errorf("hole %v: acked %v", hole, m.Acked)
+				}
+			}
+		}
+		if told != 4 {
+			t.Errorf("hole %v: %d messages are told", hole, told)
+		}
+	}
+}
+
+// TestTakenAgain: a message is certain to have been handed over once only where no
+// further copy waits that the window would let in again.
+func TestTakenAgain(t *testing.T) {
+	for _, jump := range []bool{false, true} {
+		c := &conversation{t: t, codec: wire.Codec{Dialect: wire.V20}}
+		c.welcome()
+		id := uint16(2)
+		if jump {
+			id = 100 // beyond 80 ids release 2.0.0 keeps nothing
+		}
+		c.send(machine.A, wire.Message{Type: wire.Reliable, Sequence: id, MessageID: 3}, 1)
+		if jump {
+			c.send(machine.B, wire.Message{Type: wire.AckExtra, Last: 1, AckBits: 1, Cause: id, HasCause: true})
+		} else {
+			c.send(machine.B, wire.Message{Type: wire.Ack, Last: 2, AckBits: 3, Cause: 2})
+		}
+		c.send(machine.A, wire.Message{Type: wire.Reliable, Sequence: id, MessageID: 3}, 1)
+		tr := riptide.NewTracker(both(c.codec), machine.Facts{Vantage: machine.VantageB})
+		var out machine.Effects
+		for i := range c.out {
+			tr.Observe(&c.out[i], &out)
+		}
+		tr.Finish(&out)
+		for _, m := range out.Messages {
+			if m.Mode == machine.ModeReliable && (m.Delivered != machine.Yes || m.Deliveries != 1 || (m.Certainty == machine.Certain) == jump) {
+				t.Errorf("id %d: %v, %d times, %v", m.Sequence, m.Delivered, m.Deliveries, m.Certainty)
+			}
+		}
+	}
+}
+
 // TestBounded sends for ever without an ack: memory stays within bounds.
 func TestBounded(t *testing.T) {
 	codec := wire.Codec{Dialect: wire.V21}

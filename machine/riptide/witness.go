@@ -164,6 +164,29 @@ func (t *follower) agree(s, peer *side, m *wire.Message) {
 	s.unsure = max(s.unsure, peer.unwrap(m.Last))
 }
 
+// waitingMost bounds the unanswered arrivals that are looked through.
+const waitingMost = 256
+
+// mayTakeAgain reports whether the window of s would hand a message over once more:
+// a copy of it has passed the tap that no Ack has answered, as at the end, where
+// the Ack may wait for the stream's window or not have been sent any more.
+func (s *side) mayTakeAgain(e *life) bool {
+	open := s.queue.open()
+	if len(open) == 0 || e.lastAt < open[0].at {
+		return false
+	}
+	if len(open) > waitingMost {
+		return true
+	}
+	r := s.receiver.Clone()
+	for i := range open {
+		if fresh := r.Take(open[i].sequence); fresh && open[i].life == e.number {
+			return true
+		}
+	}
+	return false
+}
+
 // unseenMost bounds the ids that are remembered of arrivals that the capture missed.
 const unseenMost = 64
 

@@ -1,0 +1,40 @@
+package stream
+
+import (
+	"testing"
+
+	"github.com/ackscope/ackscope/machine"
+)
+
+// TestBehind: messages behind a hole that is left at the end are told as such, unless
+// the receiver's acks say that it had what is missing.
+func TestBehind(t *testing.T) {
+	for _, acks := range []bool{false, true} {
+		f := &toyFormats[0]
+		s := newSource(3, 40, 60, f)
+		c, hole := New(toyFormats, Limits{}), s.ends[19]
+		var out Output
+		c.Feed(machine.A, s.syn(), &out)
+		c.Feed(machine.A, s.packet(0, hole, 0), &out)
+		ahead := len(out.Messages)
+		c.Feed(machine.A, s.packet(s.ends[20], len(s.stream), 0), &out)
+		if len(out.Messages) > 0 {
+			t.Fatal("told before the hole is given up")
+		}
+		answer := s.packet(0, 0, 0)
+		answer.TCPAck = s.isn + 1 + uint32(hole)
+		if acks {
+			answer.TCPAck = s.isn + 1 + uint32(len(s.stream))
+		}
+		c.Feed(machine.B, answer, &out)
+		c.Finish(&out)
+		if ahead != 20 || len(out.Messages) < 10 {
+			t.Fatalf("%d messages before the hole, %d behind it", ahead, len(out.Messages))
+		}
+		for _, m := range out.Messages {
+			if m.Behind == acks {
+				t.Errorf("acked %v: behind %v", acks, m.Behind)
+			}
+		}
+	}
+}
