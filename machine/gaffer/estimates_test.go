@@ -22,6 +22,12 @@ func TestEstimatesAgainstOracle(t *testing.T) {
 			delay: time.Duration(5+rnd.Intn(80)) * time.Millisecond, jitter: time.Duration(rnd.Intn(8)) * time.Millisecond,
 			loss: []float64{0, 0.01, 0.05, 0.1}[rnd.Intn(4)], length: 25 * time.Second,
 		}
+		if seed%3 == 0 {
+			// The other side sends more packets meanwhile than a header speaks of, and
+			// no more than its sent buffer holds.
+			x := machine.Side(rnd.Intn(2))
+			c.outage[x] = min(time.Duration(40+rnd.Intn(150))*c.tick[x.Other()], outageEvery/2)
+		}
 		w := newWorld(seed, reliable(), c)
 		w.run()
 		tr := newTracker(nil, w.rules, machine.Facts{Vantage: tap})

@@ -9,10 +9,14 @@ import (
 // farFrame is a frame of a far side that read something: the one that sent the
 // packet numbered own, or one after that of packet before, the last whose header
 // passed the tap. (Of an overtaken header the one before it is not known.) jump
-// is how far its header moved the window, where that was a burst or more.
+// is how far its header moved the window, where that was a burst or more. Then
+// hidden packets of the peer, from number unspoken on, are such as no header
+// speaks of: they may have come and told the side what it acks now.
 type farFrame struct {
 	own, before int64
 	jump        int
+	unspoken    uint32
+	hidden      int
 }
 
 // jumped reports whether a packet that the header names lies in what its window
@@ -43,7 +47,11 @@ func (t *Tracker) testify(s, peer *side, p *sighting, c Claims, number int64, ou
 	// behind is how far these claims' newest lies behind the newest known, once
 	// the window is moved up to it.
 	behind := 0
-	switch ahead := r.Distance(c.Newest, s.NewestReceived()); {
+	ahead := r.Distance(c.Newest, s.NewestReceived())
+	if hidden := ahead - c.Width; hidden > 0 && ahead >= burstLeast {
+		frame.unspoken, frame.hidden = (s.NewestReceived()+1)&r.mask(), hidden
+	}
+	switch {
 	case ahead >= 64:
 		s.advanceBy(ahead, c.Newest)
 		frame.jump = ahead
@@ -176,13 +184,38 @@ func (t *Tracker) readByFar(s *side, p *sighting, e *Sent, behind int, frame far
 			// The side may have sent more than its buffer holds before it read this.
 			sure = machine.Likely
 		}
-		s.estimate.read(&farSample{number, frame.before, frame.own, e.At})
+		s.estimate.read(&farSample{number, frame.before, frame.own, t.carried(p.from.Other(), a.Sequence, e, &frame)})
 		if !out.NoEvents {
 			v := tell(out, machine.EventAcked, p.from, t.gradeJump(sure, frame.jumped(behind)), p.at, p.ref)
 			v.Bit, v.Sequence, v.Sequence64, v.By, v.About = a.Bit, a.Sequence, number, e.Ref, a.Ref
 			v.RTT = int64(float64(frame.own-number) * s.estimate.clock.tick)
 		}
 	}
+}
+
+// carried tells when the packet passed the tap by which a far side is likeliest
+// to have learned that its packet q was received. That is e, the first that is
+// known to have come and names q, unless packets before it that name q are
+// hidden: of those the first one, or as many later as the path usually loses.
+func (t *Tracker) carried(peer machine.Side, q uint32, e *Sent, frame *farFrame) machine.Instant {
+	if frame.hidden == 0 {
+		return e.At
+	}
+	r, x := t.rules, &t.sides[peer]
+	wait := 0
+	if loss, _ := t.loss(peer); loss > 0 && loss < 1 {
+		wait = int(loss/(1-loss) + 0.5)
+	}
+	for n := range min(frame.hidden, r.Sent) {
+		h := x.Sent((frame.unspoken + uint32(n)) & r.mask())
+		if h == nil || h.Flags&SentHeader == 0 || !r.Claims(h.Ack, h.AckBits).names(r, q) {
+			continue
+		}
+		if wait--; wait < 0 {
+			return min(h.At, e.At)
+		}
+	}
+	return e.At
 }
 
 // pass looks at the peer's packets that a header has just moved out of what it

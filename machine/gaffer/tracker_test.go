@@ -36,6 +36,13 @@ type worldConfig struct {
 	start      [2]uint32
 	joinAfter  time.Duration // the capture begins
 	length     time.Duration
+	outage     [2]time.Duration // of what a side sends: so long at the end of each outageEvery
+}
+
+const outageEvery = 4 * time.Second
+
+func (c *worldConfig) cut(x machine.Side, at machine.Instant) bool {
+	return time.Duration(at)%outageEvery >= outageEvery-c.outage[x]
 }
 
 type host struct {
@@ -199,7 +206,7 @@ func (w *world) send(x machine.Side, now machine.Instant) []flight {
 			copies = 2
 		}
 		for range copies {
-			if w.rnd.Float64() < c.loss {
+			if w.rnd.Float64() < c.loss || c.cut(x, at) {
 				continue
 			}
 			first := c.delay + time.Duration(w.rnd.Int63n(int64(c.jitter)+1))
