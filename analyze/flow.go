@@ -3,6 +3,7 @@ package analyze
 import (
 	"encoding/binary"
 	"net/netip"
+	"time"
 
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/capture/stream"
@@ -28,6 +29,7 @@ type Flow struct {
 
 	ID         int            // from 1, by first appearance
 	Session    int            // nth session on this pair of addresses, from 1
+	Stream     int            // nth conversation of its transport, from 0, as Wireshark counts: a protocol's sessions are of one
 	A, B       netip.AddrPort // A spoke first
 	First      machine.Instant
 	FirstRef   machine.Ref
@@ -75,6 +77,39 @@ func (f *Flow) Summary(s machine.Side) (machine.Summary, bool) {
 		return f.ended.summary[s], true
 	}
 	return machine.Summary{}, false
+}
+
+// RTT gives Summary(s).RTT; negative where it is not known.
+func (f *Flow) RTT(s machine.Side) time.Duration {
+	switch {
+	case f.tracker != nil:
+		return machine.RTT(f.tracker, s)
+	case f.ended != nil:
+		return f.ended.summary[s].RTT
+	}
+	return -1
+}
+
+// Loss gives Summary(s).Loss; negative where it is not known.
+func (f *Flow) Loss(s machine.Side) float64 {
+	switch {
+	case f.tracker != nil:
+		return machine.Loss(f.tracker, s)
+	case f.ended != nil:
+		return f.ended.summary[s].Loss
+	}
+	return -1
+}
+
+// Sent gives Summary(s).Packets; false where no protocol explains the flow.
+func (f *Flow) Sent(s machine.Side) (uint64, bool) {
+	switch {
+	case f.tracker != nil:
+		return machine.Sent(f.tracker, s), true
+	case f.ended != nil:
+		return f.ended.summary[s].Packets, true
+	}
+	return 0, false
 }
 
 // Facts gives what was learned about the flow so far, its vantage among it.

@@ -83,6 +83,8 @@ type Session struct {
 	table table
 	flows []*Flow
 	begun int // flows ever
+	// streams counts the conversations that there were, of UDP and of all else.
+	streams [2]int
 
 	lists     [classes]list // of flows, where limits are asked for
 	gone      Totals
@@ -147,6 +149,19 @@ func (s *Session) Flows() []*Flow {
 		s.compact()
 	}
 	return s.flows
+}
+
+// Flow gives a flow by its number; nil for one that there is not, or that limits
+// let go.
+func (s *Session) Flow(id int) *Flow {
+	flows := s.Flows()
+	if id >= 1 && id <= len(flows) && flows[id-1].ID == id {
+		return flows[id-1]
+	}
+	if i, ok := slices.BinarySearchFunc(flows, id, func(f *Flow, id int) int { return f.ID - id }); ok {
+		return flows[i]
+	}
+	return nil
 }
 
 // Packets gives how many frames were fed.
@@ -282,7 +297,7 @@ func (s *Session) evict() {
 func (s *Session) begin(p *capture.Packet, origin, answer endpointKey) *Flow {
 	s.begun++
 	f := &Flow{
-		ID: s.begun, Session: 1, Transport: p.Transport, A: p.Src, B: p.Dst,
+		ID: s.begun, Session: 1, Stream: s.conversation(p.Transport), Transport: p.Transport, A: p.Src, B: p.Dst,
 		First: p.At, FirstRef: p.Ref, origin: origin, answer: answer,
 	}
 	s.flows = append(s.flows, f)
@@ -292,6 +307,16 @@ func (s *Session) begin(p *capture.Packet, origin, answer endpointKey) *Flow {
 	}
 	s.start(f)
 	return f
+}
+
+// conversation numbers another conversation of a transport.
+func (s *Session) conversation(t capture.Transport) int {
+	n := &s.streams[0]
+	if t != capture.UDP {
+		n = &s.streams[1]
+	}
+	*n++
+	return *n - 1
 }
 
 // start finds out how a new flow is read, or begins to.
@@ -336,7 +361,7 @@ func (s *Session) succeeded(f *Flow) {
 func (s *Session) successor(f *Flow, d *machine.Datagram) *Flow {
 	s.begun++
 	next := &Flow{
-		ID: s.begun, Session: f.Session + 1, Transport: f.Transport, A: f.A, B: f.B,
+		ID: s.begun, Session: f.Session + 1, Stream: f.Stream, Transport: f.Transport, A: f.A, B: f.B,
 		First: d.At, FirstRef: d.Ref, origin: f.origin, answer: f.answer,
 	}
 	s.flows = append(s.flows, next)

@@ -103,6 +103,7 @@ func (s *Session) reconnect(f *Flow, d *machine.Datagram) *Flow {
 		s.end(f)
 	}
 	next := s.successor(f, d)
+	next.Stream = s.conversation(f.Transport) // another connection
 	next.conn, f.conn = f.conn, nil
 	s.start(next)
 	s.succeeded(f)

@@ -3,6 +3,7 @@ package analyze
 import (
 	"fmt"
 	"slices"
+	"unsafe"
 
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/capture/stream"
@@ -36,6 +37,8 @@ type Timeline struct {
 	files   [][]uint32          // by file: entry of frame 1, 2, ...; nil while frames of one file come in order
 	parts   map[uint32][]uint32 // frames of a datagram that IP had cut, by the entry that completed it
 	flows   []track
+	held    int // bytes of the checkpoints of flows
+	scratch []byte
 	scopes  map[scopeKey]*scopeTrack
 }
 
@@ -43,16 +46,33 @@ type Timeline struct {
 type track struct {
 	last        uint32 // 1 + its newest entry
 	since       int    // its datagrams since the last checkpoint
+	size        int    // bytes that the next one will take, about; 0 unknown
 	checkpoints []checkpoint
 	places      []machine.Place // of its datagrams, in order, where its endpoints have scopes
 }
 
 type checkpoint struct {
 	entry   uint32 // the last one that was observed
-	tracker machine.Tracker
+	tracker machine.Packed
 	conn    *stream.Conn // of a TCP flow
 	places  int          // how many of the flow's places are behind it
 }
+
+// kept is a tracker that cannot be packed: a clone.
+type kept struct{ machine.Tracker }
+
+func (k kept) Unpack() machine.Tracker { return k.Clone() }
+
+func (t *Timeline) pack(tracker machine.Tracker) machine.Packed {
+	if p, ok := tracker.(machine.Packer); ok {
+		return p.Pack(&t.scratch)
+	}
+	return kept{tracker.Clone()}
+}
+
+// packedShare is how much smaller a packed tracker is than a clone, about: until
+// the first one of a flow has shown it.
+const packedShare = 4
 
 // Checkpoints are spaced so that they cost about this many bytes a packet,
 // whatever the size of the state, but never closer than minSpacing.
@@ -77,7 +97,7 @@ func (t *Timeline) Again(s *Session) {
 	if n := t.entries.len(); n > 0 {
 		t.dense = t.spacing + t.spare/n
 	}
-	t.flows, t.scopes, t.parts = nil, nil, map[uint32][]uint32{}
+	t.flows, t.held, t.scopes, t.parts = nil, 0, nil, map[uint32][]uint32{}
 }
 
 // Attach names the session whose records will be fed: trackers are copied from its flows.
@@ -98,14 +118,26 @@ func (t *Timeline) Record(r *Record) {
 	if r.Frame == nil {
 		return // it was held back: a checkpoint here would not know which came before it
 	}
-	if f.tracker != nil && k.since >= minSpacing && k.since*t.dense >= f.tracker.Size() {
-		c := checkpoint{entry: uint32(t.filled) - 1, tracker: f.tracker.Clone(), places: len(k.places)}
+	if f.tracker != nil && k.since >= minSpacing && k.since*t.dense >= t.nextSize(k, f.tracker) {
+		c := checkpoint{entry: uint32(t.filled) - 1, tracker: t.pack(f.tracker), places: len(k.places)}
 		if f.conn != nil {
 			c.conn = f.conn.Clone()
 		}
 		k.checkpoints = append(k.checkpoints, c)
-		k.since = 0
+		k.since, k.size = 0, c.tracker.Size()
+		t.held += k.size
 	}
+}
+
+// nextSize gives what the next checkpoint of a flow will take, about.
+func (t *Timeline) nextSize(k *track, tracker machine.Tracker) int {
+	if _, ok := tracker.(machine.Packer); !ok {
+		return tracker.Size()
+	}
+	if k.size > 0 {
+		return k.size // as much as the last one
+	}
+	return tracker.Size() / packedShare
 }
 
 // Note enters a frame, if it has no entry yet, as one of the flow that the
@@ -242,11 +274,26 @@ func (t *Timeline) FlowAt(ref machine.Ref) (*Flow, bool) {
 }
 
 func (t *Timeline) flowOf(n uint32) (*Flow, bool) {
-	id := t.entries.at(n).flow
-	if id == 0 || int(id) > len(t.session.flows) {
-		return nil, false
+	f := t.session.Flow(int(t.entries.at(n).flow))
+	return f, f != nil
+}
+
+// Forget gives back what is kept for the states of a flow that the session let
+// go: its entries stay.
+func (t *Timeline) Forget(f *Flow) {
+	if f.ID > len(t.flows) {
+		return
 	}
-	return t.session.flows[id-1], true
+	k := &t.flows[f.ID-1]
+	for i := range k.checkpoints {
+		t.held -= k.checkpoints[i].tracker.Size()
+	}
+	k.checkpoints, k.places = nil, nil
+}
+
+// Size gives the bytes that entries and checkpoints take, about.
+func (t *Timeline) Size() int {
+	return len(t.entries.pages)*pageSize*int(unsafe.Sizeof(entry{})) + len(t.flows)*int(unsafe.Sizeof(track{})) + t.held
 }
 
 func (t *Timeline) entry(ref machine.Ref) (uint32, error) {

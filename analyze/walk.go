@@ -57,7 +57,7 @@ func (t *Timeline) Walk(f *Flow, from int) (*Walk, error) {
 		return w, nil
 	}
 	c := &k.checkpoints[after-1]
-	w.passed, w.tracker, w.places = c.entry+1, c.tracker.Clone(), k.places[c.places:]
+	w.passed, w.tracker, w.places = c.entry+1, c.tracker.Unpack(), k.places[c.places:]
 	if c.conn != nil {
 		w.conn = c.conn.Clone()
 	}

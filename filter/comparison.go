@@ -6,8 +6,10 @@ import (
 	"encoding/binary"
 	"net/netip"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 func (c *compiler) compare(n *compare) predicate {
@@ -86,7 +88,11 @@ func (c *compiler) against(o *operand, op string, lit *literal, all bool) predic
 		}
 		return o.a(c.addressTest(o, op, lit), all)
 	default:
-		return o.b(byteTest(op, c.bytes(o, lit), orderOf(o.kind)), all)
+		x := c.bytes(o, lit)
+		if o.s != nil {
+			return o.s(ordered(op, string(x)), all)
+		}
+		return o.b(byteTest(op, x, orderOf(o.kind)), all)
 	}
 }
 
@@ -97,7 +103,7 @@ func (c *compiler) plain(o *operand, op string, lit *literal) {
 	}
 }
 
-func ordered[T uint64 | int64 | float64](op string, x T) test[T] {
+func ordered[T uint64 | int64 | float64 | string](op string, x T) test[T] {
 	switch op {
 	case "==":
 		return func(_ *Record, v T) bool { return v == x }
@@ -242,7 +248,23 @@ func (c *compiler) search(n *compare, o *operand, lit *literal) predicate {
 	if err != nil {
 		c.fail(lit.at, "", "not a regular expression: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 	}
-	return o.b(func(_ *Record, v []byte) bool { return re.Match(v) }, all)
+	if o.kind == Text {
+		return o.b(func(_ *Record, v []byte) bool { return re.Match(v) }, all)
+	}
+	return o.b(func(r *Record, v []byte) bool { return re.Match(r.latin(v)) }, all)
+}
+
+// latin gives bytes as a regular expression sees them: each is one character, so
+// that \xff stands for itself.
+func (r *Record) latin(v []byte) []byte {
+	if !slices.ContainsFunc(v, func(b byte) bool { return b >= utf8.RuneSelf }) {
+		return v
+	}
+	at := len(r.scratch)
+	for _, b := range v {
+		r.scratch = utf8.AppendRune(r.scratch, rune(b))
+	}
+	return r.scratch[at:len(r.scratch):len(r.scratch)]
 }
 
 func (c *compiler) containsField(n *compare, l, r *operand) predicate {

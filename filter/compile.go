@@ -11,6 +11,7 @@ type Filter struct {
 	needs Needs
 	scope Scope
 	asked []asked
+	slots int // that sums need in the record
 	match predicate
 }
 
@@ -39,7 +40,7 @@ func (t *Table) Compile(text string) (f *Filter, err error) {
 	p := parser{text: text, tokens: lex(text), field: func(s string) bool { _, ok := t.Lookup(s); return ok }}
 	c := compiler{table: t, text: text}
 	f.match = c.test(p.parse())
-	f.needs, f.asked = c.needs, c.asked
+	f.needs, f.asked, f.slots = c.needs, c.asked, c.slots
 	for _, x := range c.asked {
 		f.scope |= x.scope
 	}
@@ -49,6 +50,9 @@ func (t *Table) Compile(text string) (f *Filter, err error) {
 // Match reports whether the record passes.
 func (f *Filter) Match(r *Record) bool {
 	r.scratch = r.scratch[:0]
+	if len(r.slots) < f.slots {
+		r.slots = make([]uint64, f.slots)
+	}
 	return f.match(r)
 }
 
@@ -63,6 +67,7 @@ type compiler struct {
 	text  string
 	needs Needs
 	asked []asked
+	slots int // of the record that are taken
 }
 
 func (c *compiler) fail(at span, suggestion, format string, args ...any) {

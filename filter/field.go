@@ -48,6 +48,10 @@ type values struct {
 	f source[float64]
 	b source[[]byte]
 	a source[netip.Addr]
+	// s is a quicker way to ask for texts that are the program's own words, and
+	// bare one to ask whether there is a value; nil for none.
+	s    source[string]
+	bare predicate
 	// in4 is a quicker way to ask an IPv4 field for a network, since that is what
 	// most filters do; nil for others.
 	in4 func(network4, bool) predicate
@@ -66,12 +70,16 @@ func (f *Field) Needs() Needs { return f.needs }
 
 func (v *values) exist() predicate {
 	switch {
+	case v.bare != nil:
+		return v.bare
 	case v.u != nil:
 		return v.u(anything, false)
 	case v.i != nil:
 		return v.i(anything, false)
 	case v.f != nil:
 		return v.f(anything, false)
+	case v.s != nil:
+		return v.s(anything, false)
 	case v.b != nil:
 		return v.b(anything, false)
 	default:

@@ -39,7 +39,7 @@ func frameFields() []*Field {
 			}
 			return uint64(r.Frame.Interface), true
 		}),
-		{Name: "frame.file", Kind: Text, Doc: "Name of the capture file.", values: values{b: one(func(r *Record) ([]byte, bool) { return r.word(r.File), r.File != "" })}},
+		{Name: "frame.file", Kind: Text, Doc: "Name of the capture file.", values: worded(one(func(r *Record) (string, bool) { return r.File, r.File != "" }))},
 		{Name: "frame.time", Kind: Time, Doc: "When the frame was captured: text in local time, as tshark's.", values: values{i: one(func(r *Record) (int64, bool) { return int64(r.Datagram.At), true })}},
 		{
 			Name: "frame.time_epoch", Kind: Time, Unit: "s", Doc: "When the frame was captured, in seconds since 1970.", seconds: true,
@@ -81,6 +81,8 @@ func frameFields() []*Field {
 		})}},
 		headerUint("ip.hdr_len", "bytes", "Length of the IPv4 header.", capture.LayerIPv4, 0, 1, func(v uint64) uint64 { return v & 15 * 4 }),
 		hexed(8, headerUint("ip.dsfield", "", "Differentiated services field.", capture.LayerIPv4, 1, 1, func(v uint64) uint64 { return v })),
+		headerUint("ip.dsfield.dscp", "", "Differentiated services codepoint; 46 is expedited forwarding.", capture.LayerIPv4, 1, 1, func(v uint64) uint64 { return v >> 2 }),
+		headerUint("ip.dsfield.ecn", "", "Explicit congestion notification; 3 says that congestion was met.", capture.LayerIPv4, 1, 1, func(v uint64) uint64 { return v & 3 }),
 		headerUint("ip.len", "bytes", "Total length of the IPv4 packet.", capture.LayerIPv4, 2, 2, func(v uint64) uint64 { return v }),
 		hexed(16, headerUint("ip.id", "", "IPv4 identification.", capture.LayerIPv4, 4, 2, func(v uint64) uint64 { return v })),
 		truth(headerUint("ip.flags.df", "", "Don't fragment.", capture.LayerIPv4, 6, 2, func(v uint64) uint64 { return v >> 14 & 1 })),
@@ -89,10 +91,13 @@ func frameFields() []*Field {
 		headerUint("ip.ttl", "", "Time to live.", capture.LayerIPv4, 8, 1, func(v uint64) uint64 { return v }),
 		headerUint("ip.proto", "", "Protocol above IPv4; 17 is UDP.", capture.LayerIPv4, 9, 1, func(v uint64) uint64 { return v }),
 
+		hexed(16, headerUint("ip.checksum", "", "Checksum of the IPv4 header.", capture.LayerIPv4, 10, 2, func(v uint64) uint64 { return v })),
+
 		layer("ipv6", "IPv6 header.", capture.LayerIPv6),
 		address("ipv6.src", "IPv6 source address.", capture.LayerIPv6, 8, true, false),
 		address("ipv6.dst", "IPv6 destination address.", capture.LayerIPv6, 8, false, true),
 		address("ipv6.addr", "Either IPv6 address.", capture.LayerIPv6, 8, true, true),
+		hexed(8, headerUint("ipv6.tclass", "", "Traffic class.", capture.LayerIPv6, 0, 2, func(v uint64) uint64 { return v >> 4 & 0xff })),
 		headerUint("ipv6.plen", "bytes", "Length of the IPv6 payload.", capture.LayerIPv6, 4, 2, func(v uint64) uint64 { return v }),
 		headerUint("ipv6.nxt", "", "Header after the IPv6 header; 17 is UDP.", capture.LayerIPv6, 6, 1, func(v uint64) uint64 { return v }),
 		headerUint("ipv6.hlim", "", "Hop limit.", capture.LayerIPv6, 7, 1, func(v uint64) uint64 { return v }),
@@ -122,6 +127,23 @@ func frameFields() []*Field {
 		number("udp.length", "bytes", "Length of the UDP packet with its 8 bytes of header.", func(r *Record) (uint64, bool) {
 			return uint64(r.Datagram.Length) + 8, r.Transport == capture.UDP
 		}),
+		hexed(16, headerUint("udp.checksum", "", "Checksum of the UDP packet; 0 for none.", capture.LayerUDP, 6, 2, func(v uint64) uint64 { return v })),
+		stream("udp", "UDP", capture.UDP),
+		stream("tcp", "TCP", capture.TCP),
+		payload("data", "What a UDP packet or TCP segment carries, as Wireshark shows it where nothing takes it apart."),
+		payload("data.data", "The same: its bytes."),
+		number("data.len", "bytes", "Length of what a UDP packet or TCP segment carries.", func(r *Record) (uint64, bool) {
+			b, _ := carriedBytes(r)
+			return uint64(len(b)), (r.Transport == capture.UDP || r.Transport == capture.TCP) && len(b) > 0
+		}),
+		hexed(12, headerUint("tcp.flags", "", "Flags of the TCP header.", capture.LayerTCP, 12, 2, func(v uint64) uint64 { return v & 0xfff })),
+		flag("tcp.flags.syn", "The segment opens a connection.", 1),
+		flag("tcp.flags.fin", "Its sender has nothing more to send.", 0),
+		flag("tcp.flags.reset", "The connection is torn down.", 2),
+		flag("tcp.flags.push", "The receiver is to hand the data on at once.", 3),
+		flag("tcp.flags.ack", "The acknowledgement number counts.", 4),
+		headerUint("tcp.window_size_value", "", "Receive window as it stands in the header, not scaled.", capture.LayerTCP, 14, 2, func(v uint64) uint64 { return v }),
+		headerUint("tcp.hdr_len", "bytes", "Length of the TCP header.", capture.LayerTCP, 12, 1, func(v uint64) uint64 { return v >> 4 * 4 }),
 		number("tcp.len", "bytes", "Length of the TCP payload.", func(r *Record) (uint64, bool) {
 			_, n := carriedBytes(r)
 			return uint64(max(n, 0)), r.Transport == capture.TCP && n >= 0
@@ -155,6 +177,28 @@ func carriedBytes(r *Record) ([]byte, int) {
 
 func number(name, unit, doc string, get func(*Record) (uint64, bool)) *Field {
 	return &Field{Name: name, Kind: Uint, Unit: unit, Doc: doc, values: values{u: one(get)}}
+}
+
+// stream is the number of a flow's conversation.
+func stream(name, title string, t capture.Transport) *Field {
+	f := number(name+".stream", "", "Number of the "+title+" conversation, from 0, as Wireshark counts.", func(r *Record) (uint64, bool) {
+		return uint64(r.Stream), r.Flow != 0 && r.Transport == t
+	})
+	f.needs = NeedFlow
+	return f
+}
+
+// payload is what a transport carries.
+func payload(name, doc string) *Field {
+	return &Field{Name: name, Kind: Bytes, Doc: doc, values: values{b: one(func(r *Record) ([]byte, bool) {
+		b, _ := carriedBytes(r)
+		return b, (r.Transport == capture.UDP || r.Transport == capture.TCP) && len(b) > 0
+	})}}
+}
+
+// flag is a bit of the TCP header's flags.
+func flag(name, doc string, bit int) *Field {
+	return truth(headerUint(name, "", doc, capture.LayerTCP, 13, 1, func(v uint64) uint64 { return v >> bit & 1 }))
 }
 
 func hexed(bits int, f *Field) *Field { f.Hex, f.bits = true, bits; return f }

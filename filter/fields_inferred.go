@@ -1,7 +1,6 @@
 package filter
 
 import (
-	"math"
 	"slices"
 
 	"github.com/ackscope/ackscope/dissect"
@@ -21,10 +20,7 @@ func wordsOf[T ~uint8](n T, word func(T) string) []string {
 
 // flowText is a field of one text that belongs to the flow.
 func flowText(name, doc string, words []string, get func(*Record) (string, bool)) *Field {
-	return &Field{Name: name, Kind: Text, Doc: doc, Words: words, needs: NeedFlow, values: values{b: one(func(r *Record) ([]byte, bool) {
-		s, ok := get(r)
-		return r.word(s), ok
-	})}}
+	return &Field{Name: name, Kind: Text, Doc: doc, Words: words, needs: NeedFlow, values: worded(one(get))}
 }
 
 func flowFields(protocols []*dissect.Protocol) []*Field {
@@ -53,13 +49,13 @@ func flowFields(protocols []*dissect.Protocol) []*Field {
 			}),
 	}
 	fields = append(fields, perSide("flow.rtt", Duration, "s", "round-trip time at this packet, smoothed as the side's own library does", func(v *values, sides []machine.Side) {
-		v.i = summaries(sides, func(s *machine.Summary) (int64, bool) { return int64(s.RTT), s.RTT >= 0 })
+		v.i = figuresOf(sides, func(k Knowledge, s machine.Side) (int64, bool) { d := k.RTT(s); return int64(d), d >= 0 })
 	})...)
 	fields = append(fields, perSide("flow.loss", Float, "", "share of packets lost, 0 to 1, at this packet, as the side's own library computes it", func(v *values, sides []machine.Side) {
-		v.f = summaries(sides, func(s *machine.Summary) (float64, bool) { return s.Loss, s.Loss >= 0 && !math.IsNaN(s.Loss) })
+		v.f = figuresOf(sides, func(k Knowledge, s machine.Side) (float64, bool) { loss := k.Loss(s); return loss, loss >= 0 })
 	})...)
 	return append(fields, perSide("flow.packets", Uint, "", "packets that the side sent, up to this one", func(v *values, sides []machine.Side) {
-		v.u = summaries(sides, func(s *machine.Summary) (uint64, bool) { return s.Packets, true })
+		v.u = figuresOf(sides, func(k Knowledge, s machine.Side) (uint64, bool) { return k.Sent(s) })
 	})...)
 }
 
@@ -77,7 +73,8 @@ func perSide(name string, kind Kind, unit, doc string, fill func(*values, []mach
 	return out
 }
 
-func summaries[T any](sides []machine.Side, value func(*machine.Summary) (T, bool)) source[T] {
+// figuresOf makes the source of a figure that each of the sides has.
+func figuresOf[T any](sides []machine.Side, value func(Knowledge, machine.Side) (T, bool)) source[T] {
 	return func(pass test[T], all bool) predicate {
 		return func(r *Record) bool {
 			if r.Knowledge == nil {
@@ -85,11 +82,7 @@ func summaries[T any](sides []machine.Side, value func(*machine.Summary) (T, boo
 			}
 			found := false
 			for _, side := range sides {
-				s, ok := r.Knowledge.Summary(side)
-				if !ok {
-					continue
-				}
-				if v, ok := value(&s); ok {
+				if v, ok := value(r.Knowledge, side); ok {
 					found = true
 					if pass(r, v) != all {
 						return !all
@@ -102,6 +95,25 @@ func summaries[T any](sides []machine.Side, value func(*machine.Summary) (T, boo
 }
 
 func events(r *Record) []machine.Event { return r.Events }
+
+// sequencesOf makes the source of the sequence numbers of one kind of events:
+// each, for what is asked at nearly every packet.
+func sequencesOf(k machine.EventKind) source[uint64] {
+	return func(pass test[uint64], all bool) predicate {
+		return func(r *Record) bool {
+			found := false
+			for i := range r.Events {
+				if e := &r.Events[i]; e.Kind == k {
+					found = true
+					if pass(r, uint64(e.Sequence)) != all {
+						return !all
+					}
+				}
+			}
+			return found && all
+		}
+	}
+}
 
 // eventWord names an event of a protocol.
 func eventWord(p *dissect.Protocol, k machine.EventKind) string {
@@ -119,12 +131,19 @@ func eventFields(protocols []*dissect.Protocol) []*Field {
 		return &Field{Name: name, Kind: Uint, Doc: doc, needs: needs, values: values{u: each(events, value)}}
 	}
 	texts := func(name, doc string, words []string, value func(*Record, *machine.Event) string) *Field {
-		return &Field{Name: name, Kind: Text, Doc: doc, Words: words, needs: needs, values: values{b: each(events, func(r *Record, e *machine.Event) ([]byte, bool) {
-			return r.word(value(r, e)), true
-		})}}
+		return &Field{Name: name, Kind: Text, Doc: doc, Words: words, needs: needs, values: worded(each(events, func(r *Record, e *machine.Event) (string, bool) {
+			return value(r, e), true
+		}))}
 	}
 	kind := func(name, doc string, k machine.EventKind) *Field {
-		return uints(name, doc+" The value is the packet's sequence number.", func(_ *Record, e *machine.Event) (uint64, bool) { return uint64(e.Sequence), e.Kind == k })
+		return &Field{Name: name, Kind: Uint, Doc: doc + " The value is the packet's sequence number.", needs: needs, values: values{u: sequencesOf(k), bare: func(r *Record) bool {
+			for i := range r.Events {
+				if r.Events[i].Kind == k {
+					return true
+				}
+			}
+			return false
+		}}}
 	}
 	words := wordsOf(machine.EventRegraded, machine.EventKind.String)[1:]
 	var own []*Field
@@ -175,9 +194,9 @@ func anomalies(r *Record) []machine.Anomaly { return r.Anomalies }
 func findingFields(rules []*machine.Rule) []*Field {
 	const needs = NeedFlow | NeedFindings
 	texts := func(name, doc string, words []string, value func(*machine.Anomaly) string) *Field {
-		return &Field{Name: name, Kind: Text, Doc: doc, Words: words, needs: needs, values: values{b: each(anomalies, func(r *Record, a *machine.Anomaly) ([]byte, bool) {
-			return r.word(value(a)), true
-		})}}
+		return &Field{Name: name, Kind: Text, Doc: doc, Words: words, needs: needs, values: worded(each(anomalies, func(_ *Record, a *machine.Anomaly) (string, bool) {
+			return value(a), true
+		}))}
 	}
 	ids := make([]string, len(rules))
 	for i, rule := range rules {

@@ -17,10 +17,10 @@ func messageFields() []*Field {
 		return &Field{Name: name, Kind: Uint, Doc: doc, needs: needs, values: values{u: each(messages, func(_ *Record, m *machine.Message) (uint64, bool) { return value(m) })}}
 	}
 	texts := func(name, doc string, words []string, value func(*machine.Message) string) *Field {
-		return &Field{Name: name, Kind: Text, Doc: doc, Words: words, needs: needs, values: values{b: each(messages, func(r *Record, m *machine.Message) ([]byte, bool) {
+		return &Field{Name: name, Kind: Text, Doc: doc, Words: words, needs: needs, values: worded(each(messages, func(_ *Record, m *machine.Message) (string, bool) {
 			s := value(m)
-			return r.word(s), s != ""
-		})}}
+			return s, s != ""
+		}))}
 	}
 	times := func(name, doc string, value func(*machine.Message) (int64, bool)) *Field {
 		return &Field{Name: name, Kind: Duration, Unit: "s", Doc: doc, needs: needs, values: values{i: each(messages, func(_ *Record, m *machine.Message) (int64, bool) { return value(m) })}}
@@ -64,9 +64,9 @@ func resendCause(rules []*machine.Rule) *Field {
 	slices.Sort(words)
 	return &Field{
 		Name: "rel.resend.cause", Kind: Text, Doc: "Why a side sent the same content again, as far as the capture shows it.", Words: slices.Compact(words), needs: NeedFlow | NeedFindings,
-		values: values{b: each(anomalies, func(r *Record, a *machine.Anomaly) ([]byte, bool) {
+		values: worded(each(anomalies, func(_ *Record, a *machine.Anomaly) (string, bool) {
 			cause, ok := byRule[a.Rule]
-			return r.word(cause), ok
-		})},
+			return cause, ok
+		})),
 	}
 }

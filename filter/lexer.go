@@ -42,6 +42,11 @@ var symbols = []struct{ text, op string }{
 	{"!", "!"},
 	{"~", "matches"},
 	{"&", "&"},
+	{"+", "+"},
+	{"-", "-"},
+	{"*", "*"},
+	{"/", "/"},
+	{"%", "%"},
 	{"(", "("},
 	{")", ")"},
 	{"{", "{"},
@@ -70,13 +75,13 @@ func lex(text string) []token {
 		if i == len(text) {
 			return append(out, token{tokEnd, "", span{i, i}})
 		}
-		t := lexOne(text, i, out)
+		t := lexOne(text, i)
 		out = append(out, t)
 		i = t.at.to
 	}
 }
 
-func lexOne(text string, i int, before []token) token {
+func lexOne(text string, i int) token {
 	c := text[i]
 	switch {
 	case c == '"':
@@ -108,9 +113,6 @@ func lexOne(text string, i int, before []token) token {
 		fail(text, span{i, i + 1}, "", "] without a [ before it")
 	}
 	r, n := utf8.DecodeRuneInString(text[i:])
-	if r == '-' && len(before) > 0 {
-		fail(text, span{i, i + n}, "", "subtraction is not part of filters")
-	}
 	fail(text, span{i, i + n}, "", "%q does not belong in a filter", r)
 	return token{}
 }
@@ -139,8 +141,13 @@ func lexWord(text string, i int) token {
 	j := i + 1
 	for ; j < len(text); j++ {
 		switch c := text[j]; {
-		case wordByte(c) || c == ':' || c == '%':
+		case wordByte(c) || c == ':':
 			continue
+		case c == '%':
+			// A share, as 3%, or the zone of an address; else the rest of a division.
+			if w := text[i:j]; strings.Contains(w, "::") || dotted(w) && (j+1 == len(text) || !wordByte(text[j+1])) {
+				continue
+			}
 		case c == '.':
 			if j+1 < len(text) && text[j+1] == '.' {
 				return word(text, i, j)
@@ -151,7 +158,7 @@ func lexWord(text string, i int) token {
 				continue
 			}
 		case c == '/':
-			if j+1 < len(text) && digit(text[j+1]) && strings.ContainsAny(text[i:j], ".:") {
+			if j+1 < len(text) && digit(text[j+1]) && (strings.Contains(text[i:j], ":") || strings.Contains(text[i:j], ".") && dotted(text[i:j])) {
 				continue
 			}
 		}
@@ -192,6 +199,9 @@ func hexPairs(w string) bool {
 	}
 	return len(w)%3 == 2
 }
+
+// dotted reports whether w is digits and dots.
+func dotted(w string) bool { return strings.Trim(w, "0123456789.") == "" }
 
 func exponent(w string) bool {
 	n := len(w)

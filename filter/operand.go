@@ -45,6 +45,8 @@ func (c *compiler) operand(n node) *operand {
 		return c.slice(n)
 	case *mask:
 		return c.mask(n)
+	case *arithmetic:
+		return c.arithmetic(n)
 	}
 	return c.call(n.(*call))
 }
@@ -137,8 +139,11 @@ func (c *compiler) mask(n *mask) *operand {
 		l, r = r, l
 	}
 	o := c.operand(l)
-	if o.kind != Uint {
-		c.fail(l.where(), "", "%s is %s: & is for unsigned integers", o.name, article(o.kind))
+	if o.kind != Uint && o.kind != Int {
+		c.fail(l.where(), "", "%s is %s: & is for whole numbers", o.name, article(o.kind))
+	}
+	if o.kind == Int {
+		o.u = mapped(o.i, func(_ *Record, v int64) (uint64, bool) { return uint64(v), true })
 	}
 	lit, ok := r.(*literal)
 	if !ok {
@@ -153,7 +158,7 @@ func (c *compiler) mask(n *mask) *operand {
 	return out
 }
 
-var functions = []string{"len", "count", "upper", "lower", "string", "abs"}
+var functions = []string{"len", "count", "upper", "lower", "string", "abs", "max", "min"}
 
 func (c *compiler) call(n *call) *operand {
 	known := false
@@ -163,11 +168,17 @@ func (c *compiler) call(n *call) *operand {
 	if !known {
 		c.fail(n.nameAt, Nearest(n.function, functions), "no function is named %q: there are %s", c.source(n.nameAt), strings.Join(functions, ", "))
 	}
+	out := &operand{name: c.source(n.where())}
+	if n.function == "max" || n.function == "min" {
+		if len(n.args) == 0 {
+			c.fail(n.at, "", "%s takes arguments, found none", n.function)
+		}
+		return c.extreme(n, out)
+	}
 	if len(n.args) != 1 {
 		c.fail(n.at, "", "%s takes 1 argument, found %d", n.function, len(n.args))
 	}
 	o := c.operand(n.args[0])
-	out := &operand{name: c.source(n.where())}
 	wrong := func(expected string) {
 		c.fail(n.args[0].where(), "", "%s is %s: %s is for %s", o.name, article(o.kind), n.function, expected)
 	}

@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -55,6 +56,12 @@ type (
 	mask struct {
 		l, r node
 	}
+	// arithmetic is + - * / or %.
+	arithmetic struct {
+		op   string
+		opAt span
+		l, r node
+	}
 	call struct {
 		at, nameAt span
 		function   string
@@ -79,6 +86,8 @@ func (n *literal) where() span { return n.at }
 func (n *slice) where() span   { return n.x.where().with(n.at) }
 func (n *mask) where() span    { return n.l.where().with(n.r.where()) }
 func (n *call) where() span    { return n.at }
+
+func (n *arithmetic) where() span { return n.l.where().with(n.r.where()) }
 
 // maxDepth bounds nesting, so that a hostile filter cannot exhaust the stack.
 const maxDepth = 200
@@ -165,14 +174,29 @@ func (p *parser) unary() node {
 		defer func() { p.depth-- }()
 		return &not{t.at, p.unary()}
 	}
-	if _, ok := p.op("("); ok {
+	if p.peek().kind == tokOp && p.peek().text == "(" {
+		open := p.next
+		p.take()
 		n := p.test(0)
 		if _, ok := p.op(")"); !ok {
 			p.fail(p.peek().at, "", "expected ), found %s", p.show(p.peek()))
 		}
-		return n
+		// What looked like a test may be the left side of one: (a + b) > 5.
+		if _, ok := n.(*exists); !ok || !p.continues() {
+			return n
+		}
+		p.next = open
 	}
 	return p.comparison()
+}
+
+// continues reports whether the next token makes an operand of what stands before it.
+func (p *parser) continues() bool {
+	t := p.peek()
+	if t.kind == tokWord {
+		return len(t.text) > 1 && t.text[0] == '-'
+	}
+	return t.kind == tokOp && (slices.Contains(comparisons, t.text) || slices.Contains([]string{"+", "-", "*", "/", "%", "&", "in"}, t.text))
 }
 
 var comparisons = []string{"==", "!=", "===", "!==", ">", ">=", "<", "<=", "contains", "matches"}
@@ -255,16 +279,73 @@ func (p *parser) literal(what string) *literal {
 	}
 }
 
+// operand reads what is compared. & binds less than + and -, these less than * / and %.
 func (p *parser) operand() node {
-	x := p.primary()
+	x := p.sum()
 	for {
-		t, ok := p.op("&")
+		if _, ok := p.op("&"); !ok {
+			return x
+		}
+		x = &mask{x, p.sum()}
+	}
+}
+
+func (p *parser) sum() node {
+	x := p.product()
+	for {
+		if t := p.peek(); t.kind == tokWord && len(t.text) > 1 && t.text[0] == '-' {
+			// In `frame.len -8` the number has taken the sign.
+			p.tokens[p.next] = token{tokWord, t.text[1:], span{t.at.from + 1, t.at.to}}
+			p.tokens = slices.Insert(p.tokens, p.next, token{tokOp, "-", span{t.at.from, t.at.from + 1}})
+		}
+		t, ok := p.op("+", "-")
 		if !ok {
 			return x
 		}
-		_ = t
-		x = &mask{x, p.primary()}
+		x = p.join(t, x, p.product())
 	}
+}
+
+func (p *parser) product() node {
+	x := p.factor()
+	for {
+		t, ok := p.op("*", "/", "%")
+		if !ok {
+			return x
+		}
+		x = p.join(t, x, p.factor())
+	}
+}
+
+func (p *parser) join(t token, l, r node) node {
+	if v := fold(t.text, l, r); v != nil {
+		return v
+	}
+	return &arithmetic{t.text, t.at, l, r}
+}
+
+// factor reads a field, a value, or a sum in braces or parentheses.
+func (p *parser) factor() node {
+	if p.depth++; p.depth > maxDepth {
+		p.fail(p.peek().at, "", "nested deeper than %d", maxDepth)
+	}
+	defer func() { p.depth-- }()
+	if t, ok := p.op("-"); ok {
+		x := p.factor()
+		if l := asLiteral(x); l != nil && !l.quoted && !l.char && l.text != "" && digit(l.text[0]) {
+			return &literal{at: t.at.with(l.at), text: "-" + l.text}
+		}
+		return &arithmetic{"-", t.at, &literal{at: t.at, text: "0"}, x}
+	}
+	open, ok := p.op("{", "(")
+	if !ok {
+		return p.primary()
+	}
+	x, end := p.operand(), map[string]string{"{": "}", "(": ")"}[open.text]
+	if _, ok := p.op(end); !ok {
+		p.fail(p.peek().at, "", "expected %s, found %s", end, p.show(p.peek()))
+	}
+	return x
 }
 
 func (p *parser) primary() node {
@@ -285,9 +366,6 @@ func (p *parser) primary() node {
 			x = &literal{at: t.at, text: t.text}
 		}
 	case tokOp:
-		if t.text == "{" {
-			p.fail(t.at, "", "a set stands after in only")
-		}
 		p.fail(t.at, "", "expected a field or a value, found the operator %s", p.show(t))
 	default:
 		p.fail(t.at, "", "expected a field or a value, found %s", p.show(t))

@@ -54,7 +54,7 @@ func (l *Reading) Take(r *analyze.Record) *Record {
 		x.Previous = r.Datagram.At
 		x.Src, x.Dst, x.Transport = f.Addr(r.Datagram.From), f.Addr(r.Datagram.From.Other()), f.Transport
 	}
-	x.Flow, x.Session, x.Knowledge = f.ID, f.Session, f
+	x.Flow, x.Session, x.Stream, x.Knowledge = f.ID, f.Session, f.Stream, f
 	if f.Protocol != nil {
 		x.Protocol, x.Dialect = f.Protocol, f.Config().Dialect
 	}

@@ -2,6 +2,7 @@ package filter
 
 import (
 	"net/netip"
+	"time"
 
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/dissect"
@@ -27,6 +28,7 @@ type Record struct {
 
 	Flow      int // number of the flow, from 1; 0 for none
 	Session   int // of the flow's pair of addresses, from 1
+	Stream    int // analyze.Flow.Stream
 	Protocol  *dissect.Protocol
 	Dialect   string
 	Knowledge Knowledge // nil where there is no flow
@@ -46,6 +48,7 @@ type Record struct {
 	// Scratch of one Match: slices and texts that are put together, the left
 	// side of a comparison of two fields, the text that Append builds.
 	scratch []byte
+	slots   []uint64 // the left sides of sums
 	uint    uint64
 	int     int64
 	float   float64
@@ -59,7 +62,9 @@ type Record struct {
 // Knowledge gives the figures of a flow's sides at this packet, and what is
 // known of the flow as a whole; *analyze.Flow does.
 type Knowledge interface {
-	Summary(machine.Side) (machine.Summary, bool)
+	RTT(machine.Side) time.Duration // negative where it is not known
+	Loss(machine.Side) float64      // 0 to 1; negative where it is not known
+	Sent(machine.Side) (packets uint64, ok bool)
 	Facts() machine.Facts
 }
 

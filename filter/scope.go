@@ -32,7 +32,7 @@ func (f *Field) Scope() Scope {
 		return OfAddress
 	case first == "finding" || f.Name == "rel.resend.cause":
 		return OfFinding
-	case first == "flow" || f.Of != nil && f.Name == f.Of.Name:
+	case first == "flow" || f.Name == "udp.stream" || f.Name == "tcp.stream" || f.Of != nil && f.Name == f.Of.Name:
 		return OfFlow
 	case first == "rel":
 		return OfEvent

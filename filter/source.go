@@ -71,6 +71,12 @@ func mapped[S, T any](inner source[S], f func(*Record, S) (T, bool)) source[T] {
 	}
 }
 
+// worded makes the values of a text field of its texts: most comparisons look at
+// them as they are, the others at a copy of their bytes.
+func worded(s source[string]) values {
+	return values{s: s, b: mapped(s, func(r *Record, v string) ([]byte, bool) { return r.word(v), true })}
+}
+
 func anything[T any](*Record, T) bool { return true }
 
 // counted makes a source of how many values another has; none where it has none.

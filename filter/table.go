@@ -29,6 +29,9 @@ func NewTable(o Options) *Table {
 	for _, f := range frameFields() {
 		t.add(f)
 	}
+	for _, f := range otherFields() {
+		t.add(f)
+	}
 	var protocols []*dissect.Protocol
 	if o.Registry != nil {
 		protocols = o.Registry.Protocols()
@@ -70,7 +73,7 @@ func NewTable(o Options) *Table {
 // the protocols' own.
 func group(name string) int {
 	first, _, _ := strings.Cut(name, ".")
-	if i := slices.Index([]string{"frame", "eth", "vlan", "ieee8021ad", "ip", "ipv6", "udp", "tcp", "flow", "rel", "message", "finding", "malformed"}, first); i >= 0 {
+	if i := slices.Index([]string{"frame", "eth", "vlan", "ieee8021ad", "ip", "ipv6", "udp", "tcp", "data", "arp", "icmp", "icmpv6", "flow", "rel", "message", "finding", "malformed"}, first); i >= 0 {
 		return i
 	}
 	return 100

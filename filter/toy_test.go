@@ -48,12 +48,13 @@ type figures struct{}
 
 func (figures) Facts() machine.Facts { return machine.Facts{Vantage: machine.VantageB} }
 
-func (figures) Summary(s machine.Side) (machine.Summary, bool) {
-	if s == machine.A {
-		return machine.Summary{RTT: 40 * time.Millisecond, Loss: 0.02, Packets: 100}, true
-	}
-	return machine.Summary{RTT: 90 * time.Millisecond, Loss: -1, Packets: 7}, true
+func (figures) RTT(s machine.Side) time.Duration {
+	return [...]time.Duration{40 * time.Millisecond, 90 * time.Millisecond}[s]
 }
+
+func (figures) Loss(s machine.Side) float64 { return [...]float64{0.02, -1}[s] }
+
+func (figures) Sent(s machine.Side) (uint64, bool) { return [...]uint64{100, 7}[s], true }
 
 // testRecord is one packet with a value for everything: VLAN 7, 10.0.0.5:7777
 // to 192.168.1.9:40000.

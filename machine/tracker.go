@@ -24,6 +24,54 @@ type Tracker interface {
 	Size() int
 }
 
+// Packer is a tracker that can be kept in less memory than a clone of it takes.
+type Packer interface {
+	// Pack gives the state in few bytes. It writes in scratch on the way, which
+	// holds nothing of what is kept and can be given again.
+	Pack(scratch *[]byte) Packed
+}
+
+// Packed is what is kept of a tracker.
+type Packed interface {
+	// Unpack gives a tracker of the caller's own that equals the one that was packed.
+	Unpack() Tracker
+	// Size gives the bytes that are kept, about.
+	Size() int
+}
+
+// Gauged is a tracker that tells single figures of its Summary for less than the
+// whole of it costs: filters ask for them at every packet. Each equals the field
+// of the Summary that it is named after, negative where it is not known.
+type Gauged interface {
+	RTT(s Side) time.Duration
+	Loss(s Side) float64
+	Sent(s Side) uint64 // Summary.Packets
+}
+
+// RTT gives Summary(s).RTT, the quick way where there is one.
+func RTT(t Tracker, s Side) time.Duration {
+	if g, ok := t.(Gauged); ok {
+		return g.RTT(s)
+	}
+	return t.Summary(s).RTT
+}
+
+// Loss gives Summary(s).Loss, the quick way where there is one.
+func Loss(t Tracker, s Side) float64 {
+	if g, ok := t.(Gauged); ok {
+		return g.Loss(s)
+	}
+	return t.Summary(s).Loss
+}
+
+// Sent gives Summary(s).Packets, the quick way where there is one.
+func Sent(t Tracker, s Side) uint64 {
+	if g, ok := t.(Gauged); ok {
+		return g.Sent(s)
+	}
+	return t.Summary(s).Packets
+}
+
 // Facts is what one run over a flow teaches the next one. The zero value knows
 // nothing.
 type Facts struct {

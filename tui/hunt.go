@@ -3,6 +3,7 @@ package tui
 import (
 	"errors"
 	"sync/atomic"
+	"time"
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/filter"
@@ -25,9 +26,11 @@ type hunt struct {
 // knowledge is what a walk knows of its flow at a packet.
 type knowledge struct{ tracker machine.Tracker }
 
-func (k *knowledge) Summary(s machine.Side) (machine.Summary, bool) {
-	return k.tracker.Summary(s), true
-}
+func (k *knowledge) RTT(s machine.Side) time.Duration { return machine.RTT(k.tracker, s) }
+
+func (k *knowledge) Loss(s machine.Side) float64 { return machine.Loss(k.tracker, s) }
+
+func (k *knowledge) Sent(s machine.Side) (uint64, bool) { return machine.Sent(k.tracker, s), true }
 
 func (k *knowledge) Facts() machine.Facts { return k.tracker.Learned() }
 

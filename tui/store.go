@@ -66,7 +66,7 @@ func NewStore(in *capture.Input, o analyze.Options, growing bool) *Store {
 // the index it stays below 40. checkpointSpare is what they may take besides,
 // which brings a capture of a million packets to some hundred datagrams a jump.
 const (
-	checkpointBytes = 14
+	checkpointBytes = 13
 	checkpointSpare = 24 << 20
 )
 

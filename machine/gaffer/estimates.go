@@ -158,9 +158,11 @@ func (e *estimate) readFrame(f *farSample) float64 {
 // rtt gives the side's smoothed RTT as its library has it.
 func (t *Tracker) rtt(x machine.Side) (time.Duration, machine.Certainty) {
 	s := &t.sides[x]
-	e := s.estimate
+	e := &s.estimate
 	if len(e.early) > 0 {
-		e.flush() // on a copy: what is open stays open
+		settled := *e // a copy: what is open stays open
+		settled.flush()
+		e = &settled
 	}
 	if e.samples == 0 {
 		return -1, machine.Unknown

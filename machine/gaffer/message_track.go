@@ -2,6 +2,7 @@ package gaffer
 
 import (
 	"slices"
+	"time"
 
 	"github.com/ackscope/ackscope/machine"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
@@ -280,6 +281,15 @@ func (c *Conversation) Inspect(x machine.Side, v *machine.View) {
 
 // Summary gives the packets' figures.
 func (c *Conversation) Summary(x machine.Side) machine.Summary { return c.inner.Summary(x) }
+
+// RTT gives what Summary does.
+func (c *Conversation) RTT(x machine.Side) time.Duration { return c.inner.RTT(x) }
+
+// Loss gives what Summary does.
+func (c *Conversation) Loss(x machine.Side) float64 { return c.inner.Loss(x) }
+
+// Sent gives what Summary does of packets.
+func (c *Conversation) Sent(x machine.Side) uint64 { return c.inner.Sent(x) }
 
 // Learned gives what a second run over the same flow can start with.
 func (c *Conversation) Learned() machine.Facts { return c.inner.Learned() }

@@ -57,6 +57,32 @@ func (t *Tracker) Summary(x machine.Side) machine.Summary {
 	return m
 }
 
+// RTT gives what Summary does.
+func (t *Tracker) RTT(x machine.Side) time.Duration {
+	if t.sides == nil {
+		return -1
+	}
+	d, _ := t.rtt(x)
+	return d
+}
+
+// Loss gives what Summary does.
+func (t *Tracker) Loss(x machine.Side) float64 {
+	if t.sides == nil {
+		return -1
+	}
+	loss, _ := t.loss(x)
+	return loss
+}
+
+// Sent gives what Summary does of packets.
+func (t *Tracker) Sent(x machine.Side) uint64 {
+	if t.sides == nil {
+		return t.summaryHeld(x).Packets
+	}
+	return t.sides[x].distinct
+}
+
 // summaryHeld gives what can be said while the vantage is open: what was sent.
 func (t *Tracker) summaryHeld(x machine.Side) machine.Summary {
 	m := machine.Summary{NeverAcked: -1, Loss: -1, RTT: -1, WireRTT: -1}

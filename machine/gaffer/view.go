@@ -43,6 +43,7 @@ func (t *Tracker) sentWindow(s, peer *side) machine.Window {
 	size := s.rules.Sent
 	w := machine.Window{Name: "sent", Next: s.top64 + 1, Size: size, Grade: s.known()}
 	w.First = max(s.first64, w.Next-int64(size))
+	w.Cells, w.Slots = make([]machine.Cell, 0, max(w.Next-w.First, 0)), make([]machine.Slot, 0, max(w.Next-w.First, 0))
 	for number := w.First; number < w.Next; number++ {
 		q := uint32(number) & s.rules.mask()
 		cell := machine.CellUnknown
@@ -127,6 +128,7 @@ func (t *Tracker) receivedWindow(s, peer *side) machine.Window {
 	if !s.near && peer.met {
 		last = max(last, min(peer.top64, w.Next+int64(size)))
 	}
+	w.Cells, w.Slots = make([]machine.Cell, 0, max(last-w.First+1, 0)), make([]machine.Slot, 0, max(last-w.First+1, 0))
 	for number := w.First; number <= last; number++ {
 		q := uint32(number) & s.rules.mask()
 		cell := machine.CellUnknown

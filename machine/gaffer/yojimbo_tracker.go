@@ -3,6 +3,7 @@ package gaffer
 import (
 	"errors"
 	"sync/atomic"
+	"time"
 
 	"github.com/ackscope/ackscope/machine"
 	base "github.com/ackscope/ackscope/wire"
@@ -237,6 +238,30 @@ func (y *Yojimbo) Summary(x machine.Side) machine.Summary {
 		return y.flow.summary(x)
 	}
 	return y.inner.Summary(x)
+}
+
+// RTT gives what Summary does.
+func (y *Yojimbo) RTT(x machine.Side) time.Duration {
+	if !y.packets() {
+		return -1
+	}
+	return y.inner.RTT(x)
+}
+
+// Loss gives what Summary does.
+func (y *Yojimbo) Loss(x machine.Side) float64 {
+	if !y.packets() {
+		return -1
+	}
+	return y.inner.Loss(x)
+}
+
+// Sent gives what Summary does of packets.
+func (y *Yojimbo) Sent(x machine.Side) uint64 {
+	if !y.packets() {
+		return y.flow.summary(x).Packets
+	}
+	return y.inner.Sent(x)
 }
 
 // Learned gives what a second run over the same flow can start with: the

@@ -50,6 +50,31 @@ func Tracker(t *testing.T, fresh func() machine.Tracker, flow []machine.Datagram
 			compare(t, fmt.Sprintf("the clone taken after %d datagrams", at), want[at:], observe(c, flow[at:], true))
 		}
 	})
+	t.Run("packed", func(t *testing.T) {
+		if _, ok := fresh().(machine.Packer); !ok {
+			t.Skip("the tracker is kept as a clone")
+		}
+		rng := rand.New(rand.NewPCG(9, 10))
+		var scratch []byte
+		for i := range 8 {
+			at := rng.IntN(len(flow))
+			if i == 0 {
+				at = min(3, len(flow)-1) // hardly begun
+			}
+			tr := fresh()
+			observe(tr, flow[:at], false)
+			before := sides(tr)
+			p := tr.(machine.Packer).Pack(&scratch)
+			compare(t, fmt.Sprintf("a tracker packed after %d datagrams", at), want[at:], observe(tr, flow[at:], true))
+			for range 2 { // what is unpacked leaves what is packed as it was
+				c := p.Unpack()
+				if drawn := sides(c); drawn != before {
+					t.Fatalf("unpacked after %d datagrams it draws\n%s\nand the original\n%s", at, drawn, before)
+				}
+				compare(t, fmt.Sprintf("what was packed after %d datagrams", at), want[at:], observe(c, flow[at:], true))
+			}
+		}
+	})
 	t.Run("hostile bytes", func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(7, 8))
 		tr := fresh()

@@ -21,3 +21,17 @@ func (t *follower) summary(x machine.Side) machine.Summary {
 	}
 	return sum
 }
+
+// RTT gives what Summary does.
+func (t *Tracker) RTT(x machine.Side) time.Duration {
+	if _, smoothed, _ := t.rtt(x); smoothed >= 0 {
+		return time.Duration(smoothed) * time.Millisecond
+	}
+	return -1
+}
+
+// Loss is not known: the library keeps no estimate.
+func (t *Tracker) Loss(machine.Side) float64 { return -1 }
+
+// Sent gives what Summary does of packets.
+func (t *Tracker) Sent(x machine.Side) uint64 { return t.sides[x].packets }

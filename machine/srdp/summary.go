@@ -20,18 +20,40 @@ func (t *Tracker) Summary(x machine.Side) machine.Summary {
 	}
 	if s.samples > 0 {
 		sum.WireRTT = s.sum / time.Duration(s.samples)
-		near, sure := s.near, s.sure
-		if !t.given && !t.config.Stream {
-			j := judgeVantage(&t.parties)
-			near = j.vantage.Near(x)
-			sure = near && j.proven
-		}
-		if near {
-			sum.RTT, sum.RTTKnown = s.longest, machine.Likely
-		}
-		if sure {
-			sum.RTTKnown = machine.Certain
-		}
 	}
+	sum.RTT, sum.RTTKnown = t.rtt(x)
 	return sum
 }
+
+// rtt gives the RTT that a side's library keeps, and how surely.
+func (t *Tracker) rtt(x machine.Side) (time.Duration, machine.Certainty) {
+	s := &t.parties[x]
+	if s.samples == 0 {
+		return -1, machine.Unknown
+	}
+	near, sure := s.near, s.sure
+	if !t.given && !t.config.Stream {
+		j := judgeVantage(&t.parties)
+		near = j.vantage.Near(x)
+		sure = near && j.proven
+	}
+	switch {
+	case !near:
+		return -1, machine.Unknown
+	case sure:
+		return s.longest, machine.Certain
+	}
+	return s.longest, machine.Likely
+}
+
+// RTT gives what Summary does.
+func (t *Tracker) RTT(x machine.Side) time.Duration {
+	d, _ := t.rtt(x)
+	return d
+}
+
+// Loss is not known: the library keeps no estimate.
+func (t *Tracker) Loss(machine.Side) float64 { return -1 }
+
+// Sent gives what Summary does of packets.
+func (t *Tracker) Sent(x machine.Side) uint64 { return t.parties[x].packets }

@@ -1,0 +1,41 @@
+package filter
+
+import (
+	"encoding/binary"
+
+	"github.com/ackscope/ackscope/capture"
+)
+
+// Where a header says what follows it.
+var (
+	etherType  = map[capture.LayerKind]int{capture.LayerEthernet: 12, capture.LayerVLAN: 2, capture.LayerSLL: 14, capture.LayerSLL2: 0, capture.LayerSNAP: 6}
+	nextHeader = map[capture.LayerKind]int{capture.LayerIPv6: 6, capture.LayerIPv6Extension: 0}
+)
+
+// otherFields name frames that carry neither UDP nor TCP, to leave them out.
+func otherFields() []*Field {
+	kind := func(name, doc string, holds func(data []byte, last *capture.Layer) bool) *Field {
+		return &Field{Name: name, Doc: doc, present: func(r *Record) bool {
+			l := layers(r)
+			return len(l) > 0 && r.Transport == capture.NoTransport && holds(r.Frame.Data, &l[len(l)-1])
+		}}
+	}
+	return []*Field{
+		kind("arp", "An ARP packet.", func(data []byte, l *capture.Layer) bool {
+			const arp = 0x0806
+			at, ok := etherType[l.Kind]
+			at += l.Offset
+			return ok && at+2 <= len(data) && binary.BigEndian.Uint16(data[at:]) == arp
+		}),
+		kind("icmp", "An ICMP packet.", func(data []byte, l *capture.Layer) bool {
+			const icmp = 1
+			return l.Kind == capture.LayerIPv4 && l.Offset+20 <= len(data) && data[l.Offset+9] == icmp && binary.BigEndian.Uint16(data[l.Offset+6:])&0x1fff == 0
+		}),
+		kind("icmpv6", "An ICMPv6 packet.", func(data []byte, l *capture.Layer) bool {
+			const icmp = 58
+			at, ok := nextHeader[l.Kind]
+			at += l.Offset
+			return ok && at < len(data) && data[at] == icmp
+		}),
+	}
+}
