@@ -8,7 +8,7 @@ type filterCase struct {
 	want   bool
 }
 
-var matching = slices.Concat(syntaxCases, numberCases, valueCases, headerCases, byteCases, inferredCases)
+var matching = slices.Concat(syntaxCases, numberCases, valueCases, headerCases, byteCases, sumCases, inferredCases)
 
 // syntaxCases: existence, logic and precedence.
 var syntaxCases = []filterCase{

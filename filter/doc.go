@@ -16,8 +16,9 @@
 //	&& and   || or   ^^ xor   ! not     and binds tighter than or
 //	any FIELD …   all FIELD …           says which values are meant
 //	field[0:2] [4] [2-3] [-4:] [0:2,6]  bytes of a field: offset and length, one, from-to, from the end
-//	field & 0x80                        bits of a number
-//	len() count() upper() lower() string() abs()
+//	field & 0x80   field[0] & 0x0f      bits of a number, or of bytes
+//	+ - * / %   {…}   -field            sums of numbers, durations and times
+//	len() count() upper() lower() string() abs() max() min()
 //
 // A comparison with a field that a packet does not have is false, whatever the
 // operator; so `!(a == 1)` also passes packets without a, and `a != 1` does not.

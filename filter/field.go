@@ -239,7 +239,7 @@ func decoded(p *dissect.Protocol, s *dissect.FieldSpec) *Field {
 		if s.Kind == dissect.KindBool {
 			f.Kind = Bool
 		}
-		f.u = dissected(f, func(d *dissect.Field) uint64 { return d.Uint })
+		f.u = dissectedUint(f)
 	case dissect.KindInt:
 		f.Kind = Int
 		f.i = dissected(f, func(d *dissect.Field) int64 { return int64(d.Uint) })
@@ -259,6 +259,29 @@ func decoded(p *dissect.Protocol, s *dissect.FieldSpec) *Field {
 		f.present = dissected(f, func(*dissect.Field) bool { return true })(anything, false)
 	}
 	return f
+}
+
+// dissectedUint is dissected for numbers, which most filters ask for.
+func dissectedUint(f *Field) source[uint64] {
+	general := dissected(f, func(d *dissect.Field) uint64 { return d.Uint })
+	return func(pass test[uint64], all bool) predicate {
+		if f.Of == nil || len(f.specs) != 1 || all {
+			return general(pass, all)
+		}
+		spec, of := f.specs[0], f.Of
+		return func(r *Record) bool {
+			if r.Protocol != of {
+				return false
+			}
+			fields := r.Dissection().Fields
+			for i := range fields {
+				if d := &fields[i]; d.Spec == spec && pass(r, d.Uint) {
+					return true
+				}
+			}
+			return false
+		}
+	}
 }
 
 // dissected makes the source of a decoded field. A packet of another protocol

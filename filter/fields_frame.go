@@ -85,11 +85,12 @@ func frameFields() []*Field {
 		headerUint("ip.dsfield.ecn", "", "Explicit congestion notification; 3 says that congestion was met.", capture.LayerIPv4, 1, 1, func(v uint64) uint64 { return v & 3 }),
 		headerUint("ip.len", "bytes", "Total length of the IPv4 packet.", capture.LayerIPv4, 2, 2, func(v uint64) uint64 { return v }),
 		hexed(16, headerUint("ip.id", "", "IPv4 identification.", capture.LayerIPv4, 4, 2, func(v uint64) uint64 { return v })),
+		hexed(3, headerUint("ip.flags", "", "Flags of the IPv4 header: 2 is don't fragment, 1 more fragments.", capture.LayerIPv4, 6, 1, func(v uint64) uint64 { return v >> 5 })),
 		truth(headerUint("ip.flags.df", "", "Don't fragment.", capture.LayerIPv4, 6, 2, func(v uint64) uint64 { return v >> 14 & 1 })),
 		truth(headerUint("ip.flags.mf", "", "More fragments follow.", capture.LayerIPv4, 6, 2, func(v uint64) uint64 { return v >> 13 & 1 })),
 		headerUint("ip.frag_offset", "", "Offset of the fragment, in units of 8 bytes.", capture.LayerIPv4, 6, 2, func(v uint64) uint64 { return v & 0x1fff }),
 		headerUint("ip.ttl", "", "Time to live.", capture.LayerIPv4, 8, 1, func(v uint64) uint64 { return v }),
-		headerUint("ip.proto", "", "Protocol above IPv4; 17 is UDP.", capture.LayerIPv4, 9, 1, func(v uint64) uint64 { return v }),
+		named(transports, headerUint("ip.proto", "", "Protocol above IPv4; 17 is UDP.", capture.LayerIPv4, 9, 1, func(v uint64) uint64 { return v })),
 
 		hexed(16, headerUint("ip.checksum", "", "Checksum of the IPv4 header.", capture.LayerIPv4, 10, 2, func(v uint64) uint64 { return v })),
 
@@ -99,7 +100,7 @@ func frameFields() []*Field {
 		address("ipv6.addr", "Either IPv6 address.", capture.LayerIPv6, 8, true, true),
 		hexed(8, headerUint("ipv6.tclass", "", "Traffic class.", capture.LayerIPv6, 0, 2, func(v uint64) uint64 { return v >> 4 & 0xff })),
 		headerUint("ipv6.plen", "bytes", "Length of the IPv6 payload.", capture.LayerIPv6, 4, 2, func(v uint64) uint64 { return v }),
-		headerUint("ipv6.nxt", "", "Header after the IPv6 header; 17 is UDP.", capture.LayerIPv6, 6, 1, func(v uint64) uint64 { return v }),
+		named(transports, headerUint("ipv6.nxt", "", "Header after the IPv6 header; 17 is UDP.", capture.LayerIPv6, 6, 1, func(v uint64) uint64 { return v })),
 		headerUint("ipv6.hlim", "", "Hop limit.", capture.LayerIPv6, 7, 1, func(v uint64) uint64 { return v }),
 	}
 	for _, t := range []struct {
@@ -202,6 +203,11 @@ func flag(name, doc string, bit int) *Field {
 }
 
 func hexed(bits int, f *Field) *Field { f.Hex, f.bits = true, bits; return f }
+
+// transports are the words that numbers of protocols above IP go by.
+var transports = map[uint64]string{1: "ICMP", 2: "IGMP", 6: "TCP", 17: "UDP", 58: "IPv6-ICMP"}
+
+func named(enum map[uint64]string, f *Field) *Field { f.enum = enum; return f }
 
 func truth(f *Field) *Field { f.Kind = Bool; return f }
 

@@ -56,6 +56,16 @@ func (c *compiler) slice(n *slice) *operand {
 	parts := n.parts
 	out := &operand{kind: Bytes, name: c.source(n.where())}
 	within := func(r *Record, v []byte) ([]byte, bool) { return cut(r, v, parts) }
+	loose := func(r *Record, v []byte) ([]byte, bool) { b, _ := cut(r, v, parts); return b, true }
+	if p := parts[0]; len(parts) == 1 && p.from >= 0 && !p.open && !p.byEnd { // [0:2], as most are
+		from, end := p.from, p.from+p.length
+		loose = func(_ *Record, v []byte) ([]byte, bool) {
+			if end > len(v) {
+				return nil, true
+			}
+			return v[from:end], true
+		}
+	}
 	switch o.kind {
 	case Bytes, Text:
 		whole := o.b
@@ -63,7 +73,7 @@ func (c *compiler) slice(n *slice) *operand {
 			whole = o.inside
 		}
 		out.inside = mapped(whole, within)
-		out.b = mapped(o.b, func(r *Record, v []byte) ([]byte, bool) { b, _ := cut(r, v, parts); return b, true })
+		out.b = mapped(o.b, loose)
 	case Address:
 		bytes := mapped(o.a, func(r *Record, v netip.Addr) ([]byte, bool) {
 			at := len(r.scratch)
@@ -77,7 +87,7 @@ func (c *compiler) slice(n *slice) *operand {
 			return r.scratch[at:len(r.scratch):len(r.scratch)], true
 		})
 		out.inside = mapped(bytes, within)
-		out.b = mapped(bytes, func(r *Record, v []byte) ([]byte, bool) { b, _ := cut(r, v, parts); return b, true })
+		out.b = mapped(bytes, loose)
 	case Heading, Uint, Int, Bool, Float, Duration, Time:
 		c.fail(n.at, "", "%s is %s: slices are of bytes, text and addresses", o.name, article(o.kind))
 	}
@@ -139,10 +149,13 @@ func (c *compiler) mask(n *mask) *operand {
 		l, r = r, l
 	}
 	o := c.operand(l)
-	if o.kind != Uint && o.kind != Int {
+	if o.kind != Uint && o.kind != Int && (o.kind != Bytes || o.inside == nil) {
 		c.fail(l.where(), "", "%s is %s: & is for whole numbers", o.name, article(o.kind))
 	}
-	if o.kind == Int {
+	switch {
+	case o.kind == Bytes && o.inside != nil:
+		return c.maskBytes(n, o, r)
+	case o.kind == Int:
 		o.u = mapped(o.i, func(_ *Record, v int64) (uint64, bool) { return uint64(v), true })
 	}
 	lit, ok := r.(*literal)
@@ -155,6 +168,30 @@ func (c *compiler) mask(n *mask) *operand {
 	out.u = mapped(o.u, func(_ *Record, v uint64) (uint64, bool) { return v & bits, true })
 	some := o.u(func(_ *Record, v uint64) bool { return v&bits != 0 }, false)
 	out.present = some
+	return out
+}
+
+// maskBytes is & of a slice: its bytes, the first one the highest, as one number.
+func (c *compiler) maskBytes(n *mask, o *operand, r node) *operand {
+	lit := asLiteral(r)
+	if lit == nil {
+		c.fail(r.where(), "", "expected bytes or a number after &")
+	}
+	const most = 8
+	number := func(v []byte) (x uint64, ok bool) {
+		for _, b := range v {
+			x = x<<8 | uint64(b)
+		}
+		return x, len(v) > 0 && len(v) <= most
+	}
+	bits, ok := number(c.bytes(o, lit))
+	if !ok {
+		c.fail(lit.at, "", "expected at most %d bytes after &", most)
+	}
+	out := &operand{kind: Uint, name: c.source(n.where())}
+	whole := mapped(o.inside, func(_ *Record, v []byte) (uint64, bool) { return number(v) })
+	out.u = mapped(whole, func(_ *Record, v uint64) (uint64, bool) { return v & bits, true })
+	out.present = whole(func(_ *Record, v uint64) bool { return v&bits != 0 }, false)
 	return out
 }
 

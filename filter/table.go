@@ -99,8 +99,8 @@ func (t *Table) addSpec(p *dissect.Protocol, s *dissect.FieldSpec) {
 // Fields lists all fields, grouped; the caller must not change the slice.
 func (t *Table) Fields() []*Field { return t.list }
 
-// aliases are other names of fields: the words of the events.
-var aliases = map[string]string{"rel.duplicate": "rel.dup", "rel.resent": "rel.resend"}
+// aliases are other names of fields: the words of the events, and Wireshark's.
+var aliases = map[string]string{"rel.duplicate": "rel.dup", "rel.resent": "rel.resend", "_ws.malformed": "malformed"}
 
 // Lookup finds a field by name.
 func (t *Table) Lookup(name string) (*Field, bool) {

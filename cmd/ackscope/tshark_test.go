@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -35,6 +36,9 @@ var tsharkFilters = []string{
 	`eth.src[0:3] == 2a:13:78 || vlan.id == 42 && ieee8021ad.id == 7 && eth.dst contains 4e`,
 }
 
+// flowFilters take an analysis, or what Wireshark knows of few captures only.
+var flowFilters = []string{"udp.stream == 0", "udp.stream > 0", "udp.stream % 2 == 0 && udp.length > 30", "data.data contains 01:00 && data.len > 20 && !(ip.flags.mf == 1)"}
+
 // The filters pass as many frames and bytes as tshark's, and columns have the
 // same text.
 func TestAsTshark(t *testing.T) {
@@ -57,12 +61,13 @@ func TestAsTshark(t *testing.T) {
 
 			// One run of tshark counts for all filters: frames and bytes below each.
 			count := []string{"-q", "-r", path}
-			for _, filter := range tsharkFilters {
+			filters := slices.Concat(tsharkFilters, flowFilters)
+			for _, filter := range filters {
 				count = append(count, "-z", "io,phs,"+filter)
 			}
 			sums := phsSums(string(testenv.Output(t, tshark, count...)))
 			passed := 0
-			for _, filter := range tsharkFilters {
+			for _, filter := range filters {
 				var ours sum
 				for line := range strings.Lines(output(t, "packets", "-T", "fields", "-e", "frame.len", "-Y", filter, path)) {
 					n, err := strconv.Atoi(strings.TrimSpace(line))
