@@ -318,7 +318,7 @@ func fold(op string, l, r node) *literal {
 	default:
 		return nil
 	}
-	text := ""
+	var text string
 	a, negative, ok := parseInteger(xNumber)
 	b, negative2, ok2 := parseInteger(yNumber)
 	if ok && ok2 && a <= math.MaxInt64 && b <= math.MaxInt64 {

@@ -20,7 +20,7 @@ type packed struct {
 	sent     [2][]byte
 	entries  [2]int // of the sent buffers
 	received [2][]byte
-	slots    [2]int // of the received buffers
+	slots    [2]int          // of the received buffers
 	unit     machine.Instant // of all instants: 1000 where the capture has whole microseconds
 }
 
