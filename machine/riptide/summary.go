@@ -24,7 +24,10 @@ func (t *follower) summary(x machine.Side) machine.Summary {
 
 // RTT gives what Summary does.
 func (t *Tracker) RTT(x machine.Side) time.Duration {
-	if _, smoothed, _ := t.rtt(x); smoothed >= 0 {
+	if t.f == nil {
+		return t.Summary(x).RTT
+	}
+	if _, smoothed, _ := t.f.rtt(x); smoothed >= 0 {
 		return time.Duration(smoothed) * time.Millisecond
 	}
 	return -1
@@ -34,4 +37,9 @@ func (t *Tracker) RTT(x machine.Side) time.Duration {
 func (t *Tracker) Loss(machine.Side) float64 { return -1 }
 
 // Sent gives what Summary does of packets.
-func (t *Tracker) Sent(x machine.Side) uint64 { return t.sides[x].packets }
+func (t *Tracker) Sent(x machine.Side) uint64 {
+	if t.f == nil {
+		return t.Summary(x).Packets
+	}
+	return t.f.sides[x].packets
+}
