@@ -8,8 +8,9 @@ import (
 )
 
 // spool keeps what is read of a pipe in an unlinked temporary file, up to a
-// limit, so that it can be read again. Beyond the limit, or where the file
-// cannot be written, reading goes on and what was kept is dropped.
+// limit, so that it can be read again. Where the file cannot be written, reading
+// goes on and what was kept is dropped. Beyond the limit reading goes on too: what
+// was kept until then can be read at its places, but not all once more.
 type spool struct {
 	name  string
 	src   io.Reader
@@ -54,7 +55,7 @@ func (s *spool) Read(p []byte) (int, error) {
 
 func (s *spool) keep(p []byte) {
 	if s.length+int64(len(p)) > s.limit {
-		s.drop(fmt.Errorf("more than %d bytes came: the limit of what is kept", s.limit))
+		s.lost = s.unkept(fmt.Errorf("more than %d bytes came: the limit of what is kept", s.limit))
 		return
 	}
 	if s.tmp == nil {
@@ -76,8 +77,13 @@ func (s *spool) keep(p []byte) {
 }
 
 func (s *spool) drop(why error) {
-	s.lost = fmt.Errorf("%s: cannot be read a second time: it is not a seekable file, and could not be kept: %w", s.name, why)
+	s.lost = s.unkept(why)
 	_ = s.remove()
+	s.length = 0
+}
+
+func (s *spool) unkept(why error) error {
+	return fmt.Errorf("%s: cannot be read a second time: it is not a seekable file, and could not be kept: %w", s.name, why)
 }
 
 func (s *spool) remove() error {
@@ -102,7 +108,7 @@ func (s *spool) rewind() error {
 func (s *spool) ReadAt(p []byte, offset int64) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.lost != nil {
+	if s.lost != nil && offset >= s.length {
 		return 0, s.lost
 	}
 	if offset < 0 || offset >= s.length {

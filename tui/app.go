@@ -119,6 +119,14 @@ func (a *App) watch() {
 		case <-a.store.Changed():
 		}
 		a.app.QueueUpdateDraw(func() {})
+		a.store.Lock()
+		a.model.settleSaving()
+		quit := a.model.quit
+		a.store.Unlock()
+		if quit {
+			a.Stop()
+			return
+		}
 		select {
 		case <-a.quit:
 			return

@@ -107,8 +107,5 @@ func (c *collect) batch(walk **analyze.Walk) bool {
 }
 
 func (s *Store) flowByID(id int) *analyze.Flow {
-	if id < 1 || id > len(s.Flows()) {
-		return nil
-	}
-	return s.Flows()[id-1]
+	return s.session.Flow(id)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/show"
 )
 
 // command carries out a line of the command line.
@@ -19,8 +20,14 @@ func (m *Model) command(text string) {
 	}
 	switch name {
 	case "":
-	case "q", "quit", "q!", "qa", "wq":
+	case "q", "quit", "qa":
+		m.leaveProgram()
+	case "q!":
 		m.quit = true
+	case "wq", "x":
+		if m.saveShown(rest); m.saving != nil && !m.bad {
+			m.leaveProgram()
+		}
 	case "help":
 		m.help, m.text.list = true, list{}
 	case "filter", "break":
@@ -39,8 +46,8 @@ func (m *Model) command(text string) {
 		}
 	case "flow":
 		n, err := strconv.Atoi(rest)
-		if err != nil || n < 0 || n > len(m.store.Flows()) {
-			m.fail("flow %q: expected a number up to %d; 0 for all packets", rest, len(m.store.Flows()))
+		if err != nil || n != 0 && m.store.flowByID(n) == nil {
+			m.fail("flow %q: expected the number of one of %s; 0 for all packets", rest, show.Plural(len(m.store.Flows()), "flow"))
 			return
 		}
 		m.open(n)

@@ -147,20 +147,21 @@ func gravestRole(f *analyze.Flow) role {
 }
 
 func (s *Store) worst(f *analyze.Flow) time.Duration {
-	if f.ID > len(s.figures) {
-		return 0
+	if x := s.figures[f.ID]; x != nil {
+		return x.worst
 	}
-	return s.figures[f.ID-1].worst
+	return 0
 }
 
 var sparkRunes = []rune(" ▁▂▃▄▅▆▇█")
 
 // spark draws a flow's packets over the time of the capture.
 func (s *Store) spark(f *analyze.Flow) string {
-	if f.ID > len(s.figures) || s.growing && s.pass == 1 {
+	x := s.figures[f.ID]
+	if x == nil || s.growing && s.pass == 1 {
 		return ""
 	}
-	cells := &s.figures[f.ID-1].spark
+	cells := &x.spark
 	most := slices.Max(cells[:])
 	var b strings.Builder
 	for _, n := range cells {

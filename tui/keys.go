@@ -98,7 +98,7 @@ func bindingTable() []binding {
 		{keys: []string{"Ctrl-E"}, group: "moving", help: "scroll the text at the side (why, life, state) down", do: func(m *Model, n int) { m.scrollText(max(n, 1)) }},
 		{keys: []string{"Ctrl-Y"}, group: "moving", help: "scroll it up", do: func(m *Model, n int) { m.scrollText(-max(n, 1)) }},
 		{keys: []string{"z"}, views: []view{viewGraphs, viewLadder}, group: "tables", help: "closer", hint: "zoom", do: func(m *Model, _ int) { m.zoom(1) }},
-		{keys: []string{"Z Z"}, group: "program", help: "quit", do: func(m *Model, _ int) { m.quit = true }},
+		{keys: []string{"Z Z"}, group: "program", help: "quit, once what :w writes is whole", do: func(m *Model, _ int) { m.leaveProgram() }},
 		{keys: []string{"u"}, views: []view{viewGraphs, viewLadder}, group: "tables", help: "farther away", do: func(m *Model, _ int) { m.zoom(-1) }},
 		{keys: []string{"c"}, group: "program", help: "copy the row, the field or the state (OSC 52)", do: func(m *Model, _ int) { m.copySelection() }},
 		{keys: []string{":"}, group: "program", help: "command line; :help lists the commands", hint: "command", do: func(m *Model, _ int) { m.ask(promptCommand) }},
@@ -110,7 +110,7 @@ func bindingTable() []binding {
 
 // commands are what the command line takes, for help and completion.
 var commands = []struct{ name, args, help string }{
-	{"q", "", "quit (also :quit, :q!)"},
+	{"q", "", "quit, once what :w writes is whole (also :quit); :q! at once; :wq FILE saves first"},
 	{"filter", "EXPR", "show what matches; nothing shows all"},
 	{"flow", "N", "open flow N; 0 for all packets"},
 	{"goto", "FRAME", "go to a frame (also just :FRAME); FILE:FRAME of several captures"},

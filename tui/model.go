@@ -98,6 +98,8 @@ type Model struct {
 	search search
 	hunt   *hunt
 	saving *saving
+
+	leaving bool // once what is being saved is
 }
 
 // location is a place to come back to.
@@ -190,10 +192,7 @@ func (m *Model) open(flow int) {
 
 // flowOpen is the flow that is open; nil for none.
 func (m *Model) flowOpen() *analyze.Flow {
-	if m.flow == 0 || m.flow > len(m.store.Flows()) {
-		return nil
-	}
-	return m.store.Flows()[m.flow-1]
+	return m.store.flowByID(m.flow)
 }
 
 // focus is the flow that views of one flow show: the open one, else that of the

@@ -124,7 +124,7 @@ func (t *replayTable) enter(m *Model) {
 	t.frame++
 	id := r.flow.ID
 	m.jumpRef(refs[i])
-	if m.flow == 0 && id <= len(m.store.Flows()) {
+	if m.flow == 0 && m.store.flowByID(id) != nil {
 		m.flow = id
 		m.packet.sift(m)
 	}

@@ -95,6 +95,17 @@ func (x *saving) write(s *Store, sieve *sieve, out Saver) error {
 	return nil
 }
 
+// leaveProgram ends the program; while packets are being saved once they are, so
+// that the file is whole. Who asks again leaves at once.
+func (m *Model) leaveProgram() {
+	if x := m.saving; x != nil && !x.done && !m.leaving {
+		m.leaving = true
+		m.say("%s is being written: leaving when it is whole; again to leave now", x.path)
+		return
+	}
+	m.quit = true
+}
+
 // settleSaving tells how saving has ended.
 func (m *Model) settleSaving() {
 	x := m.saving
@@ -103,9 +114,11 @@ func (m *Model) settleSaving() {
 	}
 	m.saving = nil
 	if x.err != nil {
+		m.leaving = false
 		m.fail("%s: %v", x.path, x.err)
 		return
 	}
+	m.quit = m.quit || m.leaving
 	m.say("%s written to %s", show.Plural(x.total, "packet"), x.path)
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/filter"
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/show"
 )
 
 // Store is the capture as the screens ask for it: an index that grows in the
@@ -28,16 +29,18 @@ type Store struct {
 	in       *capture.Input
 	options  analyze.Options
 	growing  bool // a pipe or an interface: it may never end
+	most     int  // bytes that entries and checkpoints may take where it grows; 0 for any number
+	beyond   int  // frames that came when they were taken up: they are not shown
 	timeline *analyze.Timeline
 
 	session *analyze.Session // whose flows are shown
 	survey  *analyze.Survey  // what the first run learned; nil before
 	first   machine.Instant  // of the first frame
 	last    machine.Instant
-	pass    int   // the run that goes on: 1 or 2; 3 when all is read
-	end     error // how reading ended; nil for a clean end
-	version int   // changes when flows or settled facts may read otherwise
-	figures []figures
+	pass    int              // the run that goes on: 1 or 2; 3 when all is read
+	end     error            // how reading ended; nil for a clean end
+	version int              // changes when flows or settled facts may read otherwise
+	figures map[int]*figures // by flow
 
 	stop    chan struct{}
 	stopped sync.WaitGroup
@@ -61,6 +64,11 @@ func NewStore(in *capture.Input, o analyze.Options, growing bool) *Store {
 	s.begin(nil)
 	return s
 }
+
+// Bound sets how many bytes the index of a capture that grows may take, with its
+// checkpoints. What comes beyond is still read, as a live capture's -w wants it,
+// but neither kept nor analysed. The flows are bounded by the analysis' Limits.
+func (s *Store) Bound(bytes int) { s.most = bytes }
 
 // checkpointBytes is what checkpoints may take for each packet: with the 24 of
 // the index it stays below 40. checkpointSpare is what they may take besides,
@@ -127,12 +135,18 @@ func (s *Store) begin(survey *analyze.Survey) *analyze.Session {
 	if survey != nil || s.growing {
 		o.Sink = s.record
 	}
+	if o.Limits != (analyze.Limits{}) {
+		o.Gone = func(f *analyze.Flow, _ analyze.Reason) {
+			s.timeline.Forget(f)
+			delete(s.figures, f.ID)
+		}
+	}
 	session := analyze.NewSession(o)
 	if survey == nil {
 		s.session = session
 	}
 	s.timeline.Again(session)
-	s.figures = nil
+	s.figures = map[int]*figures{}
 	return session
 }
 
@@ -152,10 +166,12 @@ func (s *Store) record(r *analyze.Record) {
 }
 
 func (s *Store) figuresOf(flow int) *figures {
-	for len(s.figures) < flow {
-		s.figures = append(s.figures, figures{})
+	x := s.figures[flow]
+	if x == nil {
+		x = &figures{}
+		s.figures[flow] = x
 	}
-	return &s.figures[flow-1]
+	return x
 }
 
 // stretch says in which part of the capture an instant lies.
@@ -236,6 +252,10 @@ func (s *Store) run(session *analyze.Session) error {
 			}
 			return err
 		}
+		if s.growing && s.most > 0 && s.timeline.Size() > s.most {
+			s.beyond++
+			continue
+		}
 		if s.pass == 1 {
 			if n == 0 {
 				s.first = f.At
@@ -256,10 +276,7 @@ func (s *Store) Flows() []*analyze.Flow { return s.session.Flows() }
 
 // FlowOf gives the flow of an entry; nil for none.
 func (s *Store) FlowOf(n int) *analyze.Flow {
-	if id := s.timeline.FlowID(n); id > 0 && id <= len(s.session.Flows()) {
-		return s.session.Flows()[id-1]
-	}
-	return nil
+	return s.session.Flow(s.timeline.FlowID(n))
 }
 
 // Settled reports whether everything is known that can be.
@@ -267,6 +284,9 @@ func (s *Store) Settled() bool { return s.pass == 3 }
 
 // Progress says in a few words how far reading is; empty when it is over.
 func (s *Store) Progress() string {
+	if s.beyond > 0 {
+		return "full (--memory): " + show.Grouped(s.beyond) + " more not kept"
+	}
 	if s.pass == 3 {
 		return ""
 	}

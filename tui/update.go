@@ -102,7 +102,7 @@ func (m *Model) helpKey(k string) {
 	case "G", "End":
 		l.scroll(n, n)
 	case "Ctrl-C":
-		m.quit = true
+		m.leaveProgram()
 	}
 }
 
@@ -259,7 +259,7 @@ func (m *Model) goBack() {
 	m.hunt.end()
 	switch m.view {
 	case viewFlows:
-		m.quit = true
+		m.leaveProgram()
 	case viewPackets:
 		if m.packet.pane != paneList {
 			m.packet.pane = paneList
@@ -299,7 +299,7 @@ func (m *Model) interrupt() {
 		m.say("stopped")
 		return
 	}
-	m.quit = true
+	m.leaveProgram()
 }
 
 func (m *Model) sortNext() {

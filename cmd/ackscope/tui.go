@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,7 +19,7 @@ import (
 )
 
 func (a *app) tuiCommand() *cobra.Command {
-	live := &liveFlags{}
+	live, bounds := &liveFlags{}, &watchFlags{}
 	theme, filter := "", ""
 	c := &cobra.Command{
 		Use:   "tui [FILE...]",
@@ -26,21 +27,26 @@ func (a *app) tuiCommand() *cobra.Command {
 		Long: `tui opens captures, standard input or an interface in the terminal. The first screen is there
 before the capture is read through. ? lists every key, : takes commands, q goes back.
 
-Of compressed files and pipes, what is read is kept in a temporary file without a name.`,
+Of compressed files and pipes, what is read is kept in a temporary file without a name.
+
+Interfaces and pipes may never end: --memory bounds what is kept of them, half for the state of
+flows, of which those that were silent longest are let go, and half for the index of packets.
+When that is full, the screens keep what they have, and say how much more has come.`,
 		Example: `  ackscope tui match.pcapng
   ackscope tui -Y 'flow.rtt > 80ms' match.pcapng.zst
   ssh server tcpdump -U -w - udp port 7777 | ackscope tui -
   ackscope tui -i any`,
-		RunE: func(_ *cobra.Command, args []string) error { return a.tui(live, theme, filter, args) },
+		RunE: func(_ *cobra.Command, args []string) error { return a.tui(live, bounds, theme, filter, args) },
 	}
 	live.register(c)
+	bounds.registerBounds(c, "; the others' packets stay", " (never)")
 	a.filterFlag(c, &filter)
 	c.Flags().StringVar(&theme, "theme", "", "colours: `dark|light|mono` (default: as the terminal says, if it does)")
 	_ = c.RegisterFlagCompletionFunc("theme", completeWords("dark", "light", "mono"))
 	return c
 }
 
-func (a *app) tui(live *liveFlags, theme, filter string, args []string) error {
+func (a *app) tui(live *liveFlags, bounds *watchFlags, theme, filter string, args []string) error {
 	if live.list {
 		return a.listInterfaces()
 	}
@@ -73,7 +79,19 @@ func (a *app) tui(live *liveFlags, theme, filter string, args []string) error {
 			return err
 		}
 	}
+	limits, memory, err := bounds.limits(growing)
+	if err != nil {
+		return errors.Join(err, in.Close())
+	}
+	if growing && !bounds.set("flow-idle") {
+		limits.Idle = 0 // what has ended is what one looks at
+	}
+	o.Limits = limits
+	if memory > 0 {
+		debug.SetMemoryLimit(memory)
+	}
 	store := tui.NewStore(in, o, growing)
+	store.Bound(int(memory / 2))
 	options := tui.Options{Table: a.table(), Theme: theme, Filter: filter, Save: func(path string, in *capture.Input) (tui.Saver, error) {
 		s, err := a.newSave(path, interfacesOf(in))
 		return saver{s}, err

@@ -36,9 +36,7 @@ func (w *watchFlags) register(a *app, c *cobra.Command, listing bool) {
 	}
 	f.StringVar(&w.metrics, "metrics", "", "serve Prometheus metrics on `ADDRESS:PORT`; :9090 is for this host only, *:9090 for all")
 	f.StringArrayVar(&w.alerts, "alert", nil, "print findings of a `RULE`, or of a severity and above, as they occur (repeatable)")
-	f.IntVar(&w.flows, "max-flows", 0, fmt.Sprintf("remember at most `N` flows (live: %d); the rest is summed", analyze.LiveLimits.Flows))
-	f.DurationVar(&w.idle, "flow-idle", 0, "end flows that are silent for so `long` (live: 5m)")
-	f.StringVar(&w.memory, "memory", "", fmt.Sprintf("keep within so much memory, as `1GiB` (live: %s): half of it for the state of flows", defaultMemory))
+	w.registerBounds(c, "; the rest is summed", " (live: 5m)")
 	_ = c.RegisterFlagCompletionFunc("alert", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		words := []string{"note", "warn", "error"}
 		for _, r := range a.rules() {
@@ -46,6 +44,14 @@ func (w *watchFlags) register(a *app, c *cobra.Command, listing bool) {
 		}
 		return words, cobra.ShellCompDirectiveNoFileComp
 	})
+}
+
+// registerBounds adds what bounds the memory of a command that can read without end.
+func (w *watchFlags) registerBounds(c *cobra.Command, flows, idle string) {
+	f := c.Flags()
+	f.IntVar(&w.flows, "max-flows", 0, fmt.Sprintf("remember at most `N` flows (live: %d)%s", analyze.LiveLimits.Flows, flows))
+	f.DurationVar(&w.idle, "flow-idle", 0, "end flows that are silent for so `long`"+idle)
+	f.StringVar(&w.memory, "memory", "", fmt.Sprintf("keep within so much memory, as `1GiB` (live: %s): half of it for the state of flows", defaultMemory))
 	w.set = f.Changed
 }
 
