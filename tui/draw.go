@@ -87,7 +87,7 @@ func (m *Model) drawTop(c canvas) {
 		x = c.text(x, 1, roleText, f.String())
 		c.text(x+1, 1, roleGood, "valid")
 	}
-	if s := m.packet.sieve; s != nil && m.view != viewFlows && m.view != viewFindings {
+	if s := m.packet.sieve; s != nil && m.view != viewFlows && m.view != viewFindings && m.view != viewMessages {
 		text := fmt.Sprintf("%s of %s", show.Grouped(s.hits.total), show.Plural(m.store.Len(), "packet"))
 		if s.err != nil {
 			text = s.err.Error()
@@ -376,7 +376,11 @@ func (m *Model) drawFindings(c canvas) {
 	} else {
 		height = c.h / 2
 	}
-	c.part(0, 0, width, 1).rule(0, fmt.Sprintf("findings by %s", findingOrders[t.sort]), true)
+	title := "findings by " + findingOrders[t.sort]
+	if t.refused != nil {
+		title += ": " + t.refused.Error()
+	}
+	c.part(0, 0, width, 1).rule(0, title, true)
 	rows := height - 1
 	t.list.fit(len(t.rows), rows)
 	for y := range rows {
@@ -409,8 +413,11 @@ func (m *Model) drawFindings(c canvas) {
 	}
 	if len(t.rows) == 0 {
 		text := "no findings"
-		if m.store.pass != 3 {
+		switch {
+		case m.store.pass != 3:
 			text = "no findings so far"
+		case m.packet.filter != nil:
+			text = "no finding passes the filter"
 		}
 		c.text(2, 2, roleDim, text)
 		return

@@ -13,7 +13,7 @@ import (
 func (m *Model) drawMessages(c canvas) {
 	t := &m.messages
 	t.ensure(m)
-	t.settle()
+	t.settle(m)
 	f := m.store.flowByID(t.flow)
 	title := "messages"
 	if f != nil {
@@ -21,6 +21,12 @@ func (m *Model) drawMessages(c canvas) {
 	}
 	if t.work != nil && !t.work.done {
 		title += ", being gathered"
+	}
+	switch {
+	case t.refused != nil:
+		title += ": " + t.refused.Error()
+	case t.sieved():
+		title += fmt.Sprintf(", %s pass the filter", show.Grouped(len(t.rows)))
 	}
 	below := min(max(c.h/3, 8), 14)
 	rows := c.h - below - 2
@@ -37,6 +43,10 @@ func (m *Model) drawMessages(c canvas) {
 		return
 	}
 	t.list.fit(len(t.rows), rows)
+	if len(t.rows) == 0 {
+		c.text(2, 2, roleDim, "no message passes the filter")
+		return
+	}
 	span := time.Duration(0)
 	for i := t.list.top; i < min(t.list.top+rows, len(t.rows)); i++ {
 		x := &t.all[t.rows[i]]

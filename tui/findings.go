@@ -22,7 +22,8 @@ type findingTable struct {
 	version int
 	flow    int // of the flow that is open; 0 for all
 	filter  *filter.Filter
-	frame   int // which of the finding's frames enter goes to next
+	refused error // why the filter is not asked; nil where it is
+	frame   int   // which of the finding's frames enter goes to next
 }
 
 // findingRow is a heading over a rule's findings, or one of them.
@@ -40,6 +41,7 @@ func (t *findingTable) settle(m *Model) {
 		return
 	}
 	t.version, t.flow, t.filter = m.store.version, m.flow, m.packet.filter
+	t.refused = m.refusal(ofFindings, "findings")
 	byRule := map[*machine.Rule][]*analyze.Finding{}
 	var rules []*machine.Rule
 	for _, f := range m.store.Flows() {
@@ -47,7 +49,7 @@ func (t *findingTable) settle(m *Model) {
 			continue
 		}
 		for _, x := range f.Findings() {
-			if t.filter != nil && !t.filter.Match(filter.FindingRecord(x, m.store.in.FileName(f.FirstRef.File()))) {
+			if t.filter != nil && t.refused == nil && !m.findingPasses(x) {
 				continue
 			}
 			if byRule[x.Rule] == nil {

@@ -186,7 +186,7 @@ func (t *flowTable) settle(m *Model) {
 	t.version, t.sorted, t.turned, t.filter = m.store.version, t.sort, t.reverse, m.packet.filter
 	t.order = t.order[:0]
 	for _, f := range m.store.Flows() {
-		if t.filter == nil || flowPasses(t.filter, m.store, f) {
+		if t.filter == nil || m.flowPasses(f) {
 			t.order = append(t.order, f)
 		}
 	}
@@ -208,12 +208,20 @@ func (t *flowTable) settle(m *Model) {
 	t.picked = 0
 }
 
-// flowPasses asks a filter about a flow: its figures at the end, and whether a
-// rule found something in it. What is asked about single packets is not known
-// here and false.
-func flowPasses(f *filter.Filter, s *Store, flow *analyze.Flow) bool {
-	r := filter.FlowRecord(flow, s.in.FileName(flow.FirstRef.File()))
-	return f.Match(r)
+// flowPasses asks the filter about a flow: its figures at the end, its addresses
+// either way round, and whether a rule found something in it; where more is asked,
+// whether one of its packets passes.
+func (m *Model) flowPasses(flow *analyze.Flow) bool {
+	f := m.packet.filter
+	if s := m.packet.sieve; f.Scope()&^ofFlows != 0 && s != nil {
+		return s.flows[flow.ID]
+	}
+	for _, r := range filter.FlowRecords(flow, m.store.in.FileName(flow.FirstRef.File())) {
+		if f.Match(r) {
+			return true
+		}
+	}
+	return false
 }
 
 // selected is the flow at the cursor; nil for none.

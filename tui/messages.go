@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/filter"
 	"github.com/ackscope/ackscope/machine"
 )
 
@@ -21,6 +22,9 @@ type messageTable struct {
 	sort    int
 	reverse bool
 	sorted  int // how many of all were there when order was made
+	filter  *filter.Filter
+	refused error  // why the filter is not asked; nil where it is
+	passed  []bool // of all: what the filter says, as far as it has been asked
 	work    *collect
 }
 
@@ -71,11 +75,11 @@ func (t *messageTable) ensure(m *Model) {
 		return
 	}
 	t.work.end()
-	*t = messageTable{flow: f.ID, sort: t.sort, reverse: t.reverse, spread: t.spread}
+	*t = messageTable{flow: f.ID, sort: t.sort, reverse: t.reverse, spread: t.spread, filter: t.filter, refused: t.refused}
 	if f.Protocol == nil || f.Protocol.NewTracker == nil {
 		return
 	}
-	t.work = &collect{store: m.store, flow: f, from: -1, reset: func() { t.all, t.rows, t.sorted = nil, nil, 0 }, take: func(r *analyze.Record, _ machine.Tracker) bool {
+	t.work = &collect{store: m.store, flow: f, from: -1, reset: func() { t.all, t.rows, t.passed, t.sorted = nil, nil, nil, 0 }, take: func(r *analyze.Record, _ machine.Tracker) bool {
 		from := len(t.all)
 		for i := range r.Messages {
 			x := life{Message: r.Messages[i]}
@@ -97,12 +101,36 @@ func (t *messageTable) ensure(m *Model) {
 	t.work.start()
 }
 
-// settle puts what has come since in order.
-func (t *messageTable) settle() {
+// askAtOnce is how many messages a filter that asks for frames is asked about at
+// one drawing: that takes some hundredths of a second.
+const askAtOnce = 4096
+
+// settle puts what has come since in order, and asks the filter about it.
+func (t *messageTable) settle(m *Model) {
+	if t.filter != m.packet.filter {
+		t.filter, t.refused, t.passed, t.sorted = m.packet.filter, m.refusal(ofMessages, "messages"), nil, -1
+	}
+	if t.sieved() {
+		until := len(t.all)
+		if t.filter.Scope()&ofFrames != 0 {
+			until = min(until, len(t.passed)+askAtOnce)
+		}
+		f := m.store.flowByID(t.flow)
+		for i := len(t.passed); i < until && f != nil; i++ {
+			t.passed = append(t.passed, m.messagePasses(f, &t.all[i]))
+			t.sorted = -1
+		}
+		if len(t.passed) < len(t.all) {
+			m.store.tell() // to be drawn and asked again
+		}
+	}
 	if t.sorted != len(t.all) {
 		t.order()
 	}
 }
+
+// sieved reports whether a filter leaves some of the messages.
+func (t *messageTable) sieved() bool { return t.filter != nil && t.refused == nil }
 
 var messageColumns = []string{"first sent", "wait", "sends", "latency", "type", "cause"}
 
@@ -111,7 +139,9 @@ func (t *messageTable) order() {
 	t.sorted = len(t.all)
 	t.rows = t.rows[:0]
 	for i := range t.all {
-		t.rows = append(t.rows, i)
+		if !t.sieved() || i < len(t.passed) && t.passed[i] {
+			t.rows = append(t.rows, i)
+		}
 	}
 	slices.SortStableFunc(t.rows, func(i, j int) int {
 		x, y := &t.all[i], &t.all[j]

@@ -99,7 +99,8 @@ type Model struct {
 	hunt   *hunt
 	saving *saving
 
-	leaving bool // once what is being saved is
+	asking  detailReader // of frames that a filter asks for in views that list none
+	leaving bool         // once what is being saved is
 }
 
 // location is a place to come back to.

@@ -243,7 +243,9 @@ func (m *Model) setFilter(f *filter.Filter) {
 		m.flows.version = -1
 		return
 	}
-	if m.view != viewState && m.view != viewLadder && m.view != viewGraphs {
+	switch m.view {
+	case viewState, viewLadder, viewGraphs, viewMessages, viewFindings:
+	default:
 		m.show(viewPackets)
 	}
 }

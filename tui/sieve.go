@@ -15,6 +15,7 @@ type sieve struct {
 	flow   int            // 0 for all
 	filter *filter.Filter // nil for none
 	hits   hits           // under the store's lock
+	flows  map[int]bool   // of which a packet passes, whichever flow is shown; under the lock too
 	done   bool           // all that is to be expected was looked at
 	err    error
 	stop   chan struct{}
@@ -55,7 +56,7 @@ func (x *sieve) run() {
 		s.Lock()
 		if x.filter != nil && judge == nil || s.survey != survey {
 			survey = s.survey
-			next, x.hits = 0, hits{}
+			next, x.hits, x.flows = 0, hits{}, map[int]bool{}
 			if x.filter != nil {
 				judge = newJudge(x, survey)
 			}
@@ -174,6 +175,9 @@ func (j *judge) publish(scanned int) {
 	x.hits.grow(scanned)
 	for _, ref := range j.passed {
 		n, ok := x.store.timeline.Find(ref)
+		if ok {
+			x.flows[x.store.timeline.FlowID(n)] = true
+		}
 		if ok && (x.flow == 0 || x.store.timeline.FlowID(n) == x.flow) {
 			x.hits.add(n)
 		}

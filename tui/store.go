@@ -70,6 +70,17 @@ func NewStore(in *capture.Input, o analyze.Options, growing bool) *Store {
 // but neither kept nor analysed. The flows are bounded by the analysis' Limits.
 func (s *Store) Bound(bytes int) { s.most = bytes }
 
+// isBeyond reports whether the nth frame of a run is beyond the bound.
+func (s *Store) isBeyond(n int) bool {
+	switch {
+	case !s.growing || s.most == 0:
+		return false
+	case s.pass == 2:
+		return n >= s.timeline.Len() // what the first run kept
+	}
+	return s.beyond > 0 || s.timeline.Size() > s.most
+}
+
 // checkpointBytes is what checkpoints may take for each packet: with the 24 of
 // the index it stays below 40. checkpointSpare is what they may take besides,
 // which brings a capture of a million packets to some hundred datagrams a jump.
@@ -199,7 +210,7 @@ func (s *Store) read() {
 		return
 	}
 	s.Lock()
-	s.survey, s.end, s.pass = session.Survey(), err, 2
+	s.survey, s.end, s.pass, s.beyond = session.Survey(), err, 2, 0
 	session = s.begin(s.survey)
 	s.Unlock()
 	if !errors.Is(s.run(session), errStopped) {
@@ -252,7 +263,7 @@ func (s *Store) run(session *analyze.Session) error {
 			}
 			return err
 		}
-		if s.growing && s.most > 0 && s.timeline.Size() > s.most {
+		if s.isBeyond(n) {
 			s.beyond++
 			continue
 		}
