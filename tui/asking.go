@@ -22,6 +22,17 @@ const (
 	ofFlows    = filter.OfFlow | filter.OfFinding | filter.OfAddress
 )
 
+// asks gives what a filter can be asked about in the present view.
+func (m *Model) asks() filter.Scope {
+	switch m.view {
+	case viewMessages:
+		return ofMessages
+	case viewFindings:
+		return ofFindings
+	}
+	return ^filter.Scope(0)
+}
+
 // refusal says why the filter in force is not asked in a view; nil where it is.
 func (m *Model) refusal(within filter.Scope, what string) error {
 	if f := m.packet.filter; f != nil {

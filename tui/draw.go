@@ -87,6 +87,9 @@ func (m *Model) drawTop(c canvas) {
 		x = c.text(x, 1, roleText, f.String())
 		c.text(x+1, 1, roleGood, "valid")
 	}
+	if err := m.refusal(m.asks(), viewNames[m.view]); err != nil {
+		c.right(c.w-1, 1, roleWarn, fmt.Sprintf("  not asked about %s: all are shown", viewNames[m.view]))
+	}
 	if s := m.packet.sieve; s != nil && m.view != viewFlows && m.view != viewFindings && m.view != viewMessages {
 		text := fmt.Sprintf("%s of %s", show.Grouped(s.hits.total), show.Plural(m.store.Len(), "packet"))
 		if s.err != nil {
@@ -376,11 +379,7 @@ func (m *Model) drawFindings(c canvas) {
 	} else {
 		height = c.h / 2
 	}
-	title := "findings by " + findingOrders[t.sort]
-	if t.refused != nil {
-		title += ": " + t.refused.Error()
-	}
-	c.part(0, 0, width, 1).rule(0, title, true)
+	c.part(0, 0, width, 1).rule(0, "findings by "+findingOrders[t.sort], true)
 	rows := height - 1
 	t.list.fit(len(t.rows), rows)
 	for y := range rows {

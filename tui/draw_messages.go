@@ -22,10 +22,7 @@ func (m *Model) drawMessages(c canvas) {
 	if t.work != nil && !t.work.done {
 		title += ", being gathered"
 	}
-	switch {
-	case t.refused != nil:
-		title += ": " + t.refused.Error()
-	case t.sieved():
+	if t.sieved() {
 		title += fmt.Sprintf(", %s pass the filter", show.Grouped(len(t.rows)))
 	}
 	below := min(max(c.h/3, 8), 14)
