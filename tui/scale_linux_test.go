@@ -16,6 +16,7 @@ import (
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/dissect/gaffer"
 	"github.com/ackscope/ackscope/dissect/riptide"
+	"github.com/ackscope/ackscope/dissect/srdp"
 	"github.com/ackscope/ackscope/filter"
 	"github.com/ackscope/ackscope/machine"
 )
@@ -33,7 +34,7 @@ func TestScale(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	registry := dissect.NewRegistry(gaffer.Protocol, riptide.Protocol)
+	registry := dissect.NewRegistry(gaffer.Protocol, riptide.Protocol, srdp.Protocol)
 	s := NewStore(in, analyze.Options{Registry: registry}, false)
 	s.Start()
 	defer func() { _ = s.Stop() }()
