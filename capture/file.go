@@ -39,11 +39,15 @@ type file struct {
 	seen       int
 	sections   []section
 	opened     int // sections in this pass
+	names      []byte
+	namesSeen  int
+	described  int // bytes of descriptions in this pass
 }
 
 // begin recognises the format at the stream's start.
 func (f *file) begin() error {
 	f.count, f.number, f.seen, f.opened, f.end, f.head = 0, 0, 0, 0, nil, Frame{}
+	f.namesSeen, f.described = 0, 0
 	s := f.stream
 	if !s.need(4) {
 		found := "an empty file"
@@ -118,17 +122,13 @@ func (f *file) addInterface(in Interface) {
 	f.seen++
 }
 
-func (f *file) addSection(s section) bool {
-	if f.opened == maxInterfaces {
-		return false
-	}
+func (f *file) addSection(s section) {
 	f.mu.Lock()
 	if f.opened == len(f.sections) {
 		f.sections = append(f.sections, s)
 	}
 	f.mu.Unlock()
 	f.opened++
-	return true
 }
 
 func (f *file) setStatistics(i int, st *Statistics) {

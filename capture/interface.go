@@ -20,6 +20,8 @@ type Interface struct {
 	Resolution    Resolution
 	OffsetSeconds int64       // added to every time stamp
 	Statistics    *Statistics // nil where the file gives none
+	Section       int         // of the file, from 0
+	Other         []InterfaceOption
 
 	limit uint32 // longest captured length that is believed
 }
@@ -154,6 +156,8 @@ func parseInterface(o *section, b []byte) Interface {
 			if len(value) == 8 {
 				in.OffsetSeconds = int64(o.u64(value))
 			}
+		default:
+			in.Other = append(in.Other, portable(o, code, value))
 		}
 	}
 	return in

@@ -48,7 +48,9 @@ const (
 type section struct {
 	offset int64
 	first  int // index in the file of its interface 0
+	number int // of the section, from 0
 	big    bool
+	head   Section
 }
 
 // ngReader reads the blocks of one pcapng file.
@@ -135,6 +137,10 @@ func (r *ngReader) next(f *file, fr *Frame) error {
 			}
 		case blockInterface, blockStatistics:
 			if err := r.readMetadata(f, kind, total); err != nil {
+				return err
+			}
+		case blockNames:
+			if err := r.readNames(f, total); err != nil {
 				return err
 			}
 		default:
@@ -267,11 +273,22 @@ func (r *ngReader) readSection(f *file) error {
 	if major := sec.u16(h[12:]); major != 1 {
 		return f.damage(what, "pcapng version 1.x", fmt.Sprintf("%d.%d", major, sec.u16(h[14:])))
 	}
-	if !f.addSection(sec) {
+	if f.opened == maxInterfaces {
 		return f.damage(what, fmt.Sprintf("at most %d sections", maxInterfaces), "one more")
 	}
+	sec.number = f.opened
 	r.section, r.interfaces = sec, 0
-	return r.skipBlock(f, what, total)
+	if total > maxOptions || !f.keeps(int(total)) {
+		f.addSection(sec)
+		return r.skipBlock(f, what, total)
+	}
+	b, err := r.block(f, what, total)
+	if err != nil {
+		return err
+	}
+	sec.head = parseSection(&sec, b[24:len(b)-4])
+	f.addSection(sec)
+	return nil
 }
 
 // skipBlock passes over a block, checking that its end repeats its length.
@@ -294,7 +311,6 @@ func (r *ngReader) skipBlock(f *file, what string, total uint32) error {
 
 // readMetadata reads an interface description or statistics block.
 func (r *ngReader) readMetadata(f *file, kind, total uint32) error {
-	s := f.stream
 	what, least := "interface description block", uint32(20)
 	if kind == blockStatistics {
 		what, least = "interface statistics block", 24
@@ -302,25 +318,23 @@ func (r *ngReader) readMetadata(f *file, kind, total uint32) error {
 	if total < least || total > maxOptions {
 		return f.damage(what, fmt.Sprintf("a block length of %d to %d", least, maxOptions), fmt.Sprint(total))
 	}
-	n := padded(total)
-	if !s.need(n) {
-		return f.cut(what, int64(n))
+	if kind == blockInterface && r.section.first+r.interfaces >= maxInterfaces {
+		return f.damage(what, fmt.Sprintf("at most %d interfaces", maxInterfaces), "one more")
 	}
-	b := s.buf[s.r : s.r+n]
-	if trailer := r.section.u32(b[n-4:]); trailer != total {
-		return f.damage(what, fmt.Sprintf("the length %d again at the block's end", total), fmt.Sprint(trailer))
+	b, err := r.block(f, what, total)
+	if err != nil {
+		return err
 	}
 	if kind == blockInterface {
-		if r.section.first+r.interfaces >= maxInterfaces {
-			return f.damage(what, fmt.Sprintf("at most %d interfaces", maxInterfaces), "one more")
+		in := parseInterface(&r.section, b[8:len(b)-4])
+		in.limit, in.Section = f.limit(in.SnapLength), r.section.number
+		if !f.keeps(int(total)) {
+			in.Other = nil
 		}
-		in := parseInterface(&r.section, b[8:n-4])
-		in.limit = f.limit(in.SnapLength)
 		f.addInterface(in)
 		r.interfaces++
 	} else if id := r.section.u32(b[8:]); int64(id) < int64(r.interfaces) {
-		f.setStatistics(r.section.first+int(id), parseStatistics(&r.section, b[20:n-4]))
+		f.setStatistics(r.section.first+int(id), parseStatistics(&r.section, b[20:len(b)-4]))
 	}
-	s.r += n
 	return nil
 }

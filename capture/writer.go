@@ -18,20 +18,19 @@ type WriterOptions struct {
 	Application string
 	OS          string
 	Hardware    string
-	Comment     string
+	Comments    []string
 	// FlushEvery flushes before the first frame that is later than the last flush
 	// by this much, by the frames' own times. Flush can be called besides.
 	FlushEvery time.Duration
 }
 
-// Writer writes a pcapng capture of one little-endian section, with times in
-// nanoseconds. It is not safe for concurrent use. After an error every further
-// call gives that error.
+// Writer writes a pcapng capture in little-endian sections. It is not safe for
+// concurrent use. After an error every further call gives that error.
 type Writer struct {
 	out        *bufio.Writer
 	block      []byte
 	written    int64
-	interfaces int
+	ticks      []uint64 // nanoseconds in a tick of each interface's time
 	statistics []pendingStatistics
 	every      time.Duration
 	flushed    machine.Instant
@@ -51,22 +50,53 @@ var errWriterClosed = errors.New("capture writer is closed")
 // NewWriter begins a capture on w, which stays the caller's to close.
 func NewWriter(w io.Writer, o WriterOptions) (*Writer, error) {
 	nw := &Writer{out: bufio.NewWriterSize(w, 64<<10), every: o.FlushEvery}
-	nw.begin(blockSection)
-	nw.u32(byteOrderMagic)
-	nw.u16(1) // version 1.0
-	nw.u16(0)
-	nw.u64(math.MaxUint64) // section length: not said
-	nw.text(optionComment, o.Comment)
-	nw.text(2, o.Hardware)
-	nw.text(3, o.OS)
-	nw.text(4, o.Application)
-	nw.endOptions(nw.block[24:])
-	nw.finish()
+	nw.section(Section{Hardware: o.Hardware, OS: o.OS, Application: o.Application, Comments: o.Comments})
 	return nw, nw.err
 }
 
+// BeginSection ends the present section and begins another, which numbers its
+// interfaces anew.
+func (w *Writer) BeginSection(s Section) error {
+	if err := w.ready(); err != nil {
+		return err
+	}
+	w.counts()
+	w.ticks, w.statistics = w.ticks[:0], w.statistics[:0]
+	w.section(s)
+	return w.err
+}
+
+func (w *Writer) section(s Section) {
+	w.begin(blockSection)
+	w.u32(byteOrderMagic)
+	w.u16(1) // version 1.0
+	w.u16(0)
+	w.u64(math.MaxUint64) // section length: not said
+	for _, comment := range s.Comments {
+		w.text(optionComment, comment)
+	}
+	w.text(sectionHardware, s.Hardware)
+	w.text(sectionOS, s.OS)
+	w.text(sectionApplication, s.Application)
+	w.endOptions(w.block[24:])
+	w.finish()
+}
+
+// WriteNames writes names of addresses, in the form that Input.Names gives.
+func (w *Writer) WriteNames(records []byte) error {
+	if err := w.ready(); err != nil || len(records) == 0 {
+		return err
+	}
+	w.begin(blockNames)
+	w.block = append(w.block, records...)
+	w.u32(0) // the records' end
+	w.finish()
+	return w.err
+}
+
 // AddInterface describes an interface; frames name it by the id that comes back:
-// 0, 1, ... Of in, the resolution, offset and statistics are not used.
+// 0, 1, ... Times are written in its resolution, and in nanoseconds where it has
+// none that they fit. Of in, the offset and the statistics are not used.
 func (w *Writer) AddInterface(in Interface) (id int, err error) {
 	if in.LinkType > math.MaxUint16 {
 		return 0, fmt.Errorf("pcapng interface: expected a link type below 65536, found %d", in.LinkType)
@@ -83,15 +113,22 @@ func (w *Writer) AddInterface(in Interface) (id int, err error) {
 	}
 	w.text(interfaceName, in.Name)
 	w.text(interfaceDescription, in.Description)
-	w.option(interfaceResolution, []byte{byte(Nanoseconds)})
+	resolution := in.Resolution
+	if resolution == 0 || resolution > Nanoseconds {
+		resolution = Nanoseconds
+	}
+	w.option(interfaceResolution, []byte{byte(resolution)})
 	if in.Filter != "" {
 		w.text(interfaceFilter, "\x00"+in.Filter)
 	}
 	w.text(interfaceOS, in.OS)
+	for _, x := range in.Other {
+		w.option(x.Code, x.Value)
+	}
 	w.endOptions(w.block[16:])
 	w.finish()
-	w.interfaces++
-	return w.interfaces - 1, w.err
+	w.ticks = append(w.ticks, powersOf10[Nanoseconds-resolution])
+	return len(w.ticks) - 1, w.err
 }
 
 // WriteFrame writes a frame: its time, lengths, data and options, on the
@@ -101,8 +138,8 @@ func (w *Writer) WriteFrame(f *Frame, comments ...string) error {
 	if err := w.ready(); err != nil {
 		return err
 	}
-	if f.Interface < 0 || f.Interface >= w.interfaces {
-		return fmt.Errorf("pcapng frame: expected one of the %d interfaces added, found %d", w.interfaces, f.Interface)
+	if f.Interface < 0 || f.Interface >= len(w.ticks) {
+		return fmt.Errorf("pcapng frame: expected one of the %d interfaces added, found %d", len(w.ticks), f.Interface)
 	}
 	if len(f.Data) > hardMaxRecord {
 		return fmt.Errorf("pcapng frame: expected at most %d bytes, found %d", hardMaxRecord, len(f.Data))
@@ -118,7 +155,7 @@ func (w *Writer) WriteFrame(f *Frame, comments ...string) error {
 		}
 	}
 	w.last = max(w.last, f.At)
-	at := uint64(max(f.At, 0))
+	at := uint64(max(f.At, 0)) / w.ticks[f.Interface]
 	w.begin(blockEnhanced)
 	w.u32(uint32(f.Interface))
 	w.u32(uint32(at >> 32))
@@ -180,11 +217,17 @@ func (w *Writer) Close() error {
 		return err
 	}
 	w.closed = true
+	w.counts()
+	return w.Flush()
+}
+
+// counts writes the statistics of the present section.
+func (w *Writer) counts() {
 	for _, s := range w.statistics {
-		if s.id < 0 || s.id >= w.interfaces {
+		if s.id < 0 || s.id >= len(w.ticks) {
 			continue
 		}
-		at := uint64(max(w.last, 0))
+		at := uint64(max(w.last, 0)) / w.ticks[s.id]
 		w.begin(blockStatistics)
 		w.u32(uint32(s.id))
 		w.u32(uint32(at >> 32))
@@ -207,7 +250,6 @@ func (w *Writer) Close() error {
 		w.endOptions(w.block[20:])
 		w.finish()
 	}
-	return w.Flush()
 }
 
 func (w *Writer) ready() error {

@@ -21,7 +21,7 @@ import (
 func written(t testing.TB) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	w, err := NewWriter(&out, WriterOptions{Application: "ackscope test", Comment: "made up"})
+	w, err := NewWriter(&out, WriterOptions{Application: "ackscope test", Comments: []string{"made up"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestWriterRoundTrip(t *testing.T) {
 	var f Frame
 	var p Packet
 	var copied bytes.Buffer
-	w, err := NewWriter(&copied, WriterOptions{Application: "ackscope test", Comment: "made up"})
+	w, err := NewWriter(&copied, WriterOptions{Application: "ackscope test", Comments: []string{"made up"}})
 	if err != nil {
 		t.Fatal(err)
 	}

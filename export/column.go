@@ -53,13 +53,15 @@ type Column struct {
 type Shape struct {
 	List    bool
 	Columns []Column // nil for any keys
+	Item    *Column  // of a list whose items are no objects
 }
 
-// Schema is a table without its rows.
+// Schema is a table without its rows, or an object that a command prints.
 type Schema struct {
 	Name    string
 	Doc     string
 	Columns []Column
+	OneOf   []*Schema // of a command whose lines are of several kinds; it has no Columns then
 }
 
 // Cell is one value of a row. Rows are filled again and again into the same

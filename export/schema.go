@@ -3,7 +3,18 @@ package export
 // JSONSchema gives the schema of a table's rows as `--json` and `export jsonl` print
 // them, in JSON Schema (draft 2020-12).
 func (s *Schema) JSONSchema() map[string]any {
-	o := objectSchema(s.Columns)
+	o := map[string]any{}
+	if s.OneOf == nil {
+		o = objectSchema(s.Columns)
+	} else {
+		var kinds []map[string]any
+		for _, kind := range s.OneOf {
+			x := objectSchema(kind.Columns)
+			x["title"], x["description"] = kind.Name, kind.Doc
+			kinds = append(kinds, x)
+		}
+		o["oneOf"] = kinds
+	}
 	o["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	o["$id"] = "https://github.com/ackscope/ackscope/schemas/" + s.Name + ".json"
 	o["title"] = s.Name
@@ -72,6 +83,9 @@ func (c *Column) jsonSchema() map[string]any {
 		}
 		o["enum"] = words
 	}
+	if c.Doc == "" {
+		return o // of an item of a list
+	}
 	doc := c.Doc
 	if c.Unit != "" {
 		doc += " In " + c.Unit + "."
@@ -82,7 +96,10 @@ func (c *Column) jsonSchema() map[string]any {
 
 func (s *Shape) jsonSchema() map[string]any {
 	o := map[string]any{"type": "object"}
-	if s.Columns != nil {
+	switch {
+	case s.Item != nil:
+		o = s.Item.jsonSchema()
+	case s.Columns != nil:
 		o = objectSchema(s.Columns)
 	}
 	if s.List {

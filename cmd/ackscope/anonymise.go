@@ -70,7 +70,7 @@ func (a *app) anonymise(from, to string, o anonymise.Options) error {
 	report, err := anonymise.Run(source, analysis, o, func(f *capture.Frame) error {
 		if out == nil {
 			var err error
-			if out, err = a.newSave(to, nameless(in)); err != nil {
+			if out, err = a.newSave(to, origin{of: nameless(in)}); err != nil {
 				return err
 			}
 		}
@@ -78,15 +78,7 @@ func (a *app) anonymise(from, to string, o anonymise.Options) error {
 	})
 	source.progress.done()
 	if out != nil {
-		var st []capture.Statistics
-		for _, x := range in.Interfaces(0) {
-			if x.Statistics != nil {
-				st = append(st, *x.Statistics)
-			} else {
-				st = append(st, capture.Statistics{})
-			}
-		}
-		if closeErr := out.close(st); err == nil {
+		if closeErr := out.close(nil); err == nil {
 			err = closeErr
 		}
 	}
@@ -107,7 +99,7 @@ func nameless(in *capture.Input) func(file, index int) capture.Interface {
 	return func(_, index int) capture.Interface {
 		x := capture.Interface{Name: fmt.Sprintf("if%d", index)}
 		if list := in.Interfaces(0); index < len(list) {
-			x.SnapLength = list[index].SnapLength
+			x.SnapLength, x.Resolution, x.Statistics = list[index].SnapLength, list[index].Resolution, list[index].Statistics
 		}
 		return x
 	}

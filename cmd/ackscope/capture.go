@@ -58,16 +58,17 @@ func (a *app) capture(live *liveFlags, watch *watchFlags, conditions []string) e
 		return err
 	}
 	write := live.write
-	live.write = "" // begin would go on when the disk is full
+	format := live.format
+	live.write, live.format = "", "" // begin would go on when the disk is full
 	r, err := live.begin(a, watch, nil)
 	if err != nil {
 		return err
 	}
 	switch {
 	case row != nil:
-		r.feed.copyTo, err = a.newRotation(row, r.live.interfaces())
+		r.feed.copyTo, err = a.newRotation(row, format, r.live.origin())
 	case write != "":
-		r.feed.copyTo, err = a.newSave(write, r.live.interfaces())
+		r.feed.copyTo, err = a.newSaveAs(write, format, r.live.origin())
 	}
 	if err != nil {
 		return errors.Join(err, r.live.live.Close())

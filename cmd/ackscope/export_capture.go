@@ -53,7 +53,7 @@ func (a *app) exportPcapng(f *exportFlags, args []string) error {
 		return err
 	}
 	return a.saveFile(f.out, f.force, a.paths(args), func(w io.Writer) error {
-		s := &save{of: interfacesOf(in), out: w}
+		s := &save{app: a, from: originOf(in), format: formatNG, out: w}
 		if err := s.begin(f.out); err != nil {
 			return err
 		}

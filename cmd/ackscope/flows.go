@@ -135,7 +135,7 @@ func (a *app) analyzeOnce(live *liveFlags, args []string, picked *flowPick) (*an
 	}
 	f := &feed{source: in, most: live.count, progress: a.newProgress(in, 1)}
 	if live.write != "" {
-		if f.copyTo, err = a.newSave(live.write, interfacesOf(in)); err != nil {
+		if f.copyTo, err = a.newSaveAs(live.write, live.format, originOf(in)); err != nil {
 			return nil, err
 		}
 	}

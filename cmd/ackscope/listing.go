@@ -88,7 +88,7 @@ func (l *listing) run(args []string) error {
 	defer l.in.Close()
 	l.feed = &feed{source: l.in}
 	if l.live.write != "" {
-		if l.saved, err = a.newSave(l.live.write, interfacesOf(l.in)); err != nil {
+		if l.saved, err = a.newSaveAs(l.live.write, l.live.format, originOf(l.in)); err != nil {
 			return err
 		}
 	}

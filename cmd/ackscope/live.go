@@ -29,6 +29,7 @@ type liveFlags struct {
 	count     uint64
 	autostop  []string
 	write     string
+	format    string // of what is written
 	snap      int
 	buffer    int
 	user      string
@@ -45,7 +46,9 @@ func (l *liveFlags) register(c *cobra.Command) {
 	f.BoolVarP(&l.list, "list-interfaces", "D", false, "list the interfaces and exit")
 	f.Uint64VarP(&l.count, "count", "c", 0, "stop after `N` packets (where packets are filtered: that pass)")
 	f.StringArrayVarP(&l.autostop, "autostop", "a", nil, "stop the live capture after `duration:SECONDS` or packets:N")
-	f.StringVarP(&l.write, "write", "w", "", "write the packets to `FILE.pcapng`, - for standard output")
+	f.StringVarP(&l.write, "write", "w", "", "write the packets to `FILE.pcapng` (or FILE.pcap, the classic format), - for standard output")
+	f.StringVarP(&l.format, "write-format", "F", "", "format of -w: `pcapng|pcap|nsecpcap` (default: by the file's name; pcap has nanoseconds where the source has)")
+	_ = c.RegisterFlagCompletionFunc("write-format", completeWords(saveFormats...))
 	f.IntVarP(&l.snap, "snapshot-length", "s", 0, "keep at most `N` bytes of each packet captured live")
 	f.BoolVarP(&l.noPromisc, "no-promiscuous-mode", "p", false, "do not ask the interface for packets of others")
 	_ = c.RegisterFlagCompletionFunc("interface", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -197,10 +200,10 @@ func program() string {
 	return path
 }
 
-// interfaces describes what is captured on, for a save.
-func (s *session) interfaces() func(file, index int) capture.Interface {
+// origin describes what is captured on, for a save.
+func (s *session) origin() origin {
 	list := s.live.Interfaces()
-	return func(_, index int) capture.Interface { return list[index] }
+	return origin{of: func(_, index int) capture.Interface { return list[index] }}
 }
 
 // close ends the capture and tells what the kernel counted.
@@ -236,7 +239,7 @@ func (l *liveFlags) saveTo(a *app, s *session, f *feed, warn func(string)) (err 
 	if l.write == "" {
 		return nil
 	}
-	if f.copyTo, err = a.newSave(l.write, s.interfaces()); err != nil {
+	if f.copyTo, err = a.newSaveAs(l.write, l.format, s.origin()); err != nil {
 		return err
 	}
 	s.idle = f.flush
@@ -259,6 +262,9 @@ func (a *app) warn(text string) {
 
 // check refuses what only a live capture can do.
 func (l *liveFlags) check() error {
+	if l.format != "" && l.write == "" {
+		return errors.New("-F: expected -w too: it is the format of what is written")
+	}
 	if len(l.devices) > 0 {
 		return nil
 	}

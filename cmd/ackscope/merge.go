@@ -89,15 +89,17 @@ func (a *app) merge(args []string, to string, packets bool) error {
 
 // writeMerged writes both captures as one.
 func (a *app) writeMerged(m *merge.Merged, in [2]*capture.Input, to string) error {
-	out, err := a.newSave(to, func(tap, index int) capture.Interface {
-		x := interfacesOf(in[tap])(0, index)
+	from := origin{files: []originFile{{in[0], 0}, {in[1], 0}}, of: func(tap, index int) capture.Interface {
+		x := originOf(in[tap]).of(0, index)
 		letter := string(rune('A' + tap))
 		if x.Name == "" {
 			x.Name = in[tap].FileName(0)
 		}
 		x.Name = letter + ": " + x.Name
+		x.Resolution = capture.Nanoseconds // of moved times
 		return x
-	})
+	}}
+	out, err := a.newSave(to, from)
 	if err != nil {
 		return err
 	}

@@ -53,7 +53,7 @@ func (a *app) reduce(from, to, keep, behaviour string, trials int) error {
 	if err != nil {
 		return err
 	}
-	out, err := a.newSave(to, interfacesOf(in))
+	out, err := a.newSave(to, originOf(in))
 	if err != nil {
 		return err
 	}

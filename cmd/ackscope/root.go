@@ -78,7 +78,14 @@ packet and rebuilds from the capture alone what both endpoints knew at any packe
 		SilenceErrors: true,
 		Args:          unknownCommand,
 
-		PersistentPreRunE: func(*cobra.Command, []string) error { return a.loadProfiles() },
+		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
+			if a.flags.json {
+				if err := jsonRefused(c); err != nil {
+					return err
+				}
+			}
+			return a.loadProfiles()
+		},
 
 		SuggestionsMinimumDistance: 2,
 		RunE:                       func(c *cobra.Command, _ []string) error { return c.Help() },

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,38 +13,20 @@ import (
 	"github.com/ackscope/ackscope/export"
 )
 
-// listings are the objects of commands that list what ackscope knows.
-var listings = []*export.Schema{
-	{Name: "fields", Doc: "What filters and columns can name.", Columns: []export.Column{
-		{Name: "name", Type: export.Text, Doc: "The field."},
-		{Name: "type", Type: export.Text, Doc: "What its values are."},
-		{Name: "unit", Type: export.Text, Absent: export.Null, Doc: "Their unit."},
-		{Name: "doc", Type: export.Text, Doc: "What it is, in a sentence."},
-		{Name: "protocol", Type: export.Text, Absent: export.Omitted, Doc: "The protocol that it is decoded of."},
-		{Name: "values", Type: export.Texts, Absent: export.Omitted, Doc: "The closed list of its values."},
-	}},
-	{Name: "explain", Doc: "Every rule that findings can report.", Columns: []export.Column{
-		{Name: "rule", Type: export.Text, Doc: "Its name."},
-		{Name: "severity", Type: export.Text, Words: []string{"note", "warn", "error"}, Doc: "How grave it is."},
-		{Name: "summary", Type: export.Text, Doc: "What it says, in a line."},
-		{Name: "explain", Type: export.Text, Doc: "What it means, how it is told, what to do about it."},
-	}},
-	{Name: "protocols", Doc: "Every profile of every protocol.", Columns: []export.Column{
-		{Name: "protocol", Type: export.Text, Doc: "The protocol."},
-		{Name: "title", Type: export.Text, Doc: "Its name for people."},
-		{Name: "profile", Type: export.Text, Doc: "The profile."},
-		{Name: "doc", Type: export.Text, Doc: "What it reads, in a sentence."},
-	}},
-}
-
-// schemas are those of all objects that are declared.
-func schemas() []*export.Schema { return append(export.Tables(), listings...) }
-
 func schemaNames() (names []string) {
-	for _, s := range schemas() {
+	for _, s := range export.Schemas() {
 		names = append(names, s.Name)
 	}
 	return names
+}
+
+// jsonRefused says that a command prints no JSON: where --json is taken, there is
+// a schema of what it brings.
+func jsonRefused(c *cobra.Command) error {
+	if slices.Contains(schemaNames(), c.Name()) {
+		return nil
+	}
+	return fmt.Errorf("--json: %s prints no objects (`ackscope schema` has what others print)", c.CommandPath())
 }
 
 func (a *app) schemaCommand() *cobra.Command {
@@ -51,22 +34,23 @@ func (a *app) schemaCommand() *cobra.Command {
 		Use:   "schema [COMMAND]",
 		Short: "JSON Schema of what commands print with --json",
 		Long: `schema prints the JSON Schema (draft 2020-12) of the objects that a command prints with --json
-and that export jsonl writes: of one, or of all, by their names. There are schemas of
-` + strings.Join(schemaNames(), ", ") + `.`,
+and that export jsonl writes: of one, or of all, by their names. Every command that takes --json
+has one; docs/tables.md says the same for people.`,
 		Example: `  ackscope schema events
+  ackscope schema merge | jq '.oneOf[].title'
   ackscope schema > ackscope.schema.json`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeWords(schemaNames()...),
 		RunE: func(_ *cobra.Command, args []string) error {
 			all := map[string]any{}
-			for _, s := range schemas() {
+			for _, s := range export.Schemas() {
 				all[s.Name] = s.JSONSchema()
 			}
 			var what any = all
 			if len(args) == 1 {
 				one, ok := all[args[0]]
 				if !ok {
-					return fmt.Errorf("schema %q: expected %s", args[0], strings.Join(schemaNames(), ", "))
+					return fmt.Errorf("schema %q: expected one of %s", args[0], strings.Join(schemaNames(), ", "))
 				}
 				what = one
 			}

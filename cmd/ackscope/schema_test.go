@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -21,8 +22,19 @@ import (
 // use; a keyword that it does not know is an error, so that nothing goes unchecked.
 func validate(schema map[string]any, v any) error {
 	for key := range schema {
-		if !slices.Contains([]string{"$schema", "$id", "title", "description", "type", "properties", "required", "additionalProperties", "items", "enum", "minimum", "format"}, key) {
+		if !slices.Contains([]string{"$schema", "$id", "title", "description", "type", "properties", "required", "additionalProperties", "items", "enum", "minimum", "format", "oneOf"}, key) {
 			return fmt.Errorf("the schema says %q, which this check does not know", key)
+		}
+	}
+	if kinds, ok := schema["oneOf"].([]any); ok {
+		var of []error
+		for _, kind := range kinds {
+			if err := validate(kind.(map[string]any), v); err != nil {
+				of = append(of, err)
+			}
+		}
+		if len(of) != len(kinds)-1 {
+			return fmt.Errorf("of %d kinds it is %d: %w", len(kinds), len(kinds)-len(of), errors.Join(of...))
 		}
 	}
 	if want, ok := schema["type"]; ok {
@@ -115,17 +127,87 @@ func TestSchemas(t *testing.T) {
 			}
 		}
 	}
-	for _, s := range listings {
-		for line := range strings.Lines(output(t, s.Name, "--json")) {
-			if err := validate(schemas[s.Name].(map[string]any), decodeJSON(t, []byte(line))); err != nil {
-				t.Errorf("%s: %v in %s", s.Name, err, line)
-				break
-			}
-		}
-	}
 	for _, c := range []string{`{"frame":"1"}`, `{"frame":1,"surplus":1}`, `{}`} {
 		if validate(schemas["events"].(map[string]any), decodeJSON(t, []byte(c))) == nil {
 			t.Errorf("%s passes for an event", c)
+		}
+	}
+}
+
+// outcome runs a command line, whatever comes of it.
+func outcome(args ...string) (out, errs string, code int) {
+	var o, e bytes.Buffer
+	code = run(args, streams{in: strings.NewReader(""), out: &o, err: &e})
+	return o.String(), e.String(), code
+}
+
+// What commands print that is no table is what their schemas say, and no kind of
+// line goes untried. A command without a schema refuses --json.
+func TestObjectSchemas(t *testing.T) {
+	schemas := decodeJSON(t, []byte(output(t, "schema"))).(map[string]any)
+	capt := func(name string) string { return testenv.Capture(t, name) }
+	out := filepath.Join(t.TempDir(), "out.pcapng")
+	loss := capt("reliable-loss10.client.pcap.gz")
+	for name, runs := range map[string][][]string{
+		"state":      {{loss, "--at", "300"}, {"--diff", "290", "310", loss}, {capt("u210_loss10.client.pcapng.gz"), "--at", "40"}},
+		"autopsy":    {{capt("u210_loss10.client.pcapng.gz")}, {capt("u200_lobby.client.pcap.gz")}},
+		"guess":      {{capt("u21d_clean.client.pcap.gz"), "--most", "2"}},
+		"ledger":     {{loss}, {capt("u210_loss10.client.pcapng.gz")}},
+		"replay":     {{loss}, {capt("plain-le-clean.client.pcap.gz"), "--matrix"}, {capt("u210_loss10.client.pcapng.gz"), "--what-if", "resend=50ms"}},
+		"merge":      {{loss, capt("reliable-loss10.server.pcap.gz")}, {"--packets", loss, capt("reliable-loss10.server.pcap.gz")}},
+		"anonymise":  {{"--ports", loss, out}},
+		"simulate":   {{"--fault", "list"}},
+		"capture":    {{"-D"}},
+		"interfaces": {{"-D"}},
+		"fields":     {{}},
+		"explain":    {{}, {"false-ack"}},
+		"protocols":  {{}, {"gaffer:reliable"}},
+	} {
+		seen := map[string]bool{}
+		for _, args := range runs {
+			command := name
+			if name == "interfaces" {
+				command = "packets"
+			}
+			text, errs, code := outcome(append([]string{command, "--json"}, args...)...)
+			if code == exitFailed || text == "" {
+				t.Errorf("%s %q: exit %d: %s", name, args, code, errs)
+			}
+			for line := range strings.Lines(text) {
+				v := decodeJSON(t, []byte(line))
+				if err := validate(schemas[name].(map[string]any), v); err != nil {
+					t.Errorf("%s %q: %v in %s", name, args, err, line)
+					break
+				}
+				kinds, _ := schemas[name].(map[string]any)["oneOf"].([]any)
+				for _, kind := range kinds {
+					if validate(kind.(map[string]any), v) == nil {
+						seen[kind.(map[string]any)["title"].(string)] = true
+					}
+				}
+			}
+		}
+		kinds, _ := schemas[name].(map[string]any)["oneOf"].([]any)
+		for _, kind := range kinds {
+			if title := kind.(map[string]any)["title"].(string); !seen[title] && title != "totals" { // those take a capture: testdata/script/live.txtar
+				t.Errorf("%s: no line was of kind %q", name, title)
+			}
+		}
+		delete(schemas, name)
+	}
+	for _, name := range tableNames { // TestSchemas has them
+		delete(schemas, name)
+	}
+	for name := range schemas {
+		t.Errorf("the schema of %s is held against nothing", name)
+	}
+	a := &app{registry: protocols()}
+	for _, c := range a.command().Commands() {
+		if slices.Contains(schemaNames(), c.Name()) || !c.IsAvailableCommand() {
+			continue
+		}
+		if _, errs, code := outcome(c.Name(), "--json", loss); code != exitFailed {
+			t.Errorf("%s --json: exit %d (%s), expected a refusal: it has no schema", c.Name(), code, errs)
 		}
 	}
 }

@@ -46,7 +46,7 @@ func (a *app) tapInto(s *simulation) (closers []func() error, failed *error, err
 		to = file
 		closers = append(closers, file.Close)
 	}
-	w, err := capture.NewWriter(to, capture.WriterOptions{Application: "ackscope simulate", Comment: "simulated traffic, " + s.describe()})
+	w, err := capture.NewWriter(to, capture.WriterOptions{Application: "ackscope simulate", Comments: []string{"simulated traffic, " + s.describe()}})
 	if err != nil {
 		return closers, nil, err
 	}

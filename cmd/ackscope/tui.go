@@ -93,7 +93,7 @@ func (a *app) tui(live *liveFlags, bounds *watchFlags, theme, filter string, arg
 	store := tui.NewStore(in, o, growing)
 	store.Bound(int(memory / 2))
 	options := tui.Options{Table: a.table(), Theme: theme, Filter: filter, Save: func(path string, in *capture.Input) (tui.Saver, error) {
-		s, err := a.newSave(path, interfacesOf(in))
+		s, err := a.newSave(path, originOf(in))
 		return saver{s}, err
 	}, Autopsy: a.autopsyLines}
 	if dir, err := os.UserConfigDir(); err == nil {
@@ -132,10 +132,10 @@ func (a *app) pipeLive(live *liveFlags, in **capture.Input) (stop func(), err er
 
 // copyLive writes what is captured to w, and to the file of -w, until the end.
 func (a *app) copyLive(source *feed, s *session, live *liveFlags, w io.Writer) error {
-	of := s.interfaces()
+	from := s.origin()
 	if live.write != "" {
 		var err error
-		if source.copyTo, err = a.newSave(live.write, of); err != nil {
+		if source.copyTo, err = a.newSaveAs(live.write, live.format, from); err != nil {
 			return err
 		}
 	}
@@ -147,7 +147,7 @@ func (a *app) copyLive(source *feed, s *session, live *liveFlags, w io.Writer) e
 	if err := pipe.Flush(); err != nil {
 		return err
 	}
-	copied := &save{w: pipe, of: of, ids: map[[2]int]int{}}
+	copied := &save{app: a, ng: pipe, from: from, ids: map[[2]int]int{}}
 	var f capture.Frame
 	for err == nil {
 		if err = source.Next(&f); err == nil {

@@ -23,33 +23,49 @@ func TestTables(t *testing.T) {
 		"Lists and objects are JSON in CSV; objects are JSON in Parquet too.\n\n" +
 		"Names, types and order are stable: columns may be added, at the end of what they belong to.\n")
 	columns := 0
+	list := func(s *export.Schema, depth int) {
+		fmt.Fprintf(&page, "\n%s %s\n\n%s\n\n| column | type | if none | |\n|---|---|---|---|\n", strings.Repeat("#", depth), s.Name, s.Doc)
+		columns += columnLines(&page, "", s.Columns)
+	}
 	for _, s := range export.Tables() {
-		fmt.Fprintf(&page, "\n## %s\n\n%s\n\n| column | type | if none | |\n|---|---|---|---|\n", s.Name, s.Doc)
-		for _, c := range s.Columns {
-			columns++
-			line := func(name string, c export.Column) {
-				kind := c.Type.String()
-				if c.Unit != "" {
-					kind += ", " + c.Unit
-				}
-				doc := c.Doc
-				if len(c.Words) > 0 {
-					doc += " One of: " + strings.Join(c.Words, ", ") + "."
-				}
-				fmt.Fprintf(&page, "| %s | %s | %s | %s |\n", name, kind, [...]string{"", "null", "left out", "null or left out"}[c.Absent], doc)
-			}
-			line("`"+c.Name+"`", c)
-			if c.Shape != nil {
-				for _, inner := range c.Shape.Columns {
-					line("`"+c.Name+"."+inner.Name+"`", inner)
-				}
-			}
+		list(s, 2)
+	}
+	page.WriteString("\n# Other objects\n\nWhat commands print with `--json` that is no table: each under the name of its command. " +
+		"`ackscope schema COMMAND` prints the JSON Schema of these and of the tables; a command that has none takes no `--json`.\n")
+	for _, s := range export.Objects() {
+		if s.OneOf == nil {
+			list(s, 2)
+			continue
+		}
+		fmt.Fprintf(&page, "\n## %s\n\n%s\n", s.Name, s.Doc)
+		for _, kind := range s.OneOf {
+			list(kind, 3)
 		}
 	}
-	if columns < 100 {
-		t.Errorf("%d columns, expected at least 100", columns)
+	if columns < 300 {
+		t.Errorf("%d columns, expected at least 300", columns)
 	}
 	same(t, "docs/tables.md", page.String())
+}
+
+// columnLines writes a line for each column, and below it those of what it holds.
+func columnLines(page *strings.Builder, of string, columns []export.Column) (lines int) {
+	for _, c := range columns {
+		kind := c.Type.String()
+		if c.Unit != "" {
+			kind += ", " + c.Unit
+		}
+		doc := c.Doc
+		if len(c.Words) > 0 {
+			doc += " One of: " + strings.Join(c.Words, ", ") + "."
+		}
+		fmt.Fprintf(page, "| `%s%s` | %s | %s | %s |\n", of, c.Name, kind, [...]string{"", "null", "left out", "null or left out"}[c.Absent], doc)
+		lines++
+		if c.Shape != nil {
+			lines += columnLines(page, of+c.Name+".", c.Shape.Columns)
+		}
+	}
+	return lines
 }
 
 // TestFields: docs/fields.md is what `ackscope fields` lists.
