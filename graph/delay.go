@@ -44,7 +44,7 @@ func (d *Delays) Plot(title string, columns int) *Plot {
 	for i := range crosses { // at the bottom, wherever that is
 		crosses[i].Low, crosses[i].High = min(0, finite(p.Low)), min(0, finite(p.Low))
 	}
-	p.add(Trace{Name: "lost", Class: "lost", Shape: Marks, Sign: "×", Points: crosses})
+	p.add(Trace{Name: "lost", Class: "lost", Shape: Marks, Sign: "×", Bare: true, Points: crosses})
 	return p.done(true)
 }
 

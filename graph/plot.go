@@ -46,6 +46,7 @@ type Trace struct {
 	Class  string // for colours: sent, acked, again, lost, raw, smooth, flight, loss, goodput, acks, headers
 	Shape  Shape
 	Sign   string // of marks: one character
+	Bare   bool   // of marks: where they stand is no value
 	Points []Point
 }
 

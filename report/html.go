@@ -34,6 +34,7 @@ var page = template.Must(template.New("report").Funcs(template.FuncMap{
 	"count":  show.Grouped[uint64],
 	"ms":     func(d time.Duration) string { return show.Millis(d) },
 	"plural": func(n int, noun string) string { return show.Plural(n, noun) },
+	"list":   func(g htmlGroup) []htmlGroup { return []htmlGroup{g} },
 	"messages": func(types []*Type, waits bool) any {
 		return struct {
 			Types []*Type
@@ -46,7 +47,14 @@ var page = template.Must(template.New("report").Funcs(template.FuncMap{
 func (r *Report) HTML(w io.Writer) error {
 	x := &htmlReport{Report: r, Style: template.CSS(":root{" + graph.Colours(false) + "}\n@media (prefers-color-scheme:dark){:root{" + graph.Colours(true) + "}}\n@media print{:root{" + graph.Colours(false) + "}}\n" + graph.Style + pageStyle), Script: template.JS(pageScript)} //nolint:gosec // our own files
 	x.Points, x.More = r.Points()
-	static, fine := columnsFor(len(r.Flows))
+	graphs := len(r.Flows)
+	if r.Between != nil {
+		graphs += 1 + min(len(r.Between.Merged.Pairs), mostPairs)/4 // two graphs each, not ten
+	}
+	static, fine := columnsFor(graphs)
+	if r.Between != nil {
+		r.Between.graph, r.Between.fine = static, fine
+	}
 	for _, f := range r.Flows {
 		x.Full = append(x.Full, r.htmlFlow(f, static, fine))
 	}
@@ -102,6 +110,16 @@ type htmlGroup struct {
 	Fine       string // what a column stands for
 }
 
+// add puts a plot into the group: with the columns that it is zoomed into by, and as
+// it is drawn beforehand.
+func (g *htmlGroup) add(id string, p, coarse *graph.Plot, columns int, zero bool) {
+	g.Plots = append(g.Plots, htmlPlot{ID: id, SVG: template.HTML(coarse.Inline(id)), Data: dataOf(p, columns, zero)}) //nolint:gosec // graph escapes what it writes
+	g.Doc = p.Doc
+	if p.Joined {
+		g.Fine = fmt.Sprintf("Each column stands for %s and shows the least and the greatest of what fell into it.", graph.Length(p.Column))
+	}
+}
+
 type htmlPlot struct {
 	SVG  template.HTML
 	Data plotData
@@ -124,6 +142,7 @@ type traceData struct {
 	Class string   `json:"class"`
 	Shape string   `json:"shape"`
 	Sign  string   `json:"sign,omitempty"`
+	Bare  bool     `json:"bare,omitempty"`
 	X     []int    `json:"x"`
 	Low   []number `json:"low,omitempty"`  // below High; absent where always equal
 	High  []number `json:"high"`           //
@@ -152,7 +171,7 @@ func dataOf(p *graph.Plot, columns int, zero bool) plotData {
 	d := plotData{Title: p.Title, Unit: p.Unit, Span: p.Span, Columns: columns, Zero: zero}
 	for i := range p.Traces {
 		t := &p.Traces[i]
-		x := traceData{Name: t.Name, Class: t.Class, Shape: shapeWords[t.Shape], Sign: t.Sign}
+		x := traceData{Name: t.Name, Class: t.Class, Shape: shapeWords[t.Shape], Sign: t.Sign, Bare: t.Bare}
 		before, frame, ranged, several, framed := 0, int64(0), false, false, false
 		for _, q := range t.Points {
 			column := min(max(int(q.At/p.Span*float64(columns)), 0), columns-1)
@@ -201,16 +220,11 @@ func (r *Report) htmlFlow(f *Flow, static, fine int) *htmlFlow {
 				if p.Empty() || i >= len(coarse) {
 					continue
 				}
-				id := fmt.Sprintf("f%d-%s-%s-%d", f.ID, kind, side, i)
 				columns := fine
 				if kind == graph.Spent {
 					columns = min(fine, graph.SpentColumns)
 				}
-				g.Plots = append(g.Plots, htmlPlot{ID: id, SVG: template.HTML(coarse[i].Inline(id)), Data: dataOf(p, columns, kind != graph.TimeSequence)}) //nolint:gosec // graph escapes what it writes
-				g.Doc = p.Doc
-				if p.Joined {
-					g.Fine = fmt.Sprintf("Each column stands for %s and shows the least and the greatest of what fell into it.", graph.Length(p.Column))
-				}
+				g.add(fmt.Sprintf("f%d-%s-%s-%d", f.ID, kind, side, i), p, coarse[i], columns, kind != graph.TimeSequence)
 			}
 		}
 		if len(g.Plots) > 0 {

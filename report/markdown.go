@@ -13,9 +13,16 @@ import (
 // its graphs.
 func (r *Report) Markdown(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n\n**%s**\n\n%s\n", plain(r.Name), r.Verdict(), strings.Join(r.Facts(), " · "))
+	if r.Between != nil {
+		fmt.Fprintf(&b, "# %s\n\n**%s**\n\nAt tap A: %s\n\n%s\n", plain(r.Name), r.Between.Verdict(), r.Verdict(), strings.Join(r.Facts(), " · "))
+	} else {
+		fmt.Fprintf(&b, "# %s\n\n**%s**\n\n%s\n", plain(r.Name), r.Verdict(), strings.Join(r.Facts(), " · "))
+	}
 	if r.Problem != "" {
 		fmt.Fprintf(&b, "\nThe capture was not read to a clean end: %s\n", plain(r.Problem))
+	}
+	if r.Between != nil {
+		r.Between.markdown(&b)
 	}
 	if points, more := r.Points(); len(points) > 0 {
 		b.WriteString("\n## What stands out\n\n")

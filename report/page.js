@@ -90,7 +90,7 @@
       }
       make("path", { class: "axis", d: `M${LEFT} ${TOP + PLOT}H${width - RIGHT}` }, svg);
       const clip = "clip-" + this.figure.id;
-      make("rect", { x: LEFT, y: TOP - 8, width: width - LEFT - RIGHT, height: PLOT + 10 }, make("clipPath", { id: clip }, make("defs", {}, svg)));
+      make("rect", { x: LEFT, y: TOP - 8, width: width - LEFT - RIGHT, height: PLOT + 16 }, make("clipPath", { id: clip }, make("defs", {}, svg)));
       const inner = make("g", { "clip-path": `url(#${clip})` }, svg);
       for (const t of d.traces) this.trace(inner, t, x, y, from, to);
       this.cursor = make("path", { class: "cursor", d: "" }, svg);
@@ -160,9 +160,10 @@
         if (!best) continue;
         let text = t.shape === "area" ? this.value(best.high - best.low) : best.low !== best.high ? `${this.value(best.low)} to ${this.value(best.high)}` : this.value(best.high);
         if (this.data.unit && this.data.unit !== "%") text += " " + this.data.unit;
+        if (t.bare) text = "";
         if (best.n > 1) text += ` (${best.n})`;
         if (best.frame && Math.abs(best.x + 0.5 - column) <= near) text += `, frame ${best.frame}`;
-        lines.push([t.name + ": " + text]);
+        lines.push([t.bare ? t.name + text : t.name + ": " + text]);
       }
       if (!this.tip) { this.tip = document.createElement("div"); this.tip.className = "tip"; this.figure.append(this.tip); }
       this.tip.replaceChildren(...lines.map((l) => { const e = document.createElement("div"); e.textContent = l[0]; return e; }));

@@ -35,6 +35,7 @@ type Report struct {
 	Problem  string       // how reading ended, where that was not the capture's end
 	Messages *Messages
 	Ends     map[int]End // by the flow's number: how its connection ended
+	Between  *Between    // nil where there is one capture
 }
 
 // End is how a connection ended.

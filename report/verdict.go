@@ -22,6 +22,15 @@ func (r *Report) counts() (n [machine.Error + 1]uint64) {
 
 // Grade is the verdict in one word, for colours: error, warn, good, unknown.
 func (r *Report) Grade() string {
+	grade := r.grade()
+	if r.Between != nil && r.Between.lost() > 0 && grade != "error" {
+		return "warn"
+	}
+	return grade
+}
+
+// grade is that of the flows.
+func (r *Report) grade() string {
 	n := r.counts()
 	switch {
 	case n[machine.Error] > 0 || r.diverges() > 0:
@@ -71,7 +80,7 @@ func (r *Report) Verdict() string {
 	if d := r.silent(); d > 0 {
 		parts = append(parts, show.Plural(d, "connection")+" that ended without a goodbye")
 	}
-	switch r.Grade() {
+	switch r.grade() {
 	case "unknown":
 		return "No flow of a protocol that ackscope knows."
 	case "good":

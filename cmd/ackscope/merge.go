@@ -4,19 +4,20 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/report"
 	"github.com/ackscope/ackscope/rewrite/merge"
 	"github.com/ackscope/ackscope/show"
 )
 
 func (a *app) mergeCommand() *cobra.Command {
-	var to string
-	var packets bool
+	var f mergeFlags
 	c := &cobra.Command{
 		Use:   "merge A B",
 		Short: "Two captures of the same traffic: one-way loss and delay, and where packets died",
@@ -28,19 +29,28 @@ taps, how long packets took from one to the other, and where each lost packet di
 
 All times are given by A's clock. With -w both captures are written as one: an interface
 for each tap, B's times moved to A's clock, and a comment on every packet that says what
-became of it.`,
+became of it. With --report it is told on one page, for somebody who was not there: what died
+where, the delays as graphs, then tap A's flows as report tells them.`,
 		Example: `  ackscope merge client.pcapng server.pcapng
   ackscope merge --json client.pcapng server.pcapng | jq 'select(.kind == "way")'
   ackscope merge --packets --json client.pcapng server.pcapng | jq 'select(.outcome == "lost").frame_a'
-  ackscope merge -w both.pcapng client.pcapng server.pcapng`,
-		RunE: func(_ *cobra.Command, args []string) error { return a.merge(args, to, packets) },
+  ackscope merge -w both.pcapng client.pcapng server.pcapng
+  ackscope merge --report between.html client.pcapng server.pcapng`,
+		RunE: func(_ *cobra.Command, args []string) error { return a.merge(args, &f) },
 	}
-	c.Flags().StringVarP(&to, "write", "w", "", "write both captures, annotated, to `FILE.pcapng` (- for standard output)")
-	c.Flags().BoolVar(&packets, "packets", false, "list every packet and what became of it")
+	c.Flags().StringVarP(&f.to, "write", "w", "", "write both captures, annotated, to `FILE.pcapng` (- for standard output)")
+	c.Flags().BoolVar(&f.packets, "packets", false, "list every packet and what became of it")
+	c.Flags().StringVar(&f.report, "report", "", "write a report to `FILE.html`, or to FILE.md as Markdown")
 	return c
 }
 
-func (a *app) merge(args []string, to string, packets bool) error {
+type mergeFlags struct {
+	to      string
+	report  string
+	packets bool
+}
+
+func (a *app) merge(args []string, f *mergeFlags) error {
 	paths := append(append([]string(nil), a.flags.read...), args...)
 	if len(paths) != 2 {
 		return fmt.Errorf("expected two captures, found %d", len(paths))
@@ -59,8 +69,8 @@ func (a *app) merge(args []string, to string, packets bool) error {
 		feeds[i] = &feed{source: in[i], progress: a.newProgress(in[i], 2)}
 	}
 	m, err := merge.Merge(feeds[0], feeds[1], o)
-	for _, f := range feeds {
-		f.progress.done()
+	for _, x := range feeds {
+		x.progress.done()
 	}
 	if m == nil || len(m.Pairs) == 0 {
 		return err
@@ -68,17 +78,22 @@ func (a *app) merge(args []string, to string, packets bool) error {
 	if err := a.ended(err); err != nil {
 		return err
 	}
-	if to != "" {
-		if err := a.writeMerged(m, in, to); err != nil {
+	p := mergePrinter{app: a, merged: m, names: [2]string{paths[0], paths[1]}}
+	if f.report != "" {
+		if err := a.reportMerged(&p, in, f.report); err != nil {
 			return err
 		}
-		if to == "-" {
+	}
+	if f.to != "" {
+		if err := a.writeMerged(m, in, f.to); err != nil {
+			return err
+		}
+		if f.to == "-" {
 			return nil
 		}
 	}
-	p := mergePrinter{app: a, merged: m, names: [2]string{paths[0], paths[1]}}
 	switch {
-	case packets:
+	case f.packets:
 		return p.packets()
 	case a.flags.json:
 		return p.objects()
@@ -86,6 +101,31 @@ func (a *app) merge(args []string, to string, packets bool) error {
 		return p.text()
 	}
 }
+
+// reportMerged writes what the captures tell together, and tap A's flows, as a page.
+func (a *app) reportMerged(p *mergePrinter, in [2]*capture.Input, to string) error {
+	o, err := a.options()
+	if err != nil {
+		return err
+	}
+	if err := in[0].Rewind(); err != nil {
+		return err
+	}
+	r, ended := a.gather(in[0], o, &reportFlags{flows: mergedFlows, replay: true})
+	if r == nil {
+		return ended
+	}
+	r.Name = reportName(in[0]) + " and " + reportName(in[1])
+	r.Between = &report.Between{Merged: p.merged, Names: [2]string{reportName(in[0]), reportName(in[1])}}
+	format := "html"
+	if strings.HasSuffix(to, ".md") {
+		format = "markdown"
+	}
+	return a.writeReport(r, &reportFlags{out: to, format: format})
+}
+
+// mergedFlows is how many flows of tap A a report of two captures tells in full.
+const mergedFlows = 8
 
 // writeMerged writes both captures as one.
 func (a *app) writeMerged(m *merge.Merged, in [2]*capture.Input, to string) error {
@@ -135,7 +175,7 @@ func (p *mergePrinter) text() error {
 		}
 		fmt.Fprintln(w)
 	}
-	fmt.Fprintf(w, "clock  %s\n", p.clock())
+	fmt.Fprintf(w, "clock  %s\n", report.ClockText(&m.Clock))
 	for _, pair := range m.Pairs {
 		fa, fb := pair.Flows[0], pair.Flows[1]
 		fmt.Fprintf(w, "\nflow %d  %s  %s → %s   at B: flow %d  %s → %s\n", fa.ID, show.FlowName(fa.Flow), fa.A, fa.B,
@@ -147,32 +187,12 @@ func (p *mergePrinter) text() error {
 	return nil
 }
 
-// clock words what is known of B's clock.
-func (p *mergePrinter) clock() string {
-	c := &p.merged.Clock
-	if !c.Known {
-		return "packets went one way only: the offset of the clocks is not known, and delays are above the least"
-	}
-	drift, estimate := c.Drift*1e6, "standard errors"
-	if c.Proved {
-		estimate = fmt.Sprintf("as far as causality bounds it: fewer than %d packets each way", merge.Matched)
-	} else {
-		estimate = "three " + estimate
-	}
-	word := "ahead of"
-	if c.Offset < 0 {
-		word = "behind"
-	}
-	return fmt.Sprintf("B's is %s %s A's when A's capture begins (± %s), and gains %.1f ppm (± %.1f, %s)",
-		exact(c.Offset.Abs()), word, exact(c.Within), drift, c.DriftWithin*1e6, estimate)
-}
-
 func (p *mergePrinter) way(pair *merge.Pair, s machine.Side) {
 	x := &pair.Ways[s]
 	w := p.app.writer()
 	up, down := tapNames[pair.First[s]], tapNames[1-pair.First[s]]
 	fmt.Fprintf(w, "  %s → %s  passed tap %c first (%s): %d there, %d at %c\n", s, s.Other(), up, pair.FirstKnown, x.Upstream, x.Downstream, down)
-	fmt.Fprintf(w, "         lost between the taps %d (%.2f %%)", x.Lost, 100*share(x.Lost, x.Lost+x.Both+x.Missed))
+	fmt.Fprintf(w, "         lost between the taps %d (%.2f %%)", x.Lost, 100*report.LossOf(x))
 	for _, n := range []struct {
 		count uint64
 		text  string
@@ -193,16 +213,9 @@ func (p *mergePrinter) way(pair *merge.Pair, s machine.Side) {
 	}
 	fmt.Fprintln(w)
 	if d := &x.Delay; d.Known {
-		fmt.Fprintf(w, "         delay least %s  median %s  95 %% %s  99 %% %s  most %s\n", exact(d.Least), exact(d.Median),
-			exact(d.P95), exact(d.P99), exact(d.Most))
+		fmt.Fprintf(w, "         delay least %s  median %s  95 %% %s  99 %% %s  most %s\n", report.Exact(d.Least), report.Exact(d.Median),
+			report.Exact(d.P95), report.Exact(d.P99), report.Exact(d.Most))
 	}
-}
-
-func share(n, of uint64) float64 {
-	if of == 0 {
-		return 0
-	}
-	return float64(n) / float64(of)
 }
 
 func (p *mergePrinter) objects() error {
@@ -271,7 +284,7 @@ func (p *mergePrinter) wayObject(pair *merge.Pair, s machine.Side) error {
 	} {
 		o.uint(n.key, n.count)
 	}
-	o.float("loss", share(x.Lost, x.Lost+x.Both+x.Missed), 6)
+	o.float("loss", report.LossOf(x), 6)
 	for _, d := range []struct {
 		key string
 		d   time.Duration
@@ -342,21 +355,13 @@ func (p *mergePrinter) packets() error {
 		fmt.Fprintf(w, "%s  flow %d %s → %s  A %7s  B %7s  %-9s", x.At.Time().Format("15:04:05.000000"), x.Pair.Flows[0].ID, x.Side, x.Side.Other(),
 			frame(0), frame(1), x.Outcome)
 		if x.Delayed {
-			fmt.Fprintf(w, "  %s", exact(x.Delay))
+			fmt.Fprintf(w, "  %s", report.Exact(x.Delay))
 		}
 		if _, err := fmt.Fprintln(w); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// exact words a duration between two taps: microseconds tell there.
-func exact(d time.Duration) string {
-	if d.Abs() >= 10*time.Second {
-		return fmt.Sprintf("%.6f s", d.Seconds())
-	}
-	return fmt.Sprintf("%.3f ms", float64(d)/1e6)
 }
 
 // signed writes a duration in milliseconds that may be below zero.

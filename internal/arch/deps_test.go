@@ -57,7 +57,7 @@ var law = []rule{
 	{"rewrite/merge", []string{"analyze", "capture", "machine"}, nil},
 	{"rewrite", []string{"analyze", "capture", "dissect", "machine", "replay"}, nil},
 	{"replay", []string{"analyze", "capture", "sim", "dissect", "schema", "machine"}, nil},
-	{"report", []string{"analyze", "dissect", "graph", "ledger", "machine", "replay", "show"}, nil},
+	{"report", []string{"analyze", "dissect", "graph", "ledger", "machine", "replay", "rewrite/merge", "show"}, nil},
 	{"replay/whatif", []string{"analyze", "capture", "dissect", "machine"}, nil},
 	{"lab", []string{"machine", "machine/...", "wire", "wire/...", "sim", "capture"}, nil},
 	{"tui", []string{"analyze", "capture", "filter", "graph", "replay", "export", "show", "dissect", "machine"}, []string{"github.com/rivo/tview", "github.com/gdamore/tcell/v2"}},
