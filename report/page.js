@@ -251,5 +251,5 @@
   };
   addEventListener("resize", later);
   addEventListener("scroll", later, { passive: true });
-  addEventListener("beforeprint", () => { for (const d of document.querySelectorAll("details")) d.open = true; });
+  addEventListener("beforeprint", () => { for (const d of document.querySelectorAll("details:not(.long)")) d.open = true; });
 })();
