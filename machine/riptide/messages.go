@@ -222,9 +222,14 @@ func (t *follower) notify(s, peer *side, p *sighting, m *wire.Message, out *mach
 
 // event tells a fact about a message, that p shows.
 func (t *follower) event(out *machine.Effects, kind machine.EventKind, of machine.Side, sure machine.Certainty, e *life, about, by machine.Ref, p *sighting) {
-	if !out.NoEvents {
-		t.tell(out, machine.Event{Kind: kind, Side: of, Certainty: sure, Sequence: e.Sequence, Sequence64: e.Sequence64, About: about, By: by}, p)
+	if out.NoEvents {
+		return
 	}
+	channel := uint8(0)
+	if e.Mode == machine.ModeNotify { // counted in a row of its own
+		channel = ChannelNotify
+	}
+	t.tell(out, machine.Event{Kind: kind, Side: of, Certainty: sure, Sequence: e.Sequence, Sequence64: e.Sequence64, About: about, By: by, Channel: channel}, p)
 }
 
 // tell tells a fact that p shows.
