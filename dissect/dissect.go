@@ -114,6 +114,17 @@ func (d *Dissection) Add(f Field) { d.Fields = append(d.Fields, f) }
 type Context struct {
 	Config *Config
 	From   machine.Side
+	Pieces Pieces // of Edit; nil for none
+}
+
+// Pieces changes packets that are sent in several datagrams. A first reading of the
+// flow learns them; with it in their context, Edit then gives each datagram the part
+// of the changed packet that it carries. Datagrams of packets that never were whole
+// are changed as bytes.
+type Pieces interface {
+	// Learn takes the next datagram of the flow. Where it completes a packet, change
+	// is called with the packet, in the clear, as Protocol.Edit calls it.
+	Learn(ctx Context, dg *machine.Datagram, change func(b []byte, d *Dissection, seal func([]byte)))
 }
 
 // Config is how one flow of a protocol is to be read: found by the classifier,
@@ -229,6 +240,9 @@ type Protocol struct {
 	// at in between, and is nil where they are not as they travel. nil where the bytes
 	// can be changed as they are. It fails with ErrEncrypted where fields cannot be read for want of a key.
 	Edit func(ctx Context, dg *machine.Datagram, d *Dissection, change func(b []byte, d *Dissection, seal func([]byte))) ([]byte, error)
+	// NewPieces gives what Edit changes packets by that are sent in several datagrams;
+	// nil, or giving nil, where there are none.
+	NewPieces func(*Config) Pieces
 	// Info writes the packet's one line for lists, such as "seq 5 ack 9 ack_bits 0x1f, 120 bytes".
 	Info func(ctx Context, dg *machine.Datagram, to []byte) []byte
 	// Message gives the name of a message's type and the values of its body, as far

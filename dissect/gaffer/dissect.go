@@ -72,6 +72,7 @@ type tree struct {
 	length int // on the wire
 	pk     wire.Packet
 	d      *dissect.Dissection
+	layout layout // of bodies that no schema reads; nil where nothing is known of it
 }
 
 // put adds a field of n bits at bit pos. It writes in place: a field is large,

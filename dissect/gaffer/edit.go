@@ -23,7 +23,7 @@ func edit(ctx dissect.Context, dg *machine.Datagram, d *dissect.Dissection, chan
 	b := slices.Clone(dg.Bytes)
 	whole := len(dg.Bytes) >= dg.Length
 	if s := securedBy(ctx); s != nil {
-		return s.edit(dg, d, b, change)
+		return s.edit(ctx, dg, d, b, change)
 	}
 	p := settings(ctx)
 	if p != nil && p.Form == wire.FormNetcode {
@@ -35,12 +35,15 @@ func edit(ctx dissect.Context, dg *machine.Datagram, d *dissect.Dissection, chan
 		}
 	}
 	change(b, d, seal)
+	if x := piecesOf(ctx); x != nil && whole {
+		x.put(dg.From, dg.Bytes, b)
+	}
 	seal(b)
 	return b, nil
 }
 
 // edit changes a datagram of a flow whose keys are known; b is a copy of it.
-func (s *secured) edit(dg *machine.Datagram, d *dissect.Dissection, b []byte, change changer) ([]byte, error) {
+func (s *secured) edit(ctx dissect.Context, dg *machine.Datagram, d *dissect.Dissection, b []byte, change changer) ([]byte, error) {
 	var pk wire.Packet
 	if s.layers.Netcode.Parse(dg.Bytes, dg.Length, &pk) != nil {
 		change(b, d, nil) // no packet of netcode: nothing of it is encrypted
@@ -63,6 +66,9 @@ func (s *secured) edit(dg *machine.Datagram, d *dissect.Dissection, b []byte, ch
 	}
 	copy(b[pk.PayloadOffset:], plain)
 	change(b, d, nil)
+	if p := piecesOf(ctx); p != nil && pk.NetcodeType == wire.NetcodePayload {
+		p.put(dg.From, plain, b[pk.PayloadOffset:])
+	}
 	var nonce [chacha20poly1305.NonceSize]byte
 	binary.LittleEndian.PutUint64(nonce[4:], pk.NetcodeSequence)
 	data := wire.AppendNetcodeData(nil, open.session.ProtocolID, b[0])

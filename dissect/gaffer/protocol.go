@@ -49,6 +49,7 @@ func newProtocol(extra []dissect.Profile, keys *Keys) *dissect.Protocol {
 		Rules:       slices.Concat(tracker.FindingRules, tracker.NetcodeRules, tracker.YojimboRules, tracker.MessageRules),
 		EventNames:  tracker.NetcodeEventNames,
 		NewAssembly: newAssembly,
+		NewPieces:   newPieces,
 
 		Behaviours:     tracker.Behaviours,
 		BehavioursOf:   behavioursOf,

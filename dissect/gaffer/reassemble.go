@@ -16,11 +16,12 @@ type Reassembler struct {
 	sides   [2]assembly
 }
 
-// Whole is a packet or a block that was joined. Bytes are valid until the next Add.
+// Whole is a packet or a block that was joined. Bytes and Sizes are valid until the next Add.
 type Whole struct {
 	Kind     wire.Kind // KindFragment: Bytes is a packet, to be parsed; KindSlice: the data of a block
 	Sequence uint32    // of the packet, or the number of the block
 	Pieces   int
+	Sizes    []int // of the pieces, which end the bytes
 	Bytes    []byte
 }
 
@@ -35,6 +36,7 @@ type assembly struct {
 	blocks  [keptBlocks]partial
 	held    int
 	joined  []byte
+	sizes   []int
 }
 
 // partial is a packet of which some pieces have come.
@@ -119,12 +121,13 @@ func (a *assembly) keep(p *partial, id, count int, data []byte) bool {
 
 // join appends the pieces to a.joined and forgets them.
 func (a *assembly) join(p *partial, w Whole) Whole {
+	a.sizes = a.sizes[:0]
 	for _, piece := range p.pieces {
-		a.joined = append(a.joined, piece...)
+		a.joined, a.sizes = append(a.joined, piece...), append(a.sizes, len(piece))
 		a.held -= len(piece)
 	}
 	p.pieces, p.done = nil, true
-	w.Pieces, w.Bytes = p.count, a.joined
+	w.Pieces, w.Sizes, w.Bytes = p.count, a.sizes, a.joined
 	return w
 }
 

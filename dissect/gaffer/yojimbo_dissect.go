@@ -118,6 +118,7 @@ func (t *tree) connection(y *wire.Yojimbo) {
 	err := y.Parse(t.b, &p)
 	t.packed(fieldEntries, 0, y.EntryBits(), uint64(len(p.Entries)))
 	schema, _ := y.Bodies.(*bodies)
+	t.layout, _ = y.Bodies.(layout)
 	for i := range p.Entries {
 		e := &p.Entries[i]
 		heading := len(t.d.Fields)
@@ -149,8 +150,15 @@ func (t *tree) connection(y *wire.Yojimbo) {
 		if !errors.Is(err, wire.ErrOpaque) {
 			t.problem(err)
 		}
-		t.bytes(fieldUnreadPayload, p.End/8, len(t.b)-p.End/8)
+		if left := len(t.b)*8 - p.End; left > 0 {
+			t.d.Add(dissect.Field{Spec: fieldUnreadPayload, Depth: 1, Bit: uint32(p.End), Bits: uint32(left), Bytes: t.b[p.End/8:]})
+		}
 	}
+}
+
+// layout is bodies that were learned from packets: it says which hold counted bytes.
+type layout interface {
+	Counted(kind uint32) (head, count int, ok bool)
 }
 
 // message adds one message of an entry.
@@ -182,6 +190,23 @@ func (t *tree) bodyOf(kind uint32, from, to int, b *bodies) {
 		b.fields(t, kind, from, 3) //nolint:errcheck // Parse has read it without one
 		return
 	}
+	if t.layout != nil {
+		if head, count, ok := t.layout.Counted(kind); ok && from+head+count <= to {
+			t.unread(from, from+head)
+			from += head
+			var r bits.Reader
+			r.Reset(t.b, from)
+			n, _ := r.Bits(count)
+			t.d.Add(dissect.Field{Spec: fieldBodyLength, Depth: 3, Bit: uint32(from), Bits: uint32(count), Uint: n})
+			t.unread(bits.Bytes(from+count)*8, to)
+			return
+		}
+	}
+	t.unread(from, to)
+}
+
+// unread adds the bits of a body that no schema reads.
+func (t *tree) unread(from, to int) {
 	if to > from {
 		t.d.Add(dissect.Field{Spec: fieldBody, Depth: 3, Bit: uint32(from), Bits: uint32(to - from), Bytes: t.b[from/8 : bits.Bytes(to)]})
 	}

@@ -27,6 +27,7 @@ var (
 	fieldBlockIndex    = &dissect.FieldSpec{Name: "gaffer.yojimbo.block.fragment", Label: "Block fragment", Kind: dissect.KindUint, Doc: "Which fragment of the block this is, from 0."}
 	fieldBlockData     = &dissect.FieldSpec{Name: "gaffer.yojimbo.block.data", Label: "Block data", Kind: dissect.KindBytes, Content: dissect.ContentData, Doc: "Bytes of the block."}
 	fieldBody          = &dissect.FieldSpec{Name: "gaffer.yojimbo.body", Label: "Body", Kind: dissect.KindBytes, Content: dissect.ContentData, Doc: "A message's body where no schema reads it: the bytes that it lies in, whose first and last bits may be its neighbours'."}
+	fieldBodyLength    = &dissect.FieldSpec{Name: "gaffer.yojimbo.body.length", Label: "Body length", Kind: dissect.KindUint, Doc: "The count of bytes that a body holds, where no schema reads it: as it is on the wire."}
 	fieldInferred      = &dissect.FieldSpec{Name: "gaffer.yojimbo.inferred", Label: "Configuration inferred", Kind: dissect.KindBool, Doc: "How messages are packed was found from the packets, not given."}
 	fieldUnreadPayload = &dissect.FieldSpec{Name: "gaffer.yojimbo.unread", Label: "Not read", Kind: dissect.KindBytes, Content: dissect.ContentData, Doc: "The rest of a connection packet that cannot be read."}
 )
@@ -34,5 +35,5 @@ var (
 var yojimboFields = []*dissect.FieldSpec{
 	fieldNetcodeProtocol, fieldNetcodeExpire, fieldNetcodeNonce, fieldNetcodeToken, fieldTokenClient, fieldTokenTimeout, fieldTokenServer,
 	fieldOpened, fieldChallengeNumber, fieldChallengeToken, fieldClientIndex, fieldMaxClients,
-	fieldEntries, fieldEntry, fieldChannel, fieldChannelBlock, fieldBlockMessage, fieldBlockCount, fieldBlockIndex, fieldBlockData, fieldBody, fieldInferred, fieldUnreadPayload,
+	fieldEntries, fieldEntry, fieldChannel, fieldChannelBlock, fieldBlockMessage, fieldBlockCount, fieldBlockIndex, fieldBlockData, fieldBody, fieldBodyLength, fieldInferred, fieldUnreadPayload,
 }

@@ -53,6 +53,15 @@ func (l *learned) Skip(kind uint32, r *bits.Reader) error {
 	return wire.ErrOpaque
 }
 
+// Counted says how a body begins that holds counted bytes, such as a text: so many
+// bits, then the count in so many. The bytes follow where the next byte begins.
+func (l *learned) Counted(kind uint32) (head, count int, ok bool) {
+	if int64(kind) >= int64(len(l.forms)) || l.forms[kind].kind != formCounted {
+		return 0, 0, false
+	}
+	return l.forms[kind].fixed, l.forms[kind].count, true
+}
+
 func skipBits(r *bits.Reader, n int) error {
 	for ; n > 0; n -= 64 {
 		if _, ok := r.Bits(min(n, 64)); !ok {

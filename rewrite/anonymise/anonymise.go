@@ -165,6 +165,7 @@ func (a *anonymiser) collect(r *analyze.Record) {
 	if r.Packet == nil {
 		return
 	}
+	a.fields.learn(r.Flow, &r.Datagram)
 	a.fields.quick = len(r.Packet.Spans) <= 1
 	b, err := a.fields.edited(r.Flow, &r.Datagram)
 	a.fields.quick = false

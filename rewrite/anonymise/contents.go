@@ -21,6 +21,7 @@ type contents struct {
 	d     dissect.Dissection
 	specs map[*dissect.Protocol]map[*dissect.FieldSpec]bool // the protocol's own
 	flow  *analyze.Flow
+	parts map[int]dissect.Pieces // by flow: nil for those without
 	from  *machine.Datagram // the datagram at hand
 	quick bool              // leave numbers: the result is not for writing
 	again dissect.Dissection
@@ -32,6 +33,7 @@ type contents struct {
 func (c *contents) init(key [32]byte, n *names) {
 	c.key, c.names = key, n
 	c.specs, c.total = map[*dissect.Protocol]map[*dissect.FieldSpec]bool{}, map[string]*Content{}
+	c.parts = map[int]dissect.Pieces{}
 }
 
 // unknown names what no protocol reads.
@@ -48,6 +50,7 @@ func (c *contents) edited(f *analyze.Flow, dg *machine.Datagram) ([]byte, error)
 	}
 	ctx := dissect.Context{Config: f.Config(), From: dg.From}
 	if p.Edit != nil {
+		ctx.Pieces = c.parts[f.ID]
 		return p.Edit(ctx, dg, &c.d, c.change)
 	}
 	b := slices.Clone(dg.Bytes)
@@ -55,6 +58,23 @@ func (c *contents) edited(f *analyze.Flow, dg *machine.Datagram) ([]byte, error)
 	p.Dissect(ctx, dg, &c.d)
 	c.change(b, &c.d, func([]byte) {})
 	return b, nil
+}
+
+// learn takes a datagram of the first reading, for packets that are sent in several.
+func (c *contents) learn(f *analyze.Flow, dg *machine.Datagram) {
+	p := f.Protocol
+	if p == nil || p.NewPieces == nil {
+		return
+	}
+	parts, ok := c.parts[f.ID]
+	if !ok {
+		parts = p.NewPieces(f.Config())
+		c.parts[f.ID] = parts
+	}
+	if parts != nil {
+		c.now, c.flow, c.from = c.now[:0], f, dg
+		parts.Learn(dissect.Context{Config: f.Config(), From: dg.From}, dg, c.change)
+	}
 }
 
 // change replaces in b what the fields show of the application, and bytes that no

@@ -1,0 +1,111 @@
+package gaffer
+
+import (
+	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/machine"
+	wire "github.com/ackscope/ackscope/wire/gaffer"
+)
+
+// maxPieces bounds the bytes of changed pieces that are kept of a flow; packets
+// beyond it are changed piece by piece, as bytes.
+const maxPieces = 256 << 20
+
+// pieces changes packets that are sent in fragments as the packets that they are:
+// it joins them in a first reading, and has for a second what each fragment becomes.
+type pieces struct {
+	plain   *wire.Profile // of packets whose fragments are joined
+	secured *secured      // nil where they travel in the clear
+	join    *Reassembler
+	changed map[piece][]byte
+	kept    int
+	d       dissect.Dissection
+}
+
+// piece is one fragment: copies of it are the same.
+type piece struct {
+	from     machine.Side
+	sequence uint32
+	id       int
+	digest   uint64
+}
+
+func newPieces(c *dissect.Config) dissect.Pieces {
+	p := &pieces{changed: map[piece][]byte{}}
+	switch x := c.Profile.(type) {
+	case *secured:
+		p.secured, p.plain = x, x.layers.Reliable
+	case *wire.Profile:
+		p.plain = x
+	}
+	if p.plain == nil || p.plain.Fragments == wire.FragmentsNone {
+		return nil
+	}
+	p.join = NewReassembler(p.plain)
+	return p
+}
+
+// opened gives the packet that a datagram carries in the clear; false where it
+// carries none.
+func (p *pieces) opened(dg *machine.Datagram) (machine.Datagram, bool) {
+	if p.secured == nil {
+		return *dg, true
+	}
+	var pk wire.Packet
+	if p.secured.layers.Netcode.Parse(dg.Bytes, dg.Length, &pk) != nil || pk.NetcodeType != wire.NetcodePayload {
+		return machine.Datagram{}, false
+	}
+	plain, err := p.secured.open(dg, &pk)
+	if err != nil {
+		return machine.Datagram{}, false
+	}
+	return machine.Datagram{At: dg.At, Ref: dg.Ref, From: dg.From, Bytes: plain, Length: len(plain)}, true
+}
+
+// Learn implements dissect.Pieces.
+func (p *pieces) Learn(ctx dissect.Context, dg *machine.Datagram, change func(b []byte, d *dissect.Dissection, seal func([]byte))) {
+	plain, ok := p.opened(dg)
+	if !ok {
+		return
+	}
+	whole, ok := p.join.Add(&plain)
+	if !ok || whole.Kind != wire.KindFragment || p.kept+len(whole.Bytes) > maxPieces {
+		return
+	}
+	b := append([]byte(nil), whole.Bytes...)
+	p.d.Reset()
+	if p.secured != nil {
+		t := tree{p: p.plain, b: whole.Bytes, length: len(whole.Bytes), d: &p.d}
+		p.secured.payload(ctx, &t)
+	} else {
+		Dissect(ctx, &machine.Datagram{At: dg.At, Ref: dg.Ref, From: dg.From, Bytes: whole.Bytes, Length: len(whole.Bytes)}, &p.d)
+	}
+	change(b, &p.d, nil)
+	at := len(whole.Bytes)
+	for _, n := range whole.Sizes {
+		at -= n
+	}
+	for id, n := range whole.Sizes {
+		p.changed[piece{dg.From, whole.Sequence, id, machine.Digest(0, whole.Bytes[at:at+n])}] = b[at : at+n : at+n]
+		at += n
+	}
+	p.kept += len(b)
+}
+
+// put puts what a fragment becomes in its place: of a packet in the clear, was, that
+// is to become b.
+func (p *pieces) put(from machine.Side, was, b []byte) {
+	var pk wire.Packet
+	if p.plain.Parse(was, len(was), &pk) != nil || pk.Kind != wire.KindFragment {
+		return
+	}
+	end := pk.PayloadOffset + pk.PayloadLen
+	if r, ok := p.changed[piece{from, pk.Sequence, pk.FragmentID, machine.Digest(0, was[pk.PayloadOffset:end])}]; ok {
+		copy(b[pk.PayloadOffset:end], r)
+	}
+}
+
+// piecesOf gives those of a context; nil for none.
+func piecesOf(ctx dissect.Context) *pieces {
+	p, _ := ctx.Pieces.(*pieces)
+	return p
+}
