@@ -47,7 +47,7 @@ func spoken(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ethernet := append([]byte("\x02\x00\x00\x00\x00\x01\x02\x00\x00\x00\x00\x02\x08\x00"), packet...)
+	ethernet := append([]byte("\x06\x11\x22\x33\x44\x55\x06\x11\x22\x33\x44\x66\x08\x00"), packet...)
 	section := func(parts ...[]byte) []byte {
 		head := append(bigNumbers(0x1a2b3c4d, 1<<16), "\xff\xff\xff\xff\xff\xff\xff\xff"...)
 		return bigBlock(0x0a0d0d0a, append([][]byte{head}, parts...)...)
@@ -200,5 +200,35 @@ func TestWriteRefused(t *testing.T) {
 	}
 	if n := len(contentsOf(t, own).Frames); n != 5 {
 		t.Errorf("the capture that was to be overwritten has %d frames", n)
+	}
+}
+
+// Nothing that a capture says of itself, of its interfaces and of the names of hosts is
+// left in one that was anonymised, and no address or word of its packets.
+func TestAnonymisedSaysNothing(t *testing.T) {
+	from := spoken(t)
+	original, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := filepath.Join(t.TempDir(), "share.pcapng")
+	output(t, "anonymise", "--ports", from, to)
+	share, err := os.ReadFile(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, secret := range []string{
+		"a machine", "an OS", "a program", "another program", "first section", "eth7", "the seventh", "port 4000", "of an interface", "tun0", "wg0", "alice",
+		"a comment", "and another", "second section", "what was said", "\x0a\x01\x02\x03", "\x0a\x01\x02\x04", "\x0f\xa0\x13\x88", "\x06\x11\x22\x33",
+	} {
+		if !strings.Contains(string(original), secret) {
+			t.Errorf("%q is not in the original", secret)
+		}
+		if strings.Contains(string(share), secret) {
+			t.Errorf("%q is still there", secret)
+		}
+	}
+	if want, got := contentsOf(t, from), contentsOf(t, to); !reflect.DeepEqual(want.Times, got.Times) || !reflect.DeepEqual(want.Links, got.Links) || got.Interfaces[0].Statistics == nil || *got.Interfaces[0].Statistics != *want.Interfaces[0].Statistics {
+		t.Errorf("times, link types or counts differ: %+v of %+v", got, want)
 	}
 }

@@ -58,8 +58,13 @@ func (w *written) Next(f *capture.Frame) error {
 
 func run(t *testing.T, src anonymise.Source, o anonymise.Options) (*written, *anonymise.Report) {
 	t.Helper()
+	return runBy(t, options, src, o)
+}
+
+func runBy(t *testing.T, analysis analyze.Options, src anonymise.Source, o anonymise.Options) (*written, *anonymise.Report) {
+	t.Helper()
 	w := &written{}
-	report, err := anonymise.Run(src, options, o, func(f *capture.Frame) error {
+	report, err := anonymise.Run(src, analysis, o, func(f *capture.Frame) error {
 		w.frames = append(w.frames, *f)
 		return nil
 	})
@@ -72,9 +77,8 @@ func run(t *testing.T, src anonymise.Source, o anonymise.Options) (*written, *an
 }
 
 // told is all that an analysis tells, but for names.
-func told(t *testing.T, src analyze.Rewinder) (facts []string) {
+func told(t *testing.T, o analyze.Options, src analyze.Rewinder) (facts []string) {
 	t.Helper()
-	o := options
 	o.Sink = func(r *analyze.Record) {
 		for i := range r.Events {
 			facts = append(facts, fmt.Sprintf("%d %+v", r.Flow.ID, r.Events[i]))
@@ -134,17 +138,22 @@ func TestSame(t *testing.T) {
 			if err := in.Rewind(); err != nil {
 				t.Fatal(err)
 			}
-			want, got := told(t, in), told(t, w)
-			for i := 0; i < max(len(want), len(got)); i++ {
-				if i >= len(want) || i >= len(got) || want[i] != got[i] {
-					t.Fatalf("%d facts, of the original %d; the first that differs, %d:\n%s\nof the original\n%s", len(got), len(want), i, at(got, i), at(want, i))
-				}
-			}
+			alike(t, told(t, options, in), told(t, options, w))
 			if err := in.Rewind(); err != nil {
 				t.Fatal(err)
 			}
 			leaks(t, in, w, report)
 		})
+	}
+}
+
+// alike compares facts.
+func alike(t *testing.T, want, got []string) {
+	t.Helper()
+	for i := range max(len(want), len(got)) {
+		if i >= len(want) || i >= len(got) || want[i] != got[i] {
+			t.Fatalf("%d facts, of the original %d; the first that differs, %d:\n%s\nof the original\n%s", len(got), len(want), i, at(got, i), at(want, i))
+		}
 	}
 }
 

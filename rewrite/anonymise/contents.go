@@ -22,8 +22,8 @@ type contents struct {
 	specs map[*dissect.Protocol]map[*dissect.FieldSpec]bool // the protocol's own
 	flow  *analyze.Flow
 	parts map[int]dissect.Pieces // by flow: nil for those without
-	from  *machine.Datagram // the datagram at hand
-	quick bool              // leave numbers: the result is not for writing
+	from  *machine.Datagram      // the datagram at hand
+	quick bool                   // leave numbers: the result is not for writing
 	again dissect.Dissection
 	now   []Content // of the datagram at hand
 	total map[string]*Content
