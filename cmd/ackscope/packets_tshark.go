@@ -180,7 +180,13 @@ func (s *tsharkWriter) text(v string, truth bool) {
 }
 
 func (s *tsharkWriter) header(n *int, l *tsharkLayer, r *filter.Record) {
-	fields := 0
+	fields, inner, tree := 0, 0, ""
+	leave := func() {
+		if tree != "" {
+			s.buf = append(s.buf, "\n          }"...)
+			tree = ""
+		}
+	}
 	for _, c := range l.columns {
 		list := s.split(c, r)
 		if len(list) == 0 {
@@ -190,22 +196,47 @@ func (s *tsharkWriter) header(n *int, l *tsharkLayer, r *filter.Record) {
 			s.next(n, 8, l.name)
 			s.buf = append(s.buf, '{')
 		}
-		s.field(&fields, l.name, c.Field.Name, list, c.Field.Kind == filter.Bool)
+		of := ""
+		if !s.elastic {
+			of = treeOf(l.name, c.Field.Name)
+		}
+		if of != tree {
+			leave()
+			if tree, inner = of, 0; of != "" {
+				s.next(&fields, 10, of)
+				s.buf = append(s.buf, '{')
+			}
+		}
+		if tree != "" {
+			s.field(&inner, 12, l.name, c.Field.Name, list, c.Field.Kind == filter.Bool)
+		} else {
+			s.field(&fields, 10, l.name, c.Field.Name, list, c.Field.Kind == filter.Bool)
+		}
 	}
+	leave()
 	s.close(fields)
 }
 
-// field writes a field of a layer.
-func (s *tsharkWriter) field(n *int, layer, name string, list []string, truth bool) {
+// treeOf names what tshark hangs a field into that is a part of another, such as
+// ip.flags_tree for ip.flags.df; empty for none.
+func treeOf(layer, name string) string {
+	if i := strings.LastIndexByte(name, '.'); i > len(layer) {
+		return name[:i] + "_tree"
+	}
+	return ""
+}
+
+// field writes a field of a layer, below so many blanks.
+func (s *tsharkWriter) field(n *int, blanks int, layer, name string, list []string, truth bool) {
 	if s.elastic {
 		name = layer + "_" + strings.ReplaceAll(name, ".", "_")
 	}
-	s.next(n, 10, name)
+	s.next(n, blanks, name)
 	if len(list) == 1 {
 		s.text(list[0], truth)
 		return
 	}
-	s.array(list, 12, truth)
+	s.array(list, blanks+2, truth)
 }
 
 func (s *tsharkWriter) close(fields int) {
@@ -298,7 +329,7 @@ func (s *tsharkWriter) protocol(n *int, r *filter.Record) {
 	s.next(n, 8, r.Protocol.Name)
 	s.buf = append(s.buf, '{')
 	for k, name := range s.names {
-		s.field(&fields, r.Protocol.Name, name, s.values[k], truth[name])
+		s.field(&fields, 10, r.Protocol.Name, name, s.values[k], truth[name])
 	}
 	if fields == 0 {
 		s.buf = append(s.buf, '}')
