@@ -35,9 +35,6 @@ func edit(ctx dissect.Context, dg *machine.Datagram, d *dissect.Dissection, chan
 		}
 	}
 	change(b, d, seal)
-	if x := piecesOf(ctx); x != nil && whole {
-		x.put(dg.From, dg.Bytes, b)
-	}
 	seal(b)
 	return b, nil
 }

@@ -10,11 +10,10 @@ import (
 // beyond it are changed piece by piece, as bytes.
 const maxPieces = 256 << 20
 
-// pieces changes packets that are sent in fragments as the packets that they are:
-// it joins them in a first reading, and has for a second what each fragment becomes.
+// pieces changes connection packets that are sent in fragments as the packets that they
+// are: it joins them in a first reading, and has for a second what each fragment becomes.
 type pieces struct {
-	plain   *wire.Profile // of packets whose fragments are joined
-	secured *secured      // nil where they travel in the clear
+	secured *secured
 	join    *Reassembler
 	changed map[piece][]byte
 	kept    int
@@ -30,26 +29,16 @@ type piece struct {
 }
 
 func newPieces(c *dissect.Config) dissect.Pieces {
-	p := &pieces{changed: map[piece][]byte{}}
-	switch x := c.Profile.(type) {
-	case *secured:
-		p.secured, p.plain = x, x.layers.Reliable
-	case *wire.Profile:
-		p.plain = x
+	x, ok := c.Profile.(*secured)
+	if !ok {
+		return nil // nothing in fragments is read that is not content
 	}
-	if p.plain == nil || p.plain.Fragments == wire.FragmentsNone {
-		return nil
-	}
-	p.join = NewReassembler(p.plain)
-	return p
+	return &pieces{secured: x, join: NewReassembler(x.layers.Reliable), changed: map[piece][]byte{}}
 }
 
 // opened gives the packet that a datagram carries in the clear; false where it
 // carries none.
 func (p *pieces) opened(dg *machine.Datagram) (machine.Datagram, bool) {
-	if p.secured == nil {
-		return *dg, true
-	}
 	var pk wire.Packet
 	if p.secured.layers.Netcode.Parse(dg.Bytes, dg.Length, &pk) != nil || pk.NetcodeType != wire.NetcodePayload {
 		return machine.Datagram{}, false
@@ -73,12 +62,8 @@ func (p *pieces) Learn(ctx dissect.Context, dg *machine.Datagram, change func(b 
 	}
 	b := append([]byte(nil), whole.Bytes...)
 	p.d.Reset()
-	if p.secured != nil {
-		t := tree{p: p.plain, b: whole.Bytes, length: len(whole.Bytes), d: &p.d}
-		p.secured.payload(ctx, &t)
-	} else {
-		Dissect(ctx, &machine.Datagram{At: dg.At, Ref: dg.Ref, From: dg.From, Bytes: whole.Bytes, Length: len(whole.Bytes)}, &p.d)
-	}
+	t := tree{p: p.secured.layers.Reliable, b: whole.Bytes, length: len(whole.Bytes), d: &p.d}
+	p.secured.payload(ctx, &t)
 	change(b, &p.d, nil)
 	at := len(whole.Bytes)
 	for _, n := range whole.Sizes {
@@ -95,7 +80,7 @@ func (p *pieces) Learn(ctx dissect.Context, dg *machine.Datagram, change func(b 
 // is to become b.
 func (p *pieces) put(from machine.Side, was, b []byte) {
 	var pk wire.Packet
-	if p.plain.Parse(was, len(was), &pk) != nil || pk.Kind != wire.KindFragment {
+	if p.secured.layers.Reliable.Parse(was, len(was), &pk) != nil || pk.Kind != wire.KindFragment {
 		return
 	}
 	end := pk.PayloadOffset + pk.PayloadLen
