@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"maps"
 	"math/rand/v2"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -66,19 +68,33 @@ func readFrames(t *testing.T, path string) (all []capture.Frame) {
 type alteration struct {
 	name  string
 	alter func(all []capture.Frame, rng *rand.Rand) []capture.Frame
+	// nat is set for the one that gives the client another port on the way. At the
+	// server's end the logs would not have the new one.
+	nat bool
 }
 
 var alterations = []alteration{
 	{"joined in the middle", func(all []capture.Frame, rng *rand.Rand) []capture.Frame {
 		return all[len(all)*(1+rng.IntN(7))/10:]
-	}},
+	}, false},
 	{"without its end", func(all []capture.Frame, rng *rand.Rand) []capture.Frame {
 		return all[:len(all)*(3+rng.IntN(6))/10]
-	}},
-	{"with 3 % of its frames lost", lose},
+	}, false},
+	{"with 3 % of its frames lost", lose, false},
 	{"with 3 % of its frames lost, and without its end", func(all []capture.Frame, rng *rand.Rand) []capture.Frame {
 		return lose(all[:len(all)*(1+rng.IntN(9))/10], rng)
-	}},
+	}, false},
+	{"with outages of one direction", func(all []capture.Frame, rng *rand.Rand) []capture.Frame {
+		for range 3 {
+			all = lack(all, rng, true)
+		}
+		return all
+	}, false},
+	{"joined in the middle, with outages", func(all []capture.Frame, rng *rand.Rand) []capture.Frame {
+		all = all[len(all)*rng.IntN(5)/10:]
+		return lack(lack(all, rng, false), rng, true)
+	}, false},
+	{"with the client's port changed on the way", rebind, true},
 	{"with each frame twice", func(all []capture.Frame, _ *rand.Rand) (twice []capture.Frame) {
 		for _, f := range all {
 			again := f
@@ -86,7 +102,74 @@ var alterations = []alteration{
 			twice = append(twice, f, again)
 		}
 		return twice
-	}},
+	}, false},
+}
+
+// lack takes out what passed during up to a tenth of the frames: all of it, or
+// what one end sent.
+func lack(all []capture.Frame, rng *rand.Rand, oneWay bool) (some []capture.Frame) {
+	if len(all) < 20 {
+		return all
+	}
+	from := rng.IntN(len(all) * 9 / 10)
+	to := from + 1 + rng.IntN(len(all)/10)
+	sender, _ := ends(&all[from])
+	for i := range all {
+		if src, _ := ends(&all[i]); i < from || i >= to || oneWay && src != sender {
+			some = append(some, all[i])
+		}
+	}
+	return some
+}
+
+// ends gives the addresses of a frame.
+func ends(f *capture.Frame) (src, dst netip.AddrPort) {
+	var p capture.Packet
+	capture.NewDecoder(capture.DecodeOptions{}).Decode(f, &p)
+	return p.Src, p.Dst
+}
+
+// natBit tells a client's second port from its first.
+const natBit = 0x4000
+
+// rebind gives the ends that most connections have another port from some frame on:
+// what a NAT does that has forgotten them.
+func rebind(all []capture.Frame, rng *rand.Rand) (some []capture.Frame) {
+	conns := map[netip.AddrPort]int{}
+	seen := map[[2]netip.AddrPort]bool{}
+	for i := range all {
+		if src, dst := ends(&all[i]); !seen[[2]netip.AddrPort{src, dst}] {
+			seen[[2]netip.AddrPort{src, dst}] = true
+			conns[src]++
+		}
+	}
+	server, _ := ends(&all[0])
+	for at, n := range conns {
+		if n > conns[server] {
+			server = at
+		}
+	}
+	if conns[server] == 1 {
+		_, server = ends(&all[0]) // of one client, who spoke first
+	}
+	from := len(all) * (2 + rng.IntN(6)) / 10
+	for i, f := range all {
+		var p capture.Packet
+		capture.NewDecoder(capture.DecodeOptions{}).Decode(&f, &p)
+		if i >= from && p.Transport == capture.UDP && len(p.Payload) > 0 && p.Fragments <= 1 {
+			f.Data = append([]byte(nil), f.Data...)
+			var again capture.Packet
+			capture.NewDecoder(capture.DecodeOptions{}).Decode(&f, &again)
+			ports := cap(f.Data) - cap(again.Payload) - 8
+			if p.Src != server {
+				f.Data[ports] ^= natBit >> 8
+			} else {
+				f.Data[ports+2] ^= natBit >> 8
+			}
+		}
+		some = append(some, f)
+	}
+	return some
 }
 
 func lose(all []capture.Frame, rng *rand.Rand) (some []capture.Frame) {
@@ -121,9 +204,10 @@ func TestRiptideAltered(t *testing.T) {
 				continue
 			}
 			run, all := readRipRun(t, named[1]), readFrames(t, path)
+			run.rebound()
 			for i, a := range alterations {
 				for seed := range max(seeds, 1) {
-					if turn++; seeds == 0 && i != turn/len(alterations)%len(alterations) {
+					if turn++; seeds == 0 && i != turn/len(alterations)%len(alterations) || a.nat && (named[2] != "client" || named[1][0] == 't') {
 						continue
 					}
 					hash := fnv.New64a()
@@ -138,6 +222,16 @@ func TestRiptideAltered(t *testing.T) {
 	}
 	if facts < 5000 {
 		t.Errorf("%d facts are certain: too few to tell", facts)
+	}
+}
+
+// rebound has the run know its clients by their second ports too.
+func (r *ripRun) rebound() {
+	for port, name := range maps.Clone(r.ports) {
+		r.ports[port^natBit] = name
+	}
+	for port, outer := range maps.Clone(r.outer) {
+		r.outer[port^natBit] = outer
 	}
 }
 

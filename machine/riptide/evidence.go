@@ -246,7 +246,11 @@ func (t *follower) acked(s *side, p *sighting, m *wire.Message, out *machine.Eff
 		s.sender.Join(m.Last, m.AckBits, m.Cause, judge)
 		return
 	}
+	threw := s.sender.threw
 	s.sender.Acked(m.Last, m.AckBits, m.Cause, judge)
+	if s.sender.threw > threw && (s.threwAt == 0 || s.spoke > s.threwAt) {
+		s.threwAt = p.at
+	}
 }
 
 // clear notes that the library of s counts a message as delivered.

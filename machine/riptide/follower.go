@@ -100,6 +100,7 @@ func (t *follower) step(p *sighting, out *machine.Effects) {
 	s.packets++
 	s.bytes += uint64(p.length)
 	s.previous, s.spoke, s.spokeRef = s.spoke, p.at, p.ref
+	peer.addressed = p.at
 	if limit := codec.Dialect.MaxMessage; p.length > limit {
 		report(out, oversize, p.from, machine.Certain, p.at, p.ref, 0, float64(p.length))
 	}

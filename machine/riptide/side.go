@@ -69,17 +69,20 @@ type side struct {
 	wireRTT        time.Duration // sum over wireCount
 	wireCount      uint64
 
+	threwAt machine.Instant // when an Ack made the library throw (Pytide), the first since it last spoke; 0 for none
+
 	told []*machine.Rule // of it, that are told once
 
 	// What shows that it reads.
-	readTo   proof           // the newest arrival that it has answered
-	proof    proof           // what passed the tap towards it up to here was read
-	proved   proof           // the same at the end, where an earlier run has learned it
-	previous machine.Instant // its last message but one, of any kind
-	spoke    machine.Instant // its last
-	spokeRef machine.Ref
-	left     machine.Instant // when it said that it ends the connection; 0 if it has not
-	toldLeft machine.Instant // when the peer's word that it ends reached it; 0 if it has not
+	readTo    proof           // the newest arrival that it has answered
+	proof     proof           // what passed the tap towards it up to here was read
+	proved    proof           // the same at the end, where an earlier run has learned it
+	previous  machine.Instant // its last message but one, of any kind
+	spoke     machine.Instant // its last
+	spokeRef  machine.Ref
+	addressed machine.Instant // the peer's last message
+	left      machine.Instant // when it said that it ends the connection; 0 if it has not
+	toldLeft  machine.Instant // when the peer's word that it ends reached it; 0 if it has not
 }
 
 func (s *side) modes() [3]*lives { return [3]*lives{&s.sent, &s.notes, &s.loose} }
@@ -97,6 +100,8 @@ const (
 // Unknown where it may have closed the connection before.
 func (s *side) reads(at machine.Instant, ref machine.Ref) machine.Certainty {
 	switch {
+	case at > s.threwAt.Add(2*tickSlack) && s.mute(): // before that it can have read on in the same update
+		return machine.Unknown
 	case s.toldLeft != 0 && at > s.toldLeft:
 		return machine.Unknown
 	case s.proof.covers(at, ref) || s.proved.covers(at, ref):
@@ -105,6 +110,13 @@ func (s *side) reads(at machine.Instant, ref machine.Ref) machine.Certainty {
 		return machine.Unknown
 	}
 	return machine.Likely
+}
+
+// mute reports whether the library's thread has ended with an error: since an Ack
+// made it throw the side has said nothing, though its peer went on and its next
+// heartbeat or answer was due.
+func (s *side) mute() bool {
+	return s.threwAt != 0 && s.spoke <= s.threwAt && s.addressed.Sub(s.threwAt) > Silence
 }
 
 // proof is up to where a side is known to have read what passed the tap: a time,
