@@ -126,8 +126,20 @@ func (t *follower) connectionTable(x machine.Side) machine.Table {
 	if c.connects > 0 {
 		row("connect attempts", strconv.Itoa(c.connects))
 	}
+	ago := func(at machine.Instant) string {
+		return strconv.FormatFloat(ms(t.last.Sub(at)), 'f', 1, 64) + " ms ago"
+	}
+	if c.pendingAt != 0 {
+		row("told to wait", ago(c.pendingAt))
+	}
 	if c.welcomeAt != 0 {
 		row("client id", strconv.Itoa(int(c.clientID)))
+		row("Welcome", ago(c.welcomeAt))
+		answer := "outstanding"
+		if c.joinedAt != 0 {
+			answer = ago(c.joinedAt)
+		}
+		row("Welcome answered", answer)
 	}
 	if c.pings > 0 {
 		row("heartbeats", strconv.FormatUint(c.pings, 10)+", answered "+strconv.FormatUint(c.answers, 10)+", newest ping id "+strconv.Itoa(int(c.ping)))
