@@ -85,7 +85,7 @@ func frameFields() []*Field {
 		headerUint("ip.dsfield.ecn", "", "Explicit congestion notification; 3 says that congestion was met.", capture.LayerIPv4, 1, 1, func(v uint64) uint64 { return v & 3 }),
 		headerUint("ip.len", "bytes", "Total length of the IPv4 packet.", capture.LayerIPv4, 2, 2, func(v uint64) uint64 { return v }),
 		hexed(16, headerUint("ip.id", "", "IPv4 identification.", capture.LayerIPv4, 4, 2, func(v uint64) uint64 { return v })),
-		hexed(3, headerUint("ip.flags", "", "Flags of the IPv4 header: 2 is don't fragment, 1 more fragments.", capture.LayerIPv4, 6, 1, func(v uint64) uint64 { return v >> 5 })),
+		hexed(8, headerUint("ip.flags", "", "Flags of the IPv4 header: 2 is don't fragment, 1 more fragments.", capture.LayerIPv4, 6, 1, func(v uint64) uint64 { return v >> 5 })),
 		truth(headerUint("ip.flags.df", "", "Don't fragment.", capture.LayerIPv4, 6, 2, func(v uint64) uint64 { return v >> 14 & 1 })),
 		truth(headerUint("ip.flags.mf", "", "More fragments follow.", capture.LayerIPv4, 6, 2, func(v uint64) uint64 { return v >> 13 & 1 })),
 		headerUint("ip.frag_offset", "", "Offset of the fragment, in units of 8 bytes.", capture.LayerIPv4, 6, 2, func(v uint64) uint64 { return v & 0x1fff }),
