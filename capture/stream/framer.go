@@ -27,13 +27,16 @@ func (f *Format) length(b []byte) (n int, ok bool) {
 	if len(b) < f.Prefix {
 		return 0, false
 	}
-	var v uint64
-	for i := range f.Prefix {
-		at := f.Prefix - 1 - i
+	if f.Prefix == 2 {
+		v := uint16(b[0]) | uint16(b[1])<<8
 		if f.BigEndian {
-			at = i
+			v = v<<8 | v>>8
 		}
-		v = v<<8 | uint64(b[at])
+		return int(v), true
+	}
+	v := uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16 | uint32(b[3])<<24
+	if f.BigEndian {
+		v = mathbits.ReverseBytes32(v)
 	}
 	return int(v), true
 }
@@ -200,14 +203,19 @@ func (h *half) find(b []byte, formats []Format, lim *Limits, final bool) bool {
 	if final {
 		need = startBits
 	}
+	first, last := 0, len(formats) // those that are open
+	if f.format >= 0 {
+		first, last = int(f.format), int(f.format)+1
+	}
 	viable := -1
 	for at := range b {
 		best, bestBits, open := int8(-1), 0.0, false
-		for i := range formats {
-			if f.format >= 0 && f.format != int8(i) {
-				continue
+		for i := first; i < last; i++ {
+			format := &formats[i]
+			if n, whole := format.length(b[at:]); whole && (n == 0 || n > format.Usual) {
+				continue // as chain finds at once, of most bytes
 			}
-			bits, messages, ok := chain(b[at:], &formats[i], formats[i].Usual, missing)
+			bits, messages, ok := chain(b[at:], format, format.Usual, missing)
 			open = open || ok
 			if ok && messages > 0 && bits > bestBits {
 				best, bestBits = int8(i), bits

@@ -46,11 +46,14 @@ func judge(codecs []*wire.Profile) func(b []byte, length int) float64 {
 	return func(b []byte, length int) float64 {
 		best := float64(cannot)
 		for _, p := range codecs {
+			if len(b) > 0 && b[0] != p.DataCommand && b[0] != p.AckCommand {
+				continue // asked of every byte of a stream: most end here
+			}
 			var pk wire.Packet
 			worth := float64(command)
 			switch {
 			case !p.Fits(b, length, &pk):
-				if len(b) == 0 || len(b) == length || b[0] != p.DataCommand && b[0] != p.AckCommand {
+				if len(b) == 0 || len(b) == length {
 					continue
 				}
 				worth = 0 // cut short
