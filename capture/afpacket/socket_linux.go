@@ -62,7 +62,7 @@ func target(o Options) (index int, cooked bool, err error) {
 	}
 	i, err := net.InterfaceByName(o.Interface)
 	if err != nil {
-		return 0, false, err
+		return 0, false, errors.New("expected an interface of this host, found none of that name")
 	}
 	hardware, err := hardwareType(o.Interface)
 	return i.Index, hardware != unix.ARPHRD_ETHER && hardware != unix.ARPHRD_LOOPBACK, err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -125,7 +126,10 @@ func (l *liveFlags) options() ([]afpacket.Options, error) {
 		return nil, err
 	}
 	var list []afpacket.Options
-	for _, name := range l.devices {
+	for i, name := range l.devices {
+		if slices.Contains(l.devices[:i], name) {
+			return nil, fmt.Errorf("-i %s: expected each interface once", name)
+		}
 		o.Interface = name
 		list = append(list, o)
 	}

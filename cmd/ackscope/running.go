@@ -67,6 +67,11 @@ func (l *liveFlags) begin(a *app, w *watchFlags, args []string) (r *running, err
 	if err := l.check(); err != nil {
 		return nil, err
 	}
+	if w.metrics != "" { // refused while nothing is open yet
+		if _, err := listenAddress(w.metrics); err != nil {
+			return nil, err
+		}
+	}
 	if len(l.devices) == 0 {
 		if r.in, err = a.open(args, capture.KeepNothing); err != nil {
 			return nil, err
