@@ -13,6 +13,7 @@ type forgiving struct {
 	behaviours [2]string
 	judge      machine.Judge
 	opinions   [2]machine.Opinion
+	last       [2]*machine.Divergence // what the judge has told
 	forgiven   uint64
 	sides      [2]uint64 // of it, by who seemed to diverge
 	rules      map[string]bool
@@ -29,6 +30,7 @@ func newForgiving(p *dissect.Protocol, c *dissect.Config, behaviours [2]string) 
 }
 
 func (f *forgiving) begin() (err error) {
+	f.last = [2]*machine.Divergence{}
 	f.judge, err = f.protocol.NewJudge(f.config, f.behaviours)
 	return err
 }
@@ -43,9 +45,10 @@ func (f *forgiving) observe(d *machine.Datagram, dropped uint64) {
 	f.judge.Observe(d)
 	for s := range f.opinions {
 		v := f.judge.Opinion(machine.Side(s)).Divergence
-		if v == nil || v.Ref != d.Ref || f.opinions[s].Divergence != nil {
+		if v == nil || v == f.last[s] || f.opinions[s].Divergence != nil {
 			continue
 		}
+		f.last[s] = v
 		if !f.protocol.RestsOnAbsence(v) || dropped > 0 && f.forgiven >= 4*dropped || f.before != 0 && d.At >= f.before {
 			f.opinions[s].Divergence = v
 			continue

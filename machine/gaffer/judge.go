@@ -86,6 +86,7 @@ type judged struct {
 	spoken   bool
 	spokenAt uint32
 	frag     ownFragments
+	unread   []unreadable // of a near one: since its last number
 }
 
 // NewJudge gives the judge of a flow whose sides behave as named. Of facts it
@@ -111,10 +112,11 @@ func NewJudge(p *wire.Profile, facts machine.Facts, behaviours [2]string) (*Judg
 func (j *Judge) Observe(d *machine.Datagram) {
 	p := &j.packet
 	err := j.profile.Parse(d.Bytes, d.Length, p)
+	s, peer := &j.sides[d.From], &j.sides[d.From.Other()]
 	if p.Kind > wire.KindFragment || err != nil && (p.Kind != wire.KindFragment || p.FragmentCount == 0) {
+		s.passesOver(d)
 		return // a reference passes it over, or the snap length cut off what it was
 	}
-	s, peer := &j.sides[d.From], &j.sides[d.From.Other()]
 	header := p.HasHeader && err == nil
 	if s.opinion.Divergence == nil {
 		s.send(peer, d, p, header, err == nil)
@@ -135,7 +137,8 @@ func (j *Judge) Observe(d *machine.Datagram) {
 // send takes a datagram that the side sent.
 func (s *judged) send(peer *judged, d *machine.Datagram, p *wire.Packet, header, whole bool) {
 	if s.near != nil {
-		if v := s.number(s.rules, d, p); v != nil {
+		v := s.number(s.rules, d, p)
+		if s.unread = s.unread[:0]; v != nil {
 			s.opinion.Divergence = v
 			return
 		}
@@ -154,6 +157,10 @@ func (s *judged) send(peer *judged, d *machine.Datagram, p *wire.Packet, header,
 		v = s.near.judge(s, peer, d, p.Header)
 	} else {
 		v = s.far.judge(s.rules, s, peer, d, p.Header)
+	}
+	if v != nil && peer.misnumbers() && restsOnNumbers(v) {
+		s.opinion.Undecided++
+		v = nil
 	}
 	s.opinion.Divergence = v
 }
@@ -218,6 +225,15 @@ func (s *judged) number(r *Rules, d *machine.Datagram, p *wire.Packet) *machine.
 		}
 	}
 	defer func() { f.ref = d.Ref }()
+	if v := s.leftOut(d, p, due); v != nil {
+		return v
+	}
+	if s.cutOut(p, due) {
+		if f.next = 0; p.Kind == wire.KindFragment && p.FragmentID+1 < p.FragmentCount {
+			f.count, f.size, f.next = p.FragmentCount, p.PayloadLen, p.FragmentID+1
+		}
+		return nil
+	}
 	if f.next > 0 {
 		switch {
 		case p.Kind != wire.KindFragment || p.Sequence != s.sent.top:

@@ -279,7 +279,10 @@ func (j *articleJudge) Finish() { j.headers.Finish() }
 // messages show.
 func (j *articleJudge) Opinion(s machine.Side) *machine.Opinion {
 	o := j.headers.Opinion(s)
-	if v := j.sides[s].broken; v != nil && (o.Divergence == nil || v.Ref < o.Divergence.Ref) {
+	peer := j.headers.Opinion(s.Other()).Divergence
+	if v := j.sides[s].broken; v != nil && peer != nil && peer.Ref <= v.Ref {
+		return o // what its peer had acked is open
+	} else if v != nil && (o.Divergence == nil || v.Ref < o.Divergence.Ref) {
 		o.Divergence = v
 	}
 	return o

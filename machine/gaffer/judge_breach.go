@@ -30,7 +30,7 @@ func (n *nearSide) withdrawn(d *machine.Datagram, c Claims) *machine.Divergence 
 // towards the side.
 func (n *nearSide) neverArrived(peer *judged, d *machine.Datagram, c Claims, q uint32) *machine.Divergence {
 	what := "no packet of that number passed the tap"
-	switch peer.sent.sight(n.base.rules, q) {
+	switch peer.sight(n.base.rules, q) {
 	case sightAhead:
 		what = "its peer had not sent a packet of that number"
 	case sightFragments:

@@ -198,7 +198,7 @@ func (f *farSide) unsent(r *Rules, peer *judged, c Claims, told uint64, diverge 
 	for left := c.Named &^ told; left != 0; left &= left - 1 {
 		n := bits.TrailingZeros64(left)
 		q := (c.Newest - uint32(n)) & r.mask()
-		switch peer.sent.sight(r, q) {
+		switch peer.sight(r, q) {
 		case sightAhead:
 			ahead = true
 		case sightNone:
@@ -214,7 +214,7 @@ func (f *farSide) unsent(r *Rules, peer *judged, c Claims, told uint64, diverge 
 	// An endpoint that has just begun stands at the largest number, and takes what
 	// comes from before the wrap for older packets.
 	edge := c.Newest == r.mask() && c.Named&1 == 0
-	if !edge && peer.sent.sight(r, c.Newest) == sightAhead {
+	if !edge && peer.sight(r, c.Newest) == sightAhead {
 		want = Claims{Newest: peer.sent.top, Named: 0, Width: c.Width}
 		if behind := r.Distance(c.Newest, peer.sent.top); behind < 64 {
 			want.Named = c.Named >> uint(behind)
@@ -232,7 +232,7 @@ func (f *farSide) unsent(r *Rules, peer *judged, c Claims, told uint64, diverge 
 		return nil
 	}
 	// Only a packet of which fragments came moves ack without having been received.
-	switch sight := peer.sent.sight(r, c.Newest); {
+	switch sight := peer.sight(r, c.Newest); {
 	case sight == sightWhole:
 		want.Named |= 1
 		return diverge(want, "ack-without-bit", fmt.Sprintf("ack names packet %d and bit 0 does not, though it is no packet of fragments", c.Newest))
@@ -255,7 +255,7 @@ func (f *farSide) open(r *Rules, peer *judged, c Claims) bool {
 		if c.Named>>uint(n)&1 == 1 {
 			continue
 		}
-		switch peer.sent.sight(r, (c.Newest-uint32(n))&r.mask()) {
+		switch peer.sight(r, (c.Newest-uint32(n))&r.mask()) {
 		case sightWhole, sightFragments:
 			return true
 		}

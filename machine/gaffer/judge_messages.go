@@ -79,7 +79,10 @@ func (j *messageJudge) Finish() {
 // messages show.
 func (j *messageJudge) Opinion(s machine.Side) *machine.Opinion {
 	o := j.headers.Opinion(s)
-	if v := j.broken[s]; v != nil && (o.Divergence == nil || v.Ref < o.Divergence.Ref) {
+	peer := j.headers.Opinion(s.Other()).Divergence
+	if v := j.broken[s]; v != nil && peer != nil && peer.Ref <= v.Ref {
+		return o // what its peer had acked is open
+	} else if v != nil && (o.Divergence == nil || v.Ref < o.Divergence.Ref) {
 		o.Divergence = v
 	}
 	return o
@@ -110,6 +113,7 @@ func NewYojimboJudge(l Layers, o Opener, facts machine.Facts, behaviours [2]stri
 func (y *yojimboJudge) Observe(d *machine.Datagram) {
 	pk := &y.packet
 	if y.netcode.Parse(d.Bytes, d.Length, pk) != nil {
+		y.inner.sides[d.From].passesOver(d)
 		return
 	}
 	if pk.NetcodeType == wire.NetcodeRequestType {
@@ -117,6 +121,9 @@ func (y *yojimboJudge) Observe(d *machine.Datagram) {
 		return
 	}
 	plain, err := y.opener.Open(d, pk)
+	if err != nil {
+		y.inner.sides[d.From].passesOver(d)
+	}
 	if err != nil || pk.NetcodeType != wire.NetcodePayload || y.again(d.From, pk.NetcodeSequence) {
 		return
 	}

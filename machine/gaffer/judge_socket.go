@@ -83,11 +83,14 @@ func (n *nearSide) mayPrecede(peer *judged, q uint32) bool {
 	if n.unknownSlot(q) && n.base.rules.Distance(q, n.base.NewestReceived()) > 0 {
 		return true // and the header before did not speak of it
 	}
+	r := n.base.rules
+	if ahead := r.Distance(q, peer.sent.top); peer.sent.met && ahead > 0 && ahead <= len(peer.unread) {
+		return true // it may be what could not be read
+	}
 	if !n.joined || n.overflowed {
 		return n.overflowed
 	}
-	r := n.base.rules
-	switch peer.sent.sight(r, q) {
+	switch peer.sight(r, q) {
 	case sightFragments:
 		// The first of its fragments may have come before.
 		return r.Distance(q, n.joinedTop) <= r.Partial

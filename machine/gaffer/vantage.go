@@ -71,6 +71,8 @@ func measureReach(r *Rules, held []sighting, x machine.Side) reach {
 	}
 	var top, peerTop uint32
 	var met, peerMet bool
+	var before uint32 // the newest before one that leapt ahead
+	var leapt bool    // the one before did
 	var topAt machine.Instant
 	var lags, behind, spacing []time.Duration // of each header
 	for i := range held {
@@ -93,14 +95,22 @@ func measureReach(r *Rules, held []sighting, x machine.Side) reach {
 		}
 		if p.count == 0 || p.header {
 			m.packets++
+			if leapt && p.sequence == (before+2)&r.mask() {
+				// The numbers go on as if the one before had its own: that one is
+				// wrong, and not all others late.
+				m.gaps -= r.Distance(top, before) - 1
+				m.overtaken++
+				top = (before + 1) & r.mask()
+			}
+			leapt = false
 			if met && !r.Newer(p.sequence, top) {
 				m.overtaken++
 				continue
 			}
 			if met {
-				m.gaps += r.Distance(p.sequence, top) - 1
-			}
-			if met {
+				ahead := r.Distance(p.sequence, top)
+				m.gaps += ahead - 1
+				leapt, before = ahead > 1, top
 				spacing = append(spacing, p.at.Sub(topAt))
 			}
 			top, topAt, met = p.sequence, p.at, true

@@ -107,14 +107,16 @@ type judged struct {
 	opinion   machine.Opinion
 	joined    bool // met in the middle
 
-	acks    judgedAcks
-	sends   judgedSends
-	notes   judgedNotes
-	session judgedSession
-	places  int64 // of what passed the tap towards it
-	readTo  int64 // all up to this place was read
-	spoke   machine.Instant
-	before  machine.Instant // when it spoke the time before
+	acks     judgedAcks
+	sends    judgedSends
+	notes    judgedNotes
+	session  judgedSession
+	guises   guises
+	places   int64 // of what passed the tap towards it
+	readTo   int64 // all up to this place was read
+	spoke    machine.Instant
+	spokeRef machine.Ref
+	before   machine.Instant // when it spoke the time before
 }
 
 // NewJudge gives the judge of a connection whose sides behave as named. Of facts
@@ -156,8 +158,15 @@ type sight struct {
 func (j *Judge) Observe(d *machine.Datagram) {
 	s, peer := &j.sides[d.From], &j.sides[d.From.Other()]
 	m := &j.m
-	if err := j.config.Senders[d.From].Codec.Parse(d.Bytes, max(d.Length, len(d.Bytes)), m); err != nil && !errors.Is(err, base.ErrTrailing) {
-		return // a reference passes it over
+	err := j.config.Senders[d.From].Codec.Parse(d.Bytes, max(d.Length, len(d.Bytes)), m)
+	if err != nil {
+		if s.opinion.Divergence == nil {
+			s.opinion.Divergence = s.unreadable(j, d, err)
+		}
+		if !errors.Is(err, base.ErrTrailing) {
+			s.keep(d, m.Type, false)
+			return // a reference passes it over
+		}
 	}
 	p := &sight{d.At, d.Ref, d.Bytes, m}
 	if j.life.first == 0 {
@@ -165,9 +174,10 @@ func (j *Judge) Observe(d *machine.Datagram) {
 	}
 	j.begins(d.From, p)
 	if s.opinion.Divergence == nil {
-		s.opinion.Divergence = j.judge(s, peer, p)
+		s.opinion.Divergence = j.trusted(s, peer, p, j.judge(s, peer, p))
 	}
-	s.before, s.spoke = s.spoke, p.at
+	s.keep(d, m.Type, true)
+	s.before, s.spoke, s.spokeRef = s.spoke, p.at, p.ref
 	peer.arrive(j, p)
 	if m.Type == wire.Disconnect && j.life.ended == 0 {
 		j.life.ended = p.at
@@ -210,9 +220,15 @@ func (j *Judge) begins(from machine.Side, p *sight) {
 func (j *Judge) judge(s, peer *judged, p *sight) *machine.Divergence {
 	s.opinion.Compared++
 	if j.life.ended != 0 && p.m.Type != wire.Disconnect && p.at.Sub(j.life.ended) > endedSlack && s.near {
+		if v := s.undeadAs(j, p); v != nil {
+			return v
+		}
 		return s.diverge(p, "after-the-end", "riptide.type", "nothing", p.m.Type.String(), "the connection had ended", s.session.endRef)
 	}
-	if v := s.alive(p); v != nil {
+	if v := s.alive(j, p); v != nil {
+		return v
+	}
+	if v := s.miscast(j, p); v != nil {
 		return v
 	}
 	switch t := p.m.Type; {
@@ -228,6 +244,64 @@ func (j *Judge) judge(s, peer *judged, p *sight) *machine.Divergence {
 		s.opinion.Inferred.Submitted++
 	default:
 		return s.speaks(j, p)
+	}
+	return nil
+}
+
+// keep keeps the head of a message of a side at the tap.
+func (s *judged) keep(d *machine.Datagram, kind wire.Type, known bool) {
+	if s.near && s.opinion.Divergence == nil {
+		s.guises.keep(d, kind, known)
+	}
+}
+
+// trusted gives a divergence of s, but where it rests on what its peer sent, or
+// said to have received, and the peer is shown to be wrong in that.
+func (j *Judge) trusted(s, peer *judged, p *sight, v *machine.Divergence) *machine.Divergence {
+	if v == nil {
+		return nil
+	}
+	sent, received := restsOn(v)
+	if sent && peer.near && peer.opinion.Divergence == nil {
+		// What s names may be there, under a wrong type.
+		peer.opinion.Divergence = j.mistold(peer, p)
+	}
+	wrongSent, wrongReceived := peer.doubtful()
+	if sent && wrongSent || received && wrongReceived {
+		s.opinion.Undecided++
+		return nil
+	}
+	return v
+}
+
+// withdraw takes back what was found of a side where it rests on what the other
+// sent before, and that was shown later to be wrong.
+func (j *Judge) withdraw() {
+	for i := range j.sides {
+		s, peer := &j.sides[i], &j.sides[1-i]
+		v := s.opinion.Divergence
+		if v == nil || peer.opinion.Divergence == nil || peer.opinion.Divergence.Ref >= v.Ref {
+			continue
+		}
+		sent, received := restsOn(v)
+		if wrongSent, wrongReceived := peer.doubtful(); sent && wrongSent || received && wrongReceived {
+			s.opinion.Divergence = nil
+			s.opinion.Undecided++
+		}
+	}
+}
+
+// mistold looks for what a message of its peer's names and a side at the tap has
+// not sent, as far as can be seen.
+func (j *Judge) mistold(s *judged, p *sight) *machine.Divergence {
+	c, m := j.config.Senders[s.side].Codec, p.m
+	switch {
+	case m.Type == wire.Notify && m.Last == s.notes.next:
+		return s.unsentNotify(c, p, m.Last)
+	case (m.Type == wire.Ack || m.Type == wire.AckExtra) && (m.Cause == s.sends.next || m.Last == s.sends.next):
+		return s.unsentAs(c, p, s.sends.next)
+	case m.Type == wire.Heartbeat && !m.HasRTT && s.session.pinged && m.Ping == s.session.ping+1:
+		return s.unsentBeat(c, p, m.Ping, s.session.pingRef, true)
 	}
 	return nil
 }
@@ -266,6 +340,7 @@ func (s *judged) arrive(j *Judge, p *sight) {
 
 // Finish settles what is open.
 func (j *Judge) Finish() {
+	j.withdraw()
 	for i := range j.sides {
 		s := &j.sides[i]
 		if s.sends.overLimit > 0 {
@@ -286,7 +361,7 @@ func (j *Judge) Opinion(s machine.Side) *machine.Opinion { return &j.sides[s].op
 func (s *judged) diverge(p *sight, rule, field string, expected, got any, because string, frames ...machine.Ref) *machine.Divergence {
 	d := &machine.Divergence{
 		Ref: p.ref, At: p.at, Rule: rule, Field: field, Expected: fmt.Sprint(expected), Got: fmt.Sprint(got), Because: because,
-		Reference: s.state(), Captured: p.m.Type.String(),
+		Reference: s.state(p), Captured: told(p.m),
 	}
 	for _, f := range frames {
 		if f != 0 {
@@ -296,12 +371,6 @@ func (s *judged) diverge(p *sight, rule, field string, expected, got any, becaus
 	slices.Sort(d.Frames)
 	d.Frames = slices.Compact(d.Frames)
 	return d
-}
-
-// state draws what the reference knows.
-func (s *judged) state() string {
-	last, acks := s.acks.receiver.Ack()
-	return fmt.Sprintf("received %s; next reliable %d, next notify %d", window(last, uint64(acks), 16), s.sends.next, s.notes.next)
 }
 
 // window draws the newest id and the bits behind it.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ackscope/ackscope/machine"
+	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
 // judgedArrival is something that passed the tap towards a side and that its own
@@ -75,6 +76,9 @@ func (s *judged) answers(j *Judge, peer *judged, p *sight) *machine.Divergence {
 		s.opinion.Undecided++
 		return nil
 	}
+	if v := s.flagged(j, p); v != nil {
+		return v
+	}
 	if s.ordered {
 		return s.answersInOrder(j, p)
 	}
@@ -83,6 +87,8 @@ func (s *judged) answers(j *Judge, peer *judged, p *sight) *machine.Divergence {
 		return nil // a server of Pytide that relays mixes its messages up
 	}
 	switch {
+	case peer.near && len(peer.sends.merged) > 0:
+		// Which ids it sent is open: those under OR-ed ones are among them.
 	case peer.near && a.met && gapOf(m.Cause, a.newest) > 0 && gapOf(m.Cause, a.newest) < farAhead:
 		return s.diverge(p, "ack-unsent", "riptide.ack_cause", fmt.Sprintf("at most %d", a.newest), m.Cause, fmt.Sprintf("nothing newer than message %d had been sent", a.newest), a.last)
 	case peer.near && a.met && gapOf(m.Last, a.newest) > 0 && gapOf(m.Last, a.newest) < farAhead:
@@ -92,6 +98,16 @@ func (s *judged) answers(j *Judge, peer *judged, p *sight) *machine.Divergence {
 		return v
 	}
 	return s.snapshot(p)
+}
+
+// flagged checks that the flag of an Ack says whether the id that it answers is
+// another than the newest.
+func (s *judged) flagged(j *Judge, p *sight) *machine.Divergence {
+	m := p.m
+	if j.config.Senders[s.side].Codec.Dialect.Form != wire.BitPacked || !m.HasCause || m.Flag == (m.Cause != m.Last) || s.behaviour.Port {
+		return nil
+	}
+	return s.diverge(p, "ack", "riptide.ack_flag", m.Cause != m.Last, m.Flag, fmt.Sprintf("the Ack answers message %d, its newest is %d: the flag says whether they differ", m.Cause, m.Last), s.acks.last)
 }
 
 // farAhead bounds what counts as newer: half the range away nothing is.
@@ -151,7 +167,10 @@ func (s *judged) answersInOrder(j *Judge, p *sight) *machine.Divergence {
 			return s.diverge(p, "ack-unasked", "riptide.ack_cause", "no Ack", m.Cause, fmt.Sprintf("no copy of message %d passed the tap towards this side that was not answered before", m.Cause), a.last)
 		}
 		return s.diverge(p, "ack-unasked", "riptide.ack_cause", open[0].sequence, m.Cause, fmt.Sprintf("no copy of message %d passed the tap towards this side that was not answered before; one of message %d did", m.Cause, open[0].sequence), open[0].ref)
-	case k > 0 && a.known && !unordered:
+	case k > 0 && (a.known || j.life.begun) && !unordered:
+		if v := s.unsentAck(j.config.Senders[s.side].Codec, p, &open[0]); v != nil {
+			return v
+		}
 		return s.diverge(p, "ack-missing", "riptide.ack_cause", open[0].sequence, m.Cause, fmt.Sprintf("message %d came before message %d, and each copy of a reliable message is answered at once", open[0].sequence, m.Cause), open[0].ref, open[k].ref)
 	}
 	x := open[k]
@@ -206,10 +225,13 @@ func (a *judgedAcks) adopt(last, bits uint16) {
 const answerSlack = time.Second
 
 // unanswered looks for a message that s ought to have answered long ago.
-func (s *judged) unanswered(p *sight) *machine.Divergence {
+func (s *judged) unanswered(j *Judge, p *sight) *machine.Divergence {
 	open := s.acks.open()
 	if len(open) == 0 || !s.near || !s.acks.known || s.behaviour.Port || p.at.Sub(open[0].at) < answerSlack || s.spoke.Sub(open[0].at) < answerSlack/2 {
 		return nil
+	}
+	if v := s.unsentAck(j.config.Senders[s.side].Codec, p, &open[0]); v != nil {
+		return v
 	}
 	return s.diverge(p, "ack-missing", "riptide.type", "ack", p.m.Type, fmt.Sprintf("message %d came %.0f ms ago, and each copy of a reliable message is answered at once", open[0].sequence, ms(p.at.Sub(open[0].at))), open[0].ref)
 }

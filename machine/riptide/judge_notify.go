@@ -47,6 +47,9 @@ func (s *judged) sendsNotify(j *Judge, peer *judged, p *sight) *machine.Divergen
 			return nil
 		}
 		if m.Sequence != due {
+			if v := s.unsentNotify(j.config.Senders[s.side].Codec, p, due); s.near && m.Sequence == due+1 && v != nil {
+				return v
+			}
 			return s.diverge(p, "sequence", "riptide.sequence", due, m.Sequence, "the notify sequence steps by one from message to message", n.ref)
 		}
 		n.met, n.next = true, m.Sequence+1

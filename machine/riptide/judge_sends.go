@@ -11,6 +11,7 @@ import (
 // judgedSends is the reliable messages that a side sends.
 type judgedSends struct {
 	next    uint16 // sequence of the next new one
+	first   uint16 // of a side that is met in the middle: that of the first one
 	met     bool
 	sender  Sender
 	sending bool // sender is known
@@ -58,6 +59,10 @@ type dueAt struct {
 
 const (
 	pendingFirst, pendingMost = 16, 4096
+	// joinedReach and joinedTime bound what may have been sent first before the
+	// capture: 15 copies of it take no longer.
+	joinedReach = 1024
+	joinedTime  = 10 * time.Second
 	// pendingKept is how long a message that is acked is kept, to be told from
 	// another one of its number.
 	pendingKept = 2 * time.Second
@@ -120,7 +125,7 @@ func (s *judged) sendsReliable(j *Judge, p *sight) *machine.Divergence {
 	due := n.next
 	if !n.met && !j.life.begun {
 		due = m.Sequence
-		s.joined = true
+		s.joined, n.first = true, m.Sequence
 	}
 	if s.stream && !s.near && (s.hole || gapOf(m.Sequence, due) > 0) {
 		// The stream loses nothing: the capture has, and what it lacks may still come.
@@ -130,15 +135,19 @@ func (s *judged) sendsReliable(j *Judge, p *sight) *machine.Divergence {
 	}
 	merged := false
 	if m.Sequence != due {
-		if s.joined && gapOf(m.Sequence, n.next) < 0 && n.at(m.Sequence) == nil && !n.has(m.Sequence) {
+		before := gapOf(m.Sequence, n.first)
+		if s.joined && before < 0 && before > -joinedReach && p.at.Sub(j.life.first) < joinedTime && n.at(m.Sequence) == nil && !n.has(m.Sequence) {
 			// First sent before the capture.
 			s.opinion.Undecided++
 			n.note(n.enter(m.Sequence, p.at), p, hash, b)
 			return nil
 		}
-		merged = b.MergedSequences && m.Sequence&due == due && m.Type != wire.Welcome
+		merged = b.MergedSequences && m.Sequence&due == due && m.Type != wire.Welcome && !s.client(j)
 		if e := n.at(m.Sequence); e != nil && !merged && gapOf(m.Sequence, due) < 0 {
 			return s.diverge(p, "sequence-reuse", "riptide.sequence", due, m.Sequence, fmt.Sprintf("message %d was sent before with other content", m.Sequence), e.first)
+		}
+		if v := s.unsentAs(j.config.Senders[s.side].Codec, p, due); s.near && !merged && m.Sequence == due+1 && v != nil {
+			return v
 		}
 		if !merged {
 			return s.diverge(p, "sequence", "riptide.sequence", due, m.Sequence, "the sequence of reliable messages steps by one from message to message", n.ref)

@@ -52,11 +52,11 @@ const (
 
 // alive checks what hangs on time only: that the side has not given up its peer,
 // and that nothing of it is overdue.
-func (s *judged) alive(p *sight) *machine.Divergence {
+func (s *judged) alive(j *Judge, p *sight) *machine.Divergence {
 	if !s.near {
 		return nil
 	}
-	if v := s.unanswered(p); v != nil {
+	if v := s.unanswered(j, p); v != nil {
 		return v
 	}
 	if v := s.overdue(p); v != nil {
@@ -69,6 +69,9 @@ func (s *judged) alive(p *sight) *machine.Divergence {
 			continue
 		}
 		if p.at.Sub(a.at) > answerSlack && s.spoke.Sub(a.at) > answerSlack/2 {
+			if v := s.unsentBeat(j.config.Senders[s.side].Codec, p, a.id, a.ref, false); v != nil {
+				return v
+			}
 			return s.diverge(p, "heartbeat-answer", "riptide.type", "heartbeat", p.m.Type, fmt.Sprintf("the heartbeat with id %d came %.0f ms ago, and each is answered at once", a.id, ms(p.at.Sub(a.at))), a.ref)
 		}
 		break
@@ -133,7 +136,7 @@ func (s *judged) speaks(j *Judge, p *sight) *machine.Divergence {
 		if p.m.HasRTT {
 			return s.beats(j, p)
 		}
-		return s.pongs(p)
+		return s.pongs(j, p)
 	}
 	return nil
 }
@@ -170,6 +173,9 @@ func (s *judged) beats(j *Judge, p *sight) *machine.Divergence {
 		return s.diverge(p, "heartbeat", "riptide.ping", 0, m.Ping, "the ping's id of a connection's first heartbeat", c.idRef)
 	}
 	if c.pinged && !pytide && m.Ping != c.ping+1 {
+		if v := s.unsentBeat(j.config.Senders[s.side].Codec, p, c.ping+1, c.pingRef, true); s.near && m.Ping == c.ping+2 && v != nil {
+			return v
+		}
 		return s.diverge(p, "heartbeat", "riptide.ping", c.ping+1, m.Ping, "the ping's id steps by one", c.pingRef)
 	}
 	if !s.near {
@@ -190,7 +196,7 @@ func (s *judged) beats(j *Judge, p *sight) *machine.Divergence {
 }
 
 // pongs judges a server's answer to a heartbeat.
-func (s *judged) pongs(p *sight) *machine.Divergence {
+func (s *judged) pongs(j *Judge, p *sight) *machine.Divergence {
 	c := &s.session
 	if !s.ordered {
 		s.opinion.Undecided++
@@ -198,11 +204,16 @@ func (s *judged) pongs(p *sight) *machine.Divergence {
 	}
 	for i, a := range c.asked {
 		if a.id == p.m.Ping {
+			if lost := &c.asked[0]; i > 0 && s.near && !lost.may && !s.joined {
+				if v := s.unsentBeat(j.config.Senders[s.side].Codec, p, lost.id, lost.ref, false); v != nil {
+					return v
+				}
+			}
 			c.asked = append(c.asked[:0], c.asked[i+1:]...)
 			return nil
 		}
 	}
-	if s.joined || !c.welcomed && len(c.asked) == 0 {
+	if s.joined || !c.welcomed && len(c.asked) == 0 || j.sides[s.side.Other()].behaviour.Port {
 		s.opinion.Undecided++
 		return nil
 	}

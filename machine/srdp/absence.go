@@ -7,7 +7,7 @@ import "github.com/ackscope/ackscope/machine"
 // back may be of a packet whose first copy is what is missing.)
 func RestsOnAbsence(d *machine.Divergence) bool {
 	switch d.Rule {
-	case "id-reuse", "id-range", "ack-mark", "repeat-on-stream", "repeat-after-ack":
+	case "id-reuse", "id-range", "ack-mark", "command", "repeat-on-stream", "repeat-after-ack":
 		return false
 	}
 	return true

@@ -45,6 +45,9 @@ type judged struct {
 	readTo       uint64    // all up to this place was read
 	last         machine.Ref
 	spoke        machine.Instant
+	odd          *machine.Divergence // of a far side: the first that it acknowledged and its peer at the tap had not sent
+	oddID        uint16
+	mangle       mangled
 	before       bool // something of its peer came before the capture, for all that is known
 
 	lanes  []*judgedLane // what it sends, by the addresses in the packets
@@ -100,7 +103,13 @@ func (j *Judge) Observe(d *machine.Datagram) {
 			v = s.misspelt(&j.config.Profile, d)
 		}
 		if v == nil {
+			s.mangles(&j.config.Profile, d)
 			return
+		}
+	case j.config.Profile.Contradicts(pk):
+		s.opinion.Compared++
+		if v = s.contradicts(&j.config.Profile, d, pk); pk.Ack {
+			peer.acked(d, pk)
 		}
 	case pk.Ack:
 		s.opinion.Compared++
@@ -114,6 +123,7 @@ func (j *Judge) Observe(d *machine.Datagram) {
 		peer.arrives(arrival{peer.pairOf(pk), pk.ID, d.At, d.Ref, 0, may})
 	}
 	if s.opinion.Divergence == nil {
+		s.draw(j, d, v)
 		s.opinion.Divergence = v
 	}
 	s.spoke, s.last = d.At, d.Ref
@@ -164,7 +174,6 @@ func diverge(d *machine.Datagram, rule, field string, expected, got any, because
 		}
 	}
 	slices.Sort(v.Frames)
-	v.Reference, v.Captured = v.Expected, v.Got
 	return v
 }
 

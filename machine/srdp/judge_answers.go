@@ -33,7 +33,16 @@ func (s *judged) acknowledges(peer *judged, d *machine.Datagram, pk *wire.Packet
 		s.opinion.Undecided++
 		// Who numbers its own packets wrongly is no witness of what was sent.
 		if l := peer.known(of); l != nil && !s.stream && peer.opinion.Divergence == nil && l.never(id) {
-			return diverge(d, "ack-unsent", "srdp.packet_id", fmt.Sprintf("an id that was sent, at most %d", l.high), id, fmt.Sprintf("no packet of id %d passed the tap on its way to this side", id), s.last)
+			v := diverge(d, "ack-unsent", "srdp.packet_id", fmt.Sprintf("an id that was sent, at most %d", l.high), id, fmt.Sprintf("no packet of id %d passed the tap on its way to this side", id), s.last)
+			switch {
+			case !peer.near:
+				return v
+			case s.odd == nil:
+				// The peer is at the tap and may itself have had a wrong id, once.
+				s.odd, s.oddID = v, id
+			case s.oddID != id:
+				return s.odd
+			}
 		}
 		return nil
 	}
@@ -47,6 +56,9 @@ func (s *judged) acknowledges(peer *judged, d *machine.Datagram, pk *wire.Packet
 	}
 	for _, a := range s.asked[:k] {
 		if !a.may {
+			if v := s.spoilt(a, d); v != nil {
+				return v
+			}
 			return diverge(d, "ack-missing", "srdp.packet_id", a.id, id, fmt.Sprintf("packet %d came before packet %d, and each copy is acknowledged", a.id, id), a.ref, s.asked[k].ref)
 		}
 	}
@@ -77,6 +89,56 @@ func (s *judged) misspelt(p *wire.Profile, d *machine.Datagram) *machine.Diverge
 		return nil
 	}
 	return diverge(d, "ack-mark", "srdp.packet_id", fmt.Sprintf("%#02x %#02x", high, low), fmt.Sprintf("%#02x %#02x", d.Bytes[1], d.Bytes[2]), because, a.ref)
+}
+
+// mangled is the last datagram of a side at the tap that is no packet and has the
+// length of an acknowledgement.
+type mangled struct {
+	ref   machine.Ref
+	at    machine.Instant
+	bytes [3]byte
+	id    uint16 // with its mark
+	// answers: it has the command of acknowledgements.
+	answers bool
+}
+
+// mangles keeps one.
+func (s *judged) mangles(p *wire.Profile, d *machine.Datagram) {
+	if s.near && len(d.Bytes) == p.AckLen() && d.Length == len(d.Bytes) && p.AckCommand != p.DataCommand {
+		s.mangle = mangled{ref: d.Ref, at: d.At}
+		copy(s.mangle.bytes[:], d.Bytes)
+		s.mangle.answers = d.Bytes[0] == p.AckCommand
+		if s.mangle.id = uint16(d.Bytes[1])<<8 | uint16(d.Bytes[2]); p.LittleEndian {
+			s.mangle.id = s.mangle.id>>8 | s.mangle.id<<8
+		}
+	}
+}
+
+// spoilt gives, for an acknowledgement that is missing, what was sent in its place
+// and is none: it has the command, or the id.
+func (s *judged) spoilt(a arrival, d *machine.Datagram) *machine.Divergence {
+	m := &s.mangle
+	if m.ref <= a.ref || !m.answers && m.id != a.id|wire.AckMark {
+		return nil
+	}
+	v := diverge(d, "ack-mark", "srdp.packet_id", fmt.Sprintf("%#04x", a.id|wire.AckMark), fmt.Sprintf("%#04x", m.id),
+		fmt.Sprintf("it is no packet, and nothing else acknowledges packet %d, which came before others that are acknowledged", a.id), a.ref, d.Ref)
+	if !m.answers {
+		v.Field, v.Expected, v.Got = "srdp.command", "that of acknowledgements", fmt.Sprintf("%#02x", m.bytes[0])
+	}
+	v.Ref, v.At = m.ref, m.at
+	v.Captured = fmt.Sprintf("no packet: % x", m.bytes)
+	v.Reference = fmt.Sprintf("to acknowledge: %d", a.id)
+	return v
+}
+
+// contradicts words that the command and the mark in the id say different things.
+func (s *judged) contradicts(p *wire.Profile, d *machine.Datagram, pk *wire.Packet) *machine.Divergence {
+	want, what := p.DataCommand, "data"
+	if pk.Ack {
+		want, what = p.AckCommand, "an acknowledgement"
+	}
+	return diverge(d, "command", "srdp.command", fmt.Sprintf("%#02x", want), fmt.Sprintf("%#02x", pk.Command), fmt.Sprintf("by the top bit of its id the packet is %s, by its command it is not", what), s.last)
 }
 
 // overdue looks for a copy that s ought to have acknowledged long ago.

@@ -34,6 +34,7 @@ type outgoing struct {
 	ackRef   machine.Ref
 	ackPlace uint64 // of the first acknowledgement, among what passed the tap towards the side
 	acks     int
+	copies   int
 	// The time between two copies, as far as is known; most is 0 before there were two.
 	least, most time.Duration
 	ordered     bool
@@ -81,7 +82,9 @@ func (s *judged) counts(j *Judge, l *judgedLane, d *machine.Datagram, own bool) 
 			return diverge(d, "id-reuse", "srdp.packet_id", "another id", pk.ID, fmt.Sprintf("packet %d was sent before with other content", pk.ID), e.ref)
 		}
 		v := s.repeats(l, d, pk.ID, e, own)
+		s.draw(j, d, v)
 		e.lastAt, e.lastRef = d.At, d.Ref
+		e.copies++
 		return v
 	}
 	// What keeps order has its number when it is submitted, and may leave later;
@@ -114,7 +117,7 @@ func (s *judged) counts(j *Judge, l *judgedLane, d *machine.Datagram, own bool) 
 		l.old = l.old[1:]
 	}
 	l.old = append(l.old, pk.ID)
-	l.sent[pk.ID] = &outgoing{hash: hash, ref: d.Ref, lastRef: d.Ref, lastAt: d.At, ordered: ordered}
+	l.sent[pk.ID] = &outgoing{hash: hash, ref: d.Ref, lastRef: d.Ref, lastAt: d.At, copies: 1, ordered: ordered}
 	return v
 }
 
