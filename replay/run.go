@@ -34,6 +34,27 @@ type Result struct {
 	Behaviour string
 	Expected  bool // Behaviour is the one that the side's packets suggest, or that was asked for
 	machine.Opinion
+
+	counted bool // the file says how many packets the tap dropped
+}
+
+// RestsOnAbsence reports whether the divergence rests on what did not pass the tap.
+func (r *Result) RestsOnAbsence() bool {
+	rests := r.Flow.Protocol.RestsOnAbsence
+	return r.Divergence != nil && rests != nil && rests(r.Divergence)
+}
+
+// Certainty grades the divergence. One that rests on what did not pass the tap is
+// certain only where the file counts what the tap dropped: a capture that lacks a
+// packet shows the same.
+func (r *Result) Certainty() machine.Certainty {
+	switch {
+	case r.Divergence == nil:
+		return machine.Unknown
+	case r.RestsOnAbsence() && !r.counted:
+		return machine.Likely
+	}
+	return machine.Certain
 }
 
 // Addr gives the side's address.
@@ -264,7 +285,7 @@ func (r *run) collect(s *analyze.Session) {
 			for k, name := range t.behaviours[side] {
 				if k == own || r.options.Matrix {
 					r.file.Results = append(r.file.Results, Result{
-						File: r.file.Name, Flow: f, Side: side, Behaviour: name, Expected: k == own, Opinion: *t.opinion(k, side),
+						File: r.file.Name, Flow: f, Side: side, Behaviour: name, Expected: k == own, Opinion: *t.opinion(k, side), counted: s.Counted(),
 					})
 				}
 			}

@@ -80,7 +80,8 @@ func (p *replayPrinter) object(r *replayed, x *replay.Result) error {
 		o.str("got", d.Got)
 		o.str("because", d.Because)
 		o.frames("frames", d.Frames)
-		o.bool("absence", restsOnAbsence(x))
+		o.bool("absence", x.RestsOnAbsence())
+		o.str("certainty", x.Certainty().String())
 		o.str("reference_state", d.Reference)
 		o.str("captured_state", d.Captured)
 	}
@@ -126,17 +127,11 @@ func (p *replayPrinter) line(r *replayed, x *replay.Result) error {
 	text := show.Wrap(d.Because, "    ", p.width) + "\n"
 	text += "    reference: " + d.Reference + "\n    captured:  " + d.Captured + "\n"
 	text += followsFrom(d.Frames)
-	if restsOnAbsence(x) {
-		text += "    a capture that lacks a packet would show the same\n"
+	if x.Certainty() != machine.Certain {
+		text += "    likely: a capture that lacks a packet would show the same\n"
 	}
 	_, err := fmt.Fprint(w, text)
 	return err
-}
-
-// restsOnAbsence reports whether a divergence rests on what did not pass the tap.
-func restsOnAbsence(x *replay.Result) bool {
-	rests := x.Flow.Protocol.RestsOnAbsence
-	return x.Divergence != nil && rests != nil && rests(x.Divergence)
 }
 
 // framesShown bounds the frames that a line lists; --json has all.

@@ -11,7 +11,7 @@ import (
 // back, a packet that was read and is left out, a number that was used before.
 func RestsOnAbsence(d *machine.Divergence) bool {
 	switch d.Rule {
-	case "ack-went-back", "ack-withdrawn", "ack-omitted", "ack-forgotten", "ack-without-bit", "sequence-reuse", "unreadable",
+	case "ack-went-back", "ack-withdrawn", "ack-omitted", "ack-forgotten", "ack-without-bit", "sequence-reuse",
 		messageResentEarly.ID, messageResentAcked.ID:
 		return false
 	case "sequence":
