@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -105,14 +106,17 @@ func (a *app) replay(args []string, f *replayFlags) error {
 		return err
 	}
 	p := &replayPrinter{app: a, paint: paint, flags: f, width: a.width()}
+	count := a.newReplayCount(len(paths))
 	var cases []replay.Case
 	var failed []error
 	diverged, drifted := 0, 0
 	if err := a.replayAll(paths, f, func(r *replayed) error {
+		count.wipe()
+		defer count.next()
 		cases = append(cases, replay.Case{File: r.file, Name: r.path, Drift: r.drift, Err: r.err})
 		if r.err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", r.path, r.err))
-			return nil //nolint:nilerr // the other captures are replayed all the same
+			return nil // the other captures are replayed all the same
 		}
 		if r.file.Ended != nil {
 			if err := a.ended(r.file.Ended); err != nil {
@@ -131,6 +135,7 @@ func (a *app) replay(args []string, f *replayFlags) error {
 	}); err != nil {
 		return err
 	}
+	count.wipe()
 	if err := p.done(len(paths), drifted); err != nil {
 		return err
 	}
@@ -154,6 +159,41 @@ func (a *app) replay(args []string, f *replayFlags) error {
 	return nil
 }
 
+// replayCount is a line on a terminal's standard error that says how many captures have
+// been replayed; nil where nobody would see it.
+type replayCount struct {
+	app       *app
+	done, all int
+	begun     time.Time
+	visible   bool
+}
+
+func (a *app) newReplayCount(all int) *replayCount {
+	if all < 2 || a.flags.quiet || !isTerminal(a.err) {
+		return nil
+	}
+	return &replayCount{app: a, all: all, begun: time.Now()}
+}
+
+// next counts one, and shows the line once it has taken a while.
+func (t *replayCount) next() {
+	if t == nil {
+		return
+	}
+	if t.done++; t.done < t.all && time.Since(t.begun) > progressAfter {
+		fmt.Fprintf(t.app.err, "\r\x1b[Kreplayed %d of %d captures", t.done, t.all)
+		t.visible = true
+	}
+}
+
+// wipe clears the line for what is printed.
+func (t *replayCount) wipe() {
+	if t != nil && t.visible {
+		fmt.Fprint(t.app.err, "\r\x1b[K")
+		t.visible = false
+	}
+}
+
 // replayAll replays the captures, some at a time, and tells each outcome in the
 // order of the paths.
 func (a *app) replayAll(paths []string, f *replayFlags, tell func(*replayed) error) error {
@@ -173,7 +213,7 @@ func (a *app) replayAll(paths []string, f *replayFlags, tell func(*replayed) err
 	for range min(jobs, len(paths)) {
 		workers.Go(func() {
 			for i := range work {
-				done[i] <- a.replayOne(paths[i], f)
+				done[i] <- a.replayOne(paths[i], f, len(paths) == 1)
 			}
 		})
 	}
@@ -199,8 +239,9 @@ func (a *app) replayAll(paths []string, f *replayFlags, tell func(*replayed) err
 	return nil
 }
 
-// replayOne replays a capture and reads, compares or writes its baseline.
-func (a *app) replayOne(path string, f *replayFlags) (r *replayed) {
+// replayOne replays a capture and reads, compares or writes its baseline. Where it
+// is the only one, a line shows how far the reading is.
+func (a *app) replayOne(path string, f *replayFlags, only bool) (r *replayed) {
 	r = &replayed{path: path}
 	defer func() {
 		if fault := recover(); fault != nil {
@@ -229,7 +270,12 @@ func (a *app) replayOne(path string, f *replayFlags) (r *replayed) {
 	if known != nil && !f.update {
 		o.Known = known.Behaviour
 	}
-	if r.file, r.err = replay.Run(path, in, o); r.err != nil {
+	source := &feed{source: in}
+	if only {
+		source.progress = a.newProgress(in, 2)
+	}
+	r.file, r.err = replay.Run(path, source, o)
+	if source.progress.done(); r.err != nil {
 		return r
 	}
 	now := replay.BaselineOf(r.file)
