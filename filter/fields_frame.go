@@ -98,7 +98,7 @@ func frameFields() []*Field {
 		address("ipv6.src", "IPv6 source address.", capture.LayerIPv6, 8, true, false),
 		address("ipv6.dst", "IPv6 destination address.", capture.LayerIPv6, 8, false, true),
 		address("ipv6.addr", "Either IPv6 address.", capture.LayerIPv6, 8, true, true),
-		hexed(8, headerUint("ipv6.tclass", "", "Traffic class.", capture.LayerIPv6, 0, 2, func(v uint64) uint64 { return v >> 4 & 0xff })),
+		hexed(32, headerUint("ipv6.tclass", "", "Traffic class.", capture.LayerIPv6, 0, 2, func(v uint64) uint64 { return v >> 4 & 0xff })),
 		headerUint("ipv6.plen", "bytes", "Length of the IPv6 payload.", capture.LayerIPv6, 4, 2, func(v uint64) uint64 { return v }),
 		named(transports, headerUint("ipv6.nxt", "", "Header after the IPv6 header; 17 is UDP.", capture.LayerIPv6, 6, 1, func(v uint64) uint64 { return v })),
 		headerUint("ipv6.hlim", "", "Hop limit.", capture.LayerIPv6, 7, 1, func(v uint64) uint64 { return v }),
@@ -128,7 +128,6 @@ func frameFields() []*Field {
 		number("udp.length", "bytes", "Length of the UDP packet with its 8 bytes of header.", func(r *Record) (uint64, bool) {
 			return uint64(r.Datagram.Length) + 8, r.Transport == capture.UDP
 		}),
-		hexed(16, headerUint("udp.checksum", "", "Checksum of the UDP packet; 0 for none.", capture.LayerUDP, 6, 2, func(v uint64) uint64 { return v })),
 		stream("udp", "UDP", capture.UDP),
 		stream("tcp", "TCP", capture.TCP),
 		payload("data", "What a UDP packet or TCP segment carries, as Wireshark shows it where nothing takes it apart."),
@@ -137,7 +136,7 @@ func frameFields() []*Field {
 			b, _ := carriedBytes(r)
 			return uint64(len(b)), (r.Transport == capture.UDP || r.Transport == capture.TCP) && len(b) > 0
 		}),
-		hexed(12, headerUint("tcp.flags", "", "Flags of the TCP header.", capture.LayerTCP, 12, 2, func(v uint64) uint64 { return v & 0xfff })),
+		hexed(16, headerUint("tcp.flags", "", "Flags of the TCP header.", capture.LayerTCP, 12, 2, func(v uint64) uint64 { return v & 0xfff })),
 		flag("tcp.flags.syn", "The segment opens a connection.", 1),
 		flag("tcp.flags.fin", "Its sender has nothing more to send.", 0),
 		flag("tcp.flags.reset", "The connection is torn down.", 2),

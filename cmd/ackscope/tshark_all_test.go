@@ -43,7 +43,7 @@ var headerFilters = append([]string{
 	"udp.srcport - udp.dstport < 0", "udp.srcport - udp.dstport > 0", "-udp.length < 0 and max(udp.port) == 40000", "min(udp.port, 30000) < 20000", "frame.len == udp.length + 36",
 	"frame.number % 2 == 0", "frame.len > 60 + 10", "frame.time_relative + 1 > 2", "udp.payload[0] & 1", "frame[0:2] & 00:04 || ip.dst[3] & 1",
 	"tcp.flags.syn == 1", "tcp.flags.ack && tcp.flags.push == 0", "tcp.flags == 0x018 || tcp.flags & 0x01",
-	"tcp.window_size_value > 1000 && tcp.hdr_len == 32", "ip.dsfield.dscp == 0 && ip.dsfield.ecn == 0", "ip.checksum > 0x4000", "udp.checksum == 0", "ipv6.tclass == 0", "arp or icmp or icmpv6",
+	"tcp.window_size_value > 1000 && tcp.hdr_len == 32", "ip.dsfield.dscp == 0 && ip.dsfield.ecn == 0", "ip.checksum > 0x4000", "ipv6.tclass == 0", "arp or icmp or icmpv6",
 	"ip.flags == 2", "ip.proto == UDP", `ip.proto == "TCP"`, `udp.payload matches "\\xff"`, `udp.payload matches "^.{4}\\x00"`, `udp.payload matches "(?s)^.{4}\\x00"`, `frame matches "[\\x80-\\xff]{3}"`,
 	`string(udp.port) matches "^4"`, "udp.port == 0x9c40 or udp.length ge 30 and udp.length le 60",
 	"frame.time_relative < 1.5", "frame.time_delta >= 0.001 && frame.time_delta < 0.005", "frame.time_epoch > 1795238643",
