@@ -34,16 +34,19 @@ plain: ## README's own test command
 	go vet ./...
 	go test ./...
 
+# What `plain` has run already is left out: packages whose tests ask for no tool, no privilege and no long grid do the same both times.
 .PHONY: full
-full: ## all tests once more, in random order, a skipped one being a failure
-	ACKSCOPE_REQUIRE=1 go test -shuffle=on -timeout 20m ./...
+full: ## the tests that ask for tools, privileges or time once more, in random order, a skipped one being a failure
+	ACKSCOPE_REQUIRE=1 go test -shuffle=on -timeout 20m $$(git ls-files '*_test.go' | xargs grep -lE 'testenv\.(Need|Skip|Root|Long|Require)|testnet\.|ACKSCOPE_REQUIRE' | xargs -n1 dirname | sort -u | sed 's|^|./|')
 
 # The packages below internal/ run the program from outside: the race detector would watch only the tests themselves. The
 # packages named here start no goroutine (internal/arch holds them to it). What -short leaves out are long repetitions, which `full` has run;
-# what -skip leaves out runs one command after the other, over many captures.
+# what -skip leaves out runs one command after the other, without anything beside it.
+RACE_SKIP := Faults|WhatIf|Confusion|Honest|Noise|Tshark|FiltersMix|FiltersRefused|Browser|Wireshark|Lua|ExportsReadBack|Qlog|Schemas|WriteKeeps|WriteRefused|ReportSize|ResendCause
+RACE_SCRIPTS := anonymise|graph|ledger|listings|merge|packets|protocols|report|riptide_messages|simulate|srdp|state|walks|wrong
 .PHONY: race
 race: ## the tests with the race detector, of all that runs side by side
-	ACKSCOPE_REQUIRE=1 go test -race -short -shuffle=on -timeout 20m -skip "Faults|WhatIf|Confusion|Honest|Noise|Tshark|FiltersMix|Browser|Wireshark|Lua" $$(go list ./... | grep -vE '^github.com/ackscope/ackscope/(internal|wire|machine|schema|sim|dissect|filter|analyze|replay|rewrite|graph|show|ledger|report|export)(/|$$)')
+	ACKSCOPE_REQUIRE=1 go test -race -short -shuffle=on -timeout 20m -skip "$(RACE_SKIP)|Scripts/($(RACE_SCRIPTS))" $$(go list ./... | grep -vE '^github.com/ackscope/ackscope/(internal|wire|machine|schema|sim|dissect|filter|analyze|replay|rewrite|graph|show|ledger|report|export|capture/stream|capture/pcapfilter)(/|$$)')
 
 .PHONY: lint
 lint: $(TOOLS)/golangci-lint ## .golangci.yml
@@ -64,7 +67,7 @@ fuzz: ## every fuzz target, FUZZTIME each (30s)
 
 .PHONY: fuzzshort
 fuzzshort:
-	scripts/fuzz 5s 150
+	scripts/fuzz 4s 110
 
 .PHONY: bench
 bench: ## every benchmark, with the ratios against libpcap and tshark
@@ -83,6 +86,7 @@ golden: ## write the golden files anew from what the program prints: look at the
 soak: ## the long run: simulated networks by the thousand, fuzzing for SOAKTIME a target, the race detector over repeated tests
 	SOAK_SEEDS=50000 go test -timeout 1h -run 'Soak|Seeds' ./machine/gaffer ./machine/riptide
 	SOAK_ALTERED=50 go test -timeout 1h -run Altered ./internal/truth
+	ACKSCOPE_LIES=2 go test -timeout 2h -run PlantedEverywhere ./replay
 	scripts/fuzz $(SOAKTIME)
 	ACKSCOPE_REQUIRE=1 go test -race -shuffle=on -count=5 -timeout 2h ./...
 
