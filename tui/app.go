@@ -51,8 +51,9 @@ func Run(s *Store, o Options) error {
 	if err := screen.Init(); err != nil {
 		return fmt.Errorf("no terminal to draw on (TERM=%s): %w", os.Getenv("TERM"), err)
 	}
-	a := NewApp(s, o, initialised{screen})
-	s.restore = screen.Fini
+	shown := &initialised{Screen: screen}
+	a := NewApp(s, o, shown)
+	s.restore = shown.Fini
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
@@ -68,11 +69,42 @@ func Run(s *Store, o Options) error {
 }
 
 // initialised is a screen whose Init was called, and whose error was looked at:
-// tview calls it again and looks away.
-type initialised struct{ tcell.Screen }
+// tview calls it again and looks away. Once it is given back, by whichever
+// goroutine, nothing is drawn any more: tcell would draw over what comes after.
+type initialised struct {
+	tcell.Screen
+	mu   sync.Mutex
+	over bool
+}
 
 // Init does nothing.
-func (initialised) Init() error { return nil }
+func (*initialised) Init() error { return nil }
+
+// Fini gives the terminal back.
+func (s *initialised) Fini() {
+	s.mu.Lock()
+	s.over = true
+	s.mu.Unlock()
+	s.Screen.Fini()
+}
+
+// Show draws what has changed.
+func (s *initialised) Show() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.over {
+		s.Screen.Show()
+	}
+}
+
+// Sync draws everything.
+func (s *initialised) Sync() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.over {
+		s.Screen.Sync()
+	}
+}
 
 // NewApp makes the UI on a screen that is initialised.
 func NewApp(s *Store, o Options, screen tcell.Screen) *App {
