@@ -16,13 +16,14 @@ import (
 // group implements Group over sources whose rings are read by one goroutine: no
 // frame is copied, and of those that have come the oldest is given first.
 type group struct {
-	sources []*source
-	heads   []head
-	polls   []unix.PollFd
-	wake    int // an eventfd that ends the waiting
-	idle    func()
-	frames  uint64
-	stopped atomic.Bool
+	sources  []*source
+	heads    []head
+	polls    []unix.PollFd
+	wake     int // an eventfd that ends the waiting
+	idle     func()
+	frames   uint64
+	stopped  atomic.Bool
+	stopping atomic.Bool // Stop was called, though not every source may have been told yet
 
 	reading sync.Mutex
 	mu      sync.Mutex
@@ -134,7 +135,7 @@ func (g *group) Next(f *capture.Frame) error {
 // reason gives why there are no more frames: io.EOF after Stop; otherwise every
 // interface was removed.
 func (g *group) reason() error {
-	if g.stopped.Load() {
+	if g.stopping.Load() {
 		return io.EOF
 	}
 	var all error
@@ -189,6 +190,7 @@ func (g *group) Stop() {
 	if g.closed.Load() {
 		return
 	}
+	g.stopping.Store(true)
 	for _, s := range g.sources {
 		s.Stop()
 	}
