@@ -47,6 +47,7 @@ type pending struct {
 	half        time.Duration // and asked for by an Ack, no sooner than this
 	asked       bool
 	live        bool
+	forgotten   bool // by the library's timer
 	id          uint16
 	attempts    int
 }
@@ -203,6 +204,7 @@ func (n *judgedSends) note(e *pending, p *sight, hash uint64, b *Behaviour) {
 	if n.high < 0 {
 		e.high = resendUnknown
 	}
+	e.forgotten = n.within(e)
 	if b.Limit == 0 {
 		return
 	}
@@ -227,6 +229,8 @@ const (
 	// lateSlack is how much later than due a message may be sent again: a tick of
 	// the application, and a frame that was long.
 	lateSlack = 400 * time.Millisecond
+	// overdueReach bounds how many of those that wait are looked at for each packet.
+	overdueReach = 256
 )
 
 // resends takes another copy of a message.
@@ -315,33 +319,31 @@ func (s *judged) cleared(j *Judge, p *sight) {
 	n.sender.Acked(m.Last, m.AckBits, m.Cause, judge)
 }
 
-// overdue looks for a message that s ought to have sent again.
+// overdue looks for a message that s ought to have sent again. Where the RTT has
+// fallen meanwhile, one that was sent after another is due before it.
 func (s *judged) overdue(p *sight) *machine.Divergence {
 	n := &s.sends
-	if s.stream {
+	if s.stream || len(n.merged) > 0 {
 		return nil
 	}
-	for n.head < len(n.order) {
-		o := n.order[n.head]
-		e := n.at(o.id)
-		if e == nil || e.lastAt != o.at || e.clearedAt != 0 || e.attempts >= s.behaviour.Limit || s.joined && e.attempts == 1 {
-			n.head++
-			continue
-		}
-		if n.high >= 0 && time.Duration(n.high/2)*time.Millisecond >= e.low {
-			// Where the RTT has grown meanwhile, the library's timer finds that the
-			// message was sent within half of it, and forgets to look again.
-			n.head++
-			continue
-		}
-		late := p.at.Sub(e.lastAt) - e.high
-		if late < lateSlack || s.spoke.Sub(e.lastAt)-e.high < lateSlack/2 || len(n.merged) > 0 {
+	for k := n.head; k < min(len(n.order), n.head+overdueReach); k++ {
+		o := n.order[k]
+		if p.at.Sub(o.at) < lateSlack {
 			return nil
 		}
-		if e = n.at(p.m.Sequence); p.m.Type.Reliable() && e != nil && e.id == o.id {
-			return nil // here it comes
+		e := n.at(o.id)
+		if e == nil || e.lastAt != o.at || e.clearedAt != 0 || e.attempts >= s.behaviour.Limit || s.joined && e.attempts == 1 || e.forgotten {
+			if k == n.head {
+				n.head++
+			}
+			continue
 		}
-		e = n.at(o.id)
+		if p.at.Sub(o.at)-e.high < lateSlack || s.spoke.Sub(o.at)-e.high < lateSlack/2 {
+			continue
+		}
+		if p.m.Type.Reliable() && p.m.Sequence == o.id {
+			continue // here it comes
+		}
 		return s.diverge(p, "resend-late", "riptide.sequence", fmt.Sprintf("message %d again after %.0f ms", e.id, ms(e.high)), fmt.Sprintf("not after %.0f ms", ms(p.at.Sub(e.lastAt))), fmt.Sprintf("message %d was not acked, and not sent again", e.id), e.last)
 	}
 	return nil
@@ -349,5 +351,21 @@ func (s *judged) overdue(p *sight) *machine.Divergence {
 
 // sampled takes a round trip time that the side's library comes to know.
 func (n *judgedSends) sampled(low, high int) {
+	was := n.high
 	n.low, n.high = Smooth(n.low, max(low, 0)), Smooth(n.high, high)
+	if n.high <= was {
+		return
+	}
+	// Where the RTT grows, the library's timer finds that a message was sent within
+	// half of it, and forgets to look again.
+	for _, o := range n.order[n.head:] {
+		if e := n.at(o.id); e != nil && e.lastAt == o.at && n.within(e) {
+			e.forgotten = true
+		}
+	}
+}
+
+// within reports whether the timer of a message can run out within half the RTT.
+func (n *judgedSends) within(e *pending) bool {
+	return n.high >= 0 && time.Duration(n.high/2)*time.Millisecond >= e.low
 }
