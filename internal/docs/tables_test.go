@@ -68,50 +68,46 @@ func columnLines(page *strings.Builder, of string, columns []export.Column) (lin
 	return lines
 }
 
-// TestFields: docs/fields.md is what `ackscope fields` lists.
-func TestFields(t *testing.T) {
-	program := testenv.Ackscope(t)
-	var page strings.Builder
-	page.WriteString("<!-- Written by go test ./internal/docs -update, from the fields themselves. -->\n\n# Fields\n\n" +
-		"What filters (`-Y`) and columns (`-e`) can name; `ackscope fields` prints the same.\n\n| field | type | |\n|---|---|---|\n")
-	fields := 0
-	for d := json.NewDecoder(bytes.NewReader(testenv.Output(t, program, "fields", "--json"))); ; fields++ {
-		var f struct{ Name, Type, Unit, Doc string }
-		if err := d.Decode(&f); errors.Is(err, io.EOF) {
+// listed gives what the program lists, of which there are so many at least.
+func listed[T any](t *testing.T, least int, args ...string) (list []T) {
+	t.Helper()
+	for d := json.NewDecoder(bytes.NewReader(testenv.Output(t, testenv.Ackscope(t), args...))); ; {
+		var x T
+		if err := d.Decode(&x); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
 			t.Fatal(err)
 		}
+		list = append(list, x)
+	}
+	if len(list) < least {
+		t.Errorf("%v: %d are listed, expected %d at least", args, len(list), least)
+	}
+	return list
+}
+
+// TestFields: docs/fields.md is what `ackscope fields` lists.
+func TestFields(t *testing.T) {
+	var page strings.Builder
+	page.WriteString("<!-- Written by go test ./internal/docs -update, from the fields themselves. -->\n\n# Fields\n\n" +
+		"What filters (`-Y`) and columns (`-e`) can name; `ackscope fields` prints the same.\n\n| field | type | |\n|---|---|---|\n")
+	for _, f := range listed[struct{ Name, Type, Unit, Doc string }](t, 100, "fields", "--json") {
 		kind := f.Type
 		if f.Unit != "" {
 			kind += ", " + f.Unit
 		}
 		fmt.Fprintf(&page, "| `%s` | %s | %s |\n", f.Name, kind, strings.ReplaceAll(f.Doc, "|", "\\|"))
 	}
-	if fields < 100 {
-		t.Errorf("%d fields, expected at least 100", fields)
-	}
 	same(t, "docs/fields.md", page.String())
 }
 
 // TestProfiles: docs/profiles.md is what `ackscope protocols` lists.
 func TestProfiles(t *testing.T) {
-	program := testenv.Ackscope(t)
 	var page strings.Builder
 	page.WriteString("<!-- Written by go test ./internal/docs -update, from the profiles themselves. -->\n\n# Profiles\n\n" +
 		"How each protocol can be read; `ackscope protocols` prints the same, and `ackscope protocols PROTOCOL` more.\n\n| profile | |\n|---|---|\n")
-	profiles := 0
-	for d := json.NewDecoder(bytes.NewReader(testenv.Output(t, program, "protocols", "--json"))); ; profiles++ {
-		var p struct{ Protocol, Profile, Doc string }
-		if err := d.Decode(&p); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			t.Fatal(err)
-		}
+	for _, p := range listed[struct{ Protocol, Profile, Doc string }](t, 10, "protocols", "--json") {
 		fmt.Fprintf(&page, "| `%s:%s` | %s |\n", p.Protocol, p.Profile, strings.ReplaceAll(p.Doc, "|", "\\|"))
-	}
-	if profiles < 10 {
-		t.Errorf("%d profiles, expected at least 10", profiles)
 	}
 	same(t, "docs/profiles.md", page.String())
 }

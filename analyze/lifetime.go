@@ -1,0 +1,165 @@
+package analyze
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+
+	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/capture/stream"
+	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/machine"
+)
+
+// begin makes the flow of a packet that no flow has.
+func (s *Session) begin(p *capture.Packet, origin, answer endpointKey) *Flow {
+	s.begun++
+	f := &Flow{
+		ID: s.begun, Session: 1, Stream: s.conversation(p.Transport), Transport: p.Transport, A: p.Src, B: p.Dst,
+		First: p.At, FirstRef: p.Ref, origin: origin, answer: answer,
+	}
+	s.flows = append(s.flows, f)
+	s.table.put(f)
+	if p.Transport == capture.TCP && len(s.formats) > 0 {
+		f.conn = stream.New(s.formats, stream.Limits{})
+	}
+	s.start(f)
+	return f
+}
+
+// conversation numbers another conversation of a transport.
+func (s *Session) conversation(t capture.Transport) int {
+	n := &s.streams[0]
+	if t != capture.UDP {
+		n = &s.streams[1]
+	}
+	*n++
+	return *n - 1
+}
+
+// start finds out how a new flow is read, or begins to.
+func (s *Session) start(f *Flow) {
+	known := s.options.Survey.flow(f)
+	switch config, reason := s.override(f); {
+	case config != nil:
+		f.Protocol, f.Verdict = config.Protocol, dissect.Verdict{Config: config.Config, Confidence: 1, Reason: reason}
+		s.track(f)
+	case known != nil && known.protocol != nil:
+		f.Protocol, f.Verdict = known.protocol, known.verdict
+		s.track(f)
+	case known != nil:
+		f.Verdict = known.verdict
+	case f.Transport == capture.TCP && f.conn == nil:
+		f.Verdict.Reason = "TCP: none of our protocols is carried over it"
+	default:
+		s.admit(f)
+	}
+}
+
+// reopen begins another session on f's addresses, with the same protocol.
+func (s *Session) reopen(f *Flow, d *machine.Datagram) *Flow {
+	next := s.successor(f, d)
+	next.scopes, f.scopes = f.scopes, next.scopes
+	s.end(f)
+	next.Protocol, next.Verdict = f.Protocol, f.Verdict
+	next.conn, f.conn = f.conn, nil
+	s.track(next)
+	s.succeeded(f)
+	return next
+}
+
+// succeeded lets go of a flow that another session continues.
+func (s *Session) succeeded(f *Flow) {
+	if s.options.Limits.any() {
+		s.letGo(f, ReasonSession)
+	}
+}
+
+// successor makes the flow of the next session on f's addresses, which d opens.
+func (s *Session) successor(f *Flow, d *machine.Datagram) *Flow {
+	s.begun++
+	next := &Flow{
+		ID: s.begun, Session: f.Session + 1, Stream: f.Stream, Transport: f.Transport, A: f.A, B: f.B,
+		First: d.At, FirstRef: d.Ref, origin: f.origin, answer: f.answer,
+	}
+	s.flows = append(s.flows, next)
+	s.table.put(next)
+	return next
+}
+
+// newTracker makes a tracker for f, started with what is known beforehand; the
+// flow's configuration then has it too, for whoever dissects its packets.
+func (s *Session) newTracker(f *Flow) machine.Tracker {
+	config := f.Verdict.Config
+	known, vantage := s.options.Survey.flow(f), s.options.Vantage
+	stream, oneHost := f.Transport == capture.TCP, f.A.Addr() == f.B.Addr()
+	if known != nil || vantage != nil || stream || oneHost {
+		c := *config // the flow's own: very many flows share the one that has nothing to add
+		config, f.Verdict.Config = &c, &c
+		config.Facts, config.Stream, config.OneHost = machine.Facts{}, stream, oneHost
+		config.Ends = [2]netip.AddrPort{f.A, f.B}
+	}
+	if known != nil {
+		config.Facts = known.facts
+	}
+	if vantage != nil {
+		config.Facts.Vantage, config.Facts.VantageReason = *vantage, "set by the user"
+	}
+	if f.Protocol.NewTracker == nil || s.options.Untracked && s.options.Survey.once(f) {
+		return &stateless{facts: config.Facts}
+	}
+	return f.Protocol.NewTracker(config)
+}
+
+// track gives f its tracker.
+func (s *Session) track(f *Flow) {
+	if s.trackers >= s.options.MaxTrackers {
+		s.evict()
+	}
+	f.tracker = s.newTracker(f)
+	s.trackers++
+	s.enterScopes(f)
+	if s.options.Limits.any() && !f.gone {
+		s.relist(f)
+	}
+}
+
+// end finishes f's tracker and keeps its figures.
+func (s *Session) end(f *Flow) {
+	s.out.Reset()
+	f.tracker.Finish(&s.out)
+	s.noteDropped(f)
+	for i := range s.out.Anomalies {
+		s.found(f, &s.out.Anomalies[i])
+	}
+	f.ended = &ended{
+		summary: [2]machine.Summary{f.tracker.Summary(machine.A), f.tracker.Summary(machine.B)},
+		facts:   f.tracker.Learned(),
+	}
+	f.ended.facts.VantageReason = s.intern(f.ended.facts.VantageReason)
+	if s.sink != nil && len(s.out.Events)+len(s.out.Anomalies)+len(s.out.Messages) > 0 {
+		s.record = Record{N: s.n - 1, Flow: f, Datagram: machine.Datagram{At: f.Last, Ref: f.LastRef}, Events: s.out.Events, Anomalies: s.out.Anomalies, Messages: s.out.Messages}
+		s.sink(&s.record)
+	}
+	f.tracker = nil
+	s.trackers--
+	s.leaveScopes(f)
+}
+
+// evict ends the flows that were idle longest: a sixteenth of all that are
+// followed, so that looking for them costs little per flow.
+func (s *Session) evict() {
+	var followed []*Flow
+	for _, f := range s.flows {
+		if f.tracker != nil {
+			followed = append(followed, f)
+		}
+	}
+	slices.SortStableFunc(followed, func(x, y *Flow) int { return cmp.Compare(x.Last, y.Last) })
+	for _, f := range followed[:max(1, len(followed)/16)] {
+		s.end(f)
+	}
+}
+
+// maxInterned bounds the texts that flows share.
+const maxInterned = 4096
