@@ -100,7 +100,9 @@ const (
 // Unknown where it may have closed the connection before.
 func (s *side) reads(at machine.Instant, ref machine.Ref) machine.Certainty {
 	switch {
-	case at > s.threwAt.Add(2*tickSlack) && s.mute(): // before that it can have read on in the same update
+	case at > s.threwAt.Add(2*tickSlack) && s.mute(s.threwAt): // before that it can have read on in the same update
+		return machine.Unknown
+	case at > s.droppedAt() && s.mute(s.limitAt):
 		return machine.Unknown
 	case s.toldLeft != 0 && at > s.toldLeft:
 		return machine.Unknown
@@ -112,11 +114,22 @@ func (s *side) reads(at machine.Instant, ref machine.Ref) machine.Certainty {
 	return machine.Likely
 }
 
-// mute reports whether the library's thread has ended with an error: since an Ack
-// made it throw the side has said nothing, though its peer went on and its next
-// heartbeat or answer was due.
-func (s *side) mute() bool {
-	return s.threwAt != 0 && s.spoke <= s.threwAt && s.addressed.Sub(s.threwAt) > Silence
+// mute reports whether the side reads no more since something happened that can
+// be the end of it: an Ack that made the library throw, so that its thread has
+// ended, or a limit of the connection's quality. It has said nothing since, though
+// its peer went on and its next heartbeat or answer was due.
+func (s *side) mute(since machine.Instant) bool {
+	return since != 0 && s.spoke <= since && s.addressed.Sub(since) > Silence
+}
+
+// droppedAt gives until when a side can have read that has reached a limit: a limit
+// of averages ends the connection at the datagram that moves them, that of the
+// attempts in the update after.
+func (s *side) droppedAt() machine.Instant {
+	if s.limitOf == droppedAttempts {
+		return s.limitAt.Add(2 * tickSlack)
+	}
+	return s.limitAt
 }
 
 // proof is up to where a side is known to have read what passed the tap: a time,
