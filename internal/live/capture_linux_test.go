@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -260,6 +261,11 @@ func TestDiskFull(t *testing.T) {
 			t.Fatalf("mount %q: %v\n%s", args, err, out)
 		}
 	}
+	// Under nohup the program would not hear of a hang-up: what is caught here is
+	// not ignored there.
+	hangUp := make(chan os.Signal, 1)
+	signal.Notify(hangUp, syscall.SIGHUP)
+	defer signal.Stop(hangUp)
 	const n = 6000
 	for _, k := range []struct {
 		command []string
