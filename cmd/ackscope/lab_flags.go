@@ -67,7 +67,7 @@ func (f *labFlags) register(p *pflag.FlagSet, of *labProtocol) {
 	p.Uint64VarP(&f.amount, "count", "c", 0, "what each application sends at most, in packets or messages")
 	p.DurationVar(&f.linger, "linger", time.Second, "how long the ends still listen and answer after that")
 
-	p.StringVarP(&f.write, "write", "w", "", "record what passes to `FILE.pcapng`, - for standard output")
+	p.StringVarP(&f.write, "write", "w", "", "record what passes to `FILE.pcapng` (or FILE.pcap, the classic format), - for standard output")
 	p.StringVarP(&f.device, "interface", "i", "", "where it is recorded (default: loopback, or any where addresses are elsewhere)")
 	p.StringVar(&f.recorder, "recorder", "auto", "`live|relay|auto`: captured live on the interface, which needs the privilege; noted by the relay itself; or what can be done")
 	p.StringVar(&f.truth, "truth", "", "`FILE` for the log of what the ends did, - for standard output")

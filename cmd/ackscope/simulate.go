@@ -124,7 +124,7 @@ func (f *simulateFlags) register(p *pflag.FlagSet) {
 	p.StringVar(&f.fault, "fault", "", "have an endpoint do one thing wrong: `NAME`, or list for all names")
 	p.StringVar(&f.faulty, "faulty", "a", "which endpoint that is: `a|b|both`")
 	p.StringVar(&f.tap, "tap", "a", "where the capture is taken: `a|b|between`, or a share of the way from a to b")
-	p.StringVarP(&f.write, "write", "w", "", "`FILE` for the capture, - for standard output")
+	p.StringVarP(&f.write, "write", "w", "", "write the capture to `FILE.pcapng` (or FILE.pcap, the classic format), - for standard output")
 	p.StringVar(&f.journal, "journal", "", "`FILE` for the journal")
 	p.StringVar(&f.truth, "truth", "", "`FILE` for the truth")
 	p.StringVar(&f.play, "play", "", "run a journal `FILE` again and check that every byte is the same")

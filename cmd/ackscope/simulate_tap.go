@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/machine"
@@ -13,7 +14,7 @@ import (
 // wiretap writes what passes one link as IP packets.
 type wiretap struct {
 	s      *simulation
-	to     *capture.Writer
+	save   func(*capture.Frame) error
 	ids    []uint16 // of IP, by host
 	packet []byte
 	err    error
@@ -46,17 +47,12 @@ func (a *app) tapInto(s *simulation) (closers []func() error, failed *error, err
 		to = file
 		closers = append(closers, file.Close)
 	}
-	w, err := capture.NewWriter(to, capture.WriterOptions{Application: "ackscope simulate", Comments: []string{"simulated traffic, " + s.describe()}})
+	t := &wiretap{s: s, ids: make([]uint16, len(s.addrs))}
+	end, err := t.saveTo(to)
 	if err != nil {
 		return closers, nil, err
 	}
-	if _, err := w.AddInterface(capture.Interface{Name: "tap " + s.flags.tap, LinkType: 101}); err != nil {
-		return closers, nil, err
-	}
-	// The tap drops nothing, and says so: what is missing was never there.
-	w.SetStatistics(0, capture.Statistics{Known: capture.KnownOSDropped})
-	closers = append([]func() error{w.Close}, closers...)
-	t := &wiretap{s: s, to: w, ids: make([]uint16, len(s.addrs))}
+	closers = append([]func() error{end}, closers...)
 	for i, link := range s.links {
 		see := t.datagram
 		if s.stream {
@@ -69,6 +65,33 @@ func (a *app) tapInto(s *simulation) (closers []func() error, failed *error, err
 		})
 	}
 	return closers, &t.err, nil
+}
+
+// rawIP is the link type of packets that begin with their IP header.
+const rawIP = 101
+
+// saveTo begins the capture, of the format that its name says. end completes it.
+func (t *wiretap) saveTo(to io.Writer) (end func() error, err error) {
+	f := t.s.flags
+	if strings.HasSuffix(f.write, ".pcap") {
+		w, err := capture.NewClassicWriter(to, rawIP, 0, capture.Nanoseconds, flushSaved)
+		if err != nil {
+			return nil, err
+		}
+		t.save = w.WriteFrame
+		return w.Close, nil
+	}
+	w, err := capture.NewWriter(to, capture.WriterOptions{Application: "ackscope simulate", Comments: []string{"simulated traffic, " + t.s.describe()}})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := w.AddInterface(capture.Interface{Name: "tap " + f.tap, LinkType: rawIP}); err != nil {
+		return nil, err
+	}
+	// The tap drops nothing, and says so: what is missing was never there.
+	w.SetStatistics(0, capture.Statistics{Known: capture.KnownOSDropped})
+	t.save = func(frame *capture.Frame) error { return w.WriteFrame(frame) }
+	return w.Close, nil
 }
 
 func (t *wiretap) envelope(seen *sim.Tapped) capture.Envelope {
@@ -85,7 +108,7 @@ func (t *wiretap) datagram(seen sim.Tapped) (err error) {
 }
 
 func (t *wiretap) write(seen *sim.Tapped) error {
-	return t.to.WriteFrame(&capture.Frame{At: simulationEpoch + seen.At, LinkType: 101, Length: len(t.packet), Data: t.packet})
+	return t.save(&capture.Frame{At: simulationEpoch + seen.At, LinkType: rawIP, Length: len(t.packet), Data: t.packet})
 }
 
 // segments gives what takes a link's stream apart into TCP segments. What they
