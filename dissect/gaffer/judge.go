@@ -10,8 +10,11 @@ import (
 )
 
 // behavioursOf names the behaviours that a flow can be held against.
-func behavioursOf(c *dissect.Config, _ machine.Side) (names []string, open int) {
+func behavioursOf(c *dissect.Config, side machine.Side) (names []string, open int) {
 	p, _ := c.Profile.(*wire.Profile)
+	if p != nil && tracker.IsSample(p) {
+		return tracker.SampleBehaviours(p, c.Facts, side)
+	}
 	if k, ok := c.Profile.(*secured); ok {
 		p = k.layers.Reliable
 	}
@@ -25,6 +28,8 @@ func newJudge(c *dissect.Config, behaviours [2]string) (machine.Judge, error) {
 	}
 	p, ok := c.Profile.(*wire.Profile)
 	switch {
+	case ok && tracker.IsSample(p):
+		return tracker.NewSampleJudge(p, c.Facts, behaviours)
 	case !ok || !p.HasAcks():
 		return nil, fmt.Errorf("dialect %s: no packet of it can be held against a reference", c.Dialect)
 	case p.Messages.Form != wire.MessagesNone:

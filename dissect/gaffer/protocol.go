@@ -158,6 +158,8 @@ func newTracker(c *dissect.Config) machine.Tracker {
 	switch {
 	case ok && p.Form == wire.FormNetcode:
 		return tracker.NewNetcodeTracker(p, c.Facts)
+	case ok && tracker.IsSample(p):
+		return tracker.NewSampleTracker(p, c.Facts)
 	case !ok || !p.HasAcks():
 		return &opaque{}
 	case p.Messages.Form != wire.MessagesNone:

@@ -12,7 +12,8 @@ import (
 func RestsOnAbsence(d *machine.Divergence) bool {
 	switch d.Rule {
 	case "ack-went-back", "ack-withdrawn", "ack-omitted", "ack-forgotten", "ack-without-bit", "sequence-reuse",
-		messageResentEarly.ID, messageResentAcked.ID:
+		messageResentEarly.ID, messageResentAcked.ID,
+		"slice-count", "slice-changed", "slice-resent-early", "block-went-back", "ack-early", "ack-empty":
 		return false
 	case "sequence":
 		return forward(d)

@@ -11,33 +11,42 @@ import (
 
 // Behaviours lists the known ways to keep the buffers.
 var Behaviours = []machine.Behaviour{
-	{Name: "gaffer@article", Doc: "the article: a newer sequence clears the entries between the previous newest and it"},
+	{Name: behaviourArticle, Doc: "the article: a newer sequence clears the entries between the previous newest and it; a slice goes again after 100 ms"},
+	{Name: behaviourSample, Doc: "the series' sample programs where they are at odds with the articles: slices go again at once, round by round"},
 	{Name: "gaffer@no-stale-clear", Doc: "the article's first listing: old entries stay, and come back as acks one wrap later"},
 	{Name: "reliable@<1.3", Doc: "reliable before 1.3: a packet that comes again is delivered again, and its acks are read again"},
 	{Name: "reliable@>=1.3", Doc: "reliable from 1.3 on: duplicates and stale packets are dropped"},
 	{Name: "reliable@2017", Doc: "reliable's first week: duplicates and stale packets are delivered"},
 }
 
+const (
+	behaviourArticle = "gaffer@article"
+	behaviourSample  = "gaffer@article-sample"
+)
+
 // BehavioursOf names those that can be meant by an endpoint of a profile, the
 // usual one first.
 func BehavioursOf(p *wire.Profile) []string {
-	if p == nil || !p.HasAcks() {
-		return nil
-	}
 	switch {
+	case p == nil:
+		return nil
+	case IsSample(p):
+		return []string{behaviourArticle, behaviourSample}
+	case !p.HasAcks():
+		return nil
 	case p.Form == wire.FormReliable:
 		return []string{"reliable@>=1.3", "reliable@<1.3", "gaffer@no-stale-clear"}
 	case p.Duplicates == wire.Delivered && p.Stale == wire.Delivered && len(p.Prefix) == 1 && p.Prefix[0] == wire.PrefixZero:
 		return []string{"reliable@2017", "gaffer@no-stale-clear"}
 	}
-	return []string{"gaffer@article", "gaffer@no-stale-clear"}
+	return []string{behaviourArticle, "gaffer@no-stale-clear"}
 }
 
 // behave gives the rules of a profile under a named behaviour.
 func behave(p *wire.Profile, name string) (*Rules, error) {
 	r := RulesOf(p)
 	switch name {
-	case "gaffer@article":
+	case behaviourArticle:
 	case "gaffer@no-stale-clear":
 		r.NoStaleClear = true
 	case "reliable@>=1.3":

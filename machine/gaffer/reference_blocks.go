@@ -45,27 +45,15 @@ type Blocks struct {
 type blockSender struct {
 	queue   [][]byte
 	chunk   int64 // id of the first of the queue, unwrapped
-	begun   bool
-	slices  []sliceState
-	left    int // slices not acked
-	cursor  int // where the round through the slices goes on
+	round   sliceRound
 	latest  machine.Instant
 	started bool // latest is set
 }
 
-type sliceState struct {
-	acked, sent bool
-	at          machine.Instant // of the latest send
-}
-
 // blockReceiver holds the block that is coming in.
 type blockReceiver struct {
-	chunk   int64 // id of the block that is expected, unwrapped
+	sliceIntake
 	parts   [][]byte
-	left    int
-	last    int  // slices of the block before, for the acks of it
-	current bool // an ack of the present block is due
-	before  bool // an ack of the one before is due
 	ackedAt machine.Instant
 	acked   bool // ackedAt is set
 }
@@ -125,12 +113,11 @@ func (b *Blocks) Step(now machine.Instant, in machine.Input, out *machine.Effect
 // begin takes the next block of the queue under way.
 func (b *Blocks) begin() {
 	s := &b.send
-	if s.begun || len(s.queue) == 0 {
+	if s.round.count > 0 || len(s.queue) == 0 {
 		return
 	}
 	size := b.options.Profile.SliceSize
-	n := (len(s.queue[0]) + size - 1) / size
-	s.begun, s.slices, s.left, s.cursor = true, make([]sliceState, n), n, 0
+	s.round.begin((len(s.queue[0]) + size - 1) / size)
 }
 
 // due gives the next slice of the round that may go by now; where none may, the
@@ -138,22 +125,20 @@ func (b *Blocks) begin() {
 func (b *Blocks) due(now machine.Instant) (slice int, at machine.Instant, ok bool) {
 	b.begin()
 	s := &b.send
-	for i := range s.slices {
-		k := (s.cursor + i) % len(s.slices)
-		c := &s.slices[k]
-		if c.acked {
-			continue
+	free := func(k int) machine.Instant {
+		if !s.round.sent.has(k) {
+			return 0
 		}
-		free := machine.Instant(0)
-		if c.sent {
-			free = c.at.Add(b.options.Resend)
+		return s.round.at[k].Add(b.options.Resend)
+	}
+	slice = s.round.next(func(k int) bool {
+		if f := free(k); !ok || f < at {
+			at, ok = f, true
 		}
-		if !ok || free < at || free <= now {
-			slice, at, ok = k, free, true
-		}
-		if free <= now {
-			break
-		}
+		return free(k) > now
+	})
+	if slice >= 0 {
+		at = free(slice)
 	}
 	if s.started {
 		at = max(at, s.latest.Add(b.options.Every))
@@ -163,96 +148,65 @@ func (b *Blocks) due(now machine.Instant) (slice int, at machine.Instant, ok boo
 
 func (b *Blocks) sendSlice(now machine.Instant, out *machine.Effects) {
 	k, at, ok := b.due(now)
-	if !ok || at > now {
+	if !ok || k < 0 || at > now {
 		return
 	}
 	s, size := &b.send, b.options.Profile.SliceSize
 	data := s.queue[0][k*size : min((k+1)*size, len(s.queue[0]))]
-	pk := wire.Packet{Kind: wire.KindSlice, Type: 0, Chunk: uint16(s.chunk), SliceID: k, SliceCount: len(s.slices)}
+	pk := wire.Packet{Kind: wire.KindSlice, Type: 0, Chunk: uint16(s.chunk), SliceID: k, SliceCount: s.round.count}
 	b.bytes = b.options.Profile.Append(b.bytes[:0], &pk, data)
 	out.Send(0, machine.SendDatagram, b.bytes)
 	kind := machine.EventSent
-	if s.slices[k].sent {
+	if s.round.sent.has(k) {
 		kind = machine.EventResent
 	}
 	b.tell(now, kind, s.chunk, out)
-	s.slices[k].sent, s.slices[k].at = true, now
-	if b.options.AsSample {
-		k = s.cursor
-	}
-	s.cursor, s.latest, s.started = (k+1)%len(s.slices), now, true
+	s.round.sends(k, now, b.options.AsSample)
+	s.latest, s.started = now, true
 }
 
 // arriveAck takes the bits of the block that is under way.
 func (b *Blocks) arriveAck(now machine.Instant, out *machine.Effects) {
 	s := &b.send
-	if !s.begun || b.packet.Chunk != uint16(s.chunk) || b.packet.SliceCount != len(s.slices) {
+	if s.round.count == 0 || b.packet.Chunk != uint16(s.chunk) || b.packet.SliceCount != s.round.count {
 		return
 	}
-	for i := range s.slices {
-		if b.packet.SliceCame(i) && !s.slices[i].acked {
-			s.slices[i].acked = true
-			s.left--
-		}
-	}
-	if s.left == 0 {
+	if s.round.learns((*sliceSet)(&b.packet.SliceAcked)) {
 		b.tell(now, machine.EventAcked, s.chunk, out)
 		s.queue[0] = nil
-		s.queue, s.begun, s.slices = s.queue[1:], false, nil
+		s.queue, s.round.count = s.queue[1:], 0
 		s.chunk++
 	}
 }
 
-// arriveSlice takes a slice of the expected block; one of the block before asks
-// for its ack again.
+// arriveSlice takes a slice, and hands over the block that it makes whole.
 func (b *Blocks) arriveSlice(now machine.Instant, data []byte, out *machine.Effects) {
 	r, p := &b.receive, &b.packet
-	if p.Chunk == uint16(r.chunk-1) && r.last == p.SliceCount {
-		r.before = true
-		return
-	}
-	if p.Chunk != uint16(r.chunk) || r.parts != nil && len(r.parts) != p.SliceCount {
+	fresh, whole := r.arrive(p.Chunk, p.SliceID, p.SliceCount)
+	if !fresh {
 		return
 	}
 	if r.parts == nil {
-		r.parts, r.left = make([][]byte, p.SliceCount), p.SliceCount
-	}
-	// The sender has moved on: it knows of the block before.
-	r.current, r.before = true, false
-	if r.parts[p.SliceID] != nil {
-		return
+		r.parts = make([][]byte, p.SliceCount)
 	}
 	r.parts[p.SliceID] = slices.Clone(data)
-	if r.left--; r.left > 0 {
+	if !whole {
 		return
 	}
-	out.Hand(machine.Delivery{Channel: ChannelBlock, ID: uint64(r.chunk), Payload: slices.Concat(r.parts...)})
-	b.tell(now, machine.EventDelivered, r.chunk, out)
-	r.last, r.parts = len(r.parts), nil
-	r.current, r.before = false, true
-	r.chunk++
+	out.Hand(machine.Delivery{Channel: ChannelBlock, ID: uint64(r.chunk - 1), Payload: slices.Concat(r.parts...)})
+	b.tell(now, machine.EventDelivered, r.chunk-1, out)
+	r.parts = nil
 }
 
 func (b *Blocks) sendAck(now machine.Instant, out *machine.Effects) {
 	r := &b.receive
-	if !r.current && !r.before || r.acked && now < r.ackedAt.Add(b.options.AckEvery) {
+	c, due := r.claim()
+	if !due || r.acked && now < r.ackedAt.Add(b.options.AckEvery) {
 		return
 	}
-	pk := wire.Packet{Kind: wire.KindSliceAck, Type: 1, Chunk: uint16(r.chunk), SliceCount: len(r.parts)}
-	if r.before {
-		pk.Chunk, pk.SliceCount = uint16(r.chunk-1), r.last
-	}
-	for i := range pk.SliceCount {
-		if r.before || r.parts[i] != nil {
-			pk.SliceAcked[i/64] |= 1 << (i % 64)
-		}
-	}
-	if r.before {
-		r.before = false
-	} else {
-		r.current = false
-	}
+	r.claimed()
 	r.ackedAt, r.acked = now, true
+	pk := wire.Packet{Kind: wire.KindSliceAck, Type: 1, Chunk: c.chunk, SliceCount: c.count, SliceAcked: c.came}
 	b.bytes = b.options.Profile.Append(b.bytes[:0], &pk, nil)
 	out.Send(0, machine.SendDatagram, b.bytes)
 }
@@ -282,11 +236,11 @@ func (b *Blocks) Deadline() (machine.Instant, bool) {
 func (b *Blocks) Inspect(v *machine.View) {
 	v.Reset()
 	sent := machine.Window{Name: "slices sent", Next: b.send.chunk, Size: b.options.Profile.Slices, Grade: machine.Certain}
-	for _, s := range b.send.slices {
+	for k := range b.send.round.count {
 		cell := machine.CellEmpty
-		if s.acked {
+		if b.send.round.acked.has(k) {
 			cell = machine.CellAcked
-		} else if s.sent {
+		} else if b.send.round.sent.has(k) {
 			cell = machine.CellSent
 		}
 		sent.Cells = append(sent.Cells, cell)
@@ -307,7 +261,7 @@ func (b *Blocks) Inspect(v *machine.View) {
 func (b *Blocks) Clone() machine.Endpoint {
 	c := *b
 	c.send.queue = slices.Clone(b.send.queue) // what a block holds never changes
-	c.send.slices = slices.Clone(b.send.slices)
+	c.send.round.at = slices.Clone(b.send.round.at)
 	c.receive.parts = slices.Clone(b.receive.parts)
 	c.bytes = nil
 	return &c
