@@ -23,7 +23,7 @@ type sampleNet struct {
 }
 
 // sampleNets gives networks from a clean one to a bad one.
-// ACKSCOPE_SAMPLES=N gives N of them (make soak has 400).
+// ACKSCOPE_SAMPLES=N gives N of them (make soak has 1,000).
 func sampleNets(t *testing.T) (list []sampleNet) {
 	t.Helper()
 	count := 12
