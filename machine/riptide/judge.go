@@ -173,8 +173,9 @@ func (j *Judge) Observe(d *machine.Datagram) {
 		j.life.first = p.at
 	}
 	j.begins(d.From, p)
-	if s.opinion.Divergence == nil {
+	if undecided := s.opinion.Undecided; s.opinion.Divergence == nil {
 		s.opinion.Divergence = j.trusted(s, peer, p, j.judge(s, peer, p))
+		s.opinion.Undecided = min(s.opinion.Undecided, undecided+1) // whatever of it is open
 	}
 	s.keep(d, m.Type, true)
 	s.before, s.spoke, s.spokeRef = s.spoke, p.at, p.ref
@@ -343,6 +344,7 @@ func (j *Judge) Finish() {
 	j.withdraw()
 	for i := range j.sides {
 		s := &j.sides[i]
+		s.opinion.Undecided = min(s.opinion.Undecided, s.opinion.Compared)
 		if s.sends.overLimit > 0 {
 			s.opinion.Why = fmt.Sprintf("a message was sent %d times: the application has lifted the limit of %d", s.sends.overLimit, s.behaviour.Limit)
 		}
