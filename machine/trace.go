@@ -192,7 +192,10 @@ type Cast struct {
 	Ends     [2]Endpoint
 	Asks     [2][]Ask     // by At
 	Frames   [2][]Instant // when each side's game looks at its socket; nil: at once, and at deadlines
-	Assumed  []string     // what had to be taken for granted, in words
+	// InFrames is set where the frames are not the captured ones: what was submitted
+	// in a captured frame is submitted in one of these, and latency counts from there.
+	InFrames bool
+	Assumed  []string // what had to be taken for granted, in words
 }
 
 // Ask is one input that an application gives.
@@ -217,6 +220,20 @@ func EvenFrames(from, to Instant, rate float64) (frames []Instant) {
 	}
 	return frames
 }
+
+// OtherFrames gives a side's frames at a rate that the capture does not have. How
+// the frames of two games would lie to each other at that rate nobody knows: those
+// of side B slip by one whole frame over the run, so that all ways count alike.
+func OtherFrames(from, to Instant, rate float64, side Side) (frames []Instant) {
+	n := int64(rate * to.Sub(from).Seconds())
+	if n < 1 || side == A {
+		return EvenFrames(from, to, rate)
+	}
+	return EvenFrames(from, to, rate*float64(n)/float64(n+1))
+}
+
+// OtherFramesAssume says what OtherFrames and Cast.InFrames take for granted.
+const OtherFramesAssume = "at another rate a message is submitted in the frames of that rate, and its latency counts from there; how the frames of the two sides lie to each other changes, and comes to half a frame in the mean"
 
 // Weigher is an Endpoint whose transmissions stand for others on the wire.
 type Weigher interface {

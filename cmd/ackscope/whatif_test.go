@@ -2,12 +2,14 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -31,21 +33,30 @@ settings:
       1: {name: Chat, fields: [{name: text, type: string, max: 24}]}
 `
 
+// whatIfGames are that game, and others like it: one with a smaller window, one with
+// fewer acks in its headers.
+var whatIfGames = map[string]string{
+	"gaffer:game":   whatIfGame,
+	"gaffer:narrow": strings.NewReplacer("name: game", "name: narrow", "receive_queue: 256", "receive_queue: 16").Replace(whatIfGame),
+	"gaffer:few": strings.NewReplacer("name: game", "name: few", "settings:",
+		"settings:\n  header: [{field: sequence, bits: 16}, {field: ack, bits: 16}, {field: ack_bits, bits: 16}]").Replace(whatIfGame),
+}
+
 // whatIfRun is a simulated run that is captured, with the truth of it: how long
 // each reliable message took, by its sender's host.
 type whatIfRun struct {
 	path    string
 	truth   map[string][]time.Duration
 	resends map[string]int
+	sent    map[string]int // bytes
 }
 
 // simulateMessages runs a simulation and takes down when each message was
 // submitted and when it was handed over.
-func simulateMessages(t *testing.T, f simulateFlags) whatIfRun {
+func simulateMessages(t *testing.T, dir string, f simulateFlags) whatIfRun {
 	t.Helper()
-	dir := t.TempDir()
 	profile := filepath.Join(dir, "game.yaml")
-	if err := os.WriteFile(profile, []byte(whatIfGame), 0o600); err != nil {
+	if err := os.WriteFile(profile, []byte(cmp.Or(whatIfGames[f.protocol], whatIfGame)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	a := &app{streams: streams{out: &bytes.Buffer{}, err: &bytes.Buffer{}}, registry: protocols()}
@@ -65,7 +76,7 @@ func simulateMessages(t *testing.T, f simulateFlags) whatIfRun {
 	}
 	submitted := map[key]machine.Instant{}
 	count := map[*sim.Host]uint16{} // of Gaffer's messages, whose ids begin at 0
-	x := whatIfRun{path: f.write, truth: map[string][]time.Duration{}, resends: map[string]int{}}
+	x := whatIfRun{path: f.write, truth: map[string][]time.Duration{}, resends: map[string]int{}, sent: map[string]int{}}
 	other := func(h *sim.Host) *sim.Host { return s.world.Hosts()[1-h.Index] }
 	s.world.Watch(func(step *sim.Step) {
 		if in, ok := step.In.(machine.Submit); ok && strings.HasPrefix(f.protocol, "gaffer") && in.Channel == gaffer.ChannelMessage {
@@ -82,6 +93,9 @@ func simulateMessages(t *testing.T, f simulateFlags) whatIfRun {
 				x.resends[s.addrs[step.Host.Index].Addr().String()]++
 			default:
 			}
+		}
+		for _, d := range step.Out.Transmit {
+			x.sent[s.addrs[step.Host.Index].Addr().String()] += len(d.Bytes)
 		}
 		for _, d := range step.Out.Deliver {
 			from := other(step.Host)
@@ -188,6 +202,25 @@ func TestWhatIf(t *testing.T) {
 	})
 	plain := with(func(f *simulateFlags) { f.protocol, f.rate, f.timeout = "srdp", "30", "200ms" })
 	slowPlain := with(func(f *simulateFlags) { f.protocol, f.rate, f.timeout = "srdp", "30", "400ms" })
+	many := with(func(f *simulateFlags) { f.protocol, f.messages, f.resend = "gaffer:game", 100, 100*time.Millisecond })
+	narrow := with(func(f *simulateFlags) { f.protocol, f.messages, f.resend = "gaffer:narrow", 100, 100*time.Millisecond })
+	fewAcks := with(func(f *simulateFlags) { f.protocol, f.messages, f.resend = "gaffer:few", 20, 100*time.Millisecond })
+	twice := with(func(f *simulateFlags) { f.protocol, f.rate, f.timeout, f.repeats = "srdp", "30", "200ms", "2" })
+	at := func(f simulateFlags, rate string) simulateFlags { f.rate = rate; return f }
+	runs := map[string]whatIfRun{}
+	all := t.TempDir()
+	simulated := func(t *testing.T, f simulateFlags) whatIfRun {
+		t.Helper()
+		key := fmt.Sprintf("%+v", f)
+		if _, ok := runs[key]; !ok {
+			dir := filepath.Join(all, strconv.Itoa(len(runs)))
+			if err := os.Mkdir(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			runs[key] = simulateMessages(t, dir, f)
+		}
+		return runs[key]
+	}
 	for _, c := range []struct {
 		name          string
 		first, second simulateFlags
@@ -202,12 +235,20 @@ func TestWhatIf(t *testing.T) {
 		{"riptide from 250", slowTide, tide, "resend=1.2rtt", 250, 0.2, 0.2},
 		{"srdp 200 to 400", plain, slowPlain, "resend=400ms", 200, 0.25, 0.25},
 		{"srdp 400 to 200", slowPlain, plain, "resend=200ms", 400, 0.25, 0.25},
+		{"gaffer to a window of 16", many, narrow, "window=16", 100, 0.1, 0.3},
+		{"gaffer from a window of 16", narrow, many, "window=256", 100, 0.1, 0.25},
+		{"gaffer to 16 acks", slow, fewAcks, "acks=16", 100, 0.1, 0.25},
+		{"gaffer 60 to 30 packets", slow, at(slow, "30"), "rate=30", 100, 0.25, 0.25},
+		{"gaffer 60 to 120 packets", slow, at(slow, "120"), "rate=120", 100, 0.25, 0.25},
+		{"riptide 60 to 30 ticks", tide, at(tide, "30"), "rate=30", 0, 0.25, 0.25},
+		{"riptide 60 to 20 ticks", tide, at(tide, "20"), "rate=20", 0, 0.25, 0.25},
+		{"srdp to 2 copies", plain, twice, "repeats=2", 200, 0.2, 0.2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if testing.Short() && !strings.HasSuffix(c.name, "100 to 50") {
 				t.Skip("one case with -short")
 			}
-			first, second := simulateMessages(t, c.first), simulateMessages(t, c.second)
+			first, second := simulated(t, c.first), simulated(t, c.second)
 			told := whatIfOf(t, first, c.change)
 			if len(told) != 2 {
 				t.Fatalf("%d sides, expected 2", len(told))
@@ -216,14 +257,22 @@ func TestWhatIf(t *testing.T) {
 			if c.first.tap == "b" {
 				near = simulationAddrs[1].Addr().String()
 			}
+			// How the frames of two games at another rate lie to each other nobody knows.
+			frame := 0.0
+			if rate, err := strconv.ParseFloat(strings.TrimPrefix(c.change, "rate="), 64); err == nil {
+				frame = 1000 / rate
+			}
 			for host, o := range told {
-				tolerance := c.far
+				tolerance, share := c.far, 0.15
 				if host == near {
-					tolerance = c.near
+					tolerance, share = c.near, 0.08
+				} else if o.Certainty == machine.Unknown.String() {
+					continue // it says itself that it cannot tell
 				}
 				tell := fmt.Sprintf("%s (near: %t)", host, host == near)
-				hold(t, tell+": rehearsal", o.Rehearsal, first.truth[host], tolerance)
-				hold(t, tell+": what-if", o.Estimate, second.truth[host], tolerance)
+				hold(t, tell+": rehearsal", o.Rehearsal, first.truth[host], tolerance, 0)
+				hold(t, tell+": what-if", o.Estimate, second.truth[host], tolerance, frame)
+				holdBytes(t, tell+": what-if", &o.Estimate, second.sent[host], share)
 				if c.resend > 0 && host == near {
 					if v := o.Settings[0]; v.Name != "resend" || v.Unit != "ms" || math.Abs(v.Value-c.resend) > 17 {
 						t.Errorf("resend found: %+v, it was %v ms", v, c.resend)
@@ -239,7 +288,7 @@ func TestWhatIf(t *testing.T) {
 }
 
 // hold compares figures with the times that messages really took.
-func hold(t *testing.T, what string, got whatIfFigures, truth []time.Duration, tolerance float64) {
+func hold(t *testing.T, what string, got whatIfFigures, truth []time.Duration, tolerance, frame float64) {
 	t.Helper()
 	for _, q := range []struct {
 		name string
@@ -248,11 +297,20 @@ func hold(t *testing.T, what string, got whatIfFigures, truth []time.Duration, t
 	}{{"p50", 0.5, got.P50}, {"p95", 0.95, got.P95}} {
 		want := float64(whatif.Quantile(truth, q.at)) / 1e6
 		t.Logf("%s: %s %.1f ms, truly %.1f ms", what, q.name, q.got, want)
-		if math.Abs(q.got-want) > max(tolerance*want, 17) {
+		if math.Abs(q.got-want) > max(tolerance*want, 17)+frame {
 			t.Errorf("%s: %s %.1f ms, truly %.1f ms: beyond %.0f %%", what, q.name, q.got, want, 100*tolerance)
 		}
 	}
 	if d := math.Abs(float64(got.Delivered - len(truth))); d > 0.02*float64(len(truth))+2 {
 		t.Errorf("%s: %d messages delivered, truly %d", what, got.Delivered, len(truth))
+	}
+}
+
+// holdBytes compares what a side sent with what it truly did.
+func holdBytes(t *testing.T, what string, got *whatIfFigures, truth int, tolerance float64) {
+	t.Helper()
+	t.Logf("%s: %.0f bytes, truly %d", what, got.Bytes, truth)
+	if math.Abs(got.Bytes-float64(truth)) > tolerance*float64(truth) {
+		t.Errorf("%s: %.0f bytes, truly %d: beyond %.0f %%", what, got.Bytes, truth, 100*tolerance)
 	}
 }

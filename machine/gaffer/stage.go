@@ -174,7 +174,7 @@ func (s *Stage) Cast(t *machine.Trace, changed []machine.Setting) (*machine.Cast
 	for i := range t.Sides {
 		x := &t.Sides[i]
 		rest := s.beside(x)
-		asks := s.packets(x, rest, rate)
+		asks := s.packets(x, rest, rate, machine.Side(i))
 		c.Frames[i] = make([]machine.Instant, len(asks))
 		for k := range asks {
 			c.Frames[i][k] = asks[k].At
@@ -192,6 +192,9 @@ func (s *Stage) Cast(t *machine.Trace, changed []machine.Setting) (*machine.Cast
 	c.Assumed = append(c.Assumed, "a message was submitted when it or a later one was first sent, unless the window held it")
 	if !s.known {
 		c.Assumed = append(c.Assumed, "queues and packet budgets are the usual ones where no profile says otherwise")
+	}
+	if rate > 0 {
+		c.InFrames, c.Assumed = true, append(c.Assumed, machine.OtherFramesAssume)
 	}
 	return c, nil
 }
@@ -294,7 +297,7 @@ func (s *Stage) lane(channel int) *lanePlan {
 }
 
 // packets asks for packets when they left, or at a rate.
-func (s *Stage) packets(x *machine.TraceSide, rest []int, rate float64) (asks []machine.Ask) {
+func (s *Stage) packets(x *machine.TraceSide, rest []int, rate float64, side machine.Side) (asks []machine.Ask) {
 	most := 0
 	for _, n := range rest {
 		most = max(most, n)
@@ -310,7 +313,7 @@ func (s *Stage) packets(x *machine.TraceSide, rest []int, rate float64) (asks []
 		return asks
 	}
 	i := 0
-	for _, at := range machine.EvenFrames(x.Sent[0].Left, x.Sent[len(x.Sent)-1].Left, rate) {
+	for _, at := range machine.OtherFrames(x.Sent[0].Left, x.Sent[len(x.Sent)-1].Left, rate, side) {
 		for i+1 < len(x.Sent) && x.Sent[i+1].Left <= at {
 			i++
 		}

@@ -138,7 +138,7 @@ func (s *Stage) Cast(t *machine.Trace, changed []machine.Setting) (*machine.Cast
 			return nil, err
 		}
 		x := &t.Sides[i]
-		c.Frames[i] = s.frames(x, begin, t.End, rate)
+		c.Frames[i] = s.frames(x, begin, t.End, rate, side)
 		c.Asks[i] = s.asks(x)
 		if side == s.client {
 			c.Asks[i] = append([]machine.Ask{{At: begin, In: machine.Command{Kind: machine.Connect}, Message: -1}}, c.Asks[i]...)
@@ -149,6 +149,9 @@ func (s *Stage) Cast(t *machine.Trace, changed []machine.Setting) (*machine.Cast
 		"of a copy that nobody answered, or its answer, one was lost: both are taken alike",
 		"the connection stood from the start; nothing is sent again within half a round trip, as the library has it",
 	}
+	if rate > 0 {
+		c.InFrames, c.Assumed = true, append(c.Assumed, machine.OtherFramesAssume)
+	}
 	return c, nil
 }
 
@@ -156,9 +159,9 @@ func (s *Stage) Cast(t *machine.Trace, changed []machine.Setting) (*machine.Cast
 const usualTick = time.Second / 60
 
 // frames gives a side's ticks, from before the trace on.
-func (s *Stage) frames(x *machine.TraceSide, begin, end machine.Instant, rate float64) []machine.Instant {
+func (s *Stage) frames(x *machine.TraceSide, begin, end machine.Instant, rate float64, side machine.Side) []machine.Instant {
 	if rate > 0 {
-		return machine.EvenFrames(begin, end, rate)
+		return machine.OtherFrames(begin, end, rate, side)
 	}
 	if len(x.Frames) == 0 {
 		return machine.EvenFrames(begin, end, float64(time.Second)/float64(usualTick))

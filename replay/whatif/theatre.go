@@ -233,7 +233,11 @@ func (th *theatre) deliver(now machine.Instant, s machine.Side, n int) {
 	if w, ok := th.cast.Ends[s].(machine.Waiter); ok {
 		wait = w.Waited(n)
 	}
-	from.outcome.Latency = append(from.outcome.Latency, now.Sub(from.asked[m]))
+	since := from.asked[m]
+	if th.cast.InFrames {
+		since = from.given[m]
+	}
+	from.outcome.Latency = append(from.outcome.Latency, now.Sub(since))
 	from.outcome.Wait = append(from.outcome.Wait, wait)
 }
 
