@@ -268,6 +268,9 @@ type Protocol struct {
 	// NewStage runs a flow again under other settings; an error says why it cannot
 	// be. nil where the protocol has none. c.Facts must be those of an earlier run.
 	NewStage func(c *Config) (machine.Stage, error)
+	// Parameters are what a Stage of the protocol can be asked to set otherwise; that
+	// of one flow may have fewer.
+	Parameters []machine.Parameter
 	// NewAssembly joins what the protocol splits; nil, or giving nil, where it
 	// splits nothing.
 	NewAssembly func(*Config) Assembly

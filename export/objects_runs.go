@@ -41,6 +41,7 @@ func replayObject() *Schema {
 			field("refused", Uint, "Packets that the application refused, as inferred."),
 			duration("tick_ms", "The side's frame time, as inferred.", optional),
 			field("expected_behaviour", Bool, "With --matrix: true where this is the behaviour that the flow's dialect has.", optional),
+			field("drift", Bool, "Where the capture has a baseline: true where the side differs from it.", optional),
 		)...),
 		object("what_if", "With --what-if: an estimate of other settings.", append(begin[:len(begin):len(begin)],
 			vantageField,

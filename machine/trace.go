@@ -151,20 +151,40 @@ func (p *Parameter) Read(text string) (Setting, error) {
 }
 
 func (p *Parameter) expects() string {
+	number := "a number"
+	if p.Whole {
+		number = "a whole number"
+	}
 	var forms []string
 	for _, u := range p.Unit {
+		form := ""
 		switch u {
 		case "ms":
-			forms = append(forms, "a time such as 50ms")
+			form = "a time such as 50ms"
+			if p.Whole {
+				form = "a time in whole milliseconds such as 50ms"
+			}
 		case "rtt":
-			forms = append(forms, "round trips such as 1.5rtt")
+			form = "round trips such as 1.5rtt"
 		case "/s":
-			forms = append(forms, "a number a second such as 30")
+			form, u = number+" a second such as 30", ""
 		default:
-			forms = append(forms, "a number such as 64")
+			form = number
 		}
+		forms = append(forms, fmt.Sprintf("%s, from %g%s to %g%s", form, p.Least, u, p.Most, u))
 	}
-	return fmt.Sprintf("%s, from %g to %g", strings.Join(forms, " or "), p.Least, p.Most)
+	return strings.Join(forms, "; or ")
+}
+
+// Usage gives the form of a setting: "resend=50ms".
+func (p *Parameter) Usage() string {
+	switch p.Unit[0] {
+	case "ms":
+		return p.Name + "=50ms"
+	case "/s":
+		return p.Name + "=30"
+	}
+	return fmt.Sprintf("%s=%g", p.Name, min(max(p.Least, 32), p.Most))
 }
 
 // Stage lets references act out a Trace again.

@@ -17,28 +17,49 @@ const BaselineSuffix = ".replay"
 
 const baselineHead = "# ackscope replay baseline, one line for each flow and side; written by `ackscope replay --update`"
 
-// Baseline is what an earlier run found of a capture: text that people read and
-// version control compares.
-type Baseline struct {
-	lines []string
+// Identity tells one capture file from another: its size and the SHA-256 of its
+// bytes, as they lie on disk. The zero value is an unknown one.
+type Identity struct {
+	Bytes  int64
+	SHA256 string // 64 hexadecimal digits
 }
 
+// Baseline is what an earlier run found of a capture: text that people read and
+// version control compares.
+//
+//	# ackscope replay baseline, …
+//	capture bytes=93104 sha256=9c1185a5…
+//	flow 1 a 10.0.0.1:30000 reliable@>=1.3 conforms tap=a packets=300
+type Baseline struct {
+	Capture Identity // of the capture that it was written for
+	lines   []line
+}
+
+// line is what a baseline says of one side of one flow: words with a blank
+// between, the last ones as name=value.
+type line struct {
+	text                                      string
+	flow, side, address, behaviour, judgement string
+	figures                                   []figure
+}
+
+type figure struct{ name, value string }
+
 // BaselineOf gives the baseline of a run. Only expected behaviours enter it.
-func BaselineOf(f *File) *Baseline {
-	b := &Baseline{}
+func BaselineOf(f *File, capture Identity) *Baseline {
+	b := &Baseline{Capture: capture}
 	for i := range f.Results {
 		if r := &f.Results[i]; r.Expected {
-			b.lines = append(b.lines, r.line())
+			l, _ := parseLine(r.line()) // what line writes it reads
+			b.lines = append(b.lines, l)
 		}
 	}
 	return b
 }
 
-// line is a result in a baseline: words with a blank between, the last ones as
-// name=value.
 func (r *Result) line() string {
 	var w bytes.Buffer
-	fmt.Fprintf(&w, "flow %d %s %s %s %s packets=%d", r.Flow.ID, r.Side, r.Addr(), r.Behaviour, r.Verdict(), r.Compared)
+	fmt.Fprintf(&w, "flow %d %s %s %s %s tap=%s packets=%d", r.Flow.ID, r.Side, r.Addr(), r.Behaviour, r.Verdict(), r.Flow.Facts().Vantage, r.Compared)
 	if r.Undecided > 0 {
 		fmt.Fprintf(&w, " undecided=%d", r.Undecided)
 	}
@@ -48,19 +69,74 @@ func (r *Result) line() string {
 	return w.String()
 }
 
-// ReadBaseline reads one.
+func parseLine(text string) (l line, ok bool) {
+	words := strings.SplitN(text, " ", 7)
+	if len(words) < 6 || words[0] != "flow" {
+		return l, false
+	}
+	if n, err := strconv.ParseUint(words[1], 10, 32); err != nil || n == 0 || words[2] != "a" && words[2] != "b" || verdictRank(words[5]) < 0 {
+		return l, false
+	}
+	l = line{text: text, flow: words[1], side: words[2], address: words[3], behaviour: words[4], judgement: words[5]}
+	rest := ""
+	if len(words) == 7 {
+		rest = words[6]
+	}
+	for rest != "" {
+		var f figure
+		if f.name, rest, ok = strings.Cut(rest, "="); !ok || f.name == "" {
+			return l, false
+		}
+		if quoted, err := strconv.QuotedPrefix(rest); err == nil {
+			f.value, rest = quoted, rest[len(quoted):]
+			if rest, ok = strings.CutPrefix(rest, " "); !ok && rest != "" {
+				return l, false
+			}
+		} else {
+			f.value, rest, _ = strings.Cut(rest, " ")
+		}
+		l.figures = append(l.figures, f)
+	}
+	return l, true
+}
+
+// verdictRank orders the verdicts; negative for what is none.
+func verdictRank(word string) int {
+	return slices.Index([]string{"conforms", "consistent", "diverges"}, word)
+}
+
+func (l *line) figure(name string) string {
+	for _, f := range l.figures {
+		if f.name == name {
+			return f.value
+		}
+	}
+	return ""
+}
+
+// ReadBaseline reads one. Its errors name the line, what was expected and what
+// was found.
 func ReadBaseline(from io.Reader) (*Baseline, error) {
 	b := &Baseline{}
 	s := bufio.NewScanner(from)
 	for n := 1; s.Scan(); n++ {
-		line := s.Text()
-		if line == "" || strings.HasPrefix(line, "#") {
-			continue
+		text := s.Text()
+		switch {
+		case text == "" || strings.HasPrefix(text, "#"):
+		case strings.HasPrefix(text, "capture "):
+			if _, err := fmt.Sscanf(text, "capture bytes=%d sha256=%64s", &b.Capture.Bytes, &b.Capture.SHA256); err != nil || len(b.Capture.SHA256) != 64 {
+				return nil, fmt.Errorf("line %d: expected `capture bytes=N sha256=DIGITS`, found %q", n, text)
+			}
+		default:
+			l, ok := parseLine(text)
+			if !ok {
+				return nil, fmt.Errorf("line %d: expected `flow N a|b ADDRESS BEHAVIOUR conforms|consistent|diverges NAME=VALUE...`, found %q", n, text)
+			}
+			if b.find(&l) != nil {
+				return nil, fmt.Errorf("line %d: expected one line for each flow and side, found a second for flow %s %s", n, l.flow, l.side)
+			}
+			b.lines = append(b.lines, l)
 		}
-		if words := strings.Fields(line); len(words) < 6 || words[0] != "flow" {
-			return nil, fmt.Errorf("line %d: expected `flow N a|b ADDRESS BEHAVIOUR VERDICT ...`, found %q", n, line)
-		}
-		b.lines = append(b.lines, line)
 	}
 	return b, s.Err()
 }
@@ -69,34 +145,103 @@ func ReadBaseline(from io.Reader) (*Baseline, error) {
 func (b *Baseline) WriteTo(to io.Writer) (int64, error) {
 	var w bytes.Buffer
 	fmt.Fprintln(&w, baselineHead)
-	for _, l := range b.lines {
-		fmt.Fprintln(&w, l)
+	if b.Capture.SHA256 != "" {
+		fmt.Fprintf(&w, "capture bytes=%d sha256=%s\n", b.Capture.Bytes, b.Capture.SHA256)
+	}
+	for i := range b.lines {
+		fmt.Fprintln(&w, b.lines[i].text)
 	}
 	n, err := to.Write(w.Bytes())
 	return int64(n), err
 }
 
+// find gives the line of the same flow and side.
+func (b *Baseline) find(like *line) *line {
+	for i := range b.lines {
+		if l := &b.lines[i]; l.flow == like.flow && l.side == like.side {
+			return l
+		}
+	}
+	return nil
+}
+
 // Behaviour gives the behaviour that the baseline has for a side; empty for none.
 func (b *Baseline) Behaviour(flow int, side machine.Side) string {
-	for _, l := range b.lines {
-		if w := strings.Fields(l); w[1] == strconv.Itoa(flow) && w[2] == side.String() {
-			return w[4]
-		}
+	if l := b.find(&line{flow: strconv.Itoa(flow), side: side.String()}); l != nil {
+		return l.behaviour
 	}
 	return ""
 }
 
-// Drift gives what has changed since, as lines of a diff: "-" was, "+" is.
-func (b *Baseline) Drift(now *Baseline) (diff []string) {
-	for _, l := range b.lines {
-		if !slices.Contains(now.lines, l) {
-			diff = append(diff, "- "+l)
+// Changed reports whether the capture is another one than the baseline was
+// written for.
+func (b *Baseline) Changed(now *Baseline) bool {
+	return b.Capture.SHA256 != "" && now.Capture.SHA256 != "" && b.Capture != now.Capture
+}
+
+// Drift is what differs of one side of one flow: in words, and as lines of a diff.
+type Drift struct {
+	Flow string // "flow 1 a"
+	Says string // "conforms -> diverges; frame 212: ack-never-arrived: …"
+	Was  string // the baseline's line; empty where it has none
+	Is   string // the line of now; empty where the flow is gone
+}
+
+// Drift gives what has changed since. Of a capture that is another one than the
+// baseline was written for, what belongs to the implementation is compared: the
+// behaviours, the verdicts, and the rules and fields that are broken; not the
+// addresses and how many packets there are.
+func (b *Baseline) Drift(now *Baseline) (list []Drift) {
+	another := b.Changed(now)
+	for i := range b.lines {
+		was := &b.lines[i]
+		is := now.find(was)
+		if is == nil {
+			list = append(list, Drift{Flow: was.name(), Says: "is not there any more", Was: was.text})
+		} else if says := was.drift(is, another); says != "" {
+			list = append(list, Drift{Flow: was.name(), Says: says, Was: was.text, Is: is.text})
 		}
 	}
-	for _, l := range now.lines {
-		if !slices.Contains(b.lines, l) {
-			diff = append(diff, "+ "+l)
+	for i := range now.lines {
+		if is := &now.lines[i]; b.find(is) == nil {
+			list = append(list, Drift{Flow: is.name(), Says: "is not in the baseline", Is: is.text})
 		}
 	}
-	return diff
+	return list
+}
+
+func (l *line) name() string { return "flow " + l.flow + " " + l.side }
+
+// drift says in words what differs; nothing where nothing does.
+func (l *line) drift(is *line, another bool) string {
+	var says []string
+	tell := func(what, was, now string) {
+		if was != now {
+			says = append(says, strings.TrimSpace(fmt.Sprintf("%s %s -> %s", what, orNone(was), orNone(now))))
+		}
+	}
+	tell("", l.judgement, is.judgement)
+	tell("", l.behaviour, is.behaviour)
+	if !another {
+		tell("", l.address, is.address)
+	}
+	var names []string
+	for _, f := range slices.Concat(l.figures, is.figures) {
+		if !slices.Contains(names, f.name) {
+			names = append(names, f.name)
+		}
+	}
+	for _, n := range names {
+		if !another || n == "rule" || n == "field" {
+			tell(n, l.figure(n), is.figure(n))
+		}
+	}
+	return strings.Join(says, ", ")
+}
+
+func orNone(value string) string {
+	if value == "" {
+		return "none"
+	}
+	return value
 }

@@ -4,14 +4,16 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"strings"
 )
 
 // Case is one capture for a JUnit report.
 type Case struct {
-	File  *File
-	Name  string
-	Drift []string // against the baseline
-	Err   error    // the capture could not be replayed
+	File     *File // nil where the capture is gone
+	Name     string
+	Baseline bool    // there is one to compare with
+	Drift    []Drift // from it
+	Err      error   // the capture could not be replayed
 }
 
 type junitSuites struct {
@@ -41,6 +43,7 @@ type junitCase struct {
 
 type junitMessage struct {
 	Message string `xml:"message,attr"`
+	Type    string `xml:"type,attr,omitempty"`
 	Text    string `xml:",chardata"`
 }
 
@@ -83,24 +86,51 @@ func (c *Case) suite() junitSuite {
 		s.Cases = append(s.Cases, x)
 	}
 	if c.Err != nil {
-		add(junitCase{Name: "replay", Error: &junitMessage{c.Err.Error(), ""}})
+		add(junitCase{Name: "replay", Error: &junitMessage{c.Err.Error(), "error", ""}})
 		return s
+	}
+	if c.File == nil {
+		c.File = &File{} // of a baseline without a capture
 	}
 	for i := range c.File.Results {
 		r := &c.File.Results[i]
-		x := junitCase{Name: fmt.Sprintf("flow %d side %s (%s) as %s", r.Flow.ID, r.Side, r.Addr(), r.Behaviour)}
-		if d := r.Divergence; d != nil && r.Expected {
+		if !r.Expected {
+			continue // of a matrix: what a side is not is no failure
+		}
+		x := junitCase{Name: fmt.Sprintf("flow %d side %s as %s", r.Flow.ID, r.Side, r.Behaviour)}
+		if d := r.Divergence; d != nil {
 			x.Failure = &junitMessage{
-				fmt.Sprintf("frame %d: %s: %s expected %s, got %s", d.Ref.Frame(), d.Rule, d.Field, d.Expected, d.Got), d.Because,
+				fmt.Sprintf("frame %d: %s: %s expected %s, got %s", d.Ref.Frame(), d.Rule, d.Field, d.Expected, d.Got), d.Rule,
+				fmt.Sprintf("%s: %s", r.Addr(), d.Because),
 			}
 		}
 		add(x)
 	}
 	for _, k := range c.File.Skipped {
-		add(junitCase{Name: fmt.Sprintf("flow %d", k.Flow.ID), Skipped: &junitMessage{k.Reason, ""}})
+		add(junitCase{Name: fmt.Sprintf("flow %d", k.Flow.ID), Skipped: &junitMessage{k.Reason, "", ""}})
 	}
-	for _, l := range c.Drift {
-		add(junitCase{Name: "baseline: " + l, Failure: &junitMessage{"differs from the baseline", l}})
+	// One case, whatever differs: reports are compared by the names of their cases.
+	if c.Baseline {
+		x := junitCase{Name: "baseline"}
+		if len(c.Drift) > 0 {
+			x.Failure = &junitMessage{"differs from the baseline", "drift", DriftText(c.Drift)}
+		}
+		add(x)
 	}
 	return s
+}
+
+// DriftText gives drifts as lines: in words, then as a diff.
+func DriftText(list []Drift) string {
+	var w strings.Builder
+	for _, d := range list {
+		fmt.Fprintf(&w, "%s: %s\n", d.Flow, d.Says)
+		if d.Was != "" {
+			fmt.Fprintf(&w, "- %s\n", d.Was)
+		}
+		if d.Is != "" {
+			fmt.Fprintf(&w, "+ %s\n", d.Is)
+		}
+	}
+	return w.String()
 }

@@ -64,13 +64,21 @@ func (a *app) paths(args []string) []string {
 	return paths
 }
 
+// awaits refuses to wait for a capture that somebody would have to type.
+func (a *app) awaits(args []string) error {
+	if len(args)+len(a.flags.read) == 0 {
+		if f, ok := a.in.(*os.File); ok && terminal(f) {
+			return errors.New("no capture given: expected a file, or - for standard input")
+		}
+	}
+	return nil
+}
+
 // open opens the captures that the command line names; keep says what must be
 // readable again.
 func (a *app) open(args []string, keep capture.Keep) (*capture.Input, error) {
-	if len(args)+len(a.flags.read) == 0 {
-		if f, ok := a.in.(*os.File); ok && terminal(f) {
-			return nil, errors.New("no capture given: expected a file, or - for standard input")
-		}
+	if err := a.awaits(args); err != nil {
+		return nil, err
 	}
 	return capture.Open(a.paths(args), capture.Options{Keep: keep, Stdin: a.in})
 }

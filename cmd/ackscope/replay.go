@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -16,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/filter"
 	"github.com/ackscope/ackscope/replay"
 	"github.com/ackscope/ackscope/show"
 )
@@ -68,6 +67,7 @@ settings, and message latency and traffic are compared: docs/replay.md.`,
 	p.StringVar(&f.whatIf, "what-if", "", "run each flow again over its captured network with other settings: `NAME=VALUE,...`, such as resend=50ms")
 	p.IntVar(&f.jobs, "jobs", 0, "captures that are replayed at a time; 0: one for each core")
 	_ = c.RegisterFlagCompletionFunc("behaviour", completeWords(a.behaviourNames()...))
+	_ = c.RegisterFlagCompletionFunc("what-if", a.completeChanges)
 	return c
 }
 
@@ -87,57 +87,67 @@ type replayed struct {
 	file     *replay.File
 	err      error
 	baseline bool // there is one
-	drift    []string
+	changed  bool // it was written for another capture
+	drift    []replay.Drift
 }
 
 func (a *app) replay(args []string, f *replayFlags) error {
-	if f.behaviour != "" && !slices.Contains(a.behaviourNames(), f.behaviour) {
-		return fmt.Errorf("--behaviour %q: expected one of %s", f.behaviour, strings.Join(a.behaviourNames(), ", "))
-	}
-	if f.update && f.matrix {
-		return errors.New("--update and --matrix: a baseline holds one behaviour for each side")
+	if err := f.check(a); err != nil {
+		return err
 	}
 	paint, err := a.painter()
 	if err != nil {
 		return err
 	}
-	paths, err := capturesOf(a.paths(args))
-	if err != nil {
+	if err := a.awaits(args); err != nil {
 		return err
 	}
-	p := &replayPrinter{app: a, paint: paint, flags: f, width: a.width()}
+	paths, orphans, failed := capturesOf(a.paths(args))
+	if f.update && slices.Contains(paths, "-") {
+		return errors.New("--update: standard input has no place for a baseline: expected files or directories")
+	}
+	p := &replayPrinter{app: a, paint: paint, flags: f, width: a.width(), several: len(paths) > 1}
 	count := a.newReplayCount(len(paths))
 	var cases []replay.Case
-	var failed []error
-	diverged, drifted := 0, 0
+	var bare []string // captures without a baseline
+	applied, read := false, 0
 	if err := a.replayAll(paths, f, func(r *replayed) error {
 		count.wipe()
 		defer count.next()
-		cases = append(cases, replay.Case{File: r.file, Name: r.path, Drift: r.drift, Err: r.err})
+		cases = append(cases, replay.Case{File: r.file, Name: r.path, Baseline: r.baseline && !f.update, Drift: r.drift, Err: r.err})
 		if r.err != nil {
-			failed = append(failed, fmt.Errorf("%s: %w", r.path, r.err))
+			failed = append(failed, named(r.path, r.err))
 			return nil // the other captures are replayed all the same
 		}
+		read++
 		if r.file.Ended != nil {
 			if err := a.ended(r.file.Ended); err != nil {
-				failed = append(failed, fmt.Errorf("%s: %w", r.path, err))
+				failed = append(failed, named(r.path, err))
 			}
 		}
 		for i := range r.file.Results {
-			if x := &r.file.Results[i]; x.Expected && x.Divergence != nil {
-				diverged++
-			}
+			applied = applied || r.file.Results[i].Behaviour == f.behaviour
 		}
-		if len(r.drift) > 0 {
-			drifted++
+		if !r.baseline {
+			bare = append(bare, r.path)
 		}
 		return p.print(r)
 	}); err != nil {
 		return err
 	}
 	count.wipe()
-	if err := p.done(len(paths), drifted); err != nil {
+	for _, o := range orphans {
+		if err := p.orphan(o, bare); err != nil {
+			return err
+		}
+		gone := []replay.Drift{{Flow: "capture", Says: "is gone"}}
+		cases = append(cases, replay.Case{Name: strings.TrimSuffix(o, replay.BaselineSuffix), Baseline: true, Drift: gone})
+	}
+	if err := p.done(read, len(failed)); err != nil {
 		return err
+	}
+	if f.behaviour != "" && !applied && read > 0 {
+		failed = append(failed, fmt.Errorf("--behaviour %s: no flow of the captures is of its protocol, so nothing was held against it", f.behaviour))
 	}
 	if f.junit != "" {
 		var report bytes.Buffer
@@ -153,10 +163,49 @@ func (a *app) replay(args []string, f *replayFlags) error {
 		return errors.Join(failed...)
 	case f.update:
 		return nil
-	case diverged > 0 || drifted > 0:
-		return &gateError{fmt.Sprintf("%s, %s", show.Plural(diverged, "divergence"), show.Plural(drifted, "capture")+" differing from the baseline")}
+	case p.sides[2] > 0 || p.drifted > 0:
+		return &gateError{fmt.Sprintf("%s, %s", show.Plural(p.sides[2], "divergence"), show.Plural(p.drifted, "capture")+" differing from the baseline")}
 	}
 	return nil
+}
+
+// check refuses flags that make no sense, before anything is read.
+func (f *replayFlags) check(a *app) error {
+	switch names := a.behaviourNames(); {
+	case f.behaviour != "" && !slices.Contains(names, f.behaviour):
+		return unknownName("--behaviour", f.behaviour, names)
+	case f.update && f.matrix:
+		return errors.New("--update and --matrix: a baseline holds one behaviour for each side")
+	case f.jobs < 0:
+		return fmt.Errorf("--jobs %d: expected 0, for one on each core, or more", f.jobs)
+	}
+	_, err := a.options() // what is wrong with other flags is said once, not of each capture
+	return err
+}
+
+// unknownName says which name was likely meant, and what can be meant.
+func unknownName(flag, name string, names []string) error {
+	var longer []string
+	for _, n := range names {
+		if strings.HasPrefix(n, name) {
+			longer = append(longer, n)
+		}
+	}
+	if len(longer) > 0 && name != "" {
+		return fmt.Errorf("%s %q: did you mean %s?", flag, name, strings.Join(longer, " or "))
+	}
+	if near := filter.Nearest(name, names); near != "" {
+		return fmt.Errorf("%s %q: did you mean %s? Expected one of %s", flag, name, near, strings.Join(names, ", "))
+	}
+	return fmt.Errorf("%s %q: expected one of %s", flag, name, strings.Join(names, ", "))
+}
+
+// named gives an error that names its capture, once.
+func named(path string, err error) error {
+	if strings.Contains(err.Error(), path) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", path, err)
 }
 
 // replayCount is a line on a terminal's standard error that says how many captures have
@@ -261,13 +310,13 @@ func (a *app) replayOne(path string, f *replayFlags, only bool) (r *replayed) {
 	defer in.Close()
 	o := replay.Options{Analysis: analysis, Behaviour: f.behaviour, Matrix: f.matrix}
 	var known *replay.Baseline
-	if path != "-" {
+	if path != "-" && !f.update { // a damaged one is written anew
 		if known, r.err = readBaseline(path); r.err != nil {
 			return r
 		}
 	}
 	r.baseline = known != nil
-	if known != nil && !f.update {
+	if known != nil {
 		o.Known = known.Behaviour
 	}
 	source := &feed{source: in}
@@ -278,73 +327,20 @@ func (a *app) replayOne(path string, f *replayFlags, only bool) (r *replayed) {
 	if source.progress.done(); r.err != nil {
 		return r
 	}
-	now := replay.BaselineOf(r.file)
-	switch {
-	case f.update && path != "-":
+	if path == "-" || !f.update && (known == nil || f.behaviour != "") {
+		return r
+	}
+	id, err := identityOf(path)
+	if err != nil {
+		r.err = err
+		return r
+	}
+	now := replay.BaselineOf(r.file, id)
+	if f.update {
 		r.err = writeBaseline(path, now)
-	case known != nil && f.behaviour == "":
-		r.drift = known.Drift(now)
+		r.baseline = true
+		return r
 	}
+	r.changed, r.drift = known.Changed(now), known.Drift(now)
 	return r
-}
-
-func readBaseline(path string) (*replay.Baseline, error) {
-	text, err := os.ReadFile(path + replay.BaselineSuffix)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil //nolint:nilnil // no baseline is no trouble
-	}
-	if err != nil {
-		return nil, err
-	}
-	b, err := replay.ReadBaseline(bytes.NewReader(text))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path+replay.BaselineSuffix, err)
-	}
-	return b, nil
-}
-
-func writeBaseline(path string, b *replay.Baseline) error {
-	var text bytes.Buffer
-	if _, err := b.WriteTo(&text); err != nil {
-		return err
-	}
-	return os.WriteFile(path+replay.BaselineSuffix, text.Bytes(), 0o644) //nolint:gosec // baselines are checked in
-}
-
-// captureEndings are the names of captures in a directory.
-var captureEndings = []string{".pcap", ".pcapng", ".cap", ".ntar"}
-
-func isCapture(name string) bool {
-	for _, packed := range []string{".gz", ".zst", ".xz", ".lz4"} {
-		name = strings.TrimSuffix(name, packed)
-	}
-	return slices.Contains(captureEndings, filepath.Ext(name))
-}
-
-// capturesOf gives the captures that paths name: files as they are, and of
-// directories all captures below them, by name.
-func capturesOf(paths []string) (list []string, err error) {
-	for _, p := range paths {
-		info, err := os.Stat(p)
-		if p == "-" || err == nil && !info.IsDir() {
-			list = append(list, p)
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		found := len(list)
-		if err := filepath.WalkDir(p, func(path string, d fs.DirEntry, err error) error {
-			if err == nil && !d.IsDir() && isCapture(d.Name()) {
-				list = append(list, path)
-			}
-			return err
-		}); err != nil {
-			return nil, err
-		}
-		if len(list) == found {
-			return nil, fmt.Errorf("%s: no capture below it: expected files named *%s", p, strings.Join(captureEndings, ", *"))
-		}
-	}
-	return list, nil
 }

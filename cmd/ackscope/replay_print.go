@@ -17,16 +17,36 @@ type replayPrinter struct {
 	paint   painter
 	flags   *replayFlags
 	width   int
+	several bool // captures: their names are told as they were given
 	o       object
 	sides   [3]int // by verdict
 	skipped int
+	drifted int // captures that differ from their baselines, and baselines without a capture
+	bare    int // captures without a baseline
+	bound   int // and with one
 }
 
 func verdictIndex(word string) int {
 	return slices.Index([]string{"conforms", "consistent", "diverges"}, word)
 }
 
+// name is what a capture is called.
+func (p *replayPrinter) name(path string) string {
+	if p.several {
+		return path
+	}
+	return filepath.Base(path)
+}
+
 func (p *replayPrinter) print(r *replayed) error {
+	if r.baseline {
+		p.bound++
+	} else {
+		p.bare++
+	}
+	if len(r.drift) > 0 {
+		p.drifted++
+	}
 	p.skipped += len(r.file.Skipped)
 	for i := range r.file.Results {
 		x := &r.file.Results[i]
@@ -43,15 +63,64 @@ func (p *replayPrinter) print(r *replayed) error {
 			return err
 		}
 	}
-	if p.app.flags.json {
+	for i := range r.file.Skipped {
+		k := &r.file.Skipped[i]
+		if err := p.aside("%s  flow %d  no verdict: %s\n", p.name(r.path), k.Flow.ID, k.Reason); err != nil {
+			return err
+		}
+	}
+	if len(r.file.Results)+len(r.file.Skipped) == 0 {
+		if err := p.aside("%s  no flow of a protocol that has a reference\n", p.name(r.path)); err != nil {
+			return err
+		}
+	}
+	return p.drift(r)
+}
+
+// aside tells what is no result: beside the text, and apart from JSON Lines.
+func (p *replayPrinter) aside(format string, args ...any) (err error) {
+	switch {
+	case !p.app.flags.json:
+		_, err = fmt.Fprintf(p.app.writer(), format, args...)
+	case !p.app.flags.quiet:
+		_, err = fmt.Fprintf(p.app.err, "ackscope: "+format, args...)
+	}
+	return err
+}
+
+// drift tells how a capture differs from its baseline.
+func (p *replayPrinter) drift(r *replayed) error {
+	if r.changed {
+		if err := p.aside("%s  is another capture than its baseline was written for: addresses, frames and counts are not compared\n", p.name(r.path)); err != nil {
+			return err
+		}
+	}
+	if len(r.drift) == 0 {
 		return nil
 	}
-	for _, l := range r.drift {
-		if _, err := fmt.Fprintf(p.app.writer(), "  %s\n", p.paint.String(show.SeverityStyle(machine.Error), l)); err != nil {
+	if err := p.aside("%s  differs from its baseline:\n", p.name(r.path)); err != nil {
+		return err
+	}
+	for l := range strings.Lines(replay.DriftText(r.drift)) {
+		l = strings.TrimSuffix(l, "\n")
+		if !p.app.flags.json {
+			l = p.paint.String(show.SeverityStyle(machine.Error), l)
+		}
+		if err := p.aside("    %s\n", l); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// orphan tells of a baseline whose capture is gone.
+func (p *replayPrinter) orphan(path string, bare []string) error {
+	p.drifted++
+	advice := "put it back, or remove the baseline"
+	if to := renamed(path, bare); to != "" {
+		advice = "it is now " + to + ": rename the baseline, too"
+	}
+	return p.aside("%s  its capture is gone: %s\n", path, advice)
 }
 
 func (p *replayPrinter) object(r *replayed, x *replay.Result) error {
@@ -93,7 +162,16 @@ func (p *replayPrinter) object(r *replayed, x *replay.Result) error {
 	if p.flags.matrix {
 		o.bool("expected_behaviour", x.Expected)
 	}
+	if r.baseline && !p.flags.update && p.flags.behaviour == "" && x.Expected {
+		o.bool("drift", drifted(r, x))
+	}
 	return o.end(p.app.writer())
+}
+
+// drifted reports whether a side differs from the capture's baseline.
+func drifted(r *replayed, x *replay.Result) bool {
+	name := fmt.Sprintf("flow %d %s", x.Flow.ID, x.Side)
+	return slices.ContainsFunc(r.drift, func(d replay.Drift) bool { return d.Flow == name })
 }
 
 func (p *replayPrinter) line(r *replayed, x *replay.Result) error {
@@ -116,7 +194,7 @@ func (p *replayPrinter) line(r *replayed, x *replay.Result) error {
 	if x.Inferred.Refused > 0 {
 		note += fmt.Sprintf("; inferred: %s refused", show.Plural(x.Inferred.Refused, "packet"))
 	}
-	if _, err := fmt.Fprintf(w, "%s  flow %d  %s %-22s %-22s %s  %s\n", filepath.Base(r.path), x.Flow.ID,
+	if _, err := fmt.Fprintf(w, "%s  flow %d  %s %-22s %-22s %s  %s\n", p.name(r.path), x.Flow.ID,
 		strings.ToUpper(x.Side.String()), x.Addr(), x.Behaviour, p.paint.String(style, fmt.Sprintf("%-10s", verdict)), note); err != nil {
 		return err
 	}
@@ -155,19 +233,45 @@ func followsFrom(frames []machine.Ref) string {
 	return text + "\n"
 }
 
-// done prints the summary.
-func (p *replayPrinter) done(files, drifted int) error {
+// done prints the summary: of so many captures that were read, and others that
+// could not be.
+func (p *replayPrinter) done(read, failed int) error {
 	if p.app.flags.json {
 		return nil
 	}
 	w := p.app.writer()
-	fmt.Fprintf(w, "%s: %s conform, %d consistent, %d diverge", show.Plural(files, "capture"), show.Plural(p.sides[0], "side"), p.sides[1], p.sides[2])
+	fmt.Fprintf(w, "%s: %s, %d consistent, %s", show.Plural(read, "capture"), agree(p.sides[0], "side", "conform"), p.sides[1], verb(p.sides[2], "diverge"))
 	if p.skipped > 0 {
 		fmt.Fprintf(w, "; %s without a reference", show.Plural(p.skipped, "flow"))
 	}
-	if drifted > 0 {
-		fmt.Fprintf(w, "; %s from the baseline", show.Plural(drifted, "capture")+" differ")
+	switch {
+	case p.flags.update:
+		fmt.Fprintf(w, "; %s written", show.Plural(p.bound, "baseline"))
+	case p.bound > 0 && p.bare > 0:
+		fmt.Fprintf(w, "; %s without a baseline", show.Plural(p.bare, "capture"))
+	}
+	if p.drifted > 0 {
+		fmt.Fprintf(w, "; %s from the baseline", agree(p.drifted, "capture", "differ"))
+	}
+	if failed > 0 {
+		fmt.Fprintf(w, "; %d could not be done", failed)
 	}
 	_, err := fmt.Fprintln(w)
 	return err
+}
+
+// agree gives "1 side conforms", "2 sides conform".
+func agree(n int, noun, does string) string {
+	if n == 1 {
+		does += "s"
+	}
+	return show.Plural(n, noun) + " " + does
+}
+
+// verb gives "1 diverges", "2 diverge".
+func verb(n int, does string) string {
+	if n == 1 {
+		does += "s"
+	}
+	return show.Grouped(n) + " " + does
 }

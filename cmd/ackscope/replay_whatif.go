@@ -4,8 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/machine"
@@ -18,35 +21,75 @@ func (a *app) whatIf(args []string, f *replayFlags) error {
 	if f.behaviour != "" || f.matrix || f.update || f.junit != "" {
 		return errors.New("--what-if: expected none of --behaviour, --matrix, --update and --junit: it compares a capture with an estimate, not with a reference")
 	}
-	changes, err := whatif.ParseChanges(f.whatIf)
-	if err != nil {
-		return fmt.Errorf("--what-if: %w", err)
-	}
-	paths, err := capturesOf(a.paths(args))
+	changes, err := a.changes(f)
 	if err != nil {
 		return err
 	}
-	p := &whatIfPrinter{app: a, width: a.width()}
+	if err := a.awaits(args); err != nil {
+		return err
+	}
+	paths, _, failed := capturesOf(a.paths(args))
+	p := &whatIfPrinter{app: a, width: a.width(), several: len(paths) > 1}
 	flows := 0
 	for _, path := range paths {
 		file, err := a.whatIfOne(path, changes)
-		if err != nil {
-			return fmt.Errorf("%s: %w", path, err)
+		if err == nil && file.Ended != nil {
+			err = a.ended(file.Ended)
 		}
-		if file.Ended != nil {
-			if err := a.ended(file.Ended); err != nil {
-				return fmt.Errorf("%s: %w", path, err)
-			}
+		if err != nil {
+			failed = append(failed, named(path, err))
+		}
+		if file == nil {
+			continue // the others are run again all the same
 		}
 		flows += len(file.Flows)
 		if err := p.print(path, file); err != nil {
 			return err
 		}
 	}
-	if flows == 0 {
+	if flows == 0 && len(failed) == 0 {
 		return errors.New("--what-if: no flow that can be run again; what stands above says why")
 	}
-	return nil
+	return errors.Join(failed...)
+}
+
+// changes reads --what-if, and refuses what makes no sense before anything is read.
+func (a *app) changes(f *replayFlags) ([]whatif.Change, error) {
+	changes, err := whatif.ParseChanges(f.whatIf)
+	if err == nil {
+		err = whatif.Check(changes, a.registry)
+	}
+	var unknown *whatif.UnknownError
+	switch {
+	case errors.As(err, &unknown):
+		return nil, unknownName("--what-if", unknown.Name, unknown.Names)
+	case err != nil:
+		return nil, fmt.Errorf("--what-if: %w", err)
+	}
+	return changes, f.check(a)
+}
+
+// parameters gives all that --what-if can set: of each name what the first protocol
+// says of it.
+func (a *app) parameters() (list []machine.Parameter) {
+	for _, p := range a.registry.Protocols() {
+		for _, x := range p.Parameters {
+			if !slices.ContainsFunc(list, func(y machine.Parameter) bool { return y.Name == x.Name }) {
+				list = append(list, x)
+			}
+		}
+	}
+	return list
+}
+
+// completeChanges completes --what-if: "resend=50ms,win" is one word to a shell.
+func (a *app) completeChanges(_ *cobra.Command, _ []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	before := word[:strings.LastIndexByte(word, ',')+1]
+	var list []cobra.Completion
+	for _, p := range a.parameters() {
+		list = append(list, cobra.CompletionWithDesc(before+p.Usage(), p.Doc))
+	}
+	return list, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
 func (a *app) whatIfOne(path string, changes []whatif.Change) (*whatif.File, error) {
@@ -59,14 +102,21 @@ func (a *app) whatIfOne(path string, changes []whatif.Change) (*whatif.File, err
 		return nil, err
 	}
 	defer in.Close()
-	return whatif.Run(in, o, changes)
+	source := &feed{source: in, progress: a.newProgress(in, 2)}
+	defer source.progress.done()
+	file, err := whatif.Run(source, o, changes)
+	if err != nil {
+		return nil, err
+	}
+	return file, nil
 }
 
 // whatIfPrinter prints estimates.
 type whatIfPrinter struct {
-	app   *app
-	width int
-	o     object
+	app     *app
+	width   int
+	several bool // captures: their names are told as they were given
+	o       object
 }
 
 func (p *whatIfPrinter) print(path string, file *whatif.File) error {
@@ -84,15 +134,22 @@ func (p *whatIfPrinter) print(path string, file *whatif.File) error {
 			return err
 		}
 	}
-	if p.app.flags.json {
-		return p.app.flush()
-	}
 	for _, s := range file.Skipped {
-		if _, err := fmt.Fprintf(p.app.writer(), "%s  flow %d  not run again: %s\n", filepath.Base(path), s.Flow.ID, s.Reason); err != nil {
+		text := fmt.Sprintf("%s  flow %d  not run again: %s\n", p.name(path), s.Flow.ID, s.Reason)
+		if p.app.flags.json {
+			fmt.Fprint(p.app.err, "ackscope: "+text)
+		} else if _, err := fmt.Fprint(p.app.writer(), text); err != nil {
 			return err
 		}
 	}
 	return p.app.flush()
+}
+
+func (p *whatIfPrinter) name(path string) string {
+	if p.several {
+		return path
+	}
+	return filepath.Base(path)
 }
 
 // runs gives the three columns of a side.
@@ -181,7 +238,7 @@ func (o *object) quantile(key string, sorted []time.Duration, q float64) {
 
 func (p *whatIfPrinter) text(path string, f *whatif.Flow) error {
 	w := p.app.writer()
-	fmt.Fprintf(w, "%s  flow %d  %s %s, tap at %s\n", filepath.Base(path), f.Flow.ID, f.Flow.Protocol.Name, f.Flow.Config().Dialect, f.Vantage)
+	fmt.Fprintf(w, "%s  flow %d  %s %s, tap at %s\n", p.name(path), f.Flow.ID, f.Flow.Protocol.Name, f.Flow.Config().Dialect, f.Vantage)
 	for i := range f.Settings {
 		v := &f.Settings[i]
 		line := fmt.Sprintf("  %-7s %s (%s: %s)", v.Name, v, v.Certainty, v.Why)

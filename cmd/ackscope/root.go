@@ -57,9 +57,20 @@ func run(args []string, s streams) (code int) {
 		fmt.Fprintln(s.err, "ackscope:", err)
 		return exitGate
 	default:
-		fmt.Fprintln(s.err, "ackscope:", err)
+		s.trouble(err)
 		return exitFailed
 	}
+}
+
+// trouble prints an error; of several that were joined each on its line.
+func (s *streams) trouble(err error) {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, e := range joined.Unwrap() {
+			s.trouble(e)
+		}
+		return
+	}
+	fmt.Fprintln(s.err, "ackscope:", err)
 }
 
 // command builds the command tree.

@@ -56,6 +56,7 @@ func newProtocol(extra []dissect.Profile, keys *Keys) *dissect.Protocol {
 		NewJudge:       newJudge,
 		RestsOnAbsence: tracker.RestsOnAbsence,
 		NewStage:       newStage,
+		Parameters:     tracker.Parameters,
 	}
 }
 

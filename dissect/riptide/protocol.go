@@ -91,6 +91,7 @@ func newProtocol(k *knowledge) *dissect.Protocol {
 		BehavioursOf:   behavioursOf,
 		NewJudge:       newJudge,
 		RestsOnAbsence: tracker.RestsOnAbsence,
+		Parameters:     tracker.Parameters,
 		NewStage: func(c *dissect.Config) (machine.Stage, error) {
 			return tracker.NewStage(trackerConfig(c)), nil
 		},

@@ -60,6 +60,7 @@ func newProtocol(extra []dissect.Profile) *dissect.Protocol {
 		},
 
 		RestsOnAbsence: tracker.RestsOnAbsence,
+		Parameters:     tracker.Parameters,
 		NewStage: func(c *dissect.Config) (machine.Stage, error) {
 			config, _ := trackerConfig(c)
 			return tracker.NewStage(config), nil

@@ -99,19 +99,20 @@ func seconds(s float64, usual time.Duration) time.Duration {
 	return time.Duration(s * float64(time.Second))
 }
 
-// Parameters lists what can be set otherwise.
+// Parameters are what can be set otherwise.
+var Parameters = []machine.Parameter{
+	{Name: "resend", Doc: "time from a message's last packet until it goes into another", Unit: []string{"ms", "rtt"}, Least: 0.1, Most: 60000},
+	{Name: "window", Doc: "messages that a receiver can hold ahead of the next one: no message beyond goes out", Unit: []string{""}, Whole: true, Least: 1, Most: 1 << (wire.MessageIDBits - 1)},
+	{Name: "acks", Doc: "packets that a header's ack_bits speak of, a multiple of 8", Unit: []string{""}, Whole: true, Least: 8, Most: 64},
+	{Name: "rate", Doc: "packets a second that each side sends", Unit: []string{"/s"}, Least: 0.1, Most: 10000},
+}
+
+// Parameters lists those that the flow has.
 func (s *Stage) Parameters() []machine.Parameter {
-	list := []machine.Parameter{
-		{Name: "window", Doc: "messages that a receiver can hold ahead of the next one: no message beyond goes out", Unit: []string{""}, Whole: true, Least: 1, Most: 1 << (wire.MessageIDBits - 1)},
-		{Name: "acks", Doc: "packets that a header's ack_bits speak of", Unit: []string{""}, Whole: true, Least: 8, Most: 64},
-		{Name: "rate", Doc: "packets a second that each side sends", Unit: []string{"/s"}, Least: 0.1, Most: 10000},
-	}
 	if s.simple {
-		return list // all that is unacked is in every packet
+		return Parameters[1:] // all that is unacked is in every packet
 	}
-	return append([]machine.Parameter{{
-		Name: "resend", Doc: "time from a message's last packet until it goes into another", Unit: []string{"ms", "rtt"}, Least: 0.1, Most: 60000,
-	}}, list...)
+	return Parameters
 }
 
 // Sight tells only what is none of the family's packets: those have numbers, and

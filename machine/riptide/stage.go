@@ -51,14 +51,15 @@ func (s *Stage) engage() error {
 	return nil
 }
 
-// Parameters lists what can be set otherwise.
-func (s *Stage) Parameters() []machine.Parameter {
-	return []machine.Parameter{
-		{Name: "resend", Doc: "time between the copies of a message", Unit: []string{"ms", "rtt"}, Least: 0.1, Most: 60000},
-		{Name: "attempts", Doc: "copies of a message until the connection, or the message, is given up", Unit: []string{""}, Whole: true, Least: 1, Most: 1000},
-		{Name: "rate", Doc: "ticks a second at which each side reads, answers and sends again", Unit: []string{"/s"}, Least: 1, Most: 10000},
-	}
+// Parameters are what can be set otherwise.
+var Parameters = []machine.Parameter{
+	{Name: "resend", Doc: "time between the copies of a message", Unit: []string{"ms", "rtt"}, Least: 0.1, Most: 60000},
+	{Name: "attempts", Doc: "copies of a message until the connection, or the message, is given up", Unit: []string{""}, Whole: true, Least: 1, Most: 1000},
+	{Name: "rate", Doc: "ticks a second at which each side reads, answers and sends again", Unit: []string{"/s"}, Least: 1, Most: 10000},
 }
+
+// Parameters lists what can be set otherwise.
+func (s *Stage) Parameters() []machine.Parameter { return Parameters }
 
 // Kinds of exchanges.
 const (

@@ -20,13 +20,14 @@ type Stage struct {
 // NewStage gives the stage of a flow.
 func NewStage(c Config) *Stage { return &Stage{profile: c.Profile} }
 
-// Parameters lists what can be set otherwise.
-func (s *Stage) Parameters() []machine.Parameter {
-	return []machine.Parameter{
-		{Name: "resend", Doc: "time between the copies of a packet", Unit: []string{"ms"}, Whole: true, Least: 1, Most: 60000},
-		{Name: "repeats", Doc: "copies of a packet at most; 0 until it is acknowledged", Unit: []string{""}, Whole: true, Least: 0, Most: 255},
-	}
+// Parameters are what can be set otherwise.
+var Parameters = []machine.Parameter{
+	{Name: "resend", Doc: "time between the copies of a packet", Unit: []string{"ms"}, Whole: true, Least: 1, Most: 60000},
+	{Name: "repeats", Doc: "copies of a packet at most; 0 until it is acknowledged", Unit: []string{""}, Whole: true, Least: 0, Most: 255},
 }
+
+// Parameters lists what can be set otherwise.
+func (s *Stage) Parameters() []machine.Parameter { return Parameters }
 
 // Sight tells data from acknowledgements.
 func (s *Stage) Sight(d *machine.Datagram) machine.Sight {

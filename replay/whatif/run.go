@@ -9,6 +9,7 @@ import (
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/machine"
 )
 
@@ -28,6 +29,49 @@ func ParseChanges(text string) (list []Change, err error) {
 		list = append(list, Change{name, value})
 	}
 	return list, nil
+}
+
+// Check refuses changes that no protocol has, or whose values make no sense to any.
+func Check(changes []Change, registry *dissect.Registry) error {
+	for _, c := range changes {
+		var wrong error
+		var names []string
+		taken := false
+		for _, p := range registry.Protocols() {
+			for i := range p.Parameters {
+				x := &p.Parameters[i]
+				if !slices.Contains(names, x.Name) {
+					names = append(names, x.Name)
+				}
+				if x.Name != c.Name {
+					continue
+				}
+				if _, err := x.Read(c.Value); err == nil {
+					taken = true
+				} else if wrong == nil {
+					wrong = err
+				}
+			}
+		}
+		switch {
+		case taken:
+		case wrong != nil:
+			return wrong
+		default:
+			return &UnknownError{c.Name, names}
+		}
+	}
+	return nil
+}
+
+// UnknownError is a setting that is not one of those there are.
+type UnknownError struct {
+	Name  string
+	Names []string
+}
+
+func (e *UnknownError) Error() string {
+	return fmt.Sprintf("%q: expected one of %s", e.Name, strings.Join(e.Names, ", "))
 }
 
 // Flow is the estimate for one flow.
@@ -62,7 +106,7 @@ type File struct {
 }
 
 // Run reads a capture and runs each flow again with the changes. The error is
-// trouble of ours, an unreadable file, or a setting that no flow takes.
+// trouble of ours, an unreadable file, or a setting that no flow of it has.
 func Run(src analyze.Rewinder, o analyze.Options, changes []Change) (*File, error) {
 	first := o
 	first.Sink, first.Survey, first.NoEvents = nil, nil, true
@@ -150,10 +194,6 @@ func (r *run) finish(s *analyze.Session, out *File) error {
 				out.Flows = append(out.Flows, *x)
 				continue
 			}
-			var wrong *settingError
-			if errors.As(err, &wrong) {
-				return err
-			}
 			reason = err.Error()
 		} else if i < len(r.reasons) && r.reasons[i] != "" {
 			reason = r.reasons[i]
@@ -162,7 +202,7 @@ func (r *run) finish(s *analyze.Session, out *File) error {
 	}
 	for _, c := range r.changes {
 		if len(out.Flows) > 0 && !taken[c.Name] {
-			return fmt.Errorf("%s=%s: no flow of the capture has such a setting; %s", c.Name, c.Value, r.names())
+			return fmt.Errorf("%s=%s: no flow that can be run again has such a setting: they have %s", c.Name, c.Value, r.names())
 		}
 	}
 	return nil
@@ -181,11 +221,8 @@ func (r *run) names() string {
 			}
 		}
 	}
-	return "expected one of " + strings.Join(list, ", ")
+	return strings.Join(list, ", ")
 }
-
-// settingError is a value that a parameter does not take.
-type settingError struct{ error }
 
 // estimate runs the flow.
 func (r *recorder) estimate(changes []Change, taken map[string]bool) (*Flow, error) {
@@ -201,14 +238,14 @@ func (r *recorder) estimate(changes []Change, taken map[string]bool) (*Flow, err
 			}
 			v, err := p.Read(c.Value)
 			if err != nil {
-				return nil, &settingError{err}
+				return nil, err
 			}
 			taken[c.Name] = true
 			x.Changed = append(x.Changed, v)
 		}
 	}
 	if len(x.Changed) == 0 {
-		return nil, fmt.Errorf("none of the settings is one of its protocol")
+		return nil, r.without(changes)
 	}
 	own, err := r.stage.Cast(t, nil)
 	if err != nil {
@@ -221,7 +258,7 @@ func (r *recorder) estimate(changes []Change, taken map[string]bool) (*Flow, err
 	}
 	other, err := r.stage.Cast(t, x.Changed)
 	if err != nil {
-		return nil, &settingError{err}
+		return nil, err
 	}
 	whatIf, err := act(t, other)
 	if err != nil {
@@ -237,4 +274,16 @@ func (r *recorder) estimate(changes []Change, taken map[string]bool) (*Flow, err
 		y.Fit = Fit(&y.Original, &y.Rehearsal)
 	}
 	return x, nil
+}
+
+// without says that a flow has none of the settings, and which it has.
+func (r *recorder) without(changes []Change) error {
+	var asked, has []string
+	for _, c := range changes {
+		asked = append(asked, c.Name)
+	}
+	for _, p := range r.stage.Parameters() {
+		has = append(has, p.Name)
+	}
+	return fmt.Errorf("%s %s has no setting %s: it has %s", r.flow.Protocol.Name, r.flow.Config().Dialect, strings.Join(asked, ", "), strings.Join(has, ", "))
 }
