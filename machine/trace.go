@@ -157,7 +157,7 @@ func (p *Parameter) expects() string {
 	}
 	var forms []string
 	for _, u := range p.Unit {
-		form := ""
+		var form string
 		switch u {
 		case "ms":
 			form = "a time such as 50ms"
