@@ -27,6 +27,12 @@ func (t *follower) inspect(x machine.Side, v *machine.View) {
 	if s.received && peer.met {
 		v.Windows = append(v.Windows, s.receivedWindow(peer, grade))
 	}
+	if s.notifyMet {
+		v.Windows = append(v.Windows, t.notifySentWindow(s, grade))
+	}
+	if newest, ok := s.notifyNewest(peer); ok {
+		v.Windows = append(v.Windows, t.notifyReceivedWindow(s, newest, grade))
+	}
 	if sample, smoothed, sure := t.rtt(x); smoothed >= 0 {
 		v.Gauges = append(v.Gauges,
 			machine.Gauge{Name: "RTT", Value: float64(sample), Unit: "ms", Grade: sure},
