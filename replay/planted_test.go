@@ -267,7 +267,7 @@ func TestPlantedEverywhere(t *testing.T) {
 				continue
 			case !strings.Contains(name, os.Getenv("ACKSCOPE_LIES_IN")):
 				continue
-			case each == 0 && (n%24 != 0 || info.Size() > 100<<10):
+			case each == 0 && (n%24 != 0 || info.Size() > 100<<10) && !sampled(name):
 				continue
 			}
 			t.Run(name, func(t *testing.T) {
@@ -276,6 +276,12 @@ func TestPlantedEverywhere(t *testing.T) {
 		}
 	})
 	t.Logf("\n%s", y.String())
+}
+
+// sampled reports whether a capture is of the series' programs: those are small,
+// and lied in by every run.
+func sampled(name string) bool {
+	return strings.HasPrefix(name, "article-") && !strings.Contains(name, "clean")
 }
 
 // lie plants each of every field of the flow.

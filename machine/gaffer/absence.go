@@ -13,7 +13,8 @@ func RestsOnAbsence(d *machine.Divergence) bool {
 	switch d.Rule {
 	case "ack-went-back", "ack-withdrawn", "ack-omitted", "ack-forgotten", "ack-without-bit", "sequence-reuse",
 		messageResentEarly.ID, messageResentAcked.ID,
-		"slice-count", "slice-changed", "slice-resent-early", "block-went-back", "ack-early", "ack-empty":
+		"slice-count", "slice-changed", "slice-resent-early", "block-went-back", "ack-early", "ack-empty",
+		"packet-too-large", "fragment-needless", "fragment-header":
 		return false
 	case "sequence":
 		return forward(d)

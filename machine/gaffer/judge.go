@@ -30,6 +30,8 @@ func BehavioursOf(p *wire.Profile) []string {
 	switch {
 	case p == nil:
 		return nil
+	case isPieces(p):
+		return []string{behaviourArticle}
 	case IsSample(p):
 		return []string{behaviourArticle, behaviourSample}
 	case !p.HasAcks():

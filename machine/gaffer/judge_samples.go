@@ -1,6 +1,7 @@
 package gaffer
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/ackscope/ackscope/machine"
@@ -10,7 +11,12 @@ import (
 // IsSample reports whether a profile is of the article series' programs that send
 // no acks of packets: large blocks, fragments, connections.
 func IsSample(p *wire.Profile) bool {
-	return p.Slices > 0
+	return p.Slices > 0 || isPieces(p)
+}
+
+// isPieces reports whether a profile is of the fragmentation sample.
+func isPieces(p *wire.Profile) bool {
+	return p.Fragments == wire.FragmentsArticle && !p.HasAcks() && p.SequenceBits() > 0
 }
 
 // NewSampleJudge gives the judge of such a flow, whose sides behave as named. Of
@@ -24,8 +30,10 @@ func NewSampleJudge(p *wire.Profile, facts machine.Facts, behaviours [2]string) 
 	switch {
 	case p.Slices > 0:
 		return newSliceJudge(p, facts, behaviours), nil
+	case isPieces(p):
+		return newFragmentJudge(p, facts), nil
 	}
-	return nil, fmt.Errorf("expected a profile with slices")
+	return nil, errors.New("expected a profile with slices or the article's fragments")
 }
 
 // SampleBehaviours names what a side of such a flow can be held against, and how

@@ -139,3 +139,26 @@ func TestSliceJudgeHonest(t *testing.T) {
 		}
 	}
 }
+
+// TestFragmentJudgeHonest: packets of all sizes both ways over bad networks.
+func TestFragmentJudgeHonest(t *testing.T) {
+	for _, n := range sampleNets(t) {
+		p := builtin(wire.ArticleFragments).WithProtocolID(0x55667788)
+		var ends [2]machine.Endpoint
+		for i := range ends {
+			e, err := gaffer.NewFragments(gaffer.FragmentOptions{Profile: p, Side: machine.Side(i), First: uint32(n.seed%2) * 65500})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ends[i] = e
+		}
+		app := func(f *sim.Frame) {
+			body := make([]byte, 1+f.Rand.IntN([]int{20, 1010, 6000}[f.Rand.IntN(3)]))
+			for k := range body {
+				body[k] = byte(f.Rand.Uint32())
+			}
+			f.Do(machine.Submit{Channel: gaffer.ChannelFragments, Type: 1 + uint32(f.Rand.IntN(3)), Payload: body})
+		}
+		n.honest(t, p, [2]string{"gaffer@article", "gaffer@article"}, n.run(t, ends, [2]sim.App{app, app}), true, fmt.Sprintf("seed %d, %+v", n.seed, n.path))
+	}
+}

@@ -8,16 +8,20 @@ import (
 
 // sliceTaker is the reference of a side at the tap that takes blocks.
 type sliceTaker struct {
-	base    sliceIntake
-	opened  bool
-	queue   sliceQueue
-	doubts  []sliceDoubt
-	last    machine.Ref // its last ack
-	lastAt  machine.Instant
-	begun   machine.Instant // its first
-	assumed sliceSet        // of the block that was under way when the capture began
-	first   int64           // that block
-	wrong   *machine.Divergence
+	base   sliceIntake
+	opened bool
+	queue  sliceQueue
+	doubts []sliceDoubt
+	last   machine.Ref // its last ack
+	lastAt machine.Instant
+	begun  machine.Instant // its first
+	// Of blocks from this one on all slices passed the tap: some of the one before
+	// were still missing when an ack was captured.
+	whole     int64
+	wholeSome bool
+	assumed   sliceSet // of the block that was under way when the capture began
+	first     int64    // that block
+	wrong     *machine.Divergence
 }
 
 // pendingSlice is a slice that lies in a near side's socket.
@@ -67,8 +71,16 @@ func (t *sliceTaker) judge(s, peer *sliceSide, d *machine.Datagram, c sliceClaim
 	return v
 }
 
-func (t *sliceTaker) match(s, peer *sliceSide, d *machine.Datagram, c sliceClaim) *machine.Divergence {
+func (t *sliceTaker) match(s, peer *sliceSide, d *machine.Datagram, c sliceClaim) (v *machine.Divergence) {
 	first := !t.opened
+	u := peer.blocks.unwrap(c.chunk)
+	if peer.blocks.met && c.came != allSlices(c.count) {
+		defer func() {
+			if !t.wholeSome && v == nil {
+				t.whole, t.wholeSome = u+1, true
+			}
+		}()
+	}
 	if first {
 		if !peer.blocks.met {
 			t.join(peer, c)
@@ -78,16 +90,16 @@ func (t *sliceTaker) match(s, peer *sliceSide, d *machine.Datagram, c sliceClaim
 		t.opened = true
 		t.base = sliceIntake{chunk: peer.blocks.first}
 	}
-	if u := peer.blocks.unwrap(c.chunk); t.wrong != nil && u == t.first && t.assumed.missing(&c.came) >= 0 {
+	if t.wrong != nil && u == t.first && t.assumed.missing(&c.came) >= 0 {
 		return t.wrong
 	}
 	if trial, n, ok := t.retrace(c, false); ok {
 		t.commit(trial, n)
 		return nil
 	}
-	v := t.explain(peer, d, c)
+	v = t.explain(peer, d, c)
 	switch {
-	case v != nil && v.Rule != "slice-count" && d.At.Sub(t.begun) < unreadFor && (!peer.blocks.met || peer.blocks.unwrap(c.chunk) <= peer.blocks.first+1):
+	case v != nil && v.Rule != "slice-count" && d.At.Sub(t.begun) < unreadFor && t.mayPrecede(&peer.blocks, u):
 		// It had received slices before the capture began, or they lay in its socket.
 		wrong := t.wrong
 		t.join(peer, c)
@@ -105,6 +117,11 @@ func (t *sliceTaker) match(s, peer *sliceSide, d *machine.Datagram, c sliceClaim
 	}
 	s.opinion.Undecided++
 	return nil
+}
+
+// mayPrecede reports whether slices of a block may have come before the capture.
+func (t *sliceTaker) mayPrecede(b *sentBlocks, u int64) bool {
+	return !b.met || u >= b.first-1 && u <= b.first+1 && !(t.wholeSome && (u >= t.whole || u < t.whole-2))
 }
 
 // retrace finds how much the side has read when it sent an ack. With drop, the

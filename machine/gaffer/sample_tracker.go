@@ -18,6 +18,8 @@ type SampleTracker struct {
 	packets [2]uint64
 	bytes   [2]uint64
 	blocks  [2]blockHabits // by who sends the blocks
+	pieces  [2]pieceHabits
+	mask    uint32 // of sequences
 	packet  wire.Packet
 }
 
@@ -28,7 +30,7 @@ type SampleStyle [2]bool
 // NewSampleTracker gives the tracker of such a flow. facts are what an earlier run
 // over it learned; the zero value if none.
 func NewSampleTracker(p *wire.Profile, facts machine.Facts) *SampleTracker {
-	return &SampleTracker{profile: p, facts: facts}
+	return &SampleTracker{profile: p, facts: facts, mask: p.Space().Mask()}
 }
 
 // Observe takes the next datagram.
@@ -44,6 +46,8 @@ func (t *SampleTracker) Observe(d *machine.Datagram, _ *machine.Effects) {
 		t.blocks[d.From].slice(d.At, p)
 	case wire.KindSliceAck:
 		t.blocks[d.From.Other()].ack(d.At, p)
+	case wire.KindRegular, wire.KindFragment:
+		t.pieces[d.From].take(d.At, p, t.mask)
 	}
 }
 
@@ -92,6 +96,9 @@ func (t *SampleTracker) Learned() machine.Facts {
 		}
 	}
 	if f.Vantage == machine.VantageUnknown {
+		f.Vantage, f.VantageReason = pieceVantage(&t.pieces)
+	}
+	if f.Vantage == machine.VantageUnknown {
 		return t.undecided(f)
 	}
 	return f
@@ -121,6 +128,7 @@ func (t *SampleTracker) Size() int {
 type blockHabits struct {
 	begun  bool
 	chunk  uint16
+	leapt  uint16 // number of the last slice that was more than a block ahead
 	slices []slicePass
 
 	again, soon int // slices that were sent again; those of them sooner than the article lets them
@@ -193,6 +201,9 @@ func (l *lags) near(chances int) bool { return chances >= lagsAcks && l.long <= 
 
 func (b *blockHabits) slice(at machine.Instant, p *wire.Packet) {
 	switch ahead := int16(p.Chunk - b.chunk); {
+	case b.begun && ahead > 1 && b.leapt != p.Chunk:
+		b.leapt = p.Chunk // it may be a number that is wrong
+		return
 	case !b.begun || ahead > 0:
 		if b.begun && b.whole != 0 {
 			b.turned.add(at.Sub(b.whole))
