@@ -237,6 +237,11 @@ func (f *farSide) unsent(r *Rules, peer *judged, c Claims, told uint64, diverge 
 		want.Named |= 1
 		return diverge(want, "ack-without-bit", fmt.Sprintf("ack names packet %d and bit 0 does not, though it is no packet of fragments", c.Newest))
 	case sight == sightNone && r.Partial == 0:
+		want = Claims{Newest: peer.sent.top, Width: c.Width}
+		if c.Named != 0 {
+			n := bits.TrailingZeros64(c.Named)
+			want.Newest, want.Named = (c.Newest-uint32(n))&r.mask(), c.Named>>uint(n)
+		}
 		return diverge(want, "ack-unsent", fmt.Sprintf("ack names packet %d, which did not pass the tap", c.Newest))
 	}
 	return nil
