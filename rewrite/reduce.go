@@ -5,7 +5,9 @@
 //	           ──> without this chunk of them? without that? (delta debugging)
 //
 // What a smaller capture shows is asked of the whole analysis each time, so what
-// comes out shows it to whoever runs the same command on it.
+// comes out shows it to whoever runs the same command on it: the same rule, of the
+// same endpoint, on the same side. A divergence stays as certain as it was; a finding
+// may need much of a capture to be certain, and is let become likely.
 //
 // Ring 4 of the house. Source of truth: Zeller and Hildebrandt, "Simplifying and
 // Isolating Failure-Inducing Input", for the order in which chunks are tried.
@@ -15,7 +17,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
+	"slices"
 	"sort"
+	"strings"
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/capture"
@@ -27,6 +32,10 @@ import (
 type Frames struct {
 	list []capture.Frame
 	next int
+	// What the capture says that it lacks: see analyze.Dropper.
+	dropped uint64
+	counted bool
+	ended   error
 }
 
 // maxBytes bounds a capture that is held in memory.
@@ -41,23 +50,38 @@ func Load(src capture.Source) (*Frames, error) {
 		var x capture.Frame
 		err := src.Next(&x)
 		var cut *capture.CutError
-		if errors.Is(err, io.EOF) || errors.As(err, &cut) {
+		if errors.As(err, &cut) {
+			f.ended = err
+		}
+		if errors.Is(err, io.EOF) || f.ended != nil {
+			if d, ok := src.(analyze.Dropper); ok {
+				f.dropped, f.counted = d.Dropped(), d.Counted()
+			}
 			return f, nil
 		}
 		if err != nil {
 			return nil, err
 		}
-		if size += len(x.Data); size > maxBytes {
+		if size += len(x.Data) + len(x.Options); size > maxBytes {
 			return nil, fmt.Errorf("the first %d frames have more than %d bytes: cut the capture before it is reduced", len(f.list)+1, maxBytes)
 		}
 		x.Data = append([]byte(nil), x.Data...)
-		x.Options = nil
+		x.Options = append([]byte(nil), x.Options...)
 		f.list = append(f.list, x)
 	}
 }
 
 // Len gives the number of frames.
 func (f *Frames) Len() int { return len(f.list) }
+
+// Ended tells how the reading ended where not cleanly: a capture.CutError.
+func (f *Frames) Ended() error { return f.ended }
+
+// Dropped gives how many packets the capture is known to lack.
+func (f *Frames) Dropped() uint64 { return f.dropped }
+
+// Counted reports whether it says of all that it lacks.
+func (f *Frames) Counted() bool { return f.counted }
 
 // At gives frame i, from 0, as it was in its file.
 func (f *Frames) At(i int) *capture.Frame { return &f.list[i] }
@@ -81,7 +105,7 @@ func (f *Frames) Close() error { return nil }
 
 // pick gives the capture of some of the frames.
 func (f *Frames) pick(of []int) *Frames {
-	p := &Frames{list: make([]capture.Frame, len(of))}
+	p := &Frames{list: make([]capture.Frame, len(of)), dropped: f.dropped, counted: f.counted}
 	for i, n := range of {
 		p.list[i] = f.list[n]
 	}
@@ -94,61 +118,135 @@ type Rule struct {
 	ID       string
 	Analysis analyze.Options
 	Behave   string // replay's behaviour; empty for the suggested one
+	// Tell is told of every capture that is tried: which one it is, and its frames.
+	// It may be nil.
+	Tell func(trial, frames int)
 }
 
-// stands reports whether a capture shows the rule.
-func (r *Rule) stands(f *Frames) (bool, error) {
+// mark tells a finding, or a divergence, from others.
+type mark struct {
+	diverges        bool
+	protocol        string
+	side            machine.Side
+	own, peer       netip.AddrPort
+	behaviour, name string // of a divergence: what the side is held against, and the field
+	severity        machine.Severity
+}
+
+// Sight is how a finding, or a divergence, of the rule stands in a capture.
+type Sight struct {
+	Diverges  bool // it is what replay finds; else it is a finding
+	Side      machine.Side
+	Addr      netip.AddrPort
+	Certainty machine.Certainty
+	Frame     uint64 // where it shows first, in the smaller capture
+	Message   string // in words
+	mark      mark
+}
+
+// seen is what a capture shows of a rule, and which rules it shows at all.
+type seen struct {
+	sights []Sight
+	others []string // in order of their names, each once
+}
+
+// divergences gives what replay finds.
+func (r *Rule) divergences(f *Frames, to *seen) error {
 	if err := f.Rewind(); err != nil {
-		return false, err
+		return err
 	}
 	file, err := replay.Run("", f, replay.Options{Analysis: r.Analysis, Behaviour: r.Behave})
 	if err != nil {
-		return false, err
+		return err
 	}
 	for i := range file.Results {
-		if d := file.Results[i].Divergence; d != nil && d.Rule == r.ID {
-			return true, nil
+		x := &file.Results[i]
+		d := x.Divergence
+		if d == nil || !x.Expected {
+			continue
 		}
+		to.other(d.Rule)
+		if d.Rule != r.ID {
+			continue
+		}
+		m := mark{diverges: true, protocol: x.Flow.Protocol.Name, side: x.Side, own: x.Flow.Addr(x.Side), peer: x.Flow.Addr(x.Side.Other()), behaviour: x.Behaviour, name: d.Field}
+		to.sights = append(to.sights, Sight{
+			Diverges: true, Side: x.Side, Addr: m.own, Certainty: x.Certainty(), Frame: d.Ref.Frame(), mark: m,
+			Message: fmt.Sprintf("%s: %s expected %s, got %s", x.Behaviour, d.Field, d.Expected, d.Got),
+		})
 	}
+	return nil
+}
+
+// findings gives what the analysis finds.
+func (r *Rule) findings(f *Frames, to *seen) error {
 	if err := f.Rewind(); err != nil {
-		return false, err
+		return err
 	}
 	s, err := analyze.RunTwice(f, r.Analysis)
 	if err != nil {
-		return false, err
+		return err
 	}
 	for _, flow := range s.Flows() {
 		for _, x := range flow.Findings() {
-			if x.Rule.ID == r.ID {
-				return true, nil
+			to.other(x.Rule.ID)
+			if x.Rule.ID != r.ID {
+				continue
 			}
+			m := mark{side: x.Side, own: flow.Addr(x.Side), peer: flow.Addr(x.Side.Other()), severity: x.Rule.Severity}
+			if flow.Protocol != nil {
+				m.protocol = flow.Protocol.Name
+			}
+			sight := Sight{Side: x.Side, Addr: m.own, Certainty: x.Certainty, Message: x.Message(), mark: m}
+			if len(x.Refs) > 0 {
+				sight.Frame = x.Refs[0].Frame()
+			}
+			to.sights = append(to.sights, sight)
 		}
 	}
-	return false, nil
+	return nil
+}
+
+func (s *seen) other(id string) {
+	if i, found := slices.BinarySearch(s.others, id); !found {
+		s.others = slices.Insert(s.others, i, id)
+	}
+}
+
+// AbsentError says that a rule does not stand in a capture.
+type AbsentError struct {
+	Rule  string
+	Shown []string // the rules that do, by name
+}
+
+func (e *AbsentError) Error() string {
+	if len(e.Shown) == 0 {
+		return fmt.Sprintf("%s: neither a finding nor a divergence of that rule stands in the capture, nor one of any other", e.Rule)
+	}
+	return fmt.Sprintf("%s: neither a finding nor a divergence of that rule stands in the capture: these do: %s", e.Rule, strings.Join(e.Shown, ", "))
 }
 
 // Reduced is what Reduce found.
 type Reduced struct {
 	Frames *Frames
-	Trials int  // captures that were analysed
-	Least  bool // no frame of it can be left out alone
+	Shows  Sight             // how the rule stands in them
+	Was    machine.Certainty // of the same in the whole
+	Trials int               // captures that were analysed
+	Least  bool              // no frame of it can be left out alone
 }
 
-// Reduce finds a small capture in which the rule still stands. trials bounds how
-// many captures are analysed on the way; the error says so where the rule does
-// not stand in the whole one.
+// Reduce finds a small capture in which the rule still stands: a divergence where
+// replay finds one of that name in the whole, else a finding. trials bounds how
+// many captures are analysed on the way. The error is an AbsentError where the rule
+// does not stand in the whole one.
 func Reduce(f *Frames, r *Rule, trials int) (*Reduced, error) {
 	d := &reduction{all: f, rule: r, left: trials}
 	whole := make([]int, f.Len())
 	for i := range whole {
 		whole[i] = i
 	}
-	ok, err := d.try(whole)
-	if err != nil {
+	if err := d.aim(); err != nil {
 		return nil, err
-	}
-	if !ok {
-		return nil, fmt.Errorf("--keep %s: neither a finding nor a divergence of that rule stands in the capture", r.ID)
 	}
 	kept, err := d.flow(whole)
 	if err == nil {
@@ -161,21 +259,72 @@ func Reduce(f *Frames, r *Rule, trials int) (*Reduced, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Reduced{f.pick(kept), d.done, least}, nil
+	// Once more, for how it stands in what is kept.
+	if ok, err := d.try(kept); err != nil {
+		return nil, err
+	} else if !ok {
+		return nil, fmt.Errorf("%s does not stand in the %d frames in which it stood before: a fault of ackscope itself", r.ID, len(kept))
+	}
+	return &Reduced{f.pick(kept), d.shows, d.aims[d.shows.mark], d.done, least}, nil
 }
 
 // reduction is a Reduce at work.
 type reduction struct {
-	all  *Frames
-	rule *Rule
-	left int
-	done int
+	all   *Frames
+	rule  *Rule
+	aims  map[mark]machine.Certainty // any of these must stand; and how certain they were
+	finds func(*Frames, *seen) error // what kind of thing they are
+	shows Sight                      // that stood in the newest capture that was tried
+	left  int
+	done  int
+}
+
+// aim looks at the whole capture for what must still stand.
+func (d *reduction) aim() error {
+	var s seen
+	d.left--
+	d.done++
+	d.finds = d.rule.divergences
+	if err := d.finds(d.all, &s); err != nil {
+		return err
+	}
+	if len(s.sights) == 0 {
+		d.finds = d.rule.findings
+		if err := d.finds(d.all, &s); err != nil {
+			return err
+		}
+	}
+	if len(s.sights) == 0 {
+		return &AbsentError{d.rule.ID, s.others}
+	}
+	d.aims = map[mark]machine.Certainty{}
+	for _, x := range s.sights {
+		d.aims[x.mark] = max(d.aims[x.mark], x.Certainty)
+	}
+	return nil
 }
 
 func (d *reduction) try(of []int) (bool, error) {
 	d.left--
 	d.done++
-	return d.rule.stands(d.all.pick(of))
+	if d.rule.Tell != nil {
+		d.rule.Tell(d.done, len(of))
+	}
+	var s seen
+	if err := d.finds(d.all.pick(of), &s); err != nil {
+		return false, err
+	}
+	for _, x := range s.sights {
+		was, ok := d.aims[x.mark]
+		if !x.Diverges {
+			was = min(was, machine.Likely)
+		}
+		if ok && x.Certainty >= was {
+			d.shows = x
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // flow keeps the frames of one flow where the rule stands in it alone: the

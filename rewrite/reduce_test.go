@@ -1,6 +1,9 @@
 package rewrite_test
 
 import (
+	"errors"
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/ackscope/ackscope/analyze"
@@ -50,4 +53,99 @@ func TestReduce(t *testing.T) {
 		t.Error("a rule that does not stand: expected an error")
 	}
 	t.Logf("%d frames of %d after %d trials, least %v", r.Frames.Len(), f.Len(), r.Trials, r.Least)
+}
+
+// TestReduceSame: what a small capture shows is what the whole one did: the rule of
+// the same endpoint, on the same side; also where it takes frames of the other side
+// to tell which side that is.
+func TestReduceSame(t *testing.T) {
+	o := analyze.Options{Registry: dissect.NewRegistry(gaffer.Protocol)}
+	for _, c := range []struct {
+		file, rule string
+		most       int
+	}{
+		{"reliable-reject-truncate.server.pcap.gz", "malformed", 8},
+		{"reliable-ipv6.client.pcap.gz", "out-of-order", 8},
+		{"reliable-ipfrag.client.pcap.gz", "oversize", 8},
+		{"plain-le-wrap-loss90.server.pcap.gz", "loss-burst", 8},
+	} {
+		in, err := capture.Open([]string{"../testdata/pcaps/" + c.file}, capture.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := rewrite.Load(&commented{Source: in})
+		if err != nil {
+			t.Fatal(err)
+		}
+		in.Close()
+		r, err := rewrite.Reduce(f, &rewrite.Rule{ID: c.rule, Analysis: o}, 400)
+		if err != nil {
+			t.Errorf("%s: %v", c.file, err)
+			continue
+		}
+		was, is := findingsOf(t, f, o, c.rule), findingsOf(t, r.Frames, o, c.rule)
+		shown := r.Shows.Side.String() + " " + r.Shows.Addr.String()
+		if len(is) == 0 || !slices.Contains(was, shown) || !slices.Contains(is, shown) || r.Shows.Diverges {
+			t.Errorf("%s: %s is shown of %v, was of %v, and the reduction tells of %q", c.file, c.rule, is, was, shown)
+		}
+		for i := range r.Frames.Len() {
+			if x := r.Frames.At(i); string(x.Options) != fmt.Sprintf("comment %d", x.Ref.Frame()) {
+				t.Errorf("%s: frame %d of the whole comes with the options %q", c.file, x.Ref.Frame(), x.Options)
+			}
+		}
+		if r.Frames.Len() > c.most {
+			t.Errorf("%s: %d frames, expected at most %d", c.file, r.Frames.Len(), c.most)
+		}
+	}
+}
+
+// commented gives each frame options of its own.
+type commented struct {
+	capture.Source
+	buf []byte
+}
+
+func (c *commented) Next(f *capture.Frame) error {
+	err := c.Source.Next(f)
+	c.buf = fmt.Appendf(c.buf[:0], "comment %d", f.Ref.Frame())
+	f.Options = c.buf
+	return err
+}
+
+// findingsOf gives the side and address of each finding of a rule.
+func findingsOf(t *testing.T, f *rewrite.Frames, o analyze.Options, rule string) (list []string) {
+	t.Helper()
+	if err := f.Rewind(); err != nil {
+		t.Fatal(err)
+	}
+	s, err := analyze.RunTwice(f, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, flow := range s.Flows() {
+		for _, x := range flow.Findings() {
+			if x.Rule.ID == rule {
+				list = append(list, x.Side.String()+" "+flow.Addr(x.Side).String())
+			}
+		}
+	}
+	return list
+}
+
+// TestReduceAbsent: a rule that does not stand is named, with those that do.
+func TestReduceAbsent(t *testing.T) {
+	in, err := capture.Open([]string{"../testdata/pcaps/reliable-ipv6.client.pcap.gz"}, capture.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	f, err := rewrite.Load(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = rewrite.Reduce(f, &rewrite.Rule{ID: "stale-entry", Analysis: analyze.Options{Registry: dissect.NewRegistry(gaffer.Protocol)}}, 10)
+	var absent *rewrite.AbsentError
+	if !errors.As(err, &absent) || absent.Rule != "stale-entry" || !slices.Contains(absent.Shown, "out-of-order") || slices.Contains(absent.Shown, "stale-entry") {
+		t.Errorf("%v, expected that the rule is absent and out-of-order is not", err)
+	}
 }

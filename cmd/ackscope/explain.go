@@ -85,13 +85,17 @@ func (a *app) listRules() error {
 	})
 }
 
-// unknownRule says which rule was likely meant.
-func (a *app) unknownRule(id string) error {
-	var ids []string
+// ruleNames lists the rules of findings.
+func (a *app) ruleNames() (ids []string) {
 	for _, r := range a.rules() {
 		ids = append(ids, r.ID)
 	}
-	if near := filter.Nearest(id, ids); near != "" {
+	return ids
+}
+
+// unknownRule says which rule was likely meant.
+func (a *app) unknownRule(id string) error {
+	if near := filter.Nearest(id, a.ruleNames()); near != "" {
 		return fmt.Errorf("no rule %q; did you mean %s?", id, near)
 	}
 	return fmt.Errorf("no rule %q: `ackscope explain` lists them", id)
