@@ -28,6 +28,7 @@ type State struct {
 	Sides []machine.Side
 	Rows  int // of each window, the newest; 0 for all
 	Cells int // in a row: 32 if 0
+	Width int // that figures take at most, by names that are cut; 0 for any
 }
 
 // Block is text of known width, a side's column of the picture. Lines may carry
@@ -59,14 +60,13 @@ func (p *State) Block(side machine.Side, v, peer *machine.View) *Block {
 	for _, name := range windowOrder(side, v, peer) {
 		w := FindWindow(v, name)
 		facing := FindWindow(peer, FacingName(name))
-		first, last := p.rowRange(w, facing)
-		p.window(b, name, w, first, last)
+		p.window(b, name, w, p.rowsOf(w, facing))
 	}
 	if len(v.Gauges) > 0 {
 		b.text("")
 	}
 	for i := range v.Gauges {
-		b.text(GaugeText(&v.Gauges[i]))
+		b.text(p.gauge(&v.Gauges[i]))
 	}
 	return b
 }
@@ -126,34 +126,44 @@ func FindWindow(v *machine.View, name string) *machine.Window {
 	return nil
 }
 
-// rowRange gives the rows to draw of a window and the one that faces it: whole
-// rows, the newest ones. last is after the end; both 0 for nothing.
-func (p *State) rowRange(w, facing *machine.Window) (first, last int64) {
-	found := false
+// rowsOf gives the sequences at which the rows to draw of a window and the one that
+// faces it begin: the newest ones. Where the receiver is farther behind than those
+// reach, the first of them gives way to the one with its newest.
+func (p *State) rowsOf(w, facing *machine.Window) (rows []int64) {
+	var first, last int64
+	newest := int64(-1)
 	for _, x := range []*machine.Window{w, facing} {
 		if x == nil || len(x.Cells) == 0 {
 			continue
 		}
+		if strings.Contains(x.Name, "received") {
+			newest = x.Next
+		}
 		from, to := x.First, x.First+int64(len(x.Cells))
-		if !found {
-			first, last, found = from, to, true
+		if first == last {
+			first, last = from, to
 			continue
 		}
 		first, last = min(first, from), max(last, to)
 	}
-	rowCells := p.perRow()
-	first -= (first%rowCells + rowCells) % rowCells
-	if rest := (last%rowCells + rowCells) % rowCells; rest != 0 {
-		last += rowCells - rest
+	size := p.perRow()
+	start := func(sequence int64) int64 { return sequence - (sequence%size+size)%size }
+	for row := start(first); row < last; row += size {
+		rows = append(rows, row)
 	}
-	if p.Rows > 0 {
-		first = max(first, last-int64(p.Rows)*rowCells)
+	if p.Rows == 0 || len(rows) <= p.Rows {
+		return rows
 	}
-	return first, last
+	rows = rows[len(rows)-p.Rows:]
+	if newest >= first && newest < rows[0] && p.Rows > 1 {
+		rows[0] = start(newest)
+	}
+	return rows
 }
 
-// window draws rows of cells: s, a, r, ... as machine.Glyphs has them.
-func (p *State) window(b *Block, name string, w *machine.Window, first, last int64) {
+// window draws rows of cells: s, a, r, ... as machine.Glyphs has them. ⋮ stands
+// before a row that does not follow the one above it.
+func (p *State) window(b *Block, name string, w *machine.Window, rows []int64) {
 	b.text("")
 	head := name
 	switch {
@@ -170,12 +180,18 @@ func (p *State) window(b *Block, name string, w *machine.Window, first, last int
 		head += fmt.Sprintf("  (%s)", w.Grade)
 	}
 	b.add(utf8.RuneCountInString(head), p.Paint.String(Bold, head))
-	label := len(strconv.FormatInt(last, 10))
+	if len(rows) == 0 {
+		return
+	}
 	rowCells := p.perRow()
-	for row := first; row < last; row += rowCells {
-		line := fmt.Appendf(nil, " %*d  ", label, row)
-		from := len(line)
-		width := from
+	label := len(strconv.FormatInt(rows[len(rows)-1]+rowCells, 10))
+	for i, row := range rows {
+		gap := " "
+		if i > 0 && row != rows[i-1]+rowCells {
+			gap = "⋮"
+		}
+		line := fmt.Appendf(nil, "%s%*d  ", gap, label, row)
+		width := utf8.RuneCount(line)
 		for i := range rowCells {
 			if i > 0 && i%groupCells == 0 {
 				line = append(line, ' ')
@@ -215,6 +231,18 @@ func CellStyle(c machine.Cell) Style {
 	case machine.CellSent:
 	}
 	return ""
+}
+
+// gauge writes a figure so that it fits: what it is of is cut, not how much it is.
+func (p *State) gauge(g *machine.Gauge) string {
+	text := GaugeText(g)
+	over := utf8.RuneCountInString(text) - p.Width
+	name := []rune(g.Name)
+	const leastName = 8
+	if p.Width == 0 || over <= 0 || len(name)-over-1 < leastName {
+		return text
+	}
+	return string(name[:len(name)-over-1]) + "…" + strings.TrimPrefix(text, g.Name)
 }
 
 // GaugeText writes a figure with what is known of it.

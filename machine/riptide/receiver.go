@@ -161,7 +161,7 @@ func (r *Receiver) filterText() string {
 			missing++
 		}
 	}
-	return fmt.Sprintf("%d ids behind the newest, of which %d older than the bits have not come; all older ones count as received", r.list.count, missing)
+	return fmt.Sprintf("the %d ids behind the newest, %d beyond the bits missing", r.list.count, missing)
 }
 
 // Received reports whether the state holds an id for received; known is false
