@@ -17,7 +17,8 @@ type again struct {
 	places []place
 	buf    []byte
 	stop   chan struct{}
-	read   atomic.Int64 // frames given so far
+	read   atomic.Int64 // frames given since the beginning, or since it began anew
+	again  atomic.Bool  // it has begun anew
 }
 
 // newAgain wants the store's lock held.
@@ -60,6 +61,8 @@ func (a *again) Next(f *capture.Frame) error {
 // Rewind begins anew.
 func (a *again) Rewind() error {
 	a.next, a.places = 0, nil
+	a.read.Store(0)
+	a.again.Store(true)
 	return nil
 }
 

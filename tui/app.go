@@ -198,9 +198,13 @@ func (a *App) key(k string) {
 	}
 	a.store.Lock()
 	a.model.Key(k)
-	quit, copied, redraw := a.model.quit, a.model.copied, a.model.redraw
-	a.model.copied, a.model.redraw = "", false
+	quit, copied, redraw, suspend := a.model.quit, a.model.copied, a.model.redraw, a.model.suspend
+	a.model.copied, a.model.redraw, a.model.suspend = "", false, false
 	a.store.Unlock()
+	if suspend {
+		a.app.Suspend(stopProcess)
+		redraw = true
+	}
 	if copied != "" {
 		a.copyOut(copied)
 	}
@@ -244,7 +248,7 @@ func (a *App) MouseHandler() func(tview.MouseAction, *tcell.EventMouse, func(tvi
 		case tview.MouseLeftDown:
 			a.model.click(x, y)
 		case tview.MouseLeftDoubleClick:
-			a.model.enter()
+			a.model.doubleClick(x, y)
 		case tview.MouseScrollUp:
 			a.model.wheel(x, y, -3)
 		case tview.MouseScrollDown:

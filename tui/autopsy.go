@@ -5,7 +5,6 @@ import (
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/machine"
-	"github.com/ackscope/ackscope/show"
 )
 
 // autopsyPage is the page of one flow. It is written in the background and kept
@@ -76,11 +75,7 @@ func (m *Model) autopsy() []string {
 	case len(p.lines) == 0:
 		return append([]string{"the connection had not ended when the capture did, or its protocol tells no end", ""}, lastWords(m, f)...)
 	}
-	var out []string
-	for _, line := range p.lines {
-		out = append(out, strings.Split(show.Wrap(line, "", 0), "\n")...)
-	}
-	return out
+	return p.lines
 }
 
 // lastWords says when each side was last seen, for a flow without a page.

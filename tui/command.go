@@ -15,7 +15,7 @@ func (m *Model) command(text string) {
 	name, rest, _ := strings.Cut(text, " ")
 	rest = strings.TrimSpace(rest)
 	if frame, err := parseFrame(name); err == nil && rest == "" {
-		m.jumpRef(frame)
+		m.jumpFrame(frame)
 		return
 	}
 	switch name {
@@ -57,7 +57,7 @@ func (m *Model) command(text string) {
 			m.fail("%v", err)
 			return
 		}
-		m.jumpRef(frame)
+		m.jumpFrame(frame)
 	case "w", "save":
 		m.saveShown(rest)
 	case "columns":
@@ -95,6 +95,15 @@ func (m *Model) command(text string) {
 	default:
 		m.fail("no command :%s (? lists them)", name)
 	}
+}
+
+// jumpFrame goes to a frame that was asked for.
+func (m *Model) jumpFrame(frame machine.Ref) {
+	if _, ok := m.store.timeline.Find(frame); !ok {
+		m.fail("no frame %s: the capture has %s", m.store.Frame(frame), show.Plural(m.store.Len(), "frame"))
+		return
+	}
+	m.jumpRef(frame)
 }
 
 // parseFrame reads FRAME or FILE:FRAME.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/ackscope/ackscope/show"
 )
@@ -27,7 +28,7 @@ func (m *Model) draw(c canvas) {
 	} else {
 		switch m.view {
 		case viewFlows:
-			m.drawFlows(body)
+			m.drawFlows(m.drawEnd(body))
 		case viewPackets:
 			m.drawPackets(body)
 		case viewState:
@@ -49,6 +50,21 @@ func (m *Model) draw(c canvas) {
 	}
 	m.drawBottom(c.part(0, c.h-1, c.w, 1))
 	m.drawPrompt(c)
+}
+
+// drawEnd draws what made the capture end before its time, in full below what is left
+// of the canvas.
+func (m *Model) drawEnd(c canvas) canvas {
+	err := m.store.end
+	if err == nil {
+		return c
+	}
+	lines := wrapLine(strings.ReplaceAll(err.Error(), "\n", "; "), c.w-2)
+	lines = lines[:min(len(lines), max(c.h/3, 1))]
+	for y, line := range lines {
+		c.text(1, c.h-len(lines)+y, roleWarn, line)
+	}
+	return c.part(0, 0, c.w, c.h-len(lines))
 }
 
 // drawTop draws where one is, and the filter.
@@ -111,13 +127,16 @@ func (m *Model) drawBottom(c canvas) {
 		c.text(1, 0, r, m.note)
 		return
 	}
-	if err := m.store.end; err != nil && m.view == viewFlows {
-		c.text(1, 0, roleWarn, strings.ReplaceAll(err.Error(), "\n", "; "))
-		return
-	}
 	x := 1
 	if m.keys.count > 0 || m.keys.pending != "" {
 		x = c.text(x, 0, roleMark, countText(m.keys.count)+m.keys.pending+" ")
+	}
+	if m.help {
+		for _, hint := range [][2]string{{"q", "close"}, {"j k", "scroll"}, {"Space", "a page on"}, {"g G", "first, last"}} {
+			x = c.text(x, 0, roleKey, hint[0])
+			x = c.text(x+1, 0, roleDim, hint[1]) + 2
+		}
+		return
 	}
 	for _, b := range bindingTable() {
 		if b.hint == "" || !b.in(m.view) || b.hint == viewNames[m.view] {
@@ -197,8 +216,52 @@ func (m *Model) drawPrompt(c canvas) {
 
 func (m *Model) drawHelp(c canvas) {
 	c.rule(0, "help", true)
-	m.text.lines = helpLines()
+	m.text.lines = nil
+	for _, line := range helpLines() {
+		m.text.lines = append(m.text.lines, wrapLine(line, c.w-2)...)
+	}
 	m.drawText(c.part(1, 1, c.w-1, c.h-1))
+}
+
+// wrapLine breaks a line that may carry styles at blanks, so that each part takes at
+// most so many columns. What goes on stands below the last column of the line, as
+// wide blanks part it.
+func wrapLine(line string, width int) (out []string) {
+	if textWidth(stripStyles(line)) <= width || width < 20 {
+		return []string{line}
+	}
+	plain := stripStyles(line)
+	indent := len(plain) - len(strings.TrimLeft(plain, " "))
+	if i := strings.LastIndex(plain[:min(len(plain), width/2)], "  "); i > indent {
+		indent = textWidth(plain[:i]) + 2
+	}
+	indent = min(indent, width/2)
+	style, columns, blank := "", 0, -1 // blank: where the part may end
+	start, hang := 0, ""
+	for i := 0; i < len(line); {
+		if line[i] == 0x1b {
+			end := i + strings.IndexByte(line[i:], 'm') + 1
+			if end <= i {
+				break
+			}
+			style = line[i:end]
+			i = end
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(line[i:])
+		if r == ' ' && columns > indent {
+			blank = i
+		}
+		if columns += runeWidth(r); columns > width && blank > start {
+			out = append(out, hang+line[start:blank])
+			start = blank + 1
+			hang = strings.Repeat(" ", indent) + style
+			columns = indent + textWidth(stripStyles(line[start:i+n]))
+			blank = -1
+		}
+		i += n
+	}
+	return append(out, hang+line[start:])
 }
 
 // drawText draws the lines of the pager.
@@ -215,6 +278,10 @@ func (m *Model) drawText(c canvas) {
 		c.right(c.w-1, c.h-1, roleDim, fmt.Sprintf(" %d more ▾", more))
 	}
 }
+
+// leastParts is the height from which on a view is parted in two: below that the
+// list has all of it.
+const leastParts = 9
 
 // drawFlows draws the table of flows.
 func (m *Model) drawFlows(c canvas) {
@@ -270,11 +337,13 @@ func (m *Model) drawFlows(c canvas) {
 		}
 	}
 	x := 1
+	t.heads = t.heads[:0]
 	for i := range flowColumns {
 		col := &flowColumns[i]
 		if dropped[col.name] {
 			continue
 		}
+		t.heads = append(t.heads, flowHead{i, x, x + widths[i] + 2})
 		name := col.name
 		r := roleTitle
 		if i == t.sort {
@@ -364,7 +433,10 @@ func (m *Model) drawAutopsy(c canvas) {
 		title = fmt.Sprintf("autopsy of flow %d", f.ID)
 	}
 	c.rule(0, title, true)
-	m.text.lines = m.autopsy()
+	m.text.lines = nil
+	for _, line := range m.autopsy() {
+		m.text.lines = append(m.text.lines, wrapLine(line, c.w-2)...)
+	}
 	m.drawText(c.part(1, 1, c.w-1, c.h-1))
 }
 
@@ -374,11 +446,13 @@ func (m *Model) drawFindings(c canvas) {
 	width := c.w
 	beside := c.w >= 100
 	height := c.h
-	if beside {
+	switch {
+	case beside:
 		width = c.w * 45 / 100
-	} else {
+	case c.h >= leastParts:
 		height = c.h / 2
 	}
+	t.width = width
 	c.part(0, 0, width, 1).rule(0, "findings by "+findingOrders[t.sort], true)
 	rows := height - 1
 	t.list.fit(len(t.rows), rows)

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/ackscope/ackscope/machine"
@@ -26,6 +27,9 @@ func (m *Model) drawMessages(c canvas) {
 		title += fmt.Sprintf(", %s pass the filter", show.Grouped(len(t.rows)))
 	}
 	below := min(max(c.h/3, 8), 14)
+	if c.h < below+leastParts/2 {
+		below = 0
+	}
 	rows := c.h - below - 2
 	c.rule(0, title, true)
 	if len(t.all) == 0 {
@@ -36,7 +40,9 @@ func (m *Model) drawMessages(c canvas) {
 		if t.work != nil && t.work.err != nil {
 			text = t.work.err.Error()
 		}
-		c.text(2, 2, roleDim, text)
+		for y, s := range strings.Split(show.Wrap(text, "", c.w-3), "\n") {
+			c.text(2, 2+y, roleDim, s)
+		}
 		return
 	}
 	t.list.fit(len(t.rows), rows)
@@ -115,6 +121,9 @@ func (m *Model) drawMessages(c canvas) {
 			row.text(at, 0, pick(roleDim), x.lifeLine(m.store, c.w-at-1, span))
 		}
 	}
+	if below == 0 {
+		return
+	}
 	foot := c.part(0, c.h-below, c.w, below)
 	width := c.w
 	if c.w >= 120 {
@@ -128,9 +137,11 @@ func (m *Model) drawMessages(c canvas) {
 	left := foot.part(0, 0, width, below)
 	left.rule(0, "life", false)
 	if x := t.selected(); x != nil {
-		for y, s := range x.lines(m.store) {
-			left.sgr(1, y+1, roleText, s)
+		m.text.lines = nil
+		for _, s := range x.lines(m.store) {
+			m.text.lines = append(m.text.lines, wrapLine(s, left.w-2)...)
 		}
+		m.drawText(left.part(1, 1, left.w-1, left.h-1))
 	}
 }
 

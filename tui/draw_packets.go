@@ -7,7 +7,7 @@ import (
 // drawPackets draws list, tree and bytes, and where there is room what both
 // sides knew.
 func (m *Model) drawPackets(c canvas) {
-	if m.config.Maximised {
+	if m.alone() {
 		m.drawPane(m.packet.pane, c)
 		return
 	}
@@ -27,6 +27,10 @@ func (m *Model) drawPackets(c canvas) {
 	m.drawPane(paneHex, below.part(tree+1, 0, left.w-tree-1, below.h))
 }
 
+// alone reports whether one pane has all the room: since it was asked for, or
+// since there is no more.
+func (m *Model) alone() bool { return m.config.Maximised || m.h < leastParts+4 }
+
 func (m *Model) drawPane(p pane, c canvas) {
 	focused := m.packet.pane == p
 	inside := c.part(0, 1, c.w, c.h-1)
@@ -44,7 +48,7 @@ func (m *Model) drawPane(p pane, c canvas) {
 		c.rule(0, "frame "+m.selectedRef(), focused)
 		m.drawTree(inside, focused)
 	case paneHex:
-		if m.config.Maximised {
+		if m.alone() {
 			m.detail.fill(m, c.w)
 		}
 		_, title, bit, bits := m.detail.lit()

@@ -20,6 +20,7 @@ type findingTable struct {
 	sort    int // 0 by gravity, 1 by count, 2 by flow
 	reverse bool
 	version int
+	width   int // columns of the list
 	flow    int // of the flow that is open; 0 for all
 	filter  *filter.Filter
 	refused error // why the filter is not asked; nil where it is

@@ -24,7 +24,11 @@ type flowTable struct {
 	turned  bool
 	filter  *filter.Filter
 	picked  int // number of the flow at the cursor, so that it stays there
+	heads   []flowHead
 }
+
+// flowHead is where the head of a column stands on the screen.
+type flowHead struct{ column, from, to int }
 
 // flowColumn is a column of the table.
 type flowColumn struct {
@@ -238,6 +242,21 @@ func (t *flowTable) sortNext(m *Model) {
 	t.reverse = t.sort >= 4 && t.sort <= 10 // figures: the largest first
 	m.config.FlowSort, m.config.FlowReverse = t.sort, t.reverse
 	m.say("sorted by %s: i turns it around", flowColumns[t.sort].name)
+}
+
+// clickHead sorts by the column whose head is at a place of its line; where that is
+// so, it turns the order around.
+func (t *flowTable) clickHead(m *Model, x int) {
+	for _, h := range t.heads {
+		switch {
+		case x < h.from || x >= h.to:
+		case h.column == t.sort:
+			m.sortTurn()
+		default:
+			t.sort = h.column - 1
+			t.sortNext(m)
+		}
+	}
 }
 
 // sortBy sorts by a column's name.

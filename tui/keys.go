@@ -104,6 +104,7 @@ func bindingTable() []binding {
 		{keys: []string{":"}, group: "program", help: "command line; :help lists the commands", hint: "command", do: func(m *Model, _ int) { m.ask(promptCommand) }},
 		{keys: []string{"?", "F1"}, group: "program", help: "this help", hint: "help", do: func(m *Model, _ int) { m.help, m.text.list = true, list{} }},
 		{keys: []string{"Ctrl-C"}, group: "program", help: "stop what runs; else quit", do: func(m *Model, _ int) { m.interrupt() }},
+		{keys: []string{"Ctrl-Z"}, group: "program", help: "back to the shell; fg goes on", do: func(m *Model, _ int) { m.suspend = true }},
 		{keys: []string{"Ctrl-L"}, group: "program", help: "draw the screen anew", do: func(m *Model, _ int) { m.redraw = true }},
 	}
 }

@@ -112,7 +112,12 @@ func wordRune(r rune) bool {
 // complete replaces the word that ends at the cursor.
 func (l *line) complete(word string) {
 	_, from := l.word()
+	l.replace(from, word)
+}
+
+// replace puts text in place of what stands between a column and the cursor.
+func (l *line) replace(from int, text string) {
 	l.text = append(l.text[:from], l.text[l.cursor:]...)
 	l.cursor = from
-	l.insert(word)
+	l.insert(text)
 }

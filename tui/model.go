@@ -8,6 +8,7 @@ import (
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/filter"
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/show"
 )
 
 // Options are what the program gives the screens.
@@ -93,6 +94,8 @@ type Model struct {
 	bad    bool
 	copied string // to be put on the clipboard
 	redraw bool
+	// suspend asks for the shell, until that goes on with the program.
+	suspend bool
 
 	config config
 	search search
@@ -217,7 +220,7 @@ func (m *Model) focus() *analyze.Flow {
 // jump goes to a packet, and can be taken back.
 func (m *Model) jump(n int) {
 	if n < 0 || n >= m.store.Len() {
-		m.fail("no such packet: the capture has %d so far", m.store.Len())
+		m.fail("no packet %d: the capture has %s%s", n+1, show.Grouped(m.store.Len()), map[bool]string{true: "", false: " so far"}[m.store.pass > 1 && !m.store.growing])
 		return
 	}
 	m.leave()

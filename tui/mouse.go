@@ -5,7 +5,7 @@ package tui
 func (m *Model) paneAt(x, y int) (pane, int) {
 	y -= 2
 	h := m.h - 3
-	if m.config.Maximised {
+	if m.alone() {
 		return m.packet.pane, y - 1
 	}
 	left := m.w
@@ -25,27 +25,42 @@ func (m *Model) paneAt(x, y int) (pane, int) {
 	return paneHex, y - height - 1
 }
 
-// click selects what is at a place of the screen.
-func (m *Model) click(x, y int) {
-	m.note = ""
+// rowsAt is the screen's row at which the rows of a table begin.
+var rowsAt = map[view]int{viewFlows: 4, viewFindings: 3, viewReplay: 4, viewMessages: 4}
+
+// table is the list of a view that is a table; nil for other views.
+func (m *Model) table() *list {
 	switch m.view {
 	case viewFlows:
-		if y >= 4 {
-			m.flows.list.cursor = m.flows.list.top + y - 4
-		}
+		return &m.flows.list
 	case viewFindings:
-		if y >= 3 {
-			m.findings.list.cursor = m.findings.list.top + y - 3
-		}
+		return &m.findings.list
 	case viewReplay:
-		if y >= 4 && y-4 < m.replay.list.height {
-			m.replay.list.cursor, m.replay.frame = m.replay.list.top+y-4, 0
-		}
+		return &m.replay.list
 	case viewMessages:
-		if y >= 4 {
-			m.messages.list.cursor = m.messages.list.top + y - 4
-		}
-	case viewPackets:
+		return &m.messages.list
+	}
+	return nil
+}
+
+// rowAt gives the row of the view's table at a place of the screen; false for
+// none, such as what stands beside or below the table.
+func (m *Model) rowAt(x, y int) (int, bool) {
+	l, from := m.table(), rowsAt[m.view]
+	if l == nil || y < from || y >= from+l.height || m.view == viewFindings && x > m.findings.width {
+		return 0, false
+	}
+	return l.top + y - from, true
+}
+
+// click selects what is at a place of the screen; the head of a column of the
+// flows sorts by it, and turns the order around.
+func (m *Model) click(x, y int) {
+	m.note = ""
+	if m.help || m.prompt.kind != promptNone {
+		return
+	}
+	if m.view == viewPackets {
 		p, row := m.paneAt(x, y)
 		m.packet.pane = p
 		switch {
@@ -57,8 +72,28 @@ func (m *Model) click(x, y int) {
 		case p == paneTree:
 			m.detail.cursor = m.detail.shownAt(m.detail.list.top + row)
 		}
-	case viewState, viewLadder, viewGraphs, viewAutopsy, viewCount:
+		return
 	}
+	if m.view == viewFlows && y == rowsAt[viewFlows]-2 {
+		m.flows.clickHead(m, x)
+		return
+	}
+	if row, ok := m.rowAt(x, y); ok {
+		m.move(row - m.table().cursor)
+	}
+}
+
+// doubleClick opens what is at a place of the screen.
+func (m *Model) doubleClick(x, y int) {
+	if m.help || m.prompt.kind != promptNone {
+		return
+	}
+	if m.table() != nil {
+		if _, ok := m.rowAt(x, y); !ok {
+			return
+		}
+	}
+	m.enter()
 }
 
 // wheel scrolls what is at a place of the screen.
@@ -67,12 +102,15 @@ func (m *Model) wheel(x, y, by int) {
 		m.text.list.scroll(by, len(m.text.lines))
 		return
 	}
-	if m.view == viewPackets {
+	switch _, ok := m.rowAt(x, y); {
+	case m.view == viewPackets:
 		had := m.packet.pane
 		m.packet.pane, _ = m.paneAt(x, y)
 		m.move(by)
 		m.packet.pane = had
-		return
+	case m.table() != nil && !ok && m.view != viewFlows:
+		m.scrollText(by)
+	default:
+		m.move(by)
 	}
-	m.move(by)
 }

@@ -145,15 +145,21 @@ func (m *Model) completions(text string) []string {
 	word := lastWord(text)
 	var out []string
 	if m.prompt.kind == promptCommand {
-		if strings.Contains(text, " ") {
-			return nil
-		}
-		for _, c := range commands {
-			if strings.HasPrefix(c.name, word) {
-				out = append(out, c.name)
+		name, argument, ok := strings.Cut(text, " ")
+		if !ok {
+			names := make([]string, len(commands))
+			for i := range commands {
+				names[i] = commands[i].name
 			}
+			return beginWith(names, word)
 		}
-		return out
+		switch name {
+		case "columns":
+			out = beginWith(packetColumns, word)
+		case "filter", "break":
+		default:
+			return beginWith(m.argumentsOf(name), argument)
+		}
 	}
 	if word == "" {
 		return nil
@@ -166,6 +172,50 @@ func (m *Model) completions(text string) []string {
 	// The shorter ones first: a protocol before its fields.
 	sort.SliceStable(out, func(i, j int) bool { return strings.Count(out[i], ".") < strings.Count(out[j], ".") })
 	return out
+}
+
+// beginWith gives those of some words that begin with a text and go on.
+func beginWith(words []string, text string) (out []string) {
+	for _, w := range words {
+		if strings.HasPrefix(w, text) && w != text {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// argumentsOf lists what can stand behind a command; nil where that is no choice.
+func (m *Model) argumentsOf(name string) (out []string) {
+	switch name {
+	case "theme":
+		return themes
+	case "time":
+		return timeWords
+	case "set":
+		return []string{"follow", "nofollow"}
+	case "layout":
+		return []string{"save", "reset"}
+	case "replay":
+		return m.behaviours()
+	case "sort":
+		if m.view == viewMessages {
+			return messageColumns
+		}
+		for i := range flowColumns {
+			out = append(out, flowColumns[i].name)
+		}
+	}
+	return out
+}
+
+// argumentAt gives where the argument of the command begins that is completed as a
+// whole, since it may have blanks in it; false for words.
+func (p *prompt) argumentAt() (int, bool) {
+	name, _, ok := strings.Cut(p.line.String(), " ")
+	if p.kind != promptCommand || !ok || name == "columns" || name == "filter" || name == "break" {
+		return 0, false
+	}
+	return len([]rune(name)) + 1, true
 }
 
 // completeNext puts the next completion in place of the word at the cursor.
@@ -181,7 +231,11 @@ func (m *Model) completeNext(way int) {
 	if p.chosen < 0 {
 		p.chosen = len(p.shown) - 1
 	}
-	p.line.complete(p.shown[p.chosen])
+	if from, ok := p.argumentAt(); ok {
+		p.line.replace(from, p.shown[p.chosen])
+	} else {
+		p.line.complete(p.shown[p.chosen])
+	}
 	shown, chosen := p.shown, p.chosen
 	m.recheck()
 	p.shown, p.chosen = shown, chosen

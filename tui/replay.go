@@ -43,6 +43,7 @@ type replaying struct {
 	file      *replay.File // under the store's lock, as what follows
 	err       error
 	done      bool
+	stopped   bool // by the user: R begins anew
 }
 
 // ensure begins a replay where what is shown is of other settings.
@@ -75,7 +76,7 @@ func (t *replayTable) begin(m *Model) {
 
 // end stops one that is at work.
 func (t *replayTable) end() {
-	if t.work != nil && !t.work.done {
+	if t.work != nil && !t.work.done && !t.work.stopped {
 		close(t.work.source.stop)
 	}
 	t.work = nil
@@ -143,7 +144,7 @@ func (m *Model) openReplay() {
 		m.show(viewReplay)
 		return
 	}
-	if t := &m.replay; t.work == nil || t.work.done && t.work.source.end < m.store.Len() {
+	if t := &m.replay; t.work == nil || t.work.done && (t.work.stopped || t.work.source.end < m.store.Len()) {
 		t.begin(m)
 		return
 	}
@@ -315,25 +316,33 @@ func (m *Model) drawReplay(c canvas) {
 	switch {
 	case w == nil:
 		title += ": the capture is being read first"
+	case w.stopped:
+		title += ": stopped (R begins anew)"
 	case !w.done:
 		title += fmt.Sprintf(", at work: %d%%", 100*w.source.read.Load()/int64(max(w.source.end, 1)))
+		if w.source.again.Load() {
+			title += ", reading again"
+		}
 	case w.source.end < m.store.Len():
 		title += fmt.Sprintf(", of the first %s (R runs again)", show.Plural(w.source.end, "packet"))
 	}
 	c.rule(0, title, true)
-	if w != nil && w.err != nil {
+	if w != nil && w.err != nil && !w.stopped {
 		c.text(2, 2, roleError, w.err.Error())
 		return
 	}
 	if len(t.rows) == 0 {
-		if w != nil && w.done {
+		if w != nil && w.done && !w.stopped {
 			c.text(2, 2, roleDim, "no flow here has a protocol with a reference")
 		}
 		return
 	}
 	height := min(len(t.rows)+2, c.h/2)
-	if c.h >= 30 {
+	switch {
+	case c.h >= 30:
 		height = min(len(t.rows)+2, c.h-24)
+	case c.h < leastParts:
+		height = c.h
 	}
 	rows := height - 2
 	t.list.fit(len(t.rows), rows)

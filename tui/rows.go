@@ -53,10 +53,10 @@ func (m *Model) columnsShown(width int) []string {
 		out = append(out, "flow")
 	}
 	out = append(out, "dir")
-	if m.flow == 0 && width >= 110 {
+	if m.flow == 0 && width >= 140 { // what the packet says goes before
 		out = append(out, "from", "to")
 	}
-	if m.flow == 0 && width >= 60 {
+	if m.flow == 0 && width >= 96 {
 		out = append(out, "protocol")
 	}
 	if width >= 100 {

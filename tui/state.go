@@ -25,10 +25,16 @@ type sidesAt struct {
 	diff   int // entry from which differences are shown; -1 for none
 	before [2]machine.View
 	from   int // entry that before is of
-	bits   int // width of ack_bits, as far as the headers of flow bitsOf have shown
-	bitsOf int
-	below  int64 // 0 where bit 0 stands for the newest itself, 1 where for the one below
-	told   bool  // below is known
+	bits   headerBits
+}
+
+// headerBits is what the headers of one kind have shown of their ack bits.
+type headerBits struct {
+	flow  int
+	kind  string // what a field of the header says that the message is; empty where none does
+	width int    // as far as headers have shown
+	below int64  // 0 where bit 0 stands for the newest itself, 1 where for the one below
+	told  bool   // below is known
 }
 
 // pager is lines that are read, with where one reads.
@@ -78,7 +84,7 @@ func (x *sidesAt) lines(m *Model, width, rows int) []string {
 	if x.err != nil {
 		return strings.Split(show.Wrap(x.err.Error(), "", width), "\n")
 	}
-	p := &show.State{Paint: true, Flow: f, Sides: []machine.Side{machine.A, machine.B}, Rows: rows, Cells: 32}
+	p := &show.State{Paint: true, Flow: f, Sides: []machine.Side{machine.A, machine.B}, Rows: rows, Cells: 32, Width: (width - 3) / 2}
 	left, right := p.Block(machine.A, &x.views[0], &x.views[1]), p.Block(machine.B, &x.views[1], &x.views[0])
 	if left.Width()+3+right.Width() > width {
 		p.Cells = 16
@@ -205,8 +211,11 @@ func (x *sidesAt) ackBits(m *Model, f *analyze.Flow, width int) []string {
 	r.Datagram.From = from
 	f.Protocol.Dissect(dissect.Context{Config: f.Config(), From: from}, &r.Datagram, &d)
 	ack, bits, count := int64(-1), uint64(0), 0
+	kind, least := "", 16
 	for i := range d.Fields {
 		switch name := d.Fields[i].Spec.Name; {
+		case strings.HasSuffix(name, ".type") && kind == "":
+			kind, least = strings.ToLower(d.Fields[i].Spec.Enum[d.Fields[i].Uint]), 8
 		case strings.HasSuffix(name, ".ack") && ack < 0:
 			ack = int64(d.Fields[i].Uint)
 		case strings.HasSuffix(name, ".ack_bits") && count == 0:
@@ -215,11 +224,11 @@ func (x *sidesAt) ackBits(m *Model, f *analyze.Flow, width int) []string {
 			}
 			// Not all of them need be on the wire: the widest of the flow's headers tells.
 			bits = d.Fields[i].Uint
-			if x.bitsOf != f.ID {
-				x.bitsOf, x.bits, x.told = f.ID, 0, false
+			if x.bits.flow != f.ID || x.bits.kind != kind {
+				x.bits = headerBits{flow: f.ID, kind: kind}
 			}
-			x.bits = max(x.bits, 16, int(d.Fields[i].Bits), (mathbits.Len64(bits)+7)/8*8)
-			count = x.bits
+			x.bits.width = max(x.bits.width, least, int(d.Fields[i].Bits), (mathbits.Len64(bits)+7)/8*8)
+			count = x.bits.width
 		}
 	}
 	if ack < 0 || count == 0 {
@@ -239,12 +248,12 @@ func (x *sidesAt) ackBits(m *Model, f *analyze.Flow, width int) []string {
 	// What bit 0 stands for differs between protocols: it is told once the flow has
 	// shown which of the two readings fits what its sender had received.
 	if below, ok := x.readBits(from, ack, bits, count); ok {
-		x.below, x.told = below, true
+		x.bits.below, x.bits.told = below, true
 	}
-	if !x.told {
+	if !x.bits.told {
 		return out
 	}
-	first := ack - x.below
+	first := ack - x.bits.below
 	var missing []string
 	for i := range count {
 		if bits>>i&1 == 0 {
@@ -266,7 +275,10 @@ func (x *sidesAt) ackBits(m *Model, f *analyze.Flow, width int) []string {
 // to have received; false where both readings fit alike.
 func (x *sidesAt) readBits(from machine.Side, ack int64, bits uint64, count int) (below int64, ok bool) {
 	v := &x.views[from]
-	w := slices.IndexFunc(v.Windows, func(w machine.Window) bool { return strings.Contains(w.Name, "received") })
+	w := slices.IndexFunc(v.Windows, func(w machine.Window) bool { return w.Name == x.bits.kind+" received" })
+	if w < 0 {
+		w = slices.IndexFunc(v.Windows, func(w machine.Window) bool { return strings.Contains(w.Name, "received") })
+	}
 	if w < 0 || v.Windows[w].Next < 0 {
 		return 0, false
 	}

@@ -300,6 +300,10 @@ func TestTUITerminal(t *testing.T) {
 	saved := filepath.Join(dir, "some.pcapng")
 	x.run(":w " + saved)
 	x.see(`22 packets written to`)
+	x.keys("C-z")
+	x.see(`(?i)stopped(?s:.*)ready>`)
+	x.run("fg")
+	x.see(`(?s)^ (flows|1) .*22 of 2,332 packets`)
 	x.keys("Z", "Z")
 	x.see(`ready>`)
 	if got := strings.Count(string(testenv.Output(t, program, "packets", saved)), "seq "); got != 22 {

@@ -134,6 +134,7 @@ func (m *Model) move(by int) {
 		m.flows.list.cursor += by
 	case viewMessages:
 		m.messages.list.cursor += by
+		m.text.list = list{}
 	case viewFindings:
 		m.findings.list.cursor += by
 		m.findings.frame, m.text.list = 0, list{}
@@ -265,19 +266,35 @@ func (m *Model) goBack() {
 			m.packet.pane = paneList
 			return
 		}
-		m.leave()
-		m.view = viewFlows
+		fallthrough
 	default:
-		for n := len(m.back) - 1; n >= 0; n-- {
-			if l := m.back[n]; l.view != m.view {
-				m.back = m.back[:n]
-				m.view = l.view
-				m.text.list = list{}
-				return
-			}
+		l, ok := m.cameFrom()
+		if !ok {
+			m.leave()
+			l = location{view: viewFlows, flow: m.flow}
 		}
-		m.view = viewFlows
+		m.view, m.text.list = l.view, list{}
+		if m.flow != l.flow {
+			m.flow = l.flow
+			m.packet.sift(m)
+		}
 	}
+}
+
+// cameFrom gives where the view was opened from, and forgets what lies behind that.
+// Views that show a packet or a flow in another way stand beside each other: what
+// was opened from one of them replaces it. A packet that a finding, a message or a
+// divergence led to goes back to that.
+func (m *Model) cameFrom() (location, bool) {
+	for n := len(m.back) - 1; n >= 0; n-- {
+		l := m.back[n]
+		if l.view == m.view || m.view != viewPackets && l.view != viewFlows && l.view != viewPackets {
+			continue
+		}
+		m.back = m.back[:n]
+		return l, true
+	}
+	return location{}, false
 }
 
 // jumpBack goes where the last jump began.
@@ -294,12 +311,17 @@ func (m *Model) jumpBack() {
 
 // interrupt stops what runs in the background, or the program.
 func (m *Model) interrupt() {
-	if m.hunt.running() {
+	switch w := m.replay.work; {
+	case m.hunt.running():
 		m.hunt.end()
-		m.say("stopped")
+	case m.view == viewReplay && w != nil && !w.done && !w.stopped:
+		w.stopped = true
+		close(w.source.stop)
+	default:
+		m.leaveProgram()
 		return
 	}
-	m.leaveProgram()
+	m.say("stopped")
 }
 
 func (m *Model) sortNext() {

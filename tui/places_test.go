@@ -1,0 +1,131 @@
+package tui
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// q goes back to where one came from: to the finding or the message that led to a
+// packet, past views that stand beside each other, and at last to the flows.
+func TestBack(t *testing.T) {
+	m := openModel(t, "u210_falseack.server.pcapng.gz")
+	screenOf(t, m, 160, 50)
+	for _, c := range []struct {
+		keys string
+		want []view // after each q
+	}{
+		{"<Enter>", []view{viewFlows}},
+		{"Fj<Enter>", []view{viewFindings, viewFlows}},
+		{"<Enter>M<Enter>", []view{viewMessages, viewPackets, viewFlows}},
+		{"<Enter>SLTMFAR", []view{viewPackets, viewFlows}},
+		{"<Enter>S<Enter>", []view{viewState, viewPackets, viewFlows}},
+		{"SL", []view{viewFlows}},
+		{"<Enter>100G200G", []view{viewFlows}},
+		{"<Enter><Tab>", []view{viewPackets, viewFlows}},
+	} {
+		m.store.Lock()
+		m.goTo(location{view: viewFlows, entry: -1})
+		m.back, m.packet.pane = nil, paneList
+		m.store.Unlock()
+		for _, key := range strings.SplitAfter(strings.ReplaceAll(c.keys, "<", "\x00<"), "\x00") {
+			press(m, strings.TrimSuffix(key, "\x00"))
+			screenOf(t, m, 100, 30) // keys act on what is drawn
+		}
+		for _, want := range c.want {
+			press(m, "q")
+			if m.view != want || want == viewFindings && m.flow != 0 {
+				t.Errorf("%s, then q: in %s of flow %d, expected %s", c.keys, viewNames[m.view], m.flow, viewNames[want])
+				break
+			}
+		}
+		if m.quit {
+			t.Errorf("%s: it left", c.keys)
+		}
+	}
+}
+
+// Places of the screen: the head of a column sorts, what stands beside a table or
+// below it is not a row of it, and under the help nothing is opened.
+func TestMousePlaces(t *testing.T) {
+	m := openModel(t, "u210_falseack.server.pcapng.gz")
+	screenOf(t, m, 160, 50)
+	m.store.Lock()
+	head := m.flows.heads[slices.IndexFunc(m.flows.heads, func(h flowHead) bool { return flowColumns[h.column].name == "RTT ms" })]
+	m.click(head.from, 2)
+	if flowColumns[m.flows.sort].name != "RTT ms" || !m.flows.reverse {
+		t.Errorf("a click on the head of RTT sorts by %s", flowColumns[m.flows.sort].name)
+	}
+	if m.click(head.to-1, 2); m.flows.reverse {
+		t.Error("a second click does not turn the order around")
+	}
+	m.help = true
+	if m.doubleClick(5, 4); m.view != viewFlows {
+		t.Error("a click on the help opened a flow")
+	}
+	m.help = false
+	m.doubleClick(5, 30) // below the only flow there is
+	m.store.Unlock()
+	press(m, "F")
+	screenOf(t, m, 160, 24)
+	m.store.Lock()
+	m.click(10, 5)
+	if m.findings.list.cursor != 2 {
+		t.Errorf("the third row was clicked, the cursor is at row %d", m.findings.list.cursor)
+	}
+	m.click(120, 8)
+	m.wheel(120, 8, 3)
+	if m.findings.list.cursor != 2 || m.text.list.top != 3 {
+		t.Errorf("beside the list: cursor at row %d, text from line %d; expected 2, 3", m.findings.list.cursor, m.text.list.top)
+	}
+	m.store.Unlock()
+}
+
+// However small the screen, the list is there.
+func TestTinyScreens(t *testing.T) {
+	m := openModel(t, "u210_falseack.server.pcapng.gz")
+	screenOf(t, m, 80, 24)
+	for _, c := range []struct{ keys, want string }{{"", "▶ 1"}, {"<Enter>", "▶    1"}, {"M", "▶2"}, {"F", " E riptide"}, {"R", "▶   1"}} {
+		press(m, c.keys)
+		screenOf(t, m, 40, 8)
+		if got := textOf(screenOf(t, m, 24, 8)); !strings.Contains(got, c.want) {
+			t.Errorf("after %q the screen lacks %q:\n%s", c.keys, c.want, got)
+		}
+	}
+}
+
+// Behind a command Tab puts what can stand there, in turn.
+func TestArgumentsComplete(t *testing.T) {
+	m := openModel(t, "reliable-loss10.client.pcap.gz")
+	screenOf(t, m, 80, 24)
+	for keys, want := range map[string]string{
+		":theme l<Tab>": "theme light", ":sort never<Tab>": "sort never acked", ":sort <Tab><Tab><Backtab>": "sort #", ":set n<Tab>": "set nofollow",
+		":columns number gaffer.seq<Tab>": "columns number gaffer.sequence", ":columns num<Tab>": "columns number", ":filter gaffer.seq<Tab>": "filter gaffer.sequence",
+		":the<Tab>": "theme", ":replay reliable@>=1<Tab>": "replay reliable@>=1.3", ":w x<Tab>": "w x",
+	} {
+		press(m, keys)
+		if got := m.prompt.line.String(); got != want {
+			t.Errorf("%s: %q, expected %q", keys, got, want)
+		}
+		press(m, "<Esc>")
+	}
+}
+
+// Of a line that is broken nothing is lost, and no part is too wide.
+func TestWrapLine(t *testing.T) {
+	for _, line := range append(helpLines(), "", "short", "  a b c d e f g h i j k l m n o p q r s t u v w x y z 0 1 2 3 4 5 6 7 8 9", strings.Repeat("x", 100), "\x1b[33m"+strings.Repeat("word ", 40)+"\x1b[0mend") {
+		for _, width := range []int{20, 37, 78} {
+			parts := wrapLine(line, width)
+			var words []string
+			for _, part := range parts {
+				if n := textWidth(stripStyles(part)); n > width && strings.Contains(strings.TrimSpace(stripStyles(part)), " ") {
+					t.Errorf("%q is %d columns wide, of %d", part, n, width)
+				}
+				words = append(words, strings.Fields(stripStyles(part))...)
+			}
+			if want := strings.Fields(stripStyles(line)); !slices.Equal(words, want) {
+				t.Errorf("%q became %q", want, words)
+			}
+		}
+	}
+}
