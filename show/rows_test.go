@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/ackscope/ackscope/machine"
 )
@@ -45,7 +44,7 @@ func TestRowsOf(t *testing.T) {
 	}
 }
 
-// A figure that does not fit loses of its name, never of its value.
+// A figure that does not fit loses of its grade, then of its name, never of its value.
 func TestGaugeFits(t *testing.T) {
 	g := machine.Gauge{Name: "packet to acknowledgement, longest", Value: 81.56, Unit: "ms", Grade: machine.Likely}
 	for width := 0; width < 80; width++ {
@@ -54,8 +53,11 @@ func TestGaugeFits(t *testing.T) {
 		if !strings.HasSuffix(got, " 81.56 ms  (likely)") {
 			t.Errorf("%d columns: %q lost its value", width, got)
 		}
-		if n := utf8.RuneCountInString(got); width > 30 && n > width {
-			t.Errorf("%d columns: %q takes %d", width, got, n)
+		if cut := string(Fit([]byte(got), width)); width > 30 && !strings.Contains(cut, " 81.56 ms") {
+			t.Errorf("%d columns show %q", width, cut)
+		}
+		if width > 60 && got != GaugeText(&g) {
+			t.Errorf("%d columns: %q is cut in vain", width, got)
 		}
 	}
 }

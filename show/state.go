@@ -233,12 +233,16 @@ func CellStyle(c machine.Cell) Style {
 	return ""
 }
 
-// gauge writes a figure so that it fits: what it is of is cut, not how much it is.
+// gauge writes a figure so that how much it is fits, and that more follows where its
+// grade does: what it is of is cut.
 func (p *State) gauge(g *machine.Gauge) string {
-	text := GaugeText(g)
-	over := utf8.RuneCountInString(text) - p.Width
-	name := []rune(g.Name)
 	const leastName = 8
+	text, name := GaugeText(g), []rune(g.Name)
+	value := strings.TrimPrefix(text, g.Name)
+	if i := strings.LastIndex(value, "  ("); i >= 0 && g.Grade != machine.Certain {
+		value = value[:i] + "  …"
+	}
+	over := len(name) + utf8.RuneCountInString(value) - p.Width
 	if p.Width == 0 || over <= 0 || len(name)-over-1 < leastName {
 		return text
 	}

@@ -55,7 +55,7 @@ func Run(s *Store, o Options) error {
 	a := NewApp(s, o, shown)
 	s.restore = shown.Fini
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
 	go func() {
 		select {
