@@ -2,7 +2,9 @@ package replay_test
 
 import (
 	"math/rand/v2"
+	"strings"
 
+	"github.com/ackscope/ackscope/machine"
 	tracker "github.com/ackscope/ackscope/machine/gaffer"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
@@ -26,9 +28,24 @@ func (s *subject) samplesTeller() func(rng *rand.Rand, at int) []change {
 			l.slice()
 		case wire.KindSliceAck:
 			l.ack()
+		case wire.KindHandshake:
+			l.handshake()
 		}
 		return l.list
 	}
+}
+
+// standsAt gives where the tap of a capture of the series' programs stands, as its
+// name says; nil for others. The handshake's few packets do not show it.
+func standsAt(name string) *machine.Vantage {
+	v := machine.VantageA
+	switch {
+	case !strings.HasPrefix(name, "article-"):
+		return nil
+	case strings.Contains(name, ".server."):
+		v = machine.VantageB
+	}
+	return &v
 }
 
 // sampleLies are the lies that can be told in one packet of the series' programs.
@@ -123,6 +140,45 @@ func (l *sampleLies) ack() {
 	chunk := uint16(drawn(l.rng, uint64(l.was.Chunk), 16))
 	l.add("ack chunk", later && (chunk > newest || int(chunk) < int(newest)-1), func(x *wire.Packet) { x.Chunk = chunk })
 	l.add("ack count", later, func(x *wire.Packet) { x.SliceCount = int(drawn(l.rng, uint64(x.SliceCount-1), 5)) + 1 })
+}
+
+// handshake changes the salts, and which packet it is.
+func (l *sampleLies) handshake() {
+	var before, after, resumed, challenged, settled bool // salts that the packets around it bear
+	l.before(true, func(x *wire.Packet) bool {
+		before = before || x.ClientSalt == l.was.ClientSalt
+		return before
+	})
+	for i := l.at + 1; i < len(l.s.list); i++ {
+		var x wire.Packet
+		d := &l.s.list[i]
+		after = after || d.From == l.s.side && l.profile.Parse(d.Bytes, d.Length, &x) == nil && x.ClientSalt == l.was.ClientSalt
+	}
+	l.before(true, func(x *wire.Packet) bool {
+		resumed = resumed || x.Handshake != wire.ConnectDenied && x.ClientSalt == l.was.ClientSalt
+		return resumed
+	})
+	l.before(true, func(x *wire.Packet) bool {
+		settled = settled || x.Handshake >= wire.ConnectChallenge && x.ChallengeSalt == l.was.ChallengeSalt
+		return settled
+	})
+	l.before(false, func(x *wire.Packet) bool {
+		challenged = challenged || x.Handshake == wire.ConnectChallenge && x.ChallengeSalt == l.was.ChallengeSalt
+		return challenged
+	})
+	if l.was.Handshake == wire.ConnectRequest {
+		// It may be another attempt, unless the next goes on with the salt of this one.
+		l.add("handshake.client_salt of a request", before && after, func(x *wire.Packet) { x.ClientSalt = drawn(l.rng, x.ClientSalt, 63) })
+		return
+	}
+	client := false
+	l.before(true, func(x *wire.Packet) bool { client = client || x.Handshake == wire.ConnectRequest; return client })
+	// A server that goes on with the salt of before has lied in between.
+	l.add("handshake.client_salt", before && (client || after && resumed), func(x *wire.Packet) { x.ClientSalt = drawn(l.rng, x.ClientSalt, 63) })
+	sure := settled && l.was.Handshake != wire.ConnectChallenge || l.was.Handshake == wire.ConnectResponse && challenged
+	l.add("handshake.challenge_salt", sure, func(x *wire.Packet) { x.ChallengeSalt = drawn(l.rng, x.ChallengeSalt, 63) })
+	kind := wire.ConnectChallenge + wire.HandshakeKind(l.rng.IntN(4))
+	l.add("handshake", client && kind == wire.ConnectChallenge, func(x *wire.Packet) { x.Handshake, x.Type = kind, uint32(kind) })
 }
 
 func named(x *wire.Packet) (n int) {

@@ -14,7 +14,8 @@ func RestsOnAbsence(d *machine.Divergence) bool {
 	case "ack-went-back", "ack-withdrawn", "ack-omitted", "ack-forgotten", "ack-without-bit", "sequence-reuse",
 		messageResentEarly.ID, messageResentAcked.ID,
 		"slice-count", "slice-changed", "slice-resent-early", "block-went-back", "ack-early", "ack-empty",
-		"packet-too-large", "fragment-needless", "fragment-header":
+		"packet-too-large", "fragment-needless", "fragment-header",
+		"connect-role", "connect-salt-changed", "connect-order", "connect-after-disconnect", "connect-farewells", "connect-early":
 		return false
 	case "sequence":
 		return forward(d)

@@ -11,7 +11,7 @@ import (
 // IsSample reports whether a profile is of the article series' programs that send
 // no acks of packets: large blocks, fragments, connections.
 func IsSample(p *wire.Profile) bool {
-	return p.Slices > 0 || isPieces(p)
+	return p.Slices > 0 || isPieces(p) || p.Handshake
 }
 
 // isPieces reports whether a profile is of the fragmentation sample.
@@ -32,8 +32,10 @@ func NewSampleJudge(p *wire.Profile, facts machine.Facts, behaviours [2]string) 
 		return newSliceJudge(p, facts, behaviours), nil
 	case isPieces(p):
 		return newFragmentJudge(p, facts), nil
+	case p.Handshake:
+		return newConnectJudge(p, facts, behaviours), nil
 	}
-	return nil, errors.New("expected a profile with slices or the article's fragments")
+	return nil, errors.New("expected a profile with slices, the article's fragments or its handshake")
 }
 
 // SampleBehaviours names what a side of such a flow can be held against, and how

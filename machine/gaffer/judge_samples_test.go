@@ -162,3 +162,30 @@ func TestFragmentJudgeHonest(t *testing.T) {
 		n.honest(t, p, [2]string{"gaffer@article", "gaffer@article"}, n.run(t, ends, [2]sim.App{app, app}), true, fmt.Sprintf("seed %d, %+v", n.seed, n.path))
 	}
 }
+
+// TestConnectJudgeHonest: a client comes and goes, more than once.
+func TestConnectJudgeHonest(t *testing.T) {
+	for _, n := range sampleNets(t) {
+		for farewells, style := range map[int]string{1: "gaffer@article-sample", 10: "gaffer@article"} {
+			client := newConnection(t, gaffer.ConnectOptions{Side: machine.A, Seed: n.seed, Farewells: farewells})
+			server := newConnection(t, gaffer.ConnectOptions{Side: machine.B, Seed: n.seed + 1, Server: true, Farewells: farewells, Slots: 1 + int(n.seed%2)})
+			asked := machine.Instant(-1)
+			apps := [2]sim.App{func(f *sim.Frame) {
+				switch {
+				case client.Connected(0) && f.Rand.IntN(150) == 0:
+					f.Do(machine.Command{Kind: machine.Disconnect})
+					asked = -1
+				case asked < 0 && f.Rand.IntN(30) == 0:
+					f.Do(machine.Command{Kind: machine.Connect})
+					asked = f.Now
+				case asked >= 0 && f.Now.Sub(asked) > 11*time.Second && !client.Connected(0):
+					asked = -1 // given up
+				}
+			}, nil}
+			m := n
+			m.seconds = 40
+			p := builtin(wire.ArticleConnect).WithProtocolID(0x12341651)
+			m.honest(t, p, [2]string{style, style}, m.run(t, [2]machine.Endpoint{client, server}, apps), true, fmt.Sprintf("seed %d, %s, %+v", n.seed, style, n.path))
+		}
+	}
+}
