@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"hash"
 	"io"
@@ -73,7 +74,7 @@ func (j *Journal) record(host int, at machine.Instant, in machine.Input, out *ma
 		j.sent.Write(t.Bytes) // a hash never fails
 	}
 	if j.begin(); j.err == nil {
-		j.err = j.out.Write(&sim.Entry{At: at, Host: host, In: in})
+		j.err = j.out.Write(&sim.Entry{At: at, Host: host, In: in, Sent: sim.Digest(out.Transmit)})
 	}
 }
 
@@ -85,6 +86,9 @@ func (j *Journal) Finish() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.begin(); j.err == nil {
+		j.err = j.out.End()
+	}
+	if j.err == nil {
 		j.err = j.out.Flush()
 	}
 	if j.err == nil {
@@ -110,6 +114,10 @@ type Played struct {
 	// Finished says that the recorded run ended in order, so that its bytes are
 	// known; Same that the played one gave these bytes.
 	Finished, Same bool
+	// Compared says that the journal knows what each input made an endpoint send, and
+	// that it was that; Differs where it was not.
+	Compared bool
+	Differs  *sim.DifferError
 }
 
 // maxPlayed bounds the endpoints that a journal may name.
@@ -124,7 +132,7 @@ func Play(j *sim.Journal, kit Kit) (Played, error) {
 	for i := range j.Entries {
 		host := j.Entries[i].Host
 		if host < 0 || host >= maxPlayed {
-			return p, fmt.Errorf("journal entry %d: host %d, expected one of %d", i+1, host, maxPlayed)
+			return p, fmt.Errorf("journal line %d: host %d, expected one of %d", i+2, host, maxPlayed)
 		}
 		for len(endpoints) <= host {
 			endpoints = append(endpoints, nil)
@@ -151,6 +159,13 @@ func Play(j *sim.Journal, kit Kit) (Played, error) {
 	})
 	want, bad := hex.DecodeString(j.Note[noteSent])
 	p.Finished = bad == nil && len(want) == sha256.Size && j.Note[noteSent] != unfinished
+	if errors.As(err, &p.Differs) {
+		return p, nil
+	}
+	if err == nil && p.Finished && j.Cut {
+		err = fmt.Errorf("journal line %d: expected its last line, found the end of the file: it was cut short", len(j.Entries)+2)
+	}
+	p.Compared = err == nil && j.Digests
 	p.Same = p.Finished && bytes.Equal(want, sum.Sum(nil))
 	return p, err
 }

@@ -3,11 +3,15 @@ package sim
 import (
 	"bufio"
 	"bytes"
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/ackscope/ackscope/machine"
 )
@@ -19,6 +23,12 @@ type Journal struct {
 	Seed    uint64
 	Note    map[string]string // whatever the recorder needs to build the endpoints again
 	Entries []Entry
+	// Digests says that every entry knows what its endpoint sent; journals of
+	// version 1 do not.
+	Digests bool
+	// Cut says that a journal that was read has no last line: its run, or the file,
+	// was cut short.
+	Cut bool
 }
 
 // Entry is one input: when and to which host (by Host.Index).
@@ -26,13 +36,59 @@ type Entry struct {
 	At   machine.Instant
 	Host int
 	In   machine.Input
+	Sent string // Digest of what the endpoint then sent; empty where it sent nothing
+}
+
+// Digest tells what an endpoint sent in one step from anything else: how many
+// datagrams, and 64 bits of a SHA-256 over them and whom they go to. Empty where
+// there are none.
+func Digest(sent []machine.Transmission) string {
+	if len(sent) == 0 {
+		return ""
+	}
+	sum := sha256.New()
+	for i := range sent {
+		x := &sent[i]
+		fmt.Fprintf(sum, "%d %d %d:", x.To, x.Kind, len(x.Bytes)) // a hash never fails
+		sum.Write(x.Bytes)
+	}
+	return fmt.Sprintf("%d:%x", len(sent), sum.Sum(nil)[:8])
+}
+
+// DifferError is the first step in which an endpoint did not send what the
+// journal's did.
+type DifferError struct {
+	Entry     *Entry
+	Line      int // of the journal's text
+	Got, Sent string
+	Bytes     []byte // of the first datagram that it sent now
+}
+
+func (e *DifferError) Error() string {
+	count := func(digest string) string {
+		if digest == "" {
+			return "nothing"
+		}
+		n, sum, _ := strings.Cut(digest, ":")
+		return fmt.Sprintf("%s datagram(s) of digest %s", n, sum)
+	}
+	text := fmt.Sprintf("journal line %d: at %v host %d gets %s: expected that it sends %s, it sends %s",
+		e.Line, time.Duration(e.Entry.At), e.Entry.Host, e.Entry.line().In, count(e.Sent), count(e.Got))
+	if len(e.Bytes) > 0 {
+		const shown = 32
+		text += fmt.Sprintf(", the first one %x", e.Bytes[:min(len(e.Bytes), shown)])
+		if len(e.Bytes) > shown {
+			text += "..."
+		}
+	}
+	return text
 }
 
 // Record gives a journal that fills as the world runs.
 func (w *World) Record() *Journal {
-	j := &Journal{Seed: w.seed}
+	j := &Journal{Seed: w.seed, Digests: true}
 	w.Watch(func(s *Step) {
-		j.Entries = append(j.Entries, Entry{At: s.At, Host: s.Host.Index, In: keep(s.In)})
+		j.Entries = append(j.Entries, Entry{At: s.At, Host: s.Host.Index, In: keep(s.In), Sent: Digest(s.Out.Transmit)})
 	})
 	return j
 }
@@ -58,25 +114,34 @@ func keep(in machine.Input) machine.Input {
 
 // Play steps fresh endpoints (by host index) through the journal and tells each
 // step's effects. It fails where the journal names an endpoint that is not
-// there or an endpoint refuses an input.
+// there or an endpoint refuses an input, and with a DifferError where an endpoint
+// sends something else than the journal knows.
 func (j *Journal) Play(endpoints []machine.Endpoint, watch func(e *Entry, out *machine.Effects)) error {
 	var out machine.Effects
 	for i := range j.Entries {
 		e := &j.Entries[i]
 		if e.Host < 0 || e.Host >= len(endpoints) {
-			return fmt.Errorf("journal entry %d: host %d, expected one of %d", i+1, e.Host, len(endpoints))
+			return fmt.Errorf("journal line %d: host %d, expected one of %d", i+2, e.Host, len(endpoints))
 		}
 		out.Reset()
 		if err := endpoints[e.Host].Step(e.At, e.In, &out); err != nil {
-			return fmt.Errorf("journal entry %d: %w", i+1, err)
+			return fmt.Errorf("journal line %d: %w", i+2, err)
 		}
 		watch(e, &out)
+		if got := Digest(out.Transmit); j.Digests && got != e.Sent {
+			d := &DifferError{Entry: e, Line: i + 2, Got: got, Sent: e.Sent}
+			if len(out.Transmit) > 0 {
+				d.Bytes = bytes.Clone(out.Transmit[0].Bytes)
+			}
+			return d
+		}
 	}
 	return nil
 }
 
-// A journal's text is JSON Lines: the header {"journal":1,...}, then one line
-// an input, bytes in hexadecimal.
+// A journal's text is JSON Lines: the header {"journal":2,...}, then one line
+// an input, bytes in hexadecimal, and {"end":N} behind N inputs. Version 1 had
+// neither that nor digests.
 type headerLine struct {
 	Journal int               `json:"journal"`
 	Seed    uint64            `json:"seed"`
@@ -93,17 +158,42 @@ type entryLine struct {
 	Command string `json:"command,omitempty"`
 	Refuse  bool   `json:"refuse,omitempty"`
 	Bytes   string `json:"bytes,omitempty"`
+	Sent    string `json:"sent,omitempty"` // Digest
 }
+
+type endLine struct {
+	End int `json:"end"`
+}
+
+// anyLine is what can stand behind the header.
+type anyLine struct {
+	entryLine
+
+	End *int `json:"end"`
+}
+
+// The versions of the text.
+const (
+	versionPlain   = 1
+	versionDigests = 2
+)
 
 // WriteTo writes the journal's text.
 func (j *Journal) WriteTo(w io.Writer) (int64, error) {
 	counted := &counter{w: w}
-	lines, err := NewJournalWriter(counted, j.Seed, j.Note)
+	version := versionPlain
+	if j.Digests {
+		version = versionDigests
+	}
+	lines, err := newJournalWriter(counted, version, j.Seed, j.Note)
 	for i := range j.Entries {
 		if err != nil {
 			break
 		}
 		err = lines.Write(&j.Entries[i])
+	}
+	if err == nil && j.Digests && !j.Cut {
+		err = lines.End()
 	}
 	if err == nil {
 		err = lines.Flush()
@@ -115,18 +205,29 @@ func (j *Journal) WriteTo(w io.Writer) (int64, error) {
 type JournalWriter struct {
 	buffered *bufio.Writer
 	lines    *json.Encoder
+	inputs   int
 }
 
 // NewJournalWriter writes the header. The same seed and a note whose values are
 // as long give a header that is as long.
 func NewJournalWriter(w io.Writer, seed uint64, note map[string]string) (*JournalWriter, error) {
+	return newJournalWriter(w, versionDigests, seed, note)
+}
+
+func newJournalWriter(w io.Writer, version int, seed uint64, note map[string]string) (*JournalWriter, error) {
 	buffered := bufio.NewWriter(w)
 	j := &JournalWriter{buffered: buffered, lines: json.NewEncoder(buffered)}
-	return j, j.lines.Encode(headerLine{Journal: 1, Seed: seed, Note: note})
+	return j, j.lines.Encode(headerLine{Journal: version, Seed: seed, Note: note})
 }
 
 // Write appends one input.
-func (j *JournalWriter) Write(e *Entry) error { return j.lines.Encode(e.line()) }
+func (j *JournalWriter) Write(e *Entry) error {
+	j.inputs++
+	return j.lines.Encode(e.line())
+}
+
+// End appends the last line, which says that the journal is whole.
+func (j *JournalWriter) End() error { return j.lines.Encode(endLine{j.inputs}) }
 
 // Flush hands what was written to the underlying writer.
 func (j *JournalWriter) Flush() error { return j.buffered.Flush() }
@@ -143,7 +244,7 @@ func (c *counter) Write(p []byte) (int, error) {
 }
 
 func (e *Entry) line() entryLine {
-	l := entryLine{At: int64(e.At), Host: e.Host}
+	l := entryLine{At: int64(e.At), Host: e.Host, Sent: e.Sent}
 	switch in := e.In.(type) {
 	case machine.Arrive:
 		l.In, l.Peer, l.Refuse, l.Bytes = "arrive", uint32(in.From), in.Refuse, hex.EncodeToString(in.Bytes)
@@ -163,31 +264,78 @@ func (e *Entry) line() entryLine {
 	return l
 }
 
-// ReadJournal reads a journal's text. Its errors name the line.
+// maxLine bounds a line: an input has a datagram, or a segment, in hexadecimal.
+const maxLine = 4 << 20
+
+// ReadJournal reads a journal's text. Its errors name the line, what was expected
+// and what was found.
 func ReadJournal(r io.Reader) (*Journal, error) {
-	lines := json.NewDecoder(bufio.NewReader(r))
-	lines.DisallowUnknownFields()
+	text := bufio.NewScanner(r)
+	text.Buffer(nil, maxLine)
+	if !text.Scan() {
+		if err := text.Err(); err != nil {
+			return nil, fmt.Errorf("journal line 1: %w", err)
+		}
+		return nil, errors.New("journal line 1: expected its header, found an empty file")
+	}
 	var head headerLine
-	if err := lines.Decode(&head); err != nil {
-		return nil, fmt.Errorf("journal line 1: expected its header: %w", err)
+	if err := strictly(text.Bytes(), &head); err != nil {
+		return nil, fmt.Errorf("journal line 1: expected its header {\"journal\":%d,...}, found %s: %w", versionDigests, excerpt(text.Bytes()), err)
 	}
-	if head.Journal != 1 {
-		return nil, fmt.Errorf("journal line 1: version %d, expected 1", head.Journal)
+	if head.Journal != versionPlain && head.Journal != versionDigests {
+		return nil, fmt.Errorf("journal line 1: version %d, expected %d or %d", head.Journal, versionPlain, versionDigests)
 	}
-	j := &Journal{Seed: head.Seed, Note: head.Note}
-	for n := 2; ; n++ {
-		var l entryLine
-		if err := lines.Decode(&l); errors.Is(err, io.EOF) {
-			return j, nil
-		} else if err != nil {
-			return nil, fmt.Errorf("journal line %d: %w", n, err)
+	j := &Journal{Seed: head.Seed, Note: head.Note, Digests: head.Journal == versionDigests}
+	ended := false
+	n := 2
+	for ; text.Scan(); n++ {
+		if ended {
+			return nil, fmt.Errorf("journal line %d: expected nothing behind the last line, found %s", n, excerpt(text.Bytes()))
+		}
+		var l anyLine
+		if err := strictly(text.Bytes(), &l); err != nil {
+			return nil, fmt.Errorf("journal line %d: expected an input, found %s: %w", n, excerpt(text.Bytes()), err)
+		}
+		if l.End != nil && j.Digests {
+			if *l.End != len(j.Entries) {
+				return nil, fmt.Errorf("journal line %d: expected %d inputs before it, found %d", n, *l.End, len(j.Entries))
+			}
+			ended = true
+			continue
 		}
 		in, err := l.input()
 		if err != nil {
 			return nil, fmt.Errorf("journal line %d: %w", n, err)
 		}
-		j.Entries = append(j.Entries, Entry{At: machine.Instant(l.At), Host: l.Host, In: in})
+		j.Entries = append(j.Entries, Entry{At: machine.Instant(l.At), Host: l.Host, In: in, Sent: l.Sent})
 	}
+	if err := text.Err(); err != nil {
+		return nil, fmt.Errorf("journal line %d: %w", n, err)
+	}
+	j.Cut = j.Digests && !ended
+	return j, nil
+}
+
+// strictly reads one line, which has no other fields.
+func strictly(line []byte, to any) error {
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.DisallowUnknownFields()
+	if err := d.Decode(to); err != nil {
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			return errors.New("the line is cut short")
+		}
+		return err
+	}
+	return nil
+}
+
+// excerpt quotes the beginning of a line.
+func excerpt(line []byte) string {
+	const most = 40
+	if len(line) > most {
+		return strconv.QuoteToASCII(string(line[:most])) + "..."
+	}
+	return strconv.QuoteToASCII(string(line))
 }
 
 func (l *entryLine) input() (machine.Input, error) {

@@ -3,6 +3,7 @@ package sim
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"math"
 	"reflect"
 	"slices"
@@ -377,16 +378,56 @@ func tell(to *bytes.Buffer, host int, at machine.Instant, out *machine.Effects) 
 	}
 }
 
+// What an endpoint sends otherwise is told where it first does; a journal that lost
+// its end says so.
+func TestJournalTellsWhere(t *testing.T) {
+	w := New(8)
+	app := func(f *Frame) { f.Do(machine.Submit{Payload: []byte{byte(f.Rand.Uint32())}}) }
+	ha := w.AddHost("a", &counting{}, HostOptions{Frame: 10 * ms, App: app})
+	hb := w.AddHost("b", &counting{}, HostOptions{Frame: 15 * ms, App: app})
+	w.Connect(ha, hb, Path{Delay: 3 * ms}, Path{})
+	j := w.Record()
+	if err := w.Run(machine.Instant(time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	if _, err := j.WriteTo(&text); err != nil {
+		t.Fatal(err)
+	}
+	play := func(text string) (*Journal, error) {
+		read, err := ReadJournal(strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return read, read.Play([]machine.Endpoint{&counting{}, &counting{}}, func(*Entry, *machine.Effects) {})
+	}
+	lines := strings.SplitAfter(text.String(), "\n")
+	if read, err := play(text.String()); err != nil || read.Cut {
+		t.Errorf("whole: cut %v, %v", read.Cut, err)
+	}
+	if read, err := play(strings.Join(lines[:len(lines)/2], "")); err != nil || !read.Cut {
+		t.Errorf("half: cut %v, %v", read.Cut, err)
+	}
+	at := slices.IndexFunc(lines, func(l string) bool { return strings.Contains(l, `"in":"submit"`) && strings.Contains(l, `"sent":`) })
+	i := strings.Index(lines[at], `"sent":"1:`) + len(`"sent":"1:`)
+	lines[at] = lines[at][:i] + "0000000000000000" + lines[at][i+16:]
+	_, err := play(strings.Join(lines, ""))
+	var differs *DifferError
+	if !errors.As(err, &differs) || differs.Line != at+1 || !strings.Contains(err.Error(), "gets submit: expected that it sends 1 datagram(s) of digest 0000000000000000, it sends 1 datagram(s)") {
+		t.Errorf("%v, expected line %d to differ", err, at+1)
+	}
+}
+
 // Every kind of input must survive the journal's text.
 func TestJournalText(t *testing.T) {
-	j := &Journal{Seed: 1, Entries: []Entry{
-		{1, 0, machine.Arrive{From: 3, Bytes: []byte{1, 2}, Refuse: true}},
-		{2, 1, machine.Submit{To: 1, Channel: 2, Type: 77, Payload: []byte{9}}},
-		{3, 1, machine.Command{Peer: 4, Kind: machine.Kick, Payload: []byte("bye")}},
-		{4, 0, machine.Open{Peer: 5}},
-		{5, 0, machine.Bytes{From: 6, Bytes: []byte{0}}},
-		{6, 0, machine.Close{Peer: 7}},
-		{7, 0, machine.Wake{}},
+	j := &Journal{Seed: 1, Digests: true, Entries: []Entry{
+		{1, 0, machine.Arrive{From: 3, Bytes: []byte{1, 2}, Refuse: true}, ""},
+		{2, 1, machine.Submit{To: 1, Channel: 2, Type: 77, Payload: []byte{9}}, "2:0123456789abcdef"},
+		{3, 1, machine.Command{Peer: 4, Kind: machine.Kick, Payload: []byte("bye")}, ""},
+		{4, 0, machine.Open{Peer: 5}, ""},
+		{5, 0, machine.Bytes{From: 6, Bytes: []byte{0}}, ""},
+		{6, 0, machine.Close{Peer: 7}, ""},
+		{7, 0, machine.Wake{}, ""},
 	}}
 	var text bytes.Buffer
 	if _, err := j.WriteTo(&text); err != nil {
@@ -400,12 +441,18 @@ func TestJournalText(t *testing.T) {
 		t.Errorf("read back %+v", read)
 	}
 	for text, want := range map[string]string{
-		``:              "line 1",
-		`{"journal":2}`: "version 2",
-		`{"journal":1}` + "\n" + `{"at":1,"host":0,"in":"dance"}`:                    `line 2: input "dance"`,
-		`{"journal":1}` + "\n" + `{"at":1,"host":0,"in":"arrive","bytes":"zz"}`:      "line 2: bytes",
-		`{"journal":1}` + "\n" + `{"at":1,"host":0,"in":"command","command":"jump"}`: `line 2: command "jump"`,
-		`{"journal":1}` + "\n" + `{"at":1,"hosst":0,"in":"wake"}`:                    "line 2",
+		``:              "line 1: expected its header, found an empty file",
+		`{"journal":3}`: "version 3, expected 1 or 2",
+		`{"jour`:        `line 1: expected its header {"journal":2,...}, found "{\"jour": the line is cut short`,
+		"\x1f\x8b":      `line 1: expected its header {"journal":2,...}, found "\x1f\x8b"`,
+		`{"journal":2}` + "\n" + `{"at":1,"host":0,"in":"wa`:                          `line 2: expected an input, found "{\"at\":1,\"host\":0,\"in\":\"wa": the line is cut short`,
+		`{"journal":2}` + "\n" + `{"at":1,"host":0,"in":"wake"}` + "\n" + `{"end":2}`: "line 3: expected 2 inputs before it, found 1",
+		`{"journal":2}` + "\n" + `{"end":0}` + "\n" + `{"at":1,"host":0,"in":"wake"}`: `line 3: expected nothing behind the last line, found "{`,
+		`{"journal":1}` + "\n" + `{"end":0}`:                                          `line 2: input ""`,
+		`{"journal":1}` + "\n" + `{"at":1,"host":0,"in":"dance"}`:                     `line 2: input "dance"`,
+		`{"journal":1}` + "\n" + `{"at":1,"host":0,"in":"arrive","bytes":"zz"}`:       "line 2: bytes",
+		`{"journal":1}` + "\n" + `{"at":1,"host":0,"in":"command","command":"jump"}`:  `line 2: command "jump"`,
+		`{"journal":1}` + "\n" + `{"at":1,"hosst":0,"in":"wake"}`:                     "line 2",
 	} {
 		if _, err := ReadJournal(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, expected %q", text, err, want)

@@ -81,14 +81,9 @@ func (a *app) labProtocolCommand(p *labProtocol) *cobra.Command {
 
 // labPlay steps fresh endpoints through a journal.
 func (a *app) labPlay(path string) error {
-	file, err := os.Open(path)
+	j, err := a.readJournal(path)
 	if err != nil {
 		return err
-	}
-	defer file.Close()
-	j, err := sim.ReadJournal(file)
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
 	}
 	protocols := labProtocols()
 	i := slices.IndexFunc(protocols, func(p labProtocol) bool { return p.name == j.Note["lab"] })
@@ -113,6 +108,11 @@ func (a *app) labPlay(path string) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("%s: %w", path, err)
+	case played.Differs != nil:
+		return &gateError{fmt.Sprintf("%s: %v", path, played.Differs)}
+	case !played.Finished && played.Compared:
+		fmt.Fprintf(a.writer(), "%d inputs gave %d transmissions, every byte as recorded; the recorded run was cut off there\n", played.Inputs, played.Sent)
+		return nil
 	case !played.Finished:
 		fmt.Fprintf(a.writer(), "%d inputs gave %d transmissions; the recorded run was cut off, so there is nothing to compare them with\n", played.Inputs, played.Sent)
 		return nil

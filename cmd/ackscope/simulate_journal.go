@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -31,16 +32,32 @@ func (s *simulation) note() map[string]string {
 	return note
 }
 
+// readJournal reads a journal, "-" from standard input.
+func (a *app) readJournal(path string) (*sim.Journal, error) {
+	from := a.in
+	if path != "-" {
+		file, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		from = file
+	}
+	j, err := sim.ReadJournal(from)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return j, nil
+}
+
 // play runs a journal again: the same inputs must give the same bytes.
 func (a *app) play(path string) error {
-	file, err := os.Open(path)
+	j, err := a.readJournal(path)
 	if err != nil {
 		return err
 	}
-	defer file.Close()
-	j, err := sim.ReadJournal(file)
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+	if j.Note["protocol"] == "" {
+		return fmt.Errorf("%s: expected a journal of `ackscope simulate`, found one of lab %q (lab --play?)", path, j.Note["lab"])
 	}
 	f := simulateFlags{protocol: j.Note["protocol"], first: j.Note["first"], eventTime: j.Note["event-clock"] == "true"}
 	f.fault, f.faulty = j.Note["fault"], j.Note["faulty"]
@@ -68,6 +85,14 @@ func (a *app) play(path string) error {
 			sum.Write(t.Bytes) // a hash never fails
 		}
 	})
+	var differs *sim.DifferError
+	if errors.As(err, &differs) {
+		return &gateError{fmt.Sprintf("%s: %v", path, err)}
+	}
+	if err == nil && j.Cut {
+		err = fmt.Errorf("journal line %d: expected its last line, found the end of the file: it was cut short (%d inputs gave %d datagrams, every byte as recorded)",
+			len(j.Entries)+2, len(j.Entries), datagrams)
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
