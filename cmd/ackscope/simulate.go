@@ -74,14 +74,20 @@ Of an option that a path has, A/B sets the two directions apart: --loss 5%/40%.`
 		Example: `  ackscope simulate --protocol gaffer:reliable --seed 7 --loss 5% --delay 20ms --jitter 5ms \
       --duration 20s --tap a -w run.client.pcapng --truth run.truth.jsonl --journal run.journal.jsonl
   ackscope simulate --protocol srdp --clients 3 --loss 10% --services any --repeats 3 -w run.client.pcapng
+  ackscope simulate --fault list --protocol srdp
+  ackscope simulate --fault ack-gaps --loss 10% -w faulty.pcapng
   ackscope simulate --play run.journal.jsonl`,
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(c *cobra.Command, _ []string) error {
 			if f.play != "" {
 				return a.play(f.play)
 			}
 			if f.fault == "list" {
-				return a.listFaults()
+				of := ""
+				if c.Flags().Changed("protocol") {
+					of, _, _ = strings.Cut(f.protocol, ":")
+				}
+				return a.listFaults(of)
 			}
 			if !slices.Contains([]string{"a", "b", "both"}, f.faulty) {
 				return fmt.Errorf("--faulty %q: expected a, b or both", f.faulty)
@@ -90,6 +96,12 @@ Of an option that a path has, A/B sets the two directions apart: --loss 5%/40%.`
 		},
 	}
 	f.register(c.Flags())
+	_ = c.RegisterFlagCompletionFunc("protocol", completeWords(a.castNames()...))
+	_ = c.RegisterFlagCompletionFunc("fault", completeFaults)
+	_ = c.RegisterFlagCompletionFunc("faulty", completeWords("a", "b", "both"))
+	_ = c.RegisterFlagCompletionFunc("tap", completeWords("a", "b", "between"))
+	_ = c.RegisterFlagCompletionFunc("end", completeWords("leave", "kick", "stop", "none"))
+	_ = c.RegisterFlagCompletionFunc("services", completeWords("none", "dont-duplicate", "order", "both", "any"))
 	return c
 }
 
@@ -121,7 +133,7 @@ func (f *simulateFlags) register(p *pflag.FlagSet) {
 	p.StringVar(&f.services, "services", "none", "srdp: what packets ask for: `none|dont-duplicate|order|both|any`")
 	p.DurationVar(&f.giveUp, "give-up", 0, "srdp: how long a packet without a limit is sent again; 0 for no end")
 	p.StringVar(&f.end, "end", "leave", "riptide: how it ends: `leave|kick|stop|none`")
-	p.StringVar(&f.fault, "fault", "", "have an endpoint do one thing wrong: `NAME`, or list for all names")
+	p.StringVar(&f.fault, "fault", "", "have an endpoint do one thing wrong: `NAME`, or list for all names (of one protocol, with --protocol)")
 	p.StringVar(&f.faulty, "faulty", "a", "which endpoint that is: `a|b|both`")
 	p.StringVar(&f.tap, "tap", "a", "where the capture is taken: `a|b|between`, or a share of the way from a to b")
 	p.StringVarP(&f.write, "write", "w", "", "write the capture to `FILE.pcapng` (or FILE.pcap, the classic format), - for standard output")
@@ -172,7 +184,11 @@ func (a *app) simulate(f *simulateFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	journal, truth := s.world.Record(), s.cast.truth(s)
+	var journal *sim.Journal
+	if f.journal != "" {
+		journal = s.world.Record()
+	}
+	truth := s.cast.truth(s)
 	closers, writer, err := a.tapInto(s)
 	if err != nil {
 		return err
@@ -187,7 +203,7 @@ func (a *app) simulate(f *simulateFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	if f.journal != "" {
+	if journal != nil {
 		journal.Note = s.note()
 		if err := create(f.journal, func(w io.Writer) error { _, err := journal.WriteTo(w); return err }); err != nil {
 			return err
@@ -217,7 +233,7 @@ func (a *app) newSimulation(f *simulateFlags) (*simulation, error) {
 	name, _, _ := strings.Cut(f.protocol, ":")
 	build, ok := casts[name]
 	if !ok {
-		return nil, fmt.Errorf("--protocol %q: expected one of %s", f.protocol, strings.Join(slices.Sorted(maps.Keys(casts)), ", "))
+		return nil, unknownName("--protocol", f.protocol, slices.Sorted(maps.Keys(casts)))
 	}
 	c, err := build(a, f)
 	if err != nil {

@@ -2,11 +2,16 @@ package main
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
+
+	"github.com/spf13/cobra"
 
 	"github.com/ackscope/ackscope/machine/gaffer"
 	"github.com/ackscope/ackscope/machine/riptide"
 	"github.com/ackscope/ackscope/machine/srdp"
+	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
 // wrong reports whether the endpoint of a side has the fault.
@@ -34,10 +39,63 @@ func faultLines() (lines []faultLine) {
 	return lines
 }
 
-// listFaults prints them.
-func (a *app) listFaults() error {
+// unknownFault says which fault was likely meant, or whose it is.
+func unknownFault(protocol, name string) error {
+	var names []string
+	for _, x := range faultLines() {
+		switch {
+		case x.protocol == protocol:
+			names = append(names, x.name)
+		case x.name == name:
+			return fmt.Errorf("--fault %q: %s has no such fault, %s has it: --protocol %s", name, protocol, x.protocol, x.protocol)
+		}
+	}
+	return unknownName("--fault", name, names)
+}
+
+// completeFaults completes --fault: the faults of the protocol that --protocol names.
+func completeFaults(c *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	of, _, _ := strings.Cut(c.Flags().Lookup("protocol").Value.String(), ":")
+	list := []cobra.Completion{cobra.CompletionWithDesc("list", "name all")}
+	for _, x := range faultLines() {
+		if x.protocol == of {
+			list = append(list, cobra.CompletionWithDesc(x.name, x.doc))
+		}
+	}
+	return list, cobra.ShellCompDirectiveNoFileComp
+}
+
+// castNames lists what --protocol can be: protocols, and their profiles and versions.
+func (a *app) castNames() (list []string) {
+	for _, p := range a.registry.Protocols() {
+		if casts[p.Name] == nil {
+			continue
+		}
+		if p.Name == "riptide" {
+			for _, name := range riptide.VersionNames() {
+				list = append(list, p.Name+":"+name)
+			}
+			continue
+		}
+		for i := range p.Profiles {
+			if x, ok := p.Profiles[i].Config.Profile.(*wire.Profile); !ok || x.HasAcks() && x.Form != wire.FormNetcode {
+				list = append(list, p.Name+":"+p.Profiles[i].Name)
+			}
+		}
+	}
+	return list
+}
+
+// listFaults prints them: of one protocol, or of all.
+func (a *app) listFaults(of string) error {
+	if of != "" && casts[of] == nil {
+		return unknownName("--protocol", of, slices.Sorted(maps.Keys(casts)))
+	}
 	w := a.writer()
 	for _, x := range faultLines() {
+		if of != "" && x.protocol != of {
+			continue
+		}
 		if a.flags.json {
 			var o object
 			o.begin()

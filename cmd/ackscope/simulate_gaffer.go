@@ -113,7 +113,7 @@ func (f *simulateFlags) endpoint(profile *wire.Profile, side int) (*gaffer.Endpo
 	}
 	if f.wrong(side) {
 		if o.Fault = gaffer.LookupFault(f.fault); o.Fault == nil {
-			return nil, fmt.Errorf("--fault %q: the Gaffer family has no such fault (--fault list names all)", f.fault)
+			return nil, unknownFault("gaffer", f.fault)
 		}
 	}
 	return gaffer.NewEndpoint(o)

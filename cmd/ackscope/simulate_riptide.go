@@ -45,7 +45,7 @@ func newRiptideCast(a *app, f *simulateFlags) (cast, error) {
 	text, err := pair(c.version(), func(text string) (*riptide.Version, error) {
 		v, ok := riptide.LookupVersion(text)
 		if !ok {
-			return nil, fmt.Errorf("--protocol %q: no version %q: expected one of %s", f.protocol, text, strings.Join(riptide.VersionNames(), ", "))
+			return nil, unknownName("--protocol "+f.protocol+": no version", text, riptide.VersionNames())
 		}
 		return v, nil
 	})
@@ -201,7 +201,7 @@ func (c *riptideCast) endpoint(side int) (*riptide.Endpoint, error) {
 	}
 	if c.flags.wrong(side) {
 		if o.Fault = riptide.LookupFault(c.flags.fault); o.Fault == nil {
-			return nil, fmt.Errorf("--fault %q: Riptide has no such fault (--fault list names all)", c.flags.fault)
+			return nil, unknownFault("riptide", c.flags.fault)
 		}
 	}
 	if side == 1 {

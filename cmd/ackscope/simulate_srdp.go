@@ -215,7 +215,7 @@ func (c *srdpCast) endpoint(side int, at netip.AddrPort, stream bool) (machine.E
 	var fault *srdp.Fault
 	if c.flags.wrong(side) {
 		if fault = srdp.LookupFault(c.flags.fault); fault == nil {
-			return nil, fmt.Errorf("--fault %q: SRDP has no such fault (--fault list names all)", c.flags.fault)
+			return nil, unknownFault("srdp", c.flags.fault)
 		}
 	}
 	if stream {
