@@ -119,6 +119,10 @@ func GaugesOf(before, after *machine.View) []GaugeChange {
 // Changes says what of one side is not what it was; nothing for nothing.
 func (p *State) Changes(before, after *machine.View) (lines []string) {
 	cells := ChangesOf(before, after)
+	names := len("received ")
+	for i := range cells {
+		names = max(names, len(cells[i].Window))
+	}
 	// Neighbours that changed alike stand together.
 	for i := 0; i < len(cells); {
 		j := i
@@ -130,7 +134,7 @@ func (p *State) Changes(before, after *machine.View) (lines []string) {
 		if j > i {
 			span += "–" + strconv.FormatInt(cells[j].Sequence, 10)
 		}
-		lines = append(lines, fmt.Sprintf("  %-9s %13s  %s%s", cells[i].Window, span, p.Paint.String(CellStyle(cells[i].To), cells[i].Words()), cells[i].Settled()))
+		lines = append(lines, fmt.Sprintf("  %-*s %13s  %s%s", names, cells[i].Window, span, p.Paint.String(CellStyle(cells[i].To), cells[i].Words()), cells[i].Settled()))
 		i = j + 1
 	}
 	for _, g := range GaugesOf(before, after) {

@@ -51,6 +51,9 @@ func Run(s *Store, o Options) error {
 	if err := screen.Init(); err != nil {
 		return fmt.Errorf("no terminal to draw on (TERM=%s): %w", os.Getenv("TERM"), err)
 	}
+	for r, instead := range plainRunes {
+		screen.RegisterRuneFallback(r, instead)
+	}
 	shown := &initialised{Screen: screen}
 	a := NewApp(s, o, shown)
 	s.restore = shown.Fini
@@ -66,6 +69,13 @@ func Run(s *Store, o Options) error {
 		}
 	}()
 	return a.Run()
+}
+
+// plainRunes stand for what terminals without Unicode cannot show: as many columns,
+// and no two glyphs of a meaning alike.
+var plainRunes = map[rune]string{
+	'▶': ">", '▸': ">", '▾': "v", '▴': "^", '⇄': "=", '↔': "=", '✓': "+", '✗': "x", '…': "~", '–': "-", '·': ".", 'Δ': "d", '⋮': ":", '▒': "#", '▲': "^",
+	'▁': "_", '▂': "_", '▃': "-", '▄': "-", '▅': "=", '▆': "=", '▇': "#", '█': "#", '≥': ">", '≤': "<", '×': "x", '⚠': "!",
 }
 
 // initialised is a screen whose Init was called, and whose error was looked at:

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"cmp"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,7 +26,13 @@ type flowTable struct {
 	filter  *filter.Filter
 	picked  int // number of the flow at the cursor, so that it stays there
 	heads   []flowHead
+	made    time.Time     // when order was made
+	cost    time.Duration // what that took
 }
+
+// orderShare is the share of the time that goes into ordering flows anew while the
+// capture is read: one of so many.
+const orderShare = 10
 
 // flowHead is where the head of a column stands on the screen.
 type flowHead struct{ column, from, to int }
@@ -35,17 +42,27 @@ type flowColumn struct {
 	name  string
 	right bool
 	text  func(m *Model, f *analyze.Flow) string
-	less  func(m *Model, x, y *analyze.Flow) int
+	key   func(m *Model, f *analyze.Flow) flowKey
 	role  func(m *Model, f *analyze.Flow) role
 }
 
-func bySide[T cmp.Ordered](value func(*machine.Summary) T) func(m *Model, x, y *analyze.Flow) int {
-	worst := func(f *analyze.Flow) T {
+// flowKey is what a column sorts by: numbers first, then words, then addresses.
+type flowKey struct {
+	number float64
+	word   string
+	addr   netip.AddrPort
+}
+
+func (k *flowKey) compare(o *flowKey) int {
+	return cmp.Or(cmp.Compare(k.number, o.number), cmp.Compare(k.word, o.word), k.addr.Compare(o.addr))
+}
+
+func bySide[T uint64 | float64 | time.Duration](value func(*machine.Summary) T) func(m *Model, f *analyze.Flow) flowKey {
+	return func(_ *Model, f *analyze.Flow) flowKey {
 		a, _ := f.Summary(machine.A)
 		b, _ := f.Summary(machine.B)
-		return max(value(&a), value(&b))
+		return flowKey{number: float64(max(value(&a), value(&b)))}
 	}
-	return func(_ *Model, x, y *analyze.Flow) int { return cmp.Compare(worst(x), worst(y)) }
 }
 
 // sideText writes a figure of both sides.
@@ -59,35 +76,35 @@ func sideText(f *analyze.Flow, text func(*machine.Summary) string) string {
 }
 
 var flowColumns = []flowColumn{
-	{name: "#", right: true, text: func(_ *Model, f *analyze.Flow) string { return strconv.Itoa(f.ID) }, less: func(_ *Model, x, y *analyze.Flow) int { return cmp.Compare(x.ID, y.ID) }},
+	{name: "#", right: true, text: func(_ *Model, f *analyze.Flow) string { return strconv.Itoa(f.ID) }, key: func(_ *Model, f *analyze.Flow) flowKey { return flowKey{number: float64(f.ID)} }},
 	{name: "protocol", text: func(_ *Model, f *analyze.Flow) string {
 		if f.Pending() {
 			return "…"
 		}
 		return show.FlowName(f)
-	}, less: func(_ *Model, x, y *analyze.Flow) int { return cmp.Compare(show.FlowName(x), show.FlowName(y)) }},
+	}, key: func(_ *Model, f *analyze.Flow) flowKey { return flowKey{word: show.FlowName(f)} }},
 	{
-		name: "A", text: func(_ *Model, f *analyze.Flow) string { return f.A.String() }, less: func(_ *Model, x, y *analyze.Flow) int { return x.A.Compare(y.A) },
+		name: "A", text: func(_ *Model, f *analyze.Flow) string { return f.A.String() }, key: func(_ *Model, f *analyze.Flow) flowKey { return flowKey{addr: f.A} },
 		role: func(*Model, *analyze.Flow) role { return roleSideA },
 	},
 	{
-		name: "B", text: func(_ *Model, f *analyze.Flow) string { return f.B.String() }, less: func(_ *Model, x, y *analyze.Flow) int { return x.B.Compare(y.B) },
+		name: "B", text: func(_ *Model, f *analyze.Flow) string { return f.B.String() }, key: func(_ *Model, f *analyze.Flow) flowKey { return flowKey{addr: f.B} },
 		role: func(*Model, *analyze.Flow) role { return roleSideB },
 	},
 	{name: "packets A / B", right: true, text: func(_ *Model, f *analyze.Flow) string {
 		return show.Grouped(f.Packets[0]) + " / " + show.Grouped(f.Packets[1])
-	}, less: func(_ *Model, x, y *analyze.Flow) int {
-		return cmp.Compare(x.Packets[0]+x.Packets[1], y.Packets[0]+y.Packets[1])
+	}, key: func(_ *Model, f *analyze.Flow) flowKey {
+		return flowKey{number: float64(f.Packets[0] + f.Packets[1])}
 	}},
 	{name: "never acked", right: true, text: func(_ *Model, f *analyze.Flow) string {
 		return sideText(f, func(s *machine.Summary) string { return show.Percent(s.NeverAcked) })
-	}, less: bySide(func(s *machine.Summary) float64 { return s.NeverAcked })},
+	}, key: bySide(func(s *machine.Summary) float64 { return s.NeverAcked })},
 	{name: "loss", right: true, text: func(_ *Model, f *analyze.Flow) string {
 		return sideText(f, func(s *machine.Summary) string { return show.Percent(s.Loss) })
-	}, less: bySide(func(s *machine.Summary) float64 { return s.Loss })},
+	}, key: bySide(func(s *machine.Summary) float64 { return s.Loss })},
 	{name: "RTT ms", right: true, text: func(_ *Model, f *analyze.Flow) string {
 		return sideText(f, func(s *machine.Summary) string { return show.Millis(s.RTT) })
-	}, less: bySide(func(s *machine.Summary) time.Duration { return s.RTT })},
+	}, key: bySide(func(s *machine.Summary) time.Duration { return s.RTT })},
 	{name: "resends", right: true, text: func(_ *Model, f *analyze.Flow) string {
 		a, _ := f.Summary(machine.A)
 		b, _ := f.Summary(machine.B)
@@ -95,17 +112,17 @@ var flowColumns = []flowColumn{
 			return ""
 		}
 		return show.Grouped(a.Resends + b.Resends)
-	}, less: bySide(func(s *machine.Summary) uint64 { return s.Resends })},
+	}, key: bySide(func(s *machine.Summary) uint64 { return s.Resends })},
 	{name: "worst wait", right: true, text: func(m *Model, f *analyze.Flow) string {
 		if w := m.store.worst(f); w > 0 {
 			return waitText(w)
 		}
 		return ""
-	}, less: func(m *Model, x, y *analyze.Flow) int { return cmp.Compare(m.store.worst(x), m.store.worst(y)) }},
-	{name: "findings", text: func(_ *Model, f *analyze.Flow) string { return findingsText(f) }, less: func(_ *Model, x, y *analyze.Flow) int {
-		return cmp.Compare(gravity(x), gravity(y))
+	}, key: func(m *Model, f *analyze.Flow) flowKey { return flowKey{number: float64(m.store.worst(f))} }},
+	{name: "findings", text: func(_ *Model, f *analyze.Flow) string { return findingsText(f) }, key: func(_ *Model, f *analyze.Flow) flowKey {
+		return flowKey{number: float64(gravity(f))}
 	}, role: func(_ *Model, f *analyze.Flow) role { return gravestRole(f) }},
-	{name: "traffic", text: func(m *Model, f *analyze.Flow) string { return m.store.spark(f) }, less: func(_ *Model, x, y *analyze.Flow) int { return cmp.Compare(x.First, y.First) }},
+	{name: "traffic", text: func(m *Model, f *analyze.Flow) string { return m.store.spark(f) }, key: func(_ *Model, f *analyze.Flow) flowKey { return flowKey{number: float64(f.First)} }},
 }
 
 // flowDrops says which columns go first where there is no room, the least needed first.
@@ -178,12 +195,25 @@ func (s *Store) spark(f *analyze.Flow) string {
 	return b.String()
 }
 
+// sortedFlow is a flow with its key, which is dear to make.
+type sortedFlow struct {
+	key  flowKey
+	flow *analyze.Flow
+}
+
 // settle sorts the flows anew where something has changed, and keeps the
 // cursor at its flow.
 func (t *flowTable) settle(m *Model) {
 	if t.version == m.store.version && t.sorted == t.sort && t.turned == t.reverse && t.filter == m.packet.filter && t.order != nil {
 		return
 	}
+	// Many flows are not sorted at every batch that is read.
+	asked := t.sorted != t.sort || t.turned != t.reverse || t.filter != m.packet.filter || t.version < 0
+	begun := time.Now()
+	if !asked && !m.store.Settled() && begun.Sub(t.made) < orderShare*t.cost {
+		return
+	}
+	defer func() { t.made, t.cost = time.Now(), time.Since(begun) }()
 	if t.picked == 0 && t.list.cursor >= 0 && t.list.cursor < len(t.order) {
 		t.picked = t.order[t.list.cursor].ID
 	}
@@ -196,13 +226,20 @@ func (t *flowTable) settle(m *Model) {
 	}
 	column := &flowColumns[min(t.sort, len(flowColumns)-1)]
 	if t.sort != 0 || t.reverse {
-		slices.SortStableFunc(t.order, func(x, y *analyze.Flow) int {
-			c := column.less(m, x, y)
+		sorted := make([]sortedFlow, len(t.order))
+		for i, f := range t.order {
+			sorted[i] = sortedFlow{column.key(m, f), f}
+		}
+		slices.SortStableFunc(sorted, func(x, y sortedFlow) int {
+			c := x.key.compare(&y.key)
 			if t.reverse {
 				return -c
 			}
 			return c
 		})
+		for i := range sorted {
+			t.order[i] = sorted[i].flow
+		}
 	}
 	if t.picked != 0 && t.sort != 0 {
 		if i := slices.IndexFunc(t.order, func(f *analyze.Flow) bool { return f.ID == t.picked }); i >= 0 {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // q goes back to where one came from: to the finding or the message that led to a
@@ -79,6 +80,47 @@ func TestMousePlaces(t *testing.T) {
 		t.Errorf("beside the list: cursor at row %d, text from line %d; expected 2, 3", m.findings.list.cursor, m.text.list.top)
 	}
 	m.store.Unlock()
+}
+
+// While a capture is read, many flows are ordered anew only now and then; a key that
+// asks for another order is heeded at once, and at the end all is in order.
+func TestOrderWhileReading(t *testing.T) {
+	m := openModel(t, "reliable-two-clients.server.pcap.gz")
+	screenOf(t, m, 160, 24)
+	m.store.Lock()
+	defer m.store.Unlock()
+	table, pass := &m.flows, m.store.pass
+	want := slices.Clone(table.order)
+	if len(want) < 2 {
+		t.Fatalf("%d flows", len(want))
+	}
+	turned := slices.Clone(want)
+	slices.Reverse(turned)
+	table.order = slices.Clone(turned) // as it was some packets ago
+	table.cost, table.made, m.store.pass = time.Hour, time.Now(), 1
+	m.store.version++
+	if table.settle(m); !slices.Equal(table.order, turned) {
+		t.Error("ordered anew though that would take most of the time")
+	}
+	m.Key("i")
+	if table.settle(m); !slices.Equal(table.order, turned) || table.version != m.store.version {
+		t.Error("the order that was asked for is not shown at once")
+	}
+	table.cost, table.made, m.store.pass, table.reverse = time.Hour, time.Now(), pass, false
+	m.store.version++
+	if table.settle(m); !slices.Equal(table.order, want) {
+		t.Error("at the end of the capture it is not in order")
+	}
+	for i := range flowColumns {
+		table.sort = i
+		table.settle(m)
+		for j := range table.order[1:] {
+			x, y := flowColumns[i].key(m, table.order[j]), flowColumns[i].key(m, table.order[j+1])
+			if x.compare(&y) > 0 {
+				t.Errorf("by %s: flow %d before %d", flowColumns[i].name, table.order[j].ID, table.order[j+1].ID)
+			}
+		}
+	}
 }
 
 // However small the screen, the list is there.

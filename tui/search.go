@@ -145,15 +145,11 @@ func (m *Model) searchable() (rows, at int, has func(row int) bool) {
 
 // moveTo puts the cursor of the view on a row.
 func (m *Model) moveTo(row int) {
+	if l := m.table(); l != nil {
+		m.move(row - l.cursor)
+		return
+	}
 	switch {
-	case m.view == viewFlows:
-		m.flows.list.cursor = row
-	case m.view == viewMessages:
-		m.messages.list.cursor = row
-	case m.view == viewFindings:
-		m.findings.list.cursor = row
-	case m.view == viewReplay:
-		m.replay.list.cursor = row
 	case m.view == viewState, m.view == viewAutopsy:
 		m.text.list.top = row
 	case m.view == viewPackets && m.packet.pane == paneTree:
