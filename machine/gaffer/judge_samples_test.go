@@ -9,6 +9,7 @@ import (
 
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/gaffer"
+	"github.com/ackscope/ackscope/machine/machinetest"
 	"github.com/ackscope/ackscope/sim"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
@@ -97,6 +98,11 @@ func (n *sampleNet) honest(t *testing.T, p *wire.Profile, behaviours [2]string, 
 					t.Errorf("%s, tap at %v: of %v %d packets of %d are open: %s", name, tap, s, o.Undecided, o.Compared, o.Why)
 				}
 			}
+		}
+		if n.seed == 1 && tap == machine.VantageA {
+			t.Run("laws of the tracker", func(t *testing.T) {
+				machinetest.Tracker(t, func() machine.Tracker { return gaffer.NewSampleTracker(p, machine.Facts{}) }, seen[k][:min(len(seen[k]), 400)])
+			})
 		}
 		tr := gaffer.NewSampleTracker(p, machine.Facts{})
 		var out machine.Effects

@@ -37,29 +37,34 @@ func TestSampleSlips(t *testing.T) {
 		apps            [2]sim.App
 	}{
 		{
-			"slice-resent-early", "gaffer@article", blocks, machine.A,
-			[2]machine.Endpoint{newBlocks(t, gaffer.BlockOptions{Resend: 50 * time.Millisecond}), newBlocks(t, gaffer.BlockOptions{Side: machine.B})}, [2]sim.App{send, nil},
+			rule: "slice-resent-early", behaviour: "gaffer@article", profile: blocks, side: machine.A,
+			ends: [2]machine.Endpoint{newBlocks(t, gaffer.BlockOptions{Resend: 50 * time.Millisecond}), newBlocks(t, gaffer.BlockOptions{Side: machine.B})},
+			apps: [2]sim.App{send, nil},
 		},
 		{
-			"slice-order", "gaffer@article-sample", blocks, machine.A, // it waits, and goes on behind what it sent
-			[2]machine.Endpoint{newBlocks(t, gaffer.BlockOptions{}), newBlocks(t, gaffer.BlockOptions{Side: machine.B})}, [2]sim.App{send, nil},
+			rule: "slice-order", behaviour: "gaffer@article-sample", profile: blocks, side: machine.A, // it waits, and goes on behind what it sent
+			ends: [2]machine.Endpoint{newBlocks(t, gaffer.BlockOptions{}), newBlocks(t, gaffer.BlockOptions{Side: machine.B})},
+			apps: [2]sim.App{send, nil},
 		},
 		{
-			"ack-early", "gaffer@article", blocks, machine.B,
-			[2]machine.Endpoint{newBlocks(t, gaffer.BlockOptions{}), newBlocks(t, gaffer.BlockOptions{Side: machine.B, AckEvery: 40 * time.Millisecond})}, [2]sim.App{send, nil},
+			rule: "ack-early", behaviour: "gaffer@article", profile: blocks, side: machine.B,
+			ends: [2]machine.Endpoint{newBlocks(t, gaffer.BlockOptions{}), newBlocks(t, gaffer.BlockOptions{Side: machine.B, AckEvery: 40 * time.Millisecond})},
+			apps: [2]sim.App{send, nil},
 		},
 		{
-			"connect-early", "gaffer@article", connect, machine.A,
-			[2]machine.Endpoint{newConnection(t, gaffer.ConnectOptions{Every: 40 * time.Millisecond}), newConnection(t, gaffer.ConnectOptions{Side: machine.B, Server: true})}, [2]sim.App{come, nil},
+			rule: "connect-early", behaviour: "gaffer@article", profile: connect, side: machine.A,
+			ends: [2]machine.Endpoint{newConnection(t, gaffer.ConnectOptions{Every: 40 * time.Millisecond}), newConnection(t, gaffer.ConnectOptions{Side: machine.B, Server: true})},
+			apps: [2]sim.App{come, nil},
 		},
 		{
-			"connect-farewells", "gaffer@article-sample", connect, machine.A,
-			[2]machine.Endpoint{newConnection(t, gaffer.ConnectOptions{Farewells: 3}), newConnection(t, gaffer.ConnectOptions{Side: machine.B, Server: true})}, [2]sim.App{come, nil},
+			rule: "connect-farewells", behaviour: "gaffer@article-sample", profile: connect, side: machine.A,
+			ends: [2]machine.Endpoint{newConnection(t, gaffer.ConnectOptions{Farewells: 3}), newConnection(t, gaffer.ConnectOptions{Side: machine.B, Server: true})},
+			apps: [2]sim.App{come, nil},
 		},
 		{
-			"connect-timeout", "gaffer@article", connect, machine.B, // nothing tells it that the client has gone
-			[2]machine.Endpoint{newConnection(t, gaffer.ConnectOptions{Timeout: time.Hour}), newConnection(t, gaffer.ConnectOptions{Side: machine.B, Server: true, Timeout: time.Hour})},
-			[2]sim.App{come, nil},
+			rule: "connect-timeout", behaviour: "gaffer@article", profile: connect, side: machine.B, // nothing tells it that the client has gone
+			ends: [2]machine.Endpoint{newConnection(t, gaffer.ConnectOptions{Timeout: time.Hour}), newConnection(t, gaffer.ConnectOptions{Side: machine.B, Server: true, Timeout: time.Hour})},
+			apps: [2]sim.App{come, nil},
 		},
 	} {
 		n := net
@@ -87,6 +92,79 @@ func TestSampleSlips(t *testing.T) {
 			}
 			if v := j.Opinion(x.side.Other()).Divergence; v != nil && x.rule != "connect-timeout" {
 				t.Errorf("%s, tap at %v: the honest side diverges in frame %d: %s: %s", x.rule, tap, v.Ref.Frame(), v.Rule, v.Because)
+			}
+		}
+	}
+}
+
+// TestSampleHostile: packets whose fields are anything, in any order, from either
+// side, do not bring a judge or a tracker down.
+func TestSampleHostile(t *testing.T) {
+	flows := 400
+	if testing.Short() {
+		flows = 60
+	}
+	for flow := range uint64(flows) {
+		rng := sim.Rand(flow, "hostile")
+		p := builtin([]string{wire.ArticleSlices, wire.ArticleSlices256, wire.ArticleFragments, wire.ArticleConnect}[flow%4]).WithProtocolID(7)
+		j, err := gaffer.NewSampleJudge(p, machine.Facts{Vantage: machine.Vantage(rng.IntN(5))}, [2]string{"gaffer@article", "gaffer@article-sample"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tr := gaffer.NewSampleTracker(p, machine.Facts{})
+		var out machine.Effects
+		now, most := machine.Instant(0), max(p.Slices, 2)
+		span := []int{3, 40, 1 << 16}[rng.IntN(3)]
+		for n := range 400 {
+			now = now.Add(time.Duration(rng.IntN(int(200 * time.Millisecond))))
+			if rng.IntN(100) == 0 {
+				now = now.Add(5 * time.Second)
+			}
+			k := wire.Packet{Sequence: uint32(rng.IntN(span)), Chunk: uint16(rng.IntN(span)), ClientSalt: uint64(rng.IntN(3)), ChallengeSalt: uint64(rng.IntN(3))}
+			k.Header.Sequence = k.Sequence
+			var payload []byte
+			switch {
+			case p.Handshake:
+				k.Kind, k.Type = wire.KindHandshake, uint32(rng.IntN(6))
+				if k.Handshake = wire.HandshakeKind(k.Type); k.Handshake == wire.ConnectRequest {
+					payload = make([]byte, wire.RequestPadding)
+				}
+			case p.Slices > 0 && rng.IntN(2) == 0:
+				k.Kind, k.Type, k.SliceCount = wire.KindSliceAck, 1, 1+rng.IntN(most)
+				for i := range k.SliceCount {
+					k.SliceAcked[i/64] |= rng.Uint64() & (1 << (i % 64))
+				}
+			case p.Slices > 0:
+				k.Kind, k.SliceCount = wire.KindSlice, 1+rng.IntN(most)
+				k.SliceID = rng.IntN(k.SliceCount)
+				payload = make([]byte, 1024)
+				if k.SliceID == k.SliceCount-1 {
+					payload = payload[:1+rng.IntN(1024)]
+				}
+			case rng.IntN(2) == 0:
+				k.Kind, k.Type, payload = wire.KindRegular, 1, make([]byte, 1+rng.IntN(1200))
+			default:
+				k.Kind, k.FragmentCount, payload = wire.KindFragment, 1+rng.IntN(255), make([]byte, 1024)
+				k.FragmentID = rng.IntN(k.FragmentCount)
+			}
+			b := p.Append(nil, &k, payload)
+			length := len(b)
+			switch rng.IntN(12) {
+			case 0:
+				b = b[:rng.IntN(len(b)+1)]
+				length -= rng.IntN(2) * (length - len(b)) // cut by the snap length, or by its sender
+			case 1:
+				b[rng.IntN(len(b))] ^= 1 << rng.IntN(8)
+			}
+			d := machine.Datagram{At: now, Ref: machine.MakeRef(0, uint64(n+1)), From: machine.Side(rng.IntN(2)), Bytes: b, Length: length}
+			j.Observe(&d)
+			tr.Observe(&d, &out)
+		}
+		j.Finish()
+		tr.Learned()
+		for _, s := range []machine.Side{machine.A, machine.B} {
+			if o := j.Opinion(s); o.Undecided > o.Compared+400 || o.Divergence != nil && (o.Divergence.Rule == "" || o.Divergence.Field == "" || o.Divergence.Expected == o.Divergence.Got) {
+				t.Fatalf("flow %d: %v: %+v, %+v", flow, s, o, o.Divergence)
 			}
 		}
 	}
