@@ -62,6 +62,11 @@ func (p *replayPrinter) print(r *replayed) error {
 		if err != nil {
 			return err
 		}
+		if p.flags.matrix && !p.app.flags.json {
+			if err := p.fingerprint(r, i); err != nil {
+				return err
+			}
+		}
 	}
 	for i := range r.file.Skipped {
 		k := &r.file.Skipped[i]
@@ -75,6 +80,36 @@ func (p *replayPrinter) print(r *replayed) error {
 		}
 	}
 	return p.drift(r)
+}
+
+// fingerprint says behind the last behaviour of a side which it can be.
+func (p *replayPrinter) fingerprint(r *replayed, last int) error {
+	list := r.file.Results
+	same := func(i int) bool {
+		return i >= 0 && i < len(list) && list[i].Flow == list[last].Flow && list[i].Side == list[last].Side
+	}
+	if same(last + 1) {
+		return nil
+	}
+	var can []string
+	for i := last; same(i); i-- {
+		if list[i].Divergence == nil {
+			can = append(can, list[i].Behaviour)
+		}
+	}
+	slices.Reverse(can)
+	side := strings.ToUpper(list[last].Side.String())
+	var text string
+	switch len(can) {
+	case 0:
+		text = side + " is none of these"
+	case 1:
+		text = side + " can be " + can[0] + ", and none of the others that were tried"
+	default:
+		text = side + " can be " + strings.Join(can, ", ") + ": what passed the tap does not tell them apart"
+	}
+	_, err := fmt.Fprintln(p.app.writer(), show.Wrap(text, "    ", p.width))
+	return err
 }
 
 // aside tells what is no result: beside the text, and apart from JSON Lines.
