@@ -110,6 +110,9 @@ func (m *Model) drawGraphs(c canvas) {
 	foot := c.part(0, c.h-1, c.w, 1)
 	foot.text(label, 0, roleDim, fmt.Sprintf("+%.3f s", s.TimeOf(from).Sub(m.store.first).Seconds()))
 	foot.right(c.w-1, 0, roleDim, fmt.Sprintf("+%.3f s", s.TimeOf(from+span).Sub(m.store.first).Seconds()))
+	if plot.w < 40 {
+		return // no room for its name between the times
+	}
 	x := label + min(max(cursor-6, 12), plot.w-26)
 	foot.text(x, 0, roleFocus, fmt.Sprintf("▲ frame %s", m.selectedRef()))
 }

@@ -99,7 +99,11 @@ func (m *Model) drawLadder(c canvas) {
 	if c.w < 100 {
 		label = 12
 	}
-	c.rule(0, fmt.Sprintf("ladder of flow %d, %v a row", f.ID, l.row), true)
+	title := fmt.Sprintf("ladder of flow %d, %v a row", f.ID, l.row)
+	if !known {
+		title += ", flat: the way's length is not known"
+	}
+	c.rule(0, title, true)
 	width := c.w - 2*label
 	if width < 10 || rows < 3 {
 		return
@@ -189,10 +193,6 @@ func (m *Model) drawLadder(c canvas) {
 				draw(t)
 			}
 		}
-	}
-	foot := c.part(0, 1, c.w, 1)
-	if !known {
-		foot.text(label+20, 0, roleDim, "  the way's length is not known: slopes are flat")
 	}
 	m.drawLadderNote(c, f, n)
 }

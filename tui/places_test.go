@@ -171,3 +171,15 @@ func TestWrapLine(t *testing.T) {
 		}
 	}
 }
+
+// Where no round trip is known, as of an encrypted flow, the ladder says so in its
+// title, and not across the name of the selected packet.
+func TestFlatLadder(t *testing.T) {
+	m := openModel(t, "yojimbo-clean.client.pcap.gz")
+	screenOf(t, m, 120, 24)
+	press(m, "<Enter>50GL")
+	lines := strings.Split(textOf(screenOf(t, m, 120, 24)), "\n")
+	if !strings.Contains(lines[2], "flat: the way's length is not known") || !strings.Contains(lines[3], "50 encrypted payload, counter") {
+		t.Errorf("the ladder begins with\n%s\n%s", lines[2], lines[3])
+	}
+}
