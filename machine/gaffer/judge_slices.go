@@ -36,6 +36,7 @@ type sliceSide struct {
 	take     sliceTaker // of a near one
 	told     ackChains  // of a far one
 	last     machine.Instant
+	begunAs  *machine.Divergence // the block began too soon, if the one before goes on
 }
 
 const (
@@ -154,8 +155,12 @@ func (s *sliceSide) follows(peer *sliceSide, d *machine.Datagram, p *wire.Packet
 		if !s.near {
 			return nil // late
 		}
+		if s.begunAs != nil && u == b.newest-1 {
+			return s.begunAs
+		}
 		return diverges(d, "block-went-back", "gaffer.slice.chunk", uint16(b.newest), p.Chunk, "blocks are sent one after the other, and none again once all of it is acked", b.ref)
 	}
+	s.begunAs = nil
 	young := b.newest <= b.first+joinedBlocks && !s.near || b.newest == b.first && b.at.Sub(b.begun) < unreadFor
 	if u > b.newest+1 && !(young && !s.near) {
 		return diverges(d, "block-order", "gaffer.slice.chunk", uint16(b.newest+1), p.Chunk, "the number of a block is one more than that of the one before it", b.ref)
@@ -168,11 +173,13 @@ func (s *sliceSide) follows(peer *sliceSide, d *machine.Datagram, p *wire.Packet
 	if !s.near || peer.near {
 		missing = fmt.Sprintf("slice %d of it has not passed the tap", allSlices(before.count).missing(&before.passed))
 	}
+	v := diverges(d, "block-order", "gaffer.slice.chunk", uint16(b.newest), p.Chunk, fmt.Sprintf("block %d begins, though block %d is not acked: %s", p.Chunk, uint16(b.newest), missing), b.ref)
 	if young || peer.opinion.Divergence != nil {
 		s.opinion.Undecided++
+		s.begunAs = v // should the block before go on
 		return nil
 	}
-	return diverges(d, "block-order", "gaffer.slice.chunk", uint16(b.newest), p.Chunk, fmt.Sprintf("block %d begins, though block %d is not acked: %s", p.Chunk, uint16(b.newest), missing), b.ref)
+	return v
 }
 
 // missing gives the first of s that is not in o.

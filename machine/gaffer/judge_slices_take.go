@@ -121,7 +121,7 @@ func (t *sliceTaker) match(s, peer *sliceSide, d *machine.Datagram, c sliceClaim
 
 // mayPrecede reports whether slices of a block may have come before the capture.
 func (t *sliceTaker) mayPrecede(b *sentBlocks, u int64) bool {
-	return !b.met || u >= b.first-1 && u <= b.first+1 && !(t.wholeSome && (u >= t.whole || u < t.whole-2))
+	return !b.met || u >= b.first-1 && u <= b.first+1 && !(t.wholeSome && (u >= t.whole || u < t.base.chunk-1))
 }
 
 // retrace finds how much the side has read when it sent an ack. With drop, the
