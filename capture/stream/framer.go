@@ -48,6 +48,10 @@ const (
 	searchBits = 44 // in the middle, where any byte may begin a message (16 Ki places cost 14)
 	enoughBits = 64 // no use to look further
 	gapBits    = 10 // for a message that ends where a gap does
+
+	// nonsenseBits speak against a message that the protocol cannot read, one of
+	// which is borne with at the start of a stream.
+	nonsenseBits = 24
 )
 
 const (
@@ -215,7 +219,7 @@ func (h *half) find(b []byte, formats []Format, lim *Limits, final bool) bool {
 			if n, whole := format.length(b[at:]); whole && (n == 0 || n > format.Usual) {
 				continue // as chain finds at once, of most bytes
 			}
-			bits, messages, ok := chain(b[at:], format, format.Usual, missing)
+			bits, messages, ok := chain(b[at:], format, format.Usual, 0, missing)
 			open = open || ok
 			if ok && messages > 0 && bits > bestBits {
 				best, bestBits = int8(i), bits
@@ -252,10 +256,10 @@ func (f *framer) choose(b []byte, formats []Format, lim *Limits, missing uint64,
 		if f.format >= 0 && f.format != int8(i) {
 			continue
 		}
-		bits, messages, ok := chain(b, &formats[i], formats[i].Max, missing)
+		bits, messages, ok := chain(b, &formats[i], formats[i].Max, 1, missing)
 		open = open || ok
 		switch {
-		case !ok || messages == 0:
+		case !ok || messages == 0 || bits < 0:
 		case bits > bestBits:
 			best, bestBits, second = int8(i), bits, bestBits
 		case bits > second:
@@ -273,9 +277,10 @@ func (f *framer) choose(b []byte, formats []Format, lim *Limits, missing uint64,
 
 // chain follows prefixes from the start of b: the evidence that messages begin
 // there, how many whole ones there are, and whether nothing speaks against it.
+// So many of them may be nonsense, of a length that occurs.
 // missing is how many bytes a gap behind b has taken, 0 for none: a message that
 // ends just where the gap does counts as whole, and for more.
-func chain(b []byte, f *Format, longest int, missing uint64) (bits float64, messages int, ok bool) {
+func chain(b []byte, f *Format, longest, nonsense int, missing uint64) (bits float64, messages int, ok bool) {
 	usual := float64(8*f.Prefix - mathbits.Len(uint(f.Usual))) // a length that occurs, against any
 	for bits < enoughBits {
 		n, whole := f.length(b)
@@ -295,9 +300,11 @@ func chain(b []byte, f *Format, longest int, missing uint64) (bits float64, mess
 		if len(body) > 0 {
 			worth := f.Judge(body, n)
 			if worth < 0 {
-				return 0, 0, false
-			}
-			if len(body) == n {
+				if nonsense--; nonsense < 0 || n > f.Usual {
+					return 0, 0, false
+				}
+				bits -= nonsenseBits
+			} else if len(body) == n {
 				bits += worth
 			}
 		}

@@ -103,6 +103,7 @@ type sender struct {
 	newest    uint16
 	hash      uint64 // of the message with the newest id
 	sameIDs   uint8  // messages with that id and another content
+	astray    uint8  // messages in a row that lie far behind the newest
 	sent      uint16 // user messages among them, copies too
 	sentPing  uint16 // the same when the newest ping was sent
 	oldest    uint16 // the oldest id seen: acks can name what came before the capture
@@ -119,6 +120,8 @@ type sender struct {
 	notifySeen uint64
 	notify     uint16
 	notifyHash uint64
+
+	notifyAstray uint8 // messages that lie far behind the newest
 }
 
 // classifier weighs a flow. It keeps figures, no bytes.

@@ -17,6 +17,14 @@ func (s *sender) reliable(m *wire.Message, hash uint64) {
 		return
 	}
 	ahead := int16(m.Sequence - s.newest)
+	if ahead > -windowSize {
+		s.astray = 0
+	} else if s.astray++; s.astray == astrayMost {
+		// What was taken for the newest was none of them.
+		s.newest, s.hash, s.oldest, s.astray = m.Sequence, hash, m.Sequence, 0
+		s.seen, s.acked = window{1}, window{}
+		return
+	}
 	switch {
 	case ahead == 0:
 		if hash != s.hash {
@@ -43,6 +51,9 @@ func (s *sender) reliable(m *wire.Message, hash uint64) {
 		}
 	}
 }
+
+// astrayMost messages in a row that lie far behind the newest one are not late.
+const astrayMost = 2
 
 // windowSize is how many ids back are remembered: applications send volleys of
 // a hundred messages in a tick.
@@ -156,6 +167,9 @@ func (c *classifier) notification(codec wire.Codec, s, peer *sender, d *machine.
 		s.notify, s.notifySeen = m.Sequence, s.notifySeen<<ahead|1
 	case ahead < -64:
 		*worth += worthJump
+		if s.notifyAstray++; s.notifyAstray == astrayMost {
+			s.notify, s.notifySeen, s.notifyAstray = m.Sequence, 1, 0
+		}
 	default:
 		s.notifySeen |= 1 << -ahead
 	}
