@@ -196,7 +196,7 @@ func (n *nearSide) explain(s, peer *judged, d *machine.Datagram, c Claims) *mach
 			continue
 		}
 		if x := n.doubted(q); x != nil {
-			return x.divergence
+			return n.resolve(x, d, c)
 		}
 		if !n.mayPrecede(peer, q) {
 			return n.neverArrived(peer, d, c, q)
