@@ -2,6 +2,7 @@ package replay_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"maps"
@@ -230,14 +231,16 @@ func (y *tally) String() string {
 //
 // ACKSCOPE_LIES=N plants N of each field in each flow of every capture (make soak
 // has 2); ACKSCOPE_LIES_SEED draws others; ACKSCOPE_LIES_IN=PART takes the captures
-// whose names have PART in them.
+// whose names have PART in them; ACKSCOPE_LIES_DIR=DIR takes the captures of another
+// folder.
 func TestPlantedEverywhere(t *testing.T) {
 	if testing.Short() {
 		t.Skip("lies in captures, without -short")
 	}
 	each, _ := strconv.Atoi(os.Getenv("ACKSCOPE_LIES"))
 	seed, _ := strconv.ParseUint(os.Getenv("ACKSCOPE_LIES_SEED"), 10, 64)
-	paths, err := filepath.Glob(filepath.Join(pcaps, "*.pcap*"))
+	dir := cmp.Or(os.Getenv("ACKSCOPE_LIES_DIR"), pcaps)
+	paths, err := filepath.Glob(filepath.Join(dir, "*.pcap*"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,7 +259,7 @@ func TestPlantedEverywhere(t *testing.T) {
 	t.Run("captures", func(t *testing.T) {
 		for k := range uint64(max(2, each)) {
 			name := fmt.Sprintf("srdp-%d", k)
-			if !strings.Contains(name, os.Getenv("ACKSCOPE_LIES_IN")) {
+			if dir != pcaps || !strings.Contains(name, os.Getenv("ACKSCOPE_LIES_IN")) {
 				continue
 			}
 			t.Run(name, func(t *testing.T) {
