@@ -192,6 +192,16 @@ type riptideSent struct {
 	least    int                       // the smoothed RTT at least and at most, ms; -1 unknown
 	most     int
 	spoke    machine.Instant
+
+	// What was known before the last sample, which may lie in the socket unread.
+	sampledAt         machine.Instant
+	wasLeast, wasMost int
+}
+
+// sampled takes a round trip time that passed on its way to the endpoint.
+func (s *riptideSent) sampled(at machine.Instant, least, most int) {
+	s.sampledAt, s.wasLeast, s.wasMost = at, s.least, s.most
+	s.least, s.most = riptide.Smooth(s.least, max(least, 0)), riptide.Smooth(s.most, most)
 }
 
 type riptideMessage struct {
@@ -202,10 +212,11 @@ type riptideMessage struct {
 	due    time.Duration
 
 	forgotten bool // by its timer
+	late      bool
 }
 
 func sentBy(v *view) *riptideSent {
-	return &riptideSent{v: v, messages: map[uint16]*riptideMessage{}, named: map[uint16]bool{}, beats: map[uint8]machine.Instant{}, least: -1, most: -1}
+	return &riptideSent{v: v, messages: map[uint16]*riptideMessage{}, named: map[uint16]bool{}, beats: map[uint8]machine.Instant{}, least: -1, most: -1, sampledAt: math.MinInt64 / 2}
 }
 
 // take enters a message of either side.
@@ -225,12 +236,12 @@ func (s *riptideSent) take(i int, m *wire.Message) {
 		case m.Type.Reliable():
 			s.open, s.ids = append(s.open, s.arrived), append(s.ids, m.Sequence)
 		case m.Type == wire.Heartbeat && m.HasRTT && m.RTT >= 0:
-			s.least, s.most = riptide.Smooth(s.least, int(m.RTT)), riptide.Smooth(s.most, int(m.RTT)) // a client tells it
+			s.sampled(x.at, int(m.RTT), int(m.RTT)) // a client tells it
 		case m.Type == wire.Heartbeat && !m.HasRTT:
 			if at, ok := s.beats[m.Ping]; ok {
 				delete(s.beats, m.Ping)
 				took := int(x.at.Sub(at)/time.Millisecond) - 1
-				s.least, s.most = riptide.Smooth(s.least, took), riptide.Smooth(s.most, took+int(riptideFrame/time.Millisecond))
+				s.sampled(x.at, took, took+int(riptideFrame/time.Millisecond))
 			}
 		}
 		return
@@ -254,8 +265,11 @@ func (s *riptideSent) take(i int, m *wire.Message) {
 			s.messages[m.Sequence] = e
 		}
 		e.at, e.soon, e.due = x.at, riptide.ResendAfter(s.least), riptide.ResendAfter(s.most)
+		if x.at.Sub(s.sampledAt) < readWithin {
+			e.soon, e.due = min(e.soon, riptide.ResendAfter(s.wasLeast)), max(e.due, riptide.ResendAfter(s.wasMost))
+		}
 		e.copies++
-		e.forgotten = false
+		e.forgotten, e.late = false, false
 	}
 }
 
@@ -326,12 +340,13 @@ func riptideEarly(t *testing.T, v *view) uint64 {
 
 // riptideLate: a message that is not acked is sent again, while the endpoint goes
 // on sending others. After an Ack far ahead of the one before, a right endpoint can
-// take for acked what none has named.
+// take for acked what none has named. Its queue of timers can hold one back: three
+// that are late, and more than those in time, are none of that.
 func riptideLate(t *testing.T, v *view) uint64 {
 	s := sentBy(v)
-	return v.messages(t, func(i int, m *wire.Message) bool {
+	late, inTime, first := 0, 0, uint64(0)
+	v.messages(t, func(i int, m *wire.Message) bool {
 		at := v.sights[i].at
-		bad := false
 		for id, e := range s.messages {
 			if !v.sights[i].own || s.named[id] || s.cleared(id) <= s.arrived || m.Type.Reliable() && m.Sequence == id {
 				continue
@@ -339,11 +354,27 @@ func riptideLate(t *testing.T, v *view) uint64 {
 			// Where the RTT has grown meanwhile, the library's timer finds that the
 			// message was sent within half of it, and forgets to look again.
 			e.forgotten = e.forgotten || time.Duration(s.most/2)*time.Millisecond >= e.soon
-			bad = bad || !e.forgotten && at.Sub(e.at) >= e.due+riptideTimer && s.spoke.Sub(e.at) >= e.due+riptideTimer/2
+			if e.forgotten || e.late || at.Sub(e.at) < e.due+riptideTimer || s.spoke.Sub(e.at) < e.due+riptideTimer/2 {
+				continue
+			}
+			e.late = true
+			if late++; first == 0 {
+				first = v.frames[i]
+			}
+		}
+		if late >= 3 && late > inTime {
+			return true
+		}
+		if e := s.messages[m.Sequence]; v.sights[i].own && m.Type.Reliable() && e != nil && !e.late {
+			inTime++
 		}
 		s.take(i, m)
-		return bad
+		return false
 	})
+	if late < 3 || late <= inTime {
+		return 0
+	}
+	return first
 }
 
 // riptideBeats: a heartbeat goes out once a second.

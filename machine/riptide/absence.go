@@ -7,7 +7,7 @@ import "github.com/ackscope/ackscope/machine"
 // back may be of a message whose first copy is what is missing.)
 func RestsOnAbsence(d *machine.Divergence) bool {
 	switch d.Rule {
-	case "connect-early", "connect-attempts", "heartbeat-early", "resend-early", "resend-after-ack", "attempts", "sequence-reuse", "ack-forgotten", "after-the-end", "role", "unreadable":
+	case "connect-again", "connect-early", "connect-attempts", "heartbeat-early", "resend-early", "resend-after-ack", "attempts", "sequence-reuse", "ack-forgotten", "after-the-end", "role", "unreadable":
 		return false
 	}
 	return true

@@ -91,6 +91,8 @@ type judgedLife struct {
 	begun  bool // its beginning is in the capture
 	asked  bool // with its first Connect
 	roles  bool
+	sure   bool   // and by more than one Connect without data, which may be a server's answer
+	beats  [2]int // of each side, with an RTT
 	client machine.Side
 	ended  machine.Instant // when a Disconnect passed; 0: none
 	first  machine.Instant // when the first message passed
@@ -106,12 +108,16 @@ type judged struct {
 	behaviour *Behaviour
 	opinion   machine.Opinion
 	joined    bool // met in the middle
+	relays    bool // a server that has other clients too
 
 	acks     judgedAcks
 	sends    judgedSends
 	notes    judgedNotes
 	session  judgedSession
 	guises   guises
+	opening  guise // its first message
+	opened   int   // how many it sent, two at most
+	parting  guise // its Disconnect
 	places   int64 // of what passed the tap towards it
 	readTo   int64 // all up to this place was read
 	spoke    machine.Instant
@@ -137,11 +143,7 @@ func NewJudge(c Config, facts machine.Facts, behaviours [2]string) (*Judge, erro
 		s.near = facts.Vantage.Near(s.side)
 		s.ordered, s.stream = s.near || c.Stream, c.Stream
 		s.opinion.Inferred.Tick = facts.Tick[i]
-		s.acks.begin(b)
-		s.notes.begin(b)
-		s.sends.begin(b)
-
-		s.session.told = -1
+		s.begin(j.config.Senders[i].Codec.Dialect.Form)
 	}
 	return j, nil
 }
@@ -164,7 +166,8 @@ func (j *Judge) Observe(d *machine.Datagram) {
 			s.opinion.Divergence = s.unreadable(j, d, err)
 		}
 		if !errors.Is(err, base.ErrTrailing) {
-			s.keep(d, m.Type, false)
+			s.keep(d, m.Type, false, false)
+			s.opens(d, m.Type, false)
 			return // a reference passes it over
 		}
 	}
@@ -173,16 +176,30 @@ func (j *Judge) Observe(d *machine.Datagram) {
 		j.life.first = p.at
 	}
 	j.begins(d.From, p)
-	if undecided := s.opinion.Undecided; s.opinion.Divergence == nil {
-		s.opinion.Divergence = j.trusted(s, peer, p, j.judge(s, peer, p))
-		s.opinion.Undecided = min(s.opinion.Undecided, undecided+1) // whatever of it is open
+	open := s.opinion.Undecided
+	if s.opinion.Divergence == nil {
+		s.opinion.Divergence = j.judge(s, peer, p)
+		s.opinion.Undecided = min(s.opinion.Undecided, open+1) // whatever of it is open
 	}
-	s.keep(d, m.Type, true)
+	s.relays = s.relays || m.Type == wire.ClientConnected || m.Type == wire.ClientDisconnected || m.Type == wire.Welcome && m.ClientID > 1 || !j.life.begun
+	s.keep(d, m.Type, true, s.opinion.Undecided > open)
+	s.opens(d, m.Type, true)
 	s.before, s.spoke, s.spokeRef = s.spoke, p.at, p.ref
 	peer.arrive(j, p)
 	if m.Type == wire.Disconnect && j.life.ended == 0 {
 		j.life.ended = p.at
+		if s.near {
+			s.parting = newGuise(d, m.Type, true)
+		}
 	}
+}
+
+// begin has the side begin.
+func (s *judged) begin(form wire.Form) {
+	s.acks.begin(s.behaviour)
+	s.notes.begin(s.behaviour)
+	s.sends.begin(s.behaviour, form)
+	s.session.told = -1
 }
 
 // settling reports whether, in a capture that began in the middle of the
@@ -197,12 +214,22 @@ const settlingTime = 2 * time.Second
 func (j *Judge) begins(from machine.Side, p *sight) {
 	l := &j.life
 	fresh := !j.sides[0].sends.met && !j.sides[1].sends.met
+	asker := &j.sides[from.Other()]
 	switch p.m.Type {
 	case wire.Connect:
-		if !l.roles {
-			l.roles, l.client = true, from
-			l.begun, l.asked = fresh, fresh
+		if l.roles {
+			l.sure = l.sure || from != l.client && len(p.bytes) == 1 // it is answered
+			return
 		}
+		l.roles, l.client, l.sure = true, from, len(p.bytes) > 1
+		if o := &asker.opening; o.n > 0 && asker.opened == 1 && j.sides[from].opened == 0 && p.at.Sub(o.at) < HeartbeatInterval && len(p.bytes) == 1 {
+			// It is the answer to a Connect, which is there under another type.
+			l.client, l.sure, fresh, l.ended = asker.side, true, true, 0
+			if asker.near && asker.opinion.Divergence == nil {
+				asker.opinion.Divergence = asker.disguised(p, o, wire.Connect, "the answer to it shows that it was a Connect: nothing was sent before")
+			}
+		}
+		l.begun, l.asked = fresh, fresh
 	case wire.Welcome:
 		if first := p.m.Sequence == 1 || p.m.Sequence == 2; first && fresh && !l.begun {
 			l.begun = true
@@ -211,8 +238,12 @@ func (j *Judge) begins(from machine.Side, p *sight) {
 			}
 		}
 	case wire.Heartbeat:
-		if p.m.HasRTT && !l.roles {
-			l.roles, l.client = true, from
+		if !p.m.HasRTT {
+			return
+		}
+		if l.beats[from]++; !l.roles || !l.sure && l.beats[from] > 1 {
+			l.client, l.sure = from, l.roles
+			l.roles = true
 		}
 	}
 }
@@ -220,18 +251,36 @@ func (j *Judge) begins(from machine.Side, p *sight) {
 // judge holds a message of s against the reference's.
 func (j *Judge) judge(s, peer *judged, p *sight) *machine.Divergence {
 	s.opinion.Compared++
+	if v := s.undead(p); v != nil {
+		if j.life.ended == s.parting.at {
+			j.life.ended = 0
+		}
+		return v
+	}
 	if j.life.ended != 0 && p.m.Type != wire.Disconnect && p.at.Sub(j.life.ended) > endedSlack && s.near {
-		if v := s.undeadAs(j, p); v != nil {
+		v := s.diverge(p, "after-the-end", "riptide.type", "nothing", p.m.Type.String(), "the connection had ended", s.session.endRef)
+		if v = j.trusted(s, peer, p, v); v != nil {
 			return v
 		}
-		return s.diverge(p, "after-the-end", "riptide.type", "nothing", p.m.Type.String(), "the connection had ended", s.session.endRef)
 	}
-	if v := s.alive(j, p); v != nil {
+	if v := j.trusted(s, peer, p, s.alive(j, p)); v != nil {
 		return v
 	}
 	if v := s.miscast(j, p); v != nil {
 		return v
 	}
+	v := j.says(s, peer, p)
+	if v == nil {
+		return nil
+	}
+	if v = j.trusted(s, peer, p, v); v == nil {
+		s.accept(p)
+	}
+	return v
+}
+
+// says holds what a message of s says against what the reference would say.
+func (j *Judge) says(s, peer *judged, p *sight) *machine.Divergence {
 	switch t := p.m.Type; {
 	case t == wire.Ack || t == wire.AckExtra:
 		return s.answers(j, peer, p)
@@ -249,31 +298,62 @@ func (j *Judge) judge(s, peer *judged, p *sight) *machine.Divergence {
 	return nil
 }
 
-// keep keeps the head of a message of a side at the tap.
-func (s *judged) keep(d *machine.Datagram, kind wire.Type, known bool) {
-	if s.near && s.opinion.Divergence == nil {
-		s.guises.keep(d, kind, known)
+// accept takes a message of s for right that the reference would not have sent,
+// since what passed the tap towards s is open: the reference goes on from it.
+func (s *judged) accept(p *sight) {
+	switch t := p.m.Type; {
+	case !s.ordered:
+	case t == wire.Ack || t == wire.AckExtra:
+		for k, x := range s.acks.open() {
+			if x.sequence == p.m.Cause {
+				s.readTo = max(s.readTo, x.place)
+				s.acks.head += k + 1
+				break
+			}
+		}
+		s.acks.adopt(p.m.Last, p.m.AckBits)
+	case t == wire.Notify:
+		s.notes.join(p.m.Last, uint8(p.m.AckBits))
 	}
 }
 
-// trusted gives a divergence of s, but where it rests on what its peer sent, or
-// said to have received, and the peer is shown to be wrong in that.
-func (j *Judge) trusted(s, peer *judged, p *sight, v *machine.Divergence) *machine.Divergence {
-	if v == nil {
-		return nil
+// opens keeps the head of the first message of a side.
+func (s *judged) opens(d *machine.Datagram, kind wire.Type, known bool) {
+	if s.opened == 0 {
+		s.opening = newGuise(d, kind, known)
 	}
-	sent, received := restsOn(v)
-	if sent && peer.near && peer.opinion.Divergence == nil {
+	s.opened = min(s.opened+1, 2)
+}
+
+// keep keeps the head of a message of a side at the tap.
+func (s *judged) keep(d *machine.Datagram, kind wire.Type, known, undecided bool) {
+	if s.near && s.opinion.Divergence == nil {
+		s.guises.keep(d, kind, known, undecided)
+	}
+}
+
+// trusted gives a divergence of s, but where it rests on what its peer sent and the
+// peer, at the tap, is shown to have been wrong: what is wrong may be anything that
+// s answers.
+func (j *Judge) trusted(s, peer *judged, p *sight, v *machine.Divergence) *machine.Divergence {
+	if v == nil || !restsOnPeer(v) {
+		return v
+	}
+	if peer.near && peer.opinion.Divergence == nil {
 		// What s names may be there, under a wrong type.
 		peer.opinion.Divergence = j.mistold(peer, p)
 	}
-	wrongSent, wrongReceived := peer.doubtful()
-	if sent && wrongSent || received && wrongReceived {
+	if peer.doubtful() || v.Rule == "ack-unasked" && peer.near && p.m.Cause == peer.sends.next && s.acks.holds(p.m) {
+		// What it answers was there, and is another thing in the capture.
 		s.opinion.Undecided++
 		return nil
 	}
 	return v
 }
+
+// doubtful reports whether a side that all of what passes reaches is known to have
+// gone wrong.
+func (s *judged) doubtful() bool { return s.opinion.Divergence != nil && s.ordered }
 
 // withdraw takes back what was found of a side where it rests on what the other
 // sent before, and that was shown later to be wrong.
@@ -281,11 +361,7 @@ func (j *Judge) withdraw() {
 	for i := range j.sides {
 		s, peer := &j.sides[i], &j.sides[1-i]
 		v := s.opinion.Divergence
-		if v == nil || peer.opinion.Divergence == nil || peer.opinion.Divergence.Ref >= v.Ref {
-			continue
-		}
-		sent, received := restsOn(v)
-		if wrongSent, wrongReceived := peer.doubtful(); sent && wrongSent || received && wrongReceived {
+		if v != nil && restsOnPeer(v) && peer.doubtful() && peer.opinion.Divergence.Ref < v.Ref {
 			s.opinion.Divergence = nil
 			s.opinion.Undecided++
 		}
@@ -301,7 +377,15 @@ func (j *Judge) mistold(s *judged, p *sight) *machine.Divergence {
 		return s.unsentNotify(c, p, m.Last)
 	case (m.Type == wire.Ack || m.Type == wire.AckExtra) && (m.Cause == s.sends.next || m.Last == s.sends.next):
 		return s.unsentAs(c, p, s.sends.next)
-	case m.Type == wire.Heartbeat && !m.HasRTT && s.session.pinged && m.Ping == s.session.ping+1:
+	case m.Type == wire.Ack || m.Type == wire.AckExtra:
+		x, last := s.sends.at(m.Cause), s.sends.at(s.sends.next-1)
+		if x != nil && last != nil && last.attempts == 1 && last.first == s.sends.ref && s.sends.like(last) == x && j.sides[s.side.Other()].acks.holds(m) {
+			return s.renumbered(p, x, last)
+		}
+		if x != nil {
+			return s.unsentCopy(c, p, x)
+		}
+	case m.Type == wire.Heartbeat && !m.HasRTT && (s.behaviour.Port || s.session.pinged && m.Ping == s.session.ping+1 || !s.session.pinged && m.Ping == 0):
 		return s.unsentBeat(c, p, m.Ping, s.session.pingRef, true)
 	}
 	return nil

@@ -137,8 +137,8 @@ func (s *judged) answersInOrder(j *Judge, p *sight) *machine.Divergence {
 		k++
 	}
 	unordered := s.behaviour.Port // Pytide reads the newest first
-	if unordered && !s.client(j) && k == len(open) {
-		// A server that relays mixes its messages up.
+	if unordered && s.relays && k == len(open) {
+		// A server of Pytide that relays mixes its messages up.
 		s.opinion.Undecided++
 		return nil
 	}
@@ -194,7 +194,7 @@ func (s *judged) answersInOrder(j *Judge, p *sight) *machine.Divergence {
 	if last == m.Last && bits == m.AckBits {
 		return nil
 	}
-	if unordered && !s.client(j) {
+	if unordered && s.relays {
 		s.opinion.Undecided++
 		a.adopt(m.Last, m.AckBits)
 		return nil
@@ -212,6 +212,15 @@ func (s *judged) answersInOrder(j *Judge, p *sight) *machine.Divergence {
 	}
 	v.Reference, v.Captured = "received "+window(last, uint64(bits), 16), "received "+window(m.Last, uint64(m.AckBits), 16)
 	return v
+}
+
+// holds reports whether an Ack says just what the receiver holds once it has read
+// what the Ack answers.
+func (a *judgedAcks) holds(m *wire.Message) bool {
+	after := a.receiver.Clone()
+	after.Take(m.Cause)
+	last, bits := after.Ack()
+	return a.known && last == m.Last && bits == m.AckBits
 }
 
 // adopt sets the receiver to what an Ack shows.

@@ -29,35 +29,62 @@ type guise struct {
 }
 
 const (
-	guiseMost  = 16
-	guiseBytes = 12 // no header is longer
+	guiseFirst, guiseMost = 4, 64
+	guiseBytes            = 12 // no header is longer
 )
 
+// headOf digests the beginning of a message, but for the bits that are its type in
+// either form.
+func headOf(b []byte, length int) uint64 {
+	var head [guiseBytes]byte
+	n := copy(head[:], b)
+	head[0] &^= 15
+	return machine.Digest(uint64(length), head[:n])
+}
+
+// bodyOf digests what stands behind the type and the sequence of a reliable message.
+func bodyOf(form wire.Form, b []byte) uint64 {
+	if len(b) < 3 {
+		return 0
+	}
+	seed := uint64(1)
+	if form == wire.BitPacked {
+		seed += uint64(b[2] >> 4)
+	}
+	return machine.Digest(seed, b[3:])
+}
+
 // keep keeps a message, but for one whose header was held against the reference's
-// as what it says that it is.
-func (g *guises) keep(d *machine.Datagram, kind wire.Type, known bool) {
-	if known && kind != wire.Unreliable && kind != wire.Connect && kind != wire.Reject && kind != wire.Disconnect {
+// as what it says that it is, and decided.
+func (g *guises) keep(d *machine.Datagram, kind wire.Type, known, undecided bool) {
+	if known && !undecided && kind != wire.Reliable && kind != wire.Unreliable && kind != wire.Connect && kind != wire.Reject && kind != wire.Disconnect {
 		return
 	}
-	if g.list == nil {
-		g.list = make([]guise, guiseMost)
+	if n := len(g.list); g.next == n && n < guiseMost {
+		g.list = append(g.list, make([]guise, max(guiseFirst, n))...)
+	} else if g.next == n {
+		g.next = 0
 	}
-	e := &g.list[g.next]
-	*e = guise{ref: d.Ref, at: d.At, length: d.Length, kind: kind, known: known}
-	e.n = copy(e.bytes[:], d.Bytes)
-	g.next = (g.next + 1) % guiseMost
+	g.list[g.next] = newGuise(d, kind, known)
+	g.next++
+}
+
+func newGuise(d *machine.Datagram, kind wire.Type, known bool) guise {
+	g := guise{ref: d.Ref, at: d.At, length: d.Length, kind: kind, known: known}
+	g.n = copy(g.bytes[:], d.Bytes)
+	return g
 }
 
 // find gives the newest message, after a frame, that would be what is looked for
 // if its type were t.
-func (g *guises) find(c wire.Codec, t wire.Type, after machine.Ref, is func(m *wire.Message) bool) *guise {
+func (g *guises) find(c wire.Codec, t wire.Type, after machine.Ref, is func(m *wire.Message, head uint64) bool) *guise {
 	value, ok := c.Dialect.Value(t)
 	if !ok {
 		return nil
 	}
 	for i := range g.list {
-		e := &g.list[(g.next+guiseMost-1-i)%guiseMost]
-		if e.ref <= after || e.n == 0 {
+		e := &g.list[(g.next+2*len(g.list)-1-i)%len(g.list)]
+		if e.ref <= after || e.n == 0 || e.known && e.kind == t {
 			continue
 		}
 		b := e.bytes
@@ -67,7 +94,7 @@ func (g *guises) find(c wire.Codec, t wire.Type, after machine.Ref, is func(m *w
 			b[0] = value
 		}
 		var m wire.Message
-		if c.Parse(b[:e.n], e.length, &m) == nil && is(&m) {
+		if c.Parse(b[:e.n], e.length, &m) == nil && is(&m, headOf(b[:e.n], e.length)) {
 			return e
 		}
 	}
@@ -75,23 +102,43 @@ func (g *guises) find(c wire.Codec, t wire.Type, after machine.Ref, is func(m *w
 }
 
 // disguised words that a message has the type of another.
-func (s *judged) disguised(p *sight, g *guise, t wire.Type, because string) *machine.Divergence {
+func (s *judged) disguised(p *sight, g *guise, t wire.Type, because string, frames ...machine.Ref) *machine.Divergence {
 	got := "no type of this dialect"
 	if g.known {
 		got = g.kind.String()
 	}
-	v := s.diverge(p, "type", "riptide.type", t.String(), got, because, p.ref)
+	v := s.diverge(p, "type", "riptide.type", t.String(), got, because, append(frames, p.ref)...)
 	v.Ref, v.At = g.ref, g.at
 	v.Captured = fmt.Sprintf("%s: % x", got, g.bytes[:g.n])
 	return v
 }
 
+var reliables = [...]wire.Type{wire.Reliable, wire.Welcome, wire.ClientConnected, wire.ClientDisconnected}
+
 // unsentAs looks, among what a side at the tap sent after a frame, for a reliable
 // message that has a sequence and another type.
 func (s *judged) unsentAs(c wire.Codec, p *sight, id uint16) *machine.Divergence {
-	for _, t := range [...]wire.Type{wire.Reliable, wire.Welcome, wire.ClientConnected, wire.ClientDisconnected} {
-		if g := s.guises.find(c, t, s.sends.ref, func(m *wire.Message) bool { return m.Sequence == id }); g != nil {
+	for _, t := range reliables {
+		if g := s.guises.find(c, t, s.sends.ref, func(m *wire.Message, _ uint64) bool { return m.Sequence == id }); g != nil {
 			return s.disguised(p, g, t, fmt.Sprintf("it is message %d but for its type: no other message has this sequence, and the next one is there", id))
+		}
+	}
+	return nil
+}
+
+// renumbered words that a message is a copy of another one, but for its sequence.
+func (s *judged) renumbered(p *sight, x, last *pending) *machine.Divergence {
+	v := s.diverge(p, "sequence", "riptide.sequence", x.id, last.id, fmt.Sprintf("it is a copy of message %d but for its sequence: what followed shows that message %d was another", x.id, last.id), x.first, p.ref)
+	v.Ref, v.At = last.first, last.lastAt
+	v.Captured = fmt.Sprintf("%s, sequence %d", wire.Reliable, last.id)
+	return v
+}
+
+// unsentCopy looks for a copy of a message that was sent before.
+func (s *judged) unsentCopy(c wire.Codec, p *sight, x *pending) *machine.Divergence {
+	for _, t := range reliables {
+		if g := s.guises.find(c, t, x.last, func(m *wire.Message, head uint64) bool { return m.Sequence == x.id && head == x.head }); g != nil {
+			return s.disguised(p, g, t, fmt.Sprintf("it is a copy of message %d but for its type, and is answered as such", x.id), x.last)
 		}
 	}
 	return nil
@@ -99,7 +146,7 @@ func (s *judged) unsentAs(c wire.Codec, p *sight, id uint16) *machine.Divergence
 
 // unsentNotify is the same of notify messages.
 func (s *judged) unsentNotify(c wire.Codec, p *sight, id uint16) *machine.Divergence {
-	if g := s.guises.find(c, wire.Notify, s.notes.ref, func(m *wire.Message) bool { return m.Sequence == id }); g != nil {
+	if g := s.guises.find(c, wire.Notify, s.notes.ref, func(m *wire.Message, _ uint64) bool { return m.Sequence == id }); g != nil {
 		return s.disguised(p, g, wire.Notify, fmt.Sprintf("it is notify message %d but for its type: no other has this sequence, and the next one is there", id))
 	}
 	return nil
@@ -112,7 +159,9 @@ func (s *judged) unsentAck(c wire.Codec, p *sight, x *judgedArrival) *machine.Di
 	after.Take(x.sequence)
 	last, bits := after.Ack()
 	for _, t := range [...]wire.Type{wire.Ack, wire.AckExtra} {
-		if g := s.guises.find(c, t, x.ref, func(m *wire.Message) bool { return m.Cause == x.sequence && m.Last == last && m.AckBits == bits }); g != nil {
+		if g := s.guises.find(c, t, x.ref, func(m *wire.Message, _ uint64) bool {
+			return m.Cause == x.sequence && m.Last == last && m.AckBits == bits
+		}); g != nil {
 			return s.disguised(p, g, t, fmt.Sprintf("it is the Ack of message %d but for its type: no Ack answers that message", x.sequence))
 		}
 	}
@@ -121,39 +170,28 @@ func (s *judged) unsentAck(c wire.Codec, p *sight, x *judgedArrival) *machine.Di
 
 // unsentBeat looks for a heartbeat under another type.
 func (s *judged) unsentBeat(c wire.Codec, p *sight, ping uint8, after machine.Ref, asks bool) *machine.Divergence {
-	if g := s.guises.find(c, wire.Heartbeat, after, func(m *wire.Message) bool { return m.Ping == ping && m.HasRTT == asks }); g != nil {
+	if g := s.guises.find(c, wire.Heartbeat, after, func(m *wire.Message, _ uint64) bool { return m.Ping == ping && m.HasRTT == asks }); g != nil {
 		return s.disguised(p, g, wire.Heartbeat, fmt.Sprintf("it is the heartbeat with id %d but for its type: no other has this id", ping))
 	}
 	return nil
 }
 
-// undeadAs looks, where a side goes on after its own Disconnect, for what that was
-// but for its type.
-func (s *judged) undeadAs(j *Judge, p *sight) *machine.Divergence {
-	c, ended := j.config.Senders[s.side].Codec, j.life.ended
-	is := func(v *machine.Divergence) *machine.Divergence {
-		if v != nil && v.At == ended {
-			return v
-		}
+// undead judges that a side goes on after its own Disconnect: that was none. A thread
+// of Pytide may send what it had begun.
+func (s *judged) undead(p *sight) *machine.Divergence {
+	g := &s.parting
+	if g.n == 0 || p.m.Type == wire.Disconnect || s.behaviour.Port && p.at.Sub(g.at) < endedSlack {
 		return nil
 	}
-	if open := s.acks.open(); len(open) > 0 {
-		if v := is(s.unsentAck(c, p, &open[0])); v != nil {
-			return v
-		}
-	}
-	if s.client(j) {
-		return is(s.unsentBeat(c, p, s.session.ping+1, s.session.pingRef, true))
-	}
-	if asked := s.session.asked; len(asked) > 0 {
-		return is(s.unsentBeat(c, p, asked[0].id, asked[0].ref, false))
-	}
-	return nil
+	v := s.diverge(p, "type", "riptide.type", "no Disconnect", wire.Disconnect, "the side goes on after it", p.ref)
+	v.Ref, v.At = g.ref, g.at
+	v.Captured = fmt.Sprintf("%s: % x", wire.Disconnect, g.bytes[:g.n])
+	return v
 }
 
 // unreadable judges what is no message, or one that is too long for its type.
 func (s *judged) unreadable(j *Judge, d *machine.Datagram, err error) *machine.Divergence {
-	if !s.near || s.behaviour.Port || d.Length > len(d.Bytes) {
+	if !s.near || d.Length > len(d.Bytes) {
 		return nil
 	}
 	var bad *base.ParseError
@@ -171,7 +209,7 @@ func (s *judged) unreadable(j *Judge, d *machine.Datagram, err error) *machine.D
 
 // miscast judges a type that the side's role does not have.
 func (s *judged) miscast(j *Judge, p *sight) *machine.Divergence {
-	if !s.near || !j.life.roles || !j.life.begun || s.behaviour.Port {
+	if !s.near || !j.life.sure || !j.life.begun {
 		return nil
 	}
 	client, role := s.client(j), "server"
@@ -193,29 +231,12 @@ func (s *judged) miscast(j *Judge, p *sight) *machine.Divergence {
 	return s.diverge(p, "role", "riptide.type", "what a "+role+" sends", told(p.m), fmt.Sprintf("this side is the %s of the connection, and such messages are the other's", role), s.spokeRef)
 }
 
-// doubtful says how far what a side at the tap sent is open: it was shown to go
-// wrong in what it sends, or in what it says that it received.
-func (s *judged) doubtful() (sent, received bool) {
-	v := s.opinion.Divergence
-	if v == nil || !s.ordered {
-		return false, false
-	}
+// restsOnPeer reports whether a divergence follows from what the other side sent.
+func restsOnPeer(v *machine.Divergence) bool {
 	switch v.Rule {
-	case "ack", "ack-unasked", "ack-missing", "ack-unsent", "ack-forgotten":
-		return false, true
-	case "notify-ack":
-		return false, false
+	case "ack-unsent", "ack-unasked", "ack-missing", "ack", "notify-ack", "heartbeat-answer", "rtt", "timeout", "after-the-end",
+		"resend-after-ack", "resend-late", "resend-early":
+		return true
 	}
-	return true, true
-}
-
-// restsOn says what of its peer's a divergence follows from.
-func restsOn(v *machine.Divergence) (sent, received bool) {
-	switch v.Rule {
-	case "ack-unsent", "ack-unasked", "ack-missing", "ack", "notify-ack", "heartbeat-answer", "rtt", "timeout", "after-the-end":
-		return true, false
-	case "resend-after-ack", "resend-late", "resend-early":
-		return true, true
-	}
-	return false, false
+	return false
 }

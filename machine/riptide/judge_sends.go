@@ -13,6 +13,7 @@ type judgedSends struct {
 	next    uint16 // sequence of the next new one
 	first   uint16 // of a side that is met in the middle: that of the first one
 	met     bool
+	form    wire.Form
 	sender  Sender
 	sending bool // sender is known
 	ring    []pending
@@ -23,6 +24,7 @@ type judgedSends struct {
 
 	// The smoothed RTT in whole ms, as low and as high as it can be; -1 unknown.
 	low, high int
+	fresh     freshSample // the last sample, while it may not have been read
 
 	// A copy that comes too early can be due to a process that was held up between
 	// looking at its clock and sending the copy before. That does not happen over
@@ -32,12 +34,16 @@ type judgedSends struct {
 	earlyAt    machine.Instant // the last one that counted
 	earlyTotal int
 	againCount int
+	late       *machine.Divergence // the first message that was not sent again in time
+	lateCount  int
 	overLimit  int // most sendings beyond the limit, which the application may have lifted
 }
 
 // pending is one message that was sent.
 type pending struct {
 	hash        uint64
+	head        uint64 // of its first bytes, but for its type
+	body        uint64 // of what stands behind its sequence
 	first, last machine.Ref
 	lastAt      machine.Instant
 	clearedAt   machine.Instant // when the Ack passed that clears it; 0 for none
@@ -48,8 +54,15 @@ type pending struct {
 	asked       bool
 	live        bool
 	forgotten   bool // by the library's timer
+	late        bool // it was due, and others were sent instead
 	id          uint16
 	attempts    int
+}
+
+// freshSample is what was known of the smoothed RTT before the last sample passed.
+type freshSample struct {
+	at        machine.Instant // when it passed; 0 for none
+	low, high int
 }
 
 // dueAt is a sending that will be due again.
@@ -67,10 +80,13 @@ const (
 	// pendingKept is how long a message that is acked is kept, to be told from
 	// another one of its number.
 	pendingKept = 2 * time.Second
+	// likeReach and likeTime bound of which messages one may be a copy.
+	likeReach = 64
+	likeTime  = 2 * time.Second
 )
 
-func (n *judgedSends) begin(b *Behaviour) {
-	n.sender, n.next, n.low, n.high = NewSender(b), b.First, -1, -1
+func (n *judgedSends) begin(b *Behaviour, form wire.Form) {
+	n.form, n.sender, n.next, n.low, n.high = form, NewSender(b), b.First, -1, -1
 }
 
 // at gives a message, nil where it is not kept.
@@ -137,13 +153,18 @@ func (s *judged) sendsReliable(j *Judge, p *sight) *machine.Divergence {
 	merged := false
 	if m.Sequence != due {
 		before := gapOf(m.Sequence, n.first)
-		if s.joined && before < 0 && before > -joinedReach && p.at.Sub(j.life.first) < joinedTime && n.at(m.Sequence) == nil && !n.has(m.Sequence) {
+		if s.joined && before < 0 && before > -joinedReach && p.at.Sub(j.life.first) < n.waited() && n.at(m.Sequence) == nil && !n.has(m.Sequence) {
 			// First sent before the capture.
 			s.opinion.Undecided++
 			n.note(n.enter(m.Sequence, p.at), p, hash, b)
 			return nil
 		}
 		merged = b.MergedSequences && m.Sequence&due == due && m.Type != wire.Welcome && !s.client(j)
+		if e := n.at(m.Sequence); s.near && e != nil && !merged && m.Sequence == due-1 && e.attempts == 1 {
+			if x := n.like(e); x != nil {
+				return s.renumbered(p, x, e)
+			}
+		}
 		if e := n.at(m.Sequence); e != nil && !merged && gapOf(m.Sequence, due) < 0 {
 			return s.diverge(p, "sequence-reuse", "riptide.sequence", due, m.Sequence, fmt.Sprintf("message %d was sent before with other content", m.Sequence), e.first)
 		}
@@ -167,6 +188,14 @@ func (s *judged) sendsReliable(j *Judge, p *sight) *machine.Divergence {
 	return nil
 }
 
+// waited gives for how long a message may have been sent again and again.
+func (n *judgedSends) waited() time.Duration {
+	if n.high < 0 {
+		return joinedTime
+	}
+	return min(joinedTime, settlingTime+15*ResendAfter(n.high))
+}
+
 // has reports whether a message of that id was merged.
 func (n *judgedSends) has(id uint16) bool {
 	for i := range n.merged {
@@ -175,6 +204,22 @@ func (n *judgedSends) has(id uint16) bool {
 		}
 	}
 	return false
+}
+
+// like gives the one message that was sent shortly before another one and that it
+// could be a copy of, but for its sequence; nil for none, or where there are several.
+func (n *judgedSends) like(e *pending) (one *pending) {
+	for k := uint16(1); k <= likeReach; k++ {
+		x := n.at(e.id - k)
+		switch {
+		case x == nil || x.body != e.body || e.lastAt.Sub(x.lastAt) >= likeTime:
+		case one != nil:
+			return nil
+		default:
+			one = x
+		}
+	}
+	return one
 }
 
 // find gives the message of which a datagram is another copy; nil for none.
@@ -193,16 +238,17 @@ func (n *judgedSends) find(id uint16, hash uint64) *pending {
 // note takes a sending.
 func (n *judgedSends) note(e *pending, p *sight, hash uint64, b *Behaviour) {
 	if e.attempts == 0 {
-		e.first, e.hash = p.ref, hash
+		e.first, e.hash, e.head, e.body = p.ref, hash, headOf(p.bytes, len(p.bytes)), bodyOf(n.form, p.bytes)
 	}
 	e.attempts++
-	e.last, e.lastAt, e.asked = p.ref, p.at, false
+	e.last, e.lastAt, e.asked, e.late = p.ref, p.at, false, false
 	e.low, e.high, e.half = ResendAfter(n.low), ResendAfter(n.high), resendUnknown/2
 	if n.low >= 0 {
 		e.half = time.Duration(n.low/2) * time.Millisecond
 	}
-	if n.high < 0 {
-		e.high = resendUnknown
+	if f := &n.fresh; f.at != 0 && p.at.Sub(f.at) < clearSlack {
+		e.low, e.high = min(e.low, ResendAfter(f.low)), max(e.high, ResendAfter(f.high))
+		e.half = min(e.half, e.low/2)
 	}
 	e.forgotten = n.within(e)
 	if b.Limit == 0 {
@@ -229,6 +275,9 @@ const (
 	// lateSlack is how much later than due a message may be sent again: a tick of
 	// the application, and a frame that was long.
 	lateSlack = 400 * time.Millisecond
+	// lateLeast messages that are late are no accident either, where most are: the
+	// queue of timers of the later releases can hold one back (LooseTimers).
+	lateLeast = 3
 	// overdueReach bounds how many of those that wait are looked at for each packet.
 	overdueReach = 256
 )
@@ -246,7 +295,9 @@ func (s *judged) resends(p *sight, e *pending) *machine.Divergence {
 	switch {
 	case b.Port:
 		// Pytide sends again what it takes for asked for, at any time.
-	case e.clearedAt != 0 && (s.readTo > e.place || p.at.Sub(e.clearedAt) > clearSlack) && !merged:
+	case e.clearedAt != 0 && (s.readTo > e.place && !e.asked || p.at.Sub(e.clearedAt) > clearSlack) && !merged:
+		// One that an Ack asked for goes out as that Ack is handled: what lay in the
+		// socket behind it was read and answered before, but not handled.
 		return s.diverge(p, "resend-after-ack", "riptide.sequence", "no resend", e.id, fmt.Sprintf("the Ack that clears message %d came %.0f ms before it was sent again", e.id, ms(p.at.Sub(e.clearedAt))), e.last, e.clearedBy)
 	case b.Limit > 0 && e.attempts >= b.Limit && !merged && !b.DropsConnection:
 		return s.diverge(p, "attempts", "riptide.sequence", fmt.Sprintf("at most %d sendings", b.Limit), fmt.Sprintf("sending %d", e.attempts+1), fmt.Sprintf("message %d is given up after %d sendings", e.id, b.Limit), e.first, e.last)
@@ -257,7 +308,9 @@ func (s *judged) resends(p *sight, e *pending) *machine.Divergence {
 		}
 		n.overLimit = max(n.overLimit, e.attempts+1)
 	}
-	n.againCount++
+	if !e.late {
+		n.againCount++
+	}
 	if !b.Port && !s.stream && again < e.least()-earlySlack {
 		if n.early == nil || p.at.Sub(n.earlyAt) > earlyApart {
 			n.earlyCount++ // those of one tick have one cause
@@ -332,7 +385,7 @@ func (s *judged) overdue(p *sight) *machine.Divergence {
 			return nil
 		}
 		e := n.at(o.id)
-		if e == nil || e.lastAt != o.at || e.clearedAt != 0 || e.attempts >= s.behaviour.Limit || s.joined && e.attempts == 1 || e.forgotten {
+		if e == nil || e.lastAt != o.at || e.clearedAt != 0 || e.attempts >= s.behaviour.Limit || s.joined && e.attempts == 1 || e.forgotten || e.late {
 			if k == n.head {
 				n.head++
 			}
@@ -344,14 +397,21 @@ func (s *judged) overdue(p *sight) *machine.Divergence {
 		if p.m.Type.Reliable() && p.m.Sequence == o.id {
 			continue // here it comes
 		}
-		return s.diverge(p, "resend-late", "riptide.sequence", fmt.Sprintf("message %d again after %.0f ms", e.id, ms(e.high)), fmt.Sprintf("not after %.0f ms", ms(p.at.Sub(e.lastAt))), fmt.Sprintf("message %d was not acked, and not sent again", e.id), e.last)
+		e.late = true
+		if n.lateCount++; n.late == nil {
+			n.late = s.diverge(p, "resend-late", "riptide.sequence", fmt.Sprintf("message %d again after %.0f ms", e.id, ms(e.high)), fmt.Sprintf("not after %.0f ms", ms(p.at.Sub(e.lastAt))), fmt.Sprintf("message %d was not acked, and not sent again", e.id), e.last)
+		}
+		if !s.behaviour.LooseTimers || n.lateCount >= lateLeast && n.lateCount > n.againCount {
+			return n.late
+		}
 	}
 	return nil
 }
 
-// sampled takes a round trip time that the side's library comes to know.
-func (n *judgedSends) sampled(low, high int) {
+// sampled takes a round trip time that passed at a time on its way to the side.
+func (n *judgedSends) sampled(at machine.Instant, low, high int) {
 	was := n.high
+	n.fresh = freshSample{at, n.low, n.high}
 	n.low, n.high = Smooth(n.low, max(low, 0)), Smooth(n.high, high)
 	if n.high <= was {
 		return

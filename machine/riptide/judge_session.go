@@ -23,6 +23,7 @@ type judgedSession struct {
 	told     int
 
 	asked    []askedPing // pings that wait for an answer
+	answered bool        // one that is in the capture: all that came before it are
 	heardAt  machine.Instant
 	heardRef machine.Ref
 	welcomed bool // the id is known
@@ -109,7 +110,7 @@ func (s *judged) hears(j *Judge, p *sight) {
 			}
 			c.asked = append(c.asked, askedPing{p.m.Ping, p.at, p.ref, !c.welcomed})
 			if p.m.RTT >= 0 && !s.client(j) {
-				s.sends.sampled(int(p.m.RTT), int(p.m.RTT))
+				s.sends.sampled(p.at, int(p.m.RTT), int(p.m.RTT))
 			}
 			return
 		}
@@ -117,7 +118,7 @@ func (s *judged) hears(j *Judge, p *sight) {
 			c.waiting, c.measured = false, true
 			c.low = int(p.at.Sub(c.pingAt)/time.Millisecond) - 1
 			c.top = c.low + readMost
-			s.sends.sampled(c.low, c.low+60)
+			s.sends.sampled(p.at, c.low, c.low+60)
 		}
 	}
 }
@@ -146,6 +147,9 @@ func (s *judged) connects(j *Judge, p *sight) *machine.Divergence {
 	if !s.client(j) || !s.near {
 		return nil
 	}
+	if s.sends.met && j.life.sure && j.life.asked {
+		return s.diverge(p, "connect-again", "riptide.type", "no Connect", "Connect", "the connection stands: this side has answered the Welcome", s.spokeRef)
+	}
 	defer func() { c.connectAt, c.endRef = p.at, p.ref }()
 	c.connects++
 	if c.connects > ConnectAttempts {
@@ -169,6 +173,12 @@ func (s *judged) beats(j *Judge, p *sight) *machine.Divergence {
 		return s.beatAgain(p)
 	}
 	pytide := s.behaviour.Port
+	if pytide && m.Ping != 1 {
+		return s.diverge(p, "heartbeat", "riptide.ping", 1, m.Ping, "every heartbeat of this port has id 1", c.pingRef)
+	}
+	if pytide && !c.pinged && j.life.asked && m.RTT != 0 {
+		return s.diverge(p, "rtt", "riptide.rtt", 0, m.RTT, "this port's RTT is 0 until the first answer", c.idRef)
+	}
 	if !c.pinged && !pytide && j.life.asked && m.Ping != 0 {
 		return s.diverge(p, "heartbeat", "riptide.ping", 0, m.Ping, "the ping's id of a connection's first heartbeat", c.idRef)
 	}
@@ -184,8 +194,11 @@ func (s *judged) beats(j *Judge, p *sight) *machine.Divergence {
 	if gap := p.at.Sub(c.pingAt); c.pinged && gap < HeartbeatInterval-beatSlack {
 		return s.diverge(p, "heartbeat-early", "riptide.ping", "1000 ms after the last heartbeat", fmt.Sprintf("%.0f ms", ms(gap)), "a heartbeat is sent once a heartbeat interval", c.pingRef)
 	}
+	if pytide {
+		c.top = int(p.at.Sub(c.pingAt) / time.Millisecond) // each copy of the answer counts
+	}
 	switch rtt := int(m.RTT); {
-	case !c.pinged || pytide:
+	case !c.pinged:
 	case c.measured && (rtt < c.low || rtt > c.top):
 		return s.diverge(p, "rtt", "riptide.rtt", fmt.Sprintf("%d to %d", c.low, c.top), rtt, "the RTT is from the last ping to its answer", c.pingRef, c.heardRef)
 	case !c.measured && rtt != c.told:
@@ -204,16 +217,18 @@ func (s *judged) pongs(j *Judge, p *sight) *machine.Divergence {
 	}
 	for i, a := range c.asked {
 		if a.id == p.m.Ping {
+			s.sends.fresh.at = 0 // what it told is known
 			if lost := &c.asked[0]; i > 0 && s.near && !lost.may && !s.joined {
 				if v := s.unsentBeat(j.config.Senders[s.side].Codec, p, lost.id, lost.ref, false); v != nil {
 					return v
 				}
 			}
 			c.asked = append(c.asked[:0], c.asked[i+1:]...)
+			c.answered = true
 			return nil
 		}
 	}
-	if s.joined || !c.welcomed && len(c.asked) == 0 || j.sides[s.side.Other()].behaviour.Port {
+	if s.joined && !c.answered || !c.welcomed && len(c.asked) == 0 && !c.answered {
 		s.opinion.Undecided++
 		return nil
 	}

@@ -24,10 +24,11 @@ type reach struct {
 	// Of a client: from its pings to their answers as they pass the tap, and the
 	// RTT that it tells. The two are alike where the tap is at the client.
 	pings      int
-	atTap, own time.Duration // sums
-	lastPing   time.Duration // the newest sample at the tap; 0 none
-	told       int16         // the RTT that it told last
-	ping       uint8         // and by which ping
+	atTap, own time.Duration    // sums
+	odd        [2]time.Duration // of them, the sample in which the RTT is the most beyond the tap's
+	lastPing   time.Duration    // the newest sample at the tap; 0 none
+	told       int16            // the RTT that it told last
+	ping       uint8            // and by which ping
 	// nearest is the least that a new RTT of it exceeds what its ping took beyond
 	// the tap: the way from the tap to it and back, and its tick.
 	nearest time.Duration
@@ -158,10 +159,13 @@ func weigh(reaches *[2]reach, p *sighting, m *wire.Message) {
 	case m.Type == wire.Ack || m.Type == wire.AckExtra:
 		own.answer(wire.Reliable, m.Cause, p.at)
 	case m.Type == wire.Heartbeat && m.HasRTT:
-		if m.RTT > 0 && own.lastPing > 0 {
+		if told := time.Duration(m.RTT) * time.Millisecond; m.RTT > 0 && own.lastPing > 0 && told > own.lastPing-2*time.Millisecond {
 			own.pings++
 			own.atTap += own.lastPing
-			own.own += time.Duration(m.RTT) * time.Millisecond
+			own.own += told
+			if told-own.lastPing > own.odd[1]-own.odd[0] {
+				own.odd = [2]time.Duration{own.lastPing, told}
+			}
 			if m.RTT != own.told && m.Ping == own.ping+1 {
 				// It is of the ping before: one that is the same may stem from an older one.
 				own.measured(time.Duration(m.RTT)*time.Millisecond - own.lastPing)
@@ -203,7 +207,12 @@ func judgeVantage(reaches *[2]reach) (v machine.Vantage, reason string, sure boo
 		if client.pings < 2 {
 			continue
 		}
-		own, beyond := client.own/time.Duration(client.pings), client.atTap/time.Duration(client.pings)
+		own, beyond := client.own, client.atTap
+		n := time.Duration(client.pings)
+		if n > 2 { // one RTT alone does not decide
+			own, beyond, n = own-client.odd[1], beyond-client.odd[0], n-1
+		}
+		own, beyond = own/n, beyond/n
 		switch share := float64(beyond) / float64(own); {
 		case own-beyond > 2*tick && beyond > 2*tick:
 			return machine.VantageBetween, fmt.Sprintf("between: of %v that %v gives as its RTT, its pings take %v beyond the tap", round(own), side, round(beyond)), client.pings > 8
