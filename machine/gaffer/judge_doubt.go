@@ -8,18 +8,19 @@ import (
 
 // doubt is a packet that was read and that the next header did not name: its
 // application refused it, or the header is wrong. If the header after it names it
-// without another copy having come, the header was wrong; if several did not name
-// it, the one that does is.
+// without another copy having come, the header was wrong; if several spoke of it and
+// did not name it, the one that does is.
 type doubt struct {
 	sequence   uint32
 	arrived    machine.Ref
-	headers    int // that had passed by then
+	headers    int  // that had passed by then
+	ahead      bool // it is newer than the header's ack, which so is wrong by itself
 	divergence *machine.Divergence
 }
 
 // resolve gives what follows from a header that names a doubted packet.
 func (n *nearSide) resolve(x *doubt, d *machine.Datagram, c Claims) *machine.Divergence {
-	if n.headers-x.headers < 2 {
+	if x.ahead || n.headers-x.headers < 2 {
 		return x.divergence
 	}
 	return n.diverge(d, c, n.nearest(c), "ack-refused",
@@ -48,7 +49,7 @@ func (n *nearSide) refuse(d *machine.Datagram, c Claims, p pendingPacket) {
 		}
 	}
 	field, expected, got := fieldsOf(r, want, c)
-	n.doubts = append(n.doubts, doubt{p.sequence, p.ref, n.headers, &machine.Divergence{
+	n.doubts = append(n.doubts, doubt{p.sequence, p.ref, n.headers, r.Distance(c.Newest, p.sequence) < 0, &machine.Divergence{
 		Ref: d.Ref, At: d.At, Rule: rule, Field: field, Expected: expected, Got: got,
 		Because: fmt.Sprintf("packet %d was read before this header, which names later ones and not it; a later header names it without another copy of it", p.sequence),
 		Frames:  refs(p.ref), Reference: picture(r, want), Captured: picture(r, c),
