@@ -132,6 +132,7 @@ func (s *judged) sendsReliable(j *Judge, p *sight) *machine.Divergence {
 		n.met, n.ref = true, p.ref
 		return nil
 	}
+	n.joins(j)
 	hash := machine.Digest(0, p.bytes)
 	if e := n.find(m.Sequence, hash); e != nil {
 		return s.resends(p, e)
@@ -406,6 +407,14 @@ func (s *judged) overdue(p *sight) *machine.Divergence {
 		}
 	}
 	return nil
+}
+
+// joins says that of a connection that is met in the middle the smoothed RTT is not
+// known: samples bring it in only by and by.
+func (n *judgedSends) joins(j *Judge) {
+	if n.low < 0 && !j.life.begun {
+		n.low, n.high = 0, int(Timeout/time.Millisecond)
+	}
 }
 
 // sampled takes a round trip time that passed at a time on its way to the side.

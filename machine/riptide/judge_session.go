@@ -104,6 +104,7 @@ func (s *judged) hears(j *Judge, p *sight) {
 		c.endRef = p.ref
 	case wire.Heartbeat:
 		c.heardAt, c.heardRef = p.at, p.ref
+		s.sends.joins(j)
 		if p.m.HasRTT {
 			if len(c.asked) == 64 {
 				c.asked = append(c.asked[:0], c.asked[1:]...)
