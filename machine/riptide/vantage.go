@@ -230,7 +230,7 @@ func judgeVantage(reaches *[2]reach) (v machine.Vantage, reason string, sure boo
 		switch {
 		case only.least() < quick:
 			return at(side), fmt.Sprintf("at %v: it answers within %v", side, round(only.least())), false
-		case only.least() > tick || only.samples >= 8:
+		case only.least() > tick || only.samples >= 8 && only.least() > nearProof:
 			return at(side.Other()), fmt.Sprintf("at %v: %v answers after %v at the least", side.Other(), side, round(only.least())), false
 		}
 		return machine.VantageUnknown, fmt.Sprintf("unknown: only %v answers, after %v", side, round(only.least())), false
