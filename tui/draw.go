@@ -7,6 +7,10 @@ import (
 	"github.com/ackscope/ackscope/show"
 )
 
+// leastParts is the height from which on a view is parted in two: below that the
+// list has all of it.
+const leastParts = 9
+
 // draw paints the whole screen. It wants the store's lock held.
 func (m *Model) draw(c canvas) {
 	m.w, m.h = c.w, c.h

@@ -5,10 +5,6 @@ import (
 	"strings"
 )
 
-// leastParts is the height from which on a view is parted in two: below that the
-// list has all of it.
-const leastParts = 9
-
 // drawFlows draws the table of flows.
 func (m *Model) drawFlows(c canvas) {
 	t := &m.flows
