@@ -189,9 +189,11 @@ func (s *judged) undead(p *sight) *machine.Divergence {
 	return v
 }
 
-// unreadable judges what is no message, or one that is too long for its type.
+// unreadable judges what is no message, or one that is too long for its type. In a
+// stream that was joined in its middle it is a likely one that messages were looked
+// for in the wrong place.
 func (s *judged) unreadable(j *Judge, d *machine.Datagram, err error) *machine.Divergence {
-	if !s.near || d.Length > len(d.Bytes) {
+	if !s.near || d.Length > len(d.Bytes) || s.stream && !j.life.begun {
 		return nil
 	}
 	var bad *base.ParseError
