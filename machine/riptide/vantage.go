@@ -209,8 +209,8 @@ func judgeVantage(reaches *[2]reach) (v machine.Vantage, reason string, sure boo
 		}
 		own, beyond := client.own, client.atTap
 		n := time.Duration(client.pings)
-		if n > 2 { // one RTT alone does not decide
-			own, beyond, n = own-client.odd[1], beyond-client.odd[0], n-1
+		if rest := own - client.odd[1] - (beyond - client.odd[0]); n > 2 && client.odd[1]-client.odd[0] > 3*rest/(n-1)+2*tick {
+			own, beyond, n = own-client.odd[1], beyond-client.odd[0], n-1 // one RTT alone does not decide
 		}
 		own, beyond = own/n, beyond/n
 		switch share := float64(beyond) / float64(own); {
