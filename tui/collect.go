@@ -25,8 +25,9 @@ type collect struct {
 const collectSteps = 512
 
 func (c *collect) start() {
-	c.stop = make(chan struct{})
-	c.store.work(c.run)
+	stop := make(chan struct{})
+	c.stop = stop
+	c.store.work(func() { c.run(stop) }) // which may begin after end
 }
 
 func (c *collect) end() {
@@ -36,8 +37,8 @@ func (c *collect) end() {
 	}
 }
 
-func (c *collect) run() {
-	s, stop := c.store, c.stop
+func (c *collect) run(stop <-chan struct{}) {
+	s := c.store
 	var walk *analyze.Walk
 	var survey *analyze.Survey
 	for {
