@@ -66,8 +66,8 @@ type Behaviour struct {
 	DropsConnection bool
 
 	// LooseTimers is set where timers stand in a heap that takes its last entry to
-	// where it does not belong: with six or more of them, one can be held back behind
-	// others that are due later.
+	// where it does not belong, as the library's did until August 2026: with six or
+	// more of them, one can be held back behind others that are due later.
 	LooseTimers bool
 
 	// Averages, notify loss: the quality limits of 2.1.0 and later.
@@ -102,7 +102,7 @@ var Behaviours = []*Behaviour{
 	{Name: "riptide@dev-n", First: 1, Window: "source builds of July to November 2023", Doc: "source builds of July to November 2023", Send: SendOlderBits, ShiftFault: true, Limit: 15, DropsConnection: true, QualityLimits: true, LooseTimers: true},
 	{Name: "riptide@2.1.0", First: 1, Window: "releases 2.1.0 to 2.2.1", Doc: "release 2.1.0: shift fault, and sequence ids OR-ed on sends to several", ShiftFault: true, MergedSequences: true, Limit: 15, DropsConnection: true, QualityLimits: true, LooseTimers: true},
 	{Name: "riptide@2.1.1-2.2.1", First: 1, Window: "releases 2.1.0 to 2.2.1", Doc: "releases 2.1.1 to 2.2.1: shift fault", ShiftFault: true, Limit: 15, DropsConnection: true, QualityLimits: true, LooseTimers: true},
-	{Name: "riptide@main", First: 1, Window: "the library after August 2026", Doc: "the library after August 2026: without the shift fault", Limit: 15, DropsConnection: true, QualityLimits: true, LooseTimers: true},
+	{Name: "riptide@main", First: 1, Window: "the library after August 2026", Doc: "the library after August 2026: without the shift fault, its timers in order", Limit: 15, DropsConnection: true, QualityLimits: true},
 	{Name: "pytide@2.0", Port: true, OneSequence: true, First: 1, Window: "Pytide 2.0.0", Doc: "Pytide 2.0.0: every reliable message has id 1, only Welcome is acked, nothing is sent again", Receive: ReceiveEverything, Send: SendCauseOnly},
 	{Name: "pytide@2.1-alpha", Port: true, First: 2, Window: "Pytide 2.1.0-alpha", Doc: "Pytide 2.1.0-alpha: a list without the shift fault; lost is lost", Send: SendReceived, QualityLimits: true, MessageLimit: 15, NoNotify: true, NoTimeout: true},
 }
