@@ -52,7 +52,8 @@ race: ## the tests with the race detector, of all that runs side by side
 	ACKSCOPE_REQUIRE=1 CGO_ENABLED=1 go test -race -pgo=off -short -shuffle=on -timeout 20m -skip "$(RACE_SKIP)|Scripts/($(RACE_SCRIPTS))" $$(go list ./... | grep -vE '^github.com/ackscope/ackscope/(internal|wire|machine|schema|sim|dissect|filter|analyze|replay|rewrite|graph|show|ledger|report|export|capture/stream|capture/pcapfilter)(/|$$)')
 
 .PHONY: lint
-lint: $(TOOLS)/golangci-lint ## .golangci.yml
+lint: $(TOOLS)/golangci-lint ## .golangci.yml, and go.mod is what `go mod tidy` makes of it
+	go mod tidy -diff
 	$(TOOLS)/golangci-lint config verify
 	$(TOOLS)/golangci-lint run ./...
 
