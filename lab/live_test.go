@@ -36,7 +36,7 @@ func (r *run) journal() string { return filepath.Join(r.dir, r.name+".journal.js
 // do runs the lab to its end.
 func (r *run) do() {
 	args := append([]string{"lab"}, r.args...)
-	args = append(args, "--recorder", "live", "-w", r.capture(), "--truth", r.truth(), "--journal", r.journal())
+	args = append(args, "-Z", testenv.AsUser, "--recorder", "live", "-w", r.capture(), "--truth", r.truth(), "--journal", r.journal())
 	var said bytes.Buffer
 	cmd := exec.Command(r.program, args...)
 	cmd.Stderr = &said
@@ -54,7 +54,7 @@ func TestLive(t *testing.T) {
 	program := testenv.Ackscope(t)
 	bad := []string{"--duration", "2s", "--linger", "600ms", "--seed", "7", "--delay", "30ms", "--jitter", "15ms", "--loss", "30%"}
 	lab := func(name string, args ...string) *run {
-		return &run{program: program, dir: t.TempDir(), name: name, args: append(args, bad...)}
+		return &run{program: program, dir: testenv.UserDir(t), name: name, args: append(args, bad...)}
 	}
 	runs := []*run{
 		lab("reliable-loss30", "gaffer"),
@@ -143,7 +143,7 @@ func (r *run) check(t *testing.T) []string {
 // order, with its files whole.
 func TestApart(t *testing.T) {
 	testenv.Long(t, "the program is built, and runs as three")
-	program, dir := testenv.Ackscope(t), t.TempDir()
+	program, dir := testenv.Ackscope(t), testenv.UserDir(t)
 	server := begin(t, program, "server at ([0-9.:]+)", "gaffer", "--listen", "0", "--truth", filepath.Join(dir, "server.jsonl"))
 	relay := begin(t, program, "relay at ([0-9.:]+)", "gaffer", "--relay", "0="+server.at, "--loss", "20%", "--recorder", "relay", "-w", filepath.Join(dir, "relay.pcapng"))
 	out := testenv.Output(t, program, "lab", "gaffer", "--connect", relay.at, "-q", "--count", "60", "--linger", "200ms", "--truth", filepath.Join(dir, "client.jsonl"))

@@ -78,6 +78,27 @@ func socket(cooked bool) (int, error) {
 	return fd, os.NewSyscallError("socket", err)
 }
 
+// fits checks that a socket of another process is one that socket would open: of
+// another type it would give frames with other headers than are read.
+func fits(fd int, cooked bool) error {
+	want := unix.SOCK_RAW
+	if cooked {
+		want = unix.SOCK_DGRAM
+	}
+	domain, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
+	if err != nil {
+		return os.NewSyscallError("getsockopt SO_DOMAIN", err)
+	}
+	kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
+	if err != nil {
+		return os.NewSyscallError("getsockopt SO_TYPE", err)
+	}
+	if domain != unix.AF_PACKET || kind != want {
+		return fmt.Errorf("expected a socket of family %d and type %d, found family %d, type %d", unix.AF_PACKET, want, domain, kind)
+	}
+	return nil
+}
+
 func open(o Options) (*source, error) {
 	index, cooked, err := target(o)
 	if err != nil {
@@ -87,6 +108,9 @@ func open(o Options) (*source, error) {
 	if o.Socket == nil {
 		fd, err = socket(cooked)
 	} else {
+		if err := fits(int(o.Socket.Fd()), cooked); err != nil {
+			return nil, errors.Join(err, o.Socket.Close())
+		}
 		// A descriptor of our own: the file closes its own when it is collected.
 		fd, err = unix.FcntlInt(o.Socket.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 		err = errors.Join(os.NewSyscallError("fcntl", err), o.Socket.Close())

@@ -19,7 +19,8 @@ func (a *app) captureCommand() *cobra.Command {
 		Short: "Capture live to pcapng files, for as long as it is asked to",
 		Long: `capture writes what passes interfaces to a file, or to a row of files of which the oldest
 make room (-b, as tshark's and dumpcap's). It opens its sockets, then gives up every privilege and
-goes on as the user who called sudo (or -Z): the files are that user's. Without -w it counts.
+goes on as the user who called sudo (or -Z): the files are that user's. Root without sudo gives -Z,
+or --keep-root. Without -w it counts.
 
 What the kernel dropped for want of room, and what the interface dropped before, is told at the end
 and stands in the files: the analysis then knows what it cannot know. A file is whole up to the
@@ -29,6 +30,7 @@ With --metrics or --alert it analyses what it captures too, within --memory and 
 		Example: `  ackscope capture -i eth0 -f 'udp port 7777' -w match.pcapng
   ackscope capture -i eth0 -i lo -f 'udp portrange 7777-7780' -w match.pcapng -b filesize:100MB -b files:10
   ackscope capture -i any -a duration:60 -B 64 -w minute.pcapng
+  ackscope capture -i eth0 -w /srv/match.pcapng -Z capture      (root, in a service: the user capture goes on)
   ackscope capture -i eth0 -f 'udp port 7777' -w match.pcapng -b filesize:100MB -b files:10 --metrics :9090
   ackscope capture -D`,
 		Args: cobra.NoArgs,

@@ -140,8 +140,11 @@ func (a *app) lab(p *labProtocol, f *labFlags, set *pflag.FlagSet) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	r := &labRun{app: a, flags: f, protocol: p}
-	err := r.build(set)
+	r := &labRun{app: a, flags: f, protocol: p, record: &labRecording{app: a}}
+	err := r.record.prepare(f)
+	if err == nil {
+		err = r.build(set)
+	}
 	if err == nil {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		go func() {
@@ -183,7 +186,7 @@ func (r *labRun) build(set *pflag.FlagSet) (err error) {
 	if err != nil {
 		return err
 	}
-	r.record = &labRecording{app: r.app, clock: r.settings.Clock}
+	r.record.clock = r.settings.Clock
 	r.group.Linger = f.linger
 	r.group.Grace = 100*time.Millisecond + max(toB.Delay+toB.Jitter, toA.Delay+toA.Jitter)
 	switch {

@@ -29,7 +29,8 @@ type labFlags struct {
 	linger    time.Duration
 	device    string
 	recorder  string
-	limits    bool // of riptide
+	privilegeFlags
+	limits bool // of riptide
 	// Of srdp.
 	proxy   string
 	via     lab.Via
@@ -70,6 +71,7 @@ func (f *labFlags) register(p *pflag.FlagSet, of *labProtocol) {
 	p.StringVarP(&f.write, "write", "w", "", "record what passes to `FILE.pcapng` (or FILE.pcap, the classic format), - for standard output")
 	p.StringVarP(&f.device, "interface", "i", "", "where it is recorded (default: loopback, or any where addresses are elsewhere)")
 	p.StringVar(&f.recorder, "recorder", "auto", "`live|relay|auto`: captured live on the interface, which needs the privilege; noted by the relay itself; or what can be done")
+	f.privilegeFlags.register(p)
 	p.StringVar(&f.truth, "truth", "", "`FILE` for the log of what the ends did, - for standard output")
 	p.StringVar(&f.journal, "journal", "", "`FILE` for the journal of the inputs")
 	of.flags(p, f)
@@ -117,6 +119,19 @@ func (f *labFlags) check() (err error) {
 // allHere reports whether the whole run is in this process.
 func (f *labFlags) allHere() bool {
 	return f.listen == "" && f.connect == "" && f.relay == "" && f.forward == ""
+}
+
+// near reports whether all that is recorded passes on loopback, as far as the
+// command line tells. An address that cannot be read is refused later, with its flag.
+func (f *labFlags) near() bool {
+	for _, text := range []string{f.listen, f.connect, f.relay, f.forward} {
+		for part := range strings.SplitSeq(text, "=") {
+			if at, err := parseLabAddr(part); err == nil && !at.Addr().IsLoopback() {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // allowed gives whom the ends answer.

@@ -22,7 +22,8 @@ type labRecording struct {
 	app   *app
 	clock lab.Clock
 	ports map[uint16]bool // of the server and the relay: one of them is on every frame of ours
-	near  bool            // all of them are on loopback
+
+	opened *afpacket.Options // of a live recording; nil where none was asked for
 
 	save *save
 	err  error
@@ -51,10 +52,35 @@ const labBuffer = 32 << 20
 // watch names an address whose traffic is to be recorded.
 func (r *labRecording) watch(at netip.AddrPort) {
 	if r.ports == nil {
-		r.ports, r.near = map[uint16]bool{}, true
+		r.ports = map[uint16]bool{}
 	}
 	r.ports[at.Port()] = true
-	r.near = r.near && at.Addr().IsLoopback()
+}
+
+// prepare opens the socket of a live recording, where one was asked for, and gives
+// up all privileges: a process that has some does not return from it. So nothing
+// may be open yet.
+func (r *labRecording) prepare(f *labFlags) error {
+	if f.write == "" || f.recorder == "relay" {
+		return nil
+	}
+	device := f.device
+	if device == "" {
+		if device = afpacket.Any; f.near() {
+			device = loopbackDevice()
+		}
+	}
+	list := []afpacket.Options{{Interface: device, Buffer: labBuffer}}
+	err := openWithLeast(list, &f.privilegeFlags)
+	switch {
+	case err == nil:
+		r.opened = &list[0]
+		r.app.tellRoot()
+		return nil
+	case errors.Is(err, errRoot), errors.Is(err, os.ErrPermission):
+		return fmt.Errorf("-w: %w; where the relay runs, --recorder relay takes no privilege", err)
+	}
+	return fmt.Errorf("-w: %w", err)
 }
 
 // open begins to record, where that was asked for.
@@ -62,20 +88,14 @@ func (r *labRecording) open(f *labFlags, relay bool) (err error) {
 	if f.write == "" {
 		return nil
 	}
-	device := f.device
-	if device == "" {
-		if device = afpacket.Any; r.near {
-			device = loopbackDevice()
-		}
-	}
 	var unable error // to capture live
-	if f.recorder != "relay" {
-		r.live, err = afpacket.Open(afpacket.Options{Interface: device, Buffer: labBuffer})
+	if r.opened != nil {
+		r.live, err = afpacket.Open(*r.opened)
 		if unable = err; err != nil && (f.recorder == "live" || !relay) {
 			if errors.Is(err, os.ErrPermission) {
 				err = fmt.Errorf("%w (capturing needs CAP_NET_RAW; where the relay runs, --recorder relay does without)", err)
 			}
-			return fmt.Errorf("-w: %s: %w", device, err)
+			return fmt.Errorf("-w: %s: %w", r.opened.Interface, err)
 		}
 	}
 	if r.live == nil && !relay {
@@ -101,7 +121,7 @@ func (r *labRecording) open(f *labFlags, relay bool) (err error) {
 		r.tell("recording by the relay itself")
 		return nil
 	}
-	r.tell("recording live on %s", device)
+	r.tell("recording live on %s", r.opened.Interface)
 	r.over, r.decoder = make(chan struct{}), capture.NewDecoder(capture.DecodeOptions{})
 	go r.take()
 	return nil

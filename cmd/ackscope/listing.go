@@ -140,7 +140,7 @@ func (l *listing) runLive() error {
 	if l.live.write != "" && l.filter.String() != "" {
 		return errors.New("-Y with -w on a live capture: expected one of them, so that no packet is lost for good (filter the file afterwards)")
 	}
-	s, packets, err := l.live.open()
+	s, packets, err := l.live.open(a)
 	if err != nil {
 		return err
 	}

@@ -33,8 +33,8 @@ type liveFlags struct {
 	format    string // of what is written
 	snap      int
 	buffer    int
-	user      string
 	noPromisc bool
+	privilegeFlags
 }
 
 func (l *liveFlags) register(c *cobra.Command) {
@@ -43,7 +43,7 @@ func (l *liveFlags) register(c *cobra.Command) {
 	f.StringVarP(&l.filter, "capture-filter", "f", "", "capture only what passes a `filter` in tcpdump's language, as 'udp port 7777'")
 	f.StringVar(&l.program, "bpf-raw", "", "the capture filter as a BPF program, from a `FILE` in the form of tcpdump -ddd")
 	f.IntVarP(&l.buffer, "buffer-size", "B", 0, "size of the ring that the kernel fills, in `MiB` (32)")
-	f.StringVarP(&l.user, "relinquish-privileges", "Z", "", "once the sockets are open, go on as this `user` (who called sudo, otherwise)")
+	l.privilegeFlags.register(f)
 	f.BoolVarP(&l.list, "list-interfaces", "D", false, "list the interfaces and exit")
 	f.Uint64VarP(&l.count, "count", "c", 0, "stop after `N` packets (where packets are filtered: that pass)")
 	f.StringArrayVarP(&l.autostop, "autostop", "a", nil, "stop the live capture after `duration:SECONDS` or packets:N")
@@ -138,7 +138,7 @@ func (l *liveFlags) options() ([]afpacket.Options, error) {
 
 // open starts to capture, with no more privileges than it takes. An interrupt,
 // or the duration that was asked for, ends it as if the file had ended.
-func (l *liveFlags) open() (*session, uint64, error) {
+func (l *liveFlags) open(a *app) (*session, uint64, error) {
 	duration, packets, err := l.limits()
 	if err != nil {
 		return nil, 0, err
@@ -160,9 +160,10 @@ func (l *liveFlags) open() (*session, uint64, error) {
 			}
 		}
 	}
-	if s.live, err = openCapture(list, l.user); err != nil {
+	if s.live, err = openCapture(list, &l.privilegeFlags); err != nil {
 		return nil, 0, lacking(err)
 	}
+	a.tellRoot()
 	interrupt := make(chan os.Signal, 1)
 	signal.Notify(interrupt, os.Interrupt, syscall.SIGTERM)
 	if !signal.Ignored(syscall.SIGHUP) { // nohup
@@ -185,6 +186,13 @@ func (l *liveFlags) open() (*session, uint64, error) {
 		signal.Stop(interrupt)
 	}()
 	return s, packets, nil
+}
+
+// tellRoot warns where root goes on: that nobody forgets that it was asked for.
+func (a *app) tellRoot() {
+	if os.Geteuid() == 0 && !a.flags.quiet {
+		a.warn("--keep-root: capturing as user 0: what takes over this process can write root's files")
+	}
 }
 
 // lacking says what to grant where a privilege was missing.
@@ -275,7 +283,7 @@ func (l *liveFlags) check() error {
 	for _, f := range []struct {
 		name string
 		set  bool
-	}{{"-f", l.filter != ""}, {"--bpf-raw", l.program != ""}, {"-B", l.buffer != 0}, {"-Z", l.user != ""}, {"-a", len(l.autostop) > 0}} {
+	}{{"-f", l.filter != ""}, {"--bpf-raw", l.program != ""}, {"-B", l.buffer != 0}, {"-Z", l.user != ""}, {"--keep-root", l.keepRoot}, {"-a", len(l.autostop) > 0}} {
 		if f.set {
 			return fmt.Errorf("%s is for live captures: expected -i too; files are filtered by -Y", f.name)
 		}

@@ -4,16 +4,25 @@ package main
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/ackscope/ackscope/capture/afpacket"
 	"github.com/ackscope/ackscope/capture/libpcap"
 )
 
-// openCapture opens interfaces through libpcap, which opens them by itself: what
-// it may do is what who runs it may.
-func openCapture(list []afpacket.Options, user string) (afpacket.Group, error) {
-	if user != "" {
-		return nil, errors.New("-Z: not with libpcap, which opens the interfaces itself")
+// openCapture opens interfaces through libpcap, which opens and sets them up in one
+// call: the whole process then becomes the user who goes on.
+func openCapture(list []afpacket.Options, flags *privilegeFlags) (afpacket.Group, error) {
+	who, err := flags.successor(current())
+	if err != nil {
+		return nil, err
 	}
-	return libpcap.OpenGroup(list)
+	group, err := libpcap.OpenGroup(list)
+	if err != nil {
+		return nil, err
+	}
+	if err := become(who); err != nil {
+		return nil, errors.Join(fmt.Errorf("going on as user %d, group %d: %w", who.uid, who.gid, err), group.Close())
+	}
+	return group, nil
 }

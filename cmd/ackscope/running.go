@@ -87,7 +87,7 @@ func (l *liveFlags) begin(a *app, w *watchFlags, args []string) (r *running, err
 	if len(args)+len(a.flags.read) > 0 {
 		return nil, errIAndFile
 	}
-	s, packets, err := l.open()
+	s, packets, err := l.open(a)
 	if err != nil {
 		return nil, err
 	}

@@ -111,7 +111,7 @@ func (s saver) Close() error                 { return s.close(nil) }
 // pipeLive captures from an interface into a pipe of pcapng: what comes is then
 // kept and read again like any other pipe's.
 func (a *app) pipeLive(live *liveFlags, in **capture.Input) (stop func(), err error) {
-	s, packets, err := live.open()
+	s, packets, err := live.open(a)
 	if err != nil {
 		return nil, err
 	}

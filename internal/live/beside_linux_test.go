@@ -58,10 +58,10 @@ func TestBesideOthers(t *testing.T) {
 		return
 	}
 	rivals := []rival{
-		{"ackscope capture -w", []string{program(t), "capture", "-q", "-i", "veth0", "-w", "FILE", "--json", "-B", "64"}},
+		{"ackscope capture -w", []string{program(t), "capture", "-q", "-Z", testenv.AsUser, "-i", "veth0", "-w", "FILE", "--json", "-B", "64"}},
 		{"tcpdump -w", []string{tcpdump, "-i", "veth0", "-B", "65536", "-w", "FILE"}},
 		{"gopacket afpacket, cgo", []string{ring, "veth0", "FILE", "64"}},
-		{"ackscope flows", []string{program(t), "flows", "-i", "veth0", "-B", "64", "-w", "FILE"}},
+		{"ackscope flows", []string{program(t), "flows", "-Z", testenv.AsUser, "-i", "veth0", "-B", "64", "-w", "FILE"}},
 	}
 	rounds, err := strconv.Atoi(os.Getenv("ACKSCOPE_BENCH_LIVE"))
 	if err != nil || rounds < 1 {
@@ -103,7 +103,7 @@ func floodRate(t *testing.T) int {
 // race runs one round of a rival.
 func race(t *testing.T, r *rival) (o outcome) {
 	t.Helper()
-	dir := t.TempDir()
+	dir := testenv.UserDir(t)
 	args := slices.Clone(r.args)
 	for i, a := range args {
 		if a == "FILE" {

@@ -31,8 +31,16 @@ type capturing struct {
 // begin starts the program and waits until it captures.
 func begin(t *testing.T, attributes *syscall.SysProcAttr, args ...string) *capturing {
 	t.Helper()
-	c := &capturing{cmd: exec.Command(program(t), args...), ended: make(chan error, 1)}
-	c.cmd.Stdout, c.cmd.SysProcAttr = &c.out, attributes
+	cmd := exec.Command(program(t), args...)
+	cmd.SysProcAttr = attributes
+	return beginCommand(t, cmd)
+}
+
+// beginCommand is begin for a command that is set up.
+func beginCommand(t *testing.T, cmd *exec.Cmd) *capturing {
+	t.Helper()
+	c := &capturing{cmd: cmd, ended: make(chan error, 1)}
+	c.cmd.Stdout = &c.out
 	pipe, err := c.cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +53,7 @@ func begin(t *testing.T, attributes *syscall.SysProcAttr, args ...string) *captu
 	go func() {
 		lines := bufio.NewScanner(pipe)
 		for lines.Scan() {
-			if strings.HasPrefix(lines.Text(), "capturing on ") {
+			if text := lines.Text(); strings.HasPrefix(text, "capturing on ") || strings.HasPrefix(text, "recording live on ") {
 				ready <- true
 			}
 			c.errors.WriteString(lines.Text() + "\n")
@@ -56,10 +64,10 @@ func begin(t *testing.T, attributes *syscall.SysProcAttr, args ...string) *captu
 	select {
 	case ok := <-ready:
 		if !ok {
-			t.Fatalf("ackscope %q ended before it captured:\n%s", args, c.errors.Bytes())
+			t.Fatalf("ackscope %q ended before it captured:\n%s", cmd.Args[1:], c.errors.Bytes())
 		}
 	case <-time.After(20 * time.Second):
-		t.Fatalf("ackscope %q does not begin to capture", args)
+		t.Fatalf("ackscope %q does not begin to capture", cmd.Args[1:])
 	}
 	return c
 }
@@ -147,8 +155,8 @@ func TestNoDropUncounted(t *testing.T) {
 	if !namespaced(t) {
 		return
 	}
-	file := filepath.Join(t.TempDir(), "rate.pcapng")
-	c := begin(t, nil, "capture", "-i", "veth0", "-w", file, "--json", "-B", "64")
+	file := filepath.Join(testenv.UserDir(t), "rate.pcapng")
+	c := begin(t, nil, "capture", "-Z", testenv.AsUser, "-i", "veth0", "-w", file, "--json", "-B", "64")
 	sent := flood(t, testnet.Inject(t, "veth1"), 200_000, during)
 	time.Sleep(200 * time.Millisecond)
 	if err := c.end(t, os.Interrupt); err != nil {
@@ -182,8 +190,8 @@ func TestKilled(t *testing.T) {
 		return
 	}
 	for round := range 2 {
-		dir := t.TempDir()
-		c := begin(t, nil, "capture", "-i", "veth0", "-w", filepath.Join(dir, "c.pcapng"), "-b", "filesize:100kB", "-b", "files:4")
+		dir := testenv.UserDir(t)
+		c := begin(t, nil, "capture", "-Z", testenv.AsUser, "-i", "veth0", "-w", filepath.Join(dir, "c.pcapng"), "-b", "filesize:100kB", "-b", "files:4")
 		out := testnet.Inject(t, "veth1")
 		frames := game(t, 1200+500*round, 300)
 		for at := 0; at < len(frames); at += 20 {
@@ -250,7 +258,7 @@ func TestDiskFull(t *testing.T) {
 	if !namespaced(t) {
 		return
 	}
-	dir := t.TempDir()
+	dir := testenv.UserDir(t)
 	t.Cleanup(func() { // before the directory is removed
 		if out, err := exec.Command(umount, dir).CombinedOutput(); err != nil {
 			t.Errorf("umount: %v\n%s", err, out)
@@ -276,7 +284,7 @@ func TestDiskFull(t *testing.T) {
 		{[]string{"capture", "--alert", "error"}, fmt.Sprintf(`"captured":%d,`, n)},
 	} {
 		command, file := strings.Join(k.command, " "), filepath.Join(dir, "full.pcapng")
-		c := begin(t, nil, append(k.command, "-i", "veth0", "-f", "udp port 7777", "-w", file, "--json")...)
+		c := begin(t, nil, append(k.command, "-Z", testenv.AsUser, "-i", "veth0", "-f", "udp port 7777", "-w", file, "--json")...)
 		out := testnet.Inject(t, "veth1")
 		frames := game(t, n, 300)
 		for at := 0; at < n; at += 50 {

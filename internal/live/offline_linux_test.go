@@ -70,8 +70,8 @@ func TestLiveIsOffline(t *testing.T) {
 	if !namespaced(t) {
 		return
 	}
-	file := filepath.Join(t.TempDir(), "live.pcapng")
-	c := begin(t, nil, "flows", "-i", "veth0", "-w", file, "--json")
+	file := filepath.Join(testenv.UserDir(t), "live.pcapng")
+	c := begin(t, nil, "flows", "-Z", testenv.AsUser, "-i", "veth0", "-w", file, "--json")
 	sent := play(t, testnet.Inject(t, "veth1"), packetsOf(t, "reliable-loss10.client.pcap.gz"), packetsOf(t, "u210_loss10.client.pcapng.gz"), packetsOf(t, "tpy_clean.client.pcap.gz"))
 	time.Sleep(200 * time.Millisecond)
 	if err := c.end(t, os.Interrupt); err != nil {

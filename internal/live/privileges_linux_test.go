@@ -1,119 +1,318 @@
 package live
 
 import (
+	"encoding/binary"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/ackscope/ackscope/internal/testenv"
 	"github.com/ackscope/ackscope/internal/testnet"
 )
 
-const nobody = 65534
+// strangeGroup is a supplementary group of who starts the program.
+const strangeGroup = 4713
 
-// TestLeastPrivilege captures as somebody who has CAP_NET_RAW and nothing else,
-// and as root: no thread has a capability left, nor a way to one, and the files
-// of the row are the user's.
-func TestLeastPrivilege(t *testing.T) {
+// way is a way to start a capture.
+type way struct {
+	name        string
+	attributes  *syscall.SysProcAttr
+	args        []string // beside those of a capture
+	environment []string
+	program     func(t *testing.T) string // nil for the program as it was built
+	adopted     bool                      // descriptor 3 is a packet socket, and the environment says so
+	uid         int                       // who goes on; the files are this user's
+	refused     bool                      // nothing is captured: exit code 2
+}
+
+// ways lists every way to start.
+func ways() []way {
+	as := func(uid, gid uint32, ambient ...uintptr) *syscall.SysProcAttr {
+		return &syscall.SysProcAttr{
+			Credential:  &syscall.Credential{Uid: uid, Gid: gid, Groups: []uint32{gid, strangeGroup}},
+			AmbientCaps: ambient,
+		}
+	}
+	root, user := as(0, 0), as(testenv.UserID, testenv.GroupID)
+	z, keep := []string{"-Z", testenv.AsUser}, []string{"--keep-root"}
+	sudo := []string{"SUDO_UID=4711", "SUDO_GID=4712"}
+	ambient := as(testenv.UserID, testenv.GroupID, unix.CAP_NET_RAW)
+	return []way{
+		{name: "root", attributes: root, refused: true},
+		{name: "root, `--keep-root`", attributes: root, args: keep},
+		{name: "root, `-Z 4711:4712`", attributes: root, args: z, uid: testenv.UserID},
+		{name: "root through sudo, called by 4711", attributes: root, environment: sudo, uid: testenv.UserID},
+		{name: "root through sudo, called by root", attributes: root, environment: []string{"SUDO_UID=0", "SUDO_GID=0"}, refused: true},
+		{name: "4711, file capability `cap_net_raw+ep`", attributes: user, program: withFileCapability, uid: testenv.UserID},
+		{name: "4711, ambient `CAP_NET_RAW`, as systemd gives it", attributes: ambient, uid: testenv.UserID},
+		{name: "4711, program that is set-user-ID root", attributes: user, program: setUserID, uid: testenv.UserID},
+		{name: "4711, adopted socket", attributes: user, adopted: true, uid: testenv.UserID},
+		{name: "root, adopted socket", attributes: root, adopted: true, refused: true},
+		{name: "root, adopted socket, `--keep-root`", attributes: root, adopted: true, args: keep},
+		{name: "root, adopted socket, `-Z 4711:4712`", attributes: root, adopted: true, args: z, uid: testenv.UserID},
+		{
+			name: "4711, adopted socket, program that is set-user-ID root, `SUDO_UID` set", attributes: user, adopted: true, environment: sudo,
+			program: setUserID, uid: testenv.UserID,
+		},
+	}
+}
+
+// TestWaysToStart starts a capture in every way and reads from the running process
+// what each thread still may. SECURITY.md shows the table.
+func TestWaysToStart(t *testing.T) {
 	if !namespaced(t) {
 		return
 	}
-	alone := &syscall.SysProcAttr{
-		Credential:  &syscall.Credential{Uid: nobody, Gid: nobody, NoSetGroups: true},
-		AmbientCaps: []uintptr{unix.CAP_NET_RAW},
-	}
-	for _, c := range []struct {
-		name       string
-		attributes *syscall.SysProcAttr
-		user       string
-		uid        int
-	}{
-		{"CAP_NET_RAW alone", alone, "", nobody},
-		{"root going on as nobody", nil, "nobody", nobody},
-		{"root", nil, "", 0},
-	} {
-		dir := t.TempDir()
-		if err := os.Chmod(dir, 0o777); err != nil {
-			t.Fatal(err)
+	const head = "| started as | user | group | other groups | CapInh, CapPrm, CapEff, CapAmb | CapBnd | no_new_privs |\n|---|---|---|---|---|---|---|\n"
+	table := strings.Builder{}
+	table.WriteString(head)
+	for _, w := range ways() {
+		cmd := w.command(t)
+		if w.refused {
+			out, err := cmd.CombinedOutput()
+			if cmd.ProcessState.ExitCode() != 2 || !strings.Contains(string(out), "-Z USER") || !strings.Contains(string(out), "--keep-root") {
+				t.Errorf("%s: %v: %s\nexpected exit code 2 and what to give", w.name, err, out)
+			}
+			fmt.Fprintf(&table, "| %s | refused | | | | | |\n", w.name)
+			continue
 		}
-		if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		reachable(t, program(t))
-		args := []string{"capture", "-i", "veth0", "-w", filepath.Join(dir, "c.pcapng"), "-b", "packets:100"}
-		if c.user != "" {
-			args = append(args, "-Z", c.user)
-		}
-		p := begin(t, c.attributes, args...)
+		p := beginCommand(t, cmd)
 		out := testnet.Inject(t, "veth1")
 		out.Send(t, game(t, 150, 100)...)
-		time.Sleep(50 * time.Millisecond)
-		checkThreads(t, c.name, p.cmd.Process.Pid, c.uid)
+		line := checkThreads(t, &w, p.cmd.Process.Pid)
+		fmt.Fprintf(&table, "| %s | %s |\n", w.name, line)
 		out.Send(t, game(t, 100, 100)...) // the next file begins when all is given up
-		time.Sleep(50 * time.Millisecond)
-		if err := p.end(t, os.Interrupt); err != nil {
-			t.Errorf("%s: %v\n%s", c.name, err, p.errors.Bytes())
+		if err := p.wait(t); err != nil {
+			t.Errorf("%s: %v\n%s", w.name, err, p.errors.Bytes())
 		}
-		files, err := filepath.Glob(filepath.Join(dir, "c_*.pcapng"))
-		if err != nil || len(files) != 3 {
-			t.Errorf("%s: files %v, %v: expected 3 for 250 packets, 100 each", c.name, files, err)
+		if told := strings.Contains(p.errors.String(), "--keep-root: capturing as user 0"); told != (w.uid == 0) {
+			t.Errorf("%s: it says\n%s\nexpected that it tells of root: %v", w.name, p.errors.Bytes(), w.uid == 0)
 		}
-		for _, f := range files {
-			info, err := os.Stat(f)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if owner := info.Sys().(*syscall.Stat_t).Uid; int(owner) != c.uid {
-				t.Errorf("%s: %s belongs to %d, expected %d", c.name, filepath.Base(f), owner, c.uid)
-			}
-		}
+		w.checkFiles(t, filepath.Dir(cmd.Args[slices.Index(cmd.Args, "-w")+1]))
+	}
+	t.Logf("read from /proc/PID/task/*/status:\n%s", table.String())
+	document, err := os.ReadFile(filepath.Join(testenv.Module(t), "SECURITY.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(document), table.String()) {
+		t.Errorf("SECURITY.md does not show this table, expected it as it is:\n%s", table.String())
 	}
 }
 
-// reachable lets everybody execute the program that the tests have built.
-func reachable(t *testing.T, path string) {
+// command sets a way up: a capture of 250 packets to three files.
+func (w *way) command(t *testing.T) *exec.Cmd {
 	t.Helper()
-	for _, path := range []string{path, filepath.Dir(path)} {
-		if err := os.Chmod(path, 0o755); err != nil {
+	path, dir := program(t), testenv.UserDir(t)
+	if w.program != nil {
+		path = w.program(t)
+	}
+	if err := os.Chmod(filepath.Dir(path), 0o755); err != nil { // any user may execute it
+		t.Fatal(err)
+	}
+	if err := os.Chown(dir, w.uid, -1); err != nil { // root without capabilities too writes only where root may
+		t.Fatal(err)
+	}
+	args := []string{"capture", "-i", "veth0", "-f", "udp port 7777", "-b", "packets:100", "-a", "packets:250"}
+	args = append(args, "-w", filepath.Join(dir, "c.pcapng"))
+	cmd := exec.Command(path, append(args, w.args...)...)
+	cmd.SysProcAttr = w.attributes
+	cmd.Env = append(os.Environ(), w.environment...)
+	if w.adopted {
+		fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
 			t.Fatal(err)
 		}
+		file := os.NewFile(uintptr(fd), "AF_PACKET")
+		t.Cleanup(func() { _ = file.Close() })
+		cmd.ExtraFiles = []*os.File{file}
+		cmd.Env = append(cmd.Env, "ACKSCOPE_CAPTURE_SOCKETS=3")
+	}
+	return cmd
+}
+
+// checkFiles holds that the files of the row are the user's.
+func (w *way) checkFiles(t *testing.T, dir string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "c_*.pcapng"))
+	if err != nil || len(files) != 3 {
+		t.Errorf("%s: files %v, %v: expected 3 for 250 packets, 100 each", w.name, files, err)
+	}
+	for _, f := range files {
+		info, err := os.Stat(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if owner := info.Sys().(*syscall.Stat_t).Uid; int(owner) != w.uid {
+			t.Errorf("%s: %s belongs to %d, expected %d", w.name, filepath.Base(f), owner, w.uid)
+		}
 	}
 }
 
-// checkThreads reads what the kernel says of every thread.
-func checkThreads(t *testing.T, name string, pid, uid int) {
+// copied gives a copy of the program in a folder that everybody can enter.
+func copied(t *testing.T, mode os.FileMode) string {
+	t.Helper()
+	from, err := os.Open(program(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer from.Close()
+	path := filepath.Join(testenv.UserDir(t), "ackscope")
+	to, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(to, from); err != nil {
+		t.Fatal(err)
+	}
+	if err := to.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(path, mode); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func setUserID(t *testing.T) string { return copied(t, 0o755|os.ModeSetuid) }
+
+// withFileCapability does what `setcap cap_net_raw+ep` does.
+func withFileCapability(t *testing.T) string {
+	t.Helper()
+	const revision2, effective = 0x02000000, 1 // linux/capability.h: VFS_CAP_REVISION_2, VFS_CAP_FLAGS_EFFECTIVE
+	path := copied(t, 0o755)
+	value := make([]byte, 20) // the revision, then permitted and inheritable in two halves of 32
+	binary.LittleEndian.PutUint32(value, revision2|effective)
+	binary.LittleEndian.PutUint32(value[4:], 1<<unix.CAP_NET_RAW)
+	if err := unix.Setxattr(path, "security.capability", value, 0); err != nil {
+		t.Fatal(os.NewSyscallError("setxattr", err))
+	}
+	return path
+}
+
+// status reads a status file of /proc; nil where the thread has ended.
+func status(file string) map[string]string {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil
+	}
+	said := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		if key, value, ok := strings.Cut(line, ":"); ok {
+			said[key] = strings.TrimSpace(value)
+		}
+	}
+	return said
+}
+
+// checkThreads reads what the kernel says of every thread, which is the same of
+// each, and gives it as the cells of a row.
+func checkThreads(t *testing.T, w *way, pid int) (row string) {
 	t.Helper()
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
 	if err != nil || len(threads) < 2 {
-		t.Fatalf("%s: threads %v, %v: expected some", name, threads, err)
+		t.Fatalf("%s: threads %v, %v: expected some", w.name, threads, err)
 	}
+	bounding := status("/proc/self/status")["CapBnd"]
 	for _, file := range threads {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			continue // the thread has ended
-		}
-		said := map[string]string{}
-		for line := range strings.Lines(string(text)) {
-			if key, value, ok := strings.Cut(line, ":"); ok {
-				said[key] = strings.TrimSpace(value)
-			}
+		said := status(file)
+		if said == nil {
+			continue
 		}
 		for _, set := range []string{"CapEff", "CapPrm", "CapInh", "CapAmb"} {
 			if strings.Trim(said[set], "0") != "" {
-				t.Errorf("%s: %s has %s %s, expected none", name, file, set, said[set])
+				t.Errorf("%s: %s has %s %s, expected none", w.name, file, set, said[set])
 			}
 		}
 		if said["NoNewPrivs"] != "1" {
-			t.Errorf("%s: %s has NoNewPrivs %q, expected 1", name, file, said["NoNewPrivs"])
+			t.Errorf("%s: %s has NoNewPrivs %q, expected 1", w.name, file, said["NoNewPrivs"])
 		}
-		want := fmt.Sprintf("%d\t%d\t%d\t%d", uid, uid, uid, uid)
-		if said["Uid"] != want {
-			t.Errorf("%s: %s runs as %q, expected %q", name, file, said["Uid"], want)
+		for _, id := range []string{"Uid", "Gid"} { // real, effective, saved, of the file system
+			if list := strings.Fields(said[id]); len(list) != 4 || len(slices.Compact(list)) != 1 {
+				t.Errorf("%s: %s runs as %s %q, expected the same four times", w.name, file, id, said[id])
+			}
+		}
+		if uid := strings.Fields(said["Uid"])[0]; uid != fmt.Sprint(w.uid) {
+			t.Errorf("%s: %s runs as user %s, expected %d", w.name, file, uid, w.uid)
+		}
+		bound := "as before"
+		switch {
+		case strings.Trim(said["CapBnd"], "0") == "":
+			bound = "empty"
+		case said["CapBnd"] != bounding:
+			bound = said["CapBnd"]
+		}
+		gid := strings.Fields(said["Gid"])[0]
+		others := slices.DeleteFunc(strings.Fields(said["Groups"]), func(g string) bool { return g == gid })
+		if len(others) == 0 {
+			others = []string{"none"}
+		}
+		line := fmt.Sprintf("%s | %s | %s | empty | %s | set", strings.Fields(said["Uid"])[0], gid, strings.Join(others, ", "), bound)
+		if row != "" && line != row {
+			t.Errorf("%s: %s is %q, another thread %q", w.name, file, line, row)
+		}
+		row = line
+	}
+	return row
+}
+
+// TestEveryCommandDrops captures with each command that can: every thread of it is
+// the user's.
+func TestEveryCommandDrops(t *testing.T) {
+	if !namespaced(t) {
+		return
+	}
+	dir := testenv.UserDir(t)
+	for _, line := range []string{
+		"capture -i veth0", "flows -i veth0", "packets -i any", "events -i veth0 -i lo", "findings -i veth0",
+		"lab gaffer --duration 1s --linger 1ms --recorder live -w " + filepath.Join(dir, "lab.pcapng"),
+	} {
+		p := begin(t, nil, append(strings.Fields(line), "-Z", testenv.AsUser)...)
+		checkThreads(t, &way{name: line, uid: testenv.UserID}, p.cmd.Process.Pid)
+		ended := p.wait
+		if !strings.HasPrefix(line, "lab") {
+			ended = func(t *testing.T) error { return p.end(t, os.Interrupt) }
+		}
+		if err := ended(t); err != nil {
+			t.Errorf("%s: %v\n%s", line, err, p.errors.Bytes())
 		}
 	}
+}
+
+// TestScreenDrops looks at the process of the terminal UI.
+func TestScreenDrops(t *testing.T) {
+	script := testenv.Need(t, "script")
+	if !namespaced(t) {
+		return
+	}
+	shown := filepath.Join(t.TempDir(), "screen")
+	cmd := exec.Command(script, "-qfec", "exec "+program(t)+" tui -i veth0 -Z "+testenv.AsUser, shown)
+	cmd.Env = append(os.Environ(), "TERM=xterm", "SHELL=/bin/sh")
+	cmd.Stdin = strings.NewReader("")
+	start(t, cmd)
+	screen := 0
+	waitFor(t, "screen of tui", func() bool {
+		list, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", cmd.Process.Pid, cmd.Process.Pid))
+		if err != nil || len(strings.Fields(string(list))) == 0 {
+			return false
+		}
+		if _, err := fmt.Sscan(string(list), &screen); err != nil {
+			return false
+		}
+		drawn, err := os.ReadFile(shown)
+		return err == nil && strings.Contains(string(drawn), "\x1b[?1049h") // the terminal's second screen
+	})
+	checkThreads(t, &way{name: "tui", uid: testenv.UserID}, screen)
+	if err := syscall.Kill(screen, syscall.SIGTERM); err != nil {
+		t.Error(err)
+	}
+	_ = cmd.Wait() // it was ended
 }

@@ -56,7 +56,7 @@ func TestMetricsAndAlerts(t *testing.T) {
 	if !namespaced(t) {
 		return
 	}
-	c := begin(t, nil, "capture", "-i", "veth0", "-w", filepath.Join(t.TempDir(), "c.pcapng"), "--metrics", ":9190", "--alert", "out-of-order", "--alert", "warn", "--json")
+	c := begin(t, nil, "capture", "-Z", testenv.AsUser, "-i", "veth0", "-w", filepath.Join(testenv.UserDir(t), "c.pcapng"), "--metrics", ":9190", "--alert", "out-of-order", "--alert", "warn", "--json")
 	sent := play(t, testnet.Inject(t, "veth1"), packetsOf(t, "reliable-dup10.client.pcap.gz"), packetsOf(t, "u210_loss10.client.pcapng.gz"))
 	frames := `ackscope_capture_frames_total{interface="veth0"}`
 	waitFor(t, "metrics of all packets", func() bool {
@@ -136,7 +136,7 @@ func TestRollingTables(t *testing.T) {
 	var running []*exec.Cmd
 	listings := []string{"flows", "events", "findings", "events --color always"}
 	for i, listing := range listings {
-		line := fmt.Sprintf("stty cols %d rows %d; exec %s %s -i veth0 --every 250ms -a packets:1500", columns, rows, program(t), listing)
+		line := fmt.Sprintf("stty cols %d rows %d; exec %s %s -Z %s -i veth0 --every 250ms -a packets:1500", columns, rows, program(t), listing, testenv.AsUser)
 		cmd := exec.Command(script, "-qfec", line, filepath.Join(dir, fmt.Sprint("screen", i)))
 		cmd.Env = append(os.Environ(), "TERM=xterm", "SHELL=/bin/sh")
 		if !strings.Contains(listing, "color") {

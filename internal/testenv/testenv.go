@@ -49,6 +49,28 @@ func Root(t testing.TB) {
 	}
 }
 
+// The user that tests of live captures go on as: in no database, so that no file
+// of the machine belongs to it. AsUser is the value of -Z.
+const (
+	UserID  = 4711
+	GroupID = 4712
+	AsUser  = "4711:4712"
+)
+
+// UserDir gives a folder of the test's own in which that user can write. The
+// caller is root.
+func UserDir(t testing.TB) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.Chown(dir, UserID, GroupID); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(filepath.Dir(dir), 0o711); err != nil { // where the folders of the test stand
+		t.Fatal(err)
+	}
+	return dir
+}
+
 // Long skips a test that takes long under -short: that is a choice of who runs
 // the tests, so it is never a failure.
 func Long(t testing.TB, why string) {
