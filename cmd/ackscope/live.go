@@ -190,8 +190,8 @@ func (l *liveFlags) open(a *app) (*session, uint64, error) {
 
 // tellRoot warns where root goes on: that nobody forgets that it was asked for.
 func (a *app) tellRoot() {
-	if os.Geteuid() == 0 && !a.flags.quiet {
-		a.warn("--keep-root: capturing as user 0: what takes over this process can write root's files")
+	if os.Geteuid() == 0 {
+		a.advise("--keep-root: capturing as user 0: what takes over this process can write root's files")
 	}
 }
 
@@ -270,6 +270,13 @@ func (a *app) warn(text string) {
 		fmt.Fprint(a.err, "\r\x1b[K") // a line of counts
 	}
 	fmt.Fprintf(a.err, "ackscope: warning: %s\n", text)
+}
+
+// advise prints a warning that -q leaves out.
+func (a *app) advise(text string) {
+	if !a.flags.quiet {
+		a.warn(text)
+	}
 }
 
 // check refuses what only a live capture can do.

@@ -7,18 +7,9 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/metrics"
-)
-
-// The server of metrics answers few and short questions.
-const (
-	metricsTimeout     = 5 * time.Second
-	metricsConnections = 8 // at one time; more wait
-	metricsHeader      = 8 << 10
 )
 
 // listenAddress reads --metrics: no host stands for this one alone, * for all.
@@ -47,20 +38,22 @@ func (r *running) serve() error {
 		return fmt.Errorf("--metrics: %w", err)
 	}
 	if !r.app.flags.quiet {
-		fmt.Fprintf(r.app.err, "metrics on http://%s/metrics\n", listener.Addr())
+		scheme := "http"
+		if r.access.certificate != nil {
+			scheme = "https"
+		}
+		fmt.Fprintf(r.app.err, "metrics on %s://%s/metrics\n", scheme, listener.Addr())
+	}
+	if text := r.access.exposure(listener.Addr()); text != "" {
+		r.app.advise(text)
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /metrics", r.scrape)
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintln(w, "ackscope: the metrics are at /metrics")
 	})
-	r.server = &http.Server{
-		Handler: mux, ReadTimeout: metricsTimeout, ReadHeaderTimeout: metricsTimeout, WriteTimeout: metricsTimeout, IdleTimeout: time.Minute,
-		MaxHeaderBytes: metricsHeader,
-	}
-	go func() {
-		_ = r.server.Serve(&limited{Listener: listener, free: make(chan struct{}, metricsConnections)})
-	}() // ends by Close
+	r.server = newMetricsServer(mux, r.access)
+	go func() { _ = r.server.Serve(metricsListener(listener, r.access)) }() // ends by Close
 	return nil
 }
 
@@ -92,34 +85,6 @@ func (r *running) interfaces(state *metrics.Capture) {
 	for i, in := range r.live.live.Interfaces() {
 		state.Interfaces = append(state.Interfaces, metrics.Interface{Name: in.Name, Frames: r.each[i], Freezes: freezes[i], Statistics: st[i]})
 	}
-}
-
-// limited accepts no more connections at one time than it has room for.
-type limited struct {
-	net.Listener
-	free chan struct{}
-}
-
-func (l *limited) Accept() (net.Conn, error) {
-	l.free <- struct{}{}
-	c, err := l.Listener.Accept()
-	if err != nil {
-		<-l.free
-		return nil, err
-	}
-	return &counted{Conn: c, free: l.free}, nil
-}
-
-// counted gives its place back once.
-type counted struct {
-	net.Conn
-	free chan struct{}
-	once sync.Once
-}
-
-func (c *counted) Close() error {
-	c.once.Do(func() { <-c.free })
-	return c.Conn.Close()
 }
 
 // buildVersion gives what the program was built from.

@@ -41,6 +41,7 @@ type running struct {
 	collector *metrics.Collector
 	alerts    *alerts
 	rows      *export.Rows[export.FindingRow] // of alerts as JSON
+	access    *metricsAccess                  // of the server; nil without metrics
 	server    *http.Server
 	screen    *screen // nil where nothing is drawn
 	tick      func()  // what the command does every so often; nil for nothing
@@ -72,7 +73,13 @@ func (l *liveFlags) begin(a *app, w *watchFlags, args []string) (r *running, err
 			return nil, err
 		}
 	}
+	if err := w.checkAccess(); err != nil {
+		return nil, err
+	}
 	if len(l.devices) == 0 {
+		if r.access, err = w.access(a.advise); err != nil {
+			return nil, err
+		}
 		if r.in, err = a.open(args, capture.KeepNothing); err != nil {
 			return nil, err
 		}
@@ -90,6 +97,9 @@ func (l *liveFlags) begin(a *app, w *watchFlags, args []string) (r *running, err
 	s, packets, err := l.open(a)
 	if err != nil {
 		return nil, err
+	}
+	if r.access, err = w.access(a.advise); err != nil { // by the user who goes on
+		return nil, errors.Join(err, s.live.Close())
 	}
 	r.live = s
 	r.feed, r.each = &feed{source: s.live, most: least(packets, l.count)}, make([]uint64, len(l.devices))

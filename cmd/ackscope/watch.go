@@ -21,6 +21,9 @@ type watchFlags struct {
 	memory  string
 	every   time.Duration
 
+	// Of the server of metrics: files of its bearer token and of TLS.
+	tokenFile, certificate, key string
+
 	set func(string) bool // whether a flag was given
 }
 
@@ -35,6 +38,9 @@ func (w *watchFlags) register(a *app, c *cobra.Command, listing bool) {
 		f.DurationVar(&w.every, "every", 0, "print what changed, as provisional, every so often (`5s`); on a terminal: how often the table is drawn (1s)")
 	}
 	f.StringVar(&w.metrics, "metrics", "", "serve Prometheus metrics on `ADDRESS:PORT`; :9090 is for this host only, *:9090 for all")
+	f.StringVar(&w.tokenFile, "metrics-token-file", "", "ask who reads metrics for the bearer token in `FILE`")
+	f.StringVar(&w.certificate, "metrics-tls-cert", "", "serve metrics by TLS, with the certificates in `FILE.pem`")
+	f.StringVar(&w.key, "metrics-tls-key", "", "the private key of --metrics-tls-cert, in `FILE.pem`")
 	f.StringArrayVar(&w.alerts, "alert", nil, "print findings of a `RULE`, or of a severity and above, as they occur (repeatable)")
 	w.registerBounds(c, "; the rest is summed", " (live: 5m)")
 	_ = c.RegisterFlagCompletionFunc("alert", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -58,7 +64,7 @@ func (w *watchFlags) registerBounds(c *cobra.Command, flows, idle string) {
 // asked reports whether any of them was given, so that the capture is read as a
 // live one is.
 func (w *watchFlags) asked() bool {
-	for _, name := range []string{"live", "every", "metrics", "alert", "max-flows", "flow-idle", "memory"} {
+	for _, name := range []string{"live", "every", "metrics", "metrics-token-file", "metrics-tls-cert", "metrics-tls-key", "alert", "max-flows", "flow-idle", "memory"} {
 		if w.set(name) {
 			return true
 		}
