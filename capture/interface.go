@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"iter"
 	"math/bits"
-	"slices"
 )
 
 // Interface is what a capture file says of one interface that it was taken on.
@@ -61,7 +60,8 @@ const (
 	interfaceOS          = 12
 	interfaceOffset      = 14
 
-	packetFlags = 2
+	packetFlags     = 2
+	packetDropCount = 4
 
 	statisticsReceived       = 4
 	statisticsDropped        = 5
@@ -97,27 +97,38 @@ func (f *Frame) Comments() iter.Seq[string] {
 	}
 }
 
-// Options of a frame that say nothing of its contents.
-const (
-	OptionFlags     = packetFlags
-	OptionDropCount = 4
-)
-
-// KeepOptions leaves the frame only the options with these codes.
-func (f *Frame) KeepOptions(codes ...uint16) {
+// KeepPassing leaves of the frame's options what tells how it passed the tap: the
+// direction, the kind of reception, and how many packets were lost before it. Of
+// these only values stay that can mean what they say.
+func (f *Frame) KeepPassing() {
+	const passing = 0x1f // bits of the flags: direction, kind of reception (draft-ietf-opsawg-pcapng, 4.3.1)
+	o := section{big: f.BigEndian}
 	var kept []byte
-	order := binary.AppendByteOrder(binary.LittleEndian)
-	if f.BigEndian {
-		order = binary.BigEndian
-	}
 	for code, value := range options(f.Options, f.BigEndian) {
-		if slices.Contains(codes, code) {
-			kept = order.AppendUint16(kept, code)
-			kept = order.AppendUint16(kept, uint16(len(value)))
-			kept = append(append(kept, value...), make([]byte, -len(value)&3)...)
+		switch {
+		case code == packetFlags && len(value) == 4:
+			kept = binary.LittleEndian.AppendUint32(append(kept, packetFlags, 0, 4, 0), o.u32(value)&passing)
+		case code == packetDropCount && len(value) == 8:
+			kept = binary.LittleEndian.AppendUint64(append(kept, packetDropCount, 0, 8, 0), min(o.u64(value), MostCounted))
 		}
 	}
-	f.Options = kept
+	f.Options, f.BigEndian = kept, false
+}
+
+// MostCounted is the largest count of packets that KeepPassing and Statistics.Bounded
+// leave: nothing counts to 2^48 packets, so that a larger number could be anything.
+const MostCounted = 1<<48 - 1
+
+// Bounded gives the counts, none of them larger than MostCounted.
+func (s *Statistics) Bounded() *Statistics {
+	if s == nil {
+		return nil
+	}
+	b := *s
+	for _, n := range []*uint64{&b.Received, &b.Dropped, &b.FilterAccepted, &b.OSDropped, &b.Delivered} {
+		*n = min(*n, MostCounted)
+	}
+	return &b
 }
 
 // direction is what the frame's flags option says of it.

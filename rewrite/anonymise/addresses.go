@@ -1,6 +1,8 @@
 package anonymise
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/binary"
 	"net/netip"
 	"strconv"
@@ -16,6 +18,56 @@ type names struct {
 	portOf  map[uint16]uint16
 	portSeq []uint16
 	macs    map[[6]byte][6]byte
+
+	vlans, devices, sessions numbers // of VLANs, capturing interfaces, PPPoE
+	key                      [32]byte
+	shifts                   map[[16]byte]uint32 // of IP identifications, by the sender
+}
+
+// numbers gives each number another one: 1, 2, ... in the order in which they appear.
+// 0 stays.
+type numbers struct{ given map[uint32]uint32 }
+
+func (n *numbers) of(x uint32) uint32 {
+	if x == 0 {
+		return 0
+	}
+	to, ok := n.given[x]
+	if !ok {
+		if n.given == nil {
+			n.given = map[uint32]uint32{}
+		}
+		to = uint32(len(n.given) + 1)
+		n.given[x] = to
+	}
+	return to
+}
+
+// vlan replaces the id in a VLAN tag. 0 and 4095 name no VLAN (IEEE 802.1Q) and stay.
+func (n *names) vlan(tag uint16) uint16 {
+	const ids = 0xfff
+	id := tag & ids
+	if id != ids {
+		id = uint16(n.vlans.of(uint32(id)))
+	}
+	return tag&^ids | id
+}
+
+// id shifts an IP identification by a secret number of its sender's, from 1 to most:
+// equal ones stay equal, and those that count stay so. 0 stays, which means none.
+func (n *names) id(source [16]byte, id, most uint32) uint32 {
+	if id == 0 {
+		return 0
+	}
+	shift, ok := n.shifts[source]
+	if !ok {
+		mac := hmac.New(sha256.New, n.key[:])
+		mac.Write([]byte("IP identification"))
+		mac.Write(source[:])
+		shift = binary.BigEndian.Uint32(mac.Sum(nil))
+		n.shifts[source] = shift
+	}
+	return uint32((uint64(id)-1+uint64(shift))%uint64(most)) + 1
 }
 
 // kindOfAddr are addresses that programs treat differently: they stay of a kind.
@@ -30,8 +82,8 @@ const (
 	multicast6
 )
 
-func (n *names) init(ports bool) {
-	n.ports = ports
+func (n *names) init(key [32]byte, ports bool) {
+	n.key, n.ports, n.shifts = key, ports, map[[16]byte]uint32{}
 	n.ips, n.counts = map[netip.Addr]netip.Addr{}, map[kindOfAddr]uint32{}
 	n.portOf, n.macs = map[uint16]uint16{}, map[[6]byte][6]byte{}
 }
@@ -44,6 +96,9 @@ const firstPort = 40001
 func (n *names) ip(a netip.Addr) netip.Addr {
 	if a.IsUnspecified() || a == netip.AddrFrom4([4]byte{255, 255, 255, 255}) || a == netip.AddrFrom4([4]byte{127, 0, 0, 1}) || a == netip.IPv6Loopback() {
 		return a
+	}
+	if a.Is4In6() { // written as IPv6, and read as IPv4
+		return netip.AddrFrom16(n.ip(a.Unmap()).As16())
 	}
 	if to, ok := n.ips[a]; ok {
 		return to
@@ -98,25 +153,26 @@ func (n *names) port(p uint16) uint16 {
 	return to
 }
 
-// mac replaces a hardware address in place: broadcast stays, a group stays one.
-func (n *names) mac(b []byte) {
-	from := [6]byte(b)
-	if from == [6]byte{255, 255, 255, 255, 255, 255} || from == [6]byte{} {
-		return
-	}
+// mac writes what takes the place of a hardware address: broadcast stays, a group
+// stays one.
+func (n *names) mac(dst, src []byte) {
+	from := [6]byte(src)
 	to, ok := n.macs[from]
-	if !ok {
+	switch {
+	case from == [6]byte{255, 255, 255, 255, 255, 255} || from == [6]byte{}:
+		to = from
+	case !ok:
 		binary.BigEndian.PutUint32(to[2:], uint32(len(n.macs)+1))
 		to[0] = 2 | from[0]&1 // given by whoever runs the network
 		n.macs[from] = to
 	}
-	copy(b, to[:])
+	copy(dst, to[:])
 }
 
-// addr replaces an IP address of 4 or 16 bytes in place.
-func (n *names) addr(b []byte) {
-	if a, ok := netip.AddrFromSlice(b); ok {
-		copy(b, n.ip(a).AsSlice())
+// addr writes what takes the place of an IP address of 4 or 16 bytes.
+func (n *names) addr(dst, src []byte) {
+	if a, ok := netip.AddrFromSlice(src); ok {
+		copy(dst, n.ip(a).AsSlice())
 	}
 }
 

@@ -146,7 +146,7 @@ type patch struct {
 
 func newAnonymiser(o Options) *anonymiser {
 	a := &anonymiser{options: o, streams: map[way][]*stream{}, patches: map[machine.Ref][]patch{}, encrypted: map[*analyze.Flow]bool{}}
-	a.names.init(o.Ports)
+	a.names.init(o.Key, o.Ports)
 	a.fields.init(o.Key, &a.names)
 	a.frames.names = &a.names
 	return a
@@ -196,8 +196,7 @@ func (a *anonymiser) take(r *analyze.Record) {
 	a.last = r.Frame.Ref
 	a.total++
 	f := *r.Frame
-	f.Data = append([]byte(nil), r.Frame.Data...)
-	f.KeepOptions(capture.OptionFlags, capture.OptionDropCount)
+	f.KeepPassing()
 	var payload []byte
 	switch {
 	case r.Flow == nil:

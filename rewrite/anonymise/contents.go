@@ -107,7 +107,8 @@ func (c *contents) change(b []byte, d *dissect.Dissection, seal func([]byte)) {
 			c.note(f.Spec.Name, int(f.Bits))
 		case dissect.ContentAddr:
 			if at := int(f.Bit / 8); at+int(f.Bits/8) <= len(b) {
-				c.names.addr(b[at : at+int(f.Bits/8)])
+				value := b[at : at+int(f.Bits/8)]
+				c.names.addr(value, value)
 			}
 		case dissect.ContentPort:
 			if at := int(f.Bit / 8); at+2 <= len(b) {

@@ -6,225 +6,176 @@ import (
 	"github.com/ackscope/ackscope/capture"
 )
 
-// framer rewrites what stands around a payload.
+// framer writes frames anew.
 type framer struct{ names *names }
 
 const (
-	experimental   = 0x88b5 // EtherType for local experiments: what a frame becomes of which nothing may stay
-	experimentalIP = 253    // and the IP protocol
-	optionNOP      = 1
+	// experimental is the EtherType of a frame of which only the length may stay:
+	// IEEE 802 Local Experimental EtherType 1.
+	experimental = 0x88b5
+	etherLeast   = 0x0600 // an EtherType; below, the field is a length (IEEE 802.3)
 )
 
-// rewrite gives a frame other addresses and another payload: payload, where the
-// whole of it lies in the frame, and patches where it comes in pieces. It is false
-// for a frame of which nothing but its length is left.
+// rewriting is one frame that is being written anew. The new frame begins as zeros.
+// Only bytes of a known meaning are written to it, so that a header nobody thought
+// of leaves nothing.
+type rewriting struct {
+	names  *names
+	from   []byte // as captured
+	to     []byte
+	packet *capture.Packet
+	length int            // of the frame on the wire
+	ip     *capture.Layer // the IP header; nil without
+	upper  *capture.Layer // the UDP or TCP header that lies in this frame; nil without
+	route  route          // of IPv6
+	at     int            // behind the last header that is understood
+}
+
+// rewrite gives f other addresses and another payload. payload is the whole payload
+// where it lies in this frame. patches are its pieces where it is spread over
+// several frames. The result is false for a frame of which only the length is left.
 func (w *framer) rewrite(f *capture.Frame, p *capture.Packet, payload []byte, patches []patch) bool {
-	b := f.Data
-	var ip, transport *capture.Layer
-	at := 0 // behind the last header that is understood
+	r := rewriting{names: w.names, from: f.Data, to: make([]byte, len(f.Data)), packet: p, length: f.Length}
 	for i := range p.Layers {
 		l := &p.Layers[i]
-		if l.Offset+l.Length > len(b) {
+		if l.Offset < r.at || l.Offset+l.Length > len(r.from) {
 			break
 		}
-		at = l.Offset + l.Length
-		switch h := b[l.Offset:at]; l.Kind {
-		case capture.LayerEthernet:
-			w.names.mac(h[0:6])
-			w.names.mac(h[6:12])
-		case capture.LayerSLL:
-			w.hardware(h[6:14], binary.BigEndian.Uint16(h[4:]))
-		case capture.LayerSLL2:
-			w.hardware(h[12:20], uint16(h[11]))
-		case capture.LayerIPv4:
-			w.names.addr(h[12:16])
-			w.names.addr(h[16:20])
-			for i := 20; i < len(h); i++ {
-				h[i] = optionNOP
-			}
-			ip = l
-		case capture.LayerIPv6:
-			w.names.addr(h[8:24])
-			w.names.addr(h[24:40])
-			h[1], h[2], h[3] = h[1]&0xf0, 0, 0 // the flow label names a flow
-			ip = l
-		case capture.LayerUDP, capture.LayerTCP:
-			transport = l
+		r.at = l.Offset + l.Length
+		var next *capture.Layer
+		if i+1 < len(p.Layers) {
+			next = &p.Layers[i+1]
 		}
+		r.header(l, next)
 	}
-	body := b[min(at, len(b)):]
+	kept := r.ip != nil
 	switch {
-	case transport != nil:
-		w.transport(b, transport, p)
-		clear(body)
-		copy(body, payload)
-	case ip != nil && fragment(b, ip):
-		w.fragment(b, ip, body)
+	case r.upper != nil:
+		if len(p.Spans) > 0 && p.Spans[0].Ref == f.Ref && p.Spans[0].Offset <= len(r.to) {
+			span := p.Spans[0]
+			copy(r.to[span.Offset:min(span.Offset+span.Length, len(r.to))], payload)
+		}
+	case r.fragmented():
+		r.firstFragment()
+	case r.known():
+		r.cutHeader()
 	default:
-		clear(body)
-		w.blank(b, p, ip)
+		kept = false
 	}
 	for _, x := range patches {
-		if x.at >= 0 && x.at < len(b) {
-			copy(b[x.at:], x.bytes)
+		if x.at >= 0 && x.at < len(r.to) {
+			copy(r.to[x.at:], x.bytes)
 		}
 	}
-	if ip != nil && ip.Kind == capture.LayerIPv4 {
-		h := b[ip.Offset : ip.Offset+ip.Length]
-		h[10], h[11] = 0, 0
-		binary.BigEndian.PutUint16(h[10:], ^sum(0, h))
-	}
-	if transport != nil && len(patches) == 0 {
-		w.checksum(b, ip, transport)
-	}
-	return transport != nil || ip != nil && fragment(b, ip)
+	r.checksums()
+	f.Data = r.to
+	return kept
 }
 
-// hardware replaces the address of a cooked header.
-func (w *framer) hardware(b []byte, length uint16) {
-	if length == 6 {
-		w.names.mac(b[:6])
-		clear(b[6:])
-		return
-	}
-	clear(b)
-}
-
-// transport replaces ports; options of TCP that tell of the host become NOPs.
-func (w *framer) transport(b []byte, l *capture.Layer, p *capture.Packet) {
-	h := b[l.Offset : l.Offset+l.Length]
-	if len(h) < 4 {
-		return
-	}
-	binary.BigEndian.PutUint16(h, w.names.port(p.Src.Port()))
-	binary.BigEndian.PutUint16(h[2:], w.names.port(p.Dst.Port()))
-	if l.Kind == capture.LayerTCP && len(h) > 20 {
-		options := h[20:]
-		for len(options) > 0 {
-			n := 1
-			if options[0] > optionNOP {
-				if len(options) < 2 || int(options[1]) < 2 || int(options[1]) > len(options) {
-					break
-				}
-				n = int(options[1])
-			}
-			if options[0] >= 8 { // timestamps count a host's uptime
-				for i := range n {
-					options[i] = optionNOP
-				}
-			}
-			options = options[n:]
-		}
-	}
-}
-
-// fragment reports whether an IP header is that of a fragment.
-func fragment(b []byte, ip *capture.Layer) bool {
-	if ip.Kind == capture.LayerIPv4 {
-		return binary.BigEndian.Uint16(b[ip.Offset+6:])&0x3fff != 0
-	}
-	return b[ip.Offset+6] == 44
-}
-
-// fragment clears a piece of a datagram but for a UDP header; what is known of its
-// contents comes as patches.
-func (w *framer) fragment(b []byte, ip *capture.Layer, body []byte) {
-	first := false
-	if ip.Kind == capture.LayerIPv4 {
-		first = binary.BigEndian.Uint16(b[ip.Offset+6:])&0x1fff == 0 && b[ip.Offset+9] == 17
-	} else if x := ip.Offset + ip.Length; x+8 <= len(b) {
-		first = binary.BigEndian.Uint16(b[x+2:])&0xfff8 == 0 && b[x] == 17
-	}
-	if !first || len(body) < 8 {
-		clear(body)
-		return
-	}
-	clear(body[8:])
-	binary.BigEndian.PutUint16(body, w.names.port(binary.BigEndian.Uint16(body)))
-	binary.BigEndian.PutUint16(body[2:], w.names.port(binary.BigEndian.Uint16(body[2:])))
-	body[6], body[7] = 0, 0 // the pieces are not summed up: no checksum
-}
-
-// blank marks a frame as one of no protocol.
-func (w *framer) blank(b []byte, p *capture.Packet, ip *capture.Layer) {
-	if ip != nil {
-		if ip.Kind == capture.LayerIPv4 {
-			b[ip.Offset+9] = experimentalIP
-		} else {
-			b[ip.Offset+6] = experimentalIP
-		}
-		return
-	}
-	if len(p.Layers) == 0 {
-		clear(b)
-		return
-	}
-	l := p.Layers[len(p.Layers)-1]
-	if l.Offset+l.Length > len(b) {
-		clear(b)
-		return
-	}
-	switch h := b[l.Offset : l.Offset+l.Length]; l.Kind {
-	case capture.LayerEthernet, capture.LayerVLAN, capture.LayerSLL, capture.LayerSNAP:
-		binary.BigEndian.PutUint16(h[len(h)-2:], experimental)
+// header writes the header l. next is the header behind it; nil where nothing that
+// is understood follows.
+func (r *rewriting) header(l, next *capture.Layer) {
+	from, to := r.from[l.Offset:r.at], r.to[l.Offset:r.at]
+	switch l.Kind {
+	case capture.LayerEthernet:
+		r.names.mac(to, from)
+		r.names.mac(to[6:], from[6:])
+		r.etherType(to[12:], from[12:], next)
+	case capture.LayerVLAN:
+		binary.BigEndian.PutUint16(to, r.names.vlan(binary.BigEndian.Uint16(from)))
+		r.etherType(to[2:], from[2:], next)
+	case capture.LayerSNAP:
+		copy(to[:6], from[:6]) // the decoder takes two values of them only
+		r.etherType(to[6:], from[6:], next)
+	case capture.LayerSLL:
+		binary.BigEndian.PutUint16(to, packetType(binary.BigEndian.Uint16(from)))
+		binary.BigEndian.PutUint16(to[2:], hardwareType(binary.BigEndian.Uint16(from[2:])))
+		r.hardware(to[4:14], from[4:14], binary.BigEndian.Uint16(from[4:]), 2)
+		r.etherType(to[14:], from[14:], next)
 	case capture.LayerSLL2:
-		binary.BigEndian.PutUint16(h, experimental)
+		r.etherType(to, from, next)
+		binary.BigEndian.PutUint32(to[4:], r.names.devices.of(binary.BigEndian.Uint32(from[4:])))
+		binary.BigEndian.PutUint16(to[8:], hardwareType(binary.BigEndian.Uint16(from[8:])))
+		to[10] = byte(packetType(uint16(from[10])))
+		r.hardware(to[11:20], from[11:20], uint16(from[11]), 1)
+	case capture.LayerNull:
+		if next != nil { // the family is then one of a few known numbers
+			copy(to, from)
+		}
+	case capture.LayerPPPoE:
+		r.pppoe(to, from, next)
+	case capture.LayerIPv4:
+		r.ip = l
+		r.ipv4(to, from)
+	case capture.LayerIPv6:
+		r.ip = l
+		r.ipv6(to, from, next)
+	case capture.LayerIPv6Extension:
+		r.extension(to, from, next)
+	case capture.LayerUDP, capture.LayerTCP:
+		r.upper = l
+		r.transport(to, from)
 	}
 }
 
-// checksum makes the transport's checksum right where the capture has all of the
-// packet; where it has not, UDP gets none and TCP keeps a wrong one.
-func (w *framer) checksum(b []byte, ip, l *capture.Layer) {
-	field := l.Offset + 6
-	if l.Kind == capture.LayerTCP {
-		field = l.Offset + 16
+// etherType writes what follows a link header: the type as it was where that is
+// understood, and a type for experiments where it is not.
+func (r *rewriting) etherType(to, from []byte, next *capture.Layer) {
+	kind := binary.BigEndian.Uint16(from)
+	switch {
+	case next == nil:
+		kind = experimental
+	case kind < etherLeast: // a length, before LLC
+		kind = min(kind, uint16(min(len(r.from)-r.at, etherLeast-1)))
 	}
-	if ip == nil || field+2 > len(b) {
-		return
-	}
-	binary.BigEndian.PutUint16(b[field:], 0)
-	var size int
-	var pseudo uint32
-	protocol := uint32(17)
-	if l.Kind == capture.LayerTCP {
-		protocol = 6
-	}
-	if ip.Kind == capture.LayerIPv4 {
-		size = int(binary.BigEndian.Uint16(b[ip.Offset+2:])) - ip.Length
-		pseudo = add(pseudo, b[ip.Offset+12:ip.Offset+20])
-	} else {
-		size = int(binary.BigEndian.Uint16(b[ip.Offset+4:])) - (l.Offset - ip.Offset - ip.Length)
-		pseudo = add(pseudo, b[ip.Offset+8:ip.Offset+40])
-	}
-	if l.Kind == capture.LayerUDP {
-		size = min(size, int(binary.BigEndian.Uint16(b[l.Offset+4:])))
-	}
-	if size <= 0 || l.Offset+size > len(b) {
-		return
-	}
-	value := ^sum(pseudo+protocol+uint32(size), b[l.Offset:l.Offset+size])
-	if value == 0 && l.Kind == capture.LayerUDP {
-		value = 0xffff
-	}
-	binary.BigEndian.PutUint16(b[field:], value)
+	binary.BigEndian.PutUint16(to, kind)
 }
 
-// add adds 16-bit words.
-func add(to uint32, b []byte) uint32 {
-	for ; len(b) >= 2; b = b[2:] {
-		to += uint32(binary.BigEndian.Uint16(b))
+// hardware writes the length and the address of a cooked header. The length takes
+// width bytes; addresses other than those of Ethernet become zeros.
+func (r *rewriting) hardware(to, from []byte, length uint16, width int) {
+	const ethernet = 6
+	to[width-1] = byte(min(length, 8)) // the field for the address has room for 8 bytes
+	if length == ethernet {
+		r.names.mac(to[width:], from[width:])
 	}
-	if len(b) == 1 {
-		to += uint32(b[0]) << 8
-	}
-	return to
 }
 
-// sum gives the one's complement sum of the Internet checksum.
-func sum(from uint32, b []byte) uint16 {
-	v := add(from, b)
-	for v > 0xffff {
-		v = v>>16 + v&0xffff
+// packetType gives the packet type of a cooked header: one of Linux' PACKET_ values
+// (linux/if_packet.h), or 0.
+func packetType(t uint16) uint16 {
+	const last = 7 // PACKET_KERNEL
+	if t > last {
+		return 0
 	}
-	return uint16(v)
+	return t
+}
+
+// hardwareTypes are those of Linux (ARPHRD_ in linux/if_arp.h) that captures of IP
+// traffic have. Of them 770, 778, 803 and 824 say that no EtherType follows.
+var hardwareTypes = map[uint16]bool{
+	1: true, 32: true, 512: true, 519: true, 768: true, 769: true, 770: true, 772: true, 776: true, 778: true,
+	801: true, 802: true, 803: true, 823: true, 824: true, 65534: true,
+}
+
+// hardwareType gives the hardware type of a cooked header; ARPHRD_VOID for one that
+// is not in the table.
+func hardwareType(t uint16) uint16 {
+	const void = 0xffff
+	if !hardwareTypes[t] {
+		return void
+	}
+	return t
+}
+
+// pppoe writes the header of a PPPoE session and the protocol of PPP in it.
+func (r *rewriting) pppoe(to, from []byte, next *capture.Layer) {
+	to[0] = 0x11 // version 1, type 1 (RFC 2516)
+	binary.BigEndian.PutUint16(to[2:], uint16(r.names.sessions.of(uint32(binary.BigEndian.Uint16(from[2:])))))
+	const protocol = 2 // bytes of it, which the length counts
+	length := int(binary.BigEndian.Uint16(from[4:]))
+	binary.BigEndian.PutUint16(to[4:], uint16(min(length, max(r.length, len(r.from))-r.at+protocol)))
+	if next != nil {
+		copy(to[6:8], from[6:8])
+	}
 }
