@@ -36,6 +36,13 @@ const (
 	ContentData                // the application's bytes, whatever they mean
 	ContentAddr                // an IP address
 	ContentPort                // a port
+	// The next three are the protocol's own too: counters, of which those of one flow
+	// lie near each other. A datagram of another protocol is told by them.
+	ContentSequence // counts what its sender sends
+	ContentAck      // names what its sender has of its peer
+	ContentNumber   // one or the other
+	// ContentFiller are zeros, as the protocol has it: what is not zero means something else.
+	ContentFiller
 )
 
 // FieldSpec documents one field. Filters, exports, help and shell completion

@@ -31,8 +31,8 @@ var (
 	fieldPrefixNear   = &dissect.FieldSpec{Name: "gaffer.prefix.near", Label: "ack as a difference", Kind: dissect.KindBool, Doc: "ack is sent in one byte, as sequence minus ack."}
 	fieldPrefixUnused = &dissect.FieldSpec{Name: "gaffer.prefix.unused", Label: "Unused", Kind: dissect.KindUint, Doc: "Zero as the library writes it; its receiver does not look."}
 
-	fieldSequence   = &dissect.FieldSpec{Name: "gaffer.sequence", Label: "Sequence", Kind: dissect.KindUint, Doc: "Number of the packet, which wraps."}
-	fieldAck        = &dissect.FieldSpec{Name: "gaffer.ack", Label: "Ack", Kind: dissect.KindUint, Doc: "The newest sequence that the sender has met of its peer. Alone it proves nothing: bit 0 of ack_bits says whether that packet was received."}
+	fieldSequence   = &dissect.FieldSpec{Name: "gaffer.sequence", Label: "Sequence", Kind: dissect.KindUint, Content: dissect.ContentSequence, Doc: "Number of the packet, which wraps."}
+	fieldAck        = &dissect.FieldSpec{Name: "gaffer.ack", Label: "Ack", Kind: dissect.KindUint, Content: dissect.ContentAck, Doc: "The newest sequence that the sender has met of its peer. Alone it proves nothing: bit 0 of ack_bits says whether that packet was received."}
 	fieldDifference = &dissect.FieldSpec{Name: "gaffer.ack_difference", Label: "sequence - ack", Kind: dissect.KindUint, Doc: "What is sent for ack where it fits one byte."}
 	fieldAckBits    = &dissect.FieldSpec{Name: "gaffer.ack_bits", Label: "Ack bits", Kind: dissect.KindUint, Hex: true, Doc: "Bit n set: packet ack-n was received (ack-n-1 where the profile says so)."}
 	fieldNothing    = &dissect.FieldSpec{Name: "gaffer.nothing_received", Label: "Nothing received yet", Kind: dissect.KindBool, Doc: "The header says that its sender has not received anything: the largest number as ack, and no bit."}
@@ -52,7 +52,7 @@ var (
 	fieldClientSalt    = &dissect.FieldSpec{Name: "gaffer.handshake.client_salt", Label: "Client salt", Kind: dissect.KindUint, Hex: true, Doc: "Random number that the client chose for the connection."}
 	fieldChallengeSalt = &dissect.FieldSpec{Name: "gaffer.handshake.challenge_salt", Label: "Challenge salt", Kind: dissect.KindUint, Hex: true, Doc: "Random number that the server chose for the connection."}
 	fieldReason        = &dissect.FieldSpec{Name: "gaffer.handshake.reason", Label: "Reason", Kind: dissect.KindUint, Doc: "Why the connection was denied.", Enum: map[uint64]string{0: "server full", 1: "already connected"}}
-	fieldFiller        = &dissect.FieldSpec{Name: "gaffer.handshake.filler", Label: "Filler", Kind: dissect.KindBytes, Doc: "Zero bytes that make a request larger than its answer."}
+	fieldFiller        = &dissect.FieldSpec{Name: "gaffer.handshake.filler", Label: "Filler", Kind: dissect.KindBytes, Content: dissect.ContentFiller, Doc: "Zero bytes that make a request larger than its answer."}
 
 	fieldNetcodeVersion  = &dissect.FieldSpec{Name: "gaffer.netcode.version", Label: "Version", Kind: dissect.KindText, Doc: "Netcode's version, in connection requests."}
 	fieldNetcodeType     = &dissect.FieldSpec{Name: "gaffer.netcode.type", Label: "Type", Kind: dissect.KindUint, Doc: "Type of the netcode datagram.", Enum: netcodeEnum()}

@@ -10,7 +10,7 @@ var (
 	fieldSRDP            = &dissect.FieldSpec{Name: "srdp", Label: "SRDP", Kind: dissect.KindGroup, Doc: "The whole packet."}
 	fieldCommand         = &dissect.FieldSpec{Name: "srdp.command", Label: "Command", Kind: dissect.KindUint, Hex: true, Doc: "The byte that tells SRDP from other protocols on the same port: by default 0x53 for data, 0x41 for acknowledgements."}
 	fieldAck             = &dissect.FieldSpec{Name: "srdp.ack", Label: "Acknowledgement", Kind: dissect.KindBool, Doc: "The top bit of the id field: the packet acknowledges the packet of this id. It decides, whatever the command byte says."}
-	fieldID              = &dissect.FieldSpec{Name: "srdp.packet_id", Label: "Packet id", Kind: dissect.KindUint, Doc: "15 bits: data counts up in the sender's own counter, over all of its peers; an acknowledgement repeats the id that it answers."}
+	fieldID              = &dissect.FieldSpec{Name: "srdp.packet_id", Label: "Packet id", Kind: dissect.KindUint, Content: dissect.ContentNumber, Doc: "15 bits: data counts up in the sender's own counter, over all of its peers; an acknowledgement repeats the id that it answers."}
 	fieldSourceAddr      = &dissect.FieldSpec{Name: "srdp.source.addr", Label: "Source address", Kind: dissect.KindAddr, Content: dissect.ContentAddr, Doc: "Proxied form: who sent the packet, whatever proxy it came by."}
 	fieldSourcePort      = &dissect.FieldSpec{Name: "srdp.source.port", Label: "Source port", Kind: dissect.KindUint, Content: dissect.ContentPort, Doc: "Proxied form: its port."}
 	fieldDestinationAddr = &dissect.FieldSpec{Name: "srdp.destination.addr", Label: "Destination address", Kind: dissect.KindAddr, Content: dissect.ContentAddr, Doc: "Proxied form: whom the packet is for; the proxy routes by it."}

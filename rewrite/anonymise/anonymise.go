@@ -98,6 +98,7 @@ func Run(src Source, analysis analyze.Options, o Options, write func(*capture.Fr
 	if err := src.Rewind(); err != nil {
 		return nil, err
 	}
+	a.lay()
 	analysis.Survey, analysis.Sink, analysis.NoEvents, analysis.Untracked = s.Survey(), a.take, true, true
 	a.write = write
 	_, ended := analyze.Run(src, analysis)
@@ -124,8 +125,10 @@ type anonymiser struct {
 	names    names
 	frames   framer
 	fields   contents
+	lineage  lineage
 	streams  map[way][]*stream
 	streamed int // bytes of them
+	spread   []spread
 
 	patches   map[machine.Ref][]patch
 	encrypted map[*analyze.Flow]bool
@@ -136,6 +139,14 @@ type anonymiser struct {
 	err   error
 	total uint64
 	blank uint64
+}
+
+// spread is a datagram whose bytes lie in other frames than the one that completes it.
+type spread struct {
+	ref   machine.Ref
+	spans []capture.Span
+	bytes []byte // edited
+	plain []byte // as captured
 }
 
 // patch is bytes that a frame is to have, known before the frame is written.
@@ -149,6 +160,7 @@ func newAnonymiser(o Options) *anonymiser {
 	a.names.init(o.Key, o.Ports)
 	a.fields.init(o.Key, &a.names)
 	a.frames.names = &a.names
+	a.lineage.init()
 	return a
 }
 
@@ -166,7 +178,7 @@ func (a *anonymiser) collect(r *analyze.Record) {
 		return
 	}
 	a.fields.learn(r.Flow, &r.Datagram)
-	a.fields.quick = len(r.Packet.Spans) <= 1
+	a.fields.quick = !elsewhere(r.Packet)
 	b, err := a.fields.edited(r.Flow, &r.Datagram)
 	a.fields.quick = false
 	if err != nil {
@@ -178,14 +190,35 @@ func (a *anonymiser) collect(r *analyze.Record) {
 		}
 		return
 	}
-	if len(r.Packet.Spans) > 1 {
+	a.lineage.take(r.Flow, &r.Datagram, &a.fields.d)
+	if elsewhere(r.Packet) {
 		a.fields.count(r.Flow, false)
-		for _, s := range r.Packet.Spans {
+		a.spread = append(a.spread, spread{
+			ref: r.Packet.Ref, spans: append([]capture.Span(nil), r.Packet.Spans...),
+			bytes: b, plain: append([]byte(nil), r.Datagram.Bytes...),
+		})
+	}
+}
+
+// elsewhere reports whether the payload of a packet lies in other frames too.
+func elsewhere(p *capture.Packet) bool {
+	return len(p.Spans) > 1 || len(p.Spans) == 1 && p.Spans[0].Ref != p.Ref
+}
+
+// lay works out what each frame gets of the datagrams that are spread over several.
+func (a *anonymiser) lay() {
+	for _, d := range a.spread {
+		b := d.bytes
+		if a.lineage.foreign[d.ref] {
+			b = a.fields.scrambled(d.plain)
+		}
+		for _, s := range d.spans {
 			n := min(s.Length, len(b))
-			a.patches[s.Ref] = append(a.patches[s.Ref], patch{s.Offset, append([]byte(nil), b[:n]...)})
+			a.patches[s.Ref] = append(a.patches[s.Ref], patch{s.Offset, b[:n]})
 			b = b[n:]
 		}
 	}
+	a.spread = nil
 }
 
 // take takes a record of the second reading, and writes its frame.
@@ -202,7 +235,11 @@ func (a *anonymiser) take(r *analyze.Record) {
 	case r.Flow == nil:
 	case r.Flow.Transport == capture.TCP:
 		payload = a.rewritten(r)
-	case len(r.Packet.Spans) <= 1:
+	case elsewhere(r.Packet):
+	case a.lineage.foreign[f.Ref]:
+		payload = a.fields.scrambled(r.Datagram.Bytes)
+		a.fields.foreign(len(payload))
+	default:
 		b, err := a.fields.edited(r.Flow, &r.Datagram)
 		if err != nil {
 			b = a.fields.scrambled(r.Datagram.Bytes)

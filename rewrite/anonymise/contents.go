@@ -39,6 +39,9 @@ func (c *contents) init(key [32]byte, n *names) {
 // unknown names what no protocol reads.
 const unknown = "payload of unknown protocols"
 
+// foreign names datagrams that a flow's protocol did not send.
+const foreign = "foreign datagrams"
+
 // edited gives the bytes that take the place of a datagram's, or of a message's in
 // a stream. The error is dissect.ErrEncrypted.
 func (c *contents) edited(f *analyze.Flow, dg *machine.Datagram) ([]byte, error) {
@@ -110,6 +113,9 @@ func (c *contents) change(b []byte, d *dissect.Dissection, seal func([]byte)) {
 				value := b[at : at+int(f.Bits/8)]
 				c.names.addr(value, value)
 			}
+		case dissect.ContentFiller:
+			from, to := int(f.Bit+7)/8, int(f.Bit+f.Bits)/8
+			clear(b[min(from, len(b)):min(to, len(b))])
 		case dissect.ContentPort:
 			if at := int(f.Bit / 8); at+2 <= len(b) {
 				c.port(b[at:at+2], uint16(f.Uint))
@@ -302,6 +308,12 @@ func (c *contents) count(f *analyze.Flow, encrypted bool) {
 		t.Count += n.Count
 		t.Bits += n.Bits
 	}
+}
+
+// foreign counts a datagram that the flow's protocol did not send.
+func (c *contents) foreign(size int) {
+	c.now = append(c.now[:0], Content{Field: foreign, Count: 1, Bits: uint64(size) * 8})
+	c.count(nil, false)
 }
 
 func (c *contents) list() (list []Content) {

@@ -1,0 +1,264 @@
+package anonymise
+
+import (
+	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/machine"
+)
+
+// lineage tells the datagrams that a flow's protocol sent from foreign ones on the
+// same addresses. A foreign datagram reads as a packet too: its first bytes as
+// counters. Those bytes are contents, and must not stay as a header does.
+//
+// A datagram belongs to the flow where each of its counters lies near those of
+// datagrams before it, or near 0, where counters begin. A sender may also go on
+// elsewhere: then several datagrams in a row count up from there.
+type lineage struct {
+	flows   map[*analyze.Flow]*[2]ancestry
+	foreign map[machine.Ref]bool
+}
+
+// ancestry is what one side of a flow counted.
+type ancestry struct {
+	sent, heard counts // where its own counters stand, and those that it named of its peer
+	begun       bool   // a datagram of it belonged
+	open        []reading
+}
+
+// counts are where counters of one kind stand: a protocol may have several. The one
+// that was used last comes first.
+type counts struct {
+	tops [3]uint16
+	n    int
+}
+
+// reading is what a datagram says.
+type reading struct {
+	ref       machine.Ref
+	main      uint16 // the counter that tells datagrams apart
+	counted   bool   // it has one
+	malformed bool
+	sent      [4]uint16
+	heard     [4]uint16
+	either    [2]uint16
+	nSent     int
+	nHeard    int
+	nEither   int
+	short     [2]uint16 // of heard, written in fewer bits: they name what the peer sent, and hold nothing
+	nShort    int
+}
+
+const (
+	// near is how far apart two counters may lie. By chance the two of a foreign
+	// datagram both lie there once in 16,384 times; a flow that loses more packets in
+	// a row is met again by the rule of rows.
+	near = 256
+	// rowStep and rowLength say what a row is: so many datagrams, each at most that
+	// much further than the one before.
+	rowStep   = 64
+	rowLength = 3
+	maxOpen   = 64 // datagrams of a side that wait for the rest of their row
+	// counterBits is the least width of a counter that is looked at: one byte is no
+	// content worth the name.
+	counterBits = 16
+)
+
+func (l *lineage) init() {
+	l.flows, l.foreign = map[*analyze.Flow]*[2]ancestry{}, map[machine.Ref]bool{}
+}
+
+// take takes the next datagram of a flow, dissected as d.
+func (l *lineage) take(f *analyze.Flow, dg *machine.Datagram, d *dissect.Dissection) {
+	if f.Protocol == nil || len(dg.Bytes) == 0 {
+		return
+	}
+	sides := l.flows[f]
+	if sides == nil {
+		sides = new([2]ancestry)
+		for i := range sides {
+			sides[i].sent.note(0)
+			sides[i].heard.note(0)
+		}
+		l.flows[f] = sides
+	}
+	own, peer := &sides[dg.From&1], &sides[dg.From&1^1]
+	r := read(dg, d)
+	switch {
+	case !r.counted:
+		if r.malformed {
+			l.foreign[r.ref] = true
+		}
+	case r.follows(own, peer):
+		own.adopt(&r)
+	default:
+		l.foreign[r.ref] = true
+		l.row(own, peer, &r)
+	}
+}
+
+// read gives the counters of a datagram.
+func read(dg *machine.Datagram, d *dissect.Dissection) reading {
+	r := reading{ref: dg.Ref, malformed: d.Problem != nil}
+	put := func(list []uint16, n *int, v uint64) {
+		if *n < len(list) {
+			list[*n] = uint16(v)
+			*n++
+		}
+		if !r.counted {
+			r.main, r.counted = uint16(v), true
+		}
+	}
+	for pass := range 2 { // what its sender counts comes first: it tells datagrams apart
+		for i := range d.Fields {
+			f := &d.Fields[i]
+			if f.Bits < counterBits {
+				if pass == 1 && f.Bits > 0 && f.Spec.Content == dissect.ContentAck && r.nShort < len(r.short) {
+					r.short[r.nShort] = uint16(f.Uint)
+					r.nShort++
+				}
+				continue
+			}
+			switch f.Spec.Content {
+			case dissect.ContentSequence:
+				if pass == 0 {
+					put(r.sent[:], &r.nSent, f.Uint)
+				}
+			case dissect.ContentNumber:
+				if pass == 0 {
+					put(r.either[:], &r.nEither, f.Uint)
+				}
+			case dissect.ContentAck:
+				if pass == 1 {
+					put(r.heard[:], &r.nHeard, f.Uint)
+				}
+			}
+		}
+	}
+	return r
+}
+
+// follows reports whether every counter of a datagram of own lies near known ones.
+func (r *reading) follows(own, peer *ancestry) bool {
+	for _, v := range r.sent[:r.nSent] {
+		if !own.sent.has(v) && !peer.heard.has(v) {
+			return false
+		}
+	}
+	for _, v := range r.either[:r.nEither] {
+		if !own.sent.has(v) && !peer.sent.has(v) {
+			return false
+		}
+	}
+	return r.answers(own, peer)
+}
+
+// answers is follows for what a datagram names of the peer.
+func (r *reading) answers(own, peer *ancestry) bool {
+	for _, v := range r.heard[:r.nHeard] {
+		if !peer.sent.has(v) && !own.heard.has(v) {
+			return false
+		}
+	}
+	return true
+}
+
+// adopt notes that a datagram belongs to the flow.
+func (a *ancestry) adopt(r *reading) {
+	a.begun = true
+	for _, v := range r.sent[:r.nSent] {
+		a.sent.note(v)
+	}
+	for _, v := range r.either[:r.nEither] {
+		a.sent.note(v)
+	}
+	for _, v := range r.heard[:r.nHeard] {
+		a.heard.note(v)
+	}
+	for _, v := range r.short[:r.nShort] {
+		a.heard.note(v)
+	}
+}
+
+// row looks whether r ends a row of datagrams that count up from elsewhere.
+func (l *lineage) row(own, peer *ancestry, r *reading) {
+	if peer.begun && !r.answers(own, peer) {
+		return // it names what the peer never sent
+	}
+	chain := []int{}
+	at := r.main
+	for i := len(own.open) - 1; i >= 0; i-- {
+		o := &own.open[i]
+		if step := at - o.main; step > 0 && step <= rowStep && alike(o, r) {
+			chain, at = append(chain, i), o.main
+		}
+	}
+	if len(chain)+1 < rowLength {
+		if len(own.open) == maxOpen {
+			own.open = append(own.open[:0], own.open[1:]...)
+		}
+		own.open = append(own.open, *r)
+		return
+	}
+	delete(l.foreign, r.ref)
+	own.adopt(r)
+	l.admit(own, peer)
+	l.admit(peer, own)
+}
+
+// admit takes those of the waiting datagrams into the flow that are near its
+// counters by now.
+func (l *lineage) admit(own, peer *ancestry) {
+	kept := own.open[:0]
+	for i := range own.open {
+		if o := &own.open[i]; o.follows(own, peer) {
+			own.adopt(o)
+			delete(l.foreign, o.ref)
+		} else {
+			kept = append(kept, *o)
+		}
+	}
+	own.open = kept
+}
+
+// alike reports whether two datagrams have the same counters, near each other.
+func alike(a, b *reading) bool {
+	if a.nSent != b.nSent || a.nHeard != b.nHeard || a.nEither != b.nEither {
+		return false
+	}
+	for _, lists := range [...][2][]uint16{{a.sent[:a.nSent], b.sent[:]}, {a.heard[:a.nHeard], b.heard[:]}, {a.either[:a.nEither], b.either[:]}} {
+		for i, v := range lists[0] {
+			if v-lists[1][i]+near >= 2*near {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// has reports whether v lies near a counter.
+func (c *counts) has(v uint16) bool {
+	for _, top := range c.tops[:c.n] {
+		if v-top+near < 2*near {
+			return true
+		}
+	}
+	return false
+}
+
+// note takes v as where a counter stands.
+func (c *counts) note(v uint16) {
+	i := 0
+	for i < c.n && v-c.tops[i]+near >= 2*near {
+		i++
+	}
+	if i == c.n {
+		if c.n < len(c.tops) {
+			c.n++
+		}
+		i = c.n - 1
+	} else if int16(v-c.tops[i]) < 0 {
+		v = c.tops[i] // an older one
+	}
+	copy(c.tops[1:i+1], c.tops[:i])
+	c.tops[0] = v
+}
