@@ -256,8 +256,8 @@ func leadingText(b []byte) int {
 	return end
 }
 
-// disguise replaces letters by letters, digits by digits, and every other
-// character by one that takes as many bytes; spaces and punctuation stay.
+// disguise replaces letters by letters, digits by digits, punctuation by punctuation,
+// and every character beyond ASCII by one that takes as many bytes; spaces stay.
 func disguise(b []byte, chance *rand.ChaCha8) {
 	draw := func(n uint64) byte { return byte(chance.Uint64() % n) }
 	for i := 0; i < len(b); {
@@ -268,6 +268,8 @@ func disguise(b []byte, chance *rand.ChaCha8) {
 			b[i] = 'A' + draw(26)
 		case x >= '0' && x <= '9':
 			b[i] = '0' + draw(10)
+		case x > ' ' && x < utf8.RuneSelf-1:
+			b[i] = punctuation[draw(uint64(len(punctuation)))]
 		case x >= utf8.RuneSelf:
 			_, n := utf8.DecodeRune(b[i:])
 			copy(b[i:i+n], []string{"", "?", "é", "字", "🂠"}[n])
@@ -277,6 +279,8 @@ func disguise(b []byte, chance *rand.ChaCha8) {
 		i++
 	}
 }
+
+const punctuation = "!#$%&()*+,-./:;<=>?@[]^_{|}~"
 
 // own lists the protocol's own fields.
 func (c *contents) own(p *dissect.Protocol) map[*dissect.FieldSpec]bool {

@@ -1,13 +1,16 @@
 package anonymise
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"net/netip"
 	"slices"
 	"sort"
 
 	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/machine"
 )
 
@@ -34,8 +37,73 @@ type segment struct {
 
 // chunk is a stretch of a message.
 type chunk struct {
-	at    int64
-	bytes []byte
+	at      int64
+	bytes   []byte
+	message int               // length of the message that begins here; 0 for its later stretches
+	framing []dissect.Framing // how the flow's protocol writes such lengths
+}
+
+// prefix gives the length that stands before the chunk as f writes it.
+func prefix(f *dissect.Framing, length int) []byte {
+	var b [longestPrefix]byte
+	switch {
+	case f.Prefix == 2 && f.BigEndian:
+		binary.BigEndian.PutUint16(b[:], uint16(length))
+	case f.Prefix == 2:
+		binary.LittleEndian.PutUint16(b[:], uint16(length))
+	case f.BigEndian:
+		binary.BigEndian.PutUint32(b[:], uint32(length))
+	default:
+		binary.LittleEndian.PutUint32(b[:], uint32(length))
+	}
+	return b[:f.Prefix]
+}
+
+// length gives the length that b begins with, as f writes it; -1 where b is too short.
+func length(f *dissect.Framing, b []byte) int {
+	switch {
+	case len(b) < f.Prefix:
+		return -1
+	case f.Prefix == 2 && f.BigEndian:
+		return int(binary.BigEndian.Uint16(b))
+	case f.Prefix == 2:
+		return int(binary.LittleEndian.Uint16(b))
+	case f.BigEndian:
+		return int(binary.BigEndian.Uint32(b))
+	}
+	return int(binary.LittleEndian.Uint32(b))
+}
+
+// before keeps the length that stands before the chunk. out is what is written of the
+// segment from raw, which begins at the place at. Bytes are kept only where they say
+// how long the message is.
+func (c *chunk) before(out, raw []byte, at int64) {
+	if c.message == 0 {
+		return
+	}
+	for i := range c.framing {
+		want := prefix(&c.framing[i], c.message)
+		from := c.at - int64(len(want)) - at // in the segment
+		begin, end := max(from, 0), min(c.at-at, int64(len(raw)))
+		if begin < end && bytes.Equal(raw[begin:end], want[begin-from:end-from]) {
+			copy(out[begin:end], raw[begin:end])
+		}
+	}
+}
+
+// behind keeps a length that stands behind the chunk: of a message that was not
+// captured whole. Longer ones than the protocol usually writes are taken for contents.
+func (c *chunk) behind(out, raw []byte, at int64) {
+	from := c.at + int64(len(c.bytes)) - at
+	if from < 0 || from >= int64(len(raw)) {
+		return
+	}
+	for i := range c.framing {
+		f := &c.framing[i]
+		if n := length(f, raw[from:]); n > 0 && n <= f.Usual {
+			copy(out[from:from+int64(f.Prefix)], raw[from:])
+		}
+	}
 }
 
 const (
@@ -66,7 +134,7 @@ func (a *anonymiser) segment(r *analyze.Record) {
 		b = a.fields.scrambled(r.Datagram.Bytes)
 	}
 	a.fields.count(r.Flow, err != nil)
-	for _, span := range r.Spans {
+	for nth, span := range r.Spans {
 		n := min(span.Length, len(b))
 		s := a.streamAt(w, span.Ref)
 		if s == nil || n == 0 {
@@ -74,7 +142,14 @@ func (a *anonymiser) segment(r *analyze.Record) {
 		}
 		i := sort.Search(len(s.segments), func(i int) bool { return s.segments[i].ref >= span.Ref })
 		if i < len(s.segments) && s.segments[i].ref == span.Ref {
-			s.chunks = append(s.chunks, chunk{s.segments[i].at + int64(span.Offset-s.segments[i].offset), b[:n:n]})
+			c := chunk{at: s.segments[i].at + int64(span.Offset-s.segments[i].offset), bytes: b[:n:n]}
+			if r.Flow.Protocol != nil {
+				c.framing = r.Flow.Protocol.Framings
+			}
+			if nth == 0 {
+				c.message = r.Datagram.Length
+			}
+			s.chunks = append(s.chunks, c)
 			s.sorted = false
 		}
 		if a.streamed += n; a.streamed > maxStreamed {
@@ -127,13 +202,8 @@ func (a *anonymiser) rewritten(r *analyze.Record) []byte {
 			list = list[:i]
 			break
 		}
-		after := c.at + int64(len(c.bytes))
-		for x := max(at, c.at-longestPrefix); x < min(end, c.at); x++ {
-			out[x-at] = p.Payload[x-at]
-		}
-		for x := max(at, after); x < min(end, after+longestPrefix); x++ { // of a message that was not captured whole
-			out[x-at] = p.Payload[x-at]
-		}
+		c.before(out, p.Payload, at)
+		c.behind(out, p.Payload, at)
 	}
 	for _, c := range list {
 		if from := max(at, c.at); from < min(end, c.at+int64(len(c.bytes))) {
