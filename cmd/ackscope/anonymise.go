@@ -1,8 +1,6 @@
 package main
 
 import (
-	"crypto/rand"
-	"crypto/sha256"
 	"fmt"
 	"os"
 
@@ -14,7 +12,7 @@ import (
 )
 
 func (a *app) anonymiseCommand() *cobra.Command {
-	var seed string
+	var secret secretFlags
 	var o anonymise.Options
 	c := &cobra.Command{
 		Use:     "anonymise IN OUT.pcapng",
@@ -31,16 +29,22 @@ without its keys it is refused, before anything is written. Where a schema reads
 their values are replaced one by one, and they stay readable; elsewhere a message's body
 is replaced as bytes.
 Frames that are neither UDP nor TCP keep their time and their length and nothing else.
+A datagram that the flow's protocol did not send is replaced as a whole.
+
+The replacements are made from a secret: at random, unless --secret-file, --secret-prompt
+or the environment variable ACKSCOPE_SECRET gives one. The same secret makes the same
+replacements in every run and on every machine. It is stretched with Argon2id.
 
 What was replaced by what is printed: keep it as you keep the original.`,
 		Example: `  ackscope anonymise match.pcapng share.pcapng
+  ackscope anonymise --secret-file secret.txt match.pcapng share.pcapng
+  ACKSCOPE_SECRET=... ackscope anonymise match.pcapng share.pcapng
   ackscope anonymise --ports --json match.pcapng share.pcapng > names.json
   ackscope anonymise --keys keys.yaml match.pcapng share.pcapng`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if seed != "" {
-				o.Key = sha256.Sum256([]byte(seed))
-			} else if _, err := rand.Read(o.Key[:]); err != nil {
+			var err error
+			if o.Key, err = secret.key(a); err != nil {
 				return err
 			}
 			return a.anonymise(args[0], args[1], o)
@@ -48,7 +52,7 @@ What was replaced by what is printed: keep it as you keep the original.`,
 	}
 	c.Flags().BoolVar(&o.Ports, "ports", false, "replace ports too")
 	c.Flags().BoolVar(&o.Blank, "blank-encrypted", false, "replace what no key opens as bytes, rather than refusing it")
-	c.Flags().StringVar(&seed, "seed", "", "make the replacements from `TEXT`, the same each time (default: at random)")
+	secret.add(c)
 	return c
 }
 

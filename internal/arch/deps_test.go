@@ -53,7 +53,7 @@ var law = []rule{
 	{"graph", []string{"analyze", "machine"}, nil},
 	{"ledger", []string{"analyze", "capture", "dissect", "machine"}, nil},
 	{"metrics", []string{"analyze", "capture", "dissect", "machine"}, nil},
-	{"rewrite/anonymise", []string{"analyze", "capture", "dissect", "machine"}, nil},
+	{"rewrite/anonymise", []string{"analyze", "capture", "dissect", "machine"}, []string{"golang.org/x/crypto"}},
 	{"rewrite/merge", []string{"analyze", "capture", "machine"}, nil},
 	{"rewrite", []string{"analyze", "capture", "dissect", "machine", "replay"}, nil},
 	{"replay", []string{"analyze", "capture", "sim", "dissect", "schema", "machine"}, nil},
