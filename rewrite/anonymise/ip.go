@@ -44,7 +44,8 @@ func (r *rewriting) carried(protocol byte, fragment bool) byte {
 // route, source routes and time stamps hold addresses.
 func (r *rewriting) ipv4(to, from []byte) {
 	const reserved = 0x80
-	copy(to[:4], from[:4]) // version, lengths, class of traffic
+	to[0], to[1] = from[0], from[1] // version, length of the header, class of traffic
+	r.size(to[2:], from[2:], len(r.from)-r.at+len(to))
 	source := [16]byte{}
 	copy(source[:], from[12:16])
 	binary.BigEndian.PutUint16(to[4:], uint16(r.names.id(source, uint32(binary.BigEndian.Uint16(from[4:])), 1<<16-1)))
@@ -58,11 +59,18 @@ func (r *rewriting) ipv4(to, from []byte) {
 	}
 }
 
+// size writes a length of an IP header: at most what was on the wire. captured is how
+// many of the bytes that it counts were captured.
+func (r *rewriting) size(to, from []byte, captured int) {
+	onWire := captured + max(r.length-len(r.from), 0)
+	binary.BigEndian.PutUint16(to, uint16(min(int(binary.BigEndian.Uint16(from)), onWire)))
+}
+
 // ipv6 writes the fixed header of IPv6, without its flow label.
 func (r *rewriting) ipv6(to, from []byte, next *capture.Layer) {
 	to[0], to[1] = from[0], from[1]&0xf0 // version, class of traffic
-	copy(to[4:6], from[4:6])             // length
-	to[7] = from[7]                      // hop limit
+	r.size(to[4:], from[4:], len(r.from)-r.at)
+	to[7] = from[7] // hop limit
 	r.names.addr(to[8:24], from[8:24])
 	r.names.addr(to[24:40], from[24:40])
 	r.route.named = r.at - 40 + 6

@@ -1,6 +1,8 @@
 package anonymise
 
 import (
+	"slices"
+
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/machine"
@@ -181,18 +183,16 @@ func (a *ancestry) adopt(r *reading) {
 
 // row looks whether r ends a row of datagrams that count up from elsewhere.
 func (l *lineage) row(own, peer *ancestry, r *reading) {
-	if peer.begun && !r.answers(own, peer) {
-		return // it names what the peer never sent
-	}
-	chain := []int{}
-	at := r.main
+	length, at := 1, r.main
 	for i := len(own.open) - 1; i >= 0; i-- {
 		o := &own.open[i]
 		if step := at - o.main; step > 0 && step <= rowStep && alike(o, r) {
-			chain, at = append(chain, i), o.main
+			length, at = length+1, o.main
 		}
 	}
-	if len(chain)+1 < rowLength {
+	// What it names of a peer must be something that the peer sent.
+	named := !peer.begun || r.answers(own, peer) || slices.ContainsFunc(peer.open, r.names)
+	if length < rowLength || !named {
 		if len(own.open) == maxOpen {
 			own.open = append(own.open[:0], own.open[1:]...)
 		}
@@ -218,6 +218,17 @@ func (l *lineage) admit(own, peer *ancestry) {
 		}
 	}
 	own.open = kept
+}
+
+// names reports whether what a datagram names of the peer lies near what o, which the
+// peer sent, counts.
+func (r *reading) names(o reading) bool {
+	for _, v := range r.heard[:r.nHeard] {
+		if v-o.main+near >= 2*near {
+			return false
+		}
+	}
+	return true
 }
 
 // alike reports whether two datagrams have the same counters, near each other.
