@@ -74,7 +74,8 @@ func TestNoLeaks(t *testing.T) {
 			t.Errorf("no capture has a mark of this place: %s", place)
 		}
 	}
-	t.Logf("%d captures, %d marks at %d places, %d bytes written; %d captures with marks left", runs, marks, len(planted), written, leaking)
+	t.Logf("%d captures, %d marks at %d places, %d bytes written; %d captures with marks left", runs, marks,
+		len(planted), written, leaking)
 }
 
 // TestAnonymiseHostile: nothing of the file leaves that its README names.
@@ -87,7 +88,8 @@ func TestAnonymiseHostile(t *testing.T) {
 	share := anonymised(t, from, filepath.Join(t.TempDir(), "share.pcapng"), anonymise.Options{Key: [32]byte{1}})
 	// The heads of the words stand for them: a header of 8 bytes holds no whole one.
 	for _, secret := range []string{
-		"SECRET", "SECR", "CRET", "198.51.100.", "203.0.113.", "2001:db8:dead", "\xc6\x33\x64\x07", "\xcb\x00\x71\x09",
+		"SECRET", "SECR", "CRET", "198.51.100.", "203.0.113.", "2001:db8:dead", "\xc6\x33\x64\x07",
+		"\xcb\x00\x71\x09",
 		"\x20\x01\x0d\xb8", "\xaa\xbb\xcc\xdd\xee",
 	} {
 		if strings.Contains(string(share), secret) {

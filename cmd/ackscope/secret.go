@@ -30,10 +30,13 @@ type secretFlags struct {
 
 func (s *secretFlags) add(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&s.file, "secret-file", "", "make the replacements from the secret in `FILE`, the same each time (default: at random)")
-	f.StringVar(&s.variable, "secret-env", "", "the same from the environment variable `NAME` (default: "+secretVariable+", where it is set)")
+	f.StringVar(&s.file, "secret-file", "",
+		"make the replacements from the secret in `FILE`, the same each time (default: at random)")
+	f.StringVar(&s.variable, "secret-env", "",
+		"the same from the environment variable `NAME` (default: "+secretVariable+", where it is set)")
 	f.BoolVar(&s.prompt, "secret-prompt", false, "the same from a secret that is asked for on the terminal")
-	f.StringVar(&s.text, "seed", "", "the same from `TEXT`, which every user of the machine can read: better --secret-file")
+	f.StringVar(&s.text, "seed", "",
+		"the same from `TEXT`, which every user of the machine can read: better --secret-file")
 	c.MarkFlagsMutuallyExclusive("secret-file", "secret-env", "secret-prompt", "seed")
 }
 
@@ -55,8 +58,9 @@ func (s *secretFlags) read(a *app) ([]byte, error) {
 	switch {
 	case s.text != "":
 		if !a.flags.quiet {
-			fmt.Fprintln(a.err, "ackscope: warning: --seed: a secret among the arguments is seen by every user of this machine, "+
-				"and stays in the shell's history: --secret-file, --secret-prompt and "+secretVariable+" keep it")
+			fmt.Fprintln(a.err,
+				"ackscope: warning: --seed: a secret among the arguments is seen by every user of this machine, "+
+					"and stays in the shell's history: --secret-file, --secret-prompt and "+secretVariable+" keep it")
 		}
 		return []byte(s.text), nil
 	case s.file != "":
@@ -75,7 +79,8 @@ func (s *secretFlags) read(a *app) ([]byte, error) {
 	case s.variable != "":
 		return nil, fmt.Errorf("--secret-env %s: expected a secret in this environment variable, found none", name)
 	case ok:
-		return nil, fmt.Errorf("%s: expected a secret, found an empty variable: unset it for a secret at random", name)
+		return nil, fmt.Errorf("%s: expected a secret, found an empty variable: unset it for a secret at random",
+			name)
 	}
 	return nil, nil
 }

@@ -108,14 +108,18 @@ func (w *writer) pcapng(link int) []byte {
 func (w *writer) section(link int) {
 	m := w.marks
 	const magic = 0x1a2b3c4d
-	w.block(0x0a0d0d0a, w.u32(nil, magic), w.u16(nil, 1), w.u16(nil, 0), w.u32(nil, 0xffffffff), w.u32(nil, 0xffffffff),
+	w.block(0x0a0d0d0a, w.u32(nil, magic), w.u16(nil, 1), w.u16(nil, 0), w.u32(nil, 0xffffffff), w.u32(nil,
+		0xffffffff),
 		w.texts("section", 1, 2, 3, 4), w.custom("custom option of a section"), w.option(0, nil))
 	w.block(1, w.u16(nil, link), w.u16(nil, 0), w.u32(nil, 0),
-		w.texts("interface", 1, 2, 3, 12, 15), w.option(4, join(m.ip4("address of an interface"), []byte{255, 255, 255, 0})),
+		w.texts("interface", 1, 2, 3, 12, 15), w.option(4, join(m.ip4("address of an interface"), []byte{255, 255,
+			255, 0})),
 		w.option(5, append(m.ip6("address of an interface"), 64)), w.option(6, m.mac("MAC of an interface")),
 		w.option(7, m.bytes("EUI of an interface", 8)), w.option(8, m.bytes("speed of an interface", 8)),
-		w.option(10, m.bytes("time zone of an interface", 4)), w.option(11, append([]byte{0}, m.text("capture filter", 16)...)),
-		w.option(13, m.bytes("FCS length of an interface", 4)), w.custom("custom option of an interface"), w.option(0, nil))
+		w.option(10, m.bytes("time zone of an interface", 4)), w.option(11, append([]byte{0},
+			m.text("capture filter", 16)...)),
+		w.option(13, m.bytes("FCS length of an interface", 4)), w.custom("custom option of an interface"),
+		w.option(0, nil))
 	name := func(kind int, address []byte) []byte {
 		value := join(address, m.text("name of a host", 10), []byte{0})
 		return append(append(w.u16(w.u16(nil, kind), len(value)), value...), make([]byte, -len(value)&3)...)
@@ -133,12 +137,15 @@ func (w *writer) packet(r record) {
 	data := append(append([]byte(nil), r.data...), make([]byte, -len(r.data)&3)...)
 	extras := []byte(nil)
 	if m.chance.IntN(3) == 0 {
-		extras = join(w.texts("comment", 1, 1), w.option(2, w.u32(nil, uint32(m.chance.IntN(3)))), w.option(3, m.bytes("hash of a packet", 16)),
-			w.option(2, m.bytes("flags of another length", 12)), w.option(4, m.bytes("count that is none", 8)), w.option(5, m.bytes("packet id", 8)),
+		extras = join(w.texts("comment", 1, 1), w.option(2, w.u32(nil, uint32(m.chance.IntN(3)))), w.option(3,
+			m.bytes("hash of a packet", 16)),
+			w.option(2, m.bytes("flags of another length", 12)), w.option(4, m.bytes("count that is none", 8)),
+			w.option(5, m.bytes("packet id", 8)),
 			w.option(6, m.bytes("queue", 4)), w.option(7, m.bytes("verdict", 9)), w.option(8, m.bytes("process", 8)),
 			w.custom("custom option of a packet"), w.option(0, nil))
 	}
-	lengths := [][]byte{w.u32(nil, uint32(at>>32)), w.u32(nil, uint32(at)), w.u32(nil, uint32(len(r.data))), w.u32(nil, uint32(r.length))}
+	lengths := [][]byte{w.u32(nil, uint32(at>>32)), w.u32(nil, uint32(at)), w.u32(nil, uint32(len(r.data))),
+		w.u32(nil, uint32(r.length))}
 	switch m.chance.IntN(8) {
 	case 0:
 		if len(r.data) == r.length { // a simple block has no length of its own
@@ -175,6 +182,7 @@ func (w *writer) between() {
 func (w *writer) statistics() {
 	at := uint64(start+10) * 1_000_000
 	w.block(5, w.u32(nil, 0), w.u32(nil, uint32(at>>32)), w.u32(nil, uint32(at)), w.texts("statistics", 1),
-		w.option(4, w.marks.bytes("count of an interface that is none", 8)), w.option(7, w.marks.bytes("count of an interface that is none", 3)),
+		w.option(4, w.marks.bytes("count of an interface that is none", 8)), w.option(7,
+			w.marks.bytes("count of an interface that is none", 3)),
 		w.custom("custom option of statistics"), w.option(0, nil))
 }

@@ -10,7 +10,8 @@ func (m *Marks) ipv4(protocol byte, payload, options []byte) []byte {
 // ipv4Part is ipv4 with the 16 bits of flags and fragment offset.
 func (m *Marks) ipv4Part(protocol byte, payload, options []byte, fragment int) []byte {
 	n := 20 + len(options)
-	return join([]byte{0x40 | byte(n/4), 0}, be16(n+len(payload)), be16(1+m.chance.IntN(5)), be16(fragment), []byte{64, protocol}, be16(0),
+	return join([]byte{0x40 | byte(n/4), 0}, be16(n+len(payload)), be16(1+m.chance.IntN(5)), be16(fragment),
+		[]byte{64, protocol}, be16(0),
 		m.ip4("IPv4 address"), m.ip4("IPv4 address"), options, payload)
 }
 
@@ -27,7 +28,8 @@ func (m *Marks) flow(six, back bool, payload []byte, extras func(next byte) (byt
 	if six {
 		head := func(last byte) []byte { return []byte{0x20, 0x01, 0x0d, 0xb8, 0xde, 0xad, 15: last} }
 		m.address("IPv6 address of the game", head(x))
-		return join([]byte{0x60, 0, 0, 0}, be16(len(between)+len(payload)), []byte{next, 64}, head(x), head(y), between, payload)
+		return join([]byte{0x60, 0, 0, 0}, be16(len(between)+len(payload)), []byte{next, 64}, head(x), head(y),
+			between, payload)
 	}
 	p := m.ipv4(17, payload, nil)
 	copy(p[12:], []byte{198, 51, 100, x, 198, 51, 100, y})
@@ -39,7 +41,8 @@ func (m *Marks) flow(six, back bool, payload []byte, extras func(next byte) (byt
 // options gives options of IPv4.
 func (m *Marks) options() []byte {
 	route := func(kind byte) []byte {
-		return join([]byte{kind, 11, 12}, m.ip4("route in an option of IPv4"), m.ip4("route in an option of IPv4"), []byte{0})
+		return join([]byte{kind, 11, 12}, m.ip4("route in an option of IPv4"),
+			m.ip4("route in an option of IPv4"), []byte{0})
 	}
 	return m.one(
 		func() []byte { return route(7) },   // record route
@@ -63,13 +66,15 @@ func (m *Marks) ipv6(protocol byte, payload []byte) []byte {
 		kind, b = m.extension(next)
 		next, between = kind, join(b, between)
 	}
-	return join([]byte{0x60, 0, 0, 0}, be16(len(between)+len(payload)), []byte{next, 64}, m.ip6("IPv6 address"), m.ip6("IPv6 address"), between, payload)
+	return join([]byte{0x60, 0, 0, 0}, be16(len(between)+len(payload)), []byte{next, 64},
+		m.ip6("IPv6 address"), m.ip6("IPv6 address"), between, payload)
 }
 
 // extension gives an extension header and its number; next is what it names.
 func (m *Marks) extension(next byte) (kind byte, b []byte) {
 	const hopByHop, routing, fragment, authentication, destinations = 0, 43, 44, 51, 60
-	kind = []byte{hopByHop, routing, routing, routing, fragment, authentication, destinations, destinations}[m.chance.IntN(8)]
+	kind = []byte{hopByHop, routing, routing, routing, fragment, authentication, destinations,
+		destinations}[m.chance.IntN(8)]
 	switch kind {
 	case hopByHop:
 		b = join([]byte{next, 1, 0x3e, 12}, m.bytes("hop-by-hop option", 12))
@@ -83,13 +88,15 @@ func (m *Marks) extension(next byte) (kind byte, b []byte) {
 	case routing:
 		b = m.one(
 			func() []byte {
-				return join([]byte{next, 4, 0, byte(m.chance.IntN(3))}, m.bytes("reserved bytes of a routing header", 4), m.ip6("routing header"), m.ip6("routing header"))
+				return join([]byte{next, 4, 0, byte(m.chance.IntN(3))}, m.bytes("reserved bytes of a routing header",
+					4), m.ip6("routing header"), m.ip6("routing header"))
 			},
 			func() []byte {
 				return join([]byte{next, 2, 2, 1, 0, 0, 0, 0}, m.ip6("home address of a routing header"))
 			},
 			func() []byte {
-				return join([]byte{next, 6, 4, byte(m.chance.IntN(3)), 1, 0}, be16(0), m.ip6("segment"), m.ip6("segment"), []byte{0x80, 14}, m.bytes("TLV of a segment route", 14))
+				return join([]byte{next, 6, 4, byte(m.chance.IntN(3)), 1, 0}, be16(0), m.ip6("segment"),
+					m.ip6("segment"), []byte{0x80, 14}, m.bytes("TLV of a segment route", 14))
 			},
 			func() []byte { return join([]byte{next, 2, 3, 1}, m.bytes("compressed route", 20)) },
 			func() []byte {
@@ -131,7 +138,8 @@ func (m *Marks) fragments(six bool) (list [][]byte) {
 		}
 		var p []byte
 		if six {
-			p = join([]byte{0x60, 0, 0, 0}, be16(8+end-at), []byte{44, 64}, m.ip6("IPv6 address"), m.ip6("IPv6 address"), []byte{protocol, 0}, be16(at|follows), id, whole[at:end])
+			p = join([]byte{0x60, 0, 0, 0}, be16(8+end-at), []byte{44, 64}, m.ip6("IPv6 address"),
+				m.ip6("IPv6 address"), []byte{protocol, 0}, be16(at|follows), id, whole[at:end])
 			p[23], p[39] = byte(address), byte(address+1)
 		} else {
 			p = m.ipv4Part(protocol, whole[at:end], nil, at/8|follows<<13)
@@ -163,7 +171,8 @@ func (m *Marks) other() []byte {
 		func() []byte { return m.ipv4(132, join(be16(1), be16(2), m.bytes("SCTP", 24)), nil) },
 		func() []byte { return m.ipv4(byte(100+m.chance.IntN(150)), m.bytes("unknown protocol", 24), nil) },
 		func() []byte {
-			return m.ipv6(58, join([]byte{135, 0, 0, 0, 0, 0, 0, 0}, m.ip6("neighbour"), []byte{1, 1}, m.mac("MAC of a neighbour")))
+			return m.ipv6(58, join([]byte{135, 0, 0, 0, 0, 0, 0, 0}, m.ip6("neighbour"), []byte{1, 1},
+				m.mac("MAC of a neighbour")))
 		},
 		func() []byte { return m.ipv6(byte(100+m.chance.IntN(150)), m.bytes("unknown protocol over IPv6", 24)) },
 		func() []byte { return m.ipv6(59, m.bytes("bytes behind no next header", 16)) },

@@ -27,7 +27,8 @@ func (m *Marks) frame(link int, packet []byte) []byte {
 	case 113:
 		return join(be16(m.chance.IntN(5)), be16(1), be16(6), m.mac("MAC of Linux cooked v1"), be16(0), kind, packet)
 	case 276:
-		return join(kind, be16(0), be32(uint32(3+m.chance.IntN(3))), be16(1), []byte{byte(m.chance.IntN(5)), 6}, m.mac("MAC of Linux cooked v2"), be16(0), packet)
+		return join(kind, be16(0), be32(uint32(3+m.chance.IntN(3))), be16(1), []byte{byte(m.chance.IntN(5)), 6},
+			m.mac("MAC of Linux cooked v2"), be16(0), packet)
 	case 12, 14, 101, 228, 229:
 		return packet
 	}
@@ -55,7 +56,8 @@ func (m *Marks) ethernet(kind, packet []byte) []byte {
 			if kind[0] == 0x86 {
 				ppp = be16(0x57)
 			}
-			return join(head, be16(0x8864), []byte{0x11, 0}, be16(m.chance.IntN(1<<16)), be16(2+len(packet)), ppp, packet, trailer)
+			return join(head, be16(0x8864), []byte{0x11, 0}, be16(m.chance.IntN(1<<16)), be16(2+len(packet)), ppp,
+				packet, trailer)
 		},
 	)
 }
@@ -67,7 +69,8 @@ func (m *Marks) alien(link int) []byte {
 	var body []byte
 	switch m.chance.IntN(9) {
 	case 0: // ARP
-		kind, body = 0x0806, join([]byte{0, 1, 8, 0, 6, 4, 0, 1}, m.mac("MAC in ARP"), m.ip4("address in ARP"), m.mac("MAC in ARP"), m.ip4("address in ARP"))
+		kind, body = 0x0806, join([]byte{0, 1, 8, 0, 6, 4, 0, 1}, m.mac("MAC in ARP"), m.ip4("address in ARP"),
+			m.mac("MAC in ARP"), m.ip4("address in ARP"))
 	case 1: // LLDP
 		kind, body = 0x88cc, join([]byte{2, 7, 4}, m.mac("MAC in LLDP"), []byte{10, 16}, m.text("name in LLDP", 16))
 	case 2: // 802.1X

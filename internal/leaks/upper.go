@@ -36,7 +36,8 @@ func (m *Marks) foreign() []byte {
 
 // datagram gives a UDP datagram of a protocol that nobody reads.
 func (m *Marks) datagram() []byte {
-	inner := join(m.mac("inner MAC"), m.mac("inner MAC"), be16(0x0800), m.ipv4(17, udp(1, 2, m.bytes("inner payload", 12)), nil))
+	inner := join(m.mac("inner MAC"), m.mac("inner MAC"), be16(0x0800), m.ipv4(17, udp(1, 2,
+		m.bytes("inner payload", 12)), nil))
 	return m.one(
 		func() []byte { return udp(5353, 53, m.dns()) },
 		func() []byte { return udp(68, 67, m.dhcp()) },
@@ -50,12 +51,15 @@ func (m *Marks) datagram() []byte {
 
 func (m *Marks) dns() []byte {
 	name := m.text("name in DNS", 12)
-	return join(m.bytes("id and flags of DNS", 4), []byte{0, 1, 0, 0, 0, 0, 0, 0, 12}, name, []byte{3, 'c', 'o', 'm', 0, 0, 1, 0, 1})
+	return join(m.bytes("id and flags of DNS", 4), []byte{0, 1, 0, 0, 0, 0, 0, 0, 12}, name, []byte{3, 'c',
+		'o', 'm', 0, 0, 1, 0, 1})
 }
 
 func (m *Marks) dhcp() []byte {
-	return join([]byte{1, 1, 6, 0}, m.bytes("transaction of DHCP", 4), be32(0), m.ip4("address in DHCP"), m.ip4("address in DHCP"), be32(0), be32(0),
-		m.mac("MAC in DHCP"), make([]byte, 202), []byte{99, 130, 83, 99, 12, 12}, m.text("host name in DHCP", 12), []byte{255})
+	return join([]byte{1, 1, 6, 0}, m.bytes("transaction of DHCP", 4), be32(0), m.ip4("address in DHCP"),
+		m.ip4("address in DHCP"), be32(0), be32(0),
+		m.mac("MAC in DHCP"), make([]byte, 202), []byte{99, 130, 83, 99, 12, 12}, m.text("host name in DHCP", 12),
+		[]byte{255})
 }
 
 // tcp gives a TCP segment.
@@ -70,7 +74,8 @@ func (m *Marks) tcp() []byte {
 		flags, urgent = flags|urg, be16(3)
 	}
 	sequence := be32(uint32(m.chance.IntN(1000)))
-	return join(be16(gamePortA+m.chance.IntN(2)), be16(80), sequence, acked, []byte{byte((20+len(options))/4<<4) | byte(m.chance.IntN(16)), flags}, be16(500), be16(0), urgent,
+	return join(be16(gamePortA+m.chance.IntN(2)), be16(80), sequence, acked,
+		[]byte{byte((20+len(options))/4<<4) | byte(m.chance.IntN(16)), flags}, be16(500), be16(0), urgent,
 		options, m.bytes("payload of TCP", 4+m.chance.IntN(40)))
 }
 
@@ -81,11 +86,12 @@ func (m *Marks) tcpOptions() []byte {
 	}
 	b := m.one(
 		func() []byte { return nil },
-		func() []byte { return option(8, 8) },                                             // time stamps
-		func() []byte { return option(19, 16) },                                           // MD5
-		func() []byte { return option(34, 8) },                                            // Fast Open
-		func() []byte { return option(30, 10) },                                           // Multipath TCP
-		func() []byte { return option(2, 6) },                                             // a segment size of another length
+		func() []byte { return option(8, 8) },   // time stamps
+		func() []byte { return option(19, 16) }, // MD5
+		func() []byte { return option(34, 8) },  // Fast Open
+		func() []byte { return option(30, 10) }, // Multipath TCP
+		func() []byte { return option(2, 6) },
+		// a segment size of another length
 		func() []byte { return option(5, 16) },                                            // SACK of what is no range
 		func() []byte { return join([]byte{0}, m.bytes("bytes behind the options", 11)) }, // behind their end
 		func() []byte { return join([]byte{3, 40}, m.bytes("option of TCP that is cut", 8)) },

@@ -21,7 +21,8 @@ func made(link uint32, frames ...[]byte) *written {
 	w := &written{}
 	for i, b := range frames {
 		w.frames = append(w.frames, capture.Frame{
-			Ref: machine.MakeRef(0, uint64(i)+1), At: machine.Instant(i) * 1e6, LinkType: link, Length: len(b), Data: b,
+			Ref: machine.MakeRef(0, uint64(i)+1), At: machine.Instant(i) * 1e6, LinkType: link, Length: len(b),
+			Data: b,
 		})
 	}
 	return w
@@ -77,7 +78,8 @@ func TestRoutingHeaders(t *testing.T) {
 			t.Errorf("frame %d: the last destination is %v, expected %v", i+1, got, want)
 		}
 		if sum(b) != sum(w.frames[3].Data) || sum(b) == 0 {
-			t.Errorf("frame %d: checksum %#04x, that of the same datagram on the direct way is %#04x", i+1, sum(b), sum(w.frames[3].Data))
+			t.Errorf("frame %d: checksum %#04x, that of the same datagram on the direct way is %#04x", i+1, sum(b),
+				sum(w.frames[3].Data))
 		}
 	}
 }
@@ -89,7 +91,8 @@ func TestRoutingChecksums(t *testing.T) {
 	w, _ := run(t, made(capture.LinkRaw, frames...), anonymise.Options{})
 	path := filepath.Join(t.TempDir(), "out.pcapng")
 	write(t, path, w)
-	out, err := exec.Command(tshark, "-r", path, "-o", "udp.check_checksum:TRUE", "-T", "fields", "-e", "udp.checksum.status").Output()
+	out, err := exec.Command(tshark, "-r", path, "-o", "udp.check_checksum:TRUE", "-T", "fields", "-e",
+		"udp.checksum.status").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,14 +107,16 @@ func TestVLAN(t *testing.T) {
 		b := append(bytes.Repeat([]byte{2}, 12), 0x88, 0xa8)
 		b = binary.BigEndian.AppendUint16(b, outer)
 		b = binary.BigEndian.AppendUint16(append(b, 0x81, 0), inner)
-		ip, err := capture.AppendUDP(nil, capture.Envelope{Src: netip.MustParseAddrPort("192.0.2.1:1"), Dst: netip.MustParseAddrPort("192.0.2.2:2")}, []byte("text"))
+		ip, err := capture.AppendUDP(nil, capture.Envelope{Src: netip.MustParseAddrPort("192.0.2.1:1"),
+			Dst: netip.MustParseAddrPort("192.0.2.2:2")}, []byte("text"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return append(append(b, 8, 0), ip...)
 	}
 	const priority = 0xe000
-	w, _ := run(t, made(capture.LinkEthernet, frame(700, 800), frame(priority|800, 0), frame(0xfff, 700)), anonymise.Options{})
+	w, _ := run(t, made(capture.LinkEthernet, frame(700, 800), frame(priority|800, 0), frame(0xfff, 700)),
+		anonymise.Options{})
 	for i, want := range [][2]uint16{{1, 2}, {priority | 2, 0}, {0xfff, 1}} {
 		b := w.frames[i].Data
 		if got := [2]uint16{binary.BigEndian.Uint16(b[14:]), binary.BigEndian.Uint16(b[18:])}; got != want {
@@ -125,7 +130,8 @@ func TestVLAN(t *testing.T) {
 func TestForeign(t *testing.T) {
 	var frames [][]byte
 	send := func(back bool, payload []byte) {
-		e := capture.Envelope{Src: netip.MustParseAddrPort("192.0.2.1:1000"), Dst: netip.MustParseAddrPort("192.0.2.2:2000")}
+		e := capture.Envelope{Src: netip.MustParseAddrPort("192.0.2.1:1000"),
+			Dst: netip.MustParseAddrPort("192.0.2.2:2000")}
 		if back {
 			e.Src, e.Dst = e.Dst, e.Src
 		}
