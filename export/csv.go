@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/printable"
 )
 
 // CSV writes a table as RFC 4180 has it, with the names of the columns in the
@@ -48,7 +49,7 @@ func (w *CSV) Encode(cells []Cell) error {
 				b = append(b, c.Bytes...)
 				continue
 			}
-			w.value = AppendValid(w.value[:0], c.Bytes)
+			w.value = printable.Append(w.value[:0], c.Bytes)
 			b = appendQuoted(b, w.value)
 		case Time:
 			b = w.clock.Append(b, machine.Instant(c.Int))

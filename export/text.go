@@ -6,12 +6,14 @@ import (
 	"unicode/utf8"
 
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/printable"
 )
 
 const hexDigits = "0123456789abcdef"
 
-// AppendString writes s as a JSON string; bytes that are no UTF-8 become U+FFFD,
-// as encoding/json has it.
+// AppendString writes s as a JSON string. Characters that a terminal obeys, or that
+// mislead a reader, become \u escapes (see package printable), so the value is what
+// it was. Bytes that are no UTF-8 become U+FFFD, as encoding/json has it.
 func AppendString[T string | []byte](b []byte, s T) []byte {
 	b = append(b, '"')
 	from := 0 // of what needs no escape
@@ -38,7 +40,7 @@ func AppendString[T string | []byte](b []byte, s T) []byte {
 			i++
 		} else {
 			r, n := utf8.DecodeRuneInString(string(s[i:min(len(s), i+utf8.UTFMax)]))
-			b = utf8.AppendRune(b, r)
+			b = printable.AppendJSONRune(b, r)
 			i += n
 		}
 		from = i

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/ackscope/ackscope/printable"
 )
 
 // Error says what is wrong with a filter, and where.
@@ -27,9 +29,12 @@ func (e *Error) Error() string {
 }
 
 // Pointer gives the filter's text and, below it, a line that points at the place.
+// What a terminal would obey is escaped.
 func (e *Error) Pointer() string {
-	n := utf8.RuneCountInString(e.Filter[e.Offset:min(e.Offset+e.Length, len(e.Filter))])
-	return e.Filter + "\n" + strings.Repeat(" ", e.Column()-1) + strings.Repeat("^", max(n, 1))
+	from, to := e.Offset, min(e.Offset+e.Length, len(e.Filter))
+	blanks := utf8.RuneCountInString(printable.String(e.Filter[:from]))
+	marks := utf8.RuneCountInString(printable.String(e.Filter[from:to]))
+	return printable.String(e.Filter) + "\n" + strings.Repeat(" ", blanks) + strings.Repeat("^", max(marks, 1))
 }
 
 // span is a stretch of the filter's text.

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/ackscope/ackscope/printable"
 )
 
 // Layout of a drawing, in its own units: a viewer scales it to any width. Places
@@ -52,7 +54,7 @@ func SVG(title, doc string, plots []*Plot) []byte {
 	var b strings.Builder
 	height := max(svgHeight*len(plots), 60)
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" class="plot" viewBox="0 0 %d %d" role="img" aria-labelledby="plot-title plot-desc">`+"\n", svgWidth, height)
-	fmt.Fprintf(&b, "<title id=\"plot-title\">%s</title>\n<desc id=\"plot-desc\">%s</desc>\n", html.EscapeString(title), html.EscapeString(doc))
+	fmt.Fprintf(&b, "<title id=\"plot-title\">%s</title>\n<desc id=\"plot-desc\">%s</desc>\n", escape(title), escape(doc))
 	fmt.Fprintf(&b, "<style>\n.plot{%s}\n@media (prefers-color-scheme:dark){.plot{%s}}\n%s</style>\n", Colours(false), Colours(true), Style)
 	fmt.Fprintf(&b, `<rect width="%d" height="%d" fill="var(--bg)"/>`+"\n", svgWidth, height)
 	if len(plots) == 0 {
@@ -72,7 +74,7 @@ func SVG(title, doc string, plots []*Plot) []byte {
 func (p *Plot) Inline(id string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg class="plot" viewBox="0 0 %d %d" role="img" aria-labelledby="%s-t %s-d">`, svgWidth, svgHeight, id, id)
-	fmt.Fprintf(&b, `<title id="%s-t">%s</title><desc id="%s-d">%s</desc>`, id, html.EscapeString(p.Title), id, html.EscapeString(p.Doc+" "+p.Summary()))
+	fmt.Fprintf(&b, `<title id="%s-t">%s</title><desc id="%s-d">%s</desc>`, id, escape(p.Title), id, escape(p.Doc+" "+p.Summary()))
 	p.draw(&b)
 	b.WriteString("</svg>")
 	return b.String()
@@ -124,7 +126,7 @@ func (p *Plot) y(v float64) float64 {
 
 // draw writes the plot's parts, its upper left corner at the origin.
 func (p *Plot) draw(b *strings.Builder) {
-	fmt.Fprintf(b, `<text class="title" x="10" y="24">%s</text>`, html.EscapeString(p.heading()))
+	fmt.Fprintf(b, `<text class="title" x="10" y="24">%s</text>`, escape(p.heading()))
 	if p.Empty() {
 		fmt.Fprintf(b, `<text x="%d" y="%d">Nothing was seen.</text>`, svgLeft, svgTop+svgPlot/2)
 		return
@@ -150,7 +152,7 @@ func (p *Plot) legend(b *strings.Builder) {
 		t := &p.Traces[i]
 		switch t.Shape {
 		case Marks:
-			fmt.Fprintf(b, `<text class="sign %s" x="%d" y="50">%s</text>`, t.Class, x+8, html.EscapeString(t.Sign))
+			fmt.Fprintf(b, `<text class="sign %s" x="%d" y="50">%s</text>`, t.Class, x+8, escape(t.Sign))
 		case Area:
 			fmt.Fprintf(b, `<path class="t area %s" d="M%d 39h16v12h-16z"/>`, t.Class, x)
 		case Bars:
@@ -160,7 +162,7 @@ func (p *Plot) legend(b *strings.Builder) {
 		case Line:
 			fmt.Fprintf(b, `<path class="t %s" d="M%d 47h16"/>`, t.Class, x)
 		}
-		fmt.Fprintf(b, `<text class="legend" x="%d" y="50">%s</text>`, x+22, html.EscapeString(t.Name))
+		fmt.Fprintf(b, `<text class="legend" x="%d" y="50">%s</text>`, x+22, escape(t.Name))
 		x += 22 + 12*utf8.RuneCountInString(t.Name) + 24
 	}
 }
@@ -187,7 +189,7 @@ func (p *Plot) axes(b *strings.Builder) {
 func (p *Plot) trace(b *strings.Builder, t *Trace) {
 	if t.Shape == Marks {
 		for _, x := range t.Points {
-			fmt.Fprintf(b, `<text class="sign %s" x="%s" y="%s">%s</text>`, t.Class, coordinate(p.x(x.At)), coordinate(p.y(x.High)+4), html.EscapeString(t.Sign))
+			fmt.Fprintf(b, `<text class="sign %s" x="%s" y="%s">%s</text>`, t.Class, coordinate(p.x(x.At)), coordinate(p.y(x.High)+4), escape(t.Sign))
 		}
 		return
 	}
@@ -247,3 +249,7 @@ func (p *Plot) trace(b *strings.Builder, t *Trace) {
 func coordinate(v float64) string {
 	return strconv.FormatFloat(math.Round(v*10)/10, 'f', -1, 64)
 }
+
+// escape makes a text fit for an SVG: no markup, and no character that XML or a
+// reader would stumble over.
+func escape(text string) string { return html.EscapeString(printable.String(text)) }

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/printable"
 )
 
 // Line is one line of a log: an event and what there is to say of it.
@@ -27,7 +28,7 @@ type Log struct {
 // NewLog gives a log on w.
 func NewLog(w io.Writer, clock Clock) *Log {
 	buffered := bufio.NewWriterSize(w, 64<<10)
-	return &Log{clock: clock, buffered: buffered, lines: json.NewEncoder(buffered)}
+	return &Log{clock: clock, buffered: buffered, lines: json.NewEncoder(printable.JSONWriter(buffered))}
 }
 
 // Tell writes a line of a part of the run. It adds the time, in seconds since

@@ -4,6 +4,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/ackscope/ackscope/printable"
 )
 
 // text writes the exposition.
@@ -43,13 +45,14 @@ func (t *text) series(suffix string, v float64, le string, values []string) {
 
 func (t *text) label(name, value string) {
 	t.buf = append(append(t.buf, name...), '=', '"')
-	for i := range len(value) {
-		switch c := value[i]; c {
-		case '\\', '"':
-			t.buf = append(t.buf, '\\', c)
-		case '\n':
+	for i, line := range strings.Split(value, "\n") {
+		if i > 0 {
 			t.buf = append(t.buf, '\\', 'n')
-		default:
+		}
+		for _, c := range printable.Append(nil, line) {
+			if c == '\\' || c == '"' {
+				t.buf = append(t.buf, '\\')
+			}
 			t.buf = append(t.buf, c)
 		}
 	}

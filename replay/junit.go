@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/ackscope/ackscope/printable"
 )
 
 // Case is one capture for a JUnit report.
@@ -71,9 +73,14 @@ func WriteJUnit(to io.Writer, cases []Case) error {
 }
 
 func (c *Case) suite() junitSuite {
-	s := junitSuite{Name: c.Name}
+	s := junitSuite{Name: printable.String(c.Name)}
 	add := func(x junitCase) {
-		x.Class = c.Name
+		x.Name, x.Class = printable.String(x.Name), s.Name
+		for _, m := range []*junitMessage{x.Failure, x.Error, x.Skipped} {
+			if m != nil {
+				m.Message = printable.String(m.Message)
+			}
+		}
 		s.Tests++
 		switch {
 		case x.Failure != nil:
@@ -101,7 +108,7 @@ func (c *Case) suite() junitSuite {
 		if d := r.Divergence; d != nil {
 			x.Failure = &junitMessage{
 				fmt.Sprintf("frame %d: %s: %s expected %s, got %s", d.Ref.Frame(), d.Rule, d.Field, d.Expected, d.Got), d.Rule,
-				fmt.Sprintf("%s: %s", r.Addr(), d.Because),
+				printable.String(fmt.Sprintf("%s: %s", r.Addr(), d.Because)),
 			}
 		}
 		add(x)
@@ -124,12 +131,12 @@ func (c *Case) suite() junitSuite {
 func DriftText(list []Drift) string {
 	var w strings.Builder
 	for _, d := range list {
-		fmt.Fprintf(&w, "%s: %s\n", d.Flow, d.Says)
+		fmt.Fprintf(&w, "%s: %s\n", printable.String(d.Flow), printable.String(d.Says))
 		if d.Was != "" {
-			fmt.Fprintf(&w, "- %s\n", d.Was)
+			fmt.Fprintf(&w, "- %s\n", printable.String(d.Was))
 		}
 		if d.Is != "" {
-			fmt.Fprintf(&w, "+ %s\n", d.Is)
+			fmt.Fprintf(&w, "+ %s\n", printable.String(d.Is))
 		}
 	}
 	return w.String()

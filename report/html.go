@@ -15,6 +15,7 @@ import (
 	"github.com/ackscope/ackscope/graph"
 	"github.com/ackscope/ackscope/ledger"
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/printable"
 	"github.com/ackscope/ackscope/replay"
 	"github.com/ackscope/ackscope/show"
 )
@@ -66,7 +67,7 @@ func (r *Report) HTML(w io.Writer) error {
 			x.Skipped = append(x.Skipped, fmt.Sprintf("flow %d: %s", r.Replay.Skipped[i].Flow.ID, r.Replay.Skipped[i].Reason))
 		}
 	}
-	return page.Execute(w, x)
+	return page.Execute(printable.DocumentWriter(w), x)
 }
 
 // columnsFor says how many columns graphs get, drawn beforehand and for zooming:

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ackscope/ackscope/printable"
 	"github.com/ackscope/ackscope/show"
 )
 
@@ -55,7 +56,7 @@ func (r *Report) Markdown(w io.Writer) error {
 			return append([]string{row.Name}, row.Cells...)
 		})
 	}
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(printable.DocumentWriter(w), b.String())
 	return err
 }
 

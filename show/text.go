@@ -2,40 +2,14 @@ package show
 
 import (
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/ackscope/ackscope/printable"
 )
 
 // AppendClean adds text from a capture so that a terminal shows it and does
-// not obey it: control characters and bytes that are no UTF-8 become escapes.
-func AppendClean[T string | []byte](to []byte, s T) []byte {
-	b := []byte(s)
-	for len(b) > 0 {
-		if c := b[0]; c >= 0x20 && c < 0x7f {
-			to = append(to, c)
-			b = b[1:]
-			continue
-		}
-		r, n := utf8.DecodeRune(b)
-		switch {
-		case r == '\n':
-			to = append(to, `\n`...)
-		case r == '\t':
-			to = append(to, `\t`...)
-		case r == utf8.RuneError && n == 1, r < 0x80:
-			to = append(to, '\\', 'x', hexDigits[b[0]>>4], hexDigits[b[0]&15])
-		case !unicode.IsPrint(r):
-			to = append(to, `\u`...)
-			for shift := 12; shift >= 0; shift -= 4 {
-				to = append(to, hexDigits[r>>shift&15])
-			}
-		default:
-			to = append(to, b[:n]...)
-		}
-		b = b[n:]
-	}
-	return to
-}
+// not obey it: it is printable.Append.
+func AppendClean[T string | []byte](to []byte, s T) []byte { return printable.Append(to, s) }
 
 // Pad adds blanks until the text since from is width characters wide.
 func Pad(to []byte, from, width int) []byte {

@@ -124,7 +124,7 @@ func (s *Tree) end(from int) {
 func (s *Tree) heading(format string, args ...any) {
 	from := len(s.Buf)
 	s.Buf = s.Paint.Begin(s.Buf, Bold)
-	s.Buf = fmt.Appendf(s.Buf, format, args...)
+	s.Buf = AppendClean(s.Buf, fmt.Sprintf(format, args...))
 	s.Buf = s.Paint.End(s.Buf, Bold)
 	s.line.Heading = true
 	s.end(from)
@@ -133,7 +133,7 @@ func (s *Tree) heading(format string, args ...any) {
 func (s *Tree) row(format string, args ...any) {
 	from := len(s.Buf)
 	s.Buf = append(s.Buf, "    "...)
-	s.Buf = fmt.Appendf(s.Buf, format, args...)
+	s.Buf = AppendClean(s.Buf, fmt.Sprintf(format, args...))
 	s.end(from)
 }
 
@@ -152,13 +152,13 @@ func (s *Tree) frameTree(r *filter.Record) {
 	f := r.Frame
 	s.heading("Frame %d: %d bytes on wire, %d bytes captured", r.Datagram.Ref.Frame(), f.Length, len(f.Data))
 	if s.Several {
-		s.row("File: %s", AppendClean(nil, r.File))
+		s.row("File: %s", r.File)
 	}
 	s.row("Time: %s UTC", f.At.Time().Format("2006-01-02 15:04:05.000000000"))
 	s.row("Since the first frame: %s s, since the frame before: %s s", AppendSeconds(nil, int64(f.At-r.Start), 9), AppendSeconds(nil, int64(f.At-r.Previous), 9))
 	s.row("Interface: %d (%s)", f.Interface, capture.LinkTypeName(f.LinkType))
 	for comment := range f.Comments() {
-		s.row("Comment: %s", AppendClean(nil, comment))
+		s.row("Comment: %s", comment)
 	}
 	if p := r.Packet.Problem; p != nil {
 		s.remark(Red, "malformed: %v", p)
@@ -219,7 +219,7 @@ func (s *Tree) flowTree(r *filter.Record) {
 	}
 	s.heading("Flow %d: side %s, %s → %s", f.ID, r.Datagram.From, r.Src, r.Dst)
 	if f.Protocol == nil {
-		s.row("Protocol: none that is known: %s", AppendClean(nil, f.Verdict.Reason))
+		s.row("Protocol: none that is known: %s", f.Verdict.Reason)
 		return
 	}
 	s.row("Protocol: %s %s", f.Protocol.Name, r.Dialect)
@@ -282,7 +282,7 @@ func (s *Tree) field(d *dissect.Field, payload []byte, place Place, base int) {
 		s.Buf = appendBitPattern(s.Buf, payload[d.Bit/8], d.Bit%8, d.Bits)
 		s.Buf = append(s.Buf, " = "...)
 	}
-	s.Buf = append(s.Buf, d.Spec.Label...)
+	s.Buf = AppendClean(s.Buf, d.Spec.Label)
 	if d.Spec.Kind != dissect.KindGroup {
 		s.Buf = append(s.Buf, ": "...)
 		s.Buf = AppendFieldValue(s.Buf, d)
@@ -318,7 +318,7 @@ func AppendFieldValue(to []byte, d *dissect.Field) []byte {
 	switch d.Spec.Kind {
 	case dissect.KindUint:
 		if word, ok := d.Spec.Enum[d.Uint]; ok {
-			to = append(append(to, word...), " ("...)
+			to = append(AppendClean(to, word), " ("...)
 			return append(strconv.AppendUint(to, d.Uint, 10), ')')
 		}
 		if d.Spec.Hex {

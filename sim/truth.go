@@ -9,6 +9,7 @@ import (
 	"math"
 
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/printable"
 )
 
 // Truth is what the endpoints of a run really did, by their own word: what a
@@ -93,7 +94,7 @@ type TruthFile struct {
 // stand beside the recorded captures: one object a line, by rising t (seconds).
 func (t *Truth) Write(to io.Writer, hosts []*Host, form TruthFile) error {
 	buffered := bufio.NewWriter(to)
-	lines := json.NewEncoder(buffered)
+	lines := json.NewEncoder(printable.JSONWriter(buffered))
 	seconds := func(at machine.Instant) float64 {
 		return math.Round(float64(at+form.Epoch)/1e3) / 1e6
 	}

@@ -6,6 +6,8 @@ import (
 
 	"github.com/gdamore/tcell/v2"
 	"github.com/rivo/tview"
+
+	"github.com/ackscope/ackscope/printable"
 )
 
 // canvas is a rectangle of the screen to draw in; what does not fit is cut.
@@ -47,10 +49,12 @@ func textWidth(s string) (n int) {
 	return n
 }
 
-// text writes s at (x, y) and gives the column after it. What is cut ends in ….
+// text writes s at (x, y) and gives the column after it. What is cut ends in …,
+// what a terminal would obey is escaped.
 func (c canvas) text(x, y int, r role, s string) int { return c.styled(x, y, c.theme.styles[r], s) }
 
 func (c canvas) styled(x, y int, style tcell.Style, s string) int {
+	s = printable.String(s)
 	if y < 0 || y >= c.h {
 		return x + textWidth(s)
 	}
