@@ -125,12 +125,12 @@ func ReadBaseline(from io.Reader) (*Baseline, error) {
 		case text == "" || strings.HasPrefix(text, "#"):
 		case strings.HasPrefix(text, "capture "):
 			if _, err := fmt.Sscanf(text, "capture bytes=%d sha256=%64s", &b.Capture.Bytes, &b.Capture.SHA256); err != nil || len(b.Capture.SHA256) != 64 {
-				return nil, fmt.Errorf("line %d: expected `capture bytes=N sha256=DIGITS`, found %q", n, text)
+				return nil, fmt.Errorf("line %d: expected `capture bytes=N sha256=DIGITS`, found another line of %d bytes", n, len(text))
 			}
 		default:
 			l, ok := parseLine(text)
 			if !ok {
-				return nil, fmt.Errorf("line %d: expected `flow N a|b ADDRESS BEHAVIOUR conforms|consistent|diverges NAME=VALUE...`, found %q", n, text)
+				return nil, fmt.Errorf("line %d: expected `flow N a|b ADDRESS BEHAVIOUR conforms|consistent|diverges NAME=VALUE...`, found another line of %d bytes", n, len(text))
 			}
 			if b.find(&l) != nil {
 				return nil, fmt.Errorf("line %d: expected one line for each flow and side, found a second for flow %s %s", n, l.flow, l.side)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/ackscope/ackscope/printable"
 	"github.com/ackscope/ackscope/wire/bits"
 )
 
@@ -54,9 +55,14 @@ func (c *compiler) fields(path string, fields []*Field, outer *scope, depth int)
 
 func (c *compiler) field(path string, f *Field, s *scope, depth int) error {
 	f.index = c.index
-	c.index++
+	if c.index++; c.index > MostFields {
+		return &Error{path, fmt.Sprintf("expected at most %d fields in a schema, found more", MostFields)}
+	}
 	f.slot = c.slots
 	c.slots++
+	if err := printable.Name(f.Name); err != nil {
+		return &Error{path + ".name", err.Error()}
+	}
 	var err error
 	if f.cond, err = c.expr(path+".if", f.If, s); err != nil {
 		return err

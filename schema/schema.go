@@ -22,6 +22,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/ackscope/ackscope/printable"
 	"github.com/ackscope/ackscope/wire/bits"
 )
 
@@ -161,6 +162,10 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Path + ": " + e.Text }
 
+// MostFields is how many fields a schema has, over all bodies: a hundred times
+// those of the largest game that was seen.
+const MostFields = 10_000
+
 const (
 	mostDepth = 16
 	mostCount = 1 << 16 // items of an array, bytes of a field
@@ -178,6 +183,9 @@ func (s *Schema) Compile(coding Coding) error {
 			b, path := part.bodies[kind], fmt.Sprintf("%s.%d", part.path, kind)
 			if b == nil {
 				return &Error{path, "is empty: a body has a name and fields"}
+			}
+			if err := printable.Name(b.Name); err != nil {
+				return &Error{path + ".name", err.Error()}
 			}
 			c := compiler{coding: coding, index: index}
 			if err := c.fields(path+".fields", b.Fields, nil, 0); err != nil {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+
+	"github.com/ackscope/ackscope/printable"
 )
 
 // Record is the values of a body in the order of its fields. A value is a bool,
@@ -54,7 +56,7 @@ func (r Record) MarshalJSON() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(append(out, name...), ':')
+		out = append(printable.AppendJSON(out, name), ':')
 		if out, err = appendJSON(out, m.Value); err != nil {
 			return nil, err
 		}
@@ -86,7 +88,7 @@ func appendJSON(out []byte, v any) ([]byte, error) {
 		return append(out, ']'), nil
 	}
 	b, err := json.Marshal(v)
-	return append(out, b...), err
+	return printable.AppendJSON(out, b), err
 }
 
 func appendFloat(out []byte, v float64, size int) []byte {

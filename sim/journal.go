@@ -9,11 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/printable"
 )
 
 // Journal is all inputs of a run, in order. With the endpoints as they were at
@@ -216,7 +216,7 @@ func NewJournalWriter(w io.Writer, seed uint64, note map[string]string) (*Journa
 
 func newJournalWriter(w io.Writer, version int, seed uint64, note map[string]string) (*JournalWriter, error) {
 	buffered := bufio.NewWriter(w)
-	j := &JournalWriter{buffered: buffered, lines: json.NewEncoder(buffered)}
+	j := &JournalWriter{buffered: buffered, lines: json.NewEncoder(printable.JSONWriter(buffered))}
 	return j, j.lines.Encode(headerLine{Journal: version, Seed: seed, Note: note})
 }
 
@@ -280,7 +280,7 @@ func ReadJournal(r io.Reader) (*Journal, error) {
 	}
 	var head headerLine
 	if err := strictly(text.Bytes(), &head); err != nil {
-		return nil, fmt.Errorf("journal line 1: expected its header {\"journal\":%d,...}, found %s: %w", versionDigests, excerpt(text.Bytes()), err)
+		return nil, fmt.Errorf("journal line 1: expected its header {\"journal\":%d,...}, found %s: %w", versionDigests, lineOf(text.Bytes()), err)
 	}
 	if head.Journal != versionPlain && head.Journal != versionDigests {
 		return nil, fmt.Errorf("journal line 1: version %d, expected %d or %d", head.Journal, versionPlain, versionDigests)
@@ -290,11 +290,11 @@ func ReadJournal(r io.Reader) (*Journal, error) {
 	n := 2
 	for ; text.Scan(); n++ {
 		if ended {
-			return nil, fmt.Errorf("journal line %d: expected nothing behind the last line, found %s", n, excerpt(text.Bytes()))
+			return nil, fmt.Errorf("journal line %d: expected nothing behind the last line, found %s", n, lineOf(text.Bytes()))
 		}
 		var l anyLine
 		if err := strictly(text.Bytes(), &l); err != nil {
-			return nil, fmt.Errorf("journal line %d: expected an input, found %s: %w", n, excerpt(text.Bytes()), err)
+			return nil, fmt.Errorf("journal line %d: expected an input, found %s: %w", n, lineOf(text.Bytes()), err)
 		}
 		if l.End != nil && j.Digests {
 			if *l.End != len(j.Entries) {
@@ -316,32 +316,34 @@ func ReadJournal(r io.Reader) (*Journal, error) {
 	return j, nil
 }
 
-// strictly reads one line, which has no other fields.
+// strictly reads one line, which has no other fields. Its errors repeat nothing of
+// the line: the file may be a key that was given by mistake.
 func strictly(line []byte, to any) error {
 	d := json.NewDecoder(bytes.NewReader(line))
 	d.DisallowUnknownFields()
-	if err := d.Decode(to); err != nil {
-		if errors.Is(err, io.ErrUnexpectedEOF) {
-			return errors.New("the line is cut short")
-		}
-		return err
+	err := d.Decode(to)
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return errors.New("the line is cut short")
+	case errors.As(err, &syntax):
+		return fmt.Errorf("it is no JSON from byte %d on", syntax.Offset)
+	case errors.As(err, &kind):
+		return fmt.Errorf("%s is of another kind", printable.Word(kind.Field))
 	}
-	return nil
+	return errors.New("it has a field that is not known")
 }
 
-// excerpt quotes the beginning of a line.
-func excerpt(line []byte) string {
-	const most = 40
-	if len(line) > most {
-		return strconv.QuoteToASCII(string(line[:most])) + "..."
-	}
-	return strconv.QuoteToASCII(string(line))
-}
+// lineOf describes a line of which nothing is to be shown.
+func lineOf(line []byte) string { return fmt.Sprintf("another line of %d bytes", len(line)) }
 
 func (l *entryLine) input() (machine.Input, error) {
 	b, err := hex.DecodeString(l.Bytes)
 	if err != nil {
-		return nil, fmt.Errorf("bytes: %w", err)
+		return nil, errors.New("bytes: expected hexadecimal digits, two for each byte")
 	}
 	peer := machine.Peer(l.Peer)
 	switch l.In {
@@ -352,7 +354,7 @@ func (l *entryLine) input() (machine.Input, error) {
 	case "command":
 		kind, ok := machine.ParseCommandKind(l.Command)
 		if !ok {
-			return nil, fmt.Errorf("command %q, expected one such as %q", l.Command, machine.Connect)
+			return nil, fmt.Errorf("expected a command such as %q, found another", machine.Connect)
 		}
 		return machine.Command{Peer: peer, Kind: kind, Payload: b}, nil
 	case "open":
@@ -364,5 +366,5 @@ func (l *entryLine) input() (machine.Input, error) {
 	case "wake":
 		return machine.Wake{}, nil
 	}
-	return nil, fmt.Errorf("input %q, expected arrive, submit, command, open, bytes, close or wake", l.In)
+	return nil, errors.New("expected the input arrive, submit, command, open, bytes, close or wake, found another")
 }

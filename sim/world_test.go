@@ -443,15 +443,15 @@ func TestJournalText(t *testing.T) {
 	for text, want := range map[string]string{
 		``:              "line 1: expected its header, found an empty file",
 		`{"journal":3}`: "version 3, expected 1 or 2",
-		`{"jour`:        `line 1: expected its header {"journal":2,...}, found "{\"jour": the line is cut short`,
-		"\x1f\x8b":      `line 1: expected its header {"journal":2,...}, found "\x1f\x8b"`,
-		`{"journal":2}` + "\n" + `{"at":1,"host":0,"in":"wa`:                          `line 2: expected an input, found "{\"at\":1,\"host\":0,\"in\":\"wa": the line is cut short`,
+		`{"jour`:        `line 1: expected its header {"journal":2,...}, found another line of 6 bytes: the line is cut short`,
+		"\x1f\x8b":      `line 1: expected its header {"journal":2,...}, found another line of 2 bytes: it is no JSON from byte 1 on`,
+		`{"journal":2}` + "\n" + `{"at":1,"host":0,"in":"wa`:                          `line 2: expected an input, found another line of 25 bytes: the line is cut short`,
 		`{"journal":2}` + "\n" + `{"at":1,"host":0,"in":"wake"}` + "\n" + `{"end":2}`: "line 3: expected 2 inputs before it, found 1",
-		`{"journal":2}` + "\n" + `{"end":0}` + "\n" + `{"at":1,"host":0,"in":"wake"}`: `line 3: expected nothing behind the last line, found "{`,
-		`{"journal":1}` + "\n" + `{"end":0}`:                                          `line 2: input ""`,
-		`{"journal":1}` + "\n" + `{"at":1,"host":0,"in":"dance"}`:                     `line 2: input "dance"`,
+		`{"journal":2}` + "\n" + `{"end":0}` + "\n" + `{"at":1,"host":0,"in":"wake"}`: `line 3: expected nothing behind the last line, found another line of 29 bytes`,
+		`{"journal":1}` + "\n" + `{"end":0}`:                                          `line 2: expected the input arrive`,
+		`{"journal":1}` + "\n" + `{"at":1,"host":0,"in":"dance"}`:                     `line 2: expected the input arrive`,
 		`{"journal":1}` + "\n" + `{"at":1,"host":0,"in":"arrive","bytes":"zz"}`:       "line 2: bytes",
-		`{"journal":1}` + "\n" + `{"at":1,"host":0,"in":"command","command":"jump"}`:  `line 2: command "jump"`,
+		`{"journal":1}` + "\n" + `{"at":1,"host":0,"in":"command","command":"jump"}`:  `line 2: expected a command such as "connect"`,
 		`{"journal":1}` + "\n" + `{"at":1,"hosst":0,"in":"wake"}`:                     "line 2",
 	} {
 		if _, err := ReadJournal(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {

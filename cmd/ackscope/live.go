@@ -17,6 +17,7 @@ import (
 	"github.com/ackscope/ackscope/capture/afpacket"
 	"github.com/ackscope/ackscope/capture/pcapfilter"
 	"github.com/ackscope/ackscope/export"
+	"github.com/ackscope/ackscope/schema/yamlfile"
 	"github.com/ackscope/ackscope/show"
 )
 
@@ -113,7 +114,7 @@ func (l *liveFlags) options() ([]afpacket.Options, error) {
 		if l.filter != "" {
 			return nil, errors.New("-f and --bpf-raw: expected one of them")
 		}
-		text, err := os.ReadFile(l.program)
+		text, err := yamlfile.ReadFile(l.program)
 		if err != nil {
 			return nil, fmt.Errorf("--bpf-raw: %w", err)
 		}
@@ -269,7 +270,7 @@ func (a *app) warn(text string) {
 	if isTerminal(a.err) {
 		fmt.Fprint(a.err, "\r\x1b[K") // a line of counts
 	}
-	fmt.Fprintf(a.err, "ackscope: warning: %s\n", text)
+	a.say("warning: ", errors.New(text))
 }
 
 // advise prints a warning that -q leaves out.

@@ -2,13 +2,13 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/dissect/gaffer"
+	"github.com/ackscope/ackscope/printable"
 	"github.com/ackscope/ackscope/schema"
 	"github.com/ackscope/ackscope/schema/yamlfile"
 )
@@ -58,7 +58,7 @@ func (a *app) showProtocols(args []string) error {
 			continue
 		}
 		if p.NewProfile == nil {
-			fmt.Fprintf(w, "%s:%s  %s\n", p.Name, x.Name, x.Doc)
+			fmt.Fprintf(w, "%s:%s  %s\n", p.Name, x.Name, printable.String(x.Doc))
 			printed++
 			continue
 		}
@@ -141,7 +141,7 @@ func (a *app) completeProfile(_ *cobra.Command, args []string, toComplete string
 	for _, p := range a.registry.Protocols() {
 		out = append(out, p.Name+"\t"+p.Title)
 		for i := range p.Profiles {
-			out = append(out, p.Name+":"+p.Profiles[i].Name+"\t"+p.Profiles[i].Doc)
+			out = append(out, p.Name+":"+p.Profiles[i].Name+"\t"+printable.String(p.Profiles[i].Doc))
 		}
 	}
 	return withPrefix(out, toComplete), cobra.ShellCompDirectiveNoFileComp
@@ -177,7 +177,7 @@ func (a *app) loadProfiles() error {
 	}
 	extra := map[string][]dissect.Profile{}
 	for _, path := range a.flags.profiles {
-		src, err := os.ReadFile(path)
+		src, err := yamlfile.ReadFile(path)
 		if err != nil {
 			return fmt.Errorf("--profiles: %w", err)
 		}

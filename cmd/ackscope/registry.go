@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/dissect/gaffer"
@@ -36,7 +35,7 @@ func withProfiles(extra map[string][]dissect.Profile, keys *gaffer.Keys, message
 // readSchema reads a schema of Riptide's messages. Gaffer's stand in profiles,
 // since there how messages are packed is the game's affair too.
 func readSchema(path string) (*schema.Schema, error) {
-	src, err := os.ReadFile(path)
+	src, err := yamlfile.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +44,7 @@ func readSchema(path string) (*schema.Schema, error) {
 
 // readKeys reads a key file.
 func readKeys(path string) (*gaffer.Keys, error) {
-	src, err := os.ReadFile(path)
+	src, err := yamlfile.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}

@@ -11,12 +11,13 @@ import (
 	"os"
 
 	"github.com/ackscope/ackscope/replay"
+	"github.com/ackscope/ackscope/schema/yamlfile"
 )
 
 // readBaseline reads the baseline of a capture; nil where there is none.
 func readBaseline(path string) (*replay.Baseline, error) {
 	path += replay.BaselineSuffix
-	text, err := os.ReadFile(path)
+	text, err := yamlfile.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil //nolint:nilnil // no baseline is no trouble
 	}
@@ -37,7 +38,7 @@ func writeBaseline(path string, b *replay.Baseline) error {
 	if _, err := b.WriteTo(&text); err != nil {
 		return err
 	}
-	if was, err := os.ReadFile(path); err == nil && bytes.Equal(was, text.Bytes()) {
+	if was, err := yamlfile.ReadFile(path); err == nil && bytes.Equal(was, text.Bytes()) {
 		return nil
 	}
 	return os.WriteFile(path, text.Bytes(), 0o644) //nolint:gosec // baselines are checked in
@@ -61,7 +62,7 @@ func identityOf(path string) (id replay.Identity, err error) {
 // renamed gives the capture, of those without a baseline, that an orphaned baseline
 // was written for; empty where there is none.
 func renamed(orphan string, bare []string) string {
-	text, err := os.ReadFile(orphan)
+	text, err := yamlfile.ReadFile(orphan)
 	if err != nil {
 		return ""
 	}

@@ -30,20 +30,20 @@ func read(t testing.TB, text string) *dissect.Config {
 func TestProfileErrors(t *testing.T) {
 	const head = "protocol: gaffer\nname: x\n"
 	for name, c := range map[string]struct{ text, want, line string }{
-		"unknown setting":     {head + "settings:\n  byte_ordre: big\n", "byte_ordre", "4 |"},
+		"unknown setting":     {head + "settings:\n  byte_ordre: big\n", "byte_ordre", "line 4: "},
 		"unknown word":        {head + "settings:\n  byte_order: middle\n", "expected one of little, big", ""},
 		"unknown base":        {head + "base: articel\n", "base: expected one of", ""},
 		"unknown protocol":    {"protocol: gafer\nname: x\n", "expected one of gaffer", ""},
-		"no name":             {"protocol: gaffer\n", "name: expected", ""},
+		"no name":             {"protocol: gaffer\n", "line 1: name: is missing", ""},
 		"bad header":          {head + "settings:\n  header: [{field: sequence, bits: 12}]\n", "sequence is 12 bits wide", ""},
-		"schema type":         {head + "settings:\n  schema:\n    messages:\n      0:\n        fields:\n          - {name: a, type: nonsense}\n", `unknown type "nonsense"`, "8 |"},
+		"schema type":         {head + "settings:\n  schema:\n    messages:\n      0:\n        fields:\n          - {name: a, type: nonsense}\n", `unknown type "nonsense"`, "line 8: "},
 		"schema beyond":       {head + "settings:\n  messages: {form: by-id, types: 1, max_per_packet: 4}\n  schema: {messages: {1: {fields: [{name: a, type: bool}]}}}\n", "schema.messages.1", ""},
 		"two of a name":       {head + "---\n" + head, "two profiles", ""},
 		"nothing":             {"", "holds no profile", ""},
-		"a list":              {"- 1\n", "", "1 |"},
-		"unknown top key":     {head + "setings: {}\n", "setings", "3 |"},
+		"a list":              {"- 1\n", "", "line 1: "},
+		"unknown top key":     {head + "setings: {}\n", "setings", "line 3: "},
 		"number for a word":   {head + "settings:\n  form: 3\n", "expected one of fixed", ""},
-		"text for a number":   {head + "settings:\n  slices: many\n", "", "4 |"},
+		"text for a number":   {head + "settings:\n  slices: many\n", "", "line 4: "},
 		"window out of range": {head + "settings:\n  receive_window: 70000\n", "receive_window", ""},
 	} {
 		_, err := yamlfile.Profiles([]byte(c.text), "x.yaml", registry)

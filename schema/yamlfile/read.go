@@ -1,47 +1,83 @@
 package yamlfile
 
 import (
-	"errors"
 	"fmt"
+	"io"
+	"os"
 
 	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/parser"
 )
+
+// mostBytes bounds a file: configuration is written by hand. A schema with as many
+// fields as there may be (schema.MostFields) has a tenth of it.
+const mostBytes = 4 << 20
+
+// ReadFile reads a configuration file, at most 4 MiB of it: one that is longer, or
+// has no end (/dev/zero, a FIFO), is refused once so much has been read.
+func ReadFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	src, err := io.ReadAll(io.LimitReader(f, mostBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	return src, checkSize(src, path)
+}
+
+func checkSize(src []byte, name string) error {
+	if len(src) > mostBytes {
+		return &Error{name, fmt.Sprintf("expected at most %d bytes (4 MiB), found more", mostBytes)}
+	}
+	return nil
+}
 
 // Read decodes a file with one document into to, strictly: a setting that to
 // does not have is an error. Errors, which are *Error, give the line but repeat
 // nothing of the file: it may hold secrets. JSON is YAML too.
 func Read(src []byte, name string, to any) error {
-	if len(src) > mostBytes {
-		return &Error{name, fmt.Sprintf("is %d bytes long, expected at most %d", len(src), mostBytes)}
+	file, err := parse(src, name)
+	if err != nil {
+		return err
 	}
-	if err := yaml.UnmarshalWithOptions(src, to, yaml.Strict()); err != nil {
-		return &Error{name, discreet(err)}
+	if len(file.Docs) == 0 || file.Docs[0].Body == nil {
+		return nil
+	}
+	if len(file.Docs) > 1 {
+		return &Error{name, fmt.Sprintf("expected one document, found %d", len(file.Docs))}
+	}
+	if err := decode(file.Docs[0].Body, to); err != nil {
+		return &Error{name, where(err) + category(err)}
 	}
 	return nil
 }
 
-// discreet words an error without the lines around it.
-func discreet(err error) string {
-	line := ""
-	var at yaml.Error
-	if errors.As(err, &at) && at.GetToken() != nil && at.GetToken().Position != nil {
-		line = fmt.Sprintf("line %d: ", at.GetToken().Position.Line)
+// parse reads a file's syntax: within its limits, as nesting and the like cost the
+// library much more than the file's size.
+func parse(src []byte, name string) (*ast.File, error) {
+	if err := checkSize(src, name); err != nil {
+		return nil, err
 	}
-	var (
-		syntax  *yaml.SyntaxError
-		unknown *yaml.UnknownFieldError
-		twice   *yaml.DuplicateKeyError
-		kind    *yaml.TypeError
-	)
-	switch {
-	case errors.As(err, &unknown):
-		return line + "a setting that is not known stands here"
-	case errors.As(err, &twice):
-		return line + "a setting stands twice"
-	case errors.As(err, &kind):
-		return line + "this value is of another kind than its setting takes"
-	case errors.As(err, &syntax):
-		return line + "this is not YAML"
+	if err := checkMarks(src); err != nil {
+		return nil, &Error{name, err.Error()}
 	}
-	return line + "this cannot be read"
+	tokens := lexer.Tokenize(string(src))
+	if err := checkShape(tokens, len(src)); err != nil {
+		return nil, &Error{name, err.Error()}
+	}
+	file, err := parser.Parse(tokens, 0)
+	if err != nil {
+		return nil, &Error{name, words(src, err)}
+	}
+	if err := checkAliases(file); err != nil {
+		return nil, &Error{name, err.Error()}
+	}
+	return file, nil
 }
+
+func decode(node ast.Node, to any) error { return yaml.NodeToValue(node, to, yaml.Strict()) }

@@ -1,6 +1,6 @@
 // Package yamlfile reads schemas and protocol profiles from YAML files:
-// strictly, so that a misspelt setting is an error, and with errors that point
-// at the line.
+// strictly, so that a misspelt setting is an error, and with errors that name
+// the line and show nothing of it.
 //
 // A schema file holds a schema (see package schema):
 //
@@ -21,24 +21,12 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 
 	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/printable"
 	"github.com/ackscope/ackscope/schema"
 )
-
-// mostBytes bounds a file: profiles are written by hand.
-const mostBytes = 4 << 20
-
-// Error is what is wrong with a file.
-type Error struct {
-	File string // its name, as the caller gave it
-	Text string // what is wrong, with the lines around it
-}
-
-func (e *Error) Error() string { return e.File + ": " + e.Text }
 
 // Schema reads a schema file; coding is that of the protocol whose bodies it
 // describes. The name is for errors, which are *Error.
@@ -52,10 +40,10 @@ func Schema(src []byte, name string, coding schema.Coding) (*schema.Schema, erro
 	}
 	s := &schema.Schema{}
 	if err := decode(file.Docs[0].Body, s); err != nil {
-		return nil, &Error{name, plain(err)}
+		return nil, &Error{name, words(src, err)}
 	}
 	if err := s.Compile(coding); err != nil {
-		return nil, &Error{name, point(src, err, "$")}
+		return nil, &Error{name, point(src, file.Docs[0].Body, err, "$")}
 	}
 	return s, nil
 }
@@ -82,18 +70,13 @@ func Profiles(src []byte, name string, registry *dissect.Registry) ([]Profile, e
 		return nil, err
 	}
 	var out []Profile
-	for i, doc := range file.Docs {
+	for _, doc := range file.Docs {
 		if doc.Body == nil {
 			continue
 		}
 		p, err := profile(doc.Body, registry)
 		if err != nil {
-			text := plain(err)
-			// Paths lead into the first document only.
-			if i == 0 {
-				text = point(src, err, "$.settings.schema")
-			}
-			return nil, &Error{name, text}
+			return nil, &Error{name, point(src, doc.Body, err, "$.settings.schema")}
 		}
 		for _, other := range out {
 			if other.Protocol == p.Protocol && other.Name == p.Name {
@@ -119,17 +102,20 @@ func profile(body ast.Node, registry *dissect.Registry) (*Profile, error) {
 		for _, p := range registry.Protocols() {
 			names = append(names, p.Name)
 		}
-		return nil, fmt.Errorf("protocol: expected one of %s, found %q", strings.Join(names, ", "), d.Protocol)
+		return nil, lineError(body, "protocol", fmt.Errorf("expected one of %s, found %q", strings.Join(names, ", "), d.Protocol))
 	}
-	if d.Name == "" || strings.ContainsAny(d.Name, ":, \t") {
-		return nil, fmt.Errorf("name: expected a name without spaces, commas and colons, found %q", d.Name)
+	if d.Name == "" {
+		return nil, lineError(body, "name", errors.New("is missing"))
+	}
+	if err := printable.Name(d.Name); err != nil {
+		return nil, lineError(body, "name", err)
 	}
 	if proto.NewProfile == nil {
-		return nil, fmt.Errorf("protocol: %s takes no profiles", d.Protocol)
+		return nil, lineError(body, "protocol", fmt.Errorf("%s takes no profiles", d.Protocol))
 	}
 	settings, err := proto.NewProfile(d.Base)
 	if err != nil {
-		return nil, fmt.Errorf("base: %w", err)
+		return nil, lineError(body, "base", err)
 	}
 	if d.Settings != nil {
 		if err := decode(d.Settings, settings); err != nil {
@@ -144,46 +130,15 @@ func profile(body ast.Node, registry *dissect.Registry) (*Profile, error) {
 	return &Profile{d.Protocol, dissect.Profile{Name: d.Name, Doc: d.Doc, Config: config}}, nil
 }
 
-func parse(src []byte, name string) (*ast.File, error) {
-	if len(src) > mostBytes {
-		return nil, &Error{name, fmt.Sprintf("is %d bytes long, expected at most %d", len(src), mostBytes)}
-	}
-	file, err := parser.ParseBytes(src, 0)
-	if err != nil {
-		return nil, &Error{name, plain(err)}
-	}
-	return file, nil
-}
-
-func decode(node ast.Node, to any) error { return yaml.NodeToValue(node, to, yaml.Strict()) }
-
-// plain words an error of the YAML reader without colours.
-func plain(err error) string { return strings.TrimSpace(yaml.FormatError(err, false, true)) }
-
-// point words an error; that of a schema with the lines that it is about.
-func point(src []byte, err error, root string) string {
-	var wrong *schema.Error
-	if !errors.As(err, &wrong) {
-		return plain(err)
-	}
-	at := root + strings.TrimPrefix(wrong.Path, "$")
-	path, pathErr := yaml.PathString(at)
-	if pathErr != nil {
-		return err.Error()
-	}
-	lines, annotateErr := path.AnnotateSource(src, false)
-	for annotateErr != nil { // a setting that is missing: point at what misses it
-		i := strings.LastIndexAny(at, ".[")
-		if i <= 0 {
-			return err.Error()
+// lineError is an error about a setting of a document, with its line.
+func lineError(body ast.Node, setting string, err error) error {
+	line := body.GetToken().Position.Line
+	if m, ok := body.(*ast.MappingNode); ok {
+		for _, v := range m.Values {
+			if v.Key.GetToken().Value == setting {
+				line = v.Key.GetToken().Position.Line
+			}
 		}
-		if at = at[:i]; at == "$" {
-			return err.Error()
-		}
-		if path, pathErr = yaml.PathString(at); pathErr != nil {
-			return err.Error()
-		}
-		lines, annotateErr = path.AnnotateSource(src, false)
 	}
-	return err.Error() + "\n" + strings.TrimRight(string(lines), "\n")
+	return fmt.Errorf("line %d: %s: %w", line, setting, err)
 }
