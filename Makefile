@@ -90,6 +90,12 @@ golden: ## write the golden files anew from what the program prints: look at the
 	@packages=$$(grep -rlE 'flag\.Bool\("update"' --include='*_test.go' . | xargs -r -n1 dirname | sort -u); \
 		for p in $$packages; do go test -count=1 "$$p" -update; done
 
+CLISOAK ?= 20000
+.PHONY: clisoak
+clisoak: ## CLISOAK runs (20000) of commands over mutated captures, schemas, profiles, keys and journals; the largest configuration files
+	ACKSCOPE_CLISOAK=$(CLISOAK) go test -count 1 -timeout 120m -v -run 'TestCommandSoak|TestHostile|TestSecrets' ./cmd/ackscope
+	ACKSCOPE_CLISOAK=2000 go test -count 1 -timeout 60m -run 'TestMemory' ./schema/yamlfile
+
 .PHONY: soak
 soak: ## the long run: simulated networks by the thousand, fuzzing for SOAKTIME a target, the race detector over repeated tests
 	SOAK_SEEDS=50000 go test -timeout 1h -run 'Soak|Seeds' ./machine/gaffer ./machine/riptide

@@ -175,9 +175,7 @@ func (a *app) ended(err error) error {
 		return err
 	}
 	if !a.flags.quiet {
-		for line := range strings.SplitSeq(err.Error(), "\n") {
-			fmt.Fprintln(a.err, "ackscope: warning:", line)
-		}
+		a.say("warning: ", err)
 	}
 	return nil
 }

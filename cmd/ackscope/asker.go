@@ -35,9 +35,7 @@ func (a *app) newAsker(text string, args []string, what string, within filter.Sc
 		return nil, err
 	}
 	if err := f.Refuse(within, "is not asked about "+what+": see ackscope "+what+" --help"); err != nil {
-		var bad *filter.Error
-		errors.As(err, &bad)
-		return nil, fmt.Errorf("-Y: %w\n%s", err, bad.Pointer())
+		return nil, fmt.Errorf("-Y: %w", err)
 	}
 	return &asker{app: a, filter: f, names: a.paths(args)}, nil
 }

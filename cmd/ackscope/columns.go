@@ -4,6 +4,7 @@ import (
 	"io"
 	"unicode/utf8"
 
+	"github.com/ackscope/ackscope/printable"
 	"github.com/ackscope/ackscope/show"
 )
 
@@ -27,10 +28,14 @@ type cell struct {
 
 const columnGap = 2
 
-// add appends the next cell of the row: fill writes its text.
+// add appends the next cell of the row: fill writes its text, in which what a
+// terminal would obey is escaped.
 func (c *columns) add(s style, fill func(to []byte) []byte) {
 	from := len(c.text)
 	c.text = fill(c.text)
+	if text := c.text[from:]; !printable.Clean(string(text)) {
+		c.text = append(c.text[:from], printable.String(string(text))...)
+	}
 	c.cells = append(c.cells, cell{from, len(c.text), s})
 }
 

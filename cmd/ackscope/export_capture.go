@@ -11,6 +11,7 @@ import (
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/export"
 	"github.com/ackscope/ackscope/filter"
+	"github.com/ackscope/ackscope/printable"
 )
 
 func (a *app) exportPcapngCommand() *cobra.Command {
@@ -76,7 +77,7 @@ func (a *app) exportPcapng(f *exportFlags, args []string) error {
 			comments = comments[:0]
 			for i := range list {
 				if x := &list[i]; x.Kind == export.NoteFinding || x.Kind != export.NoteSent && !f.findings {
-					comments = append(comments, string(x.Append([]byte("ackscope: "))))
+					comments = append(comments, printable.String(string(x.Append([]byte("ackscope: ")))))
 				}
 			}
 			if err := s.write(&frame, comments[:min(len(comments), maxComments)]...); err != nil {

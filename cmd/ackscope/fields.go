@@ -8,6 +8,7 @@ import (
 
 	"github.com/ackscope/ackscope/export"
 	"github.com/ackscope/ackscope/filter"
+	"github.com/ackscope/ackscope/printable"
 	"github.com/ackscope/ackscope/show"
 )
 
@@ -95,9 +96,9 @@ func (a *app) fields(args []string) error {
 		from := len(line)
 		line = append(line, fieldKind(f)...)
 		line = show.Pad(line, from, kinds+2)
-		line = append(line, f.Doc...)
+		line = printable.Append(line, f.Doc)
 		if n := len(f.Words); n > 0 && n <= 16 {
-			line = append(line, " One of "+strings.Join(f.Words, ", ")+"."...)
+			line = printable.Append(line, " One of "+strings.Join(f.Words, ", ")+".")
 		}
 		if _, err := w.Write(append(line, '\n')); err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/filter"
+	"github.com/ackscope/ackscope/printable"
 )
 
 // table gives the fields that filters and columns can name.
@@ -55,11 +56,10 @@ func (a *app) filterFlag(c *cobra.Command, text *string) {
 // compile reads -Y; its errors point at the place.
 func (a *app) compile(text string) (*filter.Filter, error) {
 	f, err := a.table().Compile(text)
-	var bad *filter.Error
-	if errors.As(err, &bad) {
-		return nil, fmt.Errorf("-Y: %w\n%s", err, bad.Pointer())
+	if err != nil {
+		return nil, fmt.Errorf("-Y: %w", err)
 	}
-	return f, err
+	return f, nil
 }
 
 // run reads everything. The error is a failure, or how the capture ended.
@@ -153,7 +153,7 @@ func (l *listing) runLive() error {
 		l.feed.most = least(packets, l.live.count)
 	}
 	if !a.flags.quiet {
-		fmt.Fprintf(a.err, "capturing on %s\n", l.live.device())
+		fmt.Fprintf(a.err, "capturing on %s\n", printable.String(l.live.device()))
 	}
 	needs := l.needs | l.filter.Needs()
 	l.reading.Join = needs&filter.NeedFields != 0

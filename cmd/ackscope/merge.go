@@ -11,6 +11,7 @@ import (
 
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/printable"
 	"github.com/ackscope/ackscope/report"
 	"github.com/ackscope/ackscope/rewrite/merge"
 	"github.com/ackscope/ackscope/show"
@@ -133,7 +134,7 @@ func (a *app) writeMerged(m *merge.Merged, in [2]*capture.Input, to string) erro
 		x := originOf(in[tap]).of(0, index)
 		letter := string(rune('A' + tap))
 		if x.Name == "" {
-			x.Name = in[tap].FileName(0)
+			x.Name = printable.String(in[tap].FileName(0))
 		}
 		x.Name = letter + ": " + x.Name
 		x.Resolution = capture.Nanoseconds // of moved times
@@ -169,7 +170,7 @@ func (p *mergePrinter) text() error {
 	m := p.merged
 	for i, t := range m.Taps {
 		first, last := t.Session.Span()
-		fmt.Fprintf(w, "tap %c  %s  %s, %s", tapNames[i], p.names[i], show.Plural(t.Session.Packets(), "packet"), show.SpanText(last.Sub(first)))
+		fmt.Fprintf(w, "tap %c  %s  %s, %s", tapNames[i], printable.String(p.names[i]), show.Plural(t.Session.Packets(), "packet"), show.SpanText(last.Sub(first)))
 		if m.Unfound[i] > 0 {
 			fmt.Fprintf(w, "; %s that the other has nothing of", show.Plural(m.Unfound[i], "flow"))
 		}

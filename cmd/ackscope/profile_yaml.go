@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/printable"
 )
 
 // profileYAML writes a profile as a file that --profiles reads: every setting
@@ -21,7 +22,7 @@ func profileYAML(p *dissect.Protocol, x *dissect.Profile) ([]byte, error) {
 		return nil, fmt.Errorf("%s:%s comes from a file: that is where its settings stand", p.Name, x.Name)
 	}
 	var b bytes.Buffer
-	comment(&b, "", x.Doc)
+	comment(&b, "", printable.String(x.Doc))
 	fmt.Fprintf(&b, "protocol: %s\nname: %s\nbase: %s\ndoc: %s\nsettings:\n", p.Name, name, yamlWord(base), strconv.Quote(x.Doc))
 	w := yamlWriter{out: &b, docs: p.SettingDocs}
 	if err := w.structure(reflect.ValueOf(settings).Elem(), "  ", ""); err != nil {

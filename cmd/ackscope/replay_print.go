@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/printable"
 	"github.com/ackscope/ackscope/replay"
 	"github.com/ackscope/ackscope/show"
 )
@@ -33,9 +34,9 @@ func verdictIndex(word string) int {
 // name is what a capture is called.
 func (p *replayPrinter) name(path string) string {
 	if p.several {
-		return path
+		return printable.String(path)
 	}
-	return filepath.Base(path)
+	return printable.String(filepath.Base(path))
 }
 
 func (p *replayPrinter) print(r *replayed) error {
@@ -153,9 +154,9 @@ func (p *replayPrinter) orphan(path string, bare []string) error {
 	p.drifted++
 	advice := "put it back, or remove the baseline"
 	if to := renamed(path, bare); to != "" {
-		advice = "it is now " + to + ": rename the baseline, too"
+		advice = "it is now " + printable.String(to) + ": rename the baseline, too"
 	}
-	return p.aside("%s  its capture is gone: %s\n", path, advice)
+	return p.aside("%s  its capture is gone: %s\n", printable.String(path), advice)
 }
 
 func (p *replayPrinter) object(r *replayed, x *replay.Result) error {
@@ -237,8 +238,8 @@ func (p *replayPrinter) line(r *replayed, x *replay.Result) error {
 	if d == nil || !x.Expected {
 		return nil
 	}
-	text := show.Wrap(d.Because, "    ", p.width) + "\n"
-	text += "    reference: " + d.Reference + "\n    captured:  " + d.Captured + "\n"
+	text := show.Wrap(printable.String(d.Because), "    ", p.width) + "\n"
+	text += "    reference: " + printable.String(d.Reference) + "\n    captured:  " + printable.String(d.Captured) + "\n"
 	text += followsFrom(d.Frames)
 	if x.Certainty() != machine.Certain {
 		text += "    likely: a capture that lacks a packet would show the same\n"

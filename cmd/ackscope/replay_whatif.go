@@ -12,6 +12,7 @@ import (
 
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/printable"
 	"github.com/ackscope/ackscope/replay/whatif"
 	"github.com/ackscope/ackscope/show"
 )
@@ -147,9 +148,9 @@ func (p *whatIfPrinter) print(path string, file *whatif.File) error {
 
 func (p *whatIfPrinter) name(path string) string {
 	if p.several {
-		return path
+		return printable.String(path)
 	}
-	return filepath.Base(path)
+	return printable.String(filepath.Base(path))
 }
 
 // runs gives the three columns of a side.

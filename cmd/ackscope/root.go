@@ -10,6 +10,9 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/ackscope/ackscope/filter"
+	"github.com/ackscope/ackscope/printable"
 )
 
 // Exit codes of the contract.
@@ -35,7 +38,8 @@ func (e *gateError) Error() string { return e.text }
 func run(args []string, s streams) (code int) {
 	defer func() {
 		if fault := recover(); fault != nil {
-			fmt.Fprintf(s.err, "ackscope: a fault of ackscope itself: %v\nPlease report it, if you can with the capture, and with this:\n%s", fault, debug.Stack())
+			fmt.Fprintf(s.err, "ackscope: a fault of ackscope itself: %s\nPlease report it, if you can with the capture, and with this:\n%s",
+				printable.String(fmt.Sprint(fault)), debug.Stack())
 			code = exitFailed
 		}
 	}()
@@ -54,7 +58,7 @@ func run(args []string, s streams) (code int) {
 		// The reader (head, less) has seen enough.
 		return exitDone
 	case errors.As(err, &gate):
-		fmt.Fprintln(s.err, "ackscope:", err)
+		s.say("", err)
 		return exitGate
 	default:
 		s.trouble(err)
@@ -70,7 +74,19 @@ func (s *streams) trouble(err error) {
 		}
 		return
 	}
-	fmt.Fprintln(s.err, "ackscope:", err)
+	s.say("", err)
+}
+
+// say prints a message about a run on a line of standard error, behind "warning: "
+// or nothing. A message may hold names of files and words of the command line, so
+// what a terminal would obey is escaped.
+func (s *streams) say(kind string, err error) {
+	line := "ackscope: " + kind + printable.String(err.Error())
+	var at *filter.Error
+	if errors.As(err, &at) {
+		line += "\n" + at.Pointer()
+	}
+	fmt.Fprintln(s.err, line)
 }
 
 // command builds the command tree.

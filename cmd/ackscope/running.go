@@ -16,6 +16,7 @@ import (
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/export"
 	"github.com/ackscope/ackscope/metrics"
+	"github.com/ackscope/ackscope/printable"
 )
 
 // running is an analysis of traffic as it comes, from interfaces or a pipe. One
@@ -108,7 +109,7 @@ func (l *liveFlags) begin(a *app, w *watchFlags, args []string) (r *running, err
 		return nil, errors.Join(err, s.live.Close())
 	}
 	if !a.flags.quiet {
-		fmt.Fprintf(a.err, "capturing on %s\n", l.device())
+		fmt.Fprintf(a.err, "capturing on %s\n", printable.String(l.device()))
 	}
 	return r, nil
 }

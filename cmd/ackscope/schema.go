@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra/doc"
 
 	"github.com/ackscope/ackscope/export"
+	"github.com/ackscope/ackscope/printable"
 )
 
 func schemaNames() (names []string) {
@@ -54,7 +55,7 @@ has one; docs/tables.md says the same for people.`,
 				}
 				what = one
 			}
-			e := json.NewEncoder(a.writer())
+			e := json.NewEncoder(printable.JSONWriter(a.writer()))
 			e.SetIndent("", "  ")
 			e.SetEscapeHTML(false)
 			return e.Encode(what)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/riptide"
+	"github.com/ackscope/ackscope/printable"
 	"github.com/ackscope/ackscope/schema"
 	"github.com/ackscope/ackscope/sim"
 )
@@ -227,7 +228,7 @@ func typeName(f *schema.Field) string {
 // write writes the truth.
 func (l *riptideLog) write(w io.Writer) error {
 	buffered := bufio.NewWriter(w)
-	lines := json.NewEncoder(buffered)
+	lines := json.NewEncoder(printable.JSONWriter(buffered))
 	for _, line := range l.lines {
 		if err := lines.Encode(line); err != nil {
 			return err

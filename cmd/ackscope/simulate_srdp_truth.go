@@ -9,6 +9,7 @@ import (
 
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/srdp"
+	"github.com/ackscope/ackscope/printable"
 	"github.com/ackscope/ackscope/sim"
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
@@ -148,7 +149,7 @@ func (l *srdpLog) write(w io.Writer) error {
 		l.add(l.last, h.Name, "final", line)
 	}
 	buffered := bufio.NewWriter(w)
-	lines := json.NewEncoder(buffered)
+	lines := json.NewEncoder(printable.JSONWriter(buffered))
 	for _, line := range l.lines {
 		if err := lines.Encode(line); err != nil {
 			return err
