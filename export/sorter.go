@@ -94,6 +94,8 @@ func (s *sorter) spill() error {
 			return fmt.Errorf("keeping notes on frames: %w", err)
 		}
 		s.spool = f
+		// Unlinked at once where the system lets open files go; elsewhere on close.
+		_ = os.Remove(f.Name())
 	}
 	w := bufio.NewWriterSize(s.spool, runBuffer)
 	var b [noteBytes]byte
@@ -163,7 +165,9 @@ func (s *sorter) close() error {
 	if s.spool == nil {
 		return nil
 	}
-	return errors.Join(s.spool.Close(), os.Remove(s.spool.Name()))
+	err := s.spool.Close()
+	_ = os.Remove(s.spool.Name()) // fails where it is unlinked already
+	return err
 }
 
 // notesRun is a run of sorted notes: read from the spool, or what was left in memory.

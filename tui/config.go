@@ -2,9 +2,12 @@ package tui
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/ackscope/ackscope/outfile"
 )
 
 // config is the layout: what :layout save keeps.
@@ -56,5 +59,13 @@ func (c *config) save(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	return os.WriteFile(path, append(b, '\n'), 0o600)
+	var outputs outfile.Outputs
+	f, err := outputs.Whole(path, outfile.Payload) // which flows somebody looks at is nobody else's business
+	if err != nil {
+		return err
+	}
+	if _, err := f.Write(append(b, '\n')); err != nil {
+		return errors.Join(err, f.Abort())
+	}
+	return f.Commit()
 }

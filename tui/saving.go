@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/ackscope/ackscope/capture"
@@ -43,8 +44,10 @@ func (m *Model) saveShown(path string) {
 	sieve, s := m.packet.sieve, m.store
 	s.work(func() {
 		err := x.write(s, sieve, out)
-		if closed := out.Close(); err == nil {
-			err = closed
+		if err == nil {
+			err = out.Close()
+		} else {
+			err = errors.Join(err, out.Abort())
 		}
 		s.Lock()
 		defer s.Unlock()

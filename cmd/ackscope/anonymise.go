@@ -1,8 +1,8 @@
 package main
 
 import (
+	"errors"
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -50,6 +50,7 @@ What was replaced by what is printed: keep it as you keep the original.`,
 			return a.anonymise(args[0], args[1], o)
 		},
 	}
+	a.writes(c)
 	c.Flags().BoolVar(&o.Ports, "ports", false, "replace ports too")
 	c.Flags().BoolVar(&o.Blank, "blank-encrypted", false, "replace what no key opens as bytes, rather than refusing it")
 	secret.add(c)
@@ -66,28 +67,19 @@ func (a *app) anonymise(from, to string, o anonymise.Options) error {
 		return err
 	}
 	defer in.Close()
-	if to != "-" && sameFile(from, to) {
-		return fmt.Errorf("%s: expected another file to write to than the capture itself", to)
+	a.reading([]string{from})
+	out, err := a.newSave("", to, origin{of: nameless(in)})
+	if err != nil {
+		return err
 	}
 	source := &feed{source: in, progress: a.newProgress(in, 3)}
-	var out *save
-	report, err := anonymise.Run(source, analysis, o, func(f *capture.Frame) error {
-		if out == nil {
-			var err error
-			if out, err = a.newSave(to, origin{of: nameless(in)}); err != nil {
-				return err
-			}
-		}
-		return out.write(f)
-	})
+	report, err := anonymise.Run(source, analysis, o, func(f *capture.Frame) error { return out.write(f) })
 	source.progress.done()
-	if out != nil {
-		if closeErr := out.close(nil); err == nil {
-			err = closeErr
-		}
-	}
 	if report == nil {
-		return err
+		return errors.Join(err, out.abort())
+	}
+	if closeErr := out.closeAfter(err, nil); closeErr != nil {
+		return errors.Join(a.ended(err), closeErr)
 	}
 	if err := a.ended(err); err != nil {
 		return err
@@ -108,13 +100,6 @@ func nameless(in *capture.Input) func(file, index int) capture.Interface {
 		}
 		return x
 	}
-}
-
-// sameFile reports whether two paths name one file.
-func sameFile(x, y string) bool {
-	a, err := os.Stat(x)
-	b, otherErr := os.Stat(y)
-	return err == nil && otherErr == nil && os.SameFile(a, b)
 }
 
 func (a *app) printAnonymised(r *anonymise.Report) error {

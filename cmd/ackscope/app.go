@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 
 	"golang.org/x/term"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/filter"
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/outfile"
 )
 
 // app is one run of the program: what all commands share.
@@ -34,6 +36,9 @@ type app struct {
 		color    string
 		quiet    bool
 	}
+	outputs    outfile.Outputs
+	signalling sync.Once
+	signals    chan os.Signal // that end the program while files are unfinished; nil before
 	buffered   *bufio.Writer
 	fieldTable *filter.Table
 }

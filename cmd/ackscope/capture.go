@@ -37,6 +37,7 @@ With --metrics or --alert it analyses what it captures too, within --memory and 
 		RunE: func(*cobra.Command, []string) error { return a.capture(live, watch, conditions) },
 	}
 	live.register(c)
+	a.writes(c)
 	watch.register(a, c, false)
 	c.Flags().StringArrayVarP(&conditions, "ring-buffer", "b", nil, "begin a new file after `filesize:100MB`, duration:SECONDS or packets:N; keep files:N")
 	_ = c.RegisterFlagCompletionFunc("ring-buffer", completeWords("filesize:", "duration:", "packets:", "files:"))
@@ -70,7 +71,7 @@ func (a *app) capture(live *liveFlags, watch *watchFlags, conditions []string) e
 	case row != nil:
 		r.feed.copyTo, err = a.newRotation(row, format, r.live.origin())
 	case write != "":
-		r.feed.copyTo, err = a.newSaveAs(write, format, r.live.origin())
+		r.feed.copyTo, err = a.newStream(write, format, r.live.origin())
 	}
 	if err != nil {
 		return errors.Join(err, r.live.live.Close())

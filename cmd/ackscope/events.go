@@ -38,6 +38,7 @@ marked as provisional, since a file is read twice to grade it. A terminal shows 
 		RunE: func(_ *cobra.Command, args []string) error { return a.events(live, watch, text, args) },
 	}
 	live.register(c)
+	a.writes(c)
 	watch.register(a, c, true)
 	a.filterFlag(c, &text)
 	return c

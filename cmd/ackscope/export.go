@@ -14,12 +14,12 @@ import (
 	"github.com/ackscope/ackscope/export"
 	"github.com/ackscope/ackscope/export/parquet"
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/outfile"
 )
 
 // exportFlags are those of all exports.
 type exportFlags struct {
 	out    string
-	force  bool
 	filter string
 	tables []string
 	tree   bool
@@ -35,7 +35,7 @@ func (a *app) exportCommand() *cobra.Command {
 		Use:   "export",
 		Short: "Take what was found to other tools: tables, qlog, comments in a capture, Wireshark columns",
 		Long: `export writes what the analysis found for other tools to read. Files are written whole or
-not at all; one that is there already is replaced with --force only.`,
+not at all; one that is there already is replaced, unless --no-clobber is given.`,
 		Args: unknownCommand,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -47,6 +47,9 @@ not at all; one that is there already is replaced with --force only.`,
 		a.exportPcapngCommand(),
 		a.exportWiresharkCommand(),
 	)
+	for _, one := range c.Commands() {
+		a.writes(one)
+	}
 	return c
 }
 
@@ -54,7 +57,8 @@ not at all; one that is there already is replaced with --force only.`,
 func (f *exportFlags) register(c *cobra.Command, out string) {
 	p := c.Flags()
 	p.StringVarP(&f.out, "output", "o", "", out)
-	p.BoolVarP(&f.force, "force", "f", false, "replace files that are there already")
+	p.BoolP("force", "f", false, "files that are there already are replaced anyway; taken for older scripts' sake")
+	_ = p.MarkHidden("force")
 }
 
 // tableNames are the tables in the order of their writing.
@@ -135,12 +139,21 @@ func (a *app) exportTables(f *exportFlags, format string, to encode, args []stri
 	return nil
 }
 
+// contentOf tells what a table holds: packets have bytes and messages have values,
+// the other tables have what was found.
+func contentOf(table string) outfile.Content {
+	if table == export.Packets.Name || table == export.Messages.Name {
+		return outfile.Payload
+	}
+	return outfile.Text
+}
+
 // exportTable writes one table.
 func (a *app) exportTable(f *exportFlags, name, path, format string, to encode, args []string) error {
 	if path == "-" && isTerminal(a.out) && format == "parquet" {
 		return errors.New("-o -: expected a file or a pipe for Parquet, found a terminal")
 	}
-	return a.saveFile(path, f.force, a.paths(args), func(w io.Writer) error {
+	return a.saveFile("-o", path, contentOf(name), a.paths(args), func(w io.Writer) error {
 		i := slices.Index(tableNames, name)
 		e, err := to(w, export.Tables()[i])
 		if err != nil {

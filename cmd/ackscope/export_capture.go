@@ -11,6 +11,7 @@ import (
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/export"
 	"github.com/ackscope/ackscope/filter"
+	"github.com/ackscope/ackscope/outfile"
 	"github.com/ackscope/ackscope/printable"
 )
 
@@ -53,7 +54,7 @@ func (a *app) exportPcapng(f *exportFlags, args []string) error {
 	if err := in.Rewind(); err != nil {
 		return err
 	}
-	return a.saveFile(f.out, f.force, a.paths(args), func(w io.Writer) error {
+	return a.saveFile("-o", f.out, outfile.Payload, a.paths(args), func(w io.Writer) error {
 		s := &save{app: a, from: originOf(in), format: formatNG, out: w}
 		if err := s.begin(f.out); err != nil {
 			return err
@@ -119,7 +120,7 @@ func (a *app) exportWireshark(f *exportFlags, args []string) error {
 	if n := len(a.paths(args)); n != 1 {
 		return fmt.Errorf("expected one capture, found %d: frames are looked up by their numbers in it", n)
 	}
-	return a.saveFile(f.out, f.force, a.paths(args), func(w io.Writer) error {
+	return a.saveFile("-o", f.out, outfile.Payload, a.paths(args), func(w io.Writer) error {
 		s := export.NewScript(w, a.registry)
 		l := &listing{app: a, live: &liveFlags{}, whole: true}
 		var err error
@@ -166,7 +167,7 @@ func (a *app) exportQlog(f *exportFlags, args []string) error {
 	if !ok {
 		return fmt.Errorf("--dialect %q: expected ietf or qvis", f.dialect)
 	}
-	return a.saveFile(f.out, f.force, a.paths(args), func(w io.Writer) error {
+	return a.saveFile("-o", f.out, outfile.Text, a.paths(args), func(w io.Writer) error {
 		q := export.NewQlog(w, dialect, a.paths(args)[0], f.flows)
 		s, in, err := a.study(args, q.Record)
 		if in != nil {

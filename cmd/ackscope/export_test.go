@@ -234,7 +234,7 @@ func valueOf(t *testing.T, c *export.Column, v parquet.Value) any {
 	}
 }
 
-// Files are whole or not there, and are not replaced unasked.
+// Files are whole or not there, and one that is there is kept where that is asked for.
 func TestExportLeavesNoHalfFile(t *testing.T) {
 	whole := testenv.Capture(t, "reliable-loss10.client.pcap.gz")
 	folder := t.TempDir()
@@ -272,9 +272,9 @@ func TestExportLeavesNoHalfFile(t *testing.T) {
 		{[]string{"-o", filepath.Join(folder, "none", "events.csv"), whole}, 2, "no such file", []string{"cut.pcap"}},
 		{[]string{"-o", events, filepath.Join(folder, "none.pcap")}, 2, "no such file", []string{"cut.pcap"}},
 		{[]string{"-o", events, cut}, 0, "cut", []string{"cut.pcap", "events.csv"}},
-		{[]string{"-o", events, whole}, 2, "--force", []string{"cut.pcap", "events.csv"}},
-		{[]string{"--force", "-o", cut, cut}, 2, "the capture to be read", []string{"cut.pcap", "events.csv"}},
-		{[]string{"--force", "-o", events, whole}, 0, "", []string{"cut.pcap", "events.csv"}},
+		{[]string{"--no-clobber", "-o", events, whole}, 2, "--no-clobber keeps it", []string{"cut.pcap", "events.csv"}},
+		{[]string{"-o", cut, cut}, 2, "the capture to be read", []string{"cut.pcap", "events.csv"}},
+		{[]string{"-o", events, whole}, 0, "", []string{"cut.pcap", "events.csv"}},
 	} {
 		code, says := try(append([]string{"export", "csv", "--table", "events"}, c.args...)...)
 		if code != c.code || !strings.Contains(says, c.says) {

@@ -3,7 +3,9 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -91,6 +93,25 @@ func flagsOf(t *testing.T, x faultLine, seed int, loss string) (f simulateFlags,
 	return f, args
 }
 
+// tapFile has the tap of a simulation write the capture that its flags name. What it
+// gives completes it.
+func tapFile(t *testing.T, s *simulation) func() error {
+	t.Helper()
+	at, err := s.tapAt()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Create(s.flags.write)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end, failed, err := s.tapInto(at, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() error { return errors.Join(end(), *failed, file.Close()) }
+}
+
 // runFault runs a scenario once, with taps at three places, and the shadow.
 func runFault(t *testing.T, a *app, dir string, x faultLine, seed int, loss string) *faultRun {
 	t.Helper()
@@ -113,11 +134,7 @@ func runFault(t *testing.T, a *app, dir string, x faultLine, seed int, loss stri
 	for at := range r.paths {
 		r.paths[at] = filepath.Join(dir, fmt.Sprintf("%d.pcapng", at))
 		s.flags.write, s.flags.tap = r.paths[at], r.place(at)
-		closing, failed, err := a.tapInto(s)
-		if err != nil {
-			t.Fatalf("%v: %v", args, err)
-		}
-		closers = append(append(closers, func() error { return *failed }), closing...)
+		closers = append(closers, tapFile(t, s))
 	}
 	faulty := -1
 	for i, l := range s.links {

@@ -34,6 +34,7 @@ a file is read twice, which settles what stays open in the first.`,
 		RunE: func(_ *cobra.Command, args []string) error { return a.findings(live, watch, args, text, failOn) },
 	}
 	live.register(c)
+	a.writes(c)
 	watch.register(a, c, true)
 	a.filterFlag(c, &text)
 	c.Flags().StringVar(&failOn, "fail-on", "", "exit 1 when a finding is this grave: `note|warn|error`")

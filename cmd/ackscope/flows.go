@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+
 	"github.com/spf13/cobra"
 
 	"github.com/ackscope/ackscope/analyze"
@@ -33,6 +35,7 @@ printed when it has ended or was let go (docs/capture.md), the others at the end
 		RunE: func(_ *cobra.Command, args []string) error { return a.showFlows(live, watch, text, args) },
 	}
 	live.register(c)
+	a.writes(c)
 	watch.register(a, c, true)
 	a.filterFlag(c, &text)
 	return c
@@ -135,15 +138,15 @@ func (a *app) analyzeOnce(live *liveFlags, args []string, picked *flowPick) (*an
 	}
 	f := &feed{source: in, most: live.count, progress: a.newProgress(in, 1)}
 	if live.write != "" {
-		if f.copyTo, err = a.newSaveAs(live.write, live.format, originOf(in)); err != nil {
+		if f.copyTo, err = a.newCopy(live.write, live.format, in); err != nil {
 			return nil, err
 		}
 	}
 	s, err := analyze.Run(f, o)
 	f.progress.done()
 	if f.copyTo != nil {
-		if closeErr := f.copyTo.close(nil); err == nil {
-			err = closeErr
+		if closeErr := f.copyTo.closeAfter(err, nil); closeErr != nil {
+			err = errors.Join(a.ended(err), closeErr)
 		}
 	}
 	return s, err

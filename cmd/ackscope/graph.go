@@ -2,7 +2,7 @@ package main
 
 import (
 	"fmt"
-	"os"
+	"io"
 	"slices"
 	"strings"
 
@@ -12,6 +12,7 @@ import (
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/graph"
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/outfile"
 	"github.com/ackscope/ackscope/show"
 )
 
@@ -43,6 +44,7 @@ A column that stands for several packets shows the least and the greatest of the
   ackscope graph -k bandwidth -o bandwidth.svg match.pcapng`,
 		RunE: func(_ *cobra.Command, args []string) error { return a.graph(args, &f) },
 	}
+	a.writes(c)
 	p := c.Flags()
 	p.StringVarP(&f.kind, "kind", "k", graph.TimeSequence, "what to draw: `"+strings.Join(graph.Names, "|")+"`")
 	p.IntVar(&f.flow, "flow", 0, "number of the flow (default: the one there is)")
@@ -98,12 +100,10 @@ func (a *app) graph(args []string, f *graphFlags) error {
 		doc = append(doc, p.Title+": "+p.Summary())
 	}
 	picture := graph.SVG(title, strings.Join(doc, " "), plots)
-	if f.out == "-" {
-		_, err = a.writer().Write(picture)
-	} else {
-		err = os.WriteFile(f.out, picture, 0o666)
-	}
-	if err != nil {
+	if err := a.saveFile("-o", f.out, outfile.Text, a.paths(args), func(w io.Writer) error {
+		_, err := w.Write(picture)
+		return err
+	}); err != nil {
 		return err
 	}
 	return a.ended(ended)

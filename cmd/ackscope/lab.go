@@ -18,6 +18,7 @@ import (
 
 	"github.com/ackscope/ackscope/lab"
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/outfile"
 	"github.com/ackscope/ackscope/sim"
 )
 
@@ -76,6 +77,7 @@ func (a *app) labProtocolCommand(p *labProtocol) *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return a.lab(p, f, c.Flags()) },
 	}
 	f.register(c.Flags(), p)
+	a.writes(c)
 	return c
 }
 
@@ -239,12 +241,11 @@ func (r *labRun) openFiles(set *pflag.FlagSet) error {
 	if f.truth != "" {
 		var to io.Writer = r.app.writer()
 		if f.truth != "-" {
-			file, err := os.Create(f.truth)
+			file, err := r.openFile("--truth", f.truth)
 			if err != nil {
 				return err
 			}
 			to = file
-			r.closers = append(r.closers, file.Close)
 		}
 		r.settings.Log = lab.NewLog(to, r.settings.Clock)
 		r.closers = append(r.closers, r.settings.Log.Flush)
@@ -252,7 +253,7 @@ func (r *labRun) openFiles(set *pflag.FlagSet) error {
 	if f.journal == "" {
 		return nil
 	}
-	file, err := os.Create(f.journal)
+	file, err := r.openFile("--journal", f.journal)
 	if err != nil {
 		return err
 	}
@@ -261,8 +262,20 @@ func (r *labRun) openFiles(set *pflag.FlagSet) error {
 		note[name] = set.Lookup(name).Value.String()
 	}
 	r.settings.Journal = lab.NewJournal(file, f.seed, note)
-	r.closers = append(r.closers, file.Close, r.settings.Journal.Finish)
+	r.closers = append(r.closers, r.settings.Journal.Finish)
 	return nil
+}
+
+// openFile opens a file that grows while the lab runs. It is closed after whatever
+// else is to be done at the end.
+func (r *labRun) openFile(flag, path string) (*outfile.File, error) {
+	r.app.reading(nil)
+	file, err := r.app.outputs.Stream(path, outfile.Payload)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", flag, err)
+	}
+	r.closers = append(r.closers, file.Commit)
+	return file, nil
 }
 
 func (r *labRun) server(at string) (string, error) {

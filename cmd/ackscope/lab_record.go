@@ -107,7 +107,7 @@ func (r *labRecording) open(f *labFlags, relay bool) (err error) {
 	if r.live != nil {
 		describe = func(int, int) capture.Interface { return r.live.Interface() }
 	}
-	if r.save, err = r.app.newSave(f.write, origin{of: describe}); err != nil {
+	if r.save, err = r.app.newStream(f.write, "", origin{of: describe}); err != nil {
 		if r.live != nil {
 			err = errors.Join(err, r.live.Close())
 		}

@@ -88,7 +88,7 @@ func (l *listing) run(args []string) error {
 	defer l.in.Close()
 	l.feed = &feed{source: l.in}
 	if l.live.write != "" {
-		if l.saved, err = a.newSaveAs(l.live.write, l.live.format, originOf(l.in)); err != nil {
+		if l.saved, err = a.newCopy(l.live.write, l.live.format, l.in); err != nil {
 			return err
 		}
 	}
@@ -191,10 +191,15 @@ func (f *flushing) Next(fr *capture.Frame) error {
 
 func (l *listing) finish(err error, st []capture.Statistics) error {
 	for _, s := range []*save{l.saved, l.feed.copyTo} {
-		if s != nil {
-			if closeErr := s.close(st); l.err == nil && closeErr != nil {
-				l.err = closeErr
-			}
+		if s == nil {
+			continue
+		}
+		before := l.err
+		if before == nil {
+			before = err
+		}
+		if closeErr := s.closeAfter(before, st); l.err == nil && closeErr != nil {
+			l.err = closeErr
 		}
 	}
 	if l.end != nil && l.err == nil {

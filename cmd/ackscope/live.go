@@ -252,7 +252,7 @@ func (l *liveFlags) saveTo(a *app, s *session, f *feed, warn func(string)) (err 
 	if l.write == "" {
 		return nil
 	}
-	if f.copyTo, err = a.newSaveAs(l.write, l.format, s.origin()); err != nil {
+	if f.copyTo, err = a.newStream(l.write, l.format, s.origin()); err != nil {
 		return err
 	}
 	s.idle = f.flush

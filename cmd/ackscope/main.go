@@ -24,6 +24,7 @@ const (
 )
 
 func main() {
+	ignoreSizeSignal()
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercentStart)
 		runtime.AddCleanup(new([16]byte), func(percent int) { debug.SetGCPercent(percent) }, gcPercent)

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/outfile"
 	"github.com/ackscope/ackscope/printable"
 	"github.com/ackscope/ackscope/report"
 	"github.com/ackscope/ackscope/rewrite/merge"
@@ -39,6 +41,7 @@ where, the delays as graphs, then tap A's flows as report tells them.`,
   ackscope merge --report between.html client.pcapng server.pcapng`,
 		RunE: func(_ *cobra.Command, args []string) error { return a.merge(args, &f) },
 	}
+	a.writes(c)
 	c.Flags().StringVarP(&f.to, "write", "w", "", "write both captures, annotated, to `FILE.pcapng` (- for standard output)")
 	c.Flags().BoolVar(&f.packets, "packets", false, "list every packet and what became of it")
 	c.Flags().StringVar(&f.report, "report", "", "write a report to `FILE.html`, or to FILE.md as Markdown")
@@ -80,8 +83,9 @@ func (a *app) merge(args []string, f *mergeFlags) error {
 		return err
 	}
 	p := mergePrinter{app: a, merged: m, names: [2]string{paths[0], paths[1]}}
+	var page *outputFile
 	if f.report != "" {
-		if err := a.reportMerged(&p, in, f.report); err != nil {
+		if page, err = a.create("--report", f.report, outfile.Text, paths); err != nil {
 			return err
 		}
 	}
@@ -89,6 +93,17 @@ func (a *app) merge(args []string, f *mergeFlags) error {
 		if err := a.writeMerged(m, in, f.to); err != nil {
 			return err
 		}
+	}
+	if page != nil {
+		format := "html"
+		if strings.HasSuffix(f.report, ".md") {
+			format = "markdown"
+		}
+		if err := page.end(a.reportMerged(&p, in, page, format)); err != nil {
+			return err
+		}
+	}
+	if f.to != "" {
 		if f.to == "-" {
 			return nil
 		}
@@ -104,7 +119,7 @@ func (a *app) merge(args []string, f *mergeFlags) error {
 }
 
 // reportMerged writes what the captures tell together, and tap A's flows, as a page.
-func (a *app) reportMerged(p *mergePrinter, in [2]*capture.Input, to string) error {
+func (a *app) reportMerged(p *mergePrinter, in [2]*capture.Input, to io.Writer, format string) error {
 	o, err := a.options()
 	if err != nil {
 		return err
@@ -118,11 +133,7 @@ func (a *app) reportMerged(p *mergePrinter, in [2]*capture.Input, to string) err
 	}
 	r.Name = reportName(in[0]) + " and " + reportName(in[1])
 	r.Between = &report.Between{Merged: p.merged, Names: [2]string{reportName(in[0]), reportName(in[1])}}
-	format := "html"
-	if strings.HasSuffix(to, ".md") {
-		format = "markdown"
-	}
-	return a.writeReport(r, &reportFlags{out: to, format: format})
+	return writeReport(r, to, format)
 }
 
 // mergedFlows is how many flows of tap A a report of two captures tells in full.
@@ -140,7 +151,7 @@ func (a *app) writeMerged(m *merge.Merged, in [2]*capture.Input, to string) erro
 		x.Resolution = capture.Nanoseconds // of moved times
 		return x
 	}}
-	out, err := a.newSave(to, from)
+	out, err := a.newSave("-w", to, from)
 	if err != nil {
 		return err
 	}
@@ -149,10 +160,7 @@ func (a *app) writeMerged(m *merge.Merged, in [2]*capture.Input, to string) erro
 	if errors.As(err, &cut) {
 		err = nil // told when it was read for the first time
 	}
-	if closeErr := out.close(nil); err == nil {
-		err = closeErr
-	}
-	return err
+	return errors.Join(err, out.closeAfter(err, nil))
 }
 
 // mergePrinter prints what two captures tell together.

@@ -44,6 +44,7 @@ tshark has the like. Live, the first packets of a flow wait until its protocol i
 		RunE: func(_ *cobra.Command, args []string) error { return a.packets(f, args) },
 	}
 	f.live.register(c)
+	a.writes(c)
 	a.filterFlag(c, &f.filter)
 	p := c.Flags()
 	p.BoolVar(&f.once, "live", false, "read in one run and print on the way, as -i does: for tcpdump -U -w - | ackscope …")

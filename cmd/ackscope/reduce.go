@@ -45,6 +45,7 @@ not stand in the capture.`,
 			return a.reduce(args[0], args[1], keep, behaviour, trials)
 		},
 	}
+	a.writes(c)
 	c.Flags().StringVar(&keep, "keep", "", "the `RULE` that must still stand")
 	c.Flags().StringVar(&behaviour, "behaviour", "", "the `NAME` that replay holds all sides against")
 	c.Flags().IntVar(&trials, "trials", 2000, "captures to analyse on the way at most")
@@ -58,14 +59,15 @@ func (a *app) reduce(from, to, keep, behaviour string, trials int) error {
 	if err != nil {
 		return err
 	}
-	if to != "-" && sameFile(from, to) {
-		return fmt.Errorf("%s: that is the capture to be read: expected another file", to)
-	}
 	in, err := capture.Open([]string{from}, capture.Options{Stdin: a.in})
 	if err != nil {
 		return err
 	}
 	defer in.Close()
+	out, err := a.newSave("", to, originOf(in)) // what cannot be written is refused before the search
+	if err != nil {
+		return err
+	}
 	frames, err := rewrite.Load(in)
 	if err != nil {
 		return err
@@ -84,10 +86,6 @@ func (a *app) reduce(from, to, keep, behaviour string, trials int) error {
 		}
 		return fmt.Errorf("--keep %w", err)
 	}
-	if err != nil {
-		return err
-	}
-	out, err := a.newSave(to, originOf(in))
 	if err != nil {
 		return err
 	}

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -15,6 +13,7 @@ import (
 
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/filter"
+	"github.com/ackscope/ackscope/outfile"
 	"github.com/ackscope/ackscope/replay"
 	"github.com/ackscope/ackscope/show"
 )
@@ -59,6 +58,7 @@ settings, and message latency and traffic are compared: docs/replay.md.`,
 			return a.replay(args, &f)
 		},
 	}
+	a.writes(c)
 	p := c.Flags()
 	p.StringVar(&f.behaviour, "behaviour", "", "hold all sides against this `NAME` (--matrix lists those that apply)")
 	p.BoolVar(&f.matrix, "matrix", false, "hold every side against every behaviour that applies to it")
@@ -106,6 +106,18 @@ func (a *app) replay(args []string, f *replayFlags) error {
 	if f.update && slices.Contains(paths, "-") {
 		return errors.New("--update: standard input has no place for a baseline: expected files or directories")
 	}
+	a.reading(paths)
+	if !f.update {
+		for _, path := range paths {
+			a.outputs.Reads("a baseline to be compared with", path+replay.BaselineSuffix)
+		}
+	}
+	var junit *outputFile
+	if f.junit != "" {
+		if junit, err = a.create("--junit", f.junit, outfile.Text, nil); err != nil {
+			return err
+		}
+	}
 	p := &replayPrinter{app: a, paint: paint, flags: f, width: a.width(), several: len(paths) > 1}
 	count := a.newReplayCount(len(paths))
 	var cases []replay.Case
@@ -149,12 +161,8 @@ func (a *app) replay(args []string, f *replayFlags) error {
 	if f.behaviour != "" && !applied && read > 0 {
 		failed = append(failed, fmt.Errorf("--behaviour %s: no flow of the captures is of its protocol, so nothing was held against it", f.behaviour))
 	}
-	if f.junit != "" {
-		var report bytes.Buffer
-		if err := replay.WriteJUnit(&report, cases); err != nil {
-			return err
-		}
-		if err := os.WriteFile(f.junit, report.Bytes(), 0o644); err != nil { //nolint:gosec // a report is for others to read
+	if junit != nil {
+		if err := junit.end(replay.WriteJUnit(junit, cases)); err != nil {
 			return err
 		}
 	}
@@ -337,7 +345,7 @@ func (a *app) replayOne(path string, f *replayFlags, only bool) (r *replayed) {
 	}
 	now := replay.BaselineOf(r.file, id)
 	if f.update {
-		r.err = writeBaseline(path, now)
+		r.err = a.writeBaseline(path, now)
 		r.baseline = true
 		return r
 	}

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/ackscope/ackscope/outfile"
 	"github.com/ackscope/ackscope/replay"
 	"github.com/ackscope/ackscope/schema/yamlfile"
 )
@@ -32,8 +33,8 @@ func readBaseline(path string) (*replay.Baseline, error) {
 }
 
 // writeBaseline writes it. One that is the same already is left alone.
-func writeBaseline(path string, b *replay.Baseline) error {
-	path += replay.BaselineSuffix
+func (a *app) writeBaseline(capture string, b *replay.Baseline) error {
+	path := capture + replay.BaselineSuffix
 	var text bytes.Buffer
 	if _, err := b.WriteTo(&text); err != nil {
 		return err
@@ -41,7 +42,10 @@ func writeBaseline(path string, b *replay.Baseline) error {
 	if was, err := yamlfile.ReadFile(path); err == nil && bytes.Equal(was, text.Bytes()) {
 		return nil
 	}
-	return os.WriteFile(path, text.Bytes(), 0o644) //nolint:gosec // baselines are checked in
+	return a.saveFile("--update", path, outfile.Text, nil, func(w io.Writer) error {
+		_, err := text.WriteTo(w)
+		return err
+	})
 }
 
 // identityOf tells a capture file from others.

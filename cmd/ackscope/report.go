@@ -1,10 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -12,6 +12,7 @@ import (
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/outfile"
 	"github.com/ackscope/ackscope/replay"
 	"github.com/ackscope/ackscope/report"
 )
@@ -39,6 +40,7 @@ The flows with the gravest findings are told in full (--flows), the others in a 
   ackscope report --format markdown match.pcapng >> issue.md`,
 		RunE: func(_ *cobra.Command, args []string) error { return a.report(args, &f) },
 	}
+	a.writes(c)
 	p := c.Flags()
 	p.StringVarP(&f.out, "output", "o", "", "write to `FILE`, - for standard output (Markdown: the default)")
 	p.StringVar(&f.format, "format", "html", "`html|markdown`")
@@ -66,11 +68,15 @@ func (a *app) report(args []string, f *reportFlags) error {
 		return err
 	}
 	defer in.Close()
+	out, err := a.create("-o", cmp.Or(f.out, "-"), outfile.Text, a.paths(args))
+	if err != nil {
+		return err
+	}
 	r, ended := a.gather(in, o, f)
 	if r == nil {
-		return ended
+		return ended // out is given up at the end of the run
 	}
-	if err := a.writeReport(r, f); err != nil {
+	if err := out.end(writeReport(r, out, f.format)); err != nil {
 		return err
 	}
 	return a.ended(ended)
@@ -151,22 +157,9 @@ func reportName(in *capture.Input) string {
 	return strings.Join(names, ", ")
 }
 
-func (a *app) writeReport(r *report.Report, f *reportFlags) (err error) {
-	var w io.Writer = a.writer()
-	if f.out != "" && f.out != "-" {
-		file, createErr := os.Create(f.out)
-		if createErr != nil {
-			return createErr
-		}
-		defer func() {
-			if closeErr := file.Close(); err == nil {
-				err = closeErr
-			}
-		}()
-		w = file
+func writeReport(r *report.Report, to io.Writer, format string) error {
+	if format == "markdown" {
+		return r.Markdown(to)
 	}
-	if f.format == "markdown" {
-		return r.Markdown(w)
-	}
-	return r.HTML(w)
+	return r.HTML(to)
 }

@@ -44,6 +44,7 @@ func run(args []string, s streams) (code int) {
 		}
 	}()
 	a := &app{streams: s, registry: protocols()}
+	defer a.abandon() // after a fault too
 	root := a.command()
 	root.SetArgs(args)
 	err := root.Execute()

@@ -3,15 +3,14 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/outfile"
 )
 
 // rotation is a row of files of which each is ended when it is full, as tshark's
@@ -24,7 +23,7 @@ type rotation struct {
 	files    int           // how many are kept; 0 for all
 
 	number  int
-	kept    []string
+	kept    []outfile.Made
 	written uint64 // frames in the current file
 	began   machine.Instant
 }
@@ -88,9 +87,7 @@ func (r *rotation) next(now time.Time) string {
 	r.number++
 	r.written = 0
 	extension := filepath.Ext(r.path)
-	name := fmt.Sprintf("%s_%05d_%s%s", strings.TrimSuffix(r.path, extension), r.number, now.Format("20060102150405"), extension)
-	r.kept = append(r.kept, name)
-	return name
+	return fmt.Sprintf("%s_%05d_%s%s", strings.TrimSuffix(r.path, extension), r.number, now.Format("20060102150405"), extension)
 }
 
 // full reports whether the current file is to end before a frame of that time.
@@ -108,10 +105,11 @@ func (r *rotation) note(at machine.Instant) {
 	r.written++
 }
 
-// prune deletes the oldest files beyond those that are kept.
+// prune deletes the oldest files beyond those that are kept. A file that somebody
+// else has put in the place of one of them stays.
 func (r *rotation) prune() error {
 	for r.files > 0 && len(r.kept) > r.files {
-		if err := os.Remove(r.kept[0]); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := r.kept[0].Remove(); err != nil {
 			return fmt.Errorf("-b files:%d: %w", r.files, err)
 		}
 		r.kept = r.kept[1:]

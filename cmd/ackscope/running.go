@@ -86,7 +86,7 @@ func (l *liveFlags) begin(a *app, w *watchFlags, args []string) (r *running, err
 		}
 		r.feed, r.each = &feed{source: r.in, most: l.count}, make([]uint64, r.in.Files())
 		if l.write != "" {
-			if r.feed.copyTo, err = a.newSaveAs(l.write, l.format, originOf(r.in)); err != nil {
+			if r.feed.copyTo, err = a.newStream(l.write, l.format, originOf(r.in)); err != nil {
 				return nil, errors.Join(err, r.in.Close())
 			}
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/outfile"
 	"github.com/ackscope/ackscope/show"
 )
 
@@ -52,10 +53,12 @@ var saveFormats = []string{formatNG, formatClassic, formatNano}
 // save writes frames to a capture file, or to a row of them.
 type save struct {
 	app      *app
+	flag     string // that names the file, for errors; empty for an argument
 	from     origin
-	format   string    // of -F; empty where the file's name tells
-	out      io.Writer // where the capture goes when it is no file
-	file     *os.File
+	format   string        // of -F; empty where the file's name tells
+	out      io.Writer     // where the capture goes when it is no file
+	file     *outfile.File // nil for standard output, and where out is set
+	failed   bool          // a write has failed
 	ng       *capture.Writer
 	classic  *capture.ClassicWriter
 	to       io.Writer      // of a classic file that waits for its first frame; nil otherwise
@@ -73,25 +76,60 @@ type save struct {
 	counts func() ([]capture.Statistics, error)
 }
 
-// newSave begins a capture file; "-" is standard output. The name says which format
-// it has.
-func (a *app) newSave(path string, from origin) (*save, error) {
-	return a.newSaveAs(path, "", from)
+// newSave begins a capture file that is there whole or not at all; "-" is standard
+// output. The name says which format it has. flag is the one that names the file;
+// empty for an argument.
+func (a *app) newSave(flag, path string, from origin) (*save, error) {
+	s, err := a.beginSave(flag, path, "", from, a.outputs.Whole)
+	if err == nil && s.file != nil {
+		a.endOnSignals()
+	}
+	return s, err
 }
 
-// newSaveAs begins a capture file of a format of -F.
-func (a *app) newSaveAs(path, format string, from origin) (*save, error) {
+// newStream begins a capture file of packets that are still coming: it is locked,
+// and grows under its own name.
+func (a *app) newStream(path, format string, from origin) (*save, error) {
+	return a.beginSave("-w", path, format, from, a.outputs.Stream)
+}
+
+// newCopy begins a capture file for what an input gives: a whole one where all of
+// it is there already, a stream where some of it comes through a pipe.
+func (a *app) newCopy(path, format string, in *capture.Input) (*save, error) {
+	for i := range in.Files() {
+		name := in.FileName(i)
+		if info, err := os.Stat(name); name == "-" || err != nil || !info.Mode().IsRegular() {
+			return a.newStream(path, format, originOf(in))
+		}
+	}
+	s, err := a.beginSave("-w", path, format, originOf(in), a.outputs.Whole)
+	if err == nil && s.file != nil {
+		a.endOnSignals()
+	}
+	return s, err
+}
+
+// opener opens a file of a.outputs.
+type opener func(path string, c outfile.Content) (*outfile.File, error)
+
+func (a *app) beginSave(flag, path, format string, from origin, open opener) (*save, error) {
 	if format != "" && !slices.Contains(saveFormats, format) {
 		return nil, fmt.Errorf("-F %q: expected %s", format, strings.Join(saveFormats, ", "))
 	}
+	s := &save{app: a, flag: flag, from: from, format: format}
+	var captures []string
 	for _, f := range from.files {
-		if read := f.in.FileName(f.index); path != "-" && sameFile(read, path) {
-			return nil, fmt.Errorf("-w %s: that is the capture to be read: expected another file", path)
-		}
+		captures = append(captures, f.in.FileName(f.index))
 	}
-	s := &save{app: a, from: from, format: format}
+	a.reading(captures)
+	var err error
 	if path == "-" {
-		s.out = a.out
+		s.out, err = a.out, a.toStandard()
+	} else {
+		s.file, err = open(path, outfile.Payload)
+	}
+	if err != nil {
+		return nil, s.saving(err)
 	}
 	return s, s.begin(path)
 }
@@ -101,17 +139,23 @@ func (a *app) newRotation(r *rotation, format string, from origin) (*save, error
 	if format != "" && !slices.Contains(saveFormats, format) {
 		return nil, fmt.Errorf("-F %q: expected %s", format, strings.Join(saveFormats, ", "))
 	}
-	s := &save{app: a, from: from, format: format, rotation: r}
-	return s, s.begin(r.next(time.Now()))
+	s := &save{app: a, from: from, format: format, rotation: r, flag: "-w"}
+	return s, s.beginNext()
 }
 
-// begin opens a file and writes its head.
+// beginNext opens the next of a row of files.
+func (s *save) beginNext() (err error) {
+	if s.file, err = s.app.outputs.Row(s.rotation.next(time.Now()), outfile.Payload); err != nil {
+		return s.saving(err)
+	}
+	s.rotation.kept = append(s.rotation.kept, s.file.Made())
+	return s.begin(s.file.Path())
+}
+
+// begin writes the head of a file.
 func (s *save) begin(path string) (err error) {
 	w := s.out
 	if w == nil {
-		if s.file, err = os.Create(path); err != nil {
-			return fmt.Errorf("-w: %w", err)
-		}
 		w = s.file
 	}
 	s.ids, s.keys, s.named, s.section = map[[2]int]int{}, nil, make([]int, len(s.from.files)), 0
@@ -122,16 +166,17 @@ func (s *save) begin(path string) (err error) {
 	}
 	x := s.described(0)
 	s.ng, err = capture.NewWriter(w, capture.WriterOptions{Application: x.Application, OS: x.OS, Hardware: x.Hardware, Comments: x.Comments, FlushEvery: flushSaved})
-	return saving(err)
+	return s.saving(err)
 }
 
 const flushSaved = time.Second
 
-func saving(err error) error {
-	if err != nil {
-		return fmt.Errorf("-w: %w", err)
+// saving names the flag in an error.
+func (s *save) saving(err error) error {
+	if err == nil || s.flag == "" {
+		return err
 	}
-	return nil
+	return fmt.Errorf("%s: %w", s.flag, err)
 }
 
 // described is what the file is to say of itself: of one file what that says in a
@@ -180,7 +225,8 @@ func (s *save) write(f *capture.Frame, comments ...string) error {
 		err = s.writeClassic(f, comments)
 	}
 	if err != nil {
-		return saving(err)
+		s.failed = true
+		return s.saving(err)
 	}
 	s.frames++
 	if s.rotation != nil {
@@ -283,7 +329,7 @@ func (s *save) turn() error {
 	if err := s.close(st); err != nil {
 		return err
 	}
-	if err := s.begin(s.rotation.next(time.Now())); err != nil {
+	if err := s.beginNext(); err != nil {
 		return err
 	}
 	return s.rotation.prune()
@@ -293,9 +339,9 @@ func (s *save) turn() error {
 func (s *save) flush() error {
 	switch {
 	case s.ng != nil:
-		return saving(s.ng.Flush())
+		return s.saving(s.ng.Flush())
 	case s.classic != nil:
-		return saving(s.classic.Flush())
+		return s.saving(s.classic.Flush())
 	}
 	return nil
 }
@@ -313,9 +359,30 @@ func (s *save) count(st []capture.Statistics) {
 	}
 }
 
+// closeAfter is close where the reading ended with err. A capture that was cut
+// short is only warned of; after any other error a whole file is given up, and what
+// stood there before stays.
+func (s *save) closeAfter(err error, st []capture.Statistics) error {
+	if err != nil && !s.app.tolerated(err) {
+		s.failed = true
+	}
+	return s.close(st)
+}
+
+// abort ends the file without what close adds: a whole one is given up.
+func (s *save) abort() error {
+	if s.file == nil {
+		return nil
+	}
+	return s.saving(s.file.Abort())
+}
+
 // close ends the file: with the counts of a live capture's interfaces, or with what
 // the sources say of theirs.
 func (s *save) close(st []capture.Statistics) error {
+	if s.failed && s.file != nil && s.file.Unfinished() {
+		return s.abort()
+	}
 	var err error
 	switch {
 	case s.ng != nil:
@@ -333,14 +400,15 @@ func (s *save) close(st []capture.Statistics) error {
 	default:
 		err = s.classic.Close()
 	}
-	if s.file != nil {
-		if closeErr := s.file.Close(); err == nil {
-			err = closeErr
-		}
+	switch {
+	case s.file != nil && err == nil:
+		err = s.file.Commit()
+	case s.file != nil:
+		err = errors.Join(err, s.file.Abort())
 	}
 	if s.unsaid > 0 && !s.app.flags.quiet {
 		fmt.Fprintf(s.app.err, "ackscope: warning: -w: a classic pcap has no room for comments: those of %s are left out\n", show.Plural(s.unsaid, "packet"))
 		s.unsaid = 0
 	}
-	return saving(err)
+	return s.saving(err)
 }

@@ -3,7 +3,9 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -11,6 +13,7 @@ import (
 	"github.com/spf13/cobra/doc"
 
 	"github.com/ackscope/ackscope/export"
+	"github.com/ackscope/ackscope/outfile"
 	"github.com/ackscope/ackscope/printable"
 )
 
@@ -64,19 +67,38 @@ has one; docs/tables.md says the same for people.`,
 }
 
 func (a *app) manCommand() *cobra.Command {
-	return &cobra.Command{
+	c := &cobra.Command{
 		Use:   "man FOLDER",
 		Short: "Write manual pages, one a command",
 		Example: `  ackscope man ~/.local/share/man/man1
   man ackscope-findings`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
+			// The folder is asked for: it may be there, and parts of the way to it missing.
 			if err := os.MkdirAll(args[0], 0o777); err != nil {
 				return err
 			}
-			root := c.Root()
-			root.DisableAutoGenTag = true // the same program writes the same pages
-			return doc.GenManTree(root, &doc.GenManHeader{Title: "ACKSCOPE", Section: "1", Source: "ackscope", Manual: "ackscope"}, args[0])
+			c.Root().DisableAutoGenTag = true // the same program writes the same pages
+			return a.writeManual(c.Root(), args[0])
 		},
 	}
+	a.writes(c)
+	return c
+}
+
+// writeManual writes the page of a command, and those of the commands below it.
+func (a *app) writeManual(c *cobra.Command, folder string) error {
+	header := &doc.GenManHeader{Title: "ACKSCOPE", Section: "1", Source: "ackscope", Manual: "ackscope"}
+	path := filepath.Join(folder, strings.ReplaceAll(c.CommandPath(), " ", "-")+"."+header.Section)
+	if err := a.saveFile("FOLDER", path, outfile.Text, nil, func(w io.Writer) error { return doc.GenMan(c, header, w) }); err != nil {
+		return err
+	}
+	for _, below := range c.Commands() {
+		if below.IsAvailableCommand() && !below.IsAdditionalHelpTopicCommand() {
+			if err := a.writeManual(below, folder); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

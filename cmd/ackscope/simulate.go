@@ -8,7 +8,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/netip"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/outfile"
 	"github.com/ackscope/ackscope/sim"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
@@ -96,6 +96,7 @@ Of an option that a path has, A/B sets the two directions apart: --loss 5%/40%.`
 		},
 	}
 	f.register(c.Flags())
+	a.writes(c)
 	_ = c.RegisterFlagCompletionFunc("protocol", completeWords(a.castNames()...))
 	_ = c.RegisterFlagCompletionFunc("fault", completeFaults)
 	_ = c.RegisterFlagCompletionFunc("faulty", completeWords("a", "b", "both"))
@@ -137,8 +138,8 @@ func (f *simulateFlags) register(p *pflag.FlagSet) {
 	p.StringVar(&f.faulty, "faulty", "a", "which endpoint that is: `a|b|both`")
 	p.StringVar(&f.tap, "tap", "a", "where the capture is taken: `a|b|between`, or a share of the way from a to b")
 	p.StringVarP(&f.write, "write", "w", "", "write the capture to `FILE.pcapng` (or FILE.pcap, the classic format), - for standard output")
-	p.StringVar(&f.journal, "journal", "", "`FILE` for the journal")
-	p.StringVar(&f.truth, "truth", "", "`FILE` for the truth")
+	p.StringVar(&f.journal, "journal", "", "`FILE` for the journal, - for standard output")
+	p.StringVar(&f.truth, "truth", "", "`FILE` for the truth, - for standard output")
 	p.StringVar(&f.play, "play", "", "run a journal `FILE` again and check that every byte is the same")
 }
 
@@ -184,48 +185,66 @@ func (a *app) simulate(f *simulateFlags) (err error) {
 	if err != nil {
 		return err
 	}
+	at, err := s.tapAt()
+	if err != nil {
+		return err
+	}
 	var journal *sim.Journal
 	if f.journal != "" {
 		journal = s.world.Record()
 	}
 	truth := s.cast.truth(s)
-	closers, writer, err := a.tapInto(s)
-	if err != nil {
-		return err
-	}
-	err = errors.Join(s.world.Run(machine.Instant(f.duration+time.Second)), s.failed)
-	for _, c := range closers {
-		err = errors.Join(err, c())
-	}
-	if err == nil && writer != nil {
-		err = *writer
-	}
-	if err != nil {
-		return err
-	}
-	if journal != nil {
-		journal.Note = s.note()
-		if err := create(f.journal, func(w io.Writer) error { _, err := journal.WriteTo(w); return err }); err != nil {
+	var tap, journalTo, truthTo *outputFile
+	printed := "" // the flag of what goes to standard output
+	for _, x := range []struct {
+		flag, path string
+		to         **outputFile
+	}{{"-w", f.write, &tap}, {"--journal", f.journal, &journalTo}, {"--truth", f.truth, &truthTo}} {
+		switch {
+		case x.path == "":
+			continue
+		case x.path == "-" && printed != "":
+			return fmt.Errorf("%s - and %s -: standard output takes one of them", printed, x.flag)
+		case x.path == "-":
+			printed = x.flag
+		}
+		// Bytes and values of messages are in all of them.
+		if *x.to, err = a.create(x.flag, x.path, outfile.Payload, nil); err != nil {
 			return err
 		}
 	}
-	if f.truth != "" {
-		if err := create(f.truth, truth); err != nil {
-			return err
-		}
+	if err := endAll(s.runInto(at, journal, truth, tap, journalTo, truthTo), tap, journalTo, truthTo); err != nil {
+		return err
 	}
-	if f.write != "-" {
+	if printed == "" {
 		s.cast.summarize(a.writer(), s)
 	}
 	return nil
 }
 
-func create(path string, write func(io.Writer) error) error {
-	f, err := os.Create(path)
-	if err != nil {
+// runInto runs a simulation and writes what is asked for; outputs are nil where
+// nothing is.
+func (s *simulation) runInto(at float64, journal *sim.Journal, truth func(io.Writer) error, tapTo, journalTo, truthTo *outputFile) error {
+	end, trouble := func() error { return nil }, new(error)
+	if tapTo != nil {
+		var err error
+		if end, trouble, err = s.tapInto(at, tapTo); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(s.world.Run(machine.Instant(s.flags.duration+time.Second)), s.failed, end(), *trouble); err != nil {
 		return err
 	}
-	return errors.Join(write(f), f.Close())
+	if journalTo != nil {
+		journal.Note = s.note()
+		if _, err := journal.WriteTo(journalTo); err != nil {
+			return err
+		}
+	}
+	if truthTo != nil {
+		return truth(truthTo)
+	}
+	return nil
 }
 
 // newSimulation builds the world that the flags describe.

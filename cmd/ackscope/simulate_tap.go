@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/ackscope/ackscope/capture"
@@ -20,10 +19,8 @@ type wiretap struct {
 	err    error
 }
 
-// tapInto has the tap write the capture. The closers are called at the end of
-// the run; trouble of the tap itself shows in *failed.
-func (a *app) tapInto(s *simulation) (closers []func() error, failed *error, err error) {
-	at := 0.0
+// tapAt gives the tap's place on the way from a to b, from 0 to 1.
+func (s *simulation) tapAt() (at float64, err error) {
 	switch s.flags.tap {
 	case "a", "client":
 	case "b", "server":
@@ -32,27 +29,19 @@ func (a *app) tapInto(s *simulation) (closers []func() error, failed *error, err
 		at = 0.5
 	default:
 		if at, err = parseShare(s.flags.tap); err != nil {
-			return nil, nil, fmt.Errorf("--tap %q: expected a, b, between or a share of the way", s.flags.tap)
+			return 0, fmt.Errorf("--tap %q: expected a, b, between or a share of the way", s.flags.tap)
 		}
 	}
-	if s.flags.write == "" {
-		return nil, nil, nil
-	}
-	var to io.Writer = a.writer()
-	if s.flags.write != "-" {
-		file, err := os.Create(s.flags.write)
-		if err != nil {
-			return nil, nil, err
-		}
-		to = file
-		closers = append(closers, file.Close)
-	}
+	return at, nil
+}
+
+// tapInto has the tap write the capture. end completes it after the run; trouble of
+// the tap itself shows in *failed then.
+func (s *simulation) tapInto(at float64, to io.Writer) (end func() error, failed *error, err error) {
 	t := &wiretap{s: s, ids: make([]uint16, len(s.addrs))}
-	end, err := t.saveTo(to)
-	if err != nil {
-		return closers, nil, err
+	if end, err = t.saveTo(to); err != nil {
+		return nil, nil, err
 	}
-	closers = append([]func() error{end}, closers...)
 	for i, link := range s.links {
 		see := t.datagram
 		if s.stream {
@@ -64,7 +53,7 @@ func (a *app) tapInto(s *simulation) (closers []func() error, failed *error, err
 			}
 		})
 	}
-	return closers, &t.err, nil
+	return end, &t.err, nil
 }
 
 // rawIP is the link type of packets that begin with their IP header.

@@ -98,7 +98,7 @@ func begins(t *testing.T, most int) string {
 	}
 	defer in.Close()
 	out := filepath.Join(t.TempDir(), "begins.pcapng")
-	s, err := (&app{}).newSave(out, originOf(in))
+	s, err := (&app{}).newSave("-w", out, originOf(in))
 	if err != nil {
 		t.Fatal(err)
 	}

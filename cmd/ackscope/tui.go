@@ -39,6 +39,7 @@ When that is full, the screens keep what they have, and say how much more has co
 		RunE: func(_ *cobra.Command, args []string) error { return a.tui(live, bounds, theme, filter, args) },
 	}
 	live.register(c)
+	a.writes(c)
 	bounds.registerBounds(c, "; the others' packets stay", " (never)")
 	a.filterFlag(c, &filter)
 	c.Flags().StringVar(&theme, "theme", "", "colours: `dark|light|mono` (default: as the terminal says, if it does)")
@@ -93,7 +94,8 @@ func (a *app) tui(live *liveFlags, bounds *watchFlags, theme, filter string, arg
 	store := tui.NewStore(in, o, growing)
 	store.Bound(int(memory / 2))
 	options := tui.Options{Table: a.table(), Theme: theme, Filter: filter, Save: func(path string, in *capture.Input) (tui.Saver, error) {
-		s, err := a.newSave(path, originOf(in))
+		// The screens end the program on signals themselves.
+		s, err := a.beginSave("", path, "", originOf(in), a.outputs.Whole)
 		return saver{s}, err
 	}, Autopsy: a.autopsyLines}
 	if dir, err := os.UserConfigDir(); err == nil {
@@ -107,6 +109,7 @@ type saver struct{ *save }
 
 func (s saver) Write(f *capture.Frame) error { return s.write(f) }
 func (s saver) Close() error                 { return s.close(nil) }
+func (s saver) Abort() error                 { return s.abort() }
 
 // pipeLive captures from an interface into a pipe of pcapng: what comes is then
 // kept and read again like any other pipe's.
@@ -135,7 +138,7 @@ func (a *app) copyLive(source *feed, s *session, live *liveFlags, w io.Writer) e
 	from := s.origin()
 	if live.write != "" {
 		var err error
-		if source.copyTo, err = a.newSaveAs(live.write, live.format, from); err != nil {
+		if source.copyTo, err = a.newStream(live.write, live.format, from); err != nil {
 			return err
 		}
 	}

@@ -107,20 +107,12 @@ func simulateMessages(t *testing.T, dir string, f simulateFlags) whatIfRun {
 			}
 		}
 	})
-	closers, failed, err := a.tapInto(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	end := tapFile(t, s)
 	if err := s.world.Run(machine.Instant(f.duration + time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range closers {
-		if err := c(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if *failed != nil {
-		t.Fatal(*failed)
+	if err := end(); err != nil {
+		t.Fatal(err)
 	}
 	for _, l := range x.truth {
 		slices.Sort(l)

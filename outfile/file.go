@@ -1,0 +1,211 @@
+package outfile
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// File is an output. A whole one stands under its name once it is committed.
+type File struct {
+	outputs *Outputs
+	target  target
+	file    *os.File
+	temp    string // of a whole file that is not committed; otherwise empty
+	ended   bool
+}
+
+// Whole begins a file that replaces its target when it is committed. path may name
+// a device, a FIFO or a descriptor, which is written as it comes.
+func (o *Outputs) Whole(path string, c Content) (*File, error) {
+	f := &File{}
+	if err := o.find(path, f); err != nil {
+		return nil, err
+	}
+	var err error
+	if f.target.folder == nil {
+		err = f.openDirect()
+	} else if err = notWritten(path); err == nil {
+		err = f.openBeside(c)
+	}
+	if err != nil {
+		o.release(f)
+		return nil, err
+	}
+	return f, nil
+}
+
+// openDirect opens what is no regular file.
+func (f *File) openDirect() error {
+	if f.target.direct != nil {
+		f.file = f.target.direct
+		return nil
+	}
+	file, err := os.OpenFile(f.target.path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	if info, err := file.Stat(); err != nil || !os.SameFile(info, f.target.info) {
+		return errors.Join(fmt.Errorf("%s: was replaced while it was opened", f.target.path), err, file.Close())
+	}
+	f.file = file
+	return nil
+}
+
+// mostName bounds how much of the target's name is in that of the file beside it:
+// file systems take names of 255 bytes.
+const mostName = 100
+
+// openBeside makes a file in the target's folder, under a name that nobody knows
+// before.
+func (f *File) openBeside(c Content) error {
+	mode, exact := f.outputs.mode(c)
+	name := f.target.name
+	folder := filepath.Dir(f.target.path)
+	temp := filepath.Join(folder, "."+name[:min(len(name), mostName)]+"."+unguessable()+".part")
+	file, err := createNew(temp, mode, exact)
+	if err != nil {
+		return fmt.Errorf("%s: it is written beside its place first: %w", f.target.path, err)
+	}
+	f.outputs.mu.Lock()
+	defer f.outputs.mu.Unlock()
+	f.file, f.temp = file, temp
+	return nil
+}
+
+// unguessable gives a part of a name that nobody can have taken before.
+func unguessable() string {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails: crypto/rand ends the program instead
+	return hex.EncodeToString(b[:])
+}
+
+// createNew makes a file that was not there, with its permissions.
+func createNew(path string, mode fs.FileMode, exact bool) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL|noFollow, mode)
+	if err != nil {
+		return nil, err
+	}
+	if !exact {
+		return file, nil
+	}
+	if err := permit(file, mode); err != nil {
+		return nil, errors.Join(err, file.Close(), os.Remove(path))
+	}
+	return file, nil
+}
+
+// Path names the file. That of a row's file may differ from what was asked for.
+func (f *File) Path() string { return f.target.path }
+
+// Unfinished reports whether this is a whole file that was not committed: Abort
+// leaves the target as it was.
+func (f *File) Unfinished() bool { return f.temp != "" }
+
+// Write implements io.Writer.
+func (f *File) Write(p []byte) (int, error) { return f.file.Write(p) }
+
+// Seek implements io.Seeker. It fails on pipes.
+func (f *File) Seek(offset int64, whence int) (int64, error) { return f.file.Seek(offset, whence) }
+
+// Commit puts a whole file in its place, and closes any other. After an error the
+// target is what it was.
+func (f *File) Commit() error { return Commit(f) }
+
+// Commit ends several files: all are on disk before the first takes its place, so
+// that a full disk leaves every target as it was.
+func Commit(files ...*File) error {
+	var err error
+	for _, f := range files {
+		if err == nil {
+			err = f.finish()
+		}
+	}
+	for _, f := range files {
+		if err == nil {
+			err = f.place()
+		}
+	}
+	for _, f := range files {
+		if abortErr := f.Abort(); err == nil {
+			err = abortErr
+		}
+	}
+	return err
+}
+
+// finish hands all bytes to the system. Where an old file is replaced they are on
+// disk before: a crash of the machine leaves one or the other.
+func (f *File) finish() error {
+	if f.temp == "" {
+		return nil
+	}
+	if f.target.info != nil {
+		if err := f.file.Sync(); err != nil {
+			return err
+		}
+	}
+	err := f.file.Close()
+	f.file = nil
+	return err
+}
+
+// place renames a finished file to its target.
+func (f *File) place() error {
+	if f.temp == "" {
+		return nil
+	}
+	var err error
+	if f.outputs.NoClobber {
+		err = renameNew(f.temp, f.target.path)
+	} else {
+		err = renameOver(f.temp, f.target.path)
+	}
+	if err != nil {
+		return err
+	}
+	f.outputs.mu.Lock()
+	defer f.outputs.mu.Unlock()
+	f.temp = ""
+	return nil
+}
+
+// Abort leaves the target as it was and removes what was written beside it. A
+// stream is closed as it is. After Commit it does nothing.
+func (f *File) Abort() error {
+	if f.ended {
+		return nil
+	}
+	f.ended = true
+	var err error
+	if f.file != nil {
+		err = f.file.Close()
+	}
+	if f.temp != "" {
+		if gone := os.Remove(f.temp); gone != nil && !errors.Is(gone, fs.ErrNotExist) {
+			err = errors.Join(err, gone)
+		}
+	}
+	f.outputs.release(f)
+	return err
+}
+
+// renameNew renames a file to a name that is not taken.
+func renameNew(from, to string) error {
+	err := os.Link(from, to)
+	switch {
+	case err == nil:
+		return os.Remove(from)
+	case errors.Is(err, fs.ErrExist):
+		return existsError(to)
+	}
+	// The file system has no hard links.
+	if _, err := os.Lstat(to); err == nil {
+		return existsError(to)
+	}
+	return os.Rename(from, to)
+}

@@ -1,0 +1,127 @@
+package outfile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Stream begins a file that stands under its name at once and grows. A file that
+// is there already is replaced, unless another process writes it. The stream is
+// locked until it is closed.
+func (o *Outputs) Stream(path string, c Content) (*File, error) {
+	f := &File{}
+	if err := o.find(path, f); err != nil {
+		return nil, err
+	}
+	var err error
+	if f.target.folder == nil {
+		err = f.openDirect()
+	} else {
+		mode, exact := o.mode(c)
+		f.file, err = claim(path, mode, exact, o.NoClobber)
+	}
+	if err != nil {
+		o.release(f)
+		return nil, err
+	}
+	return f, nil
+}
+
+// mostTries bounds how often a name is looked at again that others change
+// meanwhile; each try means that somebody was faster.
+const mostTries = 16
+
+// claim makes a locked, empty file of that name.
+func claim(path string, mode fs.FileMode, exact, noClobber bool) (*os.File, error) {
+	for range mostTries {
+		file, err := createNew(path, mode, exact)
+		if err == nil {
+			return holding(file, path)
+		}
+		switch {
+		case !errors.Is(err, fs.ErrExist):
+			return nil, err
+		case noClobber:
+			return nil, existsError(path)
+		}
+		file, again, err := replaceOpen(path, mode, exact)
+		if !again {
+			return file, err
+		}
+	}
+	return nil, fmt.Errorf("%s: others keep replacing it", path)
+}
+
+// holding locks a file that was just made.
+func holding(file *os.File, path string) (*os.File, error) {
+	if err := lock(file); err != nil {
+		return nil, errors.Join(lockError(path, err), file.Close())
+	}
+	return file, nil
+}
+
+// errLocked says that another process holds the lock.
+var errLocked = errors.New("another process writes it")
+
+func lockError(path string, err error) error {
+	if errors.Is(err, errLocked) {
+		return fmt.Errorf("%s: another process writes this file: expected another name, or that process to end", path)
+	}
+	return fmt.Errorf("%s: locking it: %w", path, err)
+}
+
+// Row begins the next file of a row. Its name was not taken: where somebody has a
+// file or a link there, the file gets a name with a part that nobody can guess, and
+// Path tells it.
+func (o *Outputs) Row(path string, c Content) (*File, error) {
+	mode, exact := o.mode(c)
+	extension := filepath.Ext(path)
+	name := path
+	for range mostTries {
+		file, err := createNew(name, mode, exact)
+		if errors.Is(err, fs.ErrExist) {
+			name = strings.TrimSuffix(path, extension) + "_" + unguessable() + extension
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if file, err = holding(file, name); err != nil {
+			return nil, err
+		}
+		f := &File{outputs: o, file: file, target: target{path: name}}
+		if f.target.info, err = file.Stat(); err != nil {
+			return nil, errors.Join(err, file.Close())
+		}
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.open = append(o.open, f)
+		return f, nil
+	}
+	return nil, fmt.Errorf("%s: no free name found in this folder", path)
+}
+
+// Made is a file that this run has made.
+type Made struct {
+	path string
+	info os.FileInfo
+}
+
+// Made tells which file of a row it is, for Remove when the row has no room for it.
+func (f *File) Made() Made { return Made{f.target.path, f.target.info} }
+
+// Remove deletes the file, unless another one has its name by now.
+func (m Made) Remove() error {
+	info, err := os.Lstat(m.path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(info, m.info) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return os.Remove(m.path)
+}
