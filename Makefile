@@ -45,7 +45,7 @@ full: ## the tests that ask for tools, privileges or time once more, in random o
 # The packages below internal/ run the program from outside: the race detector would watch only the tests themselves. The
 # packages named here start no goroutine (internal/arch holds them to it). What -short leaves out are long repetitions, which `full` has run;
 # what -skip leaves out runs one command after the other, without anything beside it.
-RACE_SKIP := Faults|WhatIf|Confusion|Honest|Noise|Tshark|FiltersMix|FiltersRefused|Browser|Wireshark|Lua|ExportsReadBack|Qlog|Schemas|WriteKeeps|WriteRefused|ReportSize|ResendCause
+RACE_SKIP := Outputs|Faults|WhatIf|Confusion|Honest|Noise|Tshark|FiltersMix|FiltersRefused|Browser|Wireshark|Lua|ExportsReadBack|Qlog|Schemas|WriteKeeps|WriteRefused|ReportSize|ResendCause
 RACE_SCRIPTS := anonymise|graph|ledger|listings|merge|packets|protocols|report|riptide_messages|simulate|srdp|state|walks|wrong
 .PHONY: race
 race: ## the tests with the race detector, of all that runs side by side

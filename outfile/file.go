@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // File is an output. A whole one stands under its name once it is committed.
@@ -66,7 +67,7 @@ func (f *File) openBeside(c Content) error {
 	mode, exact := f.outputs.mode(c)
 	name := f.target.name
 	folder := filepath.Dir(f.target.path)
-	temp := filepath.Join(folder, "."+name[:min(len(name), mostName)]+"."+unguessable()+".part")
+	temp := filepath.Join(folder, "."+strings.ToValidUTF8(name[:min(len(name), mostName)], "")+"."+unguessable()+".part")
 	file, err := createNew(temp, mode, exact)
 	if err != nil {
 		return fmt.Errorf("%s: it is written beside its place first: %w", f.target.path, err)
