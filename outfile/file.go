@@ -197,16 +197,24 @@ func (f *File) Abort() error {
 
 // renameNew renames a file to a name that is not taken.
 func renameNew(from, to string) error {
+	if err := link(from, to); !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return existsError(to)
+}
+
+// link renames a file by its second name, which fails with fs.ErrExist where that is
+// taken. Without hard links in the file system, somebody may take it meanwhile.
+func link(from, to string) error {
 	err := os.Link(from, to)
 	switch {
 	case err == nil:
 		return os.Remove(from)
 	case errors.Is(err, fs.ErrExist):
-		return existsError(to)
+		return err
 	}
-	// The file system has no hard links.
 	if _, err := os.Lstat(to); err == nil {
-		return existsError(to)
+		return fs.ErrExist
 	}
 	return os.Rename(from, to)
 }

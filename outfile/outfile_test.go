@@ -164,7 +164,7 @@ func TestAbortLeavesTheOldFile(t *testing.T) {
 		case "abandon":
 			o.Abandon()
 		case "signal":
-			o.Abandoned()
+			o.RemoveUnfinished()
 		}
 		if err != nil {
 			t.Fatal(err)

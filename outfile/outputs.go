@@ -93,8 +93,8 @@ func (o *Outputs) RefuseInput(name string, info os.FileInfo) error {
 }
 
 func (o *Outputs) refuseInput(name string, info os.FileInfo) error {
-	if info.Mode()&fs.ModeCharDevice != 0 {
-		return nil // a terminal, /dev/null: reading and writing do not meet there
+	if info.Mode()&(fs.ModeCharDevice|fs.ModeSocket) != 0 {
+		return nil // a terminal, /dev/null, a connection: what is written is not read again
 	}
 	for _, in := range o.inputs {
 		if os.SameFile(in.info, info) {
@@ -125,9 +125,10 @@ func (o *Outputs) Abandon() {
 	}
 }
 
-// Abandoned deletes the unfinished files on disk without closing them. It is for a
-// signal handler that ends the program while others may still write.
-func (o *Outputs) Abandoned() {
+// RemoveUnfinished deletes what is on disk of whole files that were not committed,
+// without closing them. It is for a signal handler that ends the program while
+// others may still write.
+func (o *Outputs) RemoveUnfinished() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, f := range o.open {

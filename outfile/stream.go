@@ -40,7 +40,14 @@ func claim(path string, mode fs.FileMode, exact, noClobber bool) (*os.File, erro
 	for range mostTries {
 		file, err := createNew(path, mode, exact)
 		if err == nil {
-			return holding(file, path)
+			held, err := holding(file, path)
+			if err != nil {
+				return nil, err
+			}
+			if held {
+				return file, nil
+			}
+			continue
 		}
 		switch {
 		case !errors.Is(err, fs.ErrExist):
@@ -56,12 +63,20 @@ func claim(path string, mode fs.FileMode, exact, noClobber bool) (*os.File, erro
 	return nil, fmt.Errorf("%s: others keep replacing it", path)
 }
 
-// holding locks a file that was just made.
-func holding(file *os.File, path string) (*os.File, error) {
+// holding locks a file that was just made. Between the two another process may have
+// replaced it: then it is closed, and not held.
+func holding(file *os.File, path string) (held bool, err error) {
 	if err := lock(file); err != nil {
-		return nil, errors.Join(lockError(path, err), file.Close())
+		return false, errors.Join(lockError(path, err), file.Close())
 	}
-	return file, nil
+	own, err := file.Stat()
+	if err != nil {
+		return false, errors.Join(err, file.Close())
+	}
+	if now, err := os.Lstat(path); err == nil && os.SameFile(now, own) {
+		return true, nil
+	}
+	return false, file.Close()
 }
 
 // errLocked says that another process holds the lock.
@@ -90,8 +105,10 @@ func (o *Outputs) Row(path string, c Content) (*File, error) {
 		if err != nil {
 			return nil, err
 		}
-		if file, err = holding(file, name); err != nil {
+		if held, err := holding(file, name); err != nil {
 			return nil, err
+		} else if !held {
+			continue
 		}
 		f := &File{outputs: o, file: file, target: target{path: name}}
 		if f.target.info, err = file.Stat(); err != nil {

@@ -86,15 +86,20 @@ func notWritten(path string) error {
 
 // renameOver replaces a file by another, unless a process writes it.
 func renameOver(from, to string) error {
-	old, err := takeOld(to)
-	if err != nil {
-		return err
+	for range mostTries {
+		old, err := takeOld(to)
+		if err != nil {
+			return err
+		}
+		if old != nil {
+			return errors.Join(os.Rename(from, to), old.Close())
+		}
+		// A stream may take the name at this moment: it must not lose it.
+		if err := link(from, to); !errors.Is(err, fs.ErrExist) {
+			return err
+		}
 	}
-	err = os.Rename(from, to)
-	if old != nil {
-		err = errors.Join(err, old.Close())
-	}
-	return err
+	return fmt.Errorf("%s: others keep replacing it", to)
 }
 
 // replaceOpen puts a new, locked file in the place of one that is there. The old

@@ -115,7 +115,7 @@ func (a *app) watchSignals() {
 	go func() {
 		for s := range a.signals {
 			if s != syscall.SIGPIPE {
-				a.outputs.Abandoned()
+				a.outputs.RemoveUnfinished()
 				os.Exit(exitFailed)
 			}
 		}

@@ -489,8 +489,8 @@ ackscope packets -q -w ` + name + ` in.pcapng >> in.pcapng; echo $?
 ackscope packets -q -w in.pcapng - < in.pcapng; echo $?
 ackscope anonymise -q in.pcapng both > both; echo $?; rm both`
 		cmd := exec.Command(sh, "-c", script, "sh", s.folder)
-		if name == "/proc/self/fd/1" && testenvNoProc() {
-			continue
+		if _, err := os.Stat("/proc/self/fd"); err != nil && strings.HasPrefix(name, "/proc") {
+			continue // not Linux
 		}
 		text, err := cmd.Output()
 		if err != nil || strings.Join(strings.Fields(string(text)), " ") != "before1 2 2 2" {
@@ -499,8 +499,6 @@ ackscope anonymise -q in.pcapng both > both; echo $?; rm both`
 		s.clean()
 	}
 }
-
-func testenvNoProc() bool { _, err := os.Stat("/proc/self/fd"); return err != nil }
 
 // The names of a row of files can be guessed: what somebody has put there is
 // neither written nor deleted.
