@@ -215,7 +215,7 @@ func (q *Qlog) trace(f *analyze.Flow, side machine.Side) {
 
 // event writes one event; false where the dialect has none for it.
 func (q *Qlog) event(f *analyze.Flow, x *note) bool {
-	q.buf = AppendDecimal(append(q.buf, `{"time":`...), int64(x.at-q.start), 6)
+	q.buf = AppendDecimal(append(q.buf, `{"time":`...), int64(x.at.Sub(q.start)), 6)
 	if q.dialect == QVIS {
 		return q.qvisEvent(x)
 	}
@@ -305,7 +305,7 @@ func (q *Qlog) qvisEvent(x *note) bool {
 	}
 	q.buf = append(q.buf, "}}"...)
 	if x.kind == NoteAcked && x.rtt >= 0 {
-		q.buf = AppendDecimal(append(q.buf, ",\n{\"time\":"...), int64(x.at-q.start), 6)
+		q.buf = AppendDecimal(append(q.buf, ",\n{\"time\":"...), int64(x.at.Sub(q.start)), 6)
 		q.buf = AppendDecimal(append(q.buf, `,"name":"recovery:metrics_updated","data":{"latest_rtt":`...), x.rtt, 6)
 		q.buf = append(q.buf, "}}"...)
 	}

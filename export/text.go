@@ -71,15 +71,16 @@ func appendHex(to, b []byte) []byte {
 // AppendDecimal writes n / 10^digits without zeros at the end: much faster than
 // a float64 in full.
 func AppendDecimal(b []byte, n int64, digits int) []byte {
+	left := uint64(n)
 	if n < 0 {
-		b, n = append(b, '-'), -n
+		b, left = append(b, '-'), -left // of the least int64 too
 	}
-	scale := int64(1)
+	scale := uint64(1)
 	for range digits {
 		scale *= 10
 	}
-	b = strconv.AppendInt(b, n/scale, 10)
-	fraction := n % scale
+	b = strconv.AppendUint(b, left/scale, 10)
+	fraction := left % scale
 	if fraction == 0 {
 		return b
 	}

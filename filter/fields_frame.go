@@ -45,8 +45,8 @@ func frameFields() []*Field {
 			Name: "frame.time_epoch", Kind: Time, Unit: "s", Doc: "When the frame was captured, in seconds since 1970.", seconds: true,
 			values: values{i: one(func(r *Record) (int64, bool) { return int64(r.Datagram.At), true })},
 		},
-		duration("frame.time_relative", "Time since the capture's first frame.", func(r *Record) (int64, bool) { return int64(r.Datagram.At - r.Start), true }),
-		duration("frame.time_delta", "Time since the frame before.", func(r *Record) (int64, bool) { return int64(r.Datagram.At - r.Previous), r.Frame != nil }),
+		duration("frame.time_relative", "Time since the capture's first frame.", func(r *Record) (int64, bool) { return int64(r.Datagram.At.Sub(r.Start)), true }),
+		duration("frame.time_delta", "Time since the frame before.", func(r *Record) (int64, bool) { return int64(r.Datagram.At.Sub(r.Previous)), r.Frame != nil }),
 		{
 			Name: "malformed", Doc: "The packet, or a header before it, could not be taken apart to its end.", needs: NeedFlow | NeedFields,
 			present: func(r *Record) bool {

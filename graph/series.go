@@ -15,6 +15,7 @@ import (
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/scale"
 )
 
 // Cells is how many stretches of time a series has. A flow of any length takes
@@ -124,18 +125,16 @@ func NewFlow(first, last machine.Instant) *Flow {
 
 // CellAt says in which cell an instant lies.
 func (f *Flow) CellAt(at machine.Instant) int {
-	span := int64(f.Last-f.First) + 1
-	// In floating point, since a capture of a day has more nanoseconds than fit times Cells.
-	return min(max(int(float64(at-f.First)/float64(span)*Cells), 0), Cells-1)
+	return scale.Position(at, f.First, f.Last, Cells)
 }
 
 // TimeOf gives the instant at which a cell begins.
 func (f *Flow) TimeOf(cell int) machine.Instant {
-	return f.First + machine.Instant(float64(f.Last-f.First)*float64(cell)/Cells)
+	return f.First.Add(time.Duration(scale.MulDiv(int64(f.Last.Sub(f.First)), int64(cell), Cells)))
 }
 
 // Step gives the time that a cell stands for.
-func (f *Flow) Step() time.Duration { return time.Duration(f.Last-f.First) / Cells }
+func (f *Flow) Step() time.Duration { return f.Last.Sub(f.First) / Cells }
 
 // Take adds what a record tells.
 func (f *Flow) Take(r *analyze.Record) {

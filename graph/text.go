@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/ackscope/ackscope/scale"
 )
 
 // Text draws plots with the dots of braille, for a terminal of so many columns
@@ -49,6 +51,10 @@ func (d *dots) dot(x, y int, class string) {
 	d.classes[i] = class
 }
 
+// inside gives the row of dots nearest to one that may lie outside.
+func (d *dots) inside(row int) int { return min(max(row, 0), 4*d.h-1) }
+
+// bar wants rows inside of the drawing.
 func (d *dots) bar(x, from, to int, class string) {
 	for y := min(from, to); y <= max(from, to); y++ {
 		d.dot(x, y, class)
@@ -123,7 +129,7 @@ func (p *Plot) foot(b *strings.Builder, d *dots) {
 	line, labels := []rune(strings.Repeat("─", d.w)), []rune(strings.Repeat(" ", d.w+textLabel))
 	free := 0
 	for _, v := range Ticks(0, p.Span, max(d.w/12, 2)) {
-		x := min(int(v/p.Span*float64(d.w)), d.w-1)
+		x := min(scale.Int(scale.Float(v/p.Span*float64(d.w))), d.w-1)
 		text := Number(v) + " s"
 		n := utf8.RuneCountInString(text)
 		at := min(max(x+textLabel-n/2, free), len(labels)-n)
@@ -139,14 +145,14 @@ func (p *Plot) foot(b *strings.Builder, d *dots) {
 
 // row gives the dot's row of a value, from the top.
 func (p *Plot) row(v float64, d *dots) int {
-	return int((p.High-v)/(p.High-p.Low)*float64(4*d.h-1) + 0.5)
+	return scale.Int(scale.Float((p.High-v)/(p.High-p.Low)*float64(4*d.h-1) + 0.5))
 }
 
 func (p *Plot) dots(d *dots, t *Trace) {
 	last, lastRow := -1, 0
 	for _, x := range t.Points {
-		column := min(int(x.At/p.Span*float64(2*d.w)), 2*d.w-1)
-		low, high := p.row(x.Low, d), p.row(x.High, d)
+		column := min(scale.Int(scale.Float(x.At/p.Span*float64(2*d.w))), 2*d.w-1)
+		low, high := d.inside(p.row(x.Low, d)), d.inside(p.row(x.High, d))
 		switch t.Shape {
 		case Marks:
 			i := d.cell(column, high)
@@ -176,7 +182,7 @@ func (p *Plot) dots(d *dots, t *Trace) {
 		d.bar(column, low, high, t.Class)
 		last, lastRow = column, high
 		if t.Shape == Levels {
-			lastRow = p.row(x.Last, d)
+			lastRow = d.inside(p.row(x.Last, d))
 		}
 	}
 }

@@ -12,18 +12,24 @@
 // means the same in a simulation's log, in a capture's record and on a screen.
 package machine
 
-import "time"
+import (
+	"time"
+
+	"github.com/ackscope/ackscope/scale"
+)
 
 // Instant is a point in time in nanoseconds since the source's epoch: the Unix
 // epoch for captures, the start of the run for simulations. Machines compare
 // and subtract instants; they never ask for the present one.
 type Instant int64
 
-// Add gives the instant d later.
-func (t Instant) Add(d time.Duration) Instant { return t + Instant(d) }
+// Add gives the instant d later, at most the greatest there is: a capture may
+// hold any time.
+func (t Instant) Add(d time.Duration) Instant { return scale.Add(t, d) }
 
-// Sub gives the time from u to t.
-func (t Instant) Sub(u Instant) time.Duration { return time.Duration(t - u) }
+// Sub gives the time from u to t; of two that are more than 292 years apart, the
+// longest there is.
+func (t Instant) Sub(u Instant) time.Duration { return time.Duration(scale.Sub(t, u)) }
 
 // Time gives t as a wall-clock time in UTC; it is meaningful only where the
 // source's epoch is the Unix epoch.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/scale"
 )
 
 // Messages gathers the lives of messages, by flow, side and type. It is fed as a
@@ -199,7 +200,7 @@ func (s *Spread) At(q float64) time.Duration {
 	below := uint64(0)
 	for i, n := range s.cells {
 		if below += uint64(n); below >= rank {
-			mid := time.Duration(math.Exp2((float64(i)-0.5)/octave) * 1e3)
+			mid := time.Duration(scale.Float(math.Exp2((float64(i)-0.5)/octave) * 1e3))
 			return min(max(mid, s.Min), s.Max)
 		}
 	}

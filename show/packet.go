@@ -31,12 +31,13 @@ func SeverityStyle(s machine.Severity) Style {
 
 // AppendSeconds writes nanoseconds as seconds with so many decimals.
 func AppendSeconds(to []byte, ns int64, decimals int) []byte {
+	left := uint64(ns)
 	if ns < 0 {
-		to, ns = append(to, '-'), -ns
+		to, left = append(to, '-'), -left // of the least int64 too
 	}
-	to = strconv.AppendInt(to, ns/1e9, 10)
+	to = strconv.AppendUint(to, left/1e9, 10)
 	to = append(to, '.')
-	fraction, scale := ns%1e9, int64(1e8)
+	fraction, scale := left%1e9, uint64(1e8)
 	for range decimals {
 		to = append(to, '0'+byte(fraction/scale%10))
 		scale /= 10

@@ -155,7 +155,7 @@ func (s *Tree) frameTree(r *filter.Record) {
 		s.row("File: %s", r.File)
 	}
 	s.row("Time: %s UTC", f.At.Time().Format("2006-01-02 15:04:05.000000000"))
-	s.row("Since the first frame: %s s, since the frame before: %s s", AppendSeconds(nil, int64(f.At-r.Start), 9), AppendSeconds(nil, int64(f.At-r.Previous), 9))
+	s.row("Since the first frame: %s s, since the frame before: %s s", AppendSeconds(nil, int64(f.At.Sub(r.Start)), 9), AppendSeconds(nil, int64(f.At.Sub(r.Previous)), 9))
 	s.row("Interface: %d (%s)", f.Interface, capture.LinkTypeName(f.LinkType))
 	for comment := range f.Comments() {
 		s.row("Comment: %s", comment)

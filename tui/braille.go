@@ -1,5 +1,7 @@
 package tui
 
+import "github.com/ackscope/ackscope/scale"
+
 // braille is a canvas of dots: two by four in a cell.
 type braille struct {
 	w, h  int // in cells
@@ -27,17 +29,15 @@ func (b *braille) dot(x, y int, r role) {
 }
 
 // line sets the dots between two places; every skips dots: 1 for none, 2 for
-// every other one.
-func (b *braille) line(x0, y0, x1, y1 int, r role, every int) {
-	n := max(abs(x1-x0), abs(y1-y0), 1)
-	for i := 0; i <= n; i++ {
-		if i%every == 0 {
-			b.dot(x0+(x1-x0)*i/n, y0+(y1-y0)*i/n, r)
+// every other one. A line is cut to the canvas before it is drawn: its ends may
+// lie years away.
+func (b *braille) line(x0, y0, x1, y1 int64, r role, every int64) {
+	scale.Line(x0, y0, x1, y1, 2*b.w, 4*b.h, func(x, y int, step int64) {
+		if step%every == 0 {
+			b.dot(x, y, r)
 		}
-	}
+	})
 }
-
-func abs(n int) int { return max(n, -n) }
 
 // paint draws the dots.
 func (b *braille) paint(c canvas) {

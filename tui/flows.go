@@ -11,6 +11,7 @@ import (
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/filter"
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/scale"
 	"github.com/ackscope/ackscope/show"
 )
 
@@ -188,7 +189,7 @@ func (s *Store) spark(f *analyze.Flow) string {
 	for _, n := range cells {
 		i := 0
 		if n > 0 {
-			i = 1 + int(uint64(n)*uint64(len(sparkRunes)-2)/uint64(most))
+			i = scale.Level(int64(n), int64(most), len(sparkRunes)-1)
 		}
 		b.WriteRune(sparkRunes[min(i, len(sparkRunes)-1)])
 	}
@@ -210,7 +211,7 @@ func (t *flowTable) settle(m *Model) {
 	// Many flows are not sorted at every batch that is read.
 	asked := t.sorted != t.sort || t.turned != t.reverse || t.filter != m.packet.filter || t.version < 0
 	begun := time.Now()
-	if !asked && !m.store.Settled() && begun.Sub(t.made) < orderShare*t.cost {
+	if !asked && !m.store.Settled() && begun.Sub(t.made)/orderShare < t.cost {
 		return
 	}
 	defer func() { t.made, t.cost = time.Now(), time.Since(begun) }()

@@ -9,6 +9,7 @@ import (
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/graph"
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/scale"
 )
 
 // graphs is the view of a flow's figures over time, with a cursor at the
@@ -154,7 +155,9 @@ func (g *graphs) drawPanel(whole, plot canvas, p *panel, from, span, cursor int)
 	}
 	b := newBraille(plot.w, plot.h)
 	letters, named := map[int]bool{}, [2]bool{}
-	y := func(v float64) int { return 4*plot.h - 1 - int((v-low)/(high-low)*float64(4*plot.h-1)) }
+	y := func(v float64) int {
+		return 4*plot.h - 1 - scale.Int(scale.Float((v-low)/(high-low)*float64(4*plot.h-1)))
+	}
 	for _, k := range p.kinds {
 		for _, side := range sides {
 			if seriesGlyphs[k] != "" {
@@ -167,7 +170,7 @@ func (g *graphs) drawPanel(whole, plot canvas, p *panel, from, span, cursor int)
 					continue
 				}
 				last = y(c.Max)
-				b.line(x, last, x, y(c.Min), seriesRole(k, side), 1)
+				b.line(int64(x), int64(last), int64(x), int64(y(c.Min)), seriesRole(k, side), 1)
 			}
 			if last >= 0 && !named[side] {
 				named[side] = true

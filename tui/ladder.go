@@ -8,6 +8,7 @@ import (
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/graph"
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/scale"
 	"github.com/ackscope/ackscope/show"
 )
 
@@ -46,7 +47,7 @@ func (m *Model) arrows(f *analyze.Flow, entry int, from, to machine.Instant, one
 	vantage := f.Facts().Vantage
 	add := func(n int) bool {
 		at := m.store.timeAt(n)
-		if at < from.Add(-2*oneWay) || at > to.Add(2*oneWay) {
+		if at < from.Add(-scale.Mul(oneWay, 2)) || at > to.Add(scale.Mul(oneWay, 2)) {
 			return false
 		}
 		e := m.store.timeline.At(n)
@@ -88,7 +89,7 @@ func (m *Model) drawLadder(c canvas) {
 	if l.row == 0 || l.flow != f.ID {
 		l.flow, l.row = f.ID, 2*time.Millisecond
 		for _, d := range ladderSteps {
-			if l.row = d; time.Duration(c.h)*d > 5*oneWay/2 && d >= time.Millisecond {
+			if l.row = d; scale.Mul(d, int64(c.h)) > scale.Mul(oneWay/2, 5) && d >= time.Millisecond {
 				break
 			}
 		}
@@ -111,9 +112,11 @@ func (m *Model) drawLadder(c canvas) {
 	c.text(label-2, 1, roleSideA, "A "+f.A.String())
 	c.right(label+width+2, 1, roleSideB, f.B.String()+" B")
 	now := m.store.timeAt(n)
-	from := now.Add(-l.row * time.Duration(rows) / 2)
-	to := from.Add(l.row * time.Duration(rows))
-	y := func(t machine.Instant) int { return int(int64(t-from) * 4 / int64(l.row)) }
+	from := now.Add(-scale.Mul(l.row, int64(rows)) / 2)
+	to := from.Add(scale.Mul(l.row, int64(rows)))
+	// In dots below the first row; far outside of the screen for what lies years away.
+	y := func(t machine.Instant) int64 { return scale.MulDiv(int64(t.Sub(from)), 4, int64(l.row)) }
+	row := func(dots int64) int { return 2 + scale.Int(min(max(dots/4, -3), int64(rows))) } // -3 is above the head
 	b := newBraille(width-2, rows)
 	area := c.part(label+1, 2, width-2, rows)
 	c.column(label, 2, rows)
@@ -130,12 +133,11 @@ func (m *Model) drawLadder(c canvas) {
 	slices.SortStableFunc(arrows, func(x, y graph.Arrow) int { return weightOf(&x, n) - weightOf(&y, n) })
 	for i := range arrows {
 		a := &arrows[i]
-		x0, x1 := 0, 2*b.w-1
+		x0, x1 := int64(0), int64(2*b.w-1)
 		if a.From == machine.B {
 			x0, x1 = x1, x0
 		}
 		r := roleDim
-		every := 1
 		switch {
 		case a.Entry == n:
 			r = roleFocus
@@ -148,11 +150,11 @@ func (m *Model) drawLadder(c canvas) {
 		}
 		y0, y1 := y(a.Leaves), y(a.Arrives)
 		if a.Fate == analyze.FateLost {
-			xm, ym := x0+(x1-x0)*3/5, y0+(y1-y0)*3/5
+			xm, ym := x0+(x1-x0)*3/5, scale.Add(y0, scale.MulDiv(scale.Sub(y1, y0), 3, 5))
 			b.line(x0, y0, xm, ym, r, 2)
-			texts = append(texts, text{label + 1 + xm/2, 2 + ym/4, r, "✗", true})
+			texts = append(texts, text{label + 1 + int(xm/2), row(ym), r, "✗", true})
 		} else {
-			b.line(x0, y0, x1, y1, r, every)
+			b.line(x0, y0, x1, y1, r, 1)
 		}
 		s := m.store.Frame(m.store.timeline.At(a.Entry).Ref)
 		if a.Entry == n {
@@ -161,8 +163,8 @@ func (m *Model) drawLadder(c canvas) {
 		if a.Settled == n {
 			s = "✓" + s
 		}
-		head := 2 + y(a.Leaves)/4
-		if y(a.Leaves) < 0 || head >= 2+rows {
+		head := row(y0)
+		if y0 < 0 || head >= 2+rows {
 			continue
 		}
 		if a.From == machine.A {

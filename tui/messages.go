@@ -10,6 +10,7 @@ import (
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/filter"
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/scale"
 )
 
 // messageTable is the life of each message of one flow.
@@ -297,7 +298,7 @@ func (x *life) lifeLine(s *Store, width int, span time.Duration) string {
 	cells := []rune(strings.Repeat("·", max(width, 1)))
 	put := func(t machine.Instant, r rune) {
 		if span > 0 && t >= x.At && t.Sub(x.At) <= span {
-			cells[min(int(int64(t.Sub(x.At))*int64(len(cells)-1)/int64(span)), len(cells)-1)] = r
+			cells[scale.Part(t.Sub(x.At), span, len(cells)-1)] = r
 		}
 	}
 	end := x.At
@@ -308,15 +309,14 @@ func (x *life) lifeLine(s *Store, width int, span time.Duration) string {
 		end = max(end, x.AckedAt)
 	}
 	if span > 0 {
-		last := min(int(int64(end.Sub(x.At))*int64(len(cells)-1)/int64(span)), len(cells)-1)
-		for i := 0; i <= last; i++ {
+		for i := range scale.Part(end.Sub(x.At), span, len(cells)-1) + 1 {
 			cells[i] = '─'
 		}
 	}
 	if x.Wait > 0 {
 		// It lay complete from here on.
-		for t := x.DeliveredAt.Add(-x.Wait); t < x.DeliveredAt; t = t.Add(max(x.Wait/time.Duration(len(cells)), 1)) {
-			put(t, '▒')
+		for i := range cells {
+			put(x.DeliveredAt.Add(time.Duration(scale.MulDiv(-int64(x.Wait), int64(i)+1, int64(len(cells))))), '▒')
 		}
 	}
 	for _, ref := range x.Frames[1:max(min(x.Attempts, machine.MessageFrames), 1)] {
@@ -364,7 +364,7 @@ func bars(list []time.Duration) string {
 	var n [cells]int
 	most := 0
 	for _, d := range list {
-		i := min(int(int64(d)*cells/(int64(list[len(list)-1])+1)), cells-1)
+		i := scale.Position(d, 0, list[len(list)-1], cells)
 		n[i]++
 		most = max(most, n[i])
 	}
@@ -372,7 +372,7 @@ func bars(list []time.Duration) string {
 	for i, v := range n {
 		k := 0
 		if v > 0 {
-			k = 1 + v*(len(sparkRunes)-2)/most
+			k = scale.Level(int64(v), int64(most), len(sparkRunes)-1)
 		}
 		out[i] = sparkRunes[min(k, len(sparkRunes)-1)]
 	}

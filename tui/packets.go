@@ -333,11 +333,11 @@ func (m *Model) appendWhen(to []byte, r *filter.Record) []byte {
 	at := r.Datagram.At
 	switch timeWords[m.config.Time] {
 	case "delta":
-		return show.AppendSeconds(to, int64(at-r.Previous), 6)
+		return show.AppendSeconds(to, int64(at.Sub(r.Previous)), 6)
 	case "absolute":
 		return at.Time().AppendFormat(to, "15:04:05.000000")
 	}
-	return show.AppendSeconds(to, int64(at-r.Start), 6)
+	return show.AppendSeconds(to, int64(at.Sub(r.Start)), 6)
 }
 
 var timeWords = []string{"relative", "delta", "absolute"}

@@ -11,6 +11,7 @@ import (
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/filter"
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/scale"
 	"github.com/ackscope/ackscope/show"
 )
 
@@ -187,10 +188,7 @@ func (s *Store) figuresOf(flow int) *figures {
 
 // stretch says in which part of the capture an instant lies.
 func (s *Store) stretch(at machine.Instant) int {
-	if s.last <= s.first {
-		return 0
-	}
-	return int(min(max(int64(at-s.first), 0)*sparkCells/(int64(s.last-s.first)+1), sparkCells-1))
+	return scale.Position(at, s.first, s.last, sparkCells)
 }
 
 // read does both runs.

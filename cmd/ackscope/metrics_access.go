@@ -22,9 +22,9 @@ type metricsAccess struct {
 	certificate *tls.Certificate   // nil for HTTP without TLS
 }
 
-// maxSecret bounds a token and the files of TLS, in bytes: chains of certificates
+// maxAccessFile bounds a token and the files of TLS, in bytes: chains of certificates
 // take some 10 KB.
-const maxSecret = 1 << 20
+const maxAccessFile = 1 << 20
 
 // tokenForm is RFC 6750's b64token, what a header of HTTP can carry.
 var tokenForm = regexp.MustCompile(`^[A-Za-z0-9._~+/-]+=*$`)
@@ -85,7 +85,7 @@ func readSecret(flag, path string, warn func(string)) ([]byte, error) {
 	})
 }
 
-// readLimited reads a file of at most maxSecret bytes; look, if any, is told of it.
+// readLimited reads a file of at most maxAccessFile bytes; look, if any, is told of it.
 func readLimited(flag, path string, look func(fs.FileInfo)) ([]byte, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrPermission) {
@@ -102,12 +102,12 @@ func readLimited(flag, path string, look func(fs.FileInfo)) ([]byte, error) {
 	if look != nil {
 		look(info)
 	}
-	text, err := io.ReadAll(io.LimitReader(f, maxSecret+1))
+	text, err := io.ReadAll(io.LimitReader(f, maxAccessFile+1))
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", flag, err)
-	case len(text) > maxSecret:
-		return nil, fmt.Errorf("%s %s: expected at most %d bytes", flag, path, maxSecret)
+	case len(text) > maxAccessFile:
+		return nil, fmt.Errorf("%s %s: expected at most %d bytes", flag, path, maxAccessFile)
 	}
 	return text, nil
 }

@@ -201,15 +201,15 @@ func (s *packetLister) appendWhen(to []byte, r *filter.Record) []byte {
 	case "e":
 		return show.AppendSeconds(to, int64(at), decimals)
 	case "d":
-		return show.AppendSeconds(to, int64(at-r.Previous), decimals)
+		return show.AppendSeconds(to, int64(at.Sub(r.Previous)), decimals)
 	case "dd":
 		before := s.shown
 		if s.shown = at; before == 0 {
 			before = at
 		}
-		return show.AppendSeconds(to, int64(at-before), decimals)
+		return show.AppendSeconds(to, int64(at.Sub(before)), decimals)
 	}
-	return show.AppendSeconds(to, int64(at-r.Start), decimals)
+	return show.AppendSeconds(to, int64(at.Sub(r.Start)), decimals)
 }
 
 // decimals is how many digits the file's clock has below the second.

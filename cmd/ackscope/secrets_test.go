@@ -20,15 +20,15 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// secretFile is a file that somebody may give by mistake, and what of it must not
+// givenByMistake is a file that somebody may give by mistake, and what of it must not
 // be in any output.
-type secretFile struct {
+type givenByMistake struct {
 	name, text string
 	secrets    []string
 }
 
 // secretFiles makes one of each kind anew.
-func secretFiles(t *testing.T) []secretFile {
+func secretFiles(t *testing.T) []givenByMistake {
 	t.Helper()
 	random := func(n int) []byte {
 		b := make([]byte, n)
@@ -37,8 +37,8 @@ func secretFiles(t *testing.T) []secretFile {
 		}
 		return b
 	}
-	var list []secretFile
-	add := func(name, text string, secrets ...string) { list = append(list, secretFile{name, text, secrets}) }
+	var list []givenByMistake
+	add := func(name, text string, secrets ...string) { list = append(list, givenByMistake{name, text, secrets}) }
 	armor := func(name, kind string, der []byte) {
 		text := string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
 		var body []string

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/scale"
 )
 
 // outcome is what became of a packet between the taps.
@@ -211,7 +212,7 @@ func (w *way) settle(late, early bool, out *Way) {
 	begin, end := w.spans[1][0], w.spans[1][1]
 	runs := end
 	if len(w.delays) > 0 && !early {
-		runs = end.Add(2 * w.delays[len(w.delays)/2])
+		runs = end.Add(scale.Mul(w.delays[len(w.delays)/2], 2))
 	}
 	loss := float64(len(w.up)-len(w.delays)) / float64(max(1, len(w.up)))
 	for i := range w.up {

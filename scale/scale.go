@@ -1,0 +1,169 @@
+// Package scale maps times, counts and lengths of a capture onto cells, pixels
+// and levels, and adds, subtracts and multiplies them, without overflow.
+//
+//	scale.Position(at, first, last, 80)   // in which of 80 columns an instant lies
+//	scale.Mul(rowTime, 24)                // what 24 rows of a ladder show
+//
+// A capture's timestamps come from outside: one flipped bit puts two packets 292
+// years apart, and such a difference times a factor needs more than 64 bits. So
+// products are 128 bits wide here, and what does not fit saturates: the result
+// is the nearest number that fits. internal/arch fails where another package
+// multiplies a time by itself.
+//
+// Ring 0 of the house: it knows no other package.
+package scale
+
+import (
+	"math"
+	"math/bits"
+)
+
+// Integer is what is scaled: time.Duration, machine.Instant and plain numbers.
+type Integer interface{ ~int64 }
+
+// Add gives a+b, saturated.
+func Add[T, U Integer](a T, b U) T {
+	sum := int64(a) + int64(b)
+	if (sum > int64(a)) == (b > 0) || b == 0 {
+		return T(sum)
+	}
+	return saturated[T](b < 0)
+}
+
+// Sub gives a-b, saturated. Of two instants that is a difference.
+func Sub[T Integer](a, b T) T {
+	difference := a - b
+	if (difference < a) == (b > 0) || b == 0 {
+		return difference
+	}
+	return saturated[T](b > 0)
+}
+
+// Mul gives a*n, saturated.
+func Mul[T Integer](a T, n int64) T { return T(MulDiv(int64(a), n, 1)) }
+
+func saturated[T Integer](negative bool) T {
+	if negative {
+		return math.MinInt64
+	}
+	return math.MaxInt64
+}
+
+// magnitude gives the distance of a number from 0; that of the least int64 fits.
+func magnitude(n int64) uint64 {
+	if n < 0 {
+		return -uint64(n)
+	}
+	return uint64(n)
+}
+
+// MulDiv gives a*b/c, rounded towards 0 and saturated. The product is 128 bits
+// wide. A division by 0 saturates; 0/0 is 0.
+func MulDiv(a, b, c int64) int64 {
+	high, low := bits.Mul64(magnitude(a), magnitude(b))
+	negative := (a < 0) != (b < 0) != (c < 0)
+	divisor := magnitude(c)
+	switch {
+	case high == 0 && low == 0:
+		return 0
+	case high >= divisor: // 128 bits by 64: the quotient would need more than 64
+		return saturated[int64](negative)
+	}
+	quotient, _ := bits.Div64(high, low, divisor)
+	switch {
+	case !negative && quotient > math.MaxInt64, negative && quotient > 1<<63:
+		return saturated[int64](negative)
+	case negative:
+		return int64(-quotient)
+	}
+	return int64(quotient)
+}
+
+// Position says in which of so many equal cells a value of [lo, hi] lies: 0 to
+// cells-1. A value outside lies in the nearest cell. Without a cell, or where hi
+// is below lo, the position is 0.
+func Position[T Integer](value, lo, hi T, cells int) int {
+	if cells <= 0 || hi <= lo || value <= lo {
+		return 0
+	}
+	// As unsigned numbers the distances fit, whatever the signs are.
+	offset, span := uint64(min(value, hi))-uint64(lo), uint64(hi)-uint64(lo)
+	if span < math.MaxUint64 {
+		span++ // both ends are inside
+	}
+	high, low := bits.Mul64(offset, uint64(cells))
+	if high >= span {
+		return cells - 1 // the whole range of int64 has one value more than span can count
+	}
+	at, _ := bits.Div64(high, low, span)
+	return min(int(at), cells-1)
+}
+
+// Part gives how many of so many cells a part of a whole fills: 0 for nothing,
+// all cells for the whole, rounded down. A whole of 0 has no parts.
+func Part[T Integer](part, whole T, cells int) int {
+	if whole <= 0 || part <= 0 || cells <= 0 {
+		return 0
+	}
+	return int(MulDiv(int64(min(part, whole)), int64(cells), int64(whole)))
+}
+
+// Level gives the step of a bar for a count: 0 for none, else 1 to levels, the
+// highest for most.
+func Level[T Integer](count, most T, levels int) int {
+	if count <= 0 || levels <= 0 {
+		return 0
+	}
+	return 1 + Part(count, max(most, count), levels-1)
+}
+
+// Int gives a number as an int, saturated where an int has 32 bits.
+func Int(n int64) int {
+	return int(min(max(n, math.MinInt), math.MaxInt))
+}
+
+// Float gives a number of floating point as a whole one, rounded towards 0 and
+// saturated. Go leaves open what its own conversion gives of a number that does
+// not fit. Not-a-number is 0 here.
+func Float(v float64) int64 {
+	switch {
+	case math.IsNaN(v):
+		return 0
+	case v >= math.MaxInt64:
+		return math.MaxInt64
+	case v <= math.MinInt64:
+		return math.MinInt64
+	}
+	return int64(v)
+}
+
+// Far bounds coordinates, so that the difference of two fits. What lies so far
+// outside of a drawing looks the same wherever it lies.
+const Far = 1 << 61
+
+// Line calls dot for each step of a line that lies in a drawing of w by h dots;
+// step 0 is at the line's beginning. Along its longer axis each step is one dot,
+// so that there are at most max(w, h) calls, however long the line is.
+func Line(x0, y0, x1, y1 int64, w, h int, dot func(x, y int, step int64)) {
+	near := func(n int64) int64 { return min(max(n, -Far), Far) }
+	x0, y0, x1, y1 = near(x0), near(y0), near(x1), near(y1)
+	dx, dy := x1-x0, y1-y0
+	steps := int64(max(magnitude(dx), magnitude(dy)))
+	at, length, size := x0, dx, w
+	if magnitude(dy) > magnitude(dx) {
+		at, length, size = y0, dy, h
+	}
+	first, last := -at, int64(size)-1-at // the steps at which the longer axis is inside
+	if length < 0 {
+		first, last = at-int64(size)+1, at
+	}
+	for i := max(first, 0); i <= min(last, steps); i++ {
+		x, y := x0, y0
+		if steps > 0 {
+			x, y = x0+MulDiv(dx, i, steps), y0+MulDiv(dy, i, steps)
+		}
+		if x >= 0 && y >= 0 && x < int64(w) && y < int64(h) {
+			dot(int(x), int(y), i)
+		}
+	}
+}
