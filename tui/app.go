@@ -190,11 +190,7 @@ func (a *App) Draw(screen tcell.Screen) {
 		}
 		a.theme = t
 	}
-	if w < 20 || h < 6 {
-		canvas{screen, a.theme, 0, 0, w, h}.text(0, 0, roleText, "too small")
-		return
-	}
-	a.model.draw(canvas{screen, a.theme, 0, 0, w, h})
+	a.model.drawAny(canvas{screen, a.theme, 0, 0, w, h})
 }
 
 // InputHandler gives keys to the model.

@@ -11,6 +11,15 @@ import (
 // list has all of it.
 const leastParts = 9
 
+// drawAny paints a screen of any size. It wants the store's lock held.
+func (m *Model) drawAny(c canvas) {
+	if c.w < 20 || c.h < 6 {
+		c.text(0, 0, roleText, "too small")
+		return
+	}
+	m.draw(c)
+}
+
 // draw paints the whole screen. It wants the store's lock held.
 func (m *Model) draw(c canvas) {
 	m.w, m.h = c.w, c.h

@@ -46,6 +46,7 @@ type Store struct {
 	stop    chan struct{}
 	stopped sync.WaitGroup
 	restore func()        // gives the terminal back before a fault is told; nil for none
+	spawn   func(func())  // begins what runs in the background, as a goroutine
 	changed chan struct{} // told after every batch; one waiting is enough
 }
 
@@ -60,7 +61,7 @@ type figures struct {
 
 // NewStore makes a store over an input that can be read at random (capture.KeepAll).
 func NewStore(in *capture.Input, o analyze.Options, growing bool) *Store {
-	s := &Store{in: in, options: o, growing: growing, timeline: analyze.NewTimeline(in), stop: make(chan struct{}), changed: make(chan struct{}, 1), pass: 1}
+	s := &Store{in: in, options: o, growing: growing, timeline: analyze.NewTimeline(in), stop: make(chan struct{}), changed: make(chan struct{}, 1), pass: 1, spawn: func(f func()) { go f() }}
 	s.timeline.Spacing(checkpointBytes, checkpointSpare)
 	s.begin(nil)
 	return s
@@ -102,7 +103,7 @@ func (s *Store) Start() {
 // work runs something in the background. A fault in it gives the terminal back
 // before it ends the program: what is told of it must be readable.
 func (s *Store) work(f func()) {
-	go func() {
+	s.spawn(func() {
 		defer func() {
 			if fault := recover(); fault != nil {
 				if s.restore != nil {
@@ -112,7 +113,7 @@ func (s *Store) work(f func()) {
 			}
 		}()
 		f()
-	}()
+	})
 }
 
 // Stop ends reading and closes the input. A reader that waits for a pipe is not

@@ -1,0 +1,129 @@
+package tui
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// soakRuns is how many runs of the soak test there are without an order.
+const soakRuns = 200
+
+// TestSoak plays 60 random keys over each of many mutated captures, on screens of
+// any size. ACKSCOPE_TUI_SOAK says how many runs; ACKSCOPE_TUI_SEED which is the
+// first, so that one that failed is run again alone.
+func TestSoak(t *testing.T) {
+	runs, first := number64(t, "ACKSCOPE_TUI_SOAK", soakRuns), number64(t, "ACKSCOPE_TUI_SEED", 1)
+	list, err := samples()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "capture")
+	now := make(chan uint64, 1)
+	defer close(now)
+	go watchdog(now)
+	var opened, keys, panics int
+	var largest, perByte uint64
+	var smallest int // input of the run with perByte
+	for seed := first; seed < first+runs; seed++ {
+		now <- seed
+		rng := rand.New(rand.NewPCG(seed, 12))
+		file := list[rng.IntN(len(list))].mutate(rng)
+		if err := os.WriteFile(path, file, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		measure := seed%memoryEvery == 0
+		var before, after runtime.MemStats
+		if measure {
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+		}
+		d := newDriver(t, path)
+		if d == nil {
+			continue // the mutation left no capture
+		}
+		opened++
+		keys += soakKeys
+		if fault := played(d, rng); fault != "" {
+			panics++
+			t.Errorf("ACKSCOPE_TUI_SOAK=1 ACKSCOPE_TUI_SEED=%d: %s", seed, fault)
+		}
+		if measure {
+			runtime.GC()
+			runtime.ReadMemStats(&after)
+			used := after.HeapAlloc - min(before.HeapAlloc, after.HeapAlloc)
+			largest = max(largest, used)
+			if x := used / uint64(max(len(file), 1)); x > perByte {
+				perByte, smallest = x, len(file)
+			}
+		}
+		d.close(t)
+		if panics > 20 {
+			t.Fatal("more than 20 runs failed")
+		}
+	}
+	t.Logf("runs %d, seeds %d to %d, opened %d, keys %d, panics %d, hangs 0, largest heap of a run %.2f MB, of an input byte %d bytes (a file of %d bytes)",
+		runs, first, first+runs-1, opened, keys, panics, float64(largest)/1e6, perByte, smallest)
+	if opened < int(runs)/2 {
+		t.Errorf("only %d of %d mutated files were opened: the runs test little", opened, runs)
+	}
+}
+
+const (
+	soakKeys    = 60
+	memoryEvery = 16 // runs: a collection of garbage costs as much as some runs
+)
+
+// played gives the fault of a run; empty for none.
+func played(d *driver, rng *rand.Rand) (fault string) {
+	defer func() {
+		if x := recover(); x != nil {
+			fault = fmt.Sprintf("panic: %v\n%s", x, debug.Stack())
+		}
+	}()
+	d.play(soakKeys, func(n int) int {
+		if n <= 0 {
+			return 0
+		}
+		return rng.IntN(n)
+	})
+	return ""
+}
+
+// watchdog ends the program where a run takes longer than a minute: some thousand
+// times what it should. So a hang names its seed.
+func watchdog(now <-chan uint64) {
+	const bound = time.Minute
+	seed := uint64(0)
+	for timer := time.NewTimer(bound); ; timer.Reset(bound) {
+		select {
+		case next, ok := <-now:
+			if !ok {
+				return
+			}
+			seed = next
+		case <-timer.C:
+			debug.SetTraceback("all")
+			panic(fmt.Sprintf("a hang: ACKSCOPE_TUI_SOAK=1 ACKSCOPE_TUI_SEED=%d has not ended after %v", seed, bound))
+		}
+	}
+}
+
+func number64(t *testing.T, name string, otherwise uint64) uint64 {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.ParseUint(text, 10, 48)
+	if err != nil || n == 0 {
+		t.Fatalf("%s=%s: expected a number from 1", name, text)
+	}
+	return n
+}
