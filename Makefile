@@ -15,6 +15,8 @@ FUZZCAP ?= 0
 BENCH ?= .
 BENCHTIME ?= 1x
 SOAKTIME ?= 30m
+TUISOAK ?= 100000
+TUISEED ?= 1
 
 .PHONY: help
 help: ## this list
@@ -104,6 +106,10 @@ soak: ## the long run: simulated networks by the thousand, fuzzing for SOAKTIME 
 	ACKSCOPE_LIES=2 go test -timeout 2h -run PlantedEverywhere ./replay
 	scripts/fuzz $(SOAKTIME)
 	ACKSCOPE_REQUIRE=1 CGO_ENABLED=1 go test -race -shuffle=on -count=5 -timeout 2h ./...
+
+.PHONY: tuisoak
+tuisoak: ## TUISOAK runs (100000) of 60 random keys in the terminal UI, each over a mutated capture, from seed TUISEED (1) on
+	ACKSCOPE_TUI_SOAK=$(TUISOAK) ACKSCOPE_TUI_SEED=$(TUISEED) go test -count 1 -timeout 8h -v -run 'TestSoak$$' ./tui
 
 .PHONY: benchlive
 benchlive: ## (root) live captures of a flood: ours, `tcpdump -w` and gopacket's cgo ring, in a network of their own

@@ -45,8 +45,11 @@ func (p *autopsyPage) write(m *Model, f *analyze.Flow) {
 			sink(r)
 		}
 	})
+	if len(lines) == 0 {
+		lines = append([]string{"the connection had not ended when the capture did, or its protocol tells no end", ""}, p.lastWords(s, f)...)
+	}
 	p.lines, p.done = lines, true
-	s.tell()
+	s.poke()
 }
 
 // autopsy gives the page of the flow in focus.
@@ -69,24 +72,25 @@ func (m *Model) autopsy() []string {
 		m.ended = p
 		m.store.work(func() { p.write(m, f) })
 	}
-	switch {
-	case !p.done:
+	if !p.done {
 		return []string{"\x1b[2mlooking through the connection …\x1b[0m"}
-	case len(p.lines) == 0:
-		return append([]string{"the connection had not ended when the capture did, or its protocol tells no end", ""}, lastWords(m, f)...)
 	}
 	return p.lines
 }
 
-// lastWords says when each side was last seen, for a flow without a page.
-func lastWords(m *Model, f *analyze.Flow) (out []string) {
+// lastWords says when each side was last seen, for a flow without a page. The lock
+// is let go now and then: a side may have been silent for most of the capture.
+func (p *autopsyPage) lastWords(s *Store, f *analyze.Flow) (out []string) {
 	for _, side := range []machine.Side{machine.A, machine.B} {
-		n, ok := m.store.timeline.Last(f)
-		for ok && m.store.timeline.At(n).Marks.From() != side {
-			n, ok = m.store.timeline.Previous(n)
+		n, ok := s.timeline.Last(f)
+		for i := 1; ok && !p.stop && s.timeline.At(n).Marks.From() != side; i++ {
+			if n, ok = s.timeline.Previous(n); i%shareSteps == 0 {
+				s.Unlock()
+				s.Lock()
+			}
 		}
 		if ok {
-			out = append(out, strings.ToUpper(side.String())+"  last seen in frame "+m.store.Frame(m.store.timeline.At(n).Ref)+", "+waitText(m.store.last.Sub(m.store.timeAt(n)))+" before the capture's end")
+			out = append(out, strings.ToUpper(side.String())+"  last seen in frame "+s.Frame(s.timeline.At(n).Ref)+", "+waitText(s.last.Sub(s.timeAt(n)))+" before the capture's end")
 		}
 	}
 	return out

@@ -23,6 +23,7 @@ func (m *Model) drawAny(c canvas) {
 // draw paints the whole screen. It wants the store's lock held.
 func (m *Model) draw(c canvas) {
 	m.w, m.h = c.w, c.h
+	m.store.turn()
 	for y := range c.h {
 		c.fill(y, roleText)
 	}

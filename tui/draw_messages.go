@@ -23,6 +23,9 @@ func (m *Model) drawMessages(c canvas) {
 	if t.work != nil && !t.work.done {
 		title += ", being gathered"
 	}
+	if t.later != nil {
+		title += ", being sorted"
+	}
 	if t.sieved() {
 		title += fmt.Sprintf(", %s pass the filter", show.Grouped(len(t.rows)))
 	}
@@ -46,6 +49,9 @@ func (m *Model) drawMessages(c canvas) {
 		return
 	}
 	t.list.fit(len(t.rows), rows)
+	if len(t.rows) == 0 && t.later != nil {
+		return
+	}
 	if len(t.rows) == 0 {
 		c.text(2, 2, roleDim, "no message passes the filter")
 		return
@@ -148,7 +154,7 @@ func (m *Model) drawMessages(c canvas) {
 // drawSpread draws how long deliveries took, by type.
 func (t *messageTable) drawSpread(c canvas) {
 	c.rule(0, "time to delivery by type", false)
-	for y, s := range t.histogram() {
+	for y, s := range t.bars[:min(len(t.bars), max(c.h-1, 0))] {
 		c.text(1, y+1, roleText, s)
 	}
 }

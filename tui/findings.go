@@ -25,6 +25,7 @@ type findingTable struct {
 	filter  *filter.Filter
 	refused error // why the filter is not asked; nil where it is
 	frame   int   // which of the finding's frames enter goes to next
+	later   *findingGather
 }
 
 // findingRow is a heading over a rule's findings, or one of them.
@@ -41,50 +42,107 @@ func (t *findingTable) settle(m *Model) {
 	if t.version == m.store.version && t.flow == m.flow && t.filter == m.packet.filter {
 		return
 	}
+	if t.later != nil && t.version >= 0 && t.flow == m.flow && t.filter == m.packet.filter {
+		return // that one first: it is drawn, and asked again
+	}
 	t.version, t.flow, t.filter = m.store.version, m.flow, m.packet.filter
 	t.refused = m.refusal(ofFindings, "findings")
-	byRule := map[*machine.Rule][]*analyze.Finding{}
-	var rules []*machine.Rule
-	for _, f := range m.store.Flows() {
-		if m.flow != 0 && f.ID != m.flow {
+	g := &findingGather{flow: m.flow, sort: t.sort, reverse: t.reverse, byRule: map[*machine.Rule][]*analyze.Finding{}, count: map[*machine.Rule]uint64{}, session: m.store.session}
+	t.later = nil
+	if !g.look(m, t, flowsAtOnce) {
+		t.rows = g.rows()
+		return
+	}
+	t.later = g
+	s := m.store
+	s.work(func() {
+		for more := true; more; {
+			select {
+			case <-s.stop:
+				return
+			default:
+			}
+			s.Lock()
+			if t.later != g {
+				s.Unlock()
+				return
+			}
+			more = g.look(m, t, flowsAtOnce)
+			s.Unlock()
+		}
+		rows := g.rows()
+		s.Lock()
+		defer s.Unlock()
+		if t.later == g {
+			t.rows, t.later = rows, nil
+			s.poke()
+		}
+	})
+}
+
+// findingGather goes through the flows for their findings, some flows at a time:
+// there may be a million.
+type findingGather struct {
+	flow    int // 0 for all
+	sort    int
+	reverse bool
+	session *analyze.Session
+	next    int // flow to be looked at
+	byRule  map[*machine.Rule][]*analyze.Finding
+	count   map[*machine.Rule]uint64
+	rules   []*machine.Rule
+}
+
+// look takes up the findings of so many flows; false where there are no more.
+func (g *findingGather) look(m *Model, t *findingTable, most int) bool {
+	flows := m.store.Flows()
+	if g.session != m.store.session { // the second run has flows of its own
+		g.session, g.next, g.rules = m.store.session, 0, nil
+		clear(g.byRule)
+		clear(g.count)
+	}
+	for ; g.next < len(flows) && most > 0; most-- {
+		f := flows[g.next]
+		g.next++
+		if g.flow != 0 && f.ID != g.flow {
 			continue
 		}
 		for _, x := range f.Findings() {
 			if t.filter != nil && t.refused == nil && !m.findingPasses(x) {
 				continue
 			}
-			if byRule[x.Rule] == nil {
-				rules = append(rules, x.Rule)
+			if g.byRule[x.Rule] == nil {
+				g.rules = append(g.rules, x.Rule)
 			}
-			byRule[x.Rule] = append(byRule[x.Rule], x)
+			g.byRule[x.Rule] = append(g.byRule[x.Rule], x)
+			g.count[x.Rule] += x.Count
 		}
 	}
-	count := func(r *machine.Rule) (n uint64) {
-		for _, x := range byRule[r] {
-			n += x.Count
-		}
-		return n
-	}
-	slices.SortStableFunc(rules, func(x, y *machine.Rule) int {
+	return g.next < len(flows)
+}
+
+// rows makes the rows of the table. It runs without the lock.
+func (g *findingGather) rows() (out []findingRow) {
+	slices.SortStableFunc(g.rules, func(x, y *machine.Rule) int {
 		c := cmp.Or(cmp.Compare(y.Severity, x.Severity), cmp.Compare(x.ID, y.ID))
-		switch t.sort {
+		switch g.sort {
 		case 1:
-			c = cmp.Compare(count(y), count(x))
+			c = cmp.Compare(g.count[y], g.count[x])
 		case 2:
-			c = cmp.Compare(byRule[x][0].Flow.ID, byRule[y][0].Flow.ID)
+			c = cmp.Compare(g.byRule[x][0].Flow.ID, g.byRule[y][0].Flow.ID)
 		}
-		if t.reverse {
+		if g.reverse {
 			return -c
 		}
 		return c
 	})
-	t.rows = t.rows[:0]
-	for _, r := range rules {
-		t.rows = append(t.rows, findingRow{rule: r, count: count(r)})
-		for _, x := range byRule[r] {
-			t.rows = append(t.rows, findingRow{rule: r, finding: x})
+	for _, r := range g.rules {
+		out = append(out, findingRow{rule: r, count: g.count[r]})
+		for _, x := range g.byRule[r] {
+			out = append(out, findingRow{rule: r, finding: x})
 		}
 	}
+	return out
 }
 
 func (t *findingTable) sortNext(m *Model) {

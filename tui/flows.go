@@ -29,6 +29,18 @@ type flowTable struct {
 	heads   []flowHead
 	made    time.Time     // when order was made
 	cost    time.Duration // what that took
+	later   *flowOrder    // being made in the background; nil for none
+}
+
+// flowOrder is an order that is made in the background: flows may be a million.
+type flowOrder struct {
+	column  *flowColumn
+	sorts   bool
+	reverse bool
+	filter  *filter.Filter
+	session *analyze.Session
+	flows   []sortedFlow
+	next    int // flow to be looked at
 }
 
 // orderShare is the share of the time that goes into ordering flows anew while the
@@ -214,40 +226,119 @@ func (t *flowTable) settle(m *Model) {
 	if !asked && !m.store.Settled() && begun.Sub(t.made)/orderShare < t.cost {
 		return
 	}
+	if len(m.store.Flows()) > flowsAtOnce {
+		t.orderMany(m, asked)
+		return
+	}
+	t.later = nil
 	defer func() { t.made, t.cost = time.Now(), time.Since(begun) }()
 	if t.picked == 0 && t.list.cursor >= 0 && t.list.cursor < len(t.order) {
 		t.picked = t.order[t.list.cursor].ID
 	}
+	o := t.begin(m)
+	o.look(m, flowsAtOnce)
+	t.take(o)
+}
+
+// begin makes an empty order as it is asked for now.
+func (t *flowTable) begin(m *Model) *flowOrder {
 	t.version, t.sorted, t.turned, t.filter = m.store.version, t.sort, t.reverse, m.packet.filter
-	t.order = t.order[:0]
-	for _, f := range m.store.Flows() {
-		if t.filter == nil || m.flowPasses(f) {
-			t.order = append(t.order, f)
-		}
+	return &flowOrder{
+		column: &flowColumns[min(t.sort, len(flowColumns)-1)], sorts: t.sort != 0 || t.reverse, reverse: t.reverse, filter: t.filter, session: m.store.session,
 	}
-	column := &flowColumns[min(t.sort, len(flowColumns)-1)]
-	if t.sort != 0 || t.reverse {
-		sorted := make([]sortedFlow, len(t.order))
-		for i, f := range t.order {
-			sorted[i] = sortedFlow{column.key(m, f), f}
+}
+
+// look takes up so many flows; false where there are no more.
+func (o *flowOrder) look(m *Model, most int) bool {
+	flows := m.store.Flows()
+	if o.session != m.store.session { // the second run has flows of its own
+		o.session, o.flows, o.next = m.store.session, nil, 0
+	}
+	for ; o.next < len(flows) && most > 0; most-- {
+		f := flows[o.next]
+		o.next++
+		if o.filter != nil && !m.flowPasses(f) {
+			continue
 		}
-		slices.SortStableFunc(sorted, func(x, y sortedFlow) int {
+		x := sortedFlow{flow: f}
+		if o.sorts {
+			x.key = o.column.key(m, f)
+		}
+		o.flows = append(o.flows, x)
+	}
+	return o.next < len(flows)
+}
+
+// list gives the flows in order. It runs without the lock.
+func (o *flowOrder) list() []*analyze.Flow {
+	if o.sorts {
+		slices.SortStableFunc(o.flows, func(x, y sortedFlow) int {
 			c := x.key.compare(&y.key)
-			if t.reverse {
+			if o.reverse {
 				return -c
 			}
 			return c
 		})
-		for i := range sorted {
-			t.order[i] = sorted[i].flow
-		}
 	}
+	out := make([]*analyze.Flow, len(o.flows))
+	for i := range o.flows {
+		out[i] = o.flows[i].flow
+	}
+	return out
+}
+
+// take shows an order, with the cursor at its flow.
+func (t *flowTable) take(o *flowOrder) { t.show(o.list()) }
+
+func (t *flowTable) show(order []*analyze.Flow) {
+	t.order, t.later = order, nil
 	if t.picked != 0 && t.sort != 0 {
 		if i := slices.IndexFunc(t.order, func(f *analyze.Flow) bool { return f.ID == t.picked }); i >= 0 {
 			t.list.cursor = i
 		}
 	}
 	t.picked = 0
+}
+
+// orderMany makes the order of many flows in the background, one at a time. What
+// was shown is shown until then.
+func (t *flowTable) orderMany(m *Model, asked bool) {
+	switch {
+	case t.sort == 0 && !t.reverse && m.packet.filter == nil:
+		t.begin(m)
+		t.show(slices.Clone(m.store.Flows())) // which are in this order already
+		return
+	case t.later != nil && !asked:
+		return
+	}
+	o := t.begin(m)
+	t.later = o
+	s := m.store
+	s.work(func() {
+		for more := true; more; {
+			select {
+			case <-s.stop:
+				return
+			default:
+			}
+			s.Lock()
+			if t.later != o {
+				s.Unlock()
+				return
+			}
+			more = o.look(m, flowsAtOnce)
+			s.Unlock()
+		}
+		begun := time.Now()
+		order := o.list()
+		s.Lock()
+		defer s.Unlock()
+		if t.later == o {
+			t.made, t.cost = time.Now(), time.Since(begun)
+			t.show(order)
+			s.poke()
+		}
+	})
 }
 
 // flowPasses asks the filter about a flow: its figures at the end, its addresses

@@ -40,10 +40,10 @@ func (m *Model) zoom(by int) {
 	}
 }
 
-// arrows gives the packets of the flow near an entry, by their marks.
-func (m *Model) arrows(f *analyze.Flow, entry int, from, to machine.Instant, oneWay time.Duration) []graph.Arrow {
+// arrows gives the packets of the flow near an entry, by their marks; false where
+// the share of a drawing was spent before all of them were found.
+func (m *Model) arrows(f *analyze.Flow, entry int, from, to machine.Instant, oneWay time.Duration) (out []graph.Arrow, all bool) {
 	const most = 400 // each way from the entry: more have no room on any screen
-	var out []graph.Arrow
 	vantage := f.Facts().Vantage
 	add := func(n int) bool {
 		at := m.store.timeAt(n)
@@ -60,19 +60,17 @@ func (m *Model) arrows(f *analyze.Flow, entry int, from, to machine.Instant, one
 		return true
 	}
 	add(entry)
-	for n, i := entry, 0; i < most; i++ {
-		var ok bool
-		if n, ok = m.store.previousOf(f, n); !ok || !add(n) {
-			break
+	all = true
+	for _, way := range []int{-1, 1} {
+		for n, i := entry, 0; i < most; i++ {
+			next, how := m.store.beside(f, n, way)
+			all = all && how != reachLater
+			if n = next; how != reachFound || !add(n) {
+				break
+			}
 		}
 	}
-	for n, i := entry, 0; i < most; i++ {
-		var ok bool
-		if n, ok = m.store.nextOf(f, n); !ok || !add(n) {
-			break
-		}
-	}
-	return out
+	return out, all
 }
 
 // drawLadder draws both endpoints as lines and packets as arrows between them:
@@ -104,7 +102,7 @@ func (m *Model) drawLadder(c canvas) {
 	if !known {
 		title += ", flat: the way's length is not known"
 	}
-	c.rule(0, title, true)
+	defer func() { c.rule(0, title, true) }()
 	width := c.w - 2*label
 	if width < 10 || rows < 3 {
 		return
@@ -121,7 +119,10 @@ func (m *Model) drawLadder(c canvas) {
 	area := c.part(label+1, 2, width-2, rows)
 	c.column(label, 2, rows)
 	c.column(label+width-1, 2, rows)
-	arrows := m.arrows(f, n, from, to, oneWay)
+	arrows, all := m.arrows(f, n, from, to, oneWay)
+	if !all {
+		title += ", only the nearest packets: the flow's others lie too far away in the file"
+	}
 	type text struct {
 		x, y int
 		role role
@@ -220,11 +221,11 @@ func weightOf(a *graph.Arrow, selected int) int {
 func (m *Model) thin(f *analyze.Flow, n int, row time.Duration, rows int) time.Duration {
 	from, to, packets := n, n, 0
 	for range rows {
-		if before, ok := m.store.previousOf(f, from); ok {
+		if before, how := m.store.beside(f, from, -1); how == reachFound {
 			from = before
 			packets++
 		}
-		if next, ok := m.store.nextOf(f, to); ok {
+		if next, how := m.store.beside(f, to, 1); how == reachFound {
 			to = next
 			packets++
 		}

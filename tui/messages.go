@@ -27,6 +27,20 @@ type messageTable struct {
 	refused error  // why the filter is not asked; nil where it is
 	passed  []bool // of all: what the filter says, as far as it has been asked
 	work    *collect
+	later   *messageOrder // being made in the background; nil for none
+	bars    []string      // how long deliveries took, by type
+}
+
+// messageOrder is an order of the messages there were when it was begun, with how
+// long they took by type.
+type messageOrder struct {
+	all     []life
+	passed  []bool
+	sieved  bool
+	sort    int
+	reverse bool
+	rows    []int
+	bars    []string
 }
 
 // life is what is kept of a message.
@@ -80,7 +94,7 @@ func (t *messageTable) ensure(m *Model) {
 	if f.Protocol == nil || f.Protocol.NewTracker == nil {
 		return
 	}
-	t.work = &collect{store: m.store, flow: f, from: -1, reset: func() { t.all, t.rows, t.passed, t.sorted = nil, nil, nil, 0 }, take: func(r *analyze.Record, _ machine.Tracker) bool {
+	t.work = &collect{store: m.store, flow: f, from: -1, reset: func() { t.all, t.rows, t.passed, t.sorted, t.later, t.bars = nil, nil, nil, 0, nil, nil }, take: func(r *analyze.Record, _ machine.Tracker) bool {
 		from := len(t.all)
 		for i := range r.Messages {
 			x := life{Message: r.Messages[i]}
@@ -102,31 +116,23 @@ func (t *messageTable) ensure(m *Model) {
 	t.work.start()
 }
 
-// askAtOnce is how many messages a filter that asks for frames is asked about at
-// one drawing: that takes some hundredths of a second.
-const askAtOnce = 4096
-
 // settle puts what has come since in order, and asks the filter about it.
 func (t *messageTable) settle(m *Model) {
 	if t.filter != m.packet.filter {
 		t.filter, t.refused, t.passed, t.sorted = m.packet.filter, m.refusal(ofMessages, "messages"), nil, -1
 	}
 	if t.sieved() {
-		until := len(t.all)
-		if t.filter.Scope()&ofFrames != 0 {
-			until = min(until, len(t.passed)+askAtOnce)
-		}
 		f := m.store.flowByID(t.flow)
-		for i := len(t.passed); i < until && f != nil; i++ {
+		for i := len(t.passed); i < len(t.all) && f != nil && m.store.spend(matchSteps); i++ {
 			t.passed = append(t.passed, m.messagePasses(f, &t.all[i]))
 			t.sorted = -1
 		}
 		if len(t.passed) < len(t.all) {
-			m.store.tell() // to be drawn and asked again
+			m.store.poke() // to be drawn and asked again
 		}
 	}
 	if t.sorted != len(t.all) {
-		t.order()
+		t.order(m)
 	}
 }
 
@@ -135,19 +141,49 @@ func (t *messageTable) sieved() bool { return t.filter != nil && t.refused == ni
 
 var messageColumns = []string{"first sent", "wait", "sends", "latency", "type", "cause"}
 
-// order sorts the lives.
-func (t *messageTable) order() {
-	t.sorted = len(t.all)
-	t.rows = t.rows[:0]
-	for i := range t.all {
-		if !t.sieved() || i < len(t.passed) && t.passed[i] {
-			t.rows = append(t.rows, i)
+// order sorts the lives: many of them in the background, with what was shown
+// before shown until then.
+func (t *messageTable) order(m *Model) {
+	// What is there is not written any more, so that it can be read without the lock.
+	o := &messageOrder{all: t.all[:len(t.all):len(t.all)], passed: t.passed, sieved: t.sieved(), sort: t.sort, reverse: t.reverse}
+	if len(t.all) <= sortAtOnce {
+		o.make()
+		t.take(o)
+		return
+	}
+	if x := t.later; x != nil && x.sort == o.sort && x.reverse == o.reverse && x.sieved == o.sieved {
+		return // that one first: it is drawn, and asked again
+	}
+	t.later = o
+	s := m.store
+	s.work(func() {
+		o.make()
+		s.Lock()
+		defer s.Unlock()
+		if t.later == o {
+			t.take(o)
+			s.poke()
+		}
+	})
+}
+
+// take shows an order.
+func (t *messageTable) take(o *messageOrder) {
+	t.rows, t.bars, t.sorted, t.later = o.rows, o.bars, len(o.all), nil
+}
+
+// make sorts. It runs without the lock.
+func (o *messageOrder) make() {
+	for i := range o.all {
+		if !o.sieved || i < len(o.passed) && o.passed[i] {
+			o.rows = append(o.rows, i)
 		}
 	}
-	slices.SortStableFunc(t.rows, func(i, j int) int {
-		x, y := &t.all[i], &t.all[j]
+	o.bars = histogram(o.all)
+	slices.SortStableFunc(o.rows, func(i, j int) int {
+		x, y := &o.all[i], &o.all[j]
 		c := 0
-		switch t.sort {
+		switch o.sort {
 		case 0:
 			c = cmp.Or(cmp.Compare(x.At, y.At), cmp.Compare(x.ID, y.ID))
 		case 1:
@@ -161,7 +197,7 @@ func (t *messageTable) order() {
 		case 5:
 			c = cmp.Compare(y.cause, x.cause) // those that have one first
 		}
-		if t.reverse {
+		if o.reverse {
 			return -c
 		}
 		return c
@@ -180,7 +216,7 @@ func (x *life) latency() time.Duration {
 func (t *messageTable) sortNext(m *Model) {
 	t.sort = (t.sort + 1) % len(messageColumns)
 	t.reverse = t.sort >= 1 && t.sort <= 3
-	t.order()
+	t.order(m)
 	m.say("sorted by %s: i turns it around", messageColumns[t.sort])
 }
 
@@ -210,14 +246,22 @@ func (m *Model) jumpBlocks() {
 		m.fail("nothing blocked this message")
 		return
 	}
-	for row, i := range t.rows {
-		if y := &t.all[i]; y.ID == x.BlockedBy && y.From == x.From && y.Channel == x.Channel {
-			t.list.cursor = row
-			m.say("%d was held back %s by %d", x.ID, waitText(x.Wait), y.ID)
-			return
+	row := 0
+	blocked := *x
+	m.goOn("looking for what blocked it", func() bool {
+		for ; row < len(t.rows); row++ {
+			if !m.store.spend(1) {
+				return false
+			}
+			if y := &t.all[t.rows[row]]; y.ID == blocked.BlockedBy && y.From == blocked.From && y.Channel == blocked.Channel {
+				t.list.cursor = row
+				m.say("%d was held back %s by %d", blocked.ID, waitText(blocked.Wait), y.ID)
+				return true
+			}
 		}
-	}
-	m.fail("message %d, which blocked it, was not seen", x.BlockedBy)
+		m.fail("message %d, which blocked it, was not seen", blocked.BlockedBy)
+		return true
+	})
 }
 
 // jumpFreed goes to the first packet of a message whose life ended here after it
@@ -335,11 +379,11 @@ func (x *life) lifeLine(s *Store, width int, span time.Duration) string {
 }
 
 // histogram counts latencies by type: the count, the median and the longest.
-func (t *messageTable) histogram() []string {
+func histogram(all []life) []string {
 	byName := map[string][]time.Duration{}
-	for i := range t.all {
-		if d := t.all[i].latency(); d >= 0 {
-			byName[t.all[i].name] = append(byName[t.all[i].name], d)
+	for i := range all {
+		if d := all[i].latency(); d >= 0 {
+			byName[all[i].name] = append(byName[all[i].name], d)
 		}
 	}
 	names := make([]string, 0, len(byName))

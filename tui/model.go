@@ -102,6 +102,7 @@ type Model struct {
 	config config
 	search search
 	hunt   *hunt
+	job    *job
 	saving *saving
 
 	asking  detailReader // of frames that a filter asks for in views that list none

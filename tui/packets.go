@@ -117,24 +117,27 @@ func (m *Model) step(by int) {
 		m.packet.moveBy(m, by)
 		return
 	}
-	n := m.packet.selected
-	for ; by > 0; by-- {
-		next, ok := m.store.nextOf(f, n)
-		if !ok {
-			m.say("the flow's last packet")
-			break
-		}
-		n = next
+	way, left := 1, by
+	if by < 0 {
+		way, left = -1, -by
 	}
-	for ; by < 0; by++ {
-		before, ok := m.store.previousOf(f, n)
-		if !ok {
-			m.say("the flow's first packet")
-			break
+	at, n := m.packet.selected, m.packet.selected
+	m.goOn("stepping", func() bool {
+		for left > 0 {
+			next, how := m.store.beside(f, n, way)
+			if n = next; how == reachLater {
+				return false
+			}
+			if how == reachEnd {
+				m.say("the flow's %s packet", map[int]string{1: "last", -1: "first"}[way])
+				break
+			}
+			at = n
+			left--
 		}
-		n = before
-	}
-	m.packet.selected, m.packet.follow = n, false
+		m.packet.selected, m.packet.follow = at, false
+		return true
+	})
 }
 
 // toggleFollow stays at the newest packet, or no longer.
@@ -161,31 +164,37 @@ func (m *Model) stepToEnd(way int) {
 	}
 }
 
-// nextOf gives the flow's entry after n.
-func (s *Store) nextOf(f *analyze.Flow, n int) (int, bool) {
+// beside gives the flow's entry after n, or before it where way is below 0. Where
+// the share is spent first it gives the entry from which to go on.
+func (s *Store) beside(f *analyze.Flow, n, way int) (int, reach) {
 	last, ok := s.timeline.Last(f)
 	if !ok {
-		return 0, false
+		return n, reachEnd
 	}
-	for n++; n <= last; n++ {
-		if s.timeline.FlowID(n) == f.ID {
-			return n, true
+	if way < 0 && n < s.Len() && n >= 0 && s.timeline.FlowID(n) == f.ID {
+		// The index links an entry to the one before it of its flow.
+		before, ok := s.timeline.Previous(n)
+		switch {
+		case !ok:
+			return n, reachEnd
+		case !s.spend(1):
+			return n, reachLater
+		}
+		return before, reachFound
+	}
+	from := n + way
+	if way < 0 {
+		from = min(from, last)
+	}
+	for at := from; at >= 0 && at <= last; at += way {
+		if !s.spend(1) {
+			return at - way, reachLater
+		}
+		if s.timeline.FlowID(at) == f.ID {
+			return at, reachFound
 		}
 	}
-	return 0, false
-}
-
-// previousOf gives the flow's entry before n.
-func (s *Store) previousOf(f *analyze.Flow, n int) (int, bool) {
-	if n < s.Len() && n >= 0 && s.timeline.FlowID(n) == f.ID {
-		return s.timeline.Previous(n)
-	}
-	for n--; n >= 0; n-- {
-		if s.timeline.FlowID(n) == f.ID {
-			return n, true
-		}
-	}
-	return 0, false
+	return n, reachEnd
 }
 
 // change goes to the next packet of the flow at which a window changes by more
@@ -200,22 +209,23 @@ func (m *Model) change(by int) {
 	if by < 0 {
 		way, by = -1, -by
 	}
-	for by > 0 {
-		var ok bool
-		if way > 0 {
-			n, ok = m.store.nextOf(f, n)
-		} else {
-			n, ok = m.store.previousOf(f, n)
+	m.goOn("looking for a change", func() bool {
+		for by > 0 {
+			next, how := m.store.beside(f, n, way)
+			if n = next; how == reachLater {
+				return false
+			}
+			if how == reachEnd {
+				m.say("no further change")
+				return true
+			}
+			if m.store.timeline.At(n).Marks.Changes() {
+				by--
+			}
 		}
-		if !ok {
-			m.say("no further change")
-			return
-		}
-		if m.store.timeline.At(n).Marks.Changes() {
-			by--
-		}
-	}
-	m.packet.selected, m.packet.follow = n, false
+		m.packet.selected, m.packet.follow = n, false
+		return true
+	})
 }
 
 // jumpSettled goes to the packet that settled what became of this one.

@@ -23,6 +23,7 @@ type detailReader struct {
 // read gives a packet as filters and rows ask for it. It is valid until the
 // store reads again.
 func (d *detailReader) read(s *Store, n int) (*filter.Record, error) {
+	s.spend(readSteps)
 	r, err := s.timeline.Read(n)
 	if err != nil {
 		return nil, err

@@ -18,10 +18,6 @@ type search struct {
 	reader *detailReader
 }
 
-// searchStretch is how many rows one key looks at, at most: that takes about a
-// tenth of a second.
-const searchStretch = 30_000
-
 // searchFor sets what is looked for and goes to the first match.
 func (m *Model) searchFor(text string) {
 	s := &m.search
@@ -63,28 +59,34 @@ func (m *Model) searchOn(way int) {
 		m.fail("nothing to search for: / begins")
 		return
 	}
-	rows, at, text := m.searchable()
+	rows, at, _ := m.searchable()
 	if rows == 0 {
 		m.fail("%s: not found", s.text)
 		return
 	}
-	for i := 1; i <= rows && i <= searchStretch; i++ {
-		row := ((at+way*i)%rows + rows) % rows
-		if !text(row) {
-			continue
+	i, text := 1, s.text
+	m.goOn("searching for "+text, func() bool {
+		now, _, has := m.searchable() // more rows may have come, or others
+		if s.text != text {
+			return true
 		}
-		m.moveTo(row)
-		if (row-at)*way <= 0 {
-			m.say("%s: went on from the other end", s.text)
+		for ; i <= rows; i++ {
+			if !m.store.spend(matchSteps) {
+				return false
+			}
+			row := ((at+way*i)%rows + rows) % rows
+			if row >= now || !has(row) {
+				continue
+			}
+			m.moveTo(row)
+			if (row-at)*way <= 0 {
+				m.say("%s: went on from the other end", text)
+			}
+			return true
 		}
-		return
-	}
-	if rows > searchStretch {
-		m.moveTo(((at+way*searchStretch)%rows + rows) % rows)
-		m.say("%s: not in %s rows: n goes on from here", s.text, show.Grouped(searchStretch))
-		return
-	}
-	m.fail("%s: not found", s.text)
+		m.fail("%s: not found", text)
+		return true
+	})
 }
 
 // searchable gives the rows of the view, where the cursor is, and whether a row

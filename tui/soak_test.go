@@ -48,6 +48,7 @@ func TestSoak(t *testing.T) {
 		if d == nil {
 			continue // the mutation left no capture
 		}
+		d.screen.hollow = seed%wholeEvery != 0
 		opened++
 		keys += soakKeys
 		if fault := played(d, rng); fault != "" {
@@ -78,6 +79,7 @@ func TestSoak(t *testing.T) {
 const (
 	soakKeys    = 60
 	memoryEvery = 16 // runs: a collection of garbage costs as much as some runs
+	wholeEvery  = 4  // runs: of the others the simulated screen keeps no cells
 )
 
 // played gives the fault of a run; empty for none.

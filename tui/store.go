@@ -46,6 +46,8 @@ type Store struct {
 	stop    chan struct{}
 	stopped sync.WaitGroup
 	restore func()        // gives the terminal back before a fault is told; nil for none
+	share   int           // steps that a key or a drawing may take
+	spent   int           // of them, so far
 	spawn   func(func())  // begins what runs in the background, as a goroutine
 	changed chan struct{} // told after every batch; one waiting is enough
 }
@@ -61,7 +63,7 @@ type figures struct {
 
 // NewStore makes a store over an input that can be read at random (capture.KeepAll).
 func NewStore(in *capture.Input, o analyze.Options, growing bool) *Store {
-	s := &Store{in: in, options: o, growing: growing, timeline: analyze.NewTimeline(in), stop: make(chan struct{}), changed: make(chan struct{}, 1), pass: 1, spawn: func(f func()) { go f() }}
+	s := &Store{in: in, options: o, growing: growing, timeline: analyze.NewTimeline(in), stop: make(chan struct{}), changed: make(chan struct{}, 1), pass: 1, share: shareSteps, spawn: func(f func()) { go f() }}
 	s.timeline.Spacing(checkpointBytes, checkpointSpare)
 	s.begin(nil)
 	return s
@@ -135,6 +137,11 @@ func (s *Store) Changed() <-chan struct{} { return s.changed }
 
 func (s *Store) tell() {
 	s.version++
+	s.poke()
+}
+
+// poke has the screen drawn anew: what is known is the same, what is shown is not.
+func (s *Store) poke() {
 	select {
 	case s.changed <- struct{}{}:
 	default:
@@ -366,6 +373,7 @@ func (s *Store) timeAt(n int) machine.Instant {
 	if n < 0 || n >= s.Len() {
 		return s.first
 	}
+	s.spend(readSteps)
 	r, err := s.timeline.Read(n)
 	if err != nil {
 		return s.first

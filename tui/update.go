@@ -8,6 +8,7 @@ import (
 // Key takes a key by its name: a character, or Enter, Esc, Up, Ctrl-F, …
 func (m *Model) Key(k string) {
 	m.note, m.copied = "", ""
+	m.store.turn()
 	if m.prompt.kind != promptNone {
 		m.promptKey(k)
 		return
@@ -258,6 +259,7 @@ func (m *Model) enter() {
 // goBack closes the view; from the flows it leaves the program.
 func (m *Model) goBack() {
 	m.hunt.end()
+	m.job.end()
 	switch m.view {
 	case viewFlows:
 		m.leaveProgram()
@@ -312,6 +314,8 @@ func (m *Model) jumpBack() {
 // interrupt stops what runs in the background, or the program.
 func (m *Model) interrupt() {
 	switch w := m.replay.work; {
+	case m.job.running():
+		m.job.end()
 	case m.hunt.running():
 		m.hunt.end()
 	case m.view == viewReplay && w != nil && !w.done && !w.stopped:
@@ -342,7 +346,7 @@ func (m *Model) sortTurn() {
 		m.config.FlowReverse = m.flows.reverse
 	case viewMessages:
 		m.messages.reverse = !m.messages.reverse
-		m.messages.order()
+		m.messages.order(m)
 	default:
 		m.findings.reverse = !m.findings.reverse
 		m.findings.version = -1
