@@ -2,6 +2,7 @@ package tui
 
 import (
 	"cmp"
+	"math"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -30,17 +31,6 @@ type flowTable struct {
 	made    time.Time     // when order was made
 	cost    time.Duration // what that took
 	later   *flowOrder    // being made in the background; nil for none
-}
-
-// flowOrder is an order that is made in the background: flows may be a million.
-type flowOrder struct {
-	column  *flowColumn
-	sorts   bool
-	reverse bool
-	filter  *filter.Filter
-	session *analyze.Session
-	flows   []sortedFlow
-	next    int // flow to be looked at
 }
 
 // orderShare is the share of the time that goes into ordering flows anew while the
@@ -141,8 +131,16 @@ var flowColumns = []flowColumn{
 // flowDrops says which columns go first where there is no room, the least needed first.
 var flowDrops = []string{"resends", "loss", "traffic", "packets A / B", "worst wait", "B", "never acked", "RTT ms"}
 
+// waitText writes a length of time for a narrow column. One wrong timestamp makes
+// it years long, or negative.
 func waitText(d time.Duration) string {
-	if d >= time.Second {
+	const day = 24 * time.Hour
+	switch long := max(d, -max(d, -math.MaxInt64)); {
+	case long >= 365*day:
+		return strconv.FormatFloat(d.Hours()/(365.25*24), 'f', 1, 64) + " y"
+	case long >= 2*day:
+		return strconv.FormatFloat(d.Hours()/24, 'f', 1, 64) + " d"
+	case long >= time.Second:
 		return strconv.FormatFloat(d.Seconds(), 'f', 2, 64) + " s"
 	}
 	return strconv.FormatFloat(float64(d)/1e6, 'f', 1, 64) + " ms"
@@ -238,107 +236,6 @@ func (t *flowTable) settle(m *Model) {
 	o := t.begin(m)
 	o.look(m, flowsAtOnce)
 	t.take(o)
-}
-
-// begin makes an empty order as it is asked for now.
-func (t *flowTable) begin(m *Model) *flowOrder {
-	t.version, t.sorted, t.turned, t.filter = m.store.version, t.sort, t.reverse, m.packet.filter
-	return &flowOrder{
-		column: &flowColumns[min(t.sort, len(flowColumns)-1)], sorts: t.sort != 0 || t.reverse, reverse: t.reverse, filter: t.filter, session: m.store.session,
-	}
-}
-
-// look takes up so many flows; false where there are no more.
-func (o *flowOrder) look(m *Model, most int) bool {
-	flows := m.store.Flows()
-	if o.session != m.store.session { // the second run has flows of its own
-		o.session, o.flows, o.next = m.store.session, nil, 0
-	}
-	for ; o.next < len(flows) && most > 0; most-- {
-		f := flows[o.next]
-		o.next++
-		if o.filter != nil && !m.flowPasses(f) {
-			continue
-		}
-		x := sortedFlow{flow: f}
-		if o.sorts {
-			x.key = o.column.key(m, f)
-		}
-		o.flows = append(o.flows, x)
-	}
-	return o.next < len(flows)
-}
-
-// list gives the flows in order. It runs without the lock.
-func (o *flowOrder) list() []*analyze.Flow {
-	if o.sorts {
-		slices.SortStableFunc(o.flows, func(x, y sortedFlow) int {
-			c := x.key.compare(&y.key)
-			if o.reverse {
-				return -c
-			}
-			return c
-		})
-	}
-	out := make([]*analyze.Flow, len(o.flows))
-	for i := range o.flows {
-		out[i] = o.flows[i].flow
-	}
-	return out
-}
-
-// take shows an order, with the cursor at its flow.
-func (t *flowTable) take(o *flowOrder) { t.show(o.list()) }
-
-func (t *flowTable) show(order []*analyze.Flow) {
-	t.order, t.later = order, nil
-	if t.picked != 0 && t.sort != 0 {
-		if i := slices.IndexFunc(t.order, func(f *analyze.Flow) bool { return f.ID == t.picked }); i >= 0 {
-			t.list.cursor = i
-		}
-	}
-	t.picked = 0
-}
-
-// orderMany makes the order of many flows in the background, one at a time. What
-// was shown is shown until then.
-func (t *flowTable) orderMany(m *Model, asked bool) {
-	switch {
-	case t.sort == 0 && !t.reverse && m.packet.filter == nil:
-		t.begin(m)
-		t.show(slices.Clone(m.store.Flows())) // which are in this order already
-		return
-	case t.later != nil && !asked:
-		return
-	}
-	o := t.begin(m)
-	t.later = o
-	s := m.store
-	s.work(func() {
-		for more := true; more; {
-			select {
-			case <-s.stop:
-				return
-			default:
-			}
-			s.Lock()
-			if t.later != o {
-				s.Unlock()
-				return
-			}
-			more = o.look(m, flowsAtOnce)
-			s.Unlock()
-		}
-		begun := time.Now()
-		order := o.list()
-		s.Lock()
-		defer s.Unlock()
-		if t.later == o {
-			t.made, t.cost = time.Now(), time.Since(begun)
-			t.show(order)
-			s.poke()
-		}
-	})
 }
 
 // flowPasses asks the filter about a flow: its figures at the end, its addresses

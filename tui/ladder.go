@@ -119,6 +119,9 @@ func (m *Model) drawLadder(c canvas) {
 	area := c.part(label+1, 2, width-2, rows)
 	c.column(label, 2, rows)
 	c.column(label+width-1, 2, rows)
+	if known && oneWay > to.Sub(from) {
+		title += ", the way takes " + waitText(oneWay) + ": more than fits here"
+	}
 	arrows, all := m.arrows(f, n, from, to, oneWay)
 	if !all {
 		title += ", only the nearest packets: the flow's others lie too far away in the file"

@@ -1,9 +1,7 @@
 package tui
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -29,18 +27,6 @@ type messageTable struct {
 	work    *collect
 	later   *messageOrder // being made in the background; nil for none
 	bars    []string      // how long deliveries took, by type
-}
-
-// messageOrder is an order of the messages there were when it was begun, with how
-// long they took by type.
-type messageOrder struct {
-	all     []life
-	passed  []bool
-	sieved  bool
-	sort    int
-	reverse bool
-	rows    []int
-	bars    []string
 }
 
 // life is what is kept of a message.
@@ -140,69 +126,6 @@ func (t *messageTable) settle(m *Model) {
 func (t *messageTable) sieved() bool { return t.filter != nil && t.refused == nil }
 
 var messageColumns = []string{"first sent", "wait", "sends", "latency", "type", "cause"}
-
-// order sorts the lives: many of them in the background, with what was shown
-// before shown until then.
-func (t *messageTable) order(m *Model) {
-	// What is there is not written any more, so that it can be read without the lock.
-	o := &messageOrder{all: t.all[:len(t.all):len(t.all)], passed: t.passed, sieved: t.sieved(), sort: t.sort, reverse: t.reverse}
-	if len(t.all) <= sortAtOnce {
-		o.make()
-		t.take(o)
-		return
-	}
-	if x := t.later; x != nil && x.sort == o.sort && x.reverse == o.reverse && x.sieved == o.sieved {
-		return // that one first: it is drawn, and asked again
-	}
-	t.later = o
-	s := m.store
-	s.work(func() {
-		o.make()
-		s.Lock()
-		defer s.Unlock()
-		if t.later == o {
-			t.take(o)
-			s.poke()
-		}
-	})
-}
-
-// take shows an order.
-func (t *messageTable) take(o *messageOrder) {
-	t.rows, t.bars, t.sorted, t.later = o.rows, o.bars, len(o.all), nil
-}
-
-// make sorts. It runs without the lock.
-func (o *messageOrder) make() {
-	for i := range o.all {
-		if !o.sieved || i < len(o.passed) && o.passed[i] {
-			o.rows = append(o.rows, i)
-		}
-	}
-	o.bars = histogram(o.all)
-	slices.SortStableFunc(o.rows, func(i, j int) int {
-		x, y := &o.all[i], &o.all[j]
-		c := 0
-		switch o.sort {
-		case 0:
-			c = cmp.Or(cmp.Compare(x.At, y.At), cmp.Compare(x.ID, y.ID))
-		case 1:
-			c = cmp.Compare(x.Wait, y.Wait)
-		case 2:
-			c = cmp.Compare(x.Attempts, y.Attempts)
-		case 3:
-			c = cmp.Compare(x.latency(), y.latency())
-		case 4:
-			c = cmp.Compare(x.name, y.name)
-		case 5:
-			c = cmp.Compare(y.cause, x.cause) // those that have one first
-		}
-		if o.reverse {
-			return -c
-		}
-		return c
-	})
-}
 
 // latency is the time from the first send to the delivery; negative where there
 // was none.
@@ -376,49 +299,4 @@ func (x *life) lifeLine(s *Store, width int, span time.Duration) string {
 	}
 	cells[0] = 's'
 	return string(cells)
-}
-
-// histogram counts latencies by type: the count, the median and the longest.
-func histogram(all []life) []string {
-	byName := map[string][]time.Duration{}
-	for i := range all {
-		if d := all[i].latency(); d >= 0 {
-			byName[all[i].name] = append(byName[all[i].name], d)
-		}
-	}
-	names := make([]string, 0, len(byName))
-	for name := range byName {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(x, y string) int {
-		return cmp.Or(cmp.Compare(len(byName[y]), len(byName[x])), cmp.Compare(x, y))
-	})
-	var out []string
-	for _, name := range names {
-		list := byName[name]
-		slices.Sort(list)
-		out = append(out, fmt.Sprintf("%-18s %6d  %s  median %s  worst %s", name, len(list), bars(list), waitText(list[len(list)/2]), waitText(list[len(list)-1])))
-	}
-	return out
-}
-
-// bars draws how sorted durations are spread between none and the longest.
-func bars(list []time.Duration) string {
-	const cells = 16
-	var n [cells]int
-	most := 0
-	for _, d := range list {
-		i := scale.Position(d, 0, list[len(list)-1], cells)
-		n[i]++
-		most = max(most, n[i])
-	}
-	out := make([]rune, cells)
-	for i, v := range n {
-		k := 0
-		if v > 0 {
-			k = scale.Level(int64(v), int64(most), len(sparkRunes)-1)
-		}
-		out[i] = sparkRunes[min(k, len(sparkRunes)-1)]
-	}
-	return string(out)
 }
