@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -81,6 +82,8 @@ func TestProductsAreCaught(t *testing.T) {
 		{"_ = int64(t.Time().Sub(u.Time())) * n", true},
 		{"_ = t.Time().UnixNano() * n", true},
 		{"_ = d.Microseconds() * n", true},
+		{"_ = max(int64(d), 0) * n", true},
+		{"_ = n * min(n, int64(t.Sub(u)))", true},
 		{"_ = t - u", true},
 		{"_ = int64(t - u)", true},
 		{"_ = time.Duration(n) * time.Millisecond", false},
@@ -262,6 +265,9 @@ func (x *timeFlow) isTime(e ast.Expr) bool {
 		}
 		if x.isMethodOfTime(e.Fun) {
 			return true
+		}
+		if name, ok := e.Fun.(*ast.Ident); ok && x.info.Types[name].IsBuiltin() { // min and max
+			return slices.ContainsFunc(e.Args, x.isTime)
 		}
 	}
 	return named(at.Type)
