@@ -38,8 +38,10 @@ type Timeline struct {
 	parts   map[uint32][]uint32 // frames of a datagram that IP had cut, by the entry that completed it
 	flows   []track
 	held    int // bytes of the checkpoints of flows
-	scratch []byte
-	scopes  map[scopeKey]*scopeTrack
+	// keptFlow is the flow that has the checkpoint of Walk.Keep; 0 for none.
+	keptFlow int
+	scratch  []byte
+	scopes   map[scopeKey]*scopeTrack
 }
 
 // track is what the timeline knows of one flow.
@@ -56,6 +58,7 @@ type checkpoint struct {
 	tracker machine.Packed
 	conn    *stream.Conn // of a TCP flow
 	places  int          // how many of the flow's places are behind it
+	extra   bool         // Walk.Keep left it: there is one at most
 }
 
 // kept is a tracker that cannot be packed: a clone.
@@ -97,7 +100,7 @@ func (t *Timeline) Again(s *Session) {
 	if n := t.entries.len(); n > 0 {
 		t.dense = t.spacing + t.spare/n
 	}
-	t.flows, t.held, t.scopes, t.parts = nil, 0, nil, map[uint32][]uint32{}
+	t.flows, t.held, t.keptFlow, t.scopes, t.parts = nil, 0, 0, nil, map[uint32][]uint32{}
 }
 
 // Attach names the session whose records will be fed: trackers are copied from its flows.

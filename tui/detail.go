@@ -11,6 +11,7 @@ import (
 type detail struct {
 	entry   int // what it shows; -1 for nothing
 	version int // of the store when it was made; it is made anew while a flow's protocol can change
+	came    int // walks that had come to their packets when it was made
 	err     error
 	tree    show.Tree
 	cursor  int // line of the tree
@@ -31,14 +32,14 @@ func (d *detail) fill(m *Model, width int) {
 	n := m.packet.selected
 	pass := m.store.pass
 	at := min(max(width-15, 20), 52)
-	if d.reading != nil && d.entry == n && (d.version == pass || n < 0) && d.tree.Width == at {
+	if d.reading != nil && d.entry == n && (d.version == pass && d.came == m.store.approached || n < 0) && d.tree.Width == at {
 		return
 	}
 	if d.entry != n {
 		d.cursor, d.list, d.hex = 0, list{}, list{}
 	}
 	fresh := d.entry != n || d.reading == nil
-	d.entry, d.version, d.err = n, pass, nil
+	d.entry, d.version, d.came, d.err = n, pass, m.store.approached, nil
 	d.frame, d.payload, d.whole = d.frame[:0], d.payload[:0], d.whole[:0]
 	d.tree.Buf, d.tree.Lines, d.shown = d.tree.Buf[:0], d.tree.Lines[:0], d.shown[:0]
 	if d.reading == nil {
@@ -80,7 +81,7 @@ func (d *detail) fill(m *Model, width int) {
 // be told; of a TCP segment, that of its first message.
 func (s *Store) full(n int) (*analyze.Record, error) {
 	f := s.FlowOf(n)
-	if f != nil && f.Protocol != nil && f.Protocol.NewTracker != nil && s.reached(n) && !s.timeline.At(n).Marks.Duplicate() {
+	if f != nil && f.Protocol != nil && f.Protocol.NewTracker != nil && s.reached(n) && !s.timeline.At(n).Marks.Duplicate() && s.isNear(f, n) {
 		w, err := s.timeline.Walk(f, n)
 		if err == nil {
 			for {

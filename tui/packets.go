@@ -292,6 +292,9 @@ func (s *Store) recordAt(n int) (*settledAt, error) {
 	if !s.reached(n) {
 		return nil, analyze.ErrNotReached
 	}
+	if !s.isNear(f, n) {
+		return nil, errApproach
+	}
 	w, err := s.timeline.Walk(f, n)
 	if err != nil {
 		return nil, err

@@ -56,8 +56,11 @@ func (x *sidesAt) fill(m *Model) *analyze.Flow {
 	}
 	x.entry, x.flow, x.pass = n, f.ID, m.store.pass
 	x.err = analyze.ErrNotReached
-	if m.store.reached(n) || f.Protocol == nil {
+	switch {
+	case f.Protocol == nil || m.store.reached(n) && m.store.isNear(f, n):
 		x.err = m.store.StateAt(f, n, &x.views)
+	case m.store.reached(n):
+		x.err = errApproach
 	}
 	x.known = x.err == nil
 	return f
@@ -305,6 +308,9 @@ func (x *sidesAt) readBits(from machine.Side, ack int64, bits uint64, count int)
 // differences says what changed since the marked packet.
 func (x *sidesAt) differences(m *Model, f *analyze.Flow, width int) []string {
 	if x.from != x.diff {
+		if !m.store.isNear(f, x.diff) {
+			return []string{errApproach.Error(), ""}
+		}
 		if err := m.store.StateAt(f, x.diff, &x.before); err != nil {
 			return strings.Split(show.Wrap(err.Error(), "", width), "\n")
 		}

@@ -45,11 +45,15 @@ type Store struct {
 
 	stop    chan struct{}
 	stopped sync.WaitGroup
-	restore func()        // gives the terminal back before a fault is told; nil for none
-	share   int           // steps that a key or a drawing may take
-	spent   int           // of them, so far
-	spawn   func(func())  // begins what runs in the background, as a goroutine
-	changed chan struct{} // told after every batch; one waiting is enough
+	restore func() // gives the terminal back before a fault is told; nil for none
+	walks   int    // datagrams that are stepped over at once to tell a state
+	// approach is the walk that goes on to a packet far behind a checkpoint; nil for none.
+	approach   *approach
+	approached int           // walks that came there
+	share      int           // steps that a key or a drawing may take
+	spent      int           // of them, so far
+	spawn      func(func())  // begins what runs in the background, as a goroutine
+	changed    chan struct{} // told after every batch; one waiting is enough
 }
 
 // sparkCells is how many stretches of time a flow's small graph has.
@@ -63,7 +67,7 @@ type figures struct {
 
 // NewStore makes a store over an input that can be read at random (capture.KeepAll).
 func NewStore(in *capture.Input, o analyze.Options, growing bool) *Store {
-	s := &Store{in: in, options: o, growing: growing, timeline: analyze.NewTimeline(in), stop: make(chan struct{}), changed: make(chan struct{}, 1), pass: 1, share: shareSteps, spawn: func(f func()) { go f() }}
+	s := &Store{in: in, options: o, growing: growing, timeline: analyze.NewTimeline(in), stop: make(chan struct{}), changed: make(chan struct{}, 1), pass: 1, share: shareSteps, walks: walkAtOnce, spawn: func(f func()) { go f() }}
 	s.timeline.Spacing(checkpointBytes, checkpointSpare)
 	s.begin(nil)
 	return s
