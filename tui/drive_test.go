@@ -373,7 +373,8 @@ func FuzzTUI(f *testing.F) {
 			return
 		}
 		defer d.close(t)
-		const most = 60
+		const most = 20 // keys: an input is to take milliseconds
+		d.screen.hollow = true
 		at := 0
 		d.play(min(len(keys)/4, most), func(n int) int {
 			if n <= 0 || len(keys) == 0 {
