@@ -69,11 +69,16 @@ var driven = sync.OnceValue(func() (x struct {
 	}
 	// What is typed as one: lines, counts, marks and keys that mean nothing.
 	x.keys = append(x.keys,
-		"f f l o w . r t t > 1 Enter", "f r e l . l o s t Enter", "f g a f f e r . s e q > 3 Enter", "f Ctrl-U Enter", "f u d p Enter", "f e v e n t Tab Tab Enter",
-		"/ 1 Enter", "/ 0 x 0 0 Enter", "/ ~ . Enter", "/ s e q Enter", ": 7 Enter", ": f l o w Space 1 Enter", ": f l o w Space 2 Enter", ": s o r t Space l o s s Enter",
-		": t i m e Space d e l t a Enter", ": t i m e Space a b s o l u t e Enter", ": c o l u m n s Space t i m e Space i n f o Enter", ": m a r k s Enter", ": w Space x Enter",
-		": s o r t Space w a i t Enter", ": r e p l a y Enter", ": h e l p Enter", "b f r a m e > 2 Enter", "B f r a m e < 9 Enter", "m a", "' a", "9 9 9 9 9 9 9 9 9 9 9 9 9 ]", "9 9 9 9 9 9 9 9 9 9 9 }",
-		"8 8 8 8 8 8 8 8 8 [", "7 j", "9 9 9 9 9 9 9 9 9 9 k", "9 9 9 9 9 9 9 G", "0", "é", "世", "Backspace", "Delete", "z", "u",
+		"f f l o w . r t t > 1 Enter", "f r e l . l o s t Enter", "f g a f f e r . s e q > 3 Enter", "f Ctrl-U Enter",
+		"f u d p Enter", "f e v e n t Tab Tab Enter",
+		"/ 1 Enter", "/ 0 x 0 0 Enter", "/ ~ . Enter", "/ s e q Enter", ": 7 Enter", ": f l o w Space 1 Enter",
+		": f l o w Space 2 Enter", ": s o r t Space l o s s Enter",
+		": t i m e Space d e l t a Enter", ": t i m e Space a b s o l u t e Enter",
+		": c o l u m n s Space t i m e Space i n f o Enter", ": m a r k s Enter", ": w Space x Enter",
+		": s o r t Space w a i t Enter", ": r e p l a y Enter", ": h e l p Enter", "b f r a m e > 2 Enter",
+		"B f r a m e < 9 Enter", "m a", "' a", "9 9 9 9 9 9 9 9 9 9 9 9 9 ]", "9 9 9 9 9 9 9 9 9 9 9 }",
+		"8 8 8 8 8 8 8 8 8 [", "7 j", "9 9 9 9 9 9 9 9 9 9 k", "9 9 9 9 9 9 9 G", "0", "é", "世", "Backspace", "Delete",
+		"z", "u",
 		// Opening is worth more than one share.
 		"Enter", "Enter", "Enter", "j", "k", "P", "S", "L", "L", "T", "T", "M", "M", "F", "A", "R")
 	return x
@@ -221,10 +226,15 @@ type sample struct {
 var samples = sync.OnceValues(func() (out []sample, err error) {
 	root := filepath.Join("..", "testdata")
 	for _, name := range []string{
-		"pcaps/reliable-loss10.client.pcap.gz", "pcaps/reliable-two-clients.server.pcap.gz", "pcaps/reliable-ipfrag.client.pcap.gz", "pcaps/reliable-dup10.client.pcap.gz",
-		"pcaps/plain-le-stalebug-loss98.client.pcap.gz", "pcaps/article-fragments-loss5.client.pcap.gz", "pcaps/yojimbo-clean.client.pcap.gz", "pcaps/article-connect.client.pcap.gz",
-		"pcaps/u210_falseack.server.pcapng.gz", "pcaps/u210_loss30.client.pcap.gz", "pcaps/u221_lobby.client.pcapng.gz", "pcaps/upy_loss15.client.pcap.gz", "pcaps/u21n_poor_notify.client.pcap.gz",
-		"pcaps/t210_rechunk.client.pcap.gz", "pcaps/tpy200_clean.client.pcap.gz", "hostile/tui15y.pcapng", "hostile/tui-301-85.cap", "hostile/ladder-freeze.cap",
+		"pcaps/reliable-loss10.client.pcap.gz", "pcaps/reliable-two-clients.server.pcap.gz",
+		"pcaps/reliable-ipfrag.client.pcap.gz", "pcaps/reliable-dup10.client.pcap.gz",
+		"pcaps/plain-le-stalebug-loss98.client.pcap.gz", "pcaps/article-fragments-loss5.client.pcap.gz",
+		"pcaps/yojimbo-clean.client.pcap.gz", "pcaps/article-connect.client.pcap.gz",
+		"pcaps/u210_falseack.server.pcapng.gz", "pcaps/u210_loss30.client.pcap.gz",
+		"pcaps/u221_lobby.client.pcapng.gz", "pcaps/upy_loss15.client.pcap.gz",
+		"pcaps/u21n_poor_notify.client.pcap.gz",
+		"pcaps/t210_rechunk.client.pcap.gz", "pcaps/tpy200_clean.client.pcap.gz", "hostile/tui15y.pcapng",
+		"hostile/tui-301-85.cap", "hostile/ladder-freeze.cap",
 	} {
 		x, err := readSample(filepath.Join(root, name), 120)
 		if err != nil {

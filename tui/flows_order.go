@@ -23,7 +23,8 @@ type flowOrder struct {
 func (t *flowTable) begin(m *Model) *flowOrder {
 	t.version, t.sorted, t.turned, t.filter = m.store.version, t.sort, t.reverse, m.packet.filter
 	return &flowOrder{
-		column: &flowColumns[min(t.sort, len(flowColumns)-1)], sorts: t.sort != 0 || t.reverse, reverse: t.reverse, filter: t.filter, session: m.store.session,
+		column: &flowColumns[min(t.sort, len(flowColumns)-1)], sorts: t.sort != 0 || t.reverse,
+		reverse: t.reverse, filter: t.filter, session: m.store.session,
 	}
 }
 

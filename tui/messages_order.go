@@ -25,7 +25,7 @@ type messageOrder struct {
 // before shown until then.
 func (t *messageTable) order(m *Model) {
 	// What is there is not written any more, so that it can be read without the lock.
-	o := &messageOrder{all: t.all[:len(t.all):len(t.all)], passed: t.passed, sieved: t.sieved(), sort: t.sort, reverse: t.reverse}
+	o := &messageOrder{all: t.all, passed: t.passed, sieved: t.sieved(), sort: t.sort, reverse: t.reverse}
 	if len(t.all) <= sortAtOnce {
 		o.make()
 		t.take(o)

@@ -62,8 +62,10 @@ func TestKeysAndDrawingsAreBounded(t *testing.T) {
 		}
 	}
 	for _, k := range []string{
-		"g g", "Enter", "1 0 0 0 0 0 0 0 0 0 0 ]", "L", "[", "T", "M", "F", "A", "R", "S", "P", "}", "{", "/ n o w h e r e Enter", "/ ~ n o w h e r e Enter", "G", "g g", ": f l o w Space 0 Enter",
-		"/ 0 x f f f f f f f f f f Enter", "1 0 0 0 0 0 0 0 ]", "L", "1 0 0 0 0 0 0 0 [", "z", "q", "q", "q", "s", "i", "s s s s s", "/ n o w h e r e Enter", "G", "f u d p Enter", "f f l o w . r t t > 1 Enter",
+		"g g", "Enter", "1 0 0 0 0 0 0 0 0 0 0 ]", "L", "[", "T", "M", "F", "A", "R", "S", "P", "}", "{",
+		"/ n o w h e r e Enter", "/ ~ n o w h e r e Enter", "G", "g g", ": f l o w Space 0 Enter",
+		"/ 0 x f f f f f f f f f f Enter", "1 0 0 0 0 0 0 0 ]", "L", "1 0 0 0 0 0 0 0 [", "z", "q", "q", "q", "s", "i",
+		"s s s s s", "/ n o w h e r e Enter", "G", "f u d p Enter", "f f l o w . r t t > 1 Enter",
 	} {
 		d.key(k)
 		check("key " + k)

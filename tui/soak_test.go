@@ -29,7 +29,7 @@ func TestSoak(t *testing.T) {
 	defer close(now)
 	go watchdog(now)
 	var opened, keys, panics int
-	var largest, perByte uint64
+	var largest, at, perByte uint64 // at: the seed of the largest
 	var smallest int // input of the run with perByte
 	for seed := first; seed < first+runs; seed++ {
 		now <- seed
@@ -56,10 +56,13 @@ func TestSoak(t *testing.T) {
 			t.Errorf("ACKSCOPE_TUI_SOAK=1 ACKSCOPE_TUI_SEED=%d: %s", seed, fault)
 		}
 		if measure {
+			d.screen.SetSize(80, 24) // a thousand columns are the terminal's own doing
 			runtime.GC()
 			runtime.ReadMemStats(&after)
 			used := after.HeapAlloc - min(before.HeapAlloc, after.HeapAlloc)
-			largest = max(largest, used)
+			if used > largest {
+				largest, at = used, seed
+			}
 			if x := used / uint64(max(len(file), 1)); x > perByte {
 				perByte, smallest = x, len(file)
 			}
@@ -69,8 +72,9 @@ func TestSoak(t *testing.T) {
 			t.Fatal("more than 20 runs failed")
 		}
 	}
-	t.Logf("runs %d, seeds %d to %d, opened %d, keys %d, panics %d, hangs 0, largest heap of a run %.2f MB, of an input byte %d bytes (a file of %d bytes)",
-		runs, first, first+runs-1, opened, keys, panics, float64(largest)/1e6, perByte, smallest)
+	t.Logf("runs %d, seeds %d to %d, opened %d, keys %d, panics %d, hangs 0, largest heap of a run %.2f MB (seed %d), "+
+		"of an input byte %d bytes (a file of %d bytes)",
+		runs, first, first+runs-1, opened, keys, panics, float64(largest)/1e6, at, perByte, smallest)
 	if opened < int(runs)/2 {
 		t.Errorf("only %d of %d mutated files were opened: the runs test little", opened, runs)
 	}

@@ -21,7 +21,10 @@ import (
 // timed are the packages that draw or count with times of a capture. A product
 // of such a time overflows 64 bits after one wrong timestamp, so that they leave
 // it to package scale.
-var timed = []string{"tui", "graph", "report", "show", "analyze", "export", "filter", "ledger", "metrics", "rewrite", "rewrite/merge", "rewrite/anonymise", "cmd/ackscope"}
+var timed = []string{
+	"tui", "graph", "report", "show", "analyze", "export", "filter", "ledger", "metrics",
+	"rewrite", "rewrite/merge", "rewrite/anonymise", "cmd/ackscope",
+}
 
 // typed is a package with its export data, as go list -export gives it.
 type typed struct {
@@ -96,7 +99,8 @@ func TestProductsAreCaught(t *testing.T) {
 		{"x := len(\"\"); _ = x * 2", false},
 	} {
 		set := token.NewFileSet()
-		source := "package planted\nimport (\"time\"; \"github.com/ackscope/ackscope/machine\")\nfunc f(d time.Duration, n int64, t, u machine.Instant) { " + c.code + "; _ = time.Now }"
+		source := "package planted\nimport (\"time\"; \"" + module + "/machine\")\n" +
+			"func f(d time.Duration, n int64, t, u machine.Instant) { " + c.code + "; _ = time.Now }"
 		file, err := parser.ParseFile(set, "planted.go", source, parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)
@@ -139,7 +143,9 @@ func listTyped(t *testing.T, patterns []string) (packages []typed, exports map[s
 // products lists the places at which a package multiplies a time.
 func products(t *testing.T, set *token.FileSet, path string, files []*ast.File, exports map[string]string) (faults []string) {
 	t.Helper()
-	info := &types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{}}
+	info := &types.Info{
+		Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{},
+	}
 	config := types.Config{Importer: importer.ForCompiler(set, "gc", func(path string) (io.ReadCloser, error) {
 		if exports[path] == "" {
 			return nil, fmt.Errorf("no export data of %s", path)

@@ -1,0 +1,61 @@
+package analyze
+
+import (
+	"slices"
+	"sort"
+)
+
+// Distance gives how many datagrams a walk to an entry of the flow steps over,
+// from the checkpoint before it; most+1 where they are more than that. It costs a
+// look at each.
+func (t *Timeline) Distance(f *Flow, n, most int) int {
+	if f.ID > len(t.flows) || n < 0 || n >= t.entries.len() {
+		return 0
+	}
+	k := &t.flows[f.ID-1]
+	after := sort.Search(len(k.checkpoints), func(i int) bool { return int(k.checkpoints[i].entry) >= n })
+	from, at := uint32(0), k.last // 1 + the entry
+	if after > 0 {
+		from = k.checkpoints[after-1].entry + 1
+	}
+	switch {
+	case t.FlowID(n) == f.ID:
+		at = uint32(n) + 1
+	case after < len(k.checkpoints):
+		at = k.checkpoints[after].entry + 1
+	}
+	steps := 0
+	for ; at > from && steps <= most; at = t.entries.at(at - 1).previous {
+		steps++
+	}
+	return steps
+}
+
+// Keep leaves a checkpoint where the walk stands, in place of the one that was
+// kept last: walks to what lies behind it are short then. It wants no message of
+// a segment to be left.
+func (w *Walk) Keep() {
+	t := w.timeline
+	if w.passed == 0 || w.err != nil || w.message < len(w.stream.Messages) || w.flow.ID > len(t.flows) {
+		return
+	}
+	if old := t.keptFlow; old > 0 && old <= len(t.flows) {
+		k := &t.flows[old-1]
+		if i := slices.IndexFunc(k.checkpoints, func(c checkpoint) bool { return c.extra }); i >= 0 {
+			t.held -= k.checkpoints[i].tracker.Size()
+			k.checkpoints = slices.Delete(k.checkpoints, i, i+1)
+		}
+	}
+	k := &t.flows[w.flow.ID-1]
+	c := checkpoint{entry: w.passed - 1, tracker: t.pack(w.tracker), places: len(k.places) - len(w.places), extra: true}
+	if w.conn != nil {
+		c.conn = w.conn.Clone()
+	}
+	i := sort.Search(len(k.checkpoints), func(i int) bool { return k.checkpoints[i].entry >= c.entry })
+	if i < len(k.checkpoints) && k.checkpoints[i].entry == c.entry {
+		return
+	}
+	k.checkpoints = slices.Insert(k.checkpoints, i, c)
+	t.keptFlow = w.flow.ID
+	t.held += c.tracker.Size()
+}
