@@ -30,7 +30,7 @@ func TestSoak(t *testing.T) {
 	go watchdog(now)
 	var opened, keys, panics int
 	var largest, at, perByte uint64 // at: the seed of the largest
-	var smallest int // input of the run with perByte
+	var smallest int                // input of the run with perByte
 	for seed := first; seed < first+runs; seed++ {
 		now <- seed
 		rng := rand.New(rand.NewPCG(seed, 12))
