@@ -121,6 +121,7 @@ type nowhere struct{}
 
 func (nowhere) Write(*capture.Frame) error { return nil }
 func (nowhere) Close() error               { return nil }
+func (nowhere) Abort() error               { return nil }
 
 func (d *driver) close(t testing.TB) {
 	d.screen.Fini()
