@@ -50,6 +50,8 @@ func replayObject() *Schema {
 			field("original", JSON, "What the capture shows.", of(run...)),
 			field("rehearsal", JSON, "The same settings, run again.", of(run...)),
 			field("estimate", JSON, "The other settings.", of(run...)),
+			field("silences", Uint, "Times that the runs step over, since nobody sent for longer than an endpoint at work is silent; left out where there is none.", optional),
+			field("silent_ms", Float, "Their length in all, in ms.", optional),
 			field("fit", Float, "How far the rehearsal is from the original, as a share."),
 			certainty("certainty", "How surely, by that."),
 		)...))

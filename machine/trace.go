@@ -23,7 +23,7 @@ type TraceSide struct {
 	Near     bool
 	Sent     []Transit // by Left
 	Messages []TraceMessage
-	Frames   []Instant     // when its game's frames came, as its packets show; empty where it answers at once
+	Frames   *Frames       // when its game's frames came, as its packets show; nil where it answers at once
 	Tick     time.Duration // the time between them; 0 unknown
 }
 
@@ -39,6 +39,12 @@ type Transit struct {
 	Sight
 	Fate      Answer    // whether it arrived
 	Certainty Certainty // of Fate
+}
+
+// SendsMost bounds what a run of the trace may send, with room for settings that
+// send many times what was captured: 64 times, and half a million beside.
+func (t *Trace) SendsMost() int {
+	return 1<<19 + 64*(len(t.Sides[A].Sent)+len(t.Sides[B].Sent))
 }
 
 // Role says what a datagram is to the one that receives it.
@@ -195,6 +201,10 @@ type Stage interface {
 	Sight(d *Datagram) Sight
 	// Order gives a message's place among what its sender submitted on its channel.
 	Order(m *Message) int64
+	// Silence gives the longest time for which a flow can be silent while both of
+	// its endpoints are at work: beyond it one of them has stopped, or the capture has
+	// a gap.
+	Silence() time.Duration
 	// Cast gives two fresh references and what their applications ask for, with
 	// the changed settings; what is not changed is as the trace shows it.
 	Cast(t *Trace, changed []Setting) (*Cast, error)
@@ -210,8 +220,8 @@ type Opener interface {
 type Cast struct {
 	Settings []Setting // all, the changed ones too
 	Ends     [2]Endpoint
-	Asks     [2][]Ask     // by At
-	Frames   [2][]Instant // when each side's game looks at its socket; nil: at once, and at deadlines
+	Asks     [2][]Ask   // by At
+	Frames   [2]*Frames // when each side's game looks at its socket; nil: at once, and at deadlines
 	// InFrames is set where the frames are not the captured ones: what was submitted
 	// in a captured frame is submitted in one of these, and latency counts from there.
 	InFrames bool
@@ -230,26 +240,6 @@ type Ask struct {
 type Waiter interface {
 	// Waited gives it for delivery n of the last step.
 	Waited(n int) time.Duration
-}
-
-// EvenFrames gives frames at a rate a second, from one instant to another.
-func EvenFrames(from, to Instant, rate float64) (frames []Instant) {
-	step := max(Instant(float64(time.Second)/rate), 1)
-	for at := from; at <= to; at += step {
-		frames = append(frames, at)
-	}
-	return frames
-}
-
-// OtherFrames gives a side's frames at a rate that the capture does not have. How
-// the frames of two games would lie to each other at that rate nobody knows: those
-// of side B slip by one whole frame over the run, so that all ways count alike.
-func OtherFrames(from, to Instant, rate float64, side Side) (frames []Instant) {
-	n := int64(rate * to.Sub(from).Seconds())
-	if n < 1 || side == A {
-		return EvenFrames(from, to, rate)
-	}
-	return EvenFrames(from, to, rate*float64(n)/float64(n+1))
 }
 
 // OtherFramesAssume says what OtherFrames and Cast.InFrames take for granted.

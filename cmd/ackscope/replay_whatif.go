@@ -191,6 +191,10 @@ func (p *whatIfPrinter) object(path string, f *whatif.Flow, s machine.Side) erro
 		o.outcome(run)
 		o.buf = append(o.buf, '}')
 	}
+	if f.Silences > 0 {
+		o.uint("silences", uint64(f.Silences))
+		o.millis("silent_ms", f.Silent)
+	}
 	o.float("fit", x.Fit, 4)
 	o.str("certainty", whatif.Certainty(x.Fit).String())
 	return o.end(p.app.writer())
@@ -252,6 +256,10 @@ func (p *whatIfPrinter) text(path string, f *whatif.Flow) error {
 	}
 	for s := range f.Sides {
 		p.side(f, machine.Side(s))
+	}
+	if f.Silences > 0 {
+		note := fmt.Sprintf("the runs step over %s, %s in all: nobody sent, so an endpoint had stopped or the capture has a gap", show.Plural(f.Silences, "silence"), show.SpanText(f.Silent))
+		fmt.Fprint(w, show.Wrap(note, "  ", p.width)+"\n")
 	}
 	for _, a := range f.Assumed {
 		fmt.Fprint(w, show.Wrap("taken for granted: "+a, "  ", p.width)+"\n")

@@ -128,6 +128,10 @@ func (s *Stage) Sight(d *machine.Datagram) machine.Sight {
 	return machine.Sight{Role: machine.RolePacket}
 }
 
+// Silence is the article's time out, and yojimbo's usual one: a side that runs
+// sends a packet in each frame.
+func (s *Stage) Silence() time.Duration { return 10 * time.Second }
+
 // Order gives a message's id.
 func (s *Stage) Order(m *machine.Message) int64 { return m.ID }
 
@@ -175,10 +179,17 @@ func (s *Stage) Cast(t *machine.Trace, changed []machine.Setting) (*machine.Cast
 	for i := range t.Sides {
 		x := &t.Sides[i]
 		rest := s.beside(x)
+		if n := len(x.Sent); rate > 0 && n > 0 {
+			// More than this would be too many for one run: count before they are made.
+			most := float64(t.SendsMost())
+			if seconds := x.Sent[n-1].Left.Sub(x.Sent[0].Left).Seconds(); seconds*rate > most {
+				return nil, fmt.Errorf("at rate=%g a side would send more than %.0f packets in %.0f s: choose a lower rate, or cut a part of the capture out", rate, most, seconds)
+			}
+		}
 		asks := s.packets(x, rest, rate, machine.Side(i))
-		c.Frames[i] = make([]machine.Instant, len(asks))
+		c.Frames[i] = &machine.Frames{}
 		for k := range asks {
-			c.Frames[i][k] = asks[k].At
+			c.Frames[i].Add(asks[k].At)
 		}
 		c.Asks[i] = append(asks, s.messages(t, machine.Side(i), own)...)
 		// A frame's packet goes last: it takes what was submitted in the frame.
@@ -314,7 +325,10 @@ func (s *Stage) packets(x *machine.TraceSide, rest []int, rate float64, side mac
 		return asks
 	}
 	i := 0
-	for _, at := range machine.OtherFrames(x.Sent[0].Left, x.Sent[len(x.Sent)-1].Left, rate, side) {
+	frames := machine.OtherFrames(x.Sent[0].Left, x.Sent[len(x.Sent)-1].Left, rate, side)
+	asks = make([]machine.Ask, 0, frames.Len())
+	for k := range frames.Len() {
+		at := frames.At(k)
 		for i+1 < len(x.Sent) && x.Sent[i+1].Left <= at {
 			i++
 		}

@@ -101,6 +101,10 @@ func (s *Stage) Opens(d *machine.Datagram) bool {
 // Order gives a message's sequence.
 func (s *Stage) Order(m *machine.Message) int64 { return m.Sequence64 }
 
+// Silence is several times what a connection can be silent: both of its ends send
+// heartbeats, one a second.
+func (s *Stage) Silence() time.Duration { return 10 * time.Second }
+
 // warmUp is how long before the trace the two connect.
 const warmUp = 3 * time.Second
 
@@ -160,16 +164,18 @@ func (s *Stage) Cast(t *machine.Trace, changed []machine.Setting) (*machine.Cast
 const usualTick = time.Second / 60
 
 // frames gives a side's ticks, from before the trace on.
-func (s *Stage) frames(x *machine.TraceSide, begin, end machine.Instant, rate float64, side machine.Side) []machine.Instant {
+func (s *Stage) frames(x *machine.TraceSide, begin, end machine.Instant, rate float64, side machine.Side) *machine.Frames {
 	if rate > 0 {
 		return machine.OtherFrames(begin, end, rate, side)
 	}
-	if len(x.Frames) == 0 {
+	n := x.Frames.Len()
+	if n == 0 {
 		return machine.EvenFrames(begin, end, float64(time.Second)/float64(usualTick))
 	}
-	before := machine.EvenFrames(begin, x.Frames[0].Add(-x.Tick/2), float64(time.Second)/float64(x.Tick))
-	after := machine.EvenFrames(x.Frames[len(x.Frames)-1].Add(x.Tick), end, float64(time.Second)/float64(x.Tick))
-	return slices.Concat(before, x.Frames, after)
+	frames := machine.EvenFrames(begin, x.Frames.At(0).Add(-x.Tick/2), float64(time.Second)/float64(x.Tick))
+	frames.Extend(x.Frames)
+	frames.Extend(machine.EvenFrames(x.Frames.At(n-1).Add(x.Tick), end, float64(time.Second)/float64(x.Tick)))
+	return frames
 }
 
 // asks gives what a side's application submitted.

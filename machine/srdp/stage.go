@@ -43,6 +43,10 @@ func (s *Stage) Sight(d *machine.Datagram) machine.Sight {
 // Order gives a message's packet id.
 func (s *Stage) Order(m *machine.Message) int64 { return m.ID }
 
+// Silence is longer than any time between two copies that a setting can have: an
+// endpoint sends nothing else by itself.
+func (s *Stage) Silence() time.Duration { return 2 * time.Minute }
+
 // stageTimes is what one side's copies show of its settings.
 type stageTimes struct {
 	usual   time.Duration // between copies; 0: nothing was sent again

@@ -37,7 +37,7 @@ func Quantile(sorted []time.Duration, q float64) time.Duration {
 // tap counts as sent. A peer at the tap looks at its socket in these frames, so
 // what passed the tap waited for the next one; of one far from it, its own packets
 // showed when it had looked.
-func original(x *machine.TraceSide, frames []machine.Instant) (o Outcome) {
+func original(x *machine.TraceSide, frames *machine.Frames, cuts silences) (o Outcome) {
 	for i := range x.Sent {
 		d := &x.Sent[i]
 		o.Packets++
@@ -65,10 +65,10 @@ func original(x *machine.TraceSide, frames []machine.Instant) (o Outcome) {
 			continue
 		}
 		at := m.At
-		if k, _ := slices.BinarySearch(frames, at); k < len(frames) {
-			at = frames[k]
+		if k := frames.Search(at); k < frames.Len() {
+			at = frames.At(k)
 		}
-		o.Latency = append(o.Latency, max(at.Sub(m.Asked), 0))
+		o.Latency = append(o.Latency, max(cuts.between(m.Asked, at), 0))
 		o.Wait = append(o.Wait, m.Wait)
 	}
 	slices.Sort(o.Latency)

@@ -48,11 +48,11 @@ func (r *recorder) observe(rec *analyze.Record) {
 }
 
 func (r *recorder) datagram(d *machine.Datagram) {
-	x := &r.sides[d.From]
+	x, at := &r.sides[d.From], sane(d.At)
 	hash := maphash.Bytes(r.seed, d.Bytes)
-	if n := len(x.sent); n > 0 && hash == x.last && d.At.Sub(x.sent[n-1].Left) < copySpan && !r.near(d.From) {
+	if n := len(x.sent); n > 0 && hash == x.last && at.Sub(x.sent[n-1].Left) < copySpan && !r.near(d.From) {
 		// The network made a copy; its own sender would not send one so soon.
-		x.sent[n-1].Again = d.At
+		x.sent[n-1].Again = at
 		return
 	}
 	x.last = hash
@@ -60,8 +60,12 @@ func (r *recorder) datagram(d *machine.Datagram) {
 		r.tooMany = true
 		return
 	}
-	x.sent = append(x.sent, machine.Transit{Left: d.At, Ref: d.Ref, Number: -1, Length: d.Length, Sight: r.stage.Sight(d)})
+	x.sent = append(x.sent, machine.Transit{Left: at, Ref: d.Ref, Number: -1, Length: d.Length, Sight: r.stage.Sight(d)})
 }
+
+// sane keeps an instant within 146 years of the epoch, so that sums and differences
+// of instants fit 64 bits: a capture can have any.
+func sane(at machine.Instant) machine.Instant { return min(max(at, -1<<62), 1<<62) }
 
 // copySpan is within what time a second datagram of the same bytes is a copy.
 const copySpan = 4 * time.Millisecond
@@ -88,11 +92,11 @@ func (r *recorder) event(e *machine.Event) {
 		x := &r.sides[e.Side.Other()]
 		if i, ok := x.packets[e.Sequence64]; ok && !r.near(e.Side) {
 			if t := &x.sent[i]; t.Fate != machine.Yes {
-				t.Fate, t.Arrives, t.Certainty = machine.Yes, e.At, e.Certainty
+				t.Fate, t.Arrives, t.Certainty = machine.Yes, sane(e.At), e.Certainty
 			}
 		}
 	case machine.EventAcked:
-		if e.RTT > 0 && r.near(e.Side) && (r.trips == 0 || time.Duration(e.RTT) < r.trips) {
+		if e.RTT > 0 && time.Duration(e.RTT) < r.stage.Silence() && r.near(e.Side) && (r.trips == 0 || time.Duration(e.RTT) < r.trips) {
 			r.trips = time.Duration(e.RTT)
 		}
 	}
@@ -104,11 +108,11 @@ func (r *recorder) message(m *machine.Message) {
 	}
 	x := &r.sides[m.From]
 	t := machine.TraceMessage{
-		Mode: m.Mode, Channel: m.Channel, Order: r.stage.Order(m), Type: m.Type, Bits: m.Bits, Block: m.Block, Asked: m.At,
-		Attempts: m.Attempts, Delivered: m.Delivered, At: m.DeliveredAt, Wait: m.Wait, Certainty: m.Certainty, Frames: m.Frames,
+		Mode: m.Mode, Channel: m.Channel, Order: r.stage.Order(m), Type: m.Type, Bits: m.Bits, Block: m.Block, Asked: sane(m.At),
+		Attempts: m.Attempts, Delivered: m.Delivered, At: sane(m.DeliveredAt), Wait: m.Wait, Certainty: m.Certainty, Frames: m.Frames,
 	}
 	if m.Acked == machine.Yes {
-		t.Settled = m.AckedAt
+		t.Settled = sane(m.AckedAt)
 	}
 	x.messages = append(x.messages, t)
 }
@@ -117,16 +121,18 @@ func (r *recorder) message(m *machine.Message) {
 var errVantage = fmt.Errorf("the tap stands at neither side: what the network did is not known (--vantage tells where it stands)")
 
 // trace makes the trace of what was recorded.
-func (r *recorder) trace() (*machine.Trace, error) {
+func (r *recorder) trace() (*machine.Trace, silences, error) {
 	if !r.near(machine.A) && !r.near(machine.B) {
-		return nil, errVantage
+		return nil, silences{}, errVantage
 	}
 	if r.tooMany {
-		return nil, fmt.Errorf("it has more than %d datagrams: cut a part of the capture out", datagramsMost)
+		return nil, silences{}, fmt.Errorf("it has more than %d datagrams: cut a part of the capture out", datagramsMost)
 	}
 	t := &machine.Trace{}
 	for i := range r.sides {
 		r.sides[i].sent = merge(r.sides[i].sent)
+		// In a capture whose clock was set back they are not in order.
+		slices.SortStableFunc(r.sides[i].sent, func(a, b machine.Transit) int { return cmp.Compare(a.Left, b.Left) })
 	}
 	for i := range r.sides {
 		if r.near(machine.Side(i)) {
@@ -154,17 +160,27 @@ func (r *recorder) trace() (*machine.Trace, error) {
 			}
 		}
 	}
-	for i := range t.Sides {
-		x := &t.Sides[i]
-		if n := len(x.Sent); n > 0 {
-			if t.Start == 0 || x.Sent[0].Left < t.Start {
-				t.Start = x.Sent[0].Left
-			}
-			t.End = max(t.End, x.Sent[n-1].Left)
-		}
-		x.Frames = framesOf(x)
+	if r.tooMany {
+		return nil, silences{}, fmt.Errorf("its packet numbers name more than %d lost packets for each that came", gapsMost)
 	}
-	return t, nil
+	seen := false // instants can be negative: before 1970
+	for i := range t.Sides {
+		sent := t.Sides[i].Sent
+		n := len(sent)
+		switch {
+		case n == 0:
+		case !seen:
+			t.Start, t.End, seen = sent[0].Left, sent[n-1].Left, true
+		default:
+			t.Start, t.End = min(t.Start, sent[0].Left), max(t.End, sent[n-1].Left)
+		}
+	}
+	cuts := silencesOf(t, r.stage.Silence())
+	cuts.step(t)
+	for i := range t.Sides {
+		t.Sides[i].Frames = framesOf(&t.Sides[i])
+	}
+	return t, cuts, nil
 }
 
 // measure looks for the shortest round trip among questions that were asked once.
@@ -173,7 +189,7 @@ func (r *recorder) measure(asking, answering []machine.Transit) {
 		if len(e.asks) != 1 || len(e.answers) != 1 {
 			continue
 		}
-		if d := answering[e.answers[0]].Left.Sub(asking[e.asks[0]].Left); d > 0 && (r.trips == 0 || d < r.trips) {
+		if d := answering[e.answers[0]].Left.Sub(asking[e.asks[0]].Left); d > 0 && d < r.stage.Silence() && (r.trips == 0 || d < r.trips) {
 			r.trips = d
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/capture"
@@ -82,6 +83,12 @@ type Flow struct {
 	Changed  []machine.Setting // of the run: those that differ
 	Assumed  []string
 	Sides    [2]Side
+	// Silences counts the times in which the flow was silent for longer than its
+	// endpoints can be while they are at work. The runs step over all of
+	// that but its first seconds: over Silent.
+	Silences int
+	Silent   time.Duration
+	Steps    int // inputs that the references took in both runs: what the estimate cost
 }
 
 // Side is the estimate for what one side sends.
@@ -226,11 +233,11 @@ func (r *run) names() string {
 
 // estimate runs the flow.
 func (r *recorder) estimate(changes []Change, taken map[string]bool) (*Flow, error) {
-	t, err := r.trace()
+	t, cuts, err := r.trace()
 	if err != nil {
 		return nil, err
 	}
-	x := &Flow{Flow: r.flow, Vantage: r.vantage}
+	x := &Flow{Flow: r.flow, Vantage: r.vantage, Silences: len(cuts.list), Silent: cuts.left()}
 	for _, c := range changes {
 		for _, p := range r.stage.Parameters() {
 			if p.Name != c.Name {
@@ -252,7 +259,7 @@ func (r *recorder) estimate(changes []Change, taken map[string]bool) (*Flow, err
 		return nil, err
 	}
 	x.Settings, x.Assumed = own.Settings, own.Assumed
-	rehearsal, err := act(t, own)
+	rehearsal, steps, err := act(t, cuts, own)
 	if err != nil {
 		return nil, err
 	}
@@ -260,17 +267,18 @@ func (r *recorder) estimate(changes []Change, taken map[string]bool) (*Flow, err
 	if err != nil {
 		return nil, err
 	}
-	whatIf, err := act(t, other)
+	whatIf, more, err := act(t, cuts, other)
 	if err != nil {
 		return nil, err
 	}
+	x.Steps = steps + more
 	for i := range x.Sides {
 		y := &x.Sides[i]
-		var frames []machine.Instant
+		var frames *machine.Frames
 		if t.Sides[1-i].Near {
 			frames = own.Frames[1-i]
 		}
-		y.Original, y.Rehearsal, y.WhatIf = original(&t.Sides[i], frames), rehearsal[i], whatIf[i]
+		y.Original, y.Rehearsal, y.WhatIf = original(&t.Sides[i], frames, cuts), rehearsal[i], whatIf[i]
 		y.Fit = Fit(&y.Original, &y.Rehearsal)
 	}
 	return x, nil

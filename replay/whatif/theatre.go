@@ -2,6 +2,7 @@ package whatif
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"sort"
 	"time"
@@ -12,6 +13,7 @@ import (
 // theatre runs two references against each other over the captured network.
 type theatre struct {
 	trace  *machine.Trace
+	cuts   silences
 	cast   *machine.Cast
 	now    machine.Instant
 	count  int // of what was put on the agenda
@@ -19,6 +21,9 @@ type theatre struct {
 	sides  [2]actor
 	agenda agenda
 	out    machine.Effects
+	steps  int // inputs that the references took
+	sent   int // datagrams, of SendsMost
+	stuck  int // how often in a row a deadline was left as it was
 	err    error
 }
 
@@ -26,6 +31,7 @@ type theatre struct {
 type actor struct {
 	frame, ask int // the next ones
 	socket     [][]byte
+	since      machine.Instant // when the first of socket arrived
 	outcome    Outcome
 	open       map[uint8][]int    // asks by channel that were not sent yet
 	known      map[messageKey]int // asks by what they are called on the wire
@@ -40,9 +46,9 @@ type messageKey struct {
 	id      uint16
 }
 
-// act runs a cast to the end of the trace.
-func act(t *machine.Trace, c *machine.Cast) (*[2]Outcome, error) {
-	th := &theatre{trace: t, cast: c, now: t.Start}
+// act runs a cast to the end of the trace, and gives the inputs that it took, too.
+func act(t *machine.Trace, cuts silences, c *machine.Cast) (both *[2]Outcome, steps int, err error) {
+	th := &theatre{trace: t, cuts: cuts, cast: c, now: t.Start}
 	for i := range th.sides {
 		th.nets[i] = newNetwork(&t.Sides[i], t.OneWay)
 		x := &th.sides[i]
@@ -61,9 +67,9 @@ func act(t *machine.Trace, c *machine.Cast) (*[2]Outcome, error) {
 		th.do(at, what, side)
 	}
 	if th.err != nil {
-		return nil, th.err
+		return nil, 0, th.err
 	}
-	both := &[2]Outcome{}
+	both = &[2]Outcome{}
 	for i := range both {
 		both[i] = th.sides[i].outcome
 		for _, m := range th.counted(machine.Side(i)) {
@@ -74,7 +80,7 @@ func act(t *machine.Trace, c *machine.Cast) (*[2]Outcome, error) {
 		slices.Sort(both[i].Latency)
 		slices.Sort(both[i].Wait)
 	}
-	return both, nil
+	return both, th.steps, nil
 }
 
 // counted gives the messages of a side that were asked for and whose delivery counts.
@@ -111,8 +117,8 @@ func (th *theatre) next() (at machine.Instant, what occasion, side machine.Side)
 	for i := range th.sides {
 		s, x := machine.Side(i), &th.sides[i]
 		if frames := th.cast.Frames[i]; frames != nil {
-			if x.frame < len(frames) {
-				offer(frames[x.frame], aFrame, s)
+			if n := th.frame(s); n < frames.Len() {
+				offer(frames.At(n), aFrame, s)
 			}
 			continue
 		}
@@ -126,6 +132,27 @@ func (th *theatre) next() (at machine.Instant, what occasion, side machine.Side)
 	return at, what, side
 }
 
+// frame gives the next frame in which a side has something to do: to read, to
+// submit, or to do what is due. In the frames before it nothing happens. (The
+// first one starts a reference's clock.)
+func (th *theatre) frame(s machine.Side) int {
+	x, frames := &th.sides[s], th.cast.Frames[s]
+	if x.frame == 0 {
+		return 0
+	}
+	due := machine.Instant(math.MaxInt64)
+	if len(x.socket) > 0 {
+		due = x.since
+	}
+	if x.ask < len(th.cast.Asks[s]) {
+		due = min(due, th.cast.Asks[s][x.ask].At)
+	}
+	if t, ok := th.cast.Ends[s].Deadline(); ok {
+		due = min(due, t)
+	}
+	return max(x.frame, frames.Search(due))
+}
+
 func (th *theatre) do(now machine.Instant, what occasion, s machine.Side) {
 	x := &th.sides[s]
 	th.now = max(th.now, now)
@@ -133,19 +160,27 @@ func (th *theatre) do(now machine.Instant, what occasion, s machine.Side) {
 	case anArrival:
 		a := th.agenda.pop()
 		if th.cast.Frames[s] != nil {
+			if len(x.socket) == 0 {
+				x.since = now
+			}
 			x.socket = append(x.socket, a.bytes)
 			return
 		}
 		th.step(now, s, machine.Arrive{Bytes: a.bytes})
 	case aDeadline:
 		th.step(now, s, machine.Wake{})
-		if t, ok := th.cast.Ends[s].Deadline(); ok && t <= now {
-			th.now = now + 1 // an endpoint that never lets go of one must not stop the run
+		if t, ok := th.cast.Ends[s].Deadline(); !ok || t > now {
+			th.stuck = 0
+			return
+		}
+		th.now = now + 1 // it may want another moment for what is left
+		if th.stuck++; th.stuck > stuckMost {
+			th.err = fmt.Errorf("side %s: the reference leaves undone what was due", s)
 		}
 	case anAsk:
 		th.submit(now, s)
 	case aFrame:
-		x.frame++
+		x.frame = th.frame(s) + 1
 		th.step(now, s, machine.Wake{})
 		for _, b := range x.socket {
 			th.step(now, s, machine.Arrive{Bytes: b})
@@ -156,6 +191,10 @@ func (th *theatre) do(now machine.Instant, what occasion, s machine.Side) {
 		}
 	}
 }
+
+// stuckMost is how often a reference may ask for another moment: far more than any
+// that works does, and few enough to end at once.
+const stuckMost = 1 << 12
 
 // submit gives the side's next ask.
 func (th *theatre) submit(now machine.Instant, s machine.Side) {
@@ -174,6 +213,7 @@ func (th *theatre) step(now machine.Instant, s machine.Side, in machine.Input) {
 	if th.err != nil {
 		return
 	}
+	th.steps++
 	th.out.Reset()
 	end := th.cast.Ends[s]
 	if err := end.Step(now, in, &th.out); err != nil {
@@ -181,7 +221,7 @@ func (th *theatre) step(now machine.Instant, s machine.Side, in machine.Input) {
 			th.refused(s, in)
 			return
 		}
-		th.err = fmt.Errorf("side %s at %v: %w", s, now.Time().Format("15:04:05.000"), err)
+		th.err = fmt.Errorf("side %s at %v: %w", s, th.cuts.captured(now).Time().Format("15:04:05.000"), err)
 		return
 	}
 	x, o := &th.sides[s], &th.sides[s].outcome
@@ -190,7 +230,7 @@ func (th *theatre) step(now machine.Instant, s machine.Side, in machine.Input) {
 		case machine.EventSent:
 			if q := x.open[e.Channel]; len(q) > 0 {
 				x.known[messageKey{e.Channel, uint16(e.Sequence64)}], x.open[e.Channel] = q[0], q[1:]
-				x.queued[q[0]] = now.Sub(x.given[q[0]])
+				x.queued[q[0]] = th.cuts.between(x.given[q[0]], now)
 			}
 		case machine.EventResent:
 			if now >= th.trace.Start {
@@ -237,7 +277,7 @@ func (th *theatre) deliver(now machine.Instant, s machine.Side, n int) {
 	if th.cast.InFrames {
 		since = from.given[m]
 	}
-	from.outcome.Latency = append(from.outcome.Latency, now.Sub(since))
+	from.outcome.Latency = append(from.outcome.Latency, th.cuts.between(since, now))
 	from.outcome.Wait = append(from.outcome.Wait, wait)
 }
 
@@ -245,6 +285,10 @@ func (th *theatre) deliver(now machine.Instant, s machine.Side, n int) {
 func (th *theatre) send(now machine.Instant, s machine.Side, b []byte, size int) {
 	if now < th.trace.Start {
 		th.carry(now.Add(th.trace.OneWay), s.Other(), b) // before the capture: a perfect network
+		return
+	}
+	if th.sent++; th.sent > th.trace.SendsMost() {
+		th.err = fmt.Errorf("the run sends more than %d packets: choose a longer resend time or a lower rate, or cut a part of the capture out", th.trace.SendsMost())
 		return
 	}
 	o := &th.sides[s].outcome

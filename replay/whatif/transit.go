@@ -234,17 +234,17 @@ func (r *recorder) answered(t *machine.Trace, x *machine.TraceSide, peer *record
 		for _, k := range e.answers {
 			d := &x.Sent[k]
 			d.Fate, d.Arrives, d.Certainty = machine.Yes, d.Left.Add(t.OneWay), machine.Likely
-			for _, i := range e.asks {
-				if q := &peer.sent[i]; q.Role == machine.RoleAsks && q.Left > d.Left.Add(2*t.OneWay+tick) {
-					d.Fate = machine.No
-				}
+			// The questions are in order: the last one tells of all.
+			if q := &peer.sent[e.asks[len(e.asks)-1]]; q.Left > d.Left.Add(2*t.OneWay+tick) {
+				d.Fate = machine.No
 			}
 		}
 	}
 }
 
 // end is when the last datagram passed the tap.
-func (r *recorder) end() (at machine.Instant) {
+func (r *recorder) end() machine.Instant {
+	at := machine.Instant(math.MinInt64)
 	for i := range r.sides {
 		if n := len(r.sides[i].sent); n > 0 {
 			at = max(at, r.sides[i].sent[n-1].Left)
@@ -257,12 +257,17 @@ func (r *recorder) end() (at machine.Instant) {
 func (r *recorder) coming(t *machine.Trace, x *machine.TraceSide, from *recorded) {
 	arrived := x.Sent
 	x.Sent = nil
+	room := gapMost + gapsMost*len(arrived)
 	for i, d := range arrived {
 		// Where its number tells that some before it are missing, they were lost
 		// before the tap. (One that is older was overtaken, and is missing nowhere.)
 		if i > 0 && d.Number >= 0 {
 			was := arrived[i-1]
 			if missing := d.Number - was.Number - 1; missing > 0 && missing <= gapMost {
+				if room -= int(missing); room < 0 {
+					r.tooMany = true
+					return
+				}
 				for n := range missing {
 					if _, came := from.packets[was.Number+1+n]; came {
 						continue
@@ -285,6 +290,10 @@ func (r *recorder) coming(t *machine.Trace, x *machine.TraceSide, from *recorded
 
 // gapMost bounds a gap of numbers that is filled: a longer one is no loss.
 const gapMost = 4096
+
+// gapsMost bounds the lost packets that the numbers of a far side can name, for
+// each packet that came, beside one gap: a forged capture names thousands.
+const gapsMost = 16
 
 // unseen gives the copies of a far side that were lost before the tap: of a
 // message that must have been sent before its first copy came, and of one whose
@@ -322,8 +331,8 @@ func unseen(t *machine.Trace, x *machine.TraceSide) (lost []machine.Transit) {
 			// A later message overtook it: it goes out again in whole steps.
 			if step > 0 {
 				first := x.Sent[k].Left
-				for first > was {
-					first = first.Add(-step)
+				if away := first.Sub(was); away > 0 {
+					first = first.Add(-(away + step - 1) / step * step)
 				}
 				was = first
 				m.Asked, m.First = was, was
@@ -372,10 +381,11 @@ func usualStep(x *machine.TraceSide, index map[machine.Ref]int) time.Duration {
 // between by its frame time. What left within half of that is of one frame, which
 // the network may have pulled apart: it is at the last of it. Nothing where the
 // frame time is not known.
-func framesOf(x *machine.TraceSide) (frames []machine.Instant) {
-	if x.Tick <= 0 {
+func framesOf(x *machine.TraceSide) *machine.Frames {
+	if x.Tick <= 0 || len(x.Sent) == 0 {
 		return nil
 	}
+	frames, last := &machine.Frames{}, machine.Instant(0)
 	for i := 0; i < len(x.Sent); {
 		at := x.Sent[i].Left
 		for first := at; i < len(x.Sent) && x.Sent[i].Left.Sub(first) < x.Tick/2; i++ {
@@ -383,17 +393,15 @@ func framesOf(x *machine.TraceSide) (frames []machine.Instant) {
 				at = x.Sent[i].Left // of one that was lost before the tap it is a guess
 			}
 		}
-		if n := len(frames); n > 0 {
-			from := frames[n-1]
-			gap := at.Sub(from)
+		if frames.Len() > 0 {
+			gap := at.Sub(last)
 			if gap < x.Tick/4 {
 				continue
 			}
-			for k, steps := 1, int((gap+x.Tick/2)/x.Tick); k < steps; k++ {
-				frames = append(frames, from.Add(gap*time.Duration(k)/time.Duration(steps)))
-			}
+			frames.AddBetween(last, at, int((gap+x.Tick/2)/x.Tick))
 		}
-		frames = append(frames, at)
+		frames.Add(at)
+		last = at
 	}
 	return frames
 }

@@ -1,0 +1,131 @@
+package whatif
+
+import (
+	"slices"
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+)
+
+// silences are the times in which a captured flow was silent for longer than its
+// endpoints can be while they are at work. A run steps over them, so that its
+// clock, and its cost, go by what was captured: thirty days without a packet
+// would else be filled with heartbeats that nobody sent.
+//
+//	captured   a b . . . . . . . . . . . . . . . c d
+//	run        a b . . . c d
+//
+// The zero value is a flow without one.
+type silences struct {
+	list []silence // in order
+}
+
+// silence is one that a run steps over.
+type silence struct {
+	from, to machine.Instant // what is left out, in the time of the capture
+	at       machine.Instant // where it would begin, in the time of the run
+	before   time.Duration   // that is left out up to its end, the earlier ones too
+}
+
+// silencesOf finds them: both sides sent nothing for longer than least, which is
+// what remains of each.
+func silencesOf(t *machine.Trace, least time.Duration) (s silences) {
+	var sent []machine.Instant
+	for i := range t.Sides {
+		for k := range t.Sides[i].Sent {
+			sent = append(sent, t.Sides[i].Sent[k].Left)
+		}
+	}
+	slices.Sort(sent)
+	removed := time.Duration(0)
+	for i := 1; i < len(sent); i++ {
+		gap := sent[i].Sub(sent[i-1])
+		if gap <= least {
+			continue
+		}
+		from := sent[i-1].Add(least)
+		s.list = append(s.list, silence{from, sent[i], from.Add(-removed), removed + gap - least})
+		removed += gap - least
+	}
+	return s
+}
+
+// left gives how much is left out in all.
+func (s silences) left() time.Duration {
+	if len(s.list) == 0 {
+		return 0
+	}
+	return s.list[len(s.list)-1].before
+}
+
+// run gives an instant of the capture in the time of the run.
+func (s silences) run(at machine.Instant) machine.Instant {
+	n, within := slices.BinarySearchFunc(s.list, at, func(x silence, at machine.Instant) int {
+		switch {
+		case x.to <= at:
+			return -1
+		case x.from > at:
+			return 1
+		}
+		return 0
+	})
+	if within {
+		return s.list[n].at
+	}
+	if n == 0 {
+		return at
+	}
+	return at.Add(-s.list[n-1].before)
+}
+
+// captured gives an instant of the run in the time of the capture.
+func (s silences) captured(at machine.Instant) machine.Instant {
+	n, _ := slices.BinarySearchFunc(s.list, at, func(x silence, at machine.Instant) int {
+		if x.at <= at {
+			return -1
+		}
+		return 1
+	})
+	if n == 0 {
+		return at
+	}
+	return at.Add(s.list[n-1].before)
+}
+
+// between gives the time from one instant of the run to another in the time of
+// the capture.
+func (s silences) between(from, to machine.Instant) time.Duration {
+	if len(s.list) == 0 {
+		return to.Sub(from)
+	}
+	return s.captured(to).Sub(s.captured(from))
+}
+
+// step puts all that a trace holds into the time of the run.
+func (s silences) step(t *machine.Trace) {
+	if len(s.list) == 0 {
+		return
+	}
+	move := func(at *machine.Instant) {
+		if *at != 0 { // none
+			*at = s.run(*at)
+		}
+	}
+	for i := range t.Sides {
+		x := &t.Sides[i]
+		for k := range x.Sent {
+			d := &x.Sent[k]
+			for _, at := range []*machine.Instant{&d.Left, &d.Arrives, &d.Again} {
+				move(at)
+			}
+		}
+		for k := range x.Messages {
+			m := &x.Messages[k]
+			for _, at := range []*machine.Instant{&m.Asked, &m.First, &m.Settled, &m.At} {
+				move(at)
+			}
+		}
+	}
+	move(&t.Start)
+	move(&t.End)
+}
