@@ -70,7 +70,10 @@ func (s *Session) reopen(f *Flow, d *machine.Datagram) *Flow {
 
 // succeeded lets go of a flow that another session continues.
 func (s *Session) succeeded(f *Flow) {
-	if s.options.Limits.any() {
+	switch l := &s.options.Limits; {
+	case l.Room:
+		s.relist(f) // it has ended, and takes little now
+	case l.any():
 		s.letGo(f, ReasonSession)
 	}
 }
@@ -158,6 +161,9 @@ func (s *Session) evict() {
 	slices.SortStableFunc(followed, func(x, y *Flow) int { return cmp.Compare(x.Last, y.Last) })
 	for _, f := range followed[:max(1, len(followed)/16)] {
 		s.end(f)
+		if s.options.Limits.any() {
+			s.relist(f)
+		}
 	}
 }
 

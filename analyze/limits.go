@@ -25,9 +25,23 @@ type Limits struct {
 	// what they hold for a missing segment. It is measured as the state grows, and
 	// may be exceeded by what a single packet can add.
 	Bytes int
+	// Room is set where flows are let go for want of room only: one that another
+	// session continues stays, as a reader of a file expects it.
+	Room bool
 }
 
 func (l Limits) any() bool { return l != Limits{} }
+
+// hold gives the bytes that all datagrams may take that are held while the
+// protocol of their flow is worked out: most in general, and no more than one
+// part in so many of a smaller limit, but as much as a few flows need.
+func (l *Limits) hold(most, part int) int {
+	const least = 1 << 20
+	if l.Bytes == 0 {
+		return most
+	}
+	return min(most, max(l.Bytes/part, least))
+}
 
 // Reason says why a flow was let go.
 type Reason uint8

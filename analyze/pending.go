@@ -173,7 +173,7 @@ func (s *Session) hold(f *Flow, d *machine.Datagram) {
 	}
 	w := s.waitingOf(p)
 	kept := d.Bytes
-	if p.cut || p.answered && w.bytes > holdWhole {
+	if p.cut || p.answered && w.bytes > s.wholeRoom {
 		kept = kept[:min(len(kept), holdHead)]
 	}
 	p.bytes = append(p.bytes, kept...)
@@ -188,11 +188,11 @@ func (s *Session) hold(f *Flow, d *machine.Datagram) {
 	case holdDatagrams:
 		s.decide(f, true)
 	}
-	for alone := &s.waiting[0]; alone.wholeBytes > holdWhole && alone.whole != nil; {
+	for alone := &s.waiting[0]; alone.wholeBytes > s.wholeRoom && alone.whole != nil; {
 		alone.cutOldest()
 	}
 	s.press(&s.waiting[0], s.aloneRoom)
-	s.press(&s.waiting[1], holdBytes)
+	s.press(&s.waiting[1], s.answeredRoom)
 }
 
 // press decides the oldest flows that wait, until what is held has its room. One

@@ -66,7 +66,7 @@ func RunTwice(src Rewinder, o Options) (*Session, error) {
 // the second: it leaves the source at its begin. A capture that is cut or damaged
 // is no error here, since the second run meets the same.
 func Learn(src Rewinder, o Options) (*Session, error) {
-	o.Sink, o.Survey = nil, nil
+	o.Sink, o.Survey, o.Gone = nil, nil, nil
 	s, err := Run(src, o)
 	var cut *capture.CutError
 	var damaged *capture.DamageError

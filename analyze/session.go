@@ -93,10 +93,12 @@ type Session struct {
 	trial      []candidate // those that the flow being weighed may be of
 
 	// Flows whose protocol is being worked out: those that nobody answers, and the others.
-	waiting   [2]waiting
-	aloneRoom int // for what the first hold; bytes
-	free      *pending
-	freeCount int
+	waiting [2]waiting
+	// Bytes that they may hold: datagrams of the first, of the others, and all that
+	// is held whole.
+	aloneRoom, answeredRoom, wholeRoom int
+	free                               *pending
+	freeCount                          int
 
 	trackers int // flows that are followed now
 	scopes   map[scopeKey]*scope
@@ -132,7 +134,10 @@ func NewSession(o Options) *Session {
 	if o.MaxTrackers == 0 {
 		o.MaxTrackers = defaultMaxTrackers
 	}
-	s := &Session{registry: o.Registry, options: o, sink: o.Sink, formats: framings(o.Registry), gone: Totals{}, dropped: o.Survey.captureDropped(), aloneRoom: holdAlone}
+	s := &Session{
+		registry: o.Registry, options: o, sink: o.Sink, formats: framings(o.Registry), gone: Totals{}, dropped: o.Survey.captureDropped(),
+		aloneRoom: o.Limits.hold(holdAlone, 8), answeredRoom: o.Limits.hold(holdBytes, 4), wholeRoom: o.Limits.hold(holdWhole, 8),
+	}
 	s.out.NoEvents = o.Sink == nil || o.NoEvents
 	for _, p := range o.Registry.Protocols() {
 		s.candidates = append(s.candidates, candidate{p, p.Classify()})

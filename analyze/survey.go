@@ -12,7 +12,8 @@ import (
 // same capture: which protocol each flow is, where the tap stood, who lies. The
 // second run then grades every fact rightly from the first packet on.
 type Survey struct {
-	flows   []surveyed
+	flows   []surveyed          // by number
+	begun   map[machine.Ref]int // first frame to index in flows, where limits let flows go; else nil
 	dropped uint64
 }
 
@@ -36,12 +37,19 @@ type surveyed struct {
 
 // Survey gives what this run learned. Call it after Finish.
 func (s *Session) Survey() *Survey {
-	v := &Survey{flows: make([]surveyed, len(s.flows)), dropped: s.dropped}
-	for i, f := range s.flows {
+	flows := s.Flows()
+	v := &Survey{flows: make([]surveyed, len(flows)), dropped: s.dropped}
+	if len(flows) < s.begun {
+		v.begun = make(map[machine.Ref]int, len(flows))
+	}
+	for i, f := range flows {
+		if v.begun != nil {
+			v.begun[f.FirstRef] = i
+		}
 		v.flows[i] = surveyed{f.A, f.B, f.Transport, f.Protocol, f.Verdict, f.Facts(), f.Session, false}
 		v.flows[i].facts.End = s.last
 	}
-	for i, f := range s.flows {
+	for i, f := range flows {
 		if f.Session > 1 {
 			v.continueBefore(i)
 		}
@@ -99,10 +107,22 @@ func (v *Survey) lendVantage() {
 // by appearance, so the second run meets them in the same order; one that does
 // not fit (the two runs split sessions differently) is not guessed at.
 func (v *Survey) flow(f *Flow) *surveyed {
-	if v == nil || f.ID > len(v.flows) {
+	if v == nil {
 		return nil
 	}
-	k := &v.flows[f.ID-1]
+	i := f.ID - 1
+	if v.begun != nil {
+		// The two runs let go of flows at different times, so numbers can differ: the
+		// frame with which a flow begins is the same.
+		var ok bool
+		if i, ok = v.begun[f.FirstRef]; !ok || v.flows[i].session != f.Session {
+			return nil
+		}
+	}
+	if i >= len(v.flows) {
+		return nil
+	}
+	k := &v.flows[i]
 	if k.a != f.A || k.b != f.B || k.transport != f.Transport {
 		return nil
 	}

@@ -2,6 +2,7 @@ package export
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -50,23 +51,20 @@ type Notes struct {
 	index map[string]uint32
 	rules map[*machine.Rule]uint32
 	table []*machine.Rule
-	flows []*analyze.Flow // by number, from 1
+	flows map[int]*analyze.Flow // by number
 	order uint64
 	err   error
 }
 
 // NewNotes prepares a run.
 func NewNotes() *Notes {
-	return &Notes{index: map[string]uint32{}, rules: map[*machine.Rule]uint32{}}
+	return &Notes{index: map[string]uint32{}, rules: map[*machine.Rule]uint32{}, flows: map[int]*analyze.Flow{}}
 }
 
 // Record takes what was settled at a packet; it is an analyze.Sink.
 func (n *Notes) Record(r *analyze.Record) {
 	if f := r.Flow; f != nil {
-		for len(n.flows) < f.ID {
-			n.flows = append(n.flows, nil)
-		}
-		n.flows[f.ID-1] = f
+		n.flows[f.ID] = f
 	}
 	for i := range r.Events {
 		n.event(r.Flow, &r.Events[i])
@@ -89,17 +87,26 @@ func (n *Notes) finding(rule *machine.Rule, side machine.Side, c machine.Certain
 // ofFlows adds what the analysis itself found, which no record tells: the first
 // frames of each finding.
 func (n *Notes) ofFlows() {
-	for _, f := range n.flows {
-		if f == nil {
+	for _, id := range slices.Sorted(maps.Keys(n.flows)) {
+		n.ofFlow(n.flows[id])
+	}
+}
+
+// Forget takes what was found of a flow that the session let go.
+func (n *Notes) Forget(f *analyze.Flow) {
+	if n.flows[f.ID] == f {
+		n.ofFlow(f)
+		delete(n.flows, f.ID)
+	}
+}
+
+func (n *Notes) ofFlow(f *analyze.Flow) {
+	for _, x := range f.Findings() {
+		if !slices.Contains(analyze.Rules, x.Rule) {
 			continue
 		}
-		for _, x := range f.Findings() {
-			if !slices.Contains(analyze.Rules, x.Rule) {
-				continue
-			}
-			for i, ref := range x.Refs {
-				n.finding(x.Rule, x.Side, x.Certainty, ref, x.Abouts[i])
-			}
+		for i, ref := range x.Refs {
+			n.finding(x.Rule, x.Side, x.Certainty, ref, x.Abouts[i])
 		}
 	}
 }

@@ -171,6 +171,7 @@ func ledgerObject() *Schema {
 		field("flow", Uint, "Number of the flow, from 1; null for frames of none.", nullable),
 		field("protocol", Text, "Its protocol; null where none explains it.", nullable),
 		field("dialect", Text, "Dialect of the protocol.", either),
+		field("flows_let_go", Uint, "With flow null: of so many flows that ended early for want of memory this is the sum; left out for frames of no flow.", optional),
 		field("side", Text, "The sender.", optional, words(sides...)),
 		field("addr", Text, "Its address and port.", optional),
 		field("type", Text, "Type of message or packet."),

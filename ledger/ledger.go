@@ -100,14 +100,21 @@ const (
 	maxKeys  = 1 << 16
 )
 
-func (s *Side) row(kind string) *Row {
+// rowCost and keyCost are what a row and a key take in memory, about, in bytes.
+const (
+	rowCost = 256
+	keyCost = 32
+)
+
+// row gives the row of a type, or that of further types where there is no room.
+func (l *Ledger) row(s *Side, kind string) *Row {
 	if r, ok := s.rows[kind]; ok {
 		return r
 	}
 	if s.rows == nil {
 		s.rows = map[string]*Row{}
 	}
-	if len(s.rows) >= maxTypes {
+	if full := l.Room > 0 && l.used+rowCost > l.Room && len(s.rows) > 0; full || len(s.rows) >= maxTypes {
 		if r, ok := s.rows[Others]; ok {
 			return r
 		}
@@ -115,11 +122,12 @@ func (s *Side) row(kind string) *Row {
 	}
 	r := &Row{Type: kind}
 	s.rows[kind] = r
+	l.used += rowCost
 	return r
 }
 
 // again reports whether a message of this key was charged before.
-func (s *Side) again(key uint64) bool {
+func (l *Ledger) again(s *Side, key uint64) bool {
 	if key == 0 {
 		return false
 	}
@@ -127,9 +135,14 @@ func (s *Side) again(key uint64) bool {
 		return true
 	}
 	if s.seen == nil || len(s.seen) >= maxKeys {
+		l.used -= keyCost * len(s.seen)
 		s.seen = map[uint64]struct{}{}
 	}
+	if l.Room > 0 && l.used+keyCost > l.Room {
+		return false // it is not remembered: a copy of it counts as sent for the first time
+	}
 	s.seen[key] = struct{}{}
+	l.used += keyCost
 	return false
 }
 
@@ -143,10 +156,17 @@ type Flow struct {
 type Ledger struct {
 	// Spent is told what each datagram or segment cost, where it is set.
 	Spent func(f *analyze.Flow, from machine.Side, at machine.Instant, c *Cost)
+	// Room bounds the bytes that rows and what is remembered of messages take, about;
+	// 0 for no bound. Beyond it a side has a row for further types.
+	Room int
 
 	flows     []*Flow
 	byFlow    map[*analyze.Flow]*Flow
 	other     Side // frames of no flow
+	gone      Side // of flows that were forgotten
+	forgotten int
+	dead      int // of them, those that stand in flows still
+	used      int // bytes that rows and keys take, about
 	last      machine.Ref
 	joined    uint64               // fragments that the datagram was put together from, beyond the last
 	fragments map[machine.Ref]Cost // of IP, whose datagram is not whole yet
@@ -154,8 +174,43 @@ type Ledger struct {
 	bill      dissect.Bill
 }
 
+// Forget adds what a flow cost to Gone, and lets go of the rest: for flows that
+// the session let go.
+func (l *Ledger) Forget(f *analyze.Flow) {
+	x := l.byFlow[f]
+	if x == nil {
+		return
+	}
+	for i := range x.Sides {
+		s := &x.Sides[i]
+		l.gone.Frames += s.Frames
+		l.used -= keyCost*len(s.seen) + rowCost*len(s.rows)
+		for _, r := range s.Rows() {
+			sum := l.row(&l.gone, r.Type)
+			sum.Count, sum.Copies = sum.Count+r.Count, sum.Copies+r.Copies
+			sum.Add(&r.Cost)
+		}
+	}
+	delete(l.byFlow, f)
+	*x = Flow{}
+	l.forgotten++
+	if l.dead++; l.dead > 1024 && l.dead > len(l.flows)/2 {
+		l.compact()
+	}
+}
+
+// compact takes flows that were forgotten out of the list.
+func (l *Ledger) compact() {
+	l.flows = slices.DeleteFunc(l.flows, func(x *Flow) bool { return x.Flow == nil })
+	l.dead = 0
+}
+
+// Gone gives the sum of the flows that were forgotten, and how many they are.
+func (l *Ledger) Gone() (sum *Side, flows int) { return &l.gone, l.forgotten }
+
 // Flows gives what was gathered, by the flows' numbers.
 func (l *Ledger) Flows() []*Flow {
+	l.compact()
 	slices.SortFunc(l.flows, func(a, b *Flow) int { return cmp.Compare(a.Flow.ID, b.Flow.ID) })
 	return l.flows
 }
@@ -163,7 +218,7 @@ func (l *Ledger) Flows() []*Flow {
 // Other gives the frames that belong to no flow.
 func (l *Ledger) Other() *Side {
 	for ref, c := range l.fragments {
-		r := l.other.row("(IP fragments of no whole datagram)")
+		r := l.row(&l.other, "(IP fragments of no whole datagram)")
 		r.Count++
 		r.Add(&c)
 		l.other.Frames++
@@ -175,6 +230,8 @@ func (l *Ledger) Other() *Side {
 // Total adds up everything: 8 times the bytes on the wire.
 func (l *Ledger) Total() Cost {
 	sum := l.Other().Total()
+	gone := l.gone.Total()
+	sum.Add(&gone)
 	for _, f := range l.flows {
 		for i := range f.Sides {
 			c := f.Sides[i].Total()
@@ -237,7 +294,7 @@ func (l *Ledger) Take(r *analyze.Record) {
 	}
 	switch {
 	case r.Packet != nil && r.Packet.Duplicate:
-		row := s.row(Copies)
+		row := l.row(s, Copies)
 		row.Count++
 		c.Goodput = payload
 		row.Add(&c)
@@ -252,7 +309,7 @@ func (l *Ledger) Take(r *analyze.Record) {
 		if payload == 0 {
 			kind = Empty
 		}
-		row := s.row(kind)
+		row := l.row(s, kind)
 		row.Count++
 		c.Goodput = payload
 		row.Add(&c)
@@ -282,9 +339,9 @@ func (l *Ledger) frame(r *analyze.Record) (c Cost, payload uint64) {
 		l.fragments[r.Frame.Ref] = c
 		return Cost{}, 0
 	}
-	row := l.other.row("(no UDP or TCP)")
+	row := l.row(&l.other, "(no UDP or TCP)")
 	if r.Packet.Problem != nil {
-		row = l.other.row("(malformed)")
+		row = l.row(&l.other, "(malformed)")
 	}
 	row.Count++
 	row.Add(&c)
@@ -335,11 +392,11 @@ func (l *Ledger) reassembled(r *analyze.Record) (c Cost, payload uint64) {
 // segment charges a TCP segment, and the message that a record tells.
 func (l *Ledger) segment(s *Side, r *analyze.Record, c Cost, payload uint64, fresh bool) {
 	if fresh {
-		row := s.row(Segments)
+		row := l.row(s, Segments)
 		row.Count++
 		row.Add(&c)
 		s.stream += payload
-		rest := s.row(StreamRest)
+		rest := l.row(s, StreamRest)
 		rest.Header += payload
 	}
 	if r.Message && r.Flow.Protocol != nil && r.Flow.Protocol.Account != nil {
@@ -347,7 +404,7 @@ func (l *Ledger) segment(s *Side, r *analyze.Record, c Cost, payload uint64, fre
 		bits := uint64(max(r.Datagram.Length, len(r.Datagram.Bytes))) * 8
 		bits = min(bits, s.stream)
 		s.stream -= bits
-		s.row(StreamRest).Header -= bits
+		l.row(s, StreamRest).Header -= bits
 		c2 := l.charge(s, r, Cost{}, bits)
 		c.Add(&c2)
 	}
@@ -377,7 +434,7 @@ func (l *Ledger) charge(s *Side, r *analyze.Record, c Cost, payload uint64) Cost
 		bodies += b.Bits
 	}
 	if bodies == 0 {
-		row := s.row(l.bill.Type)
+		row := l.row(s, l.bill.Type)
 		row.Count++
 		row.Add(&c)
 		return c
@@ -394,9 +451,9 @@ func (l *Ledger) charge(s *Side, r *analyze.Record, c Cost, payload uint64) Cost
 			Header: share(shared.Header, before, after, bodies), Acks: share(shared.Acks, before, after, bodies),
 		}
 		before = after
-		row := s.row(kind)
+		row := l.row(s, kind)
 		row.Count++
-		if again := s.again(b.Key); resent || again {
+		if again := l.again(s, b.Key); resent || again {
 			row.Copies++
 			part.Resent = b.Bits
 			c.Resent += b.Bits

@@ -83,3 +83,22 @@ func TestAddsUpToTheWire(t *testing.T) {
 		}
 	}
 }
+
+// What is forgotten stays in the sum.
+func TestForget(t *testing.T) {
+	path := testenv.Capture(t, "u210_loss10.client.pcapng.gz")
+	whole, src := read(t, path, true)
+	l, _ := read(t, path, true)
+	flows := len(l.Flows())
+	for _, f := range l.Flows() {
+		l.Forget(f.Flow)
+		l.Forget(f.Flow) // twice is once
+	}
+	if _, n := l.Gone(); n != flows || len(l.Flows()) != 0 {
+		t.Errorf("%d of %d flows are forgotten, %d are left", n, flows, len(l.Flows()))
+	}
+	was, is := whole.Total(), l.Total()
+	if was != is || is.Total() != 8*src.bytes {
+		t.Errorf("%+v of %d bytes, before %+v", is, src.bytes, was)
+	}
+}

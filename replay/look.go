@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"time"
+	"unsafe"
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/machine"
@@ -74,11 +75,8 @@ func (x *suspect) why(l *look) string {
 // is the run that learned the survey, nil where it is not at hand.
 func (r *run) newLook(first, s *analyze.Session) (*look, error) {
 	l := &look{flows: map[int]*suspect{}, dropped: s.Dropped(), counted: s.Counted()}
-	for i, t := range r.flows {
-		if t == nil {
-			continue
-		}
-		x := &suspect{flow: s.Flows()[i], trial: t, forgives: make([]*forgiving, len(t.judges)), young: make([]*forgiving, len(t.judges))}
+	for id, t := range r.flows {
+		x := &suspect{flow: t.flow, trial: t, forgives: make([]*forgiving, len(t.judges)), young: make([]*forgiving, len(t.judges))}
 		for k := range t.judges {
 			for side := range t.behaviours {
 				d := t.judges[k].Opinion(machine.Side(side)).Divergence
@@ -99,14 +97,23 @@ func (r *run) newLook(first, s *analyze.Session) (*look, error) {
 		if x.until == 0 {
 			continue
 		}
-		if first != nil && i < len(first.Flows()) {
-			x.witness.found(first.Flows()[i])
+		if first != nil {
+			if f := first.Flow(id); f != nil && f.FirstRef == t.flow.FirstRef {
+				x.witness.found(f)
+			}
 		}
 		x.witness.begin(x.flow)
 		l.flows[x.flow.ID] = x
 	}
 	if len(l.flows) == 0 {
 		return nil, nil //nolint:nilnil // nothing to look at is no trouble
+	}
+	most := historyBytes + historyMost*datagramBytes
+	if room := r.options.Analysis.Limits.Bytes / 2; room > 0 {
+		most = min(most, room/len(l.flows))
+	}
+	for _, x := range l.flows {
+		x.history.most = most
 	}
 	return l, nil
 }
@@ -167,12 +174,14 @@ func (l *look) settle() error {
 type history struct {
 	list  []machine.Datagram
 	bytes int
+	most  int // bytes, of datagrams with what they carry
 	cut   bool
 }
 
 const (
 	historyMost  = 1 << 15 // datagrams
-	historyBytes = 32 << 20
+	historyBytes = 32 << 20 // that they carry, of one flow
+	datagramBytes = int(unsafe.Sizeof(machine.Datagram{}))
 )
 
 func (h *history) keep(d *machine.Datagram) {
@@ -180,8 +189,8 @@ func (h *history) keep(d *machine.Datagram) {
 	x.Bytes = slices.Clone(d.Bytes)
 	h.list = append(h.list, x)
 	h.bytes += len(x.Bytes)
-	if len(h.list) > historyMost || h.bytes > historyBytes {
-		n := len(h.list) / 4
+	if len(h.list) > historyMost || h.bytes > historyBytes || h.bytes+len(h.list)*datagramBytes > h.most {
+		n := max(len(h.list)/4, 1)
 		for _, y := range h.list[:n] {
 			h.bytes -= len(y.Bytes)
 		}

@@ -71,6 +71,7 @@ type File struct {
 	Name    string
 	Results []Result // by flow, side and behaviour
 	Skipped []Skipped
+	LetGo   int // flows that ended early for want of memory; of them only those that diverge are in Results
 	Packets uint64
 	Ended   error // how the reading ended where not cleanly: a capture.CutError
 }
@@ -81,7 +82,7 @@ func Run(name string, src analyze.Rewinder, o Options) (*File, error) {
 	var learned *analyze.Session // nil where the caller has the survey
 	if survey == nil {
 		first := o.Analysis
-		first.Sink, first.Survey, first.NoEvents = nil, nil, true
+		first.Sink, first.Survey, first.Gone, first.NoEvents = nil, nil, nil, true
 		s, err := analyze.Run(src, first)
 		if err != nil && !partial(err) {
 			return nil, err
@@ -91,11 +92,11 @@ func Run(name string, src analyze.Rewinder, o Options) (*File, error) {
 		}
 		survey, learned = s.Survey(), s
 	}
-	r := &run{options: &o, file: &File{Name: name}}
+	r := &run{options: &o, file: &File{Name: name}, flows: map[int]*trial{}}
 	second := o.Analysis
 	second.Survey, second.NoEvents = survey, true
 	second.Untracked = true
-	second.Sink = r.record
+	second.Sink, second.Gone = r.record, r.gone
 	s, err := analyze.Run(src, second)
 	if err != nil && !partial(err) {
 		return nil, err
@@ -105,7 +106,7 @@ func Run(name string, src analyze.Rewinder, o Options) (*File, error) {
 	}
 	r.file.Ended, r.file.Packets = err, s.Packets()
 	for _, t := range r.flows {
-		if t != nil {
+		if !t.gone {
 			t.finish()
 		}
 	}
@@ -125,7 +126,7 @@ func (r *run) again(src analyze.Rewinder, o analyze.Options, first, s *analyze.S
 	if err := src.Rewind(); err != nil {
 		return err
 	}
-	o.Sink = l.record
+	o.Sink, o.Gone = l.record, nil
 	if _, err := analyze.Run(src, o); err != nil && !partial(err) {
 		return err
 	}
@@ -141,7 +142,8 @@ func partial(err error) bool {
 type run struct {
 	options *Options
 	file    *File
-	flows   []*trial // by flow number - 1; nil for one that is not judged
+	flows   map[int]*trial // by the flow's number
+	kept    int            // flows that were let go, whose trials are kept
 	twins   twins
 	err     error
 }
@@ -149,6 +151,8 @@ type run struct {
 // trial is the judges of one flow: judge k holds each side against the side's
 // k-th behaviour.
 type trial struct {
+	flow       *analyze.Flow
+	gone       bool // it was let go
 	judges     []machine.Judge
 	behaviours [2][]string
 	open       [2]int                // so many of a side's behaviours are suggested alike
@@ -184,19 +188,46 @@ func (r *run) record(rec *analyze.Record) {
 	if r.err != nil || !judged(rec) || r.twins.again(rec) {
 		return
 	}
-	for len(r.flows) < f.ID {
-		r.flows = append(r.flows, nil)
-	}
-	t := r.flows[f.ID-1]
+	t := r.flows[f.ID]
 	if t == nil {
 		if t, r.err = r.try(f); r.err != nil {
 			return
 		}
-		r.flows[f.ID-1] = t
+		t.flow = f
+		r.flows[f.ID] = t
 	}
 	for i := range t.judges {
 		t.judges[i].Observe(&rec.Datagram)
 	}
+}
+
+// letGoMost bounds the flows that were let go whose divergences are told.
+const letGoMost = 1000
+
+// gone takes a flow that is let go for want of memory: its trial ends, and stays
+// where a side diverges.
+func (r *run) gone(f *analyze.Flow, why analyze.Reason) {
+	if told := r.options.Analysis.Gone; told != nil {
+		told(f, why)
+	}
+	r.twins.forget(f)
+	if f.Protocol != nil {
+		r.file.LetGo++
+	}
+	t := r.flows[f.ID]
+	if t == nil {
+		return
+	}
+	t.finish()
+	t.gone = true
+	diverges := slices.ContainsFunc(t.judges, func(j machine.Judge) bool {
+		return j.Opinion(machine.A).Divergence != nil || j.Opinion(machine.B).Divergence != nil
+	})
+	if !diverges || r.kept == letGoMost {
+		delete(r.flows, f.ID)
+		return
+	}
+	r.kept++
 }
 
 // judged reports whether a record is of a datagram, or message, for judges.
@@ -264,14 +295,18 @@ func (t *trial) expected(s machine.Side) int {
 
 // collect gathers the results at the end.
 func (r *run) collect(s *analyze.Session) {
-	for i, f := range s.Flows() {
+	flows := slices.Clone(s.Flows())
+	for _, t := range r.flows {
+		if t.gone {
+			flows = append(flows, t.flow)
+		}
+	}
+	slices.SortFunc(flows, func(x, y *analyze.Flow) int { return x.ID - y.ID })
+	for _, f := range flows {
 		if f.Protocol == nil {
 			continue
 		}
-		var t *trial
-		if i < len(r.flows) {
-			t = r.flows[i]
-		}
+		t := r.flows[f.ID]
 		if t == nil || len(t.judges) == 0 {
 			r.file.Skipped = append(r.file.Skipped, Skipped{f, "its packets cannot be held against a reference: dialect " + f.Config().Dialect})
 			continue

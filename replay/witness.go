@@ -130,6 +130,12 @@ type twin struct {
 	at   machine.Instant
 }
 
+// forget lets go of a flow.
+func (t *twins) forget(f *analyze.Flow) {
+	delete(t.last, twinKey{f.ID, machine.A})
+	delete(t.last, twinKey{f.ID, machine.B})
+}
+
 const twinWindow = 250 * time.Microsecond
 
 func (t *twins) again(rec *analyze.Record) bool {

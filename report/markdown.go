@@ -56,6 +56,9 @@ func (r *Report) Markdown(w io.Writer) error {
 			return append([]string{row.Name}, row.Cells...)
 		})
 	}
+	if r.More > 0 {
+		fmt.Fprintf(&b, "\n%s\n", r.MoreText())
+	}
 	_, err := io.WriteString(printable.DocumentWriter(w), b.String())
 	return err
 }

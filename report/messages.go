@@ -60,6 +60,9 @@ const (
 	keepHeld = 10
 )
 
+// Forget lets go of what was gathered of a flow.
+func (m *Messages) Forget(flow int) { delete(m.byFlow, flow) }
+
 // Take takes the session's next record.
 func (m *Messages) Take(r *analyze.Record) {
 	for i := range r.Messages {

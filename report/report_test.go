@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/graph"
 	"github.com/ackscope/ackscope/machine"
 )
@@ -116,5 +117,43 @@ func TestChoose(t *testing.T) {
 	full, rest = Choose(flows, 1)
 	if len(full) != 1 || full[0].ID != 2 || len(rest) != 2 || rest[0].ID != 1 || rest[1].ID != 3 {
 		t.Errorf("expected flow 2 in full, got %v and %v", full, rest)
+	}
+}
+
+// TestWorst picks flows by what they are, and counts the rest.
+func TestWorst(t *testing.T) {
+	var flows []*analyze.Flow
+	for i := range 5000 {
+		f := &analyze.Flow{ID: i + 1, Packets: [2]uint64{uint64(i * 7919 % 5000), 0}}
+		if i%10 == 0 {
+			f.Protocol = &dissect.Protocol{Name: "x"}
+		}
+		flows = append(flows, f)
+	}
+	list, more := Worst(flows, OthersMost)
+	if len(list) != OthersMost || more != 4000 {
+		t.Fatalf("%d flows and %d more", len(list), more)
+	}
+	known, least := 0, uint64(5000)
+	for i, f := range list {
+		if i > 0 && list[i-1].ID >= f.ID {
+			t.Fatalf("flow %d stands before flow %d", list[i-1].ID, f.ID)
+		}
+		if f.Protocol != nil {
+			known++
+		} else {
+			least = min(least, f.Packets[0])
+		}
+	}
+	if known != 500 {
+		t.Errorf("%d flows of a known protocol are listed, there are 500", known)
+	}
+	for _, f := range flows {
+		if f.Protocol == nil && f.Packets[0] > least && !slices.Contains(list, f) {
+			t.Fatalf("flow %d of %d packets is not listed, one of %d is", f.ID, f.Packets[0], least)
+		}
+	}
+	if list, more := Worst(flows[:OthersMost], OthersMost); len(list) != OthersMost || more != 0 {
+		t.Errorf("of %d flows %d are listed and %d counted", OthersMost, len(list), more)
 	}
 }

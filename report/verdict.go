@@ -12,6 +12,7 @@ import (
 
 // counts gives the findings of all flows by severity.
 func (r *Report) counts() (n [machine.Error + 1]uint64) {
+	n = r.LetGo.Findings
 	for _, f := range r.Session.Flows() {
 		for i, x := range show.Severities(f) {
 			n[i] += x
@@ -37,7 +38,7 @@ func (r *Report) grade() string {
 		return "error"
 	case n[machine.Warn] > 0 || r.silent() > 0:
 		return "warn"
-	case !slices.ContainsFunc(r.Session.Flows(), func(f *analyze.Flow) bool { return f.Protocol != nil }):
+	case r.LetGo.Known == 0 && !slices.ContainsFunc(r.Session.Flows(), func(f *analyze.Flow) bool { return f.Protocol != nil }):
 		return "unknown"
 	}
 	return "good"
@@ -95,7 +96,7 @@ func (r *Report) Verdict() string {
 // Facts is what the capture is, in short pieces.
 func (r *Report) Facts() []string {
 	first, last := r.Session.Span()
-	known := 0
+	known := r.LetGo.Known
 	for _, f := range r.Session.Flows() {
 		if f.Protocol != nil {
 			known++
@@ -103,7 +104,10 @@ func (r *Report) Facts() []string {
 	}
 	facts := []string{
 		first.Time().Format("2006-01-02 15:04:05") + " UTC", show.SpanText(last.Sub(first)), show.Plural(r.Session.Packets(), "packet"),
-		fmt.Sprintf("%s, %d of a known protocol", show.Plural(len(r.Session.Flows()), "flow"), known),
+		fmt.Sprintf("%s, %d of a known protocol", show.Plural(len(r.Session.Flows())+r.LetGo.Flows, "flow"), known),
+	}
+	if n := r.LetGo.Flows; n > 0 {
+		facts = append(facts, show.Plural(n, "flow")+" ended early for want of memory, and counted only")
 	}
 	if n := r.Session.Duplicates(); n > 0 {
 		facts = append(facts, show.Plural(n, "packet")+" captured twice")

@@ -43,7 +43,11 @@ const maxBytes = 1 << 30
 
 // Load reads a source to its end. A capture that is cut short gives what came
 // before the cut.
-func Load(src capture.Source) (*Frames, error) {
+func Load(src capture.Source) (*Frames, error) { return LoadWithin(src, maxBytes) }
+
+// LoadWithin is Load for a capture that takes at most so many bytes, and a GiB.
+func LoadWithin(src capture.Source, most int) (*Frames, error) {
+	most = min(most, maxBytes)
 	f := &Frames{}
 	size := 0
 	for {
@@ -62,8 +66,8 @@ func Load(src capture.Source) (*Frames, error) {
 		if err != nil {
 			return nil, err
 		}
-		if size += len(x.Data) + len(x.Options); size > maxBytes {
-			return nil, fmt.Errorf("the first %d frames have more than %d bytes: cut the capture before it is reduced", len(f.list)+1, maxBytes)
+		if size += len(x.Data) + len(x.Options); size > most {
+			return nil, fmt.Errorf("the first %d frames have more than %d bytes: cut the capture before it is reduced", len(f.list)+1, most)
 		}
 		x.Data = append([]byte(nil), x.Data...)
 		x.Options = append([]byte(nil), x.Options...)

@@ -39,6 +39,8 @@ type app struct {
 	outputs    outfile.Outputs
 	signalling sync.Once
 	signals    chan os.Signal // that end the program while files are unfinished; nil before
+	memory     budget
+	restore    func() // undoes what the command set for the process
 	buffered   *bufio.Writer
 	fieldTable *filter.Table
 }
@@ -90,7 +92,7 @@ func (a *app) open(args []string, keep capture.Keep) (*capture.Input, error) {
 
 // options are the analysis options that the flags ask for.
 func (a *app) options() (analyze.Options, error) {
-	o := analyze.Options{Registry: a.registry}
+	o := analyze.Options{Registry: a.registry, Limits: a.limits(0), Gone: a.letGo}
 	if a.flags.vantage != "" {
 		v, ok := machine.ParseVantage(a.flags.vantage)
 		if !ok {

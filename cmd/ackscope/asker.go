@@ -21,6 +21,7 @@ type asker struct {
 	record filter.Record
 	err    error // of reading a frame again
 
+	source   *feed // that is read, where the filter asks for frames
 	reading  filter.Reading
 	timeline *analyze.Timeline                 // nil where the filter asks for no frame
 	times    []machine.Instant                 // by the timeline's entries
@@ -83,12 +84,13 @@ func (k *asker) study(args []string, findings bool, sink analyze.Sink) (*analyze
 	}
 	o.Survey = first.Survey()
 	if hindsight {
-		if err := k.gather(src, o); err != nil {
+		if err := errors.Join(k.gather(src, o), k.err); err != nil {
 			return nil, in, err
 		}
 	}
 	o.Sink = sink
 	if frames {
+		k.source = src
 		k.timeline = analyze.NewTimeline(in)
 		o.Sink = func(r *analyze.Record) {
 			k.enter(r)
@@ -110,7 +112,13 @@ func (k *asker) study(args []string, findings bool, sink analyze.Sink) (*analyze
 // gather notes which frames show what, and begins the source anew.
 func (k *asker) gather(src *feed, o analyze.Options) error {
 	k.shown = map[machine.Ref][]machine.Anomaly{}
+	room, n := k.app.share(8), 0
+	o.Gone = nil
 	o.Sink, o.NoEvents = func(r *analyze.Record) {
+		if n += len(r.Anomalies); n*anomalyCost > room {
+			k.full(src, "findings at frames, which the filter asks for,", room)
+			return
+		}
 		for i := range r.Anomalies {
 			x := &r.Anomalies[i]
 			k.shown[x.Ref] = append(k.shown[x.Ref], *x)
@@ -125,6 +133,17 @@ func (k *asker) gather(src *feed, o analyze.Options) error {
 	return src.Rewind()
 }
 
+// anomalyCost is what an anomaly at a frame takes, about, in bytes.
+const anomalyCost = 256
+
+// full ends the reading: what the filter asks for does not fit.
+func (k *asker) full(src *feed, what string, room int) {
+	src.stop()
+	if k.err == nil {
+		k.err = &roomError{what, room}
+	}
+}
+
 // enter notes where a frame is read again.
 func (k *asker) enter(r *analyze.Record) {
 	if r.Frame == nil {
@@ -134,6 +153,9 @@ func (k *asker) enter(r *analyze.Record) {
 		k.reading.Start = r.Frame.At
 	}
 	k.timeline.Note(r.Frame, r.Packet, r.Flow)
+	if room := k.app.share(4); len(k.times)&(1<<12-1) == 0 && k.timeline.Size()+8*len(k.times) > room {
+		k.full(k.source, "places of frames, which the filter asks for,", room)
+	}
 	if n := k.timeline.Filled(); n > len(k.times) {
 		k.times = append(k.times, r.Frame.At)
 	}

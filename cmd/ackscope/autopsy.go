@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -56,6 +57,7 @@ func (a *app) autopsy(args []string) error {
 		return err
 	}
 	var m mortuary
+	a.memory.gone = m.forget
 	s, in, err := a.study(args, m.take)
 	if in != nil {
 		defer in.Close()
@@ -64,6 +66,7 @@ func (a *app) autopsy(args []string) error {
 		return err
 	}
 	_, end := s.Span()
+	m.compact()
 	told := 0
 	for _, x := range m.order {
 		how := x.how(end)
@@ -91,6 +94,26 @@ func (a *app) autopsy(args []string) error {
 type mortuary struct {
 	byFlow map[*analyze.Flow]*remains
 	order  []*remains
+	dead   int // of order: those whose flows were let go
+}
+
+// forget lets go of a flow's remains.
+func (m *mortuary) forget(f *analyze.Flow, _ analyze.Reason) {
+	x := m.byFlow[f]
+	if x == nil {
+		return
+	}
+	delete(m.byFlow, f)
+	*x = remains{}
+	if m.dead++; m.dead > 1024 && m.dead > len(m.order)/2 {
+		m.compact()
+	}
+}
+
+// compact takes what was forgotten out of the list.
+func (m *mortuary) compact() {
+	m.order = slices.DeleteFunc(m.order, func(x *remains) bool { return x.flow == nil })
+	m.dead = 0
 }
 
 func (m *mortuary) take(r *analyze.Record) {

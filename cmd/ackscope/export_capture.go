@@ -40,6 +40,7 @@ func (a *app) exportPcapng(f *exportFlags, args []string) error {
 	}
 	notes := export.NewNotes()
 	defer func() { _ = notes.Close() }() // of temporary files only
+	a.memory.gone = func(f *analyze.Flow, _ analyze.Reason) { notes.Forget(f) }
 	_, in, err := a.study(args, notes.Record)
 	if in == nil {
 		return err

@@ -83,6 +83,13 @@ func (a *app) findings(live *liveFlags, watch *watchFlags, args []string, text, 
 
 // study finds and prints; the error is how reading ended.
 func (p *findingPrinter) study(args []string) error {
+	var goneErr error
+	p.app.memory.gone = func(f *analyze.Flow, _ analyze.Reason) {
+		p.gone.count(f)
+		if found := p.counted(f); goneErr == nil {
+			goneErr = p.flow(f, found)
+		}
+	}
 	s, in, err := p.ask.study(args, false, nil)
 	if in != nil {
 		defer in.Close()
@@ -90,7 +97,7 @@ func (p *findingPrinter) study(args []string) error {
 	if s == nil {
 		return err
 	}
-	if err := errors.Join(p.all(s), p.ask.err); err != nil {
+	if err := errors.Join(goneErr, p.all(s), p.ask.err); err != nil {
 		return err
 	}
 	return p.app.ended(err)
@@ -141,27 +148,38 @@ type findingPrinter struct {
 	rows  *export.Rows[export.FindingRow] // nil for eyes
 	names []string                        // of the captures
 	told  map[*analyze.Finding]uint64     // how many occurrences were printed as provisional
+	gone  findingSum                      // of flows that were let go: their findings are printed already
+}
+
+// findingSum counts flows and their findings.
+type findingSum struct {
+	flows, known, affected int
+	severity               [machine.Error + 1]uint64
+}
+
+func (n *findingSum) count(f *analyze.Flow) {
+	n.flows++
+	if f.Protocol != nil {
+		n.known++
+	}
+	if len(f.Findings()) > 0 {
+		n.affected++
+	}
+	for i, count := range show.Severities(f) {
+		n.severity[i] += count
+	}
 }
 
 // verdict is the first line: how many of which severity.
 func (p *findingPrinter) verdict(s *analyze.Session) {
-	var n [machine.Error + 1]uint64
-	affected, known := 0, 0
-	flows := s.Flows()
-	for _, f := range flows {
-		if f.Protocol != nil {
-			known++
-		}
-		if len(f.Findings()) > 0 {
-			affected++
-		}
-		for i, count := range show.Severities(f) {
-			n[i] += count
-		}
+	sum := p.gone
+	for _, f := range s.Flows() {
+		sum.count(f)
 	}
+	n := sum.severity
 	w := p.app.writer()
-	if affected == 0 {
-		fmt.Fprintf(w, "no findings in %s, %d of a protocol that is known\n", show.Plural(len(flows), "flow"), known)
+	if sum.affected == 0 {
+		fmt.Fprintf(w, "no findings in %s, %d of a protocol that is known\n", show.Plural(sum.flows, "flow"), sum.known)
 		return
 	}
 	var parts []string
@@ -173,7 +191,7 @@ func (p *findingPrinter) verdict(s *analyze.Session) {
 			break
 		}
 	}
-	fmt.Fprintf(w, "%s in %d of %s\n", strings.Join(parts, ", "), affected, show.Plural(len(flows), "flow"))
+	fmt.Fprintf(w, "%s in %d of %s\n", strings.Join(parts, ", "), sum.affected, show.Plural(sum.flows, "flow"))
 }
 
 func (p *findingPrinter) flow(f *analyze.Flow, found []*analyze.Finding) error {

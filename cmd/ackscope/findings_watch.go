@@ -22,7 +22,8 @@ func (p *findingPrinter) watch(live *liveFlags, watch *watchFlags, args []string
 	if err != nil {
 		return err
 	}
-	o.Gone = func(f *analyze.Flow, _ analyze.Reason) {
+	o.Gone = func(f *analyze.Flow, why analyze.Reason) {
+		p.app.letGo(f, why)
 		found := p.counted(f)
 		for _, x := range found {
 			delete(p.told, x)

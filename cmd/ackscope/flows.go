@@ -84,9 +84,19 @@ type flowPrinter struct {
 
 // once prints the flows of files that are read to their end.
 func (p *flowPrinter) once(live *liveFlags, args []string) error {
+	var rowErr error
+	p.app.memory.gone = func(f *analyze.Flow, why analyze.Reason) {
+		if p.rows != nil && rowErr == nil {
+			rowErr = p.flow(f, why.String(), false)
+		}
+		delete(p.picked.passed, f)
+	}
 	s, err := p.app.analyzeOnce(live, args, p.picked)
 	if s == nil {
 		return err
+	}
+	if rowErr != nil {
+		return rowErr
 	}
 	if printErr := p.all(s); printErr != nil {
 		return printErr

@@ -22,6 +22,7 @@ func (p *flowPrinter) watch(live *liveFlags, watch *watchFlags, args []string) e
 		o.Sink = p.picked.take
 	}
 	o.Gone = func(f *analyze.Flow, why analyze.Reason) {
+		p.app.letGo(f, why)
 		if p.rows != nil && r.err == nil {
 			r.err = p.flow(f, why.String(), false)
 		}

@@ -144,6 +144,8 @@ func (a *app) seriesOf(args []string, number int) (*analyze.Flow, *graph.Flow, e
 	}
 	sink := newSeriesSink()
 	sink.follow(f)
+	sink.ledger.Room = a.share(8)
+	a.memory.gone = func(f *analyze.Flow, _ analyze.Reason) { sink.ledger.Forget(f) }
 	o.Survey, o.Sink = s.Survey(), sink.take
 	_, err = analyze.Run(src, o)
 	return f, sink.flows[f.ID], err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/ledger"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/show"
@@ -35,7 +36,8 @@ func (a *app) ledger(args []string) error {
 	if err != nil {
 		return err
 	}
-	var l ledger.Ledger
+	l := ledger.Ledger{Room: a.share(8)}
+	a.memory.gone = func(f *analyze.Flow, _ analyze.Reason) { l.Forget(f) }
 	s, in, err := a.study(args, l.Take)
 	if in != nil {
 		defer in.Close()
@@ -79,6 +81,12 @@ func (p *ledgerPrinter) tables(l *ledger.Ledger) error {
 			if err := p.side(title, &f.Sides[side]); err != nil {
 				return err
 			}
+		}
+	}
+	if sum, n := l.Gone(); n > 0 {
+		fmt.Fprintf(w, "\n%s\n", p.paint.String(bold, show.Plural(n, "flow")+" that ended early for want of memory, in all"))
+		if err := p.side("", sum); err != nil {
+			return err
 		}
 	}
 	if other := l.Other(); len(other.Rows()) > 0 {
@@ -163,6 +171,16 @@ func (p *ledgerPrinter) json(l *ledger.Ledger) error {
 					return err
 				}
 			}
+		}
+	}
+	sum, n := l.Gone()
+	for _, r := range sum.Rows() {
+		p.o.begin()
+		p.o.null("flow")
+		p.o.null("protocol")
+		p.o.uint("flows_let_go", uint64(n))
+		if err := p.row(r); err != nil {
+			return err
 		}
 	}
 	for _, r := range l.Other().Rows() {

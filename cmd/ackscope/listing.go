@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
@@ -99,7 +100,9 @@ func (l *listing) run(args []string) error {
 	case l.once && needs == 0:
 		err = l.scan(&flushing{l.feed, a}, o.Decode)
 	case l.once:
-		o.Sink, o.Limits = l.take, analyze.LiveLimits
+		if err = l.bound(&o); err != nil {
+			return err
+		}
 		_, err = analyze.Run(&flushing{l.feed, a}, o)
 	case needs == 0:
 		err = l.scan(l.feed, o.Decode)
@@ -160,11 +163,23 @@ func (l *listing) runLive() error {
 	if needs == 0 {
 		err = l.scan(&flushing{l.feed, a}, o.Decode)
 	} else {
-		o.Sink, o.Limits = l.take, analyze.LiveLimits
-		_, err = analyze.Run(&flushing{l.feed, a}, o)
+		if err = l.bound(&o); err == nil {
+			_, err = analyze.Run(&flushing{l.feed, a}, o)
+		}
 	}
 	st, closeErr := s.close(a, l.feed.frames)
 	return l.finish(errors.Join(err, closeErr), st)
+}
+
+// bound prepares the analysis of traffic that may have no end.
+func (l *listing) bound(o *analyze.Options) error {
+	limits, memory, err := l.app.liveLimits()
+	if err != nil {
+		return err
+	}
+	o.Sink, o.Limits = l.take, limits
+	debug.SetMemoryLimit(memory)
+	return nil
 }
 
 // least gives the smaller limit; 0 is none.

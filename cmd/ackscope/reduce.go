@@ -68,7 +68,7 @@ func (a *app) reduce(from, to, keep, behaviour string, trials int) error {
 	if err != nil {
 		return err
 	}
-	frames, err := rewrite.Load(in)
+	frames, err := rewrite.LoadWithin(in, a.share(4))
 	if err != nil {
 		return err
 	}

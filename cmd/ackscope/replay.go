@@ -270,7 +270,7 @@ func (a *app) replayAll(paths []string, f *replayFlags, tell func(*replayed) err
 	for range min(jobs, len(paths)) {
 		workers.Go(func() {
 			for i := range work {
-				done[i] <- a.replayOne(paths[i], f, len(paths) == 1)
+				done[i] <- a.replayOne(paths[i], f, min(jobs, len(paths)), len(paths) == 1)
 			}
 		})
 	}
@@ -297,8 +297,9 @@ func (a *app) replayAll(paths []string, f *replayFlags, tell func(*replayed) err
 }
 
 // replayOne replays a capture and reads, compares or writes its baseline. Where it
-// is the only one, a line shows how far the reading is.
-func (a *app) replayOne(path string, f *replayFlags, only bool) (r *replayed) {
+// is the only one, a line shows how far the reading is. So many are replayed at a
+// time.
+func (a *app) replayOne(path string, f *replayFlags, atOnce int, only bool) (r *replayed) {
 	r = &replayed{path: path}
 	defer func() {
 		if fault := recover(); fault != nil {
@@ -310,6 +311,8 @@ func (a *app) replayOne(path string, f *replayFlags, only bool) (r *replayed) {
 		r.err = err
 		return r
 	}
+	analysis.Limits = a.limits(judgeCost)
+	analysis.Limits.Flows, analysis.Limits.Bytes = max(1, analysis.Limits.Flows/atOnce), max(1, analysis.Limits.Bytes/atOnce)
 	in, err := capture.Open([]string{path}, capture.Options{Keep: capture.KeepPipes, Stdin: a.in})
 	if err != nil {
 		r.err = err

@@ -22,6 +22,7 @@ type replayPrinter struct {
 	o       object
 	sides   [3]int // by verdict
 	skipped int
+	letGo   int // flows that ended early for want of memory
 	drifted int // captures that differ from their baselines, and baselines without a capture
 	bare    int // captures without a baseline
 	bound   int // and with one
@@ -49,6 +50,7 @@ func (p *replayPrinter) print(r *replayed) error {
 		p.drifted++
 	}
 	p.skipped += len(r.file.Skipped)
+	p.letGo += r.file.LetGo
 	for i := range r.file.Results {
 		x := &r.file.Results[i]
 		if x.Expected {
@@ -279,6 +281,9 @@ func (p *replayPrinter) done(read, failed int) error {
 	fmt.Fprintf(w, "%s: %s, %d consistent, %s", show.Plural(read, "capture"), agree(p.sides[0], "side", "conform"), p.sides[1], verb(p.sides[2], "diverge"))
 	if p.skipped > 0 {
 		fmt.Fprintf(w, "; %s without a reference", show.Plural(p.skipped, "flow"))
+	}
+	if p.letGo > 0 {
+		fmt.Fprintf(w, "; %s ended early for want of memory, of which only what diverges is told", show.Plural(p.letGo, "flow"))
 	}
 	switch {
 	case p.flags.update:

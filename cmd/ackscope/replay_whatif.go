@@ -98,6 +98,7 @@ func (a *app) whatIfOne(path string, changes []whatif.Change) (*whatif.File, err
 	if err != nil {
 		return nil, err
 	}
+	o.Limits = a.limits(judgeCost)
 	in, err := capture.Open([]string{path}, capture.Options{Keep: capture.KeepPipes, Stdin: a.in})
 	if err != nil {
 		return nil, err

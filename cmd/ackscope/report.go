@@ -34,7 +34,8 @@ first, then each flow with its findings and their explanation, graphs to zoom in
 latency and head-of-line blocking, what the bytes were spent on, how the connection ended, and
 what replay says. It is light or dark as its reader's browser is, and prints.
 
-The flows with the gravest findings are told in full (--flows), the others in a line each.
+The flows with the gravest findings are told in full (--flows), the others in a line each: up to
+1,000, the rest is counted.
 --format markdown writes the same without graphs, for issues and wikis.`,
 		Example: `  ackscope report match.pcapng -o report.html
   ackscope report --format markdown match.pcapng >> issue.md`,
@@ -63,6 +64,7 @@ func (a *app) report(args []string, f *reportFlags) error {
 	if err != nil {
 		return err
 	}
+	o.Limits = a.limits(judgeCost)
 	in, err := a.open(args, capture.KeepPipes)
 	if err != nil {
 		return err
@@ -93,6 +95,14 @@ func (a *app) gather(in *capture.Input, o analyze.Options, f *reportFlags) (*rep
 	}
 	full, _ := report.Choose(first.Flows(), f.flows)
 	sink, messages, dead := newSeriesSink(), &report.Messages{}, &mortuary{}
+	sink.ledger.Room = a.share(8)
+	r := &report.Report{Name: reportName(in), Ledger: &sink.ledger, Messages: messages, Ends: map[int]report.End{}}
+	a.memory.gone = func(f *analyze.Flow, why analyze.Reason) {
+		r.LetGo.Add(f)
+		sink.ledger.Forget(f)
+		messages.Forget(f.ID)
+		dead.forget(f, why)
+	}
 	for _, x := range full {
 		sink.follow(x)
 	}
@@ -103,7 +113,7 @@ func (a *app) gather(in *capture.Input, o analyze.Options, f *reportFlags) (*rep
 		dead.take(r)
 	}
 	session, ended := analyze.Run(src, o)
-	r := &report.Report{Name: reportName(in), Session: session, Ledger: &sink.ledger, Messages: messages, Ends: map[int]report.End{}}
+	r.Session = session
 	if ended != nil {
 		r.Problem = ended.Error()
 	}
@@ -123,6 +133,8 @@ func (a *app) gather(in *capture.Input, o analyze.Options, f *reportFlags) (*rep
 		}
 		r.Flows = append(r.Flows, flow)
 	}
+	r.Others, r.More = report.Worst(r.Others, report.OthersMost)
+	dead.compact()
 	_, end := session.Span()
 	for _, x := range dead.order {
 		if how := x.how(end); how != "" {
@@ -133,7 +145,7 @@ func (a *app) gather(in *capture.Input, o analyze.Options, f *reportFlags) (*rep
 		if err := src.Rewind(); err != nil {
 			return nil, err
 		}
-		o.Sink, o.Survey = nil, nil
+		o.Sink, o.Survey, o.Gone = nil, nil, nil
 		if r.Replay, err = replay.Run(r.Name, src, replay.Options{Analysis: o, Survey: session.Survey()}); err != nil {
 			return nil, err
 		}

@@ -43,11 +43,13 @@ func run(args []string, s streams) (code int) {
 			code = exitFailed
 		}
 	}()
-	a := &app{streams: s, registry: protocols()}
+	a := &app{streams: s, registry: protocols(), restore: func() {}}
 	defer a.abandon() // after a fault too
 	root := a.command()
 	root.SetArgs(args)
+	defer func() { a.restore() }()
 	err := root.Execute()
+	a.tellLetGo()
 	if flushErr := a.flush(); err == nil {
 		err = flushErr
 	}
@@ -112,6 +114,10 @@ packet and rebuilds from the capture alone what both endpoints knew at any packe
 					return err
 				}
 			}
+			var err error
+			if a.restore, err = a.readMemory(); err != nil {
+				return err
+			}
 			return a.loadProfiles()
 		},
 
@@ -128,6 +134,7 @@ packet and rebuilds from the capture alone what both endpoints knew at any packe
 	p.StringVar(&a.flags.keys, "keys", "", "decrypt netcode and yojimbo with the keys in `FILE` (docs/keys.md)")
 	p.StringArrayVar(&a.flags.profiles, "profiles", nil, "read profiles of your own from `FILE.yaml` (ackscope protocols prints some to start from)")
 	p.StringVar(&a.flags.schema, "schema", "", "read the values of Riptide's messages by the schema in `FILE.yaml`")
+	p.StringVar(&a.memory.text, "memory", "", "keep within so much memory, as `1GiB` (default: half of the machine's; live 512MiB): flows that were silent longest make way")
 	p.StringVar(&a.flags.vantage, "vantage", "", "where the tap stood: `a|b|both|between|unknown` (default: inferred)")
 	p.BoolVar(&a.flags.strict, "strict", false, "a capture that is cut short is an error (exit 2)")
 	p.BoolP("numeric", "n", true, "names are never resolved; taken for tshark's sake")

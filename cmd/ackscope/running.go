@@ -57,7 +57,7 @@ const flushEvery = 200 * time.Millisecond
 // begin opens what the command line names. The caller ends what it gives.
 func (l *liveFlags) begin(a *app, w *watchFlags, args []string) (r *running, err error) {
 	r = &running{app: a, watch: w, names: l.sourceNames(a, args)}
-	if r.limits, r.memory, err = w.limits(l.endless(w)); err != nil {
+	if r.limits, r.memory, err = w.limits(a, l.endless(w)); err != nil {
 		return nil, err
 	}
 	if r.alerts, err = a.parseAlerts(w.alerts); err != nil {

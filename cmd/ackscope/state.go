@@ -176,14 +176,21 @@ func (a *app) travel(args []string, refs []machine.Ref) (*travel, error) {
 		return nil, err
 	}
 	t.timeline = analyze.NewTimeline(t.in)
+	f := &feed{source: t.in, progress: a.newProgress(t.in, 2)}
+	var full error
+	room := a.share(4)
 	o.Sink = func(r *analyze.Record) {
 		t.timeline.Record(r)
+		if r.N&(1<<12-1) == 0 && t.timeline.Size() > room {
+			full = &roomError{"the places of frames, and states to begin from,", room}
+			f.stop()
+		}
 		if slices.Contains(refs, r.Datagram.Ref) && r.Frame != nil {
 			t.note(r)
 		}
 	}
-	f := &feed{source: t.in, progress: a.newProgress(t.in, 2)}
 	t.session, err = analyze.RunTwice(f, o)
+	err = errors.Join(err, full)
 	f.progress.done()
 	t.timeline.Attach(t.session)
 	return t, err
@@ -211,10 +218,15 @@ func (t *travel) moment(ref machine.Ref) (moment, bool) {
 func (t *travel) choose(number int, refs []machine.Ref) (*analyze.Flow, error) {
 	flows := t.session.Flows()
 	if number != 0 {
-		if number < 1 || number > len(flows) {
-			return nil, fmt.Errorf("--flow %d: the capture has %s (`ackscope flows` lists them)", number, show.Plural(len(flows), "flow"))
+		f := t.session.Flow(number)
+		switch begun := t.session.Begun(); {
+		case f != nil:
+			return followed(f)
+		case number >= 1 && uint64(number) <= begun:
+			return nil, fmt.Errorf("--flow %d: it ended early for want of memory: give more by --memory", number)
+		default:
+			return nil, fmt.Errorf("--flow %d: the capture has %s (`ackscope flows` lists them)", number, show.Plural(begun, "flow"))
 		}
-		return followed(flows[number-1])
 	}
 	for _, ref := range refs {
 		if f, ok := t.timeline.FlowAt(ref); ok {

@@ -80,7 +80,7 @@ func (a *app) tui(live *liveFlags, bounds *watchFlags, theme, filter string, arg
 			return err
 		}
 	}
-	limits, memory, err := bounds.limits(growing)
+	limits, memory, err := bounds.limits(a, growing)
 	if err != nil {
 		return errors.Join(err, in.Close())
 	}

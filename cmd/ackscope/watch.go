@@ -18,7 +18,6 @@ type watchFlags struct {
 	alerts  []string
 	flows   int
 	idle    time.Duration
-	memory  string
 	every   time.Duration
 
 	// Of the server of metrics: files of its bearer token and of TLS.
@@ -26,9 +25,6 @@ type watchFlags struct {
 
 	set func(string) bool // whether a flag was given
 }
-
-// defaultMemory is --memory where the command captures live.
-const defaultMemory = "512MiB"
 
 // register adds what every such command takes; listing ones also print on the way.
 func (w *watchFlags) register(a *app, c *cobra.Command, listing bool) {
@@ -57,14 +53,13 @@ func (w *watchFlags) registerBounds(c *cobra.Command, flows, idle string) {
 	f := c.Flags()
 	f.IntVar(&w.flows, "max-flows", 0, fmt.Sprintf("remember at most `N` flows (live: %d)%s", analyze.LiveLimits.Flows, flows))
 	f.DurationVar(&w.idle, "flow-idle", 0, "end flows that are silent for so `long`"+idle)
-	f.StringVar(&w.memory, "memory", "", fmt.Sprintf("keep within so much memory, as `1GiB` (live: %s): half of it for the state of flows", defaultMemory))
 	w.set = f.Changed
 }
 
 // asked reports whether any of them was given, so that the capture is read as a
 // live one is.
 func (w *watchFlags) asked() bool {
-	for _, name := range []string{"live", "every", "metrics", "metrics-token-file", "metrics-tls-cert", "metrics-tls-key", "alert", "max-flows", "flow-idle", "memory"} {
+	for _, name := range []string{"live", "every", "metrics", "metrics-token-file", "metrics-tls-cert", "metrics-tls-key", "alert", "max-flows", "flow-idle"} {
 		if w.set(name) {
 			return true
 		}
@@ -72,35 +67,25 @@ func (w *watchFlags) asked() bool {
 	return false
 }
 
-// limits gives what bounds the analysis, and the whole program, in bytes (0: nothing).
-func (w *watchFlags) limits(endless bool) (l analyze.Limits, memory int64, err error) {
-	text := w.memory
+// limits gives what bounds the analysis, and the whole program, in bytes.
+func (w *watchFlags) limits(a *app, endless bool) (l analyze.Limits, memory int64, err error) {
+	l, memory = a.limits(0), a.memory.bytes
 	if endless {
-		l = analyze.LiveLimits
-		if text == "" {
-			text = defaultMemory
+		if l, memory, err = a.liveLimits(); err != nil {
+			return l, 0, err
 		}
 	}
 	if w.flows < 0 || w.idle < 0 || w.every < 0 {
 		return l, 0, errors.New("--max-flows, --flow-idle, --every: expected something above 0")
+	}
+	if w.flows > 0 || w.idle > 0 {
+		l.Room = false // as traffic without end is read
 	}
 	if w.flows > 0 {
 		l.Flows = w.flows
 	}
 	if w.idle > 0 {
 		l.Idle = w.idle
-	}
-	if text != "" {
-		if memory, err = parseSize(text); err != nil {
-			return l, 0, fmt.Errorf("--memory: %w", err)
-		}
-		if memory < 64<<20 {
-			return l, 0, fmt.Errorf("--memory %s: expected 64 MiB at least", text)
-		}
-		l.Bytes = int(memory / 2)
-		if !w.set("max-flows") {
-			l.Flows = min(l.Flows, int(memory/(8<<10))) // what a flow of one packet can cost
-		}
 	}
 	return l, memory, nil
 }

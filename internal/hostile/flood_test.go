@@ -74,6 +74,12 @@ func genuine(t testing.TB) (frames []capture.Frame) {
 // what is said of the real flows, how much of the heap the session took at its
 // end, and how long a forged packet took on average.
 func run(t testing.TB, frames []capture.Frame, kind, each int, limits analyze.Limits) (out map[string]*said, s *analyze.Session, heap int64, took time.Duration) {
+	return runAgain(t, frames, kind, each, limits, nil)
+}
+
+// runAgain is run with what an earlier run learned.
+func runAgain(t testing.TB, frames []capture.Frame, kind, each int, limits analyze.Limits, survey *analyze.Survey) (out map[string]*said, s *analyze.Session, heap int64, took time.Duration) {
+	t.Helper()
 	out = map[string]*said{}
 	of := func(f *analyze.Flow) *said {
 		if f.B == victim || f.A == victim {
@@ -86,7 +92,7 @@ func run(t testing.TB, frames []capture.Frame, kind, each int, limits analyze.Li
 		return out[k]
 	}
 	before := heapNow()
-	s = analyze.NewSession(analyze.Options{Registry: registry(), Limits: limits, Sink: func(r *analyze.Record) {
+	s = analyze.NewSession(analyze.Options{Registry: registry(), Limits: limits, Survey: survey, Sink: func(r *analyze.Record) {
 		if r.Flow == nil || len(r.Events) == 0 {
 			return
 		}
@@ -191,6 +197,30 @@ func TestFlood(t *testing.T) {
 	try("all", -1, flood/len(frames)+1, analyze.LiveLimits)
 	for kind := range forgeries {
 		try(forgeries[kind].name, kind, flood/len(frames)+1, analyze.LiveLimits)
+	}
+}
+
+// TestFloodTwice reads a flood as a file is read, twice: what the first run learned
+// of the real flows reaches them in the second, though their numbers can differ.
+func TestFloodTwice(t *testing.T) {
+	frames := genuine(t)
+	_, s, _, _ := run(t, frames, -1, 0, analyze.Limits{})
+	alone, _, _, _ := runAgain(t, frames, -1, 0, analyze.Limits{}, s.Survey())
+	limits := analyze.Limits{Flows: 1 << 10, Bytes: 8 << 20, Room: true}
+	_, s, _, _ = run(t, frames, -1, 8, limits)
+	if s.LetGo(analyze.ReasonFlows) == 0 || s.LetGo(analyze.ReasonSession) > 0 {
+		t.Fatalf("%d flows were let go for want of room, %d since another session began", s.LetGo(analyze.ReasonFlows), s.LetGo(analyze.ReasonSession))
+	}
+	mixed, _, _, _ := runAgain(t, frames, -1, 8, limits, s.Survey())
+	for k, x := range alone {
+		y := mixed[k]
+		if y == nil {
+			t.Errorf("nothing is said of %s", k)
+			continue
+		}
+		if x.summary != y.summary || !slices.Equal(x.findings, y.findings) || !slices.Equal(x.events, y.events) {
+			t.Errorf("of %s %d events are told, %d without the flood; findings %v, without %v; %s, without %s", k, len(y.events), len(x.events), y.findings, x.findings, y.summary, x.summary)
+		}
 	}
 }
 

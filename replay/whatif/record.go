@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 	"slices"
 	"time"
+	"unsafe"
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/machine"
@@ -33,6 +34,19 @@ type recorded struct {
 
 // datagramsMost bounds what is kept of one flow: 96 bytes each.
 const datagramsMost = 1 << 21
+
+// datagramCost is what a datagram that was taken down takes while its flow is run:
+// itself, in the trace, in two networks, and its place by number.
+const datagramCost = 5 * int(unsafe.Sizeof(machine.Transit{}))
+
+// size gives the bytes that the recorder takes, about.
+func (r *recorder) size() (n int) {
+	for i := range r.sides {
+		x := &r.sides[i]
+		n += datagramCost*len(x.sent) + 3*int(unsafe.Sizeof(machine.TraceMessage{}))*len(x.messages)
+	}
+	return n
+}
 
 // observe takes a record of the flow.
 func (r *recorder) observe(rec *analyze.Record) {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -116,7 +118,7 @@ type File struct {
 // trouble of ours, an unreadable file, or a setting that no flow of it has.
 func Run(src analyze.Rewinder, o analyze.Options, changes []Change) (*File, error) {
 	first := o
-	first.Sink, first.Survey, first.NoEvents = nil, nil, true
+	first.Sink, first.Survey, first.Gone, first.NoEvents = nil, nil, nil, true
 	s, err := analyze.Run(src, first)
 	if err != nil && !partial(err) {
 		return nil, err
@@ -124,9 +126,18 @@ func Run(src analyze.Rewinder, o analyze.Options, changes []Change) (*File, erro
 	if err := src.Rewind(); err != nil {
 		return nil, err
 	}
-	r := &run{changes: changes}
+	r := &run{changes: changes, flows: map[int]*recorder{}, reasons: map[int]string{}, room: math.MaxInt}
+	if o.Limits.Bytes > 0 {
+		r.room = o.Limits.Bytes / 2
+	}
 	second := o
 	second.Survey, second.Sink = s.Survey(), r.record
+	second.Gone = func(f *analyze.Flow, why analyze.Reason) {
+		if o.Gone != nil {
+			o.Gone(f, why)
+		}
+		r.forget(f)
+	}
 	s, err = analyze.Run(src, second)
 	if err != nil && !partial(err) {
 		return nil, err
@@ -143,8 +154,18 @@ func partial(err error) bool {
 // run is a capture at work.
 type run struct {
 	changes []Change
-	flows   []*recorder // by flow number - 1; nil for one that cannot be run again
-	reasons []string
+	flows   map[int]*recorder // by the flow's number
+	reasons map[int]string    // of flows that cannot be run again
+	room    int               // bytes that recorders may take yet, about
+}
+
+// forget lets go of what was taken down of a flow.
+func (r *run) forget(f *analyze.Flow) {
+	if x := r.flows[f.ID]; x != nil {
+		r.room += x.size()
+	}
+	delete(r.flows, f.ID)
+	delete(r.reasons, f.ID)
 }
 
 func (r *run) record(rec *analyze.Record) {
@@ -152,20 +173,24 @@ func (r *run) record(rec *analyze.Record) {
 	if f == nil || f.Protocol == nil || rec.Packet != nil && rec.Packet.Duplicate {
 		return
 	}
-	for len(r.flows) < f.ID {
-		r.flows, r.reasons = append(r.flows, nil), append(r.reasons, "")
-	}
-	x := r.flows[f.ID-1]
+	x := r.flows[f.ID]
 	if x == nil {
-		if r.reasons[f.ID-1] != "" {
+		if r.reasons[f.ID] != "" {
 			return
 		}
-		if x, r.reasons[f.ID-1] = begin(f); x == nil {
+		var reason string
+		if x, reason = begin(f); x == nil {
+			r.reasons[f.ID] = reason
 			return
 		}
-		r.flows[f.ID-1] = x
+		r.flows[f.ID] = x
 	}
+	before := x.size()
 	x.observe(rec)
+	if r.room -= x.size() - before; r.room < 0 {
+		r.forget(f)
+		r.reasons[f.ID] = "its datagrams take too much memory (--memory gives more): cut a part of the capture out"
+	}
 }
 
 // begin makes the recorder of a flow, or says why there is none.
@@ -190,20 +215,20 @@ func begin(f *analyze.Flow) (*recorder, string) {
 // finish runs the flows.
 func (r *run) finish(s *analyze.Session, out *File) error {
 	taken := map[string]bool{}
-	for i, f := range s.Flows() {
+	for _, f := range s.Flows() {
 		if f.Protocol == nil {
 			continue
 		}
 		reason := "none of its packets could be read"
-		if i < len(r.flows) && r.flows[i] != nil {
-			x, err := r.flows[i].estimate(r.changes, taken)
+		if rec := r.flows[f.ID]; rec != nil {
+			x, err := rec.estimate(r.changes, taken)
 			if err == nil {
 				out.Flows = append(out.Flows, *x)
 				continue
 			}
 			reason = err.Error()
-		} else if i < len(r.reasons) && r.reasons[i] != "" {
-			reason = r.reasons[i]
+		} else if r.reasons[f.ID] != "" {
+			reason = r.reasons[f.ID]
 		}
 		out.Skipped = append(out.Skipped, Skipped{f, reason})
 	}
@@ -218,10 +243,8 @@ func (r *run) finish(s *analyze.Session, out *File) error {
 // names lists what can be set.
 func (r *run) names() string {
 	var list []string
-	for _, x := range r.flows {
-		if x == nil {
-			continue
-		}
+	for _, id := range slices.Sorted(maps.Keys(r.flows)) {
+		x := r.flows[id]
 		for _, p := range x.stage.Parameters() {
 			if !slices.Contains(list, p.Name) {
 				list = append(list, p.Name)

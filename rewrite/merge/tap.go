@@ -2,7 +2,9 @@ package merge
 
 import (
 	"errors"
+	"math"
 	"sort"
+	"unsafe"
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/capture"
@@ -16,6 +18,7 @@ type Tap struct {
 
 	shortest int // captured bytes of the shortest payload that a snap length cut; 0 for none
 	byFlow   map[*analyze.Flow]*Flow
+	room     int // bytes that packets may take yet, about; negative where they did not fit
 }
 
 // Flow is one flow as a tap saw it.
@@ -44,6 +47,10 @@ const (
 	fateLost         // it never was acknowledged, and cannot be any more
 )
 
+// passageCost is what a packet takes, about, in bytes: itself, in a list that grows
+// by a quarter, and where packets are compared.
+const passageCost = 2 * int(unsafe.Sizeof(passage{}))
+
 // leastPrefix is the fewest bytes that tell a packet from others.
 const leastPrefix = 8
 
@@ -53,6 +60,10 @@ const leastPrefix = 8
 func load(src analyze.Rewinder, o analyze.Options, prefix int) (*Tap, error) {
 	t := &Tap{byFlow: map[*analyze.Flow]*Flow{}}
 	o.Sink = func(r *analyze.Record) { t.take(r, prefix) }
+	t.room = math.MaxInt
+	if o.Limits.Bytes > 0 {
+		t.room = o.Limits.Bytes / 2 // there are two taps
+	}
 	var err error
 	if t.Session, err = analyze.RunTwice(src, o); err != nil {
 		var cut *capture.CutError
@@ -60,6 +71,9 @@ func load(src analyze.Rewinder, o analyze.Options, prefix int) (*Tap, error) {
 		if !errors.As(err, &cut) && !errors.As(err, &damaged) {
 			return nil, err
 		}
+	}
+	if t.room < 0 {
+		return nil, errors.New("its packets take too much memory: give more by --memory, or merge parts of the captures")
 	}
 	return t, err
 }
@@ -72,6 +86,9 @@ func (t *Tap) take(r *analyze.Record, prefix int) {
 	d := &r.Datagram
 	stream := r.Flow.Transport == capture.TCP
 	if (!stream || r.Message) && d.Length > 0 && (r.Packet == nil || !r.Packet.Duplicate) {
+		if t.room -= passageCost; t.room < 0 {
+			return
+		}
 		if f == nil {
 			f = &Flow{Flow: r.Flow}
 			t.byFlow[r.Flow] = f
