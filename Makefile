@@ -120,6 +120,10 @@ soaklive: ## (root) an hour of traffic within --memory, floods of a million pack
 	ACKSCOPE_SOAK=1 go test -count 1 -timeout 90m -v -run 'TestHour|TestNoDropUncounted' ./internal/live
 	ACKSCOPE_FLOOD=1000000 go test -count 1 -timeout 60m -v -run 'TestFlood$$' ./internal/hostile
 
+.PHONY: memory
+memory: ## every command over files of a million flows within --memory 64MiB
+	ACKSCOPE_FLOODS=1000000 go test -count 1 -timeout 3h -v -run 'TestBudget$$' ./internal/hostile
+
 .PHONY: readme
 readme: ## the commands of README.md, in a fresh clone
 	scripts/readme

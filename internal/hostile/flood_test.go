@@ -206,12 +206,12 @@ func TestFloodTwice(t *testing.T) {
 	frames := genuine(t)
 	_, s, _, _ := run(t, frames, -1, 0, analyze.Limits{})
 	alone, _, _, _ := runAgain(t, frames, -1, 0, analyze.Limits{}, s.Survey())
-	limits := analyze.Limits{Flows: 1 << 10, Bytes: 8 << 20, Room: true}
-	_, s, _, _ = run(t, frames, -1, 8, limits)
+	limits := analyze.Limits{Flows: 1 << 9, Bytes: 8 << 20, Room: true}
+	_, s, _, _ = run(t, frames, -1, 3, limits)
 	if s.LetGo(analyze.ReasonFlows) == 0 || s.LetGo(analyze.ReasonSession) > 0 {
 		t.Fatalf("%d flows were let go for want of room, %d since another session began", s.LetGo(analyze.ReasonFlows), s.LetGo(analyze.ReasonSession))
 	}
-	mixed, _, _, _ := runAgain(t, frames, -1, 8, limits, s.Survey())
+	mixed, _, _, _ := runAgain(t, frames, -1, 3, limits, s.Survey())
 	for k, x := range alone {
 		y := mixed[k]
 		if y == nil {

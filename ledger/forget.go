@@ -1,0 +1,41 @@
+package ledger
+
+import (
+	"slices"
+
+	"github.com/ackscope/ackscope/analyze"
+)
+
+// Forget adds what a flow cost to Gone, and lets go of the rest: for flows that
+// the session let go.
+func (l *Ledger) Forget(f *analyze.Flow) {
+	x := l.byFlow[f]
+	if x == nil {
+		return
+	}
+	for i := range x.Sides {
+		s := &x.Sides[i]
+		l.gone.Frames += s.Frames
+		l.used -= keyCost*len(s.seen) + rowCost*len(s.rows)
+		for _, r := range s.Rows() {
+			sum := l.row(&l.gone, r.Type)
+			sum.Count, sum.Copies = sum.Count+r.Count, sum.Copies+r.Copies
+			sum.Add(&r.Cost)
+		}
+	}
+	delete(l.byFlow, f)
+	*x = Flow{}
+	l.forgotten++
+	if l.dead++; l.dead > 1024 && l.dead > len(l.flows)/2 {
+		l.compact()
+	}
+}
+
+// compact takes flows that were forgotten out of the list.
+func (l *Ledger) compact() {
+	l.flows = slices.DeleteFunc(l.flows, func(x *Flow) bool { return x.Flow == nil })
+	l.dead = 0
+}
+
+// Gone gives the sum of the flows that were forgotten, and how many they are.
+func (l *Ledger) Gone() (sum *Side, flows int) { return &l.gone, l.forgotten }
