@@ -132,6 +132,7 @@ func (s *Session) end(f *Flow) {
 	s.out.Reset()
 	f.tracker.Finish(&s.out)
 	s.noteDropped(f)
+	s.noteLoss(f)
 	for i := range s.out.Anomalies {
 		s.found(f, &s.out.Anomalies[i])
 	}

@@ -15,7 +15,7 @@ const (
 
 // Rules lists the rules that hold for every protocol; each protocol's
 // descriptor lists its own.
-var Rules = []*machine.Rule{captureDuplicate, ipFragmented, oversize, framingLost, captureDropped}
+var Rules = []*machine.Rule{captureDuplicate, ipFragmented, oversize, framingLost, captureDropped, steadyLoss}
 
 var captureDuplicate = &machine.Rule{
 	ID: "capture-duplicate", Severity: machine.Note,

@@ -105,4 +105,11 @@ type Summary struct {
 	Stale      uint64
 	Missing    uint64 // the peer's sequence numbers that never passed the tap
 	Resends    uint64
+
+	// Path is what of the side's packets was lost on the way to its peer, as far as
+	// the tap can tell. Of a protocol that answers each copy alone, it is the way
+	// there and back (PathBoth): which of the two lost something is not known.
+	Path      PathLoss
+	PathKnown Certainty
+	PathBoth  bool
 }

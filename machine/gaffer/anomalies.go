@@ -67,8 +67,10 @@ func (t *Tracker) claimUnseen(p *sighting, c Claims, n int, out *machine.Effects
 	case peer.Sent(q) != nil:
 		t.restore(p, q, out)
 	case !s.near:
+		peer.unseenHere()
 		report(out, captureLoss, peer.side, machine.Certain, p.at, p.ref, 0, 1)
 	case !t.looksStale(s, peer, c, n, number):
+		peer.unseenHere()
 		report(out, captureLoss, p.from.Other(), machine.Likely, p.at, p.ref, 0, 1)
 	case s.top64-s.first64+1 != int64(s.distinct):
 		// The capture lacks packets of the side itself: it may lack this one too. But
@@ -79,6 +81,13 @@ func (t *Tracker) claimUnseen(p *sighting, c Claims, n int, out *machine.Effects
 		s.lies++
 		report(out, staleEntry, p.from, machine.Likely, p.at, p.ref, 0, float64(r.Distance(c.Newest, s.heard.Newest)), float64(q))
 	}
+}
+
+// unseenHere takes it that a packet of s came to its peer unseen: the capture lost
+// it, and not the path.
+func (s *side) unseenHere() {
+	s.unseen++
+	s.before.Forget()
 }
 
 // looksStale tells an old entry that a near side's window came to cover from a
@@ -154,10 +163,14 @@ func (t *Tracker) advance(s, peer *side, p *sighting, by int, out *machine.Effec
 	case lost >= burstLeast:
 		report(out, lossBurst, p.from, machine.Certain, p.at, p.ref, 0, float64(lost), ms(gap))
 	}
+	jumped := tick > 0 && s.estimate.clock.n >= 16 && int64(by) > 4*int64(gap/tick)+int64(t.rules.Received)
+	if lost > 0 && !s.near && !s.starts && !jumped {
+		s.before.JudgeLost(uint64(lost))
+	}
 	if tick <= 0 || s.estimate.clock.n < 16 {
 		return
 	}
-	if due := int64(gap / tick); int64(by) > 4*due+int64(t.rules.Received) {
+	if due := int64(gap / tick); jumped {
 		report(out, sequenceJump, p.from, machine.Likely, p.at, p.ref, 0, float64(by), ms(gap))
 	} else if gap >= stallLeast && gap > 8*tick && int64(by) <= due/2 {
 		report(out, stall, p.from, machine.Likely, p.at, p.ref, 0, ms(gap), ms(tick))

@@ -88,6 +88,7 @@ func (t *Tracker) testify(s, peer *side, p *sighting, c Claims, number int64, ou
 		if !peer.near {
 			t.pass(s, peer, p, c, machine.Likely, out)
 		}
+		t.leave(s, peer, c)
 		s.heard = c
 	}
 }
@@ -241,6 +242,25 @@ func (t *Tracker) pass(s, peer *side, p *sighting, c Claims, sure machine.Certai
 	for n := min(c.Width+ahead, r.Sent) - 1; n >= c.Width; n-- {
 		if q := (c.Newest - uint32(n)) & r.mask(); !s.Has(q) {
 			peer.loseUnnamed(x, q, p.at, p.ref, sure, out)
+		}
+	}
+}
+
+// leave judges the peer's packets that a header has just moved out of what the
+// side speaks of. One that passed the tap, and that no header named, did not come:
+// the last header that spoke of it says so. What no header spoke of is not judged.
+// Nor is what only headers spoke of to which it was half a window away or less:
+// it may have been overtaken, and come when nobody spoke of it any more.
+func (t *Tracker) leave(s, peer *side, c Claims) {
+	r, heard := t.rules, &s.heard
+	ahead := r.Distance(c.Newest, heard.Newest)
+	if heard.Width == 0 || ahead <= 0 {
+		return
+	}
+	first := max(c.Width, ahead+heard.Width/2)
+	for n := ahead + heard.Width - 1; n >= first; n-- {
+		if e := peer.Sent((c.Newest - uint32(n)) & r.mask()); e != nil {
+			peer.beyond.Judge(e.Flags&SentArrived == 0)
 		}
 	}
 }

@@ -69,6 +69,7 @@ type rung struct {
 }
 
 type netcodeSide struct {
+	before          machine.PathLoss // of its datagrams, on the way to the tap
 	packets, bytes  uint64
 	types           [7]uint64
 	met             bool // a datagram with a counter of its own passed
@@ -240,6 +241,12 @@ func (n *netcodeFlow) number(s *netcodeSide, d *machine.Datagram, pk *wire.Packe
 		report(out, netcodeTooOld, d.From, machine.Certain, d.At, d.Ref, 0, float64(s.top-c))
 		return netcodeOld
 	}
+	if c > s.top && s.distinct > 0 {
+		s.before.JudgeLost(c - s.top - 1)
+	} else if c < s.top && c > s.first {
+		s.before.Found()
+	}
+	s.before.Judge(false)
 	s.top = max(s.top, c)
 	s.first = min(s.first, c)
 	s.distinct++

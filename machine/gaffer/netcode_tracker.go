@@ -64,7 +64,23 @@ func (n *Netcode) Finish(out *machine.Effects) { n.flow.finish(out) }
 func (n *Netcode) Inspect(x machine.Side, v *machine.View) { n.flow.inspect(x, v) }
 
 // Summary gives what the counters show; acks are encrypted.
-func (n *Netcode) Summary(x machine.Side) machine.Summary { return n.flow.summary(x) }
+func (n *Netcode) Summary(x machine.Side) machine.Summary {
+	m := n.flow.summary(x)
+	m.PathKnown = n.path(x)
+	return m
+}
+
+// path grades what the gaps in a side's counters tell: at its peer they are loss,
+// at the side itself they are the capture's own, elsewhere they may be either.
+func (n *Netcode) path(x machine.Side) machine.Certainty {
+	switch v := n.facts.Vantage; {
+	case v.Near(x):
+		return machine.Unknown
+	case v.Near(x.Other()):
+		return machine.Certain
+	}
+	return machine.Possible
+}
 
 // Learned gives the vantage that was set.
 func (n *Netcode) Learned() machine.Facts { return n.facts }
@@ -82,7 +98,7 @@ func (n *Netcode) Size() int { return n.flow.size() }
 func (n *netcodeFlow) summary(x machine.Side) machine.Summary {
 	s := &n.sides[x]
 	return machine.Summary{
-		Packets: s.packets - s.copies, Bytes: s.bytes, Resends: s.copies, Missing: n.sides[x.Other()].missing(),
+		Packets: s.packets - s.copies, Bytes: s.bytes, Resends: s.copies, Missing: n.sides[x.Other()].missing(), Path: s.before,
 		NeverAcked: -1, Loss: -1, RTT: -1, WireRTT: -1,
 	}
 }

@@ -52,9 +52,32 @@ func (t *Tracker) Summary(x machine.Side) machine.Summary {
 	if peer.met {
 		m.Missing = uint64(peer.top64-peer.first64+1) - min(peer.distinct, uint64(peer.top64-peer.first64+1))
 	}
+	m.Path, m.PathKnown = t.path(x)
 	m.Loss, m.LossKnown = t.loss(x)
 	m.RTT, m.RTTKnown = t.rtt(x)
 	return m
+}
+
+// path gives what was lost of a side's packets on the way to its peer. At the
+// sender headers of the peer tell, which may refuse packets instead; at the
+// receiver the gaps in the numbers, unless the capture itself lacks packets.
+func (t *Tracker) path(x machine.Side) (machine.PathLoss, machine.Certainty) {
+	s, peer := &t.sides[x], &t.sides[x.Other()]
+	sure := machine.Likely
+	switch {
+	case s.near && peer.near:
+		return machine.PathLoss{Judged: s.distinct}, machine.Certain // there is no path
+	case s.near:
+		return s.beyond, t.grade(sure)
+	case peer.near && s.unseen == 0:
+		sure = machine.Certain
+	case t.facts.Vantage == machine.VantageUnknown:
+		return s.beyond, machine.Possible // what did not pass the tap may be the capture's loss
+	}
+	if peer.near {
+		return s.before, t.grade(sure)
+	}
+	return s.before.After(s.beyond), t.grade(sure)
 }
 
 // RTT gives what Summary does.

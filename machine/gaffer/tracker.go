@@ -68,8 +68,11 @@ type side struct {
 	estimate estimate
 	queue    queue
 
-	first64    int64  // oldest sequence that it sent, unwrapped
-	lost       uint64 // of those that it sent: can no longer be acked
+	before     machine.PathLoss // of its packets, on the way to the tap; far only
+	beyond     machine.PathLoss // of those that passed the tap, on the way to the peer; the peer far only
+	unseen     uint64           // of its packets that the peer named, and that did not pass the tap
+	first64    int64            // oldest sequence that it sent, unwrapped
+	lost       uint64           // of those that it sent: can no longer be acked
 	openedAt   machine.Instant
 	duplicates uint64
 	stale      uint64
@@ -234,6 +237,9 @@ func (t *Tracker) enter(s, peer *side, p *sighting, ahead int, out *machine.Effe
 			t.advance(s, peer, p, ahead, out)
 		}
 		s.top, s.top64, s.topAt, s.starts = p.sequence, number, p.at, false
+		if !s.near {
+			s.before.Judge(false)
+		}
 		s.heardFrom = peer.distinct
 		if s.sentSpan > 0 {
 			e = s.enterAhead(p.sequence, ahead)
@@ -254,6 +260,7 @@ func (t *Tracker) enter(s, peer *side, p *sighting, ahead int, out *machine.Effe
 	} else {
 		s.first64 = min(s.first64, number)
 		s.estimate.clock.sent(number, p.at)
+		s.before.Found()
 		report(out, outOfOrder, p.from, machine.Certain, p.at, p.ref, 0, float64(-ahead))
 		e = s.EnterSent(p.sequence)
 	}

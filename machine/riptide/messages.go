@@ -46,11 +46,18 @@ func (t *follower) reliable(s, peer *side, p *sighting, m *wire.Message, out *ma
 			if s.near && !s.stream && id > s.top+1 && !t.merges(s) {
 				s.doubts.lacks++
 			}
+			if !s.near && !s.stream && !t.merges(s) {
+				s.toTap.JudgeLost(uint64(id - s.top - 1))
+				s.toTap.Judge(false)
+			}
 			s.missing += uint64(id - s.top - 1)
 			s.skip(id, p)
 			s.top, s.topAt = id, p.at
 		case s.missing > 0:
 			s.missing--
+			if i, is := s.absence(id); is && p.at.Sub(s.absent[i].at) < s.roundTrip()/2 {
+				s.toTap.Found() // a copy that was sent again would take longer: this one was overtaken
+			}
 			s.came(id)
 		}
 		peer.before(e)

@@ -30,6 +30,9 @@ func (t *follower) notify(s, peer *side, p *sighting, m *wire.Message, out *mach
 		if s.near && !s.stream && s.notifyMet && id != s.notifyTop+1 {
 			s.doubts.lacks++
 		}
+		if s.notifyMet && !s.near && !s.stream {
+			s.gapOfNotify(id)
+		}
 		if id > s.notifyTop || !s.notifyMet {
 			s.notifyTop, s.notifyMet = id, true
 		}
@@ -96,6 +99,9 @@ func (t *follower) notifyAcked(s *side, p *sighting, m *wire.Message, out *machi
 			if f == LostUncounted {
 				s.passedOver++
 			} else {
+				if !s.stream {
+					s.beyond.Judge(f == Lost)
+				}
 				t.outcome(s, f == Lost, p, out)
 			}
 			if f == Delivered {

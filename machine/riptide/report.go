@@ -76,6 +76,7 @@ func (t *follower) lifeFindings(s *side, e *life, out *machine.Effects) {
 	if e.Mode != machine.ModeReliable && e.Mode != machine.ModeInternal {
 		return
 	}
+	t.judgePath(s, e)
 	last, limit := e.lastFrame(), int32(s.behaviour.Limit)
 	switch {
 	case limit > 0 && e.Attempts >= limit && e.Acked != machine.Yes && !e.Named:

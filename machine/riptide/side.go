@@ -64,6 +64,9 @@ type side struct {
 	acked          uint64
 	duplicates     uint64
 	missing        uint64
+	toTap          machine.PathLoss // of its numbered messages, on the way to the tap; far only
+	beyond         machine.PathLoss // of those that passed the tap, on the way to its peer
+	both           machine.PathLoss // of the same, or their Acks on the way back
 	taken          uint64
 	passedOver     uint64        // notify messages that the library counts as lost nowhere
 	wireRTT        time.Duration // sum over wireCount

@@ -13,6 +13,7 @@ func (t *follower) summary(x machine.Side) machine.Summary {
 		Packets: s.packets, Bytes: s.bytes, Acked: s.acked, NeverAcked: -1, Loss: -1, RTT: -1, WireRTT: -1,
 		Received: s.taken, Duplicates: s.duplicates, Missing: t.sides[x.Other()].missing, Resends: s.resends,
 	}
+	sum.Path, sum.PathKnown, sum.PathBoth = t.path(x)
 	if _, smoothed, sure := t.rtt(x); smoothed >= 0 {
 		sum.RTT, sum.RTTKnown = time.Duration(smoothed)*time.Millisecond, sure
 	}

@@ -111,6 +111,7 @@ func (t *Tracker) endFindings(s *party, e *life, out *machine.Effects) {
 			tell(ackIgnored, s.side, machine.Likely, float64(attempts), float64(e.id), millis(e.lastAt.Sub(e.ackAt)))
 		}
 	}
+	t.judgePath(s, e, needless)
 	if lost := attempts - 1 - needless; lost > 0 && !e.gaveUp {
 		tell(resentLoss, s.side, machine.Likely, float64(attempts), float64(e.id))
 	}

@@ -35,8 +35,10 @@ type party struct {
 	acked          uint64
 	received       uint64 // the peer's copies that were handed over to it
 	duplicates     uint64
-	missing        uint64 // of its own ids: never passed the tap in any flow
-	settled        uint64 // lives ended, unacked those of them that nobody acknowledged
+	missing        uint64           // of its own ids: never passed the tap in any flow
+	both           machine.PathLoss // of its copies, or their acknowledgements on the way back; near or between
+	answering      machine.PathLoss // of its acknowledgements, on the way to the peer; near only
+	settled        uint64           // lives ended, unacked those of them that nobody acknowledged
 	unacked        uint64
 	copies         uint64 // of its data, and the acknowledgements of them
 	answers        uint64

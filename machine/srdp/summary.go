@@ -21,6 +21,7 @@ func (t *Tracker) Summary(x machine.Side) machine.Summary {
 	if s.samples > 0 {
 		sum.WireRTT = s.sum / time.Duration(s.samples)
 	}
+	sum.Path, sum.PathKnown, sum.PathBoth = t.path(x)
 	sum.RTT, sum.RTTKnown = t.rtt(x)
 	return sum
 }

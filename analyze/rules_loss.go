@@ -1,0 +1,89 @@
+package analyze
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/ackscope/ackscope/machine"
+)
+
+// Bounds of steady loss.
+const (
+	// steadyShare is the least share that is reported, 0..1. From about 3 % on loss
+	// is felt: ITU-T G.1010 (2001), table I.1, has 3 % as the limit for conversation.
+	steadyShare = 0.03
+	// steadyLost is how many packets must be lost, and steadyJudged how many must be
+	// judged for an observed share to be believed as it is: of a share of 3 %, five
+	// are expected in 167. Below five expected events the usual approximations do not
+	// hold (W. G. Cochran, "Some methods for strengthening the common chi-squared
+	// tests", Biometrics 10, 1954). Of fewer packets, the share must lie above 3 %
+	// by Wilson's interval.
+	steadyLost   = 5
+	steadyJudged = 167
+	// steadyZ is the quantile of the normal distribution for 95 % on both sides.
+	steadyZ = 1.96
+)
+
+// How the loss was told: the third figure of a finding.
+const (
+	judgedByNumbers = iota
+	judgedByAcks
+	judgedThereAndBack
+)
+
+var judgedWords = [...]string{
+	judgedByNumbers:    "packets never came to the tap at their receiver",
+	judgedByAcks:       "packets that acks speak of were named by none",
+	judgedThereAndBack: "packets were lost, or their answers",
+}
+
+var steadyLoss = &machine.Rule{
+	ID: "steady-loss", Severity: machine.Warn, Absence: true,
+	Summary: "the path loses 3 % of the side's packets or more, all the time",
+	Explain: `Of the side's packets that the capture can judge, 3 % or more did not reach the peer, and most stretches of 64 packets have some loss. Loss that comes in a few outages only is not told here: see "loss-burst".
+
+What is judged depends on where the capture was taken. At the receiver, numbers that never passed the tap were lost before it; that is certain unless the capture itself lacks packets. At the sender, a packet counts as lost where acks of the peer speak of it, and none names it: likely, since the peer may also refuse packets, or have them far too late. What no ack speaks of is not judged, so that sparse acks are no loss. Where each copy is answered alone, the way there and back is judged as one. Of messages that are sent again, the first copy counts.
+
+The protocol repairs this, at the price of latency and copies. Look at the network first: wireless links, a full uplink or queue, a rate limit. "ackscope merge" of captures at both ends tells where packets die.`,
+	Say: func(_ uint64, worst [3]float64) string {
+		return fmt.Sprintf("%.1f%% of %.0f %s", worst[0], worst[1], judgedWords[int(worst[2])%len(judgedWords)])
+	},
+}
+
+// noteLoss reports the steady loss of a flow that ends.
+func (s *Session) noteLoss(f *Flow) {
+	for _, side := range []machine.Side{machine.A, machine.B} {
+		sum := f.tracker.Summary(side)
+		if sum.PathKnown == machine.Unknown || !steady(&sum.Path) {
+			continue
+		}
+		how := judgedByAcks
+		switch {
+		case sum.PathBoth:
+			how = judgedThereAndBack
+		case f.Facts().Vantage.Near(side.Other()):
+			how = judgedByNumbers
+		}
+		s.note(f, &machine.Anomaly{
+			Rule: steadyLoss, Side: side, Certainty: sum.PathKnown, At: f.Last, Ref: f.LastRef,
+			Figures: [3]float64{100 * sum.Path.Share(), float64(sum.Path.Judged), float64(how)},
+		})
+	}
+}
+
+// steady reports whether what was lost is 3 % or more, and spread over the flow.
+func steady(p *machine.PathLoss) bool {
+	share := p.Share()
+	if share < steadyShare || p.Lost < steadyLost || 2*p.Lossy < p.Blocks {
+		return false
+	}
+	return p.Judged >= steadyJudged || wilson(share, float64(p.Judged)) >= steadyShare
+}
+
+// wilson gives the lower end of the score interval of a share of n (E. B. Wilson,
+// "Probable inference, the law of succession, and statistical inference", Journal
+// of the American Statistical Association 22, 1927).
+func wilson(share, n float64) float64 {
+	const z2 = steadyZ * steadyZ
+	return (share + z2/(2*n) - steadyZ*math.Sqrt((share*(1-share)+z2/(4*n))/n)) / (1 + z2/n)
+}
