@@ -59,6 +59,7 @@ func object(name, doc string, columns ...Column) *Schema {
 // Fields that several objects have.
 var (
 	fileField     = field("file", Text, "Name of the file.")
+	severalFile   = field("file", Text, "Name of its file, where several are read.", optional)
 	flowField     = field("flow", Uint, "Number of the flow, from 1.")
 	protocolField = field("protocol", Text, "Its protocol.")
 	dialectField  = field("dialect", Text, "Dialect of the protocol.")
@@ -77,7 +78,7 @@ func stateObject() *Schema {
 	cells := show.CellWords[:]
 	begin := []Column{
 		field("frame", Uint, "The frame after which the side knew this."),
-		field("file", Text, "Name of its file, where several are read.", optional),
+		severalFile,
 		field("time", Time, "When it passed the tap; null where the frame was not read.", nullable),
 		flowField, protocolField, dialectField, sideField, addrField,
 		field("peer", Text, "The other side's."), vantageField,
@@ -134,7 +135,7 @@ func stateObject() *Schema {
 
 func autopsyObject() *Schema {
 	columns := []Column{
-		flowField, protocolField, dialectField,
+		severalFile, flowField, protocolField, dialectField,
 		field("a", Text, "Address and port of side a."), field("b", Text, "Address and port of side b."),
 		field("ended", Text, "How it ended.", words("goodbye", "rejected", "unanswered", "silence")),
 		field("story", Text, "That, in sentences."),
@@ -168,6 +169,7 @@ func guessObject() *Schema {
 
 func ledgerObject() *Schema {
 	columns := []Column{
+		severalFile,
 		field("flow", Uint, "Number of the flow, from 1; null for frames of none.", nullable),
 		field("protocol", Text, "Its protocol; null where none explains it.", nullable),
 		field("dialect", Text, "Dialect of the protocol.", either),

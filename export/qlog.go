@@ -33,8 +33,11 @@ const qlogURI = "https://github.com/ackscope/ackscope/112026/"
 type Qlog struct {
 	w       io.Writer
 	dialect QlogDialect
-	file    string
+	title   string
 	only    map[int]bool // numbers of flows; empty for all
+	file    string       // that the flows are of, where there are several
+	opened  bool         // what stands before the traces was written
+	traced  bool         // some trace was
 	sorted  sorter
 	words   Notes // of its words only
 	order   uint64
@@ -45,14 +48,19 @@ type Qlog struct {
 	err     error
 }
 
-// NewQlog begins a file on w; file is the capture's name, for the title. flows
-// names those that are wanted, none for all.
-func NewQlog(w io.Writer, d QlogDialect, file string, flows []int) *Qlog {
-	q := &Qlog{w: w, dialect: d, file: file, words: *NewNotes(), only: map[int]bool{}}
+// NewQlog begins a file on w, of a title. Each capture then follows: Begin, its
+// records, End.
+func NewQlog(w io.Writer, d QlogDialect, title string) *Qlog {
+	return &Qlog{w: w, dialect: d, title: title, words: *NewNotes()}
+}
+
+// Begin begins a capture. Its traces are named by file, where that is not empty.
+// flows names those that are wanted, none for all.
+func (q *Qlog) Begin(file string, flows []int) {
+	q.file, q.only, q.began, q.start, q.order, q.sorted = file, map[int]bool{}, false, 0, 0, sorter{}
 	for _, n := range flows {
 		q.only[n] = true
 	}
-	return q
 }
 
 // Record takes a packet and what was settled at it; it is an analyze.Sink.
@@ -125,14 +133,13 @@ func (q *Qlog) add(f *analyze.Flow, x note) {
 // Abandon removes what is kept of a file that will not be closed.
 func (q *Qlog) Abandon() error { return q.sorted.close() }
 
-// Close writes the traces of the flows.
-func (q *Qlog) Close(flows []*analyze.Flow) error {
+// End writes the traces of a capture's flows.
+func (q *Qlog) End(flows []*analyze.Flow) error {
 	defer q.sorted.close() //nolint:errcheck // a temporary file
 	if q.err == nil {
 		q.err = q.sorted.sort()
 	}
 	q.head()
-	first := true
 	for _, f := range flows {
 		if f.Protocol == nil || len(q.only) > 0 && !q.only[f.ID] {
 			continue
@@ -142,10 +149,10 @@ func (q *Qlog) Close(flows []*analyze.Flow) error {
 			if q.dialect == QVIS && (!q.sorted.have || q.sorted.head.ref != key) {
 				continue // it cannot load a trace without events
 			}
-			if !first {
+			if q.traced {
 				q.buf = append(q.buf, ',')
 			}
-			first = false
+			q.traced = true
 			q.trace(f, side)
 			for n := 0; q.err == nil && q.sorted.have && q.sorted.head.ref == key; n++ {
 				from := len(q.buf)
@@ -164,6 +171,12 @@ func (q *Qlog) Close(flows []*analyze.Flow) error {
 			q.buf = append(q.buf, "]}"...)
 		}
 	}
+	return q.err
+}
+
+// Close ends the file.
+func (q *Qlog) Close() error {
+	q.head()
 	q.buf = append(q.buf, "]}\n"...)
 	q.flush(0)
 	return q.err
@@ -178,13 +191,17 @@ func (q *Qlog) flush(over int) {
 
 // head writes what stands before the traces.
 func (q *Qlog) head() {
+	if q.opened {
+		return
+	}
+	q.opened = true
 	if q.dialect == IETF {
 		q.buf = append(q.buf, `{"file_schema":"urn:ietf:params:qlog:file:contained","serialization_format":"application/qlog+json","title":`...)
-		q.buf = AppendString(q.buf, q.file)
+		q.buf = AppendString(q.buf, q.title)
 		q.buf = append(q.buf, `,"description":"What both sides of each flow knew, as ackscope reads it from a capture."`...)
 	} else {
 		q.buf = append(q.buf, `{"qlog_version":"0.3","qlog_format":"JSON","title":`...)
-		q.buf = AppendString(q.buf, q.file)
+		q.buf = AppendString(q.buf, q.title)
 		q.buf = append(q.buf, `,"description":"Not QUIC: events of another protocol under the names of QUIC's, so that qvis draws them. Packet numbers are sequence numbers, unwrapped."`...)
 	}
 	q.buf = append(q.buf, `,"traces":[`...)
@@ -193,7 +210,11 @@ func (q *Qlog) head() {
 // trace begins what a side knew.
 func (q *Qlog) trace(f *analyze.Flow, side machine.Side) {
 	role := [...]string{"client", "server"}[side]
-	q.buf = AppendString(append(q.buf, `{"title":`...), fmt.Sprintf("flow %d, side %s: %s, %s/%s", f.ID, side, f.Addr(side), f.Protocol.Name, f.Config().Dialect))
+	group := fmt.Sprintf("flow %d", f.ID)
+	if q.file != "" {
+		group = q.file + ", " + group
+	}
+	q.buf = AppendString(append(q.buf, `{"title":`...), fmt.Sprintf("%s, side %s: %s, %s/%s", group, side, f.Addr(side), f.Protocol.Name, f.Config().Dialect))
 	name := "as a tap shows it"
 	if v := f.Facts().Vantage; v != machine.VantageUnknown {
 		name += " (where it stood: " + v.String() + ")"
@@ -203,8 +224,8 @@ func (q *Qlog) trace(f *analyze.Flow, side machine.Side) {
 		q.buf = append(append(append(q.buf, `,"type":"network","flow":"`...), role...), `"},"event_schemas":[`...)
 		q.buf = append(AppendString(q.buf, qlogURI+"ackscope-"+f.Protocol.Name), ']')
 		q.buf = append(q.buf, `,"common_fields":{"time_format":"relative_to_epoch","reference_time":{"clock_type":"system","epoch":"`...)
-		q.buf = append(q.clock.Append(q.buf, q.start), `"},"group_id":"flow `...)
-		q.buf = append(strconv.AppendInt(q.buf, int64(f.ID), 10), `"},"events":[`...)
+		q.buf = append(q.clock.Append(q.buf, q.start), `"},"group_id":`...)
+		q.buf = append(AppendString(q.buf, group), `},"events":[`...)
 		return
 	}
 	q.buf = append(append(append(q.buf, `,"type":"`...), role...), `"},"common_fields":{"protocol_type":[`...)

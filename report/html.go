@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"html/template"
-	"io"
 	"math"
 	"strconv"
 	"strings"
@@ -15,7 +14,6 @@ import (
 	"github.com/ackscope/ackscope/graph"
 	"github.com/ackscope/ackscope/ledger"
 	"github.com/ackscope/ackscope/machine"
-	"github.com/ackscope/ackscope/printable"
 	"github.com/ackscope/ackscope/replay"
 	"github.com/ackscope/ackscope/show"
 )
@@ -44,15 +42,15 @@ var page = template.Must(template.New("report").Funcs(template.FuncMap{
 	},
 }).Parse(pageText))
 
-// HTML writes the report as one page that needs nothing else.
-func (r *Report) HTML(w io.Writer) error {
-	x := &htmlReport{Report: r, Style: template.CSS(":root{" + graph.Colours(false) + "}\n@media (prefers-color-scheme:dark){:root{" + graph.Colours(true) + "}}\n@media print{:root{" + graph.Colours(false) + "}}\n" + graph.Style + pageStyle), Script: template.JS(pageScript)} //nolint:gosec // our own files
+// html gives what the page shows of the report: it is one of so many.
+func (r *Report) html(reports int) *htmlReport {
+	x := &htmlReport{Report: r, Anchors: r.anchors}
 	x.Points, x.More = r.Points()
 	graphs := len(r.Flows)
 	if r.Between != nil {
 		graphs += 1 + min(len(r.Between.Merged.Pairs), mostPairs)/4 // two graphs each, not ten
 	}
-	static, fine := columnsFor(graphs)
+	static, fine := columnsFor(graphs * reports)
 	if r.Between != nil {
 		r.Between.graph, r.Between.fine = static, fine
 	}
@@ -67,7 +65,7 @@ func (r *Report) HTML(w io.Writer) error {
 			x.Skipped = append(x.Skipped, fmt.Sprintf("flow %d: %s", r.Replay.Skipped[i].Flow.ID, r.Replay.Skipped[i].Reason))
 		}
 	}
-	return page.Execute(printable.DocumentWriter(w), x)
+	return x
 }
 
 // columnsFor says how many columns graphs get, drawn beforehand and for zooming:
@@ -78,8 +76,7 @@ func columnsFor(flows int) (static, fine int) {
 
 type htmlReport struct {
 	*Report
-	Style   template.CSS
-	Script  template.JS
+	Anchors string
 	Points  []Point
 	More    int
 	Full    []*htmlFlow
@@ -225,7 +222,7 @@ func (r *Report) htmlFlow(f *Flow, static, fine int) *htmlFlow {
 				if kind == graph.Spent {
 					columns = min(fine, graph.SpentColumns)
 				}
-				g.add(fmt.Sprintf("f%d-%s-%s-%d", f.ID, kind, side, i), p, coarse[i], columns, kind != graph.TimeSequence)
+				g.add(fmt.Sprintf("%sf%d-%s-%s-%d", r.anchors, f.ID, kind, side, i), p, coarse[i], columns, kind != graph.TimeSequence)
 			}
 		}
 		if len(g.Plots) > 0 {

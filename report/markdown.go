@@ -2,35 +2,31 @@ package report
 
 import (
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
-	"github.com/ackscope/ackscope/printable"
 	"github.com/ackscope/ackscope/show"
 )
 
-// Markdown writes the report for issues and wikis: the same as the page, without
-// its graphs.
-func (r *Report) Markdown(w io.Writer) error {
-	var b strings.Builder
+// fillMarkdown writes the report's part of a page.
+func (r *Report) fillMarkdown(b *strings.Builder) {
 	if r.Between != nil {
-		fmt.Fprintf(&b, "# %s\n\n**%s**\n\nAt tap A: %s\n\n%s\n", plain(r.Name), r.Between.Verdict(), r.Verdict(), strings.Join(r.Facts(), " · "))
+		fmt.Fprintf(b, "# %s\n\n**%s**\n\nAt tap A: %s\n\n%s\n", plain(r.Name), r.Between.Verdict(), r.Verdict(), strings.Join(r.Facts(), " · "))
 	} else {
-		fmt.Fprintf(&b, "# %s\n\n**%s**\n\n%s\n", plain(r.Name), r.Verdict(), strings.Join(r.Facts(), " · "))
+		fmt.Fprintf(b, "# %s\n\n**%s**\n\n%s\n", plain(r.Name), r.Verdict(), strings.Join(r.Facts(), " · "))
 	}
 	if r.Problem != "" {
-		fmt.Fprintf(&b, "\nThe capture was not read to a clean end: %s\n", plain(r.Problem))
+		fmt.Fprintf(b, "\nThe capture was not read to a clean end: %s\n", plain(r.Problem))
 	}
 	if r.Between != nil {
-		r.Between.markdown(&b)
+		r.Between.markdown(b)
 	}
 	if points, more := r.Points(); len(points) > 0 {
 		b.WriteString("\n## What stands out\n\n")
 		for _, p := range points {
-			fmt.Fprintf(&b, "- **%s** %s\n", p.Grade, plain(p.Text))
+			fmt.Fprintf(b, "- **%s** %s\n", p.Grade, plain(p.Text))
 			for _, at := range p.Where {
-				fmt.Fprintf(&b, "  - flow %d", at.Flow)
+				fmt.Fprintf(b, "  - flow %d", at.Flow)
 				for _, s := range []string{at.Who, at.Text, at.Sure} {
 					if s != "" {
 						b.WriteString(", " + plain(s))
@@ -39,28 +35,26 @@ func (r *Report) Markdown(w io.Writer) error {
 				b.WriteByte('\n')
 			}
 			if p.More > 0 {
-				fmt.Fprintf(&b, "  - and %d more\n", p.More)
+				fmt.Fprintf(b, "  - and %d more\n", p.More)
 			}
 		}
 		if more > 0 {
-			fmt.Fprintf(&b, "- and %d more, with their flows below\n", more)
+			fmt.Fprintf(b, "- and %d more, with their flows below\n", more)
 		}
 	}
 	for _, f := range r.Flows {
-		r.markdownFlow(&b, f)
+		r.markdownFlow(b, f)
 	}
 	if len(r.Others) > 0 {
 		b.WriteString("\n## Further flows\n\n")
-		table(&b, []string{"#", "protocol", "A", "B", "packets A / B", ""}, len(r.Others), func(i int) []string {
+		table(b, []string{"#", "protocol", "A", "B", "packets A / B", ""}, len(r.Others), func(i int) []string {
 			row := restOf(r.Others[i])
 			return append([]string{row.Name}, row.Cells...)
 		})
 	}
 	if r.More > 0 {
-		fmt.Fprintf(&b, "\n%s\n", r.MoreText())
+		fmt.Fprintf(b, "\n%s\n", r.MoreText())
 	}
-	_, err := io.WriteString(printable.DocumentWriter(w), b.String())
-	return err
 }
 
 func (r *Report) markdownFlow(b *strings.Builder, f *Flow) {

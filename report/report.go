@@ -38,6 +38,7 @@ type Report struct {
 	Messages *Messages
 	Ends     map[int]End // by the flow's number: how its connection ended
 	Between  *Between    // nil where there is one capture
+	anchors  string      // what the names of anchors begin with, where a page has several reports
 }
 
 // LetGo sums the flows that ended early for want of memory.

@@ -85,12 +85,22 @@ func (r *Report) Verdict() string {
 	case "unknown":
 		return "No flow of a protocol that ackscope knows."
 	case "good":
+		// No rule is broken: it does not follow that nothing is wrong.
 		if n[machine.Note] > 0 {
-			return "Nothing is wrong; " + show.Plural(n[machine.Note], "note") + "."
+			return "No rule of severity warn or error fired; " + show.Plural(n[machine.Note], "note") + ". " + r.health() + "."
 		}
-		return "Nothing is wrong."
+		return "No rule fired. " + r.health() + "."
 	}
 	return strings.Join(parts, ", ") + "."
+}
+
+// health words what the flows show of the network.
+func (r *Report) health() string {
+	var h show.Health
+	for _, f := range r.Session.Flows() {
+		h.Add(f)
+	}
+	return h.String()
 }
 
 // Facts is what the capture is, in short pieces.
@@ -232,7 +242,7 @@ func (r *Report) waited(points []Point) []Point {
 func (r *Report) link(flow int) string {
 	for _, f := range r.Flows {
 		if f.ID == flow {
-			return fmt.Sprintf("#flow-%d", flow)
+			return "#" + r.anchor(flow)
 		}
 	}
 	return ""

@@ -42,14 +42,15 @@ type App struct {
 const redrawEvery = 100 * time.Millisecond
 
 // Run shows the screens until the user leaves or a signal ends the program. The
-// terminal is then as it was before, whatever happened.
-func Run(s *Store, o Options) error {
+// terminal is then as it was before, whatever happened. Where the user leaves for
+// another capture, next is which of Options.Files; else it is Options.File.
+func Run(s *Store, o Options) (next int, err error) {
 	screen, err := tcell.NewScreen()
 	if err != nil {
-		return fmt.Errorf("no terminal to draw on (TERM=%s): %w", os.Getenv("TERM"), err)
+		return o.File, fmt.Errorf("no terminal to draw on (TERM=%s): %w", os.Getenv("TERM"), err)
 	}
 	if err := screen.Init(); err != nil {
-		return fmt.Errorf("no terminal to draw on (TERM=%s): %w", os.Getenv("TERM"), err)
+		return o.File, fmt.Errorf("no terminal to draw on (TERM=%s): %w", os.Getenv("TERM"), err)
 	}
 	for r, instead := range plainRunes {
 		screen.RegisterRuneFallback(r, instead)
@@ -68,7 +69,10 @@ func Run(s *Store, o Options) error {
 		case <-a.quit:
 		}
 	}()
-	return a.Run()
+	err = a.Run()
+	s.Lock()
+	defer s.Unlock()
+	return a.model.next, err
 }
 
 // plainRunes stand for what terminals without Unicode cannot show: as many columns,

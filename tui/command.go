@@ -23,7 +23,13 @@ func (m *Model) command(text string) {
 	case "q", "quit", "qa":
 		m.leaveProgram()
 	case "q!":
-		m.quit = true
+		m.quit, m.next = true, m.o.File
+	case "n", "next":
+		m.goFile(m.o.File + 1)
+	case "N", "previous":
+		m.goFile(m.o.File - 1)
+	case "file":
+		m.goFileNamed(rest)
 	case "wq", "x":
 		if m.saveShown(rest); m.saving != nil && !m.bad {
 			m.leaveProgram()

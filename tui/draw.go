@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/ackscope/ackscope/show"
@@ -91,6 +92,9 @@ func (m *Model) drawTop(c canvas) {
 		}
 	} else if m.view != viewFlows {
 		where = "all flows ▸ " + where
+	}
+	if n := len(m.o.Files); n > 1 {
+		where = fmt.Sprintf("%d/%d %s ▸ %s", m.o.File+1, n, show.AppendClean(nil, filepath.Base(m.o.Files[m.o.File])), where)
 	}
 	right := m.saving.progress()
 	if p := m.store.Progress(); p != "" {
@@ -308,10 +312,14 @@ func (m *Model) drawFindings(c canvas) {
 		row.text(x, 0, over, r.finding.Message())
 	}
 	if len(t.rows) == 0 {
-		text := "no findings"
+		var health show.Health
+		for _, f := range m.store.Flows() {
+			health.Add(f)
+		}
+		text := "No rule fired. " + health.String()
 		switch {
 		case m.store.pass != 3:
-			text = "no findings so far"
+			text = "no rule fired so far"
 		case m.packet.filter != nil:
 			text = "no finding passes the filter"
 		}

@@ -112,6 +112,9 @@ func bindingTable() []binding {
 // commands are what the command line takes, for help and completion.
 var commands = []struct{ name, args, help string }{
 	{"q", "", "quit, once what :w writes is whole (also :quit); :q! at once; :wq FILE saves first"},
+	{"n", "", "the next capture, where several were given (also :next)"},
+	{"N", "", "the capture before (also :previous)"},
+	{"file", "NAME", "another of the captures, by its name or its position"},
 	{"filter", "EXPR", "show what matches; nothing shows all"},
 	{"flow", "N", "open flow N; 0 for all packets"},
 	{"goto", "FRAME", "go to a frame (also just :FRAME); FILE:FRAME of several captures"},

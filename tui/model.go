@@ -22,6 +22,10 @@ type Options struct {
 	// Autopsy words how a connection ended, from its records; nothing for one that
 	// had not ended by the instant end. nil where no protocol has such pages.
 	Autopsy func(f *analyze.Flow, end machine.Instant, each func(analyze.Sink)) []string
+	// Files names the captures that can be looked at, and File is which of them this
+	// is. One capture alone needs no name.
+	Files []string
+	File  int
 	// Save begins a capture file for frames of the input.
 	Save func(path string, in *capture.Input) (Saver, error)
 }
@@ -74,6 +78,7 @@ type Model struct {
 	back []location
 	help bool
 	quit bool
+	next int // the capture to go to when it quits; Options.File for none
 
 	flows  flowTable
 	flow   int // the one that is open; 0 for all packets
@@ -118,7 +123,8 @@ type location struct {
 
 // NewModel makes the model of a store.
 func NewModel(s *Store, o Options) *Model {
-	m := &Model{store: s, o: o, marks: map[rune]location{}, config: defaultConfig(), w: 80, h: 24}
+	m := &Model{store: s, o: o, marks: map[rune]location{}, config: defaultConfig(), next: o.File, w: 80, h: 24}
+	m.note = m.fileTitle()
 	m.packet.selected = -1
 	m.sides.diff = -1
 	if o.Config != "" {

@@ -100,7 +100,11 @@ func (x *saving) write(s *Store, sieve *sieve, out Saver) error {
 
 // leaveProgram ends the program; while packets are being saved once they are, so
 // that the file is whole. Who asks again leaves at once.
-func (m *Model) leaveProgram() {
+func (m *Model) leaveProgram() { m.leaveFor(m.o.File) }
+
+// leaveFor does so to go to another capture; to none where it is this one.
+func (m *Model) leaveFor(file int) {
+	m.next = file
 	if x := m.saving; x != nil && !x.done && !m.leaving {
 		m.leaving = true
 		m.say("%s is being written: leaving when it is whole; again to leave now", x.path)

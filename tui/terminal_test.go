@@ -43,7 +43,7 @@ func crash(how, path string) {
 	o := Options{Table: filter.NewTable(filter.Options{Registry: registry, Rules: analyze.Rules})}
 	o.Autopsy = func(*analyze.Flow, machine.Instant, func(analyze.Sink)) []string { panic("a crash on purpose") }
 	o.Save = func(string, *capture.Input) (Saver, error) { panic("a crash on purpose") }
-	if err := Run(s, o); err != nil {
+	if _, err := Run(s, o); err != nil {
 		panic(err)
 	}
 	os.Exit(0)

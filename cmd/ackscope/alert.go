@@ -55,7 +55,7 @@ func (r *running) alert(x *analyze.Finding) {
 		if r.rows == nil {
 			r.rows = export.NewRows(export.Findings, r.app.lines(&export.Findings.Schema))
 		}
-		err = r.rows.Add(&export.FindingRow{Finding: x, File: several(r.names, x.Refs[0]), Provisional: true})
+		err = r.rows.Add(&export.FindingRow{Finding: x, File: r.from.file(x.Refs[0]), Provisional: true})
 	} else {
 		_, err = w.Write(show.Fit(alertLine(nil, x, r.paint), r.app.width()))
 	}

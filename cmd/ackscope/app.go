@@ -35,12 +35,16 @@ type app struct {
 		strict   bool
 		color    string
 		quiet    bool
+		join     bool // of the commands that read several captures
+		// joinGiven says that --join was given, be it as --join=false.
+		joinGiven bool
 	}
 	outputs    outfile.Outputs
 	signalling sync.Once
 	signals    chan os.Signal // that end the program while files are unfinished; nil before
 	memory     budget
 	restore    func() // undoes what the command set for the process
+	headed     bool   // a heading of a recording was printed
 	buffered   *bufio.Writer
 	fieldTable *filter.Table
 }
@@ -81,13 +85,9 @@ func (a *app) awaits(args []string) error {
 	return nil
 }
 
-// open opens the captures that the command line names; keep says what must be
-// readable again.
-func (a *app) open(args []string, keep capture.Keep) (*capture.Input, error) {
-	if err := a.awaits(args); err != nil {
-		return nil, err
-	}
-	return capture.Open(a.paths(args), capture.Options{Keep: keep, Stdin: a.in})
+// open opens the files of a recording; keep says what must be readable again.
+func (a *app) open(r *recording, keep capture.Keep) (*capture.Input, error) {
+	return capture.Open(r.paths, capture.Options{Keep: keep, Stdin: a.in})
 }
 
 // options are the analysis options that the flags ask for.
@@ -194,14 +194,14 @@ func (a *app) tolerated(err error) bool {
 	return !a.flags.strict && !errors.As(err, &damaged) && errors.As(err, &cut)
 }
 
-// study runs the whole analysis twice over the captures, so that every fact has
+// study runs the whole analysis twice over a recording, so that every fact has
 // its final grade when the sink sees it.
-func (a *app) study(args []string, sink analyze.Sink) (*analyze.Session, *capture.Input, error) {
+func (a *app) study(r *recording, sink analyze.Sink) (*analyze.Session, *capture.Input, error) {
 	o, err := a.options()
 	if err != nil {
 		return nil, nil, err
 	}
-	in, err := a.open(args, capture.KeepPipes)
+	in, err := a.open(r, capture.KeepPipes)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -17,7 +17,7 @@ import (
 type asker struct {
 	app    *app
 	filter *filter.Filter
-	names  []string // of the captures
+	from   *recording
 	record filter.Record
 	err    error // of reading a frame again
 
@@ -29,8 +29,8 @@ type asker struct {
 }
 
 // newAsker compiles -Y for a listing of things of one kind: what names them,
-// within is what their fields can be about.
-func (a *app) newAsker(text string, args []string, what string, within filter.Scope) (*asker, error) {
+// within is what their fields can be about. Each recording is studied in turn.
+func (a *app) newAsker(text, what string, within filter.Scope) (*asker, error) {
 	f, err := a.compile(text)
 	if err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func (a *app) newAsker(text string, args []string, what string, within filter.Sc
 	if err := f.Refuse(within, "is not asked about "+what+": see ackscope "+what+" --help"); err != nil {
 		return nil, fmt.Errorf("-Y: %w", err)
 	}
-	return &asker{app: a, filter: f, names: a.paths(args)}, nil
+	return &asker{app: a, filter: f}, nil
 }
 
 // Scopes of what listings ask filters about: of files, whose frames can be read
@@ -53,13 +53,14 @@ const (
 // all reports whether everything passes.
 func (k *asker) all() bool { return k.filter.String() == "" }
 
-// study is app.study, with what the filter needs beside it. findings says that
+// study begins a recording: it is app.study, with what the filter needs beside it. findings says that
 // anomalies are to be known before the facts that their frames show.
-func (k *asker) study(args []string, findings bool, sink analyze.Sink) (*analyze.Session, *capture.Input, error) {
+func (k *asker) study(from *recording, findings bool, sink analyze.Sink) (*analyze.Session, *capture.Input, error) {
+	k.begin(from)
 	scope := k.filter.Scope()
 	frames, hindsight := scope&(filter.OfPacket|filter.OfAddress) != 0, findings && scope&filter.OfFinding != 0
 	if !frames && !hindsight {
-		return k.app.study(args, sink)
+		return k.app.study(from, sink)
 	}
 	o, err := k.app.options()
 	if err != nil {
@@ -72,7 +73,7 @@ func (k *asker) study(args []string, findings bool, sink analyze.Sink) (*analyze
 	if hindsight {
 		passes = 3
 	}
-	in, err := k.app.open(args, keep)
+	in, err := k.app.open(from, keep)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -107,6 +108,11 @@ func (k *asker) study(args []string, findings bool, sink analyze.Sink) (*analyze
 	s.Finish()
 	k.reading.Start = src.start
 	return s, in, err
+}
+
+// begin forgets what was read of the recording before.
+func (k *asker) begin(from *recording) {
+	*k = asker{app: k.app, filter: k.filter, from: from}
 }
 
 // gather notes which frames show what, and begins the source anew.
@@ -179,7 +185,7 @@ func (k *asker) about(f *analyze.Flow, ref machine.Ref, at machine.Instant, from
 	if f.Protocol != nil {
 		x.Dialect = f.Config().Dialect
 	}
-	x.Start, x.Previous, x.File = at, at, k.name(ref)
+	x.Start, x.Previous, x.File = at, at, k.from.path(ref)
 	return x
 }
 
@@ -199,16 +205,8 @@ func (k *asker) frame(ref machine.Ref) *filter.Record {
 		k.reading.Previous = k.times[n-1]
 	}
 	x := k.reading.Take(r)
-	x.File = k.name(ref)
+	x.File = k.from.path(ref)
 	return x
-}
-
-// name gives the capture that a frame is of.
-func (k *asker) name(ref machine.Ref) string {
-	if ref.File() < len(k.names) {
-		return k.names[ref.File()]
-	}
-	return ""
 }
 
 // event asks about an event of a record.
@@ -248,7 +246,7 @@ func (k *asker) by(side machine.Side, frames ...machine.Ref) (out []machine.Anom
 
 // finding asks about a finding: it passes when one of the frames that it names does.
 func (k *asker) finding(f *analyze.Flow, x *analyze.Finding) bool {
-	record := filter.FindingRecord(x, k.name(x.Refs[0]))
+	record := filter.FindingRecord(x, k.from.path(x.Refs[0]))
 	if k.filter.Scope()&(filter.OfPacket|filter.OfAddress|filter.OfMoment) == 0 {
 		return k.filter.Match(record)
 	}

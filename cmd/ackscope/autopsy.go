@@ -18,7 +18,7 @@ import (
 )
 
 func (a *app) autopsyCommand() *cobra.Command {
-	return &cobra.Command{
+	c := &cobra.Command{
 		Use:   "autopsy [FILE...]",
 		Short: "How each connection ended: what was exchanged last, what was unacked, who gave up",
 		Long: `autopsy gives a page to each Riptide connection that ended: the last exchange that went well
@@ -28,6 +28,9 @@ who fell silent or said goodbye first, and what the other side can have known of
   ackscope autopsy --json match.pcapng | jq 'select(.ended == "silence")'`,
 		RunE: func(_ *cobra.Command, args []string) error { return a.autopsy(args) },
 	}
+	a.joinFlag(c)
+	return c
+
 }
 
 // autopsyRows bounds the unacked messages that a page lists.
@@ -56,14 +59,24 @@ func (a *app) autopsy(args []string) error {
 	if err != nil {
 		return err
 	}
+	return a.each(args, func(r *recording) error { return a.autopsyOf(r, paint) })
+}
+
+// autopsyOf tells how the connections of a recording ended.
+func (a *app) autopsyOf(from *recording, paint painter) error {
 	var m mortuary
 	a.memory.gone = m.forget
-	s, in, err := a.study(args, m.take)
+	s, in, err := a.study(from, m.take)
 	if in != nil {
 		defer in.Close()
 	}
 	if s == nil {
 		return err
+	}
+	if !a.flags.json {
+		if err := a.heading(from); err != nil {
+			return err
+		}
 	}
 	_, end := s.Span()
 	m.compact()
@@ -75,7 +88,7 @@ func (a *app) autopsy(args []string) error {
 		}
 		told++
 		if a.flags.json {
-			if err := x.object(a, how); err != nil {
+			if err := x.object(a, from, how); err != nil {
 				return err
 			}
 			continue
@@ -376,10 +389,11 @@ func (x *remains) text(paint painter, how string) (b []byte) {
 	return b
 }
 
-func (x *remains) object(a *app, how string) error {
+func (x *remains) object(a *app, from *recording, how string) error {
 	f := x.flow
 	var o object
 	o.begin()
+	o.file(from.file(f.FirstRef))
 	o.uint("flow", uint64(f.ID))
 	o.str("protocol", f.Protocol.Name)
 	o.str("dialect", f.Config().Dialect)

@@ -63,7 +63,7 @@ func (a *app) capture(live *liveFlags, watch *watchFlags, conditions []string) e
 	write := live.write
 	format := live.format
 	live.write, live.format = "", "" // begin would go on when the disk is full
-	r, err := live.begin(a, watch, nil)
+	r, err := live.begin(a, watch, live.recording())
 	if err != nil {
 		return err
 	}

@@ -40,6 +40,7 @@ marked as provisional, since a file is read twice to grade it. A terminal shows 
 	live.register(c)
 	a.writes(c)
 	watch.register(a, c, true)
+	a.joinFlag(c)
 	a.filterFlag(c, &text)
 	return c
 }
@@ -58,7 +59,11 @@ func (a *app) events(live *liveFlags, watch *watchFlags, text string, args []str
 		to = a.lines(&export.Events.Schema)
 	}
 	if live.streams(watch) {
-		return p.watch(live, watch, text, args, to)
+		// What a frame holds beyond what its packet settled is gone, and findings come later.
+		if err := p.begin(text, to, ofEvents&ofLive&^filter.OfFinding); err != nil {
+			return err
+		}
+		return live.each(a, watch, args, func(r *recording) error { return p.watch(live, watch, r) })
 	}
 	if err := live.fileOnly(); err != nil {
 		return err
@@ -71,7 +76,7 @@ func (p *eventPrinter) begin(text string, to export.Encoder, within filter.Scope
 	if to != nil {
 		p.rows = export.NewRows(export.Events, to)
 	}
-	p.ask, err = p.app.newAsker(text, nil, "events", within)
+	p.ask, err = p.app.newAsker(text, "events", within)
 	return err
 }
 
@@ -80,33 +85,45 @@ func (a *app) tellEvents(p *eventPrinter, text string, args []string, to export.
 	if err := p.begin(text, to, ofEvents); err != nil {
 		return err
 	}
-	p.names = a.paths(args)
-	p.ask.names = p.names
-	_, in, err := p.ask.study(args, true, p.record)
-	if in != nil {
-		defer in.Close()
+	return a.each(args, func(r *recording) error {
+		if err := p.heading(r); err != nil {
+			return err
+		}
+		_, in, err := p.ask.study(r, true, p.record)
+		if in != nil {
+			defer in.Close()
+		}
+		if err := errors.Join(p.err, p.ask.err); err != nil {
+			return err
+		}
+		return a.ended(err)
+	})
+}
+
+// heading names the recording, where there are several and eyes to read it.
+func (p *eventPrinter) heading(r *recording) error {
+	if p.rows != nil {
+		return nil
 	}
-	if err := errors.Join(p.err, p.ask.err); err != nil {
-		return err
-	}
-	return a.ended(err)
+	return p.app.heading(r)
 }
 
 // watch prints events while they happen.
-func (p *eventPrinter) watch(live *liveFlags, watch *watchFlags, text string, args []string, to export.Encoder) error {
-	// What a frame holds beyond what its packet settled is gone, and findings come later.
-	if err := p.begin(text, to, ofEvents&ofLive&^filter.OfFinding); err != nil {
+func (p *eventPrinter) watch(live *liveFlags, watch *watchFlags, from *recording) error {
+	if err := p.heading(from); err != nil {
 		return err
 	}
+	p.ask.begin(from)
+	p.newest, p.told = nil, 0
 	o, err := p.app.options()
 	if err != nil {
 		return err
 	}
-	r, err := live.begin(p.app, watch, args)
+	r, err := live.begin(p.app, watch, from)
 	if err != nil {
 		return err
 	}
-	p.running, p.names, p.ask.names, o.Sink = r, r.names, r.names, p.record
+	p.running, o.Sink = r, p.record
 	if r.screen = p.app.newScreen(); r.screen != nil {
 		r.tick = func() { p.draw(r) }
 	}
@@ -136,7 +153,7 @@ func (p *eventPrinter) draw(r *running) {
 	width, height := r.screen.size()
 	p.width = width
 	first, last := r.session.Span()
-	text := show.Fit(fmt.Appendf(nil, "%s · %s · %s · %s\n\n", strings.Join(p.names, ", "), show.Plural(r.session.Packets(), "packet"), show.SpanText(last.Sub(first)), show.Plural(p.told, "event")), width)
+	text := show.Fit(fmt.Appendf(nil, "%s · %s · %s · %s\n\n", strings.Join(p.ask.from.paths, ", "), show.Plural(r.session.Packets(), "packet"), show.SpanText(last.Sub(first)), show.Plural(p.told, "event")), width)
 	from := max(0, len(p.newest)-max(1, height-4))
 	for _, line := range p.newest[from:] {
 		text = append(text, show.Fit(bytes.Clone(line), width)...)
@@ -150,7 +167,6 @@ type eventPrinter struct {
 	app   *app
 	ask   *asker
 	paint painter
-	names []string // of the captures
 	err   error
 	rows  *export.Rows[export.EventRow] // nil for eyes
 	row   export.EventRow
@@ -175,7 +191,7 @@ func (p *eventPrinter) record(r *analyze.Record) {
 			continue
 		}
 		if p.rows != nil {
-			p.row = export.EventRow{Flow: r.Flow, Event: e, File: several(p.names, e.Ref), Provisional: p.running != nil && e.Certainty != machine.Certain}
+			p.row = export.EventRow{Flow: r.Flow, Event: e, File: p.ask.from.file(e.Ref), Provisional: p.running != nil && e.Certainty != machine.Certain}
 			if p.err = p.rows.Add(&p.row); p.err != nil && p.running != nil {
 				p.running.err = p.err
 			}
@@ -208,8 +224,8 @@ func (p *eventPrinter) print(f *analyze.Flow, e *machine.Event) {
 	var scratch [64]byte
 	b := p.line[:0]
 	number := scratch[:0]
-	if len(p.names) > 1 {
-		number = append(strconv.AppendInt(number, int64(e.Ref.File()+1), 10), ':')
+	if len(p.ask.from.paths) > 1 {
+		number = append(strconv.AppendInt(number, int64(p.ask.from.first+e.Ref.File()+1), 10), ':')
 	}
 	number = strconv.AppendUint(number, e.Ref.Frame(), 10)
 	p.number = max(p.number, len(number))

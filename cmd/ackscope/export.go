@@ -27,7 +27,7 @@ type exportFlags struct {
 
 	findings bool // comments for findings only
 	dialect  string
-	flows    []int
+	flows    []string
 }
 
 func (a *app) exportCommand() *cobra.Command {
@@ -90,13 +90,15 @@ func (a *app) tablesCommand(format, short string, to encode) *cobra.Command {
 
 Tables are ` + strings.Join(tableNames, ", ") + `; docs/tables.md has their columns. Of one table, -o
 names the file, - standard output; of several, a folder that gets a file for each. Each table is
-a reading of the capture of its own, in memory that does not grow with it.`,
+a reading of the capture of its own, in memory that does not grow with it. Of several captures,
+the column file says which one a row is of: flow numbers begin at 1 in each.`,
 		Example: `  ackscope export ` + format + ` --table events -o events.` + format + ` match.pcapng
   ackscope export ` + format + ` -o tables match.pcapng       # all of them, into the folder tables
   ackscope export ` + format + ` --table packets -Y 'rel.lost' -o - match.pcapng`,
 		RunE: func(_ *cobra.Command, args []string) error { return a.exportTables(f, format, to, args) },
 	}
 	f.register(c, "write to `FILE`, - for standard output; of several tables, into a folder")
+	a.joinFlag(c)
 	a.filterFlag(c, &f.filter)
 	p := c.Flags()
 	p.StringSliceVar(&f.tables, "table", nil, "export these `TABLES` only: "+strings.Join(tableNames, ", "))
@@ -182,13 +184,13 @@ func (a *app) tell(name string, f *exportFlags, args []string, to export.Encoder
 	case export.Messages.Name:
 		return a.tellMessages(args, f.filter, to)
 	case export.Flows.Name:
-		return a.tellFlows(&liveFlags{}, f.filter, args, to)
+		return a.tellFlows(f.filter, args, to)
 	default:
-		p := &findingPrinter{app: a, gate: machine.Error + 1, names: a.paths(args), rows: export.NewRows(export.Findings, to)}
+		p := &findingPrinter{app: a, gate: machine.Error + 1, rows: export.NewRows(export.Findings, to)}
 		var err error
-		if p.ask, err = a.newAsker(f.filter, args, "findings", ofFindings); err != nil {
+		if p.ask, err = a.newAsker(f.filter, "findings", ofFindings); err != nil {
 			return err
 		}
-		return p.study(args)
+		return a.each(args, p.study)
 	}
 }

@@ -30,6 +30,7 @@ was lost, received, refused or sent again, and what is wrong with it. Wireshark 
 		RunE: func(_ *cobra.Command, args []string) error { return a.exportPcapng(f, args) },
 	}
 	f.register(c, "write to `FILE`, - for standard output")
+	a.joinFlag(c)
 	c.Flags().BoolVar(&f.findings, "findings-only", false, "comments for findings only")
 	return c
 }
@@ -38,10 +39,14 @@ func (a *app) exportPcapng(f *exportFlags, args []string) error {
 	if f.out == "" {
 		return errors.New("expected -o: a file, or - for standard output")
 	}
+	from, err := a.one(args, "export pcapng")
+	if err != nil {
+		return err
+	}
 	notes := export.NewNotes()
 	defer func() { _ = notes.Close() }() // of temporary files only
 	a.memory.gone = func(f *analyze.Flow, _ analyze.Reason) { notes.Forget(f) }
-	_, in, err := a.study(args, notes.Record)
+	_, in, err := a.study(from, notes.Record)
 	if in == nil {
 		return err
 	}
@@ -154,8 +159,9 @@ Packet numbers are unwrapped sequence numbers.
 		RunE: func(_ *cobra.Command, args []string) error { return a.exportQlog(f, args) },
 	}
 	f.register(c, "write to `FILE`, - for standard output")
+	a.joinFlag(c)
 	c.Flags().StringVar(&f.dialect, "dialect", "ietf", "`ietf|qvis`")
-	c.Flags().IntSliceVar(&f.flows, "flow", nil, "these flows only, by `NUMBER`")
+	c.Flags().StringSliceVar(&f.flows, "flow", nil, "these flows only, by `NUMBER`, or FILE:NUMBER where several files are read")
 	_ = c.RegisterFlagCompletionFunc("dialect", completeWords("ietf", "qvis"))
 	return c
 }
@@ -168,18 +174,68 @@ func (a *app) exportQlog(f *exportFlags, args []string) error {
 	if !ok {
 		return fmt.Errorf("--dialect %q: expected ietf or qvis", f.dialect)
 	}
+	list, err := a.recordings(args)
+	if err != nil {
+		return err
+	}
+	flows, err := flowsOf(list, f.flows)
+	if err != nil {
+		return err
+	}
 	return a.saveFile("-o", f.out, outfile.Text, a.paths(args), func(w io.Writer) error {
-		q := export.NewQlog(w, dialect, a.paths(args)[0], f.flows)
-		s, in, err := a.study(args, q.Record)
-		if in != nil {
-			defer in.Close()
+		title := a.paths(args)[0]
+		if len(list) > 1 {
+			title = namesOfFiles(a.paths(args))
 		}
-		if s == nil {
-			return err
+		q := export.NewQlog(w, dialect, title)
+		for _, r := range list {
+			if len(f.flows) > 0 && len(flows[r]) == 0 {
+				continue
+			}
+			file := ""
+			if r.among() {
+				file = r.name()
+			}
+			q.Begin(file, flows[r])
+			if err := a.traces(q, r); err != nil {
+				return err
+			}
 		}
-		if err := a.ended(err); err != nil {
-			return errors.Join(err, q.Abandon())
-		}
-		return q.Close(s.Flows())
+		return q.Close()
 	})
+}
+
+// traces writes the flows of a recording as qlog.
+func (a *app) traces(q *export.Qlog, r *recording) error {
+	s, in, err := a.study(r, q.Record)
+	if in != nil {
+		defer in.Close()
+	}
+	if s == nil {
+		return err
+	}
+	if err := a.ended(err); err != nil {
+		return errors.Join(err, q.Abandon())
+	}
+	return q.End(s.Flows())
+}
+
+// flowsOf gives the flows that --flow names, by recording.
+func flowsOf(list []*recording, texts []string) (map[*recording][]int, error) {
+	flows := map[*recording][]int{}
+	for _, text := range texts {
+		name, err := parseFlow(text)
+		if err != nil {
+			return nil, err
+		}
+		if name.number == 0 {
+			return nil, fmt.Errorf("--flow %q: expected a number from 1, or FILE:NUMBER", text)
+		}
+		r, err := ofFlow(list, name)
+		if err != nil {
+			return nil, err
+		}
+		flows[r] = append(flows[r], name.number)
+	}
+	return flows, nil
 }

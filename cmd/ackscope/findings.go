@@ -36,6 +36,7 @@ a file is read twice, which settles what stays open in the first.`,
 	live.register(c)
 	a.writes(c)
 	watch.register(a, c, true)
+	a.joinFlag(c)
 	a.filterFlag(c, &text)
 	c.Flags().StringVar(&failOn, "fail-on", "", "exit 1 when a finding is this grave: `note|warn|error`")
 	return c
@@ -56,7 +57,7 @@ func (a *app) findings(live *liveFlags, watch *watchFlags, args []string, text, 
 	if err != nil {
 		return err
 	}
-	p := &findingPrinter{app: a, paint: paint, width: a.width(), gate: gate, names: live.sourceNames(a, args)}
+	p := &findingPrinter{app: a, paint: paint, width: a.width(), gate: gate}
 	if a.flags.json {
 		p.rows = export.NewRows(export.Findings, a.lines(&export.Findings.Schema))
 	}
@@ -64,13 +65,16 @@ func (a *app) findings(live *liveFlags, watch *watchFlags, args []string, text, 
 	if live.streams(watch) {
 		within &= ofLive
 	}
-	if p.ask, err = a.newAsker(text, args, "findings", within); err != nil {
+	if p.ask, err = a.newAsker(text, "findings", within); err != nil {
 		return err
 	}
 	if live.streams(watch) {
-		err = p.watch(live, watch, args)
+		err = live.each(a, watch, args, func(r *recording) error { return p.watch(live, watch, r) })
 	} else if err = live.fileOnly(); err == nil {
-		err = p.study(args)
+		err = a.each(args, p.study)
+	}
+	if err == nil {
+		err = p.sum()
 	}
 	if err != nil {
 		return err
@@ -82,25 +86,35 @@ func (a *app) findings(live *liveFlags, watch *watchFlags, args []string, text, 
 }
 
 // study finds and prints; the error is how reading ended.
-func (p *findingPrinter) study(args []string) error {
+func (p *findingPrinter) study(r *recording) error {
 	var goneErr error
+	p.gone = findingCounts{}
 	p.app.memory.gone = func(f *analyze.Flow, _ analyze.Reason) {
 		p.gone.count(f)
+		p.total.count(f)
 		if found := p.counted(f); goneErr == nil {
 			goneErr = p.flow(f, found)
 		}
 	}
-	s, in, err := p.ask.study(args, false, nil)
+	s, in, err := p.ask.study(r, false, nil)
 	if in != nil {
 		defer in.Close()
 	}
 	if s == nil {
 		return err
 	}
-	if err := errors.Join(goneErr, p.all(s), p.ask.err); err != nil {
+	if err := errors.Join(goneErr, p.heading(), p.all(s), p.ask.err); err != nil {
 		return err
 	}
 	return p.app.ended(err)
+}
+
+// heading names the recording, where there are several and eyes to read it.
+func (p *findingPrinter) heading() error {
+	if p.rows != nil {
+		return nil
+	}
+	return p.app.heading(p.ask.from)
 }
 
 // all prints the findings of a session that has ended.
@@ -139,59 +153,84 @@ func (p *findingPrinter) passed(f *analyze.Flow) []*analyze.Finding {
 
 // findingPrinter prints findings, flow by flow.
 type findingPrinter struct {
-	app   *app
-	paint painter
-	ask   *asker
-	width int // of the terminal; 0 for none
-	gate  machine.Severity
-	grave uint64                          // findings of that severity or above
-	rows  *export.Rows[export.FindingRow] // nil for eyes
-	names []string                        // of the captures
-	told  map[*analyze.Finding]uint64     // how many occurrences were printed as provisional
-	gone  findingSum                      // of flows that were let go: their findings are printed already
-}
-
-// findingSum counts flows and their findings.
-type findingSum struct {
-	flows, known, affected int
-	severity               [machine.Error + 1]uint64
-}
-
-func (n *findingSum) count(f *analyze.Flow) {
-	n.flows++
-	if f.Protocol != nil {
-		n.known++
-	}
-	if len(f.Findings()) > 0 {
-		n.affected++
-	}
-	for i, count := range show.Severities(f) {
-		n.severity[i] += count
-	}
+	app        *app
+	paint      painter
+	ask        *asker
+	width      int // of the terminal; 0 for none
+	gate       machine.Severity
+	grave      uint64                          // findings of that severity or above
+	rows       *export.Rows[export.FindingRow] // nil for eyes
+	total      findingCounts                   // of all recordings
+	recordings int                             // that were told of
+	told       map[*analyze.Finding]uint64     // how many occurrences were printed as provisional
+	gone       findingCounts                   // of flows that were let go: their findings are printed already
 }
 
 // verdict is the first line: how many of which severity.
 func (p *findingPrinter) verdict(s *analyze.Session) {
-	sum := p.gone
-	for _, f := range s.Flows() {
-		sum.count(f)
+	t := p.gone
+	t.add(s.Flows())
+	fmt.Fprintln(p.app.writer(), t.text(p.paint))
+	p.total.add(s.Flows())
+	p.recordings++
+}
+
+// sum ends the output of several recordings with what all of them have.
+func (p *findingPrinter) sum() error {
+	if p.recordings < 2 {
+		return nil
 	}
-	n := sum.severity
-	w := p.app.writer()
-	if sum.affected == 0 {
-		fmt.Fprintf(w, "no findings in %s, %d of a protocol that is known\n", show.Plural(sum.flows, "flow"), sum.known)
-		return
+	_, err := fmt.Fprintf(p.app.writer(), "\nall %d captures: %s\n", p.recordings, p.total.text(p.paint))
+	return err
+}
+
+// findingCounts counts flows and their findings by severity.
+type findingCounts struct {
+	flows, known, affected int
+	findings               [machine.Error + 1]uint64
+	health                 show.Health
+}
+
+func (t *findingCounts) add(flows []*analyze.Flow) {
+	for _, f := range flows {
+		t.count(f)
+	}
+}
+
+func (t *findingCounts) count(f *analyze.Flow) {
+	t.flows++
+	if f.Protocol != nil {
+		t.known++
+	}
+	if len(f.Findings()) > 0 {
+		t.affected++
+	}
+	for i, count := range show.Severities(f) {
+		t.findings[i] += count
+	}
+	t.health.Add(f)
+}
+
+// text words the counts. Where no rule fired, that is all that is said: it does
+// not follow that nothing is wrong.
+func (t *findingCounts) text(paint painter) string {
+	if t.affected == 0 {
+		return fmt.Sprintf("No rule fired in %s, %d of a protocol that is known. %s", show.Plural(t.flows, "flow"), t.known, t.health.String())
 	}
 	var parts []string
 	for sev := machine.Error; ; sev-- {
-		if n[sev] > 0 {
-			parts = append(parts, p.paint.String(show.SeverityStyle(sev), show.Plural(n[sev], show.SeverityNoun(sev))))
+		if n := t.findings[sev]; n > 0 {
+			parts = append(parts, paint.String(show.SeverityStyle(sev), show.Plural(n, show.SeverityNoun(sev))))
 		}
 		if sev == machine.Note {
 			break
 		}
 	}
-	fmt.Fprintf(w, "%s in %d of %s\n", strings.Join(parts, ", "), sum.affected, show.Plural(sum.flows, "flow"))
+	text := fmt.Sprintf("%s in %d of %s", strings.Join(parts, ", "), t.affected, show.Plural(t.flows, "flow"))
+	if t.findings[machine.Error]+t.findings[machine.Warn] == 0 {
+		text += ". " + t.health.String()
+	}
+	return text
 }
 
 func (p *findingPrinter) flow(f *analyze.Flow, found []*analyze.Finding) error {
@@ -201,7 +240,7 @@ func (p *findingPrinter) flow(f *analyze.Flow, found []*analyze.Finding) error {
 	}
 	for _, x := range found {
 		if p.rows != nil {
-			if err := p.rows.Add(&export.FindingRow{Finding: x, File: several(p.names, x.Refs[0])}); err != nil {
+			if err := p.rows.Add(&export.FindingRow{Finding: x, File: p.ask.from.file(x.Refs[0])}); err != nil {
 				return err
 			}
 			continue

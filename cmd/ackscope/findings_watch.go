@@ -13,12 +13,17 @@ import (
 )
 
 // watch prints findings of traffic as it comes.
-func (p *findingPrinter) watch(live *liveFlags, watch *watchFlags, args []string) error {
+func (p *findingPrinter) watch(live *liveFlags, watch *watchFlags, from *recording) error {
+	p.ask.begin(from)
+	p.told = nil
+	if err := p.heading(); err != nil {
+		return err
+	}
 	o, err := p.app.options()
 	if err != nil {
 		return err
 	}
-	r, err := live.begin(p.app, watch, args)
+	r, err := live.begin(p.app, watch, from)
 	if err != nil {
 		return err
 	}
@@ -50,7 +55,7 @@ func (p *findingPrinter) tick(r *running) {
 		for _, x := range p.passed(f) {
 			if p.told[x] != x.Count && r.err == nil {
 				p.told[x] = x.Count
-				r.err = p.rows.Add(&export.FindingRow{Finding: x, File: several(p.names, x.Refs[0]), Provisional: true})
+				r.err = p.rows.Add(&export.FindingRow{Finding: x, File: p.ask.from.file(x.Refs[0]), Provisional: true})
 			}
 		}
 	}
@@ -68,7 +73,7 @@ func (p *findingPrinter) table(r *running) []byte {
 	})
 	first, last := r.session.Span()
 	var text strings.Builder
-	head := fmt.Sprintf("%s · %s · %s · %s, %s", strings.Join(p.names, ", "), show.Plural(r.session.Packets(), "packet"), show.SpanText(last.Sub(first)),
+	head := fmt.Sprintf("%s · %s · %s · %s, %s", strings.Join(p.ask.from.paths, ", "), show.Plural(r.session.Packets(), "packet"), show.SpanText(last.Sub(first)),
 		show.Plural(r.session.Begun(), "flow"), show.Plural(len(all), "finding"))
 	text.Write(show.Fit([]byte(head), width))
 	text.WriteString("\n\n")

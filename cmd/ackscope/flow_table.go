@@ -23,7 +23,7 @@ func (a *app) flowTable(s *analyze.Session, picked *flowPick, paint painter) err
 }
 
 func (a *app) writeFlowTable(w io.Writer, s *analyze.Session, picked *flowPick, paint painter, room tableRoom) error {
-	for _, head := range []string{verdict(s, picked.names), goneText(s)} {
+	for _, head := range []string{verdict(s, picked.from), goneText(s)} {
 		if room.rows > 0 {
 			head = string(show.Fit([]byte(head), room.width))
 		}
@@ -176,11 +176,11 @@ func findingsCell(c *columns, f *analyze.Flow) {
 }
 
 // verdict is the first line: what was read, how long it is, where it was taken.
-func verdict(s *analyze.Session, names []string) string {
+func verdict(s *analyze.Session, from *recording) string {
 	first, last := s.Span()
-	what := names[0]
-	if len(names) > 1 {
-		what = show.Plural(len(names), "file")
+	what := from.paths[0]
+	if len(from.paths) > 1 {
+		what = show.Plural(len(from.paths), "file")
 	} else if what == "-" {
 		what = "standard input"
 	} else {

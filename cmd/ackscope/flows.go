@@ -37,6 +37,7 @@ printed when it has ended or was let go (docs/capture.md), the others at the end
 	live.register(c)
 	a.writes(c)
 	watch.register(a, c, true)
+	a.joinFlag(c)
 	a.filterFlag(c, &text)
 	return c
 }
@@ -57,20 +58,22 @@ func (a *app) showFlows(live *liveFlags, watch *watchFlags, text string, args []
 	if a.flags.json {
 		p.rows = export.NewRows(export.Flows, a.lines(&export.Flows.Schema))
 	}
-	if live.streams(watch) {
-		return p.watch(live, watch, args)
-	}
-	return p.once(live, args)
+	return live.each(a, watch, args, func(r *recording) error {
+		if live.streams(watch) {
+			return p.watch(live, watch, r)
+		}
+		return p.once(live, r)
+	})
 }
 
 // tellFlows gives flows to an encoder.
-func (a *app) tellFlows(live *liveFlags, text string, args []string, to export.Encoder) error {
+func (a *app) tellFlows(text string, args []string, to export.Encoder) error {
 	only, err := a.compile(text)
 	if err != nil {
 		return err
 	}
 	p := &flowPrinter{app: a, picked: &flowPick{filter: only}, rows: export.NewRows(export.Flows, to)}
-	return p.once(live, args)
+	return a.each(args, func(r *recording) error { return p.once(&liveFlags{}, r) })
 }
 
 // flowPrinter prints flows.
@@ -83,7 +86,7 @@ type flowPrinter struct {
 }
 
 // once prints the flows of files that are read to their end.
-func (p *flowPrinter) once(live *liveFlags, args []string) error {
+func (p *flowPrinter) once(live *liveFlags, from *recording) error {
 	var rowErr error
 	p.app.memory.gone = func(f *analyze.Flow, why analyze.Reason) {
 		if p.rows != nil && rowErr == nil {
@@ -91,7 +94,7 @@ func (p *flowPrinter) once(live *liveFlags, args []string) error {
 		}
 		delete(p.picked.passed, f)
 	}
-	s, err := p.app.analyzeOnce(live, args, p.picked)
+	s, err := p.app.analyzeOnce(live, from, p.picked)
 	if s == nil {
 		return err
 	}
@@ -107,6 +110,9 @@ func (p *flowPrinter) once(live *liveFlags, args []string) error {
 // all prints the flows of a session that has ended.
 func (p *flowPrinter) all(s *analyze.Session) error {
 	if p.rows == nil {
+		if err := p.app.heading(p.picked.from); err != nil {
+			return err
+		}
 		return p.app.flowTable(s, p.picked, p.paint)
 	}
 	for _, f := range s.Flows() {
@@ -122,31 +128,29 @@ func (p *flowPrinter) flow(f *analyze.Flow, ended string, provisional bool) erro
 	if !p.picked.passes(f) {
 		return nil
 	}
-	return p.rows.Add(&export.FlowRow{Flow: f, File: several(p.picked.names, f.FirstRef), Ended: ended, Provisional: provisional})
+	return p.rows.Add(&export.FlowRow{Flow: f, File: p.picked.from.file(f.FirstRef), Ended: ended, Provisional: provisional})
 }
 
-// analyzeOnce reads captures in one run: memory stays flat. The error is how
+// analyzeOnce reads a recording in one run: memory stays flat. The error is how
 // reading ended, or why it could not begin; then there is no session.
-func (a *app) analyzeOnce(live *liveFlags, args []string, picked *flowPick) (*analyze.Session, error) {
+func (a *app) analyzeOnce(live *liveFlags, from *recording, picked *flowPick) (*analyze.Session, error) {
 	o, err := a.options()
 	if err != nil {
 		return nil, err
 	}
+	picked.begin(from)
 	if picked.asksPackets() {
 		o.Sink = picked.take
 	}
 	if err := live.check(); err != nil {
 		return nil, err
 	}
-	in, err := a.open(args, capture.KeepNothing)
+	in, err := a.open(from, capture.KeepNothing)
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close()
-	for i := range in.Files() {
-		picked.names = append(picked.names, in.FileName(i))
-	}
-	f := &feed{source: in, most: live.count, progress: a.newProgress(in, 1)}
+	f := &feed{source: in, most: live.left(), progress: a.newProgress(in, 1)}
 	if live.write != "" {
 		if f.copyTo, err = a.newCopy(live.write, live.format, in); err != nil {
 			return nil, err
@@ -154,6 +158,7 @@ func (a *app) analyzeOnce(live *liveFlags, args []string, picked *flowPick) (*an
 	}
 	s, err := analyze.Run(f, o)
 	f.progress.done()
+	live.counted += f.frames
 	if f.copyTo != nil {
 		if closeErr := f.copyTo.closeAfter(err, nil); closeErr != nil {
 			err = errors.Join(a.ended(err), closeErr)
@@ -165,10 +170,13 @@ func (a *app) analyzeOnce(live *liveFlags, args []string, picked *flowPick) (*an
 // flowPick says which flows pass a filter.
 type flowPick struct {
 	filter  *filter.Filter
-	names   []string
+	from    *recording
 	reading filter.Reading
 	passed  map[*analyze.Flow]bool // by one of their packets
 }
+
+// begin forgets what was read of the recording before.
+func (p *flowPick) begin(from *recording) { *p = flowPick{filter: p.filter, from: from} }
 
 // asksPackets reports whether the filter is about more than whole flows.
 func (p *flowPick) asksPackets() bool {
@@ -196,7 +204,7 @@ func (p *flowPick) passes(f *analyze.Flow) bool {
 	if p.filter.String() == "" || p.asksPackets() {
 		return p.filter.String() == "" || p.passed[f]
 	}
-	for _, r := range filter.FlowRecords(f, p.names[f.FirstRef.File()]) {
+	for _, r := range filter.FlowRecords(f, p.from.path(f.FirstRef)) {
 		if p.filter.Match(r) {
 			return true
 		}

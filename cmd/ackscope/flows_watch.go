@@ -8,16 +8,17 @@ import (
 )
 
 // watch prints flows while they go on.
-func (p *flowPrinter) watch(live *liveFlags, watch *watchFlags, args []string) error {
+func (p *flowPrinter) watch(live *liveFlags, watch *watchFlags, from *recording) error {
+	p.picked.begin(from)
+	p.told = nil
 	o, err := p.app.options()
 	if err != nil {
 		return err
 	}
-	r, err := live.begin(p.app, watch, args)
+	r, err := live.begin(p.app, watch, from)
 	if err != nil {
 		return err
 	}
-	p.picked.names = r.names
 	if p.picked.asksPackets() {
 		o.Sink = p.picked.take
 	}

@@ -18,7 +18,7 @@ import (
 
 type graphFlags struct {
 	kind string
-	flow int
+	flow string
 	side string
 	out  string
 	rows int
@@ -41,13 +41,15 @@ its viewer is.
 A column that stands for several packets shows the least and the greatest of them.`,
 		Example: `  ackscope graph match.pcapng
   ackscope graph -k rtt --flow 2 --side b match.pcapng
+  ackscope graph --flow server.pcapng:2 client.pcapng server.pcapng
   ackscope graph -k bandwidth -o bandwidth.svg match.pcapng`,
 		RunE: func(_ *cobra.Command, args []string) error { return a.graph(args, &f) },
 	}
 	a.writes(c)
+	a.joinFlag(c)
 	p := c.Flags()
 	p.StringVarP(&f.kind, "kind", "k", graph.TimeSequence, "what to draw: `"+strings.Join(graph.Names, "|")+"`")
-	p.IntVar(&f.flow, "flow", 0, "number of the flow (default: the one there is)")
+	p.StringVar(&f.flow, "flow", "", "the flow: `NUMBER`, or FILE:NUMBER where several files are read (default: the one there is)")
 	p.StringVar(&f.side, "side", "", "one side only: `a|b`")
 	p.StringVarP(&f.out, "output", "o", "", "write an SVG to `FILE`, - for standard output")
 	p.IntVar(&f.rows, "rows", 12, "rows of each graph in the terminal")
@@ -77,7 +79,19 @@ func (a *app) graph(args []string, f *graphFlags) error {
 	if err != nil {
 		return err
 	}
-	flow, series, ended := a.seriesOf(args, f.flow)
+	name, err := parseFlow(f.flow)
+	if err != nil {
+		return err
+	}
+	list, err := a.recordings(args)
+	if err != nil {
+		return err
+	}
+	from, err := ofFlow(list, name)
+	if err != nil {
+		return err
+	}
+	flow, series, ended := a.seriesOf(from, name.number)
 	if flow == nil {
 		return ended
 	}
@@ -90,6 +104,9 @@ func (a *app) graph(args []string, f *graphFlags) error {
 		plots = append(plots, series.Plots(f.kind, side, columns)...)
 	}
 	if f.out == "" {
+		if err := a.heading(from); err != nil {
+			return err
+		}
 		fmt.Fprintf(a.writer(), "flow %d  %s  %s ⇄ %s, from %s UTC\n\n", flow.ID, show.FlowName(flow), flow.A, flow.B, flow.First.Time().Format("2006-01-02 15:04:05.000"))
 		fmt.Fprint(a.writer(), graph.Text(plots, a.columns(), f.rows, func(class, text string) string { return paint.String(traceStyle(class), text) }))
 		return a.ended(ended)
@@ -122,12 +139,12 @@ func (a *app) columns() int {
 
 // seriesOf gathers the series of one flow. The error is a failure where there is
 // no flow, and how reading ended where there is one.
-func (a *app) seriesOf(args []string, number int) (*analyze.Flow, *graph.Flow, error) {
+func (a *app) seriesOf(from *recording, number int) (*analyze.Flow, *graph.Flow, error) {
 	o, err := a.options()
 	if err != nil {
 		return nil, nil, err
 	}
-	in, err := a.open(args, capture.KeepPipes)
+	in, err := a.open(from, capture.KeepPipes)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -31,21 +31,24 @@ and nothing more. The words are those of schemas (ackscope messages --schema).`,
 			return a.guess(args, most)
 		},
 	}
+	a.joinFlag(c)
 	c.Flags().IntVar(&most, "most", 1, "tell the `N` likeliest of each message")
 	return c
 }
 
 func (a *app) guess(args []string, most int) error {
 	var g riptide.Guesser
-	_, in, err := a.study(args, func(r *analyze.Record) {
-		if f := r.Flow; f != nil && f.Protocol != nil && f.Protocol.Name == riptide.Protocol.Name && len(r.Datagram.Bytes) > 0 {
-			g.Observe(f.Config(), &r.Datagram)
+	if err := a.each(args, func(from *recording) error { // payloads of one id are guessed together, of whichever file
+		_, in, err := a.study(from, func(r *analyze.Record) {
+			if f := r.Flow; f != nil && f.Protocol != nil && f.Protocol.Name == riptide.Protocol.Name && len(r.Datagram.Bytes) > 0 {
+				g.Observe(f.Config(), &r.Datagram)
+			}
+		})
+		if in != nil {
+			defer in.Close()
 		}
-	})
-	if in != nil {
-		defer in.Close()
-	}
-	if err := a.ended(err); err != nil {
+		return a.ended(err)
+	}); err != nil {
 		return err
 	}
 	var o object

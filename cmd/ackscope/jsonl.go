@@ -47,6 +47,13 @@ func (o *object) word(k, v string) {
 	o.str(k, v)
 }
 
+// file writes the name of a file, where there is one to tell.
+func (o *object) file(name string) {
+	if name != "" {
+		o.str("file", name)
+	}
+}
+
 func (o *object) uint(k string, v uint64) { o.key(k); o.buf = strconv.AppendUint(o.buf, v, 10) }
 func (o *object) int(k string, v int64)   { o.key(k); o.buf = strconv.AppendInt(o.buf, v, 10) }
 func (o *object) bool(k string, v bool)   { o.key(k); o.buf = strconv.AppendBool(o.buf, v) }

@@ -14,7 +14,7 @@ import (
 )
 
 func (a *app) ledgerCommand() *cobra.Command {
-	return &cobra.Command{
+	c := &cobra.Command{
 		Use:   "ledger [FILE...]",
 		Short: "What the bytes on the wire were spent on, by flow, side and type of message",
 		Long: `ledger splits every frame into what it was spent on: the link's header, IP, UDP or TCP,
@@ -29,6 +29,9 @@ bits come in eighths.`,
   ackscope ledger --json match.pcapng | jq -s 'map(.bytes) | add'`,
 		RunE: func(_ *cobra.Command, args []string) error { return a.ledger(args) },
 	}
+	a.joinFlag(c)
+	return c
+
 }
 
 func (a *app) ledger(args []string) error {
@@ -36,16 +39,29 @@ func (a *app) ledger(args []string) error {
 	if err != nil {
 		return err
 	}
+	p := &ledgerPrinter{app: a, paint: paint, width: a.width()}
+	if err := a.each(args, p.recording); err != nil {
+		return err
+	}
+	return p.sum()
+}
+
+// recording prints the ledger of a recording.
+func (p *ledgerPrinter) recording(r *recording) error {
+	a := p.app
 	l := ledger.Ledger{Room: a.share(8)}
 	a.memory.gone = func(f *analyze.Flow, _ analyze.Reason) { l.Forget(f) }
-	s, in, err := a.study(args, l.Take)
+	s, in, err := a.study(r, l.Take)
 	if in != nil {
 		defer in.Close()
 	}
 	if s == nil {
 		return err
 	}
-	p := &ledgerPrinter{app: a, paint: paint, width: a.width()}
+	p.from = r
+	p.recordings++
+	cost := l.Total()
+	p.total.Add(&cost)
 	var err2 error
 	if a.flags.json {
 		err2 = p.json(&l)
@@ -59,14 +75,20 @@ func (a *app) ledger(args []string) error {
 }
 
 type ledgerPrinter struct {
-	app   *app
-	paint painter
-	width int
-	o     object
+	app        *app
+	from       *recording
+	recordings int
+	total      ledger.Cost // of all recordings
+	paint      painter
+	width      int
+	o          object
 }
 
 // tables prints a table for each side that sent something.
 func (p *ledgerPrinter) tables(l *ledger.Ledger) error {
+	if err := p.app.heading(p.from); err != nil {
+		return err
+	}
 	w := p.app.writer()
 	total := l.Total()
 	fmt.Fprintf(w, "%s on the wire: %s\n", show.Bytes(total.Total()), costText(&total))
@@ -94,6 +116,15 @@ func (p *ledgerPrinter) tables(l *ledger.Ledger) error {
 		return p.side("", other)
 	}
 	return nil
+}
+
+// sum ends the output of several recordings with what all of them cost.
+func (p *ledgerPrinter) sum() error {
+	if p.recordings < 2 || p.app.flags.json {
+		return nil
+	}
+	_, err := fmt.Fprintf(p.app.writer(), "\nall %d captures: %s on the wire: %s\n", p.recordings, show.Bytes(p.total.Total()), costText(&p.total))
+	return err
 }
 
 // costText says in one line what a total was spent on.
@@ -157,6 +188,7 @@ func (p *ledgerPrinter) json(l *ledger.Ledger) error {
 			for _, r := range f.Sides[side].Rows() {
 				o := &p.o
 				o.begin()
+				o.file(p.from.file(f.Flow.FirstRef))
 				o.uint("flow", uint64(f.Flow.ID))
 				if f.Flow.Protocol != nil {
 					o.str("protocol", f.Flow.Protocol.Name)
@@ -185,6 +217,7 @@ func (p *ledgerPrinter) json(l *ledger.Ledger) error {
 	}
 	for _, r := range l.Other().Rows() {
 		p.o.begin()
+		p.o.file(p.from.only())
 		p.o.null("flow")
 		p.o.null("protocol")
 		if err := p.row(r); err != nil {

@@ -28,7 +28,7 @@ func (a *app) table() *filter.Table {
 	return a.fieldTable
 }
 
-// listing reads captures, or an interface, packet by packet.
+// listing reads recordings, or an interface, packet by packet.
 type listing struct {
 	app    *app
 	live   *liveFlags
@@ -37,7 +37,9 @@ type listing struct {
 	whole  bool         // show takes what a flow's end settled too, which is no packet
 	// show takes a packet that passed the filter.
 	show func(*filter.Record, *analyze.Record) error
-	end  func() error // what is printed after the last packet; nil for nothing
+	// begin is called before each recording; nil for nothing.
+	begin func(*recording) error
+	end   func() error // what is printed after the last packet; nil for nothing
 
 	in      *capture.Input // nil live
 	feed    *feed
@@ -75,6 +77,27 @@ func (l *listing) run(args []string) error {
 		}
 		return l.runLive()
 	}
+	list, err := a.recordings(args)
+	if err != nil {
+		return err
+	}
+	if l.live.write != "" && len(list) > 1 {
+		return errApart("-w "+l.live.write, len(list))
+	}
+	for _, r := range list {
+		if l.shown > 0 && l.shown == l.live.count {
+			break
+		}
+		if err := l.read(r); err != nil {
+			return err
+		}
+	}
+	return l.close()
+}
+
+// read reads a recording. The error is a failure, or how the capture ended.
+func (l *listing) read(from *recording) (err error) {
+	a := l.app
 	o, err := a.options()
 	if err != nil {
 		return err
@@ -83,7 +106,7 @@ func (l *listing) run(args []string) error {
 	if l.once {
 		keep = capture.KeepNothing
 	}
-	if l.in, err = a.open(args, keep); err != nil {
+	if l.in, err = a.open(from, keep); err != nil {
 		return err
 	}
 	defer l.in.Close()
@@ -93,9 +116,13 @@ func (l *listing) run(args []string) error {
 			return err
 		}
 	}
-	l.reading.FileName = l.in.FileName
+	if l.begin != nil {
+		if err := l.begin(from); err != nil {
+			return err
+		}
+	}
 	needs := l.needs | l.filter.Needs()
-	l.reading.Join = needs&filter.NeedFields != 0
+	l.reading = filter.Reading{FileName: l.in.FileName, Join: needs&filter.NeedFields != 0}
 	switch {
 	case l.once && needs == 0:
 		err = l.scan(&flushing{l.feed, a}, o.Decode)
@@ -113,6 +140,14 @@ func (l *listing) run(args []string) error {
 		l.feed.progress.done()
 	}
 	return l.finish(err, nil)
+}
+
+// close ends the listing.
+func (l *listing) close() error {
+	if l.end != nil {
+		return l.end()
+	}
+	return nil
 }
 
 // scan reads without analysis: one run, no flows.
@@ -168,7 +203,10 @@ func (l *listing) runLive() error {
 		}
 	}
 	st, closeErr := s.close(a, l.feed.frames)
-	return l.finish(errors.Join(err, closeErr), st)
+	if err := l.finish(errors.Join(err, closeErr), st); err != nil {
+		return err
+	}
+	return l.close()
 }
 
 // bound prepares the analysis of traffic that may have no end.
@@ -216,9 +254,6 @@ func (l *listing) finish(err error, st []capture.Statistics) error {
 		if closeErr := s.closeAfter(before, st); l.err == nil && closeErr != nil {
 			l.err = closeErr
 		}
-	}
-	if l.end != nil && l.err == nil {
-		l.err = l.end()
 	}
 	switch {
 	case l.err != nil:

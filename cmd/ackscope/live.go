@@ -29,6 +29,7 @@ type liveFlags struct {
 	program   string
 	list      bool
 	count     uint64
+	counted   uint64 // packets that were read of the recordings before
 	autostop  []string
 	write     string
 	format    string // of what is written

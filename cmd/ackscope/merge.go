@@ -127,13 +127,17 @@ func (a *app) reportMerged(p *mergePrinter, in [2]*capture.Input, to io.Writer, 
 	if err := in[0].Rewind(); err != nil {
 		return err
 	}
-	r, ended := a.gather(in[0], o, &reportFlags{flows: mergedFlows, replay: true})
+	r, ended := a.gather(in[0], &recording{paths: []string{p.names[0]}, files: 1}, o, &reportFlags{flows: mergedFlows, replay: true})
 	if r == nil {
 		return ended
 	}
-	r.Name = reportName(in[0]) + " and " + reportName(in[1])
-	r.Between = &report.Between{Merged: p.merged, Names: [2]string{reportName(in[0]), reportName(in[1])}}
-	return writeReport(r, to, format)
+	names := [2]string{namesOfFiles(p.names[:1]), namesOfFiles(p.names[1:])}
+	r.Name = names[0] + " and " + names[1]
+	r.Between = &report.Between{Merged: p.merged, Names: names}
+	if format == "markdown" {
+		return r.Markdown(to)
+	}
+	return r.HTML(to)
 }
 
 // mergedFlows is how many flows of tap A a report of two captures tells in full.

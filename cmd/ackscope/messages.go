@@ -34,6 +34,7 @@ what its packets show), and whatever stands in the packet that carried it first.
   ackscope messages --keys keys.yaml --profiles mygame.yaml yojimbo.pcapng`,
 		RunE: func(_ *cobra.Command, args []string) error { return a.messages(args, text) },
 	}
+	a.joinFlag(c)
 	a.filterFlag(c, &text)
 	return c
 }
@@ -47,33 +48,39 @@ func (a *app) messages(args []string, text string) error {
 
 // tellMessages gives messages to an encoder; to eyes where there is none.
 func (a *app) tellMessages(args []string, text string, to export.Encoder) error {
-	ask, err := a.newAsker(text, args, "messages", ofMessages)
+	ask, err := a.newAsker(text, "messages", ofMessages)
 	if err != nil {
 		return err
 	}
-	p := &messagePrinter{app: a, names: a.paths(args), ask: ask}
+	p := &messagePrinter{app: a, ask: ask}
 	if to != nil {
 		p.rows = export.NewRows(export.Messages, to)
 	}
-	_, in, err := ask.study(args, true, p.record)
-	if in != nil {
-		defer in.Close()
-	}
-	if err := errors.Join(p.err, ask.err); err != nil {
-		return err
-	}
-	return a.ended(err)
+	return a.each(args, func(r *recording) error {
+		if p.rows == nil {
+			if err := a.heading(r); err != nil {
+				return err
+			}
+		}
+		_, in, err := ask.study(r, true, p.record)
+		if in != nil {
+			defer in.Close()
+		}
+		if err := errors.Join(p.err, ask.err); err != nil {
+			return err
+		}
+		return a.ended(err)
+	})
 }
 
 // messagePrinter prints the messages of records.
 type messagePrinter struct {
-	app   *app
-	names []string
-	ask   *asker
-	err   error
-	rows  *export.Rows[export.MessageRow] // nil for eyes
-	row   export.MessageRow
-	line  []byte
+	app  *app
+	ask  *asker
+	err  error
+	rows *export.Rows[export.MessageRow] // nil for eyes
+	row  export.MessageRow
+	line []byte
 }
 
 func (p *messagePrinter) record(r *analyze.Record) {
@@ -85,7 +92,7 @@ func (p *messagePrinter) record(r *analyze.Record) {
 		if !p.ask.all() && !p.ask.message(r, i) {
 			continue
 		}
-		p.row = export.NewMessageRow(r.Flow, m, several(p.names, m.Frames[0]))
+		p.row = export.NewMessageRow(r.Flow, m, p.ask.from.file(m.Frames[0]))
 		if p.rows != nil {
 			p.err = p.rows.Add(&p.row)
 			continue

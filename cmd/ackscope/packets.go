@@ -45,6 +45,7 @@ tshark has the like. Live, the first packets of a flow wait until its protocol i
 	}
 	f.live.register(c)
 	a.writes(c)
+	a.joinFlag(c)
 	a.filterFlag(c, &f.filter)
 	p := c.Flags()
 	p.BoolVar(&f.once, "live", false, "read in one run and print on the way, as -i does: for tcpdump -U -w - | ackscope …")
@@ -120,11 +121,11 @@ func (a *app) chooseFormat(f *packetFlags, l *listing, several bool) error {
 		}
 		l.show, l.end, l.needs = s.show, s.end, s.needs()
 	case "", "text", "tabs":
-		s, err := a.newPacketLister(f, l, several)
+		s, err := a.newPacketLister(f, l)
 		if err != nil {
 			return err
 		}
-		if l.show, l.needs = s.show, filter.NeedFlow; f.verbose {
+		if l.show, l.begin, l.needs = s.show, s.begin, filter.NeedFlow; f.verbose {
 			l.needs |= filter.NeedFields
 		}
 	default:

@@ -4,7 +4,6 @@ import (
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/export"
 	"github.com/ackscope/ackscope/filter"
-	"github.com/ackscope/ackscope/machine"
 )
 
 // packetRows hands packets to an encoder.
@@ -31,11 +30,3 @@ func (s *packetRows) show(r *filter.Record, x *analyze.Record) error {
 
 // lines writes a table as JSON Lines to standard output.
 func (a *app) lines(s *export.Schema) *export.Lines { return export.NewLines(a.writer(), s) }
-
-// several names a frame's file where there are several.
-func several(names []string, r machine.Ref) string {
-	if len(names) < 2 {
-		return ""
-	}
-	return names[r.File()]
-}

@@ -24,8 +24,9 @@ type packetLister struct {
 	tabs    bool
 	verbose bool
 	hex     bool
-	several bool
-	width   int // of the terminal; 0 for none
+	several bool // the recording has several files
+	first   int  // position of its first file, from 0
+	width   int  // of the terminal; 0 for none
 
 	shown  machine.Instant // of the packet shown before
 	digits map[[2]int]int  // of a file's interface
@@ -37,7 +38,7 @@ type packetLister struct {
 	number, time, address, protocol, length int
 }
 
-func (a *app) newPacketLister(f *packetFlags, l *listing, several bool) (*packetLister, error) {
+func (a *app) newPacketLister(f *packetFlags, l *listing) (*packetLister, error) {
 	colored, err := a.colored()
 	if err != nil {
 		return nil, err
@@ -45,7 +46,16 @@ func (a *app) newPacketLister(f *packetFlags, l *listing, several bool) (*packet
 	if !slices.Contains(timeFormats, f.times) {
 		return nil, fmt.Errorf("-t %q: expected %s", f.times, strings.Join(timeFormats, ", "))
 	}
-	return &packetLister{app: a, tabs: f.format == "tabs", listing: l, paint: painter(colored), times: f.times, verbose: f.verbose, hex: f.hex, several: several, width: a.width(), number: 5, address: 15, protocol: 6, length: 4}, nil
+	return &packetLister{app: a, tabs: f.format == "tabs", listing: l, paint: painter(colored), times: f.times, verbose: f.verbose, hex: f.hex, width: a.width(), number: 5, address: 15, protocol: 6, length: 4}, nil
+}
+
+// begin names the recording and forgets what was known of the one before.
+func (s *packetLister) begin(r *recording) error {
+	s.several, s.first, s.shown, s.digits = len(r.paths) > 1, r.first, 0, nil
+	if s.tabs {
+		return nil // for programs, as tshark has it
+	}
+	return s.app.heading(r)
 }
 
 func (s *packetLister) show(r *filter.Record, x *analyze.Record) error {
@@ -117,7 +127,7 @@ func (s *packetLister) right(width *int, st style) {
 func (s *packetLister) line(r *filter.Record) {
 	s.cell = s.cell[:0]
 	if s.several {
-		s.cell = strconv.AppendInt(s.cell, int64(r.Datagram.Ref.File()+1), 10)
+		s.cell = strconv.AppendInt(s.cell, int64(s.first+r.Datagram.Ref.File()+1), 10)
 		s.cell = append(s.cell, ':')
 	}
 	s.cell = strconv.AppendUint(s.cell, r.Datagram.Ref.Frame(), 10)

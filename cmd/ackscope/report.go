@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -42,6 +41,7 @@ The flows with the gravest findings are told in full (--flows), the others in a 
 		RunE: func(_ *cobra.Command, args []string) error { return a.report(args, &f) },
 	}
 	a.writes(c)
+	a.joinFlag(c)
 	p := c.Flags()
 	p.StringVarP(&f.out, "output", "o", "", "write to `FILE`, - for standard output (Markdown: the default)")
 	p.StringVar(&f.format, "format", "html", "`html|markdown`")
@@ -65,28 +65,44 @@ func (a *app) report(args []string, f *reportFlags) error {
 		return err
 	}
 	o.Limits = a.limits(judgeCost)
-	in, err := a.open(args, capture.KeepPipes)
+	list, err := a.recordings(args)
 	if err != nil {
 		return err
+	}
+	var failed error // of captures that were read to no clean end, and of what follows them
+	return errors.Join(a.writeReport(f, a.paths(args), func(w io.Writer) error {
+		page, err := report.NewPage(w, namesOfFiles(a.paths(args)), f.format == "markdown", len(list))
+		for i := 0; i < len(list) && err == nil && failed == nil; i++ {
+			var told bool
+			if told, failed, err = a.reportOn(page, list[i], o, f); !told && i == 0 && err == nil {
+				err, failed = failed, nil // there is nothing to write
+			}
+		}
+		if err != nil {
+			return err
+		}
+		return page.Close()
+	}), failed)
+}
+
+// reportOn adds a recording to a report; told says that it did. The errors are
+// of reading and of writing.
+func (a *app) reportOn(page *report.Page, from *recording, o analyze.Options, f *reportFlags) (told bool, reading, writing error) {
+	in, err := a.open(from, capture.KeepPipes)
+	if err != nil {
+		return false, err, nil
 	}
 	defer in.Close()
-	out, err := a.create("-o", cmp.Or(f.out, "-"), outfile.Text, a.paths(args))
-	if err != nil {
-		return err
-	}
-	r, ended := a.gather(in, o, f)
+	r, ended := a.gather(in, from, o, f)
 	if r == nil {
-		return ended // out is given up at the end of the run
+		return false, ended, nil
 	}
-	if err := out.end(writeReport(r, out, f.format)); err != nil {
-		return err
-	}
-	return a.ended(ended)
+	return true, a.ended(ended), page.Add(r)
 }
 
 // gather reads the capture for a report. The error is a failure where there is
 // no report, and how reading ended where there is one.
-func (a *app) gather(in *capture.Input, o analyze.Options, f *reportFlags) (*report.Report, error) {
+func (a *app) gather(in *capture.Input, from *recording, o analyze.Options, f *reportFlags) (*report.Report, error) {
 	src := &feed{source: in, progress: a.newProgress(in, 3)}
 	defer src.progress.done()
 	first, err := analyze.Learn(src, o)
@@ -96,7 +112,7 @@ func (a *app) gather(in *capture.Input, o analyze.Options, f *reportFlags) (*rep
 	full, _ := report.Choose(first.Flows(), f.flows)
 	sink, messages, dead := newSeriesSink(), &report.Messages{}, &mortuary{}
 	sink.ledger.Room = a.share(8)
-	r := &report.Report{Name: reportName(in), Ledger: &sink.ledger, Messages: messages, Ends: map[int]report.End{}}
+	r := &report.Report{Name: namesOfFiles(from.paths), Ledger: &sink.ledger, Messages: messages, Ends: map[int]report.End{}}
 	a.memory.gone = func(f *analyze.Flow, why analyze.Reason) {
 		r.LetGo.Add(f)
 		sink.ledger.Forget(f)
@@ -153,11 +169,10 @@ func (a *app) gather(in *capture.Input, o analyze.Options, f *reportFlags) (*rep
 	return r, ended
 }
 
-// reportName names what was read.
-func reportName(in *capture.Input) string {
+// namesOfFiles names what is read, in a title.
+func namesOfFiles(paths []string) string {
 	var names []string
-	for i := range in.Files() {
-		name := in.FileName(i)
+	for _, name := range paths {
 		if name == "-" {
 			name = "standard input"
 		}
@@ -169,9 +184,10 @@ func reportName(in *capture.Input) string {
 	return strings.Join(names, ", ")
 }
 
-func writeReport(r *report.Report, to io.Writer, format string) error {
-	if format == "markdown" {
-		return r.Markdown(to)
+// writeReport writes a report to where the flags say; reads are the captures.
+func (a *app) writeReport(f *reportFlags, reads []string, fill func(io.Writer) error) error {
+	if f.out == "" {
+		return fill(a.writer())
 	}
-	return r.HTML(to)
+	return a.saveFile("-o", f.out, outfile.Text, reads, fill)
 }

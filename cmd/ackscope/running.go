@@ -29,7 +29,8 @@ type running struct {
 	live   *session       // nil for files and pipes
 	in     *capture.Input // nil on interfaces
 	feed   *feed
-	names  []string
+	from   *recording
+	flags  *liveFlags
 	paint  painter
 	limits analyze.Limits
 	memory int64
@@ -54,9 +55,9 @@ type running struct {
 // flushEvery is the longest that what was printed is kept back.
 const flushEvery = 200 * time.Millisecond
 
-// begin opens what the command line names. The caller ends what it gives.
-func (l *liveFlags) begin(a *app, w *watchFlags, args []string) (r *running, err error) {
-	r = &running{app: a, watch: w, names: l.sourceNames(a, args)}
+// begin opens a recording, or the interfaces that the flags name. The caller ends what it gives.
+func (l *liveFlags) begin(a *app, w *watchFlags, from *recording) (r *running, err error) {
+	r = &running{app: a, watch: w, from: from, flags: l}
 	if r.limits, r.memory, err = w.limits(a, l.endless(w)); err != nil {
 		return nil, err
 	}
@@ -81,19 +82,16 @@ func (l *liveFlags) begin(a *app, w *watchFlags, args []string) (r *running, err
 		if r.access, err = w.access(a.advise); err != nil {
 			return nil, err
 		}
-		if r.in, err = a.open(args, capture.KeepNothing); err != nil {
+		if r.in, err = a.open(from, capture.KeepNothing); err != nil {
 			return nil, err
 		}
-		r.feed, r.each = &feed{source: r.in, most: l.count}, make([]uint64, r.in.Files())
+		r.feed, r.each = &feed{source: r.in, most: l.left()}, make([]uint64, r.in.Files())
 		if l.write != "" {
 			if r.feed.copyTo, err = a.newStream(l.write, l.format, originOf(r.in)); err != nil {
 				return nil, errors.Join(err, r.in.Close())
 			}
 		}
 		return r, nil
-	}
-	if len(args)+len(a.flags.read) > 0 {
-		return nil, errIAndFile
 	}
 	s, packets, err := l.open(a)
 	if err != nil {
@@ -304,6 +302,7 @@ func (r *running) wait(ended <-chan error) error {
 func (r *running) end() error {
 	if r.live == nil {
 		var err error
+		r.flags.counted += r.feed.frames
 		if r.feed.copyTo != nil {
 			err = r.feed.copyTo.close(nil)
 		}

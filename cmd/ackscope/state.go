@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +17,7 @@ import (
 
 // stateFlags are the flags of the state command.
 type stateFlags struct {
-	flow int
+	flow string
 	at   string
 	side string
 	diff bool
@@ -35,15 +34,18 @@ sent and which of it it knew to have arrived, what each had received, and its es
 What the capture does not show is unknown (?), never guessed.
 
 With --diff, two frames follow, then the files; what changed between them is shown.
-Of several captures, FILE:FRAME names a frame of the FILEth one: 2:4711.`,
+Of several captures, FILE:NUMBER names a flow and FILE:FRAME a frame: FILE is the name of a
+file, or its position from 1.`,
 		Example: `  ackscope state --flow 1 --at 4711 match.pcapng
   ackscope state --flow 1 --diff 4700 4711 match.pcapng
-  ackscope state --flow 1 --at 4711 --side a --json match.pcapng`,
+  ackscope state --flow 1 --at 4711 --side a --json match.pcapng
+  ackscope state --flow server.pcapng:1 --at 4711 client.pcapng server.pcapng`,
 		RunE: func(_ *cobra.Command, args []string) error { return a.state(f, args) },
 	}
+	a.joinFlag(c)
 	p := c.Flags()
-	p.IntVar(&f.flow, "flow", 0, "the flow, by its `NUMBER` as flows lists it (default: that of the frame)")
-	p.StringVar(&f.at, "at", "", "the `FRAME` (default: the flow's last)")
+	p.StringVar(&f.flow, "flow", "", "the flow, by its `NUMBER` as flows lists it, or FILE:NUMBER (default: that of the frame)")
+	p.StringVar(&f.at, "at", "", "the `FRAME`, or FILE:FRAME (default: the flow's last)")
 	p.StringVar(&f.side, "side", "", "show one side only: `a|b`")
 	p.BoolVar(&f.diff, "diff", false, "show what changed between two frames: --diff FRAME1 FRAME2 [FILE...]")
 	p.IntVar(&f.rows, "rows", 4, "rows of 32 packets to show of each window, the newest; 0 for all")
@@ -71,22 +73,28 @@ func (a *app) state(f *stateFlags, args []string) error {
 	} else if f.at != "" {
 		moments = []string{f.at}
 	}
-	var refs []machine.Ref
-	for _, m := range moments {
-		ref, err := parseRef(m)
-		if err != nil && f.diff {
-			return fmt.Errorf("--diff: expected two frames and then the files: %w", err)
-		} else if err != nil {
-			return err
-		}
-		refs = append(refs, ref)
+	name, err := parseFlow(f.flow)
+	if err != nil {
+		return err
 	}
-	t, err := a.travel(args, refs)
+	frames, err := parseFrames(moments, f.diff)
+	if err != nil {
+		return err
+	}
+	list, err := a.recordings(args)
+	if err != nil {
+		return err
+	}
+	from, refs, err := placeFrames(list, name, frames)
+	if err != nil {
+		return err
+	}
+	t, err := a.travel(from, refs)
 	if t == nil {
 		return err
 	}
 	defer t.in.Close()
-	flow, err2 := t.choose(f.flow, refs)
+	flow, err2 := t.choose(name.number, refs)
 	if err2 != nil {
 		return errors.Join(err2, a.ended(err))
 	}
@@ -130,25 +138,64 @@ func (a *app) painter() (painter, error) {
 	return painter(colored), err
 }
 
-// parseRef reads FRAME or FILE:FRAME.
-func parseRef(s string) (machine.Ref, error) {
-	file, frame, ok := strings.Cut(s, ":")
-	n := uint64(1)
-	var err error
-	if ok {
-		n, err = strconv.ParseUint(file, 10, 20)
-	} else {
-		frame = file
+// frameName is a frame as the command line names it.
+type frameName struct {
+	file  string // empty for none
+	frame uint64
+}
+
+// parseFrames reads FRAME or FILE:FRAME, each.
+func parseFrames(texts []string, diff bool) (frames []frameName, err error) {
+	for _, text := range texts {
+		file, number, ok := cutLast(text)
+		n, err := strconv.ParseUint(number, 10, 39)
+		if err != nil || n == 0 || ok && file == "" {
+			err := fmt.Errorf("frame %q: expected a number from 1, or FILE:FRAME", text)
+			if diff {
+				err = fmt.Errorf("--diff: expected two frames and then the files: %w", err)
+			}
+			return nil, err
+		}
+		frames = append(frames, frameName{file, n})
 	}
-	v, err2 := strconv.ParseUint(frame, 10, 39)
-	if err != nil || err2 != nil || v == 0 || n == 0 {
-		return 0, fmt.Errorf("frame %q: expected a number from 1, or FILE:FRAME", s)
+	return frames, nil
+}
+
+// placeFrames gives the recording that a flow and frames are of, and the frames' places in it.
+func placeFrames(list []*recording, flow flowName, frames []frameName) (from *recording, refs []machine.Ref, err error) {
+	file := 0 // of frames that name none
+	if flow.file != "" {
+		if from, file, err = recordingOf(list, "--flow", flow.file); err != nil {
+			return nil, nil, err
+		}
+	} else if len(list) == 1 {
+		from = list[0]
 	}
-	return machine.MakeRef(int(n-1), v), nil
+	for _, x := range frames {
+		at := file
+		if x.file != "" {
+			var of *recording
+			if of, at, err = recordingOf(list, "frame "+x.file+":"+strconv.FormatUint(x.frame, 10), x.file); err != nil {
+				return nil, nil, err
+			}
+			if from != nil && of != from {
+				return nil, nil, fmt.Errorf("frame %s:%d is of another capture than the rest of the command line: expected all of one", x.file, x.frame)
+			}
+			from = of
+		} else if from == nil {
+			return nil, nil, fmt.Errorf("frame %d: %d captures are read, and frame numbers begin at 1 in each: expected FILE:FRAME", x.frame, len(list))
+		}
+		refs = append(refs, machine.MakeRef(at, x.frame))
+	}
+	if from == nil {
+		from, err = ofFlow(list, flow)
+	}
+	return from, refs, err
 }
 
 // travel is a capture that was read through, ready to go to any packet of it.
 type travel struct {
+	from     *recording
 	in       *capture.Input
 	session  *analyze.Session
 	timeline *analyze.Timeline
@@ -166,13 +213,13 @@ type moment struct {
 
 // travel reads captures for going to any packet, and notes the frames refs on
 // the way. The error is how reading ended.
-func (a *app) travel(args []string, refs []machine.Ref) (*travel, error) {
+func (a *app) travel(from *recording, refs []machine.Ref) (*travel, error) {
 	o, err := a.options()
 	if err != nil {
 		return nil, err
 	}
-	t := &travel{}
-	if t.in, err = a.open(args, capture.KeepAll); err != nil {
+	t := &travel{from: from}
+	if t.in, err = a.open(from, capture.KeepAll); err != nil {
 		return nil, err
 	}
 	t.timeline = analyze.NewTimeline(t.in)
@@ -262,7 +309,7 @@ func followed(f *analyze.Flow) (*analyze.Flow, error) {
 // frame names a frame for people: with its file where there are several.
 func (t *travel) frame(ref machine.Ref) string {
 	if t.in.Files() > 1 {
-		return fmt.Sprintf("%d:%d", ref.File()+1, ref.Frame())
+		return fmt.Sprintf("%d:%d", t.from.first+ref.File()+1, ref.Frame())
 	}
 	return strconv.FormatUint(ref.Frame(), 10)
 }

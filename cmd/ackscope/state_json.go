@@ -10,9 +10,7 @@ import (
 func (p *statePrinter) begin(o *object, ref machine.Ref, side machine.Side) {
 	o.begin()
 	o.uint("frame", ref.Frame())
-	if p.travel.in.Files() > 1 {
-		o.str("file", p.travel.in.FileName(ref.File()))
-	}
+	o.file(p.travel.from.file(ref))
 	if m, ok := p.travel.moment(ref); ok {
 		o.time("time", m.at)
 	} else {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -27,6 +28,9 @@ func (a *app) tuiCommand() *cobra.Command {
 		Long: `tui opens captures, standard input or an interface in the terminal. The first screen is there
 before the capture is read through. ? lists every key, : takes commands, q goes back.
 
+Several captures are shown one at a time: :n goes to the next, :N to the one before, :file NAME
+to any.
+
 Of compressed files and pipes, what is read is kept in a temporary file without a name.
 
 Interfaces and pipes may never end: --memory bounds what is kept of them, half for the state of
@@ -41,6 +45,7 @@ When that is full, the screens keep what they have, and say how much more has co
 	live.register(c)
 	a.writes(c)
 	bounds.registerBounds(c, "; the others' packets stay", " (never)")
+	a.joinFlag(c)
 	a.filterFlag(c, &filter)
 	c.Flags().StringVar(&theme, "theme", "", "colours: `dark|light|mono` (default: as the terminal says, if it does)")
 	_ = c.RegisterFlagCompletionFunc("theme", completeWords("dark", "light", "mono"))
@@ -61,28 +66,71 @@ func (a *app) tui(live *liveFlags, bounds *watchFlags, theme, filter string, arg
 	if _, err := a.compile(filter); err != nil {
 		return err
 	}
-	var in *capture.Input
-	growing := len(live.devices) > 0
-	if growing {
+	screens := &screens{app: a, bounds: bounds, analysis: o, options: a.screenOptions(theme, filter)}
+	if len(live.devices) > 0 {
 		if len(args)+len(a.flags.read) > 0 {
 			return errIAndFile
 		}
+		var in *capture.Input
 		stop, err := a.pipeLive(live, &in)
 		if err != nil {
 			return err
 		}
 		defer stop()
-	} else {
-		for _, path := range a.paths(args) {
-			growing = growing || path == "-"
+		_, err = screens.show(in, true)
+		return err
+	}
+	list, err := a.recordings(args)
+	if err != nil {
+		return err
+	}
+	if len(list) > 1 && slices.Contains(a.paths(args), "-") {
+		return errors.New("standard input among several captures can be looked at only once: expected files, or --join")
+	}
+	for _, r := range list {
+		screens.options.Files = append(screens.options.Files, r.name())
+	}
+	for next := 0; ; {
+		r := list[next]
+		in, err := a.open(r, capture.KeepAll)
+		if err != nil {
+			return err
 		}
-		if in, err = a.open(args, capture.KeepAll); err != nil {
+		screens.options.File = next
+		if next, err = screens.show(in, slices.Contains(r.paths, "-")); err != nil || next == screens.options.File {
 			return err
 		}
 	}
-	limits, memory, err := bounds.limits(a, growing)
+}
+
+// screenOptions are what the screens are given, of whichever capture.
+func (a *app) screenOptions(theme, filter string) tui.Options {
+	options := tui.Options{Table: a.table(), Theme: theme, Filter: filter, Save: func(path string, in *capture.Input) (tui.Saver, error) {
+		// The screens end the program on signals themselves.
+		s, err := a.beginSave("", path, "", originOf(in), a.outputs.Whole)
+		return saver{s}, err
+	}, Autopsy: a.autopsyLines}
+	if dir, err := os.UserConfigDir(); err == nil {
+		options.Config = filepath.Join(dir, "ackscope", "tui.json")
+	}
+	return options
+}
+
+// screens shows captures in the terminal, one at a time.
+type screens struct {
+	app      *app
+	bounds   *watchFlags
+	analysis analyze.Options
+	options  tui.Options
+}
+
+// show shows a capture until the user leaves: for the capture next, where that is
+// another one.
+func (s *screens) show(in *capture.Input, growing bool) (next int, err error) {
+	bounds, o := s.bounds, s.analysis
+	limits, memory, err := bounds.limits(s.app, growing)
 	if err != nil {
-		return errors.Join(err, in.Close())
+		return s.options.File, errors.Join(err, in.Close())
 	}
 	if growing && !bounds.set("flow-idle") {
 		limits.Idle = 0 // what has ended is what one looks at
@@ -93,15 +141,8 @@ func (a *app) tui(live *liveFlags, bounds *watchFlags, theme, filter string, arg
 	}
 	store := tui.NewStore(in, o, growing)
 	store.Bound(int(memory / 2))
-	options := tui.Options{Table: a.table(), Theme: theme, Filter: filter, Save: func(path string, in *capture.Input) (tui.Saver, error) {
-		// The screens end the program on signals themselves.
-		s, err := a.beginSave("", path, "", originOf(in), a.outputs.Whole)
-		return saver{s}, err
-	}, Autopsy: a.autopsyLines}
-	if dir, err := os.UserConfigDir(); err == nil {
-		options.Config = filepath.Join(dir, "ackscope", "tui.json")
-	}
-	return errors.Join(tui.Run(store, options), store.Stop())
+	next, err = tui.Run(store, s.options)
+	return next, errors.Join(err, store.Stop())
 }
 
 // saver fits save to what the screens want.

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -120,10 +119,45 @@ func (l *liveFlags) streams(w *watchFlags) bool { return len(l.devices) > 0 || w
 // endless tells whether there may be no end to it.
 func (l *liveFlags) endless(w *watchFlags) bool { return len(l.devices) > 0 || w.live }
 
-// sourceNames names what is read, for verdicts.
-func (l *liveFlags) sourceNames(a *app, args []string) []string {
+// each runs a command over what the flags name: the interfaces together, or each
+// recording, one after the other.
+func (l *liveFlags) each(a *app, w *watchFlags, args []string, run func(*recording) error) error {
 	if len(l.devices) > 0 {
-		return []string{strings.Join(l.devices, ", ")}
+		if len(args)+len(a.flags.read) > 0 {
+			return errIAndFile
+		}
+		return run(l.recording())
 	}
-	return a.paths(args)
+	list, err := a.recordings(args)
+	if err != nil {
+		return err
+	}
+	switch {
+	case len(list) > 1 && l.write != "":
+		return errApart("-w "+l.write, len(list))
+	case len(list) > 1 && w.metrics != "":
+		return errApart("--metrics "+w.metrics, len(list))
+	}
+	for _, r := range list {
+		if l.count > 0 && l.counted >= l.count {
+			return nil
+		}
+		if err := run(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recording is that of a live capture: what comes from all interfaces is one.
+func (l *liveFlags) recording() *recording {
+	return &recording{paths: []string{l.device()}, files: 1, last: true}
+}
+
+// left is how many packets of -c are still to be read; 0 for no limit.
+func (l *liveFlags) left() uint64 {
+	if l.count == 0 {
+		return 0
+	}
+	return l.count - l.counted
 }

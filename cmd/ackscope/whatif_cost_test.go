@@ -15,13 +15,13 @@ import (
 	"github.com/ackscope/ackscope/replay/whatif"
 )
 
-// recording is a capture in memory that can be read again.
-type recording struct {
+// playedGame is a capture in memory that can be read again.
+type playedGame struct {
 	frames []capture.Frame
 	next   int
 }
 
-func (r *recording) Next(f *capture.Frame) error {
+func (r *playedGame) Next(f *capture.Frame) error {
 	if r.next == len(r.frames) {
 		return io.EOF
 	}
@@ -30,18 +30,18 @@ func (r *recording) Next(f *capture.Frame) error {
 	return nil
 }
 
-func (r *recording) Rewind() error { r.next = 0; return nil }
-func (r *recording) Close() error  { return nil }
+func (r *playedGame) Rewind() error { r.next = 0; return nil }
+func (r *playedGame) Close() error  { return nil }
 
-// newRecording reads a capture, with the times that twist makes of its own.
-func newRecording(t *testing.T, path string, twist func(n int, at machine.Instant) machine.Instant) *recording {
+// newPlayedGame reads a capture, with the times that twist makes of its own.
+func newPlayedGame(t *testing.T, path string, twist func(n int, at machine.Instant) machine.Instant) *playedGame {
 	t.Helper()
 	in, err := capture.Open([]string{path}, capture.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer in.Close()
-	r := &recording{}
+	r := &playedGame{}
 	for f := (capture.Frame{}); ; {
 		if err := in.Next(&f); err == io.EOF {
 			return r
@@ -123,7 +123,7 @@ func TestWhatIfCostsByEvents(t *testing.T) {
 		}
 		for _, x := range twists {
 			t.Run(game.protocol+" "+game.change+" "+x.name, func(t *testing.T) {
-				r := newRecording(t, path, x.twist)
+				r := newPlayedGame(t, path, x.twist)
 				var before, after runtime.MemStats
 				runtime.ReadMemStats(&before)
 				file, err := whatif.Run(r, o, changes)

@@ -1,0 +1,87 @@
+package report
+
+import (
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+
+	"github.com/ackscope/ackscope/graph"
+	"github.com/ackscope/ackscope/printable"
+)
+
+// Page is a page of several reports, one after the other: each is written when
+// it is added, and need not be kept.
+type Page struct {
+	w        io.Writer
+	markdown bool
+	reports  int // that the page gets in all
+	added    int
+}
+
+// NewPage begins a page of so many reports: HTML, or Markdown. name is its title.
+func NewPage(w io.Writer, name string, markdown bool, reports int) (*Page, error) {
+	p := &Page{w: printable.DocumentWriter(w), markdown: markdown, reports: reports}
+	if markdown {
+		return p, nil
+	}
+	return p, page.ExecuteTemplate(p.w, "head", struct {
+		Name  string
+		Style template.CSS
+	}{name, template.CSS(":root{" + graph.Colours(false) + "}\n@media (prefers-color-scheme:dark){:root{" + graph.Colours(true) + "}}\n@media print{:root{" + graph.Colours(false) + "}}\n" + graph.Style + pageStyle)}) //nolint:gosec // our own files
+}
+
+// Add writes a report. Where the page has several, those from the second on get
+// anchors of their own.
+func (p *Page) Add(r *Report) error {
+	if p.added++; p.added > 1 {
+		r.anchors = fmt.Sprintf("c%d-", p.added)
+	}
+	if !p.markdown {
+		return page.ExecuteTemplate(p.w, "report", r.html(p.reports))
+	}
+	if p.added > 1 {
+		if _, err := io.WriteString(p.w, "\n"); err != nil {
+			return err
+		}
+	}
+	return r.markdown(p.w)
+}
+
+// Close ends the page.
+func (p *Page) Close() error {
+	if p.markdown {
+		return nil
+	}
+	return page.ExecuteTemplate(p.w, "foot", template.JS(pageScript)) //nolint:gosec // our own file
+}
+
+// HTML writes the report as one page that needs nothing else.
+func (r *Report) HTML(w io.Writer) error { return r.alone(w, false) }
+
+// Markdown writes the report for issues and wikis: the same as the page, without
+// its graphs.
+func (r *Report) Markdown(w io.Writer) error { return r.alone(w, true) }
+
+// alone writes a page of this report.
+func (r *Report) alone(w io.Writer, markdown bool) error {
+	p, err := NewPage(w, r.Name, markdown, 1)
+	if err != nil {
+		return err
+	}
+	if err := p.Add(r); err != nil {
+		return err
+	}
+	return p.Close()
+}
+
+// anchor is the name of a flow's section in the page.
+func (r *Report) anchor(flow int) string { return fmt.Sprintf("%sflow-%d", r.anchors, flow) }
+
+// markdown writes the report's part of a page.
+func (r *Report) markdown(w io.Writer) error {
+	var b strings.Builder
+	r.fillMarkdown(&b)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
