@@ -99,9 +99,13 @@ func (a *app) command() *cobra.Command {
 		Short: "What each side knew: analyze captures of game protocols' acks",
 		Long: `ackscope opens a capture of game traffic (pcap, pcapng, plain or compressed, a pipe
 or a live interface), finds the reliability protocol in it by itself, dissects every
-packet and rebuilds from the capture alone what both endpoints knew at any packet.`,
+packet and rebuilds from the capture alone what both endpoints knew at any packet.
+
+Several files are analysed one after the other, each for itself; --join merges them. Flow
+numbers begin at 1 in each file: --flow takes FILE:NUMBER (docs/files.md).`,
 		Example: `  ackscope flows match.pcapng
   ackscope findings match.pcapng
+  ackscope findings --fail-on error captures/*.pcapng
   ackscope state --flow 1 --at 4711 match.pcapng
   tcpdump -U -w - udp port 7777 | ackscope events --json -`,
 		SilenceUsage:  true,

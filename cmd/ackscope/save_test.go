@@ -123,7 +123,7 @@ func TestWriteKeeps(t *testing.T) {
 	}
 	// Of several files the sections become one.
 	both := filepath.Join(t.TempDir(), "both.pcapng")
-	output(t, "packets", "-w", both, from, testenv.Capture(t, "reliable-loss40.client.pcapng.gz"))
+	output(t, "packets", "--join", "-w", both, from, testenv.Capture(t, "reliable-loss40.client.pcapng.gz"))
 	if s := contentsOf(t, both).Sections; len(s) != 1 || !strings.HasPrefix(s[0].Application, "a program; Dumpcap") || s[0].Hardware != "a machine; AMD EPYC (with SSE4.2)" {
 		t.Errorf("two files: %+v", s)
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -126,5 +127,33 @@ func TestSteadyLoss(t *testing.T) {
 	}
 	if lossy < 60 || clean < 60 {
 		t.Errorf("%d lossy and %d clean captures: expected at least 60 of each", lossy, clean)
+	}
+}
+
+// In simulated runs of each protocol the rule says what the simulation was told
+// to lose: nothing where nothing was, however late and doubled packets come.
+func TestSteadyLossSimulated(t *testing.T) {
+	for _, protocol := range []string{"gaffer:reliable", "gaffer:article", "riptide:2.1", "riptide:2.0", "srdp"} {
+		for _, tap := range []string{"a", "b"} {
+			for seed := range 2 {
+				for _, c := range []struct {
+					want bool
+					path []string
+				}{
+					{false, []string{"--jitter", "5ms"}},
+					{false, []string{"--jitter", "60ms", "--dup", "5%"}},
+					{true, []string{"--jitter", "5ms", "--loss", "10%"}},
+				} {
+					path := filepath.Join(t.TempDir(), "run.pcapng")
+					output(t, append([]string{
+						"simulate", "-q", "--protocol", protocol, "--seed", strconv.Itoa(seed), "--delay", "30ms", "--duration", "20s", "--rate", "30", "--tap", tap, "-w", path,
+					}, c.path...)...)
+					text := output(t, "findings", "--json", path)
+					if found := strings.Contains(text, `"rule":"steady-loss"`); found != c.want {
+						t.Errorf("%s, tap %s, seed %d, %s: steady-loss %v\n%s", protocol, tap, seed, c.path, found, output(t, "findings", path))
+					}
+				}
+			}
+		}
 	}
 }

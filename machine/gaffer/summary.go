@@ -140,7 +140,7 @@ func (t *Tracker) Clone() machine.Tracker {
 // What the types take in memory, about; held to the truth by a test.
 const (
 	trackerBytes   = 128
-	sideBytes      = 672
+	sideBytes      = 760
 	sightingBytes  = 48
 	candidateBytes = 48
 	sentBytes      = 64
