@@ -80,7 +80,8 @@ func (a *app) heading(r *recording) error {
 
 // joinFlag registers --join for a command that reads several captures.
 func (a *app) joinFlag(c *cobra.Command) {
-	c.Flags().BoolVar(&a.flags.join, "join", false, "read all files as one capture, merged by time; --join=false keeps rotated files apart too")
+	c.Flags().BoolVar(&a.flags.join, "join", false,
+		"read all files as one capture, merged by time; --join=false keeps rotated files apart too")
 	before := c.PreRunE
 	c.PreRunE = func(c *cobra.Command, args []string) error {
 		a.flags.joinGiven = c.Flags().Changed("join")
@@ -118,7 +119,8 @@ func (a *app) recordings(args []string) ([]*recording, error) {
 		list[i] = &recording{paths: g, first: first, files: len(paths), last: i == len(groups)-1}
 		first += len(g)
 		if len(g) > 1 && !a.flags.join && !a.flags.quiet {
-			fmt.Fprintf(a.err, "ackscope: %d files are one rotated capture and are read as one: %s to %s (--join=false keeps them apart)\n",
+			fmt.Fprintf(a.err,
+				"ackscope: %d files are one rotated capture and are read as one: %s to %s (--join=false keeps them apart)\n",
 				len(g), show.AppendClean(nil, g[0]), show.AppendClean(nil, g[len(g)-1]))
 		}
 	}
@@ -155,7 +157,8 @@ func (a *app) one(args []string, what string) (*recording, error) {
 
 // errApart refuses to put captures of their own into one.
 func errApart(what string, n int) error {
-	return fmt.Errorf("%s: found %d captures that are recordings of their own: expected one, or --join to read them as one capture", what, n)
+	return fmt.Errorf("%s: found %d captures that are recordings of their own: expected one, or --join to read them as one",
+		what, n)
 }
 
 // flowName is a flow as --flow names it.
@@ -175,7 +178,8 @@ func parseFlow(text string) (flowName, error) {
 	}
 	n, err := strconv.ParseUint(number, 10, 31)
 	if err != nil || n == 0 || ok && file == "" {
-		return flowName{}, fmt.Errorf("--flow %q: expected a number from 1, or FILE:NUMBER where several files are read", text)
+		return flowName{}, fmt.Errorf("--flow %q: expected a number from 1, or FILE:NUMBER where several files are read",
+			text)
 	}
 	return flowName{file, int(n)}, nil
 }
@@ -222,9 +226,11 @@ func recordingOf(list []*recording, flag, file string) (*recording, int, error) 
 	case 1:
 		return found[0].r, found[0].i, nil
 	case 0:
-		return nil, 0, fmt.Errorf("%s: no file is named %q: expected the name of one of the files that are read, or its position from 1", flag, file)
+		return nil, 0, fmt.Errorf("%s: no file is named %q: expected the name of one that is read, or its position from 1",
+			flag, file)
 	}
-	return nil, 0, fmt.Errorf("%s: %d files are named %q: expected a path that names one of them, or its position from 1", flag, len(found), file)
+	return nil, 0, fmt.Errorf("%s: %d files are named %q: expected a path that names one of them, or its position from 1",
+		flag, len(found), file)
 }
 
 // ofFlow gives the recording that --flow is about, where the command looks at
@@ -241,5 +247,7 @@ func ofFlow(list []*recording, name flowName) (*recording, error) {
 	if name.number != 0 {
 		what = fmt.Sprintf("--flow %d:", name.number)
 	}
-	return nil, fmt.Errorf("%s %d captures are read, and flow numbers begin at 1 in each: expected --flow FILE:NUMBER, as in --flow %s:1", what, len(list), filepath.Base(list[0].paths[0]))
+	return nil, fmt.Errorf(
+		"%s %d captures are read, and flow numbers begin at 1 in each: expected --flow FILE:NUMBER, as in --flow %s:1",
+		what, len(list), filepath.Base(list[0].paths[0]))
 }
