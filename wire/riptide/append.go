@@ -60,7 +60,7 @@ func (c Codec) header(m *Message) (word uint64, width int, err error) {
 		return 0, 0, &wire.ParseError{Field: "type", Err: wire.ErrRange, Expected: "a type of dialect " + c.Dialect.Name, Found: m.Type.String()}
 	}
 	l := c.Dialect.layouts[m.Type]
-	if m.Type == Notify && c.NotifyHeader && c.Dialect == Notes {
+	if m.Type == Notify && c.NotifyHeader && c.Dialect.BareNotify() {
 		l = bytesNotify
 	}
 	word, width = uint64(value), c.Dialect.Form.typeBits()

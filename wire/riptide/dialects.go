@@ -70,6 +70,18 @@ type Dialect struct {
 	// an RTT; elsewhere a server's answer has none.
 	RTTBothWays bool
 
+	// ReasonBothWays is set where the document gives every Disconnect a reason;
+	// elsewhere a client's has none.
+	ReasonBothWays bool
+
+	// AcksUnnamed is set where an Ack has no field for the id that it answers:
+	// Message.Unnamed.
+	AcksUnnamed bool
+
+	// WelcomeOneWay is set where a client does not answer the server's Welcome
+	// with one of its own: the connection stands once the server has sent it.
+	WelcomeOneWay bool
+
 	MaxMessage int // bytes of the largest message, as the library is built by default
 }
 
@@ -90,6 +102,10 @@ func (d *Dialect) TypeOf(value uint8) (Type, bool) {
 	}
 	return Type(d.types[value] - 1), true
 }
+
+// BareNotify reports whether the dialect's Notify is a message id and values
+// only: Message.Bare.
+func (d *Dialect) BareNotify() bool { return d.layouts[Notify] == bytesUnreliable }
 
 // Layout gives what follows the type in messages of type t; nil where the
 // dialect does not have it.
@@ -189,7 +205,7 @@ var Notes = &Dialect{
 	Form: ByteAligned, types: typesWithNotify,
 	layouts:  with(layouts(bytesUnreliable, bytesAckCause, bytesReliable), Notify, bytesUnreliable),
 	Prefixes: []int{2}, rejectReasons: rejectWithPending, disconnectReasons: disconnectReasons, CustomReason: 5, KickedReason: kicked,
-	RTTBothWays: true, MaxMessage: 1230,
+	RTTBothWays: true, ReasonBothWays: true, AcksUnnamed: true, WelcomeOneWay: true, MaxMessage: 1230,
 }
 
 // V20 is release 2.0.0, and Pytide 2.0.0.

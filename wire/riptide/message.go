@@ -30,6 +30,14 @@ type Message struct {
 	// HasCause, HasReason and HasRTT say that the optional field is on the wire.
 	HasCause, HasReason, HasRTT bool
 
+	// Unnamed is set by Parse for an Ack that has no field for the id that it
+	// answers (notes): Cause is Last then, and what it answers is not on the wire.
+	Unnamed bool
+
+	// Bare is set by Parse for a Notify that has neither a sequence nor acks, but
+	// a message id (notes).
+	Bare bool
+
 	// Body: the application's values or data. In the bit-packed form its last
 	// up to 7 bits are padding: nothing says how many.
 	BodyBit  int // its first bit
@@ -70,7 +78,7 @@ type Codec struct {
 // layout gives the layout by which a message of type t and the given length is
 // read.
 func (c Codec) layout(t Type, length int) *Layout {
-	if t == Notify && c.NotifyHeader && c.Dialect == Notes && length >= notifyHeaderLen {
+	if t == Notify && c.NotifyHeader && c.Dialect.BareNotify() && length >= notifyHeaderLen {
 		return bytesNotify
 	}
 	return c.Dialect.layouts[t]
@@ -128,7 +136,7 @@ func (c Codec) parse(b []byte, length int, m *Message) fault {
 	}
 	m.Type = t
 	l := c.layout(t, length)
-	if c.Dialect == Notes && t == Notify && l == bytesNotify {
+	if t == Notify && l == bytesNotify && c.Dialect.BareNotify() {
 		m.Oddities |= NotesHeader
 	}
 	turned := c.BigEndian && c.Dialect.Form == ByteAligned
@@ -189,12 +197,14 @@ func (c Codec) finish(m *Message, l *Layout, word uint64, at, have, end int) fau
 			if m.Flag {
 				return fault{wire.ErrShort, FieldCause, at, 0}
 			}
-			m.Cause = m.Last
+			m.Cause, m.Unnamed = m.Last, c.Dialect.AcksUnnamed
 		case c.Dialect.Form == BitPacked && !m.Flag:
 			m.Oddities |= UnreadCause
-		case c.Dialect == Notes:
+		case c.Dialect.AcksUnnamed:
 			m.Oddities |= NotesCause
 		}
+	case Notify:
+		m.Bare = l == bytesUnreliable
 	case Reject:
 		if c.Dialect.RejectReason(m.Reason) == "" {
 			m.Oddities |= UnknownReason

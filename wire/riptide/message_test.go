@@ -94,7 +94,7 @@ var examples = []struct {
 
 	// The notes: section 1.3, table by table.
 	{Notes, "00 2a01 05", Message{Type: Unreliable, MessageID: 298}, 24},
-	{Notes, "01 0900 ff01", Message{Type: Ack, Last: 9, AckBits: 0x1ff, Cause: 9}, -1},
+	{Notes, "01 0900 ff01", Message{Type: Ack, Last: 9, AckBits: 0x1ff, Cause: 9, Unnamed: true}, -1},
 	{Notes, "01 0900 ff01 0700", Message{Type: Ack, Last: 9, AckBits: 0x1ff, Cause: 7, HasCause: true, Oddities: NotesCause}, -1},
 	{Notes, "02", Message{Type: Connect}, 8},
 	{Notes, "02 05616c696365", Message{Type: Connect}, 8},
@@ -102,8 +102,8 @@ var examples = []struct {
 	{Notes, "03 05 026e6f", Message{Type: Reject, Reason: 5, HasReason: true}, 16},
 	{Notes, "04 07 ffff", Message{Type: Heartbeat, Ping: 7, RTT: -1, HasRTT: true}, -1},
 	{Notes, "05 04 0362796 5", Message{Type: Disconnect, Reason: 4, HasReason: true}, 16},
-	{Notes, "06 0300", Message{Type: Notify, MessageID: 3}, 24},
-	{Notes, "06 0300 01020304", Message{Type: Notify, MessageID: 3}, 24},
+	{Notes, "06 0300", Message{Type: Notify, MessageID: 3, Bare: true}, 24},
+	{Notes, "06 0300 01020304", Message{Type: Notify, MessageID: 3, Bare: true}, 24},
 	{Notes, "07 0300 0100 ff", Message{Type: Reliable, Sequence: 3, MessageID: 1}, 40},
 	{Notes, "08 0100 0100", Message{Type: Welcome, Sequence: 1, ClientID: 1}, -1},
 	{Notes, "09 0200 0200", Message{Type: ClientConnected, Sequence: 2, ClientID: 2}, -1},
