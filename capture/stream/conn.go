@@ -193,29 +193,31 @@ func (c *Conn) scanHalf(side machine.Side, out *Output, final bool) {
 	})
 }
 
-// undecided gives the time of the oldest bytes of which it is open whether and
-// how they are messages.
-func (h *half) undecided() (at machine.Instant, open bool) {
+// undecided gives the time and the frame of the oldest bytes of which it is open
+// whether and how they are messages.
+func (h *half) undecided() (oldest Message, open bool) {
 	if h.framer.foreign || h.framer.synced || h.done >= len(h.buf) {
-		return 0, false
+		return Message{}, false
 	}
-	return h.marks[h.markAt(h.base+uint64(h.done))].at, true
+	k := &h.marks[h.markAt(h.base+uint64(h.done))]
+	return Message{At: k.at, Ref: k.ref}, true
 }
 
 // release lets messages out in the order in which they passed the tap: one of
 // a side waits while older bytes of the other are undecided.
 func (c *Conn) release(now machine.Instant, all bool, out *Output) {
 	fresh := out.Messages[out.Before:]
-	horizon, open := machine.Instant(0), false
+	var horizon Message // only its time and frame count
+	open := false
 	for i := range c.halves {
-		if at, is := c.halves[i].undecided(); is && (!open || at < horizon) {
-			horizon, open = at, true
+		if oldest, is := c.halves[i].undecided(); is && (!open || before(oldest, horizon) < 0) {
+			horizon, open = oldest, true
 		}
 	}
 	if all {
 		open = false
 	}
-	waits := func(m *Message) bool { return open && m.At > horizon }
+	waits := func(m *Message) bool { return open && before(*m, horizon) > 0 }
 	if len(c.queue) == 0 && !slices.ContainsFunc(fresh, func(m Message) bool { return waits(&m) }) {
 		slices.SortStableFunc(fresh, before)
 		return
