@@ -116,13 +116,14 @@ type candidate struct {
 type heldDatagram struct {
 	at     machine.Instant
 	ref    machine.Ref
-	length uint32 // with the side in the top bit: 100,000 flows hold eight of these each
+	length uint32 // with the side, and whether it is behind a hole, in the top bits: 100,000 flows hold eight of these each
 	end    uint32 // of its bytes in pending.bytes
 }
 
 const (
-	heldFromB = 1 << 31
-	heldCost  = int(unsafe.Sizeof(heldDatagram{}))
+	heldFromB  = 1 << 31
+	heldBehind = 1 << 30
+	heldCost   = int(unsafe.Sizeof(heldDatagram{}))
 )
 
 // size gives the bytes that are held.
@@ -140,7 +141,10 @@ func (p *pending) each(do func(d *machine.Datagram)) {
 	d := new(machine.Datagram)
 	start := uint32(0)
 	for _, h := range p.held {
-		*d = machine.Datagram{At: h.at, Ref: h.ref, From: machine.Side(h.length >> 31), Bytes: p.bytes[start:h.end:h.end], Length: int(h.length &^ heldFromB)}
+		*d = machine.Datagram{
+			At: h.at, Ref: h.ref, From: machine.Side(h.length >> 31), Behind: h.length&heldBehind != 0,
+			Bytes: p.bytes[start:h.end:h.end], Length: int(h.length &^ (heldFromB | heldBehind)),
+		}
 		do(d)
 		start = h.end
 	}
@@ -177,7 +181,11 @@ func (s *Session) hold(f *Flow, d *machine.Datagram) {
 		kept = kept[:min(len(kept), holdHead)]
 	}
 	p.bytes = append(p.bytes, kept...)
-	p.held = append(p.held, heldDatagram{d.At, d.Ref, uint32(d.Length) | uint32(d.From)*heldFromB, uint32(len(p.bytes))})
+	length := uint32(d.Length) | uint32(d.From)*heldFromB
+	if d.Behind {
+		length |= heldBehind
+	}
+	p.held = append(p.held, heldDatagram{d.At, d.Ref, length, uint32(len(p.bytes))})
 	w.bytes += len(kept) + heldCost
 	if !p.cut {
 		w.wholeBytes += len(kept) + heldCost
@@ -210,9 +218,16 @@ func (s *Session) press(w *waiting, room int) {
 // the nth datagram on, and tells whether any of them has made up its mind.
 func (s *Session) weigh(p *pending, n int) (sure bool) {
 	s.trial = s.trial[:0]
+	prefix := 0
+	if conn := p.flow.conn; conn != nil && conn.Format() != nil {
+		prefix = conn.Format().Prefix
+	}
 	for _, c := range s.candidates {
 		if speaks(c.protocol, p.flow.Transport) {
 			c.Reset()
+			if framed, ok := c.Classifier.(dissect.FramedClassifier); ok && prefix > 0 {
+				framed.Framed(prefix)
+			}
 			s.trial = append(s.trial, c)
 		}
 	}

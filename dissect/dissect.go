@@ -168,6 +168,13 @@ type Classifier interface {
 	Verdict() Verdict
 }
 
+// FramedClassifier is a Classifier to which the framing of a stream is evidence.
+type FramedClassifier interface {
+	// Framed tells, after Reset, how many bytes stand in front of each message:
+	// Framing.Prefix.
+	Framed(prefix int)
+}
+
 // Assembly joins the pieces of packets that were sent in several datagrams, for
 // display. Its memory is bounded.
 type Assembly interface {

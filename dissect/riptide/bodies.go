@@ -122,7 +122,7 @@ func (b *bodies) of(s Sender, m *wire.Message) (*schema.Body, *dissect.FieldSpec
 	kind := uint32(m.Type)
 	switch m.Type {
 	case wire.Notify:
-		if s.Codec.Dialect != wire.Notes || m.Oddities&wire.NotesHeader != 0 {
+		if !m.Bare {
 			return ready.Packets[kind], b.packets[kind]
 		}
 	case wire.Unreliable, wire.Reliable:
@@ -239,9 +239,7 @@ func describe(c *dissect.Config, m *machine.Message) (string, dissect.Values) {
 	s := set.Senders[m.From]
 	x := wire.Message{Type: wire.Type(m.Type), BodyBits: m.Bits}
 	if m.ID >= 0 {
-		x.MessageID = uint16(m.ID)
-	} else {
-		x.Oddities = wire.NotesHeader
+		x.MessageID, x.Bare = uint16(m.ID), x.Type == wire.Notify
 	}
 	body, _ := set.bodies.of(s, &x)
 	if body == nil {

@@ -2,6 +2,7 @@ package riptide
 
 import (
 	"hash/maphash"
+	"slices"
 
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/machine"
@@ -24,13 +25,15 @@ const (
 	worthHasty        = -4 // a Connect or an echo again before its time
 	worthReject       = 12 // a known reason in answer to a Connect
 	worthRejectCopy   = 4
-	worthFirstWelcome = 8  // has the first sequence id
-	worthWelcomeBack  = 14 // both sides name the same client id
+	worthFirstWelcome = 8   // has the first sequence id
+	worthWelcomeBack  = 14  // both sides name the same client id
+	worthNoWelcome    = -10 // a first reliable message that is none, where both sides begin with one
 	worthNextSequence = 6
 	worthJump         = -6
 	worthAck          = 8 // names a reliable message of the other side
 	worthAckOfNothing = -5
 	worthAckOfBefore  = -1 // an id from before the capture
+	worthUnnamed      = -4 // it tells of an older id and does not name it
 	worthFirstBeat    = 10 // ping 0, RTT -1
 	worthBeat         = 8  // ping counted up, a second later
 	worthSameBeat     = 3  // the same ping, a second later
@@ -40,7 +43,8 @@ const (
 	worthNotNotes     = -3 // a form that the dialect's document does not have
 	worthNotify       = 7
 	worthNotifyAck    = 5
-	worthLeave        = 3 // a Disconnect after other relations
+	worthLeave        = 3  // a Disconnect after other relations
+	worthOtherPrefix  = -8 // of a side's stream: no build of the dialect has a length of that size
 
 	boundCounter = 60 // of evidence by one side's own counters
 )
@@ -79,15 +83,16 @@ const hypothesisCount = 9
 
 // sender is what one side's packets amount to under one hypothesis.
 type sender struct {
-	bits          float64
-	counters      float64 // part of bits
-	fits, misfits uint32
-	relations     relation
-	acks, beats   uint32 // how many of relAcks and relBeats
-	answers       uint8  // acks of any kind
-	builds        wire.BuildSet
-	dead          bool    // does not read as the dialect
-	headerBits    float64 // notes: evidence for the ack header of the library in Notify
+	bits           float64
+	counters       float64 // part of bits
+	fits, misfits  uint32
+	relations      relation
+	acks, beats    uint32 // how many of relAcks and relBeats
+	answers        uint8  // acks of any kind
+	last, lastBits uint16 // of the newest of them
+	builds         wire.BuildSet
+	dead           bool    // does not read as the dialect
+	headerBits     float64 // notes: evidence for the ack header of the library in Notify
 
 	connects    uint8
 	echoes      uint32
@@ -96,8 +101,9 @@ type sender struct {
 	rejects     uint8
 	rejectAt    machine.Instant
 
-	welcomed bool
-	clientID uint16
+	welcomed  bool
+	clientID  uint16
+	unwelcome bool // its first reliable message was no Welcome
 
 	sequenced bool
 	newest    uint16
@@ -149,6 +155,16 @@ func (c *classifier) Reset() {
 	for h := range c.sides {
 		for s := range c.sides[h] {
 			c.sides[h][s].builds = allBuilds[h]
+		}
+	}
+}
+
+// Framed weighs how many bytes stand in front of each message of a stream.
+func (c *classifier) Framed(prefix int) {
+	for h := range hypotheses {
+		if !slices.Contains(hypotheses[h].Dialect.Prefixes, prefix) {
+			c.sides[h][machine.A].bits += worthOtherPrefix
+			c.sides[h][machine.B].bits += worthOtherPrefix
 		}
 	}
 }
@@ -217,11 +233,19 @@ func (c *classifier) weigh(codec wire.Codec, s, peer *sender, d *machine.Datagra
 	}
 	if m.Type.Reliable() {
 		s.reliable(m, maphash.Bytes(c.seed, d.Bytes))
-		if m.Type == wire.Welcome {
+		switch {
+		case m.Type == wire.Welcome:
 			s.welcome(peer, m)
+		case m.Type == wire.Reliable && m.Sequence == 1 && !s.unwelcome && byCause(dialect):
+			s.unwelcome = true
+			s.bits += worthNoWelcome
 		}
 	}
 }
+
+// byCause reports whether an Ack of a dialect that shares its values with the
+// notes names the id that it answers, and both sides begin with a Welcome.
+func byCause(d *wire.Dialect) bool { return d == wire.DevN || d == wire.DevD }
 
 // counter adds evidence that a counter of any protocol might give too.
 func (s *sender) counter(bits float64, r relation) {

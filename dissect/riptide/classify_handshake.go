@@ -167,7 +167,7 @@ func (s *sender) disconnect(dialect *wire.Dialect, m *wire.Message) {
 		s.bits += worthLeave
 	}
 	if !m.HasReason {
-		if dialect.RTTBothWays {
+		if dialect.ReasonBothWays {
 			s.bits += worthNotNotes // the notes give every Disconnect a reason
 		}
 		return

@@ -110,6 +110,11 @@ func (s *sender) ack(dialect *wire.Dialect, peer *sender, m *wire.Message) {
 		always := m.HasCause
 		s.narrow(func(b *wire.Build) bool { return (b.Cause == wire.CauseAlways) == always })
 	}
+	if byCause(dialect) && !m.HasCause && s.answers > 1 && m.Last == s.last && m.AckBits != s.lastBits && m.AckBits&s.lastBits == s.lastBits {
+		// The message that set the new bits was not the newest.
+		s.counter(worthUnnamed, 0)
+	}
+	s.last, s.lastBits = m.Last, m.AckBits
 	if m.Type == wire.AckExtra {
 		s.narrow(func(b *wire.Build) bool { return !b.OneSequence })
 	}
@@ -140,9 +145,9 @@ func (c *classifier) notification(codec wire.Codec, s, peer *sender, d *machine.
 	m := &c.m
 	s.narrow(func(b *wire.Build) bool { return !b.NoNotify })
 	worth := &s.bits
-	if codec.Dialect == wire.Notes {
+	if codec.Dialect.BareNotify() {
 		codec.NotifyHeader = true
-		if !codec.Fits(d.Bytes, d.Length, m) || m.Oddities&wire.NotesHeader == 0 {
+		if !codec.Fits(d.Bytes, d.Length, m) || m.Bare {
 			s.headerBits -= worthNotify
 			return
 		}

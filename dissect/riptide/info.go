@@ -59,7 +59,7 @@ func Info(ctx dissect.Context, dg *machine.Datagram, to []byte) []byte {
 		number("seq", int64(m.Sequence))
 		number("client", int64(m.ClientID))
 	case wire.Notify:
-		if codec.Dialect == wire.Notes && m.Oddities&wire.NotesHeader == 0 {
+		if m.Bare {
 			number("id", int64(m.MessageID))
 			break
 		}

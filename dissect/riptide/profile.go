@@ -93,7 +93,7 @@ func doneFileSettings(v any) (*dissect.Config, error) {
 	default:
 		return nil, fmt.Errorf("byte_order: expected little or big, found %q", f.ByteOrder)
 	}
-	if f.NotifyHeader && d != wire.Notes {
+	if f.NotifyHeader && !d.BareNotify() {
 		return nil, fmt.Errorf("notify_header: dialect %s has that header in any case, or no Notify", d.Name)
 	}
 	if f.Build != "" {
