@@ -38,7 +38,7 @@ func (e *Endpoint) leave() {
 	}
 	if e.running {
 		m := wire.Message{Type: wire.Disconnect}
-		if e.codec.Dialect == wire.Notes {
+		if e.codec.Dialect.ReasonBothWays {
 			m.Reason, m.HasReason = disconnected, true
 		}
 		_ = e.internal(l, m, nil)

@@ -29,9 +29,11 @@ type connection struct {
 }
 
 // session takes what a message tells about the connection's life.
-func (t *follower) session(p *sighting, m *wire.Message, out *machine.Effects) {
+// is says what a heartbeat is.
+func (t *follower) session(p *sighting, m *wire.Message, is beat, out *machine.Effects) {
 	c := &t.life
 	peer := p.from.Other()
+	oneWay := t.config.Senders[p.from].Codec.Dialect.WelcomeOneWay
 	switch m.Type {
 	case wire.Connect:
 		if !t.roles {
@@ -62,6 +64,9 @@ func (t *follower) session(p *sighting, m *wire.Message, out *machine.Effects) {
 			t.begin()
 		}
 		c.heard[peer] = p.at
+		if oneWay && !t.roles {
+			t.client, t.roles = peer, true
+		}
 		if t.roles && p.from == t.client {
 			if c.welcomeAt != 0 && c.joinedAt == 0 && m.ClientID != c.clientID {
 				report(out, welcomeMismatch, p.from, machine.Certain, p.at, p.ref, 0, float64(c.clientID), float64(m.ClientID))
@@ -77,6 +82,9 @@ func (t *follower) session(p *sighting, m *wire.Message, out *machine.Effects) {
 		if c.welcomeAt == 0 {
 			t.tells(out, EventWelcomed, uint32(m.ClientID), p)
 			c.welcomeAt, c.clientID = p.at, m.ClientID
+			if oneWay {
+				t.connected(p.from, m.ClientID, machine.Certain, p, out)
+			}
 		}
 	case wire.ClientConnected:
 		if len(c.clients) < 1<<10 && !contains(c.clients, m.ClientID) {
@@ -91,11 +99,7 @@ func (t *follower) session(p *sighting, m *wire.Message, out *machine.Effects) {
 		}
 	case wire.Heartbeat:
 		c.heard[peer] = p.at
-		if m.HasRTT {
-			t.beat(p, m, out)
-		} else if c.pings > 0 && m.Ping == c.ping {
-			c.answer(&t.sides[peer], &t.sides[p.from], p.at)
-		}
+		t.heartbeat(p, m, is, out)
 	case wire.Disconnect:
 		if c.endedAt == 0 {
 			c.endedAt, c.endedBy, c.endedRef = p.at, p.from, p.ref

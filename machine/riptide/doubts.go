@@ -84,11 +84,11 @@ func (t *follower) sentAgain(s *side, e *life) {
 func (t *follower) stands() (machine.Vantage, string) {
 	v, reason := t.facts.Vantage, t.facts.VantageReason
 	if !t.config.OneHost {
-		v, reason, _ = judgeVantage(&t.reaches)
+		v, reason, _ = t.reaches.judge()
 	}
 	for i := range t.sides {
 		s := &t.sides[i]
-		far := t.config.OneHost && t.reaches[i].samples >= 8 && t.reaches[i].least() > relayLeast
+		far := t.config.OneHost && t.reaches.of[i].samples >= 8 && t.reaches.of[i].least() > relayLeast
 		if !v.Near(s.side) || !far && s.doubts.against < overruled {
 			continue
 		}
@@ -102,7 +102,7 @@ func (t *follower) stands() (machine.Vantage, string) {
 			v = machine.VantageBetween
 		}
 		if far {
-			reason = fmt.Sprintf("%v rather than %v: %v answers after %v at the least", v, was, s.side, round(t.reaches[i].least()))
+			reason = fmt.Sprintf("%v rather than %v: %v answers after %v at the least", v, was, s.side, round(t.reaches.of[i].least()))
 		} else {
 			reason = fmt.Sprintf("%v rather than %v: %d messages that passed the tap towards %v had not reached it when it went on", v, was, s.doubts.against, s.side)
 		}

@@ -284,7 +284,7 @@ func (e *Endpoint) answer(l *link, cause uint16, fresh bool) {
 	}
 	m.Flag, m.HasCause = cause != m.Last, cause != m.Last
 	switch d := e.codec.Dialect; {
-	case d == wire.Notes:
+	case d.AcksUnnamed:
 		m.HasCause = false
 	case d.SeparateCause && m.Flag:
 		m.Type = wire.AckExtra
@@ -358,7 +358,7 @@ func (e *Endpoint) sendNotify(l *link, m *wire.Message, body []byte, bits int) e
 
 // bareNotify reports whether notify messages are as the notes have them: a
 // message id and no more.
-func (e *Endpoint) bareNotify() bool { return e.codec.Dialect == wire.Notes && !e.codec.NotifyHeader }
+func (e *Endpoint) bareNotify() bool { return e.codec.Dialect.BareNotify() && !e.codec.NotifyHeader }
 
 // notified takes what the header of a notify message acknowledges.
 func (e *Endpoint) notified(l *link, m *wire.Message) {

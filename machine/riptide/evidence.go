@@ -23,11 +23,12 @@ func (b *Behaviour) jump() int {
 
 // evidence takes an Ack of s for what it says by its documented meaning: which
 // messages of the peer have come to s. Of a far side it is all that is known.
-func (t *follower) evidence(s, peer *side, p *sighting, m *wire.Message, out *machine.Effects) {
+// answers is the id that the Ack answers.
+func (t *follower) evidence(s, peer *side, p *sighting, m *wire.Message, answers answering, out *machine.Effects) {
 	if !peer.met {
 		return
 	}
-	last, cause := peer.unwrap(m.Last), peer.unwrap(m.Cause)
+	last, cause := peer.unwrap(m.Last), peer.unwrap(answers.id)
 	if s.behaviour.OneSequence {
 		// It acks Welcome only, and with the client id in place of the sequence.
 		last, cause = int64(s.behaviour.First), int64(s.behaviour.First)
@@ -62,7 +63,9 @@ func (t *follower) evidence(s, peer *side, p *sighting, m *wire.Message, out *ma
 	}
 	e := peer.sent.find(cause)
 	if e != nil {
-		e.answered(s, p.at)
+		if answers.known || e.answers == 0 {
+			e.answered(s, p.at)
+		}
 		if !s.ordered {
 			t.far(s, peer, e, p, m, out)
 			if s.faulty && s.faultyTo == last {

@@ -15,9 +15,11 @@ type follower struct {
 	config  Config
 	facts   machine.Facts
 	sides   [2]side
-	reaches [2]reach
-	mores   int     // that lives have
-	lent    []*more // of ended lives, whose bodies the caller may still read
+	reaches reaches
+	beats   beatRoles
+	early   *earlyBeat // a heartbeat that was seen before the roles were known; nil for none
+	mores   int        // that lives have
+	lent    []*more    // of ended lives, whose bodies the caller may still read
 	free    []*more
 
 	begun  bool // the connection's beginning is in the capture
@@ -84,7 +86,7 @@ func (t *follower) step(p *sighting, out *machine.Effects) {
 	t.last = p.at
 	s, peer := &t.sides[p.from], &t.sides[p.from.Other()]
 	m := &t.m
-	codec := t.config.Senders[p.from].Codec
+	codec := &t.config.Senders[p.from].Codec
 	if err := codec.Parse(p.bytes, p.length, m); err != nil && !errors.Is(err, base.ErrTrailing) {
 		s.packets++
 		s.bytes += uint64(p.length)
@@ -116,27 +118,29 @@ func (t *follower) step(p *sighting, out *machine.Effects) {
 	}
 	if t.weighing {
 		if !t.releasing {
-			weigh(&t.reaches, p, m)
+			t.reaches.weigh(p, codec.Dialect, m)
 		}
-		s.shown = s.shown || t.reaches[p.from].shows()
+		s.shown = s.shown || t.reaches.of[p.from].shows()
 	}
 	t.settle(p.at, out)
+	is := t.beats.take(p.from, codec.Dialect, m)
 	if !p.behind {
-		t.session(p, m, out)
+		t.session(p, m, is, out)
 	}
 	t.faults(s, p, m, out)
 	switch {
 	case m.Type == wire.Ack || m.Type == wire.AckExtra:
+		answers := answerOf(m)
 		if s.ordered {
-			t.witness(s, peer, p, m, out)
+			answers = t.witness(s, peer, p, m, out)
 		}
-		t.evidence(s, peer, p, m, out)
+		t.evidence(s, peer, p, m, answers, out)
 		if !p.behind {
 			t.acked(peer, p, m, out)
 		}
 	case m.Type.Reliable():
 		t.reliable(s, peer, p, m, out)
-	case m.Type == wire.Unreliable || bare(codec, m):
+	case m.Type == wire.Unreliable || m.Bare:
 		t.unreliable(s, p, m, out)
 	case m.Type == wire.Notify:
 		t.notify(s, peer, p, m, out)
@@ -190,7 +194,11 @@ func (t *follower) size() int {
 // clone gives an independent copy.
 func (t *follower) clone() *follower {
 	c := *t
-	c.reaches = cloneReaches(&t.reaches)
+	c.reaches = t.reaches.clone()
+	if t.early != nil {
+		early := *t.early
+		c.early = &early
+	}
 	c.lent, c.free = nil, nil
 	c.life.clients = slices.Clone(t.life.clients)
 	for i := range c.sides {

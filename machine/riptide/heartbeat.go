@@ -122,6 +122,35 @@ func (t *follower) rtt(x machine.Side) (sample, smoothed int, sure machine.Certa
 	return sample, smoothed, sure
 }
 
+// earlyBeat is a heartbeat of which it is not known yet whether it asks.
+type earlyBeat struct {
+	sighting
+	m wire.Message
+}
+
+// heartbeat takes a heartbeat of either side.
+func (t *follower) heartbeat(p *sighting, m *wire.Message, is beat, out *machine.Effects) {
+	c := &t.life
+	if is == beatOpen {
+		if t.early == nil {
+			t.early = &earlyBeat{sighting{at: p.at, ref: p.ref, from: p.from}, *m}
+		}
+		return
+	}
+	if e := t.early; e != nil {
+		t.early = nil
+		if asks := is == beatPing; asks == (e.from == p.from) {
+			t.beat(&e.sighting, &e.m, out)
+		}
+	}
+	switch {
+	case is == beatPing:
+		t.beat(p, m, out)
+	case c.pings > 0 && m.Ping == c.ping:
+		c.answer(&t.sides[p.from.Other()], &t.sides[p.from], p.at)
+	}
+}
+
 // beat takes a heartbeat of the client. The RTT that it tells is the newest
 // sample: the server smooths what it is told, the client what it measured.
 func (t *follower) beat(p *sighting, m *wire.Message, out *machine.Effects) {
@@ -129,20 +158,22 @@ func (t *follower) beat(p *sighting, m *wire.Message, out *machine.Effects) {
 	if !t.roles {
 		t.client, t.roles = p.from, true
 	}
-	if own := &t.sides[p.from]; own.near && !own.stream && t.client == p.from && c.pings > 0 && m.Ping != c.ping+1 && !own.behaviour.Port && !own.mayPort {
+	// The network doubles a heartbeat: the server takes each copy, the client has sent one.
+	again := c.pings > 0 && m.Ping == c.ping && p.at.Sub(c.pingAt) < HeartbeatInterval/2
+	if own := &t.sides[p.from]; !again && own.near && !own.stream && t.client == p.from && c.pings > 0 && m.Ping != c.ping+1 && !own.behaviour.Port && !own.mayPort {
 		own.doubts.lacks++
 	}
-	if c.waiting && c.pings > 0 {
+	if c.waiting && c.pings > 0 && !again {
 		c.unanswered++
 		report(out, heartbeatUnanswered, p.from.Other(), machine.Certain, c.pingAt, c.pingRef, 0, float64(c.unanswered))
 	}
-	if gap := p.at.Sub(c.pingAt); c.pings > 0 && gap > heartbeatSlow {
+	if gap := p.at.Sub(c.pingAt); c.pings > 0 && !again && gap > heartbeatSlow {
 		report(out, heartbeatLate, p.from, machine.Certain, p.at, p.ref, c.pingRef, ms(gap))
 	}
 	client, server := &t.sides[p.from], &t.sides[p.from.Other()]
 	// Pytide tells 0 where the library tells -1, none yet; servers take 0 for a sample.
 	if told := int(m.RTT); told >= 0 {
-		if (told > 0 || !client.behaviour.Port) && (c.sampled || client.smoothed < 0) {
+		if !again && (told > 0 || !client.behaviour.Port) && (c.sampled || client.smoothed < 0) {
 			client.smoothed = Smooth(client.smoothed, told)
 			if c.sampled {
 				c.tell(told)
@@ -152,6 +183,9 @@ func (t *follower) beat(p *sighting, m *wire.Message, out *machine.Effects) {
 		if c.unread = server.near; !c.unread {
 			server.smoothed = Smooth(server.smoothed, told)
 		}
+	}
+	if again {
+		return
 	}
 	c.sampled = false
 	sent := p.at

@@ -32,9 +32,10 @@ type Judge struct {
 type judgedLife struct {
 	begun  bool // its beginning is in the capture
 	asked  bool // with its first Connect
+	pings  beatRoles
 	roles  bool
 	sure   bool   // and by more than one Connect without data, which may be a server's answer
-	beats  [2]int // of each side, with an RTT
+	beats  [2]int // that tell of each side that it is the client
 	client machine.Side
 	ended  machine.Instant // when a Disconnect passed; 0: none
 	first  machine.Instant // when the first message passed
@@ -65,6 +66,16 @@ type judged struct {
 	spoke    machine.Instant
 	spokeRef machine.Ref
 	before   machine.Instant // when it spoke the time before
+	since    machine.Instant // what it sends from now on it cannot have sent before
+}
+
+// left gives when s sent a message. TCP may hold it back until long after: of a
+// stream it is the soonest time at which s can have sent it.
+func (s *judged) left(p *sight) machine.Instant {
+	if s.stream {
+		return s.since
+	}
+	return p.at
 }
 
 // NewJudge gives the judge of a connection whose sides behave as named. Of facts
@@ -96,6 +107,7 @@ type sight struct {
 	ref   machine.Ref
 	bytes []byte
 	m     *wire.Message
+	is    beat // what a heartbeat is
 }
 
 // Observe takes the next message.
@@ -113,18 +125,25 @@ func (j *Judge) Observe(d *machine.Datagram) {
 			return // a reference passes it over
 		}
 	}
-	p := &sight{d.At, d.Ref, d.Bytes, m}
+	p := &sight{d.At, d.Ref, d.Bytes, m, j.life.pings.take(d.From, j.config.Senders[d.From].Codec.Dialect, m)}
 	if j.life.first == 0 {
 		j.life.first = p.at
 	}
 	j.begins(d.From, p)
 	open := s.opinion.Undecided
+	if d.Behind || s.stream && d.Length > len(d.Bytes) {
+		// Bytes before it are missing, and some of its own may be.
+		s.hole = true
+		s.opinion.Compared++
+		s.opinion.Undecided++
+		return
+	}
 	if s.opinion.Divergence == nil {
 		s.opinion.Divergence = j.judge(s, peer, p)
 		s.opinion.Undecided = min(s.opinion.Undecided, open+1) // whatever of it is open
 	}
 	s.relays = s.relays || m.Type == wire.ClientConnected || m.Type == wire.ClientDisconnected || m.Type == wire.Welcome && m.ClientID > 1 || !j.life.begun
-	s.keep(d, m.Type, true, s.opinion.Undecided > open)
+	s.keep(d, m.Type, true, s.opinion.Undecided > open || m.Bare)
 	s.opens(d, m.Type, true)
 	s.before, s.spoke, s.spokeRef = s.spoke, p.at, p.ref
 	peer.arrive(j, p)
@@ -180,11 +199,15 @@ func (j *Judge) begins(from machine.Side, p *sight) {
 			}
 		}
 	case wire.Heartbeat:
-		if !p.m.HasRTT {
+		client := from
+		switch {
+		case p.is == beatAnswer && p.m.HasRTT: // as only the roles tell
+			client = from.Other()
+		case p.is != beatPing:
 			return
 		}
-		if l.beats[from]++; !l.roles || !l.sure && l.beats[from] > 1 {
-			l.client, l.sure = from, l.roles
+		if l.beats[client]++; !l.roles || !l.sure && l.beats[client] > 1 {
+			l.client, l.sure = client, l.roles
 			l.roles = true
 		}
 	}
@@ -199,7 +222,7 @@ func (j *Judge) judge(s, peer *judged, p *sight) *machine.Divergence {
 		}
 		return v
 	}
-	if j.life.ended != 0 && p.m.Type != wire.Disconnect && p.at.Sub(j.life.ended) > endedSlack && s.near {
+	if j.life.ended != 0 && p.m.Type != wire.Disconnect && s.left(p).Sub(j.life.ended) > endedSlack && s.near {
 		v := s.diverge(p, "after-the-end", "riptide.type", "nothing", p.m.Type.String(), "the connection had ended", s.session.endRef)
 		if v = j.trusted(s, peer, p, v); v != nil {
 			return v
@@ -216,7 +239,7 @@ func (j *Judge) judge(s, peer *judged, p *sight) *machine.Divergence {
 		return nil
 	}
 	if v = j.trusted(s, peer, p, v); v == nil {
-		s.accept(p)
+		s.accept(j, p)
 	}
 	return v
 }
@@ -228,11 +251,12 @@ func (j *Judge) says(s, peer *judged, p *sight) *machine.Divergence {
 		return s.answers(j, peer, p)
 	case t.Reliable():
 		s.opinion.Inferred.Submitted++
+		s.welcomes(j, p)
 		return s.sendsReliable(j, p)
-	case t == wire.Notify:
+	case t == wire.Notify && !p.m.Bare:
 		s.opinion.Inferred.Submitted++
 		return s.sendsNotify(j, peer, p)
-	case t == wire.Unreliable:
+	case t == wire.Unreliable || t == wire.Notify:
 		s.opinion.Inferred.Submitted++
 	default:
 		return s.speaks(j, p)
@@ -242,19 +266,20 @@ func (j *Judge) says(s, peer *judged, p *sight) *machine.Divergence {
 
 // accept takes a message of s for right that the reference would not have sent,
 // since what passed the tap towards s is open: the reference goes on from it.
-func (s *judged) accept(p *sight) {
+func (s *judged) accept(j *Judge, p *sight) {
 	switch t := p.m.Type; {
 	case !s.ordered:
 	case t == wire.Ack || t == wire.AckExtra:
-		for k, x := range s.acks.open() {
-			if x.sequence == p.m.Cause {
-				s.readTo = max(s.readTo, x.place)
-				s.acks.head += k + 1
-				break
-			}
+		open, k := s.acks.open(), s.acks.answered(p.m, j.life.begun)
+		if k == len(open) && k > 0 && p.m.Unnamed && !s.acks.receiver.holds(p.m) {
+			k = 0 // it says something of the oldest
+		}
+		if k < len(open) {
+			s.readTo = max(s.readTo, open[k].place)
+			s.acks.head += k + 1
 		}
 		s.acks.adopt(p.m.Last, p.m.AckBits)
-	case t == wire.Notify:
+	case t == wire.Notify && !p.m.Bare:
 		s.notes.join(p.m.Last, uint8(p.m.AckBits))
 	}
 }
@@ -294,6 +319,7 @@ func (s *judged) arrive(j *Judge, p *sight) {
 		}
 		s.acks.sent(p.m.Sequence)
 		s.heard(p)
+	case t == wire.Notify && p.m.Bare:
 	case t == wire.Notify:
 		if s.ordered {
 			s.notes.put(judgedArrival{p.m.Sequence, s.places, p.at, p.ref})

@@ -89,7 +89,7 @@ func (s *judged) answers(j *Judge, peer *judged, p *sight) *machine.Divergence {
 	switch {
 	case peer.near && len(peer.sends.merged) > 0:
 		// Which ids it sent is open: those under OR-ed ones are among them.
-	case peer.near && a.met && gapOf(m.Cause, a.newest) > 0 && gapOf(m.Cause, a.newest) < farAhead:
+	case !m.Unnamed && peer.near && a.met && gapOf(m.Cause, a.newest) > 0 && gapOf(m.Cause, a.newest) < farAhead:
 		return s.diverge(p, "ack-unsent", "riptide.ack_cause", fmt.Sprintf("at most %d", a.newest), m.Cause, fmt.Sprintf("nothing newer than message %d had been sent", a.newest), a.last)
 	case peer.near && a.met && gapOf(m.Last, a.newest) > 0 && gapOf(m.Last, a.newest) < farAhead:
 		return s.diverge(p, "ack-unsent", "riptide.last", fmt.Sprintf("at most %d", a.newest), m.Last, fmt.Sprintf("nothing newer than message %d had been sent", a.newest), a.last)
@@ -131,11 +131,7 @@ func (s *judged) consistent(p *sight) *machine.Divergence {
 // in order.
 func (s *judged) answersInOrder(j *Judge, p *sight) *machine.Divergence {
 	a, m := &s.acks, p.m
-	open := a.open()
-	k := 0
-	for k < len(open) && open[k].sequence != m.Cause {
-		k++
-	}
+	open, k := a.open(), a.answered(m, j.life.begun)
 	unordered := s.behaviour.Port // Pytide reads the newest first
 	if unordered && s.relays && k == len(open) {
 		// A server of Pytide that relays mixes its messages up.
@@ -156,12 +152,21 @@ func (s *judged) answersInOrder(j *Judge, p *sight) *machine.Divergence {
 		a.adopt(m.Last, m.AckBits)
 		return nil
 	}
+	peer := &j.sides[s.side.Other()]
 	switch {
+	case k == len(open) && s.stream && !peer.sends.met:
+		// Where its messages begin is not found yet: they come late.
+		s.hole = true
+		s.opinion.Undecided++
+		a.adopt(m.Last, m.AckBits)
+		return nil
 	case k == len(open) && (!j.life.begun && !a.known || a.over):
 		// It came before the capture.
 		s.opinion.Undecided++
 		a.adopt(m.Last, m.AckBits)
 		return nil
+	case k == len(open) && m.Unnamed:
+		return s.answersNothing(p)
 	case k == len(open):
 		if len(open) == 0 {
 			return s.diverge(p, "ack-unasked", "riptide.ack_cause", "no Ack", m.Cause, fmt.Sprintf("no copy of message %d passed the tap towards this side that was not answered before", m.Cause), a.last)
@@ -171,7 +176,11 @@ func (s *judged) answersInOrder(j *Judge, p *sight) *machine.Divergence {
 		if v := s.unsentAck(j.config.Senders[s.side].Codec, p, &open[0]); v != nil {
 			return v
 		}
-		return s.diverge(p, "ack-missing", "riptide.ack_cause", open[0].sequence, m.Cause, fmt.Sprintf("message %d came before message %d, and each copy of a reliable message is answered at once", open[0].sequence, m.Cause), open[0].ref, open[k].ref)
+		v := s.diverge(p, "ack-missing", "riptide.ack_cause", open[0].sequence, open[k].sequence, fmt.Sprintf("message %d came before message %d, and each copy of a reliable message is answered at once", open[0].sequence, open[k].sequence), open[0].ref, open[k].ref)
+		if m.Unnamed {
+			expects(v, a.after(open[0].sequence), m)
+		}
+		return v
 	}
 	x := open[k]
 	if unordered {
@@ -181,7 +190,7 @@ func (s *judged) answersInOrder(j *Judge, p *sight) *machine.Divergence {
 	} else {
 		a.head += k + 1
 	}
-	s.readTo = max(s.readTo, x.place)
+	s.readTo, s.since = max(s.readTo, x.place), max(s.since, x.at)
 	if !a.known && !j.life.begun {
 		a.adopt(m.Last, m.AckBits)
 		s.opinion.Undecided++
@@ -190,8 +199,7 @@ func (s *judged) answersInOrder(j *Judge, p *sight) *machine.Divergence {
 	a.known = true
 	gap := gapOf(x.sequence, a.receiver.last)
 	a.receiver.Take(x.sequence)
-	last, bits := a.receiver.Ack()
-	if last == m.Last && bits == m.AckBits {
+	if a.receiver.holds(m) {
 		return nil
 	}
 	if unordered && s.relays {
@@ -205,22 +213,68 @@ func (s *judged) answersInOrder(j *Judge, p *sight) *machine.Divergence {
 		a.adopt(m.Last, m.AckBits)
 		return nil
 	}
-	v := s.diverge(p, "ack", "riptide.ack_bits", fmt.Sprintf("%#04x", bits), fmt.Sprintf("%#04x", m.AckBits),
-		fmt.Sprintf("after message %d, and all before it, the receiver holds something else", x.sequence), x.ref, a.last)
+	return s.misheld(p, &x, &a.receiver)
+}
+
+// answered gives which of the arrivals that wait an Ack answers; their number for
+// none. An Ack that names none answers the first after which the receiver holds
+// what it says. begun is set where the capture has the connection's beginning.
+func (a *judgedAcks) answered(m *wire.Message, begun bool) int {
+	open := a.open()
+	if m.Unnamed && (a.known || begun) {
+		return a.receiver.answers(m, len(open), func(i int) uint16 { return open[i].sequence })
+	}
+	for k := range open {
+		if open[k].sequence == m.Cause {
+			return k
+		}
+	}
+	return len(open)
+}
+
+// answersNothing judges an Ack that names no id and that no arrival leads to.
+func (s *judged) answersNothing(p *sight) *machine.Divergence {
+	a, m := &s.acks, p.m
+	open := a.open()
+	switch {
+	case len(open) == 0:
+		return s.diverge(p, "ack-unasked", "riptide.type", "no Ack", m.Type, "every reliable message that passed the tap towards this side was answered before", a.last)
+	case a.receiver.holds(m), a.met && gapOf(m.Last, a.newest) > 0 && gapOf(m.Last, a.newest) < farAhead:
+		v := s.diverge(p, "ack-unasked", "", "", "", fmt.Sprintf("no message that waits for an answer leads to this Ack; message %d is the oldest of them", open[0].sequence), open[0].ref, a.last)
+		expects(v, a.after(open[0].sequence), m)
+		return v
+	}
+	return s.misheld(p, &open[0], a.after(open[0].sequence))
+}
+
+// after gives the receiver once it has taken one more id.
+func (a *judgedAcks) after(id uint16) *Receiver {
+	r := a.receiver.Clone()
+	r.Take(id)
+	return &r
+}
+
+// misheld words that an Ack does not say what the receiver holds after an arrival.
+func (s *judged) misheld(p *sight, x *judgedArrival, holds *Receiver) *machine.Divergence {
+	v := s.diverge(p, "ack", "", "", "", fmt.Sprintf("after message %d, and all before it, the receiver holds something else", x.sequence), x.ref, s.acks.last)
+	expects(v, holds, p.m)
+	return v
+}
+
+// expects words a divergence of an Ack from what a receiver holds.
+func expects(v *machine.Divergence, holds *Receiver, m *wire.Message) {
+	last, bits := holds.Ack()
+	v.Field, v.Expected, v.Got = "riptide.ack_bits", fmt.Sprintf("%#04x", bits), fmt.Sprintf("%#04x", m.AckBits)
 	if last != m.Last {
 		v.Field, v.Expected, v.Got = "riptide.last", fmt.Sprint(last), fmt.Sprint(m.Last)
 	}
-	v.Reference, v.Captured = "received "+window(last, uint64(bits), 16), "received "+window(m.Last, uint64(m.AckBits), 16)
-	return v
+	v.Reference, v.Captured = "received "+window(last, uint64(bits), windowAcks), "received "+window(m.Last, uint64(m.AckBits), windowAcks)
 }
 
 // holds reports whether an Ack says just what the receiver holds once it has read
 // what the Ack answers.
 func (a *judgedAcks) holds(m *wire.Message) bool {
-	after := a.receiver.Clone()
-	after.Take(m.Cause)
-	last, bits := after.Ack()
-	return a.known && last == m.Last && bits == m.AckBits
+	return a.known && a.after(m.Cause).holds(m)
 }
 
 // adopt sets the receiver to what an Ack shows.
@@ -236,7 +290,7 @@ const answerSlack = time.Second
 // unanswered looks for a message that s ought to have answered long ago.
 func (s *judged) unanswered(j *Judge, p *sight) *machine.Divergence {
 	open := s.acks.open()
-	if len(open) == 0 || !s.near || !s.acks.known || s.behaviour.Port || p.at.Sub(open[0].at) < answerSlack || s.spoke.Sub(open[0].at) < answerSlack/2 {
+	if len(open) == 0 || !s.near || !s.acks.known || s.behaviour.Port || s.left(p).Sub(open[0].at) < answerSlack || s.spoke.Sub(open[0].at) < answerSlack/2 {
 		return nil
 	}
 	if v := s.unsentAck(j.config.Senders[s.side].Codec, p, &open[0]); v != nil {

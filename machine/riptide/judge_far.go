@@ -74,7 +74,7 @@ const farAckRing = 2*windowAcks + 2
 // snapshot holds an Ack of a far side against those before it and against what
 // passed the tap towards the side.
 func (s *judged) snapshot(p *sight) *machine.Divergence {
-	if s.behaviour.Receive != ReceiveList || s.behaviour.ShiftFault || s.behaviour.Port || s.behaviour.OneSequence {
+	if b := s.behaviour; b.Receive != ReceiveList && b.Receive != ReceiveNotes || b.ShiftFault || b.Port || b.OneSequence {
 		return nil // what it holds can shrink
 	}
 	f, m := &s.acks.far, p.m

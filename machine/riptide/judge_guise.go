@@ -160,7 +160,7 @@ func (s *judged) unsentAck(c wire.Codec, p *sight, x *judgedArrival) *machine.Di
 	last, bits := after.Ack()
 	for _, t := range [...]wire.Type{wire.Ack, wire.AckExtra} {
 		if g := s.guises.find(c, t, x.ref, func(m *wire.Message, _ uint64) bool {
-			return m.Cause == x.sequence && m.Last == last && m.AckBits == bits
+			return (m.Unnamed || m.Cause == x.sequence) && m.Last == last && m.AckBits == bits
 		}); g != nil {
 			return s.disguised(p, g, t, fmt.Sprintf("it is the Ack of message %d but for its type: no Ack answers that message", x.sequence))
 		}
@@ -170,7 +170,8 @@ func (s *judged) unsentAck(c wire.Codec, p *sight, x *judgedArrival) *machine.Di
 
 // unsentBeat looks for a heartbeat under another type.
 func (s *judged) unsentBeat(c wire.Codec, p *sight, ping uint8, after machine.Ref, asks bool) *machine.Divergence {
-	if g := s.guises.find(c, wire.Heartbeat, after, func(m *wire.Message, _ uint64) bool { return m.Ping == ping && m.HasRTT == asks }); g != nil {
+	timed := asks || c.Dialect.RTTBothWays
+	if g := s.guises.find(c, wire.Heartbeat, after, func(m *wire.Message, _ uint64) bool { return m.Ping == ping && m.HasRTT == timed }); g != nil {
 		return s.disguised(p, g, wire.Heartbeat, fmt.Sprintf("it is the heartbeat with id %d but for its type: no other has this id", ping))
 	}
 	return nil
@@ -200,7 +201,7 @@ func (s *judged) unreadable(j *Judge, d *machine.Datagram, err error) *machine.D
 	if !errors.As(err, &bad) {
 		return nil
 	}
-	p := &sight{d.At, d.Ref, d.Bytes, &j.m}
+	p := &sight{at: d.At, ref: d.Ref, bytes: d.Bytes, m: &j.m}
 	v := s.diverge(p, "unreadable", "riptide."+bad.Field, bad.Expected, bad.Found, "an endpoint of this protocol sends nothing else from its port", s.spokeRef)
 	if v.Expected == "" {
 		v.Expected = "a message of dialect " + j.config.Senders[s.side].Codec.Dialect.Name
@@ -219,13 +220,17 @@ func (s *judged) miscast(j *Judge, p *sight) *machine.Divergence {
 		role = "client"
 	}
 	var wrong bool
+	dialect := j.config.Senders[s.side].Codec.Dialect
 	switch p.m.Type {
 	case wire.ClientConnected, wire.ClientDisconnected, wire.Reject:
 		wrong = client
 	case wire.Heartbeat:
-		wrong = p.m.HasRTT != client && !j.config.Senders[s.side].Codec.Dialect.RTTBothWays
+		wrong = p.m.HasRTT != client && !dialect.RTTBothWays
 	case wire.Disconnect:
-		wrong = client && p.m.HasReason
+		// Where a client gives a reason, two of them remain the server's alone.
+		wrong = client && p.m.HasReason && (!dialect.ReasonBothWays || p.m.Reason == kicked || p.m.Reason == serverStopped)
+	case wire.Welcome:
+		wrong = client && dialect.WelcomeOneWay
 	}
 	if !wrong {
 		return nil

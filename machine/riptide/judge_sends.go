@@ -296,7 +296,7 @@ func (s *judged) resends(p *sight, e *pending) *machine.Divergence {
 	switch {
 	case b.Port:
 		// Pytide sends again what it takes for asked for, at any time.
-	case e.clearedAt != 0 && (s.readTo > e.place && !e.asked || p.at.Sub(e.clearedAt) > clearSlack) && !merged:
+	case e.clearedAt != 0 && (s.readTo > e.place && !e.asked || s.left(p).Sub(e.clearedAt) > clearSlack) && !merged:
 		// One that an Ack asked for goes out as that Ack is handled: what lay in the
 		// socket behind it was read and answered before, but not handled.
 		return s.diverge(p, "resend-after-ack", "riptide.sequence", "no resend", e.id, fmt.Sprintf("the Ack that clears message %d came %.0f ms before it was sent again", e.id, ms(p.at.Sub(e.clearedAt))), e.last, e.clearedBy)

@@ -20,13 +20,17 @@ type judgedSession struct {
 	waiting  bool // its answer has not passed
 	low, top int  // the RTT that the next heartbeat may tell, ms
 	measured bool
-	told     int
+	beatAt   machine.Instant // the soonest time at which it can have sent its last Connect or heartbeat; 0 unknown
 
 	asked    []askedPing // pings that wait for an answer
 	answered bool        // one that is in the capture: all that came before it are
 	heardAt  machine.Instant
 	heardRef machine.Ref
-	welcomed bool // the id is known
+	welcomed bool  // the id is known
+	welcome  int64 // the place of the Welcome among what passed the tap towards the side
+	told     int   // the RTT that the side gave last, ms
+	heardAny bool  // a ping has come
+	heardRTT int   // the RTT that pings gave last, ms; -1 for none, unheardRTT where that is open
 	clientID uint16
 	idRef    machine.Ref
 	endRef   machine.Ref
@@ -38,6 +42,8 @@ type askedPing struct {
 	at  machine.Instant
 	ref machine.Ref
 	may bool // it came before the server knew that its client is connected: it need not be answered
+	rtt int  // the RTT that it gives, ms
+	was int  // the RTT that the server had been given before
 }
 
 const (
@@ -69,7 +75,7 @@ func (s *judged) alive(j *Judge, p *sight) *machine.Divergence {
 		if a.may || s.joined || p.m.Type == wire.Heartbeat {
 			continue
 		}
-		if p.at.Sub(a.at) > answerSlack && s.spoke.Sub(a.at) > answerSlack/2 {
+		if s.left(p).Sub(a.at) > answerSlack && s.spoke.Sub(a.at) > answerSlack/2 {
 			if v := s.unsentBeat(j.config.Senders[s.side].Codec, p, a.id, a.ref, false); v != nil {
 				return v
 			}
@@ -77,10 +83,10 @@ func (s *judged) alive(j *Judge, p *sight) *machine.Divergence {
 		}
 		break
 	}
-	if c.heardAt == 0 || !c.welcomed || s.behaviour.NoTimeout || p.m.Type == wire.Connect || p.at.Sub(c.heardAt) < timeoutMost {
+	if c.heardAt == 0 || !c.welcomed || s.behaviour.NoTimeout || p.m.Type == wire.Connect || s.left(p).Sub(c.heardAt) < timeoutMost {
 		return nil
 	}
-	return s.diverge(p, "timeout", "riptide.type", "nothing", p.m.Type, fmt.Sprintf("the last heartbeat came %.1f s ago: the connection is given up after 5 to 6 s", p.at.Sub(c.heardAt).Seconds()), c.heardRef)
+	return s.diverge(p, "timeout", "riptide.type", "nothing", p.m.Type, fmt.Sprintf("the last heartbeat came %.1f s ago: the connection is given up after 5 to 6 s", s.left(p).Sub(c.heardAt).Seconds()), c.heardRef)
 }
 
 // heard takes a Welcome that reaches s: it counts as a sign of life.
@@ -89,10 +95,21 @@ func (s *judged) heard(p *sight) {
 		c := &s.session
 		c.heardAt, c.heardRef = p.at, p.ref
 		if !c.welcomed {
-			c.welcomed, c.clientID, c.idRef = true, p.m.ClientID, p.ref
+			c.welcomed, c.clientID, c.idRef, c.welcome = true, p.m.ClientID, p.ref, s.places
 		}
 	}
 }
+
+// welcomes takes a Welcome that s sends, in a dialect in which the connection then
+// stands.
+func (s *judged) welcomes(j *Judge, p *sight) {
+	if c := &s.session; p.m.Type == wire.Welcome && j.config.Senders[s.side].Codec.Dialect.WelcomeOneWay && !s.client(j) {
+		c.welcomed, c.clientID, c.idRef = true, p.m.ClientID, p.ref
+	}
+}
+
+// unheardRTT stands for an RTT that was given before the capture.
+const unheardRTT = -2
 
 // hears takes what reaches s and concerns the connection.
 func (s *judged) hears(j *Judge, p *sight) {
@@ -105,20 +122,33 @@ func (s *judged) hears(j *Judge, p *sight) {
 	case wire.Heartbeat:
 		c.heardAt, c.heardRef = p.at, p.ref
 		s.sends.joins(j)
-		if p.m.HasRTT {
+		if p.is == beatPing {
 			if len(c.asked) == 64 {
 				c.asked = append(c.asked[:0], c.asked[1:]...)
 			}
-			c.asked = append(c.asked, askedPing{p.m.Ping, p.at, p.ref, !c.welcomed})
-			if p.m.RTT >= 0 && !s.client(j) {
-				s.sends.sampled(p.at, int(p.m.RTT), int(p.m.RTT))
+			if !c.heardAny {
+				c.heardAny, c.heardRTT = true, -1
+				if !j.life.begun {
+					c.heardRTT = unheardRTT
+				}
+			}
+			rtt := int(p.m.RTT)
+			c.asked = append(c.asked, askedPing{p.m.Ping, p.at, p.ref, !c.welcomed, rtt, c.heardRTT})
+			if rtt >= 0 {
+				c.heardRTT = rtt
+			}
+			if rtt >= 0 && !s.client(j) {
+				s.sends.sampled(p.at, rtt, rtt)
 			}
 			return
 		}
-		if c.waiting && p.m.Ping == c.ping {
+		if p.is == beatAnswer && c.waiting && p.m.Ping == c.ping {
 			c.waiting, c.measured = false, true
 			c.low = int(p.at.Sub(c.pingAt)/time.Millisecond) - 1
 			c.top = c.low + readMost
+			if s.stream {
+				c.top = int(p.at.Sub(c.beatAt)/time.Millisecond) + readMost
+			}
 			s.sends.sampled(p.at, c.low, c.low+60)
 		}
 	}
@@ -135,10 +165,13 @@ func (s *judged) speaks(j *Judge, p *sight) *machine.Divergence {
 	case wire.Disconnect:
 		c.endRef = p.ref
 	case wire.Heartbeat:
-		if p.m.HasRTT {
+		switch p.is {
+		case beatPing:
 			return s.beats(j, p)
+		case beatAnswer:
+			return s.pongs(j, p)
 		}
-		return s.pongs(j, p)
+		s.opinion.Undecided++ // whether it asks is open
 	}
 	return nil
 }
@@ -148,15 +181,20 @@ func (s *judged) connects(j *Judge, p *sight) *machine.Divergence {
 	if !s.client(j) || !s.near {
 		return nil
 	}
-	if s.sends.met && j.life.sure && j.life.asked {
+	answered := s.sends.met // a client's first reliable message is its own Welcome
+	if j.config.Senders[s.side].Codec.Dialect.WelcomeOneWay {
+		answered = c.welcomed && s.readTo >= c.welcome
+	}
+	if answered && j.life.sure && j.life.asked {
 		return s.diverge(p, "connect-again", "riptide.type", "no Connect", "Connect", "the connection stands: this side has answered the Welcome", s.spokeRef)
 	}
 	defer func() { c.connectAt, c.endRef = p.at, p.ref }()
 	c.connects++
+	early := s.steps(p)
 	if c.connects > ConnectAttempts {
 		return s.diverge(p, "connect-attempts", "riptide.type", fmt.Sprintf("at most %d Connects", ConnectAttempts), fmt.Sprintf("Connect %d", c.connects), "a client that has no answer gives up", c.endRef)
 	}
-	if gap := p.at.Sub(c.connectAt); c.connects > 1 && gap < HeartbeatInterval-beatSlack {
+	if gap := p.at.Sub(c.connectAt); c.connects > 1 && early {
 		return s.diverge(p, "connect-early", "riptide.type", "1000 ms after the last Connect", fmt.Sprintf("%.0f ms", ms(gap)), "Connect is repeated once a heartbeat interval", c.endRef)
 	}
 	return nil
@@ -192,7 +230,7 @@ func (s *judged) beats(j *Judge, p *sight) *machine.Divergence {
 	if !s.near {
 		return nil
 	}
-	if gap := p.at.Sub(c.pingAt); c.pinged && gap < HeartbeatInterval-beatSlack {
+	if gap, early := p.at.Sub(c.pingAt), s.steps(p); c.pinged && early {
 		return s.diverge(p, "heartbeat-early", "riptide.ping", "1000 ms after the last heartbeat", fmt.Sprintf("%.0f ms", ms(gap)), "a heartbeat is sent once a heartbeat interval", c.pingRef)
 	}
 	if pytide {
@@ -200,6 +238,8 @@ func (s *judged) beats(j *Judge, p *sight) *machine.Divergence {
 	}
 	switch rtt := int(m.RTT); {
 	case !c.pinged:
+	case c.measured && s.stream && rtt == c.told && s.since.Sub(c.heardAt) < readMost*time.Millisecond:
+		// TCP held it back: it was sent before the answer came, which then counts for nothing.
 	case c.measured && (rtt < c.low || rtt > c.top):
 		return s.diverge(p, "rtt", "riptide.rtt", fmt.Sprintf("%d to %d", c.low, c.top), rtt, "the RTT is from the last ping to its answer", c.pingRef, c.heardRef)
 	case !c.measured && rtt != c.told:
@@ -207,6 +247,30 @@ func (s *judged) beats(j *Judge, p *sight) *machine.Divergence {
 	}
 	c.measured = false
 	return nil
+}
+
+// steps takes a Connect or a heartbeat of s, and reports whether it comes before its
+// time. Over TCP one that was held back may be close before the next, so there each
+// is held against the soonest time at which it can have been sent.
+func (s *judged) steps(p *sight) (early bool) {
+	c := &s.session
+	last := max(c.connectAt, c.pingAt)
+	if !s.stream {
+		return p.at.Sub(last) < HeartbeatInterval-beatSlack
+	}
+	switch {
+	case c.beatAt != 0:
+		c.beatAt = max(c.beatAt.Add(HeartbeatInterval), s.since)
+	case c.connects == 1:
+		c.beatAt = p.at // nothing was sent before that could hold it back
+	default:
+		c.beatAt = s.since
+	}
+	if c.beatAt == 0 {
+		return false
+	}
+	s.since = max(s.since, c.beatAt.Add(-beatSlack))
+	return p.at < c.beatAt.Add(-beatSlack)
 }
 
 // pongs judges a server's answer to a heartbeat.
@@ -225,8 +289,8 @@ func (s *judged) pongs(j *Judge, p *sight) *machine.Divergence {
 				}
 			}
 			c.asked = append(c.asked[:0], c.asked[i+1:]...)
-			c.answered = true
-			return nil
+			c.answered, s.since = true, max(s.since, a.at)
+			return s.echoes(p, &a)
 		}
 	}
 	if s.joined && !c.answered || !c.welcomed && len(c.asked) == 0 && !c.answered {
@@ -238,4 +302,15 @@ func (s *judged) pongs(j *Judge, p *sight) *machine.Divergence {
 		expected = fmt.Sprint(c.asked[0].id)
 	}
 	return s.diverge(p, "heartbeat-answer", "riptide.ping", expected, p.m.Ping, "a server answers each heartbeat once, with its id", c.heardRef)
+}
+
+// echoes judges the RTT of an answer, in a dialect whose answers have one. The
+// document does not say whose it is. A server measures none, so it is -1 (none yet)
+// or what the client has told: before this ping, or by it.
+func (s *judged) echoes(p *sight, a *askedPing) *machine.Divergence {
+	rtt := int(p.m.RTT)
+	if !p.m.HasRTT || rtt == -1 || rtt == a.rtt || rtt == a.was || a.was == unheardRTT {
+		return nil
+	}
+	return s.diverge(p, "rtt", "riptide.rtt", a.was, rtt, "a server measures no RTT: an answer repeats one that its client has told", a.ref)
 }

@@ -39,7 +39,11 @@ func told(m *wire.Message) string {
 	switch t := m.Type; {
 	case t == wire.Ack || t == wire.AckExtra:
 		add("received %s", window(m.Last, uint64(m.AckBits), windowAcks))
-		add("answers %d", m.Cause)
+		if !m.Unnamed {
+			add("answers %d", m.Cause)
+		}
+	case m.Bare:
+		add("id %d", m.MessageID)
 	case t == wire.Notify:
 		add("sequence %d", m.Sequence)
 		add("received %s", window(m.Last, uint64(m.AckBits), 8))

@@ -46,7 +46,7 @@ func (j *Judge) withdraw() {
 func (j *Judge) mistold(s *judged, p *sight) *machine.Divergence {
 	c, m := j.config.Senders[s.side].Codec, p.m
 	switch {
-	case m.Type == wire.Notify && m.Last == s.notes.next:
+	case m.Type == wire.Notify && !m.Bare && m.Last == s.notes.next:
 		return s.unsentNotify(c, p, m.Last)
 	case (m.Type == wire.Ack || m.Type == wire.AckExtra) && (m.Cause == s.sends.next || m.Last == s.sends.next):
 		return s.unsentAs(c, p, s.sends.next)
@@ -58,7 +58,7 @@ func (j *Judge) mistold(s *judged, p *sight) *machine.Divergence {
 		if x != nil {
 			return s.unsentCopy(c, p, x)
 		}
-	case m.Type == wire.Heartbeat && !m.HasRTT && (s.behaviour.Port || s.session.pinged && m.Ping == s.session.ping+1 || !s.session.pinged && m.Ping == 0):
+	case p.is == beatAnswer && (s.behaviour.Port || s.session.pinged && m.Ping == s.session.ping+1 || !s.session.pinged && m.Ping == 0):
 		return s.unsentBeat(c, p, m.Ping, s.session.pingRef, true)
 	}
 	return nil

@@ -119,7 +119,7 @@ func (t *follower) begins(s *side, l *lives, sequence int64, hash uint64, p *sig
 	e.From, e.Type, e.Bits = s.side, m.Type, int32(m.BodyBits)
 	e.At, e.lastAt, e.Attempts, e.frame = p.at, p.at, 1, p.ref
 	e.smoothed = int32(s.smoothed)
-	if m.Type == wire.Unreliable || m.Type == wire.Reliable || m.MessageID != 0 {
+	if m.Type == wire.Unreliable || m.Type == wire.Reliable || m.Bare {
 		e.ID, e.IDBits = m.MessageID, 16
 	}
 	t.valueFaults(s, p, m, out)
@@ -199,12 +199,6 @@ func (t *follower) named(s *side, e *life, p *sighting, out *machine.Effects) {
 		s.acked++
 		t.event(out, machine.EventAcked, s.side, machine.Likely, e, e.frame, p.ref, p)
 	}
-}
-
-// bare reports whether a notify message is as the notes have it: without a
-// sequence, and without acks in its header.
-func bare(c wire.Codec, m *wire.Message) bool {
-	return m.Type == wire.Notify && c.Dialect == wire.Notes && m.Oddities&wire.NotesHeader == 0
 }
 
 // unreliable takes a message of s that has no identity.

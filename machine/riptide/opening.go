@@ -16,7 +16,7 @@ type opening struct {
 	facts   machine.Facts
 	held    []heldMessage
 	bytes   []byte // of all held messages, one after the other
-	reaches *[2]reach
+	reaches *reaches
 	weighed int  // of held, how many are in reaches
 	ended   bool // a Disconnect is held
 }
@@ -68,16 +68,16 @@ func (o *opening) hold(p *sighting) (enough bool) {
 // change that.
 func (o *opening) judge() (v machine.Vantage, reason string, sure bool) {
 	if o.reaches == nil {
-		o.reaches = new([2]reach)
+		o.reaches = new(reaches)
 	}
 	var m wire.Message
 	o.each(o.weighed, func(p *sighting) {
-		if o.config.Senders[p.from].Codec.Fits(p.bytes, p.length, &m) {
-			weigh(o.reaches, p, &m)
+		if codec := o.config.Senders[p.from].Codec; codec.Fits(p.bytes, p.length, &m) {
+			o.reaches.weigh(p, codec.Dialect, &m)
 		}
 	})
 	o.weighed = len(o.held)
-	v, reason, sure = judgeVantage(o.reaches)
+	v, reason, sure = o.reaches.judge()
 	return v, reason, sure || o.weighed >= holdMost
 }
 
@@ -112,7 +112,7 @@ func (o *opening) clone() *opening {
 	c := *o
 	c.held, c.bytes = slices.Clone(o.held), slices.Clone(o.bytes)
 	if o.reaches != nil {
-		r := cloneReaches(o.reaches)
+		r := o.reaches.clone()
 		c.reaches = &r
 	}
 	return &c
@@ -127,11 +127,11 @@ func (o *opening) size() int {
 	return n
 }
 
-func cloneReaches(r *[2]reach) [2]reach {
+func (r *reaches) clone() reaches {
 	c := *r
-	for i := range c {
-		for slot, ring := range r[i].asked {
-			c[i].asked[slot] = slices.Clone(ring)
+	for i := range c.of {
+		for slot, ring := range r.of[i].asked {
+			c.of[i].asked[slot] = slices.Clone(ring)
 		}
 	}
 	return c

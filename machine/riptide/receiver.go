@@ -1,6 +1,10 @@
 package riptide
 
-import "fmt"
+import (
+	"fmt"
+
+	wire "github.com/ackscope/ackscope/wire/riptide"
+)
 
 // Receiver is the reliable sequencer's receiving half: it decides what is handed
 // over, and knows what the next Ack says. The zero value is not usable; see
@@ -105,6 +109,28 @@ func (r *Receiver) Ack() (last, bits uint16) {
 		return r.last, uint16(r.list.word(0))
 	}
 	return r.last, r.bits
+}
+
+// holds reports whether the state is what an Ack shows.
+func (r *Receiver) holds(m *wire.Message) bool {
+	last, bits := r.Ack()
+	return last == m.Last && bits == m.AckBits
+}
+
+// answersMost bounds how far an Ack that names no id is looked for.
+const answersMost = 256
+
+// answers gives which of n arrivals, in the order in which they came, an Ack
+// answers that does not name it: the first after which the state is as the Ack
+// shows it; n for none.
+func (r *Receiver) answers(m *wire.Message, n int, id func(int) uint16) int {
+	after := r.Clone()
+	for k := range min(n, answersMost) {
+		if after.Take(id(k)); after.holds(m) {
+			return k
+		}
+	}
+	return n
 }
 
 // Adopt sets the state to what an Ack shows: for a connection that is joined in

@@ -19,7 +19,7 @@ type Version struct {
 	// answers the first Connect with one of its own.
 	Echoes bool
 	// Answers is set where a client answers the Welcome with one of its own, and
-	// a server holds the connection to stand only then.
+	// a server holds the connection to stand only then: as its dialect says.
 	Answers bool
 	// RejectsPending is set where a Connect of a client on which the application
 	// has not decided is answered by Reject, reason Pending.
@@ -49,22 +49,23 @@ const (
 // Versions lists all of them, the oldest first.
 var Versions = []*Version{
 	version("notes", "notes", "riptide@notes", Version{RejectsPending: true}),
-	version("2.0", "2.0.0", "riptide@2.0", Version{Echoes: true, Answers: true, AnswersEarly: true}),
-	version("2.1-dev-d", "dev-d", "riptide@dev-d", Version{Echoes: true, Answers: true, AnswersEarly: true, Forgets: ConnectTimeout}),
-	version("2.1-dev-n", "dev-n", "riptide@dev-n", Version{Echoes: true, Answers: true, PendingEnds: true, Forgets: never}),
-	version("2.1.0", "2.1.0", "riptide@2.1.0", Version{Echoes: true, Answers: true, PendingEnds: true, Forgets: never}),
-	version("2.1.1", "2.1.1", "riptide@2.1.1-2.2.1", Version{Echoes: true, Answers: true, PendingEnds: true, Forgets: never}),
-	version("2.1.2", "2.1.2", "riptide@2.1.1-2.2.1", Version{Echoes: true, Answers: true, PendingEnds: true, Forgets: never}),
-	version("2.2.0", "2.2.0", "riptide@2.1.1-2.2.1", Version{Echoes: true, Answers: true, PendingEnds: true, Forgets: never}),
-	version("2.2.1", "2.2.1", "riptide@2.1.1-2.2.1", Version{Echoes: true, Answers: true, PendingEnds: true}),
-	version("main", "2.2.1", "riptide@main", Version{Echoes: true, Answers: true, PendingEnds: true}),
-	version("pytide-2.0.0", "pytide-2.0.0", "pytide@2.0", Version{Echoes: true, Answers: true, AnswersEarly: true}),
-	version("pytide-2.1.0-alpha", "pytide-2.1.0-alpha", "pytide@2.1-alpha", Version{Echoes: true, Answers: true, Forgets: never, Reasons: 1, NoTimeout: true}),
+	version("2.0", "2.0.0", "riptide@2.0", Version{Echoes: true, AnswersEarly: true}),
+	version("2.1-dev-d", "dev-d", "riptide@dev-d", Version{Echoes: true, AnswersEarly: true, Forgets: ConnectTimeout}),
+	version("2.1-dev-n", "dev-n", "riptide@dev-n", Version{Echoes: true, PendingEnds: true, Forgets: never}),
+	version("2.1.0", "2.1.0", "riptide@2.1.0", Version{Echoes: true, PendingEnds: true, Forgets: never}),
+	version("2.1.1", "2.1.1", "riptide@2.1.1-2.2.1", Version{Echoes: true, PendingEnds: true, Forgets: never}),
+	version("2.1.2", "2.1.2", "riptide@2.1.1-2.2.1", Version{Echoes: true, PendingEnds: true, Forgets: never}),
+	version("2.2.0", "2.2.0", "riptide@2.1.1-2.2.1", Version{Echoes: true, PendingEnds: true, Forgets: never}),
+	version("2.2.1", "2.2.1", "riptide@2.1.1-2.2.1", Version{Echoes: true, PendingEnds: true}),
+	version("main", "2.2.1", "riptide@main", Version{Echoes: true, PendingEnds: true}),
+	version("pytide-2.0.0", "pytide-2.0.0", "pytide@2.0", Version{Echoes: true, AnswersEarly: true}),
+	version("pytide-2.1.0-alpha", "pytide-2.1.0-alpha", "pytide@2.1-alpha", Version{Echoes: true, Forgets: never, Reasons: 1, NoTimeout: true}),
 }
 
 func version(name, build, behaviour string, v Version) *Version {
 	v.Name, v.Behaviour = name, LookupBehaviour(behaviour)
 	v.Build, _ = wire.LookupBuild(build)
+	v.Answers = !v.Build.Dialect.WelcomeOneWay
 	return &v
 }
 

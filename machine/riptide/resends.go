@@ -48,6 +48,8 @@ func (t *follower) resendCause(s *side, e *life) (*machine.Rule, machine.Certain
 			return resentAckLost, machine.Likely
 		}
 		return resentLate, machine.Possible
+	case t.config.Senders[peer.side].Codec.Dialect.AcksUnnamed && !peer.ordered:
+		return s.unnamedCause(e)
 	case e.answers >= e.Attempts:
 		return s.lateCause(e), machine.Likely
 	case e.byBit:
@@ -56,6 +58,15 @@ func (t *follower) resendCause(s *side, e *life) (*machine.Rule, machine.Certain
 		return resentMessageLost, machine.Likely
 	}
 	return resentLoss, machine.Likely
+}
+
+// unnamedCause tells it where the receiver's Acks do not say what they answer. One
+// that passed sooner after the last copy than a round trip answers an earlier copy.
+func (s *side) unnamedCause(e *life) (*machine.Rule, machine.Certainty) {
+	if e.firstAnswer != 0 && e.firstAnswer.Sub(e.lastAt) < s.roundTrip()-tickSlack {
+		return s.lateCause(e), machine.Likely
+	}
+	return resentLoss, machine.Possible
 }
 
 // lateCause tells why the Ack of a message of which nothing was lost came after

@@ -31,7 +31,7 @@ It costs bandwidth, and attempts: the connection ends at 15.`,
 var resentLoss = &machine.Rule{
 	ID: "riptide-resent-loss", Severity: machine.Note, Resend: "lost", Absence: true,
 	Summary: "messages were sent again because a copy of them or its Ack was lost",
-	Explain: `Fewer Acks came than copies were sent, so a copy was lost on its way, or its Ack. Which of the two the capture does not tell: no Ack of another message was under way meanwhile. See "riptide-resent-message-lost" and "riptide-resent-ack-lost".`,
+	Explain: `Fewer Acks came than copies were sent, so a copy was lost on its way, or its Ack. Which of the two the capture does not tell: no Ack of another message was under way meanwhile. Acks of the notes' form do not say which message they answer: there it is only possible that one was lost. See "riptide-resent-message-lost" and "riptide-resent-ack-lost".`,
 	Say:     sayResent,
 }
 

@@ -22,6 +22,7 @@ type Stage struct {
 	versions [2]*Version
 	client   machine.Side
 	roles    bool // client is known
+	pings    beatRoles
 	m        wire.Message
 }
 
@@ -73,8 +74,8 @@ func (s *Stage) Sight(d *machine.Datagram) machine.Sight {
 	if err := s.config.Senders[d.From].Codec.Parse(d.Bytes, max(d.Length, len(d.Bytes)), m); err != nil && !errors.Is(err, base.ErrTrailing) {
 		return machine.Sight{Role: machine.RoleLife}
 	}
-	switch t := m.Type; {
-	case t == wire.Connect || t == wire.Heartbeat && m.HasRTT:
+	is := s.pings.take(d.From, s.config.Senders[d.From].Codec.Dialect, m)
+	if m.Type == wire.Connect || is == beatPing {
 		s.client, s.roles = d.From, true
 	}
 	switch t := m.Type; {
@@ -82,9 +83,9 @@ func (s *Stage) Sight(d *machine.Datagram) machine.Sight {
 		return machine.Sight{Role: machine.RoleAnswers, Kind: exchangeReliable, ID: uint32(m.Cause), Also: true}
 	case t.Reliable():
 		return machine.Sight{Role: machine.RoleAsks, Kind: exchangeReliable, ID: uint32(m.Sequence)}
-	case t == wire.Heartbeat && m.HasRTT:
+	case is == beatPing:
 		return machine.Sight{Role: machine.RoleAsks, Kind: exchangeHeartbeat, ID: uint32(m.Ping)}
-	case t == wire.Heartbeat:
+	case is == beatAnswer:
 		return machine.Sight{Role: machine.RoleAnswers, Kind: exchangeHeartbeat, ID: uint32(m.Ping)}
 	case t == wire.Unreliable || t == wire.Notify:
 		return machine.Sight{Role: machine.RolePlain}

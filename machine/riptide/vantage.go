@@ -150,15 +150,22 @@ func slotOf(kind wire.Type) int {
 	return 1
 }
 
-// weigh takes a message into both sides' figures.
-func weigh(reaches *[2]reach, p *sighting, m *wire.Message) {
-	own, peer := &reaches[p.from], &reaches[p.from.Other()]
+// reaches are the figures of both sides, and who of them asks.
+type reaches struct {
+	of    [2]reach
+	roles beatRoles
+}
+
+// weigh takes a message, of a sender that speaks dialect d, into both sides' figures.
+func (r *reaches) weigh(p *sighting, d *wire.Dialect, m *wire.Message) {
+	own, peer := &r.of[p.from], &r.of[p.from.Other()]
+	is := r.roles.take(p.from, d, m)
 	switch {
 	case m.Type.Reliable():
 		peer.ask(wire.Reliable, m.Sequence, p.at)
 	case m.Type == wire.Ack || m.Type == wire.AckExtra:
 		own.answer(wire.Reliable, m.Cause, p.at)
-	case m.Type == wire.Heartbeat && m.HasRTT:
+	case is == beatPing:
 		if told := time.Duration(m.RTT) * time.Millisecond; m.RTT > 0 && own.lastPing > 0 && told > own.lastPing-2*time.Millisecond {
 			own.pings++
 			own.atTap += own.lastPing
@@ -173,37 +180,37 @@ func weigh(reaches *[2]reach, p *sighting, m *wire.Message) {
 		}
 		own.lastPing, own.told, own.ping = 0, m.RTT, m.Ping
 		peer.ask(wire.Heartbeat, uint16(m.Ping), p.at)
-	case m.Type == wire.Heartbeat:
+	case is == beatAnswer:
 		if wait, ok := own.answer(wire.Heartbeat, uint16(m.Ping), p.at); ok {
 			peer.lastPing = wait
 		}
-	case m.Type == wire.Notify:
+	case m.Type == wire.Notify && !m.Bare:
 		own.answer(wire.Notify, m.Last, p.at)
 		peer.ask(wire.Notify, m.Sequence, p.at)
 	}
 }
 
-// judgeVantage tells where the tap stands, and whether more datagrams could
+// judge tells where the tap stands, and whether more datagrams could
 // hardly change that.
 //
 // Two things tell a side that is away: its least time to an answer holds a round
 // trip, and so does the difference between the RTT that a client tells and what
 // its pings take as they pass the tap. Both also hold the application's ticks,
 // which are alike on both sides as a rule, so the figures are compared.
-func judgeVantage(reaches *[2]reach) (v machine.Vantage, reason string, sure bool) {
+func (r *reaches) judge() (v machine.Vantage, reason string, sure bool) {
 	const (
 		quick = 1500 * time.Microsecond // an answer of a machine that is there
 		tick  = 12 * time.Millisecond
 	)
-	a, b := &reaches[machine.A], &reaches[machine.B]
+	a, b := &r.of[machine.A], &r.of[machine.B]
 	at := func(s machine.Side) machine.Vantage { return machine.VantageA + machine.Vantage(s) }
 	if a.samples == 0 && b.samples == 0 {
 		return machine.VantageUnknown, "unknown: neither side answers the other", false
 	}
 	// What of a client's RTT its pings take beyond the tap: all of it where the
 	// tap is at the client.
-	for i := range reaches {
-		client, side := &reaches[i], machine.Side(i)
+	for i := range r.of {
+		client, side := &r.of[i], machine.Side(i)
 		if client.pings < 2 {
 			continue
 		}
@@ -241,7 +248,7 @@ func judgeVantage(reaches *[2]reach) (v machine.Vantage, reason string, sure boo
 		ta, tb = tb, ta
 	}
 	enough := min(a.samples, b.samples) >= 8
-	away := reaches[near.Other()].samples
+	away := r.of[near.Other()].samples
 	says := fmt.Sprintf("%v answers within %v, %v after %v", near, round(ta), near.Other(), round(tb))
 	switch {
 	case tb < quick:

@@ -141,11 +141,12 @@ func (t *follower) connectionTable(x machine.Side) machine.Table {
 	if c.welcomeAt != 0 {
 		row("client id", strconv.Itoa(int(c.clientID)))
 		row("Welcome", ago(c.welcomeAt))
-		answer := "outstanding"
-		if c.joinedAt != 0 {
-			answer = ago(c.joinedAt)
+		switch {
+		case c.joinedAt != 0:
+			row("Welcome answered", ago(c.joinedAt))
+		case t.awaitsWelcome():
+			row("Welcome answered", "outstanding")
 		}
-		row("Welcome answered", answer)
 	}
 	if c.pings > 0 {
 		row("heartbeats", strconv.FormatUint(c.pings, 10)+", answered "+strconv.FormatUint(c.answers, 10)+", newest ping id "+strconv.Itoa(int(c.ping)))
@@ -175,7 +176,7 @@ func (t *follower) state() string {
 		return "ended by " + c.endedBy.String()
 	case c.rejected:
 		return "rejected"
-	case c.joinedAt != 0:
+	case c.joinedAt != 0 || c.welcomeAt != 0 && !t.awaitsWelcome():
 		return "connected"
 	case c.welcomeAt != 0:
 		return "welcomed, the client's answer is outstanding"
@@ -185,6 +186,13 @@ func (t *follower) state() string {
 		return "connecting"
 	}
 	return "connected before the capture began"
+}
+
+// awaitsWelcome reports whether the server waits for the client to answer its
+// Welcome.
+func (t *follower) awaitsWelcome() bool {
+	server := t.client.Other()
+	return !t.roles || !t.config.Senders[server].Codec.Dialect.WelcomeOneWay
 }
 
 // pendingTable lists the reliable messages that wait for an Ack.

@@ -39,19 +39,29 @@ func (q *queue) open() []arrival { return q.items[q.head:] }
 
 func (q *queue) drop(n int) { q.head += n }
 
+// answering is the id that an Ack answers. Where the Ack does not name it
+// (wire.Message.Unnamed) and nothing else tells it, it is not known, and id is
+// the newest that the Ack names.
+type answering struct {
+	id    uint16
+	known bool
+}
+
+// answerOf gives what an Ack says by itself.
+func answerOf(m *wire.Message) answering { return answering{m.Cause, !m.Unnamed} }
+
 // witness takes an Ack of a side that reads what passes the tap in order: it
 // answers the oldest arrival with that id, and shows the state after it.
-func (t *follower) witness(s, peer *side, p *sighting, m *wire.Message, out *machine.Effects) {
+func (t *follower) witness(s, peer *side, p *sighting, m *wire.Message, out *machine.Effects) answering {
 	open := s.queue.open()
-	k, cause := 0, m.Cause
-	if t.config.Senders[s.side].Codec.Dialect == wire.Notes && !m.HasCause && s.received {
-		if k = s.answered(open, m); k < len(open) {
-			cause = open[k].sequence
-		}
-	} else {
-		for k < len(open) && open[k].sequence != cause {
+	answers := answerOf(m)
+	k := len(open)
+	if answers.known || !s.received {
+		for k = 0; k < len(open) && open[k].sequence != answers.id; {
 			k++
 		}
+	} else if k = s.receiver.answers(m, len(open), func(i int) uint16 { return open[i].sequence }); k < len(open) {
+		answers = answering{open[k].sequence, true}
 	}
 	if !s.received {
 		// Joined in the middle: the Ack is where its state begins.
@@ -62,11 +72,11 @@ func (t *follower) witness(s, peer *side, p *sighting, m *wire.Message, out *mac
 			t.hand(s, peer, &open[k], p, out)
 			s.queue.drop(k + 1)
 		}
-		return
+		return answers
 	}
 	if k == len(open) {
 		t.unseen(s, peer, p, m)
-		return
+		return answers
 	}
 	if k > 0 {
 		// The Acks of those before it are not in the capture; or they were not
@@ -75,7 +85,7 @@ func (t *follower) witness(s, peer *side, p *sighting, m *wire.Message, out *mac
 		for i := range open[:k] {
 			all.Take(open[i].sequence)
 		}
-		all.Take(cause)
+		all.Take(answers.id)
 		if last, bits := all.Ack(); last == m.Last && bits == m.AckBits {
 			for i := range open[:k] {
 				t.read(s, peer, &open[i], s.receiver.Take(open[i].sequence), p, out)
@@ -120,22 +130,7 @@ func (t *follower) witness(s, peer *side, p *sighting, m *wire.Message, out *mac
 	}
 	t.agree(s, peer, m)
 	t.read(s, peer, &a, fresh, p, out)
-}
-
-// answeredMost bounds how far an Ack that names no id is looked for.
-const answeredMost = 256
-
-// answered gives which of the open arrivals an Ack answers that names none, as
-// the notes have it: the first after which the window is as it shows.
-func (s *side) answered(open []arrival, m *wire.Message) int {
-	w := s.receiver.Clone()
-	for k := range open[:min(len(open), answeredMost)] {
-		w.Take(open[k].sequence)
-		if last, bits := w.Ack(); last == m.Last && bits == m.AckBits {
-			return k
-		}
-	}
-	return len(open)
+	return answers
 }
 
 // read notes that s has read an arrival, and what its window made of it.
@@ -150,8 +145,7 @@ func (t *follower) read(s, peer *side, a *arrival, fresh bool, p *sighting, out 
 
 // follows reports whether the receiver's state is what an Ack shows.
 func (s *side) follows(m *wire.Message) bool {
-	last, bits := s.receiver.Ack()
-	return last == m.Last && bits == m.AckBits
+	return s.receiver.holds(m)
 }
 
 // agree makes the receiver's state that of the Ack, where it is not: the capture
@@ -194,7 +188,7 @@ const unseenMost = 64
 func (t *follower) unseen(s, peer *side, p *sighting, m *wire.Message) {
 	id := peer.unwrap(m.Cause)
 	peer.came(id)
-	if named := m.HasCause || t.config.Senders[s.side].Codec.Dialect != wire.Notes; named && !s.stream && id > s.unsure && peer.met {
+	if !m.Unnamed && !s.stream && id > s.unsure && peer.met {
 		s.doubts.lacks++
 	}
 	fresh := s.receiver.Take(m.Cause)
