@@ -71,6 +71,10 @@ faults: ## every named fault of the references over seeds, losses and taps: what
 leaks: ## 2,000 captures of marked bytes through anonymise: none is found in what it writes
 	ACKSCOPE_LEAKS=2000 go test -count 1 -timeout 30m -v -run 'TestNoLeaks$$' ./cmd/ackscope
 
+.PHONY: notes
+notes: ## the form of the Riptide notes over networks, endings and taps: what replay, state and events say against what happened
+	ACKSCOPE_NOTES=1 go test -count 1 -timeout 20m -v -run 'TestNotesForm$$' ./cmd/ackscope
+
 .PHONY: fuzz
 fuzz: ## every fuzz target, FUZZTIME each (30s)
 	scripts/fuzz $(FUZZTIME) $(FUZZCAP)

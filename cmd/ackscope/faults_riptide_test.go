@@ -58,6 +58,18 @@ func (v *view) messages(t *testing.T, each func(i int, m *wire.Message) (wrong b
 	return 0
 }
 
+// asks reports whether a message of a view is a client's heartbeat. By the notes
+// those of a server have an RTT too.
+func (v *view) asks(i int, m *wire.Message) bool {
+	return m.Type == wire.Heartbeat && v.sights[i].own == (v.run.side == 0)
+}
+
+// welcomesOnce reports whether no client answers the server's Welcome.
+func (v *view) welcomesOnce() bool {
+	version, _ := riptide.LookupVersion(strings.TrimPrefix(v.run.flags.protocol, "riptide:"))
+	return !version.Answers
+}
+
 func acks(m *wire.Message) bool { return m.Type == wire.Ack || m.Type == wire.AckExtra }
 
 const (
@@ -90,7 +102,7 @@ func riptideAcksNear(t *testing.T, v *view) uint64 {
 		case len(open) > 0 && at.Sub(open[0].at) >= patience && spoke.Sub(open[0].at) >= patience/2:
 			return true
 		case acks(m):
-			if len(open) == 0 || open[0].id != m.Cause {
+			if len(open) == 0 || open[0].id != m.Cause && !m.Unnamed {
 				return true
 			}
 			has[newest.take(uint32(open[0].id))] = true
@@ -234,9 +246,9 @@ func (s *riptideSent) take(i int, m *wire.Message) {
 			}
 		case m.Type.Reliable():
 			s.open, s.ids = append(s.open, s.arrived), append(s.ids, m.Sequence)
-		case m.Type == wire.Heartbeat && m.HasRTT && m.RTT >= 0:
+		case s.v.asks(i, m) && m.RTT >= 0:
 			s.sampled(x.at, int(m.RTT), int(m.RTT)) // a client tells it
-		case m.Type == wire.Heartbeat && !m.HasRTT:
+		case m.Type == wire.Heartbeat && !s.v.asks(i, m):
 			if at, ok := s.beats[m.Ping]; ok {
 				delete(s.beats, m.Ping)
 				took := int(x.at.Sub(at)/time.Millisecond) - 1
@@ -249,13 +261,14 @@ func (s *riptideSent) take(i int, m *wire.Message) {
 	switch {
 	case acks(m):
 		for k, id := range s.ids {
-			if id == m.Cause {
+			// An Ack that names no id is the next one's: each copy is answered once, in order.
+			if id == m.Cause || m.Unnamed {
 				s.answered = max(s.answered, s.open[k])
 				s.open, s.ids = s.open[k+1:], s.ids[k+1:]
 				break
 			}
 		}
-	case m.Type == wire.Heartbeat && m.HasRTT:
+	case s.v.asks(i, m):
 		s.beats = map[uint8]machine.Instant{m.Ping: x.at}
 	case m.Type.Reliable():
 		e := s.messages[m.Sequence]
@@ -342,15 +355,16 @@ func riptideEarly(t *testing.T, v *view) uint64 {
 // take for acked what none has named. Its scenarios run as riptide:main: the queue
 // of timers of the releases can hold one back.
 func riptideLate(t *testing.T, v *view) uint64 {
-	if v.run.flags.protocol != "riptide:main" {
-		t.Fatalf("%s: expected riptide:main, whose timers run out in order", v.run.flags.protocol)
+	notes := v.run.flags.protocol == "riptide:notes" // whose Acks clear by their bits alone
+	if !notes && v.run.flags.protocol != "riptide:main" {
+		t.Fatalf("%s: expected riptide:main or riptide:notes, whose timers run out in order", v.run.flags.protocol)
 	}
 	s := sentBy(v)
 	return v.messages(t, func(i int, m *wire.Message) bool {
 		at := v.sights[i].at
 		bad := false
 		for id, e := range s.messages {
-			if !v.sights[i].own || s.named[id] || s.cleared(id) <= s.arrived || m.Type.Reliable() && m.Sequence == id {
+			if !v.sights[i].own || !notes && s.named[id] || s.cleared(id) <= s.arrived || m.Type.Reliable() && m.Sequence == id {
 				continue
 			}
 			// Where the RTT has grown meanwhile, the library's timer finds that the
@@ -367,7 +381,7 @@ func riptideLate(t *testing.T, v *view) uint64 {
 func riptideBeats(t *testing.T, v *view) uint64 {
 	last := machine.Instant(math.MinInt64 / 2)
 	return v.messages(t, func(i int, m *wire.Message) bool {
-		if !v.sights[i].own || m.Type != wire.Heartbeat || !m.HasRTT {
+		if !v.sights[i].own || !v.asks(i, m) {
 			return false
 		}
 		early := v.sights[i].at.Sub(last) < riptide.HeartbeatInterval-riptideFrame
@@ -380,7 +394,7 @@ func riptideBeats(t *testing.T, v *view) uint64 {
 func riptidePings(t *testing.T, v *view) uint64 {
 	known := map[uint8][]byte{}
 	return v.messages(t, func(i int, m *wire.Message) bool {
-		if !v.sights[i].own || m.Type != wire.Heartbeat || !m.HasRTT {
+		if !v.sights[i].own || !v.asks(i, m) {
 			return false
 		}
 		was, ok := known[m.Ping]
@@ -418,7 +432,7 @@ func riptideUnanswered(t *testing.T, v *view) uint64 {
 	spoke, connected := machine.Instant(0), false
 	return v.messages(t, func(i int, m *wire.Message) bool {
 		at := v.sights[i].at
-		connected = connected || !v.sights[i].own && m.Type == wire.Welcome // before that it need not
+		connected = connected || m.Type == wire.Welcome && (!v.sights[i].own || v.welcomesOnce()) // before that it need not
 		switch {
 		case !v.sights[i].own && m.Type == wire.Heartbeat && connected:
 			open = append(open, ping{m.Ping, at})

@@ -82,7 +82,7 @@ func flagsOf(t *testing.T, x faultLine, seed int, loss string) (f simulateFlags,
 		}
 	}
 	usual("--loss", loss)
-	usual("--protocol", map[string]string{"gaffer": "gaffer:reliable", "riptide": "riptide:main", "srdp": "srdp"}[x.protocol])
+	usual("--protocol", map[string]string{"gaffer": "gaffer:reliable", "riptide": "riptide:main", "notes": "riptide:notes", "srdp": "srdp"}[x.protocol])
 	usual("--duration", "8s")
 	args = append(args, "--fault", x.name, "--seed", fmt.Sprint(seed))
 	set := pflag.NewFlagSet("simulate", pflag.ContinueOnError)
@@ -314,7 +314,7 @@ func (r *faultRun) replayed(t *testing.T, at int) map[int]replayObject {
 		vantage = sideOf(t, path, simulationAddrs[1].Addr())
 	}
 	args := []string{"replay", "--json", "-q", "--vantage", vantage, path}
-	if r.line.protocol == "riptide" {
+	if r.line.protocol == "riptide" || r.line.protocol == "notes" {
 		args = append(args, "--behaviour", r.behaviour())
 	}
 	if r.line.protocol == "gaffer" { // of a run that loses nearly all, too little is acked to know it by
@@ -345,6 +345,8 @@ func (r *faultRun) replayed(t *testing.T, at int) map[int]replayObject {
 // behaviour is that of Riptide which the faulty endpoint ought to have.
 func (r *faultRun) behaviour() string {
 	switch r.flags.protocol {
+	case "riptide:notes":
+		return "riptide@notes"
 	case "riptide:2.0":
 		return "riptide@2.0"
 	case "riptide:2.2.1":
