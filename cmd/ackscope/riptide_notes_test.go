@@ -57,7 +57,8 @@ var notesTaps = [taps]string{"a", "between", "b"}
 // runNotes simulates one option set in process.
 func runNotes(t *testing.T, dir, protocol, options string, seed int) *notesRun {
 	t.Helper()
-	r := &notesRun{stream: strings.HasSuffix(protocol, ":tcp"), quiet: !regexp.MustCompile("--(loss|outage|burst|jitter)").MatchString(options)}
+	r := &notesRun{stream: strings.HasSuffix(protocol, ":tcp")}
+	r.quiet = !regexp.MustCompile("--(loss|outage|burst|jitter)").MatchString(options)
 	r.args = append([]string{"--protocol", protocol, "--seed", strconv.Itoa(seed), "--duration", "7s"}, strings.Fields(options)...)
 	if strings.Contains(options, "20s") {
 		r.args = append(r.args, "--duration", "11s")
