@@ -179,8 +179,8 @@ type history struct {
 }
 
 const (
-	historyMost  = 1 << 15 // datagrams
-	historyBytes = 32 << 20 // that they carry, of one flow
+	historyMost   = 1 << 15  // datagrams
+	historyBytes  = 32 << 20 // that they carry, of one flow
 	datagramBytes = int(unsafe.Sizeof(machine.Datagram{}))
 )
 

@@ -86,9 +86,13 @@ func TestLevelsAndParts(t *testing.T) {
 	for _, c := range []struct {
 		got, want int
 	}{
-		{Level[int64](0, 9, 8), 0}, {Level[int64](1, math.MaxInt64, 8), 1},
-		{Level[int64](math.MaxInt64, math.MaxInt64, 8), 8}, {Level[int64](5, 0, 8), 8},
-		{Part[int64](3, 0, 8), 0}, {Part[int64](math.MaxInt64, 1, 100), 100}, {Part[int64](1, 2, 100), 50},
+		{Level[int64](0, 9, 8), 0},
+		{Level[int64](1, math.MaxInt64, 8), 1},
+		{Level[int64](math.MaxInt64, math.MaxInt64, 8), 8},
+		{Level[int64](5, 0, 8), 8},
+		{Part[int64](3, 0, 8), 0},
+		{Part[int64](math.MaxInt64, 1, 100), 100},
+		{Part[int64](1, 2, 100), 50},
 	} {
 		if c.got != c.want {
 			t.Errorf("got %d, expected %d", c.got, c.want)

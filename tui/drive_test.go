@@ -56,7 +56,8 @@ var driven = sync.OnceValue(func() (x struct {
 	table    *filter.Table
 	theme    *theme
 	keys     []string
-}) {
+},
+) {
 	x.registry = dissect.NewRegistry(gaffer.Protocol, riptide.Protocol, srdp.Protocol)
 	x.table = filter.NewTable(filter.Options{Registry: x.registry, Rules: analyze.Rules})
 	x.theme, _ = newTheme("dark", 256)
@@ -316,9 +317,9 @@ func (x *sample) mutate(rng *rand.Rand) []byte {
 		case 1:
 			f.At ^= 1 << rng.IntN(64)
 		case 2:
-			by := machine.Instant(rng.Int64N(200*year)) - machine.Instant(rng.Int64N(200*year))
+			later, earlier := machine.Instant(rng.Int64N(200*year)), machine.Instant(rng.Int64N(200*year))
 			for j := i; j < len(y.frames); j++ {
-				y.frames[j].At += by
+				y.frames[j].At += later - earlier
 			}
 		case 3:
 			f.At = y.frames[rng.IntN(len(y.frames))].At

@@ -11,8 +11,18 @@ func TestGoFile(t *testing.T) {
 		command string
 		to      int // from: stays
 	}{
-		{0, "n", 1}, {0, "next", 1}, {2, "n", 2}, {1, "N", 0}, {0, "previous", 0},
-		{0, "file 3", 2}, {0, "file y.pcap", 2}, {0, "file b/x.pcap", 1}, {2, "file x.pcap", 2}, {0, "file 4", 0}, {0, "file", 0}, {1, "file 2", 1},
+		{0, "n", 1},
+		{0, "next", 1},
+		{2, "n", 2},
+		{1, "N", 0},
+		{0, "previous", 0},
+		{0, "file 3", 2},
+		{0, "file y.pcap", 2},
+		{0, "file b/x.pcap", 1},
+		{2, "file x.pcap", 2},
+		{0, "file 4", 0},
+		{0, "file", 0},
+		{1, "file 2", 1},
 	} {
 		m := &Model{o: Options{Files: files, File: c.from}, next: c.from}
 		m.command(c.command)

@@ -72,8 +72,13 @@ func TestWaitText(t *testing.T) {
 		d    time.Duration
 		want string
 	}{
-		{math.MaxInt64, "292.3 y"}, {math.MinInt64, "-292.3 y"}, {-3 * 24 * time.Hour, "-3.0 d"},
-		{47 * time.Hour, "169200.00 s"}, {1500 * time.Millisecond, "1.50 s"}, {8_800_000, "8.8 ms"}, {0, "0.0 ms"},
+		{math.MaxInt64, "292.3 y"},
+		{math.MinInt64, "-292.3 y"},
+		{-3 * 24 * time.Hour, "-3.0 d"},
+		{47 * time.Hour, "169200.00 s"},
+		{1500 * time.Millisecond, "1.50 s"},
+		{8_800_000, "8.8 ms"},
+		{0, "0.0 ms"},
 	} {
 		if got := waitText(c.d); got != c.want {
 			t.Errorf("%d is written %q, expected %q", int64(c.d), got, c.want)

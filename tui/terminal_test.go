@@ -181,7 +181,7 @@ func TestTUILive(t *testing.T) {
 		testenv.Skip(t, "capturing needs root or CAP_NET_RAW")
 	}
 	x := newTerminal(t, "140", "40")
-	x.run(program + " tui -i lo -f 'udp and host 127.0.0.2'; echo left $?")
+	x.run(program + " tui -Z " + testenv.AsUser + " -i lo -f 'udp and host 127.0.0.2'; echo left $?")
 	x.see(`following`)
 	lab := exec.Command(program, "lab", "gaffer", "--profile", "reliable", "--loss", "20%", "--delay", "5ms", "--duration", "60s", "-q")
 	if err := lab.Start(); err != nil {

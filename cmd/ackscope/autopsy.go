@@ -30,7 +30,6 @@ who fell silent or said goodbye first, and what the other side can have known of
 	}
 	a.joinFlag(c)
 	return c
-
 }
 
 // autopsyRows bounds the unacked messages that a page lists.

@@ -58,12 +58,35 @@ func soakSeeds(t *testing.T) (list []soakSeed, capture string) {
 		return data
 	}
 	reading := [][]string{
-		{"flows", "FILE"}, {"flows", "--json", "FILE"}, {"packets", "FILE"}, {"packets", "-V", "-x", "FILE"}, {"packets", "--json", "FILE"},
-		{"packets", "-T", "fields", "-e", "frame", "-e", "gaffer", "-e", "riptide.message_id", "FILE"}, {"packets", "-T", "ek", "FILE"}, {"events", "--json", "FILE"},
-		{"events", "FILE"}, {"messages", "FILE"}, {"messages", "--json", "FILE"}, {"autopsy", "FILE"}, {"findings", "FILE"}, {"findings", "--json", "FILE", "CAPTURE"},
-		{"ledger", "FILE"}, {"graph", "FILE"}, {"graph", "-o", "-", "FILE"}, {"report", "--format", "markdown", "FILE"}, {"report", "-o", "-", "FILE"}, {"state", "FILE"},
-		{"state", "--json", "FILE"}, {"replay", "FILE"}, {"replay", "--matrix", "FILE"}, {"replay", "--what-if", "resend=50ms", "FILE"}, {"merge", "FILE", "CAPTURE"},
-		{"merge", "FILE", "FILE"}, {"guess", "FILE"}, {"flows", "-Y", "flow.packets > 3", "FILE"}, {"export", "jsonl", "-o", "-", "--table", "packets", "FILE"},
+		{"flows", "FILE"},
+		{"flows", "--json", "FILE"},
+		{"packets", "FILE"},
+		{"packets", "-V", "-x", "FILE"},
+		{"packets", "--json", "FILE"},
+		{"packets", "-T", "fields", "-e", "frame", "-e", "gaffer", "-e", "riptide.message_id", "FILE"},
+		{"packets", "-T", "ek", "FILE"},
+		{"events", "--json", "FILE"},
+		{"events", "FILE"},
+		{"messages", "FILE"},
+		{"messages", "--json", "FILE"},
+		{"autopsy", "FILE"},
+		{"findings", "FILE"},
+		{"findings", "--json", "FILE", "CAPTURE"},
+		{"ledger", "FILE"},
+		{"graph", "FILE"},
+		{"graph", "-o", "-", "FILE"},
+		{"report", "--format", "markdown", "FILE"},
+		{"report", "-o", "-", "FILE"},
+		{"state", "FILE"},
+		{"state", "--json", "FILE"},
+		{"replay", "FILE"},
+		{"replay", "--matrix", "FILE"},
+		{"replay", "--what-if", "resend=50ms", "FILE"},
+		{"merge", "FILE", "CAPTURE"},
+		{"merge", "FILE", "FILE"},
+		{"guess", "FILE"},
+		{"flows", "-Y", "flow.packets > 3", "FILE"},
+		{"export", "jsonl", "-o", "-", "--table", "packets", "FILE"},
 	}
 	for _, name := range []string{
 		"pcaps/linktype-qinq.pcap.gz", "pcaps/reliable-ipfrag.client.pcap.gz", "pcaps/article-connect.client.pcap.gz", "pcaps/yojimbo-server-kick.client.pcap.gz",
@@ -212,7 +235,8 @@ func TestCommandSoak(t *testing.T) {
 		r := soak(args)
 		if r.hung {
 			hangs++
-			t.Fatalf("%s: not done after %v", what, soakDeadline)
+			t.Errorf("%s: not done after %v", what, soakDeadline)
+			break // it still runs, and would lie about the memory of the next
 		}
 		input := len(data)
 		if line[len(line)-1] == "CAPTURE" {

@@ -31,7 +31,6 @@ bits come in eighths.`,
 	}
 	a.joinFlag(c)
 	return c
-
 }
 
 func (a *app) ledger(args []string) error {

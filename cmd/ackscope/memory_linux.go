@@ -15,7 +15,7 @@ func machineMemory() int64 {
 	var info unix.Sysinfo_t
 	most := int64(0)
 	if unix.Sysinfo(&info) == nil {
-		most = int64(min(uint64(info.Totalram)*uint64(info.Unit), 1<<62))
+		most = int64(min(uint64(info.Totalram)*uint64(info.Unit), 1<<62)) //nolint:unconvert // 32 bits wide on 386 and arm
 	}
 	return lowest(most, groupMemory("/sys/fs/cgroup", "/proc/self/cgroup"))
 }

@@ -77,8 +77,19 @@ func serveMetrics(t *testing.T, access *metricsAccess, patience bool) *served {
 	return s
 }
 
+// answer is what a test looks at of a response whose body was read and closed.
+type answer struct {
+	Status     string
+	StatusCode int
+	Header     http.Header
+	TLS        *tls.ConnectionState
+	Proto      string
+	ProtoMajor int
+	Close      bool
+}
+
 // get asks for a path, with an Authorization where it is not empty.
-func (s *served) get(t *testing.T, path, authorization string) (*http.Response, string) {
+func (s *served) get(t *testing.T, path, authorization string) (answer, string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.scheme+"://"+s.address+path, http.NoBody)
 	if err != nil {
@@ -96,7 +107,10 @@ func (s *served) get(t *testing.T, path, authorization string) (*http.Response, 
 	if err != nil {
 		t.Fatalf("GET %s: %v", path, err)
 	}
-	return response, string(text)
+	return answer{
+		Status: response.Status, StatusCode: response.StatusCode, Header: response.Header, TLS: response.TLS,
+		Proto: response.Proto, ProtoMajor: response.ProtoMajor, Close: response.Close,
+	}, string(text)
 }
 
 // crowd connects many times, says the same each time and reads nothing.
@@ -203,6 +217,7 @@ func TestSlowRequestEnds(t *testing.T) {
 				t.Fatal(err)
 			}
 			text, err := io.ReadAll(response.Body)
+			response.Body.Close()
 			if err != nil || string(text) != want || !response.Close {
 				t.Errorf("%q: %q, %v, closes: %v; expected the metrics and the end", says, text, err, response.Close)
 			}

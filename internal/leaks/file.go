@@ -112,8 +112,10 @@ func (w *writer) section(link int) {
 		0xffffffff),
 		w.texts("section", 1, 2, 3, 4), w.custom("custom option of a section"), w.option(0, nil))
 	w.block(1, w.u16(nil, link), w.u16(nil, 0), w.u32(nil, 0),
-		w.texts("interface", 1, 2, 3, 12, 15), w.option(4, join(m.ip4("address of an interface"), []byte{255, 255,
-			255, 0})),
+		w.texts("interface", 1, 2, 3, 12, 15), w.option(4, join(m.ip4("address of an interface"), []byte{
+			255, 255,
+			255, 0,
+		})),
 		w.option(5, append(m.ip6("address of an interface"), 64)), w.option(6, m.mac("MAC of an interface")),
 		w.option(7, m.bytes("EUI of an interface", 8)), w.option(8, m.bytes("speed of an interface", 8)),
 		w.option(10, m.bytes("time zone of an interface", 4)), w.option(11, append([]byte{0},
@@ -144,8 +146,10 @@ func (w *writer) packet(r record) {
 			w.option(6, m.bytes("queue", 4)), w.option(7, m.bytes("verdict", 9)), w.option(8, m.bytes("process", 8)),
 			w.custom("custom option of a packet"), w.option(0, nil))
 	}
-	lengths := [][]byte{w.u32(nil, uint32(at>>32)), w.u32(nil, uint32(at)), w.u32(nil, uint32(len(r.data))),
-		w.u32(nil, uint32(r.length))}
+	lengths := [][]byte{
+		w.u32(nil, uint32(at>>32)), w.u32(nil, uint32(at)), w.u32(nil, uint32(len(r.data))),
+		w.u32(nil, uint32(r.length)),
+	}
 	switch m.chance.IntN(8) {
 	case 0:
 		if len(r.data) == r.length { // a simple block has no length of its own

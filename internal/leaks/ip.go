@@ -73,8 +73,10 @@ func (m *Marks) ipv6(protocol byte, payload []byte) []byte {
 // extension gives an extension header and its number; next is what it names.
 func (m *Marks) extension(next byte) (kind byte, b []byte) {
 	const hopByHop, routing, fragment, authentication, destinations = 0, 43, 44, 51, 60
-	kind = []byte{hopByHop, routing, routing, routing, fragment, authentication, destinations,
-		destinations}[m.chance.IntN(8)]
+	kind = []byte{
+		hopByHop, routing, routing, routing, fragment, authentication, destinations,
+		destinations,
+	}[m.chance.IntN(8)]
 	switch kind {
 	case hopByHop:
 		b = join([]byte{next, 1, 0x3e, 12}, m.bytes("hop-by-hop option", 12))

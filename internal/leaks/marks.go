@@ -31,8 +31,10 @@ type Marks struct {
 }
 
 func newMarks(seed uint64) *Marks {
-	return &Marks{chance: rand.New(rand.NewPCG(seed, 0x6c65616b)), places: map[[window]byte]string{},
-		whole: map[string]string{}}
+	return &Marks{
+		chance: rand.New(rand.NewPCG(seed, 0x6c65616b)), places: map[[window]byte]string{},
+		whole: map[string]string{},
+	}
 }
 
 // Alphabets of marks: capital letters, and bytes from 0xc1 to 0xfe. Frames and files

@@ -51,8 +51,10 @@ func (m *Marks) datagram() []byte {
 
 func (m *Marks) dns() []byte {
 	name := m.text("name in DNS", 12)
-	return join(m.bytes("id and flags of DNS", 4), []byte{0, 1, 0, 0, 0, 0, 0, 0, 12}, name, []byte{3, 'c',
-		'o', 'm', 0, 0, 1, 0, 1})
+	return join(m.bytes("id and flags of DNS", 4), []byte{0, 1, 0, 0, 0, 0, 0, 0, 12}, name, []byte{
+		3, 'c',
+		'o', 'm', 0, 0, 1, 0, 1,
+	})
 }
 
 func (m *Marks) dhcp() []byte {

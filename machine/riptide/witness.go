@@ -55,9 +55,9 @@ func answerOf(m *wire.Message) answering { return answering{m.Cause, !m.Unnamed}
 func (t *follower) witness(s, peer *side, p *sighting, m *wire.Message, out *machine.Effects) answering {
 	open := s.queue.open()
 	answers := answerOf(m)
-	k := len(open)
+	k := 0
 	if answers.known || !s.received {
-		for k = 0; k < len(open) && open[k].sequence != answers.id; {
+		for k < len(open) && open[k].sequence != answers.id {
 			k++
 		}
 	} else if k = s.receiver.answers(m, len(open), func(i int) uint16 { return open[i].sequence }); k < len(open) {

@@ -332,7 +332,10 @@ func unseen(t *machine.Trace, x *machine.TraceSide) (lost []machine.Transit) {
 			if step > 0 {
 				first := x.Sent[k].Left
 				if away := first.Sub(was); away > 0 {
-					first = first.Add(-(away + step - 1) / step * step)
+					if over := away % step; over > 0 {
+						away += step - over
+					}
+					first = first.Add(-away)
 				}
 				was = first
 				m.Asked, m.First = was, was

@@ -107,8 +107,10 @@ func TestVLAN(t *testing.T) {
 		b := append(bytes.Repeat([]byte{2}, 12), 0x88, 0xa8)
 		b = binary.BigEndian.AppendUint16(b, outer)
 		b = binary.BigEndian.AppendUint16(append(b, 0x81, 0), inner)
-		ip, err := capture.AppendUDP(nil, capture.Envelope{Src: netip.MustParseAddrPort("192.0.2.1:1"),
-			Dst: netip.MustParseAddrPort("192.0.2.2:2")}, []byte("text"))
+		ip, err := capture.AppendUDP(nil, capture.Envelope{
+			Src: netip.MustParseAddrPort("192.0.2.1:1"),
+			Dst: netip.MustParseAddrPort("192.0.2.2:2"),
+		}, []byte("text"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,8 +132,10 @@ func TestVLAN(t *testing.T) {
 func TestForeign(t *testing.T) {
 	var frames [][]byte
 	send := func(back bool, payload []byte) {
-		e := capture.Envelope{Src: netip.MustParseAddrPort("192.0.2.1:1000"),
-			Dst: netip.MustParseAddrPort("192.0.2.2:2000")}
+		e := capture.Envelope{
+			Src: netip.MustParseAddrPort("192.0.2.1:1000"),
+			Dst: netip.MustParseAddrPort("192.0.2.2:2000"),
+		}
 		if back {
 			e.Src, e.Dst = e.Dst, e.Src
 		}

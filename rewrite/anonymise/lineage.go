@@ -236,8 +236,11 @@ func alike(a, b *reading) bool {
 	if a.nSent != b.nSent || a.nHeard != b.nHeard || a.nEither != b.nEither {
 		return false
 	}
-	for _, lists := range [...][2][]uint16{{a.sent[:a.nSent], b.sent[:]}, {a.heard[:a.nHeard], b.heard[:]},
-		{a.either[:a.nEither], b.either[:]}} {
+	for _, lists := range [...][2][]uint16{
+		{a.sent[:a.nSent], b.sent[:]},
+		{a.heard[:a.nHeard], b.heard[:]},
+		{a.either[:a.nEither], b.either[:]},
+	} {
 		for i, v := range lists[0] {
 			if v-lists[1][i]+near >= 2*near {
 				return false
