@@ -34,6 +34,9 @@ func (s *Session) Drive(src capture.Source, d *capture.Decoder) error {
 		}
 		d.Decode(&f, &p)
 		s.Feed(&f, &p)
+		if s.options.Fed != nil {
+			s.options.Fed(&f, &p, s.landed)
+		}
 	}
 }
 
@@ -48,6 +51,36 @@ type Dropper interface {
 type Rewinder interface {
 	capture.Source
 	Rewind() error
+}
+
+// Until gives a source that is read until stop gives an error, which is then how it
+// ends: for a sink that has had enough.
+func Until(src Rewinder, stop func() error) Rewinder { return &until{src, stop} }
+
+type until struct {
+	Rewinder
+	stop func() error
+}
+
+func (u *until) Next(f *capture.Frame) error {
+	if err := u.stop(); err != nil {
+		return err
+	}
+	return u.Rewinder.Next(f)
+}
+
+// Dropped and Counted make it a Dropper where the source is one.
+func (u *until) Dropped() uint64 {
+	d, ok := u.Rewinder.(Dropper)
+	if !ok {
+		return 0
+	}
+	return d.Dropped()
+}
+
+func (u *until) Counted() bool {
+	d, ok := u.Rewinder.(Dropper)
+	return ok && d.Counted()
 }
 
 // RunTwice reads a source once to learn what only the whole capture teaches,
@@ -66,7 +99,7 @@ func RunTwice(src Rewinder, o Options) (*Session, error) {
 // the second: it leaves the source at its begin. A capture that is cut or damaged
 // is no error here, since the second run meets the same.
 func Learn(src Rewinder, o Options) (*Session, error) {
-	o.Sink, o.Survey, o.Gone = nil, nil, nil
+	o.Sink, o.Survey, o.Fed, o.Gone = nil, nil, nil, nil
 	s, err := Run(src, o)
 	var cut *capture.CutError
 	var damaged *capture.DamageError

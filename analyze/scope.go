@@ -3,6 +3,7 @@ package analyze
 import (
 	"slices"
 	"sort"
+	"unsafe"
 
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/dissect"
@@ -102,7 +103,7 @@ func (t *Timeline) noteScope(r *Record, k *track) {
 	if x == nil {
 		return
 	}
-	k.places = append(k.places, r.Datagram.Place)
+	t.addPlace(k, r.Datagram.Place)
 	c := t.scopes[x.key]
 	if c == nil {
 		c = &scopeTrack{}
@@ -110,13 +111,16 @@ func (t *Timeline) noteScope(r *Record, k *track) {
 			t.scopes = map[scopeKey]*scopeTrack{}
 		}
 		t.scopes[x.key] = c
+		t.held += scopeTrackCost
 	}
 	if c.live != x {
 		c.live, c.since = x, 0
 		c.checkpoints = append(c.checkpoints, scopeCheckpoint{entries: t.filled - 1})
+		t.held += int(unsafe.Sizeof(scopeCheckpoint{}))
 	}
 	if c.since++; c.since >= minSpacing && c.since*t.dense >= x.Size() {
 		c.checkpoints = append(c.checkpoints, scopeCheckpoint{t.filled, x.Clone()})
+		t.held += int(unsafe.Sizeof(scopeCheckpoint{})) + x.Size()
 		c.since = 0
 	}
 }

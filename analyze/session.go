@@ -63,6 +63,10 @@ type Options struct {
 	// one that was idle longest ends and keeps its summary. 0: 262,144.
 	MaxTrackers int
 	Limits      Limits
+	// Fed is told of each frame of Drive when its records were told, with the flow that
+	// its datagram went to; nil for none. The sink has the frame of a datagram only
+	// where none was held: in a second run, of the flows that the survey knows.
+	Fed func(*capture.Frame, *capture.Packet, *Flow)
 	// Gone is told of each flow that is let go for the sake of the limits, when its
 	// figures are final.
 	Gone func(*Flow, Reason)

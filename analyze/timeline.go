@@ -6,7 +6,6 @@ import (
 	"unsafe"
 
 	"github.com/ackscope/ackscope/capture"
-	"github.com/ackscope/ackscope/capture/stream"
 	"github.com/ackscope/ackscope/machine"
 )
 
@@ -14,9 +13,9 @@ import (
 // keeps no packets: 24 bytes for each frame, and copies of the trackers
 // (checkpoints) from which the few packets in between are stepped again.
 //
-// It is filled as a session's sink (Record), in capture order. Where the session
-// has no Survey it holds datagrams back: then Note must follow every Feed, so
-// that their frames have entries too.
+// It is filled as a session's sink (Record), in capture order. A session holds
+// datagrams back of flows that its Survey does not know: Note must follow every
+// Feed (Options.Fed), so that their frames have entries too.
 //
 // A first run may enter the frames alone (Note), to be shown while it goes on;
 // Again then has the second run fill in the same entries.
@@ -36,29 +35,13 @@ type Timeline struct {
 	entries book
 	files   [][]uint32          // by file: entry of frame 1, 2, ...; nil while frames of one file come in order
 	parts   map[uint32][]uint32 // frames of a datagram that IP had cut, by the entry that completed it
-	flows   []track
-	held    int // bytes of the checkpoints of flows
+	tracks  []*track            // by the number of the flow; nil for one that was let go
+	held    int                 // bytes of what is kept of flows and endpoints, and of parts
+	indexed int                 // bytes of files
 	// keptFlow is the flow that has the checkpoint of Walk.Keep; 0 for none.
 	keptFlow int
 	scratch  []byte
 	scopes   map[scopeKey]*scopeTrack
-}
-
-// track is what the timeline knows of one flow.
-type track struct {
-	last        uint32 // 1 + its newest entry
-	since       int    // its datagrams since the last checkpoint
-	size        int    // bytes that the next one will take, about; 0 unknown
-	checkpoints []checkpoint
-	places      []machine.Place // of its datagrams, in order, where its endpoints have scopes
-}
-
-type checkpoint struct {
-	entry   uint32 // the last one that was observed
-	tracker machine.Packed
-	conn    *stream.Conn // of a TCP flow
-	places  int          // how many of the flow's places are behind it
-	extra   bool         // Walk.Keep left it: there is one at most
 }
 
 // kept is a tracker that cannot be packed: a clone.
@@ -100,7 +83,7 @@ func (t *Timeline) Again(s *Session) {
 	if n := t.entries.len(); n > 0 {
 		t.dense = t.spacing + t.spare/n
 	}
-	t.flows, t.held, t.keptFlow, t.scopes, t.parts = nil, 0, 0, nil, map[uint32][]uint32{}
+	t.tracks, t.held, t.keptFlow, t.scopes, t.parts = nil, 0, 0, nil, map[uint32][]uint32{}
 }
 
 // Attach names the session whose records will be fed: trackers are copied from its flows.
@@ -113,10 +96,14 @@ func (t *Timeline) Record(r *Record) {
 		t.Note(r.Frame, r.Packet, r.Flow)
 	}
 	t.mark(r)
-	if r.Flow == nil || r.More || r.Frame == nil && r.Packet == nil && r.Datagram.Bytes == nil || r.Packet != nil && r.Packet.Duplicate || r.Flow.ID > len(t.flows) {
+	if r.Flow == nil || r.More || r.Frame == nil && r.Packet == nil && r.Datagram.Bytes == nil || r.Packet != nil && r.Packet.Duplicate {
 		return
 	}
-	k, f := &t.flows[r.Flow.ID-1], r.Flow
+	f := r.Flow
+	k := t.track(f)
+	if k == nil {
+		return
+	}
 	t.noteScope(r, k)
 	if r.Frame == nil {
 		return // it was held back: a checkpoint here would not know which came before it
@@ -128,7 +115,7 @@ func (t *Timeline) Record(r *Record) {
 		}
 		k.checkpoints = append(k.checkpoints, c)
 		k.since, k.size = 0, c.tracker.Size()
-		t.held += k.size
+		t.held += c.bytes()
 	}
 }
 
@@ -170,10 +157,7 @@ func (t *Timeline) enter(frame *capture.Frame, p *capture.Packet, f *Flow) {
 		e.flow = uint32(f.ID)
 	}
 	if f != nil && !p.Duplicate {
-		for len(t.flows) < f.ID {
-			t.flows = append(t.flows, track{})
-		}
-		k := &t.flows[f.ID-1]
+		k := t.beginTrack(f)
 		e.previous = k.last
 		k.last = n + 1
 		if p.Fragments > 1 {
@@ -189,6 +173,7 @@ func (t *Timeline) enter(frame *capture.Frame, p *capture.Packet, f *Flow) {
 			}
 			slices.Sort(t.parts[n])
 			t.parts[n] = slices.Compact(t.parts[n])
+			t.held += partsCost + cap(t.parts[n])*int(unsafe.Sizeof(n))
 		}
 		k.since++
 	}
@@ -208,6 +193,7 @@ func (t *Timeline) enterFile(ref machine.Ref, n uint32) {
 			return
 		}
 		t.files = [][]uint32{make([]uint32, n)}
+		t.indexed += int(n) * int(unsafe.Sizeof(n))
 		for i := range t.files[0] {
 			t.files[0][i] = uint32(i)
 		}
@@ -216,10 +202,13 @@ func (t *Timeline) enterFile(ref machine.Ref, n uint32) {
 		t.files = append(t.files, nil)
 	}
 	list := t.files[ref.File()]
+	before := cap(list)
 	for uint64(len(list)) < ref.Frame()-1 {
 		list = append(list, n) // a record that was no frame
 	}
-	t.files[ref.File()] = append(list, n)
+	list = append(list, n)
+	t.files[ref.File()] = list
+	t.indexed += (cap(list) - before) * int(unsafe.Sizeof(n))
 }
 
 // mark notes at the frames what a record settled.
@@ -279,24 +268,6 @@ func (t *Timeline) FlowAt(ref machine.Ref) (*Flow, bool) {
 func (t *Timeline) flowOf(n uint32) (*Flow, bool) {
 	f := t.session.Flow(int(t.entries.at(n).flow))
 	return f, f != nil
-}
-
-// Forget gives back what is kept for the states of a flow that the session let
-// go: its entries stay.
-func (t *Timeline) Forget(f *Flow) {
-	if f.ID > len(t.flows) {
-		return
-	}
-	k := &t.flows[f.ID-1]
-	for i := range k.checkpoints {
-		t.held -= k.checkpoints[i].tracker.Size()
-	}
-	k.checkpoints, k.places = nil, nil
-}
-
-// Size gives the bytes that entries and checkpoints take, about.
-func (t *Timeline) Size() int {
-	return len(t.entries.pages)*pageSize*int(unsafe.Sizeof(entry{})) + len(t.flows)*int(unsafe.Sizeof(track{})) + t.held
 }
 
 func (t *Timeline) entry(ref machine.Ref) (uint32, error) {

@@ -97,7 +97,7 @@ func TestStateAtEqualsAFoldFromTheStart(t *testing.T) {
 					t.Errorf("flow %d at frame %d: state differs from a fold over its packets up to there", f.ID, frames[at].Frame())
 				}
 			}
-			if n := len(timeline.flows[0].checkpoints); n == 0 {
+			if n := len(timeline.tracks[0].checkpoints); n == 0 {
 				t.Error("no checkpoint was made: the test did not try them")
 			}
 			if _, err := timeline.StateAt(s.Flows()[0], machine.MakeRef(0, uint64(len(frames))+1)); err == nil {

@@ -41,11 +41,11 @@ func (t *Timeline) Walk(f *Flow, from int) (*Walk, error) {
 	switch {
 	case f.Protocol == nil:
 		return nil, fmt.Errorf("flow %d has no state: %s", f.ID, f.Verdict.Reason)
-	case f.ID > len(t.flows):
+	case t.track(f) == nil:
 		return nil, ErrNotReached
 	}
 	w := &Walk{timeline: t, flow: f}
-	k := &t.flows[f.ID-1]
+	k := t.track(f)
 	w.places = k.places
 	// The first checkpoint at or after the entry bounds where to begin.
 	after := sort.Search(len(k.checkpoints), func(i int) bool { return int(k.checkpoints[i].entry) >= from })
@@ -78,13 +78,16 @@ func (w *Walk) Passed() int { return int(w.passed) - 1 }
 
 // fill finds the next entries of the flow, at most up to its next checkpoint.
 func (w *Walk) fill() {
-	k := &w.timeline.flows[w.flow.ID-1]
+	w.queue = w.queue[:0]
+	k := w.timeline.track(w.flow)
+	if k == nil {
+		return // the flow was let go since the walk began
+	}
 	last := k.last
 	next := sort.Search(len(k.checkpoints), func(i int) bool { return k.checkpoints[i].entry >= w.passed })
 	if next < len(k.checkpoints) {
 		last = k.checkpoints[next].entry + 1
 	}
-	w.queue = w.queue[:0]
 	for n := last; n > w.passed; n = w.timeline.entries.at(n - 1).previous {
 		w.queue = append(w.queue, n-1)
 	}
@@ -327,10 +330,11 @@ func (t *Timeline) Read(n int) (*Record, error) {
 
 // Last gives the flow's last entry so far; false for none.
 func (t *Timeline) Last(f *Flow) (int, bool) {
-	if f.ID > len(t.flows) || t.flows[f.ID-1].last == 0 {
+	k := t.track(f)
+	if k == nil || k.last == 0 {
 		return 0, false
 	}
-	return int(t.flows[f.ID-1].last) - 1, true
+	return int(k.last) - 1, true
 }
 
 // Previous gives the flow's entry before n; false for none.
@@ -341,11 +345,12 @@ func (t *Timeline) Previous(n int) (int, bool) {
 
 // EntriesOf lists the flow's entries in [from, to), at most so many.
 func (t *Timeline) EntriesOf(f *Flow, from, to, most int) []int {
-	if f.ID > len(t.flows) {
+	k := t.track(f)
+	if k == nil {
 		return nil
 	}
 	var out []int
-	for n := t.flows[f.ID-1].last; n > 0; n = t.entries.at(n - 1).previous {
+	for n := k.last; n > 0; n = t.entries.at(n - 1).previous {
 		if int(n)-1 < from {
 			break
 		}

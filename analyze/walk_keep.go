@@ -9,10 +9,10 @@ import (
 // from the checkpoint before it; most+1 where they are more than that. It costs a
 // look at each.
 func (t *Timeline) Distance(f *Flow, n, most int) int {
-	if f.ID > len(t.flows) || n < 0 || n >= t.entries.len() {
+	k := t.track(f)
+	if k == nil || n < 0 || n >= t.entries.len() {
 		return 0
 	}
-	k := &t.flows[f.ID-1]
 	after := sort.Search(len(k.checkpoints), func(i int) bool { return int(k.checkpoints[i].entry) >= n })
 	from, at := uint32(0), k.last // 1 + the entry
 	if after > 0 {
@@ -36,17 +36,17 @@ func (t *Timeline) Distance(f *Flow, n, most int) int {
 // a segment to be left.
 func (w *Walk) Keep() {
 	t := w.timeline
-	if w.passed == 0 || w.err != nil || w.message < len(w.stream.Messages) || w.flow.ID > len(t.flows) {
+	k := t.track(w.flow)
+	if w.passed == 0 || w.err != nil || w.message < len(w.stream.Messages) || k == nil {
 		return
 	}
-	if old := t.keptFlow; old > 0 && old <= len(t.flows) {
-		k := &t.flows[old-1]
+	if old := t.keptFlow; old > 0 && old <= len(t.tracks) && t.tracks[old-1] != nil {
+		k := t.tracks[old-1]
 		if i := slices.IndexFunc(k.checkpoints, func(c checkpoint) bool { return c.extra }); i >= 0 {
-			t.held -= k.checkpoints[i].tracker.Size()
+			t.held -= k.checkpoints[i].bytes()
 			k.checkpoints = slices.Delete(k.checkpoints, i, i+1)
 		}
 	}
-	k := &t.flows[w.flow.ID-1]
 	c := checkpoint{entry: w.passed - 1, tracker: t.pack(w.tracker), places: len(k.places) - len(w.places), extra: true}
 	if w.conn != nil {
 		c.conn = w.conn.Clone()
@@ -57,5 +57,5 @@ func (w *Walk) Keep() {
 	}
 	k.checkpoints = slices.Insert(k.checkpoints, i, c)
 	t.keptFlow = w.flow.ID
-	t.held += c.tracker.Size()
+	t.held += c.bytes()
 }

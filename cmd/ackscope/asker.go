@@ -93,8 +93,15 @@ func (k *asker) study(from *recording, findings bool, sink analyze.Sink) (*analy
 	if frames {
 		k.source = src
 		k.timeline = analyze.NewTimeline(in)
+		o.Fed = k.enter
+		o.Gone = func(f *analyze.Flow, why analyze.Reason) {
+			k.app.letGo(f, why)
+			k.timeline.Forget(f)
+		}
 		o.Sink = func(r *analyze.Record) {
-			k.enter(r)
+			if r.Frame != nil {
+				k.enter(r.Frame, r.Packet, r.Flow)
+			}
 			if sink != nil {
 				sink(r)
 			}
@@ -151,19 +158,16 @@ func (k *asker) full(src *feed, what string, room int) {
 }
 
 // enter notes where a frame is read again.
-func (k *asker) enter(r *analyze.Record) {
-	if r.Frame == nil {
-		return
-	}
+func (k *asker) enter(frame *capture.Frame, p *capture.Packet, f *analyze.Flow) {
 	if len(k.times) == 0 {
-		k.reading.Start = r.Frame.At
+		k.reading.Start = frame.At
 	}
-	k.timeline.Note(r.Frame, r.Packet, r.Flow)
-	if room := k.app.share(4); len(k.times)&(1<<12-1) == 0 && k.timeline.Size()+8*len(k.times) > room {
-		k.full(k.source, "places of frames, which the filter asks for,", room)
-	}
+	k.timeline.Note(frame, p, f)
 	if n := k.timeline.Filled(); n > len(k.times) {
-		k.times = append(k.times, r.Frame.At)
+		k.times = append(k.times, frame.At)
+	}
+	if room := k.app.share(4); k.timeline.Size()+8*cap(k.times) > room {
+		k.full(k.source, "places of frames, which the filter asks for,", room)
 	}
 }
 

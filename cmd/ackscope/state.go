@@ -226,19 +226,27 @@ func (a *app) travel(from *recording, refs []machine.Ref) (*travel, error) {
 	f := &feed{source: t.in, progress: a.newProgress(t.in, 2)}
 	var full error
 	room := a.share(4)
-	o.Sink = func(r *analyze.Record) {
-		t.timeline.Record(r)
-		if r.N&(1<<12-1) == 0 && t.timeline.Size() > room {
+	o.Gone = func(flow *analyze.Flow, why analyze.Reason) {
+		t.timeline.Forget(flow)
+		a.letGo(flow, why)
+	}
+	o.Fed = func(frame *capture.Frame, p *capture.Packet, flow *analyze.Flow) {
+		if t.timeline.Note(frame, p, flow); t.timeline.Size() > room {
 			full = &roomError{"the places of frames, and states to begin from,", room}
 			f.stop()
 		}
+	}
+	o.Sink = func(r *analyze.Record) {
+		t.timeline.Record(r)
 		if slices.Contains(refs, r.Datagram.Ref) && r.Frame != nil {
 			t.note(r)
 		}
 	}
 	t.session, err = analyze.RunTwice(f, o)
-	err = errors.Join(err, full)
 	f.progress.done()
+	if full != nil {
+		return nil, errors.Join(full, t.in.Close())
+	}
 	t.timeline.Attach(t.session)
 	return t, err
 }
@@ -279,6 +287,10 @@ func (t *travel) choose(number int, refs []machine.Ref) (*analyze.Flow, error) {
 		if f, ok := t.timeline.FlowAt(ref); ok {
 			return followed(f)
 		}
+		if n, ok := t.timeline.Find(ref); ok && t.timeline.FlowID(n) > 0 {
+			return nil, fmt.Errorf("frame %s is of flow %d, which ended early for want of memory: give more by --memory",
+				t.frame(ref), t.timeline.FlowID(n))
+		}
 	}
 	var known []*analyze.Flow
 	for _, f := range flows {
@@ -290,7 +302,8 @@ func (t *travel) choose(number int, refs []machine.Ref) (*analyze.Flow, error) {
 	case len(known) == 1:
 		return known[0], nil
 	case len(known) == 0:
-		return nil, fmt.Errorf("no flow has a state to show: the capture has %s (`ackscope flows` says why)", show.Plural(len(flows), "flow"))
+		return nil, fmt.Errorf("no flow has a state to show: the capture has %s (`ackscope flows` says why)",
+			show.Plural(t.session.Begun(), "flow"))
 	}
 	return nil, fmt.Errorf("which flow? %d have a state: expected --flow NUMBER (`ackscope flows` lists them)", len(known))
 }
