@@ -21,6 +21,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"unsafe"
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/capture"
@@ -40,6 +41,9 @@ type Frames struct {
 
 // maxBytes bounds a capture that is held in memory.
 const maxBytes = 1 << 30
+
+// frameCost is what a frame takes beside its bytes.
+const frameCost = int(unsafe.Sizeof(capture.Frame{}))
 
 // Load reads a source to its end. A capture that is cut short gives what came
 // before the cut.
@@ -66,8 +70,8 @@ func LoadWithin(src capture.Source, most int) (*Frames, error) {
 		if err != nil {
 			return nil, err
 		}
-		if size += len(x.Data) + len(x.Options); size > most {
-			return nil, fmt.Errorf("the first %d frames have more than %d bytes: cut the capture before it is reduced", len(f.list)+1, most)
+		if size += frameCost + len(x.Data) + len(x.Options); size > most {
+			return nil, fmt.Errorf("the first %d frames take more than %d bytes: cut the capture before it is reduced", len(f.list)+1, most)
 		}
 		x.Data = append([]byte(nil), x.Data...)
 		x.Options = append([]byte(nil), x.Options...)

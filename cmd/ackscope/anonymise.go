@@ -62,6 +62,7 @@ func (a *app) anonymise(from, to string, o anonymise.Options) error {
 	if err != nil {
 		return err
 	}
+	o.Room = a.share(4)
 	in, err := capture.Open([]string{from}, capture.Options{Keep: capture.KeepPipes, Stdin: a.in})
 	if err != nil {
 		return err

@@ -279,6 +279,10 @@ func (l *listing) take(r *analyze.Record) {
 	}
 	if l.saved != nil && r.Frame != nil {
 		l.err = l.saved.write(r.Frame)
+	} else if l.saved != nil && !l.once && r.Flow.Transport == capture.UDP && r.Datagram.Bytes != nil {
+		// The survey lacks the flow, so the datagram was held and its frame is gone.
+		l.err = fmt.Errorf("frame %d passes -Y, but its flow ended early for want of memory: "+
+			"-w cannot write it; give more by --memory", r.Datagram.Ref.Frame())
 	}
 	if l.err == nil && l.show != nil {
 		l.err = l.show(x, r)

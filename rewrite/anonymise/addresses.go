@@ -6,11 +6,13 @@ import (
 	"encoding/binary"
 	"net/netip"
 	"strconv"
+	"unsafe"
 )
 
 // names gives every address and port another one, in the order in which they
 // appear, and the same one each time.
 type names struct {
+	held    int // bytes that the tables take, about
 	ports   bool
 	ips     map[netip.Addr]netip.Addr
 	order   []netip.Addr
@@ -22,6 +24,16 @@ type names struct {
 	vlans, devices, sessions numbers // of VLANs, capturing interfaces, PPPoE
 	key                      [32]byte
 	shifts                   map[[16]byte]uint32 // of IP identifications, by the sender
+}
+
+// addressCost is what an IP address takes, about, in bytes: in a map that is half
+// empty after it has grown, in the list of all, and in the report as two texts.
+const addressCost = (2*2+1)*int(unsafe.Sizeof(netip.Addr{})) + int(unsafe.Sizeof(Replacement{})) + 2*len("2001:db8::ffff:ffff")
+
+// size gives what the tables take, about, in bytes.
+func (n *names) size() int {
+	numbers := len(n.vlans.given) + len(n.devices.given) + len(n.sessions.given)
+	return n.held + 4*numbers*int(unsafe.Sizeof(uint32(0)))
 }
 
 // numbers gives each number another one: 1, 2, ... in the order in which they appear.
@@ -66,6 +78,7 @@ func (n *names) id(source [16]byte, id, most uint32) uint32 {
 		mac.Write(source[:])
 		shift = binary.BigEndian.Uint32(mac.Sum(nil))
 		n.shifts[source] = shift
+		n.held += 2 * int(unsafe.Sizeof(source)+unsafe.Sizeof(shift))
 	}
 	return uint32((uint64(id)-1+uint64(shift))%uint64(most)) + 1
 }
@@ -136,6 +149,7 @@ func (n *names) ip(a netip.Addr) netip.Addr {
 	}
 	n.ips[a] = to
 	n.order = append(n.order, a)
+	n.held += addressCost
 	return to
 }
 
@@ -165,6 +179,7 @@ func (n *names) mac(dst, src []byte) {
 		binary.BigEndian.PutUint32(to[2:], uint32(len(n.macs)+1))
 		to[0] = 2 | from[0]&1 // given by whoever runs the network
 		n.macs[from] = to
+		n.held += 2 * int(unsafe.Sizeof(from)+unsafe.Sizeof(to))
 	}
 	copy(dst, to[:])
 }

@@ -19,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"unsafe"
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/capture"
@@ -35,6 +36,9 @@ type Options struct {
 	// Blank replaces what is encrypted without a key as bytes, where it would be
 	// refused.
 	Blank bool
+	// Room bounds the bytes that the tables of addresses, datagrams and streams may
+	// take, about. 0: no bound.
+	Room int
 }
 
 // Report is what was replaced by what. It is as secret as the original.
@@ -71,6 +75,21 @@ func (e *EncryptedError) Error() string {
 	return s
 }
 
+// RoomError says that a capture needs larger tables than it may have. What takes the
+// place of an address must be the same to the end, so nothing is let go.
+type RoomError struct {
+	What string
+	Room int // bytes; 0 where the analysis let go of flows
+}
+
+func (e *RoomError) Error() string {
+	const advice = ": nothing is written; give more room by --memory, or anonymise the capture in parts"
+	if e.Room == 0 {
+		return e.What + " do not fit in memory" + advice
+	}
+	return fmt.Sprintf("%s take more than %d bytes%s", e.What, e.Room, advice)
+}
+
 // Source is a capture that can be read several times.
 type Source interface {
 	capture.Source
@@ -79,17 +98,35 @@ type Source interface {
 
 // Run anonymises a capture: every frame goes to write, with a new link header, new
 // addresses and contents, and without comments. An *EncryptedError comes before
-// the first frame is written. A capture that ends early is anonymised up to there;
+// the first frame is written. A *RoomError can come later: what was written is then
+// of no use. A capture that ends early is anonymised up to there;
 // the error says so.
 func Run(src Source, analysis analyze.Options, o Options, write func(*capture.Frame) error) (*Report, error) {
 	a := newAnonymiser(o)
-	analysis.Sink = a.collect
-	s, err := analyze.RunTwice(src, analysis)
-	if !readable(err) {
+	reading := analyze.Until(src, func() error { return a.err })
+	gone := analysis.Gone
+	analysis.Gone = func(f *analyze.Flow, why analyze.Reason) {
+		if a.err == nil { // its datagrams would be read otherwise, and those that were held not written
+			a.err = &RoomError{What: "the flows"}
+		}
+		if gone != nil {
+			gone(f, why)
+		}
+	}
+	learned, err := analyze.Learn(reading, analysis)
+	if err != nil {
 		return nil, err
 	}
+	if learned.Begun() > uint64(len(learned.Flows())) {
+		return nil, &RoomError{What: "the flows"}
+	}
+	analysis.Survey, analysis.Sink = learned.Survey(), a.collect
+	s, err := analyze.Run(reading, analysis)
 	if a.err != nil {
 		return nil, a.err
+	}
+	if !readable(err) {
+		return nil, err
 	}
 	if a.closed.Flow > 0 {
 		a.closed.More = len(a.encrypted) - 1
@@ -101,7 +138,7 @@ func Run(src Source, analysis analyze.Options, o Options, write func(*capture.Fr
 	a.lay()
 	analysis.Survey, analysis.Sink, analysis.NoEvents, analysis.Untracked = s.Survey(), a.take, true, true
 	a.write = write
-	_, ended := analyze.Run(src, analysis)
+	_, ended := analyze.Run(reading, analysis)
 	if a.err != nil {
 		return nil, a.err
 	}
@@ -127,7 +164,8 @@ type anonymiser struct {
 	fields   contents
 	lineage  lineage
 	streams  map[way][]*stream
-	streamed int // bytes of them
+	streamed int // bytes of their messages
+	held     int // bytes of streams, and of spread, about
 	spread   []spread
 
 	patches   map[machine.Ref][]patch
@@ -177,6 +215,7 @@ func (a *anonymiser) collect(r *analyze.Record) {
 	if r.Packet == nil {
 		return
 	}
+	defer a.fit()
 	a.fields.learn(r.Flow, &r.Datagram)
 	a.fields.quick = !elsewhere(r.Packet)
 	b, err := a.fields.edited(r.Flow, &r.Datagram)
@@ -197,6 +236,18 @@ func (a *anonymiser) collect(r *analyze.Record) {
 			ref: r.Packet.Ref, spans: append([]capture.Span(nil), r.Packet.Spans...),
 			bytes: b, plain: append([]byte(nil), r.Datagram.Bytes...),
 		})
+		a.held += spreadCost + len(r.Packet.Spans)*int(unsafe.Sizeof(capture.Span{})+unsafe.Sizeof(patch{})) + len(b) + len(r.Datagram.Bytes)
+	}
+}
+
+// spreadCost is what a datagram that is spread over frames takes, about, in bytes,
+// beside its own: the map of patches by frame is half empty after it has grown.
+const spreadCost = int(unsafe.Sizeof(spread{})) + 2*int(unsafe.Sizeof(machine.Ref(0))+unsafe.Sizeof([]patch{}))
+
+// fit ends the reading where the tables have outgrown their room.
+func (a *anonymiser) fit() {
+	if room := a.options.Room; room > 0 && a.err == nil && a.held+a.names.size()+a.lineage.size() > room {
+		a.err = &RoomError{"the tables of addresses, datagrams and streams", room}
 	}
 }
 
@@ -252,6 +303,7 @@ func (a *anonymiser) take(r *analyze.Record) {
 	}
 	delete(a.patches, f.Ref)
 	a.err = a.write(&f)
+	a.fit()
 }
 
 func (a *anonymiser) report() *Report {

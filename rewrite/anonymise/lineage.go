@@ -2,6 +2,7 @@ package anonymise
 
 import (
 	"slices"
+	"unsafe"
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/dissect"
@@ -16,8 +17,17 @@ import (
 // datagrams before it, or near 0, where counters begin. A sender may also go on
 // elsewhere: then several datagrams in a row count up from there.
 type lineage struct {
+	open    int // readings that wait for the rest of their row, of all flows
 	flows   map[*analyze.Flow]*[2]ancestry
 	foreign map[machine.Ref]bool
+}
+
+// size gives what it takes, about, in bytes: its maps are half empty after they have
+// grown.
+func (l *lineage) size() int {
+	const flow = int(unsafe.Sizeof([2]ancestry{})) + 2*2*int(unsafe.Sizeof(uintptr(0)))
+	const one = 2 * int(unsafe.Sizeof(machine.Ref(0))+unsafe.Sizeof(true))
+	return len(l.flows)*flow + len(l.foreign)*one + 2*l.open*int(unsafe.Sizeof(reading{}))
 }
 
 // ancestry is what one side of a flow counted.
@@ -195,8 +205,10 @@ func (l *lineage) row(own, peer *ancestry, r *reading) {
 	if length < rowLength || !named {
 		if len(own.open) == maxOpen {
 			own.open = append(own.open[:0], own.open[1:]...)
+			l.open--
 		}
 		own.open = append(own.open, *r)
+		l.open++
 		return
 	}
 	delete(l.foreign, r.ref)
@@ -217,6 +229,7 @@ func (l *lineage) admit(own, peer *ancestry) {
 			kept = append(kept, *o)
 		}
 	}
+	l.open -= len(own.open) - len(kept)
 	own.open = kept
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 	"sort"
+	"unsafe"
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/dissect"
@@ -114,16 +115,19 @@ const (
 
 // segment enters a record of a TCP flow.
 func (a *anonymiser) segment(r *analyze.Record) {
+	defer a.fit()
 	w := way{r.Flow.Addr(r.Datagram.From), r.Flow.Addr(r.Datagram.From.Other())}
 	if p := r.Packet; p != nil {
 		list := a.streams[w]
 		if n := len(list); n == 0 || p.TCPFlags&flagSYN != 0 && list[n-1].begin != p.TCPSeq {
 			list = append(list, &stream{first: p.Ref, begin: p.TCPSeq})
 			a.streams[w] = list
+			a.held += 2*int(unsafe.Sizeof(w)) + int(unsafe.Sizeof(stream{}))
 		}
 		s := list[len(list)-1]
 		if len(p.Spans) > 0 && (len(s.segments) == 0 || s.segments[len(s.segments)-1].ref != p.Ref) {
 			s.segments = append(s.segments, segment{p.Ref, p.Spans[0].Offset, s.place(p.TCPSeq)})
+			a.held += int(unsafe.Sizeof(segment{}))
 		}
 	}
 	if !r.Message || a.err != nil {
@@ -151,6 +155,7 @@ func (a *anonymiser) segment(r *analyze.Record) {
 			}
 			s.chunks = append(s.chunks, c)
 			s.sorted = false
+			a.held += n + int(unsafe.Sizeof(c))
 		}
 		if a.streamed += n; a.streamed > maxStreamed {
 			a.err = fmt.Errorf("the TCP streams hold more than %d bytes of messages: anonymise the capture in parts", maxStreamed)

@@ -317,3 +317,14 @@ func TestStrangers(t *testing.T) {
 		t.Errorf("%v, expected that they have nothing in common", err)
 	}
 }
+
+// TestRoom: two captures whose packets do not fit are refused, in words that say so.
+func TestRoom(t *testing.T) {
+	a, b := open(t, pcaps+"/reliable-dup10.client.pcap.gz"), open(t, pcaps+"/reliable-dup10.server.pcap.gz")
+	o := options
+	o.Limits = analyze.Limits{Bytes: 24 << 10, Room: true}
+	m, err := merge.Merge(a, b, o)
+	if m != nil || err == nil || !strings.Contains(err.Error(), "take too much memory: give more by --memory") {
+		t.Errorf("%v, %v: expected a word of too much memory", m, err)
+	}
+}

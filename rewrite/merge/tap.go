@@ -51,6 +51,13 @@ const (
 // by a quarter, and where packets are compared.
 const passageCost = 2 * int(unsafe.Sizeof(passage{}))
 
+// flowCost is what a flow takes beside its packets, about, in bytes: the analysis'
+// own outlives its session here. A map of pointers to pointers is twice as large as
+// what is in it after it has grown.
+const flowCost = int(unsafe.Sizeof(analyze.Flow{})+unsafe.Sizeof(Flow{})) + 2*2*int(unsafe.Sizeof(uintptr(0)))
+
+var errTooLarge = errors.New("its packets take too much memory: give more by --memory, or merge parts of the captures")
+
 // leastPrefix is the fewest bytes that tell a packet from others.
 const leastPrefix = 8
 
@@ -62,8 +69,14 @@ func load(src analyze.Rewinder, o analyze.Options, prefix int) (*Tap, error) {
 	o.Sink = func(r *analyze.Record) { t.take(r, prefix) }
 	t.room = math.MaxInt
 	if o.Limits.Bytes > 0 {
-		t.room = o.Limits.Bytes / 2 // there are two taps
+		t.room = o.Limits.Bytes / 3 // there are two taps, and what pairs them
 	}
+	src = analyze.Until(src, func() error {
+		if t.room < 0 {
+			return errTooLarge
+		}
+		return nil
+	})
 	var err error
 	if t.Session, err = analyze.RunTwice(src, o); err != nil {
 		var cut *capture.CutError
@@ -72,8 +85,8 @@ func load(src analyze.Rewinder, o analyze.Options, prefix int) (*Tap, error) {
 			return nil, err
 		}
 	}
-	if t.room < 0 {
-		return nil, errors.New("its packets take too much memory: give more by --memory, or merge parts of the captures")
+	if t.room < 0 { // the last packet was too much
+		return nil, errTooLarge
 	}
 	return t, err
 }
@@ -90,6 +103,7 @@ func (t *Tap) take(r *analyze.Record, prefix int) {
 			return
 		}
 		if f == nil {
+			t.room -= flowCost
 			f = &Flow{Flow: r.Flow}
 			t.byFlow[r.Flow] = f
 			t.Flows = append(t.Flows, f)
