@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -159,6 +161,37 @@ func TestBounded(t *testing.T) {
 	m.store.Unlock()
 	if screen := textOf(screenOf(t, m, 100, 30)); !strings.Contains(screen, "full (--memory): 1,999 more not kept") {
 		t.Errorf("the bound is not told:\n%s", screen)
+	}
+}
+
+// TestBoundedFile: the index of a file keeps its room in both runs, and says so.
+func TestBoundedFile(t *testing.T) {
+	const packets = 40000
+	path := filepath.Join(t.TempDir(), "noise.pcap")
+	if err := os.WriteFile(path, noise(packets), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	in, err := capture.Open([]string{path}, capture.Options{Keep: capture.KeepAll})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := analyze.Options{
+		Registry: dissect.NewRegistry(gaffer.Protocol), Limits: analyze.Limits{Flows: 50, Room: true},
+	}
+	s := NewStore(in, o, false)
+	const most = 600 << 10
+	s.Bound(most)
+	s.Start()
+	t.Cleanup(func() { _ = s.Stop() })
+	await(t, s, func() bool { return s.pass == 3 })
+	s.Lock()
+	defer s.Unlock()
+	// Entries come by pages of 393,216 bytes, so it can be exceeded by one.
+	if size := s.timeline.Size(); s.Len() >= packets || s.Len()+s.beyond != packets || size > most+400<<10 {
+		t.Errorf("%d packets are kept in %d bytes, %d are beyond the bound", s.Len(), size, s.beyond)
+	}
+	if len(s.figures) > 50 || !strings.Contains(s.Progress(), "full (--memory)") {
+		t.Errorf("%d figures, %q", len(s.figures), s.Progress())
 	}
 }
 

@@ -30,7 +30,7 @@ type Store struct {
 	in       *capture.Input
 	options  analyze.Options
 	growing  bool // a pipe or an interface: it may never end
-	most     int  // bytes that entries and checkpoints may take where it grows; 0 for any number
+	most     int  // bytes that entries and checkpoints may take; 0 for any number
 	beyond   int  // frames that came when they were taken up: they are not shown
 	timeline *analyze.Timeline
 
@@ -73,15 +73,14 @@ func NewStore(in *capture.Input, o analyze.Options, growing bool) *Store {
 	return s
 }
 
-// Bound sets how many bytes the index of a capture that grows may take, with its
-// checkpoints. What comes beyond is still read, as a live capture's -w wants it,
+// Bound sets how many bytes the index may take, with its checkpoints. What comes beyond is still read, as a live capture's -w wants it,
 // but neither kept nor analysed. The flows are bounded by the analysis' Limits.
 func (s *Store) Bound(bytes int) { s.most = bytes }
 
 // isBeyond reports whether the nth frame of a run is beyond the bound.
 func (s *Store) isBeyond(n int) bool {
 	switch {
-	case !s.growing || s.most == 0:
+	case s.most == 0:
 		return false
 	case s.pass == 2:
 		return n >= s.timeline.Len() // what the first run kept

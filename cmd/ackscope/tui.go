@@ -33,8 +33,8 @@ to any.
 
 Of compressed files and pipes, what is read is kept in a temporary file without a name.
 
-Interfaces and pipes may never end: --memory bounds what is kept of them, half for the state of
-flows, of which those that were silent longest are let go, and half for the index of packets.
+--memory bounds what is kept, half for the state of flows, of which those that were silent
+longest are let go, and half for the index of packets.
 When that is full, the screens keep what they have, and say how much more has come.`,
 		Example: `  ackscope tui match.pcapng
   ackscope tui -Y 'flow.rtt > 80ms' match.pcapng.zst
