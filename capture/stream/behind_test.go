@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/ackscope/ackscope/machine"
@@ -36,5 +37,29 @@ func TestBehind(t *testing.T) {
 				t.Errorf("acked %v: behind %v", acks, m.Behind)
 			}
 		}
+	}
+}
+
+// TestSentAgainBeforeAHole: a segment that was sent again fills a hole behind another
+// that stays open. What stands behind it was sent before, and is read after it: the
+// messages come out in the order of the stream.
+func TestSentAgainBeforeAHole(t *testing.T) {
+	s := newSource(4, 40, 60, &toyFormats[0])
+	c := New(toyFormats, Limits{})
+	var out Output
+	c.Feed(machine.A, s.syn(), &out)
+	c.Feed(machine.A, s.packet(0, s.ends[9], 0), &out)
+	late := s.packet(s.ends[19], s.ends[20], 0)
+	c.Feed(machine.A, s.packet(s.ends[20], len(s.stream), 0), &out)
+	late.Ref, late.At = machine.MakeRef(0, s.frame+1), machine.Instant(s.frame+1)*1000
+	c.Feed(machine.A, late, &out)
+	c.Finish(&out)
+	for i, m := range out.Messages {
+		if want := s.messages[len(s.messages)-len(out.Messages)+i]; !bytes.Equal(m.Bytes, want) {
+			t.Errorf("message %d of %d is another one: the stream's order is lost", i, len(out.Messages))
+		}
+	}
+	if len(out.Messages) < 20 {
+		t.Errorf("%d messages behind the hole, expected at least 20", len(out.Messages))
 	}
 }

@@ -76,6 +76,7 @@ type piece struct {
 
 // half is one direction of a connection.
 type half struct {
+	newest  mark   // when its last bytes passed: only at and ref
 	joined  bool   // next is known
 	whole   bool   // the stream was seen from its first byte
 	fresh   bool   // and what is not cut begins at a prefix since nothing is cut or lost yet
@@ -191,6 +192,7 @@ func (h *half) take(seq uint32, data []byte, p *capture.Packet, lim *Limits) {
 // append puts bytes behind the ordered ones; skip is their offset in the
 // payload that the spans describe.
 func (h *half) append(data []byte, at machine.Instant, ref machine.Ref, spans []capture.Span, skip int) {
+	h.newest = mark{at: at, ref: ref}
 	h.next += uint32(len(data))
 	h.counts.Bytes += uint64(len(data))
 	if h.framer.foreign {
@@ -263,7 +265,12 @@ func (h *half) drain(at machine.Instant, ref machine.Ref) {
 			if ref != 0 {
 				h.append(q.data[known:], at, ref, q.spans, known)
 			} else {
-				h.append(q.data[known:], q.at, q.spans[len(q.spans)-1].Ref, q.spans, known)
+				// The receiver reads it no sooner than what stands before it.
+				at, ref := q.at, q.spans[len(q.spans)-1].Ref
+				if at < h.newest.at {
+					at, ref = h.newest.at, h.newest.ref
+				}
+				h.append(q.data[known:], at, ref, q.spans, known)
 			}
 		} else {
 			h.counts.Retransmitted += uint64(len(q.data))
