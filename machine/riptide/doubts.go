@@ -109,7 +109,9 @@ func (t *follower) stands() (machine.Vantage, string) {
 	}
 	for i := range t.sides {
 		s := &t.sides[i]
-		if at := "at " + s.side.String(); v.Near(s.side) && s.grade() != machine.Certain && strings.HasPrefix(reason, at) {
+		at := "at " + s.side.String()
+		says := strings.HasPrefix(reason, at+":") || strings.HasPrefix(reason, at+" ") // and not "at both"
+		if says && v.Near(s.side) && s.grade() != machine.Certain {
 			reason = "likely " + at + ", though it may stand some way off" + reason[len(at):]
 		}
 	}

@@ -118,7 +118,7 @@ func (t *follower) step(p *sighting, out *machine.Effects) {
 	}
 	if t.weighing {
 		if !t.releasing {
-			t.reaches.weigh(p, codec.Dialect, m)
+			t.reaches.weigh(p, &t.config.Senders[p.from], t.config.Stream, m)
 		}
 		s.shown = s.shown || t.reaches.of[p.from].shows()
 	}

@@ -72,8 +72,8 @@ func (o *opening) judge() (v machine.Vantage, reason string, sure bool) {
 	}
 	var m wire.Message
 	o.each(o.weighed, func(p *sighting) {
-		if codec := o.config.Senders[p.from].Codec; codec.Fits(p.bytes, p.length, &m) {
-			o.reaches.weigh(p, codec.Dialect, &m)
+		if speaker := &o.config.Senders[p.from]; speaker.Codec.Fits(p.bytes, p.length, &m) {
+			o.reaches.weigh(p, speaker, o.config.Stream, &m)
 		}
 	})
 	o.weighed = len(o.held)

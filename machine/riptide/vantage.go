@@ -33,6 +33,10 @@ type reach struct {
 	// the tap: the way from the tap to it and back, and its tick.
 	nearest time.Duration
 	news    int // RTTs that were new
+
+	against contradictions
+	sends   machine.Instant // when it last sent
+	frame   time.Duration   // the least time between its sends that are apart; 0 unknown
 }
 
 // asking is a message that is to be answered: a reliable one (slot 0), or a
@@ -135,6 +139,23 @@ func (r *reach) measured(here time.Duration) {
 	}
 }
 
+// spoke takes the time of a message of the side. Those of one frame go out together.
+func (r *reach) spoke(at machine.Instant) {
+	if gap := at.Sub(r.sends); r.sends != 0 && gap > nearProof && (r.frame == 0 || gap < r.frame) {
+		r.frame = gap
+	}
+	r.sends = at
+}
+
+// wait gives how long the side can take to answer what is there: what it sends comes
+// once a frame.
+func (r *reach) wait() time.Duration {
+	return min(max(r.frame, usualTick/2), slowFrame)
+}
+
+// slowFrame bounds what is taken for a frame: a side that says little shows none.
+const slowFrame = 100 * time.Millisecond
+
 // shows reports whether the side is shown to stand at the tap. Of its answers to
 // reliable messages the very least does not count: it can be to a copy of which
 // the capture missed the first. An RTT is told in whole milliseconds.
@@ -152,14 +173,24 @@ func slotOf(kind wire.Type) int {
 
 // reaches are the figures of both sides, and who of them asks.
 type reaches struct {
-	of    [2]reach
-	roles beatRoles
+	of     [2]reach
+	roles  beatRoles
+	opened bool
+	opener machine.Side // who sent the first message
+	begun  bool         // and it was the client, with a Connect
+	stream bool         // over TCP
 }
 
-// weigh takes a message, of a sender that speaks dialect d, into both sides' figures.
-func (r *reaches) weigh(p *sighting, d *wire.Dialect, m *wire.Message) {
+// weigh takes a message of a speaker into both sides' figures. Over a stream nothing
+// is lost between the tap and a side.
+func (r *reaches) weigh(p *sighting, speaker *Speaker, stream bool, m *wire.Message) {
 	own, peer := &r.of[p.from], &r.of[p.from.Other()]
+	d := speaker.Codec.Dialect
 	is := r.roles.take(p.from, d, m)
+	own.spoke(p.at)
+	if r.stream = stream; !stream {
+		r.contradict(p, BehaviourOf(d, speaker.Builds), is, m)
+	}
 	switch {
 	case m.Type.Reliable():
 		peer.ask(wire.Reliable, m.Sequence, p.at)
@@ -198,10 +229,18 @@ func (r *reaches) weigh(p *sighting, d *wire.Dialect, m *wire.Message) {
 // its pings take as they pass the tap. Both also hold the application's ticks,
 // which are alike on both sides as a rule, so the figures are compared.
 func (r *reaches) judge() (v machine.Vantage, reason string, sure bool) {
-	const (
-		quick = 1500 * time.Microsecond // an answer of a machine that is there
-		tick  = 12 * time.Millisecond
-	)
+	v, reason, sure = r.times()
+	v, reason = r.overrule(v, reason)
+	return v, reason, sure
+}
+
+const (
+	quick = 1500 * time.Microsecond // an answer of a machine that is there
+	tick  = 12 * time.Millisecond
+)
+
+// times tells where the tap stands by the times alone.
+func (r *reaches) times() (v machine.Vantage, reason string, sure bool) {
 	a, b := &r.of[machine.A], &r.of[machine.B]
 	at := func(s machine.Side) machine.Vantage { return machine.VantageA + machine.Vantage(s) }
 	if a.samples == 0 && b.samples == 0 {
@@ -211,8 +250,8 @@ func (r *reaches) judge() (v machine.Vantage, reason string, sure bool) {
 	// tap is at the client.
 	for i := range r.of {
 		client, side := &r.of[i], machine.Side(i)
-		if client.pings < 2 {
-			continue
+		if client.pings < 2 || r.stream && min(a.samples, b.samples) >= 8 {
+			continue // an RTT over TCP is mostly what the stream waits for lost segments
 		}
 		own, beyond := client.own, client.atTap
 		n := time.Duration(client.pings)
@@ -221,7 +260,7 @@ func (r *reaches) judge() (v machine.Vantage, reason string, sure bool) {
 		}
 		own, beyond = own/n, beyond/n
 		switch share := float64(beyond) / float64(own); {
-		case own-beyond > 2*tick && beyond > 2*tick:
+		case own-beyond > max(2*tick, client.wait()+tick/2) && beyond > max(2*tick, r.of[side.Other()].wait()+tick/2):
 			return machine.VantageBetween, fmt.Sprintf("between: of %v that %v gives as its RTT, its pings take %v beyond the tap", round(own), side, round(beyond)), client.pings > 8
 		case share > 0.7 && own > tick:
 			return at(side), fmt.Sprintf("at %v: of %v that it gives as its RTT, its pings take %v beyond the tap", side, round(own), round(beyond)), client.pings > 4 && share > 0.8
@@ -253,13 +292,19 @@ func (r *reaches) judge() (v machine.Vantage, reason string, sure bool) {
 	switch {
 	case tb < quick:
 		return machine.VantageBoth, "at both: " + says, enough
-	case enough && ta > 3*tick:
+	case enough && ta > max(3*tick, r.of[near].wait()+tick):
 		return machine.VantageBetween, "between: " + says, true
 	case tb < tick && (away < 16 || tb < 3*ta):
 		// A few waits for a tick can be so long: no round trip shows.
 		return machine.VantageBoth, "at both, or so near that it makes no difference: " + says, false
 	}
 	return at(near), fmt.Sprintf("at %v: %s", near, says), enough && ta < quick && ta*4 < tb
+}
+
+// close reports whether both sides answer as soon as each other, but for a frame.
+func (r *reaches) close() bool {
+	a, b := &r.of[machine.A], &r.of[machine.B]
+	return a.samples == 0 || b.samples == 0 || (a.least()-b.least()).Abs() < max(a.wait(), b.wait(), tick)+nearProof
 }
 
 func round(d time.Duration) time.Duration {
