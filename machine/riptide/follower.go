@@ -123,6 +123,9 @@ func (t *follower) step(p *sighting, out *machine.Effects) {
 		s.shown = s.shown || t.reaches.of[p.from].shows()
 	}
 	t.settle(p.at, out)
+	if t.unnamed(peer) {
+		s.unnamed.judge(p.at, 2*s.roundTrip()+tickSlack, &s.both)
+	}
 	is := t.beats.take(p.from, codec.Dialect, m)
 	if !p.behind {
 		t.session(p, m, is, out)
@@ -130,6 +133,7 @@ func (t *follower) step(p *sighting, out *machine.Effects) {
 	t.faults(s, p, m, out)
 	switch {
 	case m.Type == wire.Ack || m.Type == wire.AckExtra:
+		peer.unnamed.acks++
 		answers := answerOf(m)
 		if s.ordered {
 			answers = t.witness(s, peer, p, m, out)
@@ -139,6 +143,9 @@ func (t *follower) step(p *sighting, out *machine.Effects) {
 			t.acked(peer, p, m, out)
 		}
 	case m.Type.Reliable():
+		if t.unnamed(peer) && !t.config.Stream {
+			s.unnamed.sent(p.at)
+		}
 		t.reliable(s, peer, p, m, out)
 	case m.Type == wire.Unreliable || m.Bare:
 		t.unreliable(s, p, m, out)

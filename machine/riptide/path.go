@@ -1,6 +1,10 @@
 package riptide
 
-import "github.com/ackscope/ackscope/machine"
+import (
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+)
 
 // What of a side's messages is lost on the way to its peer is judged by first
 // copies, of reliable and of notify messages: further copies are sent because
@@ -11,6 +15,8 @@ import "github.com/ackscope/ackscope/machine"
 //	the tap at the sender     why messages were sent again (resends.go); where it is
 //	                          open whether the message was lost or its Ack, the way
 //	                          there and back is judged as one
+//	Acks without an id        the receiver answers each copy at once, but an Ack does
+//	                          not say which: copies are counted against Acks
 
 // judgePath takes a reliable message of s whose life has ended.
 func (t *follower) judgePath(s *side, e *life) {
@@ -18,6 +24,9 @@ func (t *follower) judgePath(s *side, e *life) {
 	// Pytide 2.0 numbers nothing, and answers nothing but Welcome.
 	if t.config.Stream || s.behaviour.OneSequence || peer.behaviour.OneSequence || e.clash || e.merged || peer.near {
 		return
+	}
+	if t.unnamed(peer) {
+		return // unnamedPath
 	}
 	came := e.Named || e.answers > 0 || e.Acked == machine.Yes
 	if e.Attempts == 1 {
@@ -43,6 +52,52 @@ func (t *follower) judgePath(s *side, e *life) {
 	default:
 		s.beyond.Judge(false)
 		s.both.Judge(false)
+	}
+}
+
+// unnamed reports whether Acks of a side do not say what they answer, and whether
+// that does not follow from the order of what it reads either.
+func (t *follower) unnamed(s *side) bool {
+	return t.config.Senders[s.side].Codec.Dialect.AcksUnnamed && !s.ordered
+}
+
+// unnamedPath judges what a side sends to a receiver whose Acks do not say what they
+// answer. Each copy is answered at once, so of a block of copies that had its time
+// to be answered, those without an Ack were lost on one of the two ways. Acks of
+// later copies, and copies of Acks that the network made, hide losses: what is
+// counted is the least.
+type unnamedPath struct {
+	acks       uint64 // of the receiver, that passed the tap
+	copies     uint64 // of the sender's reliable messages, that passed the tap
+	block      uint64 // of them, those up to the end of the last full block
+	blockAt    machine.Instant
+	judged     uint64
+	unanswered uint64 // of the judged ones
+}
+
+// sent takes a copy that passed the tap.
+func (u *unnamedPath) sent(at machine.Instant) {
+	if u.copies++; u.copies%machine.PathBlock == 0 && u.block == u.judged {
+		u.block, u.blockAt = u.copies, at
+	}
+}
+
+// judge judges the copies of a block, of which answers take so long at the most.
+func (u *unnamedPath) judge(now machine.Instant, answer time.Duration, both *machine.PathLoss) {
+	if u.block > u.judged && now.Sub(u.blockAt) > answer {
+		u.upTo(u.block, both)
+	}
+}
+
+// upTo judges the copies up to one of them.
+func (u *unnamedPath) upTo(copies uint64, both *machine.PathLoss) {
+	unanswered := copies - min(copies, u.acks)
+	for ; u.judged < copies; u.judged++ {
+		lost := u.unanswered < unanswered
+		if lost {
+			u.unanswered++
+		}
+		both.Judge(lost)
 	}
 }
 
@@ -72,7 +127,7 @@ func (t *follower) path(x machine.Side) (p machine.PathLoss, sure machine.Certai
 	}
 	p, sure = s.beyond, machine.Likely
 	// Where most of what was lost may have been an Ack, one way cannot be told.
-	if open := s.both.Lost - min(s.both.Lost, s.beyond.Lost); open > s.beyond.Lost {
+	if open := s.both.Lost - min(s.both.Lost, s.beyond.Lost); open > s.beyond.Lost || s.beyond.Judged == 0 && s.both.Judged > 0 {
 		p, both = s.both, true
 	}
 	if !s.near {

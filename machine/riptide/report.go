@@ -105,7 +105,9 @@ func (t *follower) endFindings(out *machine.Effects) {
 		report(out, noAnswer, t.client, machine.Certain, c.connectAt, c.connectRef, 0, float64(c.connects))
 	}
 	for i := range t.sides {
-		t.endFaults(&t.sides[i], out)
+		s := &t.sides[i]
+		s.unnamed.upTo(s.unnamed.copies, &s.both)
+		t.endFaults(s, out)
 	}
 	if t.ended || c.rejected || !t.sides[0].met || !t.sides[1].met {
 		return

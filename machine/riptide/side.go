@@ -67,6 +67,7 @@ type side struct {
 	toTap          machine.PathLoss // of its numbered messages, on the way to the tap; far only
 	beyond         machine.PathLoss // of those that passed the tap, on the way to its peer
 	both           machine.PathLoss // of the same, or their Acks on the way back
+	unnamed        unnamedPath      // of its messages, where the peer's Acks name none
 	taken          uint64
 	passedOver     uint64        // notify messages that the library counts as lost nowhere
 	wireRTT        time.Duration // sum over wireCount
