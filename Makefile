@@ -75,6 +75,10 @@ leaks: ## 2,000 captures of marked bytes through anonymise: none is found in wha
 notes: ## the form of the Riptide notes over networks, endings and taps: what replay, state and events say against what happened
 	ACKSCOPE_NOTES=1 go test -count 1 -timeout 20m -v -run 'TestNotesForm$$' ./cmd/ackscope
 
+.PHONY: same
+same: ## every command over every capture and over simulated ones, against the hashes in internal/same: for changes that change no output
+	go run ./internal/same
+
 .PHONY: fuzz
 fuzz: ## every fuzz target, FUZZTIME each (30s)
 	scripts/fuzz $(FUZZTIME) $(FUZZCAP)
