@@ -24,16 +24,8 @@ type ahead struct {
 	ref    machine.Ref
 }
 
-func report(out *machine.Effects, rule *machine.Rule, x machine.Side, sure machine.Certainty, at machine.Instant, ref, about machine.Ref, figures ...float64) {
-	a := machine.Anomaly{Rule: rule, Side: x, Certainty: sure, At: at, Ref: ref, About: about}
-	copy(a.Figures[:], figures)
-	out.Anomalies = append(out.Anomalies, a)
-}
-
-func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-
 func (t *Tracker) ackWentBack(p *sighting, back int, out *machine.Effects) {
-	report(out, ackGoingBack, p.from, machine.Certain, p.at, p.ref, 0, float64(back))
+	out.Report(ackGoingBack, p.from, machine.Certain, p.at, p.ref, 0, float64(back))
 }
 
 func (t *Tracker) bitWithdrawn(p *sighting, c Claims, q uint32, out *machine.Effects) {
@@ -41,7 +33,7 @@ func (t *Tracker) bitWithdrawn(p *sighting, c Claims, q uint32, out *machine.Eff
 	if e := t.sides[p.from.Other()].Sent(q); e != nil {
 		about = e.Ref
 	}
-	report(out, ackBitWithdrawn, p.from, machine.Certain, p.at, p.ref, about, float64(t.rules.Distance(c.Newest, q)))
+	out.Report(ackBitWithdrawn, p.from, machine.Certain, p.at, p.ref, about, float64(t.rules.Distance(c.Newest, q)))
 }
 
 // claimUnseen takes a claim (bit n of c) of a packet that is not to be found at
@@ -68,18 +60,18 @@ func (t *Tracker) claimUnseen(p *sighting, c Claims, n int, out *machine.Effects
 		t.restore(p, q, out)
 	case !s.near:
 		peer.unseenHere()
-		report(out, captureLoss, peer.side, machine.Certain, p.at, p.ref, 0, 1)
+		out.Report(captureLoss, peer.side, machine.Certain, p.at, p.ref, 0, 1)
 	case !t.looksStale(s, peer, c, n, number):
 		peer.unseenHere()
-		report(out, captureLoss, p.from.Other(), machine.Likely, p.at, p.ref, 0, 1)
+		out.Report(captureLoss, p.from.Other(), machine.Likely, p.at, p.ref, 0, 1)
 	case s.top64-s.first64+1 != int64(s.distinct):
 		// The capture lacks packets of the side itself: it may lack this one too. But
 		// where it is a lie, the peer's claims of that kind prove nothing either.
 		s.suspect = true
-		report(out, captureLoss, p.from.Other(), machine.Likely, p.at, p.ref, 0, 1)
+		out.Report(captureLoss, p.from.Other(), machine.Likely, p.at, p.ref, 0, 1)
 	default:
 		s.lies++
-		report(out, staleEntry, p.from, machine.Likely, p.at, p.ref, 0, float64(r.Distance(c.Newest, s.heard.Newest)), float64(q))
+		out.Report(staleEntry, p.from, machine.Likely, p.at, p.ref, 0, float64(r.Distance(c.Newest, s.heard.Newest)), float64(q))
 	}
 }
 
@@ -142,10 +134,10 @@ func (t *Tracker) again(p *sighting, e *Sent, out *machine.Effects) {
 		return
 	}
 	if p.header && e.Flags&SentHeader != 0 && (p.ack != e.Ack || p.ackBits != e.AckBits) {
-		report(out, sequenceReuse, p.from, machine.Certain, p.at, p.ref, e.Ref, ms(p.at.Sub(e.At)))
+		out.Report(sequenceReuse, p.from, machine.Certain, p.at, p.ref, e.Ref, machine.Milliseconds(p.at.Sub(e.At)))
 		return
 	}
-	report(out, duplicatePacket, p.from, machine.Certain, p.at, p.ref, e.Ref, ms(p.at.Sub(e.At)))
+	out.Report(duplicatePacket, p.from, machine.Certain, p.at, p.ref, e.Ref, machine.Milliseconds(p.at.Sub(e.At)))
 }
 
 // advance takes a packet that lies more than one ahead of its side's newest, or
@@ -159,9 +151,9 @@ func (t *Tracker) advance(s, peer *side, p *sighting, by int, out *machine.Effec
 	lost := by - 1
 	switch {
 	case lost > 0 && s.near:
-		report(out, captureLoss, p.from, machine.Likely, p.at, p.ref, 0, float64(lost))
+		out.Report(captureLoss, p.from, machine.Likely, p.at, p.ref, 0, float64(lost))
 	case lost >= burstLeast:
-		report(out, lossBurst, p.from, machine.Certain, p.at, p.ref, 0, float64(lost), ms(gap))
+		out.Report(lossBurst, p.from, machine.Certain, p.at, p.ref, 0, float64(lost), machine.Milliseconds(gap))
 	}
 	jumped := tick > 0 && s.estimate.clock.n >= 16 && int64(by) > 4*int64(gap/tick)+int64(t.rules.Received)
 	if lost > 0 && !s.near && !s.starts && !jumped {
@@ -171,12 +163,12 @@ func (t *Tracker) advance(s, peer *side, p *sighting, by int, out *machine.Effec
 		return
 	}
 	if due := int64(gap / tick); jumped {
-		report(out, sequenceJump, p.from, machine.Likely, p.at, p.ref, 0, float64(by), ms(gap))
+		out.Report(sequenceJump, p.from, machine.Likely, p.at, p.ref, 0, float64(by), machine.Milliseconds(gap))
 	} else if gap >= stallLeast && gap > 8*tick && int64(by) <= due/2 {
-		report(out, stall, p.from, machine.Likely, p.at, p.ref, 0, ms(gap), ms(tick))
+		out.Report(stall, p.from, machine.Likely, p.at, p.ref, 0, machine.Milliseconds(gap), machine.Milliseconds(tick))
 	}
 	if heard := peer.distinct - s.heardFrom; gap >= silenceLeast && heard > 0 {
-		report(out, oneWaySilence, p.from, machine.Certain, p.at, p.ref, 0, ms(gap), float64(heard))
+		out.Report(oneWaySilence, p.from, machine.Certain, p.at, p.ref, 0, machine.Milliseconds(gap), float64(heard))
 	}
 }
 
@@ -189,9 +181,9 @@ func (t *Tracker) judgeClaims(s, peer *side, p *sighting, by int, out *machine.E
 		case c.number > now:
 			kept = append(kept, c)
 		case c.number == now && p.at.Sub(c.at) > tapJitter:
-			report(out, falseAck, p.from.Other(), machine.Certain, c.at, c.ref, p.ref, ms(p.at.Sub(c.at)))
+			out.Report(falseAck, p.from.Other(), machine.Certain, c.at, c.ref, p.ref, machine.Milliseconds(p.at.Sub(c.at)))
 		case c.number < now:
-			report(out, captureLoss, p.from, machine.Likely, c.at, c.ref, 0, 1)
+			out.Report(captureLoss, p.from, machine.Likely, c.at, c.ref, 0, 1)
 		}
 	}
 	peer.claimed = kept
@@ -201,14 +193,14 @@ func (t *Tracker) judgeClaims(s, peer *side, p *sighting, by int, out *machine.E
 func (t *Tracker) sumUp(x machine.Side, out *machine.Effects) {
 	s, peer := &t.sides[x], &t.sides[x.Other()]
 	if width := s.heard.Width; s.closest > 0 && s.closest <= width/4 {
-		report(out, ackWindowEdge, x, s.known(), s.topAt, s.closestAt, 0, float64(width-s.closest+1), float64(width))
+		out.Report(ackWindowEdge, x, s.known(), s.topAt, s.closestAt, 0, float64(width-s.closest+1), float64(width))
 	}
 	if cut := s.begun - s.whole; s.begun >= 16 && cut >= 4 {
 		total := peer.top64 - peer.first64 + 1
 		incomplete := float64(cut) / float64(s.begun)
 		missing := float64(total-min(total, int64(peer.distinct))) / float64(total)
 		if incomplete > 1.5*missing {
-			report(out, fragmentLoss, peer.side, machine.Likely, peer.topAt, s.cutAt, 0, 100*incomplete, float64(s.begun), 100*missing)
+			out.Report(fragmentLoss, peer.side, machine.Likely, peer.topAt, s.cutAt, 0, 100*incomplete, float64(s.begun), 100*missing)
 		}
 	}
 }

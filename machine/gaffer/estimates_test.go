@@ -48,7 +48,7 @@ func TestEstimatesAgainstOracle(t *testing.T) {
 			got := tr.Summary(x)
 			within := 0.3
 			if !tap.Near(x) {
-				within = 0.5 + 0.1*ms(c.tick[x])
+				within = 0.5 + 0.1*machine.Milliseconds(c.tick[x])
 			}
 			if off := math.Abs(float64(got.RTT)-want.rtt) / 1e6; off > within {
 				t.Errorf("seed %d %+v: %v (near %v): RTT %v, its own %.2f ms", seed, c, x, tap.Near(x), got.RTT, want.rtt/1e6)

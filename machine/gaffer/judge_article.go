@@ -239,7 +239,7 @@ func (s *articleSide) carries(j *articleJudge, d *machine.Datagram, p *wire.Pack
 			v = diverge("message-resent-acked", "no message whose packet is acked", fmt.Sprint(m.ID),
 				fmt.Sprintf("message %d was acked, and the header names the packet that said so", m.ID), e.ref, e.acked)
 		case s.near && d.At.Sub(e.at) < resendLeast-tapJitter:
-			v = diverge("message-resent-early", "after 100 ms at the soonest", fmt.Sprintf("after %.0f ms", ms(d.At.Sub(e.at))),
+			v = diverge("message-resent-early", "after 100 ms at the soonest", fmt.Sprintf("after %.0f ms", machine.Milliseconds(d.At.Sub(e.at))),
 				fmt.Sprintf("message %d goes out again before the resend time has passed", m.ID), e.ref)
 		}
 		if e == nil {
@@ -267,7 +267,7 @@ func (s *articleSide) overdue(j *articleJudge, d *machine.Datagram, p *wire.Pack
 			continue
 		}
 		return diverge("message-resent-late", fmt.Sprintf("message %d", uint16(id)), "not in this packet",
-			fmt.Sprintf("message %d is not acked, went out %.0f ms ago and would fit: it is due after 100 ms", uint16(id), ms(d.At.Sub(m.at))), m.ref)
+			fmt.Sprintf("message %d is not acked, went out %.0f ms ago and would fit: it is due after 100 ms", uint16(id), machine.Milliseconds(d.At.Sub(m.at))), m.ref)
 	}
 	return nil
 }

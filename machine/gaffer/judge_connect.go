@@ -263,7 +263,7 @@ func (j *connectJudge) times(s *connectSide, d *machine.Datagram, p *wire.Packet
 		least = connectEvery
 	}
 	if wait := d.At.Sub(s.sentAt); least > 0 && wait < least-max(clockSlack, least/10) && (s.current == nil || s.current.client == p.ClientSalt) {
-		return diverges(d, "connect-early", "gaffer.handshake", fmt.Sprintf("after %.0f ms at the soonest", ms(least)), fmt.Sprintf("after %.0f ms", ms(wait)),
+		return diverges(d, "connect-early", "gaffer.handshake", fmt.Sprintf("after %.0f ms at the soonest", machine.Milliseconds(least)), fmt.Sprintf("after %.0f ms", machine.Milliseconds(wait)),
 			fmt.Sprintf("the next %v comes too soon", p.Handshake), s.ref)
 	}
 	if p.Handshake != wire.ConnectDisconnect && p.Handshake != wire.ConnectDenied && s.heard && d.At.Sub(s.heardAt) > connectSilence+unreadMostly {

@@ -110,7 +110,7 @@ func (n *sliceSender) soon(s *sliceSide, d *machine.Datagram, p *wire.Packet) *m
 		return nil
 	}
 	if wait := d.At.Sub(n.round.at[k]); wait < resendLeast-clockSlack {
-		return diverges(d, "slice-resent-early", "gaffer.slice.id", "after 100 ms at the soonest", fmt.Sprintf("after %.0f ms", ms(wait)),
+		return diverges(d, "slice-resent-early", "gaffer.slice.id", "after 100 ms at the soonest", fmt.Sprintf("after %.0f ms", machine.Milliseconds(wait)),
 			fmt.Sprintf("slice %d of block %d goes out again before the resend time has passed", k, p.Chunk), s.blocks.ref)
 	}
 	return nil

@@ -61,7 +61,7 @@ type sliceDoubt struct {
 // judge holds an ack of the side against the reference's.
 func (t *sliceTaker) judge(s, peer *sliceSide, d *machine.Datagram, c sliceClaim) *machine.Divergence {
 	if t.last != 0 && d.At.Sub(t.lastAt) < ackEvery-clockSlack {
-		return diverges(d, "ack-early", "gaffer.slice.acked", "after 100 ms at the soonest", fmt.Sprintf("after %.0f ms", ms(d.At.Sub(t.lastAt))), "acks go out every 100 ms at most", t.last)
+		return diverges(d, "ack-early", "gaffer.slice.acked", "after 100 ms at the soonest", fmt.Sprintf("after %.0f ms", machine.Milliseconds(d.At.Sub(t.lastAt))), "acks go out every 100 ms at most", t.last)
 	}
 	if t.last == 0 {
 		t.begun = d.At

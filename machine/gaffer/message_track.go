@@ -158,7 +158,7 @@ func (c *Conversation) gapless(x machine.Side) bool {
 }
 
 func (c *Conversation) malformed(s *courier, k *carrier, payload []byte, out *machine.Effects) {
-	report(out, malformedMessages, s.from, machine.Certain, k.at, k.ref, 0, float64(len(payload)))
+	out.Report(malformedMessages, s.from, machine.Certain, k.at, k.ref, 0, float64(len(payload)))
 }
 
 // takes enters that a packet carries one message; m is nil where no more is
@@ -184,7 +184,7 @@ func (c *lane) takes(wireID uint16, m *wire.Message, k *carrier, form wire.Messa
 func (c *lane) judge(id int64, k *carrier, out *machine.Effects) {
 	if l := c.find(id); l != nil && l.attempts > 0 && k.near {
 		if gap := k.at.Sub(l.lastAt); gap < resendLeast-tapJitter {
-			report(out, messageResentEarly, c.from, machine.Likely, k.at, k.ref, l.lastRef, ms(gap), float64(id))
+			out.Report(messageResentEarly, c.from, machine.Likely, k.at, k.ref, l.lastRef, machine.Milliseconds(gap), float64(id))
 		}
 		return
 	}
@@ -203,7 +203,7 @@ func (c *lane) judge(id int64, k *carrier, out *machine.Effects) {
 		if k.near {
 			sure = machine.Certain
 		}
-		report(out, messageBeyond, c.from, sure, k.at, k.ref, 0, float64(beyond+1), float64(id), float64(oldest))
+		out.Report(messageBeyond, c.from, sure, k.at, k.ref, 0, float64(beyond+1), float64(id), float64(oldest))
 	}
 }
 

@@ -133,7 +133,7 @@ func (n *netcodeFlow) observe(d *machine.Datagram, pk *wire.Packet, mac uint64, 
 	switch pk.NetcodeType {
 	case wire.NetcodeDenied:
 		if !n.denied {
-			report(out, netcodeDenied, d.From, machine.Certain, d.At, d.Ref, n.sides[n.client].firstRequestRef, ms(d.At.Sub(n.sides[n.client].firstRequestAt)))
+			out.Report(netcodeDenied, d.From, machine.Certain, d.At, d.Ref, n.sides[n.client].firstRequestRef, machine.Milliseconds(d.At.Sub(n.sides[n.client].firstRequestAt)))
 		}
 		n.denied = true
 	case wire.NetcodeDisconnect:
@@ -168,7 +168,7 @@ func (n *netcodeFlow) connect(d *machine.Datagram, out *machine.Effects) netcode
 	}
 	// A client asks no more once it was answered.
 	if c := &n.sides[d.From]; n.request && c.met && d.At.Sub(c.metAt) > netcodeLateCopy {
-		report(out, netcodeTokenReuse, d.From, machine.Certain, d.At, d.Ref, c.firstRequestRef, ms(d.At.Sub(c.metAt)))
+		out.Report(netcodeTokenReuse, d.From, machine.Certain, d.At, d.Ref, c.firstRequestRef, machine.Milliseconds(d.At.Sub(c.metAt)))
 		for i := range n.sides {
 			n.sides[i].restart()
 		}
@@ -225,7 +225,7 @@ func (n *netcodeFlow) number(s *netcodeSide, d *machine.Datagram, pk *wire.Packe
 	}
 	if e := s.find(c); e != nil {
 		if e.mac != mac && mac != 0 && e.mac != 0 {
-			report(out, netcodeNonceReuse, d.From, machine.Certain, d.At, d.Ref, e.ref, float64(c))
+			out.Report(netcodeNonceReuse, d.From, machine.Certain, d.At, d.Ref, e.ref, float64(c))
 			return netcodeFresh
 		}
 		s.copies++
@@ -234,11 +234,11 @@ func (n *netcodeFlow) number(s *netcodeSide, d *machine.Datagram, pk *wire.Packe
 		if late > netcodeLateCopy {
 			rule = netcodeReplayed
 		}
-		report(out, rule, d.From, machine.Certain, d.At, d.Ref, e.ref, ms(late))
+		out.Report(rule, d.From, machine.Certain, d.At, d.Ref, e.ref, machine.Milliseconds(late))
 		return netcodeCopy
 	}
 	if c+netcodeReplay <= s.top {
-		report(out, netcodeTooOld, d.From, machine.Certain, d.At, d.Ref, 0, float64(s.top-c))
+		out.Report(netcodeTooOld, d.From, machine.Certain, d.At, d.Ref, 0, float64(s.top-c))
 		return netcodeOld
 	}
 	if c > s.top && s.distinct > 0 {
@@ -342,15 +342,15 @@ func (n *netcodeFlow) finish(out *machine.Effects) {
 	}
 	c, s := &n.sides[n.client], &n.sides[n.client.Other()]
 	if requests := c.types[wire.NetcodeRequestType]; requests > 1 && s.packets == 0 && !c.met && c.passed == 0 {
-		report(out, netcodeNoAnswer, n.client, machine.Certain, c.last, c.lastRef, c.firstRequestRef, float64(requests), c.last.Sub(c.firstRequestAt).Seconds())
+		out.Report(netcodeNoAnswer, n.client, machine.Certain, c.last, c.lastRef, c.firstRequestRef, float64(requests), c.last.Sub(c.firstRequestAt).Seconds())
 	}
 	for i := range n.sides {
 		gone, other := &n.sides[i], &n.sides[i^1]
 		if !n.ended && gone.met && other.last.Sub(gone.last) >= netcodeSilence && other.heardSincePeer >= netcodeHeardLeast {
-			report(out, netcodeTimeout, machine.Side(i), machine.Likely, other.last, other.lastRef, gone.lastRef, other.last.Sub(gone.last).Seconds())
+			out.Report(netcodeTimeout, machine.Side(i), machine.Likely, other.last, other.lastRef, gone.lastRef, other.last.Sub(gone.last).Seconds())
 		}
 		if m := gone.missing(); m > 0 {
-			report(out, netcodeLoss, machine.Side(i), machine.Certain, gone.last, gone.lastRef, 0, float64(m), 100*float64(m)/float64(m+gone.distinct+gone.passed))
+			out.Report(netcodeLoss, machine.Side(i), machine.Certain, gone.last, gone.lastRef, 0, float64(m), 100*float64(m)/float64(m+gone.distinct+gone.passed))
 		}
 	}
 }

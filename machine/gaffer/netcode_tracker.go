@@ -30,7 +30,7 @@ func NewNetcodeTracker(profile *wire.Profile, facts machine.Facts) machine.Track
 func (n *Netcode) Observe(d *machine.Datagram, out *machine.Effects) {
 	if err := n.profile.Parse(d.Bytes, d.Length, &n.packet); err != nil {
 		if !errors.Is(err, base.ErrSnapped) {
-			report(out, malformedPacket, d.From, machine.Certain, d.At, d.Ref, 0, float64(d.Length))
+			out.Report(malformedPacket, d.From, machine.Certain, d.At, d.Ref, 0, float64(d.Length))
 		}
 		return
 	}
@@ -112,10 +112,10 @@ func (n *netcodeFlow) inspect(x machine.Side, v *machine.View) {
 	gauge("netcode bytes", float64(s.bytes), "bytes")
 	gauge("netcode missing at the tap", float64(s.missing()), "datagrams")
 	if c := s.cadence(); c > 0 {
-		gauge("netcode cadence", ms(c), "ms")
+		gauge("netcode cadence", machine.Milliseconds(c), "ms")
 	}
 	if d, ok := n.ladder(); ok {
-		gauge("netcode handshake", ms(d), "ms")
+		gauge("netcode handshake", machine.Milliseconds(d), "ms")
 	}
 	if p := s.types[wire.NetcodePayload]; p > 0 {
 		gauge("netcode payload datagram, least", float64(s.least), "bytes")
@@ -128,7 +128,7 @@ func (n *netcodeFlow) inspect(x machine.Side, v *machine.View) {
 	t := machine.Table{Name: "netcode handshake", Columns: []string{"after ms", "from", "what", "times", "frame"}}
 	for _, r := range n.rungs {
 		t.Rows = append(t.Rows, []string{
-			strconv.FormatFloat(ms(r.at.Sub(n.rungs[0].at)), 'f', 1, 64), r.from.String(), wire.NetcodeWord(r.kind),
+			strconv.FormatFloat(machine.Milliseconds(r.at.Sub(n.rungs[0].at)), 'f', 1, 64), r.from.String(), wire.NetcodeWord(r.kind),
 			strconv.Itoa(r.count), strconv.FormatUint(r.ref.Frame(), 10),
 		})
 	}

@@ -261,7 +261,7 @@ func (t *Tracker) enter(s, peer *side, p *sighting, ahead int, out *machine.Effe
 		s.first64 = min(s.first64, number)
 		s.estimate.clock.sent(number, p.at)
 		s.before.Found()
-		report(out, outOfOrder, p.from, machine.Certain, p.at, p.ref, 0, float64(-ahead))
+		out.Report(outOfOrder, p.from, machine.Certain, p.at, p.ref, 0, float64(-ahead))
 		e = s.EnterSent(p.sequence)
 	}
 	s.distinct++

@@ -180,13 +180,13 @@ func (t *Tracker) gauges(s, peer *side, v *machine.View) {
 		add("never acked", 100*m.NeverAcked, "%", machine.Likely)
 	}
 	if m.RTT >= 0 {
-		add("RTT", ms(m.RTT), "ms", m.RTTKnown)
+		add("RTT", machine.Milliseconds(m.RTT), "ms", m.RTTKnown)
 		if s.near {
 			add("RTT variation", s.estimate.variation/1e6, "ms", machine.Likely)
 		}
 	}
 	if m.WireRTT >= 0 {
-		add("RTT on the wire", ms(m.WireRTT), "ms", seen)
+		add("RTT on the wire", machine.Milliseconds(m.WireRTT), "ms", seen)
 	}
 	if m.Loss >= 0 {
 		add("loss", 100*m.Loss, "%", m.LossKnown)
@@ -234,7 +234,7 @@ func (t *Tracker) underWay(s, peer *side) machine.Table {
 		if c.flags&candidateHeader != 0 {
 			row[3] = strconv.FormatUint(uint64(c.ack), 10)
 		}
-		row[4] = strconv.FormatFloat(ms(t.last.Sub(c.at)), 'f', 1, 64)
+		row[4] = strconv.FormatFloat(machine.Milliseconds(t.last.Sub(c.at)), 'f', 1, 64)
 		tab.Rows = append(tab.Rows, row)
 	}
 	return tab

@@ -277,12 +277,12 @@ func (t *Tracker) settleWhole(x machine.Side, c *candidate, by *settling, out *m
 	case Stale:
 		s.stale++
 		if ahead := peer.unwrap(c.sequence) - peer.unwrap(s.NewestReceived()); ahead > 0 {
-			report(out, halfRangeStarvation, x, sure, c.at, c.ref, 0, float64(ahead))
+			out.Report(halfRangeStarvation, x, sure, c.at, c.ref, 0, float64(ahead))
 		}
 		t.arrival(machine.EventStale, x, c, sure, out)
 	case Refused:
 		s.refused++
-		report(out, refusedPacket, x, sure, c.at, c.ref, 0)
+		out.Report(refusedPacket, x, sure, c.at, c.ref, 0)
 		t.arrival(machine.EventRejected, x, c, sure, out)
 	case Accepted:
 		s.Accept(c.sequence)
@@ -331,7 +331,7 @@ func (t *Tracker) decideFresh(s *side, c *candidate, by *settling, out *machine.
 	behind := r.Distance(by.claims.Newest, c.sequence)
 	switch {
 	case behind >= by.claims.Width:
-		report(out, ackWindowSlide, s.side, machine.Likely, c.at, c.ref, 0, float64(behind))
+		out.Report(ackWindowSlide, s.side, machine.Likely, c.at, c.ref, 0, float64(behind))
 		// Only headers before this one could have named it.
 		if s.refuses && r.Distance(s.heard.Newest, c.sequence) < by.claims.Width && s.skipped(c) >= 2 {
 			return Refused, false
@@ -431,7 +431,7 @@ func (t *Tracker) accept(x machine.Side, c *candidate, readAt machine.Instant, s
 		}
 		sample := int64(readAt - e.At)
 		if usual := int64(s.estimate.rtt); sample > 2*usual+int64(spikeLeast) && s.estimate.samples > 16 {
-			report(out, rttSpike, x, machine.Certain, c.at, c.ref, e.Ref, float64(sample)/1e6, float64(usual)/1e6)
+			out.Report(rttSpike, x, machine.Certain, c.at, c.ref, e.Ref, float64(sample)/1e6, float64(usual)/1e6)
 		}
 		s.estimate.sample(float64(sample), rttSame)
 		if v := tell(out, machine.EventAcked, x, sure, c.at, c.ref); v != nil {

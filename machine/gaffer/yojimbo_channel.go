@@ -181,7 +181,7 @@ func (c *lane) carry(id int64, k *carrier, out *machine.Effects) *life {
 		c.again++
 		if l.acked && k.near && k.at.Sub(l.ackedAt) > ackSlack {
 			// Its own header proves that it had read the ack, more than some frames before.
-			report(out, messageResentAcked, c.from, machine.Certain, k.at, k.ref, l.ackedBy, ms(k.at.Sub(l.ackedAt)), float64(c.channel), float64(id))
+			out.Report(messageResentAcked, c.from, machine.Certain, k.at, k.ref, l.ackedBy, machine.Milliseconds(k.at.Sub(l.ackedAt)), float64(c.channel), float64(id))
 		}
 	}
 	if l.attempts < machine.MessageFrames {
@@ -219,7 +219,7 @@ func (c *lane) watch(k *carrier, whole bool, out *machine.Effects) {
 	if whole {
 		sure = machine.Certain
 	}
-	report(out, messageStuck, c.from, sure, k.at, k.ref, 0, float64(c.oldestUnsent), float64(c.channel), float64(c.top-c.oldestUnsent))
+	out.Report(messageStuck, c.from, sure, k.at, k.ref, 0, float64(c.oldestUnsent), float64(c.channel), float64(c.top-c.oldestUnsent))
 }
 
 // arrive enters that the receiver has accepted a packet that carried a message.
@@ -307,12 +307,12 @@ func (c *lane) tell(l *life, out *machine.Effects) {
 		if m.Wait = l.givenAt.Sub(l.arrivedAt); m.Wait == 0 {
 			m.BlockedBy = -1 // that one came with the same packet
 		} else {
-			report(out, headOfLine, c.from.Other(), l.sure, l.givenAt, l.givenBy, l.arrivedBy, ms(m.Wait), float64(l.id), float64(l.blockedBy))
+			out.Report(headOfLine, c.from.Other(), l.sure, l.givenAt, l.givenBy, l.arrivedBy, machine.Milliseconds(m.Wait), float64(l.id), float64(l.blockedBy))
 		}
 	}
 	if needless := l.attempts - l.came; l.came > 0 && needless > 0 && l.block == nil {
 		c.needless += uint64(needless)
-		report(out, messageNeedless, c.from, l.sure, l.givenAt, l.lastRef, l.arrivedBy, float64(needless), float64(c.channel), float64(l.id))
+		out.Report(messageNeedless, c.from, l.sure, l.givenAt, l.lastRef, l.arrivedBy, float64(needless), float64(c.channel), float64(l.id))
 	}
 	out.Messages = append(out.Messages, m)
 }

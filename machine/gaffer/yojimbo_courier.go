@@ -110,7 +110,7 @@ func (s *courier) carry(config *wire.Yojimbo, k *carrier, p *wire.ConnectionPack
 		s.fragmented++
 		if k.datagrams > 1 {
 			s.split++
-			report(out, blockSplit, s.from, machine.Certain, k.at, k.ref, 0, float64(k.datagrams), float64(len(payload)))
+			out.Report(blockSplit, s.from, machine.Certain, k.at, k.ref, 0, float64(k.datagrams), float64(len(payload)))
 		}
 	}
 }
@@ -134,7 +134,7 @@ func (c *lane) fragment(box *parcel, f *wire.BlockFragment, k *carrier, payload 
 		l.block = &transfer{parts: make([]part, f.Count)}
 	}
 	if len(l.block.parts) != f.Count {
-		report(out, malformedConnection, c.from, machine.Certain, k.at, k.ref, l.frames[0], float64(len(payload)))
+		out.Report(malformedConnection, c.from, machine.Certain, k.at, k.ref, l.frames[0], float64(len(payload)))
 		return
 	}
 	l.block.carry(f.Index, payload[f.Offset:f.Offset+f.Size], k)

@@ -94,7 +94,7 @@ func (y *Yojimbo) Observe(d *machine.Datagram, out *machine.Effects) {
 	pk := &y.packet
 	if err := y.layers.Netcode.Parse(d.Bytes, d.Length, pk); err != nil {
 		if !errors.Is(err, base.ErrSnapped) {
-			report(out, malformedPacket, d.From, machine.Certain, d.At, d.Ref, 0, float64(d.Length))
+			out.Report(malformedPacket, d.From, machine.Certain, d.At, d.Ref, 0, float64(d.Length))
 		}
 		return
 	}
@@ -106,7 +106,7 @@ func (y *Yojimbo) Observe(d *machine.Datagram, out *machine.Effects) {
 		if err := y.opener.Request(d); err != nil {
 			y.closed = err
 			if c := &y.flow.sides[d.From]; c.types[wire.NetcodeRequestType] == 1 {
-				report(out, tokenClosed, d.From, machine.Certain, d.At, d.Ref, 0, 1)
+				out.Report(tokenClosed, d.From, machine.Certain, d.At, d.Ref, 0, 1)
 			}
 		} else {
 			y.closed = nil
@@ -117,7 +117,7 @@ func (y *Yojimbo) Observe(d *machine.Datagram, out *machine.Effects) {
 	plain, err := y.opener.Open(d, pk)
 	if errors.Is(err, ErrForged) {
 		y.forged++
-		report(out, netcodeForged, d.From, machine.Certain, d.At, d.Ref, 0, float64(pk.NetcodeSequence))
+		out.Report(netcodeForged, d.From, machine.Certain, d.At, d.Ref, 0, float64(pk.NetcodeSequence))
 		return
 	}
 	fate := y.flow.observe(d, pk, macOf(d), out)
@@ -162,7 +162,7 @@ func (y *Yojimbo) payload(d *machine.Datagram, plain []byte, out *machine.Effect
 	}
 	err := y.layers.Connection.Parse(payload, &y.entry)
 	if err != nil && !errors.Is(err, wire.ErrOpaque) {
-		report(out, malformedConnection, d.From, machine.Certain, d.At, d.Ref, 0, float64(len(payload)))
+		out.Report(malformedConnection, d.From, machine.Certain, d.At, d.Ref, 0, float64(len(payload)))
 		return
 	}
 	s.carry(y.layers.Connection, &k, &y.entry, payload, y.flow.sides[d.From].missing() == 0, out)
@@ -198,7 +198,7 @@ func (y *Yojimbo) settle(e *machine.Event, out *machine.Effects) {
 // Finish settles what is still open.
 func (y *Yojimbo) Finish(out *machine.Effects) {
 	if i := y.inferred; i != nil && y.packets() {
-		report(out, configurationInferred, machine.A, machine.Likely, y.flow.last, y.flow.sides[machine.A].lastRef, 0, float64(len(i.Channels)), float64(i.TypesMost), 100*float64(i.Read)/float64(i.Packets))
+		out.Report(configurationInferred, machine.A, machine.Likely, y.flow.last, y.flow.sides[machine.A].lastRef, 0, float64(len(i.Channels)), float64(i.TypesMost), 100*float64(i.Read)/float64(i.Packets))
 	}
 	y.out.Reset()
 	if y.flow.ended {

@@ -98,7 +98,7 @@ func (s *courier) blocks(v *machine.View) {
 			if b := l.block; b != nil {
 				t.Rows = append(t.Rows, []string{
 					strconv.Itoa(c.channel), strconv.FormatInt(l.id, 10), strconv.Itoa(len(b.parts)), strconv.Itoa(b.arrived), strconv.Itoa(b.acked),
-					strconv.Itoa(b.resends), strconv.FormatFloat(ms(b.longest), 'f', 0, 64),
+					strconv.Itoa(b.resends), strconv.FormatFloat(machine.Milliseconds(b.longest), 'f', 0, 64),
 				})
 			}
 		}

@@ -57,7 +57,7 @@ func (t *follower) session(p *sighting, m *wire.Message, is beat, out *machine.E
 			c.rejected, c.reason, c.reasoned = true, m.Reason, true
 			t.tells(out, EventRejected, uint32(m.Reason), p)
 			t.failed(m.Reason, p, out)
-			report(out, rejected, p.from, machine.Certain, p.at, p.ref, c.connectRef, float64(m.Reason))
+			out.Report(rejected, p.from, machine.Certain, p.at, p.ref, c.connectRef, float64(m.Reason))
 		}
 	case wire.Welcome:
 		if first := m.Sequence == 1 || m.Sequence == 2; first && !t.begun && !t.sides[0].met && !t.sides[1].met {
@@ -69,7 +69,7 @@ func (t *follower) session(p *sighting, m *wire.Message, is beat, out *machine.E
 		}
 		if t.roles && p.from == t.client {
 			if c.welcomeAt != 0 && c.joinedAt == 0 && m.ClientID != c.clientID {
-				report(out, welcomeMismatch, p.from, machine.Certain, p.at, p.ref, 0, float64(c.clientID), float64(m.ClientID))
+				out.Report(welcomeMismatch, p.from, machine.Certain, p.at, p.ref, 0, float64(c.clientID), float64(m.ClientID))
 			}
 			if c.joinedAt == 0 {
 				t.tells(out, EventWelcomed, uint32(m.ClientID), p)

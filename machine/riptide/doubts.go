@@ -102,7 +102,7 @@ func (t *follower) stands() (machine.Vantage, string) {
 			v = machine.VantageBetween
 		}
 		if far {
-			reason = fmt.Sprintf("%v rather than %v: %v answers after %v at the least", v, was, s.side, round(t.reaches.of[i].least()))
+			reason = fmt.Sprintf("%v rather than %v: %v answers after %v at the least", v, was, s.side, machine.Rounded(t.reaches.of[i].least()))
 		} else {
 			reason = fmt.Sprintf("%v rather than %v: %d messages that passed the tap towards %v had not reached it when it went on", v, was, s.doubts.against, s.side)
 		}

@@ -56,7 +56,7 @@ func (t *follower) evidence(s, peer *side, p *sighting, m *wire.Message, answers
 				s.blind = last
 			}
 			if !s.ordered && (s.behaviour.ShiftFault || s.behaviour.Receive == ReceiveWindow) {
-				report(out, windowJump, s.side, machine.Likely, p.at, p.ref, 0, float64(last-s.heardLast), float64(m.Last))
+				out.Report(windowJump, s.side, machine.Likely, p.at, p.ref, 0, float64(last-s.heardLast), float64(m.Last))
 			}
 		}
 		s.heardLast = last
@@ -73,7 +73,7 @@ func (t *follower) evidence(s, peer *side, p *sighting, m *wire.Message, answers
 			}
 		}
 	} else if peer.near && t.begun && cause > peer.top && !s.behaviour.OneSequence {
-		report(out, ackOfNothing, s.side, machine.Likely, p.at, p.ref, 0, float64(cause-peer.top))
+		out.Report(ackOfNothing, s.side, machine.Likely, p.at, p.ref, 0, float64(cause-peer.top))
 	}
 	t.name(s, peer, p, e, cause, out)
 	s.finished.slide(last)

@@ -28,7 +28,7 @@ func (s *side) once(out *machine.Effects, rule *machine.Rule, sure machine.Certa
 		}
 	}
 	s.told = append(s.told, rule)
-	report(out, rule, s.side, sure, p.at, p.ref, 0, figures...)
+	out.Report(rule, s.side, sure, p.at, p.ref, 0, figures...)
 }
 
 // faults looks a message of s over for what its header shows.
@@ -38,9 +38,9 @@ func (t *follower) faults(s *side, p *sighting, m *wire.Message, out *machine.Ef
 	case m.Oddities&wire.UnreadCause != 0:
 		s.once(out, uselessCause, machine.Certain, p)
 	case m.Type == wire.AckExtra && gapOf(m.Cause, m.Last) > 0 && s.behaviour.Receive == ReceiveWindow:
-		report(out, lastStuck, s.side, machine.Certain, p.at, p.ref, 0, float64(gapOf(m.Cause, m.Last)), float64(m.Last))
+		out.Report(lastStuck, s.side, machine.Certain, p.at, p.ref, 0, float64(gapOf(m.Cause, m.Last)), float64(m.Last))
 	case m.Type == wire.Disconnect && m.HasReason && m.Reason == wire.UnpackedStop:
-		report(out, stopReads80, s.side, machine.Certain, p.at, p.ref, 0, s.behaviour.number())
+		out.Report(stopReads80, s.side, machine.Certain, p.at, p.ref, 0, s.behaviour.number())
 	case m.Type == wire.Reject && s.behaviour.Port && s.behaviour.Receive == ReceiveList:
 		s.once(out, portRejects, machine.Certain, p, float64(m.Reason))
 	}
@@ -74,7 +74,7 @@ func (t *follower) valueFaults(s *side, p *sighting, m *wire.Message, out *machi
 	}
 	tell := func(fault ValueFaults, rule *machine.Rule, sure machine.Certainty) {
 		if found&fault != 0 {
-			report(out, rule, s.side, sure, p.at, p.ref, 0, float64(m.MessageID))
+			out.Report(rule, s.side, sure, p.at, p.ref, 0, float64(m.MessageID))
 		}
 	}
 	tell(ShortArrayLost, shortArrays, machine.Certain)
@@ -94,9 +94,9 @@ func (t *follower) portLife(s *side, e *life, last machine.Ref, out *machine.Eff
 	case s.behaviour.OneSequence:
 		return
 	case e.Attempts > 1:
-		report(out, portResent, s.side, machine.Likely, e.lastAt, last, e.frame, float64(e.Attempts), float64(e.Sequence))
+		out.Report(portResent, s.side, machine.Likely, e.lastAt, last, e.frame, float64(e.Attempts), float64(e.Sequence))
 	case s.ordered && !e.Named && t.last.Sub(e.At) > Silence:
-		report(out, portLost, s.side, machine.Likely, e.At, e.frame, 0, float64(e.Sequence))
+		out.Report(portLost, s.side, machine.Likely, e.At, e.frame, 0, float64(e.Sequence))
 	}
 }
 
@@ -118,6 +118,6 @@ func (t *follower) endFaults(s *side, out *machine.Effects) {
 		s.once(out, portThrows, machine.Likely, p, float64(s.sender.threw))
 	}
 	if heard := t.life.heard[s.side]; heard != 0 && s.spoke.Sub(heard) > Timeout+2*HeartbeatInterval {
-		s.once(out, portNoTimeout, s.grade(), p, ms(s.spoke.Sub(heard)))
+		s.once(out, portNoTimeout, s.grade(), p, machine.Milliseconds(s.spoke.Sub(heard)))
 	}
 }

@@ -91,7 +91,7 @@ func (t *follower) step(p *sighting, out *machine.Effects) {
 		s.packets++
 		s.bytes += uint64(p.length)
 		if !errors.Is(err, base.ErrSnapped) {
-			report(out, malformed, p.from, machine.Certain, p.at, p.ref, 0, float64(p.length))
+			out.Report(malformed, p.from, machine.Certain, p.at, p.ref, 0, float64(p.length))
 		}
 		return
 	}
@@ -104,7 +104,7 @@ func (t *follower) step(p *sighting, out *machine.Effects) {
 	s.previous, s.spoke, s.spokeRef = s.spoke, p.at, p.ref
 	peer.addressed = p.at
 	if limit := codec.Dialect.MaxMessage; p.length > limit {
-		report(out, oversize, p.from, machine.Certain, p.at, p.ref, 0, float64(p.length))
+		out.Report(oversize, p.from, machine.Certain, p.at, p.ref, 0, float64(p.length))
 	}
 	if m.Type == wire.Disconnect {
 		s.left, t.ended = p.at, true

@@ -165,10 +165,10 @@ func (t *follower) beat(p *sighting, m *wire.Message, out *machine.Effects) {
 	}
 	if c.waiting && c.pings > 0 && !again {
 		c.unanswered++
-		report(out, heartbeatUnanswered, p.from.Other(), machine.Certain, c.pingAt, c.pingRef, 0, float64(c.unanswered))
+		out.Report(heartbeatUnanswered, p.from.Other(), machine.Certain, c.pingAt, c.pingRef, 0, float64(c.unanswered))
 	}
 	if gap := p.at.Sub(c.pingAt); c.pings > 0 && !again && gap > heartbeatSlow {
-		report(out, heartbeatLate, p.from, machine.Certain, p.at, p.ref, c.pingRef, ms(gap))
+		out.Report(heartbeatLate, p.from, machine.Certain, p.at, p.ref, c.pingRef, machine.Milliseconds(gap))
 	}
 	client, server := &t.sides[p.from], &t.sides[p.from.Other()]
 	// Pytide tells 0 where the library tells -1, none yet; servers take 0 for a sample.

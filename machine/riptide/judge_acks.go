@@ -296,5 +296,5 @@ func (s *judged) unanswered(j *Judge, p *sight) *machine.Divergence {
 	if v := s.unsentAck(j.config.Senders[s.side].Codec, p, &open[0]); v != nil {
 		return v
 	}
-	return s.diverge(p, "ack-missing", "riptide.type", "ack", p.m.Type, fmt.Sprintf("message %d came %.0f ms ago, and each copy of a reliable message is answered at once", open[0].sequence, ms(p.at.Sub(open[0].at))), open[0].ref)
+	return s.diverge(p, "ack-missing", "riptide.type", "ack", p.m.Type, fmt.Sprintf("message %d came %.0f ms ago, and each copy of a reliable message is answered at once", open[0].sequence, machine.Milliseconds(p.at.Sub(open[0].at))), open[0].ref)
 }

@@ -299,7 +299,7 @@ func (s *judged) resends(p *sight, e *pending) *machine.Divergence {
 	case e.clearedAt != 0 && (s.readTo > e.place && !e.asked || s.left(p).Sub(e.clearedAt) > clearSlack) && !merged:
 		// One that an Ack asked for goes out as that Ack is handled: what lay in the
 		// socket behind it was read and answered before, but not handled.
-		return s.diverge(p, "resend-after-ack", "riptide.sequence", "no resend", e.id, fmt.Sprintf("the Ack that clears message %d came %.0f ms before it was sent again", e.id, ms(p.at.Sub(e.clearedAt))), e.last, e.clearedBy)
+		return s.diverge(p, "resend-after-ack", "riptide.sequence", "no resend", e.id, fmt.Sprintf("the Ack that clears message %d came %.0f ms before it was sent again", e.id, machine.Milliseconds(p.at.Sub(e.clearedAt))), e.last, e.clearedBy)
 	case b.Limit > 0 && e.attempts >= b.Limit && !merged && !b.DropsConnection:
 		return s.diverge(p, "attempts", "riptide.sequence", fmt.Sprintf("at most %d sendings", b.Limit), fmt.Sprintf("sending %d", e.attempts+1), fmt.Sprintf("message %d is given up after %d sendings", e.id, b.Limit), e.first, e.last)
 	case b.Limit > 0 && e.attempts >= b.Limit:
@@ -318,7 +318,7 @@ func (s *judged) resends(p *sight, e *pending) *machine.Divergence {
 			n.earlyAt = p.at
 		}
 		if n.early == nil {
-			n.early = s.diverge(p, "resend-early", "riptide.sequence", fmt.Sprintf("after %.0f ms at the soonest", ms(e.least())), fmt.Sprintf("after %.0f ms", ms(again)), fmt.Sprintf("message %d was sent again before it was due, as are others", e.id), e.last)
+			n.early = s.diverge(p, "resend-early", "riptide.sequence", fmt.Sprintf("after %.0f ms at the soonest", machine.Milliseconds(e.least())), fmt.Sprintf("after %.0f ms", machine.Milliseconds(again)), fmt.Sprintf("message %d was sent again before it was due, as are others", e.id), e.last)
 		}
 		if n.earlyTotal++; n.earlyCount >= earlyLeast && 2*n.earlyTotal > n.againCount {
 			return n.early
@@ -400,7 +400,7 @@ func (s *judged) overdue(p *sight) *machine.Divergence {
 		}
 		e.late = true
 		if n.lateCount++; n.late == nil {
-			n.late = s.diverge(p, "resend-late", "riptide.sequence", fmt.Sprintf("message %d again after %.0f ms", e.id, ms(e.high)), fmt.Sprintf("not after %.0f ms", ms(p.at.Sub(e.lastAt))), fmt.Sprintf("message %d was not acked, and not sent again", e.id), e.last)
+			n.late = s.diverge(p, "resend-late", "riptide.sequence", fmt.Sprintf("message %d again after %.0f ms", e.id, machine.Milliseconds(e.high)), fmt.Sprintf("not after %.0f ms", machine.Milliseconds(p.at.Sub(e.lastAt))), fmt.Sprintf("message %d was not acked, and not sent again", e.id), e.last)
 		}
 		if !s.behaviour.LooseTimers || n.lateCount >= lateLeast && n.lateCount > n.againCount {
 			return n.late

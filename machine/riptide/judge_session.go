@@ -79,7 +79,7 @@ func (s *judged) alive(j *Judge, p *sight) *machine.Divergence {
 			if v := s.unsentBeat(j.config.Senders[s.side].Codec, p, a.id, a.ref, false); v != nil {
 				return v
 			}
-			return s.diverge(p, "heartbeat-answer", "riptide.type", "heartbeat", p.m.Type, fmt.Sprintf("the heartbeat with id %d came %.0f ms ago, and each is answered at once", a.id, ms(p.at.Sub(a.at))), a.ref)
+			return s.diverge(p, "heartbeat-answer", "riptide.type", "heartbeat", p.m.Type, fmt.Sprintf("the heartbeat with id %d came %.0f ms ago, and each is answered at once", a.id, machine.Milliseconds(p.at.Sub(a.at))), a.ref)
 		}
 		break
 	}
@@ -195,7 +195,7 @@ func (s *judged) connects(j *Judge, p *sight) *machine.Divergence {
 		return s.diverge(p, "connect-attempts", "riptide.type", fmt.Sprintf("at most %d Connects", ConnectAttempts), fmt.Sprintf("Connect %d", c.connects), "a client that has no answer gives up", c.endRef)
 	}
 	if gap := p.at.Sub(c.connectAt); c.connects > 1 && early {
-		return s.diverge(p, "connect-early", "riptide.type", "1000 ms after the last Connect", fmt.Sprintf("%.0f ms", ms(gap)), "Connect is repeated once a heartbeat interval", c.endRef)
+		return s.diverge(p, "connect-early", "riptide.type", "1000 ms after the last Connect", fmt.Sprintf("%.0f ms", machine.Milliseconds(gap)), "Connect is repeated once a heartbeat interval", c.endRef)
 	}
 	return nil
 }
@@ -231,7 +231,7 @@ func (s *judged) beats(j *Judge, p *sight) *machine.Divergence {
 		return nil
 	}
 	if gap, early := p.at.Sub(c.pingAt), s.steps(p); c.pinged && early {
-		return s.diverge(p, "heartbeat-early", "riptide.ping", "1000 ms after the last heartbeat", fmt.Sprintf("%.0f ms", ms(gap)), "a heartbeat is sent once a heartbeat interval", c.pingRef)
+		return s.diverge(p, "heartbeat-early", "riptide.ping", "1000 ms after the last heartbeat", fmt.Sprintf("%.0f ms", machine.Milliseconds(gap)), "a heartbeat is sent once a heartbeat interval", c.pingRef)
 	}
 	if pytide {
 		c.top = int(p.at.Sub(c.pingAt) / time.Millisecond) // each copy of the answer counts

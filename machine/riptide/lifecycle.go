@@ -106,9 +106,9 @@ func (t *follower) silent(s *side, p *sighting, out *machine.Effects) {
 	}
 	last := &sighting{at: s.spoke, ref: s.spokeRef, from: s.side}
 	if why := s.dropped(p.at); why != notDropped && t.over(s, poorConnection, machine.Likely, last, out) {
-		report(out, poorEnd, s.side, machine.Likely, last.at, last.ref, 0, float64(why))
+		out.Report(poorEnd, s.side, machine.Likely, last.at, last.ref, 0, float64(why))
 	} else if t.timedOut(s, p.at) && t.over(s, timedOutReason, machine.Likely, last, out) {
-		report(out, timedOut, s.side, machine.Likely, last.at, last.ref, 0, ms(last.at.Sub(t.life.heard[s.side])))
+		out.Report(timedOut, s.side, machine.Likely, last.at, last.ref, 0, machine.Milliseconds(last.at.Sub(t.life.heard[s.side])))
 	}
 }
 

@@ -43,7 +43,7 @@ func (t *follower) notify(s, peer *side, p *sighting, m *wire.Message, out *mach
 		return
 	}
 	if peer.behaviour.NoNotify {
-		report(out, portNotify, peer.side, peer.grade(), p.at, p.ref, 0, float64(m.Sequence))
+		out.Report(portNotify, peer.side, peer.grade(), p.at, p.ref, 0, float64(m.Sequence))
 		e.Delivered, e.Certainty = machine.No, peer.grade()
 		return
 	}
@@ -54,7 +54,7 @@ func (t *follower) notify(s, peer *side, p *sighting, m *wire.Message, out *mach
 	}
 	grade := peer.grade()
 	if gap := gapOf(m.Sequence, peer.notifyIn.last); gap >= jumpList && peer.behaviour.ShiftFault {
-		report(out, notifyJump, peer.side, machine.Likely, p.at, p.ref, 0, float64(gap), float64(m.Sequence))
+		out.Report(notifyJump, peer.side, machine.Likely, p.at, p.ref, 0, float64(gap), float64(m.Sequence))
 		grade = machine.Likely // a library with the repaired window takes what the others refuse
 	}
 	if peer.mayPort {

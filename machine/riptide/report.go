@@ -15,14 +15,6 @@ const (
 	qualitySends  = 5
 )
 
-func report(out *machine.Effects, rule *machine.Rule, x machine.Side, sure machine.Certainty, at machine.Instant, ref, about machine.Ref, figures ...float64) {
-	a := machine.Anomaly{Rule: rule, Side: x, Certainty: sure, At: at, Ref: ref, About: about}
-	copy(a.Figures[:], figures)
-	out.Anomalies = append(out.Anomalies, a)
-}
-
-func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-
 // quality is the library's running judgement of a connection: figures of the
 // last 64 outcomes, and for how many in a row they were beyond the limit.
 type quality struct {
@@ -50,13 +42,13 @@ func (t *follower) judge(q *quality, beyond bool, s *side, p *sighting, out *mac
 	q.row++
 	switch q.row {
 	case qualityRow / 2:
-		report(out, qualityNear, s.side, machine.Likely, p.at, p.ref, 0, float64(q.row))
+		out.Report(qualityNear, s.side, machine.Likely, p.at, p.ref, 0, float64(q.row))
 	case qualityRow:
 		s.limitAt, s.limitOf = p.at, droppedNotify
 		if q == &s.sendQuality {
 			s.limitOf = droppedSends
 		}
-		report(out, qualityLimit, s.side, machine.Likely, p.at, p.ref, 0, float64(q.row))
+		out.Report(qualityLimit, s.side, machine.Likely, p.at, p.ref, 0, float64(q.row))
 	}
 }
 
@@ -80,9 +72,9 @@ func (t *follower) lifeFindings(s *side, e *life, out *machine.Effects) {
 	last, limit := e.lastFrame(), int32(s.behaviour.Limit)
 	switch {
 	case limit > 0 && e.Attempts >= limit && e.Acked != machine.Yes && !e.Named:
-		report(out, attemptsLimit, s.side, machine.Likely, e.lastAt, last, e.frame, float64(e.Attempts), float64(e.Sequence))
+		out.Report(attemptsLimit, s.side, machine.Likely, e.lastAt, last, e.frame, float64(e.Attempts), float64(e.Sequence))
 	case limit > 0 && e.Attempts >= attemptsMany:
-		report(out, attemptsNear, s.side, machine.Certain, e.lastAt, last, e.frame, float64(e.Attempts), float64(e.Sequence))
+		out.Report(attemptsNear, s.side, machine.Certain, e.lastAt, last, e.frame, float64(e.Attempts), float64(e.Sequence))
 	}
 	if s.behaviour.Port {
 		t.portLife(s, e, last, out)
@@ -94,7 +86,7 @@ func (t *follower) lifeFindings(s *side, e *life, out *machine.Effects) {
 		if s.near && e.clash && !t.config.Stream {
 			grade = s.grade()
 		}
-		report(out, mergedSequences, s.side, grade, e.At, e.frame, 0, float64(e.Attempts), float64(e.Sequence))
+		out.Report(mergedSequences, s.side, grade, e.At, e.frame, 0, float64(e.Attempts), float64(e.Sequence))
 	}
 }
 
@@ -102,7 +94,7 @@ func (t *follower) lifeFindings(s *side, e *life, out *machine.Effects) {
 func (t *follower) endFindings(out *machine.Effects) {
 	c := &t.life
 	if c.connects > 1 && !c.answered {
-		report(out, noAnswer, t.client, machine.Certain, c.connectAt, c.connectRef, 0, float64(c.connects))
+		out.Report(noAnswer, t.client, machine.Certain, c.connectAt, c.connectRef, 0, float64(c.connects))
 	}
 	for i := range t.sides {
 		s := &t.sides[i]
@@ -115,7 +107,7 @@ func (t *follower) endFindings(out *machine.Effects) {
 	for i := range t.sides {
 		s, peer := &t.sides[i], &t.sides[1-i]
 		if gap := peer.spoke.Sub(s.spoke); gap > Silence && s.near && !c.over[i] {
-			report(out, silentEnd, s.side, machine.Likely, s.spoke, s.spokeRef, 0, ms(gap))
+			out.Report(silentEnd, s.side, machine.Likely, s.spoke, s.spokeRef, 0, machine.Milliseconds(gap))
 		}
 	}
 }

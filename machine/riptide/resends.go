@@ -34,7 +34,7 @@ func (e *life) answered(by *side, at machine.Instant) {
 // resent reports why a message of s was sent again.
 func (t *follower) resent(s *side, e *life, last machine.Ref, out *machine.Effects) {
 	rule, sure := t.resendCause(s, e)
-	report(out, rule, s.side, sure, e.lastAt, last, e.frame, float64(e.Attempts), float64(e.Sequence), ms(e.timer()))
+	out.Report(rule, s.side, sure, e.lastAt, last, e.frame, float64(e.Attempts), float64(e.Sequence), machine.Milliseconds(e.timer()))
 }
 
 func (t *follower) resendCause(s *side, e *life) (*machine.Rule, machine.Certainty) {

@@ -87,7 +87,7 @@ var timedOut = &machine.Rule{
 
 The tap is at this side, and it fell silent when that time was over. Look for what kept the heartbeats away: loss, a dead peer, a peer that had ended the connection without a word.`,
 	Say: func(_ uint64, worst [3]float64) string {
-		if worst[0] < ms(Timeout)-ms(Silence) {
+		if worst[0] < machine.Milliseconds(Timeout)-machine.Milliseconds(Silence) {
 			return "no heartbeat reached it for 5 s and more, and it had nothing to say itself"
 		}
 		return fmt.Sprintf("it fell silent %.0f ms after the last heartbeat that reached it", worst[0])

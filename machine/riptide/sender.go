@@ -1,8 +1,9 @@
 package riptide
 
-import mathbits "math/bits"
-
-import "slices"
+import (
+	mathbits "math/bits"
+	"slices"
+)
 
 // Sender is the reliable sequencer's sending half: what the library makes of
 // Acks. Which ids are pending is the caller's to keep.

@@ -94,7 +94,7 @@ func (s *side) lie(peer *side, newest uint16, gap int, p *sighting, out *machine
 		lies++
 	}
 	if lies > 0 {
-		report(out, falseAck, s.side, s.grade(), p.at, p.ref, 0, float64(lies), float64(newest), float64(gap))
+		out.Report(falseAck, s.side, s.grade(), p.at, p.ref, 0, float64(lies), float64(newest), float64(gap))
 	}
 }
 
@@ -186,6 +186,6 @@ func (t *follower) refusedForGood(s *side, e *life, out *machine.Effects) {
 
 // notDelivered tells that s acked a message of its peer and never handed it over.
 func (t *follower) notDelivered(s *side, sequence int64, sure machine.Certainty, at machine.Instant, ref, about machine.Ref, out *machine.Effects) {
-	report(out, ackedNotDelivered, s.side, sure, at, ref, about, float64(uint16(sequence)), s.behaviour.number())
+	out.Report(ackedNotDelivered, s.side, sure, at, ref, about, float64(uint16(sequence)), s.behaviour.number())
 	t.tell(out, machine.Event{Kind: EventNotDelivered, Side: s.side, Certainty: sure, Sequence: uint32(uint16(sequence)), Sequence64: sequence, About: about}, &sighting{at: at, ref: ref})
 }

@@ -261,11 +261,11 @@ func (r *reaches) times() (v machine.Vantage, reason string, sure bool) {
 		own, beyond = own/n, beyond/n
 		switch share := float64(beyond) / float64(own); {
 		case own-beyond > max(2*tick, client.wait()+tick/2) && beyond > max(2*tick, r.of[side.Other()].wait()+tick/2):
-			return machine.VantageBetween, fmt.Sprintf("between: of %v that %v gives as its RTT, its pings take %v beyond the tap", round(own), side, round(beyond)), client.pings > 8
+			return machine.VantageBetween, fmt.Sprintf("between: of %v that %v gives as its RTT, its pings take %v beyond the tap", machine.Rounded(own), side, machine.Rounded(beyond)), client.pings > 8
 		case share > 0.7 && own > tick:
-			return at(side), fmt.Sprintf("at %v: of %v that it gives as its RTT, its pings take %v beyond the tap", side, round(own), round(beyond)), client.pings > 4 && share > 0.8
+			return at(side), fmt.Sprintf("at %v: of %v that it gives as its RTT, its pings take %v beyond the tap", side, machine.Rounded(own), machine.Rounded(beyond)), client.pings > 4 && share > 0.8
 		case share < 0.3 && own > tick:
-			return at(side.Other()), fmt.Sprintf("at %v: of %v that %v gives as its RTT, its pings take %v beyond the tap", side.Other(), round(own), side, round(beyond)), client.pings > 4 && share < 0.2
+			return at(side.Other()), fmt.Sprintf("at %v: of %v that %v gives as its RTT, its pings take %v beyond the tap", side.Other(), machine.Rounded(own), side, machine.Rounded(beyond)), client.pings > 4 && share < 0.2
 		}
 	}
 	if a.samples == 0 || b.samples == 0 {
@@ -275,11 +275,11 @@ func (r *reaches) times() (v machine.Vantage, reason string, sure bool) {
 		}
 		switch {
 		case only.least() < quick:
-			return at(side), fmt.Sprintf("at %v: it answers within %v", side, round(only.least())), false
+			return at(side), fmt.Sprintf("at %v: it answers within %v", side, machine.Rounded(only.least())), false
 		case only.least() > tick || only.samples >= 8 && only.least() > nearProof:
-			return at(side.Other()), fmt.Sprintf("at %v: %v answers after %v at the least", side.Other(), side, round(only.least())), false
+			return at(side.Other()), fmt.Sprintf("at %v: %v answers after %v at the least", side.Other(), side, machine.Rounded(only.least())), false
 		}
-		return machine.VantageUnknown, fmt.Sprintf("unknown: only %v answers, after %v", side, round(only.least())), false
+		return machine.VantageUnknown, fmt.Sprintf("unknown: only %v answers, after %v", side, machine.Rounded(only.least())), false
 	}
 	near, ta, tb := machine.A, a.least(), b.least()
 	if tb < ta {
@@ -288,7 +288,7 @@ func (r *reaches) times() (v machine.Vantage, reason string, sure bool) {
 	}
 	enough := min(a.samples, b.samples) >= 8
 	away := r.of[near.Other()].samples
-	says := fmt.Sprintf("%v answers within %v, %v after %v", near, round(ta), near.Other(), round(tb))
+	says := fmt.Sprintf("%v answers within %v, %v after %v", near, machine.Rounded(ta), near.Other(), machine.Rounded(tb))
 	switch {
 	case tb < quick:
 		return machine.VantageBoth, "at both: " + says, enough
@@ -305,14 +305,4 @@ func (r *reaches) times() (v machine.Vantage, reason string, sure bool) {
 func (r *reaches) close() bool {
 	a, b := &r.of[machine.A], &r.of[machine.B]
 	return a.samples == 0 || b.samples == 0 || (a.least()-b.least()).Abs() < max(a.wait(), b.wait(), tick)+nearProof
-}
-
-func round(d time.Duration) time.Duration {
-	switch {
-	case d > 10*time.Millisecond:
-		return d.Round(time.Millisecond)
-	case d > 100*time.Microsecond:
-		return d.Round(10 * time.Microsecond)
-	}
-	return d
 }

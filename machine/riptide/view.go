@@ -37,13 +37,13 @@ func (t *follower) inspect(x machine.Side, v *machine.View) {
 		v.Gauges = append(v.Gauges,
 			machine.Gauge{Name: "RTT", Value: float64(sample), Unit: "ms", Grade: sure},
 			machine.Gauge{Name: "smoothed RTT", Value: float64(smoothed), Unit: "ms", Grade: sure},
-			machine.Gauge{Name: "resend after", Value: ms(ResendAfter(smoothed)), Unit: "ms", Grade: sure})
+			machine.Gauge{Name: "resend after", Value: machine.Milliseconds(ResendAfter(smoothed)), Unit: "ms", Grade: sure})
 	}
 	if tick := t.life.tick(); tick > 0 && t.client == x {
-		v.Gauges = append(v.Gauges, machine.Gauge{Name: "tick", Value: ms(tick), Unit: "ms", Grade: machine.Likely})
+		v.Gauges = append(v.Gauges, machine.Gauge{Name: "tick", Value: machine.Milliseconds(tick), Unit: "ms", Grade: machine.Likely})
 	}
 	if left, ok := t.margin(x); ok {
-		v.Gauges = append(v.Gauges, machine.Gauge{Name: "until timeout", Value: ms(left), Unit: "ms", Grade: grade})
+		v.Gauges = append(v.Gauges, machine.Gauge{Name: "until timeout", Value: machine.Milliseconds(left), Unit: "ms", Grade: grade})
 	}
 	v.Gauges = append(v.Gauges,
 		machine.Gauge{Name: "copies sent again", Value: float64(s.resends), Unit: "messages", Grade: machine.Certain},
@@ -133,7 +133,7 @@ func (t *follower) connectionTable(x machine.Side) machine.Table {
 		row("connect attempts", strconv.Itoa(c.connects))
 	}
 	ago := func(at machine.Instant) string {
-		return strconv.FormatFloat(ms(t.last.Sub(at)), 'f', 1, 64) + " ms ago"
+		return strconv.FormatFloat(machine.Milliseconds(t.last.Sub(at)), 'f', 1, 64) + " ms ago"
 	}
 	if c.pendingAt != 0 {
 		row("told to wait", ago(c.pendingAt))
@@ -210,8 +210,8 @@ func (t *follower) pendingTable(s *side) machine.Table {
 		}
 		table.Rows = append(table.Rows, []string{
 			strconv.Itoa(int(e.Sequence)), strconv.Itoa(int(e.Attempts)),
-			strconv.FormatFloat(ms(t.last.Sub(e.At)), 'f', 1, 64), strconv.FormatFloat(ms(t.last.Sub(e.lastAt)), 'f', 1, 64),
-			strconv.FormatFloat(ms(after-t.last.Sub(e.lastAt)), 'f', 1, 64), named,
+			strconv.FormatFloat(machine.Milliseconds(t.last.Sub(e.At)), 'f', 1, 64), strconv.FormatFloat(machine.Milliseconds(t.last.Sub(e.lastAt)), 'f', 1, 64),
+			strconv.FormatFloat(machine.Milliseconds(after-t.last.Sub(e.lastAt)), 'f', 1, 64), named,
 		})
 	}
 	return table

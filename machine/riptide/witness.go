@@ -101,7 +101,7 @@ func (t *follower) witness(s, peer *side, p *sighting, m *wire.Message, out *mac
 	var before Receiver
 	if jumps {
 		before = s.receiver.Clone()
-		report(out, windowJump, s.side, s.grade(), p.at, a.ref, 0, float64(gap), float64(a.sequence))
+		out.Report(windowJump, s.side, s.grade(), p.at, a.ref, 0, float64(gap), float64(a.sequence))
 	}
 	fresh := s.receiver.Take(a.sequence)
 	follows := s.follows(m)
@@ -237,7 +237,7 @@ func (t *follower) hand(s, peer *side, a *arrival, p *sighting, out *machine.Eff
 	e.Deliveries++
 	sure := s.sure(e.Sequence64)
 	if e.Deliveries > 1 {
-		report(out, deliveredTwice, s.side, sure, p.at, a.ref, e.frame, float64(e.Deliveries), s.behaviour.number())
+		out.Report(deliveredTwice, s.side, sure, p.at, a.ref, e.frame, float64(e.Deliveries), s.behaviour.number())
 		return
 	}
 	e.Delivered, e.DeliveredAt, e.DeliveredBy, e.Certainty = machine.Yes, a.at, a.ref, sure

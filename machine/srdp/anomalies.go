@@ -7,25 +7,17 @@ import (
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
 
-func report(out *machine.Effects, rule *machine.Rule, x machine.Side, sure machine.Certainty, at machine.Instant, ref, about machine.Ref, figures ...float64) {
-	a := machine.Anomaly{Rule: rule, Side: x, Certainty: sure, At: at, Ref: ref, About: about}
-	copy(a.Figures[:], figures)
-	out.Anomalies = append(out.Anomalies, a)
-}
-
-func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-
 // conditions reports what is wrong with a data packet as such.
 func (t *Tracker) conditions(s *party, e *life, p *sighting, out *machine.Effects) {
 	if int(e.size) > t.config.MaxPayload {
-		report(out, oversize, s.side, machine.Certain, p.at, p.ref, 0, float64(e.size), float64(t.config.MaxPayload))
+		out.Report(oversize, s.side, machine.Certain, p.at, p.ref, 0, float64(e.size), float64(t.config.MaxPayload))
 	}
 	if e.odd {
-		report(out, commandByte, s.side, machine.Certain, p.at, p.ref, 0, float64(e.command))
+		out.Report(commandByte, s.side, machine.Certain, p.at, p.ref, 0, float64(e.command))
 	}
 	if bits := t.config.Profile.UnknownFlags(e.flags); bits != 0 && !s.wanders {
 		s.wanders = true
-		report(out, unknownFlags, s.side, machine.Certain, p.at, p.ref, 0, float64(bits))
+		out.Report(unknownFlags, s.side, machine.Certain, p.at, p.ref, 0, float64(bits))
 	}
 }
 
@@ -33,17 +25,17 @@ func (t *Tracker) conditions(s *party, e *life, p *sighting, out *machine.Effect
 // wrapped, or the same id was given to other bytes.
 func (t *Tracker) reused(s *party, l *lane, before *life, id64 int64, p *sighting, out *machine.Effects) {
 	apart := id64 - before.id64
-	since := millis(p.at.Sub(before.lastAt))
+	since := machine.Milliseconds(p.at.Sub(before.lastAt))
 	q := l.queue.Find(before.id)
 	waits := q != nil && q.ID64 == before.id64
 	switch {
 	case apart == 0 && (p.place.Known && s.sure || waits):
-		report(out, idReuse, s.side, machine.Certain, p.at, p.ref, before.frame, 1, float64(before.id), since)
+		out.Report(idReuse, s.side, machine.Certain, p.at, p.ref, before.frame, 1, float64(before.id), since)
 	case apart == 0:
 		// Of a far sender not all ids are seen: they may have gone all round.
-		report(out, idReuse, s.side, machine.Possible, p.at, p.ref, before.frame, 1, float64(before.id), since)
+		out.Report(idReuse, s.side, machine.Possible, p.at, p.ref, before.frame, 1, float64(before.id), since)
 	case waits:
-		report(out, wrapInFlight, s.side, machine.Likely, p.at, p.ref, before.frame, 1, float64(before.id), since)
+		out.Report(wrapInFlight, s.side, machine.Likely, p.at, p.ref, before.frame, 1, float64(before.id), since)
 		l.queue.Remove(q)
 	}
 }
@@ -56,7 +48,7 @@ func (t *Tracker) answersNothing(s, peer *party, l *lane, p *sighting, out *mach
 		// Nothing of the peer has passed: the capture may have begun behind it.
 		s.counted(p)
 		if len(peer.lanes) > 0 {
-			report(out, ackOfNothing, s.side, machine.Possible, p.at, p.ref, 0, float64(id))
+			out.Report(ackOfNothing, s.side, machine.Possible, p.at, p.ref, 0, float64(id))
 		}
 		return
 	}
@@ -68,9 +60,9 @@ func (t *Tracker) answersNothing(s, peer *party, l *lane, p *sighting, out *mach
 	case id64 < l.firstID && !l.begun, id64 < kept:
 		return // of a packet from before the capture, or of one that ended long ago
 	case peer.sure:
-		report(out, ackOfNothing, s.side, machine.Certain, p.at, p.ref, 0, float64(id))
+		out.Report(ackOfNothing, s.side, machine.Certain, p.at, p.ref, 0, float64(id))
 	default:
-		report(out, ackOfNothing, s.side, machine.Likely, p.at, p.ref, 0, float64(id))
+		out.Report(ackOfNothing, s.side, machine.Likely, p.at, p.ref, 0, float64(id))
 	}
 }
 
@@ -82,7 +74,7 @@ func (t *Tracker) endFindings(s *party, e *life, out *machine.Effects) {
 	r := &t.parties[s.side.Other()]
 	attempts := e.attempts()
 	tell := func(rule *machine.Rule, of machine.Side, sure machine.Certainty, figures ...float64) {
-		report(out, rule, of, sure, e.lastAt, e.newest(), e.frame, figures...)
+		out.Report(rule, of, sure, e.lastAt, e.newest(), e.frame, figures...)
 	}
 	both := machine.Likely
 	if t.facts.Vantage == machine.VantageBoth {
@@ -101,14 +93,14 @@ func (t *Tracker) endFindings(s *party, e *life, out *machine.Effects) {
 			}
 		}
 		if needless = crossed + e.ackLost; crossed > 0 {
-			tell(spuriousEarly, s.side, both, float64(crossed), float64(e.id), millis(e.interval))
+			tell(spuriousEarly, s.side, both, float64(crossed), float64(e.id), machine.Milliseconds(e.interval))
 		}
 		if e.ackLost > 0 {
 			tell(spuriousAckLost, s.side, both, float64(e.ackLost), float64(e.id))
 		}
 		if e.ignored {
 			needless = attempts
-			tell(ackIgnored, s.side, machine.Likely, float64(attempts), float64(e.id), millis(e.lastAt.Sub(e.ackAt)))
+			tell(ackIgnored, s.side, machine.Likely, float64(attempts), float64(e.id), machine.Milliseconds(e.lastAt.Sub(e.ackAt)))
 		}
 	}
 	t.judgePath(s, e, needless)
@@ -120,7 +112,7 @@ func (t *Tracker) endFindings(s *party, e *life, out *machine.Effects) {
 		if !s.near {
 			grade = machine.Possible
 		}
-		tell(gaveUp, s.side, grade, float64(attempts), float64(e.id), millis(e.lastAt.Sub(e.at)))
+		tell(gaveUp, s.side, grade, float64(attempts), float64(e.id), machine.Milliseconds(e.lastAt.Sub(e.at)))
 	}
 	if missing := e.copies - e.acks; missing > 0 && r.near && r.spoke.Sub(e.lastAt) > time.Second {
 		tell(ackMissing, r.side, machine.Likely, float64(missing), float64(e.id))
@@ -141,7 +133,7 @@ func (t *Tracker) endFindings(s *party, e *life, out *machine.Effects) {
 // sent: its sender broke the order, or it had given this one up.
 func (t *Tracker) overtaken(s *party, e *life, out *machine.Effects) {
 	tell := func(sure machine.Certainty) {
-		report(out, orderBroken, s.side, sure, e.overtook, e.overRef, e.frame, float64(e.id), millis(e.overtook.Sub(e.at)))
+		out.Report(orderBroken, s.side, sure, e.overtook, e.overRef, e.frame, float64(e.id), machine.Milliseconds(e.overtook.Sub(e.at)))
 	}
 	last := e.lastAt
 	if last > e.overtook {

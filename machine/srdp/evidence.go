@@ -150,7 +150,7 @@ func (t *Tracker) copied(s *party, l *lane, e *life, p *sighting, out *machine.E
 		// What is foreign may come again and again.
 		e.lastAt = p.at
 		s.foreign++
-		report(out, foreignDatagram, s.side, machine.Likely, p.at, p.ref, 0, float64(p.length))
+		out.Report(foreignDatagram, s.side, machine.Likely, p.at, p.ref, 0, float64(p.length))
 		return
 	}
 	s.counted(p)
@@ -242,7 +242,7 @@ func (t *Tracker) ack(s, peer *party, p *sighting, out *machine.Effects) {
 	l.touched(p.at)
 	s.counted(p)
 	if t.config.Profile.Contradicts(pk) {
-		report(out, commandByte, s.side, machine.Certain, p.at, p.ref, 0, float64(pk.Command))
+		out.Report(commandByte, s.side, machine.Certain, p.at, p.ref, 0, float64(pk.Command))
 	}
 	if e.doubtful {
 		t.confirm(peer, l, e, p, out)
@@ -315,7 +315,7 @@ func (t *Tracker) arrives(s *party, l *lane, e *life, p *sighting, out *machine.
 	e.arrived++
 	s.received++
 	if e.acks > 1 && asks.Once {
-		report(out, promiseForgotten, s.side, machine.Possible, p.at, p.ref, e.frame, 1, float64(e.id), millis(p.at.Sub(e.at)))
+		out.Report(promiseForgotten, s.side, machine.Possible, p.at, p.ref, e.frame, 1, float64(e.id), machine.Milliseconds(p.at.Sub(e.at)))
 	}
 	t.event(out, machine.EventReceived, s.side, grade, e, about, 0, -1, p)
 }
@@ -330,7 +330,7 @@ func (t *Tracker) inTurn(s *party, l *lane, e *life, p *sighting, out *machine.E
 	if !s.sure {
 		grade = machine.Possible // the acknowledgements may have overtaken each other
 	}
-	report(out, outOfTurn, s.side, grade, p.at, p.ref, e.frame, float64(l.arrived-e.id64), float64(e.id))
+	out.Report(outOfTurn, s.side, grade, p.at, p.ref, e.frame, float64(l.arrived-e.id64), float64(e.id))
 }
 
 // reaches takes what an acknowledgement tells of the sender that it goes to.

@@ -150,7 +150,7 @@ func (s *judged) overdue(d *machine.Datagram) *machine.Divergence {
 	if a.may || d.At.Sub(a.at) < answerSlack || s.spoke.Sub(a.at) < answerSlack/2 {
 		return nil
 	}
-	return diverge(d, "ack-missing", "srdp.ack", "acknowledgement of "+fmt.Sprint(a.id), "data", fmt.Sprintf("packet %d came %.0f ms ago and was not acknowledged", a.id, millis(d.At.Sub(a.at))), a.ref)
+	return diverge(d, "ack-missing", "srdp.ack", "acknowledgement of "+fmt.Sprint(a.id), "data", fmt.Sprintf("packet %d came %.0f ms ago and was not acknowledged", a.id, machine.Milliseconds(d.At.Sub(a.at))), a.ref)
 }
 
 // acked takes an acknowledgement that passed the tap towards s.

@@ -130,7 +130,7 @@ func (s *judged) repeats(l *judgedLane, d *machine.Datagram, id uint16, e *outgo
 		s.opinion.Undecided++
 		return nil
 	case e.acks > 0 && (s.readTo > e.ackPlace || d.At.Sub(e.ackedAt) > readSlack):
-		return diverge(d, "repeat-after-ack", "srdp.packet_id", "no copy", id, fmt.Sprintf("the acknowledgement of packet %d passed %.0f ms before it was sent again, and what passed after it was read", id, millis(d.At.Sub(e.ackedAt))), e.lastRef, e.ackRef)
+		return diverge(d, "repeat-after-ack", "srdp.packet_id", "no copy", id, fmt.Sprintf("the acknowledgement of packet %d passed %.0f ms before it was sent again, and what passed after it was read", id, machine.Milliseconds(d.At.Sub(e.ackedAt))), e.lastRef, e.ackRef)
 	case e.ordered && l.waits && l.ordered != id:
 		frames := []machine.Ref{e.lastRef}
 		if next := l.sent[l.ordered]; next != nil {
@@ -155,11 +155,11 @@ func (s *judged) interval(d *machine.Datagram, id uint16, e *outgoing) *machine.
 	if e.least <= e.most {
 		return nil
 	}
-	rule, expected := "resend-early", fmt.Sprintf("after %.0f ms at the soonest", millis(was[0]))
+	rule, expected := "resend-early", fmt.Sprintf("after %.0f ms at the soonest", machine.Milliseconds(was[0]))
 	if least > was[1] {
-		rule, expected = "resend-late", fmt.Sprintf("after %.0f ms at the latest", millis(was[1]+timerSlack))
+		rule, expected = "resend-late", fmt.Sprintf("after %.0f ms at the latest", machine.Milliseconds(was[1]+timerSlack))
 	}
-	return diverge(d, rule, "srdp.packet_id", expected, fmt.Sprintf("after %.0f ms", millis(gap)), fmt.Sprintf("the copies of packet %d do not follow each other at one interval, though this side was not held up", id), e.ref, e.lastRef)
+	return diverge(d, rule, "srdp.packet_id", expected, fmt.Sprintf("after %.0f ms", machine.Milliseconds(gap)), fmt.Sprintf("the copies of packet %d do not follow each other at one interval, though this side was not held up", id), e.ref, e.lastRef)
 }
 
 // never reports whether no packet of an id was sent since the capture began.

@@ -91,7 +91,7 @@ func (s *judged) told(p *wire.Profile, d *machine.Datagram, pk *wire.Packet) str
 		if l := s.known(s.pairOf(pk)); l != nil {
 			if e := l.sent[pk.ID]; e != nil && e.ref != d.Ref {
 				fmt.Fprintf(&b, ", copy %d of frame %d", e.copies+1, e.ref.Frame())
-				fmt.Fprintf(&b, ", %.0f ms after the one before", millis(d.At.Sub(e.lastAt)))
+				fmt.Fprintf(&b, ", %.0f ms after the one before", machine.Milliseconds(d.At.Sub(e.lastAt)))
 			}
 		}
 		if pk.Flags&p.Order != 0 {

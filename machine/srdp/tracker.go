@@ -114,12 +114,12 @@ func (t *Tracker) Observe(d *machine.Datagram, out *machine.Effects) {
 	pk := &t.pk
 	if !t.config.Profile.Fits(d.Bytes, p.length, pk) {
 		s.foreign++
-		report(out, foreignDatagram, s.side, machine.Certain, p.at, p.ref, 0, float64(p.length))
+		out.Report(foreignDatagram, s.side, machine.Certain, p.at, p.ref, 0, float64(p.length))
 		return
 	}
 	if d.Place.Missing > 0 && s.near {
 		s.missing += uint64(d.Place.Missing)
-		report(out, idsMissing, s.side, machine.Likely, p.at, p.ref, 0, float64(s.missing))
+		out.Report(idsMissing, s.side, machine.Likely, p.at, p.ref, 0, float64(s.missing))
 	} else {
 		s.missing += uint64(d.Place.Missing)
 	}

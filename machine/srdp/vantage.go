@@ -149,7 +149,7 @@ func judgeVantage(parties *[2]party) (j judgement) {
 // String words the judgement.
 func (j judgement) String() string {
 	other := j.side.Other()
-	own, its := round(j.times[j.side]), round(j.times[other])
+	own, its := machine.Rounded(j.times[j.side]), machine.Rounded(j.times[other])
 	where := "between"
 	switch j.vantage {
 	case machine.VantageUnknown:
@@ -180,14 +180,4 @@ func (j judgement) String() string {
 	case byComparison, byNearness:
 	}
 	return fmt.Sprintf("%s: %v acknowledges within %v, %v after %v", where, j.side, own, other, its)
-}
-
-func round(d time.Duration) time.Duration {
-	switch {
-	case d > 10*time.Millisecond:
-		return d.Round(time.Millisecond)
-	case d > 100*time.Microsecond:
-		return d.Round(10 * time.Microsecond)
-	}
-	return d
 }

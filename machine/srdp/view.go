@@ -114,15 +114,15 @@ func (t *Tracker) gauges(s *party, v *machine.View, grade machine.Certainty) {
 	}
 	if s.samples > 0 {
 		add("packet to acknowledgement, mean", float64(s.sum)/float64(s.samples)/1e6, "ms", machine.Certain)
-		add("packet to acknowledgement, longest", millis(s.longest), "ms", machine.Certain)
+		add("packet to acknowledgement, longest", machine.Milliseconds(s.longest), "ms", machine.Certain)
 	}
 	if s.ambiguous > 0 {
 		add("ambiguous samples left out", float64(s.ambiguous), "packets", machine.Certain)
 	}
 	if d, sure := s.timing.timeout(); sure != machine.Unknown {
-		add("timeout between copies", millis(d), "ms", sure)
-		add("timeout, shortest seen", millis(s.timing.least), "ms", machine.Certain)
-		add("timeout, longest seen", millis(s.timing.most), "ms", machine.Certain)
+		add("timeout between copies", machine.Milliseconds(d), "ms", sure)
+		add("timeout, shortest seen", machine.Milliseconds(s.timing.least), "ms", machine.Certain)
+		add("timeout, longest seen", machine.Milliseconds(s.timing.most), "ms", machine.Certain)
 	}
 	if n, sure := s.timing.limit(); sure != machine.Unknown {
 		add("repeats: given up after", float64(n), "copies", sure)
@@ -149,8 +149,8 @@ func (t *Tracker) queueTable(s *party, grade machine.Certainty) machine.Table {
 	for _, l := range s.lanes {
 		l.queue.InOrder(func(q *Sent) bool {
 			table.Rows = append(table.Rows, []string{
-				strconv.Itoa(int(q.ID)), strconv.Itoa(int(q.Copies)), number(millis(t.last.Sub(q.FirstAt))), number(millis(t.last.Sub(q.LastAt))),
-				number(millis(q.RetryAt.Sub(t.last))), "0x" + strconv.FormatUint(uint64(q.Flags), 16), strconv.FormatUint(q.First.Frame(), 10), grade.String(),
+				strconv.Itoa(int(q.ID)), strconv.Itoa(int(q.Copies)), number(machine.Milliseconds(t.last.Sub(q.FirstAt))), number(machine.Milliseconds(t.last.Sub(q.LastAt))),
+				number(machine.Milliseconds(q.RetryAt.Sub(t.last))), "0x" + strconv.FormatUint(uint64(q.Flags), 16), strconv.FormatUint(q.First.Frame(), 10), grade.String(),
 			})
 			return len(table.Rows) < viewRows
 		})
