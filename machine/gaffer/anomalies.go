@@ -13,7 +13,6 @@ const (
 	stallLeast   = 200 * time.Millisecond // and 8 frames
 	silenceLeast = time.Second
 	spikeLeast   = 50 * time.Millisecond // and twice the smoothed RTT
-	tapJitter    = time.Millisecond      // frames of the two directions may be recorded in the wrong order by as much
 )
 
 // ahead is a claim of a packet that has not passed the tap yet: it is judged

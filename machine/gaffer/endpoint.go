@@ -307,7 +307,7 @@ func (e *Endpoint) receive(now machine.Instant, h wire.Header, payload []byte, r
 
 // readAcks takes the ack fields of a packet that was handed over.
 func (e *Endpoint) readAcks(now machine.Instant, h wire.Header, out *machine.Effects) {
-	r := e.state.Rules()
+	r := e.state.rules
 	c := r.Claims(h.Ack, h.AckBits)
 	told := e.state.ReadAcks(c, e.clock, 0)
 	// The article walks the bits from the newest back; messages are settled in
@@ -333,7 +333,7 @@ func (e *Endpoint) unwrap(sequence uint32) int64 {
 	if e.newest64 < 0 {
 		return int64(sequence)
 	}
-	r := e.state.Rules()
+	r := e.state.rules
 	return e.newest64 + int64(r.Distance(sequence, uint32(e.newest64)&r.mask()))
 }
 

@@ -124,7 +124,7 @@ func packSent(to []byte, ring []Sent, r *Rules, unit machine.Instant) []byte {
 		e.At, e.AckedAt = e.At/unit, e.AckedAt/unit
 		mask := uint64(0)
 		for k, want := range predict(&before, e.Ack, r) {
-			have := e.field(k)
+			have := field(&e, k)
 			d := have - want
 			if k == sentAckBits {
 				d = have ^ want
@@ -151,7 +151,8 @@ const (
 	sentAckBits = 5
 )
 
-func (e *Sent) field(k int) uint64 {
+// field gives number k of an entry.
+func field(e *Sent, k int) uint64 {
 	switch k {
 	case 0:
 		return uint64(e.At)

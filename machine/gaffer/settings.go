@@ -1,6 +1,14 @@
 package gaffer
 
-import wire "github.com/ackscope/ackscope/wire/gaffer"
+import (
+	"time"
+
+	wire "github.com/ackscope/ackscope/wire/gaffer"
+)
+
+// tapJitter is by how much frames of the two directions may be recorded in the
+// wrong order.
+const tapJitter = time.Millisecond
 
 // RulesOf gives the rules that a profile states.
 func RulesOf(p *wire.Profile) *Rules {

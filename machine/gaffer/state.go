@@ -19,6 +19,7 @@ package gaffer
 
 import (
 	"math"
+	"unsafe"
 
 	"github.com/ackscope/ackscope/wire/seq"
 )
@@ -149,8 +150,6 @@ func emptyRing(n int) []uint32 {
 	return ring
 }
 
-// Rules gives the rules that the state obeys.
-func (s *State) Rules() *Rules { return s.rules }
 
 // Clone gives an independent copy.
 func (s *State) Clone() State {
@@ -163,6 +162,7 @@ func (s *State) Clone() State {
 
 // Size gives the bytes of memory that the buffers take.
 func (s *State) Size() int {
+	const sentBytes, partialBytes = int(unsafe.Sizeof(Sent{})), int(unsafe.Sizeof(Partial{}))
 	return cap(s.sent)*sentBytes + cap(s.received)*4 + cap(s.partial)*partialBytes
 }
 

@@ -143,8 +143,6 @@ const (
 	sideBytes      = 760
 	sightingBytes  = 48
 	candidateBytes = 48
-	sentBytes      = 64
-	partialBytes   = 56
 )
 
 // Size gives the bytes that a clone takes, about.
