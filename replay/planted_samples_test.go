@@ -5,13 +5,13 @@ import (
 	"strings"
 
 	"github.com/ackscope/ackscope/machine"
-	tracker "github.com/ackscope/ackscope/machine/gaffer"
+	model "github.com/ackscope/ackscope/machine/gaffer"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
 func (s *subject) samplesTeller() func(rng *rand.Rand, at int) []change {
 	p, ok := s.flow.Config().Profile.(*wire.Profile)
-	if !ok || !tracker.IsSample(p) {
+	if !ok || !model.IsSample(p) {
 		return nil
 	}
 	return func(rng *rand.Rand, at int) []change {

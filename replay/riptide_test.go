@@ -9,7 +9,7 @@ import (
 
 	"github.com/ackscope/ackscope/dissect/riptide"
 	"github.com/ackscope/ackscope/machine"
-	tracker "github.com/ackscope/ackscope/machine/riptide"
+	model "github.com/ackscope/ackscope/machine/riptide"
 	"github.com/ackscope/ackscope/replay"
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
@@ -123,11 +123,11 @@ func TestRiptideLies(t *testing.T) {
 			side = machine.B
 		}
 		codec := settings.Senders[side].Codec
-		config := tracker.Config{Stream: file[0] == 't'}
+		config := model.Config{Stream: file[0] == 't'}
 		for i, s := range settings.Senders {
-			config.Senders[i] = tracker.Speaker{Codec: s.Codec, Builds: s.Builds}
+			config.Senders[i] = model.Speaker{Codec: s.Codec, Builds: s.Builds}
 		}
-		behaviour := tracker.BehaviourOf(codec.Dialect, settings.Senders[side].Builds).Name
+		behaviour := model.BehaviourOf(codec.Dialect, settings.Senders[side].Builds).Name
 		for tries := 0; tries < 400; tries++ {
 			at := rng.IntN(len(list))
 			var m wire.Message
@@ -163,7 +163,7 @@ func TestRiptideLies(t *testing.T) {
 			if err != nil || len(b) != len(list[at].Bytes) {
 				continue
 			}
-			j, err := tracker.NewJudge(config, flow.Facts(), [2]string{behaviour, behaviour})
+			j, err := model.NewJudge(config, flow.Facts(), [2]string{behaviour, behaviour})
 			if err != nil {
 				t.Fatal(err)
 			}

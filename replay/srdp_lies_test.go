@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/ackscope/ackscope/machine"
-	tracker "github.com/ackscope/ackscope/machine/srdp"
+	model "github.com/ackscope/ackscope/machine/srdp"
 	"github.com/ackscope/ackscope/sim"
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
@@ -22,20 +22,20 @@ func srdpRun(t *testing.T, p *wire.Profile, ends [2]netip.AddrPort, seed uint64)
 	}
 	var hosts [2]*sim.Host
 	for i := range hosts {
-		e, err := tracker.NewEndpoint(tracker.Options{Profile: p, Side: machine.Side(i), Self: self[i], First: uint16(32700 * i)})
+		e, err := model.NewEndpoint(model.Options{Profile: p, Side: machine.Side(i), Self: self[i], First: uint16(32700 * i)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		play := func(f *sim.Frame) {
 			if f.Number == 0 && p.Form == wire.Proxied {
-				f.Do(tracker.Introduce(0, self[1-i]))
+				f.Do(model.Introduce(0, self[1-i]))
 			}
 			if f.Now < machine.Instant(6*time.Second) {
 				body := make([]byte, 8+f.Rand.IntN(40))
 				for k := range body {
 					body[k] = byte(f.Rand.Uint32())
 				}
-				f.Do(tracker.Request{Bytes: body, Repeats: uint8(f.Rand.IntN(4)), Timeout: 150 * time.Millisecond, Flags: uint8(f.Rand.IntN(4))}.Submit())
+				f.Do(model.Request{Bytes: body, Repeats: uint8(f.Rand.IntN(4)), Timeout: 150 * time.Millisecond, Flags: uint8(f.Rand.IntN(4))}.Submit())
 			}
 		}
 		hosts[i] = w.AddHost([]string{"a", "b"}[i], e, sim.HostOptions{Frame: 20 * time.Millisecond, Phase: time.Duration(i) * 7 * time.Millisecond, App: play})
@@ -58,15 +58,15 @@ func srdpRun(t *testing.T, p *wire.Profile, ends [2]netip.AddrPort, seed uint64)
 func TestSRDPLies(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	ends := [2]netip.AddrPort{netip.MustParseAddrPort("10.0.0.1:30000"), netip.MustParseAddrPort("10.0.0.2:40000")}
-	behaviours := [2]string{tracker.Behaviours[0].Name, tracker.Behaviours[0].Name}
+	behaviours := [2]string{model.Behaviours[0].Name, model.Behaviours[0].Name}
 	planted := map[string]int{}
 	for seed := range uint64(4) {
 		p := wire.Default().In([]wire.Form{wire.Direct, wire.Proxied}[seed%2])
 		p.LittleEndian = seed >= 2
-		config := tracker.Config{Profile: p, MaxPayload: p.MaxPayload(), Rules: tracker.DefaultRules()}
+		config := model.Config{Profile: p, MaxPayload: p.MaxPayload(), Rules: model.DefaultRules()}
 		list := srdpRun(t, &p, ends, seed)
 		judged := func(at int, b []byte) *machine.Opinion {
-			j, err := tracker.NewJudge(config, machine.Facts{Vantage: machine.VantageA}, ends, behaviours)
+			j, err := model.NewJudge(config, machine.Facts{Vantage: machine.VantageA}, ends, behaviours)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/crypto/chacha20poly1305"
 
 	"github.com/ackscope/ackscope/machine"
-	tracker "github.com/ackscope/ackscope/machine/gaffer"
+	model "github.com/ackscope/ackscope/machine/gaffer"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
@@ -35,7 +35,7 @@ func NewDecryptor(k *Keys) *Decryptor { return &Decryptor{keys: k} }
 // Why a datagram stays closed.
 var (
 	ErrNoSession = errors.New("no key: its connection request was not captured, and no session key of the key file opens it")
-	ErrForged    = tracker.ErrForged
+	ErrForged    = model.ErrForged
 	ErrSnapped   = errors.New("cut by the capture's snap length: what is encrypted can only be opened whole")
 )
 
@@ -44,7 +44,7 @@ var (
 const maxTries = 1 << 16
 
 // Clone gives an independent copy.
-func (d *Decryptor) Clone() tracker.Opener {
+func (d *Decryptor) Clone() model.Opener {
 	c := *d
 	c.data, c.plain = nil, nil
 	return &c

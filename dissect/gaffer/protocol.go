@@ -12,7 +12,7 @@ import (
 
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/machine"
-	tracker "github.com/ackscope/ackscope/machine/gaffer"
+	model "github.com/ackscope/ackscope/machine/gaffer"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
@@ -46,17 +46,17 @@ func newProtocol(extra []dissect.Profile, keys *Keys) *dissect.Protocol {
 		Info:        Info,
 		Message:     messageValues,
 		NewTracker:  newTracker,
-		Rules:       slices.Concat(tracker.FindingRules, tracker.NetcodeRules, tracker.YojimboRules, tracker.MessageRules),
-		EventNames:  tracker.NetcodeEventNames,
+		Rules:       slices.Concat(model.FindingRules, model.NetcodeRules, model.YojimboRules, model.MessageRules),
+		EventNames:  model.NetcodeEventNames,
 		NewAssembly: newAssembly,
 		NewPieces:   newPieces,
 
-		Behaviours:     tracker.Behaviours,
+		Behaviours:     model.Behaviours,
 		BehavioursOf:   behavioursOf,
 		NewJudge:       newJudge,
-		RestsOnAbsence: tracker.RestsOnAbsence,
+		RestsOnAbsence: model.RestsOnAbsence,
 		NewStage:       newStage,
-		Parameters:     tracker.Parameters,
+		Parameters:     model.Parameters,
 	}
 }
 
@@ -153,18 +153,18 @@ func (s *profileSet) trial(entries []*entry) []candidate {
 // acknowledge nothing that can be read, one that counts.
 func newTracker(c *dissect.Config) machine.Tracker {
 	if k, ok := c.Profile.(*secured); ok {
-		return tracker.NewYojimboTracker(k.layers, NewDecryptor(k.keys), c.Facts)
+		return model.NewYojimboTracker(k.layers, NewDecryptor(k.keys), c.Facts)
 	}
 	p, ok := c.Profile.(*wire.Profile)
 	switch {
 	case ok && p.Form == wire.FormNetcode:
-		return tracker.NewNetcodeTracker(p, c.Facts)
-	case ok && tracker.IsSample(p):
-		return tracker.NewSampleTracker(p, c.Facts)
+		return model.NewNetcodeTracker(p, c.Facts)
+	case ok && model.IsSample(p):
+		return model.NewSampleTracker(p, c.Facts)
 	case !ok || !p.HasAcks():
 		return &opaque{}
 	case p.Messages.Form != wire.MessagesNone:
-		return tracker.NewConversation(p, c.Facts)
+		return model.NewConversation(p, c.Facts)
 	}
-	return tracker.NewTracker(p, c.Facts)
+	return model.NewTracker(p, c.Facts)
 }

@@ -3,14 +3,14 @@ package gaffer
 import (
 	"testing"
 
-	tracker "github.com/ackscope/ackscope/machine/gaffer"
+	model "github.com/ackscope/ackscope/machine/gaffer"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
 // sampleOf gives the connection packets of one flow of a capture.
-func sampleOf(t testing.TB, r *yojimboRun, at string, flow int) (s *tracker.Sample, n int) {
+func sampleOf(t testing.TB, r *yojimboRun, at string, flow int) (s *model.Sample, n int) {
 	t.Helper()
-	s = &tracker.Sample{}
+	s = &model.Sample{}
 	for _, p := range r.packets(t, at) {
 		if p.flow == flow {
 			s.Add(p.from, int64(p.sequence), p.payload)
@@ -22,7 +22,7 @@ func sampleOf(t testing.TB, r *yojimboRun, at string, flow int) (s *tracker.Samp
 
 // checkInference holds what was inferred against the run's own configuration:
 // what is said must be right, and a range must hold the truth.
-func checkInference(t *testing.T, r *yojimboRun, i *tracker.Inference) {
+func checkInference(t *testing.T, r *yojimboRun, i *model.Inference) {
 	t.Helper()
 	y := r.configuration(t)
 	if len(i.Config.Channels) != len(y.Channels) {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/machine"
-	tracker "github.com/ackscope/ackscope/machine/gaffer"
+	model "github.com/ackscope/ackscope/machine/gaffer"
 	"github.com/ackscope/ackscope/machine/machinetest"
 )
 
@@ -21,10 +21,10 @@ func TestYojimboTrackerLaws(t *testing.T) {
 	keys, layers := r.keys(t), layersOf(t, config)
 	facts := machine.Facts{Vantage: machine.VantageA}
 	machinetest.Tracker(t, func() machine.Tracker {
-		return tracker.NewYojimboTracker(layers, NewDecryptor(keys), facts)
+		return model.NewYojimboTracker(layers, NewDecryptor(keys), facts)
 	}, flow)
 	machinetest.Tracker(t, func() machine.Tracker {
-		return tracker.NewNetcodeTracker(layers.Netcode, facts)
+		return model.NewNetcodeTracker(layers.Netcode, facts)
 	}, flow)
 }
 

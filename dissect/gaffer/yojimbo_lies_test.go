@@ -5,13 +5,13 @@ import (
 	"testing"
 
 	"github.com/ackscope/ackscope/machine"
-	tracker "github.com/ackscope/ackscope/machine/gaffer"
+	model "github.com/ackscope/ackscope/machine/gaffer"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
 // lyingOpener decrypts as another does, and changes one packet.
 type lyingOpener struct {
-	tracker.Opener
+	model.Opener
 	at  machine.Ref
 	lie []byte
 }
@@ -24,7 +24,7 @@ func (o *lyingOpener) Open(d *machine.Datagram, pk *wire.Packet) ([]byte, error)
 	return plain, err
 }
 
-func (o *lyingOpener) Clone() tracker.Opener {
+func (o *lyingOpener) Clone() model.Opener {
 	c := *o
 	c.Opener = o.Opener.Clone()
 	return &c
@@ -100,7 +100,7 @@ func TestYojimboLies(t *testing.T) {
 			}
 			planted[what]++
 			ref := list[x.at].Ref
-			j, err := tracker.NewYojimboJudge(layers, &lyingOpener{NewDecryptor(keys), ref, lie}, facts, behaviour)
+			j, err := model.NewYojimboJudge(layers, &lyingOpener{NewDecryptor(keys), ref, lie}, facts, behaviour)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/ackscope/ackscope/machine"
-	tracker "github.com/ackscope/ackscope/machine/gaffer"
+	model "github.com/ackscope/ackscope/machine/gaffer"
 	"github.com/ackscope/ackscope/wire/bits"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
@@ -29,13 +29,13 @@ func openRun(t testing.TB, r *yojimboRun, at string, config *wire.Yojimbo) []*fl
 	return runOnce(t, r, at, config, facts)
 }
 
-func layersOf(t testing.TB, config *wire.Yojimbo) tracker.Layers {
+func layersOf(t testing.TB, config *wire.Yojimbo) model.Layers {
 	t.Helper()
 	reliable, _, err := wire.Builtin(wire.Reliable)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return tracker.Layers{Netcode: netcodeProfile(t), Reliable: reliable, Connection: config}
+	return model.Layers{Netcode: netcodeProfile(t), Reliable: reliable, Connection: config}
 }
 
 func runOnce(t testing.TB, r *yojimboRun, at string, config *wire.Yojimbo, facts []machine.Facts) (flows []*flowRun) {
@@ -53,7 +53,7 @@ func runOnce(t testing.TB, r *yojimboRun, at string, config *wire.Yojimbo, facts
 			if facts != nil {
 				f.facts = facts[d.flow]
 			}
-			f.tracker = tracker.NewYojimboTracker(layers, NewDecryptor(keys), f.facts)
+			f.tracker = model.NewYojimboTracker(layers, NewDecryptor(keys), f.facts)
 			flows = append(flows, f)
 		}
 		f := flows[d.flow]

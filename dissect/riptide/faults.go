@@ -2,7 +2,7 @@ package riptide
 
 import (
 	"github.com/ackscope/ackscope/machine"
-	tracker "github.com/ackscope/ackscope/machine/riptide"
+	model "github.com/ackscope/ackscope/machine/riptide"
 	"github.com/ackscope/ackscope/schema"
 	"github.com/ackscope/ackscope/wire/bits"
 	wire "github.com/ackscope/ackscope/wire/riptide"
@@ -10,17 +10,17 @@ import (
 
 // valueFaults gives what looks the values of a flow's messages over for faults of
 // the library that only values show; nil where no schema reads them.
-func (s *Settings) valueFaults() func(machine.Side, *wire.Message, []byte) tracker.ValueFaults {
+func (s *Settings) valueFaults() func(machine.Side, *wire.Message, []byte) model.ValueFaults {
 	if s.bodies == nil {
 		return nil
 	}
-	return func(from machine.Side, m *wire.Message, b []byte) (found tracker.ValueFaults) {
+	return func(from machine.Side, m *wire.Message, b []byte) (found model.ValueFaults) {
 		body, _ := s.bodies.of(s.Senders[from], m)
 		if body == nil {
 			return 0
 		}
 		if m.BodyBits < 8 && len(body.Fields) > 0 {
-			found |= tracker.ValuesMissing
+			found |= model.ValuesMissing
 		}
 		var r bits.Reader
 		r.Reset(b, m.BodyBit)
@@ -28,16 +28,16 @@ func (s *Settings) valueFaults() func(machine.Side, *wire.Message, []byte) track
 		// Values that do not read to the end are told where the message is dissected.
 		_ = body.Visit(&r, func(l *schema.Leaf) {
 			if m.Type.User() && bytes.before(l) { // what others bring was written elsewhere first
-				found |= tracker.BytesThenMore
+				found |= model.BytesThenMore
 			}
 			switch {
 			case l.Lost && l.Field.Item != nil && l.Field.Item.Shape() == schema.Bool:
-				found |= tracker.BoolArrayLost
-				found &^= tracker.ValuesMissing // it has values, of which nothing is written
+				found |= model.BoolArrayLost
+				found &^= model.ValuesMissing // it has values, of which nothing is written
 			case l.Lost && l.Uint > 0:
-				found |= tracker.ShortArrayLost
+				found |= model.ShortArrayLost
 			case l.Field.Type == "varlong" && beyondVarLong(int64(l.Uint)):
-				found |= tracker.VarLongWrong
+				found |= model.VarLongWrong
 			}
 		})
 		return found

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/ackscope/ackscope/machine"
-	tracker "github.com/ackscope/ackscope/machine/riptide"
+	model "github.com/ackscope/ackscope/machine/riptide"
 	"github.com/ackscope/ackscope/wire/bits"
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
@@ -49,7 +49,7 @@ messages:
 			t.Fatal(err)
 		}
 		found := set.valueFaults()(machine.A, &m, b)
-		if stale := found&tracker.BytesThenMore != 0; stale != x.stale {
+		if stale := found&model.BytesThenMore != 0; stale != x.stale {
 			t.Errorf("message %d of %v: in doubt %v, expected %v", x.id, x.values, stale, x.stale)
 		}
 	}

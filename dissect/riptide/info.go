@@ -6,7 +6,7 @@ import (
 
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/machine"
-	tracker "github.com/ackscope/ackscope/machine/riptide"
+	model "github.com/ackscope/ackscope/machine/riptide"
 	common "github.com/ackscope/ackscope/wire"
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
@@ -88,11 +88,11 @@ func Info(ctx dissect.Context, dg *machine.Datagram, to []byte) []byte {
 // EndReason names the reason that an event of the connection's end carries.
 func EndReason(c *dissect.Config, e *machine.Event) string {
 	dialect := settingsOf(c).Senders[e.Side].Codec.Dialect
-	if e.Sequence == tracker.NoReason {
+	if e.Sequence == model.NoReason {
 		return "a client that leaves"
 	}
 	name := dialect.DisconnectReason(uint8(e.Sequence))
-	if e.Kind == tracker.EventRejected || e.Kind == tracker.EventFailed {
+	if e.Kind == model.EventRejected || e.Kind == model.EventFailed {
 		name = dialect.RejectReason(uint8(e.Sequence))
 	}
 	if name == "" {
@@ -102,15 +102,15 @@ func EndReason(c *dissect.Config, e *machine.Event) string {
 }
 
 // BehaviourOf gives how a side of a flow behaves.
-func BehaviourOf(c *dissect.Config, s machine.Side) *tracker.Behaviour {
+func BehaviourOf(c *dissect.Config, s machine.Side) *model.Behaviour {
 	sender := settingsOf(c).Senders[s]
-	return tracker.BehaviourOf(sender.Codec.Dialect, sender.Builds)
+	return model.BehaviourOf(sender.Codec.Dialect, sender.Builds)
 }
 
 // eventNote names the reason that an event carries.
 func eventNote(c *dissect.Config, e *machine.Event) string {
 	switch e.Kind {
-	case tracker.EventRejected, tracker.EventGoodbye, tracker.EventFailed, tracker.EventDisconnected:
+	case model.EventRejected, model.EventGoodbye, model.EventFailed, model.EventDisconnected:
 		return EndReason(c, e)
 	}
 	return ""

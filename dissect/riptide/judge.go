@@ -3,12 +3,12 @@ package riptide
 import (
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/machine"
-	tracker "github.com/ackscope/ackscope/machine/riptide"
+	model "github.com/ackscope/ackscope/machine/riptide"
 )
 
 // behaviours lists those of the library's states.
 func behaviours() (list []machine.Behaviour) {
-	for _, b := range tracker.Behaviours {
+	for _, b := range model.Behaviours {
 		list = append(list, machine.Behaviour{Name: b.Name, Doc: b.Doc})
 	}
 	return list
@@ -17,7 +17,7 @@ func behaviours() (list []machine.Behaviour) {
 // behavioursOf names those that a sender of a flow can have.
 func behavioursOf(c *dissect.Config, s machine.Side) (names []string, open int) {
 	sender := settingsOf(c).Senders[s]
-	return tracker.BehavioursOf(sender.Codec.Dialect, sender.Builds)
+	return model.BehavioursOf(sender.Codec.Dialect, sender.Builds)
 }
 
 // newJudge holds a connection against references.
@@ -26,13 +26,13 @@ func newJudge(c *dissect.Config, names [2]string) (machine.Judge, error) {
 	if facts.Vantage == machine.VantageUnknown && c.OneHost {
 		facts.Vantage = machine.VantageBoth
 	}
-	return tracker.NewJudge(trackerConfig(c), facts, names)
+	return model.NewJudge(trackerConfig(c), facts, names)
 }
 
-func trackerConfig(c *dissect.Config) tracker.Config {
-	s, t := settingsOf(c), tracker.Config{Stream: c.Stream, OneHost: c.OneHost, Values: settingsOf(c).valueFaults()}
+func trackerConfig(c *dissect.Config) model.Config {
+	s, t := settingsOf(c), model.Config{Stream: c.Stream, OneHost: c.OneHost, Values: settingsOf(c).valueFaults()}
 	for i, sender := range s.Senders {
-		t.Senders[i] = tracker.Speaker{Codec: sender.Codec, Builds: sender.Builds}
+		t.Senders[i] = model.Speaker{Codec: sender.Codec, Builds: sender.Builds}
 	}
 	return t
 }

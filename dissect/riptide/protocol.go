@@ -12,7 +12,7 @@ package riptide
 import (
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/machine"
-	tracker "github.com/ackscope/ackscope/machine/riptide"
+	model "github.com/ackscope/ackscope/machine/riptide"
 	"github.com/ackscope/ackscope/schema"
 )
 
@@ -70,9 +70,9 @@ func newProtocol(k *knowledge) *dissect.Protocol {
 		Name:   "riptide",
 		Title:  "Riptide Networking",
 		Fields: allFields,
-		Rules:  tracker.Rules,
+		Rules:  model.Rules,
 
-		EventNames: tracker.EventNames,
+		EventNames: model.EventNames,
 		EventNote:  eventNote,
 		Profiles:   profiles(k),
 
@@ -90,14 +90,14 @@ func newProtocol(k *knowledge) *dissect.Protocol {
 		Behaviours:     behaviours(),
 		BehavioursOf:   behavioursOf,
 		NewJudge:       newJudge,
-		RestsOnAbsence: tracker.RestsOnAbsence,
-		Parameters:     tracker.Parameters,
+		RestsOnAbsence: model.RestsOnAbsence,
+		Parameters:     model.Parameters,
 		NewStage: func(c *dissect.Config) (machine.Stage, error) {
-			return tracker.NewStage(trackerConfig(c)), nil
+			return model.NewStage(trackerConfig(c)), nil
 		},
 
 		NewTracker: func(c *dissect.Config) machine.Tracker {
-			return tracker.NewTracker(trackerConfig(c), c.Facts)
+			return model.NewTracker(trackerConfig(c), c.Facts)
 		},
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/ackscope/ackscope/dissect"
-	tracker "github.com/ackscope/ackscope/machine/srdp"
+	model "github.com/ackscope/ackscope/machine/srdp"
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
 
@@ -122,7 +122,7 @@ func doneFileSettings(v any) (*dissect.Config, error) {
 			DataCommand: uint8(f.DataCommand), AckCommand: uint8(f.AckCommand), DontDuplicate: uint8(f.DontDuplicate), Order: uint8(f.Order),
 			FramePrefix: f.FramePrefix,
 		},
-		MaxPayload: f.MaxPayload, Rules: tracker.Rules{Recent: f.Recent, Remember: time.Duration(f.Remember)},
+		MaxPayload: f.MaxPayload, Rules: model.Rules{Recent: f.Recent, Remember: time.Duration(f.Remember)},
 	}
 	if s.Wire.Form, ok = wire.ParseForm(f.Form); !ok {
 		return nil, fmt.Errorf("form: expected %v or %v, found %q", wire.Direct, wire.Proxied, f.Form)

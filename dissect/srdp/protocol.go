@@ -15,7 +15,7 @@ package srdp
 import (
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/machine"
-	tracker "github.com/ackscope/ackscope/machine/srdp"
+	model "github.com/ackscope/ackscope/machine/srdp"
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
 
@@ -32,10 +32,10 @@ func newProtocol(extra []dissect.Profile) *dissect.Protocol {
 		Name:     "srdp",
 		Title:    "SRDP (Scalable Reliable Datagram Protocol)",
 		Fields:   allFields,
-		Rules:    tracker.Findings,
+		Rules:    model.Findings,
 		Profiles: known,
 
-		EventNames: tracker.EventNames,
+		EventNames: model.EventNames,
 
 		NewProfile:  newFileSettings,
 		DoneProfile: doneFileSettings,
@@ -50,37 +50,37 @@ func newProtocol(extra []dissect.Profile) *dissect.Protocol {
 
 		NewTracker: newTracker,
 
-		Behaviours: tracker.Behaviours,
+		Behaviours: model.Behaviours,
 		BehavioursOf: func(*dissect.Config, machine.Side) ([]string, int) {
-			return []string{tracker.Behaviours[0].Name}, 1
+			return []string{model.Behaviours[0].Name}, 1
 		},
 		NewJudge: func(c *dissect.Config, behaviours [2]string) (machine.Judge, error) {
 			config, facts := trackerConfig(c)
-			return tracker.NewJudge(config, facts, c.Ends, behaviours)
+			return model.NewJudge(config, facts, c.Ends, behaviours)
 		},
 
-		RestsOnAbsence: tracker.RestsOnAbsence,
-		Parameters:     tracker.Parameters,
+		RestsOnAbsence: model.RestsOnAbsence,
+		Parameters:     model.Parameters,
 		NewStage: func(c *dissect.Config) (machine.Stage, error) {
 			config, _ := trackerConfig(c)
-			return tracker.NewStage(config), nil
+			return model.NewStage(config), nil
 		},
 
-		NewScope: func(c *dissect.Config) machine.Scope { return tracker.NewCounter(&settingsOf(c).Wire) },
+		NewScope: func(c *dissect.Config) machine.Scope { return model.NewCounter(&settingsOf(c).Wire) },
 	}
 }
 
 func newTracker(c *dissect.Config) machine.Tracker {
 	config, facts := trackerConfig(c)
-	return tracker.NewTracker(config, facts)
+	return model.NewTracker(config, facts)
 }
 
-func trackerConfig(c *dissect.Config) (tracker.Config, machine.Facts) {
+func trackerConfig(c *dissect.Config) (model.Config, machine.Facts) {
 	s, facts := settingsOf(c), c.Facts
 	if facts.Vantage == machine.VantageUnknown && c.OneHost {
 		facts.Vantage, facts.VantageReason = machine.VantageBoth, "both ends have the same address"
 	}
-	return tracker.Config{Profile: s.Wire, MaxPayload: s.MaxPayload, Rules: s.Rules, Stream: c.Stream}, facts
+	return model.Config{Profile: s.Wire, MaxPayload: s.MaxPayload, Rules: s.Rules, Stream: c.Stream}, facts
 }
 
 // describe names a packet by what it asks of its receiver.

@@ -2,7 +2,7 @@ package srdp
 
 import (
 	"github.com/ackscope/ackscope/dissect"
-	tracker "github.com/ackscope/ackscope/machine/srdp"
+	model "github.com/ackscope/ackscope/machine/srdp"
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
 
@@ -12,11 +12,11 @@ type Settings struct {
 	// MaxPayload is the most bytes that a data packet may carry: see wire.MaxCall.
 	MaxPayload int
 	// Rules are what receivers are taken to remember.
-	Rules tracker.Rules
+	Rules model.Rules
 }
 
 func settingsFor(p wire.Profile) *Settings {
-	return &Settings{Wire: p, MaxPayload: p.MaxPayload(), Rules: tracker.DefaultRules()}
+	return &Settings{Wire: p, MaxPayload: p.MaxPayload(), Rules: model.DefaultRules()}
 }
 
 // usual is how a flow is read of which nothing is known.
