@@ -10,6 +10,8 @@ import (
 
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/gaffer"
+	"github.com/ackscope/ackscope/machine/gaffer/endpoint"
+	"github.com/ackscope/ackscope/machine/gaffer/messages"
 	"github.com/ackscope/ackscope/sim"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
@@ -62,23 +64,23 @@ func (g *Gaffer) Rhythm(role Role) Rhythm {
 
 // End implements Kit.
 func (g *Gaffer) End(role Role, n int, _ netip.AddrPort) (*End, error) {
-	o := gaffer.Options{
+	o := endpoint.Options{
 		Profile: g.Profile, Rules: g.rules, Side: machine.Side(role), EventClock: g.EventClock, First: g.First[role],
 	}
 	if g.Profile.Fragments == wire.FragmentsReliable {
 		o.FragmentAbove, o.FragmentSize, o.FragmentMost = 1024, 1024, 16
 	}
 	if g.Profile.Messages.Form != wire.MessagesNone {
-		o.Messages = &gaffer.MessageOptions{}
+		o.Messages = &messages.Options{}
 	}
-	e, err := gaffer.NewEndpoint(o)
+	e, err := endpoint.New(o)
 	if err != nil {
 		return nil, err
 	}
 	return &End{Endpoint: e, Refuse: g.Refuse[role], App: g.app(e, role), Log: &gafferScribe{kit: g, role: role, n: n, endpoint: e}}, nil
 }
 
-func (g *Gaffer) app(e *gaffer.Endpoint, role Role) func(*Turn) (bool, error) {
+func (g *Gaffer) app(e *endpoint.Endpoint, role Role) func(*Turn) (bool, error) {
 	due := 0.0
 	return func(t *Turn) (bool, error) {
 		if g.Count > 0 && uint64(t.Number) >= g.Count {
@@ -89,11 +91,11 @@ func (g *Gaffer) app(e *gaffer.Endpoint, role Role) func(*Turn) (bool, error) {
 			if err != nil {
 				return false, err
 			}
-			if err := t.Do(machine.Submit{Channel: gaffer.ChannelMessage, Type: kind, Payload: body}); err != nil {
+			if err := t.Do(machine.Submit{Channel: messages.ChannelMessage, Type: kind, Payload: body}); err != nil {
 				return false, err
 			}
 		}
-		err := t.Do(machine.Submit{Channel: gaffer.ChannelPacket, Payload: noise(t.Rand, g.Least+t.Rand.IntN(g.Most-g.Least+1))})
+		err := t.Do(machine.Submit{Channel: messages.ChannelPacket, Payload: noise(t.Rand, g.Least+t.Rand.IntN(g.Most-g.Least+1))})
 		return g.Count == 0 || uint64(t.Number)+1 < g.Count, err
 	}
 }
@@ -121,7 +123,7 @@ type gafferScribe struct {
 	kit      *Gaffer
 	role     Role
 	n        int
-	endpoint *gaffer.Endpoint
+	endpoint *endpoint.Endpoint
 }
 
 func (s *gafferScribe) Opening(_, _ netip.AddrPort) []Line {

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/ackscope/ackscope/machine"
-	model "github.com/ackscope/ackscope/machine/gaffer"
+	"github.com/ackscope/ackscope/machine/gaffer/judge"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
@@ -130,7 +130,7 @@ func TestPlantedLies(t *testing.T) {
 			}
 		}
 		facts := flow.Facts()
-		behaviour := model.BehavioursOf(p)[0]
+		behaviour := judge.BehavioursOf(p)[0]
 		for _, l := range lies {
 			for tries, done := 0, 0; done < 3 && tries < 300; tries++ {
 				i := 40 + rng.IntN(max(1, len(own)-80))
@@ -156,7 +156,7 @@ func TestPlantedLies(t *testing.T) {
 				payload := list[at].Bytes[k.PayloadOffset : k.PayloadOffset+k.PayloadLen]
 				k.Header, k.Sequence = h, h.Sequence
 				b := p.Append(nil, &k, payload)
-				j, err := model.NewJudge(p, facts, [2]string{behaviour, behaviour})
+				j, err := judge.New(p, facts, [2]string{behaviour, behaviour})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ackscope/ackscope/machine/gaffer"
+	"github.com/ackscope/ackscope/machine/gaffer/endpoint"
 	"github.com/ackscope/ackscope/machine/riptide"
 	"github.com/ackscope/ackscope/machine/srdp"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
@@ -27,7 +27,7 @@ type faultLine struct {
 
 // faultLines lists the faults of all references.
 func faultLines() (lines []faultLine) {
-	for _, x := range gaffer.Faults {
+	for _, x := range endpoint.Faults {
 		lines = append(lines, faultLine{"gaffer", x.Name, x.Doc, x.Unobservable, x.Explained, x.Scenario})
 	}
 	for _, x := range riptide.Faults {

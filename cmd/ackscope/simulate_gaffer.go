@@ -11,6 +11,8 @@ import (
 
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/gaffer"
+	"github.com/ackscope/ackscope/machine/gaffer/endpoint"
+	"github.com/ackscope/ackscope/machine/gaffer/messages"
 	"github.com/ackscope/ackscope/schema"
 	"github.com/ackscope/ackscope/sim"
 	"github.com/ackscope/ackscope/wire/bits"
@@ -67,7 +69,7 @@ func (c *gafferCast) note() map[string]string {
 
 func (c *gafferCast) summarize(w io.Writer, s *simulation) {
 	for _, h := range s.world.Hosts() {
-		e := h.Endpoint().(*gaffer.Endpoint)
+		e := h.Endpoint().(*endpoint.Endpoint)
 		fmt.Fprintf(w, "%s: sent %d, acked %d, received %d, rtt %.3f ms, loss %.2f %%\n", h.Name,
 			len(c.facts.Of(h, machine.EventSent)), len(c.facts.Of(h, machine.EventAcked)), len(c.facts.Of(h, machine.EventReceived)),
 			float64(e.Estimates().RTT())/1e6, e.Estimates().Loss()*100)
@@ -93,7 +95,7 @@ func (a *app) simulated(text string) (*wire.Profile, error) {
 }
 
 // endpoint builds one side's endpoint as the flags say.
-func (f *simulateFlags) endpoint(profile *wire.Profile, side int) (*gaffer.Endpoint, error) {
+func (f *simulateFlags) endpoint(profile *wire.Profile, side int) (*endpoint.Endpoint, error) {
 	first, err := pair(f.first, func(text string) (uint32, error) {
 		v, err := strconv.ParseUint(text, 10, 32)
 		return uint32(v), err
@@ -101,7 +103,7 @@ func (f *simulateFlags) endpoint(profile *wire.Profile, side int) (*gaffer.Endpo
 	if err != nil {
 		return nil, fmt.Errorf("--first: %w", err)
 	}
-	o := gaffer.Options{
+	o := endpoint.Options{
 		Profile: profile, Rules: gaffer.RulesOf(profile), Side: machine.Side(side), EventClock: f.eventTime,
 		First: first[side], PeerFirst: first[1-side],
 	}
@@ -109,14 +111,14 @@ func (f *simulateFlags) endpoint(profile *wire.Profile, side int) (*gaffer.Endpo
 		o.FragmentAbove, o.FragmentSize, o.FragmentMost = 1024, 1024, 16
 	}
 	if profile.Messages.Form != wire.MessagesNone {
-		o.Messages = &gaffer.MessageOptions{Resend: gaffer.Resend{After: f.resend}}
+		o.Messages = &messages.Options{Resend: messages.Resend{After: f.resend}}
 	}
 	if f.wrong(side) {
-		if o.Fault = gaffer.LookupFault(f.fault); o.Fault == nil {
+		if o.Fault = endpoint.LookupFault(f.fault); o.Fault == nil {
 			return nil, unknownFault("gaffer", f.fault)
 		}
 	}
-	return gaffer.NewEndpoint(o)
+	return endpoint.New(o)
 }
 
 // messageTypes is what messages are drawn by.
@@ -200,9 +202,9 @@ func (c *gafferCast) host(s *simulation, side int, name string) (*sim.Host, erro
 				s.failed = fmt.Errorf("--messages: %w", err)
 				return
 			}
-			fr.Do(machine.Submit{Channel: gaffer.ChannelMessage, Type: kind, Payload: body})
+			fr.Do(machine.Submit{Channel: messages.ChannelMessage, Type: kind, Payload: body})
 		}
-		fr.Do(machine.Submit{Channel: gaffer.ChannelPacket, Payload: noise(fr.Rand, least+fr.Rand.IntN(most-least+1))})
+		fr.Do(machine.Submit{Channel: messages.ChannelPacket, Payload: noise(fr.Rand, least+fr.Rand.IntN(most-least+1))})
 	}
 	return s.world.AddHost(name, e, sim.HostOptions{
 		Frame: frame, Phase: phase, FrameJitter: frame / 50, App: app, EventDriven: f.eventTime, Refuse: refuse[side],

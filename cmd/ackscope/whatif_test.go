@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/ackscope/ackscope/machine"
-	"github.com/ackscope/ackscope/machine/gaffer"
+	"github.com/ackscope/ackscope/machine/gaffer/messages"
 	"github.com/ackscope/ackscope/replay/whatif"
 	"github.com/ackscope/ackscope/sim"
 )
@@ -79,7 +79,7 @@ func simulateMessages(t *testing.T, dir string, f simulateFlags) whatIfRun {
 	x := whatIfRun{path: f.write, truth: map[string][]time.Duration{}, resends: map[string]int{}, sent: map[string]int{}}
 	other := func(h *sim.Host) *sim.Host { return s.world.Hosts()[1-h.Index] }
 	s.world.Watch(func(step *sim.Step) {
-		if in, ok := step.In.(machine.Submit); ok && strings.HasPrefix(f.protocol, "gaffer") && in.Channel == gaffer.ChannelMessage {
+		if in, ok := step.In.(machine.Submit); ok && strings.HasPrefix(f.protocol, "gaffer") && in.Channel == messages.ChannelMessage {
 			submitted[key{step.Host, in.Channel, count[step.Host]}] = step.At
 			count[step.Host]++
 		}

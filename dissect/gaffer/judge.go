@@ -6,6 +6,8 @@ import (
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/machine"
 	model "github.com/ackscope/ackscope/machine/gaffer"
+	"github.com/ackscope/ackscope/machine/gaffer/article"
+	"github.com/ackscope/ackscope/machine/gaffer/judge"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
@@ -13,27 +15,27 @@ import (
 func behavioursOf(c *dissect.Config, side machine.Side) (names []string, open int) {
 	p, _ := c.Profile.(*wire.Profile)
 	if p != nil && model.IsSample(p) {
-		return model.SampleBehaviours(p, c.Facts, side)
+		return article.Behaviours(p, c.Facts, side)
 	}
 	if k, ok := c.Profile.(*secured); ok {
 		p = k.layers.Reliable
 	}
-	return model.BehavioursOf(p), 1
+	return judge.BehavioursOf(p), 1
 }
 
 // newJudge holds a flow against references.
 func newJudge(c *dissect.Config, behaviours [2]string) (machine.Judge, error) {
 	if k, ok := c.Profile.(*secured); ok {
-		return model.NewYojimboJudge(k.layers, NewDecryptor(k.keys), c.Facts, behaviours)
+		return judge.NewYojimbo(k.layers, NewDecryptor(k.keys), c.Facts, behaviours)
 	}
 	p, ok := c.Profile.(*wire.Profile)
 	switch {
 	case ok && model.IsSample(p):
-		return model.NewSampleJudge(p, c.Facts, behaviours)
+		return article.NewJudge(p, c.Facts, behaviours)
 	case !ok || !p.HasAcks():
 		return nil, fmt.Errorf("dialect %s: no packet of it can be held against a reference", c.Dialect)
 	case p.Messages.Form != wire.MessagesNone:
-		return model.NewConversationJudge(p, c.Facts, behaviours)
+		return judge.NewConversation(p, c.Facts, behaviours)
 	}
-	return model.NewJudge(p, c.Facts, behaviours)
+	return judge.New(p, c.Facts, behaviours)
 }

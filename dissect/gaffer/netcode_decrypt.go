@@ -7,7 +7,7 @@ import (
 	"golang.org/x/crypto/chacha20poly1305"
 
 	"github.com/ackscope/ackscope/machine"
-	model "github.com/ackscope/ackscope/machine/gaffer"
+	"github.com/ackscope/ackscope/machine/gaffer/yojimbo"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
@@ -35,7 +35,7 @@ func NewDecryptor(k *Keys) *Decryptor { return &Decryptor{keys: k} }
 // Why a datagram stays closed.
 var (
 	ErrNoSession = errors.New("no key: its connection request was not captured, and no session key of the key file opens it")
-	ErrForged    = model.ErrForged
+	ErrForged    = yojimbo.ErrForged
 	ErrSnapped   = errors.New("cut by the capture's snap length: what is encrypted can only be opened whole")
 )
 
@@ -44,7 +44,7 @@ var (
 const maxTries = 1 << 16
 
 // Clone gives an independent copy.
-func (d *Decryptor) Clone() model.Opener {
+func (d *Decryptor) Clone() yojimbo.Opener {
 	c := *d
 	c.data, c.plain = nil, nil
 	return &c

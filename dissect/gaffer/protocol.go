@@ -13,6 +13,13 @@ import (
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/machine"
 	model "github.com/ackscope/ackscope/machine/gaffer"
+	"github.com/ackscope/ackscope/machine/gaffer/article"
+	"github.com/ackscope/ackscope/machine/gaffer/judge"
+	"github.com/ackscope/ackscope/machine/gaffer/messages"
+	"github.com/ackscope/ackscope/machine/gaffer/netcode"
+	"github.com/ackscope/ackscope/machine/gaffer/tracker"
+	"github.com/ackscope/ackscope/machine/gaffer/whatif"
+	"github.com/ackscope/ackscope/machine/gaffer/yojimbo"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
@@ -46,17 +53,17 @@ func newProtocol(extra []dissect.Profile, keys *Keys) *dissect.Protocol {
 		Info:        Info,
 		Message:     messageValues,
 		NewTracker:  newTracker,
-		Rules:       slices.Concat(model.FindingRules, model.NetcodeRules, model.YojimboRules, model.MessageRules),
-		EventNames:  model.NetcodeEventNames,
+		Rules:       slices.Concat(model.FindingRules, netcode.Rules, yojimbo.Rules, messages.Rules),
+		EventNames:  netcode.NetcodeEventNames,
 		NewAssembly: newAssembly,
 		NewPieces:   newPieces,
 
-		Behaviours:     model.Behaviours,
+		Behaviours:     judge.Behaviours,
 		BehavioursOf:   behavioursOf,
 		NewJudge:       newJudge,
-		RestsOnAbsence: model.RestsOnAbsence,
+		RestsOnAbsence: judge.RestsOnAbsence,
 		NewStage:       newStage,
-		Parameters:     model.Parameters,
+		Parameters:     whatif.Parameters,
 	}
 }
 
@@ -153,18 +160,18 @@ func (s *profileSet) trial(entries []*entry) []candidate {
 // acknowledge nothing that can be read, one that counts.
 func newTracker(c *dissect.Config) machine.Tracker {
 	if k, ok := c.Profile.(*secured); ok {
-		return model.NewYojimboTracker(k.layers, NewDecryptor(k.keys), c.Facts)
+		return yojimbo.NewTracker(k.layers, NewDecryptor(k.keys), c.Facts)
 	}
 	p, ok := c.Profile.(*wire.Profile)
 	switch {
 	case ok && p.Form == wire.FormNetcode:
-		return model.NewNetcodeTracker(p, c.Facts)
+		return netcode.NewTracker(p, c.Facts)
 	case ok && model.IsSample(p):
-		return model.NewSampleTracker(p, c.Facts)
+		return article.NewTracker(p, c.Facts)
 	case !ok || !p.HasAcks():
 		return &opaque{}
 	case p.Messages.Form != wire.MessagesNone:
-		return model.NewConversation(p, c.Facts)
+		return tracker.NewConversation(p, c.Facts)
 	}
-	return model.NewTracker(p, c.Facts)
+	return tracker.New(p, c.Facts)
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/machine"
-	model "github.com/ackscope/ackscope/machine/gaffer"
+	"github.com/ackscope/ackscope/machine/gaffer/yojimbo"
 	"github.com/ackscope/ackscope/schema"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
@@ -53,7 +53,7 @@ func (s *YojimboSettings) done() (*dissect.Config, error) {
 
 // secured is the profile of flows that can be decrypted.
 type secured struct {
-	layers model.Layers
+	layers yojimbo.Layers
 	keys   *Keys
 	last   atomic.Pointer[Session] // that opened a datagram for display, tried first
 }
@@ -72,7 +72,7 @@ func (s *profileSet) secure(name string, connection *wire.Yojimbo) *dissect.Conf
 	if err != nil {
 		panic(err) // see newProfileSet
 	}
-	l := model.Layers{Netcode: s.netcode, Reliable: reliable, Connection: connection, Found: &atomic.Pointer[model.Inference]{}}
+	l := yojimbo.Layers{Netcode: s.netcode, Reliable: reliable, Connection: connection, Found: &atomic.Pointer[yojimbo.Inference]{}}
 	if connection != nil && len(connection.Channels) == 0 {
 		l.Connection, l.Known = nil, connection
 	}
@@ -84,7 +84,7 @@ func (s *secured) connection(c *dissect.Config) *wire.Yojimbo {
 	if s.layers.Connection != nil {
 		return s.layers.Connection
 	}
-	if i, ok := c.Facts.Settings.(*model.Inference); ok {
+	if i, ok := c.Facts.Settings.(*yojimbo.Inference); ok {
 		return i.Config
 	}
 	return nil

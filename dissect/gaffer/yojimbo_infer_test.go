@@ -3,14 +3,14 @@ package gaffer
 import (
 	"testing"
 
-	model "github.com/ackscope/ackscope/machine/gaffer"
+	"github.com/ackscope/ackscope/machine/gaffer/yojimbo"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
 // sampleOf gives the connection packets of one flow of a capture.
-func sampleOf(t testing.TB, r *yojimboRun, at string, flow int) (s *model.Sample, n int) {
+func sampleOf(t testing.TB, r *yojimboRun, at string, flow int) (s *yojimbo.Sample, n int) {
 	t.Helper()
-	s = &model.Sample{}
+	s = &yojimbo.Sample{}
 	for _, p := range r.packets(t, at) {
 		if p.flow == flow {
 			s.Add(p.from, int64(p.sequence), p.payload)
@@ -22,7 +22,7 @@ func sampleOf(t testing.TB, r *yojimboRun, at string, flow int) (s *model.Sample
 
 // checkInference holds what was inferred against the run's own configuration:
 // what is said must be right, and a range must hold the truth.
-func checkInference(t *testing.T, r *yojimboRun, i *model.Inference) {
+func checkInference(t *testing.T, r *yojimboRun, i *yojimbo.Inference) {
 	t.Helper()
 	y := r.configuration(t)
 	if len(i.Config.Channels) != len(y.Channels) {

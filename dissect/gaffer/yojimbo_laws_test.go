@@ -5,7 +5,8 @@ import (
 
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/machine"
-	model "github.com/ackscope/ackscope/machine/gaffer"
+	"github.com/ackscope/ackscope/machine/gaffer/netcode"
+	"github.com/ackscope/ackscope/machine/gaffer/yojimbo"
 	"github.com/ackscope/ackscope/machine/machinetest"
 )
 
@@ -21,10 +22,10 @@ func TestYojimboTrackerLaws(t *testing.T) {
 	keys, layers := r.keys(t), layersOf(t, config)
 	facts := machine.Facts{Vantage: machine.VantageA}
 	machinetest.Tracker(t, func() machine.Tracker {
-		return model.NewYojimboTracker(layers, NewDecryptor(keys), facts)
+		return yojimbo.NewTracker(layers, NewDecryptor(keys), facts)
 	}, flow)
 	machinetest.Tracker(t, func() machine.Tracker {
-		return model.NewNetcodeTracker(layers.Netcode, facts)
+		return netcode.NewTracker(layers.Netcode, facts)
 	}, flow)
 }
 

@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"github.com/ackscope/ackscope/machine"
-	model "github.com/ackscope/ackscope/machine/gaffer"
+	"github.com/ackscope/ackscope/machine/gaffer/judge"
+	"github.com/ackscope/ackscope/machine/gaffer/yojimbo"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
 // lyingOpener decrypts as another does, and changes one packet.
 type lyingOpener struct {
-	model.Opener
+	yojimbo.Opener
 	at  machine.Ref
 	lie []byte
 }
@@ -24,7 +25,7 @@ func (o *lyingOpener) Open(d *machine.Datagram, pk *wire.Packet) ([]byte, error)
 	return plain, err
 }
 
-func (o *lyingOpener) Clone() model.Opener {
+func (o *lyingOpener) Clone() yojimbo.Opener {
 	c := *o
 	c.Opener = o.Opener.Clone()
 	return &c
@@ -100,7 +101,7 @@ func TestYojimboLies(t *testing.T) {
 			}
 			planted[what]++
 			ref := list[x.at].Ref
-			j, err := model.NewYojimboJudge(layers, &lyingOpener{NewDecryptor(keys), ref, lie}, facts, behaviour)
+			j, err := judge.NewYojimbo(layers, &lyingOpener{NewDecryptor(keys), ref, lie}, facts, behaviour)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/ackscope/ackscope/machine"
-	model "github.com/ackscope/ackscope/machine/gaffer"
+	"github.com/ackscope/ackscope/machine/gaffer/messages"
 	"github.com/ackscope/ackscope/wire/bits"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
@@ -30,7 +30,7 @@ func (r *yojimboRun) packets(t testing.TB, at string) (out []openedPacket) {
 	}
 	type flow struct {
 		dec       *Decryptor
-		assembler [2]model.Assembler
+		assembler [2]messages.Assembler
 	}
 	flows := map[int]*flow{}
 	for _, d := range r.tap(t, at) {

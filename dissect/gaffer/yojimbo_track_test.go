@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/ackscope/ackscope/machine"
-	model "github.com/ackscope/ackscope/machine/gaffer"
+	"github.com/ackscope/ackscope/machine/gaffer/yojimbo"
 	"github.com/ackscope/ackscope/wire/bits"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
@@ -29,13 +29,13 @@ func openRun(t testing.TB, r *yojimboRun, at string, config *wire.Yojimbo) []*fl
 	return runOnce(t, r, at, config, facts)
 }
 
-func layersOf(t testing.TB, config *wire.Yojimbo) model.Layers {
+func layersOf(t testing.TB, config *wire.Yojimbo) yojimbo.Layers {
 	t.Helper()
 	reliable, _, err := wire.Builtin(wire.Reliable)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return model.Layers{Netcode: netcodeProfile(t), Reliable: reliable, Connection: config}
+	return yojimbo.Layers{Netcode: netcodeProfile(t), Reliable: reliable, Connection: config}
 }
 
 func runOnce(t testing.TB, r *yojimboRun, at string, config *wire.Yojimbo, facts []machine.Facts) (flows []*flowRun) {
@@ -53,7 +53,7 @@ func runOnce(t testing.TB, r *yojimboRun, at string, config *wire.Yojimbo, facts
 			if facts != nil {
 				f.facts = facts[d.flow]
 			}
-			f.tracker = model.NewYojimboTracker(layers, NewDecryptor(keys), f.facts)
+			f.tracker = yojimbo.NewTracker(layers, NewDecryptor(keys), f.facts)
 			flows = append(flows, f)
 		}
 		f := flows[d.flow]

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/ackscope/ackscope/machine"
-	"github.com/ackscope/ackscope/machine/gaffer"
+	"github.com/ackscope/ackscope/machine/gaffer/article"
 	"github.com/ackscope/ackscope/sim"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
@@ -18,13 +18,13 @@ func BenchmarkSampleJudge(b *testing.B) {
 	w := sim.New(1)
 	var hosts [2]*sim.Host
 	for i, name := range []string{"a", "b"} {
-		e, err := gaffer.NewBlocks(gaffer.BlockOptions{Profile: p, Side: machine.Side(i), AsSample: true})
+		e, err := article.NewBlocks(article.BlockOptions{Profile: p, Side: machine.Side(i), AsSample: true})
 		if err != nil {
 			b.Fatal(err)
 		}
 		app := func(f *sim.Frame) {
 			if i == 0 && e.Idle() {
-				f.Do(machine.Submit{Channel: gaffer.ChannelBlock, Payload: make([]byte, 32768)})
+				f.Do(machine.Submit{Channel: article.ChannelBlock, Payload: make([]byte, 32768)})
 			}
 		}
 		hosts[i] = w.AddHost(name, e, sim.HostOptions{Frame: 16 * time.Millisecond, App: app})
@@ -45,7 +45,7 @@ func BenchmarkSampleJudge(b *testing.B) {
 				n := i % len(seen)
 				if n == 0 {
 					var err error
-					if j, err = gaffer.NewSampleJudge(p, machine.Facts{Vantage: tap}, [2]string{"gaffer@article-sample", "gaffer@article"}); err != nil {
+					if j, err = article.NewJudge(p, machine.Facts{Vantage: tap}, [2]string{"gaffer@article-sample", "gaffer@article"}); err != nil {
 						b.Fatal(err)
 					}
 				}

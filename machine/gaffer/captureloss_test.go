@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/ackscope/ackscope/machine"
-	"github.com/ackscope/ackscope/machine/gaffer"
+	"github.com/ackscope/ackscope/machine/gaffer/tracker"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
@@ -62,7 +62,7 @@ func TestCaptureLossHidesNoLie(t *testing.T) {
 func trackTwice(p *wire.Profile, flow []machine.Datagram) (events []machine.Event) {
 	var facts machine.Facts
 	for range 2 {
-		tr := gaffer.NewTracker(p, facts)
+		tr := tracker.New(p, facts)
 		events = events[:0]
 		var out machine.Effects
 		for i := range flow {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/gaffer"
+	"github.com/ackscope/ackscope/machine/gaffer/endpoint"
 	"github.com/ackscope/ackscope/machine/machinetest"
 	"github.com/ackscope/ackscope/sim"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
@@ -83,10 +84,10 @@ type flying struct {
 func againstNaive(t *testing.T, profile string, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 77))
 	p := builtin(profile)
-	var real [2]*gaffer.Endpoint
+	var real [2]*endpoint.Endpoint
 	var model [2]*naive
 	for i := range real {
-		e, err := gaffer.NewEndpoint(gaffer.Options{Profile: p, Rules: gaffer.RulesOf(p), Side: machine.Side(i), EventClock: true})
+		e, err := endpoint.New(endpoint.Options{Profile: p, Rules: gaffer.RulesOf(p), Side: machine.Side(i), EventClock: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -175,7 +176,7 @@ func TestFalseAcks(t *testing.T) {
 		falseAcks := 0
 		var hosts [2]*sim.Host
 		for i, name := range []string{"a", "b"} {
-			e, err := gaffer.NewEndpoint(gaffer.Options{Profile: p, Rules: &rules, Side: machine.Side(i)})
+			e, err := endpoint.New(endpoint.Options{Profile: p, Rules: &rules, Side: machine.Side(i)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -233,7 +234,7 @@ func TestEndpointLaws(t *testing.T) {
 			}
 			t.Run(fmt.Sprintf("seed %d side %d %s", seed, i, s.profile), func(t *testing.T) {
 				machinetest.Endpoint(t, func() machine.Endpoint {
-					e, err := gaffer.NewEndpoint(s.endpoint(machine.Side(i)))
+					e, err := endpoint.New(s.endpoint(machine.Side(i)))
 					if err != nil {
 						t.Fatal(err)
 					}

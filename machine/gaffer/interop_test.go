@@ -18,6 +18,7 @@ import (
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/gaffer"
+	"github.com/ackscope/ackscope/machine/gaffer/endpoint"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
@@ -241,7 +242,7 @@ type frames struct {
 }
 
 // compare holds the endpoint's figures after it sent a packet against the log.
-func (f *frames) compare(t *testing.T, name string, sequence uint32, e *gaffer.Endpoint) {
+func (f *frames) compare(t *testing.T, name string, sequence uint32, e *endpoint.Endpoint) {
 	t.Helper()
 	l, ok := f.stats[sequence]
 	if !ok {
@@ -281,14 +282,14 @@ func (f *frames) compare(t *testing.T, name string, sequence uint32, e *gaffer.E
 func relive(t *testing.T, name, run string, flow []passing, f *frames) {
 	t.Helper()
 	p := profileOf(run)
-	o := gaffer.Options{Profile: p, Rules: gaffer.RulesOf(p)}
+	o := endpoint.Options{Profile: p, Rules: gaffer.RulesOf(p)}
 	if p.Fragments == wire.FragmentsReliable {
 		o.FragmentAbove, o.FragmentSize, o.FragmentMost = 1024, 1024, 256
 		if strings.Contains(run, "ipfrag") {
 			o.FragmentAbove = 8000
 		}
 	}
-	var e *gaffer.Endpoint
+	var e *endpoint.Endpoint
 	var pending []passing
 	var packet wire.Packet
 	var out machine.Effects
@@ -376,10 +377,10 @@ func relive(t *testing.T, name, run string, flow []passing, f *frames) {
 
 // adopt gives a reference that stands where the real endpoint stood when it
 // sent a packet with this header.
-func adopt(t *testing.T, o gaffer.Options, h wire.Header) *gaffer.Endpoint {
+func adopt(t *testing.T, o endpoint.Options, h wire.Header) *endpoint.Endpoint {
 	t.Helper()
 	o.First = h.Sequence
-	e, err := gaffer.NewEndpoint(o)
+	e, err := endpoint.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}

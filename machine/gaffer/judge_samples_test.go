@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/ackscope/ackscope/machine"
-	"github.com/ackscope/ackscope/machine/gaffer"
+	"github.com/ackscope/ackscope/machine/gaffer/article"
 	"github.com/ackscope/ackscope/machine/machinetest"
 	"github.com/ackscope/ackscope/sim"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
@@ -82,7 +82,7 @@ func (n *sampleNet) honest(t *testing.T, p *wire.Profile, behaviours [2]string, 
 	for k, tap := range sampleTaps {
 		for cut := range 4 {
 			list := seen[k][len(seen[k])*cut/5:]
-			j, err := gaffer.NewSampleJudge(p, machine.Facts{Vantage: tap}, behaviours)
+			j, err := article.NewJudge(p, machine.Facts{Vantage: tap}, behaviours)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -101,10 +101,10 @@ func (n *sampleNet) honest(t *testing.T, p *wire.Profile, behaviours [2]string, 
 		}
 		if n.seed == 1 && tap == machine.VantageA {
 			t.Run("laws of the tracker", func(t *testing.T) {
-				machinetest.Tracker(t, func() machine.Tracker { return gaffer.NewSampleTracker(p, machine.Facts{}) }, seen[k][:min(len(seen[k]), 400)])
+				machinetest.Tracker(t, func() machine.Tracker { return article.NewTracker(p, machine.Facts{}) }, seen[k][:min(len(seen[k]), 400)])
 			})
 		}
-		tr := gaffer.NewSampleTracker(p, machine.Facts{})
+		tr := article.NewTracker(p, machine.Facts{})
 		var out machine.Effects
 		for i := range seen[k] {
 			tr.Observe(&seen[k][i], &out)
@@ -125,7 +125,7 @@ func TestSliceJudgeHonest(t *testing.T) {
 				first = 65533
 			}
 			for i := range ends {
-				ends[i] = newBlocks(t, gaffer.BlockOptions{Side: machine.Side(i), First: first, AsSample: style == "gaffer@article-sample"})
+				ends[i] = newBlocks(t, article.BlockOptions{Side: machine.Side(i), First: first, AsSample: style == "gaffer@article-sample"})
 			}
 			app := func(f *sim.Frame) {
 				if f.Rand.IntN(20) == 0 {
@@ -133,7 +133,7 @@ func TestSliceJudgeHonest(t *testing.T) {
 					for k := range block {
 						block[k] = byte(f.Rand.Uint32())
 					}
-					f.Do(machine.Submit{Channel: gaffer.ChannelBlock, Payload: block})
+					f.Do(machine.Submit{Channel: article.ChannelBlock, Payload: block})
 				}
 			}
 			apps := [2]sim.App{app, app}
@@ -152,7 +152,7 @@ func TestFragmentJudgeHonest(t *testing.T) {
 		p := builtin(wire.ArticleFragments).WithProtocolID(0x55667788)
 		var ends [2]machine.Endpoint
 		for i := range ends {
-			e, err := gaffer.NewFragments(gaffer.FragmentOptions{Profile: p, Side: machine.Side(i), First: uint32(n.seed%2) * 65500})
+			e, err := article.NewFragments(article.FragmentOptions{Profile: p, Side: machine.Side(i), First: uint32(n.seed%2) * 65500})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -163,7 +163,7 @@ func TestFragmentJudgeHonest(t *testing.T) {
 			for k := range body {
 				body[k] = byte(f.Rand.Uint32())
 			}
-			f.Do(machine.Submit{Channel: gaffer.ChannelFragments, Type: 1 + uint32(f.Rand.IntN(3)), Payload: body})
+			f.Do(machine.Submit{Channel: article.ChannelFragments, Type: 1 + uint32(f.Rand.IntN(3)), Payload: body})
 		}
 		n.honest(t, p, [2]string{"gaffer@article", "gaffer@article"}, n.run(t, ends, [2]sim.App{app, app}), true, fmt.Sprintf("seed %d, %+v", n.seed, n.path))
 	}
@@ -173,8 +173,8 @@ func TestFragmentJudgeHonest(t *testing.T) {
 func TestConnectJudgeHonest(t *testing.T) {
 	for _, n := range sampleNets(t) {
 		for farewells, style := range map[int]string{1: "gaffer@article-sample", 10: "gaffer@article"} {
-			client := newConnection(t, gaffer.ConnectOptions{Side: machine.A, Seed: n.seed, Farewells: farewells})
-			server := newConnection(t, gaffer.ConnectOptions{Side: machine.B, Seed: n.seed + 1, Server: true, Farewells: farewells, Slots: 1 + int(n.seed%2)})
+			client := newConnection(t, article.ConnectOptions{Side: machine.A, Seed: n.seed, Farewells: farewells})
+			server := newConnection(t, article.ConnectOptions{Side: machine.B, Seed: n.seed + 1, Server: true, Farewells: farewells, Slots: 1 + int(n.seed%2)})
 			asked := machine.Instant(-1)
 			apps := [2]sim.App{func(f *sim.Frame) {
 				switch {

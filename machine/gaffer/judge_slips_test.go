@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/ackscope/ackscope/machine"
-	"github.com/ackscope/ackscope/machine/gaffer"
+	"github.com/ackscope/ackscope/machine/gaffer/article"
 	"github.com/ackscope/ackscope/sim"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
@@ -18,7 +18,7 @@ func TestSampleSlips(t *testing.T) {
 	connect := builtin(wire.ArticleConnect).WithProtocolID(0x12341651)
 	send := func(f *sim.Frame) {
 		if f.Rand.IntN(20) == 0 {
-			f.Do(machine.Submit{Channel: gaffer.ChannelBlock, Payload: make([]byte, 1+f.Rand.IntN(20000))})
+			f.Do(machine.Submit{Channel: article.ChannelBlock, Payload: make([]byte, 1+f.Rand.IntN(20000))})
 		}
 	}
 	come := func(f *sim.Frame) {
@@ -38,32 +38,32 @@ func TestSampleSlips(t *testing.T) {
 	}{
 		{
 			rule: "slice-resent-early", behaviour: "gaffer@article", profile: blocks, side: machine.A,
-			ends: [2]machine.Endpoint{newBlocks(t, gaffer.BlockOptions{Resend: 50 * time.Millisecond}), newBlocks(t, gaffer.BlockOptions{Side: machine.B})},
+			ends: [2]machine.Endpoint{newBlocks(t, article.BlockOptions{Resend: 50 * time.Millisecond}), newBlocks(t, article.BlockOptions{Side: machine.B})},
 			apps: [2]sim.App{send, nil},
 		},
 		{
 			rule: "slice-order", behaviour: "gaffer@article-sample", profile: blocks, side: machine.A, // it waits, and goes on behind what it sent
-			ends: [2]machine.Endpoint{newBlocks(t, gaffer.BlockOptions{}), newBlocks(t, gaffer.BlockOptions{Side: machine.B})},
+			ends: [2]machine.Endpoint{newBlocks(t, article.BlockOptions{}), newBlocks(t, article.BlockOptions{Side: machine.B})},
 			apps: [2]sim.App{send, nil},
 		},
 		{
 			rule: "ack-early", behaviour: "gaffer@article", profile: blocks, side: machine.B,
-			ends: [2]machine.Endpoint{newBlocks(t, gaffer.BlockOptions{}), newBlocks(t, gaffer.BlockOptions{Side: machine.B, AckEvery: 40 * time.Millisecond})},
+			ends: [2]machine.Endpoint{newBlocks(t, article.BlockOptions{}), newBlocks(t, article.BlockOptions{Side: machine.B, AckEvery: 40 * time.Millisecond})},
 			apps: [2]sim.App{send, nil},
 		},
 		{
 			rule: "connect-early", behaviour: "gaffer@article", profile: connect, side: machine.A,
-			ends: [2]machine.Endpoint{newConnection(t, gaffer.ConnectOptions{Every: 40 * time.Millisecond}), newConnection(t, gaffer.ConnectOptions{Side: machine.B, Server: true})},
+			ends: [2]machine.Endpoint{newConnection(t, article.ConnectOptions{Every: 40 * time.Millisecond}), newConnection(t, article.ConnectOptions{Side: machine.B, Server: true})},
 			apps: [2]sim.App{come, nil},
 		},
 		{
 			rule: "connect-farewells", behaviour: "gaffer@article-sample", profile: connect, side: machine.A,
-			ends: [2]machine.Endpoint{newConnection(t, gaffer.ConnectOptions{Farewells: 3}), newConnection(t, gaffer.ConnectOptions{Side: machine.B, Server: true})},
+			ends: [2]machine.Endpoint{newConnection(t, article.ConnectOptions{Farewells: 3}), newConnection(t, article.ConnectOptions{Side: machine.B, Server: true})},
 			apps: [2]sim.App{come, nil},
 		},
 		{
 			rule: "connect-timeout", behaviour: "gaffer@article", profile: connect, side: machine.B, // nothing tells it that the client has gone
-			ends: [2]machine.Endpoint{newConnection(t, gaffer.ConnectOptions{Timeout: time.Hour}), newConnection(t, gaffer.ConnectOptions{Side: machine.B, Server: true, Timeout: time.Hour})},
+			ends: [2]machine.Endpoint{newConnection(t, article.ConnectOptions{Timeout: time.Hour}), newConnection(t, article.ConnectOptions{Side: machine.B, Server: true, Timeout: time.Hour})},
 			apps: [2]sim.App{come, nil},
 		},
 	} {
@@ -73,7 +73,7 @@ func TestSampleSlips(t *testing.T) {
 		}
 		seen := n.run(t, x.ends, x.apps)
 		for k, tap := range sampleTaps {
-			j, err := gaffer.NewSampleJudge(x.profile, machine.Facts{Vantage: tap}, [2]string{x.behaviour, x.behaviour})
+			j, err := article.NewJudge(x.profile, machine.Facts{Vantage: tap}, [2]string{x.behaviour, x.behaviour})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -107,11 +107,11 @@ func TestSampleHostile(t *testing.T) {
 	for flow := range uint64(flows) {
 		rng := sim.Rand(flow, "hostile")
 		p := builtin([]string{wire.ArticleSlices, wire.ArticleSlices256, wire.ArticleFragments, wire.ArticleConnect}[flow%4]).WithProtocolID(7)
-		j, err := gaffer.NewSampleJudge(p, machine.Facts{Vantage: machine.Vantage(rng.IntN(5))}, [2]string{"gaffer@article", "gaffer@article-sample"})
+		j, err := article.NewJudge(p, machine.Facts{Vantage: machine.Vantage(rng.IntN(5))}, [2]string{"gaffer@article", "gaffer@article-sample"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		tr := gaffer.NewSampleTracker(p, machine.Facts{})
+		tr := article.NewTracker(p, machine.Facts{})
 		var out machine.Effects
 		now, most := machine.Instant(0), max(p.Slices, 2)
 		span := []int{3, 40, 1 << 16}[rng.IntN(3)]

@@ -9,6 +9,8 @@ import (
 
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/gaffer"
+	"github.com/ackscope/ackscope/machine/gaffer/endpoint"
+	"github.com/ackscope/ackscope/machine/gaffer/messages"
 	"github.com/ackscope/ackscope/schema"
 	"github.com/ackscope/ackscope/wire/bits"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
@@ -26,14 +28,14 @@ messages:
 `)
 )
 
-func talking(t *testing.T, form wire.MessageForm, types *schema.Schema, m gaffer.MessageOptions) *gaffer.Endpoint {
+func talking(t *testing.T, form wire.MessageForm, types *schema.Schema, m messages.Options) *endpoint.Endpoint {
 	t.Helper()
 	p := builtin("article")
 	p.Messages = wire.MessageSection{Form: form, Types: len(types.Messages), MaxPerPacket: 4, Bodies: types}
 	if err := p.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	e, err := gaffer.NewEndpoint(gaffer.Options{Profile: p, Rules: gaffer.RulesOf(p), EventClock: true, Messages: &m})
+	e, err := endpoint.New(endpoint.Options{Profile: p, Rules: gaffer.RulesOf(p), EventClock: true, Messages: &m})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,14 +44,14 @@ func talking(t *testing.T, form wire.MessageForm, types *schema.Schema, m gaffer
 
 // do steps e and gives the datagram that came of it, if any, and the messages
 // that were delivered, as text.
-func do(t *testing.T, e *gaffer.Endpoint, at time.Duration, in machine.Input) (datagram []byte, delivered string) {
+func do(t *testing.T, e *endpoint.Endpoint, at time.Duration, in machine.Input) (datagram []byte, delivered string) {
 	t.Helper()
 	var out machine.Effects
 	if err := e.Step(machine.Instant(at), in, &out); err != nil {
 		t.Fatal(err)
 	}
 	for _, d := range out.Deliver {
-		if d.Channel == gaffer.ChannelMessage {
+		if d.Channel == messages.ChannelMessage {
 			delivered += fmt.Sprintf("%d:%x ", d.ID, d.Payload)
 		}
 	}
@@ -59,9 +61,9 @@ func do(t *testing.T, e *gaffer.Endpoint, at time.Duration, in machine.Input) (d
 	return datagram, strings.TrimSpace(delivered)
 }
 
-func say(t *testing.T, e *gaffer.Endpoint, b byte) {
+func say(t *testing.T, e *endpoint.Endpoint, b byte) {
 	t.Helper()
-	do(t, e, 0, machine.Submit{Channel: gaffer.ChannelMessage, Payload: []byte{b}})
+	do(t, e, 0, machine.Submit{Channel: messages.ChannelMessage, Payload: []byte{b}})
 }
 
 // ids gives the message ids of a datagram, by hand: 8 bytes of header, count in
@@ -79,8 +81,8 @@ func ids(datagram []byte) (out []uint64) {
 
 // TestMessageBytes pins the section's bits: the wire form that the spec states.
 func TestMessageBytes(t *testing.T) {
-	byID := talking(t, wire.MessagesByID, three, gaffer.MessageOptions{FirstID: 0xabcd})
-	do(t, byID, 0, machine.Submit{Channel: gaffer.ChannelMessage, Type: 1, Payload: []byte{0x55}})
+	byID := talking(t, wire.MessagesByID, three, messages.Options{FirstID: 0xabcd})
+	do(t, byID, 0, machine.Submit{Channel: messages.ChannelMessage, Type: 1, Payload: []byte{0x55}})
 	got, _ := do(t, byID, 0, machine.Submit{Payload: []byte{0xee, 0xff}})
 	// count 1 in 3 bits (0 to 4), id abcd in 16, type 1 in 2 bits (0 to 2), body 55
 	// in 7 bits: 28 bits, low first: 1 | abcd<<3 | 1<<19 | 55<<21, padded to 32.
@@ -89,7 +91,7 @@ func TestMessageBytes(t *testing.T) {
 	if fmt.Sprintf("%x", got) != fmt.Sprintf("%x", want) {
 		t.Errorf("by id: %x, expected %x", got, want)
 	}
-	simple := talking(t, wire.MessagesSimple, tiny, gaffer.MessageOptions{FirstID: 7})
+	simple := talking(t, wire.MessagesSimple, tiny, messages.Options{FirstID: 7})
 	say(t, simple, 0xaa)
 	say(t, simple, 0xbb)
 	got, _ = do(t, simple, 0, machine.Submit{})
@@ -110,14 +112,14 @@ func TestResendTimes(t *testing.T) {
 	const ms = time.Millisecond
 	for _, c := range []struct {
 		name   string
-		resend gaffer.Resend
+		resend messages.Resend
 		want   string // the 10 ms frames in which the message goes
 	}{
-		{"fixed", gaffer.Resend{}, "0 100 200 300 400 500"},
-		{"backoff", gaffer.Resend{Policy: gaffer.ResendBackoff, After: 50 * ms, Times: 2, Most: 200 * ms}, "0 50 150 350 550"},
-		{"rtt unknown", gaffer.Resend{Policy: gaffer.ResendRTT, After: 120 * ms, Times: 2}, "0 120 240 360 480"},
+		{"fixed", messages.Resend{}, "0 100 200 300 400 500"},
+		{"backoff", messages.Resend{Policy: messages.ResendBackoff, After: 50 * ms, Times: 2, Most: 200 * ms}, "0 50 150 350 550"},
+		{"rtt unknown", messages.Resend{Policy: messages.ResendRTT, After: 120 * ms, Times: 2}, "0 120 240 360 480"},
 	} {
-		e := talking(t, wire.MessagesByID, tiny, gaffer.MessageOptions{Resend: c.resend})
+		e := talking(t, wire.MessagesByID, tiny, messages.Options{Resend: c.resend})
 		say(t, e, 1)
 		var sent []string
 		for at := 0 * ms; at < 600*ms; at += 10 * ms {
@@ -130,8 +132,8 @@ func TestResendTimes(t *testing.T) {
 		}
 	}
 	// A round trip of 40 ms makes 2.5 of them 100 ms.
-	a := talking(t, wire.MessagesByID, tiny, gaffer.MessageOptions{Resend: gaffer.Resend{Policy: gaffer.ResendRTT, After: time.Second, Times: 2.5}})
-	b := talking(t, wire.MessagesByID, tiny, gaffer.MessageOptions{})
+	a := talking(t, wire.MessagesByID, tiny, messages.Options{Resend: messages.Resend{Policy: messages.ResendRTT, After: time.Second, Times: 2.5}})
+	b := talking(t, wire.MessagesByID, tiny, messages.Options{})
 	d, _ := do(t, a, 0, machine.Submit{})
 	do(t, b, 20*ms, machine.Arrive{Bytes: d})
 	d, _ = do(t, b, 20*ms, machine.Submit{})
@@ -151,7 +153,7 @@ func TestResendTimes(t *testing.T) {
 // TestWindowRule: never an id at or beyond the oldest unacked one plus the
 // receiver's buffer.
 func TestWindowRule(t *testing.T) {
-	e := talking(t, wire.MessagesByID, tiny, gaffer.MessageOptions{ReceiveBuffer: 6, Resend: gaffer.Resend{After: time.Hour}})
+	e := talking(t, wire.MessagesByID, tiny, messages.Options{ReceiveBuffer: 6, Resend: messages.Resend{After: time.Hour}})
 	for i := range 10 {
 		say(t, e, byte(i))
 	}
@@ -179,8 +181,8 @@ func TestWindowRule(t *testing.T) {
 // TestNoWindow shows what the rule is for: without it the receiver drops what it
 // cannot buffer, its packet is acked all the same, and the message never comes.
 func TestNoWindow(t *testing.T) {
-	a := talking(t, wire.MessagesByID, tiny, gaffer.MessageOptions{ReceiveBuffer: 4, NoWindow: true, Resend: gaffer.Resend{After: 50 * time.Millisecond}})
-	b := talking(t, wire.MessagesByID, tiny, gaffer.MessageOptions{ReceiveBuffer: 4})
+	a := talking(t, wire.MessagesByID, tiny, messages.Options{ReceiveBuffer: 4, NoWindow: true, Resend: messages.Resend{After: 50 * time.Millisecond}})
+	b := talking(t, wire.MessagesByID, tiny, messages.Options{ReceiveBuffer: 4})
 	for i := range 8 {
 		say(t, a, byte(i))
 	}
@@ -213,14 +215,14 @@ func TestMalformedMessages(t *testing.T) {
 		"id cut":             {1},
 		"second message cut": {2, 0, 1 << 3, 0},
 	} {
-		e := talking(t, wire.MessagesByID, three, gaffer.MessageOptions{})
+		e := talking(t, wire.MessagesByID, three, messages.Options{})
 		do(t, e, 0, machine.Arrive{Bytes: p.Append(nil, &wire.Packet{}, section)})
 		d, _ := do(t, e, 0, machine.Submit{})
 		if d[2] != 0xff || d[4] != 0 {
 			t.Errorf("%s: the packet was acked: % x", name, d)
 		}
 	}
-	e := talking(t, wire.MessagesByID, three, gaffer.MessageOptions{})
+	e := talking(t, wire.MessagesByID, three, messages.Options{})
 	do(t, e, 0, machine.Arrive{Bytes: p.Append(nil, &wire.Packet{}, []byte{0})})
 	if d, _ := do(t, e, 0, machine.Submit{}); d[2] != 0 || d[4] != 1 {
 		t.Errorf("a sound packet was not acked: % x", d)
@@ -228,7 +230,7 @@ func TestMalformedMessages(t *testing.T) {
 }
 
 func TestSubmitErrors(t *testing.T) {
-	e := talking(t, wire.MessagesByID, three, gaffer.MessageOptions{SendBuffer: 2, Budget: 20})
+	e := talking(t, wire.MessagesByID, three, messages.Options{SendBuffer: 2, Budget: 20})
 	var out machine.Effects
 	for _, c := range []struct {
 		in   machine.Submit
@@ -248,7 +250,7 @@ func TestSubmitErrors(t *testing.T) {
 			t.Errorf("%+v: %v, expected %q", c.in, err, c.want)
 		}
 	}
-	if err := e.Step(0, machine.Submit{Channel: 1, Type: 1, Payload: []byte{1}}, &out); !errors.Is(err, gaffer.ErrQueueFull) {
+	if err := e.Step(0, machine.Submit{Channel: 1, Type: 1, Payload: []byte{1}}, &out); !errors.Is(err, messages.ErrQueueFull) {
 		t.Errorf("%v, expected ErrQueueFull", err)
 	}
 }

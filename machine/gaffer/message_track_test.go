@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"github.com/ackscope/ackscope/machine"
-	"github.com/ackscope/ackscope/machine/gaffer"
+	"github.com/ackscope/ackscope/machine/gaffer/messages"
+	"github.com/ackscope/ackscope/machine/gaffer/tracker"
 	"github.com/ackscope/ackscope/machine/machinetest"
 	"github.com/ackscope/ackscope/sim"
 	"github.com/ackscope/ackscope/wire/bits"
@@ -97,7 +98,7 @@ func converse(t *testing.T, seed uint64, tap float64, adjust func(*soak)) *conve
 			}
 		}
 		for _, d := range step.Out.Deliver {
-			if d.Channel == gaffer.ChannelMessage {
+			if d.Channel == messages.ChannelMessage {
 				c.sides[1-me][d.ID].body = bytes.Clone(d.Payload)
 			}
 		}
@@ -123,7 +124,7 @@ func (c *conversation) follow(v machine.Vantage) (told []machine.Message, rules 
 	facts := machine.Facts{Vantage: v, VantageReason: "told"}
 	for range 2 {
 		told, rules = nil, map[string]int{}
-		tr := gaffer.NewConversation(c.profile, facts)
+		tr := tracker.NewConversation(c.profile, facts)
 		var out machine.Effects
 		take := func() {
 			for _, m := range out.Messages {
@@ -265,7 +266,7 @@ func TestMessageFindings(t *testing.T) {
 			s.path.Loss = 0.3
 		}},
 		{"message-resent-early", func(s *soak) {
-			s.options.Messages.Resend = gaffer.Resend{After: time.Millisecond}
+			s.options.Messages.Resend = messages.Resend{After: time.Millisecond}
 			s.frame = time.Second / 60
 		}},
 		{"head-of-line-blocking", func(s *soak) { s.path.Loss = 0.3 }},
@@ -274,7 +275,7 @@ func TestMessageFindings(t *testing.T) {
 			conv := converse(t, 500+seed, 0, func(s *soak) {
 				s.form, s.messages = wire.MessagesByID, 200
 				s.path = sim.Path{Delay: 40 * time.Millisecond}
-				s.options.Messages.Resend = gaffer.Resend{}
+				s.options.Messages.Resend = messages.Resend{}
 				c.adjust(s)
 			})
 			if _, rules := conv.follow(machine.VantageA); rules[c.rule] == 0 {
@@ -291,7 +292,7 @@ func TestStuckMessage(t *testing.T) {
 	if err := p.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	tr := gaffer.NewConversation(p, machine.Facts{Vantage: machine.VantageA, VantageReason: "told"})
+	tr := tracker.NewConversation(p, machine.Facts{Vantage: machine.VantageA, VantageReason: "told"})
 	rules := map[string]int{}
 	var out machine.Effects
 	for n := range uint32(120) {
@@ -321,7 +322,7 @@ func TestConversationLaws(t *testing.T) {
 		c := converse(t, seed, float64(seed%3)/2, nil)
 		flow := c.seen[:min(len(c.seen), 250)]
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			machinetest.Tracker(t, func() machine.Tracker { return gaffer.NewConversation(c.profile, machine.Facts{}) }, flow)
+			machinetest.Tracker(t, func() machine.Tracker { return tracker.NewConversation(c.profile, machine.Facts{}) }, flow)
 		})
 	}
 }
@@ -331,7 +332,7 @@ func TestConversationLaws(t *testing.T) {
 func TestConversationQuiet(t *testing.T) {
 	c := converse(t, 3, 0, func(s *soak) { s.path.Loss = 0.2 })
 	told, _ := c.follow(machine.VantageA)
-	tr := gaffer.NewConversation(c.profile, machine.Facts{Vantage: machine.VantageA, VantageReason: "told"})
+	tr := tracker.NewConversation(c.profile, machine.Facts{Vantage: machine.VantageA, VantageReason: "told"})
 	out := machine.Effects{NoEvents: true}
 	n := 0
 	for i := range c.seen {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/ackscope/ackscope/machine"
-	"github.com/ackscope/ackscope/machine/gaffer"
+	"github.com/ackscope/ackscope/machine/gaffer/article"
 	"github.com/ackscope/ackscope/machine/machinetest"
 	"github.com/ackscope/ackscope/sim"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
@@ -19,10 +19,10 @@ func fragmentsProfile() *wire.Profile {
 	return builtin(wire.ArticleFragments).WithProtocolID(0x55667788)
 }
 
-func newFragments(t *testing.T, o gaffer.FragmentOptions) *gaffer.Fragments {
+func newFragments(t *testing.T, o article.FragmentOptions) *article.Fragments {
 	t.Helper()
 	o.Profile = fragmentsProfile()
-	e, err := gaffer.NewFragments(o)
+	e, err := article.NewFragments(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,10 +57,10 @@ func TestFragmentsLossy(t *testing.T) {
 				if len(sent[i]) < 150 {
 					b := body(1+f.Rand.IntN([]int{100, 1100, 20000}[f.Rand.IntN(3)]), f.Rand.Uint32())
 					sent[i] = append(sent[i], b)
-					f.Do(machine.Submit{Channel: gaffer.ChannelFragments, Type: 1 + uint32(len(b)%3), Payload: b})
+					f.Do(machine.Submit{Channel: article.ChannelFragments, Type: 1 + uint32(len(b)%3), Payload: b})
 				}
 			}
-			hosts[i] = w.AddHost(name, newFragments(t, gaffer.FragmentOptions{Side: machine.Side(i), First: first}), sim.HostOptions{Frame: 16 * time.Millisecond, App: app})
+			hosts[i] = w.AddHost(name, newFragments(t, article.FragmentOptions{Side: machine.Side(i), First: first}), sim.HostOptions{Frame: 16 * time.Millisecond, App: app})
 		}
 		path := sim.Path{
 			Delay: time.Duration(rng.IntN(80)) * time.Millisecond, Jitter: time.Duration(rng.IntN(80)) * time.Millisecond,
@@ -121,7 +121,7 @@ func TestFragmentsLossy(t *testing.T) {
 			for i := range 2 {
 				t.Run(fmt.Sprintf("laws of side %d", i), func(t *testing.T) {
 					machinetest.Endpoint(t, func() machine.Endpoint {
-						return newFragments(t, gaffer.FragmentOptions{Side: machine.Side(i), First: first})
+						return newFragments(t, article.FragmentOptions{Side: machine.Side(i), First: first})
 					}, script(j, i))
 				})
 			}
@@ -167,7 +167,7 @@ func TestFragmentRefusals(t *testing.T) {
 		}, []uint64{65535, 0}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			e := newFragments(t, gaffer.FragmentOptions{})
+			e := newFragments(t, article.FragmentOptions{})
 			var out machine.Effects
 			for _, b := range c.in {
 				if err := e.Step(0, machine.Arrive{Bytes: b}, &out); err != nil {
@@ -189,7 +189,7 @@ func TestFragmentRefusals(t *testing.T) {
 // what is refused takes no sequence.
 func TestFragmentSizes(t *testing.T) {
 	const around = 4 + 2 + 4 // CRC, sequence, end check
-	e := newFragments(t, gaffer.FragmentOptions{})
+	e := newFragments(t, article.FragmentOptions{})
 	sequence := uint32(0)
 	for _, c := range []struct {
 		packet, datagrams, last int
@@ -209,7 +209,7 @@ func TestFragmentSizes(t *testing.T) {
 		if n := c.packet - around; n > 0 {
 			b = body(n, 7)
 		}
-		err := e.Step(0, machine.Submit{Channel: gaffer.ChannelFragments, Type: c.kind, Payload: b}, &out)
+		err := e.Step(0, machine.Submit{Channel: article.ChannelFragments, Type: c.kind, Payload: b}, &out)
 		if (err != nil) != (c.datagrams == 0) || len(out.Transmit) != c.datagrams {
 			t.Fatalf("a packet of %d bytes, type %d: %d datagrams, error %v, expected %d", c.packet, c.kind, len(out.Transmit), err, c.datagrams)
 		}
@@ -257,7 +257,7 @@ func TestFragmentsInterop(t *testing.T) {
 		}
 		for side, peer := range map[string]string{"client": "server", "server": "client"} {
 			name := run + " at the " + side
-			e := newFragments(t, gaffer.FragmentOptions{})
+			e := newFragments(t, article.FragmentOptions{})
 			want := logged(lines, side, "received")
 			got, joined := 0, 0
 			for _, x := range flows[side] {
@@ -308,7 +308,7 @@ func logged(lines []logLine, side, event string) (out []logLine) {
 func resend(t *testing.T, name string, flow []passing, want []logLine) map[uint32]packetBody {
 	t.Helper()
 	p := fragmentsProfile()
-	e := newFragments(t, gaffer.FragmentOptions{})
+	e := newFragments(t, article.FragmentOptions{})
 	bodies := map[uint32]packetBody{}
 	var own []passing
 	for _, x := range flow {
@@ -343,7 +343,7 @@ func resend(t *testing.T, name string, flow []passing, want []logLine) map[uint3
 		b[0] &^= 3 // the packet type
 		bodies[pk.Sequence] = packetBody{pk.Type, b}
 		var out machine.Effects
-		if err := e.Step(first.at, machine.Submit{Channel: gaffer.ChannelFragments, Type: pk.Type, Payload: b}, &out); err != nil {
+		if err := e.Step(first.at, machine.Submit{Channel: article.ChannelFragments, Type: pk.Type, Payload: b}, &out); err != nil {
 			t.Fatalf("%s: frame %d: %v", name, first.frame, err)
 		}
 		if len(out.Transmit) != datagrams {

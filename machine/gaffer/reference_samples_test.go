@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/ackscope/ackscope/machine"
-	"github.com/ackscope/ackscope/machine/gaffer"
+	"github.com/ackscope/ackscope/machine/gaffer/article"
 	"github.com/ackscope/ackscope/machine/machinetest"
 	"github.com/ackscope/ackscope/sim"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
@@ -25,10 +25,10 @@ func script(j *sim.Journal, host int) (out []machinetest.Timed) {
 	return out
 }
 
-func newBlocks(t *testing.T, o gaffer.BlockOptions) *gaffer.Blocks {
+func newBlocks(t *testing.T, o article.BlockOptions) *article.Blocks {
 	t.Helper()
 	o.Profile = builtin(wire.ArticleSlices).WithProtocolID(0x11223344)
-	b, err := gaffer.NewBlocks(o)
+	b, err := article.NewBlocks(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,11 +43,11 @@ func TestBlocksSoak(t *testing.T) {
 		rng := w.Rand("test")
 		const count = 12
 		var sent, got [2][][]byte
-		var ends [2]*gaffer.Blocks
+		var ends [2]*article.Blocks
 		var hosts [2]*sim.Host
 		eventDriven := seed%2 == 0
 		for i, name := range []string{"a", "b"} {
-			ends[i] = newBlocks(t, gaffer.BlockOptions{Side: machine.Side(i), First: 65530})
+			ends[i] = newBlocks(t, article.BlockOptions{Side: machine.Side(i), First: 65530})
 			app := func(f *sim.Frame) {
 				if len(sent[i]) < count && f.Rand.IntN(20) == 0 {
 					block := make([]byte, 1+f.Rand.IntN([]int{100, 1024, 32768}[f.Rand.IntN(3)]))
@@ -55,7 +55,7 @@ func TestBlocksSoak(t *testing.T) {
 						block[k] = byte(f.Rand.Uint32())
 					}
 					sent[i] = append(sent[i], block)
-					f.Do(machine.Submit{Channel: gaffer.ChannelBlock, Payload: block})
+					f.Do(machine.Submit{Channel: article.ChannelBlock, Payload: block})
 				}
 			}
 			hosts[i] = w.AddHost(name, ends[i], sim.HostOptions{Frame: 16 * time.Millisecond, App: app, EventDriven: eventDriven})
@@ -90,7 +90,9 @@ func TestBlocksSoak(t *testing.T) {
 		if seed == 3 || seed == 4 {
 			for i := range 2 {
 				t.Run(fmt.Sprintf("laws of side %d, event driven %v", i, eventDriven), func(t *testing.T) {
-					machinetest.Endpoint(t, func() machine.Endpoint { return newBlocks(t, gaffer.BlockOptions{Side: machine.Side(i), First: 65530}) }, script(j, i))
+					machinetest.Endpoint(t, func() machine.Endpoint {
+						return newBlocks(t, article.BlockOptions{Side: machine.Side(i), First: 65530})
+					}, script(j, i))
 				})
 			}
 		}
@@ -108,7 +110,7 @@ func TestBlocksInterop(t *testing.T) {
 			t.Fatal(paths, err)
 		}
 		for name, flow := range nearFlows(t, paths[0], lines) {
-			b := newBlocks(t, gaffer.BlockOptions{Every: 1, AckEvery: 1, AsSample: true})
+			b := newBlocks(t, article.BlockOptions{Every: 1, AckEvery: 1, AsSample: true})
 			p := builtin(wire.ArticleSlices).WithProtocolID(0x11223344)
 			blocks := map[uint16][]byte{}
 			var packet wire.Packet
@@ -137,7 +139,7 @@ func TestBlocksInterop(t *testing.T) {
 					t.Fatalf("%s: frame %d is no packet of the sample", name, x.frame)
 				}
 				if packet.Kind == wire.KindSlice && packet.Chunk == submitted {
-					if err := b.Step(x.at, machine.Submit{Channel: gaffer.ChannelBlock, Payload: blocks[submitted]}, &out); err != nil {
+					if err := b.Step(x.at, machine.Submit{Channel: article.ChannelBlock, Payload: blocks[submitted]}, &out); err != nil {
 						t.Fatal(err)
 					}
 					submitted++
@@ -150,7 +152,7 @@ func TestBlocksInterop(t *testing.T) {
 						t.Fatal(err)
 					}
 					if len(out.Transmit) > 0 && bytes.Equal(out.Transmit[0].Bytes, x.bytes) {
-						b = c.(*gaffer.Blocks)
+						b = c.(*article.Blocks)
 						pending = pending[n:]
 						compared++
 						break
@@ -171,10 +173,10 @@ func TestBlocksInterop(t *testing.T) {
 	}
 }
 
-func newConnection(t *testing.T, o gaffer.ConnectOptions) *gaffer.Connection {
+func newConnection(t *testing.T, o article.ConnectOptions) *article.Connection {
 	t.Helper()
 	o.Profile = builtin(wire.ArticleConnect).WithProtocolID(0x12341651)
-	c, err := gaffer.NewConnection(o)
+	c, err := article.NewConnection(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +188,7 @@ func newConnection(t *testing.T, o gaffer.ConnectOptions) *gaffer.Connection {
 func TestConnection(t *testing.T) {
 	for seed := range uint64(40) {
 		w := sim.New(seed)
-		server := newConnection(t, gaffer.ConnectOptions{Server: true, Side: machine.B, Seed: seed, Slots: 2})
+		server := newConnection(t, article.ConnectOptions{Server: true, Side: machine.B, Seed: seed, Slots: 2})
 		hs := w.AddHost("server", server, sim.HostOptions{Frame: 30 * time.Millisecond, EventDriven: seed%2 == 0})
 		events := map[string][]machine.EventKind{}
 		w.Watch(func(s *sim.Step) {
@@ -195,9 +197,9 @@ func TestConnection(t *testing.T) {
 			}
 		})
 		j := w.Record()
-		var clients []*gaffer.Connection
+		var clients []*article.Connection
 		for i := range 3 {
-			c := newConnection(t, gaffer.ConnectOptions{Seed: seed*10 + uint64(i)})
+			c := newConnection(t, article.ConnectOptions{Seed: seed*10 + uint64(i)})
 			clients = append(clients, c)
 			app := func(f *sim.Frame) {
 				if f.Number == 10+i*60 {
@@ -219,7 +221,7 @@ func TestConnection(t *testing.T) {
 				t.Fatalf("seed %d: client %d connected: %v by its own word, %v by the server's, expected %v", seed, i, clients[i].Connected(0), server.Connected(machine.Peer(i)), want)
 			}
 		}
-		if !slices.Equal(events["client 2"], []machine.EventKind{gaffer.EventTurnedAway}) {
+		if !slices.Equal(events["client 2"], []machine.EventKind{article.EventTurnedAway}) {
 			t.Fatalf("seed %d: the third client's events: %v", seed, events["client 2"])
 		}
 		if err := w.Run(machine.Instant(25 * time.Second)); err != nil {
@@ -231,9 +233,9 @@ func TestConnection(t *testing.T) {
 		if seed < 2 {
 			for i := range 2 {
 				t.Run(fmt.Sprintf("laws %d of seed %d", i, seed), func(t *testing.T) {
-					o := gaffer.ConnectOptions{Server: true, Side: machine.B, Seed: seed, Slots: 2}
+					o := article.ConnectOptions{Server: true, Side: machine.B, Seed: seed, Slots: 2}
 					if i == 1 {
-						o = gaffer.ConnectOptions{Seed: seed * 10}
+						o = article.ConnectOptions{Seed: seed * 10}
 					}
 					machinetest.Endpoint(t, func() machine.Endpoint { return newConnection(t, o) }, script(j, i))
 				})
@@ -245,8 +247,8 @@ func TestConnection(t *testing.T) {
 // TestConnectionTimeout: a peer that falls silent is given up.
 func TestConnectionTimeout(t *testing.T) {
 	w := sim.New(1)
-	server := newConnection(t, gaffer.ConnectOptions{Server: true, Side: machine.B, Timeout: 3 * time.Second})
-	client := newConnection(t, gaffer.ConnectOptions{Timeout: 3 * time.Second})
+	server := newConnection(t, article.ConnectOptions{Server: true, Side: machine.B, Timeout: 3 * time.Second})
+	client := newConnection(t, article.ConnectOptions{Timeout: 3 * time.Second})
 	hs := w.AddHost("server", server, sim.HostOptions{})
 	hc := w.AddHost("client", client, sim.HostOptions{App: func(f *sim.Frame) {
 		if f.Number == 0 {
@@ -258,7 +260,7 @@ func TestConnectionTimeout(t *testing.T) {
 	ended := map[string]machine.Instant{}
 	w.Watch(func(s *sim.Step) {
 		for _, e := range s.Out.Events {
-			if e.Kind == gaffer.EventTimedOut {
+			if e.Kind == article.EventTimedOut {
 				ended[s.Host.Name] = s.At
 			}
 		}

@@ -3,12 +3,13 @@ package gaffer
 import (
 	"time"
 
+	"github.com/ackscope/ackscope/machine"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// tapJitter is by how much frames of the two directions may be recorded in the
+// TapJitter is by how much frames of the two directions may be recorded in the
 // wrong order.
-const tapJitter = time.Millisecond
+const TapJitter = time.Millisecond
 
 // RulesOf gives the rules that a profile states.
 func RulesOf(p *wire.Profile) *Rules {
@@ -25,4 +26,24 @@ func RulesOf(p *wire.Profile) *Rules {
 		r.Partial = max(p.ReassemblyBuffer, 1)
 	}
 	return r
+}
+
+func Refs(list ...machine.Ref) (out []machine.Ref) {
+	for _, r := range list {
+		if r != 0 {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// IsSample reports whether a profile is of the article series' programs that send
+// no acks of packets: large blocks, fragments, connections.
+func IsSample(p *wire.Profile) bool {
+	return p.Slices > 0 || IsPieces(p) || p.Handshake
+}
+
+// IsPieces reports whether a profile is of the fragmentation sample.
+func IsPieces(p *wire.Profile) bool {
+	return p.Fragments == wire.FragmentsArticle && !p.HasAcks() && p.SequenceBits() > 0
 }

@@ -14,6 +14,8 @@ import (
 
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/gaffer"
+	"github.com/ackscope/ackscope/machine/gaffer/endpoint"
+	"github.com/ackscope/ackscope/machine/gaffer/tracker"
 	"github.com/ackscope/ackscope/sim"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
@@ -69,11 +71,11 @@ func (c *conditions) run(t *testing.T, seed uint64) *observed {
 	o := &observed{truth: w.Truth(), first: c.first, buffer: int64(p.SentBuffer)}
 	stop := machine.Instant(c.seconds) * machine.Instant(time.Second)
 	for i, name := range []string{"a", "b"} {
-		options := gaffer.Options{Profile: p, Rules: gaffer.RulesOf(p), Side: machine.Side(i), First: c.first[i], PeerFirst: c.first[1-i]}
+		options := endpoint.Options{Profile: p, Rules: gaffer.RulesOf(p), Side: machine.Side(i), First: c.first[i], PeerFirst: c.first[1-i]}
 		if p.Fragments == wire.FragmentsReliable {
 			options.FragmentAbove, options.FragmentSize, options.FragmentMost = 1024, 1024, 16
 		}
-		e, err := gaffer.NewEndpoint(options)
+		e, err := endpoint.New(options)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,7 +124,7 @@ func (o *observed) track(p *wire.Profile, c *conditions) {
 		_ = p.Parse(o.seen[i].Bytes, o.seen[i].Length, &o.headers[i]) // both ends write sound packets
 	}
 	for range 2 {
-		tr := gaffer.NewTracker(p, facts)
+		tr := tracker.New(p, facts)
 		o.events = o.events[:0]
 		var out machine.Effects
 		take := func() {

@@ -12,6 +12,8 @@ import (
 
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/gaffer"
+	"github.com/ackscope/ackscope/machine/gaffer/endpoint"
+	"github.com/ackscope/ackscope/machine/gaffer/messages"
 	"github.com/ackscope/ackscope/schema"
 	"github.com/ackscope/ackscope/schema/yamlfile"
 	"github.com/ackscope/ackscope/sim"
@@ -29,7 +31,7 @@ type soak struct {
 	profile  string
 	path     sim.Path
 	form     wire.MessageForm
-	options  gaffer.Options
+	options  endpoint.Options
 	frame    time.Duration
 	messages int // that each side submits; 0 for a run of packets only
 	link     *sim.Link
@@ -61,15 +63,15 @@ func drawSoak(seed uint64) soak {
 	if s.profile == "article" {
 		s.messages = 40 + rng.IntN(200)
 		s.form = []wire.MessageForm{wire.MessagesByID, wire.MessagesByID, wire.MessagesSimple}[rng.IntN(3)]
-		m := &gaffer.MessageOptions{
+		m := &messages.Options{
 			SendBuffer: 16 << rng.IntN(5), ReceiveBuffer: 8 << rng.IntN(6), Budget: 60 + rng.IntN(800),
 			FirstID: []uint16{0, 65500, 65535}[rng.IntN(3)],
 		}
 		switch rng.IntN(3) {
 		case 1:
-			m.Resend = gaffer.Resend{Policy: gaffer.ResendRTT, After: 100 * time.Millisecond, Times: 1.25}
+			m.Resend = messages.Resend{Policy: messages.ResendRTT, After: 100 * time.Millisecond, Times: 1.25}
 		case 2:
-			m.Resend = gaffer.Resend{Policy: gaffer.ResendBackoff, After: 50 * time.Millisecond, Times: 1.5, Most: 400 * time.Millisecond}
+			m.Resend = messages.Resend{Policy: messages.ResendBackoff, After: 50 * time.Millisecond, Times: 1.5, Most: 400 * time.Millisecond}
 		}
 		s.options.Messages = m
 	}
@@ -119,7 +121,7 @@ func (c *tally) watch(s *sim.Step) {
 		}
 	}
 	for _, d := range s.Out.Deliver {
-		if d.Channel != gaffer.ChannelMessage {
+		if d.Channel != messages.ChannelMessage {
 			continue
 		}
 		n := c.delivered[me]
@@ -144,19 +146,19 @@ func (s *soak) build(seed uint64, c *tally) (*sim.World, error) {
 	}
 	var hosts [2]*sim.Host
 	for i, name := range []string{"a", "b"} {
-		e, err := gaffer.NewEndpoint(s.endpoint(machine.Side(i)))
+		e, err := endpoint.New(s.endpoint(machine.Side(i)))
 		if err != nil {
 			return nil, err
 		}
 		app := func(f *sim.Frame) {
 			if s.messages > 0 {
-				for n := f.Rand.IntN(4); n > 0 && len(c.submitted[i]) < s.messages && f.Endpoint().(*gaffer.Endpoint).CanSubmit(); n-- {
+				for n := f.Rand.IntN(4); n > 0 && len(c.submitted[i]) < s.messages && f.Endpoint().(*endpoint.Endpoint).CanSubmit(); n-- {
 					kind, body := drawBody(f.Rand)
 					c.submitted[i], c.kinds[i] = append(c.submitted[i], body), append(c.kinds[i], kind)
-					f.Do(machine.Submit{Channel: gaffer.ChannelMessage, Type: kind, Payload: body})
+					f.Do(machine.Submit{Channel: messages.ChannelMessage, Type: kind, Payload: body})
 				}
 			}
-			f.Do(machine.Submit{Channel: gaffer.ChannelPacket, Payload: make([]byte, s.payload(f.Rand))})
+			f.Do(machine.Submit{Channel: messages.ChannelPacket, Payload: make([]byte, s.payload(f.Rand))})
 		}
 		hosts[i] = w.AddHost(name, e, sim.HostOptions{
 			Frame: s.frame, Phase: time.Duration(i) * s.frame / 3, FrameJitter: s.frame / 8, App: app, EventDriven: s.options.EventClock,
@@ -223,7 +225,7 @@ func builtin(name string) *wire.Profile {
 	return p
 }
 
-func (s *soak) endpoint(side machine.Side) gaffer.Options {
+func (s *soak) endpoint(side machine.Side) endpoint.Options {
 	o := s.options
 	o.Profile = builtin(s.profile)
 	if s.messages > 0 {

@@ -41,8 +41,8 @@ type Rules struct {
 	NoStaleClear bool
 }
 
-// mask gives the largest sequence number.
-func (r *Rules) mask() uint32 { return ^uint32(0) >> r.unused() }
+// Mask gives the largest sequence number.
+func (r *Rules) Mask() uint32 { return ^uint32(0) >> r.unused() }
 
 // unused gives the high bits of a uint32 that a sequence number leaves free.
 func (r *Rules) unused() uint32 { return (32 - uint32(r.SequenceBits)) & 31 }
@@ -75,7 +75,7 @@ func (r *Rules) Claims(ack uint32, ackBits uint64) Claims {
 	if !r.AckBelow {
 		return Claims{ack, ackBits, r.AckBits}
 	}
-	if ack == r.mask() && ackBits == 0 {
+	if ack == r.Mask() && ackBits == 0 {
 		return Claims{ack, 0, r.AckBits + 1}
 	}
 	return Claims{ack, ackBits<<1 | 1, min(r.AckBits+1, 64)}
@@ -83,10 +83,10 @@ func (r *Rules) Claims(ack uint32, ackBits uint64) Claims {
 
 // Nothing reports whether the claims are those of an endpoint that has not
 // received anything.
-func (c Claims) Nothing(r *Rules) bool { return c.Newest == r.mask() && c.Named == 0 }
+func (c Claims) Nothing(r *Rules) bool { return c.Newest == r.Mask() && c.Named == 0 }
 
-// spoken has a bit for each sequence that the claims speak of.
-func (c Claims) spoken() uint64 { return ^uint64(0) >> (uint(64-c.Width) & 63) }
+// Spoken has a bit for each sequence that the claims speak of.
+func (c Claims) Spoken() uint64 { return ^uint64(0) >> (uint(64-c.Width) & 63) }
 
 // Fate is what becomes of a packet that arrives.
 type Fate uint8
@@ -107,21 +107,21 @@ func (f Fate) Delivered() bool { return f == Accepted || f == Redelivered }
 // neither role nor clock: instants are handed in. The zero State is not ready:
 // use NewState.
 type State struct {
-	rules *Rules
+	Rules *Rules
 
-	sent     []Sent // a ring that grows with use up to rules.Sent
-	sentSpan int    // sequences that the ring must hold, up to rules.Sent
-	sentNext uint32 // sequence of the next packet
-	ackedTop uint32 // acked is relative to this sequence
-	acked    uint64 // bit n: ackedTop-n is acked: saves looking at the entry
+	SentBuffer []Sent // a ring that grows with use up to rules.Sent
+	SentSpan   int    // sequences that the ring must hold, up to rules.Sent
+	SentNext   uint32 // sequence of the next packet
+	AckedTop   uint32 // acked is relative to this sequence
+	acked      uint64 // bit n: ackedTop-n is acked: saves looking at the entry
 
-	received     []uint32
-	receivedSpan int
-	word         uint64 // bit n: receivedNext-1-n is in the buffer
-	receivedNext uint32 // newest received + 1
+	ReceivedBuffer []uint32
+	receivedSpan   int
+	Word           uint64 // bit n: receivedNext-1-n is in the buffer
+	ReceivedNext   uint32 // newest received + 1
 
-	partialNext uint32
-	partial     []Partial
+	partialNext   uint32
+	PartialBuffer []Partial
 }
 
 const firstRing = 8 // entries of a buffer that begins to be used
@@ -129,10 +129,10 @@ const firstRing = 8 // entries of a buffer that begins to be used
 // NewState gives the state of an endpoint that has neither sent nor received.
 // The rules are shared, not copied: they must not change.
 func NewState(r *Rules) State {
-	s := State{rules: r}
+	s := State{Rules: r}
 	if r.NoStaleClear {
 		// Its old entries count: they are all there from the start.
-		s.received = emptyRing(r.Received)
+		s.ReceivedBuffer = emptyRing(r.Received)
 	}
 	return s
 }
@@ -150,20 +150,19 @@ func emptyRing(n int) []uint32 {
 	return ring
 }
 
-
 // Clone gives an independent copy.
 func (s *State) Clone() State {
 	c := *s
-	c.sent = append([]Sent(nil), s.sent...)
-	c.received = append([]uint32(nil), s.received...)
-	c.partial = append([]Partial(nil), s.partial...)
+	c.SentBuffer = append([]Sent(nil), s.SentBuffer...)
+	c.ReceivedBuffer = append([]uint32(nil), s.ReceivedBuffer...)
+	c.PartialBuffer = append([]Partial(nil), s.PartialBuffer...)
 	return c
 }
 
 // Size gives the bytes of memory that the buffers take.
 func (s *State) Size() int {
 	const sentBytes, partialBytes = int(unsafe.Sizeof(Sent{})), int(unsafe.Sizeof(Partial{}))
-	return cap(s.sent)*sentBytes + cap(s.received)*4 + cap(s.partial)*partialBytes
+	return cap(s.SentBuffer)*sentBytes + cap(s.ReceivedBuffer)*4 + cap(s.PartialBuffer)*partialBytes
 }
 
 // ringSize gives the capacity that holds span entries of a buffer of size
@@ -180,9 +179,24 @@ func ringSize(span, size int) int {
 	return min(n, size)
 }
 
-func slot(sequence uint32, n int) int {
+func Slot(sequence uint32, n int) int {
 	if n&(n-1) == 0 {
 		return int(sequence) & (n - 1)
 	}
 	return int(sequence % uint32(n))
+}
+
+// Each calls do for all packets that are named.
+func (c Claims) Each(r *Rules, do func(sequence uint32)) {
+	for n, left := uint32(0), c.Named; left != 0; n, left = n+1, left>>1 {
+		if left&1 == 1 {
+			do((c.Newest - n) & r.Mask())
+		}
+	}
+}
+
+// Names reports whether the claims name a packet.
+func (c Claims) Names(r *Rules, sequence uint32) bool {
+	behind := r.Distance(c.Newest, sequence)
+	return behind >= 0 && behind < c.Width && c.Named>>uint(behind)&1 != 0
 }

@@ -22,7 +22,7 @@ type Partial struct {
 // most 256. The first fragment of a packet moves the receive window, so that
 // ack may come to name a packet that has not been received.
 func (s *State) ArriveFragment(sequence uint32, id, count int) FragmentFate {
-	r := s.rules
+	r := s.Rules
 	if r.Partial == 0 || count < 1 || count > 256 || id < 0 || id >= count {
 		return FragmentInvalid
 	}
@@ -31,14 +31,14 @@ func (s *State) ArriveFragment(sequence uint32, id, count int) FragmentFate {
 	}
 	p := s.PartialOf(sequence)
 	if p == nil {
-		if r.Newer((s.partialNext-uint32(r.Partial))&r.mask(), sequence) {
+		if r.Newer((s.partialNext-uint32(r.Partial))&r.Mask(), sequence) {
 			return FragmentInvalid
 		}
 		s.advancePartial(sequence)
-		if s.partial == nil {
-			s.partial = make([]Partial, r.Partial)
+		if s.PartialBuffer == nil {
+			s.PartialBuffer = make([]Partial, r.Partial)
 		}
-		p = &s.partial[slot(sequence, len(s.partial))]
+		p = &s.PartialBuffer[Slot(sequence, len(s.PartialBuffer))]
 		*p = Partial{Sequence: sequence, Count: count, Missing: count}
 		s.Advance(sequence)
 	}
@@ -59,10 +59,10 @@ func (s *State) ArriveFragment(sequence uint32, id, count int) FragmentFate {
 // PartialOf gives the packet's entry in the table of those that are being
 // reassembled, nil where it has none.
 func (s *State) PartialOf(sequence uint32) *Partial {
-	if len(s.partial) == 0 {
+	if len(s.PartialBuffer) == 0 {
 		return nil
 	}
-	p := &s.partial[slot(sequence, len(s.partial))]
+	p := &s.PartialBuffer[Slot(sequence, len(s.PartialBuffer))]
 	if p.Count == 0 || p.Sequence != sequence {
 		return nil
 	}
@@ -78,22 +78,22 @@ func (s *State) Forget(sequence uint32) {
 
 // advancePartial moves the table's window: accepted packets do so too.
 func (s *State) advancePartial(sequence uint32) {
-	r := s.rules
-	ahead := r.Distance((sequence+1)&r.mask(), s.partialNext)
+	r := s.Rules
+	ahead := r.Distance((sequence+1)&r.Mask(), s.partialNext)
 	if ahead <= 0 {
 		return
 	}
-	if len(s.partial) > 0 {
-		if ahead >= len(s.partial) {
-			clear(s.partial)
+	if len(s.PartialBuffer) > 0 {
+		if ahead >= len(s.PartialBuffer) {
+			clear(s.PartialBuffer)
 		} else {
-			for q := s.partialNext; ; q = (q + 1) & r.mask() {
-				s.partial[slot(q, len(s.partial))] = Partial{}
+			for q := s.partialNext; ; q = (q + 1) & r.Mask() {
+				s.PartialBuffer[Slot(q, len(s.PartialBuffer))] = Partial{}
 				if q == sequence {
 					break
 				}
 			}
 		}
 	}
-	s.partialNext = (sequence + 1) & r.mask()
+	s.partialNext = (sequence + 1) & r.Mask()
 }

@@ -3,29 +3,29 @@ package gaffer
 // NewestReceived gives the sequence that ack names: the newest received, or
 // that of a newer packet of which fragments came. A fresh endpoint gives the
 // largest sequence number, which says "nothing".
-func (s *State) NewestReceived() uint32 { return (s.receivedNext - 1) & s.rules.mask() }
+func (s *State) NewestReceived() uint32 { return (s.ReceivedNext - 1) & s.Rules.Mask() }
 
 // Acks gives the fields of the next header.
 func (s *State) Acks() (ack uint32, ackBits uint64) {
 	c := s.Claims()
-	if s.rules.AckBelow {
-		return c.Newest, c.Named >> 1 & (1<<uint(s.rules.AckBits) - 1)
+	if s.Rules.AckBelow {
+		return c.Newest, c.Named >> 1 & (1<<uint(s.Rules.AckBits) - 1)
 	}
 	return c.Newest, c.Named
 }
 
 // Claims gives what the next header will name.
 func (s *State) Claims() Claims {
-	r := s.rules
+	r := s.Rules
 	width := r.AckBits
 	if r.AckBelow {
 		width = min(width+1, 64)
 	}
-	named := s.word
+	named := s.Word
 	if r.NoStaleClear {
 		named = 0
 		for n := range width {
-			if s.Has((s.receivedNext - 1 - uint32(n)) & r.mask()) {
+			if s.Has((s.ReceivedNext - 1 - uint32(n)) & r.Mask()) {
 				named |= 1 << uint(n)
 			}
 		}
@@ -38,14 +38,14 @@ func (s *State) Claims() Claims {
 
 // Has reports whether the received buffer holds a packet.
 func (s *State) Has(sequence uint32) bool {
-	return len(s.received) > 0 && s.received[slot(sequence, len(s.received))] == sequence
+	return len(s.ReceivedBuffer) > 0 && s.ReceivedBuffer[Slot(sequence, len(s.ReceivedBuffer))] == sequence
 }
 
 // Judge says what would become of a whole packet that arrives, if the
 // application does not refuse it. It changes nothing.
 func (s *State) Judge(sequence uint32) Fate {
-	r := s.rules
-	if s.slidPast(sequence) {
+	r := s.Rules
+	if s.SlidPast(sequence) {
 		if r.DeliverStale {
 			return Redelivered
 		}
@@ -60,10 +60,10 @@ func (s *State) Judge(sequence uint32) Fate {
 	return Accepted
 }
 
-// slidPast reports whether the receive window has moved on past a sequence.
-func (s *State) slidPast(sequence uint32) bool {
-	r := s.rules
-	return r.Newer((s.receivedNext-uint32(r.Received))&r.mask(), sequence)
+// SlidPast reports whether the receive window has moved on past a sequence.
+func (s *State) SlidPast(sequence uint32) bool {
+	r := s.Rules
+	return r.Newer((s.ReceivedNext-uint32(r.Received))&r.Mask(), sequence)
 }
 
 // Arrive takes a whole packet, or one whose fragments are complete. refuse is
@@ -86,7 +86,7 @@ func (s *State) Arrive(sequence uint32, refuse bool) Fate {
 // application took.
 func (s *State) Accept(sequence uint32) {
 	s.EnterReceived(sequence)
-	if s.rules.Partial > 0 {
+	if s.Rules.Partial > 0 {
 		s.advancePartial(sequence)
 	}
 }
@@ -94,26 +94,26 @@ func (s *State) Accept(sequence uint32) {
 // EnterReceived puts a sequence into the received buffer. A newer one than the
 // newest clears what lies between.
 func (s *State) EnterReceived(sequence uint32) {
-	r := s.rules
+	r := s.Rules
 	behind := -r.Distance(sequence, s.NewestReceived())
 	if behind < 0 {
-		s.advanceBy(-behind, sequence)
+		s.AdvanceBy(-behind, sequence)
 		behind = 0
 	}
-	s.enterBehind(sequence, behind)
+	s.EnterBehind(sequence, behind)
 }
 
-// enterBehind enters a sequence that lies so far behind the newest.
-func (s *State) enterBehind(sequence uint32, behind int) {
-	if behind >= len(s.received) || behind >= s.receivedSpan {
-		if need := min(behind+1, s.rules.Received); need > s.receivedSpan || need > len(s.received) {
+// EnterBehind enters a sequence that lies so far behind the newest.
+func (s *State) EnterBehind(sequence uint32, behind int) {
+	if behind >= len(s.ReceivedBuffer) || behind >= s.receivedSpan {
+		if need := min(behind+1, s.Rules.Received); need > s.receivedSpan || need > len(s.ReceivedBuffer) {
 			s.receivedSpan = max(need, s.receivedSpan)
 			s.growReceived()
 		}
 	}
-	s.received[slot(sequence, len(s.received))] = sequence
+	s.ReceivedBuffer[Slot(sequence, len(s.ReceivedBuffer))] = sequence
 	if behind < 64 {
-		s.word |= 1 << (uint(behind) & 63)
+		s.Word |= 1 << (uint(behind) & 63)
 	}
 }
 
@@ -123,62 +123,62 @@ func (s *State) Withdraw(sequence uint32) {
 	if !s.Has(sequence) {
 		return
 	}
-	i := slot(sequence, len(s.received))
-	s.received[i] = emptySlot(i)
-	if behind := -s.rules.Distance(sequence, s.NewestReceived()); behind >= 0 && behind < 64 {
-		s.word &^= 1 << uint(behind)
+	i := Slot(sequence, len(s.ReceivedBuffer))
+	s.ReceivedBuffer[i] = emptySlot(i)
+	if behind := -s.Rules.Distance(sequence, s.NewestReceived()); behind >= 0 && behind < 64 {
+		s.Word &^= 1 << uint(behind)
 	}
 }
 
 // Advance moves the receive window up to a sequence without entering it, as the
 // first fragment of a packet does.
 func (s *State) Advance(sequence uint32) {
-	if ahead := s.rules.Distance(sequence, s.NewestReceived()); ahead > 0 {
-		s.advanceBy(ahead, sequence)
+	if ahead := s.Rules.Distance(sequence, s.NewestReceived()); ahead > 0 {
+		s.AdvanceBy(ahead, sequence)
 	}
 }
 
-func (s *State) advanceBy(ahead int, sequence uint32) {
-	r := s.rules
-	if len(s.received) > 0 && !r.NoStaleClear {
+func (s *State) AdvanceBy(ahead int, sequence uint32) {
+	r := s.Rules
+	if len(s.ReceivedBuffer) > 0 && !r.NoStaleClear {
 		if s.receivedSpan < r.Received {
 			s.receivedSpan = min(s.receivedSpan+ahead, r.Received)
-			if s.receivedSpan > len(s.received) {
+			if s.receivedSpan > len(s.ReceivedBuffer) {
 				s.growReceived()
 			}
 		}
-		if ahead >= len(s.received) {
-			for i := range s.received {
-				s.received[i] = emptySlot(i)
+		if ahead >= len(s.ReceivedBuffer) {
+			for i := range s.ReceivedBuffer {
+				s.ReceivedBuffer[i] = emptySlot(i)
 			}
 		} else {
-			for q := s.receivedNext; ; q = (q + 1) & r.mask() {
-				i := slot(q, len(s.received))
-				s.received[i] = emptySlot(i)
+			for q := s.ReceivedNext; ; q = (q + 1) & r.Mask() {
+				i := Slot(q, len(s.ReceivedBuffer))
+				s.ReceivedBuffer[i] = emptySlot(i)
 				if q == sequence {
 					break
 				}
 			}
 		}
 	}
-	s.receivedNext = (sequence + 1) & r.mask()
+	s.ReceivedNext = (sequence + 1) & r.Mask()
 	if ahead >= 64 {
-		s.word = 0
+		s.Word = 0
 	} else {
-		s.word <<= uint(ahead)
+		s.Word <<= uint(ahead)
 	}
 }
 
 func (s *State) growReceived() {
-	n := ringSize(s.receivedSpan, s.rules.Received)
-	if n <= len(s.received) {
+	n := ringSize(s.receivedSpan, s.Rules.Received)
+	if n <= len(s.ReceivedBuffer) {
 		return
 	}
-	old := s.received
-	s.received = emptyRing(n)
+	old := s.ReceivedBuffer
+	s.ReceivedBuffer = emptyRing(n)
 	for i, q := range old {
 		if q != emptySlot(i) {
-			s.received[slot(q, n)] = q
+			s.ReceivedBuffer[Slot(q, n)] = q
 		}
 	}
 }

@@ -17,8 +17,8 @@ type Sent struct {
 	Sequence uint32
 	Ack      uint32 // its own header's
 	Bytes    uint32 // of payload, without the header
-	waiting  uint32 // tracker: place in the peer's queue of its first copy that may still be under way; 0 none
-	newest   uint32 // tracker: place of its last copy there
+	Waiting  uint32 // tracker: place in the peer's queue of its first copy that may still be under way; 0 none
+	Newest   uint32 // tracker: place of its last copy there
 	Flags    SentFlags
 	Bit      uint8 // of ack_bits that told its arrival
 }
@@ -38,38 +38,38 @@ const (
 )
 
 // NextSequence gives the sequence number of the next packet.
-func (s *State) NextSequence() uint32 { return s.sentNext }
+func (s *State) NextSequence() uint32 { return s.SentNext }
 
 // StartAt says that the next packet has this sequence number; for an endpoint
 // that is met in the middle of its life.
-func (s *State) StartAt(sequence uint32) { s.sentNext = sequence & s.rules.mask() }
+func (s *State) StartAt(sequence uint32) { s.SentNext = sequence & s.Rules.Mask() }
 
 // Join sets the receive window by the header of an endpoint that is met in the
 // middle of its life: what the header does not speak of stays unknown to the
 // caller, and out of the buffer.
 func (s *State) Join(c Claims) {
-	r := s.rules
-	*s = State{rules: r, sentNext: s.sentNext, sent: s.sent, sentSpan: s.sentSpan, ackedTop: s.ackedTop, acked: s.acked}
+	r := s.Rules
+	*s = State{Rules: r, SentNext: s.SentNext, SentBuffer: s.SentBuffer, SentSpan: s.SentSpan, AckedTop: s.AckedTop, acked: s.acked}
 	if r.NoStaleClear {
-		s.received = emptyRing(r.Received)
+		s.ReceivedBuffer = emptyRing(r.Received)
 	}
-	s.receivedNext = (c.Newest + 1) & r.mask()
-	s.partialNext = s.receivedNext
+	s.ReceivedNext = (c.Newest + 1) & r.Mask()
+	s.partialNext = s.ReceivedNext
 	for left := c.Named; left != 0; left &= left - 1 {
-		s.EnterReceived((c.Newest - uint32(bits.TrailingZeros64(left))) & r.mask())
+		s.EnterReceived((c.Newest - uint32(bits.TrailingZeros64(left))) & r.Mask())
 	}
 }
 
 // Header gives the header of the next packet: what Send would enter.
 func (s *State) Header() wire.Header {
 	ack, ackBits := s.Acks()
-	return wire.Header{Sequence: s.sentNext, Ack: ack, AckBits: ackBits}
+	return wire.Header{Sequence: s.SentNext, Ack: ack, AckBits: ackBits}
 }
 
 // Send enters the next packet and gives its entry. Of p the caller fills At,
 // Ref, Bytes and, if it wants them kept, Ack, AckBits and Flags.
 func (s *State) Send(p Sent) *Sent {
-	e := s.EnterSent(s.sentNext)
+	e := s.EnterSent(s.SentNext)
 	p.Sequence, p.Flags = e.Sequence, p.Flags|SentLive
 	*e = p
 	return e
@@ -79,75 +79,75 @@ func (s *State) Send(p Sent) *Sent {
 // live and otherwise empty: a newer one clears what lies between, as the buffer
 // does. It gives nil where the sequence is older than the buffer reaches.
 func (s *State) EnterSent(sequence uint32) *Sent {
-	r := s.rules
-	if s.sentSpan == 0 {
-		s.sentNext = sequence // the first one: nothing lies before it
+	r := s.Rules
+	if s.SentSpan == 0 {
+		s.SentNext = sequence // the first one: nothing lies before it
 	}
-	ahead := r.Distance((sequence+1)&r.mask(), s.sentNext)
+	ahead := r.Distance((sequence+1)&r.Mask(), s.SentNext)
 	if ahead > 0 {
-		return s.enterAhead(sequence, ahead)
+		return s.EnterAhead(sequence, ahead)
 	}
 	if -ahead >= r.Sent {
 		return nil
 	}
-	if need := min(1-ahead, r.Sent); need > s.sentSpan {
-		s.sentSpan = need
+	if need := min(1-ahead, r.Sent); need > s.SentSpan {
+		s.SentSpan = need
 		s.growSent()
 	}
 	return s.fill(sequence)
 }
 
-// enterAhead is EnterSent for a sequence that is known to lie ahead of all that
+// EnterAhead is EnterSent for a sequence that is known to lie ahead of all that
 // were entered, by so much.
-func (s *State) enterAhead(sequence uint32, ahead int) *Sent {
-	r := s.rules
-	if s.sentSpan < r.Sent {
-		s.sentSpan = min(s.sentSpan+ahead, r.Sent)
-		if s.sentSpan > len(s.sent) {
+func (s *State) EnterAhead(sequence uint32, ahead int) *Sent {
+	r := s.Rules
+	if s.SentSpan < r.Sent {
+		s.SentSpan = min(s.SentSpan+ahead, r.Sent)
+		if s.SentSpan > len(s.SentBuffer) {
 			s.growSent()
 		}
 	}
 	if ahead > 1 {
-		if ahead >= len(s.sent) {
-			clear(s.sent)
+		if ahead >= len(s.SentBuffer) {
+			clear(s.SentBuffer)
 		} else {
-			for q := s.sentNext; q != sequence; q = (q + 1) & r.mask() {
-				s.sent[slot(q, len(s.sent))] = Sent{}
+			for q := s.SentNext; q != sequence; q = (q + 1) & r.Mask() {
+				s.SentBuffer[Slot(q, len(s.SentBuffer))] = Sent{}
 			}
 		}
 	}
-	s.sentNext = (sequence + 1) & r.mask()
+	s.SentNext = (sequence + 1) & r.Mask()
 	return s.fill(sequence)
 }
 
 // fill makes the entry of a sequence a live one that is otherwise empty.
 func (s *State) fill(sequence uint32) *Sent {
-	e := &s.sent[slot(sequence, len(s.sent))]
+	e := &s.SentBuffer[Slot(sequence, len(s.SentBuffer))]
 	*e = Sent{}
 	e.Sequence, e.Flags = sequence, SentLive
 	return e
 }
 
 func (s *State) growSent() {
-	n := ringSize(s.sentSpan, s.rules.Sent)
-	if n <= len(s.sent) {
+	n := ringSize(s.SentSpan, s.Rules.Sent)
+	if n <= len(s.SentBuffer) {
 		return
 	}
-	old := s.sent
-	s.sent = make([]Sent, n)
+	old := s.SentBuffer
+	s.SentBuffer = make([]Sent, n)
 	for i := range old {
 		if old[i].Flags&SentLive != 0 {
-			s.sent[slot(old[i].Sequence, n)] = old[i]
+			s.SentBuffer[Slot(old[i].Sequence, n)] = old[i]
 		}
 	}
 }
 
 // Sent gives the entry of a packet, nil where the buffer does not hold it.
 func (s *State) Sent(sequence uint32) *Sent {
-	if len(s.sent) == 0 {
+	if len(s.SentBuffer) == 0 {
 		return nil
 	}
-	e := &s.sent[slot(sequence, len(s.sent))]
+	e := &s.SentBuffer[Slot(sequence, len(s.SentBuffer))]
 	if e.Flags&SentLive == 0 || e.Sequence != sequence {
 		return nil
 	}
@@ -159,27 +159,27 @@ func (s *State) Sent(sequence uint32) *Sent {
 // Newest-n has just been acked; its entry is marked with now and by.
 func (s *State) ReadAcks(c Claims, now machine.Instant, by machine.Ref) uint64 {
 	var told uint64
-	fresh, recent := s.unread(c)
+	fresh, recent := s.Unread(c)
 	for ; fresh != 0; fresh &= fresh - 1 {
 		n := bits.TrailingZeros64(fresh)
-		if s.ack(c, n, recent, now, by) != nil {
+		if s.Ack(c, n, recent, now, by) != nil {
 			told |= 1 << uint(n)
 		}
 	}
 	return told
 }
 
-// unread gives those claims that are not known to have been read before: to look
+// Unread gives those claims that are not known to have been read before: to look
 // at an entry costs more than to look at a bit. recent tells that the bits reach
 // up to these claims' newest.
-func (s *State) unread(c Claims) (fresh uint64, recent bool) {
+func (s *State) Unread(c Claims) (fresh uint64, recent bool) {
 	fresh = c.Named
-	switch ahead := s.rules.Distance(c.Newest, s.ackedTop); {
+	switch ahead := s.Rules.Distance(c.Newest, s.AckedTop); {
 	case ahead >= 64, ahead <= -64:
-		s.ackedTop, s.acked = c.Newest, 0
+		s.AckedTop, s.acked = c.Newest, 0
 	case ahead >= 0:
 		s.acked <<= uint(ahead) & 63
-		s.ackedTop = c.Newest
+		s.AckedTop = c.Newest
 		fresh &^= s.acked
 	default:
 		return fresh &^ (s.acked >> (uint(-ahead) & 63)), false
@@ -187,10 +187,10 @@ func (s *State) unread(c Claims) (fresh uint64, recent bool) {
 	return fresh, true
 }
 
-// ack marks the packet that bit n of unread claims names, and gives its entry;
+// Ack marks the packet that bit n of unread claims names, and gives its entry;
 // nil where the buffer does not hold it, or it was acked before.
-func (s *State) ack(c Claims, n int, recent bool, now machine.Instant, by machine.Ref) *Sent {
-	e := s.Sent((c.Newest - uint32(n)) & s.rules.mask())
+func (s *State) Ack(c Claims, n int, recent bool, now machine.Instant, by machine.Ref) *Sent {
+	e := s.Sent((c.Newest - uint32(n)) & s.Rules.Mask())
 	if e == nil {
 		return nil
 	}
@@ -203,7 +203,7 @@ func (s *State) ack(c Claims, n int, recent bool, now machine.Instant, by machin
 	e.Flags |= SentAcked
 	e.AckedAt, e.AckedBy = now, by
 	e.Bit = uint8(n)
-	if s.rules.AckBelow && n > 0 {
+	if s.Rules.AckBelow && n > 0 {
 		e.Bit--
 	}
 	return e

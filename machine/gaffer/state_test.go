@@ -72,7 +72,7 @@ func TestStateAgainstModel(t *testing.T) {
 		for seed := range int64(6) {
 			rnd := rand.New(rand.NewSource(seed))
 			s, m := NewState(r), newModel(r)
-			mask := int64(r.mask())
+			mask := int64(r.Mask())
 			front := int64(0)
 			for step := range 60000 {
 				if rnd.Intn(400) == 0 {
@@ -100,8 +100,8 @@ func TestStateAgainstModel(t *testing.T) {
 				if size := r.Received; size&(size-1) != 0 && m.newest&mask < int64(size) {
 					continue
 				}
-				if ack != wantAck&r.mask() || ackBits != wantBits {
-					t.Fatalf("%+v seed %d step %d: ack %d %b, expected %d %b", *r, seed, step, ack, ackBits, wantAck&r.mask(), wantBits)
+				if ack != wantAck&r.Mask() || ackBits != wantBits {
+					t.Fatalf("%+v seed %d step %d: ack %d %b, expected %d %b", *r, seed, step, ack, ackBits, wantAck&r.Mask(), wantBits)
 				}
 			}
 		}
@@ -113,7 +113,7 @@ func TestReadAcksAgainstModel(t *testing.T) {
 		for seed := range int64(6) {
 			rnd := rand.New(rand.NewSource(seed))
 			s, m := NewState(r), newModel(r)
-			mask := int64(r.mask())
+			mask := int64(r.Mask())
 			for step := range 60000 {
 				for range rnd.Intn(3) {
 					s.Send(Sent{})

@@ -1,0 +1,187 @@
+package article
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/gaffer"
+	"github.com/ackscope/ackscope/machine/gaffer/judge"
+	base "github.com/ackscope/ackscope/wire"
+	wire "github.com/ackscope/ackscope/wire/gaffer"
+)
+
+// fragmentJudge holds a flow of the fragmentation sample against the reference.
+// Nothing is sent again and nothing acknowledged, so each side stands for itself:
+//
+//	near side   numbers its packets one by one, and the fragments of one leave
+//	            together and in order
+//	both        what is larger than a fragment travels in fragments, and nothing
+//	            else does; the fragments of a packet name one count, and its own
+//	            number within; two copies are the same
+type fragmentJudge struct {
+	profile *wire.Profile
+	rules   *gaffer.Rules
+	size    int // data bytes of a fragment
+	sides   [2]fragmentSide
+	packet  wire.Packet
+	inner   wire.Packet
+}
+
+// fragmentSide is one side.
+type fragmentSide struct {
+	judge.Judged
+	met    bool
+	newest int64 // sequence, unwrapped
+	last   machine.Instant
+	kept   []keptPiece // by packet and fragment
+	counts []keptCount // by packet
+}
+
+// keptPiece is a datagram that passed: a fragment, or a whole packet.
+type keptPiece struct {
+	sequence int64
+	digest   uint64
+	ref      machine.Ref
+	id       int
+	live     bool
+}
+
+// keptCount is a packet of which something passed.
+type keptCount struct {
+	sequence int64
+	ref      machine.Ref
+	count    int // of fragments; 0: it travels whole
+	live     bool
+}
+
+const (
+	piecesKept = 512
+	countsKept = 128
+)
+
+func newFragmentJudge(p *wire.Profile, facts machine.Facts) *fragmentJudge {
+	j := &fragmentJudge{profile: p, rules: gaffer.RulesOf(p), size: p.FragmentSize}
+	if j.size == 0 {
+		j.size = 1024 // the article's
+	}
+	for i := range j.sides {
+		s := &j.sides[i]
+		s.Side, s.Rules = machine.Side(i), j.rules
+		s.Opinion.Inferred.Tick = facts.Tick[i]
+		if facts.Vantage.Near(s.Side) {
+			s.Near = &judge.NearSide{}
+		}
+	}
+	return j
+}
+
+// Observe takes the next datagram.
+func (j *fragmentJudge) Observe(d *machine.Datagram) {
+	p := &j.packet
+	err := j.profile.Parse(d.Bytes, d.Length, p)
+	s := &j.sides[d.From]
+	if p.Kind > wire.KindFragment || err != nil && (!errors.Is(err, base.ErrSnapped) || p.Kind == wire.KindFragment && p.FragmentCount == 0) {
+		s.PassesOver(d)
+		return
+	}
+	if p.Sequence == 0 && s.met && s.newest&0xffff < 0xff00 && d.At.Sub(s.last) >= restartSilence {
+		// It may be another program on the same addresses.
+		o := s.Opinion
+		*s = fragmentSide{Judged: judge.Judged{Side: s.Side, Rules: s.Rules, Near: s.Near, Opinion: o}, kept: s.kept, counts: s.counts}
+		clear(s.kept)
+		clear(s.counts)
+		s.Opinion.Undecided++
+	}
+	s.last = d.At
+	if s.Opinion.Divergence == nil {
+		s.Opinion.Compared++
+		v := j.alike(s, d, p)
+		if v == nil && s.Near != nil {
+			v = s.Number(j.rules, d, p)
+			s.Unread = s.Unread[:0]
+		}
+		s.Opinion.Divergence = v
+	}
+	s.Sent.Pass(j.rules, p.Sequence, p.Kind == wire.KindFragment)
+}
+
+// alike holds a datagram against its packet's other ones, and keeps it.
+func (j *fragmentJudge) alike(s *fragmentSide, d *machine.Datagram, p *wire.Packet) *machine.Divergence {
+	if s.kept == nil {
+		s.kept, s.counts = make([]keptPiece, piecesKept), make([]keptCount, countsKept)
+	}
+	q := int64(p.Sequence)
+	if s.met {
+		q = j.profile.Space().Unwrap(p.Sequence, s.newest)
+	}
+	s.newest, s.met = max(s.newest, q), true
+	id, count := -1, 0
+	if p.Kind == wire.KindFragment {
+		id, count = p.FragmentID, p.FragmentCount
+	}
+	c := &s.counts[uint64(q)%countsKept]
+	if !c.live || c.sequence != q {
+		if c.live && c.sequence > q {
+			return nil // too old: what there was of it is forgotten
+		}
+		*c = keptCount{sequence: q, ref: d.Ref, count: count, live: true}
+		s.Opinion.Inferred.Submitted++
+	}
+	first := c.ref
+	switch {
+	case c.count != count && (c.count == 0 || count == 0):
+		return diverges(d, "sequence-reuse", "gaffer.sequence", "another number", p.Sequence, fmt.Sprintf("packet %d was sent before, whole or in fragments, and this is the other", p.Sequence), first)
+	case c.count != count:
+		return diverges(d, "fragments", "gaffer.fragment.count", c.count, count, "all fragments of a packet name the same count", first)
+	case count == 0 && d.Length > j.size:
+		return diverges(d, "packet-too-large", "gaffer.payload.length", fmt.Sprintf("fragments of %d bytes", j.size), fmt.Sprintf("%d bytes", d.Length), "a packet that is larger than a fragment travels in fragments")
+	case count == 1:
+		return diverges(d, "fragment-needless", "gaffer.fragment.count", "2 at least", 1, "a packet that fits into one fragment travels whole")
+	}
+	b := d.Bytes[min(p.PayloadOffset, len(d.Bytes)):]
+	if v := j.within(d, p, b); v != nil {
+		return v
+	}
+	if len(d.Bytes) < d.Length {
+		return nil
+	}
+	e, digest := &s.kept[uint64(q*257+int64(id))%piecesKept], machine.Digest(2, b)
+	if e.live && e.sequence == q && e.id == id && e.digest != digest {
+		return diverges(d, "sequence-reuse", "gaffer.payload", "the bytes that were sent before", "other bytes", fmt.Sprintf("packet %d was sent before with other content: it is another packet under the same number", p.Sequence), e.ref)
+	}
+	if !e.live || e.sequence <= q {
+		*e = keptPiece{q, digest, d.Ref, id, true}
+	}
+	return nil
+}
+
+// within finds that a first fragment begins a packet of another number than it says.
+func (j *fragmentJudge) within(d *machine.Datagram, p *wire.Packet, b []byte) *machine.Divergence {
+	if p.Kind != wire.KindFragment || p.FragmentID != 0 {
+		return nil
+	}
+	// It is cut off where the fragment ends, so that only its header can be read.
+	_ = j.profile.Parse(b, len(b)+1, &j.inner)
+	if j.inner.HeaderLen == 0 && j.inner.PayloadOffset == 0 || j.inner.Sequence == p.Sequence {
+		return nil
+	}
+	return diverges(d, "fragment-header", "gaffer.sequence", j.inner.Sequence, p.Sequence, fmt.Sprintf("the packet that the fragment begins has number %d by its own header", j.inner.Sequence))
+}
+
+// Finish settles what is open.
+func (j *fragmentJudge) Finish() {
+	for i := range j.sides {
+		o := &j.sides[i].Opinion
+		switch {
+		case j.sides[i].Near == nil:
+			o.Undecided = max(o.Undecided, o.Compared)
+			o.Why = "the tap is not at this side: what passed it may have been lost or late behind it"
+		case o.Undecided > 0:
+			o.Why = "numbers begin anew: it may be another program on the same addresses"
+		}
+	}
+}
+
+// Opinion gives what is found of a side.
+func (j *fragmentJudge) Opinion(s machine.Side) *machine.Opinion { return &j.sides[s].Opinion }

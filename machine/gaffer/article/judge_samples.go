@@ -1,0 +1,40 @@
+package article
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/gaffer"
+	"github.com/ackscope/ackscope/machine/gaffer/judge"
+	wire "github.com/ackscope/ackscope/wire/gaffer"
+)
+
+// NewJudge gives the judge of such a flow, whose sides behave as named. Of
+// facts it uses where the tap stands.
+func NewJudge(p *wire.Profile, facts machine.Facts, behaviours [2]string) (machine.Judge, error) {
+	for _, b := range behaviours {
+		if b != judge.BehaviourArticle && b != judge.BehaviourSample {
+			return nil, fmt.Errorf("behaviour %q: expected %s or %s", b, judge.BehaviourArticle, judge.BehaviourSample)
+		}
+	}
+	switch {
+	case p.Slices > 0:
+		return newSliceJudge(p, facts, behaviours), nil
+	case gaffer.IsPieces(p):
+		return newFragmentJudge(p, facts), nil
+	case p.Handshake:
+		return newConnectJudge(p, facts, behaviours), nil
+	}
+	return nil, errors.New("expected a profile with slices, the article's fragments or its handshake")
+}
+
+// Behaviours names what a side of such a flow can be held against, and how
+// many of them its packets suggest alike.
+func Behaviours(p *wire.Profile, facts machine.Facts, side machine.Side) (names []string, open int) {
+	names = judge.BehavioursOf(p)
+	if style, ok := facts.Settings.(Style); ok && len(names) == 2 && style[side] {
+		return []string{judge.BehaviourSample, judge.BehaviourArticle}, 1
+	}
+	return names, len(names)
+}

@@ -1,0 +1,267 @@
+package article
+
+import (
+	"fmt"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/gaffer"
+	"github.com/ackscope/ackscope/machine/gaffer/judge"
+	"github.com/ackscope/ackscope/machine/gaffer/messages"
+	wire "github.com/ackscope/ackscope/wire/gaffer"
+)
+
+// sliceSender is the reference of a side at the tap that sends blocks: its round.
+// When a real one reads its socket is not on the wire; that it reads in order is.
+type sliceSender struct {
+	round   sliceRound
+	chunk   int64
+	begun   bool
+	loose   bool // where the round stands is not known, until the next block
+	early   bool // the block had begun before the capture, for all that is known
+	pending claimQueue
+	unread  []judge.Unreadable // since its last slice
+
+	// Of a block that had begun before the capture: slices that it passed over, and
+	// so had read an ack of; should one of them go out after all, it was wrong.
+	assumed   sliceSet
+	assumedAs *machine.Divergence
+}
+
+// pendingClaim is an ack that lies in a near side's socket.
+type pendingClaim struct {
+	sliceClaim
+	ref machine.Ref
+}
+
+// claimQueue is what lies unread, in order.
+type claimQueue struct {
+	list []pendingClaim
+	lost bool // more than is kept
+}
+
+const claimsMost = 256
+
+func (q *claimQueue) push(c pendingClaim) {
+	if len(q.list) == claimsMost {
+		q.drop(claimsMost / 4)
+		q.lost = true
+	}
+	q.list = append(q.list, c)
+}
+
+func (q *claimQueue) drop(n int) { q.list = append(q.list[:0], q.list[n:]...) }
+
+// passesOver notes a datagram that is no packet of the profile.
+func (n *sliceSender) passesOver(s *sliceSide, d *machine.Datagram, cut bool) {
+	if s.near && s.opinion.Divergence == nil && len(n.unread) < judge.UnreadSome {
+		n.unread = append(n.unread, judge.Unreadable{Ref: d.Ref, At: d.At, Cut: cut, B: append([]byte(nil), d.Bytes[:min(len(d.Bytes), 12)]...)})
+	}
+}
+
+// judge holds a slice of the side against the reference's.
+func (n *sliceSender) judge(s, peer *sliceSide, d *machine.Datagram, p *wire.Packet, u int64) (v *machine.Divergence) {
+	switch {
+	case !n.begun:
+		n.begin(u, p)
+		// Of a block that is under way it is not known which slices are acked, when
+		// they went and where the round stands.
+		n.early, n.loose = true, u != 0 || p.SliceID != 0 || len(n.pending.list) > 0
+	case u != n.chunk:
+		n.turn()
+		n.begin(u, p)
+		n.early, n.loose = false, false
+		if p.SliceID != 0 {
+			v = n.skipped(s, d, p)
+		}
+	case n.loose:
+		if v = n.soon(s, d, p); v == nil {
+			s.opinion.Undecided++
+		}
+	default:
+		if v = n.soon(s, d, p); v == nil {
+			v = n.order(s, peer, d, p)
+		}
+	}
+	n.unread = n.unread[:0]
+	if v == nil {
+		n.round.sends(p.SliceID, d.At, s.asSample)
+	}
+	return v
+}
+
+func (n *sliceSender) begin(u int64, p *wire.Packet) {
+	n.begun, n.chunk = true, u
+	n.round.begin(p.SliceCount)
+	n.assumed, n.assumedAs = sliceSet{}, nil
+}
+
+// turn drops the acks that were read when a block was over: up to the first of all
+// its slices.
+func (n *sliceSender) turn() {
+	for i := range n.pending.list {
+		if c := &n.pending.list[i]; c.chunk == uint16(n.chunk) && c.count == n.round.count && c.came == allSlices(c.count) {
+			n.pending.drop(i + 1)
+			return
+		}
+	}
+}
+
+// soon finds a slice that goes out again before its time.
+func (n *sliceSender) soon(s *sliceSide, d *machine.Datagram, p *wire.Packet) *machine.Divergence {
+	k := p.SliceID
+	if s.asSample || !n.round.sent.has(k) {
+		return nil
+	}
+	if wait := d.At.Sub(n.round.at[k]); wait < messages.ResendLeast-clockSlack {
+		return diverges(d, "slice-resent-early", "gaffer.slice.id", "after 100 ms at the soonest", fmt.Sprintf("after %.0f ms", machine.Milliseconds(wait)),
+			fmt.Sprintf("slice %d of block %d goes out again before the resend time has passed", k, p.Chunk), s.blocks.ref)
+	}
+	return nil
+}
+
+// order holds a slice against the round.
+func (n *sliceSender) order(s, peer *sliceSide, d *machine.Datagram, p *wire.Packet) *machine.Divergence {
+	k := p.SliceID
+	if n.assumed.has(k) {
+		return n.assumedAs
+	}
+	was := n.round.acked
+	for i := 0; ; i++ {
+		if n.fits(k, d.At, s.asSample) {
+			n.pending.drop(i)
+			return nil
+		}
+		if i == len(n.pending.list) {
+			break
+		}
+		c := &n.pending.list[i]
+		if c.chunk != uint16(n.chunk) || c.count != n.round.count {
+			continue
+		}
+		if n.round.learns(&c.came) || c.came.has(k) {
+			break // the round is over, or k is not in it any more
+		}
+	}
+	n.round.acked = was
+	if v := n.inPlace(s, d, p); v != nil || n.loose {
+		return v
+	}
+	return n.passedOver(s, peer, d, p)
+}
+
+// fits reports whether a slice may be the next one by the acks that were read.
+func (n *sliceSender) fits(k int, now machine.Instant, asSample bool) bool {
+	r := &n.round
+	next := r.next(func(q int) bool {
+		// One that may not be due yet, or may have been, can be passed over.
+		return q != k && !asSample && r.sent.has(q) && now.Sub(r.at[q]) <= messages.ResendLeast+judge.ResendSlack
+	})
+	return next == k
+}
+
+// inPlace finds that what could not be read took the place of slices. Where the
+// snap length cut it, it may have been one: what follows is not held against the round.
+func (n *sliceSender) inPlace(s *sliceSide, d *machine.Datagram, p *wire.Packet) *machine.Divergence {
+	if len(n.unread) == 0 {
+		return nil
+	}
+	was := n.round
+	defer func() { n.round.acked, n.round.cursor, n.round.sent = was.acked, was.cursor, was.sent }()
+	first := -1
+	for i := range n.unread {
+		if n.unread[i].Cut {
+			s.opinion.Undecided++
+			n.loose = true
+			return nil
+		}
+		k := n.round.next(func(q int) bool {
+			return !s.asSample && n.round.sent.has(q) && d.At.Sub(n.round.at[q]) <= messages.ResendLeast+judge.ResendSlack
+		})
+		if k < 0 {
+			return nil
+		}
+		if first < 0 {
+			first = k
+		}
+		n.round.cursor = (k + 1) % n.round.count
+		n.round.sent.add(k)
+		if s.asSample {
+			n.round.cursor = (was.cursor + i + 1) % n.round.count
+		}
+	}
+	if !n.fits(p.SliceID, d.At, s.asSample) {
+		return nil
+	}
+	u := n.unread[0]
+	got := fmt.Sprintf("no packet: % x", u.B)
+	return &machine.Divergence{
+		Ref: u.Ref, At: u.At, Rule: "unreadable", Field: "gaffer.slice.id", Expected: fmt.Sprint(first), Got: got,
+		Because: fmt.Sprintf("it is no packet of this profile, and what comes next leaves out just slice %d", first), Frames: gaffer.Refs(s.blocks.ref, d.Ref),
+		Reference: fmt.Sprintf("slice %d of block %d is next", first, p.Chunk), Captured: got,
+	}
+}
+
+// passedOver judges a slice that is not the next of the round, whatever was read.
+func (n *sliceSender) passedOver(s, peer *sliceSide, d *machine.Datagram, p *wire.Packet) *machine.Divergence {
+	v := n.skipped(s, d, p)
+	if n.pending.lost || peer.opinion.Divergence != nil || peer.near {
+		// What it read is open: acks beyond what is kept, or such as their sender
+		// got wrong.
+		s.opinion.Undecided++
+		n.loose = true
+		return nil
+	}
+	if !n.early || n.round.acked.has(p.SliceID) {
+		return v
+	}
+	// Acks from before the capture may have named what it passes over.
+	over := sliceSet{}
+	for q := n.round.cursor; q != p.SliceID; q = (q + 1) % n.round.count {
+		if n.round.acked.has(q) {
+			continue
+		}
+		if n.round.sent.has(q) {
+			return v
+		}
+		over.add(q)
+	}
+	s.opinion.Undecided++
+	n.assumed, n.round.acked = n.assumed.with(&over), n.round.acked.with(&over)
+	if n.assumedAs == nil {
+		n.assumedAs = v
+	}
+	return nil
+}
+
+// skipped words a slice that is out of its turn.
+func (n *sliceSender) skipped(s *sliceSide, d *machine.Datagram, p *wire.Packet) *machine.Divergence {
+	k := n.round.next(func(q int) bool {
+		return !s.asSample && n.round.sent.has(q) && d.At.Sub(n.round.at[q]) < messages.ResendLeast-clockSlack
+	})
+	because := fmt.Sprintf("slice %d of block %d is not acked, and its turn in the round comes before that of slice %d", k, p.Chunk, p.SliceID)
+	switch {
+	case k < 0:
+		because = "no slice of the block is due"
+	case n.round.acked.has(p.SliceID):
+		because = fmt.Sprintf("slice %d is acked, and the side has shown to know it", p.SliceID)
+	}
+	v := diverges(d, "slice-order", "gaffer.slice.id", k, p.SliceID, because, s.blocks.ref)
+	v.Reference, v.Captured = n.draw(k), fmt.Sprintf("block %d: slice %d", p.Chunk, p.SliceID)
+	return v
+}
+
+// draw shows the round: what is acked of the block, and what was sent.
+func (n *sliceSender) draw(next int) string {
+	b := []rune(nil)
+	for k := range n.round.count {
+		cell := machine.CellEmpty
+		switch {
+		case n.round.acked.has(k):
+			cell = machine.CellAcked
+		case n.round.sent.has(k):
+			cell = machine.CellSent
+		}
+		b = append(b, cell.Rune())
+	}
+	return fmt.Sprintf("block %d: %s, next slice %d", uint16(n.chunk), string(b), next)
+}

@@ -1,0 +1,83 @@
+package article
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/gaffer/tracker"
+	wire "github.com/ackscope/ackscope/wire/gaffer"
+)
+
+// pieceHabits is how the packets of one side that sends fragments follow each other
+// at the tap. The fragments of a packet leave together: a network of any length
+// draws them apart.
+type pieceHabits struct {
+	met      bool
+	sequence uint32
+	piece    bool
+	at       machine.Instant
+
+	packets       int
+	odd           int // numbers that were left out, came late or again
+	pairs         int // fragments behind another of the same packet
+	close, spread int // of them, within pairClose, and not within pairSpread
+}
+
+const (
+	pairClose  = 300 * time.Microsecond
+	pairSpread = time.Millisecond
+	pairsTell  = 8
+	oddTell    = 8
+)
+
+func (h *pieceHabits) take(at machine.Instant, p *wire.Packet, mask uint32) {
+	piece := p.Kind == wire.KindFragment
+	switch {
+	case !h.met:
+		h.packets++
+	case piece && h.piece && p.Sequence == h.sequence:
+		h.pairs++
+		if gap := at.Sub(h.at); gap <= pairClose {
+			h.close++
+		} else if gap > pairSpread {
+			h.spread++
+		}
+	default:
+		h.packets++
+		if p.Sequence != (h.sequence+1)&mask {
+			h.odd++
+		}
+	}
+	h.met, h.sequence, h.piece, h.at = true, p.Sequence, piece, at
+}
+
+// near reports whether the side may stand at the tap: nothing of it is missing, and
+// its fragments come together. A number that is wrong is two odd ones.
+func (h *pieceHabits) near() bool {
+	return h.packets >= tracker.JudgeLeast && h.odd <= 2 && (h.pairs < pairsTell || 10*h.close >= 9*h.pairs)
+}
+
+// far tells why the side does not stand at the tap; empty where it may.
+func (h *pieceHabits) far(x machine.Side) string {
+	switch {
+	case h.pairs >= pairsTell && 2*h.spread >= h.pairs:
+		return fmt.Sprintf("the fragments of %v's packets come apart", x)
+	case h.odd >= oddTell && 50*h.odd >= h.packets && (h.pairs < pairsTell || 2*h.close < h.pairs):
+		return fmt.Sprintf("packets of %v are missing, late or repeated", x)
+	}
+	return ""
+}
+
+// pieceVantage tells where the tap stands by how both sides' fragments come.
+func pieceVantage(h *[2]pieceHabits) (v machine.Vantage, reason string) {
+	for i := range h {
+		x := machine.Side(i)
+		why := h[1-i].far(x.Other())
+		if why == "" || !h[i].near() || h[i].pairs < pairsTell && h[i].odd > 0 {
+			continue
+		}
+		return machine.VantageA + machine.Vantage(x), fmt.Sprintf("likely at %v, though it may stand some way off: %s, and those of %v one after the other", x, why, x)
+	}
+	return machine.VantageUnknown, ""
+}

@@ -1,0 +1,272 @@
+package article
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/gaffer/messages"
+	wire "github.com/ackscope/ackscope/wire/gaffer"
+)
+
+// Tracker tracks a flow of the article series' programs that send no acks of
+// packets. It counts, and finds out what a judge of the flow wants to know: where
+// the tap stands, and which sides send slices again without waiting.
+type Tracker struct {
+	profile *wire.Profile
+	facts   machine.Facts
+	packets [2]uint64
+	bytes   [2]uint64
+	blocks  [2]blockHabits // by who sends the blocks
+	pieces  [2]pieceHabits
+	mask    uint32 // of sequences
+	packet  wire.Packet
+}
+
+// Style says of each side whether it sends slices as the series' sample does;
+// it is what a SampleTracker has for machine.Facts.Settings.
+type Style [2]bool
+
+// NewTracker gives the tracker of such a flow. facts are what an earlier run
+// over it learned; the zero value if none.
+func NewTracker(p *wire.Profile, facts machine.Facts) *Tracker {
+	return &Tracker{profile: p, facts: facts, mask: p.Space().Mask()}
+}
+
+// Observe takes the next datagram.
+func (t *Tracker) Observe(d *machine.Datagram, _ *machine.Effects) {
+	t.packets[d.From]++
+	t.bytes[d.From] += uint64(d.Length)
+	p := &t.packet
+	if t.profile.Parse(d.Bytes, d.Length, p) != nil {
+		return
+	}
+	switch p.Kind {
+	case wire.KindSlice:
+		t.blocks[d.From].slice(d.At, p)
+	case wire.KindSliceAck:
+		t.blocks[d.From.Other()].ack(d.At, p)
+	case wire.KindRegular, wire.KindFragment:
+		t.pieces[d.From].take(d.At, p, t.mask)
+	}
+}
+
+// Finish has nothing left to settle.
+func (t *Tracker) Finish(*machine.Effects) {}
+
+// Inspect knows only how much was sent.
+func (t *Tracker) Inspect(s machine.Side, v *machine.View) {
+	v.Gauges = append(v.Gauges,
+		machine.Gauge{Name: "packets", Value: float64(t.packets[s]), Unit: "packets", Grade: machine.Certain},
+		machine.Gauge{Name: "bytes", Value: float64(t.bytes[s]), Unit: "bytes", Grade: machine.Certain})
+}
+
+// Summary gives what was counted; the rest is unknown.
+func (t *Tracker) Summary(s machine.Side) machine.Summary {
+	return machine.Summary{Packets: t.packets[s], Bytes: t.bytes[s], NeverAcked: -1, Loss: -1, RTT: -1, WireRTT: -1}
+}
+
+// Learned gives where the tap stands, and the style of the sides.
+func (t *Tracker) Learned() machine.Facts {
+	f := t.facts
+	if f.Settings == nil {
+		f.Settings = Style{t.blocks[0].asSample(), t.blocks[1].asSample()}
+	}
+	if f.Vantage != machine.VantageUnknown {
+		return f
+	}
+	for i := range t.blocks {
+		b, sender := &t.blocks[i], machine.Side(i)
+		at, reason := machine.VantageUnknown, ""
+		switch {
+		case b.resent.near(b.named) && b.unnamed.far() && b.turned.prompt():
+			at = machine.VantageA + machine.Vantage(sender)
+			reason = fmt.Sprintf("likely at %v, though it may stand some way off: acks of %v lack slices that passed the tap up to %v before; %v sends none again that one named, and begins a block %v after all of the one before is acked",
+				sender, sender.Other(), machine.Rounded(b.unnamed.longest), sender, machine.Rounded(b.turned.least))
+		case b.unnamed.near(b.acks) && b.resent.far() && b.answered.prompt():
+			at = machine.VantageA + machine.Vantage(sender.Other())
+			reason = fmt.Sprintf("likely at %v, though it may stand some way off: slices pass the tap up to %v after an ack that names them; acks of %v lack none that passed before, and one names a slice %v after it passed",
+				sender.Other(), machine.Rounded(b.resent.longest), sender.Other(), machine.Rounded(b.answered.least))
+		}
+		if at != machine.VantageUnknown && f.Vantage != machine.VantageUnknown && at != f.Vantage {
+			return t.undecided(f)
+		}
+		if at != machine.VantageUnknown {
+			f.Vantage, f.VantageReason = at, reason
+		}
+	}
+	if f.Vantage == machine.VantageUnknown {
+		f.Vantage, f.VantageReason = pieceVantage(&t.pieces)
+	}
+	if f.Vantage == machine.VantageUnknown {
+		return t.undecided(f)
+	}
+	return f
+}
+
+func (t *Tracker) undecided(f machine.Facts) machine.Facts {
+	f.Vantage, f.VantageReason = machine.VantageUnknown, "unknown: what the sides send does not tell the nearer one"
+	return f
+}
+
+// Clone gives an independent copy.
+func (t *Tracker) Clone() machine.Tracker {
+	c := *t
+	for i := range c.blocks {
+		c.blocks[i].slices = slices.Clone(t.blocks[i].slices)
+	}
+	return &c
+}
+
+// Size gives the bytes of a clone, about.
+func (t *Tracker) Size() int {
+	return 512 + 40*(len(t.blocks[0].slices)+len(t.blocks[1].slices))
+}
+
+// blockHabits is how the slices of one side and the acks of the other follow each
+// other at the tap.
+type blockHabits struct {
+	begun  bool
+	chunk  uint16
+	leapt  uint16 // number of the last slice that was more than a block ahead
+	slices []slicePass
+
+	again, soon int // slices that were sent again; those of them sooner than the article lets them
+	acks        int // that name a slice for the first time
+	named       int // slices that were named
+	// How long after an ack that named it a slice passed the tap once more: its
+	// sender had not read the ack. And how long before an ack a slice had passed
+	// that it does not name, though a later one does: it was not there yet.
+	resent, unnamed lags
+	// How soon after what it answers something followed: a block after the ack of
+	// all of the one before, an ack after a slice that it is the first to name.
+	turned, answered reaction
+	whole            machine.Instant // when all of the newest block was acked; 0: it is not
+}
+
+// reaction is the shortest of such times: no side can be farther from the tap.
+type reaction struct {
+	least time.Duration
+	some  bool
+}
+
+func (r *reaction) add(d time.Duration) {
+	if !r.some || d < r.least {
+		r.least, r.some = d, true
+	}
+}
+
+func (r *reaction) prompt() bool { return r.some && r.least <= promptly }
+
+// slicePass is what passed of a slice of the newest block.
+type slicePass struct {
+	first, at machine.Instant // first and last copy
+	named     machine.Instant // first ack that names it
+	skipped   time.Duration   // by the last ack that did not name it
+	came      bool
+}
+
+// lags counts such times.
+type lags struct {
+	long, very int // longer than lagShort, and lagLong
+	longest    time.Duration
+}
+
+const (
+	lagShort = 2 * time.Millisecond // a machine needs no more between reading and sending
+	lagLong  = 5 * time.Millisecond // and the network less only where it ends
+	lagsTell = 3
+
+	// promptly is the longest reaction of a side that is taken to stand at the tap.
+	promptly = 4 * time.Millisecond
+
+	lagsAcks = 8
+)
+
+func (l *lags) add(d time.Duration) {
+	if d > lagShort {
+		l.long++
+	}
+	if d > lagLong {
+		l.very++
+	}
+	l.longest = max(l.longest, d)
+}
+
+// far reports whether so many are long that the tap is not at the side.
+func (l *lags) far() bool { return l.very >= lagsTell }
+
+// near reports whether of so many chances next to none showed a long one.
+func (l *lags) near(chances int) bool { return chances >= lagsAcks && l.long <= 1+chances/100 }
+
+func (b *blockHabits) slice(at machine.Instant, p *wire.Packet) {
+	switch ahead := int16(p.Chunk - b.chunk); {
+	case b.begun && ahead > 1 && b.leapt != p.Chunk:
+		b.leapt = p.Chunk // it may be a number that is wrong
+		return
+	case !b.begun || ahead > 0:
+		if b.begun && b.whole != 0 {
+			b.turned.add(at.Sub(b.whole))
+		}
+		b.whole = 0
+		b.begun, b.chunk = true, p.Chunk
+		if cap(b.slices) < p.SliceCount {
+			b.slices = make([]slicePass, p.SliceCount)
+		}
+		b.slices = b.slices[:p.SliceCount]
+		clear(b.slices)
+	case ahead < 0 || len(b.slices) != p.SliceCount:
+		return
+	}
+	e := &b.slices[p.SliceID]
+	if e.came {
+		b.again++
+		if at.Sub(e.at) < messages.ResendLeast-clockSlack {
+			b.soon++
+		}
+		if e.named != 0 {
+			b.resent.add(at.Sub(e.named))
+		}
+	}
+	if !e.came {
+		e.first = at
+	}
+	e.at, e.came, e.skipped = at, true, 0
+}
+
+func (b *blockHabits) ack(at machine.Instant, p *wire.Packet) {
+	if !b.begun || p.Chunk != b.chunk || p.SliceCount != len(b.slices) {
+		return
+	}
+	fresh, newest, named := false, machine.Instant(0), 0
+	for k := range b.slices {
+		e := &b.slices[k]
+		if p.SliceCame(k) {
+			named++
+		}
+		switch {
+		case !e.came || e.named != 0:
+		case p.SliceCame(k):
+			e.named, fresh = at, true
+			newest = max(newest, e.first)
+			b.named++
+			if e.skipped > 0 {
+				b.unnamed.add(e.skipped)
+			}
+		default:
+			e.skipped = at.Sub(e.at)
+		}
+	}
+	if fresh {
+		b.acks++
+		b.answered.add(at.Sub(newest))
+	}
+	if named == len(b.slices) && b.whole == 0 {
+		b.whole = at
+	}
+}
+
+// asSample reports whether slices go out again as the sample sends them. What the
+// network doubles looks like that too, but for how much of it there is.
+func (b *blockHabits) asSample() bool { return b.soon >= 8 && 4*b.soon >= b.again }

@@ -1,0 +1,349 @@
+package endpoint
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/gaffer"
+	"github.com/ackscope/ackscope/machine/gaffer/messages"
+	wire "github.com/ackscope/ackscope/wire/gaffer"
+)
+
+// Options set up a reference endpoint.
+type Options struct {
+	Profile *wire.Profile
+	Rules   *gaffer.Rules // shared with the endpoint's clones: must not change
+	Side    machine.Side
+	// EventClock has the endpoint read its clock at every input. Without it the
+	// clock stands still between two Wakes, as it does for a game that updates
+	// its library once a frame: round trip times are then quantised by frames.
+	EventClock bool
+	First      uint32 // sequence of the first packet
+	// PeerFirst is that of the peer's. Of one other than 0 the endpoint has been
+	// connected for a while: it has received all that the peer sent before.
+	PeerFirst uint32
+	// FragmentAbove is the payload size above which a packet travels as
+	// fragments of FragmentSize bytes, FragmentMost at most; 0 for never.
+	FragmentAbove, FragmentSize, FragmentMost int
+	Messages                                  *messages.Options // nil: packets carry payload only
+	Estimates                                 EstimateOptions
+	Fault                                     *Fault // what it does wrong; nil for nothing
+}
+
+// Endpoint is the reference implementation of the family: `reliable` and the
+// article with its messages. It speaks with one peer.
+type Endpoint struct {
+	options  Options
+	state    gaffer.State
+	clock    machine.Instant
+	started  bool
+	estimate Estimates
+	next64   int64 // unwrapped sequence of the next packet
+	newest64 int64 // unwrapped, of the peer; -1 before the first
+	parts    []reassembly
+	messages *messages.Queues
+
+	// Of faults: the packet received last, and the header sent last.
+	last   uint32
+	before wire.Header
+
+	packet  wire.Packet
+	payload []byte // of the packet that is being sent
+	bytes   []byte // of the datagram that is being sent
+	ids     []int64
+}
+
+// reassembly holds the data of a packet's fragments; State knows which came.
+type reassembly struct {
+	sequence uint32
+	header   wire.Header
+	parts    [][]byte
+}
+
+// New gives an endpoint that has neither sent nor received.
+func New(o Options) (*Endpoint, error) {
+	if o.Profile == nil || o.Rules == nil {
+		return nil, errors.New("reference endpoint: expected a profile and rules")
+	}
+	fault := o.Fault
+	if fault == nil {
+		fault = &Fault{}
+	}
+	o.Fault = fault
+	if fault.rules != nil {
+		changed := *o.Rules
+		fault.rules(&changed)
+		o.Rules = &changed
+	}
+	e := &Endpoint{options: o, state: gaffer.NewState(o.Rules), newest64: -1, estimate: newEstimates(o.Estimates, o.Rules)}
+	e.state.StartAt(o.First)
+	e.next64 = int64(e.state.NextSequence())
+	if first := o.PeerFirst & o.Rules.Mask(); first > 0 {
+		width := e.state.Claims().Width
+		e.state.Join(gaffer.Claims{Newest: first - 1, Named: ^uint64(0) >> (64 - min(uint(width), uint(first))), Width: width})
+		e.newest64 = int64(first) - 1
+	}
+	e.parts = make([]reassembly, o.Rules.Partial)
+	if o.Messages != nil {
+		options := *o.Messages
+		if fault.messages != nil {
+			fault.messages(&options)
+		}
+		m, err := messages.NewQueues(&options, o.Profile)
+		if err != nil {
+			return nil, err
+		}
+		e.messages = m
+	}
+	return e, nil
+}
+
+// State gives the endpoint's buffers: to look at, not to step.
+func (e *Endpoint) State() *gaffer.State { return &e.state }
+
+// Estimates gives the endpoint's own figures.
+func (e *Endpoint) Estimates() *Estimates { return &e.estimate }
+
+// CanSubmit reports whether the send buffer has room for a message.
+func (e *Endpoint) CanSubmit() bool {
+	return e.messages != nil && e.messages.CanSubmit()
+}
+
+// Step takes one input: see machine.Endpoint.
+func (e *Endpoint) Step(now machine.Instant, in machine.Input, out *machine.Effects) error {
+	if e.options.EventClock || !e.started {
+		e.clock, e.started = now, true
+	}
+	switch in := in.(type) {
+	case machine.Wake:
+		e.clock = now
+		e.estimate.update(&e.state, now)
+	case machine.Arrive:
+		e.arrive(now, in, out)
+	case machine.Submit:
+		switch in.Channel {
+		case messages.ChannelPacket:
+			return e.send(now, in.Payload, out)
+		case messages.ChannelMessage:
+			if e.messages == nil {
+				return errors.New("submit: the endpoint has no message section")
+			}
+			return e.messages.Submit(in.Type, in.Payload)
+		default:
+			return fmt.Errorf("submit: channel %d, expected %d or %d", in.Channel, messages.ChannelPacket, messages.ChannelMessage)
+		}
+	default:
+		return fmt.Errorf("step: %T, expected a datagram, a submission or a wake", in)
+	}
+	return nil
+}
+
+// Deadline is never: the application sends at its own rate, and all else comes
+// with what is sent.
+func (e *Endpoint) Deadline() (machine.Instant, bool) { return 0, false }
+
+func (e *Endpoint) send(now machine.Instant, app []byte, out *machine.Effects) error {
+	header := e.state.Header()
+	if f := e.options.Fault.header; f != nil {
+		f(e, &header)
+	}
+	payload := app
+	if e.messages != nil {
+		e.payload, e.ids = e.messages.Write(e.payload[:0], e.ids[:0], e.clock, e.estimate.RTT())
+		payload = append(e.payload, app...)
+		e.payload = payload
+	}
+	if err := e.transmit(header, payload, out); err != nil {
+		return err
+	}
+	if e.messages != nil {
+		e.messages.Sent(e.next64, e.clock, e.ids)
+	}
+	p := gaffer.Sent{At: e.clock, Bytes: uint32(len(payload)), Ack: header.Ack, AckBits: header.AckBits, Flags: gaffer.SentHeader}
+	if len(out.Transmit) > 1 {
+		p.Flags |= gaffer.SentFragmented
+	}
+	e.state.Send(p)
+	e.tell(now, machine.Event{Kind: machine.EventSent, Sequence: header.Sequence, Sequence64: e.next64, RTT: -1}, out)
+	e.next64++
+	return nil
+}
+
+// transmit puts a packet on the network, in fragments where it is large.
+func (e *Endpoint) transmit(h wire.Header, payload []byte, out *machine.Effects) error {
+	o := &e.options
+	if n := o.Profile.PayloadLengthBits; n > 0 && len(payload) >= 1<<n {
+		return fmt.Errorf("submit: %d bytes, expected at most the %d that the profile's payload length of %d bits can say", len(payload), 1<<n-1, n)
+	}
+	pk := wire.Packet{Kind: wire.KindRegular, Header: h, Sequence: h.Sequence}
+	if o.FragmentAbove == 0 || len(payload) <= o.FragmentAbove {
+		e.bytes = o.Profile.Append(e.bytes[:0], &pk, payload)
+		out.Send(0, machine.SendDatagram, e.bytes)
+		return nil
+	}
+	pk.Kind, pk.FragmentCount = wire.KindFragment, (len(payload)+o.FragmentSize-1)/o.FragmentSize
+	whole := payload
+	if pk.FragmentCount > o.FragmentMost {
+		return fmt.Errorf("submit: %d bytes make %d fragments, expected at most %d", len(payload), pk.FragmentCount, o.FragmentMost)
+	}
+	for ; len(payload) > 0; pk.FragmentID++ {
+		data := payload[:min(o.FragmentSize, len(payload))]
+		payload = payload[len(data):]
+		if o.Fault.fragment != nil {
+			right := pk.FragmentID
+			pk.FragmentID = o.Fault.fragment(&pk)
+			data = whole[pk.FragmentID*o.FragmentSize:]
+			data = data[:min(o.FragmentSize, len(data))]
+			e.bytes = o.Profile.Append(e.bytes[:0], &pk, data)
+			out.Send(0, machine.SendDatagram, e.bytes)
+			pk.FragmentID = right
+			continue
+		}
+		e.bytes = o.Profile.Append(e.bytes[:0], &pk, data)
+		out.Send(0, machine.SendDatagram, e.bytes)
+	}
+	return nil
+}
+
+// arrive takes a datagram. What is no packet of the profile is passed over, as
+// the libraries do.
+func (e *Endpoint) arrive(now machine.Instant, in machine.Arrive, out *machine.Effects) {
+	p := &e.packet
+	if err := e.options.Profile.Parse(in.Bytes, len(in.Bytes), p); err != nil {
+		return
+	}
+	switch p.Kind {
+	case wire.KindRegular:
+		e.receive(now, p.Header, in.Bytes[p.PayloadOffset:p.PayloadOffset+p.PayloadLen], in.Refuse, out)
+	case wire.KindFragment:
+		e.arriveFragment(now, in, p, out)
+	}
+}
+
+func (e *Endpoint) arriveFragment(now machine.Instant, in machine.Arrive, p *wire.Packet, out *machine.Effects) {
+	last := p.FragmentID == p.FragmentCount-1
+	if size := e.options.FragmentSize; !last && p.PayloadLen != size || p.PayloadLen > size {
+		return
+	}
+	fate := e.state.ArriveFragment(p.Sequence, p.FragmentID, p.FragmentCount)
+	if e.options.Fault.early && fate == gaffer.FragmentKept {
+		e.state.EnterReceived(p.Sequence)
+		e.last = p.Sequence
+	}
+	if fate != gaffer.FragmentKept && fate != gaffer.FragmentComplete {
+		return
+	}
+	r := &e.parts[gaffer.Slot(p.Sequence, len(e.parts))]
+	if r.sequence != p.Sequence || len(r.parts) != p.FragmentCount || e.state.PartialOf(p.Sequence).Missing == p.FragmentCount-1 {
+		*r = reassembly{sequence: p.Sequence, parts: make([][]byte, p.FragmentCount)}
+	}
+	r.parts[p.FragmentID] = slices.Clone(in.Bytes[p.PayloadOffset : p.PayloadOffset+p.PayloadLen])
+	if p.FragmentID == 0 {
+		r.header = p.Header
+	}
+	if fate == gaffer.FragmentComplete {
+		whole := slices.Concat(r.parts...)
+		header := r.header
+		*r = reassembly{}
+		e.receive(now, header, whole, in.Refuse, out)
+		e.state.Forget(header.Sequence)
+	}
+}
+
+// receive takes a whole packet.
+func (e *Endpoint) receive(now machine.Instant, h wire.Header, payload []byte, refuse bool, out *machine.Effects) {
+	if e.messages != nil {
+		// What is malformed is discarded before it can be acked: a packet that
+		// was acked with its messages unread would lose them for good.
+		rest, err := e.messages.Read(payload)
+		if err != nil {
+			return
+		}
+		payload = rest
+	}
+	size := e.packet.HeaderLen + len(payload)
+	event := machine.Event{Sequence: h.Sequence, Sequence64: e.unwrap(h.Sequence), RTT: -1}
+	if f := e.options.Fault.drops; f != nil && f(e, h.Sequence) {
+		event.Kind = machine.EventStale
+		e.tell(now, event, out)
+		return
+	}
+	fate := e.state.Arrive(h.Sequence, refuse)
+	switch fate {
+	case gaffer.Accepted, gaffer.Redelivered:
+		event.Kind = machine.EventReceived
+	case gaffer.Refused:
+		event.Kind = machine.EventRejected
+	case gaffer.Duplicate:
+		event.Kind = machine.EventDuplicate
+	case gaffer.Stale:
+		event.Kind = machine.EventStale
+	}
+	e.tell(now, event, out)
+	if !fate.Delivered() {
+		return
+	}
+	e.newest64 = max(e.newest64, event.Sequence64)
+	e.last = h.Sequence
+	e.estimate.arrive(h.Sequence, size, e.clock)
+	out.Hand(machine.Delivery{Channel: messages.ChannelPacket, ID: uint64(h.Sequence), Payload: payload})
+	e.readAcks(now, h, out)
+	if e.messages != nil {
+		e.messages.Deliver(now, e.options.Side, out)
+	}
+}
+
+// readAcks takes the ack fields of a packet that was handed over.
+func (e *Endpoint) readAcks(now machine.Instant, h wire.Header, out *machine.Effects) {
+	r := e.state.Rules
+	c := r.Claims(h.Ack, h.AckBits)
+	told := e.state.ReadAcks(c, e.clock, 0)
+	// The article walks the bits from the newest back; messages are settled in
+	// the same order.
+	for n := 0; told != 0; n, told = n+1, told>>1 {
+		if told&1 == 0 {
+			continue
+		}
+		sequence := (c.Newest - uint32(n)) & r.Mask()
+		p := e.state.Sent(sequence)
+		sample := e.clock.Sub(p.At)
+		e.estimate.sample(sequence, sample)
+		sequence64 := e.next64 - 1 + int64(r.Distance(sequence, (e.state.NextSequence()-1)&r.Mask()))
+		e.tell(now, machine.Event{Kind: machine.EventAcked, Bit: p.Bit, Sequence: sequence, Sequence64: sequence64, RTT: int64(sample)}, out)
+		if e.messages != nil && !e.options.Fault.deaf {
+			e.messages.Acked(sequence64)
+		}
+	}
+}
+
+// unwrap gives the peer's sequence without the wrap. The first keeps its value.
+func (e *Endpoint) unwrap(sequence uint32) int64 {
+	if e.newest64 < 0 {
+		return int64(sequence)
+	}
+	r := e.state.Rules
+	return e.newest64 + int64(r.Distance(sequence, uint32(e.newest64)&r.Mask()))
+}
+
+func (e *Endpoint) tell(now machine.Instant, event machine.Event, out *machine.Effects) {
+	event.Side, event.Certainty, event.At = e.options.Side, machine.Certain, now
+	out.Events = append(out.Events, event)
+}
+
+// Clone gives an independent copy.
+func (e *Endpoint) Clone() machine.Endpoint {
+	c := *e
+	c.state = e.state.Clone()
+	c.estimate = e.estimate.clone()
+	c.parts = slices.Clone(e.parts)
+	for i := range c.parts {
+		c.parts[i].parts = slices.Clone(c.parts[i].parts) // what a part holds never changes
+	}
+	if e.messages != nil {
+		c.messages = e.messages.Clone()
+	}
+	c.payload, c.bytes, c.ids = nil, nil, nil
+	return &c
+}

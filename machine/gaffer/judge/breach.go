@@ -1,0 +1,100 @@
+package judge
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/gaffer"
+)
+
+// withdrawn looks for packets that are received, in range, and no longer named.
+func (n *NearSide) withdrawn(d *machine.Datagram, c gaffer.Claims) *machine.Divergence {
+	r := n.base.Rules
+	for k := range min(c.Width, 64) {
+		q := (c.Newest - uint32(k)) & r.Mask()
+		if c.Named>>uint(k)&1 == 1 || !n.base.Has(q) || r.NoStaleClear && r.Distance(n.base.NewestReceived(), q) < 0 {
+			continue
+		}
+		frames := gaffer.Refs(n.last)
+		if n.arrived != nil && n.arrived[q%64].sequence == q {
+			frames = gaffer.Refs(n.arrived[q%64].ref, n.last)
+		}
+		want := c
+		want.Named |= 1 << uint(k)
+		return n.diverge2(d, c, n.expected(c), "ack-withdrawn", fmt.Sprintf("packet %d was received, an earlier header names it, and this one speaks of it and does not", q), frames)
+	}
+	return nil
+}
+
+// neverArrived words that a header names a packet that never passed the tap
+// towards the side.
+func (n *NearSide) neverArrived(peer *Judged, d *machine.Datagram, c gaffer.Claims, q uint32) *machine.Divergence {
+	what := "no packet of that number passed the tap"
+	switch peer.sight(n.base.Rules, q) {
+	case sightAhead:
+		what = "its peer had not sent a packet of that number"
+	case sightFragments:
+		what = "not all of its fragments passed the tap"
+	case sightWhole:
+		what = "it was dropped when it came: as too old, or as refused"
+	}
+	frames := gaffer.Refs(n.last)
+	return n.diverge2(d, c, n.expected(c), "ack-never-arrived", fmt.Sprintf("the header names packet %d, and %s towards this side", q, what), frames)
+}
+
+// expected gives the reference's claims that come nearest to a header: after
+// how much of the socket the fewest bits differ.
+func (n *NearSide) expected(c gaffer.Claims) gaffer.Claims {
+	r := n.base.Rules
+	trial := n.base.Clone()
+	best, least := trial.Claims(), 1000
+	weigh := func() {
+		w := trial.Claims()
+		off := 0
+		if w.Newest != c.Newest {
+			off = 100 + min(max(r.Distance(w.Newest, c.Newest), r.Distance(c.Newest, w.Newest)), 100)
+		}
+		if off += bits.OnesCount64(w.Named ^ c.Named); off < least {
+			best, least = w, off
+		}
+	}
+	weigh()
+	for i := range n.queue.n {
+		n.read(&trial, n.queue.at(i), false)
+		weigh()
+	}
+	return best
+}
+
+// nearest is expected as a state; it is only asked for its claims.
+func (n *NearSide) nearest(c gaffer.Claims) *gaffer.State {
+	want := n.expected(c)
+	s := gaffer.NewState(n.base.Rules)
+	s.Join(want)
+	return &s
+}
+
+func (n *NearSide) diverge(d *machine.Datagram, c gaffer.Claims, want *gaffer.State, rule, because string, frames ...machine.Ref) *machine.Divergence {
+	return n.diverge2(d, c, want.Claims(), rule, because, frames)
+}
+
+func (n *NearSide) diverge2(d *machine.Datagram, got, want gaffer.Claims, rule, because string, frames []machine.Ref) *machine.Divergence {
+	r := n.base.Rules
+	field, expected, found := fieldsOf(r, want, got)
+	return &machine.Divergence{
+		Ref: d.Ref, At: d.At, Rule: rule, Field: field, Expected: expected, Got: found, Because: because,
+		Frames: frames, Reference: picture(r, want), Captured: picture(r, got),
+	}
+}
+
+// lacking names the packets that want names and got does not.
+func lacking(r *gaffer.Rules, want, got gaffer.Claims) string {
+	for k := range min(want.Width, 64) {
+		q := (want.Newest - uint32(k)) & r.Mask()
+		if want.Named>>uint(k)&1 == 1 && !got.Names(r, q) {
+			return fmt.Sprintf("packet %d", q)
+		}
+	}
+	return "nothing"
+}

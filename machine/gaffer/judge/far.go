@@ -1,0 +1,270 @@
+package judge
+
+import (
+	"fmt"
+	"hash/crc32"
+	"math/bits"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/gaffer"
+	wire "github.com/ackscope/ackscope/wire/gaffer"
+)
+
+// farSide is what the headers of a side far from the tap have said. A header is
+// a snapshot of what the side had received; put in the order of their numbers,
+// each snapshot must contain the one before it.
+type farSide struct {
+	ring  []farHeader // by sequence mod its size
+	count int
+	met   bool
+	top   uint32
+
+	size    int // of its fragments but the last of a packet; 0 until one came
+	sizeRef machine.Ref
+}
+
+// farHeader is one header.
+type farHeader struct {
+	ref      machine.Ref
+	claims   gaffer.Claims
+	sum      uint32 // of the datagram
+	sequence uint32
+	live     bool
+}
+
+const farFirst, farHeaders = 8, 64
+
+// at gives the header of a packet, nil where it is not kept.
+func (f *farSide) at(q uint32) *farHeader {
+	if h := &f.ring[int(q)&(len(f.ring)-1)]; h.live && h.sequence == q {
+		return h
+	}
+	return nil
+}
+
+// enter keeps a header. The ring grows with use.
+func (f *farSide) enter(h farHeader) {
+	if f.count++; f.count > len(f.ring) && len(f.ring) < farHeaders {
+		old := f.ring
+		f.ring = make([]farHeader, 2*len(old))
+		for _, o := range old {
+			f.ring[int(o.sequence)&(len(f.ring)-1)] = o
+		}
+	}
+	f.ring[int(h.sequence)&(len(f.ring)-1)] = h
+}
+
+// judge holds a header of the side against the others and against what passed
+// the tap towards it.
+func (f *farSide) judge(r *gaffer.Rules, s, peer *Judged, d *machine.Datagram, h wire.Header) *machine.Divergence {
+	c := s.claims(h)
+	if f.ring == nil {
+		f.ring = make([]farHeader, farFirst)
+	}
+	ahead := 1
+	if f.met {
+		ahead = r.Distance(h.Sequence, f.top)
+	}
+	if -ahead >= len(f.ring) {
+		s.Opinion.Undecided++
+		return nil
+	}
+	diverge := func(want gaffer.Claims, rule, because string, frames ...machine.Ref) *machine.Divergence {
+		field, expected, got := fieldsOf(r, want, c)
+		return &machine.Divergence{
+			Ref: d.Ref, At: d.At, Rule: rule, Field: field, Expected: expected, Got: got, Because: because,
+			Frames: gaffer.Refs(frames...), Reference: picture(r, want), Captured: picture(r, c),
+		}
+	}
+	if old := f.at(h.Sequence); ahead <= 0 && old != nil {
+		switch {
+		case old.claims != c:
+			return diverge(old.claims, "sequence-reuse", fmt.Sprintf("packet %d was sent before with other acks: it is another packet under the same number", h.Sequence), old.ref)
+		case old.sum != sumOf(d.Bytes):
+			v := diverge(old.claims, "sequence-reuse", fmt.Sprintf("packet %d was sent before with other content: it is another packet under the same number", h.Sequence), old.ref)
+			v.Field, v.Expected, v.Got = "gaffer.sequence", "another number", fmt.Sprint(h.Sequence)
+			return v
+		}
+		return nil // the network doubled it
+	}
+	before, after := f.neighbours(r, h.Sequence, ahead)
+	told := uint64(0) // what the header before named has been looked at
+	if before != nil && c.Newest != r.Mask() {
+		if moved := r.Distance(c.Newest, before.claims.Newest); moved >= 0 && moved < 64 {
+			told = before.claims.Named << uint(moved)
+		}
+	}
+	if v := f.unsent(r, peer, c, told, diverge); v != nil {
+		return v
+	}
+	if before != nil {
+		if want, ok := contains(r, c, before.claims); !ok {
+			return diverge(want, "ack-forgotten", fmt.Sprintf("packet %d, sent before, says more was received", before.sequence), before.ref)
+		}
+	}
+	if after != nil {
+		if _, ok := contains(r, after.claims, c); !ok {
+			return diverge(after.claims, "ack-forgotten", fmt.Sprintf("packet %d, sent later though it came earlier, says less was received", after.sequence), after.ref)
+		}
+	}
+	if f.open(r, peer, c) {
+		s.Opinion.Undecided++
+	}
+	if ahead > 0 {
+		f.met, f.top = true, h.Sequence
+	}
+	f.enter(farHeader{d.Ref, c, sumOf(d.Bytes), h.Sequence, true})
+	return nil
+}
+
+// uneven holds the size of a fragment against those before: all of an endpoint's
+// but the last of each packet have one.
+func (f *farSide) uneven(d *machine.Datagram, p *wire.Packet) *machine.Divergence {
+	if p.Kind != wire.KindFragment || p.FragmentID == p.FragmentCount-1 {
+		return nil
+	}
+	was, ref := f.size, f.sizeRef
+	f.size, f.sizeRef = p.PayloadLen, d.Ref
+	if was == 0 || was == p.PayloadLen {
+		return nil
+	}
+	return &machine.Divergence{
+		Ref: d.Ref, At: d.At, Rule: "fragments", Field: "gaffer.payload.length", Expected: fmt.Sprint(was), Got: fmt.Sprint(p.PayloadLen),
+		Because: "all fragments but the last of a packet are of one size: it says where in the packet each belongs", Frames: gaffer.Refs(ref),
+		Reference: fmt.Sprintf("fragments of %d bytes", was), Captured: fmt.Sprintf("fragment %d of %d has %d bytes", p.FragmentID, p.FragmentCount, p.PayloadLen),
+	}
+}
+
+// sumOf tells the bytes of datagrams apart.
+func sumOf(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// neighbours gives the nearest kept headers that were sent before and after a
+// packet.
+func (f *farSide) neighbours(r *gaffer.Rules, sequence uint32, ahead int) (before, after *farHeader) {
+	if !f.met {
+		return nil, nil
+	}
+	if ahead > 0 {
+		return f.at(f.top), nil
+	}
+	for n := uint32(1); n < uint32(len(f.ring)); n++ {
+		if h := f.at((sequence - n) & r.Mask()); h != nil {
+			before = h
+			break
+		}
+	}
+	for n := 1; n <= -ahead; n++ {
+		if h := f.at((sequence + uint32(n)) & r.Mask()); h != nil {
+			return before, h
+		}
+	}
+	return before, nil
+}
+
+// contains reports whether the later snapshot has all of the earlier one; where
+// it has not, want is what it would have to say at least.
+func contains(r *gaffer.Rules, later, earlier gaffer.Claims) (want gaffer.Claims, ok bool) {
+	if earlier.Nothing(r) {
+		return later, true
+	}
+	ahead := r.Distance(later.Newest, earlier.Newest)
+	if later.Nothing(r) || ahead < 0 {
+		return earlier, false
+	}
+	if ahead >= 64 {
+		return later, true
+	}
+	must := earlier.Named << uint(ahead)
+	if later.Width < 64 {
+		must &= 1<<uint(later.Width) - 1
+	}
+	if must&^later.Named == 0 {
+		return later, true
+	}
+	want = later
+	want.Named |= must
+	return want, false
+}
+
+// unsent looks for packets that are named, but for those of told, and that the
+// side cannot have.
+func (f *farSide) unsent(r *gaffer.Rules, peer *Judged, c gaffer.Claims, told uint64, diverge func(gaffer.Claims, string, string, ...machine.Ref) *machine.Divergence) *machine.Divergence {
+	if c.Nothing(r) || !peer.Sent.met {
+		return nil // what it names came before the capture
+	}
+	want := c
+	lied, ahead := uint32(0), false
+	for left := c.Named &^ told; left != 0; left &= left - 1 {
+		n := bits.TrailingZeros64(left)
+		q := (c.Newest - uint32(n)) & r.Mask()
+		switch peer.sight(r, q) {
+		case sightAhead:
+			ahead = true
+		case sightNone:
+			if r.NoStaleClear || peer.Near == nil && peer.Sent.span < passedSpan && r.Distance(q, peer.Sent.first) <= 0 {
+				continue
+			}
+		default:
+			continue
+		}
+		want.Named &^= 1 << uint(n)
+		lied = q
+	}
+	// An endpoint that has just begun stands at the largest number, and takes what
+	// comes from before the wrap for older packets.
+	edge := c.Newest == r.Mask() && c.Named&1 == 0
+	if !edge && peer.sight(r, c.Newest) == sightAhead {
+		want = gaffer.Claims{Newest: peer.Sent.top, Named: 0, Width: c.Width}
+		if behind := r.Distance(c.Newest, peer.Sent.top); behind < 64 {
+			want.Named = c.Named >> uint(behind)
+		}
+		return diverge(want, "ack-unsent", fmt.Sprintf("ack names packet %d, and its peer's newest is %d", c.Newest, peer.Sent.top))
+	}
+	if want.Named != c.Named {
+		what := "did not pass the tap on its way to this side"
+		if ahead {
+			what = "had not been sent"
+		}
+		return diverge(want, "ack-unsent", fmt.Sprintf("the header names packet %d, which %s", lied, what))
+	}
+	if r.AckBelow || edge || c.Named&1 == 1 {
+		return nil
+	}
+	// Only a packet of which fragments came moves ack without having been received.
+	switch sight := peer.sight(r, c.Newest); {
+	case sight == sightWhole:
+		want.Named |= 1
+		return diverge(want, "ack-without-bit", fmt.Sprintf("ack names packet %d and bit 0 does not, though it is no packet of fragments", c.Newest))
+	case sight == sightNone && r.Partial == 0:
+		want = gaffer.Claims{Newest: peer.Sent.top, Width: c.Width}
+		if c.Named != 0 {
+			n := bits.TrailingZeros64(c.Named)
+			want.Newest, want.Named = (c.Newest-uint32(n))&r.Mask(), c.Named>>uint(n)
+		}
+		return diverge(want, "ack-unsent", fmt.Sprintf("ack names packet %d, which did not pass the tap", c.Newest))
+	}
+	return nil
+}
+
+// open reports whether a header leaves open what became of packets that passed
+// the tap towards the side before it: those that it does not name.
+func (f *farSide) open(r *gaffer.Rules, peer *Judged, c gaffer.Claims) bool {
+	if !peer.Sent.met {
+		return false
+	}
+	if c.Nothing(r) || c.Newest != peer.Sent.top {
+		return true
+	}
+	for n := range min(c.Width, 64) {
+		if c.Named>>uint(n)&1 == 1 {
+			continue
+		}
+		switch peer.sight(r, (c.Newest-uint32(n))&r.Mask()) {
+		case sightWhole, sightFragments:
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,314 @@
+package judge
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/gaffer"
+
+	wire "github.com/ackscope/ackscope/wire/gaffer"
+)
+
+// Behaviours lists the known ways to keep the buffers.
+var Behaviours = []machine.Behaviour{
+	{Name: BehaviourArticle, Doc: "the article: a newer sequence clears the entries between the previous newest and it; a slice goes again after 100 ms"},
+	{Name: BehaviourSample, Doc: "the series' sample programs where they are at odds with the articles: slices go again at once, round by round"},
+	{Name: "gaffer@no-stale-clear", Doc: "the article's first listing: old entries stay, and come back as acks one wrap later"},
+	{Name: "reliable@<1.3", Doc: "reliable before 1.3: a packet that comes again is delivered again, and its acks are read again"},
+	{Name: "reliable@>=1.3", Doc: "reliable from 1.3 on: duplicates and stale packets are dropped"},
+	{Name: "reliable@2017", Doc: "reliable's first week: duplicates and stale packets are delivered"},
+}
+
+const (
+	BehaviourArticle = "gaffer@article"
+	BehaviourSample  = "gaffer@article-sample"
+)
+
+// BehavioursOf names those that can be meant by an endpoint of a profile, the
+// usual one first.
+func BehavioursOf(p *wire.Profile) []string {
+	switch {
+	case p == nil:
+		return nil
+	case gaffer.IsPieces(p):
+		return []string{BehaviourArticle}
+	case gaffer.IsSample(p):
+		return []string{BehaviourArticle, BehaviourSample}
+	case !p.HasAcks():
+		return nil
+	case p.Form == wire.FormReliable:
+		return []string{"reliable@>=1.3", "reliable@<1.3", "gaffer@no-stale-clear"}
+	case p.Duplicates == wire.Delivered && p.Stale == wire.Delivered && len(p.Prefix) == 1 && p.Prefix[0] == wire.PrefixZero:
+		return []string{"reliable@2017", "gaffer@no-stale-clear"}
+	}
+	return []string{BehaviourArticle, "gaffer@no-stale-clear"}
+}
+
+// behave gives the rules of a profile under a named behaviour.
+func behave(p *wire.Profile, name string) (*gaffer.Rules, error) {
+	r := gaffer.RulesOf(p)
+	switch name {
+	case BehaviourArticle:
+	case "gaffer@no-stale-clear":
+		r.NoStaleClear = true
+	case "reliable@>=1.3":
+		r.DeliverDuplicates, r.DeliverStale = false, false
+	case "reliable@<1.3":
+		r.DeliverDuplicates, r.DeliverStale = true, false
+	case "reliable@2017":
+		r.DeliverDuplicates, r.DeliverStale = true, true
+	default:
+		return nil, fmt.Errorf("behaviour %q: expected one of %s", name, strings.Join(behaviourNames(), ", "))
+	}
+	return r, nil
+}
+
+func behaviourNames() (names []string) {
+	for _, b := range Behaviours {
+		names = append(names, b.Name)
+	}
+	return names
+}
+
+// Judge holds the headers of both sides of a flow against those of references:
+// sequence, ack, ack_bits and fragments.
+//
+//	near side   its socket holds, in order, what passed the tap towards it. Before
+//	            each of its headers the reference reads as much of that as makes
+//	            the header come out right; if no amount does, the side diverges.
+//	far side    its headers are held against each other and against what passed
+//	            the tap towards it: none may name what it cannot have, or forget.
+type Judge struct {
+	profile *wire.Profile
+	sides   [2]Judged
+	packet  wire.Packet
+}
+
+// Judged is one side.
+type Judged struct {
+	Side    machine.Side
+	Rules   *gaffer.Rules
+	Opinion machine.Opinion
+	Near    *NearSide // nil for a far one
+	far     farSide
+	Sent    passed // of its packets, what passed the tap
+	zeros   bool   // of the article's form: who has received nothing may say so by zeros
+	// The first of its packets that says that something was received.
+	spoken   bool
+	spokenAt uint32
+	frag     ownFragments
+	Unread   []Unreadable // of a near one: since its last number
+}
+
+// New gives the judge of a flow whose sides behave as named. Of facts it
+// uses where the tap stands.
+func New(p *wire.Profile, facts machine.Facts, behaviours [2]string) (*Judge, error) {
+	j := &Judge{profile: p}
+	for i := range j.sides {
+		r, err := behave(p, behaviours[i])
+		if err != nil {
+			return nil, err
+		}
+		s := &j.sides[i]
+		s.Side, s.Rules, s.zeros = machine.Side(i), r, p.Form == wire.FormFixed
+		s.Opinion.Inferred.Tick = facts.Tick[i]
+		if facts.Vantage.Near(s.Side) {
+			s.Near = newNearSide(r)
+		}
+	}
+	return j, nil
+}
+
+// Observe takes the next datagram.
+func (j *Judge) Observe(d *machine.Datagram) {
+	p := &j.packet
+	err := j.profile.Parse(d.Bytes, d.Length, p)
+	s, peer := &j.sides[d.From], &j.sides[d.From.Other()]
+	if p.Kind > wire.KindFragment || err != nil && (p.Kind != wire.KindFragment || p.FragmentCount == 0) {
+		s.PassesOver(d)
+		return // a reference passes it over, or the snap length cut off what it was
+	}
+	header := p.HasHeader && err == nil
+	if s.Opinion.Divergence == nil {
+		s.send(peer, d, p, header, err == nil)
+	}
+	s.Sent.Pass(s.Rules, p.Sequence, p.Kind == wire.KindFragment)
+	if peer.Near != nil && peer.Opinion.Divergence == nil && err == nil {
+		a := pendingPacket{ref: d.Ref, sequence: p.Sequence}
+		if p.Kind == wire.KindFragment {
+			a.id, a.count = uint16(p.FragmentID), uint16(p.FragmentCount)
+			if size := j.profile.FragmentSize; size > 0 && (p.FragmentID < p.FragmentCount-1 && p.PayloadLen != size || p.PayloadLen > size) {
+				return // the reference drops it
+			}
+		}
+		peer.Near.arrive(a)
+	}
+}
+
+// send takes a datagram that the side sent.
+func (s *Judged) send(peer *Judged, d *machine.Datagram, p *wire.Packet, header, whole bool) {
+	if s.Near != nil {
+		v := s.Number(s.Rules, d, p)
+		if s.Unread = s.Unread[:0]; v != nil {
+			s.Opinion.Divergence = v
+			return
+		}
+	} else if whole {
+		if s.Opinion.Divergence = s.far.uneven(d, p); s.Opinion.Divergence != nil {
+			return
+		}
+	}
+	if !header {
+		return
+	}
+	s.Opinion.Compared++
+	s.Opinion.Inferred.Submitted++
+	var v *machine.Divergence
+	if s.Near != nil {
+		v = s.Near.judge(s, peer, d, p.Header)
+	} else {
+		v = s.far.judge(s.Rules, s, peer, d, p.Header)
+	}
+	if v != nil && peer.misnumbers() && restsOnNumbers(v) {
+		s.Opinion.Undecided++
+		v = nil
+	}
+	s.Opinion.Divergence = v
+}
+
+// claims reads the acks of a header of the side. Before they have received
+// anything, some endpoints say so by zeros and not as reliable does.
+func (s *Judged) claims(h wire.Header) gaffer.Claims {
+	c := s.Rules.Claims(h.Ack, h.AckBits)
+	before := !s.spoken || s.Rules.Newer(s.spokenAt, h.Sequence)
+	switch {
+	case !before || c.Nothing(s.Rules):
+		return c
+	case s.zeros && h.Ack == 0 && h.AckBits == 0:
+		return gaffer.Claims{Newest: s.Rules.Mask(), Width: c.Width}
+	}
+	s.spoken, s.spokenAt = true, h.Sequence
+	return c
+}
+
+// Finish settles what is open.
+func (j *Judge) Finish() {
+	for i := range j.sides {
+		s := &j.sides[i]
+		if s.Near != nil {
+			s.Near.finish(s)
+			s.Opinion.Inferred.Refused = s.Near.refused + uint64(len(s.Near.doubts))
+			if s.Opinion.Undecided > 0 {
+				s.Opinion.Why = s.Near.why()
+			}
+			continue
+		}
+		if s.Opinion.Undecided == 0 {
+			s.Opinion.Undecided = s.Opinion.Compared // which packets it sent beside these is not known
+		}
+		if s.Opinion.Undecided > 0 {
+			s.Opinion.Why = "the tap is not at this side: what passed it may have been lost or late behind it"
+		}
+	}
+}
+
+// Opinion gives what is found of a side.
+func (j *Judge) Opinion(s machine.Side) *machine.Opinion { return &j.sides[s].Opinion }
+
+// ownFragments is what a near side has sent of a packet in fragments.
+type ownFragments struct {
+	next  int // fragment that is due; 0: none is
+	count int
+	size  int
+	ref   machine.Ref
+}
+
+// Number checks the sequence and the fragments of a near side's datagram: the
+// next packet has the next number, and fragments leave together and in order.
+func (s *Judged) Number(r *gaffer.Rules, d *machine.Datagram, p *wire.Packet) *machine.Divergence {
+	f := &s.frag
+	due := (s.Sent.top + 1) & r.Mask()
+	diverge := func(rule, field string, expected, got any, because string) *machine.Divergence {
+		return &machine.Divergence{
+			Ref: d.Ref, At: d.At, Rule: rule, Field: field, Expected: fmt.Sprint(expected), Got: fmt.Sprint(got),
+			Because: because, Frames: gaffer.Refs(f.ref),
+			Reference: fmt.Sprintf("next sequence %d", due), Captured: fmt.Sprintf("sequence %d", p.Sequence),
+		}
+	}
+	defer func() { f.ref = d.Ref }()
+	if v := s.leftOut(d, p, due); v != nil {
+		return v
+	}
+	if s.cutOut(p, due) {
+		if f.next = 0; p.Kind == wire.KindFragment && p.FragmentID+1 < p.FragmentCount {
+			f.count, f.size, f.next = p.FragmentCount, p.PayloadLen, p.FragmentID+1
+		}
+		return nil
+	}
+	if f.next > 0 {
+		switch {
+		case p.Kind != wire.KindFragment || p.Sequence != s.Sent.top:
+			return diverge("fragments", "gaffer.sequence", s.Sent.top, p.Sequence, fmt.Sprintf("fragment %d of %d of packet %d is due: the fragments of a packet leave together", f.next, f.count, s.Sent.top))
+		case p.FragmentCount != f.count:
+			return diverge("fragments", "gaffer.fragment.count", f.count, p.FragmentCount, "all fragments of a packet name the same count")
+		case p.FragmentID != f.next:
+			return diverge("fragments", "gaffer.fragment.id", f.next, p.FragmentID, "fragments leave in their order")
+		case f.next < f.count-1 && p.PayloadLen != f.size || p.PayloadLen > f.size:
+			return diverge("fragments", "gaffer.payload.length", f.size, p.PayloadLen, "all fragments of a packet but the last are of one size, and the last is no larger")
+		}
+		f.next++
+		if f.next == f.count {
+			f.next = 0
+		}
+		return nil
+	}
+	if s.Sent.met && p.Sequence != due {
+		return diverge("sequence", "gaffer.sequence", due, p.Sequence, "the sequence number steps by one from packet to packet")
+	}
+	if p.Kind != wire.KindFragment {
+		return nil
+	}
+	if p.FragmentID != 0 && s.Sent.met {
+		return diverge("fragments", "gaffer.fragment.id", 0, p.FragmentID, "a packet begins with its fragment 0")
+	}
+	f.count, f.size, f.next = p.FragmentCount, p.PayloadLen, p.FragmentID+1
+	if f.next >= f.count {
+		f.next = 0
+	}
+	return nil
+}
+
+// fieldsOf words the first field in which two headers' acks differ.
+func fieldsOf(r *gaffer.Rules, want, got gaffer.Claims) (field, expected, found string) {
+	if want.Newest != got.Newest {
+		return "gaffer.ack", fmt.Sprint(want.Newest), fmt.Sprint(got.Newest)
+	}
+	digits := r.AckBits / 4
+	return "gaffer.ack_bits", fmt.Sprintf("0x%0*x", digits, bitsOf(r, want)), fmt.Sprintf("0x%0*x", digits, bitsOf(r, got))
+}
+
+// bitsOf gives ack_bits as the header has it.
+func bitsOf(r *gaffer.Rules, c gaffer.Claims) uint64 {
+	if r.AckBelow {
+		return c.Named >> 1
+	}
+	return c.Named
+}
+
+// picture draws what claims say: the newest first.
+func picture(r *gaffer.Rules, c gaffer.Claims) string {
+	if c.Nothing(r) {
+		return "nothing received"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "received, from %d down: ", c.Newest)
+	for n := range min(c.Width, 64) {
+		if c.Named>>uint(n)&1 == 1 {
+			b.WriteRune(machine.CellReceived.Rune())
+		} else {
+			b.WriteRune(machine.CellEmpty.Rune())
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,299 @@
+package judge
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/gaffer"
+	"github.com/ackscope/ackscope/machine/gaffer/tracker"
+	wire "github.com/ackscope/ackscope/wire/gaffer"
+)
+
+// NearSide is the reference of a side at the tap.
+//
+// When within a frame a real endpoint reads its socket is not on the wire; that
+// it reads in order is. So two states step through the same packets: ahead tries
+// how many more must be read for a header, and base follows once that is settled.
+type NearSide struct {
+	base, ahead gaffer.State
+	opened      bool
+	joined      bool // met in the middle: what is older than the capture is unknown
+	joinedTop   uint32
+	headers     int      // since it was joined
+	unknown     []uint64 // of a joined one that keeps old entries: slots whose entry is not known
+
+	queue  pendingQueue
+	doubts []doubt
+	last   machine.Ref // its last header
+
+	arrived    []arrivedPacket // by sequence mod 64: what was read last
+	refused    uint64
+	unread     int    // at the end
+	before     uint64 // headers that name packets from before the capture
+	overflowed bool
+}
+
+// note keeps the frame of a packet that was read.
+func (n *NearSide) note(p *pendingPacket) {
+	if n.arrived == nil {
+		n.arrived = make([]arrivedPacket, 64)
+	}
+	n.arrived[p.sequence%64] = arrivedPacket{p.ref, p.sequence}
+}
+
+type arrivedPacket struct {
+	ref      machine.Ref
+	sequence uint32
+}
+
+func newNearSide(r *gaffer.Rules) *NearSide {
+	return &NearSide{base: gaffer.NewState(r), ahead: gaffer.NewState(r)}
+}
+
+// arrive puts a datagram into the side's socket.
+func (n *NearSide) arrive(p pendingPacket) {
+	if n.queue.n >= tracker.QueueMost {
+		// What became of the oldest is not known any more.
+		n.queue.drop(1)
+		n.overflowed = true
+	}
+	p.headers = n.headers
+	n.queue.push(p)
+}
+
+// read has a state read one datagram.
+func (n *NearSide) read(s *gaffer.State, p *pendingPacket, refuse bool) {
+	if p.count == 0 {
+		s.Arrive(p.sequence, refuse)
+		return
+	}
+	if s.ArriveFragment(p.sequence, int(p.id), int(p.count)) == gaffer.FragmentComplete {
+		s.Arrive(p.sequence, refuse)
+		s.Forget(p.sequence)
+	}
+}
+
+// judge holds a header of the side against the reference's.
+func (n *NearSide) judge(s, peer *Judged, d *machine.Datagram, h wire.Header) *machine.Divergence {
+	c := s.claims(h)
+	if !n.opened {
+		n.open(s, h, c)
+	}
+	n.headers++
+	v := n.match(s, peer, d, c)
+	n.last = d.Ref
+	return v
+}
+
+// open starts the reference: as an endpoint that has just begun, or where the
+// side stands by its first header.
+func (n *NearSide) open(s *Judged, h wire.Header, c gaffer.Claims) {
+	r := n.base.Rules
+	n.opened = true
+	if c.Nothing(r) || h.Sequence == 0 && !s.Sent.met {
+		return
+	}
+	n.joined, n.joinedTop = true, c.Newest
+	n.base.Join(c)
+	until := 0
+	for i := range n.queue.n {
+		if p := n.queue.at(i); n.base.Has(p.sequence) || p.sequence == c.Newest {
+			until = i + 1
+		}
+	}
+	for i := range until {
+		if p := n.queue.at(i); p.count > 0 {
+			n.read(&n.base, p, false)
+		}
+	}
+	n.queue.drop(until)
+	if r.NoStaleClear {
+		n.unknown = make([]uint64, (r.Received+63)/64)
+		for i := range r.Received {
+			n.unknown[i/64] |= 1 << (i % 64)
+		}
+		for left := c.Named; left != 0; left &= left - 1 {
+			n.know((c.Newest - uint32(bits.TrailingZeros64(left))) & r.Mask())
+		}
+	}
+	n.ahead = n.base.Clone()
+}
+
+// know says that the entry of a packet's slot is now known, if it was entered.
+func (n *NearSide) know(q uint32) {
+	if n.unknown != nil && n.base.Has(q) {
+		i := gaffer.Slot(q, n.base.Rules.Received)
+		n.unknown[i/64] &^= 1 << (i % 64)
+	}
+}
+
+func (n *NearSide) unknownSlot(q uint32) bool {
+	if n.unknown == nil {
+		return false
+	}
+	i := gaffer.Slot(q, n.base.Rules.Received)
+	return n.unknown[i/64]>>(i%64)&1 == 1
+}
+
+// match finds how much the side has read when it sent a header with these
+// claims, and has the reference read that.
+func (n *NearSide) match(s, peer *Judged, d *machine.Datagram, c gaffer.Claims) *machine.Divergence {
+	r := n.base.Rules
+	if len(n.doubts) > 0 {
+		n.retire(c)
+	}
+	if n.ahead.Claims() == c {
+		return nil
+	}
+	for i := 0; i < n.queue.n; i++ {
+		n.read(&n.ahead, n.queue.at(i), false)
+		if n.ahead.Claims() == c {
+			n.commit(i + 1)
+			return nil
+		}
+		if r.Distance(n.ahead.NewestReceived(), c.Newest) > 0 && i > 0 {
+			break // the window never goes back
+		}
+	}
+	n.ahead = n.base.Clone()
+	return n.explain(s, peer, d, c)
+}
+
+// commit takes it that the first i datagrams of the socket were read, all of
+// them: ahead has read them already.
+func (n *NearSide) commit(i int) {
+	for k := range i {
+		p := n.queue.at(k)
+		n.read(&n.base, p, false)
+		n.note(p)
+		n.know(p.sequence)
+	}
+	n.queue.drop(i)
+}
+
+// explain looks for what else may have led to a header: packets that the
+// application refused, or that came before the capture.
+func (n *NearSide) explain(s, peer *Judged, d *machine.Datagram, c gaffer.Claims) *machine.Divergence {
+	r := n.base.Rules
+	if c.Nothing(r) {
+		return n.diverge(d, c, &n.base, "ack-went-back", "the side had received packets before, and says that it has not", gaffer.Refs(n.last)...)
+	}
+	if back := r.Distance(n.base.NewestReceived(), c.Newest); back > 0 && !n.base.Claims().Nothing(r) {
+		return n.diverge(d, c, &n.base, "ack-went-back", fmt.Sprintf("ack is %d older than in the header before: the newest packet received never becomes an older one", back), gaffer.Refs(n.last)...)
+	}
+	if v := n.withdrawn(d, c); v != nil {
+		return v
+	}
+	// How much must have been read so that all that is newly named was.
+	trial := n.base.Clone()
+	until, undecided := 0, false
+	for left := c.Named; left != 0; left &= left - 1 {
+		q := (c.Newest - uint32(bits.TrailingZeros64(left))) & r.Mask()
+		if n.base.Has(q) {
+			continue
+		}
+		if i := n.whole(q); i > 0 {
+			until = max(until, i)
+			continue
+		}
+		if x := n.doubted(q); x != nil {
+			return n.resolve(x, d, c)
+		}
+		if !n.mayPrecede(peer, q) {
+			return n.neverArrived(peer, d, c, q)
+		}
+		undecided = true
+	}
+	if c.Named&1 == 0 && c.Newest != n.base.NewestReceived() {
+		i := n.begun(c.Newest)
+		if i == 0 && !n.mayPrecede(peer, c.Newest) {
+			return n.diverge(d, c, n.nearest(c), "ack-never-arrived", fmt.Sprintf("no fragment of packet %d, which ack names, passed the tap", c.Newest), gaffer.Refs(n.last)...)
+		}
+		undecided = undecided || i == 0
+		until = max(until, i)
+	}
+	refused := n.retrace(&trial, c, until)
+	if undecided {
+		n.before++
+		trial.Advance(c.Newest)
+		for left := c.Named; left != 0; left &= left - 1 {
+			if q := (c.Newest - uint32(bits.TrailingZeros64(left))) & r.Mask(); !trial.Has(q) {
+				trial.EnterReceived(q)
+			}
+		}
+	}
+	if trial.Claims() != c {
+		want := trial.Claims()
+		if len(refused) == 0 {
+			return n.diverge(d, c, &trial, "ack-omitted", fmt.Sprintf("what the header names was read after what it lacks (%s)", lacking(r, want, c)), gaffer.Refs(n.last)...)
+		}
+		return n.diverge(d, c, n.nearest(c), "ack-order", "no order of what passed the tap towards the side leads to this header", gaffer.Refs(n.last)...)
+	}
+	for _, p := range refused {
+		n.refuse(d, c, p)
+	}
+	n.base, n.ahead = trial, trial.Clone()
+	for left := c.Named; left != 0 && n.unknown != nil; left &= left - 1 {
+		n.know((c.Newest - uint32(bits.TrailingZeros64(left))) & r.Mask())
+	}
+	for k := range until {
+		p := n.queue.at(k)
+		n.note(p)
+		n.know(p.sequence)
+	}
+	n.queue.drop(until)
+	s.Opinion.Undecided++
+	return nil
+}
+
+// retrace has trial read the first datagrams of the socket, with those refused
+// that the header speaks of and does not name. It gives these.
+func (n *NearSide) retrace(trial *gaffer.State, c gaffer.Claims, until int) (refused []pendingPacket) {
+	r := trial.Rules
+	for i := range until {
+		p := n.queue.at(i)
+		behind := r.Distance(c.Newest, p.sequence)
+		refuse := behind < 0 || behind < c.Width && c.Named>>uint(behind)&1 == 0
+		has := trial.Has(p.sequence)
+		if refuse && !has && p.count == 0 && trial.Judge(p.sequence) == gaffer.Accepted {
+			refused = append(refused, *p)
+		}
+		if refuse && p.count > 0 {
+			if part := trial.PartialOf(p.sequence); part != nil && part.Missing == 1 && part.Have[p.id/64]>>(p.id%64)&1 == 0 || p.count == 1 {
+				refused = append(refused, *p)
+			}
+		}
+		n.read(trial, p, refuse)
+	}
+	return refused
+}
+
+// unreadMost is how many packets may lie in the socket of a side that goes on
+// sending before it is doubted that it reads them.
+const unreadMost = 64
+
+// finish notes, at the end, what the side never showed to have read.
+func (n *NearSide) finish(s *Judged) {
+	for i := range n.queue.n {
+		if p := n.queue.at(i); p.headers+unreadMost < n.headers && n.ahead.Judge(p.sequence) == gaffer.Accepted {
+			n.unread++
+		}
+	}
+	if n.unread > unreadMost || n.overflowed {
+		s.Opinion.Undecided++
+	}
+}
+
+// why says what the headers that could not be decided left open.
+func (n *NearSide) why() string {
+	switch {
+	case n.unread > unreadMost || n.overflowed:
+		return fmt.Sprintf("%d packets arrived and no later header shows that they were read", n.unread)
+	case n.before > 0 && (n.refused > 0 || len(n.doubts) > 0):
+		return "packets from before the capture; packets that arrived and were not taken: refused by the application, or dropped by its host"
+	case n.before > 0:
+		return "packets from before the capture"
+	}
+	return "packets that arrived and were not taken: refused by the application, or dropped by its host"
+}

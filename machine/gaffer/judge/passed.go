@@ -1,0 +1,113 @@
+package judge
+
+import "github.com/ackscope/ackscope/machine/gaffer"
+
+// passed tells which packets of a side passed the tap, of the newest passedSpan.
+type passed struct {
+	met   bool
+	top   uint32
+	first uint32   // oldest one that passed
+	span  int      // sequences that are kept
+	any   []uint64 // by sequence mod their bits, which grow with use up to passedSpan
+	cut   []uint64 // of them, those that travelled as fragments
+}
+
+const passedSpan = 2048
+
+func (p *passed) Pass(r *gaffer.Rules, sequence uint32, fragment bool) {
+	ahead := 1
+	if p.met {
+		ahead = r.Distance(sequence, p.top)
+	} else {
+		p.met, p.first, p.top = true, sequence, sequence-1
+	}
+	if ahead > 0 {
+		p.span = min(p.span+ahead, passedSpan)
+		p.fit()
+		if ahead >= 64*len(p.any) {
+			clear(p.any)
+			clear(p.cut)
+		} else {
+			for q := p.top + 1; ; q++ {
+				i, bit := p.place(q)
+				p.any[i] &^= bit
+				p.cut[i] &^= bit
+				if q&r.Mask() == sequence {
+					break
+				}
+			}
+		}
+		p.top = sequence
+	} else if -ahead >= p.span {
+		if -ahead >= passedSpan {
+			return
+		}
+		p.span, p.first = 1-ahead, sequence
+		p.fit()
+	}
+	i, bit := p.place(sequence)
+	p.any[i] |= bit
+	if fragment {
+		p.cut[i] |= bit
+	}
+}
+
+// fit makes room for the span.
+func (p *passed) fit() {
+	if p.span <= 64*len(p.any) {
+		return
+	}
+	old := *p
+	n := max(1, 2*len(old.any))
+	for 64*n < p.span {
+		n *= 2
+	}
+	p.any, p.cut = make([]uint64, n), make([]uint64, n)
+	for k := range uint32(64 * len(old.any)) {
+		q := old.top - k
+		from, bit := old.place(q)
+		to, bit2 := p.place(q)
+		if old.any[from]&bit != 0 {
+			p.any[to] |= bit2
+		}
+		if old.cut[from]&bit != 0 {
+			p.cut[to] |= bit2
+		}
+	}
+}
+
+func (p *passed) place(q uint32) (word int, bit uint64) {
+	return int(q/64) & (len(p.any) - 1), 1 << (q % 64)
+}
+
+// sight says what is known of a packet.
+type sightOf uint8
+
+const (
+	sightNone   sightOf = iota // it did not pass the tap
+	sightBefore                // it is older than the capture, or than what is kept
+	sightAhead                 // it is newer than all that passed
+	sightWhole
+	sightFragments
+)
+
+func (p *passed) sight(r *gaffer.Rules, sequence uint32) sightOf {
+	if !p.met {
+		return sightAhead
+	}
+	ahead := r.Distance(sequence, p.top)
+	switch {
+	case ahead > 0:
+		return sightAhead
+	case -ahead >= p.span:
+		return sightBefore
+	}
+	i, bit := p.place(sequence)
+	switch {
+	case p.any[i]&bit == 0:
+		return sightNone
+	case p.cut[i]&bit != 0:
+		return sightFragments
+	}
+	return sightWhole
+}

@@ -1,0 +1,111 @@
+package judge
+
+import (
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/gaffer"
+)
+
+// pendingPacket is a datagram that lies in a near side's socket.
+type pendingPacket struct {
+	ref       machine.Ref
+	sequence  uint32
+	id, count uint16
+	headers   int // of the side that had passed when it came
+}
+
+// pendingQueue is a ring of datagrams in order.
+type pendingQueue struct {
+	ring []pendingPacket
+	head int
+	n    int
+}
+
+func (q *pendingQueue) at(i int) *pendingPacket { return &q.ring[(q.head+i)&(len(q.ring)-1)] }
+
+func (q *pendingQueue) push(p pendingPacket) {
+	if q.n == len(q.ring) {
+		ring := make([]pendingPacket, max(8, 2*len(q.ring)))
+		for i := range q.n {
+			ring[i] = *q.at(i)
+		}
+		q.ring, q.head = ring, 0
+	}
+	q.n++
+	*q.at(q.n - 1) = p
+}
+
+func (q *pendingQueue) drop(n int) {
+	if n > 0 {
+		q.head = (q.head + n) & (len(q.ring) - 1)
+		q.n -= n
+	}
+}
+
+// whole gives how many datagrams of the socket must be read for packet q to be
+// received; 0 where it does not come to be.
+func (n *NearSide) whole(q uint32) int {
+	var have gaffer.Partial
+	if p := n.base.PartialOf(q); p != nil {
+		have = *p
+	}
+	for i := range n.queue.n {
+		p := n.queue.at(i)
+		if p.sequence != q {
+			continue
+		}
+		if p.count == 0 {
+			return i + 1
+		}
+		if have.Count == 0 {
+			have = gaffer.Partial{Sequence: q, Count: int(p.count), Missing: int(p.count)}
+		}
+		if bit := uint64(1) << (p.id % 64); int(p.count) == have.Count && have.Have[p.id/64]&bit == 0 {
+			have.Have[p.id/64] |= bit
+			if have.Missing--; have.Missing == 0 {
+				return i + 1
+			}
+		}
+	}
+	return 0
+}
+
+// begun gives how many datagrams must be read for a fragment of packet q to have
+// come; 0 where none did.
+func (n *NearSide) begun(q uint32) int {
+	for i := range n.queue.n {
+		if p := n.queue.at(i); p.sequence == q && p.count > 0 {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// mayPrecede reports whether packet q may have come to the side before the
+// capture began.
+func (n *NearSide) mayPrecede(peer *Judged, q uint32) bool {
+	if n.unknownSlot(q) && n.base.Rules.Distance(q, n.base.NewestReceived()) > 0 {
+		return true // and the header before did not speak of it
+	}
+	r := n.base.Rules
+	if ahead := r.Distance(q, peer.Sent.top); peer.Sent.met && ahead > 0 && ahead <= len(peer.Unread) {
+		return true // it may be what could not be read
+	}
+	if !n.joined || n.overflowed {
+		return n.overflowed
+	}
+	switch peer.sight(r, q) {
+	case sightFragments:
+		// The first of its fragments may have come before.
+		return r.Distance(q, n.joinedTop) <= r.Partial
+	case sightBefore:
+		// It lay in the socket, unread, when the capture began.
+		return n.headers <= joinedHeaders
+	case sightAhead:
+		return !peer.Sent.met && n.headers <= joinedHeaders
+	}
+	return peer.Sent.met && r.Distance(q, peer.Sent.first) <= 0 && n.headers <= joinedHeaders
+}
+
+// joinedHeaders is for how many headers a side may still read what reached it
+// before the capture began.
+const joinedHeaders = 3

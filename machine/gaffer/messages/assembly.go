@@ -1,0 +1,95 @@
+package messages
+
+import wire "github.com/ackscope/ackscope/wire/gaffer"
+
+// Assembler puts the fragments of reliable's packets together again as they
+// pass the tap. What an endpoint accepted is another question, which State
+// answers: this is about the bytes.
+type Assembler struct {
+	entries [assembled]assembly
+	bytes   int // held by all entries
+}
+
+// What is held at most: packets, as reliable's own table does, and bytes.
+const (
+	assembled     = 64
+	assembledMost = 2 << 20
+)
+
+type assembly struct {
+	sequence uint32
+	missing  int
+	live     bool
+	started  uint64 // order of beginnings, to find the oldest
+	parts    [][]byte
+	bytes    int
+}
+
+// Add takes a datagram and gives the packet's payload once it is whole: that of
+// a regular packet at once, aliasing data; that of a fragmented one with its
+// last missing fragment, in memory of its own. data is what followed the header.
+func (a *Assembler) Add(pk *wire.Packet, data []byte) (payload []byte, whole bool) {
+	if pk.Kind != wire.KindFragment {
+		return data, true
+	}
+	e := &a.entries[pk.Sequence%assembled]
+	if e.live && e.sequence != pk.Sequence || e.live && len(e.parts) != pk.FragmentCount {
+		a.drop(e)
+	}
+	if !e.live {
+		*e = assembly{sequence: pk.Sequence, live: true, missing: pk.FragmentCount, parts: make([][]byte, pk.FragmentCount), started: a.newest() + 1}
+	}
+	if e.parts[pk.FragmentID] != nil {
+		return nil, false
+	}
+	e.parts[pk.FragmentID] = append(make([]byte, 0, len(data)), data...)
+	e.missing--
+	e.bytes += len(data)
+	a.bytes += len(data)
+	if e.missing > 0 {
+		for a.bytes > assembledMost {
+			a.drop(a.oldest())
+		}
+		return nil, false
+	}
+	payload = make([]byte, 0, e.bytes)
+	for _, p := range e.parts {
+		payload = append(payload, p...)
+	}
+	a.drop(e)
+	return payload, true
+}
+
+func (a *Assembler) drop(e *assembly) {
+	a.bytes -= e.bytes
+	*e = assembly{}
+}
+
+func (a *Assembler) newest() (n uint64) {
+	for i := range a.entries {
+		n = max(n, a.entries[i].started)
+	}
+	return n
+}
+
+func (a *Assembler) oldest() *assembly {
+	best := -1
+	for i := range a.entries {
+		if a.entries[i].live && (best < 0 || a.entries[i].started < a.entries[best].started) {
+			best = i
+		}
+	}
+	return &a.entries[best]
+}
+
+// Clone gives an independent copy; the fragments themselves never change.
+func (a *Assembler) Clone() Assembler {
+	c := *a
+	for i := range c.entries {
+		c.entries[i].parts = append([][]byte(nil), c.entries[i].parts...)
+	}
+	return c
+}
+
+// Size gives the bytes that a clone takes, about.
+func (a *Assembler) Size() int { return assembled*80 + a.bytes }

@@ -1,0 +1,103 @@
+package messages
+
+import (
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+)
+
+const (
+	TransferMost = 1 << 20     // bytes of one block that are kept
+	blockStall   = time.Second // without a fragment that is new to the receiver
+)
+
+// transfer is a block message on its way: each fragment is sent again until a
+// packet that carried it is acked, one fragment of a channel to a packet.
+type transfer struct {
+	parts    []part
+	arrived  int
+	acked    int
+	bytes    int // of the fragments that passed the tap
+	complete bool
+	progress machine.Instant // when a fragment last came that the receiver did not have
+	longest  time.Duration   // between two of those
+	begun    machine.Instant
+	resends  int
+	last     machine.Instant
+	lastRef  machine.Ref
+}
+
+type part struct {
+	data           []byte
+	attempts       int
+	arrived, acked bool
+}
+
+// carry enters that a packet carries a fragment.
+func (b *transfer) carry(index int, data []byte, k *Carrier) {
+	p := &b.parts[index]
+	if p.attempts == 0 {
+		if b.bytes+len(data) <= TransferMost {
+			p.data = append([]byte(nil), data...)
+		}
+		b.bytes += len(data)
+	} else {
+		b.resends++
+	}
+	p.attempts++
+	b.last, b.lastRef = k.At, k.Ref
+	if b.begun == 0 {
+		b.begun, b.progress = k.At, k.At
+	}
+}
+
+func (b *transfer) arrive(index int, at machine.Instant) {
+	p := &b.parts[index]
+	if p.arrived {
+		return
+	}
+	p.arrived = true
+	b.longest = max(b.longest, at.Sub(b.progress))
+	b.progress = at
+	if b.arrived++; b.arrived == len(b.parts) {
+		b.complete = true
+	}
+}
+
+func (b *transfer) ack(index int) {
+	if p := &b.parts[index]; !p.acked {
+		p.acked = true
+		b.acked++
+	}
+}
+
+func (b *transfer) allAcked() bool { return b.acked == len(b.parts) }
+
+// data gives the block; nil where a fragment did not pass the tap.
+func (b *transfer) data() []byte {
+	out := make([]byte, 0, min(b.bytes, TransferMost))
+	for i := range b.parts {
+		if b.parts[i].data == nil {
+			return nil
+		}
+		out = append(out, b.parts[i].data...)
+	}
+	return out
+}
+
+// stalled tells of a transfer that stood still.
+func (b *transfer) stalled(c *Lane, l *life, out *machine.Effects) {
+	longest := b.longest
+	if !b.complete {
+		longest = max(longest, b.last.Sub(b.progress))
+	}
+	if longest >= blockStall {
+		out.Report(BlockStalled, c.From, machine.Certain, b.last, b.lastRef, l.frames[0], longest.Seconds(), float64(b.arrived), float64(len(b.parts)))
+	}
+}
+
+func (b *transfer) clone() *transfer {
+	c := *b
+	c.parts = append([]part(nil), b.parts...)
+	return &c
+}

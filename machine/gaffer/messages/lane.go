@@ -1,0 +1,396 @@
+package messages
+
+import (
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/gaffer"
+	wire "github.com/ackscope/ackscope/wire/gaffer"
+)
+
+// What is kept at most of one direction of a channel.
+const (
+	livesMost     = 4096     // messages that are not settled yet
+	livesBehind   = 64       // ids before the first one seen that may still come, where the start was not captured
+	bodyMost      = 16 << 10 // bytes of a body
+	reliableIDs   = 16       // bits of an id
+	stuckAfter    = time.Second
+	stuckPackets  = 10
+	unsentNothing = -1
+	ackSlack      = 250 * time.Millisecond // the library takes acks to messages once a frame
+)
+
+// life is one reliable message, from the first packet that carried it to its
+// delivery and its ack.
+type life struct {
+	id         int64
+	kind       uint32
+	bits       int
+	body       []byte
+	bodyBit    uint8
+	named      bool // kind, bits and body were read
+	attempts   int  // packets that carried it; 0: none passed the tap
+	frames     [machine.MessageFrames]machine.Ref
+	packets    [machine.MessageFrames]uint16 // their sequences
+	came       int                           // which of them brought it, from 1; 0: none of those listed
+	at         machine.Instant
+	lastRef    machine.Ref
+	lastAt     machine.Instant
+	sequence   uint32
+	sequence64 int64
+
+	acked     bool
+	ackedAt   machine.Instant
+	ackedBy   machine.Ref
+	arrived   bool
+	arrivedAt machine.Instant
+	arrivedBy machine.Ref
+	sure      machine.Certainty
+	delivered bool
+	givenAt   machine.Instant
+	givenBy   machine.Ref
+	blockedBy int64
+	block     *transfer
+}
+
+// Lane is one direction of one reliable-ordered channel: what its sender put
+// out, and what its receiver therefore has.
+//
+//	base          next (receiver)              top
+//	 |  settled    |  arrived, but held         |
+//	 v             v  by the id at next         v
+//	[life][life]..[    ][life][life]...........[life]
+type Lane struct {
+	Channel int
+	From    machine.Side
+	Config  *wire.YojimboChannel
+
+	Started bool
+	Fresh   bool // known from its first message on
+	first   int64
+	Base    int64
+	Top     int64
+	lives   []life
+
+	next      int64 // id that the receiver hands over next
+	nextKnown machine.Certainty
+
+	topAt        machine.Instant // when a new top was first carried
+	oldestUnsent int64           // the id below top that no packet has carried yet; -1 for none
+	unsentSince  machine.Instant
+	unsentFor    int // packets with later messages since
+	stuckTold    bool
+
+	delivered uint64
+	carried   uint64
+	again     uint64 // carried before
+	needless  uint64
+}
+
+// Unwrap gives the id nearest to the newest one that reads as w.
+func (c *Lane) Unwrap(w uint16) int64 {
+	if !c.Started {
+		return int64(w)
+	}
+	return c.Top + int64(int16(w-uint16(c.Top)))
+}
+
+// begin sets the window at the first id that passes the tap.
+func (c *Lane) begin(id int64) {
+	c.Started, c.Top, c.first, c.Base = true, id, id, id-livesBehind
+	c.oldestUnsent = unsentNothing
+	if c.Fresh && id < int64(c.Config.ReceiveQueue) {
+		c.first, c.Base = 0, 0
+		c.next, c.nextKnown = 0, machine.Certain
+	} else {
+		c.Fresh = false
+	}
+}
+
+// get gives the life of an id, nil where it is settled or too old.
+func (c *Lane) get(id int64, out *machine.Effects) *life {
+	if id < c.Base {
+		return nil
+	}
+	if over := id - c.Base - livesMost + 1; over > 0 {
+		c.drop(over+livesMost/16, out) // some at a time: each time moves all that stay
+	}
+	for int64(len(c.lives)) <= id-c.Base {
+		c.lives = append(c.lives, life{id: c.Base + int64(len(c.lives)), blockedBy: -1})
+	}
+	return &c.lives[id-c.Base]
+}
+
+// find is get for an id that must be there already.
+func (c *Lane) find(id int64) *life {
+	if i := id - c.Base; i >= 0 && i < int64(len(c.lives)) {
+		return &c.lives[i]
+	}
+	return nil
+}
+
+// drop tells the oldest n lives and forgets them.
+func (c *Lane) drop(n int64, out *machine.Effects) {
+	known := min(n, int64(len(c.lives)))
+	for i := range c.lives[:known] {
+		c.tell(&c.lives[i], out)
+	}
+	left := copy(c.lives, c.lives[known:])
+	clear(c.lives[left:])
+	c.lives = c.lives[:left]
+	c.Base += n
+}
+
+// Settle tells the lives to which nothing more can happen.
+func (c *Lane) Settle(out *machine.Effects) {
+	done := 0
+	for done < len(c.lives) {
+		l := &c.lives[done]
+		unseen := l.attempts == 0 && (l.id < c.first || l.id < c.Top-int64(c.Config.SendQueue))
+		if !unseen && !(l.acked && l.delivered) {
+			break
+		}
+		c.tell(l, out)
+		done++
+	}
+	if done == 0 {
+		return
+	}
+	n := copy(c.lives, c.lives[done:])
+	clear(c.lives[n:])
+	c.lives = c.lives[:n]
+	c.Base += int64(done)
+}
+
+// carry enters that a packet carries a message.
+func (c *Lane) carry(id int64, k *Carrier, out *machine.Effects) *life {
+	if !c.Started {
+		c.begin(id)
+	}
+	l := c.get(id, out)
+	if id > c.Top {
+		c.Top, c.topAt = id, k.At
+	}
+	c.carried++
+	if l == nil {
+		c.again++
+		return nil
+	}
+	if l.attempts == 0 {
+		l.at, l.sequence, l.sequence64 = k.At, k.Sequence, k.Sequence64
+	} else {
+		c.again++
+		if l.acked && k.Near && k.At.Sub(l.ackedAt) > ackSlack {
+			// Its own header proves that it had read the ack, more than some frames before.
+			out.Report(MessageResentAcked, c.From, machine.Certain, k.At, k.Ref, l.ackedBy, machine.Milliseconds(k.At.Sub(l.ackedAt)), float64(c.Channel), float64(id))
+		}
+	}
+	if l.attempts < machine.MessageFrames {
+		l.frames[l.attempts], l.packets[l.attempts] = k.Ref, uint16(k.Sequence)
+	}
+	l.attempts++
+	l.lastRef, l.lastAt = k.Ref, k.At
+	return l
+}
+
+// Watch looks for an id that its sender passes over: once a packet carries
+// messages of this channel, whether the oldest id that no packet has carried is
+// still not among them.
+func (c *Lane) Watch(k *Carrier, whole bool, out *machine.Effects) {
+	if c.oldestUnsent != unsentNothing {
+		if l := c.find(c.oldestUnsent); l == nil || l.attempts > 0 {
+			c.oldestUnsent, c.stuckTold = unsentNothing, false
+		}
+	}
+	if c.oldestUnsent == unsentNothing {
+		for i := range c.lives {
+			if l := &c.lives[i]; l.attempts == 0 && l.id >= c.first && l.id < c.Top {
+				c.oldestUnsent, c.unsentSince, c.unsentFor = l.id, k.At, 0
+				break
+			}
+		}
+		return
+	}
+	c.unsentFor++
+	if c.stuckTold || c.unsentFor < stuckPackets || k.At.Sub(c.unsentSince) < stuckAfter {
+		return
+	}
+	c.stuckTold = true
+	sure := machine.Likely
+	if whole {
+		sure = machine.Certain
+	}
+	out.Report(MessageStuck, c.From, sure, k.At, k.Ref, 0, float64(c.oldestUnsent), float64(c.Channel), float64(c.Top-c.oldestUnsent))
+}
+
+// arrive enters that the receiver has accepted a packet that carried a message.
+func (c *Lane) arrive(id int64, e *machine.Event) {
+	l := c.find(id)
+	if l == nil || l.arrived {
+		return
+	}
+	if c.nextKnown == machine.Certain && id >= c.next+int64(c.Config.ReceiveQueue) {
+		return // beyond the receive queue: dropped
+	}
+	if l.block != nil {
+		if !l.block.complete {
+			return
+		}
+	}
+	l.arrived, l.arrivedAt, l.arrivedBy, l.sure = true, e.At, e.About, e.Certainty
+	for i := range min(l.attempts, machine.MessageFrames) {
+		if l.packets[i] == uint16(e.Sequence) {
+			l.came = i + 1
+		}
+	}
+	if c.nextKnown == machine.Unknown {
+		// Not from the start: the oldest message of the first packet is the next one, most likely.
+		c.next, c.nextKnown = id, machine.Likely
+	}
+	if id != c.next {
+		l.blockedBy = c.next
+	}
+}
+
+// deliver hands over all that is in order now.
+func (c *Lane) deliver(e *machine.Event, out *machine.Effects) {
+	for c.nextKnown != machine.Unknown {
+		l := c.find(c.next)
+		if l == nil || !l.arrived || l.delivered {
+			return
+		}
+		l.delivered, l.givenAt, l.givenBy = true, e.At, e.About
+		l.sure = min(l.sure, c.nextKnown, e.Certainty)
+		c.delivered++
+		c.next++
+		out.Events = append(out.Events, machine.Event{
+			Kind: machine.EventDelivered, Side: c.From.Other(), Certainty: l.sure, Sequence: uint32(uint16(l.id)), Sequence64: l.id,
+			At: e.At, Ref: e.Ref, About: l.arrivedBy, RTT: -1,
+		})
+	}
+}
+
+// Ack enters that the sender has read the ack of a packet that carried it.
+func (c *Lane) Ack(id int64, e *machine.Event) {
+	l := c.find(id)
+	if l == nil || l.acked {
+		return
+	}
+	if l.block != nil && !l.block.allAcked() {
+		return
+	}
+	l.acked, l.ackedAt, l.ackedBy = true, e.At, e.By
+}
+
+// tell makes the message of a life.
+func (c *Lane) tell(l *life, out *machine.Effects) {
+	if l.attempts == 0 {
+		return
+	}
+	m := machine.Message{
+		From: c.From, Mode: machine.ModeReliable, Channel: c.Channel, ID: l.id, IDBits: reliableIDs,
+		Type: l.kind, Bits: l.bits, Sequence: l.sequence, Sequence64: l.sequence64, Attempts: l.attempts, Frames: l.frames, At: l.at,
+		BlockedBy: l.blockedBy, Body: l.body, BodyBit: l.bodyBit,
+	}
+	if !l.named {
+		m.Bits = -1
+	}
+	if l.acked {
+		m.Acked, m.AckedAt, m.AckedBy = machine.Yes, l.ackedAt, l.ackedBy
+	}
+	if l.block != nil {
+		l.block.stalled(c, l, out)
+		m.Block, m.Data = l.block.bytes, l.block.data()
+	}
+	if l.delivered {
+		m.Delivered, m.Deliveries, m.DeliveredAt, m.Certainty = machine.Yes, 1, l.givenAt, l.sure
+		m.DeliveredBy = l.givenBy
+		if m.Wait = l.givenAt.Sub(l.arrivedAt); m.Wait == 0 {
+			m.BlockedBy = -1 // that one came with the same packet
+		} else {
+			out.Report(headOfLine, c.From.Other(), l.sure, l.givenAt, l.givenBy, l.arrivedBy, machine.Milliseconds(m.Wait), float64(l.id), float64(l.blockedBy))
+		}
+	}
+	if needless := l.attempts - l.came; l.came > 0 && needless > 0 && l.block == nil {
+		c.needless += uint64(needless)
+		out.Report(MessageNeedless, c.From, l.sure, l.givenAt, l.lastRef, l.arrivedBy, float64(needless), float64(c.Channel), float64(l.id))
+	}
+	out.Messages = append(out.Messages, m)
+}
+
+// Finish tells what is still open.
+func (c *Lane) Finish(out *machine.Effects) {
+	for i := range c.lives {
+		c.tell(&c.lives[i], out)
+	}
+	c.Base += int64(len(c.lives))
+	c.lives = nil
+}
+
+func (c *Lane) clone() Lane {
+	d := *c
+	d.lives = append([]life(nil), c.lives...)
+	for i := range d.lives {
+		if b := d.lives[i].block; b != nil {
+			d.lives[i].block = b.clone()
+		}
+	}
+	return d
+}
+
+func (c *Lane) size() int {
+	n := 200 + cap(c.lives)*360
+	for i := range c.lives {
+		n += len(c.lives[i].body)
+		if b := c.lives[i].block; b != nil {
+			n += b.bytes + len(b.parts)*64
+		}
+	}
+	return n
+}
+
+// Takes enters that a packet carries one message; m is nil where no more is
+// known of it than its id.
+func (c *Lane) Takes(wireID uint16, m *wire.Message, k *Carrier, form wire.MessageForm, payload []byte, box *Parcel, out *machine.Effects) {
+	id := c.Unwrap(wireID)
+	if c.Started && form == wire.MessagesByID {
+		c.judge(id, k, out)
+	}
+	l := c.carry(id, k, out)
+	if l == nil {
+		return
+	}
+	if m != nil && m.End >= 0 && !l.named {
+		l.name(m.Type, payload, m.Body, m.End)
+	}
+	box.Reliable = append(box.Reliable, errand{0, id, -1})
+}
+
+// judge holds what a sender puts into a packet against the article's two rules
+// of sending: not beyond what the receiver can buffer, and not before the
+// resend time has passed. Only at the tap is it exact.
+func (c *Lane) judge(id int64, k *Carrier, out *machine.Effects) {
+	if l := c.find(id); l != nil && l.attempts > 0 && k.Near {
+		if gap := k.At.Sub(l.lastAt); gap < ResendLeast-gaffer.TapJitter {
+			out.Report(MessageResentEarly, c.From, machine.Likely, k.At, k.Ref, l.lastRef, machine.Milliseconds(gap), float64(id))
+		}
+		return
+	}
+	if id <= c.Top {
+		return
+	}
+	oldest := id
+	for i := range c.lives {
+		if l := &c.lives[i]; l.attempts > 0 && !l.acked {
+			oldest = l.id
+			break
+		}
+	}
+	if beyond := id - oldest - int64(c.Config.ReceiveQueue); beyond >= 0 {
+		sure := machine.Likely // it may know of acks that the capture does not show
+		if k.Near {
+			sure = machine.Certain
+		}
+		out.Report(MessageBeyond, c.From, sure, k.At, k.Ref, 0, float64(beyond+1), float64(id), float64(oldest))
+	}
+}

@@ -1,0 +1,54 @@
+package messages
+
+import "slices"
+
+// Receiver is the receiving half of the article's reliable ordered
+// messages: the receive buffer indexed by message id, from which messages are
+// taken in the order of their ids.
+type Receiver struct {
+	Buffer []Message // by id mod len
+	Next   int64     // the id that is handed over next
+}
+
+func NewReceiver(o *Options) Receiver {
+	r := Receiver{Buffer: make([]Message, o.ReceiveBuffer), Next: int64(o.FirstID)}
+	for i := range r.Buffer {
+		r.Buffer[i].ID = -1
+	}
+	return r
+}
+
+// Unwrap gives the id nearest to the next one that reads as wire.
+func (r *Receiver) Unwrap(wire uint16) int64 {
+	return r.Next + int64(int16(wire-uint16(r.Next)))
+}
+
+// Put enters a message that came in a packet, where the buffer has room for its
+// id: one that was handed over already, or that lies beyond the buffer's end, is
+// dropped.
+func (r *Receiver) Put(m Message) {
+	if m.ID < r.Next || m.ID >= r.Next+int64(len(r.Buffer)) {
+		return
+	}
+	if e := &r.Buffer[m.ID%int64(len(r.Buffer))]; e.ID != m.ID {
+		*e = m
+	}
+}
+
+// Take gives the next message in order, false where it has not come.
+func (r *Receiver) Take() (Message, bool) {
+	e := &r.Buffer[r.Next%int64(len(r.Buffer))]
+	if e.ID != r.Next {
+		return Message{}, false
+	}
+	m := *e
+	*e = Message{ID: -1}
+	r.Next++
+	return m, true
+}
+
+func (r *Receiver) Clone() Receiver {
+	c := *r
+	c.Buffer = slices.Clone(r.Buffer)
+	return c
+}

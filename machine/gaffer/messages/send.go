@@ -1,0 +1,196 @@
+package messages
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/schema"
+)
+
+// ErrQueueFull is what an application gets that submits a message while the
+// send buffer holds none that may go: it must wait for acks.
+var ErrQueueFull = errors.New("message send buffer is full")
+
+// ResendPolicy says when a message that is not yet acked goes into another
+// packet. The article names all three.
+type ResendPolicy uint8
+
+const (
+	ResendFixed   ResendPolicy = iota // a fixed time after it was last sent
+	ResendRTT                         // a multiple of the round trip time
+	ResendBackoff                     // longer after each time
+)
+
+// Resend is the wait between two sends of one message.
+type Resend struct {
+	Policy ResendPolicy
+	After  time.Duration // the fixed time; the first wait of a back-off; the wait while no RTT is known
+	Times  float64       // of the RTT; growth of the back-off
+	Most   time.Duration // bound of the back-off; 0 for none
+}
+
+// wait gives the time from a message's latest send, which was its attempts-th,
+// to the next.
+func (r *Resend) wait(attempts int, rtt time.Duration) time.Duration {
+	switch r.Policy {
+	case ResendRTT:
+		if rtt > 0 {
+			return time.Duration(r.Times * float64(rtt))
+		}
+	case ResendBackoff:
+		w := float64(r.After) * math.Pow(r.Times, float64(attempts-1))
+		if r.Most > 0 {
+			w = min(w, float64(r.Most))
+		}
+		return time.Duration(min(w, float64(math.MaxInt64/2)))
+	}
+	return r.After
+}
+
+// Message is one message, as it waits to be sent or to be handed over.
+type Message struct {
+	ID     int64 // unwrapped: the ids on the wire are its low 16 bits; -1 for no message
+	Kind   uint32
+	values schema.Record // what its body serialises; never changed
+}
+
+// Queued is a message in the send buffer.
+type Queued struct {
+	Message
+	Attempts int
+	sentAt   machine.Instant // of the latest attempt
+}
+
+// Sender is the sending half of the article's reliable ordered messages:
+// the send buffer indexed by message id, and the map from packet sequence to
+// the messages that the packet carried.
+type Sender struct {
+	Queue   []Queued // by id mod len
+	Oldest  int64    // unacked; equal to next where none is
+	Next    int64    // id of the next message submitted
+	window  int64    // entries of the receiver's buffer
+	resend  Resend
+	packets []carried // by packet sequence mod len
+}
+
+// carried is which messages a packet had.
+type carried struct {
+	packet int64 // unwrapped sequence; -1 for none
+	ids    []int64
+}
+
+func NewSender(o *Options, sentPackets int) Sender {
+	s := Sender{
+		Queue: make([]Queued, o.SendBuffer), window: int64(o.ReceiveBuffer), resend: o.Resend,
+		packets: make([]carried, sentPackets), Oldest: int64(o.FirstID), Next: int64(o.FirstID),
+	}
+	if o.NoWindow {
+		s.window = math.MaxInt64 / 2
+	}
+	for i := range s.Queue {
+		s.Queue[i].ID = -1
+	}
+	for i := range s.packets {
+		s.packets[i].packet = -1
+	}
+	return s
+}
+
+func (s *Sender) Entry(id int64) *Queued { return &s.Queue[id%int64(len(s.Queue))] }
+
+// Submit takes a message into the send buffer.
+func (s *Sender) Submit(kind uint32, values schema.Record) error {
+	if s.Next-s.Oldest >= int64(len(s.Queue)) {
+		return fmt.Errorf("message %d: %w: %d messages since the oldest unacked one, %d", s.Next, ErrQueueFull, len(s.Queue), s.Oldest)
+	}
+	*s.Entry(s.Next) = Queued{Message: Message{ID: s.Next, Kind: kind, values: values}}
+	s.Next++
+	return nil
+}
+
+// Pick appends to ids the messages that go into a packet sent now: from the
+// oldest, each that is due and that fits, at most count of them. A message that
+// the receiver could not buffer never goes: the packet would be acked, and the
+// message with it. fits takes the space of a message if there is as much left.
+func (s *Sender) Pick(ids []int64, now machine.Instant, rtt time.Duration, count int, fits func(*Message) bool) []int64 {
+	for id := s.Oldest; id < s.Next && id < s.Oldest+s.window && count > 0; id++ {
+		e := s.Entry(id)
+		if e.ID != id || e.Attempts > 0 && now.Sub(e.sentAt) < s.resend.wait(e.Attempts, rtt) || !fits(&e.Message) {
+			continue
+		}
+		count--
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+// PickRun appends to ids the run of messages from the oldest that fits, as the
+// simple scheme sends them in every packet.
+func (s *Sender) PickRun(ids []int64, count int, fits func(*Message) bool) []int64 {
+	for id := s.Oldest; id < s.Next && id < s.Oldest+int64(count) && fits(&s.Entry(id).Message); id++ {
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+// Sent notes that packet carried ids.
+func (s *Sender) Sent(packet int64, now machine.Instant, ids []int64) {
+	for _, id := range ids {
+		e := s.Entry(id)
+		e.sentAt = now
+		e.Attempts++
+	}
+	c := &s.packets[packet%int64(len(s.packets))]
+	c.packet, c.ids = packet, append(c.ids[:0], ids...)
+}
+
+// Acked takes the ack of a packet and appends to ids the messages that it
+// settles.
+func (s *Sender) Acked(packet int64, ids []int64) []int64 {
+	c := &s.packets[packet%int64(len(s.packets))]
+	if c.packet != packet {
+		return ids
+	}
+	for _, id := range c.ids {
+		if e := s.Entry(id); e.ID == id {
+			*e = Queued{Message: Message{ID: -1}}
+			ids = append(ids, id)
+		}
+	}
+	c.packet = -1
+	s.Advance()
+	return ids
+}
+
+// AckedUpTo settles all messages up to id, as the simple scheme does, and
+// appends them to ids.
+func (s *Sender) AckedUpTo(last int64, ids []int64) []int64 {
+	for id := s.Oldest; id <= last && id < s.Next; id++ {
+		if e := s.Entry(id); e.ID == id {
+			*e = Queued{Message: Message{ID: -1}}
+			ids = append(ids, id)
+		}
+	}
+	s.Advance()
+	return ids
+}
+
+func (s *Sender) Advance() {
+	for s.Oldest < s.Next && s.Entry(s.Oldest).ID != s.Oldest {
+		s.Oldest++
+	}
+}
+
+func (s *Sender) Clone() Sender {
+	c := *s
+	c.Queue = slices.Clone(s.Queue)
+	c.packets = slices.Clone(s.packets)
+	for i := range c.packets {
+		c.packets[i].ids = slices.Clone(c.packets[i].ids)
+	}
+	return c
+}

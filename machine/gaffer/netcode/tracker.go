@@ -1,0 +1,158 @@
+package netcode
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/gaffer"
+	base "github.com/ackscope/ackscope/wire"
+	wire "github.com/ackscope/ackscope/wire/gaffer"
+)
+
+// Netcode tracks a netcode flow whose keys are not known, by what travels in
+// the clear: types, counters, sizes and times.
+type Netcode struct {
+	profile *wire.Profile
+	flow    Flow
+	facts   machine.Facts
+	packet  wire.Packet
+}
+
+// NewTracker makes the tracker of a flow that cannot be decrypted.
+func NewTracker(profile *wire.Profile, facts machine.Facts) machine.Tracker {
+	return &Netcode{profile: profile, facts: facts}
+}
+
+// Observe takes the next datagram.
+func (n *Netcode) Observe(d *machine.Datagram, out *machine.Effects) {
+	if err := n.profile.Parse(d.Bytes, d.Length, &n.packet); err != nil {
+		if !errors.Is(err, base.ErrSnapped) {
+			out.Report(gaffer.MalformedPacket, d.From, machine.Certain, d.At, d.Ref, 0, float64(d.Length))
+		}
+		return
+	}
+	fate := n.flow.Observe(d, &n.packet, MACOf(d), out)
+	switch fate {
+	case Anew:
+		out.NewSession = true
+	case Fresh:
+		if n.packet.NetcodeType == wire.NetcodePayload {
+			out.Events = append(out.Events, machine.Event{
+				Kind: machine.EventSent, Side: d.From, Certainty: machine.Certain, Sequence: uint32(n.packet.NetcodeSequence), Sequence64: int64(n.packet.NetcodeSequence),
+				At: d.At, Ref: d.Ref, About: d.Ref, RTT: -1,
+			})
+		}
+	case netcodeCopy, netcodeOld, netcodeOther:
+	}
+}
+
+// MACOf gives a part of the datagram's authentication tag; 0 where it was cut off.
+func MACOf(d *machine.Datagram) uint64 {
+	if len(d.Bytes) < d.Length || len(d.Bytes) < 16 {
+		return 0
+	}
+	return binary.LittleEndian.Uint64(d.Bytes[len(d.Bytes)-8:])
+}
+
+// Finish tells how the connection ended.
+func (n *Netcode) Finish(out *machine.Effects) { n.flow.Finish(out) }
+
+// Inspect draws the handshake, and what counts and times show.
+func (n *Netcode) Inspect(x machine.Side, v *machine.View) { n.flow.Inspect(x, v) }
+
+// Summary gives what the counters show; acks are encrypted.
+func (n *Netcode) Summary(x machine.Side) machine.Summary {
+	m := n.flow.Summary(x)
+	m.PathKnown = n.path(x)
+	return m
+}
+
+// path grades what the gaps in a side's counters tell: at its peer they are loss,
+// at the side itself they are the capture's own, elsewhere they may be either.
+func (n *Netcode) path(x machine.Side) machine.Certainty {
+	switch v := n.facts.Vantage; {
+	case v.Near(x):
+		return machine.Unknown
+	case v.Near(x.Other()):
+		return machine.Certain
+	}
+	return machine.Possible
+}
+
+// Learned gives the vantage that was set.
+func (n *Netcode) Learned() machine.Facts { return n.facts }
+
+// Clone gives an independent copy.
+func (n *Netcode) Clone() machine.Tracker {
+	c := *n
+	c.flow = n.flow.Clone()
+	return &c
+}
+
+// Size gives the bytes of a clone, about.
+func (n *Netcode) Size() int { return n.flow.Size() }
+
+func (n *Flow) Summary(x machine.Side) machine.Summary {
+	s := &n.Sides[x]
+	return machine.Summary{
+		Packets: s.packets - s.copies, Bytes: s.bytes, Resends: s.copies, Missing: n.Sides[x.Other()].Missing(), Path: s.before,
+		NeverAcked: -1, Loss: -1, RTT: -1, WireRTT: -1,
+	}
+}
+
+func (n *Flow) Inspect(x machine.Side, v *machine.View) {
+	s := &n.Sides[x]
+	gauge := func(name string, value float64, unit string) {
+		v.Gauges = append(v.Gauges, machine.Gauge{Name: name, Value: value, Unit: unit, Grade: machine.Certain})
+	}
+	gauge("netcode datagrams", float64(s.packets), "datagrams")
+	gauge("netcode bytes", float64(s.bytes), "bytes")
+	gauge("netcode missing at the tap", float64(s.Missing()), "datagrams")
+	if c := s.cadence(); c > 0 {
+		gauge("netcode cadence", machine.Milliseconds(c), "ms")
+	}
+	if d, ok := n.ladder(); ok {
+		gauge("netcode handshake", machine.Milliseconds(d), "ms")
+	}
+	if p := s.Types[wire.NetcodePayload]; p > 0 {
+		gauge("netcode payload datagram, least", float64(s.least), "bytes")
+		gauge("netcode payload datagram, mean", float64(s.payloadBytes)/float64(p), "bytes")
+		gauge("netcode payload datagram, most", float64(s.most), "bytes")
+	}
+	if x != machine.A || len(n.rungs) == 0 {
+		return
+	}
+	t := machine.Table{Name: "netcode handshake", Columns: []string{"after ms", "from", "what", "times", "frame"}}
+	for _, r := range n.rungs {
+		t.Rows = append(t.Rows, []string{
+			strconv.FormatFloat(machine.Milliseconds(r.at.Sub(n.rungs[0].at)), 'f', 1, 64), r.from.String(), wire.NetcodeWord(r.kind),
+			strconv.Itoa(r.count), strconv.FormatUint(r.ref.Frame(), 10),
+		})
+	}
+	if n.more > 0 {
+		t.Rows = append(t.Rows, []string{"", "", fmt.Sprintf("%d more", n.more), "", ""})
+	}
+	v.Tables = append(v.Tables, t)
+}
+
+// ladder gives how long the handshake took, from the first request to the
+// first datagram behind the response; false where it was not seen whole.
+func (n *Flow) ladder() (time.Duration, bool) {
+	var begun machine.Instant
+	started := false
+	for _, r := range n.rungs {
+		switch r.kind {
+		case wire.NetcodeRequestType:
+			begun, started = r.at, true
+		case wire.NetcodeKeepAlive:
+			if started && r.from != n.client {
+				return r.at.Sub(begun), true
+			}
+		}
+	}
+	return 0, false
+}

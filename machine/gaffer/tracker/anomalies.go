@@ -1,0 +1,206 @@
+package tracker
+
+import (
+	"math/bits"
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/gaffer"
+)
+
+// Bounds of what is worth a word. They decide what is reported, never a fact.
+const (
+	burstLeast   = 8                      // packets lost in a row
+	stallLeast   = 200 * time.Millisecond // and 8 frames
+	silenceLeast = time.Second
+	spikeLeast   = 50 * time.Millisecond // and twice the smoothed RTT
+)
+
+// ahead is a claim of a packet that has not passed the tap yet: it is judged
+// when the peer's numbers get there.
+type ahead struct {
+	number int64 // unwrapped
+	at     machine.Instant
+	ref    machine.Ref
+}
+
+func (t *Tracker) ackWentBack(p *sighting, back int, out *machine.Effects) {
+	out.Report(gaffer.AckGoingBack, p.from, machine.Certain, p.at, p.ref, 0, float64(back))
+}
+
+func (t *Tracker) bitWithdrawn(p *sighting, c gaffer.Claims, q uint32, out *machine.Effects) {
+	about := machine.Ref(0)
+	if e := t.Sides[p.from.Other()].Sent(q); e != nil {
+		about = e.Ref
+	}
+	out.Report(gaffer.AckBitWithdrawn, p.from, machine.Certain, p.at, p.ref, about, float64(t.rules.Distance(c.Newest, q)))
+}
+
+// claimUnseen takes a claim (bit n of c) of a packet that is not to be found at
+// the tap, and enters it all the same: the header says that it is in the buffer.
+func (t *Tracker) claimUnseen(p *sighting, c gaffer.Claims, n int, out *machine.Effects) {
+	s, peer := &t.Sides[p.from], &t.Sides[p.from.Other()]
+	r := t.rules
+	q := (c.Newest - uint32(n)) & r.Mask()
+	if s.Judge(q) != gaffer.Stale {
+		s.EnterReceived(q)
+	}
+	if !peer.Met {
+		return
+	}
+	number := peer.unwrap(q)
+	switch {
+	case number < peer.first64 || number < s.joined || peer.top64-number >= int64(r.Sent):
+		// From before the capture, or of a header so late that nobody remembers.
+	case number > peer.top64:
+		if len(s.claimed) < 8 {
+			s.claimed = append(s.claimed, ahead{number, p.at, p.ref})
+		}
+	case peer.Sent(q) != nil:
+		t.restore(p, q, out)
+	case !s.Near:
+		peer.unseenHere()
+		out.Report(gaffer.CaptureLoss, peer.side, machine.Certain, p.at, p.ref, 0, 1)
+	case !t.looksStale(s, peer, c, n, number):
+		peer.unseenHere()
+		out.Report(gaffer.CaptureLoss, p.from.Other(), machine.Likely, p.at, p.ref, 0, 1)
+	case s.top64-s.first64+1 != int64(s.distinct):
+		// The capture lacks packets of the side itself: it may lack this one too. But
+		// where it is a lie, the peer's claims of that kind prove nothing either.
+		s.suspect = true
+		out.Report(gaffer.CaptureLoss, p.from.Other(), machine.Likely, p.at, p.ref, 0, 1)
+	default:
+		s.lies++
+		out.Report(gaffer.StaleEntry, p.from, machine.Likely, p.at, p.ref, 0, float64(r.Distance(c.Newest, s.heard.Newest)), float64(q))
+	}
+}
+
+// unseenHere takes it that a packet of s came to its peer unseen: the capture lost
+// it, and not the path.
+func (s *side) unseenHere() {
+	s.unseen++
+	s.before.Forget()
+}
+
+// looksStale tells an old entry that a near side's window came to cover from a
+// packet that only the capture lacks. An old entry is never the newest one; it
+// comes to light when the window jumps over it; it stands alone among packets
+// that did not come; and there must have been a wrap before.
+func (t *Tracker) looksStale(s, peer *side, c gaffer.Claims, n int, number int64) bool {
+	r := t.rules
+	jump := r.Distance(c.Newest, s.heard.Newest)
+	if n == 0 || s.heard.Width == 0 || jump <= n || jump < burstLeast {
+		return false
+	}
+	if peer.first64 == 0 && number <= int64(r.Mask()) {
+		return false // numbered from 0 in this capture: the slot held nothing before
+	}
+	if number < s.joined+int64(s.heard.Width)+64 {
+		return false
+	}
+	unseen := 0
+	for left := c.Named & (1<<uint(min(jump, 63)) - 1); left != 0; left &= left - 1 {
+		if peer.Sent((c.Newest-uint32(bits.TrailingZeros64(left)))&r.Mask()) == nil {
+			unseen++
+		}
+	}
+	return unseen*4 <= min(jump, c.Width)
+}
+
+// restore takes back that a near side refused a packet: a later header names it.
+// It was overtaken between the tap and the socket.
+func (t *Tracker) restore(p *sighting, q uint32, out *machine.Effects) {
+	s, peer := &t.Sides[p.from], &t.Sides[p.from.Other()]
+	e := peer.Sent(q)
+	if !s.Near || e.Flags&gaffer.SentArrived != 0 {
+		return
+	}
+	s.restored++
+	s.refused--
+	c := candidate{at: e.At, ref: e.Ref, sequence: q, ack: e.Ack, ackBits: e.AckBits, own: s.SentNext}
+	if e.Flags&gaffer.SentHeader != 0 {
+		c.flags |= candidateHeader
+	}
+	if place := s.waiting(peer, q); place != 0 {
+		s.queue.at(place).flags |= candidateRival // or it was that copy
+	}
+	t.accept(p.from, &c, p.at, machine.Likely, out)
+}
+
+// again takes a further datagram of a packet that was seen: a copy, or another
+// fragment.
+func (t *Tracker) again(p *sighting, e *gaffer.Sent, out *machine.Effects) {
+	if p.count > 0 {
+		return
+	}
+	if p.header && e.Flags&gaffer.SentHeader != 0 && (p.ack != e.Ack || p.ackBits != e.AckBits) {
+		out.Report(gaffer.SequenceReuse, p.from, machine.Certain, p.at, p.ref, e.Ref, machine.Milliseconds(p.at.Sub(e.At)))
+		return
+	}
+	out.Report(gaffer.DuplicatePacket, p.from, machine.Certain, p.at, p.ref, e.Ref, machine.Milliseconds(p.at.Sub(e.At)))
+}
+
+// advance takes a packet that lies more than one ahead of its side's newest, or
+// comes long after it, or that the peer may have claimed before it was sent.
+func (t *Tracker) advance(s, peer *side, p *sighting, by int, out *machine.Effects) {
+	if len(peer.claimed) > 0 {
+		t.judgeClaims(s, peer, p, by, out)
+	}
+	gap := p.at.Sub(s.topAt)
+	tick := time.Duration(s.estimate.clock.tick)
+	lost := by - 1
+	switch {
+	case lost > 0 && s.Near:
+		out.Report(gaffer.CaptureLoss, p.from, machine.Likely, p.at, p.ref, 0, float64(lost))
+	case lost >= burstLeast:
+		out.Report(gaffer.LossBurst, p.from, machine.Certain, p.at, p.ref, 0, float64(lost), machine.Milliseconds(gap))
+	}
+	jumped := tick > 0 && s.estimate.clock.n >= 16 && int64(by) > 4*int64(gap/tick)+int64(t.rules.Received)
+	if lost > 0 && !s.Near && !s.starts && !jumped {
+		s.before.JudgeLost(uint64(lost))
+	}
+	if tick <= 0 || s.estimate.clock.n < 16 {
+		return
+	}
+	if due := int64(gap / tick); jumped {
+		out.Report(gaffer.SequenceJump, p.from, machine.Likely, p.at, p.ref, 0, float64(by), machine.Milliseconds(gap))
+	} else if gap >= stallLeast && gap > 8*tick && int64(by) <= due/2 {
+		out.Report(gaffer.Stall, p.from, machine.Likely, p.at, p.ref, 0, machine.Milliseconds(gap), machine.Milliseconds(tick))
+	}
+	if heard := peer.distinct - s.heardFrom; gap >= silenceLeast && heard > 0 {
+		out.Report(gaffer.OneWaySilence, p.from, machine.Certain, p.at, p.ref, 0, machine.Milliseconds(gap), float64(heard))
+	}
+}
+
+// judgeClaims looks at what the peer had claimed of packets that now pass.
+func (t *Tracker) judgeClaims(s, peer *side, p *sighting, by int, out *machine.Effects) {
+	kept := peer.claimed[:0]
+	now := s.top64 + int64(by)
+	for _, c := range peer.claimed {
+		switch {
+		case c.number > now:
+			kept = append(kept, c)
+		case c.number == now && p.at.Sub(c.at) > gaffer.TapJitter:
+			out.Report(gaffer.FalseAck, p.from.Other(), machine.Certain, c.at, c.ref, p.ref, machine.Milliseconds(p.at.Sub(c.at)))
+		case c.number < now:
+			out.Report(gaffer.CaptureLoss, p.from, machine.Likely, c.at, c.ref, 0, 1)
+		}
+	}
+	peer.claimed = kept
+}
+
+// sumUp reports what only the whole flow shows.
+func (t *Tracker) sumUp(x machine.Side, out *machine.Effects) {
+	s, peer := &t.Sides[x], &t.Sides[x.Other()]
+	if width := s.heard.Width; s.closest > 0 && s.closest <= width/4 {
+		out.Report(gaffer.AckWindowEdge, x, s.known(), s.topAt, s.closestAt, 0, float64(width-s.closest+1), float64(width))
+	}
+	if cut := s.begun - s.whole; s.begun >= 16 && cut >= 4 {
+		total := peer.top64 - peer.first64 + 1
+		incomplete := float64(cut) / float64(s.begun)
+		missing := float64(total-min(total, int64(peer.distinct))) / float64(total)
+		if incomplete > 1.5*missing {
+			out.Report(gaffer.FragmentLoss, peer.side, machine.Likely, peer.topAt, s.cutAt, 0, 100*incomplete, float64(s.begun), 100*missing)
+		}
+	}
+}

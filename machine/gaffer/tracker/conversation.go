@@ -1,0 +1,276 @@
+package tracker
+
+import (
+	"slices"
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/gaffer"
+	"github.com/ackscope/ackscope/machine/gaffer/messages"
+	wire "github.com/ackscope/ackscope/wire/gaffer"
+)
+
+// Conversation follows a flow whose packets carry the article's message
+// section: the packets by a Tracker, and by what it finds out the life of every
+// message.
+//
+//	packet of A passes the tap      its messages are carried once more
+//	B is found to have received it  they have arrived: what is in order is delivered
+//	A is found to have read an ack  they are settled (simple scheme: by the message ack
+//	                                in a packet that A is found to have received)
+//
+// So a message's facts are as certain as those of the packets that bore it.
+type Conversation struct {
+	inner   *Tracker
+	section *wire.MessageSection
+	config  wire.YojimboChannel // the queues, as a lane takes them
+	sides   [2]messages.Courier
+	acks    [2][]messageAck // simple scheme: by the sequence of the side's packet that carried it
+	packet  wire.Packet
+}
+
+// messageAck is the message ack of one packet, in the simple scheme.
+type messageAck struct {
+	sequence uint32
+	id       uint16
+	live     bool
+}
+
+// StartWithin is how far from zero the first numbers seen of a flow may lie for
+// its message ids to have begun at zero within the capture.
+const StartWithin = 64
+
+// NewConversation gives the tracker of a flow by a profile with a message section.
+func NewConversation(p *wire.Profile, facts machine.Facts) *Conversation {
+	c := &Conversation{inner: NewByRules(p, gaffer.RulesOf(p), facts), section: &p.Messages}
+	c.config = wire.YojimboChannel{SendQueue: p.Messages.SendQueue, ReceiveQueue: p.Messages.ReceiveQueue}
+	if p.Messages.Form == wire.MessagesSimple {
+		c.config.ReceiveQueue = 0 // the scheme keeps nothing that is not in order
+	}
+	// Where nothing is said of a queue, nothing is held to be beyond it.
+	for _, n := range []*int{&c.config.SendQueue, &c.config.ReceiveQueue} {
+		if *n == 0 {
+			*n = 1 << (wire.MessageIDBits - 1)
+		}
+	}
+	for i := range c.sides {
+		c.sides[i].From = machine.Side(i)
+	}
+	return c
+}
+
+// Observe takes the next datagram.
+func (c *Conversation) Observe(d *machine.Datagram, out *machine.Effects) {
+	// Messages live by the packets' events, wanted or not.
+	quiet, told := out.NoEvents, len(out.Events)
+	out.NoEvents = false
+	defer func() {
+		if out.NoEvents = quiet; quiet {
+			out.Events = out.Events[:told]
+		}
+	}()
+	p := &c.packet
+	err := c.inner.profile.Parse(d.Bytes, d.Length, p)
+	if err == nil && p.Kind <= wire.KindFragment {
+		c.start(d.From, p)
+	}
+	c.inner.Observe(d, out)
+	if out.NewSession {
+		return
+	}
+	c.settle(told, out)
+	if err != nil || p.Kind > wire.KindFragment || p.PayloadOffset > len(d.Bytes) || d.Length > len(d.Bytes) {
+		return // what the packet carried, the capture does not have
+	}
+	s := &c.sides[d.From]
+	s.Count(p)
+	payload, whole := s.Assembler.Add(p, d.Bytes[p.PayloadOffset:min(p.PayloadOffset+p.PayloadLen, len(d.Bytes))])
+	if !whole {
+		return
+	}
+	k := messages.Carrier{At: d.At, Ref: d.Ref, Sequence: p.Sequence, Sequence64: s.Unwrap(p.Sequence), Near: c.near(d.From), Datagrams: max(p.FragmentCount, 1)}
+	c.carry(s, &k, payload, out)
+}
+
+func (c *Conversation) near(x machine.Side) bool {
+	return c.inner.Sides != nil && c.inner.Sides[x].Near
+}
+
+// start looks at a side's first packet: whether the flow was captured from its
+// beginning.
+func (c *Conversation) start(x machine.Side, p *wire.Packet) {
+	s, r := &c.sides[x], c.inner.rules
+	if s.Parcels != nil || !p.HasHeader {
+		return
+	}
+	acked := (p.Header.Ack + 1) & r.Mask() // 0: nothing yet
+	s.Fresh = p.Sequence < StartWithin && acked < StartWithin
+	s.Parcels = make([]messages.Parcel, messages.ParcelsMost)
+	s.Lanes = []messages.Lane{{Channel: -1, From: x, Config: &c.config, Fresh: s.Fresh}}
+	if c.section.Form == wire.MessagesSimple {
+		c.acks[x] = make([]messageAck, messages.ParcelsMost)
+	}
+}
+
+// carry enters what a packet carries.
+func (c *Conversation) carry(s *messages.Courier, k *messages.Carrier, payload []byte, out *machine.Effects) {
+	if s.Parcels == nil {
+		return // no header of the side was seen yet: a fragment that is not its packet's first
+	}
+	box := &s.Parcels[k.Sequence%messages.ParcelsMost]
+	if box.Live && box.Sequence == k.Sequence {
+		return // a copy
+	}
+	*box = messages.Parcel{Sequence: k.Sequence, Live: true, Reliable: box.Reliable[:0]}
+	section, err := c.section.Open(payload, 0)
+	if err != nil {
+		c.malformed(s, k, payload, out)
+		return
+	}
+	l := &s.Lanes[0]
+	if c.section.Form == wire.MessagesSimple {
+		c.acks[s.From][k.Sequence%messages.ParcelsMost] = messageAck{k.Sequence, section.Ack, true}
+	}
+	var m wire.Message
+	n := 0
+	for ; section.Next(&m); n++ {
+		l.Takes(m.ID, &m, k, c.section.Form, payload, box, out)
+	}
+	if c.section.Form == wire.MessagesSimple {
+		// Without a schema the ids are known all the same: they follow each other.
+		for ; n < section.Count; n++ {
+			l.Takes(section.Start+uint16(n), nil, k, c.section.Form, payload, box, out)
+		}
+	}
+	if section.Err() != nil {
+		c.malformed(s, k, payload, out)
+	} else if section.Count > 0 && c.gapless(s.From) {
+		l.Watch(k, true, out)
+	}
+}
+
+// gapless reports whether every packet of a side has passed the tap: else an id
+// that none of them carries may have been in one that was lost.
+func (c *Conversation) gapless(x machine.Side) bool {
+	if c.inner.Sides == nil {
+		return false
+	}
+	s := &c.inner.Sides[x]
+	return s.Near || s.Met && s.distinct == uint64(s.top64-s.first64+1)
+}
+
+func (c *Conversation) malformed(s *messages.Courier, k *messages.Carrier, payload []byte, out *machine.Effects) {
+	out.Report(messages.MalformedMessages, s.From, machine.Certain, k.At, k.Ref, 0, float64(len(payload)))
+}
+
+// settle takes the packet tracker's new events to the messages.
+func (c *Conversation) settle(from int, out *machine.Effects) {
+	for i := from; i < len(out.Events); i++ {
+		e := out.Events[i]
+		switch e.Kind {
+		case machine.EventReceived:
+			c.sides[e.Side.Other()].Received(&e, out)
+			c.readAck(&e, out)
+		case machine.EventAcked:
+			if c.section.Form == wire.MessagesByID {
+				c.sides[e.Side].Acked(&e, out)
+			}
+		default:
+		}
+	}
+}
+
+// readAck takes the message ack that a side has read, in the simple scheme.
+func (c *Conversation) readAck(e *machine.Event, out *machine.Effects) {
+	acks := c.acks[e.Side.Other()]
+	if len(acks) == 0 || len(c.sides[e.Side].Lanes) == 0 {
+		return
+	}
+	a := acks[e.Sequence%messages.ParcelsMost]
+	l := &c.sides[e.Side].Lanes[0]
+	if !a.live || a.sequence != e.Sequence || !l.Started {
+		return
+	}
+	by := *e
+	by.By = e.About
+	last := l.Unwrap(a.id)
+	for id := l.Base; id <= last && id <= l.Top; id++ {
+		l.Ack(id, &by)
+	}
+	l.Settle(out)
+}
+
+// Finish settles what is still open.
+func (c *Conversation) Finish(out *machine.Effects) {
+	quiet, told := out.NoEvents, len(out.Events)
+	out.NoEvents = false
+	c.inner.Finish(out)
+	c.settle(told, out)
+	for i := range c.sides {
+		for j := range c.sides[i].Lanes {
+			c.sides[i].Lanes[j].Finish(out)
+		}
+	}
+	if out.NoEvents = quiet; quiet {
+		out.Events = out.Events[:told]
+	}
+}
+
+// Inspect draws what a side knew: its packets, and its messages as sender and
+// as receiver.
+func (c *Conversation) Inspect(x machine.Side, v *machine.View) {
+	c.inner.Inspect(x, v)
+	if c.inner.Sides == nil {
+		return
+	}
+	for i := range c.sides[x].Lanes {
+		if l := &c.sides[x].Lanes[i]; l.Started {
+			v.Windows = append(v.Windows, l.SendWindow(c.inner.Sides[x].known()))
+		}
+	}
+	for i := range c.sides[x.Other()].Lanes {
+		if l := &c.sides[x.Other()].Lanes[i]; l.Started {
+			v.Windows = append(v.Windows, l.ReceiveWindow())
+		}
+	}
+}
+
+// Summary gives the packets' figures.
+func (c *Conversation) Summary(x machine.Side) machine.Summary { return c.inner.Summary(x) }
+
+// RTT gives what Summary does.
+func (c *Conversation) RTT(x machine.Side) time.Duration { return c.inner.RTT(x) }
+
+// Loss gives what Summary does.
+func (c *Conversation) Loss(x machine.Side) float64 { return c.inner.Loss(x) }
+
+// Sent gives what Summary does of packets.
+func (c *Conversation) Sent(x machine.Side) uint64 { return c.inner.Sent(x) }
+
+// Learned gives what a second run over the same flow can start with.
+func (c *Conversation) Learned() machine.Facts { return c.inner.Learned() }
+
+// Clone gives an independent copy.
+func (c *Conversation) Clone() machine.Tracker {
+	d := *c
+	if inner, ok := c.inner.Clone().(*Tracker); ok {
+		d.inner = inner
+	}
+	for i := range d.sides {
+		d.sides[i] = c.sides[i].Clone()
+		for j := range d.sides[i].Lanes {
+			d.sides[i].Lanes[j].Config = &d.config
+		}
+		d.acks[i] = slices.Clone(c.acks[i])
+	}
+	return &d
+}
+
+// Size gives the bytes that a clone takes, about.
+func (c *Conversation) Size() int {
+	n := c.inner.Size() + 300
+	for i := range c.sides {
+		n += c.sides[i].Size() + len(c.acks[i])*8
+	}
+	return n
+}

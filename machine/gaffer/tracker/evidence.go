@@ -1,0 +1,312 @@
+package tracker
+
+import (
+	"math/bits"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/gaffer"
+)
+
+// farFrame is a frame of a far side that read something: the one that sent the
+// packet numbered own, or one after that of packet before, the last whose header
+// passed the tap. (Of an overtaken header the one before it is not known.) jump
+// is how far its header moved the window, where that was a burst or more. Then
+// hidden packets of the peer, from number unspoken on, are such as no header
+// speaks of: they may have come and told the side what it acks now.
+type farFrame struct {
+	own, before int64
+	jump        int
+	unspoken    uint32
+	hidden      int
+}
+
+// jumped reports whether a packet that the header names lies in what its window
+// jumped over.
+func (f *farFrame) jumped(behind int) bool { return 0 < behind && behind < f.jump }
+
+// testify takes a header of a far side: what it names was received, and the acks
+// that those packets carried were read. Nothing else is known of that side.
+func (t *Tracker) testify(s, peer *side, p *sighting, c gaffer.Claims, number int64, out *machine.Effects) {
+	r := t.rules
+	// A header that was overtaken on its way tells of an earlier moment.
+	newest, frame := true, farFrame{own: number, before: number - 1}
+	if !s.opened {
+		t.open(s, peer, p, c)
+	} else if newest = number > s.headed; newest {
+		frame.before = s.headed
+	}
+	if newest {
+		s.headed = number
+	}
+	newly := c.Named
+	if newly == 0 && c.Nothing(r) {
+		if newest && s.received > 0 && !s.heard.Nothing(r) {
+			t.ackWentBack(p, 0, out)
+		}
+		return
+	}
+	// behind is how far these claims' newest lies behind the newest known, once
+	// the window is moved up to it.
+	behind := 0
+	ahead := r.Distance(c.Newest, s.NewestReceived())
+	if hidden := ahead - c.Width; hidden > 0 && ahead >= burstLeast {
+		frame.unspoken, frame.hidden = (s.NewestReceived()+1)&r.Mask(), hidden
+	}
+	switch {
+	case ahead >= 64:
+		s.AdvanceBy(ahead, c.Newest)
+		frame.jump = ahead
+	case ahead >= 0:
+		known := s.Word << (uint(ahead) & 63)
+		newly &^= known
+		if gone := known &^ c.Named & c.Spoken(); gone != 0 && newest {
+			t.takeBack(s, p, c, gone, out)
+		}
+		if ahead > 0 {
+			s.AdvanceBy(ahead, c.Newest)
+		}
+		if ahead >= burstLeast {
+			frame.jump = ahead
+		}
+	default:
+		behind = -ahead
+		newly = t.unheld(s, c)
+		if newest {
+			t.ackWentBack(p, behind, out)
+		}
+	}
+	switch {
+	case newly == 0:
+	case newly&(newly-1) == 0:
+		n := bits.TrailingZeros64(newly)
+		if e := t.named(s, peer, p, c, n, out); e != nil {
+			t.receivedByFar(s, peer, p, e, behind+n, frame, out)
+		}
+	default:
+		t.prove(s, peer, p, c, newly, behind, frame, out)
+	}
+	if newest {
+		if !peer.Near {
+			t.pass(s, peer, p, c, machine.Likely, out)
+		}
+		t.leave(s, peer, c)
+		s.heard = c
+	}
+}
+
+// takeBack takes packets that an earlier header of the side named, that this one
+// speaks of, and that it does not name.
+func (t *Tracker) takeBack(s *side, p *sighting, c gaffer.Claims, gone uint64, out *machine.Effects) {
+	for ; gone != 0; gone &= gone - 1 {
+		q := (c.Newest - uint32(bits.TrailingZeros64(gone))) & t.rules.Mask()
+		t.bitWithdrawn(p, c, q, out)
+		s.Withdraw(q)
+	}
+}
+
+// prove takes several packets that a far side's header names for the first time.
+func (t *Tracker) prove(s, peer *side, p *sighting, c gaffer.Claims, newly uint64, behind int, frame farFrame, out *machine.Effects) {
+	// Oldest first: the order in which they were sent. What was overtaken before
+	// the tap is put right here.
+	var order [64]*gaffer.Sent
+	n := 0
+	for left := newly; left != 0; {
+		bit := bits.Len64(left) - 1
+		left &^= 1 << uint(bit)
+		e := t.named(s, peer, p, c, bit, out)
+		if e == nil {
+			continue
+		}
+		i := n
+		for ; i > 0 && order[i-1].Ref > e.Ref; i-- {
+			order[i] = order[i-1]
+		}
+		order[i] = e
+		n++
+	}
+	for _, e := range order[:n] {
+		t.receivedByFar(s, peer, p, e, behind+t.rules.Distance(c.Newest, e.Sequence), frame, out)
+	}
+}
+
+// named gives the packet that bit n of c names for the first time; nil where it
+// did not pass the tap, or is too old to count.
+func (t *Tracker) named(s, peer *side, p *sighting, c gaffer.Claims, n int, out *machine.Effects) *gaffer.Sent {
+	q := (c.Newest - uint32(n)) & t.rules.Mask()
+	e := peer.Sent(q)
+	if e == nil {
+		t.claimUnseen(p, c, n, out)
+		return nil
+	}
+	s.nearEdge(p, c, n)
+	if s.SlidPast(q) && !t.rules.DeliverStale {
+		return nil // named by a header from long ago; the window has moved on
+	}
+	return e
+}
+
+// receivedByFar takes it that a far side received e, which lies so far behind
+// the newest it received, before it sent p.
+func (t *Tracker) receivedByFar(s, peer *side, p *sighting, e *gaffer.Sent, behind int, frame farFrame, out *machine.Effects) {
+	s.EnterBehind(e.Sequence, behind)
+	s.received++
+	if e.Flags&gaffer.SentArrived == 0 {
+		e.Flags |= gaffer.SentArrived
+		peer.wireRTT += int64(p.at - e.At)
+		peer.wireCount++
+	}
+	if !out.NoEvents {
+		v := tell(out, machine.EventReceived, p.from, t.gradeJump(machine.Certain, frame.jumped(behind)), p.at, p.ref)
+		v.Sequence, v.Sequence64, v.About = e.Sequence, peer.unwrap(e.Sequence), e.Ref
+	}
+	if e.Flags&gaffer.SentHeader != 0 {
+		t.readByFar(s, p, e, behind, frame, out)
+	}
+}
+
+// readByFar takes it that a far side read the acks of e, a packet of its peer,
+// no later than in the frame that sent p.
+func (t *Tracker) readByFar(s *side, p *sighting, e *gaffer.Sent, behind int, frame farFrame, out *machine.Effects) {
+	r := t.rules
+	claims := r.Claims(e.Ack, e.AckBits)
+	fresh, recent := s.Unread(claims)
+	for ; fresh != 0; fresh &= fresh - 1 {
+		a := s.Ack(claims, bits.TrailingZeros64(fresh), recent, p.at, e.Ref)
+		if a == nil {
+			continue
+		}
+		s.acked++
+		if a.Flags&gaffer.SentLost != 0 {
+			a.Flags &^= gaffer.SentLost
+			s.lost--
+		}
+		number := s.unwrap(a.Sequence)
+		sure := machine.Certain
+		if frame.own-number > int64(r.Sent) {
+			// The side may have sent more than its buffer holds before it read this.
+			sure = machine.Likely
+		}
+		s.estimate.read(&farSample{number, frame.before, frame.own, t.carried(p.from.Other(), a.Sequence, e, &frame)})
+		if !out.NoEvents {
+			v := tell(out, machine.EventAcked, p.from, t.gradeJump(sure, frame.jumped(behind)), p.at, p.ref)
+			v.Bit, v.Sequence, v.Sequence64, v.By, v.About = a.Bit, a.Sequence, number, e.Ref, a.Ref
+			v.RTT = int64(float64(frame.own-number) * s.estimate.clock.tick)
+		}
+	}
+}
+
+// carried tells when the packet passed the tap by which a far side is likeliest
+// to have learned that its packet q was received. That is e, the first that is
+// known to have come and names q, unless packets before it that name q are
+// hidden: of those the first one, or as many later as the path usually loses.
+func (t *Tracker) carried(peer machine.Side, q uint32, e *gaffer.Sent, frame *farFrame) machine.Instant {
+	if frame.hidden == 0 {
+		return e.At
+	}
+	r, x := t.rules, &t.Sides[peer]
+	wait := 0
+	if loss, _ := t.loss(peer); loss > 0 && loss < 1 {
+		wait = int(loss/(1-loss) + 0.5)
+	}
+	for n := range min(frame.hidden, r.Sent) {
+		h := x.Sent((frame.unspoken + uint32(n)) & r.Mask())
+		if h == nil || h.Flags&gaffer.SentHeader == 0 || !r.Claims(h.Ack, h.AckBits).Names(r, q) {
+			continue
+		}
+		if wait--; wait < 0 {
+			return min(h.At, e.At)
+		}
+	}
+	return e.At
+}
+
+// pass looks at the peer's packets that a header has just moved out of what it
+// speaks of: those that no header named can no longer be acked. Of a near peer
+// the acks that it read decide (slide); here it is a far one.
+func (t *Tracker) pass(s, peer *side, p *sighting, c gaffer.Claims, sure machine.Certainty, out *machine.Effects) {
+	if peer.Near || !peer.Met || s.heard.Width == 0 {
+		return
+	}
+	r, x := t.rules, p.from.Other()
+	ahead := r.Distance(c.Newest, s.heard.Newest)
+	if ahead <= 0 {
+		return
+	}
+	if c.Width+ahead <= 64 {
+		missing := ^s.Word >> (uint(c.Width) & 63) & (1<<(uint(ahead)&63) - 1)
+		for ; missing != 0; missing &= missing - 1 {
+			q := (c.Newest - uint32(c.Width+bits.TrailingZeros64(missing))) & r.Mask()
+			peer.loseUnnamed(x, q, p.at, p.ref, sure, out)
+		}
+		return
+	}
+	for n := min(c.Width+ahead, r.Sent) - 1; n >= c.Width; n-- {
+		if q := (c.Newest - uint32(n)) & r.Mask(); !s.Has(q) {
+			peer.loseUnnamed(x, q, p.at, p.ref, sure, out)
+		}
+	}
+}
+
+// leave judges the peer's packets that a header has just moved out of what the
+// side speaks of. One that passed the tap, and that no header named, did not come:
+// the last header that spoke of it says so. What no header spoke of is not judged.
+// Nor is what only headers spoke of to which it was half a window away or less:
+// it may have been overtaken, and come when nobody spoke of it any more.
+func (t *Tracker) leave(s, peer *side, c gaffer.Claims) {
+	r, heard := t.rules, &s.heard
+	ahead := r.Distance(c.Newest, heard.Newest)
+	if heard.Width == 0 || ahead <= 0 {
+		return
+	}
+	first := max(c.Width, ahead+heard.Width/2)
+	for n := ahead + heard.Width - 1; n >= first; n-- {
+		if e := peer.Sent((c.Newest - uint32(n)) & r.Mask()); e != nil {
+			peer.beyond.Judge(e.Flags&gaffer.SentArrived == 0)
+		}
+	}
+}
+
+func (s *side) loseUnnamed(x machine.Side, q uint32, at machine.Instant, ref machine.Ref, sure machine.Certainty, out *machine.Effects) {
+	if e := s.Sent(q); e != nil && e.Flags&(gaffer.SentAcked|gaffer.SentLost|gaffer.SentArrived) == 0 {
+		s.lose(x, e, at, ref, sure, out)
+	}
+}
+
+func (s *side) lose(x machine.Side, e *gaffer.Sent, at machine.Instant, ref machine.Ref, sure machine.Certainty, out *machine.Effects) {
+	e.Flags |= gaffer.SentLost
+	s.lost++
+	if v := tell(out, machine.EventLost, x, sure, at, ref); v != nil {
+		v.Sequence, v.Sequence64, v.About = e.Sequence, s.unwrap(e.Sequence), e.Ref
+	}
+}
+
+// slide looks at a near side's packets that the claims it is about to read no
+// longer speak of, and that no earlier ones acked.
+func (s *side) slide(x machine.Side, c gaffer.Claims, by *candidate, out *machine.Effects) {
+	r := s.Rules
+	ahead := r.Distance(c.Newest, s.AckedTop)
+	if ahead <= 0 {
+		return
+	}
+	if ahead <= c.Width {
+		from := c.Width - ahead
+		missing := ^s.acked >> uint(from)
+		if ahead < 64 {
+			missing &= 1<<uint(ahead) - 1
+		}
+		for ; missing != 0; missing &= missing - 1 {
+			q := (s.AckedTop - uint32(from+bits.TrailingZeros64(missing))) & r.Mask()
+			s.loseUnread(x, q, by, out)
+		}
+		return
+	}
+	for n := min(c.Width+ahead, r.Sent) - 1; n >= c.Width; n-- {
+		s.loseUnread(x, (c.Newest-uint32(n))&r.Mask(), by, out)
+	}
+}
+
+func (s *side) loseUnread(x machine.Side, q uint32, by *candidate, out *machine.Effects) {
+	if e := s.Sent(q); e != nil && e.Flags&(gaffer.SentAcked|gaffer.SentLost) == 0 {
+		s.lose(x, e, by.at, by.ref, machine.Likely, out)
+	}
+}

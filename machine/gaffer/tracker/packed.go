@@ -1,0 +1,264 @@
+package tracker
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"slices"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/gaffer"
+)
+
+// packed is a Tracker kept in few bytes: a clone whose buffers, by far the most
+// of it, are written as what changes from one entry to the next.
+//
+//	sent entry      varint: which fields differ from what the entry before
+//	                predicts, then those, as zigzag varints of the difference
+//	received buffer varint: how many sequences follow each other, then the
+//	                difference to the next one, and so on
+type packed struct {
+	tracker  *Tracker // without the buffers
+	sent     [2][]byte
+	entries  [2]int // of the sent buffers
+	received [2][]byte
+	slots    [2]int          // of the received buffers
+	unit     machine.Instant // of all instants: 1000 where the capture has whole microseconds
+}
+
+// packedBytes is what a packed takes beside its tracker and buffers.
+const packedBytes = 160
+
+// Pack gives the state in few bytes.
+func (t *Tracker) Pack(scratch *[]byte) machine.Packed {
+	p := &packed{unit: 1000}
+	c := *t
+	c.Held = slices.Clone(t.Held)
+	p.tracker = &c
+	if t.Sides == nil {
+		return p
+	}
+	c.Sides = new([2]side)
+	*c.Sides = *t.Sides
+	for i := range c.Sides {
+		s, from := &c.Sides[i], &t.Sides[i]
+		for j := range from.SentBuffer {
+			if e := &from.SentBuffer[j]; e.At%1000 != 0 || e.AckedAt%1000 != 0 {
+				p.unit = 1
+			}
+		}
+		s.State.SentBuffer, s.State.ReceivedBuffer = nil, nil
+		s.PartialBuffer = slices.Clone(from.PartialBuffer)
+		s.queue = from.queue.compact()
+		s.estimate.transit = slices.Clone(from.estimate.transit)
+		s.estimate.early = slices.Clone(from.estimate.early)
+		s.claimed = slices.Clone(from.claimed)
+	}
+	for i := range t.Sides {
+		s := &t.Sides[i]
+		*scratch = packSent((*scratch)[:0], s.State.SentBuffer, s.Rules, p.unit)
+		p.sent[i], p.entries[i] = slices.Clone(*scratch), len(s.State.SentBuffer)
+		*scratch = packReceived((*scratch)[:0], s.State.ReceivedBuffer)
+		p.received[i], p.slots[i] = slices.Clone(*scratch), len(s.State.ReceivedBuffer)
+	}
+	return p
+}
+
+// Unpack gives a tracker that equals the one that was packed.
+func (p *packed) Unpack() machine.Tracker {
+	t := p.tracker.Clone().(*Tracker)
+	if t.Sides == nil {
+		return t
+	}
+	for i := range t.Sides {
+		s := &t.Sides[i]
+		s.State.SentBuffer = unpackSent(p.sent[i], p.entries[i], s.Rules, p.unit)
+		s.State.ReceivedBuffer = unpackReceived(p.received[i], p.slots[i])
+	}
+	return t
+}
+
+// Size gives the bytes that it takes, about.
+func (p *packed) Size() int {
+	n := packedBytes + p.tracker.Size()
+	for i := range p.sent {
+		n += cap(p.sent[i]) + cap(p.received[i])
+	}
+	return n
+}
+
+// compact gives a copy whose ring is no larger than what waits in it needs.
+func (q *queue) compact() queue {
+	c := *q
+	c.ring = nil
+	if q.len() == 0 {
+		return c
+	}
+	c.ring = make([]candidate, max(4, 1<<bits.Len(uint(q.len()-1))))
+	for place := q.head; place != q.tail; place++ {
+		*c.at(place) = *q.at(place)
+	}
+	return c
+}
+
+// fields of a sent entry, as numbers: what the one before predicts of each is
+// taken off.
+const sentFields = 12
+
+// predict gives what an entry is expected to be after the one before it.
+func predict(before *gaffer.Sent, ack uint32, r *gaffer.Rules) (f [sentFields]uint64) {
+	expected := before.AckBits
+	if d := ack - before.Ack; d < 64 {
+		// What its header names moves on with the ack, and is mostly there.
+		expected = (before.AckBits<<d | (1<<d - 1)) & (^uint64(0) >> (64 - r.AckBits))
+	}
+	return [sentFields]uint64{
+		uint64(before.At), uint64(before.Ref), uint64(before.AckedAt), uint64(before.AckedBy), uint64(before.Ack), expected,
+		uint64(before.Sequence + 1), uint64(before.Bytes), uint64(before.Waiting), uint64(before.Newest), uint64(before.Flags), uint64(before.Bit),
+	}
+}
+
+func packSent(to []byte, ring []gaffer.Sent, r *gaffer.Rules, unit machine.Instant) []byte {
+	var before gaffer.Sent
+	var changed [sentFields]uint64
+	for i := range ring {
+		e := ring[i]
+		e.At, e.AckedAt = e.At/unit, e.AckedAt/unit
+		mask := uint64(0)
+		for k, want := range predict(&before, e.Ack, r) {
+			have := field(&e, k)
+			d := have - want
+			if k == sentAckBits {
+				d = have ^ want
+			} else {
+				d = d<<1 ^ uint64(int64(d)>>63)
+			}
+			if changed[k] = d; d != 0 {
+				mask |= 1 << k
+			}
+		}
+		to = binary.AppendUvarint(to, mask)
+		for k := range changed {
+			if mask>>k&1 == 1 {
+				to = binary.AppendUvarint(to, changed[k])
+			}
+		}
+		before = e
+	}
+	return to
+}
+
+const (
+	sentAck     = 4
+	sentAckBits = 5
+)
+
+// field gives number k of an entry.
+func field(e *gaffer.Sent, k int) uint64 {
+	switch k {
+	case 0:
+		return uint64(e.At)
+	case 1:
+		return uint64(e.Ref)
+	case 2:
+		return uint64(e.AckedAt)
+	case 3:
+		return uint64(e.AckedBy)
+	case sentAck:
+		return uint64(e.Ack)
+	case sentAckBits:
+		return e.AckBits
+	case 6:
+		return uint64(e.Sequence)
+	case 7:
+		return uint64(e.Bytes)
+	case 8:
+		return uint64(e.Waiting)
+	case 9:
+		return uint64(e.Newest)
+	case 10:
+		return uint64(e.Flags)
+	default:
+		return uint64(e.Bit)
+	}
+}
+
+func unpackSent(from []byte, n int, r *gaffer.Rules, unit machine.Instant) []gaffer.Sent {
+	if n == 0 {
+		return nil
+	}
+	ring := make([]gaffer.Sent, n)
+	next := func() uint64 {
+		v, n := binary.Uvarint(from)
+		from = from[n:]
+		return v
+	}
+	var before gaffer.Sent
+	for i := range ring {
+		mask := next()
+		var changed [sentFields]uint64
+		for k := range changed {
+			if mask>>k&1 == 1 {
+				changed[k] = next()
+			}
+		}
+		unzigzag := func(k int) uint64 { return changed[k]>>1 ^ -(changed[k] & 1) }
+		ack := before.Ack + uint32(unzigzag(sentAck))
+		f := predict(&before, ack, r)
+		for k := range f {
+			if k == sentAckBits {
+				f[k] ^= changed[k]
+			} else {
+				f[k] += unzigzag(k)
+			}
+		}
+		before = gaffer.Sent{
+			At: machine.Instant(f[0]), Ref: machine.Ref(f[1]), AckedAt: machine.Instant(f[2]), AckedBy: machine.Ref(f[3]), Ack: ack, AckBits: f[sentAckBits],
+			Sequence: uint32(f[6]), Bytes: uint32(f[7]), Waiting: uint32(f[8]), Newest: uint32(f[9]), Flags: gaffer.SentFlags(f[10]), Bit: uint8(f[11]),
+		}
+		ring[i] = before
+		ring[i].At, ring[i].AckedAt = before.At*unit, before.AckedAt*unit
+	}
+	return ring
+}
+
+func packReceived(to []byte, ring []uint32) []byte {
+	before := ^uint32(0)
+	for i := 0; i < len(ring); {
+		run := 0
+		for i+run < len(ring) && ring[i+run] == before+1 {
+			before++
+			run++
+		}
+		to = binary.AppendUvarint(to, uint64(run))
+		if i += run; i < len(ring) {
+			to = binary.AppendUvarint(to, uint64(ring[i]-before))
+			before = ring[i]
+			i++
+		}
+	}
+	return to
+}
+
+func unpackReceived(from []byte, n int) []uint32 {
+	if n == 0 {
+		return nil
+	}
+	ring := make([]uint32, 0, n)
+	next := func() uint32 {
+		v, n := binary.Uvarint(from)
+		from = from[n:]
+		return uint32(v)
+	}
+	before := ^uint32(0)
+	for len(ring) < n {
+		for run := next(); run > 0; run-- {
+			before++
+			ring = append(ring, before)
+		}
+		if len(ring) < n {
+			before += next()
+			ring = append(ring, before)
+		}
+	}
+	return ring
+}

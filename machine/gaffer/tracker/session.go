@@ -1,0 +1,65 @@
+package tracker
+
+import (
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+)
+
+// LongestTransit is longer than any network holds a packet back.
+const LongestTransit = 3 * time.Second
+
+// opensSession reports whether a datagram, which lies step ahead of the newest
+// of its side, begins another connection on the same pair of addresses: the side
+// counts from the start again.
+func (t *Tracker) opensSession(s *side, p *sighting, step int) bool {
+	if p.ackBits != 0 || !p.header || p.sequence >= restartMost || !s.opened {
+		return false
+	}
+	if r := t.rules; !r.Claims(p.ack, p.ackBits).Nothing(r) || s.heard.Nothing(r) || s.heard.Width == 0 {
+		return false
+	}
+	// It is from before its sender received anything, though the sender has. A
+	// packet of this connection can be that if it comes late, or again: but the
+	// network holds none back for seconds, and past a side at the tap nothing
+	// overtakes.
+	if e := s.Sent(p.sequence); e != nil {
+		return s.Near || p.at.Sub(e.At) > LongestTransit
+	}
+	return s.Near || step > 0 || p.at.Sub(s.openedAt) > LongestTransit
+}
+
+// heldOpensSession is opensSession while datagrams are held back and nothing is
+// known but them.
+func (t *Tracker) heldOpensSession(p *sighting) bool {
+	if p.ackBits != 0 || !p.header || p.sequence >= restartMost || !t.rules.Claims(p.ack, p.ackBits).Nothing(t.rules) {
+		return false
+	}
+	opened, first := machine.Instant(-1), machine.Instant(-1)
+	for i := range t.Held {
+		h := &t.Held[i]
+		switch {
+		case h.from != p.from || !h.header:
+		case h.sequence == p.sequence && first < 0:
+			first = h.at // it may be a copy of this
+		case opened < 0 && !t.rules.Claims(h.ack, h.ackBits).Nothing(t.rules):
+			opened = h.at // since then the side has received something
+		}
+	}
+	return opened >= 0 && p.at.Sub(max(first, opened)) > LongestTransit
+}
+
+// restartMost bounds the sequence numbers with which a new connection is taken to begin.
+const restartMost = 1024
+
+// HangUp ends a connection: what a side at the tap is not proved to have read by
+// then, it most likely never read, since what is queued is thrown away.
+func (t *Tracker) HangUp(out *machine.Effects) {
+	if t.Sides == nil {
+		v, reason, _ := judgeVantage(t.rules, t.Held)
+		t.release(v, reason, out)
+	}
+	for i := range t.Sides {
+		t.Sides[i].queue = queue{}
+	}
+}

@@ -1,0 +1,159 @@
+package tracker
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+)
+
+// Learned gives what a second run over the same flow can start with.
+func (t *Tracker) Learned() machine.Facts {
+	f := t.facts
+	if t.Sides == nil {
+		return f
+	}
+	for i := range t.Sides {
+		s := &t.Sides[i]
+		f.Liar[i] = f.Liar[i] || s.lies > 0
+		f.Suspect[i] = f.Suspect[i] || s.suspect
+		f.Refuses[i] = s.refuses
+		f.Takes[i] = s.takesAll()
+		f.Tick[i] = time.Duration(s.estimate.clock.tick)
+		if n := s.restored; n > 8 && n > s.received/50 {
+			// Taken for refused, named later: these packets were still on their way.
+			f.Vantage = machine.VantageBetween
+			if t.Sides[1-i].Near && t.Sides[1-i].restored == 0 {
+				f.Vantage = machine.VantageA + machine.Vantage(1-i)
+			}
+			f.VantageReason = fmt.Sprintf("%v: %d packets that passed the tap reached %v later than newer ones", f.Vantage, n, machine.Side(i))
+		}
+	}
+	return f
+}
+
+// Summary gives the figures of a side.
+func (t *Tracker) Summary(x machine.Side) machine.Summary {
+	if t.Sides == nil {
+		return t.summaryHeld(x)
+	}
+	s, peer := &t.Sides[x], &t.Sides[x.Other()]
+	m := machine.Summary{
+		Packets: s.distinct, Bytes: s.bytes, Acked: s.acked,
+		Received: s.received, Duplicates: s.duplicates, Stale: s.stale,
+		NeverAcked: -1, RTT: -1, WireRTT: -1,
+	}
+	if s.distinct > 0 {
+		m.NeverAcked = float64(s.lost) / float64(s.distinct)
+	}
+	if s.wireCount > 0 {
+		m.WireRTT = time.Duration(s.wireRTT / int64(s.wireCount))
+	}
+	if peer.Met {
+		m.Missing = uint64(peer.top64-peer.first64+1) - min(peer.distinct, uint64(peer.top64-peer.first64+1))
+	}
+	m.Path, m.PathKnown = t.path(x)
+	m.Loss, m.LossKnown = t.loss(x)
+	m.RTT, m.RTTKnown = t.rtt(x)
+	return m
+}
+
+// path gives what was lost of a side's packets on the way to its peer. At the
+// sender headers of the peer tell, which may refuse packets instead; at the
+// receiver the gaps in the numbers, unless the capture itself lacks packets.
+func (t *Tracker) path(x machine.Side) (machine.PathLoss, machine.Certainty) {
+	s, peer := &t.Sides[x], &t.Sides[x.Other()]
+	sure := machine.Likely
+	switch {
+	case s.Near && peer.Near:
+		return machine.PathLoss{Judged: s.distinct}, machine.Certain // there is no path
+	case s.Near:
+		return s.beyond, t.grade(sure)
+	case peer.Near && s.unseen == 0:
+		sure = machine.Certain
+	case t.facts.Vantage == machine.VantageUnknown:
+		return s.beyond, machine.Possible // what did not pass the tap may be the capture's loss
+	}
+	if peer.Near {
+		return s.before, t.grade(sure)
+	}
+	return s.before.After(s.beyond), t.grade(sure)
+}
+
+// RTT gives what Summary does.
+func (t *Tracker) RTT(x machine.Side) time.Duration {
+	if t.Sides == nil {
+		return -1
+	}
+	d, _ := t.rtt(x)
+	return d
+}
+
+// Loss gives what Summary does.
+func (t *Tracker) Loss(x machine.Side) float64 {
+	if t.Sides == nil {
+		return -1
+	}
+	loss, _ := t.loss(x)
+	return loss
+}
+
+// Sent gives what Summary does of packets.
+func (t *Tracker) Sent(x machine.Side) uint64 {
+	if t.Sides == nil {
+		return t.summaryHeld(x).Packets
+	}
+	return t.Sides[x].distinct
+}
+
+// summaryHeld gives what can be said while the vantage is open: what was sent.
+func (t *Tracker) summaryHeld(x machine.Side) machine.Summary {
+	m := machine.Summary{NeverAcked: -1, Loss: -1, RTT: -1, WireRTT: -1}
+	for i := range t.Held {
+		if p := &t.Held[i]; p.from == x {
+			m.Packets++
+			m.Bytes += uint64(p.length)
+		}
+	}
+	return m
+}
+
+// Clone gives an independent copy.
+func (t *Tracker) Clone() machine.Tracker {
+	c := *t
+	c.Held = append([]sighting(nil), t.Held...)
+	if t.Sides == nil {
+		return &c
+	}
+	c.Sides = new([2]side)
+	*c.Sides = *t.Sides
+	for i := range c.Sides {
+		c.Sides[i].State = t.Sides[i].State.Clone()
+		c.Sides[i].queue = t.Sides[i].queue.clone()
+		c.Sides[i].estimate.transit = append([]float32(nil), t.Sides[i].estimate.transit...)
+		c.Sides[i].estimate.early = append([]farSample(nil), t.Sides[i].estimate.early...)
+		c.Sides[i].claimed = append([]ahead(nil), t.Sides[i].claimed...)
+	}
+	return &c
+}
+
+// What the types take in memory, about; held to the truth by a test.
+const (
+	trackerBytes   = 128
+	sideBytes      = 760
+	sightingBytes  = 48
+	candidateBytes = 48
+)
+
+// Size gives the bytes that a clone takes, about.
+func (t *Tracker) Size() int {
+	n := trackerBytes + cap(t.Held)*sightingBytes
+	if t.Sides == nil {
+		return n
+	}
+	n += 2 * sideBytes
+	for i := range t.Sides {
+		n += t.Sides[i].State.Size() + cap(t.Sides[i].queue.ring)*candidateBytes
+	}
+	return n
+}

@@ -1,0 +1,328 @@
+package tracker
+
+import (
+	"slices"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/gaffer"
+	wire "github.com/ackscope/ackscope/wire/gaffer"
+)
+
+// Tracker rebuilds from a capture what both endpoints of a flow knew.
+//
+// A header is the witness of its sender's reads: it names what its sender had
+// accepted at the moment of sending. What a side then is known to have read
+// depends on where the tap stands:
+//
+//	near (witness.go)    the tap is at the side. What passed the tap lies in its
+//	                     socket, in order: the newest packet that a header newly
+//	                     names proves that all before it were read too, and the
+//	                     State predicts what became of each. Exact.
+//	far (evidence.go)    the side is known by what its headers name, from the
+//	                     frame on that brings such a header. The rest is unknown.
+//
+// Which of the two a side is, is found from the first datagrams (vantage.go),
+// which are held until it is; a known vantage may be given in Facts instead.
+type Tracker struct {
+	profile   *wire.Profile
+	rules     *gaffer.Rules
+	facts     machine.Facts
+	Sides     *[2]side   // nil while the vantage is open
+	Held      []sighting // while the vantage is open
+	numbered  bool       // the profile's packets carry sequence numbers
+	canonical bool       // its headers have a canonical form
+	last      machine.Instant
+}
+
+// side is what is known of one endpoint. The embedded State is the endpoint's
+// own: of a near side as it must be, of a far one as far as it is proved. What
+// nearly every packet touches stands first, so that it shares cache lines.
+type side struct {
+	gaffer.State
+	side    machine.Side
+	Near    bool
+	Met     bool   // a packet of it passed the tap
+	starts  bool   // that packet is the one being taken
+	opened  bool   // a header of it passed the tap: State's receive window is set
+	fresh   bool   // known from its first packet on: what is not in a buffer is not there
+	refuses bool   // its application is known to refuse packets
+	suspect bool   // it named packets that either never came or that the capture lacks
+	taken   uint16 // packets that its headers show it to have accepted, up to takenEnough
+	top     uint32 // newest sequence that it sent
+
+	// What it sent.
+	top64     int64           // top, unwrapped
+	topAt     machine.Instant // when that passed the tap
+	heardFrom uint64          // packets of the peer that had passed by then
+	distinct  uint64          // sequences that passed the tap
+	bytes     uint64
+	acked     uint64
+	wireRTT   int64 // sum of wireCount samples, ns
+	wireCount uint64
+
+	// What it received.
+	heard    gaffer.Claims // of its newest header
+	headed   int64         // number of the packet that carried that
+	received uint64
+	closest  int // fewest packets left in the ack window when one was first named, plus one; 0 unknown
+	claimed  []ahead
+	estimate estimate
+	queue    queue
+
+	before     machine.PathLoss // of its packets, on the way to the tap; far only
+	beyond     machine.PathLoss // of those that passed the tap, on the way to the peer; the peer far only
+	unseen     uint64           // of its packets that the peer named, and that did not pass the tap
+	first64    int64            // oldest sequence that it sent, unwrapped
+	lost       uint64           // of those that it sent: can no longer be acked
+	openedAt   machine.Instant
+	duplicates uint64
+	stale      uint64
+	refused    uint64
+	headers    uint64      // of its own that passed the tap; near only
+	lies       uint64      // packets that it named and that never came
+	restored   uint64      // packets named after all, though taken for refused
+	begun      uint64      // packets of the peer of which the first fragment was read
+	whole      uint64      // and of which all were
+	cutAt      machine.Ref // the last packet begun
+	closestAt  machine.Ref // the header that left closest
+	joined     int64       // sequences of the peer older than this are unknown, not empty
+}
+
+// New gives the tracker of a flow that speaks by this profile. facts are
+// what an earlier run over the same flow learned; the zero value if none.
+func New(profile *wire.Profile, facts machine.Facts) machine.Tracker {
+	return NewByRules(profile, gaffer.RulesOf(profile), facts)
+}
+
+func NewByRules(profile *wire.Profile, r *gaffer.Rules, facts machine.Facts) *Tracker {
+	t := &Tracker{profile: profile, rules: r, facts: facts, numbered: profile != nil && profile.SequenceBits() > 0}
+	t.canonical = profile != nil && profile.Form == wire.FormReliable
+	if facts.Vantage != machine.VantageUnknown {
+		t.decide(facts.Vantage, facts.VantageReason)
+	}
+	return t
+}
+
+// takenEnough packets that a side read, that its headers speak of, and of which
+// it refused none, show an application that takes whatever comes: one that
+// refused one in twenty would look like that twice in a million times. Of fewer
+// nothing is concluded.
+const takenEnough = 256
+
+func (t *Tracker) decide(v machine.Vantage, reason string) {
+	t.facts.Vantage, t.facts.VantageReason = v, reason
+	t.Sides = new([2]side)
+	for i := range t.Sides {
+		s := &t.Sides[i]
+		s.State, s.side, s.Near = gaffer.State{Rules: t.rules}, machine.Side(i), v.Near(machine.Side(i))
+		s.refuses = t.facts.Refuses[i]
+		if t.facts.Takes[i] {
+			s.taken = takenEnough
+		}
+	}
+}
+
+// Observe takes the next datagram of the flow.
+func (t *Tracker) Observe(d *machine.Datagram, out *machine.Effects) {
+	var p sighting
+	if t.sight(d, &p, out) {
+		t.take(&p, out)
+	}
+}
+
+func (t *Tracker) take(p *sighting, out *machine.Effects) {
+	if t.Sides != nil {
+		t.step(p, out)
+		return
+	}
+	if t.heldOpensSession(p) {
+		out.NewSession = true
+		return
+	}
+	if t.Held == nil {
+		t.Held = make([]sighting, 0, 10) // most flows that end early end sooner
+	}
+	t.Held = append(t.Held, *p)
+	if n := len(t.Held); n >= holdLeast && n&(n-1) == 0 {
+		v, reason, sure := judgeVantage(t.rules, t.Held)
+		if sure || n >= holdMost {
+			t.release(v, reason, out)
+		}
+	}
+}
+
+// release ends the holding back.
+func (t *Tracker) release(v machine.Vantage, reason string, out *machine.Effects) {
+	t.decide(v, reason)
+	held := t.Held
+	t.Held = nil
+	for i := range held {
+		if t.step(&held[i], out); out.NewSession {
+			// Only the vantage shows that it is one: the flow cannot be told apart
+			// any more, its sides begin anew.
+			out.NewSession = false
+			t.drainAll(out)
+			t.decide(v, reason)
+			t.step(&held[i], out)
+		}
+	}
+}
+
+// Finish settles what is still open when the capture ends.
+func (t *Tracker) Finish(out *machine.Effects) {
+	if t.Sides == nil {
+		v, reason, _ := judgeVantage(t.rules, t.Held)
+		t.release(v, reason, out)
+	}
+	t.drainAll(out)
+}
+
+func (t *Tracker) drainAll(out *machine.Effects) {
+	for i := range t.Sides {
+		if t.Sides[i].Near {
+			t.drain(machine.Side(i), out)
+		}
+		t.sumUp(machine.Side(i), out)
+	}
+}
+
+// step takes one datagram: first what its header says of the sender's reads,
+// then that it was sent, then that it is on its way to the peer.
+func (t *Tracker) step(p *sighting, out *machine.Effects) {
+	s, peer := &t.Sides[p.from&1], &t.Sides[p.from&1^1]
+	ahead := 1 // of the newest of its side; the first one lies before nothing
+	if s.Met {
+		ahead = t.rules.Distance(p.sequence, s.top)
+		if t.opensSession(s, p, ahead) {
+			out.NewSession = true
+			return
+		}
+	} else {
+		s.meet(p)
+	}
+	t.last = p.at
+	if ahead > 0 {
+		s.estimate.clock.sent(s.top64+int64(ahead), p.at)
+	}
+	if p.header {
+		c := t.rules.Claims(p.ack, p.ackBits)
+		if s.Near {
+			t.witness(s, peer, p, c, out)
+		} else {
+			t.testify(s, peer, p, c, s.top64+int64(ahead), out)
+		}
+	}
+	e := t.enter(s, peer, p, ahead, out)
+	if peer.Near {
+		peer.queue.push(e, p, peer.SentNext, ahead > 0)
+		if peer.queue.full() {
+			t.settle(peer.side, &settling{at: p.at, silent: true}, out)
+		}
+	}
+}
+
+// meet takes the first packet of a side: one less is what came before it.
+func (s *side) meet(p *sighting) {
+	s.Met, s.starts = true, true
+	s.top, s.top64, s.first64 = (p.sequence-1)&s.Rules.Mask(), int64(p.sequence)-1, int64(p.sequence)
+	s.topAt = p.at
+}
+
+// enter takes it that p was sent, and gives its entry in the sent buffer; nil
+// where it is older than the buffer reaches.
+func (t *Tracker) enter(s, peer *side, p *sighting, ahead int, out *machine.Effects) *gaffer.Sent {
+	number := s.top64 + int64(ahead)
+	var e *gaffer.Sent
+	if ahead > 0 {
+		if ahead > 1 || p.at-s.topAt >= machine.Instant(stallLeast) || len(peer.claimed) > 0 {
+			t.advance(s, peer, p, ahead, out)
+		}
+		s.top, s.top64, s.topAt, s.starts = p.sequence, number, p.at, false
+		if !s.Near {
+			s.before.Judge(false)
+		}
+		s.heardFrom = peer.distinct
+		if s.SentSpan > 0 {
+			e = s.EnterAhead(p.sequence, ahead)
+		} else {
+			e = s.EnterSent(p.sequence)
+		}
+	} else if e = s.Sent(p.sequence); e != nil {
+		if p.header && e.Flags&gaffer.SentHeader == 0 {
+			e.Ack, e.AckBits = p.ack, p.ackBits
+			e.Flags |= gaffer.SentHeader
+		}
+		if p.count > 0 {
+			e.Bytes += p.payload
+		}
+		s.bytes += uint64(p.length)
+		t.again(p, e, out)
+		return e
+	} else {
+		s.first64 = min(s.first64, number)
+		s.estimate.clock.sent(number, p.at)
+		s.before.Found()
+		out.Report(gaffer.OutOfOrder, p.from, machine.Certain, p.at, p.ref, 0, float64(-ahead))
+		e = s.EnterSent(p.sequence)
+	}
+	s.distinct++
+	s.bytes += uint64(p.length)
+	if e != nil {
+		// Written field by field, and not read: the slot was last touched a whole
+		// buffer ago, and waiting for it would cost more than all the rest.
+		flags := gaffer.SentLive
+		if p.header {
+			flags |= gaffer.SentHeader
+		}
+		if p.count > 0 {
+			flags |= gaffer.SentFragmented
+		}
+		e.At, e.Ref, e.Bytes, e.Ack, e.AckBits, e.Flags = p.at, p.ref, p.payload, p.ack, p.ackBits, flags
+	}
+	if !out.NoEvents {
+		v := tell(out, machine.EventSent, p.from, machine.Certain, p.at, p.ref)
+		v.Sequence, v.Sequence64, v.About = p.sequence, number, p.ref
+	}
+	return e
+}
+
+// tell appends an event and gives it to be completed; nil where nobody asks for
+// events.
+func tell(out *machine.Effects, kind machine.EventKind, x machine.Side, sure machine.Certainty, at machine.Instant, ref machine.Ref) *machine.Event {
+	if out.NoEvents {
+		return nil
+	}
+	n := len(out.Events)
+	if n == cap(out.Events) {
+		out.Events = slices.Grow(out.Events, 1)
+	}
+	out.Events = out.Events[:n+1]
+	v := &out.Events[n]
+	// Field by field: a literal would be built elsewhere and copied.
+	*v = machine.Event{}
+	v.Kind, v.Side, v.Certainty, v.At, v.Ref, v.RTT = kind, x, sure, at, ref, -1
+	return v
+}
+
+// unwrap gives the unwrapped number of a sequence that the side sent.
+func (s *side) unwrap(sequence uint32) int64 {
+	return s.top64 + int64(s.Rules.Distance(sequence, s.top))
+}
+
+// gradeJump is grade for what a far side named while its window jumped. There
+// lies come to light, and where such may have been seen, each may be one.
+func (t *Tracker) gradeJump(c machine.Certainty, jumped bool) machine.Certainty {
+	if jumped && (t.facts.Suspect[machine.A] || t.facts.Suspect[machine.B]) {
+		c = min(c, machine.Likely)
+	}
+	return t.grade(c)
+}
+
+// grade lowers a certainty where an endpoint of the flow is known to ack what it
+// never received: then an ack proves nothing.
+func (t *Tracker) grade(c machine.Certainty) machine.Certainty {
+	if t.facts.Liar[machine.A] || t.facts.Liar[machine.B] {
+		return min(c, machine.Likely)
+	}
+	return c
+}

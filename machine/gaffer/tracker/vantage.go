@@ -1,0 +1,253 @@
+package tracker
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/gaffer"
+)
+
+// How many datagrams are held back while the vantage is open: judged at each
+// power of two from holdLeast on, for good at holdMost.
+const (
+	holdLeast  = 64
+	holdMost   = 1024
+	JudgeLeast = 16 // of fewer nothing is said
+)
+
+// reach is how far one side's headers show it to be from the tap. A round trip
+// from the tap to the side and back takes at least lower and at most upper.
+type reach struct {
+	named int // packets of the peer that its headers came to name
+	// upper is the least time from a packet passing the tap to the first header
+	// that names it: it cannot be named before it was there and the header back.
+	upper time.Duration
+	// late has an entry for each header that does not name a packet which had
+	// passed the tap before it and was named in the end: by how much before. The
+	// header was written before the packet was read, and a side at the tap writes
+	// its headers right after it has read its socket.
+	late  []time.Duration
+	lower time.Duration // what all but a few of late exceed; a machine that halts at the wrong moment makes a few
+
+	// behind is how long before a header the oldest packet passed the tap that
+	// is newer than all it names, for the middle one of all headers. (Where the
+	// peer sends so much more that most packets are never named, it is all that
+	// tells.)
+	behind time.Duration
+
+	interval time.Duration // between its packets: the middle one
+	spread   time.Duration // of the middle eight tenths of those
+
+	packets   int
+	gaps      int // sequences that did not pass the tap
+	overtaken int // packets behind a newer one of the same side, or repeated
+}
+
+// passing is a packet of the peer, while a reach is measured.
+type passing struct {
+	at       machine.Instant
+	skipped  time.Duration // by the last header that did not name it
+	by       int           // which header that was
+	have     uint64        // fragments, the first 64 of them
+	sequence uint32
+	missing  int // fragments
+	live     bool
+	named    bool
+}
+
+func measureReach(r *gaffer.Rules, held []sighting, x machine.Side) reach {
+	var m reach
+	size := uint32(16)
+	for int(size) < min(2*len(held), 1024) {
+		size *= 2
+	}
+	peer := make([]passing, size)
+	at := func(q uint32) *passing {
+		if e := &peer[q&(size-1)]; e.live && e.sequence == q && e.missing == 0 {
+			return e
+		}
+		return nil
+	}
+	var top, peerTop uint32
+	var met, peerMet bool
+	var before uint32 // the newest before one that leapt ahead
+	var leapt bool    // the one before did
+	var topAt machine.Instant
+	var lags, behind, spacing []time.Duration // of each header
+	for i := range held {
+		p := &held[i]
+		if p.from != x {
+			e := &peer[p.sequence&(size-1)]
+			if !e.live || e.sequence != p.sequence {
+				*e = passing{at: p.at, sequence: p.sequence, live: true, missing: int(p.count)}
+			}
+			if bit := uint64(1) << (p.id & 63); p.count > 0 && e.have&bit == 0 && e.missing > 0 {
+				// It counts from the moment it is whole.
+				e.have |= bit
+				e.missing--
+				e.at, e.skipped = p.at, 0
+			}
+			if !peerMet || r.Newer(p.sequence, peerTop) {
+				peerTop, peerMet = p.sequence, true
+			}
+			continue
+		}
+		if p.count == 0 || p.header {
+			m.packets++
+			if leapt && p.sequence == (before+2)&r.Mask() {
+				// The numbers go on as if the one before had its own: that one is
+				// wrong, and not all others late.
+				m.gaps -= r.Distance(top, before) - 1
+				m.overtaken++
+				top = (before + 1) & r.Mask()
+			}
+			leapt = false
+			if met && !r.Newer(p.sequence, top) {
+				m.overtaken++
+				continue
+			}
+			if met {
+				ahead := r.Distance(p.sequence, top)
+				m.gaps += ahead - 1
+				leapt, before = ahead > 1, top
+				spacing = append(spacing, p.at.Sub(topAt))
+			}
+			top, topAt, met = p.sequence, p.at, true
+		}
+		if !p.header || !peerMet {
+			continue
+		}
+		lags, behind = append(lags, 0), append(behind, 0)
+		c := r.Claims(p.ack, p.ackBits)
+		newest := (*passing)(nil)
+		from, to := c.Width-1, -min(max(r.Distance(peerTop, c.Newest), 0), 64)
+		if c.Nothing(r) {
+			from, to = -1, to-1
+		}
+		for n := from; n >= to; n-- {
+			e := at((c.Newest - uint32(n)) & r.Mask())
+			switch {
+			case e == nil || e.named:
+			case n >= 0 && c.Named>>uint(n)&1 != 0:
+				e.named = true
+				m.named++
+				lags[e.by] = max(lags[e.by], e.skipped)
+				if newest == nil || e.at > newest.at {
+					newest = e
+				}
+			default:
+				e.skipped, e.by = p.at.Sub(e.at), len(lags)-1
+				if n < 0 {
+					behind[e.by] = max(behind[e.by], e.skipped)
+				}
+			}
+		}
+		if newest != nil {
+			if wait := p.at.Sub(newest.at); m.upper == 0 || wait < m.upper {
+				m.upper = max(wait, 1)
+			}
+		}
+	}
+	for _, lag := range lags {
+		if lag > 0 {
+			m.late = append(m.late, lag)
+		}
+	}
+	slices.Sort(m.late)
+	if few := min(len(lags), m.named)/20 + 2; len(m.late) > few {
+		m.lower = m.late[len(m.late)-1-few]
+	}
+	if slices.Sort(behind); len(behind) >= 12 {
+		m.behind = behind[len(behind)/2]
+	}
+	if len(spacing) >= 12 {
+		slices.Sort(spacing)
+		m.interval = spacing[len(spacing)/2]
+		m.spread = spacing[len(spacing)*9/10] - spacing[len(spacing)/10]
+	}
+	return m
+}
+
+// worst gives the largest of late but two: what a network of any length would
+// show at least that often.
+func (m *reach) worst() time.Duration {
+	if len(m.late) < 3 {
+		return 0
+	}
+	return m.late[len(m.late)-3]
+}
+
+// nearProof is how soon a side must name a packet that passes the tap, at the
+// soonest, to be shown to stand at the tap, or so close that nothing tells the
+// difference. One that reads its socket seldom, or is seldom sent to, may take
+// longer; so does one that stands a little way off.
+const nearProof = 10 * time.Millisecond
+
+// place words why the tap is taken to stand at a side, and how surely it does.
+func (m *reach) place(x machine.Side, why string) string {
+	if m.upper > 0 && m.upper <= nearProof {
+		return fmt.Sprintf("at %v: %s", x, why)
+	}
+	return fmt.Sprintf("likely at %v, though it may stand some way off: %s", x, why)
+}
+
+// unknownReason is one string for the many flows that end early.
+const unknownReason = "unknown: too few packets are named by either side, or too evenly, to tell the nearer one"
+
+// judgeVantage tells where the tap stands by the datagrams held, and whether
+// more of them could hardly change that.
+func judgeVantage(r *gaffer.Rules, held []sighting) (v machine.Vantage, reason string, sure bool) {
+	if len(held) < JudgeLeast {
+		return machine.VantageUnknown, unknownReason, false
+	}
+	m := [2]reach{measureReach(r, held, machine.A), measureReach(r, held, machine.B)}
+	const floor = 2 * time.Millisecond // what a machine needs between reading and sending, generously
+	// A side that is at the tap shows all that it sends, once and in order.
+	var far [2]string
+	for i := range m {
+		s := &m[i]
+		switch {
+		case s.lower > floor:
+			far[i] = fmt.Sprintf("%v is a round trip of %v or more away", machine.Side(i), machine.Rounded(s.lower))
+		case s.behind > floor:
+			far[i] = fmt.Sprintf("%v is about %v behind what passes the tap", machine.Side(i), machine.Rounded(s.behind))
+		case s.interval > 0 && s.upper > 2*s.interval+floor:
+			far[i] = fmt.Sprintf("%v sends every %v and names no packet before %v have passed", machine.Side(i), machine.Rounded(s.interval), machine.Rounded(s.upper))
+		case s.overtaken > 1+s.packets/100:
+			far[i] = fmt.Sprintf("%d packets of %v come out of order or repeated", s.overtaken, machine.Side(i))
+		case s.gaps > 1+s.packets/100 && s.gaps > 4*m[1-i].gaps:
+			far[i] = fmt.Sprintf("%d packets of %v are missing", s.gaps, machine.Side(i))
+		}
+	}
+	enough := min(m[0].named, m[1].named) >= 12
+	for i := range m {
+		side := machine.Side(i)
+		near, other := &m[i], &m[1-i]
+		at := machine.VantageA + machine.Vantage(i)
+		if far[i] == "" && far[1-i] != "" {
+			return at, near.place(side, fmt.Sprintf("%s; %v names packets %v after they pass the tap", far[1-i], side, machine.Rounded(near.upper))), enough
+		}
+		if far[i] == "" && enough && other.lower > floor/10 && other.lower > 4*near.lower {
+			return at, near.place(side, fmt.Sprintf("%v is a round trip of %v or more away, %v of %v", side.Other(), machine.Rounded(other.lower), side, machine.Rounded(near.lower))), false
+		}
+		if far[i] == "" && near.named > 0 && near.upper < floor/4 && (other.named == 0 || other.upper > 4*near.upper) {
+			return at, fmt.Sprintf("at %v: it names packets %v after they pass the tap, %v after %v", side, machine.Rounded(near.upper), side.Other(), machine.Rounded(other.upper)), false
+		}
+	}
+	a, b := &m[0], &m[1]
+	for i := range m {
+		near, other := &m[i], &m[1-i]
+		if enough && far[0] == far[1] && near.interval > 0 && other.spread > floor/2 && other.spread > 4*near.spread {
+			return machine.VantageA + machine.Vantage(i), near.place(machine.Side(i), fmt.Sprintf("its packets come evenly (within %v), those of %v within %v", machine.Rounded(near.spread), machine.Side(1-i), machine.Rounded(other.spread))), false
+		}
+	}
+	switch {
+	case far[0] != "" && far[1] != "":
+		return machine.VantageBetween, "between: " + far[0] + "; " + far[1], enough && a.lower > floor && b.lower > floor
+	case enough && max(a.upper, b.upper) < floor/8 && max(a.worst(), b.worst()) < floor/12:
+		return machine.VantageBoth, fmt.Sprintf("at both: each names packets within %v of their passing the tap", machine.Rounded(max(a.upper, b.upper))), false
+	}
+	return machine.VantageUnknown, unknownReason, false
+}

@@ -1,0 +1,94 @@
+package tracker
+
+import (
+	"math/rand"
+	"testing"
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+)
+
+// Over all sorts of networks a tap at one side is never taken to stand anywhere
+// else; that it stays unknown is for the few where nothing tells.
+func TestVantageIsFound(t *testing.T) {
+	unknown, total := 0, 0
+	for seed := range int64(250) {
+		rnd := rand.New(rand.NewSource(seed + 100000))
+		tap := []machine.Vantage{machine.VantageA, machine.VantageB}[rnd.Intn(2)]
+		c := randomConfig(rnd, tap)
+		if rnd.Intn(4) == 0 {
+			c.refuse = 0.05
+		}
+		w := newWorld(seed, reliable(), c)
+		w.run()
+		tr := NewByRules(nil, w.rules, machine.Facts{})
+		var out machine.Effects
+		for i := range w.seen {
+			if tr.take(&w.seen[i], &out); out.NewSession {
+				t.Fatalf("seed %d: a session is found at packet %d: %+v", seed, i, c)
+			}
+		}
+		tr.Finish(&out)
+		total++
+		switch f := tr.Learned(); {
+		case f.Vantage == machine.VantageUnknown:
+			unknown++
+		case f.Vantage != tap:
+			t.Errorf("seed %d: the tap is at %v, found %v (%s): %+v", seed, tap, f.Vantage, f.VantageReason, c)
+		}
+	}
+	if unknown > total/50 {
+		t.Errorf("unknown in %d of %d", unknown, total)
+	}
+}
+
+// On loopback both endpoints stand at the tap; in the middle of a path neither does.
+func TestVantageOfBothAndNeither(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		want machine.Vantage
+		c    worldConfig
+	}{
+		{"loopback", machine.VantageBoth, worldConfig{
+			tap: machine.VantageBoth, tick: [2]time.Duration{time.Second / 60, time.Second / 47}, delay: 15 * time.Microsecond, length: 25 * time.Second,
+		}},
+		{"the middle", machine.VantageBetween, worldConfig{
+			tap: machine.VantageBetween, tick: [2]time.Duration{time.Second / 60, time.Second / 47}, delay: 40 * time.Millisecond, loss: 0.05, length: 25 * time.Second,
+		}},
+	} {
+		w := newWorld(3, reliable(), c.c)
+		w.run()
+		tr, _, _ := w.facts(machine.VantageUnknown)
+		if f := tr.Learned(); f.Vantage != c.want || f.VantageReason == "" {
+			t.Errorf("%s: found %v (%s)", c.name, f.Vantage, f.VantageReason)
+		}
+	}
+}
+
+// While the vantage is open nothing is lost: the facts of a first run that finds
+// it are those of a run that was given it.
+func TestHeldBackIsNotLost(t *testing.T) {
+	w := newWorld(5, reliable(), worldConfig{
+		tap: machine.VantageA, tick: [2]time.Duration{time.Second / 60, time.Second / 30}, delay: 30 * time.Millisecond, jitter: 5 * time.Millisecond,
+		loss: 0.1, length: 20 * time.Second,
+	})
+	w.run()
+	var events [2][]machine.Event
+	for i, known := range []machine.Vantage{machine.VantageUnknown, machine.VantageA} {
+		tr := NewByRules(nil, w.rules, machine.Facts{Vantage: known})
+		var out machine.Effects
+		for n := range w.seen {
+			tr.take(&w.seen[n], &out)
+		}
+		tr.Finish(&out)
+		events[i] = out.Events
+	}
+	if len(events[0]) == 0 || len(events[0]) != len(events[1]) {
+		t.Fatalf("%d events and %d", len(events[0]), len(events[1]))
+	}
+	for i := range events[0] {
+		if events[0][i] != events[1][i] {
+			t.Fatalf("event %d: %+v and %+v", i, events[0][i], events[1][i])
+		}
+	}
+}

@@ -1,0 +1,444 @@
+package tracker
+
+import (
+	"math/bits"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/gaffer"
+)
+
+// settling is what a near side's candidates are settled by: a header of its own
+// that proves them read, or the lack of any.
+type settling struct {
+	at     machine.Instant // when that header passed the tap
+	ref    machine.Ref
+	claims gaffer.Claims
+	until  uint32 // place of the newest candidate that is proved read; 0: all, and none is proved
+	silent bool   // there is no such header
+	// doubtful: it proves that the packet was read, not which datagram completed it.
+	doubtful bool
+}
+
+// witness takes a header of a near side: it finds the newest datagram that the
+// header proves to have been read, and settles all up to there.
+func (t *Tracker) witness(s, peer *side, p *sighting, c gaffer.Claims, out *machine.Effects) {
+	r := t.rules
+	if !s.opened {
+		t.open(s, peer, p, c)
+	}
+	s.headers++
+	known := s.State.Claims()
+	if c == known {
+		s.heard = c
+		return
+	}
+	ahead := r.Distance(c.Newest, known.Newest)
+	var newly uint64
+	switch {
+	case ahead >= 64:
+		newly = c.Named
+	case ahead >= 0:
+		newly = c.Named &^ (s.Word << uint(ahead))
+	default:
+		newly = t.unheld(s, c)
+	}
+	var until uint32
+	for left := newly; left != 0; left &= left - 1 {
+		n := bits.TrailingZeros64(left)
+		s.nearEdge(p, c, n)
+		if place := s.explain(peer, (c.Newest-uint32(n))&r.Mask()); place != 0 && s.queue.later(place, until) {
+			until = place
+		}
+	}
+	if ahead > 0 && c.Named&1 == 0 && !c.Nothing(r) {
+		// The window moved to a packet that is not received: its first fragment did it.
+		if place := s.waiting(peer, c.Newest); place != 0 && s.queue.at(place).count > 0 && s.queue.later(place, until) {
+			until = place
+		}
+	}
+	if until != 0 {
+		t.settle(p.from, &settling{at: p.at, ref: p.ref, claims: c, until: until}, out)
+	}
+	if s.State.Claims() != c {
+		t.reconcile(p, c, out)
+	}
+	t.pass(s, peer, p, c, machine.Certain, out)
+	s.heard = c
+}
+
+// reconcile brings the State of a near side in line with a header that it does
+// not predict: packets that the capture does not have, or a header that no
+// correct endpoint would write.
+func (t *Tracker) reconcile(p *sighting, c gaffer.Claims, out *machine.Effects) {
+	s := &t.Sides[p.from]
+	r := t.rules
+	newest := s.NewestReceived()
+	if r.Distance(c.Newest, newest) > 0 {
+		s.Advance(c.Newest)
+	} else if back := r.Distance(s.heard.Newest, c.Newest); back > 0 {
+		t.ackWentBack(p, back, out)
+	}
+	for left := t.unheld(s, c); left != 0; left &= left - 1 {
+		n := bits.TrailingZeros64(left)
+		t.claimUnseen(p, c, n, out)
+	}
+	for n := range min(c.Width, 64) {
+		q := (c.Newest - uint32(n)) & r.Mask()
+		if c.Named>>uint(n)&1 == 0 && s.Has(q) && s.heard.Names(r, q) {
+			t.bitWithdrawn(p, c, q, out)
+			s.Withdraw(q)
+		}
+	}
+}
+
+// nearEdge notes at which bit a packet was first named: the last one is the edge
+// of the ack window, beyond which it could not have been named at all.
+func (s *side) nearEdge(p *sighting, c gaffer.Claims, n int) {
+	if left := c.Width - n; s.closest == 0 || left < s.closest {
+		s.closest, s.closestAt = left, p.ref
+	}
+}
+
+// unheld gives which of the packets that are named the received buffer does not
+// hold; for claims older than the newest known.
+func (t *Tracker) unheld(s *side, c gaffer.Claims) uint64 {
+	newly := c.Named
+	for left := c.Named; left != 0; left &= left - 1 {
+		n := bits.TrailingZeros64(left)
+		if s.Has((c.Newest - uint32(n)) & t.rules.Mask()) {
+			newly &^= 1 << uint(n)
+		}
+	}
+	return newly
+}
+
+// open sets a side's receive window by its first header. A side that is seen
+// from its own first packet on, or says that it has received nothing, has empty
+// buffers; one that is met later has what the header names, and what is older
+// than that is unknown.
+func (t *Tracker) open(s, peer *side, p *sighting, c gaffer.Claims) {
+	s.opened, s.openedAt = true, p.at
+	if c.Nothing(t.rules) || p.sequence == 0 && s.starts {
+		s.fresh = true
+		s.joined = peer.first64
+		return
+	}
+	before := c
+	for left := c.Named; left != 0; left &= left - 1 {
+		n := bits.TrailingZeros64(left)
+		q := (c.Newest - uint32(n)) & t.rules.Mask()
+		if s.Near && s.waiting(peer, q) != 0 || !s.Near && peer.Sent(q) != nil {
+			before.Named &^= 1 << uint(n) // it passed the tap: its receipt is to be told
+		}
+	}
+	s.Join(before)
+	if peer.Met {
+		s.joined = peer.unwrap(c.Newest) - int64(c.Width) + 1
+	} else {
+		s.joined = int64(c.Newest) - int64(c.Width) + 1
+	}
+}
+
+// waiting gives the place of the oldest candidate of a sequence; 0 for none.
+func (s *side) waiting(peer *side, sequence uint32) uint32 {
+	if e := peer.Sent(sequence); e != nil && s.queue.holds(e.Waiting) {
+		return e.Waiting
+	}
+	if s.queue.hidden > 0 {
+		return s.queue.find(sequence)
+	}
+	return 0
+}
+
+// explain gives the place of the candidate by which a packet came to be
+// received: its oldest copy, or the last of its fragments. 0 for none.
+func (s *side) explain(peer *side, sequence uint32) uint32 {
+	place := s.waiting(peer, sequence)
+	if place == 0 || s.queue.at(place).count == 0 {
+		return place
+	}
+	have := gaffer.Partial{Missing: int(s.queue.at(place).count)}
+	if p := s.PartialOf(sequence); p != nil {
+		have = *p
+	}
+	for {
+		c := s.queue.at(place)
+		if c.count == 0 {
+			return place
+		}
+		if have.Have[c.id/64&3]&(1<<(c.id%64)) == 0 {
+			have.Have[c.id/64&3] |= 1 << (c.id % 64)
+			have.Missing--
+		}
+		if have.Missing <= 0 || !s.queue.holds(c.next) {
+			return place
+		}
+		place = c.next
+	}
+}
+
+// settle decides what became of a near side's candidates, in the order in which
+// they were read.
+func (t *Tracker) settle(x machine.Side, by *settling, out *machine.Effects) {
+	s, peer := &t.Sides[x], &t.Sides[x.Other()]
+	for s.queue.len() > 0 {
+		place := s.queue.head
+		c := *s.queue.at(place)
+		s.queue.head++
+		if c.flags&candidateHidden != 0 {
+			s.queue.hidden--
+		} else if e := peer.Sent(c.sequence); e != nil && e.Waiting == place {
+			e.Waiting = c.next
+		}
+		if c.count == 0 {
+			t.settleWhole(x, &c, by, out)
+		} else {
+			t.settleFragment(x, &c, by, out)
+		}
+		if place == by.until || by.silent && by.until == 0 && s.queue.len() < QueueMost/2 {
+			return
+		}
+	}
+}
+
+func (t *Tracker) settleFragment(x machine.Side, c *candidate, by *settling, out *machine.Effects) {
+	s, peer := &t.Sides[x], &t.Sides[x.Other()]
+	if e := peer.Sent(c.sequence); e != nil && c.flags&candidateHeader == 0 && e.Flags&gaffer.SentHeader != 0 {
+		// Fragment 0 has brought the header; it counts now that all are in.
+		c.ack, c.ackBits = e.Ack, e.AckBits
+		c.flags |= candidateHeader
+	}
+	begins := s.PartialOf(c.sequence) == nil
+	fate := s.ArriveFragment(c.sequence, int(c.id), int(c.count))
+	if begins && fate <= gaffer.FragmentComplete {
+		s.begun++
+		s.cutAt = c.ref
+	}
+	if fate == gaffer.FragmentComplete {
+		s.whole++
+	}
+	if fate == gaffer.FragmentKept && !by.silent && !s.queue.holds(c.next) && by.claims.Names(t.rules, c.sequence) {
+		// The capture lacks the others: the header says that they came.
+		fate = gaffer.FragmentComplete
+		by = &settling{at: by.at, ref: by.ref, claims: by.claims, doubtful: true}
+	}
+	if fate == gaffer.FragmentComplete {
+		t.settleWhole(x, c, by, out)
+		s.Forget(c.sequence)
+	}
+}
+
+// settleWhole decides what became of a packet that has been read whole.
+func (t *Tracker) settleWhole(x machine.Side, c *candidate, by *settling, out *machine.Effects) {
+	s, peer := &t.Sides[x], &t.Sides[x.Other()]
+	sure := machine.Certain
+	if by.silent {
+		sure = machine.Likely
+	}
+	fate, named := s.Judge(c.sequence), false
+	doubted := !s.takesAll()
+	if fate == gaffer.Accepted {
+		fate, named = t.decideFresh(s, c, by, out)
+		if doubted && fate == gaffer.Accepted {
+			s.rival(c)
+		}
+		if named && fate == gaffer.Accepted && s.taken < takenEnough {
+			s.taken++
+		}
+		switch {
+		case by.doubtful, by.silent, !s.fresh && s.mayPrecede(peer, c):
+			sure = machine.Likely
+		case !named:
+			// No header speaks of it. By the window rule it was accepted, if the
+			// application takes whatever comes.
+			if doubted || fate == gaffer.Refused {
+				sure = machine.Likely
+			}
+		case s.refuses && c.count == 0 && fate == gaffer.Accepted && s.queue.holds(c.next):
+			sure = machine.Likely // or this copy was refused, and the next one taken
+		}
+	}
+	switch fate {
+	case gaffer.Duplicate:
+		switch {
+		case c.flags&candidateRival != 0:
+			sure = min(sure, machine.Likely)
+			s.rival(c)
+		case doubted && s.unproved(peer, c):
+			sure = min(sure, machine.Likely)
+		}
+		s.duplicates++
+		t.arrival(machine.EventDuplicate, x, c, sure, out)
+	case gaffer.Stale:
+		s.stale++
+		if ahead := peer.unwrap(c.sequence) - peer.unwrap(s.NewestReceived()); ahead > 0 {
+			out.Report(gaffer.HalfRangeStarvation, x, sure, c.at, c.ref, 0, float64(ahead))
+		}
+		t.arrival(machine.EventStale, x, c, sure, out)
+	case gaffer.Refused:
+		s.refused++
+		out.Report(gaffer.RefusedPacket, x, sure, c.at, c.ref, 0)
+		t.arrival(machine.EventRejected, x, c, sure, out)
+	case gaffer.Accepted:
+		s.Accept(c.sequence)
+		if e := peer.Sent(c.sequence); e != nil && sure < machine.Certain {
+			e.Flags |= gaffer.SentUnproved
+		}
+		readAt := by.at
+		if !named {
+			readAt = t.readAt(s, c, by)
+		}
+		t.accept(x, c, readAt, sure, out)
+	case gaffer.Redelivered:
+		if doubted {
+			sure = min(sure, machine.Likely)
+		}
+		t.accept(x, c, t.readAt(s, c, by), sure, out)
+	}
+}
+
+// takesAll reports whether the side's application is shown to take whatever
+// comes.
+func (s *side) takesAll() bool { return s.taken == takenEnough && !s.refuses }
+
+// unproved reports whether it is open that a near side accepted a packet before
+// this copy of it: then this copy may be the one that it took.
+func (s *side) unproved(peer *side, c *candidate) bool {
+	e := peer.Sent(c.sequence)
+	return (e == nil || e.Flags&gaffer.SentUnproved != 0) && !s.heard.Names(s.Rules, c.sequence)
+}
+
+// rival marks the next copy of a packet that waits already: no header stands
+// between the two to tell which of them the application took.
+func (s *side) rival(c *candidate) {
+	if c.count == 0 && s.queue.holds(c.next) {
+		s.queue.at(c.next).flags |= candidateRival
+	}
+}
+
+// decideFresh tells whether the application took a packet that was not received
+// before, and whether a header of the side says so.
+func (t *Tracker) decideFresh(s *side, c *candidate, by *settling, out *machine.Effects) (fate gaffer.Fate, named bool) {
+	if by.silent {
+		return s.decideSilent(c), false
+	}
+	r := t.rules
+	behind := r.Distance(by.claims.Newest, c.sequence)
+	switch {
+	case behind >= by.claims.Width:
+		out.Report(gaffer.AckWindowSlide, s.side, machine.Likely, c.at, c.ref, 0, float64(behind))
+		// Only headers before this one could have named it.
+		if s.refuses && r.Distance(s.heard.Newest, c.sequence) < by.claims.Width && s.skipped(c) >= 2 {
+			return gaffer.Refused, false
+		}
+		return gaffer.Accepted, false
+	case behind < 0, by.claims.Named>>uint(behind)&1 == 0:
+		// Read, in range of the header, and not named.
+		s.refuses = true
+		return gaffer.Refused, true
+	case s.refuses && c.count == 0 && s.queue.holds(c.next) && s.skipped(c) >= 2:
+		if s.queue.later(c.next, by.until) {
+			by.until = c.next // the next copy was taken: it has been read too
+		}
+		return gaffer.Refused, true
+	}
+	return gaffer.Accepted, true
+}
+
+// decideSilent is decideFresh where no header of the side follows that proves
+// anything read.
+func (s *side) decideSilent(c *candidate) gaffer.Fate {
+	if s.refuses && s.skipped(c) >= 2 && s.Rules.Distance(s.heard.Newest, c.sequence) < s.heard.Width {
+		return gaffer.Refused
+	}
+	return gaffer.Accepted
+}
+
+// skipped counts the side's own headers that passed between a candidate and the
+// next copy of it, or what settles it: one may have been under way, two that do
+// not name it skip it.
+func (s *side) skipped(c *candidate) uint32 {
+	next := s.SentNext
+	if c.count == 0 && s.queue.holds(c.next) {
+		next = s.queue.at(c.next).own
+	}
+	return (next - c.own) & s.Rules.Mask()
+}
+
+// readAt gives when a candidate was read, where no header names it: at the
+// side's first sending after it came.
+func (t *Tracker) readAt(s *side, c *candidate, by *settling) machine.Instant {
+	if e := s.Sent(c.own); e != nil && e.At >= c.at {
+		return e.At
+	}
+	if !by.silent {
+		return by.at
+	}
+	return s.estimate.clock.after(s.topAt, c.at)
+}
+
+// mayPrecede reports whether a copy or a fragment of a packet may have come
+// before a capture that began in the middle.
+func (s *side) mayPrecede(peer *side, c *candidate) bool {
+	known := s.joined
+	if c.count > 0 {
+		known += int64(s.heard.Width + s.Rules.Partial)
+	}
+	return s.headers == 1 || peer.unwrap(c.sequence) < known
+}
+
+// arrival tells what became of a packet at the frame that brought it.
+func (t *Tracker) arrival(kind machine.EventKind, x machine.Side, c *candidate, sure machine.Certainty, out *machine.Effects) {
+	if v := tell(out, kind, x, sure, c.at, c.ref); v != nil {
+		v.Sequence, v.Sequence64, v.About = c.sequence, t.Sides[x.Other()].unwrap(c.sequence), c.ref
+	}
+}
+
+// accept takes it that a near side accepted a packet, and read its acks at readAt.
+func (t *Tracker) accept(x machine.Side, c *candidate, readAt machine.Instant, sure machine.Certainty, out *machine.Effects) {
+	s, peer := &t.Sides[x], &t.Sides[x.Other()]
+	s.received++
+	t.arrival(machine.EventReceived, x, c, sure, out)
+	if e := peer.Sent(c.sequence); e != nil && e.Flags&gaffer.SentArrived == 0 {
+		e.Flags |= gaffer.SentArrived
+		peer.wireRTT += int64(readAt - e.At)
+		peer.wireCount++
+	}
+	if c.flags&candidateHeader == 0 {
+		return
+	}
+	claims := t.rules.Claims(c.ack, c.ackBits)
+	s.slide(x, claims, c, out)
+	sure = t.grade(sure)
+	fresh, recent := s.Unread(claims)
+	for ; fresh != 0; fresh &= fresh - 1 {
+		e := s.Ack(claims, bits.TrailingZeros64(fresh), recent, c.at, c.ref)
+		if e == nil {
+			continue
+		}
+		s.acked++
+		if e.Flags&gaffer.SentLost != 0 {
+			e.Flags &^= gaffer.SentLost
+			s.lost--
+		}
+		if sure != machine.Certain {
+			e.Flags |= gaffer.SentDoubtful
+		}
+		sample := int64(readAt - e.At)
+		if usual := int64(s.estimate.rtt); sample > 2*usual+int64(spikeLeast) && s.estimate.samples > 16 {
+			out.Report(gaffer.RTTSpike, x, machine.Certain, c.at, c.ref, e.Ref, float64(sample)/1e6, float64(usual)/1e6)
+		}
+		s.estimate.sample(float64(sample), rttSame)
+		if v := tell(out, machine.EventAcked, x, sure, c.at, c.ref); v != nil {
+			v.Bit, v.Sequence, v.Sequence64, v.By, v.About, v.RTT = e.Bit, e.Sequence, s.unwrap(e.Sequence), c.ref, e.Ref, sample
+		}
+	}
+}
+
+// drain settles what a near side may have read after its last header.
+func (t *Tracker) drain(x machine.Side, out *machine.Effects) {
+	s := &t.Sides[x]
+	for s.queue.len() > 0 {
+		t.settle(x, &settling{silent: true, until: s.queue.tail - 1}, out)
+	}
+}

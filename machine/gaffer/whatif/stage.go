@@ -1,0 +1,392 @@
+package whatif
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/gaffer"
+	"github.com/ackscope/ackscope/machine/gaffer/messages"
+	"github.com/ackscope/ackscope/machine/gaffer/yojimbo"
+	wire "github.com/ackscope/ackscope/wire/gaffer"
+)
+
+// Stage runs a flow with reliable messages again under other settings: packets
+// leave when they left, or at another rate, and carry what the article's rules
+// then make due.
+//
+// Of a capture it takes when each packet left and what it weighed beside its
+// messages, and when each message was first carried. It does not take which
+// packet carried what again: that is what its settings decide.
+type Stage struct {
+	rules   *gaffer.Rules
+	simple  bool // the scheme that sends all from the oldest unacked on
+	fixed   int  // bits of a message section without messages
+	lanes   []lanePlan
+	netcode *wire.Profile // of a flow that it wraps; nil for none
+	known   bool          // the settings of the lanes are the game's own, not the usual ones
+}
+
+// usualResend is the article's time, and yojimbo's.
+const usualResend = 100 * time.Millisecond
+
+// New gives the stage of a flow by a profile with a message section.
+func New(p *wire.Profile) (*Stage, error) {
+	m := &p.Messages
+	if m.Form == wire.MessagesNone || !p.HasAcks() {
+		return nil, errors.New("its packets carry no messages that a profile describes, so nothing is sent again")
+	}
+	s := &Stage{rules: gaffer.RulesOf(p), simple: m.Form == wire.MessagesSimple, fixed: m.CountBits()}
+	plan := lanePlan{channel: -1, sendQueue: orUsual(m.SendQueue), window: orUsual(m.ReceiveQueue), most: m.MaxPerPacket, budget: 8000, head: m.TypeBits()}
+	if s.simple {
+		s.fixed += 2 * wire.MessageIDBits
+	} else {
+		plan.head += wire.MessageIDBits
+	}
+	plan.resend.After = usualResend
+	s.lanes = []lanePlan{plan}
+	return s, nil
+}
+
+// NewYojimboStage gives the stage of a flow that can be decrypted. Settings is
+// what an earlier run found out of the game's configuration.
+func NewYojimboStage(l yojimbo.Layers, settings any) (*Stage, error) {
+	config := l.Connection
+	if i, ok := settings.(*yojimbo.Inference); ok && config == nil {
+		config = i.Config
+	}
+	if config == nil {
+		return nil, errors.New("how its packets carry messages is not known: no configuration was given, and none could be inferred")
+	}
+	s := &Stage{rules: gaffer.RulesOf(l.Reliable), known: l.Connection != nil, netcode: l.Netcode}
+	for i := range config.Channels {
+		c := &config.Channels[i]
+		if c.Type != wire.ReliableOrdered {
+			continue
+		}
+		plan := lanePlan{
+			channel: i, sendQueue: orUsual(c.SendQueue), window: orUsual(c.ReceiveQueue), most: c.MaxMessages, budget: 8 * c.PacketBudget,
+			head: 8, first: wire.MessageIDBits, fragment: c.BlockFragmentSize, blockResend: seconds(c.BlockResendTime, 250*time.Millisecond),
+		}
+		if plan.most == 0 {
+			plan.most = 256
+		}
+		if plan.budget == 0 {
+			plan.budget = 8 * 8192
+		}
+		plan.resend.After = seconds(c.ResendTime, usualResend)
+		plan.window = min(plan.window, plan.sendQueue)
+		s.lanes = append(s.lanes, plan)
+	}
+	if len(s.lanes) == 0 {
+		return nil, errors.New("it has no reliable channel, so nothing is sent again")
+	}
+	return s, nil
+}
+
+func orUsual(n int) int {
+	if n == 0 {
+		return 1024
+	}
+	return n
+}
+
+func seconds(s float64, usual time.Duration) time.Duration {
+	if s <= 0 {
+		return usual
+	}
+	return time.Duration(s * float64(time.Second))
+}
+
+// Parameters are what can be set otherwise.
+var Parameters = []machine.Parameter{
+	{Name: "resend", Doc: "time from a message's last packet until it goes into another", Unit: []string{"ms", "rtt"}, Least: 0.1, Most: 60000},
+	{Name: "window", Doc: "messages that a receiver can hold ahead of the next one: no message beyond goes out", Unit: []string{""}, Whole: true, Least: 1, Most: 1 << (wire.MessageIDBits - 1)},
+	{Name: "acks", Doc: "packets that a header's ack_bits speak of, a multiple of 8", Unit: []string{""}, Whole: true, Least: 8, Most: 64},
+	{Name: "rate", Doc: "packets a second that each side sends", Unit: []string{"/s"}, Least: 0.1, Most: 10000},
+}
+
+// Parameters lists those that the flow has.
+func (s *Stage) Parameters() []machine.Parameter {
+	if s.simple {
+		return Parameters[1:] // all that is unacked is in every packet
+	}
+	return Parameters
+}
+
+// Sight tells only what is none of the family's packets: those have numbers, and
+// headers tell their fate.
+func (s *Stage) Sight(d *machine.Datagram) machine.Sight {
+	if s.netcode == nil {
+		return machine.Sight{Role: machine.RolePacket}
+	}
+	var pk wire.Packet
+	if s.netcode.Parse(d.Bytes, d.Length, &pk) != nil || pk.NetcodeType != wire.NetcodePayload {
+		return machine.Sight{Role: machine.RoleLife}
+	}
+	return machine.Sight{Role: machine.RolePacket}
+}
+
+// Silence is the article's time out, and yojimbo's usual one: a side that runs
+// sends a packet in each frame.
+func (s *Stage) Silence() time.Duration { return 10 * time.Second }
+
+// Order gives a message's id.
+func (s *Stage) Order(m *machine.Message) int64 { return m.ID }
+
+// Cast gives the references and what they are asked for.
+func (s *Stage) Cast(t *machine.Trace, changed []machine.Setting) (*machine.Cast, error) {
+	c := &machine.Cast{}
+	rules, lanes := *s.rules, slices.Clone(s.lanes)
+	extra := 0
+	rate := 0.0
+	settings, err := s.settings(t, changed)
+	if err != nil {
+		return nil, err
+	}
+	c.Settings = settings
+	own := s.lanes[0].resend.After // of the capture
+	if v := s.resendOf(t); v.Unit == "ms" {
+		own = v.Duration()
+	}
+	for i := range c.Settings {
+		v := &c.Settings[i]
+		switch v.Name {
+		case "resend":
+			for k := range lanes {
+				lanes[k].resend = messages.Resend{After: v.Duration()}
+				if v.Unit == "rtt" {
+					lanes[k].resend = messages.Resend{Policy: messages.ResendRTT, After: usualResend, Times: v.Value}
+				}
+			}
+		case "window":
+			for k := range lanes {
+				lanes[k].window = int(v.Value)
+				lanes[k].sendQueue = max(lanes[k].sendQueue, lanes[k].window)
+			}
+		case "acks":
+			if int(v.Value) != rules.AckBits {
+				extra = (int(v.Value) - rules.AckBits) / 8
+				rules.AckBits = int(v.Value)
+			}
+		case "rate":
+			if v.Certainty == machine.Certain {
+				rate = v.Value
+			}
+		}
+	}
+	for i := range t.Sides {
+		x := &t.Sides[i]
+		rest := s.beside(x)
+		if n := len(x.Sent); rate > 0 && n > 0 {
+			// More than this would be too many for one run: count before they are made.
+			most := float64(t.SendsMost())
+			if seconds := x.Sent[n-1].Left.Sub(x.Sent[0].Left).Seconds(); seconds*rate > most {
+				return nil, fmt.Errorf("at rate=%g a side would send more than %.0f packets in %.0f s: choose a lower rate, or cut a part of the capture out", rate, most, seconds)
+			}
+		}
+		asks := s.packets(x, rest, rate, machine.Side(i))
+		c.Frames[i] = &machine.Frames{}
+		for k := range asks {
+			c.Frames[i].Add(asks[k].At)
+		}
+		c.Asks[i] = append(asks, s.messages(t, machine.Side(i), own)...)
+		// A frame's packet goes last: it takes what was submitted in the frame.
+		slices.SortStableFunc(c.Asks[i], func(a, b machine.Ask) int {
+			if a.At != b.At {
+				return cmp.Compare(a.At, b.At)
+			}
+			return boolOrder(a.Message < 0, b.Message < 0)
+		})
+		c.Ends[i] = newUnderstudy(machine.Side(i), &rules, lanes, s.simple, s.fixed, extra)
+	}
+	c.Assumed = append(c.Assumed, "a message was submitted when it or a later one was first sent, unless the window held it")
+	if !s.known {
+		c.Assumed = append(c.Assumed, "queues and packet budgets are the usual ones where no profile says otherwise")
+	}
+	if rate > 0 {
+		c.InFrames, c.Assumed = true, append(c.Assumed, machine.OtherFramesAssume)
+	}
+	return c, nil
+}
+
+func boolOrder(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
+// settings gives all that a run has, with the changed ones.
+func (s *Stage) settings(t *machine.Trace, changed []machine.Setting) (all []machine.Setting, err error) {
+	for _, p := range s.Parameters() {
+		k := slices.IndexFunc(changed, func(c machine.Setting) bool { return c.Name == p.Name })
+		if k >= 0 {
+			if p.Name == "acks" && int(changed[k].Value)%8 != 0 {
+				return nil, fmt.Errorf("acks=%g: expected a multiple of 8", changed[k].Value)
+			}
+			all = append(all, changed[k])
+			continue
+		}
+		v := machine.Setting{Name: p.Name, Unit: p.Unit[0], Certainty: machine.Possible, Why: "the usual"}
+		switch p.Name {
+		case "resend":
+			v = s.resendOf(t)
+		case "window":
+			v.Value = float64(s.lanes[0].window)
+		case "acks":
+			v.Value, v.Certainty, v.Why = float64(s.rules.AckBits), machine.Likely, "as its headers are"
+		case "rate":
+			v.Value, v.Certainty, v.Why = math.Round(10*rateOf(&t.Sides[0]))/10, machine.Likely, "as side a sent"
+		}
+		all = append(all, v)
+	}
+	return all, nil
+}
+
+// beside gives what each packet weighs beside its messages.
+func (s *Stage) beside(x *machine.TraceSide) []int {
+	bits := make([]int, len(x.Sent))
+	first := make([]bool, len(x.Sent))
+	index := make(map[machine.Ref]int, len(x.Sent))
+	for i := range x.Sent {
+		index[x.Sent[i].Ref] = i
+		if last := x.Sent[i].Last; last != 0 {
+			index[last] = i
+		}
+	}
+	for k := range x.Messages {
+		m := &x.Messages[k]
+		l := s.lane(m.Channel)
+		if l == nil {
+			continue
+		}
+		for n := range min(m.Attempts, machine.MessageFrames) {
+			i, ok := index[m.Frames[n]]
+			if !ok || m.Frames[n] == 0 {
+				continue
+			}
+			if !first[i] {
+				first[i] = true
+				bits[i] += l.first
+			}
+			if m.Block > 0 {
+				bits[i] += l.head + 8*min(m.Block, l.fragment)
+			} else {
+				bits[i] += l.head + max(m.Bits, 0)
+			}
+		}
+	}
+	rest := make([]int, len(x.Sent))
+	usual := 0
+	for i := range x.Sent {
+		if x.Sent[i].Ref != 0 {
+			usual = max(0, x.Sent[i].Length-(s.fixed+bits[i]+7)/8)
+		}
+		rest[i] = usual // of one that was lost before the tap: as the one before it
+	}
+	// Of blocks not every packet that carried a fragment is known.
+	if slices.ContainsFunc(x.Messages, func(m machine.TraceMessage) bool { return m.Block > 0 && m.Attempts > machine.MessageFrames }) {
+		sorted := slices.Sorted(slices.Values(rest))
+		for i := range rest {
+			rest[i] = min(rest[i], 2*sorted[len(sorted)/2])
+		}
+	}
+	return rest
+}
+
+func (s *Stage) lane(channel int) *lanePlan {
+	for i := range s.lanes {
+		if s.lanes[i].channel == channel {
+			return &s.lanes[i]
+		}
+	}
+	return nil
+}
+
+// packets asks for packets when they left, or at a rate.
+func (s *Stage) packets(x *machine.TraceSide, rest []int, rate float64, side machine.Side) (asks []machine.Ask) {
+	most := 0
+	for _, n := range rest {
+		most = max(most, n)
+	}
+	zeros := make([]byte, most)
+	ask := func(at machine.Instant, i int) {
+		asks = append(asks, machine.Ask{At: at, In: machine.Submit{Channel: messages.ChannelPacket, Payload: zeros[:rest[i]]}, Message: -1})
+	}
+	if rate <= 0 || len(x.Sent) == 0 {
+		for i := range x.Sent {
+			ask(x.Sent[i].Left, i)
+		}
+		return asks
+	}
+	i := 0
+	frames := machine.OtherFrames(x.Sent[0].Left, x.Sent[len(x.Sent)-1].Left, rate, side)
+	asks = make([]machine.Ask, 0, frames.Len())
+	for k := range frames.Len() {
+		at := frames.At(k)
+		for i+1 < len(x.Sent) && x.Sent[i+1].Left <= at {
+			i++
+		}
+		ask(at, i)
+	}
+	return asks
+}
+
+// messages asks for the messages of a side.
+func (s *Stage) messages(t *machine.Trace, side machine.Side, resend time.Duration) (asks []machine.Ask) {
+	x := &t.Sides[side]
+	for lane := range s.lanes {
+		l := &s.lanes[lane]
+		var own []machine.TraceMessage
+		var index []int
+		for k := range x.Messages {
+			if m := &x.Messages[k]; m.Mode == machine.ModeReliable && m.Channel == l.channel {
+				own, index = append(own, *m), append(index, k)
+			}
+		}
+		if !x.Near && !s.simple && resend > 0 {
+			placeUnseen(own, x, resend)
+		}
+		machine.SpreadHeld(own, l.heldBack(own, x.Sent))
+		for k := range own {
+			m := &own[k]
+			x.Messages[index[k]].Asked = m.Asked
+			in := machine.Submit{Channel: uint8(lane + 1), Type: uint32(max(m.Bits, 0))}
+			if m.Block > 0 {
+				in.Payload = make([]byte, min(m.Block, messages.TransferMost))
+			}
+			asks = append(asks, machine.Ask{At: m.Asked, In: in, Message: index[k]})
+		}
+	}
+	return asks
+}
+
+// heldBack tells of each message whether the window held it when the packet
+// before its first one left: the message a window before it was not settled yet.
+func (l *lanePlan) heldBack(own []machine.TraceMessage, sent []machine.Transit) func(int) bool {
+	settled := make([]machine.Instant, len(own)) // when all up to this one were
+	var latest machine.Instant
+	for i := range own {
+		at := own[i].Settled
+		if at == 0 {
+			at = math.MaxInt64
+		}
+		latest = max(latest, at)
+		settled[i] = latest
+	}
+	return func(i int) bool {
+		if i < l.window {
+			return false
+		}
+		k, _ := slices.BinarySearchFunc(sent, own[i].Asked, func(s machine.Transit, at machine.Instant) int { return cmp.Compare(s.Left, at) })
+		return k > 0 && settled[i-l.window] > sent[k-1].Left
+	}
+}

@@ -1,0 +1,394 @@
+package whatif
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/gaffer"
+	"github.com/ackscope/ackscope/machine/gaffer/messages"
+)
+
+// understudy speaks for one side of a flow that is run again under other
+// settings: the reference's own transitions (State, messageSender,
+// messageReceiver), with messages of which only the size is known, so that it
+// needs neither a schema nor a key. What it transmits is in a form of its own:
+//
+//	  0        4        8                16    18                           n
+//	+--------+--------+------------------+-----+----------------------------+
+//	|  seq   |  ack   |     ack_bits     | len | lane, acked up to, entries |
+//	+--------+--------+------------------+-----+----------------------------+
+//	little-endian; len is what the packet weighs on the wire. An entry is lane,
+//	kind (1: message, 2: fragment), id, and of fragments index and count.
+//
+// Submit on ChannelPacket sends a packet, whose payload beside messages and
+// header the given bytes stand for; on lane n+1 it submits a message of Type
+// bits, or the block that its payload is.
+type understudy struct {
+	side     machine.Side
+	rules    *gaffer.Rules
+	state    gaffer.State
+	clock    machine.Instant
+	next64   int64
+	newest64 int64
+	rtt      time.Duration
+	lanes    []understudyLane
+	simple   bool
+	fixed    int // bits of a message section without messages
+	extra    int // bytes by which the header differs from that of the capture
+	bytes    []byte
+	entries  []understudyEntry
+	ids      []int64
+	waited   []time.Duration
+}
+
+// lanePlan is how one reliable channel works.
+type lanePlan struct {
+	channel     int
+	sendQueue   int
+	window      int // of the receiver, in messages
+	most        int // messages of a packet
+	budget      int // bits of a packet
+	head, first int // bits beside a body, and once a packet
+	resend      messages.Resend
+	blockResend time.Duration
+	fragment    int // bytes of a block's fragments
+}
+
+// understudyLane is both ends of a channel at one side.
+type understudyLane struct {
+	lanePlan
+	send     messages.Sender
+	receive  messages.Receiver
+	waiting  []understudyMessage // for room in the send queue
+	blocks   map[int64]*understudyBlock
+	coming   map[int64]*understudyBlock
+	slices   []understudySlice // by packet: the fragment that it carried
+	complete []machine.Instant // of the receiver: when a message was whole, by id mod len
+}
+
+type understudyMessage struct {
+	bits, block int
+}
+
+// understudyBlock is a block on its way, at either end.
+type understudyBlock struct {
+	size   int
+	sentAt []machine.Instant
+	sent   []bool
+	done   []bool // acked, or arrived
+	left   int
+}
+
+type understudySlice struct {
+	packet, id int64
+	index      int
+}
+
+type understudyEntry struct {
+	lane, kind   uint8
+	id           uint16
+	index, count uint16
+}
+
+const (
+	entryMessage  = 1
+	entryFragment = 2
+)
+
+func newUnderstudy(side machine.Side, r *gaffer.Rules, plans []lanePlan, simple bool, fixed, extra int) *understudy {
+	u := &understudy{side: side, rules: r, state: gaffer.NewState(r), newest64: -1, simple: simple, fixed: fixed, extra: extra}
+	for _, p := range plans {
+		o := messages.Options{SendBuffer: p.sendQueue, ReceiveBuffer: p.window, Resend: p.resend}
+		u.lanes = append(u.lanes, understudyLane{
+			lanePlan: p, send: messages.NewSender(&o, r.Sent), receive: messages.NewReceiver(&o), slices: make([]understudySlice, r.Sent),
+			blocks: map[int64]*understudyBlock{}, coming: map[int64]*understudyBlock{}, complete: make([]machine.Instant, p.window),
+		})
+	}
+	return u
+}
+
+// Step takes one input: see machine.Endpoint.
+func (u *understudy) Step(now machine.Instant, in machine.Input, out *machine.Effects) error {
+	u.waited = u.waited[:0]
+	switch in := in.(type) {
+	case machine.Wake:
+		u.clock = now
+	case machine.Arrive:
+		u.clock = max(u.clock, now)
+		u.arrive(now, in.Bytes, out)
+	case machine.Submit:
+		u.clock = max(u.clock, now)
+		if in.Channel == messages.ChannelPacket {
+			u.transmit(now, len(in.Payload), out)
+			return nil
+		}
+		if int(in.Channel) > len(u.lanes) {
+			return fmt.Errorf("submit: lane %d, expected at most %d", in.Channel, len(u.lanes))
+		}
+		l := &u.lanes[in.Channel-1]
+		l.waiting = append(l.waiting, understudyMessage{int(in.Type), len(in.Payload)})
+		out.Events = append(out.Events, machine.Event{Kind: machine.EventSent, Side: u.side, Channel: in.Channel, Sequence64: l.send.Next + int64(len(l.waiting)) - 1, At: now})
+		l.admit()
+	default:
+		return fmt.Errorf("step: %T, expected a datagram, a submission or a wake", in)
+	}
+	return nil
+}
+
+// Deadline is never: see Endpoint.Deadline.
+func (u *understudy) Deadline() (machine.Instant, bool) { return 0, false }
+
+// Weigh gives the bytes of the packet that a transmission stands for.
+func (u *understudy) Weigh(b []byte) int { return int(binary.LittleEndian.Uint32(b[16:])) }
+
+// Waited tells how long a delivered message lay complete.
+func (u *understudy) Waited(n int) time.Duration { return u.waited[n] }
+
+// admit lets submissions into the send queue while it has room.
+func (l *understudyLane) admit() {
+	for len(l.waiting) > 0 && l.send.Next-l.send.Oldest < int64(len(l.send.Queue)) {
+		m := l.waiting[0]
+		l.waiting = l.waiting[1:]
+		if m.block > 0 {
+			n := max(1, (m.block+l.fragment-1)/max(l.fragment, 1))
+			l.blocks[l.send.Next] = &understudyBlock{size: m.block, sentAt: make([]machine.Instant, n), sent: make([]bool, n), done: make([]bool, n), left: n}
+		}
+		_ = l.send.Submit(uint32(m.bits), nil) // there is room
+	}
+}
+
+// transmit sends a packet with what is due.
+func (u *understudy) transmit(now machine.Instant, payload int, out *machine.Effects) {
+	h := u.state.Header()
+	used := u.fixed
+	u.entries = u.entries[:0]
+	again := 0
+	for i := range u.lanes {
+		bits, n := u.pick(uint8(i))
+		used += bits
+		again += n
+	}
+	weight := payload + u.extra + (used+7)/8
+	b := binary.LittleEndian.AppendUint32(u.bytes[:0], h.Sequence)
+	b = binary.LittleEndian.AppendUint32(b, h.Ack)
+	b = binary.LittleEndian.AppendUint64(b, h.AckBits)
+	b = binary.LittleEndian.AppendUint32(b, uint32(max(weight, 0)))
+	for i := range u.lanes {
+		b = binary.LittleEndian.AppendUint16(b, uint16(u.lanes[i].receive.Next-1))
+	}
+	for _, e := range u.entries {
+		b = append(b, e.lane, e.kind)
+		for _, v := range []uint16{e.id, e.index, e.count} {
+			b = binary.LittleEndian.AppendUint16(b, v)
+		}
+	}
+	u.bytes = b
+	out.Send(0, machine.SendDatagram, b)
+	for range again {
+		out.Events = append(out.Events, machine.Event{Kind: machine.EventResent, Side: u.side, Sequence64: u.next64, At: now, RTT: -1})
+	}
+	u.state.Send(gaffer.Sent{At: u.clock, Ack: h.Ack, AckBits: h.AckBits, Flags: gaffer.SentHeader})
+	u.next64++
+}
+
+// pick puts what is due of a lane into the packet, and gives its bits and how
+// much of it was sent before.
+func (u *understudy) pick(lane uint8) (bits, again int) {
+	l := &u.lanes[lane]
+	if block := l.blocks[l.send.Oldest]; block != nil && l.send.Oldest < l.send.Next {
+		return u.pickFragment(lane, block)
+	}
+	budget := l.budget - u.fixed
+	blocked := false
+	fits := func(m *messages.Message) bool {
+		// What stands behind a block waits for it.
+		if blocked = blocked || l.blocks[m.ID] != nil; blocked {
+			return false
+		}
+		n := l.head + int(m.Kind)
+		if bits == 0 {
+			n += l.first
+		}
+		if bits+n > budget {
+			return false
+		}
+		bits += n
+		return true
+	}
+	if u.simple {
+		u.ids = l.send.PickRun(u.ids[:0], l.most, fits)
+	} else {
+		u.ids = l.send.Pick(u.ids[:0], u.clock, u.rtt, l.most, fits)
+	}
+	for _, id := range u.ids {
+		if l.send.Entry(id).Attempts > 0 {
+			again++
+		}
+		u.entries = append(u.entries, understudyEntry{lane: lane, kind: entryMessage, id: uint16(id)})
+	}
+	l.send.Sent(u.next64, u.clock, u.ids)
+	return bits, again
+}
+
+// pickFragment puts the first fragment of a block that is due into the packet.
+func (u *understudy) pickFragment(lane uint8, block *understudyBlock) (bits, again int) {
+	l := &u.lanes[lane]
+	id := l.send.Oldest
+	l.send.Sent(u.next64, u.clock, nil)
+	for i := range block.done {
+		if block.done[i] || block.sent[i] && u.clock.Sub(block.sentAt[i]) < l.blockResend {
+			continue
+		}
+		if block.sent[i] {
+			again = 1
+		}
+		block.sent[i], block.sentAt[i] = true, u.clock
+		size := min(l.fragment, block.size-i*l.fragment)
+		l.slices[u.next64%int64(len(l.slices))] = understudySlice{u.next64, id, i + 1}
+		u.entries = append(u.entries, understudyEntry{lane: lane, kind: entryFragment, id: uint16(id), index: uint16(i), count: uint16(len(block.done))})
+		return l.first + l.head + 8*size, again
+	}
+	return 0, 0
+}
+
+// arrive takes a packet of the other understudy.
+func (u *understudy) arrive(now machine.Instant, b []byte, out *machine.Effects) {
+	sequence := binary.LittleEndian.Uint32(b)
+	if !u.state.Arrive(sequence, false).Delivered() {
+		return
+	}
+	if u.newest64 < 0 {
+		u.newest64 = int64(sequence)
+	}
+	u.newest64 = max(u.newest64, u.newest64+int64(u.rules.Distance(sequence, uint32(u.newest64)&u.rules.Mask())))
+	u.readAcks(binary.LittleEndian.Uint32(b[4:]), binary.LittleEndian.Uint64(b[8:]))
+	b = b[20:]
+	for i := range u.lanes {
+		l := &u.lanes[i]
+		if u.simple {
+			last := l.send.Oldest - 1 + int64(int16(binary.LittleEndian.Uint16(b)-uint16(l.send.Oldest-1)))
+			u.ids = l.send.AckedUpTo(last, u.ids[:0])
+			l.admit()
+		}
+		b = b[2:]
+	}
+	for ; len(b) >= 8; b = b[8:] {
+		l := &u.lanes[b[0]]
+		id := l.receive.Unwrap(binary.LittleEndian.Uint16(b[2:]))
+		if id < l.receive.Next || id >= l.receive.Next+int64(l.window) || u.simple && id > l.receive.Next {
+			continue
+		}
+		if b[1] == entryFragment && !l.piece(id, int(binary.LittleEndian.Uint16(b[4:])), int(binary.LittleEndian.Uint16(b[6:]))) {
+			continue
+		}
+		if l.receive.Buffer[id%int64(l.window)].ID != id {
+			l.complete[id%int64(l.window)] = now
+			l.receive.Put(messages.Message{ID: id})
+		}
+		u.hand(now, b[0], out)
+	}
+}
+
+// piece enters a fragment that came and reports whether its block is whole.
+func (l *understudyLane) piece(id int64, index, count int) bool {
+	block := l.coming[id]
+	if block == nil {
+		block = &understudyBlock{done: make([]bool, count), left: count}
+		l.coming[id] = block
+	}
+	if !block.done[index] {
+		block.done[index] = true
+		block.left--
+	}
+	if block.left > 0 {
+		return false
+	}
+	delete(l.coming, id)
+	return true
+}
+
+// hand delivers what is in order.
+func (u *understudy) hand(now machine.Instant, lane uint8, out *machine.Effects) {
+	l := &u.lanes[lane]
+	for m, ok := l.receive.Take(); ok; m, ok = l.receive.Take() {
+		u.waited = append(u.waited, now.Sub(l.complete[m.ID%int64(l.window)]))
+		out.Hand(machine.Delivery{Channel: lane + 1, ID: uint64(m.ID)})
+	}
+}
+
+// readAcks takes the acks of a header.
+func (u *understudy) readAcks(ack uint32, ackBits uint64) {
+	c := u.rules.Claims(ack, ackBits)
+	told := u.state.ReadAcks(c, u.clock, 0)
+	for n := 0; told != 0; n, told = n+1, told>>1 {
+		if told&1 == 0 {
+			continue
+		}
+		sequence := (c.Newest - uint32(n)) & u.rules.Mask()
+		sample := u.clock.Sub(u.state.Sent(sequence).At)
+		if u.rtt == 0 {
+			u.rtt = sample
+		}
+		u.rtt += (sample - u.rtt) / 10
+		packet := u.next64 - 1 + int64(u.rules.Distance(sequence, (u.state.NextSequence()-1)&u.rules.Mask()))
+		if u.simple {
+			continue
+		}
+		for i := range u.lanes {
+			u.lanes[i].acked(packet)
+			u.lanes[i].admit()
+		}
+	}
+}
+
+// acked takes the ack of a packet.
+func (l *understudyLane) acked(packet int64) {
+	_ = l.send.Acked(packet, nil)
+	s := &l.slices[packet%int64(len(l.slices))]
+	if s.packet != packet || s.index == 0 {
+		return
+	}
+	block, index, id := l.blocks[s.id], s.index-1, s.id
+	s.index = 0
+	if block == nil || block.done[index] {
+		return
+	}
+	block.done[index] = true
+	if block.left--; block.left > 0 {
+		return
+	}
+	delete(l.blocks, id)
+	*l.send.Entry(id) = messages.Queued{Message: messages.Message{ID: -1}}
+	l.send.Advance()
+}
+
+// Inspect draws nothing: an understudy is asked for what it transmits.
+func (u *understudy) Inspect(v *machine.View) { *v = machine.View{} }
+
+// Clone gives an independent copy.
+func (u *understudy) Clone() machine.Endpoint {
+	c := *u
+	c.state = u.state.Clone()
+	c.lanes = slices.Clone(u.lanes)
+	for i := range c.lanes {
+		l := &c.lanes[i]
+		l.send, l.receive = l.send.Clone(), l.receive.Clone()
+		l.waiting, l.slices, l.complete = slices.Clone(l.waiting), slices.Clone(l.slices), slices.Clone(l.complete)
+		l.blocks, l.coming = cloneBlocks(l.blocks), cloneBlocks(l.coming)
+	}
+	c.bytes, c.entries, c.ids, c.waited = nil, nil, nil, nil
+	return &c
+}
+
+func cloneBlocks(m map[int64]*understudyBlock) map[int64]*understudyBlock {
+	c := make(map[int64]*understudyBlock, len(m))
+	for id, b := range m {
+		d := *b
+		d.sentAt, d.sent, d.done = slices.Clone(b.sentAt), slices.Clone(b.sent), slices.Clone(b.done)
+		c[id] = &d
+	}
+	return c
+}

@@ -1,0 +1,407 @@
+package yojimbo
+
+import (
+	"math"
+	"slices"
+
+	"github.com/ackscope/ackscope/wire/bits"
+	wire "github.com/ackscope/ackscope/wire/gaffer"
+)
+
+// learned is the bodies of messages as far as packets teach them: fixed widths,
+// and counted bytes behind a fixed part. It knows no fields.
+type learned struct{ forms []form }
+
+// form is how the body of one type is laid out.
+type form struct {
+	kind  formKind
+	fixed int // bits: the whole body, or what stands before the count
+	count int // bits of the count of bytes
+	least int // count of bytes that 0 stands for: 0 or 1
+}
+
+type formKind uint8
+
+const (
+	formUnknown formKind = iota
+	formFixed
+	formCounted // [fixed][count][align][bytes]: a string
+	formBlock   // [fixed], and behind it where the channel is unreliable [count][align][bytes]: a block
+)
+
+// Skip moves r over a body.
+func (l *learned) Skip(kind uint32, r *bits.Reader) error {
+	if int64(kind) >= int64(len(l.forms)) {
+		return wire.ErrOpaque
+	}
+	switch f := &l.forms[kind]; f.kind {
+	case formFixed, formBlock:
+		return skipBits(r, f.fixed)
+	case formCounted:
+		if err := skipBits(r, f.fixed); err != nil {
+			return err
+		}
+		n, ok := r.Bits(f.count)
+		if !ok || !r.Align() {
+			return errLearnedShort
+		}
+		if _, ok := r.Bytes(int(n) + f.least); !ok {
+			return errLearnedShort
+		}
+		return nil
+	}
+	return wire.ErrOpaque
+}
+
+// Counted says how a body begins that holds counted bytes, such as a text: so many
+// bits, then the count in so many. The bytes follow where the next byte begins.
+func (l *learned) Counted(kind uint32) (head, count int, ok bool) {
+	if int64(kind) >= int64(len(l.forms)) || l.forms[kind].kind != formCounted {
+		return 0, 0, false
+	}
+	return l.forms[kind].fixed, l.forms[kind].count, true
+}
+
+func skipBits(r *bits.Reader, n int) error {
+	for ; n > 0; n -= 64 {
+		if _, ok := r.Bits(min(n, 64)); !ok {
+			return errLearnedShort
+		}
+	}
+	return nil
+}
+
+// single is a message that is alone in its packet.
+type single struct {
+	payload []byte
+	pos     int // of its type
+	loose   bool
+}
+
+// Bounds of learning.
+const (
+	learnLeast    = 4    // messages of a type, to learn its body
+	learnTypes    = 256  // types at most
+	longestBody   = 2048 // bits of a body of fixed width
+	standardCount = 8    // bits of max_messages_per_packet by the library's default
+	mostBlock     = 18   // bits of a block's size
+	mostForms     = 16   // layouts that are weighed against each other
+	countedHead   = 64   // bits that may stand before a count
+)
+
+// withBodies tries every width of the type that the schema's types fit, and for
+// unreliable channels every width of count and block size.
+func (t *trial) withBodies(known *wire.Yojimbo) *Inference {
+	i := &Inference{}
+	try := func(kinds int) bool {
+		if t.tries++; t.tries > mostTries {
+			return false
+		}
+		y, err := t.config(kinds, known.Bodies, known.BlockTypes)
+		if err != nil {
+			return false
+		}
+		var got Inference
+		if t.score(y, &got, i.bar()); i.Config != nil && got.merit() <= i.merit() {
+			return false
+		}
+		*i = got
+		i.TypesLeast, i.TypesMost = typeRange(kinds, known.MessageTypes)
+		return true
+	}
+	for w := bits.Required(0, uint64(max(known.MessageTypes, 1)-1)); w <= mostKinds; w++ {
+		try(max(known.MessageTypes, 1<<w/2+1, 1))
+	}
+	if i.Config == nil {
+		return nil
+	}
+	kinds := i.Config.MessageTypes
+	for c := range t.messages {
+		g := &t.messages[c]
+		if g.kind != wire.UnreliableUnordered || g.seen == 0 || i.Read == i.Packets {
+			continue
+		}
+		right := *g
+		for count := 0; count <= mostCount; count++ {
+			for block := 0; block <= mostBlock && i.Read < i.Packets; block++ {
+				if g.count, g.blockBits = count, block; try(kinds) {
+					right = *g
+				}
+				if len(known.BlockTypes) == 0 {
+					break
+				}
+			}
+		}
+		*g = right
+	}
+	t.describe(i)
+	return i
+}
+
+// typeRange gives how many types there may be: all that take the same bits,
+// and at least those that were seen or that a schema has.
+func typeRange(kinds, least int) (low, high int) {
+	w := bits.Required(0, uint64(kinds-1))
+	low = 1
+	if w > 0 {
+		low = 1<<(w-1) + 1
+	}
+	return max(low, least), 1 << w
+}
+
+// withoutBodies learns bodies for each width of the type, and keeps the width
+// under which most packets read whole.
+func (t *trial) withoutBodies() *Inference {
+	var best, second *Inference
+	for w := 0; w <= mostKinds; w++ {
+		i := t.learn(w)
+		switch {
+		case i == nil:
+		case best == nil || i.merit() > best.merit():
+			best, second = i, best
+		case second == nil || i.merit() > second.merit():
+			second = i
+		}
+	}
+	if best == nil {
+		return nil
+	}
+	// Packets of one message read by many widths; only those of several tell them
+	// apart. Where they do not, the width stays open.
+	if l, ok := best.Config.Bodies.(*learned); !ok || best.Read-t.empty() < inferLeast || l.known() == 0 || second != nil && second.Read*50 >= best.Read*49 {
+		if i := t.opaque(); i != nil && (second == nil || second.Read*50 >= best.Read*49 || best.Read-t.empty() < inferLeast) {
+			best = i
+		}
+	}
+	t.describe(best)
+	return best
+}
+
+// empty counts the packets that carry nothing: they read by any configuration.
+func (t *trial) empty() (n int) {
+	for i := range t.packets {
+		if len(t.packets[i].payload) <= 1 {
+			n++
+		}
+	}
+	return n
+}
+
+// opaque is the configuration with the messages' types and bodies left open.
+func (t *trial) opaque() *Inference {
+	t.standard()
+	y, err := t.config(1, nil, nil)
+	if err != nil {
+		return nil
+	}
+	i := &Inference{}
+	t.score(y, i, math.MinInt)
+	return i
+}
+
+// learn learns the bodies for one width of the type.
+func (t *trial) learn(w int) *Inference {
+	t.standard()
+	l := &learned{forms: make([]form, min(1<<w, learnTypes))}
+	singles := make([][]single, len(l.forms))
+	for c := range t.messages {
+		t.singles(c, w, singles)
+	}
+	forms := make([][]form, len(l.forms))
+	seen := 0
+	for kind := range singles {
+		if len(singles[kind]) > 0 {
+			seen = kind + 1
+		}
+		if len(singles[kind]) < learnLeast {
+			continue
+		}
+		loose := !slices.ContainsFunc(singles[kind], func(s single) bool { return !s.loose })
+		if forms[kind] = formsOf(singles[kind], w, loose); len(forms[kind]) > 0 {
+			l.forms[kind] = forms[kind][0]
+		}
+	}
+	i := &Inference{}
+	i.TypesLeast, i.TypesMost = typeRange(1<<w, seen)
+	if !t.try(l, i.TypesLeast, i) {
+		return nil
+	}
+	t.refine(l, forms, i)
+	t.counts(l, i)
+	t.refine(l, forms, i)
+	return i
+}
+
+// standard takes unreliable channels to be set up as the library does it.
+func (t *trial) standard() {
+	for c := range t.messages {
+		if g := &t.messages[c]; g.kind == wire.UnreliableUnordered {
+			g.count, g.blockBits = standardCount, 0
+		}
+	}
+}
+
+// singles collects the messages of a channel that are alone in their packets, by type.
+func (t *trial) singles(c, w int, by [][]single) {
+	g := &t.messages[c]
+	var r bits.Reader
+	for _, h := range t.heads[c] {
+		if h.block || !h.alone {
+			continue
+		}
+		payload := t.packets[h.packet].payload
+		r.Reset(payload, h.pos)
+		has, _ := r.Bits(1)
+		n, ok := r.Bits(g.count)
+		if has == 0 || !ok || n != 0 {
+			continue
+		}
+		if g.kind == wire.ReliableOrdered {
+			r.Bits(16)
+		}
+		at := r.Pos()
+		if kind, ok := r.Bits(w); ok && int(kind) < len(by) {
+			by[kind] = append(by[kind], single{payload, at, g.kind == wire.UnreliableUnordered})
+		}
+	}
+}
+
+// formsOf gives the layouts that all messages of a type agree with, the simplest
+// first. loose says that all came by unreliable channels: only there a message
+// has its block with it.
+func formsOf(all []single, w int, loose bool) (out []form) {
+	if least, most, ok := fixedWidth(all, w); ok {
+		for n := least; n <= min(most, least+7); n++ {
+			out = append(out, form{kind: formFixed, fixed: n})
+		}
+		return out
+	}
+	for fixed := 0; fixed <= countedHead; fixed++ {
+		for count := 4; count <= 20; count++ {
+			for least := 0; least <= 1; least++ {
+				if f := (form{formCounted, fixed, count, least}); f.fits(all, w) {
+					if least == 1 && loose {
+						out = append(out, form{formBlock, fixed, count, least})
+					}
+					if out = append(out, f); len(out) >= mostForms {
+						return out
+					}
+				}
+			}
+		}
+	}
+	return out
+}
+
+// fixedWidth gives the widths that a body of fixed width could have: up to the
+// end of every packet less its padding, and what is padding must be zero.
+func fixedWidth(all []single, w int) (least, most int, ok bool) {
+	most = longestBody
+	for _, s := range all {
+		left := len(s.payload)*8 - s.pos - w
+		if left < 0 {
+			return 0, 0, false
+		}
+		zeros := 0
+		for zeros < 7 && zeros < left && s.payload[(len(s.payload)*8-1-zeros)/8]>>((len(s.payload)*8-1-zeros)%8)&1 == 0 {
+			zeros++
+		}
+		least, most = max(least, left-zeros), min(most, left)
+	}
+	return least, most, least <= most
+}
+
+// fits reports whether every message ends where its packet does.
+func (f form) fits(all []single, w int) bool {
+	l := learned{forms: []form{f}}
+	var r bits.Reader
+	for _, s := range all {
+		r.Reset(s.payload, s.pos+w)
+		if l.Skip(0, &r) != nil || r.Left() > 7 || !r.Align() {
+			return false
+		}
+	}
+	return true
+}
+
+// try scores what is learned, and keeps it in i if it is better than what is
+// there.
+func (t *trial) try(l *learned, kinds int, i *Inference) bool {
+	if t.tries++; t.tries > mostTries {
+		return false
+	}
+	var blocks []uint32
+	size := 0
+	for kind, f := range l.forms {
+		if f.kind == formBlock && kind < kinds {
+			blocks = append(blocks, uint32(kind))
+			size = max(size, f.count)
+		}
+	}
+	for c := range t.messages {
+		if g := &t.messages[c]; g.kind == wire.UnreliableUnordered {
+			g.blockBits = size
+		}
+	}
+	y, err := t.config(kinds, &learned{forms: slices.Clone(l.forms)}, blocks)
+	if err != nil {
+		return false
+	}
+	got := Inference{TypesLeast: i.TypesLeast, TypesMost: i.TypesMost}
+	t.score(y, &got, i.bar())
+	if i.Config != nil && got.merit() <= i.merit() {
+		return false
+	}
+	*i = got
+	return true
+}
+
+// refine takes for each type, of the layouts that its single messages allow, the
+// one by which most packets read.
+func (t *trial) refine(l *learned, forms [][]form, i *Inference) {
+	for kind := range l.forms {
+		right := l.forms[kind]
+		for _, f := range forms[kind] {
+			if l.forms[kind] = f; f != right && t.try(l, i.TypesLeast, i) {
+				right = f
+			}
+		}
+		l.forms[kind] = right
+	}
+}
+
+// counts finds the width of the message count of channels whose ids do not show
+// it.
+func (t *trial) counts(l *learned, i *Inference) {
+	for c := range t.messages {
+		g := &t.messages[c]
+		if g.kind != wire.UnreliableUnordered || g.seen == 0 {
+			continue
+		}
+		right := g.count
+		for count := 0; count <= mostCount; count++ {
+			if g.count = count; count != right && t.try(l, i.TypesLeast, i) {
+				right = count
+			}
+		}
+		g.count = right
+	}
+}
+
+// known counts the types whose bodies are known.
+func (l *learned) known() (n int) {
+	for _, f := range l.forms {
+		if f.kind != formUnknown {
+			n++
+		}
+	}
+	return n
+}
+
+// bar is the merit that another configuration must pass.
+func (i *Inference) bar() int {
+	if i.Config == nil {
+		return math.MinInt
+	}
+	return i.merit()
+}

@@ -1,0 +1,45 @@
+package yojimbo
+
+import (
+	"fmt"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/gaffer/messages"
+)
+
+// Rules lists what a Yojimbo may report beside FindingRules and NetcodeRules.
+var Rules = []*machine.Rule{
+	configurationInferred, tokenClosed, netcodeForged, messages.MalformedConnection, messages.MessageStuck, messages.MessageResentAcked, messages.MessageNeedless, messages.BlockSplit, messages.BlockStalled,
+}
+
+var configurationInferred = &machine.Rule{
+	ID: "configuration-inferred", Severity: machine.Note,
+	Summary: "how the game packs its messages was found from the packets, not given",
+	Explain: `No profile says which channels the game has, their limits, its message types and their bodies, so they were searched for: the configuration under which most connection packets read to their last bit. "ackscope state" shows what was found, what the evidence is, and what stays undecided; where that says a range, the packets cannot tell more.
+
+Give the game's own with --profiles (docs/keys.md has an example) to see messages by name, with their values.`,
+	Say: func(_ uint64, worst [3]float64) string {
+		types := "message types undecided"
+		if worst[1] > 0 {
+			types = fmt.Sprintf("at most %.0f message types", worst[1])
+		}
+		return fmt.Sprintf("%.0f channels, %s; %.1f%% of packets read to the last bit", worst[0], types, worst[2])
+	},
+}
+
+var tokenClosed = &machine.Rule{
+	ID: "netcode-token-closed", Severity: machine.Warn,
+	Summary: "the connect token does not open with the keys given",
+	Explain: `The flow begins with a connection request whose token no private key of the key file opens, or whose protocol id the key file does not list. Its datagrams stay encrypted, and are shown as netcode.
+
+If the server answers all the same, the key file lacks the right key. If it stays silent, the token was made with a key that the server does not have either: look at the service that makes the tokens.`,
+}
+
+var netcodeForged = &machine.Rule{
+	ID: "netcode-forged", Severity: machine.Error,
+	Summary: "a datagram does not open with its session's key",
+	Explain: `Other datagrams of the flow open with the session's keys, this one does not: its authentication tag is wrong. It was altered on the way, sent by somebody who does not have the key, or belongs to another session on the same addresses. A receiver drops it.`,
+	Say: func(n uint64, worst [3]float64) string {
+		return fmt.Sprintf("%d datagrams that the session's key does not open, the highest counter %.0f", n, worst[0])
+	},
+}

@@ -1,0 +1,42 @@
+package yojimbo
+
+import "github.com/ackscope/ackscope/machine"
+
+// Sample is what inference works on: connection packets of both sides, in the
+// order in which they passed the tap.
+type Sample struct {
+	packets []samplePacket
+	bytes   int
+	missed  int // packets beyond what is kept
+
+	inferred *Inference
+	of       int // packets that it was made of
+}
+
+type samplePacket struct {
+	from     machine.Side
+	sequence int64
+	payload  []byte
+}
+
+const (
+	sampleMost  = 8192    // packets
+	sampleBytes = 4 << 20 // of payload
+)
+
+// Add takes the next connection packet; it is copied.
+func (s *Sample) Add(from machine.Side, sequence int64, payload []byte) {
+	if len(s.packets) >= sampleMost || s.bytes+len(payload) > sampleBytes {
+		s.missed++
+		return
+	}
+	s.bytes += len(payload)
+	s.packets = append(s.packets, samplePacket{from, sequence, append([]byte(nil), payload...)})
+}
+
+// clone gives a copy; the packets themselves never change.
+func (s *Sample) clone() *Sample {
+	c := *s
+	c.packets = s.packets[:len(s.packets):len(s.packets)]
+	return &c
+}

@@ -1,0 +1,316 @@
+package yojimbo
+
+import (
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/gaffer"
+	"github.com/ackscope/ackscope/machine/gaffer/messages"
+	"github.com/ackscope/ackscope/machine/gaffer/netcode"
+	"github.com/ackscope/ackscope/machine/gaffer/tracker"
+	base "github.com/ackscope/ackscope/wire"
+	wire "github.com/ackscope/ackscope/wire/gaffer"
+)
+
+// Opener decrypts the datagrams of one netcode flow. Ciphers are no business of
+// a machine: who has the keys gives one.
+type Opener interface {
+	// Request takes a connection request; an error says why its token stays closed.
+	Request(d *machine.Datagram) error
+	// Open gives the plaintext of any other datagram, valid until the next call.
+	// The error is ErrForged where the flow's key is known and does not open it.
+	Open(d *machine.Datagram, pk *wire.Packet) ([]byte, error)
+	Clone() Opener
+}
+
+// ErrForged says that the session's key does not open a datagram.
+var ErrForged = errors.New("the session key does not open it: altered on the way, or of another session")
+
+// Layers says how a decrypted flow is to be read. Connection is nil where the
+// game's configuration is not known: the tracker then looks for it, with the
+// messages that Known has, if it is not nil.
+type Layers struct {
+	Netcode    *wire.Profile
+	Reliable   *wire.Profile
+	Connection *wire.Yojimbo
+	Known      *wire.Yojimbo
+	// Found, if it is not nil, shares what one flow's packets taught with the
+	// flows after it: a capture's flows are mostly of one game.
+	Found *atomic.Pointer[Inference]
+}
+
+// Yojimbo tracks a netcode flow that can be decrypted, through its layers:
+//
+//	netcode    counters, handshake, replays     netcodeFlow
+//	reliable   packets, acks, what arrived      Tracker
+//	messages   ids, resends, order, blocks      lanes
+//
+// A message has arrived when the packet tracker says that a packet which
+// carried it was accepted, and is acked when one was acked: yojimbo sends no
+// other word about messages.
+type Yojimbo struct {
+	layers   Layers
+	opener   Opener
+	flow     netcode.Flow
+	inner    *tracker.Tracker
+	sides    [2]messages.Courier // by sender
+	sample   *Sample             // connection packets for inference; nil where the configuration is known
+	packet   wire.Packet
+	inside   wire.Packet
+	entry    wire.ConnectionPacket
+	plain    machine.Datagram
+	out      machine.Effects // of the packet tracker; its events feed the messages
+	forged   uint64
+	inferred *Inference // by an earlier run, where the configuration is not given
+	closed   error      // why the flow's datagrams stay closed
+}
+
+// NewTracker makes the tracker of a flow whose keys are known, or may
+// come to be with its connection request.
+func NewTracker(l Layers, o Opener, facts machine.Facts) *Yojimbo {
+	y := &Yojimbo{layers: l, opener: o, inner: tracker.NewByRules(l.Reliable, gaffer.RulesOf(l.Reliable), facts)}
+	if i, ok := facts.Settings.(*Inference); ok && l.Connection == nil {
+		y.inferred, y.layers.Connection = i, i.Config
+	}
+	if y.layers.Connection == nil {
+		y.sample = &Sample{}
+	}
+	for i := range y.sides {
+		y.sides[i].From = machine.Side(i)
+	}
+	return y
+}
+
+// Observe takes the next datagram.
+func (y *Yojimbo) Observe(d *machine.Datagram, out *machine.Effects) {
+	pk := &y.packet
+	if err := y.layers.Netcode.Parse(d.Bytes, d.Length, pk); err != nil {
+		if !errors.Is(err, base.ErrSnapped) {
+			out.Report(gaffer.MalformedPacket, d.From, machine.Certain, d.At, d.Ref, 0, float64(d.Length))
+		}
+		return
+	}
+	if pk.NetcodeType == wire.NetcodeRequestType {
+		if y.flow.Observe(d, pk, 0, out) == netcode.Anew {
+			out.NewSession = true
+			return
+		}
+		if err := y.opener.Request(d); err != nil {
+			y.closed = err
+			if c := &y.flow.Sides[d.From]; c.Types[wire.NetcodeRequestType] == 1 {
+				out.Report(tokenClosed, d.From, machine.Certain, d.At, d.Ref, 0, 1)
+			}
+		} else {
+			y.closed = nil
+			y.sides[0].Fresh, y.sides[1].Fresh = true, true
+		}
+		return
+	}
+	plain, err := y.opener.Open(d, pk)
+	if errors.Is(err, ErrForged) {
+		y.forged++
+		out.Report(netcodeForged, d.From, machine.Certain, d.At, d.Ref, 0, float64(pk.NetcodeSequence))
+		return
+	}
+	fate := y.flow.Observe(d, pk, netcode.MACOf(d), out)
+	if err != nil {
+		y.closed = err
+		if fate == netcode.Fresh && pk.NetcodeType == wire.NetcodePayload {
+			out.Events = append(out.Events, machine.Event{
+				Kind: machine.EventSent, Side: d.From, Certainty: machine.Certain, Sequence: uint32(pk.NetcodeSequence), Sequence64: int64(pk.NetcodeSequence),
+				At: d.At, Ref: d.Ref, About: d.Ref, RTT: -1,
+			})
+		}
+		return
+	}
+	if pk.NetcodeType == wire.NetcodePayload && fate == netcode.Fresh {
+		y.payload(d, plain, out)
+	}
+}
+
+// payload takes what netcode carried: a packet of reliable.
+func (y *Yojimbo) payload(d *machine.Datagram, plain []byte, out *machine.Effects) {
+	y.plain = machine.Datagram{At: d.At, Ref: d.Ref, From: d.From, Bytes: plain, Length: len(plain)}
+	y.out.Reset()
+	y.inner.Observe(&y.plain, &y.out)
+	if y.out.NewSession {
+		out.NewSession = true
+		return
+	}
+	y.pass(out)
+	if err := y.layers.Reliable.Parse(plain, len(plain), &y.inside); err != nil {
+		return // the packet tracker told it
+	}
+	s := &y.sides[d.From]
+	s.Count(&y.inside)
+	payload, whole := s.Assembler.Add(&y.inside, plain[y.inside.PayloadOffset:])
+	if !whole {
+		return
+	}
+	k := messages.Carrier{At: d.At, Ref: d.Ref, Sequence: y.inside.Sequence, Sequence64: s.Unwrap(y.inside.Sequence), Near: y.near(d.From), Datagrams: max(y.inside.FragmentCount, 1)}
+	if y.sample != nil {
+		y.sample.Add(d.From, k.Sequence64, payload)
+		return
+	}
+	err := y.layers.Connection.Parse(payload, &y.entry)
+	if err != nil && !errors.Is(err, wire.ErrOpaque) {
+		out.Report(messages.MalformedConnection, d.From, machine.Certain, d.At, d.Ref, 0, float64(len(payload)))
+		return
+	}
+	s.Carry(y.layers.Connection, &k, &y.entry, payload, y.flow.Sides[d.From].Missing() == 0, out)
+}
+
+// pass hands on what the packet tracker found, and takes it to the messages.
+func (y *Yojimbo) pass(out *machine.Effects) {
+	out.Anomalies = append(out.Anomalies, y.out.Anomalies...)
+	for i := range y.out.Events {
+		if !out.NoEvents {
+			out.Events = append(out.Events, y.out.Events[i])
+		}
+		y.settle(&y.out.Events[i], out)
+	}
+}
+
+// settle takes an event of the packet tracker to the messages.
+func (y *Yojimbo) settle(e *machine.Event, out *machine.Effects) {
+	if y.sample != nil {
+		return
+	}
+	switch e.Kind {
+	case machine.EventReceived:
+		y.sides[e.Side.Other()].Received(e, out)
+	case machine.EventAcked:
+		y.sides[e.Side].Acked(e, out)
+	case machine.EventLost:
+		y.sides[e.Side].Lost(e, y.near(e.Side.Other()))
+	default:
+	}
+}
+
+// Finish settles what is still open.
+func (y *Yojimbo) Finish(out *machine.Effects) {
+	if i := y.inferred; i != nil && y.packets() {
+		out.Report(configurationInferred, machine.A, machine.Likely, y.flow.Last, y.flow.Sides[machine.A].LastRef, 0, float64(len(i.Channels)), float64(i.TypesMost), 100*float64(i.Read)/float64(i.Packets))
+	}
+	y.out.Reset()
+	if y.flow.Ended {
+		y.inner.HangUp(&y.out)
+	}
+	y.inner.Finish(&y.out)
+	y.pass(out)
+	for i := range y.sides {
+		y.sides[i].Finish(out)
+	}
+	y.flow.Finish(out)
+}
+
+// near reports whether the tap is known to be at a side.
+func (y *Yojimbo) near(x machine.Side) bool { return y.inner.Sides != nil && y.inner.Sides[x].Near }
+
+// packets reports whether any packet of reliable was seen.
+func (y *Yojimbo) packets() bool {
+	return len(y.inner.Held) > 0 || y.inner.Sides != nil && (y.inner.Sides[0].Met || y.inner.Sides[1].Met)
+}
+
+// Summary gives the packets' figures; where nothing could be decrypted, netcode's.
+func (y *Yojimbo) Summary(x machine.Side) machine.Summary {
+	if !y.packets() {
+		return y.flow.Summary(x)
+	}
+	return y.inner.Summary(x)
+}
+
+// RTT gives what Summary does.
+func (y *Yojimbo) RTT(x machine.Side) time.Duration {
+	if !y.packets() {
+		return -1
+	}
+	return y.inner.RTT(x)
+}
+
+// Loss gives what Summary does.
+func (y *Yojimbo) Loss(x machine.Side) float64 {
+	if !y.packets() {
+		return -1
+	}
+	return y.inner.Loss(x)
+}
+
+// Sent gives what Summary does of packets.
+func (y *Yojimbo) Sent(x machine.Side) uint64 {
+	if !y.packets() {
+		return y.flow.Summary(x).Packets
+	}
+	return y.inner.Sent(x)
+}
+
+// Learned gives what a second run over the same flow can start with: the
+// configuration among it, where it had to be found.
+func (y *Yojimbo) Learned() machine.Facts {
+	f := y.inner.Learned()
+	switch {
+	case y.sample != nil:
+		if i := y.infer(); i != nil {
+			f.Settings = i
+		}
+	case y.inferred != nil:
+		f.Settings = y.inferred
+	}
+	return f
+}
+
+func (y *Yojimbo) infer() *Inference {
+	found := y.layers.Found
+	if found != nil {
+		if other := found.Load(); other != nil {
+			if i := y.sample.InferLike(other); i != nil {
+				return i
+			}
+		}
+	}
+	var i *Inference
+	if y.layers.Known != nil {
+		i = y.sample.InferWith(y.layers.Known)
+	} else {
+		i = y.sample.Infer()
+	}
+	if found != nil && i != nil && i.Read == i.Packets {
+		found.CompareAndSwap(nil, i)
+	}
+	return i
+}
+
+// Clone gives an independent copy.
+func (y *Yojimbo) Clone() machine.Tracker {
+	c := *y
+	c.opener, c.flow = y.opener.Clone(), y.flow.Clone()
+	inner, ok := y.inner.Clone().(*tracker.Tracker)
+	if ok {
+		c.inner = inner
+	}
+	c.entry, c.out = wire.ConnectionPacket{}, machine.Effects{}
+	if y.sample != nil {
+		c.sample = y.sample.clone()
+	}
+	for i := range c.sides {
+		c.sides[i] = y.sides[i].Clone()
+	}
+	return &c
+}
+
+// Size gives the bytes that a clone takes, about.
+func (y *Yojimbo) Size() int {
+	n := y.inner.Size() + y.flow.Size()
+	for i := range y.sides {
+		n += y.sides[i].Size()
+	}
+	if y.sample != nil {
+		n += y.sample.bytes
+	}
+	return n
+}
+
+// Closed says why the flow's datagrams could not be decrypted; nil where they were.
+func (y *Yojimbo) Closed() error { return y.closed }
