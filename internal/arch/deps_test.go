@@ -16,10 +16,10 @@ const module = "github.com/ackscope/ackscope"
 
 // rule says what the packages that match a pattern may import: of ours, and
 // from outside the standard library. "@" in an allowed path stands for the
-// last element of the importer's own path: machine/gaffer may import
-// wire/gaffer, not wire/riptide.
+// second element of the importer's own path, the protocol: machine/gaffer and
+// machine/gaffer/judge may import wire/gaffer, not wire/riptide.
 type rule struct {
-	packages string // exact path below the module, or with "/*" for all below
+	packages string // exact path below the module; "*" within it is one element, "/*" at its end all below
 	ours     []string
 	outside  []string
 }
@@ -37,6 +37,14 @@ var law = []rule{
 	{"schema/yamlfile", []string{"schema", "dissect", "printable"}, []string{"github.com/goccy/go-yaml"}},
 	{"machine", []string{"scale"}, nil},
 	{"machine/machinetest", []string{"machine"}, nil},
+	{"machine/*/endpoint", roomOf("messages"), nil},
+	{"machine/*/tracker", roomOf("messages"), nil},
+	{"machine/*/judge", roomOf("endpoint", "tracker", "messages", "yojimbo"), nil},
+	{"machine/*/whatif", roomOf("endpoint", "tracker", "messages", "yojimbo"), nil},
+	{"machine/gaffer/messages", roomOf(), nil},
+	{"machine/gaffer/netcode", roomOf(), nil},
+	{"machine/gaffer/yojimbo", roomOf("netcode", "tracker", "messages"), nil},
+	{"machine/gaffer/article", roomOf("judge", "tracker", "messages"), nil},
 	{"machine/*", []string{"machine", "schema", "wire", "wire/@", "wire/seq", "wire/bits", "scale"}, nil},
 	{"sim", []string{"machine", "printable"}, nil},
 	{"outfile", nil, []string{"golang.org/x/sys"}},
@@ -47,7 +55,7 @@ var law = []rule{
 	{"capture/*", []string{"machine", "capture"}, captureOutside},
 	{"dissect", []string{"machine", "schema", "printable"}, nil},
 	{"dissect/dissecttest", []string{"machine", "dissect"}, nil},
-	{"dissect/*", []string{"dissect", "schema", "machine", "wire", "wire/@", "wire/seq", "wire/bits", "machine/@"}, []string{"github.com/google/gopacket", "golang.org/x/crypto"}},
+	{"dissect/*", []string{"dissect", "schema", "machine", "wire", "wire/@", "wire/seq", "wire/bits", "machine/@", "machine/@/..."}, []string{"github.com/google/gopacket", "golang.org/x/crypto"}},
 	{"analyze", []string{"capture", "capture/stream", "dissect", "machine", "printable", "scale"}, nil},
 	{"filter", []string{"analyze", "dissect", "machine", "capture", "printable"}, nil},
 	{"show", []string{"analyze", "capture", "dissect", "filter", "machine", "printable", "scale"}, []string{"github.com/dustin/go-humanize"}},
@@ -68,6 +76,16 @@ var law = []rule{
 	{"internal/testnet", []string{"internal/testenv"}, []string{"golang.org/x/sys"}},
 	{"internal/*", []string{"..."}, []string{"github.com/google/gopacket"}},
 	{"testdata/gen/*", []string{"..."}, nil},
+}
+
+// roomOf gives what a room of machine/<p> may import: what its protocol's root may,
+// the root, and the named rooms beside it.
+func roomOf(beside ...string) []string {
+	ours := []string{"machine", "scale", "schema", "wire", "wire/@", "wire/seq", "wire/bits", "machine/@"}
+	for _, room := range beside {
+		ours = append(ours, "machine/@/"+room)
+	}
+	return ours
 }
 
 var captureOutside = []string{"github.com/google/gopacket", "golang.org/x/sys", "golang.org/x/net/bpf", "github.com/klauspost/compress"}
@@ -98,6 +116,10 @@ func TestLawCatches(t *testing.T) {
 		{"machine/gaffer", "github.com/google/gopacket"},
 		{"analyze", "github.com/gdamore/tcell/v2"},
 		{"dissect/srdp", module + "/machine/gaffer"},
+		{"machine/gaffer/tracker", module + "/machine/gaffer/judge"},
+		{"machine/gaffer/endpoint", module + "/machine/gaffer/tracker"},
+		{"machine/gaffer/judge", module + "/machine/riptide/tracker"},
+		{"machine/gaffer", module + "/machine/gaffer/tracker"},
 		{"nowhere", module + "/machine"},
 	} {
 		if len(check(c.importer, []string{c.imported})) == 0 {
@@ -118,7 +140,7 @@ func check(importer string, imports []string) (broken []string) {
 	for _, imported := range imports {
 		if own, ok := strings.CutPrefix(imported, module+"/"); ok {
 			if !slices.ContainsFunc(r.ours, func(a string) bool {
-				return matches(strings.ReplaceAll(a, "@", path.Base(importer)), own)
+				return matches(strings.ReplaceAll(a, "@", protocolOf(importer)), own)
 			}) {
 				broken = append(broken, importer+" may not import "+own+": the import law allows "+strings.Join(r.ours, " "))
 			}
@@ -134,7 +156,20 @@ func check(importer string, imports []string) (broken []string) {
 	return broken
 }
 
+// protocolOf gives the second element of a path; "" where it has one.
+func protocolOf(importer string) string {
+	elements := strings.Split(importer, "/")
+	if len(elements) < 2 {
+		return ""
+	}
+	return elements[1]
+}
+
 func matches(pattern, name string) bool {
+	if strings.Contains(pattern, "/*/") {
+		ok, err := path.Match(pattern, name)
+		return err == nil && ok
+	}
 	for _, suffix := range []string{"...", "*"} {
 		if base, ok := strings.CutSuffix(pattern, suffix); ok {
 			return strings.HasPrefix(name, base) && name != strings.TrimSuffix(base, "/")
