@@ -8,6 +8,7 @@ import (
 
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/srdp"
+	"github.com/ackscope/ackscope/machine/srdp/endpoint"
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
 
@@ -99,16 +100,16 @@ func (k *SRDP) End(role Role, _ int, own netip.AddrPort) (*End, error) {
 		return nil, err
 	}
 	end := &End{}
-	proxy := srdp.ProxyOptions{Profile: k.Profile}
+	proxy := endpoint.ProxyOptions{Profile: k.Profile}
 	switch {
 	case role == Proxy && k.Via == ViaUDP:
-		end.Endpoint, err = srdp.NewUDPProxy(proxy)
+		end.Endpoint, err = endpoint.NewUDPProxy(proxy)
 	case role == Proxy:
-		end.Endpoint, err = srdp.NewTCPProxy(srdp.TCPProxyOptions{ProxyOptions: proxy, Repeats: k.Repeats, Timeout: k.Timeout, Limit: k.Limit})
+		end.Endpoint, err = endpoint.NewTCPProxy(endpoint.TCPProxyOptions{ProxyOptions: proxy, Repeats: k.Repeats, Timeout: k.Timeout, Limit: k.Limit})
 	case role == Client && k.Via == ViaTCP:
-		end.Endpoint, err = srdp.NewStream(srdp.StreamOptions{Profile: k.Profile, Self: self})
+		end.Endpoint, err = endpoint.NewStream(endpoint.StreamOptions{Profile: k.Profile, Self: self})
 	default:
-		end.Endpoint, err = srdp.NewEndpoint(srdp.Options{
+		end.Endpoint, err = endpoint.New(endpoint.Options{
 			Profile: k.Profile, Side: machine.Side(role), Self: self, ByProxy: role == Client && k.Via == ViaUDP, Limit: k.Limit,
 		})
 	}
@@ -135,7 +136,7 @@ func (k *SRDP) introduction(peer machine.Peer) func(*Turn) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		return false, t.Do(srdp.Introduce(peer, server))
+		return false, t.Do(endpoint.Introduce(peer, server))
 	}
 }
 
@@ -148,7 +149,7 @@ type submitter interface {
 func (k *SRDP) app(role Role, e machine.Endpoint) func(*Turn) (bool, error) {
 	sent := map[machine.Peer]uint64{}
 	var peers []machine.Peer // in the order in which they came
-	stream, _ := e.(*srdp.Stream)
+	stream, _ := e.(*endpoint.Stream)
 	begin := func(*Turn) (bool, error) { return true, nil }
 	if role == Client {
 		// A proxy is the driver's peer 0, and the server is behind it.

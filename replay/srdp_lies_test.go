@@ -8,6 +8,8 @@ import (
 
 	"github.com/ackscope/ackscope/machine"
 	model "github.com/ackscope/ackscope/machine/srdp"
+	"github.com/ackscope/ackscope/machine/srdp/endpoint"
+	"github.com/ackscope/ackscope/machine/srdp/judge"
 	"github.com/ackscope/ackscope/sim"
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
@@ -22,13 +24,13 @@ func srdpRun(t *testing.T, p *wire.Profile, ends [2]netip.AddrPort, seed uint64)
 	}
 	var hosts [2]*sim.Host
 	for i := range hosts {
-		e, err := model.NewEndpoint(model.Options{Profile: p, Side: machine.Side(i), Self: self[i], First: uint16(32700 * i)})
+		e, err := endpoint.New(endpoint.Options{Profile: p, Side: machine.Side(i), Self: self[i], First: uint16(32700 * i)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		play := func(f *sim.Frame) {
 			if f.Number == 0 && p.Form == wire.Proxied {
-				f.Do(model.Introduce(0, self[1-i]))
+				f.Do(endpoint.Introduce(0, self[1-i]))
 			}
 			if f.Now < machine.Instant(6*time.Second) {
 				body := make([]byte, 8+f.Rand.IntN(40))
@@ -58,7 +60,7 @@ func srdpRun(t *testing.T, p *wire.Profile, ends [2]netip.AddrPort, seed uint64)
 func TestSRDPLies(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	ends := [2]netip.AddrPort{netip.MustParseAddrPort("10.0.0.1:30000"), netip.MustParseAddrPort("10.0.0.2:40000")}
-	behaviours := [2]string{model.Behaviours[0].Name, model.Behaviours[0].Name}
+	behaviours := [2]string{judge.Behaviours[0].Name, judge.Behaviours[0].Name}
 	planted := map[string]int{}
 	for seed := range uint64(4) {
 		p := wire.Default().In([]wire.Form{wire.Direct, wire.Proxied}[seed%2])
@@ -66,7 +68,7 @@ func TestSRDPLies(t *testing.T) {
 		config := model.Config{Profile: p, MaxPayload: p.MaxPayload(), Rules: model.DefaultRules()}
 		list := srdpRun(t, &p, ends, seed)
 		judged := func(at int, b []byte) *machine.Opinion {
-			j, err := model.NewJudge(config, machine.Facts{Vantage: machine.VantageA}, ends, behaviours)
+			j, err := judge.New(config, machine.Facts{Vantage: machine.VantageA}, ends, behaviours)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ackscope/ackscope/machine/gaffer/endpoint"
+	gafferendpoint "github.com/ackscope/ackscope/machine/gaffer/endpoint"
 	"github.com/ackscope/ackscope/machine/riptide"
-	"github.com/ackscope/ackscope/machine/srdp"
+	srdpendpoint "github.com/ackscope/ackscope/machine/srdp/endpoint"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
@@ -27,13 +27,13 @@ type faultLine struct {
 
 // faultLines lists the faults of all references.
 func faultLines() (lines []faultLine) {
-	for _, x := range endpoint.Faults {
+	for _, x := range gafferendpoint.Faults {
 		lines = append(lines, faultLine{"gaffer", x.Name, x.Doc, x.Unobservable, x.Explained, x.Scenario})
 	}
 	for _, x := range riptide.Faults {
 		lines = append(lines, faultLine{"riptide", x.Name, x.Doc, x.Unobservable, x.Explained, x.Scenario})
 	}
-	for _, x := range srdp.Faults {
+	for _, x := range srdpendpoint.Faults {
 		lines = append(lines, faultLine{"srdp", x.Name, x.Doc, x.Unobservable, x.Explained, x.Scenario})
 	}
 	return lines

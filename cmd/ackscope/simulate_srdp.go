@@ -13,6 +13,7 @@ import (
 	dissector "github.com/ackscope/ackscope/dissect/srdp"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/srdp"
+	"github.com/ackscope/ackscope/machine/srdp/endpoint"
 	"github.com/ackscope/ackscope/sim"
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
@@ -212,9 +213,9 @@ func (c *srdpCast) serverOfClients() machine.Peer {
 // endpoint builds a client's or the server's end.
 func (c *srdpCast) endpoint(side int, at netip.AddrPort, stream bool) (machine.Endpoint, error) {
 	self, _ := wire.AddressOf(at)
-	var fault *srdp.Fault
+	var fault *endpoint.Fault
 	if c.flags.wrong(side) {
-		if fault = srdp.LookupFault(c.flags.fault); fault == nil {
+		if fault = endpoint.LookupFault(c.flags.fault); fault == nil {
 			return nil, unknownFault("srdp", c.flags.fault)
 		}
 	}
@@ -222,20 +223,20 @@ func (c *srdpCast) endpoint(side int, at netip.AddrPort, stream bool) (machine.E
 		if fault != nil {
 			return nil, fmt.Errorf("--fault %q: a client of a TCP proxy neither acknowledges nor sends again: expected --faulty b", c.flags.fault)
 		}
-		return srdp.NewStream(srdp.StreamOptions{Profile: &c.profile, Side: machine.Side(side), First: c.first[side], Self: self})
+		return endpoint.NewStream(endpoint.StreamOptions{Profile: &c.profile, Side: machine.Side(side), First: c.first[side], Self: self})
 	}
-	return srdp.NewEndpoint(srdp.Options{
+	return endpoint.New(endpoint.Options{
 		Profile: &c.profile, Side: machine.Side(side), First: c.first[side], Self: self, Fault: fault,
 		ByProxy: c.proxy != srdpStraight, Limit: c.flags.giveUp,
 	})
 }
 
 func (c *srdpCast) newProxy() (machine.Endpoint, error) {
-	o := srdp.ProxyOptions{Profile: &c.profile}
+	o := endpoint.ProxyOptions{Profile: &c.profile}
 	if c.proxy == srdpByUDP {
-		return srdp.NewUDPProxy(o)
+		return endpoint.NewUDPProxy(o)
 	}
-	return srdp.NewTCPProxy(srdp.TCPProxyOptions{ProxyOptions: o, Repeats: uint8(c.repeats[1]), Timeout: c.timeout[0], Limit: c.flags.giveUp})
+	return endpoint.NewTCPProxy(endpoint.TCPProxyOptions{ProxyOptions: o, Repeats: uint8(c.repeats[1]), Timeout: c.timeout[0], Limit: c.flags.giveUp})
 }
 
 func (c *srdpCast) truth(s *simulation) func(io.Writer) error {
@@ -246,16 +247,16 @@ func (c *srdpCast) truth(s *simulation) func(io.Writer) error {
 func (c *srdpCast) summarize(w io.Writer, s *simulation) {
 	for _, h := range s.world.Hosts() {
 		switch e := h.Endpoint().(type) {
-		case *srdp.Endpoint:
+		case *endpoint.Endpoint:
 			n := e.Counts()
 			fmt.Fprintf(w, "%s: sent %d, sent again %d, acked %d, gave up %d, received %d, duplicates dropped %d\n",
 				h.Name, n.Packets, n.Resends, n.Acked, n.GaveUp, n.Received, n.Duplicates)
-		case *srdp.Stream:
+		case *endpoint.Stream:
 			n := e.Counts()
 			fmt.Fprintf(w, "%s: sent %d, acked %d, received %d\n", h.Name, n.Packets, n.Acked, n.Received)
-		case *srdp.UDPProxy:
+		case *endpoint.UDPProxy:
 			fmt.Fprintf(w, "%s: forwarded %d\n", h.Name, e.Counts().Forwarded)
-		case *srdp.TCPProxy:
+		case *endpoint.TCPProxy:
 			n := e.Endpoint().Counts()
 			fmt.Fprintf(w, "%s: forwarded %d, sent again %d\n", h.Name, e.Counts().Forwarded, n.Resends)
 		}
@@ -274,7 +275,7 @@ func (p *srdpPlayer) play(f *sim.Frame) {
 	c := p.cast
 	if f.Number == 0 {
 		p.introduce(f)
-		if _, ok := f.Endpoint().(*srdp.Stream); ok {
+		if _, ok := f.Endpoint().(*endpoint.Stream); ok {
 			f.Do(machine.Command{Kind: machine.Connect})
 		}
 	}
@@ -304,7 +305,7 @@ func (p *srdpPlayer) introduce(f *sim.Frame) {
 	for peer := range machine.Peer(len(p.peers) + 1) {
 		if at, ok := p.peers[peer]; ok {
 			address, _ := wire.AddressOf(at)
-			f.Do(srdp.Introduce(peer, address))
+			f.Do(endpoint.Introduce(peer, address))
 		}
 	}
 }

@@ -29,14 +29,14 @@ func framings(known []dissect.Profile) (out []dissect.Framing) {
 				codecs = append(codecs, q)
 			}
 		}
-		f.Judge = judge(codecs)
+		f.Judge = judgeFraming(codecs)
 		out = append(out, f)
 	}
 	return out
 }
 
-// judge weighs a packet by the profiles that have a prefix of the kind.
-func judge(codecs []*wire.Profile) func(b []byte, length int) float64 {
+// judgeFraming weighs a packet by the profiles that have a prefix of the kind.
+func judgeFraming(codecs []*wire.Profile) func(b []byte, length int) float64 {
 	const (
 		cannot      = -1
 		command     = 7 // one of two values of a byte

@@ -5,7 +5,7 @@ import (
 
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/machine"
-	model "github.com/ackscope/ackscope/machine/srdp"
+	"github.com/ackscope/ackscope/machine/srdp/tracker"
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
 
@@ -28,7 +28,7 @@ func FuzzFlow(f *testing.F) {
 		for _, p := range builtin() {
 			s := settingsOf(p.Config)
 			tr := newTracker(p.Config)
-			scopes := [2]*model.Counter{model.NewCounter(&s.Wire), model.NewCounter(&s.Wire)}
+			scopes := [2]*tracker.Counter{tracker.NewCounter(&s.Wire), tracker.NewCounter(&s.Wire)}
 			c := Protocol.Classify()
 			var d dissect.Dissection
 			var out machine.Effects

@@ -16,6 +16,9 @@ import (
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/machine"
 	model "github.com/ackscope/ackscope/machine/srdp"
+	"github.com/ackscope/ackscope/machine/srdp/judge"
+	"github.com/ackscope/ackscope/machine/srdp/tracker"
+	"github.com/ackscope/ackscope/machine/srdp/whatif"
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
 
@@ -50,29 +53,29 @@ func newProtocol(extra []dissect.Profile) *dissect.Protocol {
 
 		NewTracker: newTracker,
 
-		Behaviours: model.Behaviours,
+		Behaviours: judge.Behaviours,
 		BehavioursOf: func(*dissect.Config, machine.Side) ([]string, int) {
-			return []string{model.Behaviours[0].Name}, 1
+			return []string{judge.Behaviours[0].Name}, 1
 		},
 		NewJudge: func(c *dissect.Config, behaviours [2]string) (machine.Judge, error) {
 			config, facts := trackerConfig(c)
-			return model.NewJudge(config, facts, c.Ends, behaviours)
+			return judge.New(config, facts, c.Ends, behaviours)
 		},
 
-		RestsOnAbsence: model.RestsOnAbsence,
-		Parameters:     model.Parameters,
+		RestsOnAbsence: judge.RestsOnAbsence,
+		Parameters:     whatif.Parameters,
 		NewStage: func(c *dissect.Config) (machine.Stage, error) {
 			config, _ := trackerConfig(c)
-			return model.NewStage(config), nil
+			return whatif.New(config), nil
 		},
 
-		NewScope: func(c *dissect.Config) machine.Scope { return model.NewCounter(&settingsOf(c).Wire) },
+		NewScope: func(c *dissect.Config) machine.Scope { return tracker.NewCounter(&settingsOf(c).Wire) },
 	}
 }
 
 func newTracker(c *dissect.Config) machine.Tracker {
 	config, facts := trackerConfig(c)
-	return model.NewTracker(config, facts)
+	return tracker.New(config, facts)
 }
 
 func trackerConfig(c *dissect.Config) (model.Config, machine.Facts) {

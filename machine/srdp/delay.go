@@ -14,7 +14,7 @@ type DelayOptions struct {
 	Most  time.Duration // never more; 0 is 10 s
 }
 
-func (o DelayOptions) withDefaults() DelayOptions {
+func (o DelayOptions) WithDefaults() DelayOptions {
 	if o.Start <= 0 {
 		o.Start = 500 * time.Millisecond
 	}
@@ -27,7 +27,7 @@ func (o DelayOptions) withDefaults() DelayOptions {
 	return o
 }
 
-// delay is what an endpoint has observed of one address: by the document's
+// Delay is what an endpoint has observed of one address: by the document's
 // section on optimisation, the longest time between a packet and its
 // acknowledgement. Where there was more than one copy, the acknowledgement may
 // answer any of them, and tells nothing (Karn's rule). A path that has become
@@ -36,71 +36,35 @@ func (o DelayOptions) withDefaults() DelayOptions {
 // packet gone from the queue (see departed). Such a one doubles the timeout of
 // the packets to come, once in the time of a timeout, until one of them is
 // measured. Loss alone brings none, and so slows nothing down.
-type delay struct {
-	longest   time.Duration   // 0 before the first observation
+type Delay struct {
+	Longest   time.Duration   // 0 before the first observation
 	doubledAt machine.Instant // the last time, while doubled is not 0
 	doubled   uint8
 }
 
-// timeout gives the time between copies: one and a half times the longest delay,
+// Timeout gives the time between copies: one and a half times the longest delay,
 // so that a packet is not sent again while its acknowledgement may be coming.
-func (d *delay) timeout(o *DelayOptions) time.Duration {
+func (d *Delay) Timeout(o *DelayOptions) time.Duration {
 	t := o.Start
-	if d.longest > 0 {
-		t = d.longest + d.longest/2
+	if d.Longest > 0 {
+		t = d.Longest + d.Longest/2
 	}
 	return min(max(t<<d.doubled, o.Least), o.Most)
 }
 
-// acked takes the acknowledgement of a packet, read at now.
-func (d *delay) acked(s *Sent, now machine.Instant) {
+// Acked takes the acknowledgement of a packet, read at now.
+func (d *Delay) Acked(s *Sent, now machine.Instant) {
 	if sample := s.Sample(now); !sample.Ambiguous {
-		d.longest, d.doubled = max(d.longest, sample.FromLast, 1), 0
+		d.Longest, d.doubled = max(d.Longest, sample.FromLast, 1), 0
 	}
 }
 
-// again takes a further acknowledgement of a packet.
-func (d *delay) again(now machine.Instant, o *DelayOptions) {
-	t := d.timeout(o)
+// Again takes a further acknowledgement of a packet.
+func (d *Delay) Again(now machine.Instant, o *DelayOptions) {
+	t := d.Timeout(o)
 	if t < o.Most && (d.doubled == 0 || now.Sub(d.doubledAt) >= t) {
 		d.doubled, d.doubledAt = d.doubled+1, now
 	}
 }
 
-// departed remembers packets that left the queue after several copies, or
-// without an acknowledgement, at intervals that the endpoint had chosen: a
-// further acknowledgement of one says that the interval was too short. It holds
-// those of the last ids, by the low bits of the id.
-type departed []departure
-
-type departure struct {
-	peer machine.Peer
-	id   uint16
-	live bool
-}
-
 const departures = 256
-
-// note enters a packet that leaves the queue.
-func (d *departed) note(s *Sent, acknowledged bool) {
-	if !s.Adapts || acknowledged && s.Copies == 1 {
-		return
-	}
-	if *d == nil {
-		*d = make(departed, departures)
-	}
-	(*d)[s.ID%departures] = departure{s.Peer, s.ID, true}
-}
-
-// take reports whether a packet is remembered, and forgets it.
-func (d departed) take(peer machine.Peer, id uint16) bool {
-	if d == nil {
-		return false
-	}
-	e := &d[id%departures]
-	if !e.live || e.peer != peer || e.id != id {
-		return false
-	}
-	*e = departure{}
-	return true
-}

@@ -8,11 +8,11 @@ import (
 
 // Findings lists the rules that the tracker may report.
 var Findings = []*machine.Rule{
-	orderBroken, outOfTurn, idReuse, wrapInFlight, ackIgnored, ackOfNothing, ackMissing, gaveUp, spuriousEarly, spuriousAckLost, resentLoss,
-	deliveredAgain, promiseForgotten, oversize, commandByte, unknownFlags, foreignDatagram, idsMissing,
+	OrderBroken, OutOfTurn, IDReuse, WrapInFlight, AckIgnored, AckOfNothing, AckMissing, GaveUp, SpuriousEarly, SpuriousAckLost, ResentLoss,
+	DeliveredAgain, PromiseForgotten, Oversize, CommandByte, UnknownFlags, ForeignDatagram, IDsMissing,
 }
 
-var orderBroken = &machine.Rule{
+var OrderBroken = &machine.Rule{
 	ID: "srdp-order-broken", Severity: machine.Error, Absence: true,
 	Summary: "an ordered packet was sent while another one to the same receiver was in flight",
 	Explain: `SRDP_ORDER promises that packets are received in the order sent. The way that the document gives for it is to have one such packet in flight to a receiver at a time: the next one waits until the first is acknowledged. Here it did not wait. If the first one is lost and sent again, the receiver hands over the second before it.
@@ -25,7 +25,7 @@ Keep a queue of ordered packets for each receiver, and send the next one when th
 	},
 }
 
-var outOfTurn = &machine.Rule{
+var OutOfTurn = &machine.Rule{
 	ID: "srdp-out-of-order", Severity: machine.Warn,
 	Summary: "an ordered packet reached its receiver after a later one",
 	Explain: `The first copy of a packet with SRDP_ORDER that arrived came behind a later one's: the receiver, which has no means to put them in order, handed them over so. Either the sender had both in flight (see "srdp-order-broken"), or it gave the first one up, went on, and the network delivered it after all: with a limit to the repeats the promise cannot be kept.
@@ -36,7 +36,7 @@ At the receiver's own end the capture proves it. Elsewhere it is possible: ackno
 	},
 }
 
-var idReuse = &machine.Rule{
+var IDReuse = &machine.Rule{
 	ID: "srdp-id-reuse", Severity: machine.Error,
 	Summary: "a packet id was used for other bytes than before",
 	Explain: `A packet that is sent again has the same id and the same bytes. Here the same id came with other bytes, and the sender's ids had not gone all round in between: by the distance and the time, it is the same id and not that of the next round. The acknowledgement of the one takes the other out of the sent queue; a receiver that filters duplicates throws the second away, unread.
@@ -47,7 +47,7 @@ It is certain where the first packet still waited for its acknowledgement, or wh
 	},
 }
 
-var wrapInFlight = &machine.Rule{
+var WrapInFlight = &machine.Rule{
 	ID: "srdp-wrap-in-flight", Severity: machine.Warn,
 	Summary: "the ids went all round while a packet still waited for its acknowledgement",
 	Explain: `Packet ids have 15 bits, for all peers together. After 32,768 packets an id comes again; if the old packet of that id is still in the sent queue (a peer that does not answer, repeats without end), an acknowledgement can no longer tell the two apart.
@@ -58,7 +58,7 @@ Limit the repeats, or skip ids that are still in the queue.`,
 	},
 }
 
-var ackIgnored = &machine.Rule{
+var AckIgnored = &machine.Rule{
 	ID: "srdp-ack-ignored", Severity: machine.Warn, Resend: "ack-ignored",
 	Summary: "a packet was sent again although its acknowledgement had reached the sender",
 	Explain: `The tap is at the sender: the acknowledgement passed it, and much later than an application takes to look at its socket the packet was sent again. The sender does not find the id in its sent queue (the top bit not taken off? another byte order?), its application stood still, or its socket's buffer was full and dropped the acknowledgement.`,
@@ -67,7 +67,7 @@ var ackIgnored = &machine.Rule{
 	},
 }
 
-var ackOfNothing = &machine.Rule{
+var AckOfNothing = &machine.Rule{
 	ID: "srdp-ack-of-nothing", Severity: machine.Warn, Absence: true,
 	Summary: "an acknowledgement names an id that was not sent to who acknowledges it",
 	Explain: `No packet of that id has passed the tap in the other direction of this flow. Either the capture lost it, or it was sent to another peer, or the receiver acknowledges what did not come (byte order, a wrong id). Packets from before the capture are left out of this.
@@ -78,7 +78,7 @@ It is certain where the tap is at the side that would have sent the packet.`,
 	},
 }
 
-var ackMissing = &machine.Rule{
+var AckMissing = &machine.Rule{
 	ID: "srdp-ack-missing", Severity: machine.Warn, Absence: true,
 	Summary: "copies of packets reached their receiver and were not acknowledged",
 	Explain: `The tap is at the receiver. A receiver acknowledges every copy of a data packet, duplicates too: otherwise its sender goes on sending. Here fewer acknowledgements left than copies came, and the receiver was still there. It filters duplicates before it acknowledges, it lost datagrams in its socket's buffer, or what came was not SRDP.`,
@@ -87,7 +87,7 @@ var ackMissing = &machine.Rule{
 	},
 }
 
-var gaveUp = &machine.Rule{
+var GaveUp = &machine.Rule{
 	ID: "srdp-gave-up", Severity: machine.Warn, Absence: true,
 	Summary: "a packet was never acknowledged, and its sender stopped sending it",
 	Explain: `No acknowledgement passed the tap, and the next copy did not come when it was due: the sender has reached its limit of repeats, or its application gave the packet up. Whether it arrived is not known, since the acknowledgements may have been lost. Away from the sender it is possible only: further copies may have been lost before the tap.
@@ -98,7 +98,7 @@ var gaveUp = &machine.Rule{
 	},
 }
 
-var spuriousEarly = &machine.Rule{
+var SpuriousEarly = &machine.Rule{
 	ID: "srdp-spurious-early", Severity: machine.Note, Resend: "late-ack",
 	Summary: "packets were sent again while their acknowledgement was on its way",
 	Explain: `The copy and the acknowledgement of an earlier one crossed in the network: nothing was lost, the timeout was shorter than what the packet and its acknowledgement took together. It costs bandwidth, and a receiver without SRDP_DONTDUPLICATE hands the packet over twice.
@@ -109,7 +109,7 @@ It is told by the acknowledgement coming sooner after the copy than any answer t
 	},
 }
 
-var spuriousAckLost = &machine.Rule{
+var SpuriousAckLost = &machine.Rule{
 	ID: "srdp-spurious-ack-lost", Severity: machine.Note, Resend: "ack-lost",
 	Summary: "packets were sent again because their acknowledgements were lost",
 	Explain: `The packet had arrived: its acknowledgement passed the tap, and the copy came later than one that had crossed it could. So the acknowledgement was lost between the tap and the sender. That is what repeats are for; a receiver without SRDP_DONTDUPLICATE hands the packet over twice.`,
@@ -118,7 +118,7 @@ var spuriousAckLost = &machine.Rule{
 	},
 }
 
-var resentLoss = &machine.Rule{
+var ResentLoss = &machine.Rule{
 	ID: "srdp-resent-loss", Severity: machine.Note, Resend: "lost", Absence: true,
 	Summary: "packets were sent again because copies of them or their acknowledgements were lost",
 	Explain: `Fewer acknowledgements passed the tap than copies: of each copy that is missing one, the copy or its acknowledgement was lost beyond the tap. Which of the two, only a capture at the receiver tells: there every copy that arrives is acknowledged.`,
@@ -127,7 +127,7 @@ var resentLoss = &machine.Rule{
 	},
 }
 
-var deliveredAgain = &machine.Rule{
+var DeliveredAgain = &machine.Rule{
 	ID: "srdp-delivered-again", Severity: machine.Note,
 	Summary: "packets without SRDP_DONTDUPLICATE arrived, and were handed over, more than once",
 	Explain: `Each copy of a packet that arrives is handed to the application, unless the packet asks for SRDP_DONTDUPLICATE. Copies come from needless repeats ("srdp-spurious-early", "srdp-spurious-ack-lost") or from the network. If doing it twice matters, set the flag, or let the data carry what tells that it was done.`,
@@ -136,7 +136,7 @@ var deliveredAgain = &machine.Rule{
 	},
 }
 
-var promiseForgotten = &machine.Rule{
+var PromiseForgotten = &machine.Rule{
 	ID: "srdp-duplicate-late", Severity: machine.Warn,
 	Summary: "a copy of a packet with SRDP_DONTDUPLICATE came when the receiver may have forgotten its id",
 	Explain: `A receiver knows duplicates by a list of recently received ids, which is bounded. This copy came behind so many other ids, or so much later, that the list that the profile describes (recent, remember) no longer has it: it may have been handed over again. Whether it was does not show on the wire.`,
@@ -145,7 +145,7 @@ var promiseForgotten = &machine.Rule{
 	},
 }
 
-var oversize = &machine.Rule{
+var Oversize = &machine.Rule{
 	ID: "srdp-oversize", Severity: machine.Warn,
 	Summary: "a packet carries more bytes than the document allows",
 	Explain: `SRDP does not fragment: a packet is to fit in 576 bytes, the least that every IPv4 host takes whole. Less 20 of IP and 8 of UDP that leaves 548 (the limit of the call), of which the header takes 4 in the direct form (544) and 16 in the proxied one (532, the document's own figure). A receiver that keeps to the document need not take this one.
@@ -156,7 +156,7 @@ The profile's max_payload says otherwise for applications that do otherwise.`,
 	},
 }
 
-var commandByte = &machine.Rule{
+var CommandByte = &machine.Rule{
 	ID: "srdp-command-byte", Severity: machine.Warn,
 	Summary: "a command byte contradicts the packet id",
 	Explain: `The top bit of the packet id decides what a packet is; the command byte says otherwise here. The packet is read by its id. A sender that writes one command byte for both is best described by a profile: ack_command equal to data_command.`,
@@ -165,7 +165,7 @@ var commandByte = &machine.Rule{
 	},
 }
 
-var unknownFlags = &machine.Rule{
+var UnknownFlags = &machine.Rule{
 	ID: "srdp-unknown-flags", Severity: machine.Note,
 	Summary: "the flags have bits that the document does not know",
 	Explain: `The document names SRDP_DONTDUPLICATE and SRDP_ORDER, and gives no values; by default they are 0x01 and 0x02. Other bits ask for services that a receiver by the document does not have (SRDP_NOTIMP), or this application has other values: the profile's dont_duplicate and order say so. Told once for each side.`,
@@ -174,7 +174,7 @@ var unknownFlags = &machine.Rule{
 	},
 }
 
-var foreignDatagram = &machine.Rule{
+var ForeignDatagram = &machine.Rule{
 	ID: "srdp-foreign", Severity: machine.Note,
 	Summary: "datagrams of another protocol share the flow",
 	Explain: `SRDP is made to share its port: the command byte is there to tell its packets from others. These datagrams have another first byte, or cannot be packets, or look like data that nobody ever acknowledged and whose id or flags do not fit the rest (then it is likely, not certain). They enter no state.`,
@@ -183,7 +183,7 @@ var foreignDatagram = &machine.Rule{
 	},
 }
 
-var idsMissing = &machine.Rule{
+var IDsMissing = &machine.Rule{
 	ID: "srdp-ids-missing", Severity: machine.Note, Absence: true,
 	Summary: "ids of an endpoint at the tap are in none of its flows",
 	Explain: `An endpoint numbers its packets to all peers by one counter, so over all of its flows together the ids rise by one. These ids passed the tap in no flow, though the tap is at the endpoint: the capture dropped packets, a capture filter left flows out, or the endpoint sends over another interface too.`,

@@ -110,7 +110,7 @@ func (r *Received) enter(rules *Rules, e receipt) (place int) {
 // enlist puts entry n into the index.
 func (r *Received) enlist(n int) {
 	e := &r.list[n%len(r.list)]
-	newest := &r.index[home(e.id, len(r.index)-1)]
+	newest := &r.index[Home(e.id, len(r.index)-1)]
 	e.before = 0
 	if before := *newest - 1; before >= 0 {
 		e.before = int32(min(n-before, len(r.list)))
@@ -124,7 +124,7 @@ func (r *Received) find(rules *Rules, id uint16, sum uint32, now machine.Instant
 		return -1
 	}
 	found := -1
-	for n := r.index[home(id, len(r.index)-1)] - 1; n >= 0 && n >= r.count-len(r.list); {
+	for n := r.index[Home(id, len(r.index)-1)] - 1; n >= 0 && n >= r.count-len(r.list); {
 		place := n % len(r.list)
 		e := &r.list[place]
 		if e.id == id && e.sum == sum && now.Sub(e.at) <= rules.Remember && (found < 0 || place < found) {

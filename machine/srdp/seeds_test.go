@@ -10,6 +10,8 @@ import (
 
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/srdp"
+	"github.com/ackscope/ackscope/machine/srdp/endpoint"
+	"github.com/ackscope/ackscope/machine/srdp/tracker"
 	"github.com/ackscope/ackscope/sim"
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
@@ -63,14 +65,14 @@ func (d *drawn) run(t *testing.T, seed uint64) *observed {
 	end := machine.Instant(d.seconds) * machine.Instant(time.Second)
 	addressOf := func(host int) wire.Address { return wire.Address{IP: [4]byte{10, 0, 0, byte(host)}, Port: 7000} }
 	host := func(i int, side machine.Side, peers map[machine.Peer]int, rate float64) *sim.Host {
-		e, err := srdp.NewEndpoint(srdp.Options{Profile: &p, Side: side, First: d.first, Self: addressOf(i), Limit: d.limit})
+		e, err := endpoint.New(endpoint.Options{Profile: &p, Side: side, First: d.first, Self: addressOf(i), Limit: d.limit})
 		if err != nil {
 			t.Fatal(err)
 		}
 		app := func(f *sim.Frame) {
 			if f.Number == 0 && d.form == wire.Proxied {
 				for peer := range machine.Peer(len(peers)) {
-					f.Do(srdp.Introduce(peer, addressOf(peers[peer])))
+					f.Do(endpoint.Introduce(peer, addressOf(peers[peer])))
 				}
 			}
 			for peer := range machine.Peer(len(peers)) {
@@ -135,11 +137,11 @@ func (d *drawn) run(t *testing.T, seed uint64) *observed {
 	facts := machine.Facts{Vantage: d.tap, VantageReason: "told"}
 	config := configFor(d.form)
 	for range 2 {
-		tr := srdp.NewTracker(config, facts)
+		tr := tracker.New(config, facts)
 		scopes := map[int]machine.Scope{}
 		scope := func(host int) machine.Scope {
 			if scopes[host] == nil {
-				scopes[host] = srdp.NewCounter(&config.Profile)
+				scopes[host] = tracker.NewCounter(&config.Profile)
 			}
 			return scopes[host]
 		}

@@ -9,6 +9,8 @@ import (
 	"github.com/ackscope/ackscope/internal/testenv"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/srdp"
+	"github.com/ackscope/ackscope/machine/srdp/endpoint"
+	"github.com/ackscope/ackscope/machine/srdp/tracker"
 	"github.com/ackscope/ackscope/sim"
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
@@ -67,13 +69,13 @@ func (c *conditions) run(t testing.TB, seed uint64) *observed {
 	p := wire.Default().In(c.form)
 	var hosts []*sim.Host
 	for i, name := range []string{"a", "b"} {
-		e, err := srdp.NewEndpoint(srdp.Options{Profile: &p, Side: machine.Side(i), First: c.first, Self: addresses[i]})
+		e, err := endpoint.New(endpoint.Options{Profile: &p, Side: machine.Side(i), First: c.first, Self: addresses[i]})
 		if err != nil {
 			t.Fatal(err)
 		}
 		app := func(f *sim.Frame) {
 			if c.form == wire.Proxied && f.Number == 0 {
-				f.Do(srdp.Introduce(0, addresses[1-i]))
+				f.Do(endpoint.Introduce(0, addresses[1-i]))
 			}
 			if f.Now >= stop || i == 1 && c.oneWay || f.Rand.IntN(3) > 0 {
 				return
@@ -116,8 +118,8 @@ func (c *conditions) run(t testing.TB, seed uint64) *observed {
 // begins with what the first has learned.
 func (o *observed) track(config srdp.Config, facts machine.Facts) {
 	for range 2 {
-		tr := srdp.NewTracker(config, facts)
-		scopes := [2]machine.Scope{srdp.NewCounter(&config.Profile), srdp.NewCounter(&config.Profile)}
+		tr := tracker.New(config, facts)
+		scopes := [2]machine.Scope{tracker.NewCounter(&config.Profile), tracker.NewCounter(&config.Profile)}
 		o.events, o.anomalies, o.messages = o.events[:0], o.anomalies[:0], o.messages[:0]
 		var out machine.Effects
 		take := func() {

@@ -230,7 +230,7 @@ func (q *Queue) find(id uint16) int32 {
 		return -1
 	}
 	mask := len(q.index) - 1
-	for i := home(id, mask); ; i = (i + 1) & mask {
+	for i := Home(id, mask); ; i = (i + 1) & mask {
 		slot := q.index[i] - 1
 		if slot < 0 || q.slots[slot].ID == id {
 			return slot
@@ -240,10 +240,10 @@ func (q *Queue) find(id uint16) int32 {
 
 const firstIndex = 8
 
-// home gives the place at which an id is looked for first. It scatters ids that
+// Home gives the place at which an id is looked for first. It scatters ids that
 // follow each other: side by side they would make one long run, which each
 // removal had to walk.
-func home(id uint16, mask int) int { return int(uint32(id)*2654435769>>16) & mask }
+func Home(id uint16, mask int) int { return int(uint32(id)*2654435769>>16) & mask }
 
 // enlist enters a slot in the index, which is at most half full.
 func (q *Queue) enlist(slot int32) {
@@ -259,7 +259,7 @@ func (q *Queue) enlist(slot int32) {
 
 func (q *Queue) seat(slot int32) {
 	mask := len(q.index) - 1
-	i := home(q.slots[slot].ID, mask)
+	i := Home(q.slots[slot].ID, mask)
 	for q.index[i] != 0 {
 		i = (i + 1) & mask
 	}
@@ -270,7 +270,7 @@ func (q *Queue) seat(slot int32) {
 // runs of others.
 func (q *Queue) delist(id uint16) {
 	mask := len(q.index) - 1
-	i := home(id, mask)
+	i := Home(id, mask)
 	for q.slots[q.index[i]-1].ID != id {
 		i = (i + 1) & mask
 	}
@@ -280,7 +280,7 @@ func (q *Queue) delist(id uint16) {
 			break
 		}
 		// The entry at j may move to i unless its home lies between them.
-		if first := home(q.slots[q.index[j]-1].ID, mask); (j-first)&mask >= (j-i)&mask {
+		if first := Home(q.slots[q.index[j]-1].ID, mask); (j-first)&mask >= (j-i)&mask {
 			q.index[i] = q.index[j]
 			i = j
 		}

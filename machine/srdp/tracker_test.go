@@ -10,6 +10,7 @@ import (
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/machinetest"
 	"github.com/ackscope/ackscope/machine/srdp"
+	"github.com/ackscope/ackscope/machine/srdp/tracker"
 	"github.com/ackscope/ackscope/sim"
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
@@ -275,7 +276,7 @@ func TestInferred(t *testing.T) {
 	s.data(12250, a, 10, 0, "ten")
 	o := s.tell(atA, srdp.DefaultRules())
 	var v machine.View
-	tr := srdp.NewTracker(configFor(wire.Direct), o.learned)
+	tr := tracker.New(configFor(wire.Direct), o.learned)
 	var out machine.Effects
 	for i := range o.seen {
 		tr.Observe(&o.seen[i], &out)
@@ -333,7 +334,7 @@ func TestTrackerLaws(t *testing.T) {
 			repeats: 3, flags: 0xff, tap: machine.VantageBetween, place: 0.3, seconds: 10, first: 32600,
 		}
 		o := c.run(t, 11)
-		machinetest.Tracker(t, func() machine.Tracker { return srdp.NewTracker(configFor(form), o.learned) }, o.seen)
+		machinetest.Tracker(t, func() machine.Tracker { return tracker.New(configFor(form), o.learned) }, o.seen)
 	}
 }
 
@@ -342,7 +343,7 @@ func TestTrackerLaws(t *testing.T) {
 // is not believed.
 func TestCounter(t *testing.T) {
 	p := wire.Default()
-	c := srdp.NewCounter(&p)
+	c := tracker.NewCounter(&p)
 	send := func(flow int, id uint16, text string) machine.Place {
 		b := p.Append(nil, &wire.Packet{Command: p.DataCommand, ID: id & 0x7fff}, []byte(text))
 		return c.Observe(flow, &machine.Datagram{Bytes: b, Length: len(b)})
@@ -379,7 +380,7 @@ func TestCounter(t *testing.T) {
 		t.Errorf("the endpoint's figures are %v", got)
 	}
 	// A capture that has one of very many flows: its ids step far, again and again.
-	c = srdp.NewCounter(&p)
+	c = tracker.NewCounter(&p)
 	for i := range 50 {
 		n := int64(i) * 10_000
 		if at := send(1, uint16(n), "x"); i > 3 && at.Number != n {
@@ -396,7 +397,7 @@ func TestCounter(t *testing.T) {
 func TestSteadyStateAllocatesNothing(t *testing.T) {
 	p := wire.Default()
 	config := configFor(wire.Direct)
-	tr, scope := srdp.NewTracker(config, machine.Facts{Vantage: atA}), srdp.NewCounter(&p)
+	tr, scope := tracker.New(config, machine.Facts{Vantage: atA}), tracker.NewCounter(&p)
 	out := machine.Effects{}
 	var bytes []byte
 	n := 0
@@ -433,18 +434,18 @@ func TestTenThousandPeers(t *testing.T) {
 	const peers = 10_000
 	p := wire.Default()
 	config := configFor(wire.Direct)
-	server := srdp.NewCounter(&p)
+	server := tracker.NewCounter(&p)
 	var out machine.Effects
 	total, next := 0, 0
 	var trackers [peers]machine.Tracker
-	var clients [peers]*srdp.Counter
+	var clients [peers]*tracker.Counter
 	for i := range trackers {
-		trackers[i], clients[i] = srdp.NewTracker(config, machine.Facts{Vantage: atA}), srdp.NewCounter(&p)
+		trackers[i], clients[i] = tracker.New(config, machine.Facts{Vantage: atA}), tracker.NewCounter(&p)
 	}
 	for round := range 4 {
 		for i, tr := range trackers {
 			at := machine.Instant(round*peers+i) * machine.Instant(10*time.Microsecond)
-			feed := func(scope *srdp.Counter, from machine.Side, pk wire.Packet) {
+			feed := func(scope *tracker.Counter, from machine.Side, pk wire.Packet) {
 				b := p.Append(nil, &pk, []byte("state of the world"))
 				d := machine.Datagram{At: at, Ref: 1, From: from, Bytes: b, Length: len(b)}
 				d.Place = scope.Observe(i+1, &d)
@@ -481,11 +482,11 @@ func BenchmarkTracker(b *testing.B) {
 	config := configFor(wire.Direct)
 	b.ReportAllocs()
 	var out machine.Effects
-	tr, scopes := srdp.NewTracker(config, o.learned), [2]*srdp.Counter{}
+	tr, scopes := tracker.New(config, o.learned), [2]*tracker.Counter{}
 	for i := 0; b.Loop(); i++ {
 		if i%len(o.seen) == 0 {
-			tr = srdp.NewTracker(config, o.learned)
-			scopes = [2]*srdp.Counter{srdp.NewCounter(&config.Profile), srdp.NewCounter(&config.Profile)}
+			tr = tracker.New(config, o.learned)
+			scopes = [2]*tracker.Counter{tracker.NewCounter(&config.Profile), tracker.NewCounter(&config.Profile)}
 		}
 		d := o.seen[i%len(o.seen)]
 		d.Place = scopes[d.From].Observe(1, &d)

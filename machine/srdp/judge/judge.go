@@ -1,0 +1,204 @@
+package judge
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/srdp"
+	wire "github.com/ackscope/ackscope/wire/srdp"
+)
+
+// Behaviours lists the known ways to speak the protocol.
+var Behaviours = []machine.Behaviour{
+	{Name: "srdp@1995", Doc: "the document: each copy of a packet is acknowledged once; a packet goes out again, unchanged and at one interval, until it is; one that keeps order waits for the one before it"},
+}
+
+// Judge holds what both sides of a flow sent against what references would have
+// sent: acknowledgements, ids, repeats and their times, and the order flag.
+//
+//	near side   each copy that passed the tap towards it is acknowledged once, in
+//	            order; what it sends again was neither acknowledged nor given up,
+//	            and is due
+//	far side    what it acknowledges was sent, and its copies are copies
+//
+// What an application asks for is not on the wire: how often a packet is sent, at
+// which interval, to whom else. So a packet that is not sent again, or an id that
+// is missing, proves nothing; the interval between the copies of one packet does,
+// for it is one. A proxy speaks for others, who are not at the tap: in the proxied
+// form a side is near only in what bears its own address.
+type Judge struct {
+	config srdp.Config
+	sides  [2]judged
+	pk     wire.Packet
+}
+
+// judged is one side.
+type judged struct {
+	near, stream bool
+	own          wire.Address // its own, in the proxied form
+	proxied      bool
+	opinion      machine.Opinion
+	asked        []arrival // that the side has not acknowledged
+	places       uint64    // of what passed the tap towards it
+	readTo       uint64    // all up to this place was read
+	last         machine.Ref
+	spoke        machine.Instant
+	odd          *machine.Divergence // of a far side: the first that it acknowledged and its peer at the tap had not sent
+	oddID        uint16
+	mangle       mangled
+	before       bool // something of its peer came before the capture, for all that is known
+
+	lanes  []*judgedLane // what it sends, by the addresses in the packets
+	byPair map[srdp.Pair]*judgedLane
+}
+
+// arrival is a data packet that passed the tap towards a side.
+type arrival struct {
+	pair  srdp.Pair
+	id    uint16
+	at    machine.Instant
+	ref   machine.Ref
+	place uint64
+	may   bool // it need not be acknowledged: the reference does not know its flags, or it is too large
+}
+
+const (
+	keptMost = 4096 // ids of one lane, and arrivals of one side
+	// laneMost bounds the pairs of addresses that are judged.
+	laneMost = 1 << 10
+	// answerSlack is how long an acknowledgement may wait for its side's frame,
+	// while the side sends other things.
+	answerSlack = time.Second
+	// readSlack is how long an acknowledgement may lie in the socket.
+	readSlack = 500 * time.Millisecond
+)
+
+// New gives the judge of a flow between two addresses. Of facts it uses where
+// the tap stands.
+func New(c srdp.Config, facts machine.Facts, ends [2]netip.AddrPort, behaviours [2]string) (*Judge, error) {
+	j := &Judge{config: c}
+	for i := range j.sides {
+		if behaviours[i] != Behaviours[0].Name {
+			return nil, fmt.Errorf("behaviour %q: expected %s", behaviours[i], Behaviours[0].Name)
+		}
+		s := &j.sides[i]
+		s.near, s.stream, s.proxied = facts.Vantage.Near(machine.Side(i)), c.Stream, c.Profile.Form == wire.Proxied
+		s.own, _ = wire.AddressOf(ends[i])
+		s.opinion.Inferred.Tick = facts.Tick[i]
+	}
+	return j, nil
+}
+
+// Observe takes the next datagram; what is none of the protocol's is passed over.
+func (j *Judge) Observe(d *machine.Datagram) {
+	pk := &j.pk
+	length := max(d.Length, len(d.Bytes))
+	s, peer := &j.sides[d.From], &j.sides[d.From.Other()]
+	var v *machine.Divergence
+	switch {
+	case !j.config.Profile.Fits(d.Bytes, length, pk):
+		if v = s.marked(j, d); v == nil {
+			v = s.misspelt(&j.config.Profile, d)
+		}
+		if v == nil {
+			s.mangles(&j.config.Profile, d)
+			return
+		}
+	case j.config.Profile.Contradicts(pk):
+		s.opinion.Compared++
+		if v = s.contradicts(&j.config.Profile, d, pk); pk.Ack {
+			peer.acked(d, pk)
+		}
+	case pk.Ack:
+		s.opinion.Compared++
+		v = s.acknowledges(peer, d, pk)
+		peer.acked(d, pk)
+	default:
+		s.opinion.Compared++
+		s.opinion.Inferred.Submitted++
+		v = s.sends(j, d)
+		may := j.config.Profile.UnknownFlags(pk.Flags) != 0 || length-pk.PayloadOffset > j.config.MaxPayload && j.config.MaxPayload > 0
+		peer.arrives(arrival{peer.pairOf(pk), pk.ID, d.At, d.Ref, 0, may})
+	}
+	if s.opinion.Divergence == nil {
+		s.draw(j, d, v)
+		s.opinion.Divergence = v
+	}
+	s.spoke, s.last = d.At, d.Ref
+}
+
+// pairOf gives the addresses in a packet; none in the direct form.
+func (s *judged) pairOf(pk *wire.Packet) srdp.Pair {
+	if !s.proxied {
+		return srdp.Pair{}
+	}
+	return srdp.Pair{Source: pk.Source, Destination: pk.Destination}
+}
+
+// strict reports whether the tap stands at whoever sends from, or reads at, an
+// address of this side.
+func (s *judged) strict(at wire.Address) bool {
+	return s.near && !s.stream && (!s.proxied || at == s.own)
+}
+
+// lane gives what the side sends under a pair of addresses; nil for one too many.
+func (s *judged) lane(p srdp.Pair) *judgedLane {
+	if l := s.known(p); l != nil || len(s.lanes) >= laneMost {
+		return l
+	}
+	l := &judgedLane{pair: p, sent: map[uint16]*outgoing{}}
+	s.lanes = append(s.lanes, l)
+	if len(s.lanes) > 1 {
+		if s.byPair == nil {
+			s.byPair = map[srdp.Pair]*judgedLane{}
+		}
+		s.byPair[p] = l
+	}
+	return l
+}
+
+func (s *judged) known(p srdp.Pair) *judgedLane {
+	if len(s.lanes) > 0 && s.lanes[0].pair == p {
+		return s.lanes[0]
+	}
+	return s.byPair[p]
+}
+
+func diverge(d *machine.Datagram, rule, field string, expected, got any, because string, frames ...machine.Ref) *machine.Divergence {
+	v := &machine.Divergence{Ref: d.Ref, At: d.At, Rule: rule, Field: field, Expected: fmt.Sprint(expected), Got: fmt.Sprint(got), Because: because}
+	for _, f := range frames {
+		if f != 0 && !slices.Contains(v.Frames, f) {
+			v.Frames = append(v.Frames, f)
+		}
+	}
+	slices.Sort(v.Frames)
+	return v
+}
+
+// Finish settles what is open.
+func (j *Judge) Finish() {
+	for i := range j.sides {
+		s := &j.sides[i]
+		if (!s.near || s.proxied) && s.opinion.Undecided == 0 {
+			s.opinion.Undecided = s.opinion.Compared
+		}
+		if s.opinion.Undecided > 0 {
+			s.opinion.Why = "what passed the tap towards this side may have been lost behind it; repeats and time-outs are its application's"
+		}
+	}
+}
+
+// Opinion gives what is found of a side.
+func (j *Judge) Opinion(s machine.Side) *machine.Opinion { return &j.sides[s].opinion }
+
+// hashOf tells the bytes of packets apart (FNV-1a).
+func hashOf(b []byte) uint64 {
+	h := uint64(14695981039346656037)
+	for _, c := range b {
+		h = (h ^ uint64(c)) * 1099511628211
+	}
+	return h
+}

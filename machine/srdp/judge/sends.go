@@ -1,0 +1,192 @@
+package judge
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/srdp"
+	wire "github.com/ackscope/ackscope/wire/srdp"
+)
+
+// judgedLane is what a side sends under one pair of addresses: all that it sends,
+// in the direct form.
+type judgedLane struct {
+	pair  srdp.Pair
+	met   bool
+	plain bool   // top is known
+	first uint16 // oldest id of which all since are known: what came before the capture is not
+	top   uint16 // newest id sent that keeps no order
+	high  uint16 // newest id sent
+	sent  map[uint16]*outgoing
+	old   []uint16 // ids by age, to forget them
+	// The packet that keeps order and that was sent last.
+	ordered uint16
+	waits   bool
+}
+
+// outgoing is a data packet that a side sent.
+type outgoing struct {
+	hash     uint64
+	ref      machine.Ref // the first copy's frame
+	lastRef  machine.Ref
+	lastAt   machine.Instant
+	ackedAt  machine.Instant
+	ackRef   machine.Ref
+	ackPlace uint64 // of the first acknowledgement, among what passed the tap towards the side
+	acks     int
+	copies   int
+	// The time between two copies, as far as is known; most is 0 before there were two.
+	least, most time.Duration
+	ordered     bool
+}
+
+const (
+	// reuseAfter is when an id that comes again is another packet: the counter has
+	// wrapped, or its sender began anew.
+	reuseAfter = 30 * time.Second
+	// timerSlack is how late a side that goes on sending may look at its timer, and
+	// copySlack by how much two copies can show closer together than they are.
+	timerSlack = 100 * time.Millisecond
+	copySlack  = 20 * time.Millisecond
+	// restarted ids begin below this, and lie far behind those before.
+	restarted = 64
+)
+
+// sends takes a data packet that s sent.
+func (s *judged) sends(j *Judge, d *machine.Datagram) *machine.Divergence {
+	pk := &j.pk
+	l := s.lane(s.pairOf(pk))
+	if l == nil {
+		s.opinion.Undecided++
+		return nil
+	}
+	own := s.near && (!s.proxied || pk.Source == s.own)
+	strict := own && !s.stream
+	var overdue *machine.Divergence
+	if strict {
+		overdue = s.overdue(d)
+	}
+	// It is taken into account, whatever else is wrong with its sender: its peer
+	// may acknowledge it.
+	if v := s.counts(j, l, d, own); overdue == nil {
+		return v
+	}
+	return overdue
+}
+
+func (s *judged) counts(j *Judge, l *judgedLane, d *machine.Datagram, own bool) *machine.Divergence {
+	pk := &j.pk
+	hash := hashOf(d.Bytes)
+	if e := l.sent[pk.ID]; e != nil && d.At.Sub(e.lastAt) < reuseAfter {
+		if e.hash != hash {
+			return diverge(d, "id-reuse", "srdp.packet_id", "another id", pk.ID, fmt.Sprintf("packet %d was sent before with other content", pk.ID), e.ref)
+		}
+		v := s.repeats(l, d, pk.ID, e, own)
+		s.draw(j, d, v)
+		e.lastAt, e.lastRef = d.At, d.Ref
+		e.copies++
+		return v
+	}
+	// What keeps order has its number when it is submitted, and may leave later;
+	// what is older than the capture was sent before it.
+	ordered := pk.Flags&j.config.Profile.Order != 0
+	behind := l.plain && !newer(pk.ID, l.top)
+	if behind && pk.ID < restarted && (l.top-pk.ID)&0x7fff > 4*restarted {
+		l.met, l.plain, behind = false, false, false // it has begun anew
+	}
+	var v *machine.Divergence
+	if behind && own && !s.stream && !ordered && newer(pk.ID, l.first) {
+		v = diverge(d, "sequence", "srdp.packet_id", fmt.Sprintf("newer than %d", l.top), pk.ID, "a sender numbers its packets upwards", s.last)
+	}
+	if !l.met {
+		l.met, l.first, l.high = true, pk.ID, pk.ID
+	}
+	if newer(pk.ID, l.high) {
+		l.high = pk.ID
+	}
+	if ordered {
+		l.ordered, l.waits = pk.ID, true
+	} else if !behind {
+		l.plain, l.top = true, pk.ID
+	}
+	if len(l.old) >= keptMost {
+		if gone := l.old[0]; newer(gone, l.first) {
+			l.first = gone
+		}
+		delete(l.sent, l.old[0])
+		l.old = l.old[1:]
+	}
+	l.old = append(l.old, pk.ID)
+	l.sent[pk.ID] = &outgoing{hash: hash, ref: d.Ref, lastRef: d.Ref, lastAt: d.At, copies: 1, ordered: ordered}
+	return v
+}
+
+// repeats judges another copy.
+func (s *judged) repeats(l *judgedLane, d *machine.Datagram, id uint16, e *outgoing, own bool) *machine.Divergence {
+	switch {
+	case own && s.stream:
+		return diverge(d, "repeat-on-stream", "srdp.packet_id", "no copy", id, "over TCP nothing is sent again: the proxy does", e.ref)
+	case !own:
+		s.opinion.Undecided++
+		return nil
+	case e.acks > 0 && (s.readTo > e.ackPlace || d.At.Sub(e.ackedAt) > readSlack):
+		return diverge(d, "repeat-after-ack", "srdp.packet_id", "no copy", id, fmt.Sprintf("the acknowledgement of packet %d passed %.0f ms before it was sent again, and what passed after it was read", id, machine.Milliseconds(d.At.Sub(e.ackedAt))), e.lastRef, e.ackRef)
+	case e.ordered && l.waits && l.ordered != id:
+		frames := []machine.Ref{e.lastRef}
+		if next := l.sent[l.ordered]; next != nil {
+			frames = append(frames, next.ref)
+		}
+		return diverge(d, "order", "srdp.packet_id", fmt.Sprintf("%d, or a newer one", l.ordered), id, fmt.Sprintf("packet %d keeps order and was sent since: packet %d had been acknowledged then, or given up", l.ordered, id), frames...)
+	}
+	return s.interval(d, id, e)
+}
+
+// interval holds the time since the last copy of a packet against those before:
+// a packet has one. A copy comes as much later as its timer was looked at late;
+// but what the side sends in between shows that it did look.
+func (s *judged) interval(d *machine.Datagram, id uint16, e *outgoing) *machine.Divergence {
+	gap := d.At.Sub(e.lastAt)
+	least, most := s.spoke.Sub(e.lastAt)-timerSlack, gap+copySlack
+	was := [2]time.Duration{e.least, e.most}
+	e.least = max(e.least, least)
+	if e.most == 0 || most < e.most {
+		e.most = most
+	}
+	if e.least <= e.most {
+		return nil
+	}
+	rule, expected := "resend-early", fmt.Sprintf("after %.0f ms at the soonest", machine.Milliseconds(was[0]))
+	if least > was[1] {
+		rule, expected = "resend-late", fmt.Sprintf("after %.0f ms at the latest", machine.Milliseconds(was[1]+timerSlack))
+	}
+	return diverge(d, rule, "srdp.packet_id", expected, fmt.Sprintf("after %.0f ms", machine.Milliseconds(gap)), fmt.Sprintf("the copies of packet %d do not follow each other at one interval, though this side was not held up", id), e.ref, e.lastRef)
+}
+
+// never reports whether no packet of an id was sent since the capture began.
+func (l *judgedLane) never(id uint16) bool {
+	return l.met && newer(id, l.first) && l.sent[id] == nil
+}
+
+// marked judges what is no packet: data whose id has the mark of
+// acknowledgements, since its sender counts on behind 15 bits. Others on this
+// port can send anything; nothing but such a sender goes on with the next number.
+func (s *judged) marked(j *Judge, d *machine.Datagram) *machine.Divergence {
+	p, pk := &j.config.Profile, &j.pk
+	at := p.HeaderLen() - 1
+	if !pk.Ack || pk.Command != p.DataCommand || p.DataCommand == p.AckCommand || len(d.Bytes) <= at || p.UnknownFlags(d.Bytes[at]) != 0 {
+		return nil
+	}
+	l := s.known(s.pairOf(pk))
+	if l == nil || l.high < wire.AckMark-markedNear || int(pk.ID)+wire.AckMark-int(l.high) > markedNear {
+		return nil
+	}
+	e := l.sent[l.high]
+	return diverge(d, "id-range", "srdp.packet_id", fmt.Sprintf("an id of 15 bits: after %d comes 0", wire.AckMark-1), uint32(pk.ID)|wire.AckMark, "the top bit of the id is the mark of acknowledgements, and this is data", e.ref)
+}
+
+// markedNear is how near to the last id, before and behind, such a number is.
+const markedNear = 64
+
+// newer reports whether id a is newer than b, modulo 32768.
+func newer(a, b uint16) bool { return (a-b)&0x7fff != 0 && (a-b)&0x7fff < 0x4000 }

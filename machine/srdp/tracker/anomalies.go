@@ -1,0 +1,161 @@
+package tracker
+
+import (
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/srdp"
+	wire "github.com/ackscope/ackscope/wire/srdp"
+)
+
+// conditions reports what is wrong with a data packet as such.
+func (t *Tracker) conditions(s *party, e *life, p *sighting, out *machine.Effects) {
+	if int(e.size) > t.config.MaxPayload {
+		out.Report(srdp.Oversize, s.side, machine.Certain, p.at, p.ref, 0, float64(e.size), float64(t.config.MaxPayload))
+	}
+	if e.odd {
+		out.Report(srdp.CommandByte, s.side, machine.Certain, p.at, p.ref, 0, float64(e.command))
+	}
+	if bits := t.config.Profile.UnknownFlags(e.flags); bits != 0 && !s.wanders {
+		s.wanders = true
+		out.Report(srdp.UnknownFlags, s.side, machine.Certain, p.at, p.ref, 0, float64(bits))
+	}
+}
+
+// reused judges a packet whose id another one has had, not long ago: the ids have
+// wrapped, or the same id was given to other bytes.
+func (t *Tracker) reused(s *party, l *lane, before *life, id64 int64, p *sighting, out *machine.Effects) {
+	apart := id64 - before.id64
+	since := machine.Milliseconds(p.at.Sub(before.lastAt))
+	q := l.queue.Find(before.id)
+	waits := q != nil && q.ID64 == before.id64
+	switch {
+	case apart == 0 && (p.place.Known && s.sure || waits):
+		out.Report(srdp.IDReuse, s.side, machine.Certain, p.at, p.ref, before.frame, 1, float64(before.id), since)
+	case apart == 0:
+		// Of a far sender not all ids are seen: they may have gone all round.
+		out.Report(srdp.IDReuse, s.side, machine.Possible, p.at, p.ref, before.frame, 1, float64(before.id), since)
+	case waits:
+		out.Report(srdp.WrapInFlight, s.side, machine.Likely, p.at, p.ref, before.frame, 1, float64(before.id), since)
+		l.queue.Remove(q)
+	}
+}
+
+// answersNothing takes an acknowledgement of s for which no packet of its peer is
+// known.
+func (t *Tracker) answersNothing(s, peer *party, l *lane, p *sighting, out *machine.Effects) {
+	id := t.pk.ID
+	if l == nil || !l.met {
+		// Nothing of the peer has passed: the capture may have begun behind it.
+		s.counted(p)
+		if len(peer.lanes) > 0 {
+			out.Report(srdp.AckOfNothing, s.side, machine.Possible, p.at, p.ref, 0, float64(id))
+		}
+		return
+	}
+	s.counted(p)
+	ahead := wire.IDs.Distance(uint32(id), uint32(l.top&int64(wire.IDs.Mask())))
+	id64 := l.top + int64(ahead)
+	kept := l.lives.at(l.lives.kept()).id64
+	switch {
+	case id64 < l.firstID && !l.begun, id64 < kept:
+		return // of a packet from before the capture, or of one that ended long ago
+	case peer.sure:
+		out.Report(srdp.AckOfNothing, s.side, machine.Certain, p.at, p.ref, 0, float64(id))
+	default:
+		out.Report(srdp.AckOfNothing, s.side, machine.Likely, p.at, p.ref, 0, float64(id))
+	}
+}
+
+// endFindings reports on a packet whose life has ended.
+func (t *Tracker) endFindings(s *party, e *life, out *machine.Effects) {
+	if t.config.Stream {
+		return // its repeats and its order are the proxy's affair
+	}
+	r := &t.parties[s.side.Other()]
+	attempts := e.attempts()
+	tell := func(rule *machine.Rule, of machine.Side, sure machine.Certainty, figures ...float64) {
+		out.Report(rule, of, sure, e.lastAt, e.newest(), e.frame, figures...)
+	}
+	both := machine.Likely
+	if t.facts.Vantage == machine.VantageBoth {
+		both = machine.Certain
+	}
+	if e.unsure {
+		both = machine.Possible
+	}
+	needless := int32(0)
+	if attempts > 1 && e.acks > 0 {
+		crossed := e.crossed
+		if e.acks >= e.copies {
+			crossed = max(crossed, attempts-1-e.ackLost)
+			if e.ignored {
+				crossed = e.crossed
+			}
+		}
+		if needless = crossed + e.ackLost; crossed > 0 {
+			tell(srdp.SpuriousEarly, s.side, both, float64(crossed), float64(e.id), machine.Milliseconds(e.interval))
+		}
+		if e.ackLost > 0 {
+			tell(srdp.SpuriousAckLost, s.side, both, float64(e.ackLost), float64(e.id))
+		}
+		if e.ignored {
+			needless = attempts
+			tell(srdp.AckIgnored, s.side, machine.Likely, float64(attempts), float64(e.id), machine.Milliseconds(e.lastAt.Sub(e.ackAt)))
+		}
+	}
+	t.judgePath(s, e, needless)
+	if lost := attempts - 1 - needless; lost > 0 && !e.gaveUp {
+		tell(srdp.ResentLoss, s.side, machine.Likely, float64(attempts), float64(e.id))
+	}
+	if e.acks == 0 && e.gaveUp {
+		grade := machine.Likely
+		if !s.near {
+			grade = machine.Possible
+		}
+		tell(srdp.GaveUp, s.side, grade, float64(attempts), float64(e.id), machine.Milliseconds(e.lastAt.Sub(e.at)))
+	}
+	if missing := e.copies - e.acks; missing > 0 && r.near && r.spoke.Sub(e.lastAt) > time.Second {
+		tell(srdp.AckMissing, r.side, machine.Likely, float64(missing), float64(e.id))
+	}
+	if e.arrived > 1 && e.flags&t.config.Profile.DontDuplicate == 0 {
+		grade := machine.Likely
+		if r.sure {
+			grade = machine.Certain
+		}
+		tell(srdp.DeliveredAgain, r.side, grade, float64(e.arrived), float64(e.id))
+	}
+	if e.overtook != 0 {
+		t.overtaken(s, e, out)
+	}
+}
+
+// overtaken judges an ordered packet during whose time in flight another one was
+// sent: its sender broke the order, or it had given this one up.
+func (t *Tracker) overtaken(s *party, e *life, out *machine.Effects) {
+	tell := func(sure machine.Certainty) {
+		out.Report(srdp.OrderBroken, s.side, sure, e.overtook, e.overRef, e.frame, float64(e.id), machine.Milliseconds(e.overtook.Sub(e.at)))
+	}
+	last := e.lastAt
+	if last > e.overtook {
+		tell(machine.Certain) // it was still being sent again
+		return
+	}
+	// Its sender has either broken the order or given it up: by a timeout and a
+	// number of repeats that are the call's own, or at any time that it likes.
+	waited := e.overtook.Sub(last)
+	least := time.Duration(0)
+	if s.timing != nil {
+		least = s.timing.least
+	}
+	if least -= least / 10; !s.sure {
+		least /= 2 // copies come to the tap as the network lets them
+	}
+	answer := t.parties[s.side.Other()].reach.least()
+	switch {
+	case e.overtook.Sub(e.at) < answer/4:
+		tell(machine.Likely)
+	case waited < max(least, answer):
+		tell(machine.Possible)
+	}
+}

@@ -1,0 +1,291 @@
+package tracker
+
+import (
+	"maps"
+	"slices"
+	"unsafe"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/srdp"
+	wire "github.com/ackscope/ackscope/wire/srdp"
+)
+
+// Counter is the machine.Scope of SRDP: the packet ids of one endpoint over all
+// of its flows. They rise by one, so over all flows together an id that none of
+// them has is missing in the capture; and one that is missing in a flow only went
+// elsewhere. It also unwraps ids, which a flow alone cannot where the endpoint
+// speaks to so many that its ids go round between two packets of the flow.
+//
+//	        first                        settled       newest
+//	sums  |  x  x  x  .  x  x  x  x  x  |  x  .  x  x  x  |
+//	               ^ missing               ^ may still come
+//
+// An address that speaks for others, as a proxy does, has a row for each of them.
+type Counter struct {
+	profile *wire.Profile
+	rows    []*row
+	bySrc   map[wire.Address]*row
+	flow    int // the first flow, all of them where there are more
+	flows   map[int]struct{}
+	lately  []int // flows of the newest packets plus one, by number mod len: those are in flows
+	pk      wire.Packet
+}
+
+// row is one counter of ids. Its memory grows with the ids in use: 4 bytes each.
+type row struct {
+	source  wire.Address
+	sums    []uint32 // by id: of the packet that had it last, never 0; 0 where none has passed
+	first   int64
+	newest  int64
+	settled int64 // ids up to here have come, or are missing
+	seen    uint64
+	missing uint64 // of those that are settled
+	suspect int64  // an id far off that was not believed
+	streak  int    // such ids in a row, each ahead of the one before
+	met     bool
+	wide    bool // its ids step far: this capture has few of its flows
+}
+
+const (
+	firstRow = 64
+	wholeRow = 1 << 15
+	// lateness is how many ids behind the newest one may still come for the first
+	// time; nearness how far they step at once unless they do so again and again.
+	lateness = 1024
+	nearness = 1024
+	farness  = 1 << 14
+	// believed is after how many ids far off, one ahead of the other, they are.
+	believed = 3
+	mostRows = 1 << 12
+)
+
+// NewCounter gives the scope of an endpoint whose packets are read by a profile,
+// which must not change.
+func NewCounter(p *wire.Profile) *Counter { return &Counter{profile: p} }
+
+// Observe takes the next datagram that the endpoint sent.
+func (c *Counter) Observe(flow int, d *machine.Datagram) machine.Place {
+	pk := &c.pk
+	length := max(d.Length, len(d.Bytes))
+	if !c.profile.Fits(d.Bytes, length, pk) || pk.Ack {
+		return machine.Place{}
+	}
+	c.meets(flow)
+	r := c.row(pk.Source)
+	if r == nil {
+		return machine.Place{}
+	}
+	sum := srdp.Sum(pk.Flags, d.Bytes[min(pk.PayloadOffset, len(d.Bytes)):]) ^ uint32(flow)*0x9E3779B9 ^ uint32(length)<<16
+	number := r.take(pk.ID, max(sum, 1))
+	return machine.Place{Number: number, Missing: r.settle(), Known: true}
+}
+
+// meets counts the flows.
+func (c *Counter) meets(flow int) {
+	switch {
+	case c.flows != nil:
+		if place := &c.lately[uint(flow)%uint(len(c.lately))]; *place != flow+1 {
+			*place = flow + 1
+			c.flows[flow] = struct{}{}
+		}
+	case c.flow == 0:
+		c.flow = flow
+	case c.flow != flow:
+		c.flows, c.lately = map[int]struct{}{c.flow: {}, flow: {}}, make([]int, lately)
+	}
+}
+
+// lately is of how many flows it is known without a look that they were met.
+const lately = 64
+
+// row gives the counter of a source; all of an endpoint's in the direct form.
+func (c *Counter) row(source wire.Address) *row {
+	if len(c.rows) > 0 && c.rows[0].source == source {
+		return c.rows[0]
+	}
+	if r := c.bySrc[source]; r != nil {
+		return r
+	}
+	if len(c.rows) >= mostRows {
+		return nil
+	}
+	r := &row{source: source}
+	c.rows = append(c.rows, r)
+	if len(c.rows) > 1 {
+		if c.bySrc == nil {
+			c.bySrc = map[wire.Address]*row{}
+		}
+		c.bySrc[source] = r
+	}
+	return r
+}
+
+func (r *row) slot(id64 int64) *uint32 { return &r.sums[id64&int64(len(r.sums)-1)] }
+
+// take gives the unwrapped id of a packet.
+func (r *row) take(id uint16, sum uint32) int64 {
+	if !r.met {
+		r.met, r.first, r.newest, r.settled, r.seen = true, int64(id), int64(id), int64(id), 1
+		r.sums = make([]uint32, firstRow)
+		*r.slot(r.newest) = sum
+		return r.newest
+	}
+	ahead := wire.IDs.Distance(uint32(id), uint32(r.newest)&wire.IDs.Mask())
+	near := nearness
+	if r.wide {
+		near = farness
+	}
+	behind := r.newest + int64(ahead) // the candidate that is not ahead of the newest
+	if ahead > 0 {
+		behind -= wholeRow
+	}
+	has := uint32(0)
+	if behind >= r.first && r.newest-behind < int64(len(r.sums)) {
+		has = *r.slot(behind)
+	}
+	switch {
+	case has == sum && (ahead <= 0 || ahead > firstRow):
+		r.streak = 0
+		return behind // a further copy
+	case ahead > 0 && ahead <= near:
+		r.streak = 0
+		r.advance(r.newest+int64(ahead), sum)
+		return r.newest
+	case ahead <= 0 && -ahead <= lateness:
+		r.streak = 0
+		if has == 0 {
+			r.late(behind, sum)
+		}
+		return behind
+	}
+	return r.doubt(id, int64(ahead), sum)
+}
+
+// doubt takes an id far from all others. One such is another protocol's, or of
+// the wrong byte order; several, each ahead of the one before, are a sender whose
+// other flows are not in the capture.
+func (r *row) doubt(id uint16, ahead int64, sum uint32) int64 {
+	at := r.newest + ahead
+	if r.streak > 0 {
+		step := wire.IDs.Distance(uint32(id), uint32(r.suspect)&wire.IDs.Mask())
+		if step <= 0 {
+			r.streak = 0
+		} else {
+			at = r.suspect + int64(step)
+		}
+	}
+	r.suspect = at
+	if r.streak++; r.streak >= believed && at > r.newest {
+		r.streak, r.wide = 0, true
+		r.advance(at, sum)
+	}
+	return at
+}
+
+// advance makes an id the newest.
+func (r *row) advance(to int64, sum uint32) {
+	for int64(len(r.sums)) < to-r.first+1 && len(r.sums) < wholeRow {
+		old := *r
+		r.sums = make([]uint32, 2*len(old.sums))
+		for n := max(old.first, old.newest-int64(len(old.sums))+1); n <= old.newest; n++ {
+			*r.slot(n) = *old.slot(n)
+		}
+	}
+	if gap := to - r.newest; gap > int64(len(r.sums)) {
+		// Whole rounds that nothing is known of.
+		lost := gap - int64(len(r.sums))
+		r.settleTo(r.newest)
+		r.missing += uint64(lost)
+		r.newest += lost
+		r.settled = r.newest
+	}
+	// What leaves the ring is settled before its place is used again.
+	r.settleTo(to - int64(len(r.sums)))
+	for n := r.newest + 1; n < to; n++ {
+		*r.slot(n) = 0
+	}
+	r.newest = to
+	r.seen++
+	*r.slot(to) = sum
+}
+
+// late takes the first copy of an id behind the newest.
+func (r *row) late(id64 int64, sum uint32) {
+	if id64 < r.first {
+		if r.newest-id64 >= int64(len(r.sums)) || r.settled > r.first {
+			return
+		}
+		r.first, r.settled = id64, id64
+	}
+	if id64 <= r.settled && r.missing > 0 && id64 != r.first {
+		r.missing--
+	}
+	r.seen++
+	*r.slot(id64) = sum
+}
+
+// settle counts what will not come any more.
+func (r *row) settle() uint32 {
+	before := r.missing
+	r.settleTo(r.newest - lateness)
+	return uint32(r.missing - min(before, r.missing))
+}
+
+func (r *row) settleTo(to int64) {
+	for r.settled < to {
+		r.settled++
+		if *r.slot(r.settled) == 0 {
+			r.missing++
+		}
+	}
+}
+
+// Inspect adds the figures of the endpoint.
+func (c *Counter) Inspect(v *machine.View) {
+	var given, seen float64
+	for _, r := range c.rows {
+		if r.met {
+			given += float64(r.newest - r.first + 1)
+			seen += float64(r.seen)
+		}
+	}
+	if given == 0 {
+		return
+	}
+	flows := max(1, len(c.flows))
+	v.Gauges = append(v.Gauges,
+		machine.Gauge{Name: "endpoint: flows that it sends data in", Value: float64(flows), Unit: "flows", Grade: machine.Certain},
+		machine.Gauge{Name: "endpoint: ids given out", Value: given, Unit: "ids", Grade: machine.Certain},
+		machine.Gauge{Name: "endpoint: of them, in no flow of this capture", Value: max(0, given-seen), Unit: "ids", Grade: machine.Likely})
+	if len(c.rows) > 1 {
+		v.Gauges = append(v.Gauges, machine.Gauge{Name: "endpoint: sources that it sends for", Value: float64(len(c.rows)), Unit: "addresses", Grade: machine.Certain})
+	}
+}
+
+// Clone gives an independent copy.
+func (c *Counter) Clone() machine.Scope {
+	k := *c
+	k.flows, k.lately = maps.Clone(c.flows), slices.Clone(c.lately)
+	k.rows = make([]*row, len(c.rows))
+	for i, r := range c.rows {
+		n := *r
+		n.sums = slices.Clone(r.sums)
+		k.rows[i] = &n
+	}
+	if c.bySrc != nil {
+		k.bySrc = make(map[wire.Address]*row, len(c.bySrc))
+		for _, r := range k.rows[1:] {
+			k.bySrc[r.source] = r
+		}
+	}
+	return &k
+}
+
+// Size gives the bytes that a clone takes, about.
+func (c *Counter) Size() int {
+	n := int(unsafe.Sizeof(*c)) + 16*len(c.flows) + 24*len(c.bySrc)
+	for _, r := range c.rows {
+		n += int(unsafe.Sizeof(*r)) + 4*cap(r.sums)
+	}
+	return n
+}

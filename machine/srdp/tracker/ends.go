@@ -1,0 +1,145 @@
+package tracker
+
+import (
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/srdp"
+)
+
+// How long after the last word of or about it a packet's life stays open.
+const (
+	quietAcked = 2 * time.Second  // every copy was acknowledged
+	quietOpen  = 20 * time.Second // nothing tells that its sender gave it up
+	quietDoubt = 3 * time.Second  // it may be foreign
+)
+
+// settle gives up what a side has not sent again, and ends the lives to which
+// nothing more can happen. Of many lanes it looks at two a packet.
+func (t *Tracker) settle(s *party, out *machine.Effects) {
+	for range min(len(s.lanes), 2) {
+		if s.turn++; s.turn >= len(s.lanes) {
+			s.turn = 0
+		}
+		l := s.lanes[s.turn]
+		if t.last <= l.due {
+			continue
+		}
+		t.giveUps(s, l, out)
+		for e := l.lives.oldest(); e != nil && t.over(s, e); e = l.lives.oldest() {
+			t.end(s, l, out)
+		}
+		// What is sent or acknowledged from now on is not due before that either.
+		l.due = t.last.Add(patience)
+		if q := l.queue.Head(); q != nil {
+			l.due = min(l.due, q.RetryAt.Add(patience))
+		}
+		if e := l.lives.oldest(); e != nil {
+			l.due = min(l.due, max(e.lastAt, e.lastAck).Add(quietAcked))
+		}
+	}
+}
+
+// touched notes that something of a lane has changed that is as old as at.
+func (l *lane) touched(at machine.Instant) { l.due = min(l.due, at.Add(patience)) }
+
+// giveUps takes out of the sent queue what should have been sent again long ago,
+// by a sender that has spoken since: one that is silent may be gone.
+func (t *Tracker) giveUps(s *party, l *lane, out *machine.Effects) {
+	if t.config.Stream {
+		return
+	}
+	// Away from the sender further copies may have been lost before the tap.
+	late := func(q *srdp.Sent) time.Duration { return max(patience, 2*q.Timeout) }
+	grade := machine.Likely
+	if !s.near {
+		late = func(q *srdp.Sent) time.Duration { return max(patience, 4*q.Timeout) }
+		grade = machine.Possible
+	}
+	for q := l.queue.Head(); q != nil && s.spoke.Sub(q.RetryAt) > late(q); q = l.queue.Head() {
+		id64 := q.ID64
+		l.queue.Remove(q)
+		e := l.lives.find(q.ID)
+		if e == nil || e.id64 != id64 || e.acks > 0 {
+			continue
+		}
+		e.gaveUp = true
+		t.event(out, srdp.EventGaveUp, s.side, grade, e, e.frame, 0, -1, &sighting{at: t.last, ref: t.lastRef})
+	}
+}
+
+// over reports whether nothing more is to be expected of a packet.
+func (t *Tracker) over(s *party, e *life) bool {
+	quiet := t.last.Sub(max(e.lastAt, e.lastAck))
+	if quiet <= quietAcked {
+		return false // the least of what is asked below
+	}
+	again := 4*t.timeoutOf(s, e) + patience
+	switch {
+	case e.doubtful:
+		return quiet > quietDoubt
+	case e.acks >= e.copies:
+		return quiet > quietAcked
+	case e.acks > 0 || e.gaveUp:
+		return quiet > max(quietAcked, again)
+	}
+	return quiet > max(quietOpen, again)
+}
+
+// end ends the oldest life of a lane: its findings, and its message.
+func (t *Tracker) end(s *party, l *lane, out *machine.Effects) {
+	e := l.lives.oldest()
+	l.lives.first++
+	if e.doubtful {
+		s.foreign++
+		out.Report(srdp.ForeignDatagram, s.side, machine.Likely, e.at, e.frame, 0, float64(t.config.Profile.HeaderLen())+float64(e.size))
+		return
+	}
+	if q := l.queue.Find(e.id); q != nil && q.ID64 == e.id64 {
+		l.queue.Remove(q)
+	}
+	if e.acks > 0 || e.gaveUp {
+		s.settled++
+	}
+	if e.acks == 0 && e.gaveUp {
+		s.unacked++
+		s.timings().end(e.attempts())
+	}
+	t.endFindings(s, e, out)
+	if !out.NoEvents {
+		out.Messages = append(out.Messages, machine.Message{})
+		t.message(s, e, &out.Messages[len(out.Messages)-1])
+	}
+}
+
+// message tells a packet's life.
+func (t *Tracker) message(s *party, e *life, m *machine.Message) {
+	r := &t.parties[s.side.Other()]
+	*m = machine.Message{
+		From: s.side, Mode: machine.ModeReliable, Channel: -1, ID: e.id64, IDBits: 15, Type: uint32(e.flags), Bits: int(e.size) * 8,
+		Sequence: uint32(e.id), Sequence64: e.id64, Attempts: int(e.copies), At: e.at,
+		Acked: machine.No, Named: e.acks > 0, BlockedBy: -1,
+	}
+	m.Frames[0] = e.frame
+	if e.copies > 1 {
+		copy(m.Frames[1:], e.again[:])
+		clear(m.Frames[min(int(e.copies), len(m.Frames)):])
+	}
+	if e.acks == 0 && e.arrived > 0 { // on a stream
+		m.Acked = machine.Unanswered
+		m.Delivered, m.Deliveries, m.Certainty = machine.Yes, int(e.arrived), machine.Likely
+		m.DeliveredAt, m.DeliveredBy = e.at, e.frame
+	}
+	if e.acks == 0 {
+		return
+	}
+	m.Acked, m.AckedAt, m.AckedBy = machine.Yes, e.ackAt, e.ackRef
+	m.Delivered, m.Deliveries, m.Certainty = machine.Yes, int(max(1, e.arrived)), machine.Certain
+	m.DeliveredAt, m.DeliveredBy = e.ackAt, e.newest()
+	if r.near || e.copies == 1 {
+		m.DeliveredBy = e.frame
+	}
+	if r.near {
+		m.DeliveredAt = e.at
+	}
+}

@@ -1,0 +1,392 @@
+package tracker
+
+import (
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/srdp"
+	wire "github.com/ackscope/ackscope/wire/srdp"
+)
+
+const (
+	// patience is how much later than its retry time a copy may still come before
+	// its sender is taken to have given up.
+	patience = 250 * time.Millisecond
+	// guessed is the time between copies where no copy has shown it yet.
+	guessed = 1500 * time.Millisecond
+	// copyHorizon is how long after its newest copy a packet can come again; an id
+	// that comes later is another packet's.
+	copyHorizon = 64 * time.Second
+	// plausible is how far the ids of a lane may step at once without being
+	// doubted, where nothing has shown that they step further.
+	plausible = 1024
+	// twin is how soon after a copy another one is taken for the network's doing,
+	// where the tap is not at the sender.
+	twin = 8 * time.Millisecond
+)
+
+// data takes a copy of a data packet of s.
+func (t *Tracker) data(s *party, p *sighting, payload []byte, out *machine.Effects) {
+	pk := &t.pk
+	l := s.lane(srdp.Pair{Source: pk.Source, Destination: pk.Destination}, t.proxied(), true)
+	if l == nil {
+		s.counted(p)
+		return
+	}
+	l.touched(p.at)
+	sum := srdp.Sum(pk.Flags, payload)
+	if e := t.copyOf(l, pk.ID, sum, p); e != nil {
+		t.copied(s, l, e, p, out)
+		return
+	}
+	id64 := l.unwrap(pk.ID, p.place)
+	if l.lives.full() {
+		t.end(s, l, out)
+	}
+	before := l.lives.find(pk.ID)
+	if before != nil && !before.doubtful && p.at.Sub(before.lastAt) < copyHorizon {
+		t.reused(s, l, before, id64, p, out)
+	}
+	doubtful := t.doubts(s, l, id64)
+	if back := wire.IDs.Distance(uint32(pk.ID), uint32(l.lastID)); l.met && back < 0 && back > -lateness && !doubtful {
+		s.reach.shuffled++
+	}
+	l.lastID = pk.ID
+	e := l.lives.begin(pk.ID, id64)
+	e.at, e.lastAt, e.copies, e.frame, e.sum, e.size, e.flags = p.at, p.at, 1, p.ref, sum, int32(pk.PayloadLen), pk.Flags
+	e.command, e.odd = pk.Command, t.config.Profile.Contradicts(pk)
+	e.doubtful = doubtful
+	if !doubtful {
+		t.believe(s, l, e, p, out)
+	}
+}
+
+func (t *Tracker) proxied() bool { return t.config.Profile.Form != 0 }
+
+// copyOf gives the life of which a packet is a further copy; nil for none.
+func (t *Tracker) copyOf(l *lane, id uint16, sum uint32, p *sighting) *life {
+	for e := l.lives.find(id); e != nil; e = l.lives.older(e) {
+		if e.sum == sum && e.size == int32(t.pk.PayloadLen) && p.at.Sub(e.lastAt) < copyHorizon && (!p.place.Known || e.id64 == p.place.Number) {
+			return e
+		}
+	}
+	return nil
+}
+
+// doubts tells whether a packet may be foreign after all: another protocol's that
+// happens to begin with a command byte. It enters state once it is acknowledged.
+func (t *Tracker) doubts(s *party, l *lane, id64 int64) bool {
+	pk := &t.pk
+	if t.config.Profile.Contradicts(pk) && !t.known.odd && !t.seen.odd {
+		return true
+	}
+	if t.config.Profile.UnknownFlags(pk.Flags)&^(t.known.flags|t.seen.flags) != 0 {
+		return true
+	}
+	if !l.met {
+		return false
+	}
+	step := id64 - l.top
+	return max(step, -step) > max(plausible, 2*max(s.jump, t.known.jump[s.side]))
+}
+
+// believe enters a packet into state: its first copy passed at p, or before if it
+// was doubtful until now.
+func (t *Tracker) believe(s *party, l *lane, e *life, p *sighting, out *machine.Effects) {
+	first := sighting{at: e.at, ref: e.frame, length: p.length}
+	l.touched(e.at)
+	e.doubtful = false
+	s.data++
+	s.copies += uint64(e.copies)
+	s.resends += uint64(e.copies - 1)
+	for range e.copies {
+		s.counted(&first)
+	}
+	t.event(out, machine.EventSent, s.side, machine.Certain, e, 0, 0, -1, &first)
+	if !l.met {
+		l.met, l.firstID, l.top = true, e.id64, e.id64
+	}
+	l.top = max(l.top, e.id64)
+	if q := l.queue.Enter(e.id, e.at, t.timeoutOf(s, e)); q != nil {
+		q.ID64, q.Flags, q.First, q.Last = e.id64, e.flags, e.frame, e.newest()
+	}
+	if t.config.Stream {
+		t.passedOn(s, l, e, &first, out)
+	} else if e.flags&t.config.Profile.Order != 0 {
+		t.follows(l, e)
+	}
+	t.conditions(s, e, &first, out)
+}
+
+// follows notes that an ordered packet was sent while another one was in flight:
+// what is to be made of that shows when the earlier one ends.
+func (t *Tracker) follows(l *lane, e *life) {
+	if n := l.ordered - 1; n >= l.lives.first && n < e.number {
+		if before := l.lives.at(n); before.acks == 0 && before.overtook == 0 && before.id64 < e.id64 {
+			before.overtook, before.overRef = e.at, e.frame
+		}
+	}
+	l.ordered = e.number + 1
+}
+
+// timeoutOf gives the time between copies that a packet seems to have.
+func (t *Tracker) timeoutOf(s *party, e *life) time.Duration {
+	if e.interval > 0 {
+		return e.interval
+	}
+	if d, _ := s.timing.timeout(); d > 0 {
+		return d
+	}
+	if d := t.known.timeout[s.side]; d > 0 {
+		return d
+	}
+	return guessed
+}
+
+// copied takes a further copy of a packet.
+func (t *Tracker) copied(s *party, l *lane, e *life, p *sighting, out *machine.Effects) {
+	gap := p.at.Sub(e.lastAt)
+	l.lives.copied(e, p.ref)
+	if e.doubtful {
+		// What is foreign may come again and again.
+		e.lastAt = p.at
+		s.foreign++
+		out.Report(srdp.ForeignDatagram, s.side, machine.Likely, p.at, p.ref, 0, float64(p.length))
+		return
+	}
+	s.counted(p)
+	s.copies++
+	if t.config.Stream {
+		// Nothing is repeated on a stream: the proxy passes on what came twice.
+		e.lastAt = p.at
+		s.resends++
+		t.event(out, machine.EventResent, s.side, machine.Likely, e, e.frame, 0, -1, p)
+		t.passedOn(s, l, e, p, out)
+		return
+	}
+	if !s.sure && gap < twin {
+		e.doubled++
+		s.reach.shuffled++
+		return
+	}
+	e.interval, e.lastAt = gap, p.at
+	s.timings().interval(gap)
+	s.resends++
+	grade := machine.Certain
+	if !s.sure {
+		grade = machine.Likely // the network may have made it
+	}
+	t.event(out, machine.EventResent, s.side, grade, e, e.frame, 0, -1, p)
+	if e.acks > 0 {
+		t.needless(s, e, p, out)
+	}
+	if e.gaveUp {
+		e.gaveUp = false
+		t.event(out, machine.EventRegraded, s.side, machine.Certain, e, e.frame, 0, -1, p)
+	}
+	if q := l.queue.Find(e.id); q != nil && q.ID64 == e.id64 {
+		q.Last, q.Timeout = p.ref, gap
+		l.queue.Resend(q, p.at)
+	} else if (e.acks == 0 || !s.sure) && l.lives.open(e) {
+		// Its acknowledgement has not come, or not to its sender.
+		if q := l.queue.Enter(e.id, p.at, gap); q != nil {
+			q.ID64, q.Flags, q.First, q.Last, q.FirstAt, q.Copies = e.id64, e.flags, e.frame, p.ref, e.at, uint32(e.attempts())
+		}
+	}
+}
+
+// needless takes a copy that its sender sent although the packet had arrived and
+// been acknowledged: the two have crossed on the way, or the acknowledgement was
+// lost behind the tap.
+func (t *Tracker) needless(s *party, e *life, p *sighting, out *machine.Effects) {
+	since := p.at.Sub(e.lastAck)
+	if since > unread {
+		s.reach.deaf++
+	}
+	// A copy that passes within the time from the tap to the sender and back was
+	// under way when the acknowledgement passed.
+	way := e.interval / 2
+	switch {
+	case s.sure:
+		way = unread
+	case s.reach.samples > 0:
+		// The least time has the sender's least wait in it; most are longer.
+		way = s.reach.least() + s.reach.least()/4 + tick
+		e.unsure = e.unsure || since > s.reach.least() && since <= way
+	default:
+		e.unsure = true
+	}
+	if since <= way {
+		e.crossed++
+		return
+	}
+	if s.sure {
+		e.ignored = true
+	} else {
+		e.ackLost++
+	}
+	t.event(out, machine.EventRegraded, s.side, machine.Possible, e, e.ackRef, 0, -1, p)
+}
+
+// ack takes an acknowledgement that s sent for data of its peer.
+func (t *Tracker) ack(s, peer *party, p *sighting, out *machine.Effects) {
+	pk := &t.pk
+	l := peer.lane(srdp.Pair{Source: pk.Destination, Destination: pk.Source}, t.proxied(), false)
+	var e *life
+	if l != nil {
+		e = l.lives.find(pk.ID)
+	}
+	if e == nil {
+		t.answersNothing(s, peer, l, p, out)
+		return
+	}
+	l.touched(p.at)
+	s.counted(p)
+	if t.config.Profile.Contradicts(pk) {
+		out.Report(srdp.CommandByte, s.side, machine.Certain, p.at, p.ref, 0, float64(pk.Command))
+	}
+	if e.doubtful {
+		t.confirm(peer, l, e, p, out)
+	}
+	l.sure, l.begun = true, true
+	e.acks++
+	e.lastAck = p.at
+	peer.answers++
+	if e.acks == 1 {
+		e.ackAt, e.ackRef = p.at, p.ref
+		t.confirmed(peer, l, e)
+	}
+	t.arrives(s, l, e, p, out)
+	t.reaches(s, peer, l, e, p, out)
+}
+
+// confirmed learns from a packet that was acknowledged what is usual in the flow.
+func (t *Tracker) confirmed(s *party, l *lane, e *life) {
+	t.seen.flags |= t.config.Profile.UnknownFlags(e.flags)
+	t.seen.odd = t.seen.odd || e.odd
+	if e.number > l.lives.kept() {
+		if before := l.lives.at(e.number - 1); before.acks > 0 {
+			step := e.id64 - before.id64
+			s.jump = max(s.jump, step, -step)
+			t.seen.jump[s.side] = s.jump
+		}
+	}
+}
+
+// confirm believes a doubtful packet that is acknowledged. Ids that have stood far
+// away from it, and that nothing has confirmed, were foreign.
+func (t *Tracker) confirm(s *party, l *lane, e *life, p *sighting, out *machine.Effects) {
+	if !l.sure {
+		l.top = e.id64
+	}
+	t.believe(s, l, e, p, out)
+}
+
+// arrives takes what an acknowledgement proves of its sender, the receiver s.
+func (t *Tracker) arrives(s *party, l *lane, e *life, p *sighting, out *machine.Effects) {
+	if e.copies == 1 && e.acks == 1 && !t.config.Stream {
+		s.reach.add(p.at.Sub(e.at))
+	}
+	grade := machine.Certain
+	if e.acks > 1 && !s.sure || e.acks > e.copies {
+		grade = machine.Likely // the network may have made the second one
+	}
+	prof := &t.config.Profile
+	asks := srdp.Promise{Once: e.flags&prof.DontDuplicate != 0, Ordered: e.flags&prof.Order != 0}
+	about := e.nth(e.acks)
+	if !s.near {
+		about = e.newest()
+	}
+	came := e.at
+	if e.acks > 1 {
+		came = p.at
+	}
+	if asks.Ordered && e.acks == 1 {
+		t.inTurn(s, l, e, p, out)
+	}
+	fate := l.received.Arrive(&t.config.Rules, e.id, asks, e.sum, came)
+	if l.pair != (srdp.Pair{}) && (asks.Once || asks.Ordered) && s.hears(&t.config.Rules, l.pair.Source, e.id, asks, e.sum, came) != fate {
+		grade = machine.Likely // it hangs on whose list it was held against
+	}
+	if fate != srdp.Delivered {
+		s.duplicates++
+		t.event(out, machine.EventDuplicate, s.side, grade, e, about, 0, -1, p)
+		return
+	}
+	e.arrived++
+	s.received++
+	if e.acks > 1 && asks.Once {
+		out.Report(srdp.PromiseForgotten, s.side, machine.Possible, p.at, p.ref, e.frame, 1, float64(e.id), machine.Milliseconds(p.at.Sub(e.at)))
+	}
+	t.event(out, machine.EventReceived, s.side, grade, e, about, 0, -1, p)
+}
+
+// inTurn holds the first arrival of an ordered packet against the order of ids.
+func (t *Tracker) inTurn(s *party, l *lane, e *life, p *sighting, out *machine.Effects) {
+	if !l.inOrder || e.id64 > l.arrived {
+		l.inOrder, l.arrived = true, e.id64
+		return
+	}
+	grade := machine.Certain
+	if !s.sure {
+		grade = machine.Possible // the acknowledgements may have overtaken each other
+	}
+	out.Report(srdp.OutOfTurn, s.side, grade, p.at, p.ref, e.frame, float64(l.arrived-e.id64), float64(e.id))
+}
+
+// reaches takes what an acknowledgement tells of the sender that it goes to.
+func (t *Tracker) reaches(r, s *party, l *lane, e *life, p *sighting, out *machine.Effects) {
+	if e.acks > 1 {
+		t.event(out, srdp.EventAckedAgain, s.side, s.reads(p.at), e, e.frame, p.ref, -1, p)
+		if q := l.queue.Find(e.id); q != nil && q.ID64 == e.id64 {
+			l.queue.Remove(q)
+		}
+		return
+	}
+	sample := srdp.Sample{FromLast: p.at.Sub(e.lastAt), FromFirst: p.at.Sub(e.at), Ambiguous: e.copies > 1}
+	rtt := int64(-1)
+	if sample.Ambiguous {
+		s.ambiguous++
+		// Sooner after the newest copy than any answer can come: it answers an
+		// earlier one, and the newest was sent while it was on its way.
+		if r.reach.samples > 0 && sample.FromLast < r.reach.least()*9/10 {
+			e.crossed++
+		}
+	} else {
+		rtt = int64(sample.FromLast)
+		s.sample(sample.FromLast)
+	}
+	s.acked++
+	grade := s.reads(p.at)
+	if !t.config.Stream && !s.timing.waits(sample.FromLast) {
+		grade = min(grade, machine.Likely) // it may have given the packet up before
+	}
+	t.event(out, machine.EventAcked, s.side, grade, e, e.frame, p.ref, rtt, p)
+	if sample.Ambiguous {
+		for _, k := range [...]struct {
+			kind machine.EventKind
+			rtt  time.Duration
+		}{{srdp.EventRTTFromLast, sample.FromLast}, {srdp.EventRTTFromFirst, sample.FromFirst}} {
+			t.event(out, k.kind, s.side, machine.Possible, e, e.frame, p.ref, max(1, int64(k.rtt)), p)
+		}
+	}
+	if q := l.queue.Find(e.id); q != nil && q.ID64 == e.id64 {
+		l.queue.Remove(q)
+	}
+}
+
+// passedOn takes data that a proxy sends to its client on a stream: no
+// acknowledgement follows there, but what is sent on a stream arrives, as long as
+// that stands. Who opened the connection is the client.
+func (t *Tracker) passedOn(s *party, l *lane, e *life, p *sighting, out *machine.Effects) {
+	client := &t.parties[s.side.Other()]
+	if client.side != machine.A {
+		return
+	}
+	e.arrived++
+	client.received++
+	t.event(out, machine.EventReceived, client.side, machine.Likely, e, p.ref, 0, -1, p)
+	if q := l.queue.Find(e.id); q != nil && q.ID64 == e.id64 {
+		l.queue.Remove(q)
+	}
+}

@@ -1,0 +1,45 @@
+package tracker
+
+import "github.com/ackscope/ackscope/machine"
+
+// judgePath takes a packet of s whose life has ended. Each copy is answered by an
+// acknowledgement of its own, and nothing else speaks of it. So away from the
+// receiver the way there and back is judged as one, by the copies that were not
+// needless; and at the receiver only the way of the acknowledgements is.
+func (t *Tracker) judgePath(s *party, e *life, needless int32) {
+	r := &t.parties[s.side.Other()]
+	if e.acks == 0 && !e.gaveUp || e.doubtful || e.ignored {
+		return
+	}
+	if r.near {
+		if !s.near {
+			r.answering.JudgeLost(uint64(max(e.ackLost, 0)))
+			r.answering.Judge(false)
+		}
+		return
+	}
+	lost := max(e.attempts()-needless, 0)
+	if e.acks > 0 {
+		lost = max(lost-1, 0)
+		defer s.both.Judge(false)
+	}
+	s.both.JudgeLost(uint64(lost))
+}
+
+// path gives what was lost of a side's packets on the way to its peer.
+func (t *Tracker) path(x machine.Side) (p machine.PathLoss, sure machine.Certainty, both bool) {
+	s, peer := &t.parties[x], &t.parties[x.Other()]
+	switch {
+	case t.config.Stream:
+		return p, machine.Unknown, false // TCP repairs what is lost
+	case s.near && peer.near:
+		return machine.PathLoss{Judged: s.packets}, machine.Certain, false // there is no path
+	case s.near && s.both.Judged == 0:
+		return s.answering, machine.Likely, false
+	case s.near:
+		return s.both, machine.Likely, true
+	case peer.near:
+		return p, machine.Unknown, false // of copies that never came nothing is known
+	}
+	return s.both, machine.Possible, true
+}

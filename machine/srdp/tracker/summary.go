@@ -1,0 +1,60 @@
+package tracker
+
+import (
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+)
+
+// Summary gives the figures of side x so far. RTT is what the document's library
+// keeps of an address: the longest delay that it has observed, by Karn's rule of
+// packets that were sent but once. Of a side away from the tap it is not known.
+func (t *Tracker) Summary(x machine.Side) machine.Summary {
+	s, peer := &t.parties[x], &t.parties[x.Other()]
+	sum := machine.Summary{
+		Packets: s.packets, Bytes: s.bytes, Acked: s.acked, NeverAcked: -1, Loss: -1, RTT: -1, WireRTT: -1,
+		Received: s.received, Duplicates: s.duplicates, Missing: peer.missing, Resends: s.resends,
+	}
+	if s.settled > 0 {
+		sum.NeverAcked = float64(s.unacked) / float64(s.settled)
+	}
+	if s.samples > 0 {
+		sum.WireRTT = s.sum / time.Duration(s.samples)
+	}
+	sum.Path, sum.PathKnown, sum.PathBoth = t.path(x)
+	sum.RTT, sum.RTTKnown = t.rtt(x)
+	return sum
+}
+
+// rtt gives the RTT that a side's library keeps, and how surely.
+func (t *Tracker) rtt(x machine.Side) (time.Duration, machine.Certainty) {
+	s := &t.parties[x]
+	if s.samples == 0 {
+		return -1, machine.Unknown
+	}
+	near, sure := s.near, s.sure
+	if !t.given && !t.config.Stream {
+		j := judgeVantage(&t.parties)
+		near = j.vantage.Near(x)
+		sure = near && j.proven
+	}
+	switch {
+	case !near:
+		return -1, machine.Unknown
+	case sure:
+		return s.longest, machine.Certain
+	}
+	return s.longest, machine.Likely
+}
+
+// RTT gives what Summary does.
+func (t *Tracker) RTT(x machine.Side) time.Duration {
+	d, _ := t.rtt(x)
+	return d
+}
+
+// Loss is not known: the library keeps no estimate.
+func (t *Tracker) Loss(machine.Side) float64 { return -1 }
+
+// Sent gives what Summary does of packets.
+func (t *Tracker) Sent(x machine.Side) uint64 { return t.parties[x].packets }

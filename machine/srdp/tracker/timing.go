@@ -1,0 +1,87 @@
+package tracker
+
+import (
+	"slices"
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+)
+
+// timing is what the copies of a sender tell of its settings: the time between
+// them (timeout), and after how many it gives up (repeats).
+type timing struct {
+	recent  [16]uint32 // the newest intervals, in microseconds
+	count   uint32
+	least   time.Duration
+	most    time.Duration
+	repeats [17]uint16 // packets given up after so many copies; the last one counts all above
+	gaveUp  uint32
+
+	usual time.Duration     // what timeout gives: it is asked for more often than it changes
+	known machine.Certainty // of that
+}
+
+// interval takes the time between two copies of a packet.
+func (t *timing) interval(d time.Duration) {
+	if t.count == 0 || d < t.least {
+		t.least = d
+	}
+	t.most = max(t.most, d)
+	t.recent[t.count%uint32(len(t.recent))] = uint32(min(d/time.Microsecond, 1<<32-1))
+	t.count++
+	t.usual, t.known = t.median()
+}
+
+// waits reports whether a sender waits still for an acknowledgement, so long
+// after the newest copy of a packet: its copies show one setting, and it was never
+// seen to send one again as soon. Where it chooses a timeout for each packet, or
+// has sent nothing again, when it gives up is not on the wire.
+func (t *timing) waits(since time.Duration) bool {
+	return t != nil && t.known == machine.Likely && since < t.least
+}
+
+// timeout gives the usual interval: the median of the newest; 0 where none is
+// known. It is sure to be one setting, and not the library's choice from time to
+// time, where they are alike.
+func (t *timing) timeout() (usual time.Duration, known machine.Certainty) {
+	if t == nil {
+		return 0, machine.Unknown
+	}
+	return t.usual, t.known
+}
+
+func (t *timing) median() (usual time.Duration, known machine.Certainty) {
+	n := min(int(t.count), len(t.recent))
+	sorted := t.recent
+	slices.Sort(sorted[:n])
+	usual = time.Duration(sorted[n/2]) * time.Microsecond
+	const tick = 34 * time.Millisecond // a timer is looked at once a frame
+	if spread := time.Duration(sorted[n-1]-sorted[0]) * time.Microsecond; n >= 3 && spread <= max(tick, usual/4) {
+		return usual, machine.Likely
+	}
+	return usual, machine.Possible
+}
+
+// end takes the end of a packet that nobody acknowledged.
+func (t *timing) end(copies int32) {
+	t.repeats[min(int(copies), len(t.repeats)-1)]++
+	t.gaveUp++
+}
+
+// limit gives after how many copies the sender gives up, by the most frequent
+// end; 0 where none is known.
+func (t *timing) limit() (copies int, known machine.Certainty) {
+	if t == nil || t.gaveUp == 0 {
+		return 0, machine.Unknown
+	}
+	most := 0
+	for n, times := range t.repeats {
+		if times > t.repeats[most] {
+			most = n
+		}
+	}
+	if times := uint32(t.repeats[most]); times >= 2 && times*5 >= t.gaveUp*4 {
+		return most, machine.Likely
+	}
+	return most, machine.Possible
+}

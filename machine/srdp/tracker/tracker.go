@@ -1,0 +1,215 @@
+package tracker
+
+import (
+	"time"
+	"unsafe"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/srdp"
+	wire "github.com/ackscope/ackscope/wire/srdp"
+)
+
+// Tracker rebuilds from a capture what both ends of a flow knew, and the lives
+// of their packets.
+//
+//	data ───────> lane of its sender: life (copies, acknowledgements), sent queue
+//	ack  ───────> the life that it answers: its receiver has it, for certain;
+//	              its sender learns so, if the acknowledgement reaches it
+//	the rest ───> foreign: counted
+//
+// An acknowledgement proves that a copy arrived, wherever the tap stands. How
+// many copies did is exact at the receiver; elsewhere the network may have made
+// the second acknowledgement. That the sender has read it is certain where the
+// tap is at the sender and the sender lives on.
+//
+// A gap in a flow's ids is no loss: the sender's counter numbers its packets to
+// all peers. See Counter for what the endpoint as a whole tells.
+type Tracker struct {
+	config  srdp.Config
+	facts   machine.Facts
+	known   learned // by an earlier run
+	seen    learned // by this one
+	given   bool    // the vantage was given
+	proven  bool    // it is more than the best guess
+	parties [2]party
+	last    machine.Instant
+	lastRef machine.Ref
+	pk      wire.Packet
+	weighed int // packets at which the vantage was last judged
+}
+
+// learned is Facts.Settings of this protocol: what a flow as a whole teaches.
+type learned struct {
+	proved  [2]machine.Instant // up to then each side is known to have read
+	flags   uint8              // unknown flags that acknowledged packets had
+	odd     bool               // acknowledged packets had a command byte that contradicts the id
+	proven  bool               // the vantage is more than the best guess
+	jump    [2]int64           // furthest step of the ids of acknowledged packets
+	timeout [2]time.Duration
+}
+
+// sighting is one packet as it passed the tap.
+type sighting struct {
+	at     machine.Instant
+	ref    machine.Ref
+	length int
+	place  machine.Place
+}
+
+// New gives the tracker of a flow. facts are what an earlier run over the
+// same flow learned; the zero value if none.
+func New(c srdp.Config, facts machine.Facts) *Tracker {
+	t := &Tracker{config: c, facts: facts}
+	t.known, _ = facts.Settings.(learned)
+	for i := range t.parties {
+		s := &t.parties[i]
+		s.side, s.proved = machine.Side(i), t.known.proved[i]
+	}
+	if facts.Vantage != machine.VantageUnknown {
+		t.given = true
+		// What an earlier run inferred may be the best guess only; what someone says is so.
+		t.place(facts.Vantage, facts.VantageReason, facts.Settings == nil || t.known.proven)
+	}
+	return t
+}
+
+func (t *Tracker) place(v machine.Vantage, reason string, proven bool) {
+	t.facts.Vantage, t.facts.VantageReason, t.proven = v, reason, proven
+	for i := range t.parties {
+		s := &t.parties[i]
+		s.near = v.Near(machine.Side(i))
+		s.sure = s.near && proven
+	}
+}
+
+// tickSlack is how long before something that a side sends it can have read for
+// the last time: a frame of the application, generously.
+const tickSlack = 40 * time.Millisecond
+
+// reads grades that a side has read what passed the tap towards it at a time.
+func (s *party) reads(at machine.Instant) machine.Certainty {
+	if s.sure && at <= s.proved {
+		return machine.Certain
+	}
+	return machine.Likely
+}
+
+// Observe takes the next datagram of the flow.
+func (t *Tracker) Observe(d *machine.Datagram, out *machine.Effects) {
+	p := sighting{d.At, d.Ref, max(d.Length, len(d.Bytes)), d.Place}
+	t.last, t.lastRef = max(t.last, d.At), d.Ref
+	s, peer := &t.parties[d.From], &t.parties[d.From.Other()]
+	t.settle(s, out)
+	t.settle(peer, out)
+	pk := &t.pk
+	if !t.config.Profile.Fits(d.Bytes, p.length, pk) {
+		s.foreign++
+		out.Report(srdp.ForeignDatagram, s.side, machine.Certain, p.at, p.ref, 0, float64(p.length))
+		return
+	}
+	if d.Place.Missing > 0 && s.near {
+		s.missing += uint64(d.Place.Missing)
+		out.Report(srdp.IDsMissing, s.side, machine.Likely, p.at, p.ref, 0, float64(s.missing))
+	} else {
+		s.missing += uint64(d.Place.Missing)
+	}
+	if pk.Ack {
+		t.ack(s, peer, &p, out)
+	} else {
+		t.data(s, &p, d.Bytes[min(pk.PayloadOffset, len(d.Bytes)):], out)
+	}
+	if !t.given && !t.config.Stream {
+		t.judge()
+	}
+}
+
+// counted takes a packet that is SRDP's for sure, or is not known not to be.
+func (s *party) counted(p *sighting) {
+	s.packets++
+	s.bytes += uint64(p.length)
+	if gap := p.at.Sub(s.spoke); s.spoke != 0 && gap > burst && (s.reach.tick == 0 || gap < s.reach.tick) {
+		s.reach.tick = gap
+	}
+	s.spoke, s.spokeRef = p.at, p.ref
+	if !s.near {
+		return
+	}
+	if proved := p.at.Add(-tickSlack); proved > s.proved {
+		s.proved = proved
+	}
+}
+
+// judge places the tap, at growing counts, until that is sure.
+func (t *Tracker) judge() {
+	n := t.parties[0].reach.samples + t.parties[1].reach.samples
+	if n == t.weighed || n < 4 || n&(n-1) != 0 {
+		return
+	}
+	t.weighed = n
+	if j := judgeVantage(&t.parties); j.sure {
+		t.place(j.vantage, j.String(), j.proven)
+	}
+}
+
+// Learned gives what another run over the flow can start with.
+func (t *Tracker) Learned() machine.Facts {
+	f := t.facts
+	k := t.seen
+	switch {
+	case t.given:
+		k.proven = t.proven
+	case t.config.Stream:
+		f.VantageReason = "unknown: a stream to a proxy, whose acknowledgements are those of who is behind it"
+	default:
+		j := judgeVantage(&t.parties)
+		f.Vantage, f.VantageReason, k.proven = j.vantage, j.String(), j.proven
+	}
+	for i := range t.parties {
+		s := &t.parties[i]
+		if s.spoke != 0 {
+			k.proved[i] = s.spoke.Add(-tickSlack)
+		}
+		k.timeout[i], _ = s.timing.timeout()
+	}
+	f.Settings = k
+	return f
+}
+
+// Finish settles what is still open when the capture ends.
+func (t *Tracker) Finish(out *machine.Effects) {
+	for i := range t.parties {
+		s := &t.parties[i]
+		for _, l := range s.lanes {
+			t.giveUps(s, l, out)
+			for l.lives.oldest() != nil {
+				t.end(s, l, out)
+			}
+		}
+	}
+}
+
+// Size gives the bytes that a clone takes, about.
+func (t *Tracker) Size() int {
+	return int(unsafe.Sizeof(*t)) + t.parties[0].size() + t.parties[1].size()
+}
+
+// Clone gives an independent copy.
+func (t *Tracker) Clone() machine.Tracker {
+	c := *t
+	c.parties = [2]party{t.parties[0].clone(), t.parties[1].clone()}
+	return &c
+}
+
+// event tells a fact about a packet that p shows. rtt is in nanoseconds, negative
+// where it says nothing.
+func (t *Tracker) event(out *machine.Effects, kind machine.EventKind, of machine.Side, sure machine.Certainty, e *life, about, by machine.Ref, rtt int64, p *sighting) {
+	if out.NoEvents {
+		return
+	}
+	if rtt == 0 {
+		rtt = -1
+	}
+	out.Events = append(out.Events, machine.Event{
+		Kind: kind, Side: of, Certainty: sure, Sequence: uint32(e.id), Sequence64: e.id64, At: p.at, Ref: p.ref, About: about, By: by, RTT: rtt,
+	})
+}

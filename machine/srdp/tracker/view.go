@@ -1,0 +1,179 @@
+package tracker
+
+import (
+	"strconv"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/srdp"
+)
+
+// Bounds of what a view draws.
+const (
+	viewIDs   = 64
+	viewRows  = 64
+	viewLanes = 8
+)
+
+// Inspect draws what side x knew after the last observed datagram.
+func (t *Tracker) Inspect(x machine.Side, v *machine.View) {
+	s, peer := &t.parties[x], &t.parties[x.Other()]
+	grade := machine.Likely
+	if s.sure {
+		grade = machine.Certain
+	}
+	for i, l := range s.lanes {
+		if l.met && i < viewLanes {
+			v.Windows = append(v.Windows, t.sentWindow(s, l, grade))
+		}
+	}
+	for i, l := range peer.lanes {
+		if l.met && i < viewLanes {
+			v.Windows = append(v.Windows, t.receivedWindow(l))
+		}
+	}
+	t.gauges(s, v, grade)
+	if queue := t.queueTable(s, grade); len(queue.Rows) > 0 {
+		v.Tables = append(v.Tables, queue)
+	}
+	if list := recentTable(peer); len(list.Rows) > 0 {
+		v.Tables = append(v.Tables, list)
+	}
+}
+
+// laneName names a window: by the addresses in the packets, where there are any.
+func (t *Tracker) laneName(what string, l *lane) string {
+	if !t.proxied() {
+		return what
+	}
+	return what + " " + l.pair.Source.String() + "→" + l.pair.Destination.String()
+}
+
+// sentWindow draws the newest ids of a lane. An id that the lane does not have
+// went elsewhere, or is missing in the capture: which of the two, the endpoint's
+// figures tell.
+func (t *Tracker) sentWindow(s *party, l *lane, grade machine.Certainty) machine.Window {
+	w := machine.Window{Name: t.laneName("sent", l), First: max(0, l.firstID, l.top-viewIDs+1), Next: l.top + 1, Grade: grade}
+	for id := w.First; id <= l.top; id++ {
+		e := l.lives.find(uint16(id) &^ (1 << 15))
+		cell := machine.CellEmpty
+		switch {
+		case e == nil || e.id64 != id || e.doubtful:
+			if id < l.lives.at(l.lives.kept()).id64 {
+				cell = machine.CellUnknown // its life has ended long ago
+			}
+			w.Cells = append(w.Cells, cell)
+			continue
+		case e.acks > 0:
+			cell = machine.CellAcked
+		case e.gaveUp:
+			cell = machine.CellLost
+		default:
+			cell = machine.CellSent
+		}
+		w.Cells = append(w.Cells, cell)
+		w.Slots = append(w.Slots, machine.Slot{
+			Index: int(e.id), Sequence: uint32(e.id), Sequence64: id, Cell: cell, SentAt: e.at, AckedAt: e.ackAt,
+			Ref: e.frame, SettledBy: e.ackRef, Grade: min(grade, s.reads(max(e.ackAt, e.at))),
+		})
+	}
+	return w
+}
+
+// receivedWindow draws which of a lane's newest ids its receiver has: those that
+// it has acknowledged.
+func (t *Tracker) receivedWindow(l *lane) machine.Window {
+	w := machine.Window{Name: t.laneName("received", l), First: max(0, l.firstID, l.top-viewIDs+1), Next: l.top, Grade: machine.Certain}
+	for id := w.First; id <= l.top; id++ {
+		cell := machine.CellEmpty
+		switch e := l.lives.find(uint16(id) &^ (1 << 15)); {
+		case e == nil || e.id64 != id || e.doubtful:
+			if id < l.lives.at(l.lives.kept()).id64 {
+				cell = machine.CellUnknown
+			}
+		case e.acks > 0 || e.arrived > 0:
+			cell = machine.CellReceived
+		default:
+			cell = machine.CellUnknown // it may have come, and the acknowledgement be lost
+		}
+		w.Cells = append(w.Cells, cell)
+	}
+	return w
+}
+
+// gauges adds the figures of a side.
+func (t *Tracker) gauges(s *party, v *machine.View, grade machine.Certainty) {
+	add := func(name string, value float64, unit string, sure machine.Certainty) {
+		v.Gauges = append(v.Gauges, machine.Gauge{Name: name, Value: value, Unit: unit, Grade: sure})
+	}
+	waiting := 0
+	for _, l := range s.lanes {
+		waiting += l.queue.Len()
+	}
+	if s.data > 0 {
+		add("in the sent queue", float64(waiting), "packets", grade)
+		add("copies sent again", float64(s.resends), "copies", grade)
+	}
+	if s.samples > 0 {
+		add("packet to acknowledgement, mean", float64(s.sum)/float64(s.samples)/1e6, "ms", machine.Certain)
+		add("packet to acknowledgement, longest", machine.Milliseconds(s.longest), "ms", machine.Certain)
+	}
+	if s.ambiguous > 0 {
+		add("ambiguous samples left out", float64(s.ambiguous), "packets", machine.Certain)
+	}
+	if d, sure := s.timing.timeout(); sure != machine.Unknown {
+		add("timeout between copies", machine.Milliseconds(d), "ms", sure)
+		add("timeout, shortest seen", machine.Milliseconds(s.timing.least), "ms", machine.Certain)
+		add("timeout, longest seen", machine.Milliseconds(s.timing.most), "ms", machine.Certain)
+	}
+	if n, sure := s.timing.limit(); sure != machine.Unknown {
+		add("repeats: given up after", float64(n), "copies", sure)
+	}
+	if s.copies > 0 && s.settled > 0 {
+		// Of a copy without an acknowledgement, it or its acknowledgement was lost.
+		add("copies without an acknowledgement", 100*max(0, 1-float64(s.answers)/float64(s.copies)), "%", machine.Certain)
+	}
+	if s.received+s.duplicates > 0 {
+		add("copies received", float64(s.received), "copies", grade)
+		add("duplicates dropped", float64(s.duplicates), "copies", machine.Likely)
+	}
+	if s.foreign > 0 {
+		add("foreign datagrams", float64(s.foreign), "datagrams", machine.Certain)
+	}
+}
+
+// queueTable lists a side's sent queue in order of retry time.
+func (t *Tracker) queueTable(s *party, grade machine.Certainty) machine.Table {
+	table := machine.Table{
+		Name: "sent queue, by retry time", Columns: []string{"id", "copies", "first sent ms ago", "newest copy ms ago", "due in ms", "flags", "frame", "certainty"},
+	}
+	number := func(f float64) string { return strconv.FormatFloat(f, 'f', 1, 64) }
+	for _, l := range s.lanes {
+		l.queue.InOrder(func(q *srdp.Sent) bool {
+			table.Rows = append(table.Rows, []string{
+				strconv.Itoa(int(q.ID)), strconv.Itoa(int(q.Copies)), number(machine.Milliseconds(t.last.Sub(q.FirstAt))), number(machine.Milliseconds(t.last.Sub(q.LastAt))),
+				number(machine.Milliseconds(q.RetryAt.Sub(t.last))), "0x" + strconv.FormatUint(uint64(q.Flags), 16), strconv.FormatUint(q.First.Frame(), 10), grade.String(),
+			})
+			return len(table.Rows) < viewRows
+		})
+	}
+	return table
+}
+
+// recentTable lists the recently received ids that a receiver keeps of its
+// sources, as the profile describes the list.
+func recentTable(source *party) machine.Table {
+	table := machine.Table{Name: "recently received ids", Columns: []string{"source", "ids", "newest"}}
+	for i, l := range source.lanes {
+		if l.received.Len() == 0 || i >= viewLanes {
+			continue
+		}
+		newest := ""
+		l.received.All(func(id uint16, _ machine.Instant) { newest = strconv.Itoa(int(id)) })
+		name := source.side.String()
+		if l.pair != (srdp.Pair{}) {
+			name = l.pair.Source.String()
+		}
+		table.Rows = append(table.Rows, []string{name, strconv.Itoa(l.received.Len()), newest})
+	}
+	return table
+}
