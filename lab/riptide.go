@@ -8,6 +8,7 @@ import (
 
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/riptide"
+	"github.com/ackscope/ackscope/machine/riptide/endpoint"
 	"github.com/ackscope/ackscope/sim"
 	base "github.com/ackscope/ackscope/wire"
 	wire "github.com/ackscope/ackscope/wire/riptide"
@@ -54,13 +55,13 @@ const riptideSlots = 64
 
 // End implements Kit.
 func (r *Riptide) End(role Role, n int, _ netip.AddrPort) (*End, error) {
-	o := riptide.Options{
+	o := endpoint.Options{
 		Version: r.Version, Side: machine.Side(role), Stream: r.Transport == TCP, EventClock: r.EventClock,
-		Limits: riptide.Limits{Off: !r.Limits}, Slots: riptideSlots,
+		Limits: endpoint.Limits{Off: !r.Limits}, Slots: riptideSlots,
 	}
-	build, farewell := riptide.NewClient, machine.Disconnect
+	build, farewell := endpoint.NewClient, machine.Disconnect
 	if role == Server {
-		build, farewell = riptide.NewServer, machine.Stop
+		build, farewell = endpoint.NewServer, machine.Stop
 	}
 	e, err := build(o)
 	if err != nil {
@@ -71,7 +72,7 @@ func (r *Riptide) End(role Role, n int, _ netip.AddrPort) (*End, error) {
 }
 
 // app sends messages of random kinds to all that are connected.
-func (r *Riptide) app(e *riptide.Endpoint, role Role) func(*Turn) (bool, error) {
+func (r *Riptide) app(e *endpoint.Endpoint, role Role) func(*Turn) (bool, error) {
 	codec := e.Options().Codec
 	modes := []uint8{riptide.ChannelUnreliable, riptide.ChannelReliable}
 	if codec.Dialect.Layout(wire.Notify) != nil {
@@ -97,7 +98,7 @@ func (r *Riptide) app(e *riptide.Endpoint, role Role) func(*Turn) (bool, error) 
 				for _, v := range layoutOf(mode, id) {
 					v.draw(&w, t.Rand)
 				}
-				if err := t.Do(riptide.Submission(p, mode, id, &w)); err != nil {
+				if err := t.Do(endpoint.Submission(p, mode, id, &w)); err != nil {
 					return false, err
 				}
 				sent[p]++
@@ -128,7 +129,7 @@ func (r *Riptide) Name(role Role, n int) string {
 type riptideScribe struct {
 	kit      *Riptide
 	role     Role
-	endpoint *riptide.Endpoint
+	endpoint *endpoint.Endpoint
 	addrs    map[machine.Peer]netip.AddrPort
 	attempts map[riptideKey]int  // of reliable messages that are not acked
 	notified map[riptideKey]bool // notify messages whose fate is open
@@ -200,8 +201,8 @@ func (s *riptideScribe) Tell(step *sim.Step) (lines []Line) {
 		key := riptideKey{ev.Peer, ev.Sequence}
 		user := int(ev.Channel) < len(riptideModes)
 		switch {
-		case riptide.ReferenceEventNames[ev.Kind] != "":
-			line := s.line(riptide.ReferenceEventNames[ev.Kind], ev.Peer)
+		case endpoint.ReferenceEventNames[ev.Kind] != "":
+			line := s.line(endpoint.ReferenceEventNames[ev.Kind], ev.Peer)
 			switch ev.Kind {
 			case riptide.EventConnected, riptide.EventClientConnected, riptide.EventClientDisconnected:
 				line["client_id"] = ev.Sequence

@@ -10,6 +10,7 @@ import (
 	"github.com/ackscope/ackscope/dissect/riptide"
 	"github.com/ackscope/ackscope/machine"
 	model "github.com/ackscope/ackscope/machine/riptide"
+	"github.com/ackscope/ackscope/machine/riptide/judge"
 	"github.com/ackscope/ackscope/replay"
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
@@ -163,7 +164,7 @@ func TestRiptideLies(t *testing.T) {
 			if err != nil || len(b) != len(list[at].Bytes) {
 				continue
 			}
-			j, err := model.NewJudge(config, flow.Facts(), [2]string{behaviour, behaviour})
+			j, err := judge.New(config, flow.Facts(), [2]string{behaviour, behaviour})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -10,6 +10,7 @@ import (
 
 	gafferendpoint "github.com/ackscope/ackscope/machine/gaffer/endpoint"
 	"github.com/ackscope/ackscope/machine/riptide"
+	"github.com/ackscope/ackscope/machine/riptide/endpoint"
 	srdpendpoint "github.com/ackscope/ackscope/machine/srdp/endpoint"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
@@ -30,7 +31,7 @@ func faultLines() (lines []faultLine) {
 	for _, x := range gafferendpoint.Faults {
 		lines = append(lines, faultLine{"gaffer", x.Name, x.Doc, x.Unobservable, x.Explained, x.Scenario})
 	}
-	for _, x := range riptide.Faults {
+	for _, x := range endpoint.Faults {
 		lines = append(lines, faultLine{"riptide", x.Name, x.Doc, x.Unobservable, x.Explained, x.Scenario})
 	}
 	for _, x := range srdpendpoint.Faults {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/riptide"
+	"github.com/ackscope/ackscope/machine/riptide/endpoint"
 	"github.com/ackscope/ackscope/schema"
 	"github.com/ackscope/ackscope/sim"
 	"github.com/ackscope/ackscope/wire/bits"
@@ -194,20 +195,20 @@ func (c *riptideCast) enter(s *simulation) error {
 	return nil
 }
 
-func (c *riptideCast) endpoint(side int) (*riptide.Endpoint, error) {
-	o := riptide.Options{
+func (c *riptideCast) endpoint(side int) (*endpoint.Endpoint, error) {
+	o := endpoint.Options{
 		Version: c.versions[side], Side: machine.Side(side), Stream: c.stream(), EventClock: c.flags.eventTime, Ask: true,
-		Limits: riptide.Limits{Off: c.flags.limitless}, Resend: riptide.Resend{After: c.flags.resend}, Slots: max(c.flags.clients, 1),
+		Limits: endpoint.Limits{Off: c.flags.limitless}, Resend: endpoint.Resend{After: c.flags.resend}, Slots: max(c.flags.clients, 1),
 	}
 	if c.flags.wrong(side) {
-		if o.Fault = riptide.LookupFault(c.flags.fault); o.Fault == nil {
+		if o.Fault = endpoint.LookupFault(c.flags.fault); o.Fault == nil {
 			return nil, unknownFault("riptide", c.flags.fault)
 		}
 	}
 	if side == 1 {
-		return riptide.NewServer(o)
+		return endpoint.NewServer(o)
 	}
-	return riptide.NewClient(o)
+	return endpoint.NewClient(o)
 }
 
 func (c *riptideCast) truth(s *simulation) func(io.Writer) error {
@@ -228,7 +229,7 @@ type riptidePlayer struct {
 	cast     *riptideCast
 	side     int
 	host     *sim.Host
-	endpoint *riptide.Endpoint
+	endpoint *endpoint.Endpoint
 	s        *simulation
 	share    float64 // of a message a tick
 	due      float64
@@ -289,7 +290,7 @@ func (p *riptidePlayer) submit(f *sim.Frame, to machine.Peer) {
 		w := p.cast.writer(p.side)
 		body := noise(f.Rand, p.cast.least+f.Rand.IntN(p.cast.most-p.cast.least+1))
 		w.Bytes(body)
-		in, p.cast.log.values = riptide.Submission(to, channel, uint16(f.Rand.IntN(300)), &w), nil
+		in, p.cast.log.values = endpoint.Submission(to, channel, uint16(f.Rand.IntN(300)), &w), nil
 	} else if in, err = p.drawn(f.Rand, to, channel); err != nil {
 		p.s.failed = fmt.Errorf("--schema: %w", err)
 		return

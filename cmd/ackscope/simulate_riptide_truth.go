@@ -9,6 +9,7 @@ import (
 
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/riptide"
+	"github.com/ackscope/ackscope/machine/riptide/endpoint"
 	"github.com/ackscope/ackscope/printable"
 	"github.com/ackscope/ackscope/schema"
 	"github.com/ackscope/ackscope/sim"
@@ -77,7 +78,7 @@ func (l *riptideLog) add(at machine.Instant, endpoint, event string, line map[st
 // watch takes down what one step did.
 func (l *riptideLog) watch(step *sim.Step) {
 	h, t := step.Host, l.tally[step.Host]
-	e := h.Endpoint().(*riptide.Endpoint)
+	e := h.Endpoint().(*endpoint.Endpoint)
 	about := func(peer machine.Peer, line map[string]any) map[string]any {
 		line["client_id"] = e.ClientID(peer)
 		if h.Index == 0 {
@@ -183,8 +184,8 @@ func (l *riptideLog) event(t *riptideTally, step *sim.Step, e *machine.Event) (w
 // lifeEvent gives the line of an event of the connection's life.
 func (l *riptideLog) lifeEvent(e *machine.Event) (word string, line map[string]any) {
 	dialect := l.cast.dialect()
-	switch word = riptide.ReferenceEventNames[e.Kind]; e.Kind {
-	case riptide.EventEnded:
+	switch word = endpoint.ReferenceEventNames[e.Kind]; e.Kind {
+	case endpoint.EventEnded:
 		return word, map[string]any{"reason": dialect.DisconnectReason(uint8(e.Sequence)), "reason_code": e.Sequence}
 	case riptide.EventFailed:
 		if e.Sequence == riptide.NoReason {

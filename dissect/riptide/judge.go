@@ -4,6 +4,7 @@ import (
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/machine"
 	model "github.com/ackscope/ackscope/machine/riptide"
+	"github.com/ackscope/ackscope/machine/riptide/judge"
 )
 
 // behaviours lists those of the library's states.
@@ -17,7 +18,7 @@ func behaviours() (list []machine.Behaviour) {
 // behavioursOf names those that a sender of a flow can have.
 func behavioursOf(c *dissect.Config, s machine.Side) (names []string, open int) {
 	sender := settingsOf(c).Senders[s]
-	return model.BehavioursOf(sender.Codec.Dialect, sender.Builds)
+	return judge.BehavioursOf(sender.Codec.Dialect, sender.Builds)
 }
 
 // newJudge holds a connection against references.
@@ -26,7 +27,7 @@ func newJudge(c *dissect.Config, names [2]string) (machine.Judge, error) {
 	if facts.Vantage == machine.VantageUnknown && c.OneHost {
 		facts.Vantage = machine.VantageBoth
 	}
-	return model.NewJudge(trackerConfig(c), facts, names)
+	return judge.New(trackerConfig(c), facts, names)
 }
 
 func trackerConfig(c *dissect.Config) model.Config {

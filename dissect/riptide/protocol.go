@@ -13,6 +13,9 @@ import (
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/machine"
 	model "github.com/ackscope/ackscope/machine/riptide"
+	"github.com/ackscope/ackscope/machine/riptide/judge"
+	"github.com/ackscope/ackscope/machine/riptide/tracker"
+	"github.com/ackscope/ackscope/machine/riptide/whatif"
 	"github.com/ackscope/ackscope/schema"
 )
 
@@ -90,14 +93,14 @@ func newProtocol(k *knowledge) *dissect.Protocol {
 		Behaviours:     behaviours(),
 		BehavioursOf:   behavioursOf,
 		NewJudge:       newJudge,
-		RestsOnAbsence: model.RestsOnAbsence,
-		Parameters:     model.Parameters,
+		RestsOnAbsence: judge.RestsOnAbsence,
+		Parameters:     whatif.Parameters,
 		NewStage: func(c *dissect.Config) (machine.Stage, error) {
-			return model.NewStage(trackerConfig(c)), nil
+			return whatif.New(trackerConfig(c)), nil
 		},
 
 		NewTracker: func(c *dissect.Config) machine.Tracker {
-			return model.NewTracker(trackerConfig(c), c.Facts)
+			return tracker.New(trackerConfig(c), c.Facts)
 		},
 	}
 }

@@ -13,6 +13,7 @@ import (
 	files "github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/riptide"
+	"github.com/ackscope/ackscope/machine/riptide/endpoint"
 	"github.com/ackscope/ackscope/sim"
 )
 
@@ -36,10 +37,10 @@ func simulatedRiptide(b *testing.B, clients int, length time.Duration) (path str
 	}
 	w := sim.New(1)
 	host := func(name string, server bool, peers int) *sim.Host {
-		o := riptide.Options{Version: version, Slots: clients, Limits: riptide.Limits{Off: true}}
-		build := riptide.NewClient
+		o := endpoint.Options{Version: version, Slots: clients, Limits: endpoint.Limits{Off: true}}
+		build := endpoint.NewClient
 		if server {
-			o.Side, build = machine.B, riptide.NewServer
+			o.Side, build = machine.B, endpoint.NewServer
 		}
 		e, err := build(o)
 		if err != nil {

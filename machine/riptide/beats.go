@@ -5,16 +5,16 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// beat says what a heartbeat is.
-type beat uint8
+// Beat says what a heartbeat is.
+type Beat uint8
 
 const (
-	beatOpen   beat = iota // not known yet; also every message of another type
-	beatPing               // a client asks
-	beatAnswer             // a server answers
+	BeatOpen   Beat = iota // not known yet; also every message of another type
+	BeatPing               // a client asks
+	BeatAnswer             // a server answers
 )
 
-// beatRoles tells pings from answers. In most dialects a ping has an RTT and an
+// BeatRoles tells pings from answers. In most dialects a ping has an RTT and an
 // answer has none. In one whose document gives every heartbeat an RTT
 // (Dialect.RTTBothWays) the sender's role decides. The handshake tells the roles.
 // Without it the ids do: a client shows an id first, a server repeats it.
@@ -22,7 +22,7 @@ const (
 // Example, of a capture that begins in the middle: A sends id 7 and B sends id 7,
 // so A asks. A sends id 7 and B sends id 8, so B asks, and A's 7 was an answer to
 // a ping before the capture.
-type beatRoles struct {
+type BeatRoles struct {
 	votes  int8 // for A as the client; negative for B
 	met    [2]bool
 	newest [2]uint8 // id that each side has shown
@@ -37,8 +37,8 @@ const (
 	mostVotes = 8
 )
 
-// take takes a message of a side that speaks a dialect, and tells what it is.
-func (r *beatRoles) take(from machine.Side, d *wire.Dialect, m *wire.Message) beat {
+// Take takes a message of a side that speaks a dialect, and tells what it is.
+func (r *BeatRoles) Take(from machine.Side, d *wire.Dialect, m *wire.Message) Beat {
 	switch m.Type {
 	case wire.Connect:
 		if d.RTTBothWays {
@@ -51,17 +51,17 @@ func (r *beatRoles) take(from machine.Side, d *wire.Dialect, m *wire.Message) be
 	case wire.Heartbeat:
 		return r.heartbeat(from, d, m)
 	}
-	return beatOpen
+	return BeatOpen
 }
 
 // shake takes the client that a handshake shows.
-func (r *beatRoles) shake(client machine.Side) {
+func (r *BeatRoles) shake(client machine.Side) {
 	if r.votes == 0 {
 		r.vote(client, handshakeVotes)
 	}
 }
 
-func (r *beatRoles) heartbeat(from machine.Side, d *wire.Dialect, m *wire.Message) beat {
+func (r *BeatRoles) heartbeat(from machine.Side, d *wire.Dialect, m *wire.Message) Beat {
 	switch {
 	case !m.HasRTT:
 		r.vote(from.Other(), 1)
@@ -79,19 +79,19 @@ func (r *beatRoles) heartbeat(from machine.Side, d *wire.Dialect, m *wire.Messag
 	client, known := r.client()
 	switch {
 	case !m.HasRTT:
-		return beatAnswer
+		return BeatAnswer
 	case !d.RTTBothWays:
-		return beatPing
+		return BeatPing
 	case !known:
-		return beatOpen
+		return BeatOpen
 	case client == from:
-		return beatPing
+		return BeatPing
 	}
-	return beatAnswer
+	return BeatAnswer
 }
 
 // vote takes evidence that a side is the client.
-func (r *beatRoles) vote(client machine.Side, weight int8) {
+func (r *BeatRoles) vote(client machine.Side, weight int8) {
 	if client == machine.B {
 		weight = -weight
 	}
@@ -99,7 +99,7 @@ func (r *beatRoles) vote(client machine.Side, weight int8) {
 }
 
 // client gives the side that asks; false while that is open.
-func (r *beatRoles) client() (client machine.Side, known bool) {
+func (r *BeatRoles) client() (client machine.Side, known bool) {
 	if r.votes < 0 {
 		return machine.B, true
 	}

@@ -90,8 +90,8 @@ const (
 	Timeout           = 5 * time.Second // since the last heartbeat, Welcome or Connect
 	ConnectAttempts   = 5
 
-	resendUnknown = 50 * time.Millisecond // while no RTT is known
-	resendLeast   = 10 * time.Millisecond
+	ResendUnknown = 50 * time.Millisecond // while no RTT is known
+	ResendLeast   = 10 * time.Millisecond
 )
 
 // Behaviours lists them, the oldest first.
@@ -117,8 +117,8 @@ func LookupBehaviour(name string) *Behaviour {
 	return nil
 }
 
-// number gives its place among Behaviours, for the figures of a finding.
-func (b *Behaviour) number() float64 { return float64(slices.Index(Behaviours, b)) }
+// Number gives its place among Behaviours, for the figures of a finding.
+func (b *Behaviour) Number() float64 { return float64(slices.Index(Behaviours, b)) }
 
 // windowOf names the versions that a window's fault proves, by such a figure.
 func windowOf(number float64) string {
@@ -165,9 +165,9 @@ func BehaviourOf(d *wire.Dialect, builds wire.BuildSet) *Behaviour {
 // library looks once per tick of the application, so it is rounded up to that.
 func ResendAfter(smoothed int) time.Duration {
 	if smoothed < 0 {
-		return resendUnknown
+		return ResendUnknown
 	}
-	return max(resendLeast, time.Duration(float64(smoothed)*1.2)*time.Millisecond)
+	return max(ResendLeast, time.Duration(float64(smoothed)*1.2)*time.Millisecond)
 }
 
 // Smooth gives the library's next smoothed RTT in whole milliseconds; before the
@@ -177,4 +177,27 @@ func Smooth(smoothed, sample int) int {
 		return sample
 	}
 	return max(1, int(float32(smoothed)*0.7+float32(sample)*0.3))
+}
+
+// Misread gives the least jump of the newest acked id of which a sender makes
+// something else than its Acks say.
+func (b *Behaviour) Misread() int {
+	if b.Send == SendOlderBits {
+		return WindowAcks + 1 // its mask wraps round
+	}
+	return JumpList
+}
+
+// Jumps of the newest id at which what a receiver acks is no more what came.
+const (
+	JumpList   = wordBits
+	jumpWindow = WindowAcks + 1
+)
+
+// Jump gives the least jump of the newest id that the behaviour's window does not stand.
+func (b *Behaviour) Jump() int {
+	if b.Receive == ReceiveWindow {
+		return jumpWindow
+	}
+	return JumpList
 }

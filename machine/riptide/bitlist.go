@@ -18,7 +18,7 @@ type bitList struct {
 	words int // of the library's list
 	count int
 	fixed bool // one word only, as for acks
-	fault bool
+	Fault bool
 	spare []uint32 // to move words about in
 }
 
@@ -33,7 +33,7 @@ func newBitList(fixed, fault bool) bitList {
 	if fixed {
 		room = 1
 	}
-	return bitList{ring: make([]uint32, room), words: 1, fixed: fixed, fault: fault}
+	return bitList{ring: make([]uint32, room), words: 1, fixed: fixed, Fault: fault}
 }
 
 func (l *bitList) clone() bitList {
@@ -117,7 +117,7 @@ func (l *bitList) shift(by int) {
 	case by < wordBits:
 		l.start -= uint32(by)
 		l.setWord(0, l.word(0)>>by<<by)
-	case l.fault:
+	case l.Fault:
 		l.shiftFaulty(by)
 	case by >= l.words*wordBits:
 		clear(l.ring)

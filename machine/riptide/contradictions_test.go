@@ -7,6 +7,7 @@ import (
 
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/riptide"
+	"github.com/ackscope/ackscope/machine/riptide/tracker"
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
@@ -69,7 +70,7 @@ func TestVantageContradicted(t *testing.T) {
 			}
 			x.then(&c)
 			var facts machine.Facts
-			tr := riptide.NewTracker(riptide.Config{Senders: [2]riptide.Speaker{speaker(t, "2.2.1"), speaker(t, "2.2.1")}}, facts)
+			tr := tracker.New(riptide.Config{Senders: [2]riptide.Speaker{speaker(t, "2.2.1"), speaker(t, "2.2.1")}}, facts)
 			var out machine.Effects
 			for i := range c.out {
 				tr.Observe(&c.out[i], &out)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/riptide"
+	"github.com/ackscope/ackscope/machine/riptide/tracker"
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
@@ -14,7 +15,7 @@ import (
 // the messages of a second run that begins with that.
 func (c *conversation) learned(config riptide.Config) (facts machine.Facts, messages []machine.Message) {
 	for range 2 {
-		tr := riptide.NewTracker(config, facts)
+		tr := tracker.New(config, facts)
 		messages = messages[:0]
 		var out machine.Effects
 		for i := range c.out {

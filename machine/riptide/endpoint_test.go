@@ -8,6 +8,7 @@ import (
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/machinetest"
 	"github.com/ackscope/ackscope/machine/riptide"
+	"github.com/ackscope/ackscope/machine/riptide/endpoint"
 	"github.com/ackscope/ackscope/sim"
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
@@ -32,7 +33,7 @@ type setting struct {
 	clients  int
 	slots    int
 	path     sim.Path
-	limits   riptide.Limits
+	limits   endpoint.Limits
 	relay    []uint16
 	duration time.Duration
 	rate     float64 // chance of a message of each kind a tick
@@ -40,17 +41,17 @@ type setting struct {
 	stop     bool    // the server stops then
 }
 
-func endpoint(t testing.TB, s *setting, server bool) *riptide.Endpoint {
+func newEndpoint(t testing.TB, s *setting, server bool) *endpoint.Endpoint {
 	t.Helper()
 	v, ok := riptide.LookupVersion(s.version)
 	if !ok {
 		t.Fatalf("no version %q", s.version)
 	}
-	o := riptide.Options{Version: v, Stream: s.stream, Ask: s.ask, Limits: s.limits, Slots: s.slots, Relay: s.relay}
-	build := riptide.NewClient
+	o := endpoint.Options{Version: v, Stream: s.stream, Ask: s.ask, Limits: s.limits, Slots: s.slots, Relay: s.relay}
+	build := endpoint.NewClient
 	if server {
 		o.Side = machine.B
-		build = riptide.NewServer
+		build = endpoint.NewServer
 	}
 	e, err := build(o)
 	if err != nil {
@@ -60,7 +61,7 @@ func endpoint(t testing.TB, s *setting, server bool) *riptide.Endpoint {
 }
 
 // body gives values of about n bytes.
-func body(e *riptide.Endpoint, n int) *wire.Writer {
+func body(e *endpoint.Endpoint, n int) *wire.Writer {
 	w := e.Options().Codec.Writer(nil)
 	for i := range n {
 		w.Uint(uint64(i), 8)
@@ -69,11 +70,11 @@ func body(e *riptide.Endpoint, n int) *wire.Writer {
 	return &w
 }
 
-func chatter(t testing.TB, s *setting, e *riptide.Endpoint, server bool, peers int) sim.App {
+func chatter(t testing.TB, s *setting, e *endpoint.Endpoint, server bool, peers int) sim.App {
 	stop := machine.Instant(s.duration)
 	return func(f *sim.Frame) {
 		for _, d := range f.Delivered {
-			if d.Channel == riptide.ChannelData && machine.EventKind(d.Type) == riptide.EventAttempted {
+			if d.Channel == riptide.ChannelData && machine.EventKind(d.Type) == endpoint.EventAttempted {
 				f.Do(machine.Command{Kind: machine.Accept, Peer: d.From})
 			}
 		}
@@ -98,7 +99,7 @@ func chatter(t testing.TB, s *setting, e *riptide.Endpoint, server bool, peers i
 				if f.Rand.Float64() >= s.rate || channel == riptide.ChannelNotify && e.Options().Codec.Dialect.Layout(wire.Notify) == nil {
 					continue
 				}
-				f.Do(riptide.Submission(peer, channel, uint16(f.Rand.IntN(300)+40), body(e, f.Rand.IntN(60))))
+				f.Do(endpoint.Submission(peer, channel, uint16(f.Rand.IntN(300)+40), body(e, f.Rand.IntN(60))))
 			}
 		}
 	}
@@ -120,10 +121,10 @@ func newLobby(t testing.TB, seed uint64, s *setting) *lobby {
 			}
 		}
 	})
-	e := endpoint(t, s, true)
+	e := newEndpoint(t, s, true)
 	l.server = l.world.AddHost("server", e, sim.HostOptions{Frame: 10 * time.Millisecond, App: chatter(t, s, e, true, s.clients)})
 	for i := range s.clients {
-		e := endpoint(t, s, false)
+		e := newEndpoint(t, s, false)
 		h := l.world.AddHost(fmt.Sprint("client", i+1), e, sim.HostOptions{
 			Frame: 10 * time.Millisecond, Phase: time.Duration(i*3+1) * time.Millisecond, FrameJitter: time.Millisecond, App: chatter(t, s, e, false, 1),
 		})
@@ -165,7 +166,7 @@ func TestReliableArrives(t *testing.T) {
 			}
 			t.Run(name, func(t *testing.T) {
 				s := &setting{
-					version: v.Name, stream: stream, ask: true, duration: 8 * time.Second, rate: 0.1, limits: riptide.Limits{Off: true},
+					version: v.Name, stream: stream, ask: true, duration: 8 * time.Second, rate: 0.1, limits: endpoint.Limits{Off: true},
 					path: sim.Path{Delay: 20 * time.Millisecond, Jitter: 8 * time.Millisecond, Loss: 0.1, Duplicate: 0.05},
 				}
 				pytide := v.Behaviour.Limit == 0
@@ -177,7 +178,7 @@ func TestReliableArrives(t *testing.T) {
 				client := l.clients[0]
 				for _, pair := range [][2]*sim.Host{{client, l.server}, {l.server, client}} {
 					from, to := pair[0], pair[1]
-					if !from.Endpoint().(*riptide.Endpoint).Connected(0) {
+					if !from.Endpoint().(*endpoint.Endpoint).Connected(0) {
 						t.Fatalf("%s is not connected", from.Name)
 					}
 					sent, acked, got := l.count(from, machine.EventSent, riptide.ChannelReliable), l.count(from, machine.EventAcked, riptide.ChannelReliable), l.got[to][riptide.ChannelReliable]
@@ -229,7 +230,7 @@ func TestEndpointLaws(t *testing.T) {
 					}
 				}
 				t.Run(name+" "+h.Name, func(t *testing.T) {
-					machinetest.Endpoint(t, func() machine.Endpoint { return endpoint(t, s, h == l.server) }, script)
+					machinetest.Endpoint(t, func() machine.Endpoint { return newEndpoint(t, s, h == l.server) }, script)
 				})
 			}
 		}

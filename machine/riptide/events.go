@@ -22,7 +22,7 @@ const (
 const NoReason = 1 << 16
 
 // ReasonTimedOut is the reason of an EventDisconnected by the side's own timeout.
-const ReasonTimedOut = timedOutReason
+const ReasonTimedOut = TimedOutReason
 
 // EventNames gives their words.
 var EventNames = map[machine.EventKind]string{
@@ -32,3 +32,15 @@ var EventNames = map[machine.EventKind]string{
 	EventClientConnected: "client_connected", EventClientDisconnected: "client_disconnected",
 	EventNotDelivered: "acked_not_delivered",
 }
+
+// Reasons of Disconnect and EventEnded, in every dialect; those of connections
+// that never were stand first.
+const (
+	NeverConnected = 0
+	TransportError = 2
+	TimedOutReason = 3
+	Kicked         = 4
+	ServerStopped  = 5
+	Disconnected   = 6
+	PoorConnection = 7
+)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/riptide"
+	"github.com/ackscope/ackscope/machine/riptide/tracker"
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
@@ -43,7 +44,7 @@ func (c *conversation) reliable(sequence uint16, answered bool) {
 
 // found gives the rules that were reported of a side, the highest grade of each.
 func (c *conversation) found(config riptide.Config, facts machine.Facts, side machine.Side) map[string]machine.Certainty {
-	tr := riptide.NewTracker(config, facts)
+	tr := tracker.New(config, facts)
 	var out machine.Effects
 	found := map[string]machine.Certainty{}
 	take := func() {
@@ -385,7 +386,7 @@ func TestVersionsProven(t *testing.T) {
 		conv.wait(time.Second)
 		conv.send(machine.A, wire.Message{Type: wire.Reliable, Sequence: 78, MessageID: 3}, 9)
 		config := riptide.Config{Senders: [2]riptide.Speaker{speaker(t, c.build), speaker(t, c.build)}}
-		tr := riptide.NewTracker(config, machine.Facts{Vantage: machine.VantageB})
+		tr := tracker.New(config, machine.Facts{Vantage: machine.VantageB})
 		var out machine.Effects
 		for i := range conv.out {
 			tr.Observe(&conv.out[i], &out)

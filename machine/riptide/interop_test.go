@@ -8,6 +8,7 @@ import (
 
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/riptide"
+	"github.com/ackscope/ackscope/machine/riptide/endpoint"
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
@@ -53,7 +54,7 @@ func TestInterop(t *testing.T) {
 type relived struct {
 	t           *testing.T
 	name        string
-	e           *riptide.Endpoint
+	e           *endpoint.Endpoint
 	codec       wire.Codec
 	server      bool
 	stream      bool
@@ -74,10 +75,10 @@ func relive(t *testing.T, f *nearFlow, version string, tcp, several bool) *reliv
 		t.Fatalf("version %q of %s", version, f.name)
 	}
 	server := f.name == "server"
-	o := riptide.Options{Version: v, Stream: tcp, Limits: riptide.Limits{Off: true}, Ask: true}
-	build := riptide.NewClient
+	o := endpoint.Options{Version: v, Stream: tcp, Limits: endpoint.Limits{Off: true}, Ask: true}
+	build := endpoint.NewClient
 	if server {
-		build = riptide.NewServer
+		build = endpoint.NewServer
 	}
 	e, err := build(o)
 	if err != nil {

@@ -3,7 +3,7 @@ package riptide
 // NotifyReceiver is the receiving half of the notify sequencer: only what is
 // newer than all before is handed over.
 type NotifyReceiver struct {
-	last uint16
+	Last uint16
 	list bitList
 }
 
@@ -14,12 +14,12 @@ func NewNotifyReceiver(b *Behaviour) NotifyReceiver {
 
 // Take receives an id, and reports whether its message is handed over.
 func (r *NotifyReceiver) Take(id uint16) bool {
-	gap := gapOf(id, r.last)
+	gap := GapOf(id, r.Last)
 	if gap <= 0 {
 		return false
 	}
 	r.list.shift(gap)
-	r.last = id
+	r.Last = id
 	if r.list.set(gap) {
 		return false
 	}
@@ -28,12 +28,12 @@ func (r *NotifyReceiver) Take(id uint16) bool {
 }
 
 // Header gives what the next header of the side acknowledges.
-func (r *NotifyReceiver) Header() (last uint16, bits uint8) { return r.last, uint8(r.list.word(0)) }
+func (r *NotifyReceiver) Header() (last uint16, bits uint8) { return r.Last, uint8(r.list.word(0)) }
 
 // Adopt sets the state to what a header shows.
 func (r *NotifyReceiver) Adopt(last uint16, bits uint8) {
 	r.list.reset(max(r.list.words, 2), uint32(bits))
-	r.last, r.list.count = last, wordBits
+	r.Last, r.list.count = last, wordBits
 }
 
 // Clone gives an independent copy.
@@ -44,10 +44,10 @@ func (r *NotifyReceiver) Clone() NotifyReceiver {
 }
 
 // NotifySender is the sending half: each id gets one verdict, and it is final.
-type NotifySender struct{ last uint16 }
+type NotifySender struct{ Last uint16 }
 
-// notifyReach is how far behind the newest the bits of a header tell.
-const notifyReach = 9
+// NotifyReach is how far behind the newest the bits of a header tell.
+const NotifyReach = 9
 
 // Fate is what the library tells the application about a notify message.
 type Fate uint8
@@ -61,25 +61,25 @@ const (
 // Acked takes the acknowledgement of a notify header. judge is called once for
 // each id that is decided by it, in order.
 func (s *NotifySender) Acked(last uint16, bits uint8, judge func(id uint16, f Fate)) {
-	gap := gapOf(last, s.last)
+	gap := GapOf(last, s.Last)
 	if gap <= 0 {
 		return
 	}
-	for ; gap > notifyReach; gap-- {
-		s.last++
-		judge(s.last, LostUncounted)
+	for ; gap > NotifyReach; gap-- {
+		s.Last++
+		judge(s.Last, LostUncounted)
 	}
 	for bit := gap - 2; bit >= 0; bit-- {
-		s.last++
+		s.Last++
 		if bits>>bit&1 == 1 {
-			judge(s.last, Delivered)
+			judge(s.Last, Delivered)
 		} else {
-			judge(s.last, Lost)
+			judge(s.Last, Lost)
 		}
 	}
-	s.last = last
+	s.Last = last
 	judge(last, Delivered)
 }
 
 // Join sets the state for a capture that begins in the middle of a connection.
-func (s *NotifySender) Join(last uint16) { s.last = last }
+func (s *NotifySender) Join(last uint16) { s.Last = last }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/riptide"
+	"github.com/ackscope/ackscope/machine/riptide/tracker"
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
@@ -38,7 +39,7 @@ func TestAckAfterLimit(t *testing.T) {
 			c.send(machine.B, wire.Message{Type: wire.Unreliable, MessageID: 3}, i)
 		}
 		config := riptide.Config{Senders: [2]riptide.Speaker{speaker(t, "2.2.1"), speaker(t, "2.2.1")}}
-		tr := riptide.NewTracker(config, machine.Facts{Vantage: machine.VantageA})
+		tr := tracker.New(config, machine.Facts{Vantage: machine.VantageA})
 		var out machine.Effects
 		acked := map[int64]machine.Answer{}
 		note := func() {

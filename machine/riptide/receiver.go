@@ -10,9 +10,9 @@ import (
 // over, and knows what the next Ack says. The zero value is not usable; see
 // NewReceiver.
 type Receiver struct {
-	behaviour *Behaviour
-	last      uint16 // newest id received
-	list      bitList
+	Behaviour *Behaviour
+	Last      uint16 // newest id received
+	List      bitList
 
 	// Window of 2.0.0 and the notes.
 	bits   uint16 // bit i: last-1-i
@@ -21,43 +21,43 @@ type Receiver struct {
 
 // NewReceiver gives the state of a connection that has just begun.
 func NewReceiver(b *Behaviour) Receiver {
-	return Receiver{behaviour: b, list: newBitList(false, b.ShiftFault)}
+	return Receiver{Behaviour: b, List: newBitList(false, b.ShiftFault)}
 }
 
-// gapOf gives how much newer id is than reference, -32768 to 32767.
-func gapOf(id, reference uint16) int { return int(int16(id - reference)) }
+// GapOf gives how much newer id is than reference, -32768 to 32767.
+func GapOf(id, reference uint16) int { return int(int16(id - reference)) }
 
 // Take receives an id, and reports whether its message is handed over.
 func (r *Receiver) Take(id uint16) bool {
-	switch r.behaviour.Receive {
+	switch r.Behaviour.Receive {
 	case ReceiveEverything:
-		r.last = id
+		r.Last = id
 		return true
 	case ReceiveWindow, ReceiveNotes:
 		return r.takeWindow(id)
 	}
-	gap := gapOf(id, r.last)
+	gap := GapOf(id, r.Last)
 	switch {
 	case gap == 0:
 		return false
 	case gap > 0:
-		r.list.shift(gap)
-		r.last = id
+		r.List.shift(gap)
+		r.Last = id
 	default:
 		gap = -gap
 	}
-	fresh := !r.list.set(gap)
-	r.list.mark(gap)
+	fresh := !r.List.set(gap)
+	r.List.mark(gap)
 	return fresh
 }
 
 const (
-	windowAcks = 16
+	WindowAcks = 16
 	windowAll  = 80
 )
 
 func (r *Receiver) takeWindow(id uint16) bool {
-	gap := gapOf(id, r.last)
+	gap := GapOf(id, r.Last)
 	switch {
 	case gap == 0:
 		return false
@@ -67,20 +67,20 @@ func (r *Receiver) takeWindow(id uint16) bool {
 	// Shifts of the library take their count modulo the width.
 	r.filter <<= uint(gap) & 63
 	switch {
-	case gap <= windowAcks:
+	case gap <= WindowAcks:
 		moved := uint64(r.bits) << gap
 		r.bits = uint16(moved)
-		r.filter |= moved >> windowAcks
+		r.filter |= moved >> WindowAcks
 		fresh := r.markWindow(gap)
-		r.last = id
+		r.Last = id
 		return fresh
 	case gap <= windowAll:
-		moved := uint64(r.bits) << (uint(gap-windowAcks) & 63)
+		moved := uint64(r.bits) << (uint(gap-WindowAcks) & 63)
 		r.bits = 0
 		r.filter |= moved
 		fresh := r.markWindow(gap)
-		if r.behaviour.Receive == ReceiveNotes {
-			r.last = id
+		if r.Behaviour.Receive == ReceiveNotes {
+			r.Last = id
 		}
 		return fresh
 	}
@@ -89,13 +89,13 @@ func (r *Receiver) takeWindow(id uint16) bool {
 
 func (r *Receiver) markWindow(gap int) bool {
 	switch {
-	case gap <= windowAcks:
+	case gap <= WindowAcks:
 		bit := uint16(1) << (gap - 1)
 		fresh := r.bits&bit == 0
 		r.bits |= bit
 		return fresh
 	case gap <= windowAll:
-		bit := uint64(1) << (gap - 1 - windowAcks)
+		bit := uint64(1) << (gap - 1 - WindowAcks)
 		fresh := r.filter&bit == 0
 		r.filter |= bit
 		return fresh
@@ -105,14 +105,14 @@ func (r *Receiver) markWindow(gap int) bool {
 
 // Ack gives the newest id and the 16 bits that the next Ack carries.
 func (r *Receiver) Ack() (last, bits uint16) {
-	if r.behaviour.Receive == ReceiveList {
-		return r.last, uint16(r.list.word(0))
+	if r.Behaviour.Receive == ReceiveList {
+		return r.Last, uint16(r.List.word(0))
 	}
-	return r.last, r.bits
+	return r.Last, r.bits
 }
 
-// holds reports whether the state is what an Ack shows.
-func (r *Receiver) holds(m *wire.Message) bool {
+// Holds reports whether the state is what an Ack shows.
+func (r *Receiver) Holds(m *wire.Message) bool {
 	last, bits := r.Ack()
 	return last == m.Last && bits == m.AckBits
 }
@@ -120,13 +120,13 @@ func (r *Receiver) holds(m *wire.Message) bool {
 // answersMost bounds how far an Ack that names no id is looked for.
 const answersMost = 256
 
-// answers gives which of n arrivals, in the order in which they came, an Ack
+// Answers gives which of n arrivals, in the order in which they came, an Ack
 // answers that does not name it: the first after which the state is as the Ack
 // shows it; n for none.
-func (r *Receiver) answers(m *wire.Message, n int, id func(int) uint16) int {
+func (r *Receiver) Answers(m *wire.Message, n int, id func(int) uint16) int {
 	after := r.Clone()
 	for k := range min(n, answersMost) {
-		if after.Take(id(k)); after.holds(m) {
+		if after.Take(id(k)); after.Holds(m) {
 			return k
 		}
 	}
@@ -137,74 +137,74 @@ func (r *Receiver) answers(m *wire.Message, n int, id func(int) uint16) int {
 // its middle, or whose packets the capture lost. What lies behind the 16 bits
 // counts as not received.
 func (r *Receiver) Adopt(last, bits uint16) {
-	r.last, r.bits = last, bits
-	if r.behaviour.Receive != ReceiveList {
+	r.Last, r.bits = last, bits
+	if r.Behaviour.Receive != ReceiveList {
 		return
 	}
-	r.list.reset(max(r.list.words, 3), uint32(bits))
-	r.list.count = (r.list.words - 1) * wordBits
+	r.List.reset(max(r.List.words, 3), uint32(bits))
+	r.List.count = (r.List.words - 1) * wordBits
 }
 
 // Merge brings the state into line with an Ack that shows more than is known:
 // arrivals that the capture does not have. What lies behind the 16 bits stays as
 // it was, moved.
 func (r *Receiver) Merge(last, bits uint16) {
-	if r.behaviour.Receive != ReceiveList {
-		r.last, r.bits = last, bits
+	if r.Behaviour.Receive != ReceiveList {
+		r.Last, r.bits = last, bits
 		return
 	}
-	switch gap := gapOf(last, r.last); {
+	switch gap := GapOf(last, r.Last); {
 	case gap > 0:
-		r.list.shift(gap)
-		r.list.mark(gap)
-		r.last = last
+		r.List.shift(gap)
+		r.List.mark(gap)
+		r.Last = last
 	case gap < 0:
 		r.Adopt(last, bits) // it does not go back: another state altogether
 		return
 	}
-	r.list.setWord(0, r.list.word(0)&^0xffff|uint32(bits))
-	r.list.count = max(r.list.count, windowAcks)
+	r.List.setWord(0, r.List.word(0)&^0xffff|uint32(bits))
+	r.List.count = max(r.List.count, WindowAcks)
 }
 
 // Clone gives an independent copy.
 func (r *Receiver) Clone() Receiver {
 	c := *r
-	c.list = r.list.clone()
+	c.List = r.List.clone()
 	return c
 }
 
-// filterText words what the receiver knows behind the 16 bits of its Acks.
-func (r *Receiver) filterText() string {
-	switch r.behaviour.Receive {
+// FilterText words what the receiver knows behind the 16 bits of its Acks.
+func (r *Receiver) FilterText() string {
+	switch r.Behaviour.Receive {
 	case ReceiveEverything:
 		return "none: every copy is handed over"
 	case ReceiveWindow, ReceiveNotes:
 		return fmt.Sprintf("0x%016x, of the 64 ids behind those", r.filter)
 	}
 	missing := 0
-	for bit := windowAcks + 1; bit <= r.list.count; bit++ {
-		if !r.list.set(bit) {
+	for bit := WindowAcks + 1; bit <= r.List.count; bit++ {
+		if !r.List.set(bit) {
 			missing++
 		}
 	}
-	return fmt.Sprintf("the %d ids behind the newest, %d beyond the bits missing", r.list.count, missing)
+	return fmt.Sprintf("the %d ids behind the newest, %d beyond the bits missing", r.List.count, missing)
 }
 
 // Received reports whether the state holds an id for received; known is false
 // where it lies beyond what is kept.
 func (r *Receiver) Received(id uint16) (received, known bool) {
-	gap := gapOf(r.last, id)
+	gap := GapOf(r.Last, id)
 	switch {
 	case gap == 0:
 		return true, true
 	case gap < 0:
 		return false, true
-	case r.behaviour.Receive == ReceiveList:
-		return r.list.set(gap), gap <= r.list.count
-	case gap <= windowAcks:
+	case r.Behaviour.Receive == ReceiveList:
+		return r.List.set(gap), gap <= r.List.count
+	case gap <= WindowAcks:
 		return r.bits>>(gap-1)&1 == 1, true
 	case gap <= windowAll:
-		return r.filter>>(gap-1-windowAcks)&1 == 1, true
+		return r.filter>>(gap-1-WindowAcks)&1 == 1, true
 	}
 	return false, false
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-var qualityNear = &machine.Rule{
+var QualityNear = &machine.Rule{
 	ID: "riptide-quality-warning", Severity: machine.Warn,
 	Summary: "the library was about to end the connection for its quality",
 	Explain: `Since 2.1.0 a connection ends (PoorConnection) when for 64 outcomes in a row more than 5 % of the last 64 notify messages were lost, or for 64 messages in a row the last 64 took more than 5 attempts on average. Here half of such a row was seen. Notify messages count as lost also when the other side sends so few of its own that its headers pass them over.
@@ -17,7 +17,7 @@ MaxNotifyLoss, MaxAvgSendAttempts and their resiliences raise the limits; CanQua
 	},
 }
 
-var qualityLimit = &machine.Rule{
+var QualityLimit = &machine.Rule{
 	ID: "riptide-quality-limit", Severity: machine.Warn,
 	Summary: "the library's quality limit was reached: with its default settings the connection ends here",
 	Explain: `See "riptide-quality-warning": 64 outcomes in a row were beyond the limit. With default settings the side ends the connection at this frame, without a word; the other end finds out by its timeout. Where the connection goes on, the application has lifted the limits.`,
@@ -26,7 +26,7 @@ var qualityLimit = &machine.Rule{
 	},
 }
 
-var heartbeatLate = &machine.Rule{
+var HeartbeatLate = &machine.Rule{
 	ID: "riptide-heartbeat-late", Severity: machine.Note, Absence: true,
 	Summary: "a heartbeat was due and came late, or not",
 	Explain: `The client sends a heartbeat each second. A longer gap at the client's own end is its application standing still; seen from the server's end it may be loss too. Only heartbeats keep the connection alive, data does not: after 5 s without one the other side gives up.`,
@@ -35,7 +35,7 @@ var heartbeatLate = &machine.Rule{
 	},
 }
 
-var heartbeatUnanswered = &machine.Rule{
+var HeartbeatUnanswered = &machine.Rule{
 	ID: "riptide-heartbeat-unanswered", Severity: machine.Note, Absence: true,
 	Summary: "heartbeats of the client had no answer",
 	Explain: `The server answers each heartbeat at once; the client measures its RTT by it and stays connected by it. Without an answer the RTT, and with it the resend timer, stay as they were, and after 5 s the client gives up.`,
@@ -44,7 +44,7 @@ var heartbeatUnanswered = &machine.Rule{
 	},
 }
 
-var silentEnd = &machine.Rule{
+var SilentEnd = &machine.Rule{
 	ID: "riptide-silent-end", Severity: machine.Warn, Absence: true,
 	Summary: "one side fell silent without saying that it ends the connection",
 	Explain: `The other side went on for more than a heartbeat's time. A side that falls silent was killed or lost its network: no limit of the library was reached that would explain it (see "riptide-poor-connection" and "riptide-timed-out" for those). "ackscope autopsy" lays out what was known.`,
@@ -53,7 +53,7 @@ var silentEnd = &machine.Rule{
 	},
 }
 
-var noAnswer = &machine.Rule{
+var NoAnswer = &machine.Rule{
 	ID: "riptide-connect-unanswered", Severity: machine.Warn, Absence: true,
 	Summary: "a client asked for a connection and had no answer",
 	Explain: `A client sends Connect up to five times, a second apart, and then fails with NoConnection. No server listens there, or the packets do not get through either way.`,
@@ -62,7 +62,7 @@ var noAnswer = &machine.Rule{
 	},
 }
 
-var rejected = &machine.Rule{
+var Rejected = &machine.Rule{
 	ID: "riptide-rejected", Severity: machine.Note,
 	Summary: "the server refused a client",
 	Explain: `The reason is in the Reject message; its numbers differ between versions: 2 is "server full" since 2.1, "pending" in 2.0.0 and Pytide. A custom rejection carries the application's own data.`,
@@ -71,7 +71,7 @@ var rejected = &machine.Rule{
 	},
 }
 
-var welcomeMismatch = &machine.Rule{
+var WelcomeMismatch = &machine.Rule{
 	ID: "riptide-welcome-mismatch", Severity: machine.Warn,
 	Summary: "the client answered Welcome with another id than the server gave it",
 	Explain: `The client's Welcome has to repeat the id that the server's gave. The library logs an error and goes on; messages addressed by id then go astray.`,
@@ -80,7 +80,7 @@ var welcomeMismatch = &machine.Rule{
 	},
 }
 
-var timedOut = &machine.Rule{
+var TimedOut = &machine.Rule{
 	ID: "riptide-timed-out", Severity: machine.Warn, Absence: true,
 	Summary: "one side gave up: it had heard nothing that keeps the connection alive for 5 s",
 	Explain: `A side ends the connection when no heartbeat has reached it for 5 s (a server), or no answer to its own (a client). It looks once a heartbeat's time, so it happens 5 to 6 s after the last one; messages and Acks do not count. Nothing is said on the wire: the side just stops, and the other end has to find out by its own timeout.
@@ -94,7 +94,7 @@ The tap is at this side, and it fell silent when that time was over. Look for wh
 	},
 }
 
-var poorEnd = &machine.Rule{
+var PoorEnd = &machine.Rule{
 	ID: "riptide-poor-connection", Severity: machine.Warn, Absence: true,
 	Summary: "one side ended the connection for its quality (PoorConnection), without a word",
 	Explain: `Since July 2023 the library ends a connection by itself when a reliable message was sent 15 times without an Ack and is due again, when for 64 notify messages in a row more than 5 % of the last 64 were lost, or when for 64 reliable messages in a row the last 64 took more than 5 sends on average. It says nothing: the other end waits for its timeout of 5 to 6 s and reports TimedOut. Pytide 2.1.0-alpha does it at its 16th reliable message, whatever became of the others.
@@ -102,11 +102,11 @@ var poorEnd = &machine.Rule{
 The tap is at this side; it reached such a limit and never spoke again. MaxSendAttempts, MaxNotifyLoss, MaxAvgSendAttempts and their resiliences raise the limits, CanQualityDisconnect switches them off.`,
 	Say: func(_ uint64, worst [3]float64) string {
 		switch int(worst[0]) {
-		case droppedNotify:
+		case DroppedNotify:
 			return "too many notify messages were lost: over 5 % of the last 64, 64 times in a row"
-		case droppedSends:
+		case DroppedSends:
 			return "messages took too many sends: over 5 on average of the last 64, 64 times in a row"
-		case droppedCount:
+		case DroppedCount:
 			return "Pytide has used up its 15 reliable messages"
 		}
 		return "a message was sent 15 times without an Ack"

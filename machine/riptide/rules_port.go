@@ -9,13 +9,13 @@ import (
 // Pytide is the port to Python whose manual the Riptide Networking Notes are. Two
 // states of it ran: 2.0.0 and 2.1.0-alpha.
 
-var portPytide = &machine.Rule{
+var PortPytide = &machine.Rule{
 	ID: "riptide-pytide", Severity: machine.Note,
 	Summary: "this side is Pytide 2.1.0-alpha, the Python port",
 	Explain: `Its first sequence id is 2, and all its heartbeats have ping id 1. It differs from the library: a lost reliable message is never sent again, its timeout never strikes, it cannot read notify messages, the data of its rejections is never sent, it says nothing over UDP when it stops, and with its default limits it ends the connection at its 16th reliable message. It acks messages that it loses while it relays, so what its Acks mean is graded likely at most.`,
 }
 
-var portOneID = &machine.Rule{
+var PortOneID = &machine.Rule{
 	ID: "riptide-pytide-one-id", Severity: machine.Warn,
 	Summary: "this side is Pytide 2.0.0: every reliable message has id 1, and none is acked",
 	Explain: `Pytide 2.0.0 gives every reliable message the sequence id 1, sends each once, and acks Welcome only (with the client id where the sequence belongs). It filters nothing: what comes again is handed over again. To a peer that follows the protocol its messages are duplicates of the first, which it refuses; and whatever such a peer sends reliably it sends 15 times, since no Ack comes.
@@ -23,7 +23,7 @@ var portOneID = &machine.Rule{
 Equal ids with different bodies are therefore different messages here, and no duplicates. Use a later version on both ends.`,
 }
 
-var portLost = &machine.Rule{
+var PortLost = &machine.Rule{
 	ID: "riptide-pytide-not-resent", Severity: machine.Warn, Absence: true,
 	Summary: "a reliable message was lost and never sent again (Pytide 2.1.0-alpha)",
 	Explain: `No Ack names it, and its sender did not send it again: the timer of Pytide 2.1.0-alpha compares two times that are never equal, so nothing is ever resent by it. "Reliable" is not, there: a lost message stays lost, and a message whose Ack is lost stays pending for ever.`,
@@ -32,7 +32,7 @@ var portLost = &machine.Rule{
 	},
 }
 
-var portResent = &machine.Rule{
+var PortResent = &machine.Rule{
 	ID: "riptide-pytide-wrong-resend", Severity: machine.Note,
 	Summary: "messages were sent again that need not have been (Pytide 2.1.0-alpha)",
 	Explain: `Pytide 2.1.0-alpha sends again only what an Ack makes it believe to have left the window, and it counts from the newest id that it has itself received where the newest acked one was meant. So it sends other ids again than those that are missing.`,
@@ -41,7 +41,7 @@ var portResent = &machine.Rule{
 	},
 }
 
-var portThrows = &machine.Rule{
+var PortThrows = &machine.Rule{
 	ID: "riptide-pytide-ack-error", Severity: machine.Warn,
 	Summary: "Acks make this side's library throw (Pytide 2.1.0-alpha)",
 	Explain: `On the side that sends more than it receives, the list of acked ids of Pytide 2.1.0-alpha is trimmed below nothing ("negative shift count"). A program that calls update again loses the rest of that Ack only; the library's own update thread ends at the first one, and the side is silent from then on while its socket stays open.`,
@@ -50,14 +50,14 @@ var portThrows = &machine.Rule{
 	},
 }
 
-var portNotify = &machine.Rule{
+var PortNotify = &machine.Rule{
 	ID: "riptide-pytide-notify", Severity: machine.Warn,
 	Summary: "notify messages were sent to Pytide 2.1.0-alpha, which throws at each",
 	Explain: `Pytide 2.1.0-alpha knows the type and misnames its fields: every notify message that arrives raises an exception within update, and is handed to nobody; sending one throws too.`,
 	Say:     func(n uint64, _ [3]float64) string { return count(n, "message") },
 }
 
-var portRejects = &machine.Rule{
+var PortRejects = &machine.Rule{
 	ID: "riptide-pytide-reject-code", Severity: machine.Note,
 	Summary: "a reject reason of Pytide 2.1.0-alpha means something else to the library",
 	Explain: `Pytide numbers its reject reasons as 2.0.0 did (2 pending, 3 server full, 4 rejected, 5 custom), the library since 2.1 does not (2 server full, 3 rejected, 4 custom). Each shows the other's reasons wrongly: "full" from Pytide reads as "rejected", "full" from the library as "pending". The data of a rejection by Pytide is never sent.`,
@@ -66,7 +66,7 @@ var portRejects = &machine.Rule{
 	},
 }
 
-var portNoTimeout = &machine.Rule{
+var PortNoTimeout = &machine.Rule{
 	ID: "riptide-pytide-no-timeout", Severity: machine.Warn,
 	Summary: "this side goes on long after its timeout (Pytide 2.1.0-alpha)",
 	Explain: `Pytide 2.1.0-alpha compares milliseconds since its start with seconds since 1970, so its timeout never strikes: it keeps connections to peers that are long gone, and a server fills up with them.`,
@@ -75,7 +75,7 @@ var portNoTimeout = &machine.Rule{
 	},
 }
 
-var portBools = &machine.Rule{
+var PortBools = &machine.Rule{
 	ID: "riptide-pytide-bool-arrays", Severity: machine.Warn,
 	Summary: "arrays of bool went out without their elements (Pytide 2.1.0-alpha)",
 	Explain: `Pytide 2.1.0-alpha writes a bool[] and does not count its bits: as the only value of a message a bit or two of the length are left, else nothing, and what follows stands in its place. The values are not in the capture either.`,
@@ -84,7 +84,7 @@ var portBools = &machine.Rule{
 	},
 }
 
-var portRelay = &machine.Rule{
+var PortRelay = &machine.Rule{
 	ID: "riptide-pytide-empty-message", Severity: machine.Warn,
 	Summary: "messages went out empty that have values: relayed by Pytide 2.1.0-alpha",
 	Explain: `A server of Pytide 2.1.0-alpha that relays a message sends it on without its values, and gives the message object back twice: from then on it mixes messages up and acks what it has lost. By the schema of the messages these should have values.`,

@@ -4,25 +4,9 @@ import (
 	"fmt"
 
 	"github.com/ackscope/ackscope/machine"
-	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// relayBits is the least that a message must say for two of them to be taken for
-// the same one.
-const relayBits = 32
-
-// content gives what stands for a user's message wherever it is passed on: its id,
-// how it is sent and its values. The bits of its first byte that are no value
-// belong to the id.
-func content(s *side, p *sighting, m *wire.Message) (c machine.Content, ok bool) {
-	if m.Type != wire.Unreliable && m.Type != wire.Reliable || m.BodyBits < relayBits || p.length > len(p.bytes) {
-		return c, false
-	}
-	hash := machine.Digest(0, p.bytes[m.BodyBit/8:]) ^ (uint64(m.MessageID)<<8|uint64(m.Type))*0x9E3779B97F4A7C15
-	return machine.Content{From: s.side, At: p.at, Ref: p.ref, Hash: hash, Number: uint32(m.MessageID), Rule: relayed}, true
-}
-
-var relayed = &machine.Rule{
+var Relayed = &machine.Rule{
 	ID: "riptide-relay", Severity: machine.Note,
 	Summary: "a server passed messages of one client on to another",
 	Explain: `The same message, by id, way of sending and values, came from one client and went to another within a quarter of a second: the server relays it (MessageRelayFilter), or its application answers with what it was sent.

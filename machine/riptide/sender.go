@@ -9,14 +9,14 @@ import (
 // Acks. Which ids are pending is the caller's to keep.
 type Sender struct {
 	behaviour *Behaviour
-	last      uint16 // newest id that an Ack had as its last
+	Last      uint16 // newest id that an Ack had as its last
 	list      bitList
 	bits      uint16 // of the 16-bit window of 2.0.0
 
 	// Of Pytide 2.1.0-alpha.
 	ported   portList
 	received uint16
-	threw    int // Acks over which the library threw
+	Threw    int // Acks over which the library threw
 }
 
 // NewSender gives the state of a connection that has just begun.
@@ -46,7 +46,7 @@ func (s *Sender) Acked(last, bits, cause uint16, judge func(id uint16, v Verdict
 		s.ackedWindow(last, bits, judge)
 		return
 	}
-	gap := gapOf(last, s.last)
+	gap := GapOf(last, s.Last)
 	switch {
 	case gap < 0:
 		s.list.mark(-gap)
@@ -56,21 +56,21 @@ func (s *Sender) Acked(last, bits, cause uint16, judge func(id uint16, v Verdict
 		for i := range 16 {
 			// The mask is a 32-bit shift, whose count wraps round.
 			if !s.list.set(i+1) && uint32(bits)&(1<<(uint(gap+i)&31)) != 0 {
-				judge(s.last-uint16(i+1), Cleared)
+				judge(s.Last-uint16(i+1), Cleared)
 			}
 		}
 		s.pushOut(gap, judge)
 		s.list.shift(gap)
 		s.list.merge(uint32(bits))
 		s.list.mark(gap)
-		s.last = last
+		s.Last = last
 		judge(last, Cleared)
 	default:
 		s.pushOut(gap, judge)
 		s.list.shift(gap)
-		s.last = last
+		s.Last = last
 		for fresh := bits &^ s.list.first16(); fresh != 0; fresh &= fresh - 1 {
-			judge(s.last-uint16(mathbits.TrailingZeros16(fresh)+1), Cleared)
+			judge(s.Last-uint16(mathbits.TrailingZeros16(fresh)+1), Cleared)
 		}
 		s.list.merge(uint32(bits))
 		s.list.mark(gap)
@@ -86,12 +86,12 @@ func (s *Sender) pushOut(gap int, judge func(id uint16, v Verdict)) {
 		if set {
 			v = Cleared
 		}
-		judge(s.last-uint16(at), v)
+		judge(s.Last-uint16(at), v)
 	}
 }
 
 func (s *Sender) ackedWindow(last, bits uint16, judge func(id uint16, v Verdict)) {
-	const oldest = 1 << (windowAcks - 1)
+	const oldest = 1 << (WindowAcks - 1)
 	check := func(id uint16) {
 		if s.bits&oldest != 0 {
 			judge(id, Cleared)
@@ -99,23 +99,23 @@ func (s *Sender) ackedWindow(last, bits uint16, judge func(id uint16, v Verdict)
 			judge(id, Again)
 		}
 	}
-	gap := gapOf(last, s.last)
+	gap := GapOf(last, s.Last)
 	switch {
 	case gap > 0:
 		for i := 1; i < gap; i++ {
 			s.bits <<= 1
-			check(s.last - windowAcks + uint16(i))
+			check(s.Last - WindowAcks + uint16(i))
 		}
 		s.bits <<= 1
 		s.bits |= bits | uint16(uint32(1)<<(uint(gap-1)&31))
-		s.last = last
-		check(s.last - windowAcks)
+		s.Last = last
+		check(s.Last - WindowAcks)
 	case gap < 0:
 		s.bits |= uint16(uint32(1) << (uint(uint16(-gap-1)) & 31))
 		judge(last, Cleared)
 	default:
 		s.bits |= bits
-		check(s.last - windowAcks)
+		check(s.Last - WindowAcks)
 	}
 }
 
@@ -128,7 +128,7 @@ func (s *Sender) Received(last uint16) { s.received = last }
 func (s *Sender) Join(last, bits, cause uint16, judge func(id uint16, v Verdict)) {
 	judge(cause, Cleared)
 	judge(last, Cleared)
-	s.last, s.bits = last, bits
+	s.Last, s.bits = last, bits
 	if s.behaviour.Send == SendBits {
 		for i := range 16 {
 			if bits>>i&1 == 1 {

@@ -29,7 +29,7 @@ func (l *portList) mark(bit int) {
 
 // merge sets the first 16 bits that an Ack has set.
 func (l *portList) merge(bits uint16) {
-	for i := range windowAcks {
+	for i := range WindowAcks {
 		if bits>>i&1 == 1 {
 			l.mark(i + 1)
 		}
@@ -62,7 +62,7 @@ func (s *Sender) port(last, bits uint16, judge func(id uint16, v Verdict)) {
 	if l.capacity == 0 {
 		l.capacity = portCapacity
 	}
-	gap := gapOf(last, s.received)
+	gap := GapOf(last, s.received)
 	switch {
 	case gap < 0:
 		l.mark(-gap)
@@ -74,7 +74,7 @@ func (s *Sender) port(last, bits uint16, judge func(id uint16, v Verdict)) {
 	for range l.count + gap - l.capacity {
 		at := l.count
 		if at == 0 {
-			s.threw++
+			s.Threw++
 			return
 		}
 		v := Again
@@ -85,8 +85,8 @@ func (s *Sender) port(last, bits uint16, judge func(id uint16, v Verdict)) {
 		judge(s.received-uint16(at), v)
 	}
 	l.shift(gap)
-	s.last = last
-	for i := range windowAcks {
+	s.Last = last
+	for i := range WindowAcks {
 		if bits>>i&1 == 1 && !l.set(i+1) {
 			judge(last-uint16(i+1), Cleared)
 		}

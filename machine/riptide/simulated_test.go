@@ -13,6 +13,8 @@ import (
 
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/riptide"
+	"github.com/ackscope/ackscope/machine/riptide/endpoint"
+	"github.com/ackscope/ackscope/machine/riptide/tracker"
 	"github.com/ackscope/ackscope/sim"
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
@@ -194,7 +196,7 @@ func (o *observed) track(t *testing.T) {
 		facts.Vantage, facts.VantageReason = o.c.tap, "told"
 	}
 	for range 2 {
-		tr := riptide.NewTracker(riptide.Config{Senders: [2]riptide.Speaker{speaker, speaker}, Stream: o.c.stream, OneHost: o.c.relay}, facts)
+		tr := tracker.New(riptide.Config{Senders: [2]riptide.Speaker{speaker, speaker}, Stream: o.c.stream, OneHost: o.c.relay}, facts)
 		o.messages = o.messages[:0]
 		var out machine.Effects
 		take := func() {
@@ -369,7 +371,7 @@ func grid(short bool) (all []conditions) {
 						for _, tap := range gridTaps {
 							all = append(all, conditions{
 								setting: setting{
-									version: version, stream: stream, ask: true, duration: 6 * time.Second, rate: 0.15, leave: true, limits: riptide.Limits{Off: true},
+									version: version, stream: stream, ask: true, duration: 6 * time.Second, rate: 0.15, leave: true, limits: endpoint.Limits{Off: true},
 									path: sim.Path{Delay: 25 * time.Millisecond, Jitter: jitter, Loss: loss, Duplicate: dup},
 								},
 								tap: tap, fixed: true,

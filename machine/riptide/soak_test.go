@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/ackscope/ackscope/machine"
-	"github.com/ackscope/ackscope/machine/riptide"
+	"github.com/ackscope/ackscope/machine/riptide/endpoint"
 	"github.com/ackscope/ackscope/sim"
 )
 
@@ -29,7 +29,7 @@ func drawn(seed uint64) conditions {
 		setting: setting{
 			version: gridVersions[rng.IntN(len(gridVersions))], stream: rng.IntN(4) == 0, ask: rng.IntN(2) == 0,
 			duration: 4 * time.Second, rate: 0.02 + rng.Float64()*0.6, leave: rng.IntN(2) == 0, stop: rng.IntN(3) == 0,
-			limits: riptide.Limits{Off: rng.IntN(2) == 0},
+			limits: endpoint.Limits{Off: rng.IntN(2) == 0},
 		},
 		tap: gridTaps[rng.IntN(len(gridTaps))], fixed: true,
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/machinetest"
 	"github.com/ackscope/ackscope/machine/riptide"
+	"github.com/ackscope/ackscope/machine/riptide/tracker"
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
@@ -36,7 +37,7 @@ func both(c wire.Codec) riptide.Config {
 }
 
 func run(c *conversation) (events []machine.Event, messages []machine.Message, tr machine.Tracker) {
-	tr = riptide.NewTracker(both(c.codec), machine.Facts{Vantage: machine.VantageA})
+	tr = tracker.New(both(c.codec), machine.Facts{Vantage: machine.VantageA})
 	var out machine.Effects
 	for i := range c.out {
 		out.Reset()
@@ -133,7 +134,7 @@ func TestNewSession(t *testing.T) {
 	c.send(machine.A, wire.Message{Type: wire.Connect})
 	c.send(machine.A, wire.Message{Type: wire.Connect})
 	c.send(machine.A, wire.Message{Type: wire.Disconnect})
-	tr := riptide.NewTracker(both(c.codec), machine.Facts{})
+	tr := tracker.New(both(c.codec), machine.Facts{})
 	var out machine.Effects
 	for i := range c.out {
 		if tr.Observe(&c.out[i], &out); out.NewSession {
@@ -152,7 +153,7 @@ func TestInspectOpening(t *testing.T) {
 	c.welcome()
 	c.reliable(2, true)
 	c.reliable(3, false)
-	tr, plain := riptide.NewTracker(both(c.codec), machine.Facts{}), riptide.NewTracker(both(c.codec), machine.Facts{})
+	tr, plain := tracker.New(both(c.codec), machine.Facts{}), tracker.New(both(c.codec), machine.Facts{})
 	var out, expected machine.Effects
 	for i := range c.out {
 		tr.Observe(&c.out[i], &out)
@@ -193,7 +194,7 @@ func TestBehind(t *testing.T) {
 	for _, hole := range []bool{false, true} {
 		config := both(c.codec)
 		config.Stream = true
-		tr := riptide.NewTracker(config, machine.Facts{})
+		tr := tracker.New(config, machine.Facts{})
 		var out machine.Effects
 		for i, d := range c.out {
 			d.Behind = hole && i >= behind
@@ -243,7 +244,7 @@ func TestTakenAgain(t *testing.T) {
 			c.send(machine.B, wire.Message{Type: wire.Ack, Last: 2, AckBits: 3, Cause: 2})
 		}
 		c.send(machine.A, wire.Message{Type: wire.Reliable, Sequence: id, MessageID: 3}, 1)
-		tr := riptide.NewTracker(both(c.codec), machine.Facts{Vantage: machine.VantageB})
+		tr := tracker.New(both(c.codec), machine.Facts{Vantage: machine.VantageB})
 		var out machine.Effects
 		for i := range c.out {
 			tr.Observe(&c.out[i], &out)
@@ -260,7 +261,7 @@ func TestTakenAgain(t *testing.T) {
 // TestBounded sends for ever without an ack: memory stays within bounds.
 func TestBounded(t *testing.T) {
 	codec := wire.Codec{Dialect: wire.V21}
-	tr := riptide.NewTracker(both(codec), machine.Facts{})
+	tr := tracker.New(both(codec), machine.Facts{})
 	var out machine.Effects
 	told := 0
 	for i := range 20_000 {
@@ -297,14 +298,14 @@ func TestLaws(t *testing.T) {
 				c.send(machine.B, wire.Message{Type: wire.Unreliable, MessageID: 4}, byte(i))
 			}
 			config := both(c.codec)
-			machinetest.Tracker(t, func() machine.Tracker { return riptide.NewTracker(config, machine.Facts{}) }, c.out)
+			machinetest.Tracker(t, func() machine.Tracker { return tracker.New(config, machine.Facts{}) }, c.out)
 		})
 	}
 }
 
 func BenchmarkObserve(b *testing.B) {
 	codec := wire.Codec{Dialect: wire.V21}
-	tr := riptide.NewTracker(both(codec), machine.Facts{})
+	tr := tracker.New(both(codec), machine.Facts{})
 	var out machine.Effects
 	b.ReportAllocs()
 	at := machine.Instant(0)

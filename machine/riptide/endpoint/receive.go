@@ -1,0 +1,244 @@
+package endpoint
+
+import (
+	"encoding/binary"
+	"errors"
+	"slices"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/riptide"
+	base "github.com/ackscope/ackscope/wire"
+	wire "github.com/ackscope/ackscope/wire/riptide"
+)
+
+// arrive takes a message off the network. What is none is passed over, as the
+// library does with what it cannot read.
+func (e *Endpoint) arrive(p machine.Peer, b []byte) {
+	m := &e.m
+	if err := e.codec.Parse(b, len(b), m); err != nil && !errors.Is(err, base.ErrTrailing) {
+		return
+	}
+	l := e.links[p]
+	if e.server && m.Type == wire.Connect {
+		if l = e.newcomer(p, l); l == nil {
+			return
+		}
+		e.asks(l, e.bodyOf(b))
+		return
+	}
+	if l == nil || l.state == linkClosed || !e.running {
+		return
+	}
+	switch {
+	case m.Type == wire.Ack || m.Type == wire.AckExtra:
+		e.acked(l, m)
+	case m.Type == wire.Notify:
+		e.arriveNotify(l, b)
+	case m.Type.Reliable():
+		e.arriveReliable(l, b)
+	case m.Type == wire.Unreliable:
+		e.hand(l, riptide.ChannelUnreliable, 0, b)
+	default:
+		e.handle(l, b)
+	}
+}
+
+// newcomer gives the link of a peer that asks for a connection; nil where it is
+// known already. A stream was known when it was opened.
+func (e *Endpoint) newcomer(p machine.Peer, l *link) *link {
+	switch {
+	case e.options.Stream:
+		if l == nil || l.asked {
+			return nil
+		}
+		l.asked = true
+		return l
+	case l != nil:
+		if e.options.Version.RejectsPending && slices.Contains(e.pending, p) {
+			_ = e.internal(l, wire.Message{Type: wire.Reject, Reason: e.rejectReason(rejectPending), HasReason: true}, nil)
+		}
+		return nil
+	case e.barred[p]:
+		return nil
+	}
+	return e.newLink(p)
+}
+
+// handle takes a message that is the library's affair.
+func (e *Endpoint) handle(l *link, b []byte) {
+	if e.server {
+		e.handleServer(l, &e.m)
+	} else {
+		e.handleClient(l, &e.m, e.bodyOf(b))
+	}
+}
+
+func (e *Endpoint) arriveReliable(l *link, b []byte) {
+	m := &e.m
+	gap := int64(int16(m.Sequence - uint16(l.newest)))
+	event := machine.Event{
+		Kind: machine.EventReceived, Channel: riptide.ChannelInternal, Sequence: uint32(m.Sequence), Sequence64: l.newest + gap, RTT: -1,
+	}
+	if m.Type.User() {
+		event.Channel = riptide.ChannelReliable
+	}
+	fresh := l.receiver.Take(m.Sequence)
+	if !e.build.OneSequence || m.Type == wire.Welcome {
+		e.answer(l, m.Sequence, fresh)
+	}
+	if fresh {
+		l.newest = max(l.newest, event.Sequence64)
+	} else {
+		event.Kind = machine.EventDuplicate
+	}
+	e.tell(l, event)
+	switch {
+	case !fresh:
+	case m.Type == wire.Reliable:
+		e.hand(l, riptide.ChannelReliable, m.Sequence, b)
+	default:
+		e.handle(l, b)
+	}
+}
+
+func (e *Endpoint) arriveNotify(l *link, b []byte) {
+	m := &e.m
+	if e.bareNotify() {
+		e.hand(l, riptide.ChannelNotify, 0, b)
+		return
+	}
+	e.notified(l, m)
+	gap := int64(int16(m.Sequence - uint16(l.newestNotify)))
+	event := machine.Event{
+		Kind: machine.EventReceived, Channel: riptide.ChannelNotify, Sequence: uint32(m.Sequence), Sequence64: l.newestNotify + gap, RTT: -1,
+	}
+	fresh := l.notifyIn.Take(m.Sequence)
+	if fresh {
+		l.newestNotify = max(l.newestNotify, event.Sequence64)
+	} else {
+		event.Kind = machine.EventDuplicate
+	}
+	e.tell(l, event)
+	if fresh {
+		e.hand(l, riptide.ChannelNotify, m.Sequence, b)
+	}
+}
+
+// hand gives a user message to the application, or to the other clients.
+func (e *Endpoint) hand(l *link, channel uint8, sequence uint16, b []byte) {
+	m := e.m
+	body := e.bodyOf(b)
+	if e.server && channel != riptide.ChannelNotify && slices.Contains(e.options.Relay, m.MessageID) {
+		_ = e.broadcast(l.peer, channel, m, body, m.BodyBits)
+		return
+	}
+	e.out.Hand(machine.Delivery{From: l.peer, Channel: channel, Type: uint32(m.MessageID), ID: uint64(sequence), Payload: body})
+}
+
+// bodyOf gives the body of the message in e.m, from the first bit of its first
+// byte on; valid until the next call.
+func (e *Endpoint) bodyOf(b []byte) []byte {
+	m := &e.m
+	if m.BodyBits <= 0 {
+		return nil
+	}
+	from, shift := m.BodyBit/8, uint(m.BodyBit%8)
+	if shift == 0 {
+		return b[from:]
+	}
+	e.body = e.body[:0]
+	n := (m.BodyBits + 7) / 8
+	for i := range n {
+		v := uint16(b[from+i])
+		if from+i+1 < len(b) {
+			v |= uint16(b[from+i+1]) << 8
+		}
+		e.body = append(e.body, byte(v>>shift))
+	}
+	return e.body
+}
+
+// open takes note of a stream that stands.
+func (e *Endpoint) open(p machine.Peer) {
+	if !e.options.Stream {
+		return
+	}
+	if e.server {
+		if e.links[p] == nil || e.links[p].state == linkClosed {
+			e.newLink(p).streaming = true
+		}
+		return
+	}
+	if l := e.links[0]; p == 0 && l != nil && l.state == linkConnecting && !l.streaming {
+		l.streaming = true
+		e.begin()
+		e.beat()
+	}
+}
+
+// closed takes note of a stream that has ended. The library does not: what it
+// sends goes nowhere, and what it waits for does not come. A client whose stream
+// never stood counts its attempts all the same.
+func (e *Endpoint) closed(p machine.Peer) {
+	l := e.links[p]
+	if l == nil {
+		return
+	}
+	l.streaming = false
+	if !e.server && !e.running && l.state == linkConnecting {
+		e.begin()
+		e.beat()
+	}
+}
+
+// read takes bytes of a stream and the messages that they complete.
+func (e *Endpoint) read(p machine.Peer, b []byte) {
+	l := e.links[p]
+	if l == nil || !l.streaming {
+		return
+	}
+	l.in = append(l.in, b...)
+	size, at := e.codec.Dialect.Prefixes[0], 0
+	for len(l.in)-at >= size && l.streaming {
+		n := e.length(l.in[at:], size)
+		if n > e.codec.Dialect.MaxMessage {
+			e.close(l, riptide.TransportError, nil)
+			return
+		}
+		if n < 0 {
+			n = 0 // as an empty one: passed over
+		}
+		if len(l.in)-at-size < n {
+			break
+		}
+		message := l.in[at+size : at+size+n]
+		at += size + n
+		if n > 0 {
+			e.arrive(p, message)
+		}
+		if e.links[p] != l {
+			return
+		}
+	}
+	l.in = append(l.in[:0], l.in[at:]...)
+}
+
+func (e *Endpoint) length(b []byte, size int) int {
+	var order binary.ByteOrder = binary.LittleEndian
+	if e.codec.BigEndian {
+		order = binary.BigEndian
+	}
+	if size == 2 {
+		return int(order.Uint16(b))
+	}
+	return int(int32(order.Uint32(b)))
+}
+
+// close ends a connection without a word to the other end.
+func (e *Endpoint) close(l *link, reason uint8, data []byte) {
+	if e.server {
+		e.closeServer(l, reason)
+	} else {
+		e.closeClient(l, reason, data)
+	}
+}

@@ -1,0 +1,266 @@
+package endpoint
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/riptide"
+	wire "github.com/ackscope/ackscope/wire/riptide"
+)
+
+// roster is the clients in the order in which the library goes through them:
+// that of its dictionary, in which a newcomer takes the place that was freed
+// last.
+type roster struct {
+	slots []seat
+	free  []int
+	count int
+}
+
+type seat struct {
+	peer machine.Peer
+	used bool
+}
+
+func (r *roster) add(p machine.Peer) {
+	r.count++
+	if n := len(r.free); n > 0 {
+		r.slots[r.free[n-1]] = seat{p, true}
+		r.free = r.free[:n-1]
+		return
+	}
+	r.slots = append(r.slots, seat{p, true})
+}
+
+// remove takes a client off the list, and reports whether it was on it.
+func (r *roster) remove(p machine.Peer) bool {
+	for i, s := range r.slots {
+		if s.used && s.peer == p {
+			r.slots[i].used = false
+			r.free = append(r.free, i)
+			r.count--
+			return true
+		}
+	}
+	return false
+}
+
+func (r *roster) clone() roster {
+	return roster{slots: slices.Clone(r.slots), free: slices.Clone(r.free), count: r.count}
+}
+
+// serve starts the server.
+func (e *Endpoint) serve() {
+	e.begin()
+	e.ids = e.ids[:0]
+	for id := 1; id <= e.options.Slots; id++ {
+		e.ids = append(e.ids, uint16(id))
+	}
+	e.later(riptide.HeartbeatInterval, timer{kind: timerHeartbeat})
+}
+
+func (e *Endpoint) commandServer(in machine.Command) error {
+	l := e.links[in.Peer]
+	switch in.Kind {
+	case machine.Connect:
+		if !e.running {
+			e.stopped = false
+			e.serve()
+		}
+	case machine.Accept, machine.Reject:
+		i := slices.Index(e.pending, in.Peer)
+		if i < 0 {
+			return fmt.Errorf("%s: no connection of peer %d is pending", in.Kind, in.Peer)
+		}
+		e.pending = slices.Delete(e.pending, i, i+1)
+		if in.Kind == machine.Accept {
+			e.accept(l)
+			return nil
+		}
+		reason := e.rejectReason(rejectPlain)
+		if len(in.Payload) > 0 {
+			reason = e.rejectReason(rejectCustom)
+		}
+		return e.reject(l, reason, in.Payload)
+	case machine.Kick:
+		if l == nil || !e.isClient(in.Peer) {
+			return fmt.Errorf("kick: peer %d is not connected", in.Peer)
+		}
+		if err := e.internal(l, wire.Message{Type: wire.Disconnect, Reason: riptide.Kicked, HasReason: true}, in.Payload); err != nil {
+			return err
+		}
+		e.closeServer(l, riptide.Kicked)
+	case machine.Stop:
+		e.stop()
+	default:
+		return fmt.Errorf("step: command %s, expected one of a server: connect, accept, reject, kick or stop", in.Kind)
+	}
+	return nil
+}
+
+func (e *Endpoint) isClient(p machine.Peer) bool {
+	return slices.Contains(e.clients.slots, seat{p, true})
+}
+
+// stop tells all clients that the server stops.
+func (e *Endpoint) stop() {
+	for _, s := range e.clients.slots {
+		if l := e.links[s.peer]; s.used && l != nil && e.build.StopReason != 0 {
+			_ = e.internal(l, wire.Message{Type: wire.Disconnect, Reason: e.build.StopReason, HasReason: true}, nil)
+			if e.options.Stream {
+				e.out.Send(l.peer, machine.CloseStream, nil)
+			}
+		}
+	}
+	clear(e.links)
+	clear(e.barred)
+	e.clients, e.pending, e.stopped = roster{}, nil, true
+	e.halt()
+}
+
+// Reject reasons, counted back from the dialect's custom one.
+const (
+	rejectPending = 3
+	rejectFull    = 2
+	rejectPlain   = 1
+	rejectCustom  = 0
+)
+
+func (e *Endpoint) rejectReason(r uint8) uint8 {
+	return e.codec.Dialect.CustomReason - r + e.options.Version.Reasons
+}
+
+// asks takes a Connect.
+func (e *Endpoint) asks(l *link, data []byte) {
+	e.setPending(l)
+	v := e.options.Version
+	switch {
+	case !e.options.Ask:
+		e.accept(l)
+	case e.clients.count >= e.options.Slots:
+		_ = e.reject(l, e.rejectReason(rejectFull), nil)
+	default:
+		e.pending = append(e.pending, l.peer)
+		if v.Echoes {
+			_ = e.internal(l, wire.Message{Type: wire.Connect}, nil)
+		}
+		e.life(l, EventAttempted, 0, data)
+	}
+}
+
+func (e *Endpoint) accept(l *link) {
+	if e.clients.count >= e.options.Slots {
+		_ = e.reject(l, e.rejectReason(rejectFull), nil)
+		return
+	}
+	l.id, e.ids = e.ids[0], e.ids[1:]
+	e.clients.add(l.peer)
+	l.heard = e.clock
+	_ = e.sendReliable(l, riptide.ChannelInternal, &wire.Message{Type: wire.Welcome, ClientID: l.id}, nil, 0)
+	if !e.options.Version.Answers {
+		e.joins(l)
+	}
+}
+
+// joins holds a connection to stand, and tells the others.
+func (e *Endpoint) joins(l *link) {
+	l.state, l.heard = linkConnected, e.clock
+	_ = e.broadcast(l.peer, riptide.ChannelInternal, wire.Message{Type: wire.ClientConnected, ClientID: l.id}, nil, 0)
+	e.life(l, riptide.EventConnected, l.id, nil)
+}
+
+func (e *Endpoint) reject(l *link, reason uint8, data []byte) error {
+	for range e.build.RejectCopies {
+		if err := e.internal(l, wire.Message{Type: wire.Reject, Reason: reason, HasReason: true}, data); err != nil {
+			return err
+		}
+	}
+	l.end()
+	forgets := e.options.Version.Forgets
+	switch {
+	case e.options.Stream:
+		if forgets == 0 {
+			e.out.Send(l.peer, machine.CloseStream, nil)
+			delete(e.links, l.peer)
+		}
+		return nil
+	case forgets > 0:
+		e.later(forgets, timer{kind: timerForget, peer: l.peer})
+	}
+	delete(e.links, l.peer)
+	if forgets != 0 {
+		e.barred[l.peer] = true
+	}
+	return nil
+}
+
+// look is the server's heartbeat: it sends nothing and looks for silent clients.
+func (e *Endpoint) look() {
+	var silent []*link
+	for _, s := range e.clients.slots {
+		if l := e.links[s.peer]; s.used && e.silent(l, riptide.Timeout.Milliseconds()) {
+			silent = append(silent, l)
+		}
+	}
+	if e.options.Version.PendingEnds {
+		for _, p := range e.pending {
+			if l := e.links[p]; e.silent(l, riptide.ConnectTimeout.Milliseconds()) {
+				silent = append(silent, l)
+			}
+		}
+	}
+	for _, l := range silent {
+		e.closeServer(l, riptide.TimedOutReason)
+	}
+	e.later(riptide.HeartbeatInterval, timer{kind: timerHeartbeat})
+}
+
+// handleServer takes a message that is the server's library's affair.
+func (e *Endpoint) handleServer(l *link, m *wire.Message) {
+	v := e.options.Version
+	switch m.Type {
+	case wire.Heartbeat:
+		if l.state != linkConnected && !v.AnswersEarly || !m.HasRTT {
+			return
+		}
+		if !e.options.Fault.mute {
+			_ = e.internal(l, wire.Message{Type: wire.Heartbeat, Ping: m.Ping, RTT: int16(l.rtt), HasRTT: e.codec.Dialect.RTTBothWays}, nil)
+		}
+		if m.RTT >= 0 {
+			l.sample(int(m.RTT))
+		}
+		l.heard = e.clock
+	case wire.Disconnect:
+		e.closeServer(l, riptide.Disconnected)
+	case wire.Welcome:
+		if l.state == linkPending && e.isClient(l.peer) && v.Answers {
+			e.joins(l)
+		}
+	}
+}
+
+// closeServer ends a client's connection without a word to it.
+func (e *Endpoint) closeServer(l *link, reason uint8) {
+	if l.state == linkClosed {
+		return
+	}
+	delete(e.links, l.peer)
+	if e.options.Stream {
+		e.out.Send(l.peer, machine.CloseStream, nil)
+	}
+	if i := slices.Index(e.pending, l.peer); i >= 0 {
+		e.pending = slices.Delete(e.pending, i, i+1)
+	}
+	if e.clients.remove(l.peer) {
+		e.ids = append(e.ids, l.id)
+	}
+	stood := l.state == linkConnected
+	l.end()
+	if !stood {
+		e.tell(l, machine.Event{Kind: riptide.EventFailed, Sequence: riptide.NoReason, RTT: -1})
+		return
+	}
+	_ = e.broadcast(l.peer, riptide.ChannelInternal, wire.Message{Type: wire.ClientDisconnected, ClientID: l.id}, nil, 0)
+	e.life(l, EventEnded, uint16(reason), nil)
+}

@@ -1,0 +1,301 @@
+package judge
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/riptide"
+	wire "github.com/ackscope/ackscope/wire/riptide"
+)
+
+// judgedArrival is something that passed the tap towards a side and that its own
+// messages will show to have been read.
+type judgedArrival struct {
+	sequence uint16
+	place    int64
+	at       machine.Instant
+	ref      machine.Ref
+}
+
+// arrivals holds them in order; its memory is bounded.
+type arrivals struct {
+	items []judgedArrival
+	head  int
+	over  bool // some were dropped unread
+}
+
+func (q *arrivals) put(a judgedArrival) {
+	switch {
+	case q.head == len(q.items):
+		q.items, q.head = q.items[:0], 0
+	case len(q.items) >= riptide.QueueMost:
+		from := q.head
+		if from == 0 {
+			from, q.over = len(q.items)/2, true
+		}
+		n := copy(q.items, q.items[from:])
+		q.items, q.head = q.items[:n], 0
+	}
+	q.items = append(q.items, a)
+}
+
+func (q *arrivals) open() []judgedArrival { return q.items[q.head:] }
+
+// judgedAcks is how a side answers.
+type judgedAcks struct {
+	arrivals
+	behaviour *riptide.Behaviour
+	receiver  riptide.Receiver
+	known     bool // receiver is
+	shallow   bool // and only as far back as an Ack shows
+	newest    uint16
+	met       bool // newest is valid
+	last      machine.Ref
+	passed    passedIDs // of a far side: the peer's, on their way to it
+	far       farAcks
+}
+
+func (a *judgedAcks) begin(b *riptide.Behaviour) { a.behaviour, a.receiver = b, riptide.NewReceiver(b) }
+
+// sent notes that the peer has sent a reliable message.
+func (a *judgedAcks) sent(id uint16) {
+	if !a.met || riptide.GapOf(id, a.newest) > 0 {
+		a.newest, a.met = id, true
+	}
+}
+
+// answers takes an Ack of s.
+func (s *judged) answers(j *Judge, peer *judged, p *sight) *machine.Divergence {
+	a, m := &s.acks, p.m
+	defer func() { a.last = p.ref }()
+	if s.behaviour.Receive == riptide.ReceiveEverything {
+		s.opinion.Undecided++ // it answers Welcome only, with anything
+		return nil
+	}
+	if s.stream && (s.hole || peer.hole) {
+		s.opinion.Undecided++
+		return nil
+	}
+	if v := s.flagged(j, p); v != nil {
+		return v
+	}
+	if s.ordered {
+		return s.answersInOrder(j, p)
+	}
+	s.opinion.Undecided++
+	if s.behaviour.Port && !s.client(j) {
+		return nil // a server of Pytide that relays mixes its messages up
+	}
+	switch {
+	case peer.near && len(peer.sends.merged) > 0:
+		// Which ids it sent is open: those under OR-ed ones are among them.
+	case !m.Unnamed && peer.near && a.met && riptide.GapOf(m.Cause, a.newest) > 0 && riptide.GapOf(m.Cause, a.newest) < farAhead:
+		return s.diverge(p, "ack-unsent", "riptide.ack_cause", fmt.Sprintf("at most %d", a.newest), m.Cause, fmt.Sprintf("nothing newer than message %d had been sent", a.newest), a.last)
+	case peer.near && a.met && riptide.GapOf(m.Last, a.newest) > 0 && riptide.GapOf(m.Last, a.newest) < farAhead:
+		return s.diverge(p, "ack-unsent", "riptide.last", fmt.Sprintf("at most %d", a.newest), m.Last, fmt.Sprintf("nothing newer than message %d had been sent", a.newest), a.last)
+	}
+	if v := s.consistent(p); v != nil {
+		return v
+	}
+	return s.snapshot(p)
+}
+
+// flagged checks that the flag of an Ack says whether the id that it answers is
+// another than the newest.
+func (s *judged) flagged(j *Judge, p *sight) *machine.Divergence {
+	m := p.m
+	if j.config.Senders[s.side].Codec.Dialect.Form != wire.BitPacked || !m.HasCause || m.Flag == (m.Cause != m.Last) || s.behaviour.Port {
+		return nil
+	}
+	return s.diverge(p, "ack", "riptide.ack_flag", m.Cause != m.Last, m.Flag, fmt.Sprintf("the Ack answers message %d, its newest is %d: the flag says whether they differ", m.Cause, m.Last), s.acks.last)
+}
+
+// farAhead bounds what counts as newer: half the range away nothing is.
+const farAhead = 1 << 14
+
+// consistent checks an Ack by itself: what it answers has been received.
+func (s *judged) consistent(p *sight) *machine.Divergence {
+	m := p.m
+	behind := riptide.GapOf(m.Last, m.Cause)
+	if s.behaviour.Receive != riptide.ReceiveList || behind <= 0 || behind > riptide.WindowAcks || m.AckBits>>(behind-1)&1 == 1 {
+		if s.behaviour.Receive == riptide.ReceiveList && behind < 0 {
+			return s.diverge(p, "ack", "riptide.last", m.Cause, m.Last, "the newest id received is not older than the one that is answered")
+		}
+		return nil
+	}
+	want := m.AckBits | 1<<(behind-1)
+	return s.diverge(p, "ack", "riptide.ack_bits", fmt.Sprintf("%#04x", want), fmt.Sprintf("%#04x", m.AckBits), fmt.Sprintf("the Ack answers message %d and does not name it", m.Cause))
+}
+
+// answersInOrder takes an Ack of a side that has read all that passed the tap,
+// in order.
+func (s *judged) answersInOrder(j *Judge, p *sight) *machine.Divergence {
+	a, m := &s.acks, p.m
+	open, k := a.open(), a.answered(m, j.life.begun)
+	unordered := s.behaviour.Port // Pytide reads the newest first
+	if unordered && s.relays && k == len(open) {
+		// A server of Pytide that relays mixes its messages up.
+		s.opinion.Undecided++
+		return nil
+	}
+	for k > 0 && k < len(open) && !j.life.begun && open[0].at.Sub(j.life.first) < settlingTime {
+		// Which copies the first answers are for is not known.
+		a.head++
+		open, k = a.open(), k-1
+	}
+	if j.settling(p.at) {
+		if k < len(open) {
+			s.readTo = max(s.readTo, open[k].place)
+			a.head += k + 1
+		}
+		s.opinion.Undecided++
+		a.adopt(m.Last, m.AckBits)
+		return nil
+	}
+	peer := &j.sides[s.side.Other()]
+	switch {
+	case k == len(open) && s.stream && !peer.sends.met:
+		// Where its messages begin is not found yet: they come late.
+		s.hole = true
+		s.opinion.Undecided++
+		a.adopt(m.Last, m.AckBits)
+		return nil
+	case k == len(open) && (!j.life.begun && !a.known || a.over):
+		// It came before the capture.
+		s.opinion.Undecided++
+		a.adopt(m.Last, m.AckBits)
+		return nil
+	case k == len(open) && m.Unnamed:
+		return s.answersNothing(p)
+	case k == len(open):
+		if len(open) == 0 {
+			return s.diverge(p, "ack-unasked", "riptide.ack_cause", "no Ack", m.Cause, fmt.Sprintf("no copy of message %d passed the tap towards this side that was not answered before", m.Cause), a.last)
+		}
+		return s.diverge(p, "ack-unasked", "riptide.ack_cause", open[0].sequence, m.Cause, fmt.Sprintf("no copy of message %d passed the tap towards this side that was not answered before; one of message %d did", m.Cause, open[0].sequence), open[0].ref)
+	case k > 0 && (a.known || j.life.begun) && !unordered:
+		if v := s.unsentAck(j.config.Senders[s.side].Codec, p, &open[0]); v != nil {
+			return v
+		}
+		v := s.diverge(p, "ack-missing", "riptide.ack_cause", open[0].sequence, open[k].sequence, fmt.Sprintf("message %d came before message %d, and each copy of a reliable message is answered at once", open[0].sequence, open[k].sequence), open[0].ref, open[k].ref)
+		if m.Unnamed {
+			expects(v, a.after(open[0].sequence), m)
+		}
+		return v
+	}
+	x := open[k]
+	if unordered {
+		copy(open[1:k+1], open[:k])
+		open[0] = x
+		a.head++
+	} else {
+		a.head += k + 1
+	}
+	s.readTo, s.since = max(s.readTo, x.place), max(s.since, x.at)
+	if !a.known && !j.life.begun {
+		a.adopt(m.Last, m.AckBits)
+		s.opinion.Undecided++
+		return nil
+	}
+	a.known = true
+	gap := riptide.GapOf(x.sequence, a.receiver.Last)
+	a.receiver.Take(x.sequence)
+	if a.receiver.Holds(m) {
+		return nil
+	}
+	if unordered && s.relays {
+		s.opinion.Undecided++
+		a.adopt(m.Last, m.AckBits)
+		return nil
+	}
+	if a.shallow && gap > 1 && (gap >= riptide.JumpList || s.behaviour.Receive != riptide.ReceiveList) {
+		// What lies beyond the bits of the Ack that it was joined by is not known.
+		s.opinion.Undecided++
+		a.adopt(m.Last, m.AckBits)
+		return nil
+	}
+	return s.misheld(p, &x, &a.receiver)
+}
+
+// answered gives which of the arrivals that wait an Ack answers; their number for
+// none. An Ack that names none answers the first after which the receiver holds
+// what it says. begun is set where the capture has the connection's beginning.
+func (a *judgedAcks) answered(m *wire.Message, begun bool) int {
+	open := a.open()
+	if m.Unnamed && (a.known || begun) {
+		return a.receiver.Answers(m, len(open), func(i int) uint16 { return open[i].sequence })
+	}
+	for k := range open {
+		if open[k].sequence == m.Cause {
+			return k
+		}
+	}
+	return len(open)
+}
+
+// answersNothing judges an Ack that names no id and that no arrival leads to.
+func (s *judged) answersNothing(p *sight) *machine.Divergence {
+	a, m := &s.acks, p.m
+	open := a.open()
+	switch {
+	case len(open) == 0:
+		return s.diverge(p, "ack-unasked", "riptide.type", "no Ack", m.Type, "every reliable message that passed the tap towards this side was answered before", a.last)
+	case a.receiver.Holds(m), a.met && riptide.GapOf(m.Last, a.newest) > 0 && riptide.GapOf(m.Last, a.newest) < farAhead:
+		v := s.diverge(p, "ack-unasked", "", "", "", fmt.Sprintf("no message that waits for an answer leads to this Ack; message %d is the oldest of them", open[0].sequence), open[0].ref, a.last)
+		expects(v, a.after(open[0].sequence), m)
+		return v
+	}
+	return s.misheld(p, &open[0], a.after(open[0].sequence))
+}
+
+// after gives the receiver once it has taken one more id.
+func (a *judgedAcks) after(id uint16) *riptide.Receiver {
+	r := a.receiver.Clone()
+	r.Take(id)
+	return &r
+}
+
+// misheld words that an Ack does not say what the receiver holds after an arrival.
+func (s *judged) misheld(p *sight, x *judgedArrival, holds *riptide.Receiver) *machine.Divergence {
+	v := s.diverge(p, "ack", "", "", "", fmt.Sprintf("after message %d, and all before it, the receiver holds something else", x.sequence), x.ref, s.acks.last)
+	expects(v, holds, p.m)
+	return v
+}
+
+// expects words a divergence of an Ack from what a receiver holds.
+func expects(v *machine.Divergence, holds *riptide.Receiver, m *wire.Message) {
+	last, bits := holds.Ack()
+	v.Field, v.Expected, v.Got = "riptide.ack_bits", fmt.Sprintf("%#04x", bits), fmt.Sprintf("%#04x", m.AckBits)
+	if last != m.Last {
+		v.Field, v.Expected, v.Got = "riptide.last", fmt.Sprint(last), fmt.Sprint(m.Last)
+	}
+	v.Reference, v.Captured = "received "+window(last, uint64(bits), riptide.WindowAcks), "received "+window(m.Last, uint64(m.AckBits), riptide.WindowAcks)
+}
+
+// holds reports whether an Ack says just what the receiver holds once it has read
+// what the Ack answers.
+func (a *judgedAcks) holds(m *wire.Message) bool {
+	return a.known && a.after(m.Cause).Holds(m)
+}
+
+// adopt sets the receiver to what an Ack shows.
+func (a *judgedAcks) adopt(last, bits uint16) {
+	a.receiver.Adopt(last, bits)
+	a.known, a.shallow = true, true
+}
+
+// answerSlack is how long an answer may wait for its side's frame, while the
+// side sends other things.
+const answerSlack = time.Second
+
+// unanswered looks for a message that s ought to have answered long ago.
+func (s *judged) unanswered(j *Judge, p *sight) *machine.Divergence {
+	open := s.acks.open()
+	if len(open) == 0 || !s.near || !s.acks.known || s.behaviour.Port || s.left(p).Sub(open[0].at) < answerSlack || s.spoke.Sub(open[0].at) < answerSlack/2 {
+		return nil
+	}
+	if v := s.unsentAck(j.config.Senders[s.side].Codec, p, &open[0]); v != nil {
+		return v
+	}
+	return s.diverge(p, "ack-missing", "riptide.type", "ack", p.m.Type, fmt.Sprintf("message %d came %.0f ms ago, and each copy of a reliable message is answered at once", open[0].sequence, machine.Milliseconds(p.at.Sub(open[0].at))), open[0].ref)
+}

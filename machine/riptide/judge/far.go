@@ -1,0 +1,259 @@
+package judge
+
+import (
+	"fmt"
+	"math/bits"
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/riptide"
+)
+
+// passedIDs tells which ids of a sequence passed the tap towards a side, of the
+// newest passedSpan.
+type passedIDs struct {
+	met   bool
+	floor uint16 // oldest id of which it is known whether it passed
+	top   uint16
+	bits  [passedSpan / 64]uint64
+}
+
+const passedSpan = 256
+
+// pass enters an id. Of a sequence whose beginning is in the capture first is its
+// first id; else what is older than the first that passes is not known.
+func (p *passedIDs) pass(id, first uint16, begun bool) {
+	if !p.met {
+		p.met, p.floor, p.top = true, id, id
+		if begun {
+			p.floor = first
+		}
+	}
+	gap := riptide.GapOf(id, p.top)
+	switch {
+	case gap >= passedSpan:
+		p.bits = [passedSpan / 64]uint64{}
+	case gap > 0:
+		for q := p.top + 1; q != id; q++ {
+			p.bits[q%passedSpan/64] &^= 1 << (q % 64)
+		}
+	case gap <= -passedSpan:
+		return
+	}
+	if gap > 0 {
+		p.top = id
+		if riptide.GapOf(id, p.floor) >= passedSpan {
+			p.floor = id - (passedSpan - 1)
+		}
+	}
+	p.bits[id%passedSpan/64] |= 1 << (id % 64)
+}
+
+// missing reports whether an id is known not to have passed.
+func (p *passedIDs) missing(id uint16) bool {
+	if !p.met || riptide.GapOf(id, p.floor) < 0 {
+		return false
+	}
+	return riptide.GapOf(id, p.top) > 0 || p.bits[id%passedSpan/64]>>(id%64)&1 == 0
+}
+
+// farAcks are the Acks of a side far from the tap: snapshots of a set that only
+// grows. In which order they were sent does not show, but that of two one has all
+// of the other does.
+type farAcks struct{ ring []farAck } // by their newest id
+
+type farAck struct {
+	ref  machine.Ref
+	last uint16
+	live bool
+	bits []uint16 // of the Acks with this newest id, each once, the smaller ones first
+}
+
+// farAckRing is beyond what two Acks can both speak of, ahead and behind.
+const farAckRing = 2*riptide.WindowAcks + 2
+
+// snapshot holds an Ack of a far side against those before it and against what
+// passed the tap towards the side.
+func (s *judged) snapshot(p *sight) *machine.Divergence {
+	if b := s.behaviour; b.Receive != riptide.ReceiveList && b.Receive != riptide.ReceiveNotes || b.ShiftFault || b.Port || b.OneSequence {
+		return nil // what it holds can shrink
+	}
+	f, m := &s.acks.far, p.m
+	names := func(id uint16) *machine.Divergence {
+		return s.diverge(p, "ack-unsent", "riptide.ack_bits", fmt.Sprintf("no message %d", id), id, fmt.Sprintf("the Ack names message %d, which did not pass the tap on its way to this side", id), s.acks.last)
+	}
+	for _, id := range [2]uint16{m.Last, m.Cause} {
+		if s.acks.passed.missing(id) {
+			return names(id)
+		}
+	}
+	for left := m.AckBits; left != 0; left &= left - 1 {
+		if id := m.Last - 1 - uint16(bits.TrailingZeros16(left)); s.acks.passed.missing(id) {
+			return names(id)
+		}
+	}
+	if f.ring == nil {
+		f.ring = make([]farAck, farAckRing)
+	}
+	differs := func(e *farAck, want uint16) *machine.Divergence {
+		return s.diverge(p, "ack-forgotten", "riptide.ack_bits", fmt.Sprintf("%#04x", want), fmt.Sprintf("%#04x", m.AckBits), "it has not all that another Ack has, nor the other all that it has: what is received stays received", e.ref)
+	}
+	for i := range f.ring {
+		e := &f.ring[i]
+		gap := riptide.GapOf(m.Last, e.last)
+		switch {
+		case !e.live || gap > riptide.WindowAcks || gap < -riptide.WindowAcks:
+		case gap > 0:
+			if must := carried(e.bits[len(e.bits)-1], gap); must&^m.AckBits != 0 {
+				return differs(e, m.AckBits|must)
+			}
+		case gap < 0:
+			if must := carried(m.AckBits, -gap); must&^e.bits[0] != 0 {
+				return differs(e, m.AckBits&^(must&^e.bits[0]))
+			}
+		default:
+			for _, b := range e.bits {
+				if b&^m.AckBits != 0 && m.AckBits&^b != 0 {
+					return differs(e, m.AckBits|b)
+				}
+			}
+		}
+	}
+	f.enter(m.Last, m.AckBits, p.ref)
+	return nil
+}
+
+// carried gives what the bits of an Ack must have that says all that one says whose
+// newest id is older by gap.
+func carried(b uint16, gap int) uint16 {
+	return uint16(uint32(b)<<gap | 1<<(gap-1))
+}
+
+func (f *farAcks) enter(last, b uint16, ref machine.Ref) {
+	e := &f.ring[int(last)%farAckRing]
+	if !e.live || e.last != last {
+		*e = farAck{ref: ref, last: last, live: true, bits: append(e.bits[:0], b)}
+		return
+	}
+	at := 0
+	for at < len(e.bits) && bits.OnesCount16(e.bits[at]) < bits.OnesCount16(b) {
+		at++
+	}
+	if at < len(e.bits) && e.bits[at] == b {
+		return
+	}
+	e.bits = append(e.bits, 0)
+	copy(e.bits[at+1:], e.bits[at:])
+	e.bits[at] = b
+}
+
+// farNotes are the notify headers of a far side, by their sequence: snapshots of
+// what came, newer after newer. An id that was passed over is never taken any more,
+// so that two headers say the same of what both speak of.
+type farNotes struct {
+	ring []farNote
+	top  uint16
+	met  bool
+}
+
+type farNote struct {
+	ref      machine.Ref
+	sequence uint16
+	last     uint16
+	bits     uint8
+	live     bool
+}
+
+const farNoteRing = 32
+
+// notesSnapshot holds a notify header of a far side against its neighbours.
+func (s *judged) notesSnapshot(p *sight) *machine.Divergence {
+	if s.behaviour.ShiftFault || s.behaviour.Port {
+		return nil
+	}
+	n, m := &s.notes, p.m
+	f := &n.far
+	for i := -1; i < 8; i++ {
+		id := m.Last - uint16(i+1)
+		if (i < 0 || m.AckBits>>i&1 == 1) && n.passed.missing(id) {
+			return s.diverge(p, "ack-unsent", "riptide.ack_bits", fmt.Sprintf("no notify message %d", id), id, fmt.Sprintf("the header names notify message %d, which did not pass the tap on its way to this side", id), n.ref)
+		}
+	}
+	if f.ring == nil {
+		f.ring = make([]farNote, farNoteRing)
+	}
+	if !f.met || riptide.GapOf(m.Sequence, f.top) > 0 {
+		f.met, f.top = true, m.Sequence
+	}
+	at := func(sequence uint16) *farNote {
+		if e := &f.ring[sequence%farNoteRing]; e.live && e.sequence == sequence {
+			return e
+		}
+		return nil
+	}
+	own := farNote{p.ref, m.Sequence, m.Last, uint8(m.AckBits), true}
+	for k := uint16(1); k < farNoteRing; k++ {
+		if e := at(m.Sequence - k); e != nil {
+			if !follows(e, &own) {
+				return s.diverge(p, "notify-ack", "riptide.ack_bits", "what the header before it says", fmt.Sprintf("%#02x", m.AckBits), fmt.Sprintf("notify message %d, sent before, says otherwise of what both speak of", e.sequence), e.ref)
+			}
+			break
+		}
+	}
+	for k := 1; k <= min(riptide.GapOf(f.top, m.Sequence), farNoteRing-1); k++ {
+		if e := at(m.Sequence + uint16(k)); e != nil {
+			if !follows(&own, e) {
+				return s.diverge(p, "notify-ack", "riptide.ack_bits", "what the header after it says", fmt.Sprintf("%#02x", m.AckBits), fmt.Sprintf("notify message %d, sent later, says otherwise of what both speak of", e.sequence), e.ref)
+			}
+			break
+		}
+	}
+	if riptide.GapOf(f.top, m.Sequence) < farNoteRing {
+		f.ring[m.Sequence%farNoteRing] = own
+	}
+	return nil
+}
+
+// follows reports whether a header can come after another one.
+func follows(a, b *farNote) bool {
+	gap := riptide.GapOf(b.last, a.last)
+	if gap < 0 || gap > riptide.NotifyReach-1 {
+		return gap >= 0
+	}
+	const reach = 1<<riptide.NotifyReach - 1
+	before, after := (uint32(a.bits)<<1|1)<<gap, uint32(b.bits)<<1|1
+	return before&reach == after&^(1<<gap-1)&reach
+}
+
+// farBeats are the last heartbeats of a far client. One that comes again with the
+// same id is the same.
+type farBeats struct {
+	beats [8]farBeat
+	next  int
+}
+
+type farBeat struct {
+	ref  machine.Ref
+	at   machine.Instant
+	rtt  int16
+	ping uint8
+}
+
+// pingAround is less than the ids of heartbeats take to go all round.
+const pingAround = 200 * time.Second
+
+// beatAgain holds a heartbeat of a far client against those before it.
+func (s *judged) beatAgain(p *sight) *machine.Divergence {
+	f, m := &s.session.far, p.m
+	if s.behaviour.Port {
+		return nil
+	}
+	for i := range f.beats {
+		if e := &f.beats[i]; e.ref != 0 && e.ping == m.Ping && p.at.Sub(e.at) < pingAround && e.rtt != m.RTT {
+			return s.diverge(p, "heartbeat", "riptide.ping", "another id", m.Ping, fmt.Sprintf("the heartbeat with id %d had another RTT: the id steps by one", m.Ping), e.ref)
+		}
+	}
+	f.beats[f.next] = farBeat{p.ref, p.at, m.RTT, m.Ping}
+	f.next = (f.next + 1) % len(f.beats)
+	return nil
+}

@@ -1,0 +1,136 @@
+package judge
+
+import (
+	"fmt"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/riptide"
+)
+
+// judgedNotes is the notify messages of a side: what it sends, and what their
+// headers say of the peer's.
+type judgedNotes struct {
+	arrivals
+	base, ahead riptide.NotifyReceiver // ahead has read what is being tried
+	known       bool
+	next        uint16 // own sequence of the next one
+	met         bool
+	ref         machine.Ref // its last one
+	newest      uint16      // of the peer
+	peerMet     bool
+	passed      passedIDs // of a far side: the peer's, on their way to it
+	far         farNotes
+}
+
+func (n *judgedNotes) begin(b *riptide.Behaviour) {
+	n.base, n.ahead, n.next = riptide.NewNotifyReceiver(b), riptide.NewNotifyReceiver(b), 1
+}
+
+// sent notes that the peer has sent a notify message.
+func (n *judgedNotes) sent(id uint16) {
+	if !n.peerMet || riptide.GapOf(id, n.newest) > 0 {
+		n.newest, n.peerMet = id, true
+	}
+}
+
+// sendsNotify takes a notify message of s.
+func (s *judged) sendsNotify(j *Judge, peer *judged, p *sight) *machine.Divergence {
+	n, m := &s.notes, p.m
+	defer func() { n.ref = p.ref }()
+	if s.ordered {
+		due := n.next
+		if !n.met && !j.life.begun {
+			due = m.Sequence
+		}
+		if s.stream && !s.near && (s.hole || riptide.GapOf(m.Sequence, due) > 0) {
+			s.hole = true
+			s.opinion.Undecided++
+			return nil
+		}
+		if m.Sequence != due {
+			if v := s.unsentNotify(j.config.Senders[s.side].Codec, p, due); s.near && m.Sequence == due+1 && v != nil {
+				return v
+			}
+			return s.diverge(p, "sequence", "riptide.sequence", due, m.Sequence, "the notify sequence steps by one from message to message", n.ref)
+		}
+		n.met, n.next = true, m.Sequence+1
+	}
+	if !s.ordered {
+		s.opinion.Undecided++
+		if peer.near && n.peerMet && riptide.GapOf(m.Last, n.newest) > 0 && riptide.GapOf(m.Last, n.newest) < farAhead {
+			return s.diverge(p, "ack-unsent", "riptide.last", fmt.Sprintf("at most %d", n.newest), m.Last, fmt.Sprintf("nothing newer than notify message %d had been sent", n.newest), n.ref)
+		}
+		return s.notesSnapshot(p)
+	}
+	if s.stream && (s.hole || j.sides[s.side.Other()].hole) {
+		s.opinion.Undecided++
+		return nil
+	}
+	if !n.known && !j.life.begun {
+		n.known = true
+		n.join(m.Last, uint8(m.AckBits))
+		s.opinion.Undecided++
+		return nil
+	}
+	n.known = true
+	return s.matchNotify(p)
+}
+
+// join sets the state to that of a header of a side that is met in the middle.
+func (n *judgedNotes) join(last uint16, bits uint8) {
+	n.base.Adopt(last, bits)
+	n.ahead.Adopt(last, bits)
+	open := n.open()
+	for i := len(open) - 1; i >= 0; i-- {
+		if riptide.GapOf(open[i].sequence, last) <= 0 {
+			n.head += i + 1
+			return
+		}
+	}
+}
+
+// matchNotify finds how much of what came s has read when it sent a header.
+func (s *judged) matchNotify(p *sight) *machine.Divergence {
+	n, m := &s.notes, p.m
+	open := n.open()
+	read := 0
+	for read < len(open) && open[read].place <= s.readTo {
+		n.ahead.Take(open[read].sequence)
+		read++
+	}
+	least := read
+	for {
+		last, bits := n.ahead.Header()
+		if last == m.Last && bits == uint8(m.AckBits) {
+			for i := range read {
+				n.base.Take(open[i].sequence)
+				s.readTo = max(s.readTo, open[i].place)
+			}
+			n.head += read
+			return nil
+		}
+		if read == len(open) {
+			break
+		}
+		n.ahead.Take(open[read].sequence)
+		read++
+	}
+	// The reference's header that comes nearest.
+	want := n.base.Clone()
+	frames := []machine.Ref{n.ref}
+	for i := range open {
+		last, _ := want.Header()
+		if i >= least && last == m.Last {
+			break
+		}
+		want.Take(open[i].sequence)
+		frames = append(frames[:1], open[i].ref)
+	}
+	last, bits := want.Header()
+	v := s.diverge(p, "notify-ack", "riptide.ack_bits", fmt.Sprintf("%#02x", bits), fmt.Sprintf("%#02x", m.AckBits), "no part of what passed the tap towards the side leads to this header", frames...)
+	if last != m.Last {
+		v.Field, v.Expected, v.Got = "riptide.last", fmt.Sprint(last), fmt.Sprint(m.Last)
+	}
+	v.Reference, v.Captured = "received "+window(last, uint64(bits), 8), "received "+window(m.Last, uint64(m.AckBits), 8)
+	return v
+}

@@ -1,0 +1,187 @@
+package tracker
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/riptide"
+	wire "github.com/ackscope/ackscope/wire/riptide"
+)
+
+// contradictions counts what speaks against the tap standing at a side, whatever
+// the times say. At the tap nothing is lost, doubled or overtaken on the way between
+// the tap and the side.
+//
+// Example: messages 5 and 6 pass the tap towards A. A's Ack names 6 and not 5, so 5
+// was lost between the tap and A.
+type contradictions struct {
+	missed int // messages that passed towards the side and that it had not got when it went on
+	extra  int // answers beyond the number of copies that passed towards the side
+	gaps   int // messages that the side sent and that had not passed when a later one did
+
+	arrived  passing // reliable messages on their way to the side
+	sent     passing // its own, reliable ones and notify messages
+	notified passing
+	pings    idRun     // of its own heartbeats, where it is the client
+	asked    idRun     // of those on their way to it, where it is the server
+	copies   int       // reliable copies that passed towards it
+	acks     int       // that it sent
+	last     uint16    // newest id of its last Ack
+	leapt    bool      // that id has leapt as far as a fault of the window needs
+	open     [256]bool // ids of heartbeats that passed towards it and have no answer yet
+	beats    int       // how many passed
+	pongs    int       // answers to them that it sent
+}
+
+// count gives how many there are.
+func (c *contradictions) count() int { return c.missed + c.extra + c.gaps }
+
+// passing is the newest ids of a sequence that passed the tap, in which order.
+type passing struct {
+	met    bool
+	newest uint16
+	order  [passingSpan]int32 // of the first copy, by id; 0 for none, -1 for one that is counted
+	ids    [passingSpan]uint16
+	n      int32
+}
+
+// passingSpan is beyond what an Ack speaks of: its newest id and windowAcks more.
+const passingSpan = 32
+
+// pass enters an id, and gives how many ids it steps over; 0 for an old one.
+func (p *passing) pass(id uint16) (over int) {
+	p.n++
+	slot := id % passingSpan
+	if p.order[slot] == 0 || riptide.GapOf(id, p.ids[slot]) > 0 {
+		p.ids[slot], p.order[slot] = id, p.n
+	}
+	if step := riptide.GapOf(id, p.newest); !p.met || step > 0 {
+		if p.met {
+			over = step - 1
+		}
+		p.met, p.newest = true, id
+	}
+	return over
+}
+
+// at gives when an id passed; 0 where it did not, or is counted.
+func (p *passing) at(id uint16) int32 {
+	if slot := id % passingSpan; p.ids[slot] == id {
+		return max(p.order[slot], 0)
+	}
+	return 0
+}
+
+// idRun is a run of ids that step by one.
+type idRun struct {
+	met    bool
+	newest uint8
+}
+
+// step gives how many ids one steps over; 0 for the first, and -1 for one that is
+// not newer.
+func (r *idRun) step(id uint8) (over int) {
+	if r.met {
+		if over = int(int8(id-r.newest)) - 1; over < 0 {
+			return -1
+		}
+	}
+	r.met, r.newest = true, id
+	return over
+}
+
+// contradict takes a message of a side, of which behaviour b is known, into the
+// counts of both.
+func (r *reaches) contradict(p *sighting, b *riptide.Behaviour, is riptide.Beat, m *wire.Message) {
+	own, peer := &r.of[p.from].against, &r.of[p.from.Other()].against
+	switch {
+	case m.Type == wire.Connect && p.from == r.first(p.from):
+		r.begun = r.begun || own.acks+peer.acks+own.copies+peer.copies == 0
+	case m.Type == wire.Ack || m.Type == wire.AckExtra:
+		own.acks++
+		if r.begun && own.acks > own.copies && !b.OneSequence {
+			own.extra++
+			own.acks--
+		}
+		own.leapt = own.leapt || riptide.GapOf(m.Last, own.last) >= riptide.JumpList
+		own.last = m.Last
+		if b.Receive == riptide.ReceiveList && !(b.ShiftFault && own.leapt) || b.Receive == riptide.ReceiveNotes {
+			own.names(m)
+		}
+	case m.Type.Reliable():
+		peer.copies++
+		peer.arrived.pass(m.Sequence)
+		if over := own.sent.pass(m.Sequence); over > 0 && !b.OneSequence && !b.MergedSequences {
+			own.gaps++
+		}
+	case m.Type == wire.Notify && !m.Bare:
+		if own.notified.pass(m.Sequence) > 0 {
+			own.gaps++
+		}
+	case is == riptide.BeatPing && !b.Port:
+		peer.beats++
+		peer.open[m.Ping] = true
+		if first := !own.pings.met; own.pings.step(m.Ping) > 0 || first && r.begun && m.Ping != 0 {
+			own.gaps++
+		}
+	case is == riptide.BeatAnswer && !b.Port:
+		for k := own.asked.step(m.Ping); k >= 0; k-- {
+			if id := m.Ping - uint8(k); own.open[id] {
+				own.open[id] = false
+				if k > 0 {
+					own.missed++
+				}
+			}
+		}
+		if own.pongs++; r.begun && own.pongs > own.beats {
+			own.extra++
+			own.pongs--
+		}
+	}
+}
+
+// first gives the side that sent the first message.
+func (r *reaches) first(from machine.Side) machine.Side {
+	if !r.opened {
+		r.opened, r.opener = true, from
+	}
+	return r.opener
+}
+
+// names looks for messages that an Ack ought to name.
+func (c *contradictions) names(m *wire.Message) {
+	last := c.arrived.at(m.Last)
+	for todo := ^m.AckBits; last > 0 && todo != 0; todo &= todo - 1 {
+		id := m.Last - 1 - uint16(bits.TrailingZeros16(todo))
+		if at := c.arrived.at(id); at > 0 && at < last {
+			c.missed++
+			c.arrived.order[id%passingSpan] = -1
+		}
+	}
+}
+
+// overrule gives where the tap stands once the contradictions are weighed against
+// what the times tell. Where both sides answer within a frame of each other, the times
+// tell little, and the side with contradictions is the one away. Where one is clearly
+// nearer its contradictions can be faults of its own: see follower.stands.
+func (r *reaches) overrule(v machine.Vantage, reason string) (machine.Vantage, string) {
+	a, b := r.of[machine.A].against.count(), r.of[machine.B].against.count()
+	at := func(s machine.Side) machine.Vantage { return machine.VantageA + machine.Vantage(s) }
+	from, less := machine.A, machine.B
+	if b > a {
+		from, less = less, from
+	}
+	most, least := max(a, b), min(a, b)
+	says := fmt.Sprintf("of what passed between the tap and %v, %d messages were lost, doubled or overtaken", from, most)
+	switch {
+	case most == 0:
+	case v == machine.VantageBoth && least >= overruled:
+		return machine.VantageBetween, "between rather than both: " + says + fmt.Sprintf(", and %d of %v", least, less)
+	case v == machine.VantageBoth && most > least:
+		return at(less), fmt.Sprintf("at %v rather than both: %s", less, says)
+	case v == at(from) && least == 0 && r.close():
+		return at(less), fmt.Sprintf("at %v rather than %v: %s", less, from, says)
+	}
+	return v, reason
+}

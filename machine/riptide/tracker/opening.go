@@ -1,0 +1,139 @@
+package tracker
+
+import (
+	"slices"
+	"unsafe"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/riptide"
+	wire "github.com/ackscope/ackscope/wire/riptide"
+)
+
+// opening holds the messages of a flow back until they show where the tap stood.
+// Very many flows may be too short for that, so it is as small as it can be, and
+// what it holds is weighed only when there is enough of it.
+type opening struct {
+	config  riptide.Config
+	facts   machine.Facts
+	held    []heldMessage
+	bytes   []byte // of all held messages, one after the other
+	reaches *reaches
+	weighed int  // of held, how many are in reaches
+	ended   bool // a Disconnect is held
+}
+
+// heldMessage is one that waits for the vantage.
+type heldMessage struct {
+	at     machine.Instant
+	ref    machine.Ref
+	length uint32 // with the side, and whether it is behind a hole, in the top bits
+	end    uint32 // of its bytes in opening.bytes
+}
+
+const (
+	heldFromB  = 1 << 31
+	heldBehind = 1 << 30
+)
+
+// How many messages are held back while the vantage is open: judged at each
+// power of two from holdLeast on, for good at holdMost.
+const (
+	holdLeast = 16
+	holdMost  = 512
+)
+
+// again reports whether a message opens another connection, after one that ended.
+func (o *opening) again(p *sighting) bool {
+	if !o.ended {
+		return false
+	}
+	var m wire.Message
+	return o.config.Senders[p.from].Codec.Fits(p.bytes, p.length, &m) && m.Type == wire.Connect
+}
+
+// hold keeps a message, and reports whether it is time to judge.
+func (o *opening) hold(p *sighting) (enough bool) {
+	var m wire.Message
+	o.ended = o.ended || o.config.Senders[p.from].Codec.Fits(p.bytes, p.length, &m) && m.Type == wire.Disconnect
+	o.bytes = append(o.bytes, p.bytes...)
+	h := heldMessage{p.at, p.ref, uint32(p.length) | uint32(p.from)*heldFromB, uint32(len(o.bytes))}
+	if p.behind {
+		h.length |= heldBehind
+	}
+	o.held = append(o.held, h)
+	n := len(o.held)
+	return n >= holdLeast && n&(n-1) == 0
+}
+
+// judge tells where the tap stood by what is held, and whether more could hardly
+// change that.
+func (o *opening) judge() (v machine.Vantage, reason string, sure bool) {
+	if o.reaches == nil {
+		o.reaches = new(reaches)
+	}
+	var m wire.Message
+	o.each(o.weighed, func(p *sighting) {
+		if speaker := &o.config.Senders[p.from]; speaker.Codec.Fits(p.bytes, p.length, &m) {
+			o.reaches.weigh(p, speaker, o.config.Stream, &m)
+		}
+	})
+	o.weighed = len(o.held)
+	v, reason, sure = o.reaches.judge()
+	return v, reason, sure || o.weighed >= holdMost
+}
+
+// each calls do with the held messages from the nth on.
+func (o *opening) each(n int, do func(*sighting)) {
+	start := uint32(0)
+	if n > 0 {
+		start = o.held[n-1].end
+	}
+	for _, h := range o.held[n:] {
+		do(&sighting{
+			at: h.at, ref: h.ref, from: machine.Side(h.length >> 31), behind: h.length&heldBehind != 0,
+			bytes: o.bytes[start:h.end:h.end], length: int(h.length &^ (heldFromB | heldBehind)),
+		})
+		start = h.end
+	}
+}
+
+// follow gives a follower that has taken what is held. The opening stays as it is.
+func (o *opening) follow(v machine.Vantage, reason string, out *machine.Effects) *follower {
+	f := follow(o.config, o.facts, v, reason)
+	f.weighing, f.releasing = true, true
+	if o.reaches != nil {
+		f.reaches = *o.reaches
+	}
+	o.each(0, func(p *sighting) { f.step(p, out) })
+	f.releasing = false
+	return f
+}
+
+func (o *opening) clone() *opening {
+	c := *o
+	c.held, c.bytes = slices.Clone(o.held), slices.Clone(o.bytes)
+	if o.reaches != nil {
+		r := o.reaches.clone()
+		c.reaches = &r
+	}
+	return &c
+}
+
+// size gives the bytes that a clone takes, about.
+func (o *opening) size() int {
+	n := int(unsafe.Sizeof(*o)) + len(o.bytes) + len(o.held)*int(unsafe.Sizeof(heldMessage{}))
+	if o.reaches != nil {
+		n += int(unsafe.Sizeof(*o.reaches))
+	}
+	return n
+}
+
+func (r *reaches) clone() reaches {
+	c := *r
+	for i := range c.of {
+		for slot, ring := range r.of[i].asked {
+			c.of[i].asked[slot] = slices.Clone(ring)
+		}
+	}
+	return c
+}

@@ -1,0 +1,93 @@
+package tracker
+
+import (
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/riptide"
+)
+
+// Why a message was sent again is told by its Acks. Each copy that arrives is
+// answered by one of its own, at once. So where as many came as copies were sent,
+// nothing was lost, and the question is why the Ack was not there when the timer
+// ran out:
+//
+//	timer below RTT   the usual way there and back takes longer than the timer
+//	peer stalled      the peer said nothing at all meanwhile, then answered
+//	ack late          this once it took longer
+//
+// Where fewer came, something was lost. An Ack of another message that names the
+// message by a bit shows that it had come, so that its own Ack was lost; one that
+// passes it over shows that it had not. Where traffic is too thin for either, it
+// stays open which of the two was lost.
+
+// stallLeast is the least silence that is called a stall, beyond the usual way
+// there and back: several ticks of a slow application.
+const stallLeast = 60 * time.Millisecond
+
+// answered takes an Ack of its own for a message.
+func (e *life) answered(by *side, at machine.Instant) {
+	if e.answers++; e.answers == 1 {
+		e.firstAnswer, e.silence = at, at.Sub(by.previous)
+	}
+}
+
+// resent reports why a message of s was sent again.
+func (t *follower) resent(s *side, e *life, last machine.Ref, out *machine.Effects) {
+	rule, sure := t.resendCause(s, e)
+	out.Report(rule, s.side, sure, e.lastAt, last, e.frame, float64(e.Attempts), float64(e.Sequence), machine.Milliseconds(e.timer()))
+}
+
+func (t *follower) resendCause(s *side, e *life) (*machine.Rule, machine.Certainty) {
+	peer := &t.sides[s.side.Other()]
+	switch {
+	case t.config.Stream:
+		return s.lateCause(e), machine.Likely // TCP loses nothing
+	case !s.near && peer.near:
+		// Every copy that is here was answered here: the Ack did not get there in time.
+		if e.firstAnswer != 0 && e.lastAt.Sub(e.firstAnswer) > s.roundTrip()+riptide.TickSlack {
+			return riptide.ResentAckLost, machine.Likely
+		}
+		return riptide.ResentLate, machine.Possible
+	case t.config.Senders[peer.side].Codec.Dialect.AcksUnnamed && !peer.ordered:
+		return s.unnamedCause(e)
+	case e.answers >= e.Attempts:
+		return s.lateCause(e), machine.Likely
+	case e.byBit:
+		return riptide.ResentAckLost, machine.Likely
+	case e.passed:
+		return riptide.ResentMessageLost, machine.Likely
+	}
+	return riptide.ResentLoss, machine.Likely
+}
+
+// unnamedCause tells it where the receiver's Acks do not say what they answer. One
+// that passed sooner after the last copy than a round trip answers an earlier copy.
+func (s *side) unnamedCause(e *life) (*machine.Rule, machine.Certainty) {
+	if e.firstAnswer != 0 && e.firstAnswer.Sub(e.lastAt) < s.roundTrip()-riptide.TickSlack {
+		return s.lateCause(e), machine.Likely
+	}
+	return riptide.ResentLoss, machine.Possible
+}
+
+// lateCause tells why the Ack of a message of which nothing was lost came after
+// the timer had run out.
+func (s *side) lateCause(e *life) *machine.Rule {
+	took, usual := e.firstAnswer.Sub(e.At), s.usual()
+	switch {
+	case usual > 0 && usual >= e.timer():
+		return riptide.ResentTimer
+	case e.silence > usual+stallLeast && took > usual+stallLeast:
+		return riptide.ResentStalled
+	}
+	return riptide.ResentLate
+}
+
+// usual gives how long it usually takes at the tap from a message to its Ack; 0
+// where it is not known.
+func (s *side) usual() time.Duration {
+	if s.wireCount < 4 {
+		return 0
+	}
+	return s.wireRTT / time.Duration(s.wireCount)
+}

@@ -1,0 +1,128 @@
+package tracker
+
+import (
+	"unsafe"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/riptide"
+)
+
+// Tracker rebuilds from a capture what both ends of a connection knew, and the
+// lives of their messages.
+//
+// Every reliable message that a side has read is answered by an Ack at once and
+// in order, so its Acks are the witness of its reads. What a side then is known
+// to have received depends on where the tap stands:
+//
+//	near (witness.go)    the tap is at the side. What passed the tap lies in its
+//	                     socket, in order; its Acks tell how much of it was read,
+//	                     and the Receiver predicts what was handed over. Acks to it
+//	                     are read in order, so its Sender is exact too.
+//	far (evidence.go)    the side is known by what its Acks name.
+//
+// Where the tap stands is found from the first messages (vantage.go), which are
+// held until it is (opening.go); a known vantage may be given in Facts instead.
+// What hangs on it is certain only where the tap is shown to stand there: see
+// side.grade.
+type Tracker struct {
+	opening *opening  // while the vantage is open; then nil
+	f       *follower // from then on
+}
+
+// New gives the tracker of a flow. facts are what an earlier run over the
+// same flow learned; the zero value if none.
+func New(c riptide.Config, facts machine.Facts) *Tracker {
+	switch {
+	case facts.Vantage != machine.VantageUnknown:
+		return &Tracker{f: follow(c, facts, facts.Vantage, facts.VantageReason)}
+	case c.OneHost:
+		f := follow(c, facts, machine.VantageBoth, "both ends have the same address")
+		f.weighing = true
+		return &Tracker{f: f}
+	}
+	return &Tracker{opening: &opening{config: c, facts: facts}}
+}
+
+// Observe takes the next message of the flow.
+func (t *Tracker) Observe(d *machine.Datagram, out *machine.Effects) {
+	p := sighting{at: d.At, ref: d.Ref, from: d.From, bytes: d.Bytes, length: max(d.Length, len(d.Bytes)), behind: d.Behind}
+	if o := t.opening; o != nil {
+		if !o.again(&p) {
+			if o.hold(&p) {
+				if v, reason, sure := o.judge(); sure {
+					t.f, t.opening = o.follow(v, reason, out), nil
+				}
+			}
+			return
+		}
+		t.open(out)
+	}
+	t.f.observe(&p, out)
+}
+
+// open takes the best verdict about the vantage, and what was held with it.
+func (t *Tracker) open(out *machine.Effects) {
+	v, reason, _ := t.opening.judge()
+	t.f, t.opening = t.opening.follow(v, reason, out), nil
+}
+
+// Finish settles what is still open when the capture ends.
+func (t *Tracker) Finish(out *machine.Effects) {
+	if t.opening != nil {
+		t.open(out)
+	}
+	t.f.finish(out)
+}
+
+// Inspect draws what side x knew after the last observed message.
+func (t *Tracker) Inspect(x machine.Side, v *machine.View) {
+	f := t.f
+	if t.opening != nil {
+		var unheard machine.Effects
+		where, reason, _ := t.opening.judge()
+		f = t.opening.follow(where, reason, &unheard)
+	}
+	f.inspect(x, v)
+}
+
+// Summary gives the figures of side x so far.
+func (t *Tracker) Summary(x machine.Side) machine.Summary {
+	if t.opening != nil {
+		return machine.Summary{NeverAcked: -1, Loss: -1, RTT: -1, WireRTT: -1}
+	}
+	return t.f.summary(x)
+}
+
+// Learned gives what another run over the flow can start with.
+func (t *Tracker) Learned() machine.Facts {
+	if t.opening != nil {
+		return t.opening.facts
+	}
+	return t.f.learned()
+}
+
+// Size gives the bytes that a clone takes, about.
+func (t *Tracker) Size() int {
+	if t.opening != nil {
+		return int(unsafe.Sizeof(*t)) + t.opening.size()
+	}
+	return int(unsafe.Sizeof(*t)) + t.f.size()
+}
+
+// Clone gives an independent copy.
+func (t *Tracker) Clone() machine.Tracker {
+	if t.opening != nil {
+		return &Tracker{opening: t.opening.clone()}
+	}
+	return &Tracker{f: t.f.clone()}
+}
+
+// sighting is one message as it passed the tap.
+type sighting struct {
+	at     machine.Instant
+	ref    machine.Ref
+	from   machine.Side
+	bytes  []byte
+	length int
+	behind bool // a hole in its stream: it has not come to its receiver
+}

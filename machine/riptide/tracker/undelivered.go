@@ -1,0 +1,183 @@
+package tracker
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/riptide"
+)
+
+// A message can be acked and never be handed over in three ways, all of them the
+// window's fault at a jump of 32 and more ids:
+//
+//	refused   a copy came, and the receiver's window took it for a duplicate;
+//	lied of   no copy came, but an Ack named the id, and its sender was content;
+//	cleared   no copy came, no Ack named it: the sender's own window, which has
+//	          the same fault, took it for acked.
+//
+// The first is seen at the receiver's end. Of the other two it sees that the id
+// never comes, although its sender goes on and would have sent it again.
+
+// absent is an id of a side that has not passed the tap although newer ones have.
+type absent struct {
+	id    int64
+	since machine.Instant // when the one before it passed: it was sent after that
+	at    machine.Instant // when a newer one passed
+	ref   machine.Ref
+	lie   machine.Ref // the Ack that made it look acked; zero for none
+	lieAt machine.Instant
+}
+
+// leap is a jump of the newest id that a receiver's window, or its sender's, did
+// not stand.
+type leap struct {
+	from, to int64
+	at       machine.Instant
+}
+
+const (
+	absentMost = 1 << 10
+	leapsMost  = 64
+	// leapReach is how many ids around a jump the windows of both ends get wrong.
+	leapReach = 48
+)
+
+// skip notes the ids of s between the newest that has passed and one after it.
+func (s *side) skip(to int64, p *sighting) {
+	for id := max(s.top+1, to-absentMost); id < to; id++ {
+		if len(s.absent) == absentMost {
+			s.absent = s.absent[:copy(s.absent, s.absent[absentMost/4:])]
+		}
+		s.absent = append(s.absent, absent{id: id, since: s.topAt, at: p.at, ref: p.ref})
+	}
+}
+
+// came takes an id out of those that have not passed.
+func (s *side) came(id int64) {
+	if i, is := s.absence(id); is {
+		s.absent = slices.Delete(s.absent, i, i+1)
+	}
+}
+
+// absence finds an id among those that have not passed, which stand by id.
+func (s *side) absence(id int64) (int, bool) {
+	return slices.BinarySearchFunc(s.absent, id, func(x absent, id int64) int { return cmp.Compare(x.id, id) })
+}
+
+// jumped notes a jump of the newest id received.
+func (s *side) jumped(to int64, gap int, at machine.Instant) {
+	if len(s.leaps) == leapsMost {
+		s.leaps = s.leaps[:copy(s.leaps, s.leaps[1:])]
+	}
+	s.leaps = append(s.leaps, leap{to - int64(gap), to, at})
+}
+
+// lie notes the ids between the newest before a jump and the one after it that
+// the Ack names: none of them can have come.
+func (s *side) lie(peer *side, newest uint16, gap int, p *sighting, out *machine.Effects) {
+	lies := 0
+	for bit := 1; bit <= riptide.WindowAcks && bit < gap; bit++ {
+		if has, _ := s.receiver.Received(newest - uint16(bit)); !has {
+			continue
+		}
+		peer.lied(peer.unwrap(newest-uint16(bit)), p)
+		lies++
+	}
+	if lies > 0 {
+		out.Report(riptide.FalseAck, s.side, s.grade(), p.at, p.ref, 0, float64(lies), float64(newest), float64(gap))
+	}
+}
+
+// lied notes that an Ack has made an id of s that never came look acked: by what
+// it says, or by what the sender's window makes of it.
+func (s *side) lied(id int64, by *sighting) {
+	if i, is := s.absence(id); is && s.absent[i].lie == 0 {
+		s.absent[i].lie, s.absent[i].lieAt = by.ref, by.at
+	}
+}
+
+// gone reports whether an id of s that has not come will not come any more: acked
+// in the eyes of s, who goes on and would have sent it again.
+func (t *follower) gone(s, receiver *side, x *absent) bool {
+	again := riptide.ResendAfter(s.smoothed)
+	// One that was sent long before can have been given up after 15 attempts.
+	given := func(at machine.Instant) bool {
+		return !s.behaviour.DropsConnection && at.Sub(x.since) >= time.Duration(s.behaviour.Limit-1)*again
+	}
+	for i := range receiver.leaps {
+		l := &receiver.leaps[i]
+		if x.id <= l.from-leapReach || x.id > l.to+leapReach {
+			continue
+		}
+		if x.lie != 0 {
+			return s.spoke.Sub(x.lieAt) >= s.roundTrip() && !given(x.lieAt)
+		}
+		// The way here, and twice the time after which it is sent again.
+		if s.spoke.Sub(max(l.at, x.at)) >= s.roundTrip()/2+2*again && !given(s.spoke) {
+			return true
+		}
+	}
+	return false
+}
+
+// roundTrip gives the side's RTT, for waiting; something usual where it is unknown.
+func (s *side) roundTrip() time.Duration {
+	if s.smoothed < 0 {
+		return 100 * time.Millisecond
+	}
+	return time.Duration(s.smoothed) * time.Millisecond
+}
+
+// ageAbsent judges the ids of s that have not come for long; all of them where
+// the capture ends.
+func (t *follower) ageAbsent(s *side, now machine.Instant, end bool, out *machine.Effects) {
+	receiver := &t.sides[s.side.Other()]
+	n := 0
+	for n < len(s.absent) && (end || now.Sub(s.absent[n].at) > lifeReliable) {
+		x := &s.absent[n]
+		if receiver.near && receiver.behaviour.ShiftFault && !s.mayPort && t.gone(s, receiver, x) {
+			ref := x.lie
+			if ref == 0 {
+				ref = x.ref
+			}
+			t.notDelivered(receiver, x.id, machine.Likely, x.at, ref, 0, out)
+		}
+		n++
+	}
+	s.absent = s.absent[:copy(s.absent, s.absent[n:])]
+}
+
+// leapt reports whether the window of s has had a jump that can have made it
+// take an id for received.
+func (s *side) leapt(id int64) bool {
+	for i := range s.leaps {
+		if l := &s.leaps[i]; id <= l.to && l.to-l.from >= riptide.JumpList {
+			return true
+		}
+	}
+	return false
+}
+
+// refusedForGood judges, at the end of its life, a message of s that a near
+// receiver refused: its sender has taken one of the Acks where it went on and
+// sent no more copies.
+func (t *follower) refusedForGood(s *side, e *life, out *machine.Effects) {
+	receiver := &t.sides[s.side.Other()]
+	since := s.spoke.Sub(e.answeredAt)
+	if e.lastAt > e.answeredAt || since < s.roundTrip() {
+		return
+	}
+	sure := machine.Likely
+	if since >= s.roundTrip()+riptide.ResendAfter(s.smoothed)+riptide.TickSlack && (s.behaviour.DropsConnection || int(e.Attempts) < s.behaviour.Limit) {
+		sure = min(machine.Certain, e.Certainty)
+	}
+	t.notDelivered(receiver, e.Sequence64, sure, e.more.refusedAt, e.more.refusedRef, e.frame, out)
+}
+
+// notDelivered tells that s acked a message of its peer and never handed it over.
+func (t *follower) notDelivered(s *side, sequence int64, sure machine.Certainty, at machine.Instant, ref, about machine.Ref, out *machine.Effects) {
+	out.Report(riptide.AckedNotDelivered, s.side, sure, at, ref, about, float64(uint16(sequence)), s.behaviour.Number())
+	t.tell(out, machine.Event{Kind: riptide.EventNotDelivered, Side: s.side, Certainty: sure, Sequence: uint32(uint16(sequence)), Sequence64: sequence, About: about}, &sighting{at: at, ref: ref})
+}

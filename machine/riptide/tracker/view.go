@@ -1,0 +1,270 @@
+package tracker
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/riptide"
+)
+
+// inspect draws what side x knew after the last observed message.
+func (t *follower) inspect(x machine.Side, v *machine.View) {
+	s, peer := &t.sides[x], &t.sides[x.Other()]
+	grade := machine.Likely
+	if s.near {
+		grade = s.grade()
+	}
+	if s.met {
+		v.Windows = append(v.Windows, s.sentWindow(grade))
+	}
+	if s.received && peer.met {
+		v.Windows = append(v.Windows, s.receivedWindow(peer, grade))
+	}
+	if s.notifyMet {
+		v.Windows = append(v.Windows, t.notifySentWindow(s, grade))
+	}
+	if newest, ok := s.notifyNewest(peer); ok {
+		v.Windows = append(v.Windows, t.notifyReceivedWindow(s, newest, grade))
+	}
+	if sample, smoothed, sure := t.rtt(x); smoothed >= 0 {
+		v.Gauges = append(v.Gauges,
+			machine.Gauge{Name: "RTT", Value: float64(sample), Unit: "ms", Grade: sure},
+			machine.Gauge{Name: "smoothed RTT", Value: float64(smoothed), Unit: "ms", Grade: sure},
+			machine.Gauge{Name: "resend after", Value: machine.Milliseconds(riptide.ResendAfter(smoothed)), Unit: "ms", Grade: sure})
+	}
+	if tick := t.life.tick(); tick > 0 && t.client == x {
+		v.Gauges = append(v.Gauges, machine.Gauge{Name: "tick", Value: machine.Milliseconds(tick), Unit: "ms", Grade: machine.Likely})
+	}
+	if left, ok := t.margin(x); ok {
+		v.Gauges = append(v.Gauges, machine.Gauge{Name: "until timeout", Value: machine.Milliseconds(left), Unit: "ms", Grade: grade})
+	}
+	v.Gauges = append(v.Gauges,
+		machine.Gauge{Name: "copies sent again", Value: float64(s.resends), Unit: "messages", Grade: machine.Certain},
+		machine.Gauge{Name: "duplicates refused", Value: float64(s.duplicates), Unit: "messages", Grade: grade})
+	if n := s.notifyQuality.Count; n > 0 {
+		v.Gauges = append(v.Gauges,
+			machine.Gauge{Name: "notify loss of the last 64", Value: 100 * float64(s.notifyQuality.Sum) / riptide.QualityRow, Unit: "%", Grade: grade},
+			machine.Gauge{Name: "outcomes beyond its limit", Value: float64(s.notifyQuality.Row), Unit: "in a row", Grade: grade})
+	}
+	v.Tables = append(v.Tables, t.connectionTable(x))
+	if s.met || peer.met {
+		v.Tables = append(v.Tables, s.reliableTable(peer))
+	}
+	if differ := s.viewsTable(); len(differ.Rows) > 0 {
+		v.Tables = append(v.Tables, differ)
+	}
+	if pending := t.pendingTable(s); len(pending.Rows) > 0 {
+		v.Tables = append(v.Tables, pending)
+	}
+	if s.notifyMet || peer.notifyMet {
+		v.Tables = append(v.Tables, s.notifyTable(peer))
+	}
+}
+
+// sentWindow draws the newest reliable messages of s as its library has them.
+func (s *side) sentWindow(grade machine.Certainty) machine.Window {
+	w := machine.Window{Name: "reliable sent", First: max(0, s.top-riptide.ViewIDs+1), Next: s.top + 1, Grade: grade}
+	for id := w.First; id <= s.top; id++ {
+		cell := machine.CellUnknown
+		e := s.sent.find(id)
+		switch {
+		case e == nil:
+		case e.Acked == machine.Yes || !s.ordered && e.Named:
+			cell = machine.CellAcked
+		case e.forgot:
+			cell = machine.CellLost
+		default:
+			cell = machine.CellSent
+		}
+		w.Cells = append(w.Cells, cell)
+		if e != nil {
+			w.Slots = append(w.Slots, machine.Slot{
+				Index: int(id & 0xffff), Sequence: e.Sequence, Sequence64: id, Cell: cell, SentAt: e.At, AckedAt: e.AckedAt,
+				Ref: e.frame, SettledBy: e.AckedBy, Grade: grade,
+			})
+		}
+	}
+	return w
+}
+
+// receivedWindow draws the receiver's list: an id that it has though no copy of
+// it ever passed is a claim.
+func (s *side) receivedWindow(peer *side, grade machine.Certainty) machine.Window {
+	newest := peer.unwrap(s.receiver.Last)
+	w := machine.Window{Name: "reliable received", First: max(0, newest-riptide.ViewIDs+1), Next: newest, Grade: grade}
+	for id := w.First; id <= newest; id++ {
+		cell := machine.CellEmpty
+		switch has, known := s.receiver.Received(uint16(id)); {
+		case !known && (!has || s.unsure > 0):
+			cell = machine.CellUnknown
+		case has && peer.sent.find(id) == nil && id > peer.sent.newestEnded():
+			cell = machine.CellClaimed
+		case has:
+			cell = machine.CellReceived
+		}
+		w.Cells = append(w.Cells, cell)
+	}
+	return w
+}
+
+// connectionTable lays out the connection's life as side x had it.
+func (t *follower) connectionTable(x machine.Side) machine.Table {
+	c := &t.life
+	table := machine.Table{Name: "connection", Columns: []string{"what", "value"}}
+	row := func(what, value string) { table.Rows = append(table.Rows, []string{what, value}) }
+	role := "unknown"
+	if t.roles {
+		role = "server"
+		if t.client == x {
+			role = "client"
+		}
+	}
+	row("role", role)
+	row("behaviour", t.sides[x].behaviour.Name)
+	row("state", t.state())
+	if c.connects > 0 {
+		row("connect attempts", strconv.Itoa(c.connects))
+	}
+	ago := func(at machine.Instant) string {
+		return strconv.FormatFloat(machine.Milliseconds(t.last.Sub(at)), 'f', 1, 64) + " ms ago"
+	}
+	if c.pendingAt != 0 {
+		row("told to wait", ago(c.pendingAt))
+	}
+	if c.welcomeAt != 0 {
+		row("client id", strconv.Itoa(int(c.clientID)))
+		row("Welcome", ago(c.welcomeAt))
+		switch {
+		case c.joinedAt != 0:
+			row("Welcome answered", ago(c.joinedAt))
+		case t.awaitsWelcome():
+			row("Welcome answered", "outstanding")
+		}
+	}
+	if c.pings > 0 {
+		row("heartbeats", strconv.FormatUint(c.pings, 10)+", answered "+strconv.FormatUint(c.answers, 10)+", newest ping id "+strconv.Itoa(int(c.ping)))
+	}
+	if c.told > 0 {
+		row("RTT that the client told last", (time.Duration(c.told) * time.Millisecond).String())
+	}
+	for _, id := range c.clients {
+		row("told of client", strconv.Itoa(int(id)))
+	}
+	if c.reasoned {
+		d := t.config.Senders[c.endedBy].Codec.Dialect
+		name := d.DisconnectReason(c.reason)
+		if c.rejected {
+			name = t.config.Senders[t.client.Other()].Codec.Dialect.RejectReason(c.reason)
+		}
+		row("reason", strconv.Itoa(int(c.reason))+" "+name)
+	}
+	return table
+}
+
+// state names how far the connection is.
+func (t *follower) state() string {
+	c := &t.life
+	switch {
+	case c.endedAt != 0:
+		return "ended by " + c.endedBy.String()
+	case c.rejected:
+		return "rejected"
+	case c.joinedAt != 0 || c.welcomeAt != 0 && !t.awaitsWelcome():
+		return "connected"
+	case c.welcomeAt != 0:
+		return "welcomed, the client's answer is outstanding"
+	case c.pendingAt != 0:
+		return "pending: the server's application decides"
+	case c.connects > 0:
+		return "connecting"
+	}
+	return "connected before the capture began"
+}
+
+// awaitsWelcome reports whether the server waits for the client to answer its
+// Welcome.
+func (t *follower) awaitsWelcome() bool {
+	server := t.client.Other()
+	return !t.roles || !t.config.Senders[server].Codec.Dialect.WelcomeOneWay
+}
+
+// pendingTable lists the reliable messages that wait for an Ack.
+func (t *follower) pendingTable(s *side) machine.Table {
+	table := machine.Table{Name: "pending", Columns: []string{"sequence", "copies", "sent ms ago", "last copy ms ago", "due in ms", "on the wire"}}
+	after := riptide.ResendAfter(s.smoothed)
+	for n := s.sent.first; n < s.sent.next && len(table.Rows) < riptide.ViewRows; n++ {
+		e := s.sent.at(n)
+		if e.Acked != machine.Unanswered || e.forgot || !s.ordered && e.Named {
+			continue
+		}
+		named := "not acked"
+		if e.Named {
+			named = "acked"
+		}
+		table.Rows = append(table.Rows, []string{
+			strconv.Itoa(int(e.Sequence)), strconv.Itoa(int(e.Attempts)),
+			strconv.FormatFloat(machine.Milliseconds(t.last.Sub(e.At)), 'f', 1, 64), strconv.FormatFloat(machine.Milliseconds(t.last.Sub(e.lastAt)), 'f', 1, 64),
+			strconv.FormatFloat(machine.Milliseconds(after-t.last.Sub(e.lastAt)), 'f', 1, 64), named,
+		})
+	}
+	return table
+}
+
+// reliableTable gives the reliable sequencer.
+func (s *side) reliableTable(peer *side) machine.Table {
+	table := machine.Table{Name: "reliable", Columns: []string{"what", "value"}}
+	row := func(what, value string) { table.Rows = append(table.Rows, []string{what, value}) }
+	if s.met {
+		row("newest sent", strconv.Itoa(int(uint16(s.top))))
+	}
+	if peer.heard {
+		row("newest that Acks to it name", strconv.Itoa(int(uint16(peer.heardLast))))
+	}
+	if s.ordered && s.sending {
+		row("newest acked, as its library has it", strconv.Itoa(int(s.sender.Last)))
+	}
+	if s.received && peer.met {
+		last, bits := s.receiver.Ack()
+		row("last received", strconv.Itoa(int(last)))
+		row("bits of its Acks", fmt.Sprintf("0x%04x", bits))
+		row("duplicate filter", s.receiver.FilterText())
+	}
+	return table
+}
+
+// viewsTable lists the messages of s that its library and the Acks on the wire, by
+// what they are documented to say, see differently.
+func (s *side) viewsTable() machine.Table {
+	table := machine.Table{Name: "acked in one view only", Columns: []string{"sequence", "on the wire", "in its library's eyes"}}
+	if !s.ordered {
+		return table
+	}
+	for n := s.sent.first; n < s.sent.next && len(table.Rows) < riptide.ViewRows; n++ {
+		switch e := s.sent.at(n); {
+		case e.Named && e.forgot:
+			table.Rows = append(table.Rows, []string{strconv.Itoa(int(e.Sequence)), "acked", "given up"})
+		case e.Named && e.Acked != machine.Yes:
+			table.Rows = append(table.Rows, []string{strconv.Itoa(int(e.Sequence)), "acked", "pending"})
+		case !e.Named && e.Acked == machine.Yes:
+			table.Rows = append(table.Rows, []string{strconv.Itoa(int(e.Sequence)), "not acked", "acked"})
+		}
+	}
+	return table
+}
+
+// notifyTable gives the notify sequencer.
+func (s *side) notifyTable(peer *side) machine.Table {
+	table := machine.Table{Name: "notify", Columns: []string{"what", "value"}}
+	if s.notifyMet {
+		table.Rows = append(table.Rows,
+			[]string{"newest sent", strconv.Itoa(int(uint16(s.notifyTop)))},
+			[]string{"newest acknowledged", strconv.Itoa(int(s.notifyOut.Last))})
+	}
+	if peer.notifyMet && s.notified {
+		last, bits := s.notifyIn.Header()
+		table.Rows = append(table.Rows, []string{"newest received", strconv.Itoa(int(last))}, []string{"bits", "0x" + strconv.FormatUint(uint64(bits), 16)})
+	}
+	return table
+}
