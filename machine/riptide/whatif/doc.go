@@ -1,0 +1,3 @@
+// Package whatif runs a captured Riptide connection again under other settings: it makes the
+// two endpoints, and what their applications asked for, from the trace (machine.Stage).
+package whatif
