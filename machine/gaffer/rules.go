@@ -13,6 +13,7 @@ var FindingRules = []*machine.Rule{
 	CaptureLoss, MalformedPacket, NonCanonical,
 }
 
+// FalseAck is the rule "false-ack".
 var FalseAck = &machine.Rule{
 	ID: "false-ack", Severity: machine.Error, Absence: true,
 	Summary: "a header acks a packet that had not been sent",
@@ -24,6 +25,7 @@ Look at how the receive side builds ack_bits: an entry may count only if the seq
 	},
 }
 
+// StaleEntry is the rule "stale-entry".
 var StaleEntry = &machine.Rule{
 	ID: "stale-entry", Severity: machine.Error, Absence: true,
 	Summary: "a header acks a packet that never came: an old entry of the received buffer, one wrap back",
@@ -37,6 +39,7 @@ The peer cannot tell these acks from true ones. Every ack in this flow is graded
 	},
 }
 
+// AckGoingBack is the rule "ack-going-back".
 var AckGoingBack = &machine.Rule{
 	ID: "ack-going-back", Severity: machine.Error,
 	Summary: "ack names an older packet than a header that was sent before",
@@ -48,6 +51,7 @@ The receiver keeps the last packet instead of the newest: compare with the half-
 	},
 }
 
+// AckBitWithdrawn is the rule "ack-bit-withdrawn".
 var AckBitWithdrawn = &machine.Rule{
 	ID: "ack-bit-withdrawn", Severity: machine.Error,
 	Summary: "a packet that an earlier header acked is in range, and no longer acked",
@@ -59,6 +63,7 @@ Look for entries that are cleared one too many, for two packets that share a slo
 	},
 }
 
+// SequenceReuse is the rule "sequence-reuse".
 var SequenceReuse = &machine.Rule{
 	ID: "sequence-reuse", Severity: machine.Error,
 	Summary: "one sequence number was used for two different packets",
@@ -70,6 +75,7 @@ A resend must be a new packet with a new sequence number: it is the messages in 
 	},
 }
 
+// SequenceJump is the rule "sequence-jump".
 var SequenceJump = &machine.Rule{
 	ID: "sequence-jump", Severity: machine.Warn, Absence: true,
 	Summary: "sequence numbers jump by more than the time allows",
@@ -81,6 +87,7 @@ A jump of more than the receive window clears all that was kept about older pack
 	},
 }
 
+// DuplicatePacket is the rule "duplicate".
 var DuplicatePacket = &machine.Rule{
 	ID: "duplicate", Severity: machine.Note,
 	Summary: "the same packet passed the tap more than once",
@@ -92,6 +99,7 @@ reliable drops a duplicate and does not read its acks; the article and reliable'
 	},
 }
 
+// OutOfOrder is the rule "out-of-order".
 var OutOfOrder = &machine.Rule{
 	ID: "out-of-order", Severity: machine.Note,
 	Summary: "a packet passed the tap after a newer one",
@@ -101,6 +109,7 @@ var OutOfOrder = &machine.Rule{
 	},
 }
 
+// AckWindowSlide is the rule "ack-window-slide".
 var AckWindowSlide = &machine.Rule{
 	ID: "ack-window-slide", Severity: machine.Warn, Absence: true,
 	Summary: "a packet arrived and can never be acked: ack_bits slid past it",
@@ -112,6 +121,7 @@ The receiver sends too seldom for what it receives: with 32 bits it must send at
 	},
 }
 
+// AckWindowEdge is the rule "ack-window-edge".
 var AckWindowEdge = &machine.Rule{
 	ID: "ack-window-edge", Severity: machine.Note,
 	Summary: "a packet was acked only just before ack_bits slid past it",
@@ -121,6 +131,7 @@ var AckWindowEdge = &machine.Rule{
 	},
 }
 
+// NonCanonical is the rule "non-canonical-header".
 var NonCanonical = &machine.Rule{
 	ID: "non-canonical-header", Severity: machine.Note,
 	Summary: "a header is written in more bytes than it needs, or with unused bits set",
@@ -130,6 +141,7 @@ The sender is another implementation, or the datagram was changed on the way.`,
 	Say: func(n uint64, _ [3]float64) string { return fmt.Sprintf("%d headers are not in canonical form", n) },
 }
 
+// HalfRangeStarvation is the rule "half-range-starvation".
 var HalfRangeStarvation = &machine.Rule{
 	ID: "half-range-starvation", Severity: machine.Warn,
 	Summary: "newer packets are dropped as stale: the gap is half the range of the sequence numbers",
@@ -141,6 +153,7 @@ Close a connection after a silence; at 60 packets a second half the range takes 
 	},
 }
 
+// OneWaySilence is the rule "one-way-silence".
 var OneWaySilence = &machine.Rule{
 	ID: "one-way-silence", Severity: machine.Warn, Absence: true,
 	Summary: "one side was silent while the other went on sending",
@@ -152,6 +165,7 @@ If sequence numbers went on meanwhile, the network lost the packets; if not, the
 	},
 }
 
+// Stall is the rule "stall".
 var Stall = &machine.Rule{
 	ID: "stall", Severity: machine.Warn, Absence: true,
 	Summary: "a side stopped sending for a while: its process, not the network",
@@ -163,6 +177,7 @@ An outage of the network shows as a loss burst instead: there the numbers go on.
 	},
 }
 
+// RTTSpike is the rule "rtt-spike".
 var RTTSpike = &machine.Rule{
 	ID: "rtt-spike", Severity: machine.Note,
 	Summary: "acks took far longer than usual",
@@ -174,6 +189,7 @@ The library smooths with a factor of 0.0025, so its RTT hardly moves; a resend t
 	},
 }
 
+// LossBurst is the rule "loss-burst".
 var LossBurst = &machine.Rule{
 	ID: "loss-burst", Severity: machine.Warn, Absence: true,
 	Summary: "many packets in a row were lost before the tap",
@@ -183,6 +199,7 @@ var LossBurst = &machine.Rule{
 	},
 }
 
+// RefusedPacket is the rule "refused".
 var RefusedPacket = &machine.Rule{
 	ID: "refused", Severity: machine.Note, Absence: true,
 	Summary: "packets reached the side and were neither received nor acked",
@@ -192,6 +209,7 @@ var RefusedPacket = &machine.Rule{
 	},
 }
 
+// FragmentLoss is the rule "fragment-loss-amplification".
 var FragmentLoss = &machine.Rule{
 	ID: "fragment-loss-amplification", Severity: machine.Warn,
 	Summary: "large packets are lost more often because each of their fragments must arrive",
@@ -203,6 +221,7 @@ Send less at once, spread large blocks over time with an ack for each slice (the
 	},
 }
 
+// CaptureLoss is the rule "capture-loss".
 var CaptureLoss = &machine.Rule{
 	ID: "capture-loss", Severity: machine.Note,
 	Summary: "the capture lacks packets that were on the wire",
@@ -214,6 +233,7 @@ Facts that rest on what is missing are graded lower. Capture with a larger buffe
 	},
 }
 
+// MalformedPacket is the rule "malformed".
 var MalformedPacket = &machine.Rule{
 	ID: "malformed", Severity: machine.Warn,
 	Summary: "a datagram is no packet of the dialect",

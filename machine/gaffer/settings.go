@@ -28,6 +28,7 @@ func RulesOf(p *wire.Profile) *Rules {
 	return r
 }
 
+// Refs gives those of some frames that are known: 0 is none.
 func Refs(list ...machine.Ref) (out []machine.Ref) {
 	for _, r := range list {
 		if r != 0 {

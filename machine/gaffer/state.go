@@ -179,6 +179,7 @@ func ringSize(span, size int) int {
 	return min(n, size)
 }
 
+// Slot gives the index of a sequence in a ring of so many entries.
 func Slot(sequence uint32, n int) int {
 	if n&(n-1) == 0 {
 		return int(sequence) & (n - 1)

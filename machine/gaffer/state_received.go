@@ -138,6 +138,7 @@ func (s *State) Advance(sequence uint32) {
 	}
 }
 
+// AdvanceBy moves the receive window on by so many sequences.
 func (s *State) AdvanceBy(ahead int, sequence uint32) {
 	r := s.Rules
 	if len(s.ReceivedBuffer) > 0 && !r.NoStaleClear {

@@ -23,6 +23,7 @@ func count(n uint64, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
+// AckedNotDelivered is the rule "riptide-acked-not-delivered".
 var AckedNotDelivered = &machine.Rule{
 	ID: "riptide-acked-not-delivered", Severity: machine.Error, Absence: true,
 	Summary: "a message was acked and never handed to the application",
@@ -36,6 +37,7 @@ A jump of 32 needs that many reliable messages on their way at once: send fewer,
 	},
 }
 
+// DeliveredTwice is the rule "riptide-delivered-twice".
 var DeliveredTwice = &machine.Rule{
 	ID: "riptide-delivered-twice", Severity: machine.Warn,
 	Summary: "a reliable message was handed to the application more than once",
@@ -47,6 +49,7 @@ What the message does should not be done twice: let it carry an id of your own, 
 	},
 }
 
+// WindowJump is the rule "riptide-window-jump".
 var WindowJump = &machine.Rule{
 	ID: "riptide-window-jump", Severity: machine.Warn, Absence: true,
 	Summary: "the newest reliable id jumped further than the library's window stands",
@@ -56,6 +59,7 @@ var WindowJump = &machine.Rule{
 	},
 }
 
+// AttemptsNear is the rule "riptide-attempts-high".
 var AttemptsNear = &machine.Rule{
 	ID: "riptide-attempts-high", Severity: machine.Warn,
 	Summary: "a message needed many of its 15 attempts",
@@ -65,6 +69,7 @@ var AttemptsNear = &machine.Rule{
 	},
 }
 
+// AttemptsLimit is the rule "riptide-attempts-exhausted".
 var AttemptsLimit = &machine.Rule{
 	ID: "riptide-attempts-exhausted", Severity: machine.Warn,
 	Summary: "a message was sent 15 times without an ack: the connection is dropped, or the message",
@@ -74,6 +79,7 @@ var AttemptsLimit = &machine.Rule{
 	},
 }
 
+// AckOfNothing is the rule "riptide-ack-of-nothing".
 var AckOfNothing = &machine.Rule{
 	ID: "riptide-ack-of-nothing", Severity: machine.Warn, Absence: true,
 	Summary: "an Ack answers an id that its receiver never sent",
@@ -83,6 +89,7 @@ var AckOfNothing = &machine.Rule{
 	},
 }
 
+// Oversize is the rule "riptide-oversize".
 var Oversize = &machine.Rule{
 	ID: "riptide-oversize", Severity: machine.Warn,
 	Summary: "a message is larger than the library's default limit",
@@ -92,6 +99,7 @@ var Oversize = &machine.Rule{
 	},
 }
 
+// Malformed is the rule "riptide-malformed".
 var Malformed = &machine.Rule{
 	ID: "riptide-malformed", Severity: machine.Warn,
 	Summary: "a datagram of the flow cannot be read as a message of its dialect",

@@ -6,6 +6,7 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
+// QualityNear is the rule "riptide-quality-warning".
 var QualityNear = &machine.Rule{
 	ID: "riptide-quality-warning", Severity: machine.Warn,
 	Summary: "the library was about to end the connection for its quality",
@@ -17,6 +18,7 @@ MaxNotifyLoss, MaxAvgSendAttempts and their resiliences raise the limits; CanQua
 	},
 }
 
+// QualityLimit is the rule "riptide-quality-limit".
 var QualityLimit = &machine.Rule{
 	ID: "riptide-quality-limit", Severity: machine.Warn,
 	Summary: "the library's quality limit was reached: with its default settings the connection ends here",
@@ -26,6 +28,7 @@ var QualityLimit = &machine.Rule{
 	},
 }
 
+// HeartbeatLate is the rule "riptide-heartbeat-late".
 var HeartbeatLate = &machine.Rule{
 	ID: "riptide-heartbeat-late", Severity: machine.Note, Absence: true,
 	Summary: "a heartbeat was due and came late, or not",
@@ -35,6 +38,7 @@ var HeartbeatLate = &machine.Rule{
 	},
 }
 
+// HeartbeatUnanswered is the rule "riptide-heartbeat-unanswered".
 var HeartbeatUnanswered = &machine.Rule{
 	ID: "riptide-heartbeat-unanswered", Severity: machine.Note, Absence: true,
 	Summary: "heartbeats of the client had no answer",
@@ -44,6 +48,7 @@ var HeartbeatUnanswered = &machine.Rule{
 	},
 }
 
+// SilentEnd is the rule "riptide-silent-end".
 var SilentEnd = &machine.Rule{
 	ID: "riptide-silent-end", Severity: machine.Warn, Absence: true,
 	Summary: "one side fell silent without saying that it ends the connection",
@@ -53,6 +58,7 @@ var SilentEnd = &machine.Rule{
 	},
 }
 
+// NoAnswer is the rule "riptide-connect-unanswered".
 var NoAnswer = &machine.Rule{
 	ID: "riptide-connect-unanswered", Severity: machine.Warn, Absence: true,
 	Summary: "a client asked for a connection and had no answer",
@@ -62,6 +68,7 @@ var NoAnswer = &machine.Rule{
 	},
 }
 
+// Rejected is the rule "riptide-rejected".
 var Rejected = &machine.Rule{
 	ID: "riptide-rejected", Severity: machine.Note,
 	Summary: "the server refused a client",
@@ -71,6 +78,7 @@ var Rejected = &machine.Rule{
 	},
 }
 
+// WelcomeMismatch is the rule "riptide-welcome-mismatch".
 var WelcomeMismatch = &machine.Rule{
 	ID: "riptide-welcome-mismatch", Severity: machine.Warn,
 	Summary: "the client answered Welcome with another id than the server gave it",
@@ -80,6 +88,7 @@ var WelcomeMismatch = &machine.Rule{
 	},
 }
 
+// TimedOut is the rule "riptide-timed-out".
 var TimedOut = &machine.Rule{
 	ID: "riptide-timed-out", Severity: machine.Warn, Absence: true,
 	Summary: "one side gave up: it had heard nothing that keeps the connection alive for 5 s",
@@ -94,6 +103,7 @@ The tap is at this side, and it fell silent when that time was over. Look for wh
 	},
 }
 
+// PoorEnd is the rule "riptide-poor-connection".
 var PoorEnd = &machine.Rule{
 	ID: "riptide-poor-connection", Severity: machine.Warn, Absence: true,
 	Summary: "one side ended the connection for its quality (PoorConnection), without a word",

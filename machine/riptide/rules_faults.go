@@ -9,6 +9,7 @@ import (
 // Each of these faults proves which versions its sender, or its receiver, can be;
 // the finding says so.
 
+// MergedSequences is the rule "riptide-merged-sequences".
 var MergedSequences = &machine.Rule{
 	ID: "riptide-merged-sequences", Severity: machine.Error, Absence: true,
 	Summary: "messages went out under the sequence id of another connection (2.1.0)",
@@ -20,6 +21,7 @@ It is repaired in 2.1.1: update the server.`,
 	},
 }
 
+// StopReads80 is the rule "riptide-stop-reads-80".
 var StopReads80 = &machine.Rule{
 	ID: "riptide-stop-reads-80", Severity: machine.Note,
 	Summary: "the server's stop reads as disconnect reason 80",
@@ -33,6 +35,7 @@ var StopReads80 = &machine.Rule{
 	},
 }
 
+// FalseAck is the rule "riptide-false-ack".
 var FalseAck = &machine.Rule{
 	ID: "riptide-false-ack", Severity: machine.Warn, Absence: true,
 	Summary: "an Ack names messages that had not come",
@@ -44,6 +47,7 @@ Source builds since February 2023 and releases 2.1.0 to 2.2.1 have it; it was re
 	},
 }
 
+// WindowRepaired is the rule "riptide-window-repaired".
 var WindowRepaired = &machine.Rule{
 	ID: "riptide-window-repaired", Severity: machine.Note,
 	Summary: "the receiver's window stood a jump of 32 and more: a library without the fault",
@@ -53,6 +57,7 @@ var WindowRepaired = &machine.Rule{
 	},
 }
 
+// LastStuck is the rule "riptide-last-stuck".
 var LastStuck = &machine.Rule{
 	ID: "riptide-last-stuck", Severity: machine.Note,
 	Summary: "the newest id that Acks name stays behind what was received (2.0.0)",
@@ -62,6 +67,7 @@ var LastStuck = &machine.Rule{
 	},
 }
 
+// UselessCause is the rule "riptide-useless-ack-bits".
 var UselessCause = &machine.Rule{
 	ID: "riptide-useless-ack-bits", Severity: machine.Note,
 	Summary: "Acks carry 16 bits that nobody reads",
@@ -69,6 +75,7 @@ var UselessCause = &machine.Rule{
 	Say:     func(uint64, [3]float64) string { return "releases 2.1.0 to 2.1.2" },
 }
 
+// StaleBits is the rule "riptide-stale-bits".
 var StaleBits = &machine.Rule{
 	ID: "riptide-stale-bits", Severity: machine.Note,
 	Summary: "values behind a text or a byte[] of this side can be wrong",
@@ -76,6 +83,7 @@ var StaleBits = &machine.Rule{
 	Say:     func(uint64, [3]float64) string { return "releases 2.1.0 and 2.1.1" },
 }
 
+// ShortArrays is the rule "riptide-short-arrays".
 var ShortArrays = &machine.Rule{
 	ID: "riptide-short-arrays", Severity: machine.Warn,
 	Summary: "arrays of short or ushort went out without their elements",
@@ -87,6 +95,7 @@ Repaired in 2.2.0; until then write the elements one by one, or as an int[].`,
 	},
 }
 
+// VarLong is the rule "riptide-varlong-overflow".
 var VarLong = &machine.Rule{
 	ID: "riptide-varlong-overflow", Severity: machine.Warn,
 	Summary: "a VarLong is so large that the receiver's library reads another number",
@@ -96,6 +105,7 @@ var VarLong = &machine.Rule{
 	},
 }
 
+// NotifyPassed is the rule "riptide-notify-passed-over".
 var NotifyPassed = &machine.Rule{
 	ID: "riptide-notify-passed-over", Severity: machine.Note,
 	Summary: "notify messages were reported lost because the peer's headers passed them over",
@@ -107,6 +117,7 @@ Let the peer send notify messages as often, or do not read "lost" as lost.`,
 	},
 }
 
+// NotifyJump is the rule "riptide-notify-jump".
 var NotifyJump = &machine.Rule{
 	ID: "riptide-notify-jump", Severity: machine.Note, Absence: true,
 	Summary: "the newest notify id jumped by 32 or more",

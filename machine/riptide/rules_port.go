@@ -9,12 +9,14 @@ import (
 // Pytide is the port to Python whose manual the Riptide Networking Notes are. Two
 // states of it ran: 2.0.0 and 2.1.0-alpha.
 
+// PortPytide is the rule "riptide-pytide".
 var PortPytide = &machine.Rule{
 	ID: "riptide-pytide", Severity: machine.Note,
 	Summary: "this side is Pytide 2.1.0-alpha, the Python port",
 	Explain: `Its first sequence id is 2, and all its heartbeats have ping id 1. It differs from the library: a lost reliable message is never sent again, its timeout never strikes, it cannot read notify messages, the data of its rejections is never sent, it says nothing over UDP when it stops, and with its default limits it ends the connection at its 16th reliable message. It acks messages that it loses while it relays, so what its Acks mean is graded likely at most.`,
 }
 
+// PortOneID is the rule "riptide-pytide-one-id".
 var PortOneID = &machine.Rule{
 	ID: "riptide-pytide-one-id", Severity: machine.Warn,
 	Summary: "this side is Pytide 2.0.0: every reliable message has id 1, and none is acked",
@@ -23,6 +25,7 @@ var PortOneID = &machine.Rule{
 Equal ids with different bodies are therefore different messages here, and no duplicates. Use a later version on both ends.`,
 }
 
+// PortLost is the rule "riptide-pytide-not-resent".
 var PortLost = &machine.Rule{
 	ID: "riptide-pytide-not-resent", Severity: machine.Warn, Absence: true,
 	Summary: "a reliable message was lost and never sent again (Pytide 2.1.0-alpha)",
@@ -32,6 +35,7 @@ var PortLost = &machine.Rule{
 	},
 }
 
+// PortResent is the rule "riptide-pytide-wrong-resend".
 var PortResent = &machine.Rule{
 	ID: "riptide-pytide-wrong-resend", Severity: machine.Note,
 	Summary: "messages were sent again that need not have been (Pytide 2.1.0-alpha)",
@@ -41,6 +45,7 @@ var PortResent = &machine.Rule{
 	},
 }
 
+// PortThrows is the rule "riptide-pytide-ack-error".
 var PortThrows = &machine.Rule{
 	ID: "riptide-pytide-ack-error", Severity: machine.Warn,
 	Summary: "Acks make this side's library throw (Pytide 2.1.0-alpha)",
@@ -50,6 +55,7 @@ var PortThrows = &machine.Rule{
 	},
 }
 
+// PortNotify is the rule "riptide-pytide-notify".
 var PortNotify = &machine.Rule{
 	ID: "riptide-pytide-notify", Severity: machine.Warn,
 	Summary: "notify messages were sent to Pytide 2.1.0-alpha, which throws at each",
@@ -57,6 +63,7 @@ var PortNotify = &machine.Rule{
 	Say:     func(n uint64, _ [3]float64) string { return count(n, "message") },
 }
 
+// PortRejects is the rule "riptide-pytide-reject-code".
 var PortRejects = &machine.Rule{
 	ID: "riptide-pytide-reject-code", Severity: machine.Note,
 	Summary: "a reject reason of Pytide 2.1.0-alpha means something else to the library",
@@ -66,6 +73,7 @@ var PortRejects = &machine.Rule{
 	},
 }
 
+// PortNoTimeout is the rule "riptide-pytide-no-timeout".
 var PortNoTimeout = &machine.Rule{
 	ID: "riptide-pytide-no-timeout", Severity: machine.Warn,
 	Summary: "this side goes on long after its timeout (Pytide 2.1.0-alpha)",
@@ -75,6 +83,7 @@ var PortNoTimeout = &machine.Rule{
 	},
 }
 
+// PortBools is the rule "riptide-pytide-bool-arrays".
 var PortBools = &machine.Rule{
 	ID: "riptide-pytide-bool-arrays", Severity: machine.Warn,
 	Summary: "arrays of bool went out without their elements (Pytide 2.1.0-alpha)",
@@ -84,6 +93,7 @@ var PortBools = &machine.Rule{
 	},
 }
 
+// PortRelay is the rule "riptide-pytide-empty-message".
 var PortRelay = &machine.Rule{
 	ID: "riptide-pytide-empty-message", Severity: machine.Warn,
 	Summary: "messages went out empty that have values: relayed by Pytide 2.1.0-alpha",

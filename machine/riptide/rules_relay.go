@@ -6,6 +6,7 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
+// Relayed is the rule "riptide-relay".
 var Relayed = &machine.Rule{
 	ID: "riptide-relay", Severity: machine.Note,
 	Summary: "a server passed messages of one client on to another",

@@ -11,6 +11,7 @@ func sayResent(n uint64, worst [3]float64) string {
 	return fmt.Sprintf("%s, %.0f copies of id %.0f at most (resend timer %.0f ms)", count(n, "message"), worst[0], worst[1], worst[2])
 }
 
+// ResentMessageLost is the rule "riptide-resent-message-lost".
 var ResentMessageLost = &machine.Rule{
 	ID: "riptide-resent-message-lost", Severity: machine.Note, Resend: "message-lost", Absence: true,
 	Summary: "messages were sent again because a copy of them was lost",
@@ -19,6 +20,7 @@ That is what reliable messages are for. Look at the number of copies: the connec
 	Say: sayResent,
 }
 
+// ResentAckLost is the rule "riptide-resent-ack-lost".
 var ResentAckLost = &machine.Rule{
 	ID: "riptide-resent-ack-lost", Severity: machine.Note, Resend: "ack-lost", Absence: true,
 	Summary: "messages were sent again though they had arrived: their Acks were lost",
@@ -28,6 +30,7 @@ It costs bandwidth, and attempts: the connection ends at 15.`,
 	Say: sayResent,
 }
 
+// ResentLoss is the rule "riptide-resent-loss".
 var ResentLoss = &machine.Rule{
 	ID: "riptide-resent-loss", Severity: machine.Note, Resend: "lost", Absence: true,
 	Summary: "messages were sent again because a copy of them or its Ack was lost",
@@ -35,6 +38,7 @@ var ResentLoss = &machine.Rule{
 	Say:     sayResent,
 }
 
+// ResentLate is the rule "riptide-resent-late-ack".
 var ResentLate = &machine.Rule{
 	ID: "riptide-resent-late-ack", Severity: machine.Note, Resend: "late-ack",
 	Summary: "messages were sent again though every copy had arrived: the Acks came too late",
@@ -44,6 +48,7 @@ It costs bandwidth only.`,
 	Say: sayResent,
 }
 
+// ResentTimer is the rule "riptide-resent-timer-below-rtt".
 var ResentTimer = &machine.Rule{
 	ID: "riptide-resent-timer-below-rtt", Severity: machine.Note, Resend: "timer-below-rtt",
 	Summary: "messages were sent again because the resend timer is shorter than the way there and back",
@@ -53,6 +58,7 @@ It costs bandwidth. At long RTTs it also eats attempts: at 800 ms every message 
 	Say: sayResent,
 }
 
+// ResentStalled is the rule "riptide-resent-peer-stalled".
 var ResentStalled = &machine.Rule{
 	ID: "riptide-resent-peer-stalled", Severity: machine.Note, Resend: "peer-stalled",
 	Summary: "messages were sent again because the peer stood still",

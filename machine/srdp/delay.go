@@ -14,6 +14,7 @@ type DelayOptions struct {
 	Most  time.Duration // never more; 0 is 10 s
 }
 
+// WithDefaults gives the options with the usual value where one is zero.
 func (o DelayOptions) WithDefaults() DelayOptions {
 	if o.Start <= 0 {
 		o.Start = 500 * time.Millisecond

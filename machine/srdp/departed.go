@@ -8,6 +8,7 @@ import "github.com/ackscope/ackscope/machine"
 // those of the last ids, by the low bits of the id.
 type Departed []Departure
 
+// Departure is one packet that Departed remembers.
 type Departure struct {
 	peer machine.Peer
 	id   uint16

@@ -12,6 +12,7 @@ var Findings = []*machine.Rule{
 	DeliveredAgain, PromiseForgotten, Oversize, CommandByte, UnknownFlags, ForeignDatagram, IDsMissing,
 }
 
+// OrderBroken is the rule "srdp-order-broken".
 var OrderBroken = &machine.Rule{
 	ID: "srdp-order-broken", Severity: machine.Error, Absence: true,
 	Summary: "an ordered packet was sent while another one to the same receiver was in flight",
@@ -25,6 +26,7 @@ Keep a queue of ordered packets for each receiver, and send the next one when th
 	},
 }
 
+// OutOfTurn is the rule "srdp-out-of-order".
 var OutOfTurn = &machine.Rule{
 	ID: "srdp-out-of-order", Severity: machine.Warn,
 	Summary: "an ordered packet reached its receiver after a later one",
@@ -36,6 +38,7 @@ At the receiver's own end the capture proves it. Elsewhere it is possible: ackno
 	},
 }
 
+// IDReuse is the rule "srdp-id-reuse".
 var IDReuse = &machine.Rule{
 	ID: "srdp-id-reuse", Severity: machine.Error,
 	Summary: "a packet id was used for other bytes than before",
@@ -47,6 +50,7 @@ It is certain where the first packet still waited for its acknowledgement, or wh
 	},
 }
 
+// WrapInFlight is the rule "srdp-wrap-in-flight".
 var WrapInFlight = &machine.Rule{
 	ID: "srdp-wrap-in-flight", Severity: machine.Warn,
 	Summary: "the ids went all round while a packet still waited for its acknowledgement",
@@ -58,6 +62,7 @@ Limit the repeats, or skip ids that are still in the queue.`,
 	},
 }
 
+// AckIgnored is the rule "srdp-ack-ignored".
 var AckIgnored = &machine.Rule{
 	ID: "srdp-ack-ignored", Severity: machine.Warn, Resend: "ack-ignored",
 	Summary: "a packet was sent again although its acknowledgement had reached the sender",
@@ -67,6 +72,7 @@ var AckIgnored = &machine.Rule{
 	},
 }
 
+// AckOfNothing is the rule "srdp-ack-of-nothing".
 var AckOfNothing = &machine.Rule{
 	ID: "srdp-ack-of-nothing", Severity: machine.Warn, Absence: true,
 	Summary: "an acknowledgement names an id that was not sent to who acknowledges it",
@@ -78,6 +84,7 @@ It is certain where the tap is at the side that would have sent the packet.`,
 	},
 }
 
+// AckMissing is the rule "srdp-ack-missing".
 var AckMissing = &machine.Rule{
 	ID: "srdp-ack-missing", Severity: machine.Warn, Absence: true,
 	Summary: "copies of packets reached their receiver and were not acknowledged",
@@ -87,6 +94,7 @@ var AckMissing = &machine.Rule{
 	},
 }
 
+// GaveUp is the rule "srdp-gave-up".
 var GaveUp = &machine.Rule{
 	ID: "srdp-gave-up", Severity: machine.Warn, Absence: true,
 	Summary: "a packet was never acknowledged, and its sender stopped sending it",
@@ -98,6 +106,7 @@ var GaveUp = &machine.Rule{
 	},
 }
 
+// SpuriousEarly is the rule "srdp-spurious-early".
 var SpuriousEarly = &machine.Rule{
 	ID: "srdp-spurious-early", Severity: machine.Note, Resend: "late-ack",
 	Summary: "packets were sent again while their acknowledgement was on its way",
@@ -109,6 +118,7 @@ It is told by the acknowledgement coming sooner after the copy than any answer t
 	},
 }
 
+// SpuriousAckLost is the rule "srdp-spurious-ack-lost".
 var SpuriousAckLost = &machine.Rule{
 	ID: "srdp-spurious-ack-lost", Severity: machine.Note, Resend: "ack-lost",
 	Summary: "packets were sent again because their acknowledgements were lost",
@@ -118,6 +128,7 @@ var SpuriousAckLost = &machine.Rule{
 	},
 }
 
+// ResentLoss is the rule "srdp-resent-loss".
 var ResentLoss = &machine.Rule{
 	ID: "srdp-resent-loss", Severity: machine.Note, Resend: "lost", Absence: true,
 	Summary: "packets were sent again because copies of them or their acknowledgements were lost",
@@ -127,6 +138,7 @@ var ResentLoss = &machine.Rule{
 	},
 }
 
+// DeliveredAgain is the rule "srdp-delivered-again".
 var DeliveredAgain = &machine.Rule{
 	ID: "srdp-delivered-again", Severity: machine.Note,
 	Summary: "packets without SRDP_DONTDUPLICATE arrived, and were handed over, more than once",
@@ -136,6 +148,7 @@ var DeliveredAgain = &machine.Rule{
 	},
 }
 
+// PromiseForgotten is the rule "srdp-duplicate-late".
 var PromiseForgotten = &machine.Rule{
 	ID: "srdp-duplicate-late", Severity: machine.Warn,
 	Summary: "a copy of a packet with SRDP_DONTDUPLICATE came when the receiver may have forgotten its id",
@@ -145,6 +158,7 @@ var PromiseForgotten = &machine.Rule{
 	},
 }
 
+// Oversize is the rule "srdp-oversize".
 var Oversize = &machine.Rule{
 	ID: "srdp-oversize", Severity: machine.Warn,
 	Summary: "a packet carries more bytes than the document allows",
@@ -156,6 +170,7 @@ The profile's max_payload says otherwise for applications that do otherwise.`,
 	},
 }
 
+// CommandByte is the rule "srdp-command-byte".
 var CommandByte = &machine.Rule{
 	ID: "srdp-command-byte", Severity: machine.Warn,
 	Summary: "a command byte contradicts the packet id",
@@ -165,6 +180,7 @@ var CommandByte = &machine.Rule{
 	},
 }
 
+// UnknownFlags is the rule "srdp-unknown-flags".
 var UnknownFlags = &machine.Rule{
 	ID: "srdp-unknown-flags", Severity: machine.Note,
 	Summary: "the flags have bits that the document does not know",
@@ -174,6 +190,7 @@ var UnknownFlags = &machine.Rule{
 	},
 }
 
+// ForeignDatagram is the rule "srdp-foreign".
 var ForeignDatagram = &machine.Rule{
 	ID: "srdp-foreign", Severity: machine.Note,
 	Summary: "datagrams of another protocol share the flow",
@@ -183,6 +200,7 @@ var ForeignDatagram = &machine.Rule{
 	},
 }
 
+// IDsMissing is the rule "srdp-ids-missing".
 var IDsMissing = &machine.Rule{
 	ID: "srdp-ids-missing", Severity: machine.Note, Absence: true,
 	Summary: "ids of an endpoint at the tap are in none of its flows",

@@ -58,6 +58,7 @@ func Cancel(submission uint32) machine.Command {
 	return machine.Command{Kind: machine.Cancel, Payload: binary.BigEndian.AppendUint32(nil, submission)}
 }
 
+// CancelOf reads the command that cancels a submission.
 func CancelOf(in machine.Command) (submission uint32, err error) {
 	if len(in.Payload) != 4 {
 		return 0, fmt.Errorf("cancel: a submission's number has 4 bytes, found %d", len(in.Payload))

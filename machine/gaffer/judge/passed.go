@@ -14,6 +14,7 @@ type passed struct {
 
 const passedSpan = 2048
 
+// Pass notes a packet of the side that passed the tap.
 func (p *passed) Pass(r *gaffer.Rules, sequence uint32, fragment bool) {
 	ahead := 1
 	if p.met {

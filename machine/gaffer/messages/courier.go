@@ -50,6 +50,7 @@ func (s *Courier) Count(pk *wire.Packet) {
 	}
 }
 
+// Unwrap gives the unwrapped number of a sequence of the side.
 func (s *Courier) Unwrap(sequence uint32) int64 { return s.top64 + int64(int16(sequence-s.top)) }
 
 // parcel gives the entry of a packet, nil where it was never seen whole.
@@ -243,6 +244,7 @@ func (s *Courier) leave(box *Parcel, out *machine.Effects) {
 	box.loose = box.loose[:0]
 }
 
+// Finish settles what is open when the capture ends.
 func (s *Courier) Finish(out *machine.Effects) {
 	for i := range s.Lanes {
 		s.Lanes[i].Finish(out)
@@ -252,6 +254,7 @@ func (s *Courier) Finish(out *machine.Effects) {
 	}
 }
 
+// Clone gives an independent copy.
 func (s *Courier) Clone() Courier {
 	c := *s
 	c.Assembler = s.Assembler.Clone()
@@ -267,6 +270,7 @@ func (s *Courier) Clone() Courier {
 	return c
 }
 
+// Size gives the bytes of memory that it takes, about.
 func (s *Courier) Size() int {
 	n := 200 + s.Assembler.Size() + cap(s.Parcels)*64
 	for i := range s.Parcels {

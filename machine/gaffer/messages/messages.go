@@ -80,6 +80,7 @@ type Queues struct {
 	body    []byte
 }
 
+// NewQueues gives empty queues for a profile with a message section.
 func NewQueues(o *Options, p *wire.Profile) (*Queues, error) {
 	m := &Queues{options: *o, section: &p.Messages}
 	types, err := m.options.defaults(&p.Messages)
@@ -92,6 +93,7 @@ func NewQueues(o *Options, p *wire.Profile) (*Queues, error) {
 	return m, nil
 }
 
+// CanSubmit reports whether the send queue has room for one more message.
 func (m *Queues) CanSubmit() bool { return m.send.Next-m.send.Oldest < int64(len(m.send.Queue)) }
 
 // fixed gives what a section without messages takes, in bits.
@@ -208,6 +210,7 @@ func (m *Queues) Read(payload []byte) (rest []byte, err error) {
 	return payload[end:], nil
 }
 
+// Sent notes that a packet with these messages was sent.
 func (m *Queues) Sent(packet int64, now machine.Instant, ids []int64) {
 	m.send.Sent(packet, now, ids)
 }
@@ -254,6 +257,7 @@ func (m *Queues) Acked(packet int64) {
 	}
 }
 
+// Clone gives an independent copy.
 func (m *Queues) Clone() *Queues {
 	c := *m
 	c.send, c.receive = m.send.Clone(), m.receive.Clone()

@@ -10,6 +10,7 @@ type Receiver struct {
 	Next   int64     // the id that is handed over next
 }
 
+// NewReceiver gives an empty receive queue.
 func NewReceiver(o *Options) Receiver {
 	r := Receiver{Buffer: make([]Message, o.ReceiveBuffer), Next: int64(o.FirstID)}
 	for i := range r.Buffer {
@@ -47,6 +48,7 @@ func (r *Receiver) Take() (Message, bool) {
 	return m, true
 }
 
+// Clone gives an independent copy.
 func (r *Receiver) Clone() Receiver {
 	c := *r
 	c.Buffer = slices.Clone(r.Buffer)

@@ -13,6 +13,7 @@ const ResendLeast = 100 * time.Millisecond
 // Rules lists what a Conversation may report beside FindingRules.
 var Rules = []*machine.Rule{MessageBeyond, MessageResentEarly, headOfLine, MalformedMessages}
 
+// MessageBeyond is the rule "message-beyond-window".
 var MessageBeyond = &machine.Rule{
 	ID: "message-beyond-window", Severity: machine.Error,
 	Summary: "a message was sent that the receiver cannot buffer",
@@ -24,6 +25,7 @@ Look at the loop that fills packets: it must stop at oldest unacked + receive bu
 	},
 }
 
+// MessageResentEarly is the rule "message-resent-early".
 var MessageResentEarly = &machine.Rule{
 	ID: "message-resent-early", Severity: machine.Note, Resend: "early",
 	Summary: "a message was put into another packet sooner than the article's resend time",
@@ -46,6 +48,7 @@ The wait ends with the first copy of the blocker that gets through: a shorter re
 	},
 }
 
+// MalformedMessages is the rule "malformed-messages".
 var MalformedMessages = &machine.Rule{
 	ID: "malformed-messages", Severity: machine.Warn,
 	Summary: "a packet's message section cannot be read",
@@ -55,6 +58,7 @@ var MalformedMessages = &machine.Rule{
 	},
 }
 
+// MalformedConnection is the rule "malformed-connection-packet".
 var MalformedConnection = &machine.Rule{
 	ID: "malformed-connection-packet", Severity: machine.Warn,
 	Summary: "a decrypted packet is no connection packet of the configuration",
@@ -64,6 +68,7 @@ var MalformedConnection = &machine.Rule{
 	},
 }
 
+// MessageStuck is the rule "stuck-message".
 var MessageStuck = &machine.Rule{
 	ID: "stuck-message", Severity: machine.Error, Absence: true,
 	Summary: "a message is never sent while later ones are: the channel is stuck behind it",
@@ -78,6 +83,7 @@ Split such messages, send them as blocks, or raise the budget.`,
 	},
 }
 
+// MessageResentAcked is the rule "message-resent-after-ack".
 var MessageResentAcked = &machine.Rule{
 	ID: "message-resent-after-ack", Severity: machine.Warn, Resend: "ack-ignored",
 	Summary: "a message was sent again although its sender had read the ack of it",
@@ -87,6 +93,7 @@ var MessageResentAcked = &machine.Rule{
 	},
 }
 
+// MessageNeedless is the rule "message-resent-needlessly".
 var MessageNeedless = &machine.Rule{
 	ID: "message-resent-needlessly", Severity: machine.Note, Resend: "needless",
 	Summary: "messages were sent again after the copy that arrived",
@@ -96,6 +103,7 @@ var MessageNeedless = &machine.Rule{
 	},
 }
 
+// BlockSplit is the rule "block-fragment-split".
 var BlockSplit = &machine.Rule{
 	ID: "block-fragment-split", Severity: machine.Warn,
 	Summary: "packets with a block fragment travel as several datagrams each",
@@ -107,6 +115,7 @@ Set blockFragmentSize some 32 bytes below fragmentPacketsAbove, or raise the lat
 	},
 }
 
+// BlockStalled is the rule "block-stalled".
 var BlockStalled = &machine.Rule{
 	ID: "block-stalled", Severity: machine.Warn,
 	Summary: "a block transfer stood still",

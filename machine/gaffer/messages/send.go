@@ -83,6 +83,7 @@ type carried struct {
 	ids    []int64
 }
 
+// NewSender gives an empty send queue that remembers so many sent packets.
 func NewSender(o *Options, sentPackets int) Sender {
 	s := Sender{
 		Queue: make([]Queued, o.SendBuffer), window: int64(o.ReceiveBuffer), resend: o.Resend,
@@ -100,6 +101,7 @@ func NewSender(o *Options, sentPackets int) Sender {
 	return s
 }
 
+// Entry gives the place of a message id in the queue.
 func (s *Sender) Entry(id int64) *Queued { return &s.Queue[id%int64(len(s.Queue))] }
 
 // Submit takes a message into the send buffer.
@@ -179,12 +181,14 @@ func (s *Sender) AckedUpTo(last int64, ids []int64) []int64 {
 	return ids
 }
 
+// Advance moves the oldest id past messages that are settled.
 func (s *Sender) Advance() {
 	for s.Oldest < s.Next && s.Entry(s.Oldest).ID != s.Oldest {
 		s.Oldest++
 	}
 }
 
+// Clone gives an independent copy.
 func (s *Sender) Clone() Sender {
 	c := *s
 	c.Queue = slices.Clone(s.Queue)

@@ -355,6 +355,7 @@ func (n *Flow) Finish(out *machine.Effects) {
 	}
 }
 
+// Clone gives an independent copy.
 func (n *Flow) Clone() Flow {
 	c := *n
 	c.rungs = slices.Clone(n.rungs)
@@ -364,6 +365,7 @@ func (n *Flow) Clone() Flow {
 	return c
 }
 
+// Size gives the bytes of memory that it takes, about.
 func (n *Flow) Size() int {
 	return 1800 + (len(n.Sides[0].seen)+len(n.Sides[1].seen))*32 + len(n.rungs)*40
 }

@@ -96,6 +96,7 @@ func (n *Netcode) Clone() machine.Tracker {
 // Size gives the bytes of a clone, about.
 func (n *Netcode) Size() int { return n.flow.Size() }
 
+// Summary gives the figures of a side.
 func (n *Flow) Summary(x machine.Side) machine.Summary {
 	s := &n.Sides[x]
 	return machine.Summary{
@@ -104,6 +105,7 @@ func (n *Flow) Summary(x machine.Side) machine.Summary {
 	}
 }
 
+// Inspect draws a side.
 func (n *Flow) Inspect(x machine.Side, v *machine.View) {
 	s := &n.Sides[x]
 	gauge := func(name string, value float64, unit string) {

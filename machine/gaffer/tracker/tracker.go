@@ -94,6 +94,7 @@ func New(profile *wire.Profile, facts machine.Facts) machine.Tracker {
 	return NewByRules(profile, gaffer.RulesOf(profile), facts)
 }
 
+// NewByRules gives a tracker whose sides follow other rules than the profile states.
 func NewByRules(profile *wire.Profile, r *gaffer.Rules, facts machine.Facts) *Tracker {
 	t := &Tracker{profile: profile, rules: r, facts: facts, numbered: profile != nil && profile.SequenceBits() > 0}
 	t.canonical = profile != nil && profile.Form == wire.FormReliable

@@ -145,6 +145,7 @@ func NewClient(o Options) (*Endpoint, error) { return NewEndpoint(o, false) }
 // Connect, which starts it again after that.
 func NewServer(o Options) (*Endpoint, error) { return NewEndpoint(o, true) }
 
+// NewEndpoint gives the part that clients and servers share.
 func NewEndpoint(o Options, server bool) (*Endpoint, error) {
 	if o.Version == nil {
 		return nil, errors.New("reference endpoint: expected a version")
