@@ -1,6 +1,7 @@
 package yamlfile
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -59,7 +60,12 @@ func Read(src []byte, name string, to any) error {
 
 // parse reads a file's syntax: within its limits, as nesting and the like cost the
 // library much more than the file's size.
-func parse(src []byte, name string) (*ast.File, error) {
+func parse(src []byte, name string) (file *ast.File, err error) {
+	defer func() {
+		if recover() != nil { // as in decode
+			file, err = nil, &Error{name, errUnreadable.Error()}
+		}
+	}()
 	if err := checkSize(src, name); err != nil {
 		return nil, err
 	}
@@ -70,7 +76,7 @@ func parse(src []byte, name string) (*ast.File, error) {
 	if err := checkShape(tokens, len(src)); err != nil {
 		return nil, &Error{name, err.Error()}
 	}
-	file, err := parser.Parse(tokens, 0)
+	file, err = parser.Parse(tokens, 0)
 	if err != nil {
 		return nil, &Error{name, words(src, err)}
 	}
@@ -80,4 +86,16 @@ func parse(src []byte, name string) (*ast.File, error) {
 	return file, nil
 }
 
-func decode(node ast.Node, to any) error { return yaml.NodeToValue(node, to, yaml.Strict()) }
+// errUnreadable is what a file gets that the library itself fails on.
+var errUnreadable = errors.New("this is not YAML that can be read: a value is missing")
+
+// decode fills in to from a node. The library dereferences nil where a tag has no
+// value ("fields: !", goccy/go-yaml 1.19.2), so a fault of its own is an error here.
+func decode(node ast.Node, to any) (err error) {
+	defer func() {
+		if recover() != nil {
+			err = errUnreadable
+		}
+	}()
+	return yaml.NodeToValue(node, to, yaml.Strict())
+}

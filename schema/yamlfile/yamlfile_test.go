@@ -70,7 +70,23 @@ func TestSchemaErrors(t *testing.T) {
 	}
 }
 
+// TestTagWithoutValue: the library dereferences nil there.
+func TestTagWithoutValue(t *testing.T) {
+	for _, src := range []string{"messages:\n  0:\n    fields:\n      !\n", "messages: !\n", "!", "messages:\n  0: !x\n"} {
+		if _, err := Schema([]byte(src), "x.yaml", byBits{}); err != nil && !strings.HasPrefix(err.Error(), "x.yaml: ") {
+			t.Errorf("%q: %v", src, err)
+		}
+		var to struct {
+			Messages map[string][]string `yaml:"messages"`
+		}
+		if err := Read([]byte(src), "x.yaml", &to); err != nil && !strings.HasPrefix(err.Error(), "x.yaml: ") {
+			t.Errorf("%q: %v", src, err)
+		}
+	}
+}
+
 func FuzzSchema(f *testing.F) {
+	f.Add([]byte("messages:\n  0:\n    fields:\n      ! #0"))
 	f.Add([]byte("messages:\n  0:\n    fields:\n      - {name: a, type: int, min: 5, max: 4}\n"))
 	f.Add([]byte("messages: {1: {name: M, fields: [{name: a, type: array, count: 3, item: {type: uint8}}]}}"))
 	f.Fuzz(func(t *testing.T, src []byte) {
