@@ -229,6 +229,9 @@ type Protocol struct {
 	// as the start, for a file reader to fill in (yaml tags), and DoneProfile checks them.
 	NewProfile  func(base string) (any, error)
 	DoneProfile func(settings any) (*Config, error)
+	// Extend gives the protocol with what a user's files add; nil where they add
+	// nothing to it.
+	Extend func(Additions) (*Protocol, error)
 	// SettingDocs says in one line what each setting of a profile file means, by
 	// its path in the file: "fragment_size", "messages.form".
 	SettingDocs map[string]string

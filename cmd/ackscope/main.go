@@ -2,14 +2,16 @@
 // run over UDP: it dissects their packets, rebuilds what both sides knew, and
 // says why a message was late, resent, duplicated or lost.
 //
-// This package is the outermost ring: flags, wiring, output and exit codes.
-// What it prints is ruled by the contract in docs/contract.md.
+// The command line is package cli; here is which protocols it knows, and how the
+// collector is set.
 package main
 
 import (
 	"os"
 	"runtime"
 	"runtime/debug"
+
+	"github.com/ackscope/ackscope/cli"
 )
 
 // gcPercent lets the heap grow by a fifth between collections. In steady state
@@ -24,10 +26,9 @@ const (
 )
 
 func main() {
-	ignoreSizeSignal()
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercentStart)
 		runtime.AddCleanup(new([16]byte), func(percent int) { debug.SetGCPercent(percent) }, gcPercent)
 	}
-	os.Exit(run(os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
+	os.Exit(cli.Main(registry(), os.Args[1:]))
 }

@@ -23,12 +23,32 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
+// protocolName is the family's name on command lines and in records.
+const protocolName = "gaffer"
+
 // Protocol describes the Gaffer family with its built-in profiles.
 var Protocol = newProtocol(nil, nil)
 
 // WithProfiles gives a descriptor that also knows a user's profiles: they are
 // listed, and tried on every flow. Each Config must come from Protocol.DoneProfile.
 func WithProfiles(extra []dissect.Profile) *dissect.Protocol { return newProtocol(extra, nil) }
+
+// extend reads a user's profiles and keys.
+func extend(a dissect.Additions) (*dissect.Protocol, error) {
+	extra := a.Profiles[protocolName]
+	if a.Keys == nil {
+		return WithProfiles(extra), nil
+	}
+	var f KeyFile
+	if err := a.Keys.Read(&f); err != nil {
+		return nil, err
+	}
+	keys, err := NewKeys(&f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", a.Keys.Name, err)
+	}
+	return WithKeys(extra, keys), nil
+}
 
 func newProtocol(extra []dissect.Profile, keys *Keys) *dissect.Protocol {
 	set := newProfileSet(extra, keys)
@@ -39,12 +59,13 @@ func newProtocol(extra []dissect.Profile, keys *Keys) *dissect.Protocol {
 		}
 	}
 	return &dissect.Protocol{
-		Name:        "gaffer",
+		Name:        protocolName,
 		Title:       "Gaffer (reliable ordered messages)",
 		Fields:      slices.Concat(allFields, yojimboFields),
 		Profiles:    set.profiles,
 		NewProfile:  newSettings,
 		DoneProfile: doneSettings,
+		Extend:      extend,
 		SettingDocs: settingDocs,
 		Classify:    classify,
 		Dissect:     Dissect,

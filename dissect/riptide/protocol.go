@@ -10,6 +10,8 @@
 package riptide
 
 import (
+	"fmt"
+
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/machine"
 	model "github.com/ackscope/ackscope/machine/riptide"
@@ -17,7 +19,11 @@ import (
 	"github.com/ackscope/ackscope/machine/riptide/tracker"
 	"github.com/ackscope/ackscope/machine/riptide/whatif"
 	"github.com/ackscope/ackscope/schema"
+	wire "github.com/ackscope/ackscope/wire/riptide"
 )
+
+// protocolName is the protocol's name on command lines and in records.
+const protocolName = "riptide"
 
 // Protocol describes Riptide to the registry.
 var Protocol = newProtocol(nil)
@@ -35,6 +41,23 @@ func With(extra []dissect.Profile, s *schema.Schema) (*dissect.Protocol, error) 
 		}
 	}
 	return newProtocol(k), nil
+}
+
+// extend reads a user's profiles and schema.
+func extend(a dissect.Additions) (*dissect.Protocol, error) {
+	extra := a.Profiles[protocolName]
+	if a.Schema == nil {
+		return With(extra, nil)
+	}
+	messages, err := a.Schema.Body(wire.Coding{Codec: wire.Codec{Dialect: wire.V21}})
+	if err != nil {
+		return nil, err
+	}
+	p, err := With(extra, messages)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", a.Schema.Name, err)
+	}
+	return p, nil
 }
 
 // knowledge is what a user has told about the games in the captures.
@@ -70,7 +93,7 @@ func (s *Settings) speaks(flow *Settings) bool {
 
 func newProtocol(k *knowledge) *dissect.Protocol {
 	return &dissect.Protocol{
-		Name:   "riptide",
+		Name:   protocolName,
 		Title:  "Riptide Networking",
 		Fields: allFields,
 		Rules:  model.Rules,
@@ -81,6 +104,7 @@ func newProtocol(k *knowledge) *dissect.Protocol {
 
 		NewProfile:  newFileSettings,
 		DoneProfile: doneFileSettings,
+		Extend:      extend,
 		SettingDocs: settingDocs,
 
 		Framings: framings,

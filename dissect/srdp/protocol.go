@@ -22,6 +22,9 @@ import (
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
 
+// protocolName is the protocol's name on command lines and in records.
+const protocolName = "srdp"
+
 // Protocol describes SRDP to the registry.
 var Protocol = newProtocol(nil)
 
@@ -29,10 +32,15 @@ var Protocol = newProtocol(nil)
 // tried by them. Each Config must come from Protocol.DoneProfile.
 func WithProfiles(extra []dissect.Profile) *dissect.Protocol { return newProtocol(extra) }
 
+// extend takes a user's profiles.
+func extend(a dissect.Additions) (*dissect.Protocol, error) {
+	return WithProfiles(a.Profiles[protocolName]), nil
+}
+
 func newProtocol(extra []dissect.Profile) *dissect.Protocol {
 	known := append(builtin(), extra...)
 	return &dissect.Protocol{
-		Name:     "srdp",
+		Name:     protocolName,
 		Title:    "SRDP (Scalable Reliable Datagram Protocol)",
 		Fields:   allFields,
 		Rules:    model.Findings,
@@ -42,6 +50,7 @@ func newProtocol(extra []dissect.Profile) *dissect.Protocol {
 
 		NewProfile:  newFileSettings,
 		DoneProfile: doneFileSettings,
+		Extend:      extend,
 		SettingDocs: settingDocs,
 
 		Framings: framings(known),

@@ -1,0 +1,280 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/metrics"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// soakRuns is how often TestCommandSoak runs a command where
+// ACKSCOPE_CLISOAK=RUNS asks for no other number.
+const soakRuns = 60
+
+// soakDeadline ends a run that hangs. One takes a few milliseconds; with other work
+// on the machine a hundred times that.
+const soakDeadline = 60 * time.Second
+
+// soakFree is the memory that a run may take whatever its input is: tables, and what
+// the collector has not freed yet. Beyond it, each byte of the input may take
+// soakPerByte at most: a packet of 60 bytes takes 2 KB with all that is kept of it.
+const (
+	soakFree    = 96 << 20
+	soakPerByte = 400
+)
+
+// soakSeed is a sound file of one kind.
+type soakSeed struct {
+	name string
+	data []byte
+	args [][]string // with FILE for the mutated one, CAPTURE for a sound capture
+}
+
+// soakSeeds reads the seeds: captures of each protocol, schemas, profiles, keys,
+// journals and baselines.
+func soakSeeds(t *testing.T) (list []soakSeed, capture string) {
+	t.Helper()
+	root := repository(t)
+	read := func(name string) []byte {
+		path := filepath.Join(root, "testdata", name)
+		if strings.HasSuffix(name, ".gz") {
+			data, err := unzipped(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return data
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	reading := [][]string{
+		{"flows", "FILE"},
+		{"flows", "--json", "FILE"},
+		{"packets", "FILE"},
+		{"packets", "-V", "-x", "FILE"},
+		{"packets", "--json", "FILE"},
+		{"packets", "-T", "fields", "-e", "frame", "-e", "gaffer", "-e", "riptide.message_id", "FILE"},
+		{"packets", "-T", "ek", "FILE"},
+		{"events", "--json", "FILE"},
+		{"events", "FILE"},
+		{"messages", "FILE"},
+		{"messages", "--json", "FILE"},
+		{"autopsy", "FILE"},
+		{"findings", "FILE"},
+		{"findings", "--json", "FILE", "CAPTURE"},
+		{"ledger", "FILE"},
+		{"graph", "FILE"},
+		{"graph", "-o", "-", "FILE"},
+		{"report", "--format", "markdown", "FILE"},
+		{"report", "-o", "-", "FILE"},
+		{"state", "FILE"},
+		{"state", "--json", "FILE"},
+		{"replay", "FILE"},
+		{"replay", "--matrix", "FILE"},
+		{"replay", "--what-if", "resend=50ms", "FILE"},
+		{"merge", "FILE", "CAPTURE"},
+		{"merge", "FILE", "FILE"},
+		{"guess", "FILE"},
+		{"flows", "-Y", "flow.packets > 3", "FILE"},
+		{"export", "jsonl", "-o", "-", "--table", "packets", "FILE"},
+	}
+	for _, name := range []string{
+		"pcaps/linktype-qinq.pcap.gz", "pcaps/reliable-ipfrag.client.pcap.gz", "pcaps/article-connect.client.pcap.gz", "pcaps/yojimbo-server-kick.client.pcap.gz",
+		"pcaps/u210_loss10.client.pcapng.gz", "hostile/inj.pcapng",
+	} {
+		data := read(name)
+		const most = 24 << 10 // bytes of a seed: a run takes milliseconds, and shows as much
+		list = append(list, soakSeed{name, data[:min(len(data), most)], reading})
+	}
+	configured := func(flag string) [][]string {
+		return [][]string{{"flows", flag, "FILE", "CAPTURE"}, {"messages", "--json", flag, "FILE", "CAPTURE"}, {"fields", flag, "FILE"}, {"protocols", flag, "FILE"}}
+	}
+	profile := []byte("protocol: gaffer\nname: mygame\nbase: article\nsettings:\n  byte_order: big\n  ports: [7777]\n---\nprotocol: riptide\nname: b\nsettings: {dialect: \"2.1\"}\n---\n" +
+		"protocol: srdp\nname: c\nsettings: {form: direct}\n")
+	digits := strings.Repeat("60a1", 16)
+	keys := []byte("servers:\n  - {protocol_id: 0x1122334455667788, private_key: " + digits + "}\nsessions:\n  - {protocol_id: 1, client_to_server: " + digits + ", server_to_client: " + digits + "}\n")
+	list = append(list,
+		soakSeed{"schema", []byte(fmt.Sprintf(chatSchema, "text") + "  1: {name: B, fields: [{name: n, type: uint8}, {name: l, type: array, count: \"n + 1\", item: {type: bool}}]}\n"), configured("--schema")},
+		soakSeed{"evil.yaml", read("hostile/evil.yaml"), configured("--schema")},
+		soakSeed{"evil2.yaml", read("hostile/evil2.yaml"), configured("--schema")},
+		soakSeed{"profiles", profile, configured("--profiles")},
+		soakSeed{"keys", keys, configured("--keys")},
+		soakSeed{"journal", []byte("{\"journal\":2,\"seed\":1,\"note\":{\"protocol\":\"gaffer:article\"}}\n{\"at\":0,\"host\":0,\"in\":\"wake\"}\n{\"end\":1}\n"), [][]string{{"simulate", "--play", "FILE"}, {"lab", "--play", "FILE"}}},
+	)
+	return list, filepath.Join(root, "testdata", "hostile", "inj.pcapng")
+}
+
+// mutated changes data in one to four places: bits, bytes, lengths, stretches that
+// are left out, repeated many times, or put elsewhere.
+//
+// Half of the captures keep their length, and few of their bytes change: they are
+// read to their end.
+func mutated(rng *rand.Rand, data []byte, capture bool) []byte {
+	data = bytes.Clone(data)
+	kinds := 8
+	if capture && rng.IntN(2) == 0 {
+		kinds = 2
+	}
+	for range 1 + rng.IntN(4) {
+		if len(data) == 0 {
+			return []byte{0}
+		}
+		at := rng.IntN(len(data))
+		n := rng.IntN(min(len(data)-at, 200) + 1)
+		piece := bytes.Clone(data[at : at+n])
+		switch rng.IntN(kinds) {
+		case 0:
+			data[at] ^= 1 << rng.IntN(8)
+		case 1:
+			data[at] = "\x00\xff[]{}:-?&*!|>'\"#%\n \t\x1b\u0080"[rng.IntN(23)]
+		case 2:
+			data = data[:at]
+		case 3:
+			for i := range min(n, 4) {
+				data[at+i] = []byte{0, 0xff, 0x7f, 0x80}[rng.IntN(4)]
+			}
+		case 4:
+			data = append(data[:at:at], data[at+n:]...)
+		case 5:
+			data = append(data[:at:at], append(bytes.Repeat(piece, 1+rng.IntN(40)), data[at:]...)...)
+		case 6:
+			to := rng.IntN(len(data))
+			data = append(data[:to:to], append(piece, data[to:]...)...)
+		case 7:
+			clear(data[at : at+n])
+		}
+	}
+	return data
+}
+
+// soaked is what a run came to.
+type soaked struct {
+	code           int
+	out, complaint string
+	peak           uint64 // bytes of heap above those at its start
+	hung           bool
+}
+
+// soak runs a command line and watches its heap.
+func soak(args []string) (r soaked) {
+	done := make(chan struct{})
+	runtime.GC()
+	before := heapBytes()
+	go func() {
+		defer close(done)
+		r.code, r.out, r.complaint = inProcess(args...)
+	}()
+	deadline := time.NewTimer(soakDeadline)
+	defer deadline.Stop()
+	watch := time.NewTicker(2 * time.Millisecond)
+	defer watch.Stop()
+	peak := before
+	for {
+		select {
+		case <-done:
+			r.peak = max(peak, heapBytes()) - before
+			return r
+		case <-watch.C:
+			peak = max(peak, heapBytes())
+		case <-deadline.C:
+			return soaked{hung: true} // the run goes on beside: the test is over
+		}
+	}
+}
+
+func heapBytes() uint64 {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
+}
+
+// TestCommandSoak runs commands over mutated captures, schemas, profiles, keys and
+// journals: a run is known by its number. Each ends by itself with an exit code of
+// the contract, in memory in proportion to its input; a failure has a message;
+// nothing of the file reaches the terminal raw; JSON is whole objects.
+func TestCommandSoak(t *testing.T) {
+	seeds, sound := soakSeeds(t)
+	runs, first := soakRuns, 0
+	if text := os.Getenv("ACKSCOPE_CLISOAK"); text != "" {
+		number, from, _ := strings.Cut(text, "@") // 1@4711 is run 4711 alone
+		var err error
+		if runs, err = strconv.Atoi(number); err != nil {
+			t.Fatalf("ACKSCOPE_CLISOAK=%s: expected RUNS or RUNS@FIRST", text)
+		}
+		first, _ = strconv.Atoi(from)
+	}
+	t.Chdir(t.TempDir())
+	note := filepath.Join(os.TempDir(), "ackscope-clisoak-run") // where a crash of the process happened
+	defer os.Remove(note)
+	commands := map[string]bool{}
+	panics, hangs, failed, worst, worstRun := 0, 0, 0, 0.0, 0
+	for n := first; n < first+runs; n++ {
+		rng := rand.New(rand.NewPCG(uint64(n), 17))
+		seed := &seeds[n%len(seeds)]
+		data := mutated(rng, seed.data, strings.Contains(seed.name, ".pcap"))
+		line := seed.args[rng.IntN(len(seed.args))]
+		args := make([]string, len(line))
+		for i, word := range line {
+			args[i] = strings.NewReplacer("FILE", "mutant", "CAPTURE", sound).Replace(word)
+		}
+		what := fmt.Sprintf("run %d (%s): ackscope %s", n, seed.name, strings.Join(line, " "))
+		if os.WriteFile("mutant", data, 0o600) != nil || os.WriteFile(note, []byte(what+"\n"), 0o600) != nil {
+			t.Fatal("no room for the mutant")
+		}
+		commands[line[0]] = true
+		r := soak(args)
+		if r.hung {
+			hangs++
+			t.Errorf("%s: not done after %v", what, soakDeadline)
+			break // it still runs, and would lie about the memory of the next
+		}
+		input := len(data)
+		if line[len(line)-1] == "CAPTURE" {
+			info, err := os.Stat(sound)
+			if err != nil {
+				t.Fatal(err)
+			}
+			input += int(info.Size())
+		}
+		if each := (float64(r.peak) - soakFree) / float64(input); each > soakPerByte {
+			t.Errorf("%s: took %d bytes for %d of input", what, r.peak, input)
+		}
+		if each := float64(r.peak) / float64(input); each > worst && input >= 4<<10 {
+			worst, worstRun = each, n
+		}
+		if strings.Contains(r.complaint, "a fault of ackscope itself") {
+			panics++
+			t.Errorf("%s: panic: %s", what, r.complaint)
+		}
+		if r.code == exitFailed {
+			failed++
+			if r.complaint == "" {
+				t.Errorf("%s: failed without a message", what)
+			}
+		}
+		if r.code < exitDone || r.code > exitFailed {
+			t.Errorf("%s: exit %d", what, r.code)
+		}
+		if bad := forbidden(r.out); bad != "" {
+			t.Errorf("%s: standard output has %s", what, bad)
+		}
+		if bad := forbidden(r.complaint); bad != "" {
+			t.Errorf("%s: standard error has %s", what, bad)
+		}
+		if line[1] == "--json" {
+			holdsObjects(t, what, r.out)
+		}
+	}
+	t.Logf("runs %d, seeds %d, commands %d, refused with a message %d, panics %d, hangs %d, most memory for a byte of input %.0f bytes (run %d, files of 4 KiB and more)",
+		runs, len(seeds), len(commands), failed, panics, hangs, worst, worstRun)
+}

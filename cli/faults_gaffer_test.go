@@ -1,0 +1,319 @@
+package cli
+
+import (
+	"bytes"
+	"testing"
+
+	wire "github.com/ackscope/ackscope/wire/gaffer"
+)
+
+// gafferOracles say what can be known of the Gaffer faults: near, and away from
+// the faulty endpoint. What is not listed is a fault of acks.
+var gafferOracles = map[string]oracles{
+	"sequence-skipped":           {differs, explained}, // away: the numbers between were lost
+	"sequence-repeated":          {differs, numberReused},
+	"fragments-reversed":         {brokenFragments, explained}, // away: fragments overtake each other
+	"fragment-count":             {brokenFragments, unevenFragments},
+	"stale-entry-kept":           {differs, acksAway}, // near: a window is not the naive model's
+	"fragment-acked-early":       {acksNear, acksAway},
+	"message-window":             {brokenMessages, brokenMessages},
+	"message-resend-early":       {brokenMessages, brokenMessages},
+	"message-resend-late":        {brokenMessages, brokenMessages},
+	"message-resend-without-end": {brokenMessages, brokenMessages},
+}
+
+// profile gives how the packets of a view are read.
+func (v *view) profile(t *testing.T) *wire.Profile {
+	t.Helper()
+	a := &app{registry: protocols()}
+	a.flags.profiles = []string{messagesFile}
+	if err := a.loadProfiles(); err != nil {
+		t.Fatal(err)
+	}
+	profile, err := a.simulated(v.run.flags.protocol)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return profile
+}
+
+// packets hands over the packets of a view, until it is told to stop.
+func (v *view) packets(t *testing.T, each func(i int, k *wire.Packet) (stop bool)) {
+	t.Helper()
+	profile := v.profile(t)
+	var k wire.Packet
+	for i, x := range v.sights {
+		if profile.Parse(x.b, len(x.b), &k) == nil && each(i, &k) {
+			return
+		}
+	}
+}
+
+// numberReused: two packets of one number differ. The network doubles packets,
+// and changes none.
+func numberReused(t *testing.T, v *view) (frame uint64) {
+	known := map[uint32][]byte{}
+	v.packets(t, func(i int, k *wire.Packet) bool {
+		if !v.sights[i].own || k.Kind != wire.KindRegular {
+			return false
+		}
+		if was, ok := known[k.Sequence]; ok && !bytes.Equal(was, v.sights[i].b) {
+			frame = v.frames[i]
+			return true
+		}
+		known[k.Sequence] = v.sights[i].b
+		return false
+	})
+	return frame
+}
+
+// brokenFragments: at the endpoint the fragments of a packet leave one after the
+// other, all but the last of one size. The capture may begin within a packet.
+func brokenFragments(t *testing.T, v *view) (frame uint64) {
+	due, count, size, sequence, met := 0, 0, 0, uint32(0), false
+	v.packets(t, func(i int, k *wire.Packet) bool {
+		if !v.sights[i].own {
+			return false
+		}
+		fragment := k.Kind == wire.KindFragment
+		switch {
+		case due > 0 && (!fragment || k.Sequence != sequence || k.FragmentID != due || k.FragmentCount != count),
+			due > 0 && (k.FragmentID < count-1 && k.PayloadLen != size || k.PayloadLen > size),
+			due == 0 && met && (k.Sequence == sequence || fragment && k.FragmentID != 0):
+			frame = v.frames[i]
+			return true
+		case fragment && due == 0:
+			count, size, due = k.FragmentCount, k.PayloadLen, k.FragmentID
+		}
+		met, sequence = true, k.Sequence
+		if due++; !fragment || due == count {
+			due = 0
+		}
+		return false
+	})
+	return frame
+}
+
+// unevenFragments: every fragment of an endpoint but the last of a packet has one
+// size, so that receivers know where each belongs.
+func unevenFragments(t *testing.T, v *view) (frame uint64) {
+	size := 0
+	v.packets(t, func(i int, k *wire.Packet) bool {
+		if !v.sights[i].own || k.Kind != wire.KindFragment || k.FragmentID == k.FragmentCount-1 {
+			return false
+		}
+		if size > 0 && k.PayloadLen != size {
+			frame = v.frames[i]
+			return true
+		}
+		size = k.PayloadLen
+		return false
+	})
+	return frame
+}
+
+// numbers unwraps sequences by the newest so far.
+type numbers struct {
+	met    bool
+	newest int64
+}
+
+func (n *numbers) of(sequence uint32) int64 {
+	if !n.met {
+		return int64(sequence)
+	}
+	return n.newest + int64(int16(uint16(sequence)-uint16(n.newest)))
+}
+
+func (n *numbers) take(sequence uint32) int64 {
+	q := n.of(sequence)
+	if !n.met || q > n.newest {
+		n.met, n.newest = true, q
+	}
+	return q
+}
+
+// acksAway: away from the endpoint its headers, put in the order of their
+// numbers, are snapshots of a set that only grows, and name nothing that did not
+// pass the tap towards the endpoint before.
+func acksAway(t *testing.T, v *view) (frame uint64) {
+	type header struct {
+		number, ack int64
+		named       map[int64]bool
+	}
+	var peer, own numbers
+	passed, cut := map[int64]bool{}, map[int64]bool{}
+	first := int64(-1)
+	var kept []header
+	// Newest says what the later of two headers must say if the earlier says that.
+	holds := func(earlier, later *header) bool {
+		if later.ack < earlier.ack {
+			return false
+		}
+		for q := range earlier.named {
+			if later.ack-q < 32 && !later.named[q] {
+				return false
+			}
+		}
+		return true
+	}
+	v.packets(t, func(i int, k *wire.Packet) bool {
+		if !v.sights[i].own {
+			q := peer.take(k.Sequence)
+			if first < 0 {
+				first = q
+			}
+			passed[q] = true
+			if k.Kind == wire.KindFragment {
+				cut[q] = true
+			}
+			return false
+		}
+		if !k.HasHeader {
+			return false
+		}
+		h := header{own.take(k.Header.Sequence), peer.of(k.Header.Ack), map[int64]bool{}}
+		if k.Header.Ack == 0xffff && k.Header.AckBits == 0 && h.ack < first+32 || !peer.met {
+			return false // it says that it has received nothing
+		}
+		bad := h.ack > peer.newest
+		for n := range int64(32) {
+			if k.Header.AckBits>>n&1 == 0 {
+				continue
+			}
+			h.named[h.ack-n] = true
+			bad = bad || !passed[h.ack-n] && h.ack-n >= first
+		}
+		bad = bad || !h.named[h.ack] && passed[h.ack] && !cut[h.ack]
+		for j := range kept {
+			g := &kept[j]
+			switch {
+			case g.number < h.number:
+				bad = bad || !holds(g, &h)
+			case g.number > h.number:
+				bad = bad || !holds(&h, g)
+			}
+		}
+		if bad {
+			frame = v.frames[i]
+			return true
+		}
+		if kept = append(kept, h); len(kept) > 64 {
+			kept = kept[1:]
+		}
+		return false
+	})
+	return frame
+}
+
+// acksNear is the same at the endpoint: a naive model, which keeps sets of plain
+// numbers and knows no window. What passes the tap towards the endpoint lies in
+// its socket, in that order; its application may refuse packets.
+func acksNear(t *testing.T, v *view) (frame uint64) {
+	o := &headerOracle{complete: map[uint32]int{}, parts: map[uint32]map[int]bool{}, cut: map[uint32]bool{}, accepted: map[uint32]bool{}, skipped: map[uint32]skip{}, read: -1}
+	v.packets(t, func(i int, k *wire.Packet) bool {
+		if !v.sights[i].own {
+			o.came(k)
+		} else if k.HasHeader {
+			frame = o.sent(v.frames[i], k.Header)
+		}
+		return frame > 0
+	})
+	return frame
+}
+
+type skip struct {
+	frame uint64 // of the header that left the packet out
+	at    int    // its arrival
+}
+
+// headerOracle follows one side's headers. Sequences are those of short runs:
+// the numbers never wrap where it is used.
+type headerOracle struct {
+	order    []uint32                // whole packets by arrival
+	complete map[uint32]int          // when a packet was whole: its place in order
+	parts    map[uint32]map[int]bool // fragments that came
+	cut      map[uint32]bool
+	accepted map[uint32]bool
+	skipped  map[uint32]skip
+	read     int // place in order up to which all is read
+	newest   int64
+	spoken   bool
+}
+
+func (o *headerOracle) came(k *wire.Packet) {
+	if k.Kind == wire.KindFragment {
+		o.cut[k.Sequence] = true
+		if o.parts[k.Sequence] == nil {
+			o.parts[k.Sequence] = map[int]bool{}
+		}
+		o.parts[k.Sequence][k.FragmentID] = true
+		if len(o.parts[k.Sequence]) < k.FragmentCount {
+			return
+		}
+	}
+	delete(o.skipped, k.Sequence) // another copy: it may be taken now
+	if i, ok := o.complete[k.Sequence]; !ok || i <= o.read && !o.accepted[k.Sequence] {
+		o.complete[k.Sequence] = len(o.order)
+	}
+	o.order = append(o.order, k.Sequence)
+}
+
+// sent takes a header; it gives the frame that is wrong, 0 for none.
+func (o *headerOracle) sent(frame uint64, h wire.Header) uint64 {
+	if h.Ack == 0xffff && h.AckBits == 0 && !o.spoken {
+		return 0
+	}
+	named := map[uint32]bool{}
+	for n := range uint32(32) {
+		if h.AckBits>>n&1 == 1 {
+			named[(h.Ack-n)&0xffff] = true
+		}
+	}
+	inRange := func(q uint32) bool { return (h.Ack-q)&0xffff < 32 }
+	if o.spoken && int16(uint16(h.Ack)-uint16(o.newest)) < 0 {
+		return frame
+	}
+	for q := range o.accepted {
+		if inRange(q) && !named[q] {
+			return frame // forgotten
+		}
+	}
+	until := o.read
+	bad := uint64(0)
+	for q := range named {
+		i, came := o.complete[q]
+		switch {
+		case o.accepted[q]:
+		case !came:
+			return frame
+		case o.skipped[q].frame > 0: // it was there, and a header before left it out
+			if f := o.skipped[q].frame; bad == 0 || f < bad {
+				bad = f
+			}
+		default:
+			until = max(until, i)
+		}
+	}
+	if bad > 0 {
+		return bad
+	}
+	if !named[h.Ack] && !(o.cut[h.Ack] && len(o.parts[h.Ack]) > 0) {
+		return frame
+	}
+	for i := o.read + 1; i <= until; i++ {
+		q := o.order[i]
+		if named[q] || o.accepted[q] {
+			continue
+		}
+		if inRange(q) || int16(uint16(q)-uint16(h.Ack)) > 0 {
+			o.skipped[q] = skip{frame, i}
+		}
+	}
+	o.read = until
+	for q := range named {
+		o.accepted[q] = true
+	}
+	o.spoken, o.newest = true, int64(h.Ack)
+	return 0
+}

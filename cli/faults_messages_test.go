@@ -1,0 +1,108 @@
+package cli
+
+import (
+	"testing"
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+	wire "github.com/ackscope/ackscope/wire/gaffer"
+)
+
+const (
+	messagesFile = "../../docs/faults-messages.yaml"
+
+	messagesWindow = 64 // what the profile says
+	messagesMost   = 32 // of a packet
+	messagesResend = 100 * time.Millisecond
+	// A game asks its clock once a frame, and a frame can be long.
+	messagesClock = 50 * time.Millisecond
+)
+
+// brokenMessages says where the rules of sending messages are broken. What is
+// acked for all that the endpoint can know, and what is for sure, both follow
+// from headers alone: it can know of an ack that passed the tap towards it, and it
+// knows for sure of one in a packet that its own headers name.
+func brokenMessages(t *testing.T, v *view) (frame uint64) {
+	type message struct {
+		id          int64
+		at          machine.Instant
+		maybe, sure bool // acked
+		bytes       int
+	}
+	var own, peer numbers
+	messages, open := map[int64]*message{}, map[int64]*message{} // open: of which no ack passed
+	carriedBy := map[int64][]*message{}                          // by packets of the endpoint
+	acks := map[int64][]int64{}                                  // by packets of the peer: what they name
+	largest, oldest, ids := 0, int64(0), numbers{met: true}
+	profile := v.profile(t)
+	v.packets(t, func(i int, k *wire.Packet) bool {
+		at := v.sights[i].at
+		if !v.sights[i].own {
+			q := peer.take(k.Header.Sequence)
+			acks[q] = namedBy(&own, k.Header)
+			for _, n := range acks[q] {
+				for _, m := range carriedBy[n] {
+					m.maybe = true
+					delete(open, m.id)
+				}
+			}
+			return false
+		}
+		number := own.take(k.Header.Sequence)
+		for _, q := range namedBy(&peer, k.Header) {
+			for _, n := range acks[q] {
+				for _, m := range carriedBy[n] {
+					m.sure = true
+				}
+			}
+		}
+		section, err := profile.Messages.Open(v.sights[i].b[k.PayloadOffset:], 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		size := k.PayloadLen
+		largest = max(largest, size)
+		carried := map[int64]bool{}
+		for messages[oldest] != nil && messages[oldest].maybe {
+			oldest++
+		}
+		bad := false
+		var m wire.Message
+		for section.Next(&m) {
+			id := ids.take(uint32(m.ID))
+			carried[id] = true
+			known := messages[id]
+			if known == nil {
+				bad = bad || id >= oldest+messagesWindow
+				known = &message{id: id, bytes: (m.End - m.Bit + 7) / 8}
+				messages[id], open[id] = known, known
+			} else {
+				bad = bad || known.sure || v.at == tapNear && at.Sub(known.at) < messagesResend-time.Millisecond
+			}
+			known.at = at
+			carriedBy[number] = append(carriedBy[number], known)
+		}
+		for _, m := range open {
+			due := !carried[m.id] && at.Sub(m.at) > messagesResend+messagesClock && m.id < oldest+messagesWindow
+			bad = bad || due && v.at == tapNear && len(carried) < messagesMost && size+m.bytes+1 <= largest
+		}
+		if bad {
+			frame = v.frames[i]
+		}
+		return bad
+	})
+	return frame
+}
+
+// namedBy gives the numbers that a header names, unwrapped by those so far.
+func namedBy(of *numbers, h wire.Header) (list []int64) {
+	if !of.met {
+		return nil
+	}
+	for n := range uint32(32) {
+		if h.AckBits>>n&1 == 1 {
+			list = append(list, of.of((h.Ack-n)&0xffff))
+		}
+	}
+	return list
+}

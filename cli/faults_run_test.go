@@ -1,0 +1,361 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/riptide"
+	"github.com/ackscope/ackscope/sim"
+)
+
+// Where the tap stands, as the faulty endpoint has it.
+const (
+	tapNear = iota
+	tapBetween
+	tapFar
+	taps
+)
+
+// sight is one datagram as a tap saw it.
+type sight struct {
+	at   machine.Instant
+	link int  // which flow of the run
+	own  bool // sent by the faulty endpoint
+	b    []byte
+}
+
+// difference is where the faulty endpoint first sends, to one peer, something
+// else than a right one with the same inputs would have sent.
+type difference struct {
+	index int // of the datagram, among all that it sends to that peer
+	at    machine.Instant
+}
+
+// shadow is a right endpoint beside the faulty one, in step with it: it gets the
+// very same inputs.
+type shadow struct {
+	endpoint machine.Endpoint
+	out      machine.Effects
+	same     map[machine.Peer]int
+	differs  map[machine.Peer]*difference
+
+	// came counts the datagrams that both have read, of a peer; and cleared is
+	// after how many of them the shadow took a message of its own for received.
+	came    map[machine.Peer]int
+	cleared map[uint32]int
+}
+
+// faultRun is one run of a scenario with a fault, what three taps saw of it, and
+// where the faulty endpoint left the right way.
+type faultRun struct {
+	line   faultLine
+	flags  simulateFlags
+	args   []string
+	side   int // the faulty one
+	sights [taps][]sight
+	paths  [taps]string
+	shadow *shadow
+	links  map[int]machine.Peer // what the faulty endpoint calls its peer on a link
+}
+
+// flagsOf gives the flags of `ackscope simulate` for a fault's scenario.
+func flagsOf(t *testing.T, x faultLine, seed int, loss string) (f simulateFlags, args []string) {
+	t.Helper()
+	args = append(args, x.scenario...)
+	if own := slices.Index(args, "--loss"); own >= 0 {
+		args[own+1] = loss
+	}
+	usual := func(name, value string) {
+		if !slices.Contains(args, name) {
+			args = append(args, name, value)
+		}
+	}
+	usual("--loss", loss)
+	usual("--protocol", map[string]string{"gaffer": "gaffer:reliable", "riptide": "riptide:main", "notes": "riptide:notes", "srdp": "srdp"}[x.protocol])
+	usual("--duration", "8s")
+	args = append(args, "--fault", x.name, "--seed", fmt.Sprint(seed))
+	set := pflag.NewFlagSet("simulate", pflag.ContinueOnError)
+	f.register(set)
+	if err := set.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return f, args
+}
+
+// tapFile has the tap of a simulation write the capture that its flags name. What it
+// gives completes it.
+func tapFile(t *testing.T, s *simulation) func() error {
+	t.Helper()
+	at, err := s.tapAt()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Create(s.flags.write)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end, failed, err := s.tapInto(at, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() error { return errors.Join(end(), *failed, file.Close()) }
+}
+
+// runFault runs a scenario once, with taps at three places, and the shadow.
+func runFault(t *testing.T, a *app, dir string, x faultLine, seed int, loss string) *faultRun {
+	t.Helper()
+	flags, args := flagsOf(t, x, seed, loss)
+	r := &faultRun{line: x, flags: flags, args: args, links: map[int]machine.Peer{}}
+	if flags.faulty == "b" {
+		r.side = 1
+	}
+	s, err := a.newSimulation(&r.flags)
+	if err != nil {
+		t.Fatalf("%v: %v", args, err)
+	}
+	right := flags
+	right.fault = ""
+	twin, err := a.newSimulation(&right)
+	if err != nil {
+		t.Fatalf("%v: %v", args, err)
+	}
+	var closers []func() error
+	for at := range r.paths {
+		r.paths[at] = filepath.Join(dir, fmt.Sprintf("%d.pcapng", at))
+		s.flags.write, s.flags.tap = r.paths[at], r.place(at)
+		closers = append(closers, tapFile(t, s))
+	}
+	faulty := -1
+	for i, l := range s.links {
+		wrong, called := l.A, l.PeerOfA
+		if r.side == 1 {
+			wrong, called = l.B, l.PeerOfB
+		}
+		faulty, r.links[i] = wrong.Index, called
+		for at, share := range r.shares() {
+			l.Tap(share, func(seen sim.Tapped) {
+				r.sights[at] = append(r.sights[at], sight{seen.At, i, seen.From == wrong, seen.Bytes})
+			})
+		}
+	}
+	r.shadow = &shadow{
+		endpoint: twin.world.Hosts()[faulty].Endpoint(), same: map[machine.Peer]int{}, differs: map[machine.Peer]*difference{},
+		came: map[machine.Peer]int{}, cleared: map[uint32]int{},
+	}
+	s.world.Watch(func(step *sim.Step) {
+		if step.Host.Index == faulty {
+			r.shadow.step(step)
+		}
+	})
+	if err := s.world.Run(machine.Instant(flags.duration + time.Second)); err != nil {
+		t.Fatalf("%v: %v", args, err)
+	}
+	for _, c := range closers {
+		if err := c(); err != nil {
+			t.Fatalf("%v: %v", args, err)
+		}
+	}
+	return r
+}
+
+// place gives where a tap stands, as --tap has it.
+func (r *faultRun) place(at int) string {
+	switch {
+	case at == tapBetween:
+		return "between"
+	case (at == tapNear) == (r.side == 0):
+		return "a"
+	}
+	return "b"
+}
+
+// shares gives the same as shares of the way from a to b.
+func (r *faultRun) shares() [taps]float64 {
+	if r.side == 0 {
+		return [taps]float64{0, 0.5, 1}
+	}
+	return [taps]float64{1, 0.5, 0}
+}
+
+// step has the shadow take an input of the faulty endpoint, and compares what
+// they send, byte by byte.
+func (s *shadow) step(step *sim.Step) {
+	s.out.Reset()
+	if err := s.endpoint.Step(step.At, step.In, &s.out); err != nil {
+		s.out.Reset() // the application goes on with the faulty one, where a right one has ended
+	}
+	if in, ok := step.In.(machine.Arrive); ok {
+		s.came[in.From]++
+		for i := range s.out.Events {
+			if e := &s.out.Events[i]; e.Kind == machine.EventAcked && e.Channel != riptide.ChannelNotify {
+				s.cleared[e.Sequence] = s.came[in.From]
+			}
+		}
+	}
+	of := func(p machine.Peer, list []machine.Transmission) (own [][]byte) {
+		for _, x := range list {
+			if x.To == p {
+				own = append(own, x.Bytes)
+			}
+		}
+		return own
+	}
+	peers := map[machine.Peer]bool{}
+	for _, list := range [][]machine.Transmission{step.Out.Transmit, s.out.Transmit} {
+		for _, x := range list {
+			peers[x.To] = true
+		}
+	}
+	for p := range peers {
+		if s.differs[p] != nil {
+			continue
+		}
+		got, want := of(p, step.Out.Transmit), of(p, s.out.Transmit)
+		n := 0
+		for n < len(got) && n < len(want) && bytes.Equal(got[n], want[n]) {
+			n++
+		}
+		s.same[p] += n
+		if n < len(got) || n < len(want) {
+			s.differs[p] = &difference{s.same[p], step.At}
+		}
+	}
+}
+
+// view is what one tap saw of one flow.
+type view struct {
+	run    *faultRun
+	at     int
+	link   int
+	flow   int // as a capture of it numbers flows
+	sights []sight
+	frames []uint64
+}
+
+func (r *faultRun) views(at int) (list []*view) {
+	byLink := map[int]*view{}
+	for i, x := range r.sights[at] {
+		v := byLink[x.link]
+		if v == nil {
+			v = &view{run: r, at: at, link: x.link, flow: len(list) + 1}
+			byLink[x.link] = v
+			list = append(list, v)
+		}
+		v.sights, v.frames = append(v.sights, x), append(v.frames, uint64(i+1))
+	}
+	return list
+}
+
+// differs gives the frame of the first datagram of the faulty endpoint that a
+// right one would not have sent; 0 for none. At the tap at the endpoint only.
+func (v *view) differs() uint64 {
+	d := v.run.shadow.differs[v.run.links[v.link]]
+	if d == nil {
+		return 0
+	}
+	n := 0
+	for i, x := range v.sights {
+		if !x.own {
+			continue
+		}
+		if n == d.index {
+			return v.frames[i]
+		}
+		n++
+	}
+	return 0
+}
+
+// since gives when the faulty endpoint left the right way; false for never.
+func (v *view) since() (machine.Instant, bool) {
+	d := v.run.shadow.differs[v.run.links[v.link]]
+	if d == nil {
+		return 0, false
+	}
+	return d.at, true
+}
+
+// when gives the time of a frame.
+func (v *view) when(frame uint64) machine.Instant {
+	return v.sights[slices.Index(v.frames, frame)].at
+}
+
+// replayObject is what the test reads of replay --json.
+type replayObject struct {
+	Flow    int    `json:"flow"`
+	Side    string `json:"side"`
+	Addr    string `json:"addr"`
+	Verdict string `json:"verdict"`
+	Rule    string `json:"rule"`
+	Frame   uint64 `json:"first_frame"`
+}
+
+// replayed has replay judge what a tap saw, and gives what it says of the faulty
+// side of each flow. No other side may diverge.
+func (r *faultRun) replayed(t *testing.T, at int) map[int]replayObject {
+	t.Helper()
+	path := r.paths[at]
+	vantage := "between"
+	switch r.place(at) {
+	case "a":
+		vantage = sideOf(t, path, simulationAddrs[0].Addr())
+	case "b":
+		vantage = sideOf(t, path, simulationAddrs[1].Addr())
+	}
+	args := []string{"replay", "--json", "-q", "--vantage", vantage, path}
+	if r.line.protocol == "riptide" || r.line.protocol == "notes" {
+		args = append(args, "--behaviour", r.behaviour())
+	}
+	if r.line.protocol == "gaffer" { // of a run that loses nearly all, too little is acked to know it by
+		args = append(args, "--profiles", messagesFile, "-d", fmt.Sprintf("udp.port==%d,%s", simulationAddrs[1].Port(), r.flags.protocol))
+	}
+	var out, trouble bytes.Buffer
+	if code := run(args, streams{out: &out, err: &trouble}); code > 1 {
+		t.Fatalf("%v: exit %d: %s", args, code, trouble.String())
+	}
+	found := map[int]replayObject{}
+	for line := range strings.Lines(out.String()) {
+		var o replayObject
+		if err := json.Unmarshal([]byte(line), &o); err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(o.Addr, simulationAddrs[r.side].Addr().String()+":") {
+			found[o.Flow] = o
+		} else if o.Verdict == "diverges" {
+			t.Errorf("%s: tap at %s: the honest side %s (%s) diverges: %s at frame %d", r, r.place(at), o.Side, o.Addr, o.Rule, o.Frame)
+		}
+	}
+	if len(found) == 0 {
+		t.Errorf("%s: tap at %s: the faulty side was not judged", r, r.place(at))
+	}
+	return found
+}
+
+// behaviour is that of Riptide which the faulty endpoint ought to have.
+func (r *faultRun) behaviour() string {
+	switch r.flags.protocol {
+	case "riptide:notes":
+		return "riptide@notes"
+	case "riptide:2.0":
+		return "riptide@2.0"
+	case "riptide:2.2.1":
+		return "riptide@2.1.1-2.2.1"
+	}
+	return "riptide@main"
+}
+
+// String gives the command that runs it again.
+func (r *faultRun) String() string {
+	return "simulate " + strings.Join(r.args, " ")
+}

@@ -1,0 +1,282 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"net/netip"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"text/tabwriter"
+	"time"
+
+	"github.com/ackscope/ackscope/capture"
+)
+
+// An oracle says which frame of a view is the first that no correct endpoint can
+// have sent; 0 where a correct one can have sent all. It knows nothing of the
+// judges: it has the datagrams of the tap, the rule of the protocol that the
+// fault breaks, and the truth of the run (where a right endpoint with the same
+// inputs sends something else, and what it had read by then).
+//
+// What a correct endpoint is free to do: to send what it likes when it likes; to
+// read its socket late, within a second; to look at its timers late, within a
+// long frame. The network may lose, double, delay and reorder.
+type oracle func(t *testing.T, v *view) (frame uint64)
+
+const (
+	// patience is how long a right endpoint leaves its socket unread, while it goes
+	// on sending.
+	patience = time.Second
+	// readWithin is how much later than it came an answer may be read.
+	readWithin = 500 * time.Millisecond
+)
+
+// oracles are those of a fault, for a tap at the endpoint and for one away from it.
+type oracles struct{ near, away oracle }
+
+// differs: each datagram follows from what the endpoint has read and from what its
+// application asked for, so the first that is another one is wrong.
+func differs(_ *testing.T, v *view) uint64 { return v.differs() }
+
+// explained: a correct endpoint can always have sent the same.
+func explained(*testing.T, *view) uint64 { return 0 }
+
+// firstOf gives the first frame that breaks any of some rules.
+func firstOf(rules ...oracle) oracle {
+	return func(t *testing.T, v *view) (frame uint64) {
+		for _, rule := range rules {
+			if f := rule(t, v); f > 0 && (frame == 0 || f < frame) {
+				frame = f
+			}
+		}
+		return frame
+	}
+}
+
+// oraclesOf gives those of a fault.
+func oraclesOf(x faultLine) oracles {
+	known, usual := riptideOracles, oracles{}
+	switch x.protocol {
+	case "gaffer":
+		known, usual = gafferOracles, oracles{acksNear, acksAway}
+	case "srdp":
+		known = srdpOracles
+	}
+	switch o, ok := known[x.name]; {
+	case x.protocol == "notes" && x.name == "timeout-ignored":
+		// Its messages go out again without end too, and by the notes each has 15 copies.
+		return oracles{firstOf(riptideSixteenth, riptideSilence), explained}
+	case x.unobservable != "" || x.explained != "":
+		return oracles{explained, explained}
+	case ok:
+		return o
+	}
+	return usual
+}
+
+// notesLines gives the faults of Riptide that the notes' own form can show. It has
+// no acks in Notify and no list of received ids.
+func notesLines() (lines []faultLine) {
+	for _, x := range faultLines() {
+		if x.protocol != "riptide" || x.unobservable != "" || x.name == "window-shift" || strings.HasPrefix(x.name, "notify-") {
+			continue
+		}
+		x.protocol = "notes"
+		x.scenario = slices.Clone(x.scenario)
+		if at := slices.Index(x.scenario, "--protocol"); at >= 0 {
+			x.scenario[at+1] = "riptide:notes"
+		}
+		lines = append(lines, x)
+	}
+	return lines
+}
+
+// faultsPage has the table of the whole grid.
+const faultsPage = "../../docs/faults.md"
+
+// TestFaults runs every fault over seeds, losses and taps, and holds what replay
+// says against what the oracles do. ACKSCOPE_FAULTS=1 (make faults) runs all, and
+// holds the table in docs/faults.md against the runs; ACKSCOPE_FAULTS=update writes
+// it. ACKSCOPE_FAULT=PART runs those whose protocol and name have PART in them.
+func TestFaults(t *testing.T) {
+	full, only := os.Getenv("ACKSCOPE_FAULTS"), os.Getenv("ACKSCOPE_FAULT")
+	if full == "" && testing.Short() {
+		t.Skip("one run of every fault, without -short")
+	}
+	a := &app{registry: protocols()}
+	a.flags.profiles = []string{messagesFile}
+	if err := a.loadProfiles(); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	// Every line has every cell: a shorter one would end the columns above it.
+	var table bytes.Buffer
+	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "\t\t\t\tat the endpoint\t\tbetween\t\tfar\t\t")
+	fmt.Fprintln(w, "protocol\tfault\truns\tdiffer\tnone could\tfound\tnone could\tfound\tnone could\tfound\t")
+	for _, x := range append(faultLines(), notesLines()...) {
+		if !strings.Contains(x.protocol+" "+x.name, only) || full == "" && slices.Contains(x.scenario, "98%") {
+			continue // the latter takes ten seconds
+		}
+		n := faultCounts{}
+		if full == "" {
+			loss := "5%"
+			if own := slices.Index(x.scenario, "--loss"); own >= 0 {
+				loss = x.scenario[own+1]
+			}
+			runFault(t, a, dir, x, 1, loss).check(t, &n)
+		} else {
+			for seed := 1; seed <= 5; seed++ {
+				for _, loss := range lossesOf(t, x) {
+					runFault(t, a, dir, x, seed, loss).check(t, &n)
+				}
+			}
+		}
+		switch {
+		case x.unobservable != "":
+			fmt.Fprintf(w, "%s\t%s\t%d\t%d\tunobservable\t\t\t\t\t\t\n", x.protocol, x.name, n.runs, n.differ)
+			continue
+		case x.explained != "":
+			fmt.Fprintf(w, "%s\t%s\t%d\t%d\texplained\t\t\t\t\t\t\n", x.protocol, x.name, n.runs, n.differ)
+			continue
+		}
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t", x.protocol, x.name, n.runs, n.differ)
+		for _, c := range n.taps {
+			fmt.Fprintf(w, "%d\t%d\t", c.impossible, c.exact)
+		}
+		fmt.Fprintln(w)
+		if full != "" && n.taps[tapNear].impossible == 0 {
+			t.Errorf("%s %s: shows in none of its runs", x.protocol, x.name)
+		}
+	}
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	text := trailing.ReplaceAll(table.Bytes(), nil)
+	t.Logf("\n%s", text)
+	if full != "" && only == "" && !t.Failed() {
+		holdTable(t, faultsPage, "make faults", text, full == "update")
+	}
+}
+
+// lossesOf gives three levels of loss: around that of the scenario, where it has
+// one of its own.
+func lossesOf(t *testing.T, x faultLine) []string {
+	t.Helper()
+	own := slices.Index(x.scenario, "--loss")
+	if own < 0 {
+		return []string{"0%", "5%", "20%"}
+	}
+	share, err := parseShare(x.scenario[own+1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	apart := min(share, 1-share) / 2
+	var list []string
+	for _, p := range []float64{share - apart, share, share + apart} {
+		list = append(list, fmt.Sprintf("%g%%", math.Round(p*1000)/10))
+	}
+	return list
+}
+
+// holdTable holds the table that a target of the Makefile makes against the one in
+// a page of the documentation, or writes it.
+func holdTable(t *testing.T, path, target string, table []byte, write bool) {
+	t.Helper()
+	tableBegin := "<!-- " + target + " -->\n```text\n"
+	page, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, rest, ok := bytes.Cut(page, []byte(tableBegin))
+	_, tail, closed := bytes.Cut(rest, []byte(tableEnd))
+	if !ok || !closed {
+		t.Fatalf("%s: expected a table between %q and %q", path, tableBegin, tableEnd)
+	}
+	now := slices.Concat(head, []byte(tableBegin), table, []byte(tableEnd), tail)
+	switch {
+	case bytes.Equal(page, now):
+	case write:
+		if err := os.WriteFile(path, now, 0o644); err != nil { //nolint:gosec // documentation
+			t.Fatal(err)
+		}
+	default:
+		t.Errorf("%s has another table than these runs: run the test again with =update in place of =1", path)
+	}
+}
+
+var trailing = regexp.MustCompile(`(?m) +$`)
+
+const tableEnd = "```\n<!-- end -->"
+
+// faultCounts counts the runs of one fault.
+type faultCounts struct {
+	runs, differ int // differ: the faulty endpoint sent something else than a right one
+	taps         [taps]struct{ impossible, exact int }
+}
+
+// check holds what replay says of a run against what can be known.
+func (r *faultRun) check(t *testing.T, n *faultCounts) {
+	t.Helper()
+	n.runs++
+	o := oraclesOf(r.line)
+	if len(r.shadow.differs) > 0 {
+		n.differ++
+		if r.line.unobservable != "" {
+			t.Errorf("%s: said never to reach the wire, and a right endpoint sends something else", r)
+		}
+	}
+	for at := range r.paths {
+		says := o.away
+		if at == tapNear {
+			says = o.near
+		}
+		found := r.replayed(t, at)
+		impossible, exact := false, true
+		for _, v := range r.views(at) {
+			want, got := says(t, v), found[v.flow]
+			if want > 0 {
+				impossible = true
+				if since, ok := v.since(); !ok || v.when(want) < since {
+					t.Errorf("%s: tap at %s: the oracle has frame %d, where the endpoint was right still", r, r.place(at), want)
+				}
+			}
+			if got.Frame != want {
+				exact = false
+				t.Errorf("%s: tap at %s, flow %d: %s %s at frame %d, expected frame %d (0: none); the first that differs is %d",
+					r, r.place(at), v.flow, got.Verdict, got.Rule, got.Frame, want, v.differs())
+			}
+		}
+		if impossible {
+			n.taps[at].impossible++
+			if exact {
+				n.taps[at].exact++
+			}
+		}
+	}
+}
+
+// sideOf gives what a capture of the run calls the endpoint of an address: the
+// one that spoke first is a.
+func sideOf(t *testing.T, path string, addr netip.Addr) string {
+	t.Helper()
+	in, err := capture.Open([]string{path}, capture.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	var f capture.Frame
+	var p capture.Packet
+	if err := in.Next(&f); err != nil {
+		t.Fatal(err)
+	}
+	capture.NewDecoder(capture.DecodeOptions{}).Decode(&f, &p)
+	if p.Src.Addr() == addr {
+		return "a"
+	}
+	return "b"
+}

@@ -1,0 +1,186 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/graph"
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/outfile"
+	"github.com/ackscope/ackscope/show"
+)
+
+type graphFlags struct {
+	kind string
+	flow string
+	side string
+	out  string
+	rows int
+}
+
+func (a *app) graphCommand() *cobra.Command {
+	var f graphFlags
+	c := &cobra.Command{
+		Use:   "graph [FILE...]",
+		Short: "Draw a flow over time: sequences, round trips, what is in flight, bandwidth",
+		Long: `graph draws one flow, in the terminal or, with -o, as an SVG file that is light or dark as
+its viewer is.
+
+  timeseq    each packet by time and sequence number, above the line of what its sender knew
+             to have arrived; R marks what was sent again, × what was lost (as tcptrace does)
+  rtt        round-trip times as the side took them from acks, and as its library smooths them
+  window     packets in flight, and loss as the side's library estimates it
+  bandwidth  bytes a second on the wire: goodput, sent again, acks, headers
+
+A column that stands for several packets shows the least and the greatest of them.`,
+		Example: `  ackscope graph match.pcapng
+  ackscope graph -k rtt --flow 2 --side b match.pcapng
+  ackscope graph --flow server.pcapng:2 client.pcapng server.pcapng
+  ackscope graph -k bandwidth -o bandwidth.svg match.pcapng`,
+		RunE: func(_ *cobra.Command, args []string) error { return a.graph(args, &f) },
+	}
+	a.writes(c)
+	a.joinFlag(c)
+	p := c.Flags()
+	p.StringVarP(&f.kind, "kind", "k", graph.TimeSequence, "what to draw: `"+strings.Join(graph.Names, "|")+"`")
+	p.StringVar(&f.flow, "flow", "", "the flow: `NUMBER`, or FILE:NUMBER where several files are read (default: the one there is)")
+	p.StringVar(&f.side, "side", "", "one side only: `a|b`")
+	p.StringVarP(&f.out, "output", "o", "", "write an SVG to `FILE`, - for standard output")
+	p.IntVar(&f.rows, "rows", 12, "rows of each graph in the terminal")
+	_ = c.RegisterFlagCompletionFunc("kind", completeWords(graph.Names...))
+	_ = c.RegisterFlagCompletionFunc("side", completeWords("a", "b"))
+	return c
+}
+
+func (a *app) graph(args []string, f *graphFlags) error {
+	if !slices.Contains(graph.Names, f.kind) {
+		return fmt.Errorf("-k %q: expected one of %s", f.kind, strings.Join(graph.Names, ", "))
+	}
+	if f.rows < 4 || f.rows > 200 {
+		return fmt.Errorf("--rows %d: expected 4 to 200", f.rows)
+	}
+	sides := []machine.Side{machine.A, machine.B}
+	switch f.side {
+	case "":
+	case "a":
+		sides = sides[:1]
+	case "b":
+		sides = sides[1:]
+	default:
+		return fmt.Errorf("--side %q: expected a or b", f.side)
+	}
+	paint, err := a.painter()
+	if err != nil {
+		return err
+	}
+	name, err := parseFlow(f.flow)
+	if err != nil {
+		return err
+	}
+	list, err := a.recordings(args)
+	if err != nil {
+		return err
+	}
+	from, err := ofFlow(list, name)
+	if err != nil {
+		return err
+	}
+	flow, series, ended := a.seriesOf(from, name.number)
+	if flow == nil {
+		return ended
+	}
+	columns := svgColumns
+	if f.out == "" {
+		columns = graph.TextColumns(a.columns())
+	}
+	var plots []*graph.Plot
+	for _, side := range sides {
+		plots = append(plots, series.Plots(f.kind, side, columns)...)
+	}
+	if f.out == "" {
+		if err := a.heading(from); err != nil {
+			return err
+		}
+		fmt.Fprintf(a.writer(), "flow %d  %s  %s ⇄ %s, from %s UTC\n\n", flow.ID, show.FlowName(flow), flow.A, flow.B, flow.First.Time().Format("2006-01-02 15:04:05.000"))
+		fmt.Fprint(a.writer(), graph.Text(plots, a.columns(), f.rows, func(class, text string) string { return paint.String(traceStyle(class), text) }))
+		return a.ended(ended)
+	}
+	title := fmt.Sprintf("Flow %d, %s, %s and %s", flow.ID, show.FlowName(flow), flow.A, flow.B)
+	var doc []string
+	for _, p := range plots {
+		doc = append(doc, p.Title+": "+p.Summary())
+	}
+	picture := graph.SVG(title, strings.Join(doc, " "), plots)
+	if err := a.saveFile("-o", f.out, outfile.Text, a.paths(args), func(w io.Writer) error {
+		_, err := w.Write(picture)
+		return err
+	}); err != nil {
+		return err
+	}
+	return a.ended(ended)
+}
+
+// svgColumns is what fits a plot of an SVG.
+const svgColumns = 640
+
+// columns is the width to draw in.
+func (a *app) columns() int {
+	if w := a.width(); w > 0 {
+		return min(w, 400)
+	}
+	return 100
+}
+
+// seriesOf gathers the series of one flow. The error is a failure where there is
+// no flow, and how reading ended where there is one.
+func (a *app) seriesOf(from *recording, number int) (*analyze.Flow, *graph.Flow, error) {
+	o, err := a.options()
+	if err != nil {
+		return nil, nil, err
+	}
+	in, err := a.open(from, capture.KeepPipes)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer in.Close()
+	src := &feed{source: in, progress: a.newProgress(in, 2)}
+	defer src.progress.done()
+	s, err := analyze.Learn(src, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	f, err := (&travel{session: s}).choose(number, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	sink := newSeriesSink()
+	sink.follow(f)
+	sink.ledger.Room = a.share(8)
+	a.memory.gone = func(f *analyze.Flow, _ analyze.Reason) { sink.ledger.Forget(f) }
+	o.Survey, o.Sink = s.Survey(), sink.take
+	_, err = analyze.Run(src, o)
+	return f, sink.flows[f.ID], err
+}
+
+// traceStyle gives the colour of a trace in the terminal.
+func traceStyle(class string) style {
+	switch class {
+	case "lost", "loss":
+		return red
+	case "again":
+		return yellow
+	case "acked", "goodput":
+		return green
+	case "raw", "headers":
+		return dim
+	case "smooth":
+		return bold
+	}
+	return cyan
+}

@@ -1,0 +1,37 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestHonestRuns: whatever the network does, replay finds no divergence where
+// both endpoints are right; at the tap as well as far from it and in between.
+func TestHonestRuns(t *testing.T) {
+	seeds := 4
+	if testing.Short() {
+		seeds = 1
+	}
+	path := filepath.Join(t.TempDir(), "x.pcapng")
+	for _, protocol := range []string{"gaffer:article", "gaffer:reliable", "gaffer:reliable-2017", "riptide:2.0", "riptide:2.1.0", "riptide:2.2.1", "riptide:2.1.0:tcp", "srdp"} {
+		for seed := range seeds {
+			network := []string{
+				"--loss 0%", "--loss 15% --jitter 30ms --dup 5%", "--loss 5% --outage 2s,700ms,3s --delay 60ms", "--dup 20% --jitter 60ms --delay 5ms",
+			}[seed%4]
+			for _, tap := range []string{"a", "b", "between"} {
+				args := append([]string{"simulate", "--protocol", protocol, "--seed", fmt.Sprint(seed + 1), "--tap", tap, "--duration", "6s", "-w", path}, strings.Fields(network)...)
+				var out, trouble bytes.Buffer
+				if code := run(args, streams{out: &out, err: &trouble}); code != 0 {
+					t.Fatalf("%v: exit %d: %s", args, code, trouble.String())
+				}
+				out.Reset()
+				if code := run([]string{"replay", "-q", path}, streams{out: &out, err: &trouble}); code != 0 {
+					t.Errorf("%v: exit %d:\n%s", args, code, out.String())
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,113 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	dissector "github.com/ackscope/ackscope/dissect/srdp"
+	"github.com/ackscope/ackscope/lab"
+	wire "github.com/ackscope/ackscope/wire/srdp"
+)
+
+var labSRDP = labProtocol{
+	name:  "srdp",
+	short: "Messages sent until they are acknowledged, straight or through the document's proxies",
+	long: `Clients send messages to the server, and the server to every client that it has
+heard of; each is sent again until its acknowledgement comes. With --proxy udp the
+packets go through a proxy that forwards them; with --proxy tcp clients speak to
+the proxy by a stream, and it does the sending. The relay then stands between
+the proxy and the server; apart, --forward LISTEN=TARGET is the proxy.`,
+	example: `  ackscope lab srdp --loss 30% --duration 10s -w run.client.pcapng --truth run.truth.jsonl
+  ackscope messages run.client.pcapng
+
+  ackscope lab srdp --proxy tcp --clients 3 --services any --loss 20% -w run.client.pcapng
+
+  ackscope lab srdp --proxy udp --listen 10.0.0.2:40000                                      # on one machine
+  ackscope lab srdp --proxy udp --forward 10.0.0.3:40001=10.0.0.2:40000                      # on a second
+  ackscope lab srdp --proxy udp --connect 10.0.0.3:40001 --to 10.0.0.2:40000                 # on a third`,
+	scenario: true,
+	flags: func(p *pflag.FlagSet, f *labFlags) {
+		p.StringVar(&f.profile, "profile", "", "what the endpoints speak: a `NAME` that ackscope protocols srdp lists, or yours of --profiles (default direct, proxied with a proxy)")
+		p.StringVar(&f.proxy, "proxy", "none", "`none|udp|tcp`: the proxy that packets go through")
+		p.StringVar(&f.forward, "forward", "", "run a proxy: `LISTEN=TARGET`")
+		p.StringVar(&f.to, "to", "", "the server's `ADDR` as packets name it (default: where it listens, or is reached)")
+		p.StringVar(&f.rate, "rate", "20", "messages a second that each sends to each peer")
+		p.StringVar(&f.payload, "payload", "16-200", "bytes of a message: `LEAST-MOST`")
+		p.StringVar(&f.services, "services", "any", "what messages ask for: `none|dont-duplicate|order|both|any`")
+		p.StringVar(&f.repeats, "repeats", "0", "how often a message is sent at most, 0 until it is acknowledged")
+		p.StringVar(&f.timeout, "timeout", "0s", "time between its copies, 0s for the library's choice")
+		p.DurationVar(&f.giveUp, "give-up", 10*time.Second, "how long a message without a limit is sent again; 0 for no end")
+	},
+	remembered: []string{"profile", "proxy", "to", "repeats", "timeout", "give-up"},
+	kit:        srdpKit,
+}
+
+func srdpKit(a *app, f *labFlags) (lab.Kit, error) {
+	var err error
+	if f.via, err = lab.ParseVia(f.proxy); err != nil {
+		return nil, fmt.Errorf("--%w", err)
+	}
+	if f.forward != "" && f.via == lab.Straight {
+		return nil, fmt.Errorf("--forward: expected --proxy udp or --proxy tcp with it")
+	}
+	profile, err := a.srdpProfile(f)
+	if err != nil {
+		return nil, err
+	}
+	k := lab.SRDP{Profile: profile, Via: f.via, Count: f.amount, Limit: f.giveUp}
+	if f.to != "" {
+		if k.Server, err = parseLabAddr(f.to); err != nil {
+			return nil, fmt.Errorf("--to: %w", err)
+		}
+	}
+	if k.Rate, err = pair(f.rate, func(text string) (float64, error) { return strconv.ParseFloat(text, 64) }); err != nil {
+		return nil, fmt.Errorf("--rate %q: expected messages a second", f.rate)
+	}
+	if k.Least, k.Most, err = parseRange(f.payload); err != nil {
+		return nil, fmt.Errorf("--payload: %w", err)
+	}
+	once, order := profile.DontDuplicate, profile.Order
+	known := map[string][]uint8{
+		"none": {0}, "dont-duplicate": {once}, "order": {order}, "both": {once | order}, "any": {0, once, order, once | order},
+	}
+	var ok bool
+	if k.Flags, ok = known[f.services]; !ok {
+		return nil, fmt.Errorf("--services %q: expected none, dont-duplicate, order, both or any", f.services)
+	}
+	repeats, err := strconv.ParseUint(f.repeats, 10, 8)
+	if err != nil {
+		return nil, fmt.Errorf("--repeats %q: expected 0 to 255 copies", f.repeats)
+	}
+	k.Repeats = uint8(repeats)
+	if k.Timeout, err = parseDelay(f.timeout); err != nil {
+		return nil, fmt.Errorf("--timeout: %w", err)
+	}
+	return lab.NewSRDP(k)
+}
+
+// srdpProfile gives the profile that the flags name.
+func (a *app) srdpProfile(f *labFlags) (*wire.Profile, error) {
+	name := f.profile
+	if name == "" {
+		if name = wire.Direct.String(); f.via != lab.Straight {
+			name = wire.Proxied.String()
+		}
+	}
+	protocol, ok := a.registry.Lookup("srdp")
+	if !ok {
+		return nil, fmt.Errorf("--profile %q: srdp is not built in", name)
+	}
+	var names []string
+	for i := range protocol.Profiles {
+		x := &protocol.Profiles[i]
+		names = append(names, x.Name)
+		if s, ok := x.Config.Profile.(*dissector.Settings); ok && x.Name == name {
+			return &s.Wire, nil
+		}
+	}
+	return nil, fmt.Errorf("--profile %q: expected one of %s", name, strings.Join(names, ", "))
+}

@@ -1,0 +1,284 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ackscope/ackscope/internal/testenv"
+)
+
+// validate holds a value against the part of JSON Schema that ackscope's schemas
+// use; a keyword that it does not know is an error, so that nothing goes unchecked.
+func validate(schema map[string]any, v any) error {
+	for key := range schema {
+		if !slices.Contains([]string{"$schema", "$id", "title", "description", "type", "properties", "required", "additionalProperties", "items", "enum", "minimum", "format", "oneOf"}, key) {
+			return fmt.Errorf("the schema says %q, which this check does not know", key)
+		}
+	}
+	if kinds, ok := schema["oneOf"].([]any); ok {
+		var of []error
+		for _, kind := range kinds {
+			if err := validate(kind.(map[string]any), v); err != nil {
+				of = append(of, err)
+			}
+		}
+		if len(of) != len(kinds)-1 {
+			return fmt.Errorf("of %d kinds it is %d: %w", len(kinds), len(kinds)-len(of), errors.Join(of...))
+		}
+	}
+	if want, ok := schema["type"]; ok {
+		list, several := want.([]any)
+		if !several {
+			list = []any{want}
+		}
+		if !slices.ContainsFunc(list, func(word any) bool { return isOf(word.(string), v) }) {
+			return fmt.Errorf("expected %v, found %v", want, v)
+		}
+	}
+	if enum, ok := schema["enum"].([]any); ok && !slices.Contains(enum, v) {
+		return fmt.Errorf("expected one of %v, found %v", enum, v)
+	}
+	if schema["format"] == "date-time" && v != nil {
+		if _, err := time.Parse(time.RFC3339Nano, v.(string)); err != nil {
+			return err
+		}
+	}
+	if n, ok := v.(json.Number); ok && schema["minimum"] != nil && strings.HasPrefix(n.String(), "-") {
+		return fmt.Errorf("expected %v at least, found %v", schema["minimum"], n)
+	}
+	if items, ok := schema["items"].(map[string]any); ok {
+		for i, x := range v.([]any) {
+			if err := validate(items, x); err != nil {
+				return fmt.Errorf("[%d]: %w", i, err)
+			}
+		}
+	}
+	properties, ok := schema["properties"].(map[string]any)
+	o, isObject := v.(map[string]any)
+	if !ok || !isObject {
+		return nil
+	}
+	for _, key := range schema["required"].([]any) {
+		if _, ok := o[key.(string)]; !ok {
+			return fmt.Errorf("%v is missing", key)
+		}
+	}
+	for key, x := range o {
+		p, ok := properties[key].(map[string]any)
+		if !ok {
+			return fmt.Errorf("%s is no property", key)
+		}
+		if err := validate(p, x); err != nil {
+			return fmt.Errorf("%s: %w", key, err)
+		}
+	}
+	return nil
+}
+
+func isOf(word string, v any) bool {
+	switch x := v.(type) {
+	case nil:
+		return word == "null"
+	case bool:
+		return word == "boolean"
+	case string:
+		return word == "string"
+	case json.Number:
+		return word == "number" || word == "integer" && !strings.ContainsAny(x.String(), ".eE")
+	case []any:
+		return word == "array"
+	}
+	return word == "object"
+}
+
+// What the commands print is what their schemas say.
+func TestSchemas(t *testing.T) {
+	schemas := decodeJSON(t, []byte(output(t, "schema"))).(map[string]any)
+	sets := exported
+	if testing.Short() {
+		sets = sets[:2]
+	}
+	for _, set := range sets {
+		var paths []string
+		for _, name := range set {
+			paths = append(paths, testenv.Capture(t, name))
+		}
+		for _, name := range tableNames {
+			args := []string{name, "--json"}
+			if name == "packets" {
+				args = append(args, "-V", "-x")
+			}
+			for line := range strings.Lines(output(t, append(args, paths...)...)) {
+				if err := validate(schemas[name].(map[string]any), decodeJSON(t, []byte(line))); err != nil {
+					t.Errorf("%s of %s: %v in %s", name, set[0], err, line)
+					break
+				}
+			}
+		}
+	}
+	for _, c := range []string{`{"frame":"1"}`, `{"frame":1,"surplus":1}`, `{}`} {
+		if validate(schemas["events"].(map[string]any), decodeJSON(t, []byte(c))) == nil {
+			t.Errorf("%s passes for an event", c)
+		}
+	}
+}
+
+// outcome runs a command line, whatever comes of it.
+func outcome(args ...string) (out, errs string, code int) {
+	var o, e bytes.Buffer
+	code = run(args, streams{in: strings.NewReader(""), out: &o, err: &e})
+	return o.String(), e.String(), code
+}
+
+// What commands print that is no table is what their schemas say, and no kind of
+// line goes untried. A command without a schema refuses --json.
+func TestObjectSchemas(t *testing.T) {
+	schemas := decodeJSON(t, []byte(output(t, "schema"))).(map[string]any)
+	capt := func(name string) string { return testenv.Capture(t, name) }
+	out := filepath.Join(t.TempDir(), "out.pcapng")
+	loss := capt("reliable-loss10.client.pcap.gz")
+	for name, runs := range map[string][][]string{
+		"state":      {{loss, "--at", "300"}, {"--diff", "290", "310", loss}, {capt("u210_loss10.client.pcapng.gz"), "--at", "40"}},
+		"autopsy":    {{capt("u210_loss10.client.pcapng.gz")}, {capt("u200_lobby.client.pcap.gz")}},
+		"guess":      {{capt("u21d_clean.client.pcap.gz"), "--most", "2"}},
+		"ledger":     {{loss}, {capt("u210_loss10.client.pcapng.gz")}},
+		"replay":     {{loss}, {capt("plain-le-clean.client.pcap.gz"), "--matrix"}, {capt("u210_loss10.client.pcapng.gz"), "--what-if", "resend=50ms"}},
+		"merge":      {{loss, capt("reliable-loss10.server.pcap.gz")}, {"--packets", loss, capt("reliable-loss10.server.pcap.gz")}},
+		"anonymise":  {{"--ports", loss, out}},
+		"simulate":   {{"--fault", "list"}},
+		"capture":    {{"-D"}},
+		"interfaces": {{"-D"}},
+		"fields":     {{}},
+		"explain":    {{}, {"false-ack"}},
+		"protocols":  {{}, {"gaffer:reliable"}},
+	} {
+		seen := map[string]bool{}
+		for _, args := range runs {
+			command := name
+			if name == "interfaces" {
+				command = "packets"
+			}
+			text, errs, code := outcome(append([]string{command, "--json"}, args...)...)
+			if code == exitFailed || text == "" {
+				t.Errorf("%s %q: exit %d: %s", name, args, code, errs)
+			}
+			for line := range strings.Lines(text) {
+				v := decodeJSON(t, []byte(line))
+				if err := validate(schemas[name].(map[string]any), v); err != nil {
+					t.Errorf("%s %q: %v in %s", name, args, err, line)
+					break
+				}
+				kinds, _ := schemas[name].(map[string]any)["oneOf"].([]any)
+				for _, kind := range kinds {
+					if validate(kind.(map[string]any), v) == nil {
+						seen[kind.(map[string]any)["title"].(string)] = true
+					}
+				}
+			}
+		}
+		kinds, _ := schemas[name].(map[string]any)["oneOf"].([]any)
+		for _, kind := range kinds {
+			if title := kind.(map[string]any)["title"].(string); !seen[title] && title != "totals" { // those take a capture: testdata/script/live.txtar
+				t.Errorf("%s: no line was of kind %q", name, title)
+			}
+		}
+		delete(schemas, name)
+	}
+	for _, name := range tableNames { // TestSchemas has them
+		delete(schemas, name)
+	}
+	for name := range schemas {
+		t.Errorf("the schema of %s is held against nothing", name)
+	}
+	a := &app{registry: protocols()}
+	for _, c := range a.command().Commands() {
+		if slices.Contains(schemaNames(), c.Name()) || !c.IsAvailableCommand() {
+			continue
+		}
+		if _, errs, code := outcome(c.Name(), "--json", loss); code != exitFailed {
+			t.Errorf("%s --json: exit %d (%s), expected a refusal: it has no schema", c.Name(), code, errs)
+		}
+	}
+}
+
+// Every command has its manual page, and the same ones each time.
+func TestManualPages(t *testing.T) {
+	folder := t.TempDir()
+	output(t, "man", folder)
+	pages := 0
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		if !c.IsAvailableCommand() && c.HasParent() {
+			return
+		}
+		name := strings.ReplaceAll(c.CommandPath(), " ", "-") + ".1"
+		text, err := os.ReadFile(filepath.Join(folder, name))
+		if err != nil || !bytes.Contains(text, []byte(".SH SYNOPSIS")) {
+			t.Errorf("%s: %v, or no synopsis in it", name, err)
+		}
+		pages++
+		for _, sub := range c.Commands() {
+			walk(sub)
+		}
+	}
+	a := &app{registry: protocols()}
+	walk(a.command())
+	if pages < 20 {
+		t.Errorf("%d pages, expected 20 at least", pages)
+	}
+	again := t.TempDir()
+	output(t, "man", again)
+	one, err := os.ReadFile(filepath.Join(folder, "ackscope-findings.1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if other, err := os.ReadFile(filepath.Join(again, "ackscope-findings.1")); err != nil || !bytes.Equal(one, other) {
+		t.Errorf("a second run writes another page (%v)", err)
+	}
+}
+
+// The completion of a shell is one that the shell takes, and it knows our words.
+func TestCompletion(t *testing.T) {
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		text := output(t, "completion", shell)
+		if !strings.Contains(text, "ackscope") {
+			t.Errorf("%s: no completion", shell)
+		}
+		if shell == "bash" {
+			bash := testenv.Need(t, "bash")
+			check := exec.Command(bash, "-n")
+			check.Stdin = strings.NewReader(text)
+			if out, err := check.CombinedOutput(); err != nil {
+				t.Errorf("bash refuses it: %v\n%s", err, out)
+			}
+		}
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"exp"}, "export"},
+		{[]string{"export", ""}, "parquet"},
+		{[]string{"export", "csv", "--table", "me"}, "messages"},
+		{[]string{"export", "qlog", "--dialect", ""}, "qvis"},
+		{[]string{"packets", "-T", ""}, "ek"},
+		{[]string{"packets", "-t", "ad"}, "adoy"},
+		{[]string{"packets", "-e", "gaffer.seq"}, "gaffer.sequence"},
+		{[]string{"schema", ""}, "findings"},
+	} {
+		if got := output(t, append([]string{"__complete"}, c.args...)...); !strings.Contains(got, c.want) {
+			t.Errorf("%q completes to %q, expected %s among it", c.args, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,212 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/gaffer"
+	"github.com/ackscope/ackscope/machine/gaffer/endpoint"
+	"github.com/ackscope/ackscope/machine/gaffer/messages"
+	"github.com/ackscope/ackscope/schema"
+	"github.com/ackscope/ackscope/sim"
+	"github.com/ackscope/ackscope/wire/bits"
+	wire "github.com/ackscope/ackscope/wire/gaffer"
+)
+
+// gafferCast is a client and a server of the Gaffer family.
+type gafferCast struct {
+	flags   *simulateFlags
+	profile *wire.Profile
+	facts   *sim.Truth
+}
+
+func newGafferCast(a *app, f *simulateFlags) (cast, error) {
+	profile, err := a.simulated(f.protocol)
+	if err != nil {
+		return nil, err
+	}
+	if !profile.HasAcks() {
+		return nil, fmt.Errorf("--protocol %q: expected a profile with acks", f.protocol)
+	}
+	if profile.HasCRC() && profile.ProtocolID == nil {
+		profile = profile.WithProtocolID(0x12345678)
+	}
+	if f.messages > 0 && profile.Messages.Form == wire.MessagesNone {
+		return nil, fmt.Errorf("--messages: the profile of --protocol %s has no message section: give one of your own with --profiles", f.protocol)
+	}
+	return &gafferCast{flags: f, profile: profile}, nil
+}
+
+func (c *gafferCast) enter(s *simulation) error {
+	toB, toA, err := s.flags.paths()
+	if err != nil {
+		return err
+	}
+	var hosts [2]*sim.Host
+	for i, name := range []string{"client", "server"} {
+		if hosts[i], err = c.host(s, i, name); err != nil {
+			return err
+		}
+	}
+	s.links, s.addrs = []*sim.Link{s.world.Connect(hosts[0], hosts[1], toB, toA)}, simulationAddrs[:]
+	return nil
+}
+
+func (c *gafferCast) truth(s *simulation) func(io.Writer) error {
+	c.facts = s.world.Truth()
+	return func(w io.Writer) error { return c.facts.Write(w, s.world.Hosts(), c.truthFile()) }
+}
+
+func (c *gafferCast) note() map[string]string {
+	return map[string]string{"first": c.flags.first}
+}
+
+func (c *gafferCast) summarize(w io.Writer, s *simulation) {
+	for _, h := range s.world.Hosts() {
+		e := h.Endpoint().(*endpoint.Endpoint)
+		fmt.Fprintf(w, "%s: sent %d, acked %d, received %d, rtt %.3f ms, loss %.2f %%\n", h.Name,
+			len(c.facts.Of(h, machine.EventSent)), len(c.facts.Of(h, machine.EventAcked)), len(c.facts.Of(h, machine.EventReceived)),
+			float64(e.Estimates().RTT())/1e6, e.Estimates().Loss()*100)
+	}
+}
+
+// simulated gives the profile that --protocol names, built in or a user's.
+func (a *app) simulated(text string) (*wire.Profile, error) {
+	name, dialect, ok := strings.Cut(text, ":")
+	if !ok {
+		dialect = wire.Article
+	}
+	protocol, ok := a.registry.Lookup(name)
+	if !ok {
+		return nil, fmt.Errorf("--protocol %q: not built in", text)
+	}
+	for i := range protocol.Profiles {
+		if p, ok := protocol.Profiles[i].Config.Profile.(*wire.Profile); ok && protocol.Profiles[i].Name == dialect {
+			return p, nil
+		}
+	}
+	return nil, fmt.Errorf("--protocol %q: no such profile to simulate: expected one of %s, or one from --profiles", text, strings.Join(wire.BuiltinNames(), ", "))
+}
+
+// endpoint builds one side's endpoint as the flags say.
+func (f *simulateFlags) endpoint(profile *wire.Profile, side int) (*endpoint.Endpoint, error) {
+	first, err := pair(f.first, func(text string) (uint32, error) {
+		v, err := strconv.ParseUint(text, 10, 32)
+		return uint32(v), err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("--first: %w", err)
+	}
+	o := endpoint.Options{
+		Profile: profile, Rules: gaffer.RulesOf(profile), Side: machine.Side(side), EventClock: f.eventTime,
+		First: first[side], PeerFirst: first[1-side],
+	}
+	if profile.Fragments == wire.FragmentsReliable {
+		o.FragmentAbove, o.FragmentSize, o.FragmentMost = 1024, 1024, 16
+	}
+	if profile.Messages.Form != wire.MessagesNone {
+		o.Messages = &messages.Options{Resend: messages.Resend{After: f.resend}}
+	}
+	if f.wrong(side) {
+		if o.Fault = endpoint.LookupFault(f.fault); o.Fault == nil {
+			return nil, unknownFault("gaffer", f.fault)
+		}
+	}
+	return endpoint.New(o)
+}
+
+// messageTypes is what messages are drawn by.
+type messageTypes interface {
+	Read(kind uint32, r *bits.Reader) (schema.Record, error)
+	Body(kind uint32) *schema.Body
+}
+
+// spell makes letters of the bytes of all texts.
+func spell(v any) any {
+	switch v := v.(type) {
+	case schema.Record:
+		for i := range v {
+			v[i].Value = spell(v[i].Value)
+		}
+	case []any:
+		for i := range v {
+			v[i] = spell(v[i])
+		}
+	case string:
+		b := []byte(v)
+		for i := range b {
+			b[i] = "etaoinshrdlu    "[b[i]%16]
+		}
+		return string(b)
+	}
+	return v
+}
+
+// drawMessage draws a message of the profile's schema: random bits, as soon as
+// they make a body.
+func drawMessage(rng *rand.Rand, section *wire.MessageSection) (kind uint32, body []byte, err error) {
+	types, ok := section.Bodies.(messageTypes)
+	if !ok {
+		return 0, nil, errors.New("the profile has no schema of its messages")
+	}
+	kind = uint32(rng.IntN(section.Types))
+	for range 10000 {
+		r := bits.NewReader(noise(rng, 1024))
+		record, err := types.Read(kind, &r)
+		if err != nil {
+			continue
+		}
+		spell(record)
+		w := bits.NewWriter(nil)
+		if err := types.Body(kind).Write(&w, record); err == nil && len(w.Data()) <= 512 {
+			return kind, w.Data(), nil
+		}
+	}
+	return 0, nil, fmt.Errorf("no message of type %d of at most 512 bytes came up in 10,000 draws", kind)
+}
+
+func (c *gafferCast) host(s *simulation, side int, name string) (*sim.Host, error) {
+	f := s.flags
+	e, err := f.endpoint(c.profile, side)
+	if err != nil {
+		return nil, err
+	}
+	rates, err := pair(f.rate, func(text string) (float64, error) { return strconv.ParseFloat(text, 64) })
+	if err != nil || !(rates[side] > 0 && rates[side] <= 1e6) {
+		return nil, fmt.Errorf("--rate %q: expected packets a second, up to a million", f.rate)
+	}
+	refuse, err := pair(f.refuse, parseShare)
+	if err != nil {
+		return nil, fmt.Errorf("--refuse: %w", err)
+	}
+	least, most, err := parseRange(f.payload)
+	if err != nil {
+		return nil, fmt.Errorf("--payload: %w", err)
+	}
+	frame := time.Duration(float64(time.Second) / rates[side])
+	phase := time.Duration(s.world.Rand("phase " + name).Int64N(int64(frame)))
+	due := 0.0
+	app := func(fr *sim.Frame) {
+		if fr.Now >= machine.Instant(f.duration) {
+			return
+		}
+		for due += f.messages / rates[side]; due >= 1 && e.CanSubmit(); due-- {
+			kind, body, err := drawMessage(fr.Rand, &c.profile.Messages)
+			if err != nil {
+				s.failed = fmt.Errorf("--messages: %w", err)
+				return
+			}
+			fr.Do(machine.Submit{Channel: messages.ChannelMessage, Type: kind, Payload: body})
+		}
+		fr.Do(machine.Submit{Channel: messages.ChannelPacket, Payload: noise(fr.Rand, least+fr.Rand.IntN(most-least+1))})
+	}
+	return s.world.AddHost(name, e, sim.HostOptions{
+		Frame: frame, Phase: phase, FrameJitter: frame / 50, App: app, EventDriven: f.eventTime, Refuse: refuse[side],
+	}), nil
+}

@@ -1,0 +1,298 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/internal/testenv"
+)
+
+// sampler writes the first frames of every capture of the repository into one:
+// all link types, oddities and protocols that they have. Every frame keeps what its
+// own file says of it, but for the number.
+func sampler(t *testing.T, each int) string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(filepath.Dir(testenv.Capture(t, "README.md")), "*.pcap*"))
+	if err != nil || len(paths) < 100 {
+		t.Fatalf("%d captures (%v), expected 100 at least", len(paths), err)
+	}
+	path := filepath.Join(t.TempDir(), "all.pcapng")
+	out, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	w, err := capture.NewWriter(out, capture.WriterOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range paths {
+		in, err := capture.Open([]string{p}, capture.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids := map[int]int{}
+		decoder := capture.NewDecoder(capture.DecodeOptions{})
+		var f capture.Frame
+		var packet capture.Packet
+		for range each {
+			if err := in.Next(&f); errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				t.Fatalf("%s: %v", p, err)
+			}
+			// tshark also takes apart what ICMP quotes.
+			decoder.Decode(&f, &packet)
+			if packet.Transport == capture.NoTransport && slices.ContainsFunc(packet.Layers, func(l capture.Layer) bool { return l.Kind == capture.LayerIPv4 || l.Kind == capture.LayerIPv6 }) {
+				continue
+			}
+			id, ok := ids[f.Interface]
+			if !ok {
+				described := in.Interfaces(0)[f.Interface]
+				if id, err = w.AddInterface(described); err != nil {
+					t.Fatal(err)
+				}
+				ids[f.Interface] = id
+			}
+			f.Interface = id
+			if err := w.WriteFrame(&f); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := in.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// both gives the fields of frames and headers that tshark knows by the same names.
+func both(t *testing.T, tshark string) (names []string) {
+	t.Helper()
+	theirs := map[string]bool{}
+	for line := range strings.Lines(string(testenv.Output(t, tshark, "-G", "fields"))) {
+		if c := strings.Split(line, "\t"); len(c) > 2 && c[0] == "F" {
+			theirs[c[2]] = true
+		}
+	}
+	header := regexp.MustCompile(`^(frame|eth|vlan|ieee8021ad|ip|ipv6|udp|tcp)\.`)
+	for _, f := range (&app{registry: protocols()}).table().Fields() {
+		// The number of a conversation takes an analysis, which tells TCP message by
+		// message: TestAsTshark holds it.
+		if header.MatchString(f.Name) && f.Name != "frame.file" && !strings.HasSuffix(f.Name, ".stream") {
+			if !theirs[f.Name] {
+				t.Errorf("tshark knows no field %s", f.Name)
+			}
+			names = append(names, f.Name)
+		}
+	}
+	return names
+}
+
+// Every field that both know reads as tshark's, over all captures that are shipped.
+func TestFieldsAsTsharkEverywhere(t *testing.T) {
+	tshark := testenv.Need(t, "tshark")
+	each := 15
+	switch {
+	case testing.Short():
+		each = 4
+	case testenv.Required():
+		each = 60
+	}
+	all := sampler(t, each)
+	names := both(t, tshark)
+	args := []string{"-T", "fields", "-E", "header=y"}
+	for _, n := range names {
+		args = append(args, "-e", n)
+	}
+	theirs := string(testenv.Output(t, tshark, append([]string{"-r", all}, args...)...))
+	ours := output(t, append(append([]string{"packets"}, args...), all)...)
+	diffLines(t, strings.Join(names, " "), theirs, ours)
+	if n := strings.Count(ours, "\n"); n < 300 {
+		t.Errorf("%d lines, expected 300 at least", n)
+	}
+}
+
+// The options of -E do what tshark's do.
+func TestFieldOptionsAsTshark(t *testing.T) {
+	tshark := testenv.Need(t, "tshark")
+	path := testenv.Capture(t, "t210_clean.client.pcap.gz")
+	columns := []string{"-c", "3", "-T", "fields", "-e", "frame.number", "-e", "ip.addr", "-e", "udp.port", "-e", "tcp.port"}
+	for _, options := range []string{
+		"quote=s separator=; aggregator=/s", "quote=n separator=ab occurrence=l header=n", "separator=/s occurrence=f bom=n", "bom=y header=y quote=d separator=, aggregator=; occurrence=a",
+	} {
+		args := columns
+		for o := range strings.FieldsSeq(options) {
+			args = append(slices.Clip(args), "-E", o)
+		}
+		theirs := string(testenv.Output(t, tshark, append([]string{"-r", path}, args...)...))
+		diffLines(t, options, theirs, output(t, append(append([]string{"packets"}, args...), path)...))
+	}
+	for _, wrong := range []string{"quote=x", "header=x", "occurrence=b", "separator=", "bom", "nothing=y"} {
+		var out, complaint bytes.Buffer
+		if code := run([]string{"packets", "-T", "fields", "-e", "frame.number", "-E", wrong, path}, streams{in: strings.NewReader(""), out: &out, err: &complaint}); code != 2 {
+			t.Errorf("-E %s: exit %d, expected 2", wrong, code)
+		}
+	}
+}
+
+// The time column reads as tshark's, whatever the file's clock ticks in.
+func TestTimesAsTshark(t *testing.T) {
+	tshark := testenv.Need(t, "tshark")
+	for _, name := range []string{"reliable-loss10.client.pcap.gz", "u210_loss10.client.pcapng.gz"} {
+		path := testenv.Capture(t, name)
+		formats := timeFormats
+		if strings.HasSuffix(name, ".pcap.gz") {
+			formats = []string{"r", "ud"} // the clock ticks in microseconds
+		}
+		for _, format := range formats {
+			args := []string{"-t", format, "-Y", "frame.number in {2, 3, 7, 11}"}
+			column := func(text string) (list []string) {
+				for line := range strings.Lines(text) {
+					cells := strings.Fields(line)
+					if strings.Contains(cells[1], "-") || strings.Contains(cells[1], "/") {
+						cells[1] += " " + cells[2]
+					}
+					list = append(list, cells[1])
+				}
+				return list
+			}
+			theirs := column(string(testenv.Output(t, tshark, append([]string{"-r", path}, args...)...)))
+			if ours := column(output(t, append(append([]string{"packets"}, args...), path)...)); !slices.Equal(theirs, ours) || len(ours) != 4 {
+				t.Errorf("%s: -t %s: %q, tshark has %q", name, format, ours, theirs)
+			}
+		}
+	}
+}
+
+// The bytes of -x are tshark's, but for its line between packets.
+func TestHexAsTshark(t *testing.T) {
+	tshark := testenv.Need(t, "tshark")
+	path := testenv.Capture(t, "reliable-loss10.client.pcap.gz")
+	dump := regexp.MustCompile(`(?m)^[0-9a-f]{4}  .*$`)
+	theirs := dump.FindAllString(string(testenv.Output(t, tshark, "-r", path, "-c", "50", "-x")), -1)
+	ours := dump.FindAllString(output(t, "packets", "-c", "50", "-x", path), -1)
+	if !slices.Equal(theirs, ours) || len(ours) < 100 {
+		t.Errorf("%d lines of bytes, tshark has %d, or they differ", len(ours), len(theirs))
+	}
+}
+
+// -T json and -T ek have tshark's shape, and every key that both have its value.
+func TestJSONAsTshark(t *testing.T) {
+	tshark := testenv.Need(t, "tshark")
+	all := sampler(t, 2)
+	for _, c := range []struct {
+		args  []string
+		least int
+	}{
+		{[]string{"-T", "json"}, 3000},
+		{[]string{"-T", "ek"}, 3000},
+		{[]string{"-T", "json", "-e", "frame.number", "-e", "ip.addr", "-e", "udp.payload", "-e", "ip.flags.df"}, 500},
+		{[]string{"-T", "ek", "-e", "frame.number", "-e", "ip.addr", "-e", "udp.payload", "-e", "ip.flags.df"}, 500},
+	} {
+		args := append([]string{"-r", all}, c.args...)
+		if c.args[1] == "json" {
+			args = append(args, "--no-duplicate-keys")
+		}
+		theirs := map[string]map[string]string{}
+		for _, o := range documents(t, testenv.Output(t, tshark, args...)) {
+			theirs[o[frameKey]] = o
+		}
+		ours := documents(t, []byte(output(t, append(append([]string{"packets"}, c.args...), all)...)))
+		same := 0
+		frames := map[string]bool{}
+		for _, o := range ours {
+			frames[o[frameKey]] = true
+			for key, v := range o {
+				w, ok := theirs[o[frameKey]][key]
+				ok = ok && !strings.HasSuffix(key, "eth_eth_addr") // tshark writes this key twice
+				if ok && w != v {
+					t.Fatalf("%q: frame %s: %s is %s, tshark has %s", c.args, o[frameKey], key, v, w)
+				}
+				if ok {
+					same++
+				}
+			}
+		}
+		if len(frames) != len(theirs) {
+			t.Errorf("%q: %d frames, tshark has %d", c.args, len(frames), len(theirs))
+		}
+		if same < c.least {
+			t.Errorf("%q: %d keys have the same values, expected %d at least", c.args, same, c.least)
+		}
+	}
+}
+
+// frameKey is where documents puts the number of an object's frame.
+const frameKey = "frame"
+
+// documents reads JSON or JSON Lines and flattens each object: a key is the way to
+// its value, without the trees that tshark hangs the bits of a field into.
+func documents(t *testing.T, text []byte) (list []map[string]string) {
+	t.Helper()
+	var whole []any
+	for d := json.NewDecoder(bytes.NewReader(text)); ; {
+		var v any
+		if err := d.Decode(&v); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if l, ok := v.([]any); ok {
+			whole = append(whole, l...)
+			continue
+		}
+		whole = append(whole, v)
+	}
+	for _, v := range whole {
+		values := map[string][]string{}
+		var walk func(way string, v any)
+		walk = func(way string, v any) {
+			if o, ok := v.(map[string]any); ok {
+				for k, x := range o {
+					if strings.HasSuffix(k, "_tree") {
+						walk(way, x)
+						continue
+					}
+					walk(way+"/"+k, x)
+				}
+				return
+			}
+			if l, ok := v.([]any); ok {
+				for _, x := range l {
+					walk(way, x)
+				}
+				return
+			}
+			values[way] = append(values[way], fmt.Sprint(v))
+		}
+		walk("", v)
+		flat := map[string]string{}
+		for way, l := range values {
+			slices.Sort(l) // what hangs in several trees has no order
+			flat[way] = strings.Join(l, " ")
+		}
+		for way, value := range flat {
+			if last := way[strings.LastIndexByte(way, '/')+1:]; strings.HasSuffix(last, "frame.number") || strings.HasSuffix(last, "frame_number") {
+				flat[frameKey] = value
+			}
+		}
+		if flat[frameKey] != "" {
+			list = append(list, flat)
+		}
+	}
+	return list
+}

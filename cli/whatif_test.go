@@ -1,0 +1,308 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/gaffer/messages"
+	"github.com/ackscope/ackscope/replay/whatif"
+	"github.com/ackscope/ackscope/sim"
+)
+
+// whatIfGame is a game with messages.
+const whatIfGame = `
+protocol: gaffer
+name: game
+base: article
+settings:
+  messages: {form: by-id, types: 2, max_per_packet: 32, send_queue: 1024, receive_queue: 256}
+  schema:
+    messages:
+      0: {name: Move, fields: [{name: x, type: int, min: -1000, max: 1000}, {name: jump, type: bool}]}
+      1: {name: Chat, fields: [{name: text, type: string, max: 24}]}
+`
+
+// whatIfGames are that game, and others like it: one with a smaller window, one with
+// fewer acks in its headers.
+var whatIfGames = map[string]string{
+	"gaffer:game":   whatIfGame,
+	"gaffer:narrow": strings.NewReplacer("name: game", "name: narrow", "receive_queue: 256", "receive_queue: 16").Replace(whatIfGame),
+	"gaffer:few": strings.NewReplacer("name: game", "name: few", "settings:",
+		"settings:\n  header: [{field: sequence, bits: 16}, {field: ack, bits: 16}, {field: ack_bits, bits: 16}]").Replace(whatIfGame),
+}
+
+// whatIfRun is a simulated run that is captured, with the truth of it: how long
+// each reliable message took, by its sender's host.
+type whatIfRun struct {
+	path    string
+	truth   map[string][]time.Duration
+	resends map[string]int
+	sent    map[string]int // bytes
+}
+
+// simulateMessages runs a simulation and takes down when each message was
+// submitted and when it was handed over.
+func simulateMessages(t *testing.T, dir string, f simulateFlags) whatIfRun {
+	t.Helper()
+	profile := filepath.Join(dir, "game.yaml")
+	if err := os.WriteFile(profile, []byte(cmp.Or(whatIfGames[f.protocol], whatIfGame)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a := &app{streams: streams{out: &bytes.Buffer{}, err: &bytes.Buffer{}}, registry: protocols()}
+	a.flags.profiles = []string{profile}
+	if err := a.loadProfiles(); err != nil {
+		t.Fatal(err)
+	}
+	f.write = filepath.Join(dir, "run.pcapng")
+	s, err := a.newSimulation(&f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type key struct {
+		host    *sim.Host
+		channel uint8
+		id      uint16
+	}
+	submitted := map[key]machine.Instant{}
+	count := map[*sim.Host]uint16{} // of Gaffer's messages, whose ids begin at 0
+	x := whatIfRun{path: f.write, truth: map[string][]time.Duration{}, resends: map[string]int{}, sent: map[string]int{}}
+	other := func(h *sim.Host) *sim.Host { return s.world.Hosts()[1-h.Index] }
+	s.world.Watch(func(step *sim.Step) {
+		if in, ok := step.In.(machine.Submit); ok && strings.HasPrefix(f.protocol, "gaffer") && in.Channel == messages.ChannelMessage {
+			submitted[key{step.Host, in.Channel, count[step.Host]}] = step.At
+			count[step.Host]++
+		}
+		for _, e := range step.Out.Events {
+			switch e.Kind {
+			case machine.EventSent:
+				if !strings.HasPrefix(f.protocol, "gaffer") {
+					submitted[key{step.Host, e.Channel, uint16(e.Sequence)}] = step.At
+				}
+			case machine.EventResent:
+				x.resends[s.addrs[step.Host.Index].Addr().String()]++
+			default:
+			}
+		}
+		for _, d := range step.Out.Transmit {
+			x.sent[s.addrs[step.Host.Index].Addr().String()] += len(d.Bytes)
+		}
+		for _, d := range step.Out.Deliver {
+			from := other(step.Host)
+			k := key{from, d.Channel, uint16(d.ID)}
+			if at, ok := submitted[k]; ok {
+				host := s.addrs[from.Index].Addr().String()
+				x.truth[host] = append(x.truth[host], step.At.Sub(at))
+				delete(submitted, k)
+			}
+		}
+	})
+	end := tapFile(t, s)
+	if err := s.world.Run(machine.Instant(f.duration + time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if err := end(); err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range x.truth {
+		slices.Sort(l)
+	}
+	return x
+}
+
+// whatIfObject is what the test reads of replay --what-if --json.
+type whatIfObject struct {
+	Addr      string         `json:"addr"`
+	Original  whatIfFigures  `json:"original"`
+	Rehearsal whatIfFigures  `json:"rehearsal"`
+	Estimate  whatIfFigures  `json:"estimate"`
+	Settings  []whatIfValued `json:"settings"`
+	Fit       float64        `json:"fit"`
+	Certainty string         `json:"certainty"`
+}
+
+type whatIfValued struct {
+	Name  string  `json:"name"`
+	Value float64 `json:"value"`
+	Unit  string  `json:"unit"`
+}
+
+type whatIfFigures struct {
+	Packets   float64 `json:"packets"`
+	Bytes     float64 `json:"bytes"`
+	Resends   float64 `json:"resends"`
+	Delivered int     `json:"delivered"`
+	P50       float64 `json:"latency_ms_p50"`
+	P95       float64 `json:"latency_ms_p95"`
+}
+
+// whatIfOf runs the command and gives what it says by host.
+func whatIfOf(t *testing.T, x whatIfRun, change string) map[string]whatIfObject {
+	t.Helper()
+	profile := filepath.Join(filepath.Dir(x.path), "game.yaml")
+	var out, trouble bytes.Buffer
+	args := []string{"replay", "--profiles", profile, "--json", "--what-if", change, x.path}
+	if code := run(args, streams{out: &out, err: &trouble}); code != 0 {
+		t.Fatalf("%v: exit %d: %s", args, code, trouble.String())
+	}
+	hosts := map[string]whatIfObject{}
+	for line := range strings.Lines(out.String()) {
+		var o whatIfObject
+		if err := json.Unmarshal([]byte(line), &o); err != nil {
+			t.Fatal(err)
+		}
+		host, _, _ := strings.Cut(o.Addr, ":")
+		hosts[host] = o
+	}
+	return hosts
+}
+
+// TestWhatIf simulates the same network twice, with two resend times, and holds
+// what --what-if makes of the first capture against what really happened in the
+// second run; and the run with the capture's own settings against the first.
+//
+// The tolerances are the method's: a frame, since a one-way delay is taken for half
+// a round trip that has waited for frames; and a share, since half of what nobody
+// answered is taken for lost.
+func TestWhatIf(t *testing.T) {
+	base := simulateFlags{
+		seed: 7, loss: "10%", delay: "40ms", jitter: "5ms", dup: "0%", bandwidth: "0", duration: 30 * time.Second, rate: "60", payload: "16-100",
+		refuse: "0%", first: "0", clients: 1, mix: "1/0/0", repeats: "0", timeout: "0s", services: "none", end: "none", faulty: "a", tap: "a", limitless: true,
+	}
+	with := func(change func(*simulateFlags)) simulateFlags {
+		f := base
+		change(&f)
+		return f
+	}
+	slow := with(func(f *simulateFlags) { f.protocol, f.messages, f.resend = "gaffer:game", 20, 100*time.Millisecond })
+	quick := with(func(f *simulateFlags) { f.protocol, f.messages, f.resend = "gaffer:game", 20, 50*time.Millisecond })
+	lossy := func(f simulateFlags) simulateFlags { f.loss, f.seed = "25%", 11; return f }
+	atB := func(f simulateFlags) simulateFlags { f.tap = "b"; return f }
+	tide := with(func(f *simulateFlags) { f.protocol, f.messages = "riptide:2.2.1", 30 })
+	slowTide := with(func(f *simulateFlags) {
+		f.protocol, f.messages, f.resend = "riptide:2.2.1", 30, 250*time.Millisecond
+	})
+	plain := with(func(f *simulateFlags) { f.protocol, f.rate, f.timeout = "srdp", "30", "200ms" })
+	slowPlain := with(func(f *simulateFlags) { f.protocol, f.rate, f.timeout = "srdp", "30", "400ms" })
+	many := with(func(f *simulateFlags) { f.protocol, f.messages, f.resend = "gaffer:game", 100, 100*time.Millisecond })
+	narrow := with(func(f *simulateFlags) { f.protocol, f.messages, f.resend = "gaffer:narrow", 100, 100*time.Millisecond })
+	fewAcks := with(func(f *simulateFlags) { f.protocol, f.messages, f.resend = "gaffer:few", 20, 100*time.Millisecond })
+	twice := with(func(f *simulateFlags) { f.protocol, f.rate, f.timeout, f.repeats = "srdp", "30", "200ms", "2" })
+	at := func(f simulateFlags, rate string) simulateFlags { f.rate = rate; return f }
+	runs := map[string]whatIfRun{}
+	all := t.TempDir()
+	simulated := func(t *testing.T, f simulateFlags) whatIfRun {
+		t.Helper()
+		key := fmt.Sprintf("%+v", f)
+		if _, ok := runs[key]; !ok {
+			dir := filepath.Join(all, strconv.Itoa(len(runs)))
+			if err := os.Mkdir(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			runs[key] = simulateMessages(t, dir, f)
+		}
+		return runs[key]
+	}
+	for _, c := range []struct {
+		name          string
+		first, second simulateFlags
+		change        string
+		resend        float64 // that is found in the first, in ms; 0: not looked at
+		near, far     float64 // tolerance, as a share: of what the side at the tap sends, and the other
+	}{
+		{"gaffer 100 to 50", slow, quick, "resend=50ms", 100, 0.05, 0.2},
+		{"gaffer 50 to 100", quick, slow, "resend=100ms", 50, 0.05, 0.2},
+		{"gaffer 100 to 50, 25 % lost, tap at b", lossy(atB(slow)), lossy(atB(quick)), "resend=50ms", 100, 0.1, 0.25},
+		{"riptide to 250", tide, slowTide, "resend=250ms", 0, 0.2, 0.2},
+		{"riptide from 250", slowTide, tide, "resend=1.2rtt", 250, 0.2, 0.2},
+		{"srdp 200 to 400", plain, slowPlain, "resend=400ms", 200, 0.25, 0.25},
+		{"srdp 400 to 200", slowPlain, plain, "resend=200ms", 400, 0.25, 0.25},
+		{"gaffer to a window of 16", many, narrow, "window=16", 100, 0.1, 0.3},
+		{"gaffer from a window of 16", narrow, many, "window=256", 100, 0.1, 0.25},
+		{"gaffer to 16 acks", slow, fewAcks, "acks=16", 100, 0.1, 0.25},
+		{"gaffer 60 to 30 packets", slow, at(slow, "30"), "rate=30", 100, 0.25, 0.25},
+		{"gaffer 60 to 120 packets", slow, at(slow, "120"), "rate=120", 100, 0.25, 0.25},
+		{"riptide 60 to 30 ticks", tide, at(tide, "30"), "rate=30", 0, 0.25, 0.25},
+		{"riptide 60 to 20 ticks", tide, at(tide, "20"), "rate=20", 0, 0.25, 0.25},
+		{"srdp to 2 copies", plain, twice, "repeats=2", 200, 0.2, 0.2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if testing.Short() && !strings.HasSuffix(c.name, "100 to 50") {
+				t.Skip("one case with -short")
+			}
+			first, second := simulated(t, c.first), simulated(t, c.second)
+			told := whatIfOf(t, first, c.change)
+			if len(told) != 2 {
+				t.Fatalf("%d sides, expected 2", len(told))
+			}
+			near := simulationAddrs[0].Addr().String()
+			if c.first.tap == "b" {
+				near = simulationAddrs[1].Addr().String()
+			}
+			// How the frames of two games at another rate lie to each other nobody knows.
+			frame := 0.0
+			if rate, err := strconv.ParseFloat(strings.TrimPrefix(c.change, "rate="), 64); err == nil {
+				frame = 1000 / rate
+			}
+			for host, o := range told {
+				tolerance, share := c.far, 0.15
+				if host == near {
+					tolerance, share = c.near, 0.08
+				} else if o.Certainty == machine.Unknown.String() {
+					continue // it says itself that it cannot tell
+				}
+				tell := fmt.Sprintf("%s (near: %t)", host, host == near)
+				hold(t, tell+": rehearsal", o.Rehearsal, first.truth[host], tolerance, 0)
+				hold(t, tell+": what-if", o.Estimate, second.truth[host], tolerance, frame)
+				holdBytes(t, tell+": what-if", &o.Estimate, second.sent[host], share)
+				if c.resend > 0 && host == near {
+					if v := o.Settings[0]; v.Name != "resend" || v.Unit != "ms" || math.Abs(v.Value-c.resend) > 17 {
+						t.Errorf("resend found: %+v, it was %v ms", v, c.resend)
+					}
+				}
+				was, is := float64(first.resends[host]), float64(second.resends[host])
+				if math.Abs(is-was) > 0.3*was && (is > was) != (o.Estimate.Resends > o.Rehearsal.Resends) {
+					t.Errorf("%s: sent again %v, with the change %v; truly %v and %v", tell, o.Rehearsal.Resends, o.Estimate.Resends, was, is)
+				}
+			}
+		})
+	}
+}
+
+// hold compares figures with the times that messages really took.
+func hold(t *testing.T, what string, got whatIfFigures, truth []time.Duration, tolerance, frame float64) {
+	t.Helper()
+	for _, q := range []struct {
+		name string
+		at   float64
+		got  float64
+	}{{"p50", 0.5, got.P50}, {"p95", 0.95, got.P95}} {
+		want := float64(whatif.Quantile(truth, q.at)) / 1e6
+		t.Logf("%s: %s %.1f ms, truly %.1f ms", what, q.name, q.got, want)
+		if math.Abs(q.got-want) > max(tolerance*want, 17)+frame {
+			t.Errorf("%s: %s %.1f ms, truly %.1f ms: beyond %.0f %%", what, q.name, q.got, want, 100*tolerance)
+		}
+	}
+	if d := math.Abs(float64(got.Delivered - len(truth))); d > 0.02*float64(len(truth))+2 {
+		t.Errorf("%s: %d messages delivered, truly %d", what, got.Delivered, len(truth))
+	}
+}
+
+// holdBytes compares what a side sent with what it truly did.
+func holdBytes(t *testing.T, what string, got *whatIfFigures, truth int, tolerance float64) {
+	t.Helper()
+	t.Logf("%s: %.0f bytes, truly %d", what, got.Bytes, truth)
+	if math.Abs(got.Bytes-float64(truth)) > tolerance*float64(truth) {
+		t.Errorf("%s: %.0f bytes, truly %d: beyond %.0f %%", what, got.Bytes, truth, 100*tolerance)
+	}
+}

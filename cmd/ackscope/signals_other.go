@@ -1,6 +1,0 @@
-//go:build !unix
-
-package main
-
-// ignoreSizeSignal does nothing: the system has no such signal.
-func ignoreSizeSignal() {}
