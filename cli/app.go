@@ -47,6 +47,7 @@ type app struct {
 	headed     bool   // a heading of a recording was printed
 	buffered   *bufio.Writer
 	fieldTable *filter.Table
+	newEndings func() endings
 }
 
 // writer gives standard output, buffered: run flushes it.

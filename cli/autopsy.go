@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -17,7 +18,7 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-func (a *app) autopsyCommand() *cobra.Command {
+func autopsyCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "autopsy [FILE...]",
 		Short: "How each connection ended: what was exchanged last, what was unacked, who gave up",
@@ -64,8 +65,8 @@ func (a *app) autopsy(args []string) error {
 // autopsyOf tells how the connections of a recording ended.
 func (a *app) autopsyOf(from *recording, paint painter) error {
 	var m mortuary
-	a.memory.gone = m.forget
-	s, in, err := a.study(from, m.take)
+	a.memory.gone = m.Forget
+	s, in, err := a.study(from, m.Take)
 	if in != nil {
 		defer in.Close()
 	}
@@ -78,13 +79,8 @@ func (a *app) autopsyOf(from *recording, paint painter) error {
 		}
 	}
 	_, end := s.Span()
-	m.compact()
 	told := 0
-	for _, x := range m.order {
-		how := x.how(end)
-		if how == "" {
-			continue
-		}
+	for x, how := range m.ended(end) {
 		told++
 		if a.flags.json {
 			if err := x.object(a, from, how); err != nil {
@@ -102,6 +98,9 @@ func (a *app) autopsyOf(from *recording, paint painter) error {
 	return a.ended(err)
 }
 
+// newEndings tells how the connections of Riptide ended.
+func newEndings() endings { return &mortuary{} }
+
 // mortuary keeps the remains of all flows that an autopsy can tell of.
 type mortuary struct {
 	byFlow map[*analyze.Flow]*remains
@@ -109,8 +108,8 @@ type mortuary struct {
 	dead   int // of order: those whose flows were let go
 }
 
-// forget lets go of a flow's remains.
-func (m *mortuary) forget(f *analyze.Flow, _ analyze.Reason) {
+// Forget lets go of a flow's remains.
+func (m *mortuary) Forget(f *analyze.Flow, _ analyze.Reason) {
 	x := m.byFlow[f]
 	if x == nil {
 		return
@@ -128,7 +127,32 @@ func (m *mortuary) compact() {
 	m.dead = 0
 }
 
-func (m *mortuary) take(r *analyze.Record) {
+// ended gives what is left of the connections that had ended when the capture did,
+// and in a word how they had.
+func (m *mortuary) ended(end machine.Instant) iter.Seq2[*remains, string] {
+	return func(yield func(*remains, string) bool) {
+		m.compact()
+		for _, x := range m.order {
+			if how := x.how(end); how != "" && !yield(x, how) {
+				return
+			}
+		}
+	}
+}
+
+// Ended tells of each connection that had ended when the capture did.
+func (m *mortuary) Ended(end machine.Instant) (list []ending) {
+	for x, how := range m.ended(end) {
+		list = append(list, ending{
+			flow: x.flow, silent: how == "silence", story: x.story(how),
+			page: func(paint painter) []byte { return x.text(paint, how) },
+		})
+	}
+	return list
+}
+
+// Take keeps what a record tells of its flow.
+func (m *mortuary) Take(r *analyze.Record) {
 	f := r.Flow
 	if f == nil || f.Protocol == nil || f.Protocol.Name != riptide.Protocol.Name {
 		return

@@ -67,7 +67,7 @@ func TestConfusion(t *testing.T) {
 	m = matrix{}
 	m.title("recorded")
 	recorded := map[string][]string{}
-	paths, err := filepath.Glob("../../testdata/pcaps/*.pcap*.gz")
+	paths, err := filepath.Glob("../testdata/pcaps/*.pcap*.gz")
 	if err != nil || len(paths) < 200 {
 		t.Fatalf("%d captures, %v", len(paths), err)
 	}

@@ -177,7 +177,7 @@ func (a *app) tell(name string, f *exportFlags, args []string, to export.Encoder
 		if l.filter, err = a.compile(f.filter); err != nil {
 			return err
 		}
-		l.tellPackets(to, len(a.paths(args)) > 1, f.tree, f.hex)
+		tellPackets(l, to, len(a.paths(args)) > 1, f.tree, f.hex)
 		return l.run(args)
 	case export.Events.Name:
 		return a.tellEvents(&eventPrinter{app: a}, f.filter, args, to)

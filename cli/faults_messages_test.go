@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	messagesFile = "../../docs/faults-messages.yaml"
+	messagesFile = "../docs/faults-messages.yaml"
 
 	messagesWindow = 64 // what the profile says
 	messagesMost   = 32 // of a packet

@@ -59,7 +59,7 @@ type shadow struct {
 // faultRun is one run of a scenario with a fault, what three taps saw of it, and
 // where the faulty endpoint left the right way.
 type faultRun struct {
-	line   faultLine
+	line   faultOf
 	flags  simulateFlags
 	args   []string
 	side   int // the faulty one
@@ -70,7 +70,7 @@ type faultRun struct {
 }
 
 // flagsOf gives the flags of `ackscope simulate` for a fault's scenario.
-func flagsOf(t *testing.T, x faultLine, seed int, loss string) (f simulateFlags, args []string) {
+func flagsOf(t *testing.T, x faultOf, seed int, loss string) (f simulateFlags, args []string) {
 	t.Helper()
 	args = append(args, x.scenario...)
 	if own := slices.Index(args, "--loss"); own >= 0 {
@@ -113,20 +113,20 @@ func tapFile(t *testing.T, s *simulation) func() error {
 }
 
 // runFault runs a scenario once, with taps at three places, and the shadow.
-func runFault(t *testing.T, a *app, dir string, x faultLine, seed int, loss string) *faultRun {
+func runFault(t *testing.T, a *app, dir string, x faultOf, seed int, loss string) *faultRun {
 	t.Helper()
 	flags, args := flagsOf(t, x, seed, loss)
 	r := &faultRun{line: x, flags: flags, args: args, links: map[int]machine.Peer{}}
 	if flags.faulty == "b" {
 		r.side = 1
 	}
-	s, err := a.newSimulation(&r.flags)
+	s, err := a.newSimulation(known.Simulators(), &r.flags)
 	if err != nil {
 		t.Fatalf("%v: %v", args, err)
 	}
 	right := flags
 	right.fault = ""
-	twin, err := a.newSimulation(&right)
+	twin, err := a.newSimulation(known.Simulators(), &right)
 	if err != nil {
 		t.Fatalf("%v: %v", args, err)
 	}

@@ -58,7 +58,7 @@ func firstOf(rules ...oracle) oracle {
 }
 
 // oraclesOf gives those of a fault.
-func oraclesOf(x faultLine) oracles {
+func oraclesOf(x faultOf) oracles {
 	known, usual := riptideOracles, oracles{}
 	switch x.protocol {
 	case "gaffer":
@@ -80,8 +80,8 @@ func oraclesOf(x faultLine) oracles {
 
 // notesLines gives the faults of Riptide that the notes' own form can show. It has
 // no acks in Notify and no list of received ids.
-func notesLines() (lines []faultLine) {
-	for _, x := range faultLines() {
+func notesLines() (lines []faultOf) {
+	for _, x := range allFaults() {
 		if x.protocol != "riptide" || x.unobservable != "" || x.name == "window-shift" || strings.HasPrefix(x.name, "notify-") {
 			continue
 		}
@@ -96,7 +96,7 @@ func notesLines() (lines []faultLine) {
 }
 
 // faultsPage has the table of the whole grid.
-const faultsPage = "../../docs/faults.md"
+const faultsPage = "../docs/faults.md"
 
 // TestFaults runs every fault over seeds, losses and taps, and holds what replay
 // says against what the oracles do. ACKSCOPE_FAULTS=1 (make faults) runs all, and
@@ -118,7 +118,7 @@ func TestFaults(t *testing.T) {
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "\t\t\t\tat the endpoint\t\tbetween\t\tfar\t\t")
 	fmt.Fprintln(w, "protocol\tfault\truns\tdiffer\tnone could\tfound\tnone could\tfound\tnone could\tfound\t")
-	for _, x := range append(faultLines(), notesLines()...) {
+	for _, x := range append(allFaults(), notesLines()...) {
 		if !strings.Contains(x.protocol+" "+x.name, only) || full == "" && slices.Contains(x.scenario, "98%") {
 			continue // the latter takes ten seconds
 		}
@@ -165,7 +165,7 @@ func TestFaults(t *testing.T) {
 
 // lossesOf gives three levels of loss: around that of the scenario, where it has
 // one of its own.
-func lossesOf(t *testing.T, x faultLine) []string {
+func lossesOf(t *testing.T, x faultOf) []string {
 	t.Helper()
 	own := slices.Index(x.scenario, "--loss")
 	if own < 0 {

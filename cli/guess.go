@@ -10,7 +10,7 @@ import (
 	"github.com/ackscope/ackscope/dissect/riptide"
 )
 
-func (a *app) guessCommand() *cobra.Command {
+func guessCommand(a *app) *cobra.Command {
 	var most int
 	c := &cobra.Command{
 		Use:   "guess [FILE...]",

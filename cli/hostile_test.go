@@ -292,7 +292,7 @@ func TestHostileArguments(t *testing.T) {
 		c.InheritedFlags().VisitAll(func(f *pflag.Flag) { try(append(path, "--"+f.Name+"="+hostileText, capture)...) })
 		c.NonInheritedFlags().VisitAll(func(f *pflag.Flag) { try(append(path, "--"+f.Name+"="+hostileText, capture)...) })
 	}
-	walk(a.command(), nil)
+	walk(known.command(a), nil)
 	try(hostileText)
 	for _, f := range []string{hostileText + " == 5", "frame.file == \"" + hostileText, "udp && " + hostileText, "riptide[" + hostileText + "] == 1", "frame.file matches \"(" + hostileText + "\""} {
 		try("packets", "-Y", f, capture)

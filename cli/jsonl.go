@@ -111,3 +111,35 @@ func (o *object) frames(k string, refs []machine.Ref) {
 	}
 	o.buf = append(o.buf, ']')
 }
+
+// list writes an array, item by item.
+func (o *object) list(k string, n int, item func(i int)) {
+	o.key(k)
+	o.buf = append(o.buf, '[')
+	for i := range n {
+		if i > 0 {
+			o.buf = append(o.buf, ',')
+		}
+		item(i)
+	}
+	o.buf = append(o.buf, ']')
+}
+
+// inner writes an object within another.
+func (o *object) inner(fill func()) {
+	o.buf = append(o.buf, '{')
+	fill()
+	o.buf = append(o.buf, '}')
+}
+
+// optional writes a number, null where there is none.
+func (o *object) optional(k string, v float64, is bool) {
+	if !is {
+		o.null(k)
+		return
+	}
+	o.float(k, v, 6)
+}
+
+// signed writes a duration in milliseconds that may be below zero.
+func (o *object) signed(k string, d time.Duration) { o.float(k, math.Round(float64(d))/1e6, 6) }

@@ -39,9 +39,7 @@ type labProtocol struct {
 	remembered []string
 }
 
-func labProtocols() []labProtocol { return []labProtocol{labGaffer, labRiptide, labSRDP} }
-
-func (a *app) labCommand() *cobra.Command {
+func labCommand(a *app, protocols []*labProtocol) *cobra.Command {
 	var play string
 	c := &cobra.Command{
 		Use:   "lab",
@@ -58,14 +56,14 @@ Nothing is sent to an address that was not named, or did not speak first.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if play != "" {
-				return a.labPlay(play)
+				return a.labPlay(protocols, play)
 			}
 			return c.Help()
 		},
 	}
 	c.Flags().StringVar(&play, "play", "", "step fresh endpoints through a lab's journal `FILE` and check that every byte is the same")
-	for _, p := range labProtocols() {
-		c.AddCommand(a.labProtocolCommand(&p))
+	for _, p := range protocols {
+		c.AddCommand(a.labProtocolCommand(p))
 	}
 	return c
 }
@@ -82,17 +80,16 @@ func (a *app) labProtocolCommand(p *labProtocol) *cobra.Command {
 }
 
 // labPlay steps fresh endpoints through a journal.
-func (a *app) labPlay(path string) error {
+func (a *app) labPlay(protocols []*labProtocol, path string) error {
 	j, err := a.readJournal(path)
 	if err != nil {
 		return err
 	}
-	protocols := labProtocols()
-	i := slices.IndexFunc(protocols, func(p labProtocol) bool { return p.name == j.Note["lab"] })
+	i := slices.IndexFunc(protocols, func(p *labProtocol) bool { return p.name == j.Note["lab"] })
 	if i < 0 {
 		return fmt.Errorf("%s: expected a journal of `ackscope lab`, found one of protocol %q (simulate --play?)", path, j.Note["lab"]+j.Note["protocol"])
 	}
-	p := &protocols[i]
+	p := protocols[i]
 	var f labFlags
 	set := pflag.NewFlagSet(p.name, pflag.ContinueOnError)
 	f.register(set, p)

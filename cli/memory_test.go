@@ -52,7 +52,7 @@ func TestBudgetIsHalfOfTheMachine(t *testing.T) {
 // TestMemoryIsGlobal holds that no command takes another --memory than all do.
 func TestMemoryIsGlobal(t *testing.T) {
 	a := &app{registry: protocols()}
-	for _, c := range a.command().Commands() {
+	for _, c := range known.command(a).Commands() {
 		if c.LocalNonPersistentFlags().Lookup("memory") != nil {
 			t.Errorf("%s has a --memory of its own", c.Name())
 		}

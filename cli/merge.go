@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"strings"
 	"time"
 
@@ -376,6 +375,3 @@ func (p *mergePrinter) packets() error {
 	}
 	return nil
 }
-
-// signed writes a duration in milliseconds that may be below zero.
-func (o *object) signed(k string, d time.Duration) { o.float(k, math.Round(float64(d))/1e6, 6) }

@@ -94,7 +94,7 @@ func (a *app) chooseFormat(f *packetFlags, l *listing, several bool) error {
 		return fmt.Errorf("--json with -T %s or -e: expected one of them", format)
 	}
 	if a.flags.json {
-		l.tellPackets(a.lines(&export.Packets.Schema), several, f.verbose, f.hex)
+		tellPackets(l, a.lines(&export.Packets.Schema), several, f.verbose, f.hex)
 		return nil
 	}
 	switch {

@@ -14,7 +14,7 @@ type packetRows struct {
 }
 
 // tellPackets has a listing give its packets to an encoder.
-func (l *listing) tellPackets(to export.Encoder, several, tree, hex bool) {
+func tellPackets(l *listing, to export.Encoder, several, tree, hex bool) {
 	s := &packetRows{rows: export.NewRows(export.Packets, to), names: several}
 	s.row.Reading, s.row.Tree, s.row.Hex = &l.reading, tree, hex
 	l.show, l.needs = s.show, filter.NeedFlow|filter.NeedFields|filter.NeedEvents|filter.NeedFindings

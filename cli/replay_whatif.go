@@ -177,19 +177,19 @@ func (p *whatIfPrinter) object(path string, f *whatif.Flow, s machine.Side) erro
 	o.key("settings")
 	o.buf = append(o.buf, '[')
 	for i := range f.Settings {
-		o.setting(&f.Settings[i])
+		settingJSON(o, &f.Settings[i])
 	}
 	o.buf = append(o.buf, ']')
 	o.key("what_if")
 	o.buf = append(o.buf, '[')
 	for i := range f.Changed {
-		o.setting(&f.Changed[i])
+		settingJSON(o, &f.Changed[i])
 	}
 	o.buf = append(o.buf, ']')
 	for i, run := range runs(x) {
 		o.key([...]string{"original", "rehearsal", "estimate"}[i])
 		o.buf = append(o.buf, '{')
-		o.outcome(run)
+		outcomeJSON(o, run)
 		o.buf = append(o.buf, '}')
 	}
 	if f.Silences > 0 {
@@ -201,7 +201,7 @@ func (p *whatIfPrinter) object(path string, f *whatif.Flow, s machine.Side) erro
 	return o.end(p.app.writer())
 }
 
-func (o *object) setting(v *machine.Setting) {
+func settingJSON(o *object, v *machine.Setting) {
 	if o.buf[len(o.buf)-1] == '}' {
 		o.buf = append(o.buf, ',')
 	}
@@ -214,7 +214,7 @@ func (o *object) setting(v *machine.Setting) {
 	o.buf = append(o.buf, '}')
 }
 
-func (o *object) outcome(x *whatif.Outcome) {
+func outcomeJSON(o *object, x *whatif.Outcome) {
 	o.uint("packets", x.Packets)
 	o.uint("bytes", x.Bytes)
 	o.uint("resends", x.Resends)
@@ -227,14 +227,14 @@ func (o *object) outcome(x *whatif.Outcome) {
 		o.uint("refused", uint64(x.Refused))
 	}
 	for _, q := range quantiles {
-		o.quantile("latency_ms_"+q.name, x.Latency, q.at)
+		quantileJSON(o, "latency_ms_"+q.name, x.Latency, q.at)
 	}
 	for _, q := range quantiles {
-		o.quantile("wait_ms_"+q.name, x.Wait, q.at)
+		quantileJSON(o, "wait_ms_"+q.name, x.Wait, q.at)
 	}
 }
 
-func (o *object) quantile(key string, sorted []time.Duration, q float64) {
+func quantileJSON(o *object, key string, sorted []time.Duration, q float64) {
 	if len(sorted) == 0 {
 		o.null(key)
 		return

@@ -110,14 +110,14 @@ func (a *app) gather(in *capture.Input, from *recording, o analyze.Options, f *r
 		return nil, err
 	}
 	full, _ := report.Choose(first.Flows(), f.flows)
-	sink, messages, dead := newSeriesSink(), &report.Messages{}, &mortuary{}
+	sink, messages, dead := newSeriesSink(), &report.Messages{}, a.newEndings()
 	sink.ledger.Room = a.share(8)
 	r := &report.Report{Name: namesOfFiles(from.paths), Ledger: &sink.ledger, Messages: messages, Ends: map[int]report.End{}}
 	a.memory.gone = func(f *analyze.Flow, why analyze.Reason) {
 		r.LetGo.Add(f)
 		sink.ledger.Forget(f)
 		messages.Forget(f.ID)
-		dead.forget(f, why)
+		dead.Forget(f, why)
 	}
 	for _, x := range full {
 		sink.follow(x)
@@ -126,7 +126,7 @@ func (a *app) gather(in *capture.Input, from *recording, o analyze.Options, f *r
 	o.Sink = func(r *analyze.Record) {
 		sink.take(r)
 		messages.Take(r)
-		dead.take(r)
+		dead.Take(r)
 	}
 	session, ended := analyze.Run(src, o)
 	r.Session = session
@@ -150,12 +150,9 @@ func (a *app) gather(in *capture.Input, from *recording, o analyze.Options, f *r
 		r.Flows = append(r.Flows, flow)
 	}
 	r.Others, r.More = report.Worst(r.Others, report.OthersMost)
-	dead.compact()
 	_, end := session.Span()
-	for _, x := range dead.order {
-		if how := x.how(end); how != "" {
-			r.Ends[x.flow.ID] = report.End{Silent: how == "silence", Story: x.story(how)}
-		}
+	for _, x := range dead.Ended(end) {
+		r.Ends[x.flow.ID] = report.End{Silent: x.silent, Story: x.story}
 	}
 	if f.replay {
 		if err := src.Rewind(); err != nil {

@@ -70,7 +70,7 @@ func runNotes(t *testing.T, dir, protocol, options string, seed int) *notesRun {
 		t.Fatal(err)
 	}
 	a := &app{registry: protocols()}
-	s, err := a.newSimulation(&flags)
+	s, err := a.newSimulation(known.Simulators(), &flags)
 	if err != nil {
 		t.Fatalf("%s: %v", r, err)
 	}
@@ -247,7 +247,7 @@ func (r *notesRun) happened(host, word string, number float64) bool {
 }
 
 // notesPage has the table of the whole grid.
-const notesPage = "../../docs/replay.md"
+const notesPage = "../docs/replay.md"
 
 // TestNotesForm: what the reference sends in the notes' own form, over UDP and
 // TCP, replay finds to conform at the tap and to be consistent away from it; and

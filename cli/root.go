@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/filter"
 	"github.com/ackscope/ackscope/printable"
 )
@@ -35,10 +34,6 @@ type gateError struct{ text string }
 
 func (e *gateError) Error() string { return e.text }
 
-// Registry lists the protocols that a program knows, in the order in which they are
-// tried and shown.
-type Registry []*dissect.Protocol
-
 // Main runs one command line, without the name of the program, on the process's
 // standard streams, and gives the exit code.
 func Main(r Registry, args []string) int {
@@ -55,9 +50,9 @@ func (r Registry) run(args []string, s streams) (code int) {
 			code = exitFailed
 		}
 	}()
-	a := &app{streams: s, registry: dissect.NewRegistry(r...), restore: func() {}}
+	a := &app{streams: s, registry: r.Descriptors(), newEndings: r.Endings, restore: func() {}}
 	defer a.abandon() // after a fault too
-	root := a.command()
+	root := r.command(a)
 	root.SetArgs(args)
 	defer func() { a.restore() }()
 	err := root.Execute()
@@ -105,7 +100,7 @@ func (s *streams) say(kind string, err error) {
 }
 
 // command builds the command tree.
-func (a *app) command() *cobra.Command {
+func (r Registry) command(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "ackscope",
 		Short: "What each side knew: analyze captures of game protocols' acks",
@@ -165,8 +160,6 @@ numbers begin at 1 in each file: --flow takes FILE:NUMBER (docs/files.md).`,
 		a.packetsCommand(),
 		a.eventsCommand(),
 		a.messagesCommand(),
-		a.autopsyCommand(),
-		a.guessCommand(),
 		a.findingsCommand(),
 		a.ledgerCommand(),
 		a.graphCommand(),
@@ -175,7 +168,7 @@ numbers begin at 1 in each file: --flow takes FILE:NUMBER (docs/files.md).`,
 		a.explainCommand(),
 		a.protocolsCommand(),
 		a.fieldsCommand(),
-		a.simulateCommand(),
+		simulateCommand(a, r.Simulators()),
 		a.replayCommand(),
 		a.reduceCommand(),
 		a.mergeCommand(),
@@ -184,8 +177,13 @@ numbers begin at 1 in each file: --flow takes FILE:NUMBER (docs/files.md).`,
 		a.schemaCommand(),
 		a.manCommand(),
 		a.captureCommand(),
-		a.labCommand(),
+		labCommand(a, r.Labs()),
 	)
+	for i := range r {
+		for _, command := range r[i].Commands {
+			root.AddCommand(command(a))
+		}
+	}
 	return root
 }
 

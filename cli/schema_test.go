@@ -202,7 +202,7 @@ func TestObjectSchemas(t *testing.T) {
 		t.Errorf("the schema of %s is held against nothing", name)
 	}
 	a := &app{registry: protocols()}
-	for _, c := range a.command().Commands() {
+	for _, c := range known.command(a).Commands() {
 		if slices.Contains(schemaNames(), c.Name()) || !c.IsAvailableCommand() {
 			continue
 		}
@@ -233,7 +233,7 @@ func TestManualPages(t *testing.T) {
 		}
 	}
 	a := &app{registry: protocols()}
-	walk(a.command())
+	walk(known.command(a))
 	if pages < 20 {
 		t.Errorf("%d pages, expected 20 at least", pages)
 	}

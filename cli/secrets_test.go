@@ -170,7 +170,7 @@ func TestSecretsStay(t *testing.T) {
 			}
 		})
 	}
-	walk(a.command(), nil)
+	walk(known.command(a), nil)
 	for _, flag := range []string{"--schema", "--profiles", "--keys", "--read"} {
 		lines = append(lines, []string{"flows", flag, "FILE", sound}, []string{"packets", "-V", "--json", flag, "FILE", sound})
 	}

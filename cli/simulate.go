@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
@@ -59,7 +58,7 @@ type simulateFlags struct {
 	play      string
 }
 
-func (a *app) simulateCommand() *cobra.Command {
+func simulateCommand(a *app, protocols simulators) *cobra.Command {
 	var f simulateFlags
 	c := &cobra.Command{
 		Use:   "simulate",
@@ -80,25 +79,25 @@ Of an option that a path has, A/B sets the two directions apart: --loss 5%/40%.`
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if f.play != "" {
-				return a.play(f.play)
+				return a.play(protocols, f.play)
 			}
 			if f.fault == "list" {
 				of := ""
 				if c.Flags().Changed("protocol") {
 					of, _, _ = strings.Cut(f.protocol, ":")
 				}
-				return a.listFaults(of)
+				return a.listFaults(protocols, of)
 			}
 			if !slices.Contains([]string{"a", "b", "both"}, f.faulty) {
 				return fmt.Errorf("--faulty %q: expected a, b or both", f.faulty)
 			}
-			return a.simulate(&f)
+			return a.simulate(protocols, &f)
 		},
 	}
 	f.register(c.Flags())
 	a.writes(c)
-	_ = c.RegisterFlagCompletionFunc("protocol", completeWords(a.castNames()...))
-	_ = c.RegisterFlagCompletionFunc("fault", completeFaults)
+	_ = c.RegisterFlagCompletionFunc("protocol", completeWords(protocols.words(a.registry)...))
+	_ = c.RegisterFlagCompletionFunc("fault", protocols.completeFaults)
 	_ = c.RegisterFlagCompletionFunc("faulty", completeWords("a", "b", "both"))
 	_ = c.RegisterFlagCompletionFunc("tap", completeWords("a", "b", "between"))
 	_ = c.RegisterFlagCompletionFunc("end", completeWords("leave", "kick", "stop", "none"))
@@ -177,11 +176,8 @@ const simulationEpoch = machine.Instant(1_767_225_600_000_000_000) // 2026-01-01
 
 var simulationAddrs = [2]netip.AddrPort{netip.MustParseAddrPort("10.0.0.1:30000"), netip.MustParseAddrPort("10.0.0.2:40000")}
 
-// casts knows the protocols that can be simulated, by the name before the colon.
-var casts = map[string]func(a *app, f *simulateFlags) (cast, error){"gaffer": newGafferCast, "riptide": newRiptideCast, "srdp": newSRDPCast}
-
-func (a *app) simulate(f *simulateFlags) (err error) {
-	s, err := a.newSimulation(f)
+func (a *app) simulate(protocols simulators, f *simulateFlags) (err error) {
+	s, err := a.newSimulation(protocols, f)
 	if err != nil {
 		return err
 	}
@@ -248,15 +244,18 @@ func (s *simulation) runInto(at float64, journal *sim.Journal, truth func(io.Wri
 }
 
 // newSimulation builds the world that the flags describe.
-func (a *app) newSimulation(f *simulateFlags) (*simulation, error) {
+func (a *app) newSimulation(protocols simulators, f *simulateFlags) (*simulation, error) {
 	name, _, _ := strings.Cut(f.protocol, ":")
-	build, ok := casts[name]
-	if !ok {
-		return nil, unknownName("--protocol", f.protocol, slices.Sorted(maps.Keys(casts)))
+	p := protocols.lookup(name)
+	if p == nil {
+		return nil, unknownName("--protocol", f.protocol, protocols.names())
 	}
-	c, err := build(a, f)
+	c, err := p.begin(a, f)
 	if err != nil {
 		return nil, err
+	}
+	if f.fault != "" && !p.hasFault(f.fault) {
+		return nil, protocols.unknownFault(name, f.fault)
 	}
 	s := &simulation{flags: f, cast: c, world: sim.New(f.seed), sentHash: sha256.New()}
 	if err := c.enter(s); err != nil {

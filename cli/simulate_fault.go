@@ -2,17 +2,11 @@ package cli
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
+	"github.com/ackscope/ackscope/dissect"
 	"github.com/spf13/cobra"
-
-	gafferendpoint "github.com/ackscope/ackscope/machine/gaffer/endpoint"
-	"github.com/ackscope/ackscope/machine/riptide"
-	"github.com/ackscope/ackscope/machine/riptide/endpoint"
-	srdpendpoint "github.com/ackscope/ackscope/machine/srdp/endpoint"
-	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
 // wrong reports whether the endpoint of a side has the fault.
@@ -20,87 +14,111 @@ func (f *simulateFlags) wrong(side int) bool {
 	return f.fault != "" && (f.faulty == "both" || f.faulty == [...]string{"a", "b"}[side])
 }
 
-// faultLine is one line of the list of faults.
+// simulator is a protocol that can be simulated.
+type simulator struct {
+	name string // before the colon of --protocol
+	// begin makes ready what a run needs: errors are of the flags.
+	begin func(a *app, f *simulateFlags) (cast, error)
+	// words lists what can follow the colon.
+	words  func(p *dissect.Protocol) []string
+	faults []faultLine // of its reference
+}
+
+// faultLine is a fault of a reference as it is listed.
 type faultLine struct {
-	protocol, name, doc, unobservable, explained string
-	scenario                                     []string
+	name, doc, unobservable, explained string
+	scenario                           []string
 }
 
-// faultLines lists the faults of all references.
-func faultLines() (lines []faultLine) {
-	for _, x := range gafferendpoint.Faults {
-		lines = append(lines, faultLine{"gaffer", x.Name, x.Doc, x.Unobservable, x.Explained, x.Scenario})
-	}
-	for _, x := range endpoint.Faults {
-		lines = append(lines, faultLine{"riptide", x.Name, x.Doc, x.Unobservable, x.Explained, x.Scenario})
-	}
-	for _, x := range srdpendpoint.Faults {
-		lines = append(lines, faultLine{"srdp", x.Name, x.Doc, x.Unobservable, x.Explained, x.Scenario})
-	}
-	return lines
+func (p *simulator) hasFault(name string) bool {
+	return slices.ContainsFunc(p.faults, func(x faultLine) bool { return x.name == name })
 }
 
-// unknownFault says which fault was likely meant, or whose it is.
-func unknownFault(protocol, name string) error {
-	var names []string
-	for _, x := range faultLines() {
-		switch {
-		case x.protocol == protocol:
-			names = append(names, x.name)
-		case x.name == name:
-			return fmt.Errorf("--fault %q: %s has no such fault, %s has it: --protocol %s", name, protocol, x.protocol, x.protocol)
+// simulators are all that the program knows.
+type simulators []*simulator
+
+// lookup finds one by its name; nil for none.
+func (l simulators) lookup(name string) *simulator {
+	for _, p := range l {
+		if p.name == name {
+			return p
 		}
 	}
-	return unknownName("--fault", name, names)
+	return nil
 }
 
-// completeFaults completes --fault: the faults of the protocol that --protocol names.
-func completeFaults(c *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	of, _, _ := strings.Cut(c.Flags().Lookup("protocol").Value.String(), ":")
-	list := []cobra.Completion{cobra.CompletionWithDesc("list", "name all")}
-	for _, x := range faultLines() {
-		if x.protocol == of {
-			list = append(list, cobra.CompletionWithDesc(x.name, x.doc))
-		}
+// names lists their names, sorted.
+func (l simulators) names() (names []string) {
+	for _, p := range l {
+		names = append(names, p.name)
 	}
-	return list, cobra.ShellCompDirectiveNoFileComp
+	slices.Sort(names)
+	return names
 }
 
-// castNames lists what --protocol can be: protocols, and their profiles and versions.
-func (a *app) castNames() (list []string) {
-	for _, p := range a.registry.Protocols() {
-		if casts[p.Name] == nil {
-			continue
-		}
-		if p.Name == "riptide" {
-			for _, name := range riptide.VersionNames() {
-				list = append(list, p.Name+":"+name)
-			}
-			continue
-		}
-		for i := range p.Profiles {
-			if x, ok := p.Profiles[i].Config.Profile.(*wire.Profile); !ok || x.HasAcks() && x.Form != wire.FormNetcode {
-				list = append(list, p.Name+":"+p.Profiles[i].Name)
+// words lists what --protocol can be.
+func (l simulators) words(registry *dissect.Registry) (list []string) {
+	for _, p := range registry.Protocols() {
+		if x := l.lookup(p.Name); x != nil {
+			for _, word := range x.words(p) {
+				list = append(list, p.Name+":"+word)
 			}
 		}
 	}
 	return list
 }
 
-// listFaults prints them: of one protocol, or of all.
-func (a *app) listFaults(of string) error {
-	if of != "" && casts[of] == nil {
-		return unknownName("--protocol", of, slices.Sorted(maps.Keys(casts)))
+// unknownFault says which fault was likely meant, or whose it is.
+func (l simulators) unknownFault(protocol, name string) error {
+	var names []string
+	for _, p := range l {
+		for _, x := range p.faults {
+			switch {
+			case p.name == protocol:
+				names = append(names, x.name)
+			case x.name == name:
+				return fmt.Errorf("--fault %q: %s has no such fault, %s has it: --protocol %s", name, protocol, p.name, p.name)
+			}
+		}
 	}
-	w := a.writer()
-	for _, x := range faultLines() {
-		if of != "" && x.protocol != of {
+	return unknownName("--fault", name, names)
+}
+
+// completeFaults completes --fault: the faults of the protocol that --protocol names.
+func (l simulators) completeFaults(c *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	of, _, _ := strings.Cut(c.Flags().Lookup("protocol").Value.String(), ":")
+	list := []cobra.Completion{cobra.CompletionWithDesc("list", "name all")}
+	if p := l.lookup(of); p != nil {
+		for _, x := range p.faults {
+			list = append(list, cobra.CompletionWithDesc(x.name, x.doc))
+		}
+	}
+	return list, cobra.ShellCompDirectiveNoFileComp
+}
+
+// listFaults prints them: of one protocol, or of all.
+func (a *app) listFaults(protocols simulators, of string) error {
+	if of != "" && protocols.lookup(of) == nil {
+		return unknownName("--protocol", of, protocols.names())
+	}
+	for _, p := range protocols {
+		if of != "" && p.name != of {
 			continue
 		}
+		if err := a.listFaultsOf(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *app) listFaultsOf(p *simulator) error {
+	w := a.writer()
+	for _, x := range p.faults {
 		if a.flags.json {
 			var o object
 			o.begin()
-			o.str("protocol", x.protocol)
+			o.str("protocol", p.name)
 			o.str("fault", x.name)
 			o.str("doc", x.doc)
 			o.word("unobservable", x.unobservable)
@@ -111,7 +129,7 @@ func (a *app) listFaults(of string) error {
 			}
 			continue
 		}
-		fmt.Fprintf(w, "%-8s %-28s %s\n", x.protocol, x.name, x.doc)
+		fmt.Fprintf(w, "%-8s %-28s %s\n", p.name, x.name, x.doc)
 		if x.unobservable != "" {
 			fmt.Fprintf(w, "%38s never on the wire: %s\n", "", x.unobservable)
 		}

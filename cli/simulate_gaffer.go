@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/gaffer"
 	"github.com/ackscope/ackscope/machine/gaffer/endpoint"
@@ -24,6 +25,25 @@ type gafferCast struct {
 	flags   *simulateFlags
 	profile *wire.Profile
 	facts   *sim.Truth
+}
+
+var gafferSimulator = simulator{name: "gaffer", begin: newGafferCast, words: gafferWords, faults: gafferFaults()}
+
+func gafferFaults() (list []faultLine) {
+	for _, x := range endpoint.Faults {
+		list = append(list, faultLine{x.Name, x.Doc, x.Unobservable, x.Explained, x.Scenario})
+	}
+	return list
+}
+
+// gafferWords lists the profiles that have acks to simulate.
+func gafferWords(p *dissect.Protocol) (list []string) {
+	for i := range p.Profiles {
+		if x, ok := p.Profiles[i].Config.Profile.(*wire.Profile); !ok || x.HasAcks() && x.Form != wire.FormNetcode {
+			list = append(list, p.Profiles[i].Name)
+		}
+	}
+	return list
 }
 
 func newGafferCast(a *app, f *simulateFlags) (cast, error) {
@@ -114,9 +134,7 @@ func (f *simulateFlags) endpoint(profile *wire.Profile, side int) (*endpoint.End
 		o.Messages = &messages.Options{Resend: messages.Resend{After: f.resend}}
 	}
 	if f.wrong(side) {
-		if o.Fault = endpoint.LookupFault(f.fault); o.Fault == nil {
-			return nil, unknownFault("gaffer", f.fault)
-		}
+		o.Fault = endpoint.LookupFault(f.fault)
 	}
 	return endpoint.New(o)
 }

@@ -51,7 +51,7 @@ func (a *app) readJournal(path string) (*sim.Journal, error) {
 }
 
 // play runs a journal again: the same inputs must give the same bytes.
-func (a *app) play(path string) error {
+func (a *app) play(protocols simulators, path string) error {
 	j, err := a.readJournal(path)
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ func (a *app) play(path string) error {
 		f.first = "0"
 	}
 	f.rate, f.refuse, f.payload, f.loss, f.dup, f.delay, f.jitter, f.bandwidth = "60", "0%", "0", "0%", "0%", "0ms", "0ms", "0"
-	s, err := a.newSimulation(&f)
+	s, err := a.newSimulation(protocols, &f)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}

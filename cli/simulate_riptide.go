@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/riptide"
 	"github.com/ackscope/ackscope/machine/riptide/endpoint"
@@ -34,6 +35,18 @@ type riptideCast struct {
 	most     int
 	messages float64 // a second
 	log      riptideLog
+}
+
+var riptideSimulator = simulator{
+	name: "riptide", begin: newRiptideCast, faults: riptideFaults(),
+	words: func(*dissect.Protocol) []string { return riptide.VersionNames() },
+}
+
+func riptideFaults() (list []faultLine) {
+	for _, x := range endpoint.Faults {
+		list = append(list, faultLine{x.Name, x.Doc, x.Unobservable, x.Explained, x.Scenario})
+	}
+	return list
 }
 
 func newRiptideCast(a *app, f *simulateFlags) (cast, error) {
@@ -206,9 +219,7 @@ func (c *riptideCast) endpoint(side int) (*endpoint.Endpoint, error) {
 		Limits: endpoint.Limits{Off: c.flags.limitless}, Resend: endpoint.Resend{After: c.flags.resend}, Slots: max(c.flags.clients, 1),
 	}
 	if c.flags.wrong(side) {
-		if o.Fault = endpoint.LookupFault(c.flags.fault); o.Fault == nil {
-			return nil, unknownFault("riptide", c.flags.fault)
-		}
+		o.Fault = endpoint.LookupFault(c.flags.fault)
 	}
 	if side == 1 {
 		return endpoint.NewServer(o)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ackscope/ackscope/dissect"
 	dissector "github.com/ackscope/ackscope/dissect/srdp"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/srdp"
@@ -40,6 +41,22 @@ const (
 	srdpByUDP
 	srdpByTCP
 )
+
+var srdpSimulator = simulator{name: "srdp", begin: newSRDPCast, words: srdpWords, faults: srdpFaults()}
+
+func srdpFaults() (list []faultLine) {
+	for _, x := range endpoint.Faults {
+		list = append(list, faultLine{x.Name, x.Doc, x.Unobservable, x.Explained, x.Scenario})
+	}
+	return list
+}
+
+func srdpWords(p *dissect.Protocol) (list []string) {
+	for i := range p.Profiles {
+		list = append(list, p.Profiles[i].Name)
+	}
+	return list
+}
 
 func newSRDPCast(a *app, f *simulateFlags) (cast, error) {
 	c := &srdpCast{flags: f}
@@ -215,9 +232,7 @@ func (c *srdpCast) endpoint(side int, at netip.AddrPort, stream bool) (machine.E
 	self, _ := wire.AddressOf(at)
 	var fault *endpoint.Fault
 	if c.flags.wrong(side) {
-		if fault = endpoint.LookupFault(c.flags.fault); fault == nil {
-			return nil, unknownFault("srdp", c.flags.fault)
-		}
+		fault = endpoint.LookupFault(c.flags.fault)
 	}
 	if stream {
 		if fault != nil {

@@ -25,26 +25,6 @@ func (p *statePrinter) begin(o *object, ref machine.Ref, side machine.Side) {
 	o.str("vantage", p.Flow.Facts().Vantage.String())
 }
 
-// list writes an array, item by item.
-func (o *object) list(k string, n int, item func(i int)) {
-	o.key(k)
-	o.buf = append(o.buf, '[')
-	for i := range n {
-		if i > 0 {
-			o.buf = append(o.buf, ',')
-		}
-		item(i)
-	}
-	o.buf = append(o.buf, ']')
-}
-
-// inner writes an object within another.
-func (o *object) inner(fill func()) {
-	o.buf = append(o.buf, '{')
-	fill()
-	o.buf = append(o.buf, '}')
-}
-
 // json writes the state, an object a side.
 func (p *statePrinter) json(ref machine.Ref, views *[2]machine.View) error {
 	var o object
@@ -168,13 +148,4 @@ func (p *statePrinter) diffJSON(refs []machine.Ref, views [][2]machine.View) err
 		}
 	}
 	return nil
-}
-
-// optional writes a number, null where there is none.
-func (o *object) optional(k string, v float64, is bool) {
-	if !is {
-		o.null(k)
-		return
-	}
-	o.float(k, v, 6)
 }

@@ -14,7 +14,6 @@ import (
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/capture"
-	"github.com/ackscope/ackscope/dissect/riptide"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/tui"
 )
@@ -211,14 +210,12 @@ func (a *app) copyLive(source *feed, s *session, live *liveFlags, w io.Writer) e
 
 // autopsyLines words how a connection ended, for protocols that have such pages.
 func (a *app) autopsyLines(f *analyze.Flow, end machine.Instant, each func(analyze.Sink)) []string {
-	if f.Protocol == nil || f.Protocol.Name != riptide.Protocol.Name {
-		return nil
+	dead := a.newEndings()
+	each(dead.Take)
+	for _, x := range dead.Ended(end) {
+		if x.flow == f {
+			return strings.Split(strings.TrimRight(string(x.page(painter(true))), "\n"), "\n")
+		}
 	}
-	x := &remains{flow: f}
-	each(x.take)
-	how := x.how(end)
-	if how == "" {
-		return nil
-	}
-	return strings.Split(strings.TrimRight(string(x.text(painter(true), how)), "\n"), "\n")
+	return nil
 }

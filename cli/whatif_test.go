@@ -65,7 +65,7 @@ func simulateMessages(t *testing.T, dir string, f simulateFlags) whatIfRun {
 		t.Fatal(err)
 	}
 	f.write = filepath.Join(dir, "run.pcapng")
-	s, err := a.newSimulation(&f)
+	s, err := a.newSimulation(known.Simulators(), &f)
 	if err != nil {
 		t.Fatal(err)
 	}

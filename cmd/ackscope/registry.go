@@ -1,14 +1,9 @@
 package main
 
-import (
-	"github.com/ackscope/ackscope/cli"
-	"github.com/ackscope/ackscope/dissect/gaffer"
-	"github.com/ackscope/ackscope/dissect/riptide"
-	"github.com/ackscope/ackscope/dissect/srdp"
-)
+import "github.com/ackscope/ackscope/cli"
 
 // registry lists every protocol that ackscope knows, in the order in which they
 // are tried and shown. A new one takes its packages and one line here.
 func registry() cli.Registry {
-	return cli.Registry{gaffer.Protocol, riptide.Protocol, srdp.Protocol}
+	return cli.Registry{cli.Gaffer, cli.Riptide, cli.SRDP}
 }
