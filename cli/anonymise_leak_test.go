@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ackscope/ackscope/cli/app"
+	"github.com/ackscope/ackscope/cli/files"
 	"github.com/ackscope/ackscope/internal/leaks"
 	"github.com/ackscope/ackscope/internal/testenv"
 	"github.com/ackscope/ackscope/rewrite/anonymise"
@@ -16,9 +18,9 @@ import (
 // anonymised gives the bytes of what anonymise makes of a capture under a key.
 func anonymised(t *testing.T, from, to string, o anonymise.Options) []byte {
 	t.Helper()
-	a := &app{streams: streams{in: os.Stdin, out: io.Discard, err: io.Discard}, registry: protocols()}
-	a.flags.quiet = true
-	if err := a.anonymise(from, to, o); err != nil {
+	a := &app.App{Streams: app.Streams{In: os.Stdin, Out: io.Discard, Err: io.Discard}, Registry: protocols()}
+	a.Flags.Quiet = true
+	if err := files.Anonymise(a, from, to, o); err != nil {
 		t.Fatal(err)
 	}
 	b, err := os.ReadFile(to)

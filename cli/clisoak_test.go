@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ackscope/ackscope/cli/app"
 )
 
 // soakRuns is how often TestCommandSoak runs a command where
@@ -256,13 +258,13 @@ func TestCommandSoak(t *testing.T) {
 			panics++
 			t.Errorf("%s: panic: %s", what, r.complaint)
 		}
-		if r.code == exitFailed {
+		if r.code == app.ExitFailed {
 			failed++
 			if r.complaint == "" {
 				t.Errorf("%s: failed without a message", what)
 			}
 		}
-		if r.code < exitDone || r.code > exitFailed {
+		if r.code < app.ExitDone || r.code > app.ExitFailed {
 			t.Errorf("%s: exit %d", what, r.code)
 		}
 		if bad := forbidden(r.out); bad != "" {

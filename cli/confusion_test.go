@@ -16,6 +16,7 @@ import (
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/cli/app"
 	foreign "github.com/ackscope/ackscope/internal/noise"
 	"github.com/ackscope/ackscope/machine"
 )
@@ -155,7 +156,7 @@ func simulated(t *testing.T, args string) []string {
 	if !strings.Contains(args, "--rate") && strings.Contains(args, "srdp") {
 		line = append(line, "--rate", "20")
 	}
-	if code := run(line, streams{in: bytes.NewReader(nil), out: &out, err: &errs}); code != 0 {
+	if code := runKnown(line, app.Streams{In: bytes.NewReader(nil), Out: &out, Err: &errs}); code != 0 {
 		t.Fatalf("%v: exit %d: %s", line, code, errs.String())
 	}
 	return []string{path}
@@ -228,7 +229,7 @@ func TestForeignChangesNothing(t *testing.T) {
 	alone := simulated(t, args)[0]
 	told := func(path string) map[string]int {
 		var out, errs bytes.Buffer
-		if code := run([]string{"events", "--json", path}, streams{in: bytes.NewReader(nil), out: &out, err: &errs}); code != 0 {
+		if code := runKnown([]string{"events", "--json", path}, app.Streams{In: bytes.NewReader(nil), Out: &out, Err: &errs}); code != 0 {
 			t.Fatalf("exit %d: %s", code, errs.String())
 		}
 		count := map[string]int{}

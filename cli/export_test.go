@@ -17,6 +17,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/ackscope/ackscope/cli/app"
 	"github.com/ackscope/ackscope/export"
 	"github.com/ackscope/ackscope/internal/testenv"
 )
@@ -248,7 +249,7 @@ func TestExportLeavesNoHalfFile(t *testing.T) {
 	}
 	try := func(args ...string) (int, string) {
 		var out, complaint bytes.Buffer
-		code := run(args, streams{in: strings.NewReader(""), out: &out, err: &complaint})
+		code := runKnown(args, app.Streams{In: strings.NewReader(""), Out: &out, Err: &complaint})
 		return code, complaint.String()
 	}
 	names := func() (list []string) {

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/ackscope/ackscope/cli/about"
+	"github.com/ackscope/ackscope/cli/app"
+	"github.com/ackscope/ackscope/cli/protocol/gaffer"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
@@ -25,12 +28,12 @@ var gafferOracles = map[string]oracles{
 // profile gives how the packets of a view are read.
 func (v *view) profile(t *testing.T) *wire.Profile {
 	t.Helper()
-	a := &app{registry: protocols()}
-	a.flags.profiles = []string{messagesFile}
-	if err := a.loadProfiles(); err != nil {
+	a := &app.App{Registry: protocols()}
+	a.Flags.Profiles = []string{messagesFile}
+	if err := about.LoadProfiles(a); err != nil {
 		t.Fatal(err)
 	}
-	profile, err := a.simulated(v.run.flags.protocol)
+	profile, err := gaffer.Simulated(a, v.run.flags.Protocol)
 	if err != nil {
 		t.Fatal(err)
 	}

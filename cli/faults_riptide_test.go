@@ -41,9 +41,9 @@ var riptideOracles = map[string]oracles{
 // messages hands over the messages of a view, until it is told to stop.
 func (v *view) messages(t *testing.T, each func(i int, m *wire.Message) (wrong bool)) (frame uint64) {
 	t.Helper()
-	version, ok := riptide.LookupVersion(strings.TrimPrefix(v.run.flags.protocol, "riptide:"))
+	version, ok := riptide.LookupVersion(strings.TrimPrefix(v.run.flags.Protocol, "riptide:"))
 	if !ok {
-		t.Fatal(v.run.flags.protocol)
+		t.Fatal(v.run.flags.Protocol)
 	}
 	codec := wire.Codec{Dialect: version.Build.Dialect}
 	var m wire.Message
@@ -66,7 +66,7 @@ func (v *view) asks(i int, m *wire.Message) bool {
 
 // welcomesOnce reports whether no client answers the server's Welcome.
 func (v *view) welcomesOnce() bool {
-	version, _ := riptide.LookupVersion(strings.TrimPrefix(v.run.flags.protocol, "riptide:"))
+	version, _ := riptide.LookupVersion(strings.TrimPrefix(v.run.flags.Protocol, "riptide:"))
 	return !version.Answers
 }
 
@@ -355,9 +355,9 @@ func riptideEarly(t *testing.T, v *view) uint64 {
 // take for acked what none has named. Its scenarios run as riptide:main: the queue
 // of timers of the releases can hold one back.
 func riptideLate(t *testing.T, v *view) uint64 {
-	notes := v.run.flags.protocol == "riptide:notes" // whose Acks clear by their bits alone
-	if !notes && v.run.flags.protocol != "riptide:main" {
-		t.Fatalf("%s: expected riptide:main or riptide:notes, whose timers run out in order", v.run.flags.protocol)
+	notes := v.run.flags.Protocol == "riptide:notes" // whose Acks clear by their bits alone
+	if !notes && v.run.flags.Protocol != "riptide:main" {
+		t.Fatalf("%s: expected riptide:main or riptide:notes, whose timers run out in order", v.run.flags.Protocol)
 	}
 	s := sentBy(v)
 	return v.messages(t, func(i int, m *wire.Message) bool {

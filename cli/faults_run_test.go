@@ -14,6 +14,8 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/ackscope/ackscope/cli/app"
+	"github.com/ackscope/ackscope/cli/simulate"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/riptide"
 	"github.com/ackscope/ackscope/sim"
@@ -60,7 +62,7 @@ type shadow struct {
 // where the faulty endpoint left the right way.
 type faultRun struct {
 	line   faultOf
-	flags  simulateFlags
+	flags  simulate.Flags
 	args   []string
 	side   int // the faulty one
 	sights [taps][]sight
@@ -70,9 +72,9 @@ type faultRun struct {
 }
 
 // flagsOf gives the flags of `ackscope simulate` for a fault's scenario.
-func flagsOf(t *testing.T, x faultOf, seed int, loss string) (f simulateFlags, args []string) {
+func flagsOf(t *testing.T, x faultOf, seed int, loss string) (f simulate.Flags, args []string) {
 	t.Helper()
-	args = append(args, x.scenario...)
+	args = append(args, x.Scenario...)
 	if own := slices.Index(args, "--loss"); own >= 0 {
 		args[own+1] = loss
 	}
@@ -84,9 +86,9 @@ func flagsOf(t *testing.T, x faultOf, seed int, loss string) (f simulateFlags, a
 	usual("--loss", loss)
 	usual("--protocol", map[string]string{"gaffer": "gaffer:reliable", "riptide": "riptide:main", "notes": "riptide:notes", "srdp": "srdp"}[x.protocol])
 	usual("--duration", "8s")
-	args = append(args, "--fault", x.name, "--seed", fmt.Sprint(seed))
+	args = append(args, "--fault", x.Name, "--seed", fmt.Sprint(seed))
 	set := pflag.NewFlagSet("simulate", pflag.ContinueOnError)
-	f.register(set)
+	f.Register(set)
 	if err := set.Parse(args); err != nil {
 		t.Fatal(err)
 	}
@@ -95,17 +97,17 @@ func flagsOf(t *testing.T, x faultOf, seed int, loss string) (f simulateFlags, a
 
 // tapFile has the tap of a simulation write the capture that its flags name. What it
 // gives completes it.
-func tapFile(t *testing.T, s *simulation) func() error {
+func tapFile(t *testing.T, s *simulate.Simulation) func() error {
 	t.Helper()
-	at, err := s.tapAt()
+	at, err := s.TapAt()
 	if err != nil {
 		t.Fatal(err)
 	}
-	file, err := os.Create(s.flags.write)
+	file, err := os.Create(s.Flags.Write)
 	if err != nil {
 		t.Fatal(err)
 	}
-	end, failed, err := s.tapInto(at, file)
+	end, failed, err := s.TapInto(at, file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,31 +115,31 @@ func tapFile(t *testing.T, s *simulation) func() error {
 }
 
 // runFault runs a scenario once, with taps at three places, and the shadow.
-func runFault(t *testing.T, a *app, dir string, x faultOf, seed int, loss string) *faultRun {
+func runFault(t *testing.T, a *app.App, dir string, x faultOf, seed int, loss string) *faultRun {
 	t.Helper()
 	flags, args := flagsOf(t, x, seed, loss)
 	r := &faultRun{line: x, flags: flags, args: args, links: map[int]machine.Peer{}}
-	if flags.faulty == "b" {
+	if flags.Faulty == "b" {
 		r.side = 1
 	}
-	s, err := a.newSimulation(known.Simulators(), &r.flags)
+	s, err := simulate.NewSimulation(a, known.Simulators(), &r.flags)
 	if err != nil {
 		t.Fatalf("%v: %v", args, err)
 	}
 	right := flags
-	right.fault = ""
-	twin, err := a.newSimulation(known.Simulators(), &right)
+	right.Fault = ""
+	twin, err := simulate.NewSimulation(a, known.Simulators(), &right)
 	if err != nil {
 		t.Fatalf("%v: %v", args, err)
 	}
 	var closers []func() error
 	for at := range r.paths {
 		r.paths[at] = filepath.Join(dir, fmt.Sprintf("%d.pcapng", at))
-		s.flags.write, s.flags.tap = r.paths[at], r.place(at)
+		s.Flags.Write, s.Flags.Tap = r.paths[at], r.place(at)
 		closers = append(closers, tapFile(t, s))
 	}
 	faulty := -1
-	for i, l := range s.links {
+	for i, l := range s.Links {
 		wrong, called := l.A, l.PeerOfA
 		if r.side == 1 {
 			wrong, called = l.B, l.PeerOfB
@@ -150,15 +152,15 @@ func runFault(t *testing.T, a *app, dir string, x faultOf, seed int, loss string
 		}
 	}
 	r.shadow = &shadow{
-		endpoint: twin.world.Hosts()[faulty].Endpoint(), same: map[machine.Peer]int{}, differs: map[machine.Peer]*difference{},
+		endpoint: twin.World.Hosts()[faulty].Endpoint(), same: map[machine.Peer]int{}, differs: map[machine.Peer]*difference{},
 		came: map[machine.Peer]int{}, cleared: map[uint32]int{},
 	}
-	s.world.Watch(func(step *sim.Step) {
+	s.World.Watch(func(step *sim.Step) {
 		if step.Host.Index == faulty {
 			r.shadow.step(step)
 		}
 	})
-	if err := s.world.Run(machine.Instant(flags.duration + time.Second)); err != nil {
+	if err := s.World.Run(machine.Instant(flags.Duration + time.Second)); err != nil {
 		t.Fatalf("%v: %v", args, err)
 	}
 	for _, c := range closers {
@@ -309,19 +311,19 @@ func (r *faultRun) replayed(t *testing.T, at int) map[int]replayObject {
 	vantage := "between"
 	switch r.place(at) {
 	case "a":
-		vantage = sideOf(t, path, simulationAddrs[0].Addr())
+		vantage = sideOf(t, path, simulate.SimulationAddrs[0].Addr())
 	case "b":
-		vantage = sideOf(t, path, simulationAddrs[1].Addr())
+		vantage = sideOf(t, path, simulate.SimulationAddrs[1].Addr())
 	}
 	args := []string{"replay", "--json", "-q", "--vantage", vantage, path}
 	if r.line.protocol == "riptide" || r.line.protocol == "notes" {
 		args = append(args, "--behaviour", r.behaviour())
 	}
 	if r.line.protocol == "gaffer" { // of a run that loses nearly all, too little is acked to know it by
-		args = append(args, "--profiles", messagesFile, "-d", fmt.Sprintf("udp.port==%d,%s", simulationAddrs[1].Port(), r.flags.protocol))
+		args = append(args, "--profiles", messagesFile, "-d", fmt.Sprintf("udp.port==%d,%s", simulate.SimulationAddrs[1].Port(), r.flags.Protocol))
 	}
 	var out, trouble bytes.Buffer
-	if code := run(args, streams{out: &out, err: &trouble}); code > 1 {
+	if code := runKnown(args, app.Streams{Out: &out, Err: &trouble}); code > 1 {
 		t.Fatalf("%v: exit %d: %s", args, code, trouble.String())
 	}
 	found := map[int]replayObject{}
@@ -330,7 +332,7 @@ func (r *faultRun) replayed(t *testing.T, at int) map[int]replayObject {
 		if err := json.Unmarshal([]byte(line), &o); err != nil {
 			t.Fatal(err)
 		}
-		if strings.HasPrefix(o.Addr, simulationAddrs[r.side].Addr().String()+":") {
+		if strings.HasPrefix(o.Addr, simulate.SimulationAddrs[r.side].Addr().String()+":") {
 			found[o.Flow] = o
 		} else if o.Verdict == "diverges" {
 			t.Errorf("%s: tap at %s: the honest side %s (%s) diverges: %s at frame %d", r, r.place(at), o.Side, o.Addr, o.Rule, o.Frame)
@@ -344,7 +346,7 @@ func (r *faultRun) replayed(t *testing.T, at int) map[int]replayObject {
 
 // behaviour is that of Riptide which the faulty endpoint ought to have.
 func (r *faultRun) behaviour() string {
-	switch r.flags.protocol {
+	switch r.flags.Protocol {
 	case "riptide:notes":
 		return "riptide@notes"
 	case "riptide:2.0":

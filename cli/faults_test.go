@@ -14,6 +14,9 @@ import (
 	"time"
 
 	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/cli/about"
+	"github.com/ackscope/ackscope/cli/app"
+	"github.com/ackscope/ackscope/cli/simulate"
 )
 
 // An oracle says which frame of a view is the first that no correct endpoint can
@@ -66,11 +69,11 @@ func oraclesOf(x faultOf) oracles {
 	case "srdp":
 		known = srdpOracles
 	}
-	switch o, ok := known[x.name]; {
-	case x.protocol == "notes" && x.name == "timeout-ignored":
+	switch o, ok := known[x.Name]; {
+	case x.protocol == "notes" && x.Name == "timeout-ignored":
 		// Its messages go out again without end too, and by the notes each has 15 copies.
 		return oracles{firstOf(riptideSixteenth, riptideSilence), explained}
-	case x.unobservable != "" || x.explained != "":
+	case x.Unobservable != "" || x.Explained != "":
 		return oracles{explained, explained}
 	case ok:
 		return o
@@ -82,13 +85,13 @@ func oraclesOf(x faultOf) oracles {
 // no acks in Notify and no list of received ids.
 func notesLines() (lines []faultOf) {
 	for _, x := range allFaults() {
-		if x.protocol != "riptide" || x.unobservable != "" || x.name == "window-shift" || strings.HasPrefix(x.name, "notify-") {
+		if x.protocol != "riptide" || x.Unobservable != "" || x.Name == "window-shift" || strings.HasPrefix(x.Name, "notify-") {
 			continue
 		}
 		x.protocol = "notes"
-		x.scenario = slices.Clone(x.scenario)
-		if at := slices.Index(x.scenario, "--protocol"); at >= 0 {
-			x.scenario[at+1] = "riptide:notes"
+		x.Scenario = slices.Clone(x.Scenario)
+		if at := slices.Index(x.Scenario, "--protocol"); at >= 0 {
+			x.Scenario[at+1] = "riptide:notes"
 		}
 		lines = append(lines, x)
 	}
@@ -107,9 +110,9 @@ func TestFaults(t *testing.T) {
 	if full == "" && testing.Short() {
 		t.Skip("one run of every fault, without -short")
 	}
-	a := &app{registry: protocols()}
-	a.flags.profiles = []string{messagesFile}
-	if err := a.loadProfiles(); err != nil {
+	a := &app.App{Registry: protocols()}
+	a.Flags.Profiles = []string{messagesFile}
+	if err := about.LoadProfiles(a); err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
@@ -119,14 +122,14 @@ func TestFaults(t *testing.T) {
 	fmt.Fprintln(w, "\t\t\t\tat the endpoint\t\tbetween\t\tfar\t\t")
 	fmt.Fprintln(w, "protocol\tfault\truns\tdiffer\tnone could\tfound\tnone could\tfound\tnone could\tfound\t")
 	for _, x := range append(allFaults(), notesLines()...) {
-		if !strings.Contains(x.protocol+" "+x.name, only) || full == "" && slices.Contains(x.scenario, "98%") {
+		if !strings.Contains(x.protocol+" "+x.Name, only) || full == "" && slices.Contains(x.Scenario, "98%") {
 			continue // the latter takes ten seconds
 		}
 		n := faultCounts{}
 		if full == "" {
 			loss := "5%"
-			if own := slices.Index(x.scenario, "--loss"); own >= 0 {
-				loss = x.scenario[own+1]
+			if own := slices.Index(x.Scenario, "--loss"); own >= 0 {
+				loss = x.Scenario[own+1]
 			}
 			runFault(t, a, dir, x, 1, loss).check(t, &n)
 		} else {
@@ -137,20 +140,20 @@ func TestFaults(t *testing.T) {
 			}
 		}
 		switch {
-		case x.unobservable != "":
-			fmt.Fprintf(w, "%s\t%s\t%d\t%d\tunobservable\t\t\t\t\t\t\n", x.protocol, x.name, n.runs, n.differ)
+		case x.Unobservable != "":
+			fmt.Fprintf(w, "%s\t%s\t%d\t%d\tunobservable\t\t\t\t\t\t\n", x.protocol, x.Name, n.runs, n.differ)
 			continue
-		case x.explained != "":
-			fmt.Fprintf(w, "%s\t%s\t%d\t%d\texplained\t\t\t\t\t\t\n", x.protocol, x.name, n.runs, n.differ)
+		case x.Explained != "":
+			fmt.Fprintf(w, "%s\t%s\t%d\t%d\texplained\t\t\t\t\t\t\n", x.protocol, x.Name, n.runs, n.differ)
 			continue
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t", x.protocol, x.name, n.runs, n.differ)
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t", x.protocol, x.Name, n.runs, n.differ)
 		for _, c := range n.taps {
 			fmt.Fprintf(w, "%d\t%d\t", c.impossible, c.exact)
 		}
 		fmt.Fprintln(w)
 		if full != "" && n.taps[tapNear].impossible == 0 {
-			t.Errorf("%s %s: shows in none of its runs", x.protocol, x.name)
+			t.Errorf("%s %s: shows in none of its runs", x.protocol, x.Name)
 		}
 	}
 	if err := w.Flush(); err != nil {
@@ -167,11 +170,11 @@ func TestFaults(t *testing.T) {
 // one of its own.
 func lossesOf(t *testing.T, x faultOf) []string {
 	t.Helper()
-	own := slices.Index(x.scenario, "--loss")
+	own := slices.Index(x.Scenario, "--loss")
 	if own < 0 {
 		return []string{"0%", "5%", "20%"}
 	}
-	share, err := parseShare(x.scenario[own+1])
+	share, err := simulate.ParseShare(x.Scenario[own+1])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +229,7 @@ func (r *faultRun) check(t *testing.T, n *faultCounts) {
 	o := oraclesOf(r.line)
 	if len(r.shadow.differs) > 0 {
 		n.differ++
-		if r.line.unobservable != "" {
+		if r.line.Unobservable != "" {
 			t.Errorf("%s: said never to reach the wire, and a right endpoint sends something else", r)
 		}
 	}

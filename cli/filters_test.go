@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ackscope/ackscope/cli/app"
 	"github.com/ackscope/ackscope/internal/testenv"
 )
 
@@ -226,7 +227,7 @@ func TestFiltersRefused(t *testing.T) {
 		{"findings", "message", "message is not asked about findings"},
 	} {
 		var out, complaint bytes.Buffer
-		if code := run([]string{c.command, "-Y", c.filter, path}, streams{in: strings.NewReader(""), out: &out, err: &complaint}); code != exitFailed {
+		if code := runKnown([]string{c.command, "-Y", c.filter, path}, app.Streams{In: strings.NewReader(""), Out: &out, Err: &complaint}); code != app.ExitFailed {
 			t.Errorf("%s -Y %q: exit %d", c.command, c.filter, code)
 		}
 		if !strings.Contains(complaint.String(), c.say) || !strings.Contains(complaint.String(), "^") || out.Len() > 0 {

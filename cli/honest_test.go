@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ackscope/ackscope/cli/app"
 )
 
 // TestHonestRuns: whatever the network does, replay finds no divergence where
@@ -24,11 +26,11 @@ func TestHonestRuns(t *testing.T) {
 			for _, tap := range []string{"a", "b", "between"} {
 				args := append([]string{"simulate", "--protocol", protocol, "--seed", fmt.Sprint(seed + 1), "--tap", tap, "--duration", "6s", "-w", path}, strings.Fields(network)...)
 				var out, trouble bytes.Buffer
-				if code := run(args, streams{out: &out, err: &trouble}); code != 0 {
+				if code := runKnown(args, app.Streams{Out: &out, Err: &trouble}); code != 0 {
 					t.Fatalf("%v: exit %d: %s", args, code, trouble.String())
 				}
 				out.Reset()
-				if code := run([]string{"replay", "-q", path}, streams{out: &out, err: &trouble}); code != 0 {
+				if code := runKnown([]string{"replay", "-q", path}, app.Streams{Out: &out, Err: &trouble}); code != 0 {
 					t.Errorf("%v: exit %d:\n%s", args, code, out.String())
 				}
 			}

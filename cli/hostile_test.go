@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/cli/app"
 )
 
 // hostileText has one of each kind of what must not be in an output: an escape
@@ -53,7 +54,7 @@ func forbidden(output string) string {
 // inProcess runs a command line and gives what it printed.
 func inProcess(args ...string) (code int, out, complaint string) {
 	var stdout, stderr bytes.Buffer
-	code = run(args, streams{strings.NewReader(""), &stdout, &stderr})
+	code = runKnown(args, app.Streams{In: strings.NewReader(""), Out: &stdout, Err: &stderr})
 	return code, stdout.String(), stderr.String()
 }
 
@@ -206,7 +207,7 @@ func TestHostileText(t *testing.T) {
 			if testing.Verbose() {
 				t.Logf("%s: exit %d, %d bytes, %.150q", what, code, len(out), complaint)
 			}
-			if code == exitFailed && out == "" && complaint == "" {
+			if code == app.ExitFailed && out == "" && complaint == "" {
 				t.Errorf("%s: failed without a word", what)
 			}
 			if bad := forbidden(out); bad != "" {
@@ -215,7 +216,7 @@ func TestHostileText(t *testing.T) {
 			if bad := forbidden(complaint); bad != "" {
 				t.Errorf("%s: standard error has %s", what, bad)
 			}
-			if format != nil && code == exitDone {
+			if format != nil && code == app.ExitDone {
 				holdsObjects(t, what, out)
 			}
 			if c.file != "" && format == nil {
@@ -262,7 +263,7 @@ func holdsObjects(t *testing.T, what, out string) {
 // TestHostileArguments gives the text to every flag of every command, and as an
 // argument: no error shows it raw.
 func TestHostileArguments(t *testing.T) {
-	a := &app{registry: protocols()}
+	a := &app.App{Registry: protocols()}
 	capture := filepath.Join(repository(t), "testdata", "hostile", "inj.pcapng")
 	tried := 0
 	try := func(args ...string) {
@@ -292,7 +293,7 @@ func TestHostileArguments(t *testing.T) {
 		c.InheritedFlags().VisitAll(func(f *pflag.Flag) { try(append(path, "--"+f.Name+"="+hostileText, capture)...) })
 		c.NonInheritedFlags().VisitAll(func(f *pflag.Flag) { try(append(path, "--"+f.Name+"="+hostileText, capture)...) })
 	}
-	walk(known.command(a), nil)
+	walk(command(known, a), nil)
 	try(hostileText)
 	for _, f := range []string{hostileText + " == 5", "frame.file == \"" + hostileText, "udp && " + hostileText, "riptide[" + hostileText + "] == 1", "frame.file matches \"(" + hostileText + "\""} {
 		try("packets", "-Y", f, capture)
@@ -337,7 +338,7 @@ func TestHostileFiles(t *testing.T) {
 					args = append(args, capture)
 				}
 				code, out, complaint := inProcess(args...)
-				if code != exitFailed || out != "" || !strings.HasSuffix(complaint, want+"\n") || strings.Count(complaint, "\n") != 1 {
+				if code != app.ExitFailed || out != "" || !strings.HasSuffix(complaint, want+"\n") || strings.Count(complaint, "\n") != 1 {
 					t.Errorf("%q: exit %d, %q, %q; expected %q", args, code, out, complaint, want)
 				}
 			}
@@ -349,11 +350,11 @@ func TestHostileFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		code, out, complaint := inProcess("messages", "--json", "--schema", schema, capture)
-		if code != exitDone || !strings.Contains(out, `\u202eRLO\u2066bidi\u200f`) || !strings.Contains(out, `\u007fdel`) || !strings.Contains(out, `\udb40\udc41TAG𝓐`) {
+		if code != app.ExitDone || !strings.Contains(out, `\u202eRLO\u2066bidi\u200f`) || !strings.Contains(out, `\u007fdel`) || !strings.Contains(out, `\udb40\udc41TAG𝓐`) {
 			t.Errorf("exit %d, %s: the texts of the messages are not escaped with all their digits", code, complaint)
 		}
 		code, out, complaint = inProcess("packets", "-V", "--schema", schema, capture)
-		if code != exitDone || !strings.Contains(out, `\x1b]52;c;`) || !strings.Contains(out, `\U000e0041TAG𝓐`) || forbidden(out) != "" {
+		if code != app.ExitDone || !strings.Contains(out, `\x1b]52;c;`) || !strings.Contains(out, `\U000e0041TAG𝓐`) || forbidden(out) != "" {
 			t.Errorf("exit %d, %s: %s", code, complaint, forbidden(out))
 		}
 	})

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ackscope/ackscope/cli/app"
 	"github.com/ackscope/ackscope/internal/testenv"
 )
 
@@ -69,7 +70,7 @@ func keyFile(t *testing.T, text string) string {
 // ackscope runs a command line in this process.
 func ackscope(args ...string) (code int, out, complaint string) {
 	var o, e bytes.Buffer
-	code = run(args, streams{in: strings.NewReader(""), out: &o, err: &e})
+	code = runKnown(args, app.Streams{In: strings.NewReader(""), Out: &o, Err: &e})
 	return code, o.String(), e.String()
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/google/gopacket/layers"
 
 	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/cli/app"
 	foreign "github.com/ackscope/ackscope/internal/noise"
 	"github.com/ackscope/ackscope/machine"
 )
@@ -28,7 +29,7 @@ func TestNoiseIsClaimedByNone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "noise.pcapng")
 	writeNoise(t, path, names)
 	var out, errs bytes.Buffer
-	if code := run([]string{"flows", "--json", path}, streams{in: bytes.NewReader(nil), out: &out, err: &errs}); code != 0 {
+	if code := runKnown([]string{"flows", "--json", path}, app.Streams{In: bytes.NewReader(nil), Out: &out, Err: &errs}); code != 0 {
 		t.Fatalf("exit %d: %s", code, errs.String())
 	}
 	flows := 0

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ackscope/ackscope/cli/app"
 	"github.com/ackscope/ackscope/internal/testenv"
 )
 
@@ -120,8 +121,8 @@ func (s *scene) run(w *written, out string, more ...string) (errs string, code i
 // refuses says that a command must end with 2 and this complaint.
 func (s *scene) refuses(w *written, out, want string, more ...string) {
 	s.t.Helper()
-	if errs, code := s.run(w, out, more...); code != exitFailed || !strings.Contains(errs, want) {
-		s.t.Errorf("%s to %s: exit %d, %q; expected %d and %q", w.name, filepath.Base(out), code, errs, exitFailed, want)
+	if errs, code := s.run(w, out, more...); code != app.ExitFailed || !strings.Contains(errs, want) {
+		s.t.Errorf("%s to %s: exit %d, %q; expected %d and %q", w.name, filepath.Base(out), code, errs, app.ExitFailed, want)
 	}
 }
 

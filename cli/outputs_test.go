@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/cli/app"
+	"github.com/ackscope/ackscope/cli/reader"
 	"github.com/ackscope/ackscope/internal/testenv"
 )
 
@@ -29,7 +31,7 @@ func TestOutputs(t *testing.T) {
 			// A new file, an old one, and one that others may read.
 			out := s.path("out.pcapng")
 			for _, more := range [][]string{nil, nil, {"--mode", "0640"}} {
-				if errs, code := s.run(w, out, more...); code == exitFailed {
+				if errs, code := s.run(w, out, more...); code == app.ExitFailed {
 					t.Fatalf("exit %d, %s", code, errs)
 				}
 				mode := w.mode
@@ -52,7 +54,7 @@ func TestOutputs(t *testing.T) {
 			s.refuses(w, s.path("link"), "symbolic link")
 			s.refuses(w, s.path("hanging"), "symbolic link")
 			s.stays("victim", "old")
-			if errs, code := s.run(w, s.path("hard")); code == exitFailed {
+			if errs, code := s.run(w, s.path("hard")); code == app.ExitFailed {
 				t.Errorf("a second name of a file: exit %d, %s", code, errs)
 			}
 			s.stays("victim", "old")
@@ -82,7 +84,7 @@ func (s *scene) notRegular(w *written) {
 		s.t.Fatal(err)
 	}
 	for _, path := range []string{"/dev/null", s.path("null")} {
-		if errs, code := s.run(w, path, "--no-clobber"); code == exitFailed {
+		if errs, code := s.run(w, path, "--no-clobber"); code == app.ExitFailed {
 			s.t.Errorf("%s: exit %d, %s", path, code, errs)
 		}
 	}
@@ -106,7 +108,7 @@ func (s *scene) notRegular(w *written) {
 			read <- n
 		}()
 		errs, code := s.run(w, fifo)
-		if n := <-read; code == exitFailed || n < 20 {
+		if n := <-read; code == app.ExitFailed || n < 20 {
 			s.t.Errorf("a FIFO: %d bytes, exit %d, %s", n, code, errs)
 		}
 	}
@@ -127,7 +129,7 @@ func TestOutputFlags(t *testing.T) {
 		}
 	}
 	for _, mode := range []string{"8", "1777", "rw", "-1"} {
-		if _, errs, code := outcome("simulate", "--mode", mode, "-w", "-"); code != exitFailed || !strings.Contains(errs, "octal") {
+		if _, errs, code := outcome("simulate", "--mode", mode, "-w", "-"); code != app.ExitFailed || !strings.Contains(errs, "octal") {
 			t.Errorf("--mode %s: exit %d, %s", mode, code, errs)
 		}
 	}
@@ -155,7 +157,7 @@ func TestOutputsOfOneRun(t *testing.T) {
 		{"packets", "--keys", keys, "-w", keys, in},
 		{"export", "csv", "--keys", keys, "--table", "flows", "-o", keys, in},
 	} {
-		if _, errs, code := outcome(args...); code != exitFailed {
+		if _, errs, code := outcome(args...); code != app.ExitFailed {
 			t.Errorf("%q: exit %d, %s", args, code, errs)
 		}
 		s.stays("keys.yaml", "keys: []\n")
@@ -179,7 +181,7 @@ func TestOutputsByConvention(t *testing.T) {
 	link(s.capture(0) + ".replay")
 	link("ackscope-flows.1")
 	for _, args := range [][]string{{"replay", "--update", in}, {"man", s.folder}} {
-		if _, errs, code := outcome(args...); code != exitFailed || !strings.Contains(errs, "symbolic link") && !strings.Contains(errs, "expected") {
+		if _, errs, code := outcome(args...); code != app.ExitFailed || !strings.Contains(errs, "symbolic link") && !strings.Contains(errs, "expected") {
 			t.Errorf("%q: exit %d, %s", args, code, errs)
 		}
 		s.stays("victim", "old")
@@ -190,7 +192,7 @@ func TestOutputsByConvention(t *testing.T) {
 	output(t, "replay", "--update", in)
 	s.made(&written{name: "replay --update"}, in+".replay", 0o644)
 	s.put(s.capture(0)+".replay", "ackscope")
-	if _, errs, code := outcome("replay", "--update", "--no-clobber", in); code != exitFailed || !strings.Contains(errs, "--no-clobber keeps it") {
+	if _, errs, code := outcome("replay", "--update", "--no-clobber", in); code != app.ExitFailed || !strings.Contains(errs, "--no-clobber keeps it") {
 		t.Errorf("exit %d, %s", code, errs)
 	}
 	s.stays(s.capture(0)+".replay", "ackscope")
@@ -210,7 +212,7 @@ func TestOutputFailures(t *testing.T) {
 		cmd := exec.Command(sh, append([]string{"-c", `ulimit -f 0; exec "$@"`, "sh", "ackscope"}, s.args(w, out)...)...)
 		text, err := cmd.CombinedOutput()
 		var exit *exec.ExitError
-		if !errors.As(err, &exit) || exit.ExitCode() != exitFailed || !strings.Contains(string(text), "file too large") {
+		if !errors.As(err, &exit) || exit.ExitCode() != app.ExitFailed || !strings.Contains(string(text), "file too large") {
 			t.Errorf("%s beyond the limit: %v, %s", w.name, err, text)
 		}
 		s.stays("out.pcapng", "old")
@@ -223,11 +225,11 @@ func TestOutputFailures(t *testing.T) {
 	for _, args := range []string{"packets -w OUT CUT", "flows -w OUT CUT", "anonymise CUT OUT", "export csv --table events -o OUT CUT", "export pcapng -o OUT CUT"} {
 		s.put("out.pcapng", "old")
 		list := strings.Fields(strings.NewReplacer("CUT", cut, "OUT", s.path("out.pcapng")).Replace(args))
-		if _, errs, code := outcome(append(list, "--strict")...); code != exitFailed {
+		if _, errs, code := outcome(append(list, "--strict")...); code != app.ExitFailed {
 			t.Errorf("%s --strict: exit %d, %s", args, code, errs)
 		}
 		s.stays("out.pcapng", "old")
-		if _, errs, code := outcome(list...); code != exitDone {
+		if _, errs, code := outcome(list...); code != app.ExitDone {
 			t.Errorf("%s: exit %d, %s", args, code, errs)
 		}
 		s.made(&written{name: args}, s.path("out.pcapng"), map[bool]fs.FileMode{true: 0o644, false: 0o600}[strings.Contains(args, "csv")])
@@ -278,7 +280,7 @@ func TestSecondWriter(t *testing.T) {
 	first := make(chan int)
 	go func() {
 		var errs bytes.Buffer
-		first <- run([]string{"flows", "-q", "--live", "-w", out, "-"}, streams{in: r, out: io.Discard, err: &errs})
+		first <- runKnown([]string{"flows", "-q", "--live", "-w", out, "-"}, app.Streams{In: r, Out: io.Discard, Err: &errs})
 	}()
 	if _, err := w.Write(s.bytes[0]); err != nil {
 		t.Fatal(err)
@@ -290,7 +292,7 @@ func TestSecondWriter(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if code := <-first; code != exitDone {
+	if code := <-first; code != app.ExitDone {
 		t.Errorf("the first writer: exit %d", code)
 	}
 	if n := len(contentsOf(t, out).Frames); n != 300 {
@@ -327,7 +329,7 @@ ackscope anonymise -q in.pcapng both > both; echo $?; rm both`
 func TestRowOfFiles(t *testing.T) {
 	s := newScene(t)
 	victim := s.put("victim", "old")
-	row, err := parseRotation(s.path("row.pcapng"), []string{"packets:10", "files:2"})
+	row, err := reader.ParseRotation(s.path("row.pcapng"), []string{"packets:10", "files:2"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -344,19 +346,19 @@ func TestRowOfFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer in.Close()
-	a := &app{streams: streams{out: io.Discard, err: io.Discard}}
-	defer a.abandon()
-	to, err := a.newRotation(row, "", originOf(in))
+	a := &app.App{Streams: app.Streams{Out: io.Discard, Err: io.Discard}}
+	defer a.Abandon()
+	to, err := reader.NewRotation(a, row, "", reader.OriginOf(in))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var f capture.Frame
 	for in.Next(&f) == nil {
-		if err := to.write(&f); err != nil {
+		if err := to.Write(&f); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := to.close(nil); err != nil {
+	if err := to.Close(nil); err != nil {
 		t.Fatal(err)
 	}
 	s.stays("victim", "old")

@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/ackscope/ackscope/cli/about"
+	"github.com/ackscope/ackscope/cli/app"
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/schema/yamlfile"
 )
@@ -22,7 +24,7 @@ func TestProfilesReadBack(t *testing.T) {
 		documented := map[string]bool{}
 		for i := range p.Profiles {
 			x := &p.Profiles[i]
-			text, err := profileYAML(p, x)
+			text, err := about.ProfileYAML(p, x)
 			if err != nil {
 				t.Fatalf("%s:%s: %v", p.Name, x.Name, err)
 			}
@@ -99,16 +101,16 @@ func settingNames(t reflect.Type, path string, into map[string]bool) {
 // A profile of one's own decides how a flow is read, and what its schema names
 // is a field of filters.
 func TestFieldsOfSchemas(t *testing.T) {
-	a := &app{registry: protocols()}
+	a := &app.App{Registry: protocols()}
 	found := false
-	for _, p := range a.registry.Protocols() {
+	for _, p := range a.Registry.Protocols() {
 		for i := range p.Profiles {
 			for _, spec := range p.Profiles[i].Fields {
 				if spec.Kind == dissect.KindGroup {
 					continue
 				}
 				found = true
-				if _, ok := a.table().Lookup(spec.Name); !ok {
+				if _, ok := a.Table().Lookup(spec.Name); !ok {
 					t.Errorf("%s:%s: filters do not know %s", p.Name, p.Profiles[i].Name, spec.Name)
 				}
 			}

@@ -10,12 +10,13 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/cli/app"
+	"github.com/ackscope/ackscope/cli/reader"
 	"github.com/ackscope/ackscope/internal/testenv"
 )
 
@@ -133,8 +134,8 @@ func TestFlowOfFile(t *testing.T) {
 		{"--join", []string{"flows", "--metrics", "127.0.0.1:0", client, server}},
 	} {
 		var out, complaint bytes.Buffer
-		code := run(c.args, streams{in: strings.NewReader(""), out: &out, err: &complaint})
-		if code != exitFailed || !strings.Contains(complaint.String(), c.says) {
+		code := runKnown(c.args, app.Streams{In: strings.NewReader(""), Out: &out, Err: &complaint})
+		if code != app.ExitFailed || !strings.Contains(complaint.String(), c.says) {
 			t.Errorf("%q: exit %d, %q: expected %q", c.args, code, complaint.String(), c.says)
 		}
 	}
@@ -201,10 +202,10 @@ func essence(t *testing.T, text string) (list []string) {
 
 // rowsOf names files as the writers of rotated captures do.
 func rowsOf() map[string][]string {
-	ours := &rotation{path: "match.pcap"}
+	ours := &reader.Rotation{Path: "match.pcap"}
 	at := time.Date(2026, 11, 22, 10, 15, 0, 0, time.UTC)
 	return map[string][]string{
-		"ackscope -b":              {ours.next(at), ours.next(at.Add(time.Second)), ours.next(at.Add(time.Second))},
+		"ackscope -b":              {ours.Next(at), ours.Next(at.Add(time.Second)), ours.Next(at.Add(time.Second))},
 		"dumpcap":                  {"m_00009_20261122101500.pcapng", "m_00010_20261122101503.pcapng", "m_00011_20261122101506.pcapng"},
 		"dumpcap -b nametimenum:2": {"m_20261122101500_00001.pcapng", "m_20261122101503_00002.pcapng", "m_20261122101506_00003.pcapng"},
 		"tcpdump -C":               {"m.pcap", "m.pcap1", "m.pcap2"},
@@ -223,7 +224,7 @@ func TestRotatedRow(t *testing.T) {
 		paths := writeParts(t, whole, names)
 		slices.Sort(paths)
 		var out, complaint bytes.Buffer
-		if code := run(append([]string{"findings", "--json"}, paths...), streams{in: strings.NewReader(""), out: &out, err: &complaint}); code != 0 {
+		if code := runKnown(append([]string{"findings", "--json"}, paths...), app.Streams{In: strings.NewReader(""), Out: &out, Err: &complaint}); code != 0 {
 			t.Fatalf("%s: exit %d: %s", writer, code, complaint.String())
 		}
 		if got := essence(t, out.String()); !slices.Equal(got, want) {
@@ -278,14 +279,14 @@ func TestNoRow(t *testing.T) {
 		"not there":          {parts[0], filepath.Join(t.TempDir(), "m.pcap1")},
 		"two runs, one base": beside(parts[0], parts[1], [2]string{"m_00001_20261122101500.pcap", "m_00001_20261122101505.pcap"}),
 	} {
-		for _, group := range rotatedRows(paths) {
+		for _, group := range reader.RotatedRows(paths) {
 			if len(group) > 1 {
 				t.Errorf("%s: %q are taken for a row", name, group)
 			}
 		}
 	}
 	for i, want := range []int{1, 1} {
-		if got := len(rotatedRows([][]string{parts, {parts[3], parts[1], parts[0], parts[2]}}[i])); got != want {
+		if got := len(reader.RotatedRows([][]string{parts, {parts[3], parts[1], parts[0], parts[2]}}[i])); got != want {
 			t.Errorf("the row itself is %d groups", got)
 		}
 	}
@@ -295,8 +296,8 @@ func TestNoRow(t *testing.T) {
 func TestGateOverFiles(t *testing.T) {
 	bad, good := testenv.Capture(t, "plain-le-stalebug-loss98.client.pcap.gz"), testenv.Capture(t, "reliable-clean.client.pcap.gz")
 	var out, complaint bytes.Buffer
-	if code := run([]string{"findings", "--fail-on", "error", bad, good}, streams{in: strings.NewReader(""), out: &out, err: &complaint}); code != exitGate {
-		t.Errorf("exit %d, expected %d", code, exitGate)
+	if code := runKnown([]string{"findings", "--fail-on", "error", bad, good}, app.Streams{In: strings.NewReader(""), Out: &out, Err: &complaint}); code != app.ExitGate {
+		t.Errorf("exit %d, expected %d", code, app.ExitGate)
 	}
 	if !strings.Contains(out.String(), "\nall 2 captures: 1 error, ") {
 		t.Errorf("no sum of all captures in\n%s", out.String())
@@ -313,7 +314,7 @@ func TestBadFileAmongOthers(t *testing.T) {
 	good, no := testenv.Capture(t, "reliable-loss10.client.pcap.gz"), testenv.Capture(t, "README.md")
 	for _, command := range []string{"flows", "findings", "events", "messages", "packets", "ledger", "autopsy"} {
 		var out, complaint bytes.Buffer
-		if code := run([]string{command, good, no}, streams{in: strings.NewReader(""), out: &out, err: &complaint}); code != exitFailed {
+		if code := runKnown([]string{command, good, no}, app.Streams{In: strings.NewReader(""), Out: &out, Err: &complaint}); code != app.ExitFailed {
 			t.Errorf("%s: exit %d", command, code)
 		}
 		if !strings.Contains(out.String(), filepath.Base(good)) || !strings.Contains(complaint.String(), "README.md") {
@@ -391,30 +392,5 @@ func TestQlogOfSeveral(t *testing.T) {
 	}
 	if len(x.Traces) != 2 || !strings.HasPrefix(x.Traces[0].Title, server) {
 		t.Errorf("--flow 2:1: %d traces", len(x.Traces))
-	}
-}
-
-// The position of a file counts from 1 over all files, and a name wins over it.
-func TestRecordingOf(t *testing.T) {
-	list := []*recording{{paths: []string{"a/x.pcap", "a/y.pcap"}, files: 4}, {paths: []string{"b/x.pcap"}, first: 2, files: 4}, {paths: []string{"4:1"}, first: 3, files: 4}}
-	for _, c := range []struct {
-		file string
-		of   int // -1: none
-		at   int
-	}{{"y.pcap", 0, 1}, {"x.pcap", -1, 0}, {"a/x.pcap", 0, 0}, {"3", 1, 0}, {"2", 0, 1}, {"4:1", 2, 0}, {"4", 2, 0}, {"5", -1, 0}, {"0", -1, 0}, {"", -1, 0}} {
-		r, at, err := recordingOf(list, "--flow", c.file)
-		if (err == nil) != (c.of >= 0) || err == nil && (r != list[c.of] || at != c.at) {
-			t.Errorf("%q: %v in %v, %v", c.file, at, r, err)
-		}
-	}
-	for text, want := range map[string]flowName{"": {}, "3": {"", 3}, "a:3": {"a", 3}, "a:b:3": {"a:b", 3}, "2:3": {"2", 3}} {
-		if got, err := parseFlow(text); err != nil || got != want {
-			t.Errorf("%q: %v, %v", text, got, err)
-		}
-	}
-	for _, text := range []string{"0", ":3", "a:", "a", "-1", "a:0", strconv.Itoa(1 << 40)} {
-		if got, err := parseFlow(text); err == nil {
-			t.Errorf("%q: %v", text, got)
-		}
 	}
 }

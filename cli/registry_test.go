@@ -1,26 +1,34 @@
 package cli
 
-import "github.com/ackscope/ackscope/dissect"
+import (
+	"github.com/ackscope/ackscope/cli/app"
+	"github.com/ackscope/ackscope/cli/protocol"
+	"github.com/ackscope/ackscope/cli/protocol/gaffer"
+	"github.com/ackscope/ackscope/cli/protocol/riptide"
+	"github.com/ackscope/ackscope/cli/protocol/srdp"
+	"github.com/ackscope/ackscope/cli/simulate"
+	"github.com/ackscope/ackscope/dissect"
+)
 
 // known is what cmd/ackscope brings to the command line.
-var known = Registry{Gaffer, Riptide, SRDP}
+var known = protocol.Registry{gaffer.Gaffer, riptide.Riptide, srdp.SRDP}
 
 func protocols() *dissect.Registry { return known.Descriptors() }
 
-// run runs one command line and gives the exit code.
-func run(args []string, s streams) int { return known.run(args, s) }
+// runKnown runs one command line and gives the exit code.
+func runKnown(args []string, s app.Streams) int { return run(known, args, s) }
 
 // faultOf is a fault of a protocol's reference, as the grids run it.
 type faultOf struct {
 	protocol string
-	faultLine
+	simulate.Fault
 }
 
 // allFaults lists the faults of all references.
 func allFaults() (list []faultOf) {
 	for _, p := range known.Simulators() {
-		for _, x := range p.faults {
-			list = append(list, faultOf{p.name, x})
+		for _, x := range p.Faults {
+			list = append(list, faultOf{p.Name, x})
 		}
 	}
 	return list

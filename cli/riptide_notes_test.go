@@ -15,6 +15,8 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/ackscope/ackscope/cli/app"
+	"github.com/ackscope/ackscope/cli/simulate"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/sim"
 	wire "github.com/ackscope/ackscope/wire/riptide"
@@ -63,29 +65,29 @@ func runNotes(t *testing.T, dir, protocol, options string, seed int) *notesRun {
 	if strings.Contains(options, "20s") {
 		r.args = append(r.args, "--duration", "11s")
 	}
-	var flags simulateFlags
+	var flags simulate.Flags
 	set := pflag.NewFlagSet("simulate", pflag.ContinueOnError)
-	flags.register(set)
+	flags.Register(set)
 	if err := set.Parse(r.args); err != nil {
 		t.Fatal(err)
 	}
-	a := &app{registry: protocols()}
-	s, err := a.newSimulation(known.Simulators(), &flags)
+	a := &app.App{Registry: protocols()}
+	s, err := simulate.NewSimulation(a, known.Simulators(), &flags)
 	if err != nil {
 		t.Fatalf("%s: %v", r, err)
 	}
-	truth := s.cast.truth(s)
+	truth := s.Cast.Truth(s)
 	var closers []func() error
 	for at, place := range notesTaps {
 		r.paths[at] = filepath.Join(dir, place+".pcapng")
-		s.flags.write, s.flags.tap = r.paths[at], place
+		s.Flags.Write, s.Flags.Tap = r.paths[at], place
 		closers = append(closers, tapFile(t, s))
 		r.pings[at], r.pongs[at] = map[uint8]bool{}, map[uint8]bool{}
 		if !r.stream {
-			s.links[0].Tap(float64(at)/2, func(seen sim.Tapped) { r.sees(at, seen.From == s.links[0].A, seen.Bytes) })
+			s.Links[0].Tap(float64(at)/2, func(seen sim.Tapped) { r.sees(at, seen.From == s.Links[0].A, seen.Bytes) })
 		}
 	}
-	if err := s.world.Run(machine.Instant(flags.duration + time.Second)); err != nil {
+	if err := s.World.Run(machine.Instant(flags.Duration + time.Second)); err != nil {
 		t.Fatalf("%s: %v", r, err)
 	}
 	for _, c := range closers {
@@ -128,7 +130,7 @@ func (r *notesRun) String() string { return "simulate " + strings.Join(r.args, "
 func (r *notesRun) asks(t *testing.T, args ...string) []map[string]any {
 	t.Helper()
 	var out, trouble bytes.Buffer
-	if code := run(args, streams{out: &out, err: &trouble}); code > 1 {
+	if code := runKnown(args, app.Streams{Out: &out, Err: &trouble}); code > 1 {
 		t.Fatalf("%s: %v: exit %d: %s", r, args, code, trouble.String())
 	}
 	var list []map[string]any
@@ -208,7 +210,7 @@ func (r *notesRun) hold(t *testing.T) {
 	}
 	for at, vantage := range notesTaps {
 		var out, trouble bytes.Buffer
-		if code := run([]string{"state", "--vantage", vantage, r.paths[at]}, streams{out: &out, err: &trouble}); code != 0 {
+		if code := runKnown([]string{"state", "--vantage", vantage, r.paths[at]}, app.Streams{Out: &out, Err: &trouble}); code != 0 {
 			t.Fatalf("%s: exit %d: %s", r, code, trouble.String())
 		}
 		if r.stood && strings.Contains(out.String(), "outstanding") {
@@ -226,7 +228,7 @@ func (r *notesRun) hold(t *testing.T) {
 		}
 		for _, o := range r.asks(t, "events", "--json", "--vantage", vantage, r.paths[at]) {
 			word, host := o["event"], "client1"
-			if o["addr"] == simulationAddrs[1].String() {
+			if o["addr"] == simulate.SimulationAddrs[1].String() {
 				host = "server"
 			}
 			if o["certainty"] == "certain" && (word == "connected" || word == "disconnected") && !r.happened(host, word.(string), o["sequence"].(float64)) {

@@ -3,104 +3,69 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"runtime/debug"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
-	"github.com/ackscope/ackscope/filter"
+	"github.com/ackscope/ackscope/cli/about"
+	"github.com/ackscope/ackscope/cli/app"
+	"github.com/ackscope/ackscope/cli/files"
+	"github.com/ackscope/ackscope/cli/labs"
+	"github.com/ackscope/ackscope/cli/listing"
+	"github.com/ackscope/ackscope/cli/protocol"
+	"github.com/ackscope/ackscope/cli/replaying"
+	"github.com/ackscope/ackscope/cli/simulate"
+	"github.com/ackscope/ackscope/cli/state"
+	"github.com/ackscope/ackscope/cli/terminal"
 	"github.com/ackscope/ackscope/printable"
 )
 
-// Exit codes of the contract.
-const (
-	exitDone   = 0
-	exitGate   = 1 // a gate that was asked for did not hold
-	exitFailed = 2
-)
-
-// streams are the process's standard streams, so that tests can run commands
-// in their own process.
-type streams struct {
-	in       io.Reader
-	out, err io.Writer
-}
-
-// gateError is a gate that did not hold: exit 1.
-type gateError struct{ text string }
-
-func (e *gateError) Error() string { return e.text }
-
 // Main runs one command line, without the name of the program, on the process's
 // standard streams, and gives the exit code.
-func Main(r Registry, args []string) int {
+func Main(r protocol.Registry, args []string) int {
 	ignoreSizeSignal()
-	return r.run(args, streams{os.Stdin, os.Stdout, os.Stderr})
+	return run(r, args, app.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
 }
 
 // run runs one command line and gives the exit code.
-func (r Registry) run(args []string, s streams) (code int) {
+func run(r protocol.Registry, args []string, s app.Streams) (code int) {
 	defer func() {
 		if fault := recover(); fault != nil {
-			fmt.Fprintf(s.err, "ackscope: a fault of ackscope itself: %s\nPlease report it, if you can with the capture, and with this:\n%s",
+			fmt.Fprintf(s.Err, "ackscope: a fault of ackscope itself: %s\nPlease report it, if you can with the capture, and with this:\n%s",
 				printable.String(fmt.Sprint(fault)), debug.Stack())
-			code = exitFailed
+			code = app.ExitFailed
 		}
 	}()
-	a := &app{streams: s, registry: r.Descriptors(), newEndings: r.Endings, restore: func() {}}
-	defer a.abandon() // after a fault too
-	root := r.command(a)
+	a := &app.App{Streams: s, Registry: r.Descriptors(), NewEndings: r.Endings, Restore: func() {}}
+	defer a.Abandon() // after a fault too
+	root := command(r, a)
 	root.SetArgs(args)
-	defer func() { a.restore() }()
+	defer func() { a.Restore() }()
 	err := root.Execute()
-	a.tellLetGo()
-	if flushErr := a.flush(); err == nil {
+	a.TellLetGo()
+	if flushErr := a.Flush(); err == nil {
 		err = flushErr
 	}
-	var gate *gateError
+	var gate *app.GateError
 	switch {
 	case err == nil:
-		return exitDone
+		return app.ExitDone
 	case errors.Is(err, syscall.EPIPE):
 		// The reader (head, less) has seen enough.
-		return exitDone
+		return app.ExitDone
 	case errors.As(err, &gate):
-		s.say("", err)
-		return exitGate
+		s.Say("", err)
+		return app.ExitGate
 	default:
-		s.trouble(err)
-		return exitFailed
+		s.Trouble(err)
+		return app.ExitFailed
 	}
-}
-
-// trouble prints an error; of several that were joined each on its line.
-func (s *streams) trouble(err error) {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		for _, e := range joined.Unwrap() {
-			s.trouble(e)
-		}
-		return
-	}
-	s.say("", err)
-}
-
-// say prints a message about a run on a line of standard error, behind "warning: "
-// or nothing. A message may hold names of files and words of the command line, so
-// what a terminal would obey is escaped.
-func (s *streams) say(kind string, err error) {
-	line := "ackscope: " + kind + printable.String(err.Error())
-	var at *filter.Error
-	if errors.As(err, &at) {
-		line += "\n" + at.Pointer()
-	}
-	fmt.Fprintln(s.err, line)
 }
 
 // command builds the command tree.
-func (r Registry) command(a *app) *cobra.Command {
+func command(r protocol.Registry, a *app.App) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "ackscope",
 		Short: "What each side knew: analyze captures of game protocols' acks",
@@ -117,67 +82,69 @@ numbers begin at 1 in each file: --flow takes FILE:NUMBER (docs/files.md).`,
   tcpdump -U -w - udp port 7777 | ackscope events --json -`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          unknownCommand,
+		Args:          app.UnknownCommand,
 
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
-			if a.flags.json {
-				if err := jsonRefused(c); err != nil {
+			if a.Flags.JSON {
+				if err := about.JSONRefused(c); err != nil {
 					return err
 				}
 			}
 			var err error
-			if a.restore, err = a.readMemory(); err != nil {
+			if a.Restore, err = a.ReadMemory(); err != nil {
 				return err
 			}
-			return a.loadProfiles()
+			return about.LoadProfiles(a)
 		},
 
 		SuggestionsMinimumDistance: 2,
 		RunE:                       func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	root.SetIn(a.in)
-	root.SetOut(a.out)
-	root.SetErr(a.err)
+	root.SetIn(a.In)
+	root.SetOut(a.Out)
+	root.SetErr(a.Err)
 	p := root.PersistentFlags()
-	p.StringArrayVarP(&a.flags.read, "read", "r", nil, "capture `FILE` to read, - for standard input (files can also follow the command)")
-	p.BoolVar(&a.flags.json, "json", false, "print JSON Lines, one object a line")
-	p.StringArrayVarP(&a.flags.decodeAs, "decode-as", "d", nil, "read matching flows as a protocol: `udp.port==7777,gaffer:article-be`")
-	p.StringVar(&a.flags.keys, "keys", "", "decrypt netcode and yojimbo with the keys in `FILE` (docs/keys.md)")
-	p.StringArrayVar(&a.flags.profiles, "profiles", nil, "read profiles of your own from `FILE.yaml` (ackscope protocols prints some to start from)")
-	p.StringVar(&a.flags.schema, "schema", "", "read the values of Riptide's messages by the schema in `FILE.yaml`")
-	p.StringVar(&a.memory.text, "memory", "", "keep within so much memory, as `1GiB` (default: half of the machine's; live 512MiB): flows that were silent longest make way")
-	p.StringVar(&a.flags.vantage, "vantage", "", "where the tap stood: `a|b|both|between|unknown` (default: inferred)")
-	p.BoolVar(&a.flags.strict, "strict", false, "a capture that is cut short is an error (exit 2)")
+	p.StringArrayVarP(&a.Flags.Read, "read", "r", nil, "capture `FILE` to read, - for standard input (files can also follow the command)")
+	p.BoolVar(&a.Flags.JSON, "json", false, "print JSON Lines, one object a line")
+	p.StringArrayVarP(&a.Flags.DecodeAs, "decode-as", "d", nil, "read matching flows as a protocol: `udp.port==7777,gaffer:article-be`")
+	p.StringVar(&a.Flags.Keys, "keys", "", "decrypt netcode and yojimbo with the keys in `FILE` (docs/keys.md)")
+	p.StringArrayVar(&a.Flags.Profiles, "profiles", nil, "read profiles of your own from `FILE.yaml` (ackscope protocols prints some to start from)")
+	p.StringVar(&a.Flags.Schema, "schema", "", "read the values of Riptide's messages by the schema in `FILE.yaml`")
+	p.StringVar(&a.Memory.Text, "memory", "", "keep within so much memory, as `1GiB` (default: half of the machine's; live 512MiB): flows that were silent longest make way")
+	p.StringVar(&a.Flags.Vantage, "vantage", "", "where the tap stood: `a|b|both|between|unknown` (default: inferred)")
+	p.BoolVar(&a.Flags.Strict, "strict", false, "a capture that is cut short is an error (exit 2)")
 	p.BoolP("numeric", "n", true, "names are never resolved; taken for tshark's sake")
-	p.StringVar(&a.flags.color, "color", "auto", "colour: `auto|always|never`")
-	p.BoolVarP(&a.flags.quiet, "quiet", "q", false, "no progress and no warnings")
-	_ = root.RegisterFlagCompletionFunc("decode-as", a.completeDecodeAs)
-	_ = root.RegisterFlagCompletionFunc("vantage", completeWords("a", "b", "both", "between", "unknown"))
-	_ = root.RegisterFlagCompletionFunc("color", completeWords("auto", "always", "never"))
+	p.StringVar(&a.Flags.Color, "color", "auto", "colour: `auto|always|never`")
+	p.BoolVarP(&a.Flags.Quiet, "quiet", "q", false, "no progress and no warnings")
+	_ = root.RegisterFlagCompletionFunc("decode-as", func(c *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		return about.CompleteDecodeAs(a, c, args, word)
+	})
+	_ = root.RegisterFlagCompletionFunc("vantage", app.CompleteWords("a", "b", "both", "between", "unknown"))
+	_ = root.RegisterFlagCompletionFunc("color", app.CompleteWords("auto", "always", "never"))
 	root.AddCommand(
-		a.tuiCommand(),
-		a.flowsCommand(),
-		a.packetsCommand(),
-		a.eventsCommand(),
-		a.messagesCommand(),
-		a.findingsCommand(),
-		a.ledgerCommand(),
-		a.graphCommand(),
-		a.reportCommand(),
-		a.stateCommand(),
-		a.explainCommand(),
-		a.protocolsCommand(),
-		a.fieldsCommand(),
-		simulateCommand(a, r.Simulators()),
-		a.replayCommand(),
-		a.reduceCommand(),
-		a.mergeCommand(),
-		a.exportCommand(),
-		a.anonymiseCommand(),
-		a.schemaCommand(),
-		a.manCommand(),
-		a.captureCommand(),
-		labCommand(a, r.Labs()),
+		terminal.TUICommand(a),
+		listing.FlowsCommand(a),
+		listing.PacketsCommand(a),
+		listing.EventsCommand(a),
+		listing.MessagesCommand(a),
+		listing.FindingsCommand(a),
+		listing.LedgerCommand(a),
+		listing.GraphCommand(a),
+		files.ReportCommand(a),
+		state.StateCommand(a),
+		about.ExplainCommand(a),
+		about.ProtocolsCommand(a),
+		about.FieldsCommand(a),
+		simulate.Command(a, r.Simulators()),
+		replaying.ReplayCommand(a),
+		replaying.ReduceCommand(a),
+		files.MergeCommand(a),
+		files.ExportCommand(a),
+		files.AnonymiseCommand(a),
+		about.SchemaCommand(a),
+		about.ManCommand(a),
+		files.CaptureCommand(a),
+		labs.Command(a, r.Labs()),
 	)
 	for i := range r {
 		for _, command := range r[i].Commands {
@@ -185,26 +152,4 @@ numbers begin at 1 in each file: --flow takes FILE:NUMBER (docs/files.md).`,
 		}
 	}
 	return root
-}
-
-// unknownCommand says what was likely meant by a word that is no command.
-func unknownCommand(c *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	word := args[0]
-	if _, err := os.Stat(word); err == nil {
-		return fmt.Errorf("%q is a file: expected a command before it, as in `ackscope flows %s`", word, word)
-	}
-	err := fmt.Errorf("unknown command %q (`ackscope help` lists them)", word)
-	if near := c.SuggestionsFor(word); len(near) > 0 {
-		err = fmt.Errorf("unknown command %q; did you mean %s?", word, strings.Join(near, " or "))
-	}
-	return err
-}
-
-// isTerminal reports whether w is a terminal.
-func isTerminal(w any) bool {
-	f, ok := w.(*os.File)
-	return ok && terminal(f)
 }

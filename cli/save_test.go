@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/cli/app"
 	"github.com/ackscope/ackscope/internal/testenv"
 )
 
@@ -156,7 +157,7 @@ func TestWriteForWireshark(t *testing.T) {
 		}
 		diffLines(t, filepath.Base(from)+" as pcapng", listed(from, own), listed(out, own))
 		if i == 0 { // two link types
-			if _, errs, code := outcome("packets", "-w", old, from); code != exitFailed || !strings.Contains(errs, "expected link type 1") {
+			if _, errs, code := outcome("packets", "-w", old, from); code != app.ExitFailed || !strings.Contains(errs, "expected link type 1") {
 				t.Errorf("two link types in a classic file: exit %d, %s", code, errs)
 			}
 			what := string(testenv.Output(t, capinfos, out))
@@ -167,7 +168,7 @@ func TestWriteForWireshark(t *testing.T) {
 			}
 			continue
 		}
-		if _, errs, code := outcome("packets", "-F", "pcap", "-w", old, from); code != exitDone {
+		if _, errs, code := outcome("packets", "-F", "pcap", "-w", old, from); code != app.ExitDone {
 			t.Fatal(errs)
 		}
 		if file, err := exec.Command(capinfos, "-t", old).Output(); err != nil || !strings.Contains(string(file), "pcap") || strings.Contains(string(file), "pcapng") {
@@ -188,11 +189,11 @@ func TestWriteRefused(t *testing.T) {
 		want string
 		code int
 	}{
-		{[]string{"packets", "-w", own, own}, "that is the capture to be read", exitFailed},
-		{[]string{"packets", "-F", "snoop", "-w", filepath.Join(dir, "x"), own}, "expected pcapng, pcap, nsecpcap", exitFailed},
-		{[]string{"packets", "-F", "pcap", own}, "-F: expected -w too", exitFailed},
-		{[]string{"merge", "-w", filepath.Join(dir, "x.pcap"), loss, testenv.Capture(t, "reliable-loss10.server.pcap.gz")}, "no room for comments on packets", exitFailed},
-		{[]string{"packets", "-Y", "frame.number == 1", "-w", filepath.Join(dir, "y.pcap"), spoken(t)}, "those of 1 packet are left out", exitDone},
+		{[]string{"packets", "-w", own, own}, "that is the capture to be read", app.ExitFailed},
+		{[]string{"packets", "-F", "snoop", "-w", filepath.Join(dir, "x"), own}, "expected pcapng, pcap, nsecpcap", app.ExitFailed},
+		{[]string{"packets", "-F", "pcap", own}, "-F: expected -w too", app.ExitFailed},
+		{[]string{"merge", "-w", filepath.Join(dir, "x.pcap"), loss, testenv.Capture(t, "reliable-loss10.server.pcap.gz")}, "no room for comments on packets", app.ExitFailed},
+		{[]string{"packets", "-Y", "frame.number == 1", "-w", filepath.Join(dir, "y.pcap"), spoken(t)}, "those of 1 packet are left out", app.ExitDone},
 	} {
 		if _, errs, code := outcome(c.args...); code != c.code || !strings.Contains(errs, c.want) {
 			t.Errorf("%q: exit %d, %s; expected %q", c.args, code, errs, c.want)

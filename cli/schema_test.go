@@ -15,6 +15,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ackscope/ackscope/cli/about"
+	"github.com/ackscope/ackscope/cli/app"
+	"github.com/ackscope/ackscope/cli/files"
 	"github.com/ackscope/ackscope/internal/testenv"
 )
 
@@ -114,7 +117,7 @@ func TestSchemas(t *testing.T) {
 		for _, name := range set {
 			paths = append(paths, testenv.Capture(t, name))
 		}
-		for _, name := range tableNames {
+		for _, name := range files.TableNames {
 			args := []string{name, "--json"}
 			if name == "packets" {
 				args = append(args, "-V", "-x")
@@ -137,7 +140,7 @@ func TestSchemas(t *testing.T) {
 // outcome runs a command line, whatever comes of it.
 func outcome(args ...string) (out, errs string, code int) {
 	var o, e bytes.Buffer
-	code = run(args, streams{in: strings.NewReader(""), out: &o, err: &e})
+	code = runKnown(args, app.Streams{In: strings.NewReader(""), Out: &o, Err: &e})
 	return o.String(), e.String(), code
 }
 
@@ -170,7 +173,7 @@ func TestObjectSchemas(t *testing.T) {
 				command = "packets"
 			}
 			text, errs, code := outcome(append([]string{command, "--json"}, args...)...)
-			if code == exitFailed || text == "" {
+			if code == app.ExitFailed || text == "" {
 				t.Errorf("%s %q: exit %d: %s", name, args, code, errs)
 			}
 			for line := range strings.Lines(text) {
@@ -195,18 +198,18 @@ func TestObjectSchemas(t *testing.T) {
 		}
 		delete(schemas, name)
 	}
-	for _, name := range tableNames { // TestSchemas has them
+	for _, name := range files.TableNames { // TestSchemas has them
 		delete(schemas, name)
 	}
 	for name := range schemas {
 		t.Errorf("the schema of %s is held against nothing", name)
 	}
-	a := &app{registry: protocols()}
-	for _, c := range known.command(a).Commands() {
-		if slices.Contains(schemaNames(), c.Name()) || !c.IsAvailableCommand() {
+	a := &app.App{Registry: protocols()}
+	for _, c := range command(known, a).Commands() {
+		if slices.Contains(about.SchemaNames(), c.Name()) || !c.IsAvailableCommand() {
 			continue
 		}
-		if _, errs, code := outcome(c.Name(), "--json", loss); code != exitFailed {
+		if _, errs, code := outcome(c.Name(), "--json", loss); code != app.ExitFailed {
 			t.Errorf("%s --json: exit %d (%s), expected a refusal: it has no schema", c.Name(), code, errs)
 		}
 	}
@@ -232,8 +235,8 @@ func TestManualPages(t *testing.T) {
 			walk(sub)
 		}
 	}
-	a := &app{registry: protocols()}
-	walk(known.command(a))
+	a := &app.App{Registry: protocols()}
+	walk(command(known, a))
 	if pages < 20 {
 		t.Errorf("%d pages, expected 20 at least", pages)
 	}

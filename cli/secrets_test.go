@@ -18,6 +18,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/ackscope/ackscope/cli/app"
 )
 
 // givenByMistake is a file that somebody may give by mistake, and what of it must not
@@ -140,7 +142,7 @@ func shows(output, secret string) string {
 // TestSecretsStay gives files of keys and passwords to every flag, as a capture, a
 // baseline and on standard input: no output has a piece of one.
 func TestSecretsStay(t *testing.T) {
-	a := &app{registry: protocols()}
+	a := &app.App{Registry: protocols()}
 	sound := filepath.Join(repository(t), "testdata", "hostile", "inj.pcapng")
 	dir := t.TempDir()
 	t.Chdir(t.TempDir())
@@ -170,7 +172,7 @@ func TestSecretsStay(t *testing.T) {
 			}
 		})
 	}
-	walk(known.command(a), nil)
+	walk(command(known, a), nil)
 	for _, flag := range []string{"--schema", "--profiles", "--keys", "--read"} {
 		lines = append(lines, []string{"flows", flag, "FILE", sound}, []string{"packets", "-V", "--json", flag, "FILE", sound})
 	}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/cli/app"
+	"github.com/ackscope/ackscope/cli/reader"
 	"github.com/ackscope/ackscope/filter"
 	"github.com/ackscope/ackscope/internal/testenv"
 )
@@ -98,7 +100,7 @@ func begins(t *testing.T, most int) string {
 	}
 	defer in.Close()
 	out := filepath.Join(t.TempDir(), "begins.pcapng")
-	s, err := (&app{}).newSave("-w", out, originOf(in))
+	s, err := reader.NewSave((&app.App{}), "-w", out, reader.OriginOf(in))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,11 +116,11 @@ func begins(t *testing.T, most int) string {
 		if decoder.Decode(&f, &p); f.Ref.Frame() > uint64(most) || icmp(&f, &p) {
 			continue // tshark takes the headers that an ICMP error quotes for the packet's own
 		}
-		if err := s.write(&f); err != nil {
+		if err := s.Write(&f); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := s.close(nil); err != nil {
+	if err := s.Close(nil); err != nil {
 		t.Fatal(err)
 	}
 	return out
@@ -137,7 +139,7 @@ func icmp(f *capture.Frame, p *capture.Packet) bool {
 // passing counts what passes each filter, in one reading.
 func passing(t *testing.T, path string, filters []string) map[string]sum {
 	t.Helper()
-	table := (&app{registry: protocols()}).table()
+	table := (&app.App{Registry: protocols()}).Table()
 	compiled := make([]*filter.Filter, len(filters))
 	for i, text := range filters {
 		var err error
@@ -153,7 +155,7 @@ func passing(t *testing.T, path string, filters []string) map[string]sum {
 		t.Fatal(err)
 	}
 	defer in.Close()
-	sums, src, decoder := map[string]sum{}, &feed{source: in}, capture.NewDecoder(capture.DecodeOptions{})
+	sums, src, decoder := map[string]sum{}, &reader.Feed{Source: in}, capture.NewDecoder(capture.DecodeOptions{})
 	var f capture.Frame
 	var p capture.Packet
 	var reading filter.Reading
@@ -161,7 +163,7 @@ func passing(t *testing.T, path string, filters []string) map[string]sum {
 	for src.Next(&f) == nil {
 		decoder.Decode(&f, &p)
 		r.Datagram.At, r.Datagram.Ref, r.Datagram.Bytes, r.Datagram.Length = p.At, p.Ref, p.Payload, p.Length
-		reading.Start, reading.Previous = src.start, src.previous
+		reading.Start, reading.Previous = src.Start, src.Previous
 		x := reading.Take(&r)
 		for i, c := range compiled {
 			if c.Match(x) {

@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/cli/app"
+	"github.com/ackscope/ackscope/cli/listing"
 	"github.com/ackscope/ackscope/internal/testenv"
 )
 
@@ -89,7 +91,7 @@ func both(t *testing.T, tshark string) (names []string) {
 		}
 	}
 	header := regexp.MustCompile(`^(frame|eth|vlan|ieee8021ad|ip|ipv6|udp|tcp)\.`)
-	for _, f := range (&app{registry: protocols()}).table().Fields() {
+	for _, f := range (&app.App{Registry: protocols()}).Table().Fields() {
 		// The number of a conversation takes an analysis, which tells TCP message by
 		// message: TestAsTshark holds it.
 		if header.MatchString(f.Name) && f.Name != "frame.file" && !strings.HasSuffix(f.Name, ".stream") {
@@ -143,7 +145,7 @@ func TestFieldOptionsAsTshark(t *testing.T) {
 	}
 	for _, wrong := range []string{"quote=x", "header=x", "occurrence=b", "separator=", "bom", "nothing=y"} {
 		var out, complaint bytes.Buffer
-		if code := run([]string{"packets", "-T", "fields", "-e", "frame.number", "-E", wrong, path}, streams{in: strings.NewReader(""), out: &out, err: &complaint}); code != 2 {
+		if code := runKnown([]string{"packets", "-T", "fields", "-e", "frame.number", "-E", wrong, path}, app.Streams{In: strings.NewReader(""), Out: &out, Err: &complaint}); code != 2 {
 			t.Errorf("-E %s: exit %d, expected 2", wrong, code)
 		}
 	}
@@ -154,7 +156,7 @@ func TestTimesAsTshark(t *testing.T) {
 	tshark := testenv.Need(t, "tshark")
 	for _, name := range []string{"reliable-loss10.client.pcap.gz", "u210_loss10.client.pcapng.gz"} {
 		path := testenv.Capture(t, name)
-		formats := timeFormats
+		formats := listing.TimeFormats
 		if strings.HasSuffix(name, ".pcap.gz") {
 			formats = []string{"r", "ud"} // the clock ticks in microseconds
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ackscope/ackscope/cli/app"
 	"github.com/ackscope/ackscope/internal/testenv"
 )
 
@@ -121,7 +122,7 @@ func phsSums(text string) map[string]sum {
 func output(t *testing.T, args ...string) string {
 	t.Helper()
 	var out, complaint bytes.Buffer
-	if code := run(args, streams{in: strings.NewReader(""), out: &out, err: &complaint}); code != 0 {
+	if code := runKnown(args, app.Streams{In: strings.NewReader(""), Out: &out, Err: &complaint}); code != 0 {
 		t.Fatalf("ackscope %q: exit %d: %s", args, code, complaint.String())
 	}
 	return out.String()

@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/cli/about"
+	"github.com/ackscope/ackscope/cli/app"
+	"github.com/ackscope/ackscope/cli/simulate"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/replay/whatif"
 )
@@ -58,9 +61,9 @@ func newPlayedGame(t *testing.T, path string, twist func(n int, at machine.Insta
 // and in bytes that were allocated, against the number of packets, whatever their
 // times say.
 func TestWhatIfCostsByEvents(t *testing.T) {
-	base := simulateFlags{
-		seed: 7, loss: "5%", delay: "40ms", jitter: "5ms", dup: "0%", bandwidth: "0", duration: 4 * time.Second, rate: "30", payload: "16-100",
-		refuse: "0%", first: "0", clients: 1, mix: "1/0/0", repeats: "0", timeout: "0s", services: "none", end: "none", faulty: "a", tap: "a", limitless: true,
+	base := simulate.Flags{
+		Seed: 7, Loss: "5%", Delay: "40ms", Jitter: "5ms", Dup: "0%", Bandwidth: "0", Duration: 4 * time.Second, Rate: "30", Payload: "16-100",
+		Refuse: "0%", First: "0", Clients: 1, Mix: "1/0/0", Repeats: "0", Timeout: "0s", Services: "none", End: "none", Faulty: "a", Tap: "a", Limitless: true,
 	}
 	const day = 24 * time.Hour
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -97,23 +100,23 @@ func TestWhatIfCostsByEvents(t *testing.T) {
 		{"srdp", "resend=50ms", 20},
 	} {
 		f := base
-		if f.protocol = game.protocol; f.protocol != "srdp" {
-			f.messages = 20
+		if f.Protocol = game.protocol; f.Protocol != "srdp" {
+			f.Messages = 20
 		} else {
-			f.timeout = "200ms"
+			f.Timeout = "200ms"
 		}
 		dir := t.TempDir()
 		path := simulateMessages(t, dir, f).path
-		a := &app{streams: streams{out: &bytes.Buffer{}, err: &bytes.Buffer{}}, registry: protocols()}
+		a := &app.App{Streams: app.Streams{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}}, Registry: protocols()}
 		profile := filepath.Join(dir, "game.yaml")
 		if _, err := os.Stat(profile); err != nil {
 			t.Fatal(err)
 		}
-		a.flags.profiles, a.flags.vantage = []string{profile}, "a"
-		if err := a.loadProfiles(); err != nil {
+		a.Flags.Profiles, a.Flags.Vantage = []string{profile}, "a"
+		if err := about.LoadProfiles(a); err != nil {
 			t.Fatal(err)
 		}
-		o, err := a.options()
+		o, err := a.Options()
 		if err != nil {
 			t.Fatal(err)
 		}

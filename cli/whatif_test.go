@@ -14,6 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ackscope/ackscope/cli/about"
+	"github.com/ackscope/ackscope/cli/app"
+	"github.com/ackscope/ackscope/cli/simulate"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/gaffer/messages"
 	"github.com/ackscope/ackscope/replay/whatif"
@@ -53,19 +56,19 @@ type whatIfRun struct {
 
 // simulateMessages runs a simulation and takes down when each message was
 // submitted and when it was handed over.
-func simulateMessages(t *testing.T, dir string, f simulateFlags) whatIfRun {
+func simulateMessages(t *testing.T, dir string, f simulate.Flags) whatIfRun {
 	t.Helper()
 	profile := filepath.Join(dir, "game.yaml")
-	if err := os.WriteFile(profile, []byte(cmp.Or(whatIfGames[f.protocol], whatIfGame)), 0o600); err != nil {
+	if err := os.WriteFile(profile, []byte(cmp.Or(whatIfGames[f.Protocol], whatIfGame)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	a := &app{streams: streams{out: &bytes.Buffer{}, err: &bytes.Buffer{}}, registry: protocols()}
-	a.flags.profiles = []string{profile}
-	if err := a.loadProfiles(); err != nil {
+	a := &app.App{Streams: app.Streams{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}}, Registry: protocols()}
+	a.Flags.Profiles = []string{profile}
+	if err := about.LoadProfiles(a); err != nil {
 		t.Fatal(err)
 	}
-	f.write = filepath.Join(dir, "run.pcapng")
-	s, err := a.newSimulation(known.Simulators(), &f)
+	f.Write = filepath.Join(dir, "run.pcapng")
+	s, err := simulate.NewSimulation(a, known.Simulators(), &f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,39 +79,39 @@ func simulateMessages(t *testing.T, dir string, f simulateFlags) whatIfRun {
 	}
 	submitted := map[key]machine.Instant{}
 	count := map[*sim.Host]uint16{} // of Gaffer's messages, whose ids begin at 0
-	x := whatIfRun{path: f.write, truth: map[string][]time.Duration{}, resends: map[string]int{}, sent: map[string]int{}}
-	other := func(h *sim.Host) *sim.Host { return s.world.Hosts()[1-h.Index] }
-	s.world.Watch(func(step *sim.Step) {
-		if in, ok := step.In.(machine.Submit); ok && strings.HasPrefix(f.protocol, "gaffer") && in.Channel == messages.ChannelMessage {
+	x := whatIfRun{path: f.Write, truth: map[string][]time.Duration{}, resends: map[string]int{}, sent: map[string]int{}}
+	other := func(h *sim.Host) *sim.Host { return s.World.Hosts()[1-h.Index] }
+	s.World.Watch(func(step *sim.Step) {
+		if in, ok := step.In.(machine.Submit); ok && strings.HasPrefix(f.Protocol, "gaffer") && in.Channel == messages.ChannelMessage {
 			submitted[key{step.Host, in.Channel, count[step.Host]}] = step.At
 			count[step.Host]++
 		}
 		for _, e := range step.Out.Events {
 			switch e.Kind {
 			case machine.EventSent:
-				if !strings.HasPrefix(f.protocol, "gaffer") {
+				if !strings.HasPrefix(f.Protocol, "gaffer") {
 					submitted[key{step.Host, e.Channel, uint16(e.Sequence)}] = step.At
 				}
 			case machine.EventResent:
-				x.resends[s.addrs[step.Host.Index].Addr().String()]++
+				x.resends[s.Addrs[step.Host.Index].Addr().String()]++
 			default:
 			}
 		}
 		for _, d := range step.Out.Transmit {
-			x.sent[s.addrs[step.Host.Index].Addr().String()] += len(d.Bytes)
+			x.sent[s.Addrs[step.Host.Index].Addr().String()] += len(d.Bytes)
 		}
 		for _, d := range step.Out.Deliver {
 			from := other(step.Host)
 			k := key{from, d.Channel, uint16(d.ID)}
 			if at, ok := submitted[k]; ok {
-				host := s.addrs[from.Index].Addr().String()
+				host := s.Addrs[from.Index].Addr().String()
 				x.truth[host] = append(x.truth[host], step.At.Sub(at))
 				delete(submitted, k)
 			}
 		}
 	})
 	end := tapFile(t, s)
-	if err := s.world.Run(machine.Instant(f.duration + time.Second)); err != nil {
+	if err := s.World.Run(machine.Instant(f.Duration + time.Second)); err != nil {
 		t.Fatal(err)
 	}
 	if err := end(); err != nil {
@@ -152,7 +155,7 @@ func whatIfOf(t *testing.T, x whatIfRun, change string) map[string]whatIfObject 
 	profile := filepath.Join(filepath.Dir(x.path), "game.yaml")
 	var out, trouble bytes.Buffer
 	args := []string{"replay", "--profiles", profile, "--json", "--what-if", change, x.path}
-	if code := run(args, streams{out: &out, err: &trouble}); code != 0 {
+	if code := runKnown(args, app.Streams{Out: &out, Err: &trouble}); code != 0 {
 		t.Fatalf("%v: exit %d: %s", args, code, trouble.String())
 	}
 	hosts := map[string]whatIfObject{}
@@ -175,33 +178,33 @@ func whatIfOf(t *testing.T, x whatIfRun, change string) map[string]whatIfObject 
 // a round trip that has waited for frames; and a share, since half of what nobody
 // answered is taken for lost.
 func TestWhatIf(t *testing.T) {
-	base := simulateFlags{
-		seed: 7, loss: "10%", delay: "40ms", jitter: "5ms", dup: "0%", bandwidth: "0", duration: 30 * time.Second, rate: "60", payload: "16-100",
-		refuse: "0%", first: "0", clients: 1, mix: "1/0/0", repeats: "0", timeout: "0s", services: "none", end: "none", faulty: "a", tap: "a", limitless: true,
+	base := simulate.Flags{
+		Seed: 7, Loss: "10%", Delay: "40ms", Jitter: "5ms", Dup: "0%", Bandwidth: "0", Duration: 30 * time.Second, Rate: "60", Payload: "16-100",
+		Refuse: "0%", First: "0", Clients: 1, Mix: "1/0/0", Repeats: "0", Timeout: "0s", Services: "none", End: "none", Faulty: "a", Tap: "a", Limitless: true,
 	}
-	with := func(change func(*simulateFlags)) simulateFlags {
+	with := func(change func(*simulate.Flags)) simulate.Flags {
 		f := base
 		change(&f)
 		return f
 	}
-	slow := with(func(f *simulateFlags) { f.protocol, f.messages, f.resend = "gaffer:game", 20, 100*time.Millisecond })
-	quick := with(func(f *simulateFlags) { f.protocol, f.messages, f.resend = "gaffer:game", 20, 50*time.Millisecond })
-	lossy := func(f simulateFlags) simulateFlags { f.loss, f.seed = "25%", 11; return f }
-	atB := func(f simulateFlags) simulateFlags { f.tap = "b"; return f }
-	tide := with(func(f *simulateFlags) { f.protocol, f.messages = "riptide:2.2.1", 30 })
-	slowTide := with(func(f *simulateFlags) {
-		f.protocol, f.messages, f.resend = "riptide:2.2.1", 30, 250*time.Millisecond
+	slow := with(func(f *simulate.Flags) { f.Protocol, f.Messages, f.Resend = "gaffer:game", 20, 100*time.Millisecond })
+	quick := with(func(f *simulate.Flags) { f.Protocol, f.Messages, f.Resend = "gaffer:game", 20, 50*time.Millisecond })
+	lossy := func(f simulate.Flags) simulate.Flags { f.Loss, f.Seed = "25%", 11; return f }
+	atB := func(f simulate.Flags) simulate.Flags { f.Tap = "b"; return f }
+	tide := with(func(f *simulate.Flags) { f.Protocol, f.Messages = "riptide:2.2.1", 30 })
+	slowTide := with(func(f *simulate.Flags) {
+		f.Protocol, f.Messages, f.Resend = "riptide:2.2.1", 30, 250*time.Millisecond
 	})
-	plain := with(func(f *simulateFlags) { f.protocol, f.rate, f.timeout = "srdp", "30", "200ms" })
-	slowPlain := with(func(f *simulateFlags) { f.protocol, f.rate, f.timeout = "srdp", "30", "400ms" })
-	many := with(func(f *simulateFlags) { f.protocol, f.messages, f.resend = "gaffer:game", 100, 100*time.Millisecond })
-	narrow := with(func(f *simulateFlags) { f.protocol, f.messages, f.resend = "gaffer:narrow", 100, 100*time.Millisecond })
-	fewAcks := with(func(f *simulateFlags) { f.protocol, f.messages, f.resend = "gaffer:few", 20, 100*time.Millisecond })
-	twice := with(func(f *simulateFlags) { f.protocol, f.rate, f.timeout, f.repeats = "srdp", "30", "200ms", "2" })
-	at := func(f simulateFlags, rate string) simulateFlags { f.rate = rate; return f }
+	plain := with(func(f *simulate.Flags) { f.Protocol, f.Rate, f.Timeout = "srdp", "30", "200ms" })
+	slowPlain := with(func(f *simulate.Flags) { f.Protocol, f.Rate, f.Timeout = "srdp", "30", "400ms" })
+	many := with(func(f *simulate.Flags) { f.Protocol, f.Messages, f.Resend = "gaffer:game", 100, 100*time.Millisecond })
+	narrow := with(func(f *simulate.Flags) { f.Protocol, f.Messages, f.Resend = "gaffer:narrow", 100, 100*time.Millisecond })
+	fewAcks := with(func(f *simulate.Flags) { f.Protocol, f.Messages, f.Resend = "gaffer:few", 20, 100*time.Millisecond })
+	twice := with(func(f *simulate.Flags) { f.Protocol, f.Rate, f.Timeout, f.Repeats = "srdp", "30", "200ms", "2" })
+	at := func(f simulate.Flags, rate string) simulate.Flags { f.Rate = rate; return f }
 	runs := map[string]whatIfRun{}
 	all := t.TempDir()
-	simulated := func(t *testing.T, f simulateFlags) whatIfRun {
+	simulated := func(t *testing.T, f simulate.Flags) whatIfRun {
 		t.Helper()
 		key := fmt.Sprintf("%+v", f)
 		if _, ok := runs[key]; !ok {
@@ -215,7 +218,7 @@ func TestWhatIf(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name          string
-		first, second simulateFlags
+		first, second simulate.Flags
 		change        string
 		resend        float64 // that is found in the first, in ms; 0: not looked at
 		near, far     float64 // tolerance, as a share: of what the side at the tap sends, and the other
@@ -245,9 +248,9 @@ func TestWhatIf(t *testing.T) {
 			if len(told) != 2 {
 				t.Fatalf("%d sides, expected 2", len(told))
 			}
-			near := simulationAddrs[0].Addr().String()
-			if c.first.tap == "b" {
-				near = simulationAddrs[1].Addr().String()
+			near := simulate.SimulationAddrs[0].Addr().String()
+			if c.first.Tap == "b" {
+				near = simulate.SimulationAddrs[1].Addr().String()
 			}
 			// How the frames of two games at another rate lie to each other nobody knows.
 			frame := 0.0

@@ -1,9 +1,14 @@
 package main
 
-import "github.com/ackscope/ackscope/cli"
+import (
+	"github.com/ackscope/ackscope/cli/protocol"
+	"github.com/ackscope/ackscope/cli/protocol/gaffer"
+	"github.com/ackscope/ackscope/cli/protocol/riptide"
+	"github.com/ackscope/ackscope/cli/protocol/srdp"
+)
 
 // registry lists every protocol that ackscope knows, in the order in which they
 // are tried and shown. A new one takes its packages and one line here.
-func registry() cli.Registry {
-	return cli.Registry{cli.Gaffer, cli.Riptide, cli.SRDP}
+func registry() protocol.Registry {
+	return protocol.Registry{gaffer.Gaffer, riptide.Riptide, srdp.SRDP}
 }

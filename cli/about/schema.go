@@ -1,0 +1,105 @@
+package about
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+
+	"github.com/ackscope/ackscope/cli/app"
+	"github.com/ackscope/ackscope/export"
+	"github.com/ackscope/ackscope/outfile"
+	"github.com/ackscope/ackscope/printable"
+)
+
+func SchemaNames() (names []string) {
+	for _, s := range export.Schemas() {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// JSONRefused says that a command prints no JSON: where --json is taken, there is
+// a schema of what it brings.
+func JSONRefused(c *cobra.Command) error {
+	if slices.Contains(SchemaNames(), c.Name()) {
+		return nil
+	}
+	return fmt.Errorf("--json: %s prints no objects (`ackscope schema` has what others print)", c.CommandPath())
+}
+
+func SchemaCommand(a *app.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "schema [COMMAND]",
+		Short: "JSON Schema of what commands print with --json",
+		Long: `schema prints the JSON Schema (draft 2020-12) of the objects that a command prints with --json
+and that export jsonl writes: of one, or of all, by their names. Every command that takes --json
+has one; docs/tables.md says the same for people.`,
+		Example: `  ackscope schema events
+  ackscope schema merge | jq '.oneOf[].title'
+  ackscope schema > ackscope.schema.json`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: app.CompleteWords(SchemaNames()...),
+		RunE: func(_ *cobra.Command, args []string) error {
+			all := map[string]any{}
+			for _, s := range export.Schemas() {
+				all[s.Name] = s.JSONSchema()
+			}
+			var what any = all
+			if len(args) == 1 {
+				one, ok := all[args[0]]
+				if !ok {
+					return fmt.Errorf("schema %q: expected one of %s", args[0], strings.Join(SchemaNames(), ", "))
+				}
+				what = one
+			}
+			e := json.NewEncoder(printable.JSONWriter(a.Writer()))
+			e.SetIndent("", "  ")
+			e.SetEscapeHTML(false)
+			return e.Encode(what)
+		},
+	}
+}
+
+func ManCommand(a *app.App) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "man FOLDER",
+		Short: "Write manual pages, one a command",
+		Example: `  ackscope man ~/.local/share/man/man1
+  man ackscope-findings`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			// The folder is asked for: it may be there, and parts of the way to it missing.
+			if err := os.MkdirAll(args[0], 0o777); err != nil {
+				return err
+			}
+			c.Root().DisableAutoGenTag = true // the same program writes the same pages
+			return writeManual(a, c.Root(), args[0])
+		},
+	}
+	a.Writes(c)
+	return c
+}
+
+// writeManual writes the page of a command, and those of the commands below it.
+func writeManual(a *app.App, c *cobra.Command, folder string) error {
+	header := &doc.GenManHeader{Title: "ACKSCOPE", Section: "1", Source: "ackscope", Manual: "ackscope"}
+	path := filepath.Join(folder, strings.ReplaceAll(c.CommandPath(), " ", "-")+"."+header.Section)
+	if err := a.SaveFile("FOLDER", path, outfile.Text, nil, func(w io.Writer) error { return doc.GenMan(c, header, w) }); err != nil {
+		return err
+	}
+	for _, below := range c.Commands() {
+		if below.IsAvailableCommand() && !below.IsAdditionalHelpTopicCommand() {
+			if err := writeManual(a, below, folder); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,210 @@
+package app
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/term"
+
+	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/filter"
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/outfile"
+)
+
+// App is one run of the program: what all commands share.
+type App struct {
+	Streams
+	Registry   *dissect.Registry
+	Flags      flags
+	Outputs    outfile.Outputs
+	signalling sync.Once
+	signals    chan os.Signal // that end the program while files are unfinished; nil before
+	Memory     budget
+	Restore    func() // undoes what the command set for the process
+	Headed     bool   // a heading of a recording was printed
+	buffered   *bufio.Writer
+	FieldTable *filter.Table
+	NewEndings func() Endings
+}
+
+// flags are those that every command takes, and --join.
+type flags struct {
+	Read     []string
+	JSON     bool
+	DecodeAs []string
+	Profiles []string
+	Keys     string
+	Schema   string
+	Vantage  string
+	Strict   bool
+	Color    string
+	Quiet    bool
+	Join     bool // of the commands that read several captures
+	// JoinGiven says that --join was given, be it as --join=false.
+	JoinGiven bool
+}
+
+// Writer gives standard output, buffered: run flushes it.
+func (a *App) Writer() *bufio.Writer {
+	if a.buffered == nil {
+		a.buffered = bufio.NewWriterSize(a.Out, 64<<10)
+	}
+	return a.buffered
+}
+
+func (a *App) Flush() error {
+	if a.buffered == nil {
+		return nil
+	}
+	return a.buffered.Flush()
+}
+
+func terminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+
+// Paths are the captures that the command line names: standard input if none.
+func (a *App) Paths(args []string) []string {
+	paths := append(append([]string(nil), a.Flags.Read...), args...)
+	if len(paths) == 0 {
+		return []string{"-"}
+	}
+	return paths
+}
+
+// Awaits refuses to wait for a capture that somebody would have to type.
+func (a *App) Awaits(args []string) error {
+	if len(args)+len(a.Flags.Read) == 0 {
+		if f, ok := a.In.(*os.File); ok && terminal(f) {
+			return errors.New("no capture given: expected a file, or - for standard input")
+		}
+	}
+	return nil
+}
+
+// Options are the analysis options that the flags ask for.
+func (a *App) Options() (analyze.Options, error) {
+	o := analyze.Options{Registry: a.Registry, Limits: a.Limits(0), Gone: a.LetGo}
+	if a.Flags.Vantage != "" {
+		v, ok := machine.ParseVantage(a.Flags.Vantage)
+		if !ok {
+			return o, fmt.Errorf("--vantage %q: expected a, b, both, between or unknown", a.Flags.Vantage)
+		}
+		o.Vantage = &v
+	}
+	for _, text := range a.Flags.DecodeAs {
+		d, err := a.parseDecodeAs(text)
+		if err != nil {
+			return o, err
+		}
+		o.DecodeAs = append(o.DecodeAs, d)
+	}
+	o.DecodeAs = append(o.DecodeAs, a.portsOfProfiles()...)
+	return o, nil
+}
+
+// portsOfProfiles gives the overrides that profiles ask for by naming ports.
+func (a *App) portsOfProfiles() (list []analyze.DecodeAs) {
+	for _, p := range a.Registry.Protocols() {
+		for _, x := range p.Profiles {
+			for _, port := range x.Config.Ports {
+				list = append(list, analyze.DecodeAs{
+					Text:      fmt.Sprintf("port %d of profile %s:%s", port, p.Name, x.Name),
+					Transport: capture.UDP, Port: port, Protocol: p, Config: x.Config,
+				})
+			}
+		}
+	}
+	return list
+}
+
+// parseDecodeAs reads tshark's form: udp.port==7777,gaffer:profile.
+func (a *App) parseDecodeAs(text string) (analyze.DecodeAs, error) {
+	d := analyze.DecodeAs{Text: "-d " + text}
+	fail := func(format string, args ...any) (analyze.DecodeAs, error) {
+		return d, fmt.Errorf("-d %s: "+format+" (example: -d udp.port==7777,gaffer:article-be)", append([]any{text}, args...)...)
+	}
+	selector, target, ok := strings.Cut(text, ",")
+	if !ok {
+		return fail("expected a selector, a comma and a protocol")
+	}
+	field, value, ok := strings.Cut(selector, "==")
+	if !ok {
+		return fail("selector %q: expected udp.port==, tcp.port== or ip.addr==", selector)
+	}
+	switch field {
+	case "udp.port", "tcp.port":
+		port, err := strconv.ParseUint(value, 10, 16)
+		if err != nil {
+			return fail("port %q: expected a number up to 65535", value)
+		}
+		d.Port, d.Transport = uint16(port), capture.UDP
+		if field == "tcp.port" {
+			d.Transport = capture.TCP
+		}
+	case "ip.addr", "ipv6.addr":
+		addr, err := netip.ParseAddr(value)
+		if err != nil {
+			return fail("address %q: %v", value, err)
+		}
+		d.Addr, d.Transport = addr, capture.UDP
+	default:
+		return fail("selector %q: expected udp.port==, tcp.port== or ip.addr==", selector)
+	}
+	name, profile, _ := strings.Cut(target, ":")
+	if d.Protocol, ok = a.Registry.Lookup(name); !ok {
+		return fail("unknown protocol %q", name)
+	}
+	for i := range d.Protocol.Profiles {
+		if p := &d.Protocol.Profiles[i]; p.Name == profile || profile == "" {
+			d.Config = p.Config
+			return d, nil
+		}
+	}
+	return fail("%s has no profile %q: see `ackscope protocols %s`", name, profile, name)
+}
+
+// Ended says what to make of how reading ended: a cut capture is a warning
+// (an error with --strict), any other trouble is an error.
+func (a *App) Ended(err error) error {
+	if err == nil {
+		return nil
+	}
+	if !a.Tolerated(err) {
+		return err
+	}
+	if !a.Flags.Quiet {
+		a.Say("warning: ", err)
+	}
+	return nil
+}
+
+// Tolerated reports whether reading ended in a way that is only warned of.
+func (a *App) Tolerated(err error) bool {
+	var damaged *capture.DamageError
+	var cut *capture.CutError
+	return !a.Flags.Strict && !errors.As(err, &damaged) && errors.As(err, &cut)
+}
+
+// Warn prints a warning on a line of its own.
+func (a *App) Warn(text string) {
+	_ = a.Flush() // a failure comes back with the next one
+	if IsTerminal(a.Err) {
+		fmt.Fprint(a.Err, "\r\x1b[K") // a line of counts
+	}
+	a.Say("warning: ", errors.New(text))
+}
+
+// Advise prints a warning that -q leaves out.
+func (a *App) Advise(text string) {
+	if !a.Flags.Quiet {
+		a.Warn(text)
+	}
+}

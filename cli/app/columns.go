@@ -1,0 +1,135 @@
+package app
+
+import (
+	"io"
+	"unicode/utf8"
+
+	"github.com/ackscope/ackscope/printable"
+	"github.com/ackscope/ackscope/show"
+)
+
+// Columns prints a table of any length in little memory: the rows are made
+// twice, once for the widths and once for the eyes.
+type Columns struct {
+	Paint show.Painter
+	Heads []string
+	Right []bool // aligned to the right
+	Fit   int    // the terminal's width; 0: any
+
+	cells []cell
+	text  []byte
+}
+
+// cell is one entry of a row; its text stands in columns.text.
+type cell struct {
+	from, to int
+	style    show.Style
+}
+
+const columnGap = 2
+
+// Add appends the next cell of the row: fill writes its text, in which what a
+// terminal would obey is escaped.
+func (c *Columns) Add(s show.Style, fill func(to []byte) []byte) {
+	from := len(c.text)
+	c.text = fill(c.text)
+	if text := c.text[from:]; !printable.Clean(string(text)) {
+		c.text = append(c.text[:from], printable.String(string(text))...)
+	}
+	c.cells = append(c.cells, cell{from, len(c.text), s})
+}
+
+func (c *Columns) Str(s show.Style, text string) {
+	c.Add(s, func(to []byte) []byte { return append(to, text...) })
+}
+
+// Render prints n rows under the heads; row adds the cells of one. Columns
+// without any text are left out.
+func (c *Columns) Render(w io.Writer, n int, row func(i int)) error {
+	widths := c.widths(n, row)
+	var line []byte
+	for j, head := range c.Heads {
+		if widths[j] > 0 {
+			line = c.put(line, []byte(head), show.Bold, widths[j], c.Right[j])
+		}
+	}
+	if _, err := w.Write(show.Fit(finish(line), c.Fit)); err != nil {
+		return err
+	}
+	for i := range n {
+		c.make(i, row)
+		line = line[:0]
+		for j, x := range c.cells {
+			if widths[j] > 0 {
+				line = c.put(line, c.text[x.from:x.to], x.style, widths[j], c.Right[j])
+			}
+		}
+		if _, err := w.Write(show.Fit(finish(line), c.Fit)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// widths gives the width of each column; 0 for those without any text.
+func (c *Columns) widths(n int, row func(i int)) []int {
+	widths := make([]int, len(c.Heads))
+	for i := range n {
+		c.make(i, row)
+		for j, x := range c.cells {
+			widths[j] = max(widths[j], utf8.RuneCount(c.text[x.from:x.to]))
+		}
+	}
+	for j, head := range c.Heads {
+		if widths[j] > 0 {
+			widths[j] = max(widths[j], utf8.RuneCountInString(head))
+		}
+	}
+	return widths
+}
+
+// Fits reports whether the rows fit the terminal.
+func (c *Columns) Fits(n int, row func(i int)) bool {
+	if c.Fit == 0 {
+		return true
+	}
+	total := -columnGap
+	for _, w := range c.widths(n, row) {
+		if w > 0 {
+			total += w + columnGap
+		}
+	}
+	return total <= c.Fit
+}
+
+func (c *Columns) make(i int, row func(int)) {
+	c.cells, c.text = c.cells[:0], c.text[:0]
+	row(i)
+}
+
+func (c *Columns) put(line, text []byte, s show.Style, width int, right bool) []byte {
+	blanks := width - utf8.RuneCount(text)
+	if right {
+		line = AppendBlanks(line, blanks)
+		blanks = 0
+	}
+	line = c.Paint.Begin(line, s)
+	line = append(line, text...)
+	line = c.Paint.End(line, s)
+	return AppendBlanks(line, blanks+columnGap)
+}
+
+// finish ends a line, without the blanks before its end.
+func finish(line []byte) []byte {
+	for len(line) > 0 && line[len(line)-1] == ' ' {
+		line = line[:len(line)-1]
+	}
+	return append(line, '\n')
+}
+
+func AppendBlanks(to []byte, n int) []byte {
+	for range n {
+		to = append(to, ' ')
+	}
+	return to
+}

@@ -1,0 +1,159 @@
+package app
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/show"
+)
+
+const (
+	// liveMemory is --memory where the command captures live: a capture that runs
+	// for months shares its machine with others.
+	liveMemory = 512 << 20
+	// leastMemory is the least that --memory takes: the program itself, 16 MiB for IP
+	// fragments and what a file format can ask for fit in it.
+	leastMemory = 64 << 20
+	// unknownMemory is what a machine is taken to have that does not say.
+	unknownMemory = 4 << 30
+	// flowCost is what a flow of one packet can cost, with what a command keeps of it.
+	flowCost = 8 << 10
+	// JudgeCost is what the judges of a flow, or its remains, can cost beside.
+	JudgeCost = 56 << 10
+)
+
+// budget is what the command keeps within, and what it let go to do so.
+type budget struct {
+	Text  string // --memory
+	Bytes int64
+	mu    sync.Mutex // of let: several captures can be read at a time
+	let   [4]uint64  // flows that were let go, by analyze.Reason
+	// Gone is the command's own: it is told of each flow that is let go.
+	Gone func(*analyze.Flow, analyze.Reason)
+}
+
+// ReadMemory reads --memory, and sets the collector's limit by it. The caller
+// calls restore at the end.
+func (a *App) ReadMemory() (restore func(), err error) {
+	b := &a.Memory
+	if b.Bytes, err = memoryOf(b.Text, halfOfMachine); err != nil {
+		return func() {}, err
+	}
+	if b.Text == "" && os.Getenv("GOMEMLIMIT") != "" {
+		return func() {}, nil // the user's own word
+	}
+	was := debug.SetMemoryLimit(b.Bytes)
+	return func() { debug.SetMemoryLimit(was) }, nil
+}
+
+// memoryOf reads a size, or takes the usual one where there is none.
+func memoryOf(text string, usual func() int64) (int64, error) {
+	if text == "" {
+		return max(usual(), leastMemory), nil
+	}
+	n, err := ParseSize(text)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("--memory: %w", err)
+	case n < leastMemory:
+		return 0, fmt.Errorf("--memory %s: expected 64 MiB at least", text)
+	}
+	return n, nil
+}
+
+// halfOfMachine gives half of the memory that the machine has, or that the control
+// group leaves to the program.
+func halfOfMachine() int64 {
+	n := machineMemory()
+	if n <= 0 {
+		n = unknownMemory
+	}
+	return n / 2
+}
+
+// name words what the command keeps within.
+func (b *budget) name() string {
+	if b.Text != "" {
+		return "--memory " + b.Text
+	}
+	return show.Bytes(8*uint64(b.Bytes)) + ", half of the memory that there is"
+}
+
+// Share gives one part in so many of what the command keeps within, in bytes.
+func (a *App) Share(part int64) int {
+	if a.Memory.Bytes == 0 {
+		return int(unknownMemory / 2 / part)
+	}
+	return int(a.Memory.Bytes / part)
+}
+
+// Limits gives what bounds the analysis of a file. Each flow beside its state
+// costs so many bytes of the command's own.
+func (a *App) Limits(own int) analyze.Limits {
+	return analyze.Limits{Flows: a.Share(int64(flowCost + own)), Bytes: a.Share(2), Room: true}
+}
+
+// LiveLimits gives what bounds the analysis of traffic that may have no end, and
+// the whole program, in bytes.
+func (a *App) LiveLimits() (l analyze.Limits, memory int64, err error) {
+	if memory, err = memoryOf(a.Memory.Text, func() int64 { return liveMemory }); err != nil {
+		return l, 0, err
+	}
+	l = analyze.LiveLimits
+	l.Bytes, l.Flows = int(memory/2), min(l.Flows, int(memory/flowCost))
+	return l, memory, nil
+}
+
+// LetGo notes that a flow was let go.
+func (a *App) LetGo(f *analyze.Flow, why analyze.Reason) {
+	a.Memory.mu.Lock()
+	a.Memory.let[why]++
+	a.Memory.mu.Unlock()
+	if a.Memory.Gone != nil {
+		a.Memory.Gone(f, why)
+	}
+}
+
+// TellLetGo warns where flows were let go for want of memory.
+func (a *App) TellLetGo() {
+	var all uint64
+	var parts []string
+	for _, why := range []analyze.Reason{analyze.ReasonFlows, analyze.ReasonBytes} {
+		if n := a.Memory.let[why]; n > 0 {
+			all += n
+			parts = append(parts, show.Grouped(n)+map[analyze.Reason]string{analyze.ReasonFlows: " since there were too many", analyze.ReasonBytes: " since their state was too large"}[why])
+		}
+	}
+	if all == 0 || a.Flags.Quiet {
+		return
+	}
+	a.Warn(fmt.Sprintf("%s ended early to keep within %s, %s: what comes of one later counts as another flow; --memory gives more room",
+		show.Plural(all, "flow"), a.Memory.name(), strings.Join(parts, ", ")))
+}
+
+// RoomError is a table that can let nothing go and has grown beyond its room.
+type RoomError struct {
+	What string // the table
+	Room int    // in bytes
+}
+
+func (e *RoomError) Error() string {
+	return fmt.Sprintf("%s take more than %s: give more room by --memory, or read a part of the capture", e.What, show.Bytes(8*uint64(e.Room)))
+}
+
+// ParseSize reads a size with its unit, or a bare number of kB as tshark has it.
+func ParseSize(text string) (int64, error) {
+	number := strings.TrimRight(text, "kKMGiB")
+	factor, ok := map[string]float64{"": 1e3, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "B": 1}[text[len(number):]]
+	v, err := strconv.ParseFloat(number, 64)
+	if err != nil || !ok || !(v > 0) || v*factor > math.MaxInt64/2 {
+		return 0, fmt.Errorf("expected a size as 100MB, found %q", text)
+	}
+	return max(1, int64(v*factor)), nil
+}

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package app
+
+// machineMemory gives the bytes of memory that this program can have; 0, since
+// this system is not asked.
+func machineMemory() int64 { return 0 }

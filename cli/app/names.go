@@ -1,0 +1,119 @@
+package app
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/filter"
+	"github.com/ackscope/ackscope/machine"
+	"github.com/spf13/cobra"
+)
+
+// CompleteWords completes a flag by a closed list.
+func CompleteWords(words ...string) cobra.CompletionFunc {
+	return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
+}
+
+func ParseSeverity(word string) (machine.Severity, bool) {
+	for _, s := range []machine.Severity{machine.Note, machine.Warn, machine.Error} {
+		if s.String() == word {
+			return s, true
+		}
+	}
+	return 0, false
+}
+
+// UnknownName says which name was likely meant, and what can be meant.
+func UnknownName(flag, name string, names []string) error {
+	var longer []string
+	for _, n := range names {
+		if strings.HasPrefix(n, name) {
+			longer = append(longer, n)
+		}
+	}
+	if len(longer) > 0 && name != "" {
+		return fmt.Errorf("%s %q: did you mean %s?", flag, name, strings.Join(longer, " or "))
+	}
+	if near := filter.Nearest(name, names); near != "" {
+		return fmt.Errorf("%s %q: did you mean %s? Expected one of %s", flag, name, near, strings.Join(names, ", "))
+	}
+	return fmt.Errorf("%s %q: expected one of %s", flag, name, strings.Join(names, ", "))
+}
+
+// CompleteField completes a field's name.
+func (a *App) CompleteField(_ *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+	var out []string
+	for _, f := range a.Table().Fields() {
+		if strings.HasPrefix(f.Name, toComplete) {
+			out = append(out, f.Name+"\t"+f.Doc)
+		}
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp
+}
+
+// CompleteFilter completes the last word of a filter.
+func (a *App) CompleteFilter(c *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+	last := strings.LastIndexAny(toComplete, " (!&|") + 1
+	names, directive := a.CompleteField(c, args, toComplete[last:])
+	for i := range names {
+		names[i] = toComplete[:last] + names[i]
+	}
+	return names, directive | cobra.ShellCompDirectiveNoSpace
+}
+
+// Rules gives every rule that findings can have.
+func (a *App) Rules() []*machine.Rule {
+	all := append([]*machine.Rule(nil), analyze.Rules...)
+	for _, p := range a.Registry.Protocols() {
+		all = append(all, p.Rules...)
+	}
+	return all
+}
+
+// RuleNames lists the rules of findings.
+func (a *App) RuleNames() (ids []string) {
+	for _, r := range a.Rules() {
+		ids = append(ids, r.ID)
+	}
+	return ids
+}
+
+// UnknownRule says which rule was likely meant.
+func (a *App) UnknownRule(id string) error {
+	if near := filter.Nearest(id, a.RuleNames()); near != "" {
+		return fmt.Errorf("no rule %q; did you mean %s?", id, near)
+	}
+	return fmt.Errorf("no rule %q: `ackscope explain` lists them", id)
+}
+
+// Table gives the fields that filters and columns can name.
+func (a *App) Table() *filter.Table {
+	if a.FieldTable == nil {
+		o := filter.Options{Registry: a.Registry, Rules: analyze.Rules}
+		for _, p := range a.Registry.Protocols() {
+			for i := range p.Profiles {
+				o.Specs = append(o.Specs, p.Profiles[i].Fields...)
+			}
+		}
+		a.FieldTable = filter.NewTable(o)
+	}
+	return a.FieldTable
+}
+
+// UnknownCommand says what was likely meant by a word that is no command.
+func UnknownCommand(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	word := args[0]
+	if _, err := os.Stat(word); err == nil {
+		return fmt.Errorf("%q is a file: expected a command before it, as in `ackscope flows %s`", word, word)
+	}
+	err := fmt.Errorf("unknown command %q (`ackscope help` lists them)", word)
+	if near := c.SuggestionsFor(word); len(near) > 0 {
+		err = fmt.Errorf("unknown command %q; did you mean %s?", word, strings.Join(near, " or "))
+	}
+	return err
+}

@@ -1,0 +1,180 @@
+package files
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ackscope/ackscope/capture"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ackscope/ackscope/cli/app"
+	"github.com/ackscope/ackscope/cli/reader"
+	"github.com/ackscope/ackscope/show"
+)
+
+func CaptureCommand(a *app.App) *cobra.Command {
+	live, watch := &reader.LiveFlags{}, &reader.WatchFlags{}
+	var conditions []string
+	c := &cobra.Command{
+		Use:   "capture -i INTERFACE... [-w FILE]",
+		Short: "Capture live to pcapng files, for as long as it is asked to",
+		Long: `capture writes what passes interfaces to a file, or to a row of files of which the oldest
+make room (-b, as tshark's and dumpcap's). It opens its sockets, then gives up every privilege and
+goes on as the user who called sudo (or -Z): the files are that user's. Root without sudo gives -Z,
+or --keep-root. Without -w it counts.
+
+What the kernel dropped for want of room, and what the interface dropped before, is told at the end
+and stands in the files: the analysis then knows what it cannot know. A file is whole up to the
+last moment that the capture waited for packets, whatever ends the program.
+
+With --metrics or --alert it analyses what it captures too, within --memory and without end.`,
+		Example: `  ackscope capture -i eth0 -f 'udp port 7777' -w match.pcapng
+  ackscope capture -i eth0 -i lo -f 'udp portrange 7777-7780' -w match.pcapng -b filesize:100MB -b files:10
+  ackscope capture -i any -a duration:60 -B 64 -w minute.pcapng
+  ackscope capture -i eth0 -w /srv/match.pcapng -Z capture      (root, in a service: the user capture goes on)
+  ackscope capture -i eth0 -f 'udp port 7777' -w match.pcapng -b filesize:100MB -b files:10 --metrics :9090
+  ackscope capture -D`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return captureLive(a, live, watch, conditions) },
+	}
+	live.Register(c)
+	a.Writes(c)
+	watch.Register(a, c, false)
+	c.Flags().StringArrayVarP(&conditions, "ring-buffer", "b", nil, "begin a new file after `filesize:100MB`, duration:SECONDS or packets:N; keep files:N")
+	_ = c.RegisterFlagCompletionFunc("ring-buffer", app.CompleteWords("filesize:", "duration:", "packets:", "files:"))
+	return c
+}
+
+const toldEvery = time.Second
+
+func captureLive(a *app.App, live *reader.LiveFlags, watch *reader.WatchFlags, conditions []string) error {
+	if live.List {
+		return reader.ListInterfaces(a)
+	}
+	if len(live.Devices) == 0 {
+		return errors.New("expected -i INTERFACE: `ackscope capture -D` lists them")
+	}
+	if live.Write == "-" && len(watch.Alerts) > 0 {
+		return errors.New("--alert prints to standard output, where -w - writes: expected a file")
+	}
+	row, err := reader.ParseRotation(live.Write, conditions)
+	if err != nil {
+		return err
+	}
+	write := live.Write
+	format := live.Format
+	live.Write, live.Format = "", "" // begin would go on when the disk is full
+	r, err := live.Begin(a, watch, live.Recording())
+	if err != nil {
+		return err
+	}
+	switch {
+	case row != nil:
+		r.Feed.CopyTo, err = reader.NewRotation(a, row, format, r.Live.Origin())
+	case write != "":
+		r.Feed.CopyTo, err = reader.NewStream(a, write, format, r.Live.Origin())
+	}
+	if err != nil {
+		return errors.Join(err, r.Live.Live.Close())
+	}
+	if r.Feed.CopyTo != nil {
+		r.Feed.CopyTo.Counts = r.Live.Live.Statistics
+	}
+	analyses := watch.Metrics != "" || r.Alerts != nil
+	if analyses {
+		r.Feed.Lost = func(err error) { r.Warn(reader.UnsavedText(err)) }
+	}
+	t := &tally{app: a, session: r.Live, each: r.Each, visible: !a.Flags.Quiet && app.IsTerminal(a.Err)}
+	r.Live.Idle = func() { r.Feed.Flush(); t.tick() }
+	r.OnFrame = func(*capture.Frame) {
+		if r.Feed.Frames&(1<<10-1) == 0 {
+			t.tick()
+		}
+		if r.Feed.CopyErr != nil && r.Err == nil && !analyses { // of a flush while it waited
+			r.Err = r.Feed.CopyErr
+		}
+	}
+	if analyses {
+		o, optionsErr := a.Options()
+		if optionsErr != nil {
+			return errors.Join(optionsErr, r.Live.Live.Close())
+		}
+		_, err = r.Run(o)
+	} else {
+		err = r.Count()
+	}
+	t.wipe()
+	st, closeErr := r.Live.Close(a, r.Feed.Frames)
+	if r.Feed.CopyTo != nil && r.Feed.CopyErr == nil {
+		closeErr = errors.Join(closeErr, r.Feed.CopyTo.Close(st))
+	}
+	if !errors.Is(err, r.Feed.CopyErr) {
+		err = errors.Join(err, r.Feed.CopyErr)
+	}
+	return errors.Join(err, closeErr, t.totals(st))
+}
+
+// tally counts what was captured on each interface and shows it on the way.
+type tally struct {
+	app     *app.App
+	session *reader.Session
+	each    []uint64
+	visible bool
+	shown   time.Time
+	drawn   bool
+}
+
+// tick shows the counts, on a terminal, now and then.
+func (t *tally) tick() {
+	if !t.visible {
+		return
+	}
+	now := time.Now()
+	if now.Sub(t.shown) < toldEvery {
+		return
+	}
+	t.shown, t.drawn = now, true
+	var frames, dropped uint64
+	st, err := t.session.Live.Statistics()
+	if err != nil {
+		return // the end tells
+	}
+	for i := range st {
+		frames, dropped = frames+t.each[i], dropped+st[i].OSDropped
+	}
+	fmt.Fprintf(t.app.Err, "\r\x1b[K%s, %s dropped", show.Plural(frames, "packet"), show.Grouped(dropped))
+}
+
+func (t *tally) wipe() {
+	if t.drawn {
+		fmt.Fprint(t.app.Err, "\r\x1b[K")
+	}
+}
+
+// totals prints what every interface came to, as JSON.
+func (t *tally) totals(st []capture.Statistics) error {
+	if !t.app.Flags.JSON {
+		return nil
+	}
+	for i, in := range t.session.Live.Interfaces() {
+		if i >= len(st) {
+			break
+		}
+		var o app.Object
+		o.Begin()
+		o.Str("interface", in.Name)
+		o.Uint("captured", t.each[i])
+		o.Uint("accepted", st[i].FilterAccepted)
+		o.Uint("dropped", st[i].OSDropped)
+		if st[i].Known&capture.KnownReceived != 0 {
+			o.Uint("interface_received", st[i].Received)
+			o.Uint("interface_dropped", st[i].Dropped)
+		}
+		if err := o.End(t.app.Writer()); err != nil {
+			return err
+		}
+	}
+	return nil
+}

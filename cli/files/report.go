@@ -1,0 +1,193 @@
+package files
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/cli/app"
+	"github.com/ackscope/ackscope/cli/listing"
+	"github.com/ackscope/ackscope/cli/reader"
+	"github.com/ackscope/ackscope/outfile"
+	"github.com/ackscope/ackscope/replay"
+	"github.com/ackscope/ackscope/report"
+)
+
+type reportFlags struct {
+	out    string
+	format string
+	flows  int
+	replay bool
+}
+
+func ReportCommand(a *app.App) *cobra.Command {
+	var f reportFlags
+	c := &cobra.Command{
+		Use:   "report [FILE...]",
+		Short: "One self-contained page for somebody who was not there: verdict, graphs, messages, findings, costs",
+		Long: `report writes what was found in one HTML file that asks the network for nothing: the verdict
+first, then each flow with its findings and their explanation, graphs to zoom into, message
+latency and head-of-line blocking, what the bytes were spent on, how the connection ended, and
+what replay says. It is light or dark as its reader's browser is, and prints.
+
+The flows with the gravest findings are told in full (--flows), the others in a line each: up to
+1,000, the rest is counted.
+--format markdown writes the same without graphs, for issues and wikis.`,
+		Example: `  ackscope report match.pcapng -o report.html
+  ackscope report --format markdown match.pcapng >> issue.md`,
+		RunE: func(_ *cobra.Command, args []string) error { return reportOnAll(a, args, &f) },
+	}
+	a.Writes(c)
+	reader.JoinFlag(a, c)
+	p := c.Flags()
+	p.StringVarP(&f.out, "output", "o", "", "write to `FILE`, - for standard output (Markdown: the default)")
+	p.StringVar(&f.format, "format", "html", "`html|markdown`")
+	p.IntVar(&f.flows, "flows", 8, "flows to tell in full, 0 to 32")
+	p.BoolVar(&f.replay, "replay", true, "hold the flows against the reference implementations too")
+	_ = c.RegisterFlagCompletionFunc("format", app.CompleteWords("html", "markdown"))
+	return c
+}
+
+func reportOnAll(a *app.App, args []string, f *reportFlags) error {
+	switch {
+	case f.format != "html" && f.format != "markdown":
+		return fmt.Errorf("--format %q: expected html or markdown", f.format)
+	case f.flows < 0 || f.flows > 32:
+		return fmt.Errorf("--flows %d: expected 0 to 32", f.flows)
+	case f.out == "" && f.format == "html":
+		return errors.New("expected where to write the page, as in `ackscope report match.pcapng -o report.html` (-o - for standard output)")
+	}
+	o, err := a.Options()
+	if err != nil {
+		return err
+	}
+	o.Limits = a.Limits(app.JudgeCost)
+	list, err := reader.Recordings(a, args)
+	if err != nil {
+		return err
+	}
+	var failed error // of captures that were read to no clean end, and of what follows them
+	return errors.Join(writeReport(a, f, a.Paths(args), func(w io.Writer) error {
+		page, err := report.NewPage(w, namesOfFiles(a.Paths(args)), f.format == "markdown", len(list))
+		for i := 0; i < len(list) && err == nil && failed == nil; i++ {
+			var told bool
+			if told, failed, err = reportOn(a, page, list[i], o, f); !told && i == 0 && err == nil {
+				err, failed = failed, nil // there is nothing to write
+			}
+		}
+		if err != nil {
+			return err
+		}
+		return page.Close()
+	}), failed)
+}
+
+// reportOn adds a recording to a report; told says that it did. The errors are
+// of reading and of writing.
+func reportOn(a *app.App, page *report.Page, from *reader.Recording, o analyze.Options, f *reportFlags) (told bool, reading, writing error) {
+	in, err := reader.Open(a, from, capture.KeepPipes)
+	if err != nil {
+		return false, err, nil
+	}
+	defer in.Close()
+	r, ended := gather(a, in, from, o, f)
+	if r == nil {
+		return false, ended, nil
+	}
+	return true, a.Ended(ended), page.Add(r)
+}
+
+// gather reads the capture for a report. The error is a failure where there is
+// no report, and how reading ended where there is one.
+func gather(a *app.App, in *capture.Input, from *reader.Recording, o analyze.Options, f *reportFlags) (*report.Report, error) {
+	src := &reader.Feed{Source: in, Progress: reader.NewProgress(a, in, 3)}
+	defer src.Progress.Done()
+	first, err := analyze.Learn(src, o)
+	if err != nil {
+		return nil, err
+	}
+	full, _ := report.Choose(first.Flows(), f.flows)
+	sink, messages, dead := listing.NewSeriesSink(), &report.Messages{}, a.NewEndings()
+	sink.Ledger.Room = a.Share(8)
+	r := &report.Report{Name: namesOfFiles(from.Paths), Ledger: &sink.Ledger, Messages: messages, Ends: map[int]report.End{}}
+	a.Memory.Gone = func(f *analyze.Flow, why analyze.Reason) {
+		r.LetGo.Add(f)
+		sink.Ledger.Forget(f)
+		messages.Forget(f.ID)
+		dead.Forget(f, why)
+	}
+	for _, x := range full {
+		sink.Follow(x)
+	}
+	o.Survey = first.Survey()
+	o.Sink = func(r *analyze.Record) {
+		sink.Take(r)
+		messages.Take(r)
+		dead.Take(r)
+	}
+	session, ended := analyze.Run(src, o)
+	r.Session = session
+	if ended != nil {
+		r.Problem = ended.Error()
+	}
+	// The second run knows more than the first: whose findings are the gravest is asked again among those that were followed.
+	costs := sink.Ledger.Flows()
+	for _, x := range session.Flows() {
+		series := sink.Flows[x.ID]
+		if series == nil {
+			r.Others = append(r.Others, x)
+			continue
+		}
+		flow := &report.Flow{Flow: x, Series: series}
+		for _, c := range costs {
+			if c.Flow == x {
+				flow.Cost = c
+			}
+		}
+		r.Flows = append(r.Flows, flow)
+	}
+	r.Others, r.More = report.Worst(r.Others, report.OthersMost)
+	_, end := session.Span()
+	for _, x := range dead.Ended(end) {
+		r.Ends[x.Flow.ID] = report.End{Silent: x.Silent, Story: x.Story}
+	}
+	if f.replay {
+		if err := src.Rewind(); err != nil {
+			return nil, err
+		}
+		o.Sink, o.Survey, o.Gone = nil, nil, nil
+		if r.Replay, err = replay.Run(r.Name, src, replay.Options{Analysis: o, Survey: session.Survey()}); err != nil {
+			return nil, err
+		}
+	}
+	return r, ended
+}
+
+// namesOfFiles names what is read, in a title.
+func namesOfFiles(paths []string) string {
+	var names []string
+	for _, name := range paths {
+		if name == "-" {
+			name = "standard input"
+		}
+		names = append(names, filepath.Base(name))
+	}
+	if len(names) > 3 {
+		names = append(names[:3], fmt.Sprintf("and %d more", len(names)-3))
+	}
+	return strings.Join(names, ", ")
+}
+
+// writeReport writes a report to where the flags say; reads are the captures.
+func writeReport(a *app.App, f *reportFlags, reads []string, fill func(io.Writer) error) error {
+	if f.out == "" {
+		return fill(a.Writer())
+	}
+	return a.SaveFile("-o", f.out, outfile.Text, reads, fill)
+}

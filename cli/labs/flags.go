@@ -1,0 +1,176 @@
+package labs
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/ackscope/ackscope/cli/privilege"
+	"github.com/ackscope/ackscope/cli/simulate"
+	"github.com/ackscope/ackscope/lab"
+)
+
+// Flags are the settings of a lab: the paths and the traffic are described
+// as for simulate.
+type Flags struct {
+	simulate.Flags
+	Profile   string
+	Transport string
+	carrier   lab.Transport
+	listen    string
+	connect   string
+	relay     string
+	allow     []string
+	clients   int
+	Amount    uint64
+	linger    time.Duration
+	device    string
+	recorder  string
+	privilege.Options
+	Limits bool // of riptide
+	// Of srdp.
+	Proxy   string
+	Via     lab.Via
+	Forward string
+	To      string
+}
+
+const labForms = `In one process: a server, a relay and clients, on loopback. Apart: --listen ADDR is
+a server, --connect ADDR a client, --relay LISTEN=TARGET the relay, on different
+machines or in different network namespaces. ADDR is IP:PORT, or a port of loopback.`
+
+// register gives a command the flags.
+func (f *Flags) register(p *pflag.FlagSet, of *Protocol) {
+	p.StringVar(&f.listen, "listen", "", "run a server at `ADDR`")
+	p.StringVar(&f.connect, "connect", "", "run a client of the server, or the relay, at `ADDR`")
+	p.StringVar(&f.relay, "relay", "", "run a relay: `LISTEN=TARGET`")
+	p.StringArrayVar(&f.allow, "allow", nil, "answer strangers of this `PREFIX` (default: this machine and private networks)")
+	p.IntVar(&f.clients, "clients", 1, "clients, where all is in one process")
+	f.Transport = "udp"
+	if of.TCP {
+		p.StringVar(&f.Transport, "transport", "udp", "what carries it: `udp|tcp`")
+	}
+
+	p.Uint64Var(&f.Seed, "seed", 1, "seed of the relay's paths and of the traffic")
+	p.StringVar(&f.Loss, "loss", "0%", "share of datagrams that are lost; of this and the like A/B sets the two directions apart")
+	p.StringVar(&f.Burst, "burst", "", "losses in bursts: `INTO,OUT`, the shares with which the network turns bad and good again")
+	p.StringVar(&f.Delay, "delay", "20ms", "one way")
+	p.StringVar(&f.Jitter, "jitter", "0ms", "added to the delay, uniformly")
+	p.BoolVar(&f.InOrder, "in-order", false, "jitter does not reorder")
+	p.StringVar(&f.Dup, "dup", "0%", "share of datagrams that arrive twice")
+	p.StringVar(&f.Outage, "outage", "", "everything is lost: `AT,FOR[,EVERY]`, such as 4s,500ms,4s")
+	p.StringVar(&f.Bandwidth, "bandwidth", "0", "bits a second of the first hop, 0 for no limit")
+
+	p.DurationVar(&f.Duration, "duration", 0, "how long the applications run (default 10s in one process, else until interrupted)")
+	p.Uint64VarP(&f.Amount, "count", "c", 0, "what each application sends at most, in packets or messages")
+	p.DurationVar(&f.linger, "linger", time.Second, "how long the ends still listen and answer after that")
+
+	p.StringVarP(&f.Write, "write", "w", "", "record what passes to `FILE.pcapng` (or FILE.pcap, the classic format), - for standard output")
+	p.StringVarP(&f.device, "interface", "i", "", "where it is recorded (default: loopback, or any where addresses are elsewhere)")
+	p.StringVar(&f.recorder, "recorder", "auto", "`live|relay|auto`: captured live on the interface, which needs the privilege; noted by the relay itself; or what can be done")
+	f.Options.Register(p)
+	p.StringVar(&f.Truth, "truth", "", "`FILE` for the log of what the ends did, - for standard output")
+	p.StringVar(&f.Journal, "journal", "", "`FILE` for the journal of the inputs")
+	of.Flags(p, f)
+}
+
+// check holds the flags against each other.
+func (f *Flags) check() (err error) {
+	forms := 0
+	for _, text := range []string{f.listen, f.connect, f.relay, f.Forward} {
+		if text != "" {
+			forms++
+		}
+	}
+	if forms > 1 {
+		return errors.New("--listen, --connect, --relay and --forward: expected one of them, or none for all in one process")
+	}
+	for name, text := range map[string]string{"relay": f.relay, "forward": f.Forward} {
+		if text != "" && !strings.Contains(text, "=") {
+			return fmt.Errorf("--%s %q: expected LISTEN=TARGET such as 40001=127.0.0.1:40000", name, text)
+		}
+	}
+	if f.carrier, err = lab.ParseTransport(f.Transport); err != nil {
+		return fmt.Errorf("--%w", err)
+	}
+	if f.clients < 1 || f.clients > 64 {
+		return fmt.Errorf("--clients %d: expected 1 to 64", f.clients)
+	}
+	if f.Duration < 0 || f.linger < 0 {
+		return errors.New("--duration, --linger: expected a time such as 10s")
+	}
+	switch f.recorder {
+	case "auto", "live", "relay":
+	default:
+		return fmt.Errorf("--recorder %q: expected live, relay or auto", f.recorder)
+	}
+	if f.Write == "-" && f.Truth == "-" {
+		return errors.New("-w - and --truth -: standard output takes one of them")
+	}
+	if f.allHere() && f.Duration == 0 && f.Amount == 0 {
+		f.Duration = 10 * time.Second
+	}
+	return nil
+}
+
+// allHere reports whether the whole run is in this process.
+func (f *Flags) allHere() bool {
+	return f.listen == "" && f.connect == "" && f.relay == "" && f.Forward == ""
+}
+
+// near reports whether all that is recorded passes on loopback, as far as the
+// command line tells. An address that cannot be read is refused later, with its flag.
+func (f *Flags) near() bool {
+	for _, text := range []string{f.listen, f.connect, f.relay, f.Forward} {
+		for part := range strings.SplitSeq(text, "=") {
+			if at, err := ParseAddr(part); err == nil && !at.Addr().IsLoopback() {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// allowed gives whom the ends answer.
+func (f *Flags) allowed() (func(netip.Addr) bool, error) {
+	if len(f.allow) == 0 {
+		return nil, nil
+	}
+	var prefixes []netip.Prefix
+	for _, text := range f.allow {
+		p, err := netip.ParsePrefix(text)
+		if err != nil {
+			addr, addrErr := netip.ParseAddr(text)
+			if addrErr != nil {
+				return nil, fmt.Errorf("--allow %q: expected an address or a prefix such as 192.0.2.0/24", text)
+			}
+			p = netip.PrefixFrom(addr, addr.BitLen())
+		}
+		prefixes = append(prefixes, p)
+	}
+	return func(a netip.Addr) bool {
+		for _, p := range prefixes {
+			if p.Contains(a.Unmap()) {
+				return true
+			}
+		}
+		return false
+	}, nil
+}
+
+// ParseAddr reads IP:PORT, or a port of loopback.
+func ParseAddr(text string) (netip.AddrPort, error) {
+	if port, err := strconv.ParseUint(text, 10, 16); err == nil {
+		return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(port)), nil
+	}
+	at, err := netip.ParseAddrPort(text)
+	if err != nil {
+		return at, fmt.Errorf("%q: expected IP:PORT, or a port of loopback", text)
+	}
+	return at, nil
+}

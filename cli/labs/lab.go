@@ -1,0 +1,447 @@
+package labs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/ackscope/ackscope/lab"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/ackscope/ackscope/cli/app"
+	"github.com/ackscope/ackscope/cli/reader"
+	"github.com/ackscope/ackscope/cli/simulate"
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/outfile"
+	"github.com/ackscope/ackscope/sim"
+)
+
+// Protocol is a protocol as `ackscope lab` runs it.
+type Protocol struct {
+	Name    string
+	Short   string
+	Long    string
+	Example string
+	TCP     bool // there is a form over TCP
+	// Scenario is set where the log begins with a line about the whole run, and
+	// not with one about each end.
+	Scenario bool
+	Flags    func(p *pflag.FlagSet, f *Flags)
+	// Kit makes the kit; remembered names the flags that it takes to make its
+	// endpoints again, for the journal.
+	Kit        func(a *app.App, f *Flags) (lab.Kit, error)
+	Remembered []string
+}
+
+func Command(a *app.App, protocols []*Protocol) *cobra.Command {
+	var play string
+	c := &cobra.Command{
+		Use:   "lab",
+		Short: "Run reference endpoints on real sockets, with an impairing relay between",
+		Long: `lab runs the reference endpoints as real servers and clients, on real sockets, with
+a relay between them that loses, delays, reorders and doubles as simulate does:
+live traffic to learn from and to test with. Each end logs what it really did, in
+the form of the logs beside recorded captures, and its inputs in a journal.
+
+Without --listen, --connect or --relay everything runs in this process on loopback.
+Nothing is sent to an address that was not named, or did not speak first.`,
+		Example: `  ackscope lab gaffer --loss 30% --duration 10s -w run.client.pcapng --truth run.truth.jsonl
+  ackscope lab --play run.journal.jsonl`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if play != "" {
+				return labPlay(a, protocols, play)
+			}
+			return c.Help()
+		},
+	}
+	c.Flags().StringVar(&play, "play", "", "step fresh endpoints through a lab's journal `FILE` and check that every byte is the same")
+	for _, p := range protocols {
+		c.AddCommand(labProtocolCommand(a, p))
+	}
+	return c
+}
+
+func labProtocolCommand(a *app.App, p *Protocol) *cobra.Command {
+	f := &Flags{}
+	c := &cobra.Command{
+		Use: p.Name, Short: p.Short, Long: p.Long + "\n\n" + labForms, Example: p.Example, Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return run(a, p, f, c.Flags()) },
+	}
+	f.register(c.Flags(), p)
+	a.Writes(c)
+	return c
+}
+
+// labPlay steps fresh endpoints through a journal.
+func labPlay(a *app.App, protocols []*Protocol, path string) error {
+	j, err := simulate.ReadJournal(a, path)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(protocols, func(p *Protocol) bool { return p.Name == j.Note["lab"] })
+	if i < 0 {
+		return fmt.Errorf("%s: expected a journal of `ackscope lab`, found one of protocol %q (simulate --play?)", path, j.Note["lab"]+j.Note["protocol"])
+	}
+	p := protocols[i]
+	var f Flags
+	set := pflag.NewFlagSet(p.Name, pflag.ContinueOnError)
+	f.register(set, p)
+	for _, name := range p.Remembered {
+		if err := set.Set(name, j.Note[name]); err != nil {
+			return fmt.Errorf("%s: %s: %w", path, name, err)
+		}
+	}
+	f.Seed = j.Seed
+	kit, err := p.Kit(a, &f)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	played, err := lab.Play(j, kit)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w", path, err)
+	case played.Differs != nil:
+		return &app.GateError{Text: fmt.Sprintf("%s: %v", path, played.Differs)}
+	case !played.Finished && played.Compared:
+		fmt.Fprintf(a.Writer(), "%d inputs gave %d transmissions, every byte as recorded; the recorded run was cut off there\n", played.Inputs, played.Sent)
+		return nil
+	case !played.Finished:
+		fmt.Fprintf(a.Writer(), "%d inputs gave %d transmissions; the recorded run was cut off, so there is nothing to compare them with\n", played.Inputs, played.Sent)
+		return nil
+	case !played.Same:
+		return &app.GateError{Text: fmt.Sprintf("%s: %d inputs gave %d transmissions that differ from the recorded run's", path, played.Inputs, played.Sent)}
+	}
+	fmt.Fprintf(a.Writer(), "%d inputs gave %d transmissions, every byte as recorded\n", played.Inputs, played.Sent)
+	return nil
+}
+
+// labRun is one run that is set up.
+type labRun struct {
+	app      *app.App
+	flags    *Flags
+	protocol *Protocol
+	settings lab.Settings
+	kit      lab.Kit
+	group    lab.Group
+	record   *labRecording
+	closers  []func() error
+}
+
+// lab runs one protocol's endpoints.
+func run(a *app.App, p *Protocol, f *Flags, set *pflag.FlagSet) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	r := &labRun{app: a, flags: f, protocol: p, record: &labRecording{app: a}}
+	err := r.record.prepare(f)
+	if err == nil {
+		err = r.build(set)
+	}
+	if err == nil {
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		go func() {
+			<-ctx.Done()
+			time.Sleep(reader.InterruptAgain) // as for a live capture
+			stop()
+		}()
+		if f.Duration > 0 && len(r.group.Clients)+len(r.group.Servers) == 0 {
+			var end context.CancelFunc
+			ctx, end = context.WithTimeout(ctx, f.Duration)
+			defer end()
+		}
+		err = r.group.Run(ctx)
+		stop()
+	}
+	for _, c := range slices.Backward(r.closers) {
+		err = errors.Join(err, c())
+	}
+	if err == nil {
+		r.summarize()
+	}
+	return err
+}
+
+// build opens what the run needs: files, sockets, the capture.
+func (r *labRun) build(set *pflag.FlagSet) (err error) {
+	f := r.flags
+	r.settings = lab.Settings{Clock: lab.StartClock(), Seed: f.Seed}
+	if r.settings.Allow, err = f.allowed(); err != nil {
+		return err
+	}
+	if r.kit, err = r.protocol.Kit(r.app, f); err != nil {
+		return err
+	}
+	if err := r.openFiles(set); err != nil {
+		return err
+	}
+	toB, toA, err := f.Paths()
+	if err != nil {
+		return err
+	}
+	r.record.clock = r.settings.Clock
+	r.group.Linger = f.linger
+	r.group.Grace = 100*time.Millisecond + max(toB.Delay+toB.Jitter, toA.Delay+toA.Jitter)
+	switch {
+	case f.listen != "":
+		_, err = r.server(f.listen)
+	case f.connect != "":
+		err = r.client(0, f.connect)
+	case f.relay != "":
+		listen, target, _ := strings.Cut(f.relay, "=")
+		_, err = r.relay(listen, target, toB, toA)
+	case f.Forward != "":
+		listen, target, _ := strings.Cut(f.Forward, "=")
+		_, err = r.proxy(listen, target)
+	default:
+		var at string
+		if at, err = r.server(lab.Loopback(3).String()); err != nil {
+			return err
+		}
+		if at, err = r.relay(lab.Loopback(2).String(), at, toB, toA); err != nil {
+			return err
+		}
+		if f.Via != lab.Straight {
+			// The relay is where a network would be bad: between the proxy and the server.
+			if at, err = r.proxy(lab.Loopback(4).String(), at); err != nil {
+				return err
+			}
+		}
+		for n := range f.clients {
+			if err = r.client(n, at); err != nil {
+				return err
+			}
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if err := r.record.open(f, r.group.Relay != nil); err != nil {
+		return err
+	}
+	r.closers = append(r.closers, r.record.close)
+	if r.protocol.Scenario {
+		r.scenario()
+	}
+	return nil
+}
+
+// openFiles opens the log and the journal.
+func (r *labRun) openFiles(set *pflag.FlagSet) error {
+	f := r.flags
+	if f.Truth != "" {
+		var to io.Writer = r.app.Writer()
+		if f.Truth != "-" {
+			file, err := r.openFile("--truth", f.Truth)
+			if err != nil {
+				return err
+			}
+			to = file
+		}
+		r.settings.Log = lab.NewLog(to, r.settings.Clock)
+		r.closers = append(r.closers, r.settings.Log.Flush)
+	}
+	if f.Journal == "" {
+		return nil
+	}
+	file, err := r.openFile("--journal", f.Journal)
+	if err != nil {
+		return err
+	}
+	note := map[string]string{"lab": r.protocol.Name}
+	for _, name := range r.protocol.Remembered {
+		note[name] = set.Lookup(name).Value.String()
+	}
+	r.settings.Journal = lab.NewJournal(file, f.Seed, note)
+	r.closers = append(r.closers, r.settings.Journal.Finish)
+	return nil
+}
+
+// openFile opens a file that grows while the lab runs. It is closed after whatever
+// else is to be done at the end.
+func (r *labRun) openFile(flag, path string) (*outfile.File, error) {
+	r.app.Reading(nil)
+	file, err := r.app.Outputs.Stream(path, outfile.Payload)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", flag, err)
+	}
+	r.closers = append(r.closers, file.Commit)
+	return file, nil
+}
+
+func (r *labRun) server(at string) (string, error) {
+	listen, err := ParseAddr(at)
+	if err != nil {
+		return "", fmt.Errorf("--listen: %w", err)
+	}
+	h, err := lab.NewHost(lab.HostOptions{
+		Settings: r.settings, Kit: r.kit, Role: lab.Server, Transport: r.flags.carrier, Listen: listen, Duration: r.flags.Duration,
+	})
+	if err != nil {
+		return "", fmt.Errorf("server: %w", err)
+	}
+	r.serves(h.Addr())
+	r.group.Servers = append(r.group.Servers, h)
+	r.record.watch(h.Addr())
+	r.say("server at %s", h.Addr())
+	return h.Addr().String(), nil
+}
+
+func (r *labRun) client(n int, at string) error {
+	connect, err := ParseAddr(at)
+	if err != nil {
+		return fmt.Errorf("--connect: %w", err)
+	}
+	r.serves(connect)
+	h, err := lab.NewHost(lab.HostOptions{
+		Settings: r.settings, Kit: r.kit, Role: lab.Client, N: n, Transport: r.nearSide(), Connect: connect, Duration: r.flags.Duration,
+	})
+	if err != nil {
+		return fmt.Errorf("client: %w", err)
+	}
+	r.group.Clients = append(r.group.Clients, h)
+	r.record.watch(connect)
+	r.say("client to %s", connect)
+	return nil
+}
+
+// proxy runs the proxy that the protocol has.
+func (r *labRun) proxy(listen, target string) (string, error) {
+	from, err := ParseAddr(listen)
+	if err != nil {
+		return "", fmt.Errorf("--forward: %w", err)
+	}
+	to, err := ParseAddr(target)
+	if err != nil {
+		return "", fmt.Errorf("--forward: %w", err)
+	}
+	r.serves(to)
+	h, err := lab.NewHost(lab.HostOptions{
+		Settings: r.settings, Kit: r.kit, Role: lab.Proxy, Transport: r.nearSide(), Listen: from, Connect: to,
+	})
+	if err != nil {
+		return "", fmt.Errorf("proxy: %w", err)
+	}
+	r.group.Proxies = append(r.group.Proxies, h)
+	r.record.watch(h.Addr())
+	r.record.watch(to)
+	r.say("proxy at %s to %s, by %v", h.Addr(), to, r.flags.Via)
+	return h.Addr().String(), nil
+}
+
+// nearSide gives what carries packets between clients and a proxy.
+func (r *labRun) nearSide() lab.Transport {
+	if r.flags.Via == lab.ViaTCP {
+		return lab.Both
+	}
+	return r.flags.carrier
+}
+
+// serves tells the kit where the server is, if its packets say that and nobody
+// has told before: the server itself knows best, then who is nearest to it.
+func (r *labRun) serves(at netip.AddrPort) {
+	if k, ok := r.kit.(*lab.SRDP); ok && !k.Server.IsValid() {
+		k.Server = at
+	}
+}
+
+func (r *labRun) relay(listen, target string, toB, toA sim.Path) (string, error) {
+	from, err := ParseAddr(listen)
+	if err != nil {
+		return "", fmt.Errorf("--relay: %w", err)
+	}
+	to, err := ParseAddr(target)
+	if err != nil {
+		return "", fmt.Errorf("--relay: %w", err)
+	}
+	relay, err := lab.NewRelay(lab.RelayOptions{
+		Settings: r.settings, Transport: r.flags.carrier, Listen: from, Target: to, ToServer: toB, ToHere: toA, Tap: r.record.tap,
+	})
+	if err != nil {
+		return "", fmt.Errorf("relay: %w", err)
+	}
+	r.group.Relay = relay
+	r.record.watch(relay.Addr())
+	r.record.watch(to)
+	r.say("relay at %s to %s: loss %s, delay %s, jitter %s, dup %s, seed %d", relay.Addr(), to,
+		r.flags.Loss, r.flags.Delay, r.flags.Jitter, r.flags.Dup, r.flags.Seed)
+	return relay.Addr().String(), nil
+}
+
+// say tells what goes on, to whoever watches.
+func (r *labRun) say(format string, args ...any) {
+	if !r.app.Flags.Quiet {
+		fmt.Fprintf(r.app.Err, format+"\n", args...)
+	}
+}
+
+// scenario writes the log's first line: who is where, and how the run was asked for.
+func (r *labRun) scenario() {
+	f := r.flags
+	params := map[string]string{}
+	for name, v := range f.Params() {
+		params[name] = fmt.Sprint(v)
+	}
+	line := lab.Line{"event": "scenario", "name": "lab " + r.protocol.Name, "transport": f.carrier.String(), "params": params}
+	if f.allHere() {
+		params["lo"] = "1"
+	}
+	ports := []uint16{}
+	for _, h := range r.group.Clients {
+		line["client_addr"] = h.Addr().Addr().String()
+		ports = append(ports, h.Addr().Port())
+	}
+	line["client_ports"] = ports
+	switch {
+	case len(r.group.Servers) > 0:
+		at := r.group.Servers[0].Addr()
+		line["server_addr"], line["server_port"] = at.Addr().String(), at.Port()
+	case f.connect != "":
+		if at, err := ParseAddr(f.connect); err == nil {
+			line["server_addr"], line["server_port"] = at.Addr().String(), at.Port()
+		}
+	}
+	for _, h := range r.group.Proxies {
+		line["proxy_addr"], line["proxy_port"] = h.Addr().Addr().String(), h.Addr().Port()
+	}
+	r.settings.Log.Tell(r.settings.Clock.Now(), "harness", line)
+}
+
+// summarize prints what each endpoint did.
+func (r *labRun) summarize() {
+	if r.flags.Truth == "-" || r.flags.Write == "-" {
+		return
+	}
+	w := r.app.Writer()
+	seen := map[string]int{}
+	for _, hosts := range [][]*lab.Host{r.group.Clients, r.group.Servers, r.group.Proxies} {
+		for _, h := range hosts {
+			for _, c := range h.Counts() {
+				var parts []string
+				for kind, n := range c.Events {
+					if n > 0 {
+						parts = append(parts, fmt.Sprintf("%s %d", machine.EventKind(kind), n))
+					}
+				}
+				if len(parts) == 0 {
+					parts = append(parts, fmt.Sprintf("forwarded %d", c.Sent)) // a proxy that keeps nothing
+				}
+				name := c.Name
+				if seen[name]++; seen[name] > 1 {
+					name += fmt.Sprintf(" %d", seen[name])
+				}
+				fmt.Fprintf(w, "%s: %s\n", name, strings.Join(parts, ", "))
+			}
+		}
+	}
+}

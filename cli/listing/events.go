@@ -1,0 +1,266 @@
+package listing
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/cli/app"
+	"github.com/ackscope/ackscope/cli/reader"
+	"github.com/ackscope/ackscope/export"
+	"github.com/ackscope/ackscope/filter"
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/show"
+)
+
+func EventsCommand(a *app.App) *cobra.Command {
+	live, watch, text := &reader.LiveFlags{}, &reader.WatchFlags{}, ""
+	c := &cobra.Command{
+		Use:   "events [FILE...]",
+		Short: "What happened to every packet: sent, received, acked, duplicate, stale, lost",
+		Long: `events tells every fact that the capture proves about either endpoint, each with its
+certainty: a fact is told once its grade is settled, with the frame that shows it.
+
+A filter is asked about each event: rel.*, flow.*, finding.* and the cause of resends (of what
+the same frame shows of the side), and whatever stands in the frame that shows it: headers,
+addresses, fields. message.* belongs to messages. Live, frames and findings are not asked.
+
+With -i, or --live, events are told as they happen, in one run: what is not certain then is
+marked as provisional, since a file is read twice to grade it. A terminal shows the newest.`,
+		Example: `  ackscope events match.pcapng
+  ackscope events -Y 'rel.lost && flow.rtt > 80ms' match.pcapng
+  ackscope events -Y 'rel.resend.cause == "ack_late" && frame.len > 200' match.pcapng
+  ackscope events --json match.pcapng | jq 'select(.event == "acked")'
+  ackscope events -i eth0 -f 'udp port 7777' -Y rel.lost`,
+		RunE: func(_ *cobra.Command, args []string) error { return events(a, live, watch, text, args) },
+	}
+	live.Register(c)
+	a.Writes(c)
+	watch.Register(a, c, true)
+	reader.JoinFlag(a, c)
+	reader.FilterFlag(a, c, &text)
+	return c
+}
+
+func events(a *app.App, live *reader.LiveFlags, watch *reader.WatchFlags, text string, args []string) error {
+	if live.List {
+		return reader.ListInterfaces(a)
+	}
+	paint, err := a.Painter()
+	if err != nil {
+		return err
+	}
+	p := &EventPrinter{App: a, paint: paint, width: a.Width(), address: 15, name: 9, number: 5}
+	var to export.Encoder
+	if a.Flags.JSON {
+		to = a.Lines(&export.Events.Schema)
+	}
+	if live.Streams(watch) {
+		// What a frame holds beyond what its packet settled is gone, and findings come later.
+		if err := p.begin(text, to, reader.OfEvents&reader.OfLive&^filter.OfFinding); err != nil {
+			return err
+		}
+		return live.Each(a, watch, args, func(r *reader.Recording) error { return p.watch(live, watch, r) })
+	}
+	if err := live.FileOnly(); err != nil {
+		return err
+	}
+	return TellEvents(a, p, text, args, to)
+}
+
+// begin says what is told, and to whom.
+func (p *EventPrinter) begin(text string, to export.Encoder, within filter.Scope) (err error) {
+	if to != nil {
+		p.rows = export.NewRows(export.Events, to)
+	}
+	p.ask, err = reader.NewAsker(p.App, text, "events", within)
+	return err
+}
+
+// TellEvents gives events to an encoder; to eyes where there is none.
+func TellEvents(a *app.App, p *EventPrinter, text string, args []string, to export.Encoder) (err error) {
+	if err := p.begin(text, to, reader.OfEvents); err != nil {
+		return err
+	}
+	return reader.Each(a, args, func(r *reader.Recording) error {
+		if err := p.heading(r); err != nil {
+			return err
+		}
+		_, in, err := p.ask.Study(r, true, p.record)
+		if in != nil {
+			defer in.Close()
+		}
+		if err := errors.Join(p.err, p.ask.Err); err != nil {
+			return err
+		}
+		return a.Ended(err)
+	})
+}
+
+// heading names the recording, where there are several and eyes to read it.
+func (p *EventPrinter) heading(r *reader.Recording) error {
+	if p.rows != nil {
+		return nil
+	}
+	return reader.Heading(p.App, r)
+}
+
+// watch prints events while they happen.
+func (p *EventPrinter) watch(live *reader.LiveFlags, watch *reader.WatchFlags, from *reader.Recording) error {
+	if err := p.heading(from); err != nil {
+		return err
+	}
+	p.ask.Begin(from)
+	p.newest, p.told = nil, 0
+	o, err := p.App.Options()
+	if err != nil {
+		return err
+	}
+	r, err := live.Begin(p.App, watch, from)
+	if err != nil {
+		return err
+	}
+	p.running, o.Sink = r, p.record
+	if r.Screen = p.App.NewScreen(); r.Screen != nil {
+		r.Tick = func() { p.draw(r) }
+	}
+	_, err = r.Run(o)
+	for _, line := range p.newest { // the last of the table stays
+		_, writeErr := p.App.Writer().Write(line)
+		err = errors.Join(err, writeErr)
+	}
+	return p.App.Ended(errors.Join(p.err, err, r.End()))
+}
+
+// newestKept is how many events a table on a terminal has to choose from.
+const newestKept = 500
+
+// keep takes an event for the table.
+func (p *EventPrinter) keep(line []byte) {
+	p.told++
+	if len(p.newest) == newestKept {
+		copy(p.newest, p.newest[1:])
+		p.newest = p.newest[:newestKept-1]
+	}
+	p.newest = append(p.newest, bytes.Clone(line))
+}
+
+// draw shows the newest events, as many as there is room for.
+func (p *EventPrinter) draw(r *reader.Running) {
+	width, height := r.Screen.Size()
+	p.width = width
+	first, last := r.Session.Span()
+	text := show.Fit(fmt.Appendf(nil, "%s · %s · %s · %s\n\n", strings.Join(p.ask.From.Paths, ", "), show.Plural(r.Session.Packets(), "packet"), show.SpanText(last.Sub(first)), show.Plural(p.told, "event")), width)
+	from := max(0, len(p.newest)-max(1, height-4))
+	for _, line := range p.newest[from:] {
+		text = append(text, show.Fit(bytes.Clone(line), width)...)
+	}
+	r.Screen.Draw(text)
+	p.newest = p.newest[from:]
+}
+
+// EventPrinter prints the events of records.
+type EventPrinter struct {
+	App   *app.App
+	ask   *reader.Asker
+	paint show.Painter
+	err   error
+	rows  *export.Rows[export.EventRow] // nil for eyes
+	row   export.EventRow
+	line  []byte
+
+	running *reader.Running // of traffic as it comes; nil for files
+	newest  [][]byte        // for a table on the terminal
+	told    uint64
+
+	// widths grow with what was printed
+	number, address, name int
+	width                 int // of the terminal; 0 for none
+}
+
+func (p *EventPrinter) record(r *analyze.Record) {
+	for i := range r.Events {
+		if p.err != nil {
+			return
+		}
+		e := &r.Events[i]
+		if !p.ask.All() && !p.ask.Event(r, i) {
+			continue
+		}
+		if p.rows != nil {
+			p.row = export.EventRow{Flow: r.Flow, Event: e, File: p.ask.From.File(e.Ref), Provisional: p.running != nil && e.Certainty != machine.Certain}
+			if p.err = p.rows.Add(&p.row); p.err != nil && p.running != nil {
+				p.running.Err = p.err
+			}
+			continue
+		}
+		p.print(r.Flow, e)
+		if p.running != nil && p.running.Screen != nil {
+			p.keep(p.line)
+			continue
+		}
+		_, p.err = p.App.Writer().Write(p.line)
+	}
+}
+
+func eventStyle(k machine.EventKind) show.Style {
+	switch k {
+	case machine.EventLost, machine.EventStale, machine.EventRejected:
+		return show.Red
+	case machine.EventDuplicate, machine.EventResent, machine.EventRegraded:
+		return show.Yellow
+	case machine.EventAcked, machine.EventReceived, machine.EventDelivered:
+		return show.Cyan
+	default:
+		return ""
+	}
+}
+
+// print writes an event for eyes.
+func (p *EventPrinter) print(f *analyze.Flow, e *machine.Event) {
+	var scratch [64]byte
+	b := p.line[:0]
+	number := scratch[:0]
+	if len(p.ask.From.Paths) > 1 {
+		number = append(strconv.AppendInt(number, int64(p.ask.From.First+e.Ref.File()+1), 10), ':')
+	}
+	number = strconv.AppendUint(number, e.Ref.Frame(), 10)
+	p.number = max(p.number, len(number))
+	b = append(show.PadLeft(b, number, p.number), ' ', ' ')
+	b = p.paint.Begin(b, show.Dim)
+	b = e.At.Time().AppendFormat(b, "15:04:05.000000")
+	b = append(p.paint.End(b, show.Dim), "  flow "...)
+	from := len(b)
+	b = show.Pad(strconv.AppendInt(b, int64(f.ID), 10), from, 4)
+	b = append(append(b, e.Side.String()...), ' ')
+	from = len(b)
+	b = f.Addr(e.Side).AppendTo(b)
+	p.address = max(p.address, len(b)-from)
+	b = append(show.Pad(b, from, p.address), ' ', ' ')
+	name := show.EventName(f, e.Kind)
+	p.name = max(p.name, len(name))
+	b = p.paint.Text(b, eventStyle(e.Kind), name)
+	b = app.AppendBlanks(b, p.name-len(name)+1)
+	b = show.PadLeft(b, strconv.AppendUint(scratch[:0], uint64(e.Sequence), 10), 5)
+	b = append(b, ' ', ' ')
+	b = append(b, e.Certainty.String()...)
+	if e.Kind == machine.EventAcked && e.By != 0 {
+		b = app.AppendBlanks(b, 8-len(e.Certainty.String()))
+		b = append(b, " by frame "...)
+		b = strconv.AppendUint(b, e.By.Frame(), 10)
+		b = append(b, " bit "...)
+		b = strconv.AppendUint(b, uint64(e.Bit), 10)
+	}
+	if note := show.EventNote(f, e); note != "" {
+		b = append(append(b, "  "...), note...)
+	}
+	if p.running != nil && e.Certainty != machine.Certain {
+		b = append(b, "  provisional"...)
+	}
+	p.line = show.Fit(append(b, '\n'), p.width)
+}

@@ -1,0 +1,259 @@
+package listing
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/cli/app"
+	"github.com/ackscope/ackscope/cli/reader"
+	"github.com/ackscope/ackscope/export"
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/show"
+)
+
+func FindingsCommand(a *app.App) *cobra.Command {
+	live, watch, failOn, text := &reader.LiveFlags{}, &reader.WatchFlags{}, "", ""
+	c := &cobra.Command{
+		Use:   "findings [FILE...]",
+		Short: "What is wrong, how surely, and in which frames",
+		Long: `findings lists what the rules found, flow by flow (ackscope explain lists the rules).
+
+A filter is asked about each finding: finding.*, flow.*, the cause of resends, and whatever
+stands in the frames that it names (not live); it passes when one of them does.
+
+With -i, or --live, a terminal shows a table of them, drawn anew every second. In a pipe those of
+a flow are printed when it has ended; --alert prints them as they occur. They are told in one run:
+a file is read twice, which settles what stays open in the first.`,
+		Example: `  ackscope findings match.pcapng
+  ackscope findings -Y 'finding.severity == warn && ip.src == 10.0.0.5' match.pcapng
+  ackscope findings --fail-on error regressions/*.pcapng   # exit 1 when there is one
+  ackscope findings --join eth0.pcapng eth1.pcapng         # two interfaces of one host
+  ackscope findings -i eth0 -f 'udp port 7777' --alert warn --json`,
+		RunE: func(_ *cobra.Command, args []string) error { return findings(a, live, watch, args, text, failOn) },
+	}
+	live.Register(c)
+	a.Writes(c)
+	watch.Register(a, c, true)
+	reader.JoinFlag(a, c)
+	reader.FilterFlag(a, c, &text)
+	c.Flags().StringVar(&failOn, "fail-on", "", "exit 1 when a finding is this grave: `note|warn|error`")
+	return c
+}
+
+func findings(a *app.App, live *reader.LiveFlags, watch *reader.WatchFlags, args []string, text, failOn string) error {
+	if live.List {
+		return reader.ListInterfaces(a)
+	}
+	gate := machine.Severity(255)
+	if failOn != "" {
+		var ok bool
+		if gate, ok = app.ParseSeverity(failOn); !ok {
+			return fmt.Errorf("--fail-on %q: expected note, warn or error", failOn)
+		}
+	}
+	paint, err := a.Painter()
+	if err != nil {
+		return err
+	}
+	p := &FindingPrinter{App: a, paint: paint, width: a.Width(), Gate: gate}
+	if a.Flags.JSON {
+		p.Rows = export.NewRows(export.Findings, a.Lines(&export.Findings.Schema))
+	}
+	within := reader.OfFindings
+	if live.Streams(watch) {
+		within &= reader.OfLive
+	}
+	if p.Ask, err = reader.NewAsker(a, text, "findings", within); err != nil {
+		return err
+	}
+	if live.Streams(watch) {
+		err = live.Each(a, watch, args, func(r *reader.Recording) error { return p.watch(live, watch, r) })
+	} else if err = live.FileOnly(); err == nil {
+		err = reader.Each(a, args, p.Study)
+	}
+	if err == nil {
+		err = p.sum()
+	}
+	if err != nil {
+		return err
+	}
+	if p.grave > 0 {
+		return &app.GateError{Text: fmt.Sprintf("%s of severity %s or above", show.Plural(p.grave, "finding"), failOn)}
+	}
+	return nil
+}
+
+// Study finds and prints; the error is how reading ended.
+func (p *FindingPrinter) Study(r *reader.Recording) error {
+	var goneErr error
+	p.gone = findingCounts{}
+	p.App.Memory.Gone = func(f *analyze.Flow, _ analyze.Reason) {
+		p.gone.count(f)
+		p.total.count(f)
+		if found := p.counted(f); goneErr == nil {
+			goneErr = p.flow(f, found)
+		}
+	}
+	s, in, err := p.Ask.Study(r, false, nil)
+	if in != nil {
+		defer in.Close()
+	}
+	if s == nil {
+		return err
+	}
+	if err := errors.Join(goneErr, p.heading(), p.all(s), p.Ask.Err); err != nil {
+		return err
+	}
+	return p.App.Ended(err)
+}
+
+// heading names the recording, where there are several and eyes to read it.
+func (p *FindingPrinter) heading() error {
+	if p.Rows != nil {
+		return nil
+	}
+	return reader.Heading(p.App, p.Ask.From)
+}
+
+// all prints the findings of a session that has ended.
+func (p *FindingPrinter) all(s *analyze.Session) error {
+	if p.Rows == nil && p.Ask.All() {
+		p.verdict(s)
+	}
+	for _, f := range s.Flows() {
+		if err := p.flow(f, p.counted(f)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// counted gives a flow's findings that pass, and counts those that the gate asks for.
+func (p *FindingPrinter) counted(f *analyze.Flow) []*analyze.Finding {
+	found := p.passed(f)
+	for _, x := range found {
+		if x.Rule.Severity >= p.Gate {
+			p.grave++
+		}
+	}
+	return found
+}
+
+func (p *FindingPrinter) passed(f *analyze.Flow) []*analyze.Finding {
+	found := f.Findings()
+	if p.Ask.All() {
+		return found
+	}
+	return slices.DeleteFunc(slices.Clone(found), func(x *analyze.Finding) bool {
+		return !p.Ask.Finding(f, x)
+	})
+}
+
+// FindingPrinter prints findings, flow by flow.
+type FindingPrinter struct {
+	App        *app.App
+	paint      show.Painter
+	Ask        *reader.Asker
+	width      int // of the terminal; 0 for none
+	Gate       machine.Severity
+	grave      uint64                          // findings of that severity or above
+	Rows       *export.Rows[export.FindingRow] // nil for eyes
+	total      findingCounts                   // of all recordings
+	recordings int                             // that were told of
+	told       map[*analyze.Finding]uint64     // how many occurrences were printed as provisional
+	gone       findingCounts                   // of flows that were let go: their findings are printed already
+}
+
+// verdict is the first line: how many of which severity.
+func (p *FindingPrinter) verdict(s *analyze.Session) {
+	t := p.gone
+	t.add(s.Flows())
+	fmt.Fprintln(p.App.Writer(), t.text(p.paint))
+	p.total.add(s.Flows())
+	p.recordings++
+}
+
+// sum ends the output of several recordings with what all of them have.
+func (p *FindingPrinter) sum() error {
+	if p.recordings < 2 {
+		return nil
+	}
+	_, err := fmt.Fprintf(p.App.Writer(), "\nall %d captures: %s\n", p.recordings, p.total.text(p.paint))
+	return err
+}
+
+// findingCounts counts flows and their findings by severity.
+type findingCounts struct {
+	flows, known, affected int
+	findings               [machine.Error + 1]uint64
+	health                 show.Health
+}
+
+func (t *findingCounts) add(flows []*analyze.Flow) {
+	for _, f := range flows {
+		t.count(f)
+	}
+}
+
+func (t *findingCounts) count(f *analyze.Flow) {
+	t.flows++
+	if f.Protocol != nil {
+		t.known++
+	}
+	if len(f.Findings()) > 0 {
+		t.affected++
+	}
+	for i, count := range show.Severities(f) {
+		t.findings[i] += count
+	}
+	t.health.Add(f)
+}
+
+// text words the counts. Where no rule fired, that is all that is said: it does
+// not follow that nothing is wrong.
+func (t *findingCounts) text(paint show.Painter) string {
+	if t.affected == 0 {
+		return fmt.Sprintf("No rule fired in %s, %d of a protocol that is known. %s", show.Plural(t.flows, "flow"), t.known, t.health.String())
+	}
+	var parts []string
+	for sev := machine.Error; ; sev-- {
+		if n := t.findings[sev]; n > 0 {
+			parts = append(parts, paint.String(show.SeverityStyle(sev), show.Plural(n, show.SeverityNoun(sev))))
+		}
+		if sev == machine.Note {
+			break
+		}
+	}
+	text := fmt.Sprintf("%s in %d of %s", strings.Join(parts, ", "), t.affected, show.Plural(t.flows, "flow"))
+	if t.findings[machine.Error]+t.findings[machine.Warn] == 0 {
+		text += ". " + t.health.String()
+	}
+	return text
+}
+
+func (p *FindingPrinter) flow(f *analyze.Flow, found []*analyze.Finding) error {
+	w := p.App.Writer()
+	if len(found) > 0 && p.Rows == nil {
+		fmt.Fprintf(w, "\n%s\n", p.paint.String(show.Bold, fmt.Sprintf("flow %d  %s  %s → %s", f.ID, show.FlowName(f), f.A, f.B)))
+	}
+	for _, x := range found {
+		if p.Rows != nil {
+			if err := p.Rows.Add(&export.FindingRow{Finding: x, File: p.Ask.From.File(x.Refs[0])}); err != nil {
+				return err
+			}
+			continue
+		}
+		severity := fmt.Sprintf("%-5s", strings.ToUpper(x.Rule.Severity.String()))
+		if _, err := fmt.Fprintf(w, " %s %-8s  %s  %s %s\n%s\n%s\n", p.paint.String(show.SeverityStyle(x.Rule.Severity), severity), x.Certainty,
+			p.paint.String(show.Bold, fmt.Sprintf("%-24s", x.Rule.ID)), strings.ToUpper(x.Side.String()), f.Addr(x.Side),
+			show.Wrap(x.Message(), "   ", p.width), show.Wrap("frames "+show.FrameList(x), "   ", p.width)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

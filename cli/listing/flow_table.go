@@ -1,0 +1,246 @@
+package listing
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/cli/app"
+	"github.com/ackscope/ackscope/cli/reader"
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/show"
+)
+
+// tableRoom is the room for a table: 0 is any.
+type tableRoom struct{ width, rows int }
+
+// flowTable prints the verdict and the table.
+func flowTable(a *app.App, s *analyze.Session, picked *flowPick, paint show.Painter) error {
+	return writeFlowTable(a, a.Writer(), s, picked, paint, tableRoom{width: a.Width()})
+}
+
+func writeFlowTable(a *app.App, w io.Writer, s *analyze.Session, picked *flowPick, paint show.Painter, room tableRoom) error {
+	for _, head := range []string{verdict(s, picked.from), goneText(s)} {
+		if room.rows > 0 {
+			head = string(show.Fit([]byte(head), room.width))
+		}
+		if head != "" {
+			fmt.Fprintln(w, head)
+		}
+	}
+	var flows []*analyze.Flow
+	for _, f := range s.Flows() {
+		if picked.passes(f) {
+			flows = append(flows, f)
+		}
+	}
+	if len(flows) == 0 {
+		return nil
+	}
+	fmt.Fprintln(w)
+	if room.rows > 0 && len(flows) > room.rows { // those with the most to say, in their order
+		slices.SortStableFunc(flows, func(x, y *analyze.Flow) int { return cmp.Compare(flowWeight(y), flowWeight(x)) })
+		flows = flows[:max(1, room.rows)]
+		slices.SortFunc(flows, func(x, y *analyze.Flow) int { return cmp.Compare(x.ID, y.ID) })
+	}
+	c := &app.Columns{
+		Paint: paint, Fit: room.width,
+		Heads: []string{"#", "protocol", "A", "B", "packets A→B / B→A", "never acked", "loss", "RTT ms", "resends", "tap", "findings"},
+		Right: []bool{true, false, false, false, true, true, true, true, true, false, false},
+	}
+	rows, row := len(flows), func(i int) { flowRow(c, flows[i]) }
+	if !c.Fits(rows, row) {
+		// A line for each side takes half the room.
+		c.Heads = []string{"#", "protocol", "side", "packets", "never acked", "loss", "RTT ms", "findings"}
+		c.Right = []bool{true, false, false, true, true, true, true, false}
+		rows, row = 2*len(flows), func(i int) { sideRow(c, flows[i/2], machine.Side(i%2)) }
+	}
+	if err := c.Render(w, rows, row); err != nil {
+		return err
+	}
+	unexplained := 0
+	for _, f := range flows {
+		if f.Protocol == nil && f.Verdict.Reason != "" {
+			if unexplained++; unexplained == 1 {
+				fmt.Fprintln(w)
+			}
+			fmt.Fprintln(w, show.Wrap(fmt.Sprintf("flow %d: %s", f.ID, show.AppendClean(nil, f.Verdict.Reason)), "", c.Fit))
+		}
+	}
+	return nil
+}
+
+// flowWeight ranks flows where there is no room for all: those of a protocol that
+// is known, then by packets.
+func flowWeight(f *analyze.Flow) uint64 {
+	n := f.Packets[machine.A] + f.Packets[machine.B]
+	if f.Protocol != nil {
+		n |= 1 << 63
+	}
+	return n
+}
+
+// goneText sums the flows that were let go; empty where there are none.
+func goneText(s *analyze.Session) string {
+	var flows, packets, resends uint64
+	for _, x := range s.Gone() {
+		flows += x.Flows
+		packets += x.Packets[0] + x.Packets[1]
+		resends += x.Sides[0].Resends + x.Sides[1].Resends
+	}
+	if flows == 0 {
+		return ""
+	}
+	text := show.Plural(flows, "flow") + " ended and no longer listed: " + show.Plural(packets, "packet")
+	if resends > 0 {
+		text += ", " + show.Plural(resends, "resend")
+	}
+	return text
+}
+
+func flowRow(c *app.Columns, f *analyze.Flow) {
+	c.Add("", func(b []byte) []byte { return strconv.AppendInt(b, int64(f.ID), 10) })
+	if f.Protocol == nil {
+		c.Str(show.Dim, "–")
+	} else {
+		c.Str("", show.FlowName(f))
+	}
+	c.Add(show.Cyan, f.A.AppendTo)
+	c.Add(show.Purple, f.B.AppendTo)
+	c.Str("", show.Grouped(f.Packets[0])+" / "+show.Grouped(f.Packets[1]))
+	if _, ok := f.Summary(machine.A); !ok {
+		for range 5 {
+			c.Str("", "")
+		}
+	} else {
+		x, _ := f.Summary(machine.A)
+		y, _ := f.Summary(machine.B)
+		c.Str("", show.Percent(x.NeverAcked)+" / "+show.Percent(y.NeverAcked))
+		c.Str("", show.Percent(x.Loss)+" / "+show.Percent(y.Loss))
+		c.Str("", show.Millis(x.RTT)+" / "+show.Millis(y.RTT))
+		resends := ""
+		if n := x.Resends + y.Resends; n > 0 {
+			resends = show.Grouped(n)
+		}
+		c.Str("", resends)
+		c.Str("", show.TapText(f))
+	}
+	findingsCell(c, f)
+}
+
+// sideRow is one side of a flow, where a terminal has no room for both.
+func sideRow(c *app.Columns, f *analyze.Flow, side machine.Side) {
+	if side == machine.A {
+		c.Add("", func(b []byte) []byte { return strconv.AppendInt(b, int64(f.ID), 10) })
+		c.Str("", show.FlowName(f))
+	} else {
+		c.Str("", "")
+		c.Str("", "")
+	}
+	c.Add([]show.Style{show.Cyan, show.Purple}[side], func(b []byte) []byte {
+		b = append(append(b, strings.ToUpper(side.String())...), ' ')
+		return f.Addr(side).AppendTo(b)
+	})
+	c.Str("", show.Grouped(f.Packets[side]))
+	if sum, ok := f.Summary(side); ok {
+		c.Str("", show.Percent(sum.NeverAcked))
+		c.Str("", show.Percent(sum.Loss))
+		c.Str("", show.Millis(sum.RTT))
+	} else {
+		c.Str("", "")
+		c.Str("", "")
+		c.Str("", "")
+	}
+	if side == machine.A {
+		findingsCell(c, f)
+	} else {
+		c.Str("", "")
+	}
+}
+
+// findingsCell counts a flow's findings, the gravest first.
+func findingsCell(c *app.Columns, f *analyze.Flow) {
+	n := show.Severities(f)
+	var parts []string
+	worst := show.Style("")
+	for sev := machine.Note; sev <= machine.Error; sev++ {
+		if n[sev] > 0 {
+			parts = append([]string{show.Plural(n[sev], show.SeverityNoun(sev))}, parts...)
+			worst = show.SeverityStyle(sev)
+		}
+	}
+	c.Str(worst, strings.Join(parts, "  "))
+}
+
+// verdict is the first line: what was read, how long it is, where it was taken.
+func verdict(s *analyze.Session, from *reader.Recording) string {
+	first, last := s.Span()
+	what := from.Paths[0]
+	if len(from.Paths) > 1 {
+		what = show.Plural(len(from.Paths), "file")
+	} else if what == "-" {
+		what = "standard input"
+	} else {
+		what = filepath.Base(what)
+	}
+	parts := []string{what, show.Plural(s.Packets(), "packet"), show.SpanText(last.Sub(first)), show.Plural(s.Begun(), "flow")}
+	if n := s.Duplicates(); n > 0 {
+		parts = append(parts, show.Grouped(n)+" captured twice")
+	}
+	if tap := tapVerdict(s.Flows()); tap != "" {
+		parts = append(parts, tap)
+	}
+	missing, grave := uint64(0), [machine.Error + 1]uint64{}
+	for _, f := range s.Flows() {
+		for i, n := range show.Severities(f) {
+			grave[i] += n
+		}
+		for _, x := range f.Findings() {
+			if x.Rule.ID == "capture-loss" {
+				missing += x.Count
+			}
+		}
+	}
+	if n := s.Dropped(); n > 0 {
+		parts = append(parts, "the tap dropped "+show.Plural(n, "packet"))
+	} else if missing > 0 {
+		parts = append(parts, "the capture itself lost packets")
+	}
+	if n := grave[machine.Error]; n > 0 {
+		parts = append(parts, show.Plural(n, "error"))
+	}
+	return string(show.AppendClean(nil, strings.Join(parts, " · ")))
+}
+
+// tapVerdict says where the tap stood, where all flows agree.
+func tapVerdict(flows []*analyze.Flow) string {
+	near := ""
+	for _, f := range flows {
+		if f.Protocol == nil {
+			continue
+		}
+		at := ""
+		switch f.Facts().Vantage {
+		case machine.VantageA:
+			at = "tap at " + f.A.Addr().String()
+		case machine.VantageB:
+			at = "tap at " + f.B.Addr().String()
+		case machine.VantageBoth:
+			at = "tap at both ends"
+		case machine.VantageBetween:
+			at = "tap between the ends"
+		case machine.VantageUnknown:
+			continue
+		}
+		if near != "" && near != at {
+			return ""
+		}
+		near = at
+	}
+	return near
+}

@@ -1,0 +1,216 @@
+package listing
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/cli/app"
+	"github.com/ackscope/ackscope/cli/reader"
+	"github.com/ackscope/ackscope/export"
+	"github.com/ackscope/ackscope/filter"
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/show"
+)
+
+func FlowsCommand(a *app.App) *cobra.Command {
+	live, watch, text := &reader.LiveFlags{}, &reader.WatchFlags{}, ""
+	c := &cobra.Command{
+		Use:   "flows [FILE...]",
+		Short: "One row for each conversation: protocol, packets, loss, RTT, findings",
+		Long: `flows lists every conversation of two endpoints with what each side knew at the end: which of
+its packets it learned to have arrived, and loss and round-trip time as its own library
+computes them. Of a flow that no protocol explains, the reason stands below the table.
+
+A filter (-Y) of flow.* and finding.* fields, addresses and ports is asked at the flow's end.
+Of one that has fields of packets, events or messages too, a flow passes when one of its
+packets does, with the flow's figures as they stood at that packet.
+
+With -i, or --live, the table is drawn anew every second on a terminal. In a pipe each flow is
+printed when it has ended or was let go (docs/capture.md), the others at the end.`,
+		Example: `  ackscope flows match.pcapng
+  ackscope flows --json match.pcapng | jq .rtt_ms_a
+  ackscope flows -Y 'flow.rtt > 80ms && frame.len > 1200' match.pcapng
+  ackscope flows -i any -a duration:30
+  ackscope flows -i eth0 -f 'udp port 7777' --metrics :9090 --alert error --json`,
+		RunE: func(_ *cobra.Command, args []string) error { return showFlows(a, live, watch, text, args) },
+	}
+	live.Register(c)
+	a.Writes(c)
+	watch.Register(a, c, true)
+	reader.JoinFlag(a, c)
+	reader.FilterFlag(a, c, &text)
+	return c
+}
+
+func showFlows(a *app.App, live *reader.LiveFlags, watch *reader.WatchFlags, text string, args []string) error {
+	if live.List {
+		return reader.ListInterfaces(a)
+	}
+	paint, err := a.Painter()
+	if err != nil {
+		return err
+	}
+	only, err := reader.Compile(a, text)
+	if err != nil {
+		return err
+	}
+	p := &flowPrinter{app: a, paint: paint, picked: &flowPick{filter: only}}
+	if a.Flags.JSON {
+		p.rows = export.NewRows(export.Flows, a.Lines(&export.Flows.Schema))
+	}
+	return live.Each(a, watch, args, func(r *reader.Recording) error {
+		if live.Streams(watch) {
+			return p.watch(live, watch, r)
+		}
+		return p.once(live, r)
+	})
+}
+
+// TellFlows gives flows to an encoder.
+func TellFlows(a *app.App, text string, args []string, to export.Encoder) error {
+	only, err := reader.Compile(a, text)
+	if err != nil {
+		return err
+	}
+	p := &flowPrinter{app: a, picked: &flowPick{filter: only}, rows: export.NewRows(export.Flows, to)}
+	return reader.Each(a, args, func(r *reader.Recording) error { return p.once(&reader.LiveFlags{}, r) })
+}
+
+// flowPrinter prints flows.
+type flowPrinter struct {
+	app    *app.App
+	paint  show.Painter
+	picked *flowPick
+	rows   *export.Rows[export.FlowRow]      // nil for eyes
+	told   map[*analyze.Flow]machine.Instant // of the last packet, when it was printed as provisional
+}
+
+// once prints the flows of files that are read to their end.
+func (p *flowPrinter) once(live *reader.LiveFlags, from *reader.Recording) error {
+	var rowErr error
+	p.app.Memory.Gone = func(f *analyze.Flow, why analyze.Reason) {
+		if p.rows != nil && rowErr == nil {
+			rowErr = p.flow(f, why.String(), false)
+		}
+		delete(p.picked.passed, f)
+	}
+	s, err := analyzeOnce(p.app, live, from, p.picked)
+	if s == nil {
+		return err
+	}
+	if rowErr != nil {
+		return rowErr
+	}
+	if printErr := p.all(s); printErr != nil {
+		return printErr
+	}
+	return p.app.Ended(err)
+}
+
+// all prints the flows of a session that has ended.
+func (p *flowPrinter) all(s *analyze.Session) error {
+	if p.rows == nil {
+		if err := reader.Heading(p.app, p.picked.from); err != nil {
+			return err
+		}
+		return flowTable(p.app, s, p.picked, p.paint)
+	}
+	for _, f := range s.Flows() {
+		if err := p.flow(f, "", false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// flow adds a row; with why the flow was let go, and whether it may change.
+func (p *flowPrinter) flow(f *analyze.Flow, ended string, provisional bool) error {
+	if !p.picked.passes(f) {
+		return nil
+	}
+	return p.rows.Add(&export.FlowRow{Flow: f, File: p.picked.from.File(f.FirstRef), Ended: ended, Provisional: provisional})
+}
+
+// analyzeOnce reads a recording in one run: memory stays flat. The error is how
+// reading ended, or why it could not begin; then there is no session.
+func analyzeOnce(a *app.App, live *reader.LiveFlags, from *reader.Recording, picked *flowPick) (*analyze.Session, error) {
+	o, err := a.Options()
+	if err != nil {
+		return nil, err
+	}
+	picked.begin(from)
+	if picked.asksPackets() {
+		o.Sink = picked.take
+	}
+	if err := live.Check(); err != nil {
+		return nil, err
+	}
+	in, err := reader.Open(a, from, capture.KeepNothing)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	f := &reader.Feed{Source: in, Most: live.Left(), Progress: reader.NewProgress(a, in, 1)}
+	if live.Write != "" {
+		if f.CopyTo, err = reader.NewCopy(a, live.Write, live.Format, in); err != nil {
+			return nil, err
+		}
+	}
+	s, err := analyze.Run(f, o)
+	f.Progress.Done()
+	live.Counted += f.Frames
+	if f.CopyTo != nil {
+		if closeErr := f.CopyTo.CloseAfter(err, nil); closeErr != nil {
+			err = errors.Join(a.Ended(err), closeErr)
+		}
+	}
+	return s, err
+}
+
+// flowPick says which flows pass a filter.
+type flowPick struct {
+	filter  *filter.Filter
+	from    *reader.Recording
+	reading filter.Reading
+	passed  map[*analyze.Flow]bool // by one of their packets
+}
+
+// begin forgets what was read of the recording before.
+func (p *flowPick) begin(from *reader.Recording) { *p = flowPick{filter: p.filter, from: from} }
+
+// asksPackets reports whether the filter is about more than whole flows.
+func (p *flowPick) asksPackets() bool {
+	return p.filter.Scope()&^(filter.OfFlow|filter.OfAddress|filter.OfFinding) != 0
+}
+
+// take asks the filter about a packet, with the flow's figures as they stand.
+func (p *flowPick) take(r *analyze.Record) {
+	if r.Flow == nil || p.passed[r.Flow] {
+		return
+	}
+	if r.Frame == nil && r.Datagram.Bytes == nil && p.filter.Scope()&(filter.OfPacket|filter.OfAddress) != 0 {
+		return // what a flow's end settled is no packet
+	}
+	if p.filter.Match(p.reading.Take(r)) {
+		if p.passed == nil {
+			p.passed = map[*analyze.Flow]bool{}
+		}
+		p.passed[r.Flow] = true
+	}
+}
+
+// passes asks it about a flow at its end.
+func (p *flowPick) passes(f *analyze.Flow) bool {
+	if p.filter.String() == "" || p.asksPackets() {
+		return p.filter.String() == "" || p.passed[f]
+	}
+	for _, r := range filter.FlowRecords(f, p.from.Path(f.FirstRef)) {
+		if p.filter.Match(r) {
+			return true
+		}
+	}
+	return false
+}

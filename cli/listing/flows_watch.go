@@ -1,0 +1,55 @@
+package listing
+
+import (
+	"bytes"
+
+	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/cli/reader"
+	"github.com/ackscope/ackscope/machine"
+)
+
+// watch prints flows while they go on.
+func (p *flowPrinter) watch(live *reader.LiveFlags, watch *reader.WatchFlags, from *reader.Recording) error {
+	p.picked.begin(from)
+	p.told = nil
+	o, err := p.app.Options()
+	if err != nil {
+		return err
+	}
+	r, err := live.Begin(p.app, watch, from)
+	if err != nil {
+		return err
+	}
+	if p.picked.asksPackets() {
+		o.Sink = p.picked.take
+	}
+	o.Gone = func(f *analyze.Flow, why analyze.Reason) {
+		p.app.LetGo(f, why)
+		if p.rows != nil && r.Err == nil {
+			r.Err = p.flow(f, why.String(), false)
+		}
+		delete(p.picked.passed, f)
+		delete(p.told, f)
+	}
+	return r.Show(o, p.rows != nil, func() { p.tick(r) }, p.all)
+}
+
+// tick shows the flows as they are now.
+func (p *flowPrinter) tick(r *reader.Running) {
+	if r.Screen != nil {
+		var text bytes.Buffer
+		width, height := r.Screen.Size()
+		_ = writeFlowTable(p.app, &text, r.Session, p.picked, p.paint, tableRoom{width, height - 4}) // a buffer does not fail
+		r.Screen.Draw(text.Bytes())
+		return
+	}
+	if p.told == nil {
+		p.told = map[*analyze.Flow]machine.Instant{}
+	}
+	for _, f := range r.Session.Flows() {
+		if at, ok := p.told[f]; (!ok || at != f.Last) && r.Err == nil {
+			p.told[f] = f.Last
+			r.Err = p.flow(f, "", true)
+		}
+	}
+}

@@ -1,0 +1,154 @@
+package listing
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/cli/app"
+	"github.com/ackscope/ackscope/cli/reader"
+	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/export"
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/show"
+)
+
+func MessagesCommand(a *app.App) *cobra.Command {
+	text := ""
+	c := &cobra.Command{
+		Use:   "messages [FILE...]",
+		Short: "The life of every message: sent, resent, acked, delivered, held back by which other",
+		Long: `messages tells what became of each message that the packets carry: which packets carried
+it, when its sender learned that it arrived, when the receiver handed it to the game, and how
+long it lay there because an earlier one was missing. Values are shown where a schema reads
+them (--profiles); netcode's messages need its keys (--keys).
+
+A message is told once nothing more can happen to it, so the order is that of their ends.
+
+A filter is asked about each message: message.*, flow.*, finding.* and the cause of resends (of
+what its packets show), and whatever stands in the packet that carried it first.`,
+		Example: `  ackscope messages --profiles mygame.yaml match.pcapng
+  ackscope messages -Y 'message.hol > 100ms || message.delivered == no' match.pcapng
+  ackscope messages --json match.pcapng | jq 'select(.wait_ms > 100)'
+  ackscope messages --keys keys.yaml --profiles mygame.yaml yojimbo.pcapng`,
+		RunE: func(_ *cobra.Command, args []string) error { return messages(a, args, text) },
+	}
+	reader.JoinFlag(a, c)
+	reader.FilterFlag(a, c, &text)
+	return c
+}
+
+func messages(a *app.App, args []string, text string) error {
+	if a.Flags.JSON {
+		return TellMessages(a, args, text, a.Lines(&export.Messages.Schema))
+	}
+	return TellMessages(a, args, text, nil)
+}
+
+// TellMessages gives messages to an encoder; to eyes where there is none.
+func TellMessages(a *app.App, args []string, text string, to export.Encoder) error {
+	ask, err := reader.NewAsker(a, text, "messages", reader.OfMessages)
+	if err != nil {
+		return err
+	}
+	p := &messagePrinter{app: a, ask: ask}
+	if to != nil {
+		p.rows = export.NewRows(export.Messages, to)
+	}
+	return reader.Each(a, args, func(r *reader.Recording) error {
+		if p.rows == nil {
+			if err := reader.Heading(a, r); err != nil {
+				return err
+			}
+		}
+		_, in, err := ask.Study(r, true, p.record)
+		if in != nil {
+			defer in.Close()
+		}
+		if err := errors.Join(p.err, ask.Err); err != nil {
+			return err
+		}
+		return a.Ended(err)
+	})
+}
+
+// messagePrinter prints the messages of records.
+type messagePrinter struct {
+	app  *app.App
+	ask  *reader.Asker
+	err  error
+	rows *export.Rows[export.MessageRow] // nil for eyes
+	row  export.MessageRow
+	line []byte
+}
+
+func (p *messagePrinter) record(r *analyze.Record) {
+	for i := range r.Messages {
+		if p.err != nil {
+			return
+		}
+		m := &r.Messages[i]
+		if !p.ask.All() && !p.ask.Message(r, i) {
+			continue
+		}
+		p.row = export.NewMessageRow(r.Flow, m, p.ask.From.File(m.Frames[0]))
+		if p.rows != nil {
+			p.err = p.rows.Add(&p.row)
+			continue
+		}
+		p.print(r.Flow, m, p.row.Name, p.row.Values)
+		_, p.err = p.app.Writer().Write(p.line)
+	}
+}
+
+func ms(d time.Duration) float64 { return float64(d) / 1e6 }
+
+// print writes a message for eyes.
+func (p *messagePrinter) print(f *analyze.Flow, m *machine.Message, name string, values dissect.Values) {
+	b := fmt.Appendf(p.line[:0], "%7d  ", m.Frames[0].Frame())
+	b = m.At.Time().AppendFormat(b, "15:04:05.000000")
+	b = fmt.Appendf(b, "  flow %-3d %s→%s  ", f.ID, m.From, m.From.Other())
+	if m.Channel >= 0 {
+		b = fmt.Appendf(b, "channel %d  ", m.Channel)
+	}
+	b = fmt.Appendf(b, "%-10s  ", m.Mode)
+	if m.ID >= 0 {
+		b = fmt.Appendf(b, "id %-6d", m.ID)
+	} else {
+		b = fmt.Appendf(b, "seq %-5d", m.Sequence)
+	}
+	if name == "" {
+		name = fmt.Sprintf("type %d", m.Type)
+	}
+	b = append(b, ' ')
+	b = show.AppendClean(b, name)
+	if m.Block > 0 {
+		b = fmt.Appendf(b, ", block of %d bytes", m.Block)
+	}
+	b = fmt.Appendf(b, "  in %d packet", m.Attempts)
+	if m.Attempts != 1 {
+		b = append(b, 's')
+	}
+	switch m.Delivered {
+	case machine.Yes:
+		b = fmt.Appendf(b, "  delivered after %.1f ms", ms(m.DeliveredAt.Sub(m.At)))
+		if m.Wait > 0 {
+			b = fmt.Appendf(b, ", held %.1f ms by id %d", ms(m.Wait), m.BlockedBy)
+		}
+	case machine.No:
+		b = append(b, "  not delivered"...)
+	default:
+		b = append(b, "  delivered: unknown"...)
+	}
+	b = fmt.Appendf(b, " (%s)", m.Certainty)
+	if values != nil {
+		if object, err := values.MarshalJSON(); err == nil {
+			b = append(b, "  "...)
+			b = show.AppendClean(b, object)
+		}
+	}
+	p.line = append(b, '\n')
+}

@@ -1,0 +1,245 @@
+package listing
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/cli/app"
+	"github.com/ackscope/ackscope/cli/reader"
+	"github.com/ackscope/ackscope/filter"
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/show"
+)
+
+// packetLister prints packets for eyes: a line, and below it the tree and the
+// bytes where they are asked for.
+type packetLister struct {
+	app     *app.App
+	listing *reader.Listing
+	paint   show.Painter
+	times   string
+	tabs    bool
+	verbose bool
+	hex     bool
+	several bool // the recording has several files
+	first   int  // position of its first file, from 0
+	width   int  // of the terminal; 0 for none
+
+	shown  machine.Instant // of the packet shown before
+	digits map[[2]int]int  // of a file's interface
+
+	buf, cell []byte
+	drawn     show.Tree // with verbose
+	// widths of the columns grow with what they hold and never shrink, so that
+	// a listing that is not known beforehand is aligned nearly everywhere.
+	number, time, address, protocol, length int
+}
+
+func newPacketLister(a *app.App, f *packetFlags, l *reader.Listing) (*packetLister, error) {
+	colored, err := a.Colored()
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains(TimeFormats, f.times) {
+		return nil, fmt.Errorf("-t %q: expected %s", f.times, strings.Join(TimeFormats, ", "))
+	}
+	return &packetLister{app: a, tabs: f.format == "tabs", listing: l, paint: show.Painter(colored), times: f.times, verbose: f.verbose, hex: f.hex, width: a.Width(), number: 5, address: 15, protocol: 6, length: 4}, nil
+}
+
+// begin names the recording and forgets what was known of the one before.
+func (s *packetLister) begin(r *reader.Recording) error {
+	s.several, s.first, s.shown, s.digits = len(r.Paths) > 1, r.First, 0, nil
+	if s.tabs {
+		return nil // for programs, as tshark has it
+	}
+	return reader.Heading(s.app, r)
+}
+
+func (s *packetLister) show(r *filter.Record, x *analyze.Record) error {
+	s.buf = s.buf[:0]
+	if s.verbose {
+		s.drawn.Paint, s.drawn.Several = s.paint, s.several
+		s.drawn.Fill(&s.listing.Reading, x)
+		s.buf = append(s.buf, s.drawn.Buf...)
+	} else {
+		s.line(r)
+	}
+	if s.hex && r.Frame != nil {
+		if !s.verbose {
+			s.buf = append(s.buf, '\n')
+		}
+		s.buf = show.AppendHexDump(s.buf, r.Frame.Data)
+		if r.Packet.Fragments > 1 && r.Transport == capture.UDP {
+			s.buf = append(s.buf, "Payload of the reassembled datagram ("...)
+			s.buf = strconv.AppendInt(s.buf, int64(len(r.Datagram.Bytes)), 10)
+			s.buf = append(s.buf, " bytes):\n"...)
+			s.buf = show.AppendHexDump(s.buf, r.Datagram.Bytes)
+		}
+	}
+	if s.verbose || s.hex {
+		s.buf = append(s.buf, '\n')
+	}
+	_, err := s.app.Writer().Write(s.buf)
+	return err
+}
+
+// column adds the cell aligned to the left, and widens the column where needed.
+func (s *packetLister) column(width *int, st show.Style) {
+	*width = max(*width, len(s.cell))
+	s.buf = s.paint.Begin(s.buf, st)
+	from := len(s.buf)
+	s.buf = append(s.buf, s.cell...)
+	s.buf = s.paint.End(s.buf, st)
+	if st == "" || !bool(s.paint) {
+		s.buf = show.Pad(s.buf, from, *width)
+	} else {
+		for n := len(s.cell); n < *width; n++ {
+			s.buf = append(s.buf, ' ')
+		}
+	}
+	s.gap()
+	s.cell = s.cell[:0]
+}
+
+// gap ends a column.
+func (s *packetLister) gap() {
+	if s.tabs {
+		s.buf = append(s.buf, '\t')
+		return
+	}
+	s.buf = append(s.buf, ' ', ' ')
+}
+
+// right adds the cell aligned to the right.
+func (s *packetLister) right(width *int, st show.Style) {
+	*width = max(*width, len(s.cell))
+	s.buf = s.paint.Begin(s.buf, st)
+	s.buf = show.PadLeft(s.buf, s.cell, *width)
+	s.buf = s.paint.End(s.buf, st)
+	s.gap()
+	s.cell = s.cell[:0]
+}
+
+// line is the packet in one line: number, time, addresses, protocol, length, info.
+func (s *packetLister) line(r *filter.Record) {
+	s.cell = s.cell[:0]
+	if s.several {
+		s.cell = strconv.AppendInt(s.cell, int64(s.first+r.Datagram.Ref.File()+1), 10)
+		s.cell = append(s.cell, ':')
+	}
+	s.cell = strconv.AppendUint(s.cell, r.Datagram.Ref.Frame(), 10)
+	s.right(&s.number, "")
+	s.cell = s.appendWhen(s.cell, r)
+	s.right(&s.time, show.Dim)
+	side := show.Cyan
+	if r.Datagram.From == machine.B {
+		side = show.Purple
+	}
+	if r.Src.IsValid() {
+		s.cell = show.AppendEndpoint(s.cell, r.Src, r.Transport)
+		s.column(&s.address, side)
+		if s.tabs {
+			s.buf = append(s.buf, "→\t"...)
+		} else {
+			s.buf = append(s.buf[:len(s.buf)-1], "→ "...)
+		}
+		s.cell = show.AppendEndpoint(s.cell, r.Dst, r.Transport)
+		s.column(&s.address, "")
+	} else {
+		s.column(&s.address, "")
+		s.buf = append(s.buf, ' ')
+		s.column(&s.address, "")
+	}
+	s.cell = show.AppendProtocol(s.cell, r)
+	s.column(&s.protocol, "")
+	if r.Frame != nil {
+		s.cell = strconv.AppendInt(s.cell, int64(r.Frame.Length), 10)
+	} else {
+		s.cell = append(s.cell, '?')
+	}
+	s.right(&s.length, "")
+	s.info(r)
+	s.buf = show.Fit(append(bytes.TrimRight(s.buf, " "), '\n'), s.width)
+}
+
+// info ends a line: what the packet is, and what is wrong with it.
+func (s *packetLister) info(r *filter.Record) {
+	s.cell = show.AppendInfo(s.cell[:0], &s.listing.Reading)
+	s.buf = append(s.buf, s.cell...)
+	for i := range r.Anomalies {
+		rule, n := r.Anomalies[i].Rule, 0
+		for j := range r.Anomalies {
+			if r.Anomalies[j].Rule == rule {
+				if n++; j < i {
+					n = -len(r.Anomalies) // told with the first of its rule
+				}
+			}
+		}
+		if n < 1 {
+			continue
+		}
+		s.buf = s.paint.Begin(append(s.buf, ' ', ' '), show.SeverityStyle(rule.Severity))
+		s.buf = append(append(s.buf, '['), rule.ID...)
+		if n > 1 {
+			s.buf = strconv.AppendInt(append(s.buf, " ×"...), int64(n), 10)
+		}
+		s.buf = s.paint.End(append(s.buf, ']'), show.SeverityStyle(rule.Severity))
+	}
+}
+
+// TimeFormats are those of -t, named as tshark's.
+var TimeFormats = []string{"r", "d", "dd", "e", "a", "ad", "adoy", "u", "ud", "udoy"}
+
+// appendWhen writes the time column, with the decimals that the file has.
+func (s *packetLister) appendWhen(to []byte, r *filter.Record) []byte {
+	at, decimals := r.Datagram.At, s.decimals(r.Frame)
+	when := at.Time()
+	if s.times[0] == 'a' {
+		when = when.Local()
+	}
+	clock := "15:04:05.000000000"[:9+decimals]
+	switch s.times {
+	case "a", "u":
+		return when.AppendFormat(to, clock)
+	case "ad", "ud":
+		return when.AppendFormat(to, "2006-01-02 "+clock)
+	case "adoy", "udoy":
+		return when.AppendFormat(to, "2006/002 "+clock)
+	case "e":
+		return show.AppendSeconds(to, int64(at), decimals)
+	case "d":
+		return show.AppendSeconds(to, int64(at.Sub(r.Previous)), decimals)
+	case "dd":
+		before := s.shown
+		if s.shown = at; before == 0 {
+			before = at
+		}
+		return show.AppendSeconds(to, int64(at.Sub(before)), decimals)
+	}
+	return show.AppendSeconds(to, int64(at.Sub(r.Start)), decimals)
+}
+
+// decimals is how many digits the file's clock has below the second.
+func (s *packetLister) decimals(f *capture.Frame) int {
+	if f == nil || s.listing.In == nil {
+		return 6
+	}
+	key := [2]int{f.Ref.File(), f.Interface}
+	n, ok := s.digits[key]
+	if !ok {
+		n = 6
+		if list := s.listing.In.Interfaces(key[0]); key[1] < len(list) {
+			n = list[key[1]].Resolution.Digits()
+		}
+		if s.digits == nil {
+			s.digits = map[[2]int]int{}
+		}
+		s.digits[key] = n
+	}
+	return n
+}

@@ -1,0 +1,33 @@
+//go:build libpcap && cgo && unix
+
+package privilege
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+)
+
+// become makes every thread of the process another user's, for good: without
+// user 0 there are no capabilities. Root that stays root keeps them.
+func become(who identity) error {
+	now := current()
+	if now.uid.all(who.uid) && now.gid.all(who.gid) {
+		return nil
+	}
+	if who.groups != nil {
+		if err := syscall.Setgroups(who.groups); err != nil {
+			return os.NewSyscallError("setgroups", err)
+		}
+	}
+	if err := syscall.Setregid(who.gid, who.gid); err != nil { // the saved id follows
+		return os.NewSyscallError("setregid", err)
+	}
+	if err := syscall.Setreuid(who.uid, who.uid); err != nil {
+		return os.NewSyscallError("setreuid", err)
+	}
+	if now = current(); !now.uid.all(who.uid) || !now.gid.all(who.gid) {
+		return fmt.Errorf("the system still tells of user ids %v, group ids %v", now.uid, now.gid)
+	}
+	return nil
+}

@@ -1,0 +1,28 @@
+//go:build libpcap && cgo
+
+package privilege
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/ackscope/ackscope/capture/afpacket"
+	"github.com/ackscope/ackscope/capture/libpcap"
+)
+
+// openCapture opens interfaces through libpcap, which opens and sets them up in one
+// call: the whole process then becomes the user who goes on.
+func openCapture(list []afpacket.Options, flags *privilegeFlags) (afpacket.Group, error) {
+	who, err := flags.successor(current())
+	if err != nil {
+		return nil, err
+	}
+	group, err := libpcap.OpenGroup(list)
+	if err != nil {
+		return nil, err
+	}
+	if err := become(who); err != nil {
+		return nil, errors.Join(fmt.Errorf("going on as user %d, group %d: %w", who.uid, who.gid, err), group.Close())
+	}
+	return group, nil
+}

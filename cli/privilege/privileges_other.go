@@ -1,0 +1,20 @@
+//go:build !linux
+
+package privilege
+
+import (
+	"os"
+
+	"github.com/ackscope/ackscope/capture/afpacket"
+)
+
+// openWithLeast has nothing to give up where there is no live capture.
+func openWithLeast([]afpacket.Options, *privilegeFlags) error { return nil }
+
+// current gives the credentials of this process; the saved ids are not told here.
+func current() (c credentials) {
+	c.uid = ids{os.Getuid(), os.Geteuid(), os.Geteuid()}
+	c.gid = ids{os.Getgid(), os.Getegid(), os.Getegid()}
+	c.sudoUID, c.sudoGID = sudoIDs()
+	return c
+}

@@ -1,8 +1,0 @@
-//go:build !linux
-
-package cli
-
-import "github.com/ackscope/ackscope/metrics"
-
-// process knows nothing here.
-func process() metrics.Process { return metrics.Process{} }

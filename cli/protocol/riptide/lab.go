@@ -1,0 +1,53 @@
+package riptide
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/ackscope/ackscope/cli/app"
+	"github.com/ackscope/ackscope/cli/labs"
+	"github.com/ackscope/ackscope/cli/simulate"
+	"github.com/ackscope/ackscope/lab"
+	"github.com/ackscope/ackscope/machine/riptide"
+)
+
+var labRiptide = labs.Protocol{
+	Name:  "riptide",
+	Short: "Clients and a server of any Riptide release, over UDP or TCP",
+	Long: `Clients connect to the server, and all that are connected send each other messages
+of every mode that the release has, updating every 10 ms. At the end of the run the
+clients disconnect and the server stops. docs/lab-riptide.yaml is a schema of what
+they say, for --schema.`,
+	Example: `  ackscope lab riptide --loss 30% --clients 3 --duration 10s -w run.client.pcapng --truth run.truth.jsonl
+  ackscope messages --schema docs/lab-riptide.yaml run.client.pcapng
+
+  ackscope lab riptide --transport tcp --profile 2.0 --delay 30ms --loss 5% -w run.client.pcapng`,
+	TCP: true,
+	Flags: func(p *pflag.FlagSet, f *labs.Flags) {
+		p.StringVar(&f.Profile, "profile", "2.2.1", "what the endpoints are: a release or a dialect, `"+strings.Join(riptide.VersionNames(), "|")+"`")
+		p.StringVar(&f.Rate, "rate", "15", "messages a second that each sends to each, in every mode")
+		p.BoolVar(&f.Limits, "quality-limits", false, "connections end for their quality, as in the library unless the game switches that off")
+		p.BoolVar(&f.EventTime, "event-clock", false, "the endpoints read their clock at every arrival, not once an update")
+	},
+	Remembered: []string{"profile", "transport", "quality-limits", "event-clock"},
+	Kit:        riptideKit,
+}
+
+func riptideKit(_ *app.App, f *labs.Flags) (lab.Kit, error) {
+	version, ok := riptide.LookupVersion(f.Profile)
+	if !ok {
+		return nil, fmt.Errorf("--profile %q: expected one of %s", f.Profile, strings.Join(riptide.VersionNames(), ", "))
+	}
+	carrier, err := lab.ParseTransport(f.Transport)
+	if err != nil {
+		return nil, fmt.Errorf("--%w", err)
+	}
+	kit := lab.Riptide{Version: version, Transport: carrier, Count: f.Amount, Limits: f.Limits, EventClock: f.EventTime, Seed: f.Seed}
+	if kit.Rate, err = simulate.Pair(f.Rate, func(text string) (float64, error) { return strconv.ParseFloat(text, 64) }); err != nil {
+		return nil, fmt.Errorf("--rate %q: expected messages a second", f.Rate)
+	}
+	return lab.NewRiptide(kit)
+}

@@ -1,0 +1,269 @@
+package reader
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/cli/app"
+	"github.com/ackscope/ackscope/filter"
+	"github.com/ackscope/ackscope/machine"
+)
+
+// Asker asks a display filter about events, messages or findings: things that
+// are told when the frame that they are about is long gone. Where the filter has
+// fields of packets that frame is read again.
+type Asker struct {
+	app    *app.App
+	filter *filter.Filter
+	From   *Recording
+	record filter.Record
+	Err    error // of reading a frame again
+
+	source   *Feed // that is read, where the filter asks for frames
+	reading  filter.Reading
+	timeline *analyze.Timeline                 // nil where the filter asks for no frame
+	times    []machine.Instant                 // by the timeline's entries
+	shown    map[machine.Ref][]machine.Anomaly // by the frame that shows it; nil where the filter asks for none
+}
+
+// NewAsker compiles -Y for a listing of things of one kind: what names them,
+// within is what their fields can be about. Each recording is studied in turn.
+func NewAsker(a *app.App, text, what string, within filter.Scope) (*Asker, error) {
+	f, err := Compile(a, text)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.Refuse(within, "is not asked about "+what+": see ackscope "+what+" --help"); err != nil {
+		return nil, fmt.Errorf("-Y: %w", err)
+	}
+	return &Asker{app: a, filter: f}, nil
+}
+
+// Scopes of what listings ask filters about: of files, whose frames can be read
+// again, and of traffic as it comes.
+const (
+	OfEvents   = filter.OfMoment | filter.OfAddress | filter.OfPacket | filter.OfFlow | filter.OfEvent | filter.OfFinding
+	OfMessages = filter.OfMoment | filter.OfAddress | filter.OfPacket | filter.OfFlow | filter.OfMessage | filter.OfFinding
+	OfFindings = filter.OfMoment | filter.OfAddress | filter.OfPacket | filter.OfFlow | filter.OfFinding
+	OfLive     = ^filter.OfPacket
+)
+
+// All reports whether everything passes.
+func (k *Asker) All() bool { return k.filter.String() == "" }
+
+// Study begins a recording: it is app.study, with what the filter needs beside it. findings says that
+// anomalies are to be known before the facts that their frames show.
+func (k *Asker) Study(from *Recording, findings bool, sink analyze.Sink) (*analyze.Session, *capture.Input, error) {
+	k.Begin(from)
+	scope := k.filter.Scope()
+	frames, hindsight := scope&(filter.OfPacket|filter.OfAddress) != 0, findings && scope&filter.OfFinding != 0
+	if !frames && !hindsight {
+		return Study(k.app, from, sink)
+	}
+	o, err := k.app.Options()
+	if err != nil {
+		return nil, nil, err
+	}
+	keep, passes := capture.KeepPipes, 2
+	if frames {
+		keep = capture.KeepAll
+	}
+	if hindsight {
+		passes = 3
+	}
+	in, err := Open(k.app, from, keep)
+	if err != nil {
+		return nil, nil, err
+	}
+	src := &Feed{Source: in, Progress: NewProgress(k.app, in, passes)}
+	defer src.Progress.Done()
+	first, err := analyze.Learn(src, o)
+	if err != nil {
+		return nil, in, err
+	}
+	o.Survey = first.Survey()
+	if hindsight {
+		if err := errors.Join(k.gather(src, o), k.Err); err != nil {
+			return nil, in, err
+		}
+	}
+	o.Sink = sink
+	if frames {
+		k.source = src
+		k.timeline = analyze.NewTimeline(in)
+		o.Fed = k.enter
+		o.Gone = func(f *analyze.Flow, why analyze.Reason) {
+			k.app.LetGo(f, why)
+			k.timeline.Forget(f)
+		}
+		o.Sink = func(r *analyze.Record) {
+			if r.Frame != nil {
+				k.enter(r.Frame, r.Packet, r.Flow)
+			}
+			if sink != nil {
+				sink(r)
+			}
+		}
+	}
+	s := analyze.NewSession(o)
+	if frames {
+		k.timeline.Attach(s)
+	}
+	err = s.Drive(src, capture.NewDecoder(o.Decode))
+	s.Finish()
+	k.reading.Start = src.Start
+	return s, in, err
+}
+
+// Begin forgets what was read of the recording before.
+func (k *Asker) Begin(from *Recording) {
+	*k = Asker{app: k.app, filter: k.filter, From: from}
+}
+
+// gather notes which frames show what, and begins the source anew.
+func (k *Asker) gather(src *Feed, o analyze.Options) error {
+	k.shown = map[machine.Ref][]machine.Anomaly{}
+	room, n := k.app.Share(8), 0
+	o.Gone = nil
+	o.Sink, o.NoEvents = func(r *analyze.Record) {
+		if n += len(r.Anomalies); n*anomalyCost > room {
+			k.full(src, "findings at frames, which the filter asks for,", room)
+			return
+		}
+		for i := range r.Anomalies {
+			x := &r.Anomalies[i]
+			k.shown[x.Ref] = append(k.shown[x.Ref], *x)
+		}
+	}, true
+	if _, err := analyze.Run(src, o); err != nil {
+		var cut *capture.CutError
+		if !errors.As(err, &cut) {
+			return err
+		}
+	}
+	return src.Rewind()
+}
+
+// anomalyCost is what an anomaly at a frame takes, about, in bytes.
+const anomalyCost = 256
+
+// full ends the reading: what the filter asks for does not fit.
+func (k *Asker) full(src *Feed, what string, room int) {
+	src.Stop()
+	if k.Err == nil {
+		k.Err = &app.RoomError{What: what, Room: room}
+	}
+}
+
+// enter notes where a frame is read again.
+func (k *Asker) enter(frame *capture.Frame, p *capture.Packet, f *analyze.Flow) {
+	if len(k.times) == 0 {
+		k.reading.Start = frame.At
+	}
+	k.timeline.Note(frame, p, f)
+	if n := k.timeline.Filled(); n > len(k.times) {
+		k.times = append(k.times, frame.At)
+	}
+	if room := k.app.Share(4); k.timeline.Size()+8*cap(k.times) > room {
+		k.full(k.source, "places of frames, which the filter asks for,", room)
+	}
+}
+
+// about fills the record with a flow, and with the frame where the filter asks
+// for one; at is when the frame passed, and from the side that the thing belongs to.
+func (k *Asker) about(f *analyze.Flow, ref machine.Ref, at machine.Instant, from machine.Side) *filter.Record {
+	if k.timeline != nil {
+		if x := k.frame(ref); x != nil {
+			return x
+		}
+	}
+	x := &k.record
+	x.Reset()
+	x.Frame, x.Packet, x.Decode = nil, nil, nil
+	x.Datagram = machine.Datagram{At: at, Ref: ref, From: from}
+	x.Src, x.Dst, x.Transport = f.Addr(from), f.Addr(from.Other()), f.Transport
+	x.Flow, x.Session, x.Stream, x.Knowledge = f.ID, f.Session, f.Stream, f
+	x.Protocol, x.Dialect = f.Protocol, ""
+	if f.Protocol != nil {
+		x.Dialect = f.Config().Dialect
+	}
+	x.Start, x.Previous, x.File = at, at, k.From.Path(ref)
+	return x
+}
+
+// frame reads a frame again; nil where that is not possible.
+func (k *Asker) frame(ref machine.Ref) *filter.Record {
+	n, ok := k.timeline.Find(ref)
+	if !ok || n >= k.timeline.Filled() {
+		return nil
+	}
+	r, err := k.timeline.Read(n)
+	if err != nil {
+		k.Err = err
+		return nil
+	}
+	k.reading.Previous = r.Datagram.At
+	if n > 0 && n-1 < len(k.times) {
+		k.reading.Previous = k.times[n-1]
+	}
+	x := k.reading.Take(r)
+	x.File = k.From.Path(ref)
+	return x
+}
+
+// Event asks about an event of a record.
+func (k *Asker) Event(r *analyze.Record, i int) bool {
+	e := &r.Events[i]
+	x := k.about(r.Flow, e.Ref, e.At, e.Side)
+	x.Events, x.Messages, x.Anomalies = r.Events[i:i+1], nil, k.by(e.Side, e.Ref)
+	return k.filter.Match(x)
+}
+
+// Message asks about a message of a record: what it says of frames is asked of
+// the one that carried it first.
+func (k *Asker) Message(r *analyze.Record, i int) bool {
+	m := &r.Messages[i]
+	x := k.about(r.Flow, m.Frames[0], m.At, m.From)
+	x.Events, x.Messages, x.Anomalies = nil, r.Messages[i:i+1], k.by(m.From, m.Frames[:min(m.Attempts, machine.MessageFrames)]...)
+	return k.filter.Match(x)
+}
+
+// by gives what some frames show of a side's doing.
+func (k *Asker) by(side machine.Side, frames ...machine.Ref) (out []machine.Anomaly) {
+	if k.shown == nil {
+		return nil
+	}
+	for i, ref := range frames {
+		if slices.Contains(frames[:i], ref) {
+			continue
+		}
+		for _, x := range k.shown[ref] {
+			if x.Side == side {
+				out = append(out, x)
+			}
+		}
+	}
+	return out
+}
+
+// Finding asks about a finding: it passes when one of the frames that it names does.
+func (k *Asker) Finding(f *analyze.Flow, x *analyze.Finding) bool {
+	record := filter.FindingRecord(x, k.From.Path(x.Refs[0]))
+	if k.filter.Scope()&(filter.OfPacket|filter.OfAddress|filter.OfMoment) == 0 {
+		return k.filter.Match(record)
+	}
+	for i, ref := range x.Refs {
+		if slices.Contains(x.Refs[:i], ref) {
+			continue
+		}
+		r := k.about(f, ref, x.First, x.Side)
+		r.Events, r.Messages, r.Anomalies = nil, nil, record.Anomalies
+		if k.filter.Match(r) {
+			return true
+		}
+	}
+	return false
+}

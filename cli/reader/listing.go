@@ -1,0 +1,280 @@
+package reader
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/cli/app"
+	"github.com/ackscope/ackscope/filter"
+	"github.com/ackscope/ackscope/printable"
+)
+
+// Listing reads recordings, or an interface, packet by packet.
+type Listing struct {
+	App    *app.App
+	Live   *LiveFlags
+	Filter *filter.Filter
+	Needs  filter.Needs // of the output, beyond the filter's
+	Whole  bool         // show takes what a flow's end settled too, which is no packet
+	// Show takes a packet that passed the filter.
+	Show func(*filter.Record, *analyze.Record) error
+	// Begin is called before each recording; nil for nothing.
+	Begin func(*Recording) error
+	End   func() error // what is printed after the last packet; nil for nothing
+
+	In      *capture.Input // nil live
+	Feed    *Feed
+	Reading filter.Reading
+	Once    bool // files are read as -i is: in one run, printing on the way
+	shown   uint64
+	err     error // of show
+	saved   *Save // where passed packets go, rather than all
+}
+
+// FilterFlag registers -Y with a completion of field names.
+func FilterFlag(a *app.App, c *cobra.Command, text *string) {
+	c.Flags().StringVarP(text, "display-filter", "Y", "", "show what matches a display `FILTER` only (see ackscope fields)")
+	_ = c.RegisterFlagCompletionFunc("display-filter", a.CompleteFilter)
+}
+
+// Compile reads -Y; its errors point at the place.
+func Compile(a *app.App, text string) (*filter.Filter, error) {
+	f, err := a.Table().Compile(text)
+	if err != nil {
+		return nil, fmt.Errorf("-Y: %w", err)
+	}
+	return f, nil
+}
+
+// Run reads everything. The error is a failure, or how the capture ended.
+func (l *Listing) Run(args []string) error {
+	a := l.App
+	if err := l.Live.Check(); err != nil {
+		return err
+	}
+	if len(l.Live.Devices) > 0 {
+		if len(args)+len(a.Flags.Read) > 0 {
+			return ErrIAndFile
+		}
+		return l.runLive()
+	}
+	list, err := Recordings(a, args)
+	if err != nil {
+		return err
+	}
+	if l.Live.Write != "" && len(list) > 1 {
+		return errApart("-w "+l.Live.Write, len(list))
+	}
+	for _, r := range list {
+		if l.shown > 0 && l.shown == l.Live.Count {
+			break
+		}
+		if err := l.read(r); err != nil {
+			return err
+		}
+	}
+	return l.close()
+}
+
+// read reads a recording. The error is a failure, or how the capture ended.
+func (l *Listing) read(from *Recording) (err error) {
+	a := l.App
+	o, err := a.Options()
+	if err != nil {
+		return err
+	}
+	keep := capture.KeepPipes
+	if l.Once {
+		keep = capture.KeepNothing
+	}
+	if l.In, err = Open(a, from, keep); err != nil {
+		return err
+	}
+	defer l.In.Close()
+	l.Feed = &Feed{Source: l.In}
+	if l.Live.Write != "" {
+		if l.saved, err = NewCopy(a, l.Live.Write, l.Live.Format, l.In); err != nil {
+			return err
+		}
+	}
+	if l.Begin != nil {
+		if err := l.Begin(from); err != nil {
+			return err
+		}
+	}
+	needs := l.Needs | l.Filter.Needs()
+	l.Reading = filter.Reading{FileName: l.In.FileName, Join: needs&filter.NeedFields != 0}
+	switch {
+	case l.Once && needs == 0:
+		err = l.scan(&flushing{l.Feed, a}, o.Decode)
+	case l.Once:
+		if err = l.bound(&o); err != nil {
+			return err
+		}
+		_, err = analyze.Run(&flushing{l.Feed, a}, o)
+	case needs == 0:
+		err = l.scan(l.Feed, o.Decode)
+	default:
+		l.Feed.Progress = NewProgress(a, l.In, 2)
+		o.Sink = l.take
+		_, err = analyze.RunTwice(l.Feed, o)
+		l.Feed.Progress.Done()
+	}
+	return l.finish(err, nil)
+}
+
+// close ends the listing.
+func (l *Listing) close() error {
+	if l.End != nil {
+		return l.End()
+	}
+	return nil
+}
+
+// scan reads without analysis: one run, no flows.
+func (l *Listing) scan(source capture.Source, o capture.DecodeOptions) error {
+	decoder := capture.NewDecoder(o)
+	var f capture.Frame
+	var p capture.Packet
+	r := analyze.Record{Frame: &f, Packet: &p}
+	for ; ; r.N++ {
+		if err := source.Next(&f); err != nil {
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		}
+		decoder.Decode(&f, &p)
+		r.Datagram.At, r.Datagram.Ref, r.Datagram.Bytes, r.Datagram.Length = p.At, p.Ref, p.Payload, p.Length
+		l.take(&r)
+	}
+}
+
+func (l *Listing) runLive() error {
+	a := l.App
+	o, err := a.Options()
+	if err != nil {
+		return err
+	}
+	if l.Live.Write != "" && l.Filter.String() != "" {
+		return errors.New("-Y with -w on a live capture: expected one of them, so that no packet is lost for good (filter the file afterwards)")
+	}
+	s, packets, err := l.Live.Open(a)
+	if err != nil {
+		return err
+	}
+	l.Feed = &Feed{Source: s.Live, Most: packets}
+	s.notice = a.Warn
+	if err := l.Live.saveTo(a, s, l.Feed, a.Warn); err != nil {
+		return errors.Join(err, s.Live.Close())
+	}
+	if l.Live.Write != "" {
+		l.Feed.Most = Least(packets, l.Live.Count)
+	}
+	if !a.Flags.Quiet {
+		fmt.Fprintf(a.Err, "capturing on %s\n", printable.String(l.Live.Device()))
+	}
+	needs := l.Needs | l.Filter.Needs()
+	l.Reading.Join = needs&filter.NeedFields != 0
+	if needs == 0 {
+		err = l.scan(&flushing{l.Feed, a}, o.Decode)
+	} else {
+		if err = l.bound(&o); err == nil {
+			_, err = analyze.Run(&flushing{l.Feed, a}, o)
+		}
+	}
+	st, closeErr := s.Close(a, l.Feed.Frames)
+	if err := l.finish(errors.Join(err, closeErr), st); err != nil {
+		return err
+	}
+	return l.close()
+}
+
+// bound prepares the analysis of traffic that may have no end.
+func (l *Listing) bound(o *analyze.Options) error {
+	limits, memory, err := l.App.LiveLimits()
+	if err != nil {
+		return err
+	}
+	o.Sink, o.Limits = l.take, limits
+	debug.SetMemoryLimit(memory)
+	return nil
+}
+
+// Least gives the smaller limit; 0 is none.
+func Least(a, b uint64) uint64 {
+	if a == 0 || b > 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// flushing hands what was printed on before it waits for the next frame, so
+// that live output is seen as it happens.
+type flushing struct {
+	*Feed
+	app *app.App
+}
+
+func (f *flushing) Next(fr *capture.Frame) error {
+	if err := f.app.Flush(); err != nil {
+		return err
+	}
+	return f.Feed.Next(fr)
+}
+
+func (l *Listing) finish(err error, st []capture.Statistics) error {
+	for _, s := range []*Save{l.saved, l.Feed.CopyTo} {
+		if s == nil {
+			continue
+		}
+		before := l.err
+		if before == nil {
+			before = err
+		}
+		if closeErr := s.CloseAfter(before, st); l.err == nil && closeErr != nil {
+			l.err = closeErr
+		}
+	}
+	switch {
+	case l.err != nil:
+		return l.err
+	case l.Feed.CopyErr != nil:
+		return l.Feed.CopyErr
+	}
+	return l.App.Ended(err)
+}
+
+// take is the analysis' sink: it asks the filter and shows what passes.
+func (l *Listing) take(r *analyze.Record) {
+	if l.Feed.stopped || l.err != nil {
+		return
+	}
+	if r.Frame == nil && r.Datagram.Bytes == nil && !l.Whole {
+		return // what a flow's end settled is no packet
+	}
+	l.Reading.Start, l.Reading.Previous = l.Feed.Start, l.Feed.Previous
+	x := l.Reading.Take(r)
+	if !l.Filter.Match(x) {
+		return
+	}
+	if l.saved != nil && r.Frame != nil {
+		l.err = l.saved.Write(r.Frame)
+	} else if l.saved != nil && !l.Once && r.Flow.Transport == capture.UDP && r.Datagram.Bytes != nil {
+		// The survey lacks the flow, so the datagram was held and its frame is gone.
+		l.err = fmt.Errorf("frame %d passes -Y, but its flow ended early for want of memory: "+
+			"-w cannot write it; give more by --memory", r.Datagram.Ref.Frame())
+	}
+	if l.err == nil && l.Show != nil {
+		l.err = l.Show(x, r)
+	}
+	if l.shown++; l.err != nil || l.shown == l.Live.Count {
+		l.Feed.Stop()
+	}
+}

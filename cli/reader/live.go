@@ -1,0 +1,339 @@
+package reader
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/capture/afpacket"
+	"github.com/ackscope/ackscope/capture/pcapfilter"
+	"github.com/ackscope/ackscope/cli/app"
+	"github.com/ackscope/ackscope/cli/privilege"
+	"github.com/ackscope/ackscope/export"
+	"github.com/ackscope/ackscope/schema/yamlfile"
+	"github.com/ackscope/ackscope/show"
+)
+
+// LiveFlags are the flags of commands that can capture by themselves, as
+// tshark has them.
+type LiveFlags struct {
+	Devices   []string
+	filter    string
+	program   string
+	List      bool
+	Count     uint64
+	Counted   uint64 // packets that were read of the recordings before
+	autostop  []string
+	Write     string
+	Format    string // of what is written
+	snap      int
+	buffer    int
+	noPromisc bool
+	privilege.Options
+}
+
+func (l *LiveFlags) Register(c *cobra.Command) {
+	f := c.Flags()
+	f.StringArrayVarP(&l.Devices, "interface", "i", nil, "capture live on an `interface` (repeatable); any for all of them")
+	f.StringVarP(&l.filter, "capture-filter", "f", "", "capture only what passes a `filter` in tcpdump's language, as 'udp port 7777'")
+	f.StringVar(&l.program, "bpf-raw", "", "the capture filter as a BPF program, from a `FILE` in the form of tcpdump -ddd")
+	f.IntVarP(&l.buffer, "buffer-size", "B", 0, "size of the ring that the kernel fills, in `MiB` (32)")
+	l.Options.Register(f)
+	f.BoolVarP(&l.List, "list-interfaces", "D", false, "list the interfaces and exit")
+	f.Uint64VarP(&l.Count, "count", "c", 0, "stop after `N` packets (where packets are filtered: that pass)")
+	f.StringArrayVarP(&l.autostop, "autostop", "a", nil, "stop the live capture after `duration:SECONDS` or packets:N")
+	f.StringVarP(&l.Write, "write", "w", "", "write the packets to `FILE.pcapng` (or FILE.pcap, the classic format), - for standard output")
+	f.StringVarP(&l.Format, "write-format", "F", "", "format of -w: `pcapng|pcap|nsecpcap` (default: by the file's name; pcap has nanoseconds where the source has)")
+	_ = c.RegisterFlagCompletionFunc("write-format", app.CompleteWords(saveFormats...))
+	f.IntVarP(&l.snap, "snapshot-length", "s", 0, "keep at most `N` bytes of each packet captured live")
+	f.BoolVarP(&l.noPromisc, "no-promiscuous-mode", "p", false, "do not ask the interface for packets of others")
+	_ = c.RegisterFlagCompletionFunc("interface", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		devices, err := afpacket.Devices()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		var names []string
+		for _, d := range devices {
+			names = append(names, d.Name)
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	})
+	_ = c.RegisterFlagCompletionFunc("autostop", app.CompleteWords("duration:", "packets:"))
+}
+
+// limits reads -a.
+func (l *LiveFlags) limits() (duration time.Duration, packets uint64, err error) {
+	for _, text := range l.autostop {
+		kind, value, ok := strings.Cut(text, ":")
+		number, parseErr := strconv.ParseFloat(value, 64)
+		switch {
+		case !ok || parseErr != nil || number <= 0 || number > 1e9:
+			return 0, 0, fmt.Errorf("-a %q: expected duration:SECONDS or packets:N", text)
+		case kind == "duration":
+			duration = time.Duration(number * float64(time.Second))
+		case kind == "packets":
+			packets = uint64(number)
+		default:
+			return 0, 0, fmt.Errorf("-a %q: expected duration:SECONDS or packets:N", text)
+		}
+	}
+	return duration, packets, nil
+}
+
+const InterruptAgain = 500 * time.Millisecond
+
+// Session is an opened live capture with what ends it.
+type Session struct {
+	Live   afpacket.Group
+	Idle   func()       // called before it waits; may be set until the first Next
+	notice func(string) // told of what the capture goes on after; the same
+	done   chan struct{}
+}
+
+// Device names what is captured on; empty for files.
+func (l *LiveFlags) Device() string { return strings.Join(l.Devices, ", ") }
+
+// options gives what the capture is opened with, one for each interface.
+func (l *LiveFlags) options() ([]afpacket.Options, error) {
+	o := afpacket.Options{Promiscuous: !l.noPromisc, SnapLength: l.snap, Filter: l.filter, Buffer: l.buffer << 20}
+	if l.buffer < 0 || l.buffer > 1<<10 {
+		return nil, fmt.Errorf("-B %d: expected a number of MiB up to 1024", l.buffer)
+	}
+	if l.program != "" {
+		if l.filter != "" {
+			return nil, errors.New("-f and --bpf-raw: expected one of them")
+		}
+		text, err := yamlfile.ReadFile(l.program)
+		if err != nil {
+			return nil, fmt.Errorf("--bpf-raw: %w", err)
+		}
+		if o.Program, err = pcapfilter.ParseRaw(string(text)); err != nil {
+			return nil, fmt.Errorf("--bpf-raw: %w", err)
+		}
+	}
+	// Refused while nothing is open yet, whatever the interfaces are.
+	if _, err := pcapfilter.Compile(l.filter, pcapfilter.EthernetSocket, 1); err != nil {
+		return nil, err
+	}
+	var list []afpacket.Options
+	for i, name := range l.Devices {
+		if slices.Contains(l.Devices[:i], name) {
+			return nil, fmt.Errorf("-i %s: expected each interface once", name)
+		}
+		o.Interface = name
+		list = append(list, o)
+	}
+	return list, nil
+}
+
+// Open starts to capture, with no more privileges than it takes. An interrupt,
+// or the duration that was asked for, ends it as if the file had ended.
+func (l *LiveFlags) Open(a *app.App) (*Session, uint64, error) {
+	duration, packets, err := l.limits()
+	if err != nil {
+		return nil, 0, err
+	}
+	list, err := l.options()
+	if err != nil {
+		return nil, 0, err
+	}
+	s := &Session{done: make(chan struct{})}
+	for i := range list {
+		list[i].Idle = func() {
+			if s.Idle != nil {
+				s.Idle()
+			}
+		}
+		list[i].Notice = func(text string) {
+			if s.notice != nil {
+				s.notice(text)
+			}
+		}
+	}
+	if s.Live, err = privilege.OpenCapture(list, &l.Options); err != nil {
+		return nil, 0, lacking(err)
+	}
+	TellRoot(a)
+	interrupt := make(chan os.Signal, 1)
+	signal.Notify(interrupt, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // nohup
+		signal.Notify(interrupt, syscall.SIGHUP)
+	}
+	var timeout <-chan time.Time
+	if duration > 0 {
+		timeout = time.After(duration)
+	}
+	go func() {
+		select {
+		case <-interrupt:
+		case <-timeout:
+		case <-s.done:
+		}
+		s.Live.Stop()
+		// An interrupt after this ends the program at once; but some callers send
+		// one to the process and to its group, and mean it once.
+		time.Sleep(InterruptAgain)
+		signal.Stop(interrupt)
+	}()
+	return s, packets, nil
+}
+
+// TellRoot warns where root goes on: that nobody forgets that it was asked for.
+func TellRoot(a *app.App) {
+	if os.Geteuid() == 0 {
+		a.Advise("--keep-root: capturing as user 0: what takes over this process can write root's files")
+	}
+}
+
+// lacking says what to grant where a privilege was missing.
+func lacking(err error) error {
+	if !errors.Is(err, os.ErrPermission) {
+		return err
+	}
+	return fmt.Errorf("%w; grant it for good with `sudo setcap cap_net_raw+ep %s`", err, program())
+}
+
+// program is the path of this program.
+func program() string {
+	path, err := os.Executable()
+	if err != nil {
+		return "$(command -v ackscope)"
+	}
+	return path
+}
+
+// Origin describes what is captured on, for a save.
+func (s *Session) Origin() Origin {
+	list := s.Live.Interfaces()
+	return Origin{Of: func(_, index int) capture.Interface { return list[index] }}
+}
+
+// Close ends the capture and tells what the kernel counted.
+func (s *Session) Close(a *app.App, frames uint64) ([]capture.Statistics, error) {
+	close(s.done)
+	list, err := s.Live.Statistics()
+	if closeErr := s.Live.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !a.Flags.Quiet {
+		if err := a.Flush(); err != nil {
+			return nil, err
+		}
+		var dropped, before uint64
+		for _, st := range list {
+			dropped, before = dropped+st.OSDropped, before+st.Dropped
+		}
+		fmt.Fprintf(a.Err, "%s captured, %s dropped by the kernel", show.Plural(frames, "packet"), show.Grouped(dropped))
+		if before > 0 {
+			fmt.Fprintf(a.Err, ", %s by the interface before", show.Grouped(before))
+		}
+		fmt.Fprintln(a.Err)
+	}
+	return list, nil
+}
+
+// saveTo makes a feed write what it gives, where -w asks for it. Where that fails
+// the reading goes on.
+func (l *LiveFlags) saveTo(a *app.App, s *Session, f *Feed, warn func(string)) (err error) {
+	if l.Write == "" {
+		return nil
+	}
+	if f.CopyTo, err = NewStream(a, l.Write, l.Format, s.Origin()); err != nil {
+		return err
+	}
+	s.Idle = f.Flush
+	f.Lost = func(err error) { warn(UnsavedText(err)) }
+	return nil
+}
+
+func UnsavedText(err error) string {
+	return fmt.Sprintf("%v: nothing more is saved, the analysis goes on", err)
+}
+
+// Check refuses what only a live capture can do.
+func (l *LiveFlags) Check() error {
+	if l.Format != "" && l.Write == "" {
+		return errors.New("-F: expected -w too: it is the format of what is written")
+	}
+	if len(l.Devices) > 0 {
+		return nil
+	}
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{{"-f", l.filter != ""}, {"--bpf-raw", l.program != ""}, {"-B", l.buffer != 0}, {"-Z", l.User != ""}, {"--keep-root", l.KeepRoot}, {"-a", len(l.autostop) > 0}} {
+		if f.set {
+			return fmt.Errorf("%s is for live captures: expected -i too; files are filtered by -Y", f.name)
+		}
+	}
+	return nil
+}
+
+// FileOnly refuses what commands that read files twice cannot do with them.
+func (l *LiveFlags) FileOnly() error {
+	switch {
+	case l.Write != "":
+		return errors.New("-w: expected -i or --live too; of files, `ackscope packets -Y … -w` writes some of the packets")
+	case l.Count != 0:
+		return errors.New("-c: expected -i or --live too")
+	}
+	return l.Check()
+}
+
+var ErrIAndFile = errors.New("-i and a file: expected one or the other")
+
+// ListInterfaces prints what -i takes.
+func ListInterfaces(a *app.App) error {
+	devices, err := afpacket.Devices()
+	if err != nil {
+		return err
+	}
+	for i, d := range devices {
+		if a.Flags.JSON {
+			var o app.Object
+			o.Begin()
+			o.Str("name", d.Name)
+			o.Bool("up", d.Up)
+			o.Bool("loopback", d.Loopback)
+			o.Key("addresses")
+			o.Buf = append(o.Buf, '[')
+			for j, p := range d.Addresses {
+				if j > 0 {
+					o.Buf = append(o.Buf, ',')
+				}
+				o.Buf = export.AppendString(o.Buf, p.String())
+			}
+			o.Buf = append(o.Buf, ']')
+			if err := o.End(a.Writer()); err != nil {
+				return err
+			}
+			continue
+		}
+		about := ""
+		switch {
+		case d.Name == afpacket.Any:
+			about = "all interfaces"
+		case d.Loopback:
+			about = "loopback"
+		case !d.Up:
+			about = "down"
+		}
+		for _, p := range d.Addresses {
+			about += " " + p.String()
+		}
+		fmt.Fprintf(a.Writer(), "%d. %-16s %s\n", i+1, d.Name, strings.TrimSpace(about))
+	}
+	return nil
+}

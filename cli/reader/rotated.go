@@ -1,0 +1,205 @@
+package reader
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/machine"
+)
+
+// A capture that was written as a row of files is recognised by the names that
+// the writers give, and by the times of the frames:
+//
+//	match_00001_20261122101500.pcapng   dumpcap, tshark, ackscope -b: NUMBER_TIME
+//	match_20261122101500_00001.pcapng   dumpcap -b nametimenum:2: TIME_NUMBER
+//	match.pcap, match.pcap1, …          tcpdump -C; with -W match.pcap0, match.pcap1, …
+//	match-2026-11-22_10:15:00.pcap      tcpdump -G, by strftime; also %s, the seconds since 1970
+//
+// .gz and .zst may follow, as tcpdump -z appends them.
+var (
+	dumpcapName  = regexp.MustCompile(`^(.*)_(\d{5,9})_(\d{14})(\.[^.]*)?$`)
+	timeFirst    = regexp.MustCompile(`^(.*)_(\d{14})_(\d{5,9})(\.[^.]*)?$`)
+	tcpdumpName  = regexp.MustCompile(`^(.*\.(?:pcap|pcapng|cap|ntar))(\d{0,9})$`)
+	strftimeName = regexp.MustCompile(`^(.*?)((?:19|20)\d\d[-_.]?\d\d[-_.]?\d\d[-_.T ]?\d\d[-_.:h]?\d\d(?:[-_.:m]?\d\d)?|1\d{9})(\D*)$`)
+)
+
+// rowSlack is how far two files of a row may overlap: what a writer had not yet
+// read off one interface when it began the next file. dumpcap polls its interfaces
+// with this timeout (CAP_READ_TIMEOUT, 250 ms, dumpcap.c).
+const rowSlack = 250 * time.Millisecond
+
+// rotatedFile is a file whose name may belong to a row.
+type rotatedFile struct {
+	path   string
+	row    string // equal for the files of one row
+	number int    // -1 where the name has none
+	style  rotationStyle
+
+	link        uint32
+	first, last machine.Instant
+}
+
+// rotationStyle is how the names of a row go on.
+type rotationStyle uint8
+
+const (
+	byNumber rotationStyle = iota // 1, 2, 3, …
+	byRing                        // the same; beyond the last number, the first comes again
+	byTime                        // no number
+)
+
+// rotatedName reads a name; false for one that no writer of rows gives.
+func rotatedName(path string) (f rotatedFile, ok bool) {
+	f = rotatedFile{path: path, number: -1}
+	bare, packed := path, ""
+	for _, ending := range []string{".gz", ".zst"} {
+		if strings.HasSuffix(path, ending) {
+			bare, packed = strings.TrimSuffix(path, ending), ending
+		}
+	}
+	folder, name := filepath.Split(bare)
+	number := func(digits string) int {
+		n, _ := strconv.Atoi(digits) // nine digits at most
+		return n
+	}
+	key := func(parts ...string) string { return folder + "\x00" + strings.Join(parts, "\x00") + "\x00" + packed }
+	if m := dumpcapName.FindStringSubmatch(name); m != nil {
+		f.row, f.number, f.style = key("number", m[1], m[4]), number(m[2]), byNumber
+	} else if m := timeFirst.FindStringSubmatch(name); m != nil {
+		f.row, f.number, f.style = key("time", m[1], m[4]), number(m[3]), byNumber
+	} else if m := strftimeName.FindStringSubmatch(name); m != nil {
+		f.row, f.style = key("strftime", m[1], m[3]), byTime
+	} else if m := tcpdumpName.FindStringSubmatch(name); m != nil {
+		f.row, f.number, f.style = key("tcpdump", m[1]), 0, byRing
+		if m[2] != "" {
+			f.number = number(m[2])
+		}
+	} else {
+		return f, false
+	}
+	return f, true
+}
+
+// RotatedRows groups paths: the files of a row are one group, in the order of
+// time, and each other file is one of its own. Groups stand where their first
+// file stood. Files are read through only where their names say that they may be
+// of a row.
+func RotatedRows(paths []string) (groups [][]string) {
+	rows := map[string][]rotatedFile{}
+	rowOf := make([]string, len(paths))
+	for i, path := range paths {
+		f, ok := rotatedName(path)
+		if !ok || slices.ContainsFunc(rows[f.row], func(x rotatedFile) bool { return x.path == path }) {
+			continue
+		}
+		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+			continue // what is wrong with it is said when it is opened
+		}
+		rowOf[i] = f.row
+		rows[f.row] = append(rows[f.row], f)
+	}
+	parts := map[string][][]string{}
+	for key, files := range rows {
+		if len(files) > 1 {
+			parts[key] = contiguous(files)
+		}
+	}
+	told := map[string]bool{} // paths that are in a group
+	for i, path := range paths {
+		group := []string{path}
+		for _, part := range parts[rowOf[i]] {
+			if slices.Contains(part, path) {
+				group = part
+			}
+		}
+		if len(group) > 1 {
+			if told[path] {
+				continue
+			}
+			for _, p := range group {
+				told[p] = true
+			}
+		}
+		groups = append(groups, group)
+	}
+	return groups
+}
+
+// contiguous splits files of one row where the one does not go on from the other.
+func contiguous(files []rotatedFile) (parts [][]string) {
+	readable := files[:0]
+	for _, f := range files {
+		if f.survey() {
+			readable = append(readable, f)
+		}
+	}
+	files = readable
+	if len(files) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(files, func(x, y rotatedFile) int {
+		return cmp.Or(cmp.Compare(x.first, y.first), cmp.Compare(x.last, y.last), cmp.Compare(x.number, y.number))
+	})
+	lowest, highest, longest := files[0].number, files[0].number, time.Duration(0)
+	for i := range files {
+		f := &files[i]
+		lowest, highest, longest = min(lowest, f.number), max(highest, f.number), max(longest, f.last.Sub(f.first))
+	}
+	part := []string{files[0].path}
+	for i := 1; i < len(files); i++ {
+		if !goesOn(&files[i-1], &files[i], lowest, highest, longest) {
+			parts, part = append(parts, part), nil
+		}
+		part = append(part, files[i].path)
+	}
+	return append(parts, part)
+}
+
+// goesOn reports whether y begins where x ended.
+func goesOn(x, y *rotatedFile, lowest, highest int, longest time.Duration) bool {
+	pause := y.first.Sub(x.last)
+	if x.link != y.link || pause < -rowSlack {
+		return false
+	}
+	switch x.style {
+	case byRing: // tcpdump -W begins at the first number again
+		if x.number == highest && y.number == lowest && highest > lowest {
+			return true
+		}
+	case byTime:
+		// A pause as long as a whole file is more than one period of -G: another run of the program.
+		return pause <= longest
+	case byNumber:
+	}
+	return y.number == x.number+1
+}
+
+// survey reads the file for its link type and the times of its first and last
+// frames; false where it cannot be read to its end, or holds no frame.
+func (f *rotatedFile) survey() bool {
+	in, err := capture.Open([]string{f.path}, capture.Options{})
+	if err != nil {
+		return false
+	}
+	defer in.Close()
+	var fr capture.Frame
+	for n := 0; ; n++ {
+		if err := in.Next(&fr); err != nil {
+			var cut *capture.CutError // the file that is still being written
+			return n > 0 && (errors.Is(err, io.EOF) || errors.As(err, &cut))
+		}
+		if n == 0 {
+			f.link, f.first, f.last = fr.LinkType, fr.At, fr.At
+		}
+		f.first, f.last = min(f.first, fr.At), max(f.last, fr.At)
+	}
+}

@@ -1,0 +1,320 @@
+package reader
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/cli/app"
+	"github.com/ackscope/ackscope/export"
+	"github.com/ackscope/ackscope/metrics"
+	"github.com/ackscope/ackscope/printable"
+	"github.com/ackscope/ackscope/show"
+)
+
+// Running is an analysis of traffic as it comes, from interfaces or a pipe. One
+// goroutine reads and analyses; it holds the lock but while it waits for the next
+// frame, so that others (a scrape of metrics, the table on the terminal) see the
+// session as it is between two frames.
+type Running struct {
+	app    *app.App
+	watch  *WatchFlags
+	Live   *Session       // nil for files and pipes
+	in     *capture.Input // nil on interfaces
+	Feed   *Feed
+	from   *Recording
+	flags  *LiveFlags
+	paint  show.Painter
+	limits analyze.Limits
+	memory int64
+
+	mu        sync.Mutex
+	Session   *analyze.Session
+	decoder   *capture.Decoder
+	Each      []uint64 // frames by interface, or by file
+	unsaved   uint64
+	collector *metrics.Collector
+	Alerts    *alerts
+	rows      *export.Rows[export.FindingRow] // of alerts as JSON
+	access    *metricsAccess                  // of the server; nil without metrics
+	server    *http.Server
+	Screen    *app.Screen // nil where nothing is drawn
+	Tick      func()      // what the command does every so often; nil for nothing
+	Err       error       // of printing
+
+	OnFrame func(*capture.Frame) // of the command, before the analysis; nil for nothing
+}
+
+// flushEvery is the longest that what was printed is kept back.
+const flushEvery = 200 * time.Millisecond
+
+// Begin opens a recording, or the interfaces that the flags name. The caller ends what it gives.
+func (l *LiveFlags) Begin(a *app.App, w *WatchFlags, from *Recording) (r *Running, err error) {
+	r = &Running{app: a, watch: w, from: from, flags: l}
+	if r.limits, r.memory, err = w.Limits(a, l.endless(w)); err != nil {
+		return nil, err
+	}
+	if r.Alerts, err = parseAlerts(a, w.Alerts); err != nil {
+		return nil, err
+	}
+	if r.paint, err = a.Painter(); err != nil {
+		return nil, err
+	}
+	if err := l.Check(); err != nil {
+		return nil, err
+	}
+	if w.Metrics != "" { // refused while nothing is open yet
+		if _, err := listenAddress(w.Metrics); err != nil {
+			return nil, err
+		}
+	}
+	if err := w.checkAccess(); err != nil {
+		return nil, err
+	}
+	if len(l.Devices) == 0 {
+		if r.access, err = w.access(a.Advise); err != nil {
+			return nil, err
+		}
+		if r.in, err = Open(a, from, capture.KeepNothing); err != nil {
+			return nil, err
+		}
+		r.Feed, r.Each = &Feed{Source: r.in, Most: l.Left()}, make([]uint64, r.in.Files())
+		if l.Write != "" {
+			if r.Feed.CopyTo, err = NewStream(a, l.Write, l.Format, OriginOf(r.in)); err != nil {
+				return nil, errors.Join(err, r.in.Close())
+			}
+		}
+		return r, nil
+	}
+	s, packets, err := l.Open(a)
+	if err != nil {
+		return nil, err
+	}
+	if r.access, err = w.access(a.Advise); err != nil { // by the user who goes on
+		return nil, errors.Join(err, s.Live.Close())
+	}
+	r.Live = s
+	r.Feed, r.Each = &Feed{Source: s.Live, Most: Least(packets, l.Count)}, make([]uint64, len(l.Devices))
+	s.notice = r.Warn
+	if err := l.saveTo(a, s, r.Feed, r.Warn); err != nil {
+		return nil, errors.Join(err, s.Live.Close())
+	}
+	if !a.Flags.Quiet {
+		fmt.Fprintf(a.Err, "capturing on %s\n", printable.String(l.Device()))
+	}
+	return r, nil
+}
+
+// Warn prints a warning, from the goroutine that reads.
+func (r *Running) Warn(text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.Screen.Clear()
+	r.app.Warn(text)
+}
+
+// Next implements capture.Source: it lets go of the lock while it waits.
+func (r *Running) Next(f *capture.Frame) error {
+	r.mu.Unlock()
+	err := r.Feed.Next(f)
+	r.mu.Lock()
+	switch {
+	case r.Err != nil:
+		return r.Err
+	case err != nil:
+		return err
+	}
+	n := f.Interface
+	if r.Live == nil {
+		n = f.Ref.File()
+	}
+	r.Each[n]++
+	if r.Feed.CopyErr != nil {
+		r.unsaved++
+	}
+	if r.OnFrame != nil {
+		r.OnFrame(f)
+	}
+	return nil
+}
+
+// Dropped gives how many packets the capture lacks.
+func (r *Running) Dropped() (n uint64) {
+	if r.Live == nil {
+		return r.Feed.Dropped()
+	}
+	list, err := r.Live.Live.Statistics()
+	if err != nil {
+		return 0 // the end tells
+	}
+	for _, st := range list {
+		n += st.OSDropped + st.Dropped
+	}
+	return n
+}
+
+// Close implements capture.Source.
+func (r *Running) Close() error { return r.Feed.Close() }
+
+// prepare sets an analysis up with what the flags ask for.
+func (r *Running) prepare(o analyze.Options) error {
+	o.Limits = r.limits
+	if r.watch.Metrics != "" {
+		version, goVersion := buildVersion()
+		r.collector = metrics.New(o.Registry, version, goVersion)
+		sink := o.Sink
+		o.Sink = func(rec *analyze.Record) {
+			r.collector.Take(rec)
+			if sink != nil {
+				sink(rec)
+			}
+		}
+	}
+	o.Found = func(x *analyze.Finding) {
+		if r.collector != nil {
+			r.collector.Found(x)
+		}
+		if r.Alerts.wants(x) {
+			r.alert(x)
+		}
+	}
+	if r.memory > 0 {
+		debug.SetMemoryLimit(r.memory)
+	}
+	r.Session, r.decoder = analyze.NewSession(o), capture.NewDecoder(o.Decode)
+	if r.watch.Metrics != "" {
+		return r.serve()
+	}
+	return nil
+}
+
+// Run analyses all that comes. The session is finished then; the error is how
+// the source ended.
+func (r *Running) Run(o analyze.Options) (*analyze.Session, error) {
+	if err := r.prepare(o); err != nil {
+		return nil, err
+	}
+	ended := make(chan error, 1)
+	go func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		err := r.Session.Drive(r, r.decoder)
+		r.Session.Finish()
+		ended <- err
+	}()
+	err := r.wait(ended)
+	if r.server != nil {
+		err = errors.Join(err, r.server.Close())
+	}
+	r.Screen.Clear()
+	if !errors.Is(err, r.Err) {
+		err = errors.Join(err, r.Err)
+	}
+	return r.Session, err
+}
+
+// Show analyses all that comes: on the way tick prints, on a screen where there
+// is one, as rows where they are asked for; all prints what there is at the end.
+func (r *Running) Show(o analyze.Options, rows bool, tick func(), all func(*analyze.Session) error) error {
+	if r.Screen = r.app.NewScreen(); r.Screen != nil || rows {
+		r.Tick = tick
+	}
+	s, err := r.Run(o)
+	if s != nil {
+		err = errors.Join(err, all(s))
+	}
+	return r.app.Ended(errors.Join(err, r.End()))
+}
+
+// Count reads all that comes and does no more.
+func (r *Running) Count() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var f capture.Frame // not the loop's own: that would be a new one for each packet
+	for {
+		if err := r.Next(&f); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+// every is how often the command does what is due by the clock; 0 for never.
+func (r *Running) every() time.Duration {
+	if r.watch.every == 0 && r.Screen != nil {
+		return time.Second
+	}
+	return r.watch.every
+}
+
+// wait lets the analysis run, and does in between what is due by the clock. It
+// returns with the lock, which nobody needs any more.
+func (r *Running) wait(ended <-chan error) error {
+	interrupt := make(chan os.Signal, 1)
+	if r.Live == nil { // captures see to it themselves
+		signal.Notify(interrupt, os.Interrupt, syscall.SIGTERM)
+		defer signal.Stop(interrupt)
+	}
+	ticker := time.NewTicker(flushEvery)
+	defer ticker.Stop()
+	drawn, every := time.Now(), r.every()
+	var late <-chan time.Time
+	for {
+		select {
+		case err := <-ended:
+			r.mu.Lock()
+			return err
+		case <-interrupt:
+			// Who writes into the pipe was likely interrupted too: its last words are to come.
+			signal.Stop(interrupt)
+			late = time.After(time.Second)
+		case <-late: // the reader waits for a frame, and may do so for good
+			r.mu.Lock()
+			r.Session.Finish()
+			return nil
+		case now := <-ticker.C:
+			r.mu.Lock()
+			if r.Live != nil {
+				r.Session.CaptureDropped(r.Dropped())
+			}
+			if every > 0 && now.Sub(drawn) >= every && r.Tick != nil {
+				drawn = now
+				r.Tick()
+			}
+			if err := r.app.Flush(); err != nil && r.Err == nil {
+				r.Err = err
+			}
+			r.mu.Unlock()
+		}
+	}
+}
+
+// End closes the source, tells what the capture counted and ends the file that
+// was written.
+func (r *Running) End() error {
+	if r.Live == nil {
+		var err error
+		r.flags.Counted += r.Feed.Frames
+		if r.Feed.CopyTo != nil {
+			err = r.Feed.CopyTo.Close(nil)
+		}
+		return errors.Join(err, r.in.Close())
+	}
+	st, err := r.Live.Close(r.app, r.Feed.Frames)
+	if r.Feed.CopyTo != nil {
+		err = errors.Join(err, r.Feed.CopyTo.Close(st))
+	}
+	return errors.Join(err, r.Feed.CopyErr)
+}
+
+var started = time.Now()

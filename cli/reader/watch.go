@@ -1,0 +1,164 @@
+package reader
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/cli/app"
+)
+
+// WatchFlags are the flags of commands that can look at traffic without end.
+type WatchFlags struct {
+	live    bool
+	Metrics string
+	Alerts  []string
+	flows   int
+	idle    time.Duration
+	every   time.Duration
+
+	// Of the server of metrics: files of its bearer token and of TLS.
+	tokenFile, certificate, key string
+
+	Set func(string) bool // whether a flag was given
+}
+
+// Register adds what every such command takes; listing ones also print on the way.
+func (w *WatchFlags) Register(a *app.App, c *cobra.Command, listing bool) {
+	f := c.Flags()
+	if listing {
+		f.BoolVar(&w.live, "live", false, "read in one run and print on the way, as -i does: for tcpdump -U -w - | ackscope …")
+		f.DurationVar(&w.every, "every", 0, "print what changed, as provisional, every so often (`5s`); on a terminal: how often the table is drawn (1s)")
+	}
+	f.StringVar(&w.Metrics, "metrics", "", "serve Prometheus metrics on `ADDRESS:PORT`; :9090 is for this host only, *:9090 for all")
+	f.StringVar(&w.tokenFile, "metrics-token-file", "", "ask who reads metrics for the bearer token in `FILE`")
+	f.StringVar(&w.certificate, "metrics-tls-cert", "", "serve metrics by TLS, with the certificates in `FILE.pem`")
+	f.StringVar(&w.key, "metrics-tls-key", "", "the private key of --metrics-tls-cert, in `FILE.pem`")
+	f.StringArrayVar(&w.Alerts, "alert", nil, "print findings of a `RULE`, or of a severity and above, as they occur (repeatable)")
+	w.RegisterBounds(c, "; the rest is summed", " (live: 5m)")
+	_ = c.RegisterFlagCompletionFunc("alert", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		words := []string{"note", "warn", "error"}
+		for _, r := range a.Rules() {
+			words = append(words, r.ID+"\t"+r.Summary)
+		}
+		return words, cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
+// RegisterBounds adds what bounds the memory of a command that can read without end.
+func (w *WatchFlags) RegisterBounds(c *cobra.Command, flows, idle string) {
+	f := c.Flags()
+	f.IntVar(&w.flows, "max-flows", 0, fmt.Sprintf("remember at most `N` flows (live: %d)%s", analyze.LiveLimits.Flows, flows))
+	f.DurationVar(&w.idle, "flow-idle", 0, "end flows that are silent for so `long`"+idle)
+	w.Set = f.Changed
+}
+
+// asked reports whether any of them was given, so that the capture is read as a
+// live one is.
+func (w *WatchFlags) asked() bool {
+	for _, name := range []string{"live", "every", "metrics", "metrics-token-file", "metrics-tls-cert", "metrics-tls-key", "alert", "max-flows", "flow-idle"} {
+		if w.Set(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// Limits gives what bounds the analysis, and the whole program, in bytes.
+func (w *WatchFlags) Limits(a *app.App, endless bool) (l analyze.Limits, memory int64, err error) {
+	l, memory = a.Limits(0), a.Memory.Bytes
+	if endless {
+		if l, memory, err = a.LiveLimits(); err != nil {
+			return l, 0, err
+		}
+	}
+	if w.flows < 0 || w.idle < 0 || w.every < 0 {
+		return l, 0, errors.New("--max-flows, --flow-idle, --every: expected something above 0")
+	}
+	if w.flows > 0 || w.idle > 0 {
+		l.Room = false // as traffic without end is read
+	}
+	if w.flows > 0 {
+		l.Flows = w.flows
+	}
+	if w.idle > 0 {
+		l.Idle = w.idle
+	}
+	return l, memory, nil
+}
+
+// alerts says which findings are printed as they occur.
+func parseAlerts(a *app.App, words []string) (*alerts, error) {
+	if len(words) == 0 {
+		return nil, nil
+	}
+	x := &alerts{rules: map[string]bool{}, least: 255}
+	for _, word := range words {
+		if s, ok := app.ParseSeverity(word); ok {
+			x.least = min(x.least, s)
+			continue
+		}
+		known := false
+		for _, r := range a.Rules() {
+			known = known || r.ID == word
+		}
+		if !known {
+			return nil, fmt.Errorf("--alert: %w; or note, warn, error", a.UnknownRule(word))
+		}
+		x.rules[word] = true
+	}
+	return x, nil
+}
+
+// Streams tells whether the command line asks for traffic that comes as it is
+// looked at.
+func (l *LiveFlags) Streams(w *WatchFlags) bool { return len(l.Devices) > 0 || w.asked() }
+
+// endless tells whether there may be no end to it.
+func (l *LiveFlags) endless(w *WatchFlags) bool { return len(l.Devices) > 0 || w.live }
+
+// Each runs a command over what the flags name: the interfaces together, or each
+// recording, one after the other.
+func (l *LiveFlags) Each(a *app.App, w *WatchFlags, args []string, run func(*Recording) error) error {
+	if len(l.Devices) > 0 {
+		if len(args)+len(a.Flags.Read) > 0 {
+			return ErrIAndFile
+		}
+		return run(l.Recording())
+	}
+	list, err := Recordings(a, args)
+	if err != nil {
+		return err
+	}
+	switch {
+	case len(list) > 1 && l.Write != "":
+		return errApart("-w "+l.Write, len(list))
+	case len(list) > 1 && w.Metrics != "":
+		return errApart("--metrics "+w.Metrics, len(list))
+	}
+	for _, r := range list {
+		if l.Count > 0 && l.Counted >= l.Count {
+			return nil
+		}
+		if err := run(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Recording is that of a live capture: what comes from all interfaces is one.
+func (l *LiveFlags) Recording() *Recording {
+	return &Recording{Paths: []string{l.Device()}, Files: 1, last: true}
+}
+
+// Left is how many packets of -c are still to be read; 0 for no limit.
+func (l *LiveFlags) Left() uint64 {
+	if l.Count == 0 {
+		return 0
+	}
+	return l.Count - l.Counted
+}

@@ -1,0 +1,145 @@
+package simulate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ackscope/ackscope/cli/app"
+	"github.com/ackscope/ackscope/dissect"
+)
+
+// Wrong reports whether the endpoint of a side has the fault.
+func (f *Flags) Wrong(side int) bool {
+	return f.Fault != "" && (f.Faulty == "both" || f.Faulty == [...]string{"a", "b"}[side])
+}
+
+// Simulator is a protocol that can be simulated.
+type Simulator struct {
+	Name string // before the colon of --protocol
+	// Begin makes ready what a run needs: errors are of the flags.
+	Begin func(a *app.App, f *Flags) (Cast, error)
+	// Words lists what can follow the colon.
+	Words  func(p *dissect.Protocol) []string
+	Faults []Fault // of its reference
+}
+
+// Fault is a fault of a reference as it is listed.
+type Fault struct {
+	Name, Doc, Unobservable, Explained string
+	Scenario                           []string
+}
+
+func (p *Simulator) hasFault(name string) bool {
+	return slices.ContainsFunc(p.Faults, func(x Fault) bool { return x.Name == name })
+}
+
+// Simulators are all that the program knows.
+type Simulators []*Simulator
+
+// lookup finds one by its name; nil for none.
+func (l Simulators) lookup(name string) *Simulator {
+	for _, p := range l {
+		if p.Name == name {
+			return p
+		}
+	}
+	return nil
+}
+
+// names lists their names, sorted.
+func (l Simulators) names() (names []string) {
+	for _, p := range l {
+		names = append(names, p.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// words lists what --protocol can be.
+func (l Simulators) words(registry *dissect.Registry) (list []string) {
+	for _, p := range registry.Protocols() {
+		if x := l.lookup(p.Name); x != nil {
+			for _, word := range x.Words(p) {
+				list = append(list, p.Name+":"+word)
+			}
+		}
+	}
+	return list
+}
+
+// unknownFault says which fault was likely meant, or whose it is.
+func (l Simulators) unknownFault(protocol, name string) error {
+	var names []string
+	for _, p := range l {
+		for _, x := range p.Faults {
+			switch {
+			case p.Name == protocol:
+				names = append(names, x.Name)
+			case x.Name == name:
+				return fmt.Errorf("--fault %q: %s has no such fault, %s has it: --protocol %s", name, protocol, p.Name, p.Name)
+			}
+		}
+	}
+	return app.UnknownName("--fault", name, names)
+}
+
+// completeFaults completes --fault: the faults of the protocol that --protocol names.
+func (l Simulators) completeFaults(c *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	of, _, _ := strings.Cut(c.Flags().Lookup("protocol").Value.String(), ":")
+	list := []cobra.Completion{cobra.CompletionWithDesc("list", "name all")}
+	if p := l.lookup(of); p != nil {
+		for _, x := range p.Faults {
+			list = append(list, cobra.CompletionWithDesc(x.Name, x.Doc))
+		}
+	}
+	return list, cobra.ShellCompDirectiveNoFileComp
+}
+
+// listFaults prints them: of one protocol, or of all.
+func listFaults(a *app.App, protocols Simulators, of string) error {
+	if of != "" && protocols.lookup(of) == nil {
+		return app.UnknownName("--protocol", of, protocols.names())
+	}
+	for _, p := range protocols {
+		if of != "" && p.Name != of {
+			continue
+		}
+		if err := listFaultsOf(a, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func listFaultsOf(a *app.App, p *Simulator) error {
+	w := a.Writer()
+	for _, x := range p.Faults {
+		if a.Flags.JSON {
+			var o app.Object
+			o.Begin()
+			o.Str("protocol", p.Name)
+			o.Str("fault", x.Name)
+			o.Str("doc", x.Doc)
+			o.Word("unobservable", x.Unobservable)
+			o.Word("explained", x.Explained)
+			o.Str("scenario", strings.Join(x.Scenario, " "))
+			if err := o.End(w); err != nil {
+				return err
+			}
+			continue
+		}
+		fmt.Fprintf(w, "%-8s %-28s %s\n", p.Name, x.Name, x.Doc)
+		if x.Unobservable != "" {
+			fmt.Fprintf(w, "%38s never on the wire: %s\n", "", x.Unobservable)
+		}
+		if x.Explained != "" {
+			fmt.Fprintf(w, "%38s a right one could send the same: %s\n", "", x.Explained)
+		} else if len(x.Scenario) > 0 && x.Unobservable == "" {
+			fmt.Fprintf(w, "%38s shows with %s\n", "", strings.Join(x.Scenario, " "))
+		}
+	}
+	return nil
+}

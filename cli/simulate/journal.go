@@ -1,0 +1,106 @@
+package simulate
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/ackscope/ackscope/cli/app"
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/sim"
+)
+
+// note is what the journal keeps beside the inputs: enough to build the
+// endpoints again and to know their bytes.
+func (s *Simulation) note() map[string]string {
+	note := map[string]string{
+		"protocol": s.Flags.Protocol, "event-clock": strconv.FormatBool(s.Flags.EventTime),
+		"sent-sha256": hex.EncodeToString(s.sentHash.Sum(nil)),
+	}
+	if s.Flags.Fault != "" {
+		note["fault"], note["faulty"] = s.Flags.Fault, s.Flags.Faulty
+	}
+	if s.Flags.Resend > 0 {
+		note["resend"] = s.Flags.Resend.String()
+	}
+	maps.Copy(note, s.Cast.Note())
+	return note
+}
+
+// ReadJournal reads a journal, "-" from standard input.
+func ReadJournal(a *app.App, path string) (*sim.Journal, error) {
+	from := a.In
+	if path != "-" {
+		file, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		from = file
+	}
+	j, err := sim.ReadJournal(from)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return j, nil
+}
+
+// play runs a journal again: the same inputs must give the same bytes.
+func play(a *app.App, protocols Simulators, path string) error {
+	j, err := ReadJournal(a, path)
+	if err != nil {
+		return err
+	}
+	if j.Note["protocol"] == "" {
+		return fmt.Errorf("%s: expected a journal of `ackscope simulate`, found one of lab %q (lab --play?)", path, j.Note["lab"])
+	}
+	f := Flags{Protocol: j.Note["protocol"], First: j.Note["first"], EventTime: j.Note["event-clock"] == "true"}
+	f.Fault, f.Faulty = j.Note["fault"], j.Note["faulty"]
+	f.Clients, _ = strconv.Atoi(j.Note["clients"])
+	f.Clients, f.Limitless, f.Mix, f.End = max(f.Clients, 1), j.Note["no-limits"] == "true", "1/1/1", "none"
+	f.Repeats, f.Timeout, f.Services = "0", "0s", "none"
+	f.GiveUp, _ = time.ParseDuration(j.Note["give-up"])
+	f.Resend, _ = time.ParseDuration(j.Note["resend"])
+	if f.First == "" {
+		f.First = "0"
+	}
+	f.Rate, f.Refuse, f.Payload, f.Loss, f.Dup, f.Delay, f.Jitter, f.Bandwidth = "60", "0%", "0", "0%", "0%", "0ms", "0ms", "0"
+	s, err := NewSimulation(a, protocols, &f)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	var endpoints []machine.Endpoint
+	for _, h := range s.World.Hosts() {
+		endpoints = append(endpoints, h.Endpoint())
+	}
+	sum, datagrams := sha256.New(), 0
+	err = j.Play(endpoints, func(_ *sim.Entry, out *machine.Effects) {
+		for _, t := range out.Transmit {
+			datagrams++
+			sum.Write(t.Bytes) // a hash never fails
+		}
+	})
+	var differs *sim.DifferError
+	if errors.As(err, &differs) {
+		return &app.GateError{Text: fmt.Sprintf("%s: %v", path, err)}
+	}
+	if err == nil && j.Cut {
+		err = fmt.Errorf("journal line %d: expected its last line, found the end of the file: it was cut short (%d inputs gave %d datagrams, every byte as recorded)",
+			len(j.Entries)+2, len(j.Entries), datagrams)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	want, err := hex.DecodeString(j.Note["sent-sha256"])
+	if err != nil || !bytes.Equal(want, sum.Sum(nil)) {
+		return &app.GateError{Text: fmt.Sprintf("%s: %d inputs gave %d datagrams that differ from the recorded run's", path, len(j.Entries), datagrams)}
+	}
+	fmt.Fprintf(a.Writer(), "%d inputs gave %d datagrams, every byte as recorded\n", len(j.Entries), datagrams)
+	return nil
+}

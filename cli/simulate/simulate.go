@@ -1,0 +1,284 @@
+package simulate
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/ackscope/ackscope/cli/app"
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/outfile"
+	"github.com/ackscope/ackscope/sim"
+	wire "github.com/ackscope/ackscope/wire/gaffer"
+)
+
+// Flags are the settings of one simulated flow. Those that a path has
+// take one value, or two with a slash: from a to b, and from b to a.
+type Flags struct {
+	Protocol  string
+	Seed      uint64
+	Loss      string
+	Burst     string
+	Delay     string
+	Jitter    string
+	InOrder   bool
+	Dup       string
+	Outage    string
+	Bandwidth string
+	Duration  time.Duration
+	Rate      string
+	Payload   string
+	Refuse    string
+	First     string
+	EventTime bool
+	Messages  float64
+	Clients   int
+	Mix       string
+	Limitless bool
+	End       string
+	Repeats   string
+	Timeout   string
+	Resend    time.Duration
+	Services  string
+	GiveUp    time.Duration
+	Fault     string
+	Faulty    string
+	Tap       string
+	Write     string
+	Journal   string
+	Truth     string
+	play      string
+}
+
+func Command(a *app.App, protocols Simulators) *cobra.Command {
+	var f Flags
+	c := &cobra.Command{
+		Use:   "simulate",
+		Short: "Run reference endpoints over a simulated network and capture what they send",
+		Long: `simulate lets two reference endpoints talk over a network that loses, delays,
+reorders and duplicates as told, in virtual time, and writes what a tap sees of it.
+The same seed gives the same bytes. The truth, what both endpoints really did,
+goes to a file in the form of the logs that recorded captures have beside them;
+the journal holds every input, from which --play gives the run again.
+
+Of an option that a path has, A/B sets the two directions apart: --loss 5%/40%.`,
+		Example: `  ackscope simulate --protocol gaffer:reliable --seed 7 --loss 5% --delay 20ms --jitter 5ms \
+      --duration 20s --tap a -w run.client.pcapng --truth run.truth.jsonl --journal run.journal.jsonl
+  ackscope simulate --protocol srdp --clients 3 --loss 10% --services any --repeats 3 -w run.client.pcapng
+  ackscope simulate --fault list --protocol srdp
+  ackscope simulate --fault ack-gaps --loss 10% -w faulty.pcapng
+  ackscope simulate --play run.journal.jsonl`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if f.play != "" {
+				return play(a, protocols, f.play)
+			}
+			if f.Fault == "list" {
+				of := ""
+				if c.Flags().Changed("protocol") {
+					of, _, _ = strings.Cut(f.Protocol, ":")
+				}
+				return listFaults(a, protocols, of)
+			}
+			if !slices.Contains([]string{"a", "b", "both"}, f.Faulty) {
+				return fmt.Errorf("--faulty %q: expected a, b or both", f.Faulty)
+			}
+			return simulate(a, protocols, &f)
+		},
+	}
+	f.Register(c.Flags())
+	a.Writes(c)
+	_ = c.RegisterFlagCompletionFunc("protocol", app.CompleteWords(protocols.words(a.Registry)...))
+	_ = c.RegisterFlagCompletionFunc("fault", protocols.completeFaults)
+	_ = c.RegisterFlagCompletionFunc("faulty", app.CompleteWords("a", "b", "both"))
+	_ = c.RegisterFlagCompletionFunc("tap", app.CompleteWords("a", "b", "between"))
+	_ = c.RegisterFlagCompletionFunc("end", app.CompleteWords("leave", "kick", "stop", "none"))
+	_ = c.RegisterFlagCompletionFunc("services", app.CompleteWords("none", "dont-duplicate", "order", "both", "any"))
+	return c
+}
+
+// Register names the flags, with their defaults.
+func (f *Flags) Register(p *pflag.FlagSet) {
+	p.StringVar(&f.Protocol, "protocol", "gaffer:"+wire.Article, "what the endpoints speak: `gaffer:PROFILE`, or riptide:VERSION[:tcp], client/server where they differ, or srdp:PROFILE[:proxy|:tcp]")
+	p.Uint64Var(&f.Seed, "seed", 1, "seed of the run")
+	p.StringVar(&f.Loss, "loss", "0%", "share of datagrams that are lost")
+	p.StringVar(&f.Burst, "burst", "", "losses in bursts: `INTO,OUT`, the shares with which the network turns bad and good again")
+	p.StringVar(&f.Delay, "delay", "20ms", "one way")
+	p.StringVar(&f.Jitter, "jitter", "0ms", "added to the delay, uniformly")
+	p.BoolVar(&f.InOrder, "in-order", false, "jitter does not reorder")
+	p.StringVar(&f.Dup, "dup", "0%", "share of datagrams that arrive twice")
+	p.StringVar(&f.Outage, "outage", "", "everything is lost: `AT,FOR[,EVERY]`, such as 4s,500ms,4s")
+	p.StringVar(&f.Bandwidth, "bandwidth", "0", "bits a second of the first hop, 0 for no limit")
+	p.DurationVar(&f.Duration, "duration", 20*time.Second, "how long both send; the run goes on for a second")
+	p.StringVar(&f.Rate, "rate", "60", "packets a second, one each frame")
+	p.StringVar(&f.Payload, "payload", "16-200", "payload bytes of a packet: `LEAST-MOST`")
+	p.StringVar(&f.Refuse, "refuse", "0%", "share of packets that the receiving application refuses")
+	p.StringVar(&f.First, "first", "0", "sequence of the first packet")
+	p.BoolVar(&f.EventTime, "event-clock", false, "the endpoints read their clock at every arrival, not once a frame")
+	p.Float64Var(&f.Messages, "messages", 0, "messages a second that each side submits, of what the profile's schema or --schema has (riptide: 20 if not said)")
+	p.IntVar(&f.Clients, "clients", 1, "riptide, srdp: clients of the server; the tap sees all of them")
+	p.StringVar(&f.Mix, "mix", "50/30/20", "riptide: shares of `RELIABLE/UNRELIABLE/NOTIFY` messages")
+	p.BoolVar(&f.Limitless, "no-limits", false, "riptide: no connection ends for its quality")
+	p.StringVar(&f.Repeats, "repeats", "0", "srdp: how often a packet is sent at most, 0 until it is acknowledged; drawn from `LEAST-MOST`")
+	p.StringVar(&f.Timeout, "timeout", "0s", "srdp: time between the copies of a packet, 0s for the library's choice")
+	p.DurationVar(&f.Resend, "resend", 0, "gaffer, riptide: time until a message that is not acked goes out again, 0s for the usual one")
+	p.StringVar(&f.Services, "services", "none", "srdp: what packets ask for: `none|dont-duplicate|order|both|any`")
+	p.DurationVar(&f.GiveUp, "give-up", 0, "srdp: how long a packet without a limit is sent again; 0 for no end")
+	p.StringVar(&f.End, "end", "leave", "riptide: how it ends: `leave|kick|stop|none`")
+	p.StringVar(&f.Fault, "fault", "", "have an endpoint do one thing wrong: `NAME`, or list for all names (of one protocol, with --protocol)")
+	p.StringVar(&f.Faulty, "faulty", "a", "which endpoint that is: `a|b|both`")
+	p.StringVar(&f.Tap, "tap", "a", "where the capture is taken: `a|b|between`, or a share of the way from a to b")
+	p.StringVarP(&f.Write, "write", "w", "", "write the capture to `FILE.pcapng` (or FILE.pcap, the classic format), - for standard output")
+	p.StringVar(&f.Journal, "journal", "", "`FILE` for the journal, - for standard output")
+	p.StringVar(&f.Truth, "truth", "", "`FILE` for the truth, - for standard output")
+	p.StringVar(&f.play, "play", "", "run a journal `FILE` again and check that every byte is the same")
+}
+
+// Simulation is a run that is set up.
+type Simulation struct {
+	Flags    *Flags
+	Cast     Cast
+	World    *sim.World
+	Links    []*sim.Link      // of which the tap sees all
+	Addrs    []netip.AddrPort // by host
+	Stream   bool             // over TCP
+	Failed   error            // trouble of an application
+	sentHash interface {
+		io.Writer
+		Sum([]byte) []byte
+	}
+}
+
+// Cast is what a protocol brings to a run: its endpoints, the game that they
+// play, and how their truth is told.
+type Cast interface {
+	// Enter puts the endpoints into the world and lays the links.
+	Enter(s *Simulation) error
+	// Truth begins to take down what the endpoints do, for write.
+	Truth(s *Simulation) (write func(w io.Writer) error)
+	// Summarize says in a line a host what came of it.
+	Summarize(w io.Writer, s *Simulation)
+	// Note is what a journal must remember beside the flags of every protocol.
+	Note() map[string]string
+}
+
+// SimulationEpoch is what the start of every run is called in captures: runs
+// are reproducible, so no clock is asked.
+const SimulationEpoch = machine.Instant(1_767_225_600_000_000_000) // 2026-01-01T00:00:00Z
+
+var SimulationAddrs = [2]netip.AddrPort{netip.MustParseAddrPort("10.0.0.1:30000"), netip.MustParseAddrPort("10.0.0.2:40000")}
+
+func simulate(a *app.App, protocols Simulators, f *Flags) (err error) {
+	s, err := NewSimulation(a, protocols, f)
+	if err != nil {
+		return err
+	}
+	at, err := s.TapAt()
+	if err != nil {
+		return err
+	}
+	var journal *sim.Journal
+	if f.Journal != "" {
+		journal = s.World.Record()
+	}
+	truth := s.Cast.Truth(s)
+	var tap, journalTo, truthTo *app.OutputFile
+	printed := "" // the flag of what goes to standard output
+	for _, x := range []struct {
+		flag, path string
+		to         **app.OutputFile
+	}{{"-w", f.Write, &tap}, {"--journal", f.Journal, &journalTo}, {"--truth", f.Truth, &truthTo}} {
+		switch {
+		case x.path == "":
+			continue
+		case x.path == "-" && printed != "":
+			return fmt.Errorf("%s - and %s -: standard output takes one of them", printed, x.flag)
+		case x.path == "-":
+			printed = x.flag
+		}
+		// Bytes and values of messages are in all of them.
+		if *x.to, err = a.Create(x.flag, x.path, outfile.Payload, nil); err != nil {
+			return err
+		}
+	}
+	if err := app.EndAll(s.runInto(at, journal, truth, tap, journalTo, truthTo), tap, journalTo, truthTo); err != nil {
+		return err
+	}
+	if printed == "" {
+		s.Cast.Summarize(a.Writer(), s)
+	}
+	return nil
+}
+
+// runInto runs a simulation and writes what is asked for; outputs are nil where
+// nothing is.
+func (s *Simulation) runInto(at float64, journal *sim.Journal, truth func(io.Writer) error, tapTo, journalTo, truthTo *app.OutputFile) error {
+	end, trouble := func() error { return nil }, new(error)
+	if tapTo != nil {
+		var err error
+		if end, trouble, err = s.TapInto(at, tapTo); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(s.World.Run(machine.Instant(s.Flags.Duration+time.Second)), s.Failed, end(), *trouble); err != nil {
+		return err
+	}
+	if journalTo != nil {
+		journal.Note = s.note()
+		if _, err := journal.WriteTo(journalTo); err != nil {
+			return err
+		}
+	}
+	if truthTo != nil {
+		return truth(truthTo)
+	}
+	return nil
+}
+
+// NewSimulation builds the world that the flags describe.
+func NewSimulation(a *app.App, protocols Simulators, f *Flags) (*Simulation, error) {
+	name, _, _ := strings.Cut(f.Protocol, ":")
+	p := protocols.lookup(name)
+	if p == nil {
+		return nil, app.UnknownName("--protocol", f.Protocol, protocols.names())
+	}
+	c, err := p.Begin(a, f)
+	if err != nil {
+		return nil, err
+	}
+	if f.Fault != "" && !p.hasFault(f.Fault) {
+		return nil, protocols.unknownFault(name, f.Fault)
+	}
+	s := &Simulation{Flags: f, Cast: c, World: sim.New(f.Seed), sentHash: sha256.New()}
+	if err := c.Enter(s); err != nil {
+		return nil, err
+	}
+	s.World.Watch(func(step *sim.Step) {
+		for _, t := range step.Out.Transmit {
+			_, _ = s.sentHash.Write(t.Bytes) // a hash never fails
+		}
+	})
+	return s, nil
+}
+
+func Noise(rng *rand.Rand, n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(rng.Uint32())
+	}
+	return b
+}
+
+func (s *Simulation) describe() string {
+	f := s.Flags
+	return fmt.Sprintf("%s, seed %d, loss %s, delay %s, jitter %s, dup %s", f.Protocol, f.Seed, f.Loss, f.Delay, f.Jitter, f.Dup)
+}

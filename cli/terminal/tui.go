@@ -1,0 +1,225 @@
+package terminal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/cli/app"
+	"github.com/ackscope/ackscope/cli/reader"
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/show"
+	"github.com/ackscope/ackscope/tui"
+)
+
+func TUICommand(a *app.App) *cobra.Command {
+	live, bounds := &reader.LiveFlags{}, &reader.WatchFlags{}
+	theme, filter := "", ""
+	c := &cobra.Command{
+		Use:   "tui [FILE...]",
+		Short: "Look through a capture in the terminal: flows, packets, what both sides knew",
+		Long: `tui opens captures, standard input or an interface in the terminal. The first screen is there
+before the capture is read through. ? lists every key, : takes commands, q goes back.
+
+Several captures are shown one at a time: :n goes to the next, :N to the one before, :file NAME
+to any.
+
+Of compressed files and pipes, what is read is kept in a temporary file without a name.
+
+--memory bounds what is kept, half for the state of flows, of which those that were silent
+longest are let go, and half for the index of packets.
+When that is full, the screens keep what they have, and say how much more has come.`,
+		Example: `  ackscope tui match.pcapng
+  ackscope tui -Y 'flow.rtt > 80ms' match.pcapng.zst
+  ssh server tcpdump -U -w - udp port 7777 | ackscope tui -
+  ackscope tui -i any`,
+		RunE: func(_ *cobra.Command, args []string) error { return look(a, live, bounds, theme, filter, args) },
+	}
+	live.Register(c)
+	a.Writes(c)
+	bounds.RegisterBounds(c, "; the others' packets stay", " (never)")
+	reader.JoinFlag(a, c)
+	reader.FilterFlag(a, c, &filter)
+	c.Flags().StringVar(&theme, "theme", "", "colours: `dark|light|mono` (default: as the terminal says, if it does)")
+	_ = c.RegisterFlagCompletionFunc("theme", app.CompleteWords("dark", "light", "mono"))
+	return c
+}
+
+func look(a *app.App, live *reader.LiveFlags, bounds *reader.WatchFlags, theme, filter string, args []string) error {
+	if live.List {
+		return reader.ListInterfaces(a)
+	}
+	if !app.IsTerminal(a.Out) {
+		return errors.New("tui: standard output is no terminal (`ackscope flows`, packets and state print)")
+	}
+	o, err := a.Options()
+	if err != nil {
+		return err
+	}
+	if _, err := reader.Compile(a, filter); err != nil {
+		return err
+	}
+	screens := &screens{app: a, bounds: bounds, analysis: o, options: screenOptions(a, theme, filter)}
+	if len(live.Devices) > 0 {
+		if len(args)+len(a.Flags.Read) > 0 {
+			return reader.ErrIAndFile
+		}
+		var in *capture.Input
+		stop, err := pipeLive(a, live, &in)
+		if err != nil {
+			return err
+		}
+		defer stop()
+		_, err = screens.show(in, true)
+		return err
+	}
+	list, err := reader.Recordings(a, args)
+	if err != nil {
+		return err
+	}
+	if len(list) > 1 && slices.Contains(a.Paths(args), "-") {
+		return errors.New("standard input among several captures can be looked at only once: expected files, or --join")
+	}
+	for _, r := range list {
+		screens.options.Files = append(screens.options.Files, r.Name())
+	}
+	for next := 0; ; {
+		r := list[next]
+		in, err := reader.Open(a, r, capture.KeepAll)
+		if err != nil {
+			return err
+		}
+		screens.options.File = next
+		if next, err = screens.show(in, slices.Contains(r.Paths, "-")); err != nil || next == screens.options.File {
+			return err
+		}
+	}
+}
+
+// screenOptions are what the screens are given, of whichever capture.
+func screenOptions(a *app.App, theme, filter string) tui.Options {
+	options := tui.Options{Table: a.Table(), Theme: theme, Filter: filter, Save: func(path string, in *capture.Input) (tui.Saver, error) {
+		// The screens end the program on signals themselves.
+		s, err := reader.BeginSave(a, "", path, "", reader.OriginOf(in), a.Outputs.Whole)
+		return saver{s}, err
+	}, Autopsy: func(f *analyze.Flow, end machine.Instant, each func(analyze.Sink)) []string {
+		return autopsyLines(a, f, end, each)
+	}}
+	if dir, err := os.UserConfigDir(); err == nil {
+		options.Config = filepath.Join(dir, "ackscope", "tui.json")
+	}
+	return options
+}
+
+// screens shows captures in the terminal, one at a time.
+type screens struct {
+	app      *app.App
+	bounds   *reader.WatchFlags
+	analysis analyze.Options
+	options  tui.Options
+}
+
+// show shows a capture until the user leaves: for the capture next, where that is
+// another one.
+func (s *screens) show(in *capture.Input, growing bool) (next int, err error) {
+	bounds, o := s.bounds, s.analysis
+	limits, memory, err := bounds.Limits(s.app, growing)
+	if err != nil {
+		return s.options.File, errors.Join(err, in.Close())
+	}
+	if growing && !bounds.Set("flow-idle") {
+		limits.Idle = 0 // what has ended is what one looks at
+	}
+	o.Limits = limits
+	if memory > 0 {
+		debug.SetMemoryLimit(memory)
+	}
+	store := tui.NewStore(in, o, growing)
+	store.Bound(int(memory / 2))
+	next, err = tui.Run(store, s.options)
+	return next, errors.Join(err, store.Stop())
+}
+
+// saver fits save to what the screens want.
+type saver struct{ *reader.Save }
+
+func (s saver) Write(f *capture.Frame) error { return s.Save.Write(f) }
+func (s saver) Close() error                 { return s.Save.Close(nil) }
+
+// pipeLive captures from an interface into a pipe of pcapng: what comes is then
+// kept and read again like any other pipe's.
+func pipeLive(a *app.App, live *reader.LiveFlags, in **capture.Input) (stop func(), err error) {
+	s, packets, err := live.Open(a)
+	if err != nil {
+		return nil, err
+	}
+	r, w := io.Pipe()
+	source := &reader.Feed{Source: s.Live, Most: reader.Least(packets, live.Count)}
+	go func() { w.CloseWithError(copyLive(a, source, s, live, w)) }()
+	*in, err = capture.Open([]string{"-"}, capture.Options{Keep: capture.KeepAll, Stdin: r})
+	stop = func() {
+		_ = r.Close()
+		s.Live.Stop()
+	}
+	if err != nil {
+		stop()
+		return nil, fmt.Errorf("-i %s: %w", live.Device(), err)
+	}
+	return stop, nil
+}
+
+// copyLive writes what is captured to w, and to the file of -w, until the end.
+func copyLive(a *app.App, source *reader.Feed, s *reader.Session, live *reader.LiveFlags, w io.Writer) error {
+	from := s.Origin()
+	if live.Write != "" {
+		var err error
+		if source.CopyTo, err = reader.NewStream(a, live.Write, live.Format, from); err != nil {
+			return err
+		}
+	}
+	pipe, err := capture.NewWriter(w, capture.WriterOptions{Application: "ackscope"})
+	if err != nil {
+		return err
+	}
+	// The screens open before the first packet comes: by what the file begins with.
+	if err := pipe.Flush(); err != nil {
+		return err
+	}
+	copied := &reader.Save{App: a, NG: pipe, From: from, IDs: map[[2]int]int{}}
+	var f capture.Frame
+	for err == nil {
+		if err = source.Next(&f); err == nil {
+			if err = copied.Write(&f); err == nil {
+				err = pipe.Flush()
+			}
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	if source.CopyTo != nil {
+		err = errors.Join(err, source.CopyTo.Close(nil))
+	}
+	return errors.Join(err, s.Live.Close())
+}
+
+// autopsyLines words how a connection ended, for protocols that have such pages.
+func autopsyLines(a *app.App, f *analyze.Flow, end machine.Instant, each func(analyze.Sink)) []string {
+	dead := a.NewEndings()
+	each(dead.Take)
+	for _, x := range dead.Ended(end) {
+		if x.Flow == f {
+			return strings.Split(strings.TrimRight(string(x.Page(show.Painter(true))), "\n"), "\n")
+		}
+	}
+	return nil
+}
