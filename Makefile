@@ -65,15 +65,15 @@ $(TOOLS)/golangci-lint: Makefile
 
 .PHONY: faults
 faults: ## every named fault of the references over seeds, losses and taps: what replay says against what could be said
-	ACKSCOPE_FAULTS=1 go test -count 1 -timeout 60m -v -run 'TestFaults$$' ./cmd/ackscope
+	ACKSCOPE_FAULTS=1 go test -count 1 -timeout 60m -v -run 'TestFaults$$' ./cli
 
 .PHONY: leaks
 leaks: ## 2,000 captures of marked bytes through anonymise: none is found in what it writes
-	ACKSCOPE_LEAKS=2000 go test -count 1 -timeout 30m -v -run 'TestNoLeaks$$' ./cmd/ackscope
+	ACKSCOPE_LEAKS=2000 go test -count 1 -timeout 30m -v -run 'TestNoLeaks$$' ./cli
 
 .PHONY: notes
 notes: ## the form of the Riptide notes over networks, endings and taps: what replay, state and events say against what happened
-	ACKSCOPE_NOTES=1 go test -count 1 -timeout 20m -v -run 'TestNotesForm$$' ./cmd/ackscope
+	ACKSCOPE_NOTES=1 go test -count 1 -timeout 20m -v -run 'TestNotesForm$$' ./cli
 
 .PHONY: same
 same: ## every command over every capture and over simulated ones, against the hashes in internal/same: for changes that change no output
@@ -103,7 +103,7 @@ golden: ## write the golden files anew from what the program prints: look at the
 CLISOAK ?= 20000
 .PHONY: clisoak
 clisoak: ## CLISOAK runs (20000) of commands over mutated captures, schemas, profiles, keys and journals; the largest configuration files
-	ACKSCOPE_CLISOAK=$(CLISOAK) go test -count 1 -timeout 120m -v -run 'TestCommandSoak|TestHostile|TestSecrets' ./cmd/ackscope
+	ACKSCOPE_CLISOAK=$(CLISOAK) go test -count 1 -timeout 120m -v -run 'TestCommandSoak|TestHostile|TestSecrets' ./cli
 	ACKSCOPE_CLISOAK=2000 go test -count 1 -timeout 60m -run 'TestMemory' ./schema/yamlfile
 
 .PHONY: soak

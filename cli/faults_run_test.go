@@ -88,7 +88,7 @@ func flagsOf(t *testing.T, x faultOf, seed int, loss string) (f simulate.Flags, 
 	usual("--duration", "8s")
 	args = append(args, "--fault", x.Name, "--seed", fmt.Sprint(seed))
 	set := pflag.NewFlagSet("simulate", pflag.ContinueOnError)
-	f.Register(set)
+	f.Register(set, known.Simulators())
 	if err := set.Parse(args); err != nil {
 		t.Fatal(err)
 	}
@@ -311,16 +311,16 @@ func (r *faultRun) replayed(t *testing.T, at int) map[int]replayObject {
 	vantage := "between"
 	switch r.place(at) {
 	case "a":
-		vantage = sideOf(t, path, simulate.SimulationAddrs[0].Addr())
+		vantage = sideOf(t, path, simulate.Addrs[0].Addr())
 	case "b":
-		vantage = sideOf(t, path, simulate.SimulationAddrs[1].Addr())
+		vantage = sideOf(t, path, simulate.Addrs[1].Addr())
 	}
 	args := []string{"replay", "--json", "-q", "--vantage", vantage, path}
 	if r.line.protocol == "riptide" || r.line.protocol == "notes" {
 		args = append(args, "--behaviour", r.behaviour())
 	}
 	if r.line.protocol == "gaffer" { // of a run that loses nearly all, too little is acked to know it by
-		args = append(args, "--profiles", messagesFile, "-d", fmt.Sprintf("udp.port==%d,%s", simulate.SimulationAddrs[1].Port(), r.flags.Protocol))
+		args = append(args, "--profiles", messagesFile, "-d", fmt.Sprintf("udp.port==%d,%s", simulate.Addrs[1].Port(), r.flags.Protocol))
 	}
 	var out, trouble bytes.Buffer
 	if code := runKnown(args, app.Streams{Out: &out, Err: &trouble}); code > 1 {
@@ -332,7 +332,7 @@ func (r *faultRun) replayed(t *testing.T, at int) map[int]replayObject {
 		if err := json.Unmarshal([]byte(line), &o); err != nil {
 			t.Fatal(err)
 		}
-		if strings.HasPrefix(o.Addr, simulate.SimulationAddrs[r.side].Addr().String()+":") {
+		if strings.HasPrefix(o.Addr, simulate.Addrs[r.side].Addr().String()+":") {
 			found[o.Flow] = o
 		} else if o.Verdict == "diverges" {
 			t.Errorf("%s: tap at %s: the honest side %s (%s) diverges: %s at frame %d", r, r.place(at), o.Side, o.Addr, o.Rule, o.Frame)

@@ -63,7 +63,7 @@ func inProcess(args ...string) (code int, out, complaint string) {
 // options of the section, and the strings in Riptide's messages.
 func hostileCapture(t *testing.T, dir, name string) string {
 	t.Helper()
-	in, err := capture.Open([]string{filepath.Join("..", "..", "testdata", "hostile", "inj.pcapng")}, capture.Options{})
+	in, err := capture.Open([]string{filepath.Join("..", "testdata", "hostile", "inj.pcapng")}, capture.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

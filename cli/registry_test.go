@@ -11,7 +11,7 @@ import (
 )
 
 // known is what cmd/ackscope brings to the command line.
-var known = protocol.Registry{gaffer.Gaffer, riptide.Riptide, srdp.SRDP}
+var known = protocol.Registry{gaffer.Protocol, riptide.Protocol, srdp.Protocol}
 
 func protocols() *dissect.Registry { return known.Descriptors() }
 

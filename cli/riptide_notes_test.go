@@ -67,7 +67,7 @@ func runNotes(t *testing.T, dir, protocol, options string, seed int) *notesRun {
 	}
 	var flags simulate.Flags
 	set := pflag.NewFlagSet("simulate", pflag.ContinueOnError)
-	flags.Register(set)
+	flags.Register(set, known.Simulators())
 	if err := set.Parse(r.args); err != nil {
 		t.Fatal(err)
 	}
@@ -228,7 +228,7 @@ func (r *notesRun) hold(t *testing.T) {
 		}
 		for _, o := range r.asks(t, "events", "--json", "--vantage", vantage, r.paths[at]) {
 			word, host := o["event"], "client1"
-			if o["addr"] == simulate.SimulationAddrs[1].String() {
+			if o["addr"] == simulate.Addrs[1].String() {
 				host = "server"
 			}
 			if o["certainty"] == "certain" && (word == "connected" || word == "disconnected") && !r.happened(host, word.(string), o["sequence"].(float64)) {

@@ -155,7 +155,7 @@ func passing(t *testing.T, path string, filters []string) map[string]sum {
 		t.Fatal(err)
 	}
 	defer in.Close()
-	sums, src, decoder := map[string]sum{}, &reader.Feed{Source: in}, capture.NewDecoder(capture.DecodeOptions{})
+	sums, src, decoder := map[string]sum{}, reader.Of(in), capture.NewDecoder(capture.DecodeOptions{})
 	var f capture.Frame
 	var p capture.Packet
 	var reading filter.Reading

@@ -248,9 +248,9 @@ func TestWhatIf(t *testing.T) {
 			if len(told) != 2 {
 				t.Fatalf("%d sides, expected 2", len(told))
 			}
-			near := simulate.SimulationAddrs[0].Addr().String()
+			near := simulate.Addrs[0].Addr().String()
 			if c.first.Tap == "b" {
-				near = simulate.SimulationAddrs[1].Addr().String()
+				near = simulate.Addrs[1].Addr().String()
 			}
 			// How the frames of two games at another rate lie to each other nobody knows.
 			frame := 0.0

@@ -14,6 +14,7 @@ import (
 // readable is the longest line of running text on a terminal.
 const readable = 100
 
+// ExplainCommand builds `ackscope explain`: what a rule means.
 func ExplainCommand(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:     "explain [RULE]",

@@ -13,6 +13,7 @@ import (
 	"github.com/ackscope/ackscope/show"
 )
 
+// FieldsCommand builds `ackscope fields`: what filters and columns can name.
 func FieldsCommand(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "fields [NAME...]",

@@ -14,6 +14,7 @@ import (
 	"github.com/ackscope/ackscope/show"
 )
 
+// ProtocolsCommand builds `ackscope protocols`: what is known, and each profile as a file to start from.
 func ProtocolsCommand(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "protocols [NAME[:PROFILE]]",

@@ -18,6 +18,7 @@ import (
 	"github.com/ackscope/ackscope/printable"
 )
 
+// SchemaNames lists the outputs that have a schema, sorted.
 func SchemaNames() (names []string) {
 	for _, s := range export.Schemas() {
 		names = append(names, s.Name)
@@ -34,6 +35,7 @@ func JSONRefused(c *cobra.Command) error {
 	return fmt.Errorf("--json: %s prints no objects (`ackscope schema` has what others print)", c.CommandPath())
 }
 
+// SchemaCommand builds `ackscope schema`: JSON Schemas of what --json prints.
 func SchemaCommand(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema [COMMAND]",
@@ -67,6 +69,7 @@ has one; docs/tables.md says the same for people.`,
 	}
 }
 
+// ManCommand builds `ackscope man`: manual pages.
 func ManCommand(a *app.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "man FOLDER",

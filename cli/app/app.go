@@ -61,6 +61,7 @@ func (a *App) Writer() *bufio.Writer {
 	return a.buffered
 }
 
+// Flush hands on what was printed to the system.
 func (a *App) Flush() error {
 	if a.buffered == nil {
 		return nil

@@ -39,6 +39,7 @@ func (c *Columns) Add(s show.Style, fill func(to []byte) []byte) {
 	c.cells = append(c.cells, cell{from, len(c.text), s})
 }
 
+// Str appends text as the next cell of the row.
 func (c *Columns) Str(s show.Style, text string) {
 	c.Add(s, func(to []byte) []byte { return append(to, text...) })
 }
@@ -127,6 +128,7 @@ func finish(line []byte) []byte {
 	return append(line, '\n')
 }
 
+// AppendBlanks appends n blanks.
 func AppendBlanks(to []byte, n int) []byte {
 	for range n {
 		to = append(to, ' ')

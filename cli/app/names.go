@@ -16,6 +16,7 @@ func CompleteWords(words ...string) cobra.CompletionFunc {
 	return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
 }
 
+// ParseSeverity reads note, warn or error.
 func ParseSeverity(word string) (machine.Severity, bool) {
 	for _, s := range []machine.Severity{machine.Note, machine.Warn, machine.Error} {
 		if s.String() == word {

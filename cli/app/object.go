@@ -18,6 +18,7 @@ type Object struct {
 	clock export.Clock
 }
 
+// Begin begins an object.
 func (o *Object) Begin() { o.Buf = append(o.Buf[:0], '{') }
 
 // End writes the object to w.
@@ -27,6 +28,7 @@ func (o *Object) End(w *bufio.Writer) error {
 	return err
 }
 
+// Key writes a key; its value follows.
 func (o *Object) Key(k string) {
 	if len(o.Buf) > 1 && o.Buf[len(o.Buf)-1] != '{' {
 		o.Buf = append(o.Buf, ',')
@@ -36,6 +38,7 @@ func (o *Object) Key(k string) {
 	o.Buf = append(o.Buf, '"', ':')
 }
 
+// Str writes a text.
 func (o *Object) Str(k, v string) { o.Key(k); o.Buf = export.AppendString(o.Buf, v) }
 
 // Word is str, but null for the empty string.
@@ -54,10 +57,17 @@ func (o *Object) File(name string) {
 	}
 }
 
+// Uint writes a whole number.
 func (o *Object) Uint(k string, v uint64) { o.Key(k); o.Buf = strconv.AppendUint(o.Buf, v, 10) }
-func (o *Object) Int(k string, v int64)   { o.Key(k); o.Buf = strconv.AppendInt(o.Buf, v, 10) }
-func (o *Object) Bool(k string, v bool)   { o.Key(k); o.Buf = strconv.AppendBool(o.Buf, v) }
-func (o *Object) Null(k string)           { o.Key(k); o.Buf = append(o.Buf, "null"...) }
+
+// Int writes a whole number.
+func (o *Object) Int(k string, v int64) { o.Key(k); o.Buf = strconv.AppendInt(o.Buf, v, 10) }
+
+// Bool writes true or false.
+func (o *Object) Bool(k string, v bool) { o.Key(k); o.Buf = strconv.AppendBool(o.Buf, v) }
+
+// Null writes null.
+func (o *Object) Null(k string) { o.Key(k); o.Buf = append(o.Buf, "null"...) }
 
 // Float writes v with at most digits decimals; null where it is not a number.
 func (o *Object) Float(k string, v float64, digits int) {
@@ -92,6 +102,7 @@ func (o *Object) Time(k string, t machine.Instant) {
 	o.Buf = append(o.Buf, '"')
 }
 
+// Addr writes ADDRESS:PORT.
 func (o *Object) Addr(k string, a netip.AddrPort) {
 	o.Key(k)
 	o.Buf = append(o.Buf, '"')

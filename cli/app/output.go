@@ -28,6 +28,7 @@ func (a *App) Writes(c *cobra.Command) {
 // modeFlag reads --mode.
 type modeFlag struct{ of *outfile.Outputs }
 
+// String implements pflag.Value.
 func (m modeFlag) String() string {
 	if m.of == nil || m.of.Mode == nil {
 		return ""
@@ -35,8 +36,10 @@ func (m modeFlag) String() string {
 	return fmt.Sprintf("%04o", *m.of.Mode)
 }
 
+// Type implements pflag.Value.
 func (m modeFlag) Type() string { return "OCTAL" }
 
+// Set implements pflag.Value.
 func (m modeFlag) Set(text string) error {
 	n, err := strconv.ParseUint(text, 8, 16)
 	if err != nil || n > 0o777 {

@@ -13,6 +13,7 @@ import (
 	"github.com/ackscope/ackscope/show"
 )
 
+// AnonymiseCommand builds `ackscope anonymise`.
 func AnonymiseCommand(a *app.App) *cobra.Command {
 	var secret secretFlags
 	var o anonymise.Options
@@ -59,25 +60,25 @@ What was replaced by what is printed: keep it as you keep the original.`,
 	return c
 }
 
+// Anonymise writes the capture from anew as to, without what must not leave.
 func Anonymise(a *app.App, from, to string, o anonymise.Options) error {
 	analysis, err := a.Options()
 	if err != nil {
 		return err
 	}
 	o.Room = a.Share(4)
-	in, err := capture.Open([]string{from}, capture.Options{Keep: capture.KeepPipes, Stdin: a.In})
+	source, err := reader.Open(a, reader.File(from), reader.Options{Keep: capture.KeepPipes, Passes: 3})
 	if err != nil {
 		return err
 	}
-	defer in.Close()
+	defer source.Close()
 	a.Reading([]string{from})
-	out, err := reader.NewSave(a, "", to, reader.Origin{Of: nameless(in)})
+	out, err := reader.NewSave(a, "", to, reader.Origin{Of: nameless(source.In)})
 	if err != nil {
 		return err
 	}
-	source := &reader.Feed{Source: in, Progress: reader.NewProgress(a, in, 3)}
 	report, err := anonymise.Run(source, analysis, o, func(f *capture.Frame) error { return out.Write(f) })
-	source.Progress.Done()
+	source.Done()
 	if report == nil {
 		return errors.Join(err, out.Abort())
 	}

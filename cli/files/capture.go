@@ -14,6 +14,7 @@ import (
 	"github.com/ackscope/ackscope/show"
 )
 
+// CaptureCommand builds `ackscope capture`.
 func CaptureCommand(a *app.App) *cobra.Command {
 	live, watch := &reader.LiveFlags{}, &reader.WatchFlags{}
 	var conditions []string
@@ -72,46 +73,46 @@ func captureLive(a *app.App, live *reader.LiveFlags, watch *reader.WatchFlags, c
 	}
 	switch {
 	case row != nil:
-		r.Feed.CopyTo, err = reader.NewRotation(a, row, format, r.Live.Origin())
+		r.Reader.Save, err = reader.NewRotation(a, row, format, r.Reader.Live.Origin())
 	case write != "":
-		r.Feed.CopyTo, err = reader.NewStream(a, write, format, r.Live.Origin())
+		r.Reader.Save, err = reader.NewStream(a, write, format, r.Reader.Live.Origin())
 	}
 	if err != nil {
-		return errors.Join(err, r.Live.Live.Close())
+		return errors.Join(err, r.Reader.Live.Group.Close())
 	}
-	if r.Feed.CopyTo != nil {
-		r.Feed.CopyTo.Counts = r.Live.Live.Statistics
+	if r.Reader.Save != nil {
+		r.Reader.Save.Counts = r.Reader.Live.Group.Statistics
 	}
 	analyses := watch.Metrics != "" || r.Alerts != nil
 	if analyses {
-		r.Feed.Lost = func(err error) { r.Warn(reader.UnsavedText(err)) }
+		r.Reader.Lost = func(err error) { r.Warn(reader.UnsavedText(err)) }
 	}
-	t := &tally{app: a, session: r.Live, each: r.Each, visible: !a.Flags.Quiet && app.IsTerminal(a.Err)}
-	r.Live.Idle = func() { r.Feed.Flush(); t.tick() }
+	t := &tally{app: a, session: r.Reader.Live, each: r.Each, visible: !a.Flags.Quiet && app.IsTerminal(a.Err)}
+	r.Reader.Live.Idle = func() { r.Reader.Flush(); t.tick() }
 	r.OnFrame = func(*capture.Frame) {
-		if r.Feed.Frames&(1<<10-1) == 0 {
+		if r.Reader.Frames&(1<<10-1) == 0 {
 			t.tick()
 		}
-		if r.Feed.CopyErr != nil && r.Err == nil && !analyses { // of a flush while it waited
-			r.Err = r.Feed.CopyErr
+		if r.Reader.SaveErr != nil && r.Err == nil && !analyses { // of a flush while it waited
+			r.Err = r.Reader.SaveErr
 		}
 	}
 	if analyses {
 		o, optionsErr := a.Options()
 		if optionsErr != nil {
-			return errors.Join(optionsErr, r.Live.Live.Close())
+			return errors.Join(optionsErr, r.Reader.Live.Group.Close())
 		}
 		_, err = r.Run(o)
 	} else {
 		err = r.Count()
 	}
 	t.wipe()
-	st, closeErr := r.Live.Close(a, r.Feed.Frames)
-	if r.Feed.CopyTo != nil && r.Feed.CopyErr == nil {
-		closeErr = errors.Join(closeErr, r.Feed.CopyTo.Close(st))
+	st, closeErr := r.Reader.EndLive()
+	if r.Reader.Save != nil && r.Reader.SaveErr == nil {
+		closeErr = errors.Join(closeErr, r.Reader.Save.Close(st))
 	}
-	if !errors.Is(err, r.Feed.CopyErr) {
-		err = errors.Join(err, r.Feed.CopyErr)
+	if !errors.Is(err, r.Reader.SaveErr) {
+		err = errors.Join(err, r.Reader.SaveErr)
 	}
 	return errors.Join(err, closeErr, t.totals(st))
 }
@@ -137,7 +138,7 @@ func (t *tally) tick() {
 	}
 	t.shown, t.drawn = now, true
 	var frames, dropped uint64
-	st, err := t.session.Live.Statistics()
+	st, err := t.session.Group.Statistics()
 	if err != nil {
 		return // the end tells
 	}
@@ -158,7 +159,7 @@ func (t *tally) totals(st []capture.Statistics) error {
 	if !t.app.Flags.JSON {
 		return nil
 	}
-	for i, in := range t.session.Live.Interfaces() {
+	for i, in := range t.session.Group.Interfaces() {
 		if i >= len(st) {
 			break
 		}

@@ -33,6 +33,7 @@ type exportFlags struct {
 	flows    []string
 }
 
+// ExportCommand builds `ackscope export` and its formats.
 func ExportCommand(a *app.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "export",

@@ -59,19 +59,19 @@ func exportPcapng(a *app.App, f *exportFlags, args []string) error {
 	if err := notes.Sort(); err != nil {
 		return err
 	}
-	if err := in.Rewind(); err != nil {
+	if err := in.In.Rewind(); err != nil {
 		return err
 	}
 	return a.SaveFile("-o", f.out, outfile.Payload, a.Paths(args), func(w io.Writer) error {
-		s := &reader.Save{App: a, From: reader.OriginOf(in), Format: reader.FormatNG, Out: w}
-		if err := s.Begin(f.out); err != nil {
+		s, err := reader.NewSaveInto(a, w, reader.OriginOf(in.In))
+		if err != nil {
 			return err
 		}
 		var list []export.Note
 		var comments []string
 		var frame capture.Frame
 		for {
-			if err := in.Next(&frame); errors.Is(err, io.EOF) {
+			if err := in.In.Next(&frame); errors.Is(err, io.EOF) {
 				break
 			} else if err != nil {
 				if a.Tolerated(err) {
@@ -140,7 +140,7 @@ func exportWireshark(a *app.App, f *exportFlags, args []string) error {
 		if err := l.Run(args); err != nil {
 			return errors.Join(err, s.Abandon())
 		}
-		return s.Close(l.Feed.Frames)
+		return s.Close(l.Reader.Frames)
 	})
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/ackscope/ackscope/show"
 )
 
+// MergeCommand builds `ackscope merge`.
 func MergeCommand(a *app.App) *cobra.Command {
 	var f mergeFlags
 	c := &cobra.Command{
@@ -64,18 +65,20 @@ func mergeFiles(a *app.App, args []string, f *mergeFlags) error {
 	if err != nil {
 		return err
 	}
-	var in [2]*capture.Input
-	var feeds [2]*reader.Feed
+	passes := 2
+	if f.report != "" {
+		passes += reportPasses
+	}
+	var in [2]*reader.Reader
 	for i, path := range paths {
-		if in[i], err = capture.Open([]string{path}, capture.Options{Keep: capture.KeepPipes, Stdin: a.In}); err != nil {
+		if in[i], err = reader.Open(a, reader.File(path), reader.Options{Keep: capture.KeepPipes, Passes: passes}); err != nil {
 			return err
 		}
 		defer in[i].Close()
-		feeds[i] = &reader.Feed{Source: in[i], Progress: reader.NewProgress(a, in[i], 2)}
 	}
-	m, err := merge.Merge(feeds[0], feeds[1], o)
-	for _, x := range feeds {
-		x.Progress.Done()
+	m, err := merge.Merge(in[0], in[1], o)
+	for _, x := range in {
+		x.Done()
 	}
 	if m == nil || len(m.Pairs) == 0 {
 		return err
@@ -120,7 +123,7 @@ func mergeFiles(a *app.App, args []string, f *mergeFlags) error {
 }
 
 // reportMerged writes what the captures tell together, and tap A's flows, as a page.
-func reportMerged(a *app.App, p *mergePrinter, in [2]*capture.Input, to io.Writer, format string) error {
+func reportMerged(a *app.App, p *mergePrinter, in [2]*reader.Reader, to io.Writer, format string) error {
 	o, err := a.Options()
 	if err != nil {
 		return err
@@ -128,7 +131,7 @@ func reportMerged(a *app.App, p *mergePrinter, in [2]*capture.Input, to io.Write
 	if err := in[0].Rewind(); err != nil {
 		return err
 	}
-	r, ended := gather(a, in[0], &reader.Recording{Paths: []string{p.names[0]}, Files: 1}, o, &reportFlags{flows: mergedFlows, replay: true})
+	r, ended := gather(a, in[0], reader.File(p.names[0]), o, &reportFlags{flows: mergedFlows, replay: true})
 	if r == nil {
 		return ended
 	}
@@ -145,12 +148,12 @@ func reportMerged(a *app.App, p *mergePrinter, in [2]*capture.Input, to io.Write
 const mergedFlows = 8
 
 // writeMerged writes both captures as one.
-func writeMerged(a *app.App, m *merge.Merged, in [2]*capture.Input, to string) error {
-	from := reader.Origin{Files: []reader.OriginFile{{In: in[0]}, {In: in[1]}}, Of: func(tap, index int) capture.Interface {
-		x := reader.OriginOf(in[tap]).Of(0, index)
+func writeMerged(a *app.App, m *merge.Merged, in [2]*reader.Reader, to string) error {
+	from := reader.Origin{Files: []reader.OriginFile{{In: in[0].In}, {In: in[1].In}}, Of: func(tap, index int) capture.Interface {
+		x := reader.OriginOf(in[tap].In).Of(0, index)
 		letter := string(rune('A' + tap))
 		if x.Name == "" {
-			x.Name = printable.String(in[tap].FileName(0))
+			x.Name = printable.String(in[tap].In.FileName(0))
 		}
 		x.Name = letter + ": " + x.Name
 		x.Resolution = capture.Nanoseconds // of moved times

@@ -26,6 +26,7 @@ type reportFlags struct {
 	replay bool
 }
 
+// ReportCommand builds `ackscope report`.
 func ReportCommand(a *app.App) *cobra.Command {
 	var f reportFlags
 	c := &cobra.Command{
@@ -88,10 +89,13 @@ func reportOnAll(a *app.App, args []string, f *reportFlags) error {
 	}), failed)
 }
 
+// reportPasses is how often a capture is read for a report: to learn, to gather, to replay.
+const reportPasses = 3
+
 // reportOn adds a recording to a report; told says that it did. The errors are
 // of reading and of writing.
 func reportOn(a *app.App, page *report.Page, from *reader.Recording, o analyze.Options, f *reportFlags) (told bool, reading, writing error) {
-	in, err := reader.Open(a, from, capture.KeepPipes)
+	in, err := reader.Open(a, from, reader.Options{Keep: capture.KeepPipes, Passes: reportPasses})
 	if err != nil {
 		return false, err, nil
 	}
@@ -105,9 +109,8 @@ func reportOn(a *app.App, page *report.Page, from *reader.Recording, o analyze.O
 
 // gather reads the capture for a report. The error is a failure where there is
 // no report, and how reading ended where there is one.
-func gather(a *app.App, in *capture.Input, from *reader.Recording, o analyze.Options, f *reportFlags) (*report.Report, error) {
-	src := &reader.Feed{Source: in, Progress: reader.NewProgress(a, in, 3)}
-	defer src.Progress.Done()
+func gather(a *app.App, src *reader.Reader, from *reader.Recording, o analyze.Options, f *reportFlags) (*report.Report, error) {
+	defer src.Done()
 	first, err := analyze.Learn(src, o)
 	if err != nil {
 		return nil, err

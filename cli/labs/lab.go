@@ -43,6 +43,7 @@ type Protocol struct {
 	Remembered []string
 }
 
+// Command builds `ackscope lab`, with a command for each protocol.
 func Command(a *app.App, protocols []*Protocol) *cobra.Command {
 	var play string
 	c := &cobra.Command{

@@ -18,6 +18,7 @@ import (
 	"github.com/ackscope/ackscope/show"
 )
 
+// EventsCommand builds `ackscope events`.
 func EventsCommand(a *app.App) *cobra.Command {
 	live, watch, text := &reader.LiveFlags{}, &reader.WatchFlags{}, ""
 	c := &cobra.Command{

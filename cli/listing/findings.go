@@ -16,6 +16,7 @@ import (
 	"github.com/ackscope/ackscope/show"
 )
 
+// FindingsCommand builds `ackscope findings`.
 func FindingsCommand(a *app.App) *cobra.Command {
 	live, watch, failOn, text := &reader.LiveFlags{}, &reader.WatchFlags{}, "", ""
 	c := &cobra.Command{

@@ -15,6 +15,7 @@ import (
 	"github.com/ackscope/ackscope/show"
 )
 
+// FlowsCommand builds `ackscope flows`.
 func FlowsCommand(a *app.App) *cobra.Command {
 	live, watch, text := &reader.LiveFlags{}, &reader.WatchFlags{}, ""
 	c := &cobra.Command{
@@ -148,22 +149,22 @@ func analyzeOnce(a *app.App, live *reader.LiveFlags, from *reader.Recording, pic
 	if err := live.Check(); err != nil {
 		return nil, err
 	}
-	in, err := reader.Open(a, from, capture.KeepNothing)
+	f, err := reader.Open(a, from, reader.Options{Keep: capture.KeepNothing, Passes: 1})
 	if err != nil {
 		return nil, err
 	}
-	defer in.Close()
-	f := &reader.Feed{Source: in, Most: live.Left(), Progress: reader.NewProgress(a, in, 1)}
+	defer f.Close()
+	f.Most = live.Left()
 	if live.Write != "" {
-		if f.CopyTo, err = reader.NewCopy(a, live.Write, live.Format, in); err != nil {
+		if f.Save, err = reader.NewCopy(a, live.Write, live.Format, f.In); err != nil {
 			return nil, err
 		}
 	}
 	s, err := analyze.Run(f, o)
-	f.Progress.Done()
+	f.Done()
 	live.Counted += f.Frames
-	if f.CopyTo != nil {
-		if closeErr := f.CopyTo.CloseAfter(err, nil); closeErr != nil {
+	if f.Save != nil {
+		if closeErr := f.Save.CloseAfter(err, nil); closeErr != nil {
 			err = errors.Join(a.Ended(err), closeErr)
 		}
 	}

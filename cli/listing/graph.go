@@ -27,6 +27,7 @@ type graphFlags struct {
 	rows int
 }
 
+// GraphCommand builds `ackscope graph`.
 func GraphCommand(a *app.App) *cobra.Command {
 	var f graphFlags
 	c := &cobra.Command{
@@ -147,13 +148,11 @@ func seriesOf(a *app.App, from *reader.Recording, number int) (*analyze.Flow, *g
 	if err != nil {
 		return nil, nil, err
 	}
-	in, err := reader.Open(a, from, capture.KeepPipes)
+	src, err := reader.Open(a, from, reader.Options{Keep: capture.KeepPipes, Passes: 2})
 	if err != nil {
 		return nil, nil, err
 	}
-	defer in.Close()
-	src := &reader.Feed{Source: in, Progress: reader.NewProgress(a, in, 2)}
-	defer src.Progress.Done()
+	defer src.Close()
 	s, err := analyze.Learn(src, o)
 	if err != nil {
 		return nil, nil, err

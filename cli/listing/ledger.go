@@ -15,6 +15,7 @@ import (
 	"github.com/ackscope/ackscope/show"
 )
 
+// LedgerCommand builds `ackscope ledger`.
 func LedgerCommand(a *app.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "ledger [FILE...]",

@@ -16,6 +16,7 @@ import (
 	"github.com/ackscope/ackscope/show"
 )
 
+// MessagesCommand builds `ackscope messages`.
 func MessagesCommand(a *app.App) *cobra.Command {
 	text := ""
 	c := &cobra.Command{

@@ -31,6 +31,7 @@ type packetFlags struct {
 	once    bool
 }
 
+// PacketsCommand builds `ackscope packets`.
 func PacketsCommand(a *app.App) *cobra.Command {
 	f := &packetFlags{}
 	c := &cobra.Command{

@@ -14,6 +14,7 @@ type seriesSink struct {
 	Ledger ledger.Ledger
 }
 
+// NewSeriesSink follows no flow yet.
 func NewSeriesSink() *seriesSink {
 	s := &seriesSink{Flows: map[int]*graph.Flow{}}
 	s.Ledger.Spent = func(f *analyze.Flow, from machine.Side, at machine.Instant, c *ledger.Cost) {
@@ -27,6 +28,7 @@ func NewSeriesSink() *seriesSink {
 // Follow has the series of a flow gathered, which the first run has met.
 func (s *seriesSink) Follow(f *analyze.Flow) { s.Flows[f.ID] = graph.NewFlow(f.First, f.Last) }
 
+// Take is the analyze.Sink.
 func (s *seriesSink) Take(r *analyze.Record) {
 	s.Ledger.Take(r)
 	if r.Flow == nil {

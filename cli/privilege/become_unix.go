@@ -12,7 +12,7 @@ import (
 // user 0 there are no capabilities. Root that stays root keeps them.
 func become(who identity) error {
 	now := current()
-	if now.uid.all(who.uid) && now.gid.all(who.gid) {
+	if now.uid.all(who.UID) && now.gid.all(who.GID) {
 		return nil
 	}
 	if who.groups != nil {
@@ -20,13 +20,13 @@ func become(who identity) error {
 			return os.NewSyscallError("setgroups", err)
 		}
 	}
-	if err := syscall.Setregid(who.gid, who.gid); err != nil { // the saved id follows
+	if err := syscall.Setregid(who.GID, who.GID); err != nil { // the saved id follows
 		return os.NewSyscallError("setregid", err)
 	}
-	if err := syscall.Setreuid(who.uid, who.uid); err != nil {
+	if err := syscall.Setreuid(who.UID, who.UID); err != nil {
 		return os.NewSyscallError("setreuid", err)
 	}
-	if now = current(); !now.uid.all(who.uid) || !now.gid.all(who.gid) {
+	if now = current(); !now.uid.all(who.UID) || !now.gid.all(who.GID) {
 		return fmt.Errorf("the system still tells of user ids %v, group ids %v", now.uid, now.gid)
 	}
 	return nil

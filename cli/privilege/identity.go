@@ -18,6 +18,7 @@ type Options struct {
 	KeepRoot bool
 }
 
+// Register adds the flags.
 func (f *Options) Register(p *pflag.FlagSet) {
 	p.StringVarP(&f.User, "relinquish-privileges", "Z", "",
 		"once the sockets are open, go on as this `USER`, or as UID:GID (default: who called sudo)")

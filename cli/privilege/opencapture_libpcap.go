@@ -10,9 +10,9 @@ import (
 	"github.com/ackscope/ackscope/capture/libpcap"
 )
 
-// openCapture opens interfaces through libpcap, which opens and sets them up in one
+// OpenCapture opens interfaces through libpcap, which opens and sets them up in one
 // call: the whole process then becomes the user who goes on.
-func openCapture(list []afpacket.Options, flags *privilegeFlags) (afpacket.Group, error) {
+func OpenCapture(list []afpacket.Options, flags *Options) (afpacket.Group, error) {
 	who, err := flags.successor(current())
 	if err != nil {
 		return nil, err
@@ -22,7 +22,7 @@ func openCapture(list []afpacket.Options, flags *privilegeFlags) (afpacket.Group
 		return nil, err
 	}
 	if err := become(who); err != nil {
-		return nil, errors.Join(fmt.Errorf("going on as user %d, group %d: %w", who.uid, who.gid, err), group.Close())
+		return nil, errors.Join(fmt.Errorf("going on as user %d, group %d: %w", who.UID, who.GID, err), group.Close())
 	}
 	return group, nil
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/ackscope/ackscope/capture/afpacket"
 )
 
-// openWithLeast has nothing to give up where there is no live capture.
-func openWithLeast([]afpacket.Options, *privilegeFlags) error { return nil }
+// OpenWithLeast has nothing to give up where there is no live capture.
+func OpenWithLeast([]afpacket.Options, *Options) error { return nil }
 
 // current gives the credentials of this process; the saved ids are not told here.
 func current() (c credentials) {

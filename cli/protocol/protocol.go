@@ -70,18 +70,21 @@ func (r Registry) Endings() app.Endings {
 // allEndings are those of several protocols, each of which looks at its own flows.
 type allEndings []app.Endings
 
+// Take implements app.Endings.
 func (l allEndings) Take(r *analyze.Record) {
 	for _, x := range l {
 		x.Take(r)
 	}
 }
 
+// Forget implements app.Endings.
 func (l allEndings) Forget(f *analyze.Flow, why analyze.Reason) {
 	for _, x := range l {
 		x.Forget(f, why)
 	}
 }
 
+// Ended implements app.Endings.
 func (l allEndings) Ended(at machine.Instant) (list []app.Ending) {
 	for _, x := range l {
 		list = append(list, x.Ended(at)...)

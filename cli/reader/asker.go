@@ -22,7 +22,7 @@ type Asker struct {
 	record filter.Record
 	Err    error // of reading a frame again
 
-	source   *Feed // that is read, where the filter asks for frames
+	source   *Reader // that is read, where the filter asks for frames
 	reading  filter.Reading
 	timeline *analyze.Timeline                 // nil where the filter asks for no frame
 	times    []machine.Instant                 // by the timeline's entries
@@ -54,9 +54,9 @@ const (
 // All reports whether everything passes.
 func (k *Asker) All() bool { return k.filter.String() == "" }
 
-// Study begins a recording: it is app.study, with what the filter needs beside it. findings says that
+// Study begins a recording: it is reader.Study, with what the filter needs beside it. findings says that
 // anomalies are to be known before the facts that their frames show.
-func (k *Asker) Study(from *Recording, findings bool, sink analyze.Sink) (*analyze.Session, *capture.Input, error) {
+func (k *Asker) Study(from *Recording, findings bool, sink analyze.Sink) (*analyze.Session, *Reader, error) {
 	k.Begin(from)
 	scope := k.filter.Scope()
 	frames, hindsight := scope&(filter.OfPacket|filter.OfAddress) != 0, findings && scope&filter.OfFinding != 0
@@ -74,26 +74,25 @@ func (k *Asker) Study(from *Recording, findings bool, sink analyze.Sink) (*analy
 	if hindsight {
 		passes = 3
 	}
-	in, err := Open(k.app, from, keep)
+	src, err := Open(k.app, from, Options{Keep: keep, Passes: passes})
 	if err != nil {
 		return nil, nil, err
 	}
-	src := &Feed{Source: in, Progress: NewProgress(k.app, in, passes)}
-	defer src.Progress.Done()
+	defer src.Done()
 	first, err := analyze.Learn(src, o)
 	if err != nil {
-		return nil, in, err
+		return nil, src, err
 	}
 	o.Survey = first.Survey()
 	if hindsight {
 		if err := errors.Join(k.gather(src, o), k.Err); err != nil {
-			return nil, in, err
+			return nil, src, err
 		}
 	}
 	o.Sink = sink
 	if frames {
 		k.source = src
-		k.timeline = analyze.NewTimeline(in)
+		k.timeline = analyze.NewTimeline(src.In)
 		o.Fed = k.enter
 		o.Gone = func(f *analyze.Flow, why analyze.Reason) {
 			k.app.LetGo(f, why)
@@ -115,7 +114,7 @@ func (k *Asker) Study(from *Recording, findings bool, sink analyze.Sink) (*analy
 	err = s.Drive(src, capture.NewDecoder(o.Decode))
 	s.Finish()
 	k.reading.Start = src.Start
-	return s, in, err
+	return s, src, err
 }
 
 // Begin forgets what was read of the recording before.
@@ -124,7 +123,7 @@ func (k *Asker) Begin(from *Recording) {
 }
 
 // gather notes which frames show what, and begins the source anew.
-func (k *Asker) gather(src *Feed, o analyze.Options) error {
+func (k *Asker) gather(src *Reader, o analyze.Options) error {
 	k.shown = map[machine.Ref][]machine.Anomaly{}
 	room, n := k.app.Share(8), 0
 	o.Gone = nil
@@ -151,7 +150,7 @@ func (k *Asker) gather(src *Feed, o analyze.Options) error {
 const anomalyCost = 256
 
 // full ends the reading: what the filter asks for does not fit.
-func (k *Asker) full(src *Feed, what string, room int) {
+func (k *Asker) full(src *Reader, what string, room int) {
 	src.Stop()
 	if k.Err == nil {
 		k.Err = &app.RoomError{What: what, Room: room}

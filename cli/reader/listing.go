@@ -12,7 +12,6 @@ import (
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/cli/app"
 	"github.com/ackscope/ackscope/filter"
-	"github.com/ackscope/ackscope/printable"
 )
 
 // Listing reads recordings, or an interface, packet by packet.
@@ -29,7 +28,7 @@ type Listing struct {
 	End   func() error // what is printed after the last packet; nil for nothing
 
 	In      *capture.Input // nil live
-	Feed    *Feed
+	Reader  *Reader
 	Reading filter.Reading
 	Once    bool // files are read as -i is: in one run, printing on the way
 	shown   uint64
@@ -93,11 +92,15 @@ func (l *Listing) read(from *Recording) (err error) {
 	if l.Once {
 		keep = capture.KeepNothing
 	}
-	if l.In, err = Open(a, from, keep); err != nil {
+	passes := 0
+	if needs := l.Needs | l.Filter.Needs(); !l.Once && needs != 0 {
+		passes = 2
+	}
+	if l.Reader, err = Open(a, from, Options{Keep: keep, Passes: passes}); err != nil {
 		return err
 	}
-	defer l.In.Close()
-	l.Feed = &Feed{Source: l.In}
+	defer l.Reader.Close()
+	l.In = l.Reader.In
 	if l.Live.Write != "" {
 		if l.saved, err = NewCopy(a, l.Live.Write, l.Live.Format, l.In); err != nil {
 			return err
@@ -112,19 +115,17 @@ func (l *Listing) read(from *Recording) (err error) {
 	l.Reading = filter.Reading{FileName: l.In.FileName, Join: needs&filter.NeedFields != 0}
 	switch {
 	case l.Once && needs == 0:
-		err = l.scan(&flushing{l.Feed, a}, o.Decode)
+		err = l.scan(&flushing{l.Reader, a}, o.Decode)
 	case l.Once:
 		if err = l.bound(&o); err != nil {
 			return err
 		}
-		_, err = analyze.Run(&flushing{l.Feed, a}, o)
+		_, err = analyze.Run(&flushing{l.Reader, a}, o)
 	case needs == 0:
-		err = l.scan(l.Feed, o.Decode)
+		err = l.scan(l.Reader, o.Decode)
 	default:
-		l.Feed.Progress = NewProgress(a, l.In, 2)
 		o.Sink = l.take
-		_, err = analyze.RunTwice(l.Feed, o)
-		l.Feed.Progress.Done()
+		_, err = l.Reader.Study(o)
 	}
 	return l.finish(err, nil)
 }
@@ -165,31 +166,22 @@ func (l *Listing) runLive() error {
 	if l.Live.Write != "" && l.Filter.String() != "" {
 		return errors.New("-Y with -w on a live capture: expected one of them, so that no packet is lost for good (filter the file afterwards)")
 	}
-	s, packets, err := l.Live.Open(a)
-	if err != nil {
+	if l.Reader, err = l.Live.start(a, a.Warn, func() error { return nil }); err != nil {
 		return err
 	}
-	l.Feed = &Feed{Source: s.Live, Most: packets}
-	s.notice = a.Warn
-	if err := l.Live.saveTo(a, s, l.Feed, a.Warn); err != nil {
-		return errors.Join(err, s.Live.Close())
-	}
-	if l.Live.Write != "" {
-		l.Feed.Most = Least(packets, l.Live.Count)
-	}
-	if !a.Flags.Quiet {
-		fmt.Fprintf(a.Err, "capturing on %s\n", printable.String(l.Live.Device()))
+	if l.Live.Write != "" { // what is read is counted, not what passes
+		l.Reader.Most = Least(l.Reader.Most, l.Live.Count)
 	}
 	needs := l.Needs | l.Filter.Needs()
 	l.Reading.Join = needs&filter.NeedFields != 0
 	if needs == 0 {
-		err = l.scan(&flushing{l.Feed, a}, o.Decode)
+		err = l.scan(&flushing{l.Reader, a}, o.Decode)
 	} else {
 		if err = l.bound(&o); err == nil {
-			_, err = analyze.Run(&flushing{l.Feed, a}, o)
+			_, err = analyze.Run(&flushing{l.Reader, a}, o)
 		}
 	}
-	st, closeErr := s.Close(a, l.Feed.Frames)
+	st, closeErr := l.Reader.EndLive()
 	if err := l.finish(errors.Join(err, closeErr), st); err != nil {
 		return err
 	}
@@ -218,19 +210,20 @@ func Least(a, b uint64) uint64 {
 // flushing hands what was printed on before it waits for the next frame, so
 // that live output is seen as it happens.
 type flushing struct {
-	*Feed
+	*Reader
 	app *app.App
 }
 
+// Next gives the next frame, behind all that was printed.
 func (f *flushing) Next(fr *capture.Frame) error {
 	if err := f.app.Flush(); err != nil {
 		return err
 	}
-	return f.Feed.Next(fr)
+	return f.Reader.Next(fr)
 }
 
 func (l *Listing) finish(err error, st []capture.Statistics) error {
-	for _, s := range []*Save{l.saved, l.Feed.CopyTo} {
+	for _, s := range []*Save{l.saved, l.Reader.Save} {
 		if s == nil {
 			continue
 		}
@@ -245,21 +238,21 @@ func (l *Listing) finish(err error, st []capture.Statistics) error {
 	switch {
 	case l.err != nil:
 		return l.err
-	case l.Feed.CopyErr != nil:
-		return l.Feed.CopyErr
+	case l.Reader.SaveErr != nil:
+		return l.Reader.SaveErr
 	}
 	return l.App.Ended(err)
 }
 
 // take is the analysis' sink: it asks the filter and shows what passes.
 func (l *Listing) take(r *analyze.Record) {
-	if l.Feed.stopped || l.err != nil {
+	if l.Reader.stopped || l.err != nil {
 		return
 	}
 	if r.Frame == nil && r.Datagram.Bytes == nil && !l.Whole {
 		return // what a flow's end settled is no packet
 	}
-	l.Reading.Start, l.Reading.Previous = l.Feed.Start, l.Feed.Previous
+	l.Reading.Start, l.Reading.Previous = l.Reader.Start, l.Reader.Previous
 	x := l.Reading.Take(r)
 	if !l.Filter.Match(x) {
 		return
@@ -275,6 +268,6 @@ func (l *Listing) take(r *analyze.Record) {
 		l.err = l.Show(x, r)
 	}
 	if l.shown++; l.err != nil || l.shown == l.Live.Count {
-		l.Feed.Stop()
+		l.Reader.Stop()
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/ackscope/ackscope/cli/app"
 	"github.com/ackscope/ackscope/cli/privilege"
 	"github.com/ackscope/ackscope/export"
+	"github.com/ackscope/ackscope/printable"
 	"github.com/ackscope/ackscope/schema/yamlfile"
 	"github.com/ackscope/ackscope/show"
 )
@@ -41,6 +42,7 @@ type LiveFlags struct {
 	privilege.Options
 }
 
+// Register adds the flags to a command.
 func (l *LiveFlags) Register(c *cobra.Command) {
 	f := c.Flags()
 	f.StringArrayVarP(&l.Devices, "interface", "i", nil, "capture live on an `interface` (repeatable); any for all of them")
@@ -89,11 +91,13 @@ func (l *LiveFlags) limits() (duration time.Duration, packets uint64, err error)
 	return duration, packets, nil
 }
 
+// InterruptAgain is how long a second interrupt counts as the first: some callers send
+// one to the process and one to its group.
 const InterruptAgain = 500 * time.Millisecond
 
 // Session is an opened live capture with what ends it.
 type Session struct {
-	Live   afpacket.Group
+	Group  afpacket.Group
 	Idle   func()       // called before it waits; may be set until the first Next
 	notice func(string) // told of what the capture goes on after; the same
 	done   chan struct{}
@@ -135,9 +139,9 @@ func (l *LiveFlags) options() ([]afpacket.Options, error) {
 	return list, nil
 }
 
-// Open starts to capture, with no more privileges than it takes. An interrupt,
+// open starts to capture, with no more privileges than it takes. An interrupt,
 // or the duration that was asked for, ends it as if the file had ended.
-func (l *LiveFlags) Open(a *app.App) (*Session, uint64, error) {
+func (l *LiveFlags) open(a *app.App) (*Session, uint64, error) {
 	duration, packets, err := l.limits()
 	if err != nil {
 		return nil, 0, err
@@ -159,7 +163,7 @@ func (l *LiveFlags) Open(a *app.App) (*Session, uint64, error) {
 			}
 		}
 	}
-	if s.Live, err = privilege.OpenCapture(list, &l.Options); err != nil {
+	if s.Group, err = privilege.OpenCapture(list, &l.Options); err != nil {
 		return nil, 0, lacking(err)
 	}
 	TellRoot(a)
@@ -178,7 +182,7 @@ func (l *LiveFlags) Open(a *app.App) (*Session, uint64, error) {
 		case <-timeout:
 		case <-s.done:
 		}
-		s.Live.Stop()
+		s.Group.Stop()
 		// An interrupt after this ends the program at once; but some callers send
 		// one to the process and to its group, and mean it once.
 		time.Sleep(InterruptAgain)
@@ -213,15 +217,15 @@ func program() string {
 
 // Origin describes what is captured on, for a save.
 func (s *Session) Origin() Origin {
-	list := s.Live.Interfaces()
+	list := s.Group.Interfaces()
 	return Origin{Of: func(_, index int) capture.Interface { return list[index] }}
 }
 
-// Close ends the capture and tells what the kernel counted.
-func (s *Session) Close(a *app.App, frames uint64) ([]capture.Statistics, error) {
+// close ends the capture and tells what the kernel counted.
+func (s *Session) close(a *app.App, frames uint64) ([]capture.Statistics, error) {
 	close(s.done)
-	list, err := s.Live.Statistics()
-	if closeErr := s.Live.Close(); err == nil {
+	list, err := s.Group.Statistics()
+	if closeErr := s.Group.Close(); err == nil {
 		err = closeErr
 	}
 	if err != nil {
@@ -244,20 +248,44 @@ func (s *Session) Close(a *app.App, frames uint64) ([]capture.Statistics, error)
 	return list, nil
 }
 
-// saveTo makes a feed write what it gives, where -w asks for it. Where that fails
-// the reading goes on.
-func (l *LiveFlags) saveTo(a *app.App, s *Session, f *Feed, warn func(string)) (err error) {
-	if l.Write == "" {
-		return nil
+// Open starts to capture on the interfaces. Nothing is saved yet.
+func (l *LiveFlags) Open(a *app.App) (*Reader, error) {
+	s, packets, err := l.open(a)
+	if err != nil {
+		return nil, err
 	}
-	if f.CopyTo, err = NewStream(a, l.Write, l.Format, s.Origin()); err != nil {
-		return err
-	}
-	s.Idle = f.Flush
-	f.Lost = func(err error) { warn(UnsavedText(err)) }
-	return nil
+	return &Reader{app: a, Live: s, Most: packets, source: s.Group}, nil
 }
 
+// start opens the interfaces for an analysis on the way. What comes is saved where
+// -w asks for it; where that fails the reading goes on, and warn is told. opened
+// runs before any file is made, by the user who goes on.
+func (l *LiveFlags) start(a *app.App, warn func(string), opened func() error) (*Reader, error) {
+	r, err := l.Open(a)
+	if err != nil {
+		return nil, err
+	}
+	if err := opened(); err != nil {
+		return nil, errors.Join(err, r.Live.Group.Close())
+	}
+	r.Live.notice = warn
+	if l.Write != "" {
+		if r.Save, err = NewStream(a, l.Write, l.Format, r.Live.Origin()); err != nil {
+			return nil, errors.Join(err, r.Live.Group.Close())
+		}
+		r.Live.Idle = r.Flush
+		r.Lost = func(err error) { warn(UnsavedText(err)) }
+	}
+	if !a.Flags.Quiet {
+		fmt.Fprintf(a.Err, "capturing on %s\n", printable.String(l.Device()))
+	}
+	return r, nil
+}
+
+// EndLive ends the capture on interfaces and tells what the kernel counted.
+func (r *Reader) EndLive() ([]capture.Statistics, error) { return r.Live.close(r.app, r.Frames) }
+
+// UnsavedText says that a capture file came to its end, and the analysis did not.
 func UnsavedText(err error) string {
 	return fmt.Sprintf("%v: nothing more is saved, the analysis goes on", err)
 }
@@ -292,6 +320,7 @@ func (l *LiveFlags) FileOnly() error {
 	return l.Check()
 }
 
+// ErrIAndFile refuses interfaces beside files.
 var ErrIAndFile = errors.New("-i and a file: expected one or the other")
 
 // ListInterfaces prints what -i takes.

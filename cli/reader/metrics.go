@@ -71,18 +71,18 @@ func (r *Running) scrape(w http.ResponseWriter, _ *http.Request) {
 
 // interfaces tells what the kernel counted, or which files are read.
 func (r *Running) interfaces(state *metrics.Capture) {
-	if r.Live == nil {
+	if r.Reader.Live == nil {
 		for i, n := range r.Each {
-			state.Interfaces = append(state.Interfaces, metrics.Interface{Name: r.in.FileName(i), Frames: n})
+			state.Interfaces = append(state.Interfaces, metrics.Interface{Name: r.Reader.In.FileName(i), Frames: n})
 		}
 		return
 	}
-	st, err := r.Live.Live.Statistics()
+	st, err := r.Reader.Live.Group.Statistics()
 	if err != nil {
 		st = make([]capture.Statistics, len(r.Each)) // nothing is known, and nothing told
 	}
-	freezes := r.Live.Live.Freezes()
-	for i, in := range r.Live.Live.Interfaces() {
+	freezes := r.Reader.Live.Group.Freezes()
+	for i, in := range r.Reader.Live.Group.Interfaces() {
 		state.Interfaces = append(state.Interfaces, metrics.Interface{Name: in.Name, Frames: r.Each[i], Freezes: freezes[i], Statistics: st[i]})
 	}
 }

@@ -24,6 +24,9 @@ type Recording struct {
 	last  bool     // no recording follows
 }
 
+// File is a recording of one file, or of "-", standard input.
+func File(path string) *Recording { return &Recording{Paths: []string{path}, Files: 1, last: true} }
+
 // File names the file of a frame, where the command reads several files;
 // otherwise it is empty.
 func (r *Recording) File(ref machine.Ref) string {

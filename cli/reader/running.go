@@ -2,7 +2,6 @@ package reader
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -17,7 +16,6 @@ import (
 	"github.com/ackscope/ackscope/cli/app"
 	"github.com/ackscope/ackscope/export"
 	"github.com/ackscope/ackscope/metrics"
-	"github.com/ackscope/ackscope/printable"
 	"github.com/ackscope/ackscope/show"
 )
 
@@ -28,9 +26,7 @@ import (
 type Running struct {
 	app    *app.App
 	watch  *WatchFlags
-	Live   *Session       // nil for files and pipes
-	in     *capture.Input // nil on interfaces
-	Feed   *Feed
+	Reader *Reader
 	from   *Recording
 	flags  *LiveFlags
 	paint  show.Painter
@@ -84,33 +80,25 @@ func (l *LiveFlags) Begin(a *app.App, w *WatchFlags, from *Recording) (r *Runnin
 		if r.access, err = w.access(a.Advise); err != nil {
 			return nil, err
 		}
-		if r.in, err = Open(a, from, capture.KeepNothing); err != nil {
+		if r.Reader, err = Open(a, from, Options{Keep: capture.KeepNothing}); err != nil {
 			return nil, err
 		}
-		r.Feed, r.Each = &Feed{Source: r.in, Most: l.Left()}, make([]uint64, r.in.Files())
+		r.Reader.Most, r.Each = l.Left(), make([]uint64, r.Reader.In.Files())
 		if l.Write != "" {
-			if r.Feed.CopyTo, err = NewStream(a, l.Write, l.Format, OriginOf(r.in)); err != nil {
-				return nil, errors.Join(err, r.in.Close())
+			if r.Reader.Save, err = NewStream(a, l.Write, l.Format, OriginOf(r.Reader.In)); err != nil {
+				return nil, errors.Join(err, r.Reader.Close())
 			}
 		}
 		return r, nil
 	}
-	s, packets, err := l.Open(a)
-	if err != nil {
+	access := func() (err error) {
+		r.access, err = w.access(a.Advise) // by the user who goes on
+		return err
+	}
+	if r.Reader, err = l.start(a, r.Warn, access); err != nil {
 		return nil, err
 	}
-	if r.access, err = w.access(a.Advise); err != nil { // by the user who goes on
-		return nil, errors.Join(err, s.Live.Close())
-	}
-	r.Live = s
-	r.Feed, r.Each = &Feed{Source: s.Live, Most: Least(packets, l.Count)}, make([]uint64, len(l.Devices))
-	s.notice = r.Warn
-	if err := l.saveTo(a, s, r.Feed, r.Warn); err != nil {
-		return nil, errors.Join(err, s.Live.Close())
-	}
-	if !a.Flags.Quiet {
-		fmt.Fprintf(a.Err, "capturing on %s\n", printable.String(l.Device()))
-	}
+	r.Reader.Most, r.Each = Least(r.Reader.Most, l.Count), make([]uint64, len(l.Devices))
 	return r, nil
 }
 
@@ -125,7 +113,7 @@ func (r *Running) Warn(text string) {
 // Next implements capture.Source: it lets go of the lock while it waits.
 func (r *Running) Next(f *capture.Frame) error {
 	r.mu.Unlock()
-	err := r.Feed.Next(f)
+	err := r.Reader.Next(f)
 	r.mu.Lock()
 	switch {
 	case r.Err != nil:
@@ -134,11 +122,11 @@ func (r *Running) Next(f *capture.Frame) error {
 		return err
 	}
 	n := f.Interface
-	if r.Live == nil {
+	if r.Reader.Live == nil {
 		n = f.Ref.File()
 	}
 	r.Each[n]++
-	if r.Feed.CopyErr != nil {
+	if r.Reader.SaveErr != nil {
 		r.unsaved++
 	}
 	if r.OnFrame != nil {
@@ -149,10 +137,10 @@ func (r *Running) Next(f *capture.Frame) error {
 
 // Dropped gives how many packets the capture lacks.
 func (r *Running) Dropped() (n uint64) {
-	if r.Live == nil {
-		return r.Feed.Dropped()
+	if r.Reader.Live == nil {
+		return r.Reader.Dropped()
 	}
-	list, err := r.Live.Live.Statistics()
+	list, err := r.Reader.Live.Group.Statistics()
 	if err != nil {
 		return 0 // the end tells
 	}
@@ -163,7 +151,7 @@ func (r *Running) Dropped() (n uint64) {
 }
 
 // Close implements capture.Source.
-func (r *Running) Close() error { return r.Feed.Close() }
+func (r *Running) Close() error { return r.Reader.Close() }
 
 // prepare sets an analysis up with what the flags ask for.
 func (r *Running) prepare(o analyze.Options) error {
@@ -261,7 +249,7 @@ func (r *Running) every() time.Duration {
 // returns with the lock, which nobody needs any more.
 func (r *Running) wait(ended <-chan error) error {
 	interrupt := make(chan os.Signal, 1)
-	if r.Live == nil { // captures see to it themselves
+	if r.Reader.Live == nil { // captures see to it themselves
 		signal.Notify(interrupt, os.Interrupt, syscall.SIGTERM)
 		defer signal.Stop(interrupt)
 	}
@@ -284,7 +272,7 @@ func (r *Running) wait(ended <-chan error) error {
 			return nil
 		case now := <-ticker.C:
 			r.mu.Lock()
-			if r.Live != nil {
+			if r.Reader.Live != nil {
 				r.Session.CaptureDropped(r.Dropped())
 			}
 			if every > 0 && now.Sub(drawn) >= every && r.Tick != nil {
@@ -302,19 +290,19 @@ func (r *Running) wait(ended <-chan error) error {
 // End closes the source, tells what the capture counted and ends the file that
 // was written.
 func (r *Running) End() error {
-	if r.Live == nil {
+	if r.Reader.Live == nil {
 		var err error
-		r.flags.Counted += r.Feed.Frames
-		if r.Feed.CopyTo != nil {
-			err = r.Feed.CopyTo.Close(nil)
+		r.flags.Counted += r.Reader.Frames
+		if r.Reader.Save != nil {
+			err = r.Reader.Save.Close(nil)
 		}
-		return errors.Join(err, r.in.Close())
+		return errors.Join(err, r.Reader.Close())
 	}
-	st, err := r.Live.Close(r.app, r.Feed.Frames)
-	if r.Feed.CopyTo != nil {
-		err = errors.Join(err, r.Feed.CopyTo.Close(st))
+	st, err := r.Reader.EndLive()
+	if r.Reader.Save != nil {
+		err = errors.Join(err, r.Reader.Save.Close(st))
 	}
-	return errors.Join(err, r.Feed.CopyErr)
+	return errors.Join(err, r.Reader.SaveErr)
 }
 
 var started = time.Now()

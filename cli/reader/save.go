@@ -44,26 +44,26 @@ func OriginOf(in *capture.Input) Origin {
 
 // The words of -F.
 const (
-	FormatNG      = "pcapng"
+	formatNG      = "pcapng"
 	formatClassic = "pcap"
 	formatNano    = "nsecpcap"
 )
 
-var saveFormats = []string{FormatNG, formatClassic, formatNano}
+var saveFormats = []string{formatNG, formatClassic, formatNano}
 
 // Save writes frames to a capture file, or to a row of them.
 type Save struct {
-	App      *app.App
+	app      *app.App
 	flag     string // that names the file, for errors; empty for an argument
-	From     Origin
-	Format   string        // of -F; empty where the file's name tells
-	Out      io.Writer     // where the capture goes when it is no file
+	from     Origin
+	format   string        // of -F; empty where the file's name tells
+	out      io.Writer     // where the capture goes when it is no file
 	file     *outfile.File // nil for standard output, and where out is set
 	failed   bool          // a write has failed
-	NG       *capture.Writer
+	ng       *capture.Writer
 	classic  *capture.ClassicWriter
 	to       io.Writer      // of a classic file that waits for its first frame; nil otherwise
-	IDs      map[[2]int]int // (file, interface) to the written id
+	ids      map[[2]int]int // (file, interface) to the written id
 	keys     [][2]int       // by id
 	last     [2]int         // the key of the frame before, and
 	lastID   int            // its id: mostly there is one interface
@@ -75,6 +75,17 @@ type Save struct {
 	// Counts gives the counts of the interfaces so far, for a file that is full;
 	// nil where there are none.
 	Counts func() ([]capture.Statistics, error)
+}
+
+// NewSaveInto begins a pcapng capture in w, which the caller closes.
+func NewSaveInto(a *app.App, w io.Writer, from Origin) (*Save, error) {
+	s := &Save{app: a, from: from, format: formatNG, out: w}
+	return s, s.begin("")
+}
+
+// SaveTo writes frames to a capture that somebody else began, and ends.
+func SaveTo(a *app.App, w *capture.Writer, from Origin) *Save {
+	return &Save{app: a, ng: w, from: from, ids: map[[2]int]int{}}
 }
 
 // NewSave begins a capture file that is there whole or not at all; "-" is standard
@@ -113,11 +124,12 @@ func NewCopy(a *app.App, path, format string, in *capture.Input) (*Save, error) 
 // opener opens a file of a.outputs.
 type opener func(path string, c outfile.Content) (*outfile.File, error)
 
+// BeginSave begins a capture file that open opens; flag names it in errors.
 func BeginSave(a *app.App, flag, path, format string, from Origin, open opener) (*Save, error) {
 	if format != "" && !slices.Contains(saveFormats, format) {
 		return nil, fmt.Errorf("-F %q: expected %s", format, strings.Join(saveFormats, ", "))
 	}
-	s := &Save{App: a, flag: flag, From: from, Format: format}
+	s := &Save{app: a, flag: flag, from: from, format: format}
 	var captures []string
 	for _, f := range from.Files {
 		captures = append(captures, f.In.FileName(f.Index))
@@ -125,14 +137,14 @@ func BeginSave(a *app.App, flag, path, format string, from Origin, open opener) 
 	a.Reading(captures)
 	var err error
 	if path == "-" {
-		s.Out, err = a.Out, a.ToStandard()
+		s.out, err = a.Out, a.ToStandard()
 	} else {
 		s.file, err = open(path, outfile.Payload)
 	}
 	if err != nil {
 		return nil, s.saving(err)
 	}
-	return s, s.Begin(path)
+	return s, s.begin(path)
 }
 
 // NewRotation begins the first of a row of files.
@@ -140,36 +152,37 @@ func NewRotation(a *app.App, r *Rotation, format string, from Origin) (*Save, er
 	if format != "" && !slices.Contains(saveFormats, format) {
 		return nil, fmt.Errorf("-F %q: expected %s", format, strings.Join(saveFormats, ", "))
 	}
-	s := &Save{App: a, From: from, Format: format, rotation: r, flag: "-w"}
+	s := &Save{app: a, from: from, format: format, rotation: r, flag: "-w"}
 	return s, s.beginNext()
 }
 
 // beginNext opens the next of a row of files.
 func (s *Save) beginNext() (err error) {
-	if s.file, err = s.App.Outputs.Row(s.rotation.Next(time.Now()), outfile.Payload); err != nil {
+	if s.file, err = s.app.Outputs.Row(s.rotation.Next(time.Now()), outfile.Payload); err != nil {
 		return s.saving(err)
 	}
 	s.rotation.kept = append(s.rotation.kept, s.file.Made())
-	return s.Begin(s.file.Path())
+	return s.begin(s.file.Path())
 }
 
-// Begin writes the head of a file.
-func (s *Save) Begin(path string) (err error) {
-	w := s.Out
+// begin writes the head of a file.
+func (s *Save) begin(path string) (err error) {
+	w := s.out
 	if w == nil {
 		w = s.file
 	}
-	s.IDs, s.keys, s.named, s.section = map[[2]int]int{}, nil, make([]int, len(s.From.Files)), 0
-	s.NG, s.classic, s.to = nil, nil, nil
-	if s.Format == formatClassic || s.Format == formatNano || s.Format == "" && strings.HasSuffix(path, ".pcap") {
+	s.ids, s.keys, s.named, s.section = map[[2]int]int{}, nil, make([]int, len(s.from.Files)), 0
+	s.ng, s.classic, s.to = nil, nil, nil
+	if s.format == formatClassic || s.format == formatNano || s.format == "" && strings.HasSuffix(path, ".pcap") {
 		s.to = w
 		return nil
 	}
 	x := s.described(0)
-	s.NG, err = capture.NewWriter(w, capture.WriterOptions{Application: x.Application, OS: x.OS, Hardware: x.Hardware, Comments: x.Comments, FlushEvery: FlushSaved})
+	s.ng, err = capture.NewWriter(w, capture.WriterOptions{Application: x.Application, OS: x.OS, Hardware: x.Hardware, Comments: x.Comments, FlushEvery: FlushSaved})
 	return s.saving(err)
 }
 
+// FlushSaved is how often what was saved of traffic as it comes is handed to the system.
 const FlushSaved = time.Second
 
 // saving names the flag in an error.
@@ -192,7 +205,7 @@ func (s *Save) described(section int) (x capture.Section) {
 			*to += "; " + text
 		}
 	}
-	for _, f := range s.From.Files {
+	for _, f := range s.from.Files {
 		list := f.In.Sections(f.Index)
 		if section >= len(list) {
 			continue
@@ -213,6 +226,7 @@ func (s *Save) described(section int) (x capture.Section) {
 	return x
 }
 
+// Write writes a frame, with comments on it.
 func (s *Save) Write(f *capture.Frame, comments ...string) error {
 	if s.rotation != nil && s.rotation.full(s.written(), f.At) {
 		if err := s.turn(); err != nil {
@@ -220,7 +234,7 @@ func (s *Save) Write(f *capture.Frame, comments ...string) error {
 		}
 	}
 	var err error
-	if s.NG != nil {
+	if s.ng != nil {
 		err = s.writeNG(f, comments)
 	} else {
 		err = s.writeClassic(f, comments)
@@ -238,8 +252,8 @@ func (s *Save) Write(f *capture.Frame, comments ...string) error {
 
 func (s *Save) written() int64 {
 	switch {
-	case s.NG != nil:
-		return s.NG.Written()
+	case s.ng != nil:
+		return s.ng.Written()
 	case s.classic != nil:
 		return s.classic.Written()
 	}
@@ -248,32 +262,32 @@ func (s *Save) written() int64 {
 
 func (s *Save) writeNG(f *capture.Frame, comments []string) error {
 	key := [2]int{f.Ref.File(), f.Interface}
-	id, ok := s.lastID, key == s.last && len(s.IDs) > 0
+	id, ok := s.lastID, key == s.last && len(s.ids) > 0
 	if !ok {
-		id, ok = s.IDs[key]
+		id, ok = s.ids[key]
 	}
 	if !ok {
-		in := s.From.Of(key[0], key[1])
+		in := s.from.Of(key[0], key[1])
 		in.LinkType = f.LinkType
-		if len(s.From.Files) == 1 && in.Section > s.section {
+		if len(s.from.Files) == 1 && in.Section > s.section {
 			s.count(nil)
-			s.section, s.IDs, s.keys = in.Section, map[[2]int]int{}, nil
-			if err := s.NG.BeginSection(s.described(in.Section)); err != nil {
+			s.section, s.ids, s.keys = in.Section, map[[2]int]int{}, nil
+			if err := s.ng.BeginSection(s.described(in.Section)); err != nil {
 				return err
 			}
 		}
 		var err error
-		if id, err = s.NG.AddInterface(in); err != nil {
+		if id, err = s.ng.AddInterface(in); err != nil {
 			return err
 		}
-		s.IDs[key], s.keys = id, append(s.keys, key)
+		s.ids[key], s.keys = id, append(s.keys, key)
 	}
 	s.last, s.lastID = key, id
-	if file := key[0]; file < len(s.From.Files) {
-		names := s.From.Files[file].In.Names(s.From.Files[file].Index, s.named[file])
+	if file := key[0]; file < len(s.from.Files) {
+		names := s.from.Files[file].In.Names(s.from.Files[file].Index, s.named[file])
 		if len(names) > 0 {
 			s.named[file] += len(names)
-			if err := s.NG.WriteNames(names); err != nil {
+			if err := s.ng.WriteNames(names); err != nil {
 				return err
 			}
 		}
@@ -281,7 +295,7 @@ func (s *Save) writeNG(f *capture.Frame, comments []string) error {
 	copied := *f
 	copied.Interface = id
 	copied.Ref = machine.Ref(0)
-	return s.NG.WriteFrame(&copied, comments...)
+	return s.ng.WriteFrame(&copied, comments...)
 }
 
 func (s *Save) writeClassic(f *capture.Frame, comments []string) error {
@@ -289,7 +303,7 @@ func (s *Save) writeClassic(f *capture.Frame, comments []string) error {
 		return errors.New("a classic pcap has no room for comments on packets: expected pcapng")
 	}
 	if s.classic == nil {
-		if err := s.beginClassic(f.LinkType, s.From.Of(f.Ref.File(), f.Interface).SnapLength); err != nil {
+		if err := s.beginClassic(f.LinkType, s.from.Of(f.Ref.File(), f.Interface).SnapLength); err != nil {
 			return err
 		}
 	}
@@ -304,9 +318,9 @@ func (s *Save) writeClassic(f *capture.Frame, comments []string) error {
 // known of the sources' clocks allows it.
 func (s *Save) beginClassic(link, snap uint32) (err error) {
 	resolution := capture.Nanoseconds
-	if s.Format != formatNano && len(s.From.Files) > 0 {
+	if s.format != formatNano && len(s.from.Files) > 0 {
 		resolution = capture.Microseconds
-		for _, f := range s.From.Files {
+		for _, f := range s.from.Files {
 			for _, in := range f.In.Interfaces(f.Index) {
 				if in.Resolution.Digits() > 6 {
 					resolution = capture.Nanoseconds
@@ -339,8 +353,8 @@ func (s *Save) turn() error {
 // flush hands what was written on to the system.
 func (s *Save) flush() error {
 	switch {
-	case s.NG != nil:
-		return s.saving(s.NG.Flush())
+	case s.ng != nil:
+		return s.saving(s.ng.Flush())
 	case s.classic != nil:
 		return s.saving(s.classic.Flush())
 	}
@@ -351,11 +365,11 @@ func (s *Save) flush() error {
 func (s *Save) count(st []capture.Statistics) {
 	for id, key := range s.keys {
 		if st == nil {
-			if own := s.From.Of(key[0], key[1]).Statistics; own != nil {
-				s.NG.SetStatistics(id, *own)
+			if own := s.from.Of(key[0], key[1]).Statistics; own != nil {
+				s.ng.SetStatistics(id, *own)
 			}
 		} else if key[1] < len(st) {
-			s.NG.SetStatistics(id, st[key[1]])
+			s.ng.SetStatistics(id, st[key[1]])
 		}
 	}
 }
@@ -364,7 +378,7 @@ func (s *Save) count(st []capture.Statistics) {
 // short is only warned of; after any other error a whole file is given up, and what
 // stood there before stays.
 func (s *Save) CloseAfter(err error, st []capture.Statistics) error {
-	if err != nil && !s.App.Tolerated(err) {
+	if err != nil && !s.app.Tolerated(err) {
 		s.failed = true
 	}
 	return s.Close(st)
@@ -386,14 +400,14 @@ func (s *Save) Close(st []capture.Statistics) error {
 	}
 	var err error
 	switch {
-	case s.NG != nil:
+	case s.ng != nil:
 		s.count(st)
-		err = s.NG.Close()
+		err = s.ng.Close()
 	case s.classic == nil:
 		const ethernet = 1
 		link := uint32(ethernet)
-		if len(s.From.Files) > 0 {
-			link = s.From.Of(0, 0).LinkType
+		if len(s.from.Files) > 0 {
+			link = s.from.Of(0, 0).LinkType
 		}
 		if err = s.beginClassic(link, 0); err == nil {
 			err = s.classic.Close()
@@ -407,8 +421,8 @@ func (s *Save) Close(st []capture.Statistics) error {
 	case s.file != nil:
 		err = errors.Join(err, s.file.Abort())
 	}
-	if s.unsaid > 0 && !s.App.Flags.Quiet {
-		fmt.Fprintf(s.App.Err, "ackscope: warning: -w: a classic pcap has no room for comments: those of %s are left out\n", show.Plural(s.unsaid, "packet"))
+	if s.unsaid > 0 && !s.app.Flags.Quiet {
+		fmt.Fprintf(s.app.Err, "ackscope: warning: -w: a classic pcap has no room for comments: those of %s are left out\n", show.Plural(s.unsaid, "packet"))
 		s.unsaid = 0
 	}
 	return s.saving(err)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/cli/app"
 	"github.com/ackscope/ackscope/cli/reader"
 	"github.com/ackscope/ackscope/filter"
@@ -17,6 +16,7 @@ import (
 	"github.com/ackscope/ackscope/show"
 )
 
+// ReduceCommand builds `ackscope reduce`.
 func ReduceCommand(a *app.App) *cobra.Command {
 	var keep, behaviour string
 	var trials int
@@ -61,16 +61,16 @@ func reduce(a *app.App, from, to, keep, behaviour string, trials int) error {
 	if err != nil {
 		return err
 	}
-	in, err := capture.Open([]string{from}, capture.Options{Stdin: a.In})
+	in, err := reader.Open(a, reader.File(from), reader.Options{})
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	out, err := reader.NewSave(a, "", to, reader.OriginOf(in)) // what cannot be written is refused before the search
+	out, err := reader.NewSave(a, "", to, reader.OriginOf(in.In)) // what cannot be written is refused before the search
 	if err != nil {
 		return err
 	}
-	frames, err := rewrite.LoadWithin(in, a.Share(4))
+	frames, err := rewrite.LoadWithin(in.In, a.Share(4))
 	if err != nil {
 		return err
 	}

@@ -29,6 +29,7 @@ type replayFlags struct {
 	jobs      int
 }
 
+// ReplayCommand builds `ackscope replay`.
 func ReplayCommand(a *app.App) *cobra.Command {
 	var f replayFlags
 	c := &cobra.Command{
@@ -299,12 +300,16 @@ func replayOne(a *app.App, path string, f *replayFlags, atOnce int, only bool) (
 	}
 	analysis.Limits = a.Limits(app.JudgeCost)
 	analysis.Limits.Flows, analysis.Limits.Bytes = max(1, analysis.Limits.Flows/atOnce), max(1, analysis.Limits.Bytes/atOnce)
-	in, err := capture.Open([]string{path}, capture.Options{Keep: capture.KeepPipes, Stdin: a.In})
+	files := reader.Options{Keep: capture.KeepPipes}
+	if only {
+		files.Passes = 2
+	}
+	source, err := reader.Open(a, reader.File(path), files)
 	if err != nil {
 		r.err = err
 		return r
 	}
-	defer in.Close()
+	defer source.Close()
 	o := replay.Options{Analysis: analysis, Behaviour: f.behaviour, Matrix: f.matrix}
 	var known *replay.Baseline
 	if path != "-" && !f.update { // a damaged one is written anew
@@ -316,12 +321,8 @@ func replayOne(a *app.App, path string, f *replayFlags, atOnce int, only bool) (
 	if known != nil {
 		o.Known = known.Behaviour
 	}
-	source := &reader.Feed{Source: in}
-	if only {
-		source.Progress = reader.NewProgress(a, in, 2)
-	}
 	r.file, r.err = replay.Run(path, source, o)
-	if source.Progress.Done(); r.err != nil {
+	if source.Done(); r.err != nil {
 		return r
 	}
 	if path == "-" || !f.update && (known == nil || f.behaviour != "") {

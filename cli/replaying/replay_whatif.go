@@ -101,13 +101,11 @@ func whatIfOne(a *app.App, path string, changes []whatif.Change) (*whatif.File, 
 		return nil, err
 	}
 	o.Limits = a.Limits(app.JudgeCost)
-	in, err := capture.Open([]string{path}, capture.Options{Keep: capture.KeepPipes, Stdin: a.In})
+	source, err := reader.Open(a, reader.File(path), reader.Options{Keep: capture.KeepPipes, Passes: 2})
 	if err != nil {
 		return nil, err
 	}
-	defer in.Close()
-	source := &reader.Feed{Source: in, Progress: reader.NewProgress(a, in, 2)}
-	defer source.Progress.Done()
+	defer source.Close()
 	file, err := whatif.Run(source, o, changes)
 	if err != nil {
 		return nil, err

@@ -19,6 +19,8 @@ func (f *Flags) Wrong(side int) bool {
 // Simulator is a protocol that can be simulated.
 type Simulator struct {
 	Name string // before the colon of --protocol
+	// Usual is what follows the colon where nothing is said, if this is the first protocol.
+	Usual string
 	// Begin makes ready what a run needs: errors are of the flags.
 	Begin func(a *app.App, f *Flags) (Cast, error)
 	// Words lists what can follow the colon.

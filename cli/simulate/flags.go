@@ -47,6 +47,7 @@ func Pair[T any](text string, parse func(string) (T, error)) (both [2]T, err err
 	return both, err
 }
 
+// ParseShare reads a share such as 5% or 0.05.
 func ParseShare(text string) (float64, error) {
 	number, percent := strings.CutSuffix(text, "%")
 	v, err := strconv.ParseFloat(number, 64)
@@ -59,6 +60,7 @@ func ParseShare(text string) (float64, error) {
 	return v, nil
 }
 
+// ParseDelay reads a time such as 20ms, 0 or more.
 func ParseDelay(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil || d < 0 {
@@ -105,6 +107,7 @@ func parseOutage(text string) ([]sim.Outage, error) {
 	return []sim.Outage{o}, nil
 }
 
+// ParseRange reads LEAST-MOST, or one number for both, up to 16384.
 func ParseRange(text string) (least, most int, err error) {
 	a, b, ok := strings.Cut(text, "-")
 	if !ok {

@@ -17,8 +17,8 @@ import (
 	"github.com/ackscope/ackscope/cli/app"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/outfile"
+	"github.com/ackscope/ackscope/schema"
 	"github.com/ackscope/ackscope/sim"
-	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
 // Flags are the settings of one simulated flow. Those that a path has
@@ -59,6 +59,7 @@ type Flags struct {
 	play      string
 }
 
+// Command builds `ackscope simulate`, for the protocols given.
 func Command(a *app.App, protocols Simulators) *cobra.Command {
 	var f Flags
 	c := &cobra.Command{
@@ -95,7 +96,7 @@ Of an option that a path has, A/B sets the two directions apart: --loss 5%/40%.`
 			return simulate(a, protocols, &f)
 		},
 	}
-	f.Register(c.Flags())
+	f.Register(c.Flags(), protocols)
 	a.Writes(c)
 	_ = c.RegisterFlagCompletionFunc("protocol", app.CompleteWords(protocols.words(a.Registry)...))
 	_ = c.RegisterFlagCompletionFunc("fault", protocols.completeFaults)
@@ -106,9 +107,13 @@ Of an option that a path has, A/B sets the two directions apart: --loss 5%/40%.`
 	return c
 }
 
-// Register names the flags, with their defaults.
-func (f *Flags) Register(p *pflag.FlagSet) {
-	p.StringVar(&f.Protocol, "protocol", "gaffer:"+wire.Article, "what the endpoints speak: `gaffer:PROFILE`, or riptide:VERSION[:tcp], client/server where they differ, or srdp:PROFILE[:proxy|:tcp]")
+// Register names the flags, with their defaults: the first protocol as it usually is.
+func (f *Flags) Register(p *pflag.FlagSet, protocols Simulators) {
+	usual := ""
+	if len(protocols) > 0 {
+		usual = protocols[0].Name + ":" + protocols[0].Usual
+	}
+	p.StringVar(&f.Protocol, "protocol", usual, "what the endpoints speak: `gaffer:PROFILE`, or riptide:VERSION[:tcp], client/server where they differ, or srdp:PROFILE[:proxy|:tcp]")
 	p.Uint64Var(&f.Seed, "seed", 1, "seed of the run")
 	p.StringVar(&f.Loss, "loss", "0%", "share of datagrams that are lost")
 	p.StringVar(&f.Burst, "burst", "", "losses in bursts: `INTO,OUT`, the shares with which the network turns bad and good again")
@@ -171,11 +176,12 @@ type Cast interface {
 	Note() map[string]string
 }
 
-// SimulationEpoch is what the start of every run is called in captures: runs
+// Epoch is what the start of every run is called in captures: runs
 // are reproducible, so no clock is asked.
-const SimulationEpoch = machine.Instant(1_767_225_600_000_000_000) // 2026-01-01T00:00:00Z
+const Epoch = machine.Instant(1_767_225_600_000_000_000) // 2026-01-01T00:00:00Z
 
-var SimulationAddrs = [2]netip.AddrPort{netip.MustParseAddrPort("10.0.0.1:30000"), netip.MustParseAddrPort("10.0.0.2:40000")}
+// Addrs are those of the client and the server of one simulated flow.
+var Addrs = [2]netip.AddrPort{netip.MustParseAddrPort("10.0.0.1:30000"), netip.MustParseAddrPort("10.0.0.2:40000")}
 
 func simulate(a *app.App, protocols Simulators, f *Flags) (err error) {
 	s, err := NewSimulation(a, protocols, f)
@@ -270,6 +276,7 @@ func NewSimulation(a *app.App, protocols Simulators, f *Flags) (*Simulation, err
 	return s, nil
 }
 
+// Noise gives n random bytes.
 func Noise(rng *rand.Rand, n int) []byte {
 	b := make([]byte, n)
 	for i := range b {
@@ -281,4 +288,25 @@ func Noise(rng *rand.Rand, n int) []byte {
 func (s *Simulation) describe() string {
 	f := s.Flags
 	return fmt.Sprintf("%s, seed %d, loss %s, delay %s, jitter %s, dup %s", f.Protocol, f.Seed, f.Loss, f.Delay, f.Jitter, f.Dup)
+}
+
+// Spell makes letters of the bytes of all texts of a drawn message.
+func Spell(v any) any {
+	switch v := v.(type) {
+	case schema.Record:
+		for i := range v {
+			v[i].Value = Spell(v[i].Value)
+		}
+	case []any:
+		for i := range v {
+			v[i] = Spell(v[i])
+		}
+	case string:
+		b := []byte(v)
+		for i := range b {
+			b[i] = "etaoinshrdlu    "[b[i]%16]
+		}
+		return string(b)
+	}
+	return v
 }

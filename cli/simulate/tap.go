@@ -98,7 +98,7 @@ func (t *wiretap) datagram(seen sim.Tapped) (err error) {
 }
 
 func (t *wiretap) write(seen *sim.Tapped) error {
-	return t.save(&capture.Frame{At: SimulationEpoch + seen.At, LinkType: rawIP, Length: len(t.packet), Data: t.packet})
+	return t.save(&capture.Frame{At: Epoch + seen.At, LinkType: rawIP, Length: len(t.packet), Data: t.packet})
 }
 
 // segments gives what takes a link's stream apart into TCP segments. What they

@@ -26,6 +26,7 @@ type stateFlags struct {
 	rows int
 }
 
+// StateCommand builds `ackscope state`.
 func StateCommand(a *app.App) *cobra.Command {
 	f := &stateFlags{}
 	c := &cobra.Command{
@@ -192,7 +193,7 @@ func placeFrames(list []*reader.Recording, flow reader.FlowName, frames []frameN
 // Travel is a capture that was read through, ready to go to any packet of it.
 type Travel struct {
 	from     *reader.Recording
-	in       *capture.Input
+	in       *reader.Reader
 	Session  *analyze.Session
 	timeline *analyze.Timeline
 	moments  []moment
@@ -215,11 +216,10 @@ func travel(a *app.App, from *reader.Recording, refs []machine.Ref) (*Travel, er
 		return nil, err
 	}
 	t := &Travel{from: from}
-	if t.in, err = reader.Open(a, from, capture.KeepAll); err != nil {
+	if t.in, err = reader.Open(a, from, reader.Options{Keep: capture.KeepAll, Passes: 2}); err != nil {
 		return nil, err
 	}
-	t.timeline = analyze.NewTimeline(t.in)
-	f := &reader.Feed{Source: t.in, Progress: reader.NewProgress(a, t.in, 2)}
+	t.timeline = analyze.NewTimeline(t.in.In)
 	var full error
 	room := a.Share(4)
 	o.Gone = func(flow *analyze.Flow, why analyze.Reason) {
@@ -229,7 +229,7 @@ func travel(a *app.App, from *reader.Recording, refs []machine.Ref) (*Travel, er
 	o.Fed = func(frame *capture.Frame, p *capture.Packet, flow *analyze.Flow) {
 		if t.timeline.Note(frame, p, flow); t.timeline.Size() > room {
 			full = &app.RoomError{What: "the places of frames, and states to begin from,", Room: room}
-			f.Stop()
+			t.in.Stop()
 		}
 	}
 	o.Sink = func(r *analyze.Record) {
@@ -238,8 +238,7 @@ func travel(a *app.App, from *reader.Recording, refs []machine.Ref) (*Travel, er
 			t.note(r)
 		}
 	}
-	t.Session, err = analyze.RunTwice(f, o)
-	f.Progress.Done()
+	t.Session, err = t.in.Study(o)
 	if full != nil {
 		return nil, errors.Join(full, t.in.Close())
 	}
@@ -317,7 +316,7 @@ func followed(f *analyze.Flow) (*analyze.Flow, error) {
 
 // frame names a frame for people: with its file where there are several.
 func (t *Travel) frame(ref machine.Ref) string {
-	if t.in.Files() > 1 {
+	if t.in.In.Files() > 1 {
 		return fmt.Sprintf("%d:%d", t.from.First+ref.File()+1, ref.Frame())
 	}
 	return strconv.FormatUint(ref.Frame(), 10)

@@ -21,6 +21,7 @@ import (
 	"github.com/ackscope/ackscope/tui"
 )
 
+// TUICommand builds `ackscope tui`.
 func TUICommand(a *app.App) *cobra.Command {
 	live, bounds := &reader.LiveFlags{}, &reader.WatchFlags{}
 	theme, filter := "", ""
@@ -94,12 +95,12 @@ func look(a *app.App, live *reader.LiveFlags, bounds *reader.WatchFlags, theme, 
 	}
 	for next := 0; ; {
 		r := list[next]
-		in, err := reader.Open(a, r, capture.KeepAll)
+		in, err := reader.Open(a, r, reader.Options{Keep: capture.KeepAll})
 		if err != nil {
 			return err
 		}
 		screens.options.File = next
-		if next, err = screens.show(in, slices.Contains(r.Paths, "-")); err != nil || next == screens.options.File {
+		if next, err = screens.show(in.In, slices.Contains(r.Paths, "-")); err != nil || next == screens.options.File {
 			return err
 		}
 	}
@@ -152,23 +153,26 @@ func (s *screens) show(in *capture.Input, growing bool) (next int, err error) {
 // saver fits save to what the screens want.
 type saver struct{ *reader.Save }
 
+// Write implements tui.Saver.
 func (s saver) Write(f *capture.Frame) error { return s.Save.Write(f) }
-func (s saver) Close() error                 { return s.Save.Close(nil) }
+
+// Close implements tui.Saver.
+func (s saver) Close() error { return s.Save.Close(nil) }
 
 // pipeLive captures from an interface into a pipe of pcapng: what comes is then
 // kept and read again like any other pipe's.
 func pipeLive(a *app.App, live *reader.LiveFlags, in **capture.Input) (stop func(), err error) {
-	s, packets, err := live.Open(a)
+	source, err := live.Open(a)
 	if err != nil {
 		return nil, err
 	}
 	r, w := io.Pipe()
-	source := &reader.Feed{Source: s.Live, Most: reader.Least(packets, live.Count)}
-	go func() { w.CloseWithError(copyLive(a, source, s, live, w)) }()
+	source.Most = reader.Least(source.Most, live.Count)
+	go func() { w.CloseWithError(copyLive(a, source, live, w)) }()
 	*in, err = capture.Open([]string{"-"}, capture.Options{Keep: capture.KeepAll, Stdin: r})
 	stop = func() {
 		_ = r.Close()
-		s.Live.Stop()
+		source.Live.Group.Stop()
 	}
 	if err != nil {
 		stop()
@@ -178,11 +182,11 @@ func pipeLive(a *app.App, live *reader.LiveFlags, in **capture.Input) (stop func
 }
 
 // copyLive writes what is captured to w, and to the file of -w, until the end.
-func copyLive(a *app.App, source *reader.Feed, s *reader.Session, live *reader.LiveFlags, w io.Writer) error {
-	from := s.Origin()
+func copyLive(a *app.App, source *reader.Reader, live *reader.LiveFlags, w io.Writer) error {
+	from := source.Live.Origin()
 	if live.Write != "" {
 		var err error
-		if source.CopyTo, err = reader.NewStream(a, live.Write, live.Format, from); err != nil {
+		if source.Save, err = reader.NewStream(a, live.Write, live.Format, from); err != nil {
 			return err
 		}
 	}
@@ -194,7 +198,7 @@ func copyLive(a *app.App, source *reader.Feed, s *reader.Session, live *reader.L
 	if err := pipe.Flush(); err != nil {
 		return err
 	}
-	copied := &reader.Save{App: a, NG: pipe, From: from, IDs: map[[2]int]int{}}
+	copied := reader.SaveTo(a, pipe, from)
 	var f capture.Frame
 	for err == nil {
 		if err = source.Next(&f); err == nil {
@@ -206,10 +210,10 @@ func copyLive(a *app.App, source *reader.Feed, s *reader.Session, live *reader.L
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
-	if source.CopyTo != nil {
-		err = errors.Join(err, source.CopyTo.Close(nil))
+	if source.Save != nil {
+		err = errors.Join(err, source.Save.Close(nil))
 	}
-	return errors.Join(err, s.Live.Close())
+	return errors.Join(err, source.Close())
 }
 
 // autopsyLines words how a connection ended, for protocols that have such pages.

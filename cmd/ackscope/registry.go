@@ -10,5 +10,5 @@ import (
 // registry lists every protocol that ackscope knows, in the order in which they
 // are tried and shown. A new one takes its packages and one line here.
 func registry() protocol.Registry {
-	return protocol.Registry{gaffer.Gaffer, riptide.Riptide, srdp.SRDP}
+	return protocol.Registry{gaffer.Protocol, riptide.Protocol, srdp.Protocol}
 }

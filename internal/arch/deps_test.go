@@ -17,7 +17,8 @@ const module = "github.com/ackscope/ackscope"
 // rule says what the packages that match a pattern may import: of ours, and
 // from outside the standard library. "@" in an allowed path stands for the
 // second element of the importer's own path, the protocol: machine/gaffer and
-// machine/gaffer/judge may import wire/gaffer, not wire/riptide.
+// machine/gaffer/judge may import wire/gaffer, not wire/riptide. "%" stands for its
+// last element, which is the protocol below cli/protocol.
 type rule struct {
 	packages string // exact path below the module; "*" within it is one element, "/*" at its end all below
 	ours     []string
@@ -72,7 +73,21 @@ var law = []rule{
 	{"replay/whatif", []string{"analyze", "capture", "dissect", "machine"}, nil},
 	{"lab", []string{"machine", "machine/...", "wire", "wire/...", "sim", "capture", "printable"}, nil},
 	{"tui", []string{"analyze", "capture", "filter", "graph", "replay", "export", "show", "dissect", "machine", "printable", "outfile", "scale"}, []string{"github.com/rivo/tview", "github.com/gdamore/tcell/v2"}},
-	{"cmd/ackscope", []string{"..."}, []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "golang.org/x/sys", "github.com/dustin/go-humanize"}},
+	{"cli/app", cliBase(), cliOutside},
+	{"cli/privilege", cliBase(), cliOutside},
+	{"cli/reader", cliBase("app", "privilege"), cliOutside},
+	{"cli/listing", cliBase("app", "reader", "state"), cliOutside},
+	{"cli/state", cliBase("app", "reader"), cliOutside},
+	{"cli/replaying", cliBase("app", "reader"), cliOutside},
+	{"cli/files", cliBase("app", "reader", "listing"), cliOutside},
+	{"cli/simulate", cliBase("app", "reader"), cliOutside},
+	{"cli/labs", cliBase("app", "reader", "privilege", "simulate"), cliOutside},
+	{"cli/about", cliBase("app"), cliOutside},
+	{"cli/terminal", cliBase("app", "reader"), cliOutside},
+	{"cli/protocol", cliBase("app", "simulate", "labs"), cliOutside},
+	{"cli/protocol/*", append(cliBase("app", "reader", "simulate", "labs", "protocol"), "dissect/%", "machine/%", "machine/%/...", "wire/%", "wire/bits"), cliOutside},
+	{"cli", cliBase("..."), cliOutside},
+	{"cmd/ackscope", []string{"cli", "cli/protocol", "cli/protocol/..."}, nil},
 	{"internal/testnet", []string{"internal/testenv"}, []string{"golang.org/x/sys"}},
 	{"internal/*", []string{"..."}, []string{"github.com/google/gopacket"}},
 	{"testdata/gen/*", []string{"..."}, nil},
@@ -87,6 +102,21 @@ func roomOf(beside ...string) []string {
 	}
 	return ours
 }
+
+// cliBase gives what a package of the command line may import: what stands further
+// in and names no protocol, and the named packages beside it.
+func cliBase(beside ...string) []string {
+	ours := []string{
+		"analyze", "capture", "capture/...", "dissect", "export", "export/...", "filter", "graph", "lab", "ledger", "machine", "metrics",
+		"outfile", "printable", "replay", "replay/...", "report", "rewrite", "rewrite/...", "scale", "schema", "schema/...", "show", "sim", "tui",
+	}
+	for _, p := range beside {
+		ours = append(ours, "cli/"+p)
+	}
+	return ours
+}
+
+var cliOutside = []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "golang.org/x/sys", "github.com/dustin/go-humanize"}
 
 var captureOutside = []string{"github.com/google/gopacket", "golang.org/x/sys", "golang.org/x/net/bpf", "github.com/klauspost/compress"}
 
@@ -120,6 +150,10 @@ func TestLawCatches(t *testing.T) {
 		{"machine/gaffer/endpoint", module + "/machine/gaffer/tracker"},
 		{"machine/gaffer/judge", module + "/machine/riptide/tracker"},
 		{"machine/gaffer", module + "/machine/gaffer/tracker"},
+		{"cli/listing", module + "/dissect/riptide"},
+		{"cli/protocol/srdp", module + "/dissect/riptide"},
+		{"cli/app", module + "/cli/reader"},
+		{"cmd/ackscope", module + "/analyze"},
 		{"nowhere", module + "/machine"},
 	} {
 		if len(check(c.importer, []string{c.imported})) == 0 {
@@ -140,7 +174,8 @@ func check(importer string, imports []string) (broken []string) {
 	for _, imported := range imports {
 		if own, ok := strings.CutPrefix(imported, module+"/"); ok {
 			if !slices.ContainsFunc(r.ours, func(a string) bool {
-				return matches(strings.ReplaceAll(a, "@", protocolOf(importer)), own)
+				a = strings.ReplaceAll(strings.ReplaceAll(a, "@", protocolOf(importer)), "%", path.Base(importer))
+				return matches(a, own)
 			}) {
 				broken = append(broken, importer+" may not import "+own+": the import law allows "+strings.Join(r.ours, " "))
 			}

@@ -30,8 +30,8 @@ var writingAllowed = map[string]string{
 	"capture/spool.go os.CreateTemp": "what came through a pipe: private (0600), and unlinked at once",
 	"export/sorter.go os.CreateTemp": "runs of sorted notes: private (0600), and unlinked at once",
 
-	"cmd/ackscope/privileges_linux.go os.WriteFile": "the process's own name in /proc/self/comm, no file on a disk",
-	"cmd/ackscope/secret.go os.OpenFile":            "the terminal, /dev/tty, which the secret is asked on",
+	"cli/privilege/privileges_linux.go os.WriteFile": "the process's own name in /proc/self/comm, no file on a disk",
+	"cli/files/secret.go os.OpenFile":                "the terminal, /dev/tty, which the secret is asked on",
 }
 
 // TestFilesAreWrittenByOutfile holds all packages of the program to the law.

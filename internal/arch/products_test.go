@@ -23,7 +23,8 @@ import (
 // it to package scale.
 var timed = []string{
 	"tui", "graph", "report", "show", "analyze", "export", "filter", "ledger", "metrics",
-	"rewrite", "rewrite/merge", "rewrite/anonymise", "cmd/ackscope",
+	"rewrite", "rewrite/merge", "rewrite/anonymise", "cli/listing", "cli/reader", "cli/state", "cli/replaying", "cli/files", "cli/simulate", "cli/labs", "cli/terminal", "cli/protocol/gaffer",
+	"cli/protocol/riptide", "cli/protocol/srdp",
 }
 
 // typed is a package with its export data, as go list -export gives it.

@@ -14,7 +14,7 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-var labGaffer = labs.Protocol{
+var onSockets = labs.Protocol{
 	Name:  "gaffer",
 	Short: "Packets with acks, of any profile of the Gaffer family, and messages",
 	Long: `Both sides send a packet a frame with the acks of what they received, as a game does,

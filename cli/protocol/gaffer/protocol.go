@@ -5,5 +5,5 @@ import (
 	dissector "github.com/ackscope/ackscope/dissect/gaffer"
 )
 
-// Gaffer is the Gaffer family on the command line.
-var Gaffer = protocol.Protocol{Protocol: dissector.Protocol, Simulator: &gafferSimulator, Lab: &labGaffer}
+// Protocol is the Gaffer family on the command line.
+var Protocol = protocol.Protocol{Protocol: dissector.Protocol, Simulator: &simulator, Lab: &onSockets}

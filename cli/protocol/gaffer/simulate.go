@@ -30,7 +30,7 @@ type gafferCast struct {
 	facts   *sim.Truth
 }
 
-var gafferSimulator = simulate.Simulator{Name: "gaffer", Begin: newGafferCast, Words: gafferWords, Faults: gafferFaults()}
+var simulator = simulate.Simulator{Name: "gaffer", Usual: wire.Article, Begin: newGafferCast, Words: gafferWords, Faults: gafferFaults()}
 
 func gafferFaults() (list []simulate.Fault) {
 	for _, x := range endpoint.Faults {
@@ -68,6 +68,7 @@ func newGafferCast(a *app.App, f *simulate.Flags) (simulate.Cast, error) {
 	return &gafferCast{flags: f, profile: profile}, nil
 }
 
+// Enter implements simulate.Cast.
 func (c *gafferCast) Enter(s *simulate.Simulation) error {
 	toB, toA, err := s.Flags.Paths()
 	if err != nil {
@@ -79,19 +80,22 @@ func (c *gafferCast) Enter(s *simulate.Simulation) error {
 			return err
 		}
 	}
-	s.Links, s.Addrs = []*sim.Link{s.World.Connect(hosts[0], hosts[1], toB, toA)}, simulate.SimulationAddrs[:]
+	s.Links, s.Addrs = []*sim.Link{s.World.Connect(hosts[0], hosts[1], toB, toA)}, simulate.Addrs[:]
 	return nil
 }
 
+// Truth implements simulate.Cast.
 func (c *gafferCast) Truth(s *simulate.Simulation) func(io.Writer) error {
 	c.facts = s.World.Truth()
 	return func(w io.Writer) error { return c.facts.Write(w, s.World.Hosts(), c.truthFile()) }
 }
 
+// Note implements simulate.Cast.
 func (c *gafferCast) Note() map[string]string {
 	return map[string]string{"first": c.flags.First}
 }
 
+// Summarize implements simulate.Cast.
 func (c *gafferCast) Summarize(w io.Writer, s *simulate.Simulation) {
 	for _, h := range s.World.Hosts() {
 		e := h.Endpoint().(*endpoint.Endpoint)
@@ -150,27 +154,6 @@ type messageTypes interface {
 	Body(kind uint32) *schema.Body
 }
 
-// Spell makes letters of the bytes of all texts.
-func Spell(v any) any {
-	switch v := v.(type) {
-	case schema.Record:
-		for i := range v {
-			v[i].Value = Spell(v[i].Value)
-		}
-	case []any:
-		for i := range v {
-			v[i] = Spell(v[i])
-		}
-	case string:
-		b := []byte(v)
-		for i := range b {
-			b[i] = "etaoinshrdlu    "[b[i]%16]
-		}
-		return string(b)
-	}
-	return v
-}
-
 // drawMessage draws a message of the profile's schema: random bits, as soon as
 // they make a body.
 func drawMessage(rng *rand.Rand, section *wire.MessageSection) (kind uint32, body []byte, err error) {
@@ -185,7 +168,7 @@ func drawMessage(rng *rand.Rand, section *wire.MessageSection) (kind uint32, bod
 		if err != nil {
 			continue
 		}
-		Spell(record)
+		simulate.Spell(record)
 		w := bits.NewWriter(nil)
 		if err := types.Body(kind).Write(&w, record); err == nil && len(w.Data()) <= 512 {
 			return kind, w.Data(), nil

@@ -16,10 +16,10 @@ func (c *gafferCast) truthFile() sim.TruthFile {
 	f := c.flags
 	first, _ := simulate.Pair(f.First, strconv.Atoi)
 	return sim.TruthFile{
-		Epoch: simulate.SimulationEpoch,
+		Epoch: simulate.Epoch,
 		Scenario: map[string]any{
-			"name": "simulated", "client_addr": simulate.SimulationAddrs[0].Addr().String(), "client_ports": []uint16{simulate.SimulationAddrs[0].Port()},
-			"server_addr": simulate.SimulationAddrs[1].Addr().String(), "server_port": simulate.SimulationAddrs[1].Port(), "params": f.Params(),
+			"name": "simulated", "client_addr": simulate.Addrs[0].Addr().String(), "client_ports": []uint16{simulate.Addrs[0].Port()},
+			"server_addr": simulate.Addrs[1].Addr().String(), "server_port": simulate.Addrs[1].Port(), "params": f.Params(),
 		},
 		Name: func(h *sim.Host) string { return h.Name },
 		Opening: func(h *sim.Host) (lines []map[string]any) {
@@ -27,7 +27,7 @@ func (c *gafferCast) truthFile() sim.TruthFile {
 				lines = append(lines, map[string]any{"event": "logging_starts", "next_seq": first[h.Index]})
 			}
 			if h.Index == 1 {
-				lines = append(lines, map[string]any{"event": "peer", "addr": simulate.SimulationAddrs[0].Addr().String(), "port": simulate.SimulationAddrs[0].Port()})
+				lines = append(lines, map[string]any{"event": "peer", "addr": simulate.Addrs[0].Addr().String(), "port": simulate.Addrs[0].Port()})
 			}
 			return lines
 		},

@@ -14,7 +14,7 @@ import (
 	"github.com/ackscope/ackscope/machine/riptide"
 )
 
-var labRiptide = labs.Protocol{
+var onSockets = labs.Protocol{
 	Name:  "riptide",
 	Short: "Clients and a server of any Riptide release, over UDP or TCP",
 	Long: `Clients connect to the server, and all that are connected send each other messages

@@ -8,5 +8,8 @@ import (
 	dissector "github.com/ackscope/ackscope/dissect/riptide"
 )
 
-// Riptide is Riptide on the command line.
-var Riptide = protocol.Protocol{Protocol: dissector.Protocol, Simulator: &riptideSimulator, Lab: &labRiptide, Commands: []func(*app.App) *cobra.Command{autopsyCommand, guessCommand}, Endings: newEndings}
+// Protocol is Riptide on the command line.
+var Protocol = protocol.Protocol{
+	Protocol: dissector.Protocol, Simulator: &simulator, Lab: &onSockets,
+	Commands: []func(*app.App) *cobra.Command{autopsyCommand, guessCommand}, Endings: newEndings,
+}

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/ackscope/ackscope/cli/app"
-	"github.com/ackscope/ackscope/cli/protocol/gaffer"
 	"github.com/ackscope/ackscope/cli/simulate"
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/machine"
@@ -40,7 +39,7 @@ type riptideCast struct {
 	log      riptideLog
 }
 
-var riptideSimulator = simulate.Simulator{
+var simulator = simulate.Simulator{
 	Name: "riptide", Begin: newRiptideCast, Faults: riptideFaults(),
 	Words: func(*dissect.Protocol) []string { return riptide.VersionNames() },
 }
@@ -171,10 +170,12 @@ func (c *riptideCast) packed(b *schema.Body) bool {
 	})
 }
 
+// Note implements simulate.Cast.
 func (c *riptideCast) Note() map[string]string {
 	return map[string]string{"clients": strconv.Itoa(c.flags.Clients), "no-limits": strconv.FormatBool(c.flags.Limitless)}
 }
 
+// Enter implements simulate.Cast.
 func (c *riptideCast) Enter(s *simulate.Simulation) error {
 	toB, toA, err := s.Flags.Paths()
 	if err != nil {
@@ -200,7 +201,7 @@ func (c *riptideCast) Enter(s *simulate.Simulation) error {
 		s.Addrs = append(s.Addrs, addr)
 		return h, nil
 	}
-	server, err := add(1, "server", simulate.SimulationAddrs[1])
+	server, err := add(1, "server", simulate.Addrs[1])
 	if err != nil {
 		return err
 	}
@@ -209,7 +210,7 @@ func (c *riptideCast) Enter(s *simulate.Simulation) error {
 		connect = s.World.ConnectStream
 	}
 	for i := range s.Flags.Clients {
-		client, err := add(0, fmt.Sprint("client", i+1), netip.AddrPortFrom(simulate.SimulationAddrs[0].Addr(), simulate.SimulationAddrs[0].Port()+uint16(i)))
+		client, err := add(0, fmt.Sprint("client", i+1), netip.AddrPortFrom(simulate.Addrs[0].Addr(), simulate.Addrs[0].Port()+uint16(i)))
 		if err != nil {
 			return err
 		}
@@ -232,11 +233,13 @@ func (c *riptideCast) endpoint(side int) (*endpoint.Endpoint, error) {
 	return endpoint.NewClient(o)
 }
 
+// Truth implements simulate.Cast.
 func (c *riptideCast) Truth(s *simulate.Simulation) func(io.Writer) error {
 	c.log.begin(c, s)
 	return c.log.write
 }
 
+// Summarize implements simulate.Cast.
 func (c *riptideCast) Summarize(w io.Writer, s *simulate.Simulation) {
 	for _, h := range s.World.Hosts() {
 		n := c.log.of(h)
@@ -359,7 +362,7 @@ func (p *riptidePlayer) drawn(rng *rand.Rand, to machine.Peer, channel uint8) (m
 		if err != nil {
 			continue
 		}
-		gaffer.Spell(record)
+		simulate.Spell(record)
 		w := bits.NewWriter(nil)
 		if err := written[id].Write(&w, record); err == nil && w.Pos() <= 8*900 {
 			c.log.values, c.log.body = record, from[id]

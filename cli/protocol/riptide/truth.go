@@ -72,7 +72,7 @@ func (l *riptideLog) begin(c *riptideCast, s *simulate.Simulation) {
 func (l *riptideLog) of(h *sim.Host) *riptideTally { return l.tally[h] }
 
 func (l *riptideLog) add(at machine.Instant, endpoint, event string, line map[string]any) {
-	line["t"], line["endpoint"], line["event"] = math.Round(float64(at+simulate.SimulationEpoch)/1e3)/1e6, endpoint, event
+	line["t"], line["endpoint"], line["event"] = math.Round(float64(at+simulate.Epoch)/1e3)/1e6, endpoint, event
 	l.lines = append(l.lines, line)
 }
 
@@ -237,7 +237,7 @@ func (l *riptideLog) write(w io.Writer) error {
 		}
 	}
 	for _, h := range l.s.World.Hosts() {
-		at := math.Round(float64(l.s.World.Now()+simulate.SimulationEpoch)/1e3) / 1e6
+		at := math.Round(float64(l.s.World.Now()+simulate.Epoch)/1e3) / 1e6
 		if err := lines.Encode(map[string]any{"t": at, "endpoint": h.Name, "event": "end"}); err != nil {
 			return err
 		}

@@ -16,7 +16,7 @@ import (
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
 
-var labSRDP = labs.Protocol{
+var onSockets = labs.Protocol{
 	Name:  "srdp",
 	Short: "Messages sent until they are acknowledged, straight or through the document's proxies",
 	Long: `Clients send messages to the server, and the server to every client that it has

@@ -5,5 +5,5 @@ import (
 	dissector "github.com/ackscope/ackscope/dissect/srdp"
 )
 
-// SRDP is SRDP on the command line.
-var SRDP = protocol.Protocol{Protocol: dissector.Protocol, Simulator: &srdpSimulator, Lab: &labSRDP}
+// Protocol is SRDP on the command line.
+var Protocol = protocol.Protocol{Protocol: dissector.Protocol, Simulator: &simulator, Lab: &onSockets}

@@ -44,7 +44,7 @@ const (
 	srdpByTCP
 )
 
-var srdpSimulator = simulate.Simulator{Name: "srdp", Begin: newSRDPCast, Words: srdpWords, Faults: srdpFaults()}
+var simulator = simulate.Simulator{Name: "srdp", Begin: newSRDPCast, Words: srdpWords, Faults: srdpFaults()}
 
 func srdpFaults() (list []simulate.Fault) {
 	for _, x := range endpoint.Faults {
@@ -140,6 +140,7 @@ func (c *srdpCast) readServices(text string) error {
 	return nil
 }
 
+// Note implements simulate.Cast.
 func (c *srdpCast) Note() map[string]string {
 	return map[string]string{
 		"clients": strconv.Itoa(c.flags.Clients), "first": c.flags.First, "give-up": c.flags.GiveUp.String(),
@@ -150,6 +151,7 @@ func (c *srdpCast) Note() map[string]string {
 // to the server comes first.
 const srdpServerPeer = 0
 
+// Enter implements simulate.Cast.
 func (c *srdpCast) Enter(s *simulate.Simulation) error {
 	toB, toA, err := s.Flags.Paths()
 	if err != nil {
@@ -169,7 +171,7 @@ func (c *srdpCast) Enter(s *simulate.Simulation) error {
 		})
 	}
 	addressOf := func(client int) netip.AddrPort {
-		return netip.AddrPortFrom(simulate.SimulationAddrs[0].Addr(), simulate.SimulationAddrs[0].Port()+uint16(client))
+		return netip.AddrPortFrom(simulate.Addrs[0].Addr(), simulate.Addrs[0].Port()+uint16(client))
 	}
 	// What clients are to the server: the proxy is its peer 0, where there is one.
 	clients := map[machine.Peer]netip.AddrPort{}
@@ -180,11 +182,11 @@ func (c *srdpCast) Enter(s *simulate.Simulation) error {
 		}
 		clients[peer] = addressOf(i)
 	}
-	e, err := c.endpoint(1, simulate.SimulationAddrs[1], false)
+	e, err := c.endpoint(1, simulate.Addrs[1], false)
 	if err != nil {
 		return err
 	}
-	server := add(1, "server", e, simulate.SimulationAddrs[1], (&srdpPlayer{cast: c, side: 1, peers: clients}).play)
+	server := add(1, "server", e, simulate.Addrs[1], (&srdpPlayer{cast: c, side: 1, peers: clients}).play)
 	hub := server
 	var path sim.Path
 	if c.proxy != srdpStraight {
@@ -192,7 +194,7 @@ func (c *srdpCast) Enter(s *simulate.Simulation) error {
 		if err != nil {
 			return err
 		}
-		player := &srdpPlayer{cast: c, side: 1, peers: map[machine.Peer]netip.AddrPort{srdpServerPeer: simulate.SimulationAddrs[1]}, silent: true}
+		player := &srdpPlayer{cast: c, side: 1, peers: map[machine.Peer]netip.AddrPort{srdpServerPeer: simulate.Addrs[1]}, silent: true}
 		hub = add(1, "proxy", proxy, srdpProxyAddr, player.play)
 		// From there on the way is short, and loses as much.
 		path = toB
@@ -213,7 +215,7 @@ func (c *srdpCast) Enter(s *simulate.Simulation) error {
 		if err != nil {
 			return err
 		}
-		player := &srdpPlayer{cast: c, side: 0, peers: map[machine.Peer]netip.AddrPort{c.serverOfClients(): simulate.SimulationAddrs[1]}}
+		player := &srdpPlayer{cast: c, side: 0, peers: map[machine.Peer]netip.AddrPort{c.serverOfClients(): simulate.Addrs[1]}}
 		s.Links = append(s.Links, connect(add(0, name, e, addr, player.play), hub, toB, toA))
 	}
 	return nil
@@ -258,11 +260,13 @@ func (c *srdpCast) newProxy() (machine.Endpoint, error) {
 	return endpoint.NewTCPProxy(endpoint.TCPProxyOptions{ProxyOptions: o, Repeats: uint8(c.repeats[1]), Timeout: c.timeout[0], Limit: c.flags.GiveUp})
 }
 
+// Truth implements simulate.Cast.
 func (c *srdpCast) Truth(s *simulate.Simulation) func(io.Writer) error {
 	c.log.begin(c, s)
 	return c.log.write
 }
 
+// Summarize implements simulate.Cast.
 func (c *srdpCast) Summarize(w io.Writer, s *simulate.Simulation) {
 	for _, h := range s.World.Hosts() {
 		switch e := h.Endpoint().(type) {

@@ -39,8 +39,8 @@ func (l *srdpLog) begin(c *srdpCast, s *simulate.Simulation) {
 		}
 	}
 	scenario := map[string]any{
-		"name": "simulated", "client_addr": simulate.SimulationAddrs[0].Addr().String(), "client_ports": ports,
-		"server_addr": simulate.SimulationAddrs[1].Addr().String(), "server_port": simulate.SimulationAddrs[1].Port(), "params": params,
+		"name": "simulated", "client_addr": simulate.Addrs[0].Addr().String(), "client_ports": ports,
+		"server_addr": simulate.Addrs[1].Addr().String(), "server_port": simulate.Addrs[1].Port(), "params": params,
 	}
 	if c.proxy != srdpStraight {
 		scenario["proxy_addr"], scenario["proxy_port"] = srdpProxyAddr.Addr().String(), srdpProxyAddr.Port()
@@ -61,7 +61,7 @@ func (l *srdpLog) begin(c *srdpCast, s *simulate.Simulation) {
 func (l *srdpLog) isClient(h *sim.Host) bool { return h.Name != "server" && h.Name != "proxy" }
 
 func (l *srdpLog) add(at machine.Instant, endpoint, event string, line map[string]any) {
-	line["t"], line["endpoint"], line["event"] = math.Round(float64(at+simulate.SimulationEpoch)/1e3)/1e6, endpoint, event
+	line["t"], line["endpoint"], line["event"] = math.Round(float64(at+simulate.Epoch)/1e3)/1e6, endpoint, event
 	l.lines = append(l.lines, line)
 	l.last = max(l.last, at)
 }
@@ -129,7 +129,7 @@ func (l *srdpLog) remote(h *sim.Host, peer machine.Peer) (string, bool) {
 		}
 	}
 	if l.isClient(h) {
-		return simulate.SimulationAddrs[1].String(), true
+		return simulate.Addrs[1].String(), true
 	}
 	// In the direct form the hosts after the server are its clients, by number.
 	if i := h.Index + 1 + int(peer); h.Index == 0 && l.cast.proxy == srdpStraight && i < len(l.s.Addrs) {

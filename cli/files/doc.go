@@ -1,0 +1,3 @@
+// Package files holds the commands that make files: capture, export, report, merge and
+// anonymise.
+package files

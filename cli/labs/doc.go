@@ -1,0 +1,3 @@
+// Package labs holds the command lab: reference endpoints on real sockets. What a
+// protocol brings is a Protocol with its flags and the lab.Kit that they describe.
+package labs

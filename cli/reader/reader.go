@@ -1,0 +1,162 @@
+package reader
+
+import (
+	"io"
+
+	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/cli/app"
+	"github.com/ackscope/ackscope/machine"
+)
+
+// Reader reads what a command looks at: the files of a recording, a pipe, or
+// interfaces. It is the capture.Source of the analysis. Beside reading it
+//
+//   - ends where the command (Stop) or a limit (Most) says so,
+//   - copies the frames to a file where -w asks for that (Save),
+//   - shows progress while files take long,
+//   - knows the times of the frames around the last one.
+type Reader struct {
+	In   *capture.Input // the opened files; nil on interfaces
+	Live *Session       // the opened interfaces; nil for files
+	Most uint64         // frames to give; 0 for all
+
+	Frames   uint64          // given since the beginning or the last Rewind
+	Start    machine.Instant // of the first frame
+	Previous machine.Instant // of the frame before the last one given
+	latest   machine.Instant
+	stopped  bool
+
+	Save    *Save       // where frames are copied; nil for nowhere
+	SaveErr error       // why nothing more is copied
+	Lost    func(error) // told when copying fails, where the reading is to go on; nil where it ends then
+
+	app      *app.App
+	source   capture.Source // In, or the interfaces
+	progress *progress
+}
+
+// Options say how files are opened.
+type Options struct {
+	Keep   capture.Keep // what must be readable again
+	Passes int          // how often they are read, for the progress line; 0 for no line
+}
+
+// Of reads an opened capture, as it is.
+func Of(in *capture.Input) *Reader { return &Reader{In: in, source: in} }
+
+// Open opens the files of a recording. The caller closes the reader.
+func Open(a *app.App, from *Recording, o Options) (*Reader, error) {
+	in, err := capture.Open(from.Paths, capture.Options{Keep: o.Keep, Stdin: a.In})
+	if err != nil {
+		return nil, err
+	}
+	r := &Reader{app: a, In: in, source: in}
+	if o.Passes > 0 {
+		r.progress = newProgress(a, in, o.Passes)
+	}
+	return r, nil
+}
+
+// Study runs the whole analysis twice over a recording, so that every fact has its
+// final grade when the sink sees it. The reader is nil where nothing could be
+// opened; otherwise the caller closes it. The error is a failure, or how the
+// capture ended.
+func Study(a *app.App, from *Recording, sink analyze.Sink) (*analyze.Session, *Reader, error) {
+	o, err := a.Options()
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := Open(a, from, Options{Keep: capture.KeepPipes, Passes: 2})
+	if err != nil {
+		return nil, nil, err
+	}
+	o.Sink = sink
+	s, err := r.Study(o)
+	return s, r, err
+}
+
+// Study runs the analysis twice, and wipes the progress line.
+func (r *Reader) Study(o analyze.Options) (*analyze.Session, error) {
+	defer r.progress.done()
+	return analyze.RunTwice(r, o)
+}
+
+// Next gives the next frame; io.EOF once stopped.
+func (r *Reader) Next(f *capture.Frame) error {
+	if r.stopped || r.Most > 0 && r.Frames == r.Most {
+		return io.EOF
+	}
+	if err := r.source.Next(f); err != nil {
+		return err
+	}
+	r.Previous = r.latest
+	r.latest = f.At
+	if r.Frames == 0 {
+		r.Start, r.Previous = f.At, f.At
+	}
+	r.Frames++
+	if r.Save != nil && r.SaveErr == nil {
+		if err := r.Save.Write(f); err != nil {
+			return r.fail(err)
+		}
+	}
+	if r.progress != nil && r.Frames&(1<<12-1) == 0 {
+		r.progress.tick()
+	}
+	return nil
+}
+
+// Flush hands on what was copied so far.
+func (r *Reader) Flush() {
+	if r.Save != nil && r.SaveErr == nil {
+		if err := r.Save.flush(); err != nil {
+			_ = r.fail(err) // kept in SaveErr
+		}
+	}
+}
+
+// fail notes that copying failed; the error where that ends the reading.
+func (r *Reader) fail(err error) error {
+	r.SaveErr = err
+	if r.Lost == nil {
+		return err
+	}
+	r.Lost(err)
+	return nil
+}
+
+// Rewind begins anew.
+func (r *Reader) Rewind() error {
+	r.Frames, r.stopped = 0, false
+	if r.progress != nil {
+		r.progress.pass++
+	}
+	return r.source.(interface{ Rewind() error }).Rewind()
+}
+
+// Dropped gives how many packets the source is known to lack.
+func (r *Reader) Dropped() uint64 {
+	if d, ok := r.source.(analyze.Dropper); ok {
+		return d.Dropped()
+	}
+	return 0
+}
+
+// Counted reports whether the source knows all that it lacks.
+func (r *Reader) Counted() bool {
+	d, ok := r.source.(analyze.Dropper)
+	return ok && d.Counted()
+}
+
+// Stop makes the next frame the end.
+func (r *Reader) Stop() { r.stopped = true }
+
+// Done wipes the progress line: reading is over, or what follows is written.
+func (r *Reader) Done() { r.progress.done() }
+
+// Close wipes the progress line and closes the source.
+func (r *Reader) Close() error {
+	r.progress.done()
+	return r.source.Close()
+}
