@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/ackscope/ackscope/agenda"
 	"github.com/ackscope/ackscope/machine"
 )
 
@@ -51,9 +52,9 @@ type Options struct {
 type Input struct {
 	files  []*file
 	paths  []string
-	single *file   // the only file, or nil
-	heap   []*file // files that have a head, the least at 0
-	given  bool    // heap[0].head has been given: advance it before the next comparison
+	single *file                                 // the only file, or nil
+	heads  agenda.Agenda[machine.Instant, *file] // files that have a head, by its time
+	given  bool                                  // the first head has been given: advance it before the next comparison
 	primed bool
 	end    error
 }
@@ -118,27 +119,21 @@ func (in *Input) nextMerged(f *Frame) error {
 		in.primed = true
 		for _, file := range in.files {
 			if file.next(&file.head) == nil {
-				in.heap = append(in.heap, file)
+				in.heads.Add(file.head.At, file)
 			}
 		}
-		for i := len(in.heap)/2 - 1; i >= 0; i-- {
-			in.sink(i)
+	} else if in.given {
+		if file := *in.heads.First(); file.next(&file.head) == nil {
+			in.heads.Advance(file.head.At)
+		} else {
+			in.heads.Take()
 		}
-	} else if in.given && len(in.heap) > 0 {
-		top := in.heap[0]
-		if top.next(&top.head) != nil {
-			last := len(in.heap) - 1
-			in.heap[0] = in.heap[last]
-			in.heap = in.heap[:last]
-		}
-		in.sink(0)
 	}
-	in.given = false
-	if len(in.heap) == 0 {
+	first := in.heads.First()
+	if in.given = first != nil; !in.given {
 		return in.ends()
 	}
-	*f = in.heap[0].head
-	in.given = true
+	*f = (*first).head
 	return nil
 }
 
@@ -163,30 +158,6 @@ func (in *Input) ends() error {
 	return in.end
 }
 
-func (in *Input) less(i, j int) bool {
-	a, b := in.heap[i], in.heap[j]
-	if a.head.At != b.head.At {
-		return a.head.At < b.head.At
-	}
-	return a.index < b.index
-}
-
-func (in *Input) sink(i int) {
-	for {
-		least := i
-		for child := 2*i + 1; child <= 2*i+2 && child < len(in.heap); child++ {
-			if in.less(child, least) {
-				least = child
-			}
-		}
-		if least == i {
-			return
-		}
-		in.heap[i], in.heap[least] = in.heap[least], in.heap[i]
-		i = least
-	}
-}
-
 // Rewind makes the next frame the first one again. It fails where an input is
 // a pipe that was not kept, or outgrew what may be kept; the input is then of
 // no further use.
@@ -200,7 +171,8 @@ func (in *Input) Rewind() error {
 			return err
 		}
 	}
-	in.heap, in.given, in.primed, in.end = in.heap[:0], false, false, nil
+	in.heads.Clear()
+	in.given, in.primed, in.end = false, false, nil
 	return nil
 }
 

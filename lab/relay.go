@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"container/heap"
 	"context"
 	"encoding/hex"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ackscope/ackscope/agenda"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/sim"
 )
@@ -54,8 +54,7 @@ type Relay struct {
 	readers sync.WaitGroup
 	flows   map[netip.AddrPort]*relayFlow
 	count   int // flows so far
-	held    schedule
-	order   uint64
+	held    agenda.Agenda[machine.Instant, relayed]
 	counts  [2]relayCounts
 }
 
@@ -81,26 +80,6 @@ type relayed struct {
 	client netip.AddrPort
 	back   int // 0 towards the server, 1 towards the client
 	bytes  []byte
-
-	at    machine.Instant // when it is due
-	order uint64
-}
-
-// schedule is a heap of what is due, by time and then by order.
-type schedule []relayed
-
-func (s schedule) Len() int { return len(s) }
-func (s schedule) Less(i, j int) bool {
-	return s[i].at < s[j].at || s[i].at == s[j].at && s[i].order < s[j].order
-}
-func (s schedule) Swap(i, j int) { s[i], s[j] = s[j], s[i] }
-func (s *schedule) Push(x any)   { *s = append(*s, x.(relayed)) }
-func (s *schedule) Pop() any {
-	last := len(*s) - 1
-	x := (*s)[last]
-	(*s)[last] = relayed{}
-	*s = (*s)[:last]
-	return x
 }
 
 // NewRelay opens the relay's socket. Run has it work, and closes it.
@@ -153,8 +132,8 @@ func (r *Relay) Run(ctx context.Context) error {
 	defer sweep.Stop()
 	for {
 		r.release()
-		if len(r.held) > 0 {
-			timer.Reset(r.options.Clock.until(r.held[0].at))
+		if due, ok := r.held.Next(); ok {
+			timer.Reset(r.options.Clock.until(due))
 		} else {
 			timer.Stop()
 		}
@@ -234,19 +213,20 @@ func (r *Relay) tell(now machine.Instant, event string, d relayed) {
 }
 
 func (r *Relay) hold(d relayed, at machine.Instant) {
-	if len(r.held) >= maxHeld {
+	if r.held.Len() >= maxHeld {
 		r.counts[d.back].refused++
 		return
 	}
-	r.order++
-	d.at, d.order = at, r.order
-	heap.Push(&r.held, d)
+	r.held.Add(at, d)
 }
 
 // release sends all that is due.
 func (r *Relay) release() {
-	for len(r.held) > 0 && r.held[0].at <= r.options.Clock.Now() {
-		d := heap.Pop(&r.held).(relayed)
+	for {
+		if due, ok := r.held.Next(); !ok || due > r.options.Clock.Now() {
+			return
+		}
+		d := r.held.Take()
 		f := d.flow
 		now := r.options.Clock.Now()
 		var err error

@@ -30,6 +30,7 @@ type rule struct {
 var law = []rule{
 	{"printable", nil, nil},
 	{"scale", nil, nil},
+	{"agenda", nil, nil},
 	{"wire", nil, nil},
 	{"wire/seq", nil, nil},
 	{"wire/bits", nil, nil},
@@ -46,10 +47,10 @@ var law = []rule{
 	{"machine/gaffer/netcode", roomOf(), nil},
 	{"machine/gaffer/yojimbo", roomOf("netcode", "tracker", "messages"), nil},
 	{"machine/gaffer/article", roomOf("judge", "tracker", "messages"), nil},
-	{"machine/*", []string{"machine", "schema", "wire", "wire/@", "wire/seq", "wire/bits", "scale"}, nil},
-	{"sim", []string{"machine", "printable"}, nil},
+	{"machine/*", []string{"machine", "agenda", "schema", "wire", "wire/@", "wire/seq", "wire/bits", "scale"}, nil},
+	{"sim", []string{"machine", "agenda", "printable"}, nil},
 	{"outfile", nil, []string{"golang.org/x/sys"}},
-	{"capture", []string{"machine", "capture/...", "printable"}, captureOutside},
+	{"capture", []string{"machine", "agenda", "capture/...", "printable"}, captureOutside},
 	{"capture/pcapfilter", nil, []string{"golang.org/x/net/bpf"}},
 	{"capture/afpacket", []string{"machine", "capture", "capture/pcapfilter"}, captureOutside},
 	{"capture/libpcap", []string{"machine", "capture", "capture/afpacket"}, captureOutside},
@@ -70,8 +71,8 @@ var law = []rule{
 	{"rewrite", []string{"analyze", "capture", "dissect", "machine", "replay"}, nil},
 	{"replay", []string{"analyze", "capture", "sim", "dissect", "schema", "machine", "printable"}, nil},
 	{"report", []string{"analyze", "dissect", "graph", "ledger", "machine", "replay", "rewrite/merge", "show", "printable", "scale"}, nil},
-	{"replay/whatif", []string{"analyze", "capture", "dissect", "machine"}, nil},
-	{"lab", []string{"machine", "machine/...", "wire", "wire/...", "sim", "capture", "printable"}, nil},
+	{"replay/whatif", []string{"agenda", "analyze", "capture", "dissect", "machine"}, nil},
+	{"lab", []string{"machine", "machine/...", "agenda", "wire", "wire/...", "sim", "capture", "printable"}, nil},
 	{"tui", []string{"analyze", "capture", "filter", "graph", "replay", "export", "show", "dissect", "machine", "printable", "outfile", "scale"}, []string{"github.com/rivo/tview", "github.com/gdamore/tcell/v2"}},
 	{"cli/app", cliBase(), cliOutside},
 	{"cli/privilege", cliBase(), cliOutside},
@@ -96,7 +97,7 @@ var law = []rule{
 // roomOf gives what a room of machine/<p> may import: what its protocol's root may,
 // the root, and the named rooms beside it.
 func roomOf(beside ...string) []string {
-	ours := []string{"machine", "scale", "schema", "wire", "wire/@", "wire/seq", "wire/bits", "machine/@"}
+	ours := []string{"machine", "scale", "agenda", "schema", "wire", "wire/@", "wire/seq", "wire/bits", "machine/@"}
 	for _, room := range beside {
 		ours = append(ours, "machine/@/"+room)
 	}

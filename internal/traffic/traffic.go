@@ -14,6 +14,8 @@ import (
 	"io"
 	"math/rand/v2"
 	"time"
+
+	"github.com/ackscope/ackscope/agenda"
 )
 
 // Options sizes a capture. The zero value of Loss is no loss.
@@ -36,7 +38,6 @@ const (
 // tap, or it reaches the other side.
 type moment struct {
 	at     int64 // ns since the epoch
-	order  uint64
 	what   kind
 	flow   uint32
 	side   uint8
@@ -98,8 +99,8 @@ func Write(w io.Writer, o Options) error {
 		}
 	}
 	g.fileHeader()
-	for g.written < o.Packets && len(g.queue) > 0 {
-		g.step(g.queue.pop())
+	for g.written < o.Packets && g.queue.Len() > 0 {
+		g.step(g.queue.Take())
 	}
 	return g.out.Flush() // a bufio.Writer keeps its first error
 }
@@ -110,17 +111,12 @@ type generator struct {
 	flows   []flow
 	noise   []byte
 	loss    float64 // on each half of the way
-	queue   queue
-	order   uint64
+	queue   agenda.Agenda[int64, moment]
 	record  []byte
 	written int
 }
 
-func (g *generator) due(m moment) {
-	g.order++
-	m.order = g.order
-	g.queue.push(m)
-}
+func (g *generator) due(m moment) { g.queue.Add(m.at, m) }
 
 func (g *generator) step(m moment) {
 	f := &g.flows[m.flow]
@@ -214,44 +210,4 @@ func checksum(header []byte) uint16 {
 		sum = sum&0xffff + sum>>16
 	}
 	return ^uint16(sum)
-}
-
-// queue is a binary heap by time; of equal times, the one that was due first.
-type queue []moment
-
-func (q queue) before(i, j int) bool {
-	return q[i].at < q[j].at || q[i].at == q[j].at && q[i].order < q[j].order
-}
-
-func (q *queue) push(m moment) {
-	*q = append(*q, m)
-	for i := len(*q) - 1; i > 0; {
-		parent := (i - 1) / 2
-		if !q.before(i, parent) {
-			return
-		}
-		(*q)[i], (*q)[parent] = (*q)[parent], (*q)[i]
-		i = parent
-	}
-}
-
-func (q *queue) pop() moment {
-	h := *q
-	top, last := h[0], len(h)-1
-	h[0] = h[last]
-	*q = h[:last]
-	for i := 0; ; {
-		least := 2*i + 1
-		if least >= last {
-			return top
-		}
-		if right := least + 1; right < last && q.before(right, least) {
-			least = right
-		}
-		if !q.before(least, i) {
-			return top
-		}
-		h[i], h[least] = h[least], h[i]
-		i = least
-	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/ackscope/ackscope/agenda"
 	"github.com/ackscope/ackscope/machine"
 )
 
@@ -14,11 +15,9 @@ type Sent struct {
 
 	FirstAt machine.Instant // when its first copy was sent
 	LastAt  machine.Instant // when its newest copy was sent
-	RetryAt machine.Instant // when its next copy is due, or it is given up
-
-	Timeout time.Duration // between copies: the document's Delta_Time
-	First   machine.Ref   // the frame of the first copy seen; zero in simulations
-	Last    machine.Ref   // the frame of the newest
+	Timeout time.Duration   // between copies: the document's Delta_Time
+	First   machine.Ref     // the frame of the first copy seen; zero in simulations
+	Last    machine.Ref     // the frame of the newest
 
 	ID64    int64        // unwrapped
 	Peer    machine.Peer // whom it was sent to; 0 in trackers of one flow
@@ -29,11 +28,8 @@ type Sent struct {
 	Flags   uint8 // as on the wire
 	Adapts  bool  // Timeout was the library's choice
 
-	order uint64 // of entry or last requeueing: breaks ties of RetryAt
-	place int32  // in the heap; freeSlot where the slot holds nothing
+	handle agenda.Handle
 }
-
-const freeSlot = -1
 
 // Exhausted reports whether all copies that were to be sent have been.
 func (s *Sent) Exhausted() bool { return s.Repeats > 0 && s.Copies >= uint32(s.Repeats) }
@@ -57,63 +53,36 @@ func (s *Sent) Sample(now machine.Instant) Sample {
 // retry time. It grows with use, and finds a packet by its id as fast as the
 // head. The zero Queue is empty and ready.
 //
-// Its slots are kept for later packets, with the memory of their Datagram, so
+// Its entries are kept for later packets, with the memory of their Datagram, so
 // that a queue in steady use allocates nothing.
 type Queue struct {
-	slots []Sent
-	free  []int32
-	heap  []int32 // slots, the earliest RetryAt first
-	index []int32 // slot+1 by id: open addressing, linear probing; a power of two
-	order uint64
+	due   agenda.Agenda[machine.Instant, Sent]
+	index []agenda.Handle // 1 + the handle, by id: open addressing, linear probing; a power of two
 }
 
 // Len gives how many packets are in the queue.
-func (q *Queue) Len() int { return len(q.heap) }
+func (q *Queue) Len() int { return q.due.Len() }
 
 // Enter puts the first copy of a packet, sent at now, in the queue: due again
 // after timeout. It gives nil where a packet of this id is in the queue already.
 // The caller fills the entry's further fields; Datagram is empty and has what
-// memory the slot's last packet had.
+// memory the entry's last packet had.
 func (q *Queue) Enter(id uint16, now machine.Instant, timeout time.Duration) *Sent {
-	if q.find(id) >= 0 {
+	if q.Find(id) != nil {
 		return nil
 	}
-	var slot int32
-	if n := len(q.free); n > 0 {
-		slot, q.free = q.free[n-1], q.free[:n-1]
-	} else {
-		slot = int32(len(q.slots))
-		q.slots = append(q.slots, Sent{})
-	}
-	q.order++
-	s := &q.slots[slot]
-	*s = Sent{
-		Datagram: s.Datagram[:0], ID: id, FirstAt: now, LastAt: now, RetryAt: now.Add(timeout), Timeout: timeout,
-		Copies: 1, order: q.order, place: int32(len(q.heap)),
-	}
-	q.heap = append(q.heap, slot)
-	q.up(len(q.heap) - 1)
-	q.enlist(slot)
+	h, s := q.due.Enter(now.Add(timeout))
+	*s = Sent{Datagram: s.Datagram[:0], ID: id, FirstAt: now, LastAt: now, Timeout: timeout, Copies: 1, handle: h}
+	q.enlist(s)
 	return s
-}
-
-// Find gives the packet of an id, nil where it is not in the queue. It is valid
-// until the next Enter.
-func (q *Queue) Find(id uint16) *Sent {
-	if slot := q.find(id); slot >= 0 {
-		return &q.slots[slot]
-	}
-	return nil
 }
 
 // Head gives the packet with the earliest retry time, nil where the queue is
 // empty. It is what the timer is set to.
-func (q *Queue) Head() *Sent {
-	if len(q.heap) == 0 {
-		return nil
-	}
-	return &q.slots[q.heap[0]]
-}
+func (q *Queue) Head() *Sent { return q.due.First() }
+
+// RetryAt gives when the next copy of a packet is due, or it is given up.
+func (q *Queue) RetryAt(s *Sent) machine.Instant { return q.due.At(s.handle) }
 
 // Resend enters a further copy of a packet, sent at now, and requeues it.
 func (q *Queue) Resend(s *Sent, now machine.Instant) {
@@ -123,119 +92,51 @@ func (q *Queue) Resend(s *Sent, now machine.Instant) {
 }
 
 // Requeue gives a packet another retry time.
-func (q *Queue) Requeue(s *Sent, at machine.Instant) {
-	q.order++
-	s.RetryAt, s.order = at, q.order
-	q.up(int(s.place))
-	q.down(int(s.place))
-}
+func (q *Queue) Requeue(s *Sent, at machine.Instant) { q.due.Move(s.handle, at) }
 
 // Remove takes a packet out of the queue: it was acknowledged, or given up. Its
 // entry stays readable until the next Enter.
 func (q *Queue) Remove(s *Sent) {
 	q.delist(s.ID)
-	at, last := int(s.place), len(q.heap)-1
-	slot, moved := q.heap[at], q.heap[last]
-	s.place = freeSlot
-	q.heap = q.heap[:last]
-	if at < last {
-		q.heap[at] = moved
-		q.slots[moved].place = int32(at)
-		q.up(at)
-		q.down(int(q.slots[moved].place))
-	}
-	q.free = append(q.free, slot)
+	q.due.Remove(s.handle)
 }
 
 // InOrder calls do for every packet in order of retry time, until it returns
 // false. do must not change the queue. It allocates: views call it, not packets.
-func (q *Queue) InOrder(do func(*Sent) bool) {
-	list := slices.Clone(q.heap)
-	slices.SortFunc(list, func(a, b int32) int {
-		if q.before(a, b) {
-			return -1
-		}
-		return 1
-	})
-	for _, slot := range list {
-		if !do(&q.slots[slot]) {
-			return
-		}
-	}
-}
+func (q *Queue) InOrder(do func(*Sent) bool) { q.due.InOrder(do) }
 
 // Clone gives an independent copy.
 func (q *Queue) Clone() Queue {
-	c := Queue{
-		slots: slices.Clone(q.slots), free: slices.Clone(q.free), heap: slices.Clone(q.heap), index: slices.Clone(q.index), order: q.order,
-	}
-	for i := range c.slots {
-		c.slots[i].Datagram = slices.Clone(c.slots[i].Datagram)
+	c := Queue{due: q.due.Clone(), index: slices.Clone(q.index)}
+	for i := range c.due.Values() {
+		s := &c.due.Values()[i]
+		s.Datagram = slices.Clone(s.Datagram)
 	}
 	return c
 }
 
 // Size gives the bytes of memory that the queue takes.
 func (q *Queue) Size() int {
-	n := cap(q.slots)*int(unsafe.Sizeof(Sent{})) + 4*(cap(q.free)+cap(q.heap)+cap(q.index))
-	for i := range q.slots {
-		n += cap(q.slots[i].Datagram)
+	n := q.due.Size() + cap(q.index)*int(unsafe.Sizeof(agenda.Handle(0)))
+	for i := range q.due.Values() {
+		n += cap(q.due.Values()[i].Datagram)
 	}
 	return n
 }
 
-// before reports whether slot a comes before slot b.
-func (q *Queue) before(a, b int32) bool {
-	x, y := &q.slots[a], &q.slots[b]
-	return x.RetryAt < y.RetryAt || x.RetryAt == y.RetryAt && x.order < y.order
-}
-
-func (q *Queue) swap(i, j int) {
-	h := q.heap
-	h[i], h[j] = h[j], h[i]
-	q.slots[h[i]].place, q.slots[h[j]].place = int32(i), int32(j)
-}
-
-func (q *Queue) up(i int) {
-	for i > 0 {
-		parent := (i - 1) / 2
-		if !q.before(q.heap[i], q.heap[parent]) {
-			return
-		}
-		q.swap(i, parent)
-		i = parent
-	}
-}
-
-func (q *Queue) down(i int) {
-	for {
-		child := 2*i + 1
-		if child >= len(q.heap) {
-			return
-		}
-		if child+1 < len(q.heap) && q.before(q.heap[child+1], q.heap[child]) {
-			child++
-		}
-		if !q.before(q.heap[child], q.heap[i]) {
-			return
-		}
-		q.swap(i, child)
-		i = child
-	}
-}
-
-// find gives the slot of an id, -1 for none.
-func (q *Queue) find(id uint16) int32 {
+// Find gives the packet of an id, nil where it is not in the queue. It is valid
+// until the next Enter.
+func (q *Queue) Find(id uint16) *Sent {
 	if len(q.index) == 0 {
-		return -1
+		return nil
 	}
 	mask := len(q.index) - 1
-	for i := Home(id, mask); ; i = (i + 1) & mask {
-		slot := q.index[i] - 1
-		if slot < 0 || q.slots[slot].ID == id {
-			return slot
+	for i := Home(id, mask); q.index[i] != 0; i = (i + 1) & mask {
+		if s := q.seated(i); s.ID == id {
+			return s
 		}
 	}
+	return nil
 }
 
 const firstIndex = 8
@@ -245,25 +146,32 @@ const firstIndex = 8
 // removal had to walk.
 func Home(id uint16, mask int) int { return int(uint32(id)*2654435769>>16) & mask }
 
-// enlist enters a slot in the index, which is at most half full.
-func (q *Queue) enlist(slot int32) {
-	if 2*len(q.heap) > len(q.index) {
-		q.index = make([]int32, max(firstIndex, 2*len(q.index)))
-		for _, s := range q.heap {
-			q.seat(s)
-		}
+// seated gives the packet at a place of the index that is taken.
+func (q *Queue) seated(i int) *Sent { return q.due.Value(q.index[i] - 1) }
+
+// enlist enters a packet in the index, which is at most half full.
+func (q *Queue) enlist(s *Sent) {
+	if 2*q.due.Len() <= len(q.index) {
+		q.seat(s.handle, s.ID)
 		return
 	}
-	q.seat(slot)
+	old := q.index
+	q.index = make([]agenda.Handle, max(firstIndex, 2*len(old)))
+	for _, taken := range old {
+		if taken != 0 {
+			q.seat(taken-1, q.due.Value(taken-1).ID)
+		}
+	}
+	q.seat(s.handle, s.ID)
 }
 
-func (q *Queue) seat(slot int32) {
+func (q *Queue) seat(h agenda.Handle, id uint16) {
 	mask := len(q.index) - 1
-	i := Home(q.slots[slot].ID, mask)
+	i := Home(id, mask)
 	for q.index[i] != 0 {
 		i = (i + 1) & mask
 	}
-	q.index[i] = slot + 1
+	q.index[i] = h + 1
 }
 
 // delist takes an id out of the index and closes the gap that it leaves in the
@@ -271,7 +179,7 @@ func (q *Queue) seat(slot int32) {
 func (q *Queue) delist(id uint16) {
 	mask := len(q.index) - 1
 	i := Home(id, mask)
-	for q.slots[q.index[i]-1].ID != id {
+	for q.seated(i).ID != id {
 		i = (i + 1) & mask
 	}
 	for j := i; ; {
@@ -280,7 +188,7 @@ func (q *Queue) delist(id uint16) {
 			break
 		}
 		// The entry at j may move to i unless its home lies between them.
-		if first := Home(q.slots[q.index[j]-1].ID, mask); (j-first)&mask >= (j-i)&mask {
+		if first := Home(q.seated(j).ID, mask); (j-first)&mask >= (j-i)&mask {
 			q.index[i] = q.index[j]
 			i = j
 		}

@@ -81,7 +81,7 @@ func TestQueueModel(t *testing.T) {
 			if q.Len() != len(model) {
 				t.Fatalf("seed %d: %d packets, want %d", seed, q.Len(), len(model))
 			}
-			if h := q.Head(); (h == nil) != (len(model) == 0) || h != nil && (h.ID != model[0].id || h.RetryAt != model[0].retry || h.Copies != model[0].copies) {
+			if h := q.Head(); (h == nil) != (len(model) == 0) || h != nil && (h.ID != model[0].id || q.RetryAt(h) != model[0].retry || h.Copies != model[0].copies) {
 				t.Fatalf("seed %d: the head is %+v, want %+v", seed, h, model)
 			}
 			for _, e := range model {

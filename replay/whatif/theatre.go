@@ -7,6 +7,7 @@ import (
 	"sort"
 	"time"
 
+	"github.com/ackscope/ackscope/agenda"
 	"github.com/ackscope/ackscope/machine"
 )
 
@@ -16,10 +17,9 @@ type theatre struct {
 	cuts   silences
 	cast   *machine.Cast
 	now    machine.Instant
-	count  int // of what was put on the agenda
 	nets   [2]network
 	sides  [2]actor
-	agenda agenda
+	agenda agenda.Agenda[machine.Instant, arrival]
 	out    machine.Effects
 	steps  int // inputs that the references took
 	sent   int // datagrams, of SendsMost
@@ -111,8 +111,8 @@ func (th *theatre) next() (at machine.Instant, what occasion, side machine.Side)
 			at, what, side = t, w, s
 		}
 	}
-	if len(th.agenda) > 0 {
-		offer(th.agenda[0].at, anArrival, th.agenda[0].to)
+	if t, ok := th.agenda.Next(); ok {
+		offer(t, anArrival, th.agenda.First().to)
 	}
 	for i := range th.sides {
 		s, x := machine.Side(i), &th.sides[i]
@@ -158,7 +158,7 @@ func (th *theatre) do(now machine.Instant, what occasion, s machine.Side) {
 	th.now = max(th.now, now)
 	switch what {
 	case anArrival:
-		a := th.agenda.pop()
+		a := th.agenda.Take()
 		if th.cast.Frames[s] != nil {
 			if len(x.socket) == 0 {
 				x.since = now
@@ -312,59 +312,11 @@ func (th *theatre) send(now machine.Instant, s machine.Side, b []byte, size int)
 }
 
 func (th *theatre) carry(at machine.Instant, to machine.Side, b []byte) {
-	th.count++
-	th.agenda.push(arrival{at, th.count, to, b})
+	th.agenda.Add(at, arrival{to, b})
 }
 
-// agenda is what is under way: a binary heap by time, then by order of sending.
-type agenda []arrival
-
+// arrival is a datagram under way.
 type arrival struct {
-	at    machine.Instant
-	order int
 	to    machine.Side
 	bytes []byte
-}
-
-func (a *agenda) push(x arrival) {
-	h := append(*a, x)
-	for i := len(h) - 1; i > 0; {
-		up := (i - 1) / 2
-		if !h.before(i, up) {
-			break
-		}
-		h[i], h[up] = h[up], h[i]
-		i = up
-	}
-	*a = h
-}
-
-func (a agenda) before(i, k int) bool {
-	if a[i].at != a[k].at {
-		return a[i].at < a[k].at
-	}
-	return a[i].order < a[k].order
-}
-
-func (a *agenda) pop() arrival {
-	h := *a
-	top, last := h[0], len(h)-1
-	h[0], h[last] = h[last], arrival{}
-	h = h[:last]
-	for i := 0; ; {
-		child := 2*i + 1
-		if child >= last {
-			break
-		}
-		if child+1 < last && h.before(child+1, child) {
-			child++
-		}
-		if !h.before(child, i) {
-			break
-		}
-		h[i], h[child] = h[child], h[i]
-		i = child
-	}
-	*a = h
-	return top
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ackscope/ackscope/agenda"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/riptide"
 	wire "github.com/ackscope/ackscope/wire/riptide"
@@ -109,8 +110,8 @@ type Endpoint struct {
 
 	start   machine.Instant
 	running bool
-	clock   int64 // ms since start
-	agenda  agenda
+	clock   int64                       // ms since start
+	agenda  agenda.Agenda[int64, timer] // by clock
 	lives   uint32
 
 	links map[machine.Peer]*link
@@ -271,11 +272,10 @@ func (e *Endpoint) take(in machine.Input) error {
 // timers does what is due.
 func (e *Endpoint) timers() {
 	for e.running {
-		t, ok := e.agenda.pop(e.clock)
-		if !ok {
+		if due, ok := e.agenda.Next(); !ok || due > e.clock {
 			return
 		}
-		switch t.kind {
+		switch t := e.agenda.Take(); t.kind {
 		case timerHeartbeat:
 			if e.server {
 				e.look()
@@ -296,23 +296,26 @@ func (e *Endpoint) timers() {
 }
 
 func (e *Endpoint) later(in time.Duration, t timer) {
-	t.due = e.clock + int64(in/time.Millisecond)
-	e.agenda.push(t)
+	e.agenda.Add(e.clock+int64(in/time.Millisecond), t)
 }
 
 // Deadline gives the time of the first timer.
 func (e *Endpoint) Deadline() (machine.Instant, bool) {
-	if !e.running || len(e.agenda.due) == 0 {
+	due, ok := e.agenda.Next()
+	if !e.running || !ok {
 		return 0, false
 	}
-	return e.start.Add(time.Duration(e.agenda.due[0].due) * time.Millisecond), true
+	return e.start.Add(time.Duration(due) * time.Millisecond), true
 }
 
 // begin starts the clock.
 func (e *Endpoint) begin() { e.start, e.clock, e.running = e.now, 0, true }
 
 // halt stops it and forgets all that was due.
-func (e *Endpoint) halt() { e.clock, e.running, e.agenda.due = 0, false, e.agenda.due[:0] }
+func (e *Endpoint) halt() {
+	e.clock, e.running = 0, false
+	e.agenda.Clear()
+}
 
 func (e *Endpoint) submit(in machine.Submit) error {
 	m, bits, err := e.userMessage(in)
@@ -381,7 +384,7 @@ func (e *Endpoint) Clone() machine.Endpoint {
 	for p, l := range e.links {
 		c.links[p] = l.clone()
 	}
-	c.agenda.due = slices.Clone(e.agenda.due)
+	c.agenda = e.agenda.Clone()
 	c.data = slices.Clone(e.data)
 	c.clients = e.clients.clone()
 	c.pending, c.ids, c.barred = slices.Clone(e.pending), slices.Clone(e.ids), maps.Clone(e.barred)

@@ -102,7 +102,7 @@ func TestManyPeers(t *testing.T) {
 			t.Errorf("deadline %v, %v: the head is %+v", at, ok, first)
 		}
 		c.out.Reset()
-		half := c.e.queue.Find(5000).RetryAt
+		half := c.e.queue.RetryAt(c.e.queue.Find(5000))
 		if err := c.e.Step(half, machine.Wake{}, &c.out); err != nil || len(c.out.Transmit) != 5001 {
 			t.Errorf("%d copies at the retry time of the 5001st packet, %v", len(c.out.Transmit), err)
 		}

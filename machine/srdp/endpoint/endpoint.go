@@ -224,7 +224,7 @@ func (e *Endpoint) Step(now machine.Instant, in machine.Input, out *machine.Effe
 // Deadline gives the retry time of the first packet of the sent queue.
 func (e *Endpoint) Deadline() (machine.Instant, bool) {
 	if h := e.queue.Head(); h != nil {
-		return h.RetryAt, true
+		return e.queue.RetryAt(h), true
 	}
 	return 0, false
 }

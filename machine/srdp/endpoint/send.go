@@ -76,7 +76,7 @@ func (e *Endpoint) limit(s *srdp.Sent) {
 	if e.options.Limit <= 0 || s.Repeats > 0 {
 		return
 	}
-	if end := s.FirstAt.Add(e.options.Limit); s.RetryAt > end {
+	if end := s.FirstAt.Add(e.options.Limit); e.queue.RetryAt(s) > end {
 		e.queue.Requeue(s, end)
 	}
 }
@@ -86,7 +86,7 @@ func (e *Endpoint) limit(s *srdp.Sent) {
 func (e *Endpoint) retry(now machine.Instant, out *machine.Effects) {
 	for {
 		s := e.queue.Head()
-		if s == nil || s.RetryAt > now {
+		if s == nil || e.queue.RetryAt(s) > now {
 			return
 		}
 		if s.Exhausted() && e.options.Fault.endless {

@@ -15,7 +15,7 @@ func (e *Endpoint) Inspect(v *machine.View) {
 	e.queue.InOrder(func(s *srdp.Sent) bool {
 		queue.Rows = append(queue.Rows, []string{
 			strconv.Itoa(int(s.ID)), strconv.Itoa(int(s.Peer)), strconv.Itoa(int(s.Copies)), repeatsText(s.Repeats),
-			ms(int64(s.FirstAt)), ms(int64(s.RetryAt)), ms(int64(s.Timeout)),
+			ms(int64(s.FirstAt)), ms(int64(e.queue.RetryAt(s))), ms(int64(s.Timeout)),
 		})
 		return true
 	})

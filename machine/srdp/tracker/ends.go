@@ -32,7 +32,7 @@ func (t *Tracker) settle(s *party, out *machine.Effects) {
 		// What is sent or acknowledged from now on is not due before that either.
 		l.due = t.last.Add(patience)
 		if q := l.queue.Head(); q != nil {
-			l.due = min(l.due, q.RetryAt.Add(patience))
+			l.due = min(l.due, l.queue.RetryAt(q).Add(patience))
 		}
 		if e := l.lives.oldest(); e != nil {
 			l.due = min(l.due, max(e.lastAt, e.lastAck).Add(quietAcked))
@@ -56,7 +56,7 @@ func (t *Tracker) giveUps(s *party, l *lane, out *machine.Effects) {
 		late = func(q *srdp.Sent) time.Duration { return max(patience, 4*q.Timeout) }
 		grade = machine.Possible
 	}
-	for q := l.queue.Head(); q != nil && s.spoke.Sub(q.RetryAt) > late(q); q = l.queue.Head() {
+	for q := l.queue.Head(); q != nil && s.spoke.Sub(l.queue.RetryAt(q)) > late(q); q = l.queue.Head() {
 		id64 := q.ID64
 		l.queue.Remove(q)
 		e := l.lives.find(q.ID)

@@ -151,7 +151,7 @@ func (t *Tracker) queueTable(s *party, grade machine.Certainty) machine.Table {
 		l.queue.InOrder(func(q *srdp.Sent) bool {
 			table.Rows = append(table.Rows, []string{
 				strconv.Itoa(int(q.ID)), strconv.Itoa(int(q.Copies)), number(machine.Milliseconds(t.last.Sub(q.FirstAt))), number(machine.Milliseconds(t.last.Sub(q.LastAt))),
-				number(machine.Milliseconds(q.RetryAt.Sub(t.last))), "0x" + strconv.FormatUint(uint64(q.Flags), 16), strconv.FormatUint(q.First.Frame(), 10), grade.String(),
+				number(machine.Milliseconds(l.queue.RetryAt(q).Sub(t.last))), "0x" + strconv.FormatUint(uint64(q.Flags), 16), strconv.FormatUint(q.First.Frame(), 10), grade.String(),
 			})
 			return len(table.Rows) < viewRows
 		})
