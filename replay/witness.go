@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"hash/fnv"
 	"time"
 
 	"github.com/ackscope/ackscope/analyze"
@@ -146,9 +145,7 @@ func (t *twins) again(rec *analyze.Record) bool {
 	if t.last == nil {
 		t.last = map[twinKey]twin{}
 	}
-	h := fnv.New64a()
-	h.Write(d.Bytes) // never fails
-	key, now := twinKey{rec.Flow.ID, d.From}, twin{h.Sum64(), d.At}
+	key, now := twinKey{rec.Flow.ID, d.From}, twin{machine.Digest(0, d.Bytes), d.At}
 	was, ok := t.last[key]
 	t.last[key] = now
 	return ok && was.hash == now.hash && now.at.Sub(was.at).Abs() <= twinWindow

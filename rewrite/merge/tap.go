@@ -143,18 +143,11 @@ func (f *Flow) settle(from machine.Side, ref machine.Ref, to fate) {
 	}
 }
 
-// digest is FNV-1a over the bytes and the length on the wire.
+// digest tells apart what the taps have of packets: the bytes, up to prefix of them
+// where that is not 0, and the length on the wire.
 func digest(b []byte, length, prefix int) uint64 {
 	if prefix > 0 && len(b) > prefix {
 		b = b[:prefix]
 	}
-	const prime = 1099511628211
-	h := uint64(14695981039346656037)
-	for _, x := range b {
-		h = (h ^ uint64(x)) * prime
-	}
-	for n := uint64(length); n > 0; n >>= 8 {
-		h = (h ^ n&0xff) * prime
-	}
-	return h
+	return machine.Digest(uint64(length), b)
 }

@@ -193,12 +193,3 @@ func (j *Judge) Finish() {
 
 // Opinion gives what is found of a side.
 func (j *Judge) Opinion(s machine.Side) *machine.Opinion { return &j.sides[s].opinion }
-
-// hashOf tells the bytes of packets apart (FNV-1a).
-func hashOf(b []byte) uint64 {
-	h := uint64(14695981039346656037)
-	for _, c := range b {
-		h = (h ^ uint64(c)) * 1099511628211
-	}
-	return h
-}

@@ -77,7 +77,7 @@ func (s *judged) sends(j *Judge, d *machine.Datagram) *machine.Divergence {
 
 func (s *judged) counts(j *Judge, l *judgedLane, d *machine.Datagram, own bool) *machine.Divergence {
 	pk := &j.pk
-	hash := hashOf(d.Bytes)
+	hash := machine.Digest(0, d.Bytes)
 	if e := l.sent[pk.ID]; e != nil && d.At.Sub(e.lastAt) < reuseAfter {
 		if e.hash != hash {
 			return diverge(d, "id-reuse", "srdp.packet_id", "another id", pk.ID, fmt.Sprintf("packet %d was sent before with other content", pk.ID), e.ref)
