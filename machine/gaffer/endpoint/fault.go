@@ -4,6 +4,7 @@ import (
 	"math/bits"
 	"time"
 
+	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/gaffer"
 	"github.com/ackscope/ackscope/machine/gaffer/messages"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
@@ -12,15 +13,7 @@ import (
 // Fault is one named way in which an implementation goes wrong, as a policy of
 // the reference endpoint: Options.Fault. All else of the endpoint stays right.
 type Fault struct {
-	Name string
-	Doc  string
-	// Unobservable says why the fault never reaches the wire; empty where it can.
-	Unobservable string
-	// Explained says why a right endpoint can always have sent the same, though the
-	// fault reaches the wire; empty where it cannot.
-	Explained string
-	// Scenario is the flags of `ackscope simulate` in which it shows.
-	Scenario []string
+	machine.Fault
 
 	rules    func(r *gaffer.Rules)
 	messages func(o *messages.Options)
@@ -38,26 +31,28 @@ const faultEvery = 50 // packets between two slips of faults that come now and t
 // Faults lists them.
 var Faults = []*Fault{
 	{
-		Name: "ack-bit-off-by-one", Doc: "bit n of ack_bits says ack-n-1",
+		Fault:  machine.Fault{Name: "ack-bit-off-by-one", Doc: "bit n of ack_bits says ack-n-1"},
 		header: func(_ *Endpoint, h *wire.Header) { h.AckBits >>= 1 },
 	},
 	{
-		Name: "ack-bits-reversed", Doc: "the bits of ack_bits stand in reverse order",
+		Fault: machine.Fault{Name: "ack-bits-reversed", Doc: "the bits of ack_bits stand in reverse order"},
 		header: func(e *Endpoint, h *wire.Header) {
 			h.AckBits = bits.Reverse64(h.AckBits) >> (64 - e.state.Rules.AckBits)
 		},
 	},
 	{
-		Name: "ack-newest-missing", Doc: "bit 0, the newest packet itself, is never set",
+		Fault:  machine.Fault{Name: "ack-newest-missing", Doc: "bit 0, the newest packet itself, is never set"},
 		header: func(_ *Endpoint, h *wire.Header) { h.AckBits &^= 1 },
 	},
 	{
-		Name: "ack-bits-cut", Doc: "only half of ack_bits is filled",
+		Fault:  machine.Fault{Name: "ack-bits-cut", Doc: "only half of ack_bits is filled"},
 		header: func(e *Endpoint, h *wire.Header) { h.AckBits &= 1<<(e.state.Rules.AckBits/2) - 1 },
 	},
 	{
-		Name: "ack-gaps", Doc: "packets that were lost are acked with those around them",
-		Scenario: []string{"--loss", "10%"},
+		Fault: machine.Fault{
+			Name: "ack-gaps", Doc: "packets that were lost are acked with those around them",
+			Scenario: []string{"--loss", "10%"},
+		},
 		header: func(e *Endpoint, h *wire.Header) {
 			if h.AckBits != 0 {
 				h.AckBits |= 1<<(bits.Len64(h.AckBits)-1) - 1
@@ -65,8 +60,10 @@ var Faults = []*Fault{
 		},
 	},
 	{
-		Name: "ack-last-not-newest", Doc: "ack is the last packet received, not the newest",
-		Scenario: []string{"--jitter", "40ms"},
+		Fault: machine.Fault{
+			Name: "ack-last-not-newest", Doc: "ack is the last packet received, not the newest",
+			Scenario: []string{"--jitter", "40ms"},
+		},
 		header: func(e *Endpoint, h *wire.Header) {
 			if back := uint(e.state.Rules.Distance(h.Ack, e.last)); back > 0 && back < 32 && e.state.Has(e.last) {
 				h.Ack = e.last
@@ -75,8 +72,10 @@ var Faults = []*Fault{
 		},
 	},
 	{
-		Name: "ack-one-late", Doc: "a header says what was received when the one before it was sent",
-		Explained: "an endpoint may read its socket after it sends, and then says just this",
+		Fault: machine.Fault{
+			Name: "ack-one-late", Doc: "a header says what was received when the one before it was sent",
+			Explained: "an endpoint may read its socket after it sends, and then says just this",
+		},
 		header: func(e *Endpoint, h *wire.Header) {
 			was := e.before
 			e.before = *h
@@ -86,27 +85,34 @@ var Faults = []*Fault{
 		},
 	},
 	{
-		Name: "stale-entry-kept", Doc: "a newer sequence does not clear the entries before it: those of one wrap ago come back",
-		Scenario: []string{"--loss", "98%", "--rate", "6000", "--payload", "4-4", "--duration", "26s"},
-		rules:    func(r *gaffer.Rules) { r.NoStaleClear = true },
+		Fault: machine.Fault{
+			Name:     "stale-entry-kept",
+			Doc:      "a newer sequence does not clear the entries before it: those of one wrap ago come back",
+			Scenario: []string{"--loss", "98%", "--rate", "6000", "--payload", "4-4", "--duration", "26s"},
+		},
+		rules: func(r *gaffer.Rules) { r.NoStaleClear = true },
 	},
 	{
-		Name: "wrap-compare", Doc: "sequences are compared as plain numbers: behind the wrap all are stale",
-		Explained: "its application may have refused all of them",
-		Scenario:  []string{"--first", "32000", "--rate", "2000", "--payload", "4-4", "--duration", "20s"},
+		Fault: machine.Fault{
+			Name: "wrap-compare", Doc: "sequences are compared as plain numbers: behind the wrap all are stale",
+			Explained: "its application may have refused all of them",
+			Scenario:  []string{"--first", "32000", "--rate", "2000", "--payload", "4-4", "--duration", "20s"},
+		},
 		drops: func(e *Endpoint, sequence uint32) bool {
 			newest := e.state.NewestReceived()
 			return e.newest64 >= 0 && newest > sequence && newest-sequence >= uint32(e.state.Rules.Received)
 		},
 	},
 	{
-		Name: "sequence-skipped", Doc: "now and then the sequence number steps by two",
+		Fault: machine.Fault{Name: "sequence-skipped", Doc: "now and then the sequence number steps by two"},
 		header: func(e *Endpoint, h *wire.Header) {
 			h.Sequence = (h.Sequence + uint32(e.next64/faultEvery)) & e.state.Rules.Mask()
 		},
 	},
 	{
-		Name: "sequence-repeated", Doc: "now and then a packet has the number of the one before it",
+		Fault: machine.Fault{
+			Name: "sequence-repeated", Doc: "now and then a packet has the number of the one before it",
+		},
 		header: func(e *Endpoint, h *wire.Header) {
 			if e.next64%faultEvery == faultEvery-1 {
 				h.Sequence = (h.Sequence - 1) & e.state.Rules.Mask()
@@ -114,18 +120,27 @@ var Faults = []*Fault{
 		},
 	},
 	{
-		Name: "fragment-acked-early", Doc: "a packet counts as received with the first of its fragments",
-		Scenario: []string{"--protocol", "gaffer:reliable", "--payload", "1200-3000", "--rate", "30", "--loss", "15%"},
-		early:    true,
+		Fault: machine.Fault{
+			Name: "fragment-acked-early", Doc: "a packet counts as received with the first of its fragments",
+			Scenario: []string{
+				"--protocol", "gaffer:reliable", "--payload", "1200-3000", "--rate", "30",
+				"--loss", "15%",
+			},
+		},
+		early: true,
 	},
 	{
-		Name: "fragments-reversed", Doc: "the fragments of a packet leave in reverse order",
-		Scenario: []string{"--protocol", "gaffer:reliable", "--payload", "1200-3000", "--rate", "30"},
+		Fault: machine.Fault{
+			Name: "fragments-reversed", Doc: "the fragments of a packet leave in reverse order",
+			Scenario: []string{"--protocol", "gaffer:reliable", "--payload", "1200-3000", "--rate", "30"},
+		},
 		fragment: func(pk *wire.Packet) int { return pk.FragmentCount - 1 - pk.FragmentID },
 	},
 	{
-		Name: "fragment-count", Doc: "fragments name a count that is one too large: no packet is ever whole",
-		Scenario: []string{"--protocol", "gaffer:reliable", "--payload", "1200-3000", "--rate", "30"},
+		Fault: machine.Fault{
+			Name: "fragment-count", Doc: "fragments name a count that is one too large: no packet is ever whole",
+			Scenario: []string{"--protocol", "gaffer:reliable", "--payload", "1200-3000", "--rate", "30"},
+		},
 		fragment: func(pk *wire.Packet) int {
 			if pk.FragmentID == 0 {
 				pk.FragmentCount++
@@ -134,49 +149,65 @@ var Faults = []*Fault{
 		},
 	},
 	{
-		Name: "message-window", Doc: "messages go out that the receiver cannot buffer",
+		Fault: machine.Fault{
+			Name: "message-window", Doc: "messages go out that the receiver cannot buffer",
+			Scenario: []string{
+				"--protocol", "gaffer:messages", "--messages", "400", "--outage", "2s,1500ms,4s",
+				"--payload", "0-0",
+			},
+		},
 		messages: func(o *messages.Options) { o.NoWindow = true },
-		Scenario: []string{"--protocol", "gaffer:messages", "--messages", "400", "--outage", "2s,1500ms,4s", "--payload", "0-0"},
 	},
 	{
-		Name: "message-resend-early", Doc: "messages are sent again after half the time",
+		Fault: machine.Fault{
+			Name: "message-resend-early", Doc: "messages are sent again after half the time",
+			Scenario: []string{
+				"--protocol", "gaffer:messages", "--messages", "20", "--delay", "60ms",
+				"--payload", "0-0",
+			},
+		},
 		messages: func(o *messages.Options) { o.Resend.After = 50 * time.Millisecond },
-		Scenario: []string{"--protocol", "gaffer:messages", "--messages", "20", "--delay", "60ms", "--payload", "0-0"},
 	},
 	{
-		Name: "message-resend-late", Doc: "messages are sent again after four times the time",
+		Fault: machine.Fault{
+			Name: "message-resend-late", Doc: "messages are sent again after four times the time",
+			Scenario: []string{
+				"--protocol", "gaffer:messages", "--messages", "20", "--loss", "30%",
+				"--payload", "0-0",
+			},
+		},
 		messages: func(o *messages.Options) { o.Resend.After = 400 * time.Millisecond },
-		Scenario: []string{"--protocol", "gaffer:messages", "--messages", "20", "--loss", "30%", "--payload", "0-0"},
 	},
 	{
-		Name: "message-resend-without-end", Doc: "messages are sent again though they are acked",
-		deaf:     true,
-		Scenario: []string{"--protocol", "gaffer:messages", "--messages", "5", "--payload", "0-0"},
+		Fault: machine.Fault{
+			Name: "message-resend-without-end", Doc: "messages are sent again though they are acked",
+			Scenario: []string{"--protocol", "gaffer:messages", "--messages", "5", "--payload", "0-0"},
+		},
+		deaf: true,
 	},
 	{
-		Name: "duplicate-delivered", Doc: "a packet that comes again is handed over again",
-		Unobservable: "what the application is handed is not on the wire",
-		Scenario:     []string{"--dup", "10%"},
-		rules:        func(r *gaffer.Rules) { r.DeliverDuplicates = true },
+		Fault: machine.Fault{
+			Name: "duplicate-delivered", Doc: "a packet that comes again is handed over again",
+			Unobservable: "what the application is handed is not on the wire",
+			Scenario:     []string{"--dup", "10%"},
+		},
+		rules: func(r *gaffer.Rules) { r.DeliverDuplicates = true },
 	},
 	{
-		Name: "stale-delivered", Doc: "a packet older than the window is handed over",
-		Unobservable: "what the application is handed is not on the wire, and no header speaks of a packet that old",
-		rules:        func(r *gaffer.Rules) { r.DeliverStale = true },
+		Fault: machine.Fault{
+			Name: "stale-delivered", Doc: "a packet older than the window is handed over",
+			Unobservable: "what the application is handed is not on the wire, and no header speaks of a packet that old",
+		},
+		rules: func(r *gaffer.Rules) { r.DeliverStale = true },
 	},
 	{
-		Name: "window-half", Doc: "the received buffer holds half of the entries",
-		Unobservable: "headers speak of the newest packets only, and those fit",
-		rules:        func(r *gaffer.Rules) { r.Received /= 2 },
+		Fault: machine.Fault{
+			Name: "window-half", Doc: "the received buffer holds half of the entries",
+			Unobservable: "headers speak of the newest packets only, and those fit",
+		},
+		rules: func(r *gaffer.Rules) { r.Received /= 2 },
 	},
 }
 
 // LookupFault finds one by its name; nil for none.
-func LookupFault(name string) *Fault {
-	for _, f := range Faults {
-		if f.Name == name {
-			return f
-		}
-	}
-	return nil
-}
+func LookupFault(name string) *Fault { return machine.LookupFault(Faults, name) }

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 	"time"
 
+	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/riptide"
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
@@ -11,15 +12,7 @@ import (
 // Fault is one named way in which an implementation goes wrong, as a policy of
 // the reference endpoint: Options.Fault. All else of the endpoint stays right.
 type Fault struct {
-	Name string
-	Doc  string
-	// Unobservable says why the fault never reaches the wire; empty where it can.
-	Unobservable string
-	// Explained says why a right endpoint can always have sent the same, though the
-	// fault reaches the wire; empty where it cannot.
-	Explained string
-	// Scenario is the flags of `ackscope simulate` in which it shows.
-	Scenario []string
+	machine.Fault
 
 	behaviour func(b *riptide.Behaviour)
 	// ack changes an Ack, the n-th of its connection, and tells how often it goes out.
@@ -42,19 +35,25 @@ var lossy = []string{"--loss", "10%"}
 // Faults lists them.
 var Faults = []*Fault{
 	{
-		Name: "ack-bit-off-by-one", Doc: "bit i of an Ack says last-i",
-		ack: func(m *wire.Message, _ int, _ bool) int { m.AckBits = m.AckBits<<1 | 1; return 1 }, Scenario: lossy,
+		Fault: machine.Fault{Name: "ack-bit-off-by-one", Doc: "bit i of an Ack says last-i", Scenario: lossy},
+		ack:   func(m *wire.Message, _ int, _ bool) int { m.AckBits = m.AckBits<<1 | 1; return 1 },
 	},
 	{
-		Name: "ack-bits-reversed", Doc: "the bits of an Ack stand in reverse order", Scenario: lossy,
+		Fault: machine.Fault{
+			Name: "ack-bits-reversed", Doc: "the bits of an Ack stand in reverse order",
+			Scenario: lossy,
+		},
 		ack: func(m *wire.Message, _ int, _ bool) int { m.AckBits = bits.Reverse16(m.AckBits); return 1 },
 	},
 	{
-		Name: "ack-newest-missing", Doc: "an Ack names the newest id but one", Scenario: lossy,
+		Fault: machine.Fault{
+			Name: "ack-newest-missing", Doc: "an Ack names the newest id but one",
+			Scenario: lossy,
+		},
 		ack: func(m *wire.Message, _ int, _ bool) int { m.Last--; return 1 },
 	},
 	{
-		Name: "ack-missing", Doc: "one message in ten is not answered",
+		Fault: machine.Fault{Name: "ack-missing", Doc: "one message in ten is not answered"},
 		ack: func(_ *wire.Message, n int, _ bool) int {
 			if n%faultEvery == faultEvery-1 {
 				return 0
@@ -63,7 +62,7 @@ var Faults = []*Fault{
 		},
 	},
 	{
-		Name: "ack-twice", Doc: "one message in ten is answered twice",
+		Fault: machine.Fault{Name: "ack-twice", Doc: "one message in ten is answered twice"},
 		ack: func(_ *wire.Message, n int, _ bool) int {
 			if n%faultEvery == faultEvery-1 {
 				return 2
@@ -72,7 +71,10 @@ var Faults = []*Fault{
 		},
 	},
 	{
-		Name: "duplicate-unanswered", Doc: "a message that came before is not answered again", Scenario: []string{"--dup", "15%"},
+		Fault: machine.Fault{
+			Name: "duplicate-unanswered", Doc: "a message that came before is not answered again",
+			Scenario: []string{"--dup", "15%"},
+		},
 		ack: func(_ *wire.Message, _ int, fresh bool) int {
 			if fresh {
 				return 1
@@ -81,21 +83,37 @@ var Faults = []*Fault{
 		},
 	},
 	{
-		Name: "window-shift", Doc: "the list of received ids keeps whole words at jumps of 32 and more: the library's own fault up to 2.2.1",
-		Scenario:  []string{"--protocol", "riptide:main", "--messages", "100", "--delay", "150ms", "--mix", "100/0/0", "--outage", "3s,500ms,4s", "--no-limits"},
+		Fault: machine.Fault{
+			Name: "window-shift",
+			Doc:  "the list of received ids keeps whole words at jumps of 32 and more: the library's own fault up to 2.2.1",
+			Scenario: []string{
+				"--protocol", "riptide:main", "--messages", "100", "--delay", "150ms",
+				"--mix", "100/0/0", "--outage", "3s,500ms,4s", "--no-limits",
+			},
+		},
 		behaviour: func(b *riptide.Behaviour) { b.ShiftFault = true },
 	},
 	{
-		Name: "merged-sequences", Doc: "a message to several goes out with their sequences OR-ed: the library's own fault in 2.1.0",
-		Scenario:  []string{"--protocol", "riptide:2.2.1", "--clients", "4", "--messages", "40", "--faulty", "b", "--tap", "b"},
+		Fault: machine.Fault{
+			Name: "merged-sequences",
+			Doc:  "a message to several goes out with their sequences OR-ed: the library's own fault in 2.1.0",
+			Scenario: []string{
+				"--protocol", "riptide:2.2.1", "--clients", "4", "--messages", "40",
+				"--faulty", "b", "--tap", "b",
+			},
+		},
 		behaviour: func(b *riptide.Behaviour) { b.MergedSequences = true },
 	},
 	{
-		Name: "sequence-skipped", Doc: "now and then the sequence of reliable messages steps by two",
+		Fault: machine.Fault{
+			Name: "sequence-skipped", Doc: "now and then the sequence of reliable messages steps by two",
+		},
 		sequence: func(s uint16) uint16 { return s + s/faultEvery },
 	},
 	{
-		Name: "sequence-repeated", Doc: "now and then a message has the sequence of the one before it",
+		Fault: machine.Fault{
+			Name: "sequence-repeated", Doc: "now and then a message has the sequence of the one before it",
+		},
 		sequence: func(s uint16) uint16 {
 			if s%faultEvery == faultEvery-1 {
 				return s - 1
@@ -104,29 +122,46 @@ var Faults = []*Fault{
 		},
 	},
 	{
-		Name: "resend-early", Doc: "messages are sent again after half the time", Scenario: []string{"--loss", "15%", "--delay", "80ms", "--messages", "40", "--no-limits"},
+		Fault: machine.Fault{
+			Name: "resend-early", Doc: "messages are sent again after half the time",
+			Scenario: []string{"--loss", "15%", "--delay", "80ms", "--messages", "40", "--no-limits"},
+		},
 		resend: func(after time.Duration) time.Duration { return after / 2 },
 	},
 	{
-		Name: "resend-late", Doc: "messages are sent again a second too late", Scenario: []string{"--loss", "20%"},
+		Fault: machine.Fault{
+			Name: "resend-late", Doc: "messages are sent again a second too late",
+			Scenario: []string{"--loss", "20%"},
+		},
 		resend: func(after time.Duration) time.Duration { return after + time.Second },
 	},
 	{
-		Name: "resend-without-end", Doc: "messages are sent again though they are acked", Scenario: []string{"--no-limits", "--messages", "5"},
+		Fault: machine.Fault{
+			Name: "resend-without-end", Doc: "messages are sent again though they are acked",
+			Scenario: []string{"--no-limits", "--messages", "5"},
+		},
 		deaf: true, endless: true,
 	},
 	{
-		Name: "attempts-ignored", Doc: "a message is sent again for ever", Scenario: []string{"--protocol", "riptide:2.0", "--outage", "3s,3s"},
+		Fault: machine.Fault{
+			Name: "attempts-ignored", Doc: "a message is sent again for ever",
+			Scenario: []string{"--protocol", "riptide:2.0", "--outage", "3s,3s"},
+		},
 		endless: true,
 	},
 	{
-		Name: "heartbeat-early", Doc: "heartbeats go out twice as often", interval: riptide.HeartbeatInterval / 2,
+		Fault:    machine.Fault{Name: "heartbeat-early", Doc: "heartbeats go out twice as often"},
+		interval: riptide.HeartbeatInterval / 2,
 	},
 	{
-		Name: "ping-stays", Doc: "all heartbeats have the same id", ping: func(m *wire.Message) { m.Ping = 1 },
+		Fault: machine.Fault{Name: "ping-stays", Doc: "all heartbeats have the same id"},
+		ping:  func(m *wire.Message) { m.Ping = 1 },
 	},
 	{
-		Name: "rtt-doubled", Doc: "the RTT that heartbeats tell is twice the measured one", Scenario: []string{"--delay", "200ms"},
+		Fault: machine.Fault{
+			Name: "rtt-doubled", Doc: "the RTT that heartbeats tell is twice the measured one",
+			Scenario: []string{"--delay", "200ms"},
+		},
 		ping: func(m *wire.Message) {
 			if m.RTT > 0 {
 				m.RTT *= 2
@@ -134,18 +169,31 @@ var Faults = []*Fault{
 		},
 	},
 	{
-		Name: "heartbeat-unanswered", Doc: "a server does not answer heartbeats", mute: true, Scenario: []string{"--faulty", "b", "--tap", "b"},
+		Fault: machine.Fault{
+			Name: "heartbeat-unanswered", Doc: "a server does not answer heartbeats",
+			Scenario: []string{"--faulty", "b", "--tap", "b"},
+		},
+		mute: true,
 	},
 	{
-		Name: "timeout-ignored", Doc: "a silent peer is never given up", patient: true, endless: true,
-		Scenario: []string{"--outage", "4s,14s", "--no-limits", "--duration", "20s"},
+		Fault: machine.Fault{
+			Name: "timeout-ignored", Doc: "a silent peer is never given up",
+			Scenario: []string{"--outage", "4s,14s", "--no-limits", "--duration", "20s"},
+		},
+		patient: true, endless: true,
 	},
 	{
-		Name: "notify-bits-reversed", Doc: "the bits of notify headers stand in reverse order", Scenario: lossy,
+		Fault: machine.Fault{
+			Name: "notify-bits-reversed", Doc: "the bits of notify headers stand in reverse order",
+			Scenario: lossy,
+		},
 		notify: func(m *wire.Message) { m.AckBits = uint16(bits.Reverse8(uint8(m.AckBits))) },
 	},
 	{
-		Name: "notify-newest-missing", Doc: "a notify header names the newest id but one", Scenario: lossy,
+		Fault: machine.Fault{
+			Name: "notify-newest-missing", Doc: "a notify header names the newest id but one",
+			Scenario: lossy,
+		},
 		notify: func(m *wire.Message) {
 			if m.Last > 0 {
 				m.Last--
@@ -154,21 +202,19 @@ var Faults = []*Fault{
 		},
 	},
 	{
-		Name: "duplicate-delivered", Doc: "a message that came before is handed over again",
-		Unobservable: "what the application is handed is not on the wire, and the Ack is the same", Scenario: []string{"--dup", "15%"},
+		Fault: machine.Fault{
+			Name: "duplicate-delivered", Doc: "a message that came before is handed over again",
+			Unobservable: "what the application is handed is not on the wire, and the Ack is the same",
+			Scenario:     []string{"--dup", "15%"},
+		},
 	},
 	{
-		Name: "bool-array-order", Doc: "the bits of bool arrays stand in reverse order",
-		Unobservable: "no message says which of its values are bools: only a schema and the application tell",
+		Fault: machine.Fault{
+			Name: "bool-array-order", Doc: "the bits of bool arrays stand in reverse order",
+			Unobservable: "no message says which of its values are bools: only a schema and the application tell",
+		},
 	},
 }
 
 // LookupFault finds one by its name; nil for none.
-func LookupFault(name string) *Fault {
-	for _, f := range Faults {
-		if f.Name == name {
-			return f
-		}
-	}
-	return nil
-}
+func LookupFault(name string) *Fault { return machine.LookupFault(Faults, name) }

@@ -3,6 +3,7 @@ package endpoint
 import (
 	"time"
 
+	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/srdp"
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
@@ -10,15 +11,7 @@ import (
 // Fault is one named way in which an implementation goes wrong, as a policy of
 // the reference endpoint: Options.Fault. All else of the endpoint stays right.
 type Fault struct {
-	Name string
-	Doc  string
-	// Unobservable says why the fault never reaches the wire; empty where it can.
-	Unobservable string
-	// Explained says why a right endpoint can always have sent the same, though the
-	// fault reaches the wire; empty where it cannot.
-	Explained string
-	// Scenario is the flags of `ackscope simulate` in which it shows.
-	Scenario []string
+	machine.Fault
 
 	// ack changes the acknowledgement of a copy, the n-th that came, and tells how
 	// often it goes out.
@@ -45,7 +38,7 @@ func slips(n uint64) bool { return n%faultEvery == faultEvery-1 }
 // Faults lists them.
 var Faults = []*Fault{
 	{
-		Name: "ack-missing", Doc: "one copy in ten is not acknowledged",
+		Fault: machine.Fault{Name: "ack-missing", Doc: "one copy in ten is not acknowledged"},
 		ack: func(_ *wire.Packet, n uint64, _ srdp.Fate) int {
 			if slips(n) {
 				return 0
@@ -54,7 +47,7 @@ var Faults = []*Fault{
 		},
 	},
 	{
-		Name: "ack-twice", Doc: "one copy in ten is acknowledged twice",
+		Fault: machine.Fault{Name: "ack-twice", Doc: "one copy in ten is acknowledged twice"},
 		ack: func(_ *wire.Packet, n uint64, _ srdp.Fate) int {
 			if slips(n) {
 				return 2
@@ -63,8 +56,10 @@ var Faults = []*Fault{
 		},
 	},
 	{
-		Name: "duplicate-unanswered", Doc: "a copy that is dropped as a duplicate is not acknowledged",
-		Scenario: []string{"--services", "dont-duplicate", "--dup", "15%"},
+		Fault: machine.Fault{
+			Name: "duplicate-unanswered", Doc: "a copy that is dropped as a duplicate is not acknowledged",
+			Scenario: []string{"--services", "dont-duplicate", "--dup", "15%"},
+		},
 		ack: func(_ *wire.Packet, _ uint64, fate srdp.Fate) int {
 			if fate != srdp.Delivered {
 				return 0
@@ -73,7 +68,7 @@ var Faults = []*Fault{
 		},
 	},
 	{
-		Name: "ack-id-off-by-one", Doc: "one acknowledgement in ten names the id before",
+		Fault: machine.Fault{Name: "ack-id-off-by-one", Doc: "one acknowledgement in ten names the id before"},
 		ack: func(pk *wire.Packet, n uint64, _ srdp.Fate) int {
 			if slips(n) {
 				pk.ID = (pk.ID - 1) &^ wire.AckMark
@@ -82,7 +77,9 @@ var Faults = []*Fault{
 		},
 	},
 	{
-		Name: "ack-mark-missing", Doc: "the top bit of the id is clear in one acknowledgement in ten",
+		Fault: machine.Fault{
+			Name: "ack-mark-missing", Doc: "the top bit of the id is clear in one acknowledgement in ten",
+		},
 		answer: func(p *wire.Profile, n uint64, b []byte) {
 			if slips(n) {
 				b[srdp.TopByte(p)] &^= 0x80
@@ -90,35 +87,51 @@ var Faults = []*Fault{
 		},
 	},
 	{
-		Name: "ack-byte-order", Doc: "acknowledgements have the id in the other byte order",
+		Fault: machine.Fault{
+			Name: "ack-byte-order", Doc: "acknowledgements have the id in the other byte order",
+		},
 		answer: func(_ *wire.Profile, _ uint64, b []byte) { b[1], b[2] = b[2], b[1] },
 	},
 	{
-		Name: "resend-early", Doc: "after its second copy a packet is sent again after half the time",
-		Scenario: []string{"--timeout", "400ms", "--loss", "20%"},
-		timeout:  func(d time.Duration) time.Duration { return d / 2 },
+		Fault: machine.Fault{
+			Name: "resend-early", Doc: "after its second copy a packet is sent again after half the time",
+			Scenario: []string{"--timeout", "400ms", "--loss", "20%"},
+		},
+		timeout: func(d time.Duration) time.Duration { return d / 2 },
 	},
 	{
-		Name: "resend-late", Doc: "after its second copy a packet is sent again after four times the time",
-		Scenario: []string{"--timeout", "100ms", "--loss", "20%"},
-		timeout:  func(d time.Duration) time.Duration { return 4 * d },
+		Fault: machine.Fault{
+			Name: "resend-late", Doc: "after its second copy a packet is sent again after four times the time",
+			Scenario: []string{"--timeout", "100ms", "--loss", "20%"},
+		},
+		timeout: func(d time.Duration) time.Duration { return 4 * d },
 	},
 	{
-		Name: "resend-without-end", Doc: "packets are sent again though they are acknowledged",
-		Scenario: []string{"--timeout", "150ms", "--rate", "20"}, deaf: true,
+		Fault: machine.Fault{
+			Name: "resend-without-end", Doc: "packets are sent again though they are acknowledged",
+			Scenario: []string{"--timeout", "150ms", "--rate", "20"},
+		},
+		deaf: true,
 	},
 	{
-		Name: "repeats-ignored", Doc: "packets that were given up after the last time that was asked for are sent again",
-		Scenario: []string{"--repeats", "2", "--timeout", "150ms", "--loss", "40%", "--services", "order"}, endless: true,
+		Fault: machine.Fault{
+			Name: "repeats-ignored", Doc: "packets that were given up after the last time that was asked for are sent again",
+			Scenario: []string{"--repeats", "2", "--timeout", "150ms", "--loss", "40%", "--services", "order"},
+		},
+		endless: true,
 	},
 	{
-		Name: "resend-renumbered", Doc: "a packet that is sent again has the id that the next new one has too",
-		Scenario: []string{"--loss", "20%", "--timeout", "150ms"},
-		copied:   func(p *wire.Profile, s *srdp.Sent, next uint16) { renumber(p, s.Datagram, next) },
+		Fault: machine.Fault{
+			Name: "resend-renumbered", Doc: "a packet that is sent again has the id that the next new one has too",
+			Scenario: []string{"--loss", "20%", "--timeout", "150ms"},
+		},
+		copied: func(p *wire.Profile, s *srdp.Sent, next uint16) { renumber(p, s.Datagram, next) },
 	},
 	{
-		Name: "resend-changed", Doc: "a packet that is sent again has other bytes",
-		Scenario: []string{"--loss", "20%", "--timeout", "150ms"},
+		Fault: machine.Fault{
+			Name: "resend-changed", Doc: "a packet that is sent again has other bytes",
+			Scenario: []string{"--loss", "20%", "--timeout", "150ms"},
+		},
 		copied: func(p *wire.Profile, s *srdp.Sent, _ uint16) {
 			if at := p.HeaderLen(); len(s.Datagram) > at {
 				s.Datagram[at] ^= uint8(s.Copies)
@@ -126,13 +139,17 @@ var Faults = []*Fault{
 		},
 	},
 	{
-		Name: "resend-without-flags", Doc: "a packet that is sent again has lost its flags",
-		Scenario: []string{"--loss", "20%", "--timeout", "150ms", "--services", "both"},
-		copied:   func(p *wire.Profile, s *srdp.Sent, _ uint16) { s.Datagram[p.HeaderLen()-1] = 0 },
+		Fault: machine.Fault{
+			Name: "resend-without-flags", Doc: "a packet that is sent again has lost its flags",
+			Scenario: []string{"--loss", "20%", "--timeout", "150ms", "--services", "both"},
+		},
+		copied: func(p *wire.Profile, s *srdp.Sent, _ uint16) { s.Datagram[p.HeaderLen()-1] = 0 },
 	},
 	{
-		Name: "id-skipped", Doc: "now and then the counter steps by two",
-		Explained: "ids are counted for all peers together: those may have gone to another, in a flow that was not captured",
+		Fault: machine.Fault{
+			Name: "id-skipped", Doc: "now and then the counter steps by two",
+			Explained: "ids are counted for all peers together: those may have gone to another, in a flow that was not captured",
+		},
 		next: func(id64 int64) int64 {
 			if id64%faultEvery == 0 {
 				return id64 + 1
@@ -141,7 +158,7 @@ var Faults = []*Fault{
 		},
 	},
 	{
-		Name: "id-repeated", Doc: "now and then a packet has the id of the one before it",
+		Fault: machine.Fault{Name: "id-repeated", Doc: "now and then a packet has the id of the one before it"},
 		data: func(p *wire.Profile, s *srdp.Sent) {
 			if slips(uint64(s.ID64)) {
 				renumber(p, s.Datagram, s.ID-1)
@@ -149,8 +166,10 @@ var Faults = []*Fault{
 		},
 	},
 	{
-		Name: "wrap-at-16-bits", Doc: "ids go on to 65535: above 32767 data looks like acknowledgements",
-		Scenario: []string{"--first", "32700"},
+		Fault: machine.Fault{
+			Name: "wrap-at-16-bits", Doc: "ids go on to 65535: above 32767 data looks like acknowledgements",
+			Scenario: []string{"--first", "32700"},
+		},
 		data: func(p *wire.Profile, s *srdp.Sent) {
 			if s.ID64>>15&1 == 1 {
 				s.Datagram[srdp.TopByte(p)] |= 0x80
@@ -158,30 +177,32 @@ var Faults = []*Fault{
 		},
 	},
 	{
-		Name: "order-ignored", Doc: "ordered packets do not wait for each other",
-		Scenario: []string{"--services", "order", "--loss", "10%"}, pushy: true,
+		Fault: machine.Fault{
+			Name: "order-ignored", Doc: "ordered packets do not wait for each other",
+			Scenario: []string{"--services", "order", "--loss", "10%"},
+		},
+		pushy: true,
 	},
 	{
-		Name: "duplicate-delivered", Doc: "a packet that asks to come once is handed over again",
-		Unobservable: "what the application is handed is not on the wire, and each copy is acknowledged in any case",
-		Scenario:     []string{"--services", "dont-duplicate", "--dup", "15%"}, forgets: true,
+		Fault: machine.Fault{
+			Name: "duplicate-delivered", Doc: "a packet that asks to come once is handed over again",
+			Unobservable: "what the application is handed is not on the wire, and each copy is acknowledged in any case",
+			Scenario:     []string{"--services", "dont-duplicate", "--dup", "15%"},
+		},
+		forgets: true,
 	},
 	{
-		Name: "rtt-from-resent", Doc: "delays are measured by packets that were sent more than once",
-		Explained: "the document leaves the choice of a timeout to the library, and the application may ask for any",
-		Scenario:  []string{"--loss", "30%"}, samples: true,
+		Fault: machine.Fault{
+			Name: "rtt-from-resent", Doc: "delays are measured by packets that were sent more than once",
+			Explained: "the document leaves the choice of a timeout to the library, and the application may ask for any",
+			Scenario:  []string{"--loss", "30%"},
+		},
+		samples: true,
 	},
 }
 
 // LookupFault finds one by its name; nil for none.
-func LookupFault(name string) *Fault {
-	for _, f := range Faults {
-		if f.Name == name {
-			return f
-		}
-	}
-	return nil
-}
+func LookupFault(name string) *Fault { return machine.LookupFault(Faults, name) }
 
 // renumber writes another id into a data packet.
 func renumber(p *wire.Profile, b []byte, id uint16) {
