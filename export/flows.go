@@ -101,7 +101,7 @@ func sideColumns(side machine.Side) []flowColumn {
 	rtt := func(name, doc string, get func(s *machine.Summary) time.Duration) flowColumn {
 		return of(Column{Name: name, Type: Float, Absent: Either, Digits: 6, Unit: "ms", Doc: doc}, func(s *machine.Summary, c *Cell) {
 			if v := get(s); v >= 0 {
-				c.float(millis(v), 6)
+				c.float(machine.Milliseconds(v), 6)
 			}
 			c.null = true
 		})

@@ -1,8 +1,6 @@
 package export
 
 import (
-	"time"
-
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/machine"
@@ -97,7 +95,7 @@ var Messages = newTable("messages", "The life of every message that the packets 
 	}},
 	messageColumn{Column{Name: "acked_ms", Type: Float, Digits: 6, Unit: "ms", Absent: Omitted, Doc: "Time from first sending to that."}, func(r *MessageRow, c *Cell) {
 		if r.Message.AckedBy != 0 {
-			c.float(millis(r.Message.AckedAt.Sub(r.Message.At)), 6)
+			c.float(machine.Milliseconds(r.Message.AckedAt.Sub(r.Message.At)), 6)
 		}
 	}},
 	messageColumn{Column{Name: "delivered", Type: Text, Words: answers, Doc: "Whether the receiver's application was handed it."}, func(r *MessageRow, c *Cell) { c.own(r.Message.Delivered.String()) }},
@@ -118,7 +116,7 @@ var Messages = newTable("messages", "The life of every message that the packets 
 	}},
 	messageColumn{Column{Name: "wait_ms", Type: Float, Digits: 6, Unit: "ms", Absent: Omitted, Doc: "How long it lay complete while an earlier one was missing: head-of-line blocking."}, func(r *MessageRow, c *Cell) {
 		if r.Message.Delivered == machine.Yes {
-			c.float(millis(r.Message.Wait), 6)
+			c.float(machine.Milliseconds(r.Message.Wait), 6)
 		}
 	}},
 	messageColumn{Column{Name: "blocked_by", Type: Int, Absent: Null, Doc: "Number of that earlier message, unwrapped."}, func(r *MessageRow, c *Cell) {
@@ -143,5 +141,3 @@ var Messages = newTable("messages", "The life of every message that the packets 
 	messageColumn{Column{Name: "certainty", Type: Text, Words: certainties, Doc: "How surely the capture shows what delivered says."}, func(r *MessageRow, c *Cell) { c.own(r.Message.Certainty.String()) }},
 	messageColumn{Column{Name: "file", Type: Text, Absent: Omitted, Doc: "Name of the file, where several are read."}, func(r *MessageRow, c *Cell) { c.word(r.File) }},
 )
-
-func millis(d time.Duration) float64 { return float64(d) / 1e6 }

@@ -134,7 +134,7 @@ func (p *Parameter) Read(text string) (Setting, error) {
 			if err != nil {
 				continue
 			}
-			s.Value, s.Unit, found = float64(d)/float64(time.Millisecond), u, true
+			s.Value, s.Unit, found = Milliseconds(d), u, true
 		default:
 			var cut bool
 			if n, cut = strings.CutSuffix(n, u); !cut && u == "rtt" {

@@ -203,12 +203,10 @@ func (l *lineage) row(own, peer *ancestry, r *reading) {
 	// What it names of a peer must be something that the peer sent.
 	named := !peer.begun || r.answers(own, peer) || slices.ContainsFunc(peer.open, r.names)
 	if length < rowLength || !named {
-		if len(own.open) == maxOpen {
-			own.open = append(own.open[:0], own.open[1:]...)
-			l.open--
+		if len(own.open) < maxOpen {
+			l.open++
 		}
-		own.open = append(own.open, *r)
-		l.open++
+		own.open = machine.KeepNewest(own.open, *r, maxOpen)
 		return
 	}
 	delete(l.foreign, r.ref)

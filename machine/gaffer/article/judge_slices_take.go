@@ -190,10 +190,7 @@ func (t *sliceTaker) explain(peer *sliceSide, d *machine.Datagram, c sliceClaim)
 			want := c
 			want.came.add(id)
 			v := t.differs(d, "ack-omitted", want, c, fmt.Sprintf("slice %d came before this ack, which names later ones and not it; a later ack names it without another copy of it", id), p.ref)
-			if len(t.doubts) == judge.DoubtsMost {
-				t.doubts = append(t.doubts[:0], t.doubts[1:]...)
-			}
-			t.doubts = append(t.doubts, sliceDoubt{c.chunk, id, v})
+			t.doubts = machine.KeepNewest(t.doubts, sliceDoubt{c.chunk, id, v}, judge.DoubtsMost)
 		}
 	}
 	t.commit(trial, n)

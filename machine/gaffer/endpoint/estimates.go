@@ -126,7 +126,7 @@ func (e *Estimates) updateSpread() {
 
 // sample takes the round trip time of a packet that has just been acked.
 func (e *Estimates) sample(sequence uint32, sample time.Duration) {
-	ms := float64(sample) / float64(time.Millisecond)
+	ms := machine.Milliseconds(sample)
 	e.history[sequence%rttHistory] = ms
 	if e.rtt == 0 && ms > 0 {
 		e.rtt = ms

@@ -34,8 +34,7 @@ const DoubtsMost = 64
 // should a later header name it all the same.
 func (n *NearSide) refuse(d *machine.Datagram, c gaffer.Claims, p pendingPacket) {
 	if len(n.doubts) == DoubtsMost {
-		n.doubts = append(n.doubts[:0], n.doubts[1:]...)
-		n.refused++
+		n.refused++ // the oldest, which gives way
 	}
 	r := n.base.Rules
 	want := c
@@ -50,11 +49,11 @@ func (n *NearSide) refuse(d *machine.Datagram, c gaffer.Claims, p pendingPacket)
 		}
 	}
 	field, expected, got := fieldsOf(r, want, c)
-	n.doubts = append(n.doubts, doubt{p.sequence, p.ref, n.headers, r.Distance(c.Newest, p.sequence) < 0, &machine.Divergence{
+	n.doubts = machine.KeepNewest(n.doubts, doubt{p.sequence, p.ref, n.headers, r.Distance(c.Newest, p.sequence) < 0, &machine.Divergence{
 		Ref: d.Ref, At: d.At, Rule: rule, Field: field, Expected: expected, Got: got,
 		Because: fmt.Sprintf("packet %d was read before this header, which names later ones and not it; a later header names it without another copy of it", p.sequence),
 		Frames:  gaffer.Refs(p.ref), Reference: picture(r, want), Captured: picture(r, c),
-	}})
+	}}, DoubtsMost)
 }
 
 // retire drops the doubts that headers speak of no more: those were refused.

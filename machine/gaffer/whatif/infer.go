@@ -22,7 +22,7 @@ func rateOf(x *machine.TraceSide) float64 {
 // packet that carried a message again shows that the time had passed, and the
 // packet before it, which did not, that it had not.
 func (s *Stage) resendOf(t *machine.Trace) machine.Setting {
-	v := machine.Setting{Name: "resend", Unit: "ms", Value: float64(s.lanes[0].resend.After) / 1e6, Certainty: machine.Possible, Why: "the usual: nothing was sent again"}
+	v := machine.Setting{Name: "resend", Unit: "ms", Value: machine.Milliseconds(s.lanes[0].resend.After), Certainty: machine.Possible, Why: "the usual: nothing was sent again"}
 	var least, most []time.Duration
 	for i := range t.Sides {
 		x := &t.Sides[i]

@@ -84,6 +84,8 @@ const (
 	// likeReach and likeTime bound of which messages one may be a copy.
 	likeReach = 64
 	likeTime  = 2 * time.Second
+	// mergedMost bounds the messages to several that are kept, whose ids are no count.
+	mergedMost = 256
 )
 
 func (n *judgedSends) begin(b *riptide.Behaviour, form wire.Form) {
@@ -179,10 +181,7 @@ func (s *judged) sendsReliable(j *Judge, p *sight) *machine.Divergence {
 	}
 	n.met, n.next, n.ref = true, due+1, p.ref
 	if merged {
-		if len(n.merged) == 256 {
-			n.merged = append(n.merged[:0], n.merged[1:]...)
-		}
-		n.merged = append(n.merged, pending{id: m.Sequence, live: true})
+		n.merged = machine.KeepNewest(n.merged, pending{id: m.Sequence, live: true}, mergedMost)
 		n.note(&n.merged[len(n.merged)-1], p, hash, b)
 		return nil
 	}

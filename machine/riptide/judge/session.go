@@ -112,6 +112,10 @@ func (s *judged) welcomes(j *Judge, p *sight) {
 // unheardRTT stands for an RTT that was given before the capture.
 const unheardRTT = -2
 
+// askedMost bounds the heartbeats that wait for their answer: one is sent a second,
+// and a peer that has been silent for six is given up.
+const askedMost = 64
+
 // hears takes what reaches s and concerns the connection.
 func (s *judged) hears(j *Judge, p *sight) {
 	c := &s.session
@@ -124,9 +128,6 @@ func (s *judged) hears(j *Judge, p *sight) {
 		c.heardAt, c.heardRef = p.at, p.ref
 		s.sends.joins(j)
 		if p.is == riptide.BeatPing {
-			if len(c.asked) == 64 {
-				c.asked = append(c.asked[:0], c.asked[1:]...)
-			}
 			if !c.heardAny {
 				c.heardAny, c.heardRTT = true, -1
 				if !j.life.begun {
@@ -134,7 +135,7 @@ func (s *judged) hears(j *Judge, p *sight) {
 				}
 			}
 			rtt := int(p.m.RTT)
-			c.asked = append(c.asked, askedPing{p.m.Ping, p.at, p.ref, !c.welcomed, rtt, c.heardRTT})
+			c.asked = machine.KeepNewest(c.asked, askedPing{p.m.Ping, p.at, p.ref, !c.welcomed, rtt, c.heardRTT}, askedMost)
 			if rtt >= 0 {
 				c.heardRTT = rtt
 			}

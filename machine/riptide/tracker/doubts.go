@@ -89,7 +89,7 @@ func (t *follower) stands() (machine.Vantage, string) {
 	}
 	for i := range t.sides {
 		s := &t.sides[i]
-		far := t.config.OneHost && t.reaches.of[i].samples >= 8 && t.reaches.of[i].least() > relayLeast
+		far := t.config.OneHost && t.reaches.of[i].answers.Count() >= 8 && t.reaches.of[i].least() > relayLeast
 		if !v.Near(s.side) || !far && s.doubts.against < overruled {
 			continue
 		}

@@ -68,10 +68,7 @@ func (s *side) absence(id int64) (int, bool) {
 
 // jumped notes a jump of the newest id received.
 func (s *side) jumped(to int64, gap int, at machine.Instant) {
-	if len(s.leaps) == leapsMost {
-		s.leaps = s.leaps[:copy(s.leaps, s.leaps[1:])]
-	}
-	s.leaps = append(s.leaps, leap{to - int64(gap), to, at})
+	s.leaps = machine.KeepNewest(s.leaps, leap{to - int64(gap), to, at}, leapsMost)
 }
 
 // lie notes the ids between the newest before a jump and the one after it that

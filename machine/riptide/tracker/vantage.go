@@ -14,12 +14,11 @@ import (
 // of the application that reads; a side that is away answers after a round trip
 // and its tick, never sooner.
 type reach struct {
-	samples int
-	fastest [4]time.Duration // rising
-	once    int              // of samples, those to messages that are sent once
-	soonest time.Duration    // the least of these
-	asked   [2][]asking      // rings, by sequence: as long as what is open needs, reachSize at most
-	newest  [2]uint16        // that was asked, by slot
+	answers machine.Fastest
+	once    int           // of answers, those to messages that are sent once
+	soonest time.Duration // the least of these
+	asked   [2][]asking   // rings, by sequence: as long as what is open needs, reachSize at most
+	newest  [2]uint16     // that was asked, by slot
 	met     [2]bool
 
 	// Of a client: from its pings to their answers as they pass the tap, and the
@@ -106,24 +105,12 @@ func (r *reach) answer(kind wire.Type, sequence uint16, at machine.Instant) (wai
 			r.soonest = wait
 		}
 	}
-	i := min(r.samples, len(r.fastest))
-	for ; i > 0 && r.fastest[i-1] > wait; i-- {
-		if i < len(r.fastest) {
-			r.fastest[i] = r.fastest[i-1]
-		}
-	}
-	if i < len(r.fastest) {
-		r.fastest[i] = wait
-	}
-	r.samples++
+	r.answers.Add(wait)
 	return wait, true
 }
 
-// least gives the least time to an answer; of many, not the very least, which
-// can stem from a message whose first copy the capture missed.
-func (r *reach) least() time.Duration {
-	return r.fastest[min(r.samples/256, len(r.fastest)-1)]
-}
+// least gives the least time to an answer.
+func (r *reach) least() time.Duration { return r.answers.Least() }
 
 // nearProof is how soon a side must answer what passes the tap, at the soonest,
 // to be shown to stand at the tap, or so close that nothing tells the difference.
@@ -161,7 +148,7 @@ const slowFrame = 100 * time.Millisecond
 // reliable messages the very least does not count: it can be to a copy of which
 // the capture missed the first. An RTT is told in whole milliseconds.
 func (r *reach) shows() bool {
-	return r.samples > 1 && r.fastest[min(1+r.samples/256, len(r.fastest)-1)] < nearProof ||
+	return r.answers.Count() > 1 && r.answers.Second() < nearProof ||
 		r.once > 0 && r.soonest < nearProof || r.news > 0 && r.nearest < nearProof-time.Millisecond
 }
 
@@ -244,14 +231,14 @@ const (
 func (r *reaches) times() (v machine.Vantage, reason string, sure bool) {
 	a, b := &r.of[machine.A], &r.of[machine.B]
 	at := func(s machine.Side) machine.Vantage { return machine.VantageA + machine.Vantage(s) }
-	if a.samples == 0 && b.samples == 0 {
+	if a.answers.Count() == 0 && b.answers.Count() == 0 {
 		return machine.VantageUnknown, "unknown: neither side answers the other", false
 	}
 	// What of a client's RTT its pings take beyond the tap: all of it where the
 	// tap is at the client.
 	for i := range r.of {
 		client, side := &r.of[i], machine.Side(i)
-		if client.pings < 2 || r.stream && min(a.samples, b.samples) >= 8 {
+		if client.pings < 2 || r.stream && min(a.answers.Count(), b.answers.Count()) >= 8 {
 			continue // an RTT over TCP is mostly what the stream waits for lost segments
 		}
 		own, beyond := client.own, client.atTap
@@ -269,15 +256,15 @@ func (r *reaches) times() (v machine.Vantage, reason string, sure bool) {
 			return at(side.Other()), fmt.Sprintf("at %v: of %v that %v gives as its RTT, its pings take %v beyond the tap", side.Other(), machine.Rounded(own), side, machine.Rounded(beyond)), client.pings > 4 && share < 0.2
 		}
 	}
-	if a.samples == 0 || b.samples == 0 {
+	if a.answers.Count() == 0 || b.answers.Count() == 0 {
 		only, side := a, machine.A
-		if a.samples == 0 {
+		if a.answers.Count() == 0 {
 			only, side = b, machine.B
 		}
 		switch {
 		case only.least() < quick:
 			return at(side), fmt.Sprintf("at %v: it answers within %v", side, machine.Rounded(only.least())), false
-		case only.least() > tick || only.samples >= 8 && only.least() > nearProof:
+		case only.least() > tick || only.answers.Count() >= 8 && only.least() > nearProof:
 			return at(side.Other()), fmt.Sprintf("at %v: %v answers after %v at the least", side.Other(), side, machine.Rounded(only.least())), false
 		}
 		return machine.VantageUnknown, fmt.Sprintf("unknown: only %v answers, after %v", side, machine.Rounded(only.least())), false
@@ -287,8 +274,8 @@ func (r *reaches) times() (v machine.Vantage, reason string, sure bool) {
 		near = machine.B
 		ta, tb = tb, ta
 	}
-	enough := min(a.samples, b.samples) >= 8
-	away := r.of[near.Other()].samples
+	enough := min(a.answers.Count(), b.answers.Count()) >= 8
+	away := r.of[near.Other()].answers.Count()
 	says := fmt.Sprintf("%v answers within %v, %v after %v", near, machine.Rounded(ta), near.Other(), machine.Rounded(tb))
 	switch {
 	case tb < quick:
@@ -305,5 +292,5 @@ func (r *reaches) times() (v machine.Vantage, reason string, sure bool) {
 // close reports whether both sides answer as soon as each other, but for a frame.
 func (r *reaches) close() bool {
 	a, b := &r.of[machine.A], &r.of[machine.B]
-	return a.samples == 0 || b.samples == 0 || (a.least()-b.least()).Abs() < max(a.wait(), b.wait(), tick)+nearProof
+	return a.answers.Count() == 0 || b.answers.Count() == 0 || (a.least()-b.least()).Abs() < max(a.wait(), b.wait(), tick)+nearProof
 }

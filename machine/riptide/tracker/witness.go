@@ -201,10 +201,7 @@ func (t *follower) unseen(s, peer *side, p *sighting, m *wire.Message) {
 		}
 		return
 	}
-	if len(s.missed) == unseenMost {
-		s.missed = s.missed[:copy(s.missed, s.missed[1:])]
-	}
-	s.missed = append(s.missed, missed{id, p.at, p.ref})
+	s.missed = machine.KeepNewest(s.missed, missed{id, p.at, p.ref}, unseenMost)
 }
 
 // missed is an arrival that the capture does not have, as its Ack tells of it.

@@ -243,6 +243,6 @@ func resendOf(x *machine.TraceSide, oneWay time.Duration) machine.Setting {
 	if usual >= low && usual <= high {
 		return v
 	}
-	v.Unit, v.Value, v.Certainty, v.Why = "ms", math.Round(float64(usual-x.Tick/2)/1e6), machine.Possible, "the time between its copies; the library's would be another"
+	v.Unit, v.Value, v.Certainty, v.Why = "ms", math.Round(machine.Milliseconds(usual-x.Tick/2)), machine.Possible, "the time between its copies; the library's would be another"
 	return v
 }

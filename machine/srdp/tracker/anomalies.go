@@ -151,7 +151,7 @@ func (t *Tracker) overtaken(s *party, e *life, out *machine.Effects) {
 	if least -= least / 10; !s.sure {
 		least /= 2 // copies come to the tap as the network lets them
 	}
-	answer := t.parties[s.side.Other()].reach.least()
+	answer := t.parties[s.side.Other()].reach.waits.Least()
 	switch {
 	case e.overtook.Sub(e.at) < answer/4:
 		tell(machine.Likely)

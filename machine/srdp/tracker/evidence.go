@@ -209,10 +209,10 @@ func (t *Tracker) needless(s *party, e *life, p *sighting, out *machine.Effects)
 	switch {
 	case s.sure:
 		way = unread
-	case s.reach.samples > 0:
+	case s.reach.waits.Count() > 0:
 		// The least time has the sender's least wait in it; most are longer.
-		way = s.reach.least() + s.reach.least()/4 + tick
-		e.unsure = e.unsure || since > s.reach.least() && since <= way
+		way = s.reach.waits.Least() + s.reach.waits.Least()/4 + tick
+		e.unsure = e.unsure || since > s.reach.waits.Least() && since <= way
 	default:
 		e.unsure = true
 	}
@@ -285,7 +285,7 @@ func (t *Tracker) confirm(s *party, l *lane, e *life, p *sighting, out *machine.
 // arrives takes what an acknowledgement proves of its sender, the receiver s.
 func (t *Tracker) arrives(s *party, l *lane, e *life, p *sighting, out *machine.Effects) {
 	if e.copies == 1 && e.acks == 1 && !t.config.Stream {
-		s.reach.add(p.at.Sub(e.at))
+		s.reach.waits.Add(p.at.Sub(e.at))
 	}
 	grade := machine.Certain
 	if e.acks > 1 && !s.sure || e.acks > e.copies {
@@ -349,7 +349,7 @@ func (t *Tracker) reaches(r, s *party, l *lane, e *life, p *sighting, out *machi
 		s.ambiguous++
 		// Sooner after the newest copy than any answer can come: it answers an
 		// earlier one, and the newest was sent while it was on its way.
-		if r.reach.samples > 0 && sample.FromLast < r.reach.least()*9/10 {
+		if r.reach.waits.Count() > 0 && sample.FromLast < r.reach.waits.Least()*9/10 {
 			e.crossed++
 		}
 	} else {

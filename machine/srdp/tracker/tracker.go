@@ -141,7 +141,7 @@ func (s *party) counted(p *sighting) {
 
 // judge places the tap, at growing counts, until that is sure.
 func (t *Tracker) judge() {
-	n := t.parties[0].reach.samples + t.parties[1].reach.samples
+	n := t.parties[0].reach.waits.Count() + t.parties[1].reach.waits.Count()
 	if n == t.weighed || n < 4 || n&(n-1) != 0 {
 		return
 	}

@@ -12,8 +12,7 @@ import (
 // once, so a side at the tap does within a tick of its application; a side that
 // is away does after a round trip.
 type reach struct {
-	samples int
-	fastest [4]time.Duration // rising
+	waits machine.Fastest // for acknowledgements
 	// deaf counts the copies that the side sent long after an acknowledgement had
 	// passed the tap towards it: a sender at the tap would have read that.
 	deaf int
@@ -25,29 +24,10 @@ type reach struct {
 	tick time.Duration
 }
 
-func (r *reach) add(wait time.Duration) {
-	i := min(r.samples, len(r.fastest))
-	for ; i > 0 && r.fastest[i-1] > wait; i-- {
-		if i < len(r.fastest) {
-			r.fastest[i] = r.fastest[i-1]
-		}
-	}
-	if i < len(r.fastest) {
-		r.fastest[i] = wait
-	}
-	r.samples++
-}
-
-// least gives the least time to an answer; of many, not the very least, which
-// can stem from a packet whose first copy the capture missed.
-func (r *reach) least() time.Duration {
-	return r.fastest[min(r.samples/256, len(r.fastest)-1, max(r.samples-1, 0))]
-}
-
 // patient reports whether an answer is later than the side's application can be
 // the reason of.
 func (r *reach) patient() bool {
-	return r.samples > 0 && r.least() > max(frame, r.tick+r.tick/8)
+	return r.waits.Count() > 0 && r.waits.Least() > max(frame, r.tick+r.tick/8)
 }
 
 // Times by which the tap is placed.
@@ -99,19 +79,19 @@ func judgeVantage(parties *[2]party) (j judgement) {
 		p := &parties[s]
 		return p.reach.deaf > 0 && uint64(p.reach.deaf)*200 >= p.acked || p.reach.shuffled > 1 && uint64(p.reach.shuffled)*100 >= p.copies
 	}
-	if a.samples == 0 && b.samples == 0 {
+	if a.waits.Count() == 0 && b.waits.Count() == 0 {
 		return j
 	}
-	if a.samples == 0 || b.samples == 0 {
+	if a.waits.Count() == 0 || b.waits.Count() == 0 {
 		only := a
-		if a.samples == 0 {
+		if a.waits.Count() == 0 {
 			only, j.side = b, machine.B
 		}
 		other := j.side.Other()
-		j.times[j.side], j.sure = only.least(), only.samples >= 8
+		j.times[j.side], j.sure = only.waits.Least(), only.waits.Count() >= 8
 		switch {
-		case only.least() < quick:
-			j.vantage, j.by, j.proven = at(j.side), byQuickness, only.samples >= 4 && !away(j.side)
+		case only.waits.Least() < quick:
+			j.vantage, j.by, j.proven = at(j.side), byQuickness, only.waits.Count() >= 4 && !away(j.side)
 		case away(other) && !only.patient():
 			j.vantage, j.by = at(j.side), byDisorder
 		case away(other):
@@ -123,12 +103,12 @@ func judgeVantage(parties *[2]party) (j judgement) {
 		}
 		return j
 	}
-	j.times = [2]time.Duration{a.least(), b.least()}
+	j.times = [2]time.Duration{a.waits.Least(), b.waits.Least()}
 	if j.times[machine.B] < j.times[machine.A] {
 		j.side = machine.B
 	}
 	soon, late := j.times[j.side], j.times[j.side.Other()]
-	enough := min(a.samples, b.samples) >= 8
+	enough := min(a.waits.Count(), b.waits.Count()) >= 8
 	j.vantage, j.by, j.sure = at(j.side), byComparison, enough
 	switch {
 	case away(machine.A) && away(machine.B), away(j.side) && late > quick, enough && parties[j.side].reach.patient():

@@ -189,7 +189,7 @@ func timesOf(x *machine.TraceSide) (s stageTimes) {
 }
 
 func resendSetting(s *stageTimes) machine.Setting {
-	v := machine.Setting{Name: "resend", Unit: "ms", Value: math.Round(float64(s.usual) / 1e6), Certainty: machine.Likely, Why: "the time between its copies"}
+	v := machine.Setting{Name: "resend", Unit: "ms", Value: math.Round(machine.Milliseconds(s.usual)), Certainty: machine.Likely, Why: "the time between its copies"}
 	switch {
 	case s.usual == 0:
 		v.Value, v.Certainty, v.Why = 500, machine.Possible, "the reference's own choice: nothing was sent again"
