@@ -45,11 +45,8 @@ const maxBytes = 1 << 30
 // frameCost is what a frame takes beside its bytes.
 const frameCost = int(unsafe.Sizeof(capture.Frame{}))
 
-// Load reads a source to its end. A capture that is cut short gives what came
-// before the cut.
-func Load(src capture.Source) (*Frames, error) { return LoadWithin(src, maxBytes) }
-
-// LoadWithin is Load for a capture that takes at most so many bytes, and a GiB.
+// LoadWithin reads a source to its end. A capture that is cut short gives what came
+// before the cut. One that takes more bytes than most, or than a GiB, is an error.
 func LoadWithin(src capture.Source, most int) (*Frames, error) {
 	most = min(most, maxBytes)
 	f := &Frames{}

@@ -3,6 +3,7 @@ package rewrite_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 
@@ -21,7 +22,7 @@ func TestReduce(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer in.Close()
-	f, err := rewrite.Load(in)
+	f, err := rewrite.LoadWithin(in, math.MaxInt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +74,7 @@ func TestReduceSame(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f, err := rewrite.Load(&commented{Source: in})
+		f, err := rewrite.LoadWithin(&commented{Source: in}, math.MaxInt)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,7 +140,7 @@ func TestReduceAbsent(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer in.Close()
-	f, err := rewrite.Load(in)
+	f, err := rewrite.LoadWithin(in, math.MaxInt)
 	if err != nil {
 		t.Fatal(err)
 	}

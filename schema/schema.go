@@ -123,28 +123,6 @@ const (
 	kindZeros
 )
 
-// Type documents one type of field.
-type Type struct{ Name, Settings, Doc string }
-
-// Types lists the types that every protocol's schemas have.
-func Types() []Type {
-	return []Type{
-		{"int", "min, max", "an integer of a range, in as few bits as the range needs"},
-		{"bits", "bits", "an unsigned integer of that many bits, 0 to 64"},
-		{"uint8 uint16 uint32 uint64", "", "an unsigned integer of that width"},
-		{"int8 int16 int32 int64", "", "a signed integer of that width"},
-		{"float", "", "IEEE 754, 32 bits"},
-		{"double", "", "IEEE 754, 64 bits"},
-		{"bool", "", "true or false"},
-		{"string", "max", "text of at most max bytes, its length before it"},
-		{"bytes", "count, or min and max", "bytes: as many as count says, or their number before them"},
-		{"array", "count, or min and max; item or fields", "items: as many as count says, or their number before them"},
-		{"group", "fields", "fields under one name"},
-		{"align", "", "zero bits up to the next whole byte"},
-		{"zeros", "bits", "that many zero bits"},
-	}
-}
-
 var words = map[string]struct {
 	width  int
 	signed bool

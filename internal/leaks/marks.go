@@ -132,9 +132,6 @@ func (m *Marks) Planted(b []byte) map[string]int {
 	return places
 }
 
-// Count gives how many different marks there are.
-func (m *Marks) Count() int { return len(m.places) + len(m.whole) }
-
 // Find gives the places of the marks that are left in an output. x and y are outputs
 // of one capture under two keys: what stays as it was is the same in both, and what
 // looks like a mark by chance is not.

@@ -25,7 +25,7 @@ type Request struct {
 	Bytes []byte
 	// Repeats is how often the packet is sent at most; 0 is until it is
 	// acknowledged. Beware of 0 to a destination that is dead: see Options.Limit,
-	// and Cancel.
+	// and CancelOf.
 	Repeats uint8
 	// Timeout is the time between copies, in whole milliseconds, up to MaxTimeout;
 	// 0 leaves it to the endpoint.
@@ -52,13 +52,9 @@ func RequestOf(in machine.Submit) Request {
 	return Request{To: in.To, Bytes: in.Payload, Repeats: uint8(in.Type), Timeout: time.Duration(in.Type>>8) * time.Millisecond, Flags: in.Channel}
 }
 
-// Cancel gives the input that has an endpoint give up what was submitted, by its
-// number (Endpoint.Submitted).
-func Cancel(submission uint32) machine.Command {
-	return machine.Command{Kind: machine.Cancel, Payload: binary.BigEndian.AppendUint32(nil, submission)}
-}
-
-// CancelOf reads the command that cancels a submission.
+// CancelOf reads the command that has an endpoint give up what was submitted:
+// machine.Cancel with the number of the submission (Endpoint.Submitted), 4 bytes,
+// the highest first.
 func CancelOf(in machine.Command) (submission uint32, err error) {
 	if len(in.Payload) != 4 {
 		return 0, fmt.Errorf("cancel: a submission's number has 4 bytes, found %d", len(in.Payload))
@@ -72,7 +68,7 @@ type Outcome uint8
 const (
 	Acknowledged Outcome = iota
 	Expired              // sent as often as it was to be, or for as long as Options.Limit lets it
-	Cancelled            // by Cancel, or with all that was submitted to its peer
+	Cancelled            // by machine.Cancel, or with all that was submitted to its peer
 )
 
 var outcomeWords = [...]string{"acknowledged", "expired", "cancelled"}

@@ -29,9 +29,6 @@ type Passage struct {
 
 var outcomeWords = [...]string{"", "crossed", "lost", "missed", "undecided", "copy", "unseen"}
 
-// OutcomeWords lists the words of Passage.Outcome.
-func OutcomeWords() []string { return outcomeWords[1:] }
-
 // AddrAtB gives the address that a side, as tap A names it, has at tap B.
 func (p *Pair) AddrAtB(s machine.Side) netip.AddrPort { return p.Flows[1].Addr(p.sideAt(1, s)) }
 

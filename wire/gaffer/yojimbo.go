@@ -83,12 +83,6 @@ func (c *YojimboChannel) MaxFragments() int {
 	return (c.MaxBlockSize + c.BlockFragmentSize - 1) / c.BlockFragmentSize
 }
 
-// DefaultYojimbo gives the library's defaults for that many channels, all
-// reliable-ordered.
-func DefaultYojimbo(channels, messageTypes int) *Yojimbo {
-	return &Yojimbo{Channels: make([]YojimboChannel, channels), MessageTypes: messageTypes}
-}
-
 // Validate fills in defaults, checks the settings and makes y ready. Its error
 // names the setting as a profile file does.
 func (y *Yojimbo) Validate() error {

@@ -26,6 +26,12 @@ func (b widths) Skip(kind uint32, r *bits.Reader) error {
 	return nil
 }
 
+// defaultYojimbo gives the library's defaults for that many channels, all
+// reliable-ordered.
+func defaultYojimbo(channels, messageTypes int) *Yojimbo {
+	return &Yojimbo{Channels: make([]YojimboChannel, channels), MessageTypes: messageTypes}
+}
+
 func validYojimbo(t testing.TB, y *Yojimbo) *Yojimbo {
 	t.Helper()
 	if err := y.Validate(); err != nil {
@@ -37,7 +43,7 @@ func validYojimbo(t testing.TB, y *Yojimbo) *Yojimbo {
 // The first payload that the server of yojimbo-clean sent: 24 bytes of which
 // 32 bits come before the body of 160.
 func TestConnectionPacketWorked(t *testing.T) {
-	y := DefaultYojimbo(2, 5)
+	y := defaultYojimbo(2, 5)
 	y.Channels[1].Type, y.Bodies = UnreliableUnordered, widths{55, 0, 160, 16, 0}
 	validYojimbo(t, y)
 	b := append([]byte{0x11, 0x00, 0x00, 0x40}, bytes.Repeat([]byte{0xa5}, 20)...)
@@ -233,7 +239,7 @@ func TestYojimboValidate(t *testing.T) {
 			t.Errorf("%+v: %v, expected %q", c.y, err, c.want)
 		}
 	}
-	y := validYojimbo(t, DefaultYojimbo(1, 1))
+	y := validYojimbo(t, defaultYojimbo(1, 1))
 	if c := y.Channels[0]; c.MaxMessages != 256 || c.MaxBlockSize != 262144 || c.BlockFragmentSize != 1024 || c.MaxFragments() != 256 || c.ResendTime != 0.1 || c.BlockResendTime != 0.25 {
 		t.Errorf("defaults are %+v", c)
 	}
@@ -245,7 +251,7 @@ func TestYojimboValidate(t *testing.T) {
 
 func FuzzConnectionPacket(f *testing.F) {
 	w := widths{55, 0, 160, 16, 1}
-	y := DefaultYojimbo(2, 5)
+	y := defaultYojimbo(2, 5)
 	y.Channels[1].Type, y.Bodies, y.BlockTypes = UnreliableUnordered, w, []uint32{3}
 	validYojimbo(f, y)
 	r := rand.New(rand.NewPCG(1, 2))
@@ -271,7 +277,7 @@ func FuzzConnectionPacket(f *testing.F) {
 
 func BenchmarkConnectionPacket(b *testing.B) {
 	w := widths{55, 0, 160, 16, 1}
-	y := DefaultYojimbo(2, 5)
+	y := defaultYojimbo(2, 5)
 	y.Channels[1].Type, y.Bodies, y.BlockTypes = UnreliableUnordered, w, []uint32{3}
 	validYojimbo(b, y)
 	r := rand.New(rand.NewPCG(1, 2))

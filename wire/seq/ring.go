@@ -8,6 +8,10 @@ import "math/bits"
 // it that was entered one wrap ago. Its memory follows the span in use, so
 // that thousands of short flows stay cheap, up to size entries.
 //
+// The buffers of the protocols' own endpoints, and of their judges, are no Rings:
+// their entries leave by other rules (by the size of the buffer that the library
+// has, by age, or when what they wait for has come).
+//
 // The zero Ring is not ready: use NewRing.
 type Ring[T any] struct {
 	space  Space
@@ -33,12 +37,6 @@ const firstSlots = 8
 func NewRing[T any](space Space, size int) *Ring[T] {
 	return &Ring[T]{space: space, size: min(max(size, 1), 1<<(space-1))}
 }
-
-// Newest gives the newest number entered; false where none was.
-func (r *Ring[T]) Newest() (uint32, bool) { return r.newest, r.begun }
-
-// Size gives how many entries the ring can hold.
-func (r *Ring[T]) Size() int { return r.size }
 
 // Enter gives the entry of a number, new and zero if it was not held; fresh
 // tells which. It gives nil for a number that is older than the window.
@@ -82,10 +80,13 @@ func (r *Ring[T]) Find(number uint32) *T {
 	return &s.value
 }
 
-// Remove forgets the entry of a number.
-func (r *Ring[T]) Remove(number uint32) {
-	if r.Find(number) != nil {
-		r.clear(r.slot(number))
+// All calls do for every entry held, oldest first, until it returns false.
+func (r *Ring[T]) All(do func(number uint32, entry *T) bool) {
+	for n := r.span - 1; n >= 0; n-- {
+		number := r.space.Add(r.newest, -n)
+		if e := r.Find(number); e != nil && !do(number, e) {
+			return
+		}
 	}
 }
 
@@ -100,16 +101,6 @@ func (r *Ring[T]) Advance(number uint32) {
 	}
 	if d := r.space.Distance(number, r.newest); d > 0 {
 		r.advance(number, d)
-	}
-}
-
-// All calls do for every entry held, oldest first, until it returns false.
-func (r *Ring[T]) All(do func(number uint32, entry *T) bool) {
-	for n := r.span - 1; n >= 0; n-- {
-		number := r.space.Add(r.newest, -n)
-		if e := r.Find(number); e != nil && !do(number, e) {
-			return
-		}
 	}
 }
 

@@ -49,6 +49,3 @@ func (s Space) Add(a uint32, d int) uint32 { return (a + uint32(d)) & s.Mask() }
 func (s Space) Unwrap(a uint32, near int64) int64 {
 	return near + int64(s.Distance(a, uint32(near)&s.Mask()))
 }
-
-// Newer16 is Bits16.Newer for numbers as they stand in headers.
-func Newer16(a, b uint16) bool { return Bits16.Newer(uint32(a), uint32(b)) }

@@ -17,9 +17,6 @@ func TestNewerIsTheListings(t *testing.T) {
 			if got := Bits16.Newer(uint32(x), uint32(y)); got != greater(x, y) {
 				t.Fatalf("Newer(%d, %d) = %v, the listing says %v", x, y, got, greater(x, y))
 			}
-			if Newer16(x, y) != greater(x, y) {
-				t.Fatalf("Newer16(%d, %d) differs from the listing", x, y)
-			}
 		}
 	}
 }
@@ -105,11 +102,7 @@ func TestRingModel(t *testing.T) {
 				switch random.IntN(20) {
 				case 0:
 					enter(newest+int64(random.IntN(3*size)), i)
-				case 1:
-					at := newest - int64(random.IntN(size))
-					delete(model, at)
-					r.Remove(uint32(at) & 0xffff)
-				case 2, 3, 4:
+				case 1, 2, 3, 4:
 					enter(newest-int64(random.IntN(size+3)), i)
 				default:
 					enter(newest+1, i)

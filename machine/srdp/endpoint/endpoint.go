@@ -49,10 +49,10 @@ const (
 // peers by one counter of packet ids, one sent queue and one timer.
 //
 // Submit is srdp_send: see Request. The other inputs: Arrive; Wake at the
-// Deadline; and commands, of which Introduce and Cancel make two. Disconnect
-// gives up all that was submitted to a peer and forgets what was received from
-// it (and the peer, where the endpoint met it behind a proxy), Stop does so for
-// all peers.
+// Deadline; and commands, such as Introduce and what srdp.CancelOf reads.
+// Disconnect gives up all that was submitted to a peer and forgets what was
+// received from it (and the peer, where the endpoint met it behind a proxy), Stop
+// does so for all peers.
 //
 // Two services are implemented: SRDP_DONTDUPLICATE by a list of recently
 // received ids per source (Rules), SRDP_ORDER by one ordered packet in flight

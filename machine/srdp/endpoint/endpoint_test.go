@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -271,18 +272,23 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// cancel gives the command that has an endpoint give up a submission.
+func cancel(submission uint32) machine.Command {
+	return machine.Command{Kind: machine.Cancel, Payload: binary.BigEndian.AppendUint32(nil, submission)}
+}
+
 func TestCancel(t *testing.T) {
 	r, e := newRig(t, Options{})
 	r.at(0, send(0, "a", 0, 100*time.Millisecond, 2))
 	r.at(0, send(0, "b", 0, 100*time.Millisecond, 2))
 	r.at(0, send(0, "c", 0, 100*time.Millisecond, 2))
 	r.at(0, send(1, "d", 0, 100*time.Millisecond, 0))
-	r.is(1, srdp.Cancel(2), "") // one that waits
+	r.is(1, cancel(2), "") // one that waits
 	if got := e.Settled(); !slices.Equal(got, []srdp.Settlement{{Submission: 2, ID64: -1, Outcome: srdp.Cancelled}}) {
 		t.Errorf("settled %+v", got)
 	}
-	r.is(2, srdp.Cancel(1), "0:5300020263 | gave_up 0 | sent 2")
-	r.is(3, srdp.Cancel(99), "")
+	r.is(2, cancel(1), "0:5300020263 | gave_up 0 | sent 2")
+	r.is(3, cancel(99), "")
 	r.is(4, machine.Command{Kind: machine.Disconnect, Peer: 0}, "gave_up 2")
 	r.deadline(100)
 	r.is(5, machine.Command{Kind: machine.Stop}, "gave_up 1")

@@ -307,7 +307,7 @@ func TestLaws(t *testing.T) {
 		m.hosts = append(m.hosts, w.AddHost("host 0", e.Clone(), sim.HostOptions{EventDriven: true, App: func(f *sim.Frame) {
 			app(f)
 			if f.Number == 50 {
-				f.Do(srdp.Cancel(e.Submitted() + 20))
+				f.Do(cancel(e.Submitted() + 20))
 			}
 			if f.Number == 120 {
 				f.Do(machine.Command{Kind: machine.Disconnect, Peer: 0})
