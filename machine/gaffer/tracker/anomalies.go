@@ -50,36 +50,29 @@ func (t *Tracker) claimUnseen(p *sighting, c gaffer.Claims, n int, out *machine.
 	}
 	number := peer.unwrap(q)
 	switch {
-	case number < peer.first64 || number < s.joined || peer.top64-number >= int64(r.Sent):
+	case number < peer.sent.first64 || number < s.headers.joined || peer.sent.top64-number >= int64(r.Sent):
 		// From before the capture, or of a header so late that nobody remembers.
-	case number > peer.top64:
-		if len(s.claimed) < 8 {
-			s.claimed = append(s.claimed, ahead{number, p.at, p.ref})
+	case number > peer.sent.top64:
+		if len(s.headers.claimed) < 8 {
+			s.headers.claimed = append(s.headers.claimed, ahead{number, p.at, p.ref})
 		}
 	case peer.Sent(q) != nil:
 		t.restore(p, q, out)
 	case !s.Near:
-		peer.unseenHere()
+		peer.losses.unseenHere()
 		out.Report(gaffer.CaptureLoss, peer.side, machine.Certain, p.at, p.ref, 0, 1)
 	case !t.looksStale(s, peer, c, n, number):
-		peer.unseenHere()
+		peer.losses.unseenHere()
 		out.Report(gaffer.CaptureLoss, p.from.Other(), machine.Likely, p.at, p.ref, 0, 1)
-	case s.top64-s.first64+1 != int64(s.distinct):
+	case !s.sent.complete():
 		// The capture lacks packets of the side itself: it may lack this one too. But
 		// where it is a lie, the peer's claims of that kind prove nothing either.
-		s.suspect = true
+		s.headers.suspect = true
 		out.Report(gaffer.CaptureLoss, p.from.Other(), machine.Likely, p.at, p.ref, 0, 1)
 	default:
-		s.lies++
-		out.Report(gaffer.StaleEntry, p.from, machine.Likely, p.at, p.ref, 0, float64(r.Distance(c.Newest, s.heard.Newest)), float64(q))
+		s.headers.lies++
+		out.Report(gaffer.StaleEntry, p.from, machine.Likely, p.at, p.ref, 0, float64(r.Distance(c.Newest, s.headers.last.Newest)), float64(q))
 	}
-}
-
-// unseenHere takes it that a packet of s came to its peer unseen: the capture lost
-// it, and not the path.
-func (s *side) unseenHere() {
-	s.unseen++
-	s.before.Forget()
 }
 
 // looksStale tells an old entry that a near side's window came to cover from a
@@ -88,14 +81,14 @@ func (s *side) unseenHere() {
 // that did not come; and there must have been a wrap before.
 func (t *Tracker) looksStale(s, peer *side, c gaffer.Claims, n int, number int64) bool {
 	r := t.rules
-	jump := r.Distance(c.Newest, s.heard.Newest)
-	if n == 0 || s.heard.Width == 0 || jump <= n || jump < burstLeast {
+	jump := r.Distance(c.Newest, s.headers.last.Newest)
+	if n == 0 || s.headers.last.Width == 0 || jump <= n || jump < burstLeast {
 		return false
 	}
-	if peer.first64 == 0 && number <= int64(r.Mask()) {
+	if peer.sent.first64 == 0 && number <= int64(r.Mask()) {
 		return false // numbered from 0 in this capture: the slot held nothing before
 	}
-	if number < s.joined+int64(s.heard.Width)+64 {
+	if number < s.headers.joined+int64(s.headers.last.Width)+64 {
 		return false
 	}
 	unseen := 0
@@ -115,8 +108,8 @@ func (t *Tracker) restore(p *sighting, q uint32, out *machine.Effects) {
 	if !s.Near || e.Flags&gaffer.SentArrived != 0 {
 		return
 	}
-	s.restored++
-	s.refused--
+	s.reads.restored++
+	s.reads.refused--
 	c := candidate{at: e.At, ref: e.Ref, sequence: q, ack: e.Ack, ackBits: e.AckBits, own: s.SentNext}
 	if e.Flags&gaffer.SentHeader != 0 {
 		c.flags |= candidateHeader
@@ -143,10 +136,10 @@ func (t *Tracker) again(p *sighting, e *gaffer.Sent, out *machine.Effects) {
 // advance takes a packet that lies more than one ahead of its side's newest, or
 // comes long after it, or that the peer may have claimed before it was sent.
 func (t *Tracker) advance(s, peer *side, p *sighting, by int, out *machine.Effects) {
-	if len(peer.claimed) > 0 {
+	if len(peer.headers.claimed) > 0 {
 		t.judgeClaims(s, peer, p, by, out)
 	}
-	gap := p.at.Sub(s.topAt)
+	gap := p.at.Sub(s.sent.topAt)
 	tick := time.Duration(s.estimate.clock.tick)
 	lost := by - 1
 	switch {
@@ -156,8 +149,8 @@ func (t *Tracker) advance(s, peer *side, p *sighting, by int, out *machine.Effec
 		out.Report(gaffer.LossBurst, p.from, machine.Certain, p.at, p.ref, 0, float64(lost), machine.Milliseconds(gap))
 	}
 	jumped := tick > 0 && s.estimate.clock.n >= 16 && int64(by) > 4*int64(gap/tick)+int64(t.rules.Received)
-	if lost > 0 && !s.Near && !s.starts && !jumped {
-		s.before.JudgeLost(uint64(lost))
+	if lost > 0 && !s.Near && !s.sent.starts && !jumped {
+		s.losses.before.JudgeLost(uint64(lost))
 	}
 	if tick <= 0 || s.estimate.clock.n < 16 {
 		return
@@ -167,16 +160,16 @@ func (t *Tracker) advance(s, peer *side, p *sighting, by int, out *machine.Effec
 	} else if gap >= stallLeast && gap > 8*tick && int64(by) <= due/2 {
 		out.Report(gaffer.Stall, p.from, machine.Likely, p.at, p.ref, 0, machine.Milliseconds(gap), machine.Milliseconds(tick))
 	}
-	if heard := peer.distinct - s.heardFrom; gap >= silenceLeast && heard > 0 {
+	if heard := peer.sent.distinct - s.sent.heardFrom; gap >= silenceLeast && heard > 0 {
 		out.Report(gaffer.OneWaySilence, p.from, machine.Certain, p.at, p.ref, 0, machine.Milliseconds(gap), float64(heard))
 	}
 }
 
 // judgeClaims looks at what the peer had claimed of packets that now pass.
 func (t *Tracker) judgeClaims(s, peer *side, p *sighting, by int, out *machine.Effects) {
-	kept := peer.claimed[:0]
-	now := s.top64 + int64(by)
-	for _, c := range peer.claimed {
+	kept := peer.headers.claimed[:0]
+	now := s.sent.top64 + int64(by)
+	for _, c := range peer.headers.claimed {
 		switch {
 		case c.number > now:
 			kept = append(kept, c)
@@ -186,21 +179,21 @@ func (t *Tracker) judgeClaims(s, peer *side, p *sighting, by int, out *machine.E
 			out.Report(gaffer.CaptureLoss, p.from, machine.Likely, c.at, c.ref, 0, 1)
 		}
 	}
-	peer.claimed = kept
+	peer.headers.claimed = kept
 }
 
 // sumUp reports what only the whole flow shows.
 func (t *Tracker) sumUp(x machine.Side, out *machine.Effects) {
 	s, peer := &t.Sides[x], &t.Sides[x.Other()]
-	if width := s.heard.Width; s.closest > 0 && s.closest <= width/4 {
-		out.Report(gaffer.AckWindowEdge, x, s.known(), s.topAt, s.closestAt, 0, float64(width-s.closest+1), float64(width))
+	if width, closest := s.headers.last.Width, int(s.headers.closest); closest > 0 && closest <= width/4 {
+		out.Report(gaffer.AckWindowEdge, x, s.known(), s.sent.topAt, s.headers.closestAt, 0, float64(width-closest+1), float64(width))
 	}
-	if cut := s.begun - s.whole; s.begun >= 16 && cut >= 4 {
-		total := peer.top64 - peer.first64 + 1
-		incomplete := float64(cut) / float64(s.begun)
-		missing := float64(total-min(total, int64(peer.distinct))) / float64(total)
+	if cut := s.reads.begun - s.reads.whole; s.reads.begun >= 16 && cut >= 4 {
+		total := peer.sent.extent()
+		incomplete := float64(cut) / float64(s.reads.begun)
+		missing := float64(peer.sent.missing()) / float64(total)
 		if incomplete > 1.5*missing {
-			out.Report(gaffer.FragmentLoss, peer.side, machine.Likely, peer.topAt, s.cutAt, 0, 100*incomplete, float64(s.begun), 100*missing)
+			out.Report(gaffer.FragmentLoss, peer.side, machine.Likely, peer.sent.topAt, s.reads.cutAt, 0, 100*incomplete, float64(s.reads.begun), 100*missing)
 		}
 	}
 }

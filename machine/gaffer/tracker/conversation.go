@@ -156,7 +156,7 @@ func (c *Conversation) gapless(x machine.Side) bool {
 		return false
 	}
 	s := &c.inner.Sides[x]
-	return s.Near || s.Met && s.distinct == uint64(s.top64-s.first64+1)
+	return s.Near || s.Met && s.sent.complete()
 }
 
 func (c *Conversation) malformed(s *messages.Courier, k *messages.Carrier, payload []byte, out *machine.Effects) {

@@ -170,7 +170,7 @@ func (t *Tracker) rtt(x machine.Side) (time.Duration, machine.Certainty) {
 	}
 	if s.Near {
 		sure := machine.Certain
-		if !s.fresh {
+		if !s.headers.fresh {
 			sure = machine.Likely // what it had smoothed before the capture is unknown
 		}
 		return time.Duration(e.rtt), t.grade(sure)
@@ -192,7 +192,7 @@ func (t *Tracker) loss(x machine.Side) (float64, machine.Certainty) {
 	sent, missing := 0, 0
 	for n := size; n > size/2; n-- {
 		q := (s.SentNext - uint32(n)) & s.Rules.Mask()
-		if s.unwrap(q) < s.first64 {
+		if s.unwrap(q) < s.sent.first64 {
 			continue
 		}
 		switch e := s.Sent(q); {
@@ -207,7 +207,7 @@ func (t *Tracker) loss(x machine.Side) (float64, machine.Certainty) {
 		}
 	}
 	sure := machine.Likely
-	if s.Near && s.fresh {
+	if s.Near && s.headers.fresh {
 		sure = t.grade(machine.Certain)
 	}
 	if sent == 0 {

@@ -7,55 +7,58 @@ import (
 	"github.com/ackscope/ackscope/machine/gaffer"
 )
 
-// farFrame is a frame of a far side that read something: the one that sent the
-// packet numbered own, or one after that of packet before, the last whose header
-// passed the tap. (Of an overtaken header the one before it is not known.) jump
-// is how far its header moved the window, where that was a burst or more. Then
-// hidden packets of the peer, from number unspoken on, are such as no header
-// speaks of: they may have come and told the side what it acks now.
-type farFrame struct {
+// farHeader is a header of a far side as it is taken: the sender, its peer, the
+// packet that carried it and what it claims.
+//
+// It shows a frame in which the side read something: the one that sent the packet
+// numbered own, or one after that of packet before, the last whose header passed
+// the tap. (Of an overtaken header the one before it is not known.) before < own.
+type farHeader struct {
+	s, peer     *side
+	p           *sighting
+	claims      gaffer.Claims
+	behind      int // how far the claims' newest lies behind the newest known, once the window is moved up to it
 	own, before int64
-	jump        int
-	unspoken    uint32
-	hidden      int
+	jump        int // how far the header moved the window, where that was a burst or more
+	// hidden packets of the peer, from number unspoken on, are such as no header
+	// speaks of: they may have come and told the side what it acks now.
+	unspoken uint32
+	hidden   int
 }
 
 // jumped reports whether a packet that the header names lies in what its window
 // jumped over.
-func (f *farFrame) jumped(behind int) bool { return 0 < behind && behind < f.jump }
+func (f *farHeader) jumped(behind int) bool { return 0 < behind && behind < f.jump }
 
 // testify takes a header of a far side: what it names was received, and the acks
 // that those packets carried were read. Nothing else is known of that side.
 func (t *Tracker) testify(s, peer *side, p *sighting, c gaffer.Claims, number int64, out *machine.Effects) {
 	r := t.rules
 	// A header that was overtaken on its way tells of an earlier moment.
-	newest, frame := true, farFrame{own: number, before: number - 1}
-	if !s.opened {
+	newest, f := true, farHeader{s: s, peer: peer, p: p, claims: c, own: number, before: number - 1}
+	if !s.headers.opened {
 		t.open(s, peer, p, c)
-	} else if newest = number > s.headed; newest {
-		frame.before = s.headed
+	} else if newest = number > s.headers.number; newest {
+		f.before = s.headers.number
 	}
 	if newest {
-		s.headed = number
+		s.headers.number = number
 	}
 	newly := c.Named
 	if newly == 0 && c.Nothing(r) {
-		if newest && s.received > 0 && !s.heard.Nothing(r) {
+		if newest && s.reads.count > 0 && !s.headers.last.Nothing(r) {
 			t.ackWentBack(p, 0, out)
 		}
 		return
 	}
-	// behind is how far these claims' newest lies behind the newest known, once
-	// the window is moved up to it.
-	behind := 0
 	ahead := r.Distance(c.Newest, s.NewestReceived())
 	if hidden := ahead - c.Width; hidden > 0 && ahead >= burstLeast {
-		frame.unspoken, frame.hidden = (s.NewestReceived()+1)&r.Mask(), hidden
+		f.unspoken, f.hidden = (s.NewestReceived()+1)&r.Mask(), hidden
 	}
 	switch {
 	case ahead >= 64:
 		s.AdvanceBy(ahead, c.Newest)
-		frame.jump = ahead
+		f.jump = ahead
 	case ahead >= 0:
 		known := s.Word << (uint(ahead) & 63)
 		newly &^= known
@@ -66,31 +69,31 @@ func (t *Tracker) testify(s, peer *side, p *sighting, c gaffer.Claims, number in
 			s.AdvanceBy(ahead, c.Newest)
 		}
 		if ahead >= burstLeast {
-			frame.jump = ahead
+			f.jump = ahead
 		}
 	default:
-		behind = -ahead
+		f.behind = -ahead
 		newly = t.unheld(s, c)
 		if newest {
-			t.ackWentBack(p, behind, out)
+			t.ackWentBack(p, f.behind, out)
 		}
 	}
 	switch {
 	case newly == 0:
 	case newly&(newly-1) == 0:
 		n := bits.TrailingZeros64(newly)
-		if e := t.named(s, peer, p, c, n, out); e != nil {
-			t.receivedByFar(s, peer, p, e, behind+n, frame, out)
+		if e := t.named(&f, n, out); e != nil {
+			t.receivedByFar(&f, e, f.behind+n, out)
 		}
 	default:
-		t.prove(s, peer, p, c, newly, behind, frame, out)
+		t.prove(&f, newly, out)
 	}
 	if newest {
 		if !peer.Near {
 			t.pass(s, peer, p, c, machine.Likely, out)
 		}
 		t.leave(s, peer, c)
-		s.heard = c
+		s.headers.last = c
 	}
 }
 
@@ -105,7 +108,7 @@ func (t *Tracker) takeBack(s *side, p *sighting, c gaffer.Claims, gone uint64, o
 }
 
 // prove takes several packets that a far side's header names for the first time.
-func (t *Tracker) prove(s, peer *side, p *sighting, c gaffer.Claims, newly uint64, behind int, frame farFrame, out *machine.Effects) {
+func (t *Tracker) prove(f *farHeader, newly uint64, out *machine.Effects) {
 	// Oldest first: the order in which they were sent. What was overtaken before
 	// the tap is put right here.
 	var order [64]*gaffer.Sent
@@ -113,7 +116,7 @@ func (t *Tracker) prove(s, peer *side, p *sighting, c gaffer.Claims, newly uint6
 	for left := newly; left != 0; {
 		bit := bits.Len64(left) - 1
 		left &^= 1 << uint(bit)
-		e := t.named(s, peer, p, c, bit, out)
+		e := t.named(f, bit, out)
 		if e == nil {
 			continue
 		}
@@ -125,49 +128,45 @@ func (t *Tracker) prove(s, peer *side, p *sighting, c gaffer.Claims, newly uint6
 		n++
 	}
 	for _, e := range order[:n] {
-		t.receivedByFar(s, peer, p, e, behind+t.rules.Distance(c.Newest, e.Sequence), frame, out)
+		t.receivedByFar(f, e, f.behind+t.rules.Distance(f.claims.Newest, e.Sequence), out)
 	}
 }
 
-// named gives the packet that bit n of c names for the first time; nil where it
-// did not pass the tap, or is too old to count.
-func (t *Tracker) named(s, peer *side, p *sighting, c gaffer.Claims, n int, out *machine.Effects) *gaffer.Sent {
-	q := (c.Newest - uint32(n)) & t.rules.Mask()
-	e := peer.Sent(q)
+// named gives the packet that bit n of the claims names for the first time; nil
+// where it did not pass the tap, or is too old to count.
+func (t *Tracker) named(f *farHeader, n int, out *machine.Effects) *gaffer.Sent {
+	q := (f.claims.Newest - uint32(n)) & t.rules.Mask()
+	e := f.peer.Sent(q)
 	if e == nil {
-		t.claimUnseen(p, c, n, out)
+		t.claimUnseen(f.p, f.claims, n, out)
 		return nil
 	}
-	s.nearEdge(p, c, n)
-	if s.SlidPast(q) && !t.rules.DeliverStale {
+	f.s.headers.nearEdge(f.p, f.claims, n)
+	if f.s.SlidPast(q) && !t.rules.DeliverStale {
 		return nil // named by a header from long ago; the window has moved on
 	}
 	return e
 }
 
 // receivedByFar takes it that a far side received e, which lies so far behind
-// the newest it received, before it sent p.
-func (t *Tracker) receivedByFar(s, peer *side, p *sighting, e *gaffer.Sent, behind int, frame farFrame, out *machine.Effects) {
-	s.EnterBehind(e.Sequence, behind)
-	s.received++
-	if e.Flags&gaffer.SentArrived == 0 {
-		e.Flags |= gaffer.SentArrived
-		peer.wireRTT += int64(p.at - e.At)
-		peer.wireCount++
-	}
+// the newest it received, before it sent the header.
+func (t *Tracker) receivedByFar(f *farHeader, e *gaffer.Sent, behind int, out *machine.Effects) {
+	f.s.EnterBehind(e.Sequence, behind)
+	f.s.reads.count++
+	f.peer.acks.arrived(e, f.p.at)
 	if !out.NoEvents {
-		v := tell(out, machine.EventReceived, p.from, t.gradeJump(machine.Certain, frame.jumped(behind)), p.at, p.ref)
-		v.Sequence, v.Sequence64, v.About = e.Sequence, peer.unwrap(e.Sequence), e.Ref
+		v := tell(out, machine.EventReceived, f.p.from, t.gradeJump(machine.Certain, f.jumped(behind)), f.p.at, f.p.ref)
+		v.Sequence, v.Sequence64, v.About = e.Sequence, f.peer.unwrap(e.Sequence), e.Ref
 	}
 	if e.Flags&gaffer.SentHeader != 0 {
-		t.readByFar(s, p, e, behind, frame, out)
+		t.readByFar(f, e, behind, out)
 	}
 }
 
 // readByFar takes it that a far side read the acks of e, a packet of its peer,
-// no later than in the frame that sent p.
-func (t *Tracker) readByFar(s *side, p *sighting, e *gaffer.Sent, behind int, frame farFrame, out *machine.Effects) {
-	r := t.rules
+// no later than in the frame that sent the header.
+func (t *Tracker) readByFar(f *farHeader, e *gaffer.Sent, behind int, out *machine.Effects) {
+	r, s, p := t.rules, f.s, f.p
 	claims := r.Claims(e.Ack, e.AckBits)
 	fresh, recent := s.Unread(claims)
 	for ; fresh != 0; fresh &= fresh - 1 {
@@ -175,22 +174,18 @@ func (t *Tracker) readByFar(s *side, p *sighting, e *gaffer.Sent, behind int, fr
 		if a == nil {
 			continue
 		}
-		s.acked++
-		if a.Flags&gaffer.SentLost != 0 {
-			a.Flags &^= gaffer.SentLost
-			s.lost--
-		}
+		s.acks.read(a)
 		number := s.unwrap(a.Sequence)
 		sure := machine.Certain
-		if frame.own-number > int64(r.Sent) {
+		if f.own-number > int64(r.Sent) {
 			// The side may have sent more than its buffer holds before it read this.
 			sure = machine.Likely
 		}
-		s.estimate.read(&farSample{number, frame.before, frame.own, t.carried(p.from.Other(), a.Sequence, e, &frame)})
+		s.estimate.read(&farSample{number, f.before, f.own, t.carried(f, a.Sequence, e)})
 		if !out.NoEvents {
-			v := tell(out, machine.EventAcked, p.from, t.gradeJump(sure, frame.jumped(behind)), p.at, p.ref)
+			v := tell(out, machine.EventAcked, p.from, t.gradeJump(sure, f.jumped(behind)), p.at, p.ref)
 			v.Bit, v.Sequence, v.Sequence64, v.By, v.About = a.Bit, a.Sequence, number, e.Ref, a.Ref
-			v.RTT = int64(float64(frame.own-number) * s.estimate.clock.tick)
+			v.RTT = int64(float64(f.own-number) * s.estimate.clock.tick)
 		}
 	}
 }
@@ -199,17 +194,17 @@ func (t *Tracker) readByFar(s *side, p *sighting, e *gaffer.Sent, behind int, fr
 // to have learned that its packet q was received. That is e, the first that is
 // known to have come and names q, unless packets before it that name q are
 // hidden: of those the first one, or as many later as the path usually loses.
-func (t *Tracker) carried(peer machine.Side, q uint32, e *gaffer.Sent, frame *farFrame) machine.Instant {
-	if frame.hidden == 0 {
+func (t *Tracker) carried(f *farHeader, q uint32, e *gaffer.Sent) machine.Instant {
+	if f.hidden == 0 {
 		return e.At
 	}
-	r, x := t.rules, &t.Sides[peer]
+	r := t.rules
 	wait := 0
-	if loss, _ := t.loss(peer); loss > 0 && loss < 1 {
+	if loss, _ := t.loss(f.peer.side); loss > 0 && loss < 1 {
 		wait = int(loss/(1-loss) + 0.5)
 	}
-	for n := range min(frame.hidden, r.Sent) {
-		h := x.Sent((frame.unspoken + uint32(n)) & r.Mask())
+	for n := range min(f.hidden, r.Sent) {
+		h := f.peer.Sent((f.unspoken + uint32(n)) & r.Mask())
 		if h == nil || h.Flags&gaffer.SentHeader == 0 || !r.Claims(h.Ack, h.AckBits).Names(r, q) {
 			continue
 		}
@@ -224,11 +219,11 @@ func (t *Tracker) carried(peer machine.Side, q uint32, e *gaffer.Sent, frame *fa
 // speaks of: those that no header named can no longer be acked. Of a near peer
 // the acks that it read decide (slide); here it is a far one.
 func (t *Tracker) pass(s, peer *side, p *sighting, c gaffer.Claims, sure machine.Certainty, out *machine.Effects) {
-	if peer.Near || !peer.Met || s.heard.Width == 0 {
+	if peer.Near || !peer.Met || s.headers.last.Width == 0 {
 		return
 	}
 	r, x := t.rules, p.from.Other()
-	ahead := r.Distance(c.Newest, s.heard.Newest)
+	ahead := r.Distance(c.Newest, s.headers.last.Newest)
 	if ahead <= 0 {
 		return
 	}
@@ -253,7 +248,7 @@ func (t *Tracker) pass(s, peer *side, p *sighting, c gaffer.Claims, sure machine
 // Nor is what only headers spoke of to which it was half a window away or less:
 // it may have been overtaken, and come when nobody spoke of it any more.
 func (t *Tracker) leave(s, peer *side, c gaffer.Claims) {
-	r, heard := t.rules, &s.heard
+	r, heard := t.rules, &s.headers.last
 	ahead := r.Distance(c.Newest, heard.Newest)
 	if heard.Width == 0 || ahead <= 0 {
 		return
@@ -261,7 +256,7 @@ func (t *Tracker) leave(s, peer *side, c gaffer.Claims) {
 	first := max(c.Width, ahead+heard.Width/2)
 	for n := ahead + heard.Width - 1; n >= first; n-- {
 		if e := peer.Sent((c.Newest - uint32(n)) & r.Mask()); e != nil {
-			peer.beyond.Judge(e.Flags&gaffer.SentArrived == 0)
+			peer.losses.beyond.Judge(e.Flags&gaffer.SentArrived == 0)
 		}
 	}
 }
@@ -273,8 +268,7 @@ func (s *side) loseUnnamed(x machine.Side, q uint32, at machine.Instant, ref mac
 }
 
 func (s *side) lose(x machine.Side, e *gaffer.Sent, at machine.Instant, ref machine.Ref, sure machine.Certainty, out *machine.Effects) {
-	e.Flags |= gaffer.SentLost
-	s.lost++
+	s.acks.lose(e)
 	if v := tell(out, machine.EventLost, x, sure, at, ref); v != nil {
 		v.Sequence, v.Sequence64, v.About = e.Sequence, s.unwrap(e.Sequence), e.Ref
 	}
@@ -290,7 +284,7 @@ func (s *side) slide(x machine.Side, c gaffer.Claims, by *candidate, out *machin
 	}
 	if ahead <= c.Width {
 		from := c.Width - ahead
-		missing := ^s.acked >> uint(from)
+		missing := ^s.acks.count >> uint(from)
 		if ahead < 64 {
 			missing &= 1<<uint(ahead) - 1
 		}

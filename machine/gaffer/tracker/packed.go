@@ -51,7 +51,7 @@ func (t *Tracker) Pack(scratch *[]byte) machine.Packed {
 		s.queue = from.queue.compact()
 		s.estimate.transit = slices.Clone(from.estimate.transit)
 		s.estimate.early = slices.Clone(from.estimate.early)
-		s.claimed = slices.Clone(from.claimed)
+		s.headers.claimed = slices.Clone(from.headers.claimed)
 	}
 	for i := range t.Sides {
 		s := &t.Sides[i]

@@ -13,10 +13,10 @@ const LongestTransit = 3 * time.Second
 // of its side, begins another connection on the same pair of addresses: the side
 // counts from the start again.
 func (t *Tracker) opensSession(s *side, p *sighting, step int) bool {
-	if p.ackBits != 0 || !p.header || p.sequence >= restartMost || !s.opened {
+	if p.ackBits != 0 || !p.header || p.sequence >= restartMost || !s.headers.opened {
 		return false
 	}
-	if r := t.rules; !r.Claims(p.ack, p.ackBits).Nothing(r) || s.heard.Nothing(r) || s.heard.Width == 0 {
+	if r := t.rules; !r.Claims(p.ack, p.ackBits).Nothing(r) || s.headers.last.Nothing(r) || s.headers.last.Width == 0 {
 		return false
 	}
 	// It is from before its sender received anything, though the sender has. A
@@ -26,7 +26,7 @@ func (t *Tracker) opensSession(s *side, p *sighting, step int) bool {
 	if e := s.Sent(p.sequence); e != nil {
 		return s.Near || p.at.Sub(e.At) > LongestTransit
 	}
-	return s.Near || step > 0 || p.at.Sub(s.openedAt) > LongestTransit
+	return s.Near || step > 0 || p.at.Sub(s.headers.openedAt) > LongestTransit
 }
 
 // heldOpensSession is opensSession while datagrams are held back and nothing is

@@ -15,15 +15,15 @@ func (t *Tracker) Learned() machine.Facts {
 	}
 	for i := range t.Sides {
 		s := &t.Sides[i]
-		f.Liar[i] = f.Liar[i] || s.lies > 0
-		f.Suspect[i] = f.Suspect[i] || s.suspect
-		f.Refuses[i] = s.refuses
-		f.Takes[i] = s.takesAll()
+		f.Liar[i] = f.Liar[i] || s.headers.lies > 0
+		f.Suspect[i] = f.Suspect[i] || s.headers.suspect
+		f.Refuses[i] = s.application.refuses
+		f.Takes[i] = s.application.takesAll()
 		f.Tick[i] = time.Duration(s.estimate.clock.tick)
-		if n := s.restored; n > 8 && n > s.received/50 {
+		if n := s.reads.restored; n > 8 && n > s.reads.count/50 {
 			// Taken for refused, named later: these packets were still on their way.
 			f.Vantage = machine.VantageBetween
-			if t.Sides[1-i].Near && t.Sides[1-i].restored == 0 {
+			if t.Sides[1-i].Near && t.Sides[1-i].reads.restored == 0 {
 				f.Vantage = machine.VantageA + machine.Vantage(1-i)
 			}
 			f.VantageReason = fmt.Sprintf("%v: %d packets that passed the tap reached %v later than newer ones", f.Vantage, n, machine.Side(i))
@@ -39,18 +39,18 @@ func (t *Tracker) Summary(x machine.Side) machine.Summary {
 	}
 	s, peer := &t.Sides[x], &t.Sides[x.Other()]
 	m := machine.Summary{
-		Packets: s.distinct, Bytes: s.bytes, Acked: s.acked,
-		Received: s.received, Duplicates: s.duplicates, Stale: s.stale,
+		Packets: s.sent.distinct, Bytes: s.sent.bytes, Acked: s.acks.count,
+		Received: s.reads.count, Duplicates: s.reads.duplicates, Stale: s.reads.stale,
 		NeverAcked: -1, RTT: -1, WireRTT: -1,
 	}
-	if s.distinct > 0 {
-		m.NeverAcked = float64(s.lost) / float64(s.distinct)
+	if s.sent.distinct > 0 {
+		m.NeverAcked = float64(s.acks.lost) / float64(s.sent.distinct)
 	}
-	if s.wireCount > 0 {
-		m.WireRTT = time.Duration(s.wireRTT / int64(s.wireCount))
+	if s.acks.wireCount > 0 {
+		m.WireRTT = time.Duration(s.acks.wireRTT / int64(s.acks.wireCount))
 	}
 	if peer.Met {
-		m.Missing = uint64(peer.top64-peer.first64+1) - min(peer.distinct, uint64(peer.top64-peer.first64+1))
+		m.Missing = peer.sent.missing()
 	}
 	m.Path, m.PathKnown = t.path(x)
 	m.Loss, m.LossKnown = t.loss(x)
@@ -66,18 +66,18 @@ func (t *Tracker) path(x machine.Side) (machine.PathLoss, machine.Certainty) {
 	sure := machine.Likely
 	switch {
 	case s.Near && peer.Near:
-		return machine.PathLoss{Judged: s.distinct}, machine.Certain // there is no path
+		return machine.PathLoss{Judged: s.sent.distinct}, machine.Certain // there is no path
 	case s.Near:
-		return s.beyond, t.grade(sure)
-	case peer.Near && s.unseen == 0:
+		return s.losses.beyond, t.grade(sure)
+	case peer.Near && s.losses.unseen == 0:
 		sure = machine.Certain
 	case t.facts.Vantage == machine.VantageUnknown:
-		return s.beyond, machine.Possible // what did not pass the tap may be the capture's loss
+		return s.losses.beyond, machine.Possible // what did not pass the tap may be the capture's loss
 	}
 	if peer.Near {
-		return s.before, t.grade(sure)
+		return s.losses.before, t.grade(sure)
 	}
-	return s.before.After(s.beyond), t.grade(sure)
+	return s.losses.before.After(s.losses.beyond), t.grade(sure)
 }
 
 // RTT gives what Summary does.
@@ -103,7 +103,7 @@ func (t *Tracker) Sent(x machine.Side) uint64 {
 	if t.Sides == nil {
 		return t.summaryHeld(x).Packets
 	}
-	return t.Sides[x].distinct
+	return t.Sides[x].sent.distinct
 }
 
 // summaryHeld gives what can be said while the vantage is open: what was sent.
@@ -132,7 +132,7 @@ func (t *Tracker) Clone() machine.Tracker {
 		c.Sides[i].queue = t.Sides[i].queue.clone()
 		c.Sides[i].estimate.transit = append([]float32(nil), t.Sides[i].estimate.transit...)
 		c.Sides[i].estimate.early = append([]farSample(nil), t.Sides[i].estimate.early...)
-		c.Sides[i].claimed = append([]ahead(nil), t.Sides[i].claimed...)
+		c.Sides[i].headers.claimed = append([]ahead(nil), t.Sides[i].headers.claimed...)
 	}
 	return &c
 }

@@ -34,60 +34,6 @@ type Tracker struct {
 	last      machine.Instant
 }
 
-// side is what is known of one endpoint. The embedded State is the endpoint's
-// own: of a near side as it must be, of a far one as far as it is proved. What
-// nearly every packet touches stands first, so that it shares cache lines.
-type side struct {
-	gaffer.State
-	side    machine.Side
-	Near    bool
-	Met     bool   // a packet of it passed the tap
-	starts  bool   // that packet is the one being taken
-	opened  bool   // a header of it passed the tap: State's receive window is set
-	fresh   bool   // known from its first packet on: what is not in a buffer is not there
-	refuses bool   // its application is known to refuse packets
-	suspect bool   // it named packets that either never came or that the capture lacks
-	taken   uint16 // packets that its headers show it to have accepted, up to takenEnough
-	top     uint32 // newest sequence that it sent
-
-	// What it sent.
-	top64     int64           // top, unwrapped
-	topAt     machine.Instant // when that passed the tap
-	heardFrom uint64          // packets of the peer that had passed by then
-	distinct  uint64          // sequences that passed the tap
-	bytes     uint64
-	acked     uint64
-	wireRTT   int64 // sum of wireCount samples, ns
-	wireCount uint64
-
-	// What it received.
-	heard    gaffer.Claims // of its newest header
-	headed   int64         // number of the packet that carried that
-	received uint64
-	closest  int // fewest packets left in the ack window when one was first named, plus one; 0 unknown
-	claimed  []ahead
-	estimate estimate
-	queue    queue
-
-	before     machine.PathLoss // of its packets, on the way to the tap; far only
-	beyond     machine.PathLoss // of those that passed the tap, on the way to the peer; the peer far only
-	unseen     uint64           // of its packets that the peer named, and that did not pass the tap
-	first64    int64            // oldest sequence that it sent, unwrapped
-	lost       uint64           // of those that it sent: can no longer be acked
-	openedAt   machine.Instant
-	duplicates uint64
-	stale      uint64
-	refused    uint64
-	headers    uint64      // of its own that passed the tap; near only
-	lies       uint64      // packets that it named and that never came
-	restored   uint64      // packets named after all, though taken for refused
-	begun      uint64      // packets of the peer of which the first fragment was read
-	whole      uint64      // and of which all were
-	cutAt      machine.Ref // the last packet begun
-	closestAt  machine.Ref // the header that left closest
-	joined     int64       // sequences of the peer older than this are unknown, not empty
-}
-
 // New gives the tracker of a flow that speaks by this profile. facts are
 // what an earlier run over the same flow learned; the zero value if none.
 func New(profile *wire.Profile, facts machine.Facts) machine.Tracker {
@@ -104,21 +50,15 @@ func NewByRules(profile *wire.Profile, r *gaffer.Rules, facts machine.Facts) *Tr
 	return t
 }
 
-// takenEnough packets that a side read, that its headers speak of, and of which
-// it refused none, show an application that takes whatever comes: one that
-// refused one in twenty would look like that twice in a million times. Of fewer
-// nothing is concluded.
-const takenEnough = 256
-
 func (t *Tracker) decide(v machine.Vantage, reason string) {
 	t.facts.Vantage, t.facts.VantageReason = v, reason
 	t.Sides = new([2]side)
 	for i := range t.Sides {
 		s := &t.Sides[i]
 		s.State, s.side, s.Near = gaffer.State{Rules: t.rules}, machine.Side(i), v.Near(machine.Side(i))
-		s.refuses = t.facts.Refuses[i]
+		s.application.refuses = t.facts.Refuses[i]
 		if t.facts.Takes[i] {
-			s.taken = takenEnough
+			s.application.taken = takenEnough
 		}
 	}
 }
@@ -193,7 +133,7 @@ func (t *Tracker) step(p *sighting, out *machine.Effects) {
 	s, peer := &t.Sides[p.from&1], &t.Sides[p.from&1^1]
 	ahead := 1 // of the newest of its side; the first one lies before nothing
 	if s.Met {
-		ahead = t.rules.Distance(p.sequence, s.top)
+		ahead = t.rules.Distance(p.sequence, s.sent.top)
 		if t.opensSession(s, p, ahead) {
 			out.NewSession = true
 			return
@@ -203,14 +143,14 @@ func (t *Tracker) step(p *sighting, out *machine.Effects) {
 	}
 	t.last = p.at
 	if ahead > 0 {
-		s.estimate.clock.sent(s.top64+int64(ahead), p.at)
+		s.estimate.clock.sent(s.sent.top64+int64(ahead), p.at)
 	}
 	if p.header {
 		c := t.rules.Claims(p.ack, p.ackBits)
 		if s.Near {
 			t.witness(s, peer, p, c, out)
 		} else {
-			t.testify(s, peer, p, c, s.top64+int64(ahead), out)
+			t.testify(s, peer, p, c, s.sent.top64+int64(ahead), out)
 		}
 	}
 	e := t.enter(s, peer, p, ahead, out)
@@ -222,27 +162,20 @@ func (t *Tracker) step(p *sighting, out *machine.Effects) {
 	}
 }
 
-// meet takes the first packet of a side: one less is what came before it.
-func (s *side) meet(p *sighting) {
-	s.Met, s.starts = true, true
-	s.top, s.top64, s.first64 = (p.sequence-1)&s.Rules.Mask(), int64(p.sequence)-1, int64(p.sequence)
-	s.topAt = p.at
-}
-
 // enter takes it that p was sent, and gives its entry in the sent buffer; nil
 // where it is older than the buffer reaches.
 func (t *Tracker) enter(s, peer *side, p *sighting, ahead int, out *machine.Effects) *gaffer.Sent {
-	number := s.top64 + int64(ahead)
+	number := s.sent.top64 + int64(ahead)
 	var e *gaffer.Sent
 	if ahead > 0 {
-		if ahead > 1 || p.at-s.topAt >= machine.Instant(stallLeast) || len(peer.claimed) > 0 {
+		if ahead > 1 || p.at-s.sent.topAt >= machine.Instant(stallLeast) || len(peer.headers.claimed) > 0 {
 			t.advance(s, peer, p, ahead, out)
 		}
-		s.top, s.top64, s.topAt, s.starts = p.sequence, number, p.at, false
+		s.sent.top, s.sent.top64, s.sent.topAt, s.sent.starts = p.sequence, number, p.at, false
 		if !s.Near {
-			s.before.Judge(false)
+			s.losses.before.Judge(false)
 		}
-		s.heardFrom = peer.distinct
+		s.sent.heardFrom = peer.sent.distinct
 		if s.SentSpan > 0 {
 			e = s.EnterAhead(p.sequence, ahead)
 		} else {
@@ -256,18 +189,18 @@ func (t *Tracker) enter(s, peer *side, p *sighting, ahead int, out *machine.Effe
 		if p.count > 0 {
 			e.Bytes += p.payload
 		}
-		s.bytes += uint64(p.length)
+		s.sent.bytes += uint64(p.length)
 		t.again(p, e, out)
 		return e
 	} else {
-		s.first64 = min(s.first64, number)
+		s.sent.first64 = min(s.sent.first64, number)
 		s.estimate.clock.sent(number, p.at)
-		s.before.Found()
+		s.losses.before.Found()
 		out.Report(gaffer.OutOfOrder, p.from, machine.Certain, p.at, p.ref, 0, float64(-ahead))
 		e = s.EnterSent(p.sequence)
 	}
-	s.distinct++
-	s.bytes += uint64(p.length)
+	s.sent.distinct++
+	s.sent.bytes += uint64(p.length)
 	if e != nil {
 		// Written field by field, and not read: the slot was last touched a whole
 		// buffer ago, and waiting for it would cost more than all the rest.
@@ -303,11 +236,6 @@ func tell(out *machine.Effects, kind machine.EventKind, x machine.Side, sure mac
 	*v = machine.Event{}
 	v.Kind, v.Side, v.Certainty, v.At, v.Ref, v.RTT = kind, x, sure, at, ref, -1
 	return v
-}
-
-// unwrap gives the unwrapped number of a sequence that the side sent.
-func (s *side) unwrap(sequence uint32) int64 {
-	return s.top64 + int64(s.Rules.Distance(sequence, s.top))
 }
 
 // gradeJump is grade for what a far side named while its window jumped. There

@@ -316,7 +316,7 @@ func TestTrackerAgainstOracle(t *testing.T) {
 		tr, events, anomalies := w.facts(tap)
 		for _, x := range []machine.Side{machine.A, machine.B} {
 			if tap.Near(x) {
-				if c.refuse > 0 && !tr.Sides[x].refuses {
+				if c.refuse > 0 && !tr.Sides[x].application.refuses {
 					// No refusal can be seen in it: then what no header covers is taken for accepted.
 					continue
 				}

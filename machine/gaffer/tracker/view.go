@@ -20,7 +20,7 @@ func (t *Tracker) Inspect(x machine.Side, v *machine.View) {
 	if s.Met {
 		v.Windows = append(v.Windows, t.sentWindow(s, peer))
 	}
-	if s.opened || peer.Met {
+	if s.headers.opened || peer.Met {
 		v.Windows = append(v.Windows, t.receivedWindow(s, peer))
 	}
 	t.gauges(s, peer, v)
@@ -32,7 +32,7 @@ func (t *Tracker) Inspect(x machine.Side, v *machine.View) {
 // known gives how well the side's buffers are known.
 func (s *side) known() machine.Certainty {
 	switch {
-	case !s.Met && !s.opened:
+	case !s.Met && !s.headers.opened:
 		return machine.Unknown
 	case s.Near:
 		return machine.Certain
@@ -42,8 +42,8 @@ func (s *side) known() machine.Certainty {
 
 func (t *Tracker) sentWindow(s, peer *side) machine.Window {
 	size := s.Rules.Sent
-	w := machine.Window{Name: "sent", Next: s.top64 + 1, Size: size, Grade: s.known()}
-	w.First = max(s.first64, w.Next-int64(size))
+	w := machine.Window{Name: "sent", Next: s.sent.top64 + 1, Size: size, Grade: s.known()}
+	w.First = max(s.sent.first64, w.Next-int64(size))
 	w.Cells, w.Slots = make([]machine.Cell, 0, max(w.Next-w.First, 0)), make([]machine.Slot, 0, max(w.Next-w.First, 0))
 	for number := w.First; number < w.Next; number++ {
 		q := uint32(number) & s.Rules.Mask()
@@ -54,7 +54,7 @@ func (t *Tracker) sentWindow(s, peer *side) machine.Window {
 			// Sent, but the capture lacks it.
 		case e == nil:
 			// Lost before the tap, or still to come behind a newer one.
-			if peer.Near && peer.opened && peer.unwrapHeard(s) >= number+int64(peer.heard.Width) {
+			if peer.Near && peer.headers.opened && peer.unwrapHeard(s) >= number+int64(peer.headers.last.Width) {
 				cell = machine.CellLost
 			}
 		case e.Flags&gaffer.SentAcked != 0:
@@ -94,26 +94,26 @@ func (t *Tracker) sentGrade(s *side, e *gaffer.Sent) machine.Certainty {
 // unwrapHeard gives the unwrapped number of the newest packet of the peer that
 // the side's newest header names.
 func (s *side) unwrapHeard(peer *side) int64 {
-	if s.heard.Nothing(s.Rules) {
-		return peer.first64 - 1
+	if s.headers.last.Nothing(s.Rules) {
+		return peer.sent.first64 - 1
 	}
-	return peer.unwrap(s.heard.Newest)
+	return peer.unwrap(s.headers.last.Newest)
 }
 
 func (t *Tracker) receivedWindow(s, peer *side) machine.Window {
 	size := s.Rules.Received
 	w := machine.Window{Name: "received", Next: -1, Size: size, Grade: s.known()}
-	if !s.opened {
+	if !s.headers.opened {
 		w.Grade = machine.Unknown
-		w.First = peer.first64
-		for range min(peer.top64-peer.first64+1, int64(size)) {
+		w.First = peer.sent.first64
+		for range min(peer.sent.extent(), int64(size)) {
 			w.Cells = append(w.Cells, machine.CellUnknown)
 		}
 		return w
 	}
 	newest := s.NewestReceived()
 	if s.State.Claims().Nothing(s.Rules) {
-		w.First = peer.first64
+		w.First = peer.sent.first64
 		return w
 	}
 	if peer.Met {
@@ -123,11 +123,11 @@ func (t *Tracker) receivedWindow(s, peer *side) machine.Window {
 	}
 	w.First = w.Next - int64(size) + 1
 	if peer.Met {
-		w.First = max(w.First, min(peer.first64, s.joined))
+		w.First = max(w.First, min(peer.sent.first64, s.headers.joined))
 	}
 	last := w.Next
 	if !s.Near && peer.Met {
-		last = max(last, min(peer.top64, w.Next+int64(size)))
+		last = max(last, min(peer.sent.top64, w.Next+int64(size)))
 	}
 	w.Cells, w.Slots = make([]machine.Cell, 0, max(last-w.First+1, 0)), make([]machine.Slot, 0, max(last-w.First+1, 0))
 	for number := w.First; number <= last; number++ {
@@ -140,12 +140,12 @@ func (t *Tracker) receivedWindow(s, peer *side) machine.Window {
 		switch {
 		case number <= w.Next && s.Has(q):
 			cell = machine.CellReceived
-			if e == nil && peer.Met && number >= peer.first64 && peer.top64-number < int64(s.Rules.Sent) {
+			if e == nil && peer.Met && number >= peer.sent.first64 && peer.sent.top64-number < int64(s.Rules.Sent) {
 				cell = machine.CellClaimed
 			}
 		case s.Near && s.PartialOf(q) != nil:
 			cell = machine.CellPartial
-		case s.Near && (s.fresh || number >= s.joined):
+		case s.Near && (s.headers.fresh || number >= s.headers.joined):
 			cell = machine.CellEmpty
 		}
 		w.Cells = append(w.Cells, cell)
@@ -175,7 +175,7 @@ func (t *Tracker) gauges(s, peer *side, v *machine.View) {
 		if !s.Near {
 			next = machine.Likely // it may have sent more
 		}
-		add("next sequence", float64((s.top+1)&s.Rules.Mask()), "", next)
+		add("next sequence", float64((s.sent.top+1)&s.Rules.Mask()), "", next)
 		add("in flight", float64(s.inFlight()), "packets", s.known())
 		add("acked", float64(m.Acked), "packets", t.grade(s.known()))
 		add("never acked", 100*m.NeverAcked, "%", machine.Likely)
@@ -195,16 +195,16 @@ func (t *Tracker) gauges(s, peer *side, v *machine.View) {
 	if tick := s.estimate.clock.tick; tick > 0 {
 		add("frame", tick/1e6, "ms", machine.Likely)
 	}
-	if s.opened {
+	if s.headers.opened {
 		add("received", float64(m.Received), "packets", s.known())
 	}
 	if s.Near {
 		add("duplicates", float64(m.Duplicates), "packets", seen)
 		add("stale", float64(m.Stale), "packets", seen)
-		add("refused", float64(s.refused), "packets", seen)
+		add("refused", float64(s.reads.refused), "packets", seen)
 	}
-	if s.closest > 0 {
-		add("left in the ack window", float64(s.closest-1), "packets", seen)
+	if s.headers.closest > 0 {
+		add("left in the ack window", float64(s.headers.closest-1), "packets", seen)
 	}
 	if peer.Met {
 		add("peer's packets that did not pass", float64(m.Missing), "packets", seen)

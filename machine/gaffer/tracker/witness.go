@@ -23,13 +23,13 @@ type settling struct {
 // header proves to have been read, and settles all up to there.
 func (t *Tracker) witness(s, peer *side, p *sighting, c gaffer.Claims, out *machine.Effects) {
 	r := t.rules
-	if !s.opened {
+	if !s.headers.opened {
 		t.open(s, peer, p, c)
 	}
-	s.headers++
+	s.headers.count++
 	known := s.State.Claims()
 	if c == known {
-		s.heard = c
+		s.headers.last = c
 		return
 	}
 	ahead := r.Distance(c.Newest, known.Newest)
@@ -45,7 +45,7 @@ func (t *Tracker) witness(s, peer *side, p *sighting, c gaffer.Claims, out *mach
 	var until uint32
 	for left := newly; left != 0; left &= left - 1 {
 		n := bits.TrailingZeros64(left)
-		s.nearEdge(p, c, n)
+		s.headers.nearEdge(p, c, n)
 		if place := s.explain(peer, (c.Newest-uint32(n))&r.Mask()); place != 0 && s.queue.later(place, until) {
 			until = place
 		}
@@ -63,7 +63,7 @@ func (t *Tracker) witness(s, peer *side, p *sighting, c gaffer.Claims, out *mach
 		t.reconcile(p, c, out)
 	}
 	t.pass(s, peer, p, c, machine.Certain, out)
-	s.heard = c
+	s.headers.last = c
 }
 
 // reconcile brings the State of a near side in line with a header that it does
@@ -75,7 +75,7 @@ func (t *Tracker) reconcile(p *sighting, c gaffer.Claims, out *machine.Effects) 
 	newest := s.NewestReceived()
 	if r.Distance(c.Newest, newest) > 0 {
 		s.Advance(c.Newest)
-	} else if back := r.Distance(s.heard.Newest, c.Newest); back > 0 {
+	} else if back := r.Distance(s.headers.last.Newest, c.Newest); back > 0 {
 		t.ackWentBack(p, back, out)
 	}
 	for left := t.unheld(s, c); left != 0; left &= left - 1 {
@@ -84,18 +84,10 @@ func (t *Tracker) reconcile(p *sighting, c gaffer.Claims, out *machine.Effects) 
 	}
 	for n := range min(c.Width, 64) {
 		q := (c.Newest - uint32(n)) & r.Mask()
-		if c.Named>>uint(n)&1 == 0 && s.Has(q) && s.heard.Names(r, q) {
+		if c.Named>>uint(n)&1 == 0 && s.Has(q) && s.headers.last.Names(r, q) {
 			t.bitWithdrawn(p, c, q, out)
 			s.Withdraw(q)
 		}
-	}
-}
-
-// nearEdge notes at which bit a packet was first named: the last one is the edge
-// of the ack window, beyond which it could not have been named at all.
-func (s *side) nearEdge(p *sighting, c gaffer.Claims, n int) {
-	if left := c.Width - n; s.closest == 0 || left < s.closest {
-		s.closest, s.closestAt = left, p.ref
 	}
 }
 
@@ -117,10 +109,10 @@ func (t *Tracker) unheld(s *side, c gaffer.Claims) uint64 {
 // buffers; one that is met later has what the header names, and what is older
 // than that is unknown.
 func (t *Tracker) open(s, peer *side, p *sighting, c gaffer.Claims) {
-	s.opened, s.openedAt = true, p.at
-	if c.Nothing(t.rules) || p.sequence == 0 && s.starts {
-		s.fresh = true
-		s.joined = peer.first64
+	s.headers.opened, s.headers.openedAt = true, p.at
+	if c.Nothing(t.rules) || p.sequence == 0 && s.sent.starts {
+		s.headers.fresh = true
+		s.headers.joined = peer.sent.first64
 		return
 	}
 	before := c
@@ -133,9 +125,9 @@ func (t *Tracker) open(s, peer *side, p *sighting, c gaffer.Claims) {
 	}
 	s.Join(before)
 	if peer.Met {
-		s.joined = peer.unwrap(c.Newest) - int64(c.Width) + 1
+		s.headers.joined = peer.unwrap(c.Newest) - int64(c.Width) + 1
 	} else {
-		s.joined = int64(c.Newest) - int64(c.Width) + 1
+		s.headers.joined = int64(c.Newest) - int64(c.Width) + 1
 	}
 }
 
@@ -211,11 +203,11 @@ func (t *Tracker) settleFragment(x machine.Side, c *candidate, by *settling, out
 	begins := s.PartialOf(c.sequence) == nil
 	fate := s.ArriveFragment(c.sequence, int(c.id), int(c.count))
 	if begins && fate <= gaffer.FragmentComplete {
-		s.begun++
-		s.cutAt = c.ref
+		s.reads.begun++
+		s.reads.cutAt = c.ref
 	}
 	if fate == gaffer.FragmentComplete {
-		s.whole++
+		s.reads.whole++
 	}
 	if fate == gaffer.FragmentKept && !by.silent && !s.queue.holds(c.next) && by.claims.Names(t.rules, c.sequence) {
 		// The capture lacks the others: the header says that they came.
@@ -236,17 +228,17 @@ func (t *Tracker) settleWhole(x machine.Side, c *candidate, by *settling, out *m
 		sure = machine.Likely
 	}
 	fate, named := s.Judge(c.sequence), false
-	doubted := !s.takesAll()
+	doubted := !s.application.takesAll()
 	if fate == gaffer.Accepted {
 		fate, named = t.decideFresh(s, c, by, out)
 		if doubted && fate == gaffer.Accepted {
 			s.rival(c)
 		}
-		if named && fate == gaffer.Accepted && s.taken < takenEnough {
-			s.taken++
+		if named && fate == gaffer.Accepted {
+			s.application.takes()
 		}
 		switch {
-		case by.doubtful, by.silent, !s.fresh && s.mayPrecede(peer, c):
+		case by.doubtful, by.silent, !s.headers.fresh && s.mayPrecede(peer, c):
 			sure = machine.Likely
 		case !named:
 			// No header speaks of it. By the window rule it was accepted, if the
@@ -254,7 +246,7 @@ func (t *Tracker) settleWhole(x machine.Side, c *candidate, by *settling, out *m
 			if doubted || fate == gaffer.Refused {
 				sure = machine.Likely
 			}
-		case s.refuses && c.count == 0 && fate == gaffer.Accepted && s.queue.holds(c.next):
+		case s.application.refuses && c.count == 0 && fate == gaffer.Accepted && s.queue.holds(c.next):
 			sure = machine.Likely // or this copy was refused, and the next one taken
 		}
 	}
@@ -267,16 +259,16 @@ func (t *Tracker) settleWhole(x machine.Side, c *candidate, by *settling, out *m
 		case doubted && s.unproved(peer, c):
 			sure = min(sure, machine.Likely)
 		}
-		s.duplicates++
+		s.reads.duplicates++
 		t.arrival(machine.EventDuplicate, x, c, sure, out)
 	case gaffer.Stale:
-		s.stale++
+		s.reads.stale++
 		if ahead := peer.unwrap(c.sequence) - peer.unwrap(s.NewestReceived()); ahead > 0 {
 			out.Report(gaffer.HalfRangeStarvation, x, sure, c.at, c.ref, 0, float64(ahead))
 		}
 		t.arrival(machine.EventStale, x, c, sure, out)
 	case gaffer.Refused:
-		s.refused++
+		s.reads.refused++
 		out.Report(gaffer.RefusedPacket, x, sure, c.at, c.ref, 0)
 		t.arrival(machine.EventRejected, x, c, sure, out)
 	case gaffer.Accepted:
@@ -297,15 +289,11 @@ func (t *Tracker) settleWhole(x machine.Side, c *candidate, by *settling, out *m
 	}
 }
 
-// takesAll reports whether the side's application is shown to take whatever
-// comes.
-func (s *side) takesAll() bool { return s.taken == takenEnough && !s.refuses }
-
 // unproved reports whether it is open that a near side accepted a packet before
 // this copy of it: then this copy may be the one that it took.
 func (s *side) unproved(peer *side, c *candidate) bool {
 	e := peer.Sent(c.sequence)
-	return (e == nil || e.Flags&gaffer.SentUnproved != 0) && !s.heard.Names(s.Rules, c.sequence)
+	return (e == nil || e.Flags&gaffer.SentUnproved != 0) && !s.headers.last.Names(s.Rules, c.sequence)
 }
 
 // rival marks the next copy of a packet that waits already: no header stands
@@ -328,15 +316,15 @@ func (t *Tracker) decideFresh(s *side, c *candidate, by *settling, out *machine.
 	case behind >= by.claims.Width:
 		out.Report(gaffer.AckWindowSlide, s.side, machine.Likely, c.at, c.ref, 0, float64(behind))
 		// Only headers before this one could have named it.
-		if s.refuses && r.Distance(s.heard.Newest, c.sequence) < by.claims.Width && s.skipped(c) >= 2 {
+		if s.application.refuses && r.Distance(s.headers.last.Newest, c.sequence) < by.claims.Width && s.skipped(c) >= 2 {
 			return gaffer.Refused, false
 		}
 		return gaffer.Accepted, false
 	case behind < 0, by.claims.Named>>uint(behind)&1 == 0:
 		// Read, in range of the header, and not named.
-		s.refuses = true
+		s.application.refuses = true
 		return gaffer.Refused, true
-	case s.refuses && c.count == 0 && s.queue.holds(c.next) && s.skipped(c) >= 2:
+	case s.application.refuses && c.count == 0 && s.queue.holds(c.next) && s.skipped(c) >= 2:
 		if s.queue.later(c.next, by.until) {
 			by.until = c.next // the next copy was taken: it has been read too
 		}
@@ -348,7 +336,7 @@ func (t *Tracker) decideFresh(s *side, c *candidate, by *settling, out *machine.
 // decideSilent is decideFresh where no header of the side follows that proves
 // anything read.
 func (s *side) decideSilent(c *candidate) gaffer.Fate {
-	if s.refuses && s.skipped(c) >= 2 && s.Rules.Distance(s.heard.Newest, c.sequence) < s.heard.Width {
+	if s.application.refuses && s.skipped(c) >= 2 && s.Rules.Distance(s.headers.last.Newest, c.sequence) < s.headers.last.Width {
 		return gaffer.Refused
 	}
 	return gaffer.Accepted
@@ -374,17 +362,17 @@ func (t *Tracker) readAt(s *side, c *candidate, by *settling) machine.Instant {
 	if !by.silent {
 		return by.at
 	}
-	return s.estimate.clock.after(s.topAt, c.at)
+	return s.estimate.clock.after(s.sent.topAt, c.at)
 }
 
 // mayPrecede reports whether a copy or a fragment of a packet may have come
 // before a capture that began in the middle.
 func (s *side) mayPrecede(peer *side, c *candidate) bool {
-	known := s.joined
+	known := s.headers.joined
 	if c.count > 0 {
-		known += int64(s.heard.Width + s.Rules.Partial)
+		known += int64(s.headers.last.Width + s.Rules.Partial)
 	}
-	return s.headers == 1 || peer.unwrap(c.sequence) < known
+	return s.headers.count == 1 || peer.unwrap(c.sequence) < known
 }
 
 // arrival tells what became of a packet at the frame that brought it.
@@ -397,12 +385,10 @@ func (t *Tracker) arrival(kind machine.EventKind, x machine.Side, c *candidate, 
 // accept takes it that a near side accepted a packet, and read its acks at readAt.
 func (t *Tracker) accept(x machine.Side, c *candidate, readAt machine.Instant, sure machine.Certainty, out *machine.Effects) {
 	s, peer := &t.Sides[x], &t.Sides[x.Other()]
-	s.received++
+	s.reads.count++
 	t.arrival(machine.EventReceived, x, c, sure, out)
-	if e := peer.Sent(c.sequence); e != nil && e.Flags&gaffer.SentArrived == 0 {
-		e.Flags |= gaffer.SentArrived
-		peer.wireRTT += int64(readAt - e.At)
-		peer.wireCount++
+	if e := peer.Sent(c.sequence); e != nil {
+		peer.acks.arrived(e, readAt)
 	}
 	if c.flags&candidateHeader == 0 {
 		return
@@ -416,11 +402,7 @@ func (t *Tracker) accept(x machine.Side, c *candidate, readAt machine.Instant, s
 		if e == nil {
 			continue
 		}
-		s.acked++
-		if e.Flags&gaffer.SentLost != 0 {
-			e.Flags &^= gaffer.SentLost
-			s.lost--
-		}
+		s.acks.read(e)
 		if sure != machine.Certain {
 			e.Flags |= gaffer.SentDoubtful
 		}
