@@ -16,8 +16,8 @@ func (t *Tracker) conditions(s *party, e *life, p *sighting, out *machine.Effect
 	if e.odd {
 		out.Report(srdp.CommandByte, s.side, machine.Certain, p.at, p.ref, 0, float64(e.command))
 	}
-	if bits := t.config.Profile.UnknownFlags(e.flags); bits != 0 && !s.wanders {
-		s.wanders = true
+	if bits := t.config.Profile.UnknownFlags(e.flags); bits != 0 && !s.data.wandering {
+		s.data.wandering = true
 		out.Report(srdp.UnknownFlags, s.side, machine.Certain, p.at, p.ref, 0, float64(bits))
 	}
 }
@@ -48,7 +48,7 @@ func (t *Tracker) answersNothing(s, peer *party, l *lane, p *sighting, out *mach
 	if l == nil || !l.met {
 		// Nothing of the peer has passed: the capture may have begun behind it.
 		s.counted(p)
-		if len(peer.lanes) > 0 {
+		if len(peer.lanes.list) > 0 {
 			out.Report(srdp.AckOfNothing, s.side, machine.Possible, p.at, p.ref, 0, float64(id))
 		}
 		return
@@ -73,7 +73,7 @@ func (t *Tracker) endFindings(s *party, e *life, out *machine.Effects) {
 		return // its repeats and its order are the proxy's affair
 	}
 	r := &t.parties[s.side.Other()]
-	attempts := e.attempts()
+	attempts := e.tally.attempts()
 	tell := func(rule *machine.Rule, of machine.Side, sure machine.Certainty, figures ...float64) {
 		out.Report(rule, of, sure, e.lastAt, e.newest(), e.frame, figures...)
 	}
@@ -85,47 +85,47 @@ func (t *Tracker) endFindings(s *party, e *life, out *machine.Effects) {
 		both = machine.Possible
 	}
 	needless := int32(0)
-	if attempts > 1 && e.acks > 0 {
-		crossed := e.crossed
-		if e.acks >= e.copies {
-			crossed = max(crossed, attempts-1-e.ackLost)
+	if attempts > 1 && e.tally.acks > 0 {
+		crossed := e.tally.crossed
+		if e.tally.acks >= e.tally.copies {
+			crossed = max(crossed, attempts-1-e.tally.ackLost)
 			if e.ignored {
-				crossed = e.crossed
+				crossed = e.tally.crossed
 			}
 		}
-		if needless = crossed + e.ackLost; crossed > 0 {
+		if needless = crossed + e.tally.ackLost; crossed > 0 {
 			tell(srdp.SpuriousEarly, s.side, both, float64(crossed), float64(e.id), machine.Milliseconds(e.interval))
 		}
-		if e.ackLost > 0 {
-			tell(srdp.SpuriousAckLost, s.side, both, float64(e.ackLost), float64(e.id))
+		if e.tally.ackLost > 0 {
+			tell(srdp.SpuriousAckLost, s.side, both, float64(e.tally.ackLost), float64(e.id))
 		}
 		if e.ignored {
 			needless = attempts
-			tell(srdp.AckIgnored, s.side, machine.Likely, float64(attempts), float64(e.id), machine.Milliseconds(e.lastAt.Sub(e.ackAt)))
+			tell(srdp.AckIgnored, s.side, machine.Likely, float64(attempts), float64(e.id), machine.Milliseconds(e.lastAt.Sub(e.ack.at)))
 		}
 	}
 	t.judgePath(s, e, needless)
 	if lost := attempts - 1 - needless; lost > 0 && !e.gaveUp {
 		tell(srdp.ResentLoss, s.side, machine.Likely, float64(attempts), float64(e.id))
 	}
-	if e.acks == 0 && e.gaveUp {
+	if e.tally.acks == 0 && e.gaveUp {
 		grade := machine.Likely
 		if !s.near {
 			grade = machine.Possible
 		}
 		tell(srdp.GaveUp, s.side, grade, float64(attempts), float64(e.id), machine.Milliseconds(e.lastAt.Sub(e.at)))
 	}
-	if missing := e.copies - e.acks; missing > 0 && r.near && r.spoke.Sub(e.lastAt) > time.Second {
+	if missing := e.tally.copies - e.tally.acks; missing > 0 && r.near && r.seen.at.Sub(e.lastAt) > time.Second {
 		tell(srdp.AckMissing, r.side, machine.Likely, float64(missing), float64(e.id))
 	}
-	if e.arrived > 1 && e.flags&t.config.Profile.DontDuplicate == 0 {
+	if e.tally.arrived > 1 && e.flags&t.config.Profile.DontDuplicate == 0 {
 		grade := machine.Likely
 		if r.sure {
 			grade = machine.Certain
 		}
-		tell(srdp.DeliveredAgain, r.side, grade, float64(e.arrived), float64(e.id))
+		tell(srdp.DeliveredAgain, r.side, grade, float64(e.tally.arrived), float64(e.id))
 	}
-	if e.overtook != 0 {
+	if e.overtaken.at != 0 {
 		t.overtaken(s, e, out)
 	}
 }
@@ -134,16 +134,16 @@ func (t *Tracker) endFindings(s *party, e *life, out *machine.Effects) {
 // sent: its sender broke the order, or it had given this one up.
 func (t *Tracker) overtaken(s *party, e *life, out *machine.Effects) {
 	tell := func(sure machine.Certainty) {
-		out.Report(srdp.OrderBroken, s.side, sure, e.overtook, e.overRef, e.frame, float64(e.id), machine.Milliseconds(e.overtook.Sub(e.at)))
+		out.Report(srdp.OrderBroken, s.side, sure, e.overtaken.at, e.overtaken.ref, e.frame, float64(e.id), machine.Milliseconds(e.overtaken.at.Sub(e.at)))
 	}
 	last := e.lastAt
-	if last > e.overtook {
+	if last > e.overtaken.at {
 		tell(machine.Certain) // it was still being sent again
 		return
 	}
 	// Its sender has either broken the order or given it up: by a timeout and a
 	// number of repeats that are the call's own, or at any time that it likes.
-	waited := e.overtook.Sub(last)
+	waited := e.overtaken.at.Sub(last)
 	least := time.Duration(0)
 	if s.timing != nil {
 		least = s.timing.least
@@ -153,7 +153,7 @@ func (t *Tracker) overtaken(s *party, e *life, out *machine.Effects) {
 	}
 	answer := t.parties[s.side.Other()].reach.waits.Least()
 	switch {
-	case e.overtook.Sub(e.at) < answer/4:
+	case e.overtaken.at.Sub(e.at) < answer/4:
 		tell(machine.Likely)
 	case waited < max(least, answer):
 		tell(machine.Possible)

@@ -17,11 +17,8 @@ const (
 // settle gives up what a side has not sent again, and ends the lives to which
 // nothing more can happen. Of many lanes it looks at two a packet.
 func (t *Tracker) settle(s *party, out *machine.Effects) {
-	for range min(len(s.lanes), 2) {
-		if s.turn++; s.turn >= len(s.lanes) {
-			s.turn = 0
-		}
-		l := s.lanes[s.turn]
+	for range min(len(s.lanes.list), 2) {
+		l := s.lanes.next()
 		if t.last <= l.due {
 			continue
 		}
@@ -35,7 +32,7 @@ func (t *Tracker) settle(s *party, out *machine.Effects) {
 			l.due = min(l.due, l.queue.RetryAt(q).Add(patience))
 		}
 		if e := l.lives.oldest(); e != nil {
-			l.due = min(l.due, max(e.lastAt, e.lastAck).Add(quietAcked))
+			l.due = min(l.due, max(e.lastAt, e.ack.last).Add(quietAcked))
 		}
 	}
 }
@@ -56,21 +53,21 @@ func (t *Tracker) giveUps(s *party, l *lane, out *machine.Effects) {
 		late = func(q *srdp.Sent) time.Duration { return max(patience, 4*q.Timeout) }
 		grade = machine.Possible
 	}
-	for q := l.queue.Head(); q != nil && s.spoke.Sub(l.queue.RetryAt(q)) > late(q); q = l.queue.Head() {
+	for q := l.queue.Head(); q != nil && s.seen.at.Sub(l.queue.RetryAt(q)) > late(q); q = l.queue.Head() {
 		id64 := q.ID64
 		l.queue.Remove(q)
 		e := l.lives.find(q.ID)
-		if e == nil || e.id64 != id64 || e.acks > 0 {
+		if e == nil || e.id64 != id64 || e.tally.acks > 0 {
 			continue
 		}
 		e.gaveUp = true
-		t.event(out, srdp.EventGaveUp, s.side, grade, e, e.frame, 0, -1, &sighting{at: t.last, ref: t.lastRef})
+		t.event(out, e, &sighting{at: t.last, ref: t.lastRef}, fact{kind: srdp.EventGaveUp, of: s.side, sure: grade, about: e.frame})
 	}
 }
 
 // over reports whether nothing more is to be expected of a packet.
 func (t *Tracker) over(s *party, e *life) bool {
-	quiet := t.last.Sub(max(e.lastAt, e.lastAck))
+	quiet := t.last.Sub(max(e.lastAt, e.ack.last))
 	if quiet <= quietAcked {
 		return false // the least of what is asked below
 	}
@@ -78,9 +75,9 @@ func (t *Tracker) over(s *party, e *life) bool {
 	switch {
 	case e.doubtful:
 		return quiet > quietDoubt
-	case e.acks >= e.copies:
+	case e.tally.acks >= e.tally.copies:
 		return quiet > quietAcked
-	case e.acks > 0 || e.gaveUp:
+	case e.tally.acks > 0 || e.gaveUp:
 		return quiet > max(quietAcked, again)
 	}
 	return quiet > max(quietOpen, again)
@@ -91,19 +88,19 @@ func (t *Tracker) end(s *party, l *lane, out *machine.Effects) {
 	e := l.lives.oldest()
 	l.lives.first++
 	if e.doubtful {
-		s.foreign++
+		s.seen.foreign++
 		out.Report(srdp.ForeignDatagram, s.side, machine.Likely, e.at, e.frame, 0, float64(t.config.Profile.HeaderLen())+float64(e.size))
 		return
 	}
 	if q := l.queue.Find(e.id); q != nil && q.ID64 == e.id64 {
 		l.queue.Remove(q)
 	}
-	if e.acks > 0 || e.gaveUp {
-		s.settled++
+	if e.tally.acks > 0 || e.gaveUp {
+		s.data.settled++
 	}
-	if e.acks == 0 && e.gaveUp {
-		s.unacked++
-		s.timings().end(e.attempts())
+	if e.tally.acks == 0 && e.gaveUp {
+		s.data.unacked++
+		s.timings().end(e.tally.attempts())
 	}
 	t.endFindings(s, e, out)
 	if !out.NoEvents {
@@ -117,26 +114,26 @@ func (t *Tracker) message(s *party, e *life, m *machine.Message) {
 	r := &t.parties[s.side.Other()]
 	*m = machine.Message{
 		From: s.side, Mode: machine.ModeReliable, Channel: -1, ID: e.id64, IDBits: 15, Type: uint32(e.flags), Bits: int(e.size) * 8,
-		Sequence: uint32(e.id), Sequence64: e.id64, Attempts: int(e.copies), At: e.at,
-		Acked: machine.No, Named: e.acks > 0, BlockedBy: -1,
+		Sequence: uint32(e.id), Sequence64: e.id64, Attempts: int(e.tally.copies), At: e.at,
+		Acked: machine.No, Named: e.tally.acks > 0, BlockedBy: -1,
 	}
 	m.Frames[0] = e.frame
-	if e.copies > 1 {
+	if e.tally.copies > 1 {
 		copy(m.Frames[1:], e.again[:])
-		clear(m.Frames[min(int(e.copies), len(m.Frames)):])
+		clear(m.Frames[min(int(e.tally.copies), len(m.Frames)):])
 	}
-	if e.acks == 0 && e.arrived > 0 { // on a stream
+	if e.tally.acks == 0 && e.tally.arrived > 0 { // on a stream
 		m.Acked = machine.Unanswered
-		m.Delivered, m.Deliveries, m.Certainty = machine.Yes, int(e.arrived), machine.Likely
+		m.Delivered, m.Deliveries, m.Certainty = machine.Yes, int(e.tally.arrived), machine.Likely
 		m.DeliveredAt, m.DeliveredBy = e.at, e.frame
 	}
-	if e.acks == 0 {
+	if e.tally.acks == 0 {
 		return
 	}
-	m.Acked, m.AckedAt, m.AckedBy = machine.Yes, e.ackAt, e.ackRef
-	m.Delivered, m.Deliveries, m.Certainty = machine.Yes, int(max(1, e.arrived)), machine.Certain
-	m.DeliveredAt, m.DeliveredBy = e.ackAt, e.newest()
-	if r.near || e.copies == 1 {
+	m.Acked, m.AckedAt, m.AckedBy = machine.Yes, e.ack.at, e.ack.ref
+	m.Delivered, m.Deliveries, m.Certainty = machine.Yes, int(max(1, e.tally.arrived)), machine.Certain
+	m.DeliveredAt, m.DeliveredBy = e.ack.at, e.newest()
+	if r.near || e.tally.copies == 1 {
 		m.DeliveredBy = e.frame
 	}
 	if r.near {

@@ -28,7 +28,7 @@ const (
 // data takes a copy of a data packet of s.
 func (t *Tracker) data(s *party, p *sighting, payload []byte, out *machine.Effects) {
 	pk := &t.pk
-	l := s.lane(srdp.Pair{Source: pk.Source, Destination: pk.Destination}, t.proxied(), true)
+	l := s.lanes.of(srdp.Pair{Source: pk.Source, Destination: pk.Destination}, t.proxied(), true)
 	if l == nil {
 		s.counted(p)
 		return
@@ -53,7 +53,7 @@ func (t *Tracker) data(s *party, p *sighting, payload []byte, out *machine.Effec
 	}
 	l.lastID = pk.ID
 	e := l.lives.begin(pk.ID, id64)
-	e.at, e.lastAt, e.copies, e.frame, e.sum, e.size, e.flags = p.at, p.at, 1, p.ref, sum, int32(pk.PayloadLen), pk.Flags
+	e.at, e.lastAt, e.tally.copies, e.frame, e.sum, e.size, e.flags = p.at, p.at, 1, p.ref, sum, int32(pk.PayloadLen), pk.Flags
 	e.command, e.odd = pk.Command, t.config.Profile.Contradicts(pk)
 	e.doubtful = doubtful
 	if !doubtful {
@@ -87,7 +87,7 @@ func (t *Tracker) doubts(s *party, l *lane, id64 int64) bool {
 		return false
 	}
 	step := id64 - l.top
-	return max(step, -step) > max(plausible, 2*max(s.jump, t.known.jump[s.side]))
+	return max(step, -step) > max(plausible, 2*max(s.data.jump, t.known.jump[s.side]))
 }
 
 // believe enters a packet into state: its first copy passed at p, or before if it
@@ -96,13 +96,13 @@ func (t *Tracker) believe(s *party, l *lane, e *life, p *sighting, out *machine.
 	first := sighting{at: e.at, ref: e.frame, length: p.length}
 	l.touched(e.at)
 	e.doubtful = false
-	s.data++
-	s.copies += uint64(e.copies)
-	s.resends += uint64(e.copies - 1)
-	for range e.copies {
+	s.data.ids++
+	s.data.copies += uint64(e.tally.copies)
+	s.data.resends += uint64(e.tally.copies - 1)
+	for range e.tally.copies {
 		s.counted(&first)
 	}
-	t.event(out, machine.EventSent, s.side, machine.Certain, e, 0, 0, -1, &first)
+	t.event(out, e, &first, fact{kind: machine.EventSent, of: s.side, sure: machine.Certain})
 	if !l.met {
 		l.met, l.firstID, l.top = true, e.id64, e.id64
 	}
@@ -122,8 +122,8 @@ func (t *Tracker) believe(s *party, l *lane, e *life, p *sighting, out *machine.
 // what is to be made of that shows when the earlier one ends.
 func (t *Tracker) follows(l *lane, e *life) {
 	if n := l.ordered - 1; n >= l.lives.first && n < e.number {
-		if before := l.lives.at(n); before.acks == 0 && before.overtook == 0 && before.id64 < e.id64 {
-			before.overtook, before.overRef = e.at, e.frame
+		if before := l.lives.at(n); before.tally.acks == 0 && before.overtaken.at == 0 && before.id64 < e.id64 {
+			before.overtaken.at, before.overtaken.ref = e.at, e.frame
 		}
 	}
 	l.ordered = e.number + 1
@@ -150,47 +150,47 @@ func (t *Tracker) copied(s *party, l *lane, e *life, p *sighting, out *machine.E
 	if e.doubtful {
 		// What is foreign may come again and again.
 		e.lastAt = p.at
-		s.foreign++
+		s.seen.foreign++
 		out.Report(srdp.ForeignDatagram, s.side, machine.Likely, p.at, p.ref, 0, float64(p.length))
 		return
 	}
 	s.counted(p)
-	s.copies++
+	s.data.copies++
 	if t.config.Stream {
 		// Nothing is repeated on a stream: the proxy passes on what came twice.
 		e.lastAt = p.at
-		s.resends++
-		t.event(out, machine.EventResent, s.side, machine.Likely, e, e.frame, 0, -1, p)
+		s.data.resends++
+		t.event(out, e, p, fact{kind: machine.EventResent, of: s.side, sure: machine.Likely, about: e.frame})
 		t.passedOn(s, l, e, p, out)
 		return
 	}
 	if !s.sure && gap < twin {
-		e.doubled++
+		e.tally.doubled++
 		s.reach.shuffled++
 		return
 	}
 	e.interval, e.lastAt = gap, p.at
 	s.timings().interval(gap)
-	s.resends++
+	s.data.resends++
 	grade := machine.Certain
 	if !s.sure {
 		grade = machine.Likely // the network may have made it
 	}
-	t.event(out, machine.EventResent, s.side, grade, e, e.frame, 0, -1, p)
-	if e.acks > 0 {
+	t.event(out, e, p, fact{kind: machine.EventResent, of: s.side, sure: grade, about: e.frame})
+	if e.tally.acks > 0 {
 		t.needless(s, e, p, out)
 	}
 	if e.gaveUp {
 		e.gaveUp = false
-		t.event(out, machine.EventRegraded, s.side, machine.Certain, e, e.frame, 0, -1, p)
+		t.event(out, e, p, fact{kind: machine.EventRegraded, of: s.side, sure: machine.Certain, about: e.frame})
 	}
 	if q := l.queue.Find(e.id); q != nil && q.ID64 == e.id64 {
 		q.Last, q.Timeout = p.ref, gap
 		l.queue.Resend(q, p.at)
-	} else if (e.acks == 0 || !s.sure) && l.lives.open(e) {
+	} else if (e.tally.acks == 0 || !s.sure) && l.lives.open(e) {
 		// Its acknowledgement has not come, or not to its sender.
 		if q := l.queue.Enter(e.id, p.at, gap); q != nil {
-			q.ID64, q.Flags, q.First, q.Last, q.FirstAt, q.Copies = e.id64, e.flags, e.frame, p.ref, e.at, uint32(e.attempts())
+			q.ID64, q.Flags, q.First, q.Last, q.FirstAt, q.Copies = e.id64, e.flags, e.frame, p.ref, e.at, uint32(e.tally.attempts())
 		}
 	}
 }
@@ -199,7 +199,7 @@ func (t *Tracker) copied(s *party, l *lane, e *life, p *sighting, out *machine.E
 // been acknowledged: the two have crossed on the way, or the acknowledgement was
 // lost behind the tap.
 func (t *Tracker) needless(s *party, e *life, p *sighting, out *machine.Effects) {
-	since := p.at.Sub(e.lastAck)
+	since := p.at.Sub(e.ack.last)
 	if since > unread {
 		s.reach.deaf++
 	}
@@ -217,21 +217,21 @@ func (t *Tracker) needless(s *party, e *life, p *sighting, out *machine.Effects)
 		e.unsure = true
 	}
 	if since <= way {
-		e.crossed++
+		e.tally.crossed++
 		return
 	}
 	if s.sure {
 		e.ignored = true
 	} else {
-		e.ackLost++
+		e.tally.ackLost++
 	}
-	t.event(out, machine.EventRegraded, s.side, machine.Possible, e, e.ackRef, 0, -1, p)
+	t.event(out, e, p, fact{kind: machine.EventRegraded, of: s.side, sure: machine.Possible, about: e.ack.ref})
 }
 
 // ack takes an acknowledgement that s sent for data of its peer.
 func (t *Tracker) ack(s, peer *party, p *sighting, out *machine.Effects) {
 	pk := &t.pk
-	l := peer.lane(srdp.Pair{Source: pk.Destination, Destination: pk.Source}, t.proxied(), false)
+	l := peer.lanes.of(srdp.Pair{Source: pk.Destination, Destination: pk.Source}, t.proxied(), false)
 	var e *life
 	if l != nil {
 		e = l.lives.find(pk.ID)
@@ -249,11 +249,11 @@ func (t *Tracker) ack(s, peer *party, p *sighting, out *machine.Effects) {
 		t.confirm(peer, l, e, p, out)
 	}
 	l.sure, l.begun = true, true
-	e.acks++
-	e.lastAck = p.at
-	peer.answers++
-	if e.acks == 1 {
-		e.ackAt, e.ackRef = p.at, p.ref
+	e.tally.acks++
+	e.ack.last = p.at
+	peer.data.answers++
+	if e.tally.acks == 1 {
+		e.ack.at, e.ack.ref = p.at, p.ref
 		t.confirmed(peer, l, e)
 	}
 	t.arrives(s, l, e, p, out)
@@ -265,10 +265,10 @@ func (t *Tracker) confirmed(s *party, l *lane, e *life) {
 	t.seen.flags |= t.config.Profile.UnknownFlags(e.flags)
 	t.seen.odd = t.seen.odd || e.odd
 	if e.number > l.lives.kept() {
-		if before := l.lives.at(e.number - 1); before.acks > 0 {
+		if before := l.lives.at(e.number - 1); before.tally.acks > 0 {
 			step := e.id64 - before.id64
-			s.jump = max(s.jump, step, -step)
-			t.seen.jump[s.side] = s.jump
+			s.data.jump = max(s.data.jump, step, -step)
+			t.seen.jump[s.side] = s.data.jump
 		}
 	}
 }
@@ -284,41 +284,41 @@ func (t *Tracker) confirm(s *party, l *lane, e *life, p *sighting, out *machine.
 
 // arrives takes what an acknowledgement proves of its sender, the receiver s.
 func (t *Tracker) arrives(s *party, l *lane, e *life, p *sighting, out *machine.Effects) {
-	if e.copies == 1 && e.acks == 1 && !t.config.Stream {
+	if e.tally.copies == 1 && e.tally.acks == 1 && !t.config.Stream {
 		s.reach.waits.Add(p.at.Sub(e.at))
 	}
 	grade := machine.Certain
-	if e.acks > 1 && !s.sure || e.acks > e.copies {
+	if e.tally.acks > 1 && !s.sure || e.tally.acks > e.tally.copies {
 		grade = machine.Likely // the network may have made the second one
 	}
 	prof := &t.config.Profile
 	asks := srdp.Promise{Once: e.flags&prof.DontDuplicate != 0, Ordered: e.flags&prof.Order != 0}
-	about := e.nth(e.acks)
+	about := e.nth(e.tally.acks)
 	if !s.near {
 		about = e.newest()
 	}
 	came := e.at
-	if e.acks > 1 {
+	if e.tally.acks > 1 {
 		came = p.at
 	}
-	if asks.Ordered && e.acks == 1 {
+	if asks.Ordered && e.tally.acks == 1 {
 		t.inTurn(s, l, e, p, out)
 	}
 	fate := l.received.Arrive(&t.config.Rules, e.id, asks, e.sum, came)
-	if l.pair != (srdp.Pair{}) && (asks.Once || asks.Ordered) && s.hears(&t.config.Rules, l.pair.Source, e.id, asks, e.sum, came) != fate {
+	if l.pair != (srdp.Pair{}) && (asks.Once || asks.Ordered) && s.heard.arrive(&t.config.Rules, l.pair.Source, e.id, asks, e.sum, came) != fate {
 		grade = machine.Likely // it hangs on whose list it was held against
 	}
 	if fate != srdp.Delivered {
-		s.duplicates++
-		t.event(out, machine.EventDuplicate, s.side, grade, e, about, 0, -1, p)
+		s.arrivals.dropped++
+		t.event(out, e, p, fact{kind: machine.EventDuplicate, of: s.side, sure: grade, about: about})
 		return
 	}
-	e.arrived++
-	s.received++
-	if e.acks > 1 && asks.Once {
+	e.tally.arrived++
+	s.arrivals.handed++
+	if e.tally.acks > 1 && asks.Once {
 		out.Report(srdp.PromiseForgotten, s.side, machine.Possible, p.at, p.ref, e.frame, 1, float64(e.id), machine.Milliseconds(p.at.Sub(e.at)))
 	}
-	t.event(out, machine.EventReceived, s.side, grade, e, about, 0, -1, p)
+	t.event(out, e, p, fact{kind: machine.EventReceived, of: s.side, sure: grade, about: about})
 }
 
 // inTurn holds the first arrival of an ordered packet against the order of ids.
@@ -336,38 +336,38 @@ func (t *Tracker) inTurn(s *party, l *lane, e *life, p *sighting, out *machine.E
 
 // reaches takes what an acknowledgement tells of the sender that it goes to.
 func (t *Tracker) reaches(r, s *party, l *lane, e *life, p *sighting, out *machine.Effects) {
-	if e.acks > 1 {
-		t.event(out, srdp.EventAckedAgain, s.side, s.reads(p.at), e, e.frame, p.ref, -1, p)
+	if e.tally.acks > 1 {
+		t.event(out, e, p, fact{kind: srdp.EventAckedAgain, of: s.side, sure: s.reads(p.at), about: e.frame, by: p.ref})
 		if q := l.queue.Find(e.id); q != nil && q.ID64 == e.id64 {
 			l.queue.Remove(q)
 		}
 		return
 	}
-	sample := srdp.Sample{FromLast: p.at.Sub(e.lastAt), FromFirst: p.at.Sub(e.at), Ambiguous: e.copies > 1}
+	sample := srdp.Sample{FromLast: p.at.Sub(e.lastAt), FromFirst: p.at.Sub(e.at), Ambiguous: e.tally.copies > 1}
 	rtt := int64(-1)
 	if sample.Ambiguous {
-		s.ambiguous++
+		s.delays.ambiguous++
 		// Sooner after the newest copy than any answer can come: it answers an
 		// earlier one, and the newest was sent while it was on its way.
 		if r.reach.waits.Count() > 0 && sample.FromLast < r.reach.waits.Least()*9/10 {
-			e.crossed++
+			e.tally.crossed++
 		}
 	} else {
 		rtt = int64(sample.FromLast)
-		s.sample(sample.FromLast)
+		s.delays.take(sample.FromLast)
 	}
-	s.acked++
+	s.data.acked++
 	grade := s.reads(p.at)
 	if !t.config.Stream && !s.timing.waits(sample.FromLast) {
 		grade = min(grade, machine.Likely) // it may have given the packet up before
 	}
-	t.event(out, machine.EventAcked, s.side, grade, e, e.frame, p.ref, rtt, p)
+	t.event(out, e, p, fact{kind: machine.EventAcked, of: s.side, sure: grade, about: e.frame, by: p.ref, rtt: rtt})
 	if sample.Ambiguous {
 		for _, k := range [...]struct {
 			kind machine.EventKind
 			rtt  time.Duration
 		}{{srdp.EventRTTFromLast, sample.FromLast}, {srdp.EventRTTFromFirst, sample.FromFirst}} {
-			t.event(out, k.kind, s.side, machine.Possible, e, e.frame, p.ref, max(1, int64(k.rtt)), p)
+			t.event(out, e, p, fact{kind: k.kind, of: s.side, sure: machine.Possible, about: e.frame, by: p.ref, rtt: max(1, int64(k.rtt))})
 		}
 	}
 	if q := l.queue.Find(e.id); q != nil && q.ID64 == e.id64 {
@@ -383,9 +383,9 @@ func (t *Tracker) passedOn(s *party, l *lane, e *life, p *sighting, out *machine
 	if client.side != machine.A {
 		return
 	}
-	e.arrived++
-	client.received++
-	t.event(out, machine.EventReceived, client.side, machine.Likely, e, p.ref, 0, -1, p)
+	e.tally.arrived++
+	client.arrivals.handed++
+	t.event(out, e, p, fact{kind: machine.EventReceived, of: client.side, sure: machine.Likely, about: p.ref})
 	if q := l.queue.Find(e.id); q != nil && q.ID64 == e.id64 {
 		l.queue.Remove(q)
 	}

@@ -25,22 +25,19 @@ type life struct {
 	id64     int64
 	at       machine.Instant // of its first copy, lastAt of its newest
 	lastAt   machine.Instant
-	interval time.Duration   // between its last two copies; 0 while there is one
-	ackAt    machine.Instant // of its first acknowledgement, lastAck of its newest
-	lastAck  machine.Instant
-	ackRef   machine.Ref
-	overtook machine.Instant // when another ordered packet was sent while this one was in flight; 0 for never
-	overRef  machine.Ref
+	interval time.Duration // between its last two copies; 0 while there is one
+	ack      lifeAck
+	// overtaken is when another ordered packet was sent while this one was in
+	// flight; at is 0 for never.
+	overtaken struct {
+		at  machine.Instant
+		ref machine.Ref
+	}
 	frame    machine.Ref // of its first copy
 	again    *copyFrames // of the others; what it says of more than there are is of no use
 	sum      uint32
 	size     int32 // bytes of data on the wire
-	copies   int32
-	doubled  int32 // of them, those that the network seems to have made
-	acks     int32
-	arrived  int32 // copies handed over
-	crossed  int32 // copies sent while an acknowledgement was on its way to the sender
-	ackLost  int32 // copies sent because an acknowledgement did not reach the sender
+	tally    tally
 	id       uint16
 	flags    uint8
 	command  uint8
@@ -49,6 +46,24 @@ type life struct {
 	gaveUp   bool // its sender seems to have given it up
 	ignored  bool // a copy of it came long after its acknowledgement
 	unsure   bool // the way from the tap to its sender is not known: crossed or lost is a guess
+}
+
+// lifeAck are the acknowledgements of a packet; zero where there is none.
+type lifeAck struct {
+	at   machine.Instant // of the first one
+	last machine.Instant // of the newest
+	ref  machine.Ref     // the frame of the first one
+}
+
+// tally counts the copies of a packet, and the acknowledgements of them.
+// doubled < copies; crossed + ackLost ≤ copies; arrived ≤ acks, but on a stream.
+type tally struct {
+	copies  int32
+	doubled int32 // of them, those that the network seems to have made
+	acks    int32
+	arrived int32 // copies handed over
+	crossed int32 // copies sent while an acknowledgement was on its way to the sender
+	ackLost int32 // copies sent because an acknowledgement did not reach the sender
 }
 
 // copyFrames are those of a packet's copies after the first.
@@ -118,10 +133,10 @@ func (l *lives) copied(e *life, frame machine.Ref) {
 			e.again = new(copyFrames)
 		}
 	}
-	if i := int(e.copies) - 1; i < len(e.again) {
+	if i := int(e.tally.copies) - 1; i < len(e.again) {
 		e.again[i] = frame
 	}
-	e.copies++
+	e.tally.copies++
 }
 
 // grow doubles the room.
@@ -160,14 +175,14 @@ func (l *lives) clone() lives {
 }
 
 // attempts gives how often the sender sent it, as far as that can be told.
-func (e *life) attempts() int32 { return e.copies - e.doubled }
+func (t *tally) attempts() int32 { return t.copies - t.doubled }
 
 // newest gives the frame of its newest copy that is listed.
-func (e *life) newest() machine.Ref { return e.nth(e.copies) }
+func (e *life) newest() machine.Ref { return e.nth(e.tally.copies) }
 
 // nth gives the frame of a copy, counted from 1; of the newest listed beyond.
 func (e *life) nth(n int32) machine.Ref {
-	if n = min(n, e.copies); n <= 1 {
+	if n = min(n, e.tally.copies); n <= 1 {
 		return e.frame
 	}
 	return e.again[min(int(n)-2, len(e.again)-1)]

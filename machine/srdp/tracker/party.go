@@ -11,50 +11,87 @@ import (
 
 // party is what is known of one end of a flow.
 type party struct {
-	side machine.Side
-	near bool
-	sure bool // near, and that is more than the best guess
-
-	// lanes are the directions in which it sends data. In the direct form there is
-	// one. In the proxied form there is one for each pair of addresses in the
-	// packets, since a proxy sends for all that are behind it.
-	lanes  []*lane
-	byPair map[srdp.Pair]*lane
-	turn   int // the lane that is looked at next for what has ended
-	// heard is what it remembers of each source, in the proxied form, if it answers
-	// for all destinations itself: a proxy of streams does, one of datagrams does
-	// not, and from outside they look alike.
-	heard map[wire.Address]*srdp.Received
-
+	side   machine.Side
+	near   bool
+	sure   bool            // near, and that is more than the best guess
+	proved machine.Instant // up to here it is known to have read, by an earlier run
+	lanes  lanes
+	heard  sources
 	reach  reach   // how far it is from the tap
 	timing *timing // nil before the first retransmission
 
-	packets, bytes uint64 // SRDP only, as seen at the tap
+	seen     seen
+	data     sentData
+	arrivals arrivals
+	delays   delays
+	losses   losses
+}
+
+// lanes are the directions in which a party sends data. In the direct form there
+// is one. In the proxied form there is one for each pair of addresses in the
+// packets, since a proxy sends for all that are behind it. byPair has all but the
+// first one; 0 ≤ turn < len(list), but while there is none.
+type lanes struct {
+	list   []*lane
+	byPair map[srdp.Pair]*lane
+	turn   int // the lane that is looked at next for what has ended
+}
+
+// sources is what a party remembers of each source, in the proxied form, if it
+// answers for all destinations itself: a proxy of streams does, one of datagrams
+// does not, and from outside they look alike.
+type sources map[wire.Address]*srdp.Received
+
+// seen are a party's packets as they passed the tap: SRDP's, of which the newest
+// one passed at a time, and foreign ones.
+type seen struct {
+	packets, bytes uint64
 	foreign        uint64
-	data           uint64 // ids
-	resends        uint64
-	acked          uint64
-	received       uint64 // the peer's copies that were handed over to it
-	duplicates     uint64
-	missing        uint64           // of its own ids: never passed the tap in any flow
-	both           machine.PathLoss // of its copies, or their acknowledgements on the way back; near or between
-	answering      machine.PathLoss // of its acknowledgements, on the way to the peer; near only
-	settled        uint64           // lives ended, unacked those of them that nobody acknowledged
-	unacked        uint64
-	copies         uint64 // of its data, and the acknowledgements of them
-	answers        uint64
-	ambiguous      uint64 // samples that Karn's rule leaves out
+	missing        uint64 // ids of its own that never passed the tap in any flow
+	at             machine.Instant
+	ref            machine.Ref
+}
 
-	longest  time.Duration // unambiguous samples: the longest, the sum, how many
-	sum      time.Duration
-	samples  uint64
-	jump     int64 // the furthest that its ids went on at once, of acknowledged packets
-	wanders  bool  // its unknown flags or commands were reported
-	overload uint64
+// sentData is what became of the data that a party sent. ids + resends ≤ copies;
+// unacked ≤ settled ≤ ids.
+type sentData struct {
+	ids       uint64
+	copies    uint64
+	resends   uint64 // copies that its sender made, beside the first of each id
+	acked     uint64 // ids
+	answers   uint64 // acknowledgements of its copies
+	settled   uint64 // lives ended, unacked those of them that nobody acknowledged
+	unacked   uint64
+	jump      int64 // the furthest that its ids went on at once, of acknowledged packets
+	wandering bool  // its unknown flags or commands were reported
+}
 
-	spoke    machine.Instant // its last packet
-	spokeRef machine.Ref
-	proved   machine.Instant // up to here it is known to have read, by an earlier run
+// arrivals is what became of the peer's copies that came to a party.
+type arrivals struct {
+	handed  uint64 // over, to its application
+	dropped uint64 // as duplicates, or late
+}
+
+// delays are the times from a party's packets to their acknowledgements, of count
+// packets that were sent once.
+type delays struct {
+	longest   time.Duration
+	sum       time.Duration
+	count     uint64
+	ambiguous uint64 // of packets that were sent more than once: Karn's rule leaves them out
+}
+
+// take counts an unambiguous time.
+func (d *delays) take(x time.Duration) {
+	d.longest = max(d.longest, x)
+	d.sum += x
+	d.count++
+}
+
+// losses are where a party's packets were lost.
+type losses struct {
+	both      machine.PathLoss // of its copies, or their acknowledgements on the way back; near or between
+	answering machine.PathLoss // of its acknowledgements, on the way to the peer; near only
 }
 
 // lane is one direction of data, from one source to one destination.
@@ -78,49 +115,53 @@ type lane struct {
 // mostLanes bounds the pairs of addresses of one direction of a flow.
 const mostLanes = 1 << 14
 
-// lane gives the lane of a packet of data, new where begin is set; nil where there
+// of gives the lane of a packet of data, new where begin is set; nil where there
 // is none.
-func (s *party) lane(p srdp.Pair, proxied, begin bool) *lane {
+func (l *lanes) of(p srdp.Pair, proxied, begin bool) *lane {
 	if !proxied {
 		p = srdp.Pair{}
 	}
-	if l := s.byPair[p]; l != nil {
-		return l
+	if x := l.byPair[p]; x != nil {
+		return x
 	}
-	if len(s.lanes) > 0 && s.lanes[0].pair == p {
-		return s.lanes[0]
+	if len(l.list) > 0 && l.list[0].pair == p {
+		return l.list[0]
 	}
-	if !begin {
+	if !begin || len(l.list) >= mostLanes {
 		return nil
 	}
-	if len(s.lanes) >= mostLanes {
-		s.overload++
-		return nil
-	}
-	l := &lane{pair: p}
-	s.lanes = append(s.lanes, l)
-	if len(s.lanes) > 1 {
-		if s.byPair == nil {
-			s.byPair = map[srdp.Pair]*lane{}
+	x := &lane{pair: p}
+	l.list = append(l.list, x)
+	if len(l.list) > 1 {
+		if l.byPair == nil {
+			l.byPair = map[srdp.Pair]*lane{}
 		}
-		s.byPair[p] = l
+		l.byPair[p] = x
 	}
-	return l
+	return x
 }
 
-// hears is Received.Arrive of the list that a receiver keeps of a source whatever
-// the destination is; none in the direct form.
-func (s *party) hears(rules *srdp.Rules, source wire.Address, id uint16, asks srdp.Promise, sum uint32, now machine.Instant) srdp.Fate {
-	r := s.heard[source]
+// next gives the lane whose turn it is. There must be one.
+func (l *lanes) next() *lane {
+	if l.turn++; l.turn >= len(l.list) {
+		l.turn = 0
+	}
+	return l.list[l.turn]
+}
+
+// arrive is Received.Arrive of the list that a receiver keeps of a source whatever
+// the destination is.
+func (h *sources) arrive(rules *srdp.Rules, source wire.Address, id uint16, asks srdp.Promise, sum uint32, now machine.Instant) srdp.Fate {
+	r := (*h)[source]
 	if r == nil {
-		if len(s.heard) >= mostLanes {
+		if len(*h) >= mostLanes {
 			return srdp.Delivered
 		}
-		if s.heard == nil {
-			s.heard = map[wire.Address]*srdp.Received{}
+		if *h == nil {
+			*h = sources{}
 		}
 		r = &srdp.Received{}
-		s.heard[source] = r
+		(*h)[source] = r
 	}
 	return r.Arrive(rules, id, asks, sum, now)
 }
@@ -131,13 +172,6 @@ func (s *party) timings() *timing {
 		s.timing = &timing{}
 	}
 	return s.timing
-}
-
-// sample takes an unambiguous time from a packet to its acknowledgement.
-func (s *party) sample(d time.Duration) {
-	s.longest = max(s.longest, d)
-	s.sum += d
-	s.samples++
 }
 
 // unwrap gives the id of a packet unwrapped: by all that its sender has sent
@@ -154,16 +188,16 @@ func (l *lane) unwrap(id uint16, place machine.Place) int64 {
 
 func (s *party) clone() party {
 	c := *s
-	c.lanes = make([]*lane, len(s.lanes))
-	for i, l := range s.lanes {
+	c.lanes.list = make([]*lane, len(s.lanes.list))
+	for i, l := range s.lanes.list {
 		k := *l
 		k.queue, k.lives, k.received = l.queue.Clone(), l.lives.clone(), l.received.Clone()
-		c.lanes[i] = &k
+		c.lanes.list[i] = &k
 	}
-	if s.byPair != nil {
-		c.byPair = make(map[srdp.Pair]*lane, len(s.byPair))
-		for _, l := range c.lanes[1:] {
-			c.byPair[l.pair] = l
+	if s.lanes.byPair != nil {
+		c.lanes.byPair = make(map[srdp.Pair]*lane, len(s.lanes.byPair))
+		for _, l := range c.lanes.list[1:] {
+			c.lanes.byPair[l.pair] = l
 		}
 	}
 	if s.heard != nil {
@@ -181,14 +215,14 @@ func (s *party) clone() party {
 }
 
 func (s *party) size() int {
-	n := cap(s.lanes)*8 + len(s.byPair)*48
+	n := cap(s.lanes.list)*8 + len(s.lanes.byPair)*48
 	for _, r := range s.heard {
 		n += 32 + r.Size()
 	}
 	if s.timing != nil {
 		n += int(unsafe.Sizeof(*s.timing))
 	}
-	for _, l := range s.lanes {
+	for _, l := range s.lanes.list {
 		n += int(unsafe.Sizeof(*l)) + l.queue.Size() + l.received.Size() + cap(l.lives.slots)*int(unsafe.Sizeof(life{})) + 8*cap(l.lives.index)
 	}
 	return n

@@ -8,22 +8,22 @@ import "github.com/ackscope/ackscope/machine"
 // needless; and at the receiver only the way of the acknowledgements is.
 func (t *Tracker) judgePath(s *party, e *life, needless int32) {
 	r := &t.parties[s.side.Other()]
-	if e.acks == 0 && !e.gaveUp || e.doubtful || e.ignored {
+	if e.tally.acks == 0 && !e.gaveUp || e.doubtful || e.ignored {
 		return
 	}
 	if r.near {
 		if !s.near {
-			r.answering.JudgeLost(uint64(max(e.ackLost, 0)))
-			r.answering.Judge(false)
+			r.losses.answering.JudgeLost(uint64(max(e.tally.ackLost, 0)))
+			r.losses.answering.Judge(false)
 		}
 		return
 	}
-	lost := max(e.attempts()-needless, 0)
-	if e.acks > 0 {
+	lost := max(e.tally.attempts()-needless, 0)
+	if e.tally.acks > 0 {
 		lost = max(lost-1, 0)
-		defer s.both.Judge(false)
+		defer s.losses.both.Judge(false)
 	}
-	s.both.JudgeLost(uint64(lost))
+	s.losses.both.JudgeLost(uint64(lost))
 }
 
 // path gives what was lost of a side's packets on the way to its peer.
@@ -33,13 +33,13 @@ func (t *Tracker) path(x machine.Side) (p machine.PathLoss, sure machine.Certain
 	case t.config.Stream:
 		return p, machine.Unknown, false // TCP repairs what is lost
 	case s.near && peer.near:
-		return machine.PathLoss{Judged: s.packets}, machine.Certain, false // there is no path
-	case s.near && s.both.Judged == 0:
-		return s.answering, machine.Likely, false
+		return machine.PathLoss{Judged: s.seen.packets}, machine.Certain, false // there is no path
+	case s.near && s.losses.both.Judged == 0:
+		return s.losses.answering, machine.Likely, false
 	case s.near:
-		return s.both, machine.Likely, true
+		return s.losses.both, machine.Likely, true
 	case peer.near:
 		return p, machine.Unknown, false // of copies that never came nothing is known
 	}
-	return s.both, machine.Possible, true
+	return s.losses.both, machine.Possible, true
 }

@@ -12,14 +12,14 @@ import (
 func (t *Tracker) Summary(x machine.Side) machine.Summary {
 	s, peer := &t.parties[x], &t.parties[x.Other()]
 	sum := machine.Summary{
-		Packets: s.packets, Bytes: s.bytes, Acked: s.acked, NeverAcked: -1, Loss: -1, RTT: -1, WireRTT: -1,
-		Received: s.received, Duplicates: s.duplicates, Missing: peer.missing, Resends: s.resends,
+		Packets: s.seen.packets, Bytes: s.seen.bytes, Acked: s.data.acked, NeverAcked: -1, Loss: -1, RTT: -1, WireRTT: -1,
+		Received: s.arrivals.handed, Duplicates: s.arrivals.dropped, Missing: peer.seen.missing, Resends: s.data.resends,
 	}
-	if s.settled > 0 {
-		sum.NeverAcked = float64(s.unacked) / float64(s.settled)
+	if s.data.settled > 0 {
+		sum.NeverAcked = float64(s.data.unacked) / float64(s.data.settled)
 	}
-	if s.samples > 0 {
-		sum.WireRTT = s.sum / time.Duration(s.samples)
+	if s.delays.count > 0 {
+		sum.WireRTT = s.delays.sum / time.Duration(s.delays.count)
 	}
 	sum.Path, sum.PathKnown, sum.PathBoth = t.path(x)
 	sum.RTT, sum.RTTKnown = t.rtt(x)
@@ -29,7 +29,7 @@ func (t *Tracker) Summary(x machine.Side) machine.Summary {
 // rtt gives the RTT that a side's library keeps, and how surely.
 func (t *Tracker) rtt(x machine.Side) (time.Duration, machine.Certainty) {
 	s := &t.parties[x]
-	if s.samples == 0 {
+	if s.delays.count == 0 {
 		return -1, machine.Unknown
 	}
 	near, sure := s.near, s.sure
@@ -42,9 +42,9 @@ func (t *Tracker) rtt(x machine.Side) (time.Duration, machine.Certainty) {
 	case !near:
 		return -1, machine.Unknown
 	case sure:
-		return s.longest, machine.Certain
+		return s.delays.longest, machine.Certain
 	}
-	return s.longest, machine.Likely
+	return s.delays.longest, machine.Likely
 }
 
 // RTT gives what Summary does.
@@ -57,4 +57,4 @@ func (t *Tracker) RTT(x machine.Side) time.Duration {
 func (t *Tracker) Loss(machine.Side) float64 { return -1 }
 
 // Sent gives what Summary does of packets.
-func (t *Tracker) Sent(x machine.Side) uint64 { return t.parties[x].packets }
+func (t *Tracker) Sent(x machine.Side) uint64 { return t.parties[x].seen.packets }

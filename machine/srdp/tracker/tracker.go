@@ -103,15 +103,15 @@ func (t *Tracker) Observe(d *machine.Datagram, out *machine.Effects) {
 	t.settle(peer, out)
 	pk := &t.pk
 	if !t.config.Profile.Fits(d.Bytes, p.length, pk) {
-		s.foreign++
+		s.seen.foreign++
 		out.Report(srdp.ForeignDatagram, s.side, machine.Certain, p.at, p.ref, 0, float64(p.length))
 		return
 	}
 	if d.Place.Missing > 0 && s.near {
-		s.missing += uint64(d.Place.Missing)
-		out.Report(srdp.IDsMissing, s.side, machine.Likely, p.at, p.ref, 0, float64(s.missing))
+		s.seen.missing += uint64(d.Place.Missing)
+		out.Report(srdp.IDsMissing, s.side, machine.Likely, p.at, p.ref, 0, float64(s.seen.missing))
 	} else {
-		s.missing += uint64(d.Place.Missing)
+		s.seen.missing += uint64(d.Place.Missing)
 	}
 	if pk.Ack {
 		t.ack(s, peer, &p, out)
@@ -125,12 +125,12 @@ func (t *Tracker) Observe(d *machine.Datagram, out *machine.Effects) {
 
 // counted takes a packet that is SRDP's for sure, or is not known not to be.
 func (s *party) counted(p *sighting) {
-	s.packets++
-	s.bytes += uint64(p.length)
-	if gap := p.at.Sub(s.spoke); s.spoke != 0 && gap > burst && (s.reach.tick == 0 || gap < s.reach.tick) {
+	s.seen.packets++
+	s.seen.bytes += uint64(p.length)
+	if gap := p.at.Sub(s.seen.at); s.seen.at != 0 && gap > burst && (s.reach.tick == 0 || gap < s.reach.tick) {
 		s.reach.tick = gap
 	}
-	s.spoke, s.spokeRef = p.at, p.ref
+	s.seen.at, s.seen.ref = p.at, p.ref
 	if !s.near {
 		return
 	}
@@ -166,8 +166,8 @@ func (t *Tracker) Learned() machine.Facts {
 	}
 	for i := range t.parties {
 		s := &t.parties[i]
-		if s.spoke != 0 {
-			k.proved[i] = s.spoke.Add(-tickSlack)
+		if s.seen.at != 0 {
+			k.proved[i] = s.seen.at.Add(-tickSlack)
 		}
 		k.timeout[i], _ = s.timing.timeout()
 	}
@@ -179,7 +179,7 @@ func (t *Tracker) Learned() machine.Facts {
 func (t *Tracker) Finish(out *machine.Effects) {
 	for i := range t.parties {
 		s := &t.parties[i]
-		for _, l := range s.lanes {
+		for _, l := range s.lanes.list {
 			t.giveUps(s, l, out)
 			for l.lives.oldest() != nil {
 				t.end(s, l, out)
@@ -200,16 +200,25 @@ func (t *Tracker) Clone() machine.Tracker {
 	return &c
 }
 
-// event tells a fact about a packet that p shows. rtt is in nanoseconds, negative
-// where it says nothing.
-func (t *Tracker) event(out *machine.Effects, kind machine.EventKind, of machine.Side, sure machine.Certainty, e *life, about, by machine.Ref, rtt int64, p *sighting) {
+// fact is what an event tells of a packet.
+type fact struct {
+	kind      machine.EventKind
+	of        machine.Side
+	sure      machine.Certainty
+	about, by machine.Ref
+	rtt       int64 // nanoseconds; 0 or less where it says nothing
+}
+
+// event tells a fact about a packet that p shows.
+func (t *Tracker) event(out *machine.Effects, e *life, p *sighting, f fact) {
 	if out.NoEvents {
 		return
 	}
-	if rtt == 0 {
-		rtt = -1
+	if f.rtt == 0 {
+		f.rtt = -1
 	}
 	out.Events = append(out.Events, machine.Event{
-		Kind: kind, Side: of, Certainty: sure, Sequence: uint32(e.id), Sequence64: e.id64, At: p.at, Ref: p.ref, About: about, By: by, RTT: rtt,
+		Kind: f.kind, Side: f.of, Certainty: f.sure, Sequence: uint32(e.id), Sequence64: e.id64, At: p.at, Ref: p.ref,
+		About: f.about, By: f.by, RTT: f.rtt,
 	})
 }

@@ -77,7 +77,7 @@ func judgeVantage(parties *[2]party) (j judgement) {
 	// say; nor is one whose data comes in disorder.
 	away := func(s machine.Side) bool {
 		p := &parties[s]
-		return p.reach.deaf > 0 && uint64(p.reach.deaf)*200 >= p.acked || p.reach.shuffled > 1 && uint64(p.reach.shuffled)*100 >= p.copies
+		return p.reach.deaf > 0 && uint64(p.reach.deaf)*200 >= p.data.acked || p.reach.shuffled > 1 && uint64(p.reach.shuffled)*100 >= p.data.copies
 	}
 	if a.waits.Count() == 0 && b.waits.Count() == 0 {
 		return j

@@ -21,12 +21,12 @@ func (t *Tracker) Inspect(x machine.Side, v *machine.View) {
 	if s.sure {
 		grade = machine.Certain
 	}
-	for i, l := range s.lanes {
+	for i, l := range s.lanes.list {
 		if l.met && i < viewLanes {
 			v.Windows = append(v.Windows, t.sentWindow(s, l, grade))
 		}
 	}
-	for i, l := range peer.lanes {
+	for i, l := range peer.lanes.list {
 		if l.met && i < viewLanes {
 			v.Windows = append(v.Windows, t.receivedWindow(l))
 		}
@@ -63,7 +63,7 @@ func (t *Tracker) sentWindow(s *party, l *lane, grade machine.Certainty) machine
 			}
 			w.Cells = append(w.Cells, cell)
 			continue
-		case e.acks > 0:
+		case e.tally.acks > 0:
 			cell = machine.CellAcked
 		case e.gaveUp:
 			cell = machine.CellLost
@@ -72,8 +72,8 @@ func (t *Tracker) sentWindow(s *party, l *lane, grade machine.Certainty) machine
 		}
 		w.Cells = append(w.Cells, cell)
 		w.Slots = append(w.Slots, machine.Slot{
-			Index: int(e.id), Sequence: uint32(e.id), Sequence64: id, Cell: cell, SentAt: e.at, AckedAt: e.ackAt,
-			Ref: e.frame, SettledBy: e.ackRef, Grade: min(grade, s.reads(max(e.ackAt, e.at))),
+			Index: int(e.id), Sequence: uint32(e.id), Sequence64: id, Cell: cell, SentAt: e.at, AckedAt: e.ack.at,
+			Ref: e.frame, SettledBy: e.ack.ref, Grade: min(grade, s.reads(max(e.ack.at, e.at))),
 		})
 	}
 	return w
@@ -90,7 +90,7 @@ func (t *Tracker) receivedWindow(l *lane) machine.Window {
 			if id < l.lives.at(l.lives.kept()).id64 {
 				cell = machine.CellUnknown
 			}
-		case e.acks > 0 || e.arrived > 0:
+		case e.tally.acks > 0 || e.tally.arrived > 0:
 			cell = machine.CellReceived
 		default:
 			cell = machine.CellUnknown // it may have come, and the acknowledgement be lost
@@ -106,19 +106,19 @@ func (t *Tracker) gauges(s *party, v *machine.View, grade machine.Certainty) {
 		v.Gauges = append(v.Gauges, machine.Gauge{Name: name, Value: value, Unit: unit, Grade: sure})
 	}
 	waiting := 0
-	for _, l := range s.lanes {
+	for _, l := range s.lanes.list {
 		waiting += l.queue.Len()
 	}
-	if s.data > 0 {
+	if s.data.ids > 0 {
 		add("in the sent queue", float64(waiting), "packets", grade)
-		add("copies sent again", float64(s.resends), "copies", grade)
+		add("copies sent again", float64(s.data.resends), "copies", grade)
 	}
-	if s.samples > 0 {
-		add("packet to acknowledgement, mean", float64(s.sum)/float64(s.samples)/1e6, "ms", machine.Certain)
-		add("packet to acknowledgement, longest", machine.Milliseconds(s.longest), "ms", machine.Certain)
+	if s.delays.count > 0 {
+		add("packet to acknowledgement, mean", float64(s.delays.sum)/float64(s.delays.count)/1e6, "ms", machine.Certain)
+		add("packet to acknowledgement, longest", machine.Milliseconds(s.delays.longest), "ms", machine.Certain)
 	}
-	if s.ambiguous > 0 {
-		add("ambiguous samples left out", float64(s.ambiguous), "packets", machine.Certain)
+	if s.delays.ambiguous > 0 {
+		add("ambiguous samples left out", float64(s.delays.ambiguous), "packets", machine.Certain)
 	}
 	if d, sure := s.timing.timeout(); sure != machine.Unknown {
 		add("timeout between copies", machine.Milliseconds(d), "ms", sure)
@@ -128,16 +128,16 @@ func (t *Tracker) gauges(s *party, v *machine.View, grade machine.Certainty) {
 	if n, sure := s.timing.limit(); sure != machine.Unknown {
 		add("repeats: given up after", float64(n), "copies", sure)
 	}
-	if s.copies > 0 && s.settled > 0 {
+	if s.data.copies > 0 && s.data.settled > 0 {
 		// Of a copy without an acknowledgement, it or its acknowledgement was lost.
-		add("copies without an acknowledgement", 100*max(0, 1-float64(s.answers)/float64(s.copies)), "%", machine.Certain)
+		add("copies without an acknowledgement", 100*max(0, 1-float64(s.data.answers)/float64(s.data.copies)), "%", machine.Certain)
 	}
-	if s.received+s.duplicates > 0 {
-		add("copies received", float64(s.received), "copies", grade)
-		add("duplicates dropped", float64(s.duplicates), "copies", machine.Likely)
+	if s.arrivals.handed+s.arrivals.dropped > 0 {
+		add("copies received", float64(s.arrivals.handed), "copies", grade)
+		add("duplicates dropped", float64(s.arrivals.dropped), "copies", machine.Likely)
 	}
-	if s.foreign > 0 {
-		add("foreign datagrams", float64(s.foreign), "datagrams", machine.Certain)
+	if s.seen.foreign > 0 {
+		add("foreign datagrams", float64(s.seen.foreign), "datagrams", machine.Certain)
 	}
 }
 
@@ -147,7 +147,7 @@ func (t *Tracker) queueTable(s *party, grade machine.Certainty) machine.Table {
 		Name: "sent queue, by retry time", Columns: []string{"id", "copies", "first sent ms ago", "newest copy ms ago", "due in ms", "flags", "frame", "certainty"},
 	}
 	number := func(f float64) string { return strconv.FormatFloat(f, 'f', 1, 64) }
-	for _, l := range s.lanes {
+	for _, l := range s.lanes.list {
 		l.queue.InOrder(func(q *srdp.Sent) bool {
 			table.Rows = append(table.Rows, []string{
 				strconv.Itoa(int(q.ID)), strconv.Itoa(int(q.Copies)), number(machine.Milliseconds(t.last.Sub(q.FirstAt))), number(machine.Milliseconds(t.last.Sub(q.LastAt))),
@@ -163,7 +163,7 @@ func (t *Tracker) queueTable(s *party, grade machine.Certainty) machine.Table {
 // sources, as the profile describes the list.
 func recentTable(source *party) machine.Table {
 	table := machine.Table{Name: "recently received ids", Columns: []string{"source", "ids", "newest"}}
-	for i, l := range source.lanes {
+	for i, l := range source.lanes.list {
 		if l.received.Len() == 0 || i >= viewLanes {
 			continue
 		}
