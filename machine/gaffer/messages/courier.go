@@ -65,7 +65,7 @@ func (s *Courier) parcel(sequence uint32) *Parcel {
 }
 
 // Carry enters what a packet carries.
-func (s *Courier) Carry(config *wire.Yojimbo, k *Carrier, p *wire.ConnectionPacket, payload []byte, gapless bool, out *machine.Effects) {
+func (s *Courier) Carry(config *wire.Yojimbo, k *Carrier, p *wire.ConnectionPacket, gapless bool, out *machine.Effects) {
 	if s.Parcels == nil {
 		s.Parcels = make([]Parcel, ParcelsMost)
 		s.Lanes = make([]Lane, len(config.Channels))
@@ -83,13 +83,13 @@ func (s *Courier) Carry(config *wire.Yojimbo, k *Carrier, p *wire.ConnectionPack
 	for i := range p.Entries {
 		e := &p.Entries[i]
 		if config.Channels[e.Channel].Type != wire.ReliableOrdered {
-			s.loose(config, box, e, k, p, payload)
+			s.loose(config, box, e, k, p)
 			continue
 		}
 		c := &s.Lanes[e.Channel]
 		if e.Block {
 			blocks = true
-			c.fragment(box, &e.Fragment, k, payload, out)
+			c.fragment(box, &e.Fragment, k, out)
 			continue
 		}
 		for _, m := range p.Messages[e.First : e.First+e.Count] {
@@ -98,8 +98,8 @@ func (s *Courier) Carry(config *wire.Yojimbo, k *Carrier, p *wire.ConnectionPack
 			if l == nil {
 				continue
 			}
-			if m.Read && !l.named {
-				l.name(m.Type, payload, m.Body, m.End)
+			if m.Read {
+				l.content.take(m.Type, k.Payload, m.Body, m.End)
 			}
 			box.Reliable = append(box.Reliable, errand{e.Channel, id, -1})
 		}
@@ -111,21 +111,24 @@ func (s *Courier) Carry(config *wire.Yojimbo, k *Carrier, p *wire.ConnectionPack
 		s.fragmented++
 		if k.Datagrams > 1 {
 			s.split++
-			out.Report(BlockSplit, s.From, machine.Certain, k.At, k.Ref, 0, float64(k.Datagrams), float64(len(payload)))
+			out.Report(BlockSplit, s.From, machine.Certain, k.At, k.Ref, 0, float64(k.Datagrams), float64(len(k.Payload)))
 		}
 	}
 }
 
-// name notes a message's type and body.
-func (l *life) name(kind uint32, payload []byte, from, to int) {
-	l.named, l.kind, l.bits = true, kind, to-from
-	if l.bits <= bodyMost*8 {
-		l.body, l.bodyBit = slices.Clone(payload[from/8:(to+7)/8]), uint8(from%8)
+// take notes a message's type and body, which lies in a payload at these bits.
+func (c *content) take(kind uint32, payload []byte, from, to int) {
+	if c.read {
+		return
+	}
+	c.read, c.kind, c.bits = true, kind, to-from
+	if c.bits <= bodyMost*8 {
+		c.body, c.bodyBit = slices.Clone(payload[from/8:(to+7)/8]), uint8(from%8)
 	}
 }
 
 // fragment enters a block fragment.
-func (c *Lane) fragment(box *Parcel, f *wire.BlockFragment, k *Carrier, payload []byte, out *machine.Effects) {
+func (c *Lane) fragment(box *Parcel, f *wire.BlockFragment, k *Carrier, out *machine.Effects) {
 	id := c.Unwrap(f.ID)
 	l := c.carry(id, k, out)
 	if l == nil {
@@ -135,19 +138,19 @@ func (c *Lane) fragment(box *Parcel, f *wire.BlockFragment, k *Carrier, payload 
 		l.block = &transfer{parts: make([]part, f.Count)}
 	}
 	if len(l.block.parts) != f.Count {
-		out.Report(MalformedConnection, c.From, machine.Certain, k.At, k.Ref, l.frames[0], float64(len(payload)))
+		out.Report(MalformedConnection, c.From, machine.Certain, k.At, k.Ref, l.sends.frames[0], float64(len(k.Payload)))
 		return
 	}
-	l.block.carry(f.Index, payload[f.Offset:f.Offset+f.Size], k)
-	if f.Read && !l.named {
-		l.name(f.Type, payload, f.Body, f.End)
+	l.block.carry(f.Index, k.Payload[f.Offset:f.Offset+f.Size], k)
+	if f.Read {
+		l.content.take(f.Type, k.Payload, f.Body, f.End)
 	}
 	box.Reliable = append(box.Reliable, errand{c.Channel, id, f.Index})
 }
 
 // loose enters the messages of an unreliable channel: they live and die with
 // their packet.
-func (s *Courier) loose(config *wire.Yojimbo, box *Parcel, e *wire.ChannelEntry, k *Carrier, p *wire.ConnectionPacket, payload []byte) {
+func (s *Courier) loose(config *wire.Yojimbo, box *Parcel, e *wire.ChannelEntry, k *Carrier, p *wire.ConnectionPacket) {
 	for _, m := range p.Messages[e.First : e.First+e.Count] {
 		msg := machine.Message{
 			From: s.From, Mode: machine.ModeUnreliable, Channel: e.Channel, ID: -1, Type: m.Type, Bits: -1,
@@ -157,11 +160,11 @@ func (s *Courier) loose(config *wire.Yojimbo, box *Parcel, e *wire.ChannelEntry,
 		if m.Read {
 			msg.Bits = m.End - m.Body
 			if msg.Bits <= bodyMost*8 {
-				msg.Body, msg.BodyBit = slices.Clone(payload[m.Body/8:(m.End+7)/8]), uint8(m.Body%8)
+				msg.Body, msg.BodyBit = slices.Clone(k.Payload[m.Body/8:(m.End+7)/8]), uint8(m.Body%8)
 			}
 			if config.CarriesBlock(m.Type) {
 				msg.Block = m.BlockLen
-				msg.Data = slices.Clone(payload[m.BlockOffset : m.BlockOffset+m.BlockLen])
+				msg.Data = slices.Clone(k.Payload[m.BlockOffset : m.BlockOffset+m.BlockLen])
 			}
 		}
 		box.loose = append(box.loose, msg)
@@ -290,4 +293,5 @@ type Carrier struct {
 	Sequence64 int64
 	Near       bool // the tap is at its sender
 	Datagrams  int
+	Payload    []byte // in which its messages lie
 }

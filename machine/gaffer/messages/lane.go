@@ -21,36 +21,47 @@ const (
 )
 
 // life is one reliable message, from the first packet that carried it to its
-// delivery and its ack.
+// delivery and its ack. Delivery follows arrival: at is no earlier.
 type life struct {
-	id         int64
-	kind       uint32
-	bits       int
-	body       []byte
-	bodyBit    uint8
-	named      bool // kind, bits and body were read
-	attempts   int  // packets that carried it; 0: none passed the tap
+	id        int64
+	content   content
+	sends     sends
+	ack       sign              // its sender has learned that it came
+	arrival   sign              // its receiver has it, all of it
+	delivery  sign              // and has handed it over
+	sure      machine.Certainty // of arrival and delivery
+	blockedBy int64             // the id that it waited for; -1 for none
+	block     *transfer
+}
+
+// content is what a message says; nothing but what its id tells until it was read.
+type content struct {
+	bits    int
+	body    []byte
+	kind    uint32
+	bodyBit uint8
+	read    bool
+}
+
+// sends are the packets that carried a message, the first ones by frame and
+// sequence. 0 ≤ came ≤ min(count, len(frames)).
+type sends struct {
+	count      int // 0: none passed the tap
 	frames     [machine.MessageFrames]machine.Ref
 	packets    [machine.MessageFrames]uint16 // their sequences
 	came       int                           // which of them brought it, from 1; 0: none of those listed
-	at         machine.Instant
-	lastRef    machine.Ref
-	lastAt     machine.Instant
-	sequence   uint32
+	at         machine.Instant               // of the first one
 	sequence64 int64
+	sequence   uint32
+	lastRef    machine.Ref // of the newest one
+	lastAt     machine.Instant
+}
 
-	acked     bool
-	ackedAt   machine.Instant
-	ackedBy   machine.Ref
-	arrived   bool
-	arrivedAt machine.Instant
-	arrivedBy machine.Ref
-	sure      machine.Certainty
-	delivered bool
-	givenAt   machine.Instant
-	givenBy   machine.Ref
-	blockedBy int64
-	block     *transfer
+// sign is something that the capture shows: when, and by which frame.
+type sign struct {
+	shown bool
+	at    machine.Instant
+	by    machine.Ref
 }
 
 // Lane is one direction of one reliable-ordered channel: what its sender put
@@ -146,8 +157,8 @@ func (c *Lane) Settle(out *machine.Effects) {
 	done := 0
 	for done < len(c.lives) {
 		l := &c.lives[done]
-		unseen := l.attempts == 0 && (l.id < c.first || l.id < c.Top-int64(c.Config.SendQueue))
-		if !unseen && !(l.acked && l.delivered) {
+		unseen := l.sends.count == 0 && (l.id < c.first || l.id < c.Top-int64(c.Config.SendQueue))
+		if !unseen && !(l.ack.shown && l.delivery.shown) {
 			break
 		}
 		c.tell(l, out)
@@ -176,20 +187,20 @@ func (c *Lane) carry(id int64, k *Carrier, out *machine.Effects) *life {
 		c.again++
 		return nil
 	}
-	if l.attempts == 0 {
-		l.at, l.sequence, l.sequence64 = k.At, k.Sequence, k.Sequence64
+	if l.sends.count == 0 {
+		l.sends.at, l.sends.sequence, l.sends.sequence64 = k.At, k.Sequence, k.Sequence64
 	} else {
 		c.again++
-		if l.acked && k.Near && k.At.Sub(l.ackedAt) > ackSlack {
+		if l.ack.shown && k.Near && k.At.Sub(l.ack.at) > ackSlack {
 			// Its own header proves that it had read the ack, more than some frames before.
-			out.Report(MessageResentAcked, c.From, machine.Certain, k.At, k.Ref, l.ackedBy, machine.Milliseconds(k.At.Sub(l.ackedAt)), float64(c.Channel), float64(id))
+			out.Report(MessageResentAcked, c.From, machine.Certain, k.At, k.Ref, l.ack.by, machine.Milliseconds(k.At.Sub(l.ack.at)), float64(c.Channel), float64(id))
 		}
 	}
-	if l.attempts < machine.MessageFrames {
-		l.frames[l.attempts], l.packets[l.attempts] = k.Ref, uint16(k.Sequence)
+	if l.sends.count < machine.MessageFrames {
+		l.sends.frames[l.sends.count], l.sends.packets[l.sends.count] = k.Ref, uint16(k.Sequence)
 	}
-	l.attempts++
-	l.lastRef, l.lastAt = k.Ref, k.At
+	l.sends.count++
+	l.sends.lastRef, l.sends.lastAt = k.Ref, k.At
 	return l
 }
 
@@ -198,13 +209,13 @@ func (c *Lane) carry(id int64, k *Carrier, out *machine.Effects) *life {
 // still not among them.
 func (c *Lane) Watch(k *Carrier, whole bool, out *machine.Effects) {
 	if c.oldestUnsent != unsentNothing {
-		if l := c.find(c.oldestUnsent); l == nil || l.attempts > 0 {
+		if l := c.find(c.oldestUnsent); l == nil || l.sends.count > 0 {
 			c.oldestUnsent, c.stuckTold = unsentNothing, false
 		}
 	}
 	if c.oldestUnsent == unsentNothing {
 		for i := range c.lives {
-			if l := &c.lives[i]; l.attempts == 0 && l.id >= c.first && l.id < c.Top {
+			if l := &c.lives[i]; l.sends.count == 0 && l.id >= c.first && l.id < c.Top {
 				c.oldestUnsent, c.unsentSince, c.unsentFor = l.id, k.At, 0
 				break
 			}
@@ -226,7 +237,7 @@ func (c *Lane) Watch(k *Carrier, whole bool, out *machine.Effects) {
 // arrive enters that the receiver has accepted a packet that carried a message.
 func (c *Lane) arrive(id int64, e *machine.Event) {
 	l := c.find(id)
-	if l == nil || l.arrived {
+	if l == nil || l.arrival.shown {
 		return
 	}
 	if c.nextKnown == machine.Certain && id >= c.next+int64(c.Config.ReceiveQueue) {
@@ -237,10 +248,10 @@ func (c *Lane) arrive(id int64, e *machine.Event) {
 			return
 		}
 	}
-	l.arrived, l.arrivedAt, l.arrivedBy, l.sure = true, e.At, e.About, e.Certainty
-	for i := range min(l.attempts, machine.MessageFrames) {
-		if l.packets[i] == uint16(e.Sequence) {
-			l.came = i + 1
+	l.arrival.shown, l.arrival.at, l.arrival.by, l.sure = true, e.At, e.About, e.Certainty
+	for i := range min(l.sends.count, machine.MessageFrames) {
+		if l.sends.packets[i] == uint16(e.Sequence) {
+			l.sends.came = i + 1
 		}
 	}
 	if c.nextKnown == machine.Unknown {
@@ -256,16 +267,16 @@ func (c *Lane) arrive(id int64, e *machine.Event) {
 func (c *Lane) deliver(e *machine.Event, out *machine.Effects) {
 	for c.nextKnown != machine.Unknown {
 		l := c.find(c.next)
-		if l == nil || !l.arrived || l.delivered {
+		if l == nil || !l.arrival.shown || l.delivery.shown {
 			return
 		}
-		l.delivered, l.givenAt, l.givenBy = true, e.At, e.About
+		l.delivery.shown, l.delivery.at, l.delivery.by = true, e.At, e.About
 		l.sure = min(l.sure, c.nextKnown, e.Certainty)
 		c.delivered++
 		c.next++
 		out.Events = append(out.Events, machine.Event{
 			Kind: machine.EventDelivered, Side: c.From.Other(), Certainty: l.sure, Sequence: uint32(uint16(l.id)), Sequence64: l.id,
-			At: e.At, Ref: e.Ref, About: l.arrivedBy, RTT: -1,
+			At: e.At, Ref: e.Ref, About: l.arrival.by, RTT: -1,
 		})
 	}
 }
@@ -273,47 +284,47 @@ func (c *Lane) deliver(e *machine.Event, out *machine.Effects) {
 // Ack enters that the sender has read the ack of a packet that carried it.
 func (c *Lane) Ack(id int64, e *machine.Event) {
 	l := c.find(id)
-	if l == nil || l.acked {
+	if l == nil || l.ack.shown {
 		return
 	}
 	if l.block != nil && !l.block.allAcked() {
 		return
 	}
-	l.acked, l.ackedAt, l.ackedBy = true, e.At, e.By
+	l.ack.shown, l.ack.at, l.ack.by = true, e.At, e.By
 }
 
 // tell makes the message of a life.
 func (c *Lane) tell(l *life, out *machine.Effects) {
-	if l.attempts == 0 {
+	if l.sends.count == 0 {
 		return
 	}
 	m := machine.Message{
 		From: c.From, Mode: machine.ModeReliable, Channel: c.Channel, ID: l.id, IDBits: reliableIDs,
-		Type: l.kind, Bits: l.bits, Sequence: l.sequence, Sequence64: l.sequence64, Attempts: l.attempts, Frames: l.frames, At: l.at,
-		BlockedBy: l.blockedBy, Body: l.body, BodyBit: l.bodyBit,
+		Type: l.content.kind, Bits: l.content.bits, Sequence: l.sends.sequence, Sequence64: l.sends.sequence64, Attempts: l.sends.count, Frames: l.sends.frames, At: l.sends.at,
+		BlockedBy: l.blockedBy, Body: l.content.body, BodyBit: l.content.bodyBit,
 	}
-	if !l.named {
+	if !l.content.read {
 		m.Bits = -1
 	}
-	if l.acked {
-		m.Acked, m.AckedAt, m.AckedBy = machine.Yes, l.ackedAt, l.ackedBy
+	if l.ack.shown {
+		m.Acked, m.AckedAt, m.AckedBy = machine.Yes, l.ack.at, l.ack.by
 	}
 	if l.block != nil {
 		l.block.stalled(c, l, out)
 		m.Block, m.Data = l.block.bytes, l.block.data()
 	}
-	if l.delivered {
-		m.Delivered, m.Deliveries, m.DeliveredAt, m.Certainty = machine.Yes, 1, l.givenAt, l.sure
-		m.DeliveredBy = l.givenBy
-		if m.Wait = l.givenAt.Sub(l.arrivedAt); m.Wait == 0 {
+	if l.delivery.shown {
+		m.Delivered, m.Deliveries, m.DeliveredAt, m.Certainty = machine.Yes, 1, l.delivery.at, l.sure
+		m.DeliveredBy = l.delivery.by
+		if m.Wait = l.delivery.at.Sub(l.arrival.at); m.Wait == 0 {
 			m.BlockedBy = -1 // that one came with the same packet
 		} else {
-			out.Report(headOfLine, c.From.Other(), l.sure, l.givenAt, l.givenBy, l.arrivedBy, machine.Milliseconds(m.Wait), float64(l.id), float64(l.blockedBy))
+			out.Report(headOfLine, c.From.Other(), l.sure, l.delivery.at, l.delivery.by, l.arrival.by, machine.Milliseconds(m.Wait), float64(l.id), float64(l.blockedBy))
 		}
 	}
-	if needless := l.attempts - l.came; l.came > 0 && needless > 0 && l.block == nil {
+	if needless := l.sends.count - l.sends.came; l.sends.came > 0 && needless > 0 && l.block == nil {
 		c.needless += uint64(needless)
-		out.Report(MessageNeedless, c.From, l.sure, l.givenAt, l.lastRef, l.arrivedBy, float64(needless), float64(c.Channel), float64(l.id))
+		out.Report(MessageNeedless, c.From, l.sure, l.delivery.at, l.sends.lastRef, l.arrival.by, float64(needless), float64(c.Channel), float64(l.id))
 	}
 	out.Messages = append(out.Messages, m)
 }
@@ -341,7 +352,7 @@ func (c *Lane) clone() Lane {
 func (c *Lane) size() int {
 	n := 200 + cap(c.lives)*360
 	for i := range c.lives {
-		n += len(c.lives[i].body)
+		n += len(c.lives[i].content.body)
 		if b := c.lives[i].block; b != nil {
 			n += b.bytes + len(b.parts)*64
 		}
@@ -351,7 +362,7 @@ func (c *Lane) size() int {
 
 // Takes enters that a packet carries one message; m is nil where no more is
 // known of it than its id.
-func (c *Lane) Takes(wireID uint16, m *wire.Message, k *Carrier, form wire.MessageForm, payload []byte, box *Parcel, out *machine.Effects) {
+func (c *Lane) Takes(wireID uint16, m *wire.Message, k *Carrier, form wire.MessageForm, box *Parcel, out *machine.Effects) {
 	id := c.Unwrap(wireID)
 	if c.Started && form == wire.MessagesByID {
 		c.judge(id, k, out)
@@ -360,8 +371,8 @@ func (c *Lane) Takes(wireID uint16, m *wire.Message, k *Carrier, form wire.Messa
 	if l == nil {
 		return
 	}
-	if m != nil && m.End >= 0 && !l.named {
-		l.name(m.Type, payload, m.Body, m.End)
+	if m != nil && m.End >= 0 {
+		l.content.take(m.Type, k.Payload, m.Body, m.End)
 	}
 	box.Reliable = append(box.Reliable, errand{0, id, -1})
 }
@@ -370,9 +381,9 @@ func (c *Lane) Takes(wireID uint16, m *wire.Message, k *Carrier, form wire.Messa
 // of sending: not beyond what the receiver can buffer, and not before the
 // resend time has passed. Only at the tap is it exact.
 func (c *Lane) judge(id int64, k *Carrier, out *machine.Effects) {
-	if l := c.find(id); l != nil && l.attempts > 0 && k.Near {
-		if gap := k.At.Sub(l.lastAt); gap < ResendLeast-gaffer.TapJitter {
-			out.Report(MessageResentEarly, c.From, machine.Likely, k.At, k.Ref, l.lastRef, machine.Milliseconds(gap), float64(id))
+	if l := c.find(id); l != nil && l.sends.count > 0 && k.Near {
+		if gap := k.At.Sub(l.sends.lastAt); gap < ResendLeast-gaffer.TapJitter {
+			out.Report(MessageResentEarly, c.From, machine.Likely, k.At, k.Ref, l.sends.lastRef, machine.Milliseconds(gap), float64(id))
 		}
 		return
 	}
@@ -381,7 +392,7 @@ func (c *Lane) judge(id int64, k *Carrier, out *machine.Effects) {
 	}
 	oldest := id
 	for i := range c.lives {
-		if l := &c.lives[i]; l.attempts > 0 && !l.acked {
+		if l := &c.lives[i]; l.sends.count > 0 && !l.ack.shown {
 			oldest = l.id
 			break
 		}

@@ -25,8 +25,8 @@ func (c *Lane) SendWindow(grade machine.Certainty) machine.Window {
 	for id := w.First; id < w.Next; id++ {
 		cell := machine.CellUnknown
 		switch l := c.find(id); {
-		case l == nil || l.attempts == 0:
-		case l.acked:
+		case l == nil || l.sends.count == 0:
+		case l.ack.shown:
 			cell = machine.CellAcked
 		case l.block != nil && l.block.acked > 0:
 			cell = machine.CellPartial
@@ -48,7 +48,7 @@ func (c *Lane) ReceiveWindow() machine.Window {
 		cell := machine.CellEmpty
 		switch l := c.find(id); {
 		case l == nil:
-		case l.arrived:
+		case l.arrival.shown:
 			cell = machine.CellReceived
 		case l.block != nil && l.block.arrived > 0:
 			cell = machine.CellPartial

@@ -68,27 +68,60 @@ type rung struct {
 	count int
 }
 
+// netcodeSide is what is known of one side.
 type netcodeSide struct {
-	before          machine.PathLoss // of its datagrams, on the way to the tap
-	packets, bytes  uint64
-	Types           [7]uint64
-	met             bool // a datagram with a counter of its own passed
-	metAt           machine.Instant
-	first, top      uint64 // counters
-	distinct        uint64 // counters that passed
-	lost, passed    uint64 // missing and distinct of the counters before a restart
-	requestsBefore  uint64 // connection requests before the first counter
-	copies          uint64
-	seen            []netcodeSeen // by counter mod len, grows up to netcodeReplay
-	begun, last     machine.Instant
-	LastRef         machine.Ref
-	intervals       [netcodeIntervals]int64
-	counted         int
-	least, most     int // UDP payload bytes of payload datagrams
-	heardSincePeer  int // datagrams of this side since the other's last one
-	payloadBytes    uint64
-	firstRequestAt  machine.Instant
-	firstRequestRef machine.Ref
+	packets, bytes uint64
+	Types          [7]uint64 // datagrams by type
+	begun, last    machine.Instant
+	LastRef        machine.Ref
+	heardSincePeer int // datagrams of this side since the other's last one
+	counters       counters
+	payloads       payloads
+	pace           pace
+	request        struct { // its first connection request
+		at  machine.Instant
+		ref machine.Ref
+	}
+}
+
+// counters are the numbers that a side gave its datagrams. Once one is met,
+// first ≤ top and distinct ≤ top-first+1.
+type counters struct {
+	first, top     uint64
+	distinct       uint64 // counters that passed the tap
+	lost, passed   uint64 // missing and distinct of the counters before a restart
+	requestsBefore uint64 // connection requests before the first counter
+	copies         uint64
+	before         machine.PathLoss // of its datagrams, on the way to the tap
+	seen           []netcodeSeen    // by counter mod len, grows up to netcodeReplay
+	met            bool             // a datagram with a counter of its own passed
+	metAt          machine.Instant
+}
+
+// payloads are the sizes of a side's payload datagrams, in bytes of UDP payload:
+// least ≤ most.
+type payloads struct {
+	least, most int
+	bytes       uint64
+}
+
+func (p *payloads) take(length int) {
+	if p.bytes == 0 || length < p.least {
+		p.least = length
+	}
+	p.most = max(p.most, length)
+	p.bytes += uint64(length)
+}
+
+// pace is the times between a side's datagrams, of which the last ones are kept.
+type pace struct {
+	intervals [netcodeIntervals]int64 // ns; number n at n mod len
+	counted   int
+}
+
+func (p *pace) take(interval machine.Instant) {
+	p.intervals[p.counted%netcodeIntervals] = int64(interval)
+	p.counted++
 }
 
 // netcodeSeen is a counter that passed the tap.
@@ -133,7 +166,7 @@ func (n *Flow) Observe(d *machine.Datagram, pk *wire.Packet, mac uint64, out *ma
 	switch pk.NetcodeType {
 	case wire.NetcodeDenied:
 		if !n.denied {
-			out.Report(netcodeDenied, d.From, machine.Certain, d.At, d.Ref, n.Sides[n.client].firstRequestRef, machine.Milliseconds(d.At.Sub(n.Sides[n.client].firstRequestAt)))
+			out.Report(netcodeDenied, d.From, machine.Certain, d.At, d.Ref, n.Sides[n.client].request.ref, machine.Milliseconds(d.At.Sub(n.Sides[n.client].request.at)))
 		}
 		n.denied = true
 	case wire.NetcodeDisconnect:
@@ -161,16 +194,16 @@ func (n *Flow) connect(d *machine.Datagram, out *machine.Effects) netcodeFate {
 	if err == nil {
 		copy(nonce[:], q.Nonce)
 	}
-	numbered := n.Sides[0].met || n.Sides[1].met
+	numbered := n.Sides[0].counters.met || n.Sides[1].counters.met
 	if err == nil && n.request && nonce != n.nonce || !n.request && numbered {
 		// Another token, or a request behind a connection whose own was not captured.
 		return Anew
 	}
 	// A client asks no more once it was answered.
-	if c := &n.Sides[d.From]; n.request && c.met && d.At.Sub(c.metAt) > netcodeLateCopy {
-		out.Report(netcodeTokenReuse, d.From, machine.Certain, d.At, d.Ref, c.firstRequestRef, machine.Milliseconds(d.At.Sub(c.metAt)))
+	if c := &n.Sides[d.From]; n.request && c.counters.met && d.At.Sub(c.counters.metAt) > netcodeLateCopy {
+		out.Report(netcodeTokenReuse, d.From, machine.Certain, d.At, d.Ref, c.request.ref, machine.Milliseconds(d.At.Sub(c.counters.metAt)))
 		for i := range n.Sides {
-			n.Sides[i].restart()
+			n.Sides[i].counters.restart()
 		}
 		n.Ended, n.denied = false, false
 	}
@@ -180,10 +213,10 @@ func (n *Flow) connect(d *machine.Datagram, out *machine.Effects) netcodeFate {
 	n.client, n.known = d.From, true
 	s := n.enter(d, nil)
 	if s.Types[wire.NetcodeRequestType]++; s.Types[wire.NetcodeRequestType] == 1 {
-		s.firstRequestAt, s.firstRequestRef = d.At, d.Ref
+		s.request.at, s.request.ref = d.At, d.Ref
 	}
-	if !s.met {
-		s.requestsBefore++
+	if !s.counters.met {
+		s.counters.requestsBefore++
 	}
 	n.climb(wire.NetcodeRequestType, d)
 	out.Events = append(out.Events, machine.Event{Kind: EventRequest, Side: d.From, Certainty: machine.Certain, At: d.At, Ref: d.Ref, About: d.Ref, RTT: -1})
@@ -196,8 +229,7 @@ func (n *Flow) enter(d *machine.Datagram, pk *wire.Packet) *netcodeSide {
 	if s.packets == 0 {
 		s.begun = d.At
 	} else {
-		s.intervals[s.counted%netcodeIntervals] = int64(d.At - s.last)
-		s.counted++
+		s.pace.take(d.At - s.last)
 	}
 	s.packets++
 	s.bytes += uint64(d.Length)
@@ -207,11 +239,7 @@ func (n *Flow) enter(d *machine.Datagram, pk *wire.Packet) *netcodeSide {
 	if pk != nil {
 		s.Types[pk.NetcodeType]++
 		if pk.NetcodeType == wire.NetcodePayload {
-			if s.payloadBytes == 0 || d.Length < s.least {
-				s.least = d.Length
-			}
-			s.most = max(s.most, d.Length)
-			s.payloadBytes += uint64(d.Length)
+			s.payloads.take(d.Length)
 		}
 	}
 	return s
@@ -219,16 +247,16 @@ func (n *Flow) enter(d *machine.Datagram, pk *wire.Packet) *netcodeSide {
 
 // number takes a datagram's counter.
 func (n *Flow) number(s *netcodeSide, d *machine.Datagram, pk *wire.Packet, mac uint64, out *machine.Effects) netcodeFate {
-	c := pk.NetcodeSequence
-	if !s.met {
-		s.met, s.metAt, s.first, s.top = true, d.At, c, c
+	c, number := &s.counters, pk.NetcodeSequence
+	if !c.met {
+		c.met, c.metAt, c.first, c.top = true, d.At, number, number
 	}
-	if e := s.find(c); e != nil {
+	if e := c.find(number); e != nil {
 		if e.mac != mac && mac != 0 && e.mac != 0 {
-			out.Report(netcodeNonceReuse, d.From, machine.Certain, d.At, d.Ref, e.ref, float64(c))
+			out.Report(netcodeNonceReuse, d.From, machine.Certain, d.At, d.Ref, e.ref, float64(number))
 			return Fresh
 		}
-		s.copies++
+		c.copies++
 		late := d.At.Sub(e.at)
 		rule := netcodeDuplicate
 		if late > netcodeLateCopy {
@@ -237,76 +265,84 @@ func (n *Flow) number(s *netcodeSide, d *machine.Datagram, pk *wire.Packet, mac 
 		out.Report(rule, d.From, machine.Certain, d.At, d.Ref, e.ref, machine.Milliseconds(late))
 		return netcodeCopy
 	}
-	if c+netcodeReplay <= s.top {
-		out.Report(netcodeTooOld, d.From, machine.Certain, d.At, d.Ref, 0, float64(s.top-c))
+	if number+netcodeReplay <= c.top {
+		out.Report(netcodeTooOld, d.From, machine.Certain, d.At, d.Ref, 0, float64(c.top-number))
 		return netcodeOld
 	}
-	if c > s.top && s.distinct > 0 {
-		s.before.JudgeLost(c - s.top - 1)
-	} else if c < s.top && c > s.first {
-		s.before.Found()
-	}
-	s.before.Judge(false)
-	s.top = max(s.top, c)
-	s.first = min(s.first, c)
-	s.distinct++
-	s.put(netcodeSeen{c + 1, mac, d.At, d.Ref})
+	c.enter(number, netcodeSeen{number + 1, mac, d.At, d.Ref})
 	return Fresh
 }
 
-// restart forgets the counters: they begin again.
-func (s *netcodeSide) restart() {
-	s.lost = s.Missing()
-	s.passed += s.distinct
-	s.met, s.seen, s.requestsBefore, s.distinct = false, nil, 0, 0
+// enter takes a counter that is new.
+func (c *counters) enter(number uint64, e netcodeSeen) {
+	if number > c.top && c.distinct > 0 {
+		c.before.JudgeLost(number - c.top - 1)
+	} else if number < c.top && number > c.first {
+		c.before.Found()
+	}
+	c.before.Judge(false)
+	c.top = max(c.top, number)
+	c.first = min(c.first, number)
+	c.distinct++
+	c.put(e)
 }
 
-func (s *netcodeSide) find(c uint64) *netcodeSeen {
-	if len(s.seen) == 0 {
+// restart forgets the counters: they begin again.
+func (c *counters) restart() {
+	c.lost = c.missing()
+	c.passed += c.distinct
+	c.met, c.seen, c.requestsBefore, c.distinct = false, nil, 0, 0
+}
+
+func (c *counters) find(n uint64) *netcodeSeen {
+	if len(c.seen) == 0 {
 		return nil
 	}
-	if e := &s.seen[c%uint64(len(s.seen))]; e.counter == c+1 {
+	if e := &c.seen[n%uint64(len(c.seen))]; e.counter == n+1 {
 		return e
 	}
 	return nil
 }
 
 // put enters a counter; the ring grows until it spans the replay window.
-func (s *netcodeSide) put(e netcodeSeen) {
-	if n := len(s.seen); n < netcodeReplay && s.top-s.first >= uint64(n) {
-		old := s.seen
-		for n = max(n, 8); n < netcodeReplay && s.top-s.first >= uint64(n); n *= 2 {
+func (c *counters) put(e netcodeSeen) {
+	if n := len(c.seen); n < netcodeReplay && c.top-c.first >= uint64(n) {
+		old := c.seen
+		for n = max(n, 8); n < netcodeReplay && c.top-c.first >= uint64(n); n *= 2 {
 		}
-		s.seen = make([]netcodeSeen, n)
+		c.seen = make([]netcodeSeen, n)
 		for _, o := range old {
 			if o.counter != 0 {
-				s.keep(o)
+				c.keep(o)
 			}
 		}
 	}
-	s.keep(e)
+	c.keep(e)
 }
 
 // keep leaves the newer of two counters in a slot.
-func (s *netcodeSide) keep(e netcodeSeen) {
-	if slot := &s.seen[(e.counter-1)%uint64(len(s.seen))]; slot.counter < e.counter {
+func (c *counters) keep(e netcodeSeen) {
+	if slot := &c.seen[(e.counter-1)%uint64(len(c.seen))]; slot.counter < e.counter {
 		*slot = e
 	}
 }
 
-// Missing gives how many of the side's datagrams never passed the tap.
-func (s *netcodeSide) Missing() uint64 {
-	if !s.met {
-		return s.lost
+// missing gives how many of the counters never passed the tap.
+func (c *counters) missing() uint64 {
+	if !c.met {
+		return c.lost
 	}
-	first, passed := s.first, s.distinct
-	if s.requestsBefore > 0 {
+	first, passed := c.first, c.distinct
+	if c.requestsBefore > 0 {
 		// Requests take the counters from 0 on.
-		first, passed = 0, passed+s.requestsBefore
+		first, passed = 0, passed+c.requestsBefore
 	}
-	span := s.top - first + 1
-	return s.lost + span - min(span, passed)
+	span := c.top - first + 1
+	return c.lost + span - min(span, passed)
 }
+
+// Missing gives how many of the side's datagrams never passed the tap.
+func (s *netcodeSide) Missing() uint64 { return s.counters.missing() }
 
 func (n *Flow) climb(kind uint8, d *machine.Datagram) {
 	if k := len(n.rungs); k > 0 && n.rungs[k-1].kind == kind && n.rungs[k-1].from == d.From {
@@ -324,13 +360,13 @@ func (n *Flow) climb(kind uint8, d *machine.Datagram) {
 }
 
 // cadence gives the middle of a side's last intervals; 0 where there are too few.
-func (s *netcodeSide) cadence() time.Duration {
-	k := min(s.counted, netcodeIntervals)
+func (p *pace) cadence() time.Duration {
+	k := min(p.counted, netcodeIntervals)
 	if k < 8 {
 		return 0
 	}
 	v := make([]int64, k)
-	copy(v, s.intervals[:k])
+	copy(v, p.intervals[:k])
 	slices.Sort(v)
 	return time.Duration(v[k/2])
 }
@@ -341,16 +377,16 @@ func (n *Flow) Finish(out *machine.Effects) {
 		return
 	}
 	c, s := &n.Sides[n.client], &n.Sides[n.client.Other()]
-	if requests := c.Types[wire.NetcodeRequestType]; requests > 1 && s.packets == 0 && !c.met && c.passed == 0 {
-		out.Report(netcodeNoAnswer, n.client, machine.Certain, c.last, c.LastRef, c.firstRequestRef, float64(requests), c.last.Sub(c.firstRequestAt).Seconds())
+	if requests := c.Types[wire.NetcodeRequestType]; requests > 1 && s.packets == 0 && !c.counters.met && c.counters.passed == 0 {
+		out.Report(netcodeNoAnswer, n.client, machine.Certain, c.last, c.LastRef, c.request.ref, float64(requests), c.last.Sub(c.request.at).Seconds())
 	}
 	for i := range n.Sides {
 		gone, other := &n.Sides[i], &n.Sides[i^1]
-		if !n.Ended && gone.met && other.last.Sub(gone.last) >= netcodeSilence && other.heardSincePeer >= netcodeHeardLeast {
+		if !n.Ended && gone.counters.met && other.last.Sub(gone.last) >= netcodeSilence && other.heardSincePeer >= netcodeHeardLeast {
 			out.Report(netcodeTimeout, machine.Side(i), machine.Likely, other.last, other.LastRef, gone.LastRef, other.last.Sub(gone.last).Seconds())
 		}
 		if m := gone.Missing(); m > 0 {
-			out.Report(netcodeLoss, machine.Side(i), machine.Certain, gone.last, gone.LastRef, 0, float64(m), 100*float64(m)/float64(m+gone.distinct+gone.passed))
+			out.Report(netcodeLoss, machine.Side(i), machine.Certain, gone.last, gone.LastRef, 0, float64(m), 100*float64(m)/float64(m+gone.counters.distinct+gone.counters.passed))
 		}
 	}
 }
@@ -360,12 +396,12 @@ func (n *Flow) Clone() Flow {
 	c := *n
 	c.rungs = slices.Clone(n.rungs)
 	for i := range c.Sides {
-		c.Sides[i].seen = slices.Clone(n.Sides[i].seen)
+		c.Sides[i].counters.seen = slices.Clone(n.Sides[i].counters.seen)
 	}
 	return c
 }
 
 // Size gives the bytes of memory that it takes, about.
 func (n *Flow) Size() int {
-	return 1800 + (len(n.Sides[0].seen)+len(n.Sides[1].seen))*32 + len(n.rungs)*40
+	return 1800 + (len(n.Sides[0].counters.seen)+len(n.Sides[1].counters.seen))*32 + len(n.rungs)*40
 }

@@ -100,7 +100,7 @@ func (n *Netcode) Size() int { return n.flow.Size() }
 func (n *Flow) Summary(x machine.Side) machine.Summary {
 	s := &n.Sides[x]
 	return machine.Summary{
-		Packets: s.packets - s.copies, Bytes: s.bytes, Resends: s.copies, Missing: n.Sides[x.Other()].Missing(), Path: s.before,
+		Packets: s.packets - s.counters.copies, Bytes: s.bytes, Resends: s.counters.copies, Missing: n.Sides[x.Other()].Missing(), Path: s.counters.before,
 		NeverAcked: -1, Loss: -1, RTT: -1, WireRTT: -1,
 	}
 }
@@ -114,16 +114,16 @@ func (n *Flow) Inspect(x machine.Side, v *machine.View) {
 	gauge("netcode datagrams", float64(s.packets), "datagrams")
 	gauge("netcode bytes", float64(s.bytes), "bytes")
 	gauge("netcode missing at the tap", float64(s.Missing()), "datagrams")
-	if c := s.cadence(); c > 0 {
+	if c := s.pace.cadence(); c > 0 {
 		gauge("netcode cadence", machine.Milliseconds(c), "ms")
 	}
 	if d, ok := n.ladder(); ok {
 		gauge("netcode handshake", machine.Milliseconds(d), "ms")
 	}
 	if p := s.Types[wire.NetcodePayload]; p > 0 {
-		gauge("netcode payload datagram, least", float64(s.least), "bytes")
-		gauge("netcode payload datagram, mean", float64(s.payloadBytes)/float64(p), "bytes")
-		gauge("netcode payload datagram, most", float64(s.most), "bytes")
+		gauge("netcode payload datagram, least", float64(s.payloads.least), "bytes")
+		gauge("netcode payload datagram, mean", float64(s.payloads.bytes)/float64(p), "bytes")
+		gauge("netcode payload datagram, most", float64(s.payloads.most), "bytes")
 	}
 	if x != machine.A || len(n.rungs) == 0 {
 		return

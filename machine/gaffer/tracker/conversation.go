@@ -88,8 +88,8 @@ func (c *Conversation) Observe(d *machine.Datagram, out *machine.Effects) {
 	if !whole {
 		return
 	}
-	k := messages.Carrier{At: d.At, Ref: d.Ref, Sequence: p.Sequence, Sequence64: s.Unwrap(p.Sequence), Near: c.near(d.From), Datagrams: max(p.FragmentCount, 1)}
-	c.carry(s, &k, payload, out)
+	k := messages.Carrier{At: d.At, Ref: d.Ref, Sequence: p.Sequence, Sequence64: s.Unwrap(p.Sequence), Near: c.near(d.From), Datagrams: max(p.FragmentCount, 1), Payload: payload}
+	c.carry(s, &k, out)
 }
 
 func (c *Conversation) near(x machine.Side) bool {
@@ -113,7 +113,7 @@ func (c *Conversation) start(x machine.Side, p *wire.Packet) {
 }
 
 // carry enters what a packet carries.
-func (c *Conversation) carry(s *messages.Courier, k *messages.Carrier, payload []byte, out *machine.Effects) {
+func (c *Conversation) carry(s *messages.Courier, k *messages.Carrier, out *machine.Effects) {
 	if s.Parcels == nil {
 		return // no header of the side was seen yet: a fragment that is not its packet's first
 	}
@@ -122,9 +122,9 @@ func (c *Conversation) carry(s *messages.Courier, k *messages.Carrier, payload [
 		return // a copy
 	}
 	*box = messages.Parcel{Sequence: k.Sequence, Live: true, Reliable: box.Reliable[:0]}
-	section, err := c.section.Open(payload, 0)
+	section, err := c.section.Open(k.Payload, 0)
 	if err != nil {
-		c.malformed(s, k, payload, out)
+		c.malformed(s, k, out)
 		return
 	}
 	l := &s.Lanes[0]
@@ -134,16 +134,16 @@ func (c *Conversation) carry(s *messages.Courier, k *messages.Carrier, payload [
 	var m wire.Message
 	n := 0
 	for ; section.Next(&m); n++ {
-		l.Takes(m.ID, &m, k, c.section.Form, payload, box, out)
+		l.Takes(m.ID, &m, k, c.section.Form, box, out)
 	}
 	if c.section.Form == wire.MessagesSimple {
 		// Without a schema the ids are known all the same: they follow each other.
 		for ; n < section.Count; n++ {
-			l.Takes(section.Start+uint16(n), nil, k, c.section.Form, payload, box, out)
+			l.Takes(section.Start+uint16(n), nil, k, c.section.Form, box, out)
 		}
 	}
 	if section.Err() != nil {
-		c.malformed(s, k, payload, out)
+		c.malformed(s, k, out)
 	} else if section.Count > 0 && c.gapless(s.From) {
 		l.Watch(k, true, out)
 	}
@@ -159,8 +159,8 @@ func (c *Conversation) gapless(x machine.Side) bool {
 	return s.Near || s.Met && s.sent.complete()
 }
 
-func (c *Conversation) malformed(s *messages.Courier, k *messages.Carrier, payload []byte, out *machine.Effects) {
-	out.Report(messages.MalformedMessages, s.From, machine.Certain, k.At, k.Ref, 0, float64(len(payload)))
+func (c *Conversation) malformed(s *messages.Courier, k *messages.Carrier, out *machine.Effects) {
+	out.Report(messages.MalformedMessages, s.From, machine.Certain, k.At, k.Ref, 0, float64(len(k.Payload)))
 }
 
 // settle takes the packet tracker's new events to the messages.

@@ -149,7 +149,7 @@ func (y *Yojimbo) payload(d *machine.Datagram, plain []byte, out *machine.Effect
 	if !whole {
 		return
 	}
-	k := messages.Carrier{At: d.At, Ref: d.Ref, Sequence: y.inside.Sequence, Sequence64: s.Unwrap(y.inside.Sequence), Near: y.near(d.From), Datagrams: max(y.inside.FragmentCount, 1)}
+	k := messages.Carrier{At: d.At, Ref: d.Ref, Sequence: y.inside.Sequence, Sequence64: s.Unwrap(y.inside.Sequence), Near: y.near(d.From), Datagrams: max(y.inside.FragmentCount, 1), Payload: payload}
 	if y.sample != nil {
 		y.sample.Add(d.From, k.Sequence64, payload)
 		return
@@ -159,7 +159,7 @@ func (y *Yojimbo) payload(d *machine.Datagram, plain []byte, out *machine.Effect
 		out.Report(messages.MalformedConnection, d.From, machine.Certain, d.At, d.Ref, 0, float64(len(payload)))
 		return
 	}
-	s.Carry(y.layers.Connection, &k, &y.entry, payload, y.flow.Sides[d.From].Missing() == 0, out)
+	s.Carry(y.layers.Connection, &k, &y.entry, y.flow.Sides[d.From].Missing() == 0, out)
 }
 
 // pass hands on what the packet tracker found, and takes it to the messages.

@@ -147,7 +147,7 @@ func (s *Stream) submit(now machine.Instant, r srdp.Request, out *machine.Effect
 	s.frame = append(frame, s.bytes...)
 	s.counts.Packets++
 	out.Send(s.options.Proxy, machine.SendBytes, s.frame)
-	s.tell(now, machine.EventSent, e.ID, e.ID64, r.To, r.Flags, out)
+	s.tell(now, machine.Event{Kind: machine.EventSent, Sequence: uint32(e.ID), Sequence64: e.ID64, Peer: r.To, Channel: r.Flags}, out)
 	return nil
 }
 
@@ -181,12 +181,12 @@ func (s *Stream) take(now machine.Instant, b []byte, out *machine.Effects) {
 		e := s.sent.Find(pk.ID)
 		if !known || e == nil || e.Peer != from {
 			s.counts.AckedAgain++
-			s.tell(now, srdp.EventAckedAgain, pk.ID, wire.IDs.Unwrap(uint32(pk.ID), s.next64-1), from, 0, out)
+			s.tell(now, machine.Event{Kind: srdp.EventAckedAgain, Sequence: uint32(pk.ID), Sequence64: wire.IDs.Unwrap(uint32(pk.ID), s.next64-1), Peer: from}, out)
 			return
 		}
 		s.counts.Acked++
 		// The time includes the proxy's retries: it is no round trip's.
-		s.tell(now, machine.EventAcked, pk.ID, e.ID64, from, e.Flags, out)
+		s.tell(now, machine.Event{Kind: machine.EventAcked, Sequence: uint32(pk.ID), Sequence64: e.ID64, Peer: from, Channel: e.Flags}, out)
 		s.sent.Remove(e)
 		return
 	}
@@ -196,14 +196,14 @@ func (s *Stream) take(now machine.Instant, b []byte, out *machine.Effects) {
 		return
 	}
 	s.counts.Received++
-	s.tell(now, machine.EventReceived, pk.ID, int64(pk.ID), from, pk.Flags, out)
+	s.tell(now, machine.Event{Kind: machine.EventReceived, Sequence: uint32(pk.ID), Sequence64: int64(pk.ID), Peer: from, Channel: pk.Flags}, out)
 	out.Hand(machine.Delivery{From: from, Channel: pk.Flags, ID: uint64(pk.ID), Payload: b[pk.PayloadOffset:]})
 }
 
-func (s *Stream) tell(now machine.Instant, kind machine.EventKind, id uint16, id64 int64, peer machine.Peer, flags uint8, out *machine.Effects) {
-	out.Events = append(out.Events, machine.Event{
-		Kind: kind, Side: s.options.Side, Certainty: machine.Certain, At: now, Sequence: uint32(id), Sequence64: id64, RTT: -1, Peer: peer, Channel: flags,
-	})
+// tell appends an event, with what all events of the endpoint have.
+func (s *Stream) tell(now machine.Instant, event machine.Event, out *machine.Effects) {
+	event.Side, event.Certainty, event.At, event.RTT = s.options.Side, machine.Certain, now, -1
+	out.Events = append(out.Events, event)
 }
 
 // Deadline is never: the proxy has the timer.
