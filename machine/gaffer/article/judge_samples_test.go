@@ -1,4 +1,4 @@
-package gaffer_test
+package article_test
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ackscope/ackscope/internal/gaffertest"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/gaffer/article"
 	"github.com/ackscope/ackscope/machine/machinetest"
@@ -140,7 +141,7 @@ func TestSliceJudgeHonest(t *testing.T) {
 			if n.seed%2 == 0 {
 				apps[1] = nil
 			}
-			p := builtin(wire.ArticleSlices).WithProtocolID(0x11223344)
+			p := gaffertest.Builtin(wire.ArticleSlices).WithProtocolID(0x11223344)
 			n.honest(t, p, [2]string{style, style}, n.run(t, ends, apps), first == 0, fmt.Sprintf("seed %d, %s, %+v", n.seed, style, n.path))
 		}
 	}
@@ -149,7 +150,7 @@ func TestSliceJudgeHonest(t *testing.T) {
 // TestFragmentJudgeHonest: packets of all sizes both ways over bad networks.
 func TestFragmentJudgeHonest(t *testing.T) {
 	for _, n := range sampleNets(t) {
-		p := builtin(wire.ArticleFragments).WithProtocolID(0x55667788)
+		p := gaffertest.Builtin(wire.ArticleFragments).WithProtocolID(0x55667788)
 		var ends [2]machine.Endpoint
 		for i := range ends {
 			e, err := article.NewFragments(article.FragmentOptions{Profile: p, Side: machine.Side(i), First: uint32(n.seed%2) * 65500})
@@ -190,7 +191,7 @@ func TestConnectJudgeHonest(t *testing.T) {
 			}, nil}
 			m := n
 			m.seconds = 40
-			p := builtin(wire.ArticleConnect).WithProtocolID(0x12341651)
+			p := gaffertest.Builtin(wire.ArticleConnect).WithProtocolID(0x12341651)
 			m.honest(t, p, [2]string{style, style}, m.run(t, [2]machine.Endpoint{client, server}, apps), true, fmt.Sprintf("seed %d, %s, %+v", n.seed, style, n.path))
 		}
 	}

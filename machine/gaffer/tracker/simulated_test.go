@@ -1,4 +1,4 @@
-package gaffer_test
+package tracker_test
 
 import (
 	"flag"
@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ackscope/ackscope/internal/gaffertest"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/gaffer"
 	"github.com/ackscope/ackscope/machine/gaffer/endpoint"
@@ -66,7 +67,7 @@ type observed struct {
 
 func (c *conditions) run(t *testing.T, seed uint64) *observed {
 	t.Helper()
-	p := builtin(c.profile)
+	p := gaffertest.Builtin(c.profile)
 	w := sim.New(seed)
 	o := &observed{truth: w.Truth(), first: c.first, buffer: int64(p.SentBuffer)}
 	stop := machine.Instant(c.seconds) * machine.Instant(time.Second)
@@ -428,7 +429,7 @@ func TestTrackerAgainstTruth(t *testing.T) {
 // datagrams that come when they are stale, and a tracker that must find the
 // tap's place by itself.
 func TestTrackerSeeds(t *testing.T) {
-	seeds := uint64(seedsOf(120, 40))
+	seeds := uint64(gaffertest.Seeds(120, 40))
 	placed, misplaced, open, sure := map[string]int{}, 0, 0, 0
 	told := 0 // as certain, where applications refuse
 	for seed := range seeds {

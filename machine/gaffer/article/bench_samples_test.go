@@ -1,10 +1,11 @@
-package gaffer_test
+package article_test
 
 import (
 	"fmt"
 	"testing"
 	"time"
 
+	"github.com/ackscope/ackscope/internal/gaffertest"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/gaffer/article"
 	"github.com/ackscope/ackscope/sim"
@@ -14,7 +15,7 @@ import (
 // BenchmarkSampleJudge judges slices and acks, at the sender and away from it, in a
 // long flow: nothing is allocated for a packet.
 func BenchmarkSampleJudge(b *testing.B) {
-	p := builtin(wire.ArticleSlices).WithProtocolID(0x11223344)
+	p := gaffertest.Builtin(wire.ArticleSlices).WithProtocolID(0x11223344)
 	w := sim.New(1)
 	var hosts [2]*sim.Host
 	for i, name := range []string{"a", "b"} {

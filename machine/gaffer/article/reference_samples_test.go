@@ -1,13 +1,13 @@
-package gaffer_test
+package article_test
 
 import (
 	"bytes"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/ackscope/ackscope/internal/gaffertest"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/gaffer/article"
 	"github.com/ackscope/ackscope/machine/machinetest"
@@ -27,7 +27,7 @@ func script(j *sim.Journal, host int) (out []machinetest.Timed) {
 
 func newBlocks(t *testing.T, o article.BlockOptions) *article.Blocks {
 	t.Helper()
-	o.Profile = builtin(wire.ArticleSlices).WithProtocolID(0x11223344)
+	o.Profile = gaffertest.Builtin(wire.ArticleSlices).WithProtocolID(0x11223344)
 	b, err := article.NewBlocks(o)
 	if err != nil {
 		t.Fatal(err)
@@ -103,24 +103,21 @@ func TestBlocksSoak(t *testing.T) {
 // run of the series' sample: every slice and every ack must be its own.
 func TestBlocksInterop(t *testing.T) {
 	const run = "article-chunks-loss25"
-	lines := readLog(t, run)
+	lines := gaffertest.ReadLog(t, run)
 	for _, side := range []string{"client", "server"} {
-		paths, err := filepath.Glob(filepath.Join(pcaps, run+"."+side+".pcap*"))
-		if err != nil || len(paths) != 1 {
-			t.Fatal(paths, err)
-		}
-		for name, flow := range nearFlows(t, paths[0], lines) {
+		path := gaffertest.Capture(t, run, side)
+		for name, flow := range gaffertest.NearFlows(t, path, lines) {
 			b := newBlocks(t, article.BlockOptions{Every: 1, AckEvery: 1, AsSample: true})
-			p := builtin(wire.ArticleSlices).WithProtocolID(0x11223344)
+			p := gaffertest.Builtin(wire.ArticleSlices).WithProtocolID(0x11223344)
 			blocks := map[uint16][]byte{}
 			var packet wire.Packet
 			for i := range flow {
-				if x := flow[i]; x.own && p.Parse(x.bytes, len(x.bytes), &packet) == nil && packet.Kind == wire.KindSlice {
+				if x := flow[i]; x.Own && p.Parse(x.Bytes, len(x.Bytes), &packet) == nil && packet.Kind == wire.KindSlice {
 					size := 1024
 					if blocks[packet.Chunk] == nil {
 						blocks[packet.Chunk] = make([]byte, packet.SliceCount*size)
 					}
-					data := x.bytes[packet.PayloadOffset : packet.PayloadOffset+packet.PayloadLen]
+					data := x.Bytes[packet.PayloadOffset : packet.PayloadOffset+packet.PayloadLen]
 					copy(blocks[packet.Chunk][packet.SliceID*size:], data)
 					if packet.SliceID == packet.SliceCount-1 {
 						blocks[packet.Chunk] = blocks[packet.Chunk][:packet.SliceID*size+len(data)]
@@ -128,18 +125,18 @@ func TestBlocksInterop(t *testing.T) {
 				}
 			}
 			var out machine.Effects
-			var pending []passing
+			var pending []gaffertest.Passing
 			submitted, compared := uint16(0), 0
 			for _, x := range flow {
-				if !x.own {
+				if !x.Own {
 					pending = append(pending, x)
 					continue
 				}
-				if p.Parse(x.bytes, len(x.bytes), &packet) != nil {
-					t.Fatalf("%s: frame %d is no packet of the sample", name, x.frame)
+				if p.Parse(x.Bytes, len(x.Bytes), &packet) != nil {
+					t.Fatalf("%s: frame %d is no packet of the sample", name, x.Frame)
 				}
 				if packet.Kind == wire.KindSlice && packet.Chunk == submitted {
-					if err := b.Step(x.at, machine.Submit{Channel: article.ChannelBlock, Payload: blocks[submitted]}, &out); err != nil {
+					if err := b.Step(x.At, machine.Submit{Channel: article.ChannelBlock, Payload: blocks[submitted]}, &out); err != nil {
 						t.Fatal(err)
 					}
 					submitted++
@@ -148,20 +145,20 @@ func TestBlocksInterop(t *testing.T) {
 				for n := 0; ; n++ {
 					c := b.Clone()
 					out.Reset()
-					if err := c.Step(x.at, machine.Wake{}, &out); err != nil {
+					if err := c.Step(x.At, machine.Wake{}, &out); err != nil {
 						t.Fatal(err)
 					}
-					if len(out.Transmit) > 0 && bytes.Equal(out.Transmit[0].Bytes, x.bytes) {
+					if len(out.Transmit) > 0 && bytes.Equal(out.Transmit[0].Bytes, x.Bytes) {
 						b = c.(*article.Blocks)
 						pending = pending[n:]
 						compared++
 						break
 					}
 					if n == len(pending) {
-						t.Fatalf("%s: frame %d: %+v: nothing that arrived makes the reference send this", name, x.frame, packet)
+						t.Fatalf("%s: frame %d: %+v: nothing that arrived makes the reference send this", name, x.Frame, packet)
 					}
 					out.Reset()
-					if err := b.Step(x.at, machine.Arrive{Bytes: pending[n].bytes}, &out); err != nil {
+					if err := b.Step(x.At, machine.Arrive{Bytes: pending[n].Bytes}, &out); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -175,7 +172,7 @@ func TestBlocksInterop(t *testing.T) {
 
 func newConnection(t *testing.T, o article.ConnectOptions) *article.Connection {
 	t.Helper()
-	o.Profile = builtin(wire.ArticleConnect).WithProtocolID(0x12341651)
+	o.Profile = gaffertest.Builtin(wire.ArticleConnect).WithProtocolID(0x12341651)
 	c, err := article.NewConnection(o)
 	if err != nil {
 		t.Fatal(err)
@@ -281,25 +278,22 @@ func TestConnectionTimeout(t *testing.T) {
 // packets.
 func TestConnectionBytes(t *testing.T) {
 	const run = "article-connect"
-	lines := readLog(t, run)
-	paths, err := filepath.Glob(filepath.Join(pcaps, run+".client.pcap*"))
-	if err != nil || len(paths) != 1 {
-		t.Fatal(paths, err)
-	}
-	p := builtin(wire.ArticleConnect).WithProtocolID(0x12341651)
+	lines := gaffertest.ReadLog(t, run)
+	path := gaffertest.Capture(t, run, "client")
+	p := gaffertest.Builtin(wire.ArticleConnect).WithProtocolID(0x12341651)
 	kinds := map[wire.HandshakeKind]int{}
-	for name, flow := range nearFlows(t, paths[0], lines) {
+	for name, flow := range gaffertest.NearFlows(t, path, lines) {
 		for _, x := range flow {
 			var packet wire.Packet
-			if err := p.Parse(x.bytes, len(x.bytes), &packet); err != nil {
-				t.Fatalf("%s: frame %d: %v", name, x.frame, err)
+			if err := p.Parse(x.Bytes, len(x.Bytes), &packet); err != nil {
+				t.Fatalf("%s: frame %d: %v", name, x.Frame, err)
 			}
 			var padding []byte
 			if packet.Handshake == wire.ConnectRequest {
 				padding = make([]byte, wire.RequestPadding)
 			}
-			if got := p.Append(nil, &packet, padding); !bytes.Equal(got, x.bytes) {
-				t.Fatalf("%s: frame %d: % x, written again % x", name, x.frame, x.bytes, got)
+			if got := p.Append(nil, &packet, padding); !bytes.Equal(got, x.Bytes) {
+				t.Fatalf("%s: frame %d: % x, written again % x", name, x.Frame, x.Bytes, got)
 			}
 			kinds[packet.Handshake]++
 		}

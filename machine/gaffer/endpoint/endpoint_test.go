@@ -1,4 +1,4 @@
-package gaffer_test
+package endpoint_test
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ackscope/ackscope/internal/gaffertest"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/gaffer"
 	"github.com/ackscope/ackscope/machine/gaffer/endpoint"
@@ -83,7 +84,7 @@ type flying struct {
 
 func againstNaive(t *testing.T, profile string, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 77))
-	p := builtin(profile)
+	p := gaffertest.Builtin(profile)
 	var real [2]*endpoint.Endpoint
 	var model [2]*naive
 	for i := range real {
@@ -167,7 +168,7 @@ func againstNaive(t *testing.T, profile string, seed uint64) {
 // got; and that the remedy is one.
 func TestFalseAcks(t *testing.T) {
 	for _, stale := range []bool{true, false} {
-		p := builtin("article")
+		p := gaffertest.Builtin("article")
 		rules := *gaffer.RulesOf(p)
 		rules.NoStaleClear = stale
 		w := sim.New(5)
@@ -219,9 +220,9 @@ func TestFalseAcks(t *testing.T) {
 // endpoints do.
 func TestEndpointLaws(t *testing.T) {
 	for seed := range uint64(8) {
-		s := drawSoak(seed)
-		s.seconds = 2
-		journal, err := s.record(seed)
+		s := gaffertest.DrawSoak(seed)
+		s.Seconds = 2
+		journal, err := s.Record(seed)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -232,9 +233,9 @@ func TestEndpointLaws(t *testing.T) {
 					script = append(script, machinetest.Timed{At: e.At, In: e.In})
 				}
 			}
-			t.Run(fmt.Sprintf("seed %d side %d %s", seed, i, s.profile), func(t *testing.T) {
+			t.Run(fmt.Sprintf("seed %d side %d %s", seed, i, s.Profile), func(t *testing.T) {
 				machinetest.Endpoint(t, func() machine.Endpoint {
-					e, err := endpoint.New(s.endpoint(machine.Side(i)))
+					e, err := endpoint.New(s.Endpoint(machine.Side(i)))
 					if err != nil {
 						t.Fatal(err)
 					}

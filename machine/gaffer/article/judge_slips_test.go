@@ -1,9 +1,10 @@
-package gaffer_test
+package article_test
 
 import (
 	"testing"
 	"time"
 
+	"github.com/ackscope/ackscope/internal/gaffertest"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/gaffer/article"
 	"github.com/ackscope/ackscope/sim"
@@ -14,8 +15,8 @@ import (
 // diverges at the tap by the rule that it breaks, and its honest peer nowhere.
 func TestSampleSlips(t *testing.T) {
 	net := sampleNet{seed: 3, frame: 5 * time.Millisecond, seconds: 20, path: sim.Path{Delay: 60 * time.Millisecond, Jitter: 20 * time.Millisecond, Loss: 0.1}}
-	blocks := builtin(wire.ArticleSlices).WithProtocolID(0x11223344)
-	connect := builtin(wire.ArticleConnect).WithProtocolID(0x12341651)
+	blocks := gaffertest.Builtin(wire.ArticleSlices).WithProtocolID(0x11223344)
+	connect := gaffertest.Builtin(wire.ArticleConnect).WithProtocolID(0x12341651)
 	send := func(f *sim.Frame) {
 		if f.Rand.IntN(20) == 0 {
 			f.Do(machine.Submit{Channel: article.ChannelBlock, Payload: make([]byte, 1+f.Rand.IntN(20000))})
@@ -106,7 +107,7 @@ func TestSampleHostile(t *testing.T) {
 	}
 	for flow := range uint64(flows) {
 		rng := sim.Rand(flow, "hostile")
-		p := builtin([]string{wire.ArticleSlices, wire.ArticleSlices256, wire.ArticleFragments, wire.ArticleConnect}[flow%4]).WithProtocolID(7)
+		p := gaffertest.Builtin([]string{wire.ArticleSlices, wire.ArticleSlices256, wire.ArticleFragments, wire.ArticleConnect}[flow%4]).WithProtocolID(7)
 		j, err := article.NewJudge(p, machine.Facts{Vantage: machine.Vantage(rng.IntN(5))}, [2]string{"gaffer@article", "gaffer@article-sample"})
 		if err != nil {
 			t.Fatal(err)

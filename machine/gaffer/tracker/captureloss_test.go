@@ -1,10 +1,10 @@
-package gaffer_test
+package tracker_test
 
 import (
 	"math/rand/v2"
-	"path/filepath"
 	"testing"
 
+	"github.com/ackscope/ackscope/internal/gaffertest"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/gaffer/tracker"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
@@ -15,19 +15,16 @@ import (
 // says may be told as certain and be denied by that side's own log.
 func TestCaptureLossHidesNoLie(t *testing.T) {
 	const run = "plain-le-stalebug-loss98"
-	lines := readLog(t, run)
+	lines := gaffertest.ReadLog(t, run)
 	for side, far := range map[string]string{"client": "server", "server": "client"} {
-		paths, err := filepath.Glob(filepath.Join(pcaps, run+"."+side+".pcap*"))
-		if err != nil || len(paths) != 1 {
-			t.Fatalf("%v %v", paths, err)
-		}
+		path := gaffertest.Capture(t, run, side)
 		came := map[uint32]bool{}
 		for _, l := range lines {
 			if l.Endpoint == far && l.Event == "received" {
 				came[l.Seq] = true
 			}
 		}
-		for name, flow := range nearFlows(t, paths[0], lines) {
+		for name, flow := range gaffertest.NearFlows(t, path, lines) {
 			certain := 0
 			for seed := range uint64(20) {
 				rng := rand.New(rand.NewPCG(seed, 3))
@@ -36,13 +33,13 @@ func TestCaptureLossHidesNoLie(t *testing.T) {
 				for _, p := range flow {
 					if rng.Float64() >= share {
 						from := machine.A
-						if !p.own {
+						if !p.Own {
 							from = machine.B
 						}
-						left = append(left, machine.Datagram{At: p.at, Ref: machine.MakeRef(0, p.frame), From: from, Bytes: p.bytes, Length: len(p.bytes) + p.cut})
+						left = append(left, machine.Datagram{At: p.At, Ref: machine.MakeRef(0, p.Frame), From: from, Bytes: p.Bytes, Length: len(p.Bytes) + p.Cut})
 					}
 				}
-				events := trackTwice(profileOf(run), left)
+				events := trackTwice(gaffertest.ProfileOf(run), left)
 				for _, e := range events {
 					if e.Side == machine.B && e.Kind == machine.EventReceived && e.Certainty == machine.Certain {
 						if certain++; !came[e.Sequence] {

@@ -1,12 +1,12 @@
-package gaffer_test
+package article_test
 
 import (
 	"bytes"
 	"fmt"
-	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/ackscope/ackscope/internal/gaffertest"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/gaffer/article"
 	"github.com/ackscope/ackscope/machine/machinetest"
@@ -16,7 +16,7 @@ import (
 
 // fragmentsProfile is that of the recorded runs of the series' sample.
 func fragmentsProfile() *wire.Profile {
-	return builtin(wire.ArticleFragments).WithProtocolID(0x55667788)
+	return gaffertest.Builtin(wire.ArticleFragments).WithProtocolID(0x55667788)
 }
 
 func newFragments(t *testing.T, o article.FragmentOptions) *article.Fragments {
@@ -238,15 +238,12 @@ type packetBody struct {
 func TestFragmentsInterop(t *testing.T) {
 	p := fragmentsProfile()
 	for _, run := range []string{"article-fragments-clean", "article-fragments-loss5"} {
-		lines := readLog(t, run)
+		lines := gaffertest.ReadLog(t, run)
 		sent := map[string]map[uint32]packetBody{}
-		flows := map[string][]passing{}
+		flows := map[string][]gaffertest.Passing{}
 		for _, side := range []string{"client", "server"} {
-			paths, err := filepath.Glob(filepath.Join(pcaps, run+"."+side+".pcap*"))
-			if err != nil || len(paths) != 1 {
-				t.Fatal(paths, err)
-			}
-			near := nearFlows(t, paths[0], lines)
+			path := gaffertest.Capture(t, run, side)
+			near := gaffertest.NearFlows(t, path, lines)
 			if len(near) != 1 {
 				t.Fatalf("%s at the %s: %d flows, expected 1", run, side, len(near))
 			}
@@ -261,23 +258,23 @@ func TestFragmentsInterop(t *testing.T) {
 			want := logged(lines, side, "received")
 			got, joined := 0, 0
 			for _, x := range flows[side] {
-				if x.own {
+				if x.Own {
 					continue
 				}
 				var out machine.Effects
-				if err := e.Step(x.at, machine.Arrive{Bytes: x.bytes}, &out); err != nil {
-					t.Fatalf("%s: frame %d: %v", name, x.frame, err)
+				if err := e.Step(x.At, machine.Arrive{Bytes: x.Bytes}, &out); err != nil {
+					t.Fatalf("%s: frame %d: %v", name, x.Frame, err)
 				}
 				for _, d := range out.Deliver {
 					if got >= len(want) {
-						t.Fatalf("%s: frame %d: packet %d delivered, the log has no more", name, x.frame, d.ID)
+						t.Fatalf("%s: frame %d: packet %d delivered, the log has no more", name, x.Frame, d.ID)
 					}
 					again := p.Append(nil, &wire.Packet{Type: d.Type, Sequence: uint32(d.ID)}, d.Payload)
 					if l := want[got]; uint32(d.ID) != l.Seq || len(again) != l.Bytes {
-						t.Fatalf("%s: frame %d: packet %d of %d bytes delivered, the log has packet %d of %d", name, x.frame, d.ID, len(again), l.Seq, l.Bytes)
+						t.Fatalf("%s: frame %d: packet %d of %d bytes delivered, the log has packet %d of %d", name, x.Frame, d.ID, len(again), l.Seq, l.Bytes)
 					}
 					if s := sent[peer][uint32(d.ID)]; s.kind != d.Type || !bytes.Equal(s.bytes, d.Payload) {
-						t.Fatalf("%s: frame %d: packet %d is not what the %s sent", name, x.frame, d.ID, peer)
+						t.Fatalf("%s: frame %d: packet %d is not what the %s sent", name, x.Frame, d.ID, peer)
 					}
 					if len(again) > 1024 {
 						joined++
@@ -293,7 +290,7 @@ func TestFragmentsInterop(t *testing.T) {
 }
 
 // logged gives an endpoint's lines of one event.
-func logged(lines []logLine, side, event string) (out []logLine) {
+func logged(lines []gaffertest.LogLine, side, event string) (out []gaffertest.LogLine) {
 	for _, l := range lines {
 		if l.Endpoint == side && l.Event == event {
 			out = append(out, l)
@@ -305,53 +302,53 @@ func logged(lines []logLine, side, event string) (out []logLine) {
 // resend has a reference send the packets that the endpoint at the tap sent,
 // holds the datagrams against each other and the packets against the log, and
 // gives the bodies by sequence.
-func resend(t *testing.T, name string, flow []passing, want []logLine) map[uint32]packetBody {
+func resend(t *testing.T, name string, flow []gaffertest.Passing, want []gaffertest.LogLine) map[uint32]packetBody {
 	t.Helper()
 	p := fragmentsProfile()
 	e := newFragments(t, article.FragmentOptions{})
 	bodies := map[uint32]packetBody{}
-	var own []passing
+	var own []gaffertest.Passing
 	for _, x := range flow {
-		if x.own {
+		if x.Own {
 			own = append(own, x)
 		}
 	}
 	for i := 0; i < len(own); {
 		first := own[i]
-		datagrams, packet := 1, first.bytes
+		datagrams, packet := 1, first.Bytes
 		var pk wire.Packet
-		if err := p.Parse(first.bytes, len(first.bytes), &pk); err != nil {
-			t.Fatalf("%s: frame %d: %v", name, first.frame, err)
+		if err := p.Parse(first.Bytes, len(first.Bytes), &pk); err != nil {
+			t.Fatalf("%s: frame %d: %v", name, first.Frame, err)
 		}
 		if pk.Kind == wire.KindFragment {
 			datagrams, packet = pk.FragmentCount, nil
 			if i+datagrams > len(own) {
-				t.Fatalf("%s: frame %d: %d fragments, the capture ends after %d", name, first.frame, datagrams, len(own)-i)
+				t.Fatalf("%s: frame %d: %d fragments, the capture ends after %d", name, first.Frame, datagrams, len(own)-i)
 			}
 			for _, x := range own[i : i+datagrams] {
-				packet = append(packet, x.bytes[9:]...)
+				packet = append(packet, x.Bytes[9:]...)
 			}
 			if err := p.Parse(packet, len(packet), &pk); err != nil {
-				t.Fatalf("%s: frame %d and on: %v", name, first.frame, err)
+				t.Fatalf("%s: frame %d and on: %v", name, first.Frame, err)
 			}
 		}
 		n := len(bodies)
 		if n >= len(want) || want[n].Seq != pk.Sequence || want[n].Bytes != len(packet) {
-			t.Fatalf("%s: frame %d: packet %d of %d bytes is not the log's number %d", name, first.frame, pk.Sequence, len(packet), n)
+			t.Fatalf("%s: frame %d: packet %d of %d bytes is not the log's number %d", name, first.Frame, pk.Sequence, len(packet), n)
 		}
 		b := bytes.Clone(packet[pk.PayloadOffset : pk.PayloadOffset+pk.PayloadLen])
 		b[0] &^= 3 // the packet type
 		bodies[pk.Sequence] = packetBody{pk.Type, b}
 		var out machine.Effects
-		if err := e.Step(first.at, machine.Submit{Channel: article.ChannelFragments, Type: pk.Type, Payload: b}, &out); err != nil {
-			t.Fatalf("%s: frame %d: %v", name, first.frame, err)
+		if err := e.Step(first.At, machine.Submit{Channel: article.ChannelFragments, Type: pk.Type, Payload: b}, &out); err != nil {
+			t.Fatalf("%s: frame %d: %v", name, first.Frame, err)
 		}
 		if len(out.Transmit) != datagrams {
-			t.Fatalf("%s: frame %d: %d datagrams, the reference sends %d", name, first.frame, datagrams, len(out.Transmit))
+			t.Fatalf("%s: frame %d: %d datagrams, the reference sends %d", name, first.Frame, datagrams, len(out.Transmit))
 		}
 		for k, x := range out.Transmit {
-			if !bytes.Equal(x.Bytes, own[i+k].bytes) {
-				t.Fatalf("%s: frame %d: % x, the reference sends % x", name, own[i+k].frame, own[i+k].bytes, x.Bytes)
+			if !bytes.Equal(x.Bytes, own[i+k].Bytes) {
+				t.Fatalf("%s: frame %d: % x, the reference sends % x", name, own[i+k].Frame, own[i+k].Bytes, x.Bytes)
 			}
 		}
 		i += datagrams

@@ -1,4 +1,4 @@
-package gaffer_test
+package endpoint_test
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ackscope/ackscope/internal/gaffertest"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/gaffer"
 	"github.com/ackscope/ackscope/machine/gaffer/endpoint"
@@ -16,21 +17,18 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// tiny is a game of one type of message, 8 bits wide; three has messages of 96
-// bits, of 7, and of 5 and as many times 11 as those say.
-var (
-	tiny  = schemaOf(`{messages: {0: {name: Byte, fields: [{name: v, type: bits, bits: 8}]}}}`)
-	three = schemaOf(`
+// three is a game of three types of messages: of 96 bits, of 7, and of 5 and as
+// many times 11 as those say.
+var three = gaffertest.Schema(`
 messages:
   0: {name: Wide, fields: [{name: v, type: array, count: 3, item: {type: bits, bits: 32}}]}
   1: {name: Seven, fields: [{name: v, type: bits, bits: 7}]}
   2: {name: Many, fields: [{name: v, type: array, min: 0, max: 31, item: {type: bits, bits: 11}}]}
 `)
-)
 
 func talking(t *testing.T, form wire.MessageForm, types *schema.Schema, m messages.Options) *endpoint.Endpoint {
 	t.Helper()
-	p := builtin("article")
+	p := gaffertest.Builtin("article")
 	p.Messages = wire.MessageSection{Form: form, Types: len(types.Messages), MaxPerPacket: 4, Bodies: types}
 	if err := p.Validate(); err != nil {
 		t.Fatal(err)
@@ -91,7 +89,7 @@ func TestMessageBytes(t *testing.T) {
 	if fmt.Sprintf("%x", got) != fmt.Sprintf("%x", want) {
 		t.Errorf("by id: %x, expected %x", got, want)
 	}
-	simple := talking(t, wire.MessagesSimple, tiny, messages.Options{FirstID: 7})
+	simple := talking(t, wire.MessagesSimple, gaffertest.Tiny, messages.Options{FirstID: 7})
 	say(t, simple, 0xaa)
 	say(t, simple, 0xbb)
 	got, _ = do(t, simple, 0, machine.Submit{})
@@ -119,7 +117,7 @@ func TestResendTimes(t *testing.T) {
 		{"backoff", messages.Resend{Policy: messages.ResendBackoff, After: 50 * ms, Times: 2, Most: 200 * ms}, "0 50 150 350 550"},
 		{"rtt unknown", messages.Resend{Policy: messages.ResendRTT, After: 120 * ms, Times: 2}, "0 120 240 360 480"},
 	} {
-		e := talking(t, wire.MessagesByID, tiny, messages.Options{Resend: c.resend})
+		e := talking(t, wire.MessagesByID, gaffertest.Tiny, messages.Options{Resend: c.resend})
 		say(t, e, 1)
 		var sent []string
 		for at := 0 * ms; at < 600*ms; at += 10 * ms {
@@ -132,8 +130,8 @@ func TestResendTimes(t *testing.T) {
 		}
 	}
 	// A round trip of 40 ms makes 2.5 of them 100 ms.
-	a := talking(t, wire.MessagesByID, tiny, messages.Options{Resend: messages.Resend{Policy: messages.ResendRTT, After: time.Second, Times: 2.5}})
-	b := talking(t, wire.MessagesByID, tiny, messages.Options{})
+	a := talking(t, wire.MessagesByID, gaffertest.Tiny, messages.Options{Resend: messages.Resend{Policy: messages.ResendRTT, After: time.Second, Times: 2.5}})
+	b := talking(t, wire.MessagesByID, gaffertest.Tiny, messages.Options{})
 	d, _ := do(t, a, 0, machine.Submit{})
 	do(t, b, 20*ms, machine.Arrive{Bytes: d})
 	d, _ = do(t, b, 20*ms, machine.Submit{})
@@ -153,7 +151,7 @@ func TestResendTimes(t *testing.T) {
 // TestWindowRule: never an id at or beyond the oldest unacked one plus the
 // receiver's buffer.
 func TestWindowRule(t *testing.T) {
-	e := talking(t, wire.MessagesByID, tiny, messages.Options{ReceiveBuffer: 6, Resend: messages.Resend{After: time.Hour}})
+	e := talking(t, wire.MessagesByID, gaffertest.Tiny, messages.Options{ReceiveBuffer: 6, Resend: messages.Resend{After: time.Hour}})
 	for i := range 10 {
 		say(t, e, byte(i))
 	}
@@ -166,12 +164,12 @@ func TestWindowRule(t *testing.T) {
 		t.Errorf("sent %v without an ack, expected 0 to 5", got)
 	}
 	// Packet 1 carried 4 and 5: its ack does not move the oldest. Packet 0 does.
-	ack := builtin("article").Append(nil, &wire.Packet{Header: wire.Header{Ack: 1, AckBits: 2 >> 1}}, []byte{0})
+	ack := gaffertest.Builtin("article").Append(nil, &wire.Packet{Header: wire.Header{Ack: 1, AckBits: 2 >> 1}}, []byte{0})
 	do(t, e, 0, machine.Arrive{Bytes: ack})
 	if d, _ := do(t, e, 0, machine.Submit{}); len(ids(d)) != 0 {
 		t.Errorf("sent %v while 0 is unacked", ids(d))
 	}
-	ack = builtin("article").Append(nil, &wire.Packet{Sequence: 1, Header: wire.Header{Ack: 1, AckBits: 3}}, []byte{0})
+	ack = gaffertest.Builtin("article").Append(nil, &wire.Packet{Sequence: 1, Header: wire.Header{Ack: 1, AckBits: 3}}, []byte{0})
 	do(t, e, 0, machine.Arrive{Bytes: ack})
 	if d, _ := do(t, e, 0, machine.Submit{}); fmt.Sprint(ids(d)) != "[6 7 8 9]" {
 		t.Errorf("sent %v once 0 to 5 are acked, expected 6 to 9", ids(d))
@@ -181,8 +179,8 @@ func TestWindowRule(t *testing.T) {
 // TestNoWindow shows what the rule is for: without it the receiver drops what it
 // cannot buffer, its packet is acked all the same, and the message never comes.
 func TestNoWindow(t *testing.T) {
-	a := talking(t, wire.MessagesByID, tiny, messages.Options{ReceiveBuffer: 4, NoWindow: true, Resend: messages.Resend{After: 50 * time.Millisecond}})
-	b := talking(t, wire.MessagesByID, tiny, messages.Options{ReceiveBuffer: 4})
+	a := talking(t, wire.MessagesByID, gaffertest.Tiny, messages.Options{ReceiveBuffer: 4, NoWindow: true, Resend: messages.Resend{After: 50 * time.Millisecond}})
+	b := talking(t, wire.MessagesByID, gaffertest.Tiny, messages.Options{ReceiveBuffer: 4})
 	for i := range 8 {
 		say(t, a, byte(i))
 	}
@@ -205,7 +203,7 @@ func TestNoWindow(t *testing.T) {
 
 // TestMalformedMessages: such a packet is discarded whole, and so never acked.
 func TestMalformedMessages(t *testing.T) {
-	p := builtin("article")
+	p := gaffertest.Builtin("article")
 	for name, section := range map[string][]byte{
 		"type 3 of 3":        {1 | 3<<3&0xf8, 0, 3 << 3, 0},
 		"count 5 of 4":       {5, 0, 0, 0},

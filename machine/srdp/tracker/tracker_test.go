@@ -1,4 +1,4 @@
-package srdp_test
+package tracker_test
 
 import (
 	"fmt"

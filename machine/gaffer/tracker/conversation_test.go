@@ -1,4 +1,4 @@
-package gaffer_test
+package tracker_test
 
 import (
 	"bytes"
@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ackscope/ackscope/internal/gaffertest"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/gaffer/messages"
 	"github.com/ackscope/ackscope/machine/gaffer/tracker"
@@ -28,28 +29,28 @@ type spoken struct {
 // conversation is a simulated flow with messages, its truth, and what passed a tap.
 type conversation struct {
 	profile *wire.Profile
-	soak    soak
+	soak    gaffertest.Soak
 	sides   [2][]*spoken // by id
 	seen    []machine.Datagram
 }
 
-func converse(t *testing.T, seed uint64, tap float64, adjust func(*soak)) *conversation {
+func converse(t *testing.T, seed uint64, tap float64, adjust func(*gaffertest.Soak)) *conversation {
 	t.Helper()
-	s := drawSoak(seed)
-	for n := seed; s.messages == 0; n += 1 << 20 {
-		s = drawSoak(n)
+	s := gaffertest.DrawSoak(seed)
+	for n := seed; s.Messages == 0; n += 1 << 20 {
+		s = gaffertest.DrawSoak(n)
 	}
-	s.options.First = 0
-	s.options.Messages.FirstID = 0
+	s.Options.First = 0
+	s.Options.Messages.FirstID = 0
 	if adjust != nil {
 		adjust(&s)
 	}
-	tally := newTally()
-	w, err := s.build(seed, tally)
+	tally := gaffertest.NewTally()
+	w, err := s.Build(seed, tally)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := s.endpoint(machine.A)
+	o := s.Endpoint(machine.A)
 	c := &conversation{profile: o.Profile, soak: s}
 	carried := [2]map[int64][]int64{{}, {}} // packet: ids
 	w.Watch(func(step *sim.Step) {
@@ -103,7 +104,7 @@ func converse(t *testing.T, seed uint64, tap float64, adjust func(*soak)) *conve
 			}
 		}
 	})
-	link := s.link
+	link := s.Link
 	link.Tap(tap, func(x sim.Tapped) {
 		c.seen = append(c.seen, machine.Datagram{
 			At: x.At, Ref: machine.MakeRef(0, uint64(len(c.seen)+1)), From: machine.Side(x.From.Index), Bytes: x.Bytes, Length: len(x.Bytes),
@@ -112,8 +113,8 @@ func converse(t *testing.T, seed uint64, tap float64, adjust func(*soak)) *conve
 	if err := w.Run(machine.Instant(8 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	if tally.problem != nil {
-		t.Fatal(tally.problem)
+	if tally.Problem != nil {
+		t.Fatal(tally.Problem)
 	}
 	return c
 }
@@ -175,7 +176,15 @@ func TestMessagesAgainstTruth(t *testing.T) {
 					continue
 				}
 				m, is := have[side][int64(id)]
-				c.holdMessage(t, name, machine.Side(side), int64(id), truth, m, is, tap)
+				from := machine.Side(side)
+				who := fmt.Sprintf("%s: message %d of %s", name, id, from)
+				switch {
+				case is:
+					c.holdMessage(t, who, truth, &m, tap.Near(from), tap.Near(from.Other()))
+				case tap.Near(from):
+					t.Errorf("%s is not told", who)
+				default: // all that carried it was lost before the tap
+				}
 				total++
 				if m.Delivered == machine.Yes {
 					delivered++
@@ -200,16 +209,9 @@ func TestMessagesAgainstTruth(t *testing.T) {
 	}
 }
 
-func (c *conversation) holdMessage(t *testing.T, name string, from machine.Side, id int64, truth *spoken, m machine.Message, is bool, tap machine.Vantage) {
+// holdMessage holds what is told of a message against what was true of it.
+func (c *conversation) holdMessage(t *testing.T, who string, truth *spoken, m *machine.Message, senderNear, receiverNear bool) {
 	t.Helper()
-	who := fmt.Sprintf("%s: message %d of %s", name, id, from)
-	senderNear, receiverNear := tap.Near(from), tap.Near(from.Other())
-	if !is {
-		if senderNear {
-			t.Errorf("%s is not told", who)
-		}
-		return // all that carried it was lost before the tap
-	}
 	if m.Attempts > len(truth.packets) || senderNear && m.Attempts != len(truth.packets) {
 		t.Errorf("%s: %d packets carried it, expected %d", who, m.Attempts, len(truth.packets))
 	}
@@ -223,14 +225,14 @@ func (c *conversation) holdMessage(t *testing.T, name string, from machine.Side,
 	if m.Delivered == machine.Yes && truth.delivered != 0 {
 		var r bits.Reader
 		r.Reset(m.Body, int(m.BodyBit))
-		got, err := talkSchema.Read(m.Type, &r)
+		got, err := gaffertest.Talk.Read(m.Type, &r)
 		want := bits.NewReader(truth.body)
-		expected, err2 := talkSchema.Read(truth.kind, &want)
+		expected, err2 := gaffertest.Talk.Read(truth.kind, &want)
 		if err != nil || err2 != nil || fmt.Sprint(got) != fmt.Sprint(expected) {
 			t.Errorf("%s: body %v (%v), expected %v (%v)", who, got, err, expected, err2)
 		}
 	}
-	frame := c.soak.frame + c.soak.frame/8
+	frame := c.soak.Frame + c.soak.Frame/8
 	if receiverNear && truth.delivered != 0 {
 		// At the tap every delivery shows but the last ones, which no header covers.
 		switch {
@@ -242,7 +244,7 @@ func (c *conversation) holdMessage(t *testing.T, name string, from machine.Side,
 		if off := m.Wait - truth.delivered.Sub(truth.arrived); off < -frame || off > frame {
 			t.Errorf("%s waited %v, expected %v within a frame", who, m.Wait, truth.delivered.Sub(truth.arrived))
 		}
-		if m.Wait > frame && (m.BlockedBy < 0 || m.BlockedBy >= id) {
+		if m.Wait > frame && (m.BlockedBy < 0 || m.BlockedBy >= m.ID) {
 			t.Errorf("%s waited %v for message %d, expected an earlier one", who, m.Wait, m.BlockedBy)
 		}
 	}
@@ -258,24 +260,24 @@ func (c *conversation) holdMessage(t *testing.T, name string, from machine.Side,
 func TestMessageFindings(t *testing.T) {
 	for _, c := range []struct {
 		rule   string
-		adjust func(*soak)
+		adjust func(*gaffertest.Soak)
 	}{
-		{"message-beyond-window", func(s *soak) {
-			s.options.Messages.NoWindow = true
-			s.options.Messages.SendBuffer, s.options.Messages.ReceiveBuffer = 256, 8
-			s.path.Loss = 0.3
+		{"message-beyond-window", func(s *gaffertest.Soak) {
+			s.Options.Messages.NoWindow = true
+			s.Options.Messages.SendBuffer, s.Options.Messages.ReceiveBuffer = 256, 8
+			s.Path.Loss = 0.3
 		}},
-		{"message-resent-early", func(s *soak) {
-			s.options.Messages.Resend = messages.Resend{After: time.Millisecond}
-			s.frame = time.Second / 60
+		{"message-resent-early", func(s *gaffertest.Soak) {
+			s.Options.Messages.Resend = messages.Resend{After: time.Millisecond}
+			s.Frame = time.Second / 60
 		}},
-		{"head-of-line-blocking", func(s *soak) { s.path.Loss = 0.3 }},
+		{"head-of-line-blocking", func(s *gaffertest.Soak) { s.Path.Loss = 0.3 }},
 	} {
 		for seed := range uint64(6) {
-			conv := converse(t, 500+seed, 0, func(s *soak) {
-				s.form, s.messages = wire.MessagesByID, 200
-				s.path = sim.Path{Delay: 40 * time.Millisecond}
-				s.options.Messages.Resend = messages.Resend{}
+			conv := converse(t, 500+seed, 0, func(s *gaffertest.Soak) {
+				s.Form, s.Messages = wire.MessagesByID, 200
+				s.Path = sim.Path{Delay: 40 * time.Millisecond}
+				s.Options.Messages.Resend = messages.Resend{}
 				c.adjust(s)
 			})
 			if _, rules := conv.follow(machine.VantageA); rules[c.rule] == 0 {
@@ -287,8 +289,8 @@ func TestMessageFindings(t *testing.T) {
 
 // TestStuckMessage: an id that its sender passes over for ever.
 func TestStuckMessage(t *testing.T) {
-	p := builtin("article")
-	p.Messages = wire.MessageSection{Form: wire.MessagesByID, Types: 1, MaxPerPacket: 4, Bodies: tiny}
+	p := gaffertest.Builtin("article")
+	p.Messages = wire.MessageSection{Form: wire.MessagesByID, Types: 1, MaxPerPacket: 4, Bodies: gaffertest.Tiny}
 	if err := p.Validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -330,7 +332,7 @@ func TestConversationLaws(t *testing.T) {
 // TestConversationQuiet: where nobody asks for events, messages and findings
 // are told all the same, and no event is.
 func TestConversationQuiet(t *testing.T) {
-	c := converse(t, 3, 0, func(s *soak) { s.path.Loss = 0.2 })
+	c := converse(t, 3, 0, func(s *gaffertest.Soak) { s.Path.Loss = 0.2 })
 	told, _ := c.follow(machine.VantageA)
 	tr := tracker.NewConversation(c.profile, machine.Facts{Vantage: machine.VantageA, VantageReason: "told"})
 	out := machine.Effects{NoEvents: true}

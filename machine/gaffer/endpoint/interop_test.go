@@ -1,158 +1,18 @@
-package gaffer_test
+package endpoint_test
 
 import (
-	"bufio"
 	"bytes"
-	"compress/gzip"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
 	"math"
-	"net/netip"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/internal/gaffertest"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/gaffer"
 	"github.com/ackscope/ackscope/machine/gaffer/endpoint"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
-
-const pcaps = "../../testdata/pcaps"
-
-// logLine is one line of a truth file, as far as these tests read it.
-type logLine struct {
-	T        float64 `json:"t"`
-	LT       float64 `json:"lt"` // the time that the library was told
-	Endpoint string  `json:"endpoint"`
-	Conn     int     `json:"conn"`
-	Event    string  `json:"event"`
-	Seq      uint32  `json:"seq"`
-	Bytes    int     `json:"bytes"`
-
-	ClientAddr  string   `json:"client_addr"`
-	ClientPorts []uint16 `json:"client_ports"`
-	ServerAddr  string   `json:"server_addr"`
-	ServerPort  uint16   `json:"server_port"`
-	Addr        string   `json:"addr"`
-	Port        uint16   `json:"port"`
-
-	RTTSample       float64 `json:"rtt_ms"`
-	RTT             float64 `json:"rtt"`
-	RTTMin          float64 `json:"rtt_min"`
-	RTTMax          float64 `json:"rtt_max"`
-	RTTAvg          float64 `json:"rtt_avg"`
-	JitterMean      float64 `json:"jitter_avg_vs_min"`
-	JitterMost      float64 `json:"jitter_max_vs_min"`
-	JitterDeviation float64 `json:"jitter_stddev_vs_avg"`
-	Loss            float64 `json:"packet_loss"`
-	SentKbps        float64 `json:"sent_kbps"`
-	AckedKbps       float64 `json:"acked_kbps"`
-}
-
-func readLog(t *testing.T, run string) (lines []logLine) {
-	t.Helper()
-	f, err := os.Open(filepath.Join(pcaps, run+".truth.jsonl.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := bufio.NewScanner(z)
-	s.Buffer(nil, 1<<20)
-	for s.Scan() {
-		var l logLine
-		if err := json.Unmarshal(s.Bytes(), &l); err != nil {
-			t.Fatal(err)
-		}
-		lines = append(lines, l)
-	}
-	if err := s.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return lines
-}
-
-// passing is one datagram between an endpoint of the run and its peer.
-type passing struct {
-	at    machine.Instant
-	frame uint64
-	own   bool // the endpoint sent it
-	bytes []byte
-	cut   int // bytes that a snap length took
-}
-
-// nearFlows gives the flows of a capture by the endpoint at the tap.
-func nearFlows(t *testing.T, path string, lines []logLine) map[string][]passing {
-	t.Helper()
-	near := map[netip.AddrPort]bool{}
-	for _, l := range lines {
-		if l.Event != "scenario" {
-			continue
-		}
-		client := strings.Contains(path, ".client.")
-		loopback := strings.Contains(path, "loopback")
-		if client || loopback {
-			for _, p := range l.ClientPorts {
-				near[netip.AddrPortFrom(netip.MustParseAddr(l.ClientAddr), p)] = true
-			}
-		}
-		if !client || loopback {
-			near[netip.AddrPortFrom(netip.MustParseAddr(l.ServerAddr), l.ServerPort)] = true
-		}
-	}
-	in, err := capture.Open([]string{path}, capture.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer in.Close()
-	flows := map[string][]passing{}
-	decoder := capture.NewDecoder(capture.DecodeOptions{})
-	var f capture.Frame
-	var p capture.Packet
-	for {
-		if err := in.Next(&f); errors.Is(err, io.EOF) {
-			return flows
-		} else if err != nil {
-			var cut *capture.CutError
-			if errors.As(err, &cut) {
-				return flows
-			}
-			t.Fatal(err)
-		}
-		decoder.Decode(&f, &p)
-		if p.Transport != capture.UDP || !near[p.Src] && !near[p.Dst] {
-			continue
-		}
-		own := near[p.Src]
-		name := fmt.Sprintf("%s with %s", p.Src, p.Dst)
-		if !own {
-			name = fmt.Sprintf("%s with %s", p.Dst, p.Src)
-		}
-		flows[name] = append(flows[name], passing{f.At, f.Ref.Frame(), own, bytes.Clone(p.Payload), p.Length - len(p.Payload)})
-	}
-}
-
-func profileOf(run string) *wire.Profile {
-	switch prefix, _, _ := strings.Cut(run, "-"); {
-	case strings.HasPrefix(run, "plain-le"):
-		return builtin(wire.Article)
-	case strings.HasPrefix(run, "plain-be"):
-		return builtin(wire.ArticleBE)
-	case prefix == "crc32":
-		return builtin(wire.ArticleCRC32).WithProtocolID(0x12345678)
-	case prefix == "oldreliable":
-		return builtin(wire.Reliable2017)
-	}
-	return builtin(wire.Reliable)
-}
 
 // TestInterop feeds a reference what a real endpoint received and has it send
 // what that one sent: every datagram must be the same, byte for byte, acks
@@ -161,12 +21,8 @@ func profileOf(run string) *wire.Profile {
 // own packet as much of it is read as makes the header come out right: if
 // nothing does, the reference differs.
 func TestInterop(t *testing.T) {
-	paths, err := filepath.Glob(filepath.Join(pcaps, "*.pcap*"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	runs := 0
-	for _, path := range paths {
+	for _, path := range gaffertest.Captures(t, "*.pcap*") {
 		run, _, _ := strings.Cut(filepath.Base(path), ".")
 		switch prefix, _, _ := strings.Cut(run, "-"); prefix {
 		case "reliable", "plain", "crc32", "oldreliable":
@@ -184,8 +40,8 @@ func TestInterop(t *testing.T) {
 		}
 		runs++
 		t.Run(filepath.Base(path), func(t *testing.T) {
-			lines := readLog(t, run)
-			flows := nearFlows(t, path, lines)
+			lines := gaffertest.ReadLog(t, run)
+			flows := gaffertest.NearFlows(t, path, lines)
 			if len(flows) == 0 {
 				t.Fatal("no flow of the run's endpoints")
 			}
@@ -195,7 +51,7 @@ func TestInterop(t *testing.T) {
 		})
 	}
 	if runs < 40 {
-		t.Fatalf("%d captures, expected more than 40 under %s", runs, pcaps)
+		t.Fatalf("%d captures, expected more than 40", runs)
 	}
 }
 
@@ -204,13 +60,10 @@ func TestInterop(t *testing.T) {
 // as in TestInterop.
 func TestEstimatesAgainstLog(t *testing.T) {
 	for _, run := range []string{"reliable-clean", "reliable-loss10", "reliable-loss40", "reliable-burst", "reliable-dup10", "reliable-jitter80", "reliable-frag-heavy", "reliable-ipv6"} {
-		lines := readLog(t, run)
+		lines := gaffertest.ReadLog(t, run)
 		for _, side := range []string{"client", "server"} {
-			paths, err := filepath.Glob(filepath.Join(pcaps, run+"."+side+".pcap*"))
-			if err != nil || len(paths) != 1 {
-				t.Fatalf("%s at the %s: %v %v", run, side, paths, err)
-			}
-			f := frames{at: map[uint32]machine.Instant{}, stats: map[uint32]logLine{}}
+			path := gaffertest.Capture(t, run, side)
+			f := frames{at: map[uint32]machine.Instant{}, stats: map[uint32]gaffertest.LogLine{}}
 			last := uint32(0)
 			for _, l := range lines {
 				if l.Endpoint == side && l.Event == "sent" {
@@ -224,7 +77,7 @@ func TestEstimatesAgainstLog(t *testing.T) {
 			if len(f.stats) < 5 {
 				t.Fatalf("%s at the %s: %d lines of figures", run, side, len(f.stats))
 			}
-			for name, flow := range nearFlows(t, paths[0], lines) {
+			for name, flow := range gaffertest.NearFlows(t, path, lines) {
 				relive(t, run+" "+name, run, flow, &f)
 			}
 			t.Logf("%s at the %s: largest differences: rtt %.4f ms, loss %.4f %%, sent %.3f and acked %.3f kbit/s, in %d comparisons",
@@ -237,7 +90,7 @@ func TestEstimatesAgainstLog(t *testing.T) {
 // frame.
 type frames struct {
 	at    map[uint32]machine.Instant
-	stats map[uint32]logLine
+	stats map[uint32]gaffertest.LogLine
 	worst [4]float64
 }
 
@@ -279,9 +132,9 @@ func (f *frames) compare(t *testing.T, name string, sequence uint32, e *endpoint
 }
 
 // relive takes one flow; with frames, in the endpoint's own time.
-func relive(t *testing.T, name, run string, flow []passing, f *frames) {
+func relive(t *testing.T, name, run string, flow []gaffertest.Passing, f *frames) {
 	t.Helper()
-	p := profileOf(run)
+	p := gaffertest.ProfileOf(run)
 	o := endpoint.Options{Profile: p, Rules: gaffer.RulesOf(p)}
 	if p.Fragments == wire.FragmentsReliable {
 		o.FragmentAbove, o.FragmentSize, o.FragmentMost = 1024, 1024, 256
@@ -290,7 +143,7 @@ func relive(t *testing.T, name, run string, flow []passing, f *frames) {
 		}
 	}
 	var e *endpoint.Endpoint
-	var pending []passing
+	var pending []gaffertest.Passing
 	var packet wire.Packet
 	var out machine.Effects
 	own, arrived, acked := 0, 0, 0
@@ -306,18 +159,18 @@ func relive(t *testing.T, name, run string, flow []passing, f *frames) {
 		}
 	}
 	for i := 0; i < len(flow); i++ {
-		if !flow[i].own {
+		if !flow[i].Own {
 			pending = append(pending, flow[i])
 			continue
 		}
 		first := flow[i]
-		err := p.Parse(first.bytes, len(first.bytes)+first.cut, &packet)
+		err := p.Parse(first.Bytes, len(first.Bytes)+first.Cut, &packet)
 		if err != nil {
 			continue // not of the protocol: the relay never forges own packets
 		}
 		want := packet.Header
-		sent := []passing{first}
-		payload := append(bytes.Clone(first.bytes[packet.PayloadOffset:]), make([]byte, first.cut)...)
+		sent := []gaffertest.Passing{first}
+		payload := append(bytes.Clone(first.Bytes[packet.PayloadOffset:]), make([]byte, first.Cut)...)
 		if packet.Kind == wire.KindRegular {
 			payload = payload[:packet.PayloadLen]
 		}
@@ -327,20 +180,20 @@ func relive(t *testing.T, name, run string, flow []passing, f *frames) {
 			if i++; i >= len(flow) {
 				return
 			}
-			if !flow[i].own {
+			if !flow[i].Own {
 				pending = append(pending, flow[i])
 				continue
 			}
-			if err := p.Parse(flow[i].bytes, len(flow[i].bytes)+flow[i].cut, &packet); err != nil || packet.Kind != wire.KindFragment {
-				t.Fatalf("%s: frame %d: expected another fragment: %v", name, flow[i].frame, err)
+			if err := p.Parse(flow[i].Bytes, len(flow[i].Bytes)+flow[i].Cut, &packet); err != nil || packet.Kind != wire.KindFragment {
+				t.Fatalf("%s: frame %d: expected another fragment: %v", name, flow[i].Frame, err)
 			}
 			sent = append(sent, flow[i])
-			payload = append(append(payload, flow[i].bytes[packet.PayloadOffset:]...), make([]byte, flow[i].cut)...)
+			payload = append(append(payload, flow[i].Bytes[packet.PayloadOffset:]...), make([]byte, flow[i].Cut)...)
 		}
 		if e == nil {
 			e = adopt(t, o, want)
 		}
-		now := first.at
+		now := first.At
 		if f != nil {
 			now = f.at[want.Sequence]
 			step(now, machine.Wake{})
@@ -350,19 +203,19 @@ func relive(t *testing.T, name, run string, flow []passing, f *frames) {
 				pending = pending[n:]
 				break
 			} else if n == len(pending) {
-				t.Fatalf("%s: frame %d: header %+v, the reference would send %+v", name, first.frame, want, got)
+				t.Fatalf("%s: frame %d: header %+v, the reference would send %+v", name, first.Frame, want, got)
 			}
 			// What a snap length cut off is payload: any will do.
-			step(now, machine.Arrive{Bytes: append(bytes.Clone(pending[n].bytes), make([]byte, pending[n].cut)...)})
+			step(now, machine.Arrive{Bytes: append(bytes.Clone(pending[n].Bytes), make([]byte, pending[n].Cut)...)})
 			arrived++
 		}
 		step(now, machine.Submit{Payload: payload})
 		if len(out.Transmit) != len(sent) {
-			t.Fatalf("%s: frame %d: %d datagrams, the reference sends %d", name, first.frame, len(sent), len(out.Transmit))
+			t.Fatalf("%s: frame %d: %d datagrams, the reference sends %d", name, first.Frame, len(sent), len(out.Transmit))
 		}
 		for k, x := range out.Transmit {
-			if got := x.Bytes[:len(x.Bytes)-sent[k].cut]; !bytes.Equal(got, sent[k].bytes) {
-				t.Fatalf("%s: frame %d: % x, the reference sends % x", name, sent[k].frame, sent[k].bytes, got)
+			if got := x.Bytes[:len(x.Bytes)-sent[k].Cut]; !bytes.Equal(got, sent[k].Bytes) {
+				t.Fatalf("%s: frame %d: % x, the reference sends % x", name, sent[k].Frame, sent[k].Bytes, got)
 			}
 		}
 		own++
