@@ -6,8 +6,8 @@ import (
 	"github.com/ackscope/ackscope/cli/protocol/gaffer"
 	"github.com/ackscope/ackscope/cli/protocol/riptide"
 	"github.com/ackscope/ackscope/cli/protocol/srdp"
-	"github.com/ackscope/ackscope/cli/simulate"
 	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/machine"
 )
 
 // known is what cmd/ackscope brings to the command line.
@@ -21,14 +21,14 @@ func runKnown(args []string, s app.Streams) int { return run(known, args, s) }
 // faultOf is a fault of a protocol's reference, as the grids run it.
 type faultOf struct {
 	protocol string
-	simulate.Fault
+	machine.Fault
 }
 
 // allFaults lists the faults of all references.
 func allFaults() (list []faultOf) {
 	for _, p := range known.Simulators() {
 		for _, x := range p.Faults {
-			list = append(list, faultOf{p.Name, x})
+			list = append(list, faultOf{p.Name, *x})
 		}
 	}
 	return list

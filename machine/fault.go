@@ -28,3 +28,12 @@ func LookupFault[F interface{ About() *Fault }](table []F, name string) (found F
 	}
 	return found
 }
+
+// Faults gives the descriptions of a protocol's table, in its order.
+func Faults[F interface{ About() *Fault }](table []F) []*Fault {
+	list := make([]*Fault, len(table))
+	for i, f := range table {
+		list[i] = f.About()
+	}
+	return list
+}

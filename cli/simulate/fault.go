@@ -9,6 +9,7 @@ import (
 
 	"github.com/ackscope/ackscope/cli/app"
 	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/machine"
 )
 
 // Wrong reports whether the endpoint of a side has the fault.
@@ -25,17 +26,11 @@ type Simulator struct {
 	Begin func(a *app.App, f *Flags) (Cast, error)
 	// Words lists what can follow the colon.
 	Words  func(p *dissect.Protocol) []string
-	Faults []Fault // of its reference
-}
-
-// Fault is a fault of a reference as it is listed.
-type Fault struct {
-	Name, Doc, Unobservable, Explained string
-	Scenario                           []string
+	Faults []*machine.Fault // of its reference
 }
 
 func (p *Simulator) hasFault(name string) bool {
-	return slices.ContainsFunc(p.Faults, func(x Fault) bool { return x.Name == name })
+	return slices.ContainsFunc(p.Faults, func(x *machine.Fault) bool { return x.Name == name })
 }
 
 // Simulators are all that the program knows.

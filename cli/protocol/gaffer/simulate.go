@@ -30,16 +30,7 @@ type gafferCast struct {
 	facts   *sim.Truth
 }
 
-var simulator = simulate.Simulator{Name: "gaffer", Usual: wire.Article, Begin: newGafferCast, Words: gafferWords, Faults: gafferFaults()}
-
-func gafferFaults() (list []simulate.Fault) {
-	for _, x := range endpoint.Faults {
-		list = append(list, simulate.Fault{
-			Name: x.Name, Doc: x.Doc, Unobservable: x.Unobservable, Explained: x.Explained, Scenario: x.Scenario,
-		})
-	}
-	return list
-}
+var simulator = simulate.Simulator{Name: "gaffer", Usual: wire.Article, Begin: newGafferCast, Words: gafferWords, Faults: machine.Faults(endpoint.Faults)}
 
 // gafferWords lists the profiles that have acks to simulate.
 func gafferWords(p *dissect.Protocol) (list []string) {

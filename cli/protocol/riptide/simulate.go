@@ -40,17 +40,8 @@ type riptideCast struct {
 }
 
 var simulator = simulate.Simulator{
-	Name: "riptide", Begin: newRiptideCast, Faults: riptideFaults(),
+	Name: "riptide", Begin: newRiptideCast, Faults: machine.Faults(endpoint.Faults),
 	Words: func(*dissect.Protocol) []string { return riptide.VersionNames() },
-}
-
-func riptideFaults() (list []simulate.Fault) {
-	for _, x := range endpoint.Faults {
-		list = append(list, simulate.Fault{
-			Name: x.Name, Doc: x.Doc, Unobservable: x.Unobservable, Explained: x.Explained, Scenario: x.Scenario,
-		})
-	}
-	return list
 }
 
 func newRiptideCast(a *app.App, f *simulate.Flags) (simulate.Cast, error) {

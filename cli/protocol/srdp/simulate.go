@@ -44,16 +44,7 @@ const (
 	srdpByTCP
 )
 
-var simulator = simulate.Simulator{Name: "srdp", Begin: newSRDPCast, Words: srdpWords, Faults: srdpFaults()}
-
-func srdpFaults() (list []simulate.Fault) {
-	for _, x := range endpoint.Faults {
-		list = append(list, simulate.Fault{
-			Name: x.Name, Doc: x.Doc, Unobservable: x.Unobservable, Explained: x.Explained, Scenario: x.Scenario,
-		})
-	}
-	return list
-}
+var simulator = simulate.Simulator{Name: "srdp", Begin: newSRDPCast, Words: srdpWords, Faults: machine.Faults(endpoint.Faults)}
 
 func srdpWords(p *dissect.Protocol) (list []string) {
 	for i := range p.Profiles {
