@@ -6,6 +6,8 @@ SHELL := bash
 .DEFAULT_GOAL := help
 
 GOLANGCI_LINT := v2.15.0
+DEADCODE := v0.52.0
+MISSPELL := v0.8.0
 TOOLS := $(CURDIR)/bin
 FUZZTIME ?= 30s
 # ackscope needs no C, so its tests are run without: one set of packages to compile, the one that is shipped. (The race detector
@@ -54,13 +56,23 @@ race: ## the tests with the race detector, of all that runs side by side
 	ACKSCOPE_REQUIRE=1 CGO_ENABLED=1 go test -race -pgo=off -short -shuffle=on -timeout 20m -skip "$(RACE_SKIP)|Scripts/($(RACE_SCRIPTS))" $$(go list ./... | grep -vE '^github.com/ackscope/ackscope/(internal|wire|machine|schema|sim|dissect|filter|analyze|replay|rewrite|graph|show|ledger|report|export|capture/stream|capture/pcapfilter)(/|$$)')
 
 .PHONY: lint
-lint: $(TOOLS)/golangci-lint ## .golangci.yml, and go.mod is what `go mod tidy` makes of it
+lint: $(TOOLS)/golangci-lint $(TOOLS)/deadcode $(TOOLS)/misspell ## .golangci.yml; go.mod is what `go mod tidy` makes of it; no dead code; spelling
 	go mod tidy -diff
 	$(TOOLS)/golangci-lint config verify
 	$(TOOLS)/golangci-lint run ./...
+	scripts/deadcode $(TOOLS)/deadcode
+	$(TOOLS)/misspell -error $$(git ls-files '*.md' '*.go' '*.txtar')
 
 $(TOOLS)/golangci-lint: Makefile
 	GOBIN=$(TOOLS) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT)
+	@touch $@
+
+$(TOOLS)/deadcode: Makefile
+	GOBIN=$(TOOLS) go install golang.org/x/tools/cmd/deadcode@$(DEADCODE)
+	@touch $@
+
+$(TOOLS)/misspell: Makefile
+	GOBIN=$(TOOLS) go install github.com/golangci/misspell/cmd/misspell@$(MISSPELL)
 	@touch $@
 
 .PHONY: faults

@@ -150,12 +150,12 @@ func passing(t *testing.T, path string, filters []string) map[string]sum {
 			t.Errorf("%s: needs an analysis (%b), which headers do not", text, compiled[i].Needs())
 		}
 	}
-	in, err := capture.Open([]string{path}, capture.Options{})
+	src, err := reader.Open(&app.App{}, reader.File(path), reader.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer in.Close()
-	sums, src, decoder := map[string]sum{}, reader.Of(in), capture.NewDecoder(capture.DecodeOptions{})
+	defer src.Close()
+	sums, decoder := map[string]sum{}, capture.NewDecoder(capture.DecodeOptions{})
 	var f capture.Frame
 	var p capture.Packet
 	var reading filter.Reading

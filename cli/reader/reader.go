@@ -42,9 +42,6 @@ type Options struct {
 	Passes int          // how often they are read, for the progress line; 0 for no line
 }
 
-// Of reads an opened capture, as it is.
-func Of(in *capture.Input) *Reader { return &Reader{In: in, source: in} }
-
 // Open opens the files of a recording. The caller closes the reader.
 func Open(a *app.App, from *Recording, o Options) (*Reader, error) {
 	in, err := capture.Open(from.Paths, capture.Options{Keep: o.Keep, Stdin: a.In})

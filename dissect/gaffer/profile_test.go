@@ -32,7 +32,7 @@ func TestProfileErrors(t *testing.T) {
 	for name, c := range map[string]struct{ text, want, line string }{
 		"unknown setting":     {head + "settings:\n  byte_ordre: big\n", "byte_ordre", "line 4: "},
 		"unknown word":        {head + "settings:\n  byte_order: middle\n", "expected one of little, big", ""},
-		"unknown base":        {head + "base: articel\n", "base: expected one of", ""},
+		"unknown base":        {head + "base: articles\n", "base: expected one of", ""},
 		"unknown protocol":    {"protocol: gafer\nname: x\n", "expected one of gaffer", ""},
 		"no name":             {"protocol: gaffer\n", "line 1: name: is missing", ""},
 		"bad header":          {head + "settings:\n  header: [{field: sequence, bits: 12}]\n", "sequence is 12 bits wide", ""},
