@@ -199,26 +199,6 @@ func ended(s Sender, m *wire.Message, r *bits.Reader) error {
 	return &common.ParseError{Field: "payload", Bit: r.Pos(), Expected: "the end, by the schema", Found: fmt.Sprintf("%d bits", rest), Err: common.ErrTrailing}
 }
 
-// Values reads the values of a user message, or of connect, reject or kick data,
-// by the schema of the flow (With): the name that the schema gives the
-// message, and the values in order; arrays that the sender's library left off
-// the wire are schema.Missing. Both are empty where no schema describes it. The
-// error is a *wire.ParseError.
-func Values(ctx dissect.Context, dg *machine.Datagram) (name string, values schema.Record, err error) {
-	set := settingsOf(ctx.Config)
-	s := set.Senders[ctx.From]
-	var m wire.Message
-	if err := s.Codec.Parse(dg.Bytes, max(dg.Length, len(dg.Bytes)), &m); err != nil {
-		return "", nil, err
-	}
-	body, _ := set.bodies.of(s, &m)
-	if body == nil {
-		return "", nil, nil
-	}
-	values, err = read(s, body, &m, dg.Bytes, m.BodyBit)
-	return body.Name, values, err
-}
-
 // read reads a body that begins at a bit of b and ends where m says.
 func read(s Sender, body *schema.Body, m *wire.Message, b []byte, bit int) (schema.Record, error) {
 	var r bits.Reader

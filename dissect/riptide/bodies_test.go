@@ -17,6 +17,25 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
+// valuesOf reads the values of a user message, or of connect, reject or kick data,
+// by the schema of the flow (With): the name that the schema gives the message,
+// and the values in order. Arrays that the sender's library left off the wire are
+// schema.Missing. Both are empty where no schema describes the message.
+func valuesOf(ctx dissect.Context, dg *machine.Datagram) (name string, values schema.Record, err error) {
+	set := settingsOf(ctx.Config)
+	s := set.Senders[ctx.From]
+	var m wire.Message
+	if err := s.Codec.Parse(dg.Bytes, max(dg.Length, len(dg.Bytes)), &m); err != nil {
+		return "", nil, err
+	}
+	body, _ := set.bodies.of(s, &m)
+	if body == nil {
+		return "", nil, nil
+	}
+	values, err = read(s, body, &m, dg.Bytes, m.BodyBit)
+	return body.Name, values, err
+}
+
 // withSchema gives the descriptor that reads values by a schema's text.
 func withSchema(t testing.TB, src []byte) *dissect.Protocol {
 	t.Helper()
@@ -68,7 +87,7 @@ func TestSchemaValues(t *testing.T) {
 		for _, x := range pairs {
 			messages++
 			ctx := dissect.Context{Config: verdict[&x.b[0]], From: x.from}
-			name, record, err := Values(ctx, &machine.Datagram{Bytes: x.b, Length: len(x.b)})
+			name, record, err := valuesOf(ctx, &machine.Datagram{Bytes: x.b, Length: len(x.b)})
 			if err != nil || name == "" || len(record) != len(x.line.Values) {
 				t.Errorf("%s id %d %s: %s has %d values, want %d, %v", filepath.Base(path), x.m.MessageID, x.m.Type, name, len(record), len(x.line.Values), err)
 				continue
@@ -134,7 +153,7 @@ func TestSchemaData(t *testing.T) {
 			}
 		}
 		ctx, dg := dissect.Context{Config: config}, datagram(t, e.bytes)
-		name, record, err := Values(ctx, dg)
+		name, record, err := valuesOf(ctx, dg)
 		got, _ := json.Marshal(record)
 		if record == nil && name == "" {
 			got = []byte("null")
@@ -170,7 +189,7 @@ func TestSchemaMisfits(t *testing.T) {
 	p := withSchema(t, []byte("messages: {1: {name: m, fields: [{name: a, type: byte}]}}"))
 	ctx := dissect.Context{Config: p.Profiles[0].Config}
 	for _, bytes := range []string{"1000", "10a0bc0d"} {
-		_, _, err := Values(ctx, datagram(t, bytes))
+		_, _, err := valuesOf(ctx, datagram(t, bytes))
 		var d dissect.Dissection
 		Dissect(ctx, datagram(t, bytes), &d)
 		if !errors.Is(err, common.ErrShort) && !errors.Is(err, common.ErrTrailing) || d.Problem == nil {

@@ -38,7 +38,7 @@ settings:
 	if err != nil || len(got) != 1 || got[0].Config.Profile.(*Settings).Dialect(machine.B) != "2.1-dev-n-be" {
 		t.Fatalf("%+v, %v", got, err)
 	}
-	name, values, err := Values(dissect.Context{Config: got[0].Config}, datagram(t, "0700210001 0102"))
+	name, values, err := valuesOf(dissect.Context{Config: got[0].Config}, datagram(t, "0700210001 0102"))
 	out, _ := json.Marshal(values)
 	if err != nil || name != "move" || string(out) != `{"x":258}` {
 		t.Errorf("%s %s, %v", name, out, err)

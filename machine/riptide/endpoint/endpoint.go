@@ -16,12 +16,8 @@ import (
 // Everyone addresses a Submit of a server to all its clients.
 const Everyone machine.Peer = 1<<32 - 1
 
-// everyoneBut marks the peers that EveryoneBut gives.
-const everyoneBut = 1 << 31
-
-// EveryoneBut addresses a Submit of a server to all its clients but one.
-func EveryoneBut(p machine.Peer) machine.Peer { return p | everyoneBut }
-
+// TypeBits is how many low bits of a Submit's Type are the message id. Those above
+// count the bits of the payload's last byte that do not belong to it.
 const TypeBits = 16
 
 // Submission gives the submission of the values that w holds as a message. The
@@ -322,15 +318,14 @@ func (e *Endpoint) submit(in machine.Submit) error {
 	if err != nil {
 		return err
 	}
-	to, all := in.To, e.server && in.To >= everyoneBut
-	if !all {
-		l := e.links[to]
-		if l == nil || l.state == linkClosed {
-			return fmt.Errorf("submit: no connection with peer %d", to)
-		}
-		return e.send(l, in.Channel, m, in.Payload, bits)
+	if e.server && in.To == Everyone {
+		return e.broadcast(Everyone, in.Channel, m, in.Payload, bits)
 	}
-	return e.broadcast(to&^everyoneBut, in.Channel, m, in.Payload, bits)
+	l := e.links[in.To]
+	if l == nil || l.state == linkClosed {
+		return fmt.Errorf("submit: no connection with peer %d", in.To)
+	}
+	return e.send(l, in.Channel, m, in.Payload, bits)
 }
 
 // userMessage checks a submission and gives its header and the bits of its body.

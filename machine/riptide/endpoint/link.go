@@ -145,9 +145,9 @@ func (e *Endpoint) send(l *link, channel uint8, m wire.Message, body []byte, bit
 	return nil
 }
 
-// broadcast sends a message to all clients but one. Release 2.1.0 keeps one
-// message object for all, into which it ORs the sequences; one that is relayed
-// begins with the sequence under which it came.
+// broadcast sends a message to all clients but one; Everyone as that one leaves out
+// none. Release 2.1.0 keeps one message object for all, into which it ORs the
+// sequences; one that is relayed begins with the sequence under which it came.
 func (e *Endpoint) broadcast(except machine.Peer, channel uint8, m wire.Message, body []byte, bits int) error {
 	for _, p := range e.clients.slots {
 		l := e.links[p.peer]
