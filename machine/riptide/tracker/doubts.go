@@ -6,6 +6,7 @@ import (
 
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/riptide"
+	"github.com/ackscope/ackscope/machine/riptide/vantage"
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
@@ -24,13 +25,8 @@ type doubts struct {
 	skipped  int  // copies of which no Ack has passed, though later ones were answered
 }
 
-const (
-	// overruled is how much must speak against a side for the tap to be taken
-	// away from it.
-	overruled = 3
-	// A capture can lack some of the Acks: these many, and one in so many.
-	skippedFew, skippedShare = 3, 12
-)
+// A capture can lack some of the Acks: these many, and one in so many.
+const skippedFew, skippedShare = 3, 12
 
 // grade gives how surely what passes the tap towards s has reached it, and what
 // passes from it is all that it sent.
@@ -85,12 +81,13 @@ func (t *follower) sentAgain(s *side, e *life) {
 func (t *follower) stands() (machine.Vantage, string) {
 	v, reason := t.facts.Vantage, t.facts.VantageReason
 	if !t.config.OneHost {
-		v, reason, _ = t.reaches.judge()
+		found := t.place.Verdict()
+		v, reason = found.Vantage, found.Reason
 	}
 	for i := range t.sides {
 		s := &t.sides[i]
-		far := t.config.OneHost && t.reaches.of[i].answers.Count() >= 8 && t.reaches.of[i].least() > relayLeast
-		if !v.Near(s.side) || !far && s.doubts.against < overruled {
+		after, far := t.place.Away(s.side)
+		if far = far && t.config.OneHost; !v.Near(s.side) || !far && s.doubts.against < vantage.Overruled {
 			continue
 		}
 		was := v
@@ -103,7 +100,7 @@ func (t *follower) stands() (machine.Vantage, string) {
 			v = machine.VantageBetween
 		}
 		if far {
-			reason = fmt.Sprintf("%v rather than %v: %v answers after %v at the least", v, was, s.side, machine.Rounded(t.reaches.of[i].least()))
+			reason = fmt.Sprintf("%v rather than %v: %v answers after %v at the least", v, was, s.side, machine.Rounded(after))
 		} else {
 			reason = fmt.Sprintf("%v rather than %v: %d messages that passed the tap towards %v had not reached it when it went on", v, was, s.doubts.against, s.side)
 		}

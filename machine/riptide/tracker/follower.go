@@ -7,21 +7,22 @@ import (
 
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/riptide"
+	"github.com/ackscope/ackscope/machine/riptide/vantage"
 	base "github.com/ackscope/ackscope/wire"
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
 // follower is a tracker to which the vantage is known.
 type follower struct {
-	config  riptide.Config
-	facts   machine.Facts
-	sides   [2]side
-	reaches reaches
-	beats   riptide.BeatRoles
-	early   *earlyBeat // a heartbeat that was seen before the roles were known; nil for none
-	mores   int        // that lives have
-	lent    []*more    // of ended lives, whose bodies the caller may still read
-	free    []*more
+	config riptide.Config
+	facts  machine.Facts
+	sides  [2]side
+	place  vantage.Evidence
+	beats  riptide.BeatRoles
+	early  *earlyBeat // a heartbeat that was seen before the roles were known; nil for none
+	mores  int        // that lives have
+	lent   []*more    // of ended lives, whose bodies the caller may still read
+	free   []*more
 
 	begun  bool // the connection's beginning is in the capture
 	client machine.Side
@@ -41,7 +42,7 @@ type follower struct {
 func follow(c riptide.Config, facts machine.Facts, v machine.Vantage, reason string) *follower {
 	known, learned := facts.Settings.(proofs)
 	told := facts.Vantage != machine.VantageUnknown && !learned
-	t := &follower{config: c, facts: facts}
+	t := &follower{config: c, facts: facts, place: vantage.New(c.Stream)}
 	t.facts.Vantage, t.facts.VantageReason = v, reason
 	for i := range t.sides {
 		s, speaker := &t.sides[i], &c.Senders[i]
@@ -119,9 +120,9 @@ func (t *follower) step(p *sighting, out *machine.Effects) {
 	}
 	if t.weighing {
 		if !t.releasing {
-			t.reaches.weigh(p, &t.config.Senders[p.from], t.config.Stream, m)
+			t.place.Weigh(p.at, p.from, &t.config.Senders[p.from], m)
 		}
-		s.shown = s.shown || t.reaches.of[p.from].shows()
+		s.shown = s.shown || t.place.Shows(p.from)
 	}
 	t.settle(p.at, out)
 	if t.unnamed(peer) {
@@ -202,7 +203,7 @@ func (t *follower) size() int {
 // clone gives an independent copy.
 func (t *follower) clone() *follower {
 	c := *t
-	c.reaches = t.reaches.clone()
+	c.place = t.place.Clone()
 	if t.early != nil {
 		early := *t.early
 		c.early = &early

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/riptide"
+	"github.com/ackscope/ackscope/machine/riptide/vantage"
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
@@ -16,10 +17,10 @@ type opening struct {
 	config  riptide.Config
 	facts   machine.Facts
 	held    []heldMessage
-	bytes   []byte // of all held messages, one after the other
-	reaches *reaches
-	weighed int  // of held, how many are in reaches
-	ended   bool // a Disconnect is held
+	bytes   []byte            // of all held messages, one after the other
+	place   *vantage.Evidence // nil while nothing was weighed
+	weighed int               // of held, how many are in place
+	ended   bool              // a Disconnect is held
 }
 
 // heldMessage is one that waits for the vantage.
@@ -65,21 +66,22 @@ func (o *opening) hold(p *sighting) (enough bool) {
 	return n >= holdLeast && n&(n-1) == 0
 }
 
-// judge tells where the tap stood by what is held, and whether more could hardly
-// change that.
-func (o *opening) judge() (v machine.Vantage, reason string, sure bool) {
-	if o.reaches == nil {
-		o.reaches = new(reaches)
+// judge tells where the tap stood by what is held.
+func (o *opening) judge() vantage.Verdict {
+	if o.place == nil {
+		place := vantage.New(o.config.Stream)
+		o.place = &place
 	}
 	var m wire.Message
 	o.each(o.weighed, func(p *sighting) {
 		if speaker := &o.config.Senders[p.from]; speaker.Codec.Fits(p.bytes, p.length, &m) {
-			o.reaches.weigh(p, speaker, o.config.Stream, &m)
+			o.place.Weigh(p.at, p.from, speaker, &m)
 		}
 	})
 	o.weighed = len(o.held)
-	v, reason, sure = o.reaches.judge()
-	return v, reason, sure || o.weighed >= holdMost
+	v := o.place.Verdict()
+	v.Sure = v.Sure || o.weighed >= holdMost
+	return v
 }
 
 // each calls do with the held messages from the nth on.
@@ -98,11 +100,11 @@ func (o *opening) each(n int, do func(*sighting)) {
 }
 
 // follow gives a follower that has taken what is held. The opening stays as it is.
-func (o *opening) follow(v machine.Vantage, reason string, out *machine.Effects) *follower {
-	f := follow(o.config, o.facts, v, reason)
+func (o *opening) follow(v vantage.Verdict, out *machine.Effects) *follower {
+	f := follow(o.config, o.facts, v.Vantage, v.Reason)
 	f.weighing, f.releasing = true, true
-	if o.reaches != nil {
-		f.reaches = *o.reaches
+	if o.place != nil {
+		f.place = *o.place
 	}
 	o.each(0, func(p *sighting) { f.step(p, out) })
 	f.releasing = false
@@ -112,9 +114,9 @@ func (o *opening) follow(v machine.Vantage, reason string, out *machine.Effects)
 func (o *opening) clone() *opening {
 	c := *o
 	c.held, c.bytes = slices.Clone(o.held), slices.Clone(o.bytes)
-	if o.reaches != nil {
-		r := o.reaches.clone()
-		c.reaches = &r
+	if o.place != nil {
+		place := o.place.Clone()
+		c.place = &place
 	}
 	return &c
 }
@@ -122,18 +124,8 @@ func (o *opening) clone() *opening {
 // size gives the bytes that a clone takes, about.
 func (o *opening) size() int {
 	n := int(unsafe.Sizeof(*o)) + len(o.bytes) + len(o.held)*int(unsafe.Sizeof(heldMessage{}))
-	if o.reaches != nil {
-		n += int(unsafe.Sizeof(*o.reaches))
+	if o.place != nil {
+		n += int(unsafe.Sizeof(*o.place))
 	}
 	return n
-}
-
-func (r *reaches) clone() reaches {
-	c := *r
-	for i := range c.of {
-		for slot, ring := range r.of[i].asked {
-			c.of[i].asked[slot] = slices.Clone(ring)
-		}
-	}
-	return c
 }

@@ -20,7 +20,7 @@ import (
 //	                     are read in order, so its Sender is exact too.
 //	far (evidence.go)    the side is known by what its Acks name.
 //
-// Where the tap stands is found from the first messages (vantage.go), which are
+// Where the tap stands is found from the first messages (package vantage), which are
 // held until it is (opening.go); a known vantage may be given in Facts instead.
 // What hangs on it is certain only where the tap is shown to stand there: see
 // side.grade.
@@ -49,8 +49,8 @@ func (t *Tracker) Observe(d *machine.Datagram, out *machine.Effects) {
 	if o := t.opening; o != nil {
 		if !o.again(&p) {
 			if o.hold(&p) {
-				if v, reason, sure := o.judge(); sure {
-					t.f, t.opening = o.follow(v, reason, out), nil
+				if v := o.judge(); v.Sure {
+					t.f, t.opening = o.follow(v, out), nil
 				}
 			}
 			return
@@ -62,8 +62,7 @@ func (t *Tracker) Observe(d *machine.Datagram, out *machine.Effects) {
 
 // open takes the best verdict about the vantage, and what was held with it.
 func (t *Tracker) open(out *machine.Effects) {
-	v, reason, _ := t.opening.judge()
-	t.f, t.opening = t.opening.follow(v, reason, out), nil
+	t.f, t.opening = t.opening.follow(t.opening.judge(), out), nil
 }
 
 // Finish settles what is still open when the capture ends.
@@ -79,8 +78,7 @@ func (t *Tracker) Inspect(x machine.Side, v *machine.View) {
 	f := t.f
 	if t.opening != nil {
 		var unheard machine.Effects
-		where, reason, _ := t.opening.judge()
-		f = t.opening.follow(where, reason, &unheard)
+		f = t.opening.follow(t.opening.judge(), &unheard)
 	}
 	f.inspect(x, v)
 }

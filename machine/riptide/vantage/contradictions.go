@@ -1,7 +1,6 @@
-package tracker
+package vantage
 
 import (
-	"fmt"
 	"math/bits"
 
 	"github.com/ackscope/ackscope/machine"
@@ -93,14 +92,14 @@ func (r *idRun) step(id uint8) (over int) {
 
 // contradict takes a message of a side, of which behaviour b is known, into the
 // counts of both.
-func (r *reaches) contradict(p *sighting, b *riptide.Behaviour, is riptide.Beat, m *wire.Message) {
-	own, peer := &r.of[p.from].against, &r.of[p.from.Other()].against
+func (e *Evidence) contradict(from machine.Side, b *riptide.Behaviour, is riptide.Beat, m *wire.Message) {
+	own, peer := &e.of[from].against, &e.of[from.Other()].against
 	switch {
-	case m.Type == wire.Connect && p.from == r.first(p.from):
-		r.begun = r.begun || own.acks+peer.acks+own.copies+peer.copies == 0
+	case m.Type == wire.Connect && from == e.first(from):
+		e.begun = e.begun || own.acks+peer.acks+own.copies+peer.copies == 0
 	case m.Type == wire.Ack || m.Type == wire.AckExtra:
 		own.acks++
-		if r.begun && own.acks > own.copies && !b.OneSequence {
+		if e.begun && own.acks > own.copies && !b.OneSequence {
 			own.extra++
 			own.acks--
 		}
@@ -122,7 +121,7 @@ func (r *reaches) contradict(p *sighting, b *riptide.Behaviour, is riptide.Beat,
 	case is == riptide.BeatPing && !b.Port:
 		peer.beats++
 		peer.open[m.Ping] = true
-		if first := !own.pings.met; own.pings.step(m.Ping) > 0 || first && r.begun && m.Ping != 0 {
+		if first := !own.pings.met; own.pings.step(m.Ping) > 0 || first && e.begun && m.Ping != 0 {
 			own.gaps++
 		}
 	case is == riptide.BeatAnswer && !b.Port:
@@ -134,19 +133,11 @@ func (r *reaches) contradict(p *sighting, b *riptide.Behaviour, is riptide.Beat,
 				}
 			}
 		}
-		if own.pongs++; r.begun && own.pongs > own.beats {
+		if own.pongs++; e.begun && own.pongs > own.beats {
 			own.extra++
 			own.pongs--
 		}
 	}
-}
-
-// first gives the side that sent the first message.
-func (r *reaches) first(from machine.Side) machine.Side {
-	if !r.opened {
-		r.opened, r.opener = true, from
-	}
-	return r.opener
 }
 
 // names looks for messages that an Ack ought to name.
@@ -159,29 +150,4 @@ func (c *contradictions) names(m *wire.Message) {
 			c.arrived.order[id%passingSpan] = -1
 		}
 	}
-}
-
-// overrule gives where the tap stands once the contradictions are weighed against
-// what the times tell. Where both sides answer within a frame of each other, the times
-// tell little, and the side with contradictions is the one away. Where one is clearly
-// nearer its contradictions can be faults of its own: see follower.stands.
-func (r *reaches) overrule(v machine.Vantage, reason string) (machine.Vantage, string) {
-	a, b := r.of[machine.A].against.count(), r.of[machine.B].against.count()
-	at := func(s machine.Side) machine.Vantage { return machine.VantageA + machine.Vantage(s) }
-	from, less := machine.A, machine.B
-	if b > a {
-		from, less = less, from
-	}
-	most, least := max(a, b), min(a, b)
-	says := fmt.Sprintf("of what passed between the tap and %v, %d messages were lost, doubled or overtaken", from, most)
-	switch {
-	case most == 0:
-	case v == machine.VantageBoth && least >= overruled:
-		return machine.VantageBetween, "between rather than both: " + says + fmt.Sprintf(", and %d of %v", least, less)
-	case v == machine.VantageBoth && most > least:
-		return at(less), fmt.Sprintf("at %v rather than both: %s", less, says)
-	case v == at(from) && least == 0 && r.close():
-		return at(less), fmt.Sprintf("at %v rather than %v: %s", less, from, says)
-	}
-	return v, reason
 }

@@ -1,0 +1,84 @@
+package vantage
+
+import (
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/riptide"
+	wire "github.com/ackscope/ackscope/wire/riptide"
+)
+
+// Evidence is what the messages of a connection show of the tap's place. See New.
+type Evidence struct {
+	of     [2]reach
+	roles  riptide.BeatRoles
+	opened bool
+	opener machine.Side // who sent the first message
+	begun  bool         // and it was the client, with a Connect
+	stream bool         // over TCP: nothing is lost between the tap and a side
+}
+
+// New gives the evidence of a connection of which no message has passed; stream is
+// set where its messages come over TCP.
+func New(stream bool) Evidence { return Evidence{stream: stream} }
+
+// Weigh takes a message that passed the tap into the figures of both sides. What its
+// sender speaks is known.
+func (e *Evidence) Weigh(at machine.Instant, from machine.Side, speaker *riptide.Speaker, m *wire.Message) {
+	own, peer := &e.of[from], &e.of[from.Other()]
+	d := speaker.Codec.Dialect
+	is := e.roles.Take(from, d, m)
+	own.pace.spoke(at)
+	if !e.stream {
+		e.contradict(from, riptide.BehaviourOf(d, speaker.Builds), is, m)
+	}
+	switch {
+	case m.Type.Reliable():
+		peer.open.ask(wire.Reliable, m.Sequence, at)
+	case m.Type == wire.Ack || m.Type == wire.AckExtra:
+		own.answer(wire.Reliable, m.Cause, at)
+	case is == riptide.BeatPing:
+		own.rtts.tell(m)
+		peer.open.ask(wire.Heartbeat, uint16(m.Ping), at)
+	case is == riptide.BeatAnswer:
+		if wait, ok := own.answer(wire.Heartbeat, uint16(m.Ping), at); ok {
+			peer.rtts.lastPing = wait
+		}
+	case m.Type == wire.Notify && !m.Bare:
+		own.answer(wire.Notify, m.Last, at)
+		peer.open.ask(wire.Notify, m.Sequence, at)
+	}
+}
+
+// Shows reports whether a side is shown to stand at the tap: it answers sooner than
+// any side that is away could.
+func (e *Evidence) Shows(x machine.Side) bool { return e.of[x].shows() }
+
+// relayLeast is the least time to an answer that shows a side which has the address
+// of the other to be a relay: a way, not a tick.
+const relayLeast = 36 * time.Millisecond
+
+// Away reports whether a side that has the address of the other stands away from the
+// tap all the same, as a relay does; after is its least time to an answer.
+func (e *Evidence) Away(x machine.Side) (after time.Duration, away bool) {
+	w := &e.of[x].waits
+	after = w.Least()
+	return after, w.Count() >= enoughAnswers && after > relayLeast
+}
+
+// Clone gives an independent copy.
+func (e *Evidence) Clone() Evidence {
+	c := *e
+	for i := range c.of {
+		c.of[i].open.own()
+	}
+	return c
+}
+
+// first gives the side that sent the first message.
+func (e *Evidence) first(from machine.Side) machine.Side {
+	if !e.opened {
+		e.opened, e.opener = true, from
+	}
+	return e.opener
+}

@@ -1,0 +1,226 @@
+package vantage
+
+import (
+	"slices"
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/riptide"
+	wire "github.com/ackscope/ackscope/wire/riptide"
+)
+
+// reach measures how far a side is from the tap: the least time from a message
+// passing the tap towards it to its answer. A side at the tap answers in the tick
+// of the application that reads; a side that is away answers after a round trip
+// and its tick, never sooner.
+type reach struct {
+	waits   waits
+	open    questions
+	rtts    rtts
+	pace    pace
+	against contradictions
+}
+
+// answer takes an answer of the side, and gives how long the message had waited for
+// it; false where no such message is open.
+func (r *reach) answer(kind wire.Type, sequence uint16, at machine.Instant) (wait time.Duration, ok bool) {
+	if wait, ok = r.open.answer(kind, sequence, at); ok {
+		r.waits.take(kind, wait)
+	}
+	return wait, ok
+}
+
+// nearProof is how soon a side must answer what passes the tap, at the soonest,
+// to be shown to stand at the tap, or so close that nothing tells the difference.
+const nearProof = 4 * time.Millisecond
+
+// shows reports whether the side is shown to stand at the tap. Of its answers to
+// reliable messages the very least does not count: it can be to a copy of which
+// the capture missed the first. An RTT is told in whole milliseconds.
+func (r *reach) shows() bool {
+	w := &r.waits
+	return w.Count() > 1 && w.Second() < nearProof ||
+		w.once > 0 && w.soonest < nearProof || r.rtts.news > 0 && r.rtts.nearest < nearProof-time.Millisecond
+}
+
+// waits is how long messages waited at the tap for their answers.
+//
+//	0 ≤ once ≤ Count()
+type waits struct {
+	machine.Fastest
+	once    int           // of the answers, those to messages that are sent once
+	soonest time.Duration // the least of these; 0 while there is none
+}
+
+func (w *waits) take(kind wire.Type, wait time.Duration) {
+	if kind != wire.Reliable {
+		if w.once++; w.once == 1 || wait < w.soonest {
+			w.soonest = wait
+		}
+	}
+	w.Add(wait)
+}
+
+// questions are the messages that a side is to answer: the reliable ones in slot 0,
+// heartbeats and notify messages in slot 1.
+//
+//	newest[slot] counts once met[slot] is set
+//	len(asked[slot]) is 0 or a power of two from askedLeast to askedMost
+type questions struct {
+	asked  [2][]asking // rings, by sequence: as long as what is open needs
+	newest [2]uint16
+	met    [2]bool
+}
+
+// asking is a message that is to be answered.
+type asking struct {
+	at       machine.Instant
+	sequence uint16
+	kind     wire.Type
+	live     bool
+}
+
+const askedMost, askedLeast = 128, 4
+
+// ask takes a message that the side is to answer. One that is not newer than all
+// before may be a copy of one that is not in the capture.
+func (q *questions) ask(kind wire.Type, sequence uint16, at machine.Instant) {
+	slot := slotOf(kind)
+	newer := q.met[slot] && riptide.GapOf(sequence, q.newest[slot]) > 0
+	if newer || !q.met[slot] {
+		first := !q.met[slot]
+		q.newest[slot], q.met[slot] = sequence, true
+		if first && sequence > 2 {
+			return
+		}
+	} else if kind != wire.Heartbeat {
+		return
+	}
+	q.enter(slot, asking{at, sequence, kind, true})
+}
+
+// enter puts a message into its ring. One that is open still is overwritten by the
+// one that comes askedMost ids after it; for any other the ring grows.
+func (q *questions) enter(slot int, a asking) {
+	ring := q.asked[slot]
+	for {
+		if n := len(ring); n > 0 {
+			place := &ring[int(a.sequence)&(n-1)]
+			if !place.live || n == askedMost || place.sequence == a.sequence {
+				*place = a
+				return
+			}
+		}
+		ring = make([]asking, max(askedLeast, 2*len(ring)))
+		for _, open := range q.asked[slot] {
+			if open.live {
+				ring[int(open.sequence)&(len(ring)-1)] = open
+			}
+		}
+		q.asked[slot] = ring
+	}
+}
+
+// answer closes the message that an answer names, and gives how long it was open;
+// false where none is.
+func (q *questions) answer(kind wire.Type, sequence uint16, at machine.Instant) (wait time.Duration, ok bool) {
+	ring := q.asked[slotOf(kind)]
+	if len(ring) == 0 {
+		return 0, false
+	}
+	a := &ring[int(sequence)&(len(ring)-1)]
+	if !a.live || a.sequence != sequence || a.kind != kind {
+		return 0, false
+	}
+	a.live = false
+	return at.Sub(a.at), true
+}
+
+// own gives the questions rings of their own.
+func (q *questions) own() {
+	for slot := range q.asked {
+		q.asked[slot] = slices.Clone(q.asked[slot])
+	}
+}
+
+func slotOf(kind wire.Type) int {
+	if kind == wire.Reliable {
+		return 0
+	}
+	return 1
+}
+
+// rtts holds, of a client, the time from its pings to their answers as they pass the
+// tap against the RTT that it tells. The two are alike where the tap is at the client.
+//
+//	0 ≤ atTap and 0 ≤ own, the sums over pings
+//	0 ≤ news ≤ the pings that told an RTT
+type rtts struct {
+	pings      int
+	atTap, own time.Duration    // sums
+	odd        [2]time.Duration // of them, the sample in which the RTT is the most beyond the tap's
+	lastPing   time.Duration    // the newest sample at the tap; 0 none
+	told       int16            // the RTT that it told last
+	ping       uint8            // and by which ping
+	// nearest is the least that a new RTT of it exceeds what its ping took beyond
+	// the tap: the way from the tap to it and back, and its tick.
+	nearest time.Duration
+	news    int // RTTs that were new
+}
+
+// tell takes a ping and the RTT that it tells.
+func (r *rtts) tell(m *wire.Message) {
+	if told := time.Duration(m.RTT) * time.Millisecond; m.RTT > 0 && r.lastPing > 0 && told > r.lastPing-2*time.Millisecond {
+		r.pings++
+		r.atTap += r.lastPing
+		r.own += told
+		if told-r.lastPing > r.odd[1]-r.odd[0] {
+			r.odd = [2]time.Duration{r.lastPing, told}
+		}
+		if m.RTT != r.told && m.Ping == r.ping+1 {
+			// It is of the ping before: one that is the same may stem from an older one.
+			r.measured(told - r.lastPing)
+		}
+	}
+	r.lastPing, r.told, r.ping = 0, m.RTT, m.Ping
+}
+
+// measured takes by how much a client's RTT exceeds what its ping took beyond the tap.
+func (r *rtts) measured(here time.Duration) {
+	if r.news++; r.news == 1 || here < r.nearest {
+		r.nearest = here
+	}
+}
+
+// means gives the mean RTT and what of it the pings took beyond the tap. One sample
+// that is far off all others does not count. There must be a ping.
+func (r *rtts) means() (own, beyond time.Duration) {
+	own, beyond = r.own, r.atTap
+	n := time.Duration(r.pings)
+	if rest := own - r.odd[1] - (beyond - r.odd[0]); n > 2 && r.odd[1]-r.odd[0] > 3*rest/(n-1)+2*tick {
+		own, beyond, n = own-r.odd[1], beyond-r.odd[0], n-1
+	}
+	return own / n, beyond / n
+}
+
+// pace is how often a side sends: what it sends comes once a frame of its application.
+type pace struct {
+	sends machine.Instant // when it last sent; 0 for never
+	frame time.Duration   // the least time between its sends that are apart; 0 unknown, else over nearProof
+}
+
+// spoke takes the time of a message of the side. Those of one frame go out together.
+func (p *pace) spoke(at machine.Instant) {
+	if gap := at.Sub(p.sends); p.sends != 0 && gap > nearProof && (p.frame == 0 || gap < p.frame) {
+		p.frame = gap
+	}
+	p.sends = at
+}
+
+// wait gives how long the side can take to answer what is there.
+func (p *pace) wait() time.Duration {
+	return min(max(p.frame, riptide.UsualTick/2), slowFrame)
+}
+
+// slowFrame bounds what is taken for a frame: a side that says little shows none.
+const slowFrame = 100 * time.Millisecond

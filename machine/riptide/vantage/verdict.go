@@ -1,0 +1,146 @@
+package vantage
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+)
+
+// Verdict is where the tap stands, and why.
+type Verdict struct {
+	Vantage machine.Vantage
+	Reason  string
+	Sure    bool // more messages could hardly change it
+}
+
+const (
+	quick = 1500 * time.Microsecond // an answer of a machine that is there
+	tick  = 12 * time.Millisecond
+	// enoughAnswers is how many answers of a side its least time to one rests on.
+	enoughAnswers = 8
+	// Overruled is how much must speak against a side for the tap to be taken away
+	// from it, whatever the times say: one or two can be packets that the capture lost.
+	Overruled = 3
+)
+
+// Verdict tells where the tap stands by all that was weighed.
+//
+// Two things tell a side that is away: its least time to an answer holds a round
+// trip, and so does the difference between the RTT that a client tells and what
+// its pings take as they pass the tap. Both also hold the application's ticks,
+// which are alike on both sides as a rule, so the figures are compared.
+func (e *Evidence) Verdict() Verdict { return e.overrule(e.times()) }
+
+// at gives the vantage at a side.
+func at(x machine.Side) machine.Vantage { return machine.VantageA + machine.Vantage(x) }
+
+// times tells where the tap stands by the times alone.
+func (e *Evidence) times() Verdict {
+	a, b := &e.of[machine.A].waits, &e.of[machine.B].waits
+	switch {
+	case a.Count() == 0 && b.Count() == 0:
+		return Verdict{machine.VantageUnknown, "unknown: neither side answers the other", false}
+	case e.stream && min(a.Count(), b.Count()) >= enoughAnswers:
+		// An RTT over TCP is mostly what the stream waits for lost segments.
+		return e.byAnswers()
+	}
+	for i := range e.of {
+		if v, ok := e.byRTT(machine.Side(i)); ok {
+			return v
+		}
+	}
+	switch {
+	case b.Count() == 0:
+		return oneAnswers(a, machine.A)
+	case a.Count() == 0:
+		return oneAnswers(b, machine.B)
+	}
+	return e.byAnswers()
+}
+
+// byRTT tells it by what of a client's RTT its pings take beyond the tap: all of it
+// where the tap is at the client. It is false where the two do not tell.
+func (e *Evidence) byRTT(side machine.Side) (v Verdict, ok bool) {
+	client, server := &e.of[side], &e.of[side.Other()]
+	pings := client.rtts.pings
+	if pings < 2 {
+		return v, false
+	}
+	own, beyond := client.rtts.means()
+	switch share := float64(beyond) / float64(own); {
+	case own-beyond > max(2*tick, client.pace.wait()+tick/2) && beyond > max(2*tick, server.pace.wait()+tick/2):
+		return Verdict{machine.VantageBetween, fmt.Sprintf("between: of %v that %v gives as its RTT, its pings take %v beyond the tap", machine.Rounded(own), side, machine.Rounded(beyond)), pings > 8}, true
+	case share > 0.7 && own > tick:
+		return Verdict{at(side), fmt.Sprintf("at %v: of %v that it gives as its RTT, its pings take %v beyond the tap", side, machine.Rounded(own), machine.Rounded(beyond)), pings > 4 && share > 0.8}, true
+	case share < 0.3 && own > tick:
+		return Verdict{at(side.Other()), fmt.Sprintf("at %v: of %v that %v gives as its RTT, its pings take %v beyond the tap", side.Other(), machine.Rounded(own), side, machine.Rounded(beyond)), pings > 4 && share < 0.2}, true
+	}
+	return v, false
+}
+
+// oneAnswers tells it by the answers of one side, where the other answers nothing.
+func oneAnswers(w *waits, side machine.Side) Verdict {
+	least := machine.Rounded(w.Least())
+	switch {
+	case w.Least() < quick:
+		return Verdict{at(side), fmt.Sprintf("at %v: it answers within %v", side, least), false}
+	case w.Least() > tick || w.Count() >= enoughAnswers && w.Least() > nearProof:
+		return Verdict{at(side.Other()), fmt.Sprintf("at %v: %v answers after %v at the least", side.Other(), side, least), false}
+	}
+	return Verdict{machine.VantageUnknown, fmt.Sprintf("unknown: only %v answers, after %v", side, least), false}
+}
+
+// byAnswers tells it by how soon each side answers the other.
+func (e *Evidence) byAnswers() Verdict {
+	a, b := &e.of[machine.A].waits, &e.of[machine.B].waits
+	near, ta, tb := machine.A, a.Least(), b.Least()
+	if tb < ta {
+		near = machine.B
+		ta, tb = tb, ta
+	}
+	enough := min(a.Count(), b.Count()) >= enoughAnswers
+	away := e.of[near.Other()].waits.Count()
+	says := fmt.Sprintf("%v answers within %v, %v after %v", near, machine.Rounded(ta), near.Other(), machine.Rounded(tb))
+	switch {
+	case tb < quick:
+		return Verdict{machine.VantageBoth, "at both: " + says, enough}
+	case enough && ta > max(3*tick, e.of[near].pace.wait()+tick):
+		return Verdict{machine.VantageBetween, "between: " + says, true}
+	case tb < tick && (away < 16 || tb < 3*ta):
+		// A few waits for a tick can be so long: no round trip shows.
+		return Verdict{machine.VantageBoth, "at both, or so near that it makes no difference: " + says, false}
+	}
+	return Verdict{at(near), fmt.Sprintf("at %v: %s", near, says), enough && ta < quick && ta*4 < tb}
+}
+
+// close reports whether both sides answer as soon as each other, but for a frame.
+func (e *Evidence) close() bool {
+	a, b := &e.of[machine.A], &e.of[machine.B]
+	return a.waits.Count() == 0 || b.waits.Count() == 0 ||
+		(a.waits.Least()-b.waits.Least()).Abs() < max(a.pace.wait(), b.pace.wait(), tick)+nearProof
+}
+
+// overrule weighs the contradictions against what the times tell. Where both sides
+// answer within a frame of each other, the times tell little, and the side with
+// contradictions is the one away. Where one is clearly nearer its contradictions can
+// be faults of its own, which the tracker weighs with all else that it knows.
+func (e *Evidence) overrule(v Verdict) Verdict {
+	a, b := e.of[machine.A].against.count(), e.of[machine.B].against.count()
+	from, less := machine.A, machine.B
+	if b > a {
+		from, less = less, from
+	}
+	most, least := max(a, b), min(a, b)
+	says := fmt.Sprintf("of what passed between the tap and %v, %d messages were lost, doubled or overtaken", from, most)
+	switch {
+	case most == 0:
+	case v.Vantage == machine.VantageBoth && least >= Overruled:
+		v.Vantage, v.Reason = machine.VantageBetween, "between rather than both: "+says+fmt.Sprintf(", and %d of %v", least, less)
+	case v.Vantage == machine.VantageBoth && most > least:
+		v.Vantage, v.Reason = at(less), fmt.Sprintf("at %v rather than both: %s", less, says)
+	case v.Vantage == at(from) && least == 0 && e.close():
+		v.Vantage, v.Reason = at(less), fmt.Sprintf("at %v rather than %v: %s", less, from, says)
+	}
+	return v
+}
