@@ -31,7 +31,8 @@ type connection struct {
 
 // session takes what a message tells about the connection's life.
 // is says what a heartbeat is.
-func (t *follower) session(p *sighting, m *wire.Message, is riptide.Beat, out *machine.Effects) {
+func (t *follower) session(p *step) {
+	m := p.m
 	c := &t.life
 	peer := p.from.Other()
 	oneWay := t.config.Senders[p.from].Codec.Dialect.WelcomeOneWay
@@ -43,11 +44,11 @@ func (t *follower) session(p *sighting, m *wire.Message, is riptide.Beat, out *m
 		}
 		if p.from == t.client {
 			c.connects++
-			t.tells(out, riptide.EventConnect, uint32(c.connects), p)
+			t.tells(p, riptide.EventConnect, uint32(c.connects))
 			c.connectAt, c.connectRef = p.at, p.ref
 		} else {
 			if !c.answered {
-				t.tells(out, riptide.EventPending, 0, p)
+				t.tells(p, riptide.EventPending, 0)
 			}
 			c.answered, c.pendingAt = true, p.at
 		}
@@ -56,12 +57,12 @@ func (t *follower) session(p *sighting, m *wire.Message, is riptide.Beat, out *m
 		c.answered = true
 		if !c.rejected {
 			c.rejected, c.reason, c.reasoned = true, m.Reason, true
-			t.tells(out, riptide.EventRejected, uint32(m.Reason), p)
-			t.failed(m.Reason, p, out)
-			out.Report(riptide.Rejected, p.from, machine.Certain, p.at, p.ref, c.connectRef, float64(m.Reason))
+			t.tells(p, riptide.EventRejected, uint32(m.Reason))
+			t.failed(p, m.Reason)
+			p.out.Report(riptide.Rejected, p.from, machine.Certain, p.at, p.ref, c.connectRef, float64(m.Reason))
 		}
 	case wire.Welcome:
-		if first := m.Sequence == 1 || m.Sequence == 2; first && !t.begun && !t.sides[0].met && !t.sides[1].met {
+		if first := m.Sequence == 1 || m.Sequence == 2; first && !t.begun && !t.sides[0].out.met && !t.sides[1].out.met {
 			t.begin()
 		}
 		c.heard[peer] = p.at
@@ -70,21 +71,21 @@ func (t *follower) session(p *sighting, m *wire.Message, is riptide.Beat, out *m
 		}
 		if t.roles && p.from == t.client {
 			if c.welcomeAt != 0 && c.joinedAt == 0 && m.ClientID != c.clientID {
-				out.Report(riptide.WelcomeMismatch, p.from, machine.Certain, p.at, p.ref, 0, float64(c.clientID), float64(m.ClientID))
+				p.out.Report(riptide.WelcomeMismatch, p.from, machine.Certain, p.at, p.ref, 0, float64(c.clientID), float64(m.ClientID))
 			}
 			if c.joinedAt == 0 {
-				t.tells(out, riptide.EventWelcomed, uint32(m.ClientID), p)
-				t.connected(p.from, m.ClientID, machine.Certain, p, out)
+				t.tells(p, riptide.EventWelcomed, uint32(m.ClientID))
+				t.connected(p, p.from, m.ClientID, machine.Certain)
 				c.joinedAt = p.at
 			}
 			return
 		}
 		c.answered = true
 		if c.welcomeAt == 0 {
-			t.tells(out, riptide.EventWelcomed, uint32(m.ClientID), p)
+			t.tells(p, riptide.EventWelcomed, uint32(m.ClientID))
 			c.welcomeAt, c.clientID = p.at, m.ClientID
 			if oneWay {
-				t.connected(p.from, m.ClientID, machine.Certain, p, out)
+				t.connected(p, p.from, m.ClientID, machine.Certain)
 			}
 		}
 	case wire.ClientConnected:
@@ -100,12 +101,12 @@ func (t *follower) session(p *sighting, m *wire.Message, is riptide.Beat, out *m
 		}
 	case wire.Heartbeat:
 		c.heard[peer] = p.at
-		t.heartbeat(p, m, is, out)
+		t.heartbeat(p)
 	case wire.Disconnect:
 		if c.endedAt == 0 {
 			c.endedAt, c.endedBy, c.endedRef = p.at, p.from, p.ref
 			c.reason, c.reasoned = m.Reason, m.HasReason
-			t.disconnected(p, m, out)
+			t.disconnected(p)
 		}
 	}
 }
@@ -124,6 +125,6 @@ func (t *follower) begin() {
 	t.begun = true
 	for i := range t.sides {
 		s := &t.sides[i]
-		s.received, s.sending, s.notified, s.notifySending = true, true, true, true
+		s.in.known, s.out.known, s.notesIn.known, s.notesOut.known = true, true, true, true
 	}
 }

@@ -5,90 +5,113 @@ import (
 
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/riptide"
-	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// evidence takes an Ack of s for what it says by its documented meaning: which
-// messages of the peer have come to s. Of a far side it is all that is known.
-// answers is the id that the Ack answers.
-func (t *follower) evidence(s, peer *side, p *sighting, m *wire.Message, answers answering, out *machine.Effects) {
-	if !peer.met {
+// evidence takes an Ack for what it says by its documented meaning: which messages
+// have come to the side that sent it. Of a far side it is all that is known. answers
+// is the id that the Ack answers.
+func (t *follower) evidence(p *step, answers answering) {
+	s, peer, m := p.own, p.peer, p.m
+	if !peer.out.met {
 		return
 	}
-	last, cause := peer.unwrap(m.Last), peer.unwrap(answers.id)
+	last, cause := peer.out.unwrap(m.Last), peer.out.unwrap(answers.id)
 	if s.behaviour.OneSequence {
 		// It acks Welcome only, and with the client id in place of the sequence.
 		last, cause = int64(s.behaviour.First), int64(s.behaviour.First)
 	}
-	jump := int64(s.behaviour.Jump())
-	if s.behaviour.Receive == riptide.ReceiveWindow {
-		if cause > last {
-			s.doubt = max(s.doubt, cause) // its newest id stays behind: from here on anything can be
-		}
+	if s.behaviour.Receive == riptide.ReceiveWindow && cause > last {
+		s.acks.doubt = max(s.acks.doubt, cause) // its newest id stays behind: from here on anything can be
 	}
-	blind := s.blind
-	switch {
-	case !s.heard:
-		s.heard, s.heardLast = true, last
-		if !t.begun || last >= jump {
-			s.doubt = max(s.doubt, last)
-		}
-		if t.begun && last >= jump && s.behaviour.ShiftFault {
-			s.blind = last
-		}
-	case last > s.heardLast:
-		if last-s.heardLast >= jump {
-			s.doubt = max(s.doubt, last)
-			if s.behaviour.ShiftFault {
-				s.blind = last
-			}
-			if !s.ordered && (s.behaviour.ShiftFault || s.behaviour.Receive == riptide.ReceiveWindow) {
-				out.Report(riptide.WindowJump, s.side, machine.Likely, p.at, p.ref, 0, float64(last-s.heardLast), float64(m.Last))
-			}
-		}
-		s.heardLast = last
+	blind := s.acks.blind
+	if leap := s.acks.advance(last, s.behaviour, t.begun); leap > 0 && !s.tap.ordered && (s.behaviour.ShiftFault || s.behaviour.Receive == riptide.ReceiveWindow) {
+		p.out.Report(riptide.WindowJump, s.side, machine.Likely, p.at, p.ref, 0, float64(leap), float64(m.Last))
 	}
-	e := peer.sent.find(cause)
+	e := peer.out.lives.find(cause)
 	if e != nil {
-		if answers.known || e.answers == 0 {
-			e.answered(s, p.at)
+		if answers.known || e.answers.count == 0 {
+			e.answers.take(p.at, p.at.Sub(s.speech.before))
 		}
-		if !s.ordered {
-			t.far(s, peer, e, p, m, out)
-			if s.faulty && s.faultyTo == last {
-				s.blind = blind // what the jump left behind is known
+		if !s.tap.ordered {
+			t.far(p, e)
+			if s.acks.faulty && s.acks.faultyTo == last {
+				s.acks.blind = blind // what the jump left behind is known
 			}
 		}
-	} else if peer.near && t.begun && cause > peer.top && !s.behaviour.OneSequence {
-		out.Report(riptide.AckOfNothing, s.side, machine.Likely, p.at, p.ref, 0, float64(cause-peer.top))
+	} else if peer.tap.near && t.begun && cause > peer.out.top && !s.behaviour.OneSequence {
+		p.out.Report(riptide.AckOfNothing, s.side, machine.Likely, p.at, p.ref, 0, float64(cause-peer.out.top))
 	}
-	t.name(s, peer, p, e, cause, out)
-	s.finished.slide(last)
-	if last != cause && !s.finished.has(last) {
-		t.name(s, peer, p, peer.sent.find(last), last, out)
+	t.name(p, e, cause)
+	s.acks.finished.slide(last)
+	if last != cause && !s.acks.finished.has(last) {
+		t.name(p, peer.out.lives.find(last), last)
 	}
-	for todo := ^s.finished.behind(last); todo != 0; todo &= todo - 1 {
+	t.nameBits(p, last)
+}
+
+// nameBits takes what the bits of an Ack say of the 16 ids before its newest.
+func (t *follower) nameBits(p *step, last int64) {
+	done := &p.own.acks.finished
+	for todo := ^done.behind(last); todo != 0; todo &= todo - 1 {
 		bit := bits.TrailingZeros16(todo)
 		id := last - 1 - int64(bit)
-		e := peer.sent.find(id)
+		e := p.peer.out.lives.find(id)
 		if e == nil {
 			continue
 		}
-		named := m.AckBits>>bit&1 == 1
+		named := p.m.AckBits>>bit&1 == 1
 		if named {
-			t.name(s, peer, p, e, id, out)
+			t.name(p, e, id)
 		}
-		if e.answers == 0 {
-			e.byBit = e.byBit || named
-			e.passed = e.passed || !named
-		} else if e.Named && !e.clash {
-			s.finished.add(id)
+		if e.answers.count == 0 {
+			e.answers.byBit = e.answers.byBit || named
+			e.answers.passed = e.answers.passed || !named
+		} else if e.answers.named && !e.clash {
+			done.add(id)
 		}
 	}
 }
 
+// advance takes the newest id that an Ack names, and gives the jump to it where the
+// window of the side does not stand that: 0 for none. begun is set where the capture
+// has the connection's beginning.
+func (a *ackTrail) advance(last int64, b *riptide.Behaviour, begun bool) (leap int64) {
+	jump := int64(b.Jump())
+	switch {
+	case !a.heard:
+		if !begun || last >= jump {
+			a.doubt = max(a.doubt, last)
+		}
+		if begun && last >= jump && b.ShiftFault {
+			a.blind = last
+		}
+	case last <= a.last:
+		return 0
+	case last-a.last >= jump:
+		leap = last - a.last
+		a.doubt = max(a.doubt, last)
+		if b.ShiftFault {
+			a.blind = last
+		}
+	}
+	a.heard, a.last = true, last
+	return leap
+}
+
+// grade gives how surely an id that an Ack names has come and was taken.
+func (a *ackTrail) grade(id int64) machine.Certainty {
+	switch {
+	case id <= a.blind:
+		return machine.Possible // it came; the window may have thrown it away
+	case id <= a.doubt:
+		return machine.Likely
+	}
+	return machine.Certain
+}
+
 // finished is the newest messages of the peer of which another Ack can tell
-// nothing new: answered, and named. Most bits of an Ack are of such.
+// nothing new: answered, and named. Most bits of an Ack are of such. Bit i is id
+// top-i; top never goes back.
 type finished struct {
 	top  int64 // newest id that an Ack had as its last
 	bits uint64
@@ -119,140 +142,139 @@ func (f *finished) behind(last int64) uint16 { return uint16(f.bits >> min(f.top
 // far runs the library's window over what a far side's Acks answer. Where it
 // finds a message refused that it never saw taken, that is likely: the Ack of
 // its first copy may have been lost.
-func (t *follower) far(s, peer *side, e *life, p *sighting, m *wire.Message, out *machine.Effects) {
-	if !s.received {
-		s.received = true
-		s.receiver.Adopt(m.Last, m.AckBits)
+func (t *follower) far(p *step, e *life) {
+	s, peer, m := p.own, p.peer, p.m
+	if !s.in.known {
+		s.in.known = true
+		s.in.receiver.Adopt(m.Last, m.AckBits)
 		return
 	}
-	before := s.receiver.Last
-	gap := riptide.GapOf(m.Cause, before)
-	fresh := s.receiver.Take(m.Cause)
-	last, bits := s.receiver.Ack()
-	follows := last == m.Last && bits == m.AckBits
-	t.agree(s, peer, m)
+	gap := riptide.GapOf(m.Cause, s.in.receiver.Last)
+	fresh := s.in.receiver.Take(m.Cause)
+	_, bits := s.in.receiver.Ack()
+	follows := s.in.receiver.Holds(m)
+	s.in.agree(m, peer.out.unwrap(m.Last))
 	switch {
 	case gap >= riptide.JumpList && s.behaviour.ShiftFault:
 		// Acks that were lost make a jump too, but not one that leaves the bits as
 		// the fault does.
-		s.faulty = follows && bits != 0 && bits != 0xffff && !s.mayPort // a window that is full is the same with the fault or without
-		s.faultyTo = e.Sequence64
-		for id := e.Sequence64 - int64(gap) + 1; s.faulty && id < e.Sequence64; id++ {
-			if has, _ := s.receiver.Received(uint16(id)); has {
-				t.refused(s, peer.sent.find(id), p, out)
+		s.acks.faulty = follows && bits != 0 && bits != 0xffff && !s.mayPort // a window that is full is the same with the fault or without
+		s.acks.faultyTo = e.sequence64
+		for id := e.sequence64 - int64(gap) + 1; s.acks.faulty && id < e.sequence64; id++ {
+			if has, _ := s.in.receiver.Received(uint16(id)); has {
+				t.refused(p, peer.out.lives.find(id))
 			}
 		}
-		if s.faulty && !fresh {
-			t.refused(s, e, p, out)
+		if s.acks.faulty && !fresh {
+			t.refused(p, e)
 		}
-	case !follows && e.Sequence64 > s.faultyTo:
-		s.faulty = false
+	case !follows && e.sequence64 > s.acks.faultyTo:
+		s.acks.faulty = false
 	case fresh:
-		e.taken = true
-	case s.faulty && e.Sequence64 <= s.faultyTo && !e.taken:
-		t.refused(s, e, p, out)
+		e.receiver.taken = true
+	case s.acks.faulty && e.sequence64 <= s.acks.faultyTo && !e.receiver.taken:
+		t.refused(p, e)
 	}
 }
 
 // refused notes that a far side's window takes a message for received that it
 // never took.
-func (t *follower) refused(s *side, e *life, p *sighting, out *machine.Effects) {
-	if e == nil || e.refused || e.taken || e.clash || e.Named && e.Certainty == machine.Certain {
+func (t *follower) refused(p *step, e *life) {
+	if e == nil || e.receiver.refused || e.receiver.taken || e.clash || e.answers.named && e.certainty == machine.Certain {
 		return
 	}
-	e.refused = true
-	e.Delivered, e.Certainty, e.Deliveries = machine.No, machine.Likely, 0
-	t.notDelivered(s, e.Sequence64, machine.Likely, p.at, p.ref, e.frame, out)
+	e.receiver.refused = true
+	e.receiver.delivered, e.certainty, e.receiver.times = machine.No, machine.Likely, 0
+	t.notDelivered(p, p.own, e.sequence64, machine.Likely, e.copies.frame)
 }
 
 // name notes that an Ack of s names the peer's message e, if there is one.
-func (t *follower) name(s, peer *side, p *sighting, e *life, id int64, out *machine.Effects) {
+func (t *follower) name(p *step, e *life, id int64) {
+	s, peer := p.own, p.peer
 	if e == nil {
 		return
 	}
-	if !e.Named && e.Attempts == 1 {
-		peer.wireRTT += p.at.Sub(e.At)
-		peer.wireCount++
+	if !e.answers.named && e.copies.count == 1 {
+		peer.figures.roundTrip(p.at.Sub(e.copies.first))
 	}
-	for ; e != nil; e = peer.sent.older(e) {
-		if !e.Named {
-			e.Named = true
-			t.named(peer, e, p, out)
+	unsure := s.behaviour.Port || peer.behaviour.OneSequence
+	for ; e != nil; e = peer.out.lives.older(e) {
+		if !e.answers.named {
+			e.answers.named = true
+			t.named(p, e)
 		}
-		if s.ordered {
-			e.attested = e.attested || id > s.doubt && !s.behaviour.Port && !peer.behaviour.OneSequence && e.Delivered == machine.Yes && s.knows(id)
+		if s.tap.ordered {
+			e.receiver.attested = e.receiver.attested || id > s.acks.doubt && !unsure && e.receiver.delivered == machine.Yes && s.knows(id)
 			continue
 		}
-		grade := machine.Certain
-		switch {
-		case id <= s.blind:
-			grade = machine.Possible // it came; the window may have thrown it away
-		case id <= s.doubt || s.behaviour.Port || peer.behaviour.OneSequence:
-			grade = machine.Likely
+		grade := s.acks.grade(id)
+		if unsure {
+			grade = min(grade, machine.Likely)
 		}
-		if e.refused || e.Delivered == machine.Yes && e.Certainty >= grade {
+		if e.receiver.refused || e.receiver.delivered == machine.Yes && e.certainty >= grade {
 			continue
 		}
-		if e.Delivered != machine.Yes {
-			e.Delivered, e.DeliveredAt, e.DeliveredBy, e.Deliveries = machine.Yes, p.at, p.ref, 1
-			if e.Mode == machine.ModeInternal {
-				t.arrived(s.side, e, grade, p, out)
+		if e.receiver.delivered != machine.Yes {
+			e.receiver.took(p.at, p.ref)
+			if e.mode == machine.ModeInternal {
+				t.arrived(p, s.side, e, grade)
 			}
 		}
-		e.Certainty = grade
+		e.certainty = grade
 	}
 }
 
 // acked takes an Ack as the library of s, to which it goes, does.
-func (t *follower) acked(s *side, p *sighting, m *wire.Message, out *machine.Effects) {
-	if s.toldLeft != 0 && p.at > s.toldLeft {
+func (t *follower) acked(p *step) {
+	s, m := p.peer, p.m
+	if s.end.deaf(p.at) {
 		return
 	}
 	judge := func(id uint16, v riptide.Verdict) {
-		if v != riptide.Cleared || !s.met {
+		if v != riptide.Cleared || !s.out.met {
 			return
 		}
-		if !s.ordered {
-			s.lied(s.unwrap(id), p) // as far as the Ack got there
+		if !s.tap.ordered {
+			s.out.lied(s.out.unwrap(id), p) // as far as the Ack got there
 			return
 		}
-		for e := s.sent.find(s.unwrap(id)); e != nil; e = s.sent.older(e) {
-			if e.merged {
+		for e := s.out.lives.find(s.out.unwrap(id)); e != nil; e = s.out.lives.older(e) {
+			if e.sender.merged {
 				if m := t.moreOf(e); m.heldRef == 0 {
 					m.heldAt, m.heldRef = p.at, p.ref
 				}
 				continue // pending under another id
 			}
-			if e.Acked == machine.Unanswered && !e.forgot {
-				t.clear(s, e, p, out)
-				e.byCause = id == m.Cause
+			if e.sender.acked == machine.Unanswered && !e.sender.forgot {
+				t.clear(p, s, e)
+				e.sender.byCause = id == m.Cause
 			}
 			return
 		}
 	}
-	s.sender.Received(s.receiver.Last)
-	if !s.sending {
-		s.sending = true
-		s.sender.Join(m.Last, m.AckBits, m.Cause, judge)
+	s.out.sender.Received(s.in.receiver.Last)
+	if !s.out.known {
+		s.out.known = true
+		s.out.sender.Join(m.Last, m.AckBits, m.Cause, judge)
 		return
 	}
-	threw := s.sender.Threw
-	s.sender.Acked(m.Last, m.AckBits, m.Cause, judge)
-	if s.sender.Threw > threw && (s.threwAt == 0 || s.spoke > s.threwAt) {
-		s.threwAt = p.at
+	threw := s.out.sender.Threw
+	s.out.sender.Acked(m.Last, m.AckBits, m.Cause, judge)
+	if s.out.sender.Threw > threw && (s.end.threw == 0 || s.speech.last > s.end.threw) {
+		s.end.threw = p.at
 	}
 }
 
 // clear notes that the library of s counts a message as delivered.
-func (t *follower) clear(s *side, e *life, p *sighting, out *machine.Effects) {
+func (t *follower) clear(p *step, s *side, e *life) {
 	b := s.behaviour
-	if b.Limit > 0 && !b.DropsConnection && int(e.Attempts) >= b.Limit && p.at.Sub(e.lastAt) > e.wait()+riptide.TickSlack/2 {
-		e.forgot = true // given up before the Ack came
+	if b.Limit > 0 && !b.DropsConnection && int(e.copies.count) >= b.Limit && p.at.Sub(e.copies.last) > e.wait()+riptide.TickSlack/2 {
+		e.sender.forgot = true // given up before the Ack came
 		return
 	}
-	e.Acked, e.AckedAt, e.AckedBy = machine.Yes, p.at, p.ref
-	s.acked++
-	mean := s.sendQuality.Add(uint8(min(e.Attempts, 255)))
-	t.judge(&s.sendQuality, b.QualityLimits && mean > riptide.QualitySends, s, p, out)
-	t.event(out, machine.EventAcked, s.side, max(s.reads(p.at, p.ref), machine.Likely), e, e.frame, p.ref, p)
+	e.sender.decide(machine.Yes, p.at, p.ref)
+	s.figures.acked++
+	mean := s.out.quality.Add(uint8(min(e.copies.count, 255)))
+	t.judge(p, s, &s.out.quality, b.QualityLimits && mean > riptide.QualitySends)
+	t.event(p, e, machine.Event{Kind: machine.EventAcked, Side: s.side, Certainty: max(s.reads(p.at, p.ref), machine.Likely), About: e.copies.frame, By: p.ref})
 }

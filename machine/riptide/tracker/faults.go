@@ -10,42 +10,43 @@ import (
 // own (rules_faults.go) that names the versions which its sender then can be.
 
 // once reports what is told of a side a single time.
-func (s *side) once(out *machine.Effects, rule *machine.Rule, sure machine.Certainty, p *sighting, figures ...float64) {
+func (s *side) once(p *step, rule *machine.Rule, sure machine.Certainty, figures ...float64) {
 	for _, told := range s.told {
 		if told == rule {
 			return
 		}
 	}
 	s.told = append(s.told, rule)
-	out.Report(rule, s.side, sure, p.at, p.ref, 0, figures...)
+	p.out.Report(rule, s.side, sure, p.at, p.ref, 0, figures...)
 }
 
 // faults looks a message of s over for what its header shows.
-func (t *follower) faults(s *side, p *sighting, m *wire.Message, out *machine.Effects) {
+func (t *follower) faults(p *step) {
+	s, m := p.own, p.m
 	builds := t.config.Senders[s.side].Builds
 	switch {
 	case m.Oddities&wire.UnreadCause != 0:
-		s.once(out, riptide.UselessCause, machine.Certain, p)
+		s.once(p, riptide.UselessCause, machine.Certain)
 	case m.Type == wire.AckExtra && riptide.GapOf(m.Cause, m.Last) > 0 && s.behaviour.Receive == riptide.ReceiveWindow:
-		out.Report(riptide.LastStuck, s.side, machine.Certain, p.at, p.ref, 0, float64(riptide.GapOf(m.Cause, m.Last)), float64(m.Last))
+		p.out.Report(riptide.LastStuck, s.side, machine.Certain, p.at, p.ref, 0, float64(riptide.GapOf(m.Cause, m.Last)), float64(m.Last))
 	case m.Type == wire.Disconnect && m.HasReason && m.Reason == wire.UnpackedStop:
-		out.Report(riptide.StopReads80, s.side, machine.Certain, p.at, p.ref, 0, s.behaviour.Number())
+		p.out.Report(riptide.StopReads80, s.side, machine.Certain, p.at, p.ref, 0, s.behaviour.Number())
 	case m.Type == wire.Reject && s.behaviour.Port && s.behaviour.Receive == riptide.ReceiveList:
-		s.once(out, riptide.PortRejects, machine.Certain, p, float64(m.Reason))
+		s.once(p, riptide.PortRejects, machine.Certain, float64(m.Reason))
 	}
 	if d := t.config.Senders[s.side].Codec.Dialect; m.BodyBits >= staleLeast && (m.Type == wire.Reject && m.Reason == d.CustomReason || m.Type == wire.Disconnect && m.Reason == d.KickedReason) {
-		s.stale(builds, p, out)
+		s.stale(p, builds)
 	}
 }
 
 // stale reports values that stand where bits of an earlier message can have stayed,
 // as far as s can be a release that leaves them.
-func (s *side) stale(builds wire.BuildSet, p *sighting, out *machine.Effects) {
+func (s *side) stale(p *step, builds wire.BuildSet) {
 	switch {
 	case builds.All(func(b *wire.Build) bool { return b.StaleBits }):
-		s.once(out, riptide.StaleBits, machine.Likely, p)
+		s.once(p, riptide.StaleBits, machine.Likely)
 	case builds.All(func(b *wire.Build) bool { return b.Cause == wire.CauseAlways }) && builds.Mixed(func(b *wire.Build) bool { return b.StaleBits }):
-		s.once(out, riptide.StaleBits, machine.Possible, p)
+		s.once(p, riptide.StaleBits, machine.Possible)
 	}
 }
 
@@ -53,7 +54,8 @@ func (s *side) stale(builds wire.BuildSet, p *sighting, out *machine.Effects) {
 const staleLeast = 48
 
 // valueFaults looks the values of a message of s over.
-func (t *follower) valueFaults(s *side, p *sighting, m *wire.Message, out *machine.Effects) {
+func (t *follower) valueFaults(p *step) {
+	s, m := p.own, p.m
 	if t.config.Values == nil {
 		return
 	}
@@ -63,13 +65,13 @@ func (t *follower) valueFaults(s *side, p *sighting, m *wire.Message, out *machi
 	}
 	tell := func(fault riptide.ValueFaults, rule *machine.Rule, sure machine.Certainty) {
 		if found&fault != 0 {
-			out.Report(rule, s.side, sure, p.at, p.ref, 0, float64(m.MessageID))
+			p.out.Report(rule, s.side, sure, p.at, p.ref, 0, float64(m.MessageID))
 		}
 	}
 	tell(riptide.ShortArrayLost, riptide.ShortArrays, machine.Certain)
 	tell(riptide.VarLongWrong, riptide.VarLong, machine.Certain)
 	if found&riptide.BytesThenMore != 0 {
-		s.stale(t.config.Senders[s.side].Builds, p, out)
+		s.stale(p, t.config.Senders[s.side].Builds)
 	}
 	if s.behaviour.Port {
 		tell(riptide.BoolArrayLost, riptide.PortBools, machine.Certain)
@@ -82,31 +84,31 @@ func (t *follower) portLife(s *side, e *life, last machine.Ref, out *machine.Eff
 	switch {
 	case s.behaviour.OneSequence:
 		return
-	case e.Attempts > 1:
-		out.Report(riptide.PortResent, s.side, machine.Likely, e.lastAt, last, e.frame, float64(e.Attempts), float64(e.Sequence))
-	case s.ordered && !e.Named && t.last.Sub(e.At) > riptide.Silence:
-		out.Report(riptide.PortLost, s.side, machine.Likely, e.At, e.frame, 0, float64(e.Sequence))
+	case e.copies.count > 1:
+		out.Report(riptide.PortResent, s.side, machine.Likely, e.copies.last, last, e.copies.frame, float64(e.copies.count), float64(e.sequence))
+	case s.tap.ordered && !e.answers.named && t.last.Sub(e.copies.first) > riptide.Silence:
+		out.Report(riptide.PortLost, s.side, machine.Likely, e.copies.first, e.copies.frame, 0, float64(e.sequence))
 	}
 }
 
 // endFaults reports, when the capture ends, what was counted.
 func (t *follower) endFaults(s *side, out *machine.Effects) {
-	p := &sighting{at: s.spoke, ref: s.spokeRef}
-	if s.passedOver > 0 {
-		s.once(out, riptide.NotifyPassed, s.grade(), p, float64(s.passedOver))
+	p := past(s.speech.last, s.speech.ref, out)
+	if s.notesOut.passedOver > 0 {
+		s.once(p, riptide.NotifyPassed, s.tap.grade(), float64(s.notesOut.passedOver))
 	}
-	if !s.behaviour.Port || s.packets == 0 {
+	if !s.behaviour.Port || s.figures.packets == 0 {
 		return
 	}
 	if s.behaviour.OneSequence {
-		s.once(out, riptide.PortOneID, machine.Certain, p)
+		s.once(p, riptide.PortOneID, machine.Certain)
 		return
 	}
-	s.once(out, riptide.PortPytide, machine.Certain, p)
-	if s.near && s.sender.Threw > 0 {
-		s.once(out, riptide.PortThrows, machine.Likely, p, float64(s.sender.Threw))
+	s.once(p, riptide.PortPytide, machine.Certain)
+	if s.tap.near && s.out.sender.Threw > 0 {
+		s.once(p, riptide.PortThrows, machine.Likely, float64(s.out.sender.Threw))
 	}
-	if heard := t.life.heard[s.side]; heard != 0 && s.spoke.Sub(heard) > riptide.Timeout+2*riptide.HeartbeatInterval {
-		s.once(out, riptide.PortNoTimeout, s.grade(), p, machine.Milliseconds(s.spoke.Sub(heard)))
+	if heard := t.life.heard[s.side]; heard != 0 && s.speech.last.Sub(heard) > riptide.Timeout+2*riptide.HeartbeatInterval {
+		s.once(p, riptide.PortNoTimeout, s.tap.grade(), machine.Milliseconds(s.speech.last.Sub(heard)))
 	}
 }

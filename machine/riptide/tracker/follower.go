@@ -47,16 +47,15 @@ func follow(c riptide.Config, facts machine.Facts, v machine.Vantage, reason str
 	for i := range t.sides {
 		s, speaker := &t.sides[i], &c.Senders[i]
 		b := riptide.BehaviourOf(speaker.Codec.Dialect, speaker.Builds)
-		*s = side{
-			side: machine.Side(i), near: v.Near(machine.Side(i)), stream: c.Stream, behaviour: b,
-			receiver: riptide.NewReceiver(b), sender: riptide.NewSender(b), notifyIn: riptide.NewNotifyReceiver(b),
-			loose: lives{loose: true}, smoothed: -1,
-		}
-		s.ordered = s.near || s.stream
+		*s = side{side: machine.Side(i), behaviour: b, smoothed: -1, loose: lives{loose: true}}
 		s.mayPort = speaker.Builds.Mixed(func(b *wire.Build) bool { return b.PingStays })
-		s.shown = told || s.stream || known.shown[i]
-		if s.near {
-			s.proved = known.read[i]
+		s.in.receiver, s.out.sender = riptide.NewReceiver(b), riptide.NewSender(b)
+		s.notesIn.receiver = riptide.NewNotifyReceiver(b)
+		s.tap.near, s.tap.stream = v.Near(s.side), c.Stream
+		s.tap.ordered = s.tap.near || s.tap.stream
+		s.tap.shown = told || s.tap.stream || known.shown[i]
+		if s.tap.near {
+			s.read.learned = known.read[i]
 		}
 	}
 	return t
@@ -65,7 +64,7 @@ func follow(c riptide.Config, facts machine.Facts, v machine.Vantage, reason str
 // observe takes the next message.
 func (t *follower) observe(p *sighting, out *machine.Effects) {
 	t.free, t.lent = append(t.free, t.lent...), t.lent[:0]
-	t.step(p, out)
+	t.take(p, out)
 }
 
 // finish settles what is still open when the capture ends.
@@ -83,15 +82,14 @@ func (t *follower) finish(out *machine.Effects) {
 	t.endFindings(out)
 }
 
-// step takes one message.
-func (t *follower) step(p *sighting, out *machine.Effects) {
-	t.last = p.at
-	s, peer := &t.sides[p.from], &t.sides[p.from.Other()]
-	m := &t.m
+// take takes one message.
+func (t *follower) take(saw *sighting, out *machine.Effects) {
+	t.last = saw.at
+	p := &step{sighting: *saw, m: &t.m, own: &t.sides[saw.from], peer: &t.sides[saw.from.Other()], out: out}
+	s, peer, m := p.own, p.peer, p.m
 	codec := &t.config.Senders[p.from].Codec
 	if err := codec.Parse(p.bytes, p.length, m); err != nil && !errors.Is(err, base.ErrTrailing) {
-		s.packets++
-		s.bytes += uint64(p.length)
+		s.figures.packet(p.length)
 		if !errors.Is(err, base.ErrSnapped) {
 			out.Report(riptide.Malformed, p.from, machine.Certain, p.at, p.ref, 0, float64(p.length))
 		}
@@ -101,66 +99,70 @@ func (t *follower) step(p *sighting, out *machine.Effects) {
 		out.NewSession = true
 		return
 	}
-	s.packets++
-	s.bytes += uint64(p.length)
-	s.previous, s.spoke, s.spokeRef = s.spoke, p.at, p.ref
-	peer.addressed = p.at
+	s.figures.packet(p.length)
+	s.speech.spoke(p.at, p.ref)
+	peer.speech.addressed = p.at
 	if limit := codec.Dialect.MaxMessage; p.length > limit {
 		out.Report(riptide.Oversize, p.from, machine.Certain, p.at, p.ref, 0, float64(p.length))
 	}
 	if m.Type == wire.Disconnect {
-		s.left, t.ended = p.at, true
-		if peer.toldLeft == 0 && !p.behind {
-			peer.toldLeft = p.at
+		s.end.left, t.ended = p.at, true
+		if peer.end.told == 0 && !p.behind {
+			peer.end.told = p.at
 		}
-	} else if s.near && !t.config.Stream {
+	} else if s.tap.near && !t.config.Stream {
 		// What leaves by a stream may have waited for its window: it does not tell
 		// that the side still reads.
-		s.proves(p.at.Add(-riptide.TickSlack), 0)
+		s.read.proves(p.at.Add(-riptide.TickSlack), 0)
 	}
 	if t.weighing {
 		if !t.releasing {
 			t.place.Weigh(p.at, p.from, &t.config.Senders[p.from], m)
 		}
-		s.shown = s.shown || t.place.Shows(p.from)
+		s.tap.shown = s.tap.shown || t.place.Shows(p.from)
 	}
 	t.settle(p.at, out)
 	if t.unnamed(peer) {
-		s.unnamed.judge(p.at, 2*s.roundTrip()+riptide.TickSlack, &s.both)
+		s.path.unnamed.judge(p.at, 2*s.roundTrip()+riptide.TickSlack, &s.path.both)
 	}
-	is := t.beats.Take(p.from, codec.Dialect, m)
+	p.is = t.beats.Take(p.from, codec.Dialect, m)
 	if !p.behind {
-		t.session(p, m, is, out)
+		t.session(p)
 	}
-	t.faults(s, p, m, out)
-	switch {
+	t.faults(p)
+	t.message(p)
+}
+
+// message takes what a message says of messages: that it is one, or acks others.
+func (t *follower) message(p *step) {
+	switch m := p.m; {
 	case m.Type == wire.Ack || m.Type == wire.AckExtra:
-		peer.unnamed.acks++
+		p.peer.path.unnamed.acks++
 		answers := answerOf(m)
-		if s.ordered {
-			answers = t.witness(s, peer, p, m, out)
+		if p.own.tap.ordered {
+			answers = t.witness(p)
 		}
-		t.evidence(s, peer, p, m, answers, out)
+		t.evidence(p, answers)
 		if !p.behind {
-			t.acked(peer, p, m, out)
+			t.acked(p)
 		}
 	case m.Type.Reliable():
-		if t.unnamed(peer) && !t.config.Stream {
-			s.unnamed.sent(p.at)
+		if t.unnamed(p.peer) && !t.config.Stream {
+			p.own.path.unnamed.sent(p.at)
 		}
-		t.reliable(s, peer, p, m, out)
+		t.reliable(p)
 	case m.Type == wire.Unreliable || m.Bare:
-		t.unreliable(s, p, m, out)
+		t.unreliable(p)
 	case m.Type == wire.Notify:
-		t.notify(s, peer, p, m, out)
+		t.notify(p)
 	}
 }
 
 // reopens reports whether a Connect begins another connection on the addresses:
 // after the end of one, said or by timeout.
-func (t *follower) reopens(p *sighting) bool {
-	s, peer := &t.sides[p.from], &t.sides[p.from.Other()]
-	return t.ended || (s.met || peer.met) && p.at.Sub(max(s.spoke, peer.spoke)) > riptide.Timeout
+func (t *follower) reopens(p *step) bool {
+	s, peer := p.own, p.peer
+	return t.ended || (s.out.met || peer.out.met) && p.at.Sub(max(s.speech.last, peer.speech.last)) > riptide.Timeout
 }
 
 // proofs are Facts.Settings of this protocol.
@@ -176,12 +178,12 @@ func (t *follower) learned() machine.Facts {
 		f.Vantage, f.VantageReason = t.stands()
 	}
 	if t.roles {
-		f.Tick[t.client] = t.life.tick()
+		f.Tick[t.client] = t.life.clock.Tick()
 	}
 	var p proofs
 	for i := range t.sides {
 		s := &t.sides[i]
-		p.read[i], p.shown[i] = s.proof, s.near && s.grade() == machine.Certain
+		p.read[i], p.shown[i] = s.read.shown, s.tap.near && s.tap.grade() == machine.Certain
 	}
 	f.Settings = p
 	return f
@@ -195,7 +197,7 @@ func (t *follower) size() int {
 		for _, l := range s.modes() {
 			n += len(l.slots)*int(unsafe.Sizeof(life{})) + len(l.index)*8
 		}
-		n += len(s.queue.items)*int(unsafe.Sizeof(arrival{})) + len(s.absent)*int(unsafe.Sizeof(absent{}))
+		n += len(s.in.queue.items)*int(unsafe.Sizeof(arrival{})) + len(s.out.absent)*int(unsafe.Sizeof(absent{}))
 	}
 	return n
 }
@@ -211,14 +213,7 @@ func (t *follower) clone() *follower {
 	c.lent, c.free = nil, nil
 	c.life.clients = slices.Clone(t.life.clients)
 	for i := range c.sides {
-		s, from := &c.sides[i], &t.sides[i]
-		s.receiver, s.sender, s.notifyIn = from.receiver.Clone(), from.sender.Clone(), from.notifyIn.Clone()
-		s.sent, s.notes, s.loose = from.sent.clone(), from.notes.clone(), from.loose.clone()
-		s.queue.items = slices.Clone(from.queue.items)
-		s.missed = slices.Clone(from.missed)
-		s.leaps = slices.Clone(from.leaps)
-		s.told = slices.Clone(from.told)
-		s.absent = slices.Clone(from.absent)
+		c.sides[i] = t.sides[i].clone()
 	}
 	return &c
 }

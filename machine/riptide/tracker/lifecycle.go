@@ -17,99 +17,96 @@ import (
 //	                 the connection was beyond its limit for 64 outcomes in a row
 
 // tells an event of the connection's life.
-func (t *follower) tells(out *machine.Effects, kind machine.EventKind, number uint32, p *sighting) {
-	t.tellsOf(out, kind, p.from, number, machine.Certain, p)
+func (t *follower) tells(p *step, kind machine.EventKind, number uint32) {
+	t.tellsOf(p, kind, p.from, number, machine.Certain)
 }
 
-func (t *follower) tellsOf(out *machine.Effects, kind machine.EventKind, x machine.Side, number uint32, sure machine.Certainty, p *sighting) {
-	t.tell(out, machine.Event{Kind: kind, Side: x, Certainty: sure, Sequence: number, Sequence64: int64(number)}, p)
+func (t *follower) tellsOf(p *step, kind machine.EventKind, x machine.Side, number uint32, sure machine.Certainty) {
+	t.tell(p, machine.Event{Kind: kind, Side: x, Certainty: sure, Sequence: number, Sequence64: int64(number)})
 }
 
 // arrived tells what a reliable message of the protocol itself brings about at
 // the side that has it.
-func (t *follower) arrived(x machine.Side, e *life, sure machine.Certainty, p *sighting, out *machine.Effects) {
+func (t *follower) arrived(p *step, x machine.Side, e *life, sure machine.Certainty) {
 	if t.sides[x].behaviour.Port {
 		sure = min(sure, machine.Likely) // it can ack and lose what it acks
 	}
-	switch e.Type {
+	switch e.kind {
 	case wire.Welcome:
-		t.connected(x, e.client, sure, p, out)
+		t.connected(p, x, e.client, sure)
 	case wire.ClientConnected:
-		t.tellsOf(out, riptide.EventClientConnected, x, uint32(e.client), sure, p)
+		t.tellsOf(p, riptide.EventClientConnected, x, uint32(e.client), sure)
 	case wire.ClientDisconnected:
-		t.tellsOf(out, riptide.EventClientDisconnected, x, uint32(e.client), sure, p)
+		t.tellsOf(p, riptide.EventClientDisconnected, x, uint32(e.client), sure)
 	}
 }
 
 // connected notes that the library of x counts the connection as made.
-func (t *follower) connected(x machine.Side, id uint16, sure machine.Certainty, p *sighting, out *machine.Effects) {
+func (t *follower) connected(p *step, x machine.Side, id uint16, sure machine.Certainty) {
 	if !t.life.made[x] {
 		t.life.made[x] = true
-		t.tellsOf(out, riptide.EventConnected, x, uint32(id), sure, p)
+		t.tellsOf(p, riptide.EventConnected, x, uint32(id), sure)
 	}
 }
 
 // failed notes that the client's attempt came to nothing.
-func (t *follower) failed(reason uint8, p *sighting, out *machine.Effects) {
+func (t *follower) failed(p *step, reason uint8) {
 	client := &t.sides[t.client]
 	if c := &t.life; t.roles && !c.over[client.side] && !c.made[client.side] {
 		c.over[client.side] = true
-		t.tellsOf(out, riptide.EventFailed, client.side, uint32(reason), client.hears(), p)
+		t.tellsOf(p, riptide.EventFailed, client.side, uint32(reason), client.tap.grade())
 	}
 }
 
-// hears grades that a side reads what passes the tap towards it now.
-func (s *side) hears() machine.Certainty { return s.grade() }
-
 // disconnected takes a Disconnect for what it is to either side.
-func (t *follower) disconnected(p *sighting, m *wire.Message, out *machine.Effects) {
-	said, peer := &t.sides[p.from], &t.sides[p.from.Other()]
+func (t *follower) disconnected(p *step) {
+	m, said, peer := p.m, p.own, p.peer
 	reason := uint32(riptide.NoReason)
 	if m.HasReason {
 		reason = uint32(m.Reason)
 	}
-	t.tells(out, riptide.EventGoodbye, reason, p)
-	if p.at.Sub(peer.spoke) > riptide.Silence {
-		t.silent(peer, p, out)
+	t.tells(p, riptide.EventGoodbye, reason)
+	if p.at.Sub(peer.speech.last) > riptide.Silence {
+		t.silent(p, peer)
 	}
 	own, hers := uint8(riptide.Disconnected), uint8(riptide.Disconnected)
 	if m.HasReason {
 		own, hers = m.Reason, m.Reason
 	}
 	if own == riptide.Disconnected || own == riptide.Kicked {
-		t.over(said, own, machine.Certain, p, out)
+		t.over(p, said, own, machine.Certain)
 	}
 	t.life.over[said.side] = true // a server that stops tells its application nothing
 	sure := machine.Likely
-	if peer.ordered {
+	if peer.tap.ordered {
 		sure = peer.reads(p.at, p.ref)
 	}
-	t.over(peer, hers, sure, p, out)
+	t.over(p, peer, hers, sure)
 }
 
 // over notes that the library of s counts the connection as ended; one that was
 // never made in its eyes has no end.
-func (t *follower) over(s *side, reason uint8, sure machine.Certainty, p *sighting, out *machine.Effects) bool {
+func (t *follower) over(p *step, s *side, reason uint8, sure machine.Certainty) bool {
 	c := &t.life
 	if c.over[s.side] || sure == machine.Unknown || t.begun && !c.made[s.side] {
 		return false
 	}
 	c.over[s.side] = true
-	t.tellsOf(out, riptide.EventDisconnected, s.side, uint32(reason), sure, p)
+	t.tellsOf(p, riptide.EventDisconnected, s.side, uint32(reason), sure)
 	return true
 }
 
 // silent tells why a side fell silent that has not spoken for long, as far as its
 // library's rules say; p is what shows that time has passed.
-func (t *follower) silent(s *side, p *sighting, out *machine.Effects) {
-	if !s.near || s.spokeRef == 0 || t.life.over[s.side] {
+func (t *follower) silent(p *step, s *side) {
+	if !s.tap.near || s.speech.ref == 0 || t.life.over[s.side] {
 		return
 	}
-	last := &sighting{at: s.spoke, ref: s.spokeRef, from: s.side}
-	if why := s.dropped(p.at); why != riptide.NotDropped && t.over(s, riptide.PoorConnection, machine.Likely, last, out) {
-		out.Report(riptide.PoorEnd, s.side, machine.Likely, last.at, last.ref, 0, float64(why))
-	} else if t.timedOut(s, p.at) && t.over(s, riptide.TimedOutReason, machine.Likely, last, out) {
-		out.Report(riptide.TimedOut, s.side, machine.Likely, last.at, last.ref, 0, machine.Milliseconds(last.at.Sub(t.life.heard[s.side])))
+	last := past(s.speech.last, s.speech.ref, p.out)
+	if why := s.dropped(p.at); why != riptide.NotDropped && t.over(last, s, riptide.PoorConnection, machine.Likely) {
+		p.out.Report(riptide.PoorEnd, s.side, machine.Likely, last.at, last.ref, 0, float64(why))
+	} else if t.timedOut(s, p.at) && t.over(last, s, riptide.TimedOutReason, machine.Likely) {
+		p.out.Report(riptide.TimedOut, s.side, machine.Likely, last.at, last.ref, 0, machine.Milliseconds(last.at.Sub(t.life.heard[s.side])))
 	}
 }
 
@@ -117,18 +114,18 @@ func (t *follower) silent(s *side, p *sighting, out *machine.Effects) {
 // fell silent where one does.
 func (s *side) dropped(now machine.Instant) int {
 	b := s.behaviour
-	if s.limitAt != 0 && s.spoke <= s.limitAt.Add(riptide.TickSlack) {
-		return s.limitOf
+	if s.end.limit != 0 && s.speech.last <= s.end.limit.Add(riptide.TickSlack) {
+		return s.end.limitOf
 	}
-	if b.MessageLimit > 0 && s.top-int64(b.First)+1 == int64(b.MessageLimit) && now.Sub(s.spoke) > riptide.Silence {
+	if b.MessageLimit > 0 && s.out.top-int64(b.First)+1 == int64(b.MessageLimit) && now.Sub(s.speech.last) > riptide.Silence {
 		return riptide.DroppedCount
 	}
 	if !b.DropsConnection {
 		return riptide.NotDropped
 	}
-	for n := s.sent.first; n < s.sent.next; n++ {
-		e := s.sent.at(n)
-		if e.Acked == machine.Unanswered && int(e.Attempts) >= b.Limit && s.spoke <= e.lastAt.Add(riptide.ResendAfter(s.smoothed)+riptide.TickSlack) {
+	for n := s.out.lives.first; n < s.out.lives.next; n++ {
+		e := s.out.lives.at(n)
+		if e.sender.acked == machine.Unanswered && int(e.copies.count) >= b.Limit && s.speech.last <= e.copies.last.Add(riptide.ResendAfter(s.smoothed)+riptide.TickSlack) {
 			return riptide.DroppedAttempts
 		}
 	}
@@ -141,7 +138,7 @@ func (t *follower) timedOut(s *side, now machine.Instant) bool {
 	if heard == 0 || s.behaviour.NoTimeout || now.Sub(heard) < riptide.Timeout {
 		return false
 	}
-	went := s.spoke.Sub(heard)
+	went := s.speech.last.Sub(heard)
 	if t.roles && s.side != t.client && went < riptide.Timeout {
 		return true // a server need not have anything to say
 	}
@@ -154,12 +151,12 @@ const noConnection = 0
 // ends tells, when the capture ends, what became of the connection without a word.
 func (t *follower) ends(out *machine.Effects) {
 	c := &t.life
-	end := &sighting{at: max(t.last, t.facts.End)}
+	end := past(max(t.last, t.facts.End), 0, out)
 	if t.roles && c.connects >= riptide.ConnectAttempts && !c.answered {
-		t.failed(noConnection, &sighting{at: c.connectAt, ref: c.connectRef, from: t.client}, out)
+		t.failed(past(c.connectAt, c.connectRef, out), noConnection)
 	}
 	for i := range t.sides {
-		t.silent(&t.sides[i], end, out)
+		t.silent(end, &t.sides[i])
 	}
 }
 

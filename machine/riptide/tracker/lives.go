@@ -4,12 +4,13 @@ import (
 	"time"
 
 	"github.com/ackscope/ackscope/machine"
-	"github.com/ackscope/ackscope/machine/riptide"
-	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
 // lives holds the messages of one side and mode whose lives are open, by age.
 // Its memory is bounded: where too many are open, the oldest ends.
+//
+//	0 ≤ first ≤ next, and next-first ≤ len(slots) ≤ livesMost
+//	len(slots) is 0 or a power of two; so is len(index), which is that of slots, or 0
 type lives struct {
 	slots []life          // of life n: n mod len
 	index []int64         // number of the newest life by its sequence mod len, plus one; none where lives are not looked for
@@ -17,123 +18,6 @@ type lives struct {
 	next  int64           // number of the next one
 	due   machine.Instant // the oldest does not end before
 	loose bool            // messages without an identity, of which none is looked for
-}
-
-// life is what is known of one message. There is one for each message of the last
-// seconds, and it is touched again when it ends, so it is kept small: what few
-// messages need stands in more.
-//
-// Fields that machine.Message has are named as there.
-type life struct {
-	Sequence64 int64
-	hash       uint64
-	number     int64
-	At         machine.Instant
-	lastAt     machine.Instant // when its last copy passed the tap
-	frame      machine.Ref     // of its first copy
-	before     uint32          // how many lives ago the one before it at its place of the index began; 0 for none
-	Sequence   uint32
-
-	Attempts   int32
-	Deliveries int32
-	answers    int32 // Acks that answer it, as they passed the tap
-	smoothed   int32 // its sender's smoothed RTT when it was first sent, ms; negative unknown
-
-	Acked     machine.Answer
-	Delivered machine.Answer
-	Certainty machine.Certainty
-	Named     bool
-	merged    bool // its sequence is not its own: ids of several peers OR-ed (2.1.0)
-	waits     bool // its sender has sent it again after an Ack of its id: it waits for another
-	clash     bool // another message has the same sequence
-	forgot    bool // the library gave it up
-	taken     bool // by the window of a far receiver, as its Acks show it
-	refused   bool // by its receiver's window, though never taken
-	byBit     bool // an Ack of another message named it before any of its own
-	passed    bool // an Ack that reaches beyond it did not name it, before any of its own
-	byCause   bool // the Ack that cleared it answers it
-	behind    bool // its stream was left with a hole before it: it has not come
-	attested  bool // Acks of the receiver tell of its arrival by their documented meaning, as they would to a tap anywhere
-	From      machine.Side
-	Mode      machine.Mode
-	Type      wire.Type
-	IDBits    uint8
-	BodyBit   uint8
-	ID        uint16 // where it has IDBits
-	client    uint16 // that the message names, of the protocol's own ones
-	Bits      int32
-
-	AckedAt     machine.Instant
-	AckedBy     machine.Ref
-	DeliveredAt machine.Instant
-	DeliveredBy machine.Ref
-	answeredAt  machine.Instant // when a near receiver last acked it
-	firstAnswer machine.Instant // when the first Ack of its own passed
-	silence     time.Duration   // for how long the peer had said nothing before that
-
-	more *more // nil for none
-}
-
-// more is what few lives need, and what only the telling of them needs.
-type more struct {
-	frames [machine.MessageFrames - 1]machine.Ref // of the copies after the first
-	wait   time.Duration                          // between its last two copies
-	body   []byte
-
-	// Of a merged one: the first Ack that clears its id.
-	heldAt  machine.Instant
-	heldRef machine.Ref
-	// When its receiver first refused it, and the arrival's frame.
-	refusedAt  machine.Instant
-	refusedRef machine.Ref
-}
-
-// lastFrame gives the frame of the newest copy that is listed.
-func (e *life) lastFrame() machine.Ref {
-	if e.Attempts == 1 {
-		return e.frame
-	}
-	return e.more.frames[min(int(e.Attempts), machine.MessageFrames)-2]
-}
-
-// timer gives after what time its sender had it due again, when it was first sent.
-func (e *life) timer() time.Duration { return riptide.ResendAfter(int(e.smoothed)) }
-
-// wait gives the time between its last two copies.
-func (e *life) wait() time.Duration {
-	if e.more == nil {
-		return 0
-	}
-	return e.more.wait
-}
-
-// held reports whether an Ack that clears its id was kept back, since it may be
-// pending under another.
-func (e *life) held() bool { return e.more != nil && e.more.heldRef != 0 }
-
-// message tells it.
-func (e *life) message() machine.Message {
-	m := machine.Message{
-		From: e.From, Mode: e.Mode, Channel: -1, ID: -1, IDBits: e.IDBits, Type: uint32(e.Type), Bits: int(e.Bits),
-		Sequence: e.Sequence, Sequence64: e.Sequence64, Attempts: int(e.Attempts), At: e.At,
-		Acked: e.Acked, AckedAt: e.AckedAt, AckedBy: e.AckedBy, Named: e.Named,
-		Delivered: e.Delivered, Deliveries: int(e.Deliveries), DeliveredAt: e.DeliveredAt, DeliveredBy: e.DeliveredBy,
-		BlockedBy: -1, Certainty: e.Certainty,
-	}
-	if e.IDBits > 0 {
-		m.ID = int64(e.ID)
-	}
-	if e.Mode == machine.ModeInternal {
-		m.Name = e.Type.String()
-	}
-	m.Frames[0] = e.frame
-	if e.more != nil {
-		copy(m.Frames[1:], e.more.frames[:])
-		if len(e.more.body) > 0 {
-			m.Body, m.BodyBit = e.more.body, e.BodyBit
-		}
-	}
-	return m
 }
 
 const (
@@ -159,14 +43,14 @@ func (l *lives) older(e *life) *life {
 	if e.before == 0 {
 		return nil
 	}
-	return l.walk(e.number-int64(e.before), e.Sequence64)
+	return l.walk(e.number-int64(e.before), e.sequence64)
 }
 
 // walk follows the lives of one place of the index, from a number on.
 func (l *lives) walk(n, sequence int64) *life {
 	for n >= l.first {
 		e := l.at(n)
-		if e.Sequence64 == sequence {
+		if e.sequence64 == sequence {
 			return e
 		}
 		if e.before == 0 {
@@ -214,7 +98,7 @@ func (l *lives) enter(e *life) {
 		return
 	}
 	e.before = 0
-	place := &l.index[e.Sequence64&int64(len(l.index)-1)]
+	place := &l.index[e.sequence64&int64(len(l.index)-1)]
 	if n := *place - 1; n >= l.first {
 		e.before = uint32(e.number - n)
 	}
@@ -226,7 +110,7 @@ func (l *lives) enter(e *life) {
 func (l *lives) begin(sequence int64, hash uint64) *life {
 	l.grow()
 	e := l.at(l.next)
-	*e = life{number: l.next, hash: hash, Sequence64: sequence, Sequence: uint32(uint16(sequence))}
+	*e = life{number: l.next, identity: identity{hash: hash, sequence64: sequence, sequence: uint32(uint16(sequence))}}
 	l.enter(e)
 	l.next++
 	return e
@@ -243,7 +127,7 @@ func (l *lives) oldest() *life {
 // newestEnded gives a sequence up to which lives may have ended.
 func (l *lives) newestEnded() int64 {
 	if e := l.oldest(); e != nil && l.first > 0 {
-		return e.Sequence64
+		return e.sequence64
 	}
 	if l.first == 0 {
 		return -1

@@ -8,85 +8,100 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// unwrap gives the sequence nearest to the newest that s has sent.
-func (s *side) unwrap(id uint16) int64 {
-	if !s.met {
+// unwrap gives the sequence nearest to the newest that has passed.
+func (o *outbound) unwrap(id uint16) int64 {
+	if !o.met {
 		return int64(id)
 	}
-	return s.top + int64(int16(id-uint16(s.top)))
+	return o.top + int64(int16(id-uint16(o.top)))
 }
 
-// reliable takes a copy of a reliable message of s.
-func (t *follower) reliable(s, peer *side, p *sighting, m *wire.Message, out *machine.Effects) {
-	id, hash := s.unwrap(m.Sequence), machine.Digest(0, p.bytes)
-	e := s.sent.lookup(id, hash)
+// reliable takes a copy of a reliable message.
+func (t *follower) reliable(p *step) {
+	s, peer := p.own, p.peer
+	id, hash := s.out.unwrap(p.m.Sequence), machine.Digest(0, p.bytes)
+	e := s.out.lives.lookup(id, hash)
 	if e == nil || s.behaviour.OneSequence {
-		e = t.begins(s, &s.sent, id, hash, p, m, out)
-		e.Mode = machine.ModeReliable
-		if !m.Type.User() {
-			e.Mode, e.client = machine.ModeInternal, m.ClientID
-		}
-		t.event(out, machine.EventSent, s.side, machine.Certain, e, 0, 0, p)
-		t.suspected(s, id, out)
-		// Its own ids have no gaps where the tap is at it: a jump then is ids of
-		// several peers OR-ed, or the capture missed some.
-		if e.merged = s.near && s.met && id > s.top+1 && t.merges(s); e.merged {
-			s.suspect = e.number + 1
-		}
-		for o := s.sent.older(e); o != nil && !s.behaviour.OneSequence; o = s.sent.older(o) {
-			o.clash, e.clash = true, true
-			peer.finished.bits = 0
-		}
-		if !s.met && t.begun {
-			s.met, s.top = true, int64(s.behaviour.First)-1
-		}
-		switch {
-		case !s.met:
-			s.top, s.topAt, s.met = id, p.at, true
-		case id > s.top:
-			if s.near && !s.stream && id > s.top+1 && !t.merges(s) {
-				s.doubts.lacks++
-			}
-			if !s.near && !s.stream && !t.merges(s) {
-				s.toTap.JudgeLost(uint64(id - s.top - 1))
-				s.toTap.Judge(false)
-			}
-			s.missing += uint64(id - s.top - 1)
-			s.skip(id, p)
-			s.top, s.topAt = id, p.at
-		case s.missing > 0:
-			s.missing--
-			if i, is := s.absence(id); is && p.at.Sub(s.absent[i].at) < s.roundTrip()/2 {
-				s.toTap.Found() // a copy that was sent again would take longer: this one was overtaken
-			}
-			s.came(id)
-		}
-		peer.before(e)
+		e = t.reliableBegins(p, id, hash)
 	} else {
-		switch {
-		case e.merged && e.held() && p.at.Sub(e.more.heldAt) > riptide.TickSlack:
-			e.waits = true
-		case e.held() && e.Acked == machine.Yes && p.at.Sub(e.AckedAt) > riptide.TickSlack:
-			// Its sender waits for another id after all.
-			e.waits = true
-			e.merged, e.Acked, e.AckedAt, e.AckedBy = true, machine.Unanswered, 0, 0
-		}
-		t.sentAgain(s, e)
-		t.copied(e, p)
-		s.resends++
-		t.event(out, machine.EventResent, s.side, machine.Certain, e, e.frame, 0, p)
+		t.reliableAgain(p, e)
 	}
-	if !peer.ordered || p.behind || peer.toldLeft != 0 && p.at > peer.toldLeft || peer.left != 0 {
+	if !peer.tap.ordered || p.behind || peer.end.deaf(p.at) || peer.end.left != 0 {
 		return
 	}
-	a := arrival{e.number, p.at, p.ref, m.Sequence}
+	a := arrival{e.number, p.at, p.ref, p.m.Sequence}
 	if peer.behaviour.Receive == riptide.ReceiveEverything {
-		t.hand(peer, s, &a, p, out) // it says nothing, and refuses nothing
+		t.hand(p, peer, &a) // it says nothing, and refuses nothing
 		return
 	}
-	if peer.queue.put(a) {
-		peer.doubts.blurred = true // which copies its Acks are for is not known any more
+	if peer.in.queue.put(a) {
+		peer.tap.blurred = true // which copies its Acks are for is not known any more
 	}
+}
+
+// reliableBegins takes the first copy of a reliable message.
+func (t *follower) reliableBegins(p *step, id int64, hash uint64) *life {
+	s, peer, m := p.own, p.peer, p.m
+	e := t.begins(p, &s.out.lives, id, hash)
+	e.mode = machine.ModeReliable
+	if !m.Type.User() {
+		e.mode, e.client = machine.ModeInternal, m.ClientID
+	}
+	t.event(p, e, machine.Event{Kind: machine.EventSent, Side: s.side, Certainty: machine.Certain})
+	t.suspected(s, id, p.out)
+	// Its own ids have no gaps where the tap is at it: a jump then is ids of
+	// several peers OR-ed, or the capture missed some.
+	if e.sender.merged = s.tap.near && s.out.met && id > s.out.top+1 && t.merges(s); e.sender.merged {
+		s.out.suspect = e.number + 1
+	}
+	for o := s.out.lives.older(e); o != nil && !s.behaviour.OneSequence; o = s.out.lives.older(o) {
+		o.clash, e.clash = true, true
+		peer.acks.finished.bits = 0
+	}
+	if !s.out.met && t.begun {
+		s.out.met, s.out.top = true, int64(s.behaviour.First)-1
+	}
+	switch {
+	case !s.out.met:
+		s.out.top, s.out.topAt, s.out.met = id, p.at, true
+	case id > s.out.top:
+		gap := uint64(id - s.out.top - 1)
+		if !s.tap.stream && !t.merges(s) {
+			switch {
+			case !s.tap.near:
+				s.path.stepped(gap)
+			case gap > 0:
+				s.tap.lacks++
+			}
+		}
+		s.out.missing += gap
+		s.out.skip(id, p)
+		s.out.top, s.out.topAt = id, p.at
+	case s.out.missing > 0:
+		s.out.missing--
+		if i, is := s.out.absence(id); is && p.at.Sub(s.out.absent[i].at) < s.roundTrip()/2 {
+			s.path.toTap.Found() // a copy that was sent again would take longer: this one was overtaken
+		}
+		s.out.came(id)
+	}
+	peer.in.before(e)
+	return e
+}
+
+// reliableAgain takes another copy of a reliable message.
+func (t *follower) reliableAgain(p *step, e *life) {
+	switch {
+	case e.sender.merged && e.held() && p.at.Sub(e.more.heldAt) > riptide.TickSlack:
+		e.sender.waits = true
+	case e.held() && e.sender.acked == machine.Yes && p.at.Sub(e.sender.at) > riptide.TickSlack:
+		// Its sender waits for another id after all.
+		e.sender.waits = true
+		e.sender.merged, e.sender.acked, e.sender.at, e.sender.by = true, machine.Unanswered, 0, 0
+	}
+	t.sentAgain(p.own, e)
+	t.copied(p, e)
+	p.own.figures.resends++
+	t.event(p, e, machine.Event{Kind: machine.EventResent, Side: p.own.side, Certainty: machine.Certain, About: e.copies.frame})
 }
 
 // merges reports whether s can put ids of several peers into one message: a
@@ -98,51 +113,67 @@ func (t *follower) merges(s *side) bool {
 // suspected settles whether the newest message that jumped ahead had ids of several
 // peers OR-ed: its sender goes on with its own ids then, which are not beyond it.
 func (t *follower) suspected(s *side, next int64, out *machine.Effects) {
-	n := s.suspect - 1
-	if s.suspect = 0; n < s.sent.first {
+	n := s.out.suspect - 1
+	if s.out.suspect = 0; n < s.out.lives.first {
 		return
 	}
-	if e := s.sent.at(n); next > e.Sequence64 {
-		e.merged = false
-		if e.held() && e.Acked == machine.Unanswered && !e.forgot {
-			t.clear(s, e, &sighting{at: e.more.heldAt, ref: e.more.heldRef, from: s.side.Other()}, out)
+	if e := s.out.lives.at(n); next > e.sequence64 {
+		e.sender.merged = false
+		if e.held() && e.sender.acked == machine.Unanswered && !e.sender.forgot {
+			t.clear(past(e.more.heldAt, e.more.heldRef, out), s, e)
 		}
 	}
 }
 
 // begins opens a message's life with its first copy.
-func (t *follower) begins(s *side, l *lives, sequence int64, hash uint64, p *sighting, m *wire.Message, out *machine.Effects) *life {
+func (t *follower) begins(p *step, l *lives, sequence int64, hash uint64) *life {
+	s, m := p.own, p.m
 	if l.full() {
-		t.end(s, l, out)
+		t.end(s, l, p.out)
 		t.settled = 0
 	}
 	e := l.begin(sequence, hash)
-	e.From, e.Type, e.Bits = s.side, m.Type, int32(m.BodyBits)
-	e.At, e.lastAt, e.Attempts, e.frame = p.at, p.at, 1, p.ref
-	e.smoothed = int32(s.smoothed)
+	e.kind, e.bits = m.Type, int32(m.BodyBits)
+	e.copies = copies{first: p.at, last: p.at, frame: p.ref, count: 1, smoothed: int32(s.smoothed)}
 	if m.Type == wire.Unreliable || m.Type == wire.Reliable || m.Bare {
-		e.ID, e.IDBits = m.MessageID, 16
+		e.id, e.idBits = m.MessageID, 16
 	}
-	t.valueFaults(s, p, m, out)
-	if c, ok := content(s, p, m); ok {
-		out.Contents = append(out.Contents, c)
+	t.valueFaults(p)
+	if c, ok := content(p); ok {
+		p.out.Contents = append(p.out.Contents, c)
 	}
-	if at := m.BodyBit / 8; !out.NoEvents && m.BodyBits > 0 && at < len(p.bytes) {
+	if at := m.BodyBit / 8; !p.out.NoEvents && m.BodyBits > 0 && at < len(p.bytes) {
 		x := t.moreOf(e)
-		x.body, e.BodyBit = append(x.body, p.bytes[at:]...), uint8(m.BodyBit%8)
+		x.body, e.bodyBit = append(x.body, p.bytes[at:]...), uint8(m.BodyBit%8)
 	}
 	return e
 }
 
+// relayBits is the least that a message must say for two of them to be taken for
+// the same one.
+const relayBits = 32
+
+// content gives what stands for a user's message wherever it is passed on: its id,
+// how it is sent and its values. The bits of its first byte that are no value
+// belong to the id.
+func content(p *step) (c machine.Content, ok bool) {
+	s, m := p.own, p.m
+	if m.Type != wire.Unreliable && m.Type != wire.Reliable || m.BodyBits < relayBits || p.length > len(p.bytes) {
+		return c, false
+	}
+	hash := machine.Digest(0, p.bytes[m.BodyBit/8:]) ^ (uint64(m.MessageID)<<8|uint64(m.Type))*0x9E3779B97F4A7C15
+	return machine.Content{From: s.side, At: p.at, Ref: p.ref, Hash: hash, Number: uint32(m.MessageID), Rule: riptide.Relayed}, true
+}
+
 // copied takes another copy of a message.
-func (t *follower) copied(e *life, p *sighting) {
+func (t *follower) copied(p *step, e *life) {
 	m := t.moreOf(e)
-	if i := int(e.Attempts) - 1; i < len(m.frames) {
+	if i := int(e.copies.count) - 1; i < len(m.frames) {
 		m.frames[i] = p.ref
 	}
-	e.Attempts++
-	m.wait = p.at.Sub(e.lastAt)
-	e.lastAt = p.at
+	e.copies.count++
+	m.wait = p.at.Sub(e.copies.last)
+	e.copies.last = p.at
 }
 
 // moreOf gives the rarer part of a life.
@@ -160,21 +191,22 @@ func (t *follower) moreOf(e *life) *more {
 	return e.more
 }
 
-// event tells a fact about a message, that p shows.
-func (t *follower) event(out *machine.Effects, kind machine.EventKind, of machine.Side, sure machine.Certainty, e *life, about, by machine.Ref, p *sighting) {
-	if out.NoEvents {
+// event tells a fact about a message, that p shows: its kind, side, certainty and
+// frames are given, the rest is the message's.
+func (t *follower) event(p *step, e *life, event machine.Event) {
+	if p.out.NoEvents {
 		return
 	}
-	channel := uint8(0)
-	if e.Mode == machine.ModeNotify { // counted in a row of its own
-		channel = riptide.ChannelNotify
+	if e.mode == machine.ModeNotify { // counted in a row of its own
+		event.Channel = riptide.ChannelNotify
 	}
-	t.tell(out, machine.Event{Kind: kind, Side: of, Certainty: sure, Sequence: e.Sequence, Sequence64: e.Sequence64, About: about, By: by, Channel: channel}, p)
+	event.Sequence, event.Sequence64 = e.sequence, e.sequence64
+	t.tell(p, event)
 }
 
 // tell tells a fact that p shows.
-func (t *follower) tell(out *machine.Effects, e machine.Event, p *sighting) {
-	if out.NoEvents {
+func (t *follower) tell(p *step, e machine.Event) {
+	if p.out.NoEvents {
 		return
 	}
 	e.At, e.Ref = p.at, p.ref
@@ -184,32 +216,32 @@ func (t *follower) tell(out *machine.Effects, e machine.Event, p *sighting) {
 	if e.Certainty == machine.Unknown {
 		e.Certainty = machine.Possible
 	}
-	out.Events = append(out.Events, e)
+	p.out.Events = append(p.out.Events, e)
 }
 
 // taken tells that s accepted the peer's message.
-func (t *follower) taken(s *side, e *life, p *sighting, out *machine.Effects) {
-	s.taken++
-	t.event(out, machine.EventReceived, s.side, s.grade(), e, e.frame, 0, p)
+func (t *follower) taken(p *step, s *side, e *life) {
+	s.figures.taken++
+	t.event(p, e, machine.Event{Kind: machine.EventReceived, Side: s.side, Certainty: s.tap.grade(), About: e.copies.frame})
 }
 
 // named tells that an ack of a message has passed, where what its sender made of
 // it is not known.
-func (t *follower) named(s *side, e *life, p *sighting, out *machine.Effects) {
-	if !s.ordered {
-		s.acked++
-		t.event(out, machine.EventAcked, s.side, machine.Likely, e, e.frame, p.ref, p)
+func (t *follower) named(p *step, e *life) {
+	s := p.peer
+	if !s.tap.ordered {
+		s.figures.acked++
+		t.event(p, e, machine.Event{Kind: machine.EventAcked, Side: s.side, Certainty: machine.Likely, About: e.copies.frame, By: p.ref})
 	}
 }
 
-// unreliable takes a message of s that has no identity.
-func (t *follower) unreliable(s *side, p *sighting, m *wire.Message, out *machine.Effects) {
-	e := t.begins(s, &s.loose, s.looseCount, 0, p, m, out)
-	s.looseCount++
+// unreliable takes a message that has no identity: each is the next of its kind.
+func (t *follower) unreliable(p *step) {
+	e := t.begins(p, &p.own.loose, p.own.loose.next, 0)
 	e.behind = p.behind
-	e.Mode, e.Sequence, e.Sequence64 = machine.ModeUnreliable, 0, s.looseCount-1
-	if m.Type == wire.Notify {
-		e.Mode, e.Sequence64 = machine.ModeNotify, 0
+	e.mode, e.sequence = machine.ModeUnreliable, 0
+	if p.m.Type == wire.Notify {
+		e.mode, e.sequence64 = machine.ModeNotify, 0
 	}
 }
 
@@ -222,12 +254,12 @@ func (t *follower) settle(now machine.Instant, out *machine.Effects) {
 	t.settled = now.Add(lifeOnce)
 	for i := range t.sides {
 		s := &t.sides[i]
-		t.settleLives(s, &s.sent, lifeReliable, now, out)
+		t.settleLives(s, &s.out.lives, lifeReliable, now, out)
 		t.ageAbsent(s, now, false, out)
-		if len(s.absent) > 0 {
+		if len(s.out.absent) > 0 {
 			t.settled = now
 		}
-		t.settleLives(s, &s.notes, lifeReliable, now, out)
+		t.settleLives(s, &s.notesOut.lives, lifeReliable, now, out)
 		t.settleLives(s, &s.loose, lifeOnce, now, out)
 	}
 }
@@ -238,7 +270,7 @@ func (t *follower) settleLives(s *side, l *lives, after time.Duration, now machi
 		if e == nil {
 			return
 		}
-		if l.due = e.lastAt.Add(after); now > l.due {
+		if l.due = e.copies.last.Add(after); now > l.due {
 			t.end(s, l, out)
 		}
 	}
@@ -248,65 +280,79 @@ func (t *follower) settleLives(s *side, l *lives, after time.Duration, now machi
 // end tells the oldest life, with its final grades.
 func (t *follower) end(s *side, l *lives, out *machine.Effects) {
 	e := l.oldest()
-	if l == &s.sent && s.suspect == e.number+1 {
-		t.suspected(s, e.Sequence64+1, out) // nothing has shown it
+	if l == &s.out.lives && s.out.suspect == e.number+1 {
+		t.suspected(s, e.sequence64+1, out) // nothing has shown it
 	}
 	l.first++
 	l.due = 0
 	peer := &t.sides[s.side.Other()]
-	switch {
-	case l == &s.loose && e.behind:
-	case l == &s.loose && peer.ordered:
-		if e.Certainty = peer.reads(e.At, e.frame); e.Certainty != machine.Unknown {
-			e.Delivered, e.DeliveredAt, e.DeliveredBy, e.Deliveries = machine.Yes, e.At, e.frame, 1
-			peer.taken++
-		}
-	case peer.ordered && e.Delivered == machine.Yes:
-		read := peer.reads(e.DeliveredAt, e.DeliveredBy)
-		if read == machine.Unknown {
-			e.Delivered, e.Deliveries = machine.Unanswered, 0
-		}
-		e.Certainty = min(e.Certainty, read)
-		if e.attested && read != machine.Unknown && !peer.doubts.blurred {
-			e.Certainty = machine.Certain
-		}
-		if e.Certainty == machine.Certain && peer.mayTakeAgain(e) {
-			e.Certainty = machine.Likely
+	loose := l == &s.loose
+	if peer.tap.ordered && !(loose && e.behind) {
+		peer.gradeReceived(e, loose)
+	}
+	if s.tap.ordered && !loose {
+		s.gradeAcked(e)
+	}
+	if b := s.behaviour; b.DropsConnection && int(e.copies.count) >= b.Limit && e.sender.acked == machine.No && s.tap.ordered {
+		if due := e.copies.last.Add(riptide.ResendAfter(s.smoothed)); due > s.end.limit {
+			s.end.reached(riptide.DroppedAttempts, due)
 		}
 	}
-	if s.ordered && l != &s.loose {
-		switch {
-		case e.Acked == machine.Yes:
-			read := s.reads(e.AckedAt, e.AckedBy)
-			if read == machine.Unknown {
-				e.Acked = machine.No
-			}
-			e.Certainty = min(e.Certainty, read)
-		case e.Acked == machine.Unanswered:
-			e.Acked = machine.No
-		}
+	if e.clash || e.sender.merged {
+		e.certainty = min(e.certainty, machine.Likely)
 	}
-	if b := s.behaviour; b.DropsConnection && int(e.Attempts) >= b.Limit && e.Acked == machine.No && s.ordered {
-		if due := e.lastAt.Add(riptide.ResendAfter(s.smoothed)); due > s.limitAt {
-			s.limitAt, s.limitOf = due, riptide.DroppedAttempts
-		}
+	if e.receiver.times == 0 && e.receiver.delivered == machine.Yes {
+		e.receiver.times = 1
 	}
-	if e.clash || e.merged {
-		e.Certainty = min(e.Certainty, machine.Likely)
-	}
-	if e.Deliveries == 0 && e.Delivered == machine.Yes {
-		e.Deliveries = 1
-	}
-	if e.refused && peer.near && e.Delivered == machine.No {
+	if e.receiver.refused && peer.tap.near && e.receiver.delivered == machine.No {
 		t.refusedForGood(s, e, out)
 	}
 	t.lifeFindings(s, e, out)
 	if !out.NoEvents {
-		out.Messages = append(out.Messages, e.message())
+		out.Messages = append(out.Messages, e.message(s.side))
 	}
 	if e.more != nil {
 		t.lent = append(t.lent, e.more)
 		t.mores--
 		e.more = nil
+	}
+}
+
+// gradeReceived gives the final grade of what s, which has read in order what passed
+// the tap, made of a message of its peer.
+func (s *side) gradeReceived(e *life, loose bool) {
+	switch {
+	case loose:
+		if e.certainty = s.reads(e.copies.first, e.copies.frame); e.certainty != machine.Unknown {
+			e.receiver.took(e.copies.first, e.copies.frame)
+			s.figures.taken++
+		}
+	case e.receiver.delivered == machine.Yes:
+		read := s.reads(e.receiver.at, e.receiver.by)
+		if read == machine.Unknown {
+			e.receiver.delivered, e.receiver.times = machine.Unanswered, 0
+		}
+		e.certainty = min(e.certainty, read)
+		if e.receiver.attested && read != machine.Unknown && !s.tap.blurred {
+			e.certainty = machine.Certain
+		}
+		if e.certainty == machine.Certain && s.in.mayTakeAgain(e) {
+			e.certainty = machine.Likely
+		}
+	}
+}
+
+// gradeAcked gives the final grade of what s, which has read in order what passed the
+// tap, made of the Acks of a message of its own.
+func (s *side) gradeAcked(e *life) {
+	switch {
+	case e.sender.acked == machine.Yes:
+		read := s.reads(e.sender.at, e.sender.by)
+		if read == machine.Unknown {
+			e.sender.acked = machine.No
+		}
+		e.certainty = min(e.certainty, read)
+	case e.sender.acked == machine.Unanswered:
+		e.sender.acked = machine.No
 	}
 }

@@ -19,47 +19,76 @@ import (
 //	Acks without an id        the receiver answers each copy at once, but an Ack does
 //	                          not say which: copies are counted against Acks
 
+// pathLosses is what was lost of a side's numbered messages.
+//
+//	Lost ≤ Judged in each of them
+//	beyond.Judged ≤ both.Judged but for notify messages, which both leaves out
+type pathLosses struct {
+	toTap   machine.PathLoss // on the way to the tap; of a far side only
+	beyond  machine.PathLoss // of those that passed the tap, on the way to its peer
+	both    machine.PathLoss // of the same, or their Acks on the way back
+	unnamed unnamedPath      // where the peer's Acks name none
+}
+
+// stepped judges a message of a far side, and the ids between it and the newest before.
+func (l *pathLosses) stepped(gap uint64) {
+	l.toTap.JudgeLost(gap)
+	l.toTap.Judge(false)
+}
+
+// came judges a message that came, and whose Ack came back.
+func (l *pathLosses) came() {
+	l.beyond.Judge(false)
+	l.both.Judge(false)
+}
+
+// lost judges a message of which a copy was lost.
+func (l *pathLosses) lost() {
+	l.beyond.Judge(true)
+	l.both.Judge(true)
+}
+
+// lostAck judges a message that came, and whose Ack was lost.
+func (l *pathLosses) lostAck() {
+	l.beyond.Judge(false)
+	l.both.Judge(true)
+}
+
 // judgePath takes a reliable message of s whose life has ended.
 func (t *follower) judgePath(s *side, e *life) {
 	peer := &t.sides[s.side.Other()]
 	// Pytide 2.0 numbers nothing, and answers nothing but Welcome.
-	if t.config.Stream || s.behaviour.OneSequence || peer.behaviour.OneSequence || e.clash || e.merged || peer.near {
+	if t.config.Stream || s.behaviour.OneSequence || peer.behaviour.OneSequence || e.clash || e.sender.merged || peer.tap.near {
 		return
 	}
 	if t.unnamed(peer) {
 		return // unnamedPath
 	}
-	came := e.Named || e.answers > 0 || e.Acked == machine.Yes
-	if e.Attempts == 1 {
+	if e.copies.count == 1 {
 		switch {
-		case came:
-			s.beyond.Judge(false)
-			s.both.Judge(false)
-		case e.passed: // Acks of later messages speak of it, and do not name it
-			s.beyond.Judge(true)
-			s.both.Judge(true)
+		case e.answers.named || e.answers.count > 0 || e.sender.acked == machine.Yes:
+			s.path.came()
+		case e.answers.passed: // Acks of later messages speak of it, and do not name it
+			s.path.lost()
 		}
 		return
 	}
 	switch rule, _ := t.resendCause(s, e); rule {
 	case riptide.ResentMessageLost:
-		s.beyond.Judge(true)
-		s.both.Judge(true)
+		s.path.lost()
 	case riptide.ResentAckLost:
-		s.beyond.Judge(false)
-		s.both.Judge(true)
+		s.path.lostAck()
 	case riptide.ResentLoss:
-		s.both.Judge(true)
+		s.path.both.Judge(true) // the message, or its Ack
 	default:
-		s.beyond.Judge(false)
-		s.both.Judge(false)
+		s.path.came()
 	}
 }
 
 // unnamed reports whether Acks of a side do not say what they answer, and whether
 // that does not follow from the order of what it reads either.
 func (t *follower) unnamed(s *side) bool {
-	return t.config.Senders[s.side].Codec.Dialect.AcksUnnamed && !s.ordered
+	return t.config.Senders[s.side].Codec.Dialect.AcksUnnamed && !s.tap.ordered
 }
 
 // unnamedPath judges what a side sends to a receiver whose Acks do not say what they
@@ -67,6 +96,8 @@ func (t *follower) unnamed(s *side) bool {
 // to be answered, those without an Ack were lost on one of the two ways. Acks of
 // later copies, and copies of Acks that the network made, hide losses: what is
 // counted is the least.
+//
+//	block ≤ copies, judged ≤ copies, unanswered ≤ judged
 type unnamedPath struct {
 	acks       uint64 // of the receiver, that passed the tap
 	copies     uint64 // of the sender's reliable messages, that passed the tap
@@ -102,37 +133,26 @@ func (u *unnamedPath) upTo(copies uint64, both *machine.PathLoss) {
 	}
 }
 
-// gapOfNotify judges a notify message of a far side, and those that its number
-// passes over.
-func (s *side) gapOfNotify(id int64) {
-	if id > s.notifyTop {
-		s.toTap.JudgeLost(uint64(id - s.notifyTop - 1))
-		s.toTap.Judge(false)
-	} else {
-		s.toTap.Found() // nothing is sent again: it was overtaken
-	}
-}
-
 // path gives what was lost of a side's messages on the way to its peer.
 func (t *follower) path(x machine.Side) (p machine.PathLoss, sure machine.Certainty, both bool) {
 	s, peer := &t.sides[x], &t.sides[x.Other()]
 	switch {
 	case t.config.Stream:
 		return p, machine.Unknown, false // TCP repairs what is lost
-	case s.near && peer.near:
-		return machine.PathLoss{Judged: s.packets}, machine.Certain, false // there is no path
-	case peer.near:
-		return s.toTap, machine.Likely, false
-	case !s.near && t.facts.Vantage == machine.VantageUnknown:
+	case s.tap.near && peer.tap.near:
+		return machine.PathLoss{Judged: s.figures.packets}, machine.Certain, false // there is no path
+	case peer.tap.near:
+		return s.path.toTap, machine.Likely, false
+	case !s.tap.near && t.facts.Vantage == machine.VantageUnknown:
 		return p, machine.Unknown, false
 	}
-	p, sure = s.beyond, machine.Likely
+	p, sure = s.path.beyond, machine.Likely
 	// Where most of what was lost may have been an Ack, one way cannot be told.
-	if open := s.both.Lost - min(s.both.Lost, s.beyond.Lost); open > s.beyond.Lost || s.beyond.Judged == 0 && s.both.Judged > 0 {
-		p, both = s.both, true
+	if open := s.path.both.Lost - min(s.path.both.Lost, s.path.beyond.Lost); open > s.path.beyond.Lost || s.path.beyond.Judged == 0 && s.path.both.Judged > 0 {
+		p, both = s.path.both, true
 	}
-	if !s.near {
-		p, sure = s.toTap.After(p), machine.Possible
+	if !s.tap.near {
+		p, sure = s.path.toTap.After(p), machine.Possible
 	}
 	return p, sure, both
 }

@@ -25,17 +25,10 @@ import (
 // there and back: several ticks of a slow application.
 const stallLeast = 60 * time.Millisecond
 
-// answered takes an Ack of its own for a message.
-func (e *life) answered(by *side, at machine.Instant) {
-	if e.answers++; e.answers == 1 {
-		e.firstAnswer, e.silence = at, at.Sub(by.previous)
-	}
-}
-
 // resent reports why a message of s was sent again.
 func (t *follower) resent(s *side, e *life, last machine.Ref, out *machine.Effects) {
 	rule, sure := t.resendCause(s, e)
-	out.Report(rule, s.side, sure, e.lastAt, last, e.frame, float64(e.Attempts), float64(e.Sequence), machine.Milliseconds(e.timer()))
+	out.Report(rule, s.side, sure, e.copies.last, last, e.copies.frame, float64(e.copies.count), float64(e.sequence), machine.Milliseconds(e.copies.timer()))
 }
 
 func (t *follower) resendCause(s *side, e *life) (*machine.Rule, machine.Certainty) {
@@ -43,19 +36,19 @@ func (t *follower) resendCause(s *side, e *life) (*machine.Rule, machine.Certain
 	switch {
 	case t.config.Stream:
 		return s.lateCause(e), machine.Likely // TCP loses nothing
-	case !s.near && peer.near:
+	case !s.tap.near && peer.tap.near:
 		// Every copy that is here was answered here: the Ack did not get there in time.
-		if e.firstAnswer != 0 && e.lastAt.Sub(e.firstAnswer) > s.roundTrip()+riptide.TickSlack {
+		if e.answers.first != 0 && e.copies.last.Sub(e.answers.first) > s.roundTrip()+riptide.TickSlack {
 			return riptide.ResentAckLost, machine.Likely
 		}
 		return riptide.ResentLate, machine.Possible
-	case t.config.Senders[peer.side].Codec.Dialect.AcksUnnamed && !peer.ordered:
+	case t.config.Senders[peer.side].Codec.Dialect.AcksUnnamed && !peer.tap.ordered:
 		return s.unnamedCause(e)
-	case e.answers >= e.Attempts:
+	case e.answers.count >= e.copies.count:
 		return s.lateCause(e), machine.Likely
-	case e.byBit:
+	case e.answers.byBit:
 		return riptide.ResentAckLost, machine.Likely
-	case e.passed:
+	case e.answers.passed:
 		return riptide.ResentMessageLost, machine.Likely
 	}
 	return riptide.ResentLoss, machine.Likely
@@ -64,7 +57,7 @@ func (t *follower) resendCause(s *side, e *life) (*machine.Rule, machine.Certain
 // unnamedCause tells it where the receiver's Acks do not say what they answer. One
 // that passed sooner after the last copy than a round trip answers an earlier copy.
 func (s *side) unnamedCause(e *life) (*machine.Rule, machine.Certainty) {
-	if e.firstAnswer != 0 && e.firstAnswer.Sub(e.lastAt) < s.roundTrip()-riptide.TickSlack {
+	if e.answers.first != 0 && e.answers.first.Sub(e.copies.last) < s.roundTrip()-riptide.TickSlack {
 		return s.lateCause(e), machine.Likely
 	}
 	return riptide.ResentLoss, machine.Possible
@@ -73,21 +66,12 @@ func (s *side) unnamedCause(e *life) (*machine.Rule, machine.Certainty) {
 // lateCause tells why the Ack of a message of which nothing was lost came after
 // the timer had run out.
 func (s *side) lateCause(e *life) *machine.Rule {
-	took, usual := e.firstAnswer.Sub(e.At), s.usual()
+	took, usual := e.answers.first.Sub(e.copies.first), s.figures.usual()
 	switch {
-	case usual > 0 && usual >= e.timer():
+	case usual > 0 && usual >= e.copies.timer():
 		return riptide.ResentTimer
-	case e.silence > usual+stallLeast && took > usual+stallLeast:
+	case e.answers.silence > usual+stallLeast && took > usual+stallLeast:
 		return riptide.ResentStalled
 	}
 	return riptide.ResentLate
-}
-
-// usual gives how long it usually takes at the tap from a message to its Ack; 0
-// where it is not known.
-func (s *side) usual() time.Duration {
-	if s.wireCount < 4 {
-		return 0
-	}
-	return s.wireRTT / time.Duration(s.wireCount)
 }

@@ -114,13 +114,3 @@ func (t *Tracker) Clone() machine.Tracker {
 	}
 	return &Tracker{f: t.f.clone()}
 }
-
-// sighting is one message as it passed the tap.
-type sighting struct {
-	at     machine.Instant
-	ref    machine.Ref
-	from   machine.Side
-	bytes  []byte
-	length int
-	behind bool // a hole in its stream: it has not come to its receiver
-}

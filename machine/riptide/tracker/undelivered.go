@@ -44,54 +44,66 @@ const (
 	leapReach = 48
 )
 
-// skip notes the ids of s between the newest that has passed and one after it.
-func (s *side) skip(to int64, p *sighting) {
-	for id := max(s.top+1, to-absentMost); id < to; id++ {
-		if len(s.absent) == absentMost {
-			s.absent = s.absent[:copy(s.absent, s.absent[absentMost/4:])]
+// skip notes the ids between the newest that has passed and one after it.
+func (o *outbound) skip(to int64, p *step) {
+	for id := max(o.top+1, to-absentMost); id < to; id++ {
+		if len(o.absent) == absentMost {
+			o.absent = o.absent[:copy(o.absent, o.absent[absentMost/4:])]
 		}
-		s.absent = append(s.absent, absent{id: id, since: s.topAt, at: p.at, ref: p.ref})
+		o.absent = append(o.absent, absent{id: id, since: o.topAt, at: p.at, ref: p.ref})
 	}
 }
 
 // came takes an id out of those that have not passed.
-func (s *side) came(id int64) {
-	if i, is := s.absence(id); is {
-		s.absent = slices.Delete(s.absent, i, i+1)
+func (o *outbound) came(id int64) {
+	if i, is := o.absence(id); is {
+		o.absent = slices.Delete(o.absent, i, i+1)
 	}
 }
 
 // absence finds an id among those that have not passed, which stand by id.
-func (s *side) absence(id int64) (int, bool) {
-	return slices.BinarySearchFunc(s.absent, id, func(x absent, id int64) int { return cmp.Compare(x.id, id) })
+func (o *outbound) absence(id int64) (int, bool) {
+	return slices.BinarySearchFunc(o.absent, id, func(x absent, id int64) int { return cmp.Compare(x.id, id) })
+}
+
+// lied notes that an Ack has made an id that never came look acked: by what it says,
+// or by what the sender's window makes of it.
+func (o *outbound) lied(id int64, by *step) {
+	if i, is := o.absence(id); is && o.absent[i].lie == 0 {
+		o.absent[i].lie, o.absent[i].lieAt = by.ref, by.at
+	}
 }
 
 // jumped notes a jump of the newest id received.
-func (s *side) jumped(to int64, gap int, at machine.Instant) {
-	s.leaps = machine.KeepNewest(s.leaps, leap{to - int64(gap), to, at}, leapsMost)
+func (i *inbound) jumped(to int64, gap int, at machine.Instant) {
+	i.leaps = machine.KeepNewest(i.leaps, leap{to - int64(gap), to, at}, leapsMost)
 }
 
-// lie notes the ids between the newest before a jump and the one after it that
-// the Ack names: none of them can have come.
-func (s *side) lie(peer *side, newest uint16, gap int, p *sighting, out *machine.Effects) {
+// leapt reports whether the window has had a jump that can have made it take an id
+// for received.
+func (i *inbound) leapt(id int64) bool {
+	for k := range i.leaps {
+		if l := &i.leaps[k]; id <= l.to && l.to-l.from >= riptide.JumpList {
+			return true
+		}
+	}
+	return false
+}
+
+// lie notes the ids between the newest before a jump and the one after it that the
+// Ack of a side names: none of them can have come.
+func (t *follower) lie(p *step, newest uint16, gap int) {
+	s, peer := p.own, p.peer
 	lies := 0
 	for bit := 1; bit <= riptide.WindowAcks && bit < gap; bit++ {
-		if has, _ := s.receiver.Received(newest - uint16(bit)); !has {
+		if has, _ := s.in.receiver.Received(newest - uint16(bit)); !has {
 			continue
 		}
-		peer.lied(peer.unwrap(newest-uint16(bit)), p)
+		peer.out.lied(peer.out.unwrap(newest-uint16(bit)), p)
 		lies++
 	}
 	if lies > 0 {
-		out.Report(riptide.FalseAck, s.side, s.grade(), p.at, p.ref, 0, float64(lies), float64(newest), float64(gap))
-	}
-}
-
-// lied notes that an Ack has made an id of s that never came look acked: by what
-// it says, or by what the sender's window makes of it.
-func (s *side) lied(id int64, by *sighting) {
-	if i, is := s.absence(id); is && s.absent[i].lie == 0 {
-		s.absent[i].lie, s.absent[i].lieAt = by.ref, by.at
+		p.out.Report(riptide.FalseAck, s.side, s.tap.grade(), p.at, p.ref, 0, float64(lies), float64(newest), float64(gap))
 	}
 }
 
@@ -103,28 +115,20 @@ func (t *follower) gone(s, receiver *side, x *absent) bool {
 	given := func(at machine.Instant) bool {
 		return !s.behaviour.DropsConnection && at.Sub(x.since) >= time.Duration(s.behaviour.Limit-1)*again
 	}
-	for i := range receiver.leaps {
-		l := &receiver.leaps[i]
+	for i := range receiver.in.leaps {
+		l := &receiver.in.leaps[i]
 		if x.id <= l.from-leapReach || x.id > l.to+leapReach {
 			continue
 		}
 		if x.lie != 0 {
-			return s.spoke.Sub(x.lieAt) >= s.roundTrip() && !given(x.lieAt)
+			return s.speech.last.Sub(x.lieAt) >= s.roundTrip() && !given(x.lieAt)
 		}
 		// The way here, and twice the time after which it is sent again.
-		if s.spoke.Sub(max(l.at, x.at)) >= s.roundTrip()/2+2*again && !given(s.spoke) {
+		if s.speech.last.Sub(max(l.at, x.at)) >= s.roundTrip()/2+2*again && !given(s.speech.last) {
 			return true
 		}
 	}
 	return false
-}
-
-// roundTrip gives the side's RTT, for waiting; something usual where it is unknown.
-func (s *side) roundTrip() time.Duration {
-	if s.smoothed < 0 {
-		return 100 * time.Millisecond
-	}
-	return time.Duration(s.smoothed) * time.Millisecond
 }
 
 // ageAbsent judges the ids of s that have not come for long; all of them where
@@ -132,29 +136,18 @@ func (s *side) roundTrip() time.Duration {
 func (t *follower) ageAbsent(s *side, now machine.Instant, end bool, out *machine.Effects) {
 	receiver := &t.sides[s.side.Other()]
 	n := 0
-	for n < len(s.absent) && (end || now.Sub(s.absent[n].at) > lifeReliable) {
-		x := &s.absent[n]
-		if receiver.near && receiver.behaviour.ShiftFault && !s.mayPort && t.gone(s, receiver, x) {
+	for n < len(s.out.absent) && (end || now.Sub(s.out.absent[n].at) > lifeReliable) {
+		x := &s.out.absent[n]
+		if receiver.tap.near && receiver.behaviour.ShiftFault && !s.mayPort && t.gone(s, receiver, x) {
 			ref := x.lie
 			if ref == 0 {
 				ref = x.ref
 			}
-			t.notDelivered(receiver, x.id, machine.Likely, x.at, ref, 0, out)
+			t.notDelivered(past(x.at, ref, out), receiver, x.id, machine.Likely, 0)
 		}
 		n++
 	}
-	s.absent = s.absent[:copy(s.absent, s.absent[n:])]
-}
-
-// leapt reports whether the window of s has had a jump that can have made it
-// take an id for received.
-func (s *side) leapt(id int64) bool {
-	for i := range s.leaps {
-		if l := &s.leaps[i]; id <= l.to && l.to-l.from >= riptide.JumpList {
-			return true
-		}
-	}
-	return false
+	s.out.absent = s.out.absent[:copy(s.out.absent, s.out.absent[n:])]
 }
 
 // refusedForGood judges, at the end of its life, a message of s that a near
@@ -162,19 +155,19 @@ func (s *side) leapt(id int64) bool {
 // sent no more copies.
 func (t *follower) refusedForGood(s *side, e *life, out *machine.Effects) {
 	receiver := &t.sides[s.side.Other()]
-	since := s.spoke.Sub(e.answeredAt)
-	if e.lastAt > e.answeredAt || since < s.roundTrip() {
+	since := s.speech.last.Sub(e.answers.last)
+	if e.copies.last > e.answers.last || since < s.roundTrip() {
 		return
 	}
 	sure := machine.Likely
-	if since >= s.roundTrip()+riptide.ResendAfter(s.smoothed)+riptide.TickSlack && (s.behaviour.DropsConnection || int(e.Attempts) < s.behaviour.Limit) {
-		sure = min(machine.Certain, e.Certainty)
+	if since >= s.roundTrip()+riptide.ResendAfter(s.smoothed)+riptide.TickSlack && (s.behaviour.DropsConnection || int(e.copies.count) < s.behaviour.Limit) {
+		sure = min(machine.Certain, e.certainty)
 	}
-	t.notDelivered(receiver, e.Sequence64, sure, e.more.refusedAt, e.more.refusedRef, e.frame, out)
+	t.notDelivered(past(e.more.refusedAt, e.more.refusedRef, out), receiver, e.sequence64, sure, e.copies.frame)
 }
 
 // notDelivered tells that s acked a message of its peer and never handed it over.
-func (t *follower) notDelivered(s *side, sequence int64, sure machine.Certainty, at machine.Instant, ref, about machine.Ref, out *machine.Effects) {
-	out.Report(riptide.AckedNotDelivered, s.side, sure, at, ref, about, float64(uint16(sequence)), s.behaviour.Number())
-	t.tell(out, machine.Event{Kind: riptide.EventNotDelivered, Side: s.side, Certainty: sure, Sequence: uint32(uint16(sequence)), Sequence64: sequence, About: about}, &sighting{at: at, ref: ref})
+func (t *follower) notDelivered(p *step, s *side, sequence int64, sure machine.Certainty, about machine.Ref) {
+	p.out.Report(riptide.AckedNotDelivered, s.side, sure, p.at, p.ref, about, float64(uint16(sequence)), s.behaviour.Number())
+	t.tell(p, machine.Event{Kind: riptide.EventNotDelivered, Side: s.side, Certainty: sure, Sequence: uint32(uint16(sequence)), Sequence64: sequence, About: about})
 }

@@ -13,16 +13,16 @@ import (
 func (t *follower) inspect(x machine.Side, v *machine.View) {
 	s, peer := &t.sides[x], &t.sides[x.Other()]
 	grade := machine.Likely
-	if s.near {
-		grade = s.grade()
+	if s.tap.near {
+		grade = s.tap.grade()
 	}
-	if s.met {
+	if s.out.met {
 		v.Windows = append(v.Windows, s.sentWindow(grade))
 	}
-	if s.received && peer.met {
+	if s.in.known && peer.out.met {
 		v.Windows = append(v.Windows, s.receivedWindow(peer, grade))
 	}
-	if s.notifyMet {
+	if s.notesOut.met {
 		v.Windows = append(v.Windows, t.notifySentWindow(s, grade))
 	}
 	if newest, ok := s.notifyNewest(peer); ok {
@@ -34,22 +34,22 @@ func (t *follower) inspect(x machine.Side, v *machine.View) {
 			machine.Gauge{Name: "smoothed RTT", Value: float64(smoothed), Unit: "ms", Grade: sure},
 			machine.Gauge{Name: "resend after", Value: machine.Milliseconds(riptide.ResendAfter(smoothed)), Unit: "ms", Grade: sure})
 	}
-	if tick := t.life.tick(); tick > 0 && t.client == x {
+	if tick := t.life.clock.Tick(); tick > 0 && t.client == x {
 		v.Gauges = append(v.Gauges, machine.Gauge{Name: "tick", Value: machine.Milliseconds(tick), Unit: "ms", Grade: machine.Likely})
 	}
 	if left, ok := t.margin(x); ok {
 		v.Gauges = append(v.Gauges, machine.Gauge{Name: "until timeout", Value: machine.Milliseconds(left), Unit: "ms", Grade: grade})
 	}
 	v.Gauges = append(v.Gauges,
-		machine.Gauge{Name: "copies sent again", Value: float64(s.resends), Unit: "messages", Grade: machine.Certain},
-		machine.Gauge{Name: "duplicates refused", Value: float64(s.duplicates), Unit: "messages", Grade: grade})
-	if n := s.notifyQuality.Count; n > 0 {
+		machine.Gauge{Name: "copies sent again", Value: float64(s.figures.resends), Unit: "messages", Grade: machine.Certain},
+		machine.Gauge{Name: "duplicates refused", Value: float64(s.figures.duplicates), Unit: "messages", Grade: grade})
+	if n := s.notesOut.quality.Count; n > 0 {
 		v.Gauges = append(v.Gauges,
-			machine.Gauge{Name: "notify loss of the last 64", Value: 100 * float64(s.notifyQuality.Sum) / riptide.QualityRow, Unit: "%", Grade: grade},
-			machine.Gauge{Name: "outcomes beyond its limit", Value: float64(s.notifyQuality.Row), Unit: "in a row", Grade: grade})
+			machine.Gauge{Name: "notify loss of the last 64", Value: 100 * float64(s.notesOut.quality.Sum) / riptide.QualityRow, Unit: "%", Grade: grade},
+			machine.Gauge{Name: "outcomes beyond its limit", Value: float64(s.notesOut.quality.Row), Unit: "in a row", Grade: grade})
 	}
 	v.Tables = append(v.Tables, t.connectionTable(x))
-	if s.met || peer.met {
+	if s.out.met || peer.out.met {
 		v.Tables = append(v.Tables, s.reliableTable(peer))
 	}
 	if differ := s.viewsTable(); len(differ.Rows) > 0 {
@@ -58,22 +58,22 @@ func (t *follower) inspect(x machine.Side, v *machine.View) {
 	if pending := t.pendingTable(s); len(pending.Rows) > 0 {
 		v.Tables = append(v.Tables, pending)
 	}
-	if s.notifyMet || peer.notifyMet {
+	if s.notesOut.met || peer.notesOut.met {
 		v.Tables = append(v.Tables, s.notifyTable(peer))
 	}
 }
 
 // sentWindow draws the newest reliable messages of s as its library has them.
 func (s *side) sentWindow(grade machine.Certainty) machine.Window {
-	w := machine.Window{Name: "reliable sent", First: max(0, s.top-riptide.ViewIDs+1), Next: s.top + 1, Grade: grade}
-	for id := w.First; id <= s.top; id++ {
+	w := machine.Window{Name: "reliable sent", First: max(0, s.out.top-riptide.ViewIDs+1), Next: s.out.top + 1, Grade: grade}
+	for id := w.First; id <= s.out.top; id++ {
 		cell := machine.CellUnknown
-		e := s.sent.find(id)
+		e := s.out.lives.find(id)
 		switch {
 		case e == nil:
-		case e.Acked == machine.Yes || !s.ordered && e.Named:
+		case e.sender.acked == machine.Yes || !s.tap.ordered && e.answers.named:
 			cell = machine.CellAcked
-		case e.forgot:
+		case e.sender.forgot:
 			cell = machine.CellLost
 		default:
 			cell = machine.CellSent
@@ -81,8 +81,8 @@ func (s *side) sentWindow(grade machine.Certainty) machine.Window {
 		w.Cells = append(w.Cells, cell)
 		if e != nil {
 			w.Slots = append(w.Slots, machine.Slot{
-				Index: int(id & 0xffff), Sequence: e.Sequence, Sequence64: id, Cell: cell, SentAt: e.At, AckedAt: e.AckedAt,
-				Ref: e.frame, SettledBy: e.AckedBy, Grade: grade,
+				Index: int(id & 0xffff), Sequence: e.sequence, Sequence64: id, Cell: cell, SentAt: e.copies.first, AckedAt: e.sender.at,
+				Ref: e.copies.frame, SettledBy: e.sender.by, Grade: grade,
 			})
 		}
 	}
@@ -92,14 +92,14 @@ func (s *side) sentWindow(grade machine.Certainty) machine.Window {
 // receivedWindow draws the receiver's list: an id that it has though no copy of
 // it ever passed is a claim.
 func (s *side) receivedWindow(peer *side, grade machine.Certainty) machine.Window {
-	newest := peer.unwrap(s.receiver.Last)
+	newest := peer.out.unwrap(s.in.receiver.Last)
 	w := machine.Window{Name: "reliable received", First: max(0, newest-riptide.ViewIDs+1), Next: newest, Grade: grade}
 	for id := w.First; id <= newest; id++ {
 		cell := machine.CellEmpty
-		switch has, known := s.receiver.Received(uint16(id)); {
-		case !known && (!has || s.unsure > 0):
+		switch has, known := s.in.receiver.Received(uint16(id)); {
+		case !known && (!has || s.in.unsure > 0):
 			cell = machine.CellUnknown
-		case has && peer.sent.find(id) == nil && id > peer.sent.newestEnded():
+		case has && peer.out.lives.find(id) == nil && id > peer.out.lives.newestEnded():
 			cell = machine.CellClaimed
 		case has:
 			cell = machine.CellReceived
@@ -194,19 +194,19 @@ func (t *follower) awaitsWelcome() bool {
 func (t *follower) pendingTable(s *side) machine.Table {
 	table := machine.Table{Name: "pending", Columns: []string{"sequence", "copies", "sent ms ago", "last copy ms ago", "due in ms", "on the wire"}}
 	after := riptide.ResendAfter(s.smoothed)
-	for n := s.sent.first; n < s.sent.next && len(table.Rows) < riptide.ViewRows; n++ {
-		e := s.sent.at(n)
-		if e.Acked != machine.Unanswered || e.forgot || !s.ordered && e.Named {
+	for n := s.out.lives.first; n < s.out.lives.next && len(table.Rows) < riptide.ViewRows; n++ {
+		e := s.out.lives.at(n)
+		if e.sender.acked != machine.Unanswered || e.sender.forgot || !s.tap.ordered && e.answers.named {
 			continue
 		}
 		named := "not acked"
-		if e.Named {
+		if e.answers.named {
 			named = "acked"
 		}
 		table.Rows = append(table.Rows, []string{
-			strconv.Itoa(int(e.Sequence)), strconv.Itoa(int(e.Attempts)),
-			strconv.FormatFloat(machine.Milliseconds(t.last.Sub(e.At)), 'f', 1, 64), strconv.FormatFloat(machine.Milliseconds(t.last.Sub(e.lastAt)), 'f', 1, 64),
-			strconv.FormatFloat(machine.Milliseconds(after-t.last.Sub(e.lastAt)), 'f', 1, 64), named,
+			strconv.Itoa(int(e.sequence)), strconv.Itoa(int(e.copies.count)),
+			strconv.FormatFloat(machine.Milliseconds(t.last.Sub(e.copies.first)), 'f', 1, 64), strconv.FormatFloat(machine.Milliseconds(t.last.Sub(e.copies.last)), 'f', 1, 64),
+			strconv.FormatFloat(machine.Milliseconds(after-t.last.Sub(e.copies.last)), 'f', 1, 64), named,
 		})
 	}
 	return table
@@ -216,20 +216,20 @@ func (t *follower) pendingTable(s *side) machine.Table {
 func (s *side) reliableTable(peer *side) machine.Table {
 	table := machine.Table{Name: "reliable", Columns: []string{"what", "value"}}
 	row := func(what, value string) { table.Rows = append(table.Rows, []string{what, value}) }
-	if s.met {
-		row("newest sent", strconv.Itoa(int(uint16(s.top))))
+	if s.out.met {
+		row("newest sent", strconv.Itoa(int(uint16(s.out.top))))
 	}
-	if peer.heard {
-		row("newest that Acks to it name", strconv.Itoa(int(uint16(peer.heardLast))))
+	if peer.acks.heard {
+		row("newest that Acks to it name", strconv.Itoa(int(uint16(peer.acks.last))))
 	}
-	if s.ordered && s.sending {
-		row("newest acked, as its library has it", strconv.Itoa(int(s.sender.Last)))
+	if s.tap.ordered && s.out.known {
+		row("newest acked, as its library has it", strconv.Itoa(int(s.out.sender.Last)))
 	}
-	if s.received && peer.met {
-		last, bits := s.receiver.Ack()
+	if s.in.known && peer.out.met {
+		last, bits := s.in.receiver.Ack()
 		row("last received", strconv.Itoa(int(last)))
 		row("bits of its Acks", fmt.Sprintf("0x%04x", bits))
-		row("duplicate filter", s.receiver.FilterText())
+		row("duplicate filter", s.in.receiver.FilterText())
 	}
 	return table
 }
@@ -238,17 +238,17 @@ func (s *side) reliableTable(peer *side) machine.Table {
 // what they are documented to say, see differently.
 func (s *side) viewsTable() machine.Table {
 	table := machine.Table{Name: "acked in one view only", Columns: []string{"sequence", "on the wire", "in its library's eyes"}}
-	if !s.ordered {
+	if !s.tap.ordered {
 		return table
 	}
-	for n := s.sent.first; n < s.sent.next && len(table.Rows) < riptide.ViewRows; n++ {
-		switch e := s.sent.at(n); {
-		case e.Named && e.forgot:
-			table.Rows = append(table.Rows, []string{strconv.Itoa(int(e.Sequence)), "acked", "given up"})
-		case e.Named && e.Acked != machine.Yes:
-			table.Rows = append(table.Rows, []string{strconv.Itoa(int(e.Sequence)), "acked", "pending"})
-		case !e.Named && e.Acked == machine.Yes:
-			table.Rows = append(table.Rows, []string{strconv.Itoa(int(e.Sequence)), "not acked", "acked"})
+	for n := s.out.lives.first; n < s.out.lives.next && len(table.Rows) < riptide.ViewRows; n++ {
+		switch e := s.out.lives.at(n); {
+		case e.answers.named && e.sender.forgot:
+			table.Rows = append(table.Rows, []string{strconv.Itoa(int(e.sequence)), "acked", "given up"})
+		case e.answers.named && e.sender.acked != machine.Yes:
+			table.Rows = append(table.Rows, []string{strconv.Itoa(int(e.sequence)), "acked", "pending"})
+		case !e.answers.named && e.sender.acked == machine.Yes:
+			table.Rows = append(table.Rows, []string{strconv.Itoa(int(e.sequence)), "not acked", "acked"})
 		}
 	}
 	return table
@@ -257,13 +257,13 @@ func (s *side) viewsTable() machine.Table {
 // notifyTable gives the notify sequencer.
 func (s *side) notifyTable(peer *side) machine.Table {
 	table := machine.Table{Name: "notify", Columns: []string{"what", "value"}}
-	if s.notifyMet {
+	if s.notesOut.met {
 		table.Rows = append(table.Rows,
-			[]string{"newest sent", strconv.Itoa(int(uint16(s.notifyTop)))},
-			[]string{"newest acknowledged", strconv.Itoa(int(s.notifyOut.Last))})
+			[]string{"newest sent", strconv.Itoa(int(uint16(s.notesOut.top)))},
+			[]string{"newest acknowledged", strconv.Itoa(int(s.notesOut.sender.Last))})
 	}
-	if peer.notifyMet && s.notified {
-		last, bits := s.notifyIn.Header()
+	if peer.notesOut.met && s.notesIn.known {
+		last, bits := s.notesIn.receiver.Header()
 		table.Rows = append(table.Rows, []string{"newest received", strconv.Itoa(int(last))}, []string{"bits", "0x" + strconv.FormatUint(uint64(bits), 16)})
 	}
 	return table

@@ -13,24 +13,24 @@ const viewOpen = 4 * riptide.ViewIDs
 // it read do not pass the tap in its order, what they are documented to say stands
 // for that verdict.
 func (t *follower) notifySentWindow(s *side, grade machine.Certainty) machine.Window {
-	judged := t.sides[s.side.Other()].notifyHeard
-	if s.ordered {
-		judged = s.unwrapNotify(s.notifyOut.Last)
+	judged := t.sides[s.side.Other()].notesIn.heard
+	if s.tap.ordered {
+		judged = s.notesOut.unwrap(s.notesOut.sender.Last)
 	}
-	first := max(min(judged-riptide.NotifyReach+1, s.notifyTop-riptide.ViewIDs+1), s.notifyTop-viewOpen+1)
-	w := machine.Window{Name: "notify sent", First: max(t.notifyFrom(s), first), Next: s.notifyTop + 1, Grade: grade}
-	for id := w.First; id <= s.notifyTop; id++ {
+	first := max(min(judged-riptide.NotifyReach+1, s.notesOut.top-riptide.ViewIDs+1), s.notesOut.top-viewOpen+1)
+	w := machine.Window{Name: "notify sent", First: max(t.notifyFrom(s), first), Next: s.notesOut.top + 1, Grade: grade}
+	for id := w.First; id <= s.notesOut.top; id++ {
 		cell := machine.CellUnknown
-		e := s.notes.find(id)
+		e := s.notesOut.lives.find(id)
 		switch {
 		case e == nil:
-		case !s.ordered && e.Named:
+		case !s.tap.ordered && e.answers.named:
 			cell = machine.CellAcked
-		case !s.ordered && e.Delivered == machine.No:
+		case !s.tap.ordered && e.receiver.delivered == machine.No:
 			cell = machine.CellLost
-		case e.Acked != machine.Unanswered && s.reads(e.AckedAt, e.AckedBy) != machine.Unknown:
+		case e.sender.acked != machine.Unanswered && s.reads(e.sender.at, e.sender.by) != machine.Unknown:
 			cell = machine.CellLost
-			if e.Acked == machine.Yes {
+			if e.sender.acked == machine.Yes {
 				cell = machine.CellAcked
 			}
 		default:
@@ -39,8 +39,8 @@ func (t *follower) notifySentWindow(s *side, grade machine.Certainty) machine.Wi
 		w.Cells = append(w.Cells, cell)
 		if e != nil {
 			w.Slots = append(w.Slots, machine.Slot{
-				Index: int(id & 0xffff), Sequence: e.Sequence, Sequence64: id, Cell: cell, SentAt: e.At, AckedAt: e.AckedAt,
-				Ref: e.frame, SettledBy: e.AckedBy, Grade: grade,
+				Index: int(id & 0xffff), Sequence: e.sequence, Sequence64: id, Cell: cell, SentAt: e.copies.first, AckedAt: e.sender.at,
+				Ref: e.copies.frame, SettledBy: e.sender.by, Grade: grade,
 			})
 		}
 	}
@@ -51,12 +51,12 @@ func (t *follower) notifySentWindow(s *side, grade machine.Certainty) machine.Wi
 // library has it, else as its headers have said; false where neither is known.
 func (s *side) notifyNewest(peer *side) (newest int64, ok bool) {
 	switch {
-	case !peer.notifyMet:
+	case !peer.notesOut.met:
 		return 0, false
-	case s.ordered && s.notified:
-		return peer.unwrapNotify(s.notifyIn.Last), true
+	case s.tap.ordered && s.notesIn.known:
+		return peer.notesOut.unwrap(s.notesIn.receiver.Last), true
 	}
-	return s.notifyHeard, !s.ordered && s.notifyHeard > 0
+	return s.notesIn.heard, !s.tap.ordered && s.notesIn.heard > 0
 }
 
 // notifyFrom gives the first notify message of s that there can be something to
@@ -65,7 +65,7 @@ func (t *follower) notifyFrom(s *side) int64 {
 	if t.begun {
 		return 1
 	}
-	return max(s.firstNotify, 0)
+	return max(s.notesOut.first, 0)
 }
 
 // notifyReceivedWindow draws which notify messages of its peer s has handed over,
@@ -74,18 +74,18 @@ func (t *follower) notifyFrom(s *side) int64 {
 func (t *follower) notifyReceivedWindow(s *side, newest int64, grade machine.Certainty) machine.Window {
 	peer := &t.sides[s.side.Other()]
 	w := machine.Window{Name: "notify received", First: max(t.notifyFrom(peer), newest-riptide.ViewIDs+1), Next: newest, Grade: grade}
-	_, bits := s.notifyIn.Header()
+	_, bits := s.notesIn.receiver.Header()
 	for id := w.First; id <= newest; id++ {
 		cell := machine.CellUnknown
-		e := peer.notes.find(id)
+		e := peer.notesOut.lives.find(id)
 		switch behind := newest - id; {
-		case e != nil && e.Delivered == machine.Yes:
-			if !s.ordered || s.reads(e.DeliveredAt, e.DeliveredBy) != machine.Unknown {
+		case e != nil && e.receiver.delivered == machine.Yes:
+			if !s.tap.ordered || s.reads(e.receiver.at, e.receiver.by) != machine.Unknown {
 				cell = machine.CellReceived
 			}
-		case e != nil && e.Delivered == machine.No:
+		case e != nil && e.receiver.delivered == machine.No:
 			cell = machine.CellEmpty
-		case e != nil, !s.ordered, id <= peer.notes.newestEnded(), id < s.notifyJoined:
+		case e != nil, !s.tap.ordered, id <= peer.notesOut.lives.newestEnded(), id < s.notesIn.joined:
 		case behind > 0 && bits>>(behind-1)&1 == 1:
 			cell = machine.CellClaimed
 		default:

@@ -15,6 +15,8 @@ type arrival struct {
 }
 
 // queue holds arrivals by age; its memory is bounded.
+//
+//	0 ≤ head ≤ len(items) ≤ riptide.QueueMost
 type queue struct {
 	items []arrival
 	head  int // of items: those before it are done with
@@ -51,157 +53,181 @@ func answerOf(m *wire.Message) answering { return answering{m.Cause, !m.Unnamed}
 
 // witness takes an Ack of a side that reads what passes the tap in order: it
 // answers the oldest arrival with that id, and shows the state after it.
-func (t *follower) witness(s, peer *side, p *sighting, m *wire.Message, out *machine.Effects) answering {
-	open := s.queue.open()
-	answers := answerOf(m)
-	k := 0
-	if answers.known || !s.received {
-		for k < len(open) && open[k].sequence != answers.id {
-			k++
-		}
-	} else if k = s.receiver.Answers(m, len(open), func(i int) uint16 { return open[i].sequence }); k < len(open) {
-		answers = answering{open[k].sequence, true}
-	}
-	if !s.received {
-		// Joined in the middle: the Ack is where its state begins.
-		s.received = true
-		s.receiver.Adopt(m.Last, m.AckBits)
-		s.unsure = peer.unwrap(m.Last)
-		if k < len(open) {
-			t.hand(s, peer, &open[k], p, out)
-			s.queue.drop(k + 1)
-		}
+func (t *follower) witness(p *step) answering {
+	s := p.own
+	open := s.in.queue.open()
+	k, answers := s.in.answered(p.m)
+	switch {
+	case !s.in.known:
+		t.joins(p, k)
 		return answers
-	}
-	if k == len(open) {
-		t.unseen(s, peer, p, m)
+	case k == len(open):
+		t.unseen(p)
 		return answers
 	}
 	if k > 0 {
-		// The Acks of those before it are not in the capture; or they were not
-		// read, and then the Ack does not show them.
-		all := s.receiver.Clone()
-		for i := range open[:k] {
-			all.Take(open[i].sequence)
-		}
-		all.Take(answers.id)
-		if last, bits := all.Ack(); last == m.Last && bits == m.AckBits {
-			for i := range open[:k] {
-				t.read(s, peer, &open[i], s.receiver.Take(open[i].sequence), p, out)
-			}
-		}
+		t.readBefore(p, open[:k], answers.id)
 	}
 	a := open[k]
-	s.queue.drop(k + 1)
-	s.proves(a.at, a.ref)
-	t.doubt(s, peer, open[:k], &a, m)
-	gap, jump := riptide.GapOf(a.sequence, s.receiver.Last), s.behaviour.Jump()
-	jumps := gap >= jump && (s.behaviour.ShiftFault || s.behaviour.Receive == riptide.ReceiveWindow)
+	s.in.queue.drop(k + 1)
+	s.read.proves(a.at, a.ref)
+	t.doubt(p, open[:k], &a)
+	fresh := t.window(p, &a)
+	s.in.agree(p.m, p.peer.out.unwrap(p.m.Last))
+	t.read(p, &a, fresh)
+	return answers
+}
+
+// answered gives which of the open arrivals an Ack answers, len(open) for none, and
+// its id.
+func (i *inbound) answered(m *wire.Message) (k int, answers answering) {
+	open := i.queue.open()
+	answers = answerOf(m)
+	if answers.known || !i.known {
+		for k < len(open) && open[k].sequence != answers.id {
+			k++
+		}
+		return k, answers
+	}
+	if k = i.receiver.Answers(m, len(open), func(n int) uint16 { return open[n].sequence }); k < len(open) {
+		answers = answering{open[k].sequence, true}
+	}
+	return k, answers
+}
+
+// joins takes the first Ack of a side that was joined in the middle: it is where its
+// state begins. k is which of the open arrivals it answers.
+func (t *follower) joins(p *step, k int) {
+	s, open := p.own, p.own.in.queue.open()
+	s.in.known = true
+	s.in.receiver.Adopt(p.m.Last, p.m.AckBits)
+	s.in.unsure = p.peer.out.unwrap(p.m.Last)
+	if k < len(open) {
+		t.hand(p, s, &open[k])
+		s.in.queue.drop(k + 1)
+	}
+}
+
+// readBefore looks at the arrivals before the one that an Ack answers. Their own Acks
+// are not in the capture; or they were not read, and then this Ack does not show them.
+func (t *follower) readBefore(p *step, before []arrival, answers uint16) {
+	s := p.own
+	all := s.in.receiver.Clone()
+	for i := range before {
+		all.Take(before[i].sequence)
+	}
+	all.Take(answers)
+	if !all.Holds(p.m) {
+		return
+	}
+	for i := range before {
+		t.read(p, &before[i], s.in.receiver.Take(before[i].sequence))
+	}
+}
+
+// window runs the library's window of a side over an arrival that its Ack answers,
+// and reports whether it hands the message over. It looks at jumps that the window
+// does not stand.
+func (t *follower) window(p *step, a *arrival) (fresh bool) {
+	s, peer := p.own, p.peer
+	gap := riptide.GapOf(a.sequence, s.in.receiver.Last)
+	jumps := gap >= s.behaviour.Jump() && (s.behaviour.ShiftFault || s.behaviour.Receive == riptide.ReceiveWindow)
 	var before riptide.Receiver
 	if jumps {
-		before = s.receiver.Clone()
-		out.Report(riptide.WindowJump, s.side, s.grade(), p.at, a.ref, 0, float64(gap), float64(a.sequence))
+		before = s.in.receiver.Clone()
+		p.out.Report(riptide.WindowJump, s.side, s.tap.grade(), p.at, a.ref, 0, float64(gap), float64(a.sequence))
 	}
-	fresh := s.receiver.Take(a.sequence)
-	follows := s.follows(m)
+	fresh = s.in.receiver.Take(a.sequence)
+	follows := s.in.receiver.Holds(p.m)
 	if jumps && !follows && s.behaviour.ShiftFault {
 		// A library without the fault?
 		before.List.Fault = false
 		mended := before.Take(a.sequence)
-		if last, bits := before.Ack(); last == m.Last && bits == m.AckBits {
+		if before.Holds(p.m) {
 			s.behaviour = riptide.LookupBehaviour("riptide@main")
-			s.receiver, fresh, follows, jumps = before, mended, true, false
-			s.receiver.Behaviour = s.behaviour
-			s.once(out, riptide.WindowRepaired, s.grade(), p, float64(gap))
+			s.in.receiver, fresh, follows, jumps = before, mended, true, false
+			s.in.receiver.Behaviour = s.behaviour
+			s.once(p, riptide.WindowRepaired, s.tap.grade(), float64(gap))
 		}
 	}
 	if s.behaviour.ShiftFault && gap >= peer.behaviour.Misread() {
-		s.jumped(peer.unwrap(a.sequence), gap, p.at)
+		s.in.jumped(peer.out.unwrap(a.sequence), gap, p.at)
 	}
 	if jumps && s.behaviour.ShiftFault {
-		if s.unsure > 0 {
+		if s.in.unsure > 0 {
 			// The fault leaves bits behind that nobody has seen being set.
-			s.unsure = max(s.unsure, peer.unwrap(a.sequence))
+			s.in.unsure = max(s.in.unsure, peer.out.unwrap(a.sequence))
 		}
 		if follows {
-			s.lie(peer, a.sequence, gap, p, out)
+			t.lie(p, a.sequence, gap)
 		}
 	}
-	t.agree(s, peer, m)
-	t.read(s, peer, &a, fresh, p, out)
-	return answers
+	return fresh
 }
 
-// read notes that s has read an arrival, and what its window made of it.
-func (t *follower) read(s, peer *side, a *arrival, fresh bool, p *sighting, out *machine.Effects) {
+// read notes that a side has read an arrival, and what its window made of it.
+func (t *follower) read(p *step, a *arrival, fresh bool) {
 	if fresh {
-		t.hand(s, peer, a, p, out)
+		t.hand(p, p.own, a)
 		return
 	}
-	s.duplicates++
-	t.refuse(s, peer, a, p, out)
+	p.own.figures.duplicates++
+	t.refuse(p, a)
 }
 
-// follows reports whether the receiver's state is what an Ack shows.
-func (s *side) follows(m *wire.Message) bool {
-	return s.receiver.Holds(m)
-}
-
-// agree makes the receiver's state that of the Ack, where it is not: the capture
-// missed arrivals, and what it took of the ids so far is not certain any more.
-func (t *follower) agree(s, peer *side, m *wire.Message) {
-	if s.follows(m) {
+// agree makes the receiver's state that of an Ack, where it is not: the capture
+// missed arrivals, and what it took of the ids up to the Ack's newest is not certain
+// any more.
+func (i *inbound) agree(m *wire.Message, newest int64) {
+	if i.receiver.Holds(m) {
 		return
 	}
-	s.receiver.Merge(m.Last, m.AckBits)
-	s.unsure = max(s.unsure, peer.unwrap(m.Last))
+	i.receiver.Merge(m.Last, m.AckBits)
+	i.unsure = max(i.unsure, newest)
 }
 
 // waitingMost bounds the unanswered arrivals that are looked through.
 const waitingMost = 256
 
-// mayTakeAgain reports whether the window of s would hand a message over once more:
+// mayTakeAgain reports whether the window would hand a message over once more:
 // a copy of it has passed the tap that no Ack has answered, as at the end, where
 // the Ack may wait for the stream's window or not have been sent any more.
-func (s *side) mayTakeAgain(e *life) bool {
-	open := s.queue.open()
-	if len(open) == 0 || e.lastAt < open[0].at {
+func (i *inbound) mayTakeAgain(e *life) bool {
+	open := i.queue.open()
+	if len(open) == 0 || e.copies.last < open[0].at {
 		return false
 	}
 	if len(open) > waitingMost {
 		return true
 	}
-	r := s.receiver.Clone()
-	for i := range open {
-		if fresh := r.Take(open[i].sequence); fresh && open[i].life == e.number {
+	r := i.receiver.Clone()
+	for k := range open {
+		if fresh := r.Take(open[k].sequence); fresh && open[k].life == e.number {
 			return true
 		}
 	}
 	return false
 }
 
-// unseenMost bounds the ids that are remembered of arrivals that the capture missed.
-const unseenMost = 64
-
 // unseen takes an Ack that answers a copy which the capture does not have.
-func (t *follower) unseen(s, peer *side, p *sighting, m *wire.Message) {
-	id := peer.unwrap(m.Cause)
-	peer.came(id)
-	if !m.Unnamed && !s.stream && id > s.unsure && peer.met {
-		s.doubts.lacks++
+func (t *follower) unseen(p *step) {
+	s, peer, m := p.own, p.peer, p.m
+	id := peer.out.unwrap(m.Cause)
+	peer.out.came(id)
+	if !m.Unnamed && !s.tap.stream && id > s.in.unsure && peer.out.met {
+		s.tap.lacks++
 	}
-	fresh := s.receiver.Take(m.Cause)
-	t.agree(s, peer, m)
+	fresh := s.in.receiver.Take(m.Cause)
+	s.in.agree(m, peer.out.unwrap(m.Last))
 	if !fresh {
 		return
 	}
-	if e := peer.sent.find(id); e != nil {
-		if e.Delivered == machine.Unanswered {
-			e.Delivered, e.DeliveredAt, e.DeliveredBy, e.Certainty, e.Deliveries = machine.Yes, p.at, p.ref, machine.Likely, 1
-		}
-		return
+	if e := peer.out.lives.find(id); e == nil {
+		s.in.miss(missed{id, p.at, p.ref})
+	} else if e.receiver.delivered == machine.Unanswered {
+		e.receiver.took(p.at, p.ref)
+		e.certainty = machine.Likely
 	}
-	s.missed = machine.KeepNewest(s.missed, missed{id, p.at, p.ref}, unseenMost)
 }
 
 // missed is an arrival that the capture does not have, as its Ack tells of it.
@@ -211,34 +237,45 @@ type missed struct {
 	ref machine.Ref
 }
 
+// unseenMost bounds the ids that are remembered of arrivals that the capture missed.
+const unseenMost = 64
+
+// miss remembers an arrival that the capture does not have.
+func (i *inbound) miss(x missed) {
+	i.missed = machine.KeepNewest(i.missed, x, unseenMost)
+}
+
 // before takes what was known of a message whose first copy the capture missed.
-func (s *side) before(e *life) {
-	for i := range s.missed {
-		if x := &s.missed[i]; x.id == e.Sequence64 {
-			e.Delivered, e.DeliveredAt, e.DeliveredBy, e.Certainty, e.Deliveries = machine.Yes, x.at, x.ref, machine.Likely, 1
+func (i *inbound) before(e *life) {
+	for k := range i.missed {
+		if x := &i.missed[k]; x.id == e.sequence64 {
+			e.receiver.took(x.at, x.ref)
+			e.certainty = machine.Likely
 			return
 		}
 	}
 }
 
 // hand notes that a message was handed to the application of s.
-func (t *follower) hand(s, peer *side, a *arrival, p *sighting, out *machine.Effects) {
-	if a.life < peer.sent.first {
-		s.taken++
+func (t *follower) hand(p *step, s *side, a *arrival) {
+	peer := &t.sides[s.side.Other()]
+	if a.life < peer.out.lives.first {
+		s.figures.taken++
 		return
 	}
-	e := peer.sent.at(a.life)
-	e.answeredAt = p.at
-	t.taken(s, e, p, out)
-	e.Deliveries++
-	sure := s.sure(e.Sequence64)
-	if e.Deliveries > 1 {
-		out.Report(riptide.DeliveredTwice, s.side, sure, p.at, a.ref, e.frame, float64(e.Deliveries), s.behaviour.Number())
+	e := peer.out.lives.at(a.life)
+	e.answers.last = p.at
+	t.taken(p, s, e)
+	sure := s.sure(e.sequence64)
+	if e.receiver.times > 0 {
+		e.receiver.times++
+		p.out.Report(riptide.DeliveredTwice, s.side, sure, p.at, a.ref, e.copies.frame, float64(e.receiver.times), s.behaviour.Number())
 		return
 	}
-	e.Delivered, e.DeliveredAt, e.DeliveredBy, e.Certainty = machine.Yes, a.at, a.ref, sure
-	if e.Mode == machine.ModeInternal {
-		t.arrived(s.side, e, sure, p, out)
+	e.receiver.took(a.at, a.ref)
+	e.certainty = sure
+	if e.mode == machine.ModeInternal {
+		t.arrived(p, s.side, e, sure)
 	}
 }
 
@@ -249,23 +286,24 @@ func (s *side) sure(id int64) machine.Certainty {
 	if !s.knows(id) {
 		return machine.Likely
 	}
-	return s.grade()
+	return s.tap.grade()
 }
 
-func (s *side) knows(id int64) bool { return id > s.unsure && (s.near || !s.behaviour.Port) }
+func (s *side) knows(id int64) bool { return id > s.in.unsure && (s.tap.near || !s.behaviour.Port) }
 
 // refuse notes that a message was refused as already received.
-func (t *follower) refuse(s, peer *side, a *arrival, p *sighting, out *machine.Effects) {
-	if a.life < peer.sent.first {
+func (t *follower) refuse(p *step, a *arrival) {
+	s, peer := p.own, p.peer
+	if a.life < peer.out.lives.first {
 		return
 	}
-	e := peer.sent.at(a.life)
-	e.answeredAt = p.at
-	t.event(out, machine.EventDuplicate, s.side, s.sure(e.Sequence64), e, a.ref, 0, p)
-	if e.Delivered == machine.Unanswered && s.knows(e.Sequence64) && (!s.behaviour.ShiftFault || s.leapt(e.Sequence64)) {
+	e := peer.out.lives.at(a.life)
+	e.answers.last = p.at
+	t.event(p, e, machine.Event{Kind: machine.EventDuplicate, Side: s.side, Certainty: s.sure(e.sequence64), About: a.ref})
+	if e.receiver.delivered == machine.Unanswered && s.knows(e.sequence64) && (!s.behaviour.ShiftFault || s.in.leapt(e.sequence64)) {
 		// Otherwise it was handed over unseen.
-		e.Delivered, e.Certainty = machine.No, s.grade()
-		if e.refused = s.behaviour.ShiftFault && !e.clash; e.refused {
+		e.receiver.delivered, e.certainty = machine.No, s.tap.grade()
+		if e.receiver.refused = s.behaviour.ShiftFault && !e.clash; e.receiver.refused {
 			m := t.moreOf(e)
 			m.refusedAt, m.refusedRef = p.at, a.ref
 		}

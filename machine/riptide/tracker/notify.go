@@ -1,0 +1,189 @@
+package tracker
+
+import (
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/riptide"
+)
+
+// unwrap gives the sequence nearest to the newest that has passed.
+func (o *notifyOutbound) unwrap(id uint16) int64 {
+	if !o.met {
+		return int64(id)
+	}
+	return o.top + int64(int16(id-uint16(o.top)))
+}
+
+// pass takes a sequence that passes for the first time.
+func (o *notifyOutbound) pass(id int64) {
+	if !o.met {
+		o.met, o.first, o.top = true, id, id
+	}
+	o.top = max(o.top, id)
+}
+
+// advance takes the newest id that a header names: begun is set where the capture has
+// the connection's beginning.
+func (i *notifyInbound) advance(last int64, begun bool) {
+	if last <= i.heard {
+		return
+	}
+	if last-i.heard >= riptide.JumpList || i.heard == 0 && !begun {
+		i.doubt = last
+	}
+	i.heard = last
+}
+
+// notify takes a notify message: its header acknowledges messages of the peer.
+func (t *follower) notify(p *step) {
+	t.notifyEvidence(p)
+	peer := p.peer
+	reads := peer.tap.ordered && !p.behind && !peer.end.deaf(p.at)
+	if reads {
+		t.notifyAcked(p)
+	}
+	e := t.notifyCopy(p)
+	if reads && peer.end.left == 0 {
+		t.notifyArrives(p, e)
+	}
+}
+
+// notifyCopy takes a copy of a notify message: the network may double it, but it is
+// sent once.
+func (t *follower) notifyCopy(p *step) *life {
+	s := p.own
+	id, hash := s.notesOut.unwrap(p.m.Sequence), machine.Digest(0, p.bytes)
+	if e := s.notesOut.lives.lookup(id, hash); e != nil {
+		t.copied(p, e)
+		return e
+	}
+	e := t.begins(p, &s.notesOut.lives, id, hash)
+	e.mode = machine.ModeNotify
+	t.event(p, e, machine.Event{Kind: machine.EventSent, Side: s.side, Certainty: machine.Certain})
+	if s.notesOut.met && !s.tap.stream {
+		switch gap := id - s.notesOut.top - 1; {
+		case s.tap.near && gap != 0:
+			s.tap.lacks++
+		case s.tap.near:
+		case gap >= 0:
+			s.path.stepped(uint64(gap))
+		default:
+			s.path.toTap.Found() // nothing is sent again: it was overtaken
+		}
+	}
+	s.notesOut.pass(id)
+	return e
+}
+
+// notifyArrives has the library of the peer, which reads in order what passes the tap,
+// take a notify message.
+func (t *follower) notifyArrives(p *step, e *life) {
+	peer, m := p.peer, p.m
+	grade := peer.tap.grade()
+	if peer.behaviour.NoNotify {
+		p.out.Report(riptide.PortNotify, peer.side, grade, p.at, p.ref, 0, float64(m.Sequence))
+		e.receiver.delivered, e.certainty = machine.No, grade
+		return
+	}
+	if !peer.notesIn.known {
+		peer.notesIn.known = true
+		peer.notesIn.receiver.Adopt(m.Sequence-1, 0xff)
+		peer.notesIn.joined = e.sequence64
+	}
+	if gap := riptide.GapOf(m.Sequence, peer.notesIn.receiver.Last); gap >= riptide.JumpList && peer.behaviour.ShiftFault {
+		p.out.Report(riptide.NotifyJump, peer.side, machine.Likely, p.at, p.ref, 0, float64(gap), float64(m.Sequence))
+		grade = machine.Likely // a library with the repaired window takes what the others refuse
+	}
+	if peer.mayPort {
+		grade = machine.Likely // Pytide throws
+	}
+	if peer.notesIn.receiver.Take(m.Sequence) {
+		t.taken(p, peer, e)
+		e.receiver.took(p.at, p.ref)
+		e.certainty = grade
+		if !t.begun && e.sequence64 <= peer.notesIn.joined {
+			e.certainty = machine.Likely
+		}
+		return
+	}
+	peer.figures.duplicates++
+	t.event(p, e, machine.Event{Kind: machine.EventDuplicate, Side: peer.side, Certainty: peer.reads(p.at, p.ref), About: p.ref})
+	if e.receiver.delivered == machine.Unanswered {
+		e.receiver.delivered, e.certainty = machine.No, grade
+	}
+}
+
+// notifyAcked takes the acknowledgement of a header as the library of the side does to
+// which it goes.
+func (t *follower) notifyAcked(p *step) {
+	s, m := p.peer, p.m
+	if !s.notesOut.known {
+		s.notesOut.known = true
+		if s.notesOut.met {
+			s.notesOut.sender.Join(uint16(s.notesOut.first - 1))
+		} else {
+			s.notesOut.sender.Join(m.Last)
+		}
+	}
+	s.notesOut.sender.Acked(m.Last, uint8(m.AckBits), func(id uint16, f riptide.Fate) {
+		if !s.notesOut.met {
+			return
+		}
+		for e := s.notesOut.lives.find(s.notesOut.unwrap(id)); e != nil; e = s.notesOut.lives.older(e) {
+			if e.sender.acked != machine.Unanswered {
+				continue
+			}
+			e.sender.decide(machine.No, p.at, p.ref)
+			kind := machine.EventLost
+			if f == riptide.LostUncounted {
+				s.notesOut.passedOver++
+			} else {
+				if !s.tap.stream {
+					s.path.beyond.Judge(f == riptide.Lost)
+				}
+				t.outcome(p, s, f == riptide.Lost)
+			}
+			if f == riptide.Delivered {
+				e.sender.acked = machine.Yes
+				kind = machine.EventAcked
+				s.figures.acked++
+			}
+			t.event(p, e, machine.Event{Kind: kind, Side: s.side, Certainty: s.reads(p.at, p.ref), About: e.copies.frame, By: p.ref})
+		}
+	})
+}
+
+// notifyEvidence takes a header for what it says by its documented meaning.
+func (t *follower) notifyEvidence(p *step) {
+	s, peer, m := p.own, p.peer, p.m
+	if !peer.notesOut.met {
+		return
+	}
+	last := peer.notesOut.unwrap(m.Last)
+	s.notesIn.advance(last, t.begun)
+	bits := m.AckBits
+	for id := last; id > last-riptide.NotifyReach; id-- {
+		came := id == last || bits>>uint(last-id-1)&1 == 1
+		e := peer.notesOut.lives.find(id)
+		if e == nil {
+			continue
+		}
+		if came && !e.answers.named {
+			e.answers.named = true
+			t.named(p, e)
+		}
+		if s.tap.ordered {
+			e.receiver.attested = e.receiver.attested || came && id > s.notesIn.doubt
+			continue
+		}
+		if e.receiver.delivered != machine.Unanswered && e.certainty == machine.Certain {
+			continue
+		}
+		e.receiver.delivered, e.receiver.at, e.receiver.by, e.certainty = machine.No, p.at, p.ref, machine.Certain
+		if came {
+			e.receiver.delivered, e.receiver.times = machine.Yes, 1
+		}
+		if id <= s.notesIn.doubt {
+			e.certainty = machine.Likely
+		}
+	}
+}
