@@ -91,9 +91,15 @@ func (s *judged) answers(j *Judge, peer *judged, p *sight) *machine.Divergence {
 	case peer.near && len(peer.sends.merged) > 0:
 		// Which ids it sent is open: those under OR-ed ones are among them.
 	case !m.Unnamed && peer.near && a.met && riptide.GapOf(m.Cause, a.newest) > 0 && riptide.GapOf(m.Cause, a.newest) < farAhead:
-		return s.diverge(p, "ack-unsent", "riptide.ack_cause", fmt.Sprintf("at most %d", a.newest), m.Cause, fmt.Sprintf("nothing newer than message %d had been sent", a.newest), a.last)
+		return s.diverge(p, difference{
+			"ack-unsent", "riptide.ack_cause", fmt.Sprintf("at most %d", a.newest), m.Cause,
+			fmt.Sprintf("nothing newer than message %d had been sent", a.newest),
+		}, a.last)
 	case peer.near && a.met && riptide.GapOf(m.Last, a.newest) > 0 && riptide.GapOf(m.Last, a.newest) < farAhead:
-		return s.diverge(p, "ack-unsent", "riptide.last", fmt.Sprintf("at most %d", a.newest), m.Last, fmt.Sprintf("nothing newer than message %d had been sent", a.newest), a.last)
+		return s.diverge(p, difference{
+			"ack-unsent", "riptide.last", fmt.Sprintf("at most %d", a.newest), m.Last,
+			fmt.Sprintf("nothing newer than message %d had been sent", a.newest),
+		}, a.last)
 	}
 	if v := s.consistent(p); v != nil {
 		return v
@@ -108,7 +114,10 @@ func (s *judged) flagged(j *Judge, p *sight) *machine.Divergence {
 	if j.config.Senders[s.side].Codec.Dialect.Form != wire.BitPacked || !m.HasCause || m.Flag == (m.Cause != m.Last) || s.behaviour.Port {
 		return nil
 	}
-	return s.diverge(p, "ack", "riptide.ack_flag", m.Cause != m.Last, m.Flag, fmt.Sprintf("the Ack answers message %d, its newest is %d: the flag says whether they differ", m.Cause, m.Last), s.acks.last)
+	return s.diverge(p, difference{
+		"ack", "riptide.ack_flag", m.Cause != m.Last, m.Flag,
+		fmt.Sprintf("the Ack answers message %d, its newest is %d: the flag says whether they differ", m.Cause, m.Last),
+	}, s.acks.last)
 }
 
 // farAhead bounds what counts as newer: half the range away nothing is.
@@ -120,12 +129,18 @@ func (s *judged) consistent(p *sight) *machine.Divergence {
 	behind := riptide.GapOf(m.Last, m.Cause)
 	if s.behaviour.Receive != riptide.ReceiveList || behind <= 0 || behind > riptide.WindowAcks || m.AckBits>>(behind-1)&1 == 1 {
 		if s.behaviour.Receive == riptide.ReceiveList && behind < 0 {
-			return s.diverge(p, "ack", "riptide.last", m.Cause, m.Last, "the newest id received is not older than the one that is answered")
+			return s.diverge(p, difference{
+				"ack", "riptide.last", m.Cause, m.Last,
+				"the newest id received is not older than the one that is answered",
+			})
 		}
 		return nil
 	}
 	want := m.AckBits | 1<<(behind-1)
-	return s.diverge(p, "ack", "riptide.ack_bits", fmt.Sprintf("%#04x", want), fmt.Sprintf("%#04x", m.AckBits), fmt.Sprintf("the Ack answers message %d and does not name it", m.Cause))
+	return s.diverge(p, difference{
+		"ack", "riptide.ack_bits", fmt.Sprintf("%#04x", want), fmt.Sprintf("%#04x", m.AckBits),
+		fmt.Sprintf("the Ack answers message %d and does not name it", m.Cause),
+	})
 }
 
 // answersInOrder takes an Ack of a side that has read all that passed the tap,
@@ -170,14 +185,23 @@ func (s *judged) answersInOrder(j *Judge, p *sight) *machine.Divergence {
 		return s.answersNothing(p)
 	case k == len(open):
 		if len(open) == 0 {
-			return s.diverge(p, "ack-unasked", "riptide.ack_cause", "no Ack", m.Cause, fmt.Sprintf("no copy of message %d passed the tap towards this side that was not answered before", m.Cause), a.last)
+			return s.diverge(p, difference{
+				"ack-unasked", "riptide.ack_cause", "no Ack", m.Cause,
+				fmt.Sprintf("no copy of message %d passed the tap towards this side that was not answered before", m.Cause),
+			}, a.last)
 		}
-		return s.diverge(p, "ack-unasked", "riptide.ack_cause", open[0].sequence, m.Cause, fmt.Sprintf("no copy of message %d passed the tap towards this side that was not answered before; one of message %d did", m.Cause, open[0].sequence), open[0].ref)
+		return s.diverge(p, difference{
+			"ack-unasked", "riptide.ack_cause", open[0].sequence, m.Cause,
+			fmt.Sprintf("no copy of message %d passed the tap towards this side that was not answered before; one of message %d did", m.Cause, open[0].sequence),
+		}, open[0].ref)
 	case k > 0 && (a.known || j.life.begun) && !unordered:
 		if v := s.unsentAck(j.config.Senders[s.side].Codec, p, &open[0]); v != nil {
 			return v
 		}
-		v := s.diverge(p, "ack-missing", "riptide.ack_cause", open[0].sequence, open[k].sequence, fmt.Sprintf("message %d came before message %d, and each copy of a reliable message is answered at once", open[0].sequence, open[k].sequence), open[0].ref, open[k].ref)
+		v := s.diverge(p, difference{
+			"ack-missing", "riptide.ack_cause", open[0].sequence, open[k].sequence,
+			fmt.Sprintf("message %d came before message %d, and each copy of a reliable message is answered at once", open[0].sequence, open[k].sequence),
+		}, open[0].ref, open[k].ref)
 		if m.Unnamed {
 			expects(v, a.after(open[0].sequence), m)
 		}
@@ -239,9 +263,15 @@ func (s *judged) answersNothing(p *sight) *machine.Divergence {
 	open := a.open()
 	switch {
 	case len(open) == 0:
-		return s.diverge(p, "ack-unasked", "riptide.type", "no Ack", m.Type, "every reliable message that passed the tap towards this side was answered before", a.last)
+		return s.diverge(p, difference{
+			"ack-unasked", "riptide.type", "no Ack", m.Type,
+			"every reliable message that passed the tap towards this side was answered before",
+		}, a.last)
 	case a.receiver.Holds(m), a.met && riptide.GapOf(m.Last, a.newest) > 0 && riptide.GapOf(m.Last, a.newest) < farAhead:
-		v := s.diverge(p, "ack-unasked", "", "", "", fmt.Sprintf("no message that waits for an answer leads to this Ack; message %d is the oldest of them", open[0].sequence), open[0].ref, a.last)
+		v := s.diverge(p, difference{
+			"ack-unasked", "", "", "",
+			fmt.Sprintf("no message that waits for an answer leads to this Ack; message %d is the oldest of them", open[0].sequence),
+		}, open[0].ref, a.last)
 		expects(v, a.after(open[0].sequence), m)
 		return v
 	}
@@ -257,7 +287,10 @@ func (a *judgedAcks) after(id uint16) *riptide.Receiver {
 
 // misheld words that an Ack does not say what the receiver holds after an arrival.
 func (s *judged) misheld(p *sight, x *judgedArrival, holds *riptide.Receiver) *machine.Divergence {
-	v := s.diverge(p, "ack", "", "", "", fmt.Sprintf("after message %d, and all before it, the receiver holds something else", x.sequence), x.ref, s.acks.last)
+	v := s.diverge(p, difference{
+		"ack", "", "", "",
+		fmt.Sprintf("after message %d, and all before it, the receiver holds something else", x.sequence),
+	}, x.ref, s.acks.last)
 	expects(v, holds, p.m)
 	return v
 }
@@ -297,5 +330,8 @@ func (s *judged) unanswered(j *Judge, p *sight) *machine.Divergence {
 	if v := s.unsentAck(j.config.Senders[s.side].Codec, p, &open[0]); v != nil {
 		return v
 	}
-	return s.diverge(p, "ack-missing", "riptide.type", "ack", p.m.Type, fmt.Sprintf("message %d came %.0f ms ago, and each copy of a reliable message is answered at once", open[0].sequence, machine.Milliseconds(p.at.Sub(open[0].at))), open[0].ref)
+	return s.diverge(p, difference{
+		"ack-missing", "riptide.type", "ack", p.m.Type,
+		fmt.Sprintf("message %d came %.0f ms ago, and each copy of a reliable message is answered at once", open[0].sequence, machine.Milliseconds(p.at.Sub(open[0].at))),
+	}, open[0].ref)
 }

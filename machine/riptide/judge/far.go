@@ -80,7 +80,10 @@ func (s *judged) snapshot(p *sight) *machine.Divergence {
 	}
 	f, m := &s.acks.far, p.m
 	names := func(id uint16) *machine.Divergence {
-		return s.diverge(p, "ack-unsent", "riptide.ack_bits", fmt.Sprintf("no message %d", id), id, fmt.Sprintf("the Ack names message %d, which did not pass the tap on its way to this side", id), s.acks.last)
+		return s.diverge(p, difference{
+			"ack-unsent", "riptide.ack_bits", fmt.Sprintf("no message %d", id), id,
+			fmt.Sprintf("the Ack names message %d, which did not pass the tap on its way to this side", id),
+		}, s.acks.last)
 	}
 	for _, id := range [2]uint16{m.Last, m.Cause} {
 		if s.acks.passed.missing(id) {
@@ -96,7 +99,10 @@ func (s *judged) snapshot(p *sight) *machine.Divergence {
 		f.ring = make([]farAck, farAckRing)
 	}
 	differs := func(e *farAck, want uint16) *machine.Divergence {
-		return s.diverge(p, "ack-forgotten", "riptide.ack_bits", fmt.Sprintf("%#04x", want), fmt.Sprintf("%#04x", m.AckBits), "it has not all that another Ack has, nor the other all that it has: what is received stays received", e.ref)
+		return s.diverge(p, difference{
+			"ack-forgotten", "riptide.ack_bits", fmt.Sprintf("%#04x", want), fmt.Sprintf("%#04x", m.AckBits),
+			"it has not all that another Ack has, nor the other all that it has: what is received stays received",
+		}, e.ref)
 	}
 	for i := range f.ring {
 		e := &f.ring[i]
@@ -176,7 +182,10 @@ func (s *judged) notesSnapshot(p *sight) *machine.Divergence {
 	for i := -1; i < 8; i++ {
 		id := m.Last - uint16(i+1)
 		if (i < 0 || m.AckBits>>i&1 == 1) && n.passed.missing(id) {
-			return s.diverge(p, "ack-unsent", "riptide.ack_bits", fmt.Sprintf("no notify message %d", id), id, fmt.Sprintf("the header names notify message %d, which did not pass the tap on its way to this side", id), n.ref)
+			return s.diverge(p, difference{
+				"ack-unsent", "riptide.ack_bits", fmt.Sprintf("no notify message %d", id), id,
+				fmt.Sprintf("the header names notify message %d, which did not pass the tap on its way to this side", id),
+			}, n.ref)
 		}
 	}
 	if f.ring == nil {
@@ -195,7 +204,10 @@ func (s *judged) notesSnapshot(p *sight) *machine.Divergence {
 	for k := uint16(1); k < farNoteRing; k++ {
 		if e := at(m.Sequence - k); e != nil {
 			if !follows(e, &own) {
-				return s.diverge(p, "notify-ack", "riptide.ack_bits", "what the header before it says", fmt.Sprintf("%#02x", m.AckBits), fmt.Sprintf("notify message %d, sent before, says otherwise of what both speak of", e.sequence), e.ref)
+				return s.diverge(p, difference{
+					"notify-ack", "riptide.ack_bits", "what the header before it says", fmt.Sprintf("%#02x", m.AckBits),
+					fmt.Sprintf("notify message %d, sent before, says otherwise of what both speak of", e.sequence),
+				}, e.ref)
 			}
 			break
 		}
@@ -203,7 +215,10 @@ func (s *judged) notesSnapshot(p *sight) *machine.Divergence {
 	for k := 1; k <= min(riptide.GapOf(f.top, m.Sequence), farNoteRing-1); k++ {
 		if e := at(m.Sequence + uint16(k)); e != nil {
 			if !follows(&own, e) {
-				return s.diverge(p, "notify-ack", "riptide.ack_bits", "what the header after it says", fmt.Sprintf("%#02x", m.AckBits), fmt.Sprintf("notify message %d, sent later, says otherwise of what both speak of", e.sequence), e.ref)
+				return s.diverge(p, difference{
+					"notify-ack", "riptide.ack_bits", "what the header after it says", fmt.Sprintf("%#02x", m.AckBits),
+					fmt.Sprintf("notify message %d, sent later, says otherwise of what both speak of", e.sequence),
+				}, e.ref)
 			}
 			break
 		}
@@ -250,7 +265,10 @@ func (s *judged) beatAgain(p *sight) *machine.Divergence {
 	}
 	for i := range f.beats {
 		if e := &f.beats[i]; e.ref != 0 && e.ping == m.Ping && p.at.Sub(e.at) < pingAround && e.rtt != m.RTT {
-			return s.diverge(p, "heartbeat", "riptide.ping", "another id", m.Ping, fmt.Sprintf("the heartbeat with id %d had another RTT: the id steps by one", m.Ping), e.ref)
+			return s.diverge(p, difference{
+				"heartbeat", "riptide.ping", "another id", m.Ping,
+				fmt.Sprintf("the heartbeat with id %d had another RTT: the id steps by one", m.Ping),
+			}, e.ref)
 		}
 	}
 	f.beats[f.next] = farBeat{p.ref, p.at, m.RTT, m.Ping}

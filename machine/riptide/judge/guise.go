@@ -108,7 +108,7 @@ func (s *judged) disguised(p *sight, g *guise, t wire.Type, because string, fram
 	if g.known {
 		got = g.kind.String()
 	}
-	v := s.diverge(p, "type", "riptide.type", t.String(), got, because, append(frames, p.ref)...)
+	v := s.diverge(p, difference{"type", "riptide.type", t.String(), got, because}, append(frames, p.ref)...)
 	v.Ref, v.At = g.ref, g.at
 	v.Captured = fmt.Sprintf("%s: % x", got, g.bytes[:g.n])
 	return v
@@ -129,7 +129,10 @@ func (s *judged) unsentAs(c wire.Codec, p *sight, id uint16) *machine.Divergence
 
 // renumbered words that a message is a copy of another one, but for its sequence.
 func (s *judged) renumbered(p *sight, x, last *pending) *machine.Divergence {
-	v := s.diverge(p, "sequence", "riptide.sequence", x.id, last.id, fmt.Sprintf("it is a copy of message %d but for its sequence: what followed shows that message %d was another", x.id, last.id), x.first, p.ref)
+	v := s.diverge(p, difference{
+		"sequence", "riptide.sequence", x.id, last.id,
+		fmt.Sprintf("it is a copy of message %d but for its sequence: what followed shows that message %d was another", x.id, last.id),
+	}, x.first, p.ref)
 	v.Ref, v.At = last.first, last.lastAt
 	v.Captured = fmt.Sprintf("%s, sequence %d", wire.Reliable, last.id)
 	return v
@@ -185,7 +188,10 @@ func (s *judged) undead(p *sight) *machine.Divergence {
 	if g.n == 0 || p.m.Type == wire.Disconnect || s.behaviour.Port && p.at.Sub(g.at) < endedSlack {
 		return nil
 	}
-	v := s.diverge(p, "type", "riptide.type", "no Disconnect", wire.Disconnect, "the side goes on after it", p.ref)
+	v := s.diverge(p, difference{
+		"type", "riptide.type", "no Disconnect", wire.Disconnect,
+		"the side goes on after it",
+	}, p.ref)
 	v.Ref, v.At = g.ref, g.at
 	v.Captured = fmt.Sprintf("%s: % x", wire.Disconnect, g.bytes[:g.n])
 	return v
@@ -203,7 +209,10 @@ func (s *judged) unreadable(j *Judge, d *machine.Datagram, err error) *machine.D
 		return nil
 	}
 	p := &sight{at: d.At, ref: d.Ref, bytes: d.Bytes, m: &j.m}
-	v := s.diverge(p, "unreadable", "riptide."+bad.Field, bad.Expected, bad.Found, "an endpoint of this protocol sends nothing else from its port", s.spokeRef)
+	v := s.diverge(p, difference{
+		"unreadable", "riptide." + bad.Field, bad.Expected, bad.Found,
+		"an endpoint of this protocol sends nothing else from its port",
+	}, s.spokeRef)
 	if v.Expected == "" {
 		v.Expected = "a message of dialect " + j.config.Senders[s.side].Codec.Dialect.Name
 	}
@@ -236,7 +245,10 @@ func (s *judged) miscast(j *Judge, p *sight) *machine.Divergence {
 	if !wrong {
 		return nil
 	}
-	return s.diverge(p, "role", "riptide.type", "what a "+role+" sends", told(p.m), fmt.Sprintf("this side is the %s of the connection, and such messages are the other's", role), s.spokeRef)
+	return s.diverge(p, difference{
+		"role", "riptide.type", "what a " + role + " sends", told(p.m),
+		fmt.Sprintf("this side is the %s of the connection, and such messages are the other's", role),
+	}, s.spokeRef)
 }
 
 // restsOnPeer reports whether a divergence follows from what the other side sent.

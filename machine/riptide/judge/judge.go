@@ -161,7 +161,7 @@ func (s *judged) begin(form wire.Form) {
 	s.acks.begin(s.behaviour)
 	s.notes.begin(s.behaviour)
 	s.sends.begin(s.behaviour, form)
-	s.session.told = -1
+	s.session.own.told = -1
 }
 
 // settling reports whether, in a capture that began in the middle of the
@@ -224,7 +224,10 @@ func (j *Judge) judge(s, peer *judged, p *sight) *machine.Divergence {
 		return v
 	}
 	if j.life.ended != 0 && p.m.Type != wire.Disconnect && s.left(p).Sub(j.life.ended) > endedSlack && s.near {
-		v := s.diverge(p, "after-the-end", "riptide.type", "nothing", p.m.Type.String(), "the connection had ended", s.session.endRef)
+		v := s.diverge(p, difference{
+			"after-the-end", "riptide.type", "nothing", p.m.Type.String(),
+			"the connection had ended",
+		}, s.session.endRef)
 		if v = j.trusted(s, peer, p, v); v != nil {
 			return v
 		}
@@ -354,9 +357,18 @@ func (j *Judge) Finish() {
 // Opinion gives what is found of a side.
 func (j *Judge) Opinion(s machine.Side) *machine.Opinion { return &j.sides[s].opinion }
 
-func (s *judged) diverge(p *sight, rule, field string, expected, got any, because string, frames ...machine.Ref) *machine.Divergence {
+// difference is in what a message is not the reference's: by which rule, in which
+// field, what was expected there and what stands there, and why.
+type difference struct {
+	rule, field   string
+	expected, got any
+	because       string
+}
+
+// diverge words a difference of a message of s. The frames are those that it rests on.
+func (s *judged) diverge(p *sight, x difference, frames ...machine.Ref) *machine.Divergence {
 	d := &machine.Divergence{
-		Ref: p.ref, At: p.at, Rule: rule, Field: field, Expected: fmt.Sprint(expected), Got: fmt.Sprint(got), Because: because,
+		Ref: p.ref, At: p.at, Rule: x.rule, Field: x.field, Expected: fmt.Sprint(x.expected), Got: fmt.Sprint(x.got), Because: x.because,
 		Reference: s.state(p), Captured: told(p.m),
 	}
 	for _, f := range frames {

@@ -51,14 +51,20 @@ func (s *judged) sendsNotify(j *Judge, peer *judged, p *sight) *machine.Divergen
 			if v := s.unsentNotify(j.config.Senders[s.side].Codec, p, due); s.near && m.Sequence == due+1 && v != nil {
 				return v
 			}
-			return s.diverge(p, "sequence", "riptide.sequence", due, m.Sequence, "the notify sequence steps by one from message to message", n.ref)
+			return s.diverge(p, difference{
+				"sequence", "riptide.sequence", due, m.Sequence,
+				"the notify sequence steps by one from message to message",
+			}, n.ref)
 		}
 		n.met, n.next = true, m.Sequence+1
 	}
 	if !s.ordered {
 		s.opinion.Undecided++
 		if peer.near && n.peerMet && riptide.GapOf(m.Last, n.newest) > 0 && riptide.GapOf(m.Last, n.newest) < farAhead {
-			return s.diverge(p, "ack-unsent", "riptide.last", fmt.Sprintf("at most %d", n.newest), m.Last, fmt.Sprintf("nothing newer than notify message %d had been sent", n.newest), n.ref)
+			return s.diverge(p, difference{
+				"ack-unsent", "riptide.last", fmt.Sprintf("at most %d", n.newest), m.Last,
+				fmt.Sprintf("nothing newer than notify message %d had been sent", n.newest),
+			}, n.ref)
 		}
 		return s.notesSnapshot(p)
 	}
@@ -127,7 +133,10 @@ func (s *judged) matchNotify(p *sight) *machine.Divergence {
 		frames = append(frames[:1], open[i].ref)
 	}
 	last, bits := want.Header()
-	v := s.diverge(p, "notify-ack", "riptide.ack_bits", fmt.Sprintf("%#02x", bits), fmt.Sprintf("%#02x", m.AckBits), "no part of what passed the tap towards the side leads to this header", frames...)
+	v := s.diverge(p, difference{
+		"notify-ack", "riptide.ack_bits", fmt.Sprintf("%#02x", bits), fmt.Sprintf("%#02x", m.AckBits),
+		"no part of what passed the tap towards the side leads to this header",
+	}, frames...)
 	if last != m.Last {
 		v.Field, v.Expected, v.Got = "riptide.last", fmt.Sprint(last), fmt.Sprint(m.Last)
 	}

@@ -10,34 +10,24 @@ import (
 )
 
 // judgedSends is the reliable messages that a side sends.
+//
+//	next counts from the connection's beginning, or once met is set
+//	sender counts once sending is set
 type judgedSends struct {
 	next    uint16 // sequence of the next new one
 	first   uint16 // of a side that is met in the middle: that of the first one
 	met     bool
 	form    wire.Form
-	sender  riptide.Sender
-	sending bool // sender is known
-	ring    []pending
-	merged  []pending // under ids that are OR-ed, so that several can share one
-	order   []dueAt   // of what was sent, by time
-	head    int
 	ref     machine.Ref // the last new one
+	sender  riptide.Sender
+	sending bool
+	ring    []pending // by sequence; its length is 0 or a power of two up to pendingMost
+	merged  []pending // under ids that are OR-ed, so that several can share one
 
-	// The smoothed RTT in whole ms, as low and as high as it can be; -1 unknown.
-	low, high int
-	fresh     freshSample // the last sample, while it may not have been read
-
-	// A copy that comes too early can be due to a process that was held up between
-	// looking at its clock and sending the copy before. That does not happen over
-	// and over.
-	early      *machine.Divergence // the first such copy
-	earlyCount int
-	earlyAt    machine.Instant // the last one that counted
-	earlyTotal int
-	againCount int
-	late       *machine.Divergence // the first message that was not sent again in time
-	lateCount  int
-	overLimit  int // most sendings beyond the limit, which the application may have lifted
+	rtt       rttRange
+	due       dueQueue
+	timing    punctuality
+	overLimit int // most sendings beyond the limit, which the application may have lifted
 }
 
 // pending is one message that was sent.
@@ -60,18 +50,6 @@ type pending struct {
 	attempts    int
 }
 
-// freshSample is what was known of the smoothed RTT before the last sample passed.
-type freshSample struct {
-	at        machine.Instant // when it passed; 0 for none
-	low, high int
-}
-
-// dueAt is a sending that will be due again.
-type dueAt struct {
-	id uint16
-	at machine.Instant
-}
-
 const (
 	pendingFirst, pendingMost = 16, 4096
 	// joinedReach and joinedTime bound what may have been sent first before the
@@ -89,7 +67,7 @@ const (
 )
 
 func (n *judgedSends) begin(b *riptide.Behaviour, form wire.Form) {
-	n.form, n.sender, n.next, n.low, n.high = form, riptide.NewSender(b), b.First, -1, -1
+	n.form, n.sender, n.next, n.rtt = form, riptide.NewSender(b), b.First, rttRange{low: -1, high: -1}
 }
 
 // at gives a message, nil where it is not kept.
@@ -130,7 +108,10 @@ func (s *judged) sendsReliable(j *Judge, p *sight) *machine.Divergence {
 	if b.OneSequence {
 		// Pytide 2.0.0: all have the same sequence, and none is sent again.
 		if s.ordered && m.Sequence != 1 {
-			return s.diverge(p, "sequence", "riptide.sequence", 1, m.Sequence, "every reliable message of this port has id 1", n.ref)
+			return s.diverge(p, difference{
+				"sequence", "riptide.sequence", 1, m.Sequence,
+				"every reliable message of this port has id 1",
+			}, n.ref)
 		}
 		n.met, n.ref = true, p.ref
 		return nil
@@ -170,13 +151,19 @@ func (s *judged) sendsReliable(j *Judge, p *sight) *machine.Divergence {
 			}
 		}
 		if e := n.at(m.Sequence); e != nil && !merged && riptide.GapOf(m.Sequence, due) < 0 {
-			return s.diverge(p, "sequence-reuse", "riptide.sequence", due, m.Sequence, fmt.Sprintf("message %d was sent before with other content", m.Sequence), e.first)
+			return s.diverge(p, difference{
+				"sequence-reuse", "riptide.sequence", due, m.Sequence,
+				fmt.Sprintf("message %d was sent before with other content", m.Sequence),
+			}, e.first)
 		}
 		if v := s.unsentAs(j.config.Senders[s.side].Codec, p, due); s.near && !merged && m.Sequence == due+1 && v != nil {
 			return v
 		}
 		if !merged {
-			return s.diverge(p, "sequence", "riptide.sequence", due, m.Sequence, "the sequence of reliable messages steps by one from message to message", n.ref)
+			return s.diverge(p, difference{
+				"sequence", "riptide.sequence", due, m.Sequence,
+				"the sequence of reliable messages steps by one from message to message",
+			}, n.ref)
 		}
 	}
 	n.met, n.next, n.ref = true, due+1, p.ref
@@ -191,10 +178,10 @@ func (s *judged) sendsReliable(j *Judge, p *sight) *machine.Divergence {
 
 // waited gives for how long a message may have been sent again and again.
 func (n *judgedSends) waited() time.Duration {
-	if n.high < 0 {
+	if n.rtt.high < 0 {
 		return joinedTime
 	}
-	return min(joinedTime, settlingTime+15*riptide.ResendAfter(n.high))
+	return min(joinedTime, settlingTime+15*riptide.ResendAfter(n.rtt.high))
 }
 
 // has reports whether a message of that id was merged.
@@ -243,45 +230,11 @@ func (n *judgedSends) note(e *pending, p *sight, hash uint64, b *riptide.Behavio
 	}
 	e.attempts++
 	e.last, e.lastAt, e.asked, e.late = p.ref, p.at, false, false
-	e.low, e.high, e.half = riptide.ResendAfter(n.low), riptide.ResendAfter(n.high), riptide.ResendUnknown/2
-	if n.low >= 0 {
-		e.half = time.Duration(n.low/2) * time.Millisecond
-	}
-	if f := &n.fresh; f.at != 0 && p.at.Sub(f.at) < clearSlack {
-		e.low, e.high = min(e.low, riptide.ResendAfter(f.low)), max(e.high, riptide.ResendAfter(f.high))
-		e.half = min(e.half, e.low/2)
-	}
-	e.forgotten = n.within(e)
-	if b.Limit == 0 {
-		return
-	}
-	if n.head > 64 && n.head*2 > len(n.order) {
-		k := copy(n.order, n.order[n.head:])
-		n.order, n.head = n.order[:k], 0
-	}
-	if len(n.order)-n.head < pendingMost {
-		n.order = append(n.order, dueAt{e.id, p.at})
+	n.rtt.schedule(e)
+	if b.Limit > 0 {
+		n.due.put(dueAt{e.id, p.at})
 	}
 }
-
-const (
-	// earlySlack is by how much two sendings can show closer together than they
-	// are by the library's clock: it is asked once a tick.
-	earlySlack = 12 * time.Millisecond
-	// clearSlack is how long an Ack may lie in the socket before it is read.
-	clearSlack = 500 * time.Millisecond
-	// earlyLeast copies that come too early are no accident.
-	earlyLeast = 4
-	earlyApart = 200 * time.Millisecond
-	// lateSlack is how much later than due a message may be sent again: a tick of
-	// the application, and a frame that was long.
-	lateSlack = 400 * time.Millisecond
-	// lateLeast messages that are late are no accident either, where most are: the
-	// queue of timers of the later releases can hold one back (LooseTimers).
-	lateLeast = 3
-	// overdueReach bounds how many of those that wait are looked at for each packet.
-	overdueReach = 256
-)
 
 // resends takes another copy of a message.
 func (s *judged) resends(p *sight, e *pending) *machine.Divergence {
@@ -291,7 +244,6 @@ func (s *judged) resends(p *sight, e *pending) *machine.Divergence {
 		s.opinion.Undecided++
 		return nil
 	}
-	again := p.at.Sub(e.lastAt)
 	merged := len(n.merged) > 0
 	switch {
 	case b.Port:
@@ -299,9 +251,15 @@ func (s *judged) resends(p *sight, e *pending) *machine.Divergence {
 	case e.clearedAt != 0 && (s.readTo > e.place && !e.asked || s.left(p).Sub(e.clearedAt) > clearSlack) && !merged:
 		// One that an Ack asked for goes out as that Ack is handled: what lay in the
 		// socket behind it was read and answered before, but not handled.
-		return s.diverge(p, "resend-after-ack", "riptide.sequence", "no resend", e.id, fmt.Sprintf("the Ack that clears message %d came %.0f ms before it was sent again", e.id, machine.Milliseconds(p.at.Sub(e.clearedAt))), e.last, e.clearedBy)
+		return s.diverge(p, difference{
+			"resend-after-ack", "riptide.sequence", "no resend", e.id,
+			fmt.Sprintf("the Ack that clears message %d came %.0f ms before it was sent again", e.id, machine.Milliseconds(p.at.Sub(e.clearedAt))),
+		}, e.last, e.clearedBy)
 	case b.Limit > 0 && e.attempts >= b.Limit && !merged && !b.DropsConnection:
-		return s.diverge(p, "attempts", "riptide.sequence", fmt.Sprintf("at most %d sendings", b.Limit), fmt.Sprintf("sending %d", e.attempts+1), fmt.Sprintf("message %d is given up after %d sendings", e.id, b.Limit), e.first, e.last)
+		return s.diverge(p, difference{
+			"attempts", "riptide.sequence", fmt.Sprintf("at most %d sendings", b.Limit), fmt.Sprintf("sending %d", e.attempts+1),
+			fmt.Sprintf("message %d is given up after %d sendings", e.id, b.Limit),
+		}, e.first, e.last)
 	case b.Limit > 0 && e.attempts >= b.Limit:
 		// The application can lift the limit: MaxSendAttempts.
 		if n.overLimit == 0 {
@@ -309,31 +267,11 @@ func (s *judged) resends(p *sight, e *pending) *machine.Divergence {
 		}
 		n.overLimit = max(n.overLimit, e.attempts+1)
 	}
-	if !e.late {
-		n.againCount++
-	}
-	if !b.Port && !s.stream && again < e.least()-earlySlack {
-		if n.early == nil || p.at.Sub(n.earlyAt) > earlyApart {
-			n.earlyCount++ // those of one tick have one cause
-			n.earlyAt = p.at
-		}
-		if n.early == nil {
-			n.early = s.diverge(p, "resend-early", "riptide.sequence", fmt.Sprintf("after %.0f ms at the soonest", machine.Milliseconds(e.least())), fmt.Sprintf("after %.0f ms", machine.Milliseconds(again)), fmt.Sprintf("message %d was sent again before it was due, as are others", e.id), e.last)
-		}
-		if n.earlyTotal++; n.earlyCount >= earlyLeast && 2*n.earlyTotal > n.againCount {
-			return n.early
-		}
+	if v := s.early(p, e); v != nil {
+		return v
 	}
 	n.note(e, p, e.hash, b)
 	return nil
-}
-
-// least gives after what time the message can be sent again.
-func (e *pending) least() time.Duration {
-	if e.asked {
-		return min(e.half, e.low)
-	}
-	return e.low
 }
 
 // farReliable takes a new message of a far side.
@@ -341,12 +279,15 @@ func (s *judged) farReliable(p *sight, hash uint64) *machine.Divergence {
 	n := &s.sends
 	s.opinion.Undecided++
 	if e := n.at(p.m.Sequence); e != nil && !s.behaviour.MergedSequences && !s.behaviour.Port {
-		return s.diverge(p, "sequence-reuse", "riptide.sequence", "another sequence", p.m.Sequence, fmt.Sprintf("message %d was sent before with other content", p.m.Sequence), e.first)
+		return s.diverge(p, difference{
+			"sequence-reuse", "riptide.sequence", "another sequence", p.m.Sequence,
+			fmt.Sprintf("message %d was sent before with other content", p.m.Sequence),
+		}, e.first)
 	}
 	n.met, n.ref = true, p.ref
 	e := n.enter(p.m.Sequence, p.at)
 	n.note(e, p, hash, s.behaviour)
-	n.order, n.head = n.order[:0], 0
+	n.due.clear()
 	return nil
 }
 
@@ -373,68 +314,24 @@ func (s *judged) cleared(j *Judge, p *sight) {
 	n.sender.Acked(m.Last, m.AckBits, m.Cause, judge)
 }
 
-// overdue looks for a message that s ought to have sent again. Where the RTT has
-// fallen meanwhile, one that was sent after another is due before it.
-func (s *judged) overdue(p *sight) *machine.Divergence {
-	n := &s.sends
-	if s.stream || len(n.merged) > 0 {
-		return nil
-	}
-	for k := n.head; k < min(len(n.order), n.head+overdueReach); k++ {
-		o := n.order[k]
-		if p.at.Sub(o.at) < lateSlack {
-			return nil
-		}
-		e := n.at(o.id)
-		if e == nil || e.lastAt != o.at || e.clearedAt != 0 || e.attempts >= s.behaviour.Limit || s.joined && e.attempts == 1 || e.forgotten || e.late {
-			if k == n.head {
-				n.head++
-			}
-			continue
-		}
-		if p.at.Sub(o.at)-e.high < lateSlack || s.spoke.Sub(o.at)-e.high < lateSlack/2 {
-			continue
-		}
-		if p.m.Type.Reliable() && p.m.Sequence == o.id {
-			continue // here it comes
-		}
-		e.late = true
-		if n.lateCount++; n.late == nil {
-			n.late = s.diverge(p, "resend-late", "riptide.sequence", fmt.Sprintf("message %d again after %.0f ms", e.id, machine.Milliseconds(e.high)), fmt.Sprintf("not after %.0f ms", machine.Milliseconds(p.at.Sub(e.lastAt))), fmt.Sprintf("message %d was not acked, and not sent again", e.id), e.last)
-		}
-		if !s.behaviour.LooseTimers || n.lateCount >= lateLeast && n.lateCount > n.againCount {
-			return n.late
-		}
-	}
-	return nil
-}
-
 // joins says that of a connection that is met in the middle the smoothed RTT is not
 // known: samples bring it in only by and by.
 func (n *judgedSends) joins(j *Judge) {
-	if n.low < 0 && !j.life.begun {
-		n.low, n.high = 0, int(riptide.Timeout/time.Millisecond)
+	if n.rtt.low < 0 && !j.life.begun {
+		n.rtt.low, n.rtt.high = 0, int(riptide.Timeout/time.Millisecond)
 	}
 }
 
 // sampled takes a round trip time that passed at a time on its way to the side.
 func (n *judgedSends) sampled(at machine.Instant, low, high int) {
-	was := n.high
-	n.fresh = freshSample{at, n.low, n.high}
-	n.low, n.high = riptide.Smooth(n.low, max(low, 0)), riptide.Smooth(n.high, high)
-	if n.high <= was {
+	if !n.rtt.sampled(at, low, high) {
 		return
 	}
 	// Where the RTT grows, the library's timer finds that a message was sent within
 	// half of it, and forgets to look again.
-	for _, o := range n.order[n.head:] {
-		if e := n.at(o.id); e != nil && e.lastAt == o.at && n.within(e) {
+	for _, o := range n.due.open() {
+		if e := n.at(o.id); e != nil && e.lastAt == o.at && n.rtt.within(e) {
 			e.forgotten = true
 		}
 	}
-}
-
-// within reports whether the timer of a message can run out within half the RTT.
-func (n *judgedSends) within(e *pending) bool {
-	return n.high >= 0 && time.Duration(n.high/2)*time.Millisecond >= e.low
 }

@@ -13,31 +13,50 @@ import (
 type judgedSession struct {
 	connects  int
 	connectAt machine.Instant
+	endRef    machine.Ref // its last Connect, or the Disconnect of either side
 
-	ping     uint8 // of the last heartbeat
-	pinged   bool
-	pingAt   machine.Instant
-	pingRef  machine.Ref
-	waiting  bool // its answer has not passed
-	low, top int  // the RTT that the next heartbeat may tell, ms
-	measured bool
-	beatAt   machine.Instant // the soonest time at which it can have sent its last Connect or heartbeat; 0 unknown
-
-	asked    []askedPing // pings that wait for an answer
-	answered bool        // one that is in the capture: all that came before it are
-	heardAt  machine.Instant
-	heardRef machine.Ref
-	welcomed bool  // the id is known
-	welcome  int64 // the place of the Welcome among what passed the tap towards the side
-	told     int   // the RTT that the side gave last, ms
-	heardAny bool  // a ping has come
-	heardRTT int   // the RTT that pings gave last, ms; -1 for none, unheardRTT where that is open
-	clientID uint16
-	idRef    machine.Ref
-	endRef   machine.Ref
-	far      farBeats
+	own     ownBeats
+	heard   heardBeats
+	welcome welcomed
+	far     farBeats
 }
 
+// ownBeats are the heartbeats that a side sends.
+//
+//	ping, at and ref are of the last one, and count once pinged is set
+//	low and top count while measured is set
+type ownBeats struct {
+	pinged   bool
+	waiting  bool // the answer to the last one has not passed
+	measured bool // it has, and the next one may tell its RTT
+	ping     uint8
+	at       machine.Instant
+	ref      machine.Ref
+	low, top int             // the RTT that the next one may tell, ms
+	told     int             // the RTT that the last one told, ms; -1 for none
+	soonest  machine.Instant // when it can have sent its last Connect or heartbeat, at the soonest; 0 unknown
+}
+
+// heardBeats are what a side heard of its peer: at and ref are of its last sign of
+// life, 0 for none.
+type heardBeats struct {
+	at       machine.Instant
+	ref      machine.Ref
+	asked    []askedPing // pings that wait for an answer, 64 at most
+	answered bool        // one that is in the capture: all that came before it are
+	pinged   bool        // a ping has come
+	rtt      int         // the RTT that pings gave last, ms; -1 for none, unheardRTT where that is open
+}
+
+// welcomed is the Welcome by which a client has its id: place and ref count once known
+// is set.
+type welcomed struct {
+	known bool
+	place int64 // among what passed the tap towards the side
+	ref   machine.Ref
+}
+
+// askedPing is a ping that waits for its answer.
 type askedPing struct {
 	id  uint8
 	at  machine.Instant
@@ -71,8 +90,8 @@ func (s *judged) alive(j *Judge, p *sight) *machine.Divergence {
 		return v
 	}
 	c := &s.session
-	for i := range c.asked {
-		a := &c.asked[i]
+	for i := range c.heard.asked {
+		a := &c.heard.asked[i]
 		if a.may || s.joined || p.m.Type == wire.Heartbeat {
 			continue
 		}
@@ -80,23 +99,29 @@ func (s *judged) alive(j *Judge, p *sight) *machine.Divergence {
 			if v := s.unsentBeat(j.config.Senders[s.side].Codec, p, a.id, a.ref, false); v != nil {
 				return v
 			}
-			return s.diverge(p, "heartbeat-answer", "riptide.type", "heartbeat", p.m.Type, fmt.Sprintf("the heartbeat with id %d came %.0f ms ago, and each is answered at once", a.id, machine.Milliseconds(p.at.Sub(a.at))), a.ref)
+			return s.diverge(p, difference{
+				"heartbeat-answer", "riptide.type", "heartbeat", p.m.Type,
+				fmt.Sprintf("the heartbeat with id %d came %.0f ms ago, and each is answered at once", a.id, machine.Milliseconds(p.at.Sub(a.at))),
+			}, a.ref)
 		}
 		break
 	}
-	if c.heardAt == 0 || !c.welcomed || s.behaviour.NoTimeout || p.m.Type == wire.Connect || s.left(p).Sub(c.heardAt) < timeoutMost {
+	if c.heard.at == 0 || !c.welcome.known || s.behaviour.NoTimeout || p.m.Type == wire.Connect || s.left(p).Sub(c.heard.at) < timeoutMost {
 		return nil
 	}
-	return s.diverge(p, "timeout", "riptide.type", "nothing", p.m.Type, fmt.Sprintf("the last heartbeat came %.1f s ago: the connection is given up after 5 to 6 s", s.left(p).Sub(c.heardAt).Seconds()), c.heardRef)
+	return s.diverge(p, difference{
+		"timeout", "riptide.type", "nothing", p.m.Type,
+		fmt.Sprintf("the last heartbeat came %.1f s ago: the connection is given up after 5 to 6 s", s.left(p).Sub(c.heard.at).Seconds()),
+	}, c.heard.ref)
 }
 
 // heard takes a Welcome that reaches s: it counts as a sign of life.
 func (s *judged) heard(p *sight) {
 	if p.m.Type == wire.Welcome {
 		c := &s.session
-		c.heardAt, c.heardRef = p.at, p.ref
-		if !c.welcomed {
-			c.welcomed, c.clientID, c.idRef, c.welcome = true, p.m.ClientID, p.ref, s.places
+		c.heard.at, c.heard.ref = p.at, p.ref
+		if !c.welcome.known {
+			c.welcome = welcomed{true, s.places, p.ref}
 		}
 	}
 }
@@ -105,7 +130,7 @@ func (s *judged) heard(p *sight) {
 // stands.
 func (s *judged) welcomes(j *Judge, p *sight) {
 	if c := &s.session; p.m.Type == wire.Welcome && j.config.Senders[s.side].Codec.Dialect.WelcomeOneWay && !s.client(j) {
-		c.welcomed, c.clientID, c.idRef = true, p.m.ClientID, p.ref
+		c.welcome.known, c.welcome.ref = true, p.ref
 	}
 }
 
@@ -121,37 +146,38 @@ func (s *judged) hears(j *Judge, p *sight) {
 	c := &s.session
 	switch p.m.Type {
 	case wire.Connect:
-		c.heardAt, c.heardRef = p.at, p.ref
+		c.heard.at, c.heard.ref = p.at, p.ref
 	case wire.Disconnect:
 		c.endRef = p.ref
 	case wire.Heartbeat:
-		c.heardAt, c.heardRef = p.at, p.ref
+		c.heard.at, c.heard.ref = p.at, p.ref
 		s.sends.joins(j)
 		if p.is == riptide.BeatPing {
-			if !c.heardAny {
-				c.heardAny, c.heardRTT = true, -1
+			if !c.heard.pinged {
+				c.heard.pinged, c.heard.rtt = true, -1
 				if !j.life.begun {
-					c.heardRTT = unheardRTT
+					c.heard.rtt = unheardRTT
 				}
 			}
 			rtt := int(p.m.RTT)
-			c.asked = machine.KeepNewest(c.asked, askedPing{p.m.Ping, p.at, p.ref, !c.welcomed, rtt, c.heardRTT}, askedMost)
+			asked := askedPing{p.m.Ping, p.at, p.ref, !c.welcome.known, rtt, c.heard.rtt}
+			c.heard.asked = machine.KeepNewest(c.heard.asked, asked, askedMost)
 			if rtt >= 0 {
-				c.heardRTT = rtt
+				c.heard.rtt = rtt
 			}
 			if rtt >= 0 && !s.client(j) {
 				s.sends.sampled(p.at, rtt, rtt)
 			}
 			return
 		}
-		if p.is == riptide.BeatAnswer && c.waiting && p.m.Ping == c.ping {
-			c.waiting, c.measured = false, true
-			c.low = int(p.at.Sub(c.pingAt)/time.Millisecond) - 1
-			c.top = c.low + readMost
+		if p.is == riptide.BeatAnswer && c.own.waiting && p.m.Ping == c.own.ping {
+			c.own.waiting, c.own.measured = false, true
+			c.own.low = int(p.at.Sub(c.own.at)/time.Millisecond) - 1
+			c.own.top = c.own.low + readMost
 			if s.stream {
-				c.top = int(p.at.Sub(c.beatAt)/time.Millisecond) + readMost
+				c.own.top = int(p.at.Sub(c.own.soonest)/time.Millisecond) + readMost
 			}
-			s.sends.sampled(p.at, c.low, c.low+60)
+			s.sends.sampled(p.at, c.own.low, c.own.low+60)
 		}
 	}
 }
@@ -185,19 +211,28 @@ func (s *judged) connects(j *Judge, p *sight) *machine.Divergence {
 	}
 	answered := s.sends.met // a client's first reliable message is its own Welcome
 	if j.config.Senders[s.side].Codec.Dialect.WelcomeOneWay {
-		answered = c.welcomed && s.readTo >= c.welcome
+		answered = c.welcome.known && s.readTo >= c.welcome.place
 	}
 	if answered && j.life.sure && j.life.asked {
-		return s.diverge(p, "connect-again", "riptide.type", "no Connect", "Connect", "the connection stands: this side has answered the Welcome", s.spokeRef)
+		return s.diverge(p, difference{
+			"connect-again", "riptide.type", "no Connect", "Connect",
+			"the connection stands: this side has answered the Welcome",
+		}, s.spokeRef)
 	}
 	defer func() { c.connectAt, c.endRef = p.at, p.ref }()
 	c.connects++
 	early := s.steps(p)
 	if c.connects > riptide.ConnectAttempts {
-		return s.diverge(p, "connect-attempts", "riptide.type", fmt.Sprintf("at most %d Connects", riptide.ConnectAttempts), fmt.Sprintf("Connect %d", c.connects), "a client that has no answer gives up", c.endRef)
+		return s.diverge(p, difference{
+			"connect-attempts", "riptide.type", fmt.Sprintf("at most %d Connects", riptide.ConnectAttempts), fmt.Sprintf("Connect %d", c.connects),
+			"a client that has no answer gives up",
+		}, c.endRef)
 	}
 	if gap := p.at.Sub(c.connectAt); c.connects > 1 && early {
-		return s.diverge(p, "connect-early", "riptide.type", "1000 ms after the last Connect", fmt.Sprintf("%.0f ms", machine.Milliseconds(gap)), "Connect is repeated once a heartbeat interval", c.endRef)
+		return s.diverge(p, difference{
+			"connect-early", "riptide.type", "1000 ms after the last Connect", fmt.Sprintf("%.0f ms", machine.Milliseconds(gap)),
+			"Connect is repeated once a heartbeat interval",
+		}, c.endRef)
 	}
 	return nil
 }
@@ -206,8 +241,8 @@ func (s *judged) connects(j *Judge, p *sight) *machine.Divergence {
 func (s *judged) beats(j *Judge, p *sight) *machine.Divergence {
 	c, m := &s.session, p.m
 	defer func() {
-		c.ping, c.pinged, c.pingAt, c.pingRef, c.waiting = m.Ping, true, p.at, p.ref, true
-		c.told = int(m.RTT)
+		c.own.ping, c.own.pinged, c.own.at, c.own.ref, c.own.waiting = m.Ping, true, p.at, p.ref, true
+		c.own.told = int(m.RTT)
 	}()
 	if !s.ordered {
 		s.opinion.Undecided++
@@ -215,39 +250,60 @@ func (s *judged) beats(j *Judge, p *sight) *machine.Divergence {
 	}
 	pytide := s.behaviour.Port
 	if pytide && m.Ping != 1 {
-		return s.diverge(p, "heartbeat", "riptide.ping", 1, m.Ping, "every heartbeat of this port has id 1", c.pingRef)
+		return s.diverge(p, difference{
+			"heartbeat", "riptide.ping", 1, m.Ping,
+			"every heartbeat of this port has id 1",
+		}, c.own.ref)
 	}
-	if pytide && !c.pinged && j.life.asked && m.RTT != 0 {
-		return s.diverge(p, "rtt", "riptide.rtt", 0, m.RTT, "this port's RTT is 0 until the first answer", c.idRef)
+	if pytide && !c.own.pinged && j.life.asked && m.RTT != 0 {
+		return s.diverge(p, difference{
+			"rtt", "riptide.rtt", 0, m.RTT,
+			"this port's RTT is 0 until the first answer",
+		}, c.welcome.ref)
 	}
-	if !c.pinged && !pytide && j.life.asked && m.Ping != 0 {
-		return s.diverge(p, "heartbeat", "riptide.ping", 0, m.Ping, "the ping's id of a connection's first heartbeat", c.idRef)
+	if !c.own.pinged && !pytide && j.life.asked && m.Ping != 0 {
+		return s.diverge(p, difference{
+			"heartbeat", "riptide.ping", 0, m.Ping,
+			"the ping's id of a connection's first heartbeat",
+		}, c.welcome.ref)
 	}
-	if c.pinged && !pytide && m.Ping != c.ping+1 {
-		if v := s.unsentBeat(j.config.Senders[s.side].Codec, p, c.ping+1, c.pingRef, true); s.near && m.Ping == c.ping+2 && v != nil {
+	if c.own.pinged && !pytide && m.Ping != c.own.ping+1 {
+		if v := s.unsentBeat(j.config.Senders[s.side].Codec, p, c.own.ping+1, c.own.ref, true); s.near && m.Ping == c.own.ping+2 && v != nil {
 			return v
 		}
-		return s.diverge(p, "heartbeat", "riptide.ping", c.ping+1, m.Ping, "the ping's id steps by one", c.pingRef)
+		return s.diverge(p, difference{
+			"heartbeat", "riptide.ping", c.own.ping + 1, m.Ping,
+			"the ping's id steps by one",
+		}, c.own.ref)
 	}
 	if !s.near {
 		return nil
 	}
-	if gap, early := p.at.Sub(c.pingAt), s.steps(p); c.pinged && early {
-		return s.diverge(p, "heartbeat-early", "riptide.ping", "1000 ms after the last heartbeat", fmt.Sprintf("%.0f ms", machine.Milliseconds(gap)), "a heartbeat is sent once a heartbeat interval", c.pingRef)
+	if gap, early := p.at.Sub(c.own.at), s.steps(p); c.own.pinged && early {
+		return s.diverge(p, difference{
+			"heartbeat-early", "riptide.ping", "1000 ms after the last heartbeat", fmt.Sprintf("%.0f ms", machine.Milliseconds(gap)),
+			"a heartbeat is sent once a heartbeat interval",
+		}, c.own.ref)
 	}
 	if pytide {
-		c.top = int(p.at.Sub(c.pingAt) / time.Millisecond) // each copy of the answer counts
+		c.own.top = int(p.at.Sub(c.own.at) / time.Millisecond) // each copy of the answer counts
 	}
 	switch rtt := int(m.RTT); {
-	case !c.pinged:
-	case c.measured && s.stream && rtt == c.told && s.since.Sub(c.heardAt) < readMost*time.Millisecond:
+	case !c.own.pinged:
+	case c.own.measured && s.stream && rtt == c.own.told && s.since.Sub(c.heard.at) < readMost*time.Millisecond:
 		// TCP held it back: it was sent before the answer came, which then counts for nothing.
-	case c.measured && (rtt < c.low || rtt > c.top):
-		return s.diverge(p, "rtt", "riptide.rtt", fmt.Sprintf("%d to %d", c.low, c.top), rtt, "the RTT is from the last ping to its answer", c.pingRef, c.heardRef)
-	case !c.measured && rtt != c.told:
-		return s.diverge(p, "rtt", "riptide.rtt", c.told, rtt, "no answer has come since the last heartbeat", c.pingRef)
+	case c.own.measured && (rtt < c.own.low || rtt > c.own.top):
+		return s.diverge(p, difference{
+			"rtt", "riptide.rtt", fmt.Sprintf("%d to %d", c.own.low, c.own.top), rtt,
+			"the RTT is from the last ping to its answer",
+		}, c.own.ref, c.heard.ref)
+	case !c.own.measured && rtt != c.own.told:
+		return s.diverge(p, difference{
+			"rtt", "riptide.rtt", c.own.told, rtt,
+			"no answer has come since the last heartbeat",
+		}, c.own.ref)
 	}
-	c.measured = false
+	c.own.measured = false
 	return nil
 }
 
@@ -256,23 +312,23 @@ func (s *judged) beats(j *Judge, p *sight) *machine.Divergence {
 // is held against the soonest time at which it can have been sent.
 func (s *judged) steps(p *sight) (early bool) {
 	c := &s.session
-	last := max(c.connectAt, c.pingAt)
+	last := max(c.connectAt, c.own.at)
 	if !s.stream {
 		return p.at.Sub(last) < riptide.HeartbeatInterval-beatSlack
 	}
 	switch {
-	case c.beatAt != 0:
-		c.beatAt = max(c.beatAt.Add(riptide.HeartbeatInterval), s.since)
+	case c.own.soonest != 0:
+		c.own.soonest = max(c.own.soonest.Add(riptide.HeartbeatInterval), s.since)
 	case c.connects == 1:
-		c.beatAt = p.at // nothing was sent before that could hold it back
+		c.own.soonest = p.at // nothing was sent before that could hold it back
 	default:
-		c.beatAt = s.since
+		c.own.soonest = s.since
 	}
-	if c.beatAt == 0 {
+	if c.own.soonest == 0 {
 		return false
 	}
-	s.since = max(s.since, c.beatAt.Add(-beatSlack))
-	return p.at < c.beatAt.Add(-beatSlack)
+	s.since = max(s.since, c.own.soonest.Add(-beatSlack))
+	return p.at < c.own.soonest.Add(-beatSlack)
 }
 
 // pongs judges a server's answer to a heartbeat.
@@ -282,28 +338,31 @@ func (s *judged) pongs(j *Judge, p *sight) *machine.Divergence {
 		s.opinion.Undecided++
 		return nil
 	}
-	for i, a := range c.asked {
+	for i, a := range c.heard.asked {
 		if a.id == p.m.Ping {
-			s.sends.fresh.at = 0 // what it told is known
-			if lost := &c.asked[0]; i > 0 && s.near && !lost.may && !s.joined {
+			s.sends.rtt.fresh.at = 0 // what it told is known
+			if lost := &c.heard.asked[0]; i > 0 && s.near && !lost.may && !s.joined {
 				if v := s.unsentBeat(j.config.Senders[s.side].Codec, p, lost.id, lost.ref, false); v != nil {
 					return v
 				}
 			}
-			c.asked = append(c.asked[:0], c.asked[i+1:]...)
-			c.answered, s.since = true, max(s.since, a.at)
+			c.heard.asked = append(c.heard.asked[:0], c.heard.asked[i+1:]...)
+			c.heard.answered, s.since = true, max(s.since, a.at)
 			return s.echoes(p, &a)
 		}
 	}
-	if s.joined && !c.answered || !c.welcomed && len(c.asked) == 0 && !c.answered {
+	if s.joined && !c.heard.answered || !c.welcome.known && len(c.heard.asked) == 0 && !c.heard.answered {
 		s.opinion.Undecided++
 		return nil
 	}
 	expected := "none"
-	if len(c.asked) > 0 {
-		expected = fmt.Sprint(c.asked[0].id)
+	if len(c.heard.asked) > 0 {
+		expected = fmt.Sprint(c.heard.asked[0].id)
 	}
-	return s.diverge(p, "heartbeat-answer", "riptide.ping", expected, p.m.Ping, "a server answers each heartbeat once, with its id", c.heardRef)
+	return s.diverge(p, difference{
+		"heartbeat-answer", "riptide.ping", expected, p.m.Ping,
+		"a server answers each heartbeat once, with its id",
+	}, c.heard.ref)
 }
 
 // echoes judges the RTT of an answer, in a dialect whose answers have one. The
@@ -314,5 +373,8 @@ func (s *judged) echoes(p *sight, a *askedPing) *machine.Divergence {
 	if !p.m.HasRTT || rtt == -1 || rtt == a.rtt || rtt == a.was || a.was == unheardRTT {
 		return nil
 	}
-	return s.diverge(p, "rtt", "riptide.rtt", a.was, rtt, "a server measures no RTT: an answer repeats one that its client has told", a.ref)
+	return s.diverge(p, difference{
+		"rtt", "riptide.rtt", a.was, rtt,
+		"a server measures no RTT: an answer repeats one that its client has told",
+	}, a.ref)
 }

@@ -18,8 +18,8 @@ func (s *judged) state(p *sight) string {
 			text += fmt.Sprintf(" and %d more", n)
 		}
 	}
-	if c := &s.session; c.pinged {
-		text += fmt.Sprintf("; heartbeat %d", c.ping)
+	if c := &s.session; c.own.pinged {
+		text += fmt.Sprintf("; heartbeat %d", c.own.ping)
 	}
 	if !p.m.Type.Reliable() {
 		return text

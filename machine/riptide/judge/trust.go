@@ -59,8 +59,8 @@ func (j *Judge) mistold(s *judged, p *sight) *machine.Divergence {
 		if x != nil {
 			return s.unsentCopy(c, p, x)
 		}
-	case p.is == riptide.BeatAnswer && (s.behaviour.Port || s.session.pinged && m.Ping == s.session.ping+1 || !s.session.pinged && m.Ping == 0):
-		return s.unsentBeat(c, p, m.Ping, s.session.pingRef, true)
+	case p.is == riptide.BeatAnswer && (s.behaviour.Port || s.session.own.pinged && m.Ping == s.session.own.ping+1 || !s.session.own.pinged && m.Ping == 0):
+		return s.unsentBeat(c, p, m.Ping, s.session.own.ref, true)
 	}
 	return nil
 }

@@ -1,0 +1,188 @@
+package judge
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/riptide"
+)
+
+// When a message is sent again follows from the smoothed RTT of its sender's library,
+// which the tap knows only between bounds.
+
+const (
+	// earlySlack is by how much two sendings can show closer together than they
+	// are by the library's clock: it is asked once a tick.
+	earlySlack = 12 * time.Millisecond
+	// clearSlack is how long an Ack may lie in the socket before it is read.
+	clearSlack = 500 * time.Millisecond
+	// earlyLeast copies that come too early are no accident.
+	earlyLeast = 4
+	earlyApart = 200 * time.Millisecond
+	// lateSlack is how much later than due a message may be sent again: a tick of
+	// the application, and a frame that was long.
+	lateSlack = 400 * time.Millisecond
+	// lateLeast messages that are late are no accident either, where most are: the
+	// queue of timers of the later releases can hold one back (LooseTimers).
+	lateLeast = 3
+	// overdueReach bounds how many of those that wait are looked at for each packet.
+	overdueReach = 256
+)
+
+// rttRange is the smoothed RTT in whole ms, as low and as high as it can be: both are -1
+// while none is known, else 0 ≤ low ≤ high.
+type rttRange struct {
+	low, high int
+	fresh     freshSample // the last sample, while it may not have been read
+}
+
+// freshSample is what was known of the smoothed RTT before the last sample passed.
+type freshSample struct {
+	at        machine.Instant // when it passed; 0 for none
+	low, high int
+}
+
+// sampled takes a round trip time that passed at a time on its way to the side, and
+// reports whether the RTT can be higher than before.
+func (r *rttRange) sampled(at machine.Instant, low, high int) (grows bool) {
+	was := r.high
+	r.fresh = freshSample{at, r.low, r.high}
+	r.low, r.high = riptide.Smooth(r.low, max(low, 0)), riptide.Smooth(r.high, high)
+	return r.high > was
+}
+
+// schedule says when a message that was just sent is due again.
+func (r *rttRange) schedule(e *pending) {
+	e.low, e.high, e.half = riptide.ResendAfter(r.low), riptide.ResendAfter(r.high), riptide.ResendUnknown/2
+	if r.low >= 0 {
+		e.half = time.Duration(r.low/2) * time.Millisecond
+	}
+	if f := &r.fresh; f.at != 0 && e.lastAt.Sub(f.at) < clearSlack {
+		e.low, e.high = min(e.low, riptide.ResendAfter(f.low)), max(e.high, riptide.ResendAfter(f.high))
+		e.half = min(e.half, e.low/2)
+	}
+	e.forgotten = r.within(e)
+}
+
+// within reports whether the timer of a message can run out within half the RTT.
+func (r *rttRange) within(e *pending) bool {
+	return r.high >= 0 && time.Duration(r.high/2)*time.Millisecond >= e.low
+}
+
+// dueQueue is the sendings that will be due again, by time.
+//
+//	0 ≤ head ≤ len(order); len(order)-head ≤ pendingMost
+type dueQueue struct {
+	order []dueAt
+	head  int // of order: those before it are done with
+}
+
+// dueAt is a sending that will be due again.
+type dueAt struct {
+	id uint16
+	at machine.Instant
+}
+
+func (q *dueQueue) put(d dueAt) {
+	if q.head > 64 && q.head*2 > len(q.order) {
+		k := copy(q.order, q.order[q.head:])
+		q.order, q.head = q.order[:k], 0
+	}
+	if len(q.order)-q.head < pendingMost {
+		q.order = append(q.order, d)
+	}
+}
+
+func (q *dueQueue) open() []dueAt { return q.order[q.head:] }
+
+func (q *dueQueue) clear() { q.order, q.head = q.order[:0], 0 }
+
+// punctuality is how often messages were sent again before they were due, and after.
+// A copy that comes too early can be due to a process that was held up between looking
+// at its clock and sending the copy before. That does not happen over and over.
+//
+//	earlyCount ≤ earlyTotal; early is nil while earlyTotal is 0, late while lateCount is 0
+type punctuality struct {
+	early      *machine.Divergence // the first copy that came too early
+	earlyCount int                 // those of one tick count once
+	earlyAt    machine.Instant     // the last one that counted
+	earlyTotal int
+	againCount int                 // copies, but for those of messages that were late
+	late       *machine.Divergence // the first message that was not sent again in time
+	lateCount  int
+}
+
+// least gives after what time the message can be sent again.
+func (e *pending) least() time.Duration {
+	if e.asked {
+		return min(e.half, e.low)
+	}
+	return e.low
+}
+
+// early looks whether a copy of a message of s comes before it is due, as others do.
+func (s *judged) early(p *sight, e *pending) *machine.Divergence {
+	t, again := &s.sends.timing, p.at.Sub(e.lastAt)
+	if !e.late {
+		t.againCount++
+	}
+	if s.behaviour.Port || s.stream || again >= e.least()-earlySlack {
+		return nil
+	}
+	if t.early == nil || p.at.Sub(t.earlyAt) > earlyApart {
+		t.earlyCount++ // those of one tick have one cause
+		t.earlyAt = p.at
+	}
+	if t.early == nil {
+		t.early = s.diverge(p, difference{
+			"resend-early", "riptide.sequence",
+			fmt.Sprintf("after %.0f ms at the soonest", machine.Milliseconds(e.least())), fmt.Sprintf("after %.0f ms", machine.Milliseconds(again)),
+			fmt.Sprintf("message %d was sent again before it was due, as are others", e.id),
+		}, e.last)
+	}
+	if t.earlyTotal++; t.earlyCount >= earlyLeast && 2*t.earlyTotal > t.againCount {
+		return t.early
+	}
+	return nil
+}
+
+// overdue looks for a message that s ought to have sent again. Where the RTT has
+// fallen meanwhile, one that was sent after another is due before it.
+func (s *judged) overdue(p *sight) *machine.Divergence {
+	n, q, t := &s.sends, &s.sends.due, &s.sends.timing
+	if s.stream || len(n.merged) > 0 {
+		return nil
+	}
+	for k := q.head; k < min(len(q.order), q.head+overdueReach); k++ {
+		o := q.order[k]
+		if p.at.Sub(o.at) < lateSlack {
+			return nil
+		}
+		e := n.at(o.id)
+		if e == nil || e.lastAt != o.at || e.clearedAt != 0 || e.attempts >= s.behaviour.Limit || s.joined && e.attempts == 1 || e.forgotten || e.late {
+			if k == q.head {
+				q.head++
+			}
+			continue
+		}
+		if p.at.Sub(o.at)-e.high < lateSlack || s.spoke.Sub(o.at)-e.high < lateSlack/2 {
+			continue
+		}
+		if p.m.Type.Reliable() && p.m.Sequence == o.id {
+			continue // here it comes
+		}
+		e.late = true
+		if t.lateCount++; t.late == nil {
+			t.late = s.diverge(p, difference{
+				"resend-late", "riptide.sequence",
+				fmt.Sprintf("message %d again after %.0f ms", e.id, machine.Milliseconds(e.high)), fmt.Sprintf("not after %.0f ms", machine.Milliseconds(p.at.Sub(e.lastAt))),
+				fmt.Sprintf("message %d was not acked, and not sent again", e.id),
+			}, e.last)
+		}
+		if !s.behaviour.LooseTimers || t.lateCount >= lateLeast && t.lateCount > t.againCount {
+			return t.late
+		}
+	}
+	return nil
+}
