@@ -21,7 +21,7 @@ func (e *Endpoint) commandClient(in machine.Command) error {
 			return nil
 		}
 		e.begin()
-		l.heard = 0
+		l.pulse.heard = 0
 		e.beat()
 	case machine.Disconnect:
 		e.leave()
@@ -81,16 +81,16 @@ func (e *Endpoint) beat() {
 
 // silent reports whether a peer has been silent for longer than a time in ms.
 func (e *Endpoint) silent(l *link, limit int64) bool {
-	return !e.options.Version.NoTimeout && !e.options.Fault.patient && e.clock-l.heard > limit
+	return !e.options.Version.NoTimeout && !e.options.Fault.patient && e.clock-l.pulse.heard > limit
 }
 
 func (e *Endpoint) sendPing(l *link) {
-	m := wire.Message{Type: wire.Heartbeat, Ping: l.ping, RTT: int16(l.rtt), HasRTT: true}
-	l.waiting, l.pingAt = l.ping, e.clock
+	m := wire.Message{Type: wire.Heartbeat, Ping: l.pulse.ping, RTT: int16(l.pulse.rtt), HasRTT: true}
+	l.pulse.waiting, l.pulse.pingAt = l.pulse.ping, e.clock
 	if e.build.PingStays {
 		m.RTT = max(m.RTT, 0)
 	} else {
-		l.ping++
+		l.pulse.ping++
 	}
 	if f := e.options.Fault.ping; f != nil {
 		f(&m)
@@ -112,17 +112,17 @@ func (e *Endpoint) handleClient(l *link, m *wire.Message, data []byte) {
 			e.shut(l)
 		}
 	case wire.Heartbeat:
-		if m.Ping == l.waiting && l.state == linkConnected {
-			l.sample(int(max(1, e.clock-l.pingAt)))
+		if m.Ping == l.pulse.waiting && l.state == linkConnected {
+			l.pulse.sample(int(max(1, e.clock-l.pulse.pingAt)))
 		}
-		l.heard = e.clock
+		l.pulse.heard = e.clock
 	case wire.Disconnect:
 		e.closeClient(l, m.Reason, data)
 	case wire.Welcome:
 		if l.state == linkConnected {
 			return
 		}
-		l.id, l.state, l.heard = m.ClientID, linkConnected, e.clock
+		l.id, l.state, l.pulse.heard = m.ClientID, linkConnected, e.clock
 		if e.options.Version.Answers {
 			_ = e.sendReliable(l, riptide.ChannelInternal, &wire.Message{Type: wire.Welcome, ClientID: l.id}, nil, 0)
 		}
@@ -136,7 +136,7 @@ func (e *Endpoint) handleClient(l *link, m *wire.Message, data []byte) {
 
 func (e *Endpoint) setPending(l *link) {
 	if l.state == linkConnecting {
-		l.state, l.heard = linkPending, e.clock
+		l.state, l.pulse.heard = linkPending, e.clock
 	}
 }
 
@@ -158,7 +158,7 @@ func (e *Endpoint) shut(l *link) {
 	l.end()
 	if e.options.Stream {
 		e.out.Send(0, machine.CloseStream, nil)
-		l.streaming = false
+		l.stream.open = false
 	}
 	e.halt()
 }
@@ -166,6 +166,5 @@ func (e *Endpoint) shut(l *link) {
 // end forgets what is pending.
 func (l *link) end() {
 	l.state = linkClosed
-	l.pending, l.free = l.pending[:0], l.free[:0]
-	clear(l.slots)
+	l.out.forget()
 }

@@ -3,7 +3,6 @@ package endpoint
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -116,21 +115,22 @@ type Endpoint struct {
 	attempts int
 	data     []byte // for Connect
 
-	// Of a server.
-	stopped bool
-	clients roster
-	pending []machine.Peer // the application has not decided
-	ids     []uint16       // free ones, in the order in which they are given out
-	barred  map[machine.Peer]bool
+	lobby lobby // of a server
 
-	m      wire.Message
-	bytes  []byte // of the message that is written
-	framed []byte // the same behind its length
-	body   []byte // of the message that is handed over
+	m       wire.Message
+	buffers buffers
 
 	// Of the step at work.
 	now machine.Instant
 	out *machine.Effects
+}
+
+// buffers are written anew for each message: what an earlier one left in them is not
+// read again.
+type buffers struct {
+	message []byte // that is written
+	framed  []byte // the same behind its length
+	body    []byte // of the message that is handed over
 }
 
 // NewClient gives a client that is not connected. Commands: Connect, with the
@@ -159,7 +159,7 @@ func NewEndpoint(o Options, server bool) (*Endpoint, error) {
 	defaults(&o)
 	e := &Endpoint{
 		options: o, server: server, codec: o.Codec, behaviour: o.Version.Behaviour, build: o.Version.Build,
-		links: map[machine.Peer]*link{}, barred: map[machine.Peer]bool{},
+		links: map[machine.Peer]*link{}, lobby: lobby{barred: map[machine.Peer]bool{}},
 	}
 	if o.Fault == nil {
 		e.options.Fault = &Fault{}
@@ -203,7 +203,7 @@ func (e *Endpoint) Connected(p machine.Peer) bool {
 
 // Pending gives the peers on which a server's application has not decided, in
 // the order in which they asked.
-func (e *Endpoint) Pending() []machine.Peer { return slices.Clone(e.pending) }
+func (e *Endpoint) Pending() []machine.Peer { return slices.Clone(e.lobby.pending) }
 
 // ClientID gives the id under which a connected peer, or the client itself, goes.
 func (e *Endpoint) ClientID(p machine.Peer) uint16 {
@@ -217,7 +217,7 @@ func (e *Endpoint) ClientID(p machine.Peer) uint16 {
 // milliseconds; -1 while none is known.
 func (e *Endpoint) RTT(p machine.Peer) (rtt, smoothed int) {
 	if l := e.links[p]; l != nil {
-		return l.rtt, l.smoothed
+		return l.pulse.rtt, l.pulse.smoothed
 	}
 	return -1, -1
 }
@@ -236,7 +236,7 @@ func (e *Endpoint) Step(now machine.Instant, in machine.Input, out *machine.Effe
 }
 
 func (e *Endpoint) take(in machine.Input) error {
-	if e.server && !e.running && !e.stopped {
+	if e.server && !e.running && !e.lobby.stopped {
 		e.serve()
 	}
 	if _, wake := in.(machine.Wake); e.running && (wake || e.options.EventClock) {
@@ -281,12 +281,12 @@ func (e *Endpoint) timers() {
 		case timerResend:
 			// A message that was sent again since has a timer of its own.
 			if l := e.links[t.peer]; l != nil && l.life == t.life {
-				if p := &l.pending[t.slot]; p.copy == t.copy && p.sentAt == t.at {
+				if p := &l.out.pending[t.slot]; p.copy == t.copy && p.sentAt == t.at {
 					e.retry(l, t.slot)
 				}
 			}
 		case timerForget:
-			delete(e.barred, t.peer)
+			delete(e.lobby.barred, t.peer)
 		}
 	}
 }
@@ -381,8 +381,6 @@ func (e *Endpoint) Clone() machine.Endpoint {
 	}
 	c.agenda = e.agenda.Clone()
 	c.data = slices.Clone(e.data)
-	c.clients = e.clients.clone()
-	c.pending, c.ids, c.barred = slices.Clone(e.pending), slices.Clone(e.ids), maps.Clone(e.barred)
-	c.bytes, c.framed, c.body = nil, nil, nil
+	c.lobby, c.buffers = e.lobby.clone(), buffers{}
 	return &c
 }

@@ -2,7 +2,6 @@ package endpoint
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -11,39 +10,63 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// link is one connection as one side has it.
+// link is one connection as one side has it. What changes together stands in a group
+// of its own; sequences are unwrapped.
 type link struct {
 	peer  machine.Peer
 	life  uint32 // of this connection among all of the endpoint
 	state linkState
 	id    uint16 // the client's
 
-	receiver     riptide.Receiver
-	sender       riptide.Sender
-	notifyIn     riptide.NotifyReceiver
-	notifyOut    riptide.NotifySender
-	next         int64 // reliable sequence, unwrapped
-	nextNotify   int64
-	newest       int64 // of the peer, unwrapped: for events
-	newestNotify int64
+	in     inbox
+	out    outbox
+	notes  notes
+	pulse  pulse
+	stream stream
+}
 
-	pending []outgoing
-	free    []int32
-	slots   map[uint16]int32 // of pending, by sequence
+// inbox is what has come of the peer's reliable messages.
+type inbox struct {
+	receiver riptide.Receiver
+	newest   int64 // that was taken, for events; 0 for none
+	answers  int   // Acks sent, as faults count them
+}
 
+// notes is the notify messages of both: next is the sequence of the next own one,
+// newest that of the newest that was taken.
+type notes struct {
+	in     riptide.NotifyReceiver
+	out    riptide.NotifySender
+	next   int64 // from 1 on
+	newest int64 // of the peer, for events; 0 for none
+	losses riptide.Quality
+}
+
+// pulse is what heartbeats tell: both RTTs are -1, or neither.
+type pulse struct {
 	rtt, smoothed int   // ms; -1 while unknown
 	heard         int64 // when the timeout was last put off
 	ping          uint8 // of the next heartbeat
 	waiting       uint8 // the ping whose answer counts
-	pingAt        int64
-	sends, losses riptide.Quality
+	pingAt        int64 // when that one was sent
+}
 
-	answers int // Acks sent, as faults count them
+// sample takes a new round trip time, in ms.
+func (p *pulse) sample(rtt int) {
+	if p.rtt < 0 {
+		p.smoothed = rtt
+	} else {
+		p.smoothed = riptide.Smooth(p.smoothed, rtt)
+	}
+	p.rtt = rtt
+}
 
-	// Over TCP.
-	streaming bool
-	asked     bool // a Connect has come
-	in        []byte
+// stream is the connection over TCP: unread is less than a message, and the one that is
+// being read.
+type stream struct {
+	open   bool
+	asked  bool // a Connect has come
+	unread []byte
 }
 
 type linkState uint8
@@ -55,27 +78,19 @@ const (
 	linkClosed
 )
 
-// outgoing is a reliable message that is not acked.
-type outgoing struct {
-	data     []byte
-	sequence int64
-	channel  uint8
-	attempts int
-	sentAt   int64
-	copy     uint32 // how often the slot was used: timers of an earlier use do not count
-	used     bool
-}
-
 func (e *Endpoint) newLink(p machine.Peer) *link {
 	e.lives++
 	first := int64(e.build.FirstSequence)
 	b := e.behaviour
 	l := &link{
-		peer: p, life: e.lives, receiver: riptide.NewReceiver(b), sender: riptide.NewSender(b), notifyIn: riptide.NewNotifyReceiver(b),
-		next: first, nextNotify: 1, rtt: -1, smoothed: -1, slots: map[uint16]int32{}, heard: e.clock,
+		peer: p, life: e.lives,
+		in:    inbox{receiver: riptide.NewReceiver(b)},
+		out:   outbox{sender: riptide.NewSender(b), next: first, slots: map[uint16]int32{}},
+		notes: notes{in: riptide.NewNotifyReceiver(b), next: 1},
+		pulse: pulse{rtt: -1, smoothed: -1, heard: e.clock},
 	}
 	if e.build.PingStays {
-		l.ping = 1
+		l.pulse.ping = 1
 	}
 	e.links[p] = l
 	return l
@@ -83,11 +98,8 @@ func (e *Endpoint) newLink(p machine.Peer) *link {
 
 func (l *link) clone() *link {
 	c := *l
-	c.receiver, c.sender, c.notifyIn = l.receiver.Clone(), l.sender.Clone(), l.notifyIn.Clone()
-	c.pending, c.free, c.slots, c.in = slices.Clone(l.pending), slices.Clone(l.free), maps.Clone(l.slots), slices.Clone(l.in)
-	for i := range c.pending {
-		c.pending[i].data = slices.Clone(c.pending[i].data)
-	}
+	c.in.receiver, c.out, c.notes.in = l.in.receiver.Clone(), l.out.clone(), l.notes.in.Clone()
+	c.stream.unread = slices.Clone(l.stream.unread)
 	return &c
 }
 
@@ -97,22 +109,22 @@ func (e *Endpoint) transmit(l *link, b []byte) {
 		e.out.Send(l.peer, machine.SendDatagram, b)
 		return
 	}
-	if !l.streaming {
+	if !l.stream.open {
 		return
 	}
-	framed, err := e.codec.AppendFrame(e.framed[:0], e.codec.Dialect.Prefixes[0], len(b))
+	framed, err := e.codec.AppendFrame(e.buffers.framed[:0], e.codec.Dialect.Prefixes[0], len(b))
 	if err != nil {
 		return // cannot be: messages are bounded
 	}
-	e.framed = append(framed, b...)
-	e.out.Send(l.peer, machine.SendBytes, e.framed)
+	e.buffers.framed = append(framed, b...)
+	e.out.Send(l.peer, machine.SendBytes, e.buffers.framed)
 }
 
 // write gives a message's bytes, valid until the next call. What is written is
 // in its dialect, but for submissions that are too large.
 func (e *Endpoint) write(m *wire.Message, body []byte, bits int) ([]byte, error) {
-	b, err := e.codec.Append(e.bytes[:0], m, body, bits)
-	e.bytes = b
+	b, err := e.codec.Append(e.buffers.message[:0], m, body, bits)
+	e.buffers.message = b
 	if err == nil && len(b) > e.codec.Dialect.MaxMessage {
 		err = fmt.Errorf("submit: a message of %d bytes, expected at most %d", len(b), e.codec.Dialect.MaxMessage)
 	}
@@ -149,7 +161,7 @@ func (e *Endpoint) send(l *link, channel uint8, m wire.Message, body []byte, bit
 // none. Release 2.1.0 keeps one message object for all, into which it ORs the
 // sequences; one that is relayed begins with the sequence under which it came.
 func (e *Endpoint) broadcast(except machine.Peer, channel uint8, m wire.Message, body []byte, bits int) error {
-	for _, p := range e.clients.slots {
+	for _, p := range e.lobby.clients.slots {
 		l := e.links[p.peer]
 		if !p.used || p.peer == except || l == nil {
 			continue
@@ -169,7 +181,7 @@ func (e *Endpoint) broadcast(except machine.Peer, channel uint8, m wire.Message,
 
 // sendReliable sends a message under the next sequence, OR-ed into what m has.
 func (e *Endpoint) sendReliable(l *link, channel uint8, m *wire.Message, body []byte, bits int) error {
-	sequence := l.next
+	sequence := l.out.next
 	if e.behaviour.MergedSequences {
 		m.Sequence |= uint16(sequence)
 	} else {
@@ -183,40 +195,26 @@ func (e *Endpoint) sendReliable(l *link, channel uint8, m *wire.Message, body []
 		return err
 	}
 	if !e.build.OneSequence {
-		l.next++
+		l.out.next++
 	}
 	e.tell(l, machine.Event{Kind: machine.EventSent, Channel: channel, Sequence: uint32(uint16(sequence)), Sequence64: sequence, RTT: -1})
 	if e.build.OneSequence {
 		e.transmit(l, b)
 		return nil
 	}
-	e.try(l, l.hold(sequence, channel, b))
+	e.try(l, l.out.hold(sequence, channel, b))
 	return nil
-}
-
-// hold makes a message pending.
-func (l *link) hold(sequence int64, channel uint8, data []byte) int32 {
-	slot := int32(len(l.pending))
-	if n := len(l.free); n > 0 {
-		slot, l.free = l.free[n-1], l.free[:n-1]
-	} else {
-		l.pending = append(l.pending, outgoing{})
-	}
-	p := &l.pending[slot]
-	*p = outgoing{data: append(p.data[:0], data...), sequence: sequence, channel: channel, copy: p.copy + 1, used: true}
-	l.slots[uint16(sequence)] = slot
-	return slot
 }
 
 // retry sends a message again, but not within half a round trip of the last time.
 func (e *Endpoint) retry(l *link, slot int32) {
-	p := &l.pending[slot]
+	p := &l.out.pending[slot]
 	if !p.used {
 		return
 	}
 	half := int64(riptide.ResendUnknown/time.Millisecond) / 2
-	if l.smoothed >= 0 {
-		half = int64(l.smoothed / 2)
+	if l.pulse.smoothed >= 0 {
+		half = int64(l.pulse.smoothed / 2)
 	}
 	if p.sentAt+half <= e.clock {
 		e.try(l, slot)
@@ -229,22 +227,22 @@ func (e *Endpoint) retry(l *link, slot int32) {
 
 func (e *Endpoint) resendLater(l *link, slot int32) {
 	if e.limit > 0 {
-		after := e.options.Resend.after(l.smoothed)
+		after := e.options.Resend.after(l.pulse.smoothed)
 		if f := e.options.Fault.resend; f != nil {
 			after = f(after)
 		}
-		e.later(after, timer{kind: timerResend, peer: l.peer, life: l.life, slot: slot, at: e.clock, copy: l.pending[slot].copy})
+		e.later(after, timer{kind: timerResend, peer: l.peer, life: l.life, slot: slot, at: e.clock, copy: l.out.pending[slot].copy})
 	}
 }
 
 // try sends a pending message, unless it was sent too often.
 func (e *Endpoint) try(l *link, slot int32) {
-	p := &l.pending[slot]
+	p := &l.out.pending[slot]
 	over := e.limit > 0 && p.attempts >= e.limit && !e.options.Fault.endless
 	switch {
 	case over && !e.behaviour.DropsConnection:
 		e.tell(l, machine.Event{Kind: machine.EventLost, Channel: p.channel, Sequence: uint32(uint16(p.sequence)), Sequence64: p.sequence, RTT: -1})
-		l.release(slot)
+		l.out.release(slot)
 		return
 	case over && !e.options.Limits.Off:
 		e.poor(l)
@@ -259,13 +257,6 @@ func (e *Endpoint) try(l *link, slot int32) {
 	e.resendLater(l, slot)
 }
 
-func (l *link) release(slot int32) {
-	p := &l.pending[slot]
-	delete(l.slots, uint16(p.sequence))
-	p.used = false
-	l.free = append(l.free, slot)
-}
-
 // poor ends a connection for its quality. One that does not stand yet goes on.
 func (e *Endpoint) poor(l *link) {
 	if l.state != linkConnected || e.options.Limits.Off {
@@ -276,12 +267,12 @@ func (e *Endpoint) poor(l *link) {
 
 // answer sends the Ack of a reliable message.
 func (e *Endpoint) answer(l *link, cause uint16, fresh bool) {
-	last, bits := l.receiver.Ack()
+	last, bits := l.in.receiver.Ack()
 	m := wire.Message{Type: wire.Ack, Last: last, AckBits: bits, Cause: cause}
 	times := 1
 	if f := e.options.Fault.ack; f != nil {
-		times = f(&m, l.answers, fresh)
-		l.answers++
+		times = f(&m, l.in.answers, fresh)
+		l.in.answers++
 	}
 	m.Flag, m.HasCause = cause != m.Last, cause != m.Last
 	switch d := e.codec.Dialect; {
@@ -302,8 +293,8 @@ func (e *Endpoint) acked(l *link, m *wire.Message) {
 	if e.options.Fault.deaf {
 		return
 	}
-	l.sender.Acked(m.Last, m.AckBits, m.Cause, func(id uint16, v riptide.Verdict) {
-		slot, ok := l.slots[id]
+	l.out.sender.Acked(m.Last, m.AckBits, m.Cause, func(id uint16, v riptide.Verdict) {
+		slot, ok := l.out.slots[id]
 		switch {
 		case !ok:
 		case v == riptide.Again:
@@ -316,13 +307,13 @@ func (e *Endpoint) acked(l *link, m *wire.Message) {
 
 // clear takes a message for delivered.
 func (e *Endpoint) clear(l *link, slot int32) {
-	p := l.pending[slot]
-	l.release(slot)
+	p := l.out.pending[slot]
+	l.out.release(slot)
 	e.tell(l, machine.Event{Kind: machine.EventAcked, Channel: p.channel, Sequence: uint32(uint16(p.sequence)), Sequence64: p.sequence, RTT: -1})
 	if !e.behaviour.QualityLimits {
 		return
 	}
-	e.weigh(l, &l.sends, l.sends.Add(uint8(min(p.attempts, 255))) > e.options.Limits.Sends)
+	e.weigh(l, &l.out.sends, l.out.sends.Add(uint8(min(p.attempts, 255))) > e.options.Limits.Sends)
 }
 
 // weigh counts outcomes in a row that are beyond a limit.
@@ -338,8 +329,8 @@ func (e *Endpoint) weigh(l *link, q *riptide.Quality, beyond bool) {
 
 // sendNotify sends a message whose header acknowledges the peer's.
 func (e *Endpoint) sendNotify(l *link, m *wire.Message, body []byte, bits int) error {
-	last, acks := l.notifyIn.Header()
-	m.Last, m.AckBits, m.Sequence = last, uint16(acks), uint16(l.nextNotify)
+	last, acks := l.notes.in.Header()
+	m.Last, m.AckBits, m.Sequence = last, uint16(acks), uint16(l.notes.next)
 	if f := e.options.Fault.notify; f != nil {
 		f(m)
 	}
@@ -349,8 +340,8 @@ func (e *Endpoint) sendNotify(l *link, m *wire.Message, body []byte, bits int) e
 	}
 	event := machine.Event{Kind: machine.EventSent, Channel: riptide.ChannelNotify, RTT: -1}
 	if !e.bareNotify() {
-		event.Sequence, event.Sequence64 = uint32(m.Sequence), l.nextNotify
-		l.nextNotify++
+		event.Sequence, event.Sequence64 = uint32(m.Sequence), l.notes.next
+		l.notes.next++
 	}
 	e.tell(l, event)
 	e.transmit(l, b)
@@ -363,9 +354,9 @@ func (e *Endpoint) bareNotify() bool { return e.codec.Dialect.BareNotify() && !e
 
 // notified takes what the header of a notify message acknowledges.
 func (e *Endpoint) notified(l *link, m *wire.Message) {
-	l.notifyOut.Acked(m.Last, uint8(m.AckBits), func(id uint16, f riptide.Fate) {
+	l.notes.out.Acked(m.Last, uint8(m.AckBits), func(id uint16, f riptide.Fate) {
 		event := machine.Event{Kind: machine.EventLost, Channel: riptide.ChannelNotify, Sequence: uint32(id), RTT: -1}
-		event.Sequence64 = l.nextNotify - 1 + int64(int16(id-uint16(l.nextNotify-1)))
+		event.Sequence64 = l.notes.next - 1 + int64(int16(id-uint16(l.notes.next-1)))
 		if f == riptide.Delivered {
 			event.Kind = machine.EventAcked
 		}
@@ -377,17 +368,7 @@ func (e *Endpoint) notified(l *link, m *wire.Message) {
 		if f == riptide.Lost {
 			lost = 1
 		}
-		l.losses.Add(lost)
-		e.weigh(l, &l.losses, e.behaviour.QualityLimits && float64(l.losses.Sum)/riptide.QualityRow > e.options.Limits.Loss)
+		l.notes.losses.Add(lost)
+		e.weigh(l, &l.notes.losses, e.behaviour.QualityLimits && float64(l.notes.losses.Sum)/riptide.QualityRow > e.options.Limits.Loss)
 	})
-}
-
-// sample takes a new round trip time, in ms.
-func (l *link) sample(rtt int) {
-	if l.rtt < 0 {
-		l.smoothed = rtt
-	} else {
-		l.smoothed = riptide.Smooth(l.smoothed, rtt)
-	}
-	l.rtt = rtt
 }

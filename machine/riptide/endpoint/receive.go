@@ -48,17 +48,17 @@ func (e *Endpoint) arrive(p machine.Peer, b []byte) {
 func (e *Endpoint) newcomer(p machine.Peer, l *link) *link {
 	switch {
 	case e.options.Stream:
-		if l == nil || l.asked {
+		if l == nil || l.stream.asked {
 			return nil
 		}
-		l.asked = true
+		l.stream.asked = true
 		return l
 	case l != nil:
-		if e.options.Version.RejectsPending && slices.Contains(e.pending, p) {
+		if e.options.Version.RejectsPending && slices.Contains(e.lobby.pending, p) {
 			_ = e.internal(l, wire.Message{Type: wire.Reject, Reason: e.rejectReason(rejectPending), HasReason: true}, nil)
 		}
 		return nil
-	case e.barred[p]:
+	case e.lobby.barred[p]:
 		return nil
 	}
 	return e.newLink(p)
@@ -75,19 +75,19 @@ func (e *Endpoint) handle(l *link, b []byte) {
 
 func (e *Endpoint) arriveReliable(l *link, b []byte) {
 	m := &e.m
-	gap := int64(int16(m.Sequence - uint16(l.newest)))
+	gap := int64(int16(m.Sequence - uint16(l.in.newest)))
 	event := machine.Event{
-		Kind: machine.EventReceived, Channel: riptide.ChannelInternal, Sequence: uint32(m.Sequence), Sequence64: l.newest + gap, RTT: -1,
+		Kind: machine.EventReceived, Channel: riptide.ChannelInternal, Sequence: uint32(m.Sequence), Sequence64: l.in.newest + gap, RTT: -1,
 	}
 	if m.Type.User() {
 		event.Channel = riptide.ChannelReliable
 	}
-	fresh := l.receiver.Take(m.Sequence)
+	fresh := l.in.receiver.Take(m.Sequence)
 	if !e.build.OneSequence || m.Type == wire.Welcome {
 		e.answer(l, m.Sequence, fresh)
 	}
 	if fresh {
-		l.newest = max(l.newest, event.Sequence64)
+		l.in.newest = max(l.in.newest, event.Sequence64)
 	} else {
 		event.Kind = machine.EventDuplicate
 	}
@@ -108,13 +108,13 @@ func (e *Endpoint) arriveNotify(l *link, b []byte) {
 		return
 	}
 	e.notified(l, m)
-	gap := int64(int16(m.Sequence - uint16(l.newestNotify)))
+	gap := int64(int16(m.Sequence - uint16(l.notes.newest)))
 	event := machine.Event{
-		Kind: machine.EventReceived, Channel: riptide.ChannelNotify, Sequence: uint32(m.Sequence), Sequence64: l.newestNotify + gap, RTT: -1,
+		Kind: machine.EventReceived, Channel: riptide.ChannelNotify, Sequence: uint32(m.Sequence), Sequence64: l.notes.newest + gap, RTT: -1,
 	}
-	fresh := l.notifyIn.Take(m.Sequence)
+	fresh := l.notes.in.Take(m.Sequence)
 	if fresh {
-		l.newestNotify = max(l.newestNotify, event.Sequence64)
+		l.notes.newest = max(l.notes.newest, event.Sequence64)
 	} else {
 		event.Kind = machine.EventDuplicate
 	}
@@ -146,16 +146,16 @@ func (e *Endpoint) bodyOf(b []byte) []byte {
 	if shift == 0 {
 		return b[from:]
 	}
-	e.body = e.body[:0]
+	e.buffers.body = e.buffers.body[:0]
 	n := (m.BodyBits + 7) / 8
 	for i := range n {
 		v := uint16(b[from+i])
 		if from+i+1 < len(b) {
 			v |= uint16(b[from+i+1]) << 8
 		}
-		e.body = append(e.body, byte(v>>shift))
+		e.buffers.body = append(e.buffers.body, byte(v>>shift))
 	}
-	return e.body
+	return e.buffers.body
 }
 
 // open takes note of a stream that stands.
@@ -165,12 +165,12 @@ func (e *Endpoint) open(p machine.Peer) {
 	}
 	if e.server {
 		if e.links[p] == nil || e.links[p].state == linkClosed {
-			e.newLink(p).streaming = true
+			e.newLink(p).stream.open = true
 		}
 		return
 	}
-	if l := e.links[0]; p == 0 && l != nil && l.state == linkConnecting && !l.streaming {
-		l.streaming = true
+	if l := e.links[0]; p == 0 && l != nil && l.state == linkConnecting && !l.stream.open {
+		l.stream.open = true
 		e.begin()
 		e.beat()
 	}
@@ -184,7 +184,7 @@ func (e *Endpoint) closed(p machine.Peer) {
 	if l == nil {
 		return
 	}
-	l.streaming = false
+	l.stream.open = false
 	if !e.server && !e.running && l.state == linkConnecting {
 		e.begin()
 		e.beat()
@@ -194,13 +194,13 @@ func (e *Endpoint) closed(p machine.Peer) {
 // read takes bytes of a stream and the messages that they complete.
 func (e *Endpoint) read(p machine.Peer, b []byte) {
 	l := e.links[p]
-	if l == nil || !l.streaming {
+	if l == nil || !l.stream.open {
 		return
 	}
-	l.in = append(l.in, b...)
+	l.stream.unread = append(l.stream.unread, b...)
 	size, at := e.codec.Dialect.Prefixes[0], 0
-	for len(l.in)-at >= size && l.streaming {
-		n := e.length(l.in[at:], size)
+	for len(l.stream.unread)-at >= size && l.stream.open {
+		n := e.length(l.stream.unread[at:], size)
 		if n > e.codec.Dialect.MaxMessage {
 			e.close(l, riptide.TransportError, nil)
 			return
@@ -208,10 +208,10 @@ func (e *Endpoint) read(p machine.Peer, b []byte) {
 		if n < 0 {
 			n = 0 // as an empty one: passed over
 		}
-		if len(l.in)-at-size < n {
+		if len(l.stream.unread)-at-size < n {
 			break
 		}
-		message := l.in[at+size : at+size+n]
+		message := l.stream.unread[at+size : at+size+n]
 		at += size + n
 		if n > 0 {
 			e.arrive(p, message)
@@ -220,7 +220,7 @@ func (e *Endpoint) read(p machine.Peer, b []byte) {
 			return
 		}
 	}
-	l.in = append(l.in[:0], l.in[at:]...)
+	l.stream.unread = append(l.stream.unread[:0], l.stream.unread[at:]...)
 }
 
 func (e *Endpoint) length(b []byte, size int) int {

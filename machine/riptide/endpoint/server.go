@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/ackscope/ackscope/machine"
@@ -50,12 +51,28 @@ func (r *roster) clone() roster {
 	return roster{slots: slices.Clone(r.slots), free: slices.Clone(r.free), count: r.count}
 }
 
+// lobby is who is connected to a server, and who wants to be.
+//
+//	count ≤ Slots, and count+len(ids) = Slots while it runs
+//	no peer is in both clients and pending
+type lobby struct {
+	stopped bool
+	clients roster
+	pending []machine.Peer // the application has not decided
+	ids     []uint16       // free ones, in the order in which they are given out
+	barred  map[machine.Peer]bool
+}
+
+func (l *lobby) clone() lobby {
+	return lobby{l.stopped, l.clients.clone(), slices.Clone(l.pending), slices.Clone(l.ids), maps.Clone(l.barred)}
+}
+
 // serve starts the server.
 func (e *Endpoint) serve() {
 	e.begin()
-	e.ids = e.ids[:0]
+	e.lobby.ids = e.lobby.ids[:0]
 	for id := 1; id <= e.options.Slots; id++ {
-		e.ids = append(e.ids, uint16(id))
+		e.lobby.ids = append(e.lobby.ids, uint16(id))
 	}
 	e.later(riptide.HeartbeatInterval, timer{kind: timerHeartbeat})
 }
@@ -65,15 +82,15 @@ func (e *Endpoint) commandServer(in machine.Command) error {
 	switch in.Kind {
 	case machine.Connect:
 		if !e.running {
-			e.stopped = false
+			e.lobby.stopped = false
 			e.serve()
 		}
 	case machine.Accept, machine.Reject:
-		i := slices.Index(e.pending, in.Peer)
+		i := slices.Index(e.lobby.pending, in.Peer)
 		if i < 0 {
 			return fmt.Errorf("%s: no connection of peer %d is pending", in.Kind, in.Peer)
 		}
-		e.pending = slices.Delete(e.pending, i, i+1)
+		e.lobby.pending = slices.Delete(e.lobby.pending, i, i+1)
 		if in.Kind == machine.Accept {
 			e.accept(l)
 			return nil
@@ -100,12 +117,12 @@ func (e *Endpoint) commandServer(in machine.Command) error {
 }
 
 func (e *Endpoint) isClient(p machine.Peer) bool {
-	return slices.Contains(e.clients.slots, seat{p, true})
+	return slices.Contains(e.lobby.clients.slots, seat{p, true})
 }
 
 // stop tells all clients that the server stops.
 func (e *Endpoint) stop() {
-	for _, s := range e.clients.slots {
+	for _, s := range e.lobby.clients.slots {
 		if l := e.links[s.peer]; s.used && l != nil && e.build.StopReason != 0 {
 			_ = e.internal(l, wire.Message{Type: wire.Disconnect, Reason: e.build.StopReason, HasReason: true}, nil)
 			if e.options.Stream {
@@ -114,8 +131,8 @@ func (e *Endpoint) stop() {
 		}
 	}
 	clear(e.links)
-	clear(e.barred)
-	e.clients, e.pending, e.stopped = roster{}, nil, true
+	clear(e.lobby.barred)
+	e.lobby.clients, e.lobby.pending, e.lobby.stopped = roster{}, nil, true
 	e.halt()
 }
 
@@ -138,10 +155,10 @@ func (e *Endpoint) asks(l *link, data []byte) {
 	switch {
 	case !e.options.Ask:
 		e.accept(l)
-	case e.clients.count >= e.options.Slots:
+	case e.lobby.clients.count >= e.options.Slots:
 		_ = e.reject(l, e.rejectReason(rejectFull), nil)
 	default:
-		e.pending = append(e.pending, l.peer)
+		e.lobby.pending = append(e.lobby.pending, l.peer)
 		if v.Echoes {
 			_ = e.internal(l, wire.Message{Type: wire.Connect}, nil)
 		}
@@ -150,13 +167,13 @@ func (e *Endpoint) asks(l *link, data []byte) {
 }
 
 func (e *Endpoint) accept(l *link) {
-	if e.clients.count >= e.options.Slots {
+	if e.lobby.clients.count >= e.options.Slots {
 		_ = e.reject(l, e.rejectReason(rejectFull), nil)
 		return
 	}
-	l.id, e.ids = e.ids[0], e.ids[1:]
-	e.clients.add(l.peer)
-	l.heard = e.clock
+	l.id, e.lobby.ids = e.lobby.ids[0], e.lobby.ids[1:]
+	e.lobby.clients.add(l.peer)
+	l.pulse.heard = e.clock
 	_ = e.sendReliable(l, riptide.ChannelInternal, &wire.Message{Type: wire.Welcome, ClientID: l.id}, nil, 0)
 	if !e.options.Version.Answers {
 		e.joins(l)
@@ -165,7 +182,7 @@ func (e *Endpoint) accept(l *link) {
 
 // joins holds a connection to stand, and tells the others.
 func (e *Endpoint) joins(l *link) {
-	l.state, l.heard = linkConnected, e.clock
+	l.state, l.pulse.heard = linkConnected, e.clock
 	_ = e.broadcast(l.peer, riptide.ChannelInternal, wire.Message{Type: wire.ClientConnected, ClientID: l.id}, nil, 0)
 	e.life(l, riptide.EventConnected, l.id, nil)
 }
@@ -190,7 +207,7 @@ func (e *Endpoint) reject(l *link, reason uint8, data []byte) error {
 	}
 	delete(e.links, l.peer)
 	if forgets != 0 {
-		e.barred[l.peer] = true
+		e.lobby.barred[l.peer] = true
 	}
 	return nil
 }
@@ -198,13 +215,13 @@ func (e *Endpoint) reject(l *link, reason uint8, data []byte) error {
 // look is the server's heartbeat: it sends nothing and looks for silent clients.
 func (e *Endpoint) look() {
 	var silent []*link
-	for _, s := range e.clients.slots {
+	for _, s := range e.lobby.clients.slots {
 		if l := e.links[s.peer]; s.used && e.silent(l, riptide.Timeout.Milliseconds()) {
 			silent = append(silent, l)
 		}
 	}
 	if e.options.Version.PendingEnds {
-		for _, p := range e.pending {
+		for _, p := range e.lobby.pending {
 			if l := e.links[p]; e.silent(l, riptide.ConnectTimeout.Milliseconds()) {
 				silent = append(silent, l)
 			}
@@ -225,12 +242,12 @@ func (e *Endpoint) handleServer(l *link, m *wire.Message) {
 			return
 		}
 		if !e.options.Fault.mute {
-			_ = e.internal(l, wire.Message{Type: wire.Heartbeat, Ping: m.Ping, RTT: int16(l.rtt), HasRTT: e.codec.Dialect.RTTBothWays}, nil)
+			_ = e.internal(l, wire.Message{Type: wire.Heartbeat, Ping: m.Ping, RTT: int16(l.pulse.rtt), HasRTT: e.codec.Dialect.RTTBothWays}, nil)
 		}
 		if m.RTT >= 0 {
-			l.sample(int(m.RTT))
+			l.pulse.sample(int(m.RTT))
 		}
-		l.heard = e.clock
+		l.pulse.heard = e.clock
 	case wire.Disconnect:
 		e.closeServer(l, riptide.Disconnected)
 	case wire.Welcome:
@@ -249,11 +266,11 @@ func (e *Endpoint) closeServer(l *link, reason uint8) {
 	if e.options.Stream {
 		e.out.Send(l.peer, machine.CloseStream, nil)
 	}
-	if i := slices.Index(e.pending, l.peer); i >= 0 {
-		e.pending = slices.Delete(e.pending, i, i+1)
+	if i := slices.Index(e.lobby.pending, l.peer); i >= 0 {
+		e.lobby.pending = slices.Delete(e.lobby.pending, i, i+1)
 	}
-	if e.clients.remove(l.peer) {
-		e.ids = append(e.ids, l.id)
+	if e.lobby.clients.remove(l.peer) {
+		e.lobby.ids = append(e.lobby.ids, l.id)
 	}
 	stood := l.state == linkConnected
 	l.end()

@@ -27,7 +27,7 @@ func (e *Endpoint) Inspect(v *machine.View) {
 		}
 		if i < riptide.ViewRows {
 			table.Rows = append(table.Rows, []string{
-				strconv.Itoa(int(p)), strconv.Itoa(int(l.id)), linkWords[l.state], strconv.Itoa(l.rtt), strconv.Itoa(l.smoothed), strconv.Itoa(len(l.slots)),
+				strconv.Itoa(int(p)), strconv.Itoa(int(l.id)), linkWords[l.state], strconv.Itoa(l.pulse.rtt), strconv.Itoa(l.pulse.smoothed), strconv.Itoa(len(l.out.slots)),
 			})
 		}
 	}
@@ -36,10 +36,10 @@ func (e *Endpoint) Inspect(v *machine.View) {
 
 // inspect draws a connection's sequencers and figures.
 func (e *Endpoint) inspect(l *link, v *machine.View) {
-	sent := machine.Window{Name: "reliable sent", First: max(0, l.next-riptide.ViewIDs), Next: l.next, Grade: machine.Certain}
-	for id := sent.First; id < l.next; id++ {
+	sent := machine.Window{Name: "reliable sent", First: max(0, l.out.next-riptide.ViewIDs), Next: l.out.next, Grade: machine.Certain}
+	for id := sent.First; id < l.out.next; id++ {
 		cell := machine.CellAcked
-		slot, pending := l.slots[uint16(id)]
+		slot, pending := l.out.slots[uint16(id)]
 		if pending {
 			cell = machine.CellSent
 		}
@@ -47,26 +47,26 @@ func (e *Endpoint) inspect(l *link, v *machine.View) {
 		if pending {
 			sent.Slots = append(sent.Slots, machine.Slot{
 				Index: int(id & 0xffff), Sequence: uint32(uint16(id)), Sequence64: id, Cell: cell, Grade: machine.Certain,
-				SentAt: e.start + machine.Instant(l.pending[slot].sentAt*1e6),
+				SentAt: e.start + machine.Instant(l.out.pending[slot].sentAt*1e6),
 			})
 		}
 	}
-	received := machine.Window{Name: "reliable received", First: max(0, l.newest-riptide.ViewIDs+1), Next: l.newest, Grade: machine.Certain}
-	for id := received.First; id <= l.newest; id++ {
+	received := machine.Window{Name: "reliable received", First: max(0, l.in.newest-riptide.ViewIDs+1), Next: l.in.newest, Grade: machine.Certain}
+	for id := received.First; id <= l.in.newest; id++ {
 		cell := machine.CellEmpty
-		if has, _ := l.receiver.Received(uint16(id)); has {
+		if has, _ := l.in.receiver.Received(uint16(id)); has {
 			cell = machine.CellReceived
 		}
 		received.Cells = append(received.Cells, cell)
 	}
 	v.Windows = append(v.Windows, sent, received)
 	for _, g := range []machine.Gauge{
-		{Name: "rtt", Value: float64(l.rtt), Unit: "ms"},
-		{Name: "smooth_rtt", Value: float64(l.smoothed), Unit: "ms"},
-		{Name: "until_timeout", Value: float64(riptide.Timeout.Milliseconds() - (e.clock - l.heard)), Unit: "ms"},
-		{Name: "pending", Value: float64(len(l.slots)), Unit: "messages"},
-		{Name: "sends_row", Value: float64(l.sends.Row), Unit: "in a row"},
-		{Name: "loss_row", Value: float64(l.losses.Row), Unit: "in a row"},
+		{Name: "rtt", Value: float64(l.pulse.rtt), Unit: "ms"},
+		{Name: "smooth_rtt", Value: float64(l.pulse.smoothed), Unit: "ms"},
+		{Name: "until_timeout", Value: float64(riptide.Timeout.Milliseconds() - (e.clock - l.pulse.heard)), Unit: "ms"},
+		{Name: "pending", Value: float64(len(l.out.slots)), Unit: "messages"},
+		{Name: "sends_row", Value: float64(l.out.sends.Row), Unit: "in a row"},
+		{Name: "loss_row", Value: float64(l.notes.losses.Row), Unit: "in a row"},
 	} {
 		g.Grade = machine.Certain
 		v.Gauges = append(v.Gauges, g)
