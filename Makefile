@@ -120,7 +120,7 @@ clisoak: ## CLISOAK runs (20000) of commands over mutated captures, schemas, pro
 
 .PHONY: soak
 soak: ## the long run: simulated networks by the thousand, fuzzing for SOAKTIME a target, the race detector over repeated tests
-	SOAK_SEEDS=50000 go test -timeout 1h -run 'Soak|Seeds' ./machine/gaffer/endpoint ./machine/gaffer/tracker ./machine/riptide
+	SOAK_SEEDS=50000 go test -timeout 1h -run 'Soak|Seeds' ./machine/gaffer/endpoint ./machine/gaffer/tracker ./machine/riptide/tracker
 	ACKSCOPE_SAMPLES=1000 go test -timeout 1h -run 'JudgeHonest' ./machine/gaffer/article
 	SOAK_ALTERED=50 go test -timeout 1h -run Altered ./internal/truth
 	ACKSCOPE_LIES=2 go test -timeout 2h -run PlantedEverywhere ./replay

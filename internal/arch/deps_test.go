@@ -44,6 +44,7 @@ var law = []rule{
 	{"machine/*/judge", roomOf("endpoint", "tracker", "messages", "yojimbo"), nil},
 	{"machine/*/whatif", roomOf("endpoint", "tracker", "messages", "yojimbo"), nil},
 	{"machine/riptide/clock", nil, nil},
+	{"machine/riptide/riptidetest", append(roomOf("endpoint"), "sim"), nil},
 	{"machine/riptide/vantage", roomOf(), nil},
 	{"machine/gaffer/messages", roomOf(), nil},
 	{"machine/gaffer/netcode", roomOf(), nil},

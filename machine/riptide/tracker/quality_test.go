@@ -1,4 +1,4 @@
-package riptide_test
+package tracker_test
 
 import (
 	"testing"

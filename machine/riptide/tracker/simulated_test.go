@@ -1,4 +1,4 @@
-package riptide_test
+package tracker_test
 
 import (
 	"encoding/binary"
@@ -14,6 +14,7 @@ import (
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/riptide"
 	"github.com/ackscope/ackscope/machine/riptide/endpoint"
+	"github.com/ackscope/ackscope/machine/riptide/riptidetest"
 	"github.com/ackscope/ackscope/machine/riptide/tracker"
 	"github.com/ackscope/ackscope/sim"
 	wire "github.com/ackscope/ackscope/wire/riptide"
@@ -26,19 +27,19 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 // conditions of one simulated connection.
 type conditions struct {
-	setting
+	riptidetest.Setting
 	tap   machine.Vantage
 	fixed bool // the tracker is told where the tap stands
 	relay bool // both ends have the same address, since one of them is a relay
 }
 
 func (c *conditions) String() string {
-	p := &c.path
+	p := &c.Path
 	transport := "udp"
-	if c.stream {
+	if c.Stream {
 		transport = "tcp"
 	}
-	return fmt.Sprintf("%-9s %s loss %2.0f%% jitter %2dms dup %2.0f%% tap %-7s", c.version, transport, p.Loss*100, p.Jitter.Milliseconds(), p.Duplicate*100, c.tap)
+	return fmt.Sprintf("%-9s %s loss %2.0f%% jitter %2dms dup %2.0f%% tap %-7s", c.Version, transport, p.Loss*100, p.Jitter.Milliseconds(), p.Duplicate*100, c.tap)
 }
 
 // sent names a message that carries a sequence.
@@ -71,17 +72,17 @@ var sides = map[bool]machine.Side{false: machine.A, true: machine.B} // by: is t
 
 func (c *conditions) run(t *testing.T, seed uint64) *observed {
 	t.Helper()
-	l := newLobby(t, seed, &c.setting)
+	l := riptidetest.New(t, seed, &c.Setting)
 	o := &observed{c: c, truth: map[sent]*fate{}}
-	l.world.Watch(func(s *sim.Step) { o.watch(s, s.Host == l.server) })
+	l.World.Watch(func(s *sim.Step) { o.watch(s, s.Host == l.Server) })
 	place := map[machine.Vantage]float64{machine.VantageA: 0, machine.VantageBetween: 0.5, machine.VantageB: 1}[c.tap]
 	see := o.see
-	if c.stream {
-		v, _ := riptide.LookupVersion(c.version)
+	if c.Stream {
+		v, _ := riptide.LookupVersion(c.Version)
 		see = o.gather(v.Build.Dialect.Prefixes[0])
 	}
-	l.links[0].Tap(place, func(s sim.Tapped) { see(s.At, sides[s.From == l.server], s.Kind, s.Offset, s.Bytes) })
-	l.run(t, c.duration+time.Second)
+	l.Links[0].Tap(place, func(s sim.Tapped) { see(s.At, sides[s.From == l.Server], s.Kind, s.Offset, s.Bytes) })
+	l.Run(t, c.Duration+time.Second)
 	o.track(t)
 	return o
 }
@@ -119,13 +120,13 @@ func (o *observed) watch(s *sim.Step, server bool) {
 }
 
 func (o *observed) behaviour() *riptide.Behaviour {
-	v, _ := riptide.LookupVersion(o.c.version)
+	v, _ := riptide.LookupVersion(o.c.Version)
 	return v.Behaviour
 }
 
 // bare reports whether a message has no identity although it is a notify
 // message: as the notes have it.
-func (o *observed) bare(notify bool) bool { return notify && o.c.version == "notes" }
+func (o *observed) bare(notify bool) bool { return notify && o.c.Version == "notes" }
 
 // see takes a datagram that passes the tap.
 func (o *observed) see(at machine.Instant, from machine.Side, _ machine.TransmitKind, _ uint64, b []byte) {
@@ -189,14 +190,14 @@ func (o *observed) gather(prefix int) func(machine.Instant, machine.Side, machin
 // second run begins with what the first has learned.
 func (o *observed) track(t *testing.T) {
 	t.Helper()
-	v, _ := riptide.LookupVersion(o.c.version)
+	v, _ := riptide.LookupVersion(o.c.Version)
 	speaker := riptide.Speaker{Codec: wire.Codec{Dialect: v.Build.Dialect}, Builds: wire.Matching(func(b *wire.Build) bool { return b == v.Build })}
 	facts := machine.Facts{}
 	if o.c.fixed {
 		facts.Vantage, facts.VantageReason = o.c.tap, "told"
 	}
 	for range 2 {
-		tr := tracker.New(riptide.Config{Senders: [2]riptide.Speaker{speaker, speaker}, Stream: o.c.stream, OneHost: o.c.relay}, facts)
+		tr := tracker.New(riptide.Config{Senders: [2]riptide.Speaker{speaker, speaker}, Stream: o.c.Stream, OneHost: o.c.relay}, facts)
 		o.messages = o.messages[:0]
 		var out machine.Effects
 		take := func() {
@@ -286,7 +287,7 @@ func (o *observed) hold(t *testing.T, name string, vantage machine.Vantage) (fig
 			f.acked++
 		}
 		// What a stream's window holds back when it is closed never leaves.
-		if !told[key] && vantage.Near(key.from) && !o.c.stream {
+		if !told[key] && vantage.Near(key.from) && !o.c.Stream {
 			fail("%v passed the tap and is not told", key)
 		}
 	}
@@ -317,9 +318,9 @@ func (o *observed) holdMessage(fail func(string, ...any), key sent, m *machine.M
 	near, at := vantage.Near(key.from), vantage.Near(key.from.Other())
 	certain := m.Certainty == machine.Certain
 	switch {
-	case near && m.Attempts != true.attempts && !(o.c.stream && m.Attempts < true.attempts):
+	case near && m.Attempts != true.attempts && !(o.c.Stream && m.Attempts < true.attempts):
 		fail("%v was sent %d times, %d are told", key, true.attempts, m.Attempts)
-	case !near && !o.c.stream && o.c.path.Duplicate == 0 && m.Attempts > true.attempts:
+	case !near && !o.c.Stream && o.c.Path.Duplicate == 0 && m.Attempts > true.attempts:
 		fail("%v was sent %d times, %d are told", key, true.attempts, m.Attempts)
 	}
 	switch taken := len(true.takenAt) > 0; {
@@ -327,11 +328,11 @@ func (o *observed) holdMessage(fail func(string, ...any), key sent, m *machine.M
 		fail("%v is certain to have been handed over (frame %d), and was not", key, m.DeliveredBy.Frame())
 	case certain && m.Delivered == machine.No && taken:
 		fail("%v is certain not to have been handed over, and was at %v", key, true.takenAt[0])
-	case at && key.notify && !certain && o.c.version == "main":
+	case at && key.notify && !certain && o.c.Version == "main":
 		// After a jump nothing tells it from releases with the shift fault.
 	case at && taken && m.Delivered != machine.Yes && true.takenAt[0] < o.lastOwn[key.from.Other()].Add(-lastTick):
 		fail("%v was handed over at the tap at %v, and is told as %v (%v)", key, true.takenAt[0], m.Delivered, m.Certainty)
-	case at && !o.c.stream && !taken && m.Delivered == machine.Yes && m.DeliveredAt < o.lastOwn[key.from.Other()].Add(-lastTick):
+	case at && !o.c.Stream && !taken && m.Delivered == machine.Yes && m.DeliveredAt < o.lastOwn[key.from.Other()].Add(-lastTick):
 		fail("%v was not handed over at the tap, and is told as such (frame %d, %v)", key, m.DeliveredBy.Frame(), m.Certainty)
 	case at && certain && taken && m.Deliveries != len(true.takenAt):
 		fail("%v was handed over %d times at the tap, %d are told", key, len(true.takenAt), m.Deliveries)
@@ -370,9 +371,9 @@ func grid(short bool) (all []conditions) {
 						}
 						for _, tap := range gridTaps {
 							all = append(all, conditions{
-								setting: setting{
-									version: version, stream: stream, ask: true, duration: 6 * time.Second, rate: 0.15, leave: true, limits: endpoint.Limits{Off: true},
-									path: sim.Path{Delay: 25 * time.Millisecond, Jitter: jitter, Loss: loss, Duplicate: dup},
+								Setting: riptidetest.Setting{
+									Version: version, Stream: stream, Ask: true, Duration: 6 * time.Second, Rate: 0.15, Leave: true, Limits: endpoint.Limits{Off: true},
+									Path: sim.Path{Delay: 25 * time.Millisecond, Jitter: jitter, Loss: loss, Duplicate: dup},
 								},
 								tap: tap, fixed: true,
 							})

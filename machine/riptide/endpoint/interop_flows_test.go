@@ -1,4 +1,4 @@
-package riptide_test
+package endpoint_test
 
 import (
 	"bufio"
@@ -19,7 +19,7 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-const pcaps = "../../testdata/pcaps"
+const pcaps = "../../../testdata/pcaps"
 
 // logged is what these tests read of a truth file: which port is whose, and
 // which version each endpoint is of.

@@ -1,4 +1,4 @@
-package riptide_test
+package endpoint_test
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package riptide_test
+package tracker_test
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/riptide/endpoint"
+	"github.com/ackscope/ackscope/machine/riptide/riptidetest"
 	"github.com/ackscope/ackscope/sim"
 )
 
@@ -26,20 +27,20 @@ func drawn(seed uint64) conditions {
 	}
 	some := func(most int) time.Duration { return time.Duration(rng.IntN(most)) * time.Millisecond }
 	c := conditions{
-		setting: setting{
-			version: gridVersions[rng.IntN(len(gridVersions))], stream: rng.IntN(4) == 0, ask: rng.IntN(2) == 0,
-			duration: 4 * time.Second, rate: 0.02 + rng.Float64()*0.6, leave: rng.IntN(2) == 0, stop: rng.IntN(3) == 0,
-			limits: endpoint.Limits{Off: rng.IntN(2) == 0},
+		Setting: riptidetest.Setting{
+			Version: gridVersions[rng.IntN(len(gridVersions))], Stream: rng.IntN(4) == 0, Ask: rng.IntN(2) == 0,
+			Duration: 4 * time.Second, Rate: 0.02 + rng.Float64()*0.6, Leave: rng.IntN(2) == 0, Stop: rng.IntN(3) == 0,
+			Limits: endpoint.Limits{Off: rng.IntN(2) == 0},
 		},
 		tap: gridTaps[rng.IntN(len(gridTaps))], fixed: true,
 	}
-	c.path = sim.Path{Delay: 5*time.Millisecond + some(120), Jitter: some(80), Loss: share(0.4), Duplicate: share(0.2)}
+	c.Path = sim.Path{Delay: 5*time.Millisecond + some(120), Jitter: some(80), Loss: share(0.4), Duplicate: share(0.2)}
 	if rng.IntN(2) == 0 {
-		c.path.Outages = []sim.Outage{{From: machine.Instant(time.Second + some(1000)), For: 100*time.Millisecond + some(600)}}
+		c.Path.Outages = []sim.Outage{{From: machine.Instant(time.Second + some(1000)), For: 100*time.Millisecond + some(600)}}
 	}
-	if c.stream {
-		c.path.Duplicate = 0
-		c.path.Loss /= 8
+	if c.Stream {
+		c.Path.Duplicate = 0
+		c.Path.Loss /= 8
 	}
 	return c
 }

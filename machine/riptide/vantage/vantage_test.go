@@ -1,0 +1,169 @@
+package vantage
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/riptide"
+	wire "github.com/ackscope/ackscope/wire/riptide"
+)
+
+// talk weighs the messages of a connection that runs by a release.
+type talk struct {
+	t       *testing.T
+	e       Evidence
+	speaker riptide.Speaker
+	at      machine.Instant
+}
+
+func newTalk(t *testing.T, stream bool) *talk {
+	t.Helper()
+	build, ok := wire.LookupBuild("2.2.1")
+	if !ok {
+		t.Fatal("no build 2.2.1")
+	}
+	builds := wire.Matching(func(b *wire.Build) bool { return b == build })
+	return &talk{t: t, e: New(stream), speaker: riptide.Speaker{Codec: wire.Codec{Dialect: build.Dialect}, Builds: builds}}
+}
+
+// say lets time pass and weighs a message.
+func (c *talk) say(after time.Duration, from machine.Side, m wire.Message) {
+	c.at = c.at.Add(after)
+	c.e.Weigh(c.at, from, &c.speaker, &m)
+}
+
+// exchange has each side send a reliable message and have it answered; each answer
+// takes what that side is away.
+func (c *talk) exchange(id uint16, away [2]time.Duration) {
+	for from := range machine.Side(2) {
+		c.say(50*time.Millisecond, from, wire.Message{Type: wire.Reliable, Sequence: id})
+		c.say(away[from.Other()], from.Other(), wire.Message{Type: wire.Ack, Last: id, AckBits: 0xffff, Cause: id})
+	}
+}
+
+// TestVerdict: the side that answers sooner is the one at the tap; one alone tells
+// little; over many the verdict is sure.
+func TestVerdict(t *testing.T) {
+	const near, far = 500 * time.Microsecond, 60 * time.Millisecond
+	for _, c := range []struct {
+		name    string
+		away    [2]time.Duration
+		rounds  uint16
+		vantage machine.Vantage
+		sure    bool
+		reason  string
+	}{
+		{"nothing", [2]time.Duration{}, 0, machine.VantageUnknown, false, "neither side answers"},
+		{"a is near", [2]time.Duration{near, far}, 20, machine.VantageA, true, "at a: a answers within 500µs, b after 60ms"},
+		{"b is near", [2]time.Duration{far, near}, 20, machine.VantageB, true, "at b: b answers within 500µs"},
+		{"both are near", [2]time.Duration{near, near}, 20, machine.VantageBoth, true, "at both"},
+		{"neither is near", [2]time.Duration{4 * far, 5 * far}, 20, machine.VantageBetween, true, "between: "},
+		{"few answers", [2]time.Duration{near, far}, 3, machine.VantageA, false, "at a"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			talk := newTalk(t, false)
+			for id := range c.rounds {
+				talk.exchange(id+1, c.away)
+			}
+			v := talk.e.Verdict()
+			if v.Vantage != c.vantage || v.Sure != c.sure || !strings.Contains(v.Reason, c.reason) {
+				t.Errorf("%v, sure %v (%s); expected %v, %v (…%s…)", v.Vantage, v.Sure, v.Reason, c.vantage, c.sure, c.reason)
+			}
+			for x, away := range c.away {
+				if shown := talk.e.Shows(machine.Side(x)); shown != (c.rounds > 0 && away < nearProof) {
+					t.Errorf("side %v, %v away: it is shown to stand at the tap: %v", machine.Side(x), away, shown)
+				}
+				after, is := talk.e.Away(machine.Side(x))
+				if is != (c.rounds >= enoughAnswers && away > relayLeast) || c.rounds > 0 && after != away {
+					t.Errorf("side %v, %v away: it is taken for %v away, %v", machine.Side(x), away, after, is)
+				}
+			}
+		})
+	}
+}
+
+// TestByRTT: what of a client's RTT its pings take beyond the tap tells where that
+// stands, before any message is answered.
+func TestByRTT(t *testing.T) {
+	const rtt = 400 * time.Millisecond
+	for _, c := range []struct {
+		beyond  time.Duration // of the RTT
+		vantage machine.Vantage
+	}{{rtt, machine.VantageA}, {2 * time.Millisecond, machine.VantageB}, {rtt / 2, machine.VantageBetween}} {
+		talk := newTalk(t, false)
+		for id := range uint8(12) {
+			told := int16(rtt / time.Millisecond)
+			if id == 0 {
+				told = -1
+			}
+			talk.say(time.Second, machine.A, wire.Message{Type: wire.Heartbeat, Ping: id, RTT: told, HasRTT: true})
+			talk.say(c.beyond, machine.B, wire.Message{Type: wire.Heartbeat, Ping: id})
+		}
+		if v := talk.e.Verdict(); v.Vantage != c.vantage || !v.Sure {
+			t.Errorf("of %v its pings take %v beyond the tap: %v, sure %v (%s); expected %v", rtt, c.beyond, v.Vantage, v.Sure, v.Reason, c.vantage)
+		}
+	}
+}
+
+// TestContradicted: where both answer alike, messages that were lost on the way to one
+// of them tell that the tap is at the other. A stream loses nothing.
+func TestContradicted(t *testing.T) {
+	for _, stream := range []bool{false, true} {
+		talk := newTalk(t, stream)
+		for id := uint16(1); id < 40; id += 2 {
+			// Message id to B is lost behind the tap; its Acks do not name it.
+			talk.say(20*time.Millisecond, machine.A, wire.Message{Type: wire.Reliable, Sequence: id})
+			talk.say(time.Millisecond, machine.A, wire.Message{Type: wire.Reliable, Sequence: id + 1})
+			talk.say(time.Millisecond, machine.B, wire.Message{Type: wire.Ack, Last: id + 1, AckBits: 0xaaaa, Cause: id + 1})
+			talk.say(20*time.Millisecond, machine.B, wire.Message{Type: wire.Reliable, Sequence: id})
+			talk.say(time.Millisecond, machine.A, wire.Message{Type: wire.Ack, Last: id, AckBits: 0xffff, Cause: id})
+			talk.say(20*time.Millisecond, machine.B, wire.Message{Type: wire.Reliable, Sequence: id + 1})
+			talk.say(time.Millisecond, machine.A, wire.Message{Type: wire.Ack, Last: id + 1, AckBits: 0xffff, Cause: id + 1})
+		}
+		want := machine.VantageA
+		if stream {
+			want = machine.VantageBoth
+		}
+		if v := talk.e.Verdict(); v.Vantage != want {
+			t.Errorf("stream %v: %v (%s), expected %v", stream, v.Vantage, v.Reason, want)
+		}
+	}
+}
+
+// TestClone: what a copy takes leaves the original alone.
+func TestClone(t *testing.T) {
+	talk := newTalk(t, false)
+	talk.say(time.Second, machine.A, wire.Message{Type: wire.Reliable, Sequence: 1})
+	c := talk.e.Clone()
+	answer := wire.Message{Type: wire.Ack, Last: 1, Cause: 1}
+	c.Weigh(talk.at.Add(time.Millisecond), machine.B, &talk.speaker, &answer)
+	if got := talk.e.of[machine.B].waits.samples; got != 0 {
+		t.Errorf("the original has %d answers, expected 0", got)
+	}
+	talk.say(5*time.Millisecond, machine.B, answer)
+	if got := talk.e.of[machine.B].waits; got.samples != 1 || got.least() != 5*time.Millisecond {
+		t.Errorf("the original has %d answers, the least after %v; expected one, after 5ms", got.samples, got.least())
+	}
+}
+
+// TestWaits: the least times are kept in order; of many, the very least does not count.
+func TestWaits(t *testing.T) {
+	var w waits
+	for n := range 600 {
+		wait := time.Duration(n*7%600+1) * time.Millisecond // 1 to 600 ms, each once
+		w.take(wire.Reliable, wait)
+		if n == 0 && w.least() != wait {
+			t.Errorf("after one wait of %v the least is %v", wait, w.least())
+		}
+	}
+	want := [4]time.Duration{time.Millisecond, 2 * time.Millisecond, 3 * time.Millisecond, 4 * time.Millisecond}
+	if w.fastest != want || w.least() != want[2] || w.once != 0 {
+		t.Errorf("the least are %v, and %v counts; expected %v, and of 600 the third", w.fastest, w.least(), want)
+	}
+	w.take(wire.Heartbeat, 2*time.Second)
+	if w.once != 1 || w.soonest != 2*time.Second {
+		t.Errorf("%d waits for what is sent once, the least %v; expected one of 2s", w.once, w.soonest)
+	}
+}
