@@ -45,18 +45,17 @@ func (q *arrivals) open() []judgedArrival { return q.items[q.head:] }
 // judgedAcks is how a side answers.
 type judgedAcks struct {
 	arrivals
-	behaviour *riptide.Behaviour
-	receiver  riptide.Receiver
-	known     bool // receiver is
-	shallow   bool // and only as far back as an Ack shows
-	newest    uint16
-	met       bool // newest is valid
-	last      machine.Ref
-	passed    passedIDs // of a far side: the peer's, on their way to it
-	far       farAcks
+	receiver riptide.Receiver
+	known    bool // receiver is
+	shallow  bool // and only as far back as an Ack shows
+	newest   uint16
+	met      bool // newest is valid
+	last     machine.Ref
+	passed   passedIDs // of a far side: the peer's, on their way to it
+	far      farAcks
 }
 
-func (a *judgedAcks) begin(b *riptide.Behaviour) { a.behaviour, a.receiver = b, riptide.NewReceiver(b) }
+func (a *judgedAcks) begin(b *riptide.Behaviour) { a.receiver = riptide.NewReceiver(b) }
 
 // sent notes that the peer has sent a reliable message.
 func (a *judgedAcks) sent(id uint16) {

@@ -66,7 +66,6 @@ type judged struct {
 	readTo   int64 // all up to this place was read
 	spoke    machine.Instant
 	spokeRef machine.Ref
-	before   machine.Instant // when it spoke the time before
 	since    machine.Instant // what it sends from now on it cannot have sent before
 }
 
@@ -146,7 +145,7 @@ func (j *Judge) Observe(d *machine.Datagram) {
 	s.relays = s.relays || m.Type == wire.ClientConnected || m.Type == wire.ClientDisconnected || m.Type == wire.Welcome && m.ClientID > 1 || !j.life.begun
 	s.keep(d, m.Type, true, s.opinion.Undecided > open || m.Bare)
 	s.opens(d, m.Type, true)
-	s.before, s.spoke, s.spokeRef = s.spoke, p.at, p.ref
+	s.spoke, s.spokeRef = p.at, p.ref
 	peer.arrive(j, p)
 	if m.Type == wire.Disconnect && j.life.ended == 0 {
 		j.life.ended = p.at

@@ -1,123 +1,143 @@
 package tracker
 
 import (
+	"slices"
+
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/riptide"
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// connection is the life of the connection, as its messages tell it.
+// connection is the life of the connection, as its messages tell it. Times are 0 for
+// what has not happened.
 type connection struct {
-	connects   int
-	connectAt  machine.Instant
-	connectRef machine.Ref
-	answered   bool // by an echo, a Welcome or a Reject
-	pendingAt  machine.Instant
-	rejected   bool
-	reason     uint8 // of the Reject, or of the Disconnect
-	reasoned   bool
-	welcomeAt  machine.Instant // the server's
-	clientID   uint16
-	joinedAt   machine.Instant // the client's own Welcome
-	endedAt    machine.Instant
-	endedBy    machine.Side
-	endedRef   machine.Ref
-	made, over [2]bool // in the eyes of the side's library: the connection stands; it has ended
-
+	attempt attempt
+	welcome welcome
+	goodbye goodbye
 	heartbeats
-	heard   [2]machine.Instant // what last put off the side's timeout
-	clients []uint16           // others that the client was told of
+
+	reason   uint8 // of the Reject, or of the Disconnect
+	reasoned bool  // reason is known
+
+	made, over [2]bool            // in the eyes of the side's library: the connection stands; it has ended
+	heard      [2]machine.Instant // what last put off the side's timeout
+	clients    []uint16           // others that the client was told of, clientsMost at most
+}
+
+// clientsMost bounds the other clients that are remembered.
+const clientsMost = 1 << 10
+
+// attempt is how a client asks for a connection: at and ref are of its last Connect,
+// and count once count is not 0.
+type attempt struct {
+	count     int
+	at        machine.Instant
+	ref       machine.Ref
+	pendingAt machine.Instant // when the server said that its application decides
+	answered  bool            // by an echo, a Welcome or a Reject
+	rejected  bool            // which means that it was answered
+}
+
+// welcome is how a client is let in: client is its id, and counts once at is not 0.
+type welcome struct {
+	at       machine.Instant // the server's
+	joinedAt machine.Instant // the client's own, which answers it
+	client   uint16
+}
+
+// goodbye is the first Disconnect.
+type goodbye struct {
+	at machine.Instant
+	by machine.Side
 }
 
 // session takes what a message tells about the connection's life.
-// is says what a heartbeat is.
 func (t *follower) session(p *step) {
-	m := p.m
-	c := &t.life
-	peer := p.from.Other()
-	oneWay := t.config.Senders[p.from].Codec.Dialect.WelcomeOneWay
+	m, c := p.m, &t.life
 	switch m.Type {
 	case wire.Connect:
-		if !t.roles {
-			t.client, t.roles = p.from, true
-			t.begin()
-		}
-		if p.from == t.client {
-			c.connects++
-			t.tells(p, riptide.EventConnect, uint32(c.connects))
-			c.connectAt, c.connectRef = p.at, p.ref
-		} else {
-			if !c.answered {
-				t.tells(p, riptide.EventPending, 0)
-			}
-			c.answered, c.pendingAt = true, p.at
-		}
-		c.heard[peer] = p.at
+		t.asks(p)
 	case wire.Reject:
-		c.answered = true
-		if !c.rejected {
-			c.rejected, c.reason, c.reasoned = true, m.Reason, true
+		c.attempt.answered = true
+		if !c.attempt.rejected {
+			c.attempt.rejected, c.reason, c.reasoned = true, m.Reason, true
 			t.tells(p, riptide.EventRejected, uint32(m.Reason))
 			t.failed(p, m.Reason)
-			p.out.Report(riptide.Rejected, p.from, machine.Certain, p.at, p.ref, c.connectRef, float64(m.Reason))
+			p.out.Report(riptide.Rejected, p.from, machine.Certain, p.at, p.ref, c.attempt.ref, float64(m.Reason))
 		}
 	case wire.Welcome:
-		if first := m.Sequence == 1 || m.Sequence == 2; first && !t.begun && !t.sides[0].out.met && !t.sides[1].out.met {
-			t.begin()
-		}
-		c.heard[peer] = p.at
-		if oneWay && !t.roles {
-			t.client, t.roles = peer, true
-		}
-		if t.roles && p.from == t.client {
-			if c.welcomeAt != 0 && c.joinedAt == 0 && m.ClientID != c.clientID {
-				p.out.Report(riptide.WelcomeMismatch, p.from, machine.Certain, p.at, p.ref, 0, float64(c.clientID), float64(m.ClientID))
-			}
-			if c.joinedAt == 0 {
-				t.tells(p, riptide.EventWelcomed, uint32(m.ClientID))
-				t.connected(p, p.from, m.ClientID, machine.Certain)
-				c.joinedAt = p.at
-			}
-			return
-		}
-		c.answered = true
-		if c.welcomeAt == 0 {
-			t.tells(p, riptide.EventWelcomed, uint32(m.ClientID))
-			c.welcomeAt, c.clientID = p.at, m.ClientID
-			if oneWay {
-				t.connected(p, p.from, m.ClientID, machine.Certain)
-			}
-		}
+		t.welcomes(p)
 	case wire.ClientConnected:
-		if len(c.clients) < 1<<10 && !contains(c.clients, m.ClientID) {
+		if len(c.clients) < clientsMost && !slices.Contains(c.clients, m.ClientID) {
 			c.clients = append(c.clients, m.ClientID)
 		}
 	case wire.ClientDisconnected:
-		for i, id := range c.clients {
-			if id == m.ClientID {
-				c.clients = append(c.clients[:i:i], c.clients[i+1:]...)
-				break
-			}
+		if i := slices.Index(c.clients, m.ClientID); i >= 0 {
+			c.clients = slices.Delete(c.clients, i, i+1)
 		}
 	case wire.Heartbeat:
-		c.heard[peer] = p.at
+		c.heard[p.peer.side] = p.at
 		t.heartbeat(p)
 	case wire.Disconnect:
-		if c.endedAt == 0 {
-			c.endedAt, c.endedBy, c.endedRef = p.at, p.from, p.ref
+		if c.goodbye.at == 0 {
+			c.goodbye = goodbye{p.at, p.from}
 			c.reason, c.reasoned = m.Reason, m.HasReason
 			t.disconnected(p)
 		}
 	}
 }
 
-func contains(ids []uint16, id uint16) bool {
-	for _, known := range ids {
-		if known == id {
-			return true
+// asks takes a Connect: of a client, or a server's echo of it.
+func (t *follower) asks(p *step) {
+	c := &t.life
+	if !t.roles {
+		t.client, t.roles = p.from, true
+		t.begin()
+	}
+	if p.from == t.client {
+		c.attempt.count++
+		t.tells(p, riptide.EventConnect, uint32(c.attempt.count))
+		c.attempt.at, c.attempt.ref = p.at, p.ref
+	} else {
+		if !c.attempt.answered {
+			t.tells(p, riptide.EventPending, 0)
+		}
+		c.attempt.answered, c.attempt.pendingAt = true, p.at
+	}
+	c.heard[p.peer.side] = p.at
+}
+
+// welcomes takes a Welcome: the server's, or the client's that answers it.
+func (t *follower) welcomes(p *step) {
+	m, c := p.m, &t.life
+	oneWay := t.config.Senders[p.from].Codec.Dialect.WelcomeOneWay
+	if first := m.Sequence == 1 || m.Sequence == 2; first && !t.begun && !t.sides[0].out.met && !t.sides[1].out.met {
+		t.begin()
+	}
+	c.heard[p.peer.side] = p.at
+	if oneWay && !t.roles {
+		t.client, t.roles = p.peer.side, true
+	}
+	if t.roles && p.from == t.client {
+		if c.welcome.joinedAt != 0 {
+			return
+		}
+		if c.welcome.at != 0 && m.ClientID != c.welcome.client {
+			p.out.Report(riptide.WelcomeMismatch, p.from, machine.Certain, p.at, p.ref, 0, float64(c.welcome.client), float64(m.ClientID))
+		}
+		t.tells(p, riptide.EventWelcomed, uint32(m.ClientID))
+		t.connected(p, p.from, m.ClientID, machine.Certain)
+		c.welcome.joinedAt = p.at
+		return
+	}
+	c.attempt.answered = true
+	if c.welcome.at == 0 {
+		t.tells(p, riptide.EventWelcomed, uint32(m.ClientID))
+		c.welcome.at, c.welcome.client = p.at, m.ClientID
+		if oneWay {
+			t.connected(p, p.from, m.ClientID, machine.Certain)
 		}
 	}
-	return false
 }
 
 // begin makes the states those of a connection that has just begun.

@@ -123,7 +123,7 @@ func (t *follower) take(saw *sighting, out *machine.Effects) {
 	}
 	t.settle(p.at, out)
 	if t.unnamed(peer) {
-		s.path.unnamed.judge(p.at, 2*s.roundTrip()+riptide.TickSlack, &s.path.both)
+		s.path.JudgeUnnamed(p.at, 2*s.roundTrip()+riptide.TickSlack)
 	}
 	p.is = t.beats.Take(p.from, codec.Dialect, m)
 	if !p.behind {
@@ -137,7 +137,7 @@ func (t *follower) take(saw *sighting, out *machine.Effects) {
 func (t *follower) message(p *step) {
 	switch m := p.m; {
 	case m.Type == wire.Ack || m.Type == wire.AckExtra:
-		p.peer.path.unnamed.acks++
+		p.peer.path.Unnamed.Ack()
 		answers := answerOf(m)
 		if p.own.tap.ordered {
 			answers = t.witness(p)
@@ -148,7 +148,7 @@ func (t *follower) message(p *step) {
 		}
 	case m.Type.Reliable():
 		if t.unnamed(p.peer) && !t.config.Stream {
-			p.own.path.unnamed.sent(p.at)
+			p.own.path.Unnamed.Copy(p.at)
 		}
 		t.reliable(p)
 	case m.Type == wire.Unreliable || m.Bare:

@@ -152,8 +152,8 @@ const noConnection = 0
 func (t *follower) ends(out *machine.Effects) {
 	c := &t.life
 	end := past(max(t.last, t.facts.End), 0, out)
-	if t.roles && c.connects >= riptide.ConnectAttempts && !c.answered {
-		t.failed(past(c.connectAt, c.connectRef, out), noConnection)
+	if t.roles && c.attempt.count >= riptide.ConnectAttempts && !c.attempt.answered {
+		t.failed(past(c.attempt.at, c.attempt.ref, out), noConnection)
 	}
 	for i := range t.sides {
 		t.silent(end, &t.sides[i])
@@ -163,7 +163,7 @@ func (t *follower) ends(out *machine.Effects) {
 // margin gives how long the side would wait before it gives up, were nothing
 // more to come; false where it is not connected.
 func (t *follower) margin(x machine.Side) (time.Duration, bool) {
-	if t.ended || t.life.rejected || t.life.over[x] || t.life.heard[x] == 0 || t.sides[x].behaviour.NoTimeout {
+	if t.ended || t.life.attempt.rejected || t.life.over[x] || t.life.heard[x] == 0 || t.sides[x].behaviour.NoTimeout {
 		return 0, false
 	}
 	return riptide.Timeout - t.last.Sub(t.life.heard[x]), true

@@ -69,7 +69,7 @@ func (t *follower) reliableBegins(p *step, id int64, hash uint64) *life {
 		if !s.tap.stream && !t.merges(s) {
 			switch {
 			case !s.tap.near:
-				s.path.stepped(gap)
+				s.path.Stepped(gap)
 			case gap > 0:
 				s.tap.lacks++
 			}
@@ -80,7 +80,7 @@ func (t *follower) reliableBegins(p *step, id int64, hash uint64) *life {
 	case s.out.missing > 0:
 		s.out.missing--
 		if i, is := s.out.absence(id); is && p.at.Sub(s.out.absent[i].at) < s.roundTrip()/2 {
-			s.path.toTap.Found() // a copy that was sent again would take longer: this one was overtaken
+			s.path.Overtaken() // a copy that was sent again would take longer: this one was overtaken
 		}
 		s.out.came(id)
 	}

@@ -65,9 +65,9 @@ func (t *follower) notifyCopy(p *step) *life {
 			s.tap.lacks++
 		case s.tap.near:
 		case gap >= 0:
-			s.path.stepped(uint64(gap))
+			s.path.Stepped(uint64(gap))
 		default:
-			s.path.toTap.Found() // nothing is sent again: it was overtaken
+			s.path.Overtaken() // nothing is sent again: it was overtaken
 		}
 	}
 	s.notesOut.pass(id)
@@ -138,7 +138,7 @@ func (t *follower) notifyAcked(p *step) {
 				s.notesOut.passedOver++
 			} else {
 				if !s.tap.stream {
-					s.path.beyond.Judge(f == riptide.Lost)
+					s.path.Notify(f == riptide.Lost)
 				}
 				t.outcome(p, s, f == riptide.Lost)
 			}

@@ -66,15 +66,15 @@ func (t *follower) lifeFindings(s *side, e *life, out *machine.Effects) {
 // endFindings reports how the connection stands when the capture ends.
 func (t *follower) endFindings(out *machine.Effects) {
 	c := &t.life
-	if c.connects > 1 && !c.answered {
-		out.Report(riptide.NoAnswer, t.client, machine.Certain, c.connectAt, c.connectRef, 0, float64(c.connects))
+	if c.attempt.count > 1 && !c.attempt.answered {
+		out.Report(riptide.NoAnswer, t.client, machine.Certain, c.attempt.at, c.attempt.ref, 0, float64(c.attempt.count))
 	}
 	for i := range t.sides {
 		s := &t.sides[i]
-		s.path.unnamed.upTo(s.path.unnamed.copies, &s.path.both)
+		s.path.Finish()
 		t.endFaults(s, out)
 	}
-	if t.ended || c.rejected || !t.sides[0].out.met || !t.sides[1].out.met {
+	if t.ended || c.attempt.rejected || !t.sides[0].out.met || !t.sides[1].out.met {
 		return
 	}
 	for i := range t.sides {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/riptide"
+	"github.com/ackscope/ackscope/machine/riptide/pathloss"
 )
 
 // side is what is known of one end. What changes together stands in a group of its
@@ -30,7 +31,7 @@ type side struct {
 	notesOut notifyOutbound
 	loose    lives // unreliable messages: each copy is its own
 
-	path    pathLosses
+	path    pathloss.Losses
 	figures figures
 }
 

@@ -124,21 +124,21 @@ func (t *follower) connectionTable(x machine.Side) machine.Table {
 	row("role", role)
 	row("behaviour", t.sides[x].behaviour.Name)
 	row("state", t.state())
-	if c.connects > 0 {
-		row("connect attempts", strconv.Itoa(c.connects))
+	if c.attempt.count > 0 {
+		row("connect attempts", strconv.Itoa(c.attempt.count))
 	}
 	ago := func(at machine.Instant) string {
 		return strconv.FormatFloat(machine.Milliseconds(t.last.Sub(at)), 'f', 1, 64) + " ms ago"
 	}
-	if c.pendingAt != 0 {
-		row("told to wait", ago(c.pendingAt))
+	if c.attempt.pendingAt != 0 {
+		row("told to wait", ago(c.attempt.pendingAt))
 	}
-	if c.welcomeAt != 0 {
-		row("client id", strconv.Itoa(int(c.clientID)))
-		row("Welcome", ago(c.welcomeAt))
+	if c.welcome.at != 0 {
+		row("client id", strconv.Itoa(int(c.welcome.client)))
+		row("Welcome", ago(c.welcome.at))
 		switch {
-		case c.joinedAt != 0:
-			row("Welcome answered", ago(c.joinedAt))
+		case c.welcome.joinedAt != 0:
+			row("Welcome answered", ago(c.welcome.joinedAt))
 		case t.awaitsWelcome():
 			row("Welcome answered", "outstanding")
 		}
@@ -153,9 +153,9 @@ func (t *follower) connectionTable(x machine.Side) machine.Table {
 		row("told of client", strconv.Itoa(int(id)))
 	}
 	if c.reasoned {
-		d := t.config.Senders[c.endedBy].Codec.Dialect
+		d := t.config.Senders[c.goodbye.by].Codec.Dialect
 		name := d.DisconnectReason(c.reason)
-		if c.rejected {
+		if c.attempt.rejected {
 			name = t.config.Senders[t.client.Other()].Codec.Dialect.RejectReason(c.reason)
 		}
 		row("reason", strconv.Itoa(int(c.reason))+" "+name)
@@ -167,17 +167,17 @@ func (t *follower) connectionTable(x machine.Side) machine.Table {
 func (t *follower) state() string {
 	c := &t.life
 	switch {
-	case c.endedAt != 0:
-		return "ended by " + c.endedBy.String()
-	case c.rejected:
+	case c.goodbye.at != 0:
+		return "ended by " + c.goodbye.by.String()
+	case c.attempt.rejected:
 		return "rejected"
-	case c.joinedAt != 0 || c.welcomeAt != 0 && !t.awaitsWelcome():
+	case c.welcome.joinedAt != 0 || c.welcome.at != 0 && !t.awaitsWelcome():
 		return "connected"
-	case c.welcomeAt != 0:
+	case c.welcome.at != 0:
 		return "welcomed, the client's answer is outstanding"
-	case c.pendingAt != 0:
+	case c.attempt.pendingAt != 0:
 		return "pending: the server's application decides"
-	case c.connects > 0:
+	case c.attempt.count > 0:
 		return "connecting"
 	}
 	return "connected before the capture began"

@@ -1,0 +1,109 @@
+package pathloss
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/ackscope/ackscope/machine"
+)
+
+// TestWays: what is judged on one way does not count on the other.
+func TestWays(t *testing.T) {
+	var l Losses
+	l.Stepped(0)
+	l.Stepped(3)
+	l.Overtaken()
+	if p := l.ToTap(); p.Judged != 5 || p.Lost != 2 {
+		t.Errorf("of %d messages on the way to the tap %d were lost, expected 2 of 5", p.Judged, p.Lost)
+	}
+	if p, both := l.Beyond(); p.Judged != 0 || both {
+		t.Errorf("%d messages are judged beyond the tap, expected none", p.Judged)
+	}
+	l.Came()
+	l.Lost()
+	l.AckLost()
+	l.Notify(true)
+	if p, both := l.Beyond(); p.Judged != 4 || p.Lost != 2 || both {
+		t.Errorf("of %d messages beyond the tap %d were lost (both ways %v), expected 2 of 4, one way", p.Judged, p.Lost, both)
+	}
+	// Three more than were surely lost: which way is open.
+	for range 3 {
+		l.EitherLost()
+	}
+	if p, both := l.Beyond(); p.Judged != 6 || p.Lost != 5 || !both {
+		t.Errorf("of %d messages %d were lost (both ways %v), expected 5 of 6, both ways", p.Judged, p.Lost, both)
+	}
+}
+
+// TestUnnamed: copies without an Ack are lost once their block had its time; however
+// many Acks come, no more is judged than was sent.
+func TestUnnamed(t *testing.T) {
+	const answer = 100 * time.Millisecond
+	var l Losses
+	at := machine.Instant(0)
+	for n := range machine.PathBlock {
+		at = at.Add(time.Millisecond)
+		l.Unnamed.Copy(at)
+		if n%4 != 0 {
+			l.Unnamed.Ack()
+		}
+	}
+	l.JudgeUnnamed(at.Add(answer), answer)
+	if p, _ := l.Beyond(); p.Judged != 0 {
+		t.Errorf("%d copies are judged before their time", p.Judged)
+	}
+	l.JudgeUnnamed(at.Add(answer+1), answer)
+	if p, both := l.Beyond(); p.Judged != machine.PathBlock || p.Lost != machine.PathBlock/4 || !both {
+		t.Errorf("of %d copies %d were lost, expected a quarter of %d", p.Judged, p.Lost, machine.PathBlock)
+	}
+	l.Unnamed.Copy(at)
+	l.Finish()
+	if p, _ := l.Beyond(); p.Judged != machine.PathBlock+1 || p.Lost != machine.PathBlock/4+1 {
+		t.Errorf("at the end %d of %d copies were lost, expected one more", p.Lost, p.Judged)
+	}
+}
+
+// TestBounds holds the invariants against what is drawn.
+func TestBounds(t *testing.T) {
+	for seed := range uint64(50) {
+		rng := rand.New(rand.NewPCG(seed, 8))
+		var l Losses
+		at := machine.Instant(0)
+		for range 2000 {
+			at = at.Add(time.Duration(rng.IntN(20)) * time.Millisecond)
+			switch rng.IntN(12) {
+			case 0:
+				l.Stepped(rng.Uint64N(200))
+			case 1:
+				l.Overtaken()
+			case 2:
+				l.Came()
+			case 3:
+				l.Lost()
+			case 4:
+				l.AckLost()
+			case 5:
+				l.EitherLost()
+			case 6, 7, 8:
+				l.Unnamed.Copy(at)
+			case 9, 10:
+				l.Unnamed.Ack()
+			case 11:
+				l.JudgeUnnamed(at, 50*time.Millisecond)
+			}
+			u := &l.Unnamed
+			if u.block > u.copies || u.judged > u.copies || u.unanswered > u.judged {
+				t.Fatalf("seed %d: of %d copies a block up to %d, %d judged, %d unanswered", seed, u.copies, u.block, u.judged, u.unanswered)
+			}
+			for _, p := range []machine.PathLoss{l.toTap, l.beyond, l.both} {
+				if p.Lost > p.Judged {
+					t.Fatalf("seed %d: %d of %d were lost", seed, p.Lost, p.Judged)
+				}
+			}
+			if l.beyond.Judged > l.both.Judged {
+				t.Fatalf("seed %d: %d judged beyond the tap, %d both ways", seed, l.beyond.Judged, l.both.Judged)
+			}
+		}
+	}
+}
