@@ -1,6 +1,6 @@
 // Package riptide holds what both ends of a Riptide connection know: the
 // sequencers of reliable and notify messages, as each state of the library has
-// really implemented them, and a tracker that drives them from a capture.
+// really implemented them. The endpoint and the tracker both drive them.
 //
 //	reliable message ──> Receiver ──> handed over or refused
 //	                        │
@@ -13,6 +13,17 @@
 // are two things: the library acks ids that never came (a fault of its window at
 // jumps of 32 and more) and ignores bits that name arrivals. The types here copy
 // the library; what the packets themselves show is the tracker's business.
+//
+// The rooms below it:
+//
+//	tracker       what both ends knew, from a capture; it uses
+//	  vantage       where the tap stood
+//	  pathloss      what the path lost
+//	  clock         how a client's clock counts
+//	endpoint      the reference client and server, and their faults
+//	judge         a capture held against the references
+//	whatif        a captured connection again, under other settings
+//	riptidetest   endpoints in a simulated world, for tests
 //
 // How the states differ is data (Behaviour), chosen by what a sender's packets
 // prove it to be. Sources: releases 2.0.0 to 2.2.1, the development states

@@ -23,7 +23,7 @@ import (
 // Where the tap stands is found from the first messages (package vantage), which are
 // held until it is (opening.go); a known vantage may be given in Facts instead.
 // What hangs on it is certain only where the tap is shown to stand there: see
-// side.grade.
+// standing.grade.
 type Tracker struct {
 	opening *opening  // while the vantage is open; then nil
 	f       *follower // from then on
