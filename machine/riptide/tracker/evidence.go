@@ -276,5 +276,5 @@ func (t *follower) clear(p *step, s *side, e *life) {
 	s.figures.acked++
 	mean := s.out.quality.Add(uint8(min(e.copies.count, 255)))
 	t.judge(p, s, &s.out.quality, b.QualityLimits && mean > riptide.QualitySends)
-	t.event(p, e, machine.Event{Kind: machine.EventAcked, Side: s.side, Certainty: max(s.reads(p.at, p.ref), machine.Likely), About: e.copies.frame, By: p.ref})
+	t.event(p, e, fact{kind: machine.EventAcked, of: s.side, sure: max(s.reads(p.at, p.ref), machine.Likely), about: e.copies.frame, by: p.ref})
 }

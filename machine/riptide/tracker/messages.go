@@ -47,7 +47,7 @@ func (t *follower) reliableBegins(p *step, id int64, hash uint64) *life {
 	if !m.Type.User() {
 		e.mode, e.client = machine.ModeInternal, m.ClientID
 	}
-	t.event(p, e, machine.Event{Kind: machine.EventSent, Side: s.side, Certainty: machine.Certain})
+	t.event(p, e, fact{kind: machine.EventSent, of: s.side, sure: machine.Certain})
 	t.suspected(s, id, p.out)
 	// Its own ids have no gaps where the tap is at it: a jump then is ids of
 	// several peers OR-ed, or the capture missed some.
@@ -101,7 +101,7 @@ func (t *follower) reliableAgain(p *step, e *life) {
 	t.sentAgain(p.own, e)
 	t.copied(p, e)
 	p.own.figures.resends++
-	t.event(p, e, machine.Event{Kind: machine.EventResent, Side: p.own.side, Certainty: machine.Certain, About: e.copies.frame})
+	t.event(p, e, fact{kind: machine.EventResent, of: p.own.side, sure: machine.Certain, about: e.copies.frame})
 }
 
 // merges reports whether s can put ids of several peers into one message: a
@@ -191,17 +191,25 @@ func (t *follower) moreOf(e *life) *more {
 	return e.more
 }
 
-// event tells a fact about a message, that p shows: its kind, side, certainty and
-// frames are given, the rest is the message's.
-func (t *follower) event(p *step, e *life, event machine.Event) {
+// fact is what became of a message: for which side, how surely, and by which frames.
+type fact struct {
+	kind  machine.EventKind
+	of    machine.Side
+	sure  machine.Certainty
+	about machine.Ref // the frame of the copy that it is about; 0 for the one that passes
+	by    machine.Ref // of an ack: the frame that carried it; else 0
+}
+
+// event tells a fact about a message, that p shows.
+func (t *follower) event(p *step, e *life, f fact) {
 	if p.out.NoEvents {
 		return
 	}
+	channel := uint8(0)
 	if e.mode == machine.ModeNotify { // counted in a row of its own
-		event.Channel = riptide.ChannelNotify
+		channel = riptide.ChannelNotify
 	}
-	event.Sequence, event.Sequence64 = e.sequence, e.sequence64
-	t.tell(p, event)
+	t.tell(p, machine.Event{Kind: f.kind, Side: f.of, Certainty: f.sure, Sequence: e.sequence, Sequence64: e.sequence64, About: f.about, By: f.by, Channel: channel})
 }
 
 // tell tells a fact that p shows.
@@ -222,7 +230,7 @@ func (t *follower) tell(p *step, e machine.Event) {
 // taken tells that s accepted the peer's message.
 func (t *follower) taken(p *step, s *side, e *life) {
 	s.figures.taken++
-	t.event(p, e, machine.Event{Kind: machine.EventReceived, Side: s.side, Certainty: s.tap.grade(), About: e.copies.frame})
+	t.event(p, e, fact{kind: machine.EventReceived, of: s.side, sure: s.tap.grade(), about: e.copies.frame})
 }
 
 // named tells that an ack of a message has passed, where what its sender made of
@@ -231,7 +239,7 @@ func (t *follower) named(p *step, e *life) {
 	s := p.peer
 	if !s.tap.ordered {
 		s.figures.acked++
-		t.event(p, e, machine.Event{Kind: machine.EventAcked, Side: s.side, Certainty: machine.Likely, About: e.copies.frame, By: p.ref})
+		t.event(p, e, fact{kind: machine.EventAcked, of: s.side, sure: machine.Likely, about: e.copies.frame, by: p.ref})
 	}
 }
 

@@ -58,7 +58,7 @@ func (t *follower) notifyCopy(p *step) *life {
 	}
 	e := t.begins(p, &s.notesOut.lives, id, hash)
 	e.mode = machine.ModeNotify
-	t.event(p, e, machine.Event{Kind: machine.EventSent, Side: s.side, Certainty: machine.Certain})
+	t.event(p, e, fact{kind: machine.EventSent, of: s.side, sure: machine.Certain})
 	if s.notesOut.met && !s.tap.stream {
 		switch gap := id - s.notesOut.top - 1; {
 		case s.tap.near && gap != 0:
@@ -106,7 +106,7 @@ func (t *follower) notifyArrives(p *step, e *life) {
 		return
 	}
 	peer.figures.duplicates++
-	t.event(p, e, machine.Event{Kind: machine.EventDuplicate, Side: peer.side, Certainty: peer.reads(p.at, p.ref), About: p.ref})
+	t.event(p, e, fact{kind: machine.EventDuplicate, of: peer.side, sure: peer.reads(p.at, p.ref), about: p.ref})
 	if e.receiver.delivered == machine.Unanswered {
 		e.receiver.delivered, e.certainty = machine.No, grade
 	}
@@ -147,7 +147,7 @@ func (t *follower) notifyAcked(p *step) {
 				kind = machine.EventAcked
 				s.figures.acked++
 			}
-			t.event(p, e, machine.Event{Kind: kind, Side: s.side, Certainty: s.reads(p.at, p.ref), About: e.copies.frame, By: p.ref})
+			t.event(p, e, fact{kind: kind, of: s.side, sure: s.reads(p.at, p.ref), about: e.copies.frame, by: p.ref})
 		}
 	})
 }

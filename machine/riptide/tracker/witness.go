@@ -299,7 +299,7 @@ func (t *follower) refuse(p *step, a *arrival) {
 	}
 	e := peer.out.lives.at(a.life)
 	e.answers.last = p.at
-	t.event(p, e, machine.Event{Kind: machine.EventDuplicate, Side: s.side, Certainty: s.sure(e.sequence64), About: a.ref})
+	t.event(p, e, fact{kind: machine.EventDuplicate, of: s.side, sure: s.sure(e.sequence64), about: a.ref})
 	if e.receiver.delivered == machine.Unanswered && s.knows(e.sequence64) && (!s.behaviour.ShiftFault || s.in.leapt(e.sequence64)) {
 		// Otherwise it was handed over unseen.
 		e.receiver.delivered, e.certainty = machine.No, s.tap.grade()
