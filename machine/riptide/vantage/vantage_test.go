@@ -139,12 +139,12 @@ func TestClone(t *testing.T) {
 	c := talk.e.Clone()
 	answer := wire.Message{Type: wire.Ack, Last: 1, Cause: 1}
 	c.Weigh(talk.at.Add(time.Millisecond), machine.B, &talk.speaker, &answer)
-	if got := talk.e.of[machine.B].waits.samples; got != 0 {
+	if got := talk.e.of[machine.B].waits.Count(); got != 0 {
 		t.Errorf("the original has %d answers, expected 0", got)
 	}
 	talk.say(5*time.Millisecond, machine.B, answer)
-	if got := talk.e.of[machine.B].waits; got.samples != 1 || got.least() != 5*time.Millisecond {
-		t.Errorf("the original has %d answers, the least after %v; expected one, after 5ms", got.samples, got.least())
+	if got := talk.e.of[machine.B].waits; got.Count() != 1 || got.Least() != 5*time.Millisecond {
+		t.Errorf("the original has %d answers, the least after %v; expected one, after 5ms", got.Count(), got.Least())
 	}
 }
 
@@ -154,13 +154,12 @@ func TestWaits(t *testing.T) {
 	for n := range 600 {
 		wait := time.Duration(n*7%600+1) * time.Millisecond // 1 to 600 ms, each once
 		w.take(wire.Reliable, wait)
-		if n == 0 && w.least() != wait {
-			t.Errorf("after one wait of %v the least is %v", wait, w.least())
+		if n == 0 && w.Least() != wait {
+			t.Errorf("after one wait of %v the least is %v", wait, w.Least())
 		}
 	}
-	want := [4]time.Duration{time.Millisecond, 2 * time.Millisecond, 3 * time.Millisecond, 4 * time.Millisecond}
-	if w.fastest != want || w.least() != want[2] || w.once != 0 {
-		t.Errorf("the least are %v, and %v counts; expected %v, and of 600 the third", w.fastest, w.least(), want)
+	if w.Least() != 3*time.Millisecond || w.Second() != 4*time.Millisecond || w.once != 0 {
+		t.Errorf("%v counts, then %v; expected of 600 the third, 3ms, and the fourth", w.Least(), w.Second())
 	}
 	w.take(wire.Heartbeat, 2*time.Second)
 	if w.once != 1 || w.soonest != 2*time.Second {
