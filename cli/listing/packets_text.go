@@ -226,14 +226,14 @@ func (s *packetLister) appendWhen(to []byte, r *filter.Record) []byte {
 
 // decimals is how many digits the file's clock has below the second.
 func (s *packetLister) decimals(f *capture.Frame) int {
-	if f == nil || s.listing.In == nil {
+	if f == nil || s.listing.Reader.In == nil {
 		return 6
 	}
 	key := [2]int{f.Ref.File(), f.Interface}
 	n, ok := s.digits[key]
 	if !ok {
 		n = 6
-		if list := s.listing.In.Interfaces(key[0]); key[1] < len(list) {
+		if list := s.listing.Reader.In.Interfaces(key[0]); key[1] < len(list) {
 			n = list[key[1]].Resolution.Digits()
 		}
 		if s.digits == nil {

@@ -27,7 +27,6 @@ type Listing struct {
 	Begin func(*Recording) error
 	End   func() error // what is printed after the last packet; nil for nothing
 
-	In      *capture.Input // nil live
 	Reader  *Reader
 	Reading filter.Reading
 	Once    bool // files are read as -i is: in one run, printing on the way
@@ -92,17 +91,16 @@ func (l *Listing) read(from *Recording) (err error) {
 	if l.Once {
 		keep = capture.KeepNothing
 	}
-	passes := 0
-	if needs := l.Needs | l.Filter.Needs(); !l.Once && needs != 0 {
+	needs, passes := l.Needs|l.Filter.Needs(), 0
+	if !l.Once && needs != 0 {
 		passes = 2
 	}
 	if l.Reader, err = Open(a, from, Options{Keep: keep, Passes: passes}); err != nil {
 		return err
 	}
 	defer l.Reader.Close()
-	l.In = l.Reader.In
 	if l.Live.Write != "" {
-		if l.saved, err = NewCopy(a, l.Live.Write, l.Live.Format, l.In); err != nil {
+		if l.saved, err = NewCopy(a, l.Live.Write, l.Live.Format, l.Reader.In); err != nil {
 			return err
 		}
 	}
@@ -111,8 +109,7 @@ func (l *Listing) read(from *Recording) (err error) {
 			return err
 		}
 	}
-	needs := l.Needs | l.Filter.Needs()
-	l.Reading = filter.Reading{FileName: l.In.FileName, Join: needs&filter.NeedFields != 0}
+	l.Reading = filter.Reading{FileName: l.Reader.In.FileName, Join: needs&filter.NeedFields != 0}
 	switch {
 	case l.Once && needs == 0:
 		err = l.scan(&flushing{l.Reader, a}, o.Decode)
