@@ -284,6 +284,9 @@ func (s *side) slide(x machine.Side, c gaffer.Claims, by *candidate, out *machin
 	}
 	if ahead <= c.Width {
 		from := c.Width - ahead
+		// A known fault: this takes the count of acks for the bits that State keeps of
+		// them, so that some losses are not told where a header moves on by far. All
+		// ones would be right: the entries decide.
 		missing := ^s.acks.count >> uint(from)
 		if ahead < 64 {
 			missing &= 1<<uint(ahead) - 1
