@@ -1,6 +1,10 @@
 package machine
 
-import "time"
+import (
+	"fmt"
+	"slices"
+	"time"
+)
 
 // Judge holds what both sides of one flow sent against what a reference would
 // have sent that received the same. It is fed in the order of the capture and
@@ -71,4 +75,29 @@ type Divergence struct {
 	// States are the reference's and the captured side's, as its packet tells it:
 	// lines of text.
 	Reference, Captured string
+}
+
+// Mismatch is a field that a packet has otherwise than the reference would.
+type Mismatch struct {
+	Field         string // as in the decode tree
+	Expected, Got string
+}
+
+// Differ gives the mismatch of a field, with both values as text.
+func Differ(field string, expected, got any) Mismatch {
+	return Mismatch{Field: field, Expected: fmt.Sprint(expected), Got: fmt.Sprint(got)}
+}
+
+// Diverge gives the divergence of a datagram that the reference would not have
+// sent. frames are those that it follows from, in any order; 0 is none.
+func Diverge(d *Datagram, rule string, m Mismatch, because string, frames ...Ref) *Divergence {
+	v := &Divergence{Ref: d.Ref, At: d.At, Rule: rule, Field: m.Field, Expected: m.Expected, Got: m.Got, Because: because}
+	for _, f := range frames {
+		if f != 0 {
+			v.Frames = append(v.Frames, f)
+		}
+	}
+	slices.Sort(v.Frames)
+	v.Frames = slices.Compact(v.Frames)
+	return v
 }

@@ -193,7 +193,7 @@ func (j *connectJudge) open(p *wire.Packet) *attempt {
 // judge holds a packet against the reference's.
 func (j *connectJudge) judge(s, peer *connectSide, a *attempt, d *machine.Datagram, p *wire.Packet) *machine.Divergence {
 	if need := roleOf(p.Handshake); need != roleOpen && s.role != roleOpen && need != s.role {
-		return diverges(d, "connect-role", "gaffer.handshake", "what "+s.role.String()+" sends", p.Handshake, fmt.Sprintf("this side is %s, and only %s sends a %v", s.role, need, p.Handshake), s.ref)
+		return diverges(d, "connect-role", machine.Differ("gaffer.handshake", "what "+s.role.String()+" sends", p.Handshake), fmt.Sprintf("this side is %s, and only %s sends a %v", s.role, need, p.Handshake), s.ref)
 	}
 	if s.near {
 		if v := j.own(s, a, d, p); v != nil {
@@ -228,9 +228,9 @@ func (j *connectJudge) own(s *connectSide, a *attempt, d *machine.Datagram, p *w
 		return nil
 	}
 	if n := a.left[d.From]; n > 0 && p.Handshake != wire.ConnectDisconnect {
-		return diverges(d, "connect-after-disconnect", "gaffer.handshake", "nothing of this connection", p.Handshake, "the side has ended this connection", s.ref)
+		return diverges(d, "connect-after-disconnect", machine.Differ("gaffer.handshake", "nothing of this connection", p.Handshake), "the side has ended this connection", s.ref)
 	} else if n >= s.most && p.Handshake == wire.ConnectDisconnect {
-		return diverges(d, "connect-farewells", "gaffer.handshake", fmt.Sprintf("%d disconnect packets at most", s.most), n+1, "a side says so often that it leaves, and then no more", s.ref)
+		return diverges(d, "connect-farewells", machine.Differ("gaffer.handshake", fmt.Sprintf("%d disconnect packets at most", s.most), n+1), "a side says so often that it leaves, and then no more", s.ref)
 	}
 	if s.role == roleServer && a.challenged && (p.Handshake == wire.ConnectKeepAlive || p.Handshake == wire.ConnectDisconnect) && p.ChallengeSalt != a.server {
 		return saltChanged(d, "gaffer.handshake.challenge_salt", a.server, p.ChallengeSalt, "a connection keeps the salt of its challenge", s.ref)
@@ -248,7 +248,7 @@ func (j *connectJudge) own(s *connectSide, a *attempt, d *machine.Datagram, p *w
 		out = "the server has held the connection to stand already"
 	}
 	if out != "" {
-		return diverges(d, "connect-order", "gaffer.handshake", wire.ConnectKeepAlive, p.Handshake, out, s.ref)
+		return diverges(d, "connect-order", machine.Differ("gaffer.handshake", wire.ConnectKeepAlive, p.Handshake), out, s.ref)
 	}
 	return j.times(s, d, p)
 }
@@ -264,11 +264,11 @@ func (j *connectJudge) times(s *connectSide, d *machine.Datagram, p *wire.Packet
 		least = connectEvery
 	}
 	if wait := d.At.Sub(s.sentAt); least > 0 && wait < least-max(clockSlack, least/10) && (s.current == nil || s.current.client == p.ClientSalt) {
-		return diverges(d, "connect-early", "gaffer.handshake", fmt.Sprintf("after %.0f ms at the soonest", machine.Milliseconds(least)), fmt.Sprintf("after %.0f ms", machine.Milliseconds(wait)),
+		return diverges(d, "connect-early", machine.Differ("gaffer.handshake", fmt.Sprintf("after %.0f ms at the soonest", machine.Milliseconds(least)), fmt.Sprintf("after %.0f ms", machine.Milliseconds(wait))),
 			fmt.Sprintf("the next %v comes too soon", p.Handshake), s.ref)
 	}
 	if p.Handshake != wire.ConnectDisconnect && p.Handshake != wire.ConnectDenied && s.heard && d.At.Sub(s.heardAt) > connectSilence+unreadMostly {
-		return diverges(d, "connect-timeout", "gaffer.handshake", "nothing: the connection is given up", p.Handshake,
+		return diverges(d, "connect-timeout", machine.Differ("gaffer.handshake", "nothing: the connection is given up", p.Handshake),
 			fmt.Sprintf("the other side was silent for %.1f s, and after %.0f s it is given up", d.At.Sub(s.heardAt).Seconds(), connectSilence.Seconds()), s.ref)
 	}
 	return nil
@@ -313,7 +313,7 @@ func (j *connectJudge) answers(s, peer *connectSide, a *attempt, d *machine.Data
 	if missing == "" {
 		return nil
 	}
-	v := diverges(d, "connect-unasked", "gaffer.handshake", "nothing that follows a "+missing, p.Handshake, fmt.Sprintf("a %v comes only after a %s, and none has passed the tap", p.Handshake, missing), s.ref)
+	v := diverges(d, "connect-unasked", machine.Differ("gaffer.handshake", "nothing that follows a "+missing, p.Handshake), fmt.Sprintf("a %v comes only after a %s, and none has passed the tap", p.Handshake, missing), s.ref)
 	v.Reference, v.Captured = a.draw(), p.Handshake.String()
 	return v
 }
@@ -373,7 +373,7 @@ func roleOf(k wire.HandshakeKind) connectRole {
 }
 
 func saltDiffers(d *machine.Datagram, field string, want, got uint64, because string, frames ...machine.Ref) *machine.Divergence {
-	return diverges(d, "connect-salt", field, fmt.Sprintf("0x%016x", want), fmt.Sprintf("0x%016x", got), because, frames...)
+	return diverges(d, "connect-salt", machine.Differ(field, fmt.Sprintf("0x%016x", want), fmt.Sprintf("0x%016x", got)), because, frames...)
 }
 
 // saltChanged is saltDiffers where the packets that it follows from are captured.

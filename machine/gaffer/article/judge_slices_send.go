@@ -113,7 +113,7 @@ func (n *sliceSender) soon(s *sliceSide, d *machine.Datagram, p *wire.Packet) *m
 		return nil
 	}
 	if wait := d.At.Sub(n.round.at[k]); wait < messages.ResendLeast-clockSlack {
-		return diverges(d, "slice-resent-early", "gaffer.slice.id", "after 100 ms at the soonest", fmt.Sprintf("after %.0f ms", machine.Milliseconds(wait)),
+		return diverges(d, "slice-resent-early", machine.Differ("gaffer.slice.id", "after 100 ms at the soonest", fmt.Sprintf("after %.0f ms", machine.Milliseconds(wait))),
 			fmt.Sprintf("slice %d of block %d goes out again before the resend time has passed", k, p.Chunk), s.blocks.ref)
 	}
 	return nil
@@ -245,7 +245,7 @@ func (n *sliceSender) skipped(s *sliceSide, d *machine.Datagram, p *wire.Packet)
 	case n.round.acked.has(p.SliceID):
 		because = fmt.Sprintf("slice %d is acked, and the side has shown to know it", p.SliceID)
 	}
-	v := diverges(d, "slice-order", "gaffer.slice.id", k, p.SliceID, because, s.blocks.ref)
+	v := diverges(d, "slice-order", machine.Differ("gaffer.slice.id", k, p.SliceID), because, s.blocks.ref)
 	v.Reference, v.Captured = n.draw(k), fmt.Sprintf("block %d: slice %d", p.Chunk, p.SliceID)
 	return v
 }

@@ -62,7 +62,7 @@ type sliceDoubt struct {
 // judge holds an ack of the side against the reference's.
 func (t *sliceTaker) judge(s, peer *sliceSide, d *machine.Datagram, c sliceClaim) *machine.Divergence {
 	if t.last != 0 && d.At.Sub(t.lastAt) < ackEvery-clockSlack {
-		return diverges(d, "ack-early", "gaffer.slice.acked", "after 100 ms at the soonest", fmt.Sprintf("after %.0f ms", machine.Milliseconds(d.At.Sub(t.lastAt))), "acks go out every 100 ms at most", t.last)
+		return diverges(d, "ack-early", machine.Differ("gaffer.slice.acked", "after 100 ms at the soonest", fmt.Sprintf("after %.0f ms", machine.Milliseconds(d.At.Sub(t.lastAt)))), "acks go out every 100 ms at most", t.last)
 	}
 	if t.last == 0 {
 		t.begun = d.At
@@ -287,7 +287,7 @@ func (t *sliceTaker) differs(d *machine.Datagram, rule string, want, got sliceCl
 
 // ackDiffers words an ack that is not the reference's.
 func ackDiffers(d *machine.Datagram, rule string, want, got sliceClaim, because string, frames ...machine.Ref) *machine.Divergence {
-	v := diverges(d, rule, "gaffer.slice.acked", want.came.draw(want.count), got.came.draw(got.count), because, frames...)
+	v := diverges(d, rule, machine.Differ("gaffer.slice.acked", want.came.draw(want.count), got.came.draw(got.count)), because, frames...)
 	if want.chunk != got.chunk {
 		v.Field, v.Expected, v.Got = "gaffer.slice.chunk", fmt.Sprint(want.chunk), fmt.Sprint(got.chunk)
 	}
@@ -323,7 +323,7 @@ func (t *ackChains) judge(peer *sliceSide, d *machine.Datagram, c sliceClaim) *m
 	case e == nil:
 		return ackDiffers(d, "ack-never-arrived", sliceClaim{chunk: uint16(b.newest), count: c.count, came: c.came}, c, fmt.Sprintf("no slice of block %d passed the tap", c.chunk), b.ref)
 	case e.count != c.count:
-		return diverges(d, "slice-count", "gaffer.slice.count", e.count, c.count, fmt.Sprintf("the slices of block %d say that it has %d", c.chunk, e.count), e.ref)
+		return diverges(d, "slice-count", machine.Differ("gaffer.slice.count", e.count, c.count), fmt.Sprintf("the slices of block %d say that it has %d", c.chunk, e.count), e.ref)
 	}
 	if q := c.came.missing(&e.passed); q >= 0 && u > b.first+joinedBlocks {
 		want := c

@@ -3,7 +3,6 @@ package judge
 import (
 	"fmt"
 	"net/netip"
-	"slices"
 	"time"
 
 	"github.com/ackscope/ackscope/machine"
@@ -165,17 +164,6 @@ func (s *judged) known(p srdp.Pair) *judgedLane {
 		return s.lanes[0]
 	}
 	return s.byPair[p]
-}
-
-func diverge(d *machine.Datagram, rule, field string, expected, got any, because string, frames ...machine.Ref) *machine.Divergence {
-	v := &machine.Divergence{Ref: d.Ref, At: d.At, Rule: rule, Field: field, Expected: fmt.Sprint(expected), Got: fmt.Sprint(got), Because: because}
-	for _, f := range frames {
-		if f != 0 && !slices.Contains(v.Frames, f) {
-			v.Frames = append(v.Frames, f)
-		}
-	}
-	slices.Sort(v.Frames)
-	return v
 }
 
 // Finish settles what is open.
