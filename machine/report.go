@@ -2,13 +2,30 @@ package machine
 
 import "time"
 
-// Report appends an anomaly. figures are those that the rule puts into words
-// (Rule.Say): as many as Anomaly.Figures holds, the rest is ignored. about is the
-// frame that ref is compared with; 0 for none.
-func (e *Effects) Report(rule *Rule, s Side, sure Certainty, at Instant, ref, about Ref, figures ...float64) {
-	a := Anomaly{Rule: rule, Side: s, Certainty: sure, At: at, Ref: ref, About: about}
+// Moment is a frame in which something shows: see Effects.At.
+type Moment struct {
+	effects *Effects
+	at      Instant
+	ref     Ref
+}
+
+// At gives the moment of a frame, to report what shows in it.
+//
+//	out.At(p.at, p.ref).Report(StaleEntry, side, Likely, 0, jump)
+func (e *Effects) At(at Instant, ref Ref) Moment { return Moment{e, at, ref} }
+
+// Report appends an anomaly. about is the frame that the moment's is compared
+// with; 0 for none. figures are those that the rule puts into words (Rule.Say): as
+// many as Anomaly.Figures holds, the rest is ignored.
+func (m Moment) Report(rule *Rule, s Side, sure Certainty, about Ref, figures ...float64) {
+	a := Anomaly{Rule: rule, Side: s, Certainty: sure, At: m.at, Ref: m.ref, About: about}
 	copy(a.Figures[:], figures)
-	e.Anomalies = append(e.Anomalies, a)
+	m.effects.Anomalies = append(m.effects.Anomalies, a)
+}
+
+// Report is At(at, ref).Report: machine/riptide calls it until it has moved on.
+func (e *Effects) Report(rule *Rule, s Side, sure Certainty, at Instant, ref, about Ref, figures ...float64) {
+	e.At(at, ref).Report(rule, s, sure, about, figures...)
 }
 
 // Milliseconds gives a duration as the figures of findings have it.

@@ -111,7 +111,7 @@ func (s *Courier) Carry(config *wire.Yojimbo, k *Carrier, p *wire.ConnectionPack
 		s.fragmented++
 		if k.Datagrams > 1 {
 			s.split++
-			out.Report(BlockSplit, s.From, machine.Certain, k.At, k.Ref, 0, float64(k.Datagrams), float64(len(k.Payload)))
+			out.At(k.At, k.Ref).Report(BlockSplit, s.From, machine.Certain, 0, float64(k.Datagrams), float64(len(k.Payload)))
 		}
 	}
 }
@@ -138,7 +138,7 @@ func (c *Lane) fragment(box *Parcel, f *wire.BlockFragment, k *Carrier, out *mac
 		l.block = &transfer{parts: make([]part, f.Count)}
 	}
 	if len(l.block.parts) != f.Count {
-		out.Report(MalformedConnection, c.From, machine.Certain, k.At, k.Ref, l.sends.frames[0], float64(len(k.Payload)))
+		out.At(k.At, k.Ref).Report(MalformedConnection, c.From, machine.Certain, l.sends.frames[0], float64(len(k.Payload)))
 		return
 	}
 	l.block.carry(f.Index, k.Payload[f.Offset:f.Offset+f.Size], k)

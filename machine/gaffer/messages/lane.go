@@ -193,7 +193,7 @@ func (c *Lane) carry(id int64, k *Carrier, out *machine.Effects) *life {
 		c.again++
 		if l.ack.shown && k.Near && k.At.Sub(l.ack.at) > ackSlack {
 			// Its own header proves that it had read the ack, more than some frames before.
-			out.Report(MessageResentAcked, c.From, machine.Certain, k.At, k.Ref, l.ack.by, machine.Milliseconds(k.At.Sub(l.ack.at)), float64(c.Channel), float64(id))
+			out.At(k.At, k.Ref).Report(MessageResentAcked, c.From, machine.Certain, l.ack.by, machine.Milliseconds(k.At.Sub(l.ack.at)), float64(c.Channel), float64(id))
 		}
 	}
 	if l.sends.count < machine.MessageFrames {
@@ -231,7 +231,7 @@ func (c *Lane) Watch(k *Carrier, whole bool, out *machine.Effects) {
 	if whole {
 		sure = machine.Certain
 	}
-	out.Report(MessageStuck, c.From, sure, k.At, k.Ref, 0, float64(c.oldestUnsent), float64(c.Channel), float64(c.Top-c.oldestUnsent))
+	out.At(k.At, k.Ref).Report(MessageStuck, c.From, sure, 0, float64(c.oldestUnsent), float64(c.Channel), float64(c.Top-c.oldestUnsent))
 }
 
 // arrive enters that the receiver has accepted a packet that carried a message.
@@ -319,12 +319,12 @@ func (c *Lane) tell(l *life, out *machine.Effects) {
 		if m.Wait = l.delivery.at.Sub(l.arrival.at); m.Wait == 0 {
 			m.BlockedBy = -1 // that one came with the same packet
 		} else {
-			out.Report(headOfLine, c.From.Other(), l.sure, l.delivery.at, l.delivery.by, l.arrival.by, machine.Milliseconds(m.Wait), float64(l.id), float64(l.blockedBy))
+			out.At(l.delivery.at, l.delivery.by).Report(headOfLine, c.From.Other(), l.sure, l.arrival.by, machine.Milliseconds(m.Wait), float64(l.id), float64(l.blockedBy))
 		}
 	}
 	if needless := l.sends.count - l.sends.came; l.sends.came > 0 && needless > 0 && l.block == nil {
 		c.needless += uint64(needless)
-		out.Report(MessageNeedless, c.From, l.sure, l.delivery.at, l.sends.lastRef, l.arrival.by, float64(needless), float64(c.Channel), float64(l.id))
+		out.At(l.delivery.at, l.sends.lastRef).Report(MessageNeedless, c.From, l.sure, l.arrival.by, float64(needless), float64(c.Channel), float64(l.id))
 	}
 	out.Messages = append(out.Messages, m)
 }
@@ -383,7 +383,7 @@ func (c *Lane) Takes(wireID uint16, m *wire.Message, k *Carrier, form wire.Messa
 func (c *Lane) judge(id int64, k *Carrier, out *machine.Effects) {
 	if l := c.find(id); l != nil && l.sends.count > 0 && k.Near {
 		if gap := k.At.Sub(l.sends.lastAt); gap < ResendLeast-gaffer.TapJitter {
-			out.Report(MessageResentEarly, c.From, machine.Likely, k.At, k.Ref, l.sends.lastRef, machine.Milliseconds(gap), float64(id))
+			out.At(k.At, k.Ref).Report(MessageResentEarly, c.From, machine.Likely, l.sends.lastRef, machine.Milliseconds(gap), float64(id))
 		}
 		return
 	}
@@ -402,6 +402,6 @@ func (c *Lane) judge(id int64, k *Carrier, out *machine.Effects) {
 		if k.Near {
 			sure = machine.Certain
 		}
-		out.Report(MessageBeyond, c.From, sure, k.At, k.Ref, 0, float64(beyond+1), float64(id), float64(oldest))
+		out.At(k.At, k.Ref).Report(MessageBeyond, c.From, sure, 0, float64(beyond+1), float64(id), float64(oldest))
 	}
 }

@@ -166,7 +166,7 @@ func (n *Flow) Observe(d *machine.Datagram, pk *wire.Packet, mac uint64, out *ma
 	switch pk.NetcodeType {
 	case wire.NetcodeDenied:
 		if !n.denied {
-			out.Report(netcodeDenied, d.From, machine.Certain, d.At, d.Ref, n.Sides[n.client].request.ref, machine.Milliseconds(d.At.Sub(n.Sides[n.client].request.at)))
+			out.At(d.At, d.Ref).Report(netcodeDenied, d.From, machine.Certain, n.Sides[n.client].request.ref, machine.Milliseconds(d.At.Sub(n.Sides[n.client].request.at)))
 		}
 		n.denied = true
 	case wire.NetcodeDisconnect:
@@ -201,7 +201,7 @@ func (n *Flow) connect(d *machine.Datagram, out *machine.Effects) netcodeFate {
 	}
 	// A client asks no more once it was answered.
 	if c := &n.Sides[d.From]; n.request && c.counters.met && d.At.Sub(c.counters.metAt) > netcodeLateCopy {
-		out.Report(netcodeTokenReuse, d.From, machine.Certain, d.At, d.Ref, c.request.ref, machine.Milliseconds(d.At.Sub(c.counters.metAt)))
+		out.At(d.At, d.Ref).Report(netcodeTokenReuse, d.From, machine.Certain, c.request.ref, machine.Milliseconds(d.At.Sub(c.counters.metAt)))
 		for i := range n.Sides {
 			n.Sides[i].counters.restart()
 		}
@@ -253,7 +253,7 @@ func (n *Flow) number(s *netcodeSide, d *machine.Datagram, pk *wire.Packet, mac 
 	}
 	if e := c.find(number); e != nil {
 		if e.mac != mac && mac != 0 && e.mac != 0 {
-			out.Report(netcodeNonceReuse, d.From, machine.Certain, d.At, d.Ref, e.ref, float64(number))
+			out.At(d.At, d.Ref).Report(netcodeNonceReuse, d.From, machine.Certain, e.ref, float64(number))
 			return Fresh
 		}
 		c.copies++
@@ -262,11 +262,11 @@ func (n *Flow) number(s *netcodeSide, d *machine.Datagram, pk *wire.Packet, mac 
 		if late > netcodeLateCopy {
 			rule = netcodeReplayed
 		}
-		out.Report(rule, d.From, machine.Certain, d.At, d.Ref, e.ref, machine.Milliseconds(late))
+		out.At(d.At, d.Ref).Report(rule, d.From, machine.Certain, e.ref, machine.Milliseconds(late))
 		return netcodeCopy
 	}
 	if number+netcodeReplay <= c.top {
-		out.Report(netcodeTooOld, d.From, machine.Certain, d.At, d.Ref, 0, float64(c.top-number))
+		out.At(d.At, d.Ref).Report(netcodeTooOld, d.From, machine.Certain, 0, float64(c.top-number))
 		return netcodeOld
 	}
 	c.enter(number, netcodeSeen{number + 1, mac, d.At, d.Ref})
@@ -378,15 +378,15 @@ func (n *Flow) Finish(out *machine.Effects) {
 	}
 	c, s := &n.Sides[n.client], &n.Sides[n.client.Other()]
 	if requests := c.Types[wire.NetcodeRequestType]; requests > 1 && s.packets == 0 && !c.counters.met && c.counters.passed == 0 {
-		out.Report(netcodeNoAnswer, n.client, machine.Certain, c.last, c.LastRef, c.request.ref, float64(requests), c.last.Sub(c.request.at).Seconds())
+		out.At(c.last, c.LastRef).Report(netcodeNoAnswer, n.client, machine.Certain, c.request.ref, float64(requests), c.last.Sub(c.request.at).Seconds())
 	}
 	for i := range n.Sides {
 		gone, other := &n.Sides[i], &n.Sides[i^1]
 		if !n.Ended && gone.counters.met && other.last.Sub(gone.last) >= netcodeSilence && other.heardSincePeer >= netcodeHeardLeast {
-			out.Report(netcodeTimeout, machine.Side(i), machine.Likely, other.last, other.LastRef, gone.LastRef, other.last.Sub(gone.last).Seconds())
+			out.At(other.last, other.LastRef).Report(netcodeTimeout, machine.Side(i), machine.Likely, gone.LastRef, other.last.Sub(gone.last).Seconds())
 		}
 		if m := gone.Missing(); m > 0 {
-			out.Report(netcodeLoss, machine.Side(i), machine.Certain, gone.last, gone.LastRef, 0, float64(m), 100*float64(m)/float64(m+gone.counters.distinct+gone.counters.passed))
+			out.At(gone.last, gone.LastRef).Report(netcodeLoss, machine.Side(i), machine.Certain, 0, float64(m), 100*float64(m)/float64(m+gone.counters.distinct+gone.counters.passed))
 		}
 	}
 }

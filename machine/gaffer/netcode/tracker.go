@@ -31,7 +31,7 @@ func NewTracker(profile *wire.Profile, facts machine.Facts) machine.Tracker {
 func (n *Netcode) Observe(d *machine.Datagram, out *machine.Effects) {
 	if err := n.profile.Parse(d.Bytes, d.Length, &n.packet); err != nil {
 		if !errors.Is(err, base.ErrSnapped) {
-			out.Report(gaffer.MalformedPacket, d.From, machine.Certain, d.At, d.Ref, 0, float64(d.Length))
+			out.At(d.At, d.Ref).Report(gaffer.MalformedPacket, d.From, machine.Certain, 0, float64(d.Length))
 		}
 		return
 	}

@@ -25,7 +25,7 @@ type ahead struct {
 }
 
 func (t *Tracker) ackWentBack(p *sighting, back int, out *machine.Effects) {
-	out.Report(gaffer.AckGoingBack, p.from, machine.Certain, p.at, p.ref, 0, float64(back))
+	out.At(p.at, p.ref).Report(gaffer.AckGoingBack, p.from, machine.Certain, 0, float64(back))
 }
 
 func (t *Tracker) bitWithdrawn(p *sighting, c gaffer.Claims, q uint32, out *machine.Effects) {
@@ -33,7 +33,7 @@ func (t *Tracker) bitWithdrawn(p *sighting, c gaffer.Claims, q uint32, out *mach
 	if e := t.Sides[p.from.Other()].Sent(q); e != nil {
 		about = e.Ref
 	}
-	out.Report(gaffer.AckBitWithdrawn, p.from, machine.Certain, p.at, p.ref, about, float64(t.rules.Distance(c.Newest, q)))
+	out.At(p.at, p.ref).Report(gaffer.AckBitWithdrawn, p.from, machine.Certain, about, float64(t.rules.Distance(c.Newest, q)))
 }
 
 // claimUnseen takes a claim (bit n of c) of a packet that is not to be found at
@@ -60,18 +60,18 @@ func (t *Tracker) claimUnseen(p *sighting, c gaffer.Claims, n int, out *machine.
 		t.restore(p, q, out)
 	case !s.Near:
 		peer.losses.unseenHere()
-		out.Report(gaffer.CaptureLoss, peer.side, machine.Certain, p.at, p.ref, 0, 1)
+		out.At(p.at, p.ref).Report(gaffer.CaptureLoss, peer.side, machine.Certain, 0, 1)
 	case !t.looksStale(s, peer, c, n, number):
 		peer.losses.unseenHere()
-		out.Report(gaffer.CaptureLoss, p.from.Other(), machine.Likely, p.at, p.ref, 0, 1)
+		out.At(p.at, p.ref).Report(gaffer.CaptureLoss, p.from.Other(), machine.Likely, 0, 1)
 	case !s.sent.complete():
 		// The capture lacks packets of the side itself: it may lack this one too. But
 		// where it is a lie, the peer's claims of that kind prove nothing either.
 		s.headers.suspect = true
-		out.Report(gaffer.CaptureLoss, p.from.Other(), machine.Likely, p.at, p.ref, 0, 1)
+		out.At(p.at, p.ref).Report(gaffer.CaptureLoss, p.from.Other(), machine.Likely, 0, 1)
 	default:
 		s.headers.lies++
-		out.Report(gaffer.StaleEntry, p.from, machine.Likely, p.at, p.ref, 0, float64(r.Distance(c.Newest, s.headers.last.Newest)), float64(q))
+		out.At(p.at, p.ref).Report(gaffer.StaleEntry, p.from, machine.Likely, 0, float64(r.Distance(c.Newest, s.headers.last.Newest)), float64(q))
 	}
 }
 
@@ -127,10 +127,10 @@ func (t *Tracker) again(p *sighting, e *gaffer.Sent, out *machine.Effects) {
 		return
 	}
 	if p.header && e.Flags&gaffer.SentHeader != 0 && (p.ack != e.Ack || p.ackBits != e.AckBits) {
-		out.Report(gaffer.SequenceReuse, p.from, machine.Certain, p.at, p.ref, e.Ref, machine.Milliseconds(p.at.Sub(e.At)))
+		out.At(p.at, p.ref).Report(gaffer.SequenceReuse, p.from, machine.Certain, e.Ref, machine.Milliseconds(p.at.Sub(e.At)))
 		return
 	}
-	out.Report(gaffer.DuplicatePacket, p.from, machine.Certain, p.at, p.ref, e.Ref, machine.Milliseconds(p.at.Sub(e.At)))
+	out.At(p.at, p.ref).Report(gaffer.DuplicatePacket, p.from, machine.Certain, e.Ref, machine.Milliseconds(p.at.Sub(e.At)))
 }
 
 // advance takes a packet that lies more than one ahead of its side's newest, or
@@ -144,9 +144,9 @@ func (t *Tracker) advance(s, peer *side, p *sighting, by int, out *machine.Effec
 	lost := by - 1
 	switch {
 	case lost > 0 && s.Near:
-		out.Report(gaffer.CaptureLoss, p.from, machine.Likely, p.at, p.ref, 0, float64(lost))
+		out.At(p.at, p.ref).Report(gaffer.CaptureLoss, p.from, machine.Likely, 0, float64(lost))
 	case lost >= burstLeast:
-		out.Report(gaffer.LossBurst, p.from, machine.Certain, p.at, p.ref, 0, float64(lost), machine.Milliseconds(gap))
+		out.At(p.at, p.ref).Report(gaffer.LossBurst, p.from, machine.Certain, 0, float64(lost), machine.Milliseconds(gap))
 	}
 	jumped := tick > 0 && s.estimate.clock.n >= 16 && int64(by) > 4*int64(gap/tick)+int64(t.rules.Received)
 	if lost > 0 && !s.Near && !s.sent.starts && !jumped {
@@ -156,12 +156,12 @@ func (t *Tracker) advance(s, peer *side, p *sighting, by int, out *machine.Effec
 		return
 	}
 	if due := int64(gap / tick); jumped {
-		out.Report(gaffer.SequenceJump, p.from, machine.Likely, p.at, p.ref, 0, float64(by), machine.Milliseconds(gap))
+		out.At(p.at, p.ref).Report(gaffer.SequenceJump, p.from, machine.Likely, 0, float64(by), machine.Milliseconds(gap))
 	} else if gap >= stallLeast && gap > 8*tick && int64(by) <= due/2 {
-		out.Report(gaffer.Stall, p.from, machine.Likely, p.at, p.ref, 0, machine.Milliseconds(gap), machine.Milliseconds(tick))
+		out.At(p.at, p.ref).Report(gaffer.Stall, p.from, machine.Likely, 0, machine.Milliseconds(gap), machine.Milliseconds(tick))
 	}
 	if heard := peer.sent.distinct - s.sent.heardFrom; gap >= silenceLeast && heard > 0 {
-		out.Report(gaffer.OneWaySilence, p.from, machine.Certain, p.at, p.ref, 0, machine.Milliseconds(gap), float64(heard))
+		out.At(p.at, p.ref).Report(gaffer.OneWaySilence, p.from, machine.Certain, 0, machine.Milliseconds(gap), float64(heard))
 	}
 }
 
@@ -174,9 +174,9 @@ func (t *Tracker) judgeClaims(s, peer *side, p *sighting, by int, out *machine.E
 		case c.number > now:
 			kept = append(kept, c)
 		case c.number == now && p.at.Sub(c.at) > gaffer.TapJitter:
-			out.Report(gaffer.FalseAck, p.from.Other(), machine.Certain, c.at, c.ref, p.ref, machine.Milliseconds(p.at.Sub(c.at)))
+			out.At(c.at, c.ref).Report(gaffer.FalseAck, p.from.Other(), machine.Certain, p.ref, machine.Milliseconds(p.at.Sub(c.at)))
 		case c.number < now:
-			out.Report(gaffer.CaptureLoss, p.from, machine.Likely, c.at, c.ref, 0, 1)
+			out.At(c.at, c.ref).Report(gaffer.CaptureLoss, p.from, machine.Likely, 0, 1)
 		}
 	}
 	peer.headers.claimed = kept
@@ -186,14 +186,14 @@ func (t *Tracker) judgeClaims(s, peer *side, p *sighting, by int, out *machine.E
 func (t *Tracker) sumUp(x machine.Side, out *machine.Effects) {
 	s, peer := &t.Sides[x], &t.Sides[x.Other()]
 	if width, closest := s.headers.last.Width, int(s.headers.closest); closest > 0 && closest <= width/4 {
-		out.Report(gaffer.AckWindowEdge, x, s.known(), s.sent.topAt, s.headers.closestAt, 0, float64(width-closest+1), float64(width))
+		out.At(s.sent.topAt, s.headers.closestAt).Report(gaffer.AckWindowEdge, x, s.known(), 0, float64(width-closest+1), float64(width))
 	}
 	if cut := s.reads.begun - s.reads.whole; s.reads.begun >= 16 && cut >= 4 {
 		total := peer.sent.extent()
 		incomplete := float64(cut) / float64(s.reads.begun)
 		missing := float64(peer.sent.missing()) / float64(total)
 		if incomplete > 1.5*missing {
-			out.Report(gaffer.FragmentLoss, peer.side, machine.Likely, peer.sent.topAt, s.reads.cutAt, 0, 100*incomplete, float64(s.reads.begun), 100*missing)
+			out.At(peer.sent.topAt, s.reads.cutAt).Report(gaffer.FragmentLoss, peer.side, machine.Likely, 0, 100*incomplete, float64(s.reads.begun), 100*missing)
 		}
 	}
 }

@@ -160,7 +160,7 @@ func (c *Conversation) gapless(x machine.Side) bool {
 }
 
 func (c *Conversation) malformed(s *messages.Courier, k *messages.Carrier, out *machine.Effects) {
-	out.Report(messages.MalformedMessages, s.From, machine.Certain, k.At, k.Ref, 0, float64(len(k.Payload)))
+	out.At(k.At, k.Ref).Report(messages.MalformedMessages, s.From, machine.Certain, 0, float64(len(k.Payload)))
 }
 
 // settle takes the packet tracker's new events to the messages.

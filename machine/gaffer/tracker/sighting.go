@@ -32,7 +32,7 @@ func (t *Tracker) sight(d *machine.Datagram, p *sighting, out *machine.Effects) 
 		return t.sightAny(d, p, out)
 	}
 	if t.canonical && d.Bytes[0] != canonicalPrefix(&h) {
-		out.Report(gaffer.NonCanonical, d.From, machine.Certain, d.At, d.Ref, 0)
+		out.At(d.At, d.Ref).Report(gaffer.NonCanonical, d.From, machine.Certain, 0)
 	}
 	p.at, p.ref, p.from = d.At, d.Ref, d.From
 	p.length, p.payload = uint32(d.Length), uint32(max(d.Length, len(d.Bytes))-n)
@@ -49,7 +49,7 @@ func (t *Tracker) sightAny(d *machine.Datagram, p *sighting, out *machine.Effect
 	}
 	if err != nil {
 		if !errors.Is(err, base.ErrSnapped) {
-			out.Report(gaffer.MalformedPacket, d.From, machine.Certain, d.At, d.Ref, 0, float64(d.Length))
+			out.At(d.At, d.Ref).Report(gaffer.MalformedPacket, d.From, machine.Certain, 0, float64(d.Length))
 			return false
 		}
 		if k.Kind != wire.KindFragment || k.FragmentCount == 0 {
@@ -57,7 +57,7 @@ func (t *Tracker) sightAny(d *machine.Datagram, p *sighting, out *machine.Effect
 		}
 		k.HasHeader = false
 	} else if t.canonical && k.Kind == wire.KindRegular && d.Bytes[0] != canonicalPrefix(&k.Header) {
-		out.Report(gaffer.NonCanonical, d.From, machine.Certain, d.At, d.Ref, 0)
+		out.At(d.At, d.Ref).Report(gaffer.NonCanonical, d.From, machine.Certain, 0)
 	}
 	p.at, p.ref, p.from = d.At, d.Ref, d.From
 	p.length, p.payload = uint32(d.Length), uint32(k.PayloadLen)

@@ -196,7 +196,7 @@ func (t *Tracker) enter(s, peer *side, p *sighting, ahead int, out *machine.Effe
 		s.sent.first64 = min(s.sent.first64, number)
 		s.estimate.clock.sent(number, p.at)
 		s.losses.before.Found()
-		out.Report(gaffer.OutOfOrder, p.from, machine.Certain, p.at, p.ref, 0, float64(-ahead))
+		out.At(p.at, p.ref).Report(gaffer.OutOfOrder, p.from, machine.Certain, 0, float64(-ahead))
 		e = s.EnterSent(p.sequence)
 	}
 	s.sent.distinct++

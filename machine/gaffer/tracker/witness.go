@@ -264,12 +264,12 @@ func (t *Tracker) settleWhole(x machine.Side, c *candidate, by *settling, out *m
 	case gaffer.Stale:
 		s.reads.stale++
 		if ahead := peer.unwrap(c.sequence) - peer.unwrap(s.NewestReceived()); ahead > 0 {
-			out.Report(gaffer.HalfRangeStarvation, x, sure, c.at, c.ref, 0, float64(ahead))
+			out.At(c.at, c.ref).Report(gaffer.HalfRangeStarvation, x, sure, 0, float64(ahead))
 		}
 		t.arrival(machine.EventStale, x, c, sure, out)
 	case gaffer.Refused:
 		s.reads.refused++
-		out.Report(gaffer.RefusedPacket, x, sure, c.at, c.ref, 0)
+		out.At(c.at, c.ref).Report(gaffer.RefusedPacket, x, sure, 0)
 		t.arrival(machine.EventRejected, x, c, sure, out)
 	case gaffer.Accepted:
 		s.Accept(c.sequence)
@@ -314,7 +314,7 @@ func (t *Tracker) decideFresh(s *side, c *candidate, by *settling, out *machine.
 	behind := r.Distance(by.claims.Newest, c.sequence)
 	switch {
 	case behind >= by.claims.Width:
-		out.Report(gaffer.AckWindowSlide, s.side, machine.Likely, c.at, c.ref, 0, float64(behind))
+		out.At(c.at, c.ref).Report(gaffer.AckWindowSlide, s.side, machine.Likely, 0, float64(behind))
 		// Only headers before this one could have named it.
 		if s.application.refuses && r.Distance(s.headers.last.Newest, c.sequence) < by.claims.Width && s.skipped(c) >= 2 {
 			return gaffer.Refused, false
@@ -408,7 +408,7 @@ func (t *Tracker) accept(x machine.Side, c *candidate, readAt machine.Instant, s
 		}
 		sample := int64(readAt - e.At)
 		if usual := int64(s.estimate.rtt); sample > 2*usual+int64(spikeLeast) && s.estimate.samples > 16 {
-			out.Report(gaffer.RTTSpike, x, machine.Certain, c.at, c.ref, e.Ref, float64(sample)/1e6, float64(usual)/1e6)
+			out.At(c.at, c.ref).Report(gaffer.RTTSpike, x, machine.Certain, e.Ref, float64(sample)/1e6, float64(usual)/1e6)
 		}
 		s.estimate.sample(float64(sample), rttSame)
 		if v := tell(out, machine.EventAcked, x, sure, c.at, c.ref); v != nil {

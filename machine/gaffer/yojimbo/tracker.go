@@ -88,7 +88,7 @@ func (y *Yojimbo) Observe(d *machine.Datagram, out *machine.Effects) {
 	pk := &y.packet
 	if err := y.layers.Netcode.Parse(d.Bytes, d.Length, pk); err != nil {
 		if !errors.Is(err, base.ErrSnapped) {
-			out.Report(gaffer.MalformedPacket, d.From, machine.Certain, d.At, d.Ref, 0, float64(d.Length))
+			out.At(d.At, d.Ref).Report(gaffer.MalformedPacket, d.From, machine.Certain, 0, float64(d.Length))
 		}
 		return
 	}
@@ -100,7 +100,7 @@ func (y *Yojimbo) Observe(d *machine.Datagram, out *machine.Effects) {
 		if err := y.opener.Request(d); err != nil {
 			y.closed = err
 			if c := &y.flow.Sides[d.From]; c.Types[wire.NetcodeRequestType] == 1 {
-				out.Report(tokenClosed, d.From, machine.Certain, d.At, d.Ref, 0, 1)
+				out.At(d.At, d.Ref).Report(tokenClosed, d.From, machine.Certain, 0, 1)
 			}
 		} else {
 			y.closed = nil
@@ -111,7 +111,7 @@ func (y *Yojimbo) Observe(d *machine.Datagram, out *machine.Effects) {
 	plain, err := y.opener.Open(d, pk)
 	if errors.Is(err, ErrForged) {
 		y.forged++
-		out.Report(netcodeForged, d.From, machine.Certain, d.At, d.Ref, 0, float64(pk.NetcodeSequence))
+		out.At(d.At, d.Ref).Report(netcodeForged, d.From, machine.Certain, 0, float64(pk.NetcodeSequence))
 		return
 	}
 	fate := y.flow.Observe(d, pk, netcode.MACOf(d), out)
@@ -156,7 +156,7 @@ func (y *Yojimbo) payload(d *machine.Datagram, plain []byte, out *machine.Effect
 	}
 	err := y.layers.Connection.Parse(payload, &y.entry)
 	if err != nil && !errors.Is(err, wire.ErrOpaque) {
-		out.Report(messages.MalformedConnection, d.From, machine.Certain, d.At, d.Ref, 0, float64(len(payload)))
+		out.At(d.At, d.Ref).Report(messages.MalformedConnection, d.From, machine.Certain, 0, float64(len(payload)))
 		return
 	}
 	s.Carry(y.layers.Connection, &k, &y.entry, y.flow.Sides[d.From].Missing() == 0, out)
@@ -192,7 +192,7 @@ func (y *Yojimbo) settle(e *machine.Event, out *machine.Effects) {
 // Finish settles what is still open.
 func (y *Yojimbo) Finish(out *machine.Effects) {
 	if i := y.inferred; i != nil && y.packets() {
-		out.Report(configurationInferred, machine.A, machine.Likely, y.flow.Last, y.flow.Sides[machine.A].LastRef, 0, float64(len(i.Channels)), float64(i.TypesMost), 100*float64(i.Read)/float64(i.Packets))
+		out.At(y.flow.Last, y.flow.Sides[machine.A].LastRef).Report(configurationInferred, machine.A, machine.Likely, 0, float64(len(i.Channels)), float64(i.TypesMost), 100*float64(i.Read)/float64(i.Packets))
 	}
 	y.out.Reset()
 	if y.flow.Ended {

@@ -11,14 +11,14 @@ import (
 // conditions reports what is wrong with a data packet as such.
 func (t *Tracker) conditions(s *party, e *life, p *sighting, out *machine.Effects) {
 	if int(e.size) > t.config.MaxPayload {
-		out.Report(srdp.Oversize, s.side, machine.Certain, p.at, p.ref, 0, float64(e.size), float64(t.config.MaxPayload))
+		out.At(p.at, p.ref).Report(srdp.Oversize, s.side, machine.Certain, 0, float64(e.size), float64(t.config.MaxPayload))
 	}
 	if e.odd {
-		out.Report(srdp.CommandByte, s.side, machine.Certain, p.at, p.ref, 0, float64(e.command))
+		out.At(p.at, p.ref).Report(srdp.CommandByte, s.side, machine.Certain, 0, float64(e.command))
 	}
 	if bits := t.config.Profile.UnknownFlags(e.flags); bits != 0 && !s.data.wandering {
 		s.data.wandering = true
-		out.Report(srdp.UnknownFlags, s.side, machine.Certain, p.at, p.ref, 0, float64(bits))
+		out.At(p.at, p.ref).Report(srdp.UnknownFlags, s.side, machine.Certain, 0, float64(bits))
 	}
 }
 
@@ -31,12 +31,12 @@ func (t *Tracker) reused(s *party, l *lane, before *life, id64 int64, p *sightin
 	waits := q != nil && q.ID64 == before.id64
 	switch {
 	case apart == 0 && (p.place.Known && s.sure || waits):
-		out.Report(srdp.IDReuse, s.side, machine.Certain, p.at, p.ref, before.frame, 1, float64(before.id), since)
+		out.At(p.at, p.ref).Report(srdp.IDReuse, s.side, machine.Certain, before.frame, 1, float64(before.id), since)
 	case apart == 0:
 		// Of a far sender not all ids are seen: they may have gone all round.
-		out.Report(srdp.IDReuse, s.side, machine.Possible, p.at, p.ref, before.frame, 1, float64(before.id), since)
+		out.At(p.at, p.ref).Report(srdp.IDReuse, s.side, machine.Possible, before.frame, 1, float64(before.id), since)
 	case waits:
-		out.Report(srdp.WrapInFlight, s.side, machine.Likely, p.at, p.ref, before.frame, 1, float64(before.id), since)
+		out.At(p.at, p.ref).Report(srdp.WrapInFlight, s.side, machine.Likely, before.frame, 1, float64(before.id), since)
 		l.queue.Remove(q)
 	}
 }
@@ -49,7 +49,7 @@ func (t *Tracker) answersNothing(s, peer *party, l *lane, p *sighting, out *mach
 		// Nothing of the peer has passed: the capture may have begun behind it.
 		s.counted(p)
 		if len(peer.lanes.list) > 0 {
-			out.Report(srdp.AckOfNothing, s.side, machine.Possible, p.at, p.ref, 0, float64(id))
+			out.At(p.at, p.ref).Report(srdp.AckOfNothing, s.side, machine.Possible, 0, float64(id))
 		}
 		return
 	}
@@ -61,9 +61,9 @@ func (t *Tracker) answersNothing(s, peer *party, l *lane, p *sighting, out *mach
 	case id64 < l.firstID && !l.begun, id64 < kept:
 		return // of a packet from before the capture, or of one that ended long ago
 	case peer.sure:
-		out.Report(srdp.AckOfNothing, s.side, machine.Certain, p.at, p.ref, 0, float64(id))
+		out.At(p.at, p.ref).Report(srdp.AckOfNothing, s.side, machine.Certain, 0, float64(id))
 	default:
-		out.Report(srdp.AckOfNothing, s.side, machine.Likely, p.at, p.ref, 0, float64(id))
+		out.At(p.at, p.ref).Report(srdp.AckOfNothing, s.side, machine.Likely, 0, float64(id))
 	}
 }
 
@@ -75,7 +75,7 @@ func (t *Tracker) endFindings(s *party, e *life, out *machine.Effects) {
 	r := &t.parties[s.side.Other()]
 	attempts := e.tally.attempts()
 	tell := func(rule *machine.Rule, of machine.Side, sure machine.Certainty, figures ...float64) {
-		out.Report(rule, of, sure, e.lastAt, e.newest(), e.frame, figures...)
+		out.At(e.lastAt, e.newest()).Report(rule, of, sure, e.frame, figures...)
 	}
 	both := machine.Likely
 	if t.facts.Vantage == machine.VantageBoth {
@@ -134,7 +134,7 @@ func (t *Tracker) endFindings(s *party, e *life, out *machine.Effects) {
 // sent: its sender broke the order, or it had given this one up.
 func (t *Tracker) overtaken(s *party, e *life, out *machine.Effects) {
 	tell := func(sure machine.Certainty) {
-		out.Report(srdp.OrderBroken, s.side, sure, e.overtaken.at, e.overtaken.ref, e.frame, float64(e.id), machine.Milliseconds(e.overtaken.at.Sub(e.at)))
+		out.At(e.overtaken.at, e.overtaken.ref).Report(srdp.OrderBroken, s.side, sure, e.frame, float64(e.id), machine.Milliseconds(e.overtaken.at.Sub(e.at)))
 	}
 	last := e.lastAt
 	if last > e.overtaken.at {

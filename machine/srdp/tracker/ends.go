@@ -89,7 +89,7 @@ func (t *Tracker) end(s *party, l *lane, out *machine.Effects) {
 	l.lives.first++
 	if e.doubtful {
 		s.seen.foreign++
-		out.Report(srdp.ForeignDatagram, s.side, machine.Likely, e.at, e.frame, 0, float64(t.config.Profile.HeaderLen())+float64(e.size))
+		out.At(e.at, e.frame).Report(srdp.ForeignDatagram, s.side, machine.Likely, 0, float64(t.config.Profile.HeaderLen())+float64(e.size))
 		return
 	}
 	if q := l.queue.Find(e.id); q != nil && q.ID64 == e.id64 {

@@ -151,7 +151,7 @@ func (t *Tracker) copied(s *party, l *lane, e *life, p *sighting, out *machine.E
 		// What is foreign may come again and again.
 		e.lastAt = p.at
 		s.seen.foreign++
-		out.Report(srdp.ForeignDatagram, s.side, machine.Likely, p.at, p.ref, 0, float64(p.length))
+		out.At(p.at, p.ref).Report(srdp.ForeignDatagram, s.side, machine.Likely, 0, float64(p.length))
 		return
 	}
 	s.counted(p)
@@ -243,7 +243,7 @@ func (t *Tracker) ack(s, peer *party, p *sighting, out *machine.Effects) {
 	l.touched(p.at)
 	s.counted(p)
 	if t.config.Profile.Contradicts(pk) {
-		out.Report(srdp.CommandByte, s.side, machine.Certain, p.at, p.ref, 0, float64(pk.Command))
+		out.At(p.at, p.ref).Report(srdp.CommandByte, s.side, machine.Certain, 0, float64(pk.Command))
 	}
 	if e.doubtful {
 		t.confirm(peer, l, e, p, out)
@@ -316,7 +316,7 @@ func (t *Tracker) arrives(s *party, l *lane, e *life, p *sighting, out *machine.
 	e.tally.arrived++
 	s.arrivals.handed++
 	if e.tally.acks > 1 && asks.Once {
-		out.Report(srdp.PromiseForgotten, s.side, machine.Possible, p.at, p.ref, e.frame, 1, float64(e.id), machine.Milliseconds(p.at.Sub(e.at)))
+		out.At(p.at, p.ref).Report(srdp.PromiseForgotten, s.side, machine.Possible, e.frame, 1, float64(e.id), machine.Milliseconds(p.at.Sub(e.at)))
 	}
 	t.event(out, e, p, fact{kind: machine.EventReceived, of: s.side, sure: grade, about: about})
 }
@@ -331,7 +331,7 @@ func (t *Tracker) inTurn(s *party, l *lane, e *life, p *sighting, out *machine.E
 	if !s.sure {
 		grade = machine.Possible // the acknowledgements may have overtaken each other
 	}
-	out.Report(srdp.OutOfTurn, s.side, grade, p.at, p.ref, e.frame, float64(l.arrived-e.id64), float64(e.id))
+	out.At(p.at, p.ref).Report(srdp.OutOfTurn, s.side, grade, e.frame, float64(l.arrived-e.id64), float64(e.id))
 }
 
 // reaches takes what an acknowledgement tells of the sender that it goes to.

@@ -104,12 +104,12 @@ func (t *Tracker) Observe(d *machine.Datagram, out *machine.Effects) {
 	pk := &t.pk
 	if !t.config.Profile.Fits(d.Bytes, p.length, pk) {
 		s.seen.foreign++
-		out.Report(srdp.ForeignDatagram, s.side, machine.Certain, p.at, p.ref, 0, float64(p.length))
+		out.At(p.at, p.ref).Report(srdp.ForeignDatagram, s.side, machine.Certain, 0, float64(p.length))
 		return
 	}
 	if d.Place.Missing > 0 && s.near {
 		s.seen.missing += uint64(d.Place.Missing)
-		out.Report(srdp.IDsMissing, s.side, machine.Likely, p.at, p.ref, 0, float64(s.seen.missing))
+		out.At(p.at, p.ref).Report(srdp.IDsMissing, s.side, machine.Likely, 0, float64(s.seen.missing))
 	} else {
 		s.seen.missing += uint64(d.Place.Missing)
 	}
