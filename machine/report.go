@@ -23,11 +23,6 @@ func (m Moment) Report(rule *Rule, s Side, sure Certainty, about Ref, figures ..
 	m.effects.Anomalies = append(m.effects.Anomalies, a)
 }
 
-// Report is At(at, ref).Report: machine/riptide calls it until it has moved on.
-func (e *Effects) Report(rule *Rule, s Side, sure Certainty, at Instant, ref, about Ref, figures ...float64) {
-	e.At(at, ref).Report(rule, s, sure, about, figures...)
-}
-
 // Milliseconds gives a duration as the figures of findings have it.
 func Milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 

@@ -3,7 +3,6 @@ package judge
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -366,17 +365,8 @@ type difference struct {
 
 // diverge words a difference of a message of s. The frames are those that it rests on.
 func (s *judged) diverge(p *sight, x difference, frames ...machine.Ref) *machine.Divergence {
-	d := &machine.Divergence{
-		Ref: p.ref, At: p.at, Rule: x.rule, Field: x.field, Expected: fmt.Sprint(x.expected), Got: fmt.Sprint(x.got), Because: x.because,
-		Reference: s.state(p), Captured: told(p.m),
-	}
-	for _, f := range frames {
-		if f != 0 {
-			d.Frames = append(d.Frames, f)
-		}
-	}
-	slices.Sort(d.Frames)
-	d.Frames = slices.Compact(d.Frames)
+	d := machine.Diverge(&machine.Datagram{At: p.at, Ref: p.ref}, x.rule, machine.Differ(x.field, x.expected, x.got), x.because, frames...)
+	d.Reference, d.Captured = s.state(p), told(p.m)
 	return d
 }
 

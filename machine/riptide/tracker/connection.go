@@ -63,7 +63,7 @@ func (t *follower) session(p *step) {
 			c.attempt.rejected, c.reason, c.reasoned = true, m.Reason, true
 			t.tells(p, riptide.EventRejected, uint32(m.Reason))
 			t.failed(p, m.Reason)
-			p.out.Report(riptide.Rejected, p.from, machine.Certain, p.at, p.ref, c.attempt.ref, float64(m.Reason))
+			p.out.At(p.at, p.ref).Report(riptide.Rejected, p.from, machine.Certain, c.attempt.ref, float64(m.Reason))
 		}
 	case wire.Welcome:
 		t.welcomes(p)
@@ -123,7 +123,7 @@ func (t *follower) welcomes(p *step) {
 			return
 		}
 		if c.welcome.at != 0 && m.ClientID != c.welcome.client {
-			p.out.Report(riptide.WelcomeMismatch, p.from, machine.Certain, p.at, p.ref, 0, float64(c.welcome.client), float64(m.ClientID))
+			p.out.At(p.at, p.ref).Report(riptide.WelcomeMismatch, p.from, machine.Certain, 0, float64(c.welcome.client), float64(m.ClientID))
 		}
 		t.tells(p, riptide.EventWelcomed, uint32(m.ClientID))
 		t.connected(p, p.from, m.ClientID, machine.Certain)

@@ -25,7 +25,7 @@ func (t *follower) evidence(p *step, answers answering) {
 	}
 	blind := s.acks.blind
 	if leap := s.acks.advance(last, s.behaviour, t.begun); leap > 0 && !s.tap.ordered && (s.behaviour.ShiftFault || s.behaviour.Receive == riptide.ReceiveWindow) {
-		p.out.Report(riptide.WindowJump, s.side, machine.Likely, p.at, p.ref, 0, float64(leap), float64(m.Last))
+		p.out.At(p.at, p.ref).Report(riptide.WindowJump, s.side, machine.Likely, 0, float64(leap), float64(m.Last))
 	}
 	e := peer.out.lives.find(cause)
 	if e != nil {
@@ -39,7 +39,7 @@ func (t *follower) evidence(p *step, answers answering) {
 			}
 		}
 	} else if peer.tap.near && t.begun && cause > peer.out.top && !s.behaviour.OneSequence {
-		p.out.Report(riptide.AckOfNothing, s.side, machine.Likely, p.at, p.ref, 0, float64(cause-peer.out.top))
+		p.out.At(p.at, p.ref).Report(riptide.AckOfNothing, s.side, machine.Likely, 0, float64(cause-peer.out.top))
 	}
 	t.name(p, e, cause)
 	s.acks.finished.slide(last)

@@ -17,7 +17,7 @@ func (s *side) once(p *step, rule *machine.Rule, sure machine.Certainty, figures
 		}
 	}
 	s.told = append(s.told, rule)
-	p.out.Report(rule, s.side, sure, p.at, p.ref, 0, figures...)
+	p.out.At(p.at, p.ref).Report(rule, s.side, sure, 0, figures...)
 }
 
 // faults looks a message of s over for what its header shows.
@@ -28,9 +28,9 @@ func (t *follower) faults(p *step) {
 	case m.Oddities&wire.UnreadCause != 0:
 		s.once(p, riptide.UselessCause, machine.Certain)
 	case m.Type == wire.AckExtra && riptide.GapOf(m.Cause, m.Last) > 0 && s.behaviour.Receive == riptide.ReceiveWindow:
-		p.out.Report(riptide.LastStuck, s.side, machine.Certain, p.at, p.ref, 0, float64(riptide.GapOf(m.Cause, m.Last)), float64(m.Last))
+		p.out.At(p.at, p.ref).Report(riptide.LastStuck, s.side, machine.Certain, 0, float64(riptide.GapOf(m.Cause, m.Last)), float64(m.Last))
 	case m.Type == wire.Disconnect && m.HasReason && m.Reason == wire.UnpackedStop:
-		p.out.Report(riptide.StopReads80, s.side, machine.Certain, p.at, p.ref, 0, s.behaviour.Number())
+		p.out.At(p.at, p.ref).Report(riptide.StopReads80, s.side, machine.Certain, 0, s.behaviour.Number())
 	case m.Type == wire.Reject && s.behaviour.Port && s.behaviour.Receive == riptide.ReceiveList:
 		s.once(p, riptide.PortRejects, machine.Certain, float64(m.Reason))
 	}
@@ -65,7 +65,7 @@ func (t *follower) valueFaults(p *step) {
 	}
 	tell := func(fault riptide.ValueFaults, rule *machine.Rule, sure machine.Certainty) {
 		if found&fault != 0 {
-			p.out.Report(rule, s.side, sure, p.at, p.ref, 0, float64(m.MessageID))
+			p.out.At(p.at, p.ref).Report(rule, s.side, sure, 0, float64(m.MessageID))
 		}
 	}
 	tell(riptide.ShortArrayLost, riptide.ShortArrays, machine.Certain)
@@ -85,9 +85,9 @@ func (t *follower) portLife(s *side, e *life, last machine.Ref, out *machine.Eff
 	case s.behaviour.OneSequence:
 		return
 	case e.copies.count > 1:
-		out.Report(riptide.PortResent, s.side, machine.Likely, e.copies.last, last, e.copies.frame, float64(e.copies.count), float64(e.sequence))
+		out.At(e.copies.last, last).Report(riptide.PortResent, s.side, machine.Likely, e.copies.frame, float64(e.copies.count), float64(e.sequence))
 	case s.tap.ordered && !e.answers.named && t.last.Sub(e.copies.first) > riptide.Silence:
-		out.Report(riptide.PortLost, s.side, machine.Likely, e.copies.first, e.copies.frame, 0, float64(e.sequence))
+		out.At(e.copies.first, e.copies.frame).Report(riptide.PortLost, s.side, machine.Likely, 0, float64(e.sequence))
 	}
 }
 

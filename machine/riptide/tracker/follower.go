@@ -91,7 +91,7 @@ func (t *follower) take(saw *sighting, out *machine.Effects) {
 	if err := codec.Parse(p.bytes, p.length, m); err != nil && !errors.Is(err, base.ErrTrailing) {
 		s.figures.packet(p.length)
 		if !errors.Is(err, base.ErrSnapped) {
-			out.Report(riptide.Malformed, p.from, machine.Certain, p.at, p.ref, 0, float64(p.length))
+			out.At(p.at, p.ref).Report(riptide.Malformed, p.from, machine.Certain, 0, float64(p.length))
 		}
 		return
 	}
@@ -103,7 +103,7 @@ func (t *follower) take(saw *sighting, out *machine.Effects) {
 	s.speech.spoke(p.at, p.ref)
 	peer.speech.addressed = p.at
 	if limit := codec.Dialect.MaxMessage; p.length > limit {
-		out.Report(riptide.Oversize, p.from, machine.Certain, p.at, p.ref, 0, float64(p.length))
+		out.At(p.at, p.ref).Report(riptide.Oversize, p.from, machine.Certain, 0, float64(p.length))
 	}
 	if m.Type == wire.Disconnect {
 		s.end.left, t.ended = p.at, true

@@ -112,10 +112,10 @@ func (t *follower) beat(p *step) {
 	}
 	if c.waiting && c.pings > 0 && !again {
 		c.unanswered++
-		p.out.Report(riptide.HeartbeatUnanswered, p.from.Other(), machine.Certain, c.pingAt, c.pingRef, 0, float64(c.unanswered))
+		p.out.At(c.pingAt, c.pingRef).Report(riptide.HeartbeatUnanswered, p.from.Other(), machine.Certain, 0, float64(c.unanswered))
 	}
 	if gap := p.at.Sub(c.pingAt); c.pings > 0 && !again && gap > riptide.HeartbeatSlow {
-		p.out.Report(riptide.HeartbeatLate, p.from, machine.Certain, p.at, p.ref, c.pingRef, machine.Milliseconds(gap))
+		p.out.At(p.at, p.ref).Report(riptide.HeartbeatLate, p.from, machine.Certain, c.pingRef, machine.Milliseconds(gap))
 	}
 	// Pytide tells 0 where the library tells -1, none yet; servers take 0 for a sample.
 	if told := int(m.RTT); told >= 0 {

@@ -104,9 +104,9 @@ func (t *follower) silent(p *step, s *side) {
 	}
 	last := past(s.speech.last, s.speech.ref, p.out)
 	if why := s.dropped(p.at); why != riptide.NotDropped && t.over(last, s, riptide.PoorConnection, machine.Likely) {
-		p.out.Report(riptide.PoorEnd, s.side, machine.Likely, last.at, last.ref, 0, float64(why))
+		p.out.At(last.at, last.ref).Report(riptide.PoorEnd, s.side, machine.Likely, 0, float64(why))
 	} else if t.timedOut(s, p.at) && t.over(last, s, riptide.TimedOutReason, machine.Likely) {
-		p.out.Report(riptide.TimedOut, s.side, machine.Likely, last.at, last.ref, 0, machine.Milliseconds(last.at.Sub(t.life.heard[s.side])))
+		p.out.At(last.at, last.ref).Report(riptide.TimedOut, s.side, machine.Likely, 0, machine.Milliseconds(last.at.Sub(t.life.heard[s.side])))
 	}
 }
 

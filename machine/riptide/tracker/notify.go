@@ -80,7 +80,7 @@ func (t *follower) notifyArrives(p *step, e *life) {
 	peer, m := p.peer, p.m
 	grade := peer.tap.grade()
 	if peer.behaviour.NoNotify {
-		p.out.Report(riptide.PortNotify, peer.side, grade, p.at, p.ref, 0, float64(m.Sequence))
+		p.out.At(p.at, p.ref).Report(riptide.PortNotify, peer.side, grade, 0, float64(m.Sequence))
 		e.receiver.delivered, e.certainty = machine.No, grade
 		return
 	}
@@ -90,7 +90,7 @@ func (t *follower) notifyArrives(p *step, e *life) {
 		peer.notesIn.joined = e.sequence64
 	}
 	if gap := riptide.GapOf(m.Sequence, peer.notesIn.receiver.Last); gap >= riptide.JumpList && peer.behaviour.ShiftFault {
-		p.out.Report(riptide.NotifyJump, peer.side, machine.Likely, p.at, p.ref, 0, float64(gap), float64(m.Sequence))
+		p.out.At(p.at, p.ref).Report(riptide.NotifyJump, peer.side, machine.Likely, 0, float64(gap), float64(m.Sequence))
 		grade = machine.Likely // a library with the repaired window takes what the others refuse
 	}
 	if peer.mayPort {

@@ -14,14 +14,14 @@ func (t *follower) judge(p *step, s *side, q *riptide.Quality, beyond bool) {
 	q.Row++
 	switch q.Row {
 	case riptide.QualityRow / 2:
-		p.out.Report(riptide.QualityNear, s.side, machine.Likely, p.at, p.ref, 0, float64(q.Row))
+		p.out.At(p.at, p.ref).Report(riptide.QualityNear, s.side, machine.Likely, 0, float64(q.Row))
 	case riptide.QualityRow:
 		limit := riptide.DroppedNotify
 		if q == &s.out.quality {
 			limit = riptide.DroppedSends
 		}
 		s.end.reached(limit, p.at)
-		p.out.Report(riptide.QualityLimit, s.side, machine.Likely, p.at, p.ref, 0, float64(q.Row))
+		p.out.At(p.at, p.ref).Report(riptide.QualityLimit, s.side, machine.Likely, 0, float64(q.Row))
 	}
 }
 
@@ -45,9 +45,9 @@ func (t *follower) lifeFindings(s *side, e *life, out *machine.Effects) {
 	last, limit := e.lastFrame(), int32(s.behaviour.Limit)
 	switch {
 	case limit > 0 && e.copies.count >= limit && e.sender.acked != machine.Yes && !e.answers.named:
-		out.Report(riptide.AttemptsLimit, s.side, machine.Likely, e.copies.last, last, e.copies.frame, float64(e.copies.count), float64(e.sequence))
+		out.At(e.copies.last, last).Report(riptide.AttemptsLimit, s.side, machine.Likely, e.copies.frame, float64(e.copies.count), float64(e.sequence))
 	case limit > 0 && e.copies.count >= riptide.AttemptsMany:
-		out.Report(riptide.AttemptsNear, s.side, machine.Certain, e.copies.last, last, e.copies.frame, float64(e.copies.count), float64(e.sequence))
+		out.At(e.copies.last, last).Report(riptide.AttemptsNear, s.side, machine.Certain, e.copies.frame, float64(e.copies.count), float64(e.sequence))
 	}
 	if s.behaviour.Port {
 		t.portLife(s, e, last, out)
@@ -59,7 +59,7 @@ func (t *follower) lifeFindings(s *side, e *life, out *machine.Effects) {
 		if s.tap.near && e.clash && !t.config.Stream {
 			grade = s.tap.grade()
 		}
-		out.Report(riptide.MergedSequences, s.side, grade, e.copies.first, e.copies.frame, 0, float64(e.copies.count), float64(e.sequence))
+		out.At(e.copies.first, e.copies.frame).Report(riptide.MergedSequences, s.side, grade, 0, float64(e.copies.count), float64(e.sequence))
 	}
 }
 
@@ -67,7 +67,7 @@ func (t *follower) lifeFindings(s *side, e *life, out *machine.Effects) {
 func (t *follower) endFindings(out *machine.Effects) {
 	c := &t.life
 	if c.attempt.count > 1 && !c.attempt.answered {
-		out.Report(riptide.NoAnswer, t.client, machine.Certain, c.attempt.at, c.attempt.ref, 0, float64(c.attempt.count))
+		out.At(c.attempt.at, c.attempt.ref).Report(riptide.NoAnswer, t.client, machine.Certain, 0, float64(c.attempt.count))
 	}
 	for i := range t.sides {
 		s := &t.sides[i]
@@ -80,7 +80,7 @@ func (t *follower) endFindings(out *machine.Effects) {
 	for i := range t.sides {
 		s, peer := &t.sides[i], &t.sides[1-i]
 		if gap := peer.speech.last.Sub(s.speech.last); gap > riptide.Silence && s.tap.near && !c.over[i] {
-			out.Report(riptide.SilentEnd, s.side, machine.Likely, s.speech.last, s.speech.ref, 0, machine.Milliseconds(gap))
+			out.At(s.speech.last, s.speech.ref).Report(riptide.SilentEnd, s.side, machine.Likely, 0, machine.Milliseconds(gap))
 		}
 	}
 }

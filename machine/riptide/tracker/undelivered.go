@@ -103,7 +103,7 @@ func (t *follower) lie(p *step, newest uint16, gap int) {
 		lies++
 	}
 	if lies > 0 {
-		p.out.Report(riptide.FalseAck, s.side, s.tap.grade(), p.at, p.ref, 0, float64(lies), float64(newest), float64(gap))
+		p.out.At(p.at, p.ref).Report(riptide.FalseAck, s.side, s.tap.grade(), 0, float64(lies), float64(newest), float64(gap))
 	}
 }
 
@@ -168,6 +168,6 @@ func (t *follower) refusedForGood(s *side, e *life, out *machine.Effects) {
 
 // notDelivered tells that s acked a message of its peer and never handed it over.
 func (t *follower) notDelivered(p *step, s *side, sequence int64, sure machine.Certainty, about machine.Ref) {
-	p.out.Report(riptide.AckedNotDelivered, s.side, sure, p.at, p.ref, about, float64(uint16(sequence)), s.behaviour.Number())
+	p.out.At(p.at, p.ref).Report(riptide.AckedNotDelivered, s.side, sure, about, float64(uint16(sequence)), s.behaviour.Number())
 	t.tell(p, machine.Event{Kind: riptide.EventNotDelivered, Side: s.side, Certainty: sure, Sequence: uint32(uint16(sequence)), Sequence64: sequence, About: about})
 }

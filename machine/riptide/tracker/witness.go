@@ -135,7 +135,7 @@ func (t *follower) window(p *step, a *arrival) (fresh bool) {
 	var before riptide.Receiver
 	if jumps {
 		before = s.in.receiver.Clone()
-		p.out.Report(riptide.WindowJump, s.side, s.tap.grade(), p.at, a.ref, 0, float64(gap), float64(a.sequence))
+		p.out.At(p.at, a.ref).Report(riptide.WindowJump, s.side, s.tap.grade(), 0, float64(gap), float64(a.sequence))
 	}
 	fresh = s.in.receiver.Take(a.sequence)
 	follows := s.in.receiver.Holds(p.m)
@@ -269,7 +269,7 @@ func (t *follower) hand(p *step, s *side, a *arrival) {
 	sure := s.sure(e.sequence64)
 	if e.receiver.times > 0 {
 		e.receiver.times++
-		p.out.Report(riptide.DeliveredTwice, s.side, sure, p.at, a.ref, e.copies.frame, float64(e.receiver.times), s.behaviour.Number())
+		p.out.At(p.at, a.ref).Report(riptide.DeliveredTwice, s.side, sure, e.copies.frame, float64(e.receiver.times), s.behaviour.Number())
 		return
 	}
 	e.receiver.took(a.at, a.ref)
