@@ -46,6 +46,7 @@ var law = []rule{
 	{"machine/riptide/clock", nil, nil},
 	{"machine/riptide/pathloss", []string{"machine"}, nil},
 	{"machine/riptide/riptidetest", append(roomOf("endpoint"), "sim"), nil},
+	{"machine/gaffer/gaffertest", append(roomOf("endpoint", "messages"), "sim", "capture", "schema/yamlfile", "internal/testenv"), nil},
 	{"machine/riptide/vantage", roomOf(), nil},
 	{"machine/gaffer/messages", roomOf(), nil},
 	{"machine/gaffer/netcode", roomOf(), nil},

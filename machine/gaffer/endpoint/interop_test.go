@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ackscope/ackscope/internal/gaffertest"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/gaffer"
 	"github.com/ackscope/ackscope/machine/gaffer/endpoint"
+	"github.com/ackscope/ackscope/machine/gaffer/gaffertest"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 

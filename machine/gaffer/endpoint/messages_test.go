@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ackscope/ackscope/internal/gaffertest"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/gaffer"
 	"github.com/ackscope/ackscope/machine/gaffer/endpoint"
+	"github.com/ackscope/ackscope/machine/gaffer/gaffertest"
 	"github.com/ackscope/ackscope/machine/gaffer/messages"
 	"github.com/ackscope/ackscope/schema"
 	"github.com/ackscope/ackscope/wire/bits"

@@ -3,7 +3,7 @@ package endpoint_test
 import (
 	"testing"
 
-	"github.com/ackscope/ackscope/internal/gaffertest"
+	"github.com/ackscope/ackscope/machine/gaffer/gaffertest"
 )
 
 // TestSoak is the soak test that the article begs its readers for: terrible

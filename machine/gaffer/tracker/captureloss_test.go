@@ -4,8 +4,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/ackscope/ackscope/internal/gaffertest"
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/gaffer/gaffertest"
 	"github.com/ackscope/ackscope/machine/gaffer/tracker"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )

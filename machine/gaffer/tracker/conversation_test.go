@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ackscope/ackscope/internal/gaffertest"
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/gaffer/gaffertest"
 	"github.com/ackscope/ackscope/machine/gaffer/messages"
 	"github.com/ackscope/ackscope/machine/gaffer/tracker"
 	"github.com/ackscope/ackscope/machine/machinetest"

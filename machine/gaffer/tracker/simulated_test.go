@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ackscope/ackscope/internal/gaffertest"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/gaffer"
 	"github.com/ackscope/ackscope/machine/gaffer/endpoint"
+	"github.com/ackscope/ackscope/machine/gaffer/gaffertest"
 	"github.com/ackscope/ackscope/machine/gaffer/tracker"
 	"github.com/ackscope/ackscope/sim"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
