@@ -44,7 +44,7 @@ plain: ## README's own test command
 # What `plain` has run already is left out: packages whose tests ask for no tool, no privilege and no long grid do the same both times.
 .PHONY: full
 full: ## the tests that ask for tools, privileges or time once more, in random order, a skipped one being a failure
-	ACKSCOPE_REQUIRE=1 go test -shuffle=on -timeout 20m $$(git ls-files '*_test.go' | xargs grep -lE 'testenv\.(Need|Skip|Root|Long|Require)|testnet\.|ACKSCOPE_REQUIRE' | xargs -n1 dirname | sort -u | sed 's|^|./|')
+	ACKSCOPE_REQUIRE=1 go test -shuffle=on -timeout 20m $$(git ls-files '*_test.go' | xargs grep -lE 'testenv\.(Need|Skip|Root|Long|Grid|Require)|gaffertest\.Seeds|testnet\.|ACKSCOPE_REQUIRE' | xargs -n1 dirname | sort -u | sed 's|^|./|')
 
 # The packages below internal/ run the program from outside: the race detector would watch only the tests themselves. The
 # packages named here start no goroutine (internal/arch holds them to it). What -short leaves out are long repetitions, which `full` has run;

@@ -57,6 +57,7 @@ func splitFiles(t *testing.T, text string) map[string]string {
 // What commands tell of several captures in one call is what they tell of each
 // alone, but for the file's name: many of these captures share their addresses.
 func TestFilesApart(t *testing.T) {
+	testenv.Grid(t, "every listing over every capture, twice")
 	all := allCaptures(t)
 	some := slices.DeleteFunc(slices.Clone(all), func(p string) bool {
 		return !strings.Contains(p, "reliable-loss10") && !strings.Contains(p, "u210_loss10") && !strings.Contains(p, "u210_clean") && !strings.Contains(p, "u210_timeout")

@@ -55,10 +55,8 @@ parent.postMessage(["probe", "scroll", document.documentElement.scrollWidth, "in
 // The page in a browser: at both widths nothing overflows, the graphs are drawn
 // and zoom, no script fails, and nothing is asked of the network.
 func TestReportInBrowser(t *testing.T) {
+	testenv.Grid(t, "a browser")
 	chromium := testenv.Need(t, "chromium")
-	if os.Getenv(testenv.Require) != "1" && testing.Short() {
-		t.Skip("left out under -short: a browser")
-	}
 	dir := t.TempDir()
 	page := filepath.Join(dir, "report.html")
 	output(t, "report", "-o", page, "--schema", testenv.Capture(t, "riptide-messages.yaml"), testenv.Capture(t, "u210_timeout_kill.client.pcap.gz"))

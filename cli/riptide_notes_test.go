@@ -17,6 +17,7 @@ import (
 
 	"github.com/ackscope/ackscope/cli/app"
 	"github.com/ackscope/ackscope/cli/simulate"
+	"github.com/ackscope/ackscope/internal/testenv"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/sim"
 	wire "github.com/ackscope/ackscope/wire/riptide"
@@ -260,7 +261,7 @@ const notesPage = "../docs/replay.md"
 func TestNotesForm(t *testing.T) {
 	full := os.Getenv("ACKSCOPE_NOTES") != ""
 	every := 5
-	if testing.Short() {
+	if testing.Short() || !testenv.Required() {
 		every = 30
 	}
 	var table bytes.Buffer

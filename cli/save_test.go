@@ -133,6 +133,7 @@ func TestWriteKeeps(t *testing.T) {
 // As Wireshark reads them, the frames that are written are the same; of a capture
 // of one link type in a classic file too.
 func TestWriteForWireshark(t *testing.T) {
+	testenv.Grid(t, "tshark over what every format holds")
 	tshark, capinfos := testenv.Need(t, "tshark"), testenv.Need(t, "capinfos")
 	dir := t.TempDir()
 	fields := []string{"frame.number", "frame.time_epoch", "frame.len", "frame.cap_len", "frame.encap_type", "ip.src", "udp.payload", "frame.comment", "frame.packet_flags", "frame.interface_name", "frame.interface_description"}

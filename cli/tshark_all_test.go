@@ -54,15 +54,11 @@ var headerFilters = append([]string{
 // Over the begin of every capture that is shipped (over all of it where
 // ACKSCOPE_SOAK is set) each filter passes as many frames and bytes as tshark's.
 func TestAsTsharkEverywhere(t *testing.T) {
+	testenv.Grid(t, "tshark over all captures")
 	tshark := testenv.Need(t, "tshark")
-	frames := 50
-	switch {
-	case os.Getenv("ACKSCOPE_SOAK") != "":
+	frames := 150
+	if os.Getenv("ACKSCOPE_SOAK") != "" {
 		frames = 1 << 30
-	case os.Getenv(testenv.Require) == "1":
-		frames = 150
-	case testing.Short():
-		frames = 10
 	}
 	path := begins(t, frames)
 	count := []string{"-q", "-r", path}

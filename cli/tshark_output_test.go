@@ -106,15 +106,9 @@ func both(t *testing.T, tshark string) (names []string) {
 
 // Every field that both know reads as tshark's, over all captures that are shipped.
 func TestFieldsAsTsharkEverywhere(t *testing.T) {
+	testenv.Grid(t, "tshark over all captures")
 	tshark := testenv.Need(t, "tshark")
-	each := 15
-	switch {
-	case testing.Short():
-		each = 4
-	case testenv.Required():
-		each = 60
-	}
-	all := sampler(t, each)
+	all := sampler(t, 60)
 	names := both(t, tshark)
 	args := []string{"-T", "fields", "-E", "header=y"}
 	for _, n := range names {
@@ -130,6 +124,7 @@ func TestFieldsAsTsharkEverywhere(t *testing.T) {
 
 // The options of -E do what tshark's do.
 func TestFieldOptionsAsTshark(t *testing.T) {
+	testenv.Grid(t, "tshark for every option")
 	tshark := testenv.Need(t, "tshark")
 	path := testenv.Capture(t, "t210_clean.client.pcap.gz")
 	columns := []string{"-c", "3", "-T", "fields", "-e", "frame.number", "-e", "ip.addr", "-e", "udp.port", "-e", "tcp.port"}
@@ -153,6 +148,7 @@ func TestFieldOptionsAsTshark(t *testing.T) {
 
 // The time column reads as tshark's, whatever the file's clock ticks in.
 func TestTimesAsTshark(t *testing.T) {
+	testenv.Grid(t, "tshark for every format of times")
 	tshark := testenv.Need(t, "tshark")
 	for _, name := range []string{"reliable-loss10.client.pcap.gz", "u210_loss10.client.pcapng.gz"} {
 		path := testenv.Capture(t, name)
@@ -194,6 +190,7 @@ func TestHexAsTshark(t *testing.T) {
 
 // -T json and -T ek have tshark's shape, and every key that both have its value.
 func TestJSONAsTshark(t *testing.T) {
+	testenv.Grid(t, "tshark over a sample of all captures")
 	tshark := testenv.Need(t, "tshark")
 	all := sampler(t, 2)
 	for _, c := range []struct {

@@ -43,6 +43,7 @@ var flowFilters = []string{"udp.stream == 0", "udp.stream > 0", "udp.stream % 2 
 // The filters pass as many frames and bytes as tshark's, and columns have the
 // same text.
 func TestAsTshark(t *testing.T) {
+	testenv.Grid(t, "tshark for every filter")
 	tshark := testenv.Need(t, "tshark")
 	columns := strings.Fields("frame.number frame.len frame.cap_len frame.time_epoch frame.time_relative frame.time_delta " +
 		"eth.src eth.dst eth.type vlan.id vlan.priority ieee8021ad.id " +

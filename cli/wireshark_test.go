@@ -210,6 +210,7 @@ func TestLuaStrings(t *testing.T) {
 
 // tshark sees the facts as comments, and the frames are what they were.
 func TestPcapngComments(t *testing.T) {
+	testenv.Grid(t, "tshark over every capture that has findings")
 	tshark := testenv.Need(t, "tshark")
 	seen := 0
 	for _, path := range told(t) {

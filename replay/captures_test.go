@@ -11,6 +11,7 @@ import (
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/dissect/gaffer"
 	"github.com/ackscope/ackscope/dissect/riptide"
+	"github.com/ackscope/ackscope/internal/testenv"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/replay"
 )
@@ -160,6 +161,7 @@ func flowOf(t *testing.T, path string) (list []machine.Datagram, f *analyze.Flow
 // TestYojimboCaptures: with the keys, what netcode carries is held against the
 // reference too.
 func TestYojimboCaptures(t *testing.T) {
+	testenv.Grid(t, "a replay of each encrypted capture")
 	file := &gaffer.KeyFile{}
 	for _, key := range []string{strings.Repeat("0", 64), "606abe6ec91910ea9a6562f66f2b30e44371d62cd19927266b3c60f4b715aba1"} {
 		var k gaffer.ServerKey

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ackscope/ackscope/internal/testenv"
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
@@ -33,6 +34,7 @@ func locate(t *Typing, r wire.Reader) (out []found) {
 // TestGuess holds the first-ranked typings against the logs' types, for every
 // capture and every id seen at least ten times.
 func TestGuess(t *testing.T) {
+	testenv.Grid(t, "guesses over every payload of all captures")
 	strings_, stringsRight, arrays, arraysRight := 0, 0, 0, 0
 	misses := map[string]int{}
 	for _, path := range captures(t, riptideRuns...) {

@@ -69,7 +69,7 @@ func peersCapture(tb testing.TB, peers, rounds int) (path string, packets int) {
 // TestManyPeers: 10,000 peers of one endpoint are all followed, and over all of
 // them together no id is missing, though the ids go round.
 func TestManyPeers(t *testing.T) {
-	testenv.Long(t, "10,000 flows")
+	testenv.Grid(t, "10,000 flows")
 	program := testenv.Ackscope(t)
 	const peers = 10_000
 	path, _ := peersCapture(t, peers, 4)

@@ -59,6 +59,7 @@ const budgetMost = 64<<20 + 32<<20
 // TestBudget reads floods from files within --memory. ACKSCOPE_FLOODS sets the
 // number of flows; `make memory` takes a million, of three kinds.
 func TestBudget(t *testing.T) {
+	testenv.Grid(t, "files of 20,000 flows under every command")
 	flows, all := 20000, os.Getenv("ACKSCOPE_FLOODS") != ""
 	if n, err := strconv.Atoi(os.Getenv("ACKSCOPE_FLOODS")); err == nil {
 		flows = n

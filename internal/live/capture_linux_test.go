@@ -148,6 +148,7 @@ func flood(t *testing.T, out *testnet.Injector, rate int, during time.Duration) 
 // TestNoDropUncounted sends 200,000 small packets a second: what the interface
 // received is what was captured and what was counted as dropped, to the packet.
 func TestNoDropUncounted(t *testing.T) {
+	testenv.Grid(t, "floods of some seconds")
 	during := 2 * time.Second
 	if os.Getenv("ACKSCOPE_SOAK") != "" {
 		during = 10 * time.Second
@@ -185,6 +186,7 @@ func TestNoDropUncounted(t *testing.T) {
 // TestKilled ends a rotating capture at random moments: every file opens in
 // tshark, all but the last to its end.
 func TestKilled(t *testing.T) {
+	testenv.Grid(t, "captures that are killed on the way")
 	tshark := testenv.Need(t, "tshark")
 	if !namespaced(t) {
 		return

@@ -80,6 +80,16 @@ func Long(t testing.TB, why string) {
 	}
 }
 
+// Grid skips a long grid, many repetitions or a comparison with another program,
+// which `make full` runs (with ACKSCOPE_REQUIRE=1): README's test command takes two
+// minutes. why says what takes long.
+func Grid(t testing.TB, why string) {
+	t.Helper()
+	if testing.Short() || !Required() {
+		t.Skip("make full runs it: " + why)
+	}
+}
+
 // Capture gives the path of a file in testdata/pcaps, from whichever package's
 // folder the test runs in. A file that is not there is a failure: captures are
 // part of the repository.

@@ -189,7 +189,7 @@ func lose(all []capture.Frame, rng *rand.Rand) (some []capture.Frame) {
 // Each capture has its turn with one alteration; with SOAK_ALTERED, with all of
 // them so many times.
 func TestRiptideAltered(t *testing.T) {
-	testenv.Long(t, "an analysis of each of the Riptide captures")
+	testenv.Grid(t, "an analysis of each of the Riptide captures")
 	seeds, _ := strconv.Atoi(os.Getenv("SOAK_ALTERED"))
 	folder := filepath.Dir(testenv.Capture(t, "riptide-messages.yaml"))
 	facts, turn := 0, 0

@@ -13,7 +13,7 @@ import (
 // library: copies, values, what was handed over and what the library took for
 // acked, against the endpoints' logs, with no flags but the schema.
 func TestTruthcheckRiptide(t *testing.T) {
-	testenv.Long(t, "a process for each of some 90 captures")
+	testenv.Grid(t, "a process for each of some 90 captures")
 	python := testenv.Need(t, "python3")
 	program := testenv.Ackscope(t)
 	schema := testenv.Capture(t, "riptide-messages.yaml")

@@ -11,7 +11,7 @@ import (
 // TestTruthcheck runs the Python oracle over every capture with a tap in its
 // name: with no flags of ackscope, so flows, dialects and taps are found by itself.
 func TestTruthcheck(t *testing.T) {
-	testenv.Long(t, "a process for each of some 60 captures, twice")
+	testenv.Grid(t, "a process for each of some 60 captures, twice")
 	python := testenv.Need(t, "python3")
 	program := testenv.Ackscope(t)
 	var paths []string

@@ -183,14 +183,14 @@ func Builtin(name string) *wire.Profile {
 	return p
 }
 
-// Seeds gives how many seeds a test draws: so many as usual, fewer with
-// -short, SOAK_SEEDS where that is set.
-func Seeds(usual, short int) int {
+// Seeds gives how many seeds a test draws: so many under make full, otherwise the
+// few of README's test command, or SOAK_SEEDS where that is set.
+func Seeds(full, few int) int {
 	if n, err := strconv.Atoi(os.Getenv("SOAK_SEEDS")); err == nil {
 		return n
 	}
-	if testing.Short() {
-		return short
+	if testing.Short() || !testenv.Required() {
+		return few
 	}
-	return usual
+	return full
 }

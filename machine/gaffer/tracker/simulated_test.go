@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ackscope/ackscope/internal/testenv"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/gaffer"
 	"github.com/ackscope/ackscope/machine/gaffer/endpoint"
@@ -395,6 +396,7 @@ func (f fact) String() string {
 // TestTrackerAgainstTruth runs the grid and writes the matrix of figures, which
 // is a golden file: it changes visibly when behaviour does.
 func TestTrackerAgainstTruth(t *testing.T) {
+	testenv.Grid(t, "a simulated flow for each profile, loss, jitter and tap")
 	var matrix strings.Builder
 	matrix.WriteString("# Simulated flows: how many facts of each side there are, how many of them the tracker tells as certain.\n")
 	matrix.WriteString("# 10 s at 60 packets/s each way, 25 ms one way. Columns: received, acked, duplicate, stale as certain/true.\n")
