@@ -125,3 +125,7 @@ func (b *bodies) fields(t *tree, kind uint32, at int, depth uint8) (int, error) 
 	d.Fields[heading].Bits = uint32(r.Pos() - at)
 	return r.Pos(), err
 }
+
+// Body gives the body of a type, for who writes messages; nil where the schema
+// does not know it.
+func (b *bodies) Body(kind uint32) *schema.Body { return b.byType[kind] }

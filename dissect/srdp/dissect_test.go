@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/gopacket"
-
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/internal/noise"
 	"github.com/ackscope/ackscope/machine"
@@ -107,26 +105,6 @@ func TestForeignIsNoFault(t *testing.T) {
 	cut.Length = 100
 	if Dissect(dissect.Context{Config: profile(t, "direct")}, cut, &d); d.Problem != nil || !d.Snapped {
 		t.Errorf("cut by the snap length: problem %v, snapped %v", d.Problem, d.Snapped)
-	}
-}
-
-// TestLayer: the layer reads what it writes, alone and behind gopacket's own.
-func TestLayer(t *testing.T) {
-	b := gopacket.NewSerializeBuffer()
-	out := &Layer{Packet: wire.Packet{Command: 0x53, ID: 77, Flags: 2}}
-	if err := gopacket.SerializeLayers(b, gopacket.SerializeOptions{}, out, gopacket.Payload("hello")); err != nil {
-		t.Fatal(err)
-	}
-	if got := hex.EncodeToString(b.Bytes()); got != "53004d0268656c6c6f" {
-		t.Fatalf("written %s", got)
-	}
-	p := gopacket.NewPacket(b.Bytes(), LayerTypeSRDP, gopacket.Default)
-	l, ok := p.Layer(LayerTypeSRDP).(*Layer)
-	if !ok || l.ID != 77 || l.Ack || string(l.Payload()) != "hello" || p.Layer(gopacket.LayerTypePayload) == nil {
-		t.Errorf("read back %+v of %v", l, p)
-	}
-	if p := gopacket.NewPacket([]byte{0x80, 1, 2}, LayerTypeSRDP, gopacket.Default); p.ErrorLayer() == nil {
-		t.Error("a foreign datagram is read")
 	}
 }
 

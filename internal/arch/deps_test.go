@@ -62,7 +62,8 @@ var law = []rule{
 	{"capture/*", []string{"machine", "capture"}, captureOutside},
 	{"dissect", []string{"machine", "schema", "printable"}, nil},
 	{"dissect/dissecttest", []string{"machine", "dissect"}, nil},
-	{"dissect/*", []string{"dissect", "schema", "machine", "wire", "wire/@", "wire/seq", "wire/bits", "machine/@", "machine/@/..."}, []string{"github.com/google/gopacket", "golang.org/x/crypto"}},
+	{"dissect/*/layers", []string{"dissect", "wire", "wire/@"}, []string{gopacket}},
+	{"dissect/*", []string{"dissect", "schema", "machine", "wire", "wire/@", "wire/seq", "wire/bits", "machine/@", "machine/@/..."}, []string{"golang.org/x/crypto"}},
 	{"analyze", []string{"capture", "capture/stream", "dissect", "machine", "printable", "scale"}, nil},
 	{"filter", []string{"analyze", "dissect", "machine", "capture", "printable"}, nil},
 	{"show", []string{"analyze", "capture", "dissect", "filter", "machine", "printable", "scale"}, []string{"github.com/dustin/go-humanize"}},
@@ -95,7 +96,7 @@ var law = []rule{
 	{"cli", cliBase("..."), cliOutside},
 	{"cmd/ackscope", []string{"cli", "cli/protocol", "cli/protocol/..."}, nil},
 	{"internal/testnet", []string{"internal/testenv"}, []string{"golang.org/x/sys"}},
-	{"internal/*", []string{"..."}, []string{"github.com/google/gopacket"}},
+	{"internal/*", []string{"..."}, []string{gopacket}},
 	{"testdata/gen/*", []string{"..."}, nil},
 }
 
@@ -124,7 +125,7 @@ func cliBase(beside ...string) []string {
 
 var cliOutside = []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "golang.org/x/sys", "github.com/dustin/go-humanize"}
 
-var captureOutside = []string{"github.com/google/gopacket", "golang.org/x/sys", "golang.org/x/net/bpf", "github.com/klauspost/compress"}
+var captureOutside = []string{gopacket, "golang.org/x/sys", "golang.org/x/net/bpf", "github.com/klauspost/compress"}
 
 type listed struct {
 	ImportPath string
@@ -149,7 +150,10 @@ func TestLawCatches(t *testing.T) {
 		{"wire/seq", module + "/tui"},
 		{"sim", module + "/capture"},
 		{"machine/gaffer", module + "/wire/riptide"},
-		{"machine/gaffer", "github.com/google/gopacket"},
+		{"machine/gaffer", gopacket},
+		{"dissect/gaffer", gopacket},
+		{"dissect/gaffer", module + "/dissect/gaffer/layers"},
+		{"dissect/gaffer/layers", module + "/wire/riptide"},
 		{"analyze", "github.com/gdamore/tcell/v2"},
 		{"dissect/srdp", module + "/machine/gaffer"},
 		{"machine/gaffer/tracker", module + "/machine/gaffer/judge"},

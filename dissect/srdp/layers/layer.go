@@ -1,4 +1,4 @@
-package srdp
+package layers
 
 import (
 	"github.com/google/gopacket"
@@ -11,7 +11,7 @@ import (
 // registered for a port: which port an application uses is its own affair. To
 // decode by gopacket alone,
 //
-//	gopacket.NewPacket(udp.Payload, srdp.LayerTypeSRDP, gopacket.Default)
+//	gopacket.NewPacket(udp.Payload, layers.LayerTypeSRDP, gopacket.Default)
 //
 // reads the direct form with the default commands; for another one set
 // Layer.Profile and call DecodeFromBytes.
@@ -25,9 +25,12 @@ type Layer struct {
 	Profile *wire.Profile
 }
 
+// usual is how a packet is read of which nothing is known.
+var usual = wire.Default()
+
 func (l *Layer) profile() *wire.Profile {
 	if l.Profile == nil {
-		return &usual.Wire
+		return &usual
 	}
 	return l.Profile
 }

@@ -1,4 +1,4 @@
-package gaffer_test
+package layers_test
 
 import (
 	"bytes"
@@ -8,12 +8,12 @@ import (
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
 
-	"github.com/ackscope/ackscope/dissect/gaffer"
+	gafferlayers "github.com/ackscope/ackscope/dissect/gaffer/layers"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
 // stack serializes a datagram of the reliable dialect in UDP in IPv4 in Ethernet.
-func stack(t *testing.T, port layers.UDPPort, l *gaffer.Layer, payload string) []byte {
+func stack(t *testing.T, port layers.UDPPort, l *gafferlayers.Layer, payload string) []byte {
 	t.Helper()
 	eth := &layers.Ethernet{SrcMAC: make(net.HardwareAddr, 6), DstMAC: make(net.HardwareAddr, 6), EthernetType: layers.EthernetTypeIPv4}
 	ip := &layers.IPv4{Version: 4, TTL: 64, Protocol: layers.IPProtocolUDP, SrcIP: net.IP{10, 0, 0, 1}, DstIP: net.IP{10, 0, 0, 2}}
@@ -30,14 +30,14 @@ func stack(t *testing.T, port layers.UDPPort, l *gaffer.Layer, payload string) [
 
 func TestLayer(t *testing.T) {
 	header := wire.Header{Sequence: 100, Ack: 99, AckBits: 0x6e27fa35}
-	sent := &gaffer.Layer{Packet: wire.Packet{Header: header, Sequence: 100}}
+	sent := &gafferlayers.Layer{Packet: wire.Packet{Header: header, Sequence: 100}}
 	frame := stack(t, 40000, sent, "hello")
 
 	// By gopacket's fast way: one object for each layer.
 	var eth layers.Ethernet
 	var ip layers.IPv4
 	var udp layers.UDP
-	var got gaffer.Layer
+	var got gafferlayers.Layer
 	parser := gopacket.NewDecodingLayerParser(layers.LayerTypeEthernet, &eth, &ip, &udp)
 	parser.IgnoreUnsupported = true
 	var decoded []gopacket.LayerType
@@ -52,28 +52,28 @@ func TestLayer(t *testing.T) {
 	}
 
 	// By its convenient way.
-	p := gopacket.NewPacket(udp.Payload, gaffer.LayerTypeGaffer, gopacket.Default)
-	if l, ok := p.Layer(gaffer.LayerTypeGaffer).(*gaffer.Layer); !ok || l.Header != header || string(p.ApplicationLayer().Payload()) != "hello" {
+	p := gopacket.NewPacket(udp.Payload, gafferlayers.LayerTypeGaffer, gopacket.Default)
+	if l, ok := p.Layer(gafferlayers.LayerTypeGaffer).(*gafferlayers.Layer); !ok || l.Header != header || string(p.ApplicationLayer().Payload()) != "hello" {
 		t.Errorf("packet %v", p)
 	}
 
 	// By a port, only once the user asks for it.
-	if p := gopacket.NewPacket(frame, layers.LayerTypeEthernet, gopacket.Default); p.Layer(gaffer.LayerTypeGaffer) != nil {
+	if p := gopacket.NewPacket(frame, layers.LayerTypeEthernet, gopacket.Default); p.Layer(gafferlayers.LayerTypeGaffer) != nil {
 		t.Error("a port is registered that nobody asked for")
 	}
 	profile, _, err := wire.Builtin(wire.ArticleBE)
 	if err != nil {
 		t.Fatal(err)
 	}
-	gaffer.RegisterUDPPort(47011, profile)
-	frame = stack(t, 47011, &gaffer.Layer{Profile: profile, Packet: wire.Packet{Header: header, Sequence: 100}}, "hello")
-	l, ok := gopacket.NewPacket(frame, layers.LayerTypeEthernet, gopacket.Default).Layer(gaffer.LayerTypeGaffer).(*gaffer.Layer)
+	gafferlayers.RegisterUDPPort(47011, profile)
+	frame = stack(t, 47011, &gafferlayers.Layer{Profile: profile, Packet: wire.Packet{Header: header, Sequence: 100}}, "hello")
+	l, ok := gopacket.NewPacket(frame, layers.LayerTypeEthernet, gopacket.Default).Layer(gafferlayers.LayerTypeGaffer).(*gafferlayers.Layer)
 	if !ok || l.Header != header || l.Profile != profile {
 		t.Errorf("by its port: %+v", l)
 	}
 
 	// What is too short says so, as gopacket wants it said.
-	p = gopacket.NewPacket([]byte{0x3e, 1}, gaffer.LayerTypeGaffer, gopacket.Default)
+	p = gopacket.NewPacket([]byte{0x3e, 1}, gafferlayers.LayerTypeGaffer, gopacket.Default)
 	if p.ErrorLayer() == nil || !p.Metadata().Truncated {
 		t.Errorf("two bytes: %v, truncated %v", p.ErrorLayer(), p.Metadata().Truncated)
 	}

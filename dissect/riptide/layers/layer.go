@@ -1,4 +1,4 @@
-package riptide
+package layers
 
 import (
 	"github.com/google/gopacket"
@@ -12,7 +12,7 @@ import (
 // registered for a port: which port a game uses is its own affair. To decode by
 // gopacket alone,
 //
-//	gopacket.NewPacket(udp.Payload, riptide.LayerTypeRiptide, gopacket.Default)
+//	gopacket.NewPacket(udp.Payload, layers.LayerTypeRiptide, gopacket.Default)
 //
 // reads dialect 2.1; for another one set Layer.Codec and call DecodeFromBytes.
 var LayerTypeRiptide = gopacket.RegisterLayerType(1301, gopacket.LayerTypeMetadata{Name: "Riptide", Decoder: gopacket.DecodeFunc(decodeLayer)})
@@ -57,7 +57,7 @@ func (l *Layer) Payload() []byte { return l.BaseLayer.Payload }
 func (l *Layer) DecodeFromBytes(data []byte, df gopacket.DecodeFeedback) error {
 	l.BaseLayer = layers.BaseLayer{Contents: data}
 	if err := l.codec().Parse(data, len(data), &l.Message); err != nil {
-		if len(data) < headerLen {
+		if len(data) < headerBound {
 			df.SetTruncated()
 		}
 		return err
@@ -92,6 +92,10 @@ func (l *Layer) SerializeTo(b gopacket.SerializeBuffer, _ gopacket.SerializeOpti
 	copy(to, out)
 	return nil
 }
+
+// headerBound is above the length of any header of Riptide, in bytes: data that is
+// shorter may have been cut within one.
+const headerBound = 8
 
 func decodeLayer(data []byte, p gopacket.PacketBuilder) error {
 	l := &Layer{}

@@ -1,4 +1,4 @@
-package gaffer
+package layers
 
 import (
 	"errors"
@@ -16,7 +16,7 @@ import (
 // and gopacket's table of ports is one for the whole process. To decode by
 // gopacket alone,
 //
-//	gopacket.NewPacket(udp.Payload, gaffer.LayerTypeGaffer, gopacket.Default)
+//	gopacket.NewPacket(udp.Payload, layers.LayerTypeGaffer, gopacket.Default)
 //
 // reads the reliable dialect; for another one set Layer.Profile and call
 // DecodeFromBytes, or register a port with RegisterUDPPort.
