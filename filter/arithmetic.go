@@ -7,14 +7,14 @@ import (
 )
 
 // numeric reports whether an operand's values can be reckoned with.
-func (o *operand) numeric() bool { return o.u != nil || o.i != nil || o.f != nil }
+func (o *operand) numeric() bool { return o.Uint != nil || o.Int != nil || o.Float != nil }
 
 // ints gives whole numbers and times as int64; larger ones are no value.
-func (o *operand) ints() source[int64] {
-	if o.i != nil {
-		return o.i
+func (o *operand) ints() Source[int64] {
+	if o.Int != nil {
+		return o.Int
 	}
-	return mapped(o.u, func(_ *Record, v uint64) (int64, bool) { return int64(v), v <= math.MaxInt64 })
+	return mapped(o.Uint, func(_ *Record, v uint64) (int64, bool) { return int64(v), v <= math.MaxInt64 })
 }
 
 // arithmetic compiles `l op r`. Of fields with several values each is taken with
@@ -32,10 +32,10 @@ func (c *compiler) arithmetic(n *arithmetic) *operand {
 		return c.times(n, l, r, out)
 	case lKind == Float || rKind == Float || c.fraction(n.l) || c.fraction(n.r):
 		out.kind = Float
-		out.f = joined(c, c.floatTerm(l, n.l), c.floatTerm(r, n.r), floatOps[n.op])
+		out.Float = joined(c, c.floatTerm(l, n.l), c.floatTerm(r, n.r), floatOps[n.op])
 	default:
 		out.kind, out.unit = Int, sameUnit(l, r)
-		out.i = joined(c, c.intTerm(l, n.l, out.unit), c.intTerm(r, n.r, out.unit), intOps[n.op])
+		out.Int = joined(c, c.intTerm(l, n.l, out.unit), c.intTerm(r, n.r, out.unit), intOps[n.op])
 	}
 	return out
 }
@@ -53,7 +53,7 @@ func (c *compiler) times(n *arithmetic, l, r, out *operand) *operand {
 	case n.op == "*" && lKind != Time && rKind != Time && (lKind != Duration || rKind != Duration),
 		n.op == "/" && lKind == Duration && rKind != Duration && rKind != Time:
 		f := floatOps[n.op]
-		out.i = joined(c, c.floatTerm(l, n.l), c.floatTerm(r, n.r), func(x, y float64) (int64, bool) {
+		out.Int = joined(c, c.floatTerm(l, n.l), c.floatTerm(r, n.r), func(x, y float64) (int64, bool) {
 			v, ok := f(x, y)
 			return int64(math.Round(v)), ok && math.Abs(v) < 1<<62
 		})
@@ -68,11 +68,11 @@ func (c *compiler) times(n *arithmetic, l, r, out *operand) *operand {
 	}
 	term := func(o *operand, x node) term[int64] {
 		if o != nil {
-			return term[int64]{source: o.i}
+			return term[int64]{source: o.Int}
 		}
 		return term[int64]{constant: c.int(&operand{kind: Duration, unit: "s", name: c.source(n.where())}, asLiteral(x))}
 	}
-	out.i = joined(c, term(l, n.l), term(r, n.r), intOps[n.op])
+	out.Int = joined(c, term(l, n.l), term(r, n.r), intOps[n.op])
 	return out
 }
 
@@ -133,7 +133,7 @@ func sameUnit(l, r *operand) string {
 
 // term is one side of a sum: a source, or what stands in the filter.
 type term[T any] struct {
-	source   source[T] // nil for a constant
+	source   Source[T] // nil for a constant
 	constant T
 }
 
@@ -152,7 +152,7 @@ func (c *compiler) floatTerm(o *operand, x node) term[float64] {
 }
 
 // joined makes the source of what two terms give together.
-func joined[S, T int64 | float64](c *compiler, l, r term[S], f func(x, y S) (T, bool)) source[T] {
+func joined[S, T int64 | float64](c *compiler, l, r term[S], f func(x, y S) (T, bool)) Source[T] {
 	switch {
 	case r.source == nil:
 		return mapped(l.source, func(_ *Record, v S) (T, bool) { return f(v, r.constant) })
@@ -161,7 +161,7 @@ func joined[S, T int64 | float64](c *compiler, l, r term[S], f func(x, y S) (T, 
 	}
 	slot := c.slots
 	c.slots++
-	return func(pass test[T], all bool) predicate {
+	return func(pass Test[T], all bool) Predicate {
 		inner := r.source(func(x *Record, w S) bool {
 			v, ok := f(fromSlot[S](x.slots[slot]), w)
 			return ok && pass(x, v)
@@ -250,31 +250,31 @@ func (c *compiler) extreme(n *call, out *operand) *operand {
 		for i, o := range args {
 			list[i] = c.floatTerm(o, n.args[i])
 		}
-		out.f = outermost(c, list, float64(sign))
+		out.Float = outermost(c, list, float64(sign))
 	case Duration, Time:
 		list := make([]term[int64], len(args))
 		for i, o := range args {
 			if o != nil {
-				list[i] = term[int64]{source: o.i}
+				list[i] = term[int64]{source: o.Int}
 			} else {
 				list[i] = term[int64]{constant: c.int(&operand{kind: kind, unit: "s", name: out.name}, asLiteral(n.args[i]))}
 			}
 		}
-		out.i = outermost(c, list, int64(sign))
+		out.Int = outermost(c, list, int64(sign))
 	default:
 		out.kind = Int
 		list := make([]term[int64], len(args))
 		for i, o := range args {
 			list[i] = c.intTerm(o, n.args[i], out.unit)
 		}
-		out.i = outermost(c, list, int64(sign))
+		out.Int = outermost(c, list, int64(sign))
 	}
 	return out
 }
 
 // outermost makes the source of the largest value of the terms; of the smallest
 // where sign is -1.
-func outermost[T int64 | float64](c *compiler, list []term[T], sign T) source[T] {
+func outermost[T int64 | float64](c *compiler, list []term[T], sign T) Source[T] {
 	slot, some := c.slots, c.slots+1
 	c.slots += 2
 	note := func(x *Record, v T) bool {
@@ -283,7 +283,7 @@ func outermost[T int64 | float64](c *compiler, list []term[T], sign T) source[T]
 		}
 		return false
 	}
-	runs := make([]predicate, len(list))
+	runs := make([]Predicate, len(list))
 	for i, t := range list {
 		if t.source != nil {
 			runs[i] = t.source(note, false)
@@ -291,7 +291,7 @@ func outermost[T int64 | float64](c *compiler, list []term[T], sign T) source[T]
 			runs[i] = func(x *Record) bool { return note(x, t.constant) }
 		}
 	}
-	return one(func(x *Record) (T, bool) {
+	return One(func(x *Record) (T, bool) {
 		x.slots[some] = 0
 		for _, run := range runs {
 			run(x)

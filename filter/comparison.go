@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-func (c *compiler) compare(n *compare) predicate {
+func (c *compiler) compare(n *compare) Predicate {
 	l, r, op := n.l, n.r, n.op
 	if lit, ok := l.(*literal); ok {
 		if other, ok := r.(*literal); ok {
@@ -70,29 +70,29 @@ func (c *compiler) looksLikeField(s string) bool {
 }
 
 // against compares an operand with a literal.
-func (c *compiler) against(o *operand, op string, lit *literal, all bool) predicate {
+func (c *compiler) against(o *operand, op string, lit *literal, all bool) Predicate {
 	switch o.kind {
 	case Uint, Bool:
 		c.plain(o, op, lit)
-		return o.u(ordered(op, c.uint(o, lit)), all)
+		return o.Uint(ordered(op, c.uint(o, lit)), all)
 	case Int, Duration, Time:
-		return o.i(ordered(op, c.int(o, lit)), all)
+		return o.Int(ordered(op, c.int(o, lit)), all)
 	case Float:
-		return o.f(ordered(op, c.float(o, lit)), all)
+		return o.Float(ordered(op, c.float(o, lit)), all)
 	case Address:
-		if n := c.network(o, lit); o.in4 != nil && n.addr.Is4() && (op == "==" || op == "!=") {
-			four := network4{mask: ^uint32(0) << (32 - n.prefix.Bits()), outside: op == "!="}
+		if n := c.network(o, lit); o.In4 != nil && n.addr.Is4() && (op == "==" || op == "!=") {
+			four := Network4{mask: ^uint32(0) << (32 - n.prefix.Bits()), outside: op == "!="}
 			b := n.prefix.Addr().As4()
 			four.want = binary.BigEndian.Uint32(b[:])
-			return o.in4(four, all)
+			return o.In4(four, all)
 		}
-		return o.a(c.addressTest(o, op, lit), all)
+		return o.Address(c.addressTest(o, op, lit), all)
 	default:
 		x := c.bytes(o, lit)
-		if o.s != nil {
-			return o.s(ordered(op, string(x)), all)
+		if o.Strings != nil {
+			return o.Strings(ordered(op, string(x)), all)
 		}
-		return o.b(byteTest(op, x, orderOf(o.kind)), all)
+		return o.Bytes(byteTest(op, x, orderOf(o.kind)), all)
 	}
 }
 
@@ -103,7 +103,7 @@ func (c *compiler) plain(o *operand, op string, lit *literal) {
 	}
 }
 
-func ordered[T uint64 | int64 | float64 | string](op string, x T) test[T] {
+func ordered[T uint64 | int64 | float64 | string](op string, x T) Test[T] {
 	switch op {
 	case "==":
 		return func(_ *Record, v T) bool { return v == x }
@@ -134,7 +134,7 @@ func orderOf(k Kind) func(x, y []byte) int {
 	}
 }
 
-func byteTest(op string, x []byte, order func(x, y []byte) int) test[[]byte] {
+func byteTest(op string, x []byte, order func(x, y []byte) int) Test[[]byte] {
 	switch op {
 	case "==":
 		return func(_ *Record, v []byte) bool { return bytes.Equal(v, x) }
@@ -165,7 +165,7 @@ func holding(op string) func(int) bool {
 
 // addressTest holds addresses against an address or a network. An order exists
 // between addresses of one family only.
-func (c *compiler) addressTest(o *operand, op string, lit *literal) test[netip.Addr] {
+func (c *compiler) addressTest(o *operand, op string, lit *literal) Test[netip.Addr] {
 	n := c.network(o, lit)
 	switch op {
 	case "==":
@@ -181,29 +181,29 @@ func (c *compiler) addressTest(o *operand, op string, lit *literal) test[netip.A
 }
 
 // fields compares two operands, value by value.
-func (c *compiler) fields(n *compare, l, r *operand, op string, all bool) predicate {
+func (c *compiler) fields(n *compare, l, r *operand, op string, all bool) Predicate {
 	if r.kind == Heading {
 		c.fail(n.r.where(), "", "%s has no value to compare: alone it asks whether it is there", r.name)
 	}
 	holds := holding(op)
-	numeric := func(o *operand) bool { return o.u != nil || o.i != nil || o.f != nil }
+	numeric := func(o *operand) bool { return o.Uint != nil || o.Int != nil || o.Float != nil }
 	switch {
-	case l.u != nil && r.u != nil:
-		inner := r.u(func(x *Record, w uint64) bool { return holds(three(x.uint, w)) }, all)
-		return l.u(func(x *Record, v uint64) bool { x.uint = v; return inner(x) }, all)
-	case l.i != nil && r.i != nil:
-		inner := r.i(func(x *Record, w int64) bool { return holds(three(x.int, w)) }, all)
-		return l.i(func(x *Record, v int64) bool { x.int = v; return inner(x) }, all)
+	case l.Uint != nil && r.Uint != nil:
+		inner := r.Uint(func(x *Record, w uint64) bool { return holds(three(x.uint, w)) }, all)
+		return l.Uint(func(x *Record, v uint64) bool { x.uint = v; return inner(x) }, all)
+	case l.Int != nil && r.Int != nil:
+		inner := r.Int(func(x *Record, w int64) bool { return holds(three(x.int, w)) }, all)
+		return l.Int(func(x *Record, v int64) bool { x.int = v; return inner(x) }, all)
 	case numeric(l) && numeric(r) && (l.kind == Time || l.kind == Duration) == (r.kind == Time || r.kind == Duration):
 		inner := r.floats()(func(x *Record, w float64) bool { return holds(three(x.float, w)) }, all)
 		return l.floats()(func(x *Record, v float64) bool { x.float = v; return inner(x) }, all)
-	case l.b != nil && r.b != nil:
+	case l.Bytes != nil && r.Bytes != nil:
 		order := orderOf(max(l.kind, r.kind)) // Text stands behind Bytes
-		inner := r.b(func(x *Record, w []byte) bool { return holds(order(x.bytes, w)) }, all)
-		return l.b(func(x *Record, v []byte) bool { x.bytes = v; return inner(x) }, all)
-	case l.a != nil && r.a != nil:
-		inner := r.a(func(x *Record, w netip.Addr) bool { return holds(x.addr.Compare(w)) }, all)
-		return l.a(func(x *Record, v netip.Addr) bool { x.addr = v; return inner(x) }, all)
+		inner := r.Bytes(func(x *Record, w []byte) bool { return holds(order(x.bytes, w)) }, all)
+		return l.Bytes(func(x *Record, v []byte) bool { x.bytes = v; return inner(x) }, all)
+	case l.Address != nil && r.Address != nil:
+		inner := r.Address(func(x *Record, w netip.Addr) bool { return holds(x.addr.Compare(w)) }, all)
+		return l.Address(func(x *Record, v netip.Addr) bool { x.addr = v; return inner(x) }, all)
 	}
 	c.fail(n.opAt, "", "%s is %s and %s is %s: they cannot be compared", l.name, article(l.kind), r.name, article(r.kind))
 	return nil
@@ -220,26 +220,26 @@ func three[T uint64 | int64 | float64](a, b T) int {
 }
 
 // floats gives numbers of any kind as float64, for comparisons across kinds.
-func (o *operand) floats() source[float64] {
+func (o *operand) floats() Source[float64] {
 	switch {
-	case o.u != nil:
-		return mapped(o.u, func(_ *Record, v uint64) (float64, bool) { return float64(v), true })
-	case o.i != nil:
-		return mapped(o.i, func(_ *Record, v int64) (float64, bool) { return float64(v), true })
+	case o.Uint != nil:
+		return mapped(o.Uint, func(_ *Record, v uint64) (float64, bool) { return float64(v), true })
+	case o.Int != nil:
+		return mapped(o.Int, func(_ *Record, v int64) (float64, bool) { return float64(v), true })
 	}
-	return o.f
+	return o.Float
 }
 
 // search is contains and matches with a literal.
-func (c *compiler) search(n *compare, o *operand, lit *literal) predicate {
+func (c *compiler) search(n *compare, o *operand, lit *literal) Predicate {
 	all := n.quantifier == "all"
-	if o.b == nil {
+	if o.Bytes == nil {
 		c.fail(n.opAt, "string("+o.name+") "+n.op+" …", "%s is %s: %s is for bytes and text", o.name, article(o.kind), n.op)
 	}
 	if n.op == "contains" {
 		o.words = nil // a part of a word is no word
 		x := c.bytes(o, lit)
-		return o.b(func(_ *Record, v []byte) bool { return bytes.Contains(v, x) }, all)
+		return o.Bytes(func(_ *Record, v []byte) bool { return bytes.Contains(v, x) }, all)
 	}
 	if !lit.quoted {
 		c.fail(lit.at, strconv.Quote(lit.text), "expected a regular expression in quotes after matches")
@@ -249,9 +249,9 @@ func (c *compiler) search(n *compare, o *operand, lit *literal) predicate {
 		c.fail(lit.at, "", "not a regular expression: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 	}
 	if o.kind == Text {
-		return o.b(func(_ *Record, v []byte) bool { return re.Match(v) }, all)
+		return o.Bytes(func(_ *Record, v []byte) bool { return re.Match(v) }, all)
 	}
-	return o.b(func(r *Record, v []byte) bool { return re.Match(r.latin(v)) }, all)
+	return o.Bytes(func(r *Record, v []byte) bool { return re.Match(r.latin(v)) }, all)
 }
 
 // latin gives bytes as a regular expression sees them: each is one character, so
@@ -267,11 +267,11 @@ func (r *Record) latin(v []byte) []byte {
 	return r.scratch[at:len(r.scratch):len(r.scratch)]
 }
 
-func (c *compiler) containsField(n *compare, l, r *operand) predicate {
-	if l.b == nil || r.b == nil {
+func (c *compiler) containsField(n *compare, l, r *operand) Predicate {
+	if l.Bytes == nil || r.Bytes == nil {
 		c.fail(n.opAt, "", "%s is %s and %s is %s: contains is for bytes and text", l.name, article(l.kind), r.name, article(r.kind))
 	}
 	all := n.quantifier == "all"
-	inner := r.b(func(x *Record, w []byte) bool { return bytes.Contains(x.bytes, w) }, all)
-	return l.b(func(x *Record, v []byte) bool { x.bytes = v; return inner(x) }, all)
+	inner := r.Bytes(func(x *Record, w []byte) bool { return bytes.Contains(x.bytes, w) }, all)
+	return l.Bytes(func(x *Record, v []byte) bool { x.bytes = v; return inner(x) }, all)
 }

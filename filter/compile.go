@@ -12,13 +12,14 @@ type Filter struct {
 	scope Scope
 	asked []asked
 	slots int // that sums need in the record
-	match predicate
+	match Predicate
 }
 
 // maxText bounds a filter's length in bytes.
 const maxText = 64 << 10
 
-// Compile reads a filter against the table. A blank text matches everything.
+// Compile reads a filter of at most 64 KiB against the table. A blank text matches
+// everything.
 // The error is an *Error.
 func (t *Table) Compile(text string) (f *Filter, err error) {
 	defer func() {
@@ -76,7 +77,7 @@ func (c *compiler) fail(at span, suggestion, format string, args ...any) {
 
 func (c *compiler) source(at span) string { return c.text[at.from:at.to] }
 
-func (c *compiler) test(n node) predicate {
+func (c *compiler) test(n node) Predicate {
 	switch n := n.(type) {
 	case *logic:
 		l, r := c.test(n.l), c.test(n.r)

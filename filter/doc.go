@@ -2,6 +2,9 @@
 // meaning over the fields of ackscope's protocols, of frames and their headers,
 // and over what was inferred (flows, events, findings).
 //
+// Package filter/fields makes the table of the fields; the language knows none of
+// them by name.
+//
 //	text -> lexer -> Pratt parser -> tree -> typed against the field table -> closures -> Match(*Record)
 //
 // What it means, shortly (Wireshark's filter manual, wireshark-filter(4), is the

@@ -1,7 +1,8 @@
-package filter
+package filter_test
 
 import (
 	"errors"
+	"github.com/ackscope/ackscope/filter"
 	"strings"
 	"testing"
 )
@@ -118,7 +119,7 @@ func TestErrors(t *testing.T) {
 		{`toy.name == toy.nam`, 13, ""},
 	} {
 		_, err := table.Compile(c.filter)
-		var e *Error
+		var e *filter.Error
 		if c.message == "" {
 			if err != nil {
 				t.Errorf("%s: %v", c.filter, err)
@@ -133,8 +134,9 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%s:\n%s\n%v\nexpected column %d and %q", c.filter, e.Pointer(), err, c.column, c.message)
 		}
 	}
+	const longest = 64 << 10 // bytes of a filter, as Compile documents it
 	deep := strings.Repeat("(", 10000) + "toy" + strings.Repeat(")", 10000)
-	for _, bad := range []string{deep, strings.Repeat("!", 10000) + "toy", strings.Repeat("len(", 1000), strings.Repeat("x", maxText+1)} {
+	for _, bad := range []string{deep, strings.Repeat("!", 10000) + "toy", strings.Repeat("len(", 1000), strings.Repeat("x", longest+1)} {
 		if _, err := table.Compile(bad); err == nil {
 			t.Errorf("a filter of %d bytes compiled", len(bad))
 		}
@@ -143,7 +145,7 @@ func TestErrors(t *testing.T) {
 
 func TestPointer(t *testing.T) {
 	_, err := testTable().Compile("udp && toy.näme == 5")
-	var e *Error
+	var e *filter.Error
 	if !errors.As(err, &e) {
 		t.Fatal("no *Error")
 	}

@@ -20,7 +20,7 @@ const (
 	NeedState                      // the sides' figures at the packet
 )
 
-// Field is a name that filters know, with its documentation.
+// Field is a name that filters know, with its documentation and its values.
 type Field struct {
 	Name  string
 	Kind  Kind
@@ -30,100 +30,99 @@ type Field struct {
 	Words []string          // the closed list of its values; nil for none
 	Of    *dissect.Protocol // whose decoded field it is; nil for the fields of every capture
 
-	needs   Needs
-	enum    map[uint64]string
-	present predicate // of headings; nil for fields with values
-	specs   []*dissect.FieldSpec
-	values
-	bits    int  // width of a number in hexadecimal
-	seconds bool // a Time that is shown in seconds since 1970
-	colons  bool // bytes that are shown as aa:bb:cc
+	Needs   Needs                // what it asks of the reader of the capture
+	Scope   Scope                // what it is about
+	Enum    map[uint64]string    // words that a filter may write for numbers; nil for none
+	Present Predicate            // whether a heading is there; nil for fields with values
+	Specs   []*dissect.FieldSpec // the decoded fields that go by this name; nil for all others
+	Values
+	Bits    int  // width of a number in hexadecimal
+	Seconds bool // a Time that is shown in seconds since 1970
+	Colons  bool // bytes that are shown as aa:bb:cc
 }
 
-// values holds the one source that fits the kind: u for Uint and Bool, i for
-// Int, Duration and Time, f for Float, b for Bytes and Text, a for Address.
-type values struct {
-	u source[uint64]
-	i source[int64]
-	f source[float64]
-	b source[[]byte]
-	a source[netip.Addr]
-	// s is a quicker way to ask for texts that are the program's own words, and
-	// bare one to ask whether there is a value; nil for none.
-	s    source[string]
-	bare predicate
-	// in4 is a quicker way to ask an IPv4 field for a network, since that is what
+// Values holds the one source that fits the field's kind, such as Uint for Uint and
+// Bool, and Int for Int, Duration and Time. Bytes holds Text too.
+type Values struct {
+	Uint    Source[uint64]
+	Int     Source[int64]
+	Float   Source[float64]
+	Bytes   Source[[]byte]
+	Address Source[netip.Addr]
+	// Strings is a quicker way to ask for texts that are the program's own words, and
+	// Bare one to ask whether there is a value; nil for none.
+	Strings Source[string]
+	Bare    Predicate
+	// In4 is a quicker way to ask an IPv4 field for a network, since that is what
 	// most filters do; nil for others.
-	in4 func(network4, bool) predicate
+	In4 func(Network4, bool) Predicate
 }
 
-// network4 is a test for an IPv4 address: whether it lies in a network, or not.
-type network4 struct {
+// Network4 is a test for an IPv4 address: whether it lies in a network, or not.
+type Network4 struct {
 	mask, want uint32
 	outside    bool
 }
 
-func (n network4) passes(a uint32) bool { return (a&n.mask == n.want) != n.outside }
+// Passes reports whether an address, its first byte the highest, passes the test.
+func (n Network4) Passes(a uint32) bool { return (a&n.mask == n.want) != n.outside }
 
-// Needs says what the field asks of the reader.
-func (f *Field) Needs() Needs { return f.needs }
-
-func (v *values) exist() predicate {
+func (v *Values) exist() Predicate {
 	switch {
-	case v.bare != nil:
-		return v.bare
-	case v.u != nil:
-		return v.u(anything, false)
-	case v.i != nil:
-		return v.i(anything, false)
-	case v.f != nil:
-		return v.f(anything, false)
-	case v.s != nil:
-		return v.s(anything, false)
-	case v.b != nil:
-		return v.b(anything, false)
+	case v.Bare != nil:
+		return v.Bare
+	case v.Uint != nil:
+		return v.Uint(Anything, false)
+	case v.Int != nil:
+		return v.Int(Anything, false)
+	case v.Float != nil:
+		return v.Float(Anything, false)
+	case v.Strings != nil:
+		return v.Strings(Anything, false)
+	case v.Bytes != nil:
+		return v.Bytes(Anything, false)
 	default:
-		return v.a(anything, false)
+		return v.Address(Anything, false)
 	}
 }
 
 // Column prepares a field for Append: what `-T fields -e NAME` prints.
 type Column struct {
 	Field *Field
-	run   predicate
+	run   Predicate
 }
 
 // Column gives the field as a column of a listing.
 func (f *Field) Column() *Column {
 	c := &Column{Field: f}
 	switch {
-	case len(f.specs) > 0 && f.Kind != Heading:
+	case len(f.Specs) > 0 && f.Kind != Heading:
 		c.run = func(r *Record) bool {
 			for i := range r.Dissection().Fields {
-				if d := &r.dissection.Fields[i]; f.is(d.Spec) {
+				if d := &r.dissection.Fields[i]; f.Is(d.Spec) {
 					r.sep()
 					r.text = AppendValue(r.text, d)
 				}
 			}
 			return false
 		}
-	case f.present != nil:
+	case f.Present != nil:
 		c.run = func(r *Record) bool {
-			if f.present(r) {
+			if f.Present(r) {
 				r.text = append(r.text, '1')
 			}
 			return false
 		}
-	case f.u != nil:
-		c.run = f.u(func(r *Record, v uint64) bool { r.sep(); r.text = f.appendUint(r.text, v); return false }, false)
-	case f.i != nil:
-		c.run = f.i(func(r *Record, v int64) bool { r.sep(); r.text = f.appendInt(r.text, v); return false }, false)
-	case f.f != nil:
-		c.run = f.f(func(r *Record, v float64) bool { r.sep(); r.text = appendFloat(r.text, v); return false }, false)
-	case f.b != nil:
-		c.run = f.b(func(r *Record, v []byte) bool { r.sep(); r.text = f.appendBytes(r.text, v); return false }, false)
+	case f.Uint != nil:
+		c.run = f.Uint(func(r *Record, v uint64) bool { r.sep(); r.text = f.appendUint(r.text, v); return false }, false)
+	case f.Int != nil:
+		c.run = f.Int(func(r *Record, v int64) bool { r.sep(); r.text = f.appendInt(r.text, v); return false }, false)
+	case f.Float != nil:
+		c.run = f.Float(func(r *Record, v float64) bool { r.sep(); r.text = appendFloat(r.text, v); return false }, false)
+	case f.Bytes != nil:
+		c.run = f.Bytes(func(r *Record, v []byte) bool { r.sep(); r.text = f.appendBytes(r.text, v); return false }, false)
 	default:
-		c.run = f.a(func(r *Record, v netip.Addr) bool { r.sep(); r.text = v.AppendTo(r.text); return false }, false)
+		c.run = f.Address(func(r *Record, v netip.Addr) bool { r.sep(); r.text = v.AppendTo(r.text); return false }, false)
 	}
 	return c
 }
@@ -148,14 +147,14 @@ func (f *Field) appendUint(to []byte, v uint64) []byte {
 		return strconv.AppendUint(to, v, 10)
 	}
 	if f.Hex {
-		return AppendHex(to, v, f.bits)
+		return AppendHex(to, v, f.Bits)
 	}
 	return strconv.AppendUint(to, v, 10)
 }
 
 func (f *Field) appendInt(to []byte, v int64) []byte {
 	switch {
-	case f.Kind == Duration || f.seconds:
+	case f.Kind == Duration || f.Seconds:
 		return appendSeconds(to, v)
 	case f.Kind == Time:
 		return appendTime(to, v)
@@ -167,7 +166,7 @@ func (f *Field) appendBytes(to, v []byte) []byte {
 	switch {
 	case f.Kind == Text:
 		return append(to, v...)
-	case f.colons:
+	case f.Colons:
 		for i := range v {
 			if i > 0 {
 				to = append(to, ':')
@@ -181,9 +180,9 @@ func (f *Field) appendBytes(to, v []byte) []byte {
 
 func appendFloat(to []byte, v float64) []byte { return strconv.AppendFloat(to, v, 'g', -1, 64) }
 
-// is reports whether a decoded field is of this name.
-func (f *Field) is(s *dissect.FieldSpec) bool {
-	for _, x := range f.specs {
+// Is reports whether a decoded field is of this name.
+func (f *Field) Is(s *dissect.FieldSpec) bool {
+	for _, x := range f.Specs {
 		if x == s {
 			return true
 		}
@@ -225,99 +224,4 @@ func AppendHex(to []byte, v uint64, bits int) []byte {
 		}
 	}
 	return strconv.AppendUint(to, v, 16)
-}
-
-// decoded makes the field of dissected specs of one name and kind.
-func decoded(p *dissect.Protocol, s *dissect.FieldSpec) *Field {
-	f := &Field{Name: s.Name, Doc: s.Doc, Unit: s.Unit, Hex: s.Hex, Of: p, needs: NeedFlow | NeedFields, enum: s.Enum, specs: []*dissect.FieldSpec{s}}
-	if s.Enum != nil {
-		f.Words = sortedWords(s.Enum)
-	}
-	switch s.Kind {
-	case dissect.KindUint, dissect.KindBool:
-		f.Kind = Uint
-		if s.Kind == dissect.KindBool {
-			f.Kind = Bool
-		}
-		f.u = dissectedUint(f)
-	case dissect.KindInt:
-		f.Kind = Int
-		f.i = dissected(f, func(d *dissect.Field) int64 { return int64(d.Uint) })
-	case dissect.KindFloat:
-		f.Kind = Float
-		f.f = dissected(f, func(d *dissect.Field) float64 { return math.Float64frombits(d.Uint) })
-	case dissect.KindBytes, dissect.KindText:
-		f.Kind = Bytes
-		if s.Kind == dissect.KindText {
-			f.Kind = Text
-		}
-		f.b = dissected(f, func(d *dissect.Field) []byte { return d.Bytes })
-	case dissect.KindAddr:
-		f.Kind = Address
-		f.a = dissected(f, func(d *dissect.Field) netip.Addr { a, _ := netip.AddrFromSlice(d.Bytes); return a })
-	case dissect.KindGroup:
-		f.present = dissected(f, func(*dissect.Field) bool { return true })(anything, false)
-	}
-	return f
-}
-
-// dissectedUint is dissected for numbers, which most filters ask for.
-func dissectedUint(f *Field) source[uint64] {
-	general := dissected(f, func(d *dissect.Field) uint64 { return d.Uint })
-	return func(pass test[uint64], all bool) predicate {
-		if f.Of == nil || len(f.specs) != 1 || all {
-			return general(pass, all)
-		}
-		spec, of := f.specs[0], f.Of
-		return func(r *Record) bool {
-			if r.Protocol != of {
-				return false
-			}
-			fields := r.Dissection().Fields
-			for i := range fields {
-				if d := &fields[i]; d.Spec == spec && pass(r, d.Uint) {
-					return true
-				}
-			}
-			return false
-		}
-	}
-}
-
-// dissected makes the source of a decoded field. A packet of another protocol
-// is not taken apart for it.
-func dissected[T any](f *Field, value func(*dissect.Field) T) source[T] {
-	return func(pass test[T], all bool) predicate {
-		if f.Of != nil && len(f.specs) == 1 && !all {
-			spec, of := f.specs[0], f.Of
-			return func(r *Record) bool {
-				if r.Protocol != of {
-					return false
-				}
-				fields := r.Dissection().Fields
-				for i := range fields {
-					if fields[i].Spec == spec && pass(r, value(&fields[i])) {
-						return true
-					}
-				}
-				return false
-			}
-		}
-		return func(r *Record) bool {
-			if r.Protocol == nil || f.Of != nil && r.Protocol != f.Of {
-				return false
-			}
-			found := false
-			fields := r.Dissection().Fields
-			for i := range fields {
-				if f.is(fields[i].Spec) {
-					found = true
-					if pass(r, value(&fields[i])) != all {
-						return !all
-					}
-				}
-			}
-			return found && all
-		}
-	}
 }

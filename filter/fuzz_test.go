@@ -1,7 +1,8 @@
-package filter
+package filter_test
 
 import (
 	"errors"
+	"github.com/ackscope/ackscope/filter"
 	"strings"
 	"testing"
 )
@@ -14,7 +15,7 @@ func FuzzCompile(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		x, err := table.Compile(text)
 		if err != nil {
-			var e *Error
+			var e *filter.Error
 			if !errors.As(err, &e) {
 				t.Fatalf("%q: %T", text, err)
 			}

@@ -1,6 +1,7 @@
-package filter
+package filter_test
 
 import (
+	"github.com/ackscope/ackscope/filter"
 	"testing"
 
 	"github.com/ackscope/ackscope/dissect"
@@ -34,7 +35,7 @@ func TestNoAllocations(t *testing.T) {
 	}
 	table, r := testTable(), testRecord(t)
 	d := r.Decode(r)
-	r.Decode = func(*Record) *dissect.Dissection { return d }
+	r.Decode = func(*filter.Record) *dissect.Dissection { return d }
 	for _, c := range matching {
 		f, err := table.Compile(c.filter)
 		if err != nil {

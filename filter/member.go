@@ -7,26 +7,26 @@ import (
 )
 
 // member compiles `x in {…}`.
-func (c *compiler) member(n *member) predicate {
+func (c *compiler) member(n *member) Predicate {
 	if l, ok := n.x.(*literal); ok {
 		c.unknown(l)
 	}
 	o := c.operand(n.x)
 	all := n.quantifier == "all"
-	var in predicate
+	var in Predicate
 	switch o.kind {
 	case Heading:
 		c.fail(n.x.where(), "", "%s has no value to compare: alone it asks whether it is there", o.name)
 	case Uint, Bool:
-		in = o.u(within(intervals(c, n, func(l *literal) uint64 { return c.uint(o, l) })), all)
+		in = o.Uint(within(intervals(c, n, func(l *literal) uint64 { return c.uint(o, l) })), all)
 	case Int, Duration, Time:
-		in = o.i(within(intervals(c, n, func(l *literal) int64 { return c.int(o, l) })), all)
+		in = o.Int(within(intervals(c, n, func(l *literal) int64 { return c.int(o, l) })), all)
 	case Float:
-		in = o.f(within(intervals(c, n, func(l *literal) float64 { return c.float(o, l) })), all)
+		in = o.Float(within(intervals(c, n, func(l *literal) float64 { return c.float(o, l) })), all)
 	case Address:
-		in = o.a(c.addressSet(o, n), all)
+		in = o.Address(c.addressSet(o, n), all)
 	case Bytes, Text:
-		in = o.b(c.byteSet(o, n), all)
+		in = o.Bytes(c.byteSet(o, n), all)
 	}
 	if !n.negated {
 		return in
@@ -65,7 +65,7 @@ func (c *compiler) backwards(v interval) {
 }
 
 // within tests against sorted intervals: few by looking at each, many by halves.
-func within[T cmp.Ordered](set []bounds[T]) test[T] {
+func within[T cmp.Ordered](set []bounds[T]) Test[T] {
 	if len(set) <= 8 {
 		return func(_ *Record, v T) bool {
 			for i := range set {
@@ -92,7 +92,7 @@ func within[T cmp.Ordered](set []bounds[T]) test[T] {
 	}
 }
 
-func (c *compiler) addressSet(o *operand, n *member) test[netip.Addr] {
+func (c *compiler) addressSet(o *operand, n *member) Test[netip.Addr] {
 	var networks []network
 	var ranges []bounds[netip.Addr]
 	for _, v := range n.set {
@@ -125,7 +125,7 @@ func (c *compiler) addressSet(o *operand, n *member) test[netip.Addr] {
 	}
 }
 
-func (c *compiler) byteSet(o *operand, n *member) test[[]byte] {
+func (c *compiler) byteSet(o *operand, n *member) Test[[]byte] {
 	var set []bounds[[]byte]
 	order := orderOf(o.kind)
 	for _, v := range n.set {

@@ -1,6 +1,7 @@
-package filter
+package filter_test
 
 import (
+	"github.com/ackscope/ackscope/filter"
 	"testing"
 
 	"github.com/ackscope/ackscope/dissect"
@@ -12,20 +13,20 @@ func TestNeeds(t *testing.T) {
 	table := testTable()
 	for _, c := range []struct {
 		filter string
-		needs  Needs
+		needs  filter.Needs
 		decode bool
 	}{
 		{"", 0, false},
 		{"udp.port == 7777 && ip.src == 10.0.0.5 && frame.len > 5", 0, false},
-		{"toy", NeedFlow, false},
-		{"flow == 2", NeedFlow, false},
-		{"rel.acked", NeedFlow | NeedEvents, false},
-		{"finding.rule == false-ack", NeedFlow | NeedFindings, false},
-		{"flow.rtt > 80ms", NeedFlow | NeedState, false},
-		{"toy.sequence > 5", NeedFlow | NeedFields, true},
-		{"other.x == 5", NeedFlow | NeedFields, false},
-		{"udp.port == 53 && toy.sequence > 5", NeedFlow | NeedFields, false},
-		{"udp.port == 7777 && toy.sequence > 5 && toy.ack > 5", NeedFlow | NeedFields, true},
+		{"toy", filter.NeedFlow, false},
+		{"flow == 2", filter.NeedFlow, false},
+		{"rel.acked", filter.NeedFlow | filter.NeedEvents, false},
+		{"finding.rule == false-ack", filter.NeedFlow | filter.NeedFindings, false},
+		{"flow.rtt > 80ms", filter.NeedFlow | filter.NeedState, false},
+		{"toy.sequence > 5", filter.NeedFlow | filter.NeedFields, true},
+		{"other.x == 5", filter.NeedFlow | filter.NeedFields, false},
+		{"udp.port == 53 && toy.sequence > 5", filter.NeedFlow | filter.NeedFields, false},
+		{"udp.port == 7777 && toy.sequence > 5 && toy.ack > 5", filter.NeedFlow | filter.NeedFields, true},
 	} {
 		f, err := table.Compile(c.filter)
 		if err != nil {
@@ -36,7 +37,7 @@ func TestNeeds(t *testing.T) {
 		}
 		r := testRecord(t)
 		decode, n := r.Decode, 0
-		r.Decode = func(r *Record) *dissect.Dissection { n++; return decode(r) }
+		r.Decode = func(r *filter.Record) *dissect.Dissection { n++; return decode(r) }
 		f.Match(r)
 		if (n > 0) != c.decode || n > 1 {
 			t.Errorf("%s: decoded %d times, expected %v", c.filter, n, c.decode)

@@ -9,15 +9,15 @@ import (
 
 // operand is a field, or what is made of one, with its type.
 type operand struct {
-	values
+	Values
 	kind    Kind
 	unit    string
 	enum    map[uint64]string
 	words   []string
-	present predicate // of headings, and of slices
+	present Predicate // of headings, and of slices
 	// inside is, of a slice, the source without what lies outside of the bytes,
 	// which in comparisons is an empty byte string.
-	inside source[[]byte]
+	inside Source[[]byte]
 	name   string // for messages
 }
 
@@ -38,9 +38,9 @@ func (c *compiler) operand(n node) *operand {
 		c.unknown(n)
 	case *name:
 		f, _ := c.table.Lookup(n.text)
-		c.needs |= f.needs
-		c.asked = append(c.asked, asked{f.Scope(), n.at})
-		return &operand{values: f.values, kind: f.Kind, unit: f.Unit, enum: f.enum, words: f.Words, present: f.present, name: f.Name}
+		c.needs |= f.Needs
+		c.asked = append(c.asked, asked{f.Scope, n.at})
+		return &operand{Values: f.Values, kind: f.Kind, unit: f.Unit, enum: f.Enum, words: f.Words, present: f.Present, name: f.Name}
 	case *slice:
 		return c.slice(n)
 	case *mask:
@@ -68,14 +68,14 @@ func (c *compiler) slice(n *slice) *operand {
 	}
 	switch o.kind {
 	case Bytes, Text:
-		whole := o.b
+		whole := o.Bytes
 		if o.inside != nil {
 			whole = o.inside
 		}
 		out.inside = mapped(whole, within)
-		out.b = mapped(o.b, loose)
+		out.Bytes = mapped(o.Bytes, loose)
 	case Address:
-		bytes := mapped(o.a, func(r *Record, v netip.Addr) ([]byte, bool) {
+		bytes := mapped(o.Address, func(r *Record, v netip.Addr) ([]byte, bool) {
 			at := len(r.scratch)
 			if v.Is4() {
 				b := v.As4()
@@ -87,11 +87,11 @@ func (c *compiler) slice(n *slice) *operand {
 			return r.scratch[at:len(r.scratch):len(r.scratch)], true
 		})
 		out.inside = mapped(bytes, within)
-		out.b = mapped(bytes, loose)
+		out.Bytes = mapped(bytes, loose)
 	case Heading, Uint, Int, Bool, Float, Duration, Time:
 		c.fail(n.at, "", "%s is %s: slices are of bytes, text and addresses", o.name, article(o.kind))
 	}
-	out.present = out.inside(anything, false)
+	out.present = out.inside(Anything, false)
 	return out
 }
 
@@ -156,7 +156,7 @@ func (c *compiler) mask(n *mask) *operand {
 	case o.kind == Bytes && o.inside != nil:
 		return c.maskBytes(n, o, r)
 	case o.kind == Int:
-		o.u = mapped(o.i, func(_ *Record, v int64) (uint64, bool) { return uint64(v), true })
+		o.Uint = mapped(o.Int, func(_ *Record, v int64) (uint64, bool) { return uint64(v), true })
 	}
 	lit, ok := r.(*literal)
 	if !ok {
@@ -165,8 +165,8 @@ func (c *compiler) mask(n *mask) *operand {
 	bits := c.uint(o, lit)
 	// As in Wireshark, the bare form asks whether any of the bits is set.
 	out := &operand{kind: Uint, name: c.source(n.where())}
-	out.u = mapped(o.u, func(_ *Record, v uint64) (uint64, bool) { return v & bits, true })
-	some := o.u(func(_ *Record, v uint64) bool { return v&bits != 0 }, false)
+	out.Uint = mapped(o.Uint, func(_ *Record, v uint64) (uint64, bool) { return v & bits, true })
+	some := o.Uint(func(_ *Record, v uint64) bool { return v&bits != 0 }, false)
 	out.present = some
 	return out
 }
@@ -190,7 +190,7 @@ func (c *compiler) maskBytes(n *mask, o *operand, r node) *operand {
 	}
 	out := &operand{kind: Uint, name: c.source(n.where())}
 	whole := mapped(o.inside, func(_ *Record, v []byte) (uint64, bool) { return number(v) })
-	out.u = mapped(whole, func(_ *Record, v uint64) (uint64, bool) { return v & bits, true })
+	out.Uint = mapped(whole, func(_ *Record, v uint64) (uint64, bool) { return v & bits, true })
 	out.present = whole(func(_ *Record, v uint64) bool { return v&bits != 0 }, false)
 	return out
 }
@@ -222,19 +222,19 @@ func (c *compiler) call(n *call) *operand {
 	switch n.function {
 	case "len":
 		out.kind, out.unit = Uint, "bytes"
-		if o.b == nil {
+		if o.Bytes == nil {
 			wrong("bytes and text")
 		}
-		out.u = mapped(o.b, func(_ *Record, v []byte) (uint64, bool) { return uint64(len(v)), true })
+		out.Uint = mapped(o.Bytes, func(_ *Record, v []byte) (uint64, bool) { return uint64(len(v)), true })
 	case "count":
 		out.kind = Uint
 		if o.kind == Heading {
 			wrong("fields with values")
 		}
 		if o.inside != nil {
-			o.b = o.inside
+			o.Bytes = o.inside
 		}
-		out.u = o.count()
+		out.Uint = o.count()
 	case "upper", "lower":
 		if o.kind != Text {
 			wrong("text")
@@ -244,7 +244,7 @@ func (c *compiler) call(n *call) *operand {
 		if n.function == "upper" {
 			fold = upper
 		}
-		out.b = mapped(o.b, func(r *Record, v []byte) ([]byte, bool) {
+		out.Bytes = mapped(o.Bytes, func(r *Record, v []byte) ([]byte, bool) {
 			at := len(r.scratch)
 			for _, x := range v {
 				r.scratch = append(r.scratch, fold(x))
@@ -253,19 +253,19 @@ func (c *compiler) call(n *call) *operand {
 		})
 	case "string":
 		out.kind = Text
-		out.b = o.text()
-		if out.b == nil {
+		out.Bytes = o.text()
+		if out.Bytes == nil {
 			wrong("numbers, addresses and text")
 		}
 	case "abs":
 		out.kind, out.unit = o.kind, o.unit
 		switch {
-		case o.i != nil && o.kind != Time:
-			out.i = mapped(o.i, func(_ *Record, v int64) (int64, bool) { return max(v, -v), true })
-		case o.f != nil:
-			out.f = mapped(o.f, func(_ *Record, v float64) (float64, bool) { return math.Abs(v), true })
+		case o.Int != nil && o.kind != Time:
+			out.Int = mapped(o.Int, func(_ *Record, v int64) (int64, bool) { return max(v, -v), true })
+		case o.Float != nil:
+			out.Float = mapped(o.Float, func(_ *Record, v float64) (float64, bool) { return math.Abs(v), true })
 		case o.kind == Uint:
-			out.u = o.u
+			out.Uint = o.Uint
 		default:
 			wrong("numbers")
 		}
@@ -287,34 +287,34 @@ func upper(c byte) byte {
 	return c
 }
 
-func (v *values) count() source[uint64] {
+func (v *Values) count() Source[uint64] {
 	switch {
-	case v.u != nil:
-		return counted(v.u)
-	case v.i != nil:
-		return counted(v.i)
-	case v.f != nil:
-		return counted(v.f)
-	case v.b != nil:
-		return counted(v.b)
+	case v.Uint != nil:
+		return counted(v.Uint)
+	case v.Int != nil:
+		return counted(v.Int)
+	case v.Float != nil:
+		return counted(v.Float)
+	case v.Bytes != nil:
+		return counted(v.Bytes)
 	default:
-		return counted(v.a)
+		return counted(v.Address)
 	}
 }
 
 // text gives an operand's values as text; nil for bytes and headings.
-func (o *operand) text() source[[]byte] {
+func (o *operand) text() Source[[]byte] {
 	switch {
 	case o.kind == Text:
-		return o.b
-	case o.u != nil:
-		return mapped(o.u, written(func(to []byte, v uint64) []byte { return strconv.AppendUint(to, v, 10) }))
-	case o.i != nil:
-		return mapped(o.i, written((&Field{Kind: o.kind}).appendInt))
-	case o.f != nil:
-		return mapped(o.f, written(appendFloat))
-	case o.a != nil:
-		return mapped(o.a, written(func(to []byte, v netip.Addr) []byte { return v.AppendTo(to) }))
+		return o.Bytes
+	case o.Uint != nil:
+		return mapped(o.Uint, written(func(to []byte, v uint64) []byte { return strconv.AppendUint(to, v, 10) }))
+	case o.Int != nil:
+		return mapped(o.Int, written((&Field{Kind: o.kind}).appendInt))
+	case o.Float != nil:
+		return mapped(o.Float, written(appendFloat))
+	case o.Address != nil:
+		return mapped(o.Address, written(func(to []byte, v netip.Addr) []byte { return v.AppendTo(to) }))
 	}
 	return nil
 }

@@ -1,10 +1,5 @@
 package filter
 
-import (
-	"slices"
-	"strings"
-)
-
 // Scope says what fields are about. A packet has them all; of a flow, an event,
 // a message or a finding alone some make no sense.
 type Scope uint8
@@ -18,29 +13,6 @@ const (
 	OfMessage                   // messages
 	OfFinding                   // what rules found
 )
-
-// Scope says what the field is about.
-func (f *Field) Scope() Scope {
-	first, _, _ := strings.Cut(f.Name, ".")
-	switch {
-	case slices.Contains([]string{"frame.number", "frame.time", "frame.time_epoch", "frame.file"}, f.Name):
-		return OfMoment
-	case slices.Contains([]string{
-		"ip.src", "ip.dst", "ip.addr", "ipv6.src", "ipv6.dst", "ipv6.addr",
-		"udp.port", "udp.srcport", "udp.dstport", "tcp.port", "tcp.srcport", "tcp.dstport", "flow.side",
-	}, f.Name):
-		return OfAddress
-	case first == "finding" || f.Name == "rel.resend.cause":
-		return OfFinding
-	case first == "flow" || f.Name == "udp.stream" || f.Name == "tcp.stream" || f.Of != nil && f.Name == f.Of.Name:
-		return OfFlow
-	case first == "rel":
-		return OfEvent
-	case f.needs&NeedMessages != 0:
-		return OfMessage
-	}
-	return OfPacket
-}
 
 // Scope says what the fields of the filter are about, all together.
 func (f *Filter) Scope() Scope { return f.scope }

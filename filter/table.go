@@ -1,110 +1,34 @@
 package filter
 
 import (
-	"cmp"
-	"slices"
 	"strings"
-
-	"github.com/ackscope/ackscope/dissect"
-	"github.com/ackscope/ackscope/machine"
 )
 
-// Table is every field that filters know: help, completion and `ackscope
-// fields` read it. It is immutable and may be shared.
+// Table is every field that a filter may ask about: help, completion and `ackscope
+// fields` read it. It is immutable and may be shared. Package filter/fields makes
+// the one of the program.
 type Table struct {
-	list   []*Field
-	byName map[string]*Field
+	list    []*Field
+	byName  map[string]*Field
+	aliases map[string]string
 }
 
-// Options say what a table has beyond the fields of every capture.
-type Options struct {
-	Registry *dissect.Registry
-	Rules    []*machine.Rule      // that are not a protocol's
-	Specs    []*dissect.FieldSpec // of the user's schemas
-}
-
-// NewTable gathers the fields.
-func NewTable(o Options) *Table {
-	t := &Table{byName: map[string]*Field{}}
-	for _, f := range frameFields() {
-		t.add(f)
+// NewTable makes a table of fields, in the order in which they are listed; each has
+// a name of its own. aliases are other names of some of them.
+func NewTable(fields []*Field, aliases map[string]string) *Table {
+	t := &Table{list: fields, byName: make(map[string]*Field, len(fields)), aliases: aliases}
+	for _, f := range fields {
+		t.byName[f.Name] = f
 	}
-	for _, f := range otherFields() {
-		t.add(f)
-	}
-	var protocols []*dissect.Protocol
-	if o.Registry != nil {
-		protocols = o.Registry.Protocols()
-	}
-	rules := slices.Clone(o.Rules)
-	for _, p := range protocols {
-		rules = append(rules, p.Rules...)
-	}
-	for _, f := range flowFields(protocols) {
-		t.add(f)
-	}
-	for _, f := range eventFields(protocols) {
-		t.add(f)
-	}
-	t.add(resendCause(rules))
-	for _, f := range messageFields() {
-		t.add(f)
-	}
-	for _, f := range findingFields(rules) {
-		t.add(f)
-	}
-	for _, p := range protocols {
-		t.add(&Field{
-			Name: p.Name, Doc: p.Title + ": the packet's flow is read as this protocol.", Of: p, needs: NeedFlow,
-			present: func(r *Record) bool { return r.Protocol == p },
-		})
-		for _, s := range p.Fields {
-			t.addSpec(p, s)
-		}
-	}
-	for _, s := range o.Specs {
-		t.addSpec(nil, s)
-	}
-	slices.SortStableFunc(t.list, func(a, b *Field) int { return cmp.Compare(group(a.Name), group(b.Name)) })
 	return t
-}
-
-// group orders the listing: frames, headers, flows, what was inferred, then
-// the protocols' own.
-func group(name string) int {
-	first, _, _ := strings.Cut(name, ".")
-	if i := slices.Index([]string{"frame", "eth", "vlan", "ieee8021ad", "ip", "ipv6", "udp", "tcp", "data", "arp", "icmp", "icmpv6", "flow", "rel", "message", "finding", "malformed"}, first); i >= 0 {
-		return i
-	}
-	return 100
-}
-
-func (t *Table) add(f *Field) {
-	t.list = append(t.list, f)
-	t.byName[f.Name] = f
-}
-
-// addSpec adds a decoded field. Specs of one name and kind are one field; of a
-// name that has another meaning already, the first meaning stays.
-func (t *Table) addSpec(p *dissect.Protocol, s *dissect.FieldSpec) {
-	if old, ok := t.byName[s.Name]; ok {
-		if len(old.specs) > 0 && old.Of == p && old.specs[0].Kind == s.Kind {
-			old.specs = append(old.specs, s)
-		}
-		return
-	}
-	t.add(decoded(p, s))
 }
 
 // Fields lists all fields, grouped; the caller must not change the slice.
 func (t *Table) Fields() []*Field { return t.list }
 
-// aliases are other names of fields: the words of the events, and Wireshark's.
-var aliases = map[string]string{"rel.duplicate": "rel.dup", "rel.resent": "rel.resend", "_ws.malformed": "malformed"}
-
 // Lookup finds a field by name.
 func (t *Table) Lookup(name string) (*Field, bool) {
-	if other, ok := aliases[name]; ok {
+	if other, ok := t.aliases[name]; ok {
 		name = other
 	}
 	f, ok := t.byName[name]

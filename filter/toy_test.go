@@ -1,7 +1,8 @@
-package filter
+package filter_test
 
 import (
 	"encoding/hex"
+	"github.com/ackscope/ackscope/filter"
 	"math"
 	"net/netip"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/filter/fields"
 	"github.com/ackscope/ackscope/machine"
 )
 
@@ -40,8 +42,8 @@ var (
 	other = &dissect.Protocol{Name: "other", Title: "Other", Fields: []*dissect.FieldSpec{{Name: "other.x", Kind: dissect.KindUint}}}
 )
 
-func testTable() *Table {
-	return NewTable(Options{Registry: dissect.NewRegistry(toy, other), Specs: []*dissect.FieldSpec{{Name: "chat.text", Kind: dissect.KindText}}})
+func testTable() *filter.Table {
+	return fields.NewTable(fields.Options{Registry: dissect.NewRegistry(toy, other), Specs: []*dissect.FieldSpec{{Name: "chat.text", Kind: dissect.KindText}}})
 }
 
 type figures struct{}
@@ -58,7 +60,7 @@ func (figures) Sent(s machine.Side) (uint64, bool) { return [...]uint64{100, 7}[
 
 // testRecord is one packet with a value for everything: VLAN 7, 10.0.0.5:7777
 // to 192.168.1.9:40000.
-func testRecord(t testing.TB) *Record {
+func testRecord(t testing.TB) *filter.Record {
 	t.Helper()
 	data, err := hex.DecodeString("0a0b0c0d0e0f" + "020304050607" + "8100" + "6007" + "0800" +
 		"4500" + "0024" + "beef" + "4000" + "40" + "11" + "0000" + "0a000005" + "c0a80109" +
@@ -69,7 +71,7 @@ func testRecord(t testing.TB) *Record {
 	frame := &capture.Frame{Ref: machine.MakeRef(0, 42), At: 1700000000_500000000, Interface: 3, LinkType: 1, Length: 60, Data: data}
 	src, dst := netip.MustParseAddrPort("10.0.0.5:7777"), netip.MustParseAddrPort("192.168.1.9:40000")
 	payload := data[len(data)-8:]
-	return &Record{
+	return &filter.Record{
 		Frame: frame,
 		Packet: &capture.Packet{Ref: frame.Ref, At: frame.At, Transport: capture.UDP, Src: src, Dst: dst, Payload: payload, Length: 8, Layers: []capture.Layer{
 			{Kind: capture.LayerEthernet, Offset: 0, Length: 14},
@@ -87,7 +89,7 @@ func testRecord(t testing.TB) *Record {
 			{Kind: toyEvent, Side: machine.B, Sequence: 1},
 		},
 		Anomalies: []machine.Anomaly{{Rule: toyRule, Side: machine.B, Certainty: machine.Certain}},
-		Decode: func(*Record) *dissect.Dissection {
+		Decode: func(*filter.Record) *dissect.Dissection {
 			return &dissect.Dissection{Fields: []dissect.Field{
 				{Spec: toyHeader},
 				{Spec: toySeq, Uint: 902, Bits: 16},

@@ -3,7 +3,6 @@ package filter
 import (
 	"math"
 	"net/netip"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -226,25 +225,3 @@ func parseNetwork(s string) (network, bool) {
 }
 
 func (n network) contains(a netip.Addr) bool { return n.prefix.Contains(a) }
-
-// addrFrom reads 4 or 16 bytes.
-func addrFrom(b []byte) netip.Addr {
-	if len(b) == 4 {
-		return netip.AddrFrom4([4]byte(b))
-	}
-	return netip.AddrFrom16([16]byte(b))
-}
-
-// sortedWords lists the words of an enumeration, by value.
-func sortedWords(enum map[uint64]string) []string {
-	keys := make([]uint64, 0, len(enum))
-	for k := range enum {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	out := make([]string, len(keys))
-	for i, k := range keys {
-		out[i] = enum[k]
-	}
-	return out
-}

@@ -13,7 +13,7 @@ import (
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/dissect/gaffer"
-	"github.com/ackscope/ackscope/filter"
+	"github.com/ackscope/ackscope/filter/fields"
 )
 
 // filterBy types a filter.
@@ -132,7 +132,7 @@ func openPipe(t *testing.T, data []byte, o analyze.Options, most int) *Model {
 	s.Start()
 	t.Cleanup(func() { _ = s.Stop() })
 	await(t, s, func() bool { return s.pass == 3 })
-	return NewModel(s, Options{Table: filter.NewTable(filter.Options{Registry: o.Registry, Rules: analyze.Rules}), Theme: "dark"})
+	return NewModel(s, Options{Table: fields.NewTable(fields.Options{Registry: o.Registry, Rules: analyze.Rules}), Theme: "dark"})
 }
 
 // What may never end is bounded: by flows, of which the oldest are let go while

@@ -22,6 +22,7 @@ import (
 	"github.com/ackscope/ackscope/dissect/riptide"
 	"github.com/ackscope/ackscope/dissect/srdp"
 	"github.com/ackscope/ackscope/filter"
+	"github.com/ackscope/ackscope/filter/fields"
 	"github.com/ackscope/ackscope/machine"
 )
 
@@ -59,7 +60,7 @@ var driven = sync.OnceValue(func() (x struct {
 },
 ) {
 	x.registry = dissect.NewRegistry(gaffer.Protocol, riptide.Protocol, srdp.Protocol)
-	x.table = filter.NewTable(filter.Options{Registry: x.registry, Rules: analyze.Rules})
+	x.table = fields.NewTable(fields.Options{Registry: x.registry, Rules: analyze.Rules})
 	x.theme, _ = newTheme("dark", 256)
 	for _, b := range bindingTable() {
 		for _, k := range b.keys {

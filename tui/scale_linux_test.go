@@ -17,7 +17,7 @@ import (
 	"github.com/ackscope/ackscope/dissect/gaffer"
 	"github.com/ackscope/ackscope/dissect/riptide"
 	"github.com/ackscope/ackscope/dissect/srdp"
-	"github.com/ackscope/ackscope/filter"
+	"github.com/ackscope/ackscope/filter/fields"
 	"github.com/ackscope/ackscope/machine"
 )
 
@@ -43,7 +43,7 @@ func TestScale(t *testing.T) {
 		t.Fatal(err)
 	}
 	screen.SetSize(160, 50)
-	m := NewModel(s, Options{Table: filter.NewTable(filter.Options{Registry: registry, Rules: analyze.Rules})})
+	m := NewModel(s, Options{Table: fields.NewTable(fields.Options{Registry: registry, Rules: analyze.Rules})})
 	th, err := newTheme("dark", 256)
 	if err != nil {
 		t.Fatal(err)

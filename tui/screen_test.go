@@ -17,7 +17,7 @@ import (
 	"github.com/ackscope/ackscope/dissect/gaffer"
 	"github.com/ackscope/ackscope/dissect/riptide"
 	"github.com/ackscope/ackscope/dissect/srdp"
-	"github.com/ackscope/ackscope/filter"
+	"github.com/ackscope/ackscope/filter/fields"
 	"github.com/ackscope/ackscope/internal/testenv"
 	"github.com/ackscope/ackscope/machine"
 )
@@ -45,7 +45,7 @@ func openPath(t testing.TB, path string) *Model {
 		}
 	})
 	await(t, s, func() bool { return s.pass == 3 })
-	return NewModel(s, Options{Table: filter.NewTable(filter.Options{Registry: registry, Rules: analyze.Rules}), Theme: "dark", Autopsy: func(f *analyze.Flow, _ machine.Instant, each func(analyze.Sink)) []string {
+	return NewModel(s, Options{Table: fields.NewTable(fields.Options{Registry: registry, Rules: analyze.Rules}), Theme: "dark", Autopsy: func(f *analyze.Flow, _ machine.Instant, each func(analyze.Sink)) []string {
 		records, lost := 0, 0
 		each(func(r *analyze.Record) {
 			records++

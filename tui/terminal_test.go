@@ -15,7 +15,7 @@ import (
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/dissect/gaffer"
-	"github.com/ackscope/ackscope/filter"
+	"github.com/ackscope/ackscope/filter/fields"
 	"github.com/ackscope/ackscope/internal/testenv"
 	"github.com/ackscope/ackscope/machine"
 )
@@ -40,7 +40,7 @@ func crash(how, path string) {
 	}
 	registry := dissect.NewRegistry(gaffer.Protocol)
 	s := NewStore(in, analyze.Options{Registry: registry}, false)
-	o := Options{Table: filter.NewTable(filter.Options{Registry: registry, Rules: analyze.Rules})}
+	o := Options{Table: fields.NewTable(fields.Options{Registry: registry, Rules: analyze.Rules})}
 	o.Autopsy = func(*analyze.Flow, machine.Instant, func(analyze.Sink)) []string { panic("a crash on purpose") }
 	o.Save = func(string, *capture.Input) (Saver, error) { panic("a crash on purpose") }
 	if _, err := Run(s, o); err != nil {

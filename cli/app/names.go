@@ -7,6 +7,7 @@ import (
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/filter"
+	"github.com/ackscope/ackscope/filter/fields"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/spf13/cobra"
 )
@@ -92,13 +93,13 @@ func (a *App) UnknownRule(id string) error {
 // Table gives the fields that filters and columns can name.
 func (a *App) Table() *filter.Table {
 	if a.FieldTable == nil {
-		o := filter.Options{Registry: a.Registry, Rules: analyze.Rules}
+		o := fields.Options{Registry: a.Registry, Rules: analyze.Rules}
 		for _, p := range a.Registry.Protocols() {
 			for i := range p.Profiles {
 				o.Specs = append(o.Specs, p.Profiles[i].Fields...)
 			}
 		}
-		a.FieldTable = filter.NewTable(o)
+		a.FieldTable = fields.NewTable(o)
 	}
 	return a.FieldTable
 }

@@ -114,7 +114,7 @@ func chooseFormat(a *app.App, f *packetFlags, l *reader.Listing, several bool) e
 		}
 		l.Show = s.show
 		for _, c := range s.columns {
-			l.Needs |= c.Field.Needs()
+			l.Needs |= c.Field.Needs
 		}
 	case "json", "ek":
 		f.format = format

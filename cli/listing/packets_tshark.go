@@ -62,7 +62,7 @@ func (s *tsharkWriter) needs() (n filter.Needs) {
 		return filter.NeedFlow | filter.NeedFields
 	}
 	for _, c := range s.chosen {
-		n |= c.Field.Needs()
+		n |= c.Field.Needs
 	}
 	return n
 }

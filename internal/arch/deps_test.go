@@ -66,6 +66,7 @@ var law = []rule{
 	{"dissect/*", []string{"dissect", "schema", "machine", "wire", "wire/@", "wire/seq", "wire/bits", "machine/@", "machine/@/..."}, []string{"golang.org/x/crypto"}},
 	{"analyze", []string{"capture", "capture/stream", "dissect", "machine", "printable", "scale"}, nil},
 	{"filter", []string{"analyze", "dissect", "machine", "capture", "printable"}, nil},
+	{"filter/fields", []string{"filter", "dissect", "machine", "capture"}, nil},
 	{"show", []string{"analyze", "capture", "dissect", "filter", "machine", "printable", "scale"}, []string{"github.com/dustin/go-humanize"}},
 	{"export", []string{"analyze", "dissect", "machine", "capture", "filter", "show", "printable", "scale"}, nil},
 	{"export/parquet", []string{"export", "printable"}, []string{"github.com/parquet-go/parquet-go"}},
@@ -114,7 +115,7 @@ func roomOf(beside ...string) []string {
 // in and names no protocol, and the named packages beside it.
 func cliBase(beside ...string) []string {
 	ours := []string{
-		"analyze", "capture", "capture/...", "dissect", "export", "export/...", "filter", "graph", "lab", "ledger", "machine", "metrics",
+		"analyze", "capture", "capture/...", "dissect", "export", "export/...", "filter", "filter/...", "graph", "lab", "ledger", "machine", "metrics",
 		"outfile", "printable", "replay", "replay/...", "report", "rewrite", "rewrite/...", "scale", "schema", "schema/...", "show", "sim", "tui",
 	}
 	for _, p := range beside {
@@ -165,6 +166,7 @@ func TestLawCatches(t *testing.T) {
 		{"cli/protocol/srdp", module + "/dissect/riptide"},
 		{"cli/app", module + "/cli/reader"},
 		{"cmd/ackscope", module + "/analyze"},
+		{"filter", module + "/filter/fields"},
 		{"nowhere", module + "/machine"},
 	} {
 		if len(check(c.importer, []string{c.imported})) == 0 {

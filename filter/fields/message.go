@@ -1,32 +1,33 @@
-package filter
+package fields
 
 import (
 	"slices"
 	"strings"
 
+	"github.com/ackscope/ackscope/filter"
 	"github.com/ackscope/ackscope/machine"
 )
 
-func messages(r *Record) []machine.Message { return r.Messages }
+func messages(r *filter.Record) []machine.Message { return r.Messages }
 
 // messageFields are about the messages whose lives ended at a packet, or of the
 // one that `messages` lists.
-func messageFields() []*Field {
-	const needs = NeedFlow | NeedMessages
-	uints := func(name, doc string, value func(*machine.Message) (uint64, bool)) *Field {
-		return &Field{Name: name, Kind: Uint, Doc: doc, needs: needs, values: values{u: each(messages, func(_ *Record, m *machine.Message) (uint64, bool) { return value(m) })}}
+func messageFields() []*filter.Field {
+	const needs = filter.NeedFlow | filter.NeedMessages
+	uints := func(name, doc string, value func(*machine.Message) (uint64, bool)) *filter.Field {
+		return &filter.Field{Name: name, Kind: filter.Uint, Doc: doc, Needs: needs, Values: filter.Values{Uint: filter.Each(messages, func(_ *filter.Record, m *machine.Message) (uint64, bool) { return value(m) })}}
 	}
-	texts := func(name, doc string, words []string, value func(*machine.Message) string) *Field {
-		return &Field{Name: name, Kind: Text, Doc: doc, Words: words, needs: needs, values: worded(each(messages, func(_ *Record, m *machine.Message) (string, bool) {
+	texts := func(name, doc string, words []string, value func(*machine.Message) string) *filter.Field {
+		return &filter.Field{Name: name, Kind: filter.Text, Doc: doc, Words: words, Needs: needs, Values: filter.Worded(filter.Each(messages, func(_ *filter.Record, m *machine.Message) (string, bool) {
 			s := value(m)
 			return s, s != ""
 		}))}
 	}
-	times := func(name, doc string, value func(*machine.Message) (int64, bool)) *Field {
-		return &Field{Name: name, Kind: Duration, Unit: "s", Doc: doc, needs: needs, values: values{i: each(messages, func(_ *Record, m *machine.Message) (int64, bool) { return value(m) })}}
+	times := func(name, doc string, value func(*machine.Message) (int64, bool)) *filter.Field {
+		return &filter.Field{Name: name, Kind: filter.Duration, Unit: "s", Doc: doc, Needs: needs, Values: filter.Values{Int: filter.Each(messages, func(_ *filter.Record, m *machine.Message) (int64, bool) { return value(m) })}}
 	}
-	return []*Field{
-		{Name: "message", Doc: "The life of a message ended at this packet: nothing more can happen to it.", needs: needs, present: func(r *Record) bool { return len(r.Messages) > 0 }},
+	return []*filter.Field{
+		{Name: "message", Doc: "The life of a message ended at this packet: nothing more can happen to it.", Needs: needs, Present: func(r *filter.Record) bool { return len(r.Messages) > 0 }},
 		uints("message.id", "The message's own number, unwrapped.", func(m *machine.Message) (uint64, bool) { return uint64(m.ID), m.ID >= 0 }),
 		uints("message.type", "Number of its type.", func(m *machine.Message) (uint64, bool) { return uint64(m.Type), true }),
 		uints("message.channel", "Channel that carried it.", func(m *machine.Message) (uint64, bool) { return uint64(m.Channel), m.Channel >= 0 }),
@@ -48,7 +49,7 @@ func messageFields() []*Field {
 
 // resendCause gives the field that says why content was sent again, in one word:
 // the rules that tell it are named …resent-CAUSE.
-func resendCause(rules []*machine.Rule) *Field {
+func resendCause(rules []*machine.Rule) *filter.Field {
 	byRule := map[*machine.Rule]string{}
 	var words []string
 	for _, r := range rules {
@@ -62,9 +63,9 @@ func resendCause(rules []*machine.Rule) *Field {
 		}
 	}
 	slices.Sort(words)
-	return &Field{
-		Name: "rel.resend.cause", Kind: Text, Doc: "Why a side sent the same content again, as far as the capture shows it.", Words: slices.Compact(words), needs: NeedFlow | NeedFindings,
-		values: worded(each(anomalies, func(_ *Record, a *machine.Anomaly) (string, bool) {
+	return &filter.Field{
+		Name: "rel.resend.cause", Kind: filter.Text, Doc: "Why a side sent the same content again, as far as the capture shows it.", Words: slices.Compact(words), Needs: filter.NeedFlow | filter.NeedFindings,
+		Values: filter.Worded(filter.Each(anomalies, func(_ *filter.Record, a *machine.Anomaly) (string, bool) {
 			cause, ok := byRule[a.Rule]
 			return cause, ok
 		})),

@@ -1,55 +1,56 @@
-package filter
+package fields
 
 import (
 	"encoding/binary"
 	"net/netip"
 
 	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/filter"
 )
 
 // frameFields are the fields of frames and their headers, named and read as
 // Wireshark's.
-func frameFields() []*Field {
-	duration := func(name, doc string, get func(*Record) (int64, bool)) *Field {
-		return &Field{Name: name, Kind: Duration, Unit: "s", Doc: doc, values: values{i: one(get)}}
+func frameFields() []*filter.Field {
+	duration := func(name, doc string, get func(*filter.Record) (int64, bool)) *filter.Field {
+		return &filter.Field{Name: name, Kind: filter.Duration, Unit: "s", Doc: doc, Values: filter.Values{Int: filter.One(get)}}
 	}
-	fields := []*Field{
-		{Name: "frame", Kind: Bytes, Doc: "The whole frame as captured.", values: values{b: one(func(r *Record) ([]byte, bool) {
+	fields := []*filter.Field{
+		{Name: "frame", Kind: filter.Bytes, Doc: "The whole frame as captured.", Values: filter.Values{Bytes: filter.One(func(r *filter.Record) ([]byte, bool) {
 			if r.Frame == nil {
 				return nil, false
 			}
 			return r.Frame.Data, true
 		})}},
-		number("frame.number", "", "Number of the frame in its file, from 1.", func(r *Record) (uint64, bool) { return r.Datagram.Ref.Frame(), true }),
-		number("frame.len", "bytes", "Length on the wire.", func(r *Record) (uint64, bool) {
+		number("frame.number", "", "Number of the frame in its file, from 1.", func(r *filter.Record) (uint64, bool) { return r.Datagram.Ref.Frame(), true }),
+		number("frame.len", "bytes", "Length on the wire.", func(r *filter.Record) (uint64, bool) {
 			if r.Frame == nil {
 				return 0, false
 			}
 			return uint64(r.Frame.Length), true
 		}),
-		number("frame.cap_len", "bytes", "Length captured; less than frame.len where a snap length cut the frame.", func(r *Record) (uint64, bool) {
+		number("frame.cap_len", "bytes", "Length captured; less than frame.len where a snap length cut the frame.", func(r *filter.Record) (uint64, bool) {
 			if r.Frame == nil {
 				return 0, false
 			}
 			return uint64(len(r.Frame.Data)), true
 		}),
-		number("frame.interface_id", "", "Index of the interface within its pcapng file, from 0.", func(r *Record) (uint64, bool) {
+		number("frame.interface_id", "", "Index of the interface within its pcapng file, from 0.", func(r *filter.Record) (uint64, bool) {
 			if r.Frame == nil || r.Frame.Classic {
 				return 0, false
 			}
 			return uint64(r.Frame.Interface), true
 		}),
-		{Name: "frame.file", Kind: Text, Doc: "Name of the capture file.", values: worded(one(func(r *Record) (string, bool) { return r.File, r.File != "" }))},
-		{Name: "frame.time", Kind: Time, Doc: "When the frame was captured: text in local time, as tshark's.", values: values{i: one(func(r *Record) (int64, bool) { return int64(r.Datagram.At), true })}},
+		{Name: "frame.file", Kind: filter.Text, Doc: "Name of the capture file.", Values: filter.Worded(filter.One(func(r *filter.Record) (string, bool) { return r.File, r.File != "" }))},
+		{Name: "frame.time", Kind: filter.Time, Doc: "When the frame was captured: text in local time, as tshark's.", Values: filter.Values{Int: filter.One(func(r *filter.Record) (int64, bool) { return int64(r.Datagram.At), true })}},
 		{
-			Name: "frame.time_epoch", Kind: Time, Unit: "s", Doc: "When the frame was captured, in seconds since 1970.", seconds: true,
-			values: values{i: one(func(r *Record) (int64, bool) { return int64(r.Datagram.At), true })},
+			Name: "frame.time_epoch", Kind: filter.Time, Unit: "s", Doc: "When the frame was captured, in seconds since 1970.", Seconds: true,
+			Values: filter.Values{Int: filter.One(func(r *filter.Record) (int64, bool) { return int64(r.Datagram.At), true })},
 		},
-		duration("frame.time_relative", "Time since the capture's first frame.", func(r *Record) (int64, bool) { return int64(r.Datagram.At.Sub(r.Start)), true }),
-		duration("frame.time_delta", "Time since the frame before.", func(r *Record) (int64, bool) { return int64(r.Datagram.At.Sub(r.Previous)), r.Frame != nil }),
+		duration("frame.time_relative", "Time since the capture's first frame.", func(r *filter.Record) (int64, bool) { return int64(r.Datagram.At.Sub(r.Start)), true }),
+		duration("frame.time_delta", "Time since the frame before.", func(r *filter.Record) (int64, bool) { return int64(r.Datagram.At.Sub(r.Previous)), r.Frame != nil }),
 		{
-			Name: "malformed", Doc: "The packet, or a header before it, could not be taken apart to its end.", needs: NeedFlow | NeedFields,
-			present: func(r *Record) bool {
+			Name: "malformed", Doc: "The packet, or a header before it, could not be taken apart to its end.", Needs: filter.NeedFlow | filter.NeedFields,
+			Present: func(r *filter.Record) bool {
 				return r.Packet != nil && r.Packet.Problem != nil || r.Dissection().Problem != nil
 			},
 		},
@@ -69,7 +70,7 @@ func frameFields() []*Field {
 		address("ip.src", "IPv4 source address.", capture.LayerIPv4, 12, true, false),
 		address("ip.dst", "IPv4 destination address.", capture.LayerIPv4, 12, false, true),
 		address("ip.addr", "Either IPv4 address.", capture.LayerIPv4, 12, true, true),
-		{Name: "ip.version", Kind: Uint, Doc: "IP version: 4 or 6.", values: values{u: each(layers, func(r *Record, l *capture.Layer) (uint64, bool) {
+		{Name: "ip.version", Kind: filter.Uint, Doc: "IP version: 4 or 6.", Values: filter.Values{Uint: filter.Each(layers, func(r *filter.Record, l *capture.Layer) (uint64, bool) {
 			b, ok := header(r, l, capture.LayerIPv4, 0, 1)
 			if !ok {
 				b, ok = header(r, l, capture.LayerIPv6, 0, 1)
@@ -109,30 +110,30 @@ func frameFields() []*Field {
 		layer       capture.LayerKind
 	}{{"udp", "UDP", capture.UDP, capture.LayerUDP}, {"tcp", "TCP", capture.TCP, capture.LayerTCP}} {
 		fields = append(fields,
-			&Field{
-				Name: t.name, Kind: Bytes, Doc: "The packet carries " + t.title + "; its header and payload, where one frame holds both.",
-				present: func(r *Record) bool { return r.Transport == t.kind }, values: values{b: one(func(r *Record) ([]byte, bool) { return whole(r, t.layer) })},
+			&filter.Field{
+				Name: t.name, Kind: filter.Bytes, Doc: "The packet carries " + t.title + "; its header and payload, where one frame holds both.",
+				Present: func(r *filter.Record) bool { return r.Transport == t.kind }, Values: filter.Values{Bytes: filter.One(func(r *filter.Record) ([]byte, bool) { return whole(r, t.layer) })},
 			},
-			number(t.name+".srcport", "", t.title+" source port.", func(r *Record) (uint64, bool) { return uint64(r.Src.Port()), r.Transport == t.kind }),
-			number(t.name+".dstport", "", t.title+" destination port.", func(r *Record) (uint64, bool) { return uint64(r.Dst.Port()), r.Transport == t.kind }),
-			&Field{Name: t.name + ".port", Kind: Uint, Doc: "Either " + t.title + " port.", values: values{u: two(func(r *Record) (uint64, uint64, bool) {
+			number(t.name+".srcport", "", t.title+" source port.", func(r *filter.Record) (uint64, bool) { return uint64(r.Src.Port()), r.Transport == t.kind }),
+			number(t.name+".dstport", "", t.title+" destination port.", func(r *filter.Record) (uint64, bool) { return uint64(r.Dst.Port()), r.Transport == t.kind }),
+			&filter.Field{Name: t.name + ".port", Kind: filter.Uint, Doc: "Either " + t.title + " port.", Values: filter.Values{Uint: filter.Two(func(r *filter.Record) (uint64, uint64, bool) {
 				return uint64(r.Src.Port()), uint64(r.Dst.Port()), r.Transport == t.kind
 			})}},
-			&Field{Name: t.name + ".payload", Kind: Bytes, Doc: "Payload of the " + t.title + " packet.", values: values{b: one(func(r *Record) ([]byte, bool) {
+			&filter.Field{Name: t.name + ".payload", Kind: filter.Bytes, Doc: "Payload of the " + t.title + " packet.", Values: filter.Values{Bytes: filter.One(func(r *filter.Record) ([]byte, bool) {
 				b, _ := carriedBytes(r)
 				return b, r.Transport == t.kind && len(b) > 0
 			})}},
 		)
 	}
 	return append(fields,
-		number("udp.length", "bytes", "Length of the UDP packet with its 8 bytes of header.", func(r *Record) (uint64, bool) {
+		number("udp.length", "bytes", "Length of the UDP packet with its 8 bytes of header.", func(r *filter.Record) (uint64, bool) {
 			return uint64(r.Datagram.Length) + 8, r.Transport == capture.UDP
 		}),
 		stream("udp", "UDP", capture.UDP),
 		stream("tcp", "TCP", capture.TCP),
 		payload("data", "What a UDP packet or TCP segment carries, as Wireshark shows it where nothing takes it apart."),
 		payload("data.data", "The same: its bytes."),
-		number("data.len", "bytes", "Length of what a UDP packet or TCP segment carries.", func(r *Record) (uint64, bool) {
+		number("data.len", "bytes", "Length of what a UDP packet or TCP segment carries.", func(r *filter.Record) (uint64, bool) {
 			b, _ := carriedBytes(r)
 			return uint64(len(b)), (r.Transport == capture.UDP || r.Transport == capture.TCP) && len(b) > 0
 		}),
@@ -144,17 +145,17 @@ func frameFields() []*Field {
 		flag("tcp.flags.ack", "The acknowledgement number counts.", 4),
 		headerUint("tcp.window_size_value", "", "Receive window as it stands in the header, not scaled.", capture.LayerTCP, 14, 2, func(v uint64) uint64 { return v }),
 		headerUint("tcp.hdr_len", "bytes", "Length of the TCP header.", capture.LayerTCP, 12, 1, func(v uint64) uint64 { return v >> 4 * 4 }),
-		number("tcp.len", "bytes", "Length of the TCP payload.", func(r *Record) (uint64, bool) {
+		number("tcp.len", "bytes", "Length of the TCP payload.", func(r *filter.Record) (uint64, bool) {
 			_, n := carriedBytes(r)
 			return uint64(max(n, 0)), r.Transport == capture.TCP && n >= 0
 		}),
-		number("tcp.seq_raw", "", "TCP sequence number.", func(r *Record) (uint64, bool) {
+		number("tcp.seq_raw", "", "TCP sequence number.", func(r *filter.Record) (uint64, bool) {
 			if r.Packet == nil {
 				return 0, false
 			}
 			return uint64(r.Packet.TCPSeq), r.Transport == capture.TCP
 		}),
-		number("tcp.ack_raw", "", "TCP acknowledgement number.", func(r *Record) (uint64, bool) {
+		number("tcp.ack_raw", "", "TCP acknowledgement number.", func(r *filter.Record) (uint64, bool) {
 			if r.Packet == nil {
 				return 0, false
 			}
@@ -165,7 +166,7 @@ func frameFields() []*Field {
 
 // carriedBytes gives the payload of a packet and its length on the wire: of a TCP
 // segment, not of the message that it completes; -1 where the segment is gone.
-func carriedBytes(r *Record) ([]byte, int) {
+func carriedBytes(r *filter.Record) ([]byte, int) {
 	switch {
 	case r.Packet != nil:
 		return r.Packet.Payload, r.Packet.Length
@@ -175,42 +176,42 @@ func carriedBytes(r *Record) ([]byte, int) {
 	return r.Datagram.Bytes, r.Datagram.Length
 }
 
-func number(name, unit, doc string, get func(*Record) (uint64, bool)) *Field {
-	return &Field{Name: name, Kind: Uint, Unit: unit, Doc: doc, values: values{u: one(get)}}
+func number(name, unit, doc string, get func(*filter.Record) (uint64, bool)) *filter.Field {
+	return &filter.Field{Name: name, Kind: filter.Uint, Unit: unit, Doc: doc, Values: filter.Values{Uint: filter.One(get)}}
 }
 
 // stream is the number of a flow's conversation.
-func stream(name, title string, t capture.Transport) *Field {
-	f := number(name+".stream", "", "Number of the "+title+" conversation, from 0, as Wireshark counts.", func(r *Record) (uint64, bool) {
+func stream(name, title string, t capture.Transport) *filter.Field {
+	f := number(name+".stream", "", "Number of the "+title+" conversation, from 0, as Wireshark counts.", func(r *filter.Record) (uint64, bool) {
 		return uint64(r.Stream), r.Flow != 0 && r.Transport == t
 	})
-	f.needs = NeedFlow
+	f.Needs = filter.NeedFlow
 	return f
 }
 
 // payload is what a transport carries.
-func payload(name, doc string) *Field {
-	return &Field{Name: name, Kind: Bytes, Doc: doc, values: values{b: one(func(r *Record) ([]byte, bool) {
+func payload(name, doc string) *filter.Field {
+	return &filter.Field{Name: name, Kind: filter.Bytes, Doc: doc, Values: filter.Values{Bytes: filter.One(func(r *filter.Record) ([]byte, bool) {
 		b, _ := carriedBytes(r)
 		return b, (r.Transport == capture.UDP || r.Transport == capture.TCP) && len(b) > 0
 	})}}
 }
 
 // flag is a bit of the TCP header's flags.
-func flag(name, doc string, bit int) *Field {
+func flag(name, doc string, bit int) *filter.Field {
 	return truth(headerUint(name, "", doc, capture.LayerTCP, 13, 1, func(v uint64) uint64 { return v >> bit & 1 }))
 }
 
-func hexed(bits int, f *Field) *Field { f.Hex, f.bits = true, bits; return f }
+func hexed(bits int, f *filter.Field) *filter.Field { f.Hex, f.Bits = true, bits; return f }
 
 // transports are the words that numbers of protocols above IP go by.
 var transports = map[uint64]string{1: "ICMP", 2: "IGMP", 6: "TCP", 17: "UDP", 58: "IPv6-ICMP"}
 
-func named(enum map[uint64]string, f *Field) *Field { f.enum = enum; return f }
+func named(enum map[uint64]string, f *filter.Field) *filter.Field { f.Enum = enum; return f }
 
-func truth(f *Field) *Field { f.Kind = Bool; return f }
+func truth(f *filter.Field) *filter.Field { f.Kind = filter.Bool; return f }
 
-func layers(r *Record) []capture.Layer {
+func layers(r *filter.Record) []capture.Layer {
 	if r.Packet == nil || r.Frame == nil {
 		return nil
 	}
@@ -218,7 +219,7 @@ func layers(r *Record) []capture.Layer {
 }
 
 // header gives n bytes at an offset of a header of the kind.
-func header(r *Record, l *capture.Layer, kind capture.LayerKind, offset, n int) ([]byte, bool) {
+func header(r *filter.Record, l *capture.Layer, kind capture.LayerKind, offset, n int) ([]byte, bool) {
 	at := l.Offset + offset
 	if l.Kind != kind || at < 0 || at+n > len(r.Frame.Data) {
 		return nil, false
@@ -227,7 +228,7 @@ func header(r *Record, l *capture.Layer, kind capture.LayerKind, offset, n int) 
 }
 
 // whole gives a transport header with the payload behind it.
-func whole(r *Record, kind capture.LayerKind) ([]byte, bool) {
+func whole(r *filter.Record, kind capture.LayerKind) ([]byte, bool) {
 	if l := layers(r); len(l) > 0 && r.Packet.Fragments <= 1 {
 		last := &l[len(l)-1]
 		return header(r, last, kind, 0, last.Length+len(r.Datagram.Bytes))
@@ -236,8 +237,8 @@ func whole(r *Record, kind capture.LayerKind) ([]byte, bool) {
 }
 
 // headerUint is a number of one or two bytes in every header of a kind.
-func headerUint(name, unit, doc string, kind capture.LayerKind, offset, n int, of func(uint64) uint64) *Field {
-	return &Field{Name: name, Kind: Uint, Unit: unit, Doc: doc, values: values{u: each(layers, func(r *Record, l *capture.Layer) (uint64, bool) {
+func headerUint(name, unit, doc string, kind capture.LayerKind, offset, n int, of func(uint64) uint64) *filter.Field {
+	return &filter.Field{Name: name, Kind: filter.Uint, Unit: unit, Doc: doc, Values: filter.Values{Uint: filter.Each(layers, func(r *filter.Record, l *capture.Layer) (uint64, bool) {
 		b, ok := header(r, l, kind, offset, n)
 		switch {
 		case !ok:
@@ -251,9 +252,9 @@ func headerUint(name, unit, doc string, kind capture.LayerKind, offset, n int, o
 }
 
 // tag is a number of VLAN tags: of 802.1ad's service tags, or of all others.
-func tag(name, doc string, service bool, of func(uint64) uint64) *Field {
+func tag(name, doc string, service bool, of func(uint64) uint64) *filter.Field {
 	const etherService = 0x88a8
-	return &Field{Name: name, Kind: Uint, Doc: doc, values: values{u: each(layers, func(r *Record, l *capture.Layer) (uint64, bool) {
+	return &filter.Field{Name: name, Kind: filter.Uint, Doc: doc, Values: filter.Values{Uint: filter.Each(layers, func(r *filter.Record, l *capture.Layer) (uint64, bool) {
 		// The type of a tag stands before it, as the EtherType of the header above.
 		b, ok := header(r, l, capture.LayerVLAN, -2, 4)
 		if !ok || (binary.BigEndian.Uint16(b) == etherService) != service {
@@ -264,26 +265,26 @@ func tag(name, doc string, service bool, of func(uint64) uint64) *Field {
 }
 
 // layer is a header as a whole.
-func layer(name, doc string, kind capture.LayerKind) *Field {
-	return &Field{Name: name, Kind: Bytes, Doc: doc, values: values{b: each(layers, func(r *Record, l *capture.Layer) ([]byte, bool) {
+func layer(name, doc string, kind capture.LayerKind) *filter.Field {
+	return &filter.Field{Name: name, Kind: filter.Bytes, Doc: doc, Values: filter.Values{Bytes: filter.Each(layers, func(r *filter.Record, l *capture.Layer) ([]byte, bool) {
 		return header(r, l, kind, 0, l.Length)
 	})}}
 }
 
 // mac is one Ethernet address, or two.
-func mac(name, doc string, offset, second int) *Field {
-	f := &Field{Name: name, Kind: Bytes, Doc: doc, colons: true}
-	at := func(r *Record, offset int) ([]byte, bool) {
+func mac(name, doc string, offset, second int) *filter.Field {
+	f := &filter.Field{Name: name, Kind: filter.Bytes, Doc: doc, Colons: true}
+	at := func(r *filter.Record, offset int) ([]byte, bool) {
 		if l := layers(r); len(l) > 0 {
 			return header(r, &l[0], capture.LayerEthernet, offset, 6)
 		}
 		return nil, false
 	}
 	if second < 0 {
-		f.b = one(func(r *Record) ([]byte, bool) { return at(r, offset) })
+		f.Bytes = filter.One(func(r *filter.Record) ([]byte, bool) { return at(r, offset) })
 		return f
 	}
-	f.b = two(func(r *Record) ([]byte, []byte, bool) {
+	f.Bytes = filter.Two(func(r *filter.Record) ([]byte, []byte, bool) {
 		v, _ := at(r, offset)
 		w, ok := at(r, second)
 		return v, w, ok
@@ -293,13 +294,13 @@ func mac(name, doc string, offset, second int) *Field {
 
 // address is the source, the destination or both of every IP header of a kind;
 // where the frame is gone, those that the flow was found by.
-func address(name, doc string, kind capture.LayerKind, offset int, src, dst bool) *Field {
+func address(name, doc string, kind capture.LayerKind, offset int, src, dst bool) *filter.Field {
 	size := 4
 	if kind == capture.LayerIPv6 {
 		size = 16
 	}
-	f := &Field{Name: name, Kind: Address, Doc: doc, values: values{a: func(pass test[netip.Addr], all bool) predicate {
-		return func(r *Record) bool {
+	f := &filter.Field{Name: name, Kind: filter.Address, Doc: doc, Values: filter.Values{Address: func(pass filter.Test[netip.Addr], all bool) filter.Predicate {
+		return func(r *filter.Record) bool {
 			found := false
 			if r.Frame == nil {
 				for i, ap := range [...]netip.AddrPort{r.Src, r.Dst} {
@@ -329,19 +330,19 @@ func address(name, doc string, kind capture.LayerKind, offset int, src, dst bool
 		}
 	}}}
 	if kind == capture.LayerIPv4 {
-		f.in4 = func(n network4, all bool) predicate { return inNetwork(f.a, n, src, dst, all) }
+		f.In4 = func(n filter.Network4, all bool) filter.Predicate { return inNetwork(f.Address, n, src, dst, all) }
 	}
 	return f
 }
 
 // inNetwork asks the headers of a frame as they stand; where the frame is gone,
 // the long way.
-func inNetwork(slow source[netip.Addr], n network4, src, dst, all bool) predicate {
-	gone := slow(func(_ *Record, a netip.Addr) bool {
+func inNetwork(slow filter.Source[netip.Addr], n filter.Network4, src, dst, all bool) filter.Predicate {
+	gone := slow(func(_ *filter.Record, a netip.Addr) bool {
 		b := a.As4()
-		return n.passes(binary.BigEndian.Uint32(b[:]))
+		return n.Passes(binary.BigEndian.Uint32(b[:]))
 	}, all)
-	return func(r *Record) bool {
+	return func(r *filter.Record) bool {
 		if r.Frame == nil || r.Packet == nil {
 			return gone(r)
 		}
@@ -354,10 +355,18 @@ func inNetwork(slow source[netip.Addr], n network4, src, dst, all bool) predicat
 			}
 			found = true
 			addrs := data[l.Offset+12 : l.Offset+20]
-			if src && n.passes(binary.BigEndian.Uint32(addrs)) != all || dst && n.passes(binary.BigEndian.Uint32(addrs[4:])) != all {
+			if src && n.Passes(binary.BigEndian.Uint32(addrs)) != all || dst && n.Passes(binary.BigEndian.Uint32(addrs[4:])) != all {
 				return !all
 			}
 		}
 		return found && all
 	}
+}
+
+// addrFrom reads 4 or 16 bytes.
+func addrFrom(b []byte) netip.Addr {
+	if len(b) == 4 {
+		return netip.AddrFrom4([4]byte(b))
+	}
+	return netip.AddrFrom16([16]byte(b))
 }

@@ -1,9 +1,10 @@
-package filter
+package fields
 
 import (
 	"encoding/binary"
 
 	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/filter"
 )
 
 // Where a header says what follows it.
@@ -13,14 +14,14 @@ var (
 )
 
 // otherFields name frames that carry neither UDP nor TCP, to leave them out.
-func otherFields() []*Field {
-	kind := func(name, doc string, holds func(data []byte, last *capture.Layer) bool) *Field {
-		return &Field{Name: name, Doc: doc, present: func(r *Record) bool {
+func otherFields() []*filter.Field {
+	kind := func(name, doc string, holds func(data []byte, last *capture.Layer) bool) *filter.Field {
+		return &filter.Field{Name: name, Doc: doc, Present: func(r *filter.Record) bool {
 			l := layers(r)
 			return len(l) > 0 && r.Transport == capture.NoTransport && holds(r.Frame.Data, &l[len(l)-1])
 		}}
 	}
-	return []*Field{
+	return []*filter.Field{
 		kind("arp", "An ARP packet.", func(data []byte, l *capture.Layer) bool {
 			const arp = 0x0806
 			at, ok := etherType[l.Kind]
