@@ -21,6 +21,8 @@ import (
 
 	"github.com/gdamore/tcell/v2"
 	"github.com/rivo/tview"
+
+	"github.com/ackscope/ackscope/tui/draw"
 )
 
 // App is a running terminal UI.
@@ -30,7 +32,7 @@ type App struct {
 	store  *Store
 	model  *Model
 	screen tcell.Screen
-	theme  *theme
+	theme  *draw.Theme
 	colors int
 	err    error
 	quit   chan struct{}
@@ -127,7 +129,7 @@ func NewApp(s *Store, o Options, screen tcell.Screen) *App {
 		a.model.config.Theme = o.Theme
 	}
 	if a.model.config.Theme == "" {
-		a.model.config.Theme = themeOfTerminal()
+		a.model.config.Theme = draw.TerminalTheme()
 	}
 	a.app.SetScreen(screen).SetRoot(a, true).EnableMouse(true).EnablePaste(true)
 	// Otherwise tview takes it as the end of the program.
@@ -183,18 +185,17 @@ func (a *App) watch() {
 
 // Draw paints the screen.
 func (a *App) Draw(screen tcell.Screen) {
-	w, h := screen.Size()
 	a.store.Lock()
 	defer a.store.Unlock()
-	if a.theme == nil || a.theme.name != a.model.config.Theme {
-		t, err := newTheme(a.model.config.Theme, a.colors)
+	if a.theme == nil || a.theme.Name != a.model.config.Theme {
+		t, err := draw.NewTheme(a.model.config.Theme, a.colors)
 		if err != nil {
-			t, _ = newTheme("dark", a.colors)
+			t, _ = draw.NewTheme("dark", a.colors)
 			a.model.config.Theme = "dark"
 		}
 		a.theme = t
 	}
-	a.model.drawAny(canvas{screen, a.theme, 0, 0, w, h})
+	a.model.drawAny(draw.NewCanvas(screen, a.theme))
 }
 
 // InputHandler gives keys to the model.

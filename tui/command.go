@@ -8,6 +8,7 @@ import (
 
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/show"
+	"github.com/ackscope/ackscope/tui/draw"
 )
 
 // command carries out a line of the command line.
@@ -35,7 +36,7 @@ func (m *Model) command(text string) {
 			m.leaveProgram()
 		}
 	case "help":
-		m.help, m.text.list = true, list{}
+		m.help, m.text.List = true, draw.List{}
 	case "filter", "break":
 		if rest == "" && name == "filter" {
 			m.setFilter(nil)
@@ -71,8 +72,8 @@ func (m *Model) command(text string) {
 	case "sort":
 		m.sortByName(rest)
 	case "theme":
-		if !slices.Contains(themes, rest) {
-			m.fail("theme %q: expected %s", rest, strings.Join(themes, ", "))
+		if !slices.Contains(draw.Themes, rest) {
+			m.fail("theme %q: expected %s", rest, strings.Join(draw.Themes, ", "))
 			return
 		}
 		m.config.Theme = rest
@@ -214,23 +215,23 @@ func (m *Model) copySelection() {
 			}
 		}
 	case viewState, viewAutopsy:
-		text = stripStyles(strings.Join(m.text.lines, "\n"))
+		text = draw.StripStyles(strings.Join(m.text.Lines, "\n"))
 	case viewMessages:
 		if x := m.messages.selected(); x != nil {
-			text = stripStyles(strings.Join(x.lines(m.store), "\n"))
+			text = draw.StripStyles(strings.Join(x.lines(m.store), "\n"))
 		}
 	case viewReplay:
 		if r := m.replay.selected(); r != nil {
-			text = stripStyles(strings.Join(r.explain(m.store, 0), "\n"))
+			text = draw.StripStyles(strings.Join(r.explain(m.store, 0), "\n"))
 		}
 	case viewFindings:
 		if r := m.findings.selected(); r != nil {
-			text = stripStyles(strings.Join(r.explain(0), "\n"))
+			text = draw.StripStyles(strings.Join(r.explain(0), "\n"))
 		}
 	default:
 		switch {
 		case m.packet.pane == paneTree && m.detail.cursor < len(m.detail.tree.Lines):
-			text = strings.TrimSpace(stripStyles(m.detail.lineText(m.detail.cursor)))
+			text = strings.TrimSpace(draw.StripStyles(m.detail.lineText(m.detail.cursor)))
 		case m.packet.pane == paneHex:
 			data, _, bit, bits := m.detail.lit()
 			if bits > 0 {
@@ -251,21 +252,4 @@ func (m *Model) copySelection() {
 		line += " …"
 	}
 	m.say("copied: %s", line)
-}
-
-// stripStyles takes SGR sequences out.
-func stripStyles(s string) string {
-	var b strings.Builder
-	for {
-		i := strings.IndexByte(s, 0x1b)
-		if i < 0 {
-			return b.String() + s
-		}
-		b.WriteString(s[:i])
-		j := strings.IndexByte(s[i:], 'm')
-		if j < 0 {
-			return b.String()
-		}
-		s = s[i+j+1:]
-	}
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/filter"
 	"github.com/ackscope/ackscope/show"
+	"github.com/ackscope/ackscope/tui/draw"
 )
 
 // detail is the selected packet taken apart: its tree, and its bytes with those
@@ -18,8 +19,8 @@ type detail struct {
 	levels  []int
 	shown   []int           // lines that are not folded away
 	folded  map[string]bool // by foldName
-	list    list
-	hex     list
+	list    draw.List
+	hex     draw.List
 	hexRows int
 	frame   []byte // the bytes of the places of lines
 	payload []byte
@@ -36,7 +37,7 @@ func (d *detail) fill(m *Model, width int) {
 		return
 	}
 	if d.entry != n {
-		d.cursor, d.list, d.hex = 0, list{}, list{}
+		d.cursor, d.list, d.hex = 0, draw.List{}, draw.List{}
 	}
 	fresh := d.entry != n || d.reading == nil
 	d.entry, d.version, d.came, d.err = n, pass, m.store.approached, nil
@@ -70,7 +71,7 @@ func (d *detail) fill(m *Model, width int) {
 		// The protocol's own line is what one looks at first.
 		for i, l := range d.tree.Lines {
 			if l.Heading && l.Field != nil {
-				d.cursor, d.list.top = i, i
+				d.cursor, d.list.Top = i, i
 				break
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/ackscope/ackscope/show"
+	"github.com/ackscope/ackscope/tui/draw"
 )
 
 // leastParts is the height from which on a view is parted in two: below that the
@@ -13,20 +14,20 @@ import (
 const leastParts = 9
 
 // drawAny paints a screen of any size. It wants the store's lock held.
-func (m *Model) drawAny(c canvas) {
-	if c.w < 20 || c.h < 6 {
-		c.text(0, 0, roleText, "too small")
+func (m *Model) drawAny(c draw.Canvas) {
+	if c.W < 20 || c.H < 6 {
+		c.Text(0, 0, draw.Text, "too small")
 		return
 	}
 	m.draw(c)
 }
 
 // draw paints the whole screen. It wants the store's lock held.
-func (m *Model) draw(c canvas) {
-	m.w, m.h = c.w, c.h
+func (m *Model) draw(c draw.Canvas) {
+	m.w, m.h = c.W, c.H
 	m.store.turn()
-	for y := range c.h {
-		c.fill(y, roleText)
+	for y := range c.H {
+		c.Fill(y, draw.Text)
 	}
 	m.settleHunt()
 	m.settleSaving()
@@ -34,8 +35,8 @@ func (m *Model) draw(c canvas) {
 		// The bars tell where the selection is: it must be settled before.
 		m.packet.settle(m, 0)
 	}
-	m.drawTop(c.part(0, 0, c.w, 2))
-	body := c.part(0, 2, c.w, c.h-3)
+	m.drawTop(c.Part(0, 0, c.W, 2))
+	body := c.Part(0, 2, c.W, c.H-3)
 	if m.help {
 		m.drawHelp(body)
 	} else {
@@ -61,33 +62,33 @@ func (m *Model) draw(c canvas) {
 		case viewCount:
 		}
 	}
-	m.drawBottom(c.part(0, c.h-1, c.w, 1))
+	m.drawBottom(c.Part(0, c.H-1, c.W, 1))
 	m.drawPrompt(c)
 }
 
 // drawEnd draws what made the capture end before its time, in full below what is left
 // of the canvas.
-func (m *Model) drawEnd(c canvas) canvas {
+func (m *Model) drawEnd(c draw.Canvas) draw.Canvas {
 	err := m.store.end
 	if err == nil {
 		return c
 	}
-	lines := wrapLine(strings.ReplaceAll(err.Error(), "\n", "; "), c.w-2)
-	lines = lines[:min(len(lines), max(c.h/3, 1))]
+	lines := draw.WrapLine(strings.ReplaceAll(err.Error(), "\n", "; "), c.W-2)
+	lines = lines[:min(len(lines), max(c.H/3, 1))]
 	for y, line := range lines {
-		c.text(1, c.h-len(lines)+y, roleWarn, line)
+		c.Text(1, c.H-len(lines)+y, draw.Warn, line)
 	}
-	return c.part(0, 0, c.w, c.h-len(lines))
+	return c.Part(0, 0, c.W, c.H-len(lines))
 }
 
 // drawTop draws where one is, and the filter.
-func (m *Model) drawTop(c canvas) {
-	c.fill(0, roleBar)
-	x := c.text(0, 0, roleBar, " ")
+func (m *Model) drawTop(c draw.Canvas) {
+	c.Fill(0, draw.Bar)
+	x := c.Text(0, 0, draw.Bar, " ")
 	where := viewNames[m.view]
 	if f := m.focus(); m.view != viewFlows && m.flow != 0 && f != nil {
 		where = fmt.Sprintf("flows ▸ %d %s %s ⇄ %s ▸ %s", f.ID, show.FlowName(f), f.A, f.B, where)
-		if c.w < 110 {
+		if c.W < 110 {
 			where = fmt.Sprintf("%d %s %s ⇄ %s ▸ %s", f.ID, show.FlowName(f), f.A.Addr(), f.B.Addr(), viewNames[m.view])
 		}
 	} else if m.view != viewFlows {
@@ -106,21 +107,21 @@ func (m *Model) drawTop(c canvas) {
 		right += m.selectedRef() + "/" + show.Grouped(m.store.Len())
 	}
 	right += "  ? help "
-	c.part(0, 0, c.w-textWidth(right)-1, 1).text(x, 0, roleBar, where)
-	c.right(c.w, 0, roleBar, right)
+	c.Part(0, 0, c.W-draw.TextWidth(right)-1, 1).Text(x, 0, draw.Bar, where)
+	c.Right(c.W, 0, draw.Bar, right)
 
-	x = c.text(0, 1, roleDim, " filter ")
+	x = c.Text(0, 1, draw.Dim, " filter ")
 	switch f := m.packet.filter; {
 	case f == nil && m.view == viewFlows:
-		c.text(x, 1, roleDim, "none: f begins one, such as flow.rtt > 80ms")
+		c.Text(x, 1, draw.Dim, "none: f begins one, such as flow.rtt > 80ms")
 	case f == nil:
-		c.text(x, 1, roleDim, "none: f begins one")
+		c.Text(x, 1, draw.Dim, "none: f begins one")
 	default:
-		x = c.text(x, 1, roleText, f.String())
-		c.text(x+1, 1, roleGood, "valid")
+		x = c.Text(x, 1, draw.Text, f.String())
+		c.Text(x+1, 1, draw.Good, "valid")
 	}
 	if err := m.refusal(m.asks(), viewNames[m.view]); err != nil {
-		c.right(c.w-1, 1, roleWarn, fmt.Sprintf("  not asked about %s: all are shown", viewNames[m.view]))
+		c.Right(c.W-1, 1, draw.Warn, fmt.Sprintf("  not asked about %s: all are shown", viewNames[m.view]))
 	}
 	if s := m.packet.sieve; s != nil && m.view != viewFlows && m.view != viewFindings && m.view != viewMessages {
 		text := fmt.Sprintf("%s of %s", show.Grouped(s.hits.total), show.Plural(m.store.Len(), "packet"))
@@ -129,28 +130,28 @@ func (m *Model) drawTop(c canvas) {
 		} else if !s.done && m.store.Len() > 0 {
 			text += fmt.Sprintf("  (%d%% looked at)", 100*s.hits.scanned/m.store.Len())
 		}
-		c.right(c.w-1, 1, roleDim, "  "+text)
+		c.Right(c.W-1, 1, draw.Dim, "  "+text)
 	}
 }
 
 // drawBottom draws what was told last, or the keys that matter here.
-func (m *Model) drawBottom(c canvas) {
+func (m *Model) drawBottom(c draw.Canvas) {
 	if m.note != "" {
-		r := roleNote
+		r := draw.Note
 		if m.bad {
-			r = roleError
+			r = draw.Error
 		}
-		c.text(1, 0, r, m.note)
+		c.Text(1, 0, r, m.note)
 		return
 	}
 	x := 1
 	if m.keys.count > 0 || m.keys.pending != "" {
-		x = c.text(x, 0, roleMark, countText(m.keys.count)+m.keys.pending+" ")
+		x = c.Text(x, 0, draw.Mark, countText(m.keys.count)+m.keys.pending+" ")
 	}
 	if m.help {
 		for _, hint := range [][2]string{{"q", "close"}, {"j k", "scroll"}, {"Space", "a page on"}, {"g G", "first, last"}} {
-			x = c.text(x, 0, roleKey, hint[0])
-			x = c.text(x+1, 0, roleDim, hint[1]) + 2
+			x = c.Text(x, 0, draw.Key, hint[0])
+			x = c.Text(x+1, 0, draw.Dim, hint[1]) + 2
 		}
 		return
 	}
@@ -159,85 +160,85 @@ func (m *Model) drawBottom(c canvas) {
 			continue
 		}
 		keys := b.keys[0]
-		if (m.view == viewFlows || m.view == viewMessages || m.view == viewFindings) && b.hint == "pane" || x+len(keys)+len(b.hint)+2 >= c.w {
+		if (m.view == viewFlows || m.view == viewMessages || m.view == viewFindings) && b.hint == "pane" || x+len(keys)+len(b.hint)+2 >= c.W {
 			continue
 		}
-		x = c.text(x, 0, roleKey, keys)
-		x = c.text(x+1, 0, roleDim, b.hint) + 2
+		x = c.Text(x, 0, draw.Key, keys)
+		x = c.Text(x+1, 0, draw.Dim, b.hint) + 2
 	}
 }
 
 // drawPrompt draws the line being edited, over the last line of the screen, and
 // what could complete it above.
-func (m *Model) drawPrompt(c canvas) {
+func (m *Model) drawPrompt(c draw.Canvas) {
 	p := &m.prompt
 	if p.kind == promptNone {
-		c.screen.HideCursor()
+		c.HideCursor()
 		return
 	}
-	y := c.h - 1
+	y := c.H - 1
 	label := " " + promptLabels[p.kind]
 	if p.filters() {
 		y = 1
 		label += " "
 	}
-	for x := range c.w {
-		c.text(x, y, roleText, " ")
+	for x := range c.W {
+		c.Text(x, y, draw.Text, " ")
 	}
-	x := c.text(0, y, roleFocus, label)
+	x := c.Text(0, y, draw.Focus, label)
 	status := ""
-	statusRole := roleGood
+	statusRole := draw.Good
 	switch p.check.state {
 	case checkValid:
 		status = "valid"
 	case checkInvalid:
-		status, statusRole = "invalid", roleError
+		status, statusRole = "invalid", draw.Error
 	case checkIncomplete:
-		status, statusRole = "incomplete", roleWarn
+		status, statusRole = "incomplete", draw.Warn
 	case checkEmpty:
 	}
-	room := c.part(0, y, c.w-len(status)-2, 1)
+	room := c.Part(0, y, c.W-len(status)-2, 1)
 	text := p.line.String()
-	shift := max(x+textWidth(string(p.line.text[:p.line.cursor]))+1-room.w, 0)
-	room.part(x, 0, room.w-x, 1).text(-shift, 0, roleText, text)
-	c.right(c.w-1, y, statusRole, status)
-	c.screen.ShowCursor(c.x+x-shift+textWidth(string(p.line.text[:p.line.cursor])), c.y+y)
+	shift := max(x+draw.TextWidth(string(p.line.text[:p.line.cursor]))+1-room.W, 0)
+	room.Part(x, 0, room.W-x, 1).Text(-shift, 0, draw.Text, text)
+	c.Right(c.W-1, y, statusRole, status)
+	c.ShowCursor(x-shift+draw.TextWidth(string(p.line.text[:p.line.cursor])), y)
 	if p.check.text != "" && p.check.state == checkInvalid {
-		below := c.part(0, y+1, c.w, 1)
-		below.fill(0, roleText)
-		below.text(1, 0, roleError, p.check.text)
+		below := c.Part(0, y+1, c.W, 1)
+		below.Fill(0, draw.Text)
+		below.Text(1, 0, draw.Error, p.check.text)
 	}
 	if len(p.shown) > 0 {
 		at := y + 1
 		if !p.filters() {
 			at = y - 1
 		}
-		box := c.part(0, at, c.w, 1)
-		box.fill(0, roleBar)
+		box := c.Part(0, at, c.W, 1)
+		box.Fill(0, draw.Bar)
 		x, from := 1, max(p.chosen-2, 0)
-		for i := from; i < len(p.shown) && x < c.w; i++ {
-			r := roleBar
+		for i := from; i < len(p.shown) && x < c.W; i++ {
+			r := draw.Bar
 			if i == p.chosen {
-				r = roleLit
+				r = draw.Lit
 			}
-			x = box.text(x, 0, r, " "+p.shown[i]+" ")
+			x = box.Text(x, 0, r, " "+p.shown[i]+" ")
 		}
 		if f, ok := m.o.Table.Lookup(p.shown[max(p.chosen, 0)]); ok && p.filters() {
-			doc := c.part(0, at+1, c.w, 1)
-			doc.fill(0, roleText)
-			doc.text(1, 0, roleDim, f.Kind.String()+": "+f.Doc)
+			doc := c.Part(0, at+1, c.W, 1)
+			doc.Fill(0, draw.Text)
+			doc.Text(1, 0, draw.Dim, f.Kind.String()+": "+f.Doc)
 		}
 	}
 }
 
-func (m *Model) drawState(c canvas) {
+func (m *Model) drawState(c draw.Canvas) {
 	m.packet.settle(m, 0)
 	if n := m.packet.selected; n >= 0 && n < m.store.Len() {
-		m.drawRow(c.part(0, 0, c.w, 1), n, m.columnsShown(c.w), roleBold)
+		m.drawRow(c.Part(0, 0, c.W, 1), n, m.columnsShown(c.W), draw.Bold)
 	}
-	c.rule(1, m.statesTitle(), true)
-	m.text.lines = m.sides.lines(m, c.w-2, max((c.h-14)/4, 2))
-	m.drawText(c.part(1, 2, c.w-1, c.h-2))
+	c.Rule(1, m.statesTitle(), true)
+	m.text.Lines = m.sides.lines(m, c.W-2, max((c.H-14)/4, 2))
+	m.text.Draw(c.Part(1, 2, c.W-1, c.H-2))
 }
 
 // statesTitle names the pane of the state.
@@ -253,63 +254,63 @@ func (m *Model) statesTitle() string {
 	return title
 }
 
-func (m *Model) drawAutopsy(c canvas) {
+func (m *Model) drawAutopsy(c draw.Canvas) {
 	f := m.focus()
 	title := "autopsy"
 	if f != nil {
 		title = fmt.Sprintf("autopsy of flow %d", f.ID)
 	}
-	c.rule(0, title, true)
-	m.text.lines = nil
+	c.Rule(0, title, true)
+	m.text.Lines = nil
 	for _, line := range m.autopsy() {
-		m.text.lines = append(m.text.lines, wrapLine(line, c.w-2)...)
+		m.text.Lines = append(m.text.Lines, draw.WrapLine(line, c.W-2)...)
 	}
-	m.drawText(c.part(1, 1, c.w-1, c.h-1))
+	m.text.Draw(c.Part(1, 1, c.W-1, c.H-1))
 }
 
-func (m *Model) drawFindings(c canvas) {
+func (m *Model) drawFindings(c draw.Canvas) {
 	t := &m.findings
 	t.settle(m)
-	width := c.w
-	beside := c.w >= 100
-	height := c.h
+	width := c.W
+	beside := c.W >= 100
+	height := c.H
 	switch {
 	case beside:
-		width = c.w * 45 / 100
-	case c.h >= leastParts:
-		height = c.h / 2
+		width = c.W * 45 / 100
+	case c.H >= leastParts:
+		height = c.H / 2
 	}
 	t.width = width
-	c.part(0, 0, width, 1).rule(0, "findings by "+findingOrders[t.sort], true)
+	c.Part(0, 0, width, 1).Rule(0, "findings by "+findingOrders[t.sort], true)
 	rows := height - 1
-	t.list.fit(len(t.rows), rows)
+	t.list.Fit(len(t.rows), rows)
 	for y := range rows {
-		i := t.list.top + y
+		i := t.list.Top + y
 		if i >= len(t.rows) {
 			break
 		}
 		r := &t.rows[i]
-		row := c.part(0, y+1, width, 1)
-		chosen := i == t.list.cursor
-		over := roleText
+		row := c.Part(0, y+1, width, 1)
+		chosen := i == t.list.Cursor
+		over := draw.Text
 		if chosen {
-			over = roleSelected
-			row.fill(0, over)
+			over = draw.Selected
+			row.Fill(0, over)
 		}
-		pick := func(r role) role {
+		pick := func(r draw.Role) draw.Role {
 			if chosen {
-				return roleSelected
+				return draw.Selected
 			}
 			return r
 		}
 		if r.finding == nil {
-			x := row.text(1, 0, pick(severityRole(r.rule.Severity)), string(severityLetter(r.rule.Severity))+" "+r.rule.ID)
-			row.text(x+1, 0, pick(roleDim), "×"+show.Grouped(r.count))
+			x := row.Text(1, 0, pick(severityRole(r.rule.Severity)), string(severityLetter(r.rule.Severity))+" "+r.rule.ID)
+			row.Text(x+1, 0, pick(draw.Dim), "×"+show.Grouped(r.count))
 			continue
 		}
-		x := row.text(5, 0, pick(roleDim), fmt.Sprintf("flow %d %s ", r.finding.Flow.ID, strings.ToUpper(r.finding.Side.String())))
-		x = row.text(x, 0, over, r.finding.Certainty.String()+" ")
-		row.text(x, 0, over, r.finding.Message())
+		x := row.Text(5, 0, pick(draw.Dim), fmt.Sprintf("flow %d %s ", r.finding.Flow.ID, strings.ToUpper(r.finding.Side.String())))
+		x = row.Text(x, 0, over, r.finding.Certainty.String()+" ")
+		row.Text(x, 0, over, r.finding.Message())
 	}
 	if len(t.rows) == 0 {
 		var health show.Health
@@ -323,18 +324,18 @@ func (m *Model) drawFindings(c canvas) {
 		case m.packet.filter != nil:
 			text = "no finding passes the filter"
 		}
-		c.text(2, 2, roleDim, text)
+		c.Text(2, 2, draw.Dim, text)
 		return
 	}
-	at := c.part(width+1, 0, c.w-width-1, c.h)
+	at := c.Part(width+1, 0, c.W-width-1, c.H)
 	if beside {
-		c.column(width, 0, c.h)
+		c.Column(width, 0, c.H)
 	} else {
-		at = c.part(0, height, c.w, c.h-height)
+		at = c.Part(0, height, c.W, c.H-height)
 	}
-	at.rule(0, "why", false)
+	at.Rule(0, "why", false)
 	if r := t.selected(); r != nil {
-		m.text.lines = r.explain(at.w - 2)
-		m.drawText(at.part(1, 1, at.w-1, at.h-1))
+		m.text.Lines = r.explain(at.W - 2)
+		m.text.Draw(at.Part(1, 1, at.W-1, at.H-1))
 	}
 }

@@ -3,25 +3,27 @@ package tui
 import (
 	"slices"
 	"strings"
+
+	"github.com/ackscope/ackscope/tui/draw"
 )
 
 // drawFlows draws the table of flows.
-func (m *Model) drawFlows(c canvas) {
+func (m *Model) drawFlows(c draw.Canvas) {
 	t := &m.flows
 	t.settle(m)
-	rows := c.h - 2
-	t.list.fit(len(t.order), rows)
+	rows := c.H - 2
+	t.list.Fit(len(t.order), rows)
 	// The widths are those of what is shown.
 	text := make([][]string, 0, rows)
 	widths := make([]int, len(flowColumns))
 	for i := range flowColumns {
-		widths[i] = textWidth(flowColumns[i].name) + 1
+		widths[i] = draw.TextWidth(flowColumns[i].name) + 1
 	}
-	for i := t.list.top; i < len(t.order) && len(text) < rows; i++ {
+	for i := t.list.Top; i < len(t.order) && len(text) < rows; i++ {
 		line := make([]string, len(flowColumns))
 		for j := range flowColumns {
 			line[j] = flowColumns[j].text(m, t.order[i])
-			widths[j] = max(widths[j], textWidth(line[j]))
+			widths[j] = max(widths[j], draw.TextWidth(line[j]))
 		}
 		text = append(text, line)
 	}
@@ -40,12 +42,12 @@ func (m *Model) drawFlows(c canvas) {
 		for _, line := range text {
 			empty = empty && strings.Trim(line[i], " –/") == ""
 		}
-		if empty && i != t.sort && total() > c.w {
+		if empty && i != t.sort && total() > c.W {
 			dropped[flowColumns[i].name], vain[flowColumns[i].name] = true, true
 		}
 	}
 	for _, name := range flowDrops {
-		if total() <= c.w {
+		if total() <= c.W {
 			break
 		}
 		dropped[name] = true
@@ -53,7 +55,7 @@ func (m *Model) drawFlows(c canvas) {
 	// A wide one that had to go may have made room for narrower ones.
 	for _, name := range slices.Backward(flowDrops) {
 		if dropped[name] && !vain[name] {
-			if dropped[name] = false; total() > c.w {
+			if dropped[name] = false; total() > c.W {
 				dropped[name] = true
 			}
 		}
@@ -67,28 +69,28 @@ func (m *Model) drawFlows(c canvas) {
 		}
 		t.heads = append(t.heads, flowHead{i, x, x + widths[i] + 2})
 		name := col.name
-		r := roleTitle
+		r := draw.Title
 		if i == t.sort {
-			r = roleFocus
+			r = draw.Focus
 			name += map[bool]string{false: "▴", true: "▾"}[t.reverse]
 		}
 		if col.right {
-			c.right(x+widths[i], 0, r, name)
+			c.Right(x+widths[i], 0, r, name)
 		} else {
-			c.text(x, 0, r, name)
+			c.Text(x, 0, r, name)
 		}
 		x += widths[i] + 2
 	}
-	for x := range c.w {
-		c.text(x, 1, roleDim, "─")
+	for x := range c.W {
+		c.Text(x, 1, draw.Dim, "─")
 	}
 	for y, line := range text {
-		f := t.order[t.list.top+y]
-		chosen := t.list.top+y == t.list.cursor
-		row := c.part(0, y+2, c.w, 1)
+		f := t.order[t.list.Top+y]
+		chosen := t.list.Top+y == t.list.Cursor
+		row := c.Part(0, y+2, c.W, 1)
 		if chosen {
-			row.fill(0, roleSelected)
-			row.text(0, 0, roleSelected, "▶")
+			row.Fill(0, draw.Selected)
+			row.Text(0, 0, draw.Selected, "▶")
 		}
 		x := 1
 		for i := range flowColumns {
@@ -96,20 +98,20 @@ func (m *Model) drawFlows(c canvas) {
 			if dropped[col.name] {
 				continue
 			}
-			r := roleText
+			r := draw.Text
 			if col.role != nil {
 				r = col.role(m, f)
 			}
 			if f.Protocol == nil {
-				r = roleDim
+				r = draw.Dim
 			}
 			if chosen {
-				r = roleSelected
+				r = draw.Selected
 			}
 			if col.right {
-				row.right(x+widths[i], 0, r, line[i])
+				row.Right(x+widths[i], 0, r, line[i])
 			} else {
-				row.text(x, 0, r, line[i])
+				row.Text(x, 0, r, line[i])
 			}
 			x += widths[i] + 2
 		}
@@ -121,6 +123,6 @@ func (m *Model) drawFlows(c canvas) {
 		} else if m.store.pass == 3 {
 			what = "the capture has no flow: no UDP and no TCP"
 		}
-		c.text(2, 2, roleDim, what)
+		c.Text(2, 2, draw.Dim, what)
 	}
 }

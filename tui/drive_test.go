@@ -24,6 +24,7 @@ import (
 	"github.com/ackscope/ackscope/filter"
 	"github.com/ackscope/ackscope/filter/fields"
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/tui/draw"
 )
 
 // countingScreen counts the cells that are set on a simulated screen. A hollow one
@@ -46,7 +47,7 @@ type driver struct {
 	model  *Model
 	store  *Store
 	screen *countingScreen
-	theme  *theme
+	theme  *draw.Theme
 	later  []func()
 	begun  int // of later, in all
 }
@@ -55,13 +56,13 @@ type driver struct {
 var driven = sync.OnceValue(func() (x struct {
 	registry *dissect.Registry
 	table    *filter.Table
-	theme    *theme
+	theme    *draw.Theme
 	keys     []string
 },
 ) {
 	x.registry = dissect.NewRegistry(gaffer.Protocol, riptide.Protocol, srdp.Protocol)
 	x.table = fields.NewTable(fields.Options{Registry: x.registry, Rules: analyze.Rules})
-	x.theme, _ = newTheme("dark", 256)
+	x.theme, _ = draw.NewTheme("dark", 256)
 	for _, b := range bindingTable() {
 		for _, k := range b.keys {
 			if k != "Ctrl-Z" {
@@ -154,8 +155,7 @@ func (d *driver) key(keys string) {
 func (d *driver) draw() {
 	d.store.Lock()
 	defer d.store.Unlock()
-	w, h := d.screen.Size()
-	d.model.drawAny(canvas{d.screen, d.theme, 0, 0, w, h})
+	d.model.drawAny(draw.NewCanvas(d.screen, d.theme))
 }
 
 // play gives so many keys with drawings, clicks and other sizes between them, as

@@ -10,12 +10,13 @@ import (
 	"github.com/ackscope/ackscope/filter"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/show"
+	"github.com/ackscope/ackscope/tui/draw"
 )
 
 // findingTable is what the rules found, grouped by rule; the explanation stands
 // at the side.
 type findingTable struct {
-	list    list
+	list    draw.List
 	rows    []findingRow
 	sort    int // 0 by gravity, 1 by count, 2 by flow
 	reverse bool
@@ -153,10 +154,10 @@ func (t *findingTable) sortNext(m *Model) {
 
 // selected is the row at the cursor; nil for none.
 func (t *findingTable) selected() *findingRow {
-	if t.list.cursor < 0 || t.list.cursor >= len(t.rows) {
+	if t.list.Cursor < 0 || t.list.Cursor >= len(t.rows) {
 		return nil
 	}
-	return &t.rows[t.list.cursor]
+	return &t.rows[t.list.Cursor]
 }
 
 // enter goes to the first frame of the finding; come back and enter again for
@@ -168,8 +169,8 @@ func (t *findingTable) enter(m *Model) {
 	}
 	x := r.finding
 	if x == nil {
-		if t.list.cursor+1 < len(t.rows) {
-			x = t.rows[t.list.cursor+1].finding
+		if t.list.Cursor+1 < len(t.rows) {
+			x = t.rows[t.list.Cursor+1].finding
 		}
 	}
 	if x == nil || len(x.Refs) == 0 {

@@ -12,13 +12,13 @@ import (
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/filter"
 	"github.com/ackscope/ackscope/machine"
-	"github.com/ackscope/ackscope/scale"
 	"github.com/ackscope/ackscope/show"
+	"github.com/ackscope/ackscope/tui/draw"
 )
 
 // flowTable is the view of all flows.
 type flowTable struct {
-	list    list
+	list    draw.List
 	sort    int // column
 	reverse bool
 	version int // of the store when order was made
@@ -46,7 +46,7 @@ type flowColumn struct {
 	right bool
 	text  func(m *Model, f *analyze.Flow) string
 	key   func(m *Model, f *analyze.Flow) flowKey
-	role  func(m *Model, f *analyze.Flow) role
+	role  func(m *Model, f *analyze.Flow) draw.Role
 }
 
 // flowKey is what a column sorts by: numbers first, then words, then addresses.
@@ -88,11 +88,11 @@ var flowColumns = []flowColumn{
 	}, key: func(_ *Model, f *analyze.Flow) flowKey { return flowKey{word: show.FlowName(f)} }},
 	{
 		name: "A", text: func(_ *Model, f *analyze.Flow) string { return f.A.String() }, key: func(_ *Model, f *analyze.Flow) flowKey { return flowKey{addr: f.A} },
-		role: func(*Model, *analyze.Flow) role { return roleSideA },
+		role: func(*Model, *analyze.Flow) draw.Role { return draw.SideA },
 	},
 	{
 		name: "B", text: func(_ *Model, f *analyze.Flow) string { return f.B.String() }, key: func(_ *Model, f *analyze.Flow) flowKey { return flowKey{addr: f.B} },
-		role: func(*Model, *analyze.Flow) role { return roleSideB },
+		role: func(*Model, *analyze.Flow) draw.Role { return draw.SideB },
 	},
 	{name: "packets A / B", right: true, text: func(_ *Model, f *analyze.Flow) string {
 		return show.Grouped(f.Packets[0]) + " / " + show.Grouped(f.Packets[1])
@@ -124,7 +124,7 @@ var flowColumns = []flowColumn{
 	}, key: func(m *Model, f *analyze.Flow) flowKey { return flowKey{number: float64(m.store.worst(f))} }},
 	{name: "findings", text: func(_ *Model, f *analyze.Flow) string { return findingsText(f) }, key: func(_ *Model, f *analyze.Flow) flowKey {
 		return flowKey{number: float64(gravity(f))}
-	}, role: func(_ *Model, f *analyze.Flow) role { return gravestRole(f) }},
+	}, role: func(_ *Model, f *analyze.Flow) draw.Role { return gravestRole(f) }},
 	{name: "traffic", text: func(m *Model, f *analyze.Flow) string { return m.store.spark(f) }, key: func(_ *Model, f *analyze.Flow) flowKey { return flowKey{number: float64(f.First)} }},
 }
 
@@ -160,7 +160,9 @@ func findingsText(f *analyze.Flow) string {
 
 func severityLetter(s machine.Severity) byte { return "NWE"[s] }
 
-func severityRole(s machine.Severity) role { return [...]role{roleNote, roleWarn, roleError}[s] }
+func severityRole(s machine.Severity) draw.Role {
+	return [...]draw.Role{draw.Note, draw.Warn, draw.Error}[s]
+}
 
 // gravity ranks flows by their findings.
 func gravity(f *analyze.Flow) uint64 {
@@ -168,14 +170,14 @@ func gravity(f *analyze.Flow) uint64 {
 	return n[machine.Error]<<40 + n[machine.Warn]<<20 + n[machine.Note]
 }
 
-func gravestRole(f *analyze.Flow) role {
+func gravestRole(f *analyze.Flow) draw.Role {
 	n := show.Severities(f)
 	for sev := int(machine.Error); sev >= 0; sev-- {
 		if n[sev] > 0 {
 			return severityRole(machine.Severity(sev))
 		}
 	}
-	return roleText
+	return draw.Text
 }
 
 func (s *Store) worst(f *analyze.Flow) time.Duration {
@@ -184,8 +186,6 @@ func (s *Store) worst(f *analyze.Flow) time.Duration {
 	}
 	return 0
 }
-
-var sparkRunes = []rune(" ▁▂▃▄▅▆▇█")
 
 // spark draws a flow's packets over the time of the capture.
 func (s *Store) spark(f *analyze.Flow) string {
@@ -197,11 +197,7 @@ func (s *Store) spark(f *analyze.Flow) string {
 	most := slices.Max(cells[:])
 	var b strings.Builder
 	for _, n := range cells {
-		i := 0
-		if n > 0 {
-			i = scale.Level(int64(n), int64(most), len(sparkRunes)-1)
-		}
-		b.WriteRune(sparkRunes[min(i, len(sparkRunes)-1)])
+		b.WriteRune(draw.Spark(int64(n), int64(most)))
 	}
 	return b.String()
 }
@@ -230,8 +226,8 @@ func (t *flowTable) settle(m *Model) {
 	}
 	t.later = nil
 	defer func() { t.made, t.cost = time.Now(), time.Since(begun) }()
-	if t.picked == 0 && t.list.cursor >= 0 && t.list.cursor < len(t.order) {
-		t.picked = t.order[t.list.cursor].ID
+	if t.picked == 0 && t.list.Cursor >= 0 && t.list.Cursor < len(t.order) {
+		t.picked = t.order[t.list.Cursor].ID
 	}
 	o := t.begin(m)
 	o.look(m, flowsAtOnce)
@@ -257,10 +253,10 @@ func (m *Model) flowPasses(flow *analyze.Flow) bool {
 // selected is the flow at the cursor; nil for none.
 func (t *flowTable) selected(m *Model) *analyze.Flow {
 	t.settle(m)
-	if t.list.cursor >= len(t.order) || t.list.cursor < 0 {
+	if t.list.Cursor >= len(t.order) || t.list.Cursor < 0 {
 		return nil
 	}
-	return t.order[t.list.cursor]
+	return t.order[t.list.Cursor]
 }
 
 func (t *flowTable) sortNext(m *Model) {

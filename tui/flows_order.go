@@ -74,7 +74,7 @@ func (t *flowTable) show(order []*analyze.Flow) {
 	t.order, t.later = order, nil
 	if t.picked != 0 && t.sort != 0 {
 		if i := slices.IndexFunc(t.order, func(f *analyze.Flow) bool { return f.ID == t.picked }); i >= 0 {
-			t.list.cursor = i
+			t.list.Cursor = i
 		}
 	}
 	t.picked = 0

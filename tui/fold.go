@@ -1,6 +1,10 @@
 package tui
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/ackscope/ackscope/tui/draw"
+)
 
 // Folding of the decode tree. What is folded stays so from packet to packet: it
 // is remembered by the name of the line, not by its place.
@@ -19,7 +23,7 @@ func (d *detail) foldName(i int) string {
 	if f := d.tree.Lines[i].Field; f != nil {
 		return f.Name
 	}
-	word, _, _ := strings.Cut(strings.TrimLeft(stripStyles(d.lineText(i)), " "), " ")
+	word, _, _ := strings.Cut(strings.TrimLeft(draw.StripStyles(d.lineText(i)), " "), " ")
 	return strings.TrimRight(word, ":")
 }
 

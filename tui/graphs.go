@@ -10,6 +10,7 @@ import (
 	"github.com/ackscope/ackscope/graph"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/scale"
+	"github.com/ackscope/ackscope/tui/draw"
 )
 
 // graphs is the view of a flow's figures over time, with a cursor at the
@@ -68,11 +69,11 @@ var panels = []panel{
 	{"bandwidth", "B/s", []graph.Kind{graph.Bandwidth}, true},
 }
 
-func (m *Model) drawGraphs(c canvas) {
+func (m *Model) drawGraphs(c draw.Canvas) {
 	g := &m.graphs
 	g.ensure(m)
 	if g.series == nil {
-		c.text(2, 1, roleDim, errNoFlow.Error())
+		c.Text(2, 1, draw.Dim, errNoFlow.Error())
 		return
 	}
 	s := g.series
@@ -90,40 +91,40 @@ func (m *Model) drawGraphs(c canvas) {
 	if g.work != nil && !g.work.done {
 		title += ", being gathered"
 	}
-	if c.w >= 100 {
+	if c.W >= 100 {
 		title += "   x lost  r sent again"
 	}
-	c.rule(0, title, true)
+	c.Rule(0, title, true)
 	label := 12
-	plot := c.part(label, 1, c.w-label-2, c.h-2) // a letter stands behind each series
-	each := max(plot.h/len(panels), 3)
-	cursor := (s.CellAt(now) - from) * plot.w / span
+	plot := c.Part(label, 1, c.W-label-2, c.H-2) // a letter stands behind each series
+	each := max(plot.H/len(panels), 3)
+	cursor := (s.CellAt(now) - from) * plot.W / span
 	for i := range panels {
 		height := each
 		if i == len(panels)-1 {
-			height = plot.h - each*i
+			height = plot.H - each*i
 		}
-		if each*i+height > plot.h || height < 2 {
+		if each*i+height > plot.H || height < 2 {
 			break
 		}
-		g.drawPanel(c.part(0, 1+each*i, c.w, height), plot.part(0, each*i, plot.w, height), &panels[i], from, span, cursor)
+		g.drawPanel(c.Part(0, 1+each*i, c.W, height), plot.Part(0, each*i, plot.W, height), &panels[i], from, span, cursor)
 	}
-	foot := c.part(0, c.h-1, c.w, 1)
-	foot.text(label, 0, roleDim, fmt.Sprintf("+%.3f s", s.TimeOf(from).Sub(m.store.first).Seconds()))
-	foot.right(c.w-1, 0, roleDim, fmt.Sprintf("+%.3f s", s.TimeOf(from+span).Sub(m.store.first).Seconds()))
-	if plot.w < 40 {
+	foot := c.Part(0, c.H-1, c.W, 1)
+	foot.Text(label, 0, draw.Dim, fmt.Sprintf("+%.3f s", s.TimeOf(from).Sub(m.store.first).Seconds()))
+	foot.Right(c.W-1, 0, draw.Dim, fmt.Sprintf("+%.3f s", s.TimeOf(from+span).Sub(m.store.first).Seconds()))
+	if plot.W < 40 {
 		return // no room for its name between the times
 	}
-	x := label + min(max(cursor-6, 12), plot.w-26)
-	foot.text(x, 0, roleFocus, fmt.Sprintf("▲ frame %s", m.selectedRef()))
+	x := label + min(max(cursor-6, 12), plot.W-26)
+	foot.Text(x, 0, draw.Focus, fmt.Sprintf("▲ frame %s", m.selectedRef()))
 }
 
 // drawPanel draws one graph: A's dots and B's, in their colours and with their
 // letters behind; left of it the range, and the figures at the cursor.
-func (g *graphs) drawPanel(whole, plot canvas, p *panel, from, span, cursor int) {
+func (g *graphs) drawPanel(whole, plot draw.Canvas, p *panel, from, span, cursor int) {
 	low, high := math.Inf(1), math.Inf(-1)
 	column := func(k graph.Kind, side machine.Side, x int) graph.Cell {
-		a, b := from+x*span/(2*plot.w), from+(x+1)*span/(2*plot.w)
+		a, b := from+x*span/(2*plot.W), from+(x+1)*span/(2*plot.W)
 		c := g.series.Series[k][side].Join(a, max(b, a+1))
 		if p.sum && c.N > 0 {
 			seconds := g.series.Step().Seconds() * float64(max(b-a, 1))
@@ -133,7 +134,7 @@ func (g *graphs) drawPanel(whole, plot canvas, p *panel, from, span, cursor int)
 		return c
 	}
 	sides := [][]machine.Side{{machine.A, machine.B}, {machine.A}, {machine.B}}[g.only]
-	for x := range 2 * plot.w {
+	for x := range 2 * plot.W {
 		for _, k := range p.kinds {
 			for _, side := range sides {
 				if c := column(k, side, x); c.N > 0 {
@@ -142,9 +143,9 @@ func (g *graphs) drawPanel(whole, plot canvas, p *panel, from, span, cursor int)
 			}
 		}
 	}
-	whole.text(0, 0, roleTitle, p.name)
+	whole.Text(0, 0, draw.Title, p.name)
 	if math.IsInf(low, 1) {
-		plot.text(1, plot.h/2, roleDim, "nothing in this stretch")
+		plot.Text(1, plot.H/2, draw.Dim, "nothing in this stretch")
 		return
 	}
 	if p.kinds[0] != graph.Sequence {
@@ -153,10 +154,10 @@ func (g *graphs) drawPanel(whole, plot canvas, p *panel, from, span, cursor int)
 	if high == low {
 		high = low + 1
 	}
-	b := newBraille(plot.w, plot.h)
+	b := draw.NewBraille(plot.W, plot.H)
 	letters, named := map[int]bool{}, [2]bool{}
 	y := func(v float64) int {
-		return 4*plot.h - 1 - scale.Int(scale.Float((v-low)/(high-low)*float64(4*plot.h-1)))
+		return 4*plot.H - 1 - scale.Int(scale.Float((v-low)/(high-low)*float64(4*plot.H-1)))
 	}
 	for _, k := range p.kinds {
 		for _, side := range sides {
@@ -164,50 +165,50 @@ func (g *graphs) drawPanel(whole, plot canvas, p *panel, from, span, cursor int)
 				continue
 			}
 			last := -1
-			for x := range 2 * plot.w {
+			for x := range 2 * plot.W {
 				c := column(k, side, x)
 				if c.N == 0 {
 					continue
 				}
 				last = y(c.Max)
-				b.line(int64(x), int64(last), int64(x), int64(y(c.Min)), seriesRole(k, side), 1)
+				b.Line(int64(x), int64(last), int64(x), int64(y(c.Min)), seriesRole(k, side), 1)
 			}
 			if last >= 0 && !named[side] {
 				named[side] = true
 				// The side's letter stands where its series ends; B's below where both do.
 				row := last / 4
 				if letters[row] {
-					row = min(row+1, plot.h-1)
+					row = min(row+1, plot.H-1)
 				}
 				letters[row] = true
-				whole.text(whole.w-1, row, sideRole(side), strings.ToUpper(side.String()))
+				whole.Text(whole.W-1, row, sideRole(side), strings.ToUpper(side.String()))
 			}
 		}
 	}
-	plot.column(cursor, 0, plot.h)
-	b.paint(plot)
+	plot.Column(cursor, 0, plot.H)
+	b.Paint(plot)
 	for _, k := range p.kinds {
 		for _, side := range sides {
-			for x := range 2 * plot.w {
+			for x := range 2 * plot.W {
 				if c := column(k, side, x); seriesGlyphs[k] != "" && c.N > 0 {
-					plot.text(x/2, y(c.Max)/4, seriesRole(k, side), seriesGlyphs[k])
+					plot.Text(x/2, y(c.Max)/4, seriesRole(k, side), seriesGlyphs[k])
 				}
 			}
 		}
 	}
-	whole.text(0, 1, roleDim, strings.TrimSpace(number(high)+" "+p.unit))
+	whole.Text(0, 1, draw.Dim, strings.TrimSpace(number(high)+" "+p.unit))
 	// What each side's figure was where the cursor stands.
 	row := 2
 	for _, side := range sides {
 		at := g.figure(p, side, func(k graph.Kind, x int) graph.Cell { return column(k, side, x) }, 2*cursor)
-		if at.N > 0 && row < plot.h-1 {
-			x := whole.text(0, row, sideRole(side), strings.ToUpper(side.String())+" ")
-			whole.text(x, row, roleText, number(at.Max))
+		if at.N > 0 && row < plot.H-1 {
+			x := whole.Text(0, row, sideRole(side), strings.ToUpper(side.String())+" ")
+			whole.Text(x, row, draw.Text, number(at.Max))
 			row++
 		}
 	}
-	if plot.h > 2 {
-		whole.text(0, plot.h-1, roleDim, number(low))
+	if plot.H > 2 {
+		whole.Text(0, plot.H-1, draw.Dim, number(low))
 	}
 }
 
@@ -230,23 +231,23 @@ func (g *graphs) figure(p *panel, side machine.Side, column func(graph.Kind, int
 // seriesGlyphs are of what is drawn as letters: never by colour alone.
 var seriesGlyphs = [graph.Kinds]string{graph.Lost: "x", graph.Resent: "r"}
 
-func seriesRole(k graph.Kind, side machine.Side) role {
+func seriesRole(k graph.Kind, side machine.Side) draw.Role {
 	switch k {
 	case graph.Lost:
-		return roleError
+		return draw.Error
 	case graph.Resent:
-		return roleWarn
+		return draw.Warn
 	case graph.Acked:
-		return roleGood
+		return draw.Good
 	}
 	return sideRole(side)
 }
 
-func sideRole(side machine.Side) role {
+func sideRole(side machine.Side) draw.Role {
 	if side == machine.A {
-		return roleSideA
+		return draw.SideA
 	}
-	return roleSideB
+	return draw.SideB
 }
 
 // number writes a figure for a narrow place.

@@ -1,6 +1,10 @@
 package tui
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/ackscope/ackscope/tui/draw"
+)
 
 // binding is one key, or a sequence of two, and what it does. Help, hints and
 // what happens all come from this table.
@@ -102,7 +106,7 @@ func bindingTable() []binding {
 		{keys: []string{"u"}, views: []view{viewGraphs, viewLadder}, group: "tables", help: "farther away", do: func(m *Model, _ int) { m.zoom(-1) }},
 		{keys: []string{"c"}, group: "program", help: "copy the row, the field or the state (OSC 52)", do: func(m *Model, _ int) { m.copySelection() }},
 		{keys: []string{":"}, group: "program", help: "command line; :help lists the commands", hint: "command", do: func(m *Model, _ int) { m.ask(promptCommand) }},
-		{keys: []string{"?", "F1"}, group: "program", help: "this help", hint: "help", do: func(m *Model, _ int) { m.help, m.text.list = true, list{} }},
+		{keys: []string{"?", "F1"}, group: "program", help: "this help", hint: "help", do: func(m *Model, _ int) { m.help, m.text.List = true, draw.List{} }},
 		{keys: []string{"Ctrl-C"}, group: "program", help: "stop what runs; else quit", do: func(m *Model, _ int) { m.interrupt() }},
 		{keys: []string{"Ctrl-Z"}, group: "program", help: "back to the shell; fg goes on", do: func(m *Model, _ int) { m.suspend = true }},
 		{keys: []string{"Ctrl-L"}, group: "program", help: "draw the screen anew", do: func(m *Model, _ int) { m.redraw = true }},
@@ -142,7 +146,7 @@ func helpLines() (lines []string) {
 			lines = append(lines, "\x1b[1m"+b.group+"\x1b[0m")
 			for j := range bindings {
 				if o := &bindings[j]; o.group == b.group {
-					lines = append(lines, "  "+padRight(strings.Join(o.keys, "  "), 22)+" "+o.help+where(o))
+					lines = append(lines, "  "+draw.PadRight(strings.Join(o.keys, "  "), 22)+" "+o.help+where(o))
 				}
 			}
 			lines = append(lines, "")
@@ -151,7 +155,7 @@ func helpLines() (lines []string) {
 	}
 	lines = append(lines, "\x1b[1mcommands\x1b[0m")
 	for _, c := range commands {
-		lines = append(lines, "  "+padRight(":"+c.name+" "+c.args, 22)+" "+c.help)
+		lines = append(lines, "  "+draw.PadRight(":"+c.name+" "+c.args, 22)+" "+c.help)
 	}
 	lines = append(lines, "", "\x1b[1min a line that is edited\x1b[0m",
 		"  Tab  Backtab           complete the name at the cursor, the next one, the one before", "  Up  Down               lines typed before; Ctrl-P and Ctrl-N too",
@@ -172,11 +176,4 @@ func where(b *binding) string {
 		names[i] = viewNames[v]
 	}
 	return "  (" + strings.Join(names, ", ") + ")"
-}
-
-func padRight(s string, n int) string {
-	if w := textWidth(s); w < n {
-		return s + strings.Repeat(" ", n-w)
-	}
-	return s
 }

@@ -5,13 +5,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/ackscope/ackscope/tui/draw"
 )
 
 // Every bound key and every command is in the help, under what it does.
 func TestHelpListsEveryKey(t *testing.T) {
 	var lines []string
 	for _, l := range helpLines() {
-		lines = append(lines, stripStyles(l))
+		lines = append(lines, draw.StripStyles(l))
 	}
 	for _, b := range bindingTable() {
 		if b.help == "" || b.group == "" || b.do == nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/scale"
 	"github.com/ackscope/ackscope/show"
+	"github.com/ackscope/ackscope/tui/draw"
 )
 
 // ladder is the view of the packets between both endpoints around the selected
@@ -75,11 +76,11 @@ func (m *Model) arrows(f *analyze.Flow, entry int, from, to machine.Instant, one
 
 // drawLadder draws both endpoints as lines and packets as arrows between them:
 // lost ones end half way, and what the selected packet settles is lit.
-func (m *Model) drawLadder(c canvas) {
+func (m *Model) drawLadder(c draw.Canvas) {
 	f := m.focus()
 	n := m.packet.selected
 	if f == nil || n < 0 || n >= m.store.Len() {
-		c.text(2, 1, roleDim, "no flow here")
+		c.Text(2, 1, draw.Dim, "no flow here")
 		return
 	}
 	oneWay, known := graph.OneWay(f)
@@ -87,38 +88,38 @@ func (m *Model) drawLadder(c canvas) {
 	if l.row == 0 || l.flow != f.ID {
 		l.flow, l.row = f.ID, 2*time.Millisecond
 		for _, d := range ladderSteps {
-			if l.row = d; scale.Mul(d, int64(c.h)) > scale.Mul(oneWay/2, 5) && d >= time.Millisecond {
+			if l.row = d; scale.Mul(d, int64(c.H)) > scale.Mul(oneWay/2, 5) && d >= time.Millisecond {
 				break
 			}
 		}
-		l.row = m.thin(f, n, l.row, c.h-2)
+		l.row = m.thin(f, n, l.row, c.H-2)
 	}
-	rows := c.h - 2
+	rows := c.H - 2
 	label := 16
-	if c.w < 100 {
+	if c.W < 100 {
 		label = 12
 	}
 	title := fmt.Sprintf("ladder of flow %d, %v a row", f.ID, l.row)
 	if !known {
 		title += ", flat: the way's length is not known"
 	}
-	defer func() { c.rule(0, title, true) }()
-	width := c.w - 2*label
+	defer func() { c.Rule(0, title, true) }()
+	width := c.W - 2*label
 	if width < 10 || rows < 3 {
 		return
 	}
-	c.text(label-2, 1, roleSideA, "A "+f.A.String())
-	c.right(label+width+2, 1, roleSideB, f.B.String()+" B")
+	c.Text(label-2, 1, draw.SideA, "A "+f.A.String())
+	c.Right(label+width+2, 1, draw.SideB, f.B.String()+" B")
 	now := m.store.timeAt(n)
 	from := now.Add(-scale.Mul(l.row, int64(rows)) / 2)
 	to := from.Add(scale.Mul(l.row, int64(rows)))
 	// In dots below the first row; far outside of the screen for what lies years away.
 	y := func(t machine.Instant) int64 { return scale.MulDiv(int64(t.Sub(from)), 4, int64(l.row)) }
 	row := func(dots int64) int { return 2 + scale.Int(min(max(dots/4, -3), int64(rows))) } // -3 is above the head
-	b := newBraille(width-2, rows)
-	area := c.part(label+1, 2, width-2, rows)
-	c.column(label, 2, rows)
-	c.column(label+width-1, 2, rows)
+	b := draw.NewBraille(width-2, rows)
+	area := c.Part(label+1, 2, width-2, rows)
+	c.Column(label, 2, rows)
+	c.Column(label+width-1, 2, rows)
 	if known && oneWay > to.Sub(from) {
 		title += ", the way takes " + waitText(oneWay) + ": more than fits here"
 	}
@@ -128,7 +129,7 @@ func (m *Model) drawLadder(c canvas) {
 	}
 	type text struct {
 		x, y int
-		role role
+		role draw.Role
 		s    string
 		left bool
 	}
@@ -137,28 +138,28 @@ func (m *Model) drawLadder(c canvas) {
 	slices.SortStableFunc(arrows, func(x, y graph.Arrow) int { return weightOf(&x, n) - weightOf(&y, n) })
 	for i := range arrows {
 		a := &arrows[i]
-		x0, x1 := int64(0), int64(2*b.w-1)
+		x0, x1 := int64(0), int64(2*b.W-1)
 		if a.From == machine.B {
 			x0, x1 = x1, x0
 		}
-		r := roleDim
+		r := draw.Dim
 		switch {
 		case a.Entry == n:
-			r = roleFocus
+			r = draw.Focus
 		case a.Settled == n:
-			r = roleGood
+			r = draw.Good
 		case a.Fate == analyze.FateLost:
-			r = roleError
+			r = draw.Error
 		case a.Resend:
-			r = roleWarn
+			r = draw.Warn
 		}
 		y0, y1 := y(a.Leaves), y(a.Arrives)
 		if a.Fate == analyze.FateLost {
 			xm, ym := x0+(x1-x0)*3/5, scale.Add(y0, scale.MulDiv(scale.Sub(y1, y0), 3, 5))
-			b.line(x0, y0, xm, ym, r, 2)
+			b.Line(x0, y0, xm, ym, r, 2)
 			texts = append(texts, text{label + 1 + int(xm/2), row(ym), r, "✗", true})
 		} else {
-			b.line(x0, y0, x1, y1, r, 1)
+			b.Line(x0, y0, x1, y1, r, 1)
 		}
 		s := m.store.Frame(m.store.timeline.At(a.Entry).Ref)
 		if a.Entry == n {
@@ -177,16 +178,16 @@ func (m *Model) drawLadder(c canvas) {
 			texts = append(texts, text{label + width + 1, head, r, s, true})
 		}
 	}
-	b.paint(area)
+	b.Paint(area)
 	taken := map[[2]int]bool{}
-	draw := func(t text) {
+	name := func(t text) {
 		if t.y < 2 || t.y >= 2+rows {
 			return
 		}
 		if t.left {
-			c.text(t.x, t.y, t.role, t.s)
+			c.Text(t.x, t.y, t.role, t.s)
 		} else {
-			c.right(t.x, t.y, t.role, t.s)
+			c.Right(t.x, t.y, t.role, t.s)
 		}
 	}
 	// The selected packet and what it settles are named first; a second name in
@@ -194,9 +195,9 @@ func (m *Model) drawLadder(c canvas) {
 	for _, first := range []bool{true, false} {
 		for _, t := range texts {
 			key := [2]int{t.x, t.y}
-			if (t.role == roleFocus || t.role == roleGood) == first && (!taken[key] || t.s == "✗") {
+			if (t.role == draw.Focus || t.role == draw.Good) == first && (!taken[key] || t.s == "✗") {
 				taken[key] = true
-				draw(t)
+				name(t)
 			}
 		}
 	}
@@ -246,18 +247,18 @@ func (m *Model) thin(f *analyze.Flow, n int, row time.Duration, rows int) time.D
 }
 
 // drawLadderNote says what the selected packet is, in the middle of the head.
-func (m *Model) drawLadderNote(c canvas, f *analyze.Flow, n int) {
+func (m *Model) drawLadderNote(c draw.Canvas, f *analyze.Flow, n int) {
 	l := &m.ladder
 	if l.reader.reading == nil {
 		l.reader.reading = m.store.reading()
 	}
-	if _, err := l.reader.read(m.store, n); err != nil || c.w < 70 {
+	if _, err := l.reader.read(m.store, n); err != nil || c.W < 70 {
 		return
 	}
 	s := fmt.Sprintf(" %s %s ", m.selectedRef(), show.AppendInfo(nil, l.reader.reading))
-	room := c.w - 2*(14+textWidth(f.B.String()))
-	if textWidth(s) > room {
+	room := c.W - 2*(14+draw.TextWidth(f.B.String()))
+	if draw.TextWidth(s) > room {
 		return
 	}
-	c.text((c.w-textWidth(s))/2, 1, roleFocus, s)
+	c.Text((c.W-draw.TextWidth(s))/2, 1, draw.Focus, s)
 }

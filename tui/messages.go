@@ -9,11 +9,12 @@ import (
 	"github.com/ackscope/ackscope/filter"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/scale"
+	"github.com/ackscope/ackscope/tui/draw"
 )
 
 // messageTable is the life of each message of one flow.
 type messageTable struct {
-	list    list
+	list    draw.List
 	flow    int
 	spread  bool // on a narrow screen: how latencies are spread, rather than a life
 	all     []life
@@ -145,10 +146,10 @@ func (t *messageTable) sortNext(m *Model) {
 
 // selected is the life at the cursor; nil for none.
 func (t *messageTable) selected() *life {
-	if t.list.cursor < 0 || t.list.cursor >= len(t.rows) {
+	if t.list.Cursor < 0 || t.list.Cursor >= len(t.rows) {
 		return nil
 	}
-	return &t.all[t.rows[t.list.cursor]]
+	return &t.all[t.rows[t.list.Cursor]]
 }
 
 func (t *messageTable) enter(m *Model) {
@@ -177,7 +178,7 @@ func (m *Model) jumpBlocks() {
 				return false
 			}
 			if y := &t.all[t.rows[row]]; y.ID == blocked.BlockedBy && y.From == blocked.From && y.Channel == blocked.Channel {
-				t.list.cursor = row
+				t.list.Cursor = row
 				m.say("%d was held back %s by %d", blocked.ID, waitText(blocked.Wait), y.ID)
 				return true
 			}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ackscope/ackscope/scale"
+	"github.com/ackscope/ackscope/tui/draw"
 )
 
 // messageOrder is an order of the messages there were when it was begun, with how
@@ -120,11 +121,7 @@ func bars(list []time.Duration) string {
 	}
 	out := make([]rune, cells)
 	for i, v := range n {
-		k := 0
-		if v > 0 {
-			k = scale.Level(int64(v), int64(most), len(sparkRunes)-1)
-		}
-		out[i] = sparkRunes[min(k, len(sparkRunes)-1)]
+		out[i] = draw.Spark(int64(v), int64(most))
 	}
 	return string(out)
 }

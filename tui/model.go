@@ -9,6 +9,7 @@ import (
 	"github.com/ackscope/ackscope/filter"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/show"
+	"github.com/ackscope/ackscope/tui/draw"
 )
 
 // Options are what the program gives the screens.
@@ -83,9 +84,9 @@ type Model struct {
 	flows  flowTable
 	flow   int // the one that is open; 0 for all packets
 	packet packetList
-	detail detail  // tree and bytes of the selected packet
-	sides  sidesAt // what both knew at the selected packet
-	text   pager   // state, autopsy and help as lines
+	detail detail     // tree and bytes of the selected packet
+	sides  sidesAt    // what both knew at the selected packet
+	text   draw.Pager // state, autopsy and help as lines
 
 	messages messageTable
 	findings findingTable
@@ -173,7 +174,7 @@ func (m *Model) show(v view) {
 		return
 	}
 	m.leave()
-	m.view, m.text.list = v, list{}
+	m.view, m.text.List = v, draw.List{}
 }
 
 // goTo puts everything as it was at a location.

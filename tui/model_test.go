@@ -8,6 +8,7 @@ import (
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/tui/draw"
 )
 
 // The state that the screens show equals that of a tracker which was stepped
@@ -159,7 +160,7 @@ func TestAnyKeys(t *testing.T) {
 			steps = 300
 		}
 		screen := screenOf(t, m, 80, 24)
-		th, _ := newTheme("dark", 256)
+		th, _ := draw.NewTheme("dark", 256)
 		for i := range steps {
 			k := keys[rng.IntN(len(keys))]
 			m.store.Lock()
@@ -168,7 +169,7 @@ func TestAnyKeys(t *testing.T) {
 			if i%3 == 0 {
 				w, h := 20+rng.IntN(160), 6+rng.IntN(60)
 				screen.SetSize(w, h)
-				m.draw(canvas{screen, th, 0, 0, w, h})
+				m.draw(draw.NewCanvas(screen, th))
 				m.click(rng.IntN(w), rng.IntN(h))
 				m.wheel(rng.IntN(w), rng.IntN(h), rng.IntN(7)-3)
 			}

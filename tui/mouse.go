@@ -1,5 +1,7 @@
 package tui
 
+import "github.com/ackscope/ackscope/tui/draw"
+
 // paneAt says which pane of the packets view is at a place of the screen, and
 // how many rows below its title.
 func (m *Model) paneAt(x, y int) (pane, int) {
@@ -29,7 +31,7 @@ func (m *Model) paneAt(x, y int) (pane, int) {
 var rowsAt = map[view]int{viewFlows: 4, viewFindings: 3, viewReplay: 4, viewMessages: 4}
 
 // table is the list of a view that is a table; nil for other views.
-func (m *Model) table() *list {
+func (m *Model) table() *draw.List {
 	switch m.view {
 	case viewFlows:
 		return &m.flows.list
@@ -47,10 +49,10 @@ func (m *Model) table() *list {
 // none, such as what stands beside or below the table.
 func (m *Model) rowAt(x, y int) (int, bool) {
 	l, from := m.table(), rowsAt[m.view]
-	if l == nil || y < from || y >= from+l.height || m.view == viewFindings && x > m.findings.width {
+	if l == nil || y < from || y >= from+l.Height || m.view == viewFindings && x > m.findings.width {
 		return 0, false
 	}
-	return l.top + y - from, true
+	return l.Top + y - from, true
 }
 
 // click selects what is at a place of the screen; the head of a column of the
@@ -67,11 +69,11 @@ func (m *Model) click(x, y int) {
 		switch {
 		case row < 0:
 		case p == paneList:
-			if n, ok := m.packet.entry(m, m.packet.list.top+row); ok {
+			if n, ok := m.packet.entry(m, m.packet.list.Top+row); ok {
 				m.packet.selected, m.packet.follow = n, false
 			}
 		case p == paneTree:
-			m.detail.cursor = m.detail.shownAt(m.detail.list.top + row)
+			m.detail.cursor = m.detail.shownAt(m.detail.list.Top + row)
 		}
 		return
 	}
@@ -80,7 +82,7 @@ func (m *Model) click(x, y int) {
 		return
 	}
 	if row, ok := m.rowAt(x, y); ok {
-		m.move(row - m.table().cursor)
+		m.move(row - m.table().Cursor)
 	}
 }
 
@@ -102,7 +104,7 @@ func (m *Model) doubleClick(x, y int) {
 func (m *Model) wheel(x, y, by int) {
 	m.store.turn()
 	if m.help {
-		m.text.list.scroll(by, len(m.text.lines))
+		m.text.Scroll(by)
 		return
 	}
 	switch _, ok := m.rowAt(x, y); {

@@ -8,6 +8,7 @@ import (
 	"github.com/ackscope/ackscope/filter"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/show"
+	"github.com/ackscope/ackscope/tui/draw"
 )
 
 const (
@@ -17,7 +18,7 @@ const (
 
 // packetList is the list of packets: all of them, or what flow and filter leave.
 type packetList struct {
-	list     list
+	list     draw.List
 	selected int // entry; -1 before there is one
 	pane     pane
 	filter   *filter.Filter // nil for none
@@ -37,7 +38,7 @@ func (p *packetList) sift(m *Model) {
 	if m.flow != 0 || p.filter != nil {
 		p.sieve = newSieve(m.store, m.flow, p.filter)
 	}
-	p.list.top = 0
+	p.list.Top = 0
 }
 
 // rows is how many packets are shown so far.
@@ -78,13 +79,13 @@ func (p *packetList) settle(m *Model, height int) {
 		}
 	}
 	if p.selected >= 0 {
-		p.list.cursor = p.row(p.selected)
+		p.list.Cursor = p.row(p.selected)
 	}
 	if height > 0 {
-		p.list.fit(n, height)
+		p.list.Fit(n, height)
 	}
 	// A packet that the filter hides gives way to the next one that is shown.
-	if e, ok := p.entry(m, p.list.cursor); ok && p.sieve != nil && !p.sieve.hits.has(p.selected) && (p.sieve.hits.scanned > p.selected || p.sieve.done) {
+	if e, ok := p.entry(m, p.list.Cursor); ok && p.sieve != nil && !p.sieve.hits.has(p.selected) && (p.sieve.hits.scanned > p.selected || p.sieve.done) {
 		p.selected = e
 	}
 }
@@ -93,7 +94,7 @@ func (p *packetList) settle(m *Model, height int) {
 // list is drawn.
 func (p *packetList) here() int {
 	if p.selected < 0 {
-		return p.list.cursor
+		return p.list.Cursor
 	}
 	return p.row(p.selected)
 }
@@ -106,7 +107,7 @@ func (p *packetList) moveBy(m *Model, by int) {
 	p.follow = p.follow && by > 0
 	row := min(max(p.here()+by, 0), n-1)
 	if e, ok := p.entry(m, row); ok {
-		p.list.cursor, p.selected = row, e
+		p.list.Cursor, p.selected = row, e
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ackscope/ackscope/tui/draw"
 )
 
 // q goes back to where one came from: to the finding or the message that led to a
@@ -71,13 +73,13 @@ func TestMousePlaces(t *testing.T) {
 	screenOf(t, m, 160, 24)
 	m.store.Lock()
 	m.click(10, 5)
-	if m.findings.list.cursor != 2 {
-		t.Errorf("the third row was clicked, the cursor is at row %d", m.findings.list.cursor)
+	if m.findings.list.Cursor != 2 {
+		t.Errorf("the third row was clicked, the cursor is at row %d", m.findings.list.Cursor)
 	}
 	m.click(120, 8)
 	m.wheel(120, 8, 3)
-	if m.findings.list.cursor != 2 || m.text.list.top != 3 {
-		t.Errorf("beside the list: cursor at row %d, text from line %d; expected 2, 3", m.findings.list.cursor, m.text.list.top)
+	if m.findings.list.Cursor != 2 || m.text.List.Top != 3 {
+		t.Errorf("beside the list: cursor at row %d, text from line %d; expected 2, 3", m.findings.list.Cursor, m.text.List.Top)
 	}
 	m.store.Unlock()
 }
@@ -157,15 +159,15 @@ func TestArgumentsComplete(t *testing.T) {
 func TestWrapLine(t *testing.T) {
 	for _, line := range append(helpLines(), "", "short", "  a b c d e f g h i j k l m n o p q r s t u v w x y z 0 1 2 3 4 5 6 7 8 9", strings.Repeat("x", 100), "\x1b[33m"+strings.Repeat("word ", 40)+"\x1b[0mend") {
 		for _, width := range []int{20, 37, 78} {
-			parts := wrapLine(line, width)
+			parts := draw.WrapLine(line, width)
 			var words []string
 			for _, part := range parts {
-				if n := textWidth(stripStyles(part)); n > width && strings.Contains(strings.TrimSpace(stripStyles(part)), " ") {
+				if n := draw.TextWidth(draw.StripStyles(part)); n > width && strings.Contains(strings.TrimSpace(draw.StripStyles(part)), " ") {
 					t.Errorf("%q is %d columns wide, of %d", part, n, width)
 				}
-				words = append(words, strings.Fields(stripStyles(part))...)
+				words = append(words, strings.Fields(draw.StripStyles(part))...)
 			}
-			if want := strings.Fields(stripStyles(line)); !slices.Equal(words, want) {
+			if want := strings.Fields(draw.StripStyles(line)); !slices.Equal(words, want) {
 				t.Errorf("%q became %q", want, words)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/ackscope/ackscope/filter"
+	"github.com/ackscope/ackscope/tui/draw"
 )
 
 // promptKind says what the line at the bottom asks for.
@@ -188,7 +189,7 @@ func beginWith(words []string, text string) (out []string) {
 func (m *Model) argumentsOf(name string) (out []string) {
 	switch name {
 	case "theme":
-		return themes
+		return draw.Themes
 	case "time":
 		return timeWords
 	case "set":

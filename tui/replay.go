@@ -11,12 +11,13 @@ import (
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/replay"
 	"github.com/ackscope/ackscope/show"
+	"github.com/ackscope/ackscope/tui/draw"
 )
 
 // replayTable is the view of what the references say of each side: conforms,
 // consistent, diverges; and of the one at the cursor, why.
 type replayTable struct {
-	list  list
+	list  draw.List
 	rows  []replayRow
 	made  *replaying // the one that rows are of
 	flow  int        // of which rows are shown; 0 for all
@@ -105,10 +106,10 @@ func (t *replayTable) settle(m *Model) {
 
 // selected is the row at the cursor; nil for none.
 func (t *replayTable) selected() *replayRow {
-	if t.list.cursor < 0 || t.list.cursor >= len(t.rows) {
+	if t.list.Cursor < 0 || t.list.Cursor >= len(t.rows) {
 		return nil
 	}
-	return &t.rows[t.list.cursor]
+	return &t.rows[t.list.Cursor]
 }
 
 // enter goes to the packet that diverges; come back and enter again for the
@@ -301,7 +302,7 @@ func differing(one, other string) (string, string) {
 }
 
 // drawReplay draws the verdicts, and why below.
-func (m *Model) drawReplay(c canvas) {
+func (m *Model) drawReplay(c draw.Canvas) {
 	t := &m.replay
 	t.ensure(m)
 	t.settle(m)
@@ -326,88 +327,88 @@ func (m *Model) drawReplay(c canvas) {
 	case w.source.end < m.store.Len():
 		title += fmt.Sprintf(", of the first %s (R runs again)", show.Plural(w.source.end, "packet"))
 	}
-	c.rule(0, title, true)
+	c.Rule(0, title, true)
 	if w != nil && w.err != nil && !w.stopped {
-		c.text(2, 2, roleError, w.err.Error())
+		c.Text(2, 2, draw.Error, w.err.Error())
 		return
 	}
 	if len(t.rows) == 0 {
 		if w != nil && w.done && !w.stopped {
-			c.text(2, 2, roleDim, "no flow here has a protocol with a reference")
+			c.Text(2, 2, draw.Dim, "no flow here has a protocol with a reference")
 		}
 		return
 	}
-	height := min(len(t.rows)+2, c.h/2)
+	height := min(len(t.rows)+2, c.H/2)
 	switch {
-	case c.h >= 30:
-		height = min(len(t.rows)+2, c.h-24)
-	case c.h < leastParts:
-		height = c.h
+	case c.H >= 30:
+		height = min(len(t.rows)+2, c.H-24)
+	case c.H < leastParts:
+		height = c.H
 	}
 	rows := height - 2
-	t.list.fit(len(t.rows), rows)
-	wide := c.w >= 110
+	t.list.Fit(len(t.rows), rows)
+	wide := c.W >= 110
 	head := fmt.Sprintf("%4s  %-2s %-21s  %-26s  %-10s  ", "flow", "", "address", "behaviour", "verdict")
 	if !wide {
 		head = fmt.Sprintf("%4s  %-2s %-20s  %-10s  ", "flow", "", "behaviour", "verdict")
 	}
-	c.text(1, 1, roleTitle, head+"why")
+	c.Text(1, 1, draw.Title, head+"why")
 	for y := range rows {
-		i := t.list.top + y
+		i := t.list.Top + y
 		if i >= len(t.rows) {
 			break
 		}
 		r := &t.rows[i]
-		row := c.part(0, y+2, c.w, 1)
-		chosen := i == t.list.cursor
-		pick := func(want role) role {
+		row := c.Part(0, y+2, c.W, 1)
+		chosen := i == t.list.Cursor
+		pick := func(want draw.Role) draw.Role {
 			if chosen {
-				return roleSelected
+				return draw.Selected
 			}
 			return want
 		}
 		if chosen {
-			row.fill(0, roleSelected)
-			row.text(0, 0, roleSelected, "▶")
+			row.Fill(0, draw.Selected)
+			row.Text(0, 0, draw.Selected, "▶")
 		}
-		x := row.text(1, 0, pick(roleText), fmt.Sprintf("%4d  ", r.flow.ID))
+		x := row.Text(1, 0, pick(draw.Text), fmt.Sprintf("%4d  ", r.flow.ID))
 		if r.result == nil {
-			row.text(x, 0, pick(roleDim), "–  "+r.reason)
+			row.Text(x, 0, pick(draw.Dim), "–  "+r.reason)
 			continue
 		}
-		side := roleSideA
+		side := draw.SideA
 		if r.result.Side == machine.B {
-			side = roleSideB
+			side = draw.SideB
 		}
-		x = row.text(x, 0, pick(side), fmt.Sprintf("%-2s ", strings.ToUpper(r.result.Side.String())))
+		x = row.Text(x, 0, pick(side), fmt.Sprintf("%-2s ", strings.ToUpper(r.result.Side.String())))
 		if wide {
-			x = row.text(x, 0, pick(side), fmt.Sprintf("%-21s  ", r.result.Addr()))
-			x = row.text(x, 0, pick(roleText), fmt.Sprintf("%-26s  ", r.result.Behaviour))
+			x = row.Text(x, 0, pick(side), fmt.Sprintf("%-21s  ", r.result.Addr()))
+			x = row.Text(x, 0, pick(draw.Text), fmt.Sprintf("%-26s  ", r.result.Behaviour))
 		} else {
-			x = row.text(x, 0, pick(roleText), fmt.Sprintf("%-20s  ", r.result.Behaviour))
+			x = row.Text(x, 0, pick(draw.Text), fmt.Sprintf("%-20s  ", r.result.Behaviour))
 		}
-		verdict, of := strings.ToUpper(r.result.Verdict()), roleError
+		verdict, of := strings.ToUpper(r.result.Verdict()), draw.Error
 		var why string
 		switch d := r.result.Divergence; {
 		case d != nil:
 			why = fmt.Sprintf("frame %s %s: %s expected %s, got %s", m.store.Frame(d.Ref), d.Rule, d.Field, d.Expected, d.Got)
 		case r.result.Undecided > 0:
-			verdict, of = r.result.Verdict(), roleText
+			verdict, of = r.result.Verdict(), draw.Text
 			why = fmt.Sprintf("%s of %s could not be decided", show.Grouped(r.result.Undecided), show.Plural(r.result.Compared, "packet"))
 		default:
-			verdict, of = r.result.Verdict(), roleGood
+			verdict, of = r.result.Verdict(), draw.Good
 			why = show.Plural(r.result.Compared, "packet")
 		}
 		if !r.result.Expected {
-			of = roleDim
+			of = draw.Dim
 		}
-		x = row.text(x, 0, pick(of), fmt.Sprintf("%-10s  ", verdict))
-		row.text(x, 0, pick(roleText), why)
+		x = row.Text(x, 0, pick(of), fmt.Sprintf("%-10s  ", verdict))
+		row.Text(x, 0, pick(draw.Text), why)
 	}
-	below := c.part(0, height, c.w, c.h-height)
-	below.rule(0, "why", false)
+	below := c.Part(0, height, c.W, c.H-height)
+	below.Rule(0, "why", false)
 	if r := t.selected(); r != nil {
-		m.text.lines = r.explain(m.store, below.w-2)
-		m.drawText(below.part(1, 1, below.w-1, below.h-1))
+		m.text.Lines = r.explain(m.store, below.W-2)
+		m.text.Draw(below.Part(1, 1, below.W-1, below.H-1))
 	}
 }

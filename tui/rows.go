@@ -9,6 +9,7 @@ import (
 	"github.com/ackscope/ackscope/filter"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/show"
+	"github.com/ackscope/ackscope/tui/draw"
 )
 
 // packetColumns are the built-in columns of the packet list.
@@ -41,7 +42,7 @@ type cell struct {
 	text  string
 	width int // columns that it takes; 0 for what is left
 	right bool
-	role  role
+	role  draw.Role
 }
 
 // columnsShown gives the columns for a width.
@@ -79,25 +80,25 @@ func (m *Model) row(n int, columns []string) []cell {
 	e := m.store.timeline.At(n)
 	r, err := d.read(m.store, n)
 	if err != nil {
-		return []cell{{text: m.store.Frame(e.Ref), width: 8, right: true}, {text: err.Error(), role: roleError}}
+		return []cell{{text: m.store.Frame(e.Ref), width: 8, right: true}, {text: err.Error(), role: draw.Error}}
 	}
-	side := roleSideA
+	side := draw.SideA
 	if r.Datagram.From == machine.B {
-		side = roleSideB
+		side = draw.SideB
 	}
 	var out []cell
 	for i, name := range columns {
 		var c cell
 		switch name {
 		case "number":
-			c = cell{text: m.store.Frame(e.Ref), width: max(5, textWidth(m.store.Frame(m.store.timeline.At(m.store.Len()-1).Ref))), right: true}
+			c = cell{text: m.store.Frame(e.Ref), width: max(5, draw.TextWidth(m.store.Frame(m.store.timeline.At(m.store.Len()-1).Ref))), right: true}
 			if mark, ok := m.markAt(n); ok {
 				c.text = string(mark) + c.text
-				c.role = roleMark
+				c.role = draw.Mark
 			}
 			c.width++
 		case "time":
-			c = cell{text: string(m.appendWhen(nil, r)), width: 11, right: true, role: roleDim}
+			c = cell{text: string(m.appendWhen(nil, r)), width: 11, right: true, role: draw.Dim}
 			if timeWords[m.config.Time] == "absolute" {
 				c.width = 15
 			}
@@ -115,7 +116,7 @@ func (m *Model) row(n int, columns []string) []cell {
 			c = cell{width: 21, role: side}
 			addr := r.Src
 			if name == "to" {
-				addr, c.role = r.Dst, roleText
+				addr, c.role = r.Dst, draw.Text
 			}
 			if addr.IsValid() {
 				c.text = string(show.AppendEndpoint(nil, addr, r.Transport))
@@ -133,9 +134,9 @@ func (m *Model) row(n int, columns []string) []cell {
 			c = cell{text: string(m.store.appendFate(nil, &e)), width: 10}
 			switch e.Marks.Fate() {
 			case analyze.FateAcked:
-				c.role = roleSettled
+				c.role = draw.Settled
 			case analyze.FateLost:
-				c.role = roleError
+				c.role = draw.Error
 			case analyze.FateOpen:
 			}
 		default:
@@ -165,7 +166,7 @@ func (m *Model) infoCell(e *analyze.Entry, r *filter.Record) cell {
 	c.text += string(show.AppendInfo(nil, m.packet.reading))
 	if r.Transport == capture.Fragment || r.Transport == capture.NoTransport {
 		c.text += string(show.AppendProtocol(nil, r))
-		c.role = roleDim
+		c.role = draw.Dim
 	}
 	return c
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/ackscope/ackscope/dissect/srdp"
 	"github.com/ackscope/ackscope/filter/fields"
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/tui/draw"
 )
 
 // TestScale measures a large capture, ACKSCOPE_SCALE=FILE.pcap: when the first
@@ -44,14 +45,14 @@ func TestScale(t *testing.T) {
 	}
 	screen.SetSize(160, 50)
 	m := NewModel(s, Options{Table: fields.NewTable(fields.Options{Registry: registry, Rules: analyze.Rules})})
-	th, err := newTheme("dark", 256)
+	th, err := draw.NewTheme("dark", 256)
 	if err != nil {
 		t.Fatal(err)
 	}
 	await(t, s, func() bool { return s.Len() > 0 })
 	s.Lock()
 	m.open(0)
-	m.draw(canvas{screen, th, 0, 0, 160, 50})
+	m.draw(draw.NewCanvas(screen, th))
 	s.Unlock()
 	screen.Show()
 	t.Logf("first screen after %v", time.Since(begun))

@@ -20,6 +20,7 @@ import (
 	"github.com/ackscope/ackscope/filter/fields"
 	"github.com/ackscope/ackscope/internal/testenv"
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/tui/draw"
 )
 
 var update = flag.Bool("update", false, "write the golden screens anew")
@@ -80,22 +81,22 @@ func screenOf(t testing.TB, m *Model, w, h int) tcell.SimulationScreen {
 	}
 	t.Cleanup(screen.Fini)
 	screen.SetSize(w, h)
-	th, err := newTheme("dark", 256)
+	th, err := draw.NewTheme("dark", 256)
 	if err != nil {
 		t.Fatal(err)
 	}
-	draw := func() {
+	paint := func() {
 		m.store.Lock()
 		defer m.store.Unlock()
-		m.draw(canvas{screen, th, 0, 0, w, h})
+		m.draw(draw.NewCanvas(screen, th))
 	}
-	draw() // begins what it needs
+	paint() // begins what it needs
 	await(t, m.store, func() bool {
 		return (m.packet.sieve == nil || m.packet.sieve.done) && (m.messages.work == nil || m.messages.work.done || m.messages.work.err != nil) &&
 			(m.graphs.work == nil || m.graphs.work.done || m.graphs.work.err != nil) && (!m.hunt.running() || m.hunt.work.done) && (m.replay.work == nil || m.replay.work.done) && (m.ended == nil || m.ended.done)
 	})
-	draw()
-	draw() // what a first drawing settles, the second shows
+	paint()
+	paint() // what a first drawing settles, the second shows
 	screen.Show()
 	return screen
 }
@@ -112,7 +113,7 @@ func textOf(screen tcell.SimulationScreen) string {
 				r = []rune{' '}
 			}
 			line.WriteString(string(r))
-			x += max(runeWidth(r[0]), 1)
+			x += max(draw.RuneWidth(r[0]), 1)
 		}
 		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ackscope/ackscope/show"
+	"github.com/ackscope/ackscope/tui/draw"
 )
 
 // search looks for text in the rows shown, or for bytes in the packets.
@@ -95,7 +96,7 @@ func (m *Model) searchable() (rows, at int, has func(row int) bool) {
 	s := &m.search
 	switch m.view {
 	case viewFlows:
-		return len(m.flows.order), m.flows.list.cursor, func(row int) bool {
+		return len(m.flows.order), m.flows.list.Cursor, func(row int) bool {
 			var b strings.Builder
 			for i := range flowColumns {
 				fmt.Fprint(&b, flowColumns[i].text(m, m.flows.order[row]), " ")
@@ -103,12 +104,12 @@ func (m *Model) searchable() (rows, at int, has func(row int) bool) {
 			return s.finds(b.String())
 		}
 	case viewMessages:
-		return len(m.messages.rows), m.messages.list.cursor, func(row int) bool {
+		return len(m.messages.rows), m.messages.list.Cursor, func(row int) bool {
 			x := &m.messages.all[m.messages.rows[row]]
 			return s.finds(fmt.Sprint(x.name, " id ", x.ID, " seq ", x.Sequence, " ", x.Mode, " ", x.cause))
 		}
 	case viewFindings:
-		return len(m.findings.rows), m.findings.list.cursor, func(row int) bool {
+		return len(m.findings.rows), m.findings.list.Cursor, func(row int) bool {
 			x := &m.findings.rows[row]
 			if x.finding != nil {
 				return s.finds(x.rule.ID + " " + x.finding.Message())
@@ -116,14 +117,14 @@ func (m *Model) searchable() (rows, at int, has func(row int) bool) {
 			return s.finds(x.rule.ID + " " + x.rule.Summary)
 		}
 	case viewReplay:
-		return len(m.replay.rows), m.replay.list.cursor, func(row int) bool {
-			return s.finds(stripStyles(strings.Join(m.replay.rows[row].explain(m.store, 0), " ")))
+		return len(m.replay.rows), m.replay.list.Cursor, func(row int) bool {
+			return s.finds(draw.StripStyles(strings.Join(m.replay.rows[row].explain(m.store, 0), " ")))
 		}
 	case viewState, viewAutopsy:
-		return len(m.text.lines), m.text.list.top, func(row int) bool { return s.finds(m.text.lines[row]) }
+		return len(m.text.Lines), m.text.List.Top, func(row int) bool { return s.finds(m.text.Lines[row]) }
 	}
 	if m.view == viewPackets && m.packet.pane == paneTree {
-		return len(m.detail.shown), m.detail.row(), func(row int) bool { return s.finds(stripStyles(m.detail.lineText(m.detail.shown[row]))) }
+		return len(m.detail.shown), m.detail.row(), func(row int) bool { return s.finds(draw.StripStyles(m.detail.lineText(m.detail.shown[row]))) }
 	}
 	return m.packet.rows(m), m.packet.here(), func(row int) bool {
 		n, ok := m.packet.entry(m, row)
@@ -148,17 +149,17 @@ func (m *Model) searchable() (rows, at int, has func(row int) bool) {
 // moveTo puts the cursor of the view on a row.
 func (m *Model) moveTo(row int) {
 	if l := m.table(); l != nil {
-		m.move(row - l.cursor)
+		m.move(row - l.Cursor)
 		return
 	}
 	switch {
 	case m.view == viewState, m.view == viewAutopsy:
-		m.text.list.top = row
+		m.text.List.Top = row
 	case m.view == viewPackets && m.packet.pane == paneTree:
 		m.detail.cursor = m.detail.shownAt(row)
 	default:
 		if n, ok := m.packet.entry(m, row); ok {
-			m.packet.selected, m.packet.list.cursor, m.packet.follow = n, row, false
+			m.packet.selected, m.packet.list.Cursor, m.packet.follow = n, row, false
 		}
 	}
 }

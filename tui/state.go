@@ -11,6 +11,7 @@ import (
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/show"
+	"github.com/ackscope/ackscope/tui/draw"
 )
 
 // sidesAt is what both sides knew at the selected packet. It is told anew when
@@ -35,12 +36,6 @@ type headerBits struct {
 	width int    // as far as headers have shown
 	below int64  // 0 where bit 0 stands for the newest itself, 1 where for the one below
 	told  bool   // below is known
-}
-
-// pager is lines that are read, with where one reads.
-type pager struct {
-	lines []string
-	list  list
 }
 
 // fill makes the views of the selected packet.
@@ -129,10 +124,10 @@ func (x *sidesAt) lines(m *Model, width, rows int) []string {
 func besides(left, right []string, width int) (out []string) {
 	at, other := 0, 0
 	for _, l := range left {
-		at = max(at, textWidth(l))
+		at = max(at, draw.TextWidth(l))
 	}
 	for _, l := range right {
-		other = max(other, textWidth(l))
+		other = max(other, draw.TextWidth(l))
 	}
 	at = max(at, (width-3)/2)
 	if len(left) == 0 || len(right) == 0 || at+3+other > width {
@@ -146,7 +141,7 @@ func besides(left, right []string, width int) (out []string) {
 		if i < len(right) {
 			r = "\x1b[2m │ \x1b[0m" + right[i]
 		}
-		out = append(out, padRight(l, at)+r)
+		out = append(out, draw.PadRight(l, at)+r)
 	}
 	return append(out, "")
 }

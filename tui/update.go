@@ -3,6 +3,8 @@ package tui
 import (
 	"slices"
 	"unicode/utf8"
+
+	"github.com/ackscope/ackscope/tui/draw"
 )
 
 // Key takes a key by its name: a character, or Enter, Esc, Up, Ctrl-F, …
@@ -85,23 +87,23 @@ func (m *Model) begins(k string) bool {
 }
 
 func (m *Model) helpKey(k string) {
-	l, n := &m.text.list, len(m.text.lines)
+	l, n := &m.text.List, len(m.text.Lines)
 	switch k {
 	case "q", "Esc", "?", "F1", "Enter":
 		m.help = false
-		m.text = pager{}
+		m.text = draw.Pager{}
 	case "j", "Down":
-		l.scroll(1, n)
+		l.Scroll(1, n)
 	case "k", "Up":
-		l.scroll(-1, n)
+		l.Scroll(-1, n)
 	case "Space", "PgDn", "Ctrl-F", "Ctrl-D":
-		l.scroll(l.height-1, n)
+		l.Scroll(l.Height-1, n)
 	case "PgUp", "Ctrl-B", "Ctrl-U":
-		l.scroll(1-l.height, n)
+		l.Scroll(1-l.Height, n)
 	case "g", "Home":
-		l.scroll(-n, n)
+		l.Scroll(-n, n)
 	case "G", "End":
-		l.scroll(n, n)
+		l.Scroll(n, n)
 	case "Ctrl-C":
 		m.leaveProgram()
 	}
@@ -132,18 +134,18 @@ func (m *Model) markKey(kind, k string) {
 func (m *Model) move(by int) {
 	switch m.view {
 	case viewFlows:
-		m.flows.list.cursor += by
+		m.flows.list.Cursor += by
 	case viewMessages:
-		m.messages.list.cursor += by
-		m.text.list = list{}
+		m.messages.list.Cursor += by
+		m.text.List = draw.List{}
 	case viewFindings:
-		m.findings.list.cursor += by
-		m.findings.frame, m.text.list = 0, list{}
+		m.findings.list.Cursor += by
+		m.findings.frame, m.text.List = 0, draw.List{}
 	case viewReplay:
-		m.replay.list.cursor += by
-		m.replay.frame, m.text.list = 0, list{}
+		m.replay.list.Cursor += by
+		m.replay.frame, m.text.List = 0, draw.List{}
 	case viewState, viewAutopsy:
-		m.text.list.scroll(by, len(m.text.lines))
+		m.text.Scroll(by)
 	case viewLadder, viewGraphs:
 		m.step(by)
 	case viewPackets:
@@ -151,9 +153,9 @@ func (m *Model) move(by int) {
 		case paneTree:
 			m.detail.cursor = m.detail.shownAt(m.detail.row() + by)
 		case paneHex:
-			m.detail.hex.scroll(by, m.detail.hexRows)
+			m.detail.hex.Scroll(by, m.detail.hexRows)
 		case paneState:
-			m.text.list.scroll(by, len(m.text.lines))
+			m.text.Scroll(by)
 		case paneList, paneCount:
 			m.packet.moveBy(m, by)
 		}
@@ -162,30 +164,30 @@ func (m *Model) move(by int) {
 }
 
 // scrollText scrolls the lines that stand beside or below what has the keys.
-func (m *Model) scrollText(by int) { m.text.list.scroll(by, len(m.text.lines)) }
+func (m *Model) scrollText(by int) { m.text.Scroll(by) }
 
 // page moves by pages, or parts of one.
 func (m *Model) page(by, part int) {
 	var height int
 	switch {
 	case m.view == viewFlows:
-		height = m.flows.list.height
+		height = m.flows.list.Height
 	case m.view == viewMessages:
-		height = m.messages.list.height
+		height = m.messages.list.Height
 	case m.view == viewFindings:
-		height = m.findings.list.height
+		height = m.findings.list.Height
 	case m.view == viewReplay:
-		height = m.replay.list.height
+		height = m.replay.list.Height
 	case m.view == viewPackets && m.packet.pane == paneList:
-		height = m.packet.list.height
+		height = m.packet.list.Height
 	case m.view == viewPackets && m.packet.pane == paneHex:
-		height = m.detail.hex.height
+		height = m.detail.hex.Height
 	case m.view == viewPackets && m.packet.pane == paneTree:
-		height = m.detail.list.height
+		height = m.detail.list.Height
 	case m.view == viewLadder, m.view == viewGraphs:
 		height = 20
 	default:
-		height = m.text.list.height
+		height = m.text.List.Height
 	}
 	m.move(by * max(height/part, 1))
 }
@@ -275,7 +277,7 @@ func (m *Model) goBack() {
 			m.leave()
 			l = location{view: viewFlows, flow: m.flow}
 		}
-		m.view, m.text.list = l.view, list{}
+		m.view, m.text.List = l.view, draw.List{}
 		if m.flow != l.flow {
 			m.flow = l.flow
 			m.packet.sift(m)

@@ -80,7 +80,8 @@ var law = []rule{
 	{"report", []string{"analyze", "dissect", "graph", "ledger", "machine", "replay", "rewrite/merge", "show", "printable", "scale"}, nil},
 	{"replay/whatif", []string{"agenda", "analyze", "capture", "dissect", "machine"}, nil},
 	{"lab", []string{"machine", "machine/...", "agenda", "wire", "wire/...", "sim", "capture", "printable"}, nil},
-	{"tui", []string{"analyze", "capture", "filter", "graph", "replay", "export", "show", "dissect", "machine", "printable", "outfile", "scale"}, []string{"github.com/rivo/tview", "github.com/gdamore/tcell/v2"}},
+	{"tui/draw", []string{"printable", "scale"}, []string{"github.com/rivo/tview", "github.com/gdamore/tcell/v2"}},
+	{"tui", []string{"tui/draw", "analyze", "capture", "filter", "graph", "replay", "export", "show", "dissect", "machine", "printable", "outfile", "scale"}, []string{"github.com/rivo/tview", "github.com/gdamore/tcell/v2"}},
 	{"cli/app", cliBase(), cliOutside},
 	{"cli/privilege", cliBase(), cliOutside},
 	{"cli/reader", cliBase("app", "privilege"), cliOutside},
@@ -167,6 +168,7 @@ func TestLawCatches(t *testing.T) {
 		{"cli/app", module + "/cli/reader"},
 		{"cmd/ackscope", module + "/analyze"},
 		{"filter", module + "/filter/fields"},
+		{"tui/draw", module + "/analyze"},
 		{"nowhere", module + "/machine"},
 	} {
 		if len(check(c.importer, []string{c.imported})) == 0 {

@@ -22,7 +22,7 @@ import (
 // of such a time overflows 64 bits after one wrong timestamp, so that they leave
 // it to package scale.
 var timed = []string{
-	"tui", "graph", "report", "show", "analyze", "export", "filter", "ledger", "metrics",
+	"tui/...", "graph", "report", "show", "analyze", "export", "filter/...", "ledger", "metrics",
 	"rewrite", "rewrite/merge", "rewrite/anonymise", "cli/listing", "cli/reader", "cli/state", "cli/replaying", "cli/files", "cli/simulate", "cli/labs", "cli/terminal", "cli/protocol/gaffer",
 	"cli/protocol/riptide", "cli/protocol/srdp",
 }
