@@ -23,13 +23,14 @@ import (
 	"github.com/rivo/tview"
 
 	"github.com/ackscope/ackscope/tui/draw"
+	"github.com/ackscope/ackscope/tui/store"
 )
 
 // App is a running terminal UI.
 type App struct {
 	*tview.Box
 	app    *tview.Application
-	store  *Store
+	store  *store.Store
 	model  *Model
 	screen tcell.Screen
 	theme  *draw.Theme
@@ -46,7 +47,7 @@ const redrawEvery = 100 * time.Millisecond
 // Run shows the screens until the user leaves or a signal ends the program. The
 // terminal is then as it was before, whatever happened. Where the user leaves for
 // another capture, next is which of Options.Files; else it is Options.File.
-func Run(s *Store, o Options) (next int, err error) {
+func Run(s *store.Store, o Options) (next int, err error) {
 	screen, err := tcell.NewScreen()
 	if err != nil {
 		return o.File, fmt.Errorf("no terminal to draw on (TERM=%s): %w", os.Getenv("TERM"), err)
@@ -59,7 +60,7 @@ func Run(s *Store, o Options) (next int, err error) {
 	}
 	shown := &initialised{Screen: screen}
 	a := NewApp(s, o, shown)
-	s.restore = shown.Fini
+	s.OnFault = shown.Fini
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
@@ -123,7 +124,7 @@ func (s *initialised) Sync() {
 }
 
 // NewApp makes the UI on a screen that is initialised.
-func NewApp(s *Store, o Options, screen tcell.Screen) *App {
+func NewApp(s *store.Store, o Options, screen tcell.Screen) *App {
 	a := &App{Box: tview.NewBox(), app: tview.NewApplication(), store: s, model: NewModel(s, o), screen: screen, colors: screen.Colors(), quit: make(chan struct{})}
 	if o.Theme != "" {
 		a.model.config.Theme = o.Theme

@@ -4,6 +4,7 @@ import (
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/filter"
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/tui/store"
 )
 
 // What a display filter means in the views that list no packets:
@@ -45,21 +46,21 @@ func (m *Model) refusal(within filter.Scope, what string) error {
 // and it can be read.
 func (m *Model) about(f *analyze.Flow, ref machine.Ref, from machine.Side) *filter.Record {
 	if m.packet.filter.Scope()&ofFrames != 0 {
-		if n, ok := m.store.timeline.Find(ref); ok {
-			if m.asking.reading == nil {
-				m.asking.reading = m.store.reading()
+		if n, ok := m.store.Find(ref); ok {
+			if m.asking == nil {
+				m.asking = m.store.NewReader()
 			}
-			m.asking.reading.Previous = m.store.timeAt(n - 1)
-			if r, err := m.asking.read(m.store, n); err == nil {
+			m.asking.Previous = m.store.TimeAt(n - 1)
+			if r, err := m.asking.Read(n); err == nil {
 				return r
 			}
 		}
 	}
-	return filter.FlowRecords(f, m.store.in.FileName(ref.File()))[from]
+	return filter.FlowRecords(f, m.store.FileName(ref.File()))[from]
 }
 
 // messagePasses asks the filter about a message.
-func (m *Model) messagePasses(f *analyze.Flow, x *life) bool {
+func (m *Model) messagePasses(f *analyze.Flow, x *store.Life) bool {
 	r := m.about(f, x.Frames[0], x.From)
 	r.Events, r.Anomalies, r.Messages = nil, nil, []machine.Message{x.Message}
 	return m.packet.filter.Match(r)
@@ -67,7 +68,7 @@ func (m *Model) messagePasses(f *analyze.Flow, x *life) bool {
 
 // findingPasses asks the filter about a finding.
 func (m *Model) findingPasses(x *analyze.Finding) bool {
-	alone := filter.FindingRecord(x, m.store.in.FileName(x.Flow.FirstRef.File()))
+	alone := filter.FindingRecord(x, m.store.FileName(x.Flow.FirstRef.File()))
 	if m.packet.filter.Scope()&ofFrames == 0 {
 		return m.packet.filter.Match(alone)
 	}

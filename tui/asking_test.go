@@ -2,10 +2,7 @@ package tui
 
 import (
 	"bytes"
-	"encoding/binary"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,6 +11,8 @@ import (
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/dissect/gaffer"
 	"github.com/ackscope/ackscope/filter/fields"
+	"github.com/ackscope/ackscope/internal/noise"
+	"github.com/ackscope/ackscope/tui/store"
 )
 
 // filterBy types a filter.
@@ -41,12 +40,12 @@ func TestFiltersInTables(t *testing.T) {
 	m.open(1)
 	m.Key("M")
 	m.store.Unlock()
-	all := shown(t, m, func() []life { return m.messages.all })
+	all := shown(t, m, func() []store.Life { return m.messages.all })
 	lengths := make([]int, len(all))
 	m.store.Lock()
 	for i := range all {
-		n, _ := m.store.timeline.Find(all[i].Frames[0])
-		r, err := m.store.timeline.Read(n)
+		n, _ := m.store.Find(all[i].Frames[0])
+		r, err := m.store.Read(n)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,22 +102,6 @@ func TestFiltersInTables(t *testing.T) {
 	}
 }
 
-// noise is a capture of packets that are each of another flow.
-func noise(packets int) []byte {
-	out := binary.LittleEndian.AppendUint32(nil, 0xa1b2c3d4)
-	out = append(out, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0)
-	out = binary.LittleEndian.AppendUint32(out, 65535)
-	out = binary.LittleEndian.AppendUint32(out, 101) // raw IP
-	for n := range packets {
-		p := []byte{0x45, 0, 0, 32, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, byte(n >> 8), byte(n), 10, 9, 9, 9, 0x30, 0x39, 0x1b, 0x58, 0, 12, 0, 0, 1, 2, 3, 4}
-		for _, v := range []uint32{1700000000 + uint32(n), 0, uint32(len(p)), uint32(len(p))} {
-			out = binary.LittleEndian.AppendUint32(out, v)
-		}
-		out = append(out, p...)
-	}
-	return out
-}
-
 // openPipe follows what comes through a pipe.
 func openPipe(t *testing.T, data []byte, o analyze.Options, most int) *Model {
 	t.Helper()
@@ -127,11 +110,11 @@ func openPipe(t *testing.T, data []byte, o analyze.Options, most int) *Model {
 		t.Fatal(err)
 	}
 	o.Registry = dissect.NewRegistry(gaffer.Protocol)
-	s := NewStore(in, o, true)
+	s := store.New(in, o, true)
 	s.Bound(most)
 	s.Start()
 	t.Cleanup(func() { _ = s.Stop() })
-	await(t, s, func() bool { return s.pass == 3 })
+	await(t, s, func() bool { return s.Settled() })
 	return NewModel(s, Options{Table: fields.NewTable(fields.Options{Registry: o.Registry, Rules: analyze.Rules}), Theme: "dark"})
 }
 
@@ -139,10 +122,10 @@ func openPipe(t *testing.T, data []byte, o analyze.Options, most int) *Model {
 // their packets stay, and by what the index takes.
 func TestBounded(t *testing.T) {
 	const packets, flows = 2000, 50
-	m := openPipe(t, noise(packets), analyze.Options{Limits: analyze.Limits{Flows: flows}}, 0)
+	m := openPipe(t, noise.Flows(packets), analyze.Options{Limits: analyze.Limits{Flows: flows}}, 0)
 	m.store.Lock()
-	if n := len(m.store.Flows()); n > flows || len(m.store.figures) > flows {
-		t.Errorf("%d flows and %d figures are kept, the limit is %d", n, len(m.store.figures), flows)
+	if n := len(m.store.Flows()); n > flows {
+		t.Errorf("%d flows are kept, the limit is %d", n, flows)
 	}
 	if m.store.Len() != packets || m.store.FlowOf(0) != nil || m.store.FlowOf(packets-1) == nil {
 		t.Errorf("%d packets; the first one's flow %v, the last one's %v", m.store.Len(), m.store.FlowOf(0), m.store.FlowOf(packets-1))
@@ -153,10 +136,10 @@ func TestBounded(t *testing.T) {
 	if screen := textOf(screenOf(t, m, 100, 30)); !strings.Contains(screen, "10.9.9.9") {
 		t.Errorf("the packets of flows that were let go are not shown:\n%s", screen)
 	}
-	m = openPipe(t, noise(packets), analyze.Options{}, 1)
+	m = openPipe(t, noise.Flows(packets), analyze.Options{}, 1)
 	m.store.Lock()
-	if m.store.Len() != 1 || m.store.beyond != packets-1 {
-		t.Errorf("%d packets are kept, %d are beyond the bound", m.store.Len(), m.store.beyond)
+	if m.store.Len() != 1 {
+		t.Errorf("%d packets are kept, the bound has room for 1", m.store.Len())
 	}
 	m.store.Unlock()
 	if screen := textOf(screenOf(t, m, 100, 30)); !strings.Contains(screen, "full (--memory): 1,999 more not kept") {
@@ -164,51 +147,20 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// TestBoundedFile: the index of a file keeps its room in both runs, and says so.
-func TestBoundedFile(t *testing.T) {
-	const packets = 40000
-	path := filepath.Join(t.TempDir(), "noise.pcap")
-	if err := os.WriteFile(path, noise(packets), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	in, err := capture.Open([]string{path}, capture.Options{Keep: capture.KeepAll})
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := analyze.Options{
-		Registry: dissect.NewRegistry(gaffer.Protocol), Limits: analyze.Limits{Flows: 50, Room: true},
-	}
-	s := NewStore(in, o, false)
-	const most = 600 << 10
-	s.Bound(most)
-	s.Start()
-	t.Cleanup(func() { _ = s.Stop() })
-	await(t, s, func() bool { return s.pass == 3 })
-	s.Lock()
-	defer s.Unlock()
-	// Entries come by pages of 393,216 bytes, so it can be exceeded by one.
-	if size := s.timeline.Size(); s.Len() >= packets || s.Len()+s.beyond != packets || size > most+400<<10 {
-		t.Errorf("%d packets are kept in %d bytes, %d are beyond the bound", s.Len(), size, s.beyond)
-	}
-	if len(s.figures) > 50 || !strings.Contains(s.Progress(), "full (--memory)") {
-		t.Errorf("%d figures, %q", len(s.figures), s.Progress())
-	}
-}
-
 // Quitting waits for what is being saved; a second time it does not.
 func TestLeaving(t *testing.T) {
-	m := openPipe(t, noise(10), analyze.Options{}, 0)
+	m := openPipe(t, noise.Flows(10), analyze.Options{}, 0)
 	m.store.Lock()
 	defer m.store.Unlock()
-	m.saving = &saving{path: "out.pcapng", total: 10}
+	m.saving = &saving{"out.pcapng", &store.Saving{Total: 10}}
 	if m.Key("q"); m.quit {
 		t.Fatal("left while a file was being written")
 	}
-	m.saving.done = true
+	m.saving.Done = true
 	if m.settleSaving(); !m.quit {
 		t.Error("did not leave when the file was written")
 	}
-	m.quit, m.leaving, m.saving = false, false, &saving{path: "out.pcapng", total: 10}
+	m.quit, m.leaving, m.saving = false, false, &saving{"out.pcapng", &store.Saving{Total: 10}}
 	m.Key("q")
 	if m.Key("q"); !m.quit {
 		t.Error("asked again, it did not leave")

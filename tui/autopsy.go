@@ -5,6 +5,7 @@ import (
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/tui/store"
 )
 
 // autopsyPage is the page of one flow. It is written in the background and kept
@@ -25,16 +26,13 @@ func (p *autopsyPage) write(m *Model, f *analyze.Flow) {
 	s := m.store
 	s.Lock()
 	defer s.Unlock()
-	lines := m.o.Autopsy(f, s.last, func(sink analyze.Sink) {
-		w, err := s.timeline.Walk(f, 0)
+	lines := m.o.Autopsy(f, s.Last(), func(sink analyze.Sink) {
+		w, err := s.Walk(f, 0)
 		if err != nil {
 			return
 		}
 		for n := range autopsyMost {
-			if n%collectSteps == collectSteps-1 {
-				s.Unlock()
-				s.Lock()
-			}
+			s.Yield(n)
 			r := w.Next()
 			if r == nil || p.stop {
 				break
@@ -49,7 +47,7 @@ func (p *autopsyPage) write(m *Model, f *analyze.Flow) {
 		lines = append([]string{"the connection had not ended when the capture did, or its protocol tells no end", ""}, p.lastWords(s, f)...)
 	}
 	p.lines, p.done = lines, true
-	s.poke()
+	s.Poke()
 }
 
 // autopsy gives the page of the flow in focus.
@@ -60,17 +58,17 @@ func (m *Model) autopsy() []string {
 		return []string{"\x1b[2mno flow here\x1b[0m"}
 	case m.o.Autopsy == nil || f.Protocol == nil || f.Protocol.NewTracker == nil:
 		return []string{"\x1b[2mnothing is known of how connections of this flow's protocol end\x1b[0m"}
-	case !m.store.Settled() && !m.store.growing:
+	case !m.store.Settled() && !m.store.Growing():
 		return []string{"\x1b[2mthe capture is being read: " + m.store.Progress() + "\x1b[0m"}
 	}
 	p := m.ended
-	if p == nil || p.flow != f.ID || p.pass != m.store.pass {
+	if p == nil || p.flow != f.ID || p.pass != m.store.Pass() {
 		if p != nil {
 			p.stop = true
 		}
-		p = &autopsyPage{flow: f.ID, pass: m.store.pass}
+		p = &autopsyPage{flow: f.ID, pass: m.store.Pass()}
 		m.ended = p
-		m.store.work(func() { p.write(m, f) })
+		m.store.Work(func() { p.write(m, f) })
 	}
 	if !p.done {
 		return []string{"\x1b[2mlooking through the connection …\x1b[0m"}
@@ -80,17 +78,15 @@ func (m *Model) autopsy() []string {
 
 // lastWords says when each side was last seen, for a flow without a page. The lock
 // is let go now and then: a side may have been silent for most of the capture.
-func (p *autopsyPage) lastWords(s *Store, f *analyze.Flow) (out []string) {
+func (p *autopsyPage) lastWords(s *store.Store, f *analyze.Flow) (out []string) {
 	for _, side := range []machine.Side{machine.A, machine.B} {
-		n, ok := s.timeline.Last(f)
-		for i := 1; ok && !p.stop && s.timeline.At(n).Marks.From() != side; i++ {
-			if n, ok = s.timeline.Previous(n); i%shareSteps == 0 {
-				s.Unlock()
-				s.Lock()
-			}
+		n, ok := s.LastOf(f)
+		for i := 1; ok && !p.stop && s.Entry(n).Marks.From() != side; i++ {
+			n, ok = s.Previous(n)
+			s.Yield(i)
 		}
 		if ok {
-			out = append(out, strings.ToUpper(side.String())+"  last seen in frame "+s.Frame(s.timeline.At(n).Ref)+", "+waitText(s.last.Sub(s.timeAt(n)))+" before the capture's end")
+			out = append(out, strings.ToUpper(side.String())+"  last seen in frame "+s.Frame(s.Entry(n).Ref)+", "+waitText(s.Last().Sub(s.TimeAt(n)))+" before the capture's end")
 		}
 	}
 	return out

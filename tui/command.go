@@ -53,7 +53,7 @@ func (m *Model) command(text string) {
 		}
 	case "flow":
 		n, err := strconv.Atoi(rest)
-		if err != nil || n != 0 && m.store.flowByID(n) == nil {
+		if err != nil || n != 0 && m.store.Flow(n) == nil {
 			m.fail("flow %q: expected the number of one of %s; 0 for all packets", rest, show.Plural(len(m.store.Flows()), "flow"))
 			return
 		}
@@ -106,7 +106,7 @@ func (m *Model) command(text string) {
 
 // jumpFrame goes to a frame that was asked for.
 func (m *Model) jumpFrame(frame machine.Ref) {
-	if _, ok := m.store.timeline.Find(frame); !ok {
+	if _, ok := m.store.Find(frame); !ok {
 		m.fail("no frame %s: the capture has %s", m.store.Frame(frame), show.Plural(m.store.Len(), "frame"))
 		return
 	}
@@ -141,7 +141,7 @@ func (m *Model) listMarks() {
 	for _, r := range letters {
 		where := viewNames[m.marks[r].view]
 		if n := m.marks[r].entry; n >= 0 && n < m.store.Len() {
-			where += " frame " + m.store.Frame(m.store.timeline.At(n).Ref)
+			where += " frame " + m.store.FrameAt(n)
 		}
 		parts = append(parts, string(r)+" "+where)
 	}
@@ -218,7 +218,7 @@ func (m *Model) copySelection() {
 		text = draw.StripStyles(strings.Join(m.text.Lines, "\n"))
 	case viewMessages:
 		if x := m.messages.selected(); x != nil {
-			text = draw.StripStyles(strings.Join(x.lines(m.store), "\n"))
+			text = draw.StripStyles(strings.Join(lifeText(m.store, x), "\n"))
 		}
 	case viewReplay:
 		if r := m.replay.selected(); r != nil {

@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/filter"
 	"github.com/ackscope/ackscope/show"
 	"github.com/ackscope/ackscope/tui/draw"
@@ -31,28 +30,28 @@ type detail struct {
 // fill takes the selected packet apart, if that has not been done.
 func (d *detail) fill(m *Model, width int) {
 	n := m.packet.selected
-	pass := m.store.pass
+	pass := m.store.Pass()
 	at := min(max(width-15, 20), 52)
-	if d.reading != nil && d.entry == n && (d.version == pass && d.came == m.store.approached || n < 0) && d.tree.Width == at {
+	if d.reading != nil && d.entry == n && (d.version == pass && d.came == m.store.Approached() || n < 0) && d.tree.Width == at {
 		return
 	}
 	if d.entry != n {
 		d.cursor, d.list, d.hex = 0, draw.List{}, draw.List{}
 	}
 	fresh := d.entry != n || d.reading == nil
-	d.entry, d.version, d.came, d.err = n, pass, m.store.approached, nil
+	d.entry, d.version, d.came, d.err = n, pass, m.store.Approached(), nil
 	d.frame, d.payload, d.whole = d.frame[:0], d.payload[:0], d.whole[:0]
 	d.tree.Buf, d.tree.Lines, d.shown = d.tree.Buf[:0], d.tree.Lines[:0], d.shown[:0]
 	if d.reading == nil {
-		d.reading = m.store.reading()
+		d.reading = m.store.NewReading()
 	}
 	if n < 0 || n >= m.store.Len() {
 		return
 	}
-	d.reading.Start = m.store.first
-	d.tree.Width, d.tree.Paint, d.tree.Several = at, true, m.store.in.Files() > 1
-	d.reading.Previous = m.store.timeAt(n - 1)
-	r, err := m.store.full(n) // valid until the store reads again
+	d.reading.Start = m.store.First()
+	d.tree.Width, d.tree.Paint, d.tree.Several = at, true, m.store.Several()
+	d.reading.Previous = m.store.TimeAt(n - 1)
+	r, err := m.store.Full(n) // valid until the store reads again
 	if err != nil {
 		d.err = err
 		return
@@ -76,35 +75,6 @@ func (d *detail) fill(m *Model, width int) {
 			}
 		}
 	}
-}
-
-// full gives a packet's record with what it settled, where the state there can
-// be told; of a TCP segment, that of its first message.
-func (s *Store) full(n int) (*analyze.Record, error) {
-	f := s.FlowOf(n)
-	if f != nil && f.Protocol != nil && f.Protocol.NewTracker != nil && s.reached(n) && !s.timeline.At(n).Marks.Duplicate() && s.isNear(f, n) {
-		w, err := s.timeline.Walk(f, n)
-		if err == nil {
-			for {
-				at, ok := w.Peek()
-				if !ok || at > n {
-					break
-				}
-				if r := w.Next(); r != nil && at == n {
-					return r, nil
-				}
-			}
-		}
-	}
-	r, err := s.timeline.Read(n)
-	if err != nil {
-		return nil, err
-	}
-	if r.Flow == nil && s.timeline.FlowID(n) != 0 {
-		r.Flow = f
-		r.Datagram.From = s.timeline.At(n).Marks.From()
-	}
-	return r, nil
 }
 
 // lit gives the bytes in which the selected line's lie, and which of them, in bits.

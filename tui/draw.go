@@ -25,7 +25,7 @@ func (m *Model) drawAny(c draw.Canvas) {
 // draw paints the whole screen. It wants the store's lock held.
 func (m *Model) draw(c draw.Canvas) {
 	m.w, m.h = c.W, c.H
-	m.store.turn()
+	m.store.Turn()
 	for y := range c.H {
 		c.Fill(y, draw.Text)
 	}
@@ -69,7 +69,7 @@ func (m *Model) draw(c draw.Canvas) {
 // drawEnd draws what made the capture end before its time, in full below what is left
 // of the canvas.
 func (m *Model) drawEnd(c draw.Canvas) draw.Canvas {
-	err := m.store.end
+	err := m.store.Err()
 	if err == nil {
 		return c
 	}
@@ -124,11 +124,11 @@ func (m *Model) drawTop(c draw.Canvas) {
 		c.Right(c.W-1, 1, draw.Warn, fmt.Sprintf("  not asked about %s: all are shown", viewNames[m.view]))
 	}
 	if s := m.packet.sieve; s != nil && m.view != viewFlows && m.view != viewFindings && m.view != viewMessages {
-		text := fmt.Sprintf("%s of %s", show.Grouped(s.hits.total), show.Plural(m.store.Len(), "packet"))
-		if s.err != nil {
-			text = s.err.Error()
-		} else if !s.done && m.store.Len() > 0 {
-			text += fmt.Sprintf("  (%d%% looked at)", 100*s.hits.scanned/m.store.Len())
+		text := fmt.Sprintf("%s of %s", show.Grouped(s.Rows()), show.Plural(m.store.Len(), "packet"))
+		if s.Err() != nil {
+			text = s.Err().Error()
+		} else if !s.Done() && m.store.Len() > 0 {
+			text += fmt.Sprintf("  (%d%% looked at)", 100*s.Scanned()/m.store.Len())
 		}
 		c.Right(c.W-1, 1, draw.Dim, "  "+text)
 	}
@@ -249,7 +249,7 @@ func (m *Model) statesTitle() string {
 	}
 	title := fmt.Sprintf("both sides of flow %d at frame %s", f.ID, m.selectedRef())
 	if m.sides.diff >= 0 && m.sides.diff < m.store.Len() {
-		title += ", against " + m.store.Frame(m.store.timeline.At(m.sides.diff).Ref)
+		title += ", against " + m.store.FrameAt(m.sides.diff)
 	}
 	return title
 }
@@ -319,7 +319,7 @@ func (m *Model) drawFindings(c draw.Canvas) {
 		}
 		text := "No rule fired. " + health.String()
 		switch {
-		case m.store.pass != 3:
+		case !m.store.Settled():
 			text = "no rule fired so far"
 		case m.packet.filter != nil:
 			text = "no finding passes the filter"

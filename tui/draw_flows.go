@@ -120,7 +120,7 @@ func (m *Model) drawFlows(c draw.Canvas) {
 		what := "no flow yet"
 		if m.packet.filter != nil {
 			what = "no flow passes the filter"
-		} else if m.store.pass == 3 {
+		} else if m.store.Settled() {
 			what = "the capture has no flow: no UDP and no TCP"
 		}
 		c.Text(2, 2, draw.Dim, what)

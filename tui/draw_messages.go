@@ -16,12 +16,12 @@ func (m *Model) drawMessages(c draw.Canvas) {
 	t := &m.messages
 	t.ensure(m)
 	t.settle(m)
-	f := m.store.flowByID(t.flow)
+	f := m.store.Flow(t.flow)
 	title := "messages"
 	if f != nil {
 		title = fmt.Sprintf("%s of flow %d by %s", show.Plural(len(t.all), "message"), f.ID, messageColumns[t.sort])
 	}
-	if t.work != nil && !t.work.done {
+	if !t.work.Done() {
 		title += ", being gathered"
 	}
 	if t.later != nil {
@@ -38,11 +38,11 @@ func (m *Model) drawMessages(c draw.Canvas) {
 	c.Rule(0, title, true)
 	if len(t.all) == 0 {
 		text := "no message yet"
-		if t.work == nil || t.work.done {
+		if t.work.Done() {
 			text = "this flow carries no messages that can be told apart: profiles (--profiles) or keys (--keys) may be needed"
 		}
-		if t.work != nil && t.work.err != nil {
-			text = t.work.err.Error()
+		if t.work.Err() != nil {
+			text = t.work.Err().Error()
 		}
 		for y, s := range strings.Split(show.Wrap(text, "", c.W-3), "\n") {
 			c.Text(2, 2+y, draw.Dim, s)
@@ -60,7 +60,7 @@ func (m *Model) drawMessages(c draw.Canvas) {
 	span := time.Duration(0)
 	for i := t.list.Top; i < min(t.list.Top+rows, len(t.rows)); i++ {
 		x := &t.all[t.rows[i]]
-		span = max(span, x.latency())
+		span = max(span, x.Latency())
 		if x.AckedBy != 0 {
 			span = max(span, x.AckedAt.Sub(x.At))
 		}
@@ -95,7 +95,7 @@ func (m *Model) drawMessages(c draw.Canvas) {
 		latency, wait := "?", ""
 		switch {
 		case x.Delivered == machine.Yes:
-			latency = waitText(x.latency())
+			latency = waitText(x.Latency())
 		case x.Delivered == machine.No:
 			latency = "never"
 		}
@@ -114,7 +114,7 @@ func (m *Model) drawMessages(c draw.Canvas) {
 		}
 		at := row.Text(1, 0, pick(draw.Text), fmt.Sprintf("%-8s ", m.store.Frame(x.Frames[0])))
 		at = row.Text(at, 0, pick(side), fmt.Sprintf("%s→%s  ", x.From, x.From.Other()))
-		at = row.Text(at, 0, pick(draw.Text), draw.PadRight(draw.Cut(x.name, 18), 18)+" "+fmt.Sprintf("%8s %6d ", id, x.Attempts))
+		at = row.Text(at, 0, pick(draw.Text), draw.PadRight(draw.Cut(x.Title, 18), 18)+" "+fmt.Sprintf("%8s %6d ", id, x.Attempts))
 		bad := draw.Text
 		if x.Delivered == machine.No {
 			bad = draw.Error
@@ -122,10 +122,10 @@ func (m *Model) drawMessages(c draw.Canvas) {
 		at = row.Text(at, 0, pick(bad), fmt.Sprintf("%10s ", latency))
 		at = row.Text(at, 0, pick(draw.Warn), fmt.Sprintf("%10s  ", wait))
 		if causes {
-			at = row.Text(at, 0, pick(draw.Note), fmt.Sprintf("%-16s  ", draw.Cut(x.cause, 16)))
+			at = row.Text(at, 0, pick(draw.Note), fmt.Sprintf("%-16s  ", draw.Cut(x.Cause, 16)))
 		}
 		if at < c.W-8 {
-			row.Text(at, 0, pick(draw.Dim), x.lifeLine(m.store, c.W-at-1, span))
+			row.Text(at, 0, pick(draw.Dim), lifeLine(m.store, x, c.W-at-1, span))
 		}
 	}
 	if below == 0 {
@@ -145,7 +145,7 @@ func (m *Model) drawMessages(c draw.Canvas) {
 	left.Rule(0, "life", false)
 	if x := t.selected(); x != nil {
 		m.text.Lines = nil
-		for _, s := range x.lines(m.store) {
+		for _, s := range lifeText(m.store, x) {
 			m.text.Lines = append(m.text.Lines, draw.WrapLine(s, left.W-2)...)
 		}
 		m.text.Draw(left.Part(1, 1, left.W-1, left.H-1))

@@ -102,11 +102,11 @@ func (m *Model) drawList(c draw.Canvas, focused bool) {
 	if n == 0 {
 		text := "no packet yet"
 		switch {
-		case p.sieve != nil && p.sieve.done:
+		case p.sieve != nil && p.sieve.Done():
 			text = "no packet passes the filter"
 		case p.sieve != nil:
 			text = "looking for packets that pass …"
-		case m.store.pass == 3:
+		case m.store.Settled():
 			text = "the capture has no packets"
 		}
 		c.Text(2, 0, draw.Dim, text)

@@ -25,6 +25,7 @@ import (
 	"github.com/ackscope/ackscope/filter/fields"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/tui/draw"
+	"github.com/ackscope/ackscope/tui/store"
 )
 
 // countingScreen counts the cells that are set on a simulated screen. A hollow one
@@ -45,7 +46,7 @@ func (s *countingScreen) SetContent(x, y int, r rune, more []rune, style tcell.S
 // in the background runs when settle is called. So a run depends on its input alone.
 type driver struct {
 	model  *Model
-	store  *Store
+	store  *store.Store
 	screen *countingScreen
 	theme  *draw.Theme
 	later  []func()
@@ -95,8 +96,8 @@ func newDriver(t testing.TB, path string) *driver {
 		return nil
 	}
 	d := &driver{theme: driven().theme}
-	d.store = NewStore(in, analyze.Options{Registry: driven().registry}, false)
-	d.store.spawn = func(f func()) { d.later, d.begun = append(d.later, f), d.begun+1 }
+	d.store = store.New(in, analyze.Options{Registry: driven().registry}, false)
+	d.store.Spawn = func(f func()) { d.later, d.begun = append(d.later, f), d.begun+1 }
 	d.screen = &countingScreen{SimulationScreen: tcell.NewSimulationScreen("UTF-8")}
 	if err := d.screen.Init(); err != nil {
 		t.Fatal(err)
@@ -113,7 +114,7 @@ func newDriver(t testing.TB, path string) *driver {
 }
 
 // discarded saves nowhere.
-func discarded(path string, _ *capture.Input) (Saver, error) {
+func discarded(path string, _ *capture.Input) (store.Saver, error) {
 	if path == "" {
 		return nil, errors.New("expected a path")
 	}

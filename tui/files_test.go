@@ -1,6 +1,10 @@
 package tui
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/ackscope/ackscope/tui/store"
+)
 
 // :n, :N and :file leave for another capture; where there is none the screens
 // stay and say so.
@@ -34,11 +38,11 @@ func TestGoFile(t *testing.T) {
 	if m.command("n"); m.quit || m.note == "" {
 		t.Error("one capture alone is left for another")
 	}
-	m = &Model{o: Options{Files: files, File: 1}, saving: &saving{path: "out"}}
+	m = &Model{o: Options{Files: files, File: 1}, saving: &saving{"out", &store.Saving{}}}
 	if m.command("n"); m.quit || m.next != 2 {
 		t.Error("left while packets are being saved")
 	}
-	m.saving.done = true
+	m.saving.Done = true
 	if m.command("q"); !m.quit || m.next != 1 {
 		t.Error(":q after it goes on to the other capture")
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/show"
 	"github.com/ackscope/ackscope/tui/draw"
+	"github.com/ackscope/ackscope/tui/store"
 )
 
 // findingTable is what the rules found, grouped by rule; the explanation stands
@@ -40,43 +41,34 @@ var findingOrders = []string{"gravity", "count", "flow"}
 
 // settle gathers the findings anew where something has changed.
 func (t *findingTable) settle(m *Model) {
-	if t.version == m.store.version && t.flow == m.flow && t.filter == m.packet.filter {
+	if t.version == m.store.Version() && t.flow == m.flow && t.filter == m.packet.filter {
 		return
 	}
 	if t.later != nil && t.version >= 0 && t.flow == m.flow && t.filter == m.packet.filter {
 		return // that one first: it is drawn, and asked again
 	}
-	t.version, t.flow, t.filter = m.store.version, m.flow, m.packet.filter
+	t.version, t.flow, t.filter = m.store.Version(), m.flow, m.packet.filter
 	t.refused = m.refusal(ofFindings, "findings")
-	g := &findingGather{flow: m.flow, sort: t.sort, reverse: t.reverse, byRule: map[*machine.Rule][]*analyze.Finding{}, count: map[*machine.Rule]uint64{}, session: m.store.session}
+	g := &findingGather{flow: m.flow, sort: t.sort, reverse: t.reverse, byRule: map[*machine.Rule][]*analyze.Finding{}, count: map[*machine.Rule]uint64{}, session: m.store.Session()}
 	t.later = nil
-	if !g.look(m, t, flowsAtOnce) {
+	if !g.look(m, t, store.FlowsAtOnce) {
 		t.rows = g.rows()
 		return
 	}
 	t.later = g
 	s := m.store
-	s.work(func() {
-		for more := true; more; {
-			select {
-			case <-s.stop:
-				return
-			default:
-			}
-			s.Lock()
-			if t.later != g {
-				s.Unlock()
-				return
-			}
-			more = g.look(m, t, flowsAtOnce)
-			s.Unlock()
+	s.Work(func() {
+		wanted := true
+		look := func() bool { wanted = t.later == g; return wanted && g.look(m, t, store.FlowsAtOnce) }
+		if !s.Parts(look) || !wanted {
+			return
 		}
 		rows := g.rows()
 		s.Lock()
 		defer s.Unlock()
 		if t.later == g {
 			t.rows, t.later = rows, nil
-			s.poke()
+			s.Poke()
 		}
 	})
 }
@@ -97,8 +89,8 @@ type findingGather struct {
 // look takes up the findings of so many flows; false where there are no more.
 func (g *findingGather) look(m *Model, t *findingTable, most int) bool {
 	flows := m.store.Flows()
-	if g.session != m.store.session { // the second run has flows of its own
-		g.session, g.next, g.rules = m.store.session, 0, nil
+	if g.session != m.store.Session() { // the second run has flows of its own
+		g.session, g.next, g.rules = m.store.Session(), 0, nil
 		clear(g.byRule)
 		clear(g.count)
 	}
@@ -181,7 +173,7 @@ func (t *findingTable) enter(m *Model) {
 	t.frame++
 	flow := m.flow
 	m.jumpRef(ref)
-	if flow == 0 && m.store.timeline.FlowID(m.packet.selected) == x.Flow.ID {
+	if flow == 0 && m.store.FlowID(m.packet.selected) == x.Flow.ID {
 		m.flow = x.Flow.ID
 		m.packet.sift(m)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/show"
 	"github.com/ackscope/ackscope/tui/draw"
+	"github.com/ackscope/ackscope/tui/store"
 )
 
 // flowTable is the view of all flows.
@@ -117,15 +118,15 @@ var flowColumns = []flowColumn{
 		return show.Grouped(a.Resends + b.Resends)
 	}, key: bySide(func(s *machine.Summary) uint64 { return s.Resends })},
 	{name: "worst wait", right: true, text: func(m *Model, f *analyze.Flow) string {
-		if w := m.store.worst(f); w > 0 {
+		if w := m.store.Worst(f); w > 0 {
 			return waitText(w)
 		}
 		return ""
-	}, key: func(m *Model, f *analyze.Flow) flowKey { return flowKey{number: float64(m.store.worst(f))} }},
+	}, key: func(m *Model, f *analyze.Flow) flowKey { return flowKey{number: float64(m.store.Worst(f))} }},
 	{name: "findings", text: func(_ *Model, f *analyze.Flow) string { return findingsText(f) }, key: func(_ *Model, f *analyze.Flow) flowKey {
 		return flowKey{number: float64(gravity(f))}
 	}, role: func(_ *Model, f *analyze.Flow) draw.Role { return gravestRole(f) }},
-	{name: "traffic", text: func(m *Model, f *analyze.Flow) string { return m.store.spark(f) }, key: func(_ *Model, f *analyze.Flow) flowKey { return flowKey{number: float64(f.First)} }},
+	{name: "traffic", text: func(m *Model, f *analyze.Flow) string { return trafficText(m.store.Traffic(f)) }, key: func(_ *Model, f *analyze.Flow) flowKey { return flowKey{number: float64(f.First)} }},
 }
 
 // flowDrops says which columns go first where there is no room, the least needed first.
@@ -180,23 +181,14 @@ func gravestRole(f *analyze.Flow) draw.Role {
 	return draw.Text
 }
 
-func (s *Store) worst(f *analyze.Flow) time.Duration {
-	if x := s.figures[f.ID]; x != nil {
-		return x.worst
-	}
-	return 0
-}
-
-// spark draws a flow's packets over the time of the capture.
-func (s *Store) spark(f *analyze.Flow) string {
-	x := s.figures[f.ID]
-	if x == nil || s.growing && s.pass == 1 {
+// trafficText draws how packets are spread over the time of the capture.
+func trafficText(stretches []uint32) string {
+	if len(stretches) == 0 {
 		return ""
 	}
-	cells := &x.spark
-	most := slices.Max(cells[:])
+	most := slices.Max(stretches)
 	var b strings.Builder
-	for _, n := range cells {
+	for _, n := range stretches {
 		b.WriteRune(draw.Spark(int64(n), int64(most)))
 	}
 	return b.String()
@@ -211,7 +203,7 @@ type sortedFlow struct {
 // settle sorts the flows anew where something has changed, and keeps the
 // cursor at its flow.
 func (t *flowTable) settle(m *Model) {
-	if t.version == m.store.version && t.sorted == t.sort && t.turned == t.reverse && t.filter == m.packet.filter && t.order != nil {
+	if t.version == m.store.Version() && t.sorted == t.sort && t.turned == t.reverse && t.filter == m.packet.filter && t.order != nil {
 		return
 	}
 	// Many flows are not sorted at every batch that is read.
@@ -220,7 +212,7 @@ func (t *flowTable) settle(m *Model) {
 	if !asked && !m.store.Settled() && begun.Sub(t.made)/orderShare < t.cost {
 		return
 	}
-	if len(m.store.Flows()) > flowsAtOnce {
+	if len(m.store.Flows()) > store.FlowsAtOnce {
 		t.orderMany(m, asked)
 		return
 	}
@@ -230,7 +222,7 @@ func (t *flowTable) settle(m *Model) {
 		t.picked = t.order[t.list.Cursor].ID
 	}
 	o := t.begin(m)
-	o.look(m, flowsAtOnce)
+	o.look(m, store.FlowsAtOnce)
 	t.take(o)
 }
 
@@ -240,9 +232,9 @@ func (t *flowTable) settle(m *Model) {
 func (m *Model) flowPasses(flow *analyze.Flow) bool {
 	f := m.packet.filter
 	if s := m.packet.sieve; f.Scope()&^ofFlows != 0 && s != nil {
-		return s.flows[flow.ID]
+		return s.FlowPassed(flow.ID)
 	}
-	for _, r := range filter.FlowRecords(flow, m.store.in.FileName(flow.FirstRef.File())) {
+	for _, r := range filter.FlowRecords(flow, m.store.FileName(flow.FirstRef.File())) {
 		if f.Match(r) {
 			return true
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/filter"
+	"github.com/ackscope/ackscope/tui/store"
 )
 
 // flowOrder is an order that is made in the background: flows may be a million.
@@ -21,18 +22,18 @@ type flowOrder struct {
 
 // begin makes an empty order as it is asked for now.
 func (t *flowTable) begin(m *Model) *flowOrder {
-	t.version, t.sorted, t.turned, t.filter = m.store.version, t.sort, t.reverse, m.packet.filter
+	t.version, t.sorted, t.turned, t.filter = m.store.Version(), t.sort, t.reverse, m.packet.filter
 	return &flowOrder{
 		column: &flowColumns[min(t.sort, len(flowColumns)-1)], sorts: t.sort != 0 || t.reverse,
-		reverse: t.reverse, filter: t.filter, session: m.store.session,
+		reverse: t.reverse, filter: t.filter, session: m.store.Session(),
 	}
 }
 
 // look takes up so many flows; false where there are no more.
 func (o *flowOrder) look(m *Model, most int) bool {
 	flows := m.store.Flows()
-	if o.session != m.store.session { // the second run has flows of its own
-		o.session, o.flows, o.next = m.store.session, nil, 0
+	if o.session != m.store.Session() { // the second run has flows of its own
+		o.session, o.flows, o.next = m.store.Session(), nil, 0
 	}
 	for ; o.next < len(flows) && most > 0; most-- {
 		f := flows[o.next]
@@ -94,20 +95,11 @@ func (t *flowTable) orderMany(m *Model, asked bool) {
 	o := t.begin(m)
 	t.later = o
 	s := m.store
-	s.work(func() {
-		for more := true; more; {
-			select {
-			case <-s.stop:
-				return
-			default:
-			}
-			s.Lock()
-			if t.later != o {
-				s.Unlock()
-				return
-			}
-			more = o.look(m, flowsAtOnce)
-			s.Unlock()
+	s.Work(func() {
+		wanted := true
+		look := func() bool { wanted = t.later == o; return wanted && o.look(m, store.FlowsAtOnce) }
+		if !s.Parts(look) || !wanted {
+			return
 		}
 		begun := time.Now()
 		order := o.list()
@@ -116,7 +108,7 @@ func (t *flowTable) orderMany(m *Model, asked bool) {
 		if t.later == o {
 			t.made, t.cost = time.Now(), time.Since(begun)
 			t.show(order)
-			s.poke()
+			s.Poke()
 		}
 	})
 }

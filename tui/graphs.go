@@ -11,6 +11,7 @@ import (
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/scale"
 	"github.com/ackscope/ackscope/tui/draw"
+	"github.com/ackscope/ackscope/tui/store"
 )
 
 // graphs is the view of a flow's figures over time, with a cursor at the
@@ -21,7 +22,7 @@ type graphs struct {
 	scale  int // 1 << scale: how much closer than the whole flow
 	steps  int
 	only   int // 0 for both sides, 1 for A alone, 2 for B
-	work   *collect
+	work   *store.Collect
 }
 
 func (g *graphs) zoom(by int) { g.scale = min(max(g.scale+by, 0), 8) }
@@ -32,26 +33,28 @@ const smoothedEvery = 4
 // ensure begins to gather the series of the flow in focus.
 func (g *graphs) ensure(m *Model) {
 	f := m.focus()
-	if f == nil || f.ID == g.flow && (g.series == nil || g.series.Last >= f.Last || g.work == nil || !g.work.done) {
+	if f == nil || f.ID == g.flow && (g.series == nil || g.series.Last >= f.Last || g.work == nil || !g.work.Done()) {
 		return
 	}
-	g.work.end()
+	g.work.End()
 	*g = graphs{flow: f.ID, scale: g.scale, only: g.only, series: graph.NewFlow(f.First, f.Last)}
 	if f.Protocol == nil || f.Protocol.NewTracker == nil {
 		g.series = nil
 		return
 	}
-	g.work = &collect{store: m.store, flow: f, from: -1, reset: func() { g.series = graph.NewFlow(f.First, max(f.Last, g.series.Last)) }, take: func(r *analyze.Record, tracker machine.Tracker) bool {
-		g.series.Take(r)
-		if g.steps++; g.steps%smoothedEvery == 0 && r.Frame != nil {
-			for _, side := range []machine.Side{machine.A, machine.B} {
-				summary := tracker.Summary(side)
-				g.series.Measure(side, r.Datagram.At, &summary)
-			}
+	g.work = m.store.Collect(f, -1, g.take, func() { g.series = graph.NewFlow(f.First, max(f.Last, g.series.Last)) })
+}
+
+// take adds a step of the flow to the series.
+func (g *graphs) take(r *analyze.Record, tracker machine.Tracker) bool {
+	g.series.Take(r)
+	if g.steps++; g.steps%smoothedEvery == 0 && r.Frame != nil {
+		for _, side := range []machine.Side{machine.A, machine.B} {
+			summary := tracker.Summary(side)
+			g.series.Measure(side, r.Datagram.At, &summary)
 		}
-		return true
-	}}
-	g.work.start()
+	}
+	return true
 }
 
 // panel is one graph of the view.
@@ -73,13 +76,13 @@ func (m *Model) drawGraphs(c draw.Canvas) {
 	g := &m.graphs
 	g.ensure(m)
 	if g.series == nil {
-		c.Text(2, 1, draw.Dim, errNoFlow.Error())
+		c.Text(2, 1, draw.Dim, store.ErrNoFlow.Error())
 		return
 	}
 	s := g.series
 	now := s.First
 	if n := m.packet.selected; n >= 0 && n < m.store.Len() {
-		now = m.store.timeAt(n)
+		now = m.store.TimeAt(n)
 	}
 	// The stretch shown, in cells of the series, with the cursor inside.
 	span := graph.Cells >> g.scale
@@ -88,7 +91,7 @@ func (m *Model) drawGraphs(c draw.Canvas) {
 		from = 0
 	}
 	title := fmt.Sprintf("%s of flow %d over %v", [...]string{"A and B", "A", "B"}[g.only], g.flow, s.TimeOf(from+span).Sub(s.TimeOf(from)).Round(time.Millisecond))
-	if g.work != nil && !g.work.done {
+	if !g.work.Done() {
 		title += ", being gathered"
 	}
 	if c.W >= 100 {
@@ -110,8 +113,8 @@ func (m *Model) drawGraphs(c draw.Canvas) {
 		g.drawPanel(c.Part(0, 1+each*i, c.W, height), plot.Part(0, each*i, plot.W, height), &panels[i], from, span, cursor)
 	}
 	foot := c.Part(0, c.H-1, c.W, 1)
-	foot.Text(label, 0, draw.Dim, fmt.Sprintf("+%.3f s", s.TimeOf(from).Sub(m.store.first).Seconds()))
-	foot.Right(c.W-1, 0, draw.Dim, fmt.Sprintf("+%.3f s", s.TimeOf(from+span).Sub(m.store.first).Seconds()))
+	foot.Text(label, 0, draw.Dim, fmt.Sprintf("+%.3f s", s.TimeOf(from).Sub(m.store.First()).Seconds()))
+	foot.Right(c.W-1, 0, draw.Dim, fmt.Sprintf("+%.3f s", s.TimeOf(from+span).Sub(m.store.First()).Seconds()))
 	if plot.W < 40 {
 		return // no room for its name between the times
 	}

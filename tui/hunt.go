@@ -8,6 +8,7 @@ import (
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/filter"
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/tui/store"
 )
 
 // hunt runs along one flow until a filter holds: over the packet, what it
@@ -19,7 +20,7 @@ type hunt struct {
 	from    int // entry that it begins behind, or before
 	reading *filter.Reading
 	found   int // -1 for none yet
-	work    *collect
+	work    *store.Collect
 	over    atomic.Bool
 }
 
@@ -38,18 +39,18 @@ func (k *knowledge) Facts() machine.Facts { return k.tracker.Learned() }
 func (m *Model) breakWhen(f *filter.Filter, way int) {
 	flow := m.focus()
 	if flow == nil || flow.Protocol == nil || flow.Protocol.NewTracker == nil {
-		m.fail("%v", errNoFlow)
+		m.fail("%v", store.ErrNoFlow)
 		return
 	}
 	m.hunt.end()
-	h := &hunt{model: m, filter: f, way: way, from: m.packet.selected, found: -1, reading: m.store.reading()}
+	h := &hunt{model: m, filter: f, way: way, from: m.packet.selected, found: -1, reading: m.store.NewReading()}
 	h.reading.Join = f.Needs()&filter.NeedFields != 0
 	from := -1
 	if way > 0 {
 		from = h.from + 1
 	}
 	var k knowledge
-	h.work = &collect{store: m.store, flow: flow, from: from, reset: func() { h.found = -1 }, take: func(r *analyze.Record, tracker machine.Tracker) bool {
+	take := func(r *analyze.Record, tracker machine.Tracker) bool {
 		if r.Frame == nil {
 			return true
 		}
@@ -65,8 +66,8 @@ func (m *Model) breakWhen(f *filter.Filter, way int) {
 			return way < 0
 		}
 		return true
-	}}
-	h.work.start()
+	}
+	h.work = m.store.Collect(flow, from, take, func() { h.found = -1 })
 	m.hunt = h
 	m.say("running until %s", f)
 }
@@ -78,20 +79,20 @@ func (h *hunt) running() bool { return h != nil && !h.over.Load() }
 func (h *hunt) end() {
 	if h.running() {
 		h.over.Store(true)
-		h.work.end()
+		h.work.End()
 	}
 }
 
 // settle goes where the hunt has ended.
 func (m *Model) settleHunt() {
 	h := m.hunt
-	if !h.running() || !h.work.done && h.work.err == nil {
+	if !h.running() || !h.work.Over() {
 		return
 	}
 	h.end()
 	switch {
-	case h.work.err != nil && !errors.Is(h.work.err, analyze.ErrNotReached):
-		m.fail("%v", h.work.err)
+	case h.work.Err() != nil && !errors.Is(h.work.Err(), analyze.ErrNotReached):
+		m.fail("%v", h.work.Err())
 	case h.found >= 0:
 		m.jump(h.found)
 		m.say("%s holds at frame %s", h.filter, m.selectedRef())

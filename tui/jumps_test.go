@@ -58,7 +58,7 @@ func TestJumps(t *testing.T) {
 	loss := func(n int) float64 {
 		m.store.Lock()
 		defer m.store.Unlock()
-		w, err := m.store.timeline.Walk(m.store.Flows()[0], 0)
+		w, err := m.store.Walk(m.store.Flows()[0], 0)
 		if err != nil {
 			t.Fatal(err)
 		}

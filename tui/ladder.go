@@ -11,6 +11,7 @@ import (
 	"github.com/ackscope/ackscope/scale"
 	"github.com/ackscope/ackscope/show"
 	"github.com/ackscope/ackscope/tui/draw"
+	"github.com/ackscope/ackscope/tui/store"
 )
 
 // ladder is the view of the packets between both endpoints around the selected
@@ -18,7 +19,7 @@ import (
 type ladder struct {
 	row    time.Duration // 0 until it was chosen
 	flow   int
-	reader detailReader
+	reader *store.Reader
 }
 
 // ladderSteps are the zooms.
@@ -47,11 +48,11 @@ func (m *Model) arrows(f *analyze.Flow, entry int, from, to machine.Instant, one
 	const most = 400 // each way from the entry: more have no room on any screen
 	vantage := f.Facts().Vantage
 	add := func(n int) bool {
-		at := m.store.timeAt(n)
+		at := m.store.TimeAt(n)
 		if at < from.Add(-scale.Mul(oneWay, 2)) || at > to.Add(scale.Mul(oneWay, 2)) {
 			return false
 		}
-		e := m.store.timeline.At(n)
+		e := m.store.Entry(n)
 		if e.Marks.Duplicate() {
 			return true
 		}
@@ -64,9 +65,9 @@ func (m *Model) arrows(f *analyze.Flow, entry int, from, to machine.Instant, one
 	all = true
 	for _, way := range []int{-1, 1} {
 		for n, i := entry, 0; i < most; i++ {
-			next, how := m.store.beside(f, n, way)
-			all = all && how != reachLater
-			if n = next; how != reachFound || !add(n) {
+			next, how := m.store.Beside(f, n, way)
+			all = all && how != store.ReachLater
+			if n = next; how != store.ReachFound || !add(n) {
 				break
 			}
 		}
@@ -110,7 +111,7 @@ func (m *Model) drawLadder(c draw.Canvas) {
 	}
 	c.Text(label-2, 1, draw.SideA, "A "+f.A.String())
 	c.Right(label+width+2, 1, draw.SideB, f.B.String()+" B")
-	now := m.store.timeAt(n)
+	now := m.store.TimeAt(n)
 	from := now.Add(-scale.Mul(l.row, int64(rows)) / 2)
 	to := from.Add(scale.Mul(l.row, int64(rows)))
 	// In dots below the first row; far outside of the screen for what lies years away.
@@ -161,7 +162,7 @@ func (m *Model) drawLadder(c draw.Canvas) {
 		} else {
 			b.Line(x0, y0, x1, y1, r, 1)
 		}
-		s := m.store.Frame(m.store.timeline.At(a.Entry).Ref)
+		s := m.store.FrameAt(a.Entry)
 		if a.Entry == n {
 			s = "▶" + s
 		}
@@ -225,11 +226,11 @@ func weightOf(a *graph.Arrow, selected int) int {
 func (m *Model) thin(f *analyze.Flow, n int, row time.Duration, rows int) time.Duration {
 	from, to, packets := n, n, 0
 	for range rows {
-		if before, how := m.store.beside(f, from, -1); how == reachFound {
+		if before, how := m.store.Beside(f, from, -1); how == store.ReachFound {
 			from = before
 			packets++
 		}
-		if next, how := m.store.beside(f, to, 1); how == reachFound {
+		if next, how := m.store.Beside(f, to, 1); how == store.ReachFound {
 			to = next
 			packets++
 		}
@@ -237,7 +238,7 @@ func (m *Model) thin(f *analyze.Flow, n int, row time.Duration, rows int) time.D
 	if packets < rows {
 		return row
 	}
-	each := m.store.timeAt(to).Sub(m.store.timeAt(from)) / time.Duration(rows)
+	each := m.store.TimeAt(to).Sub(m.store.TimeAt(from)) / time.Duration(rows)
 	for i := len(ladderSteps) - 1; i > 0; i-- {
 		if ladderSteps[i] <= max(each, time.Millisecond) {
 			return min(ladderSteps[i], row)
@@ -249,13 +250,13 @@ func (m *Model) thin(f *analyze.Flow, n int, row time.Duration, rows int) time.D
 // drawLadderNote says what the selected packet is, in the middle of the head.
 func (m *Model) drawLadderNote(c draw.Canvas, f *analyze.Flow, n int) {
 	l := &m.ladder
-	if l.reader.reading == nil {
-		l.reader.reading = m.store.reading()
+	if l.reader == nil {
+		l.reader = m.store.NewReader()
 	}
-	if _, err := l.reader.read(m.store, n); err != nil || c.W < 70 {
+	if _, err := l.reader.Read(n); err != nil || c.W < 70 {
 		return
 	}
-	s := fmt.Sprintf(" %s %s ", m.selectedRef(), show.AppendInfo(nil, l.reader.reading))
+	s := fmt.Sprintf(" %s %s ", m.selectedRef(), show.AppendInfo(nil, l.reader.Reading))
 	room := c.W - 2*(14+draw.TextWidth(f.B.String()))
 	if draw.TextWidth(s) > room {
 		return

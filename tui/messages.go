@@ -10,6 +10,7 @@ import (
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/scale"
 	"github.com/ackscope/ackscope/tui/draw"
+	"github.com/ackscope/ackscope/tui/store"
 )
 
 // messageTable is the life of each message of one flow.
@@ -17,7 +18,7 @@ type messageTable struct {
 	list    draw.List
 	flow    int
 	spread  bool // on a narrow screen: how latencies are spread, rather than a life
-	all     []life
+	all     []store.Life
 	rows    []int // of the table: indices of all
 	sort    int
 	reverse bool
@@ -25,46 +26,9 @@ type messageTable struct {
 	filter  *filter.Filter
 	refused error  // why the filter is not asked; nil where it is
 	passed  []bool // of all: what the filter says, as far as it has been asked
-	work    *collect
+	work    *store.Collect
 	later   *messageOrder // being made in the background; nil for none
 	bars    []string      // how long deliveries took, by type
-}
-
-// life is what is kept of a message.
-type life struct {
-	machine.Message
-	name  string
-	cause string // why it was sent again, as a rule tells it; empty for unknown
-	sure  machine.Certainty
-}
-
-// resendCause gives the cause that a rule names of a message that was sent again,
-// in words: the rules that tell it are named …resent-CAUSE or …spurious-CAUSE.
-func resendCause(r *machine.Rule) (string, bool) {
-	if _, cause, ok := strings.Cut(r.ID, "resent-"); ok {
-		return strings.ReplaceAll(cause, "-", " "), true
-	}
-	if _, cause, ok := strings.Cut(r.ID, "spurious-"); ok {
-		return "needless, " + strings.ReplaceAll(cause, "-", " "), true
-	}
-	return "", false
-}
-
-// explainResends gives the messages whose lives end in a record the causes that
-// it tells of their resends.
-func explainResends(lives []life, anomalies []machine.Anomaly) {
-	for i := range anomalies {
-		a := &anomalies[i]
-		cause, ok := resendCause(a.Rule)
-		if !ok {
-			continue
-		}
-		for j := range lives {
-			if x := &lives[j]; x.From == a.Side && x.Attempts > 1 && x.Frames[0] == a.About {
-				x.cause, x.sure = cause, a.Certainty
-			}
-		}
-	}
 }
 
 // messagesMost bounds the lives that are kept.
@@ -76,31 +40,16 @@ func (t *messageTable) ensure(m *Model) {
 	if f == nil || f.ID == t.flow {
 		return
 	}
-	t.work.end()
+	t.work.End()
 	*t = messageTable{flow: f.ID, sort: t.sort, reverse: t.reverse, spread: t.spread, filter: t.filter, refused: t.refused}
 	if f.Protocol == nil || f.Protocol.NewTracker == nil {
 		return
 	}
-	t.work = &collect{store: m.store, flow: f, from: -1, reset: func() { t.all, t.rows, t.passed, t.sorted, t.later, t.bars = nil, nil, nil, 0, nil, nil }, take: func(r *analyze.Record, _ machine.Tracker) bool {
-		from := len(t.all)
-		for i := range r.Messages {
-			x := life{Message: r.Messages[i]}
-			if say := r.Flow.Protocol.Message; say != nil {
-				x.name, _ = say(r.Flow.Config(), &r.Messages[i])
-			}
-			if x.Name != "" {
-				x.name = x.Name
-			}
-			if x.name == "" {
-				x.name = fmt.Sprintf("type %d", x.Type)
-			}
-			x.Body, x.Data = nil, nil
-			t.all = append(t.all, x)
-		}
-		explainResends(t.all[from:], r.Anomalies)
+	take := func(r *analyze.Record, _ machine.Tracker) bool {
+		t.all = store.AppendLives(t.all, r)
 		return len(t.all) < messagesMost
-	}}
-	t.work.start()
+	}
+	t.work = m.store.Collect(f, -1, take, func() { t.all, t.rows, t.passed, t.sorted, t.later, t.bars = nil, nil, nil, 0, nil, nil })
 }
 
 // settle puts what has come since in order, and asks the filter about it.
@@ -109,13 +58,13 @@ func (t *messageTable) settle(m *Model) {
 		t.filter, t.refused, t.passed, t.sorted = m.packet.filter, m.refusal(ofMessages, "messages"), nil, -1
 	}
 	if t.sieved() {
-		f := m.store.flowByID(t.flow)
-		for i := len(t.passed); i < len(t.all) && f != nil && m.store.spend(matchSteps); i++ {
+		f := m.store.Flow(t.flow)
+		for i := len(t.passed); i < len(t.all) && f != nil && m.store.Spend(store.MatchSteps); i++ {
 			t.passed = append(t.passed, m.messagePasses(f, &t.all[i]))
 			t.sorted = -1
 		}
 		if len(t.passed) < len(t.all) {
-			m.store.poke() // to be drawn and asked again
+			m.store.Poke() // to be drawn and asked again
 		}
 	}
 	if t.sorted != len(t.all) {
@@ -128,15 +77,6 @@ func (t *messageTable) sieved() bool { return t.filter != nil && t.refused == ni
 
 var messageColumns = []string{"first sent", "wait", "sends", "latency", "type", "cause"}
 
-// latency is the time from the first send to the delivery; negative where there
-// was none.
-func (x *life) latency() time.Duration {
-	if x.Delivered != machine.Yes {
-		return -1
-	}
-	return x.DeliveredAt.Sub(x.At)
-}
-
 func (t *messageTable) sortNext(m *Model) {
 	t.sort = (t.sort + 1) % len(messageColumns)
 	t.reverse = t.sort >= 1 && t.sort <= 3
@@ -145,7 +85,7 @@ func (t *messageTable) sortNext(m *Model) {
 }
 
 // selected is the life at the cursor; nil for none.
-func (t *messageTable) selected() *life {
+func (t *messageTable) selected() *store.Life {
 	if t.list.Cursor < 0 || t.list.Cursor >= len(t.rows) {
 		return nil
 	}
@@ -174,7 +114,7 @@ func (m *Model) jumpBlocks() {
 	blocked := *x
 	m.goOn("looking for what blocked it", func() bool {
 		for ; row < len(t.rows); row++ {
-			if !m.store.spend(1) {
+			if !m.store.Spend(1) {
 				return false
 			}
 			if y := &t.all[t.rows[row]]; y.ID == blocked.BlockedBy && y.From == blocked.From && y.Channel == blocked.Channel {
@@ -191,13 +131,13 @@ func (m *Model) jumpBlocks() {
 // jumpFreed goes to the first packet of a message whose life ended here after it
 // was held back.
 func (m *Model) jumpFreed() {
-	r, err := m.store.recordAt(m.packet.selected)
+	r, err := m.store.SettledAt(m.packet.selected)
 	if err != nil {
 		m.fail("%v", err)
 		return
 	}
-	for i := range r.messages {
-		if x := &r.messages[i]; x.Wait > 0 {
+	for i := range r.Messages {
+		if x := &r.Messages[i]; x.Wait > 0 {
 			m.jumpRef(x.Frames[0])
 			m.say("message %d lay complete for %s: %d was missing", x.ID, waitText(x.Wait), x.BlockedBy)
 			return
@@ -206,8 +146,8 @@ func (m *Model) jumpFreed() {
 	m.fail("no message that was held back ends here")
 }
 
-// lines tells a message's whole life.
-func (x *life) lines(s *Store) []string {
+// lifeText tells a message's whole life.
+func lifeText(s *store.Store, x *store.Life) []string {
 	what := fmt.Sprintf("%s→%s  %s", x.From, x.From.Other(), x.Mode)
 	if x.Channel >= 0 {
 		what += fmt.Sprintf("  channel %d", x.Channel)
@@ -215,7 +155,7 @@ func (x *life) lines(s *Store) []string {
 	if x.ID >= 0 {
 		what += fmt.Sprintf("  id %d", x.ID)
 	}
-	out := []string{"\x1b[1m" + x.name + "\x1b[0m  " + what, ""}
+	out := []string{"\x1b[1m" + x.Title + "\x1b[0m  " + what, ""}
 	at := func(frame machine.Ref, t machine.Instant) string {
 		return fmt.Sprintf("frame %-8s +%.1f ms", s.Frame(frame), float64(t.Sub(x.At))/1e6)
 	}
@@ -230,8 +170,8 @@ func (x *life) lines(s *Store) []string {
 			again += " …"
 		}
 		out = append(out, "sent again  "+again)
-		if x.cause != "" {
-			out = append(out, "            because: "+x.cause+"  ("+x.sure.String()+")")
+		if x.Cause != "" {
+			out = append(out, "            because: "+x.Cause+"  ("+x.Sure.String()+")")
 		}
 	}
 	switch {
@@ -262,7 +202,7 @@ func (x *life) lines(s *Store) []string {
 
 // lifeLine draws a life in so many columns: . before, s sent, r sent again, a
 // acked, d delivered, over the time from its first send to the last of all.
-func (x *life) lifeLine(s *Store, width int, span time.Duration) string {
+func lifeLine(s *store.Store, x *store.Life, width int, span time.Duration) string {
 	cells := []rune(strings.Repeat("·", max(width, 1)))
 	put := func(t machine.Instant, r rune) {
 		if span > 0 && t >= x.At && t.Sub(x.At) <= span {
@@ -288,8 +228,8 @@ func (x *life) lifeLine(s *Store, width int, span time.Duration) string {
 		}
 	}
 	for _, ref := range x.Frames[1:max(min(x.Attempts, machine.MessageFrames), 1)] {
-		if n, ok := s.timeline.Find(ref); ref != 0 && ok {
-			put(s.timeAt(n), 'r')
+		if n, ok := s.Find(ref); ref != 0 && ok {
+			put(s.TimeAt(n), 'r')
 		}
 	}
 	if x.Delivered == machine.Yes {

@@ -8,12 +8,13 @@ import (
 
 	"github.com/ackscope/ackscope/scale"
 	"github.com/ackscope/ackscope/tui/draw"
+	"github.com/ackscope/ackscope/tui/store"
 )
 
 // messageOrder is an order of the messages there were when it was begun, with how
 // long they took by type.
 type messageOrder struct {
-	all     []life
+	all     []store.Life
 	passed  []bool
 	sieved  bool
 	sort    int
@@ -21,6 +22,9 @@ type messageOrder struct {
 	rows    []int
 	bars    []string
 }
+
+// sortAtOnce is how many rows are sorted at once: some 13 comparisons each.
+const sortAtOnce = 8192
 
 // order sorts the lives: many of them in the background, with what was shown
 // before shown until then.
@@ -37,13 +41,13 @@ func (t *messageTable) order(m *Model) {
 	}
 	t.later = o
 	s := m.store
-	s.work(func() {
+	s.Work(func() {
 		o.make()
 		s.Lock()
 		defer s.Unlock()
 		if t.later == o {
 			t.take(o)
-			s.poke()
+			s.Poke()
 		}
 	})
 }
@@ -72,11 +76,11 @@ func (o *messageOrder) make() {
 		case 2:
 			c = cmp.Compare(x.Attempts, y.Attempts)
 		case 3:
-			c = cmp.Compare(x.latency(), y.latency())
+			c = cmp.Compare(x.Latency(), y.Latency())
 		case 4:
-			c = cmp.Compare(x.name, y.name)
+			c = cmp.Compare(x.Title, y.Title)
 		case 5:
-			c = cmp.Compare(y.cause, x.cause) // those that have one first
+			c = cmp.Compare(y.Cause, x.Cause) // those that have one first
 		}
 		if o.reverse {
 			return -c
@@ -86,11 +90,11 @@ func (o *messageOrder) make() {
 }
 
 // histogram counts latencies by type: the count, the median and the longest.
-func histogram(all []life) []string {
+func histogram(all []store.Life) []string {
 	byName := map[string][]time.Duration{}
 	for i := range all {
-		if d := all[i].latency(); d >= 0 {
-			byName[all[i].name] = append(byName[all[i].name], d)
+		if d := all[i].Latency(); d >= 0 {
+			byName[all[i].Title] = append(byName[all[i].Title], d)
 		}
 	}
 	names := make([]string, 0, len(byName))

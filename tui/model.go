@@ -10,6 +10,7 @@ import (
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/show"
 	"github.com/ackscope/ackscope/tui/draw"
+	"github.com/ackscope/ackscope/tui/store"
 )
 
 // Options are what the program gives the screens.
@@ -28,15 +29,7 @@ type Options struct {
 	Files []string
 	File  int
 	// Save begins a capture file for frames of the input.
-	Save func(path string, in *capture.Input) (Saver, error)
-}
-
-// Saver takes frames into a capture file.
-type Saver interface {
-	// Abort gives the file up, instead of Close: what stood there before stays.
-	Abort() error
-	Write(*capture.Frame) error
-	Close() error
+	Save func(path string, in *capture.Input) (store.Saver, error)
 }
 
 // view names a screen.
@@ -71,7 +64,7 @@ const (
 // Model is everything that the screens show, and how keys change it. It knows
 // no terminal: app.go draws it. Its methods want the store's lock held.
 type Model struct {
-	store *Store
+	store *store.Store
 	o     Options
 	w, h  int
 
@@ -111,8 +104,8 @@ type Model struct {
 	job    *job
 	saving *saving
 
-	asking  detailReader // of frames that a filter asks for in views that list none
-	leaving bool         // once what is being saved is
+	asking  *store.Reader // of frames that a filter asks for in views that list none
+	leaving bool          // once what is being saved is
 }
 
 // location is a place to come back to.
@@ -123,7 +116,7 @@ type location struct {
 }
 
 // NewModel makes the model of a store.
-func NewModel(s *Store, o Options) *Model {
+func NewModel(s *store.Store, o Options) *Model {
 	m := &Model{store: s, o: o, marks: map[rune]location{}, config: defaultConfig(), next: o.File, w: 80, h: 24}
 	m.note = m.fileTitle()
 	m.packet.selected = -1
@@ -195,8 +188,8 @@ func (m *Model) open(flow int) {
 	if m.flow != flow || m.view == viewFlows {
 		m.flow = flow
 		m.packet.sift(m)
-		if f := m.flowOpen(); f != nil && (m.packet.selected < 0 || m.store.timeline.FlowID(m.packet.selected) != flow) {
-			if n, ok := m.store.timeline.Find(f.FirstRef); ok {
+		if f := m.flowOpen(); f != nil && (m.packet.selected < 0 || m.store.FlowID(m.packet.selected) != flow) {
+			if n, ok := m.store.Find(f.FirstRef); ok {
 				m.packet.selected = n
 			}
 		}
@@ -206,7 +199,7 @@ func (m *Model) open(flow int) {
 
 // flowOpen is the flow that is open; nil for none.
 func (m *Model) flowOpen() *analyze.Flow {
-	return m.store.flowByID(m.flow)
+	return m.store.Flow(m.flow)
 }
 
 // focus is the flow that views of one flow show: the open one, else that of the
@@ -230,11 +223,11 @@ func (m *Model) focus() *analyze.Flow {
 // jump goes to a packet, and can be taken back.
 func (m *Model) jump(n int) {
 	if n < 0 || n >= m.store.Len() {
-		m.fail("no packet %d: the capture has %s%s", n+1, show.Grouped(m.store.Len()), map[bool]string{true: "", false: " so far"}[m.store.pass > 1 && !m.store.growing])
+		m.fail("no packet %d: the capture has %s%s", n+1, show.Grouped(m.store.Len()), map[bool]string{true: "", false: " so far"}[m.store.Pass() > 1 && !m.store.Growing()])
 		return
 	}
 	m.leave()
-	if m.flow != 0 && m.store.timeline.FlowID(n) != m.flow {
+	if m.flow != 0 && m.store.FlowID(n) != m.flow {
 		m.flow = 0
 		m.packet.sift(m)
 	}
@@ -248,7 +241,7 @@ func (m *Model) jump(n int) {
 
 // jumpRef goes to a frame.
 func (m *Model) jumpRef(ref machine.Ref) {
-	n, ok := m.store.timeline.Find(ref)
+	n, ok := m.store.Find(ref)
 	if ref == 0 || !ok {
 		m.fail("that packet was not captured")
 		return
@@ -259,7 +252,7 @@ func (m *Model) jumpRef(ref machine.Ref) {
 // selectedRef names the selected packet's frame.
 func (m *Model) selectedRef() string {
 	if n := m.packet.selected; n >= 0 && n < m.store.Len() {
-		return m.store.Frame(m.store.timeline.At(n).Ref)
+		return m.store.FrameAt(n)
 	}
 	return "–"
 }

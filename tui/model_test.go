@@ -29,7 +29,7 @@ func TestStateEqualsAFoldFromTheStart(t *testing.T) {
 			if err := m.store.StateAt(f, n, &got); err != nil {
 				t.Fatal(err)
 			}
-			want, err := m.store.timeline.Walk(f, 0)
+			want, err := m.store.Walk(f, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -67,7 +67,7 @@ func TestFatesEqualEvents(t *testing.T) {
 	m.store.Lock()
 	defer m.store.Unlock()
 	f := m.store.Flows()[0]
-	w, err := m.store.timeline.Walk(f, 0)
+	w, err := m.store.Walk(f, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,8 +77,8 @@ func TestFatesEqualEvents(t *testing.T) {
 			if e.Kind != machine.EventAcked {
 				continue
 			}
-			n, ok := m.store.timeline.Find(e.About)
-			by, _ := m.store.timeline.Find(e.Ref)
+			n, ok := m.store.Find(e.About)
+			by, _ := m.store.Find(e.Ref)
 			if _, had := acked[n]; ok && !had {
 				acked[n] = by
 			}
@@ -92,7 +92,7 @@ func TestFatesEqualEvents(t *testing.T) {
 	}
 	shown := 0
 	for n := range m.store.Len() {
-		e := m.store.timeline.At(n)
+		e := m.store.Entry(n)
 		by, ok := acked[n]
 		if ok != (e.Marks.Fate() == analyze.FateAcked) || ok && by != e.Settled {
 			t.Fatalf("entry %d: shown as %v by %d, the events say %v by %d", n, e.Marks.Fate(), e.Settled, ok, by)
@@ -103,42 +103,6 @@ func TestFatesEqualEvents(t *testing.T) {
 	}
 	if shown < 1500 {
 		t.Errorf("only %d packets were acked", shown)
-	}
-}
-
-func TestHits(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 1))
-	var h hits
-	var want []int
-	for n := range 40_000 {
-		if rng.IntN(5) == 0 {
-			want = append(want, n)
-		}
-	}
-	late := want[len(want)/2]
-	for _, n := range want {
-		if n != late {
-			h.add(n)
-		}
-	}
-	h.add(late) // one that a held datagram tells afterwards
-	h.add(late)
-	if h.total != len(want) {
-		t.Fatalf("%d hits, expected %d", h.total, len(want))
-	}
-	for k, n := range want {
-		if got, ok := h.nth(k); !ok || got != n {
-			t.Fatalf("hit %d is %d, %v; expected %d", k, got, ok, n)
-		}
-		if got := h.rank(n); got != k {
-			t.Fatalf("rank of %d is %d, expected %d", n, got, k)
-		}
-	}
-	if _, ok := h.nth(len(want)); ok {
-		t.Error("a hit past the last")
-	}
-	if h.has(want[0]+1) != slices.Contains(want, want[0]+1) {
-		t.Error("has is wrong")
 	}
 }
 
@@ -201,7 +165,7 @@ func TestStory(t *testing.T) {
 	if m.hunt.running() || m.hunt.found < 0 {
 		t.Fatal("the hunt for a lost packet found none")
 	}
-	if !m.store.timeline.At(m.packet.selected).Marks.Has(machine.EventLost) {
+	if !m.store.Entry(m.packet.selected).Marks.Has(machine.EventLost) {
 		t.Errorf("break-when stopped at %s, where nothing was lost", m.selectedRef())
 	}
 	press(m, "'a")

@@ -59,7 +59,7 @@ func (m *Model) rowAt(x, y int) (int, bool) {
 // flows sorts by it, and turns the order around.
 func (m *Model) click(x, y int) {
 	m.note = ""
-	m.store.turn()
+	m.store.Turn()
 	if m.help || m.prompt.kind != promptNone {
 		return
 	}
@@ -88,7 +88,7 @@ func (m *Model) click(x, y int) {
 
 // doubleClick opens what is at a place of the screen.
 func (m *Model) doubleClick(x, y int) {
-	m.store.turn()
+	m.store.Turn()
 	if m.help || m.prompt.kind != promptNone {
 		return
 	}
@@ -102,7 +102,7 @@ func (m *Model) doubleClick(x, y int) {
 
 // wheel scrolls what is at a place of the screen.
 func (m *Model) wheel(x, y, by int) {
-	m.store.turn()
+	m.store.Turn()
 	if m.help {
 		m.text.Scroll(by)
 		return

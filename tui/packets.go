@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"errors"
 	"strconv"
 
 	"github.com/ackscope/ackscope/analyze"
@@ -9,6 +8,7 @@ import (
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/show"
 	"github.com/ackscope/ackscope/tui/draw"
+	"github.com/ackscope/ackscope/tui/store"
 )
 
 const (
@@ -22,9 +22,9 @@ type packetList struct {
 	selected int // entry; -1 before there is one
 	pane     pane
 	filter   *filter.Filter // nil for none
-	sieve    *sieve         // nil while every packet is shown
+	sieve    *store.Sieve   // nil while every packet is shown
 	follow   bool           // stay at the newest packet
-	reading  *filter.Reading
+	reader   *store.Reader
 	columns  []*filter.Column // of fields that the user chose, by place; nil for built-in ones
 	chosen   string           // for which columns
 }
@@ -32,11 +32,11 @@ type packetList struct {
 // sift begins a new search for what is to be shown.
 func (p *packetList) sift(m *Model) {
 	if p.sieve != nil {
-		p.sieve.close()
+		p.sieve.Close()
 		p.sieve = nil
 	}
 	if m.flow != 0 || p.filter != nil {
-		p.sieve = newSieve(m.store, m.flow, p.filter)
+		p.sieve = m.store.Sift(m.flow, p.filter)
 	}
 	p.list.Top = 0
 }
@@ -46,7 +46,7 @@ func (p *packetList) rows(m *Model) int {
 	if p.sieve == nil {
 		return m.store.Len()
 	}
-	return p.sieve.hits.total
+	return p.sieve.Rows()
 }
 
 // entry gives the entry of a row.
@@ -54,7 +54,7 @@ func (p *packetList) entry(m *Model, row int) (int, bool) {
 	if p.sieve == nil {
 		return row, row >= 0 && row < m.store.Len()
 	}
-	return p.sieve.hits.nth(row)
+	return p.sieve.Entry(row)
 }
 
 // row gives the row of an entry, or of the next one that is shown.
@@ -62,7 +62,7 @@ func (p *packetList) row(entry int) int {
 	if p.sieve == nil {
 		return entry
 	}
-	return p.sieve.hits.rank(entry)
+	return p.sieve.Row(entry)
 }
 
 // settle puts cursor and selection in step before drawing: the selection is an
@@ -85,7 +85,7 @@ func (p *packetList) settle(m *Model, height int) {
 		p.list.Fit(n, height)
 	}
 	// A packet that the filter hides gives way to the next one that is shown.
-	if e, ok := p.entry(m, p.list.Cursor); ok && p.sieve != nil && !p.sieve.hits.has(p.selected) && (p.sieve.hits.scanned > p.selected || p.sieve.done) {
+	if e, ok := p.entry(m, p.list.Cursor); ok && p.sieve != nil && p.sieve.Refused(p.selected) {
 		p.selected = e
 	}
 }
@@ -125,11 +125,11 @@ func (m *Model) step(by int) {
 	at, n := m.packet.selected, m.packet.selected
 	m.goOn("stepping", func() bool {
 		for left > 0 {
-			next, how := m.store.beside(f, n, way)
-			if n = next; how == reachLater {
+			next, how := m.store.Beside(f, n, way)
+			if n = next; how == store.ReachLater {
 				return false
 			}
-			if how == reachEnd {
+			if how == store.ReachEnd {
 				m.say("the flow's %s packet", map[int]string{1: "last", -1: "first"}[way])
 				break
 			}
@@ -157,45 +157,12 @@ func (m *Model) stepToEnd(way int) {
 		return
 	}
 	if way > 0 {
-		if n, ok := m.store.timeline.Last(f); ok {
+		if n, ok := m.store.LastOf(f); ok {
 			m.packet.selected = n
 		}
-	} else if n, ok := m.store.timeline.Find(f.FirstRef); ok {
+	} else if n, ok := m.store.Find(f.FirstRef); ok {
 		m.packet.selected = n
 	}
-}
-
-// beside gives the flow's entry after n, or before it where way is below 0. Where
-// the share is spent first it gives the entry from which to go on.
-func (s *Store) beside(f *analyze.Flow, n, way int) (int, reach) {
-	last, ok := s.timeline.Last(f)
-	if !ok {
-		return n, reachEnd
-	}
-	if way < 0 && n < s.Len() && n >= 0 && s.timeline.FlowID(n) == f.ID {
-		// The index links an entry to the one before it of its flow.
-		before, ok := s.timeline.Previous(n)
-		switch {
-		case !ok:
-			return n, reachEnd
-		case !s.spend(1):
-			return n, reachLater
-		}
-		return before, reachFound
-	}
-	from := n + way
-	if way < 0 {
-		from = min(from, last)
-	}
-	for at := from; at >= 0 && at <= last; at += way {
-		if !s.spend(1) {
-			return at - way, reachLater
-		}
-		if s.timeline.FlowID(at) == f.ID {
-			return at, reachFound
-		}
-	}
-	return n, reachEnd
 }
 
 // change goes to the next packet of the flow at which a window changes by more
@@ -212,15 +179,15 @@ func (m *Model) change(by int) {
 	}
 	m.goOn("looking for a change", func() bool {
 		for by > 0 {
-			next, how := m.store.beside(f, n, way)
-			if n = next; how == reachLater {
+			next, how := m.store.Beside(f, n, way)
+			if n = next; how == store.ReachLater {
 				return false
 			}
-			if how == reachEnd {
+			if how == store.ReachEnd {
 				m.say("no further change")
 				return true
 			}
-			if m.store.timeline.At(n).Marks.Changes() {
+			if m.store.Entry(n).Marks.Changes() {
 				by--
 			}
 		}
@@ -235,9 +202,9 @@ func (m *Model) jumpSettled() {
 	if n < 0 || n >= m.store.Len() {
 		return
 	}
-	e := m.store.timeline.At(n)
+	e := m.store.Entry(n)
 	if e.Settled < 0 {
-		if !m.store.Settled() && !m.store.growing {
+		if !m.store.Settled() && !m.store.Growing() {
 			m.fail("not known yet: the capture is being read")
 			return
 		}
@@ -254,13 +221,13 @@ func (m *Model) jumpSettled() {
 
 // jumpAbout goes to the packet that an event of this one is about.
 func (m *Model) jumpAbout(kind machine.EventKind) {
-	r, err := m.store.recordAt(m.packet.selected)
+	r, err := m.store.SettledAt(m.packet.selected)
 	if err != nil {
 		m.fail("%v", err)
 		return
 	}
-	for i := range r.events {
-		if e := &r.events[i]; e.Kind == kind && e.About != 0 && (kind != eventAcked || m.store.timeline.At(m.packet.selected).Ref != e.About) {
+	for i := range r.Events {
+		if e := &r.Events[i]; e.Kind == kind && e.About != 0 && (kind != eventAcked || m.store.Entry(m.packet.selected).Ref != e.About) {
 			m.jumpRef(e.About)
 			return
 		}
@@ -270,76 +237,6 @@ func (m *Model) jumpAbout(kind machine.EventKind) {
 		return
 	}
 	m.fail("this packet's header settles nothing")
-}
-
-var errNoFlow = errors.New("the packet belongs to no flow whose state is followed")
-
-// settledAt is what the step over one packet brought about.
-type settledAt struct {
-	events    []machine.Event
-	anomalies []machine.Anomaly
-	messages  []machine.Message
-}
-
-// recordAt steps the flow of a packet up to it, and gives what it brought about.
-func (s *Store) recordAt(n int) (*settledAt, error) {
-	if n < 0 || n >= s.Len() {
-		return nil, errNoFlow
-	}
-	f := s.FlowOf(n)
-	if f == nil || f.Protocol == nil || f.Protocol.NewTracker == nil {
-		return nil, errNoFlow
-	}
-	if !s.reached(n) {
-		return nil, analyze.ErrNotReached
-	}
-	if !s.isNear(f, n) {
-		return nil, errApproach
-	}
-	w, err := s.timeline.Walk(f, n)
-	if err != nil {
-		return nil, err
-	}
-	out := &settledAt{}
-	for {
-		at, ok := w.Peek()
-		if !ok || at > n {
-			return out, w.Err()
-		}
-		r := w.Next()
-		if r == nil {
-			return out, w.Err()
-		}
-		if at == n {
-			out.events = append(out.events, r.Events...)
-			out.anomalies = append(out.anomalies, r.Anomalies...)
-			out.messages = append(out.messages, r.Messages...)
-		}
-	}
-}
-
-// nearStart is how far states are told from the first packet on, while the first
-// run leaves no checkpoints.
-const nearStart = 1 << 14
-
-// reached reports whether the state at an entry can be told now without a long walk.
-func (s *Store) reached(n int) bool {
-	if s.pass == 1 && !s.growing {
-		return n < nearStart
-	}
-	return n < s.timeline.Filled()
-}
-
-// appendFate writes what became of a packet, as its sender learned.
-func (s *Store) appendFate(to []byte, e *analyze.Entry) []byte {
-	switch e.Marks.Fate() {
-	case analyze.FateAcked:
-		to = append(to, "✓ "...)
-		return append(to, s.Frame(s.timeline.At(e.Settled).Ref)...)
-	case analyze.FateLost:
-		return append(to, "✗ lost"...)
-	}
-	return to
 }
 
 // appendWhen writes the time column.

@@ -1,12 +1,19 @@
 package tui
 
 import (
+	"compress/gzip"
+	"io"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/internal/testenv"
 	"github.com/ackscope/ackscope/tui/draw"
+	"github.com/ackscope/ackscope/tui/store"
 )
 
 // q goes back to where one came from: to the finding or the message that led to a
@@ -87,11 +94,33 @@ func TestMousePlaces(t *testing.T) {
 // While a capture is read, many flows are ordered anew only now and then; a key that
 // asks for another order is heeded at once, and at the end all is in order.
 func TestOrderWhileReading(t *testing.T) {
-	m := openModel(t, "reliable-two-clients.server.pcap.gz")
-	screenOf(t, m, 160, 24)
-	m.store.Lock()
-	defer m.store.Unlock()
-	table, pass := &m.flows, m.store.pass
+	file, err := os.Open(testenv.Capture(t, "reliable-two-clients.server.pcap.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	unpacked, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(unpacked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pipe := &gate{data: data, more: make(chan int, 3)}
+	pipe.more <- len(data) / 2
+	in, err := capture.Open([]string{"-"}, capture.Options{Keep: capture.KeepAll, Stdin: pipe})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := store.New(in, analyze.Options{Registry: driven().registry}, true)
+	s.Start()
+	t.Cleanup(func() { _ = s.Stop() })
+	await(t, s, func() bool { return len(s.Flows()) > 1 })
+	m := NewModel(s, Options{Table: driven().table, Theme: "dark"})
+	table := &m.flows
+	s.Lock()
+	table.settle(m)
 	want := slices.Clone(table.order)
 	if len(want) < 2 {
 		t.Fatalf("%d flows", len(want))
@@ -99,20 +128,32 @@ func TestOrderWhileReading(t *testing.T) {
 	turned := slices.Clone(want)
 	slices.Reverse(turned)
 	table.order = slices.Clone(turned) // as it was some packets ago
-	table.cost, table.made, m.store.pass = time.Hour, time.Now(), 1
-	m.store.version++
-	if table.settle(m); !slices.Equal(table.order, turned) {
+	table.cost, table.made = time.Hour, time.Now()
+	version := s.Version()
+	s.Unlock()
+	pipe.more <- len(data) / 4
+	await(t, s, func() bool { return s.Version() > version })
+	s.Lock()
+	if table.settle(m); s.Settled() || !slices.Equal(table.order, turned) {
 		t.Error("ordered anew though that would take most of the time")
 	}
 	m.Key("i")
-	if table.settle(m); !slices.Equal(table.order, turned) || table.version != m.store.version {
+	if table.settle(m); !slices.Equal(table.order, turned) || table.version != s.Version() {
 		t.Error("the order that was asked for is not shown at once")
 	}
-	table.cost, table.made, m.store.pass, table.reverse = time.Hour, time.Now(), pass, false
-	m.store.version++
-	if table.settle(m); !slices.Equal(table.order, want) {
+	table.order = slices.Clone(want)
+	table.cost, table.made = time.Hour, time.Now()
+	s.Unlock()
+	close(pipe.more)
+	await(t, s, s.Settled)
+	s.Lock()
+	defer s.Unlock()
+	turned = slices.Clone(s.Flows())
+	slices.Reverse(turned)
+	if table.settle(m); !slices.Equal(table.order, turned) {
 		t.Error("at the end of the capture it is not in order")
 	}
+	table.reverse = false
 	for i := range flowColumns {
 		table.sort = i
 		table.settle(m)
@@ -123,6 +164,29 @@ func TestOrderWhileReading(t *testing.T) {
 			}
 		}
 	}
+}
+
+// gate is a pipe that gives so many bytes more of its data for each number that it is
+// sent, and all once that is over.
+type gate struct {
+	data []byte
+	more chan int
+	left int
+}
+
+func (g *gate) Read(p []byte) (int, error) {
+	if len(g.data) == 0 {
+		return 0, io.EOF
+	}
+	for g.left == 0 {
+		n, ok := <-g.more
+		if g.left = n; !ok {
+			g.left = len(g.data)
+		}
+	}
+	n := copy(p[:min(len(p), g.left)], g.data)
+	g.data, g.left = g.data[n:], g.left-n
+	return n, nil
 }
 
 // However small the screen, the list is there.

@@ -12,6 +12,7 @@ import (
 	"github.com/ackscope/ackscope/replay"
 	"github.com/ackscope/ackscope/show"
 	"github.com/ackscope/ackscope/tui/draw"
+	"github.com/ackscope/ackscope/tui/store"
 )
 
 // replayTable is the view of what the references say of each side: conforms,
@@ -19,13 +20,13 @@ import (
 type replayTable struct {
 	list  draw.List
 	rows  []replayRow
-	made  *replaying // the one that rows are of
-	flow  int        // of which rows are shown; 0 for all
-	frame int        // which of the frames enter goes to next
+	made  *store.Replay // the one that rows are of
+	flow  int           // of which rows are shown; 0 for all
+	frame int           // which of the frames enter goes to next
 
 	behaviour string // that was asked for; empty for what the packets suggest
 	matrix    bool
-	work      *replaying
+	work      *store.Replay
 }
 
 // replayRow is one side under one behaviour, or a flow that has no reference.
@@ -35,25 +36,12 @@ type replayRow struct {
 	reason string // why there is no result
 }
 
-// replaying is a replay at work in the background.
-type replaying struct {
-	source    *again
-	behaviour string
-	matrix    bool
-	survey    *analyze.Survey
-	file      *replay.File // under the store's lock, as what follows
-	err       error
-	done      bool
-	stopped   bool // by the user: R begins anew
-}
-
 // ensure begins a replay where what is shown is of other settings.
 func (t *replayTable) ensure(m *Model) {
-	s := m.store
-	if s.pass == 1 && !s.growing {
+	if m.store.Learning() {
 		return // the run that goes on learns what the replay needs
 	}
-	if w := t.work; w != nil && w.behaviour == t.behaviour && w.matrix == t.matrix && (w.survey == s.survey || !w.done) {
+	if w := t.work; w != nil && w.Behaviour == t.behaviour && w.Matrix == t.matrix && (!w.Outdated() || !w.Done()) {
 		return
 	}
 	t.begin(m)
@@ -61,42 +49,24 @@ func (t *replayTable) ensure(m *Model) {
 
 // begin replays what has been read so far.
 func (t *replayTable) begin(m *Model) {
-	s := m.store
-	t.end()
-	w := &replaying{source: newAgain(s), behaviour: t.behaviour, matrix: t.matrix, survey: s.survey}
-	t.work = w
-	o := replay.Options{Analysis: s.options, Behaviour: w.behaviour, Matrix: w.matrix, Survey: w.survey}
-	s.work(func() {
-		file, err := replay.Run("", w.source, o)
-		s.Lock()
-		defer s.Unlock()
-		w.file, w.err, w.done = file, err, true
-		s.tell()
-	})
-}
-
-// end stops one that is at work.
-func (t *replayTable) end() {
-	if t.work != nil && !t.work.done && !t.work.stopped {
-		close(t.work.source.stop)
-	}
-	t.work = nil
+	t.work.End()
+	t.work = m.store.Replay(t.behaviour, t.matrix)
 }
 
 // settle makes the rows of what was found.
 func (t *replayTable) settle(m *Model) {
 	w := t.work
-	if w == nil || !w.done || w.file == nil || t.made == w && t.flow == m.flow {
+	if w == nil || !w.Done() || w.File == nil || t.made == w && t.flow == m.flow {
 		return
 	}
 	t.made, t.flow, t.frame = w, m.flow, 0
 	t.rows = t.rows[:0]
-	for i := range w.file.Results {
-		if r := &w.file.Results[i]; m.flow == 0 || r.Flow.ID == m.flow {
+	for i := range w.File.Results {
+		if r := &w.File.Results[i]; m.flow == 0 || r.Flow.ID == m.flow {
 			t.rows = append(t.rows, replayRow{result: r, flow: r.Flow})
 		}
 	}
-	for _, x := range w.file.Skipped {
+	for _, x := range w.File.Skipped {
 		if m.flow == 0 || x.Flow.ID == m.flow {
 			t.rows = append(t.rows, replayRow{flow: x.Flow, reason: x.Reason})
 		}
@@ -126,7 +96,7 @@ func (t *replayTable) enter(m *Model) {
 	t.frame++
 	id := r.flow.ID
 	m.jumpRef(refs[i])
-	if m.flow == 0 && m.store.flowByID(id) != nil {
+	if m.flow == 0 && m.store.Flow(id) != nil {
 		m.flow = id
 		m.packet.sift(m)
 	}
@@ -145,7 +115,7 @@ func (m *Model) openReplay() {
 		m.show(viewReplay)
 		return
 	}
-	if t := &m.replay; t.work == nil || t.work.done && (t.work.stopped || t.work.source.end < m.store.Len()) {
+	if t := &m.replay; t.work == nil || t.work.Done() && (t.work.Stopped() || t.work.Packets() < m.store.Len()) {
 		t.begin(m)
 		return
 	}
@@ -171,7 +141,7 @@ func (m *Model) replayWith(behaviour string) {
 		return
 	}
 	m.replay.behaviour = behaviour
-	if m.view == viewReplay && m.store.growing {
+	if m.view == viewReplay && m.store.Growing() {
 		m.replay.begin(m)
 	}
 	m.show(viewReplay)
@@ -179,7 +149,7 @@ func (m *Model) replayWith(behaviour string) {
 
 // behaviours lists those of the protocols of the capture.
 func (m *Model) behaviours() (names []string) {
-	for _, p := range m.store.options.Registry.Protocols() {
+	for _, p := range m.store.Protocols() {
 		for _, b := range p.Behaviours {
 			names = append(names, b.Name)
 		}
@@ -188,7 +158,7 @@ func (m *Model) behaviours() (names []string) {
 }
 
 // explain words a row for the pane below.
-func (r *replayRow) explain(s *Store, width int) (out []string) {
+func (r *replayRow) explain(s *store.Store, width int) (out []string) {
 	wrap := func(indent, text string) {
 		out = append(out, strings.Split(show.Wrap(text, indent, width), "\n")...)
 	}
@@ -317,23 +287,23 @@ func (m *Model) drawReplay(c draw.Canvas) {
 	switch {
 	case w == nil:
 		title += ": the capture is being read first"
-	case w.stopped:
+	case w.Stopped():
 		title += ": stopped (R begins anew)"
-	case !w.done:
-		title += fmt.Sprintf(", at work: %d%%", 100*w.source.read.Load()/int64(max(w.source.end, 1)))
-		if w.source.again.Load() {
+	case !w.Done():
+		title += fmt.Sprintf(", at work: %d%%", w.Percent())
+		if w.Again() {
 			title += ", reading again"
 		}
-	case w.source.end < m.store.Len():
-		title += fmt.Sprintf(", of the first %s (R runs again)", show.Plural(w.source.end, "packet"))
+	case w.Packets() < m.store.Len():
+		title += fmt.Sprintf(", of the first %s (R runs again)", show.Plural(w.Packets(), "packet"))
 	}
 	c.Rule(0, title, true)
-	if w != nil && w.err != nil && !w.stopped {
-		c.Text(2, 2, draw.Error, w.err.Error())
+	if w != nil && w.Err() != nil && !w.Stopped() {
+		c.Text(2, 2, draw.Error, w.Err().Error())
 		return
 	}
 	if len(t.rows) == 0 {
-		if w != nil && w.done && !w.stopped {
+		if w != nil && w.Done() && !w.Stopped() {
 			c.Text(2, 2, draw.Dim, "no flow here has a protocol with a reference")
 		}
 		return

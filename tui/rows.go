@@ -10,32 +10,11 @@ import (
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/show"
 	"github.com/ackscope/ackscope/tui/draw"
+	"github.com/ackscope/ackscope/tui/store"
 )
 
 // packetColumns are the built-in columns of the packet list.
 var packetColumns = []string{"number", "time", "flow", "dir", "from", "to", "protocol", "length", "info", "fate"}
-
-// detailReader reads packets for rows: without their state.
-type detailReader struct {
-	reading *filter.Reading
-	line    []byte
-}
-
-// read gives a packet as filters and rows ask for it. It is valid until the
-// store reads again.
-func (d *detailReader) read(s *Store, n int) (*filter.Record, error) {
-	s.spend(readSteps)
-	r, err := s.timeline.Read(n)
-	if err != nil {
-		return nil, err
-	}
-	if r.Flow = s.FlowOf(n); r.Flow != nil {
-		r.Datagram.From = s.timeline.At(n).Marks.From()
-	}
-	d.reading.Start = s.first
-	// A TCP segment's messages are told in the tree; the row tells of the segment.
-	return d.reading.Take(r), nil
-}
 
 // cell is one column of a row.
 type cell struct {
@@ -70,15 +49,14 @@ func (m *Model) columnsShown(width int) []string {
 // row makes the cells of a packet's row.
 func (m *Model) row(n int, columns []string) []cell {
 	p := &m.packet
-	if p.reading == nil {
-		p.reading = m.store.reading()
+	if p.reader == nil {
+		p.reader = m.store.NewReader()
 	}
-	d := detailReader{reading: p.reading}
 	if m.config.Time == slices.Index(timeWords, "delta") {
-		p.reading.Previous = m.store.timeAt(n - 1)
+		p.reader.Previous = m.store.TimeAt(n - 1)
 	}
-	e := m.store.timeline.At(n)
-	r, err := d.read(m.store, n)
+	e := m.store.Entry(n)
+	r, err := p.reader.Read(n)
 	if err != nil {
 		return []cell{{text: m.store.Frame(e.Ref), width: 8, right: true}, {text: err.Error(), role: draw.Error}}
 	}
@@ -91,7 +69,7 @@ func (m *Model) row(n int, columns []string) []cell {
 		var c cell
 		switch name {
 		case "number":
-			c = cell{text: m.store.Frame(e.Ref), width: max(5, draw.TextWidth(m.store.Frame(m.store.timeline.At(m.store.Len()-1).Ref))), right: true}
+			c = cell{text: m.store.Frame(e.Ref), width: max(5, draw.TextWidth(m.store.Frame(m.store.Entry(m.store.Len()-1).Ref))), right: true}
 			if mark, ok := m.markAt(n); ok {
 				c.text = string(mark) + c.text
 				c.role = draw.Mark
@@ -131,7 +109,7 @@ func (m *Model) row(n int, columns []string) []cell {
 		case "info":
 			c = m.infoCell(&e, r)
 		case "fate":
-			c = cell{text: string(m.store.appendFate(nil, &e)), width: 10}
+			c = cell{text: string(appendFate(nil, m.store, &e)), width: 10}
 			switch e.Marks.Fate() {
 			case analyze.FateAcked:
 				c.role = draw.Settled
@@ -163,7 +141,7 @@ func (m *Model) infoCell(e *analyze.Entry, r *filter.Record) cell {
 	case e.Marks.Has(machine.EventStale):
 		c.text += "stale "
 	}
-	c.text += string(show.AppendInfo(nil, m.packet.reading))
+	c.text += string(show.AppendInfo(nil, m.packet.reader.Reading))
 	if r.Transport == capture.Fragment || r.Transport == capture.NoTransport {
 		c.text += string(show.AppendProtocol(nil, r))
 		c.role = draw.Dim
@@ -190,6 +168,18 @@ func (m *Model) fieldCell(i int, name string, r *filter.Record) cell {
 		c.text = string(show.AppendClean(nil, p.columns[i].Append(nil, r, ",")))
 	}
 	return c
+}
+
+// appendFate writes what became of a packet, as its sender learned.
+func appendFate(to []byte, s *store.Store, e *analyze.Entry) []byte {
+	switch e.Marks.Fate() {
+	case analyze.FateAcked:
+		to = append(to, "✓ "...)
+		return append(to, s.FrameAt(e.Settled)...)
+	case analyze.FateLost:
+		return append(to, "✗ lost"...)
+	}
+	return to
 }
 
 // markAt gives the mark that stands at an entry.

@@ -20,6 +20,7 @@ import (
 	"github.com/ackscope/ackscope/filter/fields"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/tui/draw"
+	"github.com/ackscope/ackscope/tui/store"
 )
 
 // TestScale measures a large capture, ACKSCOPE_SCALE=FILE.pcap: when the first
@@ -36,7 +37,7 @@ func TestScale(t *testing.T) {
 		t.Fatal(err)
 	}
 	registry := dissect.NewRegistry(gaffer.Protocol, riptide.Protocol, srdp.Protocol)
-	s := NewStore(in, analyze.Options{Registry: registry}, false)
+	s := store.New(in, analyze.Options{Registry: registry}, false)
 	s.Start()
 	defer func() { _ = s.Stop() }()
 	screen := tcell.NewSimulationScreen("UTF-8")
@@ -59,7 +60,7 @@ func TestScale(t *testing.T) {
 	for pass := 2; pass <= 3; pass++ {
 		for {
 			s.Lock()
-			done := s.pass >= pass
+			done := s.Pass() >= pass
 			s.Unlock()
 			if done {
 				break

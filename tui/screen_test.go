@@ -21,6 +21,7 @@ import (
 	"github.com/ackscope/ackscope/internal/testenv"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/tui/draw"
+	"github.com/ackscope/ackscope/tui/store"
 )
 
 var update = flag.Bool("update", false, "write the golden screens anew")
@@ -38,14 +39,14 @@ func openPath(t testing.TB, path string) *Model {
 		t.Fatal(err)
 	}
 	registry := dissect.NewRegistry(gaffer.Protocol, riptide.Protocol, srdp.Protocol)
-	s := NewStore(in, analyze.Options{Registry: registry}, false)
+	s := store.New(in, analyze.Options{Registry: registry}, false)
 	s.Start()
 	t.Cleanup(func() {
 		if err := s.Stop(); err != nil {
 			t.Error(err)
 		}
 	})
-	await(t, s, func() bool { return s.pass == 3 })
+	await(t, s, func() bool { return s.Settled() })
 	return NewModel(s, Options{Table: fields.NewTable(fields.Options{Registry: registry, Rules: analyze.Rules}), Theme: "dark", Autopsy: func(f *analyze.Flow, _ machine.Instant, each func(analyze.Sink)) []string {
 		records, lost := 0, 0
 		each(func(r *analyze.Record) {
@@ -57,7 +58,7 @@ func openPath(t testing.TB, path string) *Model {
 }
 
 // await waits until something holds, under the store's lock.
-func await(t testing.TB, s *Store, holds func() bool) {
+func await(t testing.TB, s *store.Store, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(2 * time.Millisecond) {
 		s.Lock()
@@ -92,8 +93,8 @@ func screenOf(t testing.TB, m *Model, w, h int) tcell.SimulationScreen {
 	}
 	paint() // begins what it needs
 	await(t, m.store, func() bool {
-		return (m.packet.sieve == nil || m.packet.sieve.done) && (m.messages.work == nil || m.messages.work.done || m.messages.work.err != nil) &&
-			(m.graphs.work == nil || m.graphs.work.done || m.graphs.work.err != nil) && (!m.hunt.running() || m.hunt.work.done) && (m.replay.work == nil || m.replay.work.done) && (m.ended == nil || m.ended.done)
+		return (m.packet.sieve == nil || m.packet.sieve.Done()) && m.messages.work.Over() &&
+			m.graphs.work.Over() && (!m.hunt.running() || m.hunt.work.Done()) && (m.replay.work == nil || m.replay.work.Done()) && (m.ended == nil || m.ended.done)
 	})
 	paint()
 	paint() // what a first drawing settles, the second shows

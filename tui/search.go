@@ -9,6 +9,7 @@ import (
 
 	"github.com/ackscope/ackscope/show"
 	"github.com/ackscope/ackscope/tui/draw"
+	"github.com/ackscope/ackscope/tui/store"
 )
 
 // search looks for text in the rows shown, or for bytes in the packets.
@@ -16,7 +17,8 @@ type search struct {
 	text   string
 	bytes  []byte         // of 0x…
 	match  *regexp.Regexp // of ~…
-	reader *detailReader
+	reader *store.Reader
+	line   []byte
 }
 
 // searchFor sets what is looked for and goes to the first match.
@@ -25,7 +27,7 @@ func (m *Model) searchFor(text string) {
 	if text == "" {
 		return
 	}
-	*s = search{text: text, reader: s.reader}
+	*s = search{text: text, reader: s.reader, line: s.line}
 	switch {
 	case strings.HasPrefix(text, "0x"):
 		b, err := hex.DecodeString(strings.NewReplacer(" ", "", ":", "").Replace(text[2:]))
@@ -72,7 +74,7 @@ func (m *Model) searchOn(way int) {
 			return true
 		}
 		for ; i <= rows; i++ {
-			if !m.store.spend(matchSteps) {
+			if !m.store.Spend(store.MatchSteps) {
 				return false
 			}
 			row := ((at+way*i)%rows + rows) % rows
@@ -106,7 +108,7 @@ func (m *Model) searchable() (rows, at int, has func(row int) bool) {
 	case viewMessages:
 		return len(m.messages.rows), m.messages.list.Cursor, func(row int) bool {
 			x := &m.messages.all[m.messages.rows[row]]
-			return s.finds(fmt.Sprint(x.name, " id ", x.ID, " seq ", x.Sequence, " ", x.Mode, " ", x.cause))
+			return s.finds(fmt.Sprint(x.Title, " id ", x.ID, " seq ", x.Sequence, " ", x.Mode, " ", x.Cause))
 		}
 	case viewFindings:
 		return len(m.findings.rows), m.findings.list.Cursor, func(row int) bool {
@@ -132,17 +134,17 @@ func (m *Model) searchable() (rows, at int, has func(row int) bool) {
 			return false
 		}
 		if s.reader == nil {
-			s.reader = &detailReader{reading: m.store.reading()}
+			s.reader = m.store.NewReader()
 		}
-		r, err := s.reader.read(m.store, n)
+		r, err := s.reader.Read(n)
 		if err != nil {
 			return false
 		}
 		if s.bytes != nil {
 			return bytes.Contains(r.Frame.Data, s.bytes)
 		}
-		s.reader.line = show.AppendInfo(show.AppendProtocol(append(s.reader.line[:0], r.Src.String()+" "+r.Dst.String()+" "...), r), s.reader.reading)
-		return s.finds(string(s.reader.line))
+		s.line = show.AppendInfo(show.AppendProtocol(append(s.line[:0], r.Src.String()+" "+r.Dst.String()+" "...), r), s.reader.Reading)
+		return s.finds(string(s.line))
 	}
 }
 

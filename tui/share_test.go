@@ -8,6 +8,7 @@ import (
 
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/tui/store"
 )
 
 // crowd is a capture of so many packets: the first and the last are of one flow,
@@ -49,16 +50,16 @@ func crowd(t *testing.T, packets, flows int) *driver {
 // a share, not by the capture: cells and steps are counted.
 func TestKeysAndDrawingsAreBounded(t *testing.T) {
 	const packets, w, h = 100_000, 160, 50
-	d := crowd(t, packets, 3*flowsAtOnce)
-	d.store.share = 1 << 14
+	d := crowd(t, packets, 3*store.FlowsAtOnce)
+	d.store.Share = 1 << 14
 	// The rows of a list are read from the file at every drawing.
-	const steps, cells = 1<<14 + 4*h*readSteps, 8 * w * h
+	const steps, cells = 1<<14 + 4*h*store.ReadSteps, 8 * w * h
 	most := 0
 	check := func(what string) {
 		t.Helper()
-		most = max(most, d.store.spent)
-		if d.store.spent > steps {
-			t.Errorf("%s: %d steps, expected at most %d", what, d.store.spent, steps)
+		most = max(most, d.store.Spent)
+		if d.store.Spent > steps {
+			t.Errorf("%s: %d steps, expected at most %d", what, d.store.Spent, steps)
 		}
 	}
 	for _, k := range []string{
@@ -90,7 +91,7 @@ func TestASearchGoesOnInTheBackground(t *testing.T) {
 	const packets = 20_000
 	for _, share := range []int{1 << 40, 1 << 10} {
 		d := crowd(t, packets, 2)
-		d.store.share = share
+		d.store.Share = share
 		d.key("g g")
 		d.draw()
 		d.key("Enter")
@@ -124,7 +125,7 @@ func TestASearchGoesOnInTheBackground(t *testing.T) {
 
 // Flows beyond those that are sorted at once are sorted in the background.
 func TestManyFlowsAreSortedInTheBackground(t *testing.T) {
-	d := crowd(t, 3*flowsAtOnce, 2*flowsAtOnce)
+	d := crowd(t, 3*store.FlowsAtOnce, 2*store.FlowsAtOnce)
 	d.draw()
 	d.settle()
 	d.draw()
@@ -133,7 +134,7 @@ func TestManyFlowsAreSortedInTheBackground(t *testing.T) {
 	d.settle()
 	d.draw()
 	order := d.model.flows.order
-	if len(order) != len(d.store.Flows()) || len(order) <= flowsAtOnce {
+	if len(order) != len(d.store.Flows()) || len(order) <= store.FlowsAtOnce {
 		t.Fatalf("%d flows are shown of %d", len(order), len(d.store.Flows()))
 	}
 	for i := 1; i < len(order); i++ {

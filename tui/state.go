@@ -12,6 +12,7 @@ import (
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/show"
 	"github.com/ackscope/ackscope/tui/draw"
+	"github.com/ackscope/ackscope/tui/store"
 )
 
 // sidesAt is what both sides knew at the selected packet. It is told anew when
@@ -43,19 +44,19 @@ func (x *sidesAt) fill(m *Model) *analyze.Flow {
 	f := m.focus()
 	n := m.packet.selected
 	if f == nil || n < 0 || n >= m.store.Len() {
-		x.err, x.known = errNoFlow, false
+		x.err, x.known = store.ErrNoFlow, false
 		return nil
 	}
-	if x.known && x.entry == n && x.flow == f.ID && x.pass == m.store.pass {
+	if x.known && x.entry == n && x.flow == f.ID && x.pass == m.store.Pass() {
 		return f
 	}
-	x.entry, x.flow, x.pass = n, f.ID, m.store.pass
+	x.entry, x.flow, x.pass = n, f.ID, m.store.Pass()
 	x.err = analyze.ErrNotReached
 	switch {
-	case f.Protocol == nil || m.store.reached(n) && m.store.isNear(f, n):
+	case f.Protocol == nil || m.store.Reached(n) && m.store.IsNear(f, n):
 		x.err = m.store.StateAt(f, n, &x.views)
-	case m.store.reached(n):
-		x.err = errApproach
+	case m.store.Reached(n):
+		x.err = store.ErrApproach
 	}
 	x.known = x.err == nil
 	return f
@@ -167,7 +168,7 @@ func (x *sidesAt) beliefs(m *Model, p *show.State, width int) (out []string) {
 // since says of each pair of windows from which packet on what a side believes and
 // what is so differ; empty where they agree.
 func (x *sidesAt) since(m *Model) (out []string) {
-	now := m.store.timeAt(x.entry)
+	now := m.store.TimeAt(x.entry)
 	for _, side := range []machine.Side{machine.A, machine.B} {
 		for _, w := range show.Pairs(&x.views, side) {
 			unknown, lacking := w.Gaps()
@@ -197,12 +198,12 @@ func slotOf(w *machine.Window, list []int64) *machine.Slot {
 // ackBits expands what the selected packet's header claims: each bit with the
 // sequence number that it stands for, and what the tap knows of it.
 func (x *sidesAt) ackBits(m *Model, f *analyze.Flow, width int) []string {
-	r, err := m.store.timeline.Read(x.entry)
-	if err != nil || f.Protocol == nil || m.store.timeline.FlowID(x.entry) != f.ID {
+	r, err := m.store.Read(x.entry)
+	if err != nil || f.Protocol == nil || m.store.FlowID(x.entry) != f.ID {
 		return nil
 	}
 	var d dissect.Dissection
-	from := m.store.timeline.At(x.entry).Marks.From()
+	from := m.store.Entry(x.entry).Marks.From()
 	if f.Transport != r.Packet.Transport || len(r.Datagram.Bytes) == 0 {
 		return nil
 	}
@@ -303,15 +304,15 @@ func (x *sidesAt) readBits(from machine.Side, ack int64, bits uint64, count int)
 // differences says what changed since the marked packet.
 func (x *sidesAt) differences(m *Model, f *analyze.Flow, width int) []string {
 	if x.from != x.diff {
-		if !m.store.isNear(f, x.diff) {
-			return []string{errApproach.Error(), ""}
+		if !m.store.IsNear(f, x.diff) {
+			return []string{store.ErrApproach.Error(), ""}
 		}
 		if err := m.store.StateAt(f, x.diff, &x.before); err != nil {
 			return strings.Split(show.Wrap(err.Error(), "", width), "\n")
 		}
 		x.from = x.diff
 	}
-	first, second := m.store.Frame(m.store.timeline.At(x.diff).Ref), m.selectedRef()
+	first, second := m.store.FrameAt(x.diff), m.selectedRef()
 	p := &show.State{Paint: true, Flow: f}
 	views := [2]*[2]machine.View{&x.before, &x.views}
 	if x.diff > x.entry {

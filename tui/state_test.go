@@ -112,7 +112,7 @@ func TestStateEqualsTheCommand(t *testing.T) {
 				continue
 			}
 			tried++
-			frame := strconv.FormatUint(m.store.timeline.At(n).Ref.Frame(), 10)
+			frame := strconv.FormatUint(m.store.Entry(n).Ref.Frame(), 10)
 			press(m, ":flow "+strconv.Itoa(f.ID)+"<Enter>"+frame+"GS")
 			text := textOf(screenOf(t, m, 160, 50))
 			out := testenv.Output(t, program, "state", "--json", "--flow", strconv.Itoa(f.ID), "--at", frame, path)
@@ -123,7 +123,7 @@ func TestStateEqualsTheCommand(t *testing.T) {
 				if err := decoder.Decode(&want); err != nil {
 					t.Fatal(err)
 				}
-				got := tell(m.store.timeline.At(m.packet.selected).Ref.Frame(), f.ID, side, &m.sides.views[side])
+				got := tell(m.store.Entry(m.packet.selected).Ref.Frame(), f.ID, side, &m.sides.views[side])
 				if !reflect.DeepEqual(got, want) {
 					t.Errorf("%s, frame %s, side %s: the inspector has\n%+v\nthe command tells\n%+v", filepath.Base(path), frame, side, got, want)
 				}

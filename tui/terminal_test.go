@@ -18,6 +18,7 @@ import (
 	"github.com/ackscope/ackscope/filter/fields"
 	"github.com/ackscope/ackscope/internal/testenv"
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/tui/store"
 )
 
 // crashing is the environment variable that has this test program show a capture
@@ -39,10 +40,10 @@ func crash(how, path string) {
 		panic(err)
 	}
 	registry := dissect.NewRegistry(gaffer.Protocol)
-	s := NewStore(in, analyze.Options{Registry: registry}, false)
+	s := store.New(in, analyze.Options{Registry: registry}, false)
 	o := Options{Table: fields.NewTable(fields.Options{Registry: registry, Rules: analyze.Rules})}
 	o.Autopsy = func(*analyze.Flow, machine.Instant, func(analyze.Sink)) []string { panic("a crash on purpose") }
-	o.Save = func(string, *capture.Input) (Saver, error) { panic("a crash on purpose") }
+	o.Save = func(string, *capture.Input) (store.Saver, error) { panic("a crash on purpose") }
 	if _, err := Run(s, o); err != nil {
 		panic(err)
 	}

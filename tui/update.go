@@ -10,7 +10,7 @@ import (
 // Key takes a key by its name: a character, or Enter, Esc, Up, Ctrl-F, …
 func (m *Model) Key(k string) {
 	m.note, m.copied = "", ""
-	m.store.turn()
+	m.store.Turn()
 	if m.prompt.kind != promptNone {
 		m.promptKey(k)
 		return
@@ -320,9 +320,8 @@ func (m *Model) interrupt() {
 		m.job.end()
 	case m.hunt.running():
 		m.hunt.end()
-	case m.view == viewReplay && w != nil && !w.done && !w.stopped:
-		w.stopped = true
-		close(w.source.stop)
+	case m.view == viewReplay && w != nil && !w.Done() && !w.Stopped():
+		w.Stop()
 	default:
 		m.leaveProgram()
 		return

@@ -19,6 +19,7 @@ import (
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/show"
 	"github.com/ackscope/ackscope/tui"
+	"github.com/ackscope/ackscope/tui/store"
 )
 
 // TUICommand builds `ackscope tui`.
@@ -108,7 +109,7 @@ func look(a *app.App, live *reader.LiveFlags, bounds *reader.WatchFlags, theme, 
 
 // screenOptions are what the screens are given, of whichever capture.
 func screenOptions(a *app.App, theme, filter string) tui.Options {
-	options := tui.Options{Table: a.Table(), Theme: theme, Filter: filter, Save: func(path string, in *capture.Input) (tui.Saver, error) {
+	options := tui.Options{Table: a.Table(), Theme: theme, Filter: filter, Save: func(path string, in *capture.Input) (store.Saver, error) {
 		// The screens end the program on signals themselves.
 		s, err := reader.BeginSave(a, "", path, "", reader.OriginOf(in), a.Outputs.Whole)
 		return saver{s}, err
@@ -144,7 +145,7 @@ func (s *screens) show(in *capture.Input, growing bool) (next int, err error) {
 	if memory > 0 {
 		debug.SetMemoryLimit(memory)
 	}
-	store := tui.NewStore(in, o, growing)
+	store := store.New(in, o, growing)
 	store.Bound(int(memory / 2))
 	next, err = tui.Run(store, s.options)
 	return next, errors.Join(err, store.Stop())
@@ -153,10 +154,10 @@ func (s *screens) show(in *capture.Input, growing bool) (next int, err error) {
 // saver fits save to what the screens want.
 type saver struct{ *reader.Save }
 
-// Write implements tui.Saver.
+// Write implements store.Saver.
 func (s saver) Write(f *capture.Frame) error { return s.Save.Write(f) }
 
-// Close implements tui.Saver.
+// Close implements store.Saver.
 func (s saver) Close() error { return s.Save.Close(nil) }
 
 // pipeLive captures from an interface into a pipe of pcapng: what comes is then

@@ -81,7 +81,8 @@ var law = []rule{
 	{"replay/whatif", []string{"agenda", "analyze", "capture", "dissect", "machine"}, nil},
 	{"lab", []string{"machine", "machine/...", "agenda", "wire", "wire/...", "sim", "capture", "printable"}, nil},
 	{"tui/draw", []string{"printable", "scale"}, []string{"github.com/rivo/tview", "github.com/gdamore/tcell/v2"}},
-	{"tui", []string{"tui/draw", "analyze", "capture", "filter", "graph", "replay", "export", "show", "dissect", "machine", "printable", "outfile", "scale"}, []string{"github.com/rivo/tview", "github.com/gdamore/tcell/v2"}},
+	{"tui/store", []string{"analyze", "capture", "dissect", "filter", "machine", "replay", "scale", "show"}, nil},
+	{"tui", []string{"tui/draw", "tui/store", "analyze", "capture", "filter", "graph", "replay", "export", "show", "dissect", "machine", "printable", "outfile", "scale"}, []string{"github.com/rivo/tview", "github.com/gdamore/tcell/v2"}},
 	{"cli/app", cliBase(), cliOutside},
 	{"cli/privilege", cliBase(), cliOutside},
 	{"cli/reader", cliBase("app", "privilege"), cliOutside},
@@ -169,6 +170,7 @@ func TestLawCatches(t *testing.T) {
 		{"cmd/ackscope", module + "/analyze"},
 		{"filter", module + "/filter/fields"},
 		{"tui/draw", module + "/analyze"},
+		{"tui/store", module + "/tui/draw"},
 		{"nowhere", module + "/machine"},
 	} {
 		if len(check(c.importer, []string{c.imported})) == 0 {

@@ -17,7 +17,7 @@ func TestFarStatesAreTold(t *testing.T) {
 			d := newDriver(t, testenv.Capture(t, name))
 			defer d.close(t)
 			d.screen.SetSize(160, 50)
-			d.store.walks = walks
+			d.store.Walks = walks
 			d.store.Start()
 			d.settle()
 			d.draw()

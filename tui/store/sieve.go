@@ -1,4 +1,4 @@
-package tui
+package store
 
 import (
 	"github.com/ackscope/ackscope/analyze"
@@ -7,10 +7,12 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// sieve finds the packets that a flow and a display filter leave, in the
+// Sieve finds the packets that a flow and a display filter leave, in the
 // background: a goroutine of its own, with an analysis of its own where the
 // filter asks about what only an analysis knows. Results show as they come.
-type sieve struct {
+//
+// What passes are rows, from 0, each with its entry.
+type Sieve struct {
 	store  *Store
 	flow   int            // 0 for all
 	filter *filter.Filter // nil for none
@@ -21,14 +23,43 @@ type sieve struct {
 	stop   chan struct{}
 }
 
-func newSieve(s *Store, flow int, f *filter.Filter) *sieve {
-	x := &sieve{store: s, flow: flow, filter: f, stop: make(chan struct{})}
-	s.work(x.run)
+// Sift begins to look for the packets of a flow (0 for all) that pass a filter (nil
+// for none).
+func (s *Store) Sift(flow int, f *filter.Filter) *Sieve {
+	x := &Sieve{store: s, flow: flow, filter: f, stop: make(chan struct{})}
+	s.Work(x.run)
 	return x
 }
 
-// close ends the search.
-func (x *sieve) close() { close(x.stop) }
+// Close ends the search.
+func (x *Sieve) Close() { close(x.stop) }
+
+// Rows is how many packets have passed so far.
+func (x *Sieve) Rows() int { return x.hits.total }
+
+// Entry gives the entry of a row; false where there are not so many.
+func (x *Sieve) Entry(row int) (int, bool) { return x.hits.nth(row) }
+
+// Row gives the row of an entry, or of the next one that passes.
+func (x *Sieve) Row(entry int) int { return x.hits.rank(entry) }
+
+// Refused reports whether an entry was looked at and does not pass.
+func (x *Sieve) Refused(entry int) bool {
+	return !x.hits.has(entry) && (x.hits.scanned > entry || x.done)
+}
+
+// FlowPassed reports whether a packet of a flow passes the filter, whichever flow is
+// shown.
+func (x *Sieve) FlowPassed(flow int) bool { return x.flows[flow] }
+
+// Scanned is how many entries were looked at.
+func (x *Sieve) Scanned() int { return x.hits.scanned }
+
+// Done reports whether all that is to be expected was looked at.
+func (x *Sieve) Done() bool { return x.done }
+
+// Err says why packets could not be read; nil where they could.
+func (x *Sieve) Err() error { return x.err }
 
 // place is where a frame is read again.
 type place struct {
@@ -41,7 +72,7 @@ type place struct {
 // run looks at the entries, batch by batch, and waits for more while the
 // capture grows. A filter that was begun before the first run had learned what
 // it could starts over then.
-func (x *sieve) run() {
+func (x *Sieve) run() {
 	s := x.store
 	var places []place
 	var judge *judge
@@ -105,7 +136,7 @@ func (x *sieve) run() {
 
 // judge asks a filter about frames, in order.
 type judge struct {
-	sieve    *sieve
+	sieve    *Sieve
 	session  *analyze.Session // nil where the filter asks about frames only
 	near     *capture.Near
 	decoder  *capture.Decoder
@@ -118,8 +149,8 @@ type judge struct {
 	passed   []machine.Ref
 }
 
-func newJudge(x *sieve, survey *analyze.Survey) *judge {
-	j := &judge{sieve: x, near: x.store.in.Near(), decoder: capture.NewDecoder(x.store.options.Decode), reading: x.store.reading()}
+func newJudge(x *Sieve, survey *analyze.Survey) *judge {
+	j := &judge{sieve: x, near: x.store.in.Near(), decoder: capture.NewDecoder(x.store.options.Decode), reading: x.store.NewReading()}
 	needs := x.filter.Needs()
 	j.reading.Join = needs&filter.NeedFields != 0
 	if needs != 0 {

@@ -1,4 +1,4 @@
-package tui
+package store
 
 import (
 	"errors"
@@ -7,11 +7,8 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// collect walks one flow from a packet on in the background and hands each step
-// to take, under the store's lock, a few hundred at a time. While the capture
-// grows it goes on with it. Where a second run makes what was told obsolete,
-// reset is called and the walk begins anew.
-type collect struct {
+// Collect is a walk along one flow in the background: see Store.Collect.
+type Collect struct {
 	store *Store
 	flow  *analyze.Flow
 	from  int // entry to begin at; -1 for the flow's first
@@ -24,20 +21,40 @@ type collect struct {
 
 const collectSteps = 512
 
-func (c *collect) start() {
+// Collect walks a flow, from an entry on (-1 for its first), in the background and
+// hands each step to take, under the store's lock, a few hundred at a time, until take
+// gives false. While the capture grows it goes on with it. Where a second run makes
+// what was told obsolete, reset is called and the walk begins anew.
+func (s *Store) Collect(f *analyze.Flow, from int, take func(*analyze.Record, machine.Tracker) bool, reset func()) *Collect {
 	stop := make(chan struct{})
-	c.stop = stop
-	c.store.work(func() { c.run(stop) }) // which may begin after end
+	c := &Collect{store: s, flow: f, from: from, take: take, reset: reset, stop: stop}
+	s.Work(func() { c.run(stop) }) // which may begin after End
+	return c
 }
 
-func (c *collect) end() {
+// Done reports whether everything was told. Nothing is at work where c is nil.
+func (c *Collect) Done() bool { return c == nil || c.done }
+
+// Err says what ended the walk before that; nil for nothing.
+func (c *Collect) Err() error {
+	if c == nil {
+		return nil
+	}
+	return c.err
+}
+
+// Over reports whether the walk has ended, in either way.
+func (c *Collect) Over() bool { return c == nil || c.done || c.err != nil }
+
+// End stops the walk.
+func (c *Collect) End() {
 	if c != nil && c.stop != nil {
 		close(c.stop)
 		c.stop = nil
 	}
 }
 
-func (c *collect) run(stop <-chan struct{}) {
+func (c *Collect) run(stop <-chan struct{}) {
 	s := c.store
 	var walk *analyze.Walk
 	var survey *analyze.Survey
@@ -66,9 +83,9 @@ func (c *collect) run(stop <-chan struct{}) {
 }
 
 // batch takes some steps; false where there are none for now.
-func (c *collect) batch(walk **analyze.Walk) bool {
+func (c *Collect) batch(walk **analyze.Walk) bool {
 	s := c.store
-	if f := s.flowByID(c.flow.ID); f != nil {
+	if f := s.Flow(c.flow.ID); f != nil {
 		c.flow = f
 	}
 	if *walk == nil {
@@ -105,8 +122,4 @@ func (c *collect) batch(walk **analyze.Walk) bool {
 		}
 	}
 	return true
-}
-
-func (s *Store) flowByID(id int) *analyze.Flow {
-	return s.session.Flow(id)
 }

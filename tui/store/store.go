@@ -1,18 +1,14 @@
-package tui
+package store
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"sync"
 	"time"
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/capture"
-	"github.com/ackscope/ackscope/filter"
 	"github.com/ackscope/ackscope/machine"
-	"github.com/ackscope/ackscope/scale"
-	"github.com/ackscope/ackscope/show"
 )
 
 // Store is the capture as the screens ask for it: an index that grows in the
@@ -43,38 +39,36 @@ type Store struct {
 	version int              // changes when flows or settled facts may read otherwise
 	figures map[int]*figures // by flow
 
+	Budget
+	// Spawn begins what runs in the background: as a goroutine, unless it is set
+	// before Start.
+	Spawn func(func())
+	// OnFault gives the terminal back before a fault is told; nil for nothing.
+	OnFault func()
+
 	stop    chan struct{}
 	stopped sync.WaitGroup
-	restore func() // gives the terminal back before a fault is told; nil for none
-	walks   int    // datagrams that are stepped over at once to tell a state
 	// approach is the walk that goes on to a packet far behind a checkpoint; nil for none.
 	approach   *approach
 	approached int           // walks that came there
-	share      int           // steps that a key or a drawing may take
-	spent      int           // of them, so far
-	spawn      func(func())  // begins what runs in the background, as a goroutine
 	changed    chan struct{} // told after every batch; one waiting is enough
 }
 
-// sparkCells is how many stretches of time a flow's small graph has.
-const sparkCells = 24
-
-// figures is what the screens tell of a flow beyond its summary.
-type figures struct {
-	worst time.Duration // longest that a message lay complete and was held back
-	spark [sparkCells]uint32
-}
-
-// NewStore makes a store over an input that can be read at random (capture.KeepAll).
-func NewStore(in *capture.Input, o analyze.Options, growing bool) *Store {
-	s := &Store{in: in, options: o, growing: growing, timeline: analyze.NewTimeline(in), stop: make(chan struct{}), changed: make(chan struct{}, 1), pass: 1, share: shareSteps, walks: walkAtOnce, spawn: func(f func()) { go f() }}
+// New makes a store over an input that can be read at random (capture.KeepAll).
+func New(in *capture.Input, o analyze.Options, growing bool) *Store {
+	s := &Store{
+		in: in, options: o, growing: growing, timeline: analyze.NewTimeline(in), pass: 1,
+		Budget: Budget{Share: shareSteps, Walks: walkAtOnce}, Spawn: func(f func()) { go f() },
+		stop: make(chan struct{}), changed: make(chan struct{}, 1),
+	}
 	s.timeline.Spacing(checkpointBytes, checkpointSpare)
 	s.begin(nil)
 	return s
 }
 
-// Bound sets how many bytes the index may take, with its checkpoints. What comes beyond is still read, as a live capture's -w wants it,
-// but neither kept nor analysed. The flows are bounded by the analysis' Limits.
+// Bound sets how many bytes the index may take, with its checkpoints. What comes beyond
+// is still read, as a live capture's -w wants it, but neither kept nor analysed. The
+// flows are bounded by the analysis' Limits.
 func (s *Store) Bound(bytes int) { s.most = bytes }
 
 // isBeyond reports whether the nth frame of a run is beyond the bound.
@@ -99,26 +93,51 @@ const (
 // Start begins to read.
 func (s *Store) Start() {
 	s.stopped.Add(1)
-	s.work(func() {
+	s.Work(func() {
 		defer s.stopped.Done()
 		s.read()
 	})
 }
 
-// work runs something in the background. A fault in it gives the terminal back
+// Work runs something in the background. A fault in it gives the terminal back
 // before it ends the program: what is told of it must be readable.
-func (s *Store) work(f func()) {
-	s.spawn(func() {
+func (s *Store) Work(f func()) {
+	s.Spawn(func() {
 		defer func() {
 			if fault := recover(); fault != nil {
-				if s.restore != nil {
-					s.restore()
+				if s.OnFault != nil {
+					s.OnFault()
 				}
 				panic(fault)
 			}
 		}()
 		f()
 	})
+}
+
+// Parts calls step until it gives false, each time with the lock held, and lets go of
+// the lock between. It is for work in the background that is too much for one lock.
+// It gives false where the store was stopped before.
+func (s *Store) Parts(step func() (more bool)) bool {
+	for more := true; more; {
+		select {
+		case <-s.stop:
+			return false
+		default:
+		}
+		s.Lock()
+		more = step()
+		s.Unlock()
+	}
+	return true
+}
+
+// Yield lets others have the lock at every few hundredth step of a long walk.
+func (s *Store) Yield(step int) {
+	if step%collectSteps == collectSteps-1 {
+		s.Unlock()
+		s.Lock()
+	}
 }
 
 // Stop ends reading and closes the input. A reader that waits for a pipe is not
@@ -138,13 +157,14 @@ func (s *Store) Stop() error {
 // Changed tells, coalesced, that there is more to show.
 func (s *Store) Changed() <-chan struct{} { return s.changed }
 
+// tell has the screen drawn anew, since more is known.
 func (s *Store) tell() {
 	s.version++
-	s.poke()
+	s.Poke()
 }
 
-// poke has the screen drawn anew: what is known is the same, what is shown is not.
-func (s *Store) poke() {
+// Poke has the screen drawn anew: what is known is the same, what is shown is not.
+func (s *Store) Poke() {
 	select {
 	case s.changed <- struct{}{}:
 	default:
@@ -181,25 +201,11 @@ func (s *Store) record(r *analyze.Record) {
 	}
 	x := s.figuresOf(f.ID)
 	if r.Frame != nil && !r.More {
-		x.spark[s.stretch(r.Datagram.At)]++
+		x.traffic[s.stretch(r.Datagram.At)]++
 	}
 	for i := range r.Messages {
 		x.worst = max(x.worst, r.Messages[i].Wait)
 	}
-}
-
-func (s *Store) figuresOf(flow int) *figures {
-	x := s.figures[flow]
-	if x == nil {
-		x = &figures{}
-		s.figures[flow] = x
-	}
-	return x
-}
-
-// stretch says in which part of the capture an instant lies.
-func (s *Store) stretch(at machine.Instant) int {
-	return scale.Position(at, s.first, s.last, sparkCells)
 }
 
 // read does both runs.
@@ -288,76 +294,6 @@ func (s *Store) run(session *analyze.Session) error {
 	}
 }
 
-// Len is how many frames there are so far.
-func (s *Store) Len() int { return s.timeline.Len() }
-
-// Flows lists the flows so far.
-func (s *Store) Flows() []*analyze.Flow { return s.session.Flows() }
-
-// FlowOf gives the flow of an entry; nil for none.
-func (s *Store) FlowOf(n int) *analyze.Flow {
-	return s.session.Flow(s.timeline.FlowID(n))
-}
-
-// Settled reports whether everything is known that can be.
-func (s *Store) Settled() bool { return s.pass == 3 }
-
-// Progress says in a few words how far reading is; empty when it is over.
-func (s *Store) Progress() string {
-	if s.beyond > 0 {
-		return "full (--memory): " + show.Grouped(s.beyond) + " more not kept"
-	}
-	if s.pass == 3 {
-		return ""
-	}
-	word := [...]string{1: "reading", 2: "settling"}[s.pass]
-	if s.growing && s.pass == 1 {
-		return "following"
-	}
-	if read, total := s.in.Progress(); total > 0 {
-		return fmt.Sprintf("%s %d%%", word, 100*read/total)
-	}
-	return word
-}
-
-// Frame names a frame for people: with its file where there are several.
-func (s *Store) Frame(ref machine.Ref) string {
-	if s.in.Files() > 1 {
-		return fmt.Sprintf("%d:%d", ref.File()+1, ref.Frame())
-	}
-	return fmt.Sprint(ref.Frame())
-}
-
-// reading prepares what turns records into those of filters.
-func (s *Store) reading() *filter.Reading {
-	return &filter.Reading{Start: s.first, Previous: s.first, FileName: s.in.FileName}
-}
-
-// StateAt draws both sides of a flow at an entry.
-func (s *Store) StateAt(f *analyze.Flow, n int, views *[2]machine.View) error {
-	if f.Protocol == nil {
-		return fmt.Errorf("flow %d has no state: %s", f.ID, f.Verdict.Reason)
-	}
-	if f.Protocol.NewTracker == nil {
-		return fmt.Errorf("flow %d has no state: %s is decoded, what its sides knew is not followed", f.ID, f.Protocol.Title)
-	}
-	tracker, err := s.timeline.StateAt(f, s.timeline.At(n).Ref)
-	if err != nil {
-		return err
-	}
-	for side := range views {
-		views[side].Reset()
-		tracker.Inspect(machine.Side(side), &views[side])
-	}
-	return nil
-}
-
-// placeOf says where an entry is read again.
-func (s *Store) placeOf(n int) place {
-	ref, offset := s.timeline.Where(n)
-	return place{entry: n, ref: ref, offset: offset, flow: s.timeline.FlowID(n)}
-}
-
 // wait lets time pass for more frames to come; false where stop was told.
 func (s *Store) wait(stop <-chan struct{}) bool {
 	select {
@@ -368,18 +304,4 @@ func (s *Store) wait(stop <-chan struct{}) bool {
 	case <-time.After(50 * time.Millisecond):
 		return true
 	}
-}
-
-// timeAt gives when an entry's frame passed the tap; the first frame's time
-// where there is none.
-func (s *Store) timeAt(n int) machine.Instant {
-	if n < 0 || n >= s.Len() {
-		return s.first
-	}
-	s.spend(readSteps)
-	r, err := s.timeline.Read(n)
-	if err != nil {
-		return s.first
-	}
-	return r.Datagram.At
 }

@@ -1,4 +1,4 @@
-package tui
+package store
 
 import (
 	"errors"
@@ -10,7 +10,8 @@ import (
 // thread to tell a state: about 3 us each, and a drawing tells up to three states.
 const walkAtOnce = 2048
 
-var errApproach = errors.New("the flow is being stepped to this packet …")
+// ErrApproach says that a state is told later: a walk to its packet goes on.
+var ErrApproach = errors.New("the flow is being stepped to this packet …")
 
 // approach is a walk to a packet that lies far behind the last checkpoint. It goes
 // on in the background and leaves a checkpoint there.
@@ -19,10 +20,10 @@ type approach struct {
 	over              bool
 }
 
-// isNear reports whether the state of a flow at an entry can be told at once.
+// IsNear reports whether the state of a flow at an entry can be told at once.
 // Where it cannot, a walk to the packet before it begins in the background.
-func (s *Store) isNear(f *analyze.Flow, n int) bool {
-	if s.timeline.Distance(f, n, s.walks) <= s.walks {
+func (s *Store) IsNear(f *analyze.Flow, n int) bool {
+	if s.timeline.Distance(f, n, s.Walks) <= s.Walks {
 		return true
 	}
 	if x := s.approach; x != nil && !x.over && x.flow == f.ID && x.entry == n && x.pass == s.pass {
@@ -32,7 +33,7 @@ func (s *Store) isNear(f *analyze.Flow, n int) bool {
 	}
 	x := &approach{flow: f.ID, entry: n, pass: s.pass}
 	s.approach = x
-	s.work(func() { s.step(x, f) })
+	s.Work(func() { s.step(x, f) })
 	return false
 }
 
@@ -47,7 +48,7 @@ func (s *Store) step(x *approach, f *analyze.Flow) {
 		}
 		s.Lock()
 		// The second run has checkpoints of its own.
-		if x.over || x.pass != s.pass || f != s.flowByID(x.flow) {
+		if x.over || x.pass != s.pass || f != s.Flow(x.flow) {
 			x.over = true
 			s.Unlock()
 			return
@@ -61,7 +62,7 @@ func (s *Store) step(x *approach, f *analyze.Flow) {
 			}
 		}
 		more := true
-		for range min(collectSteps, max(s.walks, 1)) {
+		for range min(collectSteps, max(s.Walks, 1)) {
 			n, ok := w.Peek()
 			if more = ok && n < x.entry && w.Next() != nil; !more {
 				break
@@ -71,7 +72,7 @@ func (s *Store) step(x *approach, f *analyze.Flow) {
 			w.Keep()
 			x.over = true
 			s.approached++
-			s.poke()
+			s.Poke()
 		}
 		s.Unlock()
 		if !more {
@@ -79,3 +80,7 @@ func (s *Store) step(x *approach, f *analyze.Flow) {
 		}
 	}
 }
+
+// Approached counts the walks that came to their packets: what was told of a packet
+// before is told anew when it has changed.
+func (s *Store) Approached() int { return s.approached }

@@ -1,0 +1,88 @@
+package store
+
+import (
+	"errors"
+
+	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/machine"
+)
+
+// Saver takes frames into a capture file.
+type Saver interface {
+	// Abort gives the file up, instead of Close: what stood there before stays.
+	Abort() error
+	Write(*capture.Frame) error
+	Close() error
+}
+
+// Saving is packets on their way into a capture file, in the background. The lock is
+// to be held to read it.
+type Saving struct {
+	Total   int
+	Written int
+	Err     error // once it is done
+	Done    bool
+}
+
+// Save begins to write the packets that a sieve leaves; nil for all that there are.
+func (s *Store) Save(out Saver, sieve *Sieve) *Saving {
+	x := &Saving{Total: s.Len()}
+	if sieve != nil {
+		x.Total = sieve.Rows()
+	}
+	s.Work(func() {
+		err := x.write(s, sieve, out)
+		if err == nil {
+			err = out.Close()
+		} else {
+			err = errors.Join(err, out.Abort())
+		}
+		s.Lock()
+		defer s.Unlock()
+		x.Err, x.Done = err, true
+		s.tell()
+	})
+	return x
+}
+
+// write copies the packets.
+func (x *Saving) write(s *Store, sieve *Sieve, out Saver) error {
+	near := s.in.Near()
+	near.Expect(capture.MostStretch)
+	var frame capture.Frame
+	var buf []byte
+	type at struct {
+		ref    machine.Ref
+		offset int64
+	}
+	list := make([]at, 0, batch)
+	for row := 0; row < x.Total; {
+		list = list[:0]
+		s.Lock()
+		for ; row < x.Total && len(list) < batch; row++ {
+			n, ok := row, true
+			if sieve != nil {
+				n, ok = sieve.Entry(row)
+			}
+			if !ok {
+				x.Total = row
+				break
+			}
+			ref, offset := s.timeline.Where(n)
+			list = append(list, at{ref, offset})
+		}
+		x.Written = row
+		s.tell()
+		s.Unlock()
+		for _, p := range list {
+			var err error
+			if buf, err = near.ReadAt(p.ref, p.offset, &frame, buf); err != nil {
+				return err
+			}
+			if err := out.Write(&frame); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
