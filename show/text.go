@@ -1,7 +1,10 @@
 package show
 
 import (
+	"math"
+	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/ackscope/ackscope/printable"
@@ -94,3 +97,18 @@ func Wrap(text, indent string, width int) string {
 }
 
 const hexDigits = "0123456789abcdef"
+
+// Wait writes a length of time for a narrow column. One wrong timestamp makes
+// it years long, or negative.
+func Wait(d time.Duration) string {
+	const day = 24 * time.Hour
+	switch long := max(d, -max(d, -math.MaxInt64)); {
+	case long >= 365*day:
+		return strconv.FormatFloat(d.Hours()/(365.25*24), 'f', 1, 64) + " y"
+	case long >= 2*day:
+		return strconv.FormatFloat(d.Hours()/24, 'f', 1, 64) + " d"
+	case long >= time.Second:
+		return strconv.FormatFloat(d.Seconds(), 'f', 2, 64) + " s"
+	}
+	return strconv.FormatFloat(float64(d)/1e6, 'f', 1, 64) + " ms"
+}

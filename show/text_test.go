@@ -1,6 +1,10 @@
 package show
 
-import "testing"
+import (
+	"math"
+	"testing"
+	"time"
+)
 
 func TestFit(t *testing.T) {
 	for _, c := range []struct {
@@ -47,6 +51,26 @@ func TestClean(t *testing.T) {
 	} {
 		if got := string(AppendClean(nil, in)); got != want {
 			t.Errorf("%q: %q, expected %q", in, got, want)
+		}
+	}
+}
+
+// A time that one wrong timestamp made long or negative fits its column.
+func TestWait(t *testing.T) {
+	for _, c := range []struct {
+		d    time.Duration
+		want string
+	}{
+		{math.MaxInt64, "292.3 y"},
+		{math.MinInt64, "-292.3 y"},
+		{-3 * 24 * time.Hour, "-3.0 d"},
+		{47 * time.Hour, "169200.00 s"},
+		{1500 * time.Millisecond, "1.50 s"},
+		{8_800_000, "8.8 ms"},
+		{0, "0.0 ms"},
+	} {
+		if got := Wait(c.d); got != c.want {
+			t.Errorf("%d is written %q, expected %q", int64(c.d), got, c.want)
 		}
 	}
 }

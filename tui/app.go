@@ -1,12 +1,3 @@
-// Package tui is the terminal UI: flows, packets down to the bit, what both
-// sides of a flow knew at any packet, ladders, graphs, messages and findings.
-//
-//	capture.Input -> Store (index that grows while the file is read, states on demand)
-//	                   `-> Model (what is shown, and how keys change it)
-//	                          `-> draw (on a tcell screen, inside a tview primitive)
-//
-// The model knows no terminal, so that everything but this file is tested
-// without one. Ring 5 of the house.
 package tui
 
 import (
@@ -127,10 +118,10 @@ func (s *initialised) Sync() {
 func NewApp(s *store.Store, o Options, screen tcell.Screen) *App {
 	a := &App{Box: tview.NewBox(), app: tview.NewApplication(), store: s, model: NewModel(s, o), screen: screen, colors: screen.Colors(), quit: make(chan struct{})}
 	if o.Theme != "" {
-		a.model.config.Theme = o.Theme
+		a.model.Layout.Theme = o.Theme
 	}
-	if a.model.config.Theme == "" {
-		a.model.config.Theme = draw.TerminalTheme()
+	if a.model.Layout.Theme == "" {
+		a.model.Layout.Theme = draw.TerminalTheme()
 	}
 	a.app.SetScreen(screen).SetRoot(a, true).EnableMouse(true).EnablePaste(true)
 	// Otherwise tview takes it as the end of the program.
@@ -188,11 +179,11 @@ func (a *App) watch() {
 func (a *App) Draw(screen tcell.Screen) {
 	a.store.Lock()
 	defer a.store.Unlock()
-	if a.theme == nil || a.theme.Name != a.model.config.Theme {
-		t, err := draw.NewTheme(a.model.config.Theme, a.colors)
+	if a.theme == nil || a.theme.Name != a.model.Layout.Theme {
+		t, err := draw.NewTheme(a.model.Layout.Theme, a.colors)
 		if err != nil {
 			t, _ = draw.NewTheme("dark", a.colors)
-			a.model.config.Theme = "dark"
+			a.model.Layout.Theme = "dark"
 		}
 		a.theme = t
 	}

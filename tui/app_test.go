@@ -27,7 +27,7 @@ func (s *finiScreen) Show() {
 func TestTerminalIsGivenBackAfterAFault(t *testing.T) {
 	m := openModel(t, "reliable-loss10.client.pcap.gz")
 	screen := &finiScreen{SimulationScreen: tcell.NewSimulationScreen("UTF-8")}
-	a := NewApp(m.store, m.o, screen)
+	a := NewApp(m.Store, m.o, screen)
 	told := func() (fault any) {
 		defer func() { fault = recover() }()
 		go func() {

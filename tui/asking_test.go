@@ -12,13 +12,14 @@ import (
 	"github.com/ackscope/ackscope/dissect/gaffer"
 	"github.com/ackscope/ackscope/filter/fields"
 	"github.com/ackscope/ackscope/internal/noise"
+	"github.com/ackscope/ackscope/tui/browser"
 	"github.com/ackscope/ackscope/tui/store"
 )
 
 // filterBy types a filter.
 func filterBy(m *Model, text string) {
-	m.store.Lock()
-	defer m.store.Unlock()
+	m.Store.Lock()
+	defer m.Store.Unlock()
 	m.Key("f")
 	m.prompt.line.set(text)
 	m.Key("Enter")
@@ -28,30 +29,55 @@ func filterBy(m *Model, text string) {
 func shown[T any](t *testing.T, m *Model, read func() T) T {
 	t.Helper()
 	screenOf(t, m, 160, 50)
-	m.store.Lock()
-	defer m.store.Unlock()
+	m.Store.Lock()
+	defer m.Store.Unlock()
 	return read()
+}
+
+// rowsShown is how many rows the table that is shown has.
+func rowsShown(m *Model) int {
+	rows, _, _ := m.screen().Matches(m.Browser, &m.search)
+	return rows
+}
+
+// lives gives the messages of the flow in focus, by a walk of its own.
+func lives(t *testing.T, m *Model) (out []store.Life) {
+	t.Helper()
+	m.Store.Lock()
+	defer m.Store.Unlock()
+	w, err := m.Store.Walk(m.Focus(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r := w.Next(); r != nil; r = w.Next() {
+		out = store.AppendLives(out, r)
+	}
+	if r := w.Finish(); r != nil {
+		out = store.AppendLives(out, r)
+	}
+	return out
 }
 
 // A filter is asked about messages, findings and flows where those are shown.
 func TestFiltersInTables(t *testing.T) {
 	m := openModel(t, "u210_loss10.client.pcapng.gz")
-	m.store.Lock()
-	m.open(1)
+	m.Store.Lock()
+	m.Open(1)
 	m.Key("M")
-	m.store.Unlock()
-	all := shown(t, m, func() []store.Life { return m.messages.all })
+	m.Store.Unlock()
+	screenOf(t, m, 160, 50)
+	all := lives(t, m)
 	lengths := make([]int, len(all))
-	m.store.Lock()
+	m.Store.Lock()
 	for i := range all {
-		n, _ := m.store.Find(all[i].Frames[0])
-		r, err := m.store.Read(n)
+		n, _ := m.Store.Find(all[i].Frames[0])
+		r, err := m.Store.Read(n)
 		if err != nil {
 			t.Fatal(err)
 		}
 		lengths[i] = r.Frame.Length
 	}
-	m.store.Unlock()
+	m.Store.Unlock()
 	for text, want := range map[string]func(i int) bool{
 		"message.sends > 1":                   func(i int) bool { return all[i].Attempts > 1 },
 		"frame.len > 60":                      func(i int) bool { return lengths[i] > 60 },
@@ -64,39 +90,39 @@ func TestFiltersInTables(t *testing.T) {
 				count++
 			}
 		}
-		if got := shown(t, m, func() int { return len(m.messages.rows) }); got != count || count == 0 {
+		if got := shown(t, m, func() int { return rowsShown(m) }); got != count || count == 0 {
 			t.Errorf("%s: %d messages, expected %d", text, got, count)
 		}
-		if m.view != viewMessages {
-			t.Fatalf("%s: the view is %s", text, viewNames[m.view])
+		if m.View != browser.Messages {
+			t.Fatalf("%s: the view is %s", text, m.View)
 		}
 	}
 	filterBy(m, "rel.lost")
-	if got := shown(t, m, func() int { return len(m.messages.rows) }); got != len(all) {
+	if got := shown(t, m, func() int { return rowsShown(m) }); got != len(all) {
 		t.Errorf("%d of %d messages are shown under a filter that is not asked about them", got, len(all))
 	}
-	if m.messages.refused == nil || !strings.Contains(m.messages.refused.Error(), "rel.lost is not asked about messages") {
-		t.Errorf("refused: %v", m.messages.refused)
+	if err := m.Refusal(m.View); err == nil || !strings.Contains(err.Error(), "rel.lost is not asked about messages") {
+		t.Errorf("refused: %v", err)
 	}
 	filterBy(m, "")
-	m.store.Lock()
-	m.show(viewFindings)
-	m.store.Unlock()
-	findings := shown(t, m, func() int { return len(m.findings.rows) })
+	m.Store.Lock()
+	m.Show(browser.Findings)
+	m.Store.Unlock()
+	findings := shown(t, m, func() int { return rowsShown(m) })
 	filterBy(m, "finding.rule == riptide-resent-loss && frame.len > 0")
-	if got := shown(t, m, func() int { return len(m.findings.rows) }); got == 0 || got >= findings {
+	if got := shown(t, m, func() int { return rowsShown(m) }); got == 0 || got >= findings {
 		t.Errorf("%d of %d rows of findings are of one rule", got, findings)
 	}
 	filterBy(m, "frame.len > 60000")
-	if got := shown(t, m, func() int { return len(m.findings.rows) }); got != 0 {
+	if got := shown(t, m, func() int { return rowsShown(m) }); got != 0 {
 		t.Errorf("%d rows of findings of frames that are not there", got)
 	}
-	m.store.Lock()
-	m.view = viewFlows
-	m.store.Unlock()
+	m.Store.Lock()
+	m.View = browser.Flows
+	m.Store.Unlock()
 	for text, want := range map[string]int{"frame.len > 60000": 0, "frame.len > 60": 1, "rel.resend": 1, "flow.packets > 100000": 0, "udp.port == 1": 0} {
 		filterBy(m, text)
-		if got := shown(t, m, func() int { return len(m.flows.order) }); got != want {
+		if got := shown(t, m, func() int { return rowsShown(m) }); got != want {
 			t.Errorf("%s: %d flows, expected %d", text, got, want)
 		}
 	}
@@ -111,6 +137,7 @@ func openPipe(t *testing.T, data []byte, o analyze.Options, most int) *Model {
 	}
 	o.Registry = dissect.NewRegistry(gaffer.Protocol)
 	s := store.New(in, o, true)
+	count(s)
 	s.Bound(most)
 	s.Start()
 	t.Cleanup(func() { _ = s.Stop() })
@@ -123,25 +150,25 @@ func openPipe(t *testing.T, data []byte, o analyze.Options, most int) *Model {
 func TestBounded(t *testing.T) {
 	const packets, flows = 2000, 50
 	m := openPipe(t, noise.Flows(packets), analyze.Options{Limits: analyze.Limits{Flows: flows}}, 0)
-	m.store.Lock()
-	if n := len(m.store.Flows()); n > flows {
+	m.Store.Lock()
+	if n := len(m.Store.Flows()); n > flows {
 		t.Errorf("%d flows are kept, the limit is %d", n, flows)
 	}
-	if m.store.Len() != packets || m.store.FlowOf(0) != nil || m.store.FlowOf(packets-1) == nil {
-		t.Errorf("%d packets; the first one's flow %v, the last one's %v", m.store.Len(), m.store.FlowOf(0), m.store.FlowOf(packets-1))
+	if m.Store.Len() != packets || m.Store.FlowOf(0) != nil || m.Store.FlowOf(packets-1) == nil {
+		t.Errorf("%d packets; the first one's flow %v, the last one's %v", m.Store.Len(), m.Store.FlowOf(0), m.Store.FlowOf(packets-1))
 	}
-	m.open(0)
-	m.packet.selected = 0
-	m.store.Unlock()
+	m.Open(0)
+	m.Selected = 0
+	m.Store.Unlock()
 	if screen := textOf(screenOf(t, m, 100, 30)); !strings.Contains(screen, "10.9.9.9") {
 		t.Errorf("the packets of flows that were let go are not shown:\n%s", screen)
 	}
 	m = openPipe(t, noise.Flows(packets), analyze.Options{}, 1)
-	m.store.Lock()
-	if m.store.Len() != 1 {
-		t.Errorf("%d packets are kept, the bound has room for 1", m.store.Len())
+	m.Store.Lock()
+	if m.Store.Len() != 1 {
+		t.Errorf("%d packets are kept, the bound has room for 1", m.Store.Len())
 	}
-	m.store.Unlock()
+	m.Store.Unlock()
 	if screen := textOf(screenOf(t, m, 100, 30)); !strings.Contains(screen, "full (--memory): 1,999 more not kept") {
 		t.Errorf("the bound is not told:\n%s", screen)
 	}
@@ -150,8 +177,8 @@ func TestBounded(t *testing.T) {
 // Quitting waits for what is being saved; a second time it does not.
 func TestLeaving(t *testing.T) {
 	m := openPipe(t, noise.Flows(10), analyze.Options{}, 0)
-	m.store.Lock()
-	defer m.store.Unlock()
+	m.Store.Lock()
+	defer m.Store.Unlock()
 	m.saving = &saving{"out.pcapng", &store.Saving{Total: 10}}
 	if m.Key("q"); m.quit {
 		t.Fatal("left while a file was being written")

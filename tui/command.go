@@ -8,7 +8,9 @@ import (
 
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/show"
+	"github.com/ackscope/ackscope/tui/browser"
 	"github.com/ackscope/ackscope/tui/draw"
+	"github.com/ackscope/ackscope/tui/screens"
 )
 
 // command carries out a line of the command line.
@@ -32,85 +34,85 @@ func (m *Model) command(text string) {
 	case "file":
 		m.goFileNamed(rest)
 	case "wq", "x":
-		if m.saveShown(rest); m.saving != nil && !m.bad {
+		if m.saveShown(rest); m.saving != nil && !m.Bad {
 			m.leaveProgram()
 		}
 	case "help":
-		m.help, m.text.List = true, draw.List{}
+		m.openHelp()
 	case "filter", "break":
 		if rest == "" && name == "filter" {
-			m.setFilter(nil)
+			m.filterBy(nil)
 			return
 		}
 		f, err := m.o.Table.Compile(rest)
 		switch {
 		case err != nil:
-			m.fail("%v", err)
+			m.Fail("%v", err)
 		case name == "filter":
-			m.setFilter(f)
+			m.filterBy(f)
 		default:
 			m.breakWhen(f, 1)
 		}
 	case "flow":
 		n, err := strconv.Atoi(rest)
-		if err != nil || n != 0 && m.store.Flow(n) == nil {
-			m.fail("flow %q: expected the number of one of %s; 0 for all packets", rest, show.Plural(len(m.store.Flows()), "flow"))
+		if err != nil || n != 0 && m.Store.Flow(n) == nil {
+			m.Fail("flow %q: expected the number of one of %s; 0 for all packets", rest, show.Plural(len(m.Store.Flows()), "flow"))
 			return
 		}
-		m.open(n)
+		m.Open(n)
 	case "goto":
 		frame, err := parseFrame(rest)
 		if err != nil {
-			m.fail("%v", err)
+			m.Fail("%v", err)
 			return
 		}
 		m.jumpFrame(frame)
 	case "w", "save":
 		m.saveShown(rest)
 	case "columns":
-		m.setColumns(strings.Fields(strings.ReplaceAll(rest, ",", " ")))
+		m.SetColumns(strings.Fields(strings.ReplaceAll(rest, ",", " ")))
 	case "sort":
 		m.sortByName(rest)
 	case "theme":
 		if !slices.Contains(draw.Themes, rest) {
-			m.fail("theme %q: expected %s", rest, strings.Join(draw.Themes, ", "))
+			m.Fail("theme %q: expected %s", rest, strings.Join(draw.Themes, ", "))
 			return
 		}
-		m.config.Theme = rest
+		m.Layout.Theme = rest
 	case "time":
-		i := slices.Index(timeWords, rest)
+		i := slices.Index(browser.TimeWords, rest)
 		if i < 0 {
-			m.fail("time %q: expected %s", rest, strings.Join(timeWords, ", "))
+			m.Fail("time %q: expected %s", rest, strings.Join(browser.TimeWords, ", "))
 			return
 		}
-		m.config.Time = i
+		m.Layout.Time = i
 	case "marks":
 		m.listMarks()
 	case "set":
 		switch rest {
 		case "follow":
-			m.packet.follow = true
+			m.Follow = true
 		case "nofollow":
-			m.packet.follow = false
+			m.Follow = false
 		default:
-			m.fail("set %q: expected follow or nofollow", rest)
+			m.Fail("set %q: expected follow or nofollow", rest)
 		}
 	case "replay":
-		m.replayWith(rest)
+		m.screens.Replay.With(m.Browser, rest)
 	case "layout":
-		m.layout(rest)
+		m.keepLayout(rest)
 	default:
-		m.fail("no command :%s (? lists them)", name)
+		m.Fail("no command :%s (? lists them)", name)
 	}
 }
 
 // jumpFrame goes to a frame that was asked for.
 func (m *Model) jumpFrame(frame machine.Ref) {
-	if _, ok := m.store.Find(frame); !ok {
-		m.fail("no frame %s: the capture has %s", m.store.Frame(frame), show.Plural(m.store.Len(), "frame"))
+	if _, ok := m.Store.Find(frame); !ok {
+		m.Fail("no frame %s: the capture has %s", m.Store.Frame(frame), show.Plural(m.Store.Len(), "frame"))
 		return
 	}
-	m.jumpRef(frame)
+	m.JumpRef(frame)
 }
 
 // parseFrame reads FRAME or FILE:FRAME.
@@ -128,122 +130,59 @@ func parseFrame(s string) (machine.Ref, error) {
 }
 
 func (m *Model) listMarks() {
-	if len(m.marks) == 0 {
-		m.say("no marks: ma sets one")
+	if len(m.Marks) == 0 {
+		m.Say("no marks: ma sets one")
 		return
 	}
 	var letters []rune
-	for r := range m.marks {
+	for r := range m.Marks {
 		letters = append(letters, r)
 	}
 	slices.Sort(letters)
 	var parts []string
 	for _, r := range letters {
-		where := viewNames[m.marks[r].view]
-		if n := m.marks[r].entry; n >= 0 && n < m.store.Len() {
-			where += " frame " + m.store.FrameAt(n)
+		where := m.Marks[r].View.String()
+		if n := m.Marks[r].Entry; n >= 0 && n < m.Store.Len() {
+			where += " frame " + m.Store.FrameAt(n)
 		}
 		parts = append(parts, string(r)+" "+where)
 	}
-	m.say("%s", strings.Join(parts, "   "))
+	m.Say("%s", strings.Join(parts, "   "))
 }
 
 func (m *Model) sortByName(name string) {
-	switch m.view {
-	case viewMessages:
-		if i := slices.Index(messageColumns, name); i >= 0 {
-			m.messages.sort = i - 1
-			m.messages.sortNext(m)
-			return
-		}
-		m.fail("no column %q: there are %s", name, strings.Join(messageColumns, ", "))
-	default:
-		if !m.flows.sortBy(m, name) {
-			var names []string
-			for i := range flowColumns {
-				names = append(names, flowColumns[i].name)
-			}
-			m.fail("no column %q: there are %s", name, strings.Join(names, ", "))
-		}
+	names, found := screens.FlowColumns(), false
+	if m.View == browser.Messages {
+		names, found = screens.MessageColumns, m.screens.Messages.SortBy(m.Browser, name)
+	} else {
+		found = m.screens.Flows.SortBy(m.Browser, name)
+	}
+	if !found {
+		m.Fail("no column %q: there are %s", name, strings.Join(names, ", "))
 	}
 }
 
-// setColumns chooses the columns of the packet list.
-func (m *Model) setColumns(names []string) {
-	for _, name := range names {
-		if slices.Contains(packetColumns, name) {
-			continue
-		}
-		if _, ok := m.o.Table.Lookup(name); !ok {
-			text := fmt.Sprintf("no column or field %q", name)
-			if near := m.o.Table.Suggest(name); near != "" {
-				text += "; did you mean " + near + "?"
-			}
-			m.fail("%s", text)
-			return
-		}
-	}
-	m.config.Columns = names
-}
-
-func (m *Model) layout(word string) {
+func (m *Model) keepLayout(word string) {
 	switch word {
 	case "save":
-		if err := m.config.save(m.o.Config); err != nil {
-			m.fail("%v", err)
+		if err := saveLayout(m.Layout, m.o.Config); err != nil {
+			m.Fail("%v", err)
 			return
 		}
-		m.say("kept in %s", m.o.Config)
+		m.Say("kept in %s", m.o.Config)
 	case "reset":
-		m.config = defaultConfig()
-		m.flows.sort, m.flows.reverse = 0, false
+		*m.Layout = browser.Layout{}
+		m.screens.Flows.ResetOrder()
 	default:
-		m.fail("layout %q: expected save or reset", word)
+		m.Fail("layout %q: expected save or reset", word)
 	}
 }
 
 // copySelection puts what is at the cursor on the clipboard.
 func (m *Model) copySelection() {
-	text := ""
-	switch m.view {
-	case viewFlows:
-		if f := m.flows.selected(m); f != nil {
-			for i := range flowColumns {
-				if s := strings.TrimSpace(flowColumns[i].text(m, f)); s != "" && flowColumns[i].name != "traffic" {
-					text += s + "\t"
-				}
-			}
-		}
-	case viewState, viewAutopsy:
-		text = draw.StripStyles(strings.Join(m.text.Lines, "\n"))
-	case viewMessages:
-		if x := m.messages.selected(); x != nil {
-			text = draw.StripStyles(strings.Join(lifeText(m.store, x), "\n"))
-		}
-	case viewReplay:
-		if r := m.replay.selected(); r != nil {
-			text = draw.StripStyles(strings.Join(r.explain(m.store, 0), "\n"))
-		}
-	case viewFindings:
-		if r := m.findings.selected(); r != nil {
-			text = draw.StripStyles(strings.Join(r.explain(0), "\n"))
-		}
-	default:
-		switch {
-		case m.packet.pane == paneTree && m.detail.cursor < len(m.detail.tree.Lines):
-			text = strings.TrimSpace(draw.StripStyles(m.detail.lineText(m.detail.cursor)))
-		case m.packet.pane == paneHex:
-			data, _, bit, bits := m.detail.lit()
-			if bits > 0 {
-				data = data[min(bit/8, len(data)):min((bit+bits+7)/8, len(data))]
-			}
-			text = fmt.Sprintf("%x", data)
-		default:
-			text = m.rowText(m.packet.selected)
-		}
-	}
-	if text = strings.TrimSpace(text); text == "" {
-		m.fail("nothing to copy")
+	text := strings.TrimSpace(m.screen().Copy(m.Browser))
+	if text == "" {
+		m.Fail("nothing to copy")
 		return
 	}
 	m.copied = text
@@ -251,5 +190,5 @@ func (m *Model) copySelection() {
 	if more {
 		line += " …"
 	}
-	m.say("copied: %s", line)
+	m.Say("copied: %s", line)
 }

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/ackscope/ackscope/internal/testenv"
@@ -25,19 +26,19 @@ func TestFarStatesAreTold(t *testing.T) {
 			d.draw()
 			d.key("Enter S 1 4 7 g g")
 			d.draw()
-			if x := &d.model.sides; x.known != (walks > 8) {
-				t.Fatalf("%s, %d steps at once: the state is known at once: %v (%v)", name, walks, x.known, x.err)
+			if x := d.model.screens.State; x.Known != (walks > 8) {
+				t.Fatalf("%s, %d steps at once: the state is known at once: %v", name, walks, x.Known)
 			}
 			d.settle()
 			d.draw()
-			if x := &d.model.sides; !x.known || x.entry != 146 {
-				t.Fatalf("%s, %d steps at once: no state of entry %d: %v", name, walks, x.entry, x.err)
+			if x := d.model.screens.State; !x.Known || x.Entry != 146 {
+				t.Fatalf("%s, %d steps at once: expected the state of entry 146, found that of %d", name, walks, x.Entry)
 			}
 			if walks > 8 {
-				want = d.model.sides.views
+				want = d.model.screens.State.Views
 				continue
 			}
-			got = d.model.sides.views
+			got = d.model.screens.State.Views
 			for side := range got {
 				if !slices.Equal(got[side].Gauges, want[side].Gauges) || len(got[side].Windows) != len(want[side].Windows) {
 					t.Errorf("%s side %d: the figures differ", name, side)
@@ -54,7 +55,8 @@ func TestFarStatesAreTold(t *testing.T) {
 				d.draw()
 				d.settle()
 			}
-			if d.model.sides.from != 146 || !d.model.sides.known {
+			d.screen.Show()
+			if !d.model.screens.State.Known || !strings.Contains(textOf(d.screen.SimulationScreen), "changed from frame 147 to") {
 				t.Errorf("%s: no differences since entry 146", name)
 			}
 		}

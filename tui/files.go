@@ -12,13 +12,13 @@ import (
 func (m *Model) goFile(n int) {
 	switch {
 	case len(m.o.Files) < 2:
-		m.fail("there is one capture only")
+		m.Fail("there is one capture only")
 	case n < 0:
-		m.fail("this is the first of %s", show.Plural(len(m.o.Files), "capture"))
+		m.Fail("this is the first of %s", show.Plural(len(m.o.Files), "capture"))
 	case n >= len(m.o.Files):
-		m.fail("this is the last of %s", show.Plural(len(m.o.Files), "capture"))
+		m.Fail("this is the last of %s", show.Plural(len(m.o.Files), "capture"))
 	case n == m.o.File:
-		m.say("%s", m.fileTitle())
+		m.Say("%s", m.fileTitle())
 	default:
 		m.leaveFor(n)
 	}
@@ -34,14 +34,14 @@ func (m *Model) goFileNamed(text string) {
 	for i, name := range m.o.Files {
 		if name == text || filepath.Base(name) == text {
 			if found >= 0 {
-				m.fail("file %q: several captures have that name: expected a position from 1", text)
+				m.Fail("file %q: several captures have that name: expected a position from 1", text)
 				return
 			}
 			found = i
 		}
 	}
 	if found < 0 {
-		m.fail("file %q: expected a position from 1 to %d, or the name of a capture", text, max(1, len(m.o.Files)))
+		m.Fail("file %q: expected a position from 1 to %d, or the name of a capture", text, max(1, len(m.o.Files)))
 		return
 	}
 	m.goFile(found)

@@ -3,6 +3,7 @@ package tui
 import (
 	"testing"
 
+	"github.com/ackscope/ackscope/tui/browser"
 	"github.com/ackscope/ackscope/tui/store"
 )
 
@@ -28,17 +29,17 @@ func TestGoFile(t *testing.T) {
 		{0, "file", 0},
 		{1, "file 2", 1},
 	} {
-		m := &Model{o: Options{Files: files, File: c.from}, next: c.from}
+		m := &Model{Browser: &browser.Browser{}, o: Options{Files: files, File: c.from}, next: c.from}
 		m.command(c.command)
-		if m.next != c.to || m.quit != (c.to != c.from) || !m.quit && m.note == "" {
-			t.Errorf(":%s at file %d: to %d, leaves %v, says %q", c.command, c.from, m.next, m.quit, m.note)
+		if m.next != c.to || m.quit != (c.to != c.from) || !m.quit && m.Note == "" {
+			t.Errorf(":%s at file %d: to %d, leaves %v, says %q", c.command, c.from, m.next, m.quit, m.Note)
 		}
 	}
-	m := &Model{o: Options{Files: files[:1]}}
-	if m.command("n"); m.quit || m.note == "" {
+	m := &Model{Browser: &browser.Browser{}, o: Options{Files: files[:1]}}
+	if m.command("n"); m.quit || m.Note == "" {
 		t.Error("one capture alone is left for another")
 	}
-	m = &Model{o: Options{Files: files, File: 1}, saving: &saving{"out", &store.Saving{}}}
+	m = &Model{Browser: &browser.Browser{}, o: Options{Files: files, File: 1}, saving: &saving{"out", &store.Saving{}}}
 	if m.command("n"); m.quit || m.next != 2 {
 		t.Error("left while packets are being saved")
 	}

@@ -1,11 +1,9 @@
 package tui
 
 import (
-	"math"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/ackscope/ackscope/internal/testenv"
 )
@@ -62,26 +60,6 @@ func everyView(t *testing.T, m *Model) {
 			screenOf(t, m, size[0], size[1])
 			press(m, "G")
 			screenOf(t, m, size[0], size[1])
-		}
-	}
-}
-
-// A time that one wrong timestamp made long or negative fits its column.
-func TestWaitText(t *testing.T) {
-	for _, c := range []struct {
-		d    time.Duration
-		want string
-	}{
-		{math.MaxInt64, "292.3 y"},
-		{math.MinInt64, "-292.3 y"},
-		{-3 * 24 * time.Hour, "-3.0 d"},
-		{47 * time.Hour, "169200.00 s"},
-		{1500 * time.Millisecond, "1.50 s"},
-		{8_800_000, "8.8 ms"},
-		{0, "0.0 ms"},
-	} {
-		if got := waitText(c.d); got != c.want {
-			t.Errorf("%d is written %q, expected %q", int64(c.d), got, c.want)
 		}
 	}
 }

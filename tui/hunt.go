@@ -37,13 +37,13 @@ func (k *knowledge) Facts() machine.Facts { return k.tracker.Learned() }
 
 // breakWhen begins to run.
 func (m *Model) breakWhen(f *filter.Filter, way int) {
-	flow := m.focus()
+	flow := m.Focus()
 	if flow == nil || flow.Protocol == nil || flow.Protocol.NewTracker == nil {
-		m.fail("%v", store.ErrNoFlow)
+		m.Fail("%v", store.ErrNoFlow)
 		return
 	}
 	m.hunt.end()
-	h := &hunt{model: m, filter: f, way: way, from: m.packet.selected, found: -1, reading: m.store.NewReading()}
+	h := &hunt{model: m, filter: f, way: way, from: m.Selected, found: -1, reading: m.Store.NewReading()}
 	h.reading.Join = f.Needs()&filter.NeedFields != 0
 	from := -1
 	if way > 0 {
@@ -67,9 +67,9 @@ func (m *Model) breakWhen(f *filter.Filter, way int) {
 		}
 		return true
 	}
-	h.work = m.store.Collect(flow, from, take, func() { h.found = -1 })
+	h.work = m.Store.Collect(flow, from, take, func() { h.found = -1 })
 	m.hunt = h
-	m.say("running until %s", f)
+	m.Say("running until %s", f)
 }
 
 // running reports whether it has not ended.
@@ -92,13 +92,13 @@ func (m *Model) settleHunt() {
 	h.end()
 	switch {
 	case h.work.Err() != nil && !errors.Is(h.work.Err(), analyze.ErrNotReached):
-		m.fail("%v", h.work.Err())
+		m.Fail("%v", h.work.Err())
 	case h.found >= 0:
-		m.jump(h.found)
-		m.say("%s holds at frame %s", h.filter, m.selectedRef())
+		m.Jump(h.found)
+		m.Say("%s holds at frame %s", h.filter, m.SelectedFrame())
 	case h.way > 0:
-		m.say("%s holds at no later packet of the flow", h.filter)
+		m.Say("%s holds at no later packet of the flow", h.filter)
 	default:
-		m.say("%s holds at no earlier packet of the flow", h.filter)
+		m.Say("%s holds at no earlier packet of the flow", h.filter)
 	}
 }

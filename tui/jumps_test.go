@@ -19,8 +19,8 @@ func at(t *testing.T, m *Model, keys, want string) {
 	t.Helper()
 	press(m, keys)
 	screenOf(t, m, 160, 50)
-	if got := m.selectedRef(); got != want {
-		t.Fatalf("%q went to frame %s, expected %s: %s", keys, got, want, m.note)
+	if got := m.SelectedFrame(); got != want {
+		t.Fatalf("%q went to frame %s, expected %s: %s", keys, got, want, m.Note)
 	}
 }
 
@@ -47,18 +47,18 @@ func TestJumps(t *testing.T) {
 	at(t, m, "n", "302")
 	at(t, m, "N", "300")
 	press(m, "/~[<Enter>")
-	if !m.bad {
+	if !m.Bad {
 		t.Error("an expression that is none was searched")
 	}
 	// Until something holds: of the packet, and of what a side knew then.
 	at(t, m, "1Gbgaffer.sequence == 154 && flow.side == \"b\"<Enter>", "300")
 	press(m, "1Gbflow.loss_a > 2%<Enter>")
 	screenOf(t, m, 160, 50)
-	n := m.packet.selected
+	n := m.Selected
 	loss := func(n int) float64 {
-		m.store.Lock()
-		defer m.store.Unlock()
-		w, err := m.store.Walk(m.store.Flows()[0], 0)
+		m.Store.Lock()
+		defer m.Store.Unlock()
+		w, err := m.Store.Walk(m.Store.Flows()[0], 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,11 +68,11 @@ func TestJumps(t *testing.T) {
 		return w.Tracker().Summary(machine.A).Loss
 	}
 	if n == 0 || loss(n) <= 0.02 || loss(n-1) > 0.02 {
-		t.Errorf("stopped at %s, where A computes a loss of %v, before it %v: %s", m.selectedRef(), loss(n), loss(n-1), m.note)
+		t.Errorf("stopped at %s, where A computes a loss of %v, before it %v: %s", m.SelectedFrame(), loss(n), loss(n-1), m.Note)
 	}
 	press(m, "Bgaffer.sequence == 1 && flow.side == \"a\"<Enter>")
 	screenOf(t, m, 160, 50)
-	if got := m.selectedRef(); got != "2" {
+	if got := m.SelectedFrame(); got != "2" {
 		t.Errorf("ran back to %s", got)
 	}
 }
@@ -84,7 +84,7 @@ func TestJumpToWhatIsResent(t *testing.T) {
 	at(t, m, "<Enter>2321G", "2321")
 	at(t, m, "r", "2079")
 	press(m, "o")
-	if !m.bad {
+	if !m.Bad {
 		t.Error("a packet without an ack led to one that it acked")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ackscope/ackscope/tui/browser"
 	"github.com/ackscope/ackscope/tui/draw"
 )
 
@@ -33,7 +34,8 @@ func TestHelpListsEveryKey(t *testing.T) {
 			t.Errorf("the help does not list :%s", c.name)
 		}
 	}
-	for _, v := range viewNames {
+	for view := browser.Flows; view <= browser.Replay; view++ {
+		v := view.String()
 		if !slices.ContainsFunc(bindingTable(), func(b binding) bool { return b.group == "opening" && strings.Contains(b.help, v) }) && v != "flows" {
 			t.Errorf("no key opens the view %s", v)
 		}
@@ -43,7 +45,7 @@ func TestHelpListsEveryKey(t *testing.T) {
 // No key means two things in one view.
 func TestKeysMeanOneThing(t *testing.T) {
 	table := bindingTable()
-	for v := range viewCount {
+	for v := browser.Flows; v <= browser.Replay; v++ {
 		seen := map[string]string{}
 		for _, general := range []bool{false, true} {
 			for _, b := range table {
@@ -52,7 +54,7 @@ func TestKeysMeanOneThing(t *testing.T) {
 				}
 				for _, k := range b.keys {
 					if had, ok := seen[k]; ok && !general {
-						t.Errorf("in %s, %q means %q and %q", viewNames[v], k, had, b.help)
+						t.Errorf("in %s, %q means %q and %q", v, k, had, b.help)
 					}
 					seen[k] = b.help
 				}
@@ -60,7 +62,7 @@ func TestKeysMeanOneThing(t *testing.T) {
 		}
 		for k := range seen {
 			if first, _, ok := strings.Cut(k, " "); ok && seen[first] != "" {
-				t.Errorf("in %s, %q cannot be typed: %q alone means %q", viewNames[v], k, first, seen[first])
+				t.Errorf("in %s, %q cannot be typed: %q alone means %q", v, k, first, seen[first])
 			}
 		}
 	}
@@ -70,16 +72,16 @@ func TestKeysMeanOneThing(t *testing.T) {
 func TestCommandsAreListed(t *testing.T) {
 	m := openModel(t, "reliable-loss10.client.pcap.gz")
 	for _, c := range commands {
-		m.store.Lock()
+		m.Store.Lock()
 		m.command(c.name)
-		if strings.HasPrefix(m.note, "no command") {
+		if strings.HasPrefix(m.Note, "no command") {
 			t.Errorf(":%s is listed and means nothing", c.name)
 		}
 		m.quit, m.help = false, false
-		m.store.Unlock()
+		m.Store.Unlock()
 	}
 	press(m, ":nonsense<Enter>")
-	if !strings.HasPrefix(m.note, "no command") {
-		t.Errorf("an unknown command was answered by %q", m.note)
+	if !strings.HasPrefix(m.Note, "no command") {
+		t.Errorf("an unknown command was answered by %q", m.Note)
 	}
 }

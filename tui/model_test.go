@@ -16,20 +16,20 @@ import (
 func TestStateEqualsAFoldFromTheStart(t *testing.T) {
 	for _, name := range []string{"reliable-loss10.client.pcap.gz", "u210_falseack.server.pcapng.gz", "reliable-two-clients.server.pcap.gz"} {
 		m := openModel(t, name)
-		m.store.Lock()
+		m.Store.Lock()
 		rng := rand.New(rand.NewPCG(7, 9))
 		var got [2]machine.View
 		tried := 0
 		for range 12 {
-			n := rng.IntN(m.store.Len())
-			f := m.store.FlowOf(n)
+			n := rng.IntN(m.Store.Len())
+			f := m.Store.FlowOf(n)
 			if f == nil || f.Protocol == nil {
 				continue
 			}
-			if err := m.store.StateAt(f, n, &got); err != nil {
+			if err := m.Store.StateAt(f, n, &got); err != nil {
 				t.Fatal(err)
 			}
-			want, err := m.store.Walk(f, 0)
+			want, err := m.Store.Walk(f, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -54,7 +54,7 @@ func TestStateEqualsAFoldFromTheStart(t *testing.T) {
 			}
 			tried++
 		}
-		m.store.Unlock()
+		m.Store.Unlock()
 		if tried < 5 {
 			t.Errorf("%s: only %d packets were tried", name, tried)
 		}
@@ -64,10 +64,10 @@ func TestStateEqualsAFoldFromTheStart(t *testing.T) {
 // What became of a packet, as the list shows it, is what the events say.
 func TestFatesEqualEvents(t *testing.T) {
 	m := openModel(t, "reliable-loss10.client.pcap.gz")
-	m.store.Lock()
-	defer m.store.Unlock()
-	f := m.store.Flows()[0]
-	w, err := m.store.Walk(f, 0)
+	m.Store.Lock()
+	defer m.Store.Unlock()
+	f := m.Store.Flows()[0]
+	w, err := m.Store.Walk(f, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,8 +77,8 @@ func TestFatesEqualEvents(t *testing.T) {
 			if e.Kind != machine.EventAcked {
 				continue
 			}
-			n, ok := m.store.Find(e.About)
-			by, _ := m.store.Find(e.Ref)
+			n, ok := m.Store.Find(e.About)
+			by, _ := m.Store.Find(e.Ref)
 			if _, had := acked[n]; ok && !had {
 				acked[n] = by
 			}
@@ -91,8 +91,8 @@ func TestFatesEqualEvents(t *testing.T) {
 		note(r)
 	}
 	shown := 0
-	for n := range m.store.Len() {
-		e := m.store.Entry(n)
+	for n := range m.Store.Len() {
+		e := m.Store.Entry(n)
 		by, ok := acked[n]
 		if ok != (e.Marks.Fate() == analyze.FateAcked) || ok && by != e.Settled {
 			t.Fatalf("entry %d: shown as %v by %d, the events say %v by %d", n, e.Marks.Fate(), e.Settled, ok, by)
@@ -127,7 +127,7 @@ func TestAnyKeys(t *testing.T) {
 		th, _ := draw.NewTheme("dark", 256)
 		for i := range steps {
 			k := keys[rng.IntN(len(keys))]
-			m.store.Lock()
+			m.Store.Lock()
 			m.Key(k)
 			m.quit = false
 			if i%3 == 0 {
@@ -137,7 +137,7 @@ func TestAnyKeys(t *testing.T) {
 				m.click(rng.IntN(w), rng.IntN(h))
 				m.wheel(rng.IntN(w), rng.IntN(h), rng.IntN(7)-3)
 			}
-			m.store.Unlock()
+			m.Store.Unlock()
 		}
 	}
 }
@@ -149,15 +149,15 @@ func TestStory(t *testing.T) {
 	press(m, "<Enter>")
 	screenOf(t, m, 160, 50)
 	press(m, "300Gma")
-	if got := m.selectedRef(); got != "300" {
+	if got := m.SelectedFrame(); got != "300" {
 		t.Fatalf("300G went to %s", got)
 	}
 	press(m, "a")
-	if got := m.selectedRef(); got != "307" {
-		t.Fatalf("frame 300 was acked in 307, the screen went to %s: %s", got, m.note)
+	if got := m.SelectedFrame(); got != "307" {
+		t.Fatalf("frame 300 was acked in 307, the screen went to %s: %s", got, m.Note)
 	}
 	press(m, "<Ctrl-O>")
-	if got := m.selectedRef(); got != "300" {
+	if got := m.SelectedFrame(); got != "300" {
 		t.Fatalf("back went to %s", got)
 	}
 	press(m, "brel.lost<Enter>")
@@ -165,16 +165,16 @@ func TestStory(t *testing.T) {
 	if m.hunt.running() || m.hunt.found < 0 {
 		t.Fatal("the hunt for a lost packet found none")
 	}
-	if !m.store.Entry(m.packet.selected).Marks.Has(machine.EventLost) {
-		t.Errorf("break-when stopped at %s, where nothing was lost", m.selectedRef())
+	if !m.Store.Entry(m.Selected).Marks.Has(machine.EventLost) {
+		t.Errorf("break-when stopped at %s, where nothing was lost", m.SelectedFrame())
 	}
 	press(m, "'a")
-	if got := m.selectedRef(); got != "300" {
+	if got := m.SelectedFrame(); got != "300" {
 		t.Fatalf("the mark is at %s", got)
 	}
 	press(m, "frel.lost<Enter>")
 	screenOf(t, m, 160, 50)
-	lost := m.packet.rows(m)
+	lost := m.Rows()
 	if lost == 0 || lost > 300 {
 		t.Errorf("%d packets at which something was lost", lost)
 	}

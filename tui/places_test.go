@@ -1,51 +1,41 @@
 package tui
 
 import (
-	"compress/gzip"
-	"io"
-	"os"
 	"slices"
 	"strings"
 	"testing"
-	"time"
+	"unicode/utf8"
 
-	"github.com/ackscope/ackscope/analyze"
-	"github.com/ackscope/ackscope/capture"
-	"github.com/ackscope/ackscope/internal/testenv"
+	"github.com/ackscope/ackscope/tui/browser"
 	"github.com/ackscope/ackscope/tui/draw"
-	"github.com/ackscope/ackscope/tui/store"
 )
 
 // q goes back to where one came from: to the finding or the message that led to a
 // packet, past views that stand beside each other, and at last to the flows.
 func TestBack(t *testing.T) {
-	m := openModel(t, "u210_falseack.server.pcapng.gz")
-	screenOf(t, m, 160, 50)
 	for _, c := range []struct {
 		keys string
-		want []view // after each q
+		want []browser.View // after each q
 	}{
-		{"<Enter>", []view{viewFlows}},
-		{"Fj<Enter>", []view{viewFindings, viewFlows}},
-		{"<Enter>M<Enter>", []view{viewMessages, viewPackets, viewFlows}},
-		{"<Enter>SLTMFAR", []view{viewPackets, viewFlows}},
-		{"<Enter>S<Enter>", []view{viewState, viewPackets, viewFlows}},
-		{"SL", []view{viewFlows}},
-		{"<Enter>100G200G", []view{viewFlows}},
-		{"<Enter><Tab>", []view{viewPackets, viewFlows}},
+		{"<Enter>", []browser.View{browser.Flows}},
+		{"Fj<Enter>", []browser.View{browser.Findings, browser.Flows}},
+		{"<Enter>M<Enter>", []browser.View{browser.Messages, browser.Packets, browser.Flows}},
+		{"<Enter>SLTMFAR", []browser.View{browser.Packets, browser.Flows}},
+		{"<Enter>S<Enter>", []browser.View{browser.State, browser.Packets, browser.Flows}},
+		{"SL", []browser.View{browser.Flows}},
+		{"<Enter>100G200G", []browser.View{browser.Flows}},
+		{"<Enter><Tab>", []browser.View{browser.Packets, browser.Flows}},
 	} {
-		m.store.Lock()
-		m.goTo(location{view: viewFlows, entry: -1})
-		m.back, m.packet.pane = nil, paneList
-		m.store.Unlock()
+		m := openModel(t, "u210_falseack.server.pcapng.gz")
+		screenOf(t, m, 160, 50)
 		for _, key := range strings.SplitAfter(strings.ReplaceAll(c.keys, "<", "\x00<"), "\x00") {
 			press(m, strings.TrimSuffix(key, "\x00"))
 			screenOf(t, m, 100, 30) // keys act on what is drawn
 		}
 		for _, want := range c.want {
 			press(m, "q")
-			if m.view != want || want == viewFindings && m.flow != 0 {
-				t.Errorf("%s, then q: in %s of flow %d, expected %s", c.keys, viewNames[m.view], m.flow, viewNames[want])
+			if m.View != want || want == browser.Findings && m.Flow != 0 {
+				t.Errorf("%s, then q: in %s of flow %d, expected %s", c.keys, m.View, m.Flow, want)
 				break
 			}
 		}
@@ -60,133 +50,42 @@ func TestBack(t *testing.T) {
 func TestMousePlaces(t *testing.T) {
 	m := openModel(t, "u210_falseack.server.pcapng.gz")
 	screenOf(t, m, 160, 50)
-	m.store.Lock()
-	head := m.flows.heads[slices.IndexFunc(m.flows.heads, func(h flowHead) bool { return flowColumns[h.column].name == "RTT ms" })]
-	m.click(head.from, 2)
-	if flowColumns[m.flows.sort].name != "RTT ms" || !m.flows.reverse {
-		t.Errorf("a click on the head of RTT sorts by %s", flowColumns[m.flows.sort].name)
+	head := func() (text string, at int) {
+		line := []rune(strings.Split(textOf(screenOf(t, m, 160, 50)), "\n")[2])
+		before, after, _ := strings.Cut(string(line), "RTT ms")
+		return "RTT ms" + string([]rune(after + " ")[:1]), utf8.RuneCountInString(before)
 	}
-	if m.click(head.to-1, 2); m.flows.reverse {
-		t.Error("a second click does not turn the order around")
+	_, at := head()
+	for _, want := range []string{"RTT ms▾", "RTT ms▴"} {
+		m.Store.Lock()
+		m.click(at, 2)
+		m.Store.Unlock()
+		if got, _ := head(); got != want {
+			t.Errorf("after a click on the head of RTT that reads %q, expected %q", got, want)
+		}
 	}
+	m.Store.Lock()
 	m.help = true
-	if m.doubleClick(5, 4); m.view != viewFlows {
+	if m.doubleClick(5, 4); m.View != browser.Flows {
 		t.Error("a click on the help opened a flow")
 	}
 	m.help = false
 	m.doubleClick(5, 30) // below the only flow there is
-	m.store.Unlock()
+	m.Store.Unlock()
 	press(m, "F")
 	screenOf(t, m, 160, 24)
-	m.store.Lock()
+	m.Store.Lock()
 	m.click(10, 5)
-	if m.findings.list.Cursor != 2 {
-		t.Errorf("the third row was clicked, the cursor is at row %d", m.findings.list.Cursor)
+	rows, _, _ := m.screens.Findings.Area()
+	if rows.Cursor != 2 {
+		t.Errorf("the third row was clicked, the cursor is at row %d", rows.Cursor)
 	}
 	m.click(120, 8)
 	m.wheel(120, 8, 3)
-	if m.findings.list.Cursor != 2 || m.text.List.Top != 3 {
-		t.Errorf("beside the list: cursor at row %d, text from line %d; expected 2, 3", m.findings.list.Cursor, m.text.List.Top)
+	if rows.Cursor != 2 || m.Text.List.Top != 3 {
+		t.Errorf("beside the list: cursor at row %d, text from line %d; expected 2, 3", rows.Cursor, m.Text.List.Top)
 	}
-	m.store.Unlock()
-}
-
-// While a capture is read, many flows are ordered anew only now and then; a key that
-// asks for another order is heeded at once, and at the end all is in order.
-func TestOrderWhileReading(t *testing.T) {
-	file, err := os.Open(testenv.Capture(t, "reliable-two-clients.server.pcap.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = file.Close() }()
-	unpacked, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := io.ReadAll(unpacked)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pipe := &gate{data: data, more: make(chan int, 3)}
-	pipe.more <- len(data) / 2
-	in, err := capture.Open([]string{"-"}, capture.Options{Keep: capture.KeepAll, Stdin: pipe})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := store.New(in, analyze.Options{Registry: driven().registry}, true)
-	s.Start()
-	t.Cleanup(func() { _ = s.Stop() })
-	await(t, s, func() bool { return len(s.Flows()) > 1 })
-	m := NewModel(s, Options{Table: driven().table, Theme: "dark"})
-	table := &m.flows
-	s.Lock()
-	table.settle(m)
-	want := slices.Clone(table.order)
-	if len(want) < 2 {
-		t.Fatalf("%d flows", len(want))
-	}
-	turned := slices.Clone(want)
-	slices.Reverse(turned)
-	table.order = slices.Clone(turned) // as it was some packets ago
-	table.cost, table.made = time.Hour, time.Now()
-	version := s.Version()
-	s.Unlock()
-	pipe.more <- len(data) / 4
-	await(t, s, func() bool { return s.Version() > version })
-	s.Lock()
-	if table.settle(m); s.Settled() || !slices.Equal(table.order, turned) {
-		t.Error("ordered anew though that would take most of the time")
-	}
-	m.Key("i")
-	if table.settle(m); !slices.Equal(table.order, turned) || table.version != s.Version() {
-		t.Error("the order that was asked for is not shown at once")
-	}
-	table.order = slices.Clone(want)
-	table.cost, table.made = time.Hour, time.Now()
-	s.Unlock()
-	close(pipe.more)
-	await(t, s, s.Settled)
-	s.Lock()
-	defer s.Unlock()
-	turned = slices.Clone(s.Flows())
-	slices.Reverse(turned)
-	if table.settle(m); !slices.Equal(table.order, turned) {
-		t.Error("at the end of the capture it is not in order")
-	}
-	table.reverse = false
-	for i := range flowColumns {
-		table.sort = i
-		table.settle(m)
-		for j := range table.order[1:] {
-			x, y := flowColumns[i].key(m, table.order[j]), flowColumns[i].key(m, table.order[j+1])
-			if x.compare(&y) > 0 {
-				t.Errorf("by %s: flow %d before %d", flowColumns[i].name, table.order[j].ID, table.order[j+1].ID)
-			}
-		}
-	}
-}
-
-// gate is a pipe that gives so many bytes more of its data for each number that it is
-// sent, and all once that is over.
-type gate struct {
-	data []byte
-	more chan int
-	left int
-}
-
-func (g *gate) Read(p []byte) (int, error) {
-	if len(g.data) == 0 {
-		return 0, io.EOF
-	}
-	for g.left == 0 {
-		n, ok := <-g.more
-		if g.left = n; !ok {
-			g.left = len(g.data)
-		}
-	}
-	n := copy(p[:min(len(p), g.left)], g.data)
-	g.data, g.left = g.data[n:], g.left-n
-	return n, nil
+	m.Store.Unlock()
 }
 
 // However small the screen, the list is there.

@@ -6,7 +6,9 @@ import (
 	"strings"
 
 	"github.com/ackscope/ackscope/filter"
+	"github.com/ackscope/ackscope/tui/browser"
 	"github.com/ackscope/ackscope/tui/draw"
+	"github.com/ackscope/ackscope/tui/screens"
 )
 
 // promptKind says what the line at the bottom asks for.
@@ -57,8 +59,8 @@ func (m *Model) ask(k promptKind) {
 	p.kind, p.chosen, p.shown = k, -1, nil
 	p.line = line{history: p.pasts[k]}
 	text := ""
-	if k == promptFilter && m.packet.filter != nil {
-		text = m.packet.filter.String()
+	if k == promptFilter && m.Filter != nil {
+		text = m.Filter.String()
 	}
 	p.line.set(text)
 	m.recheck()
@@ -156,7 +158,7 @@ func (m *Model) completions(text string) []string {
 		}
 		switch name {
 		case "columns":
-			out = beginWith(packetColumns, word)
+			out = beginWith(browser.PacketColumns, word)
 		case "filter", "break":
 		default:
 			return beginWith(m.argumentsOf(name), argument)
@@ -191,20 +193,18 @@ func (m *Model) argumentsOf(name string) (out []string) {
 	case "theme":
 		return draw.Themes
 	case "time":
-		return timeWords
+		return browser.TimeWords
 	case "set":
 		return []string{"follow", "nofollow"}
 	case "layout":
 		return []string{"save", "reset"}
 	case "replay":
-		return m.behaviours()
+		return m.Store.Behaviours()
 	case "sort":
-		if m.view == viewMessages {
-			return messageColumns
+		if m.View == browser.Messages {
+			return screens.MessageColumns
 		}
-		for i := range flowColumns {
-			out = append(out, flowColumns[i].name)
-		}
+		return screens.FlowColumns()
 	}
 	return out
 }
@@ -249,7 +249,7 @@ func (m *Model) accept() {
 	if p.filters() && text != "" {
 		f, err := m.o.Table.Compile(text)
 		if err != nil {
-			m.fail("%v", err)
+			m.Fail("%v", err)
 			var bad *filter.Error
 			if errors.As(err, &bad) {
 				p.line.cursor = min(len([]rune(text[:min(bad.Offset, len(text))])), len(p.line.text))
@@ -261,7 +261,7 @@ func (m *Model) accept() {
 		p.kind = promptNone
 		switch kind {
 		case promptFilter:
-			m.setFilter(f)
+			m.filterBy(f)
 		case promptBreak:
 			m.breakWhen(f, 1)
 		case promptBreakBack:
@@ -274,7 +274,7 @@ func (m *Model) accept() {
 	p.kind = promptNone
 	switch kind {
 	case promptFilter:
-		m.setFilter(nil)
+		m.filterBy(nil)
 	case promptSearch:
 		m.searchFor(text)
 	case promptCommand:
@@ -287,20 +287,31 @@ func (p *prompt) remember() {
 	p.pasts[p.kind] = p.line.history
 }
 
-// setFilter shows what passes a filter; nil for everything.
-func (m *Model) setFilter(f *filter.Filter) {
-	if f == nil && m.packet.filter == nil {
+// filterBy shows what passes a filter; nil for everything.
+func (m *Model) filterBy(f *filter.Filter) {
+	if f == nil && m.Filter == nil {
 		return
 	}
-	m.packet.filter = f
-	m.packet.sift(m)
-	if m.view == viewFlows {
-		m.flows.version = -1
+	m.SetFilter(f)
+	if m.View == browser.Flows {
+		m.screens.Flows.Outdate()
 		return
 	}
-	switch m.view {
-	case viewState, viewLadder, viewGraphs, viewMessages, viewFindings:
+	switch m.View {
+	case browser.State, browser.Ladder, browser.Graphs, browser.Messages, browser.Findings:
 	default:
-		m.show(viewPackets)
+		m.Show(browser.Packets)
 	}
+}
+
+// searchFor sets what is looked for and goes to the first match.
+func (m *Model) searchFor(text string) {
+	if text == "" {
+		return
+	}
+	if err := m.search.Set(text); err != nil {
+		m.Fail("%v", err)
+		return
+	}
+	m.search.Next(m.Browser, m.screen(), 1)
 }

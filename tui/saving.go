@@ -17,24 +17,24 @@ type saving struct {
 func (m *Model) saveShown(path string) {
 	switch {
 	case path == "":
-		m.fail("w: expected a file name")
+		m.Fail("w: expected a file name")
 		return
 	case m.o.Save == nil:
-		m.fail("saving is not possible here")
+		m.Fail("saving is not possible here")
 		return
-	case m.packet.sieve != nil && !m.packet.sieve.Done() && !m.store.Growing():
-		m.fail("the filter is still at work: try again when it is through")
+	case m.Sieve != nil && !m.Sieve.Done() && !m.Store.Growing():
+		m.Fail("the filter is still at work: try again when it is through")
 		return
 	case m.saving != nil && !m.saving.Done:
-		m.fail("%s is still being written", m.saving.path)
+		m.Fail("%s is still being written", m.saving.path)
 		return
 	}
-	out, err := m.o.Save(path, m.store.Input())
+	out, err := m.o.Save(path, m.Store.Input())
 	if err != nil {
-		m.fail("%v", err)
+		m.Fail("%v", err)
 		return
 	}
-	m.saving = &saving{path, m.store.Save(out, m.packet.sieve)}
+	m.saving = &saving{path, m.Store.Save(out, m.Sieve)}
 }
 
 // leaveProgram ends the program; while packets are being saved once they are, so
@@ -46,7 +46,7 @@ func (m *Model) leaveFor(file int) {
 	m.next = file
 	if x := m.saving; x != nil && !x.Done && !m.leaving {
 		m.leaving = true
-		m.say("%s is being written: leaving when it is whole; again to leave now", x.path)
+		m.Say("%s is being written: leaving when it is whole; again to leave now", x.path)
 		return
 	}
 	m.quit = true
@@ -61,11 +61,11 @@ func (m *Model) settleSaving() {
 	m.saving = nil
 	if x.Err != nil {
 		m.leaving = false
-		m.fail("%s: %v", x.path, x.Err)
+		m.Fail("%s: %v", x.path, x.Err)
 		return
 	}
 	m.quit = m.quit || m.leaving
-	m.say("%s written to %s", show.Plural(x.Total, "packet"), x.path)
+	m.Say("%s written to %s", show.Plural(x.Total, "packet"), x.path)
 }
 
 // progress says in a few words how far saving is; empty for nothing to save.

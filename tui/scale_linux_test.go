@@ -52,7 +52,7 @@ func TestScale(t *testing.T) {
 	}
 	await(t, s, func() bool { return s.Len() > 0 })
 	s.Lock()
-	m.open(0)
+	m.Open(0)
 	m.draw(draw.NewCanvas(screen, th))
 	s.Unlock()
 	screen.Show()

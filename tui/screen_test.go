@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -40,6 +42,7 @@ func openPath(t testing.TB, path string) *Model {
 	}
 	registry := dissect.NewRegistry(gaffer.Protocol, riptide.Protocol, srdp.Protocol)
 	s := store.New(in, analyze.Options{Registry: registry}, false)
+	count(s)
 	s.Start()
 	t.Cleanup(func() {
 		if err := s.Stop(); err != nil {
@@ -55,6 +58,30 @@ func openPath(t testing.TB, path string) *Model {
 		})
 		return []string{fmt.Sprintf("flow %d: %d records, %d messages ended", f.ID, records, lost)}
 	}})
+}
+
+// counts has how much of a store's work goes on in the background, by store.
+var counts sync.Map
+
+// count counts it from now on.
+func count(s *store.Store) {
+	n := &atomic.Int32{}
+	counts.Store(s, n)
+	s.Spawn = func(f func()) {
+		n.Add(1)
+		go func() {
+			defer n.Add(-1)
+			f()
+		}()
+	}
+}
+
+// running gives it; 0 for a store that is not counted.
+func running(s *store.Store) int32 {
+	if n, ok := counts.Load(s); ok {
+		return n.(*atomic.Int32).Load()
+	}
+	return 0
 }
 
 // await waits until something holds, under the store's lock.
@@ -87,15 +114,12 @@ func screenOf(t testing.TB, m *Model, w, h int) tcell.SimulationScreen {
 		t.Fatal(err)
 	}
 	paint := func() {
-		m.store.Lock()
-		defer m.store.Unlock()
+		m.Store.Lock()
+		defer m.Store.Unlock()
 		m.draw(draw.NewCanvas(screen, th))
 	}
 	paint() // begins what it needs
-	await(t, m.store, func() bool {
-		return (m.packet.sieve == nil || m.packet.sieve.Done()) && m.messages.work.Over() &&
-			m.graphs.work.Over() && (!m.hunt.running() || m.hunt.work.Done()) && (m.replay.work == nil || m.replay.work.Done()) && (m.ended == nil || m.ended.done)
-	})
+	await(t, m.Store, func() bool { return running(m.Store) == 0 })
 	paint()
 	paint() // what a first drawing settles, the second shows
 	screen.Show()
@@ -131,9 +155,9 @@ func press(m *Model, keys string) {
 		} else {
 			keys = keys[1:]
 		}
-		m.store.Lock()
+		m.Store.Lock()
 		m.Key(k)
-		m.store.Unlock()
+		m.Store.Unlock()
 	}
 }
 

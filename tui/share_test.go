@@ -102,22 +102,22 @@ func TestASearchGoesOnInTheBackground(t *testing.T) {
 		if goesOn := d.begun > begun; goesOn != (share < packets) {
 			t.Errorf("share %d: the step went on in the background: %v", share, goesOn)
 		}
-		if share < packets && d.model.packet.selected != 0 {
+		if share < packets && d.model.Selected != 0 {
 			t.Errorf("share %d: the selection moved before the search was over", share)
 		}
 		d.settle()
-		if got := d.model.packet.selected; got != packets-1 {
-			t.Errorf("share %d: went to entry %d, expected %d: %s", share, got, packets-1, d.model.note)
+		if got := d.model.Selected; got != packets-1 {
+			t.Errorf("share %d: went to entry %d, expected %d: %s", share, got, packets-1, d.model.Note)
 		}
 		d.key("5 [")
 		d.settle()
-		if got := d.model.packet.selected; got != 0 {
+		if got := d.model.Selected; got != 0 {
 			t.Errorf("share %d: back to entry %d, expected 0", share, got)
 		}
 		// A user who has moved on is not moved away again.
 		d.key("] G")
 		d.settle()
-		if got := d.model.packet.selected; share < packets && got != packets-1 {
+		if got := d.model.Selected; share < packets && got != packets-1 {
 			t.Errorf("share %d: at entry %d", share, got)
 		}
 	}
@@ -133,7 +133,7 @@ func TestManyFlowsAreSortedInTheBackground(t *testing.T) {
 	d.draw()
 	d.settle()
 	d.draw()
-	order := d.model.flows.order
+	order := d.model.screens.Flows.Order
 	if len(order) != len(d.store.Flows()) || len(order) <= store.FlowsAtOnce {
 		t.Fatalf("%d flows are shown of %d", len(order), len(d.store.Flows()))
 	}

@@ -106,13 +106,13 @@ func TestStateEqualsTheCommand(t *testing.T) {
 		m := openPath(t, path)
 		rng := rand.New(rand.NewPCG(11, 13))
 		for tried := 0; tried < tries; {
-			n := rng.IntN(m.store.Len())
-			f := m.store.FlowOf(n)
+			n := rng.IntN(m.Store.Len())
+			f := m.Store.FlowOf(n)
 			if f == nil || f.Protocol == nil || f.Protocol.NewTracker == nil {
 				continue
 			}
 			tried++
-			frame := strconv.FormatUint(m.store.Entry(n).Ref.Frame(), 10)
+			frame := strconv.FormatUint(m.Store.Entry(n).Ref.Frame(), 10)
 			press(m, ":flow "+strconv.Itoa(f.ID)+"<Enter>"+frame+"GS")
 			text := textOf(screenOf(t, m, 160, 50))
 			out := testenv.Output(t, program, "state", "--json", "--flow", strconv.Itoa(f.ID), "--at", frame, path)
@@ -123,7 +123,7 @@ func TestStateEqualsTheCommand(t *testing.T) {
 				if err := decoder.Decode(&want); err != nil {
 					t.Fatal(err)
 				}
-				got := tell(m.store.Entry(m.packet.selected).Ref.Frame(), f.ID, side, &m.sides.views[side])
+				got := tell(m.Store.Entry(m.Selected).Ref.Frame(), f.ID, side, &m.screens.State.Views[side])
 				if !reflect.DeepEqual(got, want) {
 					t.Errorf("%s, frame %s, side %s: the inspector has\n%+v\nthe command tells\n%+v", filepath.Base(path), frame, side, got, want)
 				}

@@ -145,10 +145,10 @@ func (s *screens) show(in *capture.Input, growing bool) (next int, err error) {
 	if memory > 0 {
 		debug.SetMemoryLimit(memory)
 	}
-	store := store.New(in, o, growing)
-	store.Bound(int(memory / 2))
-	next, err = tui.Run(store, s.options)
-	return next, errors.Join(err, store.Stop())
+	held := store.New(in, o, growing)
+	held.Bound(int(memory / 2))
+	next, err = tui.Run(held, s.options)
+	return next, errors.Join(err, held.Stop())
 }
 
 // saver fits save to what the screens want.

@@ -82,7 +82,9 @@ var law = []rule{
 	{"lab", []string{"machine", "machine/...", "agenda", "wire", "wire/...", "sim", "capture", "printable"}, nil},
 	{"tui/draw", []string{"printable", "scale"}, []string{"github.com/rivo/tview", "github.com/gdamore/tcell/v2"}},
 	{"tui/store", []string{"analyze", "capture", "dissect", "filter", "machine", "replay", "scale", "show"}, nil},
-	{"tui", []string{"tui/draw", "tui/store", "analyze", "capture", "filter", "graph", "replay", "export", "show", "dissect", "machine", "printable", "outfile", "scale"}, []string{"github.com/rivo/tview", "github.com/gdamore/tcell/v2"}},
+	{"tui/browser", []string{"tui/draw", "tui/store", "analyze", "filter", "machine", "show"}, nil},
+	{"tui/screens", []string{"tui/browser", "tui/draw", "tui/store", "analyze", "capture", "dissect", "filter", "graph", "machine", "replay", "scale", "show"}, nil},
+	{"tui", []string{"tui/...", "analyze", "capture", "filter", "machine", "outfile", "show"}, []string{"github.com/rivo/tview", "github.com/gdamore/tcell/v2"}},
 	{"cli/app", cliBase(), cliOutside},
 	{"cli/privilege", cliBase(), cliOutside},
 	{"cli/reader", cliBase("app", "privilege"), cliOutside},
@@ -171,6 +173,9 @@ func TestLawCatches(t *testing.T) {
 		{"filter", module + "/filter/fields"},
 		{"tui/draw", module + "/analyze"},
 		{"tui/store", module + "/tui/draw"},
+		{"tui/browser", module + "/tui/screens"},
+		{"tui/screens", module + "/tui"},
+		{"tui/screens", "github.com/gdamore/tcell/v2"},
 		{"nowhere", module + "/machine"},
 	} {
 		if len(check(c.importer, []string{c.imported})) == 0 {

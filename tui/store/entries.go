@@ -5,7 +5,6 @@ import (
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/capture"
-	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/show"
 )
@@ -75,8 +74,15 @@ func (s *Store) Last() machine.Instant { return s.last }
 // Session gives the analysis whose flows are shown. The second run has flows of its own.
 func (s *Store) Session() *analyze.Session { return s.session }
 
-// Protocols lists the protocols that flows are tried for.
-func (s *Store) Protocols() []*dissect.Protocol { return s.options.Registry.Protocols() }
+// Behaviours lists those of the protocols of the capture.
+func (s *Store) Behaviours() (names []string) {
+	for _, p := range s.options.Registry.Protocols() {
+		for _, b := range p.Behaviours {
+			names = append(names, b.Name)
+		}
+	}
+	return names
+}
 
 // Input gives what is read, for who saves frames of it.
 func (s *Store) Input() *capture.Input { return s.in }

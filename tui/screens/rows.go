@@ -1,7 +1,8 @@
-package tui
+package screens
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/ackscope/ackscope/analyze"
@@ -9,12 +10,10 @@ import (
 	"github.com/ackscope/ackscope/filter"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/show"
+	"github.com/ackscope/ackscope/tui/browser"
 	"github.com/ackscope/ackscope/tui/draw"
 	"github.com/ackscope/ackscope/tui/store"
 )
-
-// packetColumns are the built-in columns of the packet list.
-var packetColumns = []string{"number", "time", "flow", "dir", "from", "to", "protocol", "length", "info", "fate"}
 
 // cell is one column of a row.
 type cell struct {
@@ -25,19 +24,19 @@ type cell struct {
 }
 
 // columnsShown gives the columns for a width.
-func (m *Model) columnsShown(width int) []string {
-	if len(m.config.Columns) > 0 {
-		return m.config.Columns
+func columnsShown(br *browser.Browser, width int) []string {
+	if len(br.Layout.Columns) > 0 {
+		return br.Layout.Columns
 	}
 	out := []string{"number", "time"}
-	if m.flow == 0 {
+	if br.Flow == 0 {
 		out = append(out, "flow")
 	}
 	out = append(out, "dir")
-	if m.flow == 0 && width >= 140 { // what the packet says goes before
+	if br.Flow == 0 && width >= 140 { // what the packet says goes before
 		out = append(out, "from", "to")
 	}
-	if m.flow == 0 && width >= 96 {
+	if br.Flow == 0 && width >= 96 {
 		out = append(out, "protocol")
 	}
 	if width >= 100 {
@@ -47,18 +46,17 @@ func (m *Model) columnsShown(width int) []string {
 }
 
 // row makes the cells of a packet's row.
-func (m *Model) row(n int, columns []string) []cell {
-	p := &m.packet
+func (p *PacketView) row(br *browser.Browser, n int, columns []string) []cell {
 	if p.reader == nil {
-		p.reader = m.store.NewReader()
+		p.reader = br.Store.NewReader()
 	}
-	if m.config.Time == slices.Index(timeWords, "delta") {
-		p.reader.Previous = m.store.TimeAt(n - 1)
+	if br.Layout.Time == slices.Index(browser.TimeWords, "delta") {
+		p.reader.Previous = br.Store.TimeAt(n - 1)
 	}
-	e := m.store.Entry(n)
+	e := br.Store.Entry(n)
 	r, err := p.reader.Read(n)
 	if err != nil {
-		return []cell{{text: m.store.Frame(e.Ref), width: 8, right: true}, {text: err.Error(), role: draw.Error}}
+		return []cell{{text: br.Store.Frame(e.Ref), width: 8, right: true}, {text: err.Error(), role: draw.Error}}
 	}
 	side := draw.SideA
 	if r.Datagram.From == machine.B {
@@ -69,15 +67,15 @@ func (m *Model) row(n int, columns []string) []cell {
 		var c cell
 		switch name {
 		case "number":
-			c = cell{text: m.store.Frame(e.Ref), width: max(5, draw.TextWidth(m.store.Frame(m.store.Entry(m.store.Len()-1).Ref))), right: true}
-			if mark, ok := m.markAt(n); ok {
+			c = cell{text: br.Store.Frame(e.Ref), width: max(5, draw.TextWidth(br.Store.Frame(br.Store.Entry(br.Store.Len()-1).Ref))), right: true}
+			if mark, ok := p.markAt(br, n); ok {
 				c.text = string(mark) + c.text
 				c.role = draw.Mark
 			}
 			c.width++
 		case "time":
-			c = cell{text: string(m.appendWhen(nil, r)), width: 11, right: true, role: draw.Dim}
-			if timeWords[m.config.Time] == "absolute" {
+			c = cell{text: string(appendWhen(br, nil, r)), width: 11, right: true, role: draw.Dim}
+			if browser.TimeWords[br.Layout.Time] == "absolute" {
 				c.width = 15
 			}
 		case "flow":
@@ -107,9 +105,9 @@ func (m *Model) row(n int, columns []string) []cell {
 				c.text = string(appendInt(nil, r.Frame.Length))
 			}
 		case "info":
-			c = m.infoCell(&e, r)
+			c = p.infoCell(br, &e, r)
 		case "fate":
-			c = cell{text: string(appendFate(nil, m.store, &e)), width: 10}
+			c = cell{text: string(appendFate(nil, br.Store, &e)), width: 10}
 			switch e.Marks.Fate() {
 			case analyze.FateAcked:
 				c.role = draw.Settled
@@ -118,7 +116,7 @@ func (m *Model) row(n int, columns []string) []cell {
 			case analyze.FateOpen:
 			}
 		default:
-			c = m.fieldCell(i, name, r)
+			c = p.fieldCell(br, i, name, r)
 		}
 		out = append(out, c)
 	}
@@ -126,7 +124,7 @@ func (m *Model) row(n int, columns []string) []cell {
 }
 
 // infoCell says what the packet is, and of what gravity a rule found something.
-func (m *Model) infoCell(e *analyze.Entry, r *filter.Record) cell {
+func (p *PacketView) infoCell(br *browser.Browser, e *analyze.Entry, r *filter.Record) cell {
 	c := cell{}
 	if sev, ok := e.Marks.Severity(); ok {
 		c.text, c.role = string(severityLetter(sev))+" ", severityRole(sev)
@@ -141,7 +139,7 @@ func (m *Model) infoCell(e *analyze.Entry, r *filter.Record) cell {
 	case e.Marks.Has(machine.EventStale):
 		c.text += "stale "
 	}
-	c.text += string(show.AppendInfo(nil, m.packet.reader.Reading))
+	c.text += string(show.AppendInfo(nil, p.reader.Reading))
 	if r.Transport == capture.Fragment || r.Transport == capture.NoTransport {
 		c.text += string(show.AppendProtocol(nil, r))
 		c.role = draw.Dim
@@ -150,15 +148,14 @@ func (m *Model) infoCell(e *analyze.Entry, r *filter.Record) cell {
 }
 
 // fieldCell shows a field of the user's choice.
-func (m *Model) fieldCell(i int, name string, r *filter.Record) cell {
-	p := &m.packet
-	if chosen := strings.Join(m.config.Columns, " "); p.chosen != chosen {
-		p.chosen, p.columns = chosen, make([]*filter.Column, len(m.config.Columns))
-		for j, name := range m.config.Columns {
-			if slices.Contains(packetColumns, name) {
+func (p *PacketView) fieldCell(br *browser.Browser, i int, name string, r *filter.Record) cell {
+	if chosen := strings.Join(br.Layout.Columns, " "); p.chosen != chosen {
+		p.chosen, p.columns = chosen, make([]*filter.Column, len(br.Layout.Columns))
+		for j, name := range br.Layout.Columns {
+			if slices.Contains(browser.PacketColumns, name) {
 				continue
 			}
-			if f, ok := m.o.Table.Lookup(name); ok {
+			if f, ok := br.Table.Lookup(name); ok {
 				p.columns[j] = f.Column()
 			}
 		}
@@ -183,12 +180,12 @@ func appendFate(to []byte, s *store.Store, e *analyze.Entry) []byte {
 }
 
 // markAt gives the mark that stands at an entry.
-func (m *Model) markAt(n int) (rune, bool) {
-	if n == m.sides.diff && m.sides.diff >= 0 {
+func (p *PacketView) markAt(br *browser.Browser, n int) (rune, bool) {
+	if n == p.state.diff && p.state.diff >= 0 {
 		return 'Δ', true
 	}
-	for r, l := range m.marks {
-		if l.entry == n && l.view != viewFlows {
+	for r, l := range br.Marks {
+		if l.Entry == n && l.View != browser.Flows {
 			return r, true
 		}
 	}
@@ -196,15 +193,29 @@ func (m *Model) markAt(n int) (rune, bool) {
 }
 
 // rowText is a packet's row as one text.
-func (m *Model) rowText(n int) string {
-	if n < 0 || n >= m.store.Len() {
+func (p *PacketView) rowText(br *browser.Browser, n int) string {
+	if n < 0 || n >= br.Store.Len() {
 		return ""
 	}
 	var parts []string
-	for _, c := range m.row(n, m.columnsShown(200)) {
+	for _, c := range p.row(br, n, columnsShown(br, 200)) {
 		if s := strings.TrimSpace(c.text); s != "" {
 			parts = append(parts, s)
 		}
 	}
 	return strings.Join(parts, "  ")
 }
+
+// appendWhen writes the time column.
+func appendWhen(br *browser.Browser, to []byte, r *filter.Record) []byte {
+	at := r.Datagram.At
+	switch browser.TimeWords[br.Layout.Time] {
+	case "delta":
+		return show.AppendSeconds(to, int64(at.Sub(r.Previous)), 6)
+	case "absolute":
+		return at.Time().AppendFormat(to, "15:04:05.000000")
+	}
+	return show.AppendSeconds(to, int64(at.Sub(r.Start)), 6)
+}
+
+func appendInt(to []byte, n int) []byte { return strconv.AppendInt(to, int64(n), 10) }

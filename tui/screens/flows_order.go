@@ -1,4 +1,4 @@
-package tui
+package screens
 
 import (
 	"slices"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/ackscope/ackscope/analyze"
 	"github.com/ackscope/ackscope/filter"
+	"github.com/ackscope/ackscope/tui/browser"
 	"github.com/ackscope/ackscope/tui/store"
 )
 
@@ -21,29 +22,29 @@ type flowOrder struct {
 }
 
 // begin makes an empty order as it is asked for now.
-func (t *flowTable) begin(m *Model) *flowOrder {
-	t.version, t.sorted, t.turned, t.filter = m.store.Version(), t.sort, t.reverse, m.packet.filter
+func (t *FlowTable) begin(br *browser.Browser) *flowOrder {
+	t.version, t.sorted, t.turned, t.filter = br.Store.Version(), t.sort, t.reverse, br.Filter
 	return &flowOrder{
 		column: &flowColumns[min(t.sort, len(flowColumns)-1)], sorts: t.sort != 0 || t.reverse,
-		reverse: t.reverse, filter: t.filter, session: m.store.Session(),
+		reverse: t.reverse, filter: t.filter, session: br.Store.Session(),
 	}
 }
 
 // look takes up so many flows; false where there are no more.
-func (o *flowOrder) look(m *Model, most int) bool {
-	flows := m.store.Flows()
-	if o.session != m.store.Session() { // the second run has flows of its own
-		o.session, o.flows, o.next = m.store.Session(), nil, 0
+func (o *flowOrder) look(br *browser.Browser, most int) bool {
+	flows := br.Store.Flows()
+	if o.session != br.Store.Session() { // the second run has flows of its own
+		o.session, o.flows, o.next = br.Store.Session(), nil, 0
 	}
 	for ; o.next < len(flows) && most > 0; most-- {
 		f := flows[o.next]
 		o.next++
-		if o.filter != nil && !m.flowPasses(f) {
+		if o.filter != nil && !br.FlowPasses(f) {
 			continue
 		}
 		x := sortedFlow{flow: f}
 		if o.sorts {
-			x.key = o.column.key(m, f)
+			x.key = o.column.key(br, f)
 		}
 		o.flows = append(o.flows, x)
 	}
@@ -69,12 +70,12 @@ func (o *flowOrder) list() []*analyze.Flow {
 }
 
 // take shows an order, with the cursor at its flow.
-func (t *flowTable) take(o *flowOrder) { t.show(o.list()) }
+func (t *FlowTable) take(o *flowOrder) { t.show(o.list()) }
 
-func (t *flowTable) show(order []*analyze.Flow) {
-	t.order, t.later = order, nil
+func (t *FlowTable) show(order []*analyze.Flow) {
+	t.Order, t.later = order, nil
 	if t.picked != 0 && t.sort != 0 {
-		if i := slices.IndexFunc(t.order, func(f *analyze.Flow) bool { return f.ID == t.picked }); i >= 0 {
+		if i := slices.IndexFunc(t.Order, func(f *analyze.Flow) bool { return f.ID == t.picked }); i >= 0 {
 			t.list.Cursor = i
 		}
 	}
@@ -83,21 +84,21 @@ func (t *flowTable) show(order []*analyze.Flow) {
 
 // orderMany makes the order of many flows in the background, one at a time. What
 // was shown is shown until then.
-func (t *flowTable) orderMany(m *Model, asked bool) {
+func (t *FlowTable) orderMany(br *browser.Browser, asked bool) {
 	switch {
-	case t.sort == 0 && !t.reverse && m.packet.filter == nil:
-		t.begin(m)
-		t.show(slices.Clone(m.store.Flows())) // which are in this order already
+	case t.sort == 0 && !t.reverse && br.Filter == nil:
+		t.begin(br)
+		t.show(slices.Clone(br.Store.Flows())) // which are in this order already
 		return
 	case t.later != nil && !asked:
 		return
 	}
-	o := t.begin(m)
+	o := t.begin(br)
 	t.later = o
-	s := m.store
+	s := br.Store
 	s.Work(func() {
 		wanted := true
-		look := func() bool { wanted = t.later == o; return wanted && o.look(m, store.FlowsAtOnce) }
+		look := func() bool { wanted = t.later == o; return wanted && o.look(br, store.FlowsAtOnce) }
 		if !s.Parts(look) || !wanted {
 			return
 		}

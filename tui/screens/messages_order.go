@@ -1,4 +1,4 @@
-package tui
+package screens
 
 import (
 	"cmp"
@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/ackscope/ackscope/scale"
+	"github.com/ackscope/ackscope/show"
+	"github.com/ackscope/ackscope/tui/browser"
 	"github.com/ackscope/ackscope/tui/draw"
 	"github.com/ackscope/ackscope/tui/store"
 )
@@ -28,7 +30,7 @@ const sortAtOnce = 8192
 
 // order sorts the lives: many of them in the background, with what was shown
 // before shown until then.
-func (t *messageTable) order(m *Model) {
+func (t *MessageTable) order(br *browser.Browser) {
 	// What is there is not written any more, so that it can be read without the lock.
 	o := &messageOrder{all: t.all, passed: t.passed, sieved: t.sieved(), sort: t.sort, reverse: t.reverse}
 	if len(t.all) <= sortAtOnce {
@@ -40,7 +42,7 @@ func (t *messageTable) order(m *Model) {
 		return // that one first: it is drawn, and asked again
 	}
 	t.later = o
-	s := m.store
+	s := br.Store
 	s.Work(func() {
 		o.make()
 		s.Lock()
@@ -53,7 +55,7 @@ func (t *messageTable) order(m *Model) {
 }
 
 // take shows an order.
-func (t *messageTable) take(o *messageOrder) {
+func (t *MessageTable) take(o *messageOrder) {
 	t.rows, t.bars, t.sorted, t.later = o.rows, o.bars, len(o.all), nil
 }
 
@@ -108,7 +110,7 @@ func histogram(all []store.Life) []string {
 	for _, name := range names {
 		list := byName[name]
 		slices.Sort(list)
-		out = append(out, fmt.Sprintf("%-18s %6d  %s  median %s  worst %s", name, len(list), bars(list), waitText(list[len(list)/2]), waitText(list[len(list)-1])))
+		out = append(out, fmt.Sprintf("%-18s %6d  %s  median %s  worst %s", name, len(list), bars(list), show.Wait(list[len(list)/2]), show.Wait(list[len(list)-1])))
 	}
 	return out
 }

@@ -1,28 +1,29 @@
-package tui
+package screens
 
 import (
 	"slices"
 	"strings"
 
+	"github.com/ackscope/ackscope/tui/browser"
 	"github.com/ackscope/ackscope/tui/draw"
 )
 
-// drawFlows draws the table of flows.
-func (m *Model) drawFlows(c draw.Canvas) {
-	t := &m.flows
-	t.settle(m)
+// Draw draws the table of flows; below it what made the capture end before its time.
+func (t *FlowTable) Draw(br *browser.Browser, c draw.Canvas) {
+	c = drawEnd(br, c)
+	t.settle(br)
 	rows := c.H - 2
-	t.list.Fit(len(t.order), rows)
+	t.list.Fit(len(t.Order), rows)
 	// The widths are those of what is shown.
 	text := make([][]string, 0, rows)
 	widths := make([]int, len(flowColumns))
 	for i := range flowColumns {
 		widths[i] = draw.TextWidth(flowColumns[i].name) + 1
 	}
-	for i := t.list.Top; i < len(t.order) && len(text) < rows; i++ {
+	for i := t.list.Top; i < len(t.Order) && len(text) < rows; i++ {
 		line := make([]string, len(flowColumns))
 		for j := range flowColumns {
-			line[j] = flowColumns[j].text(m, t.order[i])
+			line[j] = flowColumns[j].text(br, t.Order[i])
 			widths[j] = max(widths[j], draw.TextWidth(line[j]))
 		}
 		text = append(text, line)
@@ -85,7 +86,7 @@ func (m *Model) drawFlows(c draw.Canvas) {
 		c.Text(x, 1, draw.Dim, "─")
 	}
 	for y, line := range text {
-		f := t.order[t.list.Top+y]
+		f := t.Order[t.list.Top+y]
 		chosen := t.list.Top+y == t.list.Cursor
 		row := c.Part(0, y+2, c.W, 1)
 		if chosen {
@@ -100,7 +101,7 @@ func (m *Model) drawFlows(c draw.Canvas) {
 			}
 			r := draw.Text
 			if col.role != nil {
-				r = col.role(m, f)
+				r = col.role(br, f)
 			}
 			if f.Protocol == nil {
 				r = draw.Dim
@@ -116,13 +117,28 @@ func (m *Model) drawFlows(c draw.Canvas) {
 			x += widths[i] + 2
 		}
 	}
-	if len(t.order) == 0 {
+	if len(t.Order) == 0 {
 		what := "no flow yet"
-		if m.packet.filter != nil {
+		if br.Filter != nil {
 			what = "no flow passes the filter"
-		} else if m.store.Settled() {
+		} else if br.Store.Settled() {
 			what = "the capture has no flow: no UDP and no TCP"
 		}
 		c.Text(2, 2, draw.Dim, what)
 	}
+}
+
+// drawEnd draws what made the capture end before its time, in full below what is left
+// of the canvas.
+func drawEnd(br *browser.Browser, c draw.Canvas) draw.Canvas {
+	err := br.Store.Err()
+	if err == nil {
+		return c
+	}
+	lines := draw.WrapLine(strings.ReplaceAll(err.Error(), "\n", "; "), c.W-2)
+	lines = lines[:min(len(lines), max(c.H/3, 1))]
+	for y, line := range lines {
+		c.Text(1, c.H-len(lines)+y, draw.Warn, line)
+	}
+	return c.Part(0, 0, c.W, c.H-len(lines))
 }

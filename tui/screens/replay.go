@@ -1,4 +1,4 @@
-package tui
+package screens
 
 import (
 	"fmt"
@@ -11,13 +11,14 @@ import (
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/replay"
 	"github.com/ackscope/ackscope/show"
+	"github.com/ackscope/ackscope/tui/browser"
 	"github.com/ackscope/ackscope/tui/draw"
 	"github.com/ackscope/ackscope/tui/store"
 )
 
-// replayTable is the view of what the references say of each side: conforms,
+// ReplayTable is the view of what the references say of each side: conforms,
 // consistent, diverges; and of the one at the cursor, why.
-type replayTable struct {
+type ReplayTable struct {
 	list  draw.List
 	rows  []replayRow
 	made  *store.Replay // the one that rows are of
@@ -37,37 +38,37 @@ type replayRow struct {
 }
 
 // ensure begins a replay where what is shown is of other settings.
-func (t *replayTable) ensure(m *Model) {
-	if m.store.Learning() {
+func (t *ReplayTable) ensure(br *browser.Browser) {
+	if br.Store.Learning() {
 		return // the run that goes on learns what the replay needs
 	}
 	if w := t.work; w != nil && w.Behaviour == t.behaviour && w.Matrix == t.matrix && (!w.Outdated() || !w.Done()) {
 		return
 	}
-	t.begin(m)
+	t.begin(br)
 }
 
 // begin replays what has been read so far.
-func (t *replayTable) begin(m *Model) {
+func (t *ReplayTable) begin(br *browser.Browser) {
 	t.work.End()
-	t.work = m.store.Replay(t.behaviour, t.matrix)
+	t.work = br.Store.Replay(t.behaviour, t.matrix)
 }
 
 // settle makes the rows of what was found.
-func (t *replayTable) settle(m *Model) {
+func (t *ReplayTable) settle(br *browser.Browser) {
 	w := t.work
-	if w == nil || !w.Done() || w.File == nil || t.made == w && t.flow == m.flow {
+	if w == nil || !w.Done() || w.File == nil || t.made == w && t.flow == br.Flow {
 		return
 	}
-	t.made, t.flow, t.frame = w, m.flow, 0
+	t.made, t.flow, t.frame = w, br.Flow, 0
 	t.rows = t.rows[:0]
 	for i := range w.File.Results {
-		if r := &w.File.Results[i]; m.flow == 0 || r.Flow.ID == m.flow {
+		if r := &w.File.Results[i]; br.Flow == 0 || r.Flow.ID == br.Flow {
 			t.rows = append(t.rows, replayRow{result: r, flow: r.Flow})
 		}
 	}
 	for _, x := range w.File.Skipped {
-		if m.flow == 0 || x.Flow.ID == m.flow {
+		if br.Flow == 0 || x.Flow.ID == br.Flow {
 			t.rows = append(t.rows, replayRow{flow: x.Flow, reason: x.Reason})
 		}
 	}
@@ -75,19 +76,19 @@ func (t *replayTable) settle(m *Model) {
 }
 
 // selected is the row at the cursor; nil for none.
-func (t *replayTable) selected() *replayRow {
+func (t *ReplayTable) selected() *replayRow {
 	if t.list.Cursor < 0 || t.list.Cursor >= len(t.rows) {
 		return nil
 	}
 	return &t.rows[t.list.Cursor]
 }
 
-// enter goes to the packet that diverges; come back and enter again for the
+// Enter goes to the packet that diverges; come back and enter again for the
 // packets from which that follows.
-func (t *replayTable) enter(m *Model) {
+func (t *ReplayTable) Enter(br *browser.Browser) {
 	r := t.selected()
 	if r == nil || r.result == nil || r.result.Divergence == nil {
-		m.fail("nothing diverges here")
+		br.Fail("nothing diverges here")
 		return
 	}
 	d := r.result.Divergence
@@ -95,66 +96,89 @@ func (t *replayTable) enter(m *Model) {
 	i := t.frame % len(refs)
 	t.frame++
 	id := r.flow.ID
-	m.jumpRef(refs[i])
-	if m.flow == 0 && m.store.Flow(id) != nil {
-		m.flow = id
-		m.packet.sift(m)
+	br.JumpRef(refs[i])
+	if br.Flow == 0 && br.Store.Flow(id) != nil {
+		br.Flow = id
+		br.Sift()
 	}
 	switch {
-	case m.bad:
+	case br.Bad:
 	case i == 0:
-		m.say("%s: %s expected %s, got %s", d.Rule, d.Field, d.Expected, d.Got)
+		br.Say("%s: %s expected %s, got %s", d.Rule, d.Field, d.Expected, d.Got)
 	default:
-		m.say("it follows from this packet, %d of %d", i, len(refs)-1)
+		br.Say("it follows from this packet, %d of %d", i, len(refs)-1)
 	}
 }
 
-// openReplay opens the view; in it, what has come since is replayed too.
-func (m *Model) openReplay() {
-	if m.view != viewReplay {
-		m.show(viewReplay)
-		return
-	}
-	if t := &m.replay; t.work == nil || t.work.Done() && (t.work.Stopped() || t.work.Packets() < m.store.Len()) {
-		t.begin(m)
-		return
-	}
-	m.say("all that was read has been replayed")
+// Area gives where the rows stand.
+func (t *ReplayTable) Area() (rows *draw.List, line, width int) { return &t.list, 4, 0 }
+
+// Move moves the cursor.
+func (t *ReplayTable) Move(br *browser.Browser, by int) {
+	t.list.Cursor += by
+	t.frame, br.Text.List = 0, draw.List{}
 }
 
-// toggleMatrix holds every side against all behaviours, or against its own.
-func (m *Model) toggleMatrix() {
-	t := &m.replay
+// Matches looks at the explanation of a row.
+func (t *ReplayTable) Matches(br *browser.Browser, s *Search) (rows, at int, has func(row int) bool) {
+	return len(t.rows), t.list.Cursor, func(row int) bool {
+		return s.finds(draw.StripStyles(strings.Join(t.rows[row].explain(br.Store, 0), " ")))
+	}
+}
+
+// Copy gives the explanation of the row at the cursor.
+func (t *ReplayTable) Copy(br *browser.Browser) string {
+	if r := t.selected(); r != nil {
+		return plainText(r.explain(br.Store, 0))
+	}
+	return ""
+}
+
+// Stop ends a replay that is at work; false where none is.
+func (t *ReplayTable) Stop() bool {
+	w := t.work
+	if w == nil || w.Done() || w.Stopped() {
+		return false
+	}
+	w.Stop()
+	return true
+}
+
+// Open opens the view; in it, what has come since is replayed too.
+func (t *ReplayTable) Open(br *browser.Browser) {
+	if br.View != browser.Replay {
+		br.Show(browser.Replay)
+		return
+	}
+	if t.work == nil || t.work.Done() && (t.work.Stopped() || t.work.Packets() < br.Store.Len()) {
+		t.begin(br)
+		return
+	}
+	br.Say("all that was read has been replayed")
+}
+
+// ToggleMatrix holds every side against all behaviours, or against its own.
+func (t *ReplayTable) ToggleMatrix(br *browser.Browser) {
 	t.matrix = !t.matrix
 	if t.matrix {
-		m.say("every side against every behaviour that applies")
+		br.Say("every side against every behaviour that applies")
 	} else {
-		m.say("every side against its own behaviour")
+		br.Say("every side against its own behaviour")
 	}
 }
 
-// replayWith holds all sides against a behaviour; empty for what their packets suggest.
-func (m *Model) replayWith(behaviour string) {
-	names := m.behaviours()
+// With holds all sides against a behaviour; empty for what their packets suggest.
+func (t *ReplayTable) With(br *browser.Browser, behaviour string) {
+	names := br.Store.Behaviours()
 	if behaviour != "" && !slices.Contains(names, behaviour) {
-		m.fail("no behaviour %q: there are %s", behaviour, strings.Join(names, ", "))
+		br.Fail("no behaviour %q: there are %s", behaviour, strings.Join(names, ", "))
 		return
 	}
-	m.replay.behaviour = behaviour
-	if m.view == viewReplay && m.store.Growing() {
-		m.replay.begin(m)
+	t.behaviour = behaviour
+	if br.View == browser.Replay && br.Store.Growing() {
+		t.begin(br)
 	}
-	m.show(viewReplay)
-}
-
-// behaviours lists those of the protocols of the capture.
-func (m *Model) behaviours() (names []string) {
-	for _, p := range m.store.Protocols() {
-		for _, b := range p.Behaviours {
-			names = append(names, b.Name)
-		}
-	}
-	return names
+	br.Show(browser.Replay)
 }
 
 // explain words a row for the pane below.
@@ -192,7 +216,7 @@ func (r *replayRow) explain(s *store.Store, width int) (out []string) {
 			text += ", " + show.Grouped(in.Refused) + " refused"
 		}
 		if in.Tick > 0 {
-			text += ", a frame of " + waitText(in.Tick)
+			text += ", a frame of " + show.Wait(in.Tick)
 		}
 		wrap("  ", text)
 	}
@@ -269,116 +293,4 @@ func differing(one, other string) (string, string) {
 		return out.String()
 	}
 	return mark(x, y), mark(y, x)
-}
-
-// drawReplay draws the verdicts, and why below.
-func (m *Model) drawReplay(c draw.Canvas) {
-	t := &m.replay
-	t.ensure(m)
-	t.settle(m)
-	title := "replay against the references"
-	if t.behaviour != "" {
-		title = "replay against " + t.behaviour
-	}
-	if t.matrix {
-		title += ", every behaviour"
-	}
-	w := t.work
-	switch {
-	case w == nil:
-		title += ": the capture is being read first"
-	case w.Stopped():
-		title += ": stopped (R begins anew)"
-	case !w.Done():
-		title += fmt.Sprintf(", at work: %d%%", w.Percent())
-		if w.Again() {
-			title += ", reading again"
-		}
-	case w.Packets() < m.store.Len():
-		title += fmt.Sprintf(", of the first %s (R runs again)", show.Plural(w.Packets(), "packet"))
-	}
-	c.Rule(0, title, true)
-	if w != nil && w.Err() != nil && !w.Stopped() {
-		c.Text(2, 2, draw.Error, w.Err().Error())
-		return
-	}
-	if len(t.rows) == 0 {
-		if w != nil && w.Done() && !w.Stopped() {
-			c.Text(2, 2, draw.Dim, "no flow here has a protocol with a reference")
-		}
-		return
-	}
-	height := min(len(t.rows)+2, c.H/2)
-	switch {
-	case c.H >= 30:
-		height = min(len(t.rows)+2, c.H-24)
-	case c.H < leastParts:
-		height = c.H
-	}
-	rows := height - 2
-	t.list.Fit(len(t.rows), rows)
-	wide := c.W >= 110
-	head := fmt.Sprintf("%4s  %-2s %-21s  %-26s  %-10s  ", "flow", "", "address", "behaviour", "verdict")
-	if !wide {
-		head = fmt.Sprintf("%4s  %-2s %-20s  %-10s  ", "flow", "", "behaviour", "verdict")
-	}
-	c.Text(1, 1, draw.Title, head+"why")
-	for y := range rows {
-		i := t.list.Top + y
-		if i >= len(t.rows) {
-			break
-		}
-		r := &t.rows[i]
-		row := c.Part(0, y+2, c.W, 1)
-		chosen := i == t.list.Cursor
-		pick := func(want draw.Role) draw.Role {
-			if chosen {
-				return draw.Selected
-			}
-			return want
-		}
-		if chosen {
-			row.Fill(0, draw.Selected)
-			row.Text(0, 0, draw.Selected, "▶")
-		}
-		x := row.Text(1, 0, pick(draw.Text), fmt.Sprintf("%4d  ", r.flow.ID))
-		if r.result == nil {
-			row.Text(x, 0, pick(draw.Dim), "–  "+r.reason)
-			continue
-		}
-		side := draw.SideA
-		if r.result.Side == machine.B {
-			side = draw.SideB
-		}
-		x = row.Text(x, 0, pick(side), fmt.Sprintf("%-2s ", strings.ToUpper(r.result.Side.String())))
-		if wide {
-			x = row.Text(x, 0, pick(side), fmt.Sprintf("%-21s  ", r.result.Addr()))
-			x = row.Text(x, 0, pick(draw.Text), fmt.Sprintf("%-26s  ", r.result.Behaviour))
-		} else {
-			x = row.Text(x, 0, pick(draw.Text), fmt.Sprintf("%-20s  ", r.result.Behaviour))
-		}
-		verdict, of := strings.ToUpper(r.result.Verdict()), draw.Error
-		var why string
-		switch d := r.result.Divergence; {
-		case d != nil:
-			why = fmt.Sprintf("frame %s %s: %s expected %s, got %s", m.store.Frame(d.Ref), d.Rule, d.Field, d.Expected, d.Got)
-		case r.result.Undecided > 0:
-			verdict, of = r.result.Verdict(), draw.Text
-			why = fmt.Sprintf("%s of %s could not be decided", show.Grouped(r.result.Undecided), show.Plural(r.result.Compared, "packet"))
-		default:
-			verdict, of = r.result.Verdict(), draw.Good
-			why = show.Plural(r.result.Compared, "packet")
-		}
-		if !r.result.Expected {
-			of = draw.Dim
-		}
-		x = row.Text(x, 0, pick(of), fmt.Sprintf("%-10s  ", verdict))
-		row.Text(x, 0, pick(draw.Text), why)
-	}
-	below := c.Part(0, height, c.W, c.H-height)
-	below.Rule(0, "why", false)
-	if r := t.selected(); r != nil {
-		m.text.Lines = r.explain(m.store, below.W-2)
-		m.text.Draw(below.Part(1, 1, below.W-1, below.H-1))
-	}
 }

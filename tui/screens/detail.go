@@ -1,8 +1,9 @@
-package tui
+package screens
 
 import (
 	"github.com/ackscope/ackscope/filter"
 	"github.com/ackscope/ackscope/show"
+	"github.com/ackscope/ackscope/tui/browser"
 	"github.com/ackscope/ackscope/tui/draw"
 )
 
@@ -28,30 +29,30 @@ type detail struct {
 }
 
 // fill takes the selected packet apart, if that has not been done.
-func (d *detail) fill(m *Model, width int) {
-	n := m.packet.selected
-	pass := m.store.Pass()
+func (d *detail) fill(br *browser.Browser, width int) {
+	n := br.Selected
+	pass := br.Store.Pass()
 	at := min(max(width-15, 20), 52)
-	if d.reading != nil && d.entry == n && (d.version == pass && d.came == m.store.Approached() || n < 0) && d.tree.Width == at {
+	if d.reading != nil && d.entry == n && (d.version == pass && d.came == br.Store.Approached() || n < 0) && d.tree.Width == at {
 		return
 	}
 	if d.entry != n {
 		d.cursor, d.list, d.hex = 0, draw.List{}, draw.List{}
 	}
 	fresh := d.entry != n || d.reading == nil
-	d.entry, d.version, d.came, d.err = n, pass, m.store.Approached(), nil
+	d.entry, d.version, d.came, d.err = n, pass, br.Store.Approached(), nil
 	d.frame, d.payload, d.whole = d.frame[:0], d.payload[:0], d.whole[:0]
 	d.tree.Buf, d.tree.Lines, d.shown = d.tree.Buf[:0], d.tree.Lines[:0], d.shown[:0]
 	if d.reading == nil {
-		d.reading = m.store.NewReading()
+		d.reading = br.Store.NewReading()
 	}
-	if n < 0 || n >= m.store.Len() {
+	if n < 0 || n >= br.Store.Len() {
 		return
 	}
-	d.reading.Start = m.store.First()
-	d.tree.Width, d.tree.Paint, d.tree.Several = at, true, m.store.Several()
-	d.reading.Previous = m.store.TimeAt(n - 1)
-	r, err := m.store.Full(n) // valid until the store reads again
+	d.reading.Start = br.Store.First()
+	d.tree.Width, d.tree.Paint, d.tree.Several = at, true, br.Store.Several()
+	d.reading.Previous = br.Store.TimeAt(n - 1)
+	r, err := br.Store.Full(n) // valid until the store reads again
 	if err != nil {
 		d.err = err
 		return

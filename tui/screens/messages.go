@@ -1,7 +1,8 @@
-package tui
+package screens
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -9,12 +10,14 @@ import (
 	"github.com/ackscope/ackscope/filter"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/scale"
+	"github.com/ackscope/ackscope/show"
+	"github.com/ackscope/ackscope/tui/browser"
 	"github.com/ackscope/ackscope/tui/draw"
 	"github.com/ackscope/ackscope/tui/store"
 )
 
-// messageTable is the life of each message of one flow.
-type messageTable struct {
+// MessageTable is the life of each message of one flow.
+type MessageTable struct {
 	list    draw.List
 	flow    int
 	spread  bool // on a narrow screen: how latencies are spread, rather than a life
@@ -35,13 +38,13 @@ type messageTable struct {
 const messagesMost = 1 << 20
 
 // ensure begins to gather the messages of the flow in focus.
-func (t *messageTable) ensure(m *Model) {
-	f := m.focus()
+func (t *MessageTable) ensure(br *browser.Browser) {
+	f := br.Focus()
 	if f == nil || f.ID == t.flow {
 		return
 	}
 	t.work.End()
-	*t = messageTable{flow: f.ID, sort: t.sort, reverse: t.reverse, spread: t.spread, filter: t.filter, refused: t.refused}
+	*t = MessageTable{flow: f.ID, sort: t.sort, reverse: t.reverse, spread: t.spread, filter: t.filter, refused: t.refused}
 	if f.Protocol == nil || f.Protocol.NewTracker == nil {
 		return
 	}
@@ -49,101 +52,125 @@ func (t *messageTable) ensure(m *Model) {
 		t.all = store.AppendLives(t.all, r)
 		return len(t.all) < messagesMost
 	}
-	t.work = m.store.Collect(f, -1, take, func() { t.all, t.rows, t.passed, t.sorted, t.later, t.bars = nil, nil, nil, 0, nil, nil })
+	t.work = br.Store.Collect(f, -1, take, func() { t.all, t.rows, t.passed, t.sorted, t.later, t.bars = nil, nil, nil, 0, nil, nil })
 }
 
 // settle puts what has come since in order, and asks the filter about it.
-func (t *messageTable) settle(m *Model) {
-	if t.filter != m.packet.filter {
-		t.filter, t.refused, t.passed, t.sorted = m.packet.filter, m.refusal(ofMessages, "messages"), nil, -1
+func (t *MessageTable) settle(br *browser.Browser) {
+	if t.filter != br.Filter {
+		t.filter, t.refused, t.passed, t.sorted = br.Filter, br.Refusal(browser.Messages), nil, -1
 	}
 	if t.sieved() {
-		f := m.store.Flow(t.flow)
-		for i := len(t.passed); i < len(t.all) && f != nil && m.store.Spend(store.MatchSteps); i++ {
-			t.passed = append(t.passed, m.messagePasses(f, &t.all[i]))
+		f := br.Store.Flow(t.flow)
+		for i := len(t.passed); i < len(t.all) && f != nil && br.Store.Spend(store.MatchSteps); i++ {
+			t.passed = append(t.passed, br.MessagePasses(f, &t.all[i]))
 			t.sorted = -1
 		}
 		if len(t.passed) < len(t.all) {
-			m.store.Poke() // to be drawn and asked again
+			br.Store.Poke() // to be drawn and asked again
 		}
 	}
 	if t.sorted != len(t.all) {
-		t.order(m)
+		t.order(br)
 	}
 }
 
 // sieved reports whether a filter leaves some of the messages.
-func (t *messageTable) sieved() bool { return t.filter != nil && t.refused == nil }
+func (t *MessageTable) sieved() bool { return t.filter != nil && t.refused == nil }
 
-var messageColumns = []string{"first sent", "wait", "sends", "latency", "type", "cause"}
+// MessageColumns names what messages are sorted by.
+var MessageColumns = []string{"first sent", "wait", "sends", "latency", "type", "cause"}
 
-func (t *messageTable) sortNext(m *Model) {
-	t.sort = (t.sort + 1) % len(messageColumns)
+// Area gives where the rows stand.
+func (t *MessageTable) Area() (rows *draw.List, line, width int) { return &t.list, 4, 0 }
+
+// Move moves the cursor.
+func (t *MessageTable) Move(br *browser.Browser, by int) {
+	t.list.Cursor += by
+	br.Text.List = draw.List{}
+}
+
+// Matches looks at the type, the numbers, the mode and the cause of a message.
+func (t *MessageTable) Matches(_ *browser.Browser, s *Search) (rows, at int, has func(row int) bool) {
+	return len(t.rows), t.list.Cursor, func(row int) bool {
+		x := &t.all[t.rows[row]]
+		return s.finds(fmt.Sprint(x.Title, " id ", x.ID, " seq ", x.Sequence, " ", x.Mode, " ", x.Cause))
+	}
+}
+
+// Copy gives the life of the message at the cursor.
+func (t *MessageTable) Copy(br *browser.Browser) string {
+	if x := t.selected(); x != nil {
+		return plainText(lifeText(br.Store, x))
+	}
+	return ""
+}
+
+// NextFoot shows on a narrow screen how long deliveries took, or the message's life.
+func (t *MessageTable) NextFoot() { t.spread = !t.spread }
+
+// SortTurn turns the order around.
+func (t *MessageTable) SortTurn(br *browser.Browser) {
+	t.reverse = !t.reverse
+	t.order(br)
+}
+
+// SortBy sorts by a column's name; false where there is none of it.
+func (t *MessageTable) SortBy(br *browser.Browser, name string) bool {
+	i := slices.Index(MessageColumns, name)
+	if i >= 0 {
+		t.sort = i - 1
+		t.SortNext(br)
+	}
+	return i >= 0
+}
+
+// SortNext sorts by the next column.
+func (t *MessageTable) SortNext(br *browser.Browser) {
+	t.sort = (t.sort + 1) % len(MessageColumns)
 	t.reverse = t.sort >= 1 && t.sort <= 3
-	t.order(m)
-	m.say("sorted by %s: i turns it around", messageColumns[t.sort])
+	t.order(br)
+	br.Say("sorted by %s: i turns it around", MessageColumns[t.sort])
 }
 
 // selected is the life at the cursor; nil for none.
-func (t *messageTable) selected() *store.Life {
+func (t *MessageTable) selected() *store.Life {
 	if t.list.Cursor < 0 || t.list.Cursor >= len(t.rows) {
 		return nil
 	}
 	return &t.all[t.rows[t.list.Cursor]]
 }
 
-func (t *messageTable) enter(m *Model) {
+// Enter goes to the packet that carried the message first.
+func (t *MessageTable) Enter(br *browser.Browser) {
 	if x := t.selected(); x != nil {
-		m.jumpRef(x.Frames[0])
+		br.JumpRef(x.Frames[0])
 	}
 }
 
-// jumpBlocks goes from a message to the one that holds it back.
-func (m *Model) jumpBlocks() {
-	if m.view != viewMessages {
-		m.jumpFreed()
-		return
-	}
-	t := &m.messages
+// JumpBlocking goes from a message to the one that holds it back.
+func (t *MessageTable) JumpBlocking(br *browser.Browser) {
 	x := t.selected()
 	if x == nil || x.BlockedBy < 0 {
-		m.fail("nothing blocked this message")
+		br.Fail("nothing blocked this message")
 		return
 	}
 	row := 0
 	blocked := *x
-	m.goOn("looking for what blocked it", func() bool {
+	br.GoOn("looking for what blocked it", func() bool {
 		for ; row < len(t.rows); row++ {
-			if !m.store.Spend(1) {
+			if !br.Store.Spend(1) {
 				return false
 			}
 			if y := &t.all[t.rows[row]]; y.ID == blocked.BlockedBy && y.From == blocked.From && y.Channel == blocked.Channel {
 				t.list.Cursor = row
-				m.say("%d was held back %s by %d", blocked.ID, waitText(blocked.Wait), y.ID)
+				br.Say("%d was held back %s by %d", blocked.ID, show.Wait(blocked.Wait), y.ID)
 				return true
 			}
 		}
-		m.fail("message %d, which blocked it, was not seen", blocked.BlockedBy)
+		br.Fail("message %d, which blocked it, was not seen", blocked.BlockedBy)
 		return true
 	})
-}
-
-// jumpFreed goes to the first packet of a message whose life ended here after it
-// was held back.
-func (m *Model) jumpFreed() {
-	r, err := m.store.SettledAt(m.packet.selected)
-	if err != nil {
-		m.fail("%v", err)
-		return
-	}
-	for i := range r.Messages {
-		if x := &r.Messages[i]; x.Wait > 0 {
-			m.jumpRef(x.Frames[0])
-			m.say("message %d lay complete for %s: %d was missing", x.ID, waitText(x.Wait), x.BlockedBy)
-			return
-		}
-	}
-	m.fail("no message that was held back ends here")
 }
 
 // lifeText tells a message's whole life.
@@ -195,7 +222,7 @@ func lifeText(s *store.Store, x *store.Life) []string {
 		out = append(out, "delivered   the capture does not say")
 	}
 	if x.Wait > 0 {
-		out = append(out, fmt.Sprintf("\x1b[33mheld back\x1b[0m   %s by message %d (x goes there)", waitText(x.Wait), x.BlockedBy))
+		out = append(out, fmt.Sprintf("\x1b[33mheld back\x1b[0m   %s by message %d (x goes there)", show.Wait(x.Wait), x.BlockedBy))
 	}
 	return out
 }

@@ -1,4 +1,4 @@
-package tui
+package screens
 
 import (
 	"strings"
@@ -65,6 +65,9 @@ func (d *detail) row() int {
 	return row
 }
 
+// moveBy moves the cursor by so many rows.
+func (d *detail) moveBy(by int) { d.cursor = d.shownAt(d.row() + by) }
+
 // shownAt gives the line of a row.
 func (d *detail) shownAt(row int) int {
 	if len(d.shown) == 0 {
@@ -73,9 +76,9 @@ func (d *detail) shownAt(row int) int {
 	return d.shown[min(max(row, 0), len(d.shown)-1)]
 }
 
-// fold folds the part that the cursor is in, or unfolds it.
-func (m *Model) fold() {
-	d := &m.detail
+// Fold folds the part that the cursor is in, or unfolds it.
+func (p *PacketView) Fold() {
+	d := &p.detail
 	i := d.cursor
 	if i >= len(d.tree.Lines) || i >= len(d.levels) {
 		return
@@ -96,9 +99,9 @@ func (m *Model) fold() {
 	d.unfold()
 }
 
-// foldAll folds all parts, or unfolds them.
-func (m *Model) foldAll(all bool) {
-	d := &m.detail
+// FoldAll folds all parts, or unfolds them.
+func (p *PacketView) FoldAll(all bool) {
+	d := &p.detail
 	d.folded = map[string]bool{}
 	for i := range d.tree.Lines {
 		if all && i < len(d.levels) && d.folds(i) {

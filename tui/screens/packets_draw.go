@@ -1,68 +1,71 @@
-package tui
+package screens
 
 import (
 	"fmt"
 
+	"github.com/ackscope/ackscope/tui/browser"
 	"github.com/ackscope/ackscope/tui/draw"
 )
 
-// drawPackets draws list, tree and bytes, and where there is room what both
+// Draw draws list, tree and bytes, and where there is room what both
 // sides knew.
-func (m *Model) drawPackets(c draw.Canvas) {
-	if m.alone() {
-		m.drawPane(m.packet.pane, c)
+func (p *PacketView) Draw(br *browser.Browser, c draw.Canvas) {
+	if p.alone(br) {
+		p.drawPane(br, p.pane, c)
 		return
 	}
 	left := c
-	if m.wide() {
+	if wide(br) {
 		width := min(max(c.W*56/100, 70), c.W-66)
 		left = c.Part(0, 0, width, c.H)
 		c.Column(width, 0, c.H)
-		m.drawPane(paneState, c.Part(width+1, 0, c.W-width-1, c.H))
+		p.drawPane(br, paneState, c.Part(width+1, 0, c.W-width-1, c.H))
 	}
-	height := min(max(left.H*50/100+m.config.List, 3), left.H-4)
-	m.drawPane(paneList, left.Part(0, 0, left.W, height))
-	tree := m.treeWidth(left.W)
+	height := min(max(left.H*50/100+br.Layout.List, 3), left.H-4)
+	p.drawPane(br, paneList, left.Part(0, 0, left.W, height))
+	tree := p.treeWidth(br, left.W)
 	below := left.Part(0, height, left.W, left.H-height)
-	m.drawPane(paneTree, below.Part(0, 0, tree, below.H))
+	p.drawPane(br, paneTree, below.Part(0, 0, tree, below.H))
 	below.Column(tree, 0, below.H)
-	m.drawPane(paneHex, below.Part(tree+1, 0, left.W-tree-1, below.H))
+	p.drawPane(br, paneHex, below.Part(tree+1, 0, left.W-tree-1, below.H))
 }
 
 // alone reports whether one pane has all the room: since it was asked for, or
 // since there is no more.
-func (m *Model) alone() bool { return m.config.Maximised || m.h < leastParts+4 }
+func (p *PacketView) alone(br *browser.Browser) bool {
+	return br.Layout.Maximised || br.H < leastParts+4
+}
 
-func (m *Model) drawPane(p pane, c draw.Canvas) {
-	focused := m.packet.pane == p
+func (p *PacketView) drawPane(br *browser.Browser, which pane, c draw.Canvas) {
+	focused := p.pane == which
 	inside := c.Part(0, 1, c.W, c.H-1)
-	switch p {
+	switch which {
 	case paneList:
 		title := "packets"
-		if m.packet.follow {
+		if br.Follow {
 			title += ", following"
 		}
-		m.packet.settle(m, inside.H)
+		p.settle(br, inside.H)
 		c.Rule(0, title, focused)
-		m.drawList(inside, focused)
+		p.drawList(br, inside, focused)
 	case paneTree:
-		m.detail.fill(m, c.W)
-		c.Rule(0, "frame "+m.selectedRef(), focused)
-		m.drawTree(inside, focused)
+		p.detail.fill(br, c.W)
+		c.Rule(0, "frame "+br.SelectedFrame(), focused)
+		p.drawTree(br, inside, focused)
 	case paneHex:
-		if m.alone() {
-			m.detail.fill(m, c.W)
+		if p.alone(br) {
+			p.detail.fill(br, c.W)
 		}
-		_, title, bit, bits := m.detail.lit()
+		_, title, bit, bits := p.detail.lit()
 		if bits > 0 {
 			title += " · " + bitsText(bit, bits)
 		}
 		c.Rule(0, title, focused)
-		m.drawHex(inside)
+		p.drawHex(br, inside)
 	case paneState:
-		m.text.Lines = m.sides.lines(m, c.W-2, max((c.H-16)/4, 1))
-		c.Rule(0, m.statesTitle(), focused)
-		m.text.Draw(c.Part(1, 1, c.W-1, c.H-1))
+		br.Text.Lines = p.state.text(br, c.W-2, max((c.H-16)/4, 1))
+		c.Rule(0, p.state.title(br), focused)
+		br.Text.Draw(c.Part(1, 1, c.W-1, c.H-1))
 	case paneCount:
 	}
 }
@@ -81,32 +84,31 @@ func bitsText(bit, bits int) string {
 	return fmt.Sprintf("bits %d–%d", bit, bit+bits-1)
 }
 
-func (m *Model) drawList(c draw.Canvas, focused bool) {
-	p := &m.packet
-	n := p.rows(m)
-	columns := m.columnsShown(c.W)
+func (p *PacketView) drawList(br *browser.Browser, c draw.Canvas, focused bool) {
+	n := br.Rows()
+	columns := columnsShown(br, c.W)
 	for y := range c.H {
-		entry, ok := p.entry(m, p.list.Top+y)
+		entry, ok := br.EntryOf(p.list.Top + y)
 		if !ok {
 			break
 		}
 		over := draw.Text
 		if p.list.Top+y == p.list.Cursor {
 			over = draw.Bold
-			if focused || m.view != viewPackets {
+			if focused {
 				over = draw.Selected
 			}
 		}
-		m.drawRow(c.Part(0, y, c.W, 1), entry, columns, over)
+		p.drawRow(br, c.Part(0, y, c.W, 1), entry, columns, over)
 	}
 	if n == 0 {
 		text := "no packet yet"
 		switch {
-		case p.sieve != nil && p.sieve.Done():
+		case br.Sieve != nil && br.Sieve.Done():
 			text = "no packet passes the filter"
-		case p.sieve != nil:
+		case br.Sieve != nil:
 			text = "looking for packets that pass …"
-		case m.store.Settled():
+		case br.Store.Settled():
 			text = "the capture has no packets"
 		}
 		c.Text(2, 0, draw.Dim, text)
@@ -114,11 +116,11 @@ func (m *Model) drawList(c draw.Canvas, focused bool) {
 }
 
 // drawRow draws a packet's row; over, where it is not roleText, is used for all of it.
-func (m *Model) drawRow(c draw.Canvas, n int, columns []string, over draw.Role) {
+func (p *PacketView) drawRow(br *browser.Browser, c draw.Canvas, n int, columns []string, over draw.Role) {
 	if over != draw.Text {
 		c.Fill(0, over)
 	}
-	cells := m.row(n, columns)
+	cells := p.row(br, n, columns)
 	fixed := 0
 	for _, x := range cells {
 		if x.width > 0 {
@@ -148,8 +150,8 @@ func (m *Model) drawRow(c draw.Canvas, n int, columns []string, over draw.Role) 
 	}
 }
 
-func (m *Model) drawTree(c draw.Canvas, focused bool) {
-	d := &m.detail
+func (p *PacketView) drawTree(br *browser.Browser, c draw.Canvas, focused bool) {
+	d := &p.detail
 	if d.err != nil {
 		c.Text(1, 0, draw.Error, d.err.Error())
 		return
@@ -182,8 +184,8 @@ func (m *Model) drawTree(c draw.Canvas, focused bool) {
 
 // drawHex draws the bytes, with those of the selected field lit: whole bytes for
 // a field of bits, since bytes are what stands here.
-func (m *Model) drawHex(c draw.Canvas) {
-	d := &m.detail
+func (p *PacketView) drawHex(br *browser.Browser, c draw.Canvas) {
+	d := &p.detail
 	data, _, bit, bits := d.lit()
 	per := 8
 	if c.W >= 73 {
@@ -195,7 +197,7 @@ func (m *Model) drawHex(c draw.Canvas) {
 	}
 	d.hexRows = (len(data) + per - 1) / per
 	d.hex.Height = max(c.H, 1)
-	if bits > 0 && (from/per < d.hex.Top || from/per >= d.hex.Top+c.H) && m.packet.pane != paneHex {
+	if bits > 0 && (from/per < d.hex.Top || from/per >= d.hex.Top+c.H) && p.pane != paneHex {
 		d.hex.Top = max(from/per-1, 0)
 	}
 	d.hex.Top = min(max(d.hex.Top, 0), max(d.hexRows-c.H, 0))
@@ -231,10 +233,10 @@ func (m *Model) drawHex(c draw.Canvas) {
 }
 
 // treeWidth is the columns of the decode tree, beside the bytes.
-func (m *Model) treeWidth(width int) int {
+func (p *PacketView) treeWidth(br *browser.Browser, width int) int {
 	bytes := 39 // eight in a row
 	if width >= 124 {
 		bytes = 76 // sixteen
 	}
-	return min(max(width-bytes+m.config.Tree, 24), width-16)
+	return min(max(width-bytes+br.Layout.Tree, 24), width-16)
 }

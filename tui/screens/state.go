@@ -1,4 +1,4 @@
-package tui
+package screens
 
 import (
 	"fmt"
@@ -11,23 +11,27 @@ import (
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/show"
+	"github.com/ackscope/ackscope/tui/browser"
 	"github.com/ackscope/ackscope/tui/draw"
 	"github.com/ackscope/ackscope/tui/store"
 )
 
-// sidesAt is what both sides knew at the selected packet. It is told anew when
+// StateView is what both sides knew at the selected packet. It is told anew when
 // another packet is selected, or when the second run knows better.
-type sidesAt struct {
-	entry  int
+type StateView struct {
+	Entry  int // the packet
 	flow   int
 	pass   int
-	known  bool // while a walk could not be told yet it is tried again
-	views  [2]machine.View
+	Known  bool            // while a walk could not be told yet it is tried again
+	Views  [2]machine.View // of A and B
 	err    error
 	diff   int // entry from which differences are shown; -1 for none
 	before [2]machine.View
 	from   int // entry that before is of
 	bits   headerBits
+
+	packets *PacketView // whose row stands above
+	lines
 }
 
 // headerBits is what the headers of one kind have shown of their ack bits.
@@ -40,43 +44,42 @@ type headerBits struct {
 }
 
 // fill makes the views of the selected packet.
-func (x *sidesAt) fill(m *Model) *analyze.Flow {
-	f := m.focus()
-	n := m.packet.selected
-	if f == nil || n < 0 || n >= m.store.Len() {
-		x.err, x.known = store.ErrNoFlow, false
+func (x *StateView) fill(br *browser.Browser) *analyze.Flow {
+	f := br.Focus()
+	n := br.Selected
+	if f == nil || n < 0 || n >= br.Store.Len() {
+		x.err, x.Known = store.ErrNoFlow, false
 		return nil
 	}
-	if x.known && x.entry == n && x.flow == f.ID && x.pass == m.store.Pass() {
+	if x.Known && x.Entry == n && x.flow == f.ID && x.pass == br.Store.Pass() {
 		return f
 	}
-	x.entry, x.flow, x.pass = n, f.ID, m.store.Pass()
+	x.Entry, x.flow, x.pass = n, f.ID, br.Store.Pass()
 	x.err = analyze.ErrNotReached
 	switch {
-	case f.Protocol == nil || m.store.Reached(n) && m.store.IsNear(f, n):
-		x.err = m.store.StateAt(f, n, &x.views)
-	case m.store.Reached(n):
+	case f.Protocol == nil || br.Store.Reached(n) && br.Store.IsNear(f, n):
+		x.err = br.Store.StateAt(f, n, &x.Views)
+	case br.Store.Reached(n):
 		x.err = store.ErrApproach
 	}
-	x.known = x.err == nil
+	x.Known = x.err == nil
 	return f
 }
 
-// toggleDiff marks the selected packet, or ends showing differences.
-func (m *Model) toggleDiff() {
-	x := &m.sides
+// ToggleDiff marks the selected packet, or ends showing differences.
+func (x *StateView) ToggleDiff(br *browser.Browser) {
 	if x.diff >= 0 {
 		x.diff = -1
-		m.say("no longer showing differences")
+		br.Say("no longer showing differences")
 		return
 	}
-	x.diff, x.from = m.packet.selected, -1
-	m.say("marked frame %s: move on to see what changes", m.selectedRef())
+	x.diff, x.from = br.Selected, -1
+	br.Say("marked frame %s: move on to see what changes", br.SelectedFrame())
 }
 
-// lines words the state for a pane of some width.
-func (x *sidesAt) lines(m *Model, width, rows int) []string {
-	f := x.fill(m)
+// text words the state for a pane of some width.
+func (x *StateView) text(br *browser.Browser, width, rows int) []string {
+	f := x.fill(br)
 	if f == nil {
 		return []string{"\x1b[2mno flow whose state is followed\x1b[0m"}
 	}
@@ -84,16 +87,16 @@ func (x *sidesAt) lines(m *Model, width, rows int) []string {
 		return strings.Split(show.Wrap(x.err.Error(), "", width), "\n")
 	}
 	p := &show.State{Paint: true, Flow: f, Sides: []machine.Side{machine.A, machine.B}, Rows: rows, Cells: 32, Width: (width - 3) / 2}
-	left, right := p.Block(machine.A, &x.views[0], &x.views[1]), p.Block(machine.B, &x.views[1], &x.views[0])
+	left, right := p.Block(machine.A, &x.Views[0], &x.Views[1]), p.Block(machine.B, &x.Views[1], &x.Views[0])
 	if left.Width()+3+right.Width() > width {
 		p.Cells = 16
-		left, right = p.Block(machine.A, &x.views[0], &x.views[1]), p.Block(machine.B, &x.views[1], &x.views[0])
+		left, right = p.Block(machine.A, &x.Views[0], &x.Views[1]), p.Block(machine.B, &x.Views[1], &x.Views[0])
 	}
 	var out []string
-	if x.diff >= 0 && x.diff != x.entry {
-		out = append(out, x.differences(m, f, width)...)
+	if x.diff >= 0 && x.diff != x.Entry {
+		out = append(out, x.differences(br, f, width)...)
 	}
-	out = append(out, x.beliefs(m, p, width)...)
+	out = append(out, x.beliefs(br, p, width)...)
 	half := (width - 3) / 2
 	at := max(min(left.Width(), width-3-right.Width()), half)
 	for i := range max(len(left.Lines), len(right.Lines)) {
@@ -113,11 +116,11 @@ func (x *sidesAt) lines(m *Model, width, rows int) []string {
 		}
 		out = append(out, l)
 	}
-	if bits := x.ackBits(m, f, width); len(bits) > 0 {
+	if bits := x.ackBits(br, f, width); len(bits) > 0 {
 		out = append(append(out, ""), bits...)
 	}
-	out = append(append(out, ""), besides(p.Tables(machine.A, &x.views[machine.A]), p.Tables(machine.B, &x.views[machine.B]), width)...)
-	return append(out, "\x1b[2m"+p.Legend(&x.views)+"\x1b[0m")
+	out = append(append(out, ""), besides(p.Tables(machine.A, &x.Views[machine.A]), p.Tables(machine.B, &x.Views[machine.B]), width)...)
+	return append(out, "\x1b[2m"+p.Legend(&x.Views)+"\x1b[0m")
 }
 
 // besides puts the lines of both sides' tables beside each other where they fit,
@@ -149,9 +152,9 @@ func besides(left, right []string, width int) (out []string) {
 
 // beliefs says what each side believes the other has, what that really has, and
 // since when they differ: so many lines at every packet, that nothing below jumps.
-func (x *sidesAt) beliefs(m *Model, p *show.State, width int) (out []string) {
-	since := x.since(m)
-	for i, line := range p.Beliefs(&x.views) {
+func (x *StateView) beliefs(br *browser.Browser, p *show.State, width int) (out []string) {
+	since := x.since(br)
+	for i, line := range p.Beliefs(&x.Views) {
 		const least = 96 // room for both in one line
 		switch {
 		case width >= least && since[i] != "":
@@ -167,17 +170,17 @@ func (x *sidesAt) beliefs(m *Model, p *show.State, width int) (out []string) {
 
 // since says of each pair of windows from which packet on what a side believes and
 // what is so differ; empty where they agree.
-func (x *sidesAt) since(m *Model) (out []string) {
-	now := m.store.TimeAt(x.entry)
+func (x *StateView) since(br *browser.Browser) (out []string) {
+	now := br.Store.TimeAt(x.Entry)
 	for _, side := range []machine.Side{machine.A, machine.B} {
-		for _, w := range show.Pairs(&x.views, side) {
+		for _, w := range show.Pairs(&x.Views, side) {
 			unknown, lacking := w.Gaps()
 			var parts []string
 			if s := slotOf(w.Sent, unknown); s != nil && s.Ref != 0 {
-				parts = append(parts, fmt.Sprintf("differ since %d, frame %s, %.1f ms ago", s.Sequence64, m.store.Frame(s.Ref), float64(now.Sub(s.SentAt))/1e6))
+				parts = append(parts, fmt.Sprintf("differ since %d, frame %s, %.1f ms ago", s.Sequence64, br.Store.Frame(s.Ref), float64(now.Sub(s.SentAt))/1e6))
 			}
 			if s := slotOf(w.Sent, lacking); s != nil && s.SettledBy != 0 {
-				parts = append(parts, fmt.Sprintf("wrong since frame %s named %d, %.1f ms ago", m.store.Frame(s.SettledBy), s.Sequence64, float64(now.Sub(s.AckedAt))/1e6))
+				parts = append(parts, fmt.Sprintf("wrong since frame %s named %d, %.1f ms ago", br.Store.Frame(s.SettledBy), s.Sequence64, float64(now.Sub(s.AckedAt))/1e6))
 			}
 			out = append(out, strings.Join(parts, "; "))
 		}
@@ -197,13 +200,13 @@ func slotOf(w *machine.Window, list []int64) *machine.Slot {
 
 // ackBits expands what the selected packet's header claims: each bit with the
 // sequence number that it stands for, and what the tap knows of it.
-func (x *sidesAt) ackBits(m *Model, f *analyze.Flow, width int) []string {
-	r, err := m.store.Read(x.entry)
-	if err != nil || f.Protocol == nil || m.store.FlowID(x.entry) != f.ID {
+func (x *StateView) ackBits(br *browser.Browser, f *analyze.Flow, width int) []string {
+	r, err := br.Store.Read(x.Entry)
+	if err != nil || f.Protocol == nil || br.Store.FlowID(x.Entry) != f.ID {
 		return nil
 	}
 	var d dissect.Dissection
-	from := m.store.Entry(x.entry).Marks.From()
+	from := br.Store.Entry(x.Entry).Marks.From()
 	if f.Transport != r.Packet.Transport || len(r.Datagram.Bytes) == 0 {
 		return nil
 	}
@@ -272,8 +275,8 @@ func (x *sidesAt) ackBits(m *Model, f *analyze.Flow, width int) []string {
 // readBits says whether bit 0 of a header's ack bits stands for the packet that it
 // names as newest (0) or for the one below that (1), by what its sender is known
 // to have received; false where both readings fit alike.
-func (x *sidesAt) readBits(from machine.Side, ack int64, bits uint64, count int) (below int64, ok bool) {
-	v := &x.views[from]
+func (x *StateView) readBits(from machine.Side, ack int64, bits uint64, count int) (below int64, ok bool) {
+	v := &x.Views[from]
 	w := slices.IndexFunc(v.Windows, func(w machine.Window) bool { return w.Name == x.bits.kind+" received" })
 	if w < 0 {
 		w = slices.IndexFunc(v.Windows, func(w machine.Window) bool { return strings.Contains(w.Name, "received") })
@@ -302,20 +305,20 @@ func (x *sidesAt) readBits(from machine.Side, ack int64, bits uint64, count int)
 }
 
 // differences says what changed since the marked packet.
-func (x *sidesAt) differences(m *Model, f *analyze.Flow, width int) []string {
+func (x *StateView) differences(br *browser.Browser, f *analyze.Flow, width int) []string {
 	if x.from != x.diff {
-		if !m.store.IsNear(f, x.diff) {
+		if !br.Store.IsNear(f, x.diff) {
 			return []string{store.ErrApproach.Error(), ""}
 		}
-		if err := m.store.StateAt(f, x.diff, &x.before); err != nil {
+		if err := br.Store.StateAt(f, x.diff, &x.before); err != nil {
 			return strings.Split(show.Wrap(err.Error(), "", width), "\n")
 		}
 		x.from = x.diff
 	}
-	first, second := m.store.FrameAt(x.diff), m.selectedRef()
+	first, second := br.Store.FrameAt(x.diff), br.SelectedFrame()
 	p := &show.State{Paint: true, Flow: f}
-	views := [2]*[2]machine.View{&x.before, &x.views}
-	if x.diff > x.entry {
+	views := [2]*[2]machine.View{&x.before, &x.Views}
+	if x.diff > x.Entry {
 		first, second = second, first
 		views[0], views[1] = views[1], views[0]
 	}
@@ -331,4 +334,31 @@ func (x *sidesAt) differences(m *Model, f *analyze.Flow, width int) []string {
 		out = append(append(out, " "+strings.ToUpper(side.String())), lines...)
 	}
 	return append(out, "")
+}
+
+// Enter shows the packets.
+func (x *StateView) Enter(br *browser.Browser) { br.Show(browser.Packets) }
+
+// Draw draws the selected packet's row, and both sides below.
+func (x *StateView) Draw(br *browser.Browser, c draw.Canvas) {
+	br.Settle()
+	if n := br.Selected; n >= 0 && n < br.Store.Len() {
+		x.packets.drawRow(br, c.Part(0, 0, c.W, 1), n, columnsShown(br, c.W), draw.Bold)
+	}
+	c.Rule(1, x.title(br), true)
+	br.Text.Lines = x.text(br, c.W-2, max((c.H-14)/4, 2))
+	br.Text.Draw(c.Part(1, 2, c.W-1, c.H-2))
+}
+
+// title names the pane of the state.
+func (x *StateView) title(br *browser.Browser) string {
+	f := br.Focus()
+	if f == nil || f.Protocol == nil {
+		return "both sides"
+	}
+	title := fmt.Sprintf("both sides of flow %d at frame %s", f.ID, br.SelectedFrame())
+	if x.diff >= 0 && x.diff < br.Store.Len() {
+		title += ", against " + br.Store.FrameAt(x.diff)
+	}
+	return title
 }

@@ -1,4 +1,4 @@
-package tui
+package screens
 
 import (
 	"fmt"
@@ -7,19 +7,19 @@ import (
 
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/show"
+	"github.com/ackscope/ackscope/tui/browser"
 	"github.com/ackscope/ackscope/tui/draw"
 )
 
-// drawMessages draws the table of messages, the life of the one at the cursor
+// Draw draws the table of messages, the life of the one at the cursor
 // and how long deliveries took, by type.
-func (m *Model) drawMessages(c draw.Canvas) {
-	t := &m.messages
-	t.ensure(m)
-	t.settle(m)
-	f := m.store.Flow(t.flow)
+func (t *MessageTable) Draw(br *browser.Browser, c draw.Canvas) {
+	t.ensure(br)
+	t.settle(br)
+	f := br.Store.Flow(t.flow)
 	title := "messages"
 	if f != nil {
-		title = fmt.Sprintf("%s of flow %d by %s", show.Plural(len(t.all), "message"), f.ID, messageColumns[t.sort])
+		title = fmt.Sprintf("%s of flow %d by %s", show.Plural(len(t.all), "message"), f.ID, MessageColumns[t.sort])
 	}
 	if !t.work.Done() {
 		title += ", being gathered"
@@ -73,7 +73,7 @@ func (m *Model) drawMessages(c draw.Canvas) {
 	c.Text(1, 1, draw.Title, head)
 	line := draw.TextWidth(head) + 1
 	if line < c.W-8 {
-		c.Text(line, 1, draw.Title, fmt.Sprintf("s sent  r again  a acked  d delivered  ▒ held back, over %s", waitText(span)))
+		c.Text(line, 1, draw.Title, fmt.Sprintf("s sent  r again  a acked  d delivered  ▒ held back, over %s", show.Wait(span)))
 	}
 	for y := range rows {
 		i := t.list.Top + y
@@ -95,12 +95,12 @@ func (m *Model) drawMessages(c draw.Canvas) {
 		latency, wait := "?", ""
 		switch {
 		case x.Delivered == machine.Yes:
-			latency = waitText(x.Latency())
+			latency = show.Wait(x.Latency())
 		case x.Delivered == machine.No:
 			latency = "never"
 		}
 		if x.Wait > 0 {
-			wait = waitText(x.Wait)
+			wait = show.Wait(x.Wait)
 		}
 		pick := func(r draw.Role) draw.Role {
 			if over != draw.Text {
@@ -112,7 +112,7 @@ func (m *Model) drawMessages(c draw.Canvas) {
 		if x.From == machine.B {
 			side = draw.SideB
 		}
-		at := row.Text(1, 0, pick(draw.Text), fmt.Sprintf("%-8s ", m.store.Frame(x.Frames[0])))
+		at := row.Text(1, 0, pick(draw.Text), fmt.Sprintf("%-8s ", br.Store.Frame(x.Frames[0])))
 		at = row.Text(at, 0, pick(side), fmt.Sprintf("%s→%s  ", x.From, x.From.Other()))
 		at = row.Text(at, 0, pick(draw.Text), draw.PadRight(draw.Cut(x.Title, 18), 18)+" "+fmt.Sprintf("%8s %6d ", id, x.Attempts))
 		bad := draw.Text
@@ -125,7 +125,7 @@ func (m *Model) drawMessages(c draw.Canvas) {
 			at = row.Text(at, 0, pick(draw.Note), fmt.Sprintf("%-16s  ", draw.Cut(x.Cause, 16)))
 		}
 		if at < c.W-8 {
-			row.Text(at, 0, pick(draw.Dim), lifeLine(m.store, x, c.W-at-1, span))
+			row.Text(at, 0, pick(draw.Dim), lifeLine(br.Store, x, c.W-at-1, span))
 		}
 	}
 	if below == 0 {
@@ -144,16 +144,16 @@ func (m *Model) drawMessages(c draw.Canvas) {
 	left := foot.Part(0, 0, width, below)
 	left.Rule(0, "life", false)
 	if x := t.selected(); x != nil {
-		m.text.Lines = nil
-		for _, s := range lifeText(m.store, x) {
-			m.text.Lines = append(m.text.Lines, draw.WrapLine(s, left.W-2)...)
+		br.Text.Lines = nil
+		for _, s := range lifeText(br.Store, x) {
+			br.Text.Lines = append(br.Text.Lines, draw.WrapLine(s, left.W-2)...)
 		}
-		m.text.Draw(left.Part(1, 1, left.W-1, left.H-1))
+		br.Text.Draw(left.Part(1, 1, left.W-1, left.H-1))
 	}
 }
 
 // drawSpread draws how long deliveries took, by type.
-func (t *messageTable) drawSpread(c draw.Canvas) {
+func (t *MessageTable) drawSpread(c draw.Canvas) {
 	c.Rule(0, "time to delivery by type", false)
 	for y, s := range t.bars[:min(len(t.bars), max(c.H-1, 0))] {
 		c.Text(1, y+1, draw.Text, s)

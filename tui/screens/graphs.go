@@ -1,4 +1,4 @@
-package tui
+package screens
 
 import (
 	"fmt"
@@ -10,43 +10,47 @@ import (
 	"github.com/ackscope/ackscope/graph"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/scale"
+	"github.com/ackscope/ackscope/tui/browser"
 	"github.com/ackscope/ackscope/tui/draw"
 	"github.com/ackscope/ackscope/tui/store"
 )
 
-// graphs is the view of a flow's figures over time, with a cursor at the
+// Graphs is the view of a flow's figures over time, with a cursor at the
 // selected packet.
-type graphs struct {
+type Graphs struct {
 	flow   int
 	series *graph.Flow
 	scale  int // 1 << scale: how much closer than the whole flow
 	steps  int
 	only   int // 0 for both sides, 1 for A alone, 2 for B
 	work   *store.Collect
+
+	scrubber
 }
 
-func (g *graphs) zoom(by int) { g.scale = min(max(g.scale+by, 0), 8) }
+// Zoom shows less of the flow; more where by is below 0.
+func (g *Graphs) Zoom(by int) { g.scale = min(max(g.scale+by, 0), 8) }
 
 // smoothedEvery is how many packets pass between looks at a side's smoothed RTT.
 const smoothedEvery = 4
 
 // ensure begins to gather the series of the flow in focus.
-func (g *graphs) ensure(m *Model) {
-	f := m.focus()
+func (g *Graphs) ensure(br *browser.Browser) {
+	f := br.Focus()
 	if f == nil || f.ID == g.flow && (g.series == nil || g.series.Last >= f.Last || g.work == nil || !g.work.Done()) {
 		return
 	}
 	g.work.End()
-	*g = graphs{flow: f.ID, scale: g.scale, only: g.only, series: graph.NewFlow(f.First, f.Last)}
+	*g = Graphs{scrubber: g.scrubber, flow: f.ID, scale: g.scale, only: g.only, series: graph.NewFlow(f.First, f.Last)}
 	if f.Protocol == nil || f.Protocol.NewTracker == nil {
 		g.series = nil
 		return
 	}
-	g.work = m.store.Collect(f, -1, g.take, func() { g.series = graph.NewFlow(f.First, max(f.Last, g.series.Last)) })
+	g.work = br.Store.Collect(f, -1, g.take, func() { g.series = graph.NewFlow(f.First, max(f.Last, g.series.Last)) })
 }
 
 // take adds a step of the flow to the series.
-func (g *graphs) take(r *analyze.Record, tracker machine.Tracker) bool {
+func (g *Graphs) take(r *analyze.Record, tracker machine.Tracker) bool {
 	g.series.Take(r)
 	if g.steps++; g.steps%smoothedEvery == 0 && r.Frame != nil {
 		for _, side := range []machine.Side{machine.A, machine.B} {
@@ -72,17 +76,20 @@ var panels = []panel{
 	{"bandwidth", "B/s", []graph.Kind{graph.Bandwidth}, true},
 }
 
-func (m *Model) drawGraphs(c draw.Canvas) {
-	g := &m.graphs
-	g.ensure(m)
+// NextSide shows both sides, A alone, or B alone.
+func (g *Graphs) NextSide() { g.only = (g.only + 1) % 3 }
+
+// Draw draws the graphs below each other, with the time at the foot.
+func (g *Graphs) Draw(br *browser.Browser, c draw.Canvas) {
+	g.ensure(br)
 	if g.series == nil {
 		c.Text(2, 1, draw.Dim, store.ErrNoFlow.Error())
 		return
 	}
 	s := g.series
 	now := s.First
-	if n := m.packet.selected; n >= 0 && n < m.store.Len() {
-		now = m.store.TimeAt(n)
+	if n := br.Selected; n >= 0 && n < br.Store.Len() {
+		now = br.Store.TimeAt(n)
 	}
 	// The stretch shown, in cells of the series, with the cursor inside.
 	span := graph.Cells >> g.scale
@@ -113,18 +120,18 @@ func (m *Model) drawGraphs(c draw.Canvas) {
 		g.drawPanel(c.Part(0, 1+each*i, c.W, height), plot.Part(0, each*i, plot.W, height), &panels[i], from, span, cursor)
 	}
 	foot := c.Part(0, c.H-1, c.W, 1)
-	foot.Text(label, 0, draw.Dim, fmt.Sprintf("+%.3f s", s.TimeOf(from).Sub(m.store.First()).Seconds()))
-	foot.Right(c.W-1, 0, draw.Dim, fmt.Sprintf("+%.3f s", s.TimeOf(from+span).Sub(m.store.First()).Seconds()))
+	foot.Text(label, 0, draw.Dim, fmt.Sprintf("+%.3f s", s.TimeOf(from).Sub(br.Store.First()).Seconds()))
+	foot.Right(c.W-1, 0, draw.Dim, fmt.Sprintf("+%.3f s", s.TimeOf(from+span).Sub(br.Store.First()).Seconds()))
 	if plot.W < 40 {
 		return // no room for its name between the times
 	}
 	x := label + min(max(cursor-6, 12), plot.W-26)
-	foot.Text(x, 0, draw.Focus, fmt.Sprintf("▲ frame %s", m.selectedRef()))
+	foot.Text(x, 0, draw.Focus, fmt.Sprintf("▲ frame %s", br.SelectedFrame()))
 }
 
 // drawPanel draws one graph: A's dots and B's, in their colours and with their
 // letters behind; left of it the range, and the figures at the cursor.
-func (g *graphs) drawPanel(whole, plot draw.Canvas, p *panel, from, span, cursor int) {
+func (g *Graphs) drawPanel(whole, plot draw.Canvas, p *panel, from, span, cursor int) {
 	low, high := math.Inf(1), math.Inf(-1)
 	column := func(k graph.Kind, side machine.Side, x int) graph.Cell {
 		a, b := from+x*span/(2*plot.W), from+(x+1)*span/(2*plot.W)
@@ -217,7 +224,7 @@ func (g *graphs) drawPanel(whole, plot draw.Canvas, p *panel, from, span, cursor
 
 // figure gives what the first of a panel's series that has something tells at or
 // shortly before a column.
-func (g *graphs) figure(p *panel, side machine.Side, column func(graph.Kind, int) graph.Cell, at int) (c graph.Cell) {
+func (g *Graphs) figure(p *panel, side machine.Side, column func(graph.Kind, int) graph.Cell, at int) (c graph.Cell) {
 	for _, k := range p.kinds {
 		if seriesGlyphs[k] != "" || g.series.Series[k][side].Cells == nil {
 			continue
@@ -244,26 +251,4 @@ func seriesRole(k graph.Kind, side machine.Side) draw.Role {
 		return draw.Good
 	}
 	return sideRole(side)
-}
-
-func sideRole(side machine.Side) draw.Role {
-	if side == machine.A {
-		return draw.SideA
-	}
-	return draw.SideB
-}
-
-// number writes a figure for a narrow place.
-func number(v float64) string {
-	switch {
-	case v >= 1e9:
-		return fmt.Sprintf("%.1fG", v/1e9)
-	case v >= 1e6:
-		return fmt.Sprintf("%.1fM", v/1e6)
-	case v >= 1e4:
-		return fmt.Sprintf("%.0fk", v/1e3)
-	case v == math.Trunc(v):
-		return fmt.Sprintf("%.0f", v)
-	}
-	return fmt.Sprintf("%.1f", v)
 }

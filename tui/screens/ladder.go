@@ -1,4 +1,4 @@
-package tui
+package screens
 
 import (
 	"fmt"
@@ -10,16 +10,19 @@ import (
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/scale"
 	"github.com/ackscope/ackscope/show"
+	"github.com/ackscope/ackscope/tui/browser"
 	"github.com/ackscope/ackscope/tui/draw"
 	"github.com/ackscope/ackscope/tui/store"
 )
 
-// ladder is the view of the packets between both endpoints around the selected
+// Ladder is the view of the packets between both endpoints around the selected
 // one. Time runs down; row is how much of it a row shows.
-type ladder struct {
+type Ladder struct {
 	row    time.Duration // 0 until it was chosen
 	flow   int
 	reader *store.Reader
+
+	scrubber
 }
 
 // ladderSteps are the zooms.
@@ -28,12 +31,8 @@ var ladderSteps = []time.Duration{
 	20 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, 250 * time.Millisecond, 500 * time.Millisecond, time.Second,
 }
 
-func (m *Model) zoom(by int) {
-	if m.view == viewGraphs {
-		m.graphs.zoom(by)
-		return
-	}
-	l := &m.ladder
+// Zoom shows less time in a row; more where by is below 0.
+func (l *Ladder) Zoom(by int) {
 	for i, d := range ladderSteps {
 		if d >= l.row {
 			l.row = ladderSteps[min(max(i-by, 0), len(ladderSteps)-1)]
@@ -44,15 +43,15 @@ func (m *Model) zoom(by int) {
 
 // arrows gives the packets of the flow near an entry, by their marks; false where
 // the share of a drawing was spent before all of them were found.
-func (m *Model) arrows(f *analyze.Flow, entry int, from, to machine.Instant, oneWay time.Duration) (out []graph.Arrow, all bool) {
+func arrows(br *browser.Browser, f *analyze.Flow, entry int, from, to machine.Instant, oneWay time.Duration) (out []graph.Arrow, all bool) {
 	const most = 400 // each way from the entry: more have no room on any screen
 	vantage := f.Facts().Vantage
 	add := func(n int) bool {
-		at := m.store.TimeAt(n)
+		at := br.Store.TimeAt(n)
 		if at < from.Add(-scale.Mul(oneWay, 2)) || at > to.Add(scale.Mul(oneWay, 2)) {
 			return false
 		}
-		e := m.store.Entry(n)
+		e := br.Store.Entry(n)
 		if e.Marks.Duplicate() {
 			return true
 		}
@@ -65,7 +64,7 @@ func (m *Model) arrows(f *analyze.Flow, entry int, from, to machine.Instant, one
 	all = true
 	for _, way := range []int{-1, 1} {
 		for n, i := entry, 0; i < most; i++ {
-			next, how := m.store.Beside(f, n, way)
+			next, how := br.Store.Beside(f, n, way)
 			all = all && how != store.ReachLater
 			if n = next; how != store.ReachFound || !add(n) {
 				break
@@ -75,17 +74,16 @@ func (m *Model) arrows(f *analyze.Flow, entry int, from, to machine.Instant, one
 	return out, all
 }
 
-// drawLadder draws both endpoints as lines and packets as arrows between them:
+// Draw draws both endpoints as lines and packets as arrows between them:
 // lost ones end half way, and what the selected packet settles is lit.
-func (m *Model) drawLadder(c draw.Canvas) {
-	f := m.focus()
-	n := m.packet.selected
-	if f == nil || n < 0 || n >= m.store.Len() {
+func (l *Ladder) Draw(br *browser.Browser, c draw.Canvas) {
+	f := br.Focus()
+	n := br.Selected
+	if f == nil || n < 0 || n >= br.Store.Len() {
 		c.Text(2, 1, draw.Dim, "no flow here")
 		return
 	}
 	oneWay, known := graph.OneWay(f)
-	l := &m.ladder
 	if l.row == 0 || l.flow != f.ID {
 		l.flow, l.row = f.ID, 2*time.Millisecond
 		for _, d := range ladderSteps {
@@ -93,7 +91,7 @@ func (m *Model) drawLadder(c draw.Canvas) {
 				break
 			}
 		}
-		l.row = m.thin(f, n, l.row, c.H-2)
+		l.row = thin(br, f, n, l.row, c.H-2)
 	}
 	rows := c.H - 2
 	label := 16
@@ -111,7 +109,7 @@ func (m *Model) drawLadder(c draw.Canvas) {
 	}
 	c.Text(label-2, 1, draw.SideA, "A "+f.A.String())
 	c.Right(label+width+2, 1, draw.SideB, f.B.String()+" B")
-	now := m.store.TimeAt(n)
+	now := br.Store.TimeAt(n)
 	from := now.Add(-scale.Mul(l.row, int64(rows)) / 2)
 	to := from.Add(scale.Mul(l.row, int64(rows)))
 	// In dots below the first row; far outside of the screen for what lies years away.
@@ -122,9 +120,9 @@ func (m *Model) drawLadder(c draw.Canvas) {
 	c.Column(label, 2, rows)
 	c.Column(label+width-1, 2, rows)
 	if known && oneWay > to.Sub(from) {
-		title += ", the way takes " + waitText(oneWay) + ": more than fits here"
+		title += ", the way takes " + show.Wait(oneWay) + ": more than fits here"
 	}
-	arrows, all := m.arrows(f, n, from, to, oneWay)
+	list, all := arrows(br, f, n, from, to, oneWay)
 	if !all {
 		title += ", only the nearest packets: the flow's others lie too far away in the file"
 	}
@@ -136,9 +134,9 @@ func (m *Model) drawLadder(c draw.Canvas) {
 	}
 	var texts []text
 	// What is drawn later covers what was before: the selected packet comes last.
-	slices.SortStableFunc(arrows, func(x, y graph.Arrow) int { return weightOf(&x, n) - weightOf(&y, n) })
-	for i := range arrows {
-		a := &arrows[i]
+	slices.SortStableFunc(list, func(x, y graph.Arrow) int { return weightOf(&x, n) - weightOf(&y, n) })
+	for i := range list {
+		a := &list[i]
 		x0, x1 := int64(0), int64(2*b.W-1)
 		if a.From == machine.B {
 			x0, x1 = x1, x0
@@ -162,7 +160,7 @@ func (m *Model) drawLadder(c draw.Canvas) {
 		} else {
 			b.Line(x0, y0, x1, y1, r, 1)
 		}
-		s := m.store.FrameAt(a.Entry)
+		s := br.Store.FrameAt(a.Entry)
 		if a.Entry == n {
 			s = "▶" + s
 		}
@@ -202,7 +200,7 @@ func (m *Model) drawLadder(c draw.Canvas) {
 			}
 		}
 	}
-	m.drawLadderNote(c, f, n)
+	l.drawNote(br, c, f, n)
 }
 
 // weightOf orders arrows for drawing: plain ones, resends, lost ones, those that
@@ -223,14 +221,14 @@ func weightOf(a *graph.Arrow, selected int) int {
 
 // thin gives how much time a row shows, at most what was proposed, so that about
 // two packets fall on it around an entry.
-func (m *Model) thin(f *analyze.Flow, n int, row time.Duration, rows int) time.Duration {
+func thin(br *browser.Browser, f *analyze.Flow, n int, row time.Duration, rows int) time.Duration {
 	from, to, packets := n, n, 0
 	for range rows {
-		if before, how := m.store.Beside(f, from, -1); how == store.ReachFound {
+		if before, how := br.Store.Beside(f, from, -1); how == store.ReachFound {
 			from = before
 			packets++
 		}
-		if next, how := m.store.Beside(f, to, 1); how == store.ReachFound {
+		if next, how := br.Store.Beside(f, to, 1); how == store.ReachFound {
 			to = next
 			packets++
 		}
@@ -238,7 +236,7 @@ func (m *Model) thin(f *analyze.Flow, n int, row time.Duration, rows int) time.D
 	if packets < rows {
 		return row
 	}
-	each := m.store.TimeAt(to).Sub(m.store.TimeAt(from)) / time.Duration(rows)
+	each := br.Store.TimeAt(to).Sub(br.Store.TimeAt(from)) / time.Duration(rows)
 	for i := len(ladderSteps) - 1; i > 0; i-- {
 		if ladderSteps[i] <= max(each, time.Millisecond) {
 			return min(ladderSteps[i], row)
@@ -247,16 +245,15 @@ func (m *Model) thin(f *analyze.Flow, n int, row time.Duration, rows int) time.D
 	return row
 }
 
-// drawLadderNote says what the selected packet is, in the middle of the head.
-func (m *Model) drawLadderNote(c draw.Canvas, f *analyze.Flow, n int) {
-	l := &m.ladder
+// drawNote says what the selected packet is, in the middle of the head.
+func (l *Ladder) drawNote(br *browser.Browser, c draw.Canvas, f *analyze.Flow, n int) {
 	if l.reader == nil {
-		l.reader = m.store.NewReader()
+		l.reader = br.Store.NewReader()
 	}
 	if _, err := l.reader.Read(n); err != nil || c.W < 70 {
 		return
 	}
-	s := fmt.Sprintf(" %s %s ", m.selectedRef(), show.AppendInfo(nil, l.reader.Reading))
+	s := fmt.Sprintf(" %s %s ", br.SelectedFrame(), show.AppendInfo(nil, l.reader.Reading))
 	room := c.W - 2*(14+draw.TextWidth(f.B.String()))
 	if draw.TextWidth(s) > room {
 		return

@@ -1,0 +1,192 @@
+package tui
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/ackscope/ackscope/show"
+	"github.com/ackscope/ackscope/tui/browser"
+	"github.com/ackscope/ackscope/tui/draw"
+)
+
+// drawAny paints a screen of any size. It wants the store's lock held.
+func (m *Model) drawAny(c draw.Canvas) {
+	if c.W < 20 || c.H < 6 {
+		c.Text(0, 0, draw.Text, "too small")
+		return
+	}
+	m.draw(c)
+}
+
+// draw paints the whole screen. It wants the store's lock held.
+func (m *Model) draw(c draw.Canvas) {
+	m.W, m.H = c.W, c.H
+	m.Store.Turn()
+	for y := range c.H {
+		c.Fill(y, draw.Text)
+	}
+	m.settleHunt()
+	m.settleSaving()
+	if m.View != browser.Flows {
+		m.Settle() // the bars tell where the selection is
+	}
+	m.drawTop(c.Part(0, 0, c.W, 2))
+	body := c.Part(0, 2, c.W, c.H-3)
+	if m.help {
+		m.drawHelp(body)
+	} else {
+		m.screen().Draw(m.Browser, body)
+	}
+	m.drawBottom(c.Part(0, c.H-1, c.W, 1))
+	m.drawPrompt(c)
+}
+
+// drawTop draws where one is, and the filter.
+func (m *Model) drawTop(c draw.Canvas) {
+	c.Fill(0, draw.Bar)
+	x := c.Text(0, 0, draw.Bar, " ")
+	where := m.View.String()
+	if f := m.Focus(); m.View != browser.Flows && m.Flow != 0 && f != nil {
+		where = fmt.Sprintf("flows ▸ %d %s %s ⇄ %s ▸ %s", f.ID, show.FlowName(f), f.A, f.B, where)
+		if c.W < 110 {
+			where = fmt.Sprintf("%d %s %s ⇄ %s ▸ %s", f.ID, show.FlowName(f), f.A.Addr(), f.B.Addr(), m.View.String())
+		}
+	} else if m.View != browser.Flows {
+		where = "all flows ▸ " + where
+	}
+	if n := len(m.o.Files); n > 1 {
+		where = fmt.Sprintf("%d/%d %s ▸ %s", m.o.File+1, n, show.AppendClean(nil, filepath.Base(m.o.Files[m.o.File])), where)
+	}
+	right := m.saving.progress()
+	if p := m.Store.Progress(); p != "" {
+		right = p + "  "
+	}
+	if m.View == browser.Flows || m.View == browser.Findings {
+		right += show.Plural(m.Store.Len(), "packet")
+	} else {
+		right += m.SelectedFrame() + "/" + show.Grouped(m.Store.Len())
+	}
+	right += "  ? help "
+	c.Part(0, 0, c.W-draw.TextWidth(right)-1, 1).Text(x, 0, draw.Bar, where)
+	c.Right(c.W, 0, draw.Bar, right)
+
+	x = c.Text(0, 1, draw.Dim, " filter ")
+	switch f := m.Filter; {
+	case f == nil && m.View == browser.Flows:
+		c.Text(x, 1, draw.Dim, "none: f begins one, such as flow.rtt > 80ms")
+	case f == nil:
+		c.Text(x, 1, draw.Dim, "none: f begins one")
+	default:
+		x = c.Text(x, 1, draw.Text, f.String())
+		c.Text(x+1, 1, draw.Good, "valid")
+	}
+	if err := m.Refusal(m.View); err != nil {
+		c.Right(c.W-1, 1, draw.Warn, fmt.Sprintf("  not asked about %s: all are shown", m.View.String()))
+	}
+	if s := m.Sieve; s != nil && m.View != browser.Flows && m.View != browser.Findings && m.View != browser.Messages {
+		text := fmt.Sprintf("%s of %s", show.Grouped(s.Rows()), show.Plural(m.Store.Len(), "packet"))
+		if s.Err() != nil {
+			text = s.Err().Error()
+		} else if !s.Done() && m.Store.Len() > 0 {
+			text += fmt.Sprintf("  (%d%% looked at)", 100*s.Scanned()/m.Store.Len())
+		}
+		c.Right(c.W-1, 1, draw.Dim, "  "+text)
+	}
+}
+
+// drawBottom draws what was told last, or the keys that matter here.
+func (m *Model) drawBottom(c draw.Canvas) {
+	if m.Note != "" {
+		r := draw.Note
+		if m.Bad {
+			r = draw.Error
+		}
+		c.Text(1, 0, r, m.Note)
+		return
+	}
+	x := 1
+	if m.keys.count > 0 || m.keys.pending != "" {
+		x = c.Text(x, 0, draw.Mark, countText(m.keys.count)+m.keys.pending+" ")
+	}
+	if m.help {
+		for _, hint := range [][2]string{{"q", "close"}, {"j k", "scroll"}, {"Space", "a page on"}, {"g G", "first, last"}} {
+			x = c.Text(x, 0, draw.Key, hint[0])
+			x = c.Text(x+1, 0, draw.Dim, hint[1]) + 2
+		}
+		return
+	}
+	for _, b := range bindingTable() {
+		if b.hint == "" || !b.in(m.View) || b.hint == m.View.String() {
+			continue
+		}
+		keys := b.keys[0]
+		if (m.View == browser.Flows || m.View == browser.Messages || m.View == browser.Findings) && b.hint == "pane" || x+len(keys)+len(b.hint)+2 >= c.W {
+			continue
+		}
+		x = c.Text(x, 0, draw.Key, keys)
+		x = c.Text(x+1, 0, draw.Dim, b.hint) + 2
+	}
+}
+
+// drawPrompt draws the line being edited, over the last line of the screen, and
+// what could complete it above.
+func (m *Model) drawPrompt(c draw.Canvas) {
+	p := &m.prompt
+	if p.kind == promptNone {
+		c.HideCursor()
+		return
+	}
+	y := c.H - 1
+	label := " " + promptLabels[p.kind]
+	if p.filters() {
+		y = 1
+		label += " "
+	}
+	for x := range c.W {
+		c.Text(x, y, draw.Text, " ")
+	}
+	x := c.Text(0, y, draw.Focus, label)
+	status := ""
+	statusRole := draw.Good
+	switch p.check.state {
+	case checkValid:
+		status = "valid"
+	case checkInvalid:
+		status, statusRole = "invalid", draw.Error
+	case checkIncomplete:
+		status, statusRole = "incomplete", draw.Warn
+	case checkEmpty:
+	}
+	room := c.Part(0, y, c.W-len(status)-2, 1)
+	text := p.line.String()
+	shift := max(x+draw.TextWidth(string(p.line.text[:p.line.cursor]))+1-room.W, 0)
+	room.Part(x, 0, room.W-x, 1).Text(-shift, 0, draw.Text, text)
+	c.Right(c.W-1, y, statusRole, status)
+	c.ShowCursor(x-shift+draw.TextWidth(string(p.line.text[:p.line.cursor])), y)
+	if p.check.text != "" && p.check.state == checkInvalid {
+		below := c.Part(0, y+1, c.W, 1)
+		below.Fill(0, draw.Text)
+		below.Text(1, 0, draw.Error, p.check.text)
+	}
+	if len(p.shown) > 0 {
+		at := y + 1
+		if !p.filters() {
+			at = y - 1
+		}
+		box := c.Part(0, at, c.W, 1)
+		box.Fill(0, draw.Bar)
+		x, from := 1, max(p.chosen-2, 0)
+		for i := from; i < len(p.shown) && x < c.W; i++ {
+			r := draw.Bar
+			if i == p.chosen {
+				r = draw.Lit
+			}
+			x = box.Text(x, 0, r, " "+p.shown[i]+" ")
+		}
+		if f, ok := m.o.Table.Lookup(p.shown[max(p.chosen, 0)]); ok && p.filters() {
+			doc := c.Part(0, at+1, c.W, 1)
+			doc.Fill(0, draw.Text)
+			doc.Text(1, 0, draw.Dim, f.Kind.String()+": "+f.Doc)
+		}
+	}
+}

@@ -1,0 +1,250 @@
+package browser
+
+import (
+	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/filter"
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/show"
+	"github.com/ackscope/ackscope/tui/store"
+)
+
+// Selection is which packets are shown, and which of them is selected.
+type Selection struct {
+	Selected int            // entry; -1 before there is one
+	Follow   bool           // stay at the newest packet
+	Filter   *filter.Filter // nil for none
+	Sieve    *store.Sieve   // nil while every packet is shown
+	Sifts    int            // how often another one was begun
+}
+
+// SetFilter has what passes a filter shown; nil for everything.
+func (br *Browser) SetFilter(f *filter.Filter) {
+	br.Filter = f
+	br.Sift()
+}
+
+// Sift begins a new search for what is to be shown.
+func (br *Browser) Sift() {
+	if br.Sieve != nil {
+		br.Sieve.Close()
+		br.Sieve = nil
+	}
+	if br.Flow != 0 || br.Filter != nil {
+		br.Sieve = br.Store.Sift(br.Flow, br.Filter)
+	}
+	br.Sifts++
+}
+
+// Rows is how many packets are shown so far.
+func (br *Browser) Rows() int {
+	if br.Sieve == nil {
+		return br.Store.Len()
+	}
+	return br.Sieve.Rows()
+}
+
+// EntryOf gives the entry of a row.
+func (br *Browser) EntryOf(row int) (int, bool) {
+	if br.Sieve == nil {
+		return row, row >= 0 && row < br.Store.Len()
+	}
+	return br.Sieve.Entry(row)
+}
+
+// RowOf gives the row of an entry, or of the next one that is shown.
+func (br *Browser) RowOf(entry int) int {
+	if br.Sieve == nil {
+		return entry
+	}
+	return br.Sieve.Row(entry)
+}
+
+// Settle puts the selection in step with what has come: it is an entry, so rows that
+// come in before it do not move it.
+func (br *Browser) Settle() {
+	if n := br.Rows(); br.Follow && n > 0 {
+		br.Selected, _ = br.EntryOf(n - 1)
+	}
+	if br.Selected < 0 {
+		if first, ok := br.EntryOf(0); ok {
+			br.Selected = first
+		}
+	}
+	br.GiveWay(br.SelectedRow())
+}
+
+// GiveWay selects the packet of a row where the filter hides the one that is selected.
+func (br *Browser) GiveWay(row int) {
+	if e, ok := br.EntryOf(row); ok && br.Sieve != nil && br.Sieve.Refused(br.Selected) {
+		br.Selected = e
+	}
+}
+
+// SelectRow selects the packet of a row.
+func (br *Browser) SelectRow(row int) {
+	if n, ok := br.EntryOf(row); ok {
+		br.Selected, br.Follow = n, false
+	}
+}
+
+// SelectedRow is the row of the selected packet.
+func (br *Browser) SelectedRow() int { return br.RowOf(max(br.Selected, 0)) }
+
+// MoveBy selects the packet so many rows on.
+func (br *Browser) MoveBy(by int) {
+	n := br.Rows()
+	if n == 0 {
+		return
+	}
+	br.Follow = br.Follow && by > 0
+	if e, ok := br.EntryOf(min(max(br.SelectedRow()+by, 0), n-1)); ok {
+		br.Selected = e
+	}
+}
+
+// Step goes by so many packets of the selected packet's flow.
+func (br *Browser) Step(by int) {
+	f := br.Focus()
+	if f == nil {
+		br.MoveBy(by)
+		return
+	}
+	way, left := 1, by
+	if by < 0 {
+		way, left = -1, -by
+	}
+	at, n := br.Selected, br.Selected
+	br.GoOn("stepping", func() bool {
+		for left > 0 {
+			next, how := br.Store.Beside(f, n, way)
+			if n = next; how == store.ReachLater {
+				return false
+			}
+			if how == store.ReachEnd {
+				br.Say("the flow's %s packet", map[int]string{1: "last", -1: "first"}[way])
+				break
+			}
+			at = n
+			left--
+		}
+		br.Selected, br.Follow = at, false
+		return true
+	})
+}
+
+// ToggleFollow stays at the newest packet, or no longer.
+func (br *Browser) ToggleFollow() {
+	br.Follow = !br.Follow
+	if br.Follow {
+		br.Say("staying at the newest packet")
+	} else {
+		br.Say("staying here")
+	}
+}
+
+// StepToEnd selects the last packet of the flow, or its first where way is below 0.
+func (br *Browser) StepToEnd(way int) {
+	f := br.Focus()
+	if f == nil {
+		return
+	}
+	if way > 0 {
+		if n, ok := br.Store.LastOf(f); ok {
+			br.Selected = n
+		}
+	} else if n, ok := br.Store.Find(f.FirstRef); ok {
+		br.Selected = n
+	}
+}
+
+// Change goes to the next packet of the flow at which a window changes by more
+// than what was sent and received.
+func (br *Browser) Change(by int) {
+	f := br.Focus()
+	if f == nil {
+		br.Fail("no flow here")
+		return
+	}
+	n, way := br.Selected, 1
+	if by < 0 {
+		way, by = -1, -by
+	}
+	br.GoOn("looking for a change", func() bool {
+		for by > 0 {
+			next, how := br.Store.Beside(f, n, way)
+			if n = next; how == store.ReachLater {
+				return false
+			}
+			if how == store.ReachEnd {
+				br.Say("no further change")
+				return true
+			}
+			if br.Store.Entry(n).Marks.Changes() {
+				by--
+			}
+		}
+		br.Selected, br.Follow = n, false
+		return true
+	})
+}
+
+// JumpSettled goes to the packet that settled what became of this one.
+func (br *Browser) JumpSettled() {
+	n := br.Selected
+	if n < 0 || n >= br.Store.Len() {
+		return
+	}
+	e := br.Store.Entry(n)
+	if e.Settled < 0 {
+		if !br.Store.Settled() && !br.Store.Growing() {
+			br.Fail("not known yet: the capture is being read")
+			return
+		}
+		br.Fail("frame %s: nothing in the capture settles whether it arrived", br.Store.Frame(e.Ref))
+		return
+	}
+	br.Jump(e.Settled)
+	if e.Marks.Fate() == analyze.FateLost {
+		br.Say("frame %s can no longer be acked from here on", br.Store.Frame(e.Ref))
+	} else {
+		br.Say("here the sender learned that frame %s arrived", br.Store.Frame(e.Ref))
+	}
+}
+
+// JumpAbout goes to the packet that an event of this one is about.
+func (br *Browser) JumpAbout(kind machine.EventKind) {
+	r, err := br.Store.SettledAt(br.Selected)
+	if err != nil {
+		br.Fail("%v", err)
+		return
+	}
+	for i := range r.Events {
+		if e := &r.Events[i]; e.Kind == kind && e.About != 0 && (kind != machine.EventAcked || br.Store.Entry(br.Selected).Ref != e.About) {
+			br.JumpRef(e.About)
+			return
+		}
+	}
+	if kind == machine.EventResent {
+		br.Fail("this packet sends nothing again")
+		return
+	}
+	br.Fail("this packet's header settles nothing")
+}
+
+// JumpFreed goes to the first packet of a message whose life ended here after it
+// was held back.
+func (br *Browser) JumpFreed() {
+	r, err := br.Store.SettledAt(br.Selected)
+	if err != nil {
+		br.Fail("%v", err)
+		return
+	}
+	for i := range r.Messages {
+		if x := &r.Messages[i]; x.Wait > 0 {
+			br.JumpRef(x.Frames[0])
+			br.Say("message %d lay complete for %s: %d was missing", x.ID, show.Wait(x.Wait), x.BlockedBy)
+			return
+		}
+	}
+	br.Fail("no message that was held back ends here")
+}

@@ -1,0 +1,198 @@
+package screens
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ackscope/ackscope/filter"
+	"github.com/ackscope/ackscope/tui/browser"
+	"github.com/ackscope/ackscope/tui/draw"
+	"github.com/ackscope/ackscope/tui/store"
+)
+
+// pane is a part of the packets view that can have the keys.
+type pane uint8
+
+const (
+	paneList pane = iota
+	paneTree
+	paneHex
+	paneState
+	paneCount
+)
+
+// PacketView is the list of packets: all of them, or what flow and filter leave. Below it
+// stand the selected packet's tree and bytes, and beside it what both sides knew.
+type PacketView struct {
+	list    draw.List
+	sifts   int // of the browser, when list was drawn
+	pane    pane
+	detail  detail // tree and bytes of the selected packet
+	state   *StateView
+	reader  *store.Reader
+	columns []*filter.Column // of fields that the user chose, by place; nil for built-in ones
+	chosen  string           // for which columns
+}
+
+// settle puts cursor and selection in step before drawing. No height leaves what is
+// shown of the list as it is.
+func (p *PacketView) settle(br *browser.Browser, height int) {
+	if p.sifts != br.Sifts {
+		p.sifts, p.list.Top = br.Sifts, 0
+	}
+	br.Settle()
+	p.list.Cursor = br.SelectedRow()
+	if height > 0 {
+		p.list.Fit(br.Rows(), height)
+	}
+	br.GiveWay(p.list.Cursor)
+}
+
+// Move moves the cursor of the pane that has the keys.
+func (p *PacketView) Move(br *browser.Browser, by int) {
+	switch p.pane {
+	case paneTree:
+		p.detail.moveBy(by)
+	case paneHex:
+		p.detail.hex.Scroll(by, p.detail.hexRows)
+	case paneState:
+		br.Text.Scroll(by)
+	case paneList, paneCount:
+		br.MoveBy(by)
+	}
+}
+
+// End goes to the first row, or the last, of the pane that has the keys.
+func (p *PacketView) End(br *browser.Browser, way int) { p.Move(br, way*far) }
+
+// Page gives the rows of the pane that has the keys.
+func (p *PacketView) Page(br *browser.Browser) int {
+	switch p.pane {
+	case paneList:
+		return p.list.Height
+	case paneHex:
+		return p.detail.hex.Height
+	case paneTree:
+		return p.detail.list.Height
+	case paneState, paneCount:
+	}
+	return br.Text.List.Height
+}
+
+// Enter folds what is at the cursor of the tree, or shows the packet's state.
+func (p *PacketView) Enter(br *browser.Browser) {
+	if p.pane == paneTree {
+		p.Fold()
+		return
+	}
+	br.Show(browser.State)
+}
+
+// Back gives the keys to the list; false where it has them.
+func (p *PacketView) Back() bool {
+	had := p.pane
+	p.pane = paneList
+	return had != paneList
+}
+
+// NextPane gives the keys to the next pane, or to the one before.
+func (p *PacketView) NextPane(br *browser.Browser, by int) {
+	n := int(p.pane)
+	for range paneCount {
+		n = (n + by + int(paneCount)) % int(paneCount)
+		if pane(n) != paneState || wide(br) {
+			break
+		}
+	}
+	p.pane = pane(n)
+}
+
+// wide reports whether the state stands beside the packets.
+func wide(br *browser.Browser) bool { return br.W >= 136 }
+
+// paneAt says which pane is at a place of the screen, and how many rows below its title.
+func (p *PacketView) paneAt(br *browser.Browser, x, y int) (pane, int) {
+	y -= 2
+	h := br.H - 3
+	if p.alone(br) {
+		return p.pane, y - 1
+	}
+	left := br.W
+	if wide(br) {
+		left = min(max(br.W*56/100, 70), br.W-66)
+		if x > left {
+			return paneState, y - 1
+		}
+	}
+	height := min(max(h*50/100+br.Layout.List, 3), h-4)
+	if y < height {
+		return paneList, y - 1
+	}
+	if x < p.treeWidth(br, left) {
+		return paneTree, y - height - 1
+	}
+	return paneHex, y - height - 1
+}
+
+// Click gives the keys to the pane at a place of the screen, and selects what is there.
+func (p *PacketView) Click(br *browser.Browser, x, y int) {
+	var row int
+	p.pane, row = p.paneAt(br, x, y)
+	switch {
+	case row < 0:
+	case p.pane == paneList:
+		br.SelectRow(p.list.Top + row)
+	case p.pane == paneTree:
+		p.detail.cursor = p.detail.shownAt(p.detail.list.Top + row)
+	}
+}
+
+// Wheel scrolls the pane at a place of the screen.
+func (p *PacketView) Wheel(br *browser.Browser, x, y, by int) {
+	had := p.pane
+	p.pane, _ = p.paneAt(br, x, y)
+	p.Move(br, by)
+	p.pane = had
+}
+
+// Matches gives the rows of the pane that has the keys.
+func (p *PacketView) Matches(br *browser.Browser, s *Search) (rows, at int, has func(row int) bool) {
+	if p.pane == paneTree {
+		d := &p.detail
+		return len(d.shown), d.row(), func(row int) bool { return s.finds(draw.StripStyles(d.lineText(d.shown[row]))) }
+	}
+	return p.matches(br, s)
+}
+
+// matches looks for packets.
+func (p *PacketView) matches(br *browser.Browser, s *Search) (rows, at int, has func(row int) bool) {
+	return br.Rows(), br.SelectedRow(), func(row int) bool {
+		n, ok := br.EntryOf(row)
+		return ok && s.findsPacket(br, n)
+	}
+}
+
+// GoTo puts the cursor of the pane that has the keys on a row.
+func (p *PacketView) GoTo(br *browser.Browser, row int) {
+	if p.pane == paneTree {
+		p.detail.cursor = p.detail.shownAt(row)
+		return
+	}
+	br.SelectRow(row)
+}
+
+// Copy gives the row, the line of the tree, or the bytes that are lit.
+func (p *PacketView) Copy(br *browser.Browser) string {
+	d := &p.detail
+	switch {
+	case p.pane == paneTree && d.cursor < len(d.tree.Lines):
+		return strings.TrimSpace(draw.StripStyles(d.lineText(d.cursor)))
+	case p.pane == paneHex:
+		data, _, bit, bits := d.lit()
+		if bits > 0 {
+			data = data[min(bit/8, len(data)):min((bit+bits+7)/8, len(data))]
+		}
+		return fmt.Sprintf("%x", data)
+	}
+	return p.rowText(br, br.Selected)
+}
