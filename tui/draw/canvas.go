@@ -93,7 +93,7 @@ func (c Canvas) Right(end, y int, r Role, s string) { c.Text(end-TextWidth(s), y
 var sgrRoles = map[string]Role{"1": Bold, "2": Dim, "31": Error, "33": Warn, "36": SideA, "35": SideB, "0": Text}
 
 // SGR writes text that carries styles as SGR sequences. over, where it is not
-// roleText, is used for all of it.
+// Text, is used for all of it.
 func (c Canvas) SGR(x, y int, over Role, s string) {
 	r := Text
 	for s != "" {

@@ -1,15 +1,29 @@
 package draw
 
-import "github.com/ackscope/ackscope/scale"
+import (
+	"slices"
+	"strings"
+
+	"github.com/ackscope/ackscope/scale"
+)
 
 // sparks are the heights of a bar that is one cell wide.
 var sparks = []rune(" ▁▂▃▄▅▆▇█")
 
-// Spark gives a bar, one cell wide, for a value beside the largest one; of none a blank.
-func Spark(v, most int64) rune {
-	i := 0
-	if v > 0 {
-		i = scale.Level(v, most, len(sparks)-1)
+// Sparkline draws counts as bars, each one cell wide, against the largest of them; of none
+// a blank.
+func Sparkline[T int | uint32](counts []T) string {
+	if len(counts) == 0 {
+		return ""
 	}
-	return sparks[min(i, len(sparks)-1)]
+	most := int64(slices.Max(counts))
+	var b strings.Builder
+	for _, n := range counts {
+		i := 0
+		if n > 0 {
+			i = min(scale.Level(int64(n), most, len(sparks)-1), len(sparks)-1)
+		}
+		b.WriteRune(sparks[i])
+	}
+	return b.String()
 }

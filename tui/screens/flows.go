@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"net/netip"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/ackscope/ackscope/filter"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/show"
+	"github.com/ackscope/ackscope/show/table"
 	"github.com/ackscope/ackscope/tui/browser"
 	"github.com/ackscope/ackscope/tui/draw"
 	"github.com/ackscope/ackscope/tui/store"
@@ -28,8 +28,8 @@ type FlowTable struct {
 	sorted  int             // column by which order was made
 	turned  bool
 	filter  *filter.Filter
-	picked  int // number of the flow at the cursor, so that it stays there
-	heads   []flowHead
+	picked  int           // number of the flow at the cursor, so that it stays there
+	heads   []table.Place // where the columns stood at the last drawing
 	made    time.Time     // when order was made
 	cost    time.Duration // what that took
 	later   *flowOrder    // being made in the background; nil for none
@@ -39,16 +39,14 @@ type FlowTable struct {
 // capture is read: one of so many.
 const orderShare = 10
 
-// flowHead is where the head of a column stands on the screen.
-type flowHead struct{ column, from, to int }
-
 // flowColumn is a column of the table.
 type flowColumn struct {
-	name  string
-	right bool
-	text  func(br *browser.Browser, f *analyze.Flow) string
-	key   func(br *browser.Browser, f *analyze.Flow) flowKey
-	role  func(br *browser.Browser, f *analyze.Flow) draw.Role
+	name   string
+	right  bool
+	yields int // which goes first where there is no room, the least needed first; 0 stays
+	text   func(br *browser.Browser, f *analyze.Flow) string
+	key    func(br *browser.Browser, f *analyze.Flow) flowKey
+	role   func(br *browser.Browser, f *analyze.Flow) draw.Role
 }
 
 // flowKey is what a column sorts by: numbers first, then words, then addresses.
@@ -94,24 +92,24 @@ var flowColumns = []flowColumn{
 		role: func(*browser.Browser, *analyze.Flow) draw.Role { return draw.SideA },
 	},
 	{
-		name: "B", text: func(_ *browser.Browser, f *analyze.Flow) string { return f.B.String() }, key: func(_ *browser.Browser, f *analyze.Flow) flowKey { return flowKey{addr: f.B} },
+		name: "B", yields: 6, text: func(_ *browser.Browser, f *analyze.Flow) string { return f.B.String() }, key: func(_ *browser.Browser, f *analyze.Flow) flowKey { return flowKey{addr: f.B} },
 		role: func(*browser.Browser, *analyze.Flow) draw.Role { return draw.SideB },
 	},
-	{name: "packets A / B", right: true, text: func(_ *browser.Browser, f *analyze.Flow) string {
+	{name: "packets A / B", yields: 4, right: true, text: func(_ *browser.Browser, f *analyze.Flow) string {
 		return show.Grouped(f.Packets[0]) + " / " + show.Grouped(f.Packets[1])
 	}, key: func(_ *browser.Browser, f *analyze.Flow) flowKey {
 		return flowKey{number: float64(f.Packets[0] + f.Packets[1])}
 	}},
-	{name: "never acked", right: true, text: func(_ *browser.Browser, f *analyze.Flow) string {
+	{name: "never acked", yields: 7, right: true, text: func(_ *browser.Browser, f *analyze.Flow) string {
 		return sideText(f, func(s *machine.Summary) string { return show.Percent(s.NeverAcked) })
 	}, key: bySide(func(s *machine.Summary) float64 { return s.NeverAcked })},
-	{name: "loss", right: true, text: func(_ *browser.Browser, f *analyze.Flow) string {
+	{name: "loss", yields: 2, right: true, text: func(_ *browser.Browser, f *analyze.Flow) string {
 		return sideText(f, func(s *machine.Summary) string { return show.Percent(s.Loss) })
 	}, key: bySide(func(s *machine.Summary) float64 { return s.Loss })},
-	{name: "RTT ms", right: true, text: func(_ *browser.Browser, f *analyze.Flow) string {
+	{name: "RTT ms", yields: 8, right: true, text: func(_ *browser.Browser, f *analyze.Flow) string {
 		return sideText(f, func(s *machine.Summary) string { return show.Millis(s.RTT) })
 	}, key: bySide(func(s *machine.Summary) time.Duration { return s.RTT })},
-	{name: "resends", right: true, text: func(_ *browser.Browser, f *analyze.Flow) string {
+	{name: "resends", yields: 1, right: true, text: func(_ *browser.Browser, f *analyze.Flow) string {
 		a, _ := f.Summary(machine.A)
 		b, _ := f.Summary(machine.B)
 		if a.Resends+b.Resends == 0 {
@@ -119,7 +117,7 @@ var flowColumns = []flowColumn{
 		}
 		return show.Grouped(a.Resends + b.Resends)
 	}, key: bySide(func(s *machine.Summary) uint64 { return s.Resends })},
-	{name: "worst wait", right: true, text: func(br *browser.Browser, f *analyze.Flow) string {
+	{name: "worst wait", yields: 5, right: true, text: func(br *browser.Browser, f *analyze.Flow) string {
 		if w := br.Store.Worst(f); w > 0 {
 			return show.Wait(w)
 		}
@@ -128,11 +126,8 @@ var flowColumns = []flowColumn{
 	{name: "findings", text: func(_ *browser.Browser, f *analyze.Flow) string { return findingsText(f) }, key: func(_ *browser.Browser, f *analyze.Flow) flowKey {
 		return flowKey{number: float64(gravity(f))}
 	}, role: func(_ *browser.Browser, f *analyze.Flow) draw.Role { return gravestRole(f) }},
-	{name: "traffic", text: func(br *browser.Browser, f *analyze.Flow) string { return trafficText(br.Store.Traffic(f)) }, key: func(_ *browser.Browser, f *analyze.Flow) flowKey { return flowKey{number: float64(f.First)} }},
+	{name: "traffic", yields: 3, text: func(br *browser.Browser, f *analyze.Flow) string { return draw.Sparkline(br.Store.Traffic(f)) }, key: func(_ *browser.Browser, f *analyze.Flow) flowKey { return flowKey{number: float64(f.First)} }},
 }
-
-// flowDrops says which columns go first where there is no room, the least needed first.
-var flowDrops = []string{"resends", "loss", "traffic", "packets A / B", "worst wait", "B", "never acked", "RTT ms"}
 
 // findingsText counts findings by severity: 1E 3W 2N.
 func findingsText(f *analyze.Flow) string {
@@ -160,19 +155,6 @@ func gravestRole(f *analyze.Flow) draw.Role {
 		}
 	}
 	return draw.Text
-}
-
-// trafficText draws how packets are spread over the time of the capture.
-func trafficText(stretches []uint32) string {
-	if len(stretches) == 0 {
-		return ""
-	}
-	most := slices.Max(stretches)
-	var b strings.Builder
-	for _, n := range stretches {
-		b.WriteRune(draw.Spark(int64(n), int64(most)))
-	}
-	return b.String()
 }
 
 // sortedFlow is a flow with its key, which is dear to make.
@@ -281,12 +263,12 @@ func (t *FlowTable) ClickHead(br *browser.Browser, x, y int) bool {
 		return false
 	}
 	for _, h := range t.heads {
-		switch {
-		case x < h.from || x >= h.to:
-		case h.column == t.sort:
+		switch at := x - flowMargin - h.At; {
+		case at < 0 || at >= h.Width+flowGap:
+		case h.Column == t.sort:
 			t.SortTurn(br)
 		default:
-			t.sort = h.column - 1
+			t.sort = h.Column - 1
 			t.SortNext(br)
 		}
 	}

@@ -1,11 +1,16 @@
 package screens
 
 import (
-	"slices"
 	"strings"
 
+	"github.com/ackscope/ackscope/show/table"
 	"github.com/ackscope/ackscope/tui/browser"
 	"github.com/ackscope/ackscope/tui/draw"
+)
+
+const (
+	flowMargin = 1 // columns left of the table: the cursor
+	flowGap    = 2 // blanks between two columns
 )
 
 // Draw draws the table of flows; below it what made the capture end before its time.
@@ -15,72 +20,30 @@ func (t *FlowTable) Draw(br *browser.Browser, c draw.Canvas) {
 	rows := c.H - 2
 	t.list.Fit(len(t.Order), rows)
 	// The widths are those of what is shown.
-	text := make([][]string, 0, rows)
-	widths := make([]int, len(flowColumns))
+	columns := make([]table.Column, len(flowColumns))
 	for i := range flowColumns {
-		widths[i] = draw.TextWidth(flowColumns[i].name) + 1
+		col := &flowColumns[i]
+		columns[i] = table.Column{Title: col.name, Right: col.right, Min: draw.TextWidth(col.name) + 1, Yields: col.yields, Needed: i == t.sort}
 	}
+	fitted := table.New(columns, flowGap)
+	text := make([][]string, 0, max(rows, 0))
 	for i := t.list.Top; i < len(t.Order) && len(text) < rows; i++ {
 		line := make([]string, len(flowColumns))
 		for j := range flowColumns {
 			line[j] = flowColumns[j].text(br, t.Order[i])
-			widths[j] = max(widths[j], draw.TextWidth(line[j]))
+			fitted.Note(j, draw.TextWidth(line[j]), strings.Trim(line[j], " –/") == "")
 		}
 		text = append(text, line)
 	}
-	dropped, vain := map[string]bool{}, map[string]bool{}
-	total := func() (n int) {
-		for i := range flowColumns {
-			if !dropped[flowColumns[i].name] {
-				n += widths[i] + 2
-			}
-		}
-		return n
-	}
-	// What no flow has goes first, then what is needed least.
-	for i := range flowColumns {
-		empty := len(text) > 0
-		for _, line := range text {
-			empty = empty && strings.Trim(line[i], " –/") == ""
-		}
-		if empty && i != t.sort && total() > c.W {
-			dropped[flowColumns[i].name], vain[flowColumns[i].name] = true, true
-		}
-	}
-	for _, name := range flowDrops {
-		if total() <= c.W {
-			break
-		}
-		dropped[name] = true
-	}
-	// A wide one that had to go may have made room for narrower ones.
-	for _, name := range slices.Backward(flowDrops) {
-		if dropped[name] && !vain[name] {
-			if dropped[name] = false; total() > c.W {
-				dropped[name] = true
-			}
-		}
-	}
-	x := 1
-	t.heads = t.heads[:0]
-	for i := range flowColumns {
-		col := &flowColumns[i]
-		if dropped[col.name] {
-			continue
-		}
-		t.heads = append(t.heads, flowHead{i, x, x + widths[i] + 2})
-		name := col.name
-		r := draw.Title
-		if i == t.sort {
+	fitted.Fit(c.W - flowMargin - 1)
+	t.heads = fitted.Places()
+	for _, p := range t.heads {
+		name, r := flowColumns[p.Column].name, draw.Title
+		if p.Column == t.sort {
 			r = draw.Focus
 			name += map[bool]string{false: "▴", true: "▾"}[t.reverse]
 		}
-		if col.right {
-			c.Right(x+widths[i], 0, r, name)
-		} else {
-			c.Text(x, 0, r, name)
-		}
-		x += widths[i] + 2
+		flowText(c, 0, p, r, name)
 	}
 	for x := range c.W {
 		c.Text(x, 1, draw.Dim, "─")
@@ -93,15 +56,10 @@ func (t *FlowTable) Draw(br *browser.Browser, c draw.Canvas) {
 			row.Fill(0, draw.Selected)
 			row.Text(0, 0, draw.Selected, "▶")
 		}
-		x := 1
-		for i := range flowColumns {
-			col := &flowColumns[i]
-			if dropped[col.name] {
-				continue
-			}
+		for _, p := range t.heads {
 			r := draw.Text
-			if col.role != nil {
-				r = col.role(br, f)
+			if role := flowColumns[p.Column].role; role != nil {
+				r = role(br, f)
 			}
 			if f.Protocol == nil {
 				r = draw.Dim
@@ -109,12 +67,7 @@ func (t *FlowTable) Draw(br *browser.Browser, c draw.Canvas) {
 			if chosen {
 				r = draw.Selected
 			}
-			if col.right {
-				row.Right(x+widths[i], 0, r, line[i])
-			} else {
-				row.Text(x, 0, r, line[i])
-			}
-			x += widths[i] + 2
+			flowText(row, 0, p, r, line[p.Column])
 		}
 	}
 	if len(t.Order) == 0 {
@@ -126,6 +79,11 @@ func (t *FlowTable) Draw(br *browser.Browser, c draw.Canvas) {
 		}
 		c.Text(2, 2, draw.Dim, what)
 	}
+}
+
+// flowText writes a text of a column.
+func flowText(c draw.Canvas, y int, p table.Place, r draw.Role, text string) {
+	c.Text(flowMargin+p.Start(draw.TextWidth(text)), y, r, text)
 }
 
 // drawEnd draws what made the capture end before its time, in full below what is left

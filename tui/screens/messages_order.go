@@ -117,17 +117,9 @@ func histogram(all []store.Life) []string {
 
 // bars draws how sorted durations are spread between none and the longest.
 func bars(list []time.Duration) string {
-	const cells = 16
-	var n [cells]int
-	most := 0
+	var counts [16]int
 	for _, d := range list {
-		i := scale.Position(d, 0, list[len(list)-1], cells)
-		n[i]++
-		most = max(most, n[i])
+		counts[scale.Position(d, 0, list[len(list)-1], len(counts))]++
 	}
-	out := make([]rune, cells)
-	for i, v := range n {
-		out[i] = draw.Spark(int64(v), int64(most))
-	}
-	return string(out)
+	return draw.Sparkline(counts[:])
 }

@@ -3,6 +3,7 @@ package screens
 import (
 	"fmt"
 
+	"github.com/ackscope/ackscope/show/table"
 	"github.com/ackscope/ackscope/tui/browser"
 	"github.com/ackscope/ackscope/tui/draw"
 )
@@ -115,35 +116,25 @@ func (p *PacketView) drawList(br *browser.Browser, c draw.Canvas, focused bool) 
 	}
 }
 
-// drawRow draws a packet's row; over, where it is not roleText, is used for all of it.
+// drawRow draws a packet's row; over, where it is not draw.Text, is used for all of it.
 func (p *PacketView) drawRow(br *browser.Browser, c draw.Canvas, n int, columns []string, over draw.Role) {
 	if over != draw.Text {
 		c.Fill(0, over)
 	}
 	cells := p.row(br, n, columns)
-	fixed := 0
-	for _, x := range cells {
-		if x.width > 0 {
-			fixed += x.width + 1
-		}
+	fitted := make([]table.Column, len(cells))
+	for i, x := range cells {
+		fitted[i] = table.Column{Right: x.right, Min: x.width, Max: x.width, Fill: x.width == 0}
 	}
-	at := 0
-	for _, x := range cells {
-		width := x.width
-		if width == 0 {
-			width = max(c.W-fixed-1, 0)
-		}
+	t := table.New(fitted, 1)
+	t.Fit(c.W - 1)
+	for _, place := range t.Places() {
+		x := &cells[place.Column]
 		r := x.role
 		if over != draw.Text {
 			r = over
 		}
-		room := c.Part(at, 0, width, 1)
-		if x.right {
-			room.Right(width, 0, r, x.text)
-		} else {
-			room.Text(0, 0, r, x.text)
-		}
-		at += width + 1
+		c.Part(place.At, 0, place.Width, 1).Text(place.Start(draw.TextWidth(x.text))-place.At, 0, r, x.text)
 	}
 	if over != draw.Text {
 		c.Text(0, 0, over, "▶")

@@ -2,13 +2,9 @@ package screens
 
 import (
 	"fmt"
-	mathbits "math/bits"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/ackscope/ackscope/analyze"
-	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/show"
 	"github.com/ackscope/ackscope/tui/browser"
@@ -28,19 +24,10 @@ type StateView struct {
 	diff   int // entry from which differences are shown; -1 for none
 	before [2]machine.View
 	from   int // entry that before is of
-	bits   headerBits
+	bits   show.AckBits
 
 	packets *PacketView // whose row stands above
 	lines
-}
-
-// headerBits is what the headers of one kind have shown of their ack bits.
-type headerBits struct {
-	flow  int
-	kind  string // what a field of the header says that the message is; empty where none does
-	width int    // as far as headers have shown
-	below int64  // 0 where bit 0 stands for the newest itself, 1 where for the one below
-	told  bool   // below is known
 }
 
 // fill makes the views of the selected packet.
@@ -198,110 +185,14 @@ func slotOf(w *machine.Window, list []int64) *machine.Slot {
 	return nil
 }
 
-// ackBits expands what the selected packet's header claims: each bit with the
-// sequence number that it stands for, and what the tap knows of it.
+// ackBits expands what the selected packet's header claims.
 func (x *StateView) ackBits(br *browser.Browser, f *analyze.Flow, width int) []string {
 	r, err := br.Store.Read(x.Entry)
 	if err != nil || f.Protocol == nil || br.Store.FlowID(x.Entry) != f.ID {
 		return nil
 	}
-	var d dissect.Dissection
-	from := br.Store.Entry(x.Entry).Marks.From()
-	if f.Transport != r.Packet.Transport || len(r.Datagram.Bytes) == 0 {
-		return nil
-	}
-	r.Datagram.From = from
-	f.Protocol.Dissect(dissect.Context{Config: f.Config(), From: from}, &r.Datagram, &d)
-	ack, bits, count := int64(-1), uint64(0), 0
-	kind, least := "", 16
-	for i := range d.Fields {
-		switch name := d.Fields[i].Spec.Name; {
-		case strings.HasSuffix(name, ".type") && kind == "":
-			kind, least = strings.ToLower(d.Fields[i].Spec.Enum[d.Fields[i].Uint]), 8
-		case strings.HasSuffix(name, ".ack") && ack < 0:
-			ack = int64(d.Fields[i].Uint)
-		case strings.HasSuffix(name, ".ack_bits") && count == 0:
-			if ack < 0 && i > 0 {
-				ack = int64(d.Fields[i-1].Uint) // under a name of the protocol's own
-			}
-			// Not all of them need be on the wire: the widest of the flow's headers tells.
-			bits = d.Fields[i].Uint
-			if x.bits.flow != f.ID || x.bits.kind != kind {
-				x.bits = headerBits{flow: f.ID, kind: kind}
-			}
-			x.bits.width = max(x.bits.width, least, int(d.Fields[i].Bits), (mathbits.Len64(bits)+7)/8*8)
-			count = x.bits.width
-		}
-	}
-	if ack < 0 || count == 0 {
-		return nil
-	}
-	strip := []byte("ack bits  ")
-	for i := count - 1; i >= 0; i-- {
-		c := byte('0')
-		if bits>>i&1 == 1 {
-			c = '1'
-		}
-		if strip = append(strip, c); i%8 == 0 {
-			strip = append(strip, ' ')
-		}
-	}
-	out := []string{string(strip) + " \x1b[2m(the newest stands last)\x1b[0m"}
-	// What bit 0 stands for differs between protocols: it is told once the flow has
-	// shown which of the two readings fits what its sender had received.
-	if below, ok := x.readBits(from, ack, bits, count); ok {
-		x.bits.below, x.bits.told = below, true
-	}
-	if !x.bits.told {
-		return out
-	}
-	first := ack - x.bits.below
-	var missing []string
-	for i := range count {
-		if bits>>i&1 == 0 {
-			missing = append(missing, strconv.FormatInt((first-int64(i))&0xffff, 10))
-		}
-	}
-	line := fmt.Sprintf("they stand for %d down to %d: all are there", first&0xffff, (first-int64(count)+1)&0xffff)
-	if n := len(missing); n > 0 {
-		line = fmt.Sprintf("they stand for %d down to %d; missing %s", first&0xffff, (first-int64(count)+1)&0xffff, strings.Join(missing[:min(n, 12)], " "))
-		if n > 12 {
-			line += fmt.Sprintf(" and %d more", n-12)
-		}
-	}
-	return append(out, strings.Split(show.Wrap(line, "", width), "\n")...)
-}
-
-// readBits says whether bit 0 of a header's ack bits stands for the packet that it
-// names as newest (0) or for the one below that (1), by what its sender is known
-// to have received; false where both readings fit alike.
-func (x *StateView) readBits(from machine.Side, ack int64, bits uint64, count int) (below int64, ok bool) {
-	v := &x.Views[from]
-	w := slices.IndexFunc(v.Windows, func(w machine.Window) bool { return w.Name == x.bits.kind+" received" })
-	if w < 0 {
-		w = slices.IndexFunc(v.Windows, func(w machine.Window) bool { return strings.Contains(w.Name, "received") })
-	}
-	if w < 0 || v.Windows[w].Next < 0 {
-		return 0, false
-	}
-	received := &v.Windows[w]
-	var fits [2]int
-	for below := range fits {
-		for i := range count {
-			sequence := received.Next + int64(int16(ack-int64(below)-int64(i)-received.Next))
-			c, in := show.CellAt(received, sequence)
-			if in && c != machine.CellUnknown && (c == machine.CellReceived || c == machine.CellClaimed) == (bits>>i&1 == 1) {
-				fits[below]++
-			}
-		}
-	}
-	if fits[0] == fits[1] {
-		return 0, false
-	}
-	if fits[1] > fits[0] {
-		below = 1
-	}
-	return below, true
+	r.Datagram.From = br.Store.Entry(x.Entry).Marks.From()
+	return x.bits.Lines(f, r, &x.Views[r.Datagram.From], width)
 }
 
 // differences says what changed since the marked packet.

@@ -1,0 +1,123 @@
+package show
+
+import (
+	"fmt"
+	mathbits "math/bits"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ackscope/ackscope/analyze"
+	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/machine"
+)
+
+// AckBits expands the ack bits of headers. It keeps what the headers of one kind of a flow
+// have shown of them so far: how many there are, and what bit 0 stands for.
+type AckBits struct {
+	flow  int
+	kind  string // what a field of the header says that the message is; empty where none does
+	width int    // as far as headers have shown
+	below int64  // 0 where bit 0 stands for the newest itself, 1 where for the one below
+	told  bool   // below is known
+}
+
+// Lines expands what a packet's header claims: each bit with the sequence number that it
+// stands for, by what the header's sender is known to have received. nil where the header
+// has no such bits.
+func (x *AckBits) Lines(f *analyze.Flow, r *analyze.Record, sender *machine.View, width int) []string {
+	var d dissect.Dissection
+	if f.Transport != r.Packet.Transport || len(r.Datagram.Bytes) == 0 {
+		return nil
+	}
+	f.Protocol.Dissect(dissect.Context{Config: f.Config(), From: r.Datagram.From}, &r.Datagram, &d)
+	ack, bits, count := int64(-1), uint64(0), 0
+	kind, least := "", 16
+	for i := range d.Fields {
+		switch name := d.Fields[i].Spec.Name; {
+		case strings.HasSuffix(name, ".type") && kind == "":
+			kind, least = strings.ToLower(d.Fields[i].Spec.Enum[d.Fields[i].Uint]), 8
+		case strings.HasSuffix(name, ".ack") && ack < 0:
+			ack = int64(d.Fields[i].Uint)
+		case strings.HasSuffix(name, ".ack_bits") && count == 0:
+			if ack < 0 && i > 0 {
+				ack = int64(d.Fields[i-1].Uint) // under a name of the protocol's own
+			}
+			// Not all of them need be on the wire: the widest of the flow's headers tells.
+			bits = d.Fields[i].Uint
+			if x.flow != f.ID || x.kind != kind {
+				*x = AckBits{flow: f.ID, kind: kind}
+			}
+			x.width = max(x.width, least, int(d.Fields[i].Bits), (mathbits.Len64(bits)+7)/8*8)
+			count = x.width
+		}
+	}
+	if ack < 0 || count == 0 {
+		return nil
+	}
+	strip := []byte("ack bits  ")
+	for i := count - 1; i >= 0; i-- {
+		c := byte('0')
+		if bits>>i&1 == 1 {
+			c = '1'
+		}
+		if strip = append(strip, c); i%8 == 0 {
+			strip = append(strip, ' ')
+		}
+	}
+	out := []string{string(strip) + " \x1b[2m(the newest stands last)\x1b[0m"}
+	// What bit 0 stands for differs between protocols: it is told once the flow has
+	// shown which of the two readings fits what its sender had received.
+	if below, ok := x.readBits(sender, ack, bits, count); ok {
+		x.below, x.told = below, true
+	}
+	if !x.told {
+		return out
+	}
+	first := ack - x.below
+	var missing []string
+	for i := range count {
+		if bits>>i&1 == 0 {
+			missing = append(missing, strconv.FormatInt((first-int64(i))&0xffff, 10))
+		}
+	}
+	line := fmt.Sprintf("they stand for %d down to %d: all are there", first&0xffff, (first-int64(count)+1)&0xffff)
+	if n := len(missing); n > 0 {
+		line = fmt.Sprintf("they stand for %d down to %d; missing %s", first&0xffff, (first-int64(count)+1)&0xffff, strings.Join(missing[:min(n, 12)], " "))
+		if n > 12 {
+			line += fmt.Sprintf(" and %d more", n-12)
+		}
+	}
+	return append(out, strings.Split(Wrap(line, "", width), "\n")...)
+}
+
+// readBits says whether bit 0 of a header's ack bits stands for the packet that it
+// names as newest (0) or for the one below that (1), by what its sender is known
+// to have received; false where both readings fit alike.
+func (x *AckBits) readBits(v *machine.View, ack int64, bits uint64, count int) (below int64, ok bool) {
+	w := slices.IndexFunc(v.Windows, func(w machine.Window) bool { return w.Name == x.kind+" received" })
+	if w < 0 {
+		w = slices.IndexFunc(v.Windows, func(w machine.Window) bool { return strings.Contains(w.Name, "received") })
+	}
+	if w < 0 || v.Windows[w].Next < 0 {
+		return 0, false
+	}
+	received := &v.Windows[w]
+	var fits [2]int
+	for below := range fits {
+		for i := range count {
+			sequence := received.Next + int64(int16(ack-int64(below)-int64(i)-received.Next))
+			c, in := CellAt(received, sequence)
+			if in && c != machine.CellUnknown && (c == machine.CellReceived || c == machine.CellClaimed) == (bits>>i&1 == 1) {
+				fits[below]++
+			}
+		}
+	}
+	if fits[0] == fits[1] {
+		return 0, false
+	}
+	if fits[1] > fits[0] {
+		below = 1
+	}
+	return below, true
+}
