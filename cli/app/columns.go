@@ -6,6 +6,7 @@ import (
 
 	"github.com/ackscope/ackscope/printable"
 	"github.com/ackscope/ackscope/show"
+	"github.com/ackscope/ackscope/show/table"
 )
 
 // Columns prints a table of any length in little memory: the rows are made
@@ -47,12 +48,10 @@ func (c *Columns) Str(s show.Style, text string) {
 // Render prints n rows under the heads; row adds the cells of one. Columns
 // without any text are left out.
 func (c *Columns) Render(w io.Writer, n int, row func(i int)) error {
-	widths := c.widths(n, row)
+	places := c.fitted(n, row).Places()
 	var line []byte
-	for j, head := range c.Heads {
-		if widths[j] > 0 {
-			line = c.put(line, []byte(head), show.Bold, widths[j], c.Right[j])
-		}
+	for _, p := range places {
+		line = c.put(line, []byte(c.Heads[p.Column]), show.Bold, p)
 	}
 	if _, err := w.Write(show.Fit(finish(line), c.Fit)); err != nil {
 		return err
@@ -60,9 +59,10 @@ func (c *Columns) Render(w io.Writer, n int, row func(i int)) error {
 	for i := range n {
 		c.make(i, row)
 		line = line[:0]
-		for j, x := range c.cells {
-			if widths[j] > 0 {
-				line = c.put(line, c.text[x.from:x.to], x.style, widths[j], c.Right[j])
+		for _, p := range places {
+			if p.Column < len(c.cells) {
+				x := c.cells[p.Column]
+				line = c.put(line, c.text[x.from:x.to], x.style, p)
 			}
 		}
 		if _, err := w.Write(show.Fit(finish(line), c.Fit)); err != nil {
@@ -72,35 +72,26 @@ func (c *Columns) Render(w io.Writer, n int, row func(i int)) error {
 	return nil
 }
 
-// widths gives the width of each column; 0 for those without any text.
-func (c *Columns) widths(n int, row func(i int)) []int {
-	widths := make([]int, len(c.Heads))
+// fitted fits the columns to what the rows hold.
+func (c *Columns) fitted(n int, row func(i int)) *table.Table {
+	of := make([]table.Column, len(c.Heads))
+	for j, head := range c.Heads {
+		of[j] = table.Column{Title: head, Right: c.Right[j]}
+	}
+	t := table.New(of, columnGap)
+	t.Bare = true
 	for i := range n {
 		c.make(i, row)
 		for j, x := range c.cells {
-			widths[j] = max(widths[j], utf8.RuneCount(c.text[x.from:x.to]))
+			t.Note(j, utf8.RuneCount(c.text[x.from:x.to]), x.from == x.to)
 		}
 	}
-	for j, head := range c.Heads {
-		if widths[j] > 0 {
-			widths[j] = max(widths[j], utf8.RuneCountInString(head))
-		}
-	}
-	return widths
+	return t
 }
 
 // Fits reports whether the rows fit the terminal.
 func (c *Columns) Fits(n int, row func(i int)) bool {
-	if c.Fit == 0 {
-		return true
-	}
-	total := -columnGap
-	for _, w := range c.widths(n, row) {
-		if w > 0 {
-			total += w + columnGap
-		}
-	}
-	return total <= c.Fit
+	return c.Fit == 0 || c.fitted(n, row).Total() <= c.Fit
 }
 
 func (c *Columns) make(i int, row func(int)) {
@@ -108,24 +99,15 @@ func (c *Columns) make(i int, row func(int)) {
 	row(i)
 }
 
-func (c *Columns) put(line, text []byte, s show.Style, width int, right bool) []byte {
-	blanks := width - utf8.RuneCount(text)
-	if right {
-		line = AppendBlanks(line, blanks)
-		blanks = 0
-	}
+// put appends a text at its place; the places before it are filled.
+func (c *Columns) put(line, text []byte, s show.Style, p table.Place) []byte {
+	width := utf8.RuneCount(text)
+	before := p.Start(width) - p.At
+	line = AppendBlanks(line, before)
 	line = c.Paint.Begin(line, s)
 	line = append(line, text...)
 	line = c.Paint.End(line, s)
-	return AppendBlanks(line, blanks+columnGap)
-}
-
-// finish ends a line, without the blanks before its end.
-func finish(line []byte) []byte {
-	for len(line) > 0 && line[len(line)-1] == ' ' {
-		line = line[:len(line)-1]
-	}
-	return append(line, '\n')
+	return AppendBlanks(line, p.Width-before-width+columnGap)
 }
 
 // AppendBlanks appends n blanks.
@@ -134,4 +116,12 @@ func AppendBlanks(to []byte, n int) []byte {
 		to = append(to, ' ')
 	}
 	return to
+}
+
+// finish ends a line, without the blanks before its end.
+func finish(line []byte) []byte {
+	for len(line) > 0 && line[len(line)-1] == ' ' {
+		line = line[:len(line)-1]
+	}
+	return append(line, '\n')
 }
