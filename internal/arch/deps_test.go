@@ -121,7 +121,7 @@ func roomOf(beside ...string) []string {
 func cliBase(beside ...string) []string {
 	ours := []string{
 		"analyze", "capture", "capture/...", "dissect", "export", "export/...", "filter", "filter/...", "graph", "lab", "ledger", "machine", "metrics",
-		"outfile", "printable", "replay", "replay/...", "report", "rewrite", "rewrite/...", "scale", "schema", "schema/...", "show", "sim", "tui",
+		"outfile", "printable", "replay", "replay/...", "report", "rewrite", "rewrite/...", "scale", "schema", "schema/...", "show", "show/table", "sim", "tui", "tui/store",
 	}
 	for _, p := range beside {
 		ours = append(ours, "cli/"+p)
