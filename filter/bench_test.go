@@ -1,11 +1,11 @@
 package filter_test
 
 import (
-	"github.com/ackscope/ackscope/filter"
 	"strings"
 	"testing"
 
 	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/filter"
 )
 
 func BenchmarkMatch(b *testing.B) {

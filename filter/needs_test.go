@@ -1,10 +1,10 @@
 package filter_test
 
 import (
-	"github.com/ackscope/ackscope/filter"
 	"testing"
 
 	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/filter"
 )
 
 // A filter decodes only for fields of the packet's own protocol, and says what

@@ -2,7 +2,6 @@ package filter_test
 
 import (
 	"encoding/hex"
-	"github.com/ackscope/ackscope/filter"
 	"math"
 	"net/netip"
 	"testing"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/filter"
 	"github.com/ackscope/ackscope/filter/fields"
 	"github.com/ackscope/ackscope/machine"
 )

@@ -10,6 +10,7 @@ import (
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/dissect/gaffer"
+	"github.com/ackscope/ackscope/dissect/gaffer/netcode"
 	"github.com/ackscope/ackscope/dissect/riptide"
 	"github.com/ackscope/ackscope/internal/testenv"
 	"github.com/ackscope/ackscope/machine"
@@ -162,15 +163,15 @@ func flowOf(t *testing.T, path string) (list []machine.Datagram, f *analyze.Flow
 // reference too.
 func TestYojimboCaptures(t *testing.T) {
 	testenv.Grid(t, "a replay of each encrypted capture")
-	file := &gaffer.KeyFile{}
+	file := &netcode.KeyFile{}
 	for _, key := range []string{strings.Repeat("0", 64), "606abe6ec91910ea9a6562f66f2b30e44371d62cd19927266b3c60f4b715aba1"} {
-		var k gaffer.ServerKey
+		var k netcode.ServerKey
 		if err := errors.Join(k.ProtocolID.UnmarshalYAML([]byte("0x11223344556677")), k.PrivateKey.UnmarshalYAML([]byte(key))); err != nil {
 			t.Fatal(err)
 		}
 		file.Servers = append(file.Servers, k)
 	}
-	keys, err := gaffer.NewKeys(file)
+	keys, err := netcode.NewKeys(file)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,9 +5,8 @@ import (
 	"net/netip"
 	"slices"
 
-	"golang.org/x/crypto/chacha20poly1305"
-
 	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/dissect/gaffer/netcode"
 	"github.com/ackscope/ackscope/machine"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
@@ -49,28 +48,20 @@ func (s *secured) edit(ctx dissect.Context, dg *machine.Datagram, d *dissect.Dis
 	if pk.NetcodeType == wire.NetcodeRequestType {
 		return s.editRequest(b, change)
 	}
-	open := Decryptor{keys: s.keys, session: s.last.Load(), all: true}
+	open := netcode.OfAnyFlow(s.keys, s.last.Load())
 	plain, err := open.Open(dg, &pk)
 	if err != nil {
-		open = Decryptor{keys: s.keys, all: true}
+		open = netcode.OfAnyFlow(s.keys, nil)
 		if plain, err = open.Open(dg, &pk); err != nil {
 			return nil, dissect.ErrEncrypted
 		}
-	}
-	seal := open.session.sealToServer
-	if dg.From != open.client {
-		seal = open.session.sealToClient
 	}
 	copy(b[pk.PayloadOffset:], plain)
 	change(b, d, nil)
 	if p := piecesOf(ctx); p != nil && pk.NetcodeType == wire.NetcodePayload {
 		p.put(dg.From, plain, b[pk.PayloadOffset:])
 	}
-	var nonce [chacha20poly1305.NonceSize]byte
-	binary.LittleEndian.PutUint64(nonce[4:], pk.NetcodeSequence)
-	data := wire.AppendNetcodeData(nil, open.session.ProtocolID, b[0])
-	sealed := seal(nil, nonce[:], b[pk.PayloadOffset:pk.PayloadOffset+len(plain)], data)
-	copy(b[pk.PayloadOffset:], sealed)
+	open.Seal(dg, &pk, b, len(plain))
 	return b, nil
 }
 
@@ -110,7 +101,7 @@ func (s *secured) editRequest(b []byte, change changer) ([]byte, error) {
 		}
 	}
 	one(&tokenEdits[3], token.UserData[:])
-	if s.keys.seal(&q, token.AppendToken(nil)) {
+	if s.keys.Seal(&q, token.AppendToken(nil)) {
 		return b, nil
 	}
 	return nil, dissect.ErrEncrypted

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/dissect/gaffer/netcode"
 	"github.com/ackscope/ackscope/machine"
 	model "github.com/ackscope/ackscope/machine/gaffer"
 	"github.com/ackscope/ackscope/machine/gaffer/article"
@@ -26,7 +27,7 @@ func behavioursOf(c *dissect.Config, side machine.Side) (names []string, open in
 // newJudge holds a flow against references.
 func newJudge(c *dissect.Config, behaviours [2]string) (machine.Judge, error) {
 	if k, ok := c.Profile.(*secured); ok {
-		return judge.NewYojimbo(k.layers, NewDecryptor(k.keys), c.Facts, behaviours)
+		return judge.NewYojimbo(k.layers, netcode.NewDecryptor(k.keys), c.Facts, behaviours)
 	}
 	p, ok := c.Profile.(*wire.Profile)
 	switch {

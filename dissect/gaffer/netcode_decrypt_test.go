@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/ackscope/ackscope/dissect/gaffer/netcode"
 	"github.com/ackscope/ackscope/machine"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
@@ -37,7 +38,7 @@ func TestDecryptEqualsLog(t *testing.T) {
 		for _, at := range []string{"client", "server"} {
 			t.Run(name+"."+at, func(t *testing.T) {
 				keys, profile := r.keys(t), netcodeProfile(t)
-				flows := map[int]*Decryptor{}
+				flows := map[int]*netcode.Decryptor{}
 				var opened, closed, requests int
 				for _, d := range r.tap(t, at) {
 					var pk wire.Packet
@@ -46,13 +47,13 @@ func TestDecryptEqualsLog(t *testing.T) {
 					}
 					dec := flows[d.flow]
 					if dec == nil {
-						dec = NewDecryptor(keys)
+						dec = netcode.NewDecryptor(keys)
 						flows[d.flow] = dec
 					}
 					if pk.NetcodeType == 0 {
 						requests++
 						err := dec.Request(&d.Datagram)
-						if name == "yojimbo-wrong-key" && errors.Is(err, ErrWrongKey) {
+						if name == "yojimbo-wrong-key" && errors.Is(err, netcode.ErrWrongKey) {
 							continue
 						}
 						if err != nil || dec.Session() == nil {
@@ -114,7 +115,7 @@ func TestSessionKeys(t *testing.T) {
 		}
 	}
 	profile := netcodeProfile(t)
-	file := func(a, b string) *Keys {
+	file := func(a, b string) *netcode.Keys {
 		k, err := readKeys(fmt.Sprintf(`{"sessions": [{"protocol_id": 4822678189205111, "client_to_server": %q, "server_to_client": %q}]}`, a, b))
 		if err != nil {
 			t.Fatal(err)
@@ -124,16 +125,16 @@ func TestSessionKeys(t *testing.T) {
 	tap := r.tap(t, "client")
 	for _, c := range []struct {
 		name  string
-		keys  *Keys
+		keys  *netcode.Keys
 		first machine.Side
 		err   error
 	}{
 		{"server first", file(keys[0], keys[1]), machine.B, nil},
 		{"client first", file(keys[0], keys[1]), machine.A, nil},
 		{"crossed", file(keys[1], keys[0]), machine.A, nil}, // the file's directions are wrong: both keys still open, sides swapped
-		{"wrong", file(keys[0][:62]+"00", keys[1][:62]+"00"), machine.A, ErrNoSession},
+		{"wrong", file(keys[0][:62]+"00", keys[1][:62]+"00"), machine.A, netcode.ErrNoSession},
 	} {
-		dec := NewDecryptor(c.keys)
+		dec := netcode.NewDecryptor(c.keys)
 		n := 0
 		for i := 50; i < len(tap); i++ {
 			d := tap[i].Datagram
@@ -159,7 +160,7 @@ func TestSessionKeys(t *testing.T) {
 // An altered datagram does not open, and a cut one is told from it.
 func TestDecryptRefuses(t *testing.T) {
 	r := readYojimboRun(t, "yojimbo-clean")
-	dec, profile := NewDecryptor(r.keys(t)), netcodeProfile(t)
+	dec, profile := netcode.NewDecryptor(r.keys(t)), netcodeProfile(t)
 	var pk wire.Packet
 	for i, d := range r.tap(t, "client")[:40] {
 		if err := profile.Parse(d.Bytes, d.Length, &pk); err != nil {
@@ -169,12 +170,12 @@ func TestDecryptRefuses(t *testing.T) {
 			altered := d.Datagram
 			altered.Bytes = append([]byte(nil), d.Bytes...)
 			altered.Bytes[700] ^= 1
-			if err := dec.Request(&altered); !errors.Is(err, ErrWrongKey) {
+			if err := dec.Request(&altered); !errors.Is(err, netcode.ErrWrongKey) {
 				t.Errorf("an altered request: %v", err)
 			}
 			altered.Bytes[700] ^= 1
 			altered.Bytes[14] ^= 1
-			if err := dec.Request(&altered); !errors.Is(err, ErrNoServerKey) {
+			if err := dec.Request(&altered); !errors.Is(err, netcode.ErrNoServerKey) {
 				t.Errorf("a request of another protocol id: %v", err)
 			}
 			if err := dec.Request(&d.Datagram); err != nil {
@@ -189,13 +190,13 @@ func TestDecryptRefuses(t *testing.T) {
 			altered := d.Datagram
 			altered.Bytes = append([]byte(nil), d.Bytes...)
 			altered.Bytes[at] ^= 1
-			if _, err := dec.Open(&altered, &pk); !errors.Is(err, ErrForged) {
+			if _, err := dec.Open(&altered, &pk); !errors.Is(err, netcode.ErrForged) {
 				t.Errorf("datagram %d altered in byte %d: %v", i, at, err)
 			}
 		}
 		cut := d.Datagram
 		cut.Bytes = cut.Bytes[:len(cut.Bytes)-1]
-		if _, err := dec.Open(&cut, &pk); !errors.Is(err, ErrSnapped) {
+		if _, err := dec.Open(&cut, &pk); !errors.Is(err, netcode.ErrSnapped) {
 			t.Errorf("datagram %d cut: %v", i, err)
 		}
 	}
@@ -203,7 +204,7 @@ func TestDecryptRefuses(t *testing.T) {
 
 func BenchmarkDecrypt(b *testing.B) {
 	r := readYojimboRun(b, "yojimbo-clean")
-	dec, profile := NewDecryptor(r.keys(b)), netcodeProfile(b)
+	dec, profile := netcode.NewDecryptor(r.keys(b)), netcodeProfile(b)
 	type one struct {
 		machine.Datagram
 		pk wire.Packet

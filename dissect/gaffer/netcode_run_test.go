@@ -13,8 +13,10 @@ import (
 	"testing"
 
 	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/dissect/gaffer/netcode"
 	"github.com/ackscope/ackscope/internal/testenv"
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/schema/yamlfile"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
@@ -125,7 +127,7 @@ func readYojimboRun(t testing.TB, name string) *yojimboRun {
 }
 
 // keys gives the run's key file, read as a user's would be.
-func (r *yojimboRun) keys(t testing.TB) *Keys {
+func (r *yojimboRun) keys(t testing.TB) *netcode.Keys {
 	t.Helper()
 	text := fmt.Sprintf(`{"servers": [{"protocol_id": "0x%s", "private_key": "%s"}]}`, r.config.ProtocolID, r.config.PrivateKey)
 	k, err := readKeys(text)
@@ -189,3 +191,12 @@ func netcodeProfile(t testing.TB) *wire.Profile {
 }
 
 func key8(k [wire.KeyLen]byte) string { return hex.EncodeToString(k[:4]) }
+
+// readKeys reads a key file as the program does.
+func readKeys(text string) (*netcode.Keys, error) {
+	var f netcode.KeyFile
+	if err := yamlfile.Read([]byte(text), "keys.yaml", &f); err != nil {
+		return nil, err
+	}
+	return netcode.NewKeys(&f)
+}

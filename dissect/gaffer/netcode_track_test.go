@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/ackscope/ackscope/machine"
-	"github.com/ackscope/ackscope/machine/gaffer/netcode"
+	machinenetcode "github.com/ackscope/ackscope/machine/gaffer/netcode"
 )
 
 // clearRun tracks every flow of a capture without keys.
@@ -14,7 +14,7 @@ func clearRun(t *testing.T, r *yojimboRun, at string) (flows []machine.Tracker, 
 	var out machine.Effects
 	for _, d := range r.tap(t, at) {
 		if d.flow == len(flows) {
-			flows = append(flows, netcode.NewTracker(profile, machine.Facts{}))
+			flows = append(flows, machinenetcode.NewTracker(profile, machine.Facts{}))
 			effects = append(effects, machine.Effects{})
 		}
 		out.Reset()
@@ -137,7 +137,7 @@ func TestNetcodeLadder(t *testing.T) {
 	flows, effects := clearRun(t, r, "client")
 	var words []string
 	for _, e := range effects[0].Events {
-		if w := netcode.NetcodeEventNames[e.Kind]; w != "" && (len(words) == 0 || words[len(words)-1] != w) {
+		if w := machinenetcode.NetcodeEventNames[e.Kind]; w != "" && (len(words) == 0 || words[len(words)-1] != w) {
 			words = append(words, w)
 		}
 	}

@@ -11,12 +11,13 @@ import (
 	"slices"
 
 	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/dissect/gaffer/netcode"
 	"github.com/ackscope/ackscope/machine"
 	model "github.com/ackscope/ackscope/machine/gaffer"
 	"github.com/ackscope/ackscope/machine/gaffer/article"
 	"github.com/ackscope/ackscope/machine/gaffer/judge"
 	"github.com/ackscope/ackscope/machine/gaffer/messages"
-	"github.com/ackscope/ackscope/machine/gaffer/netcode"
+	machinenetcode "github.com/ackscope/ackscope/machine/gaffer/netcode"
 	"github.com/ackscope/ackscope/machine/gaffer/tracker"
 	"github.com/ackscope/ackscope/machine/gaffer/whatif"
 	"github.com/ackscope/ackscope/machine/gaffer/yojimbo"
@@ -39,23 +40,23 @@ func extend(a dissect.Additions) (*dissect.Protocol, error) {
 	if a.Keys == nil {
 		return WithProfiles(extra), nil
 	}
-	var f KeyFile
+	var f netcode.KeyFile
 	if err := a.Keys.Read(&f); err != nil {
 		return nil, err
 	}
-	keys, err := NewKeys(&f)
+	keys, err := netcode.NewKeys(&f)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", a.Keys.Name, err)
 	}
 	return WithKeys(extra, keys), nil
 }
 
-func newProtocol(extra []dissect.Profile, keys *Keys) *dissect.Protocol {
+func newProtocol(extra []dissect.Profile, keys *netcode.Keys) *dissect.Protocol {
 	set := newProfileSet(extra, keys)
 	classify := func() dissect.Classifier { return &classifier{set: set} }
 	if keys != nil {
 		classify = func() dissect.Classifier {
-			return &keyedClassifier{classifier: classifier{set: set}, decryptor: NewDecryptor(keys)}
+			return &keyedClassifier{classifier: classifier{set: set}, decryptor: netcode.NewDecryptor(keys)}
 		}
 	}
 	return &dissect.Protocol{
@@ -74,8 +75,8 @@ func newProtocol(extra []dissect.Profile, keys *Keys) *dissect.Protocol {
 		Info:        Info,
 		Message:     messageValues,
 		NewTracker:  newTracker,
-		Rules:       slices.Concat(model.FindingRules, netcode.Rules, yojimbo.Rules, messages.Rules),
-		EventNames:  netcode.NetcodeEventNames,
+		Rules:       slices.Concat(model.FindingRules, machinenetcode.Rules, yojimbo.Rules, messages.Rules),
+		EventNames:  machinenetcode.NetcodeEventNames,
 		NewAssembly: newAssembly,
 		NewPieces:   newPieces,
 
@@ -104,11 +105,11 @@ type profileSet struct {
 	framed       []*entry
 	netcode      *wire.Profile
 	netcodeEntry *entry
-	keys         *Keys           // nil where none are given
+	keys         *netcode.Keys   // nil where none are given
 	secured      *dissect.Config // how flows that the keys open are read
 }
 
-func newProfileSet(extra []dissect.Profile, keys *Keys) *profileSet {
+func newProfileSet(extra []dissect.Profile, keys *netcode.Keys) *profileSet {
 	s := &profileSet{keys: keys}
 	for _, name := range wire.BuiltinNames() {
 		p, doc, err := wire.Builtin(name)
@@ -181,12 +182,12 @@ func (s *profileSet) trial(entries []*entry) []candidate {
 // acknowledge nothing that can be read, one that counts.
 func newTracker(c *dissect.Config) machine.Tracker {
 	if k, ok := c.Profile.(*secured); ok {
-		return yojimbo.NewTracker(k.layers, NewDecryptor(k.keys), c.Facts)
+		return yojimbo.NewTracker(k.layers, netcode.NewDecryptor(k.keys), c.Facts)
 	}
 	p, ok := c.Profile.(*wire.Profile)
 	switch {
 	case ok && p.Form == wire.FormNetcode:
-		return netcode.NewTracker(p, c.Facts)
+		return machinenetcode.NewTracker(p, c.Facts)
 	case ok && model.IsSample(p):
 		return article.NewTracker(p, c.Facts)
 	case !ok || !p.HasAcks():

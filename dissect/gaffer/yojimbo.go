@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/dissect/gaffer/netcode"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/gaffer/yojimbo"
 	"github.com/ackscope/ackscope/schema"
@@ -54,8 +55,8 @@ func (s *YojimboSettings) done() (*dissect.Config, error) {
 // secured is the profile of flows that can be decrypted.
 type secured struct {
 	layers yojimbo.Layers
-	keys   *Keys
-	last   atomic.Pointer[Session] // that opened a datagram for display, tried first
+	keys   *netcode.Keys
+	last   atomic.Pointer[netcode.Session] // that opened a datagram for display, tried first
 }
 
 // Format keeps the keys out of every verb.
@@ -63,7 +64,9 @@ func (s *secured) Format(f fmt.State, _ rune) { fmt.Fprint(f, Yojimbo) }
 
 // WithKeys gives a descriptor that decrypts netcode flows with the given keys;
 // extra is as WithProfiles takes it.
-func WithKeys(extra []dissect.Profile, keys *Keys) *dissect.Protocol { return newProtocol(extra, keys) }
+func WithKeys(extra []dissect.Profile, keys *netcode.Keys) *dissect.Protocol {
+	return newProtocol(extra, keys)
+}
 
 // secure makes the profile of decrypted flows; connection is nil where the
 // game's configuration is not known.
@@ -92,14 +95,14 @@ func (s *secured) connection(c *dissect.Config) *wire.Yojimbo {
 
 // open decrypts a datagram for display, whichever session it is of.
 func (s *secured) open(dg *machine.Datagram, pk *wire.Packet) ([]byte, error) {
-	d := Decryptor{keys: s.keys, session: s.last.Load(), all: true}
+	d := netcode.OfAnyFlow(s.keys, s.last.Load())
 	plain, err := d.Open(dg, pk)
-	if err != nil && d.session != nil {
-		d = Decryptor{keys: s.keys, all: true}
+	if err != nil && d.Session() != nil {
+		d = netcode.OfAnyFlow(s.keys, nil)
 		plain, err = d.Open(dg, pk)
 	}
 	if err == nil {
-		s.last.Store(d.session)
+		s.last.Store(d.Session())
 	}
 	return plain, err
 }
@@ -108,7 +111,7 @@ func (s *secured) open(dg *machine.Datagram, pk *wire.Packet) ([]byte, error) {
 // open is netcode, beyond doubt.
 type keyedClassifier struct {
 	classifier
-	decryptor *Decryptor
+	decryptor *netcode.Decryptor
 	opened    int
 	closed    int
 	failed    error // why the request's token stayed closed
@@ -117,7 +120,7 @@ type keyedClassifier struct {
 // Reset forgets the flow.
 func (c *keyedClassifier) Reset() {
 	c.classifier.Reset()
-	*c = keyedClassifier{classifier: c.classifier, decryptor: NewDecryptor(c.decryptor.keys)}
+	*c = keyedClassifier{classifier: c.classifier, decryptor: netcode.NewDecryptor(c.set.keys)}
 }
 
 // Sure reports whether the keys open the flow, or its dialect is settled without.

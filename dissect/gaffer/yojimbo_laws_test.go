@@ -4,8 +4,9 @@ import (
 	"testing"
 
 	"github.com/ackscope/ackscope/dissect"
+	"github.com/ackscope/ackscope/dissect/gaffer/netcode"
 	"github.com/ackscope/ackscope/machine"
-	"github.com/ackscope/ackscope/machine/gaffer/netcode"
+	machinenetcode "github.com/ackscope/ackscope/machine/gaffer/netcode"
 	"github.com/ackscope/ackscope/machine/gaffer/yojimbo"
 	"github.com/ackscope/ackscope/machine/machinetest"
 )
@@ -22,10 +23,10 @@ func TestYojimboTrackerLaws(t *testing.T) {
 	keys, layers := r.keys(t), layersOf(t, config)
 	facts := machine.Facts{Vantage: machine.VantageA}
 	machinetest.Tracker(t, func() machine.Tracker {
-		return yojimbo.NewTracker(layers, NewDecryptor(keys), facts)
+		return yojimbo.NewTracker(layers, netcode.NewDecryptor(keys), facts)
 	}, flow)
 	machinetest.Tracker(t, func() machine.Tracker {
-		return netcode.NewTracker(layers.Netcode, facts)
+		return machinenetcode.NewTracker(layers.Netcode, facts)
 	}, flow)
 }
 

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/ackscope/ackscope/dissect/gaffer/netcode"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/gaffer/judge"
 	"github.com/ackscope/ackscope/machine/gaffer/yojimbo"
@@ -54,7 +55,7 @@ func TestYojimboLies(t *testing.T) {
 			k     wire.Packet
 		}
 		var own []sent
-		o := NewDecryptor(keys)
+		o := netcode.NewDecryptor(keys)
 		for _, d := range r.tap(t, "client") {
 			if d.flow != 0 {
 				continue
@@ -101,7 +102,7 @@ func TestYojimboLies(t *testing.T) {
 			}
 			planted[what]++
 			ref := list[x.at].Ref
-			j, err := judge.NewYojimbo(layers, &lyingOpener{NewDecryptor(keys), ref, lie}, facts, behaviour)
+			j, err := judge.NewYojimbo(layers, &lyingOpener{netcode.NewDecryptor(keys), ref, lie}, facts, behaviour)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/ackscope/ackscope/dissect/gaffer/netcode"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/gaffer/messages"
 	"github.com/ackscope/ackscope/wire/bits"
@@ -29,14 +30,14 @@ func (r *yojimboRun) packets(t testing.TB, at string) (out []openedPacket) {
 		t.Fatal(err)
 	}
 	type flow struct {
-		dec       *Decryptor
+		dec       *netcode.Decryptor
 		assembler [2]messages.Assembler
 	}
 	flows := map[int]*flow{}
 	for _, d := range r.tap(t, at) {
 		f := flows[d.flow]
 		if f == nil {
-			f = &flow{dec: NewDecryptor(keys)}
+			f = &flow{dec: netcode.NewDecryptor(keys)}
 			flows[d.flow] = f
 		}
 		var pk wire.Packet

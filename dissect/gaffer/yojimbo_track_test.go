@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/ackscope/ackscope/dissect/gaffer/netcode"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/gaffer/yojimbo"
 	"github.com/ackscope/ackscope/wire/bits"
@@ -53,7 +54,7 @@ func runOnce(t testing.TB, r *yojimboRun, at string, config *wire.Yojimbo, facts
 			if facts != nil {
 				f.facts = facts[d.flow]
 			}
-			f.tracker = yojimbo.NewTracker(layers, NewDecryptor(keys), f.facts)
+			f.tracker = yojimbo.NewTracker(layers, netcode.NewDecryptor(keys), f.facts)
 			flows = append(flows, f)
 		}
 		f := flows[d.flow]

@@ -16,6 +16,7 @@ import (
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/dissect/gaffer"
+	"github.com/ackscope/ackscope/dissect/gaffer/netcode"
 	"github.com/ackscope/ackscope/dissect/riptide"
 	"github.com/ackscope/ackscope/dissect/srdp"
 	"github.com/ackscope/ackscope/internal/testenv"
@@ -50,12 +51,12 @@ func keyed(t *testing.T, name string) analyze.Options {
 			t.Fatal(err)
 		}
 		if l.Event == "config" && l.Endpoint == "server" {
-			var file gaffer.KeyFile
+			var file netcode.KeyFile
 			text := fmt.Sprintf("servers: [{protocol_id: '0x%s', private_key: '%s'}]", strings.TrimPrefix(l.ProtocolID, "0x"), l.PrivateKey)
 			if err := yamlfile.Read([]byte(text), "keys.yaml", &file); err != nil {
 				t.Fatal(err)
 			}
-			keys, err := gaffer.NewKeys(&file)
+			keys, err := netcode.NewKeys(&file)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -11,8 +11,8 @@ import (
 	"github.com/ackscope/ackscope/tui/store"
 )
 
-// Browser is one user's way through a capture: which screen, flow and packet he looks
-// at, by which filter, where he came from, and what was told him last.
+// Browser is one user's way through a capture: the view, flow and packet that are shown,
+// the filter, the places left before, and what was told last.
 type Browser struct {
 	Store  *store.Store
 	Table  *filter.Table // the fields that filters know

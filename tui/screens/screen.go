@@ -105,8 +105,9 @@ func NewSet(br *browser.Browser, autopsy WordAutopsy) *Set {
 // Screen gives the screen of a view.
 func (s *Set) Screen(v browser.View) Screen {
 	return [...]Screen{
-		browser.Flows: s.Flows, browser.Packets: s.Packets, browser.State: s.State, browser.Ladder: s.Ladder, browser.Graphs: s.Graphs,
-		browser.Messages: s.Messages, browser.Findings: s.Findings, browser.Autopsy: s.Autopsy, browser.Replay: s.Replay,
+		browser.Flows: s.Flows, browser.Packets: s.Packets, browser.State: s.State,
+		browser.Ladder: s.Ladder, browser.Graphs: s.Graphs, browser.Messages: s.Messages,
+		browser.Findings: s.Findings, browser.Autopsy: s.Autopsy, browser.Replay: s.Replay,
 	}[v]
 }
 

@@ -25,7 +25,9 @@ const collectSteps = 512
 // hands each step to take, under the store's lock, a few hundred at a time, until take
 // gives false. While the capture grows it goes on with it. Where a second run makes
 // what was told obsolete, reset is called and the walk begins anew.
-func (s *Store) Collect(f *analyze.Flow, from int, take func(*analyze.Record, machine.Tracker) bool, reset func()) *Collect {
+func (s *Store) Collect(
+	f *analyze.Flow, from int, take func(*analyze.Record, machine.Tracker) bool, reset func(),
+) *Collect {
 	stop := make(chan struct{})
 	c := &Collect{store: s, flow: f, from: from, take: take, reset: reset, stop: stop}
 	s.Work(func() { c.run(stop) }) // which may begin after End

@@ -1,4 +1,4 @@
-package gaffer
+package netcode
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package gaffer
+package netcode
 
 import (
 	"encoding/binary"
@@ -31,6 +31,12 @@ type Decryptor struct {
 
 // NewDecryptor makes one for a flow that nothing is known of.
 func NewDecryptor(k *Keys) *Decryptor { return &Decryptor{keys: k} }
+
+// OfAnyFlow makes one for datagrams that may be of any session opened so far, whichever
+// flow it was; last is tried first where it is not nil.
+func OfAnyFlow(k *Keys, last *Session) Decryptor {
+	return Decryptor{keys: k, session: last, all: true}
+}
 
 // Why a datagram stays closed.
 var (
@@ -144,4 +150,18 @@ func (d *Decryptor) open(open opener, protocolID uint64, b []byte, pk *wire.Pack
 	}
 	d.plain = plain
 	return plain, true
+}
+
+// Seal encrypts b, a copy of a datagram that Open has decrypted, with the same keys: behind
+// its header stand so many plain bytes, in place of which the encrypted ones are put.
+func (d *Decryptor) Seal(dg *machine.Datagram, pk *wire.Packet, b []byte, plain int) {
+	seal := d.session.sealToServer
+	if dg.From != d.client {
+		seal = d.session.sealToClient
+	}
+	var nonce [chacha20poly1305.NonceSize]byte
+	binary.LittleEndian.PutUint64(nonce[4:], pk.NetcodeSequence)
+	data := wire.AppendNetcodeData(nil, d.session.ProtocolID, b[0])
+	sealed := seal(nil, nonce[:], b[pk.PayloadOffset:pk.PayloadOffset+plain], data)
+	copy(b[pk.PayloadOffset:], sealed)
 }

@@ -1,4 +1,4 @@
-package gaffer
+package netcode
 
 import (
 	"encoding/hex"
@@ -253,9 +253,9 @@ func (k *Keys) each(all bool, do func(*Session) bool) {
 	}
 }
 
-// seal encrypts another token in the place of a request's, with the key that opens
+// Seal encrypts another token in the place of a request's, with the key that opens
 // that; false where none does.
-func (k *Keys) seal(q *wire.NetcodeRequest, plain []byte) bool {
+func (k *Keys) Seal(q *wire.NetcodeRequest, plain []byte) bool {
 	data := q.AppendTokenData(nil)
 	for i := range k.servers {
 		s := &k.servers[i]
