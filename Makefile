@@ -103,6 +103,10 @@ fuzzshort:
 bench: ## every benchmark, with the ratios against libpcap and tshark
 	go test -run '^$$' -bench '$(BENCH)' -benchmem -timeout 60m ./...
 
+.PHONY: pgo
+pgo: ## cmd/ackscope/default.pgo anew: the CPU profile that go build reads by itself (on a quiet machine)
+	go run ./internal/profile cmd/ackscope/default.pgo
+
 .PHONY: benchsmoke
 benchsmoke: ## every benchmark once: they compile and run
 	go test -short -run '^$$' -bench . -benchtime $(BENCHTIME) -timeout 10m ./...

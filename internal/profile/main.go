@@ -1,0 +1,107 @@
+// Command profile takes the CPU profile that `go build` reads by itself, of the work
+// that people wait for: the listings and replay over captures of every protocol.
+//
+//	go run ./internal/profile cmd/ackscope/default.pgo      (make pgo)
+//
+// The machine should do nothing else meanwhile. The captures are simulated, so that
+// the same work is profiled each time.
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/pprof"
+
+	"github.com/ackscope/ackscope/cli"
+	"github.com/ackscope/ackscope/cli/protocol"
+	"github.com/ackscope/ackscope/cli/protocol/gaffer"
+	"github.com/ackscope/ackscope/cli/protocol/riptide"
+	"github.com/ackscope/ackscope/cli/protocol/srdp"
+	"github.com/ackscope/ackscope/internal/traffic"
+)
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: profile FILE.pgo")
+		os.Exit(2)
+	}
+	if err := take(os.Args[1]); err != nil {
+		fmt.Fprintln(os.Stderr, "profile:", err)
+		os.Exit(1)
+	}
+}
+
+// commands are profiled over each capture. flows stands for what all others do first,
+// so it weighs more than each of them.
+var commands = []string{"flows", "flows", "flows", "flows", "findings", "findings", "events", "packets", "ledger", "replay"}
+
+// take writes the profile to a file.
+func take(to string) error {
+	dir, err := os.MkdirTemp("", "profile")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	captures, err := simulate(dir)
+	if err != nil {
+		return err
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer null.Close()
+	out, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	os.Stdout = null
+	if err := pprof.StartCPUProfile(out); err != nil {
+		return err
+	}
+	for _, path := range captures {
+		for _, command := range commands {
+			if err := run(command, "-q", path); err != nil {
+				return err
+			}
+		}
+	}
+	pprof.StopCPUProfile()
+	return out.Close()
+}
+
+// simulate makes a capture of each protocol: a million packets of Gaffer, and as many
+// clients of the others as a match has.
+func simulate(dir string) (paths []string, err error) {
+	path := filepath.Join(dir, "gaffer.pcap")
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := traffic.Write(f, traffic.Options{Packets: 1_000_000, Flows: 64, Loss: 0.05, Seed: 1}); err != nil {
+		return nil, err
+	}
+	if err := f.Close(); err != nil {
+		return nil, err
+	}
+	paths = append(paths, path)
+	for _, x := range []struct{ name, protocol, clients string }{
+		{"riptide-1", "riptide", "1"}, {"riptide-4", "riptide", "4"}, {"srdp-4", "srdp", "4"}, {"srdp-16", "srdp", "16"},
+	} {
+		path := filepath.Join(dir, x.name+".pcapng")
+		if err := run("simulate", "--protocol", x.protocol, "--clients", x.clients, "--loss", "5%", "--duration", "300s", "-w", path); err != nil {
+			return nil, err
+		}
+		paths = append(paths, path)
+	}
+	return paths, nil
+}
+
+func run(args ...string) error {
+	r := protocol.Registry{gaffer.Protocol, riptide.Protocol, srdp.Protocol}
+	if code := cli.Main(r, args); code > 1 { // 1: replay found a divergence
+		return fmt.Errorf("%v: exit %d", args, code)
+	}
+	return nil
+}
