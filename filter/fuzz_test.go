@@ -2,9 +2,10 @@ package filter_test
 
 import (
 	"errors"
-	"github.com/ackscope/ackscope/filter"
 	"strings"
 	"testing"
+
+	"github.com/ackscope/ackscope/filter"
 )
 
 func FuzzCompile(f *testing.F) {

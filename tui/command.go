@@ -151,11 +151,12 @@ func (m *Model) listMarks() {
 }
 
 func (m *Model) sortByName(name string) {
-	names, found := screens.FlowColumns(), false
+	var names []string
+	var found bool
 	if m.View == browser.Messages {
 		names, found = screens.MessageColumns, m.screens.Messages.SortBy(m.Browser, name)
 	} else {
-		found = m.screens.Flows.SortBy(m.Browser, name)
+		names, found = screens.FlowColumns(), m.screens.Flows.SortBy(m.Browser, name)
 	}
 	if !found {
 		m.Fail("no column %q: there are %s", name, strings.Join(names, ", "))

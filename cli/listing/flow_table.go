@@ -21,10 +21,10 @@ type tableRoom struct{ width, rows int }
 
 // flowTable prints the verdict and the table.
 func flowTable(a *app.App, s *analyze.Session, picked *flowPick, paint show.Painter) error {
-	return writeFlowTable(a, a.Writer(), s, picked, paint, tableRoom{width: a.Width()})
+	return writeFlowTable(a.Writer(), s, picked, paint, tableRoom{width: a.Width()})
 }
 
-func writeFlowTable(a *app.App, w io.Writer, s *analyze.Session, picked *flowPick, paint show.Painter, room tableRoom) error {
+func writeFlowTable(w io.Writer, s *analyze.Session, picked *flowPick, paint show.Painter, room tableRoom) error {
 	for _, head := range []string{verdict(s, picked.from), goneText(s)} {
 		if room.rows > 0 {
 			head = string(show.Fit([]byte(head), room.width))

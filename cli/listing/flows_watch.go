@@ -39,7 +39,7 @@ func (p *flowPrinter) tick(r *reader.Running) {
 	if r.Screen != nil {
 		var text bytes.Buffer
 		width, height := r.Screen.Size()
-		_ = writeFlowTable(p.app, &text, r.Session, p.picked, p.paint, tableRoom{width, height - 4}) // a buffer does not fail
+		_ = writeFlowTable(&text, r.Session, p.picked, p.paint, tableRoom{width, height - 4}) // a buffer does not fail
 		r.Screen.Draw(text.Bytes())
 		return
 	}

@@ -42,7 +42,7 @@ func take(to string) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	captures, err := simulate(dir)
 	if err != nil {
 		return err

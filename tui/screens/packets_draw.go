@@ -52,7 +52,7 @@ func (p *PacketView) drawPane(br *browser.Browser, which pane, c draw.Canvas) {
 	case paneTree:
 		p.detail.fill(br, c.W)
 		c.Rule(0, "frame "+br.SelectedFrame(), focused)
-		p.drawTree(br, inside, focused)
+		p.drawTree(inside, focused)
 	case paneHex:
 		if p.alone(br) {
 			p.detail.fill(br, c.W)
@@ -62,7 +62,7 @@ func (p *PacketView) drawPane(br *browser.Browser, which pane, c draw.Canvas) {
 			title += " · " + bitsText(bit, bits)
 		}
 		c.Rule(0, title, focused)
-		p.drawHex(br, inside)
+		p.drawHex(inside)
 	case paneState:
 		br.Text.Lines = p.state.text(br, c.W-2, max((c.H-16)/4, 1))
 		c.Rule(0, p.state.title(br), focused)
@@ -141,7 +141,7 @@ func (p *PacketView) drawRow(br *browser.Browser, c draw.Canvas, n int, columns 
 	}
 }
 
-func (p *PacketView) drawTree(br *browser.Browser, c draw.Canvas, focused bool) {
+func (p *PacketView) drawTree(c draw.Canvas, focused bool) {
 	d := &p.detail
 	if d.err != nil {
 		c.Text(1, 0, draw.Error, d.err.Error())
@@ -175,7 +175,7 @@ func (p *PacketView) drawTree(br *browser.Browser, c draw.Canvas, focused bool) 
 
 // drawHex draws the bytes, with those of the selected field lit: whole bytes for
 // a field of bits, since bytes are what stands here.
-func (p *PacketView) drawHex(br *browser.Browser, c draw.Canvas) {
+func (p *PacketView) drawHex(c draw.Canvas) {
 	d := &p.detail
 	data, _, bit, bits := d.lit()
 	per := 8

@@ -105,7 +105,7 @@ func (p *PacketView) row(br *browser.Browser, n int, columns []string) []cell {
 				c.text = string(appendInt(nil, r.Frame.Length))
 			}
 		case "info":
-			c = p.infoCell(br, &e, r)
+			c = p.infoCell(&e, r)
 		case "fate":
 			c = cell{text: string(appendFate(nil, br.Store, &e)), width: 10}
 			switch e.Marks.Fate() {
@@ -124,7 +124,7 @@ func (p *PacketView) row(br *browser.Browser, n int, columns []string) []cell {
 }
 
 // infoCell says what the packet is, and of what gravity a rule found something.
-func (p *PacketView) infoCell(br *browser.Browser, e *analyze.Entry, r *filter.Record) cell {
+func (p *PacketView) infoCell(e *analyze.Entry, r *filter.Record) cell {
 	c := cell{}
 	if sev, ok := e.Marks.Severity(); ok {
 		c.text, c.role = string(severityLetter(sev))+" ", severityRole(sev)

@@ -75,7 +75,7 @@ func body(e *endpoint.Endpoint, n int) *wire.Writer {
 }
 
 // chatter is the application of an end that has so many peers.
-func chatter(t testing.TB, s *Setting, e *endpoint.Endpoint, server bool, peers int) sim.App {
+func chatter(s *Setting, e *endpoint.Endpoint, server bool, peers int) sim.App {
 	stop := machine.Instant(s.Duration)
 	return func(f *sim.Frame) {
 		for _, d := range f.Delivered {
@@ -129,11 +129,11 @@ func New(t testing.TB, seed uint64, s *Setting) *Lobby {
 		}
 	})
 	e := NewEndpoint(t, s, true)
-	l.Server = l.World.AddHost("server", e, sim.HostOptions{Frame: 10 * time.Millisecond, App: chatter(t, s, e, true, s.Clients)})
+	l.Server = l.World.AddHost("server", e, sim.HostOptions{Frame: 10 * time.Millisecond, App: chatter(s, e, true, s.Clients)})
 	for i := range s.Clients {
 		e := NewEndpoint(t, s, false)
 		h := l.World.AddHost(fmt.Sprint("client", i+1), e, sim.HostOptions{
-			Frame: 10 * time.Millisecond, Phase: time.Duration(i*3+1) * time.Millisecond, FrameJitter: time.Millisecond, App: chatter(t, s, e, false, 1),
+			Frame: 10 * time.Millisecond, Phase: time.Duration(i*3+1) * time.Millisecond, FrameJitter: time.Millisecond, App: chatter(s, e, false, 1),
 		})
 		l.Clients = append(l.Clients, h)
 		if s.Stream {
