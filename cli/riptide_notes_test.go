@@ -77,7 +77,8 @@ func runNotes(t *testing.T, dir, protocol, options string, seed int) *notesRun {
 	if err != nil {
 		t.Fatalf("%s: %v", r, err)
 	}
-	truth := s.Cast.Truth(s)
+	var lines bytes.Buffer
+	endLog := s.LogTo(sim.NewLog(&lines, simulate.Epoch))
 	var closers []func() error
 	for at, place := range notesTaps {
 		r.paths[at] = filepath.Join(dir, place+".pcapng")
@@ -96,8 +97,7 @@ func runNotes(t *testing.T, dir, protocol, options string, seed int) *notesRun {
 			t.Fatalf("%s: %v", r, err)
 		}
 	}
-	var lines bytes.Buffer
-	if err := truth(&lines); err != nil {
+	if err := endLog(); err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(lines.String()) {

@@ -8,8 +8,9 @@
 //	└────┬─────┘          └────────┬─────────┘          └────┬─────┘
 //	     └───── log, journal ──────┴────── log, journal ─────┘
 //
-// The endpoints are those of the simulation (machine/<protocol>), and so are
-// the paths: what sim does in virtual time, this does in real time. Each host
+// The endpoints are those of the simulation, and so are the paths and the loop
+// that drives an endpoint (sim.Driver): what sim does in virtual time, this does in
+// real time. A sim.Kit says what there is to know of a protocol. Each host
 // is one goroutine that owns its endpoints; sockets are read by goroutines of
 // their own, which hand it what came. Every host logs what its endpoints did,
 // in the form of the logs that stand beside recorded captures, and its inputs

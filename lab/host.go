@@ -16,7 +16,7 @@ import (
 type Settings struct {
 	Clock   Clock
 	Seed    uint64
-	Log     *Log     // nil for none
+	Log     *sim.Log // nil for none
 	Journal *Journal // nil for none
 	// Allow reports whether a stranger may be answered; nil is Nearby.
 	Allow func(netip.Addr) bool
@@ -32,8 +32,8 @@ func (s *Settings) allows(addr netip.Addr) bool {
 // HostOptions set up a host.
 type HostOptions struct {
 	Settings
-	Kit  Kit
-	Role Role
+	Kit  sim.Kit
+	Role sim.Role
 	// N tells clients apart; a server is 0.
 	N int
 	// Transport is UDP or TCP.
@@ -57,7 +57,7 @@ const (
 // them all.
 type Host struct {
 	options HostOptions
-	rhythm  Rhythm
+	rhythm  sim.Rhythm
 	network network
 	inbox   chan arrival
 	done    chan struct{} // closed once the application has nothing more to do
@@ -90,27 +90,21 @@ type peer struct {
 
 // running is an end at work.
 type running struct {
-	*End
-	n         int // among those of its role
-	name      string
-	label     *sim.Host // what sim's facts name
-	out       machine.Effects
-	peers     []*peer // by the endpoint's numbers
-	delivered []machine.Delivery
-	random    *rand.Rand
-	turns     int
-	idle      bool // its application has nothing more to do
-	waking    *time.Timer
-	counts    Counts
+	*sim.End
+	host   *Host
+	n      int // among those of its role
+	name   string
+	driver sim.Driver
+	peers  []*peer // by the endpoint's numbers
+	idle   bool    // its application has nothing more to do
+	waking *time.Timer
 }
 
-// Counts are what an endpoint did: what it put on the network, and its events of
-// each kind.
+// Counts are what one endpoint did.
 type Counts struct {
-	Name   string
-	N      int
-	Sent   uint64                        // datagrams and pieces of streams
-	Events [machine.EventProtocol]uint64 // by the shared kinds
+	sim.Counts
+	Name string
+	N    int // among those of its role
 }
 
 // arrival is what a socket gave.
@@ -141,7 +135,7 @@ func NewHost(o HostOptions) (*Host, error) {
 	if h.rhythm.Frame <= 0 {
 		h.rhythm.Frame = time.Second / 60
 	}
-	if o.Role != Server {
+	if o.Role != sim.Server {
 		if err := Sendable(o.Connect); err != nil {
 			return nil, err
 		}
@@ -173,7 +167,7 @@ func (h *Host) Run(ctx context.Context) (err error) {
 		}
 	}()
 	h.network.start()
-	if h.options.Role == Client {
+	if h.options.Role == sim.Client {
 		if err := h.begin(h.options.N, h.meet(place{h.options.Connect, h.options.Transport != UDP})); err != nil {
 			return err
 		}
@@ -182,7 +176,7 @@ func (h *Host) Run(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		if h.options.Role == Proxy {
+		if h.options.Role == sim.Proxy {
 			h.join(e, h.meet(place{h.options.Connect, false}))
 		}
 	}
@@ -225,11 +219,7 @@ func (h *Host) Counts() []Counts {
 	return list
 }
 
-func (e *running) tally() Counts {
-	c := e.counts
-	c.Name, c.N = e.name, e.n
-	return c
-}
+func (e *running) tally() Counts { return Counts{e.driver.Counts, e.name, e.n} }
 
 // frame runs one frame of every end.
 func (h *Host) frame() error {
@@ -278,20 +268,14 @@ func (h *Host) late(now machine.Instant) bool {
 
 // turn runs the application of an end once.
 func (h *Host) turn(e *running, now machine.Instant) error {
-	e.idle = true
-	if e.App != nil && !h.late(now) {
-		t := Turn{Now: now, Number: e.turns, Rand: e.random, Peers: len(e.peers), Delivered: e.delivered}
-		t.Do = func(in machine.Input) error { return h.step(e, in) }
-		more, err := e.App(&t)
-		if err != nil {
-			return err
-		}
-		e.turns++
-		e.idle = !more
+	if h.late(now) {
+		e.idle = true
+		e.driver.Rest()
+		return nil
 	}
-	clear(e.delivered)
-	e.delivered = e.delivered[:0]
-	return nil
+	more, err := e.driver.Turn(now, len(e.peers))
+	e.idle = !more
+	return err
 }
 
 // leave says farewell and ends.
@@ -308,12 +292,13 @@ func (h *Host) leave() error {
 		}
 	}
 	if h.turned > 0 {
-		h.options.Log.Tell(h.options.Clock.Now(), h.options.Kit.Name(h.options.Role, h.options.N), Line{"event": "turned_away", "count": h.turned})
+		h.options.Log.Tell(h.options.Clock.Now(), h.options.Kit.Name(h.options.Role, h.options.N),
+			sim.Line{"event": "turned_away", "count": h.turned})
 	}
 	return errors.Join(trouble, h.options.Log.Flush())
 }
 
-func (h *Host) tell(e *running, at machine.Instant, line Line) {
+func (h *Host) tell(e *running, at machine.Instant, line sim.Line) {
 	if line != nil {
 		h.options.Log.Tell(at, e.name, line)
 	}

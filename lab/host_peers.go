@@ -26,12 +26,15 @@ func (h *Host) add(n int) (*running, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &running{End: end, n: n, name: o.Kit.Name(o.Role, n), random: sim.Rand(o.Seed, fmt.Sprintf("app %v %d", o.Role, n))}
-	e.label = &sim.Host{Name: e.name, Index: journalHost(o.Role, n)}
+	e := &running{End: end, host: h, n: n, name: o.Kit.Name(o.Role, n)}
+	e.driver = sim.Driver{
+		Endpoint: end.Endpoint, App: end.App, Rand: sim.Rand(o.Seed, fmt.Sprintf("app %v %d", o.Role, n)),
+		Refuse: end.Refuse, Chance: h.random, EventDriven: h.rhythm.EventDriven, Owner: e,
+	}
 	h.ends = append(h.ends, e)
 	h.made++
 	own := h.Addr()
-	if o.Transport == TCP && o.Role == Client {
+	if o.Transport == TCP && o.Role == sim.Client {
 		own = netip.AddrPort{} // it has none before it has connected
 	}
 	for _, line := range e.Log.Opening(own, o.Connect) {
@@ -59,7 +62,7 @@ func (h *Host) begin(n int, p *peer) error {
 // letGo lets go of endpoints whose only peer has been silent for too long: a
 // forged address must not be sent to for ever. One that speaks again begins anew.
 func (h *Host) letGo(now machine.Instant) {
-	if h.rhythm.Shared || h.rhythm.Idle <= 0 || h.options.Role == Client {
+	if h.rhythm.Shared || h.rhythm.Idle <= 0 || h.options.Role == sim.Client {
 		return
 	}
 	h.ends = slices.DeleteFunc(h.ends, func(e *running) bool {
@@ -81,7 +84,7 @@ func (h *Host) take(a arrival) error {
 	if a.kind == arrivedDeadline {
 		for _, e := range h.ends {
 			if at, ok := e.Endpoint.Deadline(); !ok || at > h.options.Clock.Now() {
-				h.schedule(e) // it came for an earlier one
+				e.WakeAt(at, ok) // it came for an earlier one
 			} else if err := h.step(e, machine.Wake{}); err != nil {
 				return err
 			}
@@ -113,7 +116,7 @@ func (h *Host) take(a arrival) error {
 	switch a.kind {
 	case arrivedOpen:
 		p.stream = a.stream
-		if h.options.Role == Client {
+		if h.options.Role == sim.Client {
 			h.tell(p.end, p.heard, p.end.Log.Opened(a.stream.own()))
 		}
 		return h.step(p.end, machine.Open{Peer: p.number})
@@ -127,8 +130,7 @@ func (h *Host) take(a arrival) error {
 			return h.step(p.end, machine.Close{Peer: p.number})
 		}
 	default:
-		refuse := p.end.Refuse > 0 && h.random.Float64() < p.end.Refuse
-		return h.step(p.end, machine.Arrive{From: p.number, Bytes: a.bytes, Refuse: refuse})
+		return h.step(p.end, p.end.driver.Arrived(machine.Arrive{From: p.number, Bytes: a.bytes}))
 	}
 	return nil
 }
@@ -136,7 +138,7 @@ func (h *Host) take(a arrival) error {
 // welcome reports whether what a stranger sent is to be taken.
 func (h *Host) welcome(a *arrival) bool {
 	switch {
-	case h.options.Role == Client, !h.options.allows(a.from.Addr()):
+	case h.options.Role == sim.Client, !h.options.allows(a.from.Addr()):
 		return false
 	case len(h.known) >= maxPeers, !h.rhythm.Shared && len(h.ends) >= maxEnds:
 		return false

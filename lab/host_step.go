@@ -10,40 +10,32 @@ import (
 
 // step hands one input to an endpoint and carries out what comes of it.
 func (h *Host) step(e *running, in machine.Input) error {
-	now := h.options.Clock.Now()
-	e.out.Reset()
-	if err := e.Endpoint.Step(now, in, &e.out); err != nil {
+	if err := e.driver.Step(h.options.Clock.Now(), in); err != nil {
 		return fmt.Errorf("%s: %T: %w", e.name, in, err)
-	}
-	for i := range e.out.Transmit {
-		h.transmit(e, &e.out.Transmit[i], now)
-	}
-	h.options.Journal.record(e.label.Index, now, in, &e.out)
-	if h.options.Log != nil {
-		s := sim.Step{At: now, Host: e.label, In: in, Out: &e.out}
-		for _, line := range e.Log.Tell(&s) {
-			h.tell(e, now, line)
-		}
-	}
-	for i := range e.out.Events {
-		if kind := e.out.Events[i].Kind; kind < machine.EventProtocol {
-			e.counts.Events[kind]++
-		}
-	}
-	e.counts.Sent += uint64(len(e.out.Transmit))
-	for _, d := range e.out.Deliver {
-		d.Payload = append([]byte(nil), d.Payload...)
-		e.delivered = append(e.delivered, d)
-	}
-	if h.rhythm.EventDriven {
-		h.schedule(e)
 	}
 	return nil
 }
 
-// schedule has the endpoint's deadline come back through the inbox.
-func (h *Host) schedule(e *running) {
-	at, ok := e.Endpoint.Deadline()
+// Do implements sim.Owner.
+func (e *running) Do(in machine.Input) error { return e.host.step(e, in) }
+
+// Carry implements sim.Owner: first the network, then the journal and the log.
+func (e *running) Carry(s *sim.Step) {
+	h := e.host
+	for i := range s.Out.Transmit {
+		h.transmit(e, &s.Out.Transmit[i], s.At)
+	}
+	h.options.Journal.record(journalHost(h.options.Role, e.n), s)
+	if h.options.Log != nil {
+		for _, line := range e.Log.Step(s) {
+			h.tell(e, s.At, line)
+		}
+	}
+}
+
+// WakeAt implements sim.Owner: the deadline comes back through the inbox.
+func (e *running) WakeAt(at machine.Instant, ok bool) {
+	h := e.host
 	switch {
 	case !ok:
 		if e.waking != nil {
@@ -73,6 +65,6 @@ func (h *Host) transmit(e *running, t *machine.Transmission, now machine.Instant
 	}
 	p := e.peers[t.To]
 	if err := h.network.send(p, t); err != nil {
-		h.tell(e, now, Line{"event": "send_failed", "error": err.Error()})
+		h.tell(e, now, sim.Line{"event": "send_failed", "error": err.Error()})
 	}
 }

@@ -15,16 +15,17 @@ import (
 
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/sim"
+	"github.com/ackscope/ackscope/sim/gaffer"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-func gafferKit(t *testing.T, count uint64) *Gaffer {
+func gafferKit(t *testing.T, count uint64) *gaffer.Kit {
 	t.Helper()
 	profile, _, err := wire.Builtin(wire.Reliable)
 	if err != nil {
 		t.Fatal(err)
 	}
-	kit, err := NewGaffer(Gaffer{Profile: profile, Rate: [2]float64{200, 200}, Least: 10, Most: 60, Count: count})
+	kit, err := gaffer.New(gaffer.Kit{Profile: profile, Rate: [2]float64{200, 200}, Least: 10, Most: 60, Count: count})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,9 +33,9 @@ func gafferKit(t *testing.T, count uint64) *Gaffer {
 }
 
 // pair sets up a server and clients that speak through a relay.
-func pair(t *testing.T, s Settings, kit Kit, clients int, path sim.Path) *Group {
+func pair(t *testing.T, s Settings, kit sim.Kit, clients int, path sim.Path) *Group {
 	t.Helper()
-	server, err := NewHost(HostOptions{Settings: s, Kit: kit, Role: Server, Listen: loopback})
+	server, err := NewHost(HostOptions{Settings: s, Kit: kit, Role: sim.Server, Listen: loopback})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +45,7 @@ func pair(t *testing.T, s Settings, kit Kit, clients int, path sim.Path) *Group 
 	}
 	g := &Group{Servers: []*Host{server}, Relay: relay, Linger: 100 * time.Millisecond, Grace: 20 * time.Millisecond}
 	for n := range clients {
-		client, err := NewHost(HostOptions{Settings: s, Kit: kit, Role: Client, N: n, Connect: relay.Addr()})
+		client, err := NewHost(HostOptions{Settings: s, Kit: kit, Role: sim.Client, N: n, Connect: relay.Addr()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,7 +72,7 @@ func TestClientsLogAndJournal(t *testing.T) {
 	defer file.Close()
 	var text bytes.Buffer
 	clock := StartClock()
-	s := Settings{Clock: clock, Seed: 3, Log: NewLog(&text, clock)}
+	s := Settings{Clock: clock, Seed: 3, Log: sim.NewLog(&text, clock.Wall(0))}
 	s.Journal = NewJournal(file, 3, map[string]string{"lab": "gaffer"})
 	const clients, count = 3, 60
 	g := pair(t, s, gafferKit(t, count), clients, sim.Path{Loss: 0.2, Delay: 5 * time.Millisecond, Duplicate: 0.1})
@@ -148,7 +149,7 @@ func TestClientsLogAndJournal(t *testing.T) {
 	}
 }
 
-func replay(t *testing.T, path string, kit Kit) Played {
+func replay(t *testing.T, path string, kit sim.Kit) Played {
 	t.Helper()
 	file, err := os.Open(path)
 	if err != nil {
@@ -189,7 +190,7 @@ func TestServerAnswersWhomItShould(t *testing.T) {
 		{"a packet of one that is not allowed", good, func(netip.Addr) bool { return false }, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			server, err := NewHost(HostOptions{Settings: Settings{Clock: StartClock(), Allow: c.allow}, Kit: kit, Role: Server, Listen: loopback})
+			server, err := NewHost(HostOptions{Settings: Settings{Clock: StartClock(), Allow: c.allow}, Kit: kit, Role: sim.Server, Listen: loopback})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -221,7 +222,7 @@ func TestServerLetsGo(t *testing.T) {
 	kit.Idle = 60 * time.Millisecond
 	var text bytes.Buffer
 	clock := StartClock()
-	server, err := NewHost(HostOptions{Settings: Settings{Clock: clock, Log: NewLog(&text, clock)}, Kit: kit, Role: Server, Listen: loopback})
+	server, err := NewHost(HostOptions{Settings: Settings{Clock: clock, Log: sim.NewLog(&text, clock.Wall(0))}, Kit: kit, Role: sim.Server, Listen: loopback})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,7 +258,7 @@ func TestClientAlone(t *testing.T) {
 	nobody := listen(t)
 	at := addrOf(nobody)
 	nobody.Close()
-	client, err := NewHost(HostOptions{Settings: Settings{Clock: StartClock()}, Kit: gafferKit(t, 0), Role: Client, Connect: at})
+	client, err := NewHost(HostOptions{Settings: Settings{Clock: StartClock()}, Kit: gafferKit(t, 0), Role: sim.Client, Connect: at})
 	if err != nil {
 		t.Fatal(err)
 	}

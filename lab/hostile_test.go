@@ -8,42 +8,45 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ackscope/ackscope/machine/riptide"
+	model "github.com/ackscope/ackscope/machine/riptide"
+	"github.com/ackscope/ackscope/sim"
+	"github.com/ackscope/ackscope/sim/riptide"
+	"github.com/ackscope/ackscope/sim/srdp"
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
 
 // kits gives a kit of every protocol and form.
-func kits(t *testing.T) map[string]func() (Kit, Transport, Role) {
+func kits(t *testing.T) map[string]func() (sim.Kit, Transport, sim.Role) {
 	t.Helper()
-	build := func(kit Kit, err error) Kit {
+	build := func(kit sim.Kit, err error) sim.Kit {
 		if err != nil {
 			t.Fatal(err)
 		}
 		return kit
 	}
-	version, ok := riptide.LookupVersion("2.2.1")
+	version, ok := model.LookupVersion("2.2.1")
 	if !ok {
 		t.Fatal("no version 2.2.1 of Riptide")
 	}
-	rip := func(carrier Transport) func() (Kit, Transport, Role) {
-		return func() (Kit, Transport, Role) {
-			return build(NewRiptide(Riptide{Version: version, Transport: carrier, Rate: [2]float64{20, 20}})), carrier, Server
+	rip := func(carrier Transport) func() (sim.Kit, Transport, sim.Role) {
+		return func() (sim.Kit, Transport, sim.Role) {
+			return build(riptide.New(riptide.Kit{Versions: [2]*model.Version{version, version}, Stream: carrier == TCP, Rate: [2]float64{20, 20}})), carrier, sim.Server
 		}
 	}
-	srdp := func(via Via, carrier Transport, role Role) func() (Kit, Transport, Role) {
-		return func() (Kit, Transport, Role) {
+	proxied := func(via srdp.Via, carrier Transport, role sim.Role) func() (sim.Kit, Transport, sim.Role) {
+		return func() (sim.Kit, Transport, sim.Role) {
 			p := wire.Default()
-			if via != Straight {
+			if via != srdp.Straight {
 				p = p.In(wire.Proxied)
 			}
-			return build(NewSRDP(SRDP{Profile: &p, Via: via, Server: netip.MustParseAddrPort("127.0.0.1:9"), Rate: [2]float64{50, 50}, Most: 20})), carrier, role
+			return build(srdp.New(srdp.Kit{Profile: &p, Via: via, Server: netip.MustParseAddrPort("127.0.0.1:9"), Rate: [2]float64{50, 50}, Most: 20})), carrier, role
 		}
 	}
-	return map[string]func() (Kit, Transport, Role){
-		"gaffer":      func() (Kit, Transport, Role) { return gafferKit(t, 0), UDP, Server },
+	return map[string]func() (sim.Kit, Transport, sim.Role){
+		"gaffer":      func() (sim.Kit, Transport, sim.Role) { return gafferKit(t, 0), UDP, sim.Server },
 		"riptide udp": rip(UDP), "riptide tcp": rip(TCP),
-		"srdp": srdp(Straight, UDP, Server), "srdp behind a proxy": srdp(ViaUDP, UDP, Server),
-		"srdp udp proxy": srdp(ViaUDP, UDP, Proxy), "srdp tcp proxy": srdp(ViaTCP, Both, Proxy),
+		"srdp": proxied(srdp.Straight, UDP, sim.Server), "srdp behind a proxy": proxied(srdp.ViaUDP, UDP, sim.Server),
+		"srdp udp proxy": proxied(srdp.ViaUDP, UDP, sim.Proxy), "srdp tcp proxy": proxied(srdp.ViaTCP, Both, sim.Proxy),
 	}
 }
 
@@ -54,7 +57,7 @@ func TestServersStandNoise(t *testing.T) {
 			kit, carrier, role := kitOf()
 			var log countingWriter
 			clock := StartClock()
-			s := Settings{Clock: clock, Log: NewLog(&log, clock)}
+			s := Settings{Clock: clock, Log: sim.NewLog(&log, clock.Wall(0))}
 			target := listen(t)
 			host, err := NewHost(HostOptions{Settings: s, Kit: kit, Role: role, Transport: carrier, Listen: loopback, Connect: addrOf(target)})
 			if err != nil {
@@ -103,7 +106,7 @@ func datagrams(t *testing.T, rng *rand.Rand, to netip.AddrPort) {
 	t.Helper()
 	conn := listen(t)
 	for range 300 {
-		b := noise(rng, rng.IntN(200))
+		b := sim.Noise(rng, rng.IntN(200))
 		if len(b) > 0 && rng.IntN(2) == 0 {
 			b[0] = []byte{0, 1, 0x3e, 0x53, 0x41, 4}[rng.IntN(6)] // what packets begin with
 		}
@@ -118,7 +121,7 @@ func streams(t *testing.T, rng *rand.Rand, to netip.AddrPort) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b := noise(rng, 2000)
+		b := sim.Noise(rng, 2000)
 		if n%2 == 0 {
 			b[0], b[1], b[2], b[3] = 8, 0, 0, 0 // a length that is believed
 		}

@@ -64,17 +64,17 @@ func (j *Journal) begin() {
 }
 
 // record takes one step of the endpoint that the journal calls host.
-func (j *Journal) record(host int, at machine.Instant, in machine.Input, out *machine.Effects) {
+func (j *Journal) record(host int, s *sim.Step) {
 	if j == nil {
 		return
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for _, t := range out.Transmit {
+	for _, t := range s.Out.Transmit {
 		j.sent.Write(t.Bytes) // a hash never fails
 	}
 	if j.begin(); j.err == nil {
-		j.err = j.out.Write(&sim.Entry{At: at, Host: host, In: in, Sent: sim.Digest(out.Transmit)})
+		j.err = j.out.Write(&sim.Entry{At: s.At, Host: host, In: s.In, Sent: sim.Digest(s.Out.Transmit)})
 	}
 }
 
@@ -106,7 +106,7 @@ func (j *Journal) Finish() error {
 }
 
 // journalHost is what a journal calls the nth endpoint of a role.
-func journalHost(role Role, n int) int { return len(roleWords)*n + int(role) }
+func journalHost(role sim.Role, n int) int { return sim.Roles*n + int(role) }
 
 // Played is what came of playing a journal.
 type Played struct {
@@ -124,7 +124,7 @@ type Played struct {
 const maxPlayed = 1 << 16
 
 // Play steps fresh endpoints of the kit through a journal that the lab recorded.
-func Play(j *sim.Journal, kit Kit) (Played, error) {
+func Play(j *sim.Journal, kit sim.Kit) (Played, error) {
 	p := Played{Inputs: len(j.Entries)}
 	// Endpoints that take no input are not made: a journal of a server alone says
 	// nothing of clients.
@@ -144,7 +144,7 @@ func Play(j *sim.Journal, kit Kit) (Played, error) {
 		if err != nil && j.Note[noteAddress(host)] != "" {
 			return p, fmt.Errorf("journal: address of host %d: %w", host, err)
 		}
-		end, err := kit.End(Role(host%len(roleWords)), host/len(roleWords), own)
+		end, err := kit.End(sim.Role(host%sim.Roles), host/sim.Roles, own)
 		if err != nil {
 			return p, err
 		}

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/sim"
 )
 
 // Transport is what carries a protocol.
@@ -16,7 +17,7 @@ type Transport int
 const (
 	UDP Transport = iota
 	TCP
-	Both // streams on one side and datagrams on the other: of SRDP's TCP proxy and its clients
+	Both // streams on one side and datagrams on the other: of a proxy that sends for clients, and of these
 )
 
 // ParseTransport reads "udp" or "tcp".
@@ -51,7 +52,7 @@ const largest = 1 << 16
 func (h *Host) open() (network, error) {
 	o := &h.options
 	local := o.Listen
-	if o.Role == Client {
+	if o.Role == sim.Client {
 		var err error
 		if local, err = sourceFor(o.Connect); err != nil {
 			return nil, err

@@ -167,7 +167,7 @@ func (r *Relay) end() {
 	}
 	r.readers.Wait()
 	for i, c := range r.counts {
-		r.options.Log.Tell(r.options.Clock.Now(), "relay", Line{
+		r.options.Log.Tell(r.options.Clock.Now(), "relay", sim.Line{
 			"event": "final", "dir": directionWords[i], "datagrams_in": c.in, "datagrams_out": c.out,
 			"dropped": c.lost, "duplicated": c.doubled, "refused": c.refused,
 		})
@@ -206,7 +206,7 @@ func (r *Relay) take(d relayed) {
 }
 
 func (r *Relay) tell(now machine.Instant, event string, d relayed) {
-	r.options.Log.Tell(now, "relay", Line{
+	r.options.Log.Tell(now, "relay", sim.Line{
 		"event": event, "dir": directionWords[d.back], "conn": d.flow.number, "udp_bytes": len(d.bytes),
 		"head": hex.EncodeToString(d.bytes[:min(len(d.bytes), 12)]),
 	})
@@ -291,7 +291,7 @@ func (r *Relay) source() netip.AddrPort {
 }
 
 func (r *Relay) tellFlow(now machine.Instant, n int, client, own netip.AddrPort) {
-	r.options.Log.Tell(now, "relay", Line{"event": "flow", "flow": n, "client": client.String(), "relay_toward_server": own.String()})
+	r.options.Log.Tell(now, "relay", sim.Line{"event": "flow", "flow": n, "client": client.String(), "relay_toward_server": own.String()})
 }
 
 // sweep lets go of flows that have been silent both ways.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/sim"
 )
 
 const (
@@ -117,7 +118,7 @@ type tcpSocket struct {
 
 func openTCP(h *Host, local netip.AddrPort) (*tcpSocket, error) {
 	s := &tcpSocket{host: h, local: local, streams: map[*stream]bool{}}
-	if h.options.Role == Client {
+	if h.options.Role == sim.Client {
 		return s, nil
 	}
 	listener, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(local))
@@ -188,7 +189,7 @@ func (s *tcpSocket) dial(to netip.AddrPort) {
 func (s *tcpSocket) send(to *peer, t *machine.Transmission) error {
 	switch t.Kind {
 	case machine.OpenStream:
-		if s.host.options.Role == Client && to.stream == nil {
+		if s.host.options.Role == sim.Client && to.stream == nil {
 			addr := to.place.addr
 			s.work.Go(func() { s.dial(addr) })
 		}

@@ -16,5 +16,9 @@
 // What happens is told step by step to watchers. The journal (inputs, to be
 // played again) and the truth (what each endpoint really did) are watchers.
 //
+// Driver is the loop of one endpoint and its application, for a World and for the
+// real sockets of package lab. Kit is what such a run has to know of a protocol, and
+// Describer words an endpoint's log; the packages below this one implement both.
+//
 // Ring 2 of the house: it knows package machine and no protocol.
 package sim

@@ -9,7 +9,7 @@ import (
 
 // HostOptions say how a host runs its endpoint.
 type HostOptions struct {
-	// Frame is the time between two frames of the game; it must be positive.
+	// Frame is the time between two frames of the application; it must be positive.
 	Frame time.Duration
 	// Phase is when the first frame comes.
 	Phase time.Duration
@@ -24,29 +24,11 @@ type HostOptions struct {
 	ReadDelay time.Duration
 	// Refuse is the probability with which the application refuses a packet.
 	Refuse float64
-	// App is the game; nil for one that does nothing.
+	// App is the application; nil for none.
 	App App
 	// Stop is when the host reads and sends no more; zero for never.
 	Stop machine.Instant
 }
-
-// App is called once a frame, after the host has read its socket.
-type App func(f *Frame)
-
-// Frame is one frame of a host's game.
-type Frame struct {
-	Now       machine.Instant
-	Number    int
-	Rand      *rand.Rand         // the application's own
-	Delivered []machine.Delivery // since the last frame; valid during the call
-	host      *Host
-}
-
-// Do hands an input to the endpoint at once.
-func (f *Frame) Do(in machine.Input) { f.host.step(in) }
-
-// Endpoint gives the host's endpoint, for applications that look before they act.
-func (f *Frame) Endpoint() machine.Endpoint { return f.host.endpoint }
 
 // Host is one machine of the world: an endpoint, its application and its socket.
 type Host struct {
@@ -55,16 +37,12 @@ type Host struct {
 	world   *World
 	options HostOptions
 
-	endpoint  machine.Endpoint
-	peers     []sender // by machine.Peer
-	out       machine.Effects
-	socket    []machine.Input
-	delivered []machine.Delivery
-	number    int
-	app       *rand.Rand
-	own       *rand.Rand
-	wakeAt    machine.Instant // the deadline that is on the agenda
-	waking    bool
+	driver Driver
+	peers  []sender // by machine.Peer
+	socket []machine.Input
+	own    *rand.Rand
+	wakeAt machine.Instant // the deadline that is on the agenda
+	waking bool
 }
 
 // sender takes what a host puts on its link to one peer.
@@ -78,9 +56,10 @@ func (w *World) AddHost(name string, endpoint machine.Endpoint, options HostOpti
 	if options.Frame <= 0 {
 		options.Frame = time.Second / 60
 	}
-	h := &Host{
-		Name: name, Index: len(w.hosts), world: w, options: options, endpoint: endpoint,
-		app: w.Rand("app " + name), own: w.Rand("host " + name),
+	h := &Host{Name: name, Index: len(w.hosts), world: w, options: options, own: w.Rand("host " + name)}
+	h.driver = Driver{
+		Endpoint: endpoint, App: options.App, Rand: w.Rand("app " + name), Refuse: options.Refuse, Chance: h.own,
+		EventDriven: options.EventDriven, Owner: (*owner)(h),
 	}
 	w.hosts = append(w.hosts, h)
 	w.at(machine.Instant(options.Phase), func() { h.frame(machine.Instant(options.Phase)) })
@@ -88,7 +67,10 @@ func (w *World) AddHost(name string, endpoint machine.Endpoint, options HostOpti
 }
 
 // Endpoint gives the host's endpoint: to look at, not to step.
-func (h *Host) Endpoint() machine.Endpoint { return h.endpoint }
+func (h *Host) Endpoint() machine.Endpoint { return h.driver.Endpoint }
+
+// Counts tells what the endpoint did so far.
+func (h *Host) Counts() *Counts { return &h.driver.Counts }
 
 func (h *Host) stopped() bool { return h.options.Stop > 0 && h.world.now >= h.options.Stop }
 
@@ -104,12 +86,9 @@ func (h *Host) frame(due machine.Instant) {
 	}
 	clear(h.socket)
 	h.socket = h.socket[:0]
-	if h.options.App != nil {
-		h.options.App(&Frame{Now: h.world.now, Number: h.number, Rand: h.app, Delivered: h.delivered, host: h})
+	if _, err := h.driver.Turn(h.world.now, len(h.peers)); err != nil && h.world.err == nil {
+		h.world.trouble = err
 	}
-	clear(h.delivered)
-	h.delivered = h.delivered[:0]
-	h.number++
 	due = due.Add(h.options.Frame)
 	at := due
 	if j := h.options.FrameJitter; j > 0 {
@@ -124,10 +103,7 @@ func (h *Host) arrive(in machine.Input) {
 		if h.stopped() {
 			return
 		}
-		if a, ok := in.(machine.Arrive); ok && h.options.Refuse > 0 {
-			a.Refuse = h.own.Float64() < h.options.Refuse
-			in = a
-		}
+		in := h.driver.Arrived(in)
 		if h.options.EventDriven {
 			h.step(in)
 		} else {
@@ -136,48 +112,49 @@ func (h *Host) arrive(in machine.Input) {
 	})
 }
 
-// step hands one input to the endpoint and carries out what comes of it.
+// step hands one input to the endpoint, unless the run has failed.
 func (h *Host) step(in machine.Input) {
 	if h.world.err != nil {
 		return
 	}
-	h.out.Reset()
-	if err := h.endpoint.Step(h.world.now, in, &h.out); err != nil {
+	if err := h.driver.Step(h.world.now, in); err != nil {
 		h.world.fail(h, in, err)
-		return
-	}
-	s := Step{At: h.world.now, Host: h, In: in, Out: &h.out}
-	for _, f := range h.world.watchers {
-		f(&s)
-	}
-	for _, t := range h.out.Transmit {
-		if int(t.To) < len(h.peers) {
-			h.peers[t.To].send(t.Kind, t.Bytes)
-		}
-	}
-	if h.options.App != nil {
-		for _, d := range h.out.Deliver {
-			d.Payload = append([]byte(nil), d.Payload...)
-			h.delivered = append(h.delivered, d)
-		}
-	}
-	if h.options.EventDriven {
-		h.schedule()
 	}
 }
 
-// schedule puts the endpoint's deadline on the agenda of an event-driven host;
-// the others look at theirs every frame.
-func (h *Host) schedule() {
-	at, ok := h.endpoint.Deadline()
-	if !ok || h.waking && h.wakeAt <= at {
+// owner is a host as its driver knows it.
+type owner Host
+
+// Do implements Owner.
+func (o *owner) Do(in machine.Input) error {
+	(*Host)(o).step(in)
+	return o.world.err
+}
+
+// Carry implements Owner.
+func (o *owner) Carry(s *Step) {
+	s.Host = (*Host)(o)
+	for _, f := range o.world.watchers {
+		f(s)
+	}
+	for _, t := range s.Out.Transmit {
+		if int(t.To) < len(o.peers) {
+			o.peers[t.To].send(t.Kind, t.Bytes)
+		}
+	}
+}
+
+// WakeAt implements Owner: it puts the endpoint's deadline on the agenda.
+func (o *owner) WakeAt(at machine.Instant, ok bool) {
+	if !ok || o.waking && o.wakeAt <= at {
 		return
 	}
 	// A deadline that has passed already is due at once, yet not within this
 	// very step: an endpoint that never lets go of one must not stop the world.
-	at = max(at, h.world.now+1)
-	h.waking, h.wakeAt = true, at
-	h.world.at(at, func() {
+	at = max(at, o.world.now+1)
+	o.waking, o.wakeAt = true, at
+	o.world.at(at, func() {
+		h := (*Host)(o)
 		if h.waking && h.wakeAt == h.world.now && !h.stopped() {
 			h.waking = false
 			h.step(machine.Wake{})

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
@@ -17,14 +18,15 @@ type World struct {
 	queue    agenda.Agenda[machine.Instant, func()]
 	hosts    []*Host
 	watchers []func(*Step)
-	err      error
+	err      error // of an endpoint: it ends the run
+	trouble  error // of an application
 }
 
 // Step is one input that a host's endpoint took, and what came of it. It is
 // the watcher's during the call only.
 type Step struct {
 	At   machine.Instant
-	Host *Host
+	Host *Host // nil outside a World
 	In   machine.Input
 	Out  *machine.Effects
 }
@@ -70,7 +72,7 @@ func (w *World) Run(until machine.Instant) error {
 	if w.err == nil && until > w.now {
 		w.now = until
 	}
-	return w.err
+	return errors.Join(w.err, w.trouble)
 }
 
 // at has f called at instant t; calls of one instant keep their order.

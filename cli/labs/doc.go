@@ -1,3 +1,3 @@
 // Package labs holds the command lab: reference endpoints on real sockets. What a
-// protocol brings is a Protocol with its flags and the lab.Kit that they describe.
+// protocol brings is a Protocol with its flags and the sim.Kit that they describe.
 package labs

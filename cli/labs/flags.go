@@ -10,34 +10,30 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/ackscope/ackscope/cli/app"
 	"github.com/ackscope/ackscope/cli/privilege"
 	"github.com/ackscope/ackscope/cli/simulate"
 	"github.com/ackscope/ackscope/lab"
+	"github.com/ackscope/ackscope/sim"
 )
 
-// Flags are the settings of a lab: the paths and the traffic are described
-// as for simulate.
+// Flags are the settings of a lab: the paths are described as for simulate.
 type Flags struct {
 	simulate.Flags
-	Profile   string
 	Transport string
+	Amount    uint64 // that each application sends at most; 0 for no end
 	carrier   lab.Transport
 	listen    string
 	connect   string
 	relay     string
+	Forward   string // of a proxy: LISTEN=TARGET
 	allow     []string
 	clients   int
-	Amount    uint64
 	linger    time.Duration
 	device    string
 	recorder  string
 	privilege.Options
-	Limits bool // of riptide
-	// Of srdp.
-	Proxy   string
-	Via     lab.Via
-	Forward string
-	To      string
+	kit func(a *app.App) (sim.Kit, error)
 }
 
 const labForms = `In one process: a server, a relay and clients, on loopback. Apart: --listen ADDR is
@@ -76,7 +72,10 @@ func (f *Flags) register(p *pflag.FlagSet, of *Protocol) {
 	f.Options.Register(p)
 	p.StringVar(&f.Truth, "truth", "", "`FILE` for the log of what the ends did, - for standard output")
 	p.StringVar(&f.Journal, "journal", "", "`FILE` for the journal of the inputs")
-	of.Flags(p, f)
+	if of.Proxy {
+		p.StringVar(&f.Forward, "forward", "", "run a proxy: `LISTEN=TARGET`")
+	}
+	f.kit = of.Begin(p, f)
 }
 
 // check holds the flags against each other.

@@ -36,11 +36,23 @@ type Protocol struct {
 	// Scenario is set where the log begins with a line about the whole run, and
 	// not with one about each end.
 	Scenario bool
-	Flags    func(p *pflag.FlagSet, f *Flags)
-	// Kit makes the kit; remembered names the flags that it takes to make its
-	// endpoints again, for the journal.
-	Kit        func(a *app.App, f *Flags) (lab.Kit, error)
+	Proxy    bool // a proxy can stand between clients and the server: a ProxiedKit
+	// Begin names the protocol's own flags. What it gives makes the kit that all
+	// flags describe.
+	Begin func(p *pflag.FlagSet, f *Flags) (kit func(a *app.App) (sim.Kit, error))
+	// Remembered names the flags that it takes to make the kit's endpoints again,
+	// for the journal.
 	Remembered []string
+}
+
+// ProxiedKit is a kit that may have a proxy between clients and the server.
+type ProxiedKit interface {
+	sim.Kit
+	// Proxied reports whether it has one, and whether clients reach it by streams.
+	Proxied() (proxied, streams bool)
+	// NameServer says where the server is, for packets that name it. Only the first
+	// call counts.
+	NameServer(at netip.AddrPort)
 }
 
 // Command builds `ackscope lab`, with a command for each protocol.
@@ -104,7 +116,7 @@ func labPlay(a *app.App, protocols []*Protocol, path string) error {
 		}
 	}
 	f.Seed = j.Seed
-	kit, err := p.Kit(a, &f)
+	kit, err := f.kit(a)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
@@ -133,7 +145,10 @@ type labRun struct {
 	flags    *Flags
 	protocol *Protocol
 	settings lab.Settings
-	kit      lab.Kit
+	kit      sim.Kit
+	named    ProxiedKit // the kit, where it has a form with a proxy; else nil
+	proxied  bool       // there is a proxy
+	streams  bool       // which clients reach by streams
 	group    lab.Group
 	record   *labRecording
 	closers  []func() error
@@ -180,8 +195,12 @@ func (r *labRun) build(set *pflag.FlagSet) (err error) {
 	if r.settings.Allow, err = f.allowed(); err != nil {
 		return err
 	}
-	if r.kit, err = r.protocol.Kit(r.app, f); err != nil {
+	if r.kit, err = f.kit(r.app); err != nil {
 		return err
+	}
+	if k, ok := r.kit.(ProxiedKit); ok {
+		r.named = k
+		r.proxied, r.streams = k.Proxied()
 	}
 	if err := r.openFiles(set); err != nil {
 		return err
@@ -212,7 +231,7 @@ func (r *labRun) build(set *pflag.FlagSet) (err error) {
 		if at, err = r.relay(lab.Loopback(2).String(), at, toB, toA); err != nil {
 			return err
 		}
-		if f.Via != lab.Straight {
+		if r.proxied {
 			// The relay is where a network would be bad: between the proxy and the server.
 			if at, err = r.proxy(lab.Loopback(4).String(), at); err != nil {
 				return err
@@ -249,7 +268,7 @@ func (r *labRun) openFiles(set *pflag.FlagSet) error {
 			}
 			to = file
 		}
-		r.settings.Log = lab.NewLog(to, r.settings.Clock)
+		r.settings.Log = sim.NewLog(to, r.settings.Clock.Wall(0))
 		r.closers = append(r.closers, r.settings.Log.Flush)
 	}
 	if f.Journal == "" {
@@ -286,7 +305,7 @@ func (r *labRun) server(at string) (string, error) {
 		return "", fmt.Errorf("--listen: %w", err)
 	}
 	h, err := lab.NewHost(lab.HostOptions{
-		Settings: r.settings, Kit: r.kit, Role: lab.Server, Transport: r.flags.carrier, Listen: listen, Duration: r.flags.Duration,
+		Settings: r.settings, Kit: r.kit, Role: sim.Server, Transport: r.flags.carrier, Listen: listen, Duration: r.flags.Duration,
 	})
 	if err != nil {
 		return "", fmt.Errorf("server: %w", err)
@@ -305,7 +324,7 @@ func (r *labRun) client(n int, at string) error {
 	}
 	r.serves(connect)
 	h, err := lab.NewHost(lab.HostOptions{
-		Settings: r.settings, Kit: r.kit, Role: lab.Client, N: n, Transport: r.nearSide(), Connect: connect, Duration: r.flags.Duration,
+		Settings: r.settings, Kit: r.kit, Role: sim.Client, N: n, Transport: r.nearSide(), Connect: connect, Duration: r.flags.Duration,
 	})
 	if err != nil {
 		return fmt.Errorf("client: %w", err)
@@ -328,7 +347,7 @@ func (r *labRun) proxy(listen, target string) (string, error) {
 	}
 	r.serves(to)
 	h, err := lab.NewHost(lab.HostOptions{
-		Settings: r.settings, Kit: r.kit, Role: lab.Proxy, Transport: r.nearSide(), Listen: from, Connect: to,
+		Settings: r.settings, Kit: r.kit, Role: sim.Proxy, Transport: r.nearSide(), Listen: from, Connect: to,
 	})
 	if err != nil {
 		return "", fmt.Errorf("proxy: %w", err)
@@ -336,23 +355,27 @@ func (r *labRun) proxy(listen, target string) (string, error) {
 	r.group.Proxies = append(r.group.Proxies, h)
 	r.record.watch(h.Addr())
 	r.record.watch(to)
-	r.say("proxy at %s to %s, by %v", h.Addr(), to, r.flags.Via)
+	by := lab.UDP
+	if r.streams {
+		by = lab.TCP
+	}
+	r.say("proxy at %s to %s, by %v", h.Addr(), to, by)
 	return h.Addr().String(), nil
 }
 
 // nearSide gives what carries packets between clients and a proxy.
 func (r *labRun) nearSide() lab.Transport {
-	if r.flags.Via == lab.ViaTCP {
+	if r.streams {
 		return lab.Both
 	}
 	return r.flags.carrier
 }
 
-// serves tells the kit where the server is, if its packets say that and nobody
-// has told before: the server itself knows best, then who is nearest to it.
+// serves tells the kit where the server is: the server itself knows best, and is
+// the first to say so, then who is nearest to it.
 func (r *labRun) serves(at netip.AddrPort) {
-	if k, ok := r.kit.(*lab.SRDP); ok && !k.Server.IsValid() {
-		k.Server = at
+	if r.named != nil {
+		r.named.NameServer(at)
 	}
 }
 
@@ -393,7 +416,7 @@ func (r *labRun) scenario() {
 	for name, v := range f.Params() {
 		params[name] = fmt.Sprint(v)
 	}
-	line := lab.Line{"event": "scenario", "name": "lab " + r.protocol.Name, "transport": f.carrier.String(), "params": params}
+	line := sim.Line{"event": "scenario", "name": "lab " + r.protocol.Name, "transport": f.carrier.String(), "params": params}
 	if f.allHere() {
 		params["lo"] = "1"
 	}

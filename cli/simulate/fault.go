@@ -17,13 +17,23 @@ func (f *Flags) Wrong(side int) bool {
 	return f.Fault != "" && (f.Faulty == "both" || f.Faulty == [...]string{"a", "b"}[side])
 }
 
+// Faults gives the fault of each side's endpoints; nil for none.
+func Faults[F any](f *Flags, lookup func(name string) *F) (faults [2]*F) {
+	for side := range faults {
+		if f.Wrong(side) {
+			faults[side] = lookup(f.Fault)
+		}
+	}
+	return faults
+}
+
 // Simulator is a protocol that can be simulated.
 type Simulator struct {
 	Name string // before the colon of --protocol
 	// Usual is what follows the colon where nothing is said, if this is the first protocol.
 	Usual string
 	// Begin makes ready what a run needs: errors are of the flags.
-	Begin func(a *app.App, f *Flags) (Cast, error)
+	Begin func(a *app.App, f *Flags) (Run, error)
 	// Words lists what can follow the colon.
 	Words  func(p *dissect.Protocol) []string
 	Faults []*machine.Fault // of its reference

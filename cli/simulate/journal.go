@@ -29,7 +29,7 @@ func (s *Simulation) note() map[string]string {
 	if s.Flags.Resend > 0 {
 		note["resend"] = s.Flags.Resend.String()
 	}
-	maps.Copy(note, s.Cast.Note())
+	maps.Copy(note, s.Run.Note())
 	return note
 }
 

@@ -1,12 +1,9 @@
 package simulate
 
 import (
-	"crypto/sha256"
+	"bytes"
 	"errors"
 	"fmt"
-	"io"
-	"math/rand/v2"
-	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -148,41 +145,6 @@ func (f *Flags) Register(p *pflag.FlagSet, protocols Simulators) {
 	p.StringVar(&f.play, "play", "", "run a journal `FILE` again and check that every byte is the same")
 }
 
-// Simulation is a run that is set up.
-type Simulation struct {
-	Flags    *Flags
-	Cast     Cast
-	World    *sim.World
-	Links    []*sim.Link      // of which the tap sees all
-	Addrs    []netip.AddrPort // by host
-	Stream   bool             // over TCP
-	Failed   error            // trouble of an application
-	sentHash interface {
-		io.Writer
-		Sum([]byte) []byte
-	}
-}
-
-// Cast is what a protocol brings to a run: its endpoints, the game that they
-// play, and how their truth is told.
-type Cast interface {
-	// Enter puts the endpoints into the world and lays the links.
-	Enter(s *Simulation) error
-	// Truth begins to take down what the endpoints do, for write.
-	Truth(s *Simulation) (write func(w io.Writer) error)
-	// Summarize says in a line a host what came of it.
-	Summarize(w io.Writer, s *Simulation)
-	// Note is what a journal must remember beside the flags of every protocol.
-	Note() map[string]string
-}
-
-// Epoch is what the start of every run is called in captures: runs
-// are reproducible, so no clock is asked.
-const Epoch = machine.Instant(1_767_225_600_000_000_000) // 2026-01-01T00:00:00Z
-
-// Addrs are those of the client and the server of one simulated flow.
-var Addrs = [2]netip.AddrPort{netip.MustParseAddrPort("10.0.0.1:30000"), netip.MustParseAddrPort("10.0.0.2:40000")}
-
 func simulate(a *app.App, protocols Simulators, f *Flags) (err error) {
 	s, err := NewSimulation(a, protocols, f)
 	if err != nil {
@@ -196,7 +158,12 @@ func simulate(a *app.App, protocols Simulators, f *Flags) (err error) {
 	if f.Journal != "" {
 		journal = s.World.Record()
 	}
-	truth := s.Cast.Truth(s)
+	var truth bytes.Buffer
+	var log *sim.Log
+	if f.Truth != "" {
+		log = sim.NewLog(&truth, Epoch)
+	}
+	endLog := s.LogTo(log)
 	var tap, journalTo, truthTo *app.OutputFile
 	printed := "" // the flag of what goes to standard output
 	for _, x := range []struct {
@@ -216,18 +183,22 @@ func simulate(a *app.App, protocols Simulators, f *Flags) (err error) {
 			return err
 		}
 	}
-	if err := app.EndAll(s.runInto(at, journal, truth, tap, journalTo, truthTo), tap, journalTo, truthTo); err != nil {
+	err = s.runInto(at, journal, endLog, tap, journalTo)
+	if err == nil && truthTo != nil {
+		_, err = truth.WriteTo(truthTo)
+	}
+	if err := app.EndAll(err, tap, journalTo, truthTo); err != nil {
 		return err
 	}
 	if printed == "" {
-		s.Cast.Summarize(a.Writer(), s)
+		s.Run.Summarize(a.Writer(), s)
 	}
 	return nil
 }
 
-// runInto runs a simulation and writes what is asked for; outputs are nil where
-// nothing is.
-func (s *Simulation) runInto(at float64, journal *sim.Journal, truth func(io.Writer) error, tapTo, journalTo, truthTo *app.OutputFile) error {
+// runInto runs a simulation, writes what is asked for and ends the log; outputs are
+// nil where nothing is asked for.
+func (s *Simulation) runInto(at float64, journal *sim.Journal, endLog func() error, tapTo, journalTo *app.OutputFile) error {
 	end, trouble := func() error { return nil }, new(error)
 	if tapTo != nil {
 		var err error
@@ -235,7 +206,7 @@ func (s *Simulation) runInto(at float64, journal *sim.Journal, truth func(io.Wri
 			return err
 		}
 	}
-	if err := errors.Join(s.World.Run(machine.Instant(s.Flags.Duration+time.Second)), s.Failed, end(), *trouble); err != nil {
+	if err := errors.Join(s.World.Run(machine.Instant(s.Flags.Duration+time.Second)), end(), *trouble); err != nil {
 		return err
 	}
 	if journalTo != nil {
@@ -244,50 +215,7 @@ func (s *Simulation) runInto(at float64, journal *sim.Journal, truth func(io.Wri
 			return err
 		}
 	}
-	if truthTo != nil {
-		return truth(truthTo)
-	}
-	return nil
-}
-
-// NewSimulation builds the world that the flags describe.
-func NewSimulation(a *app.App, protocols Simulators, f *Flags) (*Simulation, error) {
-	name, _, _ := strings.Cut(f.Protocol, ":")
-	p := protocols.lookup(name)
-	if p == nil {
-		return nil, app.UnknownName("--protocol", f.Protocol, protocols.names())
-	}
-	c, err := p.Begin(a, f)
-	if err != nil {
-		return nil, err
-	}
-	if f.Fault != "" && !p.hasFault(f.Fault) {
-		return nil, protocols.unknownFault(name, f.Fault)
-	}
-	s := &Simulation{Flags: f, Cast: c, World: sim.New(f.Seed), sentHash: sha256.New()}
-	if err := c.Enter(s); err != nil {
-		return nil, err
-	}
-	s.World.Watch(func(step *sim.Step) {
-		for _, t := range step.Out.Transmit {
-			_, _ = s.sentHash.Write(t.Bytes) // a hash never fails
-		}
-	})
-	return s, nil
-}
-
-// Noise gives n random bytes.
-func Noise(rng *rand.Rand, n int) []byte {
-	b := make([]byte, n)
-	for i := range b {
-		b[i] = byte(rng.Uint32())
-	}
-	return b
-}
-
-func (s *Simulation) describe() string {
-	f := s.Flags
-	return fmt.Sprintf("%s, seed %d, loss %s, delay %s, jitter %s, dup %s", f.Protocol, f.Seed, f.Loss, f.Delay, f.Jitter, f.Dup)
+	return endLog()
 }
 
 // Spell makes letters of the bytes of all texts of a drawn message.

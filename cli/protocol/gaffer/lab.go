@@ -10,7 +10,8 @@ import (
 	"github.com/ackscope/ackscope/cli/app"
 	"github.com/ackscope/ackscope/cli/labs"
 	"github.com/ackscope/ackscope/cli/simulate"
-	"github.com/ackscope/ackscope/lab"
+	"github.com/ackscope/ackscope/sim"
+	"github.com/ackscope/ackscope/sim/gaffer"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
@@ -26,50 +27,59 @@ and reliable messages where the profile's schema has some.`,
   ackscope lab gaffer --relay 10.0.0.3:40001=10.0.0.2:40000 --loss 5%/40%      # on a second
   ackscope lab gaffer --connect 10.0.0.3:40001 --truth client.truth.jsonl      # on a third`,
 	Scenario: true,
-	Flags: func(p *pflag.FlagSet, f *labs.Flags) {
-		p.StringVar(&f.Profile, "profile", wire.Reliable, "what the endpoints speak: a `NAME` that ackscope protocols gaffer lists, or yours of --profiles")
+	Begin: func(p *pflag.FlagSet, f *labs.Flags) func(*app.App) (sim.Kit, error) {
+		o := &settings{of: f}
+		p.StringVar(&o.profile, "profile", wire.Reliable, "what the endpoints speak: a `NAME` that ackscope protocols gaffer lists, or yours of --profiles")
 		p.StringVar(&f.Rate, "rate", "60", "packets a second, one each frame")
-		p.StringVar(&f.Payload, "payload", "16-200", "payload bytes of a packet: `LEAST-MOST`")
-		p.StringVar(&f.Refuse, "refuse", "0%", "share of packets that the receiving application refuses")
-		p.StringVar(&f.First, "first", "0", "sequence of the first packet")
+		p.StringVar(&o.payload, "payload", "16-200", "payload bytes of a packet: `LEAST-MOST`")
+		p.StringVar(&o.refuse, "refuse", "0%", "share of packets that the receiving application refuses")
+		p.StringVar(&o.first, "first", "0", "sequence of the first packet")
 		p.BoolVar(&f.EventTime, "event-clock", false, "the endpoints read their clock at every arrival, not once a frame")
-		p.Float64Var(&f.Messages, "messages", 0, "reliable messages a second that each side submits, of what the profile's schema has")
+		p.Float64Var(&o.messages, "messages", 0, "reliable messages a second that each side submits, of what the profile's schema has")
+		return o.kit
 	},
 	Remembered: []string{"profile", "first", "event-clock", "rate"},
-	Kit:        gafferKit,
 }
 
-func gafferKit(a *app.App, f *labs.Flags) (lab.Kit, error) {
-	f.Protocol = "gaffer:" + f.Profile
-	profile, err := Simulated(a, f.Protocol)
+// settings are the flags of the lab that only this protocol has.
+type settings struct {
+	of       *labs.Flags
+	profile  string
+	payload  string
+	refuse   string
+	first    string
+	messages float64
+}
+
+// fastest bounds the packets a second that a host sends in real time.
+const fastest = 10000
+
+func (o *settings) kit(a *app.App) (sim.Kit, error) {
+	profile, err := Simulated(a, "gaffer:"+o.profile)
 	if err != nil {
 		return nil, err
 	}
 	if !profile.HasAcks() {
-		return nil, fmt.Errorf("--profile %s: expected a profile with acks", f.Profile)
+		return nil, fmt.Errorf("--profile %s: expected a profile with acks", o.profile)
 	}
-	if profile.HasCRC() && profile.ProtocolID == nil {
-		profile = profile.WithProtocolID(0x12345678)
+	if o.messages > 0 && profile.Messages.Form == wire.MessagesNone {
+		return nil, fmt.Errorf("--messages: profile %s has no message section: give one of your own with --profiles", o.profile)
 	}
-	if f.Messages > 0 && profile.Messages.Form == wire.MessagesNone {
-		return nil, fmt.Errorf("--messages: profile %s has no message section: give one of your own with --profiles", f.Profile)
+	k := gaffer.Kit{Profile: identified(profile), EventClock: o.of.EventTime, Count: o.of.Amount, Messages: o.messages}
+	k.Message = func(rng *rand.Rand) (uint32, []byte, error) { return drawMessage(rng, &profile.Messages) }
+	if k.Rate, err = simulate.Pair(o.of.Rate, func(text string) (float64, error) { return strconv.ParseFloat(text, 64) }); err != nil {
+		return nil, fmt.Errorf("--rate %q: expected packets a second", o.of.Rate)
 	}
-	kit := lab.Gaffer{Profile: profile, EventClock: f.EventTime, Count: f.Amount, Messages: f.Messages}
-	kit.Message = func(rng *rand.Rand) (uint32, []byte, error) { return drawMessage(rng, &profile.Messages) }
-	if kit.Rate, err = simulate.Pair(f.Rate, func(text string) (float64, error) { return strconv.ParseFloat(text, 64) }); err != nil {
-		return nil, fmt.Errorf("--rate %q: expected packets a second", f.Rate)
+	if k.First, err = firsts(o.first); err != nil {
+		return nil, err
 	}
-	if kit.First, err = simulate.Pair(f.First, func(text string) (uint32, error) {
-		v, err := strconv.ParseUint(text, 10, 32)
-		return uint32(v), err
-	}); err != nil {
-		return nil, fmt.Errorf("--first: %w", err)
+	if err := readTraffic(o.refuse, o.payload, &k); err != nil {
+		return nil, err
 	}
-	if kit.Refuse, err = simulate.Pair(f.Refuse, simulate.ParseShare); err != nil {
-		return nil, fmt.Errorf("--refuse: %w", err)
+	for _, rate := range k.Rate {
+		if !(rate > 0 && rate <= fastest) {
+			return nil, fmt.Errorf("gaffer: rate %g: expected up to 10,000 packets a second", rate)
+		}
 	}
-	if kit.Least, kit.Most, err = simulate.ParseRange(f.Payload); err != nil {
-		return nil, fmt.Errorf("--payload: %w", err)
-	}
-	return lab.NewGaffer(kit)
+	return gaffer.New(k)
 }

@@ -7,30 +7,26 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"strings"
-	"time"
-
-	"github.com/ackscope/ackscope/machine/gaffer/endpoint"
 
 	"github.com/ackscope/ackscope/cli/app"
 	"github.com/ackscope/ackscope/cli/simulate"
 	"github.com/ackscope/ackscope/dissect"
 	"github.com/ackscope/ackscope/machine"
-	"github.com/ackscope/ackscope/machine/gaffer"
-	"github.com/ackscope/ackscope/machine/gaffer/messages"
+	"github.com/ackscope/ackscope/machine/gaffer/endpoint"
 	"github.com/ackscope/ackscope/schema"
 	"github.com/ackscope/ackscope/sim"
+	"github.com/ackscope/ackscope/sim/gaffer"
 	"github.com/ackscope/ackscope/wire/bits"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// gafferCast is a client and a server of the Gaffer family.
-type gafferCast struct {
+// run is a client and a server of the Gaffer family.
+type run struct {
 	flags   *simulate.Flags
 	profile *wire.Profile
-	facts   *sim.Truth
 }
 
-var simulator = simulate.Simulator{Name: "gaffer", Usual: wire.Article, Begin: newGafferCast, Words: gafferWords, Faults: machine.Faults(endpoint.Faults)}
+var simulator = simulate.Simulator{Name: "gaffer", Usual: wire.Article, Begin: newRun, Words: gafferWords, Faults: machine.Faults(endpoint.Faults)}
 
 // gafferWords lists the profiles that have acks to simulate.
 func gafferWords(p *dissect.Protocol) (list []string) {
@@ -42,7 +38,7 @@ func gafferWords(p *dissect.Protocol) (list []string) {
 	return list
 }
 
-func newGafferCast(a *app.App, f *simulate.Flags) (simulate.Cast, error) {
+func newRun(a *app.App, f *simulate.Flags) (simulate.Run, error) {
 	profile, err := Simulated(a, f.Protocol)
 	if err != nil {
 		return nil, err
@@ -50,49 +46,117 @@ func newGafferCast(a *app.App, f *simulate.Flags) (simulate.Cast, error) {
 	if !profile.HasAcks() {
 		return nil, fmt.Errorf("--protocol %q: expected a profile with acks", f.Protocol)
 	}
-	if profile.HasCRC() && profile.ProtocolID == nil {
-		profile = profile.WithProtocolID(0x12345678)
-	}
 	if f.Messages > 0 && profile.Messages.Form == wire.MessagesNone {
 		return nil, fmt.Errorf("--messages: the profile of --protocol %s has no message section: give one of your own with --profiles", f.Protocol)
 	}
-	return &gafferCast{flags: f, profile: profile}, nil
+	return &run{flags: f, profile: identified(profile)}, nil
 }
 
-// Enter implements simulate.Cast.
-func (c *gafferCast) Enter(s *simulate.Simulation) error {
+// identified gives a profile whose packets can be checked: one without a protocol id
+// gets one.
+func identified(p *wire.Profile) *wire.Profile {
+	if p.HasCRC() && p.ProtocolID == nil {
+		return p.WithProtocolID(0x12345678)
+	}
+	return p
+}
+
+// Build implements simulate.Run.
+func (r *run) Build(s *simulate.Simulation) error {
 	toB, toA, err := s.Flags.Paths()
 	if err != nil {
 		return err
 	}
+	kit, err := r.kit(s)
+	if err != nil {
+		return err
+	}
 	var hosts [2]*sim.Host
-	for i, name := range []string{"client", "server"} {
-		if hosts[i], err = c.host(s, i, name); err != nil {
+	for role, at := range simulate.Addrs {
+		role := sim.Role(role)
+		end, err := kit.End(role, 0, at)
+		if err != nil {
 			return err
 		}
+		send := end.App
+		end.App = func(f *sim.Frame) {
+			if !s.Over(f.Now) {
+				send(f)
+			}
+		}
+		hosts[role] = s.Add(role, kit.Name(role, 0), at, end)
 	}
-	s.Links, s.Addrs = []*sim.Link{s.World.Connect(hosts[0], hosts[1], toB, toA)}, simulate.Addrs[:]
+	s.Connect(hosts[0], hosts[1], toB, toA)
 	return nil
 }
 
-// Truth implements simulate.Cast.
-func (c *gafferCast) Truth(s *simulate.Simulation) func(io.Writer) error {
-	c.facts = s.World.Truth()
-	return func(w io.Writer) error { return c.facts.Write(w, s.World.Hosts(), c.truthFile()) }
+func (r *run) kit(s *simulate.Simulation) (*gaffer.Kit, error) {
+	f := r.flags
+	k := gaffer.Kit{Profile: r.profile, EventClock: f.EventTime, Messages: f.Messages, Resend: f.Resend, Faults: simulate.Faults(f, endpoint.LookupFault)}
+	var err error
+	if k.First, err = firsts(f.First); err != nil {
+		return nil, err
+	}
+	k.PeerFirst = [2]uint32{k.First[1], k.First[0]}
+	if err := s.ReadRates("packets"); err != nil {
+		return nil, err
+	}
+	k.Rate = [2]float64{s.Rate(sim.Client), s.Rate(sim.Server)}
+	if err := readTraffic(f.Refuse, f.Payload, &k); err != nil {
+		return nil, err
+	}
+	k.Message = func(rng *rand.Rand) (uint32, []byte, error) {
+		kind, body, err := drawMessage(rng, &r.profile.Messages)
+		if err != nil {
+			err = fmt.Errorf("--messages: %w", err)
+		}
+		return kind, body, err
+	}
+	return gaffer.New(k)
 }
 
-// Note implements simulate.Cast.
-func (c *gafferCast) Note() map[string]string {
-	return map[string]string{"first": c.flags.First}
+// firsts reads --first: the sequences of both sides' first packets.
+func firsts(text string) ([2]uint32, error) {
+	first, err := simulate.Pair(text, func(text string) (uint32, error) {
+		v, err := strconv.ParseUint(text, 10, 32)
+		return uint32(v), err
+	})
+	if err != nil {
+		return first, fmt.Errorf("--first: %w", err)
+	}
+	return first, nil
 }
 
-// Summarize implements simulate.Cast.
-func (c *gafferCast) Summarize(w io.Writer, s *simulate.Simulation) {
+// readTraffic reads what the applications send and refuse.
+func readTraffic(refuse, payload string, k *gaffer.Kit) (err error) {
+	if k.Refuse, err = simulate.Pair(refuse, simulate.ParseShare); err != nil {
+		return fmt.Errorf("--refuse: %w", err)
+	}
+	if k.Least, k.Most, err = simulate.ParseRange(payload); err != nil {
+		return fmt.Errorf("--payload: %w", err)
+	}
+	return nil
+}
+
+// Opening implements simulate.Run.
+func (r *run) Opening(s *simulate.Simulation, tell func(endpoint string, lines ...sim.Line)) {
+	tell("harness", s.Scenario(r.flags.Params()))
+	for i, h := range s.World.Hosts() {
+		log := s.Ends[i].Log
+		tell(h.Name, log.Opening(s.Addrs[i], s.Addrs[1-i])...)
+		tell(h.Name, log.Met(0, s.Addrs[1-i]))
+	}
+}
+
+// Note implements simulate.Run.
+func (r *run) Note() map[string]string { return map[string]string{"first": r.flags.First} }
+
+// Summarize implements simulate.Run.
+func (r *run) Summarize(w io.Writer, s *simulate.Simulation) {
 	for _, h := range s.World.Hosts() {
-		e := h.Endpoint().(*endpoint.Endpoint)
+		e, n := h.Endpoint().(*endpoint.Endpoint).Estimates(), &h.Counts().Events
 		fmt.Fprintf(w, "%s: sent %d, acked %d, received %d, rtt %.3f ms, loss %.2f %%\n", h.Name,
-			len(c.facts.Of(h, machine.EventSent)), len(c.facts.Of(h, machine.EventAcked)), len(c.facts.Of(h, machine.EventReceived)),
-			float64(e.Estimates().RTT())/1e6, e.Estimates().Loss()*100)
+			n[machine.EventSent], n[machine.EventAcked], n[machine.EventReceived], float64(e.RTT())/1e6, e.Loss()*100)
 	}
 }
 
@@ -114,31 +178,6 @@ func Simulated(a *app.App, text string) (*wire.Profile, error) {
 	return nil, fmt.Errorf("--protocol %q: no such profile to simulate: expected one of %s, or one from --profiles", text, strings.Join(wire.BuiltinNames(), ", "))
 }
 
-// newEndpoint builds one side's endpoint as the flags say.
-func newEndpoint(f *simulate.Flags, profile *wire.Profile, side int) (*endpoint.Endpoint, error) {
-	first, err := simulate.Pair(f.First, func(text string) (uint32, error) {
-		v, err := strconv.ParseUint(text, 10, 32)
-		return uint32(v), err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("--first: %w", err)
-	}
-	o := endpoint.Options{
-		Profile: profile, Rules: gaffer.RulesOf(profile), Side: machine.Side(side), EventClock: f.EventTime,
-		First: first[side], PeerFirst: first[1-side],
-	}
-	if profile.Fragments == wire.FragmentsReliable {
-		o.FragmentAbove, o.FragmentSize, o.FragmentMost = 1024, 1024, 16
-	}
-	if profile.Messages.Form != wire.MessagesNone {
-		o.Messages = &messages.Options{Resend: messages.Resend{After: f.Resend}}
-	}
-	if f.Wrong(side) {
-		o.Fault = endpoint.LookupFault(f.Fault)
-	}
-	return endpoint.New(o)
-}
-
 // messageTypes is what messages are drawn by.
 type messageTypes interface {
 	Read(kind uint32, r *bits.Reader) (schema.Record, error)
@@ -154,7 +193,7 @@ func drawMessage(rng *rand.Rand, section *wire.MessageSection) (kind uint32, bod
 	}
 	kind = uint32(rng.IntN(section.Types))
 	for range 10000 {
-		r := bits.NewReader(simulate.Noise(rng, 1024))
+		r := bits.NewReader(sim.Noise(rng, 1024))
 		record, err := types.Read(kind, &r)
 		if err != nil {
 			continue
@@ -166,44 +205,4 @@ func drawMessage(rng *rand.Rand, section *wire.MessageSection) (kind uint32, bod
 		}
 	}
 	return 0, nil, fmt.Errorf("no message of type %d of at most 512 bytes came up in 10,000 draws", kind)
-}
-
-func (c *gafferCast) host(s *simulate.Simulation, side int, name string) (*sim.Host, error) {
-	f := s.Flags
-	e, err := newEndpoint(f, c.profile, side)
-	if err != nil {
-		return nil, err
-	}
-	rates, err := simulate.Pair(f.Rate, func(text string) (float64, error) { return strconv.ParseFloat(text, 64) })
-	if err != nil || !(rates[side] > 0 && rates[side] <= 1e6) {
-		return nil, fmt.Errorf("--rate %q: expected packets a second, up to a million", f.Rate)
-	}
-	refuse, err := simulate.Pair(f.Refuse, simulate.ParseShare)
-	if err != nil {
-		return nil, fmt.Errorf("--refuse: %w", err)
-	}
-	least, most, err := simulate.ParseRange(f.Payload)
-	if err != nil {
-		return nil, fmt.Errorf("--payload: %w", err)
-	}
-	frame := time.Duration(float64(time.Second) / rates[side])
-	phase := time.Duration(s.World.Rand("phase " + name).Int64N(int64(frame)))
-	due := 0.0
-	app := func(fr *sim.Frame) {
-		if fr.Now >= machine.Instant(f.Duration) {
-			return
-		}
-		for due += f.Messages / rates[side]; due >= 1 && e.CanSubmit(); due-- {
-			kind, body, err := drawMessage(fr.Rand, &c.profile.Messages)
-			if err != nil {
-				s.Failed = fmt.Errorf("--messages: %w", err)
-				return
-			}
-			fr.Do(machine.Submit{Channel: messages.ChannelMessage, Type: kind, Payload: body})
-		}
-		fr.Do(machine.Submit{Channel: messages.ChannelPacket, Payload: simulate.Noise(fr.Rand, least+fr.Rand.IntN(most-least+1))})
-	}
-	return s.World.AddHost(name, e, sim.HostOptions{
-		Frame: frame, Phase: phase, FrameJitter: frame / 50, App: app, EventDriven: f.EventTime, Refuse: refuse[side],
-	}), nil
 }

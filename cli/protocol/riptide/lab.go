@@ -12,6 +12,8 @@ import (
 	"github.com/ackscope/ackscope/cli/simulate"
 	"github.com/ackscope/ackscope/lab"
 	"github.com/ackscope/ackscope/machine/riptide"
+	"github.com/ackscope/ackscope/sim"
+	description "github.com/ackscope/ackscope/sim/riptide"
 )
 
 var onSockets = labs.Protocol{
@@ -26,28 +28,39 @@ they say, for --schema.`,
 
   ackscope lab riptide --transport tcp --profile 2.0 --delay 30ms --loss 5% -w run.client.pcapng`,
 	TCP: true,
-	Flags: func(p *pflag.FlagSet, f *labs.Flags) {
-		p.StringVar(&f.Profile, "profile", "2.2.1", "what the endpoints are: a release or a dialect, `"+strings.Join(riptide.VersionNames(), "|")+"`")
+	Begin: func(p *pflag.FlagSet, f *labs.Flags) func(*app.App) (sim.Kit, error) {
+		o := &settings{of: f}
+		p.StringVar(&o.profile, "profile", "2.2.1", "what the endpoints are: a release or a dialect, `"+strings.Join(riptide.VersionNames(), "|")+"`")
 		p.StringVar(&f.Rate, "rate", "15", "messages a second that each sends to each, in every mode")
-		p.BoolVar(&f.Limits, "quality-limits", false, "connections end for their quality, as in the library unless the game switches that off")
+		p.BoolVar(&o.limits, "quality-limits", false, "connections end for their quality, as in the library unless the game switches that off")
 		p.BoolVar(&f.EventTime, "event-clock", false, "the endpoints read their clock at every arrival, not once an update")
+		return o.kit
 	},
 	Remembered: []string{"profile", "transport", "quality-limits", "event-clock"},
-	Kit:        riptideKit,
 }
 
-func riptideKit(_ *app.App, f *labs.Flags) (lab.Kit, error) {
-	version, ok := riptide.LookupVersion(f.Profile)
+// settings are the flags of the lab that only this protocol has.
+type settings struct {
+	of      *labs.Flags
+	profile string
+	limits  bool
+}
+
+func (o *settings) kit(*app.App) (sim.Kit, error) {
+	version, ok := riptide.LookupVersion(o.profile)
 	if !ok {
-		return nil, fmt.Errorf("--profile %q: expected one of %s", f.Profile, strings.Join(riptide.VersionNames(), ", "))
+		return nil, fmt.Errorf("--profile %q: expected one of %s", o.profile, strings.Join(riptide.VersionNames(), ", "))
 	}
-	carrier, err := lab.ParseTransport(f.Transport)
+	carrier, err := lab.ParseTransport(o.of.Transport)
 	if err != nil {
 		return nil, fmt.Errorf("--%w", err)
 	}
-	kit := lab.Riptide{Version: version, Transport: carrier, Count: f.Amount, Limits: f.Limits, EventClock: f.EventTime, Seed: f.Seed}
-	if kit.Rate, err = simulate.Pair(f.Rate, func(text string) (float64, error) { return strconv.ParseFloat(text, 64) }); err != nil {
-		return nil, fmt.Errorf("--rate %q: expected messages a second", f.Rate)
+	k := description.Kit{
+		Versions: [2]*riptide.Version{version, version}, Stream: carrier == lab.TCP, Count: o.of.Amount, Limits: o.limits, EventClock: o.of.EventTime,
+		Seed: o.of.Seed, Form: description.Form{Settings: true, GivenUp: "given_up", Attempts: true},
 	}
-	return lab.NewRiptide(kit)
+	if k.Rate, err = simulate.Pair(o.of.Rate, func(text string) (float64, error) { return strconv.ParseFloat(text, 64) }); err != nil {
+		return nil, fmt.Errorf("--rate %q: expected messages a second", o.of.Rate)
+	}
+	return description.New(k)
 }

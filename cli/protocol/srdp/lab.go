@@ -11,9 +11,8 @@ import (
 	"github.com/ackscope/ackscope/cli/app"
 	"github.com/ackscope/ackscope/cli/labs"
 	"github.com/ackscope/ackscope/cli/simulate"
-	dissector "github.com/ackscope/ackscope/dissect/srdp"
-	"github.com/ackscope/ackscope/lab"
-	wire "github.com/ackscope/ackscope/wire/srdp"
+	"github.com/ackscope/ackscope/sim"
+	description "github.com/ackscope/ackscope/sim/srdp"
 )
 
 var onSockets = labs.Protocol{
@@ -33,84 +32,77 @@ the proxy and the server; apart, --forward LISTEN=TARGET is the proxy.`,
   ackscope lab srdp --proxy udp --forward 10.0.0.3:40001=10.0.0.2:40000                      # on a second
   ackscope lab srdp --proxy udp --connect 10.0.0.3:40001 --to 10.0.0.2:40000                 # on a third`,
 	Scenario: true,
-	Flags: func(p *pflag.FlagSet, f *labs.Flags) {
-		p.StringVar(&f.Profile, "profile", "", "what the endpoints speak: a `NAME` that ackscope protocols srdp lists, or yours of --profiles (default direct, proxied with a proxy)")
-		p.StringVar(&f.Proxy, "proxy", "none", "`none|udp|tcp`: the proxy that packets go through")
-		p.StringVar(&f.Forward, "forward", "", "run a proxy: `LISTEN=TARGET`")
-		p.StringVar(&f.To, "to", "", "the server's `ADDR` as packets name it (default: where it listens, or is reached)")
+	Proxy:    true,
+	Begin: func(p *pflag.FlagSet, f *labs.Flags) func(*app.App) (sim.Kit, error) {
+		o := &settings{of: f}
+		p.StringVar(&o.profile, "profile", "", "what the endpoints speak: a `NAME` that ackscope protocols srdp lists, or yours of --profiles (default direct, proxied with a proxy)")
+		p.StringVar(&o.proxy, "proxy", "none", "`none|udp|tcp`: the proxy that packets go through")
+		p.StringVar(&o.to, "to", "", "the server's `ADDR` as packets name it (default: where it listens, or is reached)")
 		p.StringVar(&f.Rate, "rate", "20", "messages a second that each sends to each peer")
-		p.StringVar(&f.Payload, "payload", "16-200", "bytes of a message: `LEAST-MOST`")
-		p.StringVar(&f.Services, "services", "any", "what messages ask for: `none|dont-duplicate|order|both|any`")
-		p.StringVar(&f.Repeats, "repeats", "0", "how often a message is sent at most, 0 until it is acknowledged")
-		p.StringVar(&f.Timeout, "timeout", "0s", "time between its copies, 0s for the library's choice")
-		p.DurationVar(&f.GiveUp, "give-up", 10*time.Second, "how long a message without a limit is sent again; 0 for no end")
+		p.StringVar(&o.payload, "payload", "16-200", "bytes of a message: `LEAST-MOST`")
+		p.StringVar(&o.services, "services", "any", "what messages ask for: `none|dont-duplicate|order|both|any`")
+		p.StringVar(&o.repeats, "repeats", "0", "how often a message is sent at most, 0 until it is acknowledged")
+		p.StringVar(&o.timeout, "timeout", "0s", "time between its copies, 0s for the library's choice")
+		p.DurationVar(&o.giveUp, "give-up", 10*time.Second, "how long a message without a limit is sent again; 0 for no end")
+		return o.kit
 	},
 	Remembered: []string{"profile", "proxy", "to", "repeats", "timeout", "give-up"},
-	Kit:        srdpKit,
 }
 
-func srdpKit(a *app.App, f *labs.Flags) (lab.Kit, error) {
-	var err error
-	if f.Via, err = lab.ParseVia(f.Proxy); err != nil {
+// settings are the flags of the lab that only this protocol has.
+type settings struct {
+	of       *labs.Flags
+	profile  string
+	proxy    string
+	to       string
+	payload  string
+	services string
+	repeats  string
+	timeout  string
+	giveUp   time.Duration
+}
+
+func (o *settings) kit(a *app.App) (sim.Kit, error) {
+	via, err := description.ParseVia(o.proxy)
+	if err != nil {
 		return nil, fmt.Errorf("--%w", err)
 	}
-	if f.Forward != "" && f.Via == lab.Straight {
+	if o.of.Forward != "" && via == description.Straight {
 		return nil, fmt.Errorf("--forward: expected --proxy udp or --proxy tcp with it")
 	}
-	profile, err := srdpProfile(a, f)
-	if err != nil {
-		return nil, err
+	name := o.profile
+	if name == "" {
+		name = usual(via)
 	}
-	k := lab.SRDP{Profile: profile, Via: f.Via, Count: f.Amount, Limit: f.GiveUp}
-	if f.To != "" {
-		if k.Server, err = labs.ParseAddr(f.To); err != nil {
+	profile, names, err := profileOf(a, name)
+	if err != nil {
+		return nil, fmt.Errorf("--profile %q: %w", name, err)
+	}
+	if profile == nil {
+		return nil, fmt.Errorf("--profile %q: expected one of %s", name, strings.Join(names, ", "))
+	}
+	k := description.Kit{Profile: profile, Via: via, Count: o.of.Amount, Limit: o.giveUp, Form: description.Form{Sockets: true}}
+	if o.to != "" {
+		if k.Server, err = labs.ParseAddr(o.to); err != nil {
 			return nil, fmt.Errorf("--to: %w", err)
 		}
 	}
-	if k.Rate, err = simulate.Pair(f.Rate, func(text string) (float64, error) { return strconv.ParseFloat(text, 64) }); err != nil {
-		return nil, fmt.Errorf("--rate %q: expected messages a second", f.Rate)
+	if k.Rate, err = simulate.Pair(o.of.Rate, func(text string) (float64, error) { return strconv.ParseFloat(text, 64) }); err != nil {
+		return nil, fmt.Errorf("--rate %q: expected messages a second", o.of.Rate)
 	}
-	if k.Least, k.Most, err = simulate.ParseRange(f.Payload); err != nil {
+	if k.Least, k.Most, err = simulate.ParseRange(o.payload); err != nil {
 		return nil, fmt.Errorf("--payload: %w", err)
 	}
-	once, order := profile.DontDuplicate, profile.Order
-	known := map[string][]uint8{
-		"none": {0}, "dont-duplicate": {once}, "order": {order}, "both": {once | order}, "any": {0, once, order, once | order},
+	if k.Flags, err = description.Services(profile, o.services); err != nil {
+		return nil, fmt.Errorf("--%w", err)
 	}
-	var ok bool
-	if k.Flags, ok = known[f.Services]; !ok {
-		return nil, fmt.Errorf("--services %q: expected none, dont-duplicate, order, both or any", f.Services)
-	}
-	repeats, err := strconv.ParseUint(f.Repeats, 10, 8)
+	repeats, err := strconv.ParseUint(o.repeats, 10, 8)
 	if err != nil {
-		return nil, fmt.Errorf("--repeats %q: expected 0 to 255 copies", f.Repeats)
+		return nil, fmt.Errorf("--repeats %q: expected 0 to 255 copies", o.repeats)
 	}
 	k.Repeats = uint8(repeats)
-	if k.Timeout, err = simulate.ParseDelay(f.Timeout); err != nil {
+	if k.Timeout, err = simulate.ParseDelay(o.timeout); err != nil {
 		return nil, fmt.Errorf("--timeout: %w", err)
 	}
-	return lab.NewSRDP(k)
-}
-
-// srdpProfile gives the profile that the flags name.
-func srdpProfile(a *app.App, f *labs.Flags) (*wire.Profile, error) {
-	name := f.Profile
-	if name == "" {
-		if name = wire.Direct.String(); f.Via != lab.Straight {
-			name = wire.Proxied.String()
-		}
-	}
-	protocol, ok := a.Registry.Lookup("srdp")
-	if !ok {
-		return nil, fmt.Errorf("--profile %q: srdp is not built in", name)
-	}
-	var names []string
-	for i := range protocol.Profiles {
-		x := &protocol.Profiles[i]
-		names = append(names, x.Name)
-		if s, ok := x.Config.Profile.(*dissector.Settings); ok && x.Name == name {
-			return &s.Wire, nil
-		}
-	}
-	return nil, fmt.Errorf("--profile %q: expected one of %s", name, strings.Join(names, ", "))
+	return description.New(k)
 }

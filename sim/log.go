@@ -1,4 +1,4 @@
-package lab
+package sim
 
 import (
 	"bufio"
@@ -14,30 +14,32 @@ import (
 // Line is one line of a log: an event and what there is to say of it.
 type Line map[string]any
 
-// Log writes what the parts of a run did, as JSON Lines in the terms of the
-// truth files that stand beside recorded captures. Each part's lines are in
-// order of time. A nil Log takes everything and writes nothing.
+// Log writes what the endpoints of a run did, as JSON Lines in the terms of the
+// truth files that stand beside recorded captures. Each endpoint's lines are in
+// order of time. Several goroutines may use it. A nil Log takes everything and
+// writes nothing.
 type Log struct {
-	clock    Clock
+	epoch    machine.Instant
 	mu       sync.Mutex
 	buffered *bufio.Writer
 	lines    *json.Encoder
 	err      error
 }
 
-// NewLog gives a log on w.
-func NewLog(w io.Writer, clock Clock) *Log {
+// NewLog gives a log on w. Epoch is the start of the run, in nanoseconds since the
+// Unix epoch.
+func NewLog(w io.Writer, epoch machine.Instant) *Log {
 	buffered := bufio.NewWriterSize(w, 64<<10)
-	return &Log{clock: clock, buffered: buffered, lines: json.NewEncoder(printable.JSONWriter(buffered))}
+	return &Log{epoch: epoch, buffered: buffered, lines: json.NewEncoder(printable.JSONWriter(buffered))}
 }
 
-// Tell writes a line of a part of the run. It adds the time, in seconds since
-// the Unix epoch, and the part's name.
+// Tell writes a line of an endpoint. It adds the endpoint's name and the time, in
+// seconds since the Unix epoch.
 func (l *Log) Tell(at machine.Instant, endpoint string, line Line) {
 	if l == nil {
 		return
 	}
-	line["t"], line["endpoint"] = math.Round(float64(l.clock.Wall(at))/1e3)/1e6, endpoint
+	line["t"], line["endpoint"] = math.Round(float64(l.epoch+at)/1e3)/1e6, endpoint
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.err == nil {

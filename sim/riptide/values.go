@@ -1,4 +1,4 @@
-package lab
+package riptide
 
 import (
 	"encoding/hex"
@@ -7,48 +7,49 @@ import (
 	"math/rand/v2"
 
 	"github.com/ackscope/ackscope/machine/riptide"
+	"github.com/ackscope/ackscope/sim"
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// What the applications of Riptide's kit say to each other; the schema of it is
+// What the applications of the kit say to each other; the schema of it is
 // docs/lab-riptide.yaml.
-const riptideFirst = 40 // the id of Move; Chat and Scores follow
+const firstID = 40 // the id of Move; Chat and Scores follow
 
-// riptideValue is the type of one value of a message.
-type riptideValue uint8
+// value is the type of one value of a message.
+type value uint8
 
 const (
-	uintValue riptideValue = iota
+	uintValue value = iota
 	floatValue
 	boolValue
 	textValue
 	intsValue
 )
 
-var riptideMessages = [...][]riptideValue{
+var layouts = [...][]value{
 	{uintValue, floatValue, floatValue, boolValue},
 	{textValue},
 	{intsValue},
 }
 
-// riptideShot is the values of a notify message, which has no id.
-var riptideShot = []riptideValue{uintValue, floatValue}
+// shot is the values of a notify message, which has no id.
+var shot = []value{uintValue, floatValue}
 
 // layoutOf gives the values of a message of ours; nil for any other.
-func layoutOf(channel uint8, id uint16) []riptideValue {
+func layoutOf(channel uint8, id uint16) []value {
 	switch {
 	case channel == riptide.ChannelNotify:
-		return riptideShot
-	case id >= riptideFirst && int(id) < riptideFirst+len(riptideMessages):
-		return riptideMessages[id-riptideFirst]
+		return shot
+	case id >= firstID && int(id) < firstID+len(layouts):
+		return layouts[id-firstID]
 	}
 	return nil
 }
 
-var riptideWords = [...]string{"alpha", "bravo", "gg", "left flank", "🎮 go", ""}
+var words = [...]string{"alpha", "bravo", "gg", "left flank", "🎮 go", ""}
 
 // draw writes a value.
-func (v riptideValue) draw(w *wire.Writer, rng *rand.Rand) {
+func (v value) draw(w *wire.Writer, rng *rand.Rand) {
 	switch v {
 	case uintValue:
 		w.Uint(rng.Uint64()>>rng.IntN(64), 32)
@@ -57,7 +58,7 @@ func (v riptideValue) draw(w *wire.Writer, rng *rand.Rand) {
 	case boolValue:
 		w.Bool(rng.IntN(2) == 1)
 	case textValue:
-		w.Text(riptideWords[rng.IntN(len(riptideWords))])
+		w.Text(words[rng.IntN(len(words))])
 	case intsValue:
 		n := rng.IntN(40)
 		w.Length(n)
@@ -68,21 +69,21 @@ func (v riptideValue) draw(w *wire.Writer, rng *rand.Rand) {
 }
 
 // read gives a value as the logs have it.
-func (v riptideValue) read(r *wire.Reader) (Line, error) {
+func (v value) read(r *wire.Reader) (sim.Line, error) {
 	switch v {
 	case uintValue:
 		x, err := r.Uint(32)
-		return Line{"type": "uint", "value": x}, err
+		return sim.Line{"type": "uint", "value": x}, err
 	case floatValue:
 		x, err := r.Float(32)
 		bits := math.Float32bits(float32(x))
-		return Line{"type": "float", "value": x, "bits": hex.EncodeToString([]byte{byte(bits >> 24), byte(bits >> 16), byte(bits >> 8), byte(bits)})}, err
+		return sim.Line{"type": "float", "value": x, "bits": hex.EncodeToString([]byte{byte(bits >> 24), byte(bits >> 16), byte(bits >> 8), byte(bits)})}, err
 	case boolValue:
 		x, _, err := r.Bool()
-		return Line{"type": "bool", "value": x}, err
+		return sim.Line{"type": "bool", "value": x}, err
 	case textValue:
 		x, err := r.Text(nil)
-		return Line{"type": "string", "value": string(x)}, err
+		return sim.Line{"type": "string", "value": string(x)}, err
 	}
 	n, err := r.Length()
 	if err != nil || n > r.Left()/32 {
@@ -96,12 +97,12 @@ func (v riptideValue) read(r *wire.Reader) (Line, error) {
 		}
 		list = append(list, x)
 	}
-	return Line{"type": "int[]", "value": list}, nil
+	return sim.Line{"type": "int[]", "value": list}, nil
 }
 
 // valuesOf gives all values of a message of ours; nil for any other.
-func valuesOf(codec wire.Codec, channel uint8, id uint16, payload []byte) []Line {
-	values := []Line{}
+func valuesOf(codec wire.Codec, channel uint8, id uint16, payload []byte) []sim.Line {
+	values := []sim.Line{}
 	r := codec.Values(payload, &wire.Message{BodyBits: 8 * len(payload)})
 	for _, v := range layoutOf(channel, id) {
 		line, err := v.read(&r)

@@ -1,0 +1,306 @@
+package riptide
+
+import (
+	"net/netip"
+
+	"github.com/ackscope/ackscope/machine"
+	"github.com/ackscope/ackscope/machine/riptide"
+	"github.com/ackscope/ackscope/machine/riptide/endpoint"
+	"github.com/ackscope/ackscope/sim"
+)
+
+// Form is what the logs of two commands differ in.
+type Form struct {
+	// Settings has the first line name the release as it was asked for, the seed, the
+	// time between updates and the slots. Without it the line names the build.
+	Settings bool
+	// Calls has the line of a call name the peer that it is about.
+	Calls bool
+	// Reasons has the end of a connection told in words too, and clients that come
+	// and go told as id. Without it they are told as client_id.
+	Reasons bool
+	// Stats adds a line when the smoothed round trip of a peer changes. Without it
+	// a client's last line has it.
+	Stats bool
+	// Unsent tells the fate of notify messages that were never sent. A forged header
+	// settles half of all sequences at once.
+	Unsent bool
+	// GivenUp is the word for the end of a reliable message that is sent no more.
+	// Attempts has the line count its copies.
+	GivenUp  string
+	Attempts bool
+	// Submitted gives the values of the message that the application submits. Nil
+	// has the values of the kit's own messages told, also where they are received.
+	Submitted func() []sim.Line
+}
+
+// Log describes an endpoint as the programs did that the recorded captures are of.
+type Log struct {
+	Tally Tally
+
+	kit      *Kit
+	form     *Form
+	role     sim.Role
+	endpoint *endpoint.Endpoint
+	addrs    map[machine.Peer]netip.AddrPort
+	attempts map[message]int  // of reliable messages that are not acked
+	notified map[message]bool // notify messages whose fate is open
+	told     map[machine.Peer][2]int
+}
+
+// Tally counts the messages of the applications.
+type Tally struct {
+	Sent            [3]int // by channel
+	Acked, Received int
+	Smoothed        int // round trip in ms that was told last; -1 before
+}
+
+// message names a message of an endpoint.
+type message struct {
+	peer     machine.Peer
+	channel  uint8
+	sequence int64
+}
+
+func newLog(k *Kit, role sim.Role, e *endpoint.Endpoint) *Log {
+	return &Log{
+		Tally: Tally{Smoothed: -1}, kit: k, form: &k.Form, role: role, endpoint: e, addrs: map[machine.Peer]netip.AddrPort{},
+		attempts: map[message]int{}, notified: map[message]bool{}, told: map[machine.Peer][2]int{},
+	}
+}
+
+var modes = [...]string{riptide.ChannelUnreliable: "unreliable", riptide.ChannelReliable: "reliable", riptide.ChannelNotify: "notify"}
+
+// Opening implements sim.Describer.
+func (l *Log) Opening(own, to netip.AddrPort) (lines []sim.Line) {
+	version, transport := l.kit.Versions[l.role], "udp"
+	if l.kit.Stream {
+		transport = "tcp"
+	}
+	line := sim.Line{"event": "start", "role": l.role.String(), "version": version.Build.Name, "transport": transport}
+	if l.form.Settings {
+		line["version"], line["seed"], line["tick_ms"] = version.Name, l.kit.Seed, float64(l.kit.Tick)/1e6
+	}
+	if l.role == sim.Server {
+		line["port"] = own.Port()
+		if l.form.Settings {
+			line["max_clients"] = l.kit.Slots
+		}
+		return []sim.Line{line}
+	}
+	line["server_address"] = to.String()
+	lines = append(lines, line)
+	if own.IsValid() {
+		lines = append(lines, l.Opened(own))
+	}
+	return lines
+}
+
+// Opened implements sim.Describer.
+func (l *Log) Opened(own netip.AddrPort) sim.Line {
+	return sim.Line{"event": "local_endpoint", "local_port": own.Port()}
+}
+
+// Met implements sim.Describer.
+func (l *Log) Met(peer machine.Peer, at netip.AddrPort) sim.Line {
+	l.addrs[peer] = at
+	return nil
+}
+
+// line begins a line about a peer.
+func (l *Log) line(event string, peer machine.Peer) sim.Line {
+	line := sim.Line{"event": event, "client_id": l.endpoint.ClientID(peer)}
+	if l.role == sim.Server {
+		line["remote"] = l.addrs[peer].String()
+	}
+	return line
+}
+
+// message begins a line about a message in a mode, which is its channel.
+func (l *Log) message(event string, peer machine.Peer, channel uint8, sequence uint64) sim.Line {
+	line := l.line(event, peer)
+	line["mode"] = modes[channel]
+	if channel != riptide.ChannelUnreliable {
+		line["seq"] = sequence
+	}
+	return line
+}
+
+// content adds what an application said, in a message of ours.
+func (l *Log) content(line sim.Line, channel uint8, kind uint32, payload []byte) {
+	if channel != riptide.ChannelNotify {
+		line["message_id"] = uint16(kind)
+	}
+	if l.form.Submitted == nil {
+		line["values"] = valuesOf(l.endpoint.Options().Codec, channel, uint16(kind), payload)
+	}
+}
+
+// Step implements sim.Describer.
+func (l *Log) Step(step *sim.Step) (lines []sim.Line) {
+	add := func(line sim.Line) {
+		if line != nil {
+			lines = append(lines, line)
+		}
+	}
+	if c, ok := step.In.(machine.Command); ok {
+		add(l.call(&c))
+	}
+	for i := range step.Out.Events {
+		add(l.event(step, &step.Out.Events[i]))
+	}
+	for i := range step.Out.Deliver {
+		add(l.received(&step.Out.Deliver[i]))
+	}
+	if l.form.Stats {
+		for peer := range machine.Peer(len(l.addrs)) {
+			add(l.stats(peer))
+		}
+	}
+	return lines
+}
+
+func (l *Log) call(c *machine.Command) sim.Line {
+	word := c.Kind.String() + "_call"
+	if l.form.Calls {
+		return l.line(word, c.Peer)
+	}
+	return sim.Line{"event": word}
+}
+
+// event gives the line of an event; nil for one that the logs do not have.
+func (l *Log) event(step *sim.Step, e *machine.Event) sim.Line {
+	if word := endpoint.ReferenceEventNames[e.Kind]; word != "" {
+		return l.life(word, e)
+	}
+	if e.Kind == machine.EventSent || e.Kind == machine.EventResent {
+		return l.sent(step, e)
+	}
+	if int(e.Channel) >= len(modes) {
+		return nil
+	}
+	if e.Channel == riptide.ChannelNotify {
+		return l.notifyEnd(e)
+	}
+	return l.reliableEnd(e)
+}
+
+// life gives the line of an event of the connection's life.
+func (l *Log) life(word string, e *machine.Event) sim.Line {
+	line := l.line(word, e.Peer)
+	comes := e.Kind == riptide.EventClientConnected || e.Kind == riptide.EventClientDisconnected
+	dialect := l.kit.Versions[l.role].Build.Dialect
+	switch {
+	case !l.form.Reasons && (comes || e.Kind == riptide.EventConnected):
+		line["client_id"] = e.Sequence
+	case !l.form.Reasons:
+		line["reason_code"] = e.Sequence
+	case comes:
+		line["id"] = e.Sequence
+	case e.Kind == endpoint.EventEnded:
+		line["reason"], line["reason_code"] = dialect.DisconnectReason(uint8(e.Sequence)), e.Sequence
+	case e.Kind == riptide.EventFailed && e.Sequence != riptide.NoReason:
+		line["reason"], line["reason_code"] = dialect.RejectReason(uint8(e.Sequence)), e.Sequence
+	}
+	return line
+}
+
+// sent gives the line of a message of the application that goes out for the first
+// time.
+func (l *Log) sent(step *sim.Step, e *machine.Event) sim.Line {
+	m := message{e.Peer, e.Channel, e.Sequence64}
+	switch {
+	case e.Channel == riptide.ChannelReliable && e.Kind == machine.EventResent:
+		l.attempts[m]++
+	case e.Channel == riptide.ChannelReliable:
+		l.attempts[m] = 1
+	case e.Channel == riptide.ChannelNotify:
+		l.notified[m] = true
+	}
+	in, ok := step.In.(machine.Submit)
+	if !ok || e.Kind == machine.EventResent || int(e.Channel) >= len(modes) {
+		return nil
+	}
+	l.Tally.Sent[e.Channel]++
+	line := l.message("send", e.Peer, e.Channel, uint64(e.Sequence))
+	l.content(line, e.Channel, in.Type, in.Payload)
+	if l.form.Submitted != nil {
+		line["values"] = l.form.Submitted()
+	}
+	if in.To >= 1<<31 {
+		line["to_all"] = true
+	}
+	return line
+}
+
+// notifyEnd gives the line of a notify message that arrived, or was lost.
+func (l *Log) notifyEnd(e *machine.Event) sim.Line {
+	word := ""
+	switch e.Kind {
+	case machine.EventAcked:
+		word = "notify_delivered"
+	case machine.EventLost:
+		word = "notify_lost"
+	default:
+		return nil
+	}
+	m := message{e.Peer, e.Channel, e.Sequence64}
+	if !l.notified[m] && !l.form.Unsent {
+		return nil
+	}
+	delete(l.notified, m)
+	return l.message(word, e.Peer, e.Channel, uint64(e.Sequence))
+}
+
+// reliableEnd gives the line of a reliable message that is sent no more.
+func (l *Log) reliableEnd(e *machine.Event) sim.Line {
+	m := message{e.Peer, e.Channel, e.Sequence64}
+	word, attempts := "", true
+	switch e.Kind {
+	case machine.EventAcked:
+		word = "acked"
+		l.Tally.Acked++
+	case machine.EventLost:
+		word, attempts = l.form.GivenUp, l.form.Attempts
+	default:
+		return nil
+	}
+	line := l.message(word, e.Peer, e.Channel, uint64(e.Sequence))
+	if attempts {
+		line["attempts"] = l.attempts[m]
+		delete(l.attempts, m)
+	}
+	return line
+}
+
+// received gives the line of a message that the application was handed.
+func (l *Log) received(d *machine.Delivery) sim.Line {
+	if int(d.Channel) >= len(modes) {
+		return nil
+	}
+	l.Tally.Received++
+	line := l.message("receive", d.From, d.Channel, d.ID)
+	l.content(line, d.Channel, uint32(d.Type), d.Payload)
+	return line
+}
+
+// stats gives a peer's round trip times, in ms, where they have changed.
+func (l *Log) stats(peer machine.Peer) sim.Line {
+	rtt, smoothed := l.endpoint.RTT(peer)
+	if smoothed < 0 || l.told[peer] == [2]int{rtt, smoothed} {
+		return nil
+	}
+	l.told[peer], l.Tally.Smoothed = [2]int{rtt, smoothed}, smoothed
+	line := l.line("stats", peer)
+	line["rtt"], line["smooth_rtt"] = rtt, smoothed
+	return line
+}
+
+// Final implements sim.Describer.
+func (l *Log) Final() sim.Line {
+	line := sim.Line{"event": "end"}
+	if rtt, smoothed := l.endpoint.RTT(0); !l.form.Stats && l.role == sim.Client && rtt >= 0 {
+		line["rtt"], line["smooth_rtt"] = rtt, smoothed
+	}
+	return line
+}
