@@ -87,12 +87,18 @@ func flagsOf(t *testing.T, x faultOf, seed int, loss string) (f simulate.Flags, 
 	usual("--protocol", map[string]string{"gaffer": "gaffer:reliable", "riptide": "riptide:main", "notes": "riptide:notes", "srdp": "srdp"}[x.protocol])
 	usual("--duration", "8s")
 	args = append(args, "--fault", x.Name, "--seed", fmt.Sprint(seed))
+	return simulationFlags(t, args...), args
+}
+
+// simulationFlags reads flags of `ackscope simulate`.
+func simulationFlags(t *testing.T, args ...string) (f simulate.Flags) {
+	t.Helper()
 	set := pflag.NewFlagSet("simulate", pflag.ContinueOnError)
 	f.Register(set, known.Simulators())
 	if err := set.Parse(args); err != nil {
 		t.Fatal(err)
 	}
-	return f, args
+	return f
 }
 
 // tapFile has the tap of a simulation write the capture that its flags name. What it

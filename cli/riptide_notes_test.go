@@ -13,8 +13,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/spf13/pflag"
-
 	"github.com/ackscope/ackscope/cli/app"
 	"github.com/ackscope/ackscope/cli/simulate"
 	"github.com/ackscope/ackscope/internal/testenv"
@@ -66,12 +64,7 @@ func runNotes(t *testing.T, dir, protocol, options string, seed int) *notesRun {
 	if strings.Contains(options, "20s") {
 		r.args = append(r.args, "--duration", "11s")
 	}
-	var flags simulate.Flags
-	set := pflag.NewFlagSet("simulate", pflag.ContinueOnError)
-	flags.Register(set, known.Simulators())
-	if err := set.Parse(r.args); err != nil {
-		t.Fatal(err)
-	}
+	flags := simulationFlags(t, r.args...)
 	a := &app.App{Registry: protocols()}
 	s, err := simulate.NewSimulation(a, known.Simulators(), &flags)
 	if err != nil {

@@ -13,7 +13,6 @@ import (
 	"github.com/ackscope/ackscope/capture"
 	"github.com/ackscope/ackscope/cli/about"
 	"github.com/ackscope/ackscope/cli/app"
-	"github.com/ackscope/ackscope/cli/simulate"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/replay/whatif"
 )
@@ -61,10 +60,7 @@ func newPlayedGame(t *testing.T, path string, twist func(n int, at machine.Insta
 // and in bytes that were allocated, against the number of packets, whatever their
 // times say.
 func TestWhatIfCostsByEvents(t *testing.T) {
-	base := simulate.Flags{
-		Seed: 7, Loss: "5%", Delay: "40ms", Jitter: "5ms", Dup: "0%", Bandwidth: "0", Duration: 4 * time.Second, Rate: "30", Payload: "16-100",
-		Refuse: "0%", First: "0", Clients: 1, Mix: "1/0/0", Repeats: "0", Timeout: "0s", Services: "none", End: "none", Faulty: "a", Tap: "a", Limitless: true,
-	}
+	const base = "--seed 7 --loss 5% --delay 40ms --jitter 5ms --duration 4s --rate 30 --payload 16-100 --mix 1/0/0 --end none --no-limits"
 	const day = 24 * time.Hour
 	rng := rand.New(rand.NewPCG(1, 2))
 	twists := []struct {
@@ -99,14 +95,12 @@ func TestWhatIfCostsByEvents(t *testing.T) {
 		{"riptide:2.2.1", "rate=120", 100},
 		{"srdp", "resend=50ms", 20},
 	} {
-		f := base
-		if f.Protocol = game.protocol; f.Protocol != "srdp" {
-			f.Messages = 20
-		} else {
-			f.Timeout = "200ms"
+		traffic := " --messages 20"
+		if game.protocol == "srdp" {
+			traffic = " --timeout 200ms"
 		}
 		dir := t.TempDir()
-		path := simulateMessages(t, dir, f).path
+		path := simulateMessages(t, dir, base+" --protocol "+game.protocol+traffic).path
 		a := &app.App{Streams: app.Streams{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}}, Registry: protocols()}
 		profile := filepath.Join(dir, "game.yaml")
 		if _, err := os.Stat(profile); err != nil {

@@ -56,8 +56,9 @@ type whatIfRun struct {
 
 // simulateMessages runs a simulation and takes down when each message was
 // submitted and when it was handed over.
-func simulateMessages(t *testing.T, dir string, f simulate.Flags) whatIfRun {
+func simulateMessages(t *testing.T, dir, flags string) whatIfRun {
 	t.Helper()
+	f := simulationFlags(t, strings.Fields(flags)...)
 	profile := filepath.Join(dir, "game.yaml")
 	if err := os.WriteFile(profile, []byte(cmp.Or(whatIfGames[f.Protocol], whatIfGame)), 0o600); err != nil {
 		t.Fatal(err)
@@ -178,54 +179,44 @@ func whatIfOf(t *testing.T, x whatIfRun, change string) map[string]whatIfObject 
 // a round trip that has waited for frames; and a share, since half of what nobody
 // answered is taken for lost.
 func TestWhatIf(t *testing.T) {
-	base := simulate.Flags{
-		Seed: 7, Loss: "10%", Delay: "40ms", Jitter: "5ms", Dup: "0%", Bandwidth: "0", Duration: 30 * time.Second, Rate: "60", Payload: "16-100",
-		Refuse: "0%", First: "0", Clients: 1, Mix: "1/0/0", Repeats: "0", Timeout: "0s", Services: "none", End: "none", Faulty: "a", Tap: "a", Limitless: true,
-	}
-	with := func(change func(*simulate.Flags)) simulate.Flags {
-		f := base
-		change(&f)
-		return f
-	}
-	slow := with(func(f *simulate.Flags) { f.Protocol, f.Messages, f.Resend = "gaffer:game", 20, 100*time.Millisecond })
-	quick := with(func(f *simulate.Flags) { f.Protocol, f.Messages, f.Resend = "gaffer:game", 20, 50*time.Millisecond })
-	lossy := func(f simulate.Flags) simulate.Flags { f.Loss, f.Seed = "25%", 11; return f }
-	atB := func(f simulate.Flags) simulate.Flags { f.Tap = "b"; return f }
-	tide := with(func(f *simulate.Flags) { f.Protocol, f.Messages = "riptide:2.2.1", 30 })
-	slowTide := with(func(f *simulate.Flags) {
-		f.Protocol, f.Messages, f.Resend = "riptide:2.2.1", 30, 250*time.Millisecond
-	})
-	plain := with(func(f *simulate.Flags) { f.Protocol, f.Rate, f.Timeout = "srdp", "30", "200ms" })
-	slowPlain := with(func(f *simulate.Flags) { f.Protocol, f.Rate, f.Timeout = "srdp", "30", "400ms" })
-	many := with(func(f *simulate.Flags) { f.Protocol, f.Messages, f.Resend = "gaffer:game", 100, 100*time.Millisecond })
-	narrow := with(func(f *simulate.Flags) { f.Protocol, f.Messages, f.Resend = "gaffer:narrow", 100, 100*time.Millisecond })
-	fewAcks := with(func(f *simulate.Flags) { f.Protocol, f.Messages, f.Resend = "gaffer:few", 20, 100*time.Millisecond })
-	twice := with(func(f *simulate.Flags) { f.Protocol, f.Rate, f.Timeout, f.Repeats = "srdp", "30", "200ms", "2" })
-	at := func(f simulate.Flags, rate string) simulate.Flags { f.Rate = rate; return f }
+	const (
+		base      = "--seed 7 --loss 10% --delay 40ms --jitter 5ms --duration 30s --payload 16-100 --mix 1/0/0 --end none --no-limits"
+		slow      = base + " --protocol gaffer:game --messages 20 --resend 100ms"
+		quick     = base + " --protocol gaffer:game --messages 20 --resend 50ms"
+		lossy     = " --loss 25% --seed 11"
+		atB       = " --tap b"
+		tide      = base + " --protocol riptide:2.2.1 --messages 30"
+		slowTide  = tide + " --resend 250ms"
+		plain     = base + " --protocol srdp --rate 30 --timeout 200ms"
+		slowPlain = base + " --protocol srdp --rate 30 --timeout 400ms"
+		many      = base + " --protocol gaffer:game --messages 100 --resend 100ms"
+		narrow    = base + " --protocol gaffer:narrow --messages 100 --resend 100ms"
+		fewAcks   = base + " --protocol gaffer:few --messages 20 --resend 100ms"
+		twice     = plain + " --repeats 2"
+	)
 	runs := map[string]whatIfRun{}
 	all := t.TempDir()
-	simulated := func(t *testing.T, f simulate.Flags) whatIfRun {
+	simulated := func(t *testing.T, flags string) whatIfRun {
 		t.Helper()
-		key := fmt.Sprintf("%+v", f)
-		if _, ok := runs[key]; !ok {
+		if _, ok := runs[flags]; !ok {
 			dir := filepath.Join(all, strconv.Itoa(len(runs)))
 			if err := os.Mkdir(dir, 0o700); err != nil {
 				t.Fatal(err)
 			}
-			runs[key] = simulateMessages(t, dir, f)
+			runs[flags] = simulateMessages(t, dir, flags)
 		}
-		return runs[key]
+		return runs[flags]
 	}
 	for _, c := range []struct {
 		name          string
-		first, second simulate.Flags
+		first, second string
 		change        string
 		resend        float64 // that is found in the first, in ms; 0: not looked at
 		near, far     float64 // tolerance, as a share: of what the side at the tap sends, and the other
 	}{
 		{"gaffer 100 to 50", slow, quick, "resend=50ms", 100, 0.05, 0.2},
 		{"gaffer 50 to 100", quick, slow, "resend=100ms", 50, 0.05, 0.2},
-		{"gaffer 100 to 50, 25 % lost, tap at b", lossy(atB(slow)), lossy(atB(quick)), "resend=50ms", 100, 0.1, 0.25},
+		{"gaffer 100 to 50, 25 % lost, tap at b", slow + atB + lossy, quick + atB + lossy, "resend=50ms", 100, 0.1, 0.25},
 		{"riptide to 250", tide, slowTide, "resend=250ms", 0, 0.2, 0.2},
 		{"riptide from 250", slowTide, tide, "resend=1.2rtt", 250, 0.2, 0.2},
 		{"srdp 200 to 400", plain, slowPlain, "resend=400ms", 200, 0.25, 0.25},
@@ -233,10 +224,10 @@ func TestWhatIf(t *testing.T) {
 		{"gaffer to a window of 16", many, narrow, "window=16", 100, 0.1, 0.3},
 		{"gaffer from a window of 16", narrow, many, "window=256", 100, 0.1, 0.25},
 		{"gaffer to 16 acks", slow, fewAcks, "acks=16", 100, 0.1, 0.25},
-		{"gaffer 60 to 30 packets", slow, at(slow, "30"), "rate=30", 100, 0.25, 0.25},
-		{"gaffer 60 to 120 packets", slow, at(slow, "120"), "rate=120", 100, 0.25, 0.25},
-		{"riptide 60 to 30 ticks", tide, at(tide, "30"), "rate=30", 0, 0.25, 0.25},
-		{"riptide 60 to 20 ticks", tide, at(tide, "20"), "rate=20", 0, 0.25, 0.25},
+		{"gaffer 60 to 30 packets", slow, slow + " --rate 30", "rate=30", 100, 0.25, 0.25},
+		{"gaffer 60 to 120 packets", slow, slow + " --rate 120", "rate=120", 100, 0.25, 0.25},
+		{"riptide 60 to 30 ticks", tide, tide + " --rate 30", "rate=30", 0, 0.25, 0.25},
+		{"riptide 60 to 20 ticks", tide, tide + " --rate 20", "rate=20", 0, 0.25, 0.25},
 		{"srdp to 2 copies", plain, twice, "repeats=2", 200, 0.2, 0.2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -249,7 +240,7 @@ func TestWhatIf(t *testing.T) {
 				t.Fatalf("%d sides, expected 2", len(told))
 			}
 			near := simulate.Addrs[0].Addr().String()
-			if c.first.Tap == "b" {
+			if strings.Contains(c.first, atB) {
 				near = simulate.Addrs[1].Addr().String()
 			}
 			// How the frames of two games at another rate lie to each other nobody knows.

@@ -173,6 +173,10 @@ func TestPlayRefuses(t *testing.T) {
 	if _, err := Play(j, gafferKit(t, 1)); err == nil || !strings.Contains(err.Error(), "host 1048576") {
 		t.Errorf("%v, expected a complaint about the host", err)
 	}
+	j.Entries[0].Host = int(sim.Proxy)
+	if _, err := Play(j, gafferKit(t, 1)); err == nil || !strings.Contains(err.Error(), "found a proxy") {
+		t.Errorf("%v, expected a complaint about a proxy, which the protocol has not", err)
+	}
 }
 
 // A server answers who speaks its protocol, and nobody else.

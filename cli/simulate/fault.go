@@ -2,14 +2,11 @@ package simulate
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ackscope/ackscope/cli/app"
-	"github.com/ackscope/ackscope/dissect"
-	"github.com/ackscope/ackscope/machine"
 )
 
 // Wrong reports whether the endpoint of a side has the fault.
@@ -25,56 +22,6 @@ func Faults[F any](f *Flags, lookup func(name string) *F) (faults [2]*F) {
 		}
 	}
 	return faults
-}
-
-// Simulator is a protocol that can be simulated.
-type Simulator struct {
-	Name string // before the colon of --protocol
-	// Usual is what follows the colon where nothing is said, if this is the first protocol.
-	Usual string
-	// Begin makes ready what a run needs: errors are of the flags.
-	Begin func(a *app.App, f *Flags) (Run, error)
-	// Words lists what can follow the colon.
-	Words  func(p *dissect.Protocol) []string
-	Faults []*machine.Fault // of its reference
-}
-
-func (p *Simulator) hasFault(name string) bool {
-	return slices.ContainsFunc(p.Faults, func(x *machine.Fault) bool { return x.Name == name })
-}
-
-// Simulators are all that the program knows.
-type Simulators []*Simulator
-
-// lookup finds one by its name; nil for none.
-func (l Simulators) lookup(name string) *Simulator {
-	for _, p := range l {
-		if p.Name == name {
-			return p
-		}
-	}
-	return nil
-}
-
-// names lists their names, sorted.
-func (l Simulators) names() (names []string) {
-	for _, p := range l {
-		names = append(names, p.Name)
-	}
-	slices.Sort(names)
-	return names
-}
-
-// words lists what --protocol can be.
-func (l Simulators) words(registry *dissect.Registry) (list []string) {
-	for _, p := range registry.Protocols() {
-		if x := l.lookup(p.Name); x != nil {
-			for _, word := range x.Words(p) {
-				list = append(list, p.Name+":"+word)
-			}
-		}
-	}
-	return list
 }
 
 // unknownFault says which fault was likely meant, or whose it is.

@@ -6,9 +6,84 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/pflag"
+
+	"github.com/ackscope/ackscope/cli/app"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/sim"
 )
+
+// Flags are the settings of one simulated flow that all protocols, or some of
+// them, have in common. Those that a path has take one value, or two with a slash:
+// from a to b, and from b to a.
+type Flags struct {
+	Protocol  string
+	Seed      uint64
+	Loss      string
+	Burst     string
+	Delay     string
+	Jitter    string
+	InOrder   bool
+	Dup       string
+	Outage    string
+	Bandwidth string
+	Duration  time.Duration
+	Rate      string
+	Payload   string
+	Refuse    string
+	First     string
+	EventTime bool
+	Messages  float64
+	Clients   int
+	Resend    time.Duration
+	Fault     string
+	Faulty    string
+	Tap       string
+	Write     string
+	Journal   string
+	Truth     string
+	play      string
+
+	begin map[string]beginner // by protocol, with its own flags
+	set   *pflag.FlagSet
+}
+
+// beginner makes ready what a run needs: errors are of the flags.
+type beginner = func(a *app.App, f *Flags) (Run, error)
+
+// Register names the flags, with their defaults: the first protocol as it usually is.
+func (f *Flags) Register(p *pflag.FlagSet, protocols Simulators) {
+	p.StringVar(&f.Protocol, "protocol", protocols.usual(), "what the endpoints speak: "+protocols.forms())
+	p.Uint64Var(&f.Seed, "seed", 1, "seed of the run")
+	p.StringVar(&f.Loss, "loss", "0%", "share of datagrams that are lost")
+	p.StringVar(&f.Burst, "burst", "", "losses in bursts: `INTO,OUT`, the shares with which the network turns bad and good again")
+	p.StringVar(&f.Delay, "delay", "20ms", "one way")
+	p.StringVar(&f.Jitter, "jitter", "0ms", "added to the delay, uniformly")
+	p.BoolVar(&f.InOrder, "in-order", false, "jitter does not reorder")
+	p.StringVar(&f.Dup, "dup", "0%", "share of datagrams that arrive twice")
+	p.StringVar(&f.Outage, "outage", "", "everything is lost: `AT,FOR[,EVERY]`, such as 4s,500ms,4s")
+	p.StringVar(&f.Bandwidth, "bandwidth", "0", "bits a second of the first hop, 0 for no limit")
+	p.DurationVar(&f.Duration, "duration", 20*time.Second, "how long both send; the run goes on for a second")
+	p.StringVar(&f.Rate, "rate", "60", "packets a second, one each frame")
+	p.StringVar(&f.Payload, "payload", "16-200", "payload bytes of a packet: `LEAST-MOST`")
+	p.StringVar(&f.Refuse, "refuse", "0%", "share of packets that the receiving application refuses")
+	p.StringVar(&f.First, "first", "0", "sequence of the first packet")
+	p.BoolVar(&f.EventTime, "event-clock", false, "the endpoints read their clock at every arrival, not once a frame")
+	p.Float64Var(&f.Messages, "messages", 0, "messages a second that each side submits, of what the profile's schema or --schema has")
+	p.IntVar(&f.Clients, "clients", 1, protocols.taking("clients")+"clients of the server; the tap sees all of them")
+	p.DurationVar(&f.Resend, "resend", 0, protocols.taking("resend")+"time until a message that is not acked goes out again, 0s for the usual one")
+	p.StringVar(&f.Fault, "fault", "", "have an endpoint do one thing wrong: `NAME`, or list for all names (of one protocol, with --protocol)")
+	p.StringVar(&f.Faulty, "faulty", "a", "which endpoint that is: `a|b|both`")
+	p.StringVar(&f.Tap, "tap", "a", "where the capture is taken: `a|b|between`, or a share of the way from a to b")
+	p.StringVarP(&f.Write, "write", "w", "", "write the capture to `FILE.pcapng` (or FILE.pcap, the classic format), - for standard output")
+	p.StringVar(&f.Journal, "journal", "", "`FILE` for the journal, - for standard output")
+	p.StringVar(&f.Truth, "truth", "", "`FILE` for the truth, - for standard output")
+	p.StringVar(&f.play, "play", "", "run a journal `FILE` again and check that every byte is the same")
+	f.begin, f.set = map[string]beginner{}, p
+	for _, x := range protocols {
+		f.begin[x.Name] = x.Begin(p)
+	}
+}
 
 // Paths reads the flags of both directions.
 func (f *Flags) Paths() (toB, toA sim.Path, err error) {
@@ -46,6 +121,9 @@ func Pair[T any](text string, parse func(string) (T, error)) (both [2]T, err err
 	both[1], err = parse(second)
 	return both, err
 }
+
+// ParseNumber reads a number.
+func ParseNumber(text string) (float64, error) { return strconv.ParseFloat(text, 64) }
 
 // ParseShare reads a share such as 5% or 0.05.
 func ParseShare(text string) (float64, error) {
@@ -124,7 +202,7 @@ func ParseRange(text string) (least, most int, err error) {
 // Params are the parameters as truth files name them: milliseconds, percent.
 func (f *Flags) Params() map[string]any {
 	m := map[string]any{"seed": f.Seed, "dur": f.Duration.Seconds(), "loss": f.Loss, "delay": f.Delay, "jitter": f.Jitter, "dup": f.Dup}
-	if rates, err := Pair(f.Rate, func(text string) (float64, error) { return strconv.ParseFloat(text, 64) }); err == nil {
+	if rates, err := Pair(f.Rate, ParseNumber); err == nil {
 		m["pps"], m["cpps"], m["spps"] = rates[0], rates[0], rates[1]
 	}
 	if f.EventTime {

@@ -6,10 +6,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"strconv"
+	"strings"
 	"time"
+
+	"github.com/spf13/pflag"
 
 	"github.com/ackscope/ackscope/cli/app"
 	"github.com/ackscope/ackscope/machine"
@@ -29,7 +31,9 @@ func (s *Simulation) note() map[string]string {
 	if s.Flags.Resend > 0 {
 		note["resend"] = s.Flags.Resend.String()
 	}
-	maps.Copy(note, s.Run.Note())
+	for _, name := range s.Protocol.Remembered {
+		note[name] = s.Flags.set.Lookup(name).Value.String()
+	}
 	return note
 }
 
@@ -60,17 +64,21 @@ func play(a *app.App, protocols Simulators, path string) error {
 	if j.Note["protocol"] == "" {
 		return fmt.Errorf("%s: expected a journal of `ackscope simulate`, found one of lab %q (lab --play?)", path, j.Note["lab"])
 	}
-	f := Flags{Protocol: j.Note["protocol"], First: j.Note["first"], EventTime: j.Note["event-clock"] == "true"}
-	f.Fault, f.Faulty = j.Note["fault"], j.Note["faulty"]
-	f.Clients, _ = strconv.Atoi(j.Note["clients"])
-	f.Clients, f.Limitless, f.Mix, f.End = max(f.Clients, 1), j.Note["no-limits"] == "true", "1/1/1", "none"
-	f.Repeats, f.Timeout, f.Services = "0", "0s", "none"
-	f.GiveUp, _ = time.ParseDuration(j.Note["give-up"])
+	var f Flags
+	set := pflag.NewFlagSet("simulate", pflag.ContinueOnError)
+	f.Register(set, protocols)
+	f.Protocol, f.EventTime, f.Fault, f.Faulty = j.Note["protocol"], j.Note["event-clock"] == "true", j.Note["fault"], j.Note["faulty"]
 	f.Resend, _ = time.ParseDuration(j.Note["resend"])
-	if f.First == "" {
-		f.First = "0"
+	f.Payload = "0" // nobody submits but the journal: this fits every profile
+	name, _, _ := strings.Cut(f.Protocol, ":")
+	if p := protocols.lookup(name); p != nil {
+		for _, flag := range p.Remembered {
+			if value := j.Note[flag]; value != "" {
+				_ = set.Set(flag, value) // what cannot be read is as if it was not there
+			}
+		}
 	}
-	f.Rate, f.Refuse, f.Payload, f.Loss, f.Dup, f.Delay, f.Jitter, f.Bandwidth = "60", "0%", "0", "0%", "0%", "0ms", "0ms", "0"
+	f.Clients = max(f.Clients, 1)
 	s, err := NewSimulation(a, protocols, &f)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)

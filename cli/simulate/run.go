@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
-	"strconv"
 	"strings"
 	"time"
 
@@ -23,20 +22,19 @@ type Run interface {
 	Opening(s *Simulation, tell func(endpoint string, lines ...sim.Line))
 	// Summarize says in a line a host what came of it.
 	Summarize(w io.Writer, s *Simulation)
-	// Note is what a journal must remember beside the flags of every protocol.
-	Note() map[string]string
 }
 
 // Simulation is a run that is set up.
 type Simulation struct {
-	Flags  *Flags
-	Run    Run
-	World  *sim.World
-	Ends   []*sim.End       // by host
-	Roles  []sim.Role       // by host
-	Addrs  []netip.AddrPort // by host
-	Links  []*sim.Link      // of which the tap sees all
-	Stream bool             // over TCP
+	Flags    *Flags
+	Protocol *Simulator
+	Run      Run
+	World    *sim.World
+	Ends     []*sim.End       // by host
+	Roles    []sim.Role       // by host
+	Addrs    []netip.AddrPort // by host
+	Links    []*sim.Link      // of which the tap sees all
+	Stream   bool             // over TCP
 	// FinalAtEnd has the logs' last lines at the end of the run, not at the time of the
 	// line before them.
 	FinalAtEnd bool
@@ -60,21 +58,22 @@ func AddrOf(client int) netip.AddrPort {
 	return netip.AddrPortFrom(Addrs[0].Addr(), Addrs[0].Port()+uint16(client))
 }
 
-// NewSimulation builds the world that the flags describe.
+// NewSimulation builds the world that the flags describe, which were registered with
+// the same protocols.
 func NewSimulation(a *app.App, protocols Simulators, f *Flags) (*Simulation, error) {
 	name, _, _ := strings.Cut(f.Protocol, ":")
 	p := protocols.lookup(name)
 	if p == nil {
 		return nil, app.UnknownName("--protocol", f.Protocol, protocols.names())
 	}
-	r, err := p.Begin(a, f)
+	r, err := f.begin[name](a, f)
 	if err != nil {
 		return nil, err
 	}
 	if f.Fault != "" && !p.hasFault(f.Fault) {
 		return nil, protocols.unknownFault(name, f.Fault)
 	}
-	s := &Simulation{Flags: f, Run: r, World: sim.New(f.Seed), sentHash: sha256.New()}
+	s := &Simulation{Flags: f, Protocol: p, Run: r, World: sim.New(f.Seed), sentHash: sha256.New()}
 	if err := r.Build(s); err != nil {
 		return nil, err
 	}
@@ -89,7 +88,7 @@ func NewSimulation(a *app.App, protocols Simulators, f *Flags) (*Simulation, err
 // ReadRates reads how many frames a second both sides have; each brings one of the
 // unit, such as "packets".
 func (s *Simulation) ReadRates(unit string) error {
-	rates, err := Pair(s.Flags.Rate, func(text string) (float64, error) { return strconv.ParseFloat(text, 64) })
+	rates, err := Pair(s.Flags.Rate, ParseNumber)
 	if err != nil || !(rates[0] > 0 && rates[0] <= 1e6) || !(rates[1] > 0 && rates[1] <= 1e6) {
 		return fmt.Errorf("--rate %q: expected %s a second, up to a million", s.Flags.Rate, unit)
 	}

@@ -3,7 +3,6 @@ package gaffer
 import (
 	"fmt"
 	"math/rand/v2"
-	"strconv"
 
 	"github.com/spf13/pflag"
 
@@ -67,7 +66,7 @@ func (o *settings) kit(a *app.App) (sim.Kit, error) {
 	}
 	k := gaffer.Kit{Profile: identified(profile), EventClock: o.of.EventTime, Count: o.of.Amount, Messages: o.messages}
 	k.Message = func(rng *rand.Rand) (uint32, []byte, error) { return drawMessage(rng, &profile.Messages) }
-	if k.Rate, err = simulate.Pair(o.of.Rate, func(text string) (float64, error) { return strconv.ParseFloat(text, 64) }); err != nil {
+	if k.Rate, err = simulate.Pair(o.of.Rate, simulate.ParseNumber); err != nil {
 		return nil, fmt.Errorf("--rate %q: expected packets a second", o.of.Rate)
 	}
 	if k.First, err = firsts(o.first); err != nil {

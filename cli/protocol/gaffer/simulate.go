@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/pflag"
+
 	"github.com/ackscope/ackscope/cli/app"
 	"github.com/ackscope/ackscope/cli/simulate"
 	"github.com/ackscope/ackscope/dissect"
@@ -26,10 +28,17 @@ type run struct {
 	profile *wire.Profile
 }
 
-var simulator = simulate.Simulator{Name: "gaffer", Usual: wire.Article, Begin: newRun, Words: gafferWords, Faults: machine.Faults(endpoint.Faults)}
+var simulator = simulate.Simulator{
+	Name: "gaffer", Usual: wire.Article, Form: "gaffer:PROFILE", Words: words,
+	Examples: `  ackscope simulate --protocol gaffer:reliable --seed 7 --loss 5% --delay 20ms --jitter 5ms \
+      --duration 20s --tap a -w run.client.pcapng --truth run.truth.jsonl --journal run.journal.jsonl
+`,
+	Begin: func(*pflag.FlagSet) func(*app.App, *simulate.Flags) (simulate.Run, error) { return newRun },
+	Takes: []string{"resend"}, Remembered: []string{"first"}, Faults: machine.Faults(endpoint.Faults),
+}
 
-// gafferWords lists the profiles that have acks to simulate.
-func gafferWords(p *dissect.Protocol) (list []string) {
+// words lists the profiles that have acks to simulate.
+func words(p *dissect.Protocol) (list []string) {
 	for i := range p.Profiles {
 		if x, ok := p.Profiles[i].Config.Profile.(*wire.Profile); !ok || x.HasAcks() && x.Form != wire.FormNetcode {
 			list = append(list, p.Profiles[i].Name)
@@ -147,9 +156,6 @@ func (r *run) Opening(s *simulate.Simulation, tell func(endpoint string, lines .
 		tell(h.Name, log.Met(0, s.Addrs[1-i]))
 	}
 }
-
-// Note implements simulate.Run.
-func (r *run) Note() map[string]string { return map[string]string{"first": r.flags.First} }
 
 // Summarize implements simulate.Run.
 func (r *run) Summarize(w io.Writer, s *simulate.Simulation) {

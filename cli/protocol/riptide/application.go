@@ -55,7 +55,7 @@ func (p *application) finish(f *sim.Frame) {
 		return
 	}
 	p.ended = true
-	server, end := p.role == sim.Server, p.run.flags.End
+	server, end := p.role == sim.Server, p.run.own.end
 	switch {
 	case end == "leave" && !server:
 		f.Do(machine.Command{Kind: machine.Disconnect})

@@ -2,7 +2,6 @@ package riptide
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -59,7 +58,7 @@ func (o *settings) kit(*app.App) (sim.Kit, error) {
 		Versions: [2]*riptide.Version{version, version}, Stream: carrier == lab.TCP, Count: o.of.Amount, Limits: o.limits, EventClock: o.of.EventTime,
 		Seed: o.of.Seed, Form: description.Form{Settings: true, GivenUp: "given_up", Attempts: true},
 	}
-	if k.Rate, err = simulate.Pair(o.of.Rate, func(text string) (float64, error) { return strconv.ParseFloat(text, 64) }); err != nil {
+	if k.Rate, err = simulate.Pair(o.of.Rate, simulate.ParseNumber); err != nil {
 		return nil, fmt.Errorf("--rate %q: expected messages a second", o.of.Rate)
 	}
 	return description.New(k)

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/pflag"
+
 	"github.com/ackscope/ackscope/cli/app"
 	"github.com/ackscope/ackscope/cli/simulate"
 	"github.com/ackscope/ackscope/dissect"
@@ -27,6 +29,7 @@ import (
 // run is a server and its clients.
 type run struct {
 	flags    *simulate.Flags
+	own      *ownFlags
 	versions [2]*riptide.Version // of clients, and of the server
 	source   *schema.Schema      // to draw by; nil without --schema
 	schemas  [2]*schema.Schema   // as each writes, with the faults of its build
@@ -45,12 +48,33 @@ type drawn struct {
 }
 
 var simulator = simulate.Simulator{
-	Name: "riptide", Begin: newRun, Faults: machine.Faults(endpoint.Faults),
+	Name: "riptide", Form: "riptide:VERSION[:tcp], client/server where they differ",
 	Words: func(*dissect.Protocol) []string { return riptide.VersionNames() },
+	Begin: begin, Takes: []string{"clients", "resend"}, Remembered: []string{"clients", "no-limits"},
+	Completions: map[string][]string{"end": endings}, Faults: machine.Faults(endpoint.Faults),
 }
 
-func newRun(a *app.App, f *simulate.Flags) (simulate.Run, error) {
-	r := &run{flags: f, messages: f.Messages}
+// ownFlags are the flags of simulate that only this protocol has.
+type ownFlags struct {
+	mix      string
+	noLimits bool
+	end      string
+}
+
+// endings are the words of --end.
+var endings = []string{"leave", "kick", "stop", "none"}
+
+func begin(p *pflag.FlagSet) func(*app.App, *simulate.Flags) (simulate.Run, error) {
+	var own ownFlags
+	p.StringVar(&own.mix, "mix", "50/30/20", "riptide: shares of `RELIABLE/UNRELIABLE/NOTIFY` messages")
+	p.BoolVar(&own.noLimits, "no-limits", false, "riptide: no connection ends for its quality")
+	p.StringVar(&own.end, "end", "leave", "riptide: how it ends: `"+strings.Join(endings, "|")+"`")
+	p.Lookup("messages").Usage += " (riptide: 20 if not said)"
+	return func(a *app.App, f *simulate.Flags) (simulate.Run, error) { return newRun(a, f, &own) }
+}
+
+func newRun(a *app.App, f *simulate.Flags, own *ownFlags) (simulate.Run, error) {
+	r := &run{flags: f, own: own, messages: f.Messages}
 	if r.messages == 0 {
 		r.messages = 20
 	}
@@ -74,7 +98,7 @@ func newRun(a *app.App, f *simulate.Flags) (simulate.Run, error) {
 	if r.least, r.most, err = simulate.ParseRange(f.Payload); err != nil {
 		return nil, fmt.Errorf("--payload: %w", err)
 	}
-	if err := r.readMix(f.Mix); err != nil {
+	if err := r.readMix(own.mix); err != nil {
 		return nil, err
 	}
 	if a.Flags.Schema != "" {
@@ -85,8 +109,8 @@ func newRun(a *app.App, f *simulate.Flags) (simulate.Run, error) {
 	if f.Clients < 1 || f.Clients > 64 {
 		return nil, fmt.Errorf("--clients %d: expected 1 to 64", f.Clients)
 	}
-	if !slices.Contains([]string{"leave", "kick", "stop", "none"}, f.End) {
-		return nil, fmt.Errorf("--end %q: expected leave, kick, stop or none", f.End)
+	if !slices.Contains(endings, own.end) {
+		return nil, fmt.Errorf("--end %q: expected leave, kick, stop or none", own.end)
 	}
 	return r, nil
 }
@@ -166,11 +190,6 @@ func (r *run) packed(b *schema.Body) bool {
 	})
 }
 
-// Note implements simulate.Run.
-func (r *run) Note() map[string]string {
-	return map[string]string{"clients": strconv.Itoa(r.flags.Clients), "no-limits": strconv.FormatBool(r.flags.Limitless)}
-}
-
 // Build implements simulate.Run.
 func (r *run) Build(s *simulate.Simulation) error {
 	toB, toA, err := s.Flags.Paths()
@@ -182,7 +201,7 @@ func (r *run) Build(s *simulate.Simulation) error {
 	}
 	s.Stream, s.FinalAtEnd = r.stream(), true
 	kit, err := description.New(description.Kit{
-		Versions: r.versions, Stream: s.Stream, EventClock: r.flags.EventTime, Ask: true, Limits: !r.flags.Limitless,
+		Versions: r.versions, Stream: s.Stream, EventClock: r.flags.EventTime, Ask: true, Limits: !r.own.noLimits,
 		Resend: endpoint.Resend{After: r.flags.Resend}, Slots: r.flags.Clients, Faults: simulate.Faults(r.flags, endpoint.LookupFault),
 		Form: description.Form{Calls: true, Reasons: true, Stats: true, Unsent: true, GivenUp: "acked_or_given_up", Submitted: r.submitted},
 	})

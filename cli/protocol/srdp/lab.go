@@ -87,7 +87,7 @@ func (o *settings) kit(a *app.App) (sim.Kit, error) {
 			return nil, fmt.Errorf("--to: %w", err)
 		}
 	}
-	if k.Rate, err = simulate.Pair(o.of.Rate, func(text string) (float64, error) { return strconv.ParseFloat(text, 64) }); err != nil {
+	if k.Rate, err = simulate.Pair(o.of.Rate, simulate.ParseNumber); err != nil {
 		return nil, fmt.Errorf("--rate %q: expected messages a second", o.of.Rate)
 	}
 	if k.Least, k.Most, err = simulate.ParseRange(o.payload); err != nil {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"github.com/ackscope/ackscope/cli/app"
 	"github.com/ackscope/ackscope/cli/simulate"
 	"github.com/ackscope/ackscope/dissect"
@@ -25,6 +27,7 @@ import (
 // server has one counter of ids for all clients.
 type run struct {
 	flags    *simulate.Flags
+	own      *ownFlags
 	profile  wire.Profile
 	via      description.Via
 	first    [2]uint16 // of clients, and of the server
@@ -34,7 +37,31 @@ type run struct {
 	payload  [2]int
 }
 
-var simulator = simulate.Simulator{Name: "srdp", Begin: newRun, Words: words, Faults: machine.Faults(endpoint.Faults)}
+var simulator = simulate.Simulator{
+	Name: "srdp", Form: "srdp:PROFILE[:proxy|:tcp]", Words: words,
+	Examples: `  ackscope simulate --protocol srdp --clients 3 --loss 10% --services any --repeats 3 -w run.client.pcapng
+  ackscope simulate --fault list --protocol srdp
+`,
+	Begin: begin, Takes: []string{"clients"}, Remembered: []string{"clients", "first", "give-up"},
+	Completions: map[string][]string{"services": {"none", "dont-duplicate", "order", "both", "any"}}, Faults: machine.Faults(endpoint.Faults),
+}
+
+// ownFlags are the flags of simulate that only this protocol has.
+type ownFlags struct {
+	repeats  string
+	timeout  string
+	services string
+	giveUp   time.Duration
+}
+
+func begin(p *pflag.FlagSet) func(*app.App, *simulate.Flags) (simulate.Run, error) {
+	var own ownFlags
+	p.StringVar(&own.repeats, "repeats", "0", "srdp: how often a packet is sent at most, 0 until it is acknowledged; drawn from `LEAST-MOST`")
+	p.StringVar(&own.timeout, "timeout", "0s", "srdp: time between the copies of a packet, 0s for the library's choice")
+	p.StringVar(&own.services, "services", "none", "srdp: what packets ask for: `none|dont-duplicate|order|both|any`")
+	p.DurationVar(&own.giveUp, "give-up", 0, "srdp: how long a packet without a limit is sent again; 0 for no end")
+	return func(a *app.App, f *simulate.Flags) (simulate.Run, error) { return newRun(a, f, &own) }
+}
 
 func words(p *dissect.Protocol) (list []string) {
 	for i := range p.Profiles {
@@ -43,8 +70,8 @@ func words(p *dissect.Protocol) (list []string) {
 	return list
 }
 
-func newRun(a *app.App, f *simulate.Flags) (simulate.Run, error) {
-	r := &run{flags: f}
+func newRun(a *app.App, f *simulate.Flags, own *ownFlags) (simulate.Run, error) {
+	r := &run{flags: f, own: own}
 	if err := r.readProtocol(a); err != nil {
 		return nil, err
 	}
@@ -67,13 +94,13 @@ func newRun(a *app.App, f *simulate.Flags) (simulate.Run, error) {
 	if most := r.profile.MaxPayload(); r.payload[1] > most {
 		return nil, fmt.Errorf("--payload %q: expected at most %d bytes in the %v form", f.Payload, most, r.profile.Form)
 	}
-	if r.repeats[0], r.repeats[1], err = simulate.ParseRange(f.Repeats); err != nil || r.repeats[1] > 255 {
-		return nil, fmt.Errorf("--repeats %q: expected 0 to 255 copies, or LEAST-MOST of them", f.Repeats)
+	if r.repeats[0], r.repeats[1], err = simulate.ParseRange(own.repeats); err != nil || r.repeats[1] > 255 {
+		return nil, fmt.Errorf("--repeats %q: expected 0 to 255 copies, or LEAST-MOST of them", own.repeats)
 	}
-	if r.timeout, err = simulate.Pair(f.Timeout, simulate.ParseDelay); err != nil || max(r.timeout[0], r.timeout[1]) > srdp.MaxTimeout {
-		return nil, fmt.Errorf("--timeout %q: expected a time such as 200ms, or 0s for the library's choice", f.Timeout)
+	if r.timeout, err = simulate.Pair(own.timeout, simulate.ParseDelay); err != nil || max(r.timeout[0], r.timeout[1]) > srdp.MaxTimeout {
+		return nil, fmt.Errorf("--timeout %q: expected a time such as 200ms, or 0s for the library's choice", own.timeout)
 	}
-	if r.services, err = description.Services(&r.profile, f.Services); err != nil {
+	if r.services, err = description.Services(&r.profile, own.services); err != nil {
 		return nil, fmt.Errorf("--%w", err)
 	}
 	return r, nil
@@ -103,13 +130,6 @@ func (r *run) readProtocol(a *app.App) error {
 	return nil
 }
 
-// Note implements simulate.Run.
-func (r *run) Note() map[string]string {
-	return map[string]string{
-		"clients": strconv.Itoa(r.flags.Clients), "first": r.flags.First, "give-up": r.flags.GiveUp.String(),
-	}
-}
-
 // proxyAddr is where the proxy of a run is.
 var proxyAddr = netip.MustParseAddrPort("10.0.0.3:50000")
 
@@ -129,7 +149,7 @@ func (r *run) Build(s *simulate.Simulation) error {
 	}
 	kit, err := description.New(description.Kit{
 		Profile: &r.profile, Via: r.via, Server: simulate.Addrs[1], First: r.first, Least: r.payload[0], Most: r.payload[1],
-		Repeats: uint8(r.repeats[1]), Timeout: r.timeout[0], Limit: r.flags.GiveUp, ToProxy: r.via != description.Straight, Faults: faults,
+		Repeats: uint8(r.repeats[1]), Timeout: r.timeout[0], Limit: r.own.giveUp, ToProxy: r.via != description.Straight, Faults: faults,
 	})
 	if err != nil {
 		return err
@@ -195,7 +215,7 @@ func (r *run) peersOf(role sim.Role) map[machine.Peer]netip.AddrPort {
 // Opening implements simulate.Run.
 func (r *run) Opening(s *simulate.Simulation, tell func(endpoint string, lines ...sim.Line)) {
 	params := r.flags.Params()
-	params["repeats"], params["timeout"], params["services"] = r.flags.Repeats, r.flags.Timeout, r.flags.Services
+	params["repeats"], params["timeout"], params["services"] = r.own.repeats, r.own.timeout, r.own.services
 	tell("harness", s.Scenario(params))
 	for i, h := range s.World.Hosts() {
 		log := s.Ends[i].Log
