@@ -43,10 +43,6 @@ func take(to string) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	captures, err := simulate(dir)
-	if err != nil {
-		return err
-	}
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {
 		return err
@@ -57,6 +53,10 @@ func take(to string) error {
 		return err
 	}
 	os.Stdout = null
+	captures, err := simulate(dir)
+	if err != nil {
+		return err
+	}
 	if err := pprof.StartCPUProfile(out); err != nil {
 		return err
 	}
@@ -86,11 +86,12 @@ func simulate(dir string) (paths []string, err error) {
 		return nil, err
 	}
 	paths = append(paths, path)
-	for _, x := range []struct{ name, protocol, clients string }{
-		{"riptide-1", "riptide", "1"}, {"riptide-4", "riptide", "4"}, {"srdp-4", "srdp", "4"}, {"srdp-16", "srdp", "16"},
+	for i, flags := range [][]string{
+		{"--protocol", "riptide", "--no-limits", "--clients", "1"}, {"--protocol", "riptide", "--no-limits", "--clients", "4"},
+		{"--protocol", "srdp", "--clients", "4"}, {"--protocol", "srdp", "--clients", "16"},
 	} {
-		path := filepath.Join(dir, x.name+".pcapng")
-		if err := run("simulate", "--protocol", x.protocol, "--clients", x.clients, "--loss", "5%", "--duration", "300s", "-w", path); err != nil {
+		path := filepath.Join(dir, fmt.Sprintf("simulated%d.pcapng", i))
+		if err := run(append([]string{"simulate", "--loss", "5%", "--duration", "300s", "-w", path}, flags...)...); err != nil {
 			return nil, err
 		}
 		paths = append(paths, path)
