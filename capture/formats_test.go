@@ -105,6 +105,7 @@ func TestFormats(t *testing.T) {
 // TestFormatsAsTshark reads them as tshark does, but for those that it refuses
 // or reads in a way of its own.
 func TestFormatsAsTshark(t *testing.T) {
+	testenv.Grid(t, "tshark over every format")
 	tshark := testenv.Need(t, "tshark")
 	for name, c := range formats() {
 		switch name {

@@ -17,6 +17,7 @@ import (
 	"github.com/ackscope/ackscope/cli/about"
 	"github.com/ackscope/ackscope/cli/app"
 	"github.com/ackscope/ackscope/cli/simulate"
+	"github.com/ackscope/ackscope/internal/testenv"
 )
 
 // An oracle says which frame of a view is the first that no correct endpoint can
@@ -107,9 +108,7 @@ const faultsPage = "../docs/faults.md"
 // it. ACKSCOPE_FAULT=PART runs those whose protocol and name have PART in them.
 func TestFaults(t *testing.T) {
 	full, only := os.Getenv("ACKSCOPE_FAULTS"), os.Getenv("ACKSCOPE_FAULT")
-	if full == "" && testing.Short() {
-		t.Skip("one run of every fault, without -short")
-	}
+	testenv.Grid(t, "a run of every fault")
 	a := &app.App{Registry: protocols()}
 	a.Flags.Profiles = []string{messagesFile}
 	if err := about.LoadProfiles(a); err != nil {

@@ -23,6 +23,7 @@ import (
 
 // TestOutputs holds every command that writes a file to the same rules.
 func TestOutputs(t *testing.T) {
+	testenv.Grid(t, "every command with every kind of output file")
 	s := newScene(t)
 	for i := range allWritten {
 		w := &allWritten[i]

@@ -252,11 +252,9 @@ const notesPage = "../docs/replay.md"
 // and holds the table in docs/replay.md against the runs.
 // ACKSCOPE_NOTES=update writes it.
 func TestNotesForm(t *testing.T) {
+	testenv.Grid(t, "networks, endings and taps by the dozen")
 	full := os.Getenv("ACKSCOPE_NOTES") != ""
-	every := 5
-	if testing.Short() || !testenv.Required() {
-		every = 30
-	}
+	const every = 5
 	var table bytes.Buffer
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "\t\t\tat the tap\t\taway\t\t\t")

@@ -91,6 +91,7 @@ var lossSeen = map[string]string{
 // Every capture whose relay dropped 3 % or more has the rule, and none whose
 // relay dropped nothing.
 func TestSteadyLoss(t *testing.T) {
+	testenv.Grid(t, "every capture that has a log")
 	folder := filepath.Dir(testenv.Capture(t, "README.md"))
 	logs, err := filepath.Glob(filepath.Join(folder, "*.truth.jsonl.gz"))
 	if err != nil || len(logs) < 100 {

@@ -17,6 +17,7 @@ import (
 	"github.com/ackscope/ackscope/cli/about"
 	"github.com/ackscope/ackscope/cli/app"
 	"github.com/ackscope/ackscope/cli/simulate"
+	"github.com/ackscope/ackscope/internal/testenv"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/gaffer/messages"
 	"github.com/ackscope/ackscope/replay/whatif"
@@ -179,6 +180,7 @@ func whatIfOf(t *testing.T, x whatIfRun, change string) map[string]whatIfObject 
 // a round trip that has waited for frames; and a share, since half of what nobody
 // answered is taken for lost.
 func TestWhatIf(t *testing.T) {
+	testenv.Grid(t, "networks and settings of every protocol, each simulated and run again")
 	const (
 		base      = "--seed 7 --loss 10% --delay 40ms --jitter 5ms --duration 30s --payload 16-100 --mix 1/0/0 --end none --no-limits"
 		slow      = base + " --protocol gaffer:game --messages 20 --resend 100ms"

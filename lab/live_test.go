@@ -49,6 +49,7 @@ func (r *run) do() {
 // either end logged of itself is found in the capture, and nothing else is
 // claimed. All run side by side, since they mostly wait.
 func TestLive(t *testing.T) {
+	testenv.Grid(t, "endpoints of every protocol on sockets, against the clock")
 	testenv.Long(t, "ten labs of three seconds, and the oracles over them")
 	testenv.Root(t)
 	program := testenv.Ackscope(t)

@@ -183,6 +183,7 @@ var onSockets = []string{"inbound", "outbound and udp", "not outbound", "inbound
 // TestVerdictsOnSockets runs ours and the programs that tcpdump attaches to its
 // sockets, on an interface and on any, over packets as the kernel shows them.
 func TestVerdictsOnSockets(t *testing.T) {
+	testenv.Grid(t, "tcpdump for every filter, on sockets")
 	testenv.Need(t, "tcpdump")
 	if !testnet.Namespaced(t) {
 		return

@@ -44,6 +44,7 @@ var expressions = []string{
 // TestVerdictsOfTcpdump runs ours and tcpdump's programs over random packets
 // that lie near what the expressions look for.
 func TestVerdictsOfTcpdump(t *testing.T) {
+	testenv.Grid(t, "tcpdump for every filter")
 	testenv.Need(t, "tcpdump")
 	packets := 10000
 	if testing.Short() {

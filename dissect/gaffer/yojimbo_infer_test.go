@@ -3,6 +3,7 @@ package gaffer
 import (
 	"testing"
 
+	"github.com/ackscope/ackscope/internal/testenv"
 	"github.com/ackscope/ackscope/machine/gaffer/yojimbo"
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
@@ -57,6 +58,7 @@ func checkInference(t *testing.T, r *yojimboRun, i *yojimbo.Inference) {
 // and blocks, which packets teach; those of the library's own test messages are
 // of a width that depends on their contents, so their types stay open.
 func TestInferConfiguration(t *testing.T) {
+	testenv.Grid(t, "a search over every recorded configuration")
 	for _, name := range yojimboRuns {
 		r := readYojimboRun(t, name)
 		for flow := range r.client {
@@ -84,6 +86,7 @@ func TestInferConfiguration(t *testing.T) {
 // With the messages known, as a schema gives them, every packet of every run
 // reads to the last bit.
 func TestInferWithMessages(t *testing.T) {
+	testenv.Grid(t, "a search over every recorded configuration")
 	for _, name := range yojimboRuns {
 		r := readYojimboRun(t, name)
 		known := &wire.Yojimbo{MessageTypes: r.config.Types, Bodies: bodiesOf(r.config.Schema), BlockTypes: blockTypes(r.config.Schema)}

@@ -174,6 +174,7 @@ const beyondFlows = 96 << 20
 // memory stays within what is stated, and of the real flows the same is said as
 // without, to the last event. With ACKSCOPE_FLOOD=1000000 it is a million of each kind.
 func TestFlood(t *testing.T) {
+	testenv.Grid(t, "floods of every kind")
 	frames := genuine(t)
 	alone, _, _, _ := run(t, frames, -1, 0, analyze.LiveLimits)
 	if len(alone) < 5 {

@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -80,14 +82,23 @@ func Long(t testing.TB, why string) {
 	}
 }
 
-// Grid skips a long grid, many repetitions or a comparison with another program,
-// which `make full` runs (with ACKSCOPE_REQUIRE=1): README's test command takes two
-// minutes. why says what takes long.
+// Grid skips a long grid, many repetitions or a comparison with another program:
+// README's test command takes two minutes. `make full` runs it, and so do the
+// targets that set a variable of their own. why says what takes long.
 func Grid(t testing.TB, why string) {
 	t.Helper()
-	if testing.Short() || !Required() {
+	if !Whole() {
 		t.Skip("make full runs it: " + why)
 	}
+}
+
+// Whole reports whether a test is to run over all that it has, as under make full,
+// rather than over a part.
+func Whole() bool {
+	asked := slices.ContainsFunc(os.Environ(), func(variable string) bool {
+		return strings.HasPrefix(variable, "ACKSCOPE_") || strings.HasPrefix(variable, "SOAK_")
+	})
+	return asked && !testing.Short()
 }
 
 // Capture gives the path of a file in testdata/pcaps, from whichever package's

@@ -40,6 +40,7 @@ func (f *flow) side(at netip.AddrPort) (self, peer estimate) {
 // TestEstimates: RTT and loss are those that the library itself computed, and
 // the packets acked are counted right. Only `reliable` 1.4.0 has these estimates.
 func TestEstimates(t *testing.T) {
+	testenv.Grid(t, "the state at every logged moment")
 	program := testenv.Ackscope(t)
 	for _, c := range captures(t) {
 		if !strings.HasPrefix(c.name, "reliable-") {

@@ -32,7 +32,10 @@ type event struct {
 // that its log denies.
 func TestFacts(t *testing.T) {
 	program := testenv.Ackscope(t)
-	for _, c := range captures(t) {
+	for i, c := range captures(t) {
+		if i%3 > 0 && !testenv.Whole() {
+			continue
+		}
 		t.Run(c.name+"."+c.tap, func(t *testing.T) {
 			c.span(t)
 			events, err := decode[event](testenv.Output(t, program, "events", "--json", c.path))

@@ -189,7 +189,7 @@ func Seeds(full, few int) int {
 	if n, err := strconv.Atoi(os.Getenv("SOAK_SEEDS")); err == nil {
 		return n
 	}
-	if testing.Short() || !testenv.Required() {
+	if !testenv.Whole() {
 		return few
 	}
 	return full

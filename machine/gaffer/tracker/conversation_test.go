@@ -152,10 +152,7 @@ func (c *conversation) follow(v machine.Vantage) (told []machine.Message, rules 
 // TestMessagesAgainstTruth holds the lives of messages against what the
 // endpoints did, from every place and under all that the soak has.
 func TestMessagesAgainstTruth(t *testing.T) {
-	seeds := uint64(60)
-	if testing.Short() {
-		seeds = 20
-	}
+	seeds := uint64(gaffertest.Seeds(60, 20))
 	total, delivered, waited := 0, 0, 0
 	for seed := range seeds {
 		tap := []machine.Vantage{machine.VantageA, machine.VantageB, machine.VantageBetween}[seed%3]
