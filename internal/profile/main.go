@@ -87,8 +87,10 @@ func simulate(dir string) (paths []string, err error) {
 	}
 	paths = append(paths, path)
 	for i, flags := range [][]string{
-		{"--protocol", "riptide", "--no-limits", "--clients", "1"}, {"--protocol", "riptide", "--no-limits", "--clients", "4"},
-		{"--protocol", "srdp", "--clients", "4"}, {"--protocol", "srdp", "--clients", "16"},
+		{"--protocol", "riptide", "--no-limits", "--clients", "1"},
+		{"--protocol", "riptide", "--no-limits", "--clients", "4"},
+		{"--protocol", "srdp", "--clients", "4"},
+		{"--protocol", "srdp", "--clients", "16"},
 	} {
 		path := filepath.Join(dir, fmt.Sprintf("simulated%d.pcapng", i))
 		if err := run(append([]string{"simulate", "--loss", "5%", "--duration", "300s", "-w", path}, flags...)...); err != nil {

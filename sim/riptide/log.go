@@ -235,7 +235,7 @@ func (l *Log) sent(step *sim.Step, e *machine.Event) sim.Line {
 
 // notifyEnd gives the line of a notify message that arrived, or was lost.
 func (l *Log) notifyEnd(e *machine.Event) sim.Line {
-	word := ""
+	var word string
 	switch e.Kind {
 	case machine.EventAcked:
 		word = "notify_delivered"
@@ -255,10 +255,11 @@ func (l *Log) notifyEnd(e *machine.Event) sim.Line {
 // reliableEnd gives the line of a reliable message that is sent no more.
 func (l *Log) reliableEnd(e *machine.Event) sim.Line {
 	m := message{e.Peer, e.Channel, e.Sequence64}
-	word, attempts := "", true
+	var word string
+	var attempts bool
 	switch e.Kind {
 	case machine.EventAcked:
-		word = "acked"
+		word, attempts = "acked", true
 		l.Tally.Acked++
 	case machine.EventLost:
 		word, attempts = l.form.GivenUp, l.form.Attempts
@@ -280,7 +281,7 @@ func (l *Log) received(d *machine.Delivery) sim.Line {
 	}
 	l.Tally.Received++
 	line := l.message("receive", d.From, d.Channel, d.ID)
-	l.content(line, d.Channel, uint32(d.Type), d.Payload)
+	l.content(line, d.Channel, d.Type, d.Payload)
 	return line
 }
 
