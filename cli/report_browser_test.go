@@ -136,9 +136,7 @@ func ink(img image.Image, back uint8) (n int) {
 // A capture of 100,000 packets makes a page under 3 MB, whose graphs say that
 // columns are joined.
 func TestReportSize(t *testing.T) {
-	if os.Getenv(testenv.Require) != "1" {
-		t.Skip("100,000 packets: with " + testenv.Require + "=1")
-	}
+	testenv.Grid(t, "a page of 100,000 packets")
 	dir := t.TempDir()
 	capture, page := filepath.Join(dir, "long.pcapng"), filepath.Join(dir, "report.html")
 	output(t, "simulate", "--protocol", "gaffer:reliable", "--seed", "3", "--loss", "3%", "--delay", "30ms", "--jitter", "10ms", "--rate", "60", "--duration", "833s", "--tap", "a", "-w", capture)

@@ -233,9 +233,6 @@ func TestWhatIf(t *testing.T) {
 		{"srdp to 2 copies", plain, twice, "repeats=2", 200, 0.2, 0.2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if testing.Short() && !strings.HasSuffix(c.name, "100 to 50") {
-				t.Skip("one case with -short")
-			}
 			first, second := simulated(t, c.first), simulated(t, c.second)
 			told := whatIfOf(t, first, c.change)
 			if len(told) != 2 {

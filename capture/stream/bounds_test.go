@@ -8,14 +8,13 @@ import (
 	"testing"
 
 	"github.com/ackscope/ackscope/capture"
+	"github.com/ackscope/ackscope/internal/testenv"
 	"github.com/ackscope/ackscope/machine"
 )
 
 // TestMillionSegments holds that memory stays flat.
 func TestMillionSegments(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a million segments")
-	}
+	testenv.Long(t, "a million segments")
 	s := newSource(10, 2000, 300, &toyFormats[0])
 	c := New(toyFormats, Limits{})
 	var out Output

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ackscope/ackscope/internal/testenv"
 	"github.com/ackscope/ackscope/machine"
 	"github.com/ackscope/ackscope/machine/srdp"
 	wire "github.com/ackscope/ackscope/wire/srdp"
@@ -71,9 +72,7 @@ func (c *crowd) acknowledge(t testing.TB, from machine.Peer, id int64) {
 
 // Ten thousand peers of one endpoint: one timer in all, and what each takes.
 func TestManyPeers(t *testing.T) {
-	if testing.Short() {
-		t.Skip("fills the memory of ten thousand peers")
-	}
+	testenv.Long(t, "the memory of ten thousand peers")
 	for _, form := range []wire.Form{wire.Direct, wire.Proxied} {
 		var before, after runtime.MemStats
 		runtime.GC()
