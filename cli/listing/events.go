@@ -40,11 +40,7 @@ marked as provisional, since a file is read twice to grade it. A terminal shows 
   ackscope events -i eth0 -f 'udp port 7777' -Y rel.lost`,
 		RunE: func(_ *cobra.Command, args []string) error { return events(a, live, watch, text, args) },
 	}
-	live.Register(c)
-	a.Writes(c)
-	watch.Register(a, c, true)
-	reader.JoinFlag(a, c)
-	reader.FilterFlag(a, c, &text)
+	reader.RegisterWatched(a, c, live, watch, &text)
 	return c
 }
 

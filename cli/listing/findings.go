@@ -37,11 +37,7 @@ a file is read twice, which settles what stays open in the first.`,
   ackscope findings -i eth0 -f 'udp port 7777' --alert warn --json`,
 		RunE: func(_ *cobra.Command, args []string) error { return findings(a, live, watch, args, text, failOn) },
 	}
-	live.Register(c)
-	a.Writes(c)
-	watch.Register(a, c, true)
-	reader.JoinFlag(a, c)
-	reader.FilterFlag(a, c, &text)
+	reader.RegisterWatched(a, c, live, watch, &text)
 	c.Flags().StringVar(&failOn, "fail-on", "", "exit 1 when a finding is this grave: `note|warn|error`")
 	return c
 }

@@ -38,11 +38,7 @@ printed when it has ended or was let go (docs/capture.md), the others at the end
   ackscope flows -i eth0 -f 'udp port 7777' --metrics :9090 --alert error --json`,
 		RunE: func(_ *cobra.Command, args []string) error { return showFlows(a, live, watch, text, args) },
 	}
-	live.Register(c)
-	a.Writes(c)
-	watch.Register(a, c, true)
-	reader.JoinFlag(a, c)
-	reader.FilterFlag(a, c, &text)
+	reader.RegisterWatched(a, c, live, watch, &text)
 	return c
 }
 

@@ -48,6 +48,16 @@ func (w *WatchFlags) Register(a *app.App, c *cobra.Command, listing bool) {
 	})
 }
 
+// RegisterWatched adds the flags of a listing that reads files, or traffic as it
+// comes: what to read, what to save, how to watch, and which rows pass text.
+func RegisterWatched(a *app.App, c *cobra.Command, live *LiveFlags, watch *WatchFlags, text *string) {
+	live.Register(c)
+	a.Writes(c)
+	watch.Register(a, c, true)
+	JoinFlag(a, c)
+	FilterFlag(a, c, text)
+}
+
 // RegisterBounds adds what bounds the memory of a command that can read without end.
 func (w *WatchFlags) RegisterBounds(c *cobra.Command, flows, idle string) {
 	f := c.Flags()
