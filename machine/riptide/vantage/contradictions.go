@@ -118,7 +118,10 @@ func (e *Evidence) contradict(from machine.Side, b *riptide.Behaviour, is riptid
 		if own.notified.pass(m.Sequence) > 0 {
 			own.gaps++
 		}
-	case is == riptide.BeatPing && !b.Port:
+	case is == riptide.BeatPing && b.Port:
+		// Its answer counts, and so does it; the ids of Pytide's heartbeats tell nothing.
+		peer.beats++
+	case is == riptide.BeatPing:
 		peer.beats++
 		peer.open[m.Ping] = true
 		if first := !own.pings.met; own.pings.step(m.Ping) > 0 || first && e.begun && m.Ping != 0 {

@@ -166,3 +166,23 @@ func TestWaits(t *testing.T) {
 		t.Errorf("%d waits for what is sent once, the least %v; expected one of 2s", w.once, w.soonest)
 	}
 }
+
+// TestPortBeats: answers to Pytide's heartbeats are no contradiction at the C# server
+// that gives them; one that answers nothing is.
+func TestPortBeats(t *testing.T) {
+	e := New(false)
+	port, library := &riptide.Behaviour{Port: true}, &riptide.Behaviour{}
+	e.contradict(machine.A, port, 0, &wire.Message{Type: wire.Connect})
+	for id := range uint8(5) {
+		beat := &wire.Message{Type: wire.Heartbeat, Ping: id}
+		e.contradict(machine.A, port, riptide.BeatPing, beat)
+		e.contradict(machine.B, library, riptide.BeatAnswer, beat)
+	}
+	if n := e.of[machine.B].against.count(); n != 0 {
+		t.Errorf("5 answers to 5 heartbeats of Pytide: %d contradictions, expected none", n)
+	}
+	e.contradict(machine.B, library, riptide.BeatAnswer, &wire.Message{Type: wire.Heartbeat, Ping: 4})
+	if n := e.of[machine.B].against.count(); n != 1 {
+		t.Errorf("a sixth answer to 5 heartbeats: %d contradictions, expected one", n)
+	}
+}
