@@ -41,7 +41,8 @@ func (m Marks) Has(k machine.EventKind) bool { return m&kindMark(k) != 0 }
 
 // Changes reports whether the frame settled more than that it was sent and received.
 func (m Marks) Changes() bool {
-	return m&(1<<marksKinds-1)&^(kindMark(machine.EventSent)|kindMark(machine.EventReceived)|kindMark(machine.EventRegraded)) != 0 || m>>marksSeverity&3 != 0
+	return m&(1<<marksKinds-1)&^(kindMark(machine.EventSent)|kindMark(machine.EventReceived)|
+		kindMark(machine.EventRegraded)) != 0 || m>>marksSeverity&3 != 0
 }
 
 // Severity gives the gravest finding at the frame; false for none.

@@ -70,7 +70,8 @@ func (f *Flow) Findings() []*Finding {
 		x.Flow = f
 	}
 	slices.SortStableFunc(f.gather.list, func(x, y *Finding) int {
-		return cmp.Or(cmp.Compare(y.Rule.Severity, x.Rule.Severity), cmp.Compare(x.Rule.ID, y.Rule.ID), cmp.Compare(x.Side, y.Side), cmp.Compare(y.Certainty, x.Certainty))
+		return cmp.Or(cmp.Compare(y.Rule.Severity, x.Rule.Severity), cmp.Compare(x.Rule.ID, y.Rule.ID),
+			cmp.Compare(x.Side, y.Side), cmp.Compare(y.Certainty, x.Certainty))
 	})
 	return f.gather.list
 }

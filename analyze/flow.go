@@ -27,9 +27,10 @@ type Flow struct {
 	Bytes     [2]uint64 // payload bytes on the wire by side
 	gather    gather    // findings
 
-	ID         int            // from 1, by first appearance
-	Session    int            // nth session on this pair of addresses, from 1
-	Stream     int            // nth conversation of its transport, from 0, as Wireshark counts: a protocol's sessions are of one
+	ID      int // from 1, by first appearance
+	Session int // nth session on this pair of addresses, from 1
+	// nth conversation of its transport, from 0, as Wireshark counts: a protocol's sessions are of one
+	Stream     int
 	A, B       netip.AddrPort // A spoke first
 	First      machine.Instant
 	FirstRef   machine.Ref

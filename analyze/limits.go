@@ -163,7 +163,8 @@ const measureEvery = 64
 // bound is asked after each packet of a flow: it keeps the flow's place and lets
 // go of what is beyond the limits.
 func (s *Session) bound(f *Flow) {
-	if n := f.Packets[machine.A] + f.Packets[machine.B]; f.conn != nil || n%measureEvery <= 1 || f.place.class != classOf(f) {
+	if n := f.Packets[machine.A] + f.Packets[machine.B]; f.conn != nil || n%measureEvery <= 1 ||
+		f.place.class != classOf(f) {
 		s.relist(f)
 	}
 	l := &s.options.Limits

@@ -31,7 +31,8 @@ func TestLimitsKeepTotals(t *testing.T) {
 	all, _ := run(Options{}, mixed)
 	want := all.Sum()
 	for name, l := range map[string]Limits{
-		"flows": {Flows: 100}, "idle": {Idle: 2 * time.Second}, "bytes": {Bytes: 7*64 + 32}, "everything": {Flows: 60, Idle: time.Second, Bytes: 1 << 10},
+		"flows": {Flows: 100}, "idle": {Idle: 2 * time.Second}, "bytes": {Bytes: 7*64 + 32},
+		"everything": {Flows: 60, Idle: time.Second, Bytes: 1 << 10},
 	} {
 		told, most := 0, 0
 		s, _ := run(Options{Limits: l, Gone: func(f *Flow, _ Reason) {
@@ -56,7 +57,8 @@ func TestLimitsKeepTotals(t *testing.T) {
 		got := s.Sum()
 		for p, x := range want {
 			y := got[p]
-			if y == nil || y.Packets != x.Packets || y.Bytes != x.Bytes || y.Sides != x.Sides || y.Flows < x.Flows || y.Findings[testRule] != x.Findings[testRule] {
+			if y == nil || y.Packets != x.Packets || y.Bytes != x.Bytes || y.Sides != x.Sides || y.Flows < x.Flows ||
+				y.Findings[testRule] != x.Findings[testRule] {
 				t.Errorf("%s: %+v in all, expected %+v", name, y, x)
 			}
 		}

@@ -13,14 +13,15 @@ import (
 const (
 	// Acks come a round trip after the packets that they name: at 200 packets a
 	// second each way and 300 ms that is 120 datagrams in which there are none.
-	holdDatagrams = 512      // then the best verdict stands
-	holdRounds    = 2        // a flow that nothing explains is tried so often, on later datagrams each time
-	holdWhole     = 8 << 20  // bytes over all flows; beyond it only the head of a datagram is held, as if a snap length had cut it
-	holdHead      = 48       // bytes of it: every header of our protocols
-	holdAlone     = 32 << 20 // over all flows that nobody answers
-	holdPreamble  = 96       // from so many on the older half may be something else
-	holdBytes     = 64 << 20 // over all flows; beyond it the oldest pending flow must do with what it has
-	keepFree      = 256      // pending values kept for further flows
+	holdDatagrams = 512 // then the best verdict stands
+	holdRounds    = 2   // a flow that nothing explains is tried so often, on later datagrams each time
+	// bytes over all flows; beyond it only the head of a datagram is held, as if a snap length had cut it
+	holdWhole    = 8 << 20
+	holdHead     = 48       // bytes of it: every header of our protocols
+	holdAlone    = 32 << 20 // over all flows that nobody answers
+	holdPreamble = 96       // from so many on the older half may be something else
+	holdBytes    = 64 << 20 // over all flows; beyond it the oldest pending flow must do with what it has
+	keepFree     = 256      // pending values kept for further flows
 	// A verdict before the last datagram must lead the next best protocol by this
 	// many bits: chance then picks the wrong one in less than 0.1%.
 	holdLead = 10
@@ -114,9 +115,10 @@ type candidate struct {
 }
 
 type heldDatagram struct {
-	at     machine.Instant
-	ref    machine.Ref
-	length uint32 // with the side, and whether it is behind a hole, in the top bits: 100,000 flows hold eight of these each
+	at  machine.Instant
+	ref machine.Ref
+	// with the side, and whether it is behind a hole, in the top bits: 100,000 flows hold eight of these each
+	length uint32
 	end    uint32 // of its bytes in pending.bytes
 }
 

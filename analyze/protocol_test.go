@@ -42,7 +42,8 @@ func (c *testClassifier) Verdict() dissect.Verdict {
 	if c.good < 3*c.bad+3 {
 		return dissect.Verdict{Reason: fmt.Sprintf("test: %d of %d datagrams have the mark", c.good, c.good+c.bad)}
 	}
-	return dissect.Verdict{Config: &dissect.Config{Dialect: "t"}, Bits: float64(8 * c.good), Confidence: 1, Reason: "marks", Settled: c.good >= 8}
+	return dissect.Verdict{Config: &dissect.Config{Dialect: "t"}, Bits: float64(8 * c.good), Confidence: 1,
+		Reason: "marks", Settled: c.good >= 8}
 }
 
 type testTracker struct {
@@ -59,9 +60,11 @@ func (t *testTracker) Observe(d *machine.Datagram, out *machine.Effects) {
 	n := binary.LittleEndian.Uint16(d.Bytes[2:])
 	t.hash = (t.hash ^ uint64(n) ^ uint64(d.From)<<32 ^ uint64(d.At)<<16) * 0x9E3779B97F4A7C15
 	t.sum[d.From].Packets++
-	out.Events = append(out.Events, machine.Event{Kind: machine.EventSent, Side: d.From, Sequence: uint32(n), At: d.At, Ref: d.Ref})
+	out.Events = append(out.Events,
+		machine.Event{Kind: machine.EventSent, Side: d.From, Sequence: uint32(n), At: d.At, Ref: d.Ref})
 	if n%2 == 1 {
-		out.Anomalies = append(out.Anomalies, machine.Anomaly{Rule: testRule, Side: d.From, At: d.At, Ref: d.Ref, Figures: [3]float64{float64(n)}})
+		out.Anomalies = append(out.Anomalies,
+			machine.Anomaly{Rule: testRule, Side: d.From, At: d.At, Ref: d.Ref, Figures: [3]float64{float64(n)}})
 	}
 }
 
@@ -274,7 +277,8 @@ func TestCaptureDuplicatesStayOutOfState(t *testing.T) {
 		for i := range 10 {
 			f.send(hostA, hostB, mark('.', 2*i))
 			f.frame++
-			f.session.Feed(nil, &capture.Packet{Ref: machine.MakeRef(0, f.frame), Transport: capture.UDP, Src: hostA, Dst: hostB, Payload: mark('.', 2*i), Length: 4, Duplicate: true})
+			f.session.Feed(nil, &capture.Packet{Ref: machine.MakeRef(0, f.frame), Transport: capture.UDP, Src: hostA, Dst: hostB,
+				Payload: mark('.', 2*i), Length: 4, Duplicate: true})
 		}
 	})
 	f := s.Flows()[0]
@@ -293,7 +297,8 @@ func TestFindingsGather(t *testing.T) {
 		}
 	})
 	l := s.Flows()[0].Findings()
-	if len(l) != 1 || l[0].Count != 50 || len(l[0].Refs) != keepRefs || l[0].Refs[1].Frame() != 4 || l[0].Figures[0] != 99 {
+	if len(l) != 1 || l[0].Count != 50 || len(l[0].Refs) != keepRefs || l[0].Refs[1].Frame() != 4 ||
+		l[0].Figures[0] != 99 {
 		t.Fatalf("findings %+v, expected one with 50 occurrences, 16 frames, worst figure 99", l)
 	}
 }

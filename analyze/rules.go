@@ -68,7 +68,8 @@ var captureDropped = &machine.Rule{
 
 Capture again with a larger ring (-B), a capture filter (-f), or fewer bytes of each packet (-s).`,
 	Say: func(_ uint64, worst [3]float64) string {
-		return fmt.Sprintf("the tap dropped %.0f packets of all; %.0f sequence numbers of this flow never passed it", worst[0], worst[1])
+		return fmt.Sprintf("the tap dropped %.0f packets of all; %.0f sequence numbers of this flow never passed it",
+			worst[0], worst[1])
 	},
 }
 
@@ -78,7 +79,8 @@ func (s *Session) noteDropped(f *Flow) {
 		return
 	}
 	missing := f.tracker.Summary(machine.A).Missing + f.tracker.Summary(machine.B).Missing
-	s.note(f, &machine.Anomaly{Rule: captureDropped, Certainty: machine.Possible, At: f.Last, Ref: f.LastRef, Figures: [3]float64{float64(s.dropped), float64(missing)}})
+	s.note(f, &machine.Anomaly{Rule: captureDropped, Certainty: machine.Possible, At: f.Last, Ref: f.LastRef,
+		Figures: [3]float64{float64(s.dropped), float64(missing)}})
 }
 
 // noteFraming reports what of a side's stream could not be assigned to messages
@@ -95,7 +97,8 @@ func (s *Session) noteFraming(f *Flow, d *machine.Datagram) {
 		}
 		lost := n.Unframed - f.unframed[side]
 		f.unframed[side] = n.Unframed
-		s.note(f, &machine.Anomaly{Rule: framingLost, Side: side, Certainty: machine.Certain, At: d.At, Ref: d.Ref, Figures: [3]float64{float64(lost), float64(n.GapBytes)}})
+		s.note(f, &machine.Anomaly{Rule: framingLost, Side: side, Certainty: machine.Certain, At: d.At, Ref: d.Ref,
+			Figures: [3]float64{float64(lost), float64(n.GapBytes)}})
 	}
 }
 
@@ -109,14 +112,17 @@ func (s *Session) note(f *Flow, a *machine.Anomaly) {
 }
 
 func (s *Session) noteDuplicate(f *Flow, d *machine.Datagram) {
-	s.note(f, &machine.Anomaly{Rule: captureDuplicate, Side: d.From, Certainty: machine.Certain, At: d.At, Ref: d.Ref, Figures: [3]float64{float64(d.Length)}})
+	s.note(f, &machine.Anomaly{Rule: captureDuplicate, Side: d.From, Certainty: machine.Certain, At: d.At, Ref: d.Ref,
+		Figures: [3]float64{float64(d.Length)}})
 }
 
 // noteSize reports what IP had to cut, and what it may have to elsewhere.
 func (s *Session) noteSize(f *Flow, d *machine.Datagram, fragments int) {
 	if fragments > 1 {
-		s.note(f, &machine.Anomaly{Rule: ipFragmented, Side: d.From, Certainty: machine.Certain, At: d.At, Ref: d.Ref, Figures: [3]float64{float64(fragments), float64(d.Length)}})
+		s.note(f, &machine.Anomaly{Rule: ipFragmented, Side: d.From, Certainty: machine.Certain, At: d.At, Ref: d.Ref,
+			Figures: [3]float64{float64(fragments), float64(d.Length)}})
 	} else if d.Length > safePayload {
-		s.note(f, &machine.Anomaly{Rule: oversize, Side: d.From, Certainty: machine.Certain, At: d.At, Ref: d.Ref, Figures: [3]float64{float64(d.Length)}})
+		s.note(f, &machine.Anomaly{Rule: oversize, Side: d.From, Certainty: machine.Certain, At: d.At, Ref: d.Ref,
+			Figures: [3]float64{float64(d.Length)}})
 	}
 }

@@ -26,7 +26,8 @@ func (x *countScope) Observe(flow int, d *machine.Datagram) machine.Place {
 }
 
 func (x *countScope) Inspect(v *machine.View) {
-	v.Gauges = append(v.Gauges, machine.Gauge{Name: "sent", Value: float64(x.n)}, machine.Gauge{Name: "fold", Value: float64(x.fold >> 12)},
+	v.Gauges = append(v.Gauges, machine.Gauge{Name: "sent", Value: float64(x.n)},
+		machine.Gauge{Name: "fold", Value: float64(x.fold >> 12)},
 		machine.Gauge{Name: "flows", Value: float64(len(x.flows))})
 }
 
@@ -62,7 +63,8 @@ func TestScopeSpansAnEndpointsFlows(t *testing.T) {
 		NewTracker: func(*dissect.Config) machine.Tracker { return &placeTracker{foldTracker{seed: seed}} },
 		NewScope:   func(*dissect.Config) machine.Scope { return &countScope{flows: map[int]bool{}} },
 	}
-	in, err := capture.Open([]string{"../testdata/pcaps/reliable-two-clients.server.pcap.gz"}, capture.Options{Keep: capture.KeepAll})
+	in, err := capture.Open([]string{"../testdata/pcaps/reliable-two-clients.server.pcap.gz"},
+		capture.Options{Keep: capture.KeepAll})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +128,8 @@ func TestScopeSpansAnEndpointsFlows(t *testing.T) {
 			want.Inspect(machine.Side(side), &should)
 			scopes[end].Inspect(&should)
 			if !slices.Equal(is.Gauges, should.Gauges) {
-				t.Fatalf("flow %d side %d at frame %d: %v, a fold gives %v", f.ID, side, all[at].d.Ref.Frame(), is.Gauges, should.Gauges)
+				t.Fatalf("flow %d side %d at frame %d: %v, a fold gives %v", f.ID, side, all[at].d.Ref.Frame(), is.Gauges,
+					should.Gauges)
 			}
 			shared = shared || len(scopes[end].flows) > 1
 		}

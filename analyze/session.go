@@ -139,8 +139,10 @@ func NewSession(o Options) *Session {
 		o.MaxTrackers = defaultMaxTrackers
 	}
 	s := &Session{
-		registry: o.Registry, options: o, sink: o.Sink, formats: framings(o.Registry), gone: Totals{}, dropped: o.Survey.captureDropped(),
-		aloneRoom: o.Limits.hold(holdAlone, 8), answeredRoom: o.Limits.hold(holdBytes, 4), wholeRoom: o.Limits.hold(holdWhole, 8),
+		registry: o.Registry, options: o, sink: o.Sink, formats: framings(o.Registry), gone: Totals{},
+		dropped:   o.Survey.captureDropped(),
+		aloneRoom: o.Limits.hold(holdAlone, 8), answeredRoom: o.Limits.hold(holdBytes, 4),
+		wholeRoom: o.Limits.hold(holdWhole, 8),
 	}
 	s.out.NoEvents = o.Sink == nil || o.NoEvents
 	for _, p := range o.Registry.Protocols() {
@@ -317,7 +319,8 @@ func (s *Session) tell(f *Flow, d *machine.Datagram, p *capture.Packet) {
 		s.noted = s.noted[:0]
 	}
 	s.record = Record{
-		N: s.n - 1, Packet: p, Flow: f, Datagram: *d, Message: d == &s.stream.datagram, Index: s.stream.index, Spans: s.stream.spans, More: s.stream.more,
+		N: s.n - 1, Packet: p, Flow: f, Datagram: *d, Message: d == &s.stream.datagram, Index: s.stream.index,
+		Spans: s.stream.spans, More: s.stream.more,
 		Events: s.out.Events, Anomalies: s.out.Anomalies, Messages: s.out.Messages,
 	}
 	if p != nil {

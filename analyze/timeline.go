@@ -69,7 +69,8 @@ const (
 
 // NewTimeline makes an empty timeline over an input that can be read at random.
 func NewTimeline(in *capture.Input) *Timeline {
-	return &Timeline{frames: in.Near(), decoder: capture.NewDecoder(capture.DecodeOptions{}), parts: map[uint32][]uint32{}, spacing: checkpointBytesPerPacket, dense: checkpointBytesPerPacket}
+	return &Timeline{frames: in.Near(), decoder: capture.NewDecoder(capture.DecodeOptions{}), parts: map[uint32][]uint32{},
+		spacing: checkpointBytesPerPacket, dense: checkpointBytesPerPacket}
 }
 
 // Spacing sets how many bytes a packet checkpoints may take, and how many beyond
@@ -96,7 +97,8 @@ func (t *Timeline) Record(r *Record) {
 		t.Note(r.Frame, r.Packet, r.Flow)
 	}
 	t.mark(r)
-	if r.Flow == nil || r.More || r.Frame == nil && r.Packet == nil && r.Datagram.Bytes == nil || r.Packet != nil && r.Packet.Duplicate {
+	if r.Flow == nil || r.More || r.Frame == nil && r.Packet == nil && r.Datagram.Bytes == nil || r.Packet != nil &&
+		r.Packet.Duplicate {
 		return
 	}
 	f := r.Flow

@@ -92,5 +92,6 @@ func (t *Timeline) Forget(f *Flow) {
 
 // Size gives the bytes that the timeline takes, about.
 func (t *Timeline) Size() int {
-	return len(t.entries.pages)*pageSize*int(unsafe.Sizeof(entry{})) + cap(t.tracks)*int(unsafe.Sizeof(&track{})) + t.indexed + t.held
+	return len(t.entries.pages)*pageSize*int(unsafe.Sizeof(entry{})) + cap(t.tracks)*int(unsafe.Sizeof(&track{})) +
+		t.indexed + t.held
 }

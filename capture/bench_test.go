@@ -89,7 +89,9 @@ func BenchmarkReadDecodePcapng(b *testing.B) {
 
 // BenchmarkDecodeAny decodes what the short way does not take.
 func BenchmarkDecodeAny(b *testing.B) {
-	f := Frame{Ref: 1, LinkType: LinkSLL2, Data: join(etherIPv6, 0, 0, 3, 1, "\x04\x06\x02\x00\x00\x00\x00\x01\x00\x00", udpPacket(b, six, string(make([]byte, 100))))}
+	f := Frame{Ref: 1, LinkType: LinkSLL2,
+		Data: join(etherIPv6, 0, 0, 3, 1, "\x04\x06\x02\x00\x00\x00\x00\x01\x00\x00",
+			udpPacket(b, six, string(make([]byte, 100))))}
 	f.Length = len(f.Data)
 	d := NewDecoder(DecodeOptions{})
 	var p Packet

@@ -83,7 +83,8 @@ func (d *defragmenter) init(o DecodeOptions) {
 
 // fragment takes in an IP fragment. Where it makes its datagram whole, the
 // cursor goes over to the reassembled payload and fragment is true.
-func (d *Decoder) fragment(c *cursor, key fragmentKey, protocol uint8, offset int, more bool, b []byte, length int) bool {
+func (d *Decoder) fragment(c *cursor, key fragmentKey, protocol uint8, offset int, more bool, b []byte,
+	length int) bool {
 	p := c.p
 	p.Transport, p.Length, p.Fragments = Fragment, length, 1
 	p.Src, p.Dst = netip.AddrPortFrom(c.src, 0), netip.AddrPortFrom(c.dst, 0)
@@ -127,7 +128,8 @@ func (d *Decoder) fragment(c *cursor, key fragmentKey, protocol uint8, offset in
 // add puts a fragment in its place. It gives the datagram once it is whole,
 // taken out and laid out in payload and spans; full tells that it was given up
 // for being in too many pieces.
-func (d *defragmenter) add(key fragmentKey, now machine.Instant, protocol uint8, offset int, more bool, b []byte, length int, span Span) (whole *assembly, full bool) {
+func (d *defragmenter) add(key fragmentKey, now machine.Instant, protocol uint8, offset int, more bool, b []byte,
+	length int, span Span) (whole *assembly, full bool) {
 	d.stats.Fragments++
 	for d.oldest != nil && now.Sub(d.oldest.first) > fragmentTimeout {
 		d.stats.Expired++

@@ -43,7 +43,8 @@ func fragmentOf(packet []byte, id uint32, from, to int, more bool) []byte {
 // feed decodes one raw IP packet.
 func feed(t testing.TB, d *Decoder, n uint64, at time.Duration, data []byte, snap int, p *Packet) {
 	t.Helper()
-	f := Frame{Ref: machine.Ref(n), At: machine.Instant(at), LinkType: LinkRaw, Length: len(data), Data: data[:min(snap, len(data))]}
+	f := Frame{Ref: machine.Ref(n), At: machine.Instant(at), LinkType: LinkRaw, Length: len(data),
+		Data: data[:min(snap, len(data))]}
 	d.Decode(&f, p)
 	checkInvariants(t, &f, p)
 }
@@ -57,11 +58,13 @@ func TestReassembly(t *testing.T) {
 			for i, n := range order {
 				from, to := n*96, min(n*96+96, 208) // the last is of 16 bytes
 				feed(t, d, uint64(i+1), 0, fragmentOf(packet, 7, from, to, n < 2), 1<<20, &p)
-				if i < 2 && (p.Transport != Fragment || p.Length != to-from || p.Payload != nil || p.Src.Addr() != e.Src.Addr() || p.Src.Port() != 0) {
+				if i < 2 && (p.Transport != Fragment || p.Length != to-from || p.Payload != nil || p.Src.Addr() != e.Src.Addr() ||
+					p.Src.Port() != 0) {
 					t.Errorf("%v, piece %d: %+v", order, i, p)
 				}
 			}
-			if p.Transport != UDP || string(p.Payload) != strings.Repeat("0123456789", 20) || p.Length != 200 || p.Fragments != 3 || p.IPID != 7 ||
+			if p.Transport != UDP || string(p.Payload) != strings.Repeat("0123456789", 20) || p.Length != 200 ||
+				p.Fragments != 3 || p.IPID != 7 ||
 				p.Src != e.Src || p.Dst != e.Dst || p.BadChecksum || p.Overlap || p.Problem != nil || p.Ref != 3 {
 				t.Errorf("%v: %+v", order, p)
 			}
@@ -101,13 +104,15 @@ func TestReassembledExtension(t *testing.T) {
 	if p.Transport != UDP || p.Length != 100 || len(p.Payload) != 100 {
 		t.Errorf("%+v", p)
 	}
-	if got := describe(&p); !strings.HasSuffix(got, " IPv6@0+40 IPv6 extension header@40+8 IPv6 extension header@48+8 UDP@56+8") {
+	if got := describe(&p); !strings.HasSuffix(got,
+		" IPv6@0+40 IPv6 extension header@40+8 IPv6 extension header@48+8 UDP@56+8") {
 		t.Errorf("layers: %s", got)
 	}
 	nested := extended(udpPacket(t, six, strings.Repeat("x", 100)), 44, []byte{17, 0, 0, 9, 0, 0, 0, 1})
 	feed(t, d, 1, 0, fragmentOf(nested, 2, 64, 116, false), 1<<20, &p)
 	feed(t, d, 2, 0, fragmentOf(nested, 2, 0, 64, true), 1<<20, &p)
-	if p.Transport != NoTransport || p.Problem == nil || !strings.Contains(p.Problem.Error(), "fragment headers: expected one, found 2") {
+	if p.Transport != NoTransport || p.Problem == nil ||
+		!strings.Contains(p.Problem.Error(), "fragment headers: expected one, found 2") {
 		t.Errorf("fragments in fragments: %+v", p)
 	}
 }
@@ -171,7 +176,8 @@ func TestReassemblyByModel(t *testing.T) {
 			for i := 0; i < total && model[i].captured; i++ {
 				want = append(want, model[i].value)
 			}
-			if len(want) >= 8 && (p.Transport != UDP || !bytes.Equal(p.Payload, want[8:]) || p.Length != size-8) || p.Overlap != disagree || p.Fragments != int(n+1) {
+			if len(want) >= 8 && (p.Transport != UDP || !bytes.Equal(p.Payload, want[8:]) || p.Length != size-8) ||
+				p.Overlap != disagree || p.Fragments != int(n+1) {
 				t.Fatalf("round %d: %+v\nexpected % x, overlap %v, %d fragments", round, p, want, disagree, n+1)
 			}
 			complete++
@@ -195,14 +201,17 @@ func TestFragmentFaults(t *testing.T) {
 		data []byte
 		want string
 	}{
-		"length not of 8":  {fragmentOf(packet, 1, 0, 63, true), "fragment length: expected a multiple of 8, since more follow, found 63"},
-		"beyond the end":   {with(fragmentOf(packet, 1, 0, 64, true), 6, 0x3f, 0xff), "fragment end: expected at most 65535, found 65592"},
+		"length not of 8": {fragmentOf(packet, 1, 0, 63, true),
+			"fragment length: expected a multiple of 8, since more follow, found 63"},
+		"beyond the end": {with(fragmentOf(packet, 1, 0, 64, true), 6, 0x3f, 0xff),
+			"fragment end: expected at most 65535, found 65592"},
 		"without contents": {fragmentOf(packet, 1, 0, 0, true), "fragment length: expected at least 1, found 0"},
 	} {
 		var p Packet
 		d := NewDecoder(DecodeOptions{})
 		feed(t, d, 1, 0, c.data, 1<<20, &p)
-		if p.Transport != Fragment || p.Problem == nil || !strings.HasSuffix(p.Problem.Error(), c.want) || d.FragmentStats().Held != 0 {
+		if p.Transport != Fragment || p.Problem == nil || !strings.HasSuffix(p.Problem.Error(), c.want) ||
+			d.FragmentStats().Held != 0 {
 			t.Errorf("%s: %+v, problem %v", name, p, p.Problem)
 		}
 	}
@@ -302,7 +311,8 @@ func TestFragmentsApart(t *testing.T) {
 
 func TestReassemblyAllocatesNothing(t *testing.T) {
 	packet := udpPacket(t, four, strings.Repeat("x", 3000))
-	fragments := [][]byte{fragmentOf(packet, 5, 0, 1480, true), fragmentOf(packet, 5, 1480, 2960, true), fragmentOf(packet, 5, 2960, 3008, false)}
+	fragments := [][]byte{fragmentOf(packet, 5, 0, 1480, true), fragmentOf(packet, 5, 1480, 2960, true),
+		fragmentOf(packet, 5, 2960, 3008, false)}
 	d := NewDecoder(DecodeOptions{})
 	var f Frame
 	var p Packet

@@ -83,7 +83,8 @@ func (t *duplicateTable) digest(b []byte) uint64 {
 // route is how the frame passed the tap: what two captures of one datagram
 // differ in.
 func (c *cursor) route() uint64 {
-	return uint64(c.p.TTL)<<56 | uint64(c.p.Direction)<<54 ^ uint64(c.kind)<<46 ^ uint64(c.tag)<<28 ^ uint64(uint32(c.f.Interface))<<12 ^ uint64(c.device)
+	return uint64(c.p.TTL)<<56 | uint64(c.p.Direction)<<54 ^ uint64(c.kind)<<46 ^ uint64(c.tag)<<28 ^
+		uint64(uint32(c.f.Interface))<<12 ^ uint64(c.device)
 }
 
 // check looks for a datagram among the recent ones, and notes it. identity

@@ -78,7 +78,8 @@ func (b *builder) iface(link uint16, snap uint32, options ...any) *builder {
 
 func (b *builder) enhanced(id uint32, at uint64, data string, options ...any) *builder {
 	padded := data + strings.Repeat("\x00", (4-len(data)%4)%4)
-	return b.block(blockEnhanced, append([]any{id, uint32(at >> 32), uint32(at), uint32(len(data)), uint32(len(data)), padded}, options...)...)
+	return b.block(blockEnhanced,
+		append([]any{id, uint32(at >> 32), uint32(at), uint32(len(data)), uint32(len(data)), padded}, options...)...)
 }
 
 // list reads everything, one line a frame, and the error at the end.
@@ -88,7 +89,8 @@ func list(in *Input) (frames []string, end error) {
 		if err := in.Next(&f); err != nil {
 			return frames, err
 		}
-		frames = append(frames, fmt.Sprintf("%d:%d@%d i%d t%d %d %q", f.Ref.File(), f.Ref.Frame(), f.At, f.Interface, f.LinkType, f.Length, f.Data))
+		frames = append(frames, fmt.Sprintf("%d:%d@%d i%d t%d %d %q", f.Ref.File(), f.Ref.Frame(), f.At, f.Interface,
+			f.LinkType, f.Length, f.Data))
 	}
 }
 
@@ -138,7 +140,8 @@ func TestResolutionExtremes(t *testing.T) {
 func TestFrameOptions(t *testing.T) {
 	for _, b := range []*builder{little(), big()} {
 		file := b.section().iface(1, 0).
-			enhanced(0, 1, "a", b.option(optionComment, "first"), b.option(packetFlags, uint32(2)), b.option(optionComment, "second"), b.option(0)).
+			enhanced(0, 1, "a", b.option(optionComment, "first"), b.option(packetFlags, uint32(2)),
+				b.option(optionComment, "second"), b.option(0)).
 			enhanced(0, 2, "b", b.option(packetFlags, uint32(1)), b.option(0)).
 			enhanced(0, 3, "c").Bytes()
 		in := openBytes(t, file, Options{})
@@ -158,7 +161,8 @@ func TestFrameOptions(t *testing.T) {
 			}
 			d.Decode(&f, &p)
 			if fmt.Sprint(comments) != want.comments || p.Direction != want.direction {
-				t.Errorf("frame %d: comments %q, direction %d, expected %s and %d", i+1, comments, p.Direction, want.comments, want.direction)
+				t.Errorf("frame %d: comments %q, direction %d, expected %s and %d", i+1, comments, p.Direction, want.comments,
+					want.direction)
 			}
 		}
 	}

@@ -30,7 +30,8 @@ func formats() map[string]fileForms {
 			return b.pcap(magicNano, 65535, 276).record(1, 2, "abc")
 		}), []string{`0:1@1000000002 i0 t276 3 "abc"`}},
 		"modified": {both(func(b *builder) *builder {
-			return b.pcap(magicModified, 65535, 1).put(uint32(1), uint32(2), uint32(3), uint32(9), uint32(7), uint16(8), uint8(4), uint8(0), "abc").
+			return b.pcap(magicModified, 65535, 1).put(uint32(1), uint32(2), uint32(3), uint32(9), uint32(7), uint16(8),
+				uint8(4), uint8(0), "abc").
 				put(uint32(2), uint32(2), uint32(1), uint32(1), uint32(7), uint16(8), uint8(4), uint8(0), "d")
 		}), []string{`0:1@1000002000 i0 t1 9 "abc"`, `0:2@2000002000 i0 t1 1 "d"`}},
 		"link type of 26 bits, with the length of the FCS above": {both(func(b *builder) *builder {
@@ -54,13 +55,16 @@ func formats() map[string]fileForms {
 				block(blockSimple, uint32(3), "fgh\x00").
 				block(4, uint32(0)).block(9, "__REALTIME_TIMESTAMP=1\nMESSAGE=from the journal\n").
 				enhanced(1, 7, "i")
-		}), []string{`0:2@5000 i0 t1 3 "abc"`, `0:3@6000 i1 t101 7 "de"`, `0:4@6000 i0 t1 3 "fgh"`, `0:6@7000 i1 t101 1 "i"`}},
+		}), []string{`0:2@5000 i0 t1 3 "abc"`, `0:3@6000 i1 t101 7 "de"`, `0:4@6000 i0 t1 3 "fgh"`,
+			`0:6@7000 i1 t101 1 "i"`}},
 		"a simple packet cut by the snap length": {both(func(b *builder) *builder {
 			return b.section().iface(1, 2).block(blockSimple, uint32(9), "ab\x00\x00")
 		}), []string{`0:1@0 i0 t1 9 "ab"`}},
 		"two sections of both orders": {[][]byte{
-			append(little().section().iface(1, 0).enhanced(0, 1, "a").Bytes(), big().section().iface(0, 0).iface(228, 0).enhanced(1, 2, "b").Bytes()...),
-			append(big().section().iface(1, 0).enhanced(0, 1, "a").Bytes(), little().section().iface(0, 0).iface(228, 0).enhanced(1, 2, "b").Bytes()...),
+			append(little().section().iface(1, 0).enhanced(0, 1, "a").Bytes(),
+				big().section().iface(0, 0).iface(228, 0).enhanced(1, 2, "b").Bytes()...),
+			append(big().section().iface(1, 0).enhanced(0, 1, "a").Bytes(),
+				little().section().iface(0, 0).iface(228, 0).enhanced(1, 2, "b").Bytes()...),
 		}, []string{`0:1@1000 i0 t1 1 "a"`, `0:2@2000 i2 t228 1 "b"`}},
 		"resolutions and offsets": {both(func(b *builder) *builder {
 			end := b.option(0)
@@ -79,7 +83,8 @@ func formats() map[string]fileForms {
 			`0:5@0 i4 t1 0 ""`, `0:6@0 i5 t1 0 ""`, `0:7@9223372036000001000 i6 t1 0 ""`, `0:8@9223372036854775807 i0 t1 0 ""`,
 		}},
 		"options that do not fit": {both(func(b *builder) *builder {
-			return b.section().iface(1, 0, b.option(interfaceResolution, uint8(9)), uint16(2), uint16(500)).enhanced(0, 7, "a", uint16(1), uint16(9))
+			return b.section().iface(1, 0, b.option(interfaceResolution, uint8(9)), uint16(2), uint16(500)).enhanced(0, 7, "a",
+				uint16(1), uint16(9))
 		}), []string{`0:1@7 i0 t1 1 "a"`}},
 	}
 }
@@ -95,7 +100,8 @@ func TestFormats(t *testing.T) {
 					t.Errorf("%s %d: %v", name, i, end)
 				}
 				if fmt.Sprint(got) != fmt.Sprint(c.want) {
-					t.Errorf("%s %d by %d bytes:\n%s\nexpected:\n%s", name, i, step, strings.Join(got, "\n"), strings.Join(c.want, "\n"))
+					t.Errorf("%s %d by %d bytes:\n%s\nexpected:\n%s", name, i, step, strings.Join(got, "\n"),
+						strings.Join(c.want, "\n"))
 				}
 			}
 		}
@@ -117,7 +123,8 @@ func TestFormatsAsTshark(t *testing.T) {
 			continue
 		}
 		for i, file := range c.files[:1] {
-			out := testenv.Output(t, tshark, "-r", writeFile(t, "x", file), "-T", "fields", "-e", "frame.number", "-e", "frame.time_epoch", "-e", "frame.len", "-e", "frame.cap_len")
+			out := testenv.Output(t, tshark, "-r", writeFile(t, "x", file), "-T", "fields", "-e", "frame.number", "-e",
+				"frame.time_epoch", "-e", "frame.len", "-e", "frame.cap_len")
 			var want []string
 			in := openBytes(t, file, Options{})
 			for f := (Frame{}); in.Next(&f) == nil; {
@@ -130,7 +137,8 @@ func TestFormatsAsTshark(t *testing.T) {
 			var got []string
 			for _, line := range strings.Split(strings.TrimRight(string(out), "\n"), "\n") {
 				// The records that are no frames here: they have no packet time.
-				if number, rest, _ := strings.Cut(line, "\t"); line != "" && !(strings.HasPrefix(name, "blocks") && (number == "1" || number == "5")) {
+				if number, rest, _ := strings.Cut(line, "\t"); line != "" &&
+					!(strings.HasPrefix(name, "blocks") && (number == "1" || number == "5")) {
 					got = append(got, number+"\t"+rest)
 				}
 			}

@@ -14,7 +14,8 @@ import (
 func seedFrames(t testing.TB) (frames []Frame) {
 	v4, v6 := udpPacket(t, four, "some game payload"), udpPacket(t, six, "some game payload")
 	for _, b := range [][]byte{
-		join(macs, etherIPv4, v4), join(macs, etherIPv6, v6), join(macs, etherVLAN, 5, etherIPv4, v4), join(macs, etherQinQ, 5, etherVLAN, 6, etherIPv6, v6),
+		join(macs, etherIPv4, v4), join(macs, etherIPv6, v6), join(macs, etherVLAN, 5, etherIPv4, v4),
+		join(macs, etherQinQ, 5, etherVLAN, 6, etherIPv6, v6),
 		join(macs, etherIPv6, extended(v6, 0, make6(43, 0, 1), make6(17, 0, 0))),
 	} {
 		frames = append(frames, Frame{LinkType: LinkEthernet, Data: b})
@@ -23,7 +24,8 @@ func seedFrames(t testing.TB) (frames []Frame) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	frames = append(frames, Frame{LinkType: LinkRaw, Data: v4}, Frame{LinkType: LinkNull, Data: join("\x1e\x00\x00\x00", tcp)})
+	frames = append(frames, Frame{LinkType: LinkRaw, Data: v4},
+		Frame{LinkType: LinkNull, Data: join("\x1e\x00\x00\x00", tcp)})
 	for _, path := range captures(t, "linktype-", "ipfrag.client", "reliable-loss10", "ipv6.client", "u210_plain_any") {
 		in := mustOpen(t, Options{}, path)
 		var f Frame
@@ -45,7 +47,8 @@ func seedFrames(t testing.TB) (frames []Frame) {
 func TestDecodeAsGopacket(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	seeds := seedFrames(t)
-	first := map[uint32]gopacket.Decoder{LinkEthernet: layers.LayerTypeEthernet, LinkRaw: layers.LinkTypeRaw, LinkNull: layers.LinkTypeNull}
+	first := map[uint32]gopacket.Decoder{LinkEthernet: layers.LayerTypeEthernet, LinkRaw: layers.LinkTypeRaw,
+		LinkNull: layers.LinkTypeNull}
 	datagrams := 0
 	for range 60000 {
 		f := seeds[r.IntN(len(seeds))]

@@ -247,7 +247,8 @@ func (in *Input) Progress() (read, total int64) {
 // frames that Next has given. At of an untimed frame is zero.
 func (in *Input) ReadAt(ref machine.Ref, offset int64, f *Frame, buf []byte) ([]byte, error) {
 	if ref.File() >= len(in.files) || offset < 0 {
-		return buf, fmt.Errorf("frame %d of file %d at byte %d: expected one of %d files and an offset", ref.Frame(), ref.File()+1, offset, len(in.files))
+		return buf, fmt.Errorf("frame %d of file %d at byte %d: expected one of %d files and an offset", ref.Frame(),
+			ref.File()+1, offset, len(in.files))
 	}
 	buf, err := in.files[ref.File()].readAt(nil, offset, f, buf)
 	f.Ref, f.Offset = ref, offset

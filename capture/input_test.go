@@ -24,9 +24,11 @@ func writeFile(t testing.TB, name string, b []byte) string {
 // TestMerge merges three files by time: equal times in the order of the files,
 // each file's own order kept even where its times go back.
 func TestMerge(t *testing.T) {
-	a := writeFile(t, "a", little().pcap(magicMicro, 0, 1).record(1, 0, "a1").record(3, 0, "a2").record(2, 0, "a3").record(9, 0, "a4").Bytes())
+	a := writeFile(t, "a",
+		little().pcap(magicMicro, 0, 1).record(1, 0, "a1").record(3, 0, "a2").record(2, 0, "a3").record(9, 0, "a4").Bytes())
 	b := writeFile(t, "b", gzipOf(t, big().pcap(magicNano, 0, 113).record(1, 0, "b1").record(3, 0, "b2").Bytes()))
-	c := writeFile(t, "c", zstdOf(t, little().section().iface(101, 0).enhanced(0, 500000, "c1").enhanced(0, 3000000, "c2").Bytes()))
+	c := writeFile(t, "c",
+		zstdOf(t, little().section().iface(101, 0).enhanced(0, 500000, "c1").enhanced(0, 3000000, "c2").Bytes()))
 	empty := writeFile(t, "e", little().pcap(magicMicro, 0, 1).Bytes())
 	in, err := Open([]string{a, b, empty, c}, Options{})
 	if err != nil {
@@ -34,8 +36,10 @@ func TestMerge(t *testing.T) {
 	}
 	defer func() { _ = in.Close() }()
 	want := []string{
-		`3:1@500000000 i0 t101 2 "c1"`, `0:1@1000000000 i0 t1 2 "a1"`, `1:1@1000000000 i0 t113 2 "b1"`, `0:2@3000000000 i0 t1 2 "a2"`,
-		`0:3@2000000000 i0 t1 2 "a3"`, `1:2@3000000000 i0 t113 2 "b2"`, `3:2@3000000000 i0 t101 2 "c2"`, `0:4@9000000000 i0 t1 2 "a4"`,
+		`3:1@500000000 i0 t101 2 "c1"`, `0:1@1000000000 i0 t1 2 "a1"`, `1:1@1000000000 i0 t113 2 "b1"`,
+		`0:2@3000000000 i0 t1 2 "a2"`,
+		`0:3@2000000000 i0 t1 2 "a3"`, `1:2@3000000000 i0 t113 2 "b2"`, `3:2@3000000000 i0 t101 2 "c2"`,
+		`0:4@9000000000 i0 t1 2 "a4"`,
 	}
 	for range 2 { // and once more after Rewind
 		got, end := list(in)
@@ -49,7 +53,8 @@ func TestMerge(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if in.Files() != 4 || in.FileName(1) != b || in.Interfaces(1)[0].LinkType != 113 || in.Interfaces(1)[0].Resolution != Nanoseconds {
+	if in.Files() != 4 || in.FileName(1) != b || in.Interfaces(1)[0].LinkType != 113 ||
+		in.Interfaces(1)[0].Resolution != Nanoseconds {
 		t.Errorf("%d files, the second is %s with %+v", in.Files(), in.FileName(1), in.Interfaces(1))
 	}
 }
@@ -57,7 +62,8 @@ func TestMerge(t *testing.T) {
 // TestMergeGoesOnPastFaults: one broken file does not end the others.
 func TestMergeGoesOnPastFaults(t *testing.T) {
 	cut := writeFile(t, "cut", little().pcap(magicMicro, 0, 1).record(1, 0, "a1").put("x").Bytes())
-	bad := writeFile(t, "bad", little().section().iface(1, 0).enhanced(0, 0, "b1").put(uint32(9), uint32(1), uint32(9)).Bytes())
+	bad := writeFile(t, "bad",
+		little().section().iface(1, 0).enhanced(0, 0, "b1").put(uint32(9), uint32(1), uint32(9)).Bytes())
 	good := writeFile(t, "good", little().pcap(magicMicro, 0, 1).record(1, 0, "c1").record(2, 0, "c2").Bytes())
 	in, err := Open([]string{cut, bad, good}, Options{})
 	if err != nil {
@@ -204,7 +210,8 @@ func TestReadAt(t *testing.T) {
 			if buf, err = in.ReadAt(s.f.Ref, s.f.Offset, &again, buf); err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			if string(again.Data) != s.data || again.At != s.f.At || again.LinkType != s.f.LinkType || again.Interface != s.f.Interface ||
+			if string(again.Data) != s.data || again.At != s.f.At || again.LinkType != s.f.LinkType ||
+				again.Interface != s.f.Interface ||
 				again.Ref != s.f.Ref || again.Length != s.f.Length || again.Offset != s.f.Offset {
 				t.Fatalf("%s: frame %d reads again as %+v, was %+v", name, s.f.Ref.Frame(), again, s.f)
 			}
@@ -292,7 +299,8 @@ func TestManyFiles(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 200 {
 		path := filepath.Join(dir, fmt.Sprint(i))
-		if err := os.WriteFile(path, little().pcap(magicMicro, 0, 1).record(uint32(200-i), 0, fmt.Sprint(i)).Bytes(), 0o600); err != nil {
+		if err := os.WriteFile(path, little().pcap(magicMicro, 0, 1).record(uint32(200-i), 0, fmt.Sprint(i)).Bytes(),
+			0o600); err != nil {
 			t.Fatal(err)
 		}
 		paths = append(paths, path)

@@ -57,7 +57,8 @@ func (s *stretch) holds(offset int64) bool {
 func (n *Near) ReadAt(ref machine.Ref, offset int64, f *Frame, buf []byte) ([]byte, error) {
 	file := ref.File()
 	if file >= len(n.in.files) || offset < 0 {
-		return buf, fmt.Errorf("frame %d of file %d at byte %d: expected one of %d files and an offset", ref.Frame(), file+1, offset, len(n.in.files))
+		return buf, fmt.Errorf("frame %d of file %d at byte %d: expected one of %d files and an offset", ref.Frame(), file+1,
+			offset, len(n.in.files))
 	}
 	buf, err := n.in.files[file].readAt(&n.files[file], offset, f, buf)
 	f.Ref, f.Offset = ref, offset

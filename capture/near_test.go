@@ -36,7 +36,8 @@ func places(t testing.TB, names ...string) (in *Input, list []place) {
 // What is read in stretches equals what is read one by one, in any order.
 func TestNearReadsTheSame(t *testing.T) {
 	for _, names := range [][]string{
-		{"reliable-loss10.client.pcap.gz"}, {"u210_loss10.client.pcapng.gz"}, {"reliable-dup10.client.pcap.gz", "reliable-dup10.server.pcap.gz"},
+		{"reliable-loss10.client.pcap.gz"}, {"u210_loss10.client.pcapng.gz"},
+		{"reliable-dup10.client.pcap.gz", "reliable-dup10.server.pcap.gz"},
 	} {
 		in, frames := places(t, names...)
 		near := in.Near()

@@ -96,14 +96,16 @@ func (r *ngReader) nextCommon(f *file, fr *Frame) bool {
 	total, captured := binary.LittleEndian.Uint32(b[4:]), binary.LittleEndian.Uint32(b[20:])
 	n, end := int(total), enhancedHead+int(captured)
 	index := r.section.first + int(binary.LittleEndian.Uint32(b[8:]))
-	if n > len(b) || n != enhancedHead+padded(captured)+4 || index >= f.seen || binary.LittleEndian.Uint32(b[n-4:]) != total {
+	if n > len(b) || n != enhancedHead+padded(captured)+4 || index >= f.seen ||
+		binary.LittleEndian.Uint32(b[n-4:]) != total {
 		return false
 	}
 	in := &f.interfaces[index]
 	if captured > in.limit {
 		return false
 	}
-	fr.At = in.Resolution.instant(uint64(binary.LittleEndian.Uint32(b[12:]))<<32|uint64(binary.LittleEndian.Uint32(b[16:])), in.OffsetSeconds)
+	fr.At = in.Resolution.instant(uint64(binary.LittleEndian.Uint32(b[12:]))<<32|
+		uint64(binary.LittleEndian.Uint32(b[16:])), in.OffsetSeconds)
 	fr.Offset = s.base + int64(s.r)
 	fr.Interface, fr.LinkType = index, in.LinkType
 	fr.Length, fr.Data = int(binary.LittleEndian.Uint32(b[24:])), b[enhancedHead:end:end]
@@ -194,7 +196,8 @@ func (r *ngReader) nextPacket(f *file, fr *Frame, kind, total uint32) error {
 
 // head reads the fixed part of a packet block into fr. Where it cannot be
 // believed, expected and found say why.
-func (r *ngReader) head(interfaces []Interface, h []byte, fr *Frame, kind, total uint32) (captured uint32, expected, found string) {
+func (r *ngReader) head(interfaces []Interface, h []byte, fr *Frame, kind, total uint32) (captured uint32, expected,
+	found string) {
 	o := &r.section
 	var id uint32
 	switch kind {
@@ -226,10 +229,12 @@ func (r *ngReader) head(interfaces []Interface, h []byte, fr *Frame, kind, total
 		return 0, fmt.Sprintf("a captured length of at most %d", in.limit), fmt.Sprint(captured)
 	}
 	if captured > room {
-		return 0, fmt.Sprintf("a block length of at least %d for its %d captured bytes", captured+head+4, captured), fmt.Sprint(total)
+		return 0, fmt.Sprintf("a block length of at least %d for its %d captured bytes", captured+head+4, captured),
+			fmt.Sprint(total)
 	}
 	if room-captured > maxOptions {
-		return 0, fmt.Sprintf("a block length of at most %d for its %d captured bytes", captured+head+4+maxOptions, captured), fmt.Sprint(total)
+		return 0, fmt.Sprintf("a block length of at most %d for its %d captured bytes", captured+head+4+maxOptions, captured),
+			fmt.Sprint(total)
 	}
 	fr.Interface, fr.Classic = int(index), false
 	fr.LinkType = in.LinkType

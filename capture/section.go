@@ -116,7 +116,8 @@ func (r *ngReader) block(f *file, what string, total uint32) ([]byte, error) {
 	}
 	b := s.buf[s.r : s.r+n]
 	if trailer := r.section.u32(b[n-4:]); trailer != total {
-		return nil, f.damageAt(s.offset(), what, fmt.Sprintf("the length %d again at the block's end", total), fmt.Sprint(trailer))
+		return nil, f.damageAt(s.offset(), what, fmt.Sprintf("the length %d again at the block's end", total),
+			fmt.Sprint(trailer))
 	}
 	s.r += n
 	return b, nil

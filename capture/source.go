@@ -140,7 +140,8 @@ func (s *source) unpack() error {
 		err = s.zs.Reset(s.packed)
 	}
 	if err != nil {
-		return &FormatError{File: s.name, Expected: "a " + s.format.String() + " header", Found: "something else behind its magic number", Err: err}
+		return &FormatError{File: s.name, Expected: "a " + s.format.String() + " header",
+			Found: "something else behind its magic number", Err: err}
 	}
 	return nil
 }
@@ -171,7 +172,8 @@ func (s *source) rewind() error {
 		return s.spool.rewind()
 	}
 	if !s.seekable {
-		return fmt.Errorf("%s: cannot be read a second time: it is a pipe, and was opened without keeping what is read", s.name)
+		return fmt.Errorf("%s: cannot be read a second time: it is a pipe, and was opened without keeping what is read",
+			s.name)
 	}
 	if _, err := s.file.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("%s: going back to its start: %w", s.name, err)
@@ -191,9 +193,12 @@ func (s *source) random() (io.ReaderAt, error) {
 	case s.seekable && s.format == plain:
 		return s.file, nil
 	case s.format != plain:
-		return nil, fmt.Errorf("%s: single frames cannot be read: it is packed with %s, and was opened without keeping it unpacked", s.name, s.format)
+		return nil, fmt.Errorf(
+			"%s: single frames cannot be read: it is packed with %s, and was opened without keeping it unpacked",
+			s.name, s.format)
 	}
-	return nil, fmt.Errorf("%s: single frames cannot be read: it is a pipe, and was opened without keeping what is read", s.name)
+	return nil, fmt.Errorf("%s: single frames cannot be read: it is a pipe, and was opened without keeping what is read",
+		s.name)
 }
 
 // size gives the length of the file as it is stored.

@@ -83,7 +83,8 @@ func (s *spool) drop(why error) {
 }
 
 func (s *spool) unkept(why error) error {
-	return fmt.Errorf("%s: cannot be read a second time: it is not a seekable file, and could not be kept: %w", s.name, why)
+	return fmt.Errorf("%s: cannot be read a second time: it is not a seekable file, and could not be kept: %w", s.name,
+		why)
 }
 
 func (s *spool) remove() error {

@@ -23,7 +23,8 @@ func captures(t testing.TB, words ...string) (paths []string) {
 		t.Fatal(err)
 	}
 	for _, path := range all {
-		if len(words) == 0 || slices.ContainsFunc(words, func(w string) bool { return strings.Contains(filepath.Base(path), w) }) {
+		if len(words) == 0 ||
+			slices.ContainsFunc(words, func(w string) bool { return strings.Contains(filepath.Base(path), w) }) {
 			paths = append(paths, path)
 		}
 	}
@@ -67,14 +68,18 @@ func TestAsTshark(t *testing.T) {
 	tshark := testenv.Need(t, "tshark")
 	paths := captures(t)
 	if !testenv.Required() {
-		paths = captures(t, "linktype-", "loss40.", "be-loss20-reorder.client", "ipfrag.client", "snap60.client", "ipv6.", "dup10.client", "reliable-loss10.", "reliable-clean.client", "loopback", "article-connect.client", "u210_dup", "u210_plain_any", "u210_ipv6_lo", "t210_small_mtu")
+		paths = captures(t, "linktype-", "loss40.", "be-loss20-reorder.client", "ipfrag.client", "snap60.client", "ipv6.",
+			"dup10.client", "reliable-loss10.", "reliable-clean.client", "loopback", "article-connect.client", "u210_dup",
+			"u210_plain_any", "u210_ipv6_lo", "t210_small_mtu")
 	}
 	for _, path := range paths {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			t.Parallel()
-			out := testenv.Output(t, tshark, "-n", "-r", path, "-Y", "!icmp && !icmpv6", "-o", "tcp.desegment_tcp_streams:FALSE", "-T", "fields", "-E", "occurrence=f",
+			out := testenv.Output(t, tshark, "-n", "-r", path, "-Y", "!icmp && !icmpv6", "-o", "tcp.desegment_tcp_streams:FALSE",
+				"-T", "fields", "-E", "occurrence=f",
 				"-e", "frame.number", "-e", "frame.time_epoch", "-e", "frame.len", "-e", "frame.cap_len",
-				"-e", "ip.src", "-e", "ip.dst", "-e", "ipv6.src", "-e", "ipv6.dst", "-e", "ip.id", "-e", "ip.ttl", "-e", "ipv6.hlim",
+				"-e", "ip.src", "-e", "ip.dst", "-e", "ipv6.src", "-e", "ipv6.dst", "-e", "ip.id", "-e", "ip.ttl",
+				"-e", "ipv6.hlim",
 				"-e", "udp.srcport", "-e", "udp.dstport", "-e", "udp.length", "-e", "udp.payload",
 				"-e", "tcp.srcport", "-e", "tcp.dstport", "-e", "tcp.len", "-e", "tcp.payload")
 			lines := strings.Split(strings.TrimRight(string(out), "\n"), "\n")

@@ -28,8 +28,10 @@ type ClassicWriter struct {
 // NewClassicWriter begins a file on w, which stays the caller's to close, of frames
 // of one link type, with times in micro- or nanoseconds. It flushes as WriterOptions
 // says of FlushEvery.
-func NewClassicWriter(w io.Writer, link, snap uint32, resolution Resolution, flushEvery time.Duration) (*ClassicWriter, error) {
-	c := &ClassicWriter{out: bufio.NewWriterSize(w, 64<<10), link: link, tick: powersOf10[Nanoseconds-Microseconds], every: flushEvery}
+func NewClassicWriter(w io.Writer, link, snap uint32, resolution Resolution,
+	flushEvery time.Duration) (*ClassicWriter, error) {
+	c := &ClassicWriter{out: bufio.NewWriterSize(w, 64<<10), link: link, tick: powersOf10[Nanoseconds-Microseconds],
+		every: flushEvery}
 	magic := uint32(magicMicro)
 	if resolution != Microseconds {
 		c.tick, magic = 1, magicNano
@@ -62,11 +64,14 @@ func (w *ClassicWriter) WriteFrame(f *Frame) error {
 	at := uint64(max(f.At, 0))
 	switch {
 	case f.LinkType != w.link:
-		return fmt.Errorf("frame %d: expected link type %d as the frames before, found %d: a classic pcap has one, pcapng has room for several", f.Ref.Frame(), w.link, f.LinkType)
+		return fmt.Errorf("frame %d: expected link type %d as the frames before, found %d: a classic pcap has one, pcapng "+
+			"has room for several", f.Ref.Frame(), w.link, f.LinkType)
 	case at%w.tick != 0:
-		return fmt.Errorf("frame %d: expected a time in microseconds as the file has them, found nanoseconds: nsecpcap and pcapng have them", f.Ref.Frame())
+		return fmt.Errorf("frame %d: expected a time in microseconds as the file has them, found nanoseconds: nsecpcap and "+
+			"pcapng have them", f.Ref.Frame())
 	case at/1e9 > math.MaxUint32:
-		return fmt.Errorf("frame %d: expected a time before 2106, found %v: pcapng has room for it", f.Ref.Frame(), f.At.Time())
+		return fmt.Errorf("frame %d: expected a time before 2106, found %v: pcapng has room for it",
+			f.Ref.Frame(), f.At.Time())
 	case len(f.Data) > hardMaxRecord:
 		return fmt.Errorf("frame %d: expected at most %d bytes, found %d", f.Ref.Frame(), hardMaxRecord, len(f.Data))
 	}

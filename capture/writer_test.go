@@ -30,7 +30,8 @@ func written(t testing.TB) []byte {
 		t.Fatal(err)
 	}
 	four := Envelope{Src: netip.MustParseAddrPort("10.0.0.1:30000"), Dst: netip.MustParseAddrPort("10.0.0.2:40000"), ID: 7}
-	six := Envelope{Src: netip.MustParseAddrPort("[fd77::1]:30000"), Dst: netip.MustParseAddrPort("[fd77::2]:40000"), TTL: 9}
+	six := Envelope{Src: netip.MustParseAddrPort("[fd77::1]:30000"),
+		Dst: netip.MustParseAddrPort("[fd77::2]:40000"), TTL: 9}
 	for i := range 40 {
 		payload := bytes.Repeat([]byte{byte(i)}, i)
 		e := four
@@ -100,7 +101,8 @@ func TestWriterRoundTrip(t *testing.T) {
 		if i%4 >= 2 {
 			transport = TCP
 		}
-		if p.Transport != transport || !bytes.Equal(p.Payload, bytes.Repeat([]byte{byte(i)}, i)) || p.Length != i || p.BadChecksum || p.Problem != nil {
+		if p.Transport != transport || !bytes.Equal(p.Payload, bytes.Repeat([]byte{byte(i)}, i)) || p.Length != i ||
+			p.BadChecksum || p.Problem != nil {
 			t.Errorf("frame %d reads back as %+v", i+1, p)
 		}
 		comments := slices.Collect(f.Comments())
@@ -115,10 +117,12 @@ func TestWriterRoundTrip(t *testing.T) {
 		t.Fatalf("after the last frame: %v, expected io.EOF", err)
 	}
 	described := in.Interfaces(0)[0]
-	if described.Name != "sim0" || described.Filter != "udp" || described.Resolution != Nanoseconds || !slices.Equal(described.Comments, []string{"first"}) {
+	if described.Name != "sim0" || described.Filter != "udp" || described.Resolution != Nanoseconds ||
+		!slices.Equal(described.Comments, []string{"first"}) {
 		t.Errorf("interface reads back as %+v", described)
 	}
-	if st := described.Statistics; st == nil || *st != (Statistics{Received: 50, Dropped: 10, Known: KnownReceived | KnownDropped}) {
+	if st := described.Statistics; st == nil ||
+		*st != (Statistics{Received: 50, Dropped: 10, Known: KnownReceived | KnownDropped}) {
 		t.Errorf("statistics read back as %+v", st)
 	} else {
 		w.SetStatistics(0, *st)
@@ -138,8 +142,10 @@ func TestWriterByTshark(t *testing.T) {
 	if err := os.WriteFile(path, written(t), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out := testenv.Output(t, "tshark", "-r", path, "-o", "ip.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE",
-		"-T", "fields", "-e", "frame.time_epoch", "-e", "ip.checksum.status", "-e", "udp.checksum.status", "-e", "tcp.checksum.status", "-e", "frame.comment", "-e", "_ws.malformed")
+	out := testenv.Output(t, "tshark", "-r", path, "-o", "ip.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE", "-o",
+		"tcp.check_checksum:TRUE",
+		"-T", "fields", "-e", "frame.time_epoch", "-e", "ip.checksum.status", "-e", "udp.checksum.status", "-e",
+		"tcp.checksum.status", "-e", "frame.comment", "-e", "_ws.malformed")
 	lines := strings.Split(strings.TrimRight(string(out), "\n"), "\n")
 	if len(lines) != 40 {
 		t.Fatalf("tshark reads %d frames, expected 40:\n%s", len(lines), out)
@@ -204,7 +210,8 @@ func TestWriterFlushes(t *testing.T) {
 	for i, step := range []struct {
 		at      time.Duration
 		flushes bool
-	}{{0, false}, {900 * time.Millisecond, false}, {time.Second, true}, {1900 * time.Millisecond, false}, {2 * time.Second, true}} {
+	}{{0, false}, {900 * time.Millisecond, false}, {time.Second, true}, {1900 * time.Millisecond, false},
+		{2 * time.Second, true}} {
 		before := c.n
 		if err := w.WriteFrame(&Frame{At: machine.Instant(step.at), Data: []byte{1}}); err != nil {
 			t.Fatal(err)

@@ -50,7 +50,8 @@ func TestConfusion(t *testing.T) {
 		for _, share := range []int{1, 4} {
 			var paths []string
 			for i, name := range slices.Sorted(maps.Keys(foreign.Protocols)) {
-				paths = append(paths, shared(t, simulated(t, fmt.Sprintf("--protocol srdp:%s --duration 3s --seed %d", form, i+1))[0], name, share))
+				paths = append(paths,
+					shared(t, simulated(t, fmt.Sprintf("--protocol srdp:%s --duration 3s --seed %d", form, i+1))[0], name, share))
 			}
 			m.add(t, fmt.Sprintf("srdp:%s, %d to %d", form, 1, share), "srdp", paths)
 		}
@@ -205,7 +206,8 @@ func shared(t *testing.T, path, protocol string, share int) string {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := w.WriteFrame(&capture.Frame{At: p.At + machine.Instant(after)*1e5, LinkType: 101, Length: len(b), Data: b}); err != nil {
+			if err := w.WriteFrame(&capture.Frame{At: p.At + machine.Instant(after)*1e5, LinkType: 101, Length: len(b),
+				Data: b}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -229,7 +231,8 @@ func TestForeignChangesNothing(t *testing.T) {
 	alone := simulated(t, args)[0]
 	told := func(path string) map[string]int {
 		var out, errs bytes.Buffer
-		if code := runKnown([]string{"events", "--json", path}, app.Streams{In: bytes.NewReader(nil), Out: &out, Err: &errs}); code != 0 {
+		if code := runKnown([]string{"events", "--json", path},
+			app.Streams{In: bytes.NewReader(nil), Out: &out, Err: &errs}); code != 0 {
 			t.Fatalf("exit %d: %s", code, errs.String())
 		}
 		count := map[string]int{}

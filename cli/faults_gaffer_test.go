@@ -213,7 +213,8 @@ func acksAway(t *testing.T, v *view) (frame uint64) {
 // numbers and knows no window. What passes the tap towards the endpoint lies in
 // its socket, in that order; its application may refuse packets.
 func acksNear(t *testing.T, v *view) (frame uint64) {
-	o := &headerOracle{complete: map[uint32]int{}, parts: map[uint32]map[int]bool{}, cut: map[uint32]bool{}, accepted: map[uint32]bool{}, skipped: map[uint32]skip{}, read: -1}
+	o := &headerOracle{complete: map[uint32]int{}, parts: map[uint32]map[int]bool{}, cut: map[uint32]bool{},
+		accepted: map[uint32]bool{}, skipped: map[uint32]skip{}, read: -1}
 	v.packets(t, func(i int, k *wire.Packet) bool {
 		if !v.sights[i].own {
 			o.came(k)

@@ -15,11 +15,13 @@ import (
 
 // riptideOracles say what can be known of the Riptide faults.
 var riptideOracles = map[string]oracles{
-	"ack-bit-off-by-one":    {riptideAcksNear, riptideAcksAway},
-	"ack-bits-reversed":     {riptideAcksNear, riptideAcksAway},
-	"ack-newest-missing":    {riptideAcksNear, riptideAcksAway},
-	"window-shift":          {firstOf(riptideAcksNear, riptideLate, riptideAcked), riptideAcksAway}, // senders read Acks by the same list
-	"ack-missing":           {riptideAcksNear, explained},                                           // away: Acks are lost and doubled
+	"ack-bit-off-by-one": {riptideAcksNear, riptideAcksAway},
+	"ack-bits-reversed":  {riptideAcksNear, riptideAcksAway},
+	"ack-newest-missing": {riptideAcksNear, riptideAcksAway},
+	// senders read Acks by the same list
+	"window-shift": {firstOf(riptideAcksNear, riptideLate, riptideAcked), riptideAcksAway},
+	// away: Acks are lost and doubled
+	"ack-missing":           {riptideAcksNear, explained},
 	"ack-twice":             {riptideAcksNear, explained},
 	"duplicate-unanswered":  {riptideAcksNear, explained},
 	"merged-sequences":      {differs, riptideReused},
@@ -227,7 +229,8 @@ type riptideMessage struct {
 }
 
 func sentBy(v *view) *riptideSent {
-	return &riptideSent{v: v, messages: map[uint16]*riptideMessage{}, named: map[uint16]bool{}, beats: map[uint8]machine.Instant{}, least: -1, most: -1, sampledAt: math.MinInt64 / 2}
+	return &riptideSent{v: v, messages: map[uint16]*riptideMessage{}, named: map[uint16]bool{},
+		beats: map[uint8]machine.Instant{}, least: -1, most: -1, sampledAt: math.MinInt64 / 2}
 }
 
 // take enters a message of either side.

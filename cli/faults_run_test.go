@@ -84,7 +84,8 @@ func flagsOf(t *testing.T, x faultOf, seed int, loss string) (f simulate.Flags, 
 		}
 	}
 	usual("--loss", loss)
-	usual("--protocol", map[string]string{"gaffer": "gaffer:reliable", "riptide": "riptide:main", "notes": "riptide:notes", "srdp": "srdp"}[x.protocol])
+	usual("--protocol", map[string]string{"gaffer": "gaffer:reliable", "riptide": "riptide:main", "notes": "riptide:notes",
+		"srdp": "srdp"}[x.protocol])
 	usual("--duration", "8s")
 	args = append(args, "--fault", x.Name, "--seed", fmt.Sprint(seed))
 	return simulationFlags(t, args...), args
@@ -158,8 +159,9 @@ func runFault(t *testing.T, a *app.App, dir string, x faultOf, seed int, loss st
 		}
 	}
 	r.shadow = &shadow{
-		endpoint: twin.World.Hosts()[faulty].Endpoint(), same: map[machine.Peer]int{}, differs: map[machine.Peer]*difference{},
-		came: map[machine.Peer]int{}, cleared: map[uint32]int{},
+		endpoint: twin.World.Hosts()[faulty].Endpoint(), same: map[machine.Peer]int{},
+		differs: map[machine.Peer]*difference{},
+		came:    map[machine.Peer]int{}, cleared: map[uint32]int{},
 	}
 	s.World.Watch(func(step *sim.Step) {
 		if step.Host.Index == faulty {
@@ -326,7 +328,8 @@ func (r *faultRun) replayed(t *testing.T, at int) map[int]replayObject {
 		args = append(args, "--behaviour", r.behaviour())
 	}
 	if r.line.protocol == "gaffer" { // of a run that loses nearly all, too little is acked to know it by
-		args = append(args, "--profiles", messagesFile, "-d", fmt.Sprintf("udp.port==%d,%s", simulate.Addrs[1].Port(), r.flags.Protocol))
+		args = append(args, "--profiles", messagesFile, "-d",
+			fmt.Sprintf("udp.port==%d,%s", simulate.Addrs[1].Port(), r.flags.Protocol))
 	}
 	var out, trouble bytes.Buffer
 	if code := runKnown(args, app.Streams{Out: &out, Err: &trouble}); code > 1 {
@@ -341,7 +344,8 @@ func (r *faultRun) replayed(t *testing.T, at int) map[int]replayObject {
 		if strings.HasPrefix(o.Addr, simulate.Addrs[r.side].Addr().String()+":") {
 			found[o.Flow] = o
 		} else if o.Verdict == "diverges" {
-			t.Errorf("%s: tap at %s: the honest side %s (%s) diverges: %s at frame %d", r, r.place(at), o.Side, o.Addr, o.Rule, o.Frame)
+			t.Errorf("%s: tap at %s: the honest side %s (%s) diverges: %s at frame %d", r, r.place(at), o.Side, o.Addr,
+				o.Rule, o.Frame)
 		}
 	}
 	if len(found) == 0 {

@@ -86,7 +86,8 @@ func oraclesOf(x faultOf) oracles {
 // no acks in Notify and no list of received ids.
 func notesLines() (lines []faultOf) {
 	for _, x := range allFaults() {
-		if x.protocol != "riptide" || x.Unobservable != "" || x.Name == "window-shift" || strings.HasPrefix(x.Name, "notify-") {
+		if x.protocol != "riptide" || x.Unobservable != "" || x.Name == "window-shift" ||
+			strings.HasPrefix(x.Name, "notify-") {
 			continue
 		}
 		x.protocol = "notes"

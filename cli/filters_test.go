@@ -58,10 +58,12 @@ type frameFacts struct {
 func readWorld(t *testing.T, path string) *world {
 	t.Helper()
 	w := &world{
-		events: listed(t, "events", path), messages: listed(t, "messages", path), findings: listed(t, "findings", path), flows: listed(t, "flows", path),
+		events: listed(t, "events", path), messages: listed(t, "messages", path), findings: listed(t, "findings", path),
+		flows:  listed(t, "flows", path),
 		frames: map[float64]frameFacts{},
 	}
-	for line := range strings.Lines(output(t, "packets", "-T", "fields", "-e", "frame.number", "-e", "frame.len", "-e", "ip.ttl", "-e", "ip.src", path)) {
+	for line := range strings.Lines(output(t, "packets", "-T", "fields", "-e", "frame.number", "-e", "frame.len", "-e",
+		"ip.ttl", "-e", "ip.src", path)) {
 		var n float64
 		var f frameFacts
 		if _, err := fmt.Sscan(strings.ReplaceAll(line, "\t", " "), &n, &f.length, &f.ttl, &f.source); err == nil {
@@ -113,10 +115,12 @@ func TestFiltersMix(t *testing.T) {
 			return x.word("side") == "b" && w.frames[x.num("frame")].source == w.source()
 		}},
 		{"findings", "finding.severity == note && frame.len > 60", func(w *world, x thing) bool {
-			return x.word("severity") == "note" && slices.ContainsFunc(x.nums("frames"), func(n float64) bool { return w.frames[n].length > 60 })
+			return x.word("severity") == "note" &&
+				slices.ContainsFunc(x.nums("frames"), func(n float64) bool { return w.frames[n].length > 60 })
 		}},
 		{"findings", "finding.certainty == likely && ip.src == SRC", func(w *world, x thing) bool {
-			return x.word("certainty") == "likely" && slices.ContainsFunc(x.nums("frames"), func(n float64) bool { return w.frames[n].source == w.source() })
+			return x.word("certainty") == "likely" &&
+				slices.ContainsFunc(x.nums("frames"), func(n float64) bool { return w.frames[n].source == w.source() })
 		}},
 		{"findings", "flow.packets_a > 10 && frame.number < 100", func(_ *world, x thing) bool {
 			return slices.ContainsFunc(x.nums("frames"), func(n float64) bool { return n < 100 })
@@ -128,9 +132,11 @@ func TestFiltersMix(t *testing.T) {
 			return slices.ContainsFunc(w.findings, func(x thing) bool { return x.word("severity") == "note" })
 		}},
 		{"flows", "flow.packets_b > 50 && ip.dst == SRC", func(*world, thing) bool { return true }},
-		{"flows", "finding.rule == capture-duplicate", func(w *world, _ thing) bool { return len(w.shown("capture-duplicate", "a")) > 0 }},
+		{"flows", "finding.rule == capture-duplicate",
+			func(w *world, _ thing) bool { return len(w.shown("capture-duplicate", "a")) > 0 }},
 	}
-	captures := []string{"u210_loss10.client.pcapng.gz", "yojimbo-clean.client.pcap.gz", "reliable-loss10.client.pcap.gz", "t210_clean.client.pcap.gz"}
+	captures := []string{"u210_loss10.client.pcapng.gz", "yojimbo-clean.client.pcap.gz", "reliable-loss10.client.pcap.gz",
+		"t210_clean.client.pcap.gz"}
 	if testing.Short() {
 		captures = captures[:1]
 	}
@@ -178,7 +184,8 @@ func (w *world) source() string {
 func TestResendCause(t *testing.T) {
 	path := testenv.Capture(t, "u210_loss10.client.pcapng.gz")
 	for cause, rule := range map[string]string{
-		"ack_late": "riptide-resent-late-ack", "ack_lost": "riptide-resent-ack-lost", "timer_below_rtt": "riptide-resent-timer-below-rtt", "loss": "riptide-resent-loss",
+		"ack_late": "riptide-resent-late-ack", "ack_lost": "riptide-resent-ack-lost",
+		"timer_below_rtt": "riptide-resent-timer-below-rtt", "loss": "riptide-resent-loss",
 	} {
 		text := fmt.Sprintf("rel.resend.cause == %q", cause)
 		count := 0.0
@@ -227,7 +234,8 @@ func TestFiltersRefused(t *testing.T) {
 		{"findings", "message", "message is not asked about findings"},
 	} {
 		var out, complaint bytes.Buffer
-		if code := runKnown([]string{c.command, "-Y", c.filter, path}, app.Streams{In: strings.NewReader(""), Out: &out, Err: &complaint}); code != app.ExitFailed {
+		if code := runKnown([]string{c.command, "-Y", c.filter, path},
+			app.Streams{In: strings.NewReader(""), Out: &out, Err: &complaint}); code != app.ExitFailed {
 			t.Errorf("%s -Y %q: exit %d", c.command, c.filter, code)
 		}
 		if !strings.Contains(complaint.String(), c.say) || !strings.Contains(complaint.String(), "^") || out.Len() > 0 {

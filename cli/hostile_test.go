@@ -37,7 +37,8 @@ func forbidden(output string) string {
 		case r == utf8.RuneError && n == 1:
 			bad = fmt.Sprintf("byte %#02x", output[i])
 		case r == '\n' || r == '\t' || r == '\r' && strings.HasPrefix(output[i:], "\r\n"):
-		case r < 0x20, r >= 0x7f && r < 0xa0, r == 0x61c, r == 0x200e, r == 0x200f, r >= 0x2028 && r <= 0x202e, r >= 0x2066 && r <= 0x2069, r == 0xfeff, r >= 0xe0000 && r < 0xe1000:
+		case r < 0x20, r >= 0x7f && r < 0xa0, r == 0x61c, r == 0x200e, r == 0x200f, r >= 0x2028 && r <= 0x202e, r >= 0x2066 &&
+			r <= 0x2069, r == 0xfeff, r >= 0xe0000 && r < 0xe1000:
 			bad = fmt.Sprintf("U+%04X", r)
 		}
 		if bad != "" {
@@ -74,7 +75,8 @@ func hostileCapture(t *testing.T, dir, name string) string {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	w, err := capture.NewWriter(f, capture.WriterOptions{Application: hostileText, OS: hostileText, Hardware: hostileText, Comments: []string{hostileText}})
+	w, err := capture.NewWriter(f, capture.WriterOptions{Application: hostileText, OS: hostileText, Hardware: hostileText,
+		Comments: []string{hostileText}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +98,9 @@ func hostileCapture(t *testing.T, dir, name string) string {
 			t.Fatal(err)
 		}
 		if n == 0 {
-			if _, err := w.AddInterface(capture.Interface{Name: hostileText, Description: hostileText, OS: hostileText, Comments: []string{hostileText}, LinkType: frame.LinkType, Resolution: capture.Nanoseconds}); err != nil {
+			if _, err :=
+				w.AddInterface(capture.Interface{Name: hostileText, Description: hostileText, OS: hostileText,
+					Comments: []string{hostileText}, LinkType: frame.LinkType, Resolution: capture.Nanoseconds}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -110,7 +114,8 @@ func hostileCapture(t *testing.T, dir, name string) string {
 	return path
 }
 
-const chatSchema = "messages:\n  0:\n    name: chat\n    doc: %s\n    fields:\n      - {name: who, type: string, doc: %[1]s}\n      - {name: text, type: string}\n      - {name: n, type: int}\n"
+const chatSchema = "messages:\n  0:\n    name: chat\n    doc: %s\n    fields:\n      - {name: who, type: string, " +
+	"doc: %[1]s}\n      - {name: text, type: string}\n      - {name: n, type: int}\n"
 
 // hostileYAML quotes the text for YAML, which has no bytes that are not UTF-8.
 func hostileYAML() string {
@@ -131,9 +136,10 @@ func TestHostileText(t *testing.T) {
 	schema := filepath.Join(dir, hostileName+".yaml")
 	profiles := filepath.Join(dir, hostileName+"-profile.yaml")
 	files := map[string]string{
-		schema:           fmt.Sprintf(chatSchema, hostileYAML()),
-		profiles:         "protocol: gaffer\nname: mine\nbase: article\ndoc: " + hostileYAML() + "\n",
-		path + ".replay": "flow 1 a 10.0.0.1:30000 riptide conforms tap=a packets=300 note=" + strings.ReplaceAll(strings.ReplaceAll(hostileText, "\n", ""), "\r", "") + "\n",
+		schema:   fmt.Sprintf(chatSchema, hostileYAML()),
+		profiles: "protocol: gaffer\nname: mine\nbase: article\ndoc: " + hostileYAML() + "\n",
+		path + ".replay": "flow 1 a 10.0.0.1:30000 riptide conforms tap=a packets=300 note=" +
+			strings.ReplaceAll(strings.ReplaceAll(hostileText, "\n", ""), "\r", "") + "\n",
 	}
 	for name, text := range files {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
@@ -154,8 +160,10 @@ func TestHostileText(t *testing.T) {
 		{args: []string{"packets", "-T", "json", path}},
 		{args: []string{"packets", "-T", "ek", path}},
 		{args: []string{"packets", "-T", "tabs", path}},
-		{args: []string{"packets", "-T", "fields", "-E", "header=y", "-e", "frame", "-e", "frame.file", "-e", "riptide.message.chat.who", "-e", "riptide.message.chat.text", "-e", "riptide.reason.name", path}},
-		{args: []string{"packets", "-T", "fields", "-E", "occurrence=l", "-E", "quote=d", "-e", "frame.file", "-e", "riptide.message.chat.text", path}},
+		{args: []string{"packets", "-T", "fields", "-E", "header=y", "-e", "frame", "-e", "frame.file", "-e",
+			"riptide.message.chat.who", "-e", "riptide.message.chat.text", "-e", "riptide.reason.name", path}},
+		{args: []string{"packets", "-T", "fields", "-E", "occurrence=l", "-E", "quote=d", "-e", "frame.file", "-e",
+			"riptide.message.chat.text", path}},
 		{args: []string{"events", path}},
 		{args: []string{"messages", path}},
 		{args: []string{"messages", path, second}},
@@ -203,7 +211,9 @@ func TestHostileText(t *testing.T) {
 				continue
 			}
 			code, out, complaint := inProcess(args...)
-			what := strings.Join(c.args[:1], " ") + fmt.Sprintf(" (%q)", strings.ReplaceAll(strings.Join(append(c.args[1:len(c.args):len(c.args)], format...), " "), path, "FILE"))
+			what := strings.Join(c.args[:1], " ") +
+				fmt.Sprintf(" (%q)", strings.ReplaceAll(strings.Join(append(c.args[1:len(c.args):len(c.args)], format...), " "),
+					path, "FILE"))
 			if testing.Verbose() {
 				t.Logf("%s: exit %d, %d bytes, %.150q", what, code, len(out), complaint)
 			}
@@ -295,7 +305,8 @@ func TestHostileArguments(t *testing.T) {
 	}
 	walk(command(known, a), nil)
 	try(hostileText)
-	for _, f := range []string{hostileText + " == 5", "frame.file == \"" + hostileText, "udp && " + hostileText, "riptide[" + hostileText + "] == 1", "frame.file matches \"(" + hostileText + "\""} {
+	for _, f := range []string{hostileText + " == 5", "frame.file == \"" + hostileText, "udp && " + hostileText,
+		"riptide[" + hostileText + "] == 1", "frame.file matches \"(" + hostileText + "\""} {
 		try("packets", "-Y", f, capture)
 		try("flows", "-Y", f, capture)
 	}
@@ -328,8 +339,10 @@ func TestHostileFiles(t *testing.T) {
 	dir := filepath.Join(repository(t), "testdata", "hostile")
 	capture := filepath.Join(dir, "inj.pcapng")
 	for name, want := range map[string]string{
-		"evil.yaml":  "evil.yaml: line 3: $.messages.0.name: a name has letters, digits and _.- (ASCII) only, found U+001B at byte 3",
-		"evil2.yaml": "evil2.yaml: line 5: $.messages.0.fields[0].name: a name has letters, digits and _.- (ASCII) only, found U+0022 at byte 2",
+		"evil.yaml": "evil.yaml: line 3: $.messages.0.name: a name has letters, digits and _.- (ASCII) only, found U+001B " +
+			"at byte 3",
+		"evil2.yaml": "evil2.yaml: line 5: $.messages.0.fields[0].name: a name has letters, digits and _.- (ASCII) only, " +
+			"found U+0022 at byte 2",
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, args := range [][]string{{"packets", "-V"}, {"packets", "-V", "--json"}, {"messages"}, {"fields"}} {
@@ -338,7 +351,8 @@ func TestHostileFiles(t *testing.T) {
 					args = append(args, capture)
 				}
 				code, out, complaint := inProcess(args...)
-				if code != app.ExitFailed || out != "" || !strings.HasSuffix(complaint, want+"\n") || strings.Count(complaint, "\n") != 1 {
+				if code != app.ExitFailed || out != "" || !strings.HasSuffix(complaint, want+"\n") ||
+					strings.Count(complaint, "\n") != 1 {
 					t.Errorf("%q: exit %d, %q, %q; expected %q", args, code, out, complaint, want)
 				}
 			}
@@ -350,11 +364,13 @@ func TestHostileFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		code, out, complaint := inProcess("messages", "--json", "--schema", schema, capture)
-		if code != app.ExitDone || !strings.Contains(out, `\u202eRLO\u2066bidi\u200f`) || !strings.Contains(out, `\u007fdel`) || !strings.Contains(out, `\udb40\udc41TAG𝓐`) {
+		if code != app.ExitDone || !strings.Contains(out, `\u202eRLO\u2066bidi\u200f`) ||
+			!strings.Contains(out, `\u007fdel`) || !strings.Contains(out, `\udb40\udc41TAG𝓐`) {
 			t.Errorf("exit %d, %s: the texts of the messages are not escaped with all their digits", code, complaint)
 		}
 		code, out, complaint = inProcess("packets", "-V", "--schema", schema, capture)
-		if code != app.ExitDone || !strings.Contains(out, `\x1b]52;c;`) || !strings.Contains(out, `\U000e0041TAG𝓐`) || forbidden(out) != "" {
+		if code != app.ExitDone || !strings.Contains(out, `\x1b]52;c;`) || !strings.Contains(out, `\U000e0041TAG𝓐`) ||
+			forbidden(out) != "" {
 			t.Errorf("exit %d, %s: %s", code, complaint, forbidden(out))
 		}
 	})

@@ -102,7 +102,8 @@ func TestNoKeyInAnyOutput(t *testing.T) {
 	private, id, secrets := secretsOf(t, run)
 	capture := testenv.Capture(t, run+".client.pcap.gz")
 	server := keyFile(t, "servers: [{protocol_id: 0x"+id+", private_key: "+private+"}]\n")
-	session := keyFile(t, fmt.Sprintf("sessions: [{protocol_id: 0x%s, client_to_server: %s, server_to_client: %s}]\n", id, secrets[2], secrets[1]))
+	session := keyFile(t, fmt.Sprintf("sessions: [{protocol_id: 0x%s, client_to_server: %s, server_to_client: %s}]\n", id,
+		secrets[2], secrets[1]))
 	odd := keyFile(t, "servers: [{protocol_id: 0x"+id+", private_key: "+private+", more: "+private+"}]\n")
 	short := keyFile(t, "servers: [{protocol_id: 0x"+id+", private_key: "+private[1:]+"}]\n")
 	twice := keyFile(t, "servers:\n  - private_key: "+private+"\n    private_key: "+private+"\n")
@@ -181,9 +182,12 @@ func TestKeysDecideTheDialect(t *testing.T) {
 		reason     string // of the first flow
 	}{
 		{"none", "", []string{"netcode", "netcode"}, "encrypted"},
-		{"the server's", "servers: [{protocol_id: 0x" + id + ", private_key: " + private + "}]", []string{"netcode", "yojimbo"}, "another key made it"},
-		{"another", "servers: [{protocol_id: 0x" + id + ", private_key: " + other + "}]", []string{"netcode", "netcode"}, "another key made it"},
-		{"another game's", "servers: [{protocol_id: 0x1234, private_key: " + private + "}]", []string{"netcode", "netcode"}, "no private key for this protocol id"},
+		{"the server's", "servers: [{protocol_id: 0x" + id + ", private_key: " + private + "}]",
+			[]string{"netcode", "yojimbo"}, "another key made it"},
+		{"another", "servers: [{protocol_id: 0x" + id + ", private_key: " + other + "}]", []string{"netcode", "netcode"},
+			"another key made it"},
+		{"another game's", "servers: [{protocol_id: 0x1234, private_key: " + private + "}]", []string{"netcode", "netcode"},
+			"no private key for this protocol id"},
 	} {
 		args := []string{"flows", "--json", capture}
 		if c.keys != "" {
@@ -212,7 +216,8 @@ func TestKeysDecideTheDialect(t *testing.T) {
 			}
 		}
 		if strings.Join(got, " ") != strings.Join(c.dialects, " ") || !strings.Contains(first, c.reason) {
-			t.Errorf("%s: dialects %v, the first because %q; expected %v, and %q in it", c.name, got, first, c.dialects, c.reason)
+			t.Errorf("%s: dialects %v, the first because %q; expected %v, and %q in it", c.name, got, first,
+				c.dialects, c.reason)
 		}
 	}
 }

@@ -29,7 +29,8 @@ func TestNoiseIsClaimedByNone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "noise.pcapng")
 	writeNoise(t, path, names)
 	var out, errs bytes.Buffer
-	if code := runKnown([]string{"flows", "--json", path}, app.Streams{In: bytes.NewReader(nil), Out: &out, Err: &errs}); code != 0 {
+	if code := runKnown([]string{"flows", "--json", path},
+		app.Streams{In: bytes.NewReader(nil), Out: &out, Err: &errs}); code != 0 {
 		t.Fatalf("exit %d: %s", code, errs.String())
 	}
 	flows := 0
@@ -97,7 +98,8 @@ func writeNoise(t *testing.T, path string, names []string) {
 func udpFrame(t *testing.T, port uint16, from machine.Side, payload []byte) []byte {
 	t.Helper()
 	src, dst := layers.UDPPort(port), layers.UDPPort(9999)
-	ip := &layers.IPv4{Version: 4, TTL: 64, Protocol: layers.IPProtocolUDP, SrcIP: []byte{192, 0, 2, 1}, DstIP: []byte{192, 0, 2, 2}}
+	ip := &layers.IPv4{Version: 4, TTL: 64, Protocol: layers.IPProtocolUDP, SrcIP: []byte{192, 0, 2, 1},
+		DstIP: []byte{192, 0, 2, 2}}
 	if from == machine.B {
 		src, dst, ip.SrcIP, ip.DstIP = dst, src, ip.DstIP, ip.SrcIP
 	}
@@ -107,7 +109,8 @@ func udpFrame(t *testing.T, port uint16, from machine.Side, payload []byte) []by
 	}
 	b := gopacket.NewSerializeBuffer()
 	eth := &layers.Ethernet{SrcMAC: make([]byte, 6), DstMAC: make([]byte, 6), EthernetType: layers.EthernetTypeIPv4}
-	if err := gopacket.SerializeLayers(b, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, eth, ip, udp, gopacket.Payload(payload)); err != nil {
+	if err := gopacket.SerializeLayers(b, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, eth, ip,
+		udp, gopacket.Payload(payload)); err != nil {
 		t.Fatal(err)
 	}
 	return bytes.Clone(b.Bytes())

@@ -47,7 +47,8 @@ func TestOutputs(t *testing.T) {
 			s.clean("out.pcapng")
 
 			victim := s.put("victim", "old")
-			for _, err := range []error{os.Symlink(victim, s.path("link")), os.Symlink(s.path("none"), s.path("hanging")), os.Link(victim, s.path("hard"))} {
+			for _, err := range []error{os.Symlink(victim, s.path("link")), os.Symlink(s.path("none"), s.path("hanging")),
+				os.Link(victim, s.path("hard"))} {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -119,8 +120,10 @@ func (s *scene) notRegular(w *written) {
 // The commands that write files have the flags, and no command has them that
 // writes none.
 func TestOutputFlags(t *testing.T) {
-	for _, name := range []string{"capture", "packets", "events", "flows", "findings", "tui", "merge", "reduce", "anonymise", "report", "graph", "export csv", "export qlog", "replay", "simulate", "lab srdp", "man"} {
-		if help := output(t, append(strings.Fields(name), "--help")...); !strings.Contains(help, "--no-clobber") || !strings.Contains(help, "--mode OCTAL") {
+	for _, name := range []string{"capture", "packets", "events", "flows", "findings", "tui", "merge", "reduce",
+		"anonymise", "report", "graph", "export csv", "export qlog", "replay", "simulate", "lab srdp", "man"} {
+		if help := output(t, append(strings.Fields(name), "--help")...); !strings.Contains(help, "--no-clobber") ||
+			!strings.Contains(help, "--mode OCTAL") {
 			t.Errorf("%s has no --no-clobber or no --mode", name)
 		}
 	}
@@ -130,7 +133,8 @@ func TestOutputFlags(t *testing.T) {
 		}
 	}
 	for _, mode := range []string{"8", "1777", "rw", "-1"} {
-		if _, errs, code := outcome("simulate", "--mode", mode, "-w", "-"); code != app.ExitFailed || !strings.Contains(errs, "octal") {
+		if _, errs, code := outcome("simulate", "--mode", mode, "-w", "-"); code != app.ExitFailed ||
+			!strings.Contains(errs, "octal") {
 			t.Errorf("--mode %s: exit %d, %s", mode, code, errs)
 		}
 	}
@@ -182,7 +186,8 @@ func TestOutputsByConvention(t *testing.T) {
 	link(s.capture(0) + ".replay")
 	link("ackscope-flows.1")
 	for _, args := range [][]string{{"replay", "--update", in}, {"man", s.folder}} {
-		if _, errs, code := outcome(args...); code != app.ExitFailed || !strings.Contains(errs, "symbolic link") && !strings.Contains(errs, "expected") {
+		if _, errs, code := outcome(args...); code != app.ExitFailed || !strings.Contains(errs, "symbolic link") &&
+			!strings.Contains(errs, "expected") {
 			t.Errorf("%q: exit %d, %s", args, code, errs)
 		}
 		s.stays("victim", "old")
@@ -193,7 +198,8 @@ func TestOutputsByConvention(t *testing.T) {
 	output(t, "replay", "--update", in)
 	s.made(&written{name: "replay --update"}, in+".replay", 0o644)
 	s.put(s.capture(0)+".replay", "ackscope")
-	if _, errs, code := outcome("replay", "--update", "--no-clobber", in); code != app.ExitFailed || !strings.Contains(errs, "--no-clobber keeps it") {
+	if _, errs, code := outcome("replay", "--update", "--no-clobber", in); code != app.ExitFailed ||
+		!strings.Contains(errs, "--no-clobber keeps it") {
 		t.Errorf("exit %d, %s", code, errs)
 	}
 	s.stays(s.capture(0)+".replay", "ackscope")
@@ -223,7 +229,8 @@ func TestOutputFailures(t *testing.T) {
 	if err := os.WriteFile(cut, s.bytes[0][:len(s.bytes[0])*2/3], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range []string{"packets -w OUT CUT", "flows -w OUT CUT", "anonymise CUT OUT", "export csv --table events -o OUT CUT", "export pcapng -o OUT CUT"} {
+	for _, args := range []string{"packets -w OUT CUT", "flows -w OUT CUT", "anonymise CUT OUT",
+		"export csv --table events -o OUT CUT", "export pcapng -o OUT CUT"} {
 		s.put("out.pcapng", "old")
 		list := strings.Fields(strings.NewReplacer("CUT", cut, "OUT", s.path("out.pcapng")).Replace(args))
 		if _, errs, code := outcome(append(list, "--strict")...); code != app.ExitFailed {
@@ -233,7 +240,8 @@ func TestOutputFailures(t *testing.T) {
 		if _, errs, code := outcome(list...); code != app.ExitDone {
 			t.Errorf("%s: exit %d, %s", args, code, errs)
 		}
-		s.made(&written{name: args}, s.path("out.pcapng"), map[bool]fs.FileMode{true: 0o644, false: 0o600}[strings.Contains(args, "csv")])
+		s.made(&written{name: args}, s.path("out.pcapng"),
+			map[bool]fs.FileMode{true: 0o644, false: 0o600}[strings.Contains(args, "csv")])
 	}
 	s.clean("out.pcapng", "cut.pcapng")
 }
@@ -308,7 +316,8 @@ func TestOutputToStandardOutput(t *testing.T) {
 	s := newScene(t)
 	sh := testenv.Need(t, "sh")
 	for _, name := range []string{"-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"} {
-		script := `cd "$1" && printf before > log && ackscope simulate -q --duration 1s -w ` + name + ` >> log && head -c 6 log && rm log &&
+		script := `cd "$1" && printf before > log && ackscope simulate -q --duration 1s -w ` + name +
+			` >> log && head -c 6 log && rm log &&
 ackscope packets -q -w ` + name + ` in.pcapng | ackscope flows -q - | grep -c riptide/
 ackscope packets -q -w ` + name + ` in.pcapng >> in.pcapng; echo $?
 ackscope packets -q -w in.pcapng - < in.pcapng; echo $?

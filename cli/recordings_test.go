@@ -60,7 +60,8 @@ func TestFilesApart(t *testing.T) {
 	testenv.Grid(t, "every listing over every capture, twice")
 	all := allCaptures(t)
 	some := slices.DeleteFunc(slices.Clone(all), func(p string) bool {
-		return !strings.Contains(p, "reliable-loss10") && !strings.Contains(p, "u210_loss10") && !strings.Contains(p, "u210_clean") && !strings.Contains(p, "u210_timeout")
+		return !strings.Contains(p, "reliable-loss10") && !strings.Contains(p, "u210_loss10") &&
+			!strings.Contains(p, "u210_clean") && !strings.Contains(p, "u210_timeout")
 	})
 	for _, c := range []struct {
 		args  []string
@@ -102,7 +103,8 @@ func TestFilesApart(t *testing.T) {
 // --flow FILE:N and --at FILE:FRAME name a flow of one of several captures, whose
 // state is that of the capture alone.
 func TestFlowOfFile(t *testing.T) {
-	client, server := testenv.Capture(t, "reliable-two-clients.client.pcap.gz"), testenv.Capture(t, "reliable-two-clients.server.pcap.gz")
+	client, server := testenv.Capture(t, "reliable-two-clients.client.pcap.gz"),
+		testenv.Capture(t, "reliable-two-clients.server.pcap.gz")
 	alone := output(t, "state", "--json", "--flow", "2", "--at", "300", server)
 	for _, args := range [][]string{
 		{"--flow", server + ":2", "--at", "300"},
@@ -206,13 +208,16 @@ func rowsOf() map[string][]string {
 	ours := &reader.Rotation{Path: "match.pcap"}
 	at := time.Date(2026, 11, 22, 10, 15, 0, 0, time.UTC)
 	return map[string][]string{
-		"ackscope -b":              {ours.Next(at), ours.Next(at.Add(time.Second)), ours.Next(at.Add(time.Second))},
-		"dumpcap":                  {"m_00009_20261122101500.pcapng", "m_00010_20261122101503.pcapng", "m_00011_20261122101506.pcapng"},
-		"dumpcap -b nametimenum:2": {"m_20261122101500_00001.pcapng", "m_20261122101503_00002.pcapng", "m_20261122101506_00003.pcapng"},
-		"tcpdump -C":               {"m.pcap", "m.pcap1", "m.pcap2"},
-		"tcpdump -C -W, wrapped":   {"m.pcap2", "m.pcap0", "m.pcap1"},
-		"tcpdump -G":               {"m-2026-11-22_10:15:00.pcap", "m-2026-11-22_10:15:05.pcap", "m-2026-11-22_10:15:10.pcap"},
-		"tcpdump -G %s":            {"m-1795342500.pcap", "m-1795342505.pcap", "m-1795342510.pcap"},
+		"ackscope -b": {ours.Next(at), ours.Next(at.Add(time.Second)), ours.Next(at.Add(time.Second))},
+		"dumpcap": {"m_00009_20261122101500.pcapng", "m_00010_20261122101503.pcapng",
+			"m_00011_20261122101506.pcapng"},
+		"dumpcap -b nametimenum:2": {"m_20261122101500_00001.pcapng", "m_20261122101503_00002.pcapng",
+			"m_20261122101506_00003.pcapng"},
+		"tcpdump -C":             {"m.pcap", "m.pcap1", "m.pcap2"},
+		"tcpdump -C -W, wrapped": {"m.pcap2", "m.pcap0", "m.pcap1"},
+		"tcpdump -G": {"m-2026-11-22_10:15:00.pcap", "m-2026-11-22_10:15:05.pcap",
+			"m-2026-11-22_10:15:10.pcap"},
+		"tcpdump -G %s": {"m-1795342500.pcap", "m-1795342505.pcap", "m-1795342510.pcap"},
 	}
 }
 
@@ -225,7 +230,8 @@ func TestRotatedRow(t *testing.T) {
 		paths := writeParts(t, whole, names)
 		slices.Sort(paths)
 		var out, complaint bytes.Buffer
-		if code := runKnown(append([]string{"findings", "--json"}, paths...), app.Streams{In: strings.NewReader(""), Out: &out, Err: &complaint}); code != 0 {
+		if code := runKnown(append([]string{"findings", "--json"}, paths...),
+			app.Streams{In: strings.NewReader(""), Out: &out, Err: &complaint}); code != 0 {
 			t.Fatalf("%s: exit %d: %s", writer, code, complaint.String())
 		}
 		if got := essence(t, out.String()); !slices.Equal(got, want) {
@@ -234,7 +240,8 @@ func TestRotatedRow(t *testing.T) {
 		if n := strings.Count(complaint.String(), "are one rotated capture"); n != 1 {
 			t.Errorf("%s: said %d times that it is a row: %s", writer, n, complaint.String())
 		}
-		if apart := essence(t, output(t, append([]string{"findings", "--json", "--join=false"}, paths...)...)); slices.Equal(apart, want) {
+		if apart := essence(t, output(t, append([]string{"findings", "--json", "--join=false"}, paths...)...)); slices.Equal(
+			apart, want) {
 			t.Errorf("%s: --join=false reads them as one", writer)
 		}
 	}
@@ -243,7 +250,8 @@ func TestRotatedRow(t *testing.T) {
 // Names alone make no row: files of the same time, of another link type, with one
 // missing between them, or of another day are captures of their own.
 func TestNoRow(t *testing.T) {
-	parts := writeParts(t, testenv.Capture(t, "reliable-loss10.client.pcap.gz"), []string{"m.pcap", "m.pcap1", "m.pcap2", "m.pcap3"})
+	parts := writeParts(t, testenv.Capture(t, "reliable-loss10.client.pcap.gz"),
+		[]string{"m.pcap", "m.pcap1", "m.pcap2", "m.pcap3"})
 	copyOf := func(from, name string) string {
 		t.Helper()
 		b, err := os.ReadFile(from)
@@ -267,18 +275,20 @@ func TestNoRow(t *testing.T) {
 	}
 	other := writeParts(t, testenv.Capture(t, "reliable-clean.client.pcap.gz"), []string{"whole.pcap"})[0]
 	for name, paths := range map[string][]string{
-		"one missing":        {parts[0], parts[2]},
-		"overlapping":        beside(parts[0], parts[0], [2]string{"m.pcap", "m.pcap1"}),
-		"another link type":  beside(other, parts[0], [2]string{"m.pcap", "m.pcap1"}),
-		"in other folders":   {parts[0], copyOf(parts[1], "m.pcap1")},
-		"another base":       beside(parts[0], parts[1], [2]string{"a.pcap", "b.pcap1"}),
-		"a pause":            beside(parts[0], parts[3], [2]string{"m-2026-11-22_10:15:00.pcap", "m-2026-11-22_10:15:15.pcap"}),
-		"the same file":      {parts[0], parts[0]},
-		"no capture":         {parts[0], copyOf(testenv.Capture(t, "README.md"), "m.pcap1")},
-		"digits of its own":  beside(parts[0], parts[1], [2]string{"loss10.pcap", "loss11.pcap"}),
-		"a device, no file":  {parts[0], os.DevNull},
-		"not there":          {parts[0], filepath.Join(t.TempDir(), "m.pcap1")},
-		"two runs, one base": beside(parts[0], parts[1], [2]string{"m_00001_20261122101500.pcap", "m_00001_20261122101505.pcap"}),
+		"one missing":       {parts[0], parts[2]},
+		"overlapping":       beside(parts[0], parts[0], [2]string{"m.pcap", "m.pcap1"}),
+		"another link type": beside(other, parts[0], [2]string{"m.pcap", "m.pcap1"}),
+		"in other folders":  {parts[0], copyOf(parts[1], "m.pcap1")},
+		"another base":      beside(parts[0], parts[1], [2]string{"a.pcap", "b.pcap1"}),
+		"a pause": beside(parts[0], parts[3],
+			[2]string{"m-2026-11-22_10:15:00.pcap", "m-2026-11-22_10:15:15.pcap"}),
+		"the same file":     {parts[0], parts[0]},
+		"no capture":        {parts[0], copyOf(testenv.Capture(t, "README.md"), "m.pcap1")},
+		"digits of its own": beside(parts[0], parts[1], [2]string{"loss10.pcap", "loss11.pcap"}),
+		"a device, no file": {parts[0], os.DevNull},
+		"not there":         {parts[0], filepath.Join(t.TempDir(), "m.pcap1")},
+		"two runs, one base": beside(parts[0], parts[1],
+			[2]string{"m_00001_20261122101500.pcap", "m_00001_20261122101505.pcap"}),
 	} {
 		for _, group := range reader.RotatedRows(paths) {
 			if len(group) > 1 {
@@ -295,9 +305,11 @@ func TestNoRow(t *testing.T) {
 
 // The gate and the last line are of all captures.
 func TestGateOverFiles(t *testing.T) {
-	bad, good := testenv.Capture(t, "plain-le-stalebug-loss98.client.pcap.gz"), testenv.Capture(t, "reliable-clean.client.pcap.gz")
+	bad, good := testenv.Capture(t, "plain-le-stalebug-loss98.client.pcap.gz"),
+		testenv.Capture(t, "reliable-clean.client.pcap.gz")
 	var out, complaint bytes.Buffer
-	if code := runKnown([]string{"findings", "--fail-on", "error", bad, good}, app.Streams{In: strings.NewReader(""), Out: &out, Err: &complaint}); code != app.ExitGate {
+	if code := runKnown([]string{"findings", "--fail-on", "error", bad, good},
+		app.Streams{In: strings.NewReader(""), Out: &out, Err: &complaint}); code != app.ExitGate {
 		t.Errorf("exit %d, expected %d", code, app.ExitGate)
 	}
 	if !strings.Contains(out.String(), "\nall 2 captures: 1 error, ") {
@@ -315,7 +327,8 @@ func TestBadFileAmongOthers(t *testing.T) {
 	good, no := testenv.Capture(t, "reliable-loss10.client.pcap.gz"), testenv.Capture(t, "README.md")
 	for _, command := range []string{"flows", "findings", "events", "messages", "packets", "ledger", "autopsy"} {
 		var out, complaint bytes.Buffer
-		if code := runKnown([]string{command, good, no}, app.Streams{In: strings.NewReader(""), Out: &out, Err: &complaint}); code != app.ExitFailed {
+		if code := runKnown([]string{command, good, no},
+			app.Streams{In: strings.NewReader(""), Out: &out, Err: &complaint}); code != app.ExitFailed {
 			t.Errorf("%s: exit %d", command, code)
 		}
 		if !strings.Contains(out.String(), filepath.Base(good)) || !strings.Contains(complaint.String(), "README.md") {
@@ -326,9 +339,11 @@ func TestBadFileAmongOthers(t *testing.T) {
 
 // A report has a part for each capture, whose anchors are its own.
 func TestReportOfSeveral(t *testing.T) {
-	client, server := testenv.Capture(t, "reliable-loss10.client.pcap.gz"), testenv.Capture(t, "reliable-loss10.server.pcap.gz")
+	client, server := testenv.Capture(t, "reliable-loss10.client.pcap.gz"),
+		testenv.Capture(t, "reliable-loss10.server.pcap.gz")
 	page := output(t, "report", "--replay=false", "-o", "-", client, server)
-	if strings.Count(page, "<!DOCTYPE html>") != 1 || strings.Count(page, "</html>") != 1 || strings.Count(page, `<header class="top`) != 2 {
+	if strings.Count(page, "<!DOCTYPE html>") != 1 || strings.Count(page, "</html>") != 1 ||
+		strings.Count(page, `<header class="top`) != 2 {
 		t.Error("expected one page with two headers")
 	}
 	seen := map[string]bool{}
@@ -353,7 +368,8 @@ func TestReportOfSeveral(t *testing.T) {
 
 // -c counts over all captures.
 func TestCountOverFiles(t *testing.T) {
-	client, server := testenv.Capture(t, "reliable-loss10.client.pcap.gz"), testenv.Capture(t, "reliable-loss10.server.pcap.gz")
+	client, server := testenv.Capture(t, "reliable-loss10.client.pcap.gz"),
+		testenv.Capture(t, "reliable-loss10.server.pcap.gz")
 	if n := strings.Count(output(t, "packets", "--json", "-c", "20", client, server), "\n"); n != 20 {
 		t.Errorf("%d packets, expected 20", n)
 	}
@@ -375,7 +391,8 @@ func TestCountOverFiles(t *testing.T) {
 
 // Flows of qlog are grouped by their file.
 func TestQlogOfSeveral(t *testing.T) {
-	client, server := testenv.Capture(t, "reliable-loss10.client.pcap.gz"), testenv.Capture(t, "reliable-loss10.server.pcap.gz")
+	client, server := testenv.Capture(t, "reliable-loss10.client.pcap.gz"),
+		testenv.Capture(t, "reliable-loss10.server.pcap.gz")
 	var x struct {
 		Traces []struct {
 			Title  string
@@ -385,10 +402,12 @@ func TestQlogOfSeveral(t *testing.T) {
 	if err := json.Unmarshal([]byte(output(t, "export", "qlog", "-o", "-", client, server)), &x); err != nil {
 		t.Fatal(err)
 	}
-	if len(x.Traces) != 4 || !strings.HasPrefix(x.Traces[0].Title, client) || !strings.HasPrefix(x.Traces[3].Title, server) {
+	if len(x.Traces) != 4 || !strings.HasPrefix(x.Traces[0].Title, client) ||
+		!strings.HasPrefix(x.Traces[3].Title, server) {
 		t.Errorf("%d traces", len(x.Traces))
 	}
-	if err := json.Unmarshal([]byte(output(t, "export", "qlog", "--flow", "2:1", "-o", "-", client, server)), &x); err != nil {
+	if err := json.Unmarshal([]byte(output(t, "export", "qlog", "--flow", "2:1", "-o", "-", client, server)),
+		&x); err != nil {
 		t.Fatal(err)
 	}
 	if len(x.Traces) != 2 || !strings.HasPrefix(x.Traces[0].Title, server) {

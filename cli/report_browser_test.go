@@ -29,7 +29,8 @@ func browser(t *testing.T, chromium, page string, width int, dark bool, args ...
 	}
 	all := append([]string{
 		"--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-dev-shm-usage", "--no-first-run",
-		"--user-data-dir=" + t.TempDir(), "--blink-settings=preferredColorScheme=" + theme, fmt.Sprintf("--window-size=%d,1400", width),
+		"--user-data-dir=" + t.TempDir(), "--blink-settings=preferredColorScheme=" + theme,
+		fmt.Sprintf("--window-size=%d,1400", width),
 		// Whatever the page asks of the network fails, and the script below counts it.
 		"--host-resolver-rules=MAP * ~NOTFOUND", "--virtual-time-budget=6000",
 	}, args...)
@@ -59,7 +60,8 @@ func TestReportInBrowser(t *testing.T) {
 	chromium := testenv.Need(t, "chromium")
 	dir := t.TempDir()
 	page := filepath.Join(dir, "report.html")
-	output(t, "report", "-o", page, "--schema", testenv.Capture(t, "riptide-messages.yaml"), testenv.Capture(t, "u210_timeout_kill.client.pcap.gz"))
+	output(t, "report", "-o", page, "--schema", testenv.Capture(t, "riptide-messages.yaml"),
+		testenv.Capture(t, "u210_timeout_kill.client.pcap.gz"))
 	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
@@ -72,7 +74,8 @@ func TestReportInBrowser(t *testing.T) {
 	frame := filepath.Join(dir, "frame.html")
 	title := regexp.MustCompile(`<title>(probe [^<]*)</title>`)
 	for _, width := range []int{1280, 390} {
-		outer := fmt.Sprintf(`<title>waiting</title><script>onmessage = (e) => { document.title = e.data; };</script><iframe src="probed.html" style="border:0;width:%dpx;height:1200px"></iframe>`, width)
+		outer := fmt.Sprintf(
+			`<title>waiting</title><script>onmessage = (e) => { document.title = e.data; };</script><iframe src="probed.html" style="border:0;width:%dpx;height:1200px"></iframe>`, width)
 		if err := os.WriteFile(frame, []byte(outer), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +85,9 @@ func TestReportInBrowser(t *testing.T) {
 		}
 		var scroll, inner, wide, live, figures, asked, faults int
 		var zoomed bool
-		if _, err := fmt.Sscanf(string(got[1]), "probe scroll %d inner %d wide %d live %d figures %d zoomed %t asked %d errors %d", &scroll, &inner, &wide, &live, &figures, &zoomed, &asked, &faults); err != nil {
+		if _, err := fmt.Sscanf(string(got[1]),
+			"probe scroll %d inner %d wide %d live %d figures %d zoomed %t asked %d errors %d", &scroll, &inner, &wide, &live,
+			&figures, &zoomed, &asked, &faults); err != nil {
 			t.Fatalf("%s: %v", got[1], err)
 		}
 		if scroll > inner || wide > 0 || live == 0 || figures < 10 || !zoomed || asked != 0 || faults != 0 {
@@ -139,7 +144,8 @@ func TestReportSize(t *testing.T) {
 	testenv.Grid(t, "a page of 100,000 packets")
 	dir := t.TempDir()
 	capture, page := filepath.Join(dir, "long.pcapng"), filepath.Join(dir, "report.html")
-	output(t, "simulate", "--protocol", "gaffer:reliable", "--seed", "3", "--loss", "3%", "--delay", "30ms", "--jitter", "10ms", "--rate", "60", "--duration", "833s", "--tap", "a", "-w", capture)
+	output(t, "simulate", "--protocol", "gaffer:reliable", "--seed", "3", "--loss", "3%", "--delay", "30ms", "--jitter",
+		"10ms", "--rate", "60", "--duration", "833s", "--tap", "a", "-w", capture)
 	output(t, "report", "--replay=false", "-o", page, capture)
 	info, err := os.Stat(page)
 	if err != nil {

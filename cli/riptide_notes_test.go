@@ -36,7 +36,8 @@ var (
 		"--burst 2%,20% --event-clock --messages 40",
 		"--loss 2%/15% --delay 10ms --messages 60",
 	}
-	notesEndings = []string{"--end leave", "--end kick", "--end stop", "--end none", "--end none --outage 3s,20s"} // the last: by timeout
+	// the last: by timeout
+	notesEndings = []string{"--end leave", "--end kick", "--end stop", "--end none", "--end none --outage 3s,20s"}
 	notesMixes   = []string{"50/30/20", "70/30/0"}
 )
 
@@ -60,7 +61,8 @@ func runNotes(t *testing.T, dir, protocol, options string, seed int) *notesRun {
 	t.Helper()
 	r := &notesRun{stream: strings.HasSuffix(protocol, ":tcp")}
 	r.quiet = !regexp.MustCompile("--(loss|outage|burst|jitter)").MatchString(options)
-	r.args = append([]string{"--protocol", protocol, "--seed", strconv.Itoa(seed), "--duration", "7s"}, strings.Fields(options)...)
+	r.args = append([]string{"--protocol", protocol, "--seed", strconv.Itoa(seed), "--duration", "7s"},
+		strings.Fields(options)...)
 	if strings.Contains(options, "20s") {
 		r.args = append(r.args, "--duration", "11s")
 	}
@@ -204,20 +206,23 @@ func (r *notesRun) hold(t *testing.T) {
 	}
 	for at, vantage := range notesTaps {
 		var out, trouble bytes.Buffer
-		if code := runKnown([]string{"state", "--vantage", vantage, r.paths[at]}, app.Streams{Out: &out, Err: &trouble}); code != 0 {
+		if code := runKnown([]string{"state", "--vantage", vantage, r.paths[at]},
+			app.Streams{Out: &out, Err: &trouble}); code != 0 {
 			t.Fatalf("%s: exit %d: %s", r, code, trouble.String())
 		}
 		if r.stood && strings.Contains(out.String(), "outstanding") {
 			t.Errorf("%s: tap %s: the Welcome is outstanding, and the notes have no answer to it", r, vantage)
 		}
 		row := heartbeatsRow.FindStringSubmatch(out.String())
-		if want := []string{strconv.Itoa(len(r.pings[at])), strconv.Itoa(len(r.pongs[at]))}; !r.stream && want[0] != "0" && (row == nil || row[1] != want[0] || row[2] != want[1]) {
+		if want := []string{strconv.Itoa(len(r.pings[at])), strconv.Itoa(len(r.pongs[at]))}; !r.stream && want[0] != "0" &&
+			(row == nil || row[1] != want[0] || row[2] != want[1]) {
 			t.Errorf("%s: tap %s: state has %q, expected %s heartbeats, answered %s", r, vantage, row, want[0], want[1])
 		}
 		for _, o := range r.asks(t, "findings", "--json", "--vantage", vantage, r.paths[at]) {
 			rule, severity := o["rule"], o["severity"]
 			if r.quiet && (severity == "warn" || severity == "error" || rule == "riptide-heartbeat-unanswered") {
-				t.Errorf("%s: tap %s: nothing is wrong, and there is a finding: %v %v: %v", r, vantage, severity, rule, o["message"])
+				t.Errorf("%s: tap %s: nothing is wrong, and there is a finding: %v %v: %v", r, vantage, severity, rule,
+					o["message"])
 			}
 		}
 		for _, o := range r.asks(t, "events", "--json", "--vantage", vantage, r.paths[at]) {
@@ -225,8 +230,10 @@ func (r *notesRun) hold(t *testing.T) {
 			if o["addr"] == simulate.Addrs[1].String() {
 				host = "server"
 			}
-			if o["certainty"] == "certain" && (word == "connected" || word == "disconnected") && !r.happened(host, word.(string), o["sequence"].(float64)) {
-				t.Errorf("%s: tap %s: %s is certain to be %s (%v) by frame %v, and is not", r, vantage, host, word, o["sequence"], o["frame"])
+			if o["certainty"] == "certain" && (word == "connected" || word == "disconnected") &&
+				!r.happened(host, word.(string), o["sequence"].(float64)) {
+				t.Errorf("%s: tap %s: %s is certain to be %s (%v) by frame %v, and is not", r, vantage, host, word,
+					o["sequence"], o["frame"])
 			}
 		}
 	}
@@ -280,7 +287,8 @@ func TestNotesForm(t *testing.T) {
 			if network == "" {
 				network = "no fault"
 			}
-			fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t\n", transport, network, n.runs, n.near, n.conforms, n.far, n.consistent, n.diverges)
+			fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t\n", transport, network, n.runs, n.near, n.conforms, n.far,
+				n.consistent, n.diverges)
 		}
 	}
 	if err := w.Flush(); err != nil {

@@ -33,7 +33,8 @@ func Main(r protocol.Registry, args []string) int {
 func run(r protocol.Registry, args []string, s app.Streams) (code int) {
 	defer func() {
 		if fault := recover(); fault != nil {
-			fmt.Fprintf(s.Err, "ackscope: a fault of ackscope itself: %s\nPlease report it, if you can with the capture, and with this:\n%s",
+			fmt.Fprintf(s.Err, "ackscope: a fault of ackscope itself: %s\nPlease report it, if you can with the capture, and "+
+				"with this:\n%s",
 				printable.String(fmt.Sprint(fault)), debug.Stack())
 			code = app.ExitFailed
 		}
@@ -104,19 +105,25 @@ numbers begin at 1 in each file: --flow takes FILE:NUMBER (docs/files.md).`,
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
 	p := root.PersistentFlags()
-	p.StringArrayVarP(&a.Flags.Read, "read", "r", nil, "capture `FILE` to read, - for standard input (files can also follow the command)")
+	p.StringArrayVarP(&a.Flags.Read, "read", "r", nil,
+		"capture `FILE` to read, - for standard input (files can also follow the command)")
 	p.BoolVar(&a.Flags.JSON, "json", false, "print JSON Lines, one object a line")
-	p.StringArrayVarP(&a.Flags.DecodeAs, "decode-as", "d", nil, "read matching flows as a protocol: `udp.port==7777,gaffer:article-be`")
+	p.StringArrayVarP(&a.Flags.DecodeAs, "decode-as", "d", nil,
+		"read matching flows as a protocol: `udp.port==7777,gaffer:article-be`")
 	p.StringVar(&a.Flags.Keys, "keys", "", "decrypt netcode and yojimbo with the keys in `FILE` (docs/keys.md)")
-	p.StringArrayVar(&a.Flags.Profiles, "profiles", nil, "read profiles of your own from `FILE.yaml` (ackscope protocols prints some to start from)")
+	p.StringArrayVar(&a.Flags.Profiles, "profiles", nil,
+		"read profiles of your own from `FILE.yaml` (ackscope protocols prints some to start from)")
 	p.StringVar(&a.Flags.Schema, "schema", "", "read the values of Riptide's messages by the schema in `FILE.yaml`")
-	p.StringVar(&a.Memory.Text, "memory", "", "keep within so much memory, as `1GiB` (default: half of the machine's; live 512MiB): flows that were silent longest make way")
+	p.StringVar(&a.Memory.Text, "memory", "",
+		"keep within so much memory, as `1GiB` (default: half of the machine's; live 512MiB): flows that were silent "+
+			"longest make way")
 	p.StringVar(&a.Flags.Vantage, "vantage", "", "where the tap stood: `a|b|both|between|unknown` (default: inferred)")
 	p.BoolVar(&a.Flags.Strict, "strict", false, "a capture that is cut short is an error (exit 2)")
 	p.BoolP("numeric", "n", true, "names are never resolved; taken for tshark's sake")
 	p.StringVar(&a.Flags.Color, "color", "auto", "colour: `auto|always|never`")
 	p.BoolVarP(&a.Flags.Quiet, "quiet", "q", false, "no progress and no warnings")
-	_ = root.RegisterFlagCompletionFunc("decode-as", func(c *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+	_ = root.RegisterFlagCompletionFunc("decode-as", func(c *cobra.Command, args []string, word string) ([]string,
+		cobra.ShellCompDirective) {
 		return about.CompleteDecodeAs(a, c, args, word)
 	})
 	_ = root.RegisterFlagCompletionFunc("vantage", app.CompleteWords("a", "b", "both", "between", "unknown"))

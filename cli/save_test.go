@@ -44,7 +44,9 @@ func bigNumbers(list ...uint32) (b []byte) {
 // spoken is a capture of two big-endian sections that says much of itself: two
 // interfaces of different link types and clocks, comments, names, counts.
 func spoken(t *testing.T) string {
-	packet, err := capture.AppendUDP(nil, capture.Envelope{Src: netip.MustParseAddrPort("10.1.2.3:4000"), Dst: netip.MustParseAddrPort("10.1.2.4:5000"), TTL: 64, ID: 7}, []byte("what was said"))
+	packet, err := capture.AppendUDP(nil,
+		capture.Envelope{Src: netip.MustParseAddrPort("10.1.2.3:4000"), Dst: netip.MustParseAddrPort("10.1.2.4:5000"),
+			TTL: 64, ID: 7}, []byte("what was said"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,18 +58,24 @@ func spoken(t *testing.T) string {
 	end := bigNumbers(0)
 	frame := func(on uint32, high, low uint32, data []byte, options ...[]byte) []byte {
 		padding := make([]byte, -len(data)&3)
-		return bigBlock(6, slices.Concat([][]byte{bigNumbers(on, high, low, uint32(len(data)), uint32(len(data))), data, padding}, options)...)
+		return bigBlock(6,
+			slices.Concat([][]byte{bigNumbers(on, high, low, uint32(len(data)), uint32(len(data))), data, padding}, options)...)
 	}
 	const micros, nanos = 1700000000123456, 1700000000123456789
 	file := slices.Concat(
-		section(bigOption(2, "a machine"), bigOption(3, "an OS 1.0"), bigOption(4, "a program"), bigOption(1, "of the first section"), end),
-		bigBlock(1, bigNumbers(1<<16, 1500), bigOption(2, "eth7"), bigOption(3, "the seventh"), bigOption(11, "\x00udp port 4000"), bigOption(9, "\x06"),
-			bigOption(8, "\x00\x00\x00\x00\x3b\x9a\xca\x00"), bigOption(4, "\x0a\x01\x02\x03\xff\xff\xff\x00"), bigOption(1, "of an interface"), end),
+		section(bigOption(2, "a machine"), bigOption(3, "an OS 1.0"), bigOption(4, "a program"),
+			bigOption(1, "of the first section"), end),
+		bigBlock(1, bigNumbers(1<<16, 1500), bigOption(2, "eth7"), bigOption(3, "the seventh"),
+			bigOption(11, "\x00udp port 4000"), bigOption(9, "\x06"),
+			bigOption(8, "\x00\x00\x00\x00\x3b\x9a\xca\x00"), bigOption(4, "\x0a\x01\x02\x03\xff\xff\xff\x00"),
+			bigOption(1, "of an interface"), end),
 		bigBlock(1, bigNumbers(101<<16, 0), bigOption(2, "tun0"), bigOption(9, "\x09"), end),
 		bigBlock(4, bigNumbers(1<<16|10), []byte("\x0a\x01\x02\x03alice\x00\x00\x00"), end),
-		frame(0, uint32(micros>>32), uint32(micros&0xffffffff), ethernet, bigOption(1, "a comment"), bigOption(2, "\x00\x00\x00\x01"), bigOption(1, "and another"), end),
+		frame(0, uint32(micros>>32), uint32(micros&0xffffffff), ethernet, bigOption(1, "a comment"),
+			bigOption(2, "\x00\x00\x00\x01"), bigOption(1, "and another"), end),
 		frame(1, uint32(nanos>>32), uint32((nanos+1)&0xffffffff), packet),
-		bigBlock(5, bigNumbers(0, 0, 0), bigOption(4, "\x00\x00\x00\x00\x00\x00\x00\x09"), bigOption(7, "\x00\x00\x00\x00\x00\x00\x00\x02"), end),
+		bigBlock(5, bigNumbers(0, 0, 0), bigOption(4, "\x00\x00\x00\x00\x00\x00\x00\x09"),
+			bigOption(7, "\x00\x00\x00\x00\x00\x00\x00\x02"), end),
 		section(bigOption(4, "another program"), end),
 		bigBlock(1, bigNumbers(101<<16, 0), bigOption(2, "wg0"), end),
 		frame(0, uint32((micros+5)>>32), uint32((micros+5)&0xffffffff), packet, bigOption(1, "of the second section"), end),
@@ -104,7 +112,8 @@ func contentsOf(t *testing.T, path string) (c contents) {
 			t.Fatal(err)
 		}
 		c.Frames = append(c.Frames, strings.Join(slices.Collect(f.Comments()), "|"))
-		c.Times, c.Data, c.Links = append(c.Times, int64(f.At)), append(c.Data, slices.Clone(f.Data)), append(c.Links, f.LinkType)
+		c.Times, c.Data, c.Links = append(c.Times, int64(f.At)), append(c.Data, slices.Clone(f.Data)),
+			append(c.Links, f.LinkType)
 	}
 	c.Sections, c.Interfaces, c.Names = in.Sections(0), in.Interfaces(0), string(in.Names(0, 0))
 	return c
@@ -119,13 +128,15 @@ func TestWriteKeeps(t *testing.T) {
 	if !reflect.DeepEqual(want, got) {
 		t.Errorf("got\n%+v\nwant\n%+v", got, want)
 	}
-	if len(want.Frames) != 3 || len(want.Sections) != 2 || want.Sections[0].Hardware != "a machine" || len(want.Interfaces) != 3 || want.Interfaces[0].Statistics == nil || !strings.Contains(want.Names, "alice") {
+	if len(want.Frames) != 3 || len(want.Sections) != 2 || want.Sections[0].Hardware != "a machine" ||
+		len(want.Interfaces) != 3 || want.Interfaces[0].Statistics == nil || !strings.Contains(want.Names, "alice") {
 		t.Errorf("the capture itself reads as %+v", want)
 	}
 	// Of several files the sections become one.
 	both := filepath.Join(t.TempDir(), "both.pcapng")
 	output(t, "packets", "--join", "-w", both, from, testenv.Capture(t, "reliable-loss40.client.pcapng.gz"))
-	if s := contentsOf(t, both).Sections; len(s) != 1 || !strings.HasPrefix(s[0].Application, "a program; Dumpcap") || s[0].Hardware != "a machine; AMD EPYC (with SSE4.2)" {
+	if s := contentsOf(t, both).Sections; len(s) != 1 || !strings.HasPrefix(s[0].Application, "a program; Dumpcap") ||
+		s[0].Hardware != "a machine; AMD EPYC (with SSE4.2)" {
 		t.Errorf("two files: %+v", s)
 	}
 }
@@ -136,7 +147,8 @@ func TestWriteForWireshark(t *testing.T) {
 	testenv.Grid(t, "tshark over what every format holds")
 	tshark, capinfos := testenv.Need(t, "tshark"), testenv.Need(t, "capinfos")
 	dir := t.TempDir()
-	fields := []string{"frame.number", "frame.time_epoch", "frame.len", "frame.cap_len", "frame.encap_type", "ip.src", "udp.payload", "frame.comment", "frame.packet_flags", "frame.interface_name", "frame.interface_description"}
+	fields := []string{"frame.number", "frame.time_epoch", "frame.len", "frame.cap_len", "frame.encap_type", "ip.src",
+		"udp.payload", "frame.comment", "frame.packet_flags", "frame.interface_name", "frame.interface_description"}
 	listed := func(path string, fields []string) string {
 		args := []string{"-n", "-r", path, "-T", "fields"}
 		for _, f := range fields {
@@ -158,11 +170,13 @@ func TestWriteForWireshark(t *testing.T) {
 		}
 		diffLines(t, filepath.Base(from)+" as pcapng", listed(from, own), listed(out, own))
 		if i == 0 { // two link types
-			if _, errs, code := outcome("packets", "-w", old, from); code != app.ExitFailed || !strings.Contains(errs, "expected link type 1") {
+			if _, errs, code := outcome("packets", "-w", old, from); code != app.ExitFailed ||
+				!strings.Contains(errs, "expected link type 1") {
 				t.Errorf("two link types in a classic file: exit %d, %s", code, errs)
 			}
 			what := string(testenv.Output(t, capinfos, out))
-			for _, want := range []string{"a machine", "an OS 1.0", "a program", "of the first section", "eth7", "the seventh", "udp port 4000", "Time precision = microseconds (6)", "Time precision = nanoseconds (9)"} {
+			for _, want := range []string{"a machine", "an OS 1.0", "a program", "of the first section", "eth7", "the seventh",
+				"udp port 4000", "Time precision = microseconds (6)", "Time precision = nanoseconds (9)"} {
 				if !strings.Contains(what, want) {
 					t.Errorf("capinfos tells nothing of %q:\n%s", want, what)
 				}
@@ -172,7 +186,8 @@ func TestWriteForWireshark(t *testing.T) {
 		if _, errs, code := outcome("packets", "-F", "pcap", "-w", old, from); code != app.ExitDone {
 			t.Fatal(errs)
 		}
-		if file, err := exec.Command(capinfos, "-t", old).Output(); err != nil || !strings.Contains(string(file), "pcap") || strings.Contains(string(file), "pcapng") {
+		if file, err := exec.Command(capinfos, "-t", old).Output(); err != nil || !strings.Contains(string(file), "pcap") ||
+			strings.Contains(string(file), "pcapng") {
 			t.Errorf("%s: %s %v, expected a classic file", filepath.Base(from), file, err)
 		}
 		diffLines(t, filepath.Base(from)+" as pcap", listed(from, fields[:classic]), listed(old, fields[:classic]))
@@ -191,10 +206,13 @@ func TestWriteRefused(t *testing.T) {
 		code int
 	}{
 		{[]string{"packets", "-w", own, own}, "that is the capture to be read", app.ExitFailed},
-		{[]string{"packets", "-F", "snoop", "-w", filepath.Join(dir, "x"), own}, "expected pcapng, pcap, nsecpcap", app.ExitFailed},
+		{[]string{"packets", "-F", "snoop", "-w", filepath.Join(dir, "x"), own}, "expected pcapng, pcap, nsecpcap",
+			app.ExitFailed},
 		{[]string{"packets", "-F", "pcap", own}, "-F: expected -w too", app.ExitFailed},
-		{[]string{"merge", "-w", filepath.Join(dir, "x.pcap"), loss, testenv.Capture(t, "reliable-loss10.server.pcap.gz")}, "no room for comments on packets", app.ExitFailed},
-		{[]string{"packets", "-Y", "frame.number == 1", "-w", filepath.Join(dir, "y.pcap"), spoken(t)}, "those of 1 packet are left out", app.ExitDone},
+		{[]string{"merge", "-w", filepath.Join(dir, "x.pcap"), loss, testenv.Capture(t, "reliable-loss10.server.pcap.gz")},
+			"no room for comments on packets", app.ExitFailed},
+		{[]string{"packets", "-Y", "frame.number == 1", "-w", filepath.Join(dir, "y.pcap"), spoken(t)},
+			"those of 1 packet are left out", app.ExitDone},
 	} {
 		if _, errs, code := outcome(c.args...); code != c.code || !strings.Contains(errs, c.want) {
 			t.Errorf("%q: exit %d, %s; expected %q", c.args, code, errs, c.want)
@@ -220,8 +238,10 @@ func TestAnonymisedSaysNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, secret := range []string{
-		"a machine", "an OS", "a program", "another program", "first section", "eth7", "the seventh", "port 4000", "of an interface", "tun0", "wg0", "alice",
-		"a comment", "and another", "second section", "what was said", "\x0a\x01\x02\x03", "\x0a\x01\x02\x04", "\x0f\xa0\x13\x88", "\x06\x11\x22\x33",
+		"a machine", "an OS", "a program", "another program", "first section", "eth7", "the seventh", "port 4000",
+		"of an interface", "tun0", "wg0", "alice",
+		"a comment", "and another", "second section", "what was said", "\x0a\x01\x02\x03", "\x0a\x01\x02\x04",
+		"\x0f\xa0\x13\x88", "\x06\x11\x22\x33",
 	} {
 		if !strings.Contains(string(original), secret) {
 			t.Errorf("%q is not in the original", secret)
@@ -230,7 +250,9 @@ func TestAnonymisedSaysNothing(t *testing.T) {
 			t.Errorf("%q is still there", secret)
 		}
 	}
-	if want, got := contentsOf(t, from), contentsOf(t, to); !reflect.DeepEqual(want.Times, got.Times) || !reflect.DeepEqual(want.Links, got.Links) || got.Interfaces[0].Statistics == nil || *got.Interfaces[0].Statistics != *want.Interfaces[0].Statistics {
+	if want, got := contentsOf(t, from), contentsOf(t, to); !reflect.DeepEqual(want.Times, got.Times) ||
+		!reflect.DeepEqual(want.Links, got.Links) || got.Interfaces[0].Statistics == nil ||
+		*got.Interfaces[0].Statistics != *want.Interfaces[0].Statistics {
 		t.Errorf("times, link types or counts differ: %+v of %+v", got, want)
 	}
 }

@@ -167,22 +167,26 @@ func TestSecretsStay(t *testing.T) {
 			every = append(every, append(append([]string{}, path...), "FILE"))
 		}
 		c.NonInheritedFlags().VisitAll(func(f *pflag.Flag) {
-			if f.Value.Type() == "string" && f.Name != "write" && f.Name != "output" && f.Name != "truth" && f.Name != "journal" && (path[0] != "lab" || f.Name == "play") {
+			if f.Value.Type() == "string" && f.Name != "write" && f.Name != "output" && f.Name != "truth" &&
+				f.Name != "journal" && (path[0] != "lab" || f.Name == "play") {
 				every = append(every, append(append([]string{}, path...), "--"+f.Name, "FILE", sound))
 			}
 		})
 	}
 	walk(command(known, a), nil)
 	for _, flag := range []string{"--schema", "--profiles", "--keys", "--read"} {
-		lines = append(lines, []string{"flows", flag, "FILE", sound}, []string{"packets", "-V", "--json", flag, "FILE", sound})
+		lines = append(lines, []string{"flows", flag, "FILE", sound},
+			[]string{"packets", "-V", "--json", flag, "FILE", sound})
 	}
 	lines = append(lines, []string{"flows", "-i", "nowhere", "--bpf-raw", "FILE"}, []string{"replay", "FILE.capture"},
-		[]string{"simulate", "--play", "FILE"}, []string{"lab", "gaffer", "--play", "FILE"}, []string{"lab", "--play", "FILE"}, []string{"replay", "--json", "FILE.capture"})
+		[]string{"simulate", "--play", "FILE"}, []string{"lab", "gaffer", "--play", "FILE"},
+		[]string{"lab", "--play", "FILE"}, []string{"replay", "--json", "FILE.capture"})
 	files := secretFiles(t)
 	for i := range files {
 		f := &files[i]
 		path := filepath.Join(dir, "f"+fmt.Sprint(i))
-		for name, data := range map[string]string{path: f.text, path + ".capture": string(image), path + ".capture.replay": f.text} {
+		for name, data := range map[string]string{path: f.text, path + ".capture": string(image),
+			path + ".capture.replay": f.text} {
 			if err := os.WriteFile(name, []byte(data), 0o600); err != nil {
 				t.Fatal(err)
 			}

@@ -147,11 +147,13 @@ func TestSteadyLossSimulated(t *testing.T) {
 				} {
 					path := filepath.Join(t.TempDir(), "run.pcapng")
 					output(t, append([]string{
-						"simulate", "-q", "--protocol", protocol, "--seed", strconv.Itoa(seed), "--delay", "30ms", "--duration", "20s", "--rate", "30", "--tap", tap, "-w", path,
+						"simulate", "-q", "--protocol", protocol, "--seed", strconv.Itoa(seed), "--delay", "30ms", "--duration", "20s",
+						"--rate", "30", "--tap", tap, "-w", path,
 					}, c.path...)...)
 					text := output(t, "findings", "--json", path)
 					if found := strings.Contains(text, `"rule":"steady-loss"`); found != c.want {
-						t.Errorf("%s, tap %s, seed %d, %s: steady-loss %v\n%s", protocol, tap, seed, c.path, found, output(t, "findings", path))
+						t.Errorf("%s, tap %s, seed %d, %s: steady-loss %v\n%s", protocol, tap, seed, c.path, found,
+							output(t, "findings", path))
 					}
 				}
 			}

@@ -55,7 +55,11 @@ func sampler(t *testing.T, each int) string {
 			}
 			// tshark also takes apart what ICMP quotes.
 			decoder.Decode(&f, &packet)
-			if packet.Transport == capture.NoTransport && slices.ContainsFunc(packet.Layers, func(l capture.Layer) bool { return l.Kind == capture.LayerIPv4 || l.Kind == capture.LayerIPv6 }) {
+			if packet.Transport == capture.NoTransport &&
+				slices.ContainsFunc(packet.Layers, func(l capture.Layer) bool {
+					return l.Kind == capture.LayerIPv4 ||
+						l.Kind == capture.LayerIPv6
+				}) {
 				continue
 			}
 			id, ok := ids[f.Interface]
@@ -127,9 +131,11 @@ func TestFieldOptionsAsTshark(t *testing.T) {
 	testenv.Grid(t, "tshark for every option")
 	tshark := testenv.Need(t, "tshark")
 	path := testenv.Capture(t, "t210_clean.client.pcap.gz")
-	columns := []string{"-c", "3", "-T", "fields", "-e", "frame.number", "-e", "ip.addr", "-e", "udp.port", "-e", "tcp.port"}
+	columns := []string{"-c", "3", "-T", "fields", "-e", "frame.number", "-e", "ip.addr", "-e", "udp.port",
+		"-e", "tcp.port"}
 	for _, options := range []string{
-		"quote=s separator=; aggregator=/s", "quote=n separator=ab occurrence=l header=n", "separator=/s occurrence=f bom=n", "bom=y header=y quote=d separator=, aggregator=; occurrence=a",
+		"quote=s separator=; aggregator=/s", "quote=n separator=ab occurrence=l header=n", "separator=/s occurrence=f bom=n",
+		"bom=y header=y quote=d separator=, aggregator=; occurrence=a",
 	} {
 		args := columns
 		for o := range strings.FieldsSeq(options) {
@@ -140,7 +146,8 @@ func TestFieldOptionsAsTshark(t *testing.T) {
 	}
 	for _, wrong := range []string{"quote=x", "header=x", "occurrence=b", "separator=", "bom", "nothing=y"} {
 		var out, complaint bytes.Buffer
-		if code := runKnown([]string{"packets", "-T", "fields", "-e", "frame.number", "-E", wrong, path}, app.Streams{In: strings.NewReader(""), Out: &out, Err: &complaint}); code != 2 {
+		if code := runKnown([]string{"packets", "-T", "fields", "-e", "frame.number", "-E", wrong, path},
+			app.Streams{In: strings.NewReader(""), Out: &out, Err: &complaint}); code != 2 {
 			t.Errorf("-E %s: exit %d, expected 2", wrong, code)
 		}
 	}
@@ -169,7 +176,8 @@ func TestTimesAsTshark(t *testing.T) {
 				return list
 			}
 			theirs := column(string(testenv.Output(t, tshark, append([]string{"-r", path}, args...)...)))
-			if ours := column(output(t, append(append([]string{"packets"}, args...), path)...)); !slices.Equal(theirs, ours) || len(ours) != 4 {
+			if ours := column(output(t, append(append([]string{"packets"}, args...), path)...)); !slices.Equal(theirs, ours) ||
+				len(ours) != 4 {
 				t.Errorf("%s: -t %s: %q, tshark has %q", name, format, ours, theirs)
 			}
 		}
@@ -285,7 +293,8 @@ func documents(t *testing.T, text []byte) (list []map[string]string) {
 			flat[way] = strings.Join(l, " ")
 		}
 		for way, value := range flat {
-			if last := way[strings.LastIndexByte(way, '/')+1:]; strings.HasSuffix(last, "frame.number") || strings.HasSuffix(last, "frame_number") {
+			if last := way[strings.LastIndexByte(way, '/')+1:]; strings.HasSuffix(last, "frame.number") ||
+				strings.HasSuffix(last, "frame_number") {
 				flat[frameKey] = value
 			}
 		}

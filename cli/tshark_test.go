@@ -38,19 +38,22 @@ var tsharkFilters = []string{
 }
 
 // flowFilters take an analysis, or what Wireshark knows of few captures only.
-var flowFilters = []string{"udp.stream == 0", "udp.stream > 0", "udp.stream % 2 == 0 && udp.length > 30", "data.data contains 01:00 && data.len > 20 && !(ip.flags.mf == 1)"}
+var flowFilters = []string{"udp.stream == 0", "udp.stream > 0", "udp.stream % 2 == 0 && udp.length > 30",
+	"data.data contains 01:00 && data.len > 20 && !(ip.flags.mf == 1)"}
 
 // The filters pass as many frames and bytes as tshark's, and columns have the
 // same text.
 func TestAsTshark(t *testing.T) {
 	testenv.Grid(t, "tshark for every filter")
 	tshark := testenv.Need(t, "tshark")
-	columns := strings.Fields("frame.number frame.len frame.cap_len frame.time_epoch frame.time_relative frame.time_delta " +
-		"eth.src eth.dst eth.type vlan.id vlan.priority ieee8021ad.id " +
-		"ip.src ip.dst ip.addr ip.ttl ip.id ip.len ip.hdr_len ip.dsfield ip.proto ip.flags.df ip.flags.mf ip.frag_offset " +
-		"ipv6.src ipv6.dst ipv6.plen ipv6.nxt ipv6.hlim udp.srcport udp.dstport udp.port udp.length udp.payload")
+	columns := strings.Fields(
+		"frame.number frame.len frame.cap_len frame.time_epoch frame.time_relative frame.time_delta " +
+			"eth.src eth.dst eth.type vlan.id vlan.priority ieee8021ad.id " +
+			"ip.src ip.dst ip.addr ip.ttl ip.id ip.len ip.hdr_len ip.dsfield ip.proto ip.flags.df ip.flags.mf ip.frag_offset " +
+			"ipv6.src ipv6.dst ipv6.plen ipv6.nxt ipv6.hlim udp.srcport udp.dstport udp.port udp.length udp.payload")
 	for _, name := range []string{
-		"linktype-vlan.pcap.gz", "reliable-ipfrag.client.pcap.gz", "reliable-ipv6.server.pcapng.gz", "reliable-loss10.client.pcap.gz", "linktype-qinq.pcap.gz",
+		"linktype-vlan.pcap.gz", "reliable-ipfrag.client.pcap.gz", "reliable-ipv6.server.pcapng.gz",
+		"reliable-loss10.client.pcap.gz", "linktype-qinq.pcap.gz",
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := testenv.Capture(t, name)
@@ -59,7 +62,8 @@ func TestAsTshark(t *testing.T) {
 				fields = append(fields, "-e", f)
 			}
 			theirs := testenv.Output(t, tshark, append([]string{"-r", path}, fields...)...)
-			diffLines(t, strings.Join(columns, " "), string(theirs), output(t, append(append([]string{"packets"}, fields...), path)...))
+			diffLines(t, strings.Join(columns, " "), string(theirs),
+				output(t, append(append([]string{"packets"}, fields...), path)...))
 
 			// One run of tshark counts for all filters: frames and bytes below each.
 			count := []string{"-q", "-r", path}

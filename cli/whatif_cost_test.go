@@ -60,19 +60,23 @@ func newPlayedGame(t *testing.T, path string, twist func(n int, at machine.Insta
 // and in bytes that were allocated, against the number of packets, whatever their
 // times say.
 func TestWhatIfCostsByEvents(t *testing.T) {
-	const base = "--seed 7 --loss 5% --delay 40ms --jitter 5ms --duration 4s --rate 30 --payload 16-100 --mix 1/0/0 --end none --no-limits"
+	const base = "--seed 7 --loss 5% --delay 40ms --jitter 5ms --duration 4s --rate 30 --payload 16-100 --mix 1/0/0 " +
+		"--end none --no-limits"
 	const day = 24 * time.Hour
 	rng := rand.New(rand.NewPCG(1, 2))
 	twists := []struct {
 		name  string
 		twist func(n int, at machine.Instant) machine.Instant
 	}{
-		{"a gap of 30 days", func(n int, at machine.Instant) machine.Instant { return at.Add(time.Duration(n/60) * 30 * day) }},
-		{"a gap of 79 years", func(n int, at machine.Instant) machine.Instant { return at.Add(time.Duration(n/100) * 79 * 365 * day) }},
+		{"a gap of 30 days",
+			func(n int, at machine.Instant) machine.Instant { return at.Add(time.Duration(n/60) * 30 * day) }},
+		{"a gap of 79 years",
+			func(n int, at machine.Instant) machine.Instant { return at.Add(time.Duration(n/100) * 79 * 365 * day) }},
 		{"9.9 s before every packet", func(n int, at machine.Instant) machine.Instant {
 			return at.Add(time.Duration(n) * 9900 * time.Millisecond)
 		}},
-		{"a year before every packet", func(n int, at machine.Instant) machine.Instant { return at.Add(time.Duration(n%200) * 365 * day) }},
+		{"a year before every packet",
+			func(n int, at machine.Instant) machine.Instant { return at.Add(time.Duration(n%200) * 365 * day) }},
 		{"backwards", func(n int, at machine.Instant) machine.Instant { return at.Add(-2 * time.Duration(at)) }},
 		{"flipped at random", func(n int, at machine.Instant) machine.Instant {
 			if rng.IntN(4) > 0 {
@@ -139,7 +143,8 @@ func TestWhatIfCostsByEvents(t *testing.T) {
 				if bytes := after.TotalAlloc - before.TotalAlloc; steps > most || bytes > 50<<20+uint64(steps)*512 {
 					t.Errorf("%d steps and %d bytes for %d packets, expected at most %d steps", steps, bytes, len(r.frames), most)
 				} else {
-					t.Logf("%d flows, %d packets, %d steps, %d silences, %d MB", len(file.Flows), len(r.frames), steps, silences, bytes>>20)
+					t.Logf("%d flows, %d packets, %d steps, %d silences, %d MB", len(file.Flows), len(r.frames), steps,
+						silences, bytes>>20)
 				}
 			})
 		}

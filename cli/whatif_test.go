@@ -40,10 +40,12 @@ settings:
 // whatIfGames are that game, and others like it: one with a smaller window, one with
 // fewer acks in its headers.
 var whatIfGames = map[string]string{
-	"gaffer:game":   whatIfGame,
-	"gaffer:narrow": strings.NewReplacer("name: game", "name: narrow", "receive_queue: 256", "receive_queue: 16").Replace(whatIfGame),
+	"gaffer:game": whatIfGame,
+	"gaffer:narrow": strings.NewReplacer("name: game", "name: narrow", "receive_queue: 256",
+		"receive_queue: 16").Replace(whatIfGame),
 	"gaffer:few": strings.NewReplacer("name: game", "name: few", "settings:",
-		"settings:\n  header: [{field: sequence, bits: 16}, {field: ack, bits: 16}, {field: ack_bits, bits: 16}]").Replace(whatIfGame),
+		"settings:\n  header: [{field: sequence, bits: 16}, {field: ack, bits: 16}, {field: ack_bits, bits: 16}]").Replace(
+		whatIfGame),
 }
 
 // whatIfRun is a simulated run that is captured, with the truth of it: how long
@@ -84,7 +86,8 @@ func simulateMessages(t *testing.T, dir, flags string) whatIfRun {
 	x := whatIfRun{path: f.Write, truth: map[string][]time.Duration{}, resends: map[string]int{}, sent: map[string]int{}}
 	other := func(h *sim.Host) *sim.Host { return s.World.Hosts()[1-h.Index] }
 	s.World.Watch(func(step *sim.Step) {
-		if in, ok := step.In.(machine.Submit); ok && strings.HasPrefix(f.Protocol, "gaffer") && in.Channel == messages.ChannelMessage {
+		if in, ok := step.In.(machine.Submit); ok && strings.HasPrefix(f.Protocol, "gaffer") &&
+			in.Channel == messages.ChannelMessage {
 			submitted[key{step.Host, in.Channel, count[step.Host]}] = step.At
 			count[step.Host]++
 		}
@@ -182,7 +185,8 @@ func whatIfOf(t *testing.T, x whatIfRun, change string) map[string]whatIfObject 
 func TestWhatIf(t *testing.T) {
 	testenv.Grid(t, "networks and settings of every protocol, each simulated and run again")
 	const (
-		base      = "--seed 7 --loss 10% --delay 40ms --jitter 5ms --duration 30s --payload 16-100 --mix 1/0/0 --end none --no-limits"
+		base = "--seed 7 --loss 10% --delay 40ms --jitter 5ms --duration 30s --payload 16-100 --mix 1/0/0 --end none " +
+			"--no-limits"
 		slow      = base + " --protocol gaffer:game --messages 20 --resend 100ms"
 		quick     = base + " --protocol gaffer:game --messages 20 --resend 50ms"
 		lossy     = " --loss 25% --seed 11"
@@ -265,7 +269,8 @@ func TestWhatIf(t *testing.T) {
 				}
 				was, is := float64(first.resends[host]), float64(second.resends[host])
 				if math.Abs(is-was) > 0.3*was && (is > was) != (o.Estimate.Resends > o.Rehearsal.Resends) {
-					t.Errorf("%s: sent again %v, with the change %v; truly %v and %v", tell, o.Rehearsal.Resends, o.Estimate.Resends, was, is)
+					t.Errorf("%s: sent again %v, with the change %v; truly %v and %v", tell, o.Rehearsal.Resends,
+						o.Estimate.Resends, was, is)
 				}
 			}
 		})

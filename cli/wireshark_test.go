@@ -18,7 +18,8 @@ import (
 func told(t *testing.T) []string {
 	t.Helper()
 	srdp := filepath.Join(t.TempDir(), "srdp.pcapng")
-	output(t, "simulate", "--protocol", "srdp", "--seed", "4", "--loss", "15%", "--duration", "2s", "--tap", "a", "-w", srdp)
+	output(t, "simulate", "--protocol", "srdp", "--seed", "4", "--loss", "15%", "--duration", "2s", "--tap",
+		"a", "-w", srdp)
 	names := []string{"reliable-ipfrag.client.pcap.gz"}
 	switch {
 	case testing.Short():
@@ -99,8 +100,10 @@ func TestWiresharkScript(t *testing.T) {
 			script := filepath.Join(t.TempDir(), "it.lua")
 			output(t, "export", "wireshark", "-o", script, path)
 			keys := []string{"acked_in", "resend_of", "finding"}
-			own := strings.Fields("gaffer.sequence gaffer.ack gaffer.ack_bits riptide.message_id riptide.last riptide.ack_bits srdp.packet_id srdp.ack srdp.flags")
-			args := []string{"-X", "lua_script:" + script, "-r", path, "-T", "fields", "-E", "aggregator=;", "-e", "frame.number"}
+			own := strings.Fields("gaffer.sequence gaffer.ack gaffer.ack_bits riptide.message_id riptide.last " +
+				"riptide.ack_bits srdp.packet_id srdp.ack srdp.flags")
+			args := []string{"-X", "lua_script:" + script, "-r", path, "-T", "fields", "-E", "aggregator=;", "-e",
+				"frame.number"}
 			ours := []string{"packets", "-T", "fields", "-E", "aggregator=;", "-e", "frame.number"}
 			for _, k := range keys {
 				args = append(args, "-e", "ackscope."+k)
@@ -169,7 +172,8 @@ func TestWiresharkScriptOfAnotherCapture(t *testing.T) {
 	tshark := testenv.Need(t, "tshark")
 	script := filepath.Join(t.TempDir(), "it.lua")
 	output(t, "export", "wireshark", "-o", script, testenv.Capture(t, "u210_loss10.client.pcapng.gz"))
-	out := string(testenv.Output(t, tshark, "-X", "lua_script:"+script, "-r", testenv.Capture(t, "yojimbo-clean.client.pcap.gz"), "-c", "40",
+	out := string(testenv.Output(t, tshark, "-X", "lua_script:"+script, "-r",
+		testenv.Capture(t, "yojimbo-clean.client.pcap.gz"), "-c", "40",
 		"-T", "fields", "-e", "frame.number", "-e", "ackscope.flow", "-e", "_ws.expert.message"))
 	refused := 0
 	for line := range strings.Lines(out) {
@@ -190,17 +194,21 @@ func TestWiresharkScriptOfAnotherCapture(t *testing.T) {
 func TestLuaStrings(t *testing.T) {
 	tshark := testenv.Need(t, "tshark")
 	hostile := []string{
-		`"]] os.exit(1) --`, "\\\n\r\t\x00\x01\x7f\xff", `\" .. os.execute("false") .. \"`, "]==]", "é\u2028", "\x1b[31m", "\\065", strings.Repeat("\\", 9) + `"`, "9\x009",
+		`"]] os.exit(1) --`, "\\\n\r\t\x00\x01\x7f\xff", `\" .. os.execute("false") .. \"`, "]==]", "é\u2028", "\x1b[31m",
+		"\\065", strings.Repeat("\\", 9) + `"`, "9\x009",
 	}
 	var script strings.Builder
 	for _, s := range hostile {
-		fmt.Fprintf(&script, "io.write((string.gsub(%s, '.', function(c) return string.format('%%02x', c:byte()) end)), '\\n')\n", export.AppendLua(nil, s))
+		fmt.Fprintf(&script,
+			"io.write((string.gsub(%s, '.', function(c) return string.format('%%02x', c:byte()) end)), '\\n')\n",
+			export.AppendLua(nil, s))
 	}
 	path := filepath.Join(t.TempDir(), "it.lua")
 	if err := os.WriteFile(path, []byte(script.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out := string(testenv.Output(t, tshark, "-X", "lua_script:"+path, "-r", testenv.Capture(t, "yojimbo-clean.client.pcap.gz"), "-c", "1", "-T", "fields", "-e", "frame.number"))
+	out := string(testenv.Output(t, tshark, "-X", "lua_script:"+path, "-r",
+		testenv.Capture(t, "yojimbo-clean.client.pcap.gz"), "-c", "1", "-T", "fields", "-e", "frame.number"))
 	for _, s := range hostile {
 		if !strings.Contains(out, fmt.Sprintf("%x\n", s)) {
 			t.Errorf("%q was read otherwise:\n%s", s, out)
@@ -217,16 +225,20 @@ func TestPcapngComments(t *testing.T) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			out := filepath.Join(t.TempDir(), "told.pcapng")
 			output(t, "export", "pcapng", "-o", out, path)
-			same := []string{"-T", "fields", "-e", "frame.number", "-e", "frame.time_epoch", "-e", "frame.len", "-e", "frame.encap_type", "-e", "frame.cap_len", "-e", "udp.payload", "-e", "tcp.payload"}
-			diffLines(t, "frames", string(testenv.Output(t, tshark, append([]string{"-r", path}, same...)...)), string(testenv.Output(t, tshark, append([]string{"-r", out}, same...)...)))
+			same := []string{"-T", "fields", "-e", "frame.number", "-e", "frame.time_epoch", "-e", "frame.len", "-e",
+				"frame.encap_type", "-e", "frame.cap_len", "-e", "udp.payload", "-e", "tcp.payload"}
+			diffLines(t, "frames", string(testenv.Output(t, tshark, append([]string{"-r", path}, same...)...)),
+				string(testenv.Output(t, tshark, append([]string{"-r", out}, same...)...)))
 			facts := factsOf(t, path)
-			for line := range strings.Lines(string(testenv.Output(t, tshark, "-r", out, "-T", "fields", "-e", "frame.number", "-e", "frame.comment"))) {
+			for line := range strings.Lines(
+				string(testenv.Output(t, tshark, "-r", out, "-T", "fields", "-e", "frame.number", "-e", "frame.comment"))) {
 				number, comments, _ := strings.Cut(line, "\t")
 				frame, err := strconv.ParseUint(number, 10, 64)
 				if err != nil {
 					t.Fatal(err)
 				}
-				for key, form := range map[string]string{"acked_in": " was acked in frame %s", "resend_of": "resend of frame %s (", "finding": " %s of "} {
+				for key, form := range map[string]string{"acked_in": " was acked in frame %s", "resend_of": "resend of frame %s (",
+					"finding": " %s of "} {
 					for _, value := range facts[key][frame] {
 						seen++
 						if want := fmt.Sprintf(form, value); !strings.Contains(comments, want) {
@@ -234,7 +246,8 @@ func TestPcapngComments(t *testing.T) {
 						}
 					}
 				}
-				if n := strings.Count(comments, "was acked in"); n < len(facts["acked_in"][frame]) || n > 0 && len(facts["acked_in"][frame]) == 0 {
+				if n := strings.Count(comments, "was acked in"); n < len(facts["acked_in"][frame]) ||
+					n > 0 && len(facts["acked_in"][frame]) == 0 {
 					t.Fatalf("frame %d: %d comments tell of acks, expected %d: %s", frame, n, len(facts["acked_in"][frame]), comments)
 				}
 			}

@@ -256,7 +256,8 @@ type Protocol struct {
 	// adds for integrity is right again; seal does that to bytes that are to be looked
 	// at in between, and is nil where they are not as they travel. nil where the bytes
 	// can be changed as they are. It fails with ErrEncrypted where fields cannot be read for want of a key.
-	Edit func(ctx Context, dg *machine.Datagram, d *Dissection, change func(b []byte, d *Dissection, seal func([]byte))) ([]byte, error)
+	Edit func(ctx Context, dg *machine.Datagram, d *Dissection, change func(b []byte, d *Dissection, seal func([]byte))) (
+		[]byte, error)
 	// NewPieces gives what Edit changes packets by that are sent in several datagrams;
 	// nil, or giving nil, where there are none.
 	NewPieces func(*Config) Pieces

@@ -21,7 +21,8 @@ const (
 	JSON               // an object or a list of the shape that Column.Shape says, in JSON
 )
 
-var typeWords = [...]string{"uint64", "int64", "double", "boolean", "text", "timestamp", "list of uint64", "list of double", "list of text", "json"}
+var typeWords = [...]string{"uint64", "int64", "double", "boolean", "text", "timestamp", "list of uint64",
+	"list of double", "list of text", "json"}
 
 // String gives the word of docs/tables.md.
 func (t Type) String() string { return typeWords[t] }
@@ -83,7 +84,8 @@ type Cell struct {
 }
 
 func (c *Cell) reset() {
-	c.Set, c.null, c.plain, c.Bytes, c.Uints, c.Reals, c.Ends = false, false, false, c.Bytes[:0], c.Uints[:0], c.Reals[:0], c.Ends[:0]
+	c.Set, c.null, c.plain, c.Bytes, c.Uints, c.Reals, c.Ends = false, false, false, c.Bytes[:0], c.Uints[:0],
+		c.Reals[:0], c.Ends[:0]
 }
 
 func (c *Cell) uint(v uint64) { c.Set, c.Uint = true, v }

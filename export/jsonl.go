@@ -76,7 +76,8 @@ func (c *Cell) appendJSON(b []byte, as *Column, clock *Clock) []byte {
 	case Uints:
 		return appendList(b, len(c.Uints), func(b []byte, i int) []byte { return strconv.AppendUint(b, c.Uints[i], 10) })
 	case Floats:
-		return appendList(b, len(c.Reals), func(b []byte, i int) []byte { return strconv.AppendFloat(b, c.Reals[i], 'f', -1, 64) })
+		return appendList(b,
+			len(c.Reals), func(b []byte, i int) []byte { return strconv.AppendFloat(b, c.Reals[i], 'f', -1, 64) })
 	default:
 		return appendList(b, len(c.Ends), func(b []byte, i int) []byte { return AppendString(b, c.one(i)) })
 	}

@@ -115,7 +115,8 @@ func stateObject() *Schema {
 			field("tables", JSON, "What else it keeps, such as queues.", listOf(
 				field("name", Text, "The table."),
 				field("columns", Texts, "Its columns."),
-				Column{Name: "rows", Type: JSON, Doc: "Its rows, as the picture shows them.", Shape: &Shape{List: true, Item: &Column{Type: Texts}}})),
+				Column{Name: "rows", Type: JSON, Doc: "Its rows, as the picture shows them.",
+					Shape: &Shape{List: true, Item: &Column{Type: Texts}}})),
 		})...),
 		object("change", "With --diff: what changed on a side between two frames.", slices.Concat(begin, []Column{
 			field("from_frame", Uint, "The earlier frame; frame is the later one."),
@@ -173,7 +174,8 @@ func ledgerObject() *Schema {
 		field("flow", Uint, "Number of the flow, from 1; null for frames of none.", nullable),
 		field("protocol", Text, "Its protocol; null where none explains it.", nullable),
 		field("dialect", Text, "Dialect of the protocol.", either),
-		field("flows_let_go", Uint, "With flow null: of so many flows that ended early for want of memory this is the sum; left out for frames of no flow.", optional),
+		field("flows_let_go", Uint, "With flow null: of so many flows that ended early for want of memory this is the sum; "+
+			"left out for frames of no flow.", optional),
 		field("side", Text, "The sender.", optional, words(sides...)),
 		field("addr", Text, "Its address and port.", optional),
 		field("type", Text, "Type of message or packet."),

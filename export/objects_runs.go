@@ -3,18 +3,23 @@ package export
 func replayObject() *Schema {
 	begin := []Column{fileField, flowField, protocolField, dialectField, sideField, addrField}
 	settings := []Column{
-		field("name", Text, "The setting."), field("value", Float, "Its value."), field("unit", Text, "Its unit; empty for none."),
+		field("name", Text, "The setting."), field("value", Float, "Its value."),
+		field("unit", Text, "Its unit; empty for none."),
 		certainty("certainty", "How surely the capture tells it."), field("why", Text, "What tells it."),
 	}
 	run := []Column{
 		field("packets", Uint, "Packets that the side sent."), field("bytes", Uint, "What they came to.", unit("bytes")),
 		field("resends", Uint, "Messages sent again."), field("lost", Uint, "Packets that were lost."),
-		field("guessed", Uint, "Packets whose fate was taken from others'."), field("doubtful", Uint, "Packets whose fate the capture leaves open."),
-		field("delivered", Uint, "Messages that were delivered."), field("undelivered", Uint, "Messages that were not, by the end."),
+		field("guessed", Uint, "Packets whose fate was taken from others'."),
+		field("doubtful", Uint, "Packets whose fate the capture leaves open."),
+		field("delivered", Uint, "Messages that were delivered."),
+		field("undelivered", Uint, "Messages that were not, by the end."),
 		field("refused", Uint, "Messages that the library refused.", optional),
 	}
-	for _, x := range []struct{ name, doc string }{{"latency_ms_", "Time from a message's first send to its delivery: "}, {"wait_ms_", "Time that messages were held by earlier ones: "}} {
-		for _, q := range []struct{ name, doc string }{{"p50", "the median."}, {"p95", "95 % are below."}, {"p99", "99 % are below."}, {"max", "the longest."}} {
+	for _, x := range []struct{ name, doc string }{{"latency_ms_", "Time from a message's first send to its delivery: "},
+		{"wait_ms_", "Time that messages were held by earlier ones: "}} {
+		for _, q := range []struct{ name, doc string }{{"p50", "the median."}, {"p95", "95 % are below."},
+			{"p99", "99 % are below."}, {"max", "the longest."}} {
 			run = append(run, duration(x.name+q.name, x.doc+q.doc, nullable))
 		}
 	}
@@ -26,7 +31,8 @@ func replayObject() *Schema {
 			field("packets", Uint, "Packets that were compared."),
 			field("undecided", Uint, "Of them, how many the capture leaves open.", optional),
 			field("undecided_why", Text, "Why.", optional),
-			field("first_frame", Uint, "Where it diverges first. This and what follows, up to captured_state: where it diverges.", optional),
+			field("first_frame", Uint,
+				"Where it diverges first. This and what follows, up to captured_state: where it diverges.", optional),
 			field("time", Time, "When that frame passed the tap.", optional),
 			field("rule", Text, "Name of the divergence.", optional),
 			field("field", Text, "Which field differs.", optional),
@@ -40,7 +46,8 @@ func replayObject() *Schema {
 			field("submitted", Uint, "Messages that the application handed over, as inferred."),
 			field("refused", Uint, "Packets that the application refused, as inferred."),
 			duration("tick_ms", "The side's frame time, as inferred.", optional),
-			field("expected_behaviour", Bool, "With --matrix: true where this is the behaviour that the flow's dialect has.", optional),
+			field("expected_behaviour", Bool, "With --matrix: true where this is the behaviour that the flow's dialect has.",
+				optional),
 			field("drift", Bool, "Where the capture has a baseline: true where the side differs from it.", optional),
 		)...),
 		object("what_if", "With --what-if: an estimate of other settings.", append(begin[:len(begin):len(begin)],
@@ -50,7 +57,8 @@ func replayObject() *Schema {
 			field("original", JSON, "What the capture shows.", of(run...)),
 			field("rehearsal", JSON, "The same settings, run again.", of(run...)),
 			field("estimate", JSON, "The other settings.", of(run...)),
-			field("silences", Uint, "Times that the runs step over, since nobody sent for longer than an endpoint at work is silent; left out where there is none.", optional),
+			field("silences", Uint, "Times that the runs step over, since nobody sent for longer than an endpoint at work is "+
+				"silent; left out where there is none.", optional),
 			field("silent_ms", Float, "Their length in all, in ms.", optional),
 			field("fit", Float, "How far the rehearsal is from the original, as a share."),
 			certainty("certainty", "How surely, by that."),
@@ -88,11 +96,13 @@ func mergeObject() *Schema {
 	}
 	way = append(way, field("loss", Float, "Share of packets lost between the taps, 0 to 1."))
 	for _, x := range []struct{ name, doc string }{
-		{"min", "the least"}, {"mean", "the mean"}, {"p50", "the median"}, {"p95", "95 % are below"}, {"p99", "99 % are below"}, {"max", "the longest"},
+		{"min", "the least"}, {"mean", "the mean"}, {"p50", "the median"}, {"p95", "95 % are below"},
+		{"p99", "99 % are below"}, {"max", "the longest"},
 	} {
 		way = append(way, duration("delay_"+x.name+"_ms", "One-way delay from tap to tap: "+x.doc+".", nullable))
 	}
-	return several("merge", "What two captures tell together: a line for the clocks, then one for each direction of each flow; with --packets, one for each packet.",
+	return several("merge", "What two captures tell together: a line for the clocks, then one for each direction of "+
+		"each flow; with --packets, one for each packet.",
 		object("clock", "How B's clock lies to A's.",
 			field("kind", Text, "Says that this is about the clocks.", words("clock")),
 			field("file_a", Text, "The first capture."), field("file_b", Text, "The second."),
@@ -126,10 +136,12 @@ func anonymiseObject() *Schema {
 		replaced("address", "an address"), replaced("port", "a port"),
 		object("content", "Contents that were replaced, by field.",
 			field("kind", Text, "Says that it is of contents.", words("content")),
-			field("field", Text, "The field."), field("count", Uint, "How many."), field("bits", Uint, "How much.", unit("bits"))),
+			field("field", Text, "The field."), field("count", Uint, "How many."),
+			field("bits", Uint, "How much.", unit("bits"))),
 		object("frames", "The end: what was written.",
 			field("kind", Text, "Says that it is the end.", words("frames")),
-			field("frames", Uint, "Frames written."), field("blanked", Uint, "Of them, those of which only time and length are left.")))
+			field("frames", Uint, "Frames written."),
+			field("blanked", Uint, "Of them, those of which only time and length are left.")))
 }
 
 func simulateObject() *Schema {
@@ -145,7 +157,8 @@ func captureObject() *Schema {
 	return several("capture", "What each interface came to, at the end; with -D, what there is.",
 		object("totals", "An interface at the end of a capture.",
 			field("interface", Text, "Its name."), field("captured", Uint, "Packets that were captured."),
-			field("accepted", Uint, "Packets that passed the capture filter."), field("dropped", Uint, "Of them, those that the system dropped for want of room."),
+			field("accepted", Uint, "Packets that passed the capture filter."),
+			field("dropped", Uint, "Of them, those that the system dropped for want of room."),
 			field("interface_received", Uint, "Packets that the interface received.", optional),
 			field("interface_dropped", Uint, "Packets that the interface dropped.", optional)),
 		interfacesObject())
@@ -154,7 +167,8 @@ func captureObject() *Schema {
 func interfacesObject() *Schema {
 	return object("interfaces", "An interface that can be captured on: what -D lists, of any command that has it.",
 		field("name", Text, "Its name, for -i."), field("up", Bool, "Whether it is up."),
-		field("loopback", Bool, "Whether it is a loopback."), field("addresses", Texts, "Its addresses, with their prefixes."))
+		field("loopback", Bool, "Whether it is a loopback."),
+		field("addresses", Texts, "Its addresses, with their prefixes."))
 }
 
 func fieldsObject() *Schema {
@@ -168,7 +182,8 @@ func fieldsObject() *Schema {
 func explainObject() *Schema {
 	return object("explain", "A rule that findings can report.",
 		field("rule", Text, "Its name."), field("severity", Text, "How grave it is.", words(severities...)),
-		field("summary", Text, "What it says, in a line."), field("explain", Text, "What it means, how it is told, what to do about it."))
+		field("summary", Text, "What it says, in a line."),
+		field("explain", Text, "What it means, how it is told, what to do about it."))
 }
 
 func protocolsObject() *Schema {

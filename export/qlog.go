@@ -101,12 +101,15 @@ func (q *Qlog) Record(r *analyze.Record) {
 		q.add(f, x)
 	}
 	// What the protocol does not number was sent too.
-	if d := &r.Datagram; !sent && d.Length > 0 && (r.Packet == nil || !r.Packet.Duplicate) && (r.Message || r.Packet == nil || r.Packet.TCPFlags == 0) && r.Frame != nil {
-		q.add(f, note{at: d.At, side: d.From, certainty: machine.Certain, sequence: -1, number: -1, rtt: -1, word: uint32(d.Ref.Frame()), kind: NoteSent, length: uint32(d.Length)})
+	if d := &r.Datagram; !sent && d.Length > 0 && (r.Packet == nil || !r.Packet.Duplicate) &&
+		(r.Message || r.Packet == nil || r.Packet.TCPFlags == 0) && r.Frame != nil {
+		q.add(f, note{at: d.At, side: d.From, certainty: machine.Certain, sequence: -1, number: -1, rtt: -1,
+			word: uint32(d.Ref.Frame()), kind: NoteSent, length: uint32(d.Length)})
 	}
 	for i := range r.Anomalies {
 		a := &r.Anomalies[i]
-		q.add(f, note{at: a.At, side: a.Side, certainty: a.Certainty, sequence: -1, number: int64(q.words.wordOf(a.Rule.ID)), rtt: -1, other: a.About, word: uint32(a.Ref.Frame()), kind: NoteFinding})
+		q.add(f, note{at: a.At, side: a.Side, certainty: a.Certainty, sequence: -1, number: int64(q.words.wordOf(a.Rule.ID)),
+			rtt: -1, other: a.About, word: uint32(a.Ref.Frame()), kind: NoteFinding})
 	}
 }
 
@@ -196,13 +199,15 @@ func (q *Qlog) head() {
 	}
 	q.opened = true
 	if q.dialect == IETF {
-		q.buf = append(q.buf, `{"file_schema":"urn:ietf:params:qlog:file:contained","serialization_format":"application/qlog+json","title":`...)
+		q.buf = append(q.buf,
+			`{"file_schema":"urn:ietf:params:qlog:file:contained","serialization_format":"application/qlog+json","title":`...)
 		q.buf = AppendString(q.buf, q.title)
 		q.buf = append(q.buf, `,"description":"What both sides of each flow knew, as ackscope reads it from a capture."`...)
 	} else {
 		q.buf = append(q.buf, `{"qlog_version":"0.3","qlog_format":"JSON","title":`...)
 		q.buf = AppendString(q.buf, q.title)
-		q.buf = append(q.buf, `,"description":"Not QUIC: events of another protocol under the names of QUIC's, so that qvis draws them. Packet numbers are sequence numbers, unwrapped."`...)
+		q.buf = append(q.buf,
+			`,"description":"Not QUIC: events of another protocol under the names of QUIC's, so that qvis draws them. Packet numbers are sequence numbers, unwrapped."`...)
 	}
 	q.buf = append(q.buf, `,"traces":[`...)
 }
@@ -214,7 +219,8 @@ func (q *Qlog) trace(f *analyze.Flow, side machine.Side) {
 	if q.file != "" {
 		group = q.file + ", " + group
 	}
-	q.buf = AppendString(append(q.buf, `{"title":`...), fmt.Sprintf("%s, side %s: %s, %s/%s", group, side, f.Addr(side), f.Protocol.Name, f.Config().Dialect))
+	q.buf = AppendString(append(q.buf, `{"title":`...),
+		fmt.Sprintf("%s, side %s: %s, %s/%s", group, side, f.Addr(side), f.Protocol.Name, f.Config().Dialect))
 	name := "as a tap shows it"
 	if v := f.Facts().Vantage; v != machine.VantageUnknown {
 		name += " (where it stood: " + v.String() + ")"
@@ -223,7 +229,8 @@ func (q *Qlog) trace(f *analyze.Flow, side machine.Side) {
 	if q.dialect == IETF {
 		q.buf = append(append(append(q.buf, `,"type":"network","flow":"`...), role...), `"},"event_schemas":[`...)
 		q.buf = append(AppendString(q.buf, qlogURI+"ackscope-"+f.Protocol.Name), ']')
-		q.buf = append(q.buf, `,"common_fields":{"time_format":"relative_to_epoch","reference_time":{"clock_type":"system","epoch":"`...)
+		q.buf = append(q.buf,
+			`,"common_fields":{"time_format":"relative_to_epoch","reference_time":{"clock_type":"system","epoch":"`...)
 		q.buf = append(q.clock.Append(q.buf, q.start), `"},"group_id":`...)
 		q.buf = append(AppendString(q.buf, group), `},"events":[`...)
 		return

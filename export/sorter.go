@@ -40,7 +40,8 @@ const (
 var runNotes = 1 << 18
 
 func (x *note) put(b []byte) {
-	for i, v := range [...]uint64{uint64(x.ref), uint64(x.at), x.order, uint64(x.other), uint64(x.sequence), uint64(x.number), uint64(x.rtt)} {
+	for i, v := range [...]uint64{uint64(x.ref), uint64(x.at), x.order, uint64(x.other), uint64(x.sequence),
+		uint64(x.number), uint64(x.rtt)} {
 		binary.LittleEndian.PutUint64(b[8*i:], v)
 	}
 	binary.LittleEndian.PutUint32(b[56:], x.length)
@@ -54,7 +55,8 @@ func (x *note) get(b []byte) {
 		v[i] = binary.LittleEndian.Uint64(b[8*i:])
 	}
 	*x = note{
-		ref: machine.Ref(v[0]), at: machine.Instant(v[1]), order: v[2], other: machine.Ref(v[3]), sequence: int64(v[4]), number: int64(v[5]), rtt: int64(v[6]),
+		ref: machine.Ref(v[0]), at: machine.Instant(v[1]), order: v[2], other: machine.Ref(v[3]), sequence: int64(v[4]),
+		number: int64(v[5]), rtt: int64(v[6]),
 		length: binary.LittleEndian.Uint32(b[56:]), word: binary.LittleEndian.Uint32(b[60:]),
 		kind: NoteKind(b[64]), side: machine.Side(b[65]), certainty: machine.Certainty(b[66]),
 	}

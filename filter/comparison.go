@@ -269,7 +269,8 @@ func (r *Record) latin(v []byte) []byte {
 
 func (c *compiler) containsField(n *compare, l, r *operand) Predicate {
 	if l.Bytes == nil || r.Bytes == nil {
-		c.fail(n.opAt, "", "%s is %s and %s is %s: contains is for bytes and text", l.name, article(l.kind), r.name, article(r.kind))
+		c.fail(n.opAt, "", "%s is %s and %s is %s: contains is for bytes and text", l.name, article(l.kind), r.name,
+			article(r.kind))
 	}
 	all := n.quantifier == "all"
 	inner := r.Bytes(func(x *Record, w []byte) bool { return bytes.Contains(x.bytes, w) }, all)

@@ -29,7 +29,8 @@ func FuzzCompile(f *testing.F) {
 		r.Reset()
 		x.Match(r)
 		if len(text) < 1000 {
-			if y, err := table.Compile("!(" + text + ")"); strings.TrimSpace(text) != "" && (err != nil || y.Match(r) == x.Match(r)) {
+			if y, err := table.Compile("!(" + text + ")"); strings.TrimSpace(text) != "" &&
+				(err != nil || y.Match(r) == x.Match(r)) {
 				t.Fatalf("%q and its negation agree (%v)", text, err)
 			}
 		}

@@ -96,7 +96,8 @@ func lexOne(text string, i int) token {
 			fail(text, span{i, i + 1}, "", "expected ] to close this slice")
 		}
 		return token{tokSlice, text[i+1 : i+end], span{i, i + end + 1}}
-	case wordByte(c) || c == ':' || c == '-' && i+1 < len(text) && (digit(text[i+1]) || text[i+1] == '.') || c == '.' && (i+1 >= len(text) || text[i+1] != '.'):
+	case wordByte(c) || c == ':' || c == '-' && i+1 < len(text) && (digit(text[i+1]) || text[i+1] == '.') || c == '.' &&
+		(i+1 >= len(text) || text[i+1] != '.'):
 		return lexWord(text, i)
 	}
 	for _, m := range mistakes {
@@ -154,11 +155,13 @@ func lexWord(text string, i int) token {
 			}
 			continue
 		case c == '-' || c == '+':
-			if j+1 < len(text) && wordByte(text[j+1]) && (hexPairs(text[i:j]) || c == '-' && dashed(text[i:j]) || exponent(text[i:j])) {
+			if j+1 < len(text) && wordByte(text[j+1]) &&
+				(hexPairs(text[i:j]) || c == '-' && dashed(text[i:j]) || exponent(text[i:j])) {
 				continue
 			}
 		case c == '/':
-			if j+1 < len(text) && digit(text[j+1]) && (strings.Contains(text[i:j], ":") || strings.Contains(text[i:j], ".") && dotted(text[i:j])) {
+			if j+1 < len(text) && digit(text[j+1]) &&
+				(strings.Contains(text[i:j], ":") || strings.Contains(text[i:j], ".") && dotted(text[i:j])) {
 				continue
 			}
 		}
@@ -205,7 +208,8 @@ func dotted(w string) bool { return strings.Trim(w, "0123456789.") == "" }
 
 func exponent(w string) bool {
 	n := len(w)
-	return n >= 2 && (w[n-1] == 'e' || w[n-1] == 'E') && digit(w[0]) && !strings.HasPrefix(w, "0x") && !strings.Contains(w, ":")
+	return n >= 2 && (w[n-1] == 'e' || w[n-1] == 'E') && digit(w[0]) && !strings.HasPrefix(w, "0x") &&
+		!strings.Contains(w, ":")
 }
 
 func lexRaw(text string, i int) token {
@@ -285,7 +289,8 @@ func escape(text string, i int) (byte, int) {
 			return byte(v), 1 + n
 		}
 	}
-	fail(text, span{i, min(i+2, len(text))}, `r"…", where a backslash is itself`, `expected \n, \t, \r, \", \\, \xNN or \NNN`)
+	fail(text, span{i, min(i+2, len(text))}, `r"…", where a backslash is itself`,
+		`expected \n, \t, \r, \", \\, \xNN or \NNN`)
 	return 0, 0
 }
 

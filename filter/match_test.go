@@ -54,9 +54,11 @@ func TestFrameGone(t *testing.T) {
 	table, r := testTable(), testRecord(t)
 	r.Frame, r.Packet = nil, nil
 	for filter, want := range map[string]bool{
-		"ip.addr == 10.0.0.5": true, "ip.src == 192.168.0.0/16": false, "ip.dst != 10.0.0.0/8": true, "ip.addr in {10.0.0.0/8}": true,
-		"udp.port == 7777": true, "udp.payload[0] == 01": true, "frame.number == 42": true, "toy.sequence == 902": true,
-		"frame.len": false, "ip.ttl": false, "eth.src": false, "frame": false, "ipv6.addr": false,
+		"ip.addr == 10.0.0.5": true, "ip.src == 192.168.0.0/16": false, "ip.dst != 10.0.0.0/8": true,
+		"ip.addr in {10.0.0.0/8}": true,
+		"udp.port == 7777":        true, "udp.payload[0] == 01": true, "frame.number == 42": true,
+		"toy.sequence == 902": true,
+		"frame.len":           false, "ip.ttl": false, "eth.src": false, "frame": false, "ipv6.addr": false,
 	} {
 		f, err := table.Compile(filter)
 		if err != nil {

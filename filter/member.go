@@ -61,7 +61,8 @@ func intervals[T cmp.Ordered](c *compiler, n *member, read func(*literal) T) []b
 }
 
 func (c *compiler) backwards(v interval) {
-	c.fail(v.from.at.with(v.to.at), c.source(v.to.at)+".."+c.source(v.from.at), "the range %s..%s is empty", c.source(v.from.at), c.source(v.to.at))
+	c.fail(v.from.at.with(v.to.at), c.source(v.to.at)+".."+c.source(v.from.at), "the range %s..%s is empty",
+		c.source(v.from.at), c.source(v.to.at))
 }
 
 // within tests against sorted intervals: few by looking at each, many by halves.

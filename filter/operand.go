@@ -40,7 +40,8 @@ func (c *compiler) operand(n node) *operand {
 		f, _ := c.table.Lookup(n.text)
 		c.needs |= f.Needs
 		c.asked = append(c.asked, asked{f.Scope, n.at})
-		return &operand{Values: f.Values, kind: f.Kind, unit: f.Unit, enum: f.Enum, words: f.Words, present: f.Present, name: f.Name}
+		return &operand{Values: f.Values, kind: f.Kind, unit: f.Unit, enum: f.Enum, words: f.Words, present: f.Present,
+			name: f.Name}
 	case *slice:
 		return c.slice(n)
 	case *mask:
@@ -203,7 +204,8 @@ func (c *compiler) call(n *call) *operand {
 		known = known || f == n.function
 	}
 	if !known {
-		c.fail(n.nameAt, Nearest(n.function, functions), "no function is named %q: there are %s", c.source(n.nameAt), strings.Join(functions, ", "))
+		c.fail(n.nameAt, Nearest(n.function, functions), "no function is named %q: there are %s", c.source(n.nameAt),
+			strings.Join(functions, ", "))
 	}
 	out := &operand{name: c.source(n.where())}
 	if n.function == "max" || n.function == "min" {
@@ -328,4 +330,5 @@ func written[T any](write func([]byte, T) []byte) func(*Record, T) ([]byte, bool
 	}
 }
 
-var mirrored = map[string]string{"==": "==", "!=": "!=", "===": "===", "!==": "!==", ">": "<", ">=": "<=", "<": ">", "<=": ">="}
+var mirrored = map[string]string{"==": "==", "!=": "!=", "===": "===", "!==": "!==", ">": "<", ">=": "<=",
+	"<": ">", "<=": ">="}

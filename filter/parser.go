@@ -196,7 +196,8 @@ func (p *parser) continues() bool {
 	if t.kind == tokWord {
 		return len(t.text) > 1 && t.text[0] == '-'
 	}
-	return t.kind == tokOp && (slices.Contains(comparisons, t.text) || slices.Contains([]string{"+", "-", "*", "/", "%", "&", "in"}, t.text))
+	return t.kind == tokOp &&
+		(slices.Contains(comparisons, t.text) || slices.Contains([]string{"+", "-", "*", "/", "%", "&", "in"}, t.text))
 }
 
 var comparisons = []string{"==", "!=", "===", "!==", ">", ">=", "<", "<=", "contains", "matches"}
@@ -236,7 +237,8 @@ func (p *parser) comparison() node {
 
 func (p *parser) membership(x node, quantifier string) node {
 	negated := false
-	if t := p.peek(); t.kind == tokOp && t.text == "!" && p.next+1 < len(p.tokens) && p.tokens[p.next+1].text == "in" && p.tokens[p.next+1].kind == tokOp {
+	if t := p.peek(); t.kind == tokOp && t.text == "!" && p.next+1 < len(p.tokens) && p.tokens[p.next+1].text == "in" &&
+		p.tokens[p.next+1].kind == tokOp {
 		p.take()
 		negated = true
 	}
@@ -407,7 +409,8 @@ func (p *parser) stretches(t token) []stretch {
 	for part := range strings.SplitSeq(t.text, ",") {
 		s, ok := parseStretch(strings.TrimSpace(part))
 		if !ok {
-			p.fail(span{at, at + max(len(part), 1)}, "", "expected [offset:length], [from-to], [offset], [:length] or [offset:], found [%s]", part)
+			p.fail(span{at, at + max(len(part), 1)}, "",
+				"expected [offset:length], [from-to], [offset], [:length] or [offset:], found [%s]", part)
 		}
 		out = append(out, s)
 		at += len(part) + 1

@@ -53,7 +53,8 @@ func (t *Table) Suggest(name string) string {
 	found := ""
 	for _, f := range t.list {
 		i := strings.LastIndexByte(f.Name, '.')
-		if i > 0 && len(tail) > 2 && strings.EqualFold(f.Name[i+1:], tail) && (found == "" || f.Of != nil && t.byName[found].Of == nil) {
+		if i > 0 && len(tail) > 2 && strings.EqualFold(f.Name[i+1:], tail) &&
+			(found == "" || f.Of != nil && t.byName[found].Of == nil) {
 			found = f.Name
 		}
 	}

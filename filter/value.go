@@ -26,7 +26,8 @@ const (
 	Address              // an IP address; literals may be networks
 )
 
-var kindWords = [...]string{"heading", "unsigned integer", "integer", "boolean", "number", "duration", "time", "bytes", "text", "IP address"}
+var kindWords = [...]string{"heading", "unsigned integer", "integer", "boolean", "number", "duration", "time", "bytes",
+	"text", "IP address"}
 
 func (k Kind) String() string { return kindWords[k] }
 
@@ -59,7 +60,8 @@ var durations = map[string]int64{
 }
 
 var sizes = map[string]int64{
-	"B": 1, "k": 1e3, "kB": 1e3, "KB": 1e3, "M": 1e6, "MB": 1e6, "GB": 1e9, "KiB": 1 << 10, "kiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30,
+	"B": 1, "k": 1e3, "kB": 1e3, "KB": 1e3, "M": 1e6, "MB": 1e6, "GB": 1e9, "KiB": 1 << 10, "kiB": 1 << 10, "MiB": 1 << 20,
+	"GiB":   1 << 30,
 	"bytes": 1, "byte": 1,
 }
 
@@ -75,7 +77,8 @@ func splitUnit(s string) (number, unit string) {
 			i++
 			continue
 		}
-		if (c == 'e' || c == 'E') && i > 0 && i+1 < len(s) && (digit(s[i+1]) || i+2 < len(s) && (s[i+1] == '-' || s[i+1] == '+') && digit(s[i+2])) {
+		if (c == 'e' || c == 'E') && i > 0 && i+1 < len(s) &&
+			(digit(s[i+1]) || i+2 < len(s) && (s[i+1] == '-' || s[i+1] == '+') && digit(s[i+2])) {
 			i += 2
 			continue
 		}
@@ -133,7 +136,8 @@ func sign(n int64, negative bool) int64 {
 // parseTime reads a wall-clock time in UTC, or with an offset of its own.
 func parseTime(s string) (int64, bool) {
 	for _, layout := range []string{
-		time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00",
+		time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999",
+		"2006-01-02 15:04:05.999999999Z07:00",
 		"2006-01-02 15:04", "2006-01-02", "Jan 2, 2006 15:04:05.999999999", "Jan 2, 2006 15:04", "Jan 2, 2006",
 	} {
 		if t, err := time.Parse(layout, s); err == nil {

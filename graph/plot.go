@@ -73,9 +73,13 @@ func (p *Plot) Empty() bool { return len(p.Traces) == 0 }
 func (f *Flow) Plots(name string, side machine.Side, columns int) []*Plot {
 	switch name {
 	case TimeSequence:
-		plots := []*Plot{f.timeSequence(side, columns, "", [4]*Series{&f.Series[Sequence][side], &f.Series[Acked][side], &f.Series[Resent][side], &f.Series[Lost][side]})}
+		plots := []*Plot{
+			f.timeSequence(side, columns, "",
+				[4]*Series{&f.Series[Sequence][side], &f.Series[Acked][side], &f.Series[Resent][side], &f.Series[Lost][side]})}
 		for _, r := range f.More[side] { // some types count their sequences apart from others
-			plots = append(plots, f.timeSequence(side, columns, ", in a row of their own", [4]*Series{&r.Series[Sequence], &r.Series[Acked], &r.Series[Resent], &r.Series[Lost]}))
+			plots = append(plots,
+				f.timeSequence(side, columns, ", in a row of their own",
+					[4]*Series{&r.Series[Sequence], &r.Series[Acked], &r.Series[Resent], &r.Series[Lost]}))
 		}
 		return plots
 	case RoundTrip:
@@ -110,7 +114,8 @@ func (f *Flow) points(s *Series, columns int) (out []Point) {
 	for i := range columns {
 		from, to := i*Cells/columns, (i+1)*Cells/columns
 		if c := s.Join(from, to); c.N > 0 {
-			out = append(out, Point{At: span * float64(from+to) / 2 / Cells, Low: c.Min, High: c.Max, Last: c.Last, N: c.N, Ref: c.Ref})
+			out = append(out, Point{At: span * float64(from+to) / 2 / Cells, Low: c.Min, High: c.Max, Last: c.Last,
+				N: c.N, Ref: c.Ref})
 		}
 	}
 	return out
@@ -155,7 +160,8 @@ func sideWord(side machine.Side) string {
 // known to have arrived.
 func (f *Flow) timeSequence(side machine.Side, columns int, which string, s [4]*Series) *Plot {
 	p := f.plot(TimeSequence, "Time–sequence, "+sideWord(side)+" sends"+which, "",
-		"Each packet that the side sent, by time and sequence number; the line is the newest one that the side knew to have arrived. What stands above the line was on its way; a flat line is a stall.", columns)
+		"Each packet that the side sent, by time and sequence number; the line is the newest one that the side knew to "+
+			"have arrived. What stands above the line was on its way; a flat line is a stall.", columns)
 	p.Whole = true
 	p.add(Trace{Name: "sent", Class: "sent", Shape: Bars, Points: f.points(s[0], columns)})
 	line := f.points(s[1], columns)
@@ -172,7 +178,8 @@ func (f *Flow) timeSequence(side machine.Side, columns int, which string, s [4]*
 
 func (f *Flow) roundTrip(side machine.Side, columns int) *Plot {
 	p := f.plot(RoundTrip, "Round-trip time of "+sideWord(side)+"'s packets", "ms",
-		"Each sample, as the side took it from an ack or, where its library takes none from acks, as the tap saw packet and ack; and what the side's own library smooths: that is what its timers go by.", columns)
+		"Each sample, as the side took it from an ack or, where its library takes none from acks, as the tap saw packet "+
+			"and ack; and what the side's own library smooths: that is what its timers go by.", columns)
 	p.add(Trace{Name: "samples", Class: "raw", Shape: Bars, Points: f.points(&f.Series[RTT][side], columns)})
 	p.add(Trace{Name: "smoothed", Class: "smooth", Shape: Line, Points: f.points(&f.Series[Smoothed][side], columns)})
 	return p.done(true)
@@ -180,7 +187,8 @@ func (f *Flow) roundTrip(side machine.Side, columns int) *Plot {
 
 func (f *Flow) inFlight(side machine.Side, columns int) *Plot {
 	p := f.plot(Window, "In flight from "+sideWord(side), "packets",
-		"Packets that the side had sent and whose fate it did not know yet. A cross is a packet that can no longer be acked.", columns)
+		"Packets that the side had sent and whose fate it did not know yet. A cross is a packet that can no longer be acked.",
+		columns)
 	p.Whole = true
 	flight := f.points(&f.Series[InFlight][side], columns)
 	p.add(Trace{Name: "in flight", Class: "flight", Shape: Levels, Points: flight})
@@ -217,12 +225,14 @@ const SpentColumns = 120
 func (f *Flow) spent(side machine.Side, columns int) *Plot {
 	columns = min(columns, SpentColumns)
 	p := f.plot(Spent, "Bandwidth from "+sideWord(side), "B/s", "", columns)
-	p.Doc = fmt.Sprintf("Bytes on the wire each second, averaged over %s, by what they were for: headers are all of them, from the link's to the protocol's.", Length(p.Column))
+	p.Doc = fmt.Sprintf("Bytes on the wire each second, averaged over %s, by what they were for: headers are all of "+
+		"them, from the link's to the protocol's.", Length(p.Column))
 	base := make([]float64, columns)
 	for _, x := range []struct {
 		kind        Kind
 		name, class string
-	}{{Goodput, "goodput", "goodput"}, {Again, "sent again", "again"}, {Acks, "acks", "acks"}, {Headers, "headers", "headers"}} {
+	}{{Goodput, "goodput", "goodput"}, {Again, "sent again", "again"}, {Acks, "acks", "acks"},
+		{Headers, "headers", "headers"}} {
 		s := &f.Series[x.kind][side]
 		if s.Cells == nil {
 			continue
@@ -235,7 +245,8 @@ func (f *Flow) spent(side machine.Side, columns int) *Plot {
 			c := s.Join(from, to)
 			rate := c.Sum / (span * float64(to-from) / Cells)
 			some = some || c.N > 0
-			points = append(points, Point{At: span * float64(from+to) / 2 / Cells, Low: base[i], High: base[i] + rate, N: min(c.N, 1)})
+			points = append(points,
+				Point{At: span * float64(from+to) / 2 / Cells, Low: base[i], High: base[i] + rate, N: min(c.N, 1)})
 			base[i] += rate
 		}
 		if some {

@@ -40,7 +40,8 @@ func TestJoin(t *testing.T) {
 			}
 		}
 		got := s.Join(from, to)
-		if got.N != want.N || want.N > 0 && (got.Min != want.Min || got.Max != want.Max || math.Abs(got.Sum-want.Sum) > 1e-6) {
+		if got.N != want.N || want.N > 0 &&
+			(got.Min != want.Min || got.Max != want.Max || math.Abs(got.Sum-want.Sum) > 1e-6) {
 			t.Fatalf("[%d, %d): %+v, expected %+v", from, to, got, want)
 		}
 	}
@@ -121,7 +122,9 @@ func TestRows(t *testing.T) {
 	f := NewFlow(0, 1e9)
 	for i := range 10 {
 		for channel := range uint8(2) {
-			f.Take(&analyze.Record{Events: []machine.Event{{Kind: machine.EventSent, Side: machine.B, Channel: channel, Sequence64: int64(1000*int(channel) + i), At: machine.Instant(i) * 1e8}}})
+			f.Take(&analyze.Record{
+				Events: []machine.Event{{Kind: machine.EventSent, Side: machine.B, Channel: channel,
+					Sequence64: int64(1000*int(channel) + i), At: machine.Instant(i) * 1e8}}})
 		}
 	}
 	first, more := f.Series[Sequence][machine.B].Join(0, Cells), f.More[machine.B]
@@ -151,7 +154,8 @@ func TestBandwidth(t *testing.T) {
 		t.Fatalf("traces %+v", p.Traces)
 	}
 	for i, x := range p.Traces[3].Points {
-		if math.Abs(x.High-1000) > 20 || p.Traces[0].Points[i].Low != 0 || p.Traces[1].Points[i].Low != p.Traces[0].Points[i].High {
+		if math.Abs(x.High-1000) > 20 || p.Traces[0].Points[i].Low != 0 ||
+			p.Traces[1].Points[i].Low != p.Traces[0].Points[i].High {
 			t.Errorf("column %d: the stack ends at %v, expected about 1000 B/s", i, x.High)
 		}
 	}
@@ -159,7 +163,8 @@ func TestBandwidth(t *testing.T) {
 
 // Ticks are round, rise, and lie within.
 func TestTicks(t *testing.T) {
-	for _, c := range []struct{ low, high float64 }{{0, 1}, {0, 19.2}, {-3, 7}, {0.001, 0.0012}, {1e9, 1e9 + 5}, {0, 1e18}, {5, 5}, {0, math.Inf(1)}} {
+	for _, c := range []struct{ low, high float64 }{{0, 1}, {0, 19.2}, {-3, 7}, {0.001, 0.0012}, {1e9, 1e9 + 5}, {0, 1e18},
+		{5, 5}, {0, math.Inf(1)}} {
 		ticks := Ticks(c.low, c.high, 5)
 		if c.high > c.low && !math.IsInf(c.high, 1) && (len(ticks) < 2 || len(ticks) > 7) {
 			t.Errorf("%v to %v: %v", c.low, c.high, ticks)
@@ -170,7 +175,8 @@ func TestTicks(t *testing.T) {
 			}
 		}
 	}
-	for v, want := range map[float64]string{0: "0", math.Copysign(0, -1): "0", 0.25: "0.25", 1500: "1500", 12345: "12.3k", 2.5e6: "2.5M", 3e9: "3G", 0.0123: "0.0123"} {
+	for v, want := range map[float64]string{0: "0", math.Copysign(0, -1): "0", 0.25: "0.25", 1500: "1500", 12345: "12.3k",
+		2.5e6: "2.5M", 3e9: "3G", 0.0123: "0.0123"} {
 		if got := Number(v); got != want {
 			t.Errorf("%v: %q, expected %q", v, got, want)
 		}
@@ -218,7 +224,8 @@ func TestText(t *testing.T) {
 	if got != want {
 		t.Errorf("got\n%s\nexpected\n%s", got, want)
 	}
-	painted := Text(sample().Plots(TimeSequence, machine.A, TextColumns(50)), 50, 8, func(class, text string) string { return "<" + class + ">" + text })
+	painted := Text(sample().Plots(TimeSequence, machine.A, TextColumns(50)), 50,
+		8, func(class, text string) string { return "<" + class + ">" + text })
 	for _, class := range []string{"sent", "acked", "again", "lost"} {
 		if !strings.Contains(painted, "<"+class+">") {
 			t.Errorf("nothing is painted as %s", class)
@@ -259,7 +266,8 @@ func TestSVG(t *testing.T) {
 			}
 			for _, tr := range p.Traces {
 				for _, x := range tr.Points {
-					if px, py := p.x(x.At), p.y(x.High); px < svgLeft-1 || px > svgWidth-svgRight+1 || py < svgTop-1 || py > svgTop+svgPlot+1 {
+					if px, py := p.x(x.At), p.y(x.High); px < svgLeft-1 || px > svgWidth-svgRight+1 || py < svgTop-1 ||
+						py > svgTop+svgPlot+1 {
 						t.Errorf("%s, %s: a point at %v, %v", name, tr.Name, px, py)
 					}
 				}
@@ -282,7 +290,8 @@ func TestJoinedColumns(t *testing.T) {
 		if i == 12345 {
 			rtt = 900e6
 		}
-		f.Take(&analyze.Record{Events: []machine.Event{{Kind: machine.EventAcked, Sequence64: int64(i), At: machine.Instant(i) * 5e7, RTT: rtt}}})
+		f.Take(&analyze.Record{
+			Events: []machine.Event{{Kind: machine.EventAcked, Sequence64: int64(i), At: machine.Instant(i) * 5e7, RTT: rtt}}})
 	}
 	p := f.Plots(RoundTrip, machine.A, 200)[0]
 	if !p.Joined || p.High != 900 || len(p.Traces[0].Points) != 200 {

@@ -53,9 +53,11 @@ func Colours(dark bool) string {
 func SVG(title, doc string, plots []*Plot) []byte {
 	var b strings.Builder
 	height := max(svgHeight*len(plots), 60)
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" class="plot" viewBox="0 0 %d %d" role="img" aria-labelledby="plot-title plot-desc">`+"\n", svgWidth, height)
+	fmt.Fprintf(&b,
+		`<svg xmlns="http://www.w3.org/2000/svg" class="plot" viewBox="0 0 %d %d" role="img" aria-labelledby="plot-title plot-desc">`+"\n", svgWidth, height)
 	fmt.Fprintf(&b, "<title id=\"plot-title\">%s</title>\n<desc id=\"plot-desc\">%s</desc>\n", escape(title), escape(doc))
-	fmt.Fprintf(&b, "<style>\n.plot{%s}\n@media (prefers-color-scheme:dark){.plot{%s}}\n%s</style>\n", Colours(false), Colours(true), Style)
+	fmt.Fprintf(&b, "<style>\n.plot{%s}\n@media (prefers-color-scheme:dark){.plot{%s}}\n%s</style>\n", Colours(false),
+		Colours(true), Style)
 	fmt.Fprintf(&b, `<rect width="%d" height="%d" fill="var(--bg)"/>`+"\n", svgWidth, height)
 	if len(plots) == 0 {
 		fmt.Fprintf(&b, `<text x="%d" y="36">Nothing to draw.</text>`+"\n", svgLeft)
@@ -73,8 +75,10 @@ func SVG(title, doc string, plots []*Plot) []byte {
 // makes its names unique there.
 func (p *Plot) Inline(id string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg class="plot" viewBox="0 0 %d %d" role="img" aria-labelledby="%s-t %s-d">`, svgWidth, svgHeight, id, id)
-	fmt.Fprintf(&b, `<title id="%s-t">%s</title><desc id="%s-d">%s</desc>`, id, escape(p.Title), id, escape(p.Doc+" "+p.Summary()))
+	fmt.Fprintf(&b, `<svg class="plot" viewBox="0 0 %d %d" role="img" aria-labelledby="%s-t %s-d">`, svgWidth,
+		svgHeight, id, id)
+	fmt.Fprintf(&b, `<title id="%s-t">%s</title><desc id="%s-d">%s</desc>`, id, escape(p.Title), id,
+		escape(p.Doc+" "+p.Summary()))
 	p.draw(&b)
 	b.WriteString("</svg>")
 	return b.String()
@@ -174,14 +178,16 @@ func (p *Plot) axes(b *strings.Builder) {
 		if i%2 == 1 {
 			minor = ` class="minor"`
 		}
-		fmt.Fprintf(b, `<path class="grid" d="M%d %sH%d"/><text%s x="%d" y="%s" text-anchor="end">%s</text>`, svgLeft, coordinate(y), svgWidth-svgRight, minor, svgLeft-8, coordinate(y+4.5), p.value(v))
+		fmt.Fprintf(b, `<path class="grid" d="M%d %sH%d"/><text%s x="%d" y="%s" text-anchor="end">%s</text>`, svgLeft,
+			coordinate(y), svgWidth-svgRight, minor, svgLeft-8, coordinate(y+4.5), p.value(v))
 	}
 	for i, v := range Ticks(0, p.Span, 7) {
 		minor := ""
 		if i%2 == 1 {
 			minor = ` class="minor"`
 		}
-		fmt.Fprintf(b, `<path class="axis" d="M%s %dv5"/><text%s x="%s" y="%d" text-anchor="middle">%s s</text>`, coordinate(p.x(v)), svgTop+svgPlot, minor, coordinate(p.x(v)), svgTop+svgPlot+24, Number(v))
+		fmt.Fprintf(b, `<path class="axis" d="M%s %dv5"/><text%s x="%s" y="%d" text-anchor="middle">%s s</text>`,
+			coordinate(p.x(v)), svgTop+svgPlot, minor, coordinate(p.x(v)), svgTop+svgPlot+24, Number(v))
 	}
 	fmt.Fprintf(b, `<path class="axis" d="M%d %dH%d"/>`, svgLeft, svgTop+svgPlot, svgWidth-svgRight)
 }
@@ -189,7 +195,8 @@ func (p *Plot) axes(b *strings.Builder) {
 func (p *Plot) trace(b *strings.Builder, t *Trace) {
 	if t.Shape == Marks {
 		for _, x := range t.Points {
-			fmt.Fprintf(b, `<text class="sign %s" x="%s" y="%s">%s</text>`, t.Class, coordinate(p.x(x.At)), coordinate(p.y(x.High)+4), escape(t.Sign))
+			fmt.Fprintf(b, `<text class="sign %s" x="%s" y="%s">%s</text>`, t.Class, coordinate(p.x(x.At)),
+				coordinate(p.y(x.High)+4), escape(t.Sign))
 		}
 		return
 	}

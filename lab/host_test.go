@@ -39,7 +39,8 @@ func pair(t *testing.T, s Settings, kit sim.Kit, clients int, path sim.Path) *Gr
 	if err != nil {
 		t.Fatal(err)
 	}
-	relay, err := NewRelay(RelayOptions{Settings: s, Listen: loopback, Target: server.Addr(), ToServer: path, ToHere: path})
+	relay, err :=
+		NewRelay(RelayOptions{Settings: s, Listen: loopback, Target: server.Addr(), ToServer: path, ToHere: path})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +111,8 @@ func TestClientsLogAndJournal(t *testing.T) {
 		kinds[l.Endpoint+" "+l.Event]++
 	}
 	if kinds["client sent"] != clients*count || kinds["server sent"] != clients*count || kinds["server peer"] != clients ||
-		kinds["client final"] != clients || kinds["server final"] != clients || kinds["relay flow"] != clients || kinds["relay final"] != 2 {
+		kinds["client final"] != clients || kinds["server final"] != clients || kinds["relay flow"] != clients ||
+		kinds["relay final"] != 2 {
 		t.Errorf("lines of each kind: %v", kinds)
 	}
 	if lost := kinds["relay dropped"]; lost < clients*count/8 || lost > clients*count {
@@ -194,7 +196,9 @@ func TestServerAnswersWhomItShould(t *testing.T) {
 		{"a packet of one that is not allowed", good, func(netip.Addr) bool { return false }, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			server, err := NewHost(HostOptions{Settings: Settings{Clock: StartClock(), Allow: c.allow}, Kit: kit, Role: sim.Server, Listen: loopback})
+			server, err :=
+				NewHost(HostOptions{Settings: Settings{Clock: StartClock(), Allow: c.allow}, Kit: kit, Role: sim.Server,
+					Listen: loopback})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -226,7 +230,8 @@ func TestServerLetsGo(t *testing.T) {
 	kit.Idle = 60 * time.Millisecond
 	var text bytes.Buffer
 	clock := StartClock()
-	server, err := NewHost(HostOptions{Settings: Settings{Clock: clock, Log: sim.NewLog(&text, clock.Wall(0))}, Kit: kit, Role: sim.Server, Listen: loopback})
+	server, err := NewHost(HostOptions{Settings: Settings{Clock: clock, Log: sim.NewLog(&text, clock.Wall(0))}, Kit: kit,
+		Role: sim.Server, Listen: loopback})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,7 +257,8 @@ func TestServerLetsGo(t *testing.T) {
 	if err := <-over; err != nil {
 		t.Fatal(err)
 	}
-	if log := text.String(); strings.Count(log, `"event":"peer"`) != 2 || strings.Count(log, `"event":"final"`) != 2 || len(server.Counts()) != 2 {
+	if log := text.String(); strings.Count(log, `"event":"peer"`) != 2 || strings.Count(log, `"event":"final"`) != 2 ||
+		len(server.Counts()) != 2 {
 		t.Errorf("expected two conversations, each with its end:\n%s", log)
 	}
 }
@@ -262,7 +268,8 @@ func TestClientAlone(t *testing.T) {
 	nobody := listen(t)
 	at := addrOf(nobody)
 	nobody.Close()
-	client, err := NewHost(HostOptions{Settings: Settings{Clock: StartClock()}, Kit: gafferKit(t, 0), Role: sim.Client, Connect: at})
+	client, err := NewHost(HostOptions{Settings: Settings{Clock: StartClock()}, Kit: gafferKit(t, 0), Role: sim.Client,
+		Connect: at})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -163,7 +163,8 @@ func Play(j *sim.Journal, kit sim.Kit) (Played, error) {
 		return p, nil
 	}
 	if err == nil && p.Finished && j.Cut {
-		err = fmt.Errorf("journal line %d: expected its last line, found the end of the file: it was cut short", len(j.Entries)+2)
+		err = fmt.Errorf("journal line %d: expected its last line, found the end of the file: it was cut short",
+			len(j.Entries)+2)
 	}
 	p.Compared = err == nil && j.Digests
 	p.Same = p.Finished && bytes.Equal(want, sum.Sum(nil))

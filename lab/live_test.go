@@ -36,7 +36,8 @@ func (r *run) journal() string { return filepath.Join(r.dir, r.name+".journal.js
 // do runs the lab to its end.
 func (r *run) do() {
 	args := append([]string{"lab"}, r.args...)
-	args = append(args, "-Z", testenv.AsUser, "--recorder", "live", "-w", r.capture(), "--truth", r.truth(), "--journal", r.journal())
+	args = append(args, "-Z", testenv.AsUser, "--recorder", "live", "-w", r.capture(), "--truth", r.truth(),
+		"--journal", r.journal())
 	var said bytes.Buffer
 	cmd := exec.Command(r.program, args...)
 	cmd.Stderr = &said
@@ -53,7 +54,8 @@ func TestLive(t *testing.T) {
 	testenv.Long(t, "ten labs of three seconds, and the oracles over them")
 	testenv.Root(t)
 	program := testenv.Ackscope(t)
-	bad := []string{"--duration", "2s", "--linger", "600ms", "--seed", "7", "--delay", "30ms", "--jitter", "15ms", "--loss", "30%"}
+	bad := []string{"--duration", "2s", "--linger", "600ms", "--seed", "7", "--delay", "30ms", "--jitter", "15ms",
+		"--loss", "30%"}
 	lab := func(name string, args ...string) *run {
 		return &run{program: program, dir: testenv.UserDir(t), name: name, args: append(args, bad...)}
 	}
@@ -132,7 +134,8 @@ func (r *run) check(t *testing.T) []string {
 	python := testenv.Need(t, "python3")
 	root := testenv.Module(t)
 	checker := filepath.Join(root, "internal", "truth", "truthcheck.py")
-	out, err := exec.Command(python, checker, "--ackscope", r.program, "--schema", filepath.Join(root, "docs", "lab-riptide.yaml"), "-v", r.capture()).CombinedOutput()
+	out, err := exec.Command(python, checker, "--ackscope", r.program, "--schema",
+		filepath.Join(root, "docs", "lab-riptide.yaml"), "-v", r.capture()).CombinedOutput()
 	if err != nil || !bytes.Contains(out, []byte("1 hold, 0 differ")) {
 		return append(faults, fmt.Sprintf("truthcheck: %v\n%s", err, out))
 	}
@@ -145,9 +148,12 @@ func (r *run) check(t *testing.T) []string {
 func TestApart(t *testing.T) {
 	testenv.Long(t, "the program is built, and runs as three")
 	program, dir := testenv.Ackscope(t), testenv.UserDir(t)
-	server := begin(t, program, "server at ([0-9.:]+)", "gaffer", "--listen", "0", "--truth", filepath.Join(dir, "server.jsonl"))
-	relay := begin(t, program, "relay at ([0-9.:]+)", "gaffer", "--relay", "0="+server.at, "--loss", "20%", "--recorder", "relay", "-w", filepath.Join(dir, "relay.pcapng"))
-	out := testenv.Output(t, program, "lab", "gaffer", "--connect", relay.at, "-q", "--count", "60", "--linger", "200ms", "--truth", filepath.Join(dir, "client.jsonl"))
+	server := begin(t, program, "server at ([0-9.:]+)", "gaffer", "--listen", "0", "--truth",
+		filepath.Join(dir, "server.jsonl"))
+	relay := begin(t, program, "relay at ([0-9.:]+)", "gaffer", "--relay", "0="+server.at, "--loss", "20%", "--recorder",
+		"relay", "-w", filepath.Join(dir, "relay.pcapng"))
+	out := testenv.Output(t, program, "lab", "gaffer", "--connect", relay.at, "-q", "--count", "60", "--linger", "200ms",
+		"--truth", filepath.Join(dir, "client.jsonl"))
 	if !regexp.MustCompile(`^client: sent 60, received [1-9][0-9]*, acked [1-9][0-9]*\n$`).Match(out) {
 		t.Errorf("the client says %q", out)
 	}
@@ -177,7 +183,8 @@ type process struct {
 // begin starts a part and reads where it is.
 func begin(t *testing.T, program, where string, args ...string) *process {
 	t.Helper()
-	p := &process{cmd: exec.Command(program, append([]string{"lab"}, args...)...), said: &bytes.Buffer{}, over: make(chan error, 1)}
+	p := &process{cmd: exec.Command(program, append([]string{"lab"}, args...)...), said: &bytes.Buffer{},
+		over: make(chan error, 1)}
 	pipe, err := p.cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

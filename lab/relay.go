@@ -87,7 +87,8 @@ func NewRelay(o RelayOptions) (*Relay, error) {
 	if err := Sendable(o.Target); err != nil {
 		return nil, err
 	}
-	r := &Relay{options: o, inbox: make(chan relayed, relayInbox), gone: make(chan struct{}), flows: map[netip.AddrPort]*relayFlow{}}
+	r := &Relay{options: o, inbox: make(chan relayed, relayInbox), gone: make(chan struct{}),
+		flows: map[netip.AddrPort]*relayFlow{}}
 	if o.Transport == TCP {
 		tcp, err := newTCPRelay(r)
 		r.tcp = tcp
@@ -108,7 +109,8 @@ func (r *Relay) Addr() netip.AddrPort {
 
 // impair gives the two paths of the nth flow: the first is the simulation's
 // between "client" and "server".
-func (r *Relay) impair(n int, impair func(p sim.Path, seed uint64, from, to string) *sim.Impairment) [2]*sim.Impairment {
+func (r *Relay) impair(n int,
+	impair func(p sim.Path, seed uint64, from, to string) *sim.Impairment) [2]*sim.Impairment {
 	client := "client"
 	if n > 0 {
 		client = fmt.Sprintf("client%d", n+1)
@@ -291,7 +293,8 @@ func (r *Relay) source() netip.AddrPort {
 }
 
 func (r *Relay) tellFlow(now machine.Instant, n int, client, own netip.AddrPort) {
-	r.options.Log.Tell(now, "relay", sim.Line{"event": "flow", "flow": n, "client": client.String(), "relay_toward_server": own.String()})
+	r.options.Log.Tell(now, "relay",
+		sim.Line{"event": "flow", "flow": n, "client": client.String(), "relay_toward_server": own.String()})
 }
 
 // sweep lets go of flows that have been silent both ways.

@@ -72,7 +72,8 @@ func read(t *testing.T, conn *net.UDPConn, within time.Duration, most int) (numb
 // One description of a path serves the simulation and the relay: with one seed
 // the relay loses and doubles what the simulation's path does.
 func TestRelayDoesAsTheSimulation(t *testing.T) {
-	path := sim.Path{Loss: 0.2, Duplicate: 0.2, Bursts: sim.Gilbert{ToBad: 0.05, ToGood: 0.3}, Jitter: 3 * time.Millisecond}
+	path := sim.Path{Loss: 0.2, Duplicate: 0.2, Bursts: sim.Gilbert{ToBad: 0.05, ToGood: 0.3},
+		Jitter: 3 * time.Millisecond}
 	const count = 400
 	var want []uint32
 	same := sim.Impair(path, 11, "client", "server")
@@ -132,7 +133,8 @@ func TestRelayCarriesForThoseItKnows(t *testing.T) {
 	if got, _ := read(t, one, 30*time.Millisecond, 1); len(got) > 0 {
 		t.Errorf("client one got %v besides", got)
 	}
-	closed := serve(t, RelayOptions{Target: addrOf(server), Settings: Settings{Allow: func(netip.Addr) bool { return false }}})
+	closed := serve(t,
+		RelayOptions{Target: addrOf(server), Settings: Settings{Allow: func(netip.Addr) bool { return false }}})
 	one.WriteToUDPAddrPort(number(3), closed.Addr())
 	if got, _ := read(t, server, 30*time.Millisecond, 1); len(got) > 0 {
 		t.Errorf("the server got %v from a client that is not allowed", got)
@@ -159,7 +161,8 @@ func TestRelayStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	path := sim.Path{Delay: 5 * time.Millisecond, Jitter: 5 * time.Millisecond, Loss: 0.1, Segment: 700, Resend: 5 * time.Millisecond}
+	path := sim.Path{Delay: 5 * time.Millisecond, Jitter: 5 * time.Millisecond, Loss: 0.1, Segment: 700,
+		Resend: 5 * time.Millisecond}
 	var seen atomic.Int64
 	r := serve(t, RelayOptions{
 		Transport: TCP, Target: plain(listener.Addr().(*net.TCPAddr).AddrPort()), ToServer: path, ToHere: path,
@@ -208,7 +211,8 @@ func TestRelayStream(t *testing.T) {
 func TestSendable(t *testing.T) {
 	for at, fine := range map[string]bool{
 		"127.0.0.1:9": true, "[fe80::1]:9": true, "192.0.2.1:9": true,
-		"0.0.0.0:9": false, "[::]:9": false, "224.0.0.1:9": false, "255.255.255.255:9": false, "127.0.0.1:0": false, "[ff02::1]:9": false,
+		"0.0.0.0:9": false, "[::]:9": false, "224.0.0.1:9": false, "255.255.255.255:9": false, "127.0.0.1:0": false,
+		"[ff02::1]:9": false,
 	} {
 		if err := Sendable(netip.MustParseAddrPort(at)); (err == nil) != fine {
 			t.Errorf("%s: %v", at, err)

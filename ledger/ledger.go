@@ -413,8 +413,9 @@ func (l *Ledger) charge(s *Side, r *analyze.Record, c Cost, payload uint64) Cost
 		}
 		after := before + b.Bits
 		part := Cost{
-			Link: share(shared.Link, before, after, bodies), IP: share(shared.IP, before, after, bodies), Transport: share(shared.Transport, before, after, bodies),
-			Header: share(shared.Header, before, after, bodies), Acks: share(shared.Acks, before, after, bodies),
+			Link: share(shared.Link, before, after, bodies), IP: share(shared.IP, before, after, bodies),
+			Transport: share(shared.Transport, before, after, bodies),
+			Header:    share(shared.Header, before, after, bodies), Acks: share(shared.Acks, before, after, bodies),
 		}
 		before = after
 		row := l.row(s, kind)

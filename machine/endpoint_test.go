@@ -32,7 +32,8 @@ func TestEffectsHold(t *testing.T) {
 			t.Fatal("Reset left something")
 		}
 	}
-	if n := testing.AllocsPerRun(100, func() { e.Reset(); e.Send(0, SendDatagram, buf); e.Hand(Delivery{Payload: buf}) }); n != 0 {
+	if n := testing.AllocsPerRun(100,
+		func() { e.Reset(); e.Send(0, SendDatagram, buf); e.Hand(Delivery{Payload: buf}) }); n != 0 {
 		t.Errorf("a warm Effects allocates %v times a step", n)
 	}
 }

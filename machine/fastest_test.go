@@ -28,7 +28,8 @@ func TestFastest(t *testing.T) {
 				t.Fatalf("seed %d, of %d times the least is %v, want %v of %v", seed, n, f.Least(), all[strays], all[:min(n, 5)])
 			}
 			if n > 1 && f.Second() != all[min(strays+1, 3)] {
-				t.Fatalf("seed %d, of %d times the second is %v, want %v of %v", seed, n, f.Second(), all[min(strays+1, 3)], all[:min(n, 5)])
+				t.Fatalf("seed %d, of %d times the second is %v, want %v of %v", seed, n, f.Second(), all[min(strays+1, 3)],
+					all[:min(n, 5)])
 			}
 		}
 	}

@@ -243,7 +243,8 @@ type Waiter interface {
 }
 
 // OtherFramesAssume says what OtherFrames and Cast.InFrames take for granted.
-const OtherFramesAssume = "at another rate a message is submitted in the frames of that rate, and its latency counts from there; how the frames of the two sides lie to each other changes, and comes to half a frame in the mean"
+const OtherFramesAssume = "at another rate a message is submitted in the frames of that rate, and its latency counts " +
+	"from there; how the frames of the two sides lie to each other changes, and comes to half a frame in the mean"
 
 // Weigher is an Endpoint whose transmissions stand for others on the wire.
 type Weigher interface {

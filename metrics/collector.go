@@ -46,7 +46,8 @@ type ruleKey struct {
 
 // New makes a collector for the protocols of a registry.
 func New(r *dissect.Registry, version, goVersion string) *Collector {
-	c := &Collector{version: version, goVersion: goVersion, protocols: append(slices.Clone(r.Protocols()), nil), rules: map[ruleKey]uint64{}}
+	c := &Collector{version: version, goVersion: goVersion, protocols: append(slices.Clone(r.Protocols()), nil),
+		rules: map[ruleKey]uint64{}}
 	c.counts = make([]counts, len(c.protocols))
 	return c
 }
@@ -138,7 +139,8 @@ func (c *Collector) Append(to []byte, s *analyze.Session, limits analyze.Limits,
 	for _, x := range []struct {
 		family *Family
 		value  float64
-	}{{&resident, float64(state.Process.Resident)}, {&cpuSeconds, state.Process.CPUSeconds}, {&startTime, state.Process.Started}} {
+	}{{&resident, float64(state.Process.Resident)}, {&cpuSeconds, state.Process.CPUSeconds},
+		{&startTime, state.Process.Started}} {
 		if x.value > 0 {
 			t.begin(x.family)
 			t.sample(x.value)
@@ -165,7 +167,9 @@ func (c *Collector) capture(t *text, s *analyze.Session, state *Capture) {
 		}
 	}
 	each(&framesRead, 0, func(in *Interface) []float64 { return []float64{float64(in.Frames)} })
-	each(&accepted, capture.KnownFilterAccepted, func(in *Interface) []float64 { return []float64{float64(in.Statistics.FilterAccepted)} })
+	each(&accepted,
+		capture.KnownFilterAccepted,
+		func(in *Interface) []float64 { return []float64{float64(in.Statistics.FilterAccepted)} })
 	each(&dropped, capture.KnownOSDropped, func(in *Interface) []float64 {
 		return []float64{float64(in.Statistics.OSDropped), float64(in.Statistics.Dropped)}
 	}, "ring", "interface")

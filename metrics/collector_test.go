@@ -76,7 +76,8 @@ func collect(t *testing.T, forged int, names ...string) (*Collector, *analyze.Se
 	_, last := s.Span()
 	for i := range forged {
 		b, err := capture.AppendUDP(nil, capture.Envelope{
-			Src: netip.AddrPortFrom(netip.AddrFrom4([4]byte{198, 18, byte(i >> 8), byte(i)}), 99), Dst: netip.MustParseAddrPort("203.0.113.9:7777"),
+			Src: netip.AddrPortFrom(netip.AddrFrom4([4]byte{198, 18, byte(i >> 8), byte(i)}), 99),
+			Dst: netip.MustParseAddrPort("203.0.113.9:7777"),
 		}, fmt.Appendf(nil, "%d", i))
 		if err != nil {
 			t.Fatal(err)
@@ -155,13 +156,15 @@ func parse(t *testing.T, text string) map[string]float64 {
 
 var all = Capture{
 	Interfaces: []Interface{{Name: "eth0", Frames: 3, Freezes: 2, Statistics: capture.Statistics{
-		FilterAccepted: 10, OSDropped: 7, Dropped: 1, Known: capture.KnownFilterAccepted | capture.KnownOSDropped | capture.KnownDropped,
+		FilterAccepted: 10, OSDropped: 7, Dropped: 1, Known: capture.KnownFilterAccepted | capture.KnownOSDropped |
+			capture.KnownDropped,
 	}}, {Name: "any", Statistics: capture.Statistics{Known: capture.KnownFilterAccepted | capture.KnownOSDropped}}},
 	Unsaved: 4, Fragments: capture.FragmentStats{Fragments: 9, Reassembled: 2, Expired: 1},
 	Process: Process{Resident: 1 << 20, CPUSeconds: 1.5, Started: 1.7e9},
 }
 
-var names = []string{"reliable-loss10.client.pcap.gz", "u210_loss10.client.pcapng.gz", "tpy_clean.client.pcap.gz", "linktype-qinq.pcap.gz"}
+var names = []string{"reliable-loss10.client.pcap.gz", "u210_loss10.client.pcapng.gz", "tpy_clean.client.pcap.gz",
+	"linktype-qinq.pcap.gz"}
 
 func TestFigures(t *testing.T) {
 	c, s, own := collect(t, 0, names...)
@@ -222,7 +225,8 @@ func TestFigures(t *testing.T) {
 		wantFound += n
 	}
 	if count != float64(len(own.rtts)) || below != wantBelow || sum < wantSum*.999 || sum > wantSum*1.001 || count == 0 {
-		t.Errorf("the histogram has %v, %v up to 0.1 s, sum %v; expected %d, %v, %v", count, below, sum, len(own.rtts), wantBelow, wantSum)
+		t.Errorf("the histogram has %v, %v up to 0.1 s, sum %v; expected %d, %v, %v", count, below, sum, len(own.rtts),
+			wantBelow, wantSum)
 	}
 	if found != wantFound || found == 0 || cause == 0 || cause > found {
 		t.Errorf("%v findings, %v resends with a cause; expected %v findings, and some", found, cause, wantFound)
@@ -258,7 +262,8 @@ func TestSeriesAreBounded(t *testing.T) {
 func BenchmarkTake(b *testing.B) {
 	registry := dissect.NewRegistry(gaffer.Protocol)
 	c := New(registry, "", "")
-	r := &analyze.Record{Flow: &analyze.Flow{Protocol: gaffer.Protocol, Transport: capture.UDP}, Events: []machine.Event{{Kind: machine.EventSent}, {Kind: machine.EventAcked, RTT: 5e7}}}
+	r := &analyze.Record{Flow: &analyze.Flow{Protocol: gaffer.Protocol, Transport: capture.UDP},
+		Events: []machine.Event{{Kind: machine.EventSent}, {Kind: machine.EventAcked, RTT: 5e7}}}
 	r.Datagram.Bytes = []byte{0}
 	b.ReportAllocs()
 	for b.Loop() {

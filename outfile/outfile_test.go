@@ -200,7 +200,8 @@ func TestLinksAreNotFollowed(t *testing.T) {
 		folder := t.TempDir()
 		victim := put(t, filepath.Join(folder, "victim"), "old", 0o644)
 		link, hanging, hard := filepath.Join(folder, "link"), filepath.Join(folder, "hanging"), filepath.Join(folder, "hard")
-		for _, err := range []error{os.Symlink(victim, link), os.Symlink(filepath.Join(folder, "none"), hanging), os.Link(victim, hard)} {
+		for _, err := range []error{os.Symlink(victim, link), os.Symlink(filepath.Join(folder, "none"), hanging),
+			os.Link(victim, hard)} {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -293,7 +294,8 @@ func TestOutputsAreApart(t *testing.T) {
 			}
 			for _, again := range []string{name, "here/" + name} {
 				for other := range kinds(nil) {
-					if _, err := kinds(o)[other](filepath.Join(folder, again), Text); err == nil || !strings.Contains(err.Error(), "this run writes") {
+					if _, err := kinds(o)[other](filepath.Join(folder, again), Text); err == nil ||
+						!strings.Contains(err.Error(), "this run writes") {
 						t.Errorf("%s, then %s of %s: %v, expected a refusal", kind, other, again, err)
 					}
 				}

@@ -23,7 +23,8 @@ func TestSecondWriterIsRefused(t *testing.T) {
 		}
 		write(t, first, "one")
 		for kind := range kinds(nil) {
-			if _, err := kinds(&Outputs{})[kind](path, Payload); err == nil || !strings.Contains(err.Error(), "another process writes this file") {
+			if _, err := kinds(&Outputs{})[kind](path, Payload); err == nil ||
+				!strings.Contains(err.Error(), "another process writes this file") {
 				t.Errorf("%s: %v, expected a refusal", kind, err)
 			}
 		}
@@ -151,11 +152,13 @@ func TestDescriptors(t *testing.T) {
 			}
 		}
 		holds(t, path, "before,more,more,more,", 0o644)
-		if _, err := kinds(o)[kind]("/dev/fd/"+itoa(reading), Payload); err == nil || !strings.Contains(err.Error(), "reading only") {
+		if _, err := kinds(o)[kind]("/dev/fd/"+itoa(reading), Payload); err == nil ||
+			!strings.Contains(err.Error(), "reading only") {
 			t.Errorf("%s: %v, expected a refusal", kind, err)
 		}
 		o.Reads("the capture to be read", path)
-		if _, err := kinds(o)[kind]("/dev/fd/"+itoa(log), Payload); err == nil || !strings.Contains(err.Error(), "the capture to be read") {
+		if _, err := kinds(o)[kind]("/dev/fd/"+itoa(log), Payload); err == nil ||
+			!strings.Contains(err.Error(), "the capture to be read") {
 			t.Errorf("%s: %v, expected a refusal", kind, err)
 		}
 	}

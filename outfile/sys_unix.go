@@ -135,7 +135,8 @@ func permit(file *os.File, mode fs.FileMode) error {
 		return nil
 	}
 	if err := file.Chmod(mode); err != nil {
-		return fmt.Errorf("expected permissions %04o, but the file system gives %04o (--mode %04o takes that): %w", mode, is, is, err)
+		return fmt.Errorf("expected permissions %04o, but the file system gives %04o (--mode %04o takes that): %w",
+			mode, is, is, err)
 	}
 	return nil
 }
@@ -152,7 +153,8 @@ func descriptor(path string) (n int, ok bool) {
 	case "/dev/stderr":
 		return 2, true
 	}
-	for _, folder := range []string{"/dev/fd/", "/proc/self/fd/", "/proc/thread-self/fd/", fmt.Sprintf("/proc/%d/fd/", os.Getpid())} {
+	for _, folder := range []string{"/dev/fd/", "/proc/self/fd/", "/proc/thread-self/fd/",
+		fmt.Sprintf("/proc/%d/fd/", os.Getpid())} {
 		if digits, found := strings.CutPrefix(path, folder); found {
 			n, err := strconv.Atoi(digits)
 			return n, err == nil && n >= 0

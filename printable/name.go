@@ -95,5 +95,6 @@ func Secret[T string | []byte](text T) bool {
 
 // Redact leaves runs out of a message that may be a key.
 func Redact(message string) string {
-	return longRun.ReplaceAllStringFunc(message, func(run string) string { return fmt.Sprintf("(%d characters)", len(run)) })
+	return longRun.ReplaceAllStringFunc(message,
+		func(run string) string { return fmt.Sprintf("(%d characters)", len(run)) })
 }

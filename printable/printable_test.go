@@ -36,7 +36,8 @@ func TestString(t *testing.T) {
 // TestForbidden goes through all characters that must never be in an output.
 func TestForbidden(t *testing.T) {
 	for r := range rune(utf8.MaxRune) + 1 {
-		bad := r < 0x20 || r >= 0x7f && r < 0xa0 || r == 0x61c || r == 0x200e || r == 0x200f || r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x2069
+		bad := r < 0x20 || r >= 0x7f && r < 0xa0 || r == 0x61c || r == 0x200e || r == 0x200f || r >= 0x2028 && r <= 0x202e ||
+			r >= 0x2066 && r <= 0x2069
 		if bad && Rune(r) {
 			t.Errorf("U+%04X may stand in output", r)
 		}
@@ -65,7 +66,8 @@ func TestAppendJSON(t *testing.T) {
 	}
 	got := AppendJSON(nil, text)
 	var back map[string]string
-	if err := json.Unmarshal(got, &back); err != nil || back["a\u202e\x7f"] != value["a\u202e\x7f"] || !Clean(string(got)) {
+	if err := json.Unmarshal(got, &back); err != nil || back["a\u202e\x7f"] != value["a\u202e\x7f"] ||
+		!Clean(string(got)) {
 		t.Errorf("%q: %v %v", got, back, err)
 	}
 }
@@ -111,7 +113,8 @@ func TestWord(t *testing.T) {
 	for word, want := range map[string]string{
 		"feilds": `"feilds"`, "": `""`, "b == 1": `"b == 1"`,
 		strings.Repeat("a", 32): "a text of 32 bytes", "p@ss": "a text of 4 bytes", "a\x1b": "a text of 2 bytes",
-		"correct horse battery": "a text of 21 bytes", "Tr0ub4d0r3": `a text of 10 bytes`, "crc32": `"crc32"`, "65536": `"65536"`,
+		"correct horse battery": "a text of 21 bytes", "Tr0ub4d0r3": `a text of 10 bytes`, "crc32": `"crc32"`,
+		"65536": `"65536"`,
 	} {
 		if got := Word(word); got != want {
 			t.Errorf("%q: %s, expected %s", word, got, want)

@@ -151,12 +151,14 @@ func TestAltered(t *testing.T) {
 				case c.name == "3 % lost" && r.Flow.Protocol.RestsOnAbsence(d):
 					silent++
 				default:
-					t.Errorf("%s, %s: flow %d %s: frame %d: %s: %s expected %s, got %s: %s", filepath.Base(path), c.name, r.Flow.ID, r.Side, d.Ref.Frame(), d.Rule, d.Field, d.Expected, d.Got, d.Because)
+					t.Errorf("%s, %s: flow %d %s: frame %d: %s: %s expected %s, got %s: %s", filepath.Base(path), c.name, r.Flow.ID,
+						r.Side, d.Ref.Frame(), d.Rule, d.Field, d.Expected, d.Got, d.Because)
 				}
 			}
 		}
 	}
-	if t.Logf("3 %% lost, not counted: %d sides known to lack packets, %d diverge by what is missing", told, silent); step == 3 && told < 30 {
+	if t.Logf("3 %% lost, not counted: %d sides known to lack packets, %d diverge by what is missing", told,
+		silent); step == 3 && told < 30 {
 		t.Errorf("%d sides are known to lack packets, expected most", told)
 	}
 }
@@ -166,7 +168,8 @@ func TestAltered(t *testing.T) {
 func TestExplained(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
 	explained, frames := 0, 0
-	for _, name := range []string{"reliable-loss10.client.pcap.gz", "plain-le-clean.client.pcap.gz", "u210_loss10.client.pcapng.gz", "plain-le-stalebug-loss98.client.pcap.gz"} {
+	for _, name := range []string{"reliable-loss10.client.pcap.gz", "plain-le-clean.client.pcap.gz",
+		"u210_loss10.client.pcapng.gz", "plain-le-stalebug-loss98.client.pcap.gz"} {
 		path := filepath.Join(pcaps, name)
 		list, flow := flowOf(t, path)
 		side := machine.A
@@ -253,7 +256,8 @@ func holdExplanation(t *testing.T, source *altered, f *replay.File, r *replay.Re
 	}
 	for i := range d.Frames {
 		if says(slices.Delete(slices.Clone(d.Frames), i, i+1)) {
-			t.Errorf("%s frame %d %s: frame %d of %v is not needed", f.Name, d.Ref.Frame(), d.Rule, d.Frames[i].Frame(), d.Frames)
+			t.Errorf("%s frame %d %s: frame %d of %v is not needed", f.Name, d.Ref.Frame(), d.Rule,
+				d.Frames[i].Frame(), d.Frames)
 		}
 	}
 	if d.Reference == "" || d.Captured == "" || d.Field == "" || d.Expected == "" || d.Got == "" {

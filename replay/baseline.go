@@ -59,12 +59,14 @@ func BaselineOf(f *File, capture Identity) *Baseline {
 
 func (r *Result) line() string {
 	var w bytes.Buffer
-	fmt.Fprintf(&w, "flow %d %s %s %s %s tap=%s packets=%d", r.Flow.ID, r.Side, r.Addr(), r.Behaviour, r.Verdict(), r.Flow.Facts().Vantage, r.Compared)
+	fmt.Fprintf(&w, "flow %d %s %s %s %s tap=%s packets=%d", r.Flow.ID, r.Side, r.Addr(), r.Behaviour, r.Verdict(),
+		r.Flow.Facts().Vantage, r.Compared)
 	if r.Undecided > 0 {
 		fmt.Fprintf(&w, " undecided=%d", r.Undecided)
 	}
 	if d := r.Divergence; d != nil {
-		fmt.Fprintf(&w, " frame=%d rule=%s field=%s expected=%s got=%s", d.Ref.Frame(), d.Rule, d.Field, strconv.Quote(d.Expected), strconv.Quote(d.Got))
+		fmt.Fprintf(&w, " frame=%d rule=%s field=%s expected=%s got=%s", d.Ref.Frame(), d.Rule, d.Field,
+			strconv.Quote(d.Expected), strconv.Quote(d.Got))
 	}
 	return w.String()
 }
@@ -74,7 +76,8 @@ func parseLine(text string) (l line, ok bool) {
 	if len(words) < 6 || words[0] != "flow" {
 		return l, false
 	}
-	if n, err := strconv.ParseUint(words[1], 10, 32); err != nil || n == 0 || words[2] != "a" && words[2] != "b" || verdictRank(words[5]) < 0 {
+	if n, err := strconv.ParseUint(words[1], 10, 32); err != nil || n == 0 || words[2] != "a" && words[2] != "b" ||
+		verdictRank(words[5]) < 0 {
 		return l, false
 	}
 	l = line{text: text, flow: words[1], side: words[2], address: words[3], behaviour: words[4], judgement: words[5]}
@@ -124,16 +127,20 @@ func ReadBaseline(from io.Reader) (*Baseline, error) {
 		switch {
 		case text == "" || strings.HasPrefix(text, "#"):
 		case strings.HasPrefix(text, "capture "):
-			if _, err := fmt.Sscanf(text, "capture bytes=%d sha256=%64s", &b.Capture.Bytes, &b.Capture.SHA256); err != nil || len(b.Capture.SHA256) != 64 {
-				return nil, fmt.Errorf("line %d: expected `capture bytes=N sha256=DIGITS`, found another line of %d bytes", n, len(text))
+			if _, err := fmt.Sscanf(text, "capture bytes=%d sha256=%64s", &b.Capture.Bytes, &b.Capture.SHA256); err != nil ||
+				len(b.Capture.SHA256) != 64 {
+				return nil, fmt.Errorf("line %d: expected `capture bytes=N sha256=DIGITS`, found another line of %d bytes",
+					n, len(text))
 			}
 		default:
 			l, ok := parseLine(text)
 			if !ok {
-				return nil, fmt.Errorf("line %d: expected `flow N a|b ADDRESS BEHAVIOUR conforms|consistent|diverges NAME=VALUE...`, found another line of %d bytes", n, len(text))
+				return nil, fmt.Errorf("line %d: expected `flow N a|b ADDRESS BEHAVIOUR conforms|consistent|diverges "+
+					"NAME=VALUE...`, found another line of %d bytes", n, len(text))
 			}
 			if b.find(&l) != nil {
-				return nil, fmt.Errorf("line %d: expected one line for each flow and side, found a second for flow %s %s", n, l.flow, l.side)
+				return nil, fmt.Errorf("line %d: expected one line for each flow and side, found a second for flow %s %s", n,
+					l.flow, l.side)
 			}
 			b.lines = append(b.lines, l)
 		}

@@ -74,7 +74,8 @@ func TestGafferCaptures(t *testing.T) {
 		}
 		captures++
 		o := replay.Options{Behaviour: behaviourOf(run)}
-		told := strings.Contains(run, "connect") || run == "article-fragments-clean" // what passes does not show where the tap stands
+		// what passes does not show where the tap stands
+		told := strings.Contains(run, "connect") || run == "article-fragments-clean"
 		if told {
 			o.Analysis.Vantage = standsAt(filepath.Base(path))
 		}
@@ -86,7 +87,8 @@ func TestGafferCaptures(t *testing.T) {
 		for i := range f.Results {
 			r := &f.Results[i]
 			if d := r.Divergence; d != nil {
-				t.Errorf("%s: flow %d %s: frame %d: %s: %s expected %s, got %s: %s", path, r.Flow.ID, r.Side, d.Ref.Frame(), d.Rule, d.Field, d.Expected, d.Got, d.Because)
+				t.Errorf("%s: flow %d %s: frame %d: %s: %s expected %s, got %s: %s", path, r.Flow.ID, r.Side, d.Ref.Frame(), d.Rule,
+					d.Field, d.Expected, d.Got, d.Because)
 			}
 			if r.Flow.Facts().Vantage.Near(r.Side) {
 				near++
@@ -164,9 +166,11 @@ func flowOf(t *testing.T, path string) (list []machine.Datagram, f *analyze.Flow
 func TestYojimboCaptures(t *testing.T) {
 	testenv.Grid(t, "a replay of each encrypted capture")
 	file := &netcode.KeyFile{}
-	for _, key := range []string{strings.Repeat("0", 64), "606abe6ec91910ea9a6562f66f2b30e44371d62cd19927266b3c60f4b715aba1"} {
+	for _, key := range []string{strings.Repeat("0", 64),
+		"606abe6ec91910ea9a6562f66f2b30e44371d62cd19927266b3c60f4b715aba1"} {
 		var k netcode.ServerKey
-		if err := errors.Join(k.ProtocolID.UnmarshalYAML([]byte("0x11223344556677")), k.PrivateKey.UnmarshalYAML([]byte(key))); err != nil {
+		if err := errors.Join(k.ProtocolID.UnmarshalYAML([]byte("0x11223344556677")),
+			k.PrivateKey.UnmarshalYAML([]byte(key))); err != nil {
 			t.Fatal(err)
 		}
 		file.Servers = append(file.Servers, k)
@@ -188,14 +192,16 @@ func TestYojimboCaptures(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f, err := replay.Run(path, in, replay.Options{Analysis: analyze.Options{Registry: dissect.NewRegistry(gaffer.WithKeys(nil, keys))}})
+		f, err := replay.Run(path, in,
+			replay.Options{Analysis: analyze.Options{Registry: dissect.NewRegistry(gaffer.WithKeys(nil, keys))}})
 		if err := errors.Join(err, in.Close()); err != nil {
 			t.Fatal(err)
 		}
 		for i := range f.Results {
 			r := &f.Results[i]
 			if d := r.Divergence; d != nil {
-				t.Errorf("%s: flow %d %s: frame %d: %s: %s expected %s, got %s: %s", path, r.Flow.ID, r.Side, d.Ref.Frame(), d.Rule, d.Field, d.Expected, d.Got, d.Because)
+				t.Errorf("%s: flow %d %s: frame %d: %s: %s expected %s, got %s: %s", path, r.Flow.ID, r.Side, d.Ref.Frame(), d.Rule,
+					d.Field, d.Expected, d.Got, d.Because)
 			}
 			if r.Undecided == 0 {
 				conform++

@@ -42,7 +42,8 @@ func (x *suspect) explain(k int, side machine.Side, d *machine.Divergence) error
 		}
 		j.Observe(&x.history.list[at])
 		v := j.Opinion(side).Divergence
-		return v != nil && v.Ref == d.Ref && v.Rule == d.Rule && v.Field == d.Field && v.Expected == d.Expected && v.Got == d.Got
+		return v != nil && v.Ref == d.Ref && v.Rule == d.Rule && v.Field == d.Field && v.Expected == d.Expected &&
+			v.Got == d.Got
 	}
 	all := make([]int, at)
 	for i := range all {

@@ -46,7 +46,8 @@ var lies = []lie{
 				later = true
 			}
 		}
-		return h, later && names(own[i].packet.Header, q) && !names(before, q) && int16(uint16(q)-uint16(before.Ack)) > 0 && names(after, q)
+		return h, later && names(own[i].packet.Header, q) && !names(before, q) && int16(uint16(q)-uint16(before.Ack)) > 0 &&
+			names(after, q)
 	}},
 	{"bit set", func(rng *rand.Rand, own []sentHeader, i int, came func(uint32) int) (wire.Header, bool) {
 		h := own[i].packet.Header
@@ -104,7 +105,8 @@ func TestPlantedLies(t *testing.T) {
 			continue
 		}
 		// Snapped payloads cannot be written again; the faulty run is a lie itself.
-		if strings.Contains(run, "snap60") || strings.Contains(run, "stalebug") || testing.Short() && strings.Contains(run, "wrap") {
+		if strings.Contains(run, "snap60") || strings.Contains(run, "stalebug") || testing.Short() &&
+			strings.Contains(run, "wrap") {
 			continue
 		}
 		list, flow := flowOf(t, path)
@@ -171,9 +173,11 @@ func TestPlantedLies(t *testing.T) {
 				o := j.Opinion(side)
 				switch d := o.Divergence; {
 				case d == nil:
-					t.Errorf("%s: %s in frame %d (%+v, was %+v): not found", path, l.name, list[at].Ref.Frame(), h, own[i].packet.Header)
+					t.Errorf("%s: %s in frame %d (%+v, was %+v): not found", path, l.name, list[at].Ref.Frame(), h,
+						own[i].packet.Header)
 				case d.Ref != list[at].Ref:
-					t.Errorf("%s: %s in frame %d (%+v, was %+v): found at frame %d: %s", path, l.name, list[at].Ref.Frame(), h, own[i].packet.Header, d.Ref.Frame(), d.Because)
+					t.Errorf("%s: %s in frame %d (%+v, was %+v): found at frame %d: %s", path, l.name, list[at].Ref.Frame(), h,
+						own[i].packet.Header, d.Ref.Frame(), d.Because)
 				case d.Field == "" || d.Expected == d.Got:
 					t.Errorf("%s: %s in frame %d: %s expected %s, got %s", path, l.name, d.Ref.Frame(), d.Field, d.Expected, d.Got)
 				}

@@ -64,7 +64,8 @@ const (
 func (x *suspect) why(l *look) string {
 	switch {
 	case l.dropped > 0:
-		return fmt.Sprintf("the tap dropped %d packets, as the file counts: what is missing is held against nobody", l.dropped)
+		return fmt.Sprintf("the tap dropped %d packets, as the file counts: what is missing is held against nobody",
+			l.dropped)
 	case l.proven():
 		return "the capture lacks packets: what both ends say agrees on that"
 	}
@@ -76,7 +77,8 @@ func (x *suspect) why(l *look) string {
 func (r *run) newLook(first, s *analyze.Session) (*look, error) {
 	l := &look{flows: map[int]*suspect{}, dropped: s.Dropped(), counted: s.Counted()}
 	for id, t := range r.flows {
-		x := &suspect{flow: t.flow, trial: t, forgives: make([]*forgiving, len(t.judges)), young: make([]*forgiving, len(t.judges))}
+		x := &suspect{flow: t.flow, trial: t, forgives: make([]*forgiving, len(t.judges)),
+			young: make([]*forgiving, len(t.judges))}
 		for k := range t.judges {
 			for side := range t.behaviours {
 				d := t.judges[k].Opinion(machine.Side(side)).Divergence

@@ -90,7 +90,8 @@ func (l *sampleLies) pieces() {
 	if l.was.Kind == wire.KindFragment {
 		l.add("fragment.id", !first, func(x *wire.Packet) { x.FragmentID = int(drawn(l.rng, uint64(x.FragmentID), 8)) })
 		// Of the first one of a packet, what follows shows it.
-		l.add("fragment.count", l.was.FragmentID > 0 && !first, func(x *wire.Packet) { x.FragmentCount = int(drawn(l.rng, uint64(x.FragmentCount), 8)) })
+		l.add("fragment.count", l.was.FragmentID > 0 &&
+			!first, func(x *wire.Packet) { x.FragmentCount = int(drawn(l.rng, uint64(x.FragmentCount), 8)) })
 	}
 }
 
@@ -103,8 +104,10 @@ func (l *sampleLies) slice() {
 		return whole
 	})
 	chunk := uint16(drawn(l.rng, uint64(l.was.Chunk), 16))
-	l.add("slice.chunk", some && chunk != newest && (chunk != newest+1 || !whole), func(x *wire.Packet) { x.Chunk = chunk })
-	l.add("slice.count", some && l.was.Chunk == newest, func(x *wire.Packet) { x.SliceCount = int(drawn(l.rng, uint64(x.SliceCount-1), 5)) + 1 })
+	l.add("slice.chunk", some && chunk != newest && (chunk != newest+1 || !whole),
+		func(x *wire.Packet) { x.Chunk = chunk })
+	l.add("slice.count", some &&
+		l.was.Chunk == newest, func(x *wire.Packet) { x.SliceCount = int(drawn(l.rng, uint64(x.SliceCount-1), 5)) + 1 })
 	l.add("slice.id", false, func(x *wire.Packet) { x.SliceID = int(drawn(l.rng, uint64(x.SliceID), 5)) })
 }
 
@@ -152,7 +155,8 @@ func (l *sampleLies) handshake() {
 	for i := l.at + 1; i < len(l.s.list); i++ {
 		var x wire.Packet
 		d := &l.s.list[i]
-		after = after || d.From == l.s.side && l.profile.Parse(d.Bytes, d.Length, &x) == nil && x.ClientSalt == l.was.ClientSalt
+		after = after || d.From == l.s.side && l.profile.Parse(d.Bytes, d.Length, &x) == nil &&
+			x.ClientSalt == l.was.ClientSalt
 	}
 	l.before(true, func(x *wire.Packet) bool {
 		resumed = resumed || x.Handshake != wire.ConnectDenied && x.ClientSalt == l.was.ClientSalt
@@ -168,17 +172,20 @@ func (l *sampleLies) handshake() {
 	})
 	if l.was.Handshake == wire.ConnectRequest {
 		// It may be another attempt, unless the next goes on with the salt of this one.
-		l.add("handshake.client_salt of a request", before && after, func(x *wire.Packet) { x.ClientSalt = drawn(l.rng, x.ClientSalt, 63) })
+		l.add("handshake.client_salt of a request", before &&
+			after, func(x *wire.Packet) { x.ClientSalt = drawn(l.rng, x.ClientSalt, 63) })
 		return
 	}
 	client := false
 	l.before(true, func(x *wire.Packet) bool { client = client || x.Handshake == wire.ConnectRequest; return client })
 	// A server that goes on with the salt of before has lied in between.
-	l.add("handshake.client_salt", before && (client || after && resumed), func(x *wire.Packet) { x.ClientSalt = drawn(l.rng, x.ClientSalt, 63) })
+	l.add("handshake.client_salt", before &&
+		(client || after && resumed), func(x *wire.Packet) { x.ClientSalt = drawn(l.rng, x.ClientSalt, 63) })
 	sure := settled && l.was.Handshake != wire.ConnectChallenge || l.was.Handshake == wire.ConnectResponse && challenged
 	l.add("handshake.challenge_salt", sure, func(x *wire.Packet) { x.ChallengeSalt = drawn(l.rng, x.ChallengeSalt, 63) })
 	kind := wire.ConnectChallenge + wire.HandshakeKind(l.rng.IntN(4))
-	l.add("handshake", client && kind == wire.ConnectChallenge, func(x *wire.Packet) { x.Handshake, x.Type = kind, uint32(kind) })
+	l.add("handshake", client && kind == wire.ConnectChallenge,
+		func(x *wire.Packet) { x.Handshake, x.Type = kind, uint32(kind) })
 }
 
 func named(x *wire.Packet) (n int) {

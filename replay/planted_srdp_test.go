@@ -51,7 +51,8 @@ func (s *subject) srdpLies(c *srdp.Settings, rng *rand.Rand, at int) (list []cha
 		what = "copy"
 	}
 	p.Walk(d.Bytes, d.Length, func(f wire.Field, place, size int, value uint64) {
-		if f == wire.FieldSourceAddress || f == wire.FieldSourcePort || f == wire.FieldDestinationAddress || f == wire.FieldDestinationPort {
+		if f == wire.FieldSourceAddress || f == wire.FieldSourcePort || f == wire.FieldDestinationAddress ||
+			f == wire.FieldDestinationPort {
 			return // it speaks for another then
 		}
 		b := bytes.Clone(d.Bytes)

@@ -60,23 +60,24 @@ var fateWords = [fates]string{"exact", "earlier", "later", "missed", "not judged
 func subjectsOf(t *testing.T, path string, frames []capture.Frame) (list []*subject) {
 	t.Helper()
 	byFlow := map[int]*subject{}
-	if _, err := analyze.RunTwice(&altered{frames: frames}, analyze.Options{Registry: everyProtocol(), Vantage: standsAt(path), Sink: func(r *analyze.Record) {
-		read := r.Packet == nil && len(r.Datagram.Bytes) > 0
-		if p := r.Packet; p != nil {
-			read = !p.Duplicate && (p.Transport != capture.TCP || r.Message)
-		}
-		if !read || r.Flow == nil || r.Flow.Protocol == nil || r.Flow.Protocol.NewJudge == nil {
-			return
-		}
-		s := byFlow[r.Flow.ID]
-		if s == nil {
-			s = &subject{path: path, flow: r.Flow}
-			byFlow[r.Flow.ID] = s
-		}
-		d := r.Datagram
-		d.Bytes = bytes.Clone(d.Bytes)
-		s.list = append(s.list, d)
-	}}); err != nil {
+	if _, err := analyze.RunTwice(&altered{frames: frames},
+		analyze.Options{Registry: everyProtocol(), Vantage: standsAt(path), Sink: func(r *analyze.Record) {
+			read := r.Packet == nil && len(r.Datagram.Bytes) > 0
+			if p := r.Packet; p != nil {
+				read = !p.Duplicate && (p.Transport != capture.TCP || r.Message)
+			}
+			if !read || r.Flow == nil || r.Flow.Protocol == nil || r.Flow.Protocol.NewJudge == nil {
+				return
+			}
+			s := byFlow[r.Flow.ID]
+			if s == nil {
+				s = &subject{path: path, flow: r.Flow}
+				byFlow[r.Flow.ID] = s
+			}
+			d := r.Datagram
+			d.Bytes = bytes.Clone(d.Bytes)
+			s.list = append(s.list, d)
+		}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, id := range slices.Sorted(maps.Keys(byFlow)) {
@@ -142,7 +143,8 @@ func checksum(b []byte) uint16 {
 
 // plant has replay judge the capture with one datagram changed. It gives what is
 // found of the liar, and of an honest side.
-func (s *subject) plant(t *testing.T, frames []capture.Frame, at int, c *change) (of fate, found, wronged *machine.Divergence) {
+func (s *subject) plant(t *testing.T, frames []capture.Frame, at int, c *change) (of fate, found,
+	wronged *machine.Divergence) {
 	t.Helper()
 	d := &s.list[at]
 	n := int(d.Ref.Frame()) - 1
@@ -152,7 +154,8 @@ func (s *subject) plant(t *testing.T, frames []capture.Frame, at int, c *change)
 	}
 	changed := slices.Clone(frames)
 	changed[n] = f
-	file, err := replay.Run(s.path, &altered{frames: changed}, replay.Options{Analysis: analyze.Options{Registry: everyProtocol(), Vantage: standsAt(s.path)}})
+	file, err := replay.Run(s.path, &altered{frames: changed},
+		replay.Options{Analysis: analyze.Options{Registry: everyProtocol(), Vantage: standsAt(s.path)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -270,7 +273,8 @@ func TestPlantedEverywhere(t *testing.T) {
 			name := filepath.Base(path)
 			info, err := os.Stat(path)
 			switch {
-			case err != nil, strings.HasSuffix(path, ".md"), strings.HasSuffix(path, ".replay"), strings.Contains(name, "stalebug"):
+			case err != nil, strings.HasSuffix(path, ".md"), strings.HasSuffix(path, ".replay"),
+				strings.Contains(name, "stalebug"):
 				continue
 			case !strings.Contains(name, os.Getenv("ACKSCOPE_LIES_IN")):
 				continue
@@ -342,7 +346,8 @@ func worded(d *machine.Divergence) string {
 	if d == nil {
 		return ""
 	}
-	return fmt.Sprintf("frame %d: %s: %s expected %s, got %s: %s", d.Ref.Frame(), d.Rule, d.Field, d.Expected, d.Got, d.Because)
+	return fmt.Sprintf("frame %d: %s: %s expected %s, got %s: %s", d.Ref.Frame(), d.Rule, d.Field, d.Expected,
+		d.Got, d.Because)
 }
 
 func head(b []byte) []byte { return b[:min(len(b), 16)] }

@@ -65,7 +65,8 @@ func TestRiptideCaptures(t *testing.T) {
 			for i := range f.Results {
 				r := &f.Results[i]
 				if d := r.Divergence; d != nil {
-					t.Errorf("%s as %q: flow %d %s (%s): frame %d: %s: %s expected %s, got %s: %s", path, behaviour, r.Flow.ID, r.Side, r.Behaviour, d.Ref.Frame(), d.Rule, d.Field, d.Expected, d.Got, d.Because)
+					t.Errorf("%s as %q: flow %d %s (%s): frame %d: %s: %s expected %s, got %s: %s", path, behaviour, r.Flow.ID, r.Side,
+						r.Behaviour, d.Ref.Frame(), d.Rule, d.Field, d.Expected, d.Got, d.Because)
 				}
 			}
 		}
@@ -109,7 +110,9 @@ func TestRiptideFaults(t *testing.T) {
 func TestRiptideLies(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	planted := map[string]int{}
-	for _, file := range []string{"u200_loss15.client", "u210_loss10.server", "u210_reorder.client", "u210_dup.server", "u221_loss10.client", "u21n_loss15.client", "u21d_loss20.server", "t200_clean.client", "t210_clean.client", "t210_rechunk.client", "t221_clean.client", "t21n_clean.client", "t21d_clean.client"} {
+	for _, file := range []string{"u200_loss15.client", "u210_loss10.server", "u210_reorder.client", "u210_dup.server",
+		"u221_loss10.client", "u21n_loss15.client", "u21d_loss20.server", "t200_clean.client", "t210_clean.client",
+		"t210_rechunk.client", "t221_clean.client", "t21n_clean.client", "t21d_clean.client"} {
 		paths, err := filepath.Glob(filepath.Join(pcaps, file+".pcap*"))
 		if err != nil {
 			t.Fatal(err)
@@ -184,7 +187,8 @@ func TestRiptideLies(t *testing.T) {
 			case d == nil:
 				t.Errorf("%s: %s in frame %d: not found", file, name, list[at].Ref.Frame())
 			case d.Ref != list[at].Ref:
-				t.Errorf("%s: %s in frame %d: found at frame %d: %s: %s", file, name, list[at].Ref.Frame(), d.Ref.Frame(), d.Rule, d.Because)
+				t.Errorf("%s: %s in frame %d: found at frame %d: %s: %s", file, name, list[at].Ref.Frame(), d.Ref.Frame(),
+					d.Rule, d.Because)
 			}
 		}
 	}

@@ -308,7 +308,8 @@ func (r *run) collect(s *analyze.Session) {
 		}
 		t := r.flows[f.ID]
 		if t == nil || len(t.judges) == 0 {
-			r.file.Skipped = append(r.file.Skipped, Skipped{f, "its packets cannot be held against a reference: dialect " + f.Config().Dialect})
+			r.file.Skipped = append(r.file.Skipped,
+				Skipped{f, "its packets cannot be held against a reference: dialect " + f.Config().Dialect})
 			continue
 		}
 		if t.judges[0].Opinion(machine.A).Compared+t.judges[0].Opinion(machine.B).Compared == 0 {
@@ -320,7 +321,8 @@ func (r *run) collect(s *analyze.Session) {
 			for k, name := range t.behaviours[side] {
 				if k == own || r.options.Matrix {
 					r.file.Results = append(r.file.Results, Result{
-						File: r.file.Name, Flow: f, Side: side, Behaviour: name, Expected: k == own, Opinion: *t.opinion(k, side), counted: s.Counted(),
+						File: r.file.Name, Flow: f, Side: side, Behaviour: name, Expected: k == own, Opinion: *t.opinion(k, side),
+						counted: s.Counted(),
 					})
 				}
 			}

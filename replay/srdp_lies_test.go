@@ -37,15 +37,18 @@ func srdpRun(t *testing.T, p *wire.Profile, ends [2]netip.AddrPort, seed uint64)
 				for k := range body {
 					body[k] = byte(f.Rand.Uint32())
 				}
-				f.Do(model.Request{Bytes: body, Repeats: uint8(f.Rand.IntN(4)), Timeout: 150 * time.Millisecond, Flags: uint8(f.Rand.IntN(4))}.Submit())
+				f.Do(model.Request{Bytes: body, Repeats: uint8(f.Rand.IntN(4)), Timeout: 150 * time.Millisecond,
+					Flags: uint8(f.Rand.IntN(4))}.Submit())
 			}
 		}
-		hosts[i] = w.AddHost([]string{"a", "b"}[i], e, sim.HostOptions{Frame: 20 * time.Millisecond, Phase: time.Duration(i) * 7 * time.Millisecond, App: play})
+		hosts[i] = w.AddHost([]string{"a", "b"}[i], e,
+			sim.HostOptions{Frame: 20 * time.Millisecond, Phase: time.Duration(i) * 7 * time.Millisecond, App: play})
 	}
 	path := sim.Path{Delay: 20 * time.Millisecond, Jitter: 5 * time.Millisecond, Loss: 0.1, Duplicate: 0.03}
 	w.Connect(hosts[0], hosts[1], path, path).Tap(0, func(seen sim.Tapped) {
 		list = append(list, machine.Datagram{
-			At: seen.At, Ref: machine.Ref(len(list) + 1), From: machine.Side(seen.From.Index), Bytes: seen.Bytes, Length: len(seen.Bytes),
+			At: seen.At, Ref: machine.Ref(len(list) + 1), From: machine.Side(seen.From.Index), Bytes: seen.Bytes,
+			Length: len(seen.Bytes),
 		})
 	})
 	if err := w.Run(machine.Instant(7 * time.Second)); err != nil {
@@ -129,14 +132,16 @@ func TestSRDPLies(t *testing.T) {
 			case d == nil:
 				t.Errorf("seed %d: %s in frame %d (%+v): not found", seed, name, at+1, pk)
 			case d.Ref != list[at].Ref:
-				t.Errorf("seed %d: %s in frame %d (%+v): found at frame %d: %s: %s", seed, name, at+1, pk, d.Ref.Frame(), d.Rule, d.Because)
+				t.Errorf("seed %d: %s in frame %d (%+v): found at frame %d: %s: %s", seed, name, at+1, pk, d.Ref.Frame(),
+					d.Rule, d.Because)
 			case d.Field == "" || d.Expected == d.Got:
 				t.Errorf("seed %d: %s in frame %d: %s expected %s, got %s", seed, name, at+1, d.Field, d.Expected, d.Got)
 			}
 		}
 	}
 	t.Log(planted)
-	for _, name := range []string{"acked another id", "acked an id before", "no mark", "flags of a copy", "id of another packet"} {
+	for _, name := range []string{"acked another id", "acked an id before", "no mark", "flags of a copy",
+		"id of another packet"} {
 		if planted[name] < 5 {
 			t.Errorf("%s: planted %d times", name, planted[name])
 		}

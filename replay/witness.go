@@ -109,7 +109,8 @@ func (l *look) proven() bool {
 			rules[rule] = true
 		}
 	}
-	return holes >= holesProve || min(sides[0], sides[1]) >= 2 && sides[0]+sides[1] >= absentProve && len(rules) >= rulesProve
+	return holes >= holesProve || min(sides[0], sides[1]) >= 2 && sides[0]+sides[1] >= absentProve &&
+		len(rules) >= rulesProve
 }
 
 // twins tells a datagram that the tap captured twice from one that was sent twice,

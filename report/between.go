@@ -101,7 +101,8 @@ func (b *Between) Verdict() string {
 		for _, s := range []machine.Side{machine.A, machine.B} {
 			x := &p.Ways[s]
 			if all := x.Lost + x.Both + x.Missed; all > 0 {
-				ways = append(ways, fmt.Sprintf("%s of %s packets %s (%.2f %%)", show.Grouped(x.Lost), show.Grouped(all), wayTitle(s), 100*LossOf(x)))
+				ways = append(ways, fmt.Sprintf("%s of %s packets %s (%.2f %%)", show.Grouped(x.Lost), show.Grouped(all),
+					wayTitle(s), 100*LossOf(x)))
 			}
 		}
 		text := strings.Join(ways, ", ")
@@ -132,7 +133,9 @@ func (b *Between) Taps() (rows []Row) {
 		if n := b.Merged.Unfound[i]; n > 0 {
 			note = show.Plural(n, "flow") + " that the other has nothing of"
 		}
-		rows = append(rows, Row{Name: tapName(i), Cells: []string{b.Names[i], show.Plural(t.Session.Packets(), "packet"), show.SpanText(last.Sub(first)), note}})
+		rows = append(rows,
+			Row{Name: tapName(i),
+				Cells: []string{b.Names[i], show.Plural(t.Session.Packets(), "packet"), show.SpanText(last.Sub(first)), note}})
 	}
 	return rows
 }
@@ -156,7 +159,8 @@ func (b *Between) Pairs() []*betweenPair {
 		x := &betweenPair{Pair: p}
 		f := p.Flows[0].Flow
 		for _, s := range []machine.Side{machine.A, machine.B} {
-			x.Ways[s] = betweenWay{Title: wayTitle(s), Way: &p.Ways[s], Places: places(p, s), delays: graph.NewDelays(f.First, f.Last)}
+			x.Ways[s] = betweenWay{Title: wayTitle(s), Way: &p.Ways[s], Places: places(p, s),
+				delays: graph.NewDelays(f.First, f.Last)}
 		}
 		at[p], b.pairs = x, append(b.pairs, x)
 	}
@@ -169,7 +173,8 @@ func (b *Between) Pairs() []*betweenPair {
 		x.Group.Title = "One-way delay"
 		for s := range x.Ways {
 			w := &x.Ways[s]
-			title := fmt.Sprintf("One-way delay %s, tap %s to tap %s", w.Title, tapName(x.Pair.First[s]), tapName(1-x.Pair.First[s]))
+			title := fmt.Sprintf("One-way delay %s, tap %s to tap %s", w.Title, tapName(x.Pair.First[s]),
+				tapName(1-x.Pair.First[s]))
 			plot, coarse := w.delays.Plot(title, max(b.fine, 1)), w.delays.Plot(title, max(b.graph, 1))
 			if plot.Empty() {
 				continue
@@ -209,7 +214,8 @@ func places(p *merge.Pair, s machine.Side) (rows []Row) {
 		{"passed tap " + up, "", x.Upstream, ""},
 		{"passed tap " + down, "", x.Downstream, ""},
 		{"died before tap " + up, "numbers of the sender that neither tap saw", x.DiedBefore, "warn"},
-		{"died between the taps", "the first tap saw it, the second did not, though it recorded at that time", x.Lost, "warn"},
+		{"died between the taps", "the first tap saw it, the second did not, though it recorded at that time",
+			x.Lost, "warn"},
 		{"of these, likely only", "the other tap has no packets any more there", x.LostAtEnds, ""},
 		{"died after tap " + down, "passed both and was never acknowledged: likely only", x.DiedAfter, "warn"},
 		{"missed by tap " + down, "received all the same: the capture lost it, not the network", x.Missed, ""},
@@ -271,7 +277,8 @@ func (x *betweenPair) Deaths() (rows []Row) {
 	}
 	slices.SortStableFunc(list, func(a, b Death) int { return cmp.Compare(a.At, b.At) })
 	for _, d := range list {
-		rows = append(rows, Row{Cells: []string{d.At.Time().Format("15:04:05.000000"), d.Way, "tap " + d.Tap, show.Grouped(d.Frame.Frame())}})
+		rows = append(rows,
+			Row{Cells: []string{d.At.Time().Format("15:04:05.000000"), d.Way, "tap " + d.Tap, show.Grouped(d.Frame.Frame())}})
 	}
 	return rows
 }
@@ -283,18 +290,21 @@ func (x *betweenPair) Unlisted() int { return x.Ways[0].More + x.Ways[1].More }
 func (b *Between) markdown(w *strings.Builder) {
 	w.WriteString("\n## Between the taps\n\n")
 	taps := b.Taps()
-	table(w, []string{"tap", "capture", "packets", "time", ""}, len(taps), func(i int) []string { return append([]string{taps[i].Name}, taps[i].Cells...) })
+	table(w, []string{"tap", "capture", "packets", "time", ""},
+		len(taps), func(i int) []string { return append([]string{taps[i].Name}, taps[i].Cells...) })
 	fmt.Fprintf(w, "\nClocks: %s.\n", b.Clock())
 	for _, x := range b.Pairs() {
 		fmt.Fprintf(w, "\n### Flow %d: %s\n\n%s\n", x.ID(), plain(x.Name()), plain(x.Ends()))
 		for s := range x.Ways {
 			rows := x.Ways[s].Places
 			w.WriteByte('\n')
-			table(w, []string{x.Ways[s].Title, "packets", ""}, len(rows), func(i int) []string { return append([]string{rows[i].Name}, rows[i].Cells...) })
+			table(w, []string{x.Ways[s].Title, "packets", ""},
+				len(rows), func(i int) []string { return append([]string{rows[i].Name}, rows[i].Cells...) })
 		}
 		if rows := x.Delays(); len(rows) > 0 {
 			w.WriteByte('\n')
-			table(w, []string{"one-way delay", "least", "median", "95 %", "99 %", "most"}, len(rows), func(i int) []string { return append([]string{rows[i].Name}, rows[i].Cells...) })
+			table(w, []string{"one-way delay", "least", "median", "95 %", "99 %", "most"},
+				len(rows), func(i int) []string { return append([]string{rows[i].Name}, rows[i].Cells...) })
 		}
 	}
 	if n := b.More(); n > 0 {

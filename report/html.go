@@ -114,7 +114,8 @@ func (g *htmlGroup) add(id string, p, coarse *graph.Plot, columns int, zero bool
 	g.Plots = append(g.Plots, htmlPlot{ID: id, SVG: template.HTML(coarse.Inline(id)), Data: dataOf(p, columns, zero)}) //nolint:gosec // graph escapes what it writes
 	g.Doc = p.Doc
 	if p.Joined {
-		g.Fine = fmt.Sprintf("Each column stands for %s and shows the least and the greatest of what fell into it.", graph.Length(p.Column))
+		g.Fine = fmt.Sprintf("Each column stands for %s and shows the least and the greatest of what fell into it.",
+			graph.Length(p.Column))
 	}
 }
 
@@ -162,7 +163,8 @@ func (n number) MarshalJSON() ([]byte, error) {
 	return strconv.AppendFloat(nil, math.Round(v*scale)/scale, 'f', -1, 64), nil
 }
 
-var shapeWords = map[graph.Shape]string{graph.Bars: "bars", graph.Steps: "steps", graph.Levels: "levels", graph.Line: "line", graph.Marks: "marks", graph.Area: "area"}
+var shapeWords = map[graph.Shape]string{graph.Bars: "bars", graph.Steps: "steps", graph.Levels: "levels",
+	graph.Line: "line", graph.Marks: "marks", graph.Area: "area"}
 
 // dataOf packs a plot for the script.
 func dataOf(p *graph.Plot, columns int, zero bool) plotData {
@@ -222,11 +224,13 @@ func (r *Report) htmlFlow(f *Flow, static, fine int) *htmlFlow {
 				if kind == graph.Spent {
 					columns = min(fine, graph.SpentColumns)
 				}
-				g.add(fmt.Sprintf("%sf%d-%s-%s-%d", r.anchors, f.ID, kind, side, i), p, coarse[i], columns, kind != graph.TimeSequence)
+				g.add(fmt.Sprintf("%sf%d-%s-%s-%d", r.anchors, f.ID, kind, side, i), p, coarse[i], columns,
+					kind != graph.TimeSequence)
 			}
 		}
 		if len(g.Plots) > 0 {
-			g.Title = map[string]string{graph.TimeSequence: "Time and sequence", graph.RoundTrip: "Round-trip time", graph.Window: "In flight and loss", graph.Spent: "Bandwidth"}[kind]
+			g.Title = map[string]string{graph.TimeSequence: "Time and sequence", graph.RoundTrip: "Round-trip time",
+				graph.Window: "In flight and loss", graph.Spent: "Bandwidth"}[kind]
 			x.Groups = append(x.Groups, g)
 		}
 	}
@@ -274,7 +278,8 @@ func tapText(f *analyze.Flow) string {
 		if v == machine.VantageB {
 			side = machine.B
 		}
-		return fmt.Sprintf("The capture was taken at %s (%s): what that side sent and received is known, of the other what its packets prove.", strings.ToUpper(v.String()), f.Addr(side))
+		return fmt.Sprintf("The capture was taken at %s (%s): what that side sent and received is known, of the other what "+
+			"its packets prove.", strings.ToUpper(v.String()), f.Addr(side))
 	case machine.VantageBoth:
 		return "The capture was taken where both ends are."
 	case machine.VantageBetween:
@@ -309,9 +314,12 @@ func costOf(f *Flow, side machine.Side) htmlCost {
 	for _, p := range []struct {
 		name, class string
 		bits        uint64
-	}{{"goodput", "goodput", sum.Goodput}, {"sent again", "again", sum.Resent}, {"acks", "acks", sum.Acks}, {"protocol's headers", "header", sum.Header}, {"IP and UDP or TCP", "ip", sum.IP + sum.Transport}, {"link", "link", sum.Link}} {
+	}{{"goodput", "goodput", sum.Goodput}, {"sent again", "again", sum.Resent}, {"acks", "acks", sum.Acks},
+		{"protocol's headers", "header", sum.Header}, {"IP and UDP or TCP", "ip", sum.IP + sum.Transport},
+		{"link", "link", sum.Link}} {
 		if p.bits > 0 {
-			c.Parts = append(c.Parts, htmlPart{p.name, p.class, show.Share(p.bits, sum.Total()), 100 * float64(p.bits) / float64(sum.Total())})
+			c.Parts = append(c.Parts,
+				htmlPart{p.name, p.class, show.Share(p.bits, sum.Total()), 100 * float64(p.bits) / float64(sum.Total())})
 		}
 	}
 	var rest ledger.Row
@@ -338,7 +346,8 @@ func costRow(r *ledger.Row, name string, whole uint64) Row {
 	}
 	return Row{Name: name, Cells: []string{
 		show.Grouped(r.Count), again, show.Octets(r.Total()), show.Share(r.Total(), whole),
-		show.Octets(r.Goodput), show.Octets(r.Resent), show.Octets(r.Acks), show.Octets(r.Header), show.Octets(r.IP + r.Transport), show.Octets(r.Link),
+		show.Octets(r.Goodput), show.Octets(r.Resent), show.Octets(r.Acks), show.Octets(r.Header),
+		show.Octets(r.IP + r.Transport), show.Octets(r.Link),
 	}}
 }
 
@@ -354,7 +363,8 @@ func replayOf(x *replay.Result) htmlReplay {
 		d := x.Divergence
 		h.Note = fmt.Sprintf("frame %d, %s: %s expected, %s found. %s", d.Ref.Frame(), d.Field, d.Expected, d.Got, d.Because)
 	case x.Undecided > 0:
-		h.Note = fmt.Sprintf("nothing contradicts it; %s of %s could not be decided from here", show.Grouped(x.Undecided), show.Plural(x.Compared, "packet"))
+		h.Note = fmt.Sprintf("nothing contradicts it; %s of %s could not be decided from here", show.Grouped(x.Undecided),
+			show.Plural(x.Compared, "packet"))
 	default:
 		h.Note = "all of its " + show.Plural(x.Compared, "packet") + " are as the reference would have sent them"
 	}
@@ -368,7 +378,9 @@ func restOf(f *analyze.Flow) Row {
 		n := show.Severities(f)
 		note = fmt.Sprintf("%d errors, %d warnings, %d notes", n[machine.Error], n[machine.Warn], n[machine.Note])
 	}
-	return Row{Name: strconv.Itoa(f.ID), Cells: []string{show.FlowName(f), f.A.String(), f.B.String(), show.Grouped(f.Packets[0]) + " / " + show.Grouped(f.Packets[1]), note}}
+	return Row{Name: strconv.Itoa(f.ID),
+		Cells: []string{show.FlowName(f), f.A.String(), f.B.String(), show.Grouped(f.Packets[0]) + " / " +
+			show.Grouped(f.Packets[1]), note}}
 }
 
 // Grade gives the class of a finding's severity.

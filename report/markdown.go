@@ -11,7 +11,8 @@ import (
 // fillMarkdown writes the report's part of a page.
 func (r *Report) fillMarkdown(b *strings.Builder) {
 	if r.Between != nil {
-		fmt.Fprintf(b, "# %s\n\n**%s**\n\nAt tap A: %s\n\n%s\n", plain(r.Name), r.Between.Verdict(), r.Verdict(), strings.Join(r.Facts(), " · "))
+		fmt.Fprintf(b, "# %s\n\n**%s**\n\nAt tap A: %s\n\n%s\n", plain(r.Name), r.Between.Verdict(), r.Verdict(),
+			strings.Join(r.Facts(), " · "))
 	} else {
 		fmt.Fprintf(b, "# %s\n\n**%s**\n\n%s\n", plain(r.Name), r.Verdict(), strings.Join(r.Facts(), " · "))
 	}
@@ -59,7 +60,8 @@ func (r *Report) fillMarkdown(b *strings.Builder) {
 
 func (r *Report) markdownFlow(b *strings.Builder, f *Flow) {
 	x := r.htmlFlow(f, 1, 1)
-	fmt.Fprintf(b, "\n## Flow %d: %s\n\nA `%s` and B `%s`. %s Read as %s: %s.\n", f.ID, plain(x.Name), f.A, f.B, plain(x.Tap), plain(x.Name), plain(x.Reason))
+	fmt.Fprintf(b, "\n## Flow %d: %s\n\nA `%s` and B `%s`. %s Read as %s: %s.\n", f.ID, plain(x.Name), f.A, f.B,
+		plain(x.Tap), plain(x.Name), plain(x.Reason))
 	if len(x.Story) > 0 {
 		b.WriteString("\n### How it ended\n\n")
 		for _, s := range x.Story {
@@ -67,20 +69,26 @@ func (r *Report) markdownFlow(b *strings.Builder, f *Flow) {
 		}
 	}
 	b.WriteString("\n### Both sides\n\n")
-	table(b, []string{"", "A", "B"}, len(x.Figures), func(i int) []string { return append([]string{x.Figures[i].Name}, x.Figures[i].Cells...) })
+	table(b, []string{"", "A", "B"},
+		len(x.Figures), func(i int) []string { return append([]string{x.Figures[i].Name}, x.Figures[i].Cells...) })
 	if len(x.Findings) > 0 {
 		b.WriteString("\n### Findings\n\n")
 		for _, y := range x.Findings {
-			fmt.Fprintf(b, "- **%s** `%s` (%s), %s: %s. Frames %s\n", y.Rule.Severity, y.Rule.ID, y.Certainty, plain(x.Whose(y.Side)), plain(y.Message()), show.FrameList(y))
+			fmt.Fprintf(b, "- **%s** `%s` (%s), %s: %s. Frames %s\n", y.Rule.Severity, y.Rule.ID, y.Certainty,
+				plain(x.Whose(y.Side)), plain(y.Message()), show.FrameList(y))
 		}
 	}
 	if all := append(x.Types, x.Further...); len(all) > 0 { //nolint:gocritic // both are this flow's own
 		b.WriteString("\n### Messages\n\n")
-		table(b, []string{"from", "type", "promised", "sent", "packets", "delivered", "not", "unknown", "latency p50, ms", "p95", "max", "waited", "wait max, ms"}, len(all), func(i int) []string {
+		table(b, []string{"from", "type", "promised", "sent", "packets", "delivered", "not", "unknown", "latency p50, ms",
+			"p95", "max", "waited", "wait max, ms"}, len(all), func(i int) []string {
 			t := all[i]
-			row := []string{strings.ToUpper(t.Side.String()), t.Name, t.Mode.String(), show.Grouped(t.Count), show.Grouped(t.Sends), show.Grouped(t.Delivered), show.Grouped(t.Missed), show.Grouped(t.Unknown), "", "", "", "", ""}
+			row := []string{strings.ToUpper(t.Side.String()), t.Name, t.Mode.String(), show.Grouped(t.Count),
+				show.Grouped(t.Sends), show.Grouped(t.Delivered), show.Grouped(t.Missed), show.Grouped(t.Unknown), "",
+				"", "", "", ""}
 			if t.Latency.N > 0 {
-				row[8], row[9], row[10] = show.Millis(t.Latency.At(0.5)), show.Millis(t.Latency.At(0.95)), show.Millis(t.Latency.Max)
+				row[8], row[9], row[10] = show.Millis(t.Latency.At(0.5)), show.Millis(t.Latency.At(0.95)),
+					show.Millis(t.Latency.Max)
 			}
 			if t.Wait.N > 0 {
 				row[11], row[12] = show.Grouped(t.Wait.N), show.Millis(t.Wait.Max)
@@ -90,16 +98,18 @@ func (r *Report) markdownFlow(b *strings.Builder, f *Flow) {
 	}
 	if len(x.Held) > 0 {
 		b.WriteString("\n### Longest head-of-line waits\n\n")
-		table(b, []string{"from", "type", "id", "first in frame", "waited, ms", "latency, ms", "for id"}, len(x.Held), func(i int) []string {
-			h := &x.Held[i]
-			id := func(n int64) string {
-				if n < 0 {
-					return ""
+		table(b, []string{"from", "type", "id", "first in frame", "waited, ms", "latency, ms", "for id"},
+			len(x.Held), func(i int) []string {
+				h := &x.Held[i]
+				id := func(n int64) string {
+					if n < 0 {
+						return ""
+					}
+					return strconv.FormatInt(n, 10)
 				}
-				return strconv.FormatInt(n, 10)
-			}
-			return []string{strings.ToUpper(h.Side.String()), h.Name, id(h.ID), strconv.FormatUint(h.Frame.Frame(), 10), show.Millis(h.Wait), show.Millis(h.Latency), id(h.Blocker)}
-		})
+				return []string{strings.ToUpper(h.Side.String()), h.Name, id(h.ID), strconv.FormatUint(h.Frame.Frame(), 10),
+					show.Millis(h.Wait), show.Millis(h.Latency), id(h.Blocker)}
+			})
 	}
 	for i, c := range x.Costs {
 		if i == 0 {
@@ -113,7 +123,8 @@ func (r *Report) markdownFlow(b *strings.Builder, f *Flow) {
 			fmt.Fprintf(b, " %s %s", p.Share, p.Name)
 		}
 		b.WriteString("\n\n")
-		table(b, []string{"type", "count", "copies", "bytes", "share", "goodput", "again", "acks", "header", "IP+UDP", "link"}, len(c.Rows), func(j int) []string {
+		table(b, []string{"type", "count", "copies", "bytes", "share", "goodput", "again", "acks", "header", "IP+UDP",
+			"link"}, len(c.Rows), func(j int) []string {
 			return append([]string{c.Rows[j].Name}, c.Rows[j].Cells...)
 		})
 	}

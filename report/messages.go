@@ -99,7 +99,8 @@ func (m *Messages) message(f *analyze.Flow, x *machine.Message) {
 		t.Latency.Add(x.DeliveredAt.Sub(x.At))
 		if x.Wait > 0 {
 			t.Wait.Add(x.Wait)
-			flow.held(Held{Side: x.From, Name: key.name, ID: x.ID, Frame: x.Frames[0], Wait: x.Wait, Latency: x.DeliveredAt.Sub(x.At), Blocker: x.BlockedBy})
+			flow.held(Held{Side: x.From, Name: key.name, ID: x.ID, Frame: x.Frames[0], Wait: x.Wait,
+				Latency: x.DeliveredAt.Sub(x.At), Blocker: x.BlockedBy})
 		}
 	case machine.No:
 		t.Missed++
@@ -114,7 +115,8 @@ func nameOf(f *analyze.Flow, x *machine.Message) string {
 		return x.Name
 	}
 	if say := f.Protocol.Message; say != nil {
-		if name, _ := say(f.Config(), &machine.Message{From: x.From, Type: x.Type, ID: x.ID, Mode: x.Mode, Bits: x.Bits}); name != "" {
+		if name, _ := say(f.Config(),
+			&machine.Message{From: x.From, Type: x.Type, ID: x.ID, Mode: x.Mode, Bits: x.Bits}); name != "" {
 			return name
 		}
 	}
@@ -141,7 +143,8 @@ func (m *Messages) Types(flow int) []*Type {
 		out = append(out, t)
 	}
 	slices.SortFunc(out, func(x, y *Type) int {
-		return cmp.Or(cmp.Compare(x.Side, y.Side), cmp.Compare(y.Count, x.Count), cmp.Compare(x.Name, y.Name), cmp.Compare(x.Mode, y.Mode))
+		return cmp.Or(cmp.Compare(x.Side, y.Side), cmp.Compare(y.Count, x.Count), cmp.Compare(x.Name, y.Name),
+			cmp.Compare(x.Mode, y.Mode))
 	})
 	return out
 }

@@ -76,7 +76,8 @@ type Flow struct {
 func Choose(flows []*analyze.Flow, most int) (full, rest []*analyze.Flow) {
 	order := slices.Clone(flows)
 	slices.SortStableFunc(order, func(x, y *analyze.Flow) int {
-		return cmp.Or(boolCompare(y.Protocol != nil, x.Protocol != nil), cmp.Compare(worst(y), worst(x)), cmp.Compare(y.Packets[0]+y.Packets[1], x.Packets[0]+x.Packets[1]))
+		return cmp.Or(boolCompare(y.Protocol != nil, x.Protocol != nil), cmp.Compare(worst(y), worst(x)),
+			cmp.Compare(y.Packets[0]+y.Packets[1], x.Packets[0]+x.Packets[1]))
 	})
 	n := 0
 	for n < min(most, len(order)) && order[n].Protocol != nil {
@@ -115,7 +116,8 @@ func Worst(flows []*analyze.Flow, most int) (list []*analyze.Flow, more int) {
 
 // MoreText says which flows are counted only.
 func (r *Report) MoreText() string {
-	return "And " + show.Plural(r.More, "further flow") + ": listed are those with the gravest findings, then with the most loss, then with the most packets."
+	return "And " + show.Plural(r.More, "further flow") +
+		": listed are those with the gravest findings, then with the most loss, then with the most packets."
 }
 
 // loss gives the larger share that a side lost of what it sent; negative where

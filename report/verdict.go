@@ -38,7 +38,8 @@ func (r *Report) grade() string {
 		return "error"
 	case n[machine.Warn] > 0 || r.silent() > 0:
 		return "warn"
-	case r.LetGo.Known == 0 && !slices.ContainsFunc(r.Session.Flows(), func(f *analyze.Flow) bool { return f.Protocol != nil }):
+	case r.LetGo.Known == 0 &&
+		!slices.ContainsFunc(r.Session.Flows(), func(f *analyze.Flow) bool { return f.Protocol != nil }):
 		return "unknown"
 	}
 	return "good"
@@ -113,7 +114,8 @@ func (r *Report) Facts() []string {
 		}
 	}
 	facts := []string{
-		first.Time().Format("2006-01-02 15:04:05") + " UTC", show.SpanText(last.Sub(first)), show.Plural(r.Session.Packets(), "packet"),
+		first.Time().Format("2006-01-02 15:04:05") + " UTC", show.SpanText(last.Sub(first)),
+		show.Plural(r.Session.Packets(), "packet"),
 		fmt.Sprintf("%s, %d of a known protocol", show.Plural(len(r.Session.Flows())+r.LetGo.Flows, "flow"), known),
 	}
 	if n := r.LetGo.Flows; n > 0 {
@@ -228,7 +230,8 @@ func (r *Report) waited(points []Point) []Point {
 			h := &held[0]
 			p.at(Place{
 				Flow: f.ID, Link: r.link(f.ID), Who: who(f.Flow, h.Side),
-				Text: fmt.Sprintf("message %s lay complete for %s ms, since an earlier one was missing", h.Name, show.Millis(h.Wait)),
+				Text: fmt.Sprintf("message %s lay complete for %s ms, since an earlier one was missing", h.Name,
+					show.Millis(h.Wait)),
 			})
 		}
 	}
@@ -281,7 +284,8 @@ func figures(f *analyze.Flow) []Row {
 	both("never acked", func(s *machine.Summary) string { return show.Percent(s.NeverAcked) })
 	both("loss, as it estimates it", func(s *machine.Summary) string { return show.Percent(s.Loss) })
 	both("RTT, as it smooths it, ms", func(s *machine.Summary) string { return show.Millis(s.RTT) })
-	both("from packet to ack where the capture was taken, ms", func(s *machine.Summary) string { return show.Millis(s.WireRTT) })
+	both("from packet to ack where the capture was taken, ms",
+		func(s *machine.Summary) string { return show.Millis(s.WireRTT) })
 	both("sent again", func(s *machine.Summary) string { return show.Grouped(s.Resends) })
 	both("refused as duplicates", func(s *machine.Summary) string { return show.Grouped(s.Duplicates) })
 	both("refused as too old", func(s *machine.Summary) string { return show.Grouped(s.Stale) })

@@ -68,7 +68,8 @@ func LoadWithin(src capture.Source, most int) (*Frames, error) {
 			return nil, err
 		}
 		if size += frameCost + len(x.Data) + len(x.Options); size > most {
-			return nil, fmt.Errorf("the first %d frames take more than %d bytes: cut the capture before it is reduced", len(f.list)+1, most)
+			return nil, fmt.Errorf("the first %d frames take more than %d bytes: cut the capture before it is reduced",
+				len(f.list)+1, most)
 		}
 		x.Data = append([]byte(nil), x.Data...)
 		x.Options = append([]byte(nil), x.Options...)
@@ -174,7 +175,8 @@ func (r *Rule) divergences(f *Frames, to *seen) error {
 		if d.Rule != r.ID {
 			continue
 		}
-		m := mark{diverges: true, protocol: x.Flow.Protocol.Name, side: x.Side, own: x.Flow.Addr(x.Side), peer: x.Flow.Addr(x.Side.Other()), behaviour: x.Behaviour, name: d.Field}
+		m := mark{diverges: true, protocol: x.Flow.Protocol.Name, side: x.Side, own: x.Flow.Addr(x.Side),
+			peer: x.Flow.Addr(x.Side.Other()), behaviour: x.Behaviour, name: d.Field}
 		to.sights = append(to.sights, Sight{
 			Diverges: true, Side: x.Side, Addr: m.own, Certainty: x.Certainty(), Frame: d.Ref.Frame(), mark: m,
 			Message: fmt.Sprintf("%s: %s expected %s, got %s", x.Behaviour, d.Field, d.Expected, d.Got),
@@ -226,9 +228,11 @@ type AbsentError struct {
 
 func (e *AbsentError) Error() string {
 	if len(e.Shown) == 0 {
-		return fmt.Sprintf("%s: neither a finding nor a divergence of that rule stands in the capture, nor one of any other", e.Rule)
+		return fmt.Sprintf("%s: neither a finding nor a divergence of that rule stands in the capture, nor one of any other",
+			e.Rule)
 	}
-	return fmt.Sprintf("%s: neither a finding nor a divergence of that rule stands in the capture: these do: %s", e.Rule, strings.Join(e.Shown, ", "))
+	return fmt.Sprintf("%s: neither a finding nor a divergence of that rule stands in the capture: these do: %s", e.Rule,
+		strings.Join(e.Shown, ", "))
 }
 
 // Reduced is what Reduce found.
@@ -268,7 +272,8 @@ func Reduce(f *Frames, r *Rule, trials int) (*Reduced, error) {
 	if ok, err := d.try(kept); err != nil {
 		return nil, err
 	} else if !ok {
-		return nil, fmt.Errorf("%s does not stand in the %d frames in which it stood before: a fault of ackscope itself", r.ID, len(kept))
+		return nil, fmt.Errorf("%s does not stand in the %d frames in which it stood before: a fault of ackscope itself",
+			r.ID, len(kept))
 	}
 	return &Reduced{f.pick(kept), d.shows, d.aims[d.shows.mark], d.done, least}, nil
 }

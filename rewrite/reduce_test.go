@@ -144,9 +144,11 @@ func TestReduceAbsent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = rewrite.Reduce(f, &rewrite.Rule{ID: "stale-entry", Analysis: analyze.Options{Registry: dissect.NewRegistry(gaffer.Protocol)}}, 10)
+	_, err = rewrite.Reduce(f,
+		&rewrite.Rule{ID: "stale-entry", Analysis: analyze.Options{Registry: dissect.NewRegistry(gaffer.Protocol)}}, 10)
 	var absent *rewrite.AbsentError
-	if !errors.As(err, &absent) || absent.Rule != "stale-entry" || !slices.Contains(absent.Shown, "out-of-order") || slices.Contains(absent.Shown, "stale-entry") {
+	if !errors.As(err, &absent) || absent.Rule != "stale-entry" || !slices.Contains(absent.Shown, "out-of-order") ||
+		slices.Contains(absent.Shown, "stale-entry") {
 		t.Errorf("%v, expected that the rule is absent and out-of-order is not", err)
 	}
 }

@@ -79,12 +79,13 @@ type Body struct {
 // Field is one field of a body. Which settings it takes depends on its type;
 // see Types.
 type Field struct {
-	Name   string   `yaml:"name"`
-	Type   string   `yaml:"type"`
-	Doc    string   `yaml:"doc"`
-	Bits   string   `yaml:"bits"`   // bits, zeros: how many; a number or an expression
-	Min    *int64   `yaml:"min"`    // int: least value; array, bytes: least count
-	Max    *int64   `yaml:"max"`    // int: largest value; array, bytes: largest count, which is then sent; string: most bytes
+	Name string `yaml:"name"`
+	Type string `yaml:"type"`
+	Doc  string `yaml:"doc"`
+	Bits string `yaml:"bits"` // bits, zeros: how many; a number or an expression
+	Min  *int64 `yaml:"min"`  // int: least value; array, bytes: least count
+	// int: largest value; array, bytes: largest count, which is then sent; string: most bytes
+	Max    *int64   `yaml:"max"`
 	Count  string   `yaml:"count"`  // array, bytes: how many; a number or an expression over earlier fields
 	If     string   `yaml:"if"`     // the field is there only where this expression is not 0
 	Fields []*Field `yaml:"fields"` // group: its fields; array: those of an item
@@ -206,7 +207,8 @@ func (f *Field) clone() *Field {
 	if f == nil {
 		return nil
 	}
-	c := &Field{Name: f.Name, Type: f.Type, Doc: f.Doc, Bits: f.Bits, Min: f.Min, Max: f.Max, Count: f.Count, If: f.If, Fields: cloneFields(f.Fields), Item: f.Item.clone()}
+	c := &Field{Name: f.Name, Type: f.Type, Doc: f.Doc, Bits: f.Bits, Min: f.Min, Max: f.Max, Count: f.Count, If: f.If,
+		Fields: cloneFields(f.Fields), Item: f.Item.clone()}
 	if f.times > 0 { // an alias: its count and item are not the file's
 		c.Count, c.Item = "", nil
 	}

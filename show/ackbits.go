@@ -83,7 +83,8 @@ func (x *AckBits) Lines(f *analyze.Flow, r *analyze.Record, sender *machine.View
 	}
 	line := fmt.Sprintf("they stand for %d down to %d: all are there", first&0xffff, (first-int64(count)+1)&0xffff)
 	if n := len(missing); n > 0 {
-		line = fmt.Sprintf("they stand for %d down to %d; missing %s", first&0xffff, (first-int64(count)+1)&0xffff, strings.Join(missing[:min(n, 12)], " "))
+		line = fmt.Sprintf("they stand for %d down to %d; missing %s", first&0xffff, (first-int64(count)+1)&0xffff,
+			strings.Join(missing[:min(n, 12)], " "))
 		if n > 12 {
 			line += fmt.Sprintf(" and %d more", n-12)
 		}

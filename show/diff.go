@@ -134,7 +134,9 @@ func (p *State) Changes(before, after *machine.View) (lines []string) {
 		if j > i {
 			span += "–" + strconv.FormatInt(cells[j].Sequence, 10)
 		}
-		lines = append(lines, fmt.Sprintf("  %-*s %13s  %s%s", names, cells[i].Window, span, p.Paint.String(CellStyle(cells[i].To), cells[i].Words()), cells[i].Settled()))
+		lines = append(lines,
+			fmt.Sprintf("  %-*s %13s  %s%s", names, cells[i].Window, span,
+				p.Paint.String(CellStyle(cells[i].To), cells[i].Words()), cells[i].Settled()))
 		i = j + 1
 	}
 	for _, g := range GaugesOf(before, after) {

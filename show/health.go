@@ -77,7 +77,8 @@ func (h *Health) String() string {
 	rtt := "RTT unknown"
 	if h.timed {
 		rtt = fmt.Sprintf("RTT %.0f ms", float64(h.least)/1e6)
-		if text := fmt.Sprintf("RTT %.0f to %.0f ms", float64(h.least)/1e6, float64(h.most)/1e6); h.most.Round(time.Millisecond) != h.least.Round(time.Millisecond) {
+		if text := fmt.Sprintf("RTT %.0f to %.0f ms", float64(h.least)/1e6,
+			float64(h.most)/1e6); h.most.Round(time.Millisecond) != h.least.Round(time.Millisecond) {
 			rtt = text
 		}
 	}

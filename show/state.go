@@ -47,7 +47,8 @@ func (b *Block) text(s string) { b.add(utf8.RuneCountInString(s), s) }
 // Width gives the columns that the block takes.
 func (b *Block) Width() int { return slices.Max(append(b.Widths, 0)) }
 
-// Block draws one side; peer is nil where the other side is not drawn. The windows stand in the order in which they face the
+// Block draws one side; peer is nil where the other side is not drawn. The windows stand in the order in
+// which they face the
 // other side's, and have the same rows.
 func (p *State) Block(side machine.Side, v, peer *machine.View) *Block {
 	b := &Block{}
@@ -410,8 +411,9 @@ func (p *State) Tables(side machine.Side, v *machine.View) (lines []string) {
 
 // CellWords names the kinds of slots.
 var CellWords = [...]string{
-	machine.CellUnknown: "unknown", machine.CellEmpty: "empty", machine.CellSent: "sent", machine.CellAcked: "acked", machine.CellReceived: "received",
-	machine.CellClaimed: "claimed, not seen", machine.CellLost: "lost", machine.CellPartial: "some fragments",
+	machine.CellUnknown: "unknown", machine.CellEmpty: "empty", machine.CellSent: "sent", machine.CellAcked: "acked",
+	machine.CellReceived: "received",
+	machine.CellClaimed:  "claimed, not seen", machine.CellLost: "lost", machine.CellPartial: "some fragments",
 }
 
 // Legend names the glyphs that the picture has.

@@ -60,7 +60,8 @@ func (s *Tree) Fill(l *filter.Reading, x *analyze.Record) {
 	} else {
 		s.heading("Frame %d", r.Datagram.Ref.Frame())
 		if !x.Message {
-			s.row("Payload: %s (its headers are gone: it was held while its protocol was worked out)", AppendBytesCount(nil, r.Datagram.Length))
+			s.row("Payload: %s (its headers are gone: it was held while its protocol was worked out)",
+				AppendBytesCount(nil, r.Datagram.Length))
 		}
 	}
 	s.flowTree(r)
@@ -155,7 +156,8 @@ func (s *Tree) frameTree(r *filter.Record) {
 		s.row("File: %s", r.File)
 	}
 	s.row("Time: %s UTC", f.At.Time().Format("2006-01-02 15:04:05.000000000"))
-	s.row("Since the first frame: %s s, since the frame before: %s s", AppendSeconds(nil, int64(f.At.Sub(r.Start)), 9), AppendSeconds(nil, int64(f.At.Sub(r.Previous)), 9))
+	s.row("Since the first frame: %s s, since the frame before: %s s", AppendSeconds(nil, int64(f.At.Sub(r.Start)), 9),
+		AppendSeconds(nil, int64(f.At.Sub(r.Previous)), 9))
 	s.row("Interface: %d (%s)", f.Interface, capture.LinkTypeName(f.LinkType))
 	for comment := range f.Comments() {
 		s.row("Comment: %s", comment)
@@ -185,13 +187,16 @@ func (s *Tree) headerTree(r *filter.Record) {
 			s.heading("VLAN: %d, priority %d, type %#04x", be16(0)&0xfff, be16(0)>>13, be16(2))
 		case l.Kind == capture.LayerIPv4 && len(h) >= 20:
 			v := be16(6)
-			s.heading("IPv4: %d.%d.%d.%d → %d.%d.%d.%d, length %d, protocol %d, TTL %d", h[12], h[13], h[14], h[15], h[16], h[17], h[18], h[19], be16(2), h[9], h[8])
+			s.heading("IPv4: %d.%d.%d.%d → %d.%d.%d.%d, length %d, protocol %d, TTL %d", h[12], h[13], h[14], h[15], h[16],
+				h[17], h[18], h[19], be16(2), h[9], h[8])
 			if v&0x3fff != 0 {
-				s.row("Fragment: bytes %d on%s", int(v&0x1fff)*8, map[bool]string{true: ", more follow", false: ", the last"}[v&0x2000 != 0])
+				s.row("Fragment: bytes %d on%s", int(v&0x1fff)*8,
+					map[bool]string{true: ", more follow", false: ", the last"}[v&0x2000 != 0])
 			}
 			s.row("Identification: %#04x", be16(4))
 		case l.Kind == capture.LayerIPv6 && len(h) >= 40:
-			s.heading("IPv6: %s → %s, payload %d bytes, next header %d, hop limit %d", ip6Text(h[8:24]), ip6Text(h[24:40]), be16(4), h[6], h[7])
+			s.heading("IPv6: %s → %s, payload %d bytes, next header %d, hop limit %d", ip6Text(h[8:24]), ip6Text(h[24:40]),
+				be16(4), h[6], h[7])
 		case l.Kind == capture.LayerUDP && len(h) >= 8:
 			s.heading("UDP: %d → %d, length %d", be16(0), be16(2), be16(4))
 		case l.Kind == capture.LayerTCP && len(h) >= 20:
@@ -231,7 +236,8 @@ func (s *Tree) messageTree(x *analyze.Record) {
 	for _, span := range x.Spans {
 		frames = append(frames, strconv.FormatUint(span.Ref.Frame(), 10))
 	}
-	s.heading("Message %d of this segment: %s of the stream, from frame %s", x.Index+1, AppendBytesCount(nil, x.Datagram.Length), strings.Join(slices.Compact(frames), ", "))
+	s.heading("Message %d of this segment: %s of the stream, from frame %s", x.Index+1,
+		AppendBytesCount(nil, x.Datagram.Length), strings.Join(slices.Compact(frames), ", "))
 }
 
 // eventTree writes what was settled at this packet.
@@ -254,7 +260,8 @@ func (s *Tree) eventTree(x *analyze.Record) {
 	}
 	for i := range x.Anomalies {
 		m := &x.Anomalies[i]
-		s.remark(SeverityStyle(m.Rule.Severity), "%s %s (%s): %s, by side %s", m.Rule.Severity, m.Rule.ID, m.Certainty, m.Rule.Summary, m.Side)
+		s.remark(SeverityStyle(m.Rule.Severity), "%s %s (%s): %s, by side %s", m.Rule.Severity, m.Rule.ID, m.Certainty,
+			m.Rule.Summary, m.Side)
 	}
 }
 

@@ -58,7 +58,8 @@ func TestDriverDelivers(t *testing.T) {
 		t.Errorf("frames %v were handed %v, expected one datagram, 9, in the first", frames, got)
 	}
 	if o.carried != 3 || d.Counts.Sent != 2 || o.asked != 0 {
-		t.Errorf("%d steps were carried with %d datagrams, %d deadlines asked for; expected 3, 2 and none", o.carried, d.Counts.Sent, o.asked)
+		t.Errorf("%d steps were carried with %d datagrams, %d deadlines asked for; expected 3, 2 and none", o.carried,
+			d.Counts.Sent, o.asked)
 	}
 	if err := d.Step(2, machine.Arrive{Bytes: datagram}); err != nil {
 		t.Fatal(err)

@@ -249,7 +249,8 @@ func (e *Entry) line() entryLine {
 	case machine.Arrive:
 		l.In, l.Peer, l.Refuse, l.Bytes = "arrive", uint32(in.From), in.Refuse, hex.EncodeToString(in.Bytes)
 	case machine.Submit:
-		l.In, l.Peer, l.Channel, l.Type, l.Bytes = "submit", uint32(in.To), in.Channel, in.Type, hex.EncodeToString(in.Payload)
+		l.In, l.Peer, l.Channel, l.Type, l.Bytes = "submit", uint32(in.To), in.Channel, in.Type,
+			hex.EncodeToString(in.Payload)
 	case machine.Command:
 		l.In, l.Peer, l.Command, l.Bytes = "command", uint32(in.Peer), in.Kind.String(), hex.EncodeToString(in.Payload)
 	case machine.Open:
@@ -280,7 +281,8 @@ func ReadJournal(r io.Reader) (*Journal, error) {
 	}
 	var head headerLine
 	if err := strictly(text.Bytes(), &head); err != nil {
-		return nil, fmt.Errorf("journal line 1: expected its header {\"journal\":%d,...}, found %s: %w", versionDigests, lineOf(text.Bytes()), err)
+		return nil, fmt.Errorf("journal line 1: expected its header {\"journal\":%d,...}, found %s: %w", versionDigests,
+			lineOf(text.Bytes()), err)
 	}
 	if head.Journal != versionPlain && head.Journal != versionDigests {
 		return nil, fmt.Errorf("journal line 1: version %d, expected %d or %d", head.Journal, versionPlain, versionDigests)

@@ -174,7 +174,8 @@ func TestJitterReordersUnlessTold(t *testing.T) {
 }
 
 func TestOutage(t *testing.T) {
-	_, b := pair(t, 5, 300, Path{Outages: []Outage{{From: machine.Instant(500 * ms), For: 200 * ms, Every: time.Second}}}, nil)
+	_, b := pair(t, 5, 300, Path{Outages: []Outage{{From: machine.Instant(500 * ms), For: 200 * ms, Every: time.Second}}},
+		nil)
 	for _, g := range b.got {
 		if in := time.Duration(g) * 10 * ms % time.Second; in >= 500*ms && in < 700*ms {
 			t.Fatalf("datagram %d was sent in an outage and arrived", g)
@@ -276,7 +277,8 @@ func TestHosts(t *testing.T) {
 	a, b := &counting{}, &counting{}
 	app := func(f *Frame) { f.Do(machine.Submit{}) }
 	ha := w.AddHost("a", a, HostOptions{Frame: 10 * ms, FrameJitter: 2 * ms, App: app})
-	hb := w.AddHost("b", b, HostOptions{EventDriven: true, Refuse: 0.25, ReadDelay: ms / 2, Stop: machine.Instant(10 * time.Second)})
+	hb := w.AddHost("b", b,
+		HostOptions{EventDriven: true, Refuse: 0.25, ReadDelay: ms / 2, Stop: machine.Instant(10 * time.Second)})
 	w.Connect(ha, hb, Path{Delay: ms}, Path{})
 	if err := w.Run(machine.Instant(20 * time.Second)); err != nil {
 		t.Fatal(err)
@@ -359,7 +361,8 @@ func TestJournalPlaysAgain(t *testing.T) {
 	if read.Seed != 8 || read.Note["a"] != "counting" || len(read.Entries) != len(j.Entries) {
 		t.Fatalf("read back %d entries of %d, seed %d, note %v", len(read.Entries), len(j.Entries), read.Seed, read.Note)
 	}
-	if err := read.Play([]machine.Endpoint{&counting{}, &counting{}}, func(e *Entry, out *machine.Effects) { tell(&again, e.Host, e.At, out) }); err != nil {
+	if err := read.Play([]machine.Endpoint{&counting{}, &counting{}},
+		func(e *Entry, out *machine.Effects) { tell(&again, e.Host, e.At, out) }); err != nil {
 		t.Fatal(err)
 	}
 	if first.Len() == 0 || !bytes.Equal(first.Bytes(), again.Bytes()) {
@@ -408,12 +411,17 @@ func TestJournalTellsWhere(t *testing.T) {
 	if read, err := play(strings.Join(lines[:len(lines)/2], "")); err != nil || !read.Cut {
 		t.Errorf("half: cut %v, %v", read.Cut, err)
 	}
-	at := slices.IndexFunc(lines, func(l string) bool { return strings.Contains(l, `"in":"submit"`) && strings.Contains(l, `"sent":`) })
+	at := slices.IndexFunc(lines, func(l string) bool {
+		return strings.Contains(l, `"in":"submit"`) &&
+			strings.Contains(l, `"sent":`)
+	})
 	i := strings.Index(lines[at], `"sent":"1:`) + len(`"sent":"1:`)
 	lines[at] = lines[at][:i] + "0000000000000000" + lines[at][i+16:]
 	_, err := play(strings.Join(lines, ""))
 	var differs *DifferError
-	if !errors.As(err, &differs) || differs.Line != at+1 || !strings.Contains(err.Error(), "gets submit: expected that it sends 1 datagram(s) of digest 0000000000000000, it sends 1 datagram(s)") {
+	if !errors.As(err, &differs) || differs.Line != at+1 ||
+		!strings.Contains(err.Error(), "gets submit: expected that it sends 1 datagram(s) of digest 0000000000000000, it "+
+			"sends 1 datagram(s)") {
 		t.Errorf("%v, expected line %d to differ", err, at+1)
 	}
 }
@@ -445,14 +453,18 @@ func TestJournalText(t *testing.T) {
 		`{"journal":3}`: "version 3, expected 1 or 2",
 		`{"jour`:        `line 1: expected its header {"journal":2,...}, found another line of 6 bytes: the line is cut short`,
 		"\x1f\x8b":      `line 1: expected its header {"journal":2,...}, found another line of 2 bytes: it is no JSON from byte 1 on`,
-		`{"journal":2}` + "\n" + `{"at":1,"host":0,"in":"wa`:                          `line 2: expected an input, found another line of 25 bytes: the line is cut short`,
-		`{"journal":2}` + "\n" + `{"at":1,"host":0,"in":"wake"}` + "\n" + `{"end":2}`: "line 3: expected 2 inputs before it, found 1",
-		`{"journal":2}` + "\n" + `{"end":0}` + "\n" + `{"at":1,"host":0,"in":"wake"}`: `line 3: expected nothing behind the last line, found another line of 29 bytes`,
-		`{"journal":1}` + "\n" + `{"end":0}`:                                          `line 2: expected the input arrive`,
-		`{"journal":1}` + "\n" + `{"at":1,"host":0,"in":"dance"}`:                     `line 2: expected the input arrive`,
-		`{"journal":1}` + "\n" + `{"at":1,"host":0,"in":"arrive","bytes":"zz"}`:       "line 2: bytes",
-		`{"journal":1}` + "\n" + `{"at":1,"host":0,"in":"command","command":"jump"}`:  `line 2: expected a command such as "connect"`,
-		`{"journal":1}` + "\n" + `{"at":1,"hosst":0,"in":"wake"}`:                     "line 2",
+		`{"journal":2}` + "\n" +
+			`{"at":1,"host":0,"in":"wa`: `line 2: expected an input, found another line of 25 bytes: the line is cut short`,
+		`{"journal":2}` + "\n" + `{"at":1,"host":0,"in":"wake"}` + "\n" +
+			`{"end":2}`: "line 3: expected 2 inputs before it, found 1",
+		`{"journal":2}` + "\n" + `{"end":0}` + "\n" +
+			`{"at":1,"host":0,"in":"wake"}`: `line 3: expected nothing behind the last line, found another line of 29 bytes`,
+		`{"journal":1}` + "\n" + `{"end":0}`:                                    `line 2: expected the input arrive`,
+		`{"journal":1}` + "\n" + `{"at":1,"host":0,"in":"dance"}`:               `line 2: expected the input arrive`,
+		`{"journal":1}` + "\n" + `{"at":1,"host":0,"in":"arrive","bytes":"zz"}`: "line 2: bytes",
+		`{"journal":1}` + "\n" +
+			`{"at":1,"host":0,"in":"command","command":"jump"}`: `line 2: expected a command such as "connect"`,
+		`{"journal":1}` + "\n" + `{"at":1,"hosst":0,"in":"wake"}`: "line 2",
 	} {
 		if _, err := ReadJournal(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, expected %q", text, err, want)

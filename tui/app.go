@@ -72,7 +72,8 @@ func Run(s *store.Store, o Options) (next int, err error) {
 // plainRunes stand for what terminals without Unicode cannot show: as many columns,
 // and no two glyphs of a meaning alike.
 var plainRunes = map[rune]string{
-	'▶': ">", '▸': ">", '▾': "v", '▴': "^", '⇄': "=", '↔': "=", '✓': "+", '✗': "x", '…': "~", '–': "-", '·': ".", 'Δ': "d", '⋮': ":", '▒': "#", '▲': "^",
+	'▶': ">", '▸': ">", '▾': "v", '▴': "^", '⇄': "=", '↔': "=", '✓': "+", '✗': "x", '…': "~", '–': "-", '·': ".", 'Δ': "d",
+	'⋮': ":", '▒': "#", '▲': "^",
 	'▁': "_", '▂': "_", '▃': "-", '▄': "-", '▅': "=", '▆': "=", '▇': "#", '█': "#", '≥': ">", '≤': "<", '×': "x", '⚠': "!",
 }
 
@@ -116,7 +117,8 @@ func (s *initialised) Sync() {
 
 // NewApp makes the UI on a screen that is initialised.
 func NewApp(s *store.Store, o Options, screen tcell.Screen) *App {
-	a := &App{Box: tview.NewBox(), app: tview.NewApplication(), store: s, model: NewModel(s, o), screen: screen, colors: screen.Colors(), quit: make(chan struct{})}
+	a := &App{Box: tview.NewBox(), app: tview.NewApplication(), store: s, model: NewModel(s, o), screen: screen,
+		colors: screen.Colors(), quit: make(chan struct{})}
 	if o.Theme != "" {
 		a.model.Layout.Theme = o.Theme
 	}
@@ -266,8 +268,10 @@ func (a *App) MouseHandler() func(tview.MouseAction, *tcell.EventMouse, func(tvi
 
 // keyNames are the keys that have names of their own.
 var keyNames = map[tcell.Key]string{
-	tcell.KeyEnter: "Enter", tcell.KeyEscape: "Esc", tcell.KeyTab: "Tab", tcell.KeyBacktab: "Backtab", tcell.KeyBackspace: "Backspace", tcell.KeyBackspace2: "Backspace",
-	tcell.KeyDelete: "Delete", tcell.KeyUp: "Up", tcell.KeyDown: "Down", tcell.KeyLeft: "Left", tcell.KeyRight: "Right", tcell.KeyHome: "Home", tcell.KeyEnd: "End",
+	tcell.KeyEnter: "Enter", tcell.KeyEscape: "Esc", tcell.KeyTab: "Tab", tcell.KeyBacktab: "Backtab",
+	tcell.KeyBackspace: "Backspace", tcell.KeyBackspace2: "Backspace",
+	tcell.KeyDelete: "Delete", tcell.KeyUp: "Up", tcell.KeyDown: "Down", tcell.KeyLeft: "Left", tcell.KeyRight: "Right",
+	tcell.KeyHome: "Home", tcell.KeyEnd: "End",
 	tcell.KeyPgUp: "PgUp", tcell.KeyPgDn: "PgDn", tcell.KeyF1: "F1",
 }
 

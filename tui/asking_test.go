@@ -120,7 +120,8 @@ func TestFiltersInTables(t *testing.T) {
 	m.Store.Lock()
 	m.View = browser.Flows
 	m.Store.Unlock()
-	for text, want := range map[string]int{"frame.len > 60000": 0, "frame.len > 60": 1, "rel.resend": 1, "flow.packets > 100000": 0, "udp.port == 1": 0} {
+	for text, want := range map[string]int{"frame.len > 60000": 0, "frame.len > 60": 1, "rel.resend": 1,
+		"flow.packets > 100000": 0, "udp.port == 1": 0} {
 		filterBy(m, text)
 		if got := shown(t, m, func() int { return rowsShown(m) }); got != want {
 			t.Errorf("%s: %d flows, expected %d", text, got, want)
@@ -131,7 +132,8 @@ func TestFiltersInTables(t *testing.T) {
 // openPipe follows what comes through a pipe.
 func openPipe(t *testing.T, data []byte, o analyze.Options, most int) *Model {
 	t.Helper()
-	in, err := capture.Open([]string{"-"}, capture.Options{Keep: capture.KeepAll, Stdin: io.MultiReader(bytes.NewReader(data))})
+	in, err := capture.Open([]string{"-"},
+		capture.Options{Keep: capture.KeepAll, Stdin: io.MultiReader(bytes.NewReader(data))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +144,8 @@ func openPipe(t *testing.T, data []byte, o analyze.Options, most int) *Model {
 	s.Start()
 	t.Cleanup(func() { _ = s.Stop() })
 	await(t, s, func() bool { return s.Settled() })
-	return NewModel(s, Options{Table: fields.NewTable(fields.Options{Registry: o.Registry, Rules: analyze.Rules}), Theme: "dark"})
+	return NewModel(s, Options{Table: fields.NewTable(fields.Options{Registry: o.Registry, Rules: analyze.Rules}),
+		Theme: "dark"})
 }
 
 // What may never end is bounded: by flows, of which the oldest are let go while
@@ -155,7 +158,8 @@ func TestBounded(t *testing.T) {
 		t.Errorf("%d flows are kept, the limit is %d", n, flows)
 	}
 	if m.Store.Len() != packets || m.Store.FlowOf(0) != nil || m.Store.FlowOf(packets-1) == nil {
-		t.Errorf("%d packets; the first one's flow %v, the last one's %v", m.Store.Len(), m.Store.FlowOf(0), m.Store.FlowOf(packets-1))
+		t.Errorf("%d packets; the first one's flow %v, the last one's %v", m.Store.Len(), m.Store.FlowOf(0),
+			m.Store.FlowOf(packets-1))
 	}
 	m.Open(0)
 	m.Selected = 0

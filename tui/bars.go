@@ -120,7 +120,8 @@ func (m *Model) drawBottom(c draw.Canvas) {
 			continue
 		}
 		keys := b.keys[0]
-		if (m.View == browser.Flows || m.View == browser.Messages || m.View == browser.Findings) && b.hint == "pane" || x+len(keys)+len(b.hint)+2 >= c.W {
+		if (m.View == browser.Flows || m.View == browser.Messages || m.View == browser.Findings) && b.hint == "pane" ||
+			x+len(keys)+len(b.hint)+2 >= c.W {
 			continue
 		}
 		x = c.Text(x, 0, draw.Key, keys)

@@ -56,7 +56,8 @@ func (m *Model) command(text string) {
 	case "flow":
 		n, err := strconv.Atoi(rest)
 		if err != nil || n != 0 && m.Store.Flow(n) == nil {
-			m.Fail("flow %q: expected the number of one of %s; 0 for all packets", rest, show.Plural(len(m.Store.Flows()), "flow"))
+			m.Fail("flow %q: expected the number of one of %s; 0 for all packets", rest,
+				show.Plural(len(m.Store.Flows()), "flow"))
 			return
 		}
 		m.Open(n)

@@ -102,14 +102,16 @@ func newDriver(t testing.TB, path string) *driver {
 	if err := d.screen.Init(); err != nil {
 		t.Fatal(err)
 	}
-	d.model = NewModel(d.store, Options{Table: driven().table, Theme: "dark", Save: discarded, Autopsy: func(f *analyze.Flow, end machine.Instant, each func(analyze.Sink)) []string {
-		records := 0
-		each(func(*analyze.Record) { records++ })
-		if records%2 == 0 {
-			return nil
-		}
-		return []string{fmt.Sprintf("flow %d: %d records until %v", f.ID, records, end)}
-	}})
+	d.model = NewModel(d.store,
+		Options{Table: driven().table, Theme: "dark", Save: discarded,
+			Autopsy: func(f *analyze.Flow, end machine.Instant, each func(analyze.Sink)) []string {
+				records := 0
+				each(func(*analyze.Record) { records++ })
+				if records%2 == 0 {
+					return nil
+				}
+				return []string{fmt.Sprintf("flow %d: %d records until %v", f.ID, records, end)}
+			}})
 	return d
 }
 

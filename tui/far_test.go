@@ -12,7 +12,8 @@ import (
 // A packet far behind the last checkpoint is stepped to in the background; its
 // state is then the one that is told at once elsewhere.
 func TestFarStatesAreTold(t *testing.T) {
-	for _, name := range []string{"reliable-loss10.client.pcap.gz", "t210_rechunk.client.pcap.gz", "u210_falseack.server.pcapng.gz"} {
+	for _, name := range []string{"reliable-loss10.client.pcap.gz", "t210_rechunk.client.pcap.gz",
+		"u210_falseack.server.pcapng.gz"} {
 		var want, got [2]machine.View
 		for _, walks := range []int{1 << 30, 8} {
 			d := newDriver(t, testenv.Capture(t, name))
@@ -44,7 +45,8 @@ func TestFarStatesAreTold(t *testing.T) {
 					t.Errorf("%s side %d: the figures differ", name, side)
 				}
 				for i := range got[side].Windows {
-					if !slices.Equal(got[side].Windows[i].Cells, want[side].Windows[i].Cells) || got[side].Windows[i].Next != want[side].Windows[i].Next {
+					if !slices.Equal(got[side].Windows[i].Cells, want[side].Windows[i].Cells) ||
+						got[side].Windows[i].Next != want[side].Windows[i].Next {
 						t.Errorf("%s side %d: window %s differs", name, side, got[side].Windows[i].Name)
 					}
 				}
@@ -56,7 +58,8 @@ func TestFarStatesAreTold(t *testing.T) {
 				d.settle()
 			}
 			d.screen.Show()
-			if !d.model.screens.State.Known || !strings.Contains(textOf(d.screen.SimulationScreen), "changed from frame 147 to") {
+			if !d.model.screens.State.Known ||
+				!strings.Contains(textOf(d.screen.SimulationScreen), "changed from frame 147 to") {
 				t.Errorf("%s: no differences since entry 146", name)
 			}
 		}

@@ -38,10 +38,15 @@ func helpLines() (lines []string) {
 		lines = append(lines, "  "+draw.PadRight(":"+c.name+" "+c.args, 22)+" "+c.help)
 	}
 	lines = append(lines, "", "\x1b[1min a line that is edited\x1b[0m",
-		"  Tab  Backtab           complete the name at the cursor, the next one, the one before", "  Up  Down               lines typed before; Ctrl-P and Ctrl-N too",
-		"  Ctrl-A  Ctrl-E         to the beginning, to the end; Home and End too", "  Ctrl-W  Ctrl-U  Ctrl-K delete the word, all before the cursor, all behind it", "  Esc  Enter             leave it; take it",
-		"", "\x1b[1mmouse\x1b[0m  a click selects, two open, one on the head of a column of the flows sorts; the wheel scrolls what is under it; with Shift most terminals select text")
-	lines = append(lines, "", "\x1b[1mglyphs\x1b[0m", "  .  empty   s sent   a acked   r received   ? unknown   x lost   ~ claimed, never seen   p some fragments",
+		"  Tab  Backtab           complete the name at the cursor, the next one, the one before",
+		"  Up  Down               lines typed before; Ctrl-P and Ctrl-N too",
+		"  Ctrl-A  Ctrl-E         to the beginning, to the end; Home and End too",
+		"  Ctrl-W  Ctrl-U  Ctrl-K delete the word, all before the cursor, all behind it",
+		"  Esc  Enter             leave it; take it",
+		"", "\x1b[1mmouse\x1b[0m  a click selects, two open, one on the head of a column of the flows sorts; the wheel "+
+			"scrolls what is under it; with Shift most terminals select text")
+	lines = append(lines, "", "\x1b[1mglyphs\x1b[0m",
+		"  .  empty   s sent   a acked   r received   ? unknown   x lost   ~ claimed, never seen   p some fragments",
 		"  ✓  acked, with the frame that says so   ✗ lost: it can no longer be acked   E W N  a finding: error, warning, note")
 	return lines
 }

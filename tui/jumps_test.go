@@ -68,7 +68,8 @@ func TestJumps(t *testing.T) {
 		return w.Tracker().Summary(machine.A).Loss
 	}
 	if n == 0 || loss(n) <= 0.02 || loss(n-1) > 0.02 {
-		t.Errorf("stopped at %s, where A computes a loss of %v, before it %v: %s", m.SelectedFrame(), loss(n), loss(n-1), m.Note)
+		t.Errorf("stopped at %s, where A computes a loss of %v, before it %v: %s", m.SelectedFrame(), loss(n),
+			loss(n-1), m.Note)
 	}
 	press(m, "Bgaffer.sequence == 1 && flow.side == \"a\"<Enter>")
 	screenOf(t, m, 160, 50)
@@ -98,7 +99,8 @@ func TestTUIMessages(t *testing.T) {
 	if err := os.WriteFile(profile, []byte(gameProfile), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	testenv.Output(t, program, "simulate", "--profiles", profile, "--protocol", "gaffer:game", "--messages", "20", "--loss", "20%", "--delay", "40ms", "--duration", "4s", "--tap", "b", "-w", path)
+	testenv.Output(t, program, "simulate", "--profiles", profile, "--protocol", "gaffer:game", "--messages", "20",
+		"--loss", "20%", "--delay", "40ms", "--duration", "4s", "--tap", "b", "-w", path)
 	args := []string{"--profiles", profile, "-d", "udp.port==40000,gaffer:game", path}
 	type message struct {
 		Side      string
@@ -108,7 +110,9 @@ func TestTUIMessages(t *testing.T) {
 		Frame     uint64
 	}
 	var list []message
-	for d := json.NewDecoder(strings.NewReader(string(testenv.Output(t, program, append([]string{"messages", "--json"}, args...)...)))); d.More(); {
+	for d := json.NewDecoder(
+		strings.NewReader(
+			string(testenv.Output(t, program, append([]string{"messages", "--json"}, args...)...)))); d.More(); {
 		var x message
 		if err := d.Decode(&x); err != nil {
 			t.Fatal(err)

@@ -36,7 +36,8 @@ func TestHelpListsEveryKey(t *testing.T) {
 	}
 	for view := browser.Flows; view <= browser.Replay; view++ {
 		v := view.String()
-		if !slices.ContainsFunc(bindingTable(), func(b binding) bool { return b.group == "opening" && strings.Contains(b.help, v) }) && v != "flows" {
+		if !slices.ContainsFunc(bindingTable(),
+			func(b binding) bool { return b.group == "opening" && strings.Contains(b.help, v) }) && v != "flows" {
 			t.Errorf("no key opens the view %s", v)
 		}
 	}

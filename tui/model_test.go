@@ -14,7 +14,8 @@ import (
 // The state that the screens show equals that of a tracker which was stepped
 // from the flow's first packet, at random packets.
 func TestStateEqualsAFoldFromTheStart(t *testing.T) {
-	for _, name := range []string{"reliable-loss10.client.pcap.gz", "u210_falseack.server.pcapng.gz", "reliable-two-clients.server.pcap.gz"} {
+	for _, name := range []string{"reliable-loss10.client.pcap.gz", "u210_falseack.server.pcapng.gz",
+		"reliable-two-clients.server.pcap.gz"} {
 		m := openModel(t, name)
 		m.Store.Lock()
 		rng := rand.New(rand.NewPCG(7, 9))
@@ -44,7 +45,8 @@ func TestStateEqualsAFoldFromTheStart(t *testing.T) {
 				var v machine.View
 				want.Tracker().Inspect(machine.Side(side), &v)
 				for i := range v.Windows {
-					if !slices.Equal(v.Windows[i].Cells, got[side].Windows[i].Cells) || v.Windows[i].Next != got[side].Windows[i].Next {
+					if !slices.Equal(v.Windows[i].Cells, got[side].Windows[i].Cells) ||
+						v.Windows[i].Next != got[side].Windows[i].Next {
 						t.Errorf("%s, entry %d, side %d: window %s differs from a fold", name, n, side, v.Windows[i].Name)
 					}
 				}
@@ -116,7 +118,8 @@ func TestAnyKeys(t *testing.T) {
 		}
 	}
 	keys = append(keys, "1", "7", "0", "x", "é", "世", "Backspace", "Delete", "'", "a")
-	for _, name := range []string{"u210_falseack.server.pcapng.gz", "reliable-ipfrag.client.pcap.gz", "t210_rechunk.client.pcap.gz"} {
+	for _, name := range []string{"u210_falseack.server.pcapng.gz", "reliable-ipfrag.client.pcap.gz",
+		"t210_rechunk.client.pcap.gz"} {
 		m := openModel(t, name)
 		rng := rand.New(rand.NewPCG(3, 5))
 		steps := 1500
@@ -191,7 +194,8 @@ func TestStory(t *testing.T) {
 func TestLine(t *testing.T) {
 	l := line{history: []string{"one", "two"}}
 	l.set("flow.rt > 1")
-	for _, k := range []string{"Home", "Right", "Delete", "l", "End", "0", "Ctrl-W", "2", "Left", "Left", "Left", "Left", "t"} {
+	for _, k := range []string{"Home", "Right", "Delete", "l", "End", "0", "Ctrl-W", "2", "Left", "Left", "Left",
+		"Left", "t"} {
 		l.key(k)
 	}
 	if got := l.String(); got != "flow.rtt > 2" {

@@ -92,7 +92,8 @@ func TestMousePlaces(t *testing.T) {
 func TestTinyScreens(t *testing.T) {
 	m := openModel(t, "u210_falseack.server.pcapng.gz")
 	screenOf(t, m, 80, 24)
-	for _, c := range []struct{ keys, want string }{{"", "▶ 1"}, {"<Enter>", "▶    1"}, {"M", "▶2"}, {"F", " E riptide"}, {"R", "▶   1"}} {
+	for _, c := range []struct{ keys, want string }{{"", "▶ 1"}, {"<Enter>", "▶    1"}, {"M", "▶2"}, {"F", " E riptide"},
+		{"R", "▶   1"}} {
 		press(m, c.keys)
 		screenOf(t, m, 40, 8)
 		if got := textOf(screenOf(t, m, 24, 8)); !strings.Contains(got, c.want) {
@@ -106,9 +107,11 @@ func TestArgumentsComplete(t *testing.T) {
 	m := openModel(t, "reliable-loss10.client.pcap.gz")
 	screenOf(t, m, 80, 24)
 	for keys, want := range map[string]string{
-		":theme l<Tab>": "theme light", ":sort never<Tab>": "sort never acked", ":sort <Tab><Tab><Backtab>": "sort #", ":set n<Tab>": "set nofollow",
-		":columns number gaffer.seq<Tab>": "columns number gaffer.sequence", ":columns num<Tab>": "columns number", ":filter gaffer.seq<Tab>": "filter gaffer.sequence",
-		":the<Tab>": "theme", ":replay reliable@>=1<Tab>": "replay reliable@>=1.3", ":w x<Tab>": "w x",
+		":theme l<Tab>": "theme light", ":sort never<Tab>": "sort never acked", ":sort <Tab><Tab><Backtab>": "sort #",
+		":set n<Tab>":                     "set nofollow",
+		":columns number gaffer.seq<Tab>": "columns number gaffer.sequence", ":columns num<Tab>": "columns number",
+		":filter gaffer.seq<Tab>": "filter gaffer.sequence",
+		":the<Tab>":               "theme", ":replay reliable@>=1<Tab>": "replay reliable@>=1.3", ":w x<Tab>": "w x",
 	} {
 		press(m, keys)
 		if got := m.prompt.line.String(); got != want {
@@ -120,12 +123,15 @@ func TestArgumentsComplete(t *testing.T) {
 
 // Of a line that is broken nothing is lost, and no part is too wide.
 func TestWrapLine(t *testing.T) {
-	for _, line := range append(helpLines(), "", "short", "  a b c d e f g h i j k l m n o p q r s t u v w x y z 0 1 2 3 4 5 6 7 8 9", strings.Repeat("x", 100), "\x1b[33m"+strings.Repeat("word ", 40)+"\x1b[0mend") {
+	for _, line := range append(helpLines(), "", "short",
+		"  a b c d e f g h i j k l m n o p q r s t u v w x y z 0 1 2 3 4 5 6 7 8 9", strings.Repeat("x", 100), "\x1b[33m"+
+			strings.Repeat("word ", 40)+"\x1b[0mend") {
 		for _, width := range []int{20, 37, 78} {
 			parts := draw.WrapLine(line, width)
 			var words []string
 			for _, part := range parts {
-				if n := draw.TextWidth(draw.StripStyles(part)); n > width && strings.Contains(strings.TrimSpace(draw.StripStyles(part)), " ") {
+				if n := draw.TextWidth(draw.StripStyles(part)); n > width &&
+					strings.Contains(strings.TrimSpace(draw.StripStyles(part)), " ") {
 					t.Errorf("%q is %d columns wide, of %d", part, n, width)
 				}
 				words = append(words, strings.Fields(draw.StripStyles(part))...)
@@ -144,7 +150,8 @@ func TestFlatLadder(t *testing.T) {
 	screenOf(t, m, 120, 24)
 	press(m, "<Enter>50GL")
 	lines := strings.Split(textOf(screenOf(t, m, 120, 24)), "\n")
-	if !strings.Contains(lines[2], "flat: the way's length is not known") || !strings.Contains(lines[3], "50 encrypted payload, counter") {
+	if !strings.Contains(lines[2], "flat: the way's length is not known") ||
+		!strings.Contains(lines[3], "50 encrypted payload, counter") {
 		t.Errorf("the ladder begins with\n%s\n%s", lines[2], lines[3])
 	}
 }

@@ -129,7 +129,8 @@ func (m *Model) checkFilter(text string) check {
 	}
 	c := check{state: checkInvalid, text: err.Error(), column: bad.Offset}
 	// What only lacks its end, or ends in the start of a name, is not wrong yet.
-	if bad.Offset >= len(strings.TrimRight(text, " ")) || len(m.completions(text)) > 0 && strings.HasSuffix(text, lastWord(text)) && bad.Offset+len(lastWord(text)) == len(text) {
+	if bad.Offset >= len(strings.TrimRight(text, " ")) || len(m.completions(text)) > 0 &&
+		strings.HasSuffix(text, lastWord(text)) && bad.Offset+len(lastWord(text)) == len(text) {
 		c.state = checkIncomplete
 	}
 	return c

@@ -74,7 +74,8 @@ func TestScale(t *testing.T) {
 	runtime.GC()
 	var mem runtime.MemStats
 	runtime.ReadMemStats(&mem)
-	t.Logf("%d packets, heap %.1f MB: %.1f bytes a packet; from the system %.1f MB", s.Len(), float64(mem.HeapAlloc)/1e6, float64(mem.HeapAlloc)/float64(s.Len()), float64(mem.Sys)/1e6)
+	t.Logf("%d packets, heap %.1f MB: %.1f bytes a packet; from the system %.1f MB", s.Len(), float64(mem.HeapAlloc)/1e6,
+		float64(mem.HeapAlloc)/float64(s.Len()), float64(mem.Sys)/1e6)
 	rng := rand.New(rand.NewPCG(1, 2))
 	runtime.LockOSThread()
 	var views [2]machine.View
@@ -101,7 +102,8 @@ func TestScale(t *testing.T) {
 		for _, d := range x.times {
 			sum += d
 		}
-		t.Logf("jump with its state%s: mean %v, median %v, p99 %v, worst %v of %d", x.what, sum/time.Duration(n), x.times[n/2], x.times[n*99/100], x.times[n-1], n)
+		t.Logf("jump with its state%s: mean %v, median %v, p99 %v, worst %v of %d", x.what, sum/time.Duration(n),
+			x.times[n/2], x.times[n*99/100], x.times[n-1], n)
 	}
 }
 

@@ -50,14 +50,15 @@ func openPath(t testing.TB, path string) *Model {
 		}
 	})
 	await(t, s, func() bool { return s.Settled() })
-	return NewModel(s, Options{Table: fields.NewTable(fields.Options{Registry: registry, Rules: analyze.Rules}), Theme: "dark", Autopsy: func(f *analyze.Flow, _ machine.Instant, each func(analyze.Sink)) []string {
-		records, lost := 0, 0
-		each(func(r *analyze.Record) {
-			records++
-			lost += len(r.Messages)
-		})
-		return []string{fmt.Sprintf("flow %d: %d records, %d messages ended", f.ID, records, lost)}
-	}})
+	return NewModel(s, Options{Table: fields.NewTable(fields.Options{Registry: registry, Rules: analyze.Rules}),
+		Theme: "dark", Autopsy: func(f *analyze.Flow, _ machine.Instant, each func(analyze.Sink)) []string {
+			records, lost := 0, 0
+			each(func(r *analyze.Record) {
+				records++
+				lost += len(r.Messages)
+			})
+			return []string{fmt.Sprintf("flow %d: %d records, %d messages ended", f.ID, records, lost)}
+		}})
 }
 
 // counts has how much of a store's work goes on in the background, by store.

@@ -23,7 +23,9 @@ type testTerminal struct {
 func newTerminal(t testing.TB, width, height string, env ...string) *testTerminal {
 	t.Helper()
 	x := &testTerminal{t: t, tmux: testenv.Need(t, "tmux"), name: filepath.Join(t.TempDir(), "tmux")}
-	x.do("-f", "/dev/null", "new-session", "-d", "-c", t.TempDir(), "-x", width, "-y", height, "env -u NO_COLOR -u COLORTERM -u XDG_CONFIG_HOME PS1='ready> ' HISTFILE=/dev/null HOME="+t.TempDir()+" "+strings.Join(env, " ")+" sh")
+	x.do("-f", "/dev/null", "new-session", "-d", "-c", t.TempDir(), "-x", width, "-y", height,
+		"env -u NO_COLOR -u COLORTERM -u XDG_CONFIG_HOME PS1='ready> ' HISTFILE=/dev/null HOME="+t.TempDir()+" "+
+			strings.Join(env, " ")+" sh")
 	t.Cleanup(func() { _ = exec.Command(x.tmux, "-S", x.name, "kill-server").Run() })
 	x.see("ready>")
 	return x
@@ -81,7 +83,8 @@ func (x *testTerminal) see(expr string) string {
 func TestTUISession(t *testing.T) {
 	program := testenv.Ackscope(t)
 	x := newTerminal(t, "160", "50")
-	x.typed("stty -a >before; " + program + " tui " + testenv.Capture(t, "reliable-loss10.client.pcap.gz") + "; echo left $?; stty -a | cmp - before && echo as before")
+	x.typed("stty -a >before; " + program + " tui " + testenv.Capture(t, "reliable-loss10.client.pcap.gz") +
+		"; echo left $?; stty -a | cmp - before && echo as before")
 	x.keys("Enter")
 	x.see(`gaffer/reliable +10\.77\.1\.2:30000`)
 	x.keys("Enter")
@@ -96,7 +99,8 @@ func TestTUISession(t *testing.T) {
 	x.see(`300/2,332`)
 	x.keys("S")
 	screen := x.see(`▸ state (?s:.*)both sides of flow 1 at frame 300`)
-	for _, want := range []string{"A 10.77.1.2:30000  (near: exact)", "B 10.77.1.1:40000  (far: by evidence)", "A believes B has: …152   B has besides: 153–154   differ since 153, frame 292, 78.8 ms ago", "RTT 67.31 ms"} {
+	for _, want := range []string{"A 10.77.1.2:30000  (near: exact)", "B 10.77.1.1:40000  (far: by evidence)",
+		"A believes B has: …152   B has besides: 153–154   differ since 153, frame 292, 78.8 ms ago", "RTT 67.31 ms"} {
 		if !strings.Contains(screen, want) {
 			t.Errorf("the state does not show %q:\n%s", want, screen)
 		}
@@ -118,7 +122,8 @@ func TestTUIEndedBySignal(t *testing.T) {
 	program := testenv.Ackscope(t)
 	x := newTerminal(t, "80", "24")
 	pid := filepath.Join(t.TempDir(), "pid")
-	x.typed("stty -a >before; (sh -c 'echo $PPID' >" + pid + "; exec " + program + " tui " + testenv.Capture(t, "reliable-loss10.client.pcap.gz") + "); echo left $?; stty -a | cmp - before && echo as before")
+	x.typed("stty -a >before; (sh -c 'echo $PPID' >" + pid + "; exec " + program + " tui " +
+		testenv.Capture(t, "reliable-loss10.client.pcap.gz") + "); echo left $?; stty -a | cmp - before && echo as before")
 	x.keys("Enter")
 	x.see("gaffer/reliable")
 	b, err := os.ReadFile(pid)

@@ -57,16 +57,19 @@ type toldTable struct {
 
 // tell words a view of the inspector's model in the same way.
 func tell(frame uint64, flow int, side machine.Side, v *machine.View) told {
-	x := told{Frame: frame, Flow: flow, Side: side.String(), Windows: []toldWindow{}, Gauges: []toldGauge{}, Tables: []toldTable{}}
+	x := told{Frame: frame, Flow: flow, Side: side.String(), Windows: []toldWindow{}, Gauges: []toldGauge{},
+		Tables: []toldTable{}}
 	for i := range v.Windows {
 		w := &v.Windows[i]
-		y := toldWindow{Name: w.Name, Certainty: w.Grade.String(), First: w.First, Next: max(w.Next, -1), Size: w.Size, Slots: []toldSlot{}}
+		y := toldWindow{Name: w.Name, Certainty: w.Grade.String(), First: w.First, Next: max(w.Next, -1), Size: w.Size,
+			Slots: []toldSlot{}}
 		for _, c := range w.Cells {
 			y.Cells += string(c.Rune())
 		}
 		for j := range w.Slots {
 			s := &w.Slots[j]
-			z := toldSlot{Index: s.Index, Sequence64: s.Sequence64, Cell: show.CellWords[s.Cell], Certainty: s.Grade.String(), Frame: s.Ref.Frame()}
+			z := toldSlot{Index: s.Index, Sequence64: s.Sequence64, Cell: show.CellWords[s.Cell], Certainty: s.Grade.String(),
+				Frame: s.Ref.Frame()}
 			if s.SettledBy != 0 {
 				z.ByFrame, z.Bit = s.SettledBy.Frame(), s.Bit
 			}
@@ -94,7 +97,9 @@ func tell(frame uint64, flow int, side machine.Side, v *machine.View) told {
 func TestStateEqualsTheCommand(t *testing.T) {
 	program := testenv.Ackscope(t)
 	srdp := filepath.Join(t.TempDir(), "srdp.pcapng")
-	testenv.Output(t, program, "simulate", "--protocol", "srdp", "--seed", "4", "--clients", "2", "--loss", "15%", "--delay", "20ms", "--jitter", "5ms", "--services", "any", "--duration", "6s", "--rate", "20", "--tap", "a", "-w", srdp)
+	testenv.Output(t, program, "simulate", "--protocol", "srdp", "--seed", "4", "--clients", "2", "--loss", "15%",
+		"--delay", "20ms", "--jitter", "5ms", "--services", "any", "--duration", "6s", "--rate", "20", "--tap",
+		"a", "-w", srdp)
 	tries := 5
 	if testing.Short() {
 		tries = 1
@@ -125,11 +130,14 @@ func TestStateEqualsTheCommand(t *testing.T) {
 				}
 				got := tell(m.Store.Entry(m.Selected).Ref.Frame(), f.ID, side, &m.screens.State.Views[side])
 				if !reflect.DeepEqual(got, want) {
-					t.Errorf("%s, frame %s, side %s: the inspector has\n%+v\nthe command tells\n%+v", filepath.Base(path), frame, side, got, want)
+					t.Errorf("%s, frame %s, side %s: the inspector has\n%+v\nthe command tells\n%+v", filepath.Base(path), frame,
+						side, got, want)
 				}
 				// And what is drawn is that: the newest row of the first window.
-				if w := want.Windows; len(w) > 0 && w[0].Cells != "" && !strings.Contains(text, newestRow(&w[0], 32)) && !strings.Contains(text, newestRow(&w[0], 16)) {
-					t.Errorf("%s, frame %s, side %s: the screen does not show %q:\n%s", filepath.Base(path), frame, side, newestRow(&w[0], 32), text)
+				if w := want.Windows; len(w) > 0 && w[0].Cells != "" && !strings.Contains(text, newestRow(&w[0], 32)) &&
+					!strings.Contains(text, newestRow(&w[0], 16)) {
+					t.Errorf("%s, frame %s, side %s: the screen does not show %q:\n%s", filepath.Base(path), frame, side,
+						newestRow(&w[0], 32), text)
 				}
 			}
 		}

@@ -61,8 +61,10 @@ func TestTUICrash(t *testing.T) {
 	for how, key := range map[string]string{"draw": ":w x", "work": "A"} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
-			x := newTerminal(t, "80", "24", crashing+"="+how, "ACKSCOPE_TUI_CAPTURE="+testenv.Capture(t, "reliable-loss10.client.pcap.gz"))
-			x.run("stty -a >before; " + self + " 2>said; echo left $?; stty -a | cmp - before && echo as before; grep -m1 -o 'a crash on purpose' said")
+			x := newTerminal(t, "80", "24", crashing+"="+how, "ACKSCOPE_TUI_CAPTURE="+
+				testenv.Capture(t, "reliable-loss10.client.pcap.gz"))
+			x.run("stty -a >before; " + self + " 2>said; echo left $?; stty -a | cmp - before && echo as before; grep -m1 -o " +
+				"'a crash on purpose' said")
 			x.see(`gaffer/reliable`)
 			x.see(`2,332 packets`)
 			x.typed(key)
@@ -72,7 +74,8 @@ func TestTUICrash(t *testing.T) {
 				t.Errorf("the screen that was shown is still there:\n%s", screen)
 			}
 			// The cursor is shown and the mouse is not reported any more.
-			if got := strings.TrimSpace(x.do("display-message", "-p", "#{cursor_flag} #{mouse_any_flag} #{alternate_on}")); got != "1 0 0" {
+			if got := strings.TrimSpace(
+				x.do("display-message", "-p", "#{cursor_flag} #{mouse_any_flag} #{alternate_on}")); got != "1 0 0" {
 				t.Errorf("cursor, mouse and alternate screen are %s, expected 1 0 0", got)
 			}
 		})
@@ -165,7 +168,8 @@ func keepsUnlinked(shell, dir string) bool {
 	for pid := range strings.FieldsSeq(string(children) + " " + shell) {
 		list, _ := filepath.Glob("/proc/" + pid + "/fd/*")
 		for _, fd := range list {
-			if to, err := os.Readlink(fd); err == nil && strings.HasPrefix(to, dir+"/ackscope-") && strings.HasSuffix(to, "(deleted)") {
+			if to, err := os.Readlink(fd); err == nil && strings.HasPrefix(to, dir+"/ackscope-") &&
+				strings.HasSuffix(to, "(deleted)") {
 				return true
 			}
 		}
@@ -184,7 +188,8 @@ func TestTUILive(t *testing.T) {
 	x := newTerminal(t, "140", "40")
 	x.run(program + " tui -Z " + testenv.AsUser + " -i lo -f 'udp and host 127.0.0.2'; echo left $?")
 	x.see(`following`)
-	lab := exec.Command(program, "lab", "gaffer", "--profile", "reliable", "--loss", "20%", "--delay", "5ms", "--duration", "60s", "-q")
+	lab := exec.Command(program, "lab", "gaffer", "--profile", "reliable", "--loss", "20%", "--delay", "5ms",
+		"--duration", "60s", "-q")
 	if err := lab.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +202,8 @@ func TestTUILive(t *testing.T) {
 	screen := x.see(`packets, following(?s:.*)ack_bits(?s:.*)A believes B has: …\d`)
 	first := number1(screen)
 	x.see(`✓ \d`)
-	for deadline := time.Now().Add(30 * time.Second); number1(x.do("capture-pane", "-p")) <= first; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); number1(x.do("capture-pane", "-p")) <= first; time.Sleep(
+		50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("nothing more came")
 		}
@@ -214,16 +220,19 @@ func TestTUIColours(t *testing.T) {
 	session(t)
 	program := testenv.Ackscope(t)
 	capture := testenv.Capture(t, "plain-le-stalebug-loss98.client.pcap.gz")
-	trueColour, of256, of16 := regexp.MustCompile(`\x1b\[[\d;]*[34]8;2;`), regexp.MustCompile(`\x1b\[[\d;]*[34]8;5;`), regexp.MustCompile(`\x1b\[(\d+;)*([349][0-7]|10[0-7])[;m]`)
+	trueColour, of256, of16 := regexp.MustCompile(`\x1b\[[\d;]*[34]8;2;`), regexp.MustCompile(`\x1b\[[\d;]*[34]8;5;`),
+		regexp.MustCompile(`\x1b\[(\d+;)*([349][0-7]|10[0-7])[;m]`)
 	for _, c := range []struct {
 		name     string
 		env      []string
 		has, not []*regexp.Regexp
 	}{
-		{"true", []string{"TERM=screen-256color", "COLORTERM=truecolor"}, []*regexp.Regexp{trueColour}, []*regexp.Regexp{of256}},
+		{"true", []string{"TERM=screen-256color", "COLORTERM=truecolor"}, []*regexp.Regexp{trueColour},
+			[]*regexp.Regexp{of256}},
 		{"256", []string{"TERM=screen-256color"}, []*regexp.Regexp{of256}, []*regexp.Regexp{trueColour}},
 		{"16", []string{"TERM=screen"}, []*regexp.Regexp{of16}, []*regexp.Regexp{trueColour, of256}},
-		{"none", []string{"TERM=screen-256color", "COLORTERM=truecolor", "NO_COLOR=1"}, nil, []*regexp.Regexp{trueColour, of256, of16}},
+		{"none", []string{"TERM=screen-256color", "COLORTERM=truecolor", "NO_COLOR=1"}, nil,
+			[]*regexp.Regexp{trueColour, of256, of16}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

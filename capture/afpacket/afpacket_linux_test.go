@@ -125,7 +125,8 @@ func TestTagsComeBack(t *testing.T) {
 		}
 	})
 	if tags != 3 || len(duplicate) != len(sent) {
-		t.Errorf("on any: %d VLAN tags came in, expected 3; captured twice and so marked: %v, expected %d", tags, duplicate, len(sent))
+		t.Errorf("on any: %d VLAN tags came in, expected 3; captured twice and so marked: %v, expected %d", tags,
+			duplicate, len(sent))
 	}
 }
 

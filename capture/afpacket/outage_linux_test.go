@@ -29,7 +29,8 @@ func TestOutage(t *testing.T) {
 		notices := make(chan string, 10)
 		var list []Options
 		for _, n := range names {
-			list = append(list, Options{Interface: n, Buffer: 2 << 20, Filter: "udp port 7777", Notice: func(text string) { notices <- text }})
+			list = append(list,
+				Options{Interface: n, Buffer: 2 << 20, Filter: "udp port 7777", Notice: func(text string) { notices <- text }})
 		}
 		g, err := OpenGroup(list)
 		if err != nil {
@@ -76,14 +77,16 @@ func TestOutage(t *testing.T) {
 		link("del", "veth0")
 		if len(names) > 1 {
 			for told := ""; told != "was removed"; {
-				if told = strings.TrimPrefix(<-notices, "capturing on veth0: the interface "); told != "was removed" && !strings.HasPrefix(told, "went down") {
+				if told = strings.TrimPrefix(<-notices, "capturing on veth0: the interface "); told != "was removed" &&
+					!strings.HasPrefix(told, "went down") {
 					t.Errorf("told %q, expected that it went down or was removed", told)
 				}
 			}
 			g.Stop()
 		}
 		err = <-ended
-		if len(names) > 1 && !errors.Is(err, io.EOF) || len(names) == 1 && (err == nil || err.Error() != "capturing on veth0: the interface was removed") {
+		if len(names) > 1 && !errors.Is(err, io.EOF) || len(names) == 1 &&
+			(err == nil || err.Error() != "capturing on veth0: the interface was removed") {
 			t.Errorf("%v: ended by %v", names, err)
 		}
 		if want := []string{"a", "b", "c"}; !slices.Equal(seen, want) {

@@ -65,11 +65,14 @@ func openRing(fd int, o Options) (ring, error) {
 	}
 	block, count := shape(o.Buffer, o.SnapLength)
 	request := unix.TpacketReq3{
-		Block_size: uint32(block), Block_nr: uint32(count), Frame_size: frameUnit, Frame_nr: uint32(block / frameUnit * count),
+		Block_size: uint32(block), Block_nr: uint32(count), Frame_size: frameUnit,
+		Frame_nr:       uint32(block / frameUnit * count),
 		Retire_blk_tov: retireMilliseconds,
 	}
 	if err := unix.SetsockoptTpacketReq3(fd, unix.SOL_PACKET, unix.PACKET_RX_RING, &request); err != nil {
-		return ring{}, fmt.Errorf("a ring of %d blocks of %d KiB: %w", count, block>>10, os.NewSyscallError("setsockopt PACKET_RX_RING", err))
+		return ring{},
+			fmt.Errorf("a ring of %d blocks of %d KiB: %w", count, block>>10,
+				os.NewSyscallError("setsockopt PACKET_RX_RING", err))
 	}
 	memory, err := unix.Mmap(fd, 0, block*count, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	return ring{memory: memory, block: block}, os.NewSyscallError("mmap", err)

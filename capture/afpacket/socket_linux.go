@@ -32,7 +32,8 @@ func openSource(o Options) (*source, error) {
 	s, err := open(o)
 	if err != nil {
 		if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) {
-			return nil, fmt.Errorf("capturing on %s: %w: expected the capability CAP_NET_RAW (run as root, or setcap cap_net_raw+ep on the program)", o.Interface, err)
+			return nil, fmt.Errorf("capturing on %s: %w: expected the capability CAP_NET_RAW (run as root, or setcap "+
+				"cap_net_raw+ep on the program)", o.Interface, err)
 		}
 		return nil, fmt.Errorf("capturing on %s: %w", o.Interface, err)
 	}
@@ -94,7 +95,8 @@ func fits(fd int, cooked bool) error {
 		return os.NewSyscallError("getsockopt SO_TYPE", err)
 	}
 	if domain != unix.AF_PACKET || kind != want {
-		return fmt.Errorf("expected a socket of family %d and type %d, found family %d, type %d", unix.AF_PACKET, want, domain, kind)
+		return fmt.Errorf("expected a socket of family %d and type %d, found family %d, type %d", unix.AF_PACKET, want,
+			domain, kind)
 	}
 	return nil
 }

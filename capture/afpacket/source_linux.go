@@ -58,7 +58,8 @@ type source struct {
 
 func newSource(file *os.File, raw syscall.RawConn, r ring, o Options, index int, cooked bool) *source {
 	s := &source{
-		name: o.Interface, index: index, notice: o.Notice, filter: o.Filter, snap: o.SnapLength, idle: o.Idle, cooked: cooked, file: file, raw: raw, ring: r,
+		name: o.Interface, index: index, notice: o.Notice, filter: o.Filter, snap: o.SnapLength, idle: o.Idle, cooked: cooked,
+		file: file, raw: raw, ring: r,
 		statistics: capture.Statistics{Known: capture.KnownFilterAccepted | capture.KnownOSDropped},
 	}
 	if c, ok := readCounters(s.name); ok {
@@ -86,7 +87,8 @@ func (s *source) Interface() capture.Interface {
 	if s.cooked {
 		link = capture.LinkSLL2
 	}
-	return capture.Interface{Name: s.name, Filter: s.filter, LinkType: link, SnapLength: uint32(s.snap), Resolution: capture.Nanoseconds, OS: "linux"}
+	return capture.Interface{Name: s.name, Filter: s.filter, LinkType: link, SnapLength: uint32(s.snap),
+		Resolution: capture.Nanoseconds, OS: "linux"}
 }
 
 // Next implements Source. It waits for the next frame, whose data lie in the

@@ -103,7 +103,8 @@ func open(o *afpacket.Options) (*handle, error) {
 func (g *group) Interfaces() (list []capture.Interface) {
 	for _, h := range g.handles {
 		list = append(list, capture.Interface{
-			Name: h.name, Filter: h.filter, LinkType: uint32(h.pcap.LinkType()), SnapLength: uint32(h.snap), Resolution: capture.Nanoseconds, OS: "libpcap",
+			Name: h.name, Filter: h.filter, LinkType: uint32(h.pcap.LinkType()), SnapLength: uint32(h.snap),
+			Resolution: capture.Nanoseconds, OS: "libpcap",
 		})
 	}
 	return list

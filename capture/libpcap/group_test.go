@@ -22,7 +22,8 @@ func TestLoopback(t *testing.T) {
 		return
 	}
 	idle := 0
-	g, err := OpenGroup([]afpacket.Options{{Interface: "lo", Filter: "udp port 7777", Idle: func() { idle++ }}, {Interface: "veth0"}})
+	g, err := OpenGroup([]afpacket.Options{{Interface: "lo", Filter: "udp port 7777", Idle: func() { idle++ }},
+		{Interface: "veth0"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +50,8 @@ func TestLoopback(t *testing.T) {
 		if err := g.Next(&f); err != nil {
 			t.Fatalf("%v, with %d datagrams still to come", err, n-seen)
 		}
-		if d.Decode(&f, &p); p.Transport != capture.UDP || p.Dst.Port() != 7777 || !bytes.Equal(p.Payload, []byte("game")) || f.Interface != 0 {
+		if d.Decode(&f, &p); p.Transport != capture.UDP || p.Dst.Port() != 7777 || !bytes.Equal(p.Payload, []byte("game")) ||
+			f.Interface != 0 {
 			t.Errorf("frame %d of interface %d: %v to %v, %q", f.Ref.Frame(), f.Interface, p.Src, p.Dst, p.Payload)
 		}
 		seen++

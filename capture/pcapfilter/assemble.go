@@ -75,7 +75,8 @@ func (c *code) assemble() ([]bpf.Instruction, error) {
 		}
 		at = append(at, n)
 		if n > longestProgram {
-			return nil, fmt.Errorf("expected a capture filter of at most %d instructions, found %d: say it shorter", longestProgram, n)
+			return nil, fmt.Errorf("expected a capture filter of at most %d instructions, found %d: say it shorter",
+				longestProgram, n)
 		}
 		for i := range c.steps {
 			s := &c.steps[i]
@@ -100,7 +101,8 @@ func (c *code) assemble() ([]bpf.Instruction, error) {
 			out = append(out, bpf.JumpIf{Cond: s.test, Val: s.value, SkipTrue: 0, SkipFalse: 1},
 				bpf.Jump{Skip: skip(s.yes, 2)}, bpf.Jump{Skip: skip(s.no, 3)})
 		default:
-			out = append(out, bpf.JumpIf{Cond: s.test, Val: s.value, SkipTrue: uint8(skip(s.yes, 1)), SkipFalse: uint8(skip(s.no, 1))})
+			out = append(out,
+				bpf.JumpIf{Cond: s.test, Val: s.value, SkipTrue: uint8(skip(s.yes, 1)), SkipFalse: uint8(skip(s.no, 1))})
 		}
 	}
 	return out, nil

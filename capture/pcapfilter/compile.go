@@ -23,7 +23,9 @@ func Compile(filter string, target Target, snap uint32) ([]bpf.Instruction, erro
 	c := &code{target: target}
 	if tags := countTags(n); tags > 0 && target != EthernetBytes {
 		if c.tagged = true; tags > 1 && target == CookedSocket {
-			return nil, &Error{Filter: filter, Column: 1, Reason: "expected one vlan at most where packets come without their link header (-i any): what is behind a second tag cannot be told there"}
+			return nil, &Error{Filter: filter, Column: 1,
+				Reason: "expected one vlan at most where packets come without their link header (-i any): what is behind a " +
+					"second tag cannot be told there"}
 		}
 	}
 	if err := suits(n, target); err != "" {
@@ -99,7 +101,8 @@ func ParseRaw(text string) ([]bpf.RawInstruction, error) {
 		if count < 0 {
 			v, err := strconv.ParseUint(fields[0], 10, 16)
 			if err != nil || len(fields) != 1 || v == 0 || v > longestProgram {
-				return nil, fmt.Errorf("BPF program, line %d: expected the number of its instructions, 1 to %d, found another line of %d bytes", n, longestProgram, len(lines.Text()))
+				return nil, fmt.Errorf("BPF program, line %d: expected the number of its instructions, 1 to %d, found another "+
+					"line of %d bytes", n, longestProgram, len(lines.Text()))
 			}
 			count = int(v)
 			continue
@@ -112,10 +115,13 @@ func ParseRaw(text string) ([]bpf.RawInstruction, error) {
 			}
 		}
 		if len(fields) != len(v) || errors.Join(errs[:]...) != nil {
-			return nil, fmt.Errorf("BPF program, line %d: expected code, two jumps and a value, found another line of %d bytes", n, len(lines.Text()))
+			return nil, fmt.Errorf("BPF program, line %d: expected code, two jumps and a value, found another line of %d bytes",
+				n, len(lines.Text()))
 		}
 		if len(out) == count {
-			return nil, fmt.Errorf("BPF program, line %d: expected the end behind %d instructions, found another line of %d bytes", n, count, len(lines.Text()))
+			return nil, fmt.Errorf(
+				"BPF program, line %d: expected the end behind %d instructions, found another line of %d bytes", n, count,
+				len(lines.Text()))
 		}
 		out = append(out, bpf.RawInstruction{Op: uint16(v[0]), Jt: uint8(v[1]), Jf: uint8(v[2]), K: uint32(v[3])})
 	}

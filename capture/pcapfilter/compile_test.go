@@ -72,8 +72,9 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	for filter, why := range map[string]string{
-		"vlan and vlan 3": "two tags are told apart", "udp or not ether[0] = 1": "the link header is read", "ether src 02:00:00:00:00:01": "the link header is read",
-		"udp and (multicast or tcp)": "the link header is read",
+		"vlan and vlan 3": "two tags are told apart", "udp or not ether[0] = 1": "the link header is read",
+		"ether src 02:00:00:00:00:01": "the link header is read",
+		"udp and (multicast or tcp)":  "the link header is read",
 	} {
 		if _, err := Compile(filter, CookedSocket, 100); err == nil {
 			t.Errorf("%q: %s on a cooked socket, which does not show it", filter, why)
@@ -107,14 +108,16 @@ func TestLongJumps(t *testing.T) {
 			t.Errorf("port %d: %d, %v; expected %t", last, n, err, want)
 		}
 	}
-	if _, err := Compile(strings.Repeat("port 1 or ", 400)+"port 1", EthernetBytes, 1); err == nil || !strings.Contains(err.Error(), "4096 instructions") {
+	if _, err := Compile(strings.Repeat("port 1 or ", 400)+"port 1", EthernetBytes, 1); err == nil ||
+		!strings.Contains(err.Error(), "4096 instructions") {
 		t.Errorf("a program longer than the kernel takes: %v", err)
 	}
 }
 
 func TestParseRaw(t *testing.T) {
 	got, err := ParseRaw("2\n40 0 0 12\n6 0 0 96\n")
-	if err != nil || len(got) != 2 || got[0] != (bpf.RawInstruction{Op: 40, K: 12}) || got[1] != (bpf.RawInstruction{Op: 6, K: 96}) {
+	if err != nil || len(got) != 2 || got[0] != (bpf.RawInstruction{Op: 40, K: 12}) ||
+		got[1] != (bpf.RawInstruction{Op: 6, K: 96}) {
 		t.Errorf("%v, %v", got, err)
 	}
 	if same, err := ParseRaw("2,40 0 0 12,6 0 0 96"); err != nil || same[1] != got[1] {

@@ -44,7 +44,8 @@ const (
 )
 
 // transports are the protocols behind IPv4 whose bytes can be named.
-var transports = map[string]uint32{"tcp": protocolTCP, "udp": protocolUDP, "sctp": protocolSCTP, "icmp": protocolICMP, "igmp": protocolIGMP}
+var transports = map[string]uint32{"tcp": protocolTCP, "udp": protocolUDP, "sctp": protocolSCTP, "icmp": protocolICMP,
+	"igmp": protocolIGMP}
 
 // networks are those behind the link header.
 var networks = map[string]uint32{"ip": typeIPv4, "ip6": typeIPv6, "arp": typeARP, "rarp": typeRARP}
@@ -54,7 +55,8 @@ var (
 	offsetNames = map[string]uint32{"tcpflags": 13, "icmptype": 0, "icmpcode": 1, "icmp6type": 0, "icmp6code": 1}
 	valueNames  = map[string]uint32{
 		"tcp-fin": 1, "tcp-syn": 2, "tcp-rst": 4, "tcp-push": 8, "tcp-ack": 16, "tcp-urg": 32, "tcp-ece": 64, "tcp-cwr": 128,
-		"icmp-echoreply": 0, "icmp-unreach": 3, "icmp-sourcequench": 4, "icmp-redirect": 5, "icmp-echo": 8, "icmp-timxceed": 11, "icmp-paramprob": 12,
+		"icmp-echoreply": 0, "icmp-unreach": 3, "icmp-sourcequench": 4, "icmp-redirect": 5, "icmp-echo": 8,
+		"icmp-timxceed": 11, "icmp-paramprob": 12,
 	}
 )
 

@@ -184,13 +184,15 @@ func (p *parser) primitive(behind bool) (node, error) {
 		q.kind = "host"
 	case named:
 		if q.proto == "ether" {
-			return nil, p.fail("expected host, src, dst, proto, [, broadcast or multicast behind ether, found %s", found(p.peek()))
+			return nil, p.fail("expected host, src, dst, proto, [, broadcast or multicast behind ether, found %s",
+				found(p.peek()))
 		}
 		return protocol{q.proto, p.tags}, nil
 	case behind && p.seen && startsValue(p.peek()):
 		q = p.last
 	default:
-		return nil, p.fail("expected a protocol, src, dst, host, net, port, portrange, vlan, less, greater, len, not or a parenthesis, found %s", found(p.peek()))
+		return nil, p.fail("expected a protocol, src, dst, host, net, port, portrange, vlan, less, greater, len, not or a "+
+			"parenthesis, found %s", found(p.peek()))
 	}
 	if named && !strings.Contains(" "+protocols[q.proto]+" ", " "+q.kind+" ") {
 		return nil, p.fail("%s does not go with %s", q.proto, q.kind)

@@ -215,7 +215,8 @@ func TestVerdictsOnSockets(t *testing.T) {
 		compared := 0
 		for n, e := range append(slices.Clone(expressions), onSockets...) {
 			tag := strings.Contains(e, "vlan")
-			if kind.target == EthernetSocket && !tag && n < len(expressions) || kind.target == CookedSocket && n%7 > 0 && n < len(expressions) {
+			if kind.target == EthernetSocket && !tag && n < len(expressions) || kind.target == CookedSocket && n%7 > 0 &&
+				n < len(expressions) {
 				continue // the program is that for a file, which the other test tries; or too much of the same
 			}
 			var said bytes.Buffer
@@ -264,7 +265,8 @@ func TestCookedAsEthernet(t *testing.T) {
 	}
 	compared := 0
 	for _, e := range append(slices.Clone(expressions), onSockets...) {
-		if strings.Contains(e, "len") || strings.Contains(e, "less") || strings.Contains(e, "greater") || !strings.Contains(e, "vlan") {
+		if strings.Contains(e, "len") || strings.Contains(e, "less") || strings.Contains(e, "greater") ||
+			!strings.Contains(e, "vlan") {
 			continue // there, the length is without the link header
 		}
 		cooked, err := Compile(e, CookedSocket, 65535)

@@ -23,7 +23,8 @@ func TestMillionSegments(t *testing.T) {
 	var base, worst uint64
 	for n := range 1_000_000 {
 		to := min(from+1+s.rng.Intn(200), len(s.stream))
-		p := capture.Packet{Ref: machine.MakeRef(0, uint64(n)+2), TCPSeq: s.isn + 1 + at, TCPFlags: ack, Payload: s.stream[from:to], Length: to - from}
+		p := capture.Packet{Ref: machine.MakeRef(0, uint64(n)+2), TCPSeq: s.isn + 1 + at, TCPFlags: ack,
+			Payload: s.stream[from:to], Length: to - from}
 		p.Spans = []capture.Span{{Ref: p.Ref, Length: p.Length}}
 		at += uint32(p.Length)
 		from = to % len(s.stream)
@@ -79,7 +80,8 @@ func FuzzConn(f *testing.F) {
 			side, size := machine.Side(b[0]&1), min(int(b[2]), len(b)-8)
 			p := &capture.Packet{
 				Ref: machine.MakeRef(0, n), At: machine.Instant(n), Transport: capture.TCP, TCPFlags: b[1],
-				TCPSeq: binary.BigEndian.Uint32(b[4:]), TCPAck: binary.BigEndian.Uint32(b[4:]) + uint32(b[3]), Payload: b[8 : 8+size], Length: size + int(b[3]&7),
+				TCPSeq: binary.BigEndian.Uint32(b[4:]), TCPAck: binary.BigEndian.Uint32(b[4:]) + uint32(b[3]),
+				Payload: b[8 : 8+size], Length: size + int(b[3]&7),
 				Src: netip.AddrPort{},
 			}
 			b = b[8+size:]

@@ -104,7 +104,8 @@ func TestGapWithinMessage(t *testing.T) {
 	begin := len(s.stream) - 7 - 1000
 	packets := []*capture.Packet{s.syn(), s.packet(0, begin+100, 0), s.packet(begin+500, len(s.stream), 0)}
 	all := s.run(t, New(toyFormats, Limits{}), packets)
-	if len(all) != 22 || all[20].Length != 1000 || len(all[20].bytes) != 100 || !bytes.Equal(all[21].bytes, []byte{1, 2, 3}) || all[21].Grade != machine.Certain {
+	if len(all) != 22 || all[20].Length != 1000 || len(all[20].bytes) != 100 ||
+		!bytes.Equal(all[21].bytes, []byte{1, 2, 3}) || all[21].Grade != machine.Certain {
 		t.Fatalf("%d messages, %+v", len(all), all[20:])
 	}
 }

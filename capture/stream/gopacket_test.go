@@ -20,7 +20,8 @@ func (c *collector) New(gopacket.Flow, gopacket.Flow, *layers.TCP, reassembly.As
 	return c
 }
 
-func (c *collector) Accept(*layers.TCP, gopacket.CaptureInfo, reassembly.TCPFlowDirection, reassembly.Sequence, *bool, reassembly.AssemblerContext) bool {
+func (c *collector) Accept(*layers.TCP, gopacket.CaptureInfo, reassembly.TCPFlowDirection, reassembly.Sequence, *bool,
+	reassembly.AssemblerContext) bool {
 	return true
 }
 
@@ -37,7 +38,8 @@ func TestAgainstGopacket(t *testing.T) {
 		packets := append([]*capture.Packet{s.syn()}, s.impair(s.segments(0, 500), 0.25)...)
 		want := &collector{}
 		assembler := reassembly.NewAssembler(reassembly.NewStreamPool(want))
-		net, _ := gopacket.FlowFromEndpoints(layers.NewIPEndpoint([]byte{10, 0, 0, 1}), layers.NewIPEndpoint([]byte{10, 0, 0, 2}))
+		net, _ := gopacket.FlowFromEndpoints(layers.NewIPEndpoint([]byte{10, 0, 0, 1}),
+			layers.NewIPEndpoint([]byte{10, 0, 0, 2}))
 		var framed []byte
 		for _, p := range packets {
 			tcp := &layers.TCP{SrcPort: 1, DstPort: 2, Seq: p.TCPSeq, SYN: p.TCPFlags&syn != 0, ACK: p.TCPFlags&ack != 0}

@@ -49,7 +49,8 @@ func TestTimeIsThatOfTheLastByte(t *testing.T) {
 			index := 0
 			for next < len(s.ends) && s.ends[next] <= whole {
 				if all[next].Ref != p.Ref || all[next].At != p.At || all[next].Index != index {
-					t.Fatalf("seed %d message %d: frame %d index %d, want frame %d index %d", seed, next, all[next].Ref.Frame(), all[next].Index, p.Ref.Frame(), index)
+					t.Fatalf("seed %d message %d: frame %d index %d, want frame %d index %d", seed, next, all[next].Ref.Frame(),
+						all[next].Index, p.Ref.Frame(), index)
 				}
 				next++
 				index++

@@ -68,7 +68,8 @@ func listRules(a *app.App) error {
 		}
 		return nil
 	}
-	c := &app.Columns{Paint: paint, Fit: a.Width(), Heads: []string{"rule", "severity", "what it says"}, Right: []bool{false, false, false}}
+	c := &app.Columns{Paint: paint, Fit: a.Width(), Heads: []string{"rule", "severity", "what it says"},
+		Right: []bool{false, false, false}}
 	return c.Render(w, len(rules), func(i int) {
 		c.Str(show.Bold, rules[i].ID)
 		c.Str(show.SeverityStyle(rules[i].Severity), rules[i].Severity.String())

@@ -23,7 +23,8 @@ func ProfileYAML(p *dissect.Protocol, x *dissect.Profile) ([]byte, error) {
 	}
 	var b bytes.Buffer
 	comment(&b, "", printable.String(x.Doc))
-	fmt.Fprintf(&b, "protocol: %s\nname: %s\nbase: %s\ndoc: %s\nsettings:\n", p.Name, name, yamlWord(base), strconv.Quote(x.Doc))
+	fmt.Fprintf(&b, "protocol: %s\nname: %s\nbase: %s\ndoc: %s\nsettings:\n", p.Name, name, yamlWord(base),
+		strconv.Quote(x.Doc))
 	w := yamlWriter{out: &b, docs: p.SettingDocs}
 	if err := w.structure(reflect.ValueOf(settings).Elem(), "  ", ""); err != nil {
 		return nil, err

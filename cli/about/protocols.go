@@ -137,7 +137,8 @@ func profileNames(p *dissect.Protocol) []string {
 }
 
 // completeProfile completes PROTOCOL and PROTOCOL:PROFILE.
-func completeProfile(a *app.App, _ *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+func completeProfile(a *app.App, _ *cobra.Command, args []string, toComplete string) ([]string,
+	cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -152,10 +153,12 @@ func completeProfile(a *app.App, _ *cobra.Command, args []string, toComplete str
 }
 
 // CompleteDecodeAs completes what follows the comma of -d.
-func CompleteDecodeAs(a *app.App, c *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+func CompleteDecodeAs(a *app.App, c *cobra.Command, _ []string, toComplete string) ([]string,
+	cobra.ShellCompDirective) {
 	selector, target, ok := strings.Cut(toComplete, ",")
 	if !ok {
-		return []string{"udp.port==", "tcp.port==", "ip.addr=="}, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
+		return []string{"udp.port==", "tcp.port==", "ip.addr=="},
+			cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
 	}
 	out, directive := completeProfile(a, c, nil, target)
 	for i := range out {
@@ -193,7 +196,8 @@ func LoadProfiles(a *app.App) error {
 			p, _ := a.Registry.Lookup(x.Protocol)
 			for _, taken := range append(profileNames(p), namesOf(extra[x.Protocol])...) {
 				if taken == x.Name {
-					return fmt.Errorf("--profiles: %s: %s already has a profile named %q: choose another name", path, x.Protocol, x.Name)
+					return fmt.Errorf("--profiles: %s: %s already has a profile named %q: choose another name", path,
+						x.Protocol, x.Name)
 				}
 			}
 			extra[x.Protocol] = append(extra[x.Protocol], x.Profile)

@@ -94,7 +94,8 @@ func ManCommand(a *app.App) *cobra.Command {
 func writeManual(a *app.App, c *cobra.Command, folder string) error {
 	header := &doc.GenManHeader{Title: "ACKSCOPE", Section: "1", Source: "ackscope", Manual: "ackscope"}
 	path := filepath.Join(folder, strings.ReplaceAll(c.CommandPath(), " ", "-")+"."+header.Section)
-	if err := a.SaveFile("FOLDER", path, outfile.Text, nil, func(w io.Writer) error { return doc.GenMan(c, header, w) }); err != nil {
+	if err := a.SaveFile("FOLDER", path, outfile.Text,
+		nil, func(w io.Writer) error { return doc.GenMan(c, header, w) }); err != nil {
 		return err
 	}
 	for _, below := range c.Commands() {

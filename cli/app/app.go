@@ -130,7 +130,8 @@ func (a *App) portsOfProfiles() (list []analyze.DecodeAs) {
 func (a *App) parseDecodeAs(text string) (analyze.DecodeAs, error) {
 	d := analyze.DecodeAs{Text: "-d " + text}
 	fail := func(format string, args ...any) (analyze.DecodeAs, error) {
-		return d, fmt.Errorf("-d %s: "+format+" (example: -d udp.port==7777,gaffer:article-be)", append([]any{text}, args...)...)
+		return d, fmt.Errorf("-d %s: "+format+" (example: -d udp.port==7777,gaffer:article-be)",
+			append([]any{text}, args...)...)
 	}
 	selector, target, ok := strings.Cut(text, ",")
 	if !ok {

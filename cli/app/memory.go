@@ -127,13 +127,15 @@ func (a *App) TellLetGo() {
 	for _, why := range []analyze.Reason{analyze.ReasonFlows, analyze.ReasonBytes} {
 		if n := a.Memory.let[why]; n > 0 {
 			all += n
-			parts = append(parts, show.Grouped(n)+map[analyze.Reason]string{analyze.ReasonFlows: " since there were too many", analyze.ReasonBytes: " since their state was too large"}[why])
+			parts = append(parts, show.Grouped(n)+map[analyze.Reason]string{analyze.ReasonFlows: " since there were too many",
+				analyze.ReasonBytes: " since their state was too large"}[why])
 		}
 	}
 	if all == 0 || a.Flags.Quiet {
 		return
 	}
-	a.Warn(fmt.Sprintf("%s ended early to keep within %s, %s: what comes of one later counts as another flow; --memory gives more room",
+	a.Warn(fmt.Sprintf("%s ended early to keep within %s, %s: what comes of one later counts as another flow; --memory "+
+		"gives more room",
 		show.Plural(all, "flow"), a.Memory.name(), strings.Join(parts, ", ")))
 }
 
@@ -144,13 +146,15 @@ type RoomError struct {
 }
 
 func (e *RoomError) Error() string {
-	return fmt.Sprintf("%s take more than %s: give more room by --memory, or read a part of the capture", e.What, show.Bytes(8*uint64(e.Room)))
+	return fmt.Sprintf("%s take more than %s: give more room by --memory, or read a part of the capture", e.What,
+		show.Bytes(8*uint64(e.Room)))
 }
 
 // ParseSize reads a size with its unit, or a bare number of kB as tshark has it.
 func ParseSize(text string) (int64, error) {
 	number := strings.TrimRight(text, "kKMGiB")
-	factor, ok := map[string]float64{"": 1e3, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "B": 1}[text[len(number):]]
+	factor, ok := map[string]float64{"": 1e3, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 1 << 10, "MiB": 1 << 20,
+		"GiB": 1 << 30, "B": 1}[text[len(number):]]
 	v, err := strconv.ParseFloat(number, 64)
 	if err != nil || !ok || !(v > 0) || v*factor > math.MaxInt64/2 {
 		return 0, fmt.Errorf("expected a size as 100MB, found %q", text)

@@ -23,7 +23,8 @@ func machineMemory() int64 {
 // groupMemory gives the lowest limit of the control groups that a process is in:
 // of version 2 in memory.max, of version 1 in memory.limit_in_bytes. 0 for none.
 func groupMemory(root, groups string) (most int64) {
-	most = lowest(limitIn(filepath.Join(root, "memory.max")), limitIn(filepath.Join(root, "memory", "memory.limit_in_bytes")))
+	most = lowest(limitIn(filepath.Join(root, "memory.max")),
+		limitIn(filepath.Join(root, "memory", "memory.limit_in_bytes")))
 	data, err := os.ReadFile(groups)
 	if err != nil {
 		return most

@@ -22,7 +22,8 @@ import (
 func (a *App) Writes(c *cobra.Command) {
 	f := c.Flags()
 	f.BoolVar(&a.Outputs.NoClobber, "no-clobber", false, "write no file that is there already (otherwise it is replaced)")
-	f.Var(modeFlag{&a.Outputs}, "mode", "permissions of the files written, in `OCTAL` as 0640 (default: 0600 for captures and payloads, else as the umask says)")
+	f.Var(modeFlag{&a.Outputs}, "mode", "permissions of the files written, in `OCTAL` as 0640 (default: 0600 for "+
+		"captures and payloads, else as the umask says)")
 }
 
 // modeFlag reads --mode.

@@ -100,7 +100,8 @@ func nameless(in *capture.Input) func(file, index int) capture.Interface {
 		x := capture.Interface{Name: fmt.Sprintf("if%d", index)}
 		if list := in.Interfaces(0); index < len(list) {
 			const longest = 262144 // libpcap's MAXIMUM_SNAPLEN: a larger number means no limit
-			x.SnapLength, x.Resolution, x.Statistics = min(list[index].SnapLength, longest), list[index].Resolution, list[index].Statistics.Bounded()
+			x.SnapLength, x.Resolution, x.Statistics = min(list[index].SnapLength, longest), list[index].Resolution,
+				list[index].Statistics.Bounded()
 		}
 		return x
 	}

@@ -43,7 +43,8 @@ With --metrics or --alert it analyses what it captures too, within --memory and 
 	live.Register(c)
 	a.Writes(c)
 	watch.Register(a, c, false)
-	c.Flags().StringArrayVarP(&conditions, "ring-buffer", "b", nil, "begin a new file after `filesize:100MB`, duration:SECONDS or packets:N; keep files:N")
+	c.Flags().StringArrayVarP(&conditions, "ring-buffer", "b", nil,
+		"begin a new file after `filesize:100MB`, duration:SECONDS or packets:N; keep files:N")
 	_ = c.RegisterFlagCompletionFunc("ring-buffer", app.CompleteWords("filesize:", "duration:", "packets:", "files:"))
 	return c
 }

@@ -163,7 +163,8 @@ Packet numbers are unwrapped sequence numbers.
 	f.register(c, "write to `FILE`, - for standard output")
 	reader.JoinFlag(a, c)
 	c.Flags().StringVar(&f.dialect, "dialect", "ietf", "`ietf|qvis`")
-	c.Flags().StringSliceVar(&f.flows, "flow", nil, "these flows only, by `NUMBER`, or FILE:NUMBER where several files are read")
+	c.Flags().StringSliceVar(&f.flows, "flow", nil,
+		"these flows only, by `NUMBER`, or FILE:NUMBER where several files are read")
 	_ = c.RegisterFlagCompletionFunc("dialect", app.CompleteWords("ietf", "qvis"))
 	return c
 }

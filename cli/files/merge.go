@@ -44,7 +44,8 @@ where, the delays as graphs, then tap A's flows as report tells them.`,
 		RunE: func(_ *cobra.Command, args []string) error { return mergeFiles(a, args, &f) },
 	}
 	a.Writes(c)
-	c.Flags().StringVarP(&f.to, "write", "w", "", "write both captures, annotated, to `FILE.pcapng` (- for standard output)")
+	c.Flags().StringVarP(&f.to, "write", "w", "",
+		"write both captures, annotated, to `FILE.pcapng` (- for standard output)")
 	c.Flags().BoolVar(&f.packets, "packets", false, "list every packet and what became of it")
 	c.Flags().StringVar(&f.report, "report", "", "write a report to `FILE.html`, or to FILE.md as Markdown")
 	return c
@@ -71,7 +72,8 @@ func mergeFiles(a *app.App, args []string, f *mergeFlags) error {
 	}
 	var in [2]*reader.Reader
 	for i, path := range paths {
-		if in[i], err = reader.Open(a, reader.File(path), reader.Options{Keep: capture.KeepPipes, Passes: passes}); err != nil {
+		if in[i], err = reader.Open(a, reader.File(path),
+			reader.Options{Keep: capture.KeepPipes, Passes: passes}); err != nil {
 			return err
 		}
 		defer in[i].Close()
@@ -149,16 +151,17 @@ const mergedFlows = 8
 
 // writeMerged writes both captures as one.
 func writeMerged(a *app.App, m *merge.Merged, in [2]*reader.Reader, to string) error {
-	from := reader.Origin{Files: []reader.OriginFile{{In: in[0].In}, {In: in[1].In}}, Of: func(tap, index int) capture.Interface {
-		x := reader.OriginOf(in[tap].In).Of(0, index)
-		letter := string(rune('A' + tap))
-		if x.Name == "" {
-			x.Name = printable.String(in[tap].In.FileName(0))
-		}
-		x.Name = letter + ": " + x.Name
-		x.Resolution = capture.Nanoseconds // of moved times
-		return x
-	}}
+	from := reader.Origin{Files: []reader.OriginFile{{In: in[0].In}, {In: in[1].In}},
+		Of: func(tap, index int) capture.Interface {
+			x := reader.OriginOf(in[tap].In).Of(0, index)
+			letter := string(rune('A' + tap))
+			if x.Name == "" {
+				x.Name = printable.String(in[tap].In.FileName(0))
+			}
+			x.Name = letter + ": " + x.Name
+			x.Resolution = capture.Nanoseconds // of moved times
+			return x
+		}}
 	out, err := reader.NewSave(a, "-w", to, from)
 	if err != nil {
 		return err
@@ -186,7 +189,8 @@ func (p *mergePrinter) text() error {
 	m := p.merged
 	for i, t := range m.Taps {
 		first, last := t.Session.Span()
-		fmt.Fprintf(w, "tap %c  %s  %s, %s", tapNames[i], printable.String(p.names[i]), show.Plural(t.Session.Packets(), "packet"), show.SpanText(last.Sub(first)))
+		fmt.Fprintf(w, "tap %c  %s  %s, %s", tapNames[i], printable.String(p.names[i]),
+			show.Plural(t.Session.Packets(), "packet"), show.SpanText(last.Sub(first)))
 		if m.Unfound[i] > 0 {
 			fmt.Fprintf(w, "; %s that the other has nothing of", show.Plural(m.Unfound[i], "flow"))
 		}
@@ -208,7 +212,8 @@ func (p *mergePrinter) way(pair *merge.Pair, s machine.Side) {
 	x := &pair.Ways[s]
 	w := p.app.Writer()
 	up, down := tapNames[pair.First[s]], tapNames[1-pair.First[s]]
-	fmt.Fprintf(w, "  %s → %s  passed tap %c first (%s): %d there, %d at %c\n", s, s.Other(), up, pair.FirstKnown, x.Upstream, x.Downstream, down)
+	fmt.Fprintf(w, "  %s → %s  passed tap %c first (%s): %d there, %d at %c\n", s, s.Other(), up, pair.FirstKnown,
+		x.Upstream, x.Downstream, down)
 	fmt.Fprintf(w, "         lost between the taps %d (%.2f %%)", x.Lost, 100*report.LossOf(x))
 	for _, n := range []struct {
 		count uint64
@@ -230,7 +235,8 @@ func (p *mergePrinter) way(pair *merge.Pair, s machine.Side) {
 	}
 	fmt.Fprintln(w)
 	if d := &x.Delay; d.Known {
-		fmt.Fprintf(w, "         delay least %s  median %s  95 %% %s  99 %% %s  most %s\n", report.Exact(d.Least), report.Exact(d.Median),
+		fmt.Fprintf(w, "         delay least %s  median %s  95 %% %s  99 %% %s  most %s\n", report.Exact(d.Least),
+			report.Exact(d.Median),
 			report.Exact(d.P95), report.Exact(d.P99), report.Exact(d.Most))
 	}
 }
@@ -369,7 +375,8 @@ func (p *mergePrinter) packets() error {
 			}
 			return fmt.Sprint(x.Frames[tap].Frame())
 		}
-		fmt.Fprintf(w, "%s  flow %d %s → %s  A %7s  B %7s  %-9s", x.At.Time().Format("15:04:05.000000"), x.Pair.Flows[0].ID, x.Side, x.Side.Other(),
+		fmt.Fprintf(w, "%s  flow %d %s → %s  A %7s  B %7s  %-9s", x.At.Time().Format("15:04:05.000000"), x.Pair.Flows[0].ID,
+			x.Side, x.Side.Other(),
 			frame(0), frame(1), x.Outcome)
 		if x.Delayed {
 			fmt.Fprintf(w, "  %s", report.Exact(x.Delay))

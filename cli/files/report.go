@@ -62,7 +62,8 @@ func reportOnAll(a *app.App, args []string, f *reportFlags) error {
 	case f.flows < 0 || f.flows > 32:
 		return fmt.Errorf("--flows %d: expected 0 to 32", f.flows)
 	case f.out == "" && f.format == "html":
-		return errors.New("expected where to write the page, as in `ackscope report match.pcapng -o report.html` (-o - for standard output)")
+		return errors.New("expected where to write the page, as in `ackscope report match.pcapng -o report.html` (-o - for " +
+			"standard output)")
 	}
 	o, err := a.Options()
 	if err != nil {
@@ -94,7 +95,8 @@ const reportPasses = 3
 
 // reportOn adds a recording to a report; told says that it did. The errors are
 // of reading and of writing.
-func reportOn(a *app.App, page *report.Page, from *reader.Recording, o analyze.Options, f *reportFlags) (told bool, reading, writing error) {
+func reportOn(a *app.App, page *report.Page, from *reader.Recording, o analyze.Options, f *reportFlags) (told bool,
+	reading, writing error) {
 	in, err := reader.Open(a, from, reader.Options{Keep: capture.KeepPipes, Passes: reportPasses})
 	if err != nil {
 		return false, err, nil
@@ -109,7 +111,8 @@ func reportOn(a *app.App, page *report.Page, from *reader.Recording, o analyze.O
 
 // gather reads the capture for a report. The error is a failure where there is
 // no report, and how reading ended where there is one.
-func gather(a *app.App, src *reader.Reader, from *reader.Recording, o analyze.Options, f *reportFlags) (*report.Report, error) {
+func gather(a *app.App, src *reader.Reader, from *reader.Recording, o analyze.Options,
+	f *reportFlags) (*report.Report, error) {
 	defer src.Done()
 	first, err := analyze.Learn(src, o)
 	if err != nil {
@@ -118,7 +121,8 @@ func gather(a *app.App, src *reader.Reader, from *reader.Recording, o analyze.Op
 	full, _ := report.Choose(first.Flows(), f.flows)
 	sink, messages, dead := listing.NewSeriesSink(), &report.Messages{}, a.NewEndings()
 	sink.Ledger.Room = a.Share(8)
-	r := &report.Report{Name: namesOfFiles(from.Paths), Ledger: &sink.Ledger, Messages: messages, Ends: map[int]report.End{}}
+	r := &report.Report{Name: namesOfFiles(from.Paths), Ledger: &sink.Ledger, Messages: messages,
+		Ends: map[int]report.End{}}
 	a.Memory.Gone = func(f *analyze.Flow, why analyze.Reason) {
 		r.LetGo.Add(f)
 		sink.Ledger.Forget(f)
@@ -139,7 +143,8 @@ func gather(a *app.App, src *reader.Reader, from *reader.Recording, o analyze.Op
 	if ended != nil {
 		r.Problem = ended.Error()
 	}
-	// The second run knows more than the first: whose findings are the gravest is asked again among those that were followed.
+	// The second run knows more than the first: whose findings are the gravest is asked again among those that
+	// were followed.
 	costs := sink.Ledger.Flows()
 	for _, x := range session.Flows() {
 		series := sink.Flows[x.ID]

@@ -45,7 +45,8 @@ func (f *Flags) register(p *pflag.FlagSet, of *Protocol) {
 	p.StringVar(&f.listen, "listen", "", "run a server at `ADDR`")
 	p.StringVar(&f.connect, "connect", "", "run a client of the server, or the relay, at `ADDR`")
 	p.StringVar(&f.relay, "relay", "", "run a relay: `LISTEN=TARGET`")
-	p.StringArrayVar(&f.allow, "allow", nil, "answer strangers of this `PREFIX` (default: this machine and private networks)")
+	p.StringArrayVar(&f.allow, "allow", nil,
+		"answer strangers of this `PREFIX` (default: this machine and private networks)")
 	p.IntVar(&f.clients, "clients", 1, "clients, where all is in one process")
 	f.Transport = "udp"
 	if of.TCP {
@@ -53,8 +54,10 @@ func (f *Flags) register(p *pflag.FlagSet, of *Protocol) {
 	}
 
 	p.Uint64Var(&f.Seed, "seed", 1, "seed of the relay's paths and of the traffic")
-	p.StringVar(&f.Loss, "loss", "0%", "share of datagrams that are lost; of this and the like A/B sets the two directions apart")
-	p.StringVar(&f.Burst, "burst", "", "losses in bursts: `INTO,OUT`, the shares with which the network turns bad and good again")
+	p.StringVar(&f.Loss, "loss", "0%",
+		"share of datagrams that are lost; of this and the like A/B sets the two directions apart")
+	p.StringVar(&f.Burst, "burst", "",
+		"losses in bursts: `INTO,OUT`, the shares with which the network turns bad and good again")
 	p.StringVar(&f.Delay, "delay", "20ms", "one way")
 	p.StringVar(&f.Jitter, "jitter", "0ms", "added to the delay, uniformly")
 	p.BoolVar(&f.InOrder, "in-order", false, "jitter does not reorder")
@@ -62,13 +65,18 @@ func (f *Flags) register(p *pflag.FlagSet, of *Protocol) {
 	p.StringVar(&f.Outage, "outage", "", "everything is lost: `AT,FOR[,EVERY]`, such as 4s,500ms,4s")
 	p.StringVar(&f.Bandwidth, "bandwidth", "0", "bits a second of the first hop, 0 for no limit")
 
-	p.DurationVar(&f.Duration, "duration", 0, "how long the applications run (default 10s in one process, else until interrupted)")
+	p.DurationVar(&f.Duration, "duration", 0,
+		"how long the applications run (default 10s in one process, else until interrupted)")
 	p.Uint64VarP(&f.Amount, "count", "c", 0, "what each application sends at most, in packets or messages")
 	p.DurationVar(&f.linger, "linger", time.Second, "how long the ends still listen and answer after that")
 
-	p.StringVarP(&f.Write, "write", "w", "", "record what passes to `FILE.pcapng` (or FILE.pcap, the classic format), - for standard output")
-	p.StringVarP(&f.device, "interface", "i", "", "where it is recorded (default: loopback, or any where addresses are elsewhere)")
-	p.StringVar(&f.recorder, "recorder", "auto", "`live|relay|auto`: captured live on the interface, which needs the privilege; noted by the relay itself; or what can be done")
+	p.StringVarP(&f.Write, "write", "w", "",
+		"record what passes to `FILE.pcapng` (or FILE.pcap, the classic format), - for standard output")
+	p.StringVarP(&f.device, "interface", "i", "",
+		"where it is recorded (default: loopback, or any where addresses are elsewhere)")
+	p.StringVar(&f.recorder, "recorder", "auto",
+		"`live|relay|auto`: captured live on the interface, which needs the privilege; noted by the relay itself; or what "+
+			"can be done")
 	f.Options.Register(p)
 	p.StringVar(&f.Truth, "truth", "", "`FILE` for the log of what the ends did, - for standard output")
 	p.StringVar(&f.Journal, "journal", "", "`FILE` for the journal of the inputs")

@@ -47,7 +47,8 @@ type ProxiedKit interface {
 func Command(a *app.App, protocols []*Protocol) *cobra.Command {
 	var play, example string
 	if len(protocols) > 0 {
-		example = "  ackscope lab " + protocols[0].Name + " --loss 30% --duration 10s -w run.client.pcapng --truth run.truth.jsonl\n"
+		example = "  ackscope lab " + protocols[0].Name +
+			" --loss 30% --duration 10s -w run.client.pcapng --truth run.truth.jsonl\n"
 	}
 	c := &cobra.Command{
 		Use:   "lab",
@@ -68,7 +69,8 @@ Nothing is sent to an address that was not named, or did not speak first.`,
 			return c.Help()
 		},
 	}
-	c.Flags().StringVar(&play, "play", "", "step fresh endpoints through a lab's journal `FILE` and check that every byte is the same")
+	c.Flags().StringVar(&play, "play", "",
+		"step fresh endpoints through a lab's journal `FILE` and check that every byte is the same")
 	for _, p := range protocols {
 		c.AddCommand(labProtocolCommand(a, p))
 	}
@@ -94,7 +96,8 @@ func labPlay(a *app.App, protocols []*Protocol, path string) error {
 	}
 	i := slices.IndexFunc(protocols, func(p *Protocol) bool { return p.Name == j.Note["lab"] })
 	if i < 0 {
-		return fmt.Errorf("%s: expected a journal of `ackscope lab`, found one of protocol %q (simulate --play?)", path, j.Note["lab"]+j.Note["protocol"])
+		return fmt.Errorf("%s: expected a journal of `ackscope lab`, found one of protocol %q (simulate --play?)", path,
+			j.Note["lab"]+j.Note["protocol"])
 	}
 	p := protocols[i]
 	var f Flags
@@ -117,13 +120,17 @@ func labPlay(a *app.App, protocols []*Protocol, path string) error {
 	case played.Differs != nil:
 		return &app.GateError{Text: fmt.Sprintf("%s: %v", path, played.Differs)}
 	case !played.Finished && played.Compared:
-		fmt.Fprintf(a.Writer(), "%d inputs gave %d transmissions, every byte as recorded; the recorded run was cut off there\n", played.Inputs, played.Sent)
+		fmt.Fprintf(a.Writer(),
+			"%d inputs gave %d transmissions, every byte as recorded; the recorded run was cut off there\n",
+			played.Inputs, played.Sent)
 		return nil
 	case !played.Finished:
-		fmt.Fprintf(a.Writer(), "%d inputs gave %d transmissions; the recorded run was cut off, so there is nothing to compare them with\n", played.Inputs, played.Sent)
+		fmt.Fprintf(a.Writer(), "%d inputs gave %d transmissions; the recorded run was cut off, so there is nothing to "+
+			"compare them with\n", played.Inputs, played.Sent)
 		return nil
 	case !played.Same:
-		return &app.GateError{Text: fmt.Sprintf("%s: %d inputs gave %d transmissions that differ from the recorded run's", path, played.Inputs, played.Sent)}
+		return &app.GateError{Text: fmt.Sprintf("%s: %d inputs gave %d transmissions that differ from the recorded run's",
+			path, played.Inputs, played.Sent)}
 	}
 	fmt.Fprintf(a.Writer(), "%d inputs gave %d transmissions, every byte as recorded\n", played.Inputs, played.Sent)
 	return nil

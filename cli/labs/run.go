@@ -189,7 +189,8 @@ func (r *labRun) server(at string) (string, error) {
 		return "", fmt.Errorf("--listen: %w", err)
 	}
 	h, err := lab.NewHost(lab.HostOptions{
-		Settings: r.settings, Kit: r.kit, Role: sim.Server, Transport: r.flags.carrier, Listen: listen, Duration: r.flags.Duration,
+		Settings: r.settings, Kit: r.kit, Role: sim.Server, Transport: r.flags.carrier, Listen: listen,
+		Duration: r.flags.Duration,
 	})
 	if err != nil {
 		return "", fmt.Errorf("server: %w", err)
@@ -208,7 +209,8 @@ func (r *labRun) client(n int, at string) error {
 	}
 	r.serves(connect)
 	h, err := lab.NewHost(lab.HostOptions{
-		Settings: r.settings, Kit: r.kit, Role: sim.Client, N: n, Transport: r.nearSide(), Connect: connect, Duration: r.flags.Duration,
+		Settings: r.settings, Kit: r.kit, Role: sim.Client, N: n, Transport: r.nearSide(), Connect: connect,
+		Duration: r.flags.Duration,
 	})
 	if err != nil {
 		return fmt.Errorf("client: %w", err)
@@ -273,7 +275,8 @@ func (r *labRun) relay(listen, target string, toB, toA sim.Path) (string, error)
 		return "", fmt.Errorf("--relay: %w", err)
 	}
 	relay, err := lab.NewRelay(lab.RelayOptions{
-		Settings: r.settings, Transport: r.flags.carrier, Listen: from, Target: to, ToServer: toB, ToHere: toA, Tap: r.record.tap,
+		Settings: r.settings, Transport: r.flags.carrier, Listen: from, Target: to, ToServer: toB, ToHere: toA,
+		Tap: r.record.tap,
 	})
 	if err != nil {
 		return "", fmt.Errorf("relay: %w", err)
@@ -300,7 +303,8 @@ func (r *labRun) scenario() {
 	for name, v := range f.Params() {
 		params[name] = fmt.Sprint(v)
 	}
-	line := sim.Line{"event": "scenario", "name": "lab " + r.protocol.Name, "transport": f.carrier.String(), "params": params}
+	line := sim.Line{"event": "scenario", "name": "lab " + r.protocol.Name, "transport": f.carrier.String(),
+		"params": params}
 	if f.allHere() {
 		params["lo"] = "1"
 	}

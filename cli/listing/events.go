@@ -152,7 +152,8 @@ func (p *EventPrinter) draw(r *reader.Running) {
 	width, height := r.Screen.Size()
 	p.width = width
 	first, last := r.Session.Span()
-	text := show.Fit(fmt.Appendf(nil, "%s · %s · %s · %s\n\n", strings.Join(p.ask.From.Paths, ", "), show.Plural(r.Session.Packets(), "packet"), show.SpanText(last.Sub(first)), show.Plural(p.told, "event")), width)
+	text := show.Fit(fmt.Appendf(nil, "%s · %s · %s · %s\n\n", strings.Join(p.ask.From.Paths, ", "),
+		show.Plural(r.Session.Packets(), "packet"), show.SpanText(last.Sub(first)), show.Plural(p.told, "event")), width)
 	from := max(0, len(p.newest)-max(1, height-4))
 	for _, line := range p.newest[from:] {
 		text = append(text, show.Fit(bytes.Clone(line), width)...)
@@ -190,7 +191,8 @@ func (p *EventPrinter) record(r *analyze.Record) {
 			continue
 		}
 		if p.rows != nil {
-			p.row = export.EventRow{Flow: r.Flow, Event: e, File: p.ask.From.File(e.Ref), Provisional: p.running != nil && e.Certainty != machine.Certain}
+			p.row = export.EventRow{Flow: r.Flow, Event: e, File: p.ask.From.File(e.Ref), Provisional: p.running != nil &&
+				e.Certainty != machine.Certain}
 			if p.err = p.rows.Add(&p.row); p.err != nil && p.running != nil {
 				p.running.Err = p.err
 			}

@@ -215,7 +215,8 @@ func (t *findingCounts) count(f *analyze.Flow) {
 // not follow that nothing is wrong.
 func (t *findingCounts) text(paint show.Painter) string {
 	if t.affected == 0 {
-		return fmt.Sprintf("No rule fired in %s, %d of a protocol that is known. %s", show.Plural(t.flows, "flow"), t.known, t.health.String())
+		return fmt.Sprintf("No rule fired in %s, %d of a protocol that is known. %s", show.Plural(t.flows, "flow"), t.known,
+			t.health.String())
 	}
 	var parts []string
 	for sev := machine.Error; ; sev-- {
@@ -236,7 +237,8 @@ func (t *findingCounts) text(paint show.Painter) string {
 func (p *FindingPrinter) flow(f *analyze.Flow, found []*analyze.Finding) error {
 	w := p.App.Writer()
 	if len(found) > 0 && p.Rows == nil {
-		fmt.Fprintf(w, "\n%s\n", p.paint.String(show.Bold, fmt.Sprintf("flow %d  %s  %s → %s", f.ID, show.FlowName(f), f.A, f.B)))
+		fmt.Fprintf(w, "\n%s\n",
+			p.paint.String(show.Bold, fmt.Sprintf("flow %d  %s  %s → %s", f.ID, show.FlowName(f), f.A, f.B)))
 	}
 	for _, x := range found {
 		if p.Rows != nil {
@@ -246,7 +248,8 @@ func (p *FindingPrinter) flow(f *analyze.Flow, found []*analyze.Finding) error {
 			continue
 		}
 		severity := fmt.Sprintf("%-5s", strings.ToUpper(x.Rule.Severity.String()))
-		if _, err := fmt.Fprintf(w, " %s %-8s  %s  %s %s\n%s\n%s\n", p.paint.String(show.SeverityStyle(x.Rule.Severity), severity), x.Certainty,
+		if _, err := fmt.Fprintf(w, " %s %-8s  %s  %s %s\n%s\n%s\n",
+			p.paint.String(show.SeverityStyle(x.Rule.Severity), severity), x.Certainty,
 			p.paint.String(show.Bold, fmt.Sprintf("%-24s", x.Rule.ID)), strings.ToUpper(x.Side.String()), f.Addr(x.Side),
 			show.Wrap(x.Message(), "   ", p.width), show.Wrap("frames "+show.FrameList(x), "   ", p.width)); err != nil {
 			return err

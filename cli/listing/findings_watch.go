@@ -75,7 +75,8 @@ func (p *FindingPrinter) table(r *reader.Running) []byte {
 	})
 	first, last := r.Session.Span()
 	var text strings.Builder
-	head := fmt.Sprintf("%s · %s · %s · %s, %s", strings.Join(p.Ask.From.Paths, ", "), show.Plural(r.Session.Packets(), "packet"), show.SpanText(last.Sub(first)),
+	head := fmt.Sprintf("%s · %s · %s · %s, %s", strings.Join(p.Ask.From.Paths, ", "),
+		show.Plural(r.Session.Packets(), "packet"), show.SpanText(last.Sub(first)),
 		show.Plural(r.Session.Begun(), "flow"), show.Plural(len(all), "finding"))
 	text.Write(show.Fit([]byte(head), width))
 	text.WriteString("\n\n")

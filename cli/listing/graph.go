@@ -53,7 +53,8 @@ A column that stands for several packets shows the least and the greatest of the
 	reader.JoinFlag(a, c)
 	p := c.Flags()
 	p.StringVarP(&f.kind, "kind", "k", graph.TimeSequence, "what to draw: `"+strings.Join(graph.Names, "|")+"`")
-	p.StringVar(&f.flow, "flow", "", "the flow: `NUMBER`, or FILE:NUMBER where several files are read (default: the one there is)")
+	p.StringVar(&f.flow, "flow", "",
+		"the flow: `NUMBER`, or FILE:NUMBER where several files are read (default: the one there is)")
 	p.StringVar(&f.side, "side", "", "one side only: `a|b`")
 	p.StringVarP(&f.out, "output", "o", "", "write an SVG to `FILE`, - for standard output")
 	p.IntVar(&f.rows, "rows", 12, "rows of each graph in the terminal")
@@ -111,8 +112,11 @@ func drawGraph(a *app.App, args []string, f *graphFlags) error {
 		if err := reader.Heading(a, from); err != nil {
 			return err
 		}
-		fmt.Fprintf(a.Writer(), "flow %d  %s  %s ⇄ %s, from %s UTC\n\n", flow.ID, show.FlowName(flow), flow.A, flow.B, flow.First.Time().Format("2006-01-02 15:04:05.000"))
-		fmt.Fprint(a.Writer(), graph.Text(plots, plotWidth(a), f.rows, func(class, text string) string { return paint.String(traceStyle(class), text) }))
+		fmt.Fprintf(a.Writer(), "flow %d  %s  %s ⇄ %s, from %s UTC\n\n", flow.ID, show.FlowName(flow), flow.A, flow.B,
+			flow.First.Time().Format("2006-01-02 15:04:05.000"))
+		fmt.Fprint(a.Writer(),
+			graph.Text(plots, plotWidth(a),
+				f.rows, func(class, text string) string { return paint.String(traceStyle(class), text) }))
 		return a.Ended(ended)
 	}
 	title := fmt.Sprintf("Flow %d, %s, %s and %s", flow.ID, show.FlowName(flow), flow.A, flow.B)

@@ -108,7 +108,8 @@ func (p *ledgerPrinter) tables(l *ledger.Ledger) error {
 		}
 	}
 	if sum, n := l.Gone(); n > 0 {
-		fmt.Fprintf(w, "\n%s\n", p.paint.String(show.Bold, show.Plural(n, "flow")+" that ended early for want of memory, in all"))
+		fmt.Fprintf(w, "\n%s\n",
+			p.paint.String(show.Bold, show.Plural(n, "flow")+" that ended early for want of memory, in all"))
 		if err := p.side("", sum); err != nil {
 			return err
 		}
@@ -125,7 +126,8 @@ func (p *ledgerPrinter) sum() error {
 	if p.recordings < 2 || p.app.Flags.JSON {
 		return nil
 	}
-	_, err := fmt.Fprintf(p.app.Writer(), "\nall %d captures: %s on the wire: %s\n", p.recordings, show.Bytes(p.total.Total()), costText(&p.total))
+	_, err := fmt.Fprintf(p.app.Writer(), "\nall %d captures: %s on the wire: %s\n", p.recordings,
+		show.Bytes(p.total.Total()), costText(&p.total))
 	return err
 }
 
@@ -135,7 +137,8 @@ func costText(c *ledger.Cost) string {
 	for _, x := range []struct {
 		name string
 		bits uint64
-	}{{"goodput", c.Goodput}, {"sent again", c.Resent}, {"acks", c.Acks}, {"protocol headers", c.Header}, {"IP and UDP", c.IP + c.Transport}, {"link", c.Link}} {
+	}{{"goodput", c.Goodput}, {"sent again", c.Resent}, {"acks", c.Acks}, {"protocol headers", c.Header},
+		{"IP and UDP", c.IP + c.Transport}, {"link", c.Link}} {
 		if x.bits > 0 {
 			parts = append(parts, fmt.Sprintf("%s %s", show.Share(x.bits, c.Total()), x.name))
 		}
@@ -151,7 +154,8 @@ func (p *ledgerPrinter) side(title string, s *ledger.Side) error {
 	}
 	c := &app.Columns{
 		Paint: p.paint, Fit: p.width,
-		Heads: []string{"type", "count", "copies", "bytes", "share", "each", "goodput", "again", "acks", "header", "IP+UDP", "link"},
+		Heads: []string{"type", "count", "copies", "bytes", "share", "each", "goodput", "again", "acks", "header",
+			"IP+UDP", "link"},
 		Right: []bool{false, true, true, true, true, true, true, true, true, true, true, true},
 	}
 	return c.Render(w, len(rows)+1, func(i int) {

@@ -57,11 +57,16 @@ tshark has the like. Live, the first packets of a flow wait until its protocol i
 	p.BoolVarP(&f.print, "print", "P", false, "list the packets although -w writes them")
 	p.StringVarP(&f.format, "format", "T", "", "output: `text|tabs|fields|json|ek`")
 	p.StringArrayVarP(&f.fields, "field", "e", nil, "with -T fields, json or ek: a column, by the name of its `FIELD`")
-	p.StringArrayVarP(&f.options, "fields-option", "E", nil, "with -T fields: header=y, separator=/t|/s|CHAR, occurrence=f|l|a, aggregator=,|/s|CHAR, quote=d|s|n, bom=y")
-	p.StringVarP(&f.times, "time-format", "t", "r", "time column: `r`elative, d(elta), dd (since the one shown before), e(poch); local: a(bsolute), ad (with date), adoy; UTC: u, ud, udoy")
+	p.StringArrayVarP(&f.options, "fields-option", "E", nil,
+		"with -T fields: header=y, separator=/t|/s|CHAR, occurrence=f|l|a, aggregator=,|/s|CHAR, quote=d|s|n, bom=y")
+	p.StringVarP(&f.times, "time-format", "t", "r",
+		"time column: `r`elative, d(elta), dd (since the one shown before), e(poch); local: a(bsolute), ad (with date), "+
+			"adoy; UTC: u, ud, udoy")
 	_ = c.RegisterFlagCompletionFunc("field", a.CompleteField)
 	_ = c.RegisterFlagCompletionFunc("format", app.CompleteWords("text", "tabs", "fields", "json", "ek"))
-	_ = c.RegisterFlagCompletionFunc("fields-option", app.CompleteWords("header=y", "separator=", "occurrence=f", "occurrence=l", "occurrence=a", "aggregator=", "quote=d", "quote=s", "quote=n", "bom=y"))
+	_ = c.RegisterFlagCompletionFunc("fields-option",
+		app.CompleteWords("header=y", "separator=", "occurrence=f", "occurrence=l", "occurrence=a", "aggregator=", "quote=d",
+			"quote=s", "quote=n", "bom=y"))
 	_ = c.RegisterFlagCompletionFunc("time-format", app.CompleteWords(TimeFormats...))
 	return c
 }
@@ -192,7 +197,8 @@ func newFieldLister(a *app.App, names, options []string) (*fieldLister, error) {
 			ok = false
 		}
 		if !ok {
-			return nil, fmt.Errorf("-E %s: expected header=y|n, separator=/t|/s|CHAR, occurrence=f|l|a, aggregator=CHAR, quote=d|s|n or bom=y|n", o)
+			return nil, fmt.Errorf("-E %s: expected header=y|n, separator=/t|/s|CHAR, occurrence=f|l|a, aggregator=CHAR, "+
+				"quote=d|s|n or bom=y|n", o)
 		}
 	}
 	if bom {

@@ -80,7 +80,8 @@ func (s *tsharkWriter) show(r *filter.Record, x *analyze.Record) error {
 		if s.packets == 0 {
 			head = "[\n"
 		}
-		s.buf = append(append(append(append(s.buf, head...), "  {\n    \"_index\": \""...), index...), "\",\n    \"_type\": \"doc\",\n    \"_score\": null,\n    \"_source\": {\n      \"layers\": {"...)
+		s.buf = append(append(append(append(s.buf, head...), "  {\n    \"_index\": \""...), index...),
+			"\",\n    \"_type\": \"doc\",\n    \"_score\": null,\n    \"_source\": {\n      \"layers\": {"...)
 	}
 	s.packets++
 	n := 0

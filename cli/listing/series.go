@@ -19,7 +19,8 @@ func NewSeriesSink() *seriesSink {
 	s := &seriesSink{Flows: map[int]*graph.Flow{}}
 	s.Ledger.Spent = func(f *analyze.Flow, from machine.Side, at machine.Instant, c *ledger.Cost) {
 		if g := s.Flows[f.ID]; g != nil {
-			g.Spend(from, at, float64(c.Link+c.IP+c.Transport+c.Header)/8, float64(c.Acks)/8, float64(c.Resent)/8, float64(c.Goodput)/8)
+			g.Spend(from, at, float64(c.Link+c.IP+c.Transport+c.Header)/8, float64(c.Acks)/8, float64(c.Resent)/8,
+				float64(c.Goodput)/8)
 		}
 	}
 	return s

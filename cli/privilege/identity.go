@@ -67,8 +67,9 @@ func (f *Options) successor(now credentials) (identity, error) {
 	case err != nil:
 		return identity{}, fmt.Errorf("-Z %s: %w", f.User, err)
 	case caller.UID != 0 && (named.UID != caller.UID || named.GID != caller.GID):
-		return identity{}, fmt.Errorf("-Z %s: only root can go on as somebody else: expected to be started by root, found user %d, group %d",
-			f.User, caller.UID, caller.GID)
+		return identity{},
+			fmt.Errorf("-Z %s: only root can go on as somebody else: expected to be started by root, found user %d, group %d",
+				f.User, caller.UID, caller.GID)
 	case caller.UID != 0:
 		return caller, nil
 	case named.UID == 0 && !f.KeepRoot:
@@ -84,7 +85,8 @@ func (f *Options) successor(now credentials) (identity, error) {
 // sudoCaller gives the user who called sudo.
 func sudoCaller(now credentials) (identity, error) {
 	refused := func(name, value, expected string) (identity, error) {
-		return identity{}, fmt.Errorf("%s=%q: expected %s, as sudo sets it; give -Z USER, or --keep-root", name, value, expected)
+		return identity{}, fmt.Errorf("%s=%q: expected %s, as sudo sets it; give -Z USER, or --keep-root", name,
+			value, expected)
 	}
 	uid, err := parseID(now.sudoUID)
 	switch {

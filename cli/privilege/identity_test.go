@@ -74,7 +74,8 @@ func TestSuccessor(t *testing.T) {
 		if c.group != none {
 			groups = []int{c.group}
 		}
-		if err != nil || who.UID != c.uid || who.GID != c.gid || !slices.Equal(who.groups, groups) || (groups == nil) != (who.groups == nil) {
+		if err != nil || who.UID != c.uid || who.GID != c.gid || !slices.Equal(who.groups, groups) ||
+			(groups == nil) != (who.groups == nil) {
 			t.Errorf("%s: %+v, %v; expected user %d, group %d, groups %v", c.name, who, err, c.uid, c.gid, groups)
 		}
 	}

@@ -226,7 +226,8 @@ func (k *Asker) Event(r *analyze.Record, i int) bool {
 func (k *Asker) Message(r *analyze.Record, i int) bool {
 	m := &r.Messages[i]
 	x := k.about(r.Flow, m.Frames[0], m.At, m.From)
-	x.Events, x.Messages, x.Anomalies = nil, r.Messages[i:i+1], k.by(m.From, m.Frames[:min(m.Attempts, machine.MessageFrames)]...)
+	x.Events, x.Messages, x.Anomalies = nil, r.Messages[i:i+1],
+		k.by(m.From, m.Frames[:min(m.Attempts, machine.MessageFrames)]...)
 	return k.filter.Match(x)
 }
 

@@ -37,7 +37,8 @@ type Listing struct {
 
 // FilterFlag registers -Y with a completion of field names.
 func FilterFlag(a *app.App, c *cobra.Command, text *string) {
-	c.Flags().StringVarP(text, "display-filter", "Y", "", "show what matches a display `FILTER` only (see ackscope fields)")
+	c.Flags().StringVarP(text, "display-filter", "Y", "",
+		"show what matches a display `FILTER` only (see ackscope fields)")
 	_ = c.RegisterFlagCompletionFunc("display-filter", a.CompleteFilter)
 }
 
@@ -161,7 +162,8 @@ func (l *Listing) runLive() error {
 		return err
 	}
 	if l.Live.Write != "" && l.Filter.String() != "" {
-		return errors.New("-Y with -w on a live capture: expected one of them, so that no packet is lost for good (filter the file afterwards)")
+		return errors.New("-Y with -w on a live capture: expected one of them, so that no packet is lost for good (filter " +
+			"the file afterwards)")
 	}
 	if l.Reader, err = l.Live.start(a, a.Warn, func() error { return nil }); err != nil {
 		return err

@@ -45,30 +45,36 @@ type LiveFlags struct {
 // Register adds the flags to a command.
 func (l *LiveFlags) Register(c *cobra.Command) {
 	f := c.Flags()
-	f.StringArrayVarP(&l.Devices, "interface", "i", nil, "capture live on an `interface` (repeatable); any for all of them")
-	f.StringVarP(&l.filter, "capture-filter", "f", "", "capture only what passes a `filter` in tcpdump's language, as 'udp port 7777'")
-	f.StringVar(&l.program, "bpf-raw", "", "the capture filter as a BPF program, from a `FILE` in the form of tcpdump -ddd")
+	f.StringArrayVarP(&l.Devices, "interface", "i", nil,
+		"capture live on an `interface` (repeatable); any for all of them")
+	f.StringVarP(&l.filter, "capture-filter", "f", "",
+		"capture only what passes a `filter` in tcpdump's language, as 'udp port 7777'")
+	f.StringVar(&l.program, "bpf-raw", "",
+		"the capture filter as a BPF program, from a `FILE` in the form of tcpdump -ddd")
 	f.IntVarP(&l.buffer, "buffer-size", "B", 0, "size of the ring that the kernel fills, in `MiB` (32)")
 	l.Options.Register(f)
 	f.BoolVarP(&l.List, "list-interfaces", "D", false, "list the interfaces and exit")
 	f.Uint64VarP(&l.Count, "count", "c", 0, "stop after `N` packets (where packets are filtered: that pass)")
 	f.StringArrayVarP(&l.autostop, "autostop", "a", nil, "stop the live capture after `duration:SECONDS` or packets:N")
-	f.StringVarP(&l.Write, "write", "w", "", "write the packets to `FILE.pcapng` (or FILE.pcap, the classic format), - for standard output")
-	f.StringVarP(&l.Format, "write-format", "F", "", "format of -w: `pcapng|pcap|nsecpcap` (default: by the file's name; pcap has nanoseconds where the source has)")
+	f.StringVarP(&l.Write, "write", "w", "",
+		"write the packets to `FILE.pcapng` (or FILE.pcap, the classic format), - for standard output")
+	f.StringVarP(&l.Format, "write-format", "F", "",
+		"format of -w: `pcapng|pcap|nsecpcap` (default: by the file's name; pcap has nanoseconds where the source has)")
 	_ = c.RegisterFlagCompletionFunc("write-format", app.CompleteWords(saveFormats...))
 	f.IntVarP(&l.snap, "snapshot-length", "s", 0, "keep at most `N` bytes of each packet captured live")
 	f.BoolVarP(&l.noPromisc, "no-promiscuous-mode", "p", false, "do not ask the interface for packets of others")
-	_ = c.RegisterFlagCompletionFunc("interface", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		devices, err := afpacket.Devices()
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		var names []string
-		for _, d := range devices {
-			names = append(names, d.Name)
-		}
-		return names, cobra.ShellCompDirectiveNoFileComp
-	})
+	_ = c.RegisterFlagCompletionFunc("interface",
+		func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			devices, err := afpacket.Devices()
+			if err != nil {
+				return nil, cobra.ShellCompDirectiveError
+			}
+			var names []string
+			for _, d := range devices {
+				names = append(names, d.Name)
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		})
 	_ = c.RegisterFlagCompletionFunc("autostop", app.CompleteWords("duration:", "packets:"))
 }
 
@@ -301,7 +307,8 @@ func (l *LiveFlags) Check() error {
 	for _, f := range []struct {
 		name string
 		set  bool
-	}{{"-f", l.filter != ""}, {"--bpf-raw", l.program != ""}, {"-B", l.buffer != 0}, {"-Z", l.User != ""}, {"--keep-root", l.KeepRoot}, {"-a", len(l.autostop) > 0}} {
+	}{{"-f", l.filter != ""}, {"--bpf-raw", l.program != ""}, {"-B", l.buffer != 0}, {"-Z", l.User != ""},
+		{"--keep-root", l.KeepRoot}, {"-a", len(l.autostop) > 0}} {
 		if f.set {
 			return fmt.Errorf("%s is for live captures: expected -i too; files are filtered by -Y", f.name)
 		}

@@ -83,7 +83,8 @@ func (r *Running) interfaces(state *metrics.Capture) {
 	}
 	freezes := r.Reader.Live.Group.Freezes()
 	for i, in := range r.Reader.Live.Group.Interfaces() {
-		state.Interfaces = append(state.Interfaces, metrics.Interface{Name: in.Name, Frames: r.Each[i], Freezes: freezes[i], Statistics: st[i]})
+		state.Interfaces = append(state.Interfaces,
+			metrics.Interface{Name: in.Name, Frames: r.Each[i], Freezes: freezes[i], Statistics: st[i]})
 	}
 }
 

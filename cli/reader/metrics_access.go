@@ -51,7 +51,8 @@ func (w *WatchFlags) access(warn func(string)) (*metricsAccess, error) {
 		}
 		text = bytes.TrimRight(text, "\r\n")
 		if !tokenForm.Match(text) {
-			return nil, fmt.Errorf("--metrics-token-file %s: expected one line of letters, digits and -._~+/, with = at its end or none", w.tokenFile)
+			return nil, fmt.Errorf("--metrics-token-file %s: expected one line of letters, digits and -._~+/, with = at its "+
+				"end or none", w.tokenFile)
 		}
 		hash := sha256.Sum256(text)
 		a.token = &hash
@@ -80,7 +81,8 @@ func readSecret(flag, path string, warn func(string)) ([]byte, error) {
 	return readLimited(flag, path, func(info fs.FileInfo) {
 		const othersRead = 0o004
 		if info.Mode().IsRegular() && info.Mode().Perm()&othersRead != 0 {
-			warn(fmt.Sprintf("%s %s: every user of this machine can read it (mode %04o): expected 0600, or 0640", flag, path, info.Mode().Perm()))
+			warn(fmt.Sprintf("%s %s: every user of this machine can read it (mode %04o): expected 0600, or 0640", flag, path,
+				info.Mode().Perm()))
 		}
 	})
 }
@@ -89,7 +91,8 @@ func readSecret(flag, path string, warn func(string)) ([]byte, error) {
 func readLimited(flag, path string, look func(fs.FileInfo)) ([]byte, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrPermission) {
-		return nil, fmt.Errorf("%s: %w: expected a file that user %d can read, who goes on after privileges were given up", flag, err, os.Geteuid())
+		return nil, fmt.Errorf("%s: %w: expected a file that user %d can read, who goes on after privileges were given up",
+			flag, err, os.Geteuid())
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", flag, err)
@@ -142,9 +145,11 @@ func (a *metricsAccess) exposure(at net.Addr) string {
 	}
 	switch {
 	case a.token == nil:
-		return fmt.Sprintf("--metrics %s: whoever reaches this address can read the metrics: expected --metrics-token-file", at)
+		return fmt.Sprintf("--metrics %s: whoever reaches this address can read the metrics: expected --metrics-token-file",
+			at)
 	case a.certificate == nil:
-		return fmt.Sprintf("--metrics %s: the token passes the network in the clear: expected --metrics-tls-cert and --metrics-tls-key", at)
+		return fmt.Sprintf("--metrics %s: the token passes the network in the clear: expected --metrics-tls-cert and "+
+			"--metrics-tls-key", at)
 	}
 	return ""
 }

@@ -47,7 +47,8 @@ func serveMetrics(t *testing.T, access *metricsAccess, patience bool) *served {
 	s := &served{address: l.Addr().String(), scheme: "http", hold: make(chan bool), held: make(chan bool, 1)}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "up 1") })
-	mux.HandleFunc("GET /large", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, largeAnswer)) })
+	mux.HandleFunc("GET /large",
+		func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, largeAnswer)) })
 	mux.HandleFunc("GET /held", func(w http.ResponseWriter, _ *http.Request) {
 		select {
 		case s.held <- true:
@@ -310,8 +311,9 @@ func TestSecretsOfMetrics(t *testing.T) {
 		"no end":           {WatchFlags{tokenFile: "/dev/zero"}, "expected at most"},
 		"no file":          {WatchFlags{tokenFile: filepath.Join(t.TempDir(), "no")}, "no such file"},
 		"no certificate":   {WatchFlags{certificate: secret, key: cert}, "--metrics-tls-cert"},
-		"another's key":    {WatchFlags{certificate: cert, key: writeMode(t, "k", otherKey, 0o600)}, "private key does not match"},
-		"no key":           {WatchFlags{certificate: cert, key: cert}, "--metrics-tls-key"},
+		"another's key": {WatchFlags{certificate: cert, key: writeMode(t, "k", otherKey, 0o600)},
+			"private key does not match"},
+		"no key": {WatchFlags{certificate: cert, key: cert}, "--metrics-tls-key"},
 		"a key without end": {
 			WatchFlags{certificate: cert, key: writeMode(t, "k", key[:len(key)-20], 0o600)}, "--metrics-tls-key",
 		},
@@ -332,14 +334,18 @@ func TestSecretsOfMetrics(t *testing.T) {
 func TestTLS(t *testing.T) {
 	s := serveMetrics(t, &metricsAccess{certificate: selfSigned(t)}, true)
 	response, text := s.get(t, "/metrics", "")
-	if text != "up 1\n" || response.TLS == nil || response.TLS.Version < tls.VersionTLS12 || response.ProtoMajor != 1 || !response.Close {
-		t.Errorf("%q over %s, closes: %v; expected the metrics over TLS and HTTP/1.1, and the end", text, response.Proto, response.Close)
+	if text != "up 1\n" || response.TLS == nil || response.TLS.Version < tls.VersionTLS12 || response.ProtoMajor != 1 ||
+		!response.Close {
+		t.Errorf("%q over %s, closes: %v; expected the metrics over TLS and HTTP/1.1, and the end", text, response.Proto,
+			response.Close)
 	}
 	s.scheme = "http"
-	if response, text := s.get(t, "/metrics", ""); response.StatusCode != http.StatusBadRequest || strings.Contains(text, "up") {
+	if response, text := s.get(t, "/metrics", ""); response.StatusCode != http.StatusBadRequest ||
+		strings.Contains(text, "up") {
 		t.Errorf("without TLS: %s %q, expected 400", response.Status, text)
 	}
-	old := &tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}}
+	old := &tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS10,
+		MaxVersion: tls.VersionTLS11}}
 	if _, err := old.DialContext(context.Background(), "tcp", s.address); err == nil {
 		t.Error("TLS 1.1 was taken, expected 1.2 at least")
 	}

@@ -161,7 +161,8 @@ func One(a *app.App, args []string, what string) (*Recording, error) {
 
 // errApart refuses to put captures of their own into one.
 func errApart(what string, n int) error {
-	return fmt.Errorf("%s: found %d captures that are recordings of their own: expected one, or --join to read them as one",
+	return fmt.Errorf(
+		"%s: found %d captures that are recordings of their own: expected one, or --join to read them as one",
 		what, n)
 }
 

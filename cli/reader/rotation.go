@@ -76,7 +76,8 @@ func (r *Rotation) Next(now time.Time) string {
 	r.number++
 	r.written = 0
 	extension := filepath.Ext(r.Path)
-	return fmt.Sprintf("%s_%05d_%s%s", strings.TrimSuffix(r.Path, extension), r.number, now.Format("20060102150405"), extension)
+	return fmt.Sprintf("%s_%05d_%s%s", strings.TrimSuffix(r.Path, extension), r.number,
+		now.Format("20060102150405"), extension)
 }
 
 // full reports whether the current file is to end before a frame of that time.

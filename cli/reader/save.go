@@ -178,7 +178,9 @@ func (s *Save) begin(path string) (err error) {
 		return nil
 	}
 	x := s.described(0)
-	s.ng, err = capture.NewWriter(w, capture.WriterOptions{Application: x.Application, OS: x.OS, Hardware: x.Hardware, Comments: x.Comments, FlushEvery: FlushSaved})
+	s.ng, err = capture.NewWriter(w,
+		capture.WriterOptions{Application: x.Application, OS: x.OS, Hardware: x.Hardware, Comments: x.Comments,
+			FlushEvery: FlushSaved})
 	return s.saving(err)
 }
 
@@ -422,7 +424,8 @@ func (s *Save) Close(st []capture.Statistics) error {
 		err = errors.Join(err, s.file.Abort())
 	}
 	if s.unsaid > 0 && !s.app.Flags.Quiet {
-		fmt.Fprintf(s.app.Err, "ackscope: warning: -w: a classic pcap has no room for comments: those of %s are left out\n", show.Plural(s.unsaid, "packet"))
+		fmt.Fprintf(s.app.Err, "ackscope: warning: -w: a classic pcap has no room for comments: those of %s are left out\n",
+			show.Plural(s.unsaid, "packet"))
 		s.unsaid = 0
 	}
 	return s.saving(err)

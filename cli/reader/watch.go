@@ -30,14 +30,18 @@ type WatchFlags struct {
 func (w *WatchFlags) Register(a *app.App, c *cobra.Command, listing bool) {
 	f := c.Flags()
 	if listing {
-		f.BoolVar(&w.live, "live", false, "read in one run and print on the way, as -i does: for tcpdump -U -w - | ackscope …")
-		f.DurationVar(&w.every, "every", 0, "print what changed, as provisional, every so often (`5s`); on a terminal: how often the table is drawn (1s)")
+		f.BoolVar(&w.live, "live", false,
+			"read in one run and print on the way, as -i does: for tcpdump -U -w - | ackscope …")
+		f.DurationVar(&w.every, "every", 0, "print what changed, as provisional, every so often (`5s`); on a terminal: how "+
+			"often the table is drawn (1s)")
 	}
-	f.StringVar(&w.Metrics, "metrics", "", "serve Prometheus metrics on `ADDRESS:PORT`; :9090 is for this host only, *:9090 for all")
+	f.StringVar(&w.Metrics, "metrics", "",
+		"serve Prometheus metrics on `ADDRESS:PORT`; :9090 is for this host only, *:9090 for all")
 	f.StringVar(&w.tokenFile, "metrics-token-file", "", "ask who reads metrics for the bearer token in `FILE`")
 	f.StringVar(&w.certificate, "metrics-tls-cert", "", "serve metrics by TLS, with the certificates in `FILE.pem`")
 	f.StringVar(&w.key, "metrics-tls-key", "", "the private key of --metrics-tls-cert, in `FILE.pem`")
-	f.StringArrayVar(&w.Alerts, "alert", nil, "print findings of a `RULE`, or of a severity and above, as they occur (repeatable)")
+	f.StringArrayVar(&w.Alerts, "alert", nil,
+		"print findings of a `RULE`, or of a severity and above, as they occur (repeatable)")
 	w.RegisterBounds(c, "; the rest is summed", " (live: 5m)")
 	_ = c.RegisterFlagCompletionFunc("alert", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		words := []string{"note", "warn", "error"}
@@ -61,7 +65,8 @@ func RegisterWatched(a *app.App, c *cobra.Command, live *LiveFlags, watch *Watch
 // RegisterBounds adds what bounds the memory of a command that can read without end.
 func (w *WatchFlags) RegisterBounds(c *cobra.Command, flows, idle string) {
 	f := c.Flags()
-	f.IntVar(&w.flows, "max-flows", 0, fmt.Sprintf("remember at most `N` flows (live: %d)%s", analyze.LiveLimits.Flows, flows))
+	f.IntVar(&w.flows, "max-flows", 0,
+		fmt.Sprintf("remember at most `N` flows (live: %d)%s", analyze.LiveLimits.Flows, flows))
 	f.DurationVar(&w.idle, "flow-idle", 0, "end flows that are silent for so `long`"+idle)
 	w.Set = f.Changed
 }
@@ -69,7 +74,8 @@ func (w *WatchFlags) RegisterBounds(c *cobra.Command, flows, idle string) {
 // asked reports whether any of them was given, so that the capture is read as a
 // live one is.
 func (w *WatchFlags) asked() bool {
-	for _, name := range []string{"live", "every", "metrics", "metrics-token-file", "metrics-tls-cert", "metrics-tls-key", "alert", "max-flows", "flow-idle"} {
+	for _, name := range []string{"live", "every", "metrics", "metrics-token-file", "metrics-tls-cert", "metrics-tls-key",
+		"alert", "max-flows", "flow-idle"} {
 		if w.Set(name) {
 			return true
 		}

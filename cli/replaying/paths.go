@@ -60,7 +60,9 @@ func capturesOf(paths []string) (list, orphans []string, failed []error) {
 			return nil
 		})
 		if found == 0 {
-			failed = append(failed, fmt.Errorf("%s: no capture below it: expected files named *%s, plain or with .gz or .zst behind", p, strings.Join(captureEndings, ", *")))
+			failed = append(failed,
+				fmt.Errorf("%s: no capture below it: expected files named *%s, plain or with .gz or .zst behind", p,
+					strings.Join(captureEndings, ", *")))
 		}
 	}
 	return list, orphans, failed

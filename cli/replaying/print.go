@@ -130,7 +130,8 @@ func (p *replayPrinter) aside(format string, args ...any) (err error) {
 // drift tells how a capture differs from its baseline.
 func (p *replayPrinter) drift(r *replayed) error {
 	if r.changed {
-		if err := p.aside("%s  is another capture than its baseline was written for: addresses, frames and counts are not compared\n", p.name(r.path)); err != nil {
+		if err := p.aside("%s  is another capture than its baseline was written for: addresses, frames and counts are not "+
+			"compared\n", p.name(r.path)); err != nil {
 			return err
 		}
 	}
@@ -234,7 +235,8 @@ func (p *replayPrinter) line(r *replayed, x *replay.Result) error {
 		note += fmt.Sprintf("; inferred: %s refused", show.Plural(x.Inferred.Refused, "packet"))
 	}
 	if _, err := fmt.Fprintf(w, "%s  flow %d  %s %-22s %-22s %s  %s\n", p.name(r.path), x.Flow.ID,
-		strings.ToUpper(x.Side.String()), x.Addr(), x.Behaviour, p.paint.String(style, fmt.Sprintf("%-10s", verdict)), note); err != nil {
+		strings.ToUpper(x.Side.String()), x.Addr(), x.Behaviour, p.paint.String(style, fmt.Sprintf("%-10s", verdict)),
+		note); err != nil {
 		return err
 	}
 	d := x.Divergence
@@ -279,12 +281,14 @@ func (p *replayPrinter) done(read, failed int) error {
 		return nil
 	}
 	w := p.app.Writer()
-	fmt.Fprintf(w, "%s: %s, %d consistent, %s", show.Plural(read, "capture"), agree(p.sides[0], "side", "conform"), p.sides[1], verb(p.sides[2], "diverge"))
+	fmt.Fprintf(w, "%s: %s, %d consistent, %s", show.Plural(read, "capture"), agree(p.sides[0], "side", "conform"),
+		p.sides[1], verb(p.sides[2], "diverge"))
 	if p.skipped > 0 {
 		fmt.Fprintf(w, "; %s without a reference", show.Plural(p.skipped, "flow"))
 	}
 	if p.letGo > 0 {
-		fmt.Fprintf(w, "; %s ended early for want of memory, of which only what diverges is told", show.Plural(p.letGo, "flow"))
+		fmt.Fprintf(w, "; %s ended early for want of memory, of which only what diverges is told",
+			show.Plural(p.letGo, "flow"))
 	}
 	switch {
 	case p.flags.update:

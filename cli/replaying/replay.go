@@ -66,10 +66,12 @@ settings, and message latency and traffic are compared: docs/replay.md.`,
 	p.BoolVar(&f.matrix, "matrix", false, "hold every side against every behaviour that applies to it")
 	p.BoolVar(&f.update, "update", false, "write the baseline of each capture beside it")
 	p.StringVar(&f.junit, "junit", "", "write a JUnit report to `FILE`")
-	p.StringVar(&f.whatIf, "what-if", "", "run each flow again over its captured network with other settings: `NAME=VALUE,...`, such as resend=50ms")
+	p.StringVar(&f.whatIf, "what-if", "", "run each flow again over its captured network with other settings: "+
+		"`NAME=VALUE,...`, such as resend=50ms")
 	p.IntVar(&f.jobs, "jobs", 0, "captures that are replayed at a time; 0: one for each core")
 	_ = c.RegisterFlagCompletionFunc("behaviour", app.CompleteWords(behaviourNames(a)...))
-	_ = c.RegisterFlagCompletionFunc("what-if", func(c *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	_ = c.RegisterFlagCompletionFunc("what-if", func(c *cobra.Command, args []string, word string) ([]cobra.Completion,
+		cobra.ShellCompDirective) {
 		return completeChanges(a, c, args, word)
 	})
 	return c
@@ -130,7 +132,8 @@ func run(a *app.App, args []string, f *replayFlags) error {
 	if err := replayAll(a, paths, f, func(r *replayed) error {
 		count.wipe()
 		defer count.next()
-		cases = append(cases, replay.Case{File: r.file, Name: r.path, Baseline: r.baseline && !f.update, Drift: r.drift, Err: r.err})
+		cases = append(cases,
+			replay.Case{File: r.file, Name: r.path, Baseline: r.baseline && !f.update, Drift: r.drift, Err: r.err})
 		if r.err != nil {
 			failed = append(failed, named(r.path, r.err))
 			return nil // the other captures are replayed all the same
@@ -163,7 +166,9 @@ func run(a *app.App, args []string, f *replayFlags) error {
 		return err
 	}
 	if f.behaviour != "" && !applied && read > 0 {
-		failed = append(failed, fmt.Errorf("--behaviour %s: no flow of the captures is of its protocol, so nothing was held against it", f.behaviour))
+		failed = append(failed,
+			fmt.Errorf("--behaviour %s: no flow of the captures is of its protocol, so nothing was held against it",
+				f.behaviour))
 	}
 	if junit != nil {
 		if err := junit.End(replay.WriteJUnit(junit, cases)); err != nil {
@@ -176,7 +181,8 @@ func run(a *app.App, args []string, f *replayFlags) error {
 	case f.update:
 		return nil
 	case p.sides[2] > 0 || p.drifted > 0:
-		return &app.GateError{Text: fmt.Sprintf("%s, %s", show.Plural(p.sides[2], "divergence"), show.Plural(p.drifted, "capture")+" differing from the baseline")}
+		return &app.GateError{Text: fmt.Sprintf("%s, %s", show.Plural(p.sides[2], "divergence"),
+			show.Plural(p.drifted, "capture")+" differing from the baseline")}
 	}
 	return nil
 }
@@ -299,7 +305,8 @@ func replayOne(a *app.App, path string, f *replayFlags, atOnce int, only bool) (
 		return r
 	}
 	analysis.Limits = a.Limits(app.JudgeCost)
-	analysis.Limits.Flows, analysis.Limits.Bytes = max(1, analysis.Limits.Flows/atOnce), max(1, analysis.Limits.Bytes/atOnce)
+	analysis.Limits.Flows, analysis.Limits.Bytes = max(1, analysis.Limits.Flows/atOnce),
+		max(1, analysis.Limits.Bytes/atOnce)
 	files := reader.Options{Keep: capture.KeepPipes}
 	if only {
 		files.Passes = 2

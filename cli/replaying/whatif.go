@@ -22,7 +22,8 @@ import (
 // whatIf runs captures again under other settings.
 func whatIf(a *app.App, args []string, f *replayFlags) error {
 	if f.behaviour != "" || f.matrix || f.update || f.junit != "" {
-		return errors.New("--what-if: expected none of --behaviour, --matrix, --update and --junit: it compares a capture with an estimate, not with a reference")
+		return errors.New("--what-if: expected none of --behaviour, --matrix, --update and --junit: it compares a capture " +
+			"with an estimate, not with a reference")
 	}
 	changes, err := changes(a, f)
 	if err != nil {
@@ -86,7 +87,8 @@ func parameters(a *app.App) (list []machine.Parameter) {
 }
 
 // completeChanges completes --what-if: "resend=50ms,win" is one word to a shell.
-func completeChanges(a *app.App, _ *cobra.Command, _ []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func completeChanges(a *app.App, _ *cobra.Command, _ []string, word string) ([]cobra.Completion,
+	cobra.ShellCompDirective) {
 	before := word[:strings.LastIndexByte(word, ',')+1]
 	var list []cobra.Completion
 	for _, p := range parameters(a) {
@@ -244,7 +246,8 @@ func quantileJSON(o *app.Object, key string, sorted []time.Duration, q float64) 
 
 func (p *whatIfPrinter) text(path string, f *whatif.Flow) error {
 	w := p.app.Writer()
-	fmt.Fprintf(w, "%s  flow %d  %s %s, tap at %s\n", p.name(path), f.Flow.ID, f.Flow.Protocol.Name, f.Flow.Config().Dialect, f.Vantage)
+	fmt.Fprintf(w, "%s  flow %d  %s %s, tap at %s\n", p.name(path), f.Flow.ID, f.Flow.Protocol.Name,
+		f.Flow.Config().Dialect, f.Vantage)
 	for i := range f.Settings {
 		v := &f.Settings[i]
 		line := fmt.Sprintf("  %-7s %s (%s: %s)", v.Name, v, v.Certainty, v.Why)
@@ -259,7 +262,9 @@ func (p *whatIfPrinter) text(path string, f *whatif.Flow) error {
 		p.side(f, machine.Side(s))
 	}
 	if f.Silences > 0 {
-		note := fmt.Sprintf("the runs step over %s, %s in all: nobody sent, so an endpoint had stopped or the capture has a gap", show.Plural(f.Silences, "silence"), show.SpanText(f.Silent))
+		note := fmt.Sprintf(
+			"the runs step over %s, %s in all: nobody sent, so an endpoint had stopped or the capture has a gap",
+			show.Plural(f.Silences, "silence"), show.SpanText(f.Silent))
 		fmt.Fprint(w, show.Wrap(note, "  ", p.width)+"\n")
 	}
 	for _, a := range f.Assumed {
@@ -270,7 +275,8 @@ func (p *whatIfPrinter) text(path string, f *whatif.Flow) error {
 
 func (p *whatIfPrinter) side(f *whatif.Flow, s machine.Side) {
 	w, x := p.app.Writer(), &f.Sides[s]
-	fmt.Fprintf(w, "  %s -> %s  %-22s %12s %12s %12s\n", strings.ToUpper(s.String()), strings.ToUpper(s.Other().String()), f.Flow.Addr(s), "original", "rehearsal", "what-if")
+	fmt.Fprintf(w, "  %s -> %s  %-22s %12s %12s %12s\n", strings.ToUpper(s.String()), strings.ToUpper(s.Other().String()),
+		f.Flow.Addr(s), "original", "rehearsal", "what-if")
 	row := func(name string, cell func(*whatif.Outcome) string) {
 		fmt.Fprintf(w, "    %-28s", name)
 		for _, run := range runs(x) {
@@ -289,9 +295,11 @@ func (p *whatIfPrinter) side(f *whatif.Flow, s machine.Side) {
 	row("sent again", func(o *whatif.Outcome) string { return show.Grouped(o.Resends) })
 	row("packets", func(o *whatif.Outcome) string { return show.Grouped(o.Packets) })
 	row("bytes", func(o *whatif.Outcome) string { return show.Grouped(o.Bytes) })
-	note := fmt.Sprintf("the rehearsal, run with the capture's own settings, reproduces it within %.1f %%: the estimate is %s", 100*x.Fit, whatif.Certainty(x.Fit))
+	note := fmt.Sprintf("the rehearsal, run with the capture's own settings, reproduces it within %.1f %%: the estimate "+
+		"is %s", 100*x.Fit, whatif.Certainty(x.Fit))
 	if n, all := x.WhatIf.Guessed+x.WhatIf.Doubtful, x.WhatIf.Packets; n > 0 {
-		note += fmt.Sprintf("; of %s sent, %s met a fate that the capture leaves open", show.Plural(all, "packet"), show.Grouped(n))
+		note += fmt.Sprintf("; of %s sent, %s met a fate that the capture leaves open", show.Plural(all, "packet"),
+			show.Grouped(n))
 	}
 	fmt.Fprint(w, show.Wrap(note, "    ", p.width)+"\n")
 }

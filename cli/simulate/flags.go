@@ -56,7 +56,8 @@ func (f *Flags) Register(p *pflag.FlagSet, protocols Simulators) {
 	p.StringVar(&f.Protocol, "protocol", protocols.usual(), "what the endpoints speak: "+protocols.forms())
 	p.Uint64Var(&f.Seed, "seed", 1, "seed of the run")
 	p.StringVar(&f.Loss, "loss", "0%", "share of datagrams that are lost")
-	p.StringVar(&f.Burst, "burst", "", "losses in bursts: `INTO,OUT`, the shares with which the network turns bad and good again")
+	p.StringVar(&f.Burst, "burst", "",
+		"losses in bursts: `INTO,OUT`, the shares with which the network turns bad and good again")
 	p.StringVar(&f.Delay, "delay", "20ms", "one way")
 	p.StringVar(&f.Jitter, "jitter", "0ms", "added to the delay, uniformly")
 	p.BoolVar(&f.InOrder, "in-order", false, "jitter does not reorder")
@@ -69,13 +70,17 @@ func (f *Flags) Register(p *pflag.FlagSet, protocols Simulators) {
 	p.StringVar(&f.Refuse, "refuse", "0%", "share of packets that the receiving application refuses")
 	p.StringVar(&f.First, "first", "0", "sequence of the first packet")
 	p.BoolVar(&f.EventTime, "event-clock", false, "the endpoints read their clock at every arrival, not once a frame")
-	p.Float64Var(&f.Messages, "messages", 0, "messages a second that each side submits, of what the profile's schema or --schema has")
+	p.Float64Var(&f.Messages, "messages", 0,
+		"messages a second that each side submits, of what the profile's schema or --schema has")
 	p.IntVar(&f.Clients, "clients", 1, protocols.taking("clients")+"clients of the server; the tap sees all of them")
-	p.DurationVar(&f.Resend, "resend", 0, protocols.taking("resend")+"time until a message that is not acked goes out again, 0s for the usual one")
-	p.StringVar(&f.Fault, "fault", "", "have an endpoint do one thing wrong: `NAME`, or list for all names (of one protocol, with --protocol)")
+	p.DurationVar(&f.Resend, "resend", 0, protocols.taking("resend")+
+		"time until a message that is not acked goes out again, 0s for the usual one")
+	p.StringVar(&f.Fault, "fault", "", "have an endpoint do one thing wrong: `NAME`, or list for all names (of one "+
+		"protocol, with --protocol)")
 	p.StringVar(&f.Faulty, "faulty", "a", "which endpoint that is: `a|b|both`")
 	p.StringVar(&f.Tap, "tap", "a", "where the capture is taken: `a|b|between`, or a share of the way from a to b")
-	p.StringVarP(&f.Write, "write", "w", "", "write the capture to `FILE.pcapng` (or FILE.pcap, the classic format), - for standard output")
+	p.StringVarP(&f.Write, "write", "w", "",
+		"write the capture to `FILE.pcapng` (or FILE.pcap, the classic format), - for standard output")
 	p.StringVar(&f.Journal, "journal", "", "`FILE` for the journal, - for standard output")
 	p.StringVar(&f.Truth, "truth", "", "`FILE` for the truth, - for standard output")
 	p.StringVar(&f.play, "play", "", "run a journal `FILE` again and check that every byte is the same")
@@ -96,7 +101,8 @@ func (f *Flags) Paths() (toB, toA sim.Path, err error) {
 	bandwidth, err7 := Pair(f.Bandwidth, strconv.Atoi)
 	for i, e := range []error{err1, err2, err3, err4, err5, err6, err7} {
 		if e != nil {
-			return toB, toA, fmt.Errorf("--%s: %w", [...]string{"loss", "dup", "delay", "jitter", "burst", "outage", "bandwidth"}[i], e)
+			return toB, toA,
+				fmt.Errorf("--%s: %w", [...]string{"loss", "dup", "delay", "jitter", "burst", "outage", "bandwidth"}[i], e)
 		}
 	}
 	at := func(i int) sim.Path {
@@ -201,7 +207,8 @@ func ParseRange(text string) (least, most int, err error) {
 
 // Params are the parameters as truth files name them: milliseconds, percent.
 func (f *Flags) Params() map[string]any {
-	m := map[string]any{"seed": f.Seed, "dur": f.Duration.Seconds(), "loss": f.Loss, "delay": f.Delay, "jitter": f.Jitter, "dup": f.Dup}
+	m := map[string]any{"seed": f.Seed, "dur": f.Duration.Seconds(), "loss": f.Loss, "delay": f.Delay, "jitter": f.Jitter,
+		"dup": f.Dup}
 	if rates, err := Pair(f.Rate, ParseNumber); err == nil {
 		m["pps"], m["cpps"], m["spps"] = rates[0], rates[0], rates[1]
 	}

@@ -62,12 +62,14 @@ func play(a *app.App, protocols Simulators, path string) error {
 		return err
 	}
 	if j.Note["protocol"] == "" {
-		return fmt.Errorf("%s: expected a journal of `ackscope simulate`, found one of lab %q (lab --play?)", path, j.Note["lab"])
+		return fmt.Errorf("%s: expected a journal of `ackscope simulate`, found one of lab %q (lab --play?)", path,
+			j.Note["lab"])
 	}
 	var f Flags
 	set := pflag.NewFlagSet("simulate", pflag.ContinueOnError)
 	f.Register(set, protocols)
-	f.Protocol, f.EventTime, f.Fault, f.Faulty = j.Note["protocol"], j.Note["event-clock"] == "true", j.Note["fault"], j.Note["faulty"]
+	f.Protocol, f.EventTime, f.Fault, f.Faulty = j.Note["protocol"], j.Note["event-clock"] == "true", j.Note["fault"],
+		j.Note["faulty"]
 	f.Resend, _ = time.ParseDuration(j.Note["resend"])
 	f.Payload = "0" // nobody submits but the journal: this fits every profile
 	name, _, _ := strings.Cut(f.Protocol, ":")
@@ -99,7 +101,8 @@ func play(a *app.App, protocols Simulators, path string) error {
 		return &app.GateError{Text: fmt.Sprintf("%s: %v", path, err)}
 	}
 	if err == nil && j.Cut {
-		err = fmt.Errorf("journal line %d: expected its last line, found the end of the file: it was cut short (%d inputs gave %d datagrams, every byte as recorded)",
+		err = fmt.Errorf("journal line %d: expected its last line, found the end of the file: it was cut short (%d inputs "+
+			"gave %d datagrams, every byte as recorded)",
 			len(j.Entries)+2, len(j.Entries), datagrams)
 	}
 	if err != nil {
@@ -107,7 +110,8 @@ func play(a *app.App, protocols Simulators, path string) error {
 	}
 	want, err := hex.DecodeString(j.Note["sent-sha256"])
 	if err != nil || !bytes.Equal(want, sum.Sum(nil)) {
-		return &app.GateError{Text: fmt.Sprintf("%s: %d inputs gave %d datagrams that differ from the recorded run's", path, len(j.Entries), datagrams)}
+		return &app.GateError{Text: fmt.Sprintf("%s: %d inputs gave %d datagrams that differ from the recorded run's", path,
+			len(j.Entries), datagrams)}
 	}
 	fmt.Fprintf(a.Writer(), "%d inputs gave %d datagrams, every byte as recorded\n", len(j.Entries), datagrams)
 	return nil

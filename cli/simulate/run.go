@@ -165,5 +165,6 @@ func (s *Simulation) Scenario(params map[string]any) sim.Line {
 
 func (s *Simulation) describe() string {
 	f := s.Flags
-	return fmt.Sprintf("%s, seed %d, loss %s, delay %s, jitter %s, dup %s", f.Protocol, f.Seed, f.Loss, f.Delay, f.Jitter, f.Dup)
+	return fmt.Sprintf("%s, seed %d, loss %s, delay %s, jitter %s, dup %s", f.Protocol, f.Seed, f.Loss, f.Delay,
+		f.Jitter, f.Dup)
 }

@@ -117,7 +117,8 @@ func simulate(a *app.App, protocols Simulators, f *Flags) (err error) {
 
 // runInto runs a simulation, writes what is asked for and ends the log; outputs are
 // nil where nothing is asked for.
-func (s *Simulation) runInto(at float64, journal *sim.Journal, endLog func() error, tapTo, journalTo *app.OutputFile) error {
+func (s *Simulation) runInto(at float64, journal *sim.Journal, endLog func() error, tapTo,
+	journalTo *app.OutputFile) error {
 	end, trouble := func() error { return nil }, new(error)
 	if tapTo != nil {
 		var err error

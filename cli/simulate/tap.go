@@ -71,7 +71,8 @@ func (t *wiretap) saveTo(to io.Writer) (end func() error, err error) {
 		t.save = w.WriteFrame
 		return w.Close, nil
 	}
-	w, err := capture.NewWriter(to, capture.WriterOptions{Application: "ackscope simulate", Comments: []string{"simulated traffic, " + t.s.describe()}})
+	w, err := capture.NewWriter(to,
+		capture.WriterOptions{Application: "ackscope simulate", Comments: []string{"simulated traffic, " + t.s.describe()}})
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +126,8 @@ func (t *wiretap) segments(link *sim.Link, number uint32) func(sim.Tapped) error
 		default:
 			flags |= capture.FlagPSH
 		}
-		if t.packet, err = capture.AppendTCP(t.packet[:0], t.envelope(&seen), seq, ack, flags, 65535, seen.Bytes); err != nil {
+		if t.packet,
+			err = capture.AppendTCP(t.packet[:0], t.envelope(&seen), seq, ack, flags, 65535, seen.Bytes); err != nil {
 			return err
 		}
 		return t.write(&seen)

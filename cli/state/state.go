@@ -47,7 +47,8 @@ file, or its position from 1.`,
 	}
 	reader.JoinFlag(a, c)
 	p := c.Flags()
-	p.StringVar(&f.flow, "flow", "", "the flow, by its `NUMBER` as flows lists it, or FILE:NUMBER (default: that of the frame)")
+	p.StringVar(&f.flow, "flow", "",
+		"the flow, by its `NUMBER` as flows lists it, or FILE:NUMBER (default: that of the frame)")
 	p.StringVar(&f.at, "at", "", "the `FRAME`, or FILE:FRAME (default: the flow's last)")
 	p.StringVar(&f.side, "side", "", "show one side only: `a|b`")
 	p.BoolVar(&f.diff, "diff", false, "show what changed between two frames: --diff FRAME1 FRAME2 [FILE...]")
@@ -70,7 +71,8 @@ func state(a *app.App, f *stateFlags, args []string) error {
 	var moments []string
 	if f.diff {
 		if len(args) < 2 || f.at != "" {
-			return errors.New("--diff: expected two frames and then the files, as in `ackscope state --flow 1 --diff 4700 4711 match.pcapng`")
+			return errors.New("--diff: expected two frames and then the files, as in `ackscope state --flow 1 --diff 4700 " +
+				"4711 match.pcapng`")
 		}
 		moments, args = args[:2], args[2:]
 	} else if f.at != "" {
@@ -159,7 +161,8 @@ func parseFrames(texts []string, diff bool) (frames []frameName, err error) {
 }
 
 // placeFrames gives the recording that a flow and frames are of, and the frames' places in it.
-func placeFrames(list []*reader.Recording, flow reader.FlowName, frames []frameName) (from *reader.Recording, refs []machine.Ref, err error) {
+func placeFrames(list []*reader.Recording, flow reader.FlowName, frames []frameName) (from *reader.Recording,
+	refs []machine.Ref, err error) {
 	file := 0 // of frames that name none
 	if flow.File != "" {
 		if from, file, err = reader.RecordingOf(list, "--flow", flow.File); err != nil {
@@ -176,11 +179,15 @@ func placeFrames(list []*reader.Recording, flow reader.FlowName, frames []frameN
 				return nil, nil, err
 			}
 			if from != nil && of != from {
-				return nil, nil, fmt.Errorf("frame %s:%d is of another capture than the rest of the command line: expected all of one", x.file, x.frame)
+				return nil, nil,
+					fmt.Errorf("frame %s:%d is of another capture than the rest of the command line: expected all of one",
+						x.file, x.frame)
 			}
 			from = of
 		} else if from == nil {
-			return nil, nil, fmt.Errorf("frame %d: %d captures are read, and frame numbers begin at 1 in each: expected FILE:FRAME", x.frame, len(list))
+			return nil, nil,
+				fmt.Errorf("frame %d: %d captures are read, and frame numbers begin at 1 in each: expected FILE:FRAME",
+					x.frame, len(list))
 		}
 		refs = append(refs, machine.MakeRef(at, x.frame))
 	}
@@ -275,7 +282,8 @@ func (t *Travel) Choose(number int, refs []machine.Ref) (*analyze.Flow, error) {
 		case number >= 1 && uint64(number) <= begun:
 			return nil, fmt.Errorf("--flow %d: it ended early for want of memory: give more by --memory", number)
 		default:
-			return nil, fmt.Errorf("--flow %d: the capture has %s (`ackscope flows` lists them)", number, show.Plural(begun, "flow"))
+			return nil, fmt.Errorf("--flow %d: the capture has %s (`ackscope flows` lists them)", number,
+				show.Plural(begun, "flow"))
 		}
 	}
 	for _, ref := range refs {
@@ -309,7 +317,8 @@ func followed(f *analyze.Flow) (*analyze.Flow, error) {
 		return nil, fmt.Errorf("flow %d has no state: %s", f.ID, f.Verdict.Reason)
 	}
 	if f.Protocol.NewTracker == nil {
-		return nil, fmt.Errorf("flow %d has no state: %s is decoded, what its sides knew is not followed", f.ID, f.Protocol.Title)
+		return nil, fmt.Errorf("flow %d has no state: %s is decoded, what its sides knew is not followed", f.ID,
+			f.Protocol.Title)
 	}
 	return f, nil
 }

@@ -144,7 +144,8 @@ func TestArticleFragments(t *testing.T) {
 				key := packet{from, pk.Sequence}
 				l, ok := sent[key]
 				if !ok || uint32(l.Type) != pk.Type || l.Bytes != whole.Length {
-					t.Fatalf("frame %d: sequence %d, type %d, %d bytes; its sender logged %+v", d.Ref.Frame(), pk.Sequence, pk.Type, whole.Length, l)
+					t.Fatalf("frame %d: sequence %d, type %d, %d bytes; its sender logged %+v", d.Ref.Frame(), pk.Sequence, pk.Type,
+						whole.Length, l)
 				}
 				if l.Fragments <= 1 && !strings.HasPrefix(hex.EncodeToString(whole.Bytes), l.Hex) {
 					t.Fatalf("frame %d: %x, its sender logged %s", d.Ref.Frame(), whole.Bytes[:16], l.Hex)
@@ -194,7 +195,8 @@ func TestArticleSlices(t *testing.T) {
 				}
 				switch pk.Kind {
 				case wire.KindSlice:
-					if key := fmt.Sprintf("%d %d %d %d %d %x", pk.Chunk, pk.SliceID, pk.SliceCount, pk.PayloadLen, d.Length, d.Bytes[:16]); !slices[key] {
+					if key := fmt.Sprintf("%d %d %d %d %d %x", pk.Chunk, pk.SliceID, pk.SliceCount, pk.PayloadLen, d.Length,
+						d.Bytes[:16]); !slices[key] {
 						t.Fatalf("frame %d: slice %s was not logged", d.Ref.Frame(), key)
 					}
 				case wire.KindSliceAck:
@@ -249,9 +251,11 @@ func TestArticleConnect(t *testing.T) {
 					challenge = pk.ChallengeSalt
 				}
 				if pk.ClientSalt != client || pk.Handshake != wire.ConnectRequest && pk.ChallengeSalt != challenge {
-					t.Errorf("frame %d: salts %x %x, the connection's are %x %x", d.Ref.Frame(), pk.ClientSalt, pk.ChallengeSalt, client, challenge)
+					t.Errorf("frame %d: salts %x %x, the connection's are %x %x", d.Ref.Frame(), pk.ClientSalt, pk.ChallengeSalt,
+						client, challenge)
 				}
-				if fromClient := tap[i].dst.Port() == 50000; (pk.Handshake == wire.ConnectRequest || pk.Handshake == wire.ConnectResponse) != fromClient &&
+				if fromClient := tap[i].dst.Port() == 50000; (pk.Handshake == wire.ConnectRequest ||
+					pk.Handshake == wire.ConnectResponse) != fromClient &&
 					pk.Handshake != wire.ConnectKeepAlive && pk.Handshake != wire.ConnectDisconnect {
 					t.Errorf("frame %d: a %s from the wrong side", d.Ref.Frame(), pk.Handshake)
 				}

@@ -148,7 +148,8 @@ func readLog(t testing.TB, run string) (lines []sentLine) {
 // header is the one that its sender logged, in value and in bytes.
 func TestCapturesAgainstLogs(t *testing.T) {
 	for prefix, dialect := range map[string]string{
-		"reliable-": wire.Reliable, "plain-le-": wire.Article, "plain-be-": wire.ArticleBE, "crc32-": wire.ArticleCRC32, "oldreliable-": wire.Reliable2017,
+		"reliable-": wire.Reliable, "plain-le-": wire.Article, "plain-be-": wire.ArticleBE, "crc32-": wire.ArticleCRC32,
+		"oldreliable-": wire.Reliable2017,
 	} {
 		for _, path := range runs(t, prefix) {
 			t.Run(filepath.Base(path), func(t *testing.T) { checkHeaders(t, path, dialect) })
@@ -227,7 +228,8 @@ func checkHeaders(t *testing.T, path, dialect string) {
 		}
 		// Written again, it is the same.
 		if len(d.Bytes) == d.Length {
-			if again := p.Append(nil, &pk, d.Bytes[pk.PayloadOffset:pk.PayloadOffset+pk.PayloadLen]); !bytes.Equal(again, d.Bytes) {
+			if again := p.Append(nil, &pk, d.Bytes[pk.PayloadOffset:pk.PayloadOffset+pk.PayloadLen]); !bytes.Equal(
+				again, d.Bytes) {
 				t.Fatalf("frame %d: written again as %x, was %x", d.Ref.Frame(), again, d.Bytes)
 			}
 		}
@@ -288,7 +290,8 @@ func late(tap []tapped, n int) []tapped { return tap[min(n, len(tap)):] }
 // A flow may be met anywhere, in one direction only, or end after a few packets.
 func TestHardFlows(t *testing.T) {
 	for prefix, dialect := range map[string]string{
-		"reliable-": wire.Reliable, "plain-le-": wire.Article, "plain-be-": wire.ArticleBE, "crc32-": wire.ArticleCRC32, "oldreliable-": wire.Reliable2017,
+		"reliable-": wire.Reliable, "plain-le-": wire.Article, "plain-be-": wire.ArticleBE, "crc32-": wire.ArticleCRC32,
+		"oldreliable-": wire.Reliable2017,
 	} {
 		for _, path := range runs(t, prefix) {
 			tap := readTap(t, path)

@@ -233,7 +233,8 @@ func (n *netcodeTrial) say() string {
 	}
 	for side, packets := range n.packets {
 		if packets > 1 {
-			parts = append(parts, fmt.Sprintf("netcode's counter steps by one in %d of %d datagrams of %s", n.steps[side], packets-1, machine.Side(side)))
+			parts = append(parts, fmt.Sprintf("netcode's counter steps by one in %d of %d datagrams of %s", n.steps[side],
+				packets-1, machine.Side(side)))
 		}
 	}
 	if len(parts) == 0 {

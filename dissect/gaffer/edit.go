@@ -39,7 +39,8 @@ func edit(ctx dissect.Context, dg *machine.Datagram, d *dissect.Dissection, chan
 }
 
 // edit changes a datagram of a flow whose keys are known; b is a copy of it.
-func (s *secured) edit(ctx dissect.Context, dg *machine.Datagram, d *dissect.Dissection, b []byte, change changer) ([]byte, error) {
+func (s *secured) edit(ctx dissect.Context, dg *machine.Datagram, d *dissect.Dissection, b []byte,
+	change changer) ([]byte, error) {
 	var pk wire.Packet
 	if s.layers.Netcode.Parse(dg.Bytes, dg.Length, &pk) != nil {
 		change(b, d, nil) // no packet of netcode: nothing of it is encrypted
@@ -87,7 +88,9 @@ func (s *secured) editRequest(b []byte, change changer) ([]byte, error) {
 	token := *session.Token
 	token.Servers = slices.Clone(token.Servers)
 	one := func(spec *dissect.FieldSpec, value []byte) {
-		change(value, &dissect.Dissection{Fields: []dissect.Field{{Spec: spec, Depth: 1, Bits: uint32(len(value)) * 8, Bytes: value}}}, nil)
+		change(value,
+			&dissect.Dissection{Fields: []dissect.Field{{Spec: spec, Depth: 1, Bits: uint32(len(value)) * 8, Bytes: value}}},
+			nil)
 	}
 	id := binary.LittleEndian.AppendUint64(nil, token.ClientID)
 	one(&tokenEdits[0], id)

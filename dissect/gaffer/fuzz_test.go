@@ -14,9 +14,12 @@ import (
 // cover every bit of one that is not malformed.
 func FuzzDissect(f *testing.F) {
 	for _, text := range []string{
-		"3e64000135fa276e0102030405", "010d0000033c0d00003f0000aabbcc", "010d0002030011223344", "2c0128018ffdfbcf010203", "012c0126b5eee7f1010203",
-		"002c012601ffffefdd0102", "112fd95400000d8007e2ac0899", "393c7629b100372d2511d753dc10fb14e2ac0899", "ae82e86701008600e2ac0899",
-		"007a6453999cc65553fc7e0011223344556677889900aabbe2ac0899", "15070011223344556677889900112233445566", "000000000000ffff000000000200aabbe2ac0899",
+		"3e64000135fa276e0102030405", "010d0000033c0d00003f0000aabbcc", "010d0002030011223344", "2c0128018ffdfbcf010203",
+		"012c0126b5eee7f1010203",
+		"002c012601ffffefdd0102", "112fd95400000d8007e2ac0899", "393c7629b100372d2511d753dc10fb14e2ac0899",
+		"ae82e86701008600e2ac0899",
+		"007a6453999cc65553fc7e0011223344556677889900aabbe2ac0899", "15070011223344556677889900112233445566",
+		"000000000000ffff000000000200aabbe2ac0899",
 	} {
 		b, err := hex.DecodeString(text)
 		if err != nil {
@@ -72,7 +75,8 @@ func TestReassemblerIsBounded(t *testing.T) {
 		r := NewReassembler(p)
 		data := make([]byte, 1024)
 		for i := range 40000 {
-			pk := &wire.Packet{Kind: wire.KindFragment, Sequence: uint32(i*3) & 0xffff, FragmentID: 1 + i%200, FragmentCount: 250, Chunk: uint16(i), SliceID: i % 30, SliceCount: 32}
+			pk := &wire.Packet{Kind: wire.KindFragment, Sequence: uint32(i*3) & 0xffff, FragmentID: 1 + i%200,
+				FragmentCount: 250, Chunk: uint16(i), SliceID: i % 30, SliceCount: 32}
 			if name == "article-slices" {
 				pk.Kind = wire.KindSlice
 			}

@@ -116,7 +116,9 @@ func TestSessionKeys(t *testing.T) {
 	}
 	profile := netcodeProfile(t)
 	file := func(a, b string) *netcode.Keys {
-		k, err := readKeys(fmt.Sprintf(`{"sessions": [{"protocol_id": 4822678189205111, "client_to_server": %q, "server_to_client": %q}]}`, a, b))
+		k, err := readKeys(
+			fmt.Sprintf(`{"sessions": [{"protocol_id": 4822678189205111, "client_to_server": %q, "server_to_client": %q}]}`, a,
+				b))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,7 +133,8 @@ func TestSessionKeys(t *testing.T) {
 	}{
 		{"server first", file(keys[0], keys[1]), machine.B, nil},
 		{"client first", file(keys[0], keys[1]), machine.A, nil},
-		{"crossed", file(keys[1], keys[0]), machine.A, nil}, // the file's directions are wrong: both keys still open, sides swapped
+		// the file's directions are wrong: both keys still open, sides swapped
+		{"crossed", file(keys[1], keys[0]), machine.A, nil},
 		{"wrong", file(keys[0][:62]+"00", keys[1][:62]+"00"), machine.A, netcode.ErrNoSession},
 	} {
 		dec := netcode.NewDecryptor(c.keys)

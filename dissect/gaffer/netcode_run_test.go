@@ -24,7 +24,8 @@ import (
 // and one at the server.
 var yojimboRuns = []string{
 	"yojimbo-clean", "yojimbo-testmsgs-loss10", "yojimbo-blocks-loss30", "yojimbo-two-clients",
-	"yojimbo-single-channel-type", "yojimbo-packet-fragments", "yojimbo-denied-full", "yojimbo-wrong-key", "yojimbo-server-kick",
+	"yojimbo-single-channel-type", "yojimbo-packet-fragments", "yojimbo-denied-full", "yojimbo-wrong-key",
+	"yojimbo-server-kick",
 }
 
 // logLine is one line of a run's log; see testdata/pcaps/README.md.
@@ -129,7 +130,8 @@ func readYojimboRun(t testing.TB, name string) *yojimboRun {
 // keys gives the run's key file, read as a user's would be.
 func (r *yojimboRun) keys(t testing.TB) *netcode.Keys {
 	t.Helper()
-	text := fmt.Sprintf(`{"servers": [{"protocol_id": "0x%s", "private_key": "%s"}]}`, r.config.ProtocolID, r.config.PrivateKey)
+	text := fmt.Sprintf(`{"servers": [{"protocol_id": "0x%s", "private_key": "%s"}]}`, r.config.ProtocolID,
+		r.config.PrivateKey)
 	k, err := readKeys(text)
 	if err != nil {
 		t.Fatal(err)

@@ -86,7 +86,8 @@ func TestNetcodeLossEqualsLog(t *testing.T) {
 				t.Errorf("%s.%s: %d datagrams of the endpoint at the tap are missing", name, at, missing[near])
 			}
 			if missing[far] > dropped[at] || missing[far] < inside[at]-1 {
-				t.Errorf("%s.%s: %d datagrams of the far side are missing, the log has %d dropped, %d of them no disconnects", name, at, missing[far], dropped[at], inside[at])
+				t.Errorf("%s.%s: %d datagrams of the far side are missing, the log has %d dropped, %d of them no disconnects", name,
+					at, missing[far], dropped[at], inside[at])
 			}
 			if packets[0] < 90 || packets[1] < 90 {
 				t.Errorf("%s.%s: %v packets", name, at, packets)
@@ -122,7 +123,8 @@ func TestNetcodeEndsTold(t *testing.T) {
 				wantSilent = 1
 			}
 			if denied != wantDenied || silent != wantSilent || timeouts != 0 || tokens != 0 {
-				t.Errorf("%s.%s: %d denied, %d met with silence, %d timeouts, %d tokens used again", name, at, denied, silent, timeouts, tokens)
+				t.Errorf("%s.%s: %d denied, %d met with silence, %d timeouts, %d tokens used again", name, at, denied, silent,
+					timeouts, tokens)
 			}
 			if (copies > 0) != (name == "yojimbo-two-clients") {
 				t.Errorf("%s.%s: %d copies", name, at, copies)
@@ -142,7 +144,8 @@ func TestNetcodeLadder(t *testing.T) {
 		}
 	}
 	want := []string{"connection-request", "challenge", "response", "keep-alive", "disconnect"}
-	if len(words) < 5 || words[0] != want[0] || words[1] != want[1] || words[2] != want[2] || words[3] != want[3] || words[len(words)-1] != want[4] {
+	if len(words) < 5 || words[0] != want[0] || words[1] != want[1] || words[2] != want[2] || words[3] != want[3] ||
+		words[len(words)-1] != want[4] {
 		t.Errorf("the rungs are %v, expected %v", words, want)
 	}
 	var v machine.View

@@ -25,7 +25,8 @@ func TestNoise(t *testing.T) {
 					b := next(i, side)
 					c.Feed(&machine.Datagram{From: side, Bytes: b, Length: len(b)})
 					if v := c.Verdict(); v.Config != nil && (v.Settled || i == 63) {
-						t.Errorf("%s, %s, seed %d: taken for %s after %d datagrams: %.0f bits, %s", name, shape, seed, v.Config.Dialect, i+1, v.Bits, v.Reason)
+						t.Errorf("%s, %s, seed %d: taken for %s after %d datagrams: %.0f bits, %s", name, shape, seed, v.Config.Dialect,
+							i+1, v.Bits, v.Reason)
 						break
 					}
 				}

@@ -30,14 +30,17 @@ func read(t testing.TB, text string) *dissect.Config {
 func TestProfileErrors(t *testing.T) {
 	const head = "protocol: gaffer\nname: x\n"
 	for name, c := range map[string]struct{ text, want, line string }{
-		"unknown setting":     {head + "settings:\n  byte_ordre: big\n", "byte_ordre", "line 4: "},
-		"unknown word":        {head + "settings:\n  byte_order: middle\n", "expected one of little, big", ""},
-		"unknown base":        {head + "base: articles\n", "base: expected one of", ""},
-		"unknown protocol":    {"protocol: gafer\nname: x\n", "expected one of gaffer", ""},
-		"no name":             {"protocol: gaffer\n", "line 1: name: is missing", ""},
-		"bad header":          {head + "settings:\n  header: [{field: sequence, bits: 12}]\n", "sequence is 12 bits wide", ""},
-		"schema type":         {head + "settings:\n  schema:\n    messages:\n      0:\n        fields:\n          - {name: a, type: nonsense}\n", `unknown type "nonsense"`, "line 8: "},
-		"schema beyond":       {head + "settings:\n  messages: {form: by-id, types: 1, max_per_packet: 4}\n  schema: {messages: {1: {fields: [{name: a, type: bool}]}}}\n", "schema.messages.1", ""},
+		"unknown setting":  {head + "settings:\n  byte_ordre: big\n", "byte_ordre", "line 4: "},
+		"unknown word":     {head + "settings:\n  byte_order: middle\n", "expected one of little, big", ""},
+		"unknown base":     {head + "base: articles\n", "base: expected one of", ""},
+		"unknown protocol": {"protocol: gafer\nname: x\n", "expected one of gaffer", ""},
+		"no name":          {"protocol: gaffer\n", "line 1: name: is missing", ""},
+		"bad header": {head + "settings:\n  header: [{field: sequence, bits: 12}]\n",
+			"sequence is 12 bits wide", ""},
+		"schema type": {head + "settings:\n  schema:\n    messages:\n      0:\n        fields:\n          - {name: " +
+			"a, type: nonsense}\n", `unknown type "nonsense"`, "line 8: "},
+		"schema beyond": {head + "settings:\n  messages: {form: by-id, types: 1, max_per_packet: 4}\n  schema: " +
+			"{messages: {1: {fields: [{name: a, type: bool}]}}}\n", "schema.messages.1", ""},
 		"two of a name":       {head + "---\n" + head, "two profiles", ""},
 		"nothing":             {"", "holds no profile", ""},
 		"a list":              {"- 1\n", "", "line 1: "},
@@ -51,7 +54,8 @@ func TestProfileErrors(t *testing.T) {
 			t.Errorf("%s: no error", name)
 			continue
 		}
-		if s := err.Error(); !strings.HasPrefix(s, "x.yaml: ") || !strings.Contains(s, c.want) || !strings.Contains(s, c.line) {
+		if s := err.Error(); !strings.HasPrefix(s, "x.yaml: ") || !strings.Contains(s, c.want) ||
+			!strings.Contains(s, c.line) {
 			t.Errorf("%s: %s", name, s)
 		}
 	}
@@ -152,7 +156,9 @@ func TestMessagesAreDissected(t *testing.T) {
 
 // A user's profile is tried on flows like a built-in one.
 func TestUserProfileIsFound(t *testing.T) {
-	profiles, err := yamlfile.Profiles([]byte("protocol: gaffer\nname: odd\nbase: article\nsettings:\n  header: [{field: ack_bits, bits: 64}, {field: ack, bits: 32}, {field: sequence, bits: 32}]\n  prefix: [zero]\n"), "odd.yaml", registry)
+	profiles, err :=
+		yamlfile.Profiles([]byte("protocol: gaffer\nname: odd\nbase: article\nsettings:\n  header: [{field: ack_bits, "+
+			"bits: 64}, {field: ack, bits: 32}, {field: sequence, bits: 32}]\n  prefix: [zero]\n"), "odd.yaml", registry)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,10 +184,14 @@ func TestUserProfileIsFound(t *testing.T) {
 	}
 
 	// One that differs from a built-in profile in its windows only takes its place, as surely.
-	if _, err := yamlfile.Profiles([]byte("protocol: gaffer\nname: mine\nbase: odd\n"), "odd.yaml", dissect.NewRegistry(protocol)); err == nil {
+	if _, err := yamlfile.Profiles([]byte("protocol: gaffer\nname: mine\nbase: odd\n"), "odd.yaml",
+		dissect.NewRegistry(protocol)); err == nil {
 		t.Error("a user's profile serves as a base")
 	}
-	alike, err := yamlfile.Profiles([]byte("protocol: gaffer\nname: mine\nbase: article\nsettings: {receive_window: 256, ports: [7777]}\n"), "mine.yaml", registry)
+	alike, err :=
+		yamlfile.Profiles(
+			[]byte("protocol: gaffer\nname: mine\nbase: article\nsettings: {receive_window: 256, ports: [7777]}\n"),
+			"mine.yaml", registry)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +219,8 @@ func TestUserProfileIsFound(t *testing.T) {
 func FuzzProfiles(f *testing.F) {
 	f.Add([]byte(game))
 	for _, name := range wire.BuiltinNames() {
-		f.Add([]byte("protocol: gaffer\nname: x\nbase: " + name + "\nsettings: {prefix: [zero], ack_base: ack-n-1, ports: [7777]}\n"))
+		f.Add([]byte("protocol: gaffer\nname: x\nbase: " + name +
+			"\nsettings: {prefix: [zero], ack_base: ack-n-1, ports: [7777]}\n"))
 	}
 	f.Fuzz(func(t *testing.T, src []byte) {
 		profiles, err := yamlfile.Profiles(src, "x", registry)

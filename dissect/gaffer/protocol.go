@@ -128,7 +128,8 @@ func newProfileSet(extra []dissect.Profile, keys *netcode.Keys) *profileSet {
 	}
 	if keys != nil {
 		s.add(dissect.Profile{
-			Name: Yojimbo, Doc: "yojimbo, decrypted with the keys given; how the game packs its messages is found from the packets.",
+			Name:   Yojimbo,
+			Doc:    "yojimbo, decrypted with the keys given; how the game packs its messages is found from the packets.",
 			Config: s.secure(Yojimbo, nil),
 		})
 	}
@@ -167,7 +168,8 @@ func (s *profileSet) add(p dissect.Profile) {
 
 // shape names how a profile reads datagrams.
 func shape(w *wire.Profile) string {
-	return fmt.Sprint(w.Form, w.ByteOrder, w.Prefix, w.Header, w.AckBase, w.PacketTypes, w.PayloadLengthBits, w.EndCheck, w.Fragments, w.Slices, w.SliceSize, w.Handshake)
+	return fmt.Sprint(w.Form, w.ByteOrder, w.Prefix, w.Header, w.AckBase, w.PacketTypes, w.PayloadLengthBits, w.EndCheck,
+		w.Fragments, w.Slices, w.SliceSize, w.Handshake)
 }
 
 func (s *profileSet) trial(entries []*entry) []candidate {

@@ -10,27 +10,32 @@ import (
 
 // settingDocs says what the settings of a profile file mean.
 var settingDocs = map[string]string{
-	"form":                    "how the header is written: fixed (the fields of header, one after the other), reliable (4 to 9 bytes behind a prefix byte), netcode (encrypted)",
-	"byte_order":              "of the fields of a fixed header: little or big",
-	"prefix":                  "what stands before the header: zero (a zero byte), id (the protocol id, 4 bytes), crc32 (over the protocol id and what follows)",
-	"protocol_id":             "32 bits; where it only enters the checksum it may be left out: it is then solved from the packets",
-	"header":                  "fields of form fixed, in their order: sequence, ack, ack_bits with their widths; only sequence, or none, where nothing is acked",
-	"ack_base":                "which packet bit n of ack_bits means: ack-n (bit 0 is ack itself) or ack-n-1 (ack itself is implied)",
-	"packet_types":            "how many types a packet may have; 0 and 1 take no bits",
-	"payload_length_bits":     "width of the payload's length; 0: it is not sent",
-	"end_check":               "whether 0x9908ace2 closes the packet",
-	"fragments":               "how large packets are split: none, reliable or article",
-	"fragment_size":           "data bytes of every fragment but the last; 0: as the first ones show",
-	"max_fragments":           "most fragments of a packet",
-	"slices":                  "most slices of a large block; 0: there are none",
-	"slice_size":              "data bytes of every slice but the last",
-	"handshake":               "whether the packets are those of the connect sample",
-	"sent_buffer":             "entries of the sender's buffer of sent packets; 0: not known",
-	"receive_window":          "entries of the receiver's buffer: a packet older than that is stale; 0: not known",
-	"reassembly_buffer":       "packets that can be in reassembly at a time",
-	"duplicates":              "what the receiver does with a packet that it has already: refused or delivered",
-	"stale":                   "what the receiver does with a packet older than its window: refused or delivered",
-	"messages.form":           "how messages stand in the payload: none, by-id (count; id, type and body of each), simple (message ack, count, start id; type and body of each)",
+	"form": "how the header is written: fixed (the fields of header, one after the other), reliable " +
+		"(4 to 9 bytes behind a prefix byte), netcode (encrypted)",
+	"byte_order": "of the fields of a fixed header: little or big",
+	"prefix": "what stands before the header: zero (a zero byte), id (the protocol id, 4 bytes), crc32 " +
+		"(over the protocol id and what follows)",
+	"protocol_id": "32 bits; where it only enters the checksum it may be left out: it is then solved from the packets",
+	"header": "fields of form fixed, in their order: sequence, ack, ack_bits with their widths; only " +
+		"sequence, or none, where nothing is acked",
+	"ack_base": "which packet bit n of ack_bits means: ack-n (bit 0 is ack itself) or ack-n-1 (ack " +
+		"itself is implied)",
+	"packet_types":        "how many types a packet may have; 0 and 1 take no bits",
+	"payload_length_bits": "width of the payload's length; 0: it is not sent",
+	"end_check":           "whether 0x9908ace2 closes the packet",
+	"fragments":           "how large packets are split: none, reliable or article",
+	"fragment_size":       "data bytes of every fragment but the last; 0: as the first ones show",
+	"max_fragments":       "most fragments of a packet",
+	"slices":              "most slices of a large block; 0: there are none",
+	"slice_size":          "data bytes of every slice but the last",
+	"handshake":           "whether the packets are those of the connect sample",
+	"sent_buffer":         "entries of the sender's buffer of sent packets; 0: not known",
+	"receive_window":      "entries of the receiver's buffer: a packet older than that is stale; 0: not known",
+	"reassembly_buffer":   "packets that can be in reassembly at a time",
+	"duplicates":          "what the receiver does with a packet that it has already: refused or delivered",
+	"stale":               "what the receiver does with a packet older than its window: refused or delivered",
+	"messages.form": "how messages stand in the payload: none, by-id (count; id, type and body of each), " +
+		"simple (message ack, count, start id; type and body of each)",
 	"messages.types":          "how many message types there are",
 	"messages.max_per_packet": "most messages of a packet",
 	"messages.send_queue":     "messages that the sender can hold",
@@ -66,7 +71,8 @@ func schemaFields(c *dissect.Config) []*dissect.FieldSpec {
 	}
 	// The items of a list have its name: filters ask for their values, so these come first.
 	slices.SortFunc(out, func(x, y *dissect.FieldSpec) int {
-		return cmp.Or(cmp.Compare(x.Name, y.Name), cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Label, y.Label), cmp.Compare(x.Doc, y.Doc))
+		return cmp.Or(cmp.Compare(x.Name, y.Name), cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Label, y.Label),
+			cmp.Compare(x.Doc, y.Doc))
 	})
 	return out
 }

@@ -16,7 +16,8 @@ func newStage(c *dissect.Config) (machine.Stage, error) {
 	}
 	p, ok := c.Profile.(*wire.Profile)
 	if !ok || p.Form == wire.FormNetcode {
-		return nil, fmt.Errorf("its packets are closed, as dialect %s has them: --keys opens those of which the key is known", c.Dialect)
+		return nil, fmt.Errorf("its packets are closed, as dialect %s has them: --keys opens those of which the key is known",
+			c.Dialect)
 	}
 	return staged(whatif.New(p))
 }

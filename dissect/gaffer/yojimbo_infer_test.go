@@ -42,10 +42,13 @@ func checkInference(t *testing.T, r *yojimboRun, i *yojimbo.Inference) {
 			t.Errorf("channel %d is %v, expected %v", n, got.Type, want.Type)
 		}
 		if c.MessagesMost > 0 && (want.MaxMessages < c.MessagesLeast || want.MaxMessages > c.MessagesMost) {
-			t.Errorf("channel %d has at most %d to %d messages a packet, expected %d", n, c.MessagesLeast, c.MessagesMost, want.MaxMessages)
+			t.Errorf("channel %d has at most %d to %d messages a packet, expected %d", n, c.MessagesLeast, c.MessagesMost,
+				want.MaxMessages)
 		}
-		if c.Blocks > 0 && (c.FragmentSize != want.BlockFragmentSize || want.MaxFragments() < c.FragmentsLeast || want.MaxFragments() > c.FragmentsMost) {
-			t.Errorf("channel %d has block fragments of %d bytes, at most %d to %d of a block; expected %d and %d", n, c.FragmentSize, c.FragmentsLeast, c.FragmentsMost, want.BlockFragmentSize, want.MaxFragments())
+		if c.Blocks > 0 && (c.FragmentSize != want.BlockFragmentSize || want.MaxFragments() < c.FragmentsLeast ||
+			want.MaxFragments() > c.FragmentsMost) {
+			t.Errorf("channel %d has block fragments of %d bytes, at most %d to %d of a block; expected %d and %d", n,
+				c.FragmentSize, c.FragmentsLeast, c.FragmentsMost, want.BlockFragmentSize, want.MaxFragments())
 		}
 	}
 	if i.Wrong*100 > i.Packets {
@@ -76,9 +79,11 @@ func TestInferConfiguration(t *testing.T) {
 			}
 			checkInference(t, r, i)
 			if game := r.config.Schema == "game"; game != (i.TypesMost == 8) || game && i.Read != i.Packets {
-				t.Errorf("%s flow %d: %d to %d types, %d of %d packets read", name, flow, i.TypesLeast, i.TypesMost, i.Read, i.Packets)
+				t.Errorf("%s flow %d: %d to %d types, %d of %d packets read", name, flow, i.TypesLeast, i.TypesMost,
+					i.Read, i.Packets)
 			}
-			t.Logf("%s flow %d: %d channels, %d to %d types, %+v; %d packets, %d read, %d opaque, %d wrong", name, flow, len(i.Channels), i.TypesLeast, i.TypesMost, i.Channels, i.Packets, i.Read, i.Opaque, i.Wrong)
+			t.Logf("%s flow %d: %d channels, %d to %d types, %+v; %d packets, %d read, %d opaque, %d wrong", name, flow,
+				len(i.Channels), i.TypesLeast, i.TypesMost, i.Channels, i.Packets, i.Read, i.Opaque, i.Wrong)
 		}
 	}
 }
@@ -89,7 +94,8 @@ func TestInferWithMessages(t *testing.T) {
 	testenv.Grid(t, "a search over every recorded configuration")
 	for _, name := range yojimboRuns {
 		r := readYojimboRun(t, name)
-		known := &wire.Yojimbo{MessageTypes: r.config.Types, Bodies: bodiesOf(r.config.Schema), BlockTypes: blockTypes(r.config.Schema)}
+		known := &wire.Yojimbo{MessageTypes: r.config.Types, Bodies: bodiesOf(r.config.Schema),
+			BlockTypes: blockTypes(r.config.Schema)}
 		for flow := range r.client {
 			s, n := sampleOf(t, r, "client", flow)
 			if n < 100 {
@@ -102,7 +108,8 @@ func TestInferWithMessages(t *testing.T) {
 			}
 			checkInference(t, r, i)
 			if i.Read != i.Packets || i.TypesMost == 0 {
-				t.Errorf("%s flow %d: %d of %d packets read, %d to %d types", name, flow, i.Read, i.Packets, i.TypesLeast, i.TypesMost)
+				t.Errorf("%s flow %d: %d of %d packets read, %d to %d types", name, flow, i.Read, i.Packets,
+					i.TypesLeast, i.TypesMost)
 			}
 		}
 	}
@@ -135,7 +142,8 @@ func TestMessagesByInference(t *testing.T) {
 		}
 		for k := range a {
 			x, y := &a[k], &b[k]
-			if x.ID != y.ID || x.Channel != y.Channel || x.Type != y.Type || x.Bits != y.Bits || x.Block != y.Block || x.Delivered != y.Delivered || x.DeliveredAt != y.DeliveredAt || x.Attempts != y.Attempts {
+			if x.ID != y.ID || x.Channel != y.Channel || x.Type != y.Type || x.Bits != y.Bits || x.Block != y.Block ||
+				x.Delivered != y.Delivered || x.DeliveredAt != y.DeliveredAt || x.Attempts != y.Attempts {
 				t.Fatalf("flow %d message %d: by the configuration given\n%+v, by the one found\n%+v", i, k, x, y)
 			}
 		}

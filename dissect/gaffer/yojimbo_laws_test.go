@@ -50,14 +50,16 @@ func TestDissectDecrypted(t *testing.T) {
 			for _, f := range d.Fields {
 				seen[f.Spec.Name]++
 				if int(f.Bit+f.Bits) > dg.Length*8 {
-					t.Errorf("%s frame %d: %s at bit %d of %d bits lies outside %d bytes", name, dg.Ref.Frame(), f.Spec.Name, f.Bit, f.Bits, dg.Length)
+					t.Errorf("%s frame %d: %s at bit %d of %d bits lies outside %d bytes", name, dg.Ref.Frame(), f.Spec.Name, f.Bit,
+						f.Bits, dg.Length)
 				}
 			}
 			if len(Info(ctx, &dg.Datagram, nil)) == 0 {
 				t.Errorf("%s frame %d: no line", name, dg.Ref.Frame())
 			}
 		}
-		for _, want := range []string{"gaffer.sequence", "gaffer.ack_bits", "gaffer.yojimbo.entries", "gaffer.message.type", "gaffer.netcode.token.client_id"} {
+		for _, want := range []string{"gaffer.sequence", "gaffer.ack_bits", "gaffer.yojimbo.entries", "gaffer.message.type",
+			"gaffer.netcode.token.client_id"} {
 			if seen[want] == 0 {
 				t.Errorf("%s: no field %s", name, want)
 			}

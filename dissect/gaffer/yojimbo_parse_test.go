@@ -97,7 +97,8 @@ func TestConnectionPacketsOfCaptures(t *testing.T) {
 			if len(all) < 100 || messages == 0 {
 				t.Errorf("%s.%s: %d packets with %d messages", name, at, len(all), messages)
 			}
-			t.Logf("%s.%s: %d packets, %d entries, %d messages, %d block fragments", name, at, len(all), entries, messages, blocks)
+			t.Logf("%s.%s: %d packets, %d entries, %d messages, %d block fragments", name, at, len(all), entries,
+				messages, blocks)
 		}
 	}
 }
@@ -146,7 +147,8 @@ func TestMessagesSentEqualLog(t *testing.T) {
 							t.Fatal(err)
 						}
 						if int(m.Type) != l.Type || bodyText(t, v, nil) != loggedText(t, l.Body) {
-							t.Errorf("%s.%s frame %d: %+v is type %d %s, logged as type %d %s", name, at, o.ref.Frame(), k, m.Type, bodyText(t, v, nil), l.Type, loggedText(t, l.Body))
+							t.Errorf("%s.%s frame %d: %+v is type %d %s, logged as type %d %s", name, at, o.ref.Frame(), k, m.Type,
+								bodyText(t, v, nil), l.Type, loggedText(t, l.Body))
 						}
 					}
 				}

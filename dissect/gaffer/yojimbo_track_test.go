@@ -105,7 +105,8 @@ func TestInnerPacketsEqualLog(t *testing.T) {
 				if v := f.facts.Vantage; !v.Near(near) {
 					t.Errorf("%s.%s flow %d: the tap is at %v (%s)", name, at, i, v, f.facts.VantageReason)
 				}
-				for kind, event := range map[machine.EventKind]string{machine.EventSent: "sent", machine.EventReceived: "received", machine.EventAcked: "acked"} {
+				for kind, event := range map[machine.EventKind]string{machine.EventSent: "sent", machine.EventReceived: "received",
+					machine.EventAcked: "acked"} {
 					var got, want []int
 					for _, e := range f.effects.Events {
 						if e.Kind == kind && e.Side == near {
@@ -124,7 +125,8 @@ func TestInnerPacketsEqualLog(t *testing.T) {
 					slices.Sort(got)
 					slices.Sort(want)
 					if !slices.Equal(got, want) {
-						t.Errorf("%s.%s flow %d: %s %d packets, logged %d; %s", name, at, i, event, len(got), len(want), difference(got, want))
+						t.Errorf("%s.%s flow %d: %s %d packets, logged %d; %s", name, at, i, event, len(got), len(want),
+							difference(got, want))
 					}
 				}
 			}
@@ -134,7 +136,8 @@ func TestInnerPacketsEqualLog(t *testing.T) {
 
 // silent reports whether a flow never became a connection.
 func (r *yojimboRun) silent(at string, flow int) bool {
-	return r.name == "yojimbo-wrong-key" && flow == 0 || r.name == "yojimbo-denied-full" && len(r.logged(at, r.connOf(at, flow), "received")) == 0
+	return r.name == "yojimbo-wrong-key" && flow == 0 || r.name == "yojimbo-denied-full" &&
+		len(r.logged(at, r.connOf(at, flow), "received")) == 0
 }
 
 func difference(got, want []int) string {
@@ -191,8 +194,10 @@ func TestMessagesReceivedEqualLog(t *testing.T) {
 						for k < min(len(got[channel]), len(want[channel])) && got[channel][k] == want[channel][k] {
 							k++
 						}
-						t.Errorf("%s.%s flow %d channel %d: %d messages, logged %d; from %d on %.300q, logged %.300q", name, at, i, channel,
-							len(got[channel]), len(want[channel]), k, got[channel][k:min(k+2, len(got[channel]))], want[channel][k:min(k+2, len(want[channel]))])
+						t.Errorf("%s.%s flow %d channel %d: %d messages, logged %d; from %d on %.300q, logged %.300q", name,
+							at, i, channel,
+							len(got[channel]), len(want[channel]), k, got[channel][k:min(k+2, len(got[channel]))],
+							want[channel][k:min(k+2, len(want[channel]))])
 					}
 				}
 			}

@@ -68,7 +68,8 @@ func readCapture(t testing.TB, path string) (out []*flow) {
 	keep := func(f *flow) {
 		for _, m := range result.Messages {
 			f.graded[m.Grade]++
-			f.datagrams = append(f.datagrams, machine.Datagram{At: m.At, Ref: m.Ref, From: m.From, Bytes: append([]byte(nil), m.Bytes...), Length: m.Length})
+			f.datagrams = append(f.datagrams,
+				machine.Datagram{At: m.At, Ref: m.Ref, From: m.From, Bytes: append([]byte(nil), m.Bytes...), Length: m.Length})
 		}
 	}
 	for {
@@ -87,7 +88,8 @@ func readCapture(t testing.TB, path string) (out []*flow) {
 		}
 		f := known[k]
 		if f == nil {
-			f = &flow{transport: packet.Transport, addrs: [2]netip.AddrPort{packet.Src, packet.Dst}, graded: map[machine.Certainty]int{}}
+			f = &flow{transport: packet.Transport, addrs: [2]netip.AddrPort{packet.Src, packet.Dst},
+				graded: map[machine.Certainty]int{}}
 			if packet.Transport == capture.TCP {
 				f.conn = stream.New(formats(), stream.Limits{})
 			}
@@ -100,7 +102,8 @@ func readCapture(t testing.TB, path string) (out []*flow) {
 			continue
 		}
 		f.datagrams = append(f.datagrams, machine.Datagram{
-			At: packet.At, Ref: packet.Ref, From: f.side(packet.Src), Bytes: append([]byte(nil), packet.Payload...), Length: packet.Length,
+			At: packet.At, Ref: packet.Ref, From: f.side(packet.Src), Bytes: append([]byte(nil), packet.Payload...),
+			Length: packet.Length,
 		})
 	}
 	for _, f := range out {

@@ -110,7 +110,8 @@ func (s *sender) ack(dialect *wire.Dialect, peer *sender, m *wire.Message) {
 		always := m.HasCause
 		s.narrow(func(b *wire.Build) bool { return (b.Cause == wire.CauseAlways) == always })
 	}
-	if byCause(dialect) && !m.HasCause && s.answers > 1 && m.Last == s.last && m.AckBits != s.lastBits && m.AckBits&s.lastBits == s.lastBits {
+	if byCause(dialect) && !m.HasCause && s.answers > 1 && m.Last == s.last && m.AckBits != s.lastBits &&
+		m.AckBits&s.lastBits == s.lastBits {
 		// The message that set the new bits was not the newest.
 		s.counter(worthUnnamed, 0)
 	}

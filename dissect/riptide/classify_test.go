@@ -30,7 +30,8 @@ func classify(datagrams []machine.Datagram) dissect.Verdict {
 // by the whole flow, and by the first 64 datagrams, after which the analyzer
 // decides.
 func TestCaptures(t *testing.T) {
-	dialects := map[string]*wire.Dialect{"u200": wire.V20, "t200": wire.V20, "u21d": wire.DevD, "t21d": wire.DevD, "u21n": wire.DevN, "t21n": wire.DevN, "upy200": wire.V20, "tpy200": wire.V20}
+	dialects := map[string]*wire.Dialect{"u200": wire.V20, "t200": wire.V20, "u21d": wire.DevD, "t21d": wire.DevD,
+		"u21n": wire.DevN, "t21n": wire.DevN, "upy200": wire.V20, "tpy200": wire.V20}
 	for _, path := range captures(t, riptideRuns...) {
 		tr := truthOf(t, path)
 		prefix, _, _ := strings.Cut(runOf(path), "_")
@@ -85,7 +86,8 @@ func checkVersions(t *testing.T, path string, tr *truth, f *flow, datagrams []ma
 			t.Errorf("%s %s is %s, told by %d datagrams to be %s", filepath.Base(path), endpoint, version, len(datagrams), got)
 		}
 		if shows(datagrams, machine.Side(side), s.Senders[side].Codec) && !slices.Contains(narrow, got.String()) {
-			t.Errorf("%s %s is %s, told by %d datagrams to be %s only", filepath.Base(path), endpoint, version, len(datagrams), got)
+			t.Errorf("%s %s is %s, told by %d datagrams to be %s only", filepath.Base(path), endpoint, version,
+				len(datagrams), got)
 		}
 	}
 }
@@ -129,7 +131,8 @@ func TestTransport(t *testing.T) {
 			}
 			for side := range 2 {
 				n := f.conn.Counts(machine.Side(side))
-				if limit := map[bool]uint64{true: 1300, false: 0}[strings.Contains(path, "midstream")]; n.Unframed > limit || n.Gaps > 0 {
+				if limit := map[bool]uint64{true: 1300, false: 0}[strings.Contains(path, "midstream")]; n.Unframed > limit ||
+					n.Gaps > 0 {
 					t.Errorf("%s: %+v", filepath.Base(path), n)
 				}
 			}
@@ -156,7 +159,9 @@ func TestGafferIsNotClaimed(t *testing.T) {
 func exchange(n int, from func(i int) machine.Side, make func(i int) []byte) (out []machine.Datagram) {
 	for i := range n {
 		b := make(i)
-		out = append(out, machine.Datagram{At: machine.Instant(time.Duration(i) * 20 * time.Millisecond), Ref: machine.MakeRef(0, uint64(i)+1), From: from(i), Bytes: b, Length: len(b)})
+		out = append(out,
+			machine.Datagram{At: machine.Instant(time.Duration(i) * 20 * time.Millisecond), Ref: machine.MakeRef(0, uint64(i)+1),
+				From: from(i), Bytes: b, Length: len(b)})
 	}
 	return out
 }
@@ -207,7 +212,8 @@ func TestNoiseIsNotClaimed(t *testing.T) {
 		},
 	} {
 		for _, n := range []int{4, 16, 64, 400} {
-			for side, from := range map[string]func(int) machine.Side{"both ways": turns, "one way": func(int) machine.Side { return machine.A }} {
+			for side, from := range map[string]func(int) machine.Side{"both ways": turns,
+				"one way": func(int) machine.Side { return machine.A }} {
 				if v := classify(exchange(n, from, make)); v.Config != nil {
 					t.Errorf("%s %s, %d datagrams: taken for Riptide: %s", name, side, n, v.Reason)
 				}
@@ -237,7 +243,8 @@ func sessionOf(t testing.TB, codecs [2]wire.Codec) (out []machine.Datagram) {
 			t.Fatal(err)
 		}
 		at = at.Add(15 * time.Millisecond)
-		out = append(out, machine.Datagram{At: at, Ref: machine.MakeRef(0, uint64(len(out))+1), From: from, Bytes: b, Length: len(b)})
+		out = append(out, machine.Datagram{At: at, Ref: machine.MakeRef(0, uint64(len(out))+1), From: from, Bytes: b,
+			Length: len(b)})
 	}
 	send(machine.A, wire.Message{Type: wire.Connect}, 3, 'b', 'o', 'b')
 	send(machine.B, wire.Message{Type: wire.Welcome, Sequence: 1, ClientID: 1})
@@ -257,7 +264,8 @@ func sessionOf(t testing.TB, codecs [2]wire.Codec) (out []machine.Datagram) {
 		}
 		at = beat.Add(time.Second - 15*time.Millisecond)
 		send(machine.A, wire.Message{Type: wire.Heartbeat, Ping: uint8(second), RTT: int16(20 - second), HasRTT: true})
-		send(machine.B, wire.Message{Type: wire.Heartbeat, Ping: uint8(second), RTT: 31, HasRTT: codecs[machine.B].Dialect.RTTBothWays})
+		send(machine.B,
+			wire.Message{Type: wire.Heartbeat, Ping: uint8(second), RTT: 31, HasRTT: codecs[machine.B].Dialect.RTTBothWays})
 		at = at.Add(-15 * time.Millisecond)
 	}
 	send(machine.B, wire.Message{Type: wire.Disconnect, Reason: 5, HasReason: true})
@@ -284,7 +292,8 @@ func TestEncodedSessions(t *testing.T) {
 // TestEachSender: a client written from the notes at a server of the library's
 // source builds, which have the same headers; and two ends that no dialect reads.
 func TestEachSender(t *testing.T) {
-	notes, devN, v21, v20 := wire.Codec{Dialect: wire.Notes}, wire.Codec{Dialect: wire.DevN}, wire.Codec{Dialect: wire.V21}, wire.Codec{Dialect: wire.V20}
+	notes, devN, v21, v20 := wire.Codec{Dialect: wire.Notes}, wire.Codec{Dialect: wire.DevN},
+		wire.Codec{Dialect: wire.V21}, wire.Codec{Dialect: wire.V20}
 	check := func(name string, datagrams []machine.Datagram, a, b *wire.Dialect) {
 		v := classify(datagrams)
 		if v.Config == nil {
@@ -292,7 +301,8 @@ func TestEachSender(t *testing.T) {
 			return
 		}
 		s := v.Config.Profile.(*Settings)
-		if s.Senders[machine.A].Codec.Dialect != a || s.Senders[machine.B].Codec.Dialect != b || v.Config.Dialect != a.Name+"|"+b.Name {
+		if s.Senders[machine.A].Codec.Dialect != a || s.Senders[machine.B].Codec.Dialect != b ||
+			v.Config.Dialect != a.Name+"|"+b.Name {
 			t.Errorf("%s: found %s: %s", name, v.Config.Dialect, v.Reason)
 		}
 	}
@@ -318,7 +328,8 @@ func TestNotesNotify(t *testing.T) {
 	for _, header := range []bool{false, true} {
 		c := wire.Codec{Dialect: wire.Notes, NotifyHeader: header}
 		v := classify(session(t, c))
-		if v.Config == nil || v.Config.Dialect != "notes" || v.Config.Profile.(*Settings).Senders[machine.A].Codec.NotifyHeader != header {
+		if v.Config == nil || v.Config.Dialect != "notes" ||
+			v.Config.Profile.(*Settings).Senders[machine.A].Codec.NotifyHeader != header {
 			t.Errorf("with header %v: %+v, %s", header, v.Config, v.Reason)
 		}
 	}

@@ -75,10 +75,12 @@ func body(m *wire.Message, b []byte, length int, d *dissect.Dissection) {
 	if m.BodyBits >= 8 {
 		// What of the last byte is padding depends on the values: it stays with them.
 		pad = 0
-		d.Add(dissect.Field{Spec: spec, Depth: 1, Bit: uint32(m.BodyBit), Bits: uint32(m.BodyBits), Bytes: d.Unaligned(b, m.BodyBit)})
+		d.Add(dissect.Field{Spec: spec, Depth: 1, Bit: uint32(m.BodyBit), Bits: uint32(m.BodyBits),
+			Bytes: d.Unaligned(b, m.BodyBit)})
 	}
 	if pad > 0 && pad < 8 && len(b) == length {
-		d.Add(dissect.Field{Spec: fieldPadding, Depth: 1, Bit: uint32(m.BodyBit), Bits: uint32(pad), Uint: uint64(b[length-1]) >> (8 - pad)})
+		d.Add(dissect.Field{Spec: fieldPadding, Depth: 1, Bit: uint32(m.BodyBit), Bits: uint32(pad),
+			Uint: uint64(b[length-1]) >> (8 - pad)})
 	}
 }
 

@@ -51,7 +51,8 @@ func TestInfo(t *testing.T) {
 		{wire.DevD, "060200000080", "Reliable seq 2 id 0, 1 byte"},
 		{wire.V20, "022c00ffff2b00", "AckExtra last 44 bits 0xffff answers 43"},
 		{wire.V21, "0b", "malformed: type at byte 0: value out of range: expected 0 to 10, found 11"},
-		{wire.V21, "141002", "Heartbeat ping 1, Heartbeat at byte 1 bit 4: bytes are left after the last field: expected 2 bytes, found 3"},
+		{wire.V21, "141002", "Heartbeat ping 1, Heartbeat at byte 1 bit 4: bytes are left after the last field: expected 2 " +
+			"bytes, found 3"},
 	} {
 		if got := string(Info(contextOf(wire.Codec{Dialect: e.dialect}), datagram(t, e.bytes), nil)); got != e.want {
 			t.Errorf("%s %s:\n got %q\nwant %q", e.dialect.Name, e.bytes, got, e.want)
@@ -59,7 +60,8 @@ func TestInfo(t *testing.T) {
 	}
 	d := datagram(t, "3700")
 	d.Length = 100
-	if got := string(Info(contextOf(wire.Codec{Dialect: wire.V21}), d, nil)); !strings.HasPrefix(got, "cut by the capture's snap length") {
+	if got := string(Info(contextOf(wire.Codec{Dialect: wire.V21}), d, nil)); !strings.HasPrefix(got,
+		"cut by the capture's snap length") {
 		t.Errorf("snapped: %q", got)
 	}
 }
@@ -73,7 +75,8 @@ func TestDissectExample(t *testing.T) {
 		bit, bits uint32
 		value     uint64
 	}
-	want := []field{{"riptide", 0, 80, 0}, {"riptide.type", 0, 4, 7}, {"riptide.sequence", 4, 16, 4}, {"riptide.message_id", 20, 8, 2}, {"riptide.payload", 28, 52, 0}}
+	want := []field{{"riptide", 0, 80, 0}, {"riptide.type", 0, 4, 7}, {"riptide.sequence", 4, 16, 4},
+		{"riptide.message_id", 20, 8, 2}, {"riptide.payload", 28, 52, 0}}
 	if len(d.Fields) != len(want) {
 		t.Fatalf("%d fields, want %d: %+v", len(d.Fields), len(want), d.Fields)
 	}
@@ -119,7 +122,8 @@ func TestDissectCaptures(t *testing.T) {
 						continue
 					}
 					if field.Bit != at {
-						t.Errorf("%s frame %d: %s at bit %d, want %d", filepath.Base(path), dg.Ref.Frame(), field.Spec.Name, field.Bit, at)
+						t.Errorf("%s frame %d: %s at bit %d, want %d", filepath.Base(path), dg.Ref.Frame(), field.Spec.Name,
+							field.Bit, at)
 					}
 					at += field.Bits
 				}
@@ -144,7 +148,8 @@ func TestProfiles(t *testing.T) {
 			t.Errorf("the first profile is %s", p.Name)
 		}
 	}
-	for _, want := range []string{"notes", "2.0", "2.1-dev-d", "2.1-dev-n", "2.1", "notes-be", "2.2.1", "pytide-2.1.0-alpha"} {
+	for _, want := range []string{"notes", "2.0", "2.1-dev-d", "2.1-dev-n", "2.1", "notes-be", "2.2.1",
+		"pytide-2.1.0-alpha"} {
 		if !names[want] {
 			t.Errorf("no profile %s", want)
 		}

@@ -125,7 +125,8 @@ func (g *guessGroup) has(b []byte, bodyBit int) bool {
 // Guesses gives what is guessed so far, by message id, Notify last.
 func (g *Guesser) Guesses() (out []Guess) {
 	for k, group := range g.groups {
-		guess := Guess{Dialect: k.dialect.Name, Notify: k.notify, MessageID: k.id, Payloads: group.count, FixedBits: group.bits}
+		guess := Guess{Dialect: k.dialect.Name, Notify: k.notify, MessageID: k.id, Payloads: group.count,
+			FixedBits: group.bits}
 		if group.bits < 0 {
 			group.search()
 			guess.Typings = slices.Clone(group.typings)
@@ -133,7 +134,8 @@ func (g *Guesser) Guesses() (out []Guess) {
 		out = append(out, guess)
 	}
 	slices.SortFunc(out, func(a, b Guess) int {
-		return cmp.Or(cmp.Compare(a.Dialect, b.Dialect), cmp.Compare(boolInt(a.Notify), boolInt(b.Notify)), cmp.Compare(a.MessageID, b.MessageID))
+		return cmp.Or(cmp.Compare(a.Dialect, b.Dialect), cmp.Compare(boolInt(a.Notify), boolInt(b.Notify)),
+			cmp.Compare(a.MessageID, b.MessageID))
 	})
 	return out
 }

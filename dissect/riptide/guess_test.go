@@ -57,7 +57,8 @@ func TestGuess(t *testing.T) {
 				var m wire.Message
 				if codec.Parse(d.Bytes, d.Length, &m) == nil && m.Type.User() {
 					g.Add(codec, &m, d.Bytes)
-					all = append(all, kept{codec.Values(d.Bytes, &m), guessKey{codec.Dialect, false, m.Type == wire.Notify, m.MessageID}})
+					all = append(all,
+						kept{codec.Values(d.Bytes, &m), guessKey{codec.Dialect, false, m.Type == wire.Notify, m.MessageID}})
 				}
 			}
 		}
@@ -75,7 +76,8 @@ func TestGuess(t *testing.T) {
 				}
 			}
 			if guess.FixedBits >= 0 && (len(guess.Typings) > 0 || k.r.Left() != guess.FixedBits) {
-				t.Fatalf("%s id %d: fixed at %d bits, %d here, %v", filepath.Base(path), k.k.id, guess.FixedBits, k.r.Left(), guess.Typings)
+				t.Fatalf("%s id %d: fixed at %d bits, %d here, %v", filepath.Base(path), k.k.id, guess.FixedBits, k.r.Left(),
+					guess.Typings)
 			}
 		}
 		pairs, _, _ := pairSends(t, path, flows, tr)
@@ -92,7 +94,8 @@ func TestGuess(t *testing.T) {
 			r := p.codec.Values(p.b, &p.m)
 			for i := range p.line.Values {
 				v := &p.line.Values[i]
-				if strings.HasPrefix(version, "2.1.") && (v.Type == "short[]" || v.Type == "ushort[]") || version == "pytide-2.1.0-alpha" && v.Type == "bool[]" {
+				if strings.HasPrefix(version, "2.1.") && (v.Type == "short[]" || v.Type == "ushort[]") ||
+					version == "pytide-2.1.0-alpha" && v.Type == "bool[]" {
 					break
 				}
 				at := r.Pos()
@@ -123,7 +126,8 @@ func TestGuess(t *testing.T) {
 					if len(guess.Typings) > 0 {
 						first = guess.Typings[0].String()
 					}
-					misses[fmt.Sprintf("%s id %d notify %v, %d payloads: %s guessed as %q", runOf(path), p.m.MessageID, guess.Notify, guess.Payloads, v.Type, first)]++
+					misses[fmt.Sprintf("%s id %d notify %v, %d payloads: %s guessed as %q", runOf(path), p.m.MessageID, guess.Notify,
+						guess.Payloads, v.Type, first)]++
 				}
 			}
 		}
@@ -158,6 +162,7 @@ func wanted(v *truthValue, counted bool) (p Part, n int, isArray bool) {
 	case element == "bool":
 		return Part{Kind: PartBools}, elements(v), true
 	}
-	width := map[string]int{"byte": 8, "sbyte": 8, "short": 16, "ushort": 16, "int": 32, "uint": 32, "float": 32, "long": 64, "ulong": 64, "double": 64, "vec2": 64}[element]
+	width := map[string]int{"byte": 8, "sbyte": 8, "short": 16, "ushort": 16, "int": 32, "uint": 32, "float": 32,
+		"long": 64, "ulong": 64, "double": 64, "vec2": 64}[element]
 	return Part{Kind: PartArray, Bits: width}, elements(v), true
 }

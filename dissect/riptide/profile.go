@@ -27,8 +27,9 @@ type FileSettings struct {
 
 // settingDocs says what the settings of a profile file mean.
 var settingDocs = map[string]string{
-	"dialect":       "how messages are written: " + namesOf(wire.Dialects, func(d *wire.Dialect) string { return d.Name }),
-	"build":         "the implementation, where it is known; its dialect is then given with it: " + namesOf(wire.Builds, func(b *wire.Build) string { return b.Name }),
+	"dialect": "how messages are written: " + namesOf(wire.Dialects, func(d *wire.Dialect) string { return d.Name }),
+	"build": "the implementation, where it is known; its dialect is then given with it: " +
+		namesOf(wire.Builds, func(b *wire.Build) string { return b.Name }),
 	"byte_order":    "little or big; big for byte-aligned dialects only",
 	"notify_header": "whether Notify messages of dialect notes have the library's ack header in place of a message id",
 	"schema":        "the values of messages by their id, as a schema file has them",

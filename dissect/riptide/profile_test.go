@@ -19,7 +19,8 @@ func TestProfileFiles(t *testing.T) {
 			continue
 		}
 		c, err := Protocol.DoneProfile(settings)
-		if err != nil || c.Dialect != p.Config.Dialect || c.Profile.(*Settings).Senders != p.Config.Profile.(*Settings).Senders {
+		if err != nil || c.Dialect != p.Config.Dialect ||
+			c.Profile.(*Settings).Senders != p.Config.Profile.(*Settings).Senders {
 			t.Errorf("%s: %+v, %v; want %+v", p.Name, c, err, p.Config)
 		}
 	}

@@ -112,7 +112,8 @@ func pairSends(t testing.TB, path string, flows []*flow, tr *truth) (pairs []sen
 					c.again = c.again || l.Mode == "reliable" && c.at > l.T
 				}
 			} else if l.T < last-0.005 { // the file may end between the call and its packet
-				missing = append(missing, fmt.Sprintf("%s %s %s id %d seq %d to %q at %f", l.Endpoint, tr.version[l.Endpoint], k.mode, k.id, k.seq, k.peer, l.T))
+				missing = append(missing, fmt.Sprintf("%s %s %s id %d seq %d to %q at %f", l.Endpoint, tr.version[l.Endpoint],
+					k.mode, k.id, k.seq, k.peer, l.T))
 			}
 			continue
 		}
@@ -123,7 +124,8 @@ func pairSends(t testing.TB, path string, flows []*flow, tr *truth) (pairs []sen
 	for k, list := range copies {
 		for _, c := range list {
 			if !c.used && !c.again {
-				extra = append(extra, fmt.Sprintf("%s %s %s id %d seq %d to %q at %f", k.endpoint, tr.version[k.endpoint], k.mode, k.id, k.seq, k.peer, c.at))
+				extra = append(extra, fmt.Sprintf("%s %s %s id %d seq %d to %q at %f", k.endpoint, tr.version[k.endpoint], k.mode,
+					k.id, k.seq, k.peer, c.at))
 			}
 		}
 	}
@@ -333,7 +335,8 @@ func TestValues(t *testing.T) {
 				}
 				got, err := readValue(&r, v, counted(p.line), elements(v))
 				if err != nil || !equal(got, v) {
-					t.Errorf("%s %s %s id %v: value %d is %v (%v), log %s", name, p.line.Endpoint, p.line.Mode, p.m.MessageID, i, got, err, v.Value)
+					t.Errorf("%s %s %s id %v: value %d is %v (%v), log %s", name, p.line.Endpoint, p.line.Mode, p.m.MessageID, i, got,
+						err, v.Value)
 					break
 				}
 				values++

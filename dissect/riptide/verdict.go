@@ -142,7 +142,8 @@ func (c *classifier) Verdict() dissect.Verdict {
 	mixed := best[machine.A] != best[machine.B]
 	if !mixed && !c.claims(bestBits, related) {
 		return dissect.Verdict{Bits: max(bestBits, 0), Reason: fmt.Sprintf(
-			"not Riptide: %d of %d datagrams read as %s, but they do not relate to each other as its acks, heartbeats and handshakes do",
+			"not Riptide: %d of %d datagrams read as %s, but they do not relate to each other as its acks, heartbeats and "+
+				"handshakes do",
 			a.fits+b.fits, n, best.dialect(machine.A).Name)}
 	}
 	s := c.settings(best)

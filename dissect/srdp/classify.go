@@ -187,7 +187,8 @@ func (o *outstanding) answer(key uint64) int {
 // total is the evidence for the profile, less what speaks against it.
 func (h *hypothesis) total() float64 {
 	astray := h.acks - h.matched - h.again
-	return h.bits + stepBits*float64(min(h.steps, 32)) - againstBits*float64(astray) - shortBits*float64(h.wrong) - float64(h.odd)
+	return h.bits + stepBits*float64(min(h.steps, 32)) - againstBits*float64(astray) - shortBits*float64(h.wrong) -
+		float64(h.odd)
 }
 
 func (h *hypothesis) convinces() bool {
@@ -233,7 +234,8 @@ func (c *classifier) Verdict() dissect.Verdict {
 	}
 	v := dissect.Verdict{Config: h.config, Bits: h.total(), Settled: full || h.settled(lead)}
 	v.Confidence = 1 - math.Exp2(-min(v.Bits, max(lead, 4))/6)
-	v.Reason = fmt.Sprintf("%s of %s answer data of the other side", counted(h.matched+h.again, "acknowledgement"), number(h.acks))
+	v.Reason = fmt.Sprintf("%s of %s answer data of the other side", counted(h.matched+h.again, "acknowledgement"),
+		number(h.acks))
 	if foreign := c.datagrams - h.data - h.acks - c.empty; foreign > 0 {
 		v.Reason += fmt.Sprintf("; %s foreign", counted(foreign, "datagram"))
 	}
@@ -250,7 +252,8 @@ func (c *classifier) whyNot(h *hypothesis) string {
 	case h.acks == 0:
 		return fmt.Sprintf("srdp: %s could be data, but none is acknowledged", counted(h.data, "datagram"))
 	}
-	return fmt.Sprintf("srdp: %s of %s that could be acknowledgements answer data of the other side", number(h.matched+h.again), counted(h.acks, "datagram"))
+	return fmt.Sprintf("srdp: %s of %s that could be acknowledgements answer data of the other side",
+		number(h.matched+h.again), counted(h.acks, "datagram"))
 }
 
 // number words a count by its magnitude, so that flows share their reasons.

@@ -25,7 +25,8 @@ func framings(known []dissect.Profile) (out []dissect.Framing) {
 		}
 		var codecs []*wire.Profile
 		for j := range known {
-			if q := &settingsOf(known[j].Config).Wire; q.FramePrefix == p.FramePrefix && q.FrameLittleEndian == p.FrameLittleEndian {
+			if q := &settingsOf(known[j].Config).Wire; q.FramePrefix == p.FramePrefix &&
+				q.FrameLittleEndian == p.FrameLittleEndian {
 				codecs = append(codecs, q)
 			}
 		}

@@ -62,14 +62,18 @@ func (o *Octet) UnmarshalText(text []byte) error {
 // 1995 states none of these values, or contradicts itself: each is our default
 // for what it leaves open.
 var settingDocs = map[string]string{
-	"form":             "direct (command, id, flags, data) or proxied (command, id, source, destination, flags, data: the document's proxies route by the addresses, its size section counts them)",
-	"data_command":     `command byte of data; the document says "TBD"`,
-	"ack_command":      "command byte of acknowledgements; the top bit of the id decides in any case, so it may be that of data",
-	"byte_order":       "of ids and ports: big or little; not stated in the document",
-	"dont_duplicate":   "bit of the flags that is SRDP_DONTDUPLICATE; not stated in the document",
-	"order":            "bit of the flags that is SRDP_ORDER; not stated in the document",
-	"max_payload":      "most bytes of data; three numbers stand in the document: 548 for a call, 532 behind 16 bytes of header, and so 544 behind 4. 0: 544 direct, 532 proxied",
-	"frame_prefix":     "bytes of the length before each packet of a TCP stream to a proxy: 2 or 4; the document has no framing",
+	"form": "direct (command, id, flags, data) or proxied (command, id, source, destination, flags, data: " +
+		"the document's proxies route by the addresses, its size section counts them)",
+	"data_command": `command byte of data; the document says "TBD"`,
+	"ack_command": "command byte of acknowledgements; the top bit of the id decides in any case, so it may be that " +
+		"of data",
+	"byte_order":     "of ids and ports: big or little; not stated in the document",
+	"dont_duplicate": "bit of the flags that is SRDP_DONTDUPLICATE; not stated in the document",
+	"order":          "bit of the flags that is SRDP_ORDER; not stated in the document",
+	"max_payload": "most bytes of data; three numbers stand in the document: 548 for a call, 532 behind 16 bytes " +
+		"of header, and so 544 behind 4. 0: 544 direct, 532 proxied",
+	"frame_prefix": "bytes of the length before each packet of a TCP stream to a proxy: 2 or 4; the document has no " +
+		"framing",
 	"frame_byte_order": "of that length: big or little",
 	"recent":           "how many ids of one source a receiver remembers, to know duplicates by",
 	"remember":         "for how long it does: an id that comes again later is another packet's",
@@ -79,9 +83,11 @@ var settingDocs = map[string]string{
 func fileSettings(s *Settings) *FileSettings {
 	w := &s.Wire
 	f := &FileSettings{
-		Form: w.Form.String(), DataCommand: Octet(w.DataCommand), AckCommand: Octet(w.AckCommand), ByteOrder: orderWord(w.LittleEndian),
+		Form: w.Form.String(), DataCommand: Octet(w.DataCommand), AckCommand: Octet(w.AckCommand),
+		ByteOrder:     orderWord(w.LittleEndian),
 		DontDuplicate: Octet(w.DontDuplicate), Order: Octet(w.Order), MaxPayload: s.MaxPayload,
-		FramePrefix: w.FramePrefix, FrameByteOrder: orderWord(w.FrameLittleEndian), Recent: s.Rules.Recent, Remember: Period(s.Rules.Remember),
+		FramePrefix: w.FramePrefix, FrameByteOrder: orderWord(w.FrameLittleEndian), Recent: s.Rules.Recent,
+		Remember: Period(s.Rules.Remember),
 	}
 	return f
 }
@@ -119,7 +125,8 @@ func doneFileSettings(v any) (*dissect.Config, error) {
 	}
 	s := &Settings{
 		Wire: wire.Profile{
-			DataCommand: uint8(f.DataCommand), AckCommand: uint8(f.AckCommand), DontDuplicate: uint8(f.DontDuplicate), Order: uint8(f.Order),
+			DataCommand: uint8(f.DataCommand), AckCommand: uint8(f.AckCommand), DontDuplicate: uint8(f.DontDuplicate),
+			Order:       uint8(f.Order),
 			FramePrefix: f.FramePrefix,
 		},
 		MaxPayload: f.MaxPayload, Rules: model.Rules{Recent: f.Recent, Remember: time.Duration(f.Remember)},
@@ -130,7 +137,8 @@ func doneFileSettings(v any) (*dissect.Config, error) {
 	for _, o := range []struct {
 		name, word string
 		little     *bool
-	}{{"byte_order", f.ByteOrder, &s.Wire.LittleEndian}, {"frame_byte_order", f.FrameByteOrder, &s.Wire.FrameLittleEndian}} {
+	}{{"byte_order", f.ByteOrder, &s.Wire.LittleEndian},
+		{"frame_byte_order", f.FrameByteOrder, &s.Wire.FrameLittleEndian}} {
 		if o.word != "big" && o.word != "little" {
 			return nil, fmt.Errorf("%s: expected big or little, found %q", o.name, o.word)
 		}

@@ -47,7 +47,8 @@ func builtin() (out []dissect.Profile) {
 	} {
 		p := wire.Default().In(x.form)
 		p.LittleEndian = x.little
-		out = append(out, dissect.Profile{Name: x.name, Doc: x.doc, Config: &dissect.Config{Dialect: x.name, Profile: settingsFor(p)}})
+		out = append(out,
+			dissect.Profile{Name: x.name, Doc: x.doc, Config: &dissect.Config{Dialect: x.name, Profile: settingsFor(p)}})
 	}
 	return out
 }

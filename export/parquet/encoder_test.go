@@ -52,7 +52,8 @@ func TestRowGroupsAreBounded(t *testing.T) {
 			for _, g := range f.RowGroups() {
 				n := int(g.NumRows())
 				if total += n; n > groupRows+batchRows || n*len(c.text) > groupBytes+2<<20 {
-					t.Errorf("a row group of %d rows and %d bytes, expected %d and %d at most", n, n*len(c.text), groupRows, groupBytes)
+					t.Errorf("a row group of %d rows and %d bytes, expected %d and %d at most", n, n*len(c.text),
+						groupRows, groupBytes)
 				}
 			}
 			if total != c.rows {

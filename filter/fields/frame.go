@@ -12,44 +12,55 @@ import (
 // Wireshark's.
 func frameFields() []*filter.Field {
 	duration := func(name, doc string, get func(*filter.Record) (int64, bool)) *filter.Field {
-		return &filter.Field{Name: name, Kind: filter.Duration, Unit: "s", Doc: doc, Values: filter.Values{Int: filter.One(get)}}
+		return &filter.Field{Name: name, Kind: filter.Duration, Unit: "s", Doc: doc,
+			Values: filter.Values{Int: filter.One(get)}}
 	}
 	fields := []*filter.Field{
-		{Name: "frame", Kind: filter.Bytes, Doc: "The whole frame as captured.", Values: filter.Values{Bytes: filter.One(func(r *filter.Record) ([]byte, bool) {
-			if r.Frame == nil {
-				return nil, false
-			}
-			return r.Frame.Data, true
-		})}},
-		number("frame.number", "", "Number of the frame in its file, from 1.", func(r *filter.Record) (uint64, bool) { return r.Datagram.Ref.Frame(), true }),
+		{Name: "frame", Kind: filter.Bytes, Doc: "The whole frame as captured.",
+			Values: filter.Values{Bytes: filter.One(func(r *filter.Record) ([]byte, bool) {
+				if r.Frame == nil {
+					return nil, false
+				}
+				return r.Frame.Data, true
+			})}},
+		number("frame.number", "", "Number of the frame in its file, from 1.",
+			func(r *filter.Record) (uint64, bool) { return r.Datagram.Ref.Frame(), true }),
 		number("frame.len", "bytes", "Length on the wire.", func(r *filter.Record) (uint64, bool) {
 			if r.Frame == nil {
 				return 0, false
 			}
 			return uint64(r.Frame.Length), true
 		}),
-		number("frame.cap_len", "bytes", "Length captured; less than frame.len where a snap length cut the frame.", func(r *filter.Record) (uint64, bool) {
-			if r.Frame == nil {
-				return 0, false
-			}
-			return uint64(len(r.Frame.Data)), true
-		}),
-		number("frame.interface_id", "", "Index of the interface within its pcapng file, from 0.", func(r *filter.Record) (uint64, bool) {
-			if r.Frame == nil || r.Frame.Classic {
-				return 0, false
-			}
-			return uint64(r.Frame.Interface), true
-		}),
-		{Name: "frame.file", Kind: filter.Text, Doc: "Name of the capture file.", Values: filter.Worded(filter.One(func(r *filter.Record) (string, bool) { return r.File, r.File != "" }))},
-		{Name: "frame.time", Kind: filter.Time, Doc: "When the frame was captured: text in local time, as tshark's.", Values: filter.Values{Int: filter.One(func(r *filter.Record) (int64, bool) { return int64(r.Datagram.At), true })}},
+		number("frame.cap_len", "bytes", "Length captured; less than frame.len where a snap length cut the frame.",
+			func(r *filter.Record) (uint64, bool) {
+				if r.Frame == nil {
+					return 0, false
+				}
+				return uint64(len(r.Frame.Data)), true
+			}),
+		number("frame.interface_id", "", "Index of the interface within its pcapng file, from 0.",
+			func(r *filter.Record) (uint64, bool) {
+				if r.Frame == nil || r.Frame.Classic {
+					return 0, false
+				}
+				return uint64(r.Frame.Interface), true
+			}),
+		{Name: "frame.file", Kind: filter.Text, Doc: "Name of the capture file.",
+			Values: filter.Worded(filter.One(func(r *filter.Record) (string, bool) { return r.File, r.File != "" }))},
+		{Name: "frame.time", Kind: filter.Time, Doc: "When the frame was captured: text in local time, as tshark's.",
+			Values: filter.Values{Int: filter.One(func(r *filter.Record) (int64, bool) { return int64(r.Datagram.At), true })}},
 		{
-			Name: "frame.time_epoch", Kind: filter.Time, Unit: "s", Doc: "When the frame was captured, in seconds since 1970.", Seconds: true,
-			Values: filter.Values{Int: filter.One(func(r *filter.Record) (int64, bool) { return int64(r.Datagram.At), true })},
+			Name: "frame.time_epoch", Kind: filter.Time, Unit: "s", Doc: "When the frame was captured, in seconds since 1970.",
+			Seconds: true,
+			Values:  filter.Values{Int: filter.One(func(r *filter.Record) (int64, bool) { return int64(r.Datagram.At), true })},
 		},
-		duration("frame.time_relative", "Time since the capture's first frame.", func(r *filter.Record) (int64, bool) { return int64(r.Datagram.At.Sub(r.Start)), true }),
-		duration("frame.time_delta", "Time since the frame before.", func(r *filter.Record) (int64, bool) { return int64(r.Datagram.At.Sub(r.Previous)), r.Frame != nil }),
+		duration("frame.time_relative", "Time since the capture's first frame.",
+			func(r *filter.Record) (int64, bool) { return int64(r.Datagram.At.Sub(r.Start)), true }),
+		duration("frame.time_delta", "Time since the frame before.",
+			func(r *filter.Record) (int64, bool) { return int64(r.Datagram.At.Sub(r.Previous)), r.Frame != nil }),
 		{
-			Name: "malformed", Doc: "The packet, or a header before it, could not be taken apart to its end.", Needs: filter.NeedFlow | filter.NeedFields,
+			Name: "malformed", Doc: "The packet, or a header before it, could not be taken apart to its end.",
+			Needs: filter.NeedFlow | filter.NeedFields,
 			Present: func(r *filter.Record) bool {
 				return r.Packet != nil && r.Packet.Problem != nil || r.Dissection().Problem != nil
 			},
@@ -70,38 +81,55 @@ func frameFields() []*filter.Field {
 		address("ip.src", "IPv4 source address.", capture.LayerIPv4, 12, true, false),
 		address("ip.dst", "IPv4 destination address.", capture.LayerIPv4, 12, false, true),
 		address("ip.addr", "Either IPv4 address.", capture.LayerIPv4, 12, true, true),
-		{Name: "ip.version", Kind: filter.Uint, Doc: "IP version: 4 or 6.", Values: filter.Values{Uint: filter.Each(layers, func(r *filter.Record, l *capture.Layer) (uint64, bool) {
-			b, ok := header(r, l, capture.LayerIPv4, 0, 1)
-			if !ok {
-				b, ok = header(r, l, capture.LayerIPv6, 0, 1)
-			}
-			if !ok {
-				return 0, false
-			}
-			return uint64(b[0] >> 4), true
-		})}},
-		headerUint("ip.hdr_len", "bytes", "Length of the IPv4 header.", capture.LayerIPv4, 0, 1, func(v uint64) uint64 { return v & 15 * 4 }),
-		hexed(8, headerUint("ip.dsfield", "", "Differentiated services field.", capture.LayerIPv4, 1, 1, func(v uint64) uint64 { return v })),
-		headerUint("ip.dsfield.dscp", "", "Differentiated services codepoint; 46 is expedited forwarding.", capture.LayerIPv4, 1, 1, func(v uint64) uint64 { return v >> 2 }),
-		headerUint("ip.dsfield.ecn", "", "Explicit congestion notification; 3 says that congestion was met.", capture.LayerIPv4, 1, 1, func(v uint64) uint64 { return v & 3 }),
-		headerUint("ip.len", "bytes", "Total length of the IPv4 packet.", capture.LayerIPv4, 2, 2, func(v uint64) uint64 { return v }),
-		hexed(16, headerUint("ip.id", "", "IPv4 identification.", capture.LayerIPv4, 4, 2, func(v uint64) uint64 { return v })),
-		hexed(8, headerUint("ip.flags", "", "Flags of the IPv4 header: 2 is don't fragment, 1 more fragments.", capture.LayerIPv4, 6, 1, func(v uint64) uint64 { return v >> 5 })),
-		truth(headerUint("ip.flags.df", "", "Don't fragment.", capture.LayerIPv4, 6, 2, func(v uint64) uint64 { return v >> 14 & 1 })),
-		truth(headerUint("ip.flags.mf", "", "More fragments follow.", capture.LayerIPv4, 6, 2, func(v uint64) uint64 { return v >> 13 & 1 })),
-		headerUint("ip.frag_offset", "", "Offset of the fragment, in units of 8 bytes.", capture.LayerIPv4, 6, 2, func(v uint64) uint64 { return v & 0x1fff }),
+		{Name: "ip.version", Kind: filter.Uint, Doc: "IP version: 4 or 6.",
+			Values: filter.Values{Uint: filter.Each(layers, func(r *filter.Record, l *capture.Layer) (uint64, bool) {
+				b, ok := header(r, l, capture.LayerIPv4, 0, 1)
+				if !ok {
+					b, ok = header(r, l, capture.LayerIPv6, 0, 1)
+				}
+				if !ok {
+					return 0, false
+				}
+				return uint64(b[0] >> 4), true
+			})}},
+		headerUint("ip.hdr_len", "bytes", "Length of the IPv4 header.", capture.LayerIPv4, 0,
+			1, func(v uint64) uint64 { return v & 15 * 4 }),
+		hexed(8, headerUint("ip.dsfield", "", "Differentiated services field.", capture.LayerIPv4, 1,
+			1, func(v uint64) uint64 { return v })),
+		headerUint("ip.dsfield.dscp", "", "Differentiated services codepoint; 46 is expedited forwarding.", capture.LayerIPv4,
+			1, 1, func(v uint64) uint64 { return v >> 2 }),
+		headerUint("ip.dsfield.ecn", "", "Explicit congestion notification; 3 says that congestion was met.",
+			capture.LayerIPv4, 1, 1, func(v uint64) uint64 { return v & 3 }),
+		headerUint("ip.len", "bytes", "Total length of the IPv4 packet.", capture.LayerIPv4, 2,
+			2, func(v uint64) uint64 { return v }),
+		hexed(16, headerUint("ip.id", "", "IPv4 identification.", capture.LayerIPv4, 4,
+			2, func(v uint64) uint64 { return v })),
+		hexed(8, headerUint("ip.flags", "", "Flags of the IPv4 header: 2 is don't fragment, 1 more fragments.",
+			capture.LayerIPv4, 6, 1, func(v uint64) uint64 { return v >> 5 })),
+		truth(headerUint("ip.flags.df", "", "Don't fragment.", capture.LayerIPv4, 6,
+			2, func(v uint64) uint64 { return v >> 14 & 1 })),
+		truth(headerUint("ip.flags.mf", "", "More fragments follow.", capture.LayerIPv4, 6,
+			2, func(v uint64) uint64 { return v >> 13 & 1 })),
+		headerUint("ip.frag_offset", "", "Offset of the fragment, in units of 8 bytes.", capture.LayerIPv4, 6,
+			2, func(v uint64) uint64 { return v & 0x1fff }),
 		headerUint("ip.ttl", "", "Time to live.", capture.LayerIPv4, 8, 1, func(v uint64) uint64 { return v }),
-		named(transports, headerUint("ip.proto", "", "Protocol above IPv4; 17 is UDP.", capture.LayerIPv4, 9, 1, func(v uint64) uint64 { return v })),
+		named(transports,
+			headerUint("ip.proto", "", "Protocol above IPv4; 17 is UDP.", capture.LayerIPv4, 9,
+				1, func(v uint64) uint64 { return v })),
 
-		hexed(16, headerUint("ip.checksum", "", "Checksum of the IPv4 header.", capture.LayerIPv4, 10, 2, func(v uint64) uint64 { return v })),
+		hexed(16, headerUint("ip.checksum", "", "Checksum of the IPv4 header.", capture.LayerIPv4, 10,
+			2, func(v uint64) uint64 { return v })),
 
 		layer("ipv6", "IPv6 header.", capture.LayerIPv6),
 		address("ipv6.src", "IPv6 source address.", capture.LayerIPv6, 8, true, false),
 		address("ipv6.dst", "IPv6 destination address.", capture.LayerIPv6, 8, false, true),
 		address("ipv6.addr", "Either IPv6 address.", capture.LayerIPv6, 8, true, true),
-		hexed(32, headerUint("ipv6.tclass", "", "Traffic class.", capture.LayerIPv6, 0, 2, func(v uint64) uint64 { return v >> 4 & 0xff })),
-		headerUint("ipv6.plen", "bytes", "Length of the IPv6 payload.", capture.LayerIPv6, 4, 2, func(v uint64) uint64 { return v }),
-		named(transports, headerUint("ipv6.nxt", "", "Header after the IPv6 header; 17 is UDP.", capture.LayerIPv6, 6, 1, func(v uint64) uint64 { return v })),
+		hexed(32, headerUint("ipv6.tclass", "", "Traffic class.", capture.LayerIPv6, 0,
+			2, func(v uint64) uint64 { return v >> 4 & 0xff })),
+		headerUint("ipv6.plen", "bytes", "Length of the IPv6 payload.", capture.LayerIPv6, 4,
+			2, func(v uint64) uint64 { return v }),
+		named(transports, headerUint("ipv6.nxt", "", "Header after the IPv6 header; 17 is UDP.", capture.LayerIPv6, 6,
+			1, func(v uint64) uint64 { return v })),
 		headerUint("ipv6.hlim", "", "Hop limit.", capture.LayerIPv6, 7, 1, func(v uint64) uint64 { return v }),
 	}
 	for _, t := range []struct {
@@ -111,40 +139,57 @@ func frameFields() []*filter.Field {
 	}{{"udp", "UDP", capture.UDP, capture.LayerUDP}, {"tcp", "TCP", capture.TCP, capture.LayerTCP}} {
 		fields = append(fields,
 			&filter.Field{
-				Name: t.name, Kind: filter.Bytes, Doc: "The packet carries " + t.title + "; its header and payload, where one frame holds both.",
-				Present: func(r *filter.Record) bool { return r.Transport == t.kind }, Values: filter.Values{Bytes: filter.One(func(r *filter.Record) ([]byte, bool) { return whole(r, t.layer) })},
+				Name: t.name, Kind: filter.Bytes, Doc: "The packet carries " + t.title +
+					"; its header and payload, where one frame holds both.",
+				Present: func(r *filter.Record) bool { return r.Transport == t.kind },
+				Values:  filter.Values{Bytes: filter.One(func(r *filter.Record) ([]byte, bool) { return whole(r, t.layer) })},
 			},
-			number(t.name+".srcport", "", t.title+" source port.", func(r *filter.Record) (uint64, bool) { return uint64(r.Src.Port()), r.Transport == t.kind }),
-			number(t.name+".dstport", "", t.title+" destination port.", func(r *filter.Record) (uint64, bool) { return uint64(r.Dst.Port()), r.Transport == t.kind }),
-			&filter.Field{Name: t.name + ".port", Kind: filter.Uint, Doc: "Either " + t.title + " port.", Values: filter.Values{Uint: filter.Two(func(r *filter.Record) (uint64, uint64, bool) {
-				return uint64(r.Src.Port()), uint64(r.Dst.Port()), r.Transport == t.kind
-			})}},
-			&filter.Field{Name: t.name + ".payload", Kind: filter.Bytes, Doc: "Payload of the " + t.title + " packet.", Values: filter.Values{Bytes: filter.One(func(r *filter.Record) ([]byte, bool) {
-				b, _ := carriedBytes(r)
-				return b, r.Transport == t.kind && len(b) > 0
-			})}},
+			number(t.name+".srcport", "",
+				t.title+" source port.", func(r *filter.Record) (uint64, bool) {
+					return uint64(r.Src.Port()),
+						r.Transport == t.kind
+				}),
+			number(t.name+".dstport", "",
+				t.title+" destination port.", func(r *filter.Record) (uint64, bool) {
+					return uint64(r.Dst.Port()),
+						r.Transport == t.kind
+				}),
+			&filter.Field{Name: t.name + ".port", Kind: filter.Uint, Doc: "Either " + t.title + " port.",
+				Values: filter.Values{Uint: filter.Two(func(r *filter.Record) (uint64, uint64, bool) {
+					return uint64(r.Src.Port()), uint64(r.Dst.Port()), r.Transport == t.kind
+				})}},
+			&filter.Field{Name: t.name + ".payload", Kind: filter.Bytes, Doc: "Payload of the " + t.title + " packet.",
+				Values: filter.Values{Bytes: filter.One(func(r *filter.Record) ([]byte, bool) {
+					b, _ := carriedBytes(r)
+					return b, r.Transport == t.kind && len(b) > 0
+				})}},
 		)
 	}
 	return append(fields,
-		number("udp.length", "bytes", "Length of the UDP packet with its 8 bytes of header.", func(r *filter.Record) (uint64, bool) {
-			return uint64(r.Datagram.Length) + 8, r.Transport == capture.UDP
-		}),
+		number("udp.length", "bytes", "Length of the UDP packet with its 8 bytes of header.",
+			func(r *filter.Record) (uint64, bool) {
+				return uint64(r.Datagram.Length) + 8, r.Transport == capture.UDP
+			}),
 		stream("udp", "UDP", capture.UDP),
 		stream("tcp", "TCP", capture.TCP),
 		payload("data", "What a UDP packet or TCP segment carries, as Wireshark shows it where nothing takes it apart."),
 		payload("data.data", "The same: its bytes."),
-		number("data.len", "bytes", "Length of what a UDP packet or TCP segment carries.", func(r *filter.Record) (uint64, bool) {
-			b, _ := carriedBytes(r)
-			return uint64(len(b)), (r.Transport == capture.UDP || r.Transport == capture.TCP) && len(b) > 0
-		}),
-		hexed(16, headerUint("tcp.flags", "", "Flags of the TCP header.", capture.LayerTCP, 12, 2, func(v uint64) uint64 { return v & 0xfff })),
+		number("data.len", "bytes", "Length of what a UDP packet or TCP segment carries.",
+			func(r *filter.Record) (uint64, bool) {
+				b, _ := carriedBytes(r)
+				return uint64(len(b)), (r.Transport == capture.UDP || r.Transport == capture.TCP) && len(b) > 0
+			}),
+		hexed(16, headerUint("tcp.flags", "", "Flags of the TCP header.", capture.LayerTCP, 12,
+			2, func(v uint64) uint64 { return v & 0xfff })),
 		flag("tcp.flags.syn", "The segment opens a connection.", 1),
 		flag("tcp.flags.fin", "Its sender has nothing more to send.", 0),
 		flag("tcp.flags.reset", "The connection is torn down.", 2),
 		flag("tcp.flags.push", "The receiver is to hand the data on at once.", 3),
 		flag("tcp.flags.ack", "The acknowledgement number counts.", 4),
-		headerUint("tcp.window_size_value", "", "Receive window as it stands in the header, not scaled.", capture.LayerTCP, 14, 2, func(v uint64) uint64 { return v }),
-		headerUint("tcp.hdr_len", "bytes", "Length of the TCP header.", capture.LayerTCP, 12, 1, func(v uint64) uint64 { return v >> 4 * 4 }),
+		headerUint("tcp.window_size_value", "", "Receive window as it stands in the header, not scaled.", capture.LayerTCP,
+			14, 2, func(v uint64) uint64 { return v }),
+		headerUint("tcp.hdr_len", "bytes", "Length of the TCP header.", capture.LayerTCP, 12,
+			1, func(v uint64) uint64 { return v >> 4 * 4 }),
 		number("tcp.len", "bytes", "Length of the TCP payload.", func(r *filter.Record) (uint64, bool) {
 			_, n := carriedBytes(r)
 			return uint64(max(n, 0)), r.Transport == capture.TCP && n >= 0
@@ -182,19 +227,21 @@ func number(name, unit, doc string, get func(*filter.Record) (uint64, bool)) *fi
 
 // stream is the number of a flow's conversation.
 func stream(name, title string, t capture.Transport) *filter.Field {
-	f := number(name+".stream", "", "Number of the "+title+" conversation, from 0, as Wireshark counts.", func(r *filter.Record) (uint64, bool) {
-		return uint64(r.Stream), r.Flow != 0 && r.Transport == t
-	})
+	f := number(name+".stream", "", "Number of the "+title+" conversation, from 0, as Wireshark counts.",
+		func(r *filter.Record) (uint64, bool) {
+			return uint64(r.Stream), r.Flow != 0 && r.Transport == t
+		})
 	f.Needs = filter.NeedFlow
 	return f
 }
 
 // payload is what a transport carries.
 func payload(name, doc string) *filter.Field {
-	return &filter.Field{Name: name, Kind: filter.Bytes, Doc: doc, Values: filter.Values{Bytes: filter.One(func(r *filter.Record) ([]byte, bool) {
-		b, _ := carriedBytes(r)
-		return b, (r.Transport == capture.UDP || r.Transport == capture.TCP) && len(b) > 0
-	})}}
+	return &filter.Field{Name: name, Kind: filter.Bytes, Doc: doc,
+		Values: filter.Values{Bytes: filter.One(func(r *filter.Record) ([]byte, bool) {
+			b, _ := carriedBytes(r)
+			return b, (r.Transport == capture.UDP || r.Transport == capture.TCP) && len(b) > 0
+		})}}
 }
 
 // flag is a bit of the TCP header's flags.
@@ -238,37 +285,40 @@ func whole(r *filter.Record, kind capture.LayerKind) ([]byte, bool) {
 
 // headerUint is a number of one or two bytes in every header of a kind.
 func headerUint(name, unit, doc string, kind capture.LayerKind, offset, n int, of func(uint64) uint64) *filter.Field {
-	return &filter.Field{Name: name, Kind: filter.Uint, Unit: unit, Doc: doc, Values: filter.Values{Uint: filter.Each(layers, func(r *filter.Record, l *capture.Layer) (uint64, bool) {
-		b, ok := header(r, l, kind, offset, n)
-		switch {
-		case !ok:
-			return 0, false
-		case n == 1:
-			return of(uint64(b[0])), true
-		default:
-			return of(uint64(binary.BigEndian.Uint16(b))), true
-		}
-	})}}
+	return &filter.Field{Name: name, Kind: filter.Uint, Unit: unit, Doc: doc,
+		Values: filter.Values{Uint: filter.Each(layers, func(r *filter.Record, l *capture.Layer) (uint64, bool) {
+			b, ok := header(r, l, kind, offset, n)
+			switch {
+			case !ok:
+				return 0, false
+			case n == 1:
+				return of(uint64(b[0])), true
+			default:
+				return of(uint64(binary.BigEndian.Uint16(b))), true
+			}
+		})}}
 }
 
 // tag is a number of VLAN tags: of 802.1ad's service tags, or of all others.
 func tag(name, doc string, service bool, of func(uint64) uint64) *filter.Field {
 	const etherService = 0x88a8
-	return &filter.Field{Name: name, Kind: filter.Uint, Doc: doc, Values: filter.Values{Uint: filter.Each(layers, func(r *filter.Record, l *capture.Layer) (uint64, bool) {
-		// The type of a tag stands before it, as the EtherType of the header above.
-		b, ok := header(r, l, capture.LayerVLAN, -2, 4)
-		if !ok || (binary.BigEndian.Uint16(b) == etherService) != service {
-			return 0, false
-		}
-		return of(uint64(binary.BigEndian.Uint16(b[2:]))), true
-	})}}
+	return &filter.Field{Name: name, Kind: filter.Uint, Doc: doc,
+		Values: filter.Values{Uint: filter.Each(layers, func(r *filter.Record, l *capture.Layer) (uint64, bool) {
+			// The type of a tag stands before it, as the EtherType of the header above.
+			b, ok := header(r, l, capture.LayerVLAN, -2, 4)
+			if !ok || (binary.BigEndian.Uint16(b) == etherService) != service {
+				return 0, false
+			}
+			return of(uint64(binary.BigEndian.Uint16(b[2:]))), true
+		})}}
 }
 
 // layer is a header as a whole.
 func layer(name, doc string, kind capture.LayerKind) *filter.Field {
-	return &filter.Field{Name: name, Kind: filter.Bytes, Doc: doc, Values: filter.Values{Bytes: filter.Each(layers, func(r *filter.Record, l *capture.Layer) ([]byte, bool) {
-		return header(r, l, kind, 0, l.Length)
-	})}}
+	return &filter.Field{Name: name, Kind: filter.Bytes, Doc: doc,
+		Values: filter.Values{Bytes: filter.Each(layers, func(r *filter.Record, l *capture.Layer) ([]byte, bool) {
+			return header(r, l, kind, 0, l.Length)
+		})}}
 }
 
 // mac is one Ethernet address, or two.
@@ -299,36 +349,37 @@ func address(name, doc string, kind capture.LayerKind, offset int, src, dst bool
 	if kind == capture.LayerIPv6 {
 		size = 16
 	}
-	f := &filter.Field{Name: name, Kind: filter.Address, Doc: doc, Values: filter.Values{Address: func(pass filter.Test[netip.Addr], all bool) filter.Predicate {
-		return func(r *filter.Record) bool {
-			found := false
-			if r.Frame == nil {
-				for i, ap := range [...]netip.AddrPort{r.Src, r.Dst} {
-					if a := ap.Addr(); (i == 0 && src || i == 1 && dst) && a.BitLen() == 8*size {
-						found = true
-						if pass(r, a) != all {
-							return !all
+	f := &filter.Field{Name: name, Kind: filter.Address, Doc: doc,
+		Values: filter.Values{Address: func(pass filter.Test[netip.Addr], all bool) filter.Predicate {
+			return func(r *filter.Record) bool {
+				found := false
+				if r.Frame == nil {
+					for i, ap := range [...]netip.AddrPort{r.Src, r.Dst} {
+						if a := ap.Addr(); (i == 0 && src || i == 1 && dst) && a.BitLen() == 8*size {
+							found = true
+							if pass(r, a) != all {
+								return !all
+							}
 						}
+					}
+					return found && all
+				}
+				if r.Packet == nil {
+					return false
+				}
+				for i := range r.Packet.Layers {
+					b, ok := header(r, &r.Packet.Layers[i], kind, offset, 2*size)
+					if !ok {
+						continue
+					}
+					found = true
+					if src && pass(r, addrFrom(b[:size])) != all || dst && pass(r, addrFrom(b[size:])) != all {
+						return !all
 					}
 				}
 				return found && all
 			}
-			if r.Packet == nil {
-				return false
-			}
-			for i := range r.Packet.Layers {
-				b, ok := header(r, &r.Packet.Layers[i], kind, offset, 2*size)
-				if !ok {
-					continue
-				}
-				found = true
-				if src && pass(r, addrFrom(b[:size])) != all || dst && pass(r, addrFrom(b[size:])) != all {
-					return !all
-				}
-			}
-			return found && all
-		}
-	}}}
+		}}}
 	if kind == capture.LayerIPv4 {
 		f.In4 = func(n filter.Network4, all bool) filter.Predicate { return inNetwork(f.Address, n, src, dst, all) }
 	}
@@ -355,7 +406,8 @@ func inNetwork(slow filter.Source[netip.Addr], n filter.Network4, src, dst, all 
 			}
 			found = true
 			addrs := data[l.Offset+12 : l.Offset+20]
-			if src && n.Passes(binary.BigEndian.Uint32(addrs)) != all || dst && n.Passes(binary.BigEndian.Uint32(addrs[4:])) != all {
+			if src && n.Passes(binary.BigEndian.Uint32(addrs)) != all ||
+				dst && n.Passes(binary.BigEndian.Uint32(addrs[4:])) != all {
 				return !all
 			}
 		}

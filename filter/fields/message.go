@@ -15,32 +15,48 @@ func messages(r *filter.Record) []machine.Message { return r.Messages }
 func messageFields() []*filter.Field {
 	const needs = filter.NeedFlow | filter.NeedMessages
 	uints := func(name, doc string, value func(*machine.Message) (uint64, bool)) *filter.Field {
-		return &filter.Field{Name: name, Kind: filter.Uint, Doc: doc, Needs: needs, Values: filter.Values{Uint: filter.Each(messages, func(_ *filter.Record, m *machine.Message) (uint64, bool) { return value(m) })}}
+		return &filter.Field{Name: name, Kind: filter.Uint, Doc: doc, Needs: needs,
+			Values: filter.Values{
+				Uint: filter.Each(messages, func(_ *filter.Record, m *machine.Message) (uint64, bool) { return value(m) })}}
 	}
 	texts := func(name, doc string, words []string, value func(*machine.Message) string) *filter.Field {
-		return &filter.Field{Name: name, Kind: filter.Text, Doc: doc, Words: words, Needs: needs, Values: filter.Worded(filter.Each(messages, func(_ *filter.Record, m *machine.Message) (string, bool) {
-			s := value(m)
-			return s, s != ""
-		}))}
+		return &filter.Field{Name: name, Kind: filter.Text, Doc: doc, Words: words, Needs: needs,
+			Values: filter.Worded(filter.Each(messages, func(_ *filter.Record, m *machine.Message) (string, bool) {
+				s := value(m)
+				return s, s != ""
+			}))}
 	}
 	times := func(name, doc string, value func(*machine.Message) (int64, bool)) *filter.Field {
-		return &filter.Field{Name: name, Kind: filter.Duration, Unit: "s", Doc: doc, Needs: needs, Values: filter.Values{Int: filter.Each(messages, func(_ *filter.Record, m *machine.Message) (int64, bool) { return value(m) })}}
+		return &filter.Field{Name: name, Kind: filter.Duration, Unit: "s", Doc: doc, Needs: needs,
+			Values: filter.Values{
+				Int: filter.Each(messages, func(_ *filter.Record, m *machine.Message) (int64, bool) { return value(m) })}}
 	}
 	return []*filter.Field{
-		{Name: "message", Doc: "The life of a message ended at this packet: nothing more can happen to it.", Needs: needs, Present: func(r *filter.Record) bool { return len(r.Messages) > 0 }},
-		uints("message.id", "The message's own number, unwrapped.", func(m *machine.Message) (uint64, bool) { return uint64(m.ID), m.ID >= 0 }),
+		{Name: "message", Doc: "The life of a message ended at this packet: nothing more can happen to it.", Needs: needs,
+			Present: func(r *filter.Record) bool { return len(r.Messages) > 0 }},
+		uints("message.id", "The message's own number, unwrapped.",
+			func(m *machine.Message) (uint64, bool) { return uint64(m.ID), m.ID >= 0 }),
 		uints("message.type", "Number of its type.", func(m *machine.Message) (uint64, bool) { return uint64(m.Type), true }),
-		uints("message.channel", "Channel that carried it.", func(m *machine.Message) (uint64, bool) { return uint64(m.Channel), m.Channel >= 0 }),
-		uints("message.sends", "How many packets carried it.", func(m *machine.Message) (uint64, bool) { return uint64(m.Attempts), true }),
-		uints("message.deliveries", "How often the receiving application was handed it.", func(m *machine.Message) (uint64, bool) { return uint64(m.Deliveries), m.Delivered == machine.Yes }),
-		texts("message.name", "Name of its type, where a schema names it.", nil, func(m *machine.Message) string { return m.Name }),
-		texts("message.mode", "What it was promised.", wordsOf(machine.ModeInternal, machine.Mode.String), func(m *machine.Message) string { return m.Mode.String() }),
-		texts("message.side", "The side that sent it.", sideWords, func(m *machine.Message) string { return m.From.String() }),
-		texts("message.acked", "Whether its sender learned that it arrived.", wordsOf(machine.Yes, machine.Answer.String), func(m *machine.Message) string { return m.Acked.String() }),
-		texts("message.delivered", "Whether the receiving application was handed it.", wordsOf(machine.Yes, machine.Answer.String), func(m *machine.Message) string { return m.Delivered.String() }),
-		times("message.hol", "How long it lay complete because an earlier message was missing: head-of-line blocking.", func(m *machine.Message) (int64, bool) {
-			return int64(m.Wait), m.Delivered == machine.Yes
-		}),
+		uints("message.channel",
+			"Channel that carried it.", func(m *machine.Message) (uint64, bool) { return uint64(m.Channel), m.Channel >= 0 }),
+		uints("message.sends", "How many packets carried it.",
+			func(m *machine.Message) (uint64, bool) { return uint64(m.Attempts), true }),
+		uints("message.deliveries", "How often the receiving application was handed it.",
+			func(m *machine.Message) (uint64, bool) { return uint64(m.Deliveries), m.Delivered == machine.Yes }),
+		texts("message.name", "Name of its type, where a schema names it.",
+			nil, func(m *machine.Message) string { return m.Name }),
+		texts("message.mode", "What it was promised.", wordsOf(machine.ModeInternal, machine.Mode.String),
+			func(m *machine.Message) string { return m.Mode.String() }),
+		texts("message.side", "The side that sent it.",
+			sideWords, func(m *machine.Message) string { return m.From.String() }),
+		texts("message.acked", "Whether its sender learned that it arrived.", wordsOf(machine.Yes, machine.Answer.String),
+			func(m *machine.Message) string { return m.Acked.String() }),
+		texts("message.delivered", "Whether the receiving application was handed it.",
+			wordsOf(machine.Yes, machine.Answer.String), func(m *machine.Message) string { return m.Delivered.String() }),
+		times("message.hol", "How long it lay complete because an earlier message was missing: head-of-line blocking.",
+			func(m *machine.Message) (int64, bool) {
+				return int64(m.Wait), m.Delivered == machine.Yes
+			}),
 		times("message.latency", "From its first packet to its delivery.", func(m *machine.Message) (int64, bool) {
 			return int64(m.DeliveredAt.Sub(m.At)), m.Delivered == machine.Yes
 		}),
@@ -64,7 +80,9 @@ func resendCause(rules []*machine.Rule) *filter.Field {
 	}
 	slices.Sort(words)
 	return &filter.Field{
-		Name: "rel.resend.cause", Kind: filter.Text, Doc: "Why a side sent the same content again, as far as the capture shows it.", Words: slices.Compact(words), Needs: filter.NeedFlow | filter.NeedFindings,
+		Name: "rel.resend.cause", Kind: filter.Text,
+		Doc: "Why a side sent the same content again, as far as the capture shows it.", Words: slices.Compact(words),
+		Needs: filter.NeedFlow | filter.NeedFindings,
 		Values: filter.Worded(filter.Each(anomalies, func(_ *filter.Record, a *machine.Anomaly) (string, bool) {
 			cause, ok := byRule[a.Rule]
 			return cause, ok

@@ -9,7 +9,8 @@ import (
 
 // Where a header says what follows it.
 var (
-	etherType  = map[capture.LayerKind]int{capture.LayerEthernet: 12, capture.LayerVLAN: 2, capture.LayerSLL: 14, capture.LayerSLL2: 0, capture.LayerSNAP: 6}
+	etherType = map[capture.LayerKind]int{capture.LayerEthernet: 12, capture.LayerVLAN: 2, capture.LayerSLL: 14,
+		capture.LayerSLL2: 0, capture.LayerSNAP: 6}
 	nextHeader = map[capture.LayerKind]int{capture.LayerIPv6: 6, capture.LayerIPv6Extension: 0}
 )
 
@@ -30,7 +31,8 @@ func otherFields() []*filter.Field {
 		}),
 		kind("icmp", "An ICMP packet.", func(data []byte, l *capture.Layer) bool {
 			const icmp = 1
-			return l.Kind == capture.LayerIPv4 && l.Offset+20 <= len(data) && data[l.Offset+9] == icmp && binary.BigEndian.Uint16(data[l.Offset+6:])&0x1fff == 0
+			return l.Kind == capture.LayerIPv4 && l.Offset+20 <= len(data) && data[l.Offset+9] == icmp &&
+				binary.BigEndian.Uint16(data[l.Offset+6:])&0x1fff == 0
 		}),
 		kind("icmpv6", "An ICMPv6 packet.", func(data []byte, l *capture.Layer) bool {
 			const icmp = 58

@@ -76,7 +76,8 @@ type vocabulary struct {
 // the protocols' own.
 func group(name string) int {
 	first, _, _ := strings.Cut(name, ".")
-	if i := slices.Index([]string{"frame", "eth", "vlan", "ieee8021ad", "ip", "ipv6", "udp", "tcp", "data", "arp", "icmp", "icmpv6", "flow", "rel", "message", "finding", "malformed"}, first); i >= 0 {
+	if i := slices.Index([]string{"frame", "eth", "vlan", "ieee8021ad", "ip", "ipv6", "udp", "tcp", "data", "arp", "icmp",
+		"icmpv6", "flow", "rel", "message", "finding", "malformed"}, first); i >= 0 {
 		return i
 	}
 	return 100

@@ -14,7 +14,8 @@ const gopacket = "github.com/google/gopacket"
 // these folders needs is looked at, so that a new protocol or room is held too.
 func TestWhoLinksGopacket(t *testing.T) {
 	const format = `{{.ImportPath}} {{join .Deps " "}}`
-	out, err := exec.Command("go", "list", "-f", format, module+"/wire/...", module+"/machine/...", module+"/dissect/...").Output()
+	out, err := exec.Command("go", "list", "-f", format, module+"/wire/...", module+"/machine/...",
+		module+"/dissect/...").Output()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,8 @@ import (
 // sequential are the packages that start no goroutine, in their tests neither: a
 // caller decides what runs side by side. `make race` leaves them out, since the
 // race detector could find nothing there.
-var sequential = []string{"agenda", "wire", "machine", "schema", "sim", "dissect", "filter", "analyze", "replay", "rewrite", "graph", "show", "ledger", "report", "export", "capture/stream", "capture/pcapfilter"}
+var sequential = []string{"agenda", "wire", "machine", "schema", "sim", "dissect", "filter", "analyze", "replay",
+	"rewrite", "graph", "show", "ledger", "report", "export", "capture/stream", "capture/pcapfilter"}
 
 func TestInnerRingsStartNoGoroutine(t *testing.T) {
 	files := 0

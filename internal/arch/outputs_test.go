@@ -16,11 +16,13 @@ import (
 // outfile alone calls them, so that modes, links, locks and overwriting are the same
 // everywhere.
 var writing = map[string][]string{
-	"os":        {"Create", "CreateTemp", "OpenFile", "WriteFile", "Rename", "Link", "Symlink", "Truncate", "OpenRoot", "OpenInRoot"},
+	"os": {"Create", "CreateTemp", "OpenFile", "WriteFile", "Rename", "Link", "Symlink", "Truncate", "OpenRoot",
+		"OpenInRoot"},
 	"io/ioutil": {"WriteFile", "TempFile"},
 	"syscall":   {"Open", "Openat", "Creat", "Mkfifo", "Mknod", "Rename", "Link"},
 	// Cobra's and x/sys's own ways to the same.
-	"golang.org/x/sys/unix":      {"Open", "Openat", "Openat2", "Creat", "Mkfifo", "Mknod", "Rename", "Renameat", "Renameat2", "Link", "Linkat"},
+	"golang.org/x/sys/unix": {"Open", "Openat", "Openat2", "Creat", "Mkfifo", "Mknod", "Rename", "Renameat",
+		"Renameat2", "Link", "Linkat"},
 	"golang.org/x/sys/windows":   {"CreateFile", "MoveFile", "MoveFileEx"},
 	"github.com/spf13/cobra/doc": {"GenManTree", "GenManTreeFromOpts", "GenMarkdownTree", "GenYamlTree", "GenReSTTree"},
 }
@@ -48,7 +50,8 @@ func TestFilesAreWrittenByOutfile(t *testing.T) {
 		}
 		relative = filepath.ToSlash(relative)
 		switch {
-		case d.IsDir() && (relative == "internal" || relative == "testdata" || relative == "outfile" || strings.HasPrefix(d.Name(), ".") && relative != "."):
+		case d.IsDir() && (relative == "internal" || relative == "testdata" || relative == "outfile" ||
+			strings.HasPrefix(d.Name(), ".") && relative != "."):
 			return filepath.SkipDir // tests, their tools, and the package itself
 		case d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
 			return nil
@@ -62,7 +65,8 @@ func TestFilesAreWrittenByOutfile(t *testing.T) {
 		for _, w := range writers(file) {
 			key := relative + " " + w.name
 			if used[key] = true; writingAllowed[key] == "" {
-				t.Errorf("%s uses %s: expected outfile, which treats modes, links and overwriting alike", set.Position(w.at), w.name)
+				t.Errorf("%s uses %s: expected outfile, which treats modes, links and overwriting alike",
+					set.Position(w.at), w.name)
 			}
 		}
 		return nil

@@ -23,7 +23,8 @@ import (
 // it to package scale.
 var timed = []string{
 	"tui/...", "graph", "report", "show", "analyze", "export", "filter/...", "ledger", "metrics",
-	"rewrite", "rewrite/merge", "rewrite/anonymise", "cli/listing", "cli/reader", "cli/state", "cli/replaying", "cli/files", "cli/simulate", "cli/labs", "cli/terminal", "cli/protocol/gaffer",
+	"rewrite", "rewrite/merge", "rewrite/anonymise", "cli/listing", "cli/reader", "cli/state", "cli/replaying",
+	"cli/files", "cli/simulate", "cli/labs", "cli/terminal", "cli/protocol/gaffer",
 	"cli/protocol/riptide", "cli/protocol/srdp",
 }
 
@@ -142,7 +143,8 @@ func listTyped(t *testing.T, patterns []string) (packages []typed, exports map[s
 }
 
 // products lists the places at which a package multiplies a time.
-func products(t *testing.T, set *token.FileSet, path string, files []*ast.File, exports map[string]string) (faults []string) {
+func products(t *testing.T, set *token.FileSet, path string, files []*ast.File,
+	exports map[string]string) (faults []string) {
 	t.Helper()
 	info := &types.Info{
 		Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{},
@@ -163,7 +165,8 @@ func products(t *testing.T, set *token.FileSet, path string, files []*ast.File, 
 	for _, file := range files {
 		ast.Inspect(file, func(n ast.Node) bool {
 			if what := x.fault(n); what != "" {
-				faults = append(faults, fmt.Sprintf("%s: %s: leave that to package scale, which saturates", set.Position(n.Pos()), what))
+				faults = append(faults,
+					fmt.Sprintf("%s: %s: leave that to package scale, which saturates", set.Position(n.Pos()), what))
 			}
 			return true
 		})

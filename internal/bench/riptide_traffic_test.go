@@ -54,7 +54,8 @@ func simulatedRiptide(b *testing.B, clients int, length time.Duration) (path str
 				if !e.Connected(machine.Peer(p)) {
 					continue
 				}
-				channel := [...]uint8{riptide.ChannelReliable, riptide.ChannelUnreliable, riptide.ChannelReliable, riptide.ChannelNotify}[f.Number%4]
+				channel := [...]uint8{riptide.ChannelReliable, riptide.ChannelUnreliable, riptide.ChannelReliable,
+					riptide.ChannelNotify}[f.Number%4]
 				f.Do(machine.Submit{To: machine.Peer(p), Channel: channel, Type: 7, Payload: make([]byte, 10+f.Rand.IntN(60))})
 			}
 		}
@@ -74,10 +75,12 @@ func simulatedRiptide(b *testing.B, clients int, length time.Duration) (path str
 		link := w.Connect(host(fmt.Sprint("client", i), false, 1), server, network, network)
 		link.Tap(1, func(t sim.Tapped) {
 			packets++
-			if packet, err = files.AppendUDP(packet[:0], files.Envelope{Src: addr(t.From), Dst: addr(t.To), ID: uint16(packets)}, t.Bytes); err != nil {
+			if packet, err = files.AppendUDP(packet[:0], files.Envelope{Src: addr(t.From), Dst: addr(t.To), ID: uint16(packets)},
+				t.Bytes); err != nil {
 				b.Fatal(err)
 			}
-			if err := to.WriteFrame(&files.Frame{At: t.At + 1_767_225_600_000_000_000, LinkType: 101, Length: len(packet), Data: packet}); err != nil {
+			if err := to.WriteFrame(&files.Frame{At: t.At + 1_767_225_600_000_000_000, LinkType: 101, Length: len(packet),
+				Data: packet}); err != nil {
 				b.Fatal(err)
 			}
 		})

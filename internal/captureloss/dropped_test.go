@@ -121,10 +121,12 @@ func accused(t *testing.T, path string) (rules map[string]uint64, diverge int, w
 func TestCaptureLossIsNoNetworkLoss(t *testing.T) {
 	dir := t.TempDir()
 	simulated := filepath.Join(dir, "srdp.pcap")
-	testenv.Output(t, testenv.Ackscope(t), "simulate", "--protocol", "srdp", "--seed", "3", "--clients", "2", "--loss", "5%", "--delay", "20ms", "--jitter", "5ms",
+	testenv.Output(t, testenv.Ackscope(t), "simulate", "--protocol", "srdp", "--seed", "3", "--clients", "2", "--loss",
+		"5%", "--delay", "20ms", "--jitter", "5ms",
 		"--services", "any", "--duration", "20s", "--rate", "20", "--tap", "b", "-w", simulated)
 	for protocol, captures := range map[string][]string{
-		"gaffer":  {testenv.Capture(t, "reliable-loss10.client.pcap.gz"), testenv.Capture(t, "plain-le-clean.server.pcap.gz")},
+		"gaffer": {testenv.Capture(t, "reliable-loss10.client.pcap.gz"),
+			testenv.Capture(t, "plain-le-clean.server.pcap.gz")},
 		"riptide": {testenv.Capture(t, "u210_clean.client.pcap.gz"), testenv.Capture(t, "u21n_clean.server.pcapng.gz")},
 		"srdp":    {simulated},
 	} {
@@ -147,7 +149,8 @@ func TestCaptureLossIsNoNetworkLoss(t *testing.T) {
 			delete(rules, "capture-dropped")
 			for rule, n := range rules {
 				if n > before[rule] {
-					t.Errorf("%s: %s %d times, %d times in the whole capture: the tap dropped the packets", name, rule, n, before[rule])
+					t.Errorf("%s: %s %d times, %d times in the whole capture: the tap dropped the packets", name, rule, n,
+						before[rule])
 				}
 			}
 			if !slices.ContainsFunc(why, func(w string) bool { return strings.Contains(w, "the tap dropped") }) {

@@ -17,21 +17,27 @@ import (
 // that changes shows in it.
 func TestTables(t *testing.T) {
 	var page strings.Builder
-	page.WriteString("<!-- Written by go test ./internal/docs -update, from the declarations in package export. -->\n\n# Tables\n\n" +
-		"The columns of `--json` and of `ackscope export jsonl|csv|parquet`. In Parquet all columns of a table are always there. " +
-		"Where a row has no value, Parquet has null and CSV nothing; in JSON the value is null, or the key is left out, as \"if none\" says. " +
+	page.WriteString("<!-- Written by go test ./internal/docs -update, from the declarations in package export. " +
+		"-->\n\n# Tables\n\n" +
+		"The columns of `--json` and of `ackscope export jsonl|csv|parquet`. In Parquet all columns of a table are always " +
+		"there. " +
+		"Where a row has no value, Parquet has null and CSV nothing; in JSON the value is null, or the key is left out, as " +
+		"\"if none\" says. " +
 		"Lists and objects are JSON in CSV; objects are JSON in Parquet too.\n\n" +
 		"Names, types and order are stable: columns may be added, at the end of what they belong to.\n")
 	columns := 0
 	list := func(s *export.Schema, depth int) {
-		fmt.Fprintf(&page, "\n%s %s\n\n%s\n\n| column | type | if none | |\n|---|---|---|---|\n", strings.Repeat("#", depth), s.Name, s.Doc)
+		fmt.Fprintf(&page, "\n%s %s\n\n%s\n\n| column | type | if none | |\n|---|---|---|---|\n", strings.Repeat("#", depth),
+			s.Name, s.Doc)
 		columns += columnLines(&page, "", s.Columns)
 	}
 	for _, s := range export.Tables() {
 		list(s, 2)
 	}
-	page.WriteString("\n# Other objects\n\nWhat commands print with `--json` that is no table: each under the name of its command. " +
-		"`ackscope schema COMMAND` prints the JSON Schema of these and of the tables; a command that has none takes no `--json`.\n")
+	page.WriteString("\n# Other objects\n\nWhat commands print with `--json` that is no table: each under the name of " +
+		"its command. " +
+		"`ackscope schema COMMAND` prints the JSON Schema of these and of the tables; a command that has none takes no " +
+		"`--json`.\n")
 	for _, s := range export.Objects() {
 		if s.OneOf == nil {
 			list(s, 2)
@@ -59,7 +65,8 @@ func columnLines(page *strings.Builder, of string, columns []export.Column) (lin
 		if len(c.Words) > 0 {
 			doc += " One of: " + strings.Join(c.Words, ", ") + "."
 		}
-		fmt.Fprintf(page, "| `%s%s` | %s | %s | %s |\n", of, c.Name, kind, [...]string{"", "null", "left out", "null or left out"}[c.Absent], doc)
+		fmt.Fprintf(page, "| `%s%s` | %s | %s | %s |\n", of, c.Name, kind,
+			[...]string{"", "null", "left out", "null or left out"}[c.Absent], doc)
 		lines++
 		if c.Shape != nil {
 			lines += columnLines(page, of+c.Name+".", c.Shape.Columns)
@@ -90,7 +97,8 @@ func listed[T any](t *testing.T, least int, args ...string) (list []T) {
 func TestFields(t *testing.T) {
 	var page strings.Builder
 	page.WriteString("<!-- Written by go test ./internal/docs -update, from the fields themselves. -->\n\n# Fields\n\n" +
-		"What filters (`-Y`) and columns (`-e`) can name; `ackscope fields` prints the same.\n\n| field | type | |\n|---|---|---|\n")
+		"What filters (`-Y`) and columns (`-e`) can name; `ackscope fields` prints the same.\n\n| field | type | " +
+		"|\n|---|---|---|\n")
 	for _, f := range listed[struct{ Name, Type, Unit, Doc string }](t, 100, "fields", "--json") {
 		kind := f.Type
 		if f.Unit != "" {
@@ -104,8 +112,10 @@ func TestFields(t *testing.T) {
 // TestProfiles: docs/profiles.md is what `ackscope protocols` lists.
 func TestProfiles(t *testing.T) {
 	var page strings.Builder
-	page.WriteString("<!-- Written by go test ./internal/docs -update, from the profiles themselves. -->\n\n# Profiles\n\n" +
-		"How each protocol can be read; `ackscope protocols` prints the same, and `ackscope protocols PROTOCOL` more.\n\n| profile | |\n|---|---|\n")
+	page.WriteString(
+		"<!-- Written by go test ./internal/docs -update, from the profiles themselves. -->\n\n# Profiles\n\n" +
+			"How each protocol can be read; `ackscope protocols` prints the same, and `ackscope protocols PROTOCOL` more.\n\n| " +
+			"profile | |\n|---|---|\n")
 	for _, p := range listed[struct{ Protocol, Profile, Doc string }](t, 10, "protocols", "--json") {
 		fmt.Fprintf(&page, "| `%s:%s` | %s |\n", p.Protocol, p.Profile, strings.ReplaceAll(p.Doc, "|", "\\|"))
 	}

@@ -37,12 +37,14 @@ func registry() *dissect.Registry {
 // genuine reads captures of real flows of all protocols.
 func genuine(t testing.TB) (frames []capture.Frame) {
 	srdpFile := filepath.Join(t.TempDir(), "srdp.pcap")
-	testenv.Output(t, testenv.Ackscope(t), "simulate", "--protocol", "srdp", "--seed", "4", "--clients", "2", "--loss", "15%", "--delay", "20ms", "--jitter", "5ms",
+	testenv.Output(t, testenv.Ackscope(t), "simulate", "--protocol", "srdp", "--seed", "4", "--clients", "2", "--loss",
+		"15%", "--delay", "20ms", "--jitter", "5ms",
 		"--services", "any", "--duration", "6s", "--rate", "20", "--tap", "a", "-w", srdpFile)
 	epoch := machine.Instant(1_700_000_000 * int64(time.Second))
 	for i, name := range []string{
 		testenv.Capture(t, "reliable-ipv6.server.pcapng.gz"), testenv.Capture(t, "u210_loss10.client.pcapng.gz"),
-		testenv.Capture(t, "tpy_clean.client.pcap.gz"), testenv.Capture(t, "yojimbo-testmsgs-loss10.client.pcap.gz"), srdpFile,
+		testenv.Capture(t, "tpy_clean.client.pcap.gz"), testenv.Capture(t, "yojimbo-testmsgs-loss10.client.pcap.gz"),
+		srdpFile,
 	} {
 		in, err := capture.Open([]string{name}, capture.Options{})
 		if err != nil {
@@ -73,12 +75,14 @@ func genuine(t testing.TB) (frames []capture.Frame) {
 // run analyses frames, with so many forged ones of a kind before each, and gives
 // what is said of the real flows, how much of the heap the session took at its
 // end, and how long a forged packet took on average.
-func run(t testing.TB, frames []capture.Frame, kind, each int, limits analyze.Limits) (out map[string]*said, s *analyze.Session, heap int64, took time.Duration) {
+func run(t testing.TB, frames []capture.Frame, kind, each int, limits analyze.Limits) (out map[string]*said,
+	s *analyze.Session, heap int64, took time.Duration) {
 	return runAgain(t, frames, kind, each, limits, nil)
 }
 
 // runAgain is run with what an earlier run learned.
-func runAgain(t testing.TB, frames []capture.Frame, kind, each int, limits analyze.Limits, survey *analyze.Survey) (out map[string]*said, s *analyze.Session, heap int64, took time.Duration) {
+func runAgain(t testing.TB, frames []capture.Frame, kind, each int, limits analyze.Limits,
+	survey *analyze.Survey) (out map[string]*said, s *analyze.Session, heap int64, took time.Duration) {
 	t.Helper()
 	out = map[string]*said{}
 	of := func(f *analyze.Flow) *said {
@@ -92,16 +96,17 @@ func runAgain(t testing.TB, frames []capture.Frame, kind, each int, limits analy
 		return out[k]
 	}
 	before := heapNow()
-	s = analyze.NewSession(analyze.Options{Registry: registry(), Limits: limits, Survey: survey, Sink: func(r *analyze.Record) {
-		if r.Flow == nil || len(r.Events) == 0 {
-			return
-		}
-		if x := of(r.Flow); x != nil {
-			for _, e := range r.Events {
-				x.events = append(x.events, fmt.Sprint(e))
+	s = analyze.NewSession(analyze.Options{Registry: registry(), Limits: limits, Survey: survey,
+		Sink: func(r *analyze.Record) {
+			if r.Flow == nil || len(r.Events) == 0 {
+				return
 			}
-		}
-	}})
+			if x := of(r.Flow); x != nil {
+				for _, e := range r.Events {
+					x.events = append(x.events, fmt.Sprint(e))
+				}
+			}
+		}})
 	d := capture.NewDecoder(capture.DecodeOptions{})
 	forger := &forger{rng: rand.New(rand.NewPCG(1, 2))}
 	forger.learn(frames)
@@ -112,7 +117,8 @@ func runAgain(t testing.TB, frames []capture.Frame, kind, each int, limits analy
 		for range each {
 			forgeries++
 			b := forger.next(kind)
-			f := capture.Frame{At: frames[i].At, Ref: machine.MakeRef(9, uint64(forgeries)), LinkType: capture.LinkEthernet, Data: b, Length: len(b), Offset: -1}
+			f := capture.Frame{At: frames[i].At, Ref: machine.MakeRef(9, uint64(forgeries)), LinkType: capture.LinkEthernet,
+				Data: b, Length: len(b), Offset: -1}
 			d.Decode(&f, &p)
 			s.Feed(&f, &p)
 		}
@@ -136,7 +142,8 @@ func runAgain(t testing.TB, frames []capture.Frame, kind, each int, limits analy
 		b, _ := f.Summary(machine.B)
 		x.summary = fmt.Sprint(f.Protocol != nil, f.Packets, f.Bytes, a, b)
 		for _, found := range f.Findings() {
-			x.findings = append(x.findings, fmt.Sprint(found.Rule.ID, found.Side, found.Certainty, found.Count, found.Refs, found.Figures))
+			x.findings = append(x.findings,
+				fmt.Sprint(found.Rule.ID, found.Side, found.Certainty, found.Count, found.Refs, found.Figures))
 		}
 	}
 	return out, s, heap, took / time.Duration(max(1, forgeries))
@@ -153,7 +160,8 @@ func heapNow() int64 {
 // otherwise nothing was tried of their trackers.
 func recognised(t *testing.T, s *analyze.Session) {
 	t.Helper()
-	for of, want := range map[int]string{knownGaffer: "gaffer", knownRiptide: "riptide", knownStream: "riptide", knownSRDP: "srdp"} {
+	for of, want := range map[int]string{knownGaffer: "gaffer", knownRiptide: "riptide", knownStream: "riptide",
+		knownSRDP: "srdp"} {
 		a, is := turnedFrom(of), ""
 		for _, f := range s.Flows() {
 			if (f.A == a || f.B == a) && f.Protocol != nil {
@@ -210,7 +218,8 @@ func TestFloodTwice(t *testing.T) {
 	limits := analyze.Limits{Flows: 1 << 9, Bytes: 8 << 20, Room: true}
 	_, s, _, _ = run(t, frames, -1, 3, limits)
 	if s.LetGo(analyze.ReasonFlows) == 0 || s.LetGo(analyze.ReasonSession) > 0 {
-		t.Fatalf("%d flows were let go for want of room, %d since another session began", s.LetGo(analyze.ReasonFlows), s.LetGo(analyze.ReasonSession))
+		t.Fatalf("%d flows were let go for want of room, %d since another session began", s.LetGo(analyze.ReasonFlows),
+			s.LetGo(analyze.ReasonSession))
 	}
 	mixed, _, _, _ := runAgain(t, frames, -1, 3, limits, s.Survey())
 	for k, x := range alone {
@@ -220,7 +229,8 @@ func TestFloodTwice(t *testing.T) {
 			continue
 		}
 		if x.summary != y.summary || !slices.Equal(x.findings, y.findings) || !slices.Equal(x.events, y.events) {
-			t.Errorf("of %s %d events are told, %d without the flood; findings %v, without %v; %s, without %s", k, len(y.events), len(x.events), y.findings, x.findings, y.summary, x.summary)
+			t.Errorf("of %s %d events are told, %d without the flood; findings %v, without %v; %s, without %s", k, len(y.events),
+				len(x.events), y.findings, x.findings, y.summary, x.summary)
 		}
 	}
 }
@@ -230,12 +240,14 @@ func TestFloodTwice(t *testing.T) {
 func flooded(t *testing.T, frames []capture.Frame, alone map[string]*said, kind, each int, limits analyze.Limits) {
 	t.Helper()
 	mixed, s, heap, took := run(t, frames, kind, each, limits)
-	t.Logf("%8d packets, %v each; %7d flows, %6d remembered, state %4d MiB, heap %4d MiB", each*len(frames), took, s.Begun(), len(s.Flows()), s.StateBytes()>>20, heap>>20)
+	t.Logf("%8d packets, %v each; %7d flows, %6d remembered, state %4d MiB, heap %4d MiB", each*len(frames), took,
+		s.Begun(), len(s.Flows()), s.StateBytes()>>20, heap>>20)
 	if len(s.Flows()) > limits.Flows {
 		t.Errorf("%d flows are remembered, at most %d were asked for", len(s.Flows()), limits.Flows)
 	}
 	if heap > int64(limits.Bytes+beyondFlows) {
-		t.Errorf("the heap is %d MiB, expected at most %d for the flows and %d beside them", heap>>20, limits.Bytes>>20, beyondFlows>>20)
+		t.Errorf("the heap is %d MiB, expected at most %d for the flows and %d beside them", heap>>20, limits.Bytes>>20,
+			beyondFlows>>20)
 	}
 	if kind < 0 {
 		recognised(t, s)
@@ -247,7 +259,8 @@ func flooded(t *testing.T, frames []capture.Frame, alone map[string]*said, kind,
 			continue
 		}
 		if x.summary != y.summary || !slices.Equal(x.findings, y.findings) || !slices.Equal(x.events, y.events) {
-			t.Errorf("of %s %d events are told, %d without the flood; findings %v, without %v; %s, without %s", k, len(y.events), len(x.events), y.findings, x.findings, y.summary, x.summary)
+			t.Errorf("of %s %d events are told, %d without the flood; findings %v, without %v; %s, without %s", k, len(y.events),
+				len(x.events), y.findings, x.findings, y.summary, x.summary)
 		}
 	}
 }

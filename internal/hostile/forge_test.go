@@ -56,7 +56,8 @@ func host(n uint32) netip.Addr {
 
 func (f *forger) udp(src, dst netip.AddrPort, payload []byte) []byte {
 	var err error
-	if f.frame, err = capture.AppendUDP(f.frame, capture.Envelope{Src: src, Dst: dst, ID: uint16(f.rng.Uint32())}, payload); err != nil {
+	if f.frame, err = capture.AppendUDP(f.frame, capture.Envelope{Src: src, Dst: dst, ID: uint16(f.rng.Uint32())},
+		payload); err != nil {
 		panic(err)
 	}
 	return f.frame
@@ -163,7 +164,8 @@ func (f *forger) strings(n uint32) []byte {
 
 func (f *forger) tcp(src, dst netip.AddrPort, seq uint32, flags uint8, payload []byte) []byte {
 	var err error
-	if f.frame, err = capture.AppendTCP(f.frame, capture.Envelope{Src: src, Dst: dst, ID: uint16(f.rng.Uint32())}, seq, 1, flags, 65535, payload); err != nil {
+	if f.frame, err = capture.AppendTCP(f.frame, capture.Envelope{Src: src, Dst: dst, ID: uint16(f.rng.Uint32())}, seq, 1,
+		flags, 65535, payload); err != nil {
 		panic(err)
 	}
 	return f.frame

@@ -55,7 +55,8 @@ func readScript(script []byte) (list []machine.Datagram) {
 		length := min(int(binary.LittleEndian.Uint16(script[2:])), fuzzedLength, len(script)-4)
 		at = at.Add(wait)
 		list = append(list, machine.Datagram{
-			At: at, Ref: machine.MakeRef(0, uint64(len(list)+1)), From: machine.Side(head & 1), Bytes: script[4 : 4+length], Length: length,
+			At: at, Ref: machine.MakeRef(0, uint64(len(list)+1)), From: machine.Side(head & 1), Bytes: script[4 : 4+length],
+			Length: length,
 		})
 		script = script[4+length:]
 	}
@@ -66,8 +67,10 @@ func readScript(script []byte) (list []machine.Datagram) {
 func scripts(t testing.TB) (list [][]byte) {
 	known := profiles()
 	for _, name := range []string{
-		"reliable-loss10.client.pcap.gz", "plain-le-stalebug-loss98.client.pcap.gz", "article-chunks-loss25.client.pcap.gz", "article-connect.client.pcap.gz",
-		"article-fragments-loss5.client.pcap.gz", "u210_loss10.client.pcapng.gz", "tpy_clean.client.pcap.gz", "yojimbo-testmsgs-loss10.client.pcap.gz",
+		"reliable-loss10.client.pcap.gz", "plain-le-stalebug-loss98.client.pcap.gz", "article-chunks-loss25.client.pcap.gz",
+		"article-connect.client.pcap.gz",
+		"article-fragments-loss5.client.pcap.gz", "u210_loss10.client.pcapng.gz", "tpy_clean.client.pcap.gz",
+		"yojimbo-testmsgs-loss10.client.pcap.gz",
 	} {
 		in, err := capture.Open([]string{testenv.Capture(t, name)}, capture.Options{})
 		if err != nil {
@@ -132,7 +135,8 @@ func FuzzMachines(f *testing.F) {
 		}
 		x := known[int(data[0])%len(known)]
 		c := *x.config
-		c.Facts.Vantage = []machine.Vantage{machine.VantageUnknown, machine.VantageA, machine.VantageB, machine.VantageBoth}[data[1]&3]
+		c.Facts.Vantage = []machine.Vantage{machine.VantageUnknown, machine.VantageA, machine.VantageB,
+			machine.VantageBoth}[data[1]&3]
 		c.Stream = data[1]&4 != 0 && len(x.protocol.Framings) > 0
 		c.Ends = [2]netip.AddrPort{netip.MustParseAddrPort("10.0.0.1:30000"), netip.MustParseAddrPort("10.0.0.2:40000")}
 		flow := readScript(data[2:])
@@ -171,7 +175,8 @@ func tracked(t *testing.T, tr machine.Tracker, flow []machine.Datagram) {
 	for k, c := range copies {
 		var out machine.Effects
 		c.Finish(&out)
-		heard[k] += fmt.Sprint(out.Events, len(out.Anomalies), len(out.Messages), c.Summary(machine.A), c.Summary(machine.B), c.Learned())
+		heard[k] += fmt.Sprint(out.Events, len(out.Anomalies), len(out.Messages), c.Summary(machine.A),
+			c.Summary(machine.B), c.Learned())
 		c.Inspect(machine.A, &v)
 		c.Inspect(machine.B, &v)
 		if heard[k] != heard[0] {

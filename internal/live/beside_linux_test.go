@@ -58,7 +58,8 @@ func TestBesideOthers(t *testing.T) {
 		return
 	}
 	rivals := []rival{
-		{"ackscope capture -w", []string{program(t), "capture", "-q", "-Z", testenv.AsUser, "-i", "veth0", "-w", "FILE", "--json", "-B", "64"}},
+		{"ackscope capture -w", []string{program(t), "capture", "-q", "-Z", testenv.AsUser, "-i", "veth0", "-w", "FILE",
+			"--json", "-B", "64"}},
 		{"tcpdump -w", []string{tcpdump, "-i", "veth0", "-B", "65536", "-w", "FILE"}},
 		{"gopacket afpacket, cgo", []string{ring, "veth0", "FILE", "64"}},
 		{"ackscope flows", []string{program(t), "flows", "-Z", testenv.AsUser, "-i", "veth0", "-B", "64", "-w", "FILE"}},
@@ -77,7 +78,8 @@ func TestBesideOthers(t *testing.T) {
 		slices.SortFunc(list, func(a, b outcome) int { return int(1e6 * (a.lost() - b.lost())) })
 		m := list[len(list)/2]
 		slices.SortFunc(list, func(a, b outcome) int { return int(a.cpu - b.cpu) })
-		t.Logf("%-24s %9d sent (%.0f a second), %9d captured, %6d dropped: %.3f %% lost; CPU %v, %d ns a packet (medians of %d)", rivals[i].name, m.sent, float64(m.sent)/floodTime.Seconds(), m.captured, m.dropped, m.lost(),
+		t.Logf("%-24s %9d sent (%.0f a second), %9d captured, %6d dropped: %.3f %% lost; CPU %v, %d ns a packet (medians "+
+			"of %d)", rivals[i].name, m.sent, float64(m.sent)/floodTime.Seconds(), m.captured, m.dropped, m.lost(),
 			list[len(list)/2].cpu.Round(time.Millisecond), list[len(list)/2].cpu.Nanoseconds()/int64(max(1, m.captured)), rounds)
 	}
 }

@@ -166,7 +166,8 @@ func TestNoDropUncounted(t *testing.T) {
 	v := c.totals(t)
 	t.Logf("%.0f packets a second: %d sent, %+v", float64(sent)/during.Seconds(), sent, v)
 	if v.Received+v.Before != sent || v.Captured+v.Dropped != v.Received || v.Captured == 0 {
-		t.Errorf("%d sent, %+v: expected captured and dropped to be what the interface received, and that, with what it dropped, what was sent", sent, v)
+		t.Errorf("%d sent, %+v: expected captured and dropped to be what the interface received, and that, with what it "+
+			"dropped, what was sent", sent, v)
 	}
 	in, err := capture.Open([]string{file}, capture.Options{})
 	if err != nil {
@@ -193,7 +194,8 @@ func TestKilled(t *testing.T) {
 	}
 	for round := range 2 {
 		dir := testenv.UserDir(t)
-		c := begin(t, nil, "capture", "-Z", testenv.AsUser, "-i", "veth0", "-w", filepath.Join(dir, "c.pcapng"), "-b", "filesize:100kB", "-b", "files:4")
+		c := begin(t, nil, "capture", "-Z", testenv.AsUser, "-i", "veth0", "-w", filepath.Join(dir, "c.pcapng"), "-b",
+			"filesize:100kB", "-b", "files:4")
 		out := testnet.Inject(t, "veth1")
 		frames := game(t, 1200+500*round, 300)
 		for at := 0; at < len(frames); at += 20 {
@@ -286,7 +288,8 @@ func TestDiskFull(t *testing.T) {
 		{[]string{"capture", "--alert", "error"}, fmt.Sprintf(`"captured":%d,`, n)},
 	} {
 		command, file := strings.Join(k.command, " "), filepath.Join(dir, "full.pcapng")
-		c := begin(t, nil, append(k.command, "-Z", testenv.AsUser, "-i", "veth0", "-f", "udp port 7777", "-w", file, "--json")...)
+		c := begin(t, nil, append(k.command, "-Z", testenv.AsUser, "-i", "veth0", "-f", "udp port 7777", "-w", file,
+			"--json")...)
 		out := testnet.Inject(t, "veth1")
 		frames := game(t, n, 300)
 		for at := 0; at < n; at += 50 {

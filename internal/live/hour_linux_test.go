@@ -26,7 +26,8 @@ func TestHour(t *testing.T) {
 		packets = 3600 * flows * 90 // as many a second: 30 to 60 each way
 		most    = 64 << 20
 	)
-	cmd := exec.Command(program(t), "flows", "--live", "--memory", "64MiB", "--metrics", "127.0.0.1:0", "--alert", "error", "--json", "-r", "-")
+	cmd := exec.Command(program(t), "flows", "--live", "--memory", "64MiB", "--metrics", "127.0.0.1:0", "--alert", "error",
+		"--json", "-r", "-")
 	var out strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, os.Stderr
 	pipe, err := cmd.StdinPipe()
@@ -66,7 +67,8 @@ func TestHour(t *testing.T) {
 	early, late := highest(profile[n/10:n/4]), highest(profile[n*3/4:])
 	t.Logf("%d packets, resident: %d MiB early, %d MiB in the last quarter", packets, early>>20, late>>20)
 	if late > early+early/4 || highest(profile) > most {
-		t.Errorf("resident %d MiB early, %d late, at most %d: expected a flat profile below %d", early>>20, late>>20, highest(profile)>>20, most>>20)
+		t.Errorf("resident %d MiB early, %d late, at most %d: expected a flat profile below %d", early>>20, late>>20,
+			highest(profile)>>20, most>>20)
 	}
 	total, began, last := uint64(0), "", ""
 	for line := range strings.Lines(out.String()) {

@@ -72,7 +72,8 @@ func TestLiveIsOffline(t *testing.T) {
 	}
 	file := filepath.Join(testenv.UserDir(t), "live.pcapng")
 	c := begin(t, nil, "flows", "-Z", testenv.AsUser, "-i", "veth0", "-w", file, "--json")
-	sent := play(t, testnet.Inject(t, "veth1"), packetsOf(t, "reliable-loss10.client.pcap.gz"), packetsOf(t, "u210_loss10.client.pcapng.gz"), packetsOf(t, "tpy_clean.client.pcap.gz"))
+	sent := play(t, testnet.Inject(t, "veth1"), packetsOf(t, "reliable-loss10.client.pcap.gz"),
+		packetsOf(t, "u210_loss10.client.pcapng.gz"), packetsOf(t, "tpy_clean.client.pcap.gz"))
 	time.Sleep(200 * time.Millisecond)
 	if err := c.end(t, os.Interrupt); err != nil {
 		t.Fatalf("%v\n%s", err, c.errors.Bytes())
@@ -92,7 +93,8 @@ func TestLiveIsOffline(t *testing.T) {
 // TestPipes: tcpdump captures, and each listing reads its pipe: some as it comes,
 // all to its end. What they say then is what they say of the file.
 func TestPipes(t *testing.T) {
-	tcpdump, tee, mkfifo, shell := testenv.Need(t, "tcpdump"), testenv.Need(t, "tee"), testenv.Need(t, "mkfifo"), testenv.Need(t, "sh")
+	tcpdump, tee, mkfifo, shell := testenv.Need(t, "tcpdump"), testenv.Need(t, "tee"), testenv.Need(t, "mkfifo"),
+		testenv.Need(t, "sh")
 	if !namespaced(t) {
 		return
 	}
@@ -100,7 +102,8 @@ func TestPipes(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "all.pcap")
 	listings := []string{
-		"flows --json", "flows --json --live", "packets --json", "packets --json --live", "events --json", "events --json --live",
+		"flows --json", "flows --json --live", "packets --json", "packets --json --live", "events --json",
+		"events --json --live",
 		"findings --json", "findings --json --live", "messages --json",
 	}
 	copies := []string{file}
@@ -165,7 +168,9 @@ func TestPipes(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := testenv.Output(t, program(t), append(strings.Fields(listing), file)...)
-		if !bytes.Equal(got, want) || len(want) == 0 && (strings.HasPrefix(listing, "flows") || strings.HasPrefix(listing, "packets") || strings.HasPrefix(listing, "events")) {
+		if !bytes.Equal(got, want) || len(want) == 0 &&
+			(strings.HasPrefix(listing, "flows") || strings.HasPrefix(listing, "packets") ||
+				strings.HasPrefix(listing, "events")) {
 			t.Errorf("%s prints %d bytes of the pipe, %d of the file; expected the same", listing, len(got), len(want))
 		}
 	}

@@ -50,7 +50,8 @@ func ways() []way {
 		{name: "root, `--keep-root`", attributes: root, args: keep},
 		{name: "root, `-Z 4711:4712`", attributes: root, args: z, uid: testenv.UserID},
 		{name: "root through sudo, called by 4711", attributes: root, environment: sudo, uid: testenv.UserID},
-		{name: "root through sudo, called by root", attributes: root, environment: []string{"SUDO_UID=0", "SUDO_GID=0"}, refused: true},
+		{name: "root through sudo, called by root", attributes: root, environment: []string{"SUDO_UID=0", "SUDO_GID=0"},
+			refused: true},
 		{name: "4711, file capability `cap_net_raw+ep`", attributes: user, program: withFileCapability, uid: testenv.UserID},
 		{name: "4711, ambient `CAP_NET_RAW`, as systemd gives it", attributes: ambient, uid: testenv.UserID},
 		{name: "4711, program that is set-user-ID root", attributes: user, program: setUserID, uid: testenv.UserID},
@@ -59,8 +60,9 @@ func ways() []way {
 		{name: "root, adopted socket, `--keep-root`", attributes: root, adopted: true, args: keep},
 		{name: "root, adopted socket, `-Z 4711:4712`", attributes: root, adopted: true, args: z, uid: testenv.UserID},
 		{
-			name: "4711, adopted socket, program that is set-user-ID root, `SUDO_UID` set", attributes: user, adopted: true, environment: sudo,
-			program: setUserID, uid: testenv.UserID,
+			name: "4711, adopted socket, program that is set-user-ID root, `SUDO_UID` set", attributes: user, adopted: true,
+			environment: sudo,
+			program:     setUserID, uid: testenv.UserID,
 		},
 	}
 }
@@ -71,14 +73,16 @@ func TestWaysToStart(t *testing.T) {
 	if !namespaced(t) {
 		return
 	}
-	const head = "| started as | user | group | other groups | CapInh, CapPrm, CapEff, CapAmb | CapBnd | no_new_privs |\n|---|---|---|---|---|---|---|\n"
+	const head = "| started as | user | group | other groups | CapInh, CapPrm, CapEff, CapAmb | CapBnd | no_new_privs " +
+		"|\n|---|---|---|---|---|---|---|\n"
 	table := strings.Builder{}
 	table.WriteString(head)
 	for _, w := range ways() {
 		cmd := w.command(t)
 		if w.refused {
 			out, err := cmd.CombinedOutput()
-			if cmd.ProcessState.ExitCode() != 2 || !strings.Contains(string(out), "-Z USER") || !strings.Contains(string(out), "--keep-root") {
+			if cmd.ProcessState.ExitCode() != 2 || !strings.Contains(string(out), "-Z USER") ||
+				!strings.Contains(string(out), "--keep-root") {
 				t.Errorf("%s: %v: %s\nexpected exit code 2 and what to give", w.name, err, out)
 			}
 			fmt.Fprintf(&table, "| %s | refused | | | | | |\n", w.name)
@@ -255,7 +259,8 @@ func checkThreads(t *testing.T, w *way, pid int) (row string) {
 		if len(others) == 0 {
 			others = []string{"none"}
 		}
-		line := fmt.Sprintf("%s | %s | %s | empty | %s | set", strings.Fields(said["Uid"])[0], gid, strings.Join(others, ", "), bound)
+		line := fmt.Sprintf("%s | %s | %s | empty | %s | set", strings.Fields(said["Uid"])[0], gid,
+			strings.Join(others, ", "), bound)
 		if row != "" && line != row {
 			t.Errorf("%s: %s is %q, another thread %q", w.name, file, line, row)
 		}

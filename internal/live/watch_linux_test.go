@@ -56,8 +56,10 @@ func TestMetricsAndAlerts(t *testing.T) {
 	if !namespaced(t) {
 		return
 	}
-	c := begin(t, nil, "capture", "-Z", testenv.AsUser, "-i", "veth0", "-w", filepath.Join(testenv.UserDir(t), "c.pcapng"), "--metrics", ":9190", "--alert", "out-of-order", "--alert", "warn", "--json")
-	sent := play(t, testnet.Inject(t, "veth1"), packetsOf(t, "reliable-dup10.client.pcap.gz"), packetsOf(t, "u210_loss10.client.pcapng.gz"))
+	c := begin(t, nil, "capture", "-Z", testenv.AsUser, "-i", "veth0", "-w", filepath.Join(testenv.UserDir(t), "c.pcapng"),
+		"--metrics", ":9190", "--alert", "out-of-order", "--alert", "warn", "--json")
+	sent := play(t, testnet.Inject(t, "veth1"), packetsOf(t, "reliable-dup10.client.pcap.gz"),
+		packetsOf(t, "u210_loss10.client.pcapng.gz"))
 	frames := `ackscope_capture_frames_total{interface="veth0"}`
 	waitFor(t, "metrics of all packets", func() bool {
 		_, text := get(t, "GET", "/metrics")
@@ -136,7 +138,8 @@ func TestRollingTables(t *testing.T) {
 	var running []*exec.Cmd
 	listings := []string{"flows", "events", "findings", "events --color always"}
 	for i, listing := range listings {
-		line := fmt.Sprintf("stty cols %d rows %d; exec %s %s -Z %s -i veth0 --every 250ms -a packets:1500", columns, rows, program(t), listing, testenv.AsUser)
+		line := fmt.Sprintf("stty cols %d rows %d; exec %s %s -Z %s -i veth0 --every 250ms -a packets:1500", columns, rows,
+			program(t), listing, testenv.AsUser)
 		cmd := exec.Command(script, "-qfec", line, filepath.Join(dir, fmt.Sprint("screen", i)))
 		cmd.Env = append(os.Environ(), "TERM=xterm", "SHELL=/bin/sh")
 		if !strings.Contains(listing, "color") {
@@ -160,7 +163,8 @@ func TestRollingTables(t *testing.T) {
 	out := testnet.Inject(t, "veth1")
 	play(t, out, game[:1000])
 	for i := range listings { // a second drawing takes the first one's place
-		waitFor(t, "table of "+listings[i]+" drawn anew", func() bool { return bytes.Count(shown(i), []byte("A\r\x1b[J")) >= 2 })
+		waitFor(t, "table of "+listings[i]+
+			" drawn anew", func() bool { return bytes.Count(shown(i), []byte("A\r\x1b[J")) >= 2 })
 	}
 	play(t, out, game[1000:1500])
 	for i, cmd := range running {
@@ -168,7 +172,8 @@ func TestRollingTables(t *testing.T) {
 			t.Errorf("%s: %v\n%s", listings[i], err, shown(i))
 		}
 		text := shown(i)
-		if coloured := bytes.Contains(text, []byte("m")) && regexp.MustCompile(`\x1b\[[0-9;]*m`).Match(text); coloured != strings.Contains(listings[i], "color") {
+		if coloured := bytes.Contains(text, []byte("m")) &&
+			regexp.MustCompile(`\x1b\[[0-9;]*m`).Match(text); coloured != strings.Contains(listings[i], "color") {
 			t.Errorf("%s: coloured is %v", listings[i], coloured)
 		}
 		pictures := bytes.Split(text, []byte("\r\x1b[J"))

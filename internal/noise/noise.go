@@ -98,8 +98,10 @@ var Protocols = map[string]func(r *rand.Rand) func(i int, side machine.Side) []b
 	"a counter, then zeros":         counter(16, false, func(*rand.Rand, int) []byte { return make([]byte, 30) }),
 	"a 32-bit counter, then zeros":  counter(32, false, func(*rand.Rand, int) []byte { return make([]byte, 30) }),
 	"a 32-bit counter, then random": counter(32, false, func(r *rand.Rand, i int) []byte { return randomBytes(r, 60) }),
-	"a counter, then ones":          counter(16, false, func(*rand.Rand, int) []byte { return []byte("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff") }),
-	"a counter, then text":          counter(16, false, func(*rand.Rand, int) []byte { return []byte("{\"player\": 3, \"x\": 12.5}") }),
+	"a counter, then ones": counter(16,
+		false, func(*rand.Rand, int) []byte { return []byte("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff") }),
+	"a counter, then text": counter(16,
+		false, func(*rand.Rand, int) []byte { return []byte("{\"player\": 3, \"x\": 12.5}") }),
 	"a counter, then a tick of its own": counter(16, false, func(r *rand.Rand, i int) []byte {
 		return append(binary.LittleEndian.AppendUint32(nil, uint32(100000+i*33)), randomBytes(r, 20)...)
 	}),
@@ -143,7 +145,8 @@ var Protocols = map[string]func(r *rand.Rand) func(i int, side machine.Side) []b
 	},
 }
 
-func counter(width int, bigEndian bool, rest func(*rand.Rand, int) []byte) func(*rand.Rand) func(int, machine.Side) []byte {
+func counter(width int, bigEndian bool, rest func(*rand.Rand, int) []byte) func(*rand.Rand) func(int,
+	machine.Side) []byte {
 	return func(r *rand.Rand) func(int, machine.Side) []byte {
 		start := r.Uint32()
 		var sent [2]uint32

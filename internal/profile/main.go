@@ -34,7 +34,8 @@ func main() {
 
 // commands are profiled over each capture. flows stands for what all others do first,
 // so it weighs more than each of them.
-var commands = []string{"flows", "flows", "flows", "flows", "findings", "findings", "events", "packets", "ledger", "replay"}
+var commands = []string{"flows", "flows", "flows", "flows", "findings", "findings", "events", "packets",
+	"ledger", "replay"}
 
 // take writes the profile to a file.
 func take(to string) error {
@@ -93,7 +94,8 @@ func simulate(dir string) (paths []string, err error) {
 		{"--protocol", "srdp", "--clients", "16"},
 	} {
 		path := filepath.Join(dir, fmt.Sprintf("simulated%d.pcapng", i))
-		if err := run(append([]string{"simulate", "--loss", "5%", "--duration", "300s", "-w", path}, flags...)...); err != nil {
+		if err := run(append([]string{"simulate", "--loss", "5%", "--duration", "300s", "-w", path},
+			flags...)...); err != nil {
 			return nil, err
 		}
 		paths = append(paths, path)

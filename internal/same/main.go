@@ -171,27 +171,32 @@ func simulated() (list []subject) {
 		{"srdp-le", []string{"--protocol", "srdp:direct-le", "--services", "order", "--clients", "2"}},
 	}
 	faults := map[string][]string{
-		"gaffer":  {"", "ack-gaps", "", "sequence-skipped", "", "ack-bit-off-by-one", "", "stale-entry-kept", "", "fragments-reversed"},
+		"gaffer": {"", "ack-gaps", "", "sequence-skipped", "", "ack-bit-off-by-one", "", "stale-entry-kept", "",
+			"fragments-reversed"},
 		"riptide": {"", "window-shift", "", "ack-missing", "", "resend-early", "", "sequence-skipped", "", "rtt-doubled"},
 		"srdp":    {"", "ack-missing", "", "resend-early", "", "id-skipped", "", "resend-changed", "", "ack-twice"},
 	}
 	for _, k := range kinds {
 		for seed := range 10 {
 			args := append([]string{"simulate"}, k.args...)
-			args = append(args, "--seed", strconv.Itoa(seed+1), "--duration", "6s", "--loss", []string{"0%", "5%", "20%", "40%", "10%/2%"}[seed%5],
-				"--delay", "20ms", "--jitter", []string{"0ms", "5ms", "30ms"}[seed%3], "--dup", []string{"0%", "3%"}[seed%2], "--tap", []string{"a", "b", "between"}[seed%3])
+			args = append(args, "--seed", strconv.Itoa(seed+1), "--duration", "6s", "--loss",
+				[]string{"0%", "5%", "20%", "40%", "10%/2%"}[seed%5],
+				"--delay", "20ms", "--jitter", []string{"0ms", "5ms", "30ms"}[seed%3], "--dup", []string{"0%", "3%"}[seed%2],
+				"--tap", []string{"a", "b", "between"}[seed%3])
 			name := fmt.Sprintf("simulated-%s-%d", k.name, seed+1)
 			if of := faults[k.name]; of != nil && of[seed] != "" {
 				args = append(args, "--fault", of[seed])
 			}
-			list = append(list, subject{name: name, runs: onCapture, state: true, prepare: func(n *net, dir string) (string, error) {
-				w := filepath.Join(dir, name+".pcapng")
-				full := append(slices.Clone(args), "-w", w, "--truth", filepath.Join(dir, "truth.jsonl"), "--journal", filepath.Join(dir, "journal.jsonl"))
-				out := n.output(dir, full, w, filepath.Join(dir, "truth.jsonl"), filepath.Join(dir, "journal.jsonl"))
-				n.keep(name, "simulate", out)
-				n.keep(name, "play", n.output(dir, []string{"simulate", "--play", filepath.Join(dir, "journal.jsonl")}))
-				return w, nil
-			}})
+			list = append(list,
+				subject{name: name, runs: onCapture, state: true, prepare: func(n *net, dir string) (string, error) {
+					w := filepath.Join(dir, name+".pcapng")
+					full := append(slices.Clone(args), "-w", w, "--truth", filepath.Join(dir, "truth.jsonl"), "--journal",
+						filepath.Join(dir, "journal.jsonl"))
+					out := n.output(dir, full, w, filepath.Join(dir, "truth.jsonl"), filepath.Join(dir, "journal.jsonl"))
+					n.keep(name, "simulate", out)
+					n.keep(name, "play", n.output(dir, []string{"simulate", "--play", filepath.Join(dir, "journal.jsonl")}))
+					return w, nil
+				}})
 		}
 	}
 	return list
@@ -203,39 +208,57 @@ func alone() (list []subject) {
 	const gaffer, riptide = "testdata/pcaps/reliable-loss10.client.pcap.gz", "testdata/pcaps/u210_loss10.client.pcapng.gz"
 	add := func(name string, runs ...command) { list = append(list, subject{name: name, runs: runs}) }
 	var helps []command
-	for _, c := range []string{"", "anonymise", "autopsy", "capture", "events", "explain", "export", "export csv", "export jsonl", "export parquet", "export pcapng", "export qlog", "export wireshark", "fields", "findings", "flows", "graph", "guess", "lab", "lab gaffer", "lab riptide", "lab srdp", "ledger", "merge", "messages", "packets", "protocols", "reduce", "replay", "report", "schema", "simulate", "state", "tui"} {
+	for _, c := range []string{"", "anonymise", "autopsy", "capture", "events", "explain", "export", "export csv",
+		"export jsonl", "export parquet", "export pcapng", "export qlog", "export wireshark", "fields", "findings", "flows",
+		"graph", "guess", "lab", "lab gaffer", "lab riptide", "lab srdp", "ledger", "merge", "messages", "packets",
+		"protocols", "reduce", "replay", "report", "schema", "simulate", "state", "tui"} {
 		helps = append(helps, command{"help." + strings.ReplaceAll(c, " ", "."), append(strings.Fields(c), "--help")})
 	}
 	add("help", helps...)
 	add("lists",
-		cmd("fields", "fields"), cmd("fields.json", "fields", "--json"), cmd("explain", "explain"), cmd("explain.json", "explain", "--json"),
-		cmd("protocols", "protocols"), cmd("protocols.gaffer", "protocols", "gaffer"), cmd("protocols.riptide", "protocols", "riptide"), cmd("protocols.srdp", "protocols", "srdp"),
+		cmd("fields", "fields"), cmd("fields.json", "fields", "--json"), cmd("explain", "explain"),
+		cmd("explain.json", "explain", "--json"),
+		cmd("protocols", "protocols"), cmd("protocols.gaffer", "protocols", "gaffer"),
+		cmd("protocols.riptide", "protocols", "riptide"), cmd("protocols.srdp", "protocols", "srdp"),
 		cmd("schema", "schema"), cmd("faults", "simulate", "--fault", "list"), cmd("completion", "completion", "bash"))
 	filters := []string{
-		"gaffer.ack_bits == 0x3fff", "flow.rtt > 60ms", "rel.lost", "rel.acked && frame.len > 100", "gaffer.sequence in {900..910}", "udp.port == 30000 || tcp",
-		"flow.side == \"a\" && rel.rtt > 70ms", "finding.rule == \"loss-burst\"", "message.hol > 10ms", "frame.number % 7 == 3", "not (rel.lost or rel.duplicate)", "gaffer.ack_bits & 0x1 == 0",
+		"gaffer.ack_bits == 0x3fff", "flow.rtt > 60ms", "rel.lost", "rel.acked && frame.len > 100",
+		"gaffer.sequence in {900..910}", "udp.port == 30000 || tcp",
+		"flow.side == \"a\" && rel.rtt > 70ms", "finding.rule == \"loss-burst\"", "message.hol > 10ms",
+		"frame.number % 7 == 3", "not (rel.lost or rel.duplicate)", "gaffer.ack_bits & 0x1 == 0",
 	}
 	var filtered []command
 	for i, f := range filters {
 		for _, c := range []string{"packets", "events", "messages"} {
-			filtered = append(filtered, cmd(fmt.Sprintf("%s.%d", c, i), c, "-Y", f, gaffer), cmd(fmt.Sprintf("%s.riptide.%d", c, i), c, "-Y", f, riptide))
+			filtered = append(filtered, cmd(fmt.Sprintf("%s.%d", c, i), c, "-Y", f, gaffer),
+				cmd(fmt.Sprintf("%s.riptide.%d", c, i), c, "-Y", f, riptide))
 		}
 	}
 	add("filters", filtered...)
 	add("formats",
 		cmd("fields", "packets", "-T", "fields", "-e", "frame.number", "-e", "gaffer.sequence", "-E", "header=y", gaffer),
-		cmd("json", "packets", "-T", "json", "-c", "20", gaffer), cmd("ek", "packets", "-T", "ek", "-c", "20", riptide), cmd("tabs", "packets", "-T", "tabs", gaffer),
-		cmd("graph.timeseq", "graph", gaffer), cmd("graph.rtt", "graph", "-k", "rtt", gaffer), cmd("graph.window", "graph", "-k", "window", riptide), cmd("graph.bandwidth", "graph", "-k", "bandwidth", riptide),
-		cmd("graph.svg", "graph", "-k", "rtt", "-o", "-", gaffer), cmd("diff", "state", "--diff", "300", "301", gaffer), cmd("state.json", "state", "--at", "300", "--json", gaffer),
-		cmd("parquet", "export", "parquet", "--table", "events", "-o", "OUT", gaffer), cmd("wireshark", "export", "wireshark", "-o", "OUT", gaffer),
-		cmd("merge", "merge", gaffer, "testdata/pcaps/reliable-loss10.server.pcap.gz"), cmd("merge.json", "merge", "--json", gaffer, "testdata/pcaps/reliable-loss10.server.pcap.gz"),
-		cmd("whatif.gaffer", "replay", "--what-if", "resend=50ms", gaffer), cmd("whatif.riptide", "replay", "--what-if", "resend=50ms", riptide), cmd("guess", "guess", riptide),
+		cmd("json", "packets", "-T", "json", "-c", "20", gaffer), cmd("ek", "packets", "-T", "ek", "-c", "20", riptide),
+		cmd("tabs", "packets", "-T", "tabs", gaffer),
+		cmd("graph.timeseq", "graph", gaffer), cmd("graph.rtt", "graph", "-k", "rtt", gaffer),
+		cmd("graph.window", "graph", "-k", "window", riptide), cmd("graph.bandwidth", "graph", "-k", "bandwidth", riptide),
+		cmd("graph.svg", "graph", "-k", "rtt", "-o", "-", gaffer), cmd("diff", "state", "--diff", "300", "301", gaffer),
+		cmd("state.json", "state", "--at", "300", "--json", gaffer),
+		cmd("parquet", "export", "parquet", "--table", "events", "-o", "OUT", gaffer),
+		cmd("wireshark", "export", "wireshark", "-o", "OUT", gaffer),
+		cmd("merge", "merge", gaffer, "testdata/pcaps/reliable-loss10.server.pcap.gz"),
+		cmd("merge.json", "merge", "--json", gaffer, "testdata/pcaps/reliable-loss10.server.pcap.gz"),
+		cmd("whatif.gaffer", "replay", "--what-if", "resend=50ms", gaffer),
+		cmd("whatif.riptide", "replay", "--what-if", "resend=50ms", riptide), cmd("guess", "guess", riptide),
 		cmd("write", "packets", "-Y", "gaffer.sequence < 40", "-w", "OUT", gaffer))
 	add("errors",
-		cmd("nofile", "flows", "testdata/none.pcap"), cmd("nocapture", "flows", "go.mod"), cmd("nocommand", "flow"), cmd("noflag", "flows", "--nothing"),
-		cmd("filter", "packets", "-Y", "gaffer.sequence ==", gaffer), cmd("field", "packets", "-Y", "gaffer.sequnce == 1", gaffer), cmd("frame", "state", "--at", "99999999", gaffer),
-		cmd("flow", "state", "--flow", "77", gaffer), cmd("decode", "flows", "-d", "udp.port==1", gaffer), cmd("vantage", "flows", "--vantage", "c", gaffer), cmd("rule", "explain", "no-such-rule"),
-		cmd("fault", "simulate", "--fault", "nothing"), cmd("protocol", "simulate", "--protocol", "gaffer:nothing"), cmd("whatif", "replay", "--what-if", "x=1", gaffer), cmd("reduce", "reduce", "--keep", "stale-entry", gaffer, "OUT"))
+		cmd("nofile", "flows", "testdata/none.pcap"), cmd("nocapture", "flows", "go.mod"), cmd("nocommand", "flow"),
+		cmd("noflag", "flows", "--nothing"),
+		cmd("filter", "packets", "-Y", "gaffer.sequence ==", gaffer),
+		cmd("field", "packets", "-Y", "gaffer.sequnce == 1", gaffer), cmd("frame", "state", "--at", "99999999", gaffer),
+		cmd("flow", "state", "--flow", "77", gaffer), cmd("decode", "flows", "-d", "udp.port==1", gaffer),
+		cmd("vantage", "flows", "--vantage", "c", gaffer), cmd("rule", "explain", "no-such-rule"),
+		cmd("fault", "simulate", "--fault", "nothing"), cmd("protocol", "simulate", "--protocol", "gaffer:nothing"),
+		cmd("whatif", "replay", "--what-if", "x=1", gaffer), cmd("reduce", "reduce", "--keep", "stale-entry", gaffer, "OUT"))
 	return list
 }
 

@@ -130,9 +130,11 @@ func (p *page) draw(r io.Reader, w io.Writer) error {
 
 	out := bufio.NewWriter(w)
 	width, height := float64(widest)*cellWidth+2*margin, len(lines)*lineHeight+2*margin
-	fmt.Fprintf(out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %d" width="%.0f" height="%d">`+"\n", width, height, width, height)
+	fmt.Fprintf(out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %d" width="%.0f" height="%d">`+"\n", width,
+		height, width, height)
 	fmt.Fprintf(out, `<rect width="100%%" height="100%%" rx="8" fill="%s"/>`+"\n", p.background)
-	fmt.Fprintf(out, `<g font-family="ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace" font-size="14" fill="%s" xml:space="preserve">`+"\n", p.foreground)
+	fmt.Fprintf(out,
+		`<g font-family="ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace" font-size="14" fill="%s" xml:space="preserve">`+"\n", p.foreground)
 	for i, runs := range lines {
 		top := margin + i*lineHeight
 		for _, r := range runs {
@@ -193,7 +195,8 @@ func dots(w io.Writer, fill, text string, x float64, top int) string {
 			if bit >= 6 {
 				across, down = bit-6, 3
 			}
-			fmt.Fprintf(&path, "M%.1f %.1fh2.6v2.6h-2.6z", x+cellWidth*(float64(column)+float64(across)/2)+0.8, float64(top)+lineHeight/4.0*float64(down)+0.9)
+			fmt.Fprintf(&path, "M%.1f %.1fh2.6v2.6h-2.6z", x+cellWidth*(float64(column)+float64(across)/2)+0.8,
+				float64(top)+lineHeight/4.0*float64(down)+0.9)
 		}
 		rest.WriteByte(' ')
 		column++

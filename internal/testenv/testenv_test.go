@@ -25,7 +25,8 @@ func TestSkipFailsWhereChecksAreRequired(t *testing.T) {
 		// The recorder does not end the test, so a failure falls through to Skip.
 		Need(v, "a-tool-that-is-nowhere")
 		if v.failed != c.failed || (!c.failed && v.skipped != c.skipped) {
-			t.Errorf("%s=%q: skipped %v, failed %v; expected %v, %v", Require, c.require, v.skipped, v.failed, c.skipped, c.failed)
+			t.Errorf("%s=%q: skipped %v, failed %v; expected %v, %v", Require, c.require, v.skipped, v.failed,
+				c.skipped, c.failed)
 		}
 	}
 }

@@ -56,7 +56,8 @@ func (i *Injector) Send(t testing.TB, frames ...[]byte) {
 		i.messages = append(i.messages, m)
 	}
 	for at := 0; at < len(frames); {
-		n, _, errno := unix.Syscall6(unix.SYS_SENDMMSG, uintptr(i.fd), uintptr(unsafe.Pointer(&i.messages[at])), uintptr(len(frames)-at), 0, 0, 0)
+		n, _, errno := unix.Syscall6(unix.SYS_SENDMMSG, uintptr(i.fd), uintptr(unsafe.Pointer(&i.messages[at])),
+			uintptr(len(frames)-at), 0, 0, 0)
 		switch errno {
 		case 0:
 			at += int(n)

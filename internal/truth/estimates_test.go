@@ -91,7 +91,8 @@ func checkEstimate(r *run, c *captured, endpoint string, conn int, near bool, go
 	}
 	final, frame := finals[len(finals)-1], 1000/r.pps(endpoint)
 
-	// Near, the frames are its own sends; 0.35 ms off where the last acks came after its last send. Far, they are seen through
+	// Near, the frames are its own sends; 0.35 ms off where the last acks came after its last send. Far, they
+	// are seen through
 	// jitter, and the very first sample, taken as is, may be a frame off.
 	tolerance, lossTolerance := 0.5, 1.2/128
 	if !near {

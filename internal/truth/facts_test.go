@@ -166,7 +166,10 @@ func checkFacts(r *run, c *captured, events []event) (faults []string) {
 			continue
 		}
 		found[who{endpoint: endpoint, conn: conn}] = true
-		here := slices.DeleteFunc(slices.Clone(events), func(e event) bool { return e.Flow != flow || e.Protocol != "gaffer" })
+		here := slices.DeleteFunc(slices.Clone(events), func(e event) bool {
+			return e.Flow != flow ||
+				e.Protocol != "gaffer"
+		})
 		n := newNear(r, c, endpoint, conn)
 		for _, kind := range []string{"received", "acked", "duplicate", "stale"} {
 			if fault := n.check(kind, factsOf(here, kind, func(a netip.AddrPort) bool { return a == at })); fault != "" {
@@ -180,7 +183,8 @@ func checkFacts(r *run, c *captured, events []event) (faults []string) {
 		}
 	}
 	for k, lines := range r.by {
-		if k.event == "received" && len(lines) > 0 && (k.endpoint == c.tap || r.loopback()) && !found[who{endpoint: k.endpoint, conn: k.conn}] {
+		if k.event == "received" && len(lines) > 0 && (k.endpoint == c.tap || r.loopback()) &&
+			!found[who{endpoint: k.endpoint, conn: k.conn}] {
 			faults = append(faults, fmt.Sprintf("%s conn %d: no flow of it in the events", k.endpoint, k.conn))
 		}
 	}
@@ -210,7 +214,8 @@ type near struct {
 }
 
 func newNear(r *run, c *captured, endpoint string, conn int) *near {
-	n := &near{run: r, captured: c, endpoint: endpoint, conn: conn, sent: map[int]bool{}, over: c.last, doubtful: map[float64]bool{}}
+	n := &near{run: r, captured: c, endpoint: endpoint, conn: conn, sent: map[int]bool{}, over: c.last,
+		doubtful: map[float64]bool{}}
 	for _, l := range n.log("sent") {
 		n.sent[l.Seq] = true
 		n.frames = append(n.frames, l.T)
@@ -382,7 +387,8 @@ func (n *near) checkFar(kind string, got []fact) string {
 	if len(denied)+len(early)+len(absent) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s (far) %s: contradicted %d %s; before the fact %d %s; proved by the near log but not told as certain %d %s",
+	return fmt.Sprintf("%s (far) %s: contradicted %d %s; before the fact %d %s; proved by the near log but not told as "+
+		"certain %d %s",
 		far, kind, len(denied), some(denied), len(early), some(early), len(absent), some(absent))
 }
 

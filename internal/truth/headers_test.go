@@ -140,11 +140,14 @@ func checkHeaders(r *run, c *captured, packets []header) (faults []string) {
 		case !logged:
 			faults = append(faults, fmt.Sprintf("frame %d: %s never sent sequence %d", h.frame, e.endpoint, h.sequence))
 		case h.ack != l.Ack || h.bits != bits:
-			faults = append(faults, fmt.Sprintf("frame %d: sequence %d: ack %d, ack_bits %08x; the log has %d, %08x", h.frame, h.sequence, h.ack, h.bits, l.Ack, bits))
+			faults = append(faults, fmt.Sprintf("frame %d: sequence %d: ack %d, ack_bits %08x; the log has %d, %08x", h.frame,
+				h.sequence, h.ack, h.bits, l.Ack, bits))
 		case !h.begins(l.Hex):
-			faults = append(faults, fmt.Sprintf("frame %d: sequence %d: the datagram begins %.20x, the log has %s", h.frame, h.sequence, h.payload, l.Hex))
+			faults = append(faults, fmt.Sprintf("frame %d: sequence %d: the datagram begins %.20x, the log has %s", h.frame,
+				h.sequence, h.payload, l.Hex))
 		case at == h.from && (h.time-l.T < -0.005 || h.time-l.T > 0.005):
-			faults = append(faults, fmt.Sprintf("frame %d: sequence %d passed the tap %.1f ms after the log's line", h.frame, h.sequence, (h.time-l.T)*1000))
+			faults = append(faults, fmt.Sprintf("frame %d: sequence %d passed the tap %.1f ms after the log's line", h.frame,
+				h.sequence, (h.time-l.T)*1000))
 		}
 	}
 	for e, have := range seen {

@@ -207,7 +207,8 @@ func TestRiptideAltered(t *testing.T) {
 			run.rebound()
 			for i, a := range alterations {
 				for seed := range max(seeds, 1) {
-					if turn++; seeds == 0 && i != turn/len(alterations)%len(alterations) || a.nat && (named[2] != "client" || named[1][0] == 't') {
+					if turn++; seeds == 0 && i != turn/len(alterations)%len(alterations) ||
+						a.nat && (named[2] != "client" || named[1][0] == 't') {
 						continue
 					}
 					hash := fnv.New64a()
@@ -286,7 +287,8 @@ func (c *ripCapture) certain(t *testing.T, x *connection) (facts int) {
 	for i := range c.messages[x.flow.ID] {
 		m := &c.messages[x.flow.ID][i]
 		receiver := m.From.Other()
-		if m.Certainty != machine.Certain || m.Delivered == machine.Unanswered || m.Mode != machine.ModeReliable && m.Mode != machine.ModeNotify {
+		if m.Certainty != machine.Certain || m.Delivered == machine.Unanswered || m.Mode != machine.ModeReliable &&
+			m.Mode != machine.ModeNotify {
 			continue
 		}
 		k := identity(messageKey(m))
@@ -296,9 +298,11 @@ func (c *ripCapture) certain(t *testing.T, x *connection) (facts int) {
 		facts++
 		switch n := had[receiver][k]; {
 		case m.Delivered == machine.Yes && n == 0:
-			t.Errorf("%s %+v is certain to have been handed over (frame %d, vantage %v: %s), by its log it was not", x.sides[receiver], k, m.DeliveredBy.Frame(), x.flow.Facts().Vantage, x.flow.Facts().VantageReason)
+			t.Errorf("%s %+v is certain to have been handed over (frame %d, vantage %v: %s), by its log it was not",
+				x.sides[receiver], k, m.DeliveredBy.Frame(), x.flow.Facts().Vantage, x.flow.Facts().VantageReason)
 		case m.Delivered == machine.No && n > 0:
-			t.Errorf("%s %+v is certain not to have been handed over (vantage %v), by its log it was", x.sides[receiver], k, x.flow.Facts().Vantage)
+			t.Errorf("%s %+v is certain not to have been handed over (vantage %v), by its log it was", x.sides[receiver], k,
+				x.flow.Facts().Vantage)
 		}
 	}
 	return facts

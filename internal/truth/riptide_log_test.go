@@ -65,7 +65,8 @@ type ripRun struct {
 
 func readRipRun(t *testing.T, name string) *ripRun {
 	t.Helper()
-	r := &ripRun{version: map[string]string{}, ports: map[uint16]string{}, outer: map[uint16]netip.AddrPort{}, ids: map[int][]ripLine{}, partial: map[string]bool{}}
+	r := &ripRun{version: map[string]string{}, ports: map[uint16]string{}, outer: map[uint16]netip.AddrPort{},
+		ids: map[int][]ripLine{}, partial: map[string]bool{}}
 	scan := bufio.NewScanner(bytes.NewReader(unzip(t, testenv.Capture(t, name+".truth.jsonl.gz"))))
 	scan.Buffer(nil, 16<<20)
 	for scan.Scan() {
@@ -213,7 +214,8 @@ var analyzed = map[string]*ripCapture{}
 
 func analyzeRiptide(t *testing.T, path, name, tap string) *ripCapture {
 	t.Helper()
-	c := &ripCapture{name: name, tap: tap, run: readRipRun(t, name), events: map[int][]machine.Event{}, messages: map[int][]machine.Message{}, anomalies: map[int][]machine.Anomaly{}}
+	c := &ripCapture{name: name, tap: tap, run: readRipRun(t, name), events: map[int][]machine.Event{},
+		messages: map[int][]machine.Message{}, anomalies: map[int][]machine.Anomaly{}}
 	in, err := capture.Open([]string{path}, capture.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -279,7 +281,8 @@ func (c *ripCapture) near(x *connection, s machine.Side) bool {
 
 // joined reports whether the capture begins in the middle of the run.
 func (c *ripCapture) joined() bool {
-	return slices.ContainsFunc(c.run.lines, func(l ripLine) bool { return l.T < c.first && (l.Event == "send" || l.Event == "receive") })
+	return slices.ContainsFunc(c.run.lines,
+		func(l ripLine) bool { return l.T < c.first && (l.Event == "send" || l.Event == "receive") })
 }
 
 // lifeEvents are those that the logs have too.
@@ -298,7 +301,8 @@ func TestRiptideLife(t *testing.T) {
 				for i := range x.lines[s] {
 					l := &x.lines[s][i]
 					// Ends are logged up to 6 s after the last datagram.
-					if l.T < c.first || l.T > c.last+6.5 || l.T > c.last && l.Event != "disconnected" && l.Event != "connection_failed" {
+					if l.T < c.first || l.T > c.last+6.5 || l.T > c.last && l.Event != "disconnected" &&
+						l.Event != "connection_failed" {
 						continue
 					}
 					if word, ok := c.lifeWord(l); ok {
@@ -306,7 +310,8 @@ func TestRiptideLife(t *testing.T) {
 					}
 				}
 				for _, e := range c.events[x.flow.ID] {
-					if name := x.flow.Protocol.EventNames[e.Kind]; e.Side == s && slices.Contains(lifeEvents, name) && e.Certainty >= machine.Likely {
+					if name := x.flow.Protocol.EventNames[e.Kind]; e.Side == s && slices.Contains(lifeEvents, name) &&
+						e.Certainty >= machine.Likely {
 						got = append(got, fmt.Sprintf("%s %d", name, e.Sequence))
 					}
 				}
@@ -360,7 +365,8 @@ func (c *ripCapture) unlogged(want, got []string) (w, g []string) {
 	}
 	// tcpdump was stopped before the server was: its goodbye is not in the file.
 	for _, stop := range []string{"disconnected 5", "disconnected 80"} {
-		if i := slices.Index(want, stop); i >= 0 && !slices.Contains(got, stop) && (c.name == "u200_lobby" || c.name == "u210_three_noquality") {
+		if i := slices.Index(want, stop); i >= 0 && !slices.Contains(got, stop) &&
+			(c.name == "u200_lobby" || c.name == "u210_three_noquality") {
 			want = slices.Delete(want, i, i+1)
 		}
 	}
@@ -498,7 +504,8 @@ func TestRiptideAckedNotDelivered(t *testing.T) {
 					}
 				}
 				for _, m := range c.messages[x.flow.ID] {
-					if m.From != s && m.Mode == machine.ModeReliable && m.Delivered == machine.Yes && m.Certainty == machine.Certain && slices.Contains(want, int(m.Sequence)) {
+					if m.From != s && m.Mode == machine.ModeReliable && m.Delivered == machine.Yes && m.Certainty == machine.Certain &&
+						slices.Contains(want, int(m.Sequence)) {
 						t.Errorf("%s: %d is said to be handed over for certain", x.sides[s], m.Sequence)
 					}
 				}
@@ -547,7 +554,8 @@ func (c *ripCapture) dropped(t *testing.T, x *connection, dir string) (messages,
 // the relay says it dropped.
 func TestRiptideResends(t *testing.T) {
 	right, wrong := map[string]int{}, map[string]int{}
-	ripCaptures(t, []string{"u210_loss", "u221_loss", "u200_loss", "u21n_loss", "u21d_loss", "u210_burst", "u21n_burst", "u210_clean", "u221_clean"}, func(t *testing.T, c *ripCapture) {
+	ripCaptures(t, []string{"u210_loss", "u221_loss", "u200_loss", "u21n_loss", "u21d_loss", "u210_burst", "u21n_burst",
+		"u210_clean", "u221_clean"}, func(t *testing.T, c *ripCapture) {
 		for _, x := range c.connections(t) {
 			for _, s := range []machine.Side{machine.A, machine.B} {
 				if !c.near(&x, s) {
@@ -646,7 +654,8 @@ func compareCounts(t *testing.T, what string, want map[ripKey]int, got map[ripKe
 	}
 	for k, n := range want {
 		if (n < got[k].least || n > got[k].most) && k.id != 31 {
-			t.Errorf("%s %s id %d seq %d: %d times (%d of them for certain), by its log %d", what, k.mode, k.id, k.seq, got[k].most, got[k].least, n)
+			t.Errorf("%s %s id %d seq %d: %d times (%d of them for certain), by its log %d", what, k.mode, k.id, k.seq,
+				got[k].most, got[k].least, n)
 		}
 	}
 }
@@ -739,13 +748,15 @@ func TestFramingLost(t *testing.T) {
 		name  string
 		every int
 		lost  bool
-	}{{"t210_rechunk.client.pcap.gz", 0, false}, {"t210_midstream.client.pcap.gz", 0, false}, {"t210_rechunk.client.pcap.gz", 25, true}} {
+	}{{"t210_rechunk.client.pcap.gz", 0, false}, {"t210_midstream.client.pcap.gz", 0, false},
+		{"t210_rechunk.client.pcap.gz", 25, true}} {
 		in, err := capture.Open([]string{testenv.Capture(t, c.name)}, capture.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer in.Close()
-		s, err := analyze.Run(&thinned{Input: in, every: c.every}, analyze.Options{Registry: dissect.NewRegistry(riptide.Protocol)})
+		s, err := analyze.Run(&thinned{Input: in, every: c.every},
+			analyze.Options{Registry: dissect.NewRegistry(riptide.Protocol)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,7 +18,8 @@ import (
 // that only the headers on their way to it say. What comes once a side has left is
 // not compared: that is known later.
 func TestNotifyWindows(t *testing.T) {
-	for _, name := range []string{"u21n_notify_loss10.client.pcap.gz", "u21n_notify_loss10.server.pcapng.gz", "u210_poor_notify.client.pcap.gz", "u210_poor_notify.server.pcapng.gz"} {
+	for _, name := range []string{"u21n_notify_loss10.client.pcap.gz", "u21n_notify_loss10.server.pcapng.gz",
+		"u210_poor_notify.client.pcap.gz", "u210_poor_notify.server.pcapng.gz"} {
 		t.Run(name, func(t *testing.T) {
 			path := testenv.Capture(t, name)
 			named := ripName.FindStringSubmatch(filepath.Base(path))
@@ -29,7 +30,9 @@ func TestNotifyWindows(t *testing.T) {
 			}
 			defer in.Close()
 			timeline := analyze.NewTimeline(in)
-			if c.session, err = analyze.RunTwice(in, analyze.Options{Registry: dissect.NewRegistry(riptide.Protocol), Sink: timeline.Record}); err != nil {
+			if c.session,
+				err = analyze.RunTwice(in,
+				analyze.Options{Registry: dissect.NewRegistry(riptide.Protocol), Sink: timeline.Record}); err != nil {
 				t.Fatal(err)
 			}
 			timeline.Attach(c.session)

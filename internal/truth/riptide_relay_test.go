@@ -16,7 +16,8 @@ func TestRiptideRelay(t *testing.T) {
 			for _, s := range []machine.Side{machine.A, machine.B} {
 				relays := false
 				for _, l := range x.lines[s.Other()] {
-					relays = relays || x.sides[s] == "server" && l.Event == "receive" && l.MessageID != nil && *l.MessageID == 31 && l.T > c.first
+					relays = relays || x.sides[s] == "server" && l.Event == "receive" && l.MessageID != nil && *l.MessageID == 31 &&
+						l.T > c.first
 				}
 				found := false
 				for _, f := range x.flow.Findings() {

@@ -71,7 +71,8 @@ var captureName = regexp.MustCompile(`^((?:reliable|oldreliable|plain|crc32)-.*)
 
 func readRun(t *testing.T, name string) *run {
 	t.Helper()
-	r := &run{name: name, params: map[string]string{}, by: map[who][]line{}, joined: map[who]int{}, peers: map[netip.AddrPort]int{}}
+	r := &run{name: name, params: map[string]string{}, by: map[who][]line{}, joined: map[who]int{},
+		peers: map[netip.AddrPort]int{}}
 	scan := bufio.NewScanner(bytes.NewReader(unzip(t, testenv.Capture(t, name+".truth.jsonl.gz"))))
 	scan.Buffer(nil, 1<<20)
 	for scan.Scan() {

@@ -66,14 +66,18 @@ func TestSimulatedSRDP(t *testing.T) {
 		stride = 1
 	}
 	for _, form := range []string{"srdp", "srdp:proxied", "srdp:direct-le"} {
-		for _, network := range []string{"", "--loss 10% --jitter 20ms", "--loss 30% --dup 5%", "--jitter 40ms --dup 10%", "--loss 5%/40% --outage 3s,1s"} {
-			for _, calls := range []string{"--services any --repeats 0-4", "--services order --timeout 130ms", "--services dont-duplicate --repeats 3 --event-clock"} {
+		for _, network := range []string{"", "--loss 10% --jitter 20ms", "--loss 30% --dup 5%", "--jitter 40ms --dup 10%",
+			"--loss 5%/40% --outage 3s,1s"} {
+			for _, calls := range []string{"--services any --repeats 0-4", "--services order --timeout 130ms",
+				"--services dont-duplicate --repeats 3 --event-clock"} {
 				for _, tap := range []string{"a", "b", "between", "0.2"} {
 					n++
 					if n%stride != 0 {
 						continue
 					}
-					args := strings.Fields(fmt.Sprintf("--protocol %s %s %s --tap %s --seed %d --clients 2 --duration 6s --rate 25 --first %d/%d", form, network, calls, tap, n, n*1000%32768, n*777%32768))
+					args := strings.Fields(
+						fmt.Sprintf("--protocol %s %s %s --tap %s --seed %d --clients 2 --duration 6s --rate 25 --first %d/%d", form,
+							network, calls, tap, n, n*1000%32768, n*777%32768))
 					t.Run(strings.Join(args[1:len(args)-8], " "), func(t *testing.T) {
 						t.Parallel()
 						dir := t.TempDir()
@@ -111,7 +115,9 @@ func TestSimulatedSRDPProxies(t *testing.T) {
 		t.Run(proxy, func(t *testing.T) {
 			dir := t.TempDir()
 			path, truthPath := filepath.Join(dir, "run.pcapng"), filepath.Join(dir, "run.truth.jsonl")
-			args := strings.Fields(fmt.Sprintf("--protocol %s --loss 10%% --services any --repeats 0-3 --tap a --seed %d --clients 3 --duration 6s --rate 20", proxy, n+5))
+			args := strings.Fields(
+				fmt.Sprintf("--protocol %s --loss 10%% --services any --repeats 0-3 --tap a --seed %d --clients 3 --duration 6s "+
+					"--rate 20", proxy, n+5))
 			testenv.Output(t, program, append([]string{"simulate", "-w", path, "--truth", truthPath}, args...)...)
 			text, err := os.ReadFile(truthPath)
 			if err != nil {
@@ -127,7 +133,10 @@ func TestSimulatedSRDPProxies(t *testing.T) {
 					at = netip.AddrPortFrom(netip.MustParseAddr(l.ProxyAddr), l.ProxyPort)
 				}
 			}
-			lines = slices.DeleteFunc(lines, func(l srdpLine) bool { return l.Event != "scenario" && !strings.HasPrefix(l.Endpoint, "client") })
+			lines = slices.DeleteFunc(lines, func(l srdpLine) bool {
+				return l.Event != "scenario" &&
+					!strings.HasPrefix(l.Endpoint, "client")
+			})
 			for i := range lines {
 				lines[i].Peer = addrPort{at}
 			}
@@ -148,7 +157,8 @@ func TestSimulatedSRDPCatches(t *testing.T) {
 	program := testenv.Ackscope(t)
 	dir := t.TempDir()
 	path, truthPath := filepath.Join(dir, "run.pcapng"), filepath.Join(dir, "run.truth.jsonl")
-	testenv.Output(t, program, "simulate", "--protocol", "srdp", "--loss", "10%", "--services", "any", "--duration", "5s", "--rate", "20", "--tap", "a", "-w", path, "--truth", truthPath)
+	testenv.Output(t, program, "simulate", "--protocol", "srdp", "--loss", "10%", "--services", "any", "--duration", "5s",
+		"--rate", "20", "--tap", "a", "-w", path, "--truth", truthPath)
 	text, err := os.ReadFile(truthPath)
 	if err != nil {
 		t.Fatal(err)
@@ -178,7 +188,10 @@ func TestSimulatedSRDPCatches(t *testing.T) {
 			i := pick(es, "received", true)
 			return slices.Delete(es, i, i+1)
 		},
-		"an ack left out": func(es []srdpEvent) []srdpEvent { i := pick(es, "acked", true); return slices.Delete(es, i, i+1) },
+		"an ack left out": func(es []srdpEvent) []srdpEvent {
+			i := pick(es, "acked", true)
+			return slices.Delete(es, i, i+1)
+		},
 		"an ack of another packet": func(es []srdpEvent) []srdpEvent {
 			es[pick(es, "acked", true)].Sequence64 += 20000
 			return es
@@ -255,12 +268,15 @@ func checkSRDP(lines []srdpLine, events []srdpEvent, near string) (faults []stri
 		switch {
 		case e.Certainty != "certain":
 			if !happened && nearby[f.at] && (f.event == "sent" || f.event == "resent") {
-				faults = append(faults, fmt.Sprintf("%v %s %d (%d.), told in frame %d, did not happen", f.at, f.event, f.seq64, f.n, e.Frame))
+				faults = append(faults, fmt.Sprintf("%v %s %d (%d.), told in frame %d, did not happen", f.at, f.event, f.seq64,
+					f.n, e.Frame))
 			}
 		case !happened:
-			faults = append(faults, fmt.Sprintf("%v %s %d (%d.), told as certain in frame %d, did not happen", f.at, f.event, f.seq64, f.n, e.Frame))
+			faults = append(faults, fmt.Sprintf("%v %s %d (%d.), told as certain in frame %d, did not happen", f.at, f.event,
+				f.seq64, f.n, e.Frame))
 		case receipt && t > at+0.001:
-			faults = append(faults, fmt.Sprintf("%v %s %d told at %.3f, before it happened at %.3f", f.at, f.event, f.seq64, at, t))
+			faults = append(faults,
+				fmt.Sprintf("%v %s %d told at %.3f, before it happened at %.3f", f.at, f.event, f.seq64, at, t))
 		case f.event == "acked" && (t < at-0.001 || t > at+0.1):
 			faults = append(faults, fmt.Sprintf("%v acked %d told as of %.3f, it happened at %.3f", f.at, f.seq64, at, t))
 		}

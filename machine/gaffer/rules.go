@@ -9,7 +9,8 @@ import (
 // FindingRules lists every rule that a Tracker may report.
 var FindingRules = []*machine.Rule{
 	FalseAck, StaleEntry, AckGoingBack, AckBitWithdrawn, SequenceReuse, SequenceJump, DuplicatePacket, OutOfOrder,
-	AckWindowSlide, AckWindowEdge, HalfRangeStarvation, OneWaySilence, Stall, RTTSpike, LossBurst, RefusedPacket, FragmentLoss,
+	AckWindowSlide, AckWindowEdge, HalfRangeStarvation, OneWaySilence, Stall, RTTSpike, LossBurst, RefusedPacket,
+	FragmentLoss,
 	CaptureLoss, MalformedPacket, NonCanonical,
 }
 
@@ -117,7 +118,8 @@ var AckWindowSlide = &machine.Rule{
 
 The receiver sends too seldom for what it receives: with 32 bits it must send at least one packet for every 32 that it gets, and more where packets are lost. Let it send empty packets, or widen ack_bits. (A packet that comes late, behind that many newer ones, ends the same way.)`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d packets arrived and were never acked, up to %.0f behind the newest when the next header was sent", n, worst[0])
+		return fmt.Sprintf("%d packets arrived and were never acked, up to %.0f behind the newest when the next header was "+
+			"sent", n, worst[0])
 	},
 }
 
@@ -217,7 +219,8 @@ var FragmentLoss = &machine.Rule{
 
 Send less at once, spread large blocks over time with an ack for each slice (the article's "Sending Large Blocks of Data"), or let each fragment be acked and resent.`,
 	Say: func(_ uint64, worst [3]float64) string {
-		return fmt.Sprintf("%.1f%% of %.0f fragmented packets were incomplete, against %.1f%% of datagrams lost", worst[0], worst[1], worst[2])
+		return fmt.Sprintf("%.1f%% of %.0f fragmented packets were incomplete, against %.1f%% of datagrams lost", worst[0],
+			worst[1], worst[2])
 	},
 }
 

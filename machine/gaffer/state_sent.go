@@ -49,7 +49,8 @@ func (s *State) StartAt(sequence uint32) { s.SentNext = sequence & s.Rules.Mask(
 // caller, and out of the buffer.
 func (s *State) Join(c Claims) {
 	r := s.Rules
-	*s = State{Rules: r, SentNext: s.SentNext, SentBuffer: s.SentBuffer, SentSpan: s.SentSpan, AckedTop: s.AckedTop, acked: s.acked}
+	*s = State{Rules: r, SentNext: s.SentNext, SentBuffer: s.SentBuffer, SentSpan: s.SentSpan, AckedTop: s.AckedTop,
+		acked: s.acked}
 	if r.NoStaleClear {
 		s.ReceivedBuffer = emptyRing(r.Received)
 	}

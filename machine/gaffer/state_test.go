@@ -24,7 +24,8 @@ type model struct {
 }
 
 func newModel(r *Rules) *model {
-	return &model{window: int64(r.Received), width: int64(r.AckBits), newest: -1, received: map[int64]bool{}, acked: map[int64]bool{}}
+	return &model{window: int64(r.Received), width: int64(r.AckBits), newest: -1, received: map[int64]bool{},
+		acked: map[int64]bool{}}
 }
 
 func (m *model) arrive(seq int64, refuse bool) Fate {
@@ -90,7 +91,8 @@ func TestStateAgainstModel(t *testing.T) {
 				}
 				refuse := rnd.Intn(20) == 0
 				if got, want := s.Arrive(uint32(seq&mask), refuse), m.arrive(seq, refuse); got != want {
-					t.Fatalf("%+v seed %d step %d: packet %d with newest %d: %v, expected %v", *r, seed, step, seq, m.newest, got, want)
+					t.Fatalf("%+v seed %d step %d: packet %d with newest %d: %v, expected %v", *r, seed, step, seq,
+						m.newest, got, want)
 				}
 				if m.newest < 0 {
 					continue
@@ -101,7 +103,8 @@ func TestStateAgainstModel(t *testing.T) {
 					continue
 				}
 				if ack != wantAck&r.Mask() || ackBits != wantBits {
-					t.Fatalf("%+v seed %d step %d: ack %d %b, expected %d %b", *r, seed, step, ack, ackBits, wantAck&r.Mask(), wantBits)
+					t.Fatalf("%+v seed %d step %d: ack %d %b, expected %d %b", *r, seed, step, ack, ackBits,
+						wantAck&r.Mask(), wantBits)
 				}
 			}
 		}
@@ -127,7 +130,8 @@ func TestReadAcksAgainstModel(t *testing.T) {
 				ackBits := rnd.Uint64() & (1<<r.AckBits - 1)
 				got := s.ReadAcks(r.Claims(uint32(ack&mask), ackBits), 0, 0)
 				if want := m.readAcks(ack, ackBits); got != want {
-					t.Fatalf("%+v seed %d step %d: next %d ack %d bits %b: told %b, expected %b", *r, seed, step, m.next, ack, ackBits, got, want)
+					t.Fatalf("%+v seed %d step %d: next %d ack %d bits %b: told %b, expected %b", *r, seed, step, m.next, ack,
+						ackBits, got, want)
 				}
 			}
 		}
@@ -175,7 +179,8 @@ func TestHalfRange(t *testing.T) {
 	for _, c := range []struct {
 		a, b  uint32
 		newer bool
-	}{{32768, 0, true}, {0, 32768, false}, {40000, 7232, true}, {7232, 40000, false}, {32767, 0, true}, {0, 32769, true}, {5, 5, false}, {0, 65535, true}} {
+	}{{32768, 0, true}, {0, 32768, false}, {40000, 7232, true}, {7232, 40000, false}, {32767, 0, true}, {0, 32769, true},
+		{5, 5, false}, {0, 65535, true}} {
 		if got := r.Newer(c.a, c.b); got != c.newer {
 			t.Errorf("%d newer than %d: %v, expected %v", c.a, c.b, got, c.newer)
 		}

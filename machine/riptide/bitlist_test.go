@@ -100,7 +100,8 @@ func TestBitList(t *testing.T) {
 				plain.shift(by)
 			}
 			if ours.count != plain.count || ours.words != len(plain.words) {
-				t.Fatalf("seed %d step %d: %d bits in %d words, want %d in %d", seed, step, ours.count, ours.words, plain.count, len(plain.words))
+				t.Fatalf("seed %d step %d: %d bits in %d words, want %d in %d", seed, step, ours.count, ours.words, plain.count,
+					len(plain.words))
 			}
 			for i, want := range plain.words {
 				if got := ours.word(i); got != want {

@@ -5,17 +5,19 @@ import "github.com/ackscope/ackscope/machine"
 // The protocol's own events. Sequence holds what the event counts or names: the
 // attempt, the client id, the reason.
 const (
-	EventConnect            = machine.EventProtocol + iota // Side, a client, asked for the Sequence-th time
-	EventPending                                           // Side, a server, has its application decide
-	EventWelcomed                                          // Side sent its first Welcome, with a client id
-	EventRejected                                          // Side, a server, refused, for a reason
-	EventGoodbye                                           // Side sent a Disconnect, with a reason or NoReason
-	EventConnected                                         // Side's library counts the connection as made, under a client id
-	EventFailed                                            // Side, a client, gave up or was refused: reject reason
-	EventDisconnected                                      // Side's library counts the connection as ended: disconnect reason
-	EventClientConnected                                   // Side, a client, was told of another one
-	EventClientDisconnected                                // and that it left
-	EventNotDelivered                                      // Side acked the peer's message and never handed it over
+	EventConnect  = machine.EventProtocol + iota // Side, a client, asked for the Sequence-th time
+	EventPending                                 // Side, a server, has its application decide
+	EventWelcomed                                // Side sent its first Welcome, with a client id
+	EventRejected                                // Side, a server, refused, for a reason
+	EventGoodbye                                 // Side sent a Disconnect, with a reason or NoReason
+	// Side's library counts the connection as made, under a client id
+	EventConnected
+	EventFailed // Side, a client, gave up or was refused: reject reason
+	// Side's library counts the connection as ended: disconnect reason
+	EventDisconnected
+	EventClientConnected    // Side, a client, was told of another one
+	EventClientDisconnected // and that it left
+	EventNotDelivered       // Side acked the peer's message and never handed it over
 )
 
 // NoReason stands for the reason of a client's Disconnect.

@@ -59,7 +59,8 @@ var Versions = []*Version{
 	version("2.2.1", "2.2.1", "riptide@2.1.1-2.2.1", Version{Echoes: true, PendingEnds: true}),
 	version("main", "2.2.1", "riptide@main", Version{Echoes: true, PendingEnds: true}),
 	version("pytide-2.0.0", "pytide-2.0.0", "pytide@2.0", Version{Echoes: true, AnswersEarly: true}),
-	version("pytide-2.1.0-alpha", "pytide-2.1.0-alpha", "pytide@2.1-alpha", Version{Echoes: true, Forgets: never, Reasons: 1, NoTimeout: true}),
+	version("pytide-2.1.0-alpha", "pytide-2.1.0-alpha", "pytide@2.1-alpha",
+		Version{Echoes: true, Forgets: never, Reasons: 1, NoTimeout: true}),
 }
 
 func version(name, build, behaviour string, v Version) *Version {

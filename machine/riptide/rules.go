@@ -10,9 +10,11 @@ import (
 var Rules = []*machine.Rule{
 	AckedNotDelivered, DeliveredTwice, WindowJump, FalseAck, WindowRepaired, MergedSequences, AckOfNothing,
 	ResentMessageLost, ResentAckLost, ResentLoss, ResentLate, ResentTimer, ResentStalled, AttemptsNear, AttemptsLimit,
-	NoAnswer, Rejected, WelcomeMismatch, HeartbeatLate, HeartbeatUnanswered, QualityNear, QualityLimit, PoorEnd, TimedOut, SilentEnd,
+	NoAnswer, Rejected, WelcomeMismatch, HeartbeatLate, HeartbeatUnanswered, QualityNear, QualityLimit, PoorEnd,
+	TimedOut, SilentEnd,
 	NotifyPassed, NotifyJump, ShortArrays, VarLong, StaleBits, UselessCause, StopReads80, LastStuck, Oversize, Malformed,
-	PortPytide, PortOneID, PortLost, PortResent, PortThrows, PortNotify, PortRejects, PortNoTimeout, PortBools, PortRelay, Relayed,
+	PortPytide, PortOneID, PortLost, PortResent, PortThrows, PortNotify, PortRejects, PortNoTimeout, PortBools,
+	PortRelay, Relayed,
 }
 
 // count words a number of things.

@@ -43,7 +43,8 @@ var FalseAck = &machine.Rule{
 
 Source builds since February 2023 and releases 2.1.0 to 2.2.1 have it; it was repaired in August 2026. See "riptide-acked-not-delivered" for what came of it.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%s, the worst names %.0f such ids below %.0f, after a jump of %.0f: built between February 2023 and August 2026, 2.1.0 to 2.2.1", count(n, "Ack"), worst[0], worst[1], worst[2])
+		return fmt.Sprintf("%s, the worst names %.0f such ids below %.0f, after a jump of %.0f: built between February "+
+			"2023 and August 2026, 2.1.0 to 2.2.1", count(n, "Ack"), worst[0], worst[1], worst[2])
 	},
 }
 
@@ -123,6 +124,7 @@ var NotifyJump = &machine.Rule{
 	Summary: "the newest notify id jumped by 32 or more",
 	Explain: `Notify messages are kept in the same kind of window as reliable ones, with the same fault (source builds since July 2023, releases 2.1.0 to 2.2.1): after a jump of 32 and more its headers can name ids that never came, where the jump modulo 32 is below 8, and the new message itself can be refused.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d times, the largest jump %.0f, to id %.0f: builds of July 2023 to August 2026, 2.1.0 to 2.2.1", n, worst[0], worst[1])
+		return fmt.Sprintf("%d times, the largest jump %.0f, to id %.0f: builds of July 2023 to August 2026, 2.1.0 to 2.2.1",
+			n, worst[0], worst[1])
 	},
 }

@@ -69,7 +69,8 @@ var PortRejects = &machine.Rule{
 	Summary: "a reject reason of Pytide 2.1.0-alpha means something else to the library",
 	Explain: `Pytide numbers its reject reasons as 2.0.0 did (2 pending, 3 server full, 4 rejected, 5 custom), the library since 2.1 does not (2 server full, 3 rejected, 4 custom). Each shows the other's reasons wrongly: "full" from Pytide reads as "rejected", "full" from the library as "pending". The data of a rejection by Pytide is never sent.`,
 	Say: func(_ uint64, worst [3]float64) string {
-		return fmt.Sprintf("reason %.0f: Pytide means %s", worst[0], map[int]string{2: "pending", 3: "server full", 4: "rejected", 5: "custom"}[int(worst[0])])
+		return fmt.Sprintf("reason %.0f: Pytide means %s", worst[0],
+			map[int]string{2: "pending", 3: "server full", 4: "rejected", 5: "custom"}[int(worst[0])])
 	},
 }
 

@@ -27,5 +27,6 @@ const (
 
 // EventNames gives their words.
 var EventNames = map[machine.EventKind]string{
-	EventGaveUp: "gave_up", EventAckedAgain: "acked_again", EventRTTFromLast: "rtt_from_last", EventRTTFromFirst: "rtt_from_first",
+	EventGaveUp: "gave_up", EventAckedAgain: "acked_again", EventRTTFromLast: "rtt_from_last",
+	EventRTTFromFirst: "rtt_from_first",
 }

@@ -8,7 +8,8 @@ import (
 
 // Findings lists the rules that the tracker may report.
 var Findings = []*machine.Rule{
-	OrderBroken, OutOfTurn, IDReuse, WrapInFlight, AckIgnored, AckOfNothing, AckMissing, GaveUp, SpuriousEarly, SpuriousAckLost, ResentLoss,
+	OrderBroken, OutOfTurn, IDReuse, WrapInFlight, AckIgnored, AckOfNothing, AckMissing, GaveUp, SpuriousEarly,
+	SpuriousAckLost, ResentLoss,
 	DeliveredAgain, PromiseForgotten, Oversize, CommandByte, UnknownFlags, ForeignDatagram, IDsMissing,
 }
 
@@ -68,7 +69,8 @@ var AckIgnored = &machine.Rule{
 	Summary: "a packet was sent again although its acknowledgement had reached the sender",
 	Explain: `The tap is at the sender: the acknowledgement passed it, and much later than an application takes to look at its socket the packet was sent again. The sender does not find the id in its sent queue (the top bit not taken off? another byte order?), its application stood still, or its socket's buffer was full and dropped the acknowledgement.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d packets, one in %.0f copies, the last %.0f ms after its acknowledgement", n, worst[0], worst[2])
+		return fmt.Sprintf("%d packets, one in %.0f copies, the last %.0f ms after its acknowledgement", n,
+			worst[0], worst[2])
 	},
 }
 

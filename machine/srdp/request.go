@@ -49,7 +49,8 @@ func (r Request) Submit() machine.Submit {
 
 // RequestOf gives the call that an input makes. Its Bytes are the input's.
 func RequestOf(in machine.Submit) Request {
-	return Request{To: in.To, Bytes: in.Payload, Repeats: uint8(in.Type), Timeout: time.Duration(in.Type>>8) * time.Millisecond, Flags: in.Channel}
+	return Request{To: in.To, Bytes: in.Payload, Repeats: uint8(in.Type),
+		Timeout: time.Duration(in.Type>>8) * time.Millisecond, Flags: in.Channel}
 }
 
 // CancelOf reads the command that has an endpoint give up what was submitted:

@@ -81,7 +81,8 @@ func TestQueueModel(t *testing.T) {
 			if q.Len() != len(model) {
 				t.Fatalf("seed %d: %d packets, want %d", seed, q.Len(), len(model))
 			}
-			if h := q.Head(); (h == nil) != (len(model) == 0) || h != nil && (h.ID != model[0].id || q.RetryAt(h) != model[0].retry || h.Copies != model[0].copies) {
+			if h := q.Head(); (h == nil) != (len(model) == 0) || h != nil &&
+				(h.ID != model[0].id || q.RetryAt(h) != model[0].retry || h.Copies != model[0].copies) {
 				t.Fatalf("seed %d: the head is %+v, want %+v", seed, h, model)
 			}
 			for _, e := range model {
@@ -138,8 +139,10 @@ func TestReceived(t *testing.T) {
 		copies []copy
 	}{
 		{"no promise, none kept", Rules{4, 100}, []copy{{1, Promise{}, 0, 0, Delivered}, {1, Promise{}, 0, 1, Delivered}}},
-		{"once", Rules{4, 100}, []copy{{1, once, 0, 0, Delivered}, {1, once, 0, 100, Duplicate}, {1, once, 0, 200, Duplicate}, {1, once, 0, 301, Delivered}}},
-		{"another packet of the same id", Rules{4, 100}, []copy{{1, once, 7, 0, Delivered}, {1, once, 8, 1, Delivered}, {1, once, 7, 2, Duplicate}}},
+		{"once", Rules{4, 100}, []copy{{1, once, 0, 0, Delivered}, {1, once, 0, 100, Duplicate}, {1, once, 0, 200, Duplicate},
+			{1, once, 0, 301, Delivered}}},
+		{"another packet of the same id", Rules{4, 100},
+			[]copy{{1, once, 7, 0, Delivered}, {1, once, 8, 1, Delivered}, {1, once, 7, 2, Duplicate}}},
 		{"the list is bounded", Rules{2, 100}, []copy{
 			{1, once, 0, 0, Delivered},
 			{2, once, 0, 0, Delivered},
@@ -158,9 +161,11 @@ func TestReceived(t *testing.T) {
 			{9, once, 0, 4, Delivered},
 			{2, ordered, 0, 5, Delivered},
 		}},
-		{"both", Rules{4, 100}, []copy{{1, both, 0, 0, Delivered}, {1, both, 0, 1, Duplicate}, {2, both, 0, 2, Delivered}, {1, both, 0, 3, Duplicate}}},
+		{"both", Rules{4, 100}, []copy{{1, both, 0, 0, Delivered}, {1, both, 0, 1, Duplicate}, {2, both, 0, 2, Delivered},
+			{1, both, 0, 3, Duplicate}}},
 		{"what is out of the list is not the newest", Rules{2, 100}, []copy{
-			{1, ordered, 0, 0, Delivered}, {2, once, 0, 0, Delivered}, {3, once, 0, 0, Delivered}, {2, once, 0, 0, Duplicate}, {1, ordered, 0, 1, Delivered}, {1, ordered, 0, 2, Delivered},
+			{1, ordered, 0, 0, Delivered}, {2, once, 0, 0, Delivered}, {3, once, 0, 0, Delivered}, {2, once, 0, 0, Duplicate},
+			{1, ordered, 0, 1, Delivered}, {1, ordered, 0, 2, Delivered},
 		}},
 	} {
 		var r Received
@@ -190,7 +195,8 @@ func TestReceivedClone(t *testing.T) {
 			t.Errorf("%d came at %d", id, at)
 		}
 	})
-	if len(ids) != rules.Recent || ids[0] != 136 || ids[63] != 199 || c.Has(&rules, 200, 0, 200) || !r.Has(&rules, 200, 0, 200) {
+	if len(ids) != rules.Recent || ids[0] != 136 || ids[63] != 199 || c.Has(&rules, 200, 0, 200) ||
+		!r.Has(&rules, 200, 0, 200) {
 		t.Errorf("the clone holds %v", ids)
 	}
 }

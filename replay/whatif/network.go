@@ -71,7 +71,8 @@ const (
 // fate gives what becomes of a datagram that leaves now: the same as became of
 // the captured one nearest in time. Of several as near, each serves once.
 func (n *network) fate(now machine.Instant) fate {
-	i, _ := slices.BinarySearchFunc(n.sent, now, func(d machine.Transit, at machine.Instant) int { return cmp.Compare(d.Left, at) })
+	i, _ := slices.BinarySearchFunc(n.sent,
+		now, func(d machine.Transit, at machine.Instant) int { return cmp.Compare(d.Left, at) })
 	best, away := -1, time.Duration(0)
 	consider := func(k int) {
 		if k < 0 || k >= len(n.sent) {

@@ -91,7 +91,8 @@ func Fit(original, rehearsal *Outcome) float64 {
 		off(float64(original.Bytes), float64(rehearsal.Bytes), 100),
 	)
 	for _, q := range []float64{0.5, 0.95} {
-		worst = max(worst, off(float64(Quantile(original.Latency, q)), float64(Quantile(rehearsal.Latency, q)), float64(time.Millisecond)))
+		worst = max(worst, off(float64(Quantile(original.Latency, q)), float64(Quantile(rehearsal.Latency, q)),
+			float64(time.Millisecond)))
 	}
 	return worst
 }

@@ -88,7 +88,8 @@ func (r *recorder) near(s machine.Side) bool { return r.vantage.Near(s) }
 
 // find gives the datagram of a frame; false where there is none.
 func (x *recorded) find(ref machine.Ref) (int, bool) {
-	return slices.BinarySearchFunc(x.sent, ref, func(t machine.Transit, ref machine.Ref) int { return cmp.Compare(t.Ref, ref) })
+	return slices.BinarySearchFunc(x.sent,
+		ref, func(t machine.Transit, ref machine.Ref) int { return cmp.Compare(t.Ref, ref) })
 }
 
 func (r *recorder) event(e *machine.Event) {
@@ -110,7 +111,8 @@ func (r *recorder) event(e *machine.Event) {
 			}
 		}
 	case machine.EventAcked:
-		if e.RTT > 0 && time.Duration(e.RTT) < r.stage.Silence() && r.near(e.Side) && (r.trips == 0 || time.Duration(e.RTT) < r.trips) {
+		if e.RTT > 0 && time.Duration(e.RTT) < r.stage.Silence() && r.near(e.Side) &&
+			(r.trips == 0 || time.Duration(e.RTT) < r.trips) {
 			r.trips = time.Duration(e.RTT)
 		}
 	}
@@ -122,8 +124,10 @@ func (r *recorder) message(m *machine.Message) {
 	}
 	x := &r.sides[m.From]
 	t := machine.TraceMessage{
-		Mode: m.Mode, Channel: m.Channel, Order: r.stage.Order(m), Type: m.Type, Bits: m.Bits, Block: m.Block, Asked: sane(m.At),
-		Attempts: m.Attempts, Delivered: m.Delivered, At: sane(m.DeliveredAt), Wait: m.Wait, Certainty: m.Certainty, Frames: m.Frames,
+		Mode: m.Mode, Channel: m.Channel, Order: r.stage.Order(m), Type: m.Type, Bits: m.Bits, Block: m.Block,
+		Asked:    sane(m.At),
+		Attempts: m.Attempts, Delivered: m.Delivered, At: sane(m.DeliveredAt), Wait: m.Wait, Certainty: m.Certainty,
+		Frames: m.Frames,
 	}
 	if m.Acked == machine.Yes {
 		t.Settled = sane(m.AckedAt)
@@ -132,7 +136,8 @@ func (r *recorder) message(m *machine.Message) {
 }
 
 // errVantage says why a flow cannot be run again.
-var errVantage = fmt.Errorf("the tap stands at neither side: what the network did is not known (--vantage tells where it stands)")
+var errVantage = fmt.Errorf("the tap stands at neither side: what the network did is not known (--vantage tells " +
+	"where it stands)")
 
 // trace makes the trace of what was recorded.
 func (r *recorder) trace() (*machine.Trace, silences, error) {
@@ -203,7 +208,8 @@ func (r *recorder) measure(asking, answering []machine.Transit) {
 		if len(e.asks) != 1 || len(e.answers) != 1 {
 			continue
 		}
-		if d := answering[e.answers[0]].Left.Sub(asking[e.asks[0]].Left); d > 0 && d < r.stage.Silence() && (r.trips == 0 || d < r.trips) {
+		if d := answering[e.answers[0]].Left.Sub(asking[e.asks[0]].Left); d > 0 && d < r.stage.Silence() &&
+			(r.trips == 0 || d < r.trips) {
 			r.trips = d
 		}
 	}

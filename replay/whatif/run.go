@@ -234,7 +234,8 @@ func (r *run) finish(s *analyze.Session, out *File) error {
 	}
 	for _, c := range r.changes {
 		if len(out.Flows) > 0 && !taken[c.Name] {
-			return fmt.Errorf("%s=%s: no flow that can be run again has such a setting: they have %s", c.Name, c.Value, r.names())
+			return fmt.Errorf("%s=%s: no flow that can be run again has such a setting: they have %s", c.Name,
+				c.Value, r.names())
 		}
 	}
 	return nil
@@ -316,5 +317,6 @@ func (r *recorder) without(changes []Change) error {
 	for _, p := range r.stage.Parameters() {
 		has = append(has, p.Name)
 	}
-	return fmt.Errorf("%s %s has no setting %s: it has %s", r.flow.Protocol.Name, r.flow.Config().Dialect, strings.Join(asked, ", "), strings.Join(has, ", "))
+	return fmt.Errorf("%s %s has no setting %s: it has %s", r.flow.Protocol.Name, r.flow.Config().Dialect,
+		strings.Join(asked, ", "), strings.Join(has, ", "))
 }

@@ -288,7 +288,8 @@ func (th *theatre) send(now machine.Instant, s machine.Side, b []byte, size int)
 		return
 	}
 	if th.sent++; th.sent > th.trace.SendsMost() {
-		th.err = fmt.Errorf("the run sends more than %d packets: choose a longer resend time or a lower rate, or cut a part of the capture out", th.trace.SendsMost())
+		th.err = fmt.Errorf("the run sends more than %d packets: choose a longer resend time or a lower rate, or cut a "+
+			"part of the capture out", th.trace.SendsMost())
 		return
 	}
 	o := &th.sides[s].outcome

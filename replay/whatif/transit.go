@@ -106,7 +106,8 @@ func (r *recorder) leaving(t *machine.Trace, x *machine.TraceSide, peer *recorde
 // arrived sets when a datagram arrived at the far side, whose packet that passed
 // the tap at shown was the first to show it: after the packet before it had left.
 func (r *recorder) arrived(t *machine.Trace, d *machine.Transit, peer *recorded, shown machine.Instant) {
-	k, _ := slices.BinarySearchFunc(peer.sent, shown, func(p machine.Transit, at machine.Instant) int { return cmp.Compare(p.Left, at) })
+	k, _ := slices.BinarySearchFunc(peer.sent,
+		shown, func(p machine.Transit, at machine.Instant) int { return cmp.Compare(p.Left, at) })
 	d.Arrives = d.Left.Add(t.OneWay)
 	if k > 0 {
 		d.Arrives = max(d.Arrives, peer.sent[k-1].Left.Add(1-t.OneWay))

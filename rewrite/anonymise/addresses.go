@@ -28,7 +28,8 @@ type names struct {
 
 // addressCost is what an IP address takes, about, in bytes: in a map that is half
 // empty after it has grown, in the list of all, and in the report as two texts.
-const addressCost = (2*2+1)*int(unsafe.Sizeof(netip.Addr{})) + int(unsafe.Sizeof(Replacement{})) + 2*len("2001:db8::ffff:ffff")
+const addressCost = (2*2+1)*int(unsafe.Sizeof(netip.Addr{})) + int(unsafe.Sizeof(Replacement{})) +
+	2*len("2001:db8::ffff:ffff")
 
 // size gives what the tables take, about, in bytes.
 func (n *names) size() int {
@@ -107,7 +108,8 @@ const firstPort = 40001
 // ip gives the other name of an address. Those that name nobody stay: no address,
 // broadcast, a host's own.
 func (n *names) ip(a netip.Addr) netip.Addr {
-	if a.IsUnspecified() || a == netip.AddrFrom4([4]byte{255, 255, 255, 255}) || a == netip.AddrFrom4([4]byte{127, 0, 0, 1}) || a == netip.IPv6Loopback() {
+	if a.IsUnspecified() || a == netip.AddrFrom4([4]byte{255, 255, 255, 255}) ||
+		a == netip.AddrFrom4([4]byte{127, 0, 0, 1}) || a == netip.IPv6Loopback() {
 		return a
 	}
 	if a.Is4In6() { // written as IPv6, and read as IPv4

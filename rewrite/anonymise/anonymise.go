@@ -68,7 +68,8 @@ type EncryptedError struct {
 }
 
 func (e *EncryptedError) Error() string {
-	s := fmt.Sprintf("flow %d, frame %d: encrypted, and no key given opens it: what is in it cannot be told from what may leave; expected its keys (--keys), or to replace it as it is (--blank-encrypted)", e.Flow, e.Frame)
+	s := fmt.Sprintf("flow %d, frame %d: encrypted, and no key given opens it: what is in it cannot be told from what "+
+		"may leave; expected its keys (--keys), or to replace it as it is (--blank-encrypted)", e.Flow, e.Frame)
 	if e.More > 0 {
 		s += fmt.Sprintf("; %d more flows are the same", e.More)
 	}
@@ -194,7 +195,8 @@ type patch struct {
 }
 
 func newAnonymiser(o Options) *anonymiser {
-	a := &anonymiser{options: o, streams: map[way][]*stream{}, patches: map[machine.Ref][]patch{}, encrypted: map[*analyze.Flow]bool{}}
+	a := &anonymiser{options: o, streams: map[way][]*stream{}, patches: map[machine.Ref][]patch{},
+		encrypted: map[*analyze.Flow]bool{}}
 	a.names.init(o.Key, o.Ports)
 	a.fields.init(o.Key, &a.names)
 	a.frames.names = &a.names
@@ -236,7 +238,8 @@ func (a *anonymiser) collect(r *analyze.Record) {
 			ref: r.Packet.Ref, spans: append([]capture.Span(nil), r.Packet.Spans...),
 			bytes: b, plain: append([]byte(nil), r.Datagram.Bytes...),
 		})
-		a.held += spreadCost + len(r.Packet.Spans)*int(unsafe.Sizeof(capture.Span{})+unsafe.Sizeof(patch{})) + len(b) + len(r.Datagram.Bytes)
+		a.held += spreadCost + len(r.Packet.Spans)*int(unsafe.Sizeof(capture.Span{})+unsafe.Sizeof(patch{})) + len(b) +
+			len(r.Datagram.Bytes)
 	}
 }
 

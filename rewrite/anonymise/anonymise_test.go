@@ -61,7 +61,8 @@ func run(t *testing.T, src anonymise.Source, o anonymise.Options) (*written, *an
 	return runBy(t, options, src, o)
 }
 
-func runBy(t *testing.T, analysis analyze.Options, src anonymise.Source, o anonymise.Options) (*written, *anonymise.Report) {
+func runBy(t *testing.T, analysis analyze.Options, src anonymise.Source, o anonymise.Options) (*written,
+	*anonymise.Report) {
 	t.Helper()
 	w := &written{}
 	report, err := anonymise.Run(src, analysis, o, func(f *capture.Frame) error {
@@ -85,7 +86,8 @@ func told(t *testing.T, o analyze.Options, src analyze.Rewinder) (facts []string
 		}
 		for i := range r.Messages {
 			m := r.Messages[i]
-			facts = append(facts, fmt.Sprintf("%d %v %v %v %v %v %v", r.Flow.ID, m.From, m.Sequence64, m.Attempts, m.Acked, m.Delivered, m.Certainty))
+			facts = append(facts, fmt.Sprintf("%d %v %v %v %v %v %v", r.Flow.ID, m.From, m.Sequence64, m.Attempts, m.Acked,
+				m.Delivered, m.Certainty))
 		}
 	}
 	s, err := analyze.RunTwice(src, o)
@@ -105,7 +107,8 @@ func told(t *testing.T, o analyze.Options, src analyze.Rewinder) (facts []string
 		}
 		facts = append(facts, line)
 		for _, x := range f.Findings() {
-			facts = append(facts, fmt.Sprintf("finding %d %s %v %v %d %v %v", f.ID, x.Rule.ID, x.Side, x.Certainty, x.Count, x.Refs, x.Figures))
+			facts = append(facts, fmt.Sprintf("finding %d %s %v %v %d %v %v", f.ID, x.Rule.ID, x.Side, x.Certainty, x.Count,
+				x.Refs, x.Figures))
 		}
 	}
 	return facts
@@ -152,7 +155,8 @@ func alike(t *testing.T, want, got []string) {
 	t.Helper()
 	for i := range max(len(want), len(got)) {
 		if i >= len(want) || i >= len(got) || want[i] != got[i] {
-			t.Fatalf("%d facts, of the original %d; the first that differs, %d:\n%s\nof the original\n%s", len(got), len(want), i, at(got, i), at(want, i))
+			t.Fatalf("%d facts, of the original %d; the first that differs, %d:\n%s\nof the original\n%s", len(got), len(want),
+				i, at(got, i), at(want, i))
 		}
 	}
 }
@@ -208,7 +212,8 @@ func leaks(t *testing.T, in *capture.Input, w *written, report *anonymise.Report
 		}
 		searched++
 		if bytes.Contains(found, p.Payload[n-tail:]) {
-			t.Fatalf("frame %d: the last bytes of its payload are still there: %s", f.Ref.Frame(), hex.EncodeToString(p.Payload[n-tail:]))
+			t.Fatalf("frame %d: the last bytes of its payload are still there: %s", f.Ref.Frame(),
+				hex.EncodeToString(p.Payload[n-tail:]))
 		}
 	}
 	if err := in.Rewind(); err != nil {
@@ -283,13 +288,16 @@ func write(t *testing.T, path string, from *written) {
 // TestChecksums: tshark finds every checksum right that the capture has all of.
 func TestChecksums(t *testing.T) {
 	tshark := testenv.Need(t, "tshark")
-	for _, name := range []string{"reliable-loss10.client.pcap.gz", "reliable-ipv6.client.pcap.gz", "t210_midstream.client.pcap.gz", "reliable-ipfrag.client.pcap.gz"} {
+	for _, name := range []string{"reliable-loss10.client.pcap.gz", "reliable-ipv6.client.pcap.gz",
+		"t210_midstream.client.pcap.gz", "reliable-ipfrag.client.pcap.gz"} {
 		in := open(t, filepath.Join(pcaps, name))
 		w, _ := run(t, in, anonymise.Options{Ports: true})
 		path := filepath.Join(t.TempDir(), "out.pcapng")
 		write(t, path, w)
-		out, err := exec.Command(tshark, "-r", path, "-o", "udp.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE",
-			"-Y", "udp.checksum.status == 0 || tcp.checksum.status == 0 || ip.checksum.status == 0", "-T", "fields", "-e", "frame.number").Output()
+		out, err := exec.Command(tshark, "-r", path, "-o", "udp.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE", "-o",
+			"ip.check_checksum:TRUE",
+			"-Y", "udp.checksum.status == 0 || tcp.checksum.status == 0 || ip.checksum.status == 0", "-T", "fields", "-e",
+			"frame.number").Output()
 		if err != nil {
 			t.Fatal(err)
 		}

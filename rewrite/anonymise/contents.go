@@ -150,7 +150,8 @@ func (c *contents) numbers(b []byte, d *dissect.Dissection, own map[*dissect.Fie
 		seal(b)
 		c.again.Reset()
 		c.flow.Protocol.Dissect(ctx, &changed, &c.again)
-		return slices.EqualFunc(c.again.Fields, d.Fields, func(x, y dissect.Field) bool { return x.Spec == y.Spec && x.Bit == y.Bit && x.Bits == y.Bits }) &&
+		return slices.EqualFunc(c.again.Fields,
+			d.Fields, func(x, y dissect.Field) bool { return x.Spec == y.Spec && x.Bit == y.Bit && x.Bits == y.Bits }) &&
 			(c.again.Problem == nil) == (d.Problem == nil)
 	}
 	var was []byte

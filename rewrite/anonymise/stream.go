@@ -158,7 +158,8 @@ func (a *anonymiser) segment(r *analyze.Record) {
 			a.held += n + int(unsafe.Sizeof(c))
 		}
 		if a.streamed += n; a.streamed > maxStreamed {
-			a.err = fmt.Errorf("the TCP streams hold more than %d bytes of messages: anonymise the capture in parts", maxStreamed)
+			a.err = fmt.Errorf("the TCP streams hold more than %d bytes of messages: anonymise the capture in parts",
+				maxStreamed)
 		}
 		b = b[n:]
 	}
@@ -200,7 +201,8 @@ func (a *anonymiser) rewritten(r *analyze.Record) []byte {
 	}
 	at := s.segments[i].at
 	end := at + int64(len(out))
-	first := sort.Search(len(s.chunks), func(i int) bool { return s.chunks[i].at+int64(len(s.chunks[i].bytes))+longestPrefix > at })
+	first := sort.Search(len(s.chunks),
+		func(i int) bool { return s.chunks[i].at+int64(len(s.chunks[i].bytes))+longestPrefix > at })
 	list := s.chunks[first:]
 	for i, c := range list { // lengths first: chunks may cover what looks like one
 		if c.at-longestPrefix >= end {

@@ -52,7 +52,8 @@ func keyed(t *testing.T, name string) analyze.Options {
 		}
 		if l.Event == "config" && l.Endpoint == "server" {
 			var file netcode.KeyFile
-			text := fmt.Sprintf("servers: [{protocol_id: '0x%s', private_key: '%s'}]", strings.TrimPrefix(l.ProtocolID, "0x"), l.PrivateKey)
+			text := fmt.Sprintf("servers: [{protocol_id: '0x%s', private_key: '%s'}]", strings.TrimPrefix(l.ProtocolID, "0x"),
+				l.PrivateKey)
 			if err := yamlfile.Read([]byte(text), "keys.yaml", &file); err != nil {
 				t.Fatal(err)
 			}
@@ -100,7 +101,8 @@ func TestYojimboWithoutSchema(t *testing.T) {
 		names = append(names, "yojimbo-blocks-loss30", "yojimbo-two-clients")
 	}
 	if os.Getenv("ACKSCOPE_SOAK") != "" {
-		names = append(names, "yojimbo-testmsgs-loss10", "yojimbo-clean", "yojimbo-single-channel-type", "yojimbo-server-kick", "yojimbo-denied-full")
+		names = append(names, "yojimbo-testmsgs-loss10", "yojimbo-clean", "yojimbo-single-channel-type",
+			"yojimbo-server-kick", "yojimbo-denied-full")
 	}
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {

@@ -78,7 +78,8 @@ func (m *Merged) follow() {
 		out := &w.pair.Ways[w.side]
 		w.settle(began[w.taps[1]], ended[w.taps[1]], out)
 		w.count(out)
-		if sum, ok := w.pair.Flows[w.taps[0]].Summary(w.pair.sideAt(w.taps[0], w.side).Other()); ok && sum.Missing > out.Unseen {
+		if sum, ok := w.pair.Flows[w.taps[0]].Summary(w.pair.sideAt(w.taps[0], w.side).Other()); ok &&
+			sum.Missing > out.Unseen {
 			out.DiedBefore = sum.Missing - out.Unseen
 		}
 	}
@@ -116,7 +117,8 @@ func byContent(passed []passage) []int32 {
 		order[i] = int32(i)
 	}
 	slices.SortFunc(order, func(x, y int32) int {
-		return cmp.Or(cmp.Compare(passed[x].content, passed[y].content), cmp.Compare(passed[x].at, passed[y].at), cmp.Compare(x, y))
+		return cmp.Or(cmp.Compare(passed[x].content, passed[y].content), cmp.Compare(passed[x].at, passed[y].at),
+			cmp.Compare(x, y))
 	})
 	return order
 }

@@ -168,7 +168,8 @@ func TestLost(t *testing.T) {
 			got := sum(m)
 			for i, want := range []relayed{c2s, s2c} {
 				if g := (relayed{got[i].Lost, got[i].Copies, got[i].Unseen}); g != want {
-					t.Errorf("%s: dropped, doubled, made %+v; the relay says %+v", []string{"client to server", "server to client"}[i], g, want)
+					t.Errorf("%s: dropped, doubled, made %+v; the relay says %+v",
+						[]string{"client to server", "server to client"}[i], g, want)
 				}
 			}
 		})
@@ -245,7 +246,8 @@ func TestClock(t *testing.T) {
 			if why := otherwise[r.name]; why == "" && !c.Proved && got[0].Ambiguous+got[1].Ambiguous == 0 {
 				c2s, s2c := r.relay(t)
 				if got[0].Lost != c2s.dropped || got[1].Lost != s2c.dropped {
-					t.Errorf("%s: %d and %d lost, the relay says %d and %d", r.name, got[0].Lost, got[1].Lost, c2s.dropped, s2c.dropped)
+					t.Errorf("%s: %d and %d lost, the relay says %d and %d", r.name, got[0].Lost, got[1].Lost,
+						c2s.dropped, s2c.dropped)
 				}
 			}
 		}
@@ -257,7 +259,8 @@ func TestClock(t *testing.T) {
 
 // TestTwoThousand: with packets enough the drift is within 20 ppm.
 func TestTwoThousand(t *testing.T) {
-	for _, name := range []string{"reliable-clean", "reliable-loss10", "reliable-burst", "plain-le-clean", "crc32-clean", "reliable-snap60", "reliable-ipfrag"} {
+	for _, name := range []string{"reliable-clean", "reliable-loss10", "reliable-burst", "plain-le-clean", "crc32-clean",
+		"reliable-snap60", "reliable-ipfrag"} {
 		for _, r := range runs(t) {
 			if r.name != name {
 				continue
@@ -276,7 +279,8 @@ func TestTwoThousand(t *testing.T) {
 // TestEnds: what passes while the other tap does not record is not lost, and what a
 // tap misses is not lost either where it was received.
 func TestEnds(t *testing.T) {
-	client, server := filepath.Join(pcaps, "reliable-loss10.client.pcap.gz"), filepath.Join(pcaps, "reliable-loss10.server.pcap.gz")
+	client, server := filepath.Join(pcaps, "reliable-loss10.client.pcap.gz"),
+		filepath.Join(pcaps, "reliable-loss10.server.pcap.gz")
 	whole := sum(put(t, open(t, client), open(t, server)))
 	begin := put(t, open(t, client), open(t, server)).Clock.Reference
 	for name, keep := range map[string]func(uint64, machine.Instant) bool{
@@ -303,7 +307,8 @@ func TestEnds(t *testing.T) {
 
 // TestSwapped: which capture is named first changes nothing but the names.
 func TestSwapped(t *testing.T) {
-	client, server := filepath.Join(pcaps, "reliable-dup10.client.pcap.gz"), filepath.Join(pcaps, "reliable-dup10.server.pcap.gz")
+	client, server := filepath.Join(pcaps, "reliable-dup10.client.pcap.gz"),
+		filepath.Join(pcaps, "reliable-dup10.server.pcap.gz")
 	ab, ba := sum(put(t, open(t, client), open(t, server))), sum(put(t, open(t, server), open(t, client)))
 	if ab[0] != ba[1] || ab[1] != ba[0] {
 		t.Errorf("client first: %+v, server first: %+v", ab, ba)
@@ -312,7 +317,8 @@ func TestSwapped(t *testing.T) {
 
 // TestStrangers: captures of different runs have nothing in common.
 func TestStrangers(t *testing.T) {
-	_, err := merge.Merge(open(t, filepath.Join(pcaps, "reliable-loss10.client.pcap.gz")), open(t, filepath.Join(pcaps, "u210_loss10.server.pcap.gz")), options)
+	_, err := merge.Merge(open(t, filepath.Join(pcaps, "reliable-loss10.client.pcap.gz")),
+		open(t, filepath.Join(pcaps, "u210_loss10.server.pcap.gz")), options)
 	if err == nil || !strings.Contains(err.Error(), "no packet of one capture is in the other") {
 		t.Errorf("%v, expected that they have nothing in common", err)
 	}

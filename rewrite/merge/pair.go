@@ -32,7 +32,8 @@ func (t *Tap) places() []place {
 		}
 	}
 	slices.SortFunc(list, func(x, y place) int {
-		return cmp.Or(cmp.Compare(x.content, y.content), cmp.Compare(x.flow, y.flow), cmp.Compare(x.side, y.side), cmp.Compare(x.index, y.index))
+		return cmp.Or(cmp.Compare(x.content, y.content), cmp.Compare(x.flow, y.flow), cmp.Compare(x.side, y.side),
+			cmp.Compare(x.index, y.index))
 	})
 	alike := func(i, j int) bool {
 		return j >= 0 && j < len(list) && list[i].content == list[j].content && list[i].flow == list[j].flow
@@ -160,7 +161,8 @@ func (p *Pair) singles(s machine.Side) (pairs [][2]int32) {
 		for i := range passed {
 			list[i] = place{content: passed[i].content, index: int32(i)}
 		}
-		slices.SortFunc(list, func(x, y place) int { return cmp.Or(cmp.Compare(x.content, y.content), cmp.Compare(x.index, y.index)) })
+		slices.SortFunc(list,
+			func(x, y place) int { return cmp.Or(cmp.Compare(x.content, y.content), cmp.Compare(x.index, y.index)) })
 		return list
 	}
 	a, b := sorted(0), sorted(1)

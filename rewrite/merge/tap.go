@@ -114,7 +114,8 @@ func (t *Tap) take(r *analyze.Record, prefix int) {
 		if n := len(d.Bytes); n < d.Length && (t.shortest == 0 || n < t.shortest) {
 			t.shortest = max(n, 1)
 		}
-		f.passed[d.From] = append(f.passed[d.From], passage{at: d.At, ref: d.Ref, content: digest(d.Bytes, d.Length, prefix), mate: -1})
+		f.passed[d.From] = append(f.passed[d.From],
+			passage{at: d.At, ref: d.Ref, content: digest(d.Bytes, d.Length, prefix), mate: -1})
 	}
 	if f == nil {
 		return

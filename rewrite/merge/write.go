@@ -102,7 +102,8 @@ func (m *Merged) remarks() (list [2][]remark) {
 				say(first, "at tap %s after %v, in its frame %d", other[first], x.Delay, x.Frames[1-first].Frame())
 				say(1-first, "passed tap %s %v before, in its frame %d", other[1-first], x.Delay, x.Frames[first].Frame())
 			case "copy":
-				say(1-first, "a copy made between the taps, %v after the packet in frame %d of tap %s", x.Delay, x.Frames[first].Frame(), other[1-first])
+				say(1-first, "a copy made between the taps, %v after the packet in frame %d of tap %s", x.Delay,
+					x.Frames[first].Frame(), other[1-first])
 			case "lost":
 				say(first, "lost between the taps")
 			case "missed":

@@ -16,7 +16,8 @@ import (
 // TestWrite: both captures in one, in the order of one clock, each packet with what
 // became of it; tshark reads the comments.
 func TestWrite(t *testing.T) {
-	client, server := open(t, filepath.Join(pcaps, "reliable-dup10.client.pcap.gz")), open(t, filepath.Join(pcaps, "reliable-dup10.server.pcap.gz"))
+	client, server := open(t, filepath.Join(pcaps, "reliable-dup10.client.pcap.gz")),
+		open(t, filepath.Join(pcaps, "reliable-dup10.server.pcap.gz"))
 	fast := &set{Input: server, by: 5e9, ppm: 500}
 	m := put(t, client, fast)
 	path := filepath.Join(t.TempDir(), "both.pcapng")
@@ -67,7 +68,8 @@ func TestWrite(t *testing.T) {
 		t.Errorf("comments %v, expected 37 lost and 186 copies", comments)
 	}
 	testenv.Need(t, "tshark")
-	out, err := exec.Command("tshark", "-r", path, "-Y", `frame.comment contains "lost between the taps"`, "-T", "fields", "-e", "frame.number").Output()
+	out, err := exec.Command("tshark", "-r", path, "-Y", `frame.comment contains "lost between the taps"`, "-T", "fields",
+		"-e", "frame.number").Output()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -76,7 +76,8 @@ func (a *aliases) of(node ast.Node) (m measure) {
 	}
 	m.values++
 	if m.depth > mostDepth && a.err == nil {
-		a.err = fmt.Errorf("line %d: expected values nested at most %d deep, aliases included, found more", node.GetToken().Position.Line, mostDepth)
+		a.err = fmt.Errorf("line %d: expected values nested at most %d deep, aliases included, found more",
+			node.GetToken().Position.Line, mostDepth)
 	}
 	return m
 }

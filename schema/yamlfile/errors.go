@@ -90,7 +90,8 @@ func category(err error) string {
 	case errors.As(err, &kind):
 		return "this value is of another kind than its setting takes"
 	case errors.As(err, &node):
-		return fmt.Sprintf("expected %s, found %s", strings.ToLower(node.Expected.String()), strings.ToLower(node.Actual.String()))
+		return fmt.Sprintf("expected %s, found %s", strings.ToLower(node.Expected.String()),
+			strings.ToLower(node.Actual.String()))
 	case errors.As(err, &overflow):
 		return "this number is too large for its setting"
 	case errors.As(err, &syntax):

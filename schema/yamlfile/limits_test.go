@@ -141,7 +141,8 @@ func TestMemory(t *testing.T) {
 			src = src[:min(len(src), 2*n)]
 			got := allocated(func() { readAll(src) })
 			if limit := uint64(kinds * (allocatedFree + mostAllocated*len(src))); got > limit {
-				t.Errorf("%s of %d bytes: reading took %d bytes, %d for each of the file's; expected at most %d", name, len(src), got, int(got)/len(src)/kinds, mostAllocated)
+				t.Errorf("%s of %d bytes: reading took %d bytes, %d for each of the file's; expected at most %d", name, len(src),
+					got, int(got)/len(src)/kinds, mostAllocated)
 			}
 		}
 	}
@@ -149,7 +150,8 @@ func TestMemory(t *testing.T) {
 
 // TestMemoryMixed does the same over shapes made of several, at random.
 func TestMemoryMixed(t *testing.T) {
-	parts := []string{"[", "]", "{", "}", "a: ", "- ", "? ", "\n", "\n ", "\n  ", "\n    ", "&a ", "*a ", "<<: ", "!b ", ", ", "\"", "'", "# c\n", "|\n", ">\n", "1", "name: x\n", "---\n", "\t", "é", "fields:\n", "messages: "}
+	parts := []string{"[", "]", "{", "}", "a: ", "- ", "? ", "\n", "\n ", "\n  ", "\n    ", "&a ", "*a ", "<<: ", "!b ",
+		", ", "\"", "'", "# c\n", "|\n", ">\n", "1", "name: x\n", "---\n", "\t", "é", "fields:\n", "messages: "}
 	runs := 20
 	if n, err := strconv.Atoi(os.Getenv("ACKSCOPE_CLISOAK")); err == nil {
 		runs = n
@@ -178,15 +180,18 @@ func TestHonestFiles(t *testing.T) {
 		"10,000 fields":       manyFields(10_000),
 		"brackets in text":    "messages:\n  0:\n    doc: \"" + strings.Repeat("[ {", 500) + "\"\n    name: A\n",
 		"brackets in comment": "# " + strings.Repeat("[ {", 500) + "\nmessages: {0: {name: A}}\n",
-		"brackets in a block": "messages:\n  0:\n    doc: |\n" + strings.Repeat("      a range [0, 10) {\n", 200) + "    name: A\n",
-		"brackets in words":   "messages:\n  0:\n    doc: half open [0, 10) and a {\n    name: A\n",
-		"anchors":             "messages:\n  0: {name: A, fields: [&x {name: x, type: float}, &y {name: y, type: float}]}\n  1: {name: B, fields: [*x, *y]}\n",
-		"14 groups deep":      "messages: {0: {name: A, fields: [" + strings.Repeat("{name: a, type: group, fields: [", 14) + "{name: b, type: bool}" + strings.Repeat("]}", 14) + "]}}",
-		"list at its name":    "messages:\n  0:\n    fields:\n    - name: a\n      type: bool\n    - name: b\n      type: bool\n",
-		"1,000 messages":      "messages:\n" + lines(1000, "  %d: {name: A}\n"),
-		"braces":              "messages: {" + strings.Repeat("\n", 3) + lines(5000, "%d: {name: A},\n") + "}",
-		"windows":             "messages:\r\n  0:\r\n    name: A\r\n",
-		"JSON":                `{"messages": {"0": {"name": "A", "fields": [{"name": "a", "type": "bool"}]}}}`,
+		"brackets in a block": "messages:\n  0:\n    doc: |\n" + strings.Repeat("      a range [0, 10) {\n", 200) +
+			"    name: A\n",
+		"brackets in words": "messages:\n  0:\n    doc: half open [0, 10) and a {\n    name: A\n",
+		"anchors": "messages:\n  0: {name: A, fields: [&x {name: x, type: float}, &y {name: y, type: " +
+			"float}]}\n  1: {name: B, fields: [*x, *y]}\n",
+		"14 groups deep": "messages: {0: {name: A, fields: [" + strings.Repeat("{name: a, type: group, fields: [", 14) +
+			"{name: b, type: bool}" + strings.Repeat("]}", 14) + "]}}",
+		"list at its name": "messages:\n  0:\n    fields:\n    - name: a\n      type: bool\n    - name: b\n      type: bool\n",
+		"1,000 messages":   "messages:\n" + lines(1000, "  %d: {name: A}\n"),
+		"braces":           "messages: {" + strings.Repeat("\n", 3) + lines(5000, "%d: {name: A},\n") + "}",
+		"windows":          "messages:\r\n  0:\r\n    name: A\r\n",
+		"JSON":             `{"messages": {"0": {"name": "A", "fields": [{"name": "a", "type": "bool"}]}}}`,
 	} {
 		if _, err := Schema([]byte(src), "x.yaml", byBits{}); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -203,7 +208,8 @@ func lines(n int, format string) string {
 }
 
 func manyFields(n int) string {
-	return "messages:\n  0:\n    name: A\n    fields:\n" + lines(n, "      - {name: a%d, type: int, min: 0, max: 7, doc: a number}\n")
+	return "messages:\n  0:\n    name: A\n    fields:\n" +
+		lines(n, "      - {name: a%d, type: int, min: 0, max: 7, doc: a number}\n")
 }
 
 // TestLimits: what is beyond a limit is refused in a sentence with the line.
@@ -212,7 +218,8 @@ func TestLimits(t *testing.T) {
 		"fields": {manyFields(10_001), "line 10005: $.messages.0.fields[10000]: expected at most 10000 fields"},
 		"fields by aliases": {"messages:\n  0: {name: A, fields: &f [" + lines(100, "{name: a%d, type: bool}, ") + "]}\n" +
 			lines(120, "  1%d: {name: B, fields: *f}\n"), "expected at most 10000 fields"},
-		"depth":           {strings.Repeat("[", 65) + strings.Repeat("]", 65), "line 1: expected values nested at most 64 deep"},
+		"depth": {strings.Repeat("[", 65) + strings.Repeat("]", 65),
+			"line 1: expected values nested at most 64 deep"},
 		"columns":         {indented(3000, "a:\n"), "line 65: expected values nested at most 64 deep"},
 		"laughs":          {laughs(20), "aliases that stand for at most 100000 values"},
 		"itself":          {"messages: &a\n  0: *a\n", "line 2: expected the name of an anchor that stands before"},
@@ -223,7 +230,8 @@ func TestLimits(t *testing.T) {
 		"bytes":           {strings.Repeat("a", 5<<20), "expected at most 4194304 bytes"},
 	} {
 		_, err := Schema([]byte(c.src), "x.yaml", byBits{})
-		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "x.yaml: ") || strings.Contains(err.Error(), "\n") {
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "x.yaml: ") ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %.300v; expected %q", name, err, c.want)
 		}
 	}

@@ -83,7 +83,9 @@ func checkShape(tokens token.Tokens, size int) error {
 		case s.documents > mostDocuments:
 			return fmt.Errorf("line %d: expected at most %d documents, found more", line, mostDocuments)
 		case len(s.levels) > 0 && s.levels[len(s.levels)-1].settings > mostSettings:
-			return fmt.Errorf("line %d: expected at most %d settings in one place, found more (between braces there may be more)", line, mostSettings)
+			return fmt.Errorf(
+				"line %d: expected at most %d settings in one place, found more (between braces there may be more)", line,
+				mostSettings)
 		case s.cost > pathFree+pathBytes*size:
 			return fmt.Errorf("line %d: expected short names on the way to a value, found long ones", line)
 		}

@@ -102,7 +102,8 @@ func profile(body ast.Node, registry *dissect.Registry) (*Profile, error) {
 		for _, p := range registry.Protocols() {
 			names = append(names, p.Name)
 		}
-		return nil, lineError(body, "protocol", fmt.Errorf("expected one of %s, found %q", strings.Join(names, ", "), d.Protocol))
+		return nil, lineError(body, "protocol",
+			fmt.Errorf("expected one of %s, found %q", strings.Join(names, ", "), d.Protocol))
 	}
 	if d.Name == "" {
 		return nil, lineError(body, "name", errors.New("is missing"))

@@ -50,7 +50,8 @@ func New(k Kit) (*Kit, error) {
 		}
 	}
 	if k.Least < 0 || k.Most < k.Least || k.Messages > 0 && k.Message == nil {
-		return nil, fmt.Errorf("gaffer: payloads of %d to %d bytes, %g messages a second: expected a range, and what messages to send", k.Least, k.Most, k.Messages)
+		return nil, fmt.Errorf("gaffer: payloads of %d to %d bytes, %g messages a second: expected a range, and what "+
+			"messages to send", k.Least, k.Most, k.Messages)
 	}
 	if k.Idle == 0 {
 		k.Idle = 10 * time.Second
@@ -83,7 +84,8 @@ func (k *Kit) End(role sim.Role, n int, _ netip.AddrPort) (*sim.End, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &sim.End{Endpoint: e, Refuse: k.Refuse[role], App: k.app(e, role), Log: &log{kit: k, role: role, n: n, endpoint: e}}, nil
+	return &sim.End{Endpoint: e, Refuse: k.Refuse[role], App: k.app(e, role),
+		Log: &log{kit: k, role: role, n: n, endpoint: e}}, nil
 }
 
 // app sends a packet a frame, and the messages that are due.
@@ -102,7 +104,8 @@ func (k *Kit) app(e *endpoint.Endpoint, role sim.Role) sim.App {
 			}
 			f.Do(machine.Submit{Channel: messages.ChannelMessage, Type: kind, Payload: body})
 		}
-		f.Do(machine.Submit{Channel: messages.ChannelPacket, Payload: sim.Noise(f.Rand, k.Least+f.Rand.IntN(k.Most-k.Least+1))})
+		f.Do(machine.Submit{Channel: messages.ChannelPacket,
+			Payload: sim.Noise(f.Rand, k.Least+f.Rand.IntN(k.Most-k.Least+1))})
 		if k.Count > 0 && uint64(f.Number)+1 >= k.Count {
 			f.Done()
 		}

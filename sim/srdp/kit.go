@@ -84,7 +84,8 @@ func New(k Kit) (*Kit, error) {
 		}
 	}
 	if most := k.Profile.MaxPayload(); k.Least < 0 || k.Most < k.Least || k.Most > most {
-		return nil, fmt.Errorf("srdp: messages of %d to %d bytes: expected up to %d in the %v form", k.Least, k.Most, most, k.Profile.Form)
+		return nil, fmt.Errorf("srdp: messages of %d to %d bytes: expected up to %d in the %v form", k.Least, k.Most, most,
+			k.Profile.Form)
 	}
 	if len(k.Flags) == 0 {
 		k.Flags = []uint8{0}
@@ -97,7 +98,8 @@ func New(k Kit) (*Kit, error) {
 func Services(p *wire.Profile, word string) ([]uint8, error) {
 	once, order := p.DontDuplicate, p.Order
 	known := map[string][]uint8{
-		"none": {0}, "dont-duplicate": {once}, "order": {order}, "both": {once | order}, "any": {0, once, order, once | order},
+		"none": {0}, "dont-duplicate": {once}, "order": {order}, "both": {once | order},
+		"any": {0, once, order, once | order},
 	}
 	flags, ok := known[word]
 	if !ok {
@@ -129,7 +131,8 @@ func (k *Kit) Proxied() (proxied, streams bool) { return k.Via != Straight, k.Vi
 func (k *Kit) self(own netip.AddrPort) (wire.Address, error) {
 	a, ok := wire.AddressOf(own)
 	if !ok && k.Profile.Form == wire.Proxied {
-		return a, fmt.Errorf("srdp: address %v: expected an IPv4 address, packets of the %v form have no other", own, k.Profile.Form)
+		return a, fmt.Errorf("srdp: address %v: expected an IPv4 address, packets of the %v form have no other", own,
+			k.Profile.Form)
 	}
 	return a, nil
 }
@@ -162,16 +165,19 @@ func (k *Kit) endpoint(role sim.Role, self wire.Address) (machine.Endpoint, erro
 	case role == sim.Proxy && k.Via == ViaUDP:
 		return endpoint.NewUDPProxy(proxy)
 	case role == sim.Proxy:
-		return endpoint.NewTCPProxy(endpoint.TCPProxyOptions{ProxyOptions: proxy, Repeats: k.Repeats, Timeout: k.Timeout, Limit: k.Limit})
+		return endpoint.NewTCPProxy(endpoint.TCPProxyOptions{ProxyOptions: proxy, Repeats: k.Repeats, Timeout: k.Timeout,
+			Limit: k.Limit})
 	case role == sim.Client && k.Via == ViaTCP:
-		return endpoint.NewStream(endpoint.StreamOptions{Profile: k.Profile, Side: machine.Side(role), First: k.First[role], Self: self})
+		return endpoint.NewStream(endpoint.StreamOptions{Profile: k.Profile, Side: machine.Side(role),
+			First: k.First[role], Self: self})
 	}
 	byProxy := k.Via == ViaUDP
 	if role == sim.Server {
 		byProxy = k.ToProxy
 	}
 	return endpoint.New(endpoint.Options{
-		Profile: k.Profile, Side: machine.Side(role), First: k.First[role], Self: self, Fault: k.Faults[role], ByProxy: byProxy, Limit: k.Limit,
+		Profile: k.Profile, Side: machine.Side(role), First: k.First[role], Self: self, Fault: k.Faults[role],
+		ByProxy: byProxy, Limit: k.Limit,
 	})
 }
 

@@ -37,7 +37,8 @@ func newLog(k *Kit, role sim.Role, e machine.Endpoint) *log {
 func (l *log) Opening(own, _ netip.AddrPort) []sim.Line {
 	if l.kit.Form.Sockets {
 		return []sim.Line{{
-			"event": "start", "role": l.role.String(), "addr": own.String(), "form": l.kit.Profile.Form.String(), "proxy": l.kit.Via.String(),
+			"event": "start", "role": l.role.String(), "addr": own.String(), "form": l.kit.Profile.Form.String(),
+			"proxy":   l.kit.Via.String(),
 			"repeats": l.kit.Repeats, "timeout_ms": l.kit.Timeout.Milliseconds(),
 		}}
 	}
@@ -124,7 +125,8 @@ func (l *log) forwarded(step *sim.Step) (lines []sim.Line) {
 		var pk wire.Packet
 		if l.kit.Profile.Fits(t.Bytes, len(t.Bytes), &pk) {
 			lines = append(lines, sim.Line{
-				"event": "forwarded", "seq": pk.ID, "ack": pk.Ack, "from": pk.Source.String(), "peer": pk.Destination.String(), "bytes": pk.PayloadLen,
+				"event": "forwarded", "seq": pk.ID, "ack": pk.Ack, "from": pk.Source.String(), "peer": pk.Destination.String(),
+				"bytes": pk.PayloadLen,
 			})
 		}
 	}

@@ -219,7 +219,8 @@ func (br *Browser) JumpAbout(kind machine.EventKind) {
 		return
 	}
 	for i := range r.Events {
-		if e := &r.Events[i]; e.Kind == kind && e.About != 0 && (kind != machine.EventAcked || br.Store.Entry(br.Selected).Ref != e.About) {
+		if e := &r.Events[i]; e.Kind == kind && e.About != 0 &&
+			(kind != machine.EventAcked || br.Store.Entry(br.Selected).Ref != e.About) {
 			br.JumpRef(e.About)
 			return
 		}

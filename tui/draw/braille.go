@@ -11,7 +11,8 @@ type Braille struct {
 
 // NewBraille gives an empty canvas of so many cells.
 func NewBraille(w, h int) *Braille {
-	return &Braille{W: max(w, 0), h: max(h, 0), cells: make([]rune, max(w, 0)*max(h, 0)), roles: make([]Role, max(w, 0)*max(h, 0))}
+	return &Braille{W: max(w, 0), h: max(h, 0), cells: make([]rune, max(w, 0)*max(h, 0)),
+		roles: make([]Role, max(w, 0)*max(h, 0))}
 }
 
 // brailleBits gives the dot of a place in a cell.

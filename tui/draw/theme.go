@@ -89,8 +89,10 @@ var light = [roles]look{
 
 // mono is for NO_COLOR and terminals without colours.
 var mono = map[Role]tcell.AttrMask{
-	Bold: tcell.AttrBold, Focus: tcell.AttrBold | tcell.AttrUnderline, Bar: tcell.AttrReverse, Selected: tcell.AttrReverse | tcell.AttrBold,
-	Error: tcell.AttrBold, Key: tcell.AttrBold, Lit: tcell.AttrReverse, Mark: tcell.AttrBold, Dim: tcell.AttrDim, Title: tcell.AttrBold,
+	Bold: tcell.AttrBold, Focus: tcell.AttrBold | tcell.AttrUnderline, Bar: tcell.AttrReverse,
+	Selected: tcell.AttrReverse | tcell.AttrBold,
+	Error:    tcell.AttrBold, Key: tcell.AttrBold, Lit: tcell.AttrReverse, Mark: tcell.AttrBold, Dim: tcell.AttrDim,
+	Title: tcell.AttrBold,
 }
 
 // Theme is the styles of all roles on one terminal.

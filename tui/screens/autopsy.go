@@ -76,7 +76,8 @@ func (p *autopsyPage) write(s *store.Store, f *analyze.Flow, word WordAutopsy) {
 		}
 	})
 	if len(lines) == 0 {
-		lines = append([]string{"the connection had not ended when the capture did, or its protocol tells no end", ""}, p.lastWords(s, f)...)
+		lines = append([]string{"the connection had not ended when the capture did, or its protocol tells no end", ""},
+			p.lastWords(s, f)...)
 	}
 	p.lines, p.done = lines, true
 	s.Poke()
@@ -118,7 +119,8 @@ func (p *autopsyPage) lastWords(s *store.Store, f *analyze.Flow) (out []string) 
 			s.Yield(i)
 		}
 		if ok {
-			out = append(out, strings.ToUpper(side.String())+"  last seen in frame "+s.Frame(s.Entry(n).Ref)+", "+show.Wait(s.Last().Sub(s.TimeAt(n)))+" before the capture's end")
+			out = append(out, strings.ToUpper(side.String())+"  last seen in frame "+s.Frame(s.Entry(n).Ref)+", "+
+				show.Wait(s.Last().Sub(s.TimeAt(n)))+" before the capture's end")
 		}
 	}
 	return out

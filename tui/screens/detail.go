@@ -33,7 +33,8 @@ func (d *detail) fill(br *browser.Browser, width int) {
 	n := br.Selected
 	pass := br.Store.Pass()
 	at := min(max(width-15, 20), 52)
-	if d.reading != nil && d.entry == n && (d.version == pass && d.came == br.Store.Approached() || n < 0) && d.tree.Width == at {
+	if d.reading != nil && d.entry == n && (d.version == pass && d.came == br.Store.Approached() || n < 0) &&
+		d.tree.Width == at {
 		return
 	}
 	if d.entry != n {

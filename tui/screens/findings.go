@@ -50,7 +50,8 @@ func (t *FindingTable) settle(br *browser.Browser) {
 	}
 	t.version, t.flow, t.filter = br.Store.Version(), br.Flow, br.Filter
 	t.refused = br.Refusal(browser.Findings)
-	g := &findingGather{flow: br.Flow, sort: t.sort, reverse: t.reverse, byRule: map[*machine.Rule][]*analyze.Finding{}, count: map[*machine.Rule]uint64{}, session: br.Store.Session()}
+	g := &findingGather{flow: br.Flow, sort: t.sort, reverse: t.reverse, byRule: map[*machine.Rule][]*analyze.Finding{},
+		count: map[*machine.Rule]uint64{}, session: br.Store.Session()}
 	t.later = nil
 	if !g.look(br, t, store.FlowsAtOnce) {
 		t.rows = g.rows()
@@ -221,7 +222,9 @@ func (r *findingRow) explain(width int) (lines []string) {
 	lines = append(lines, fmt.Sprintf("\x1b[1m%s\x1b[0m  %s", r.rule.ID, r.rule.Severity), "")
 	if x := r.finding; x != nil {
 		lines = append(lines, strings.Split(show.Wrap(x.Message(), "", width), "\n")...)
-		lines = append(lines, "", fmt.Sprintf("flow %d, side %s %s, %s", x.Flow.ID, strings.ToUpper(x.Side.String()), x.Flow.Addr(x.Side), x.Certainty))
+		lines = append(lines, "",
+			fmt.Sprintf("flow %d, side %s %s, %s", x.Flow.ID, strings.ToUpper(x.Side.String()), x.Flow.Addr(x.Side),
+				x.Certainty))
 		frames := "frames " + show.FrameList(x)
 		lines = append(lines, strings.Split(show.Wrap(frames, "", width), "\n")...)
 		lines = append(lines, "enter goes there, again to the next", "")
@@ -276,7 +279,8 @@ func (t *FindingTable) Draw(br *browser.Browser, c draw.Canvas) {
 			row.Text(x+1, 0, pick(draw.Dim), "×"+show.Grouped(r.count))
 			continue
 		}
-		x := row.Text(5, 0, pick(draw.Dim), fmt.Sprintf("flow %d %s ", r.finding.Flow.ID, strings.ToUpper(r.finding.Side.String())))
+		x := row.Text(5, 0, pick(draw.Dim),
+			fmt.Sprintf("flow %d %s ", r.finding.Flow.ID, strings.ToUpper(r.finding.Side.String())))
 		x = row.Text(x, 0, over, r.finding.Certainty.String()+" ")
 		row.Text(x, 0, over, r.finding.Message())
 	}

@@ -61,7 +61,8 @@ func (k *flowKey) compare(o *flowKey) int {
 }
 
 // bySide sorts by the larger of both sides' figures.
-func bySide[T uint64 | float64 | time.Duration](value func(*machine.Summary) T) func(br *browser.Browser, f *analyze.Flow) flowKey {
+func bySide[T uint64 | float64 | time.Duration](value func(*machine.Summary) T) func(br *browser.Browser,
+	f *analyze.Flow) flowKey {
 	return func(_ *browser.Browser, f *analyze.Flow) flowKey {
 		a, _ := f.Summary(machine.A)
 		b, _ := f.Summary(machine.B)
@@ -80,7 +81,8 @@ func sideText(f *analyze.Flow, text func(*machine.Summary) string) string {
 }
 
 var flowColumns = []flowColumn{
-	{name: "#", right: true, text: func(_ *browser.Browser, f *analyze.Flow) string { return strconv.Itoa(f.ID) }, key: func(_ *browser.Browser, f *analyze.Flow) flowKey { return flowKey{number: float64(f.ID)} }},
+	{name: "#", right: true, text: func(_ *browser.Browser, f *analyze.Flow) string { return strconv.Itoa(f.ID) },
+		key: func(_ *browser.Browser, f *analyze.Flow) flowKey { return flowKey{number: float64(f.ID)} }},
 	{name: "protocol", text: func(_ *browser.Browser, f *analyze.Flow) string {
 		if f.Pending() {
 			return "…"
@@ -88,11 +90,13 @@ var flowColumns = []flowColumn{
 		return show.FlowName(f)
 	}, key: func(_ *browser.Browser, f *analyze.Flow) flowKey { return flowKey{word: show.FlowName(f)} }},
 	{
-		name: "A", text: func(_ *browser.Browser, f *analyze.Flow) string { return f.A.String() }, key: func(_ *browser.Browser, f *analyze.Flow) flowKey { return flowKey{addr: f.A} },
+		name: "A", text: func(_ *browser.Browser, f *analyze.Flow) string { return f.A.String() },
+		key:  func(_ *browser.Browser, f *analyze.Flow) flowKey { return flowKey{addr: f.A} },
 		role: func(*browser.Browser, *analyze.Flow) draw.Role { return draw.SideA },
 	},
 	{
-		name: "B", yields: 6, text: func(_ *browser.Browser, f *analyze.Flow) string { return f.B.String() }, key: func(_ *browser.Browser, f *analyze.Flow) flowKey { return flowKey{addr: f.B} },
+		name: "B", yields: 6, text: func(_ *browser.Browser, f *analyze.Flow) string { return f.B.String() },
+		key:  func(_ *browser.Browser, f *analyze.Flow) flowKey { return flowKey{addr: f.B} },
 		role: func(*browser.Browser, *analyze.Flow) draw.Role { return draw.SideB },
 	},
 	{name: "packets A / B", yields: 4, right: true, text: func(_ *browser.Browser, f *analyze.Flow) string {
@@ -123,10 +127,13 @@ var flowColumns = []flowColumn{
 		}
 		return ""
 	}, key: func(br *browser.Browser, f *analyze.Flow) flowKey { return flowKey{number: float64(br.Store.Worst(f))} }},
-	{name: "findings", text: func(_ *browser.Browser, f *analyze.Flow) string { return findingsText(f) }, key: func(_ *browser.Browser, f *analyze.Flow) flowKey {
-		return flowKey{number: float64(gravity(f))}
-	}, role: func(_ *browser.Browser, f *analyze.Flow) draw.Role { return gravestRole(f) }},
-	{name: "traffic", yields: 3, text: func(br *browser.Browser, f *analyze.Flow) string { return draw.Sparkline(br.Store.Traffic(f)) }, key: func(_ *browser.Browser, f *analyze.Flow) flowKey { return flowKey{number: float64(f.First)} }},
+	{name: "findings", text: func(_ *browser.Browser, f *analyze.Flow) string { return findingsText(f) },
+		key: func(_ *browser.Browser, f *analyze.Flow) flowKey {
+			return flowKey{number: float64(gravity(f))}
+		}, role: func(_ *browser.Browser, f *analyze.Flow) draw.Role { return gravestRole(f) }},
+	{name: "traffic", yields: 3,
+		text: func(br *browser.Browser, f *analyze.Flow) string { return draw.Sparkline(br.Store.Traffic(f)) },
+		key:  func(_ *browser.Browser, f *analyze.Flow) flowKey { return flowKey{number: float64(f.First)} }},
 }
 
 // findingsText counts findings by severity: 1E 3W 2N.
@@ -166,7 +173,8 @@ type sortedFlow struct {
 // settle sorts the flows anew where something has changed, and keeps the
 // cursor at its flow.
 func (t *FlowTable) settle(br *browser.Browser) {
-	if t.version == br.Store.Version() && t.sorted == t.sort && t.turned == t.reverse && t.filter == br.Filter && t.Order != nil {
+	if t.version == br.Store.Version() && t.sorted == t.sort && t.turned == t.reverse && t.filter == br.Filter &&
+		t.Order != nil {
 		return
 	}
 	// Many flows are not sorted at every batch that is read.

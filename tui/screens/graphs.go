@@ -97,7 +97,8 @@ func (g *Graphs) Draw(br *browser.Browser, c draw.Canvas) {
 	if g.scale == 0 {
 		from = 0
 	}
-	title := fmt.Sprintf("%s of flow %d over %v", [...]string{"A and B", "A", "B"}[g.only], g.flow, s.TimeOf(from+span).Sub(s.TimeOf(from)).Round(time.Millisecond))
+	title := fmt.Sprintf("%s of flow %d over %v", [...]string{"A and B", "A", "B"}[g.only], g.flow,
+		s.TimeOf(from+span).Sub(s.TimeOf(from)).Round(time.Millisecond))
 	if !g.work.Done() {
 		title += ", being gathered"
 	}

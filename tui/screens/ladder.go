@@ -27,8 +27,10 @@ type Ladder struct {
 
 // ladderSteps are the zooms.
 var ladderSteps = []time.Duration{
-	100 * time.Microsecond, 250 * time.Microsecond, 500 * time.Microsecond, time.Millisecond, 2 * time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond,
-	20 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, 250 * time.Millisecond, 500 * time.Millisecond, time.Second,
+	100 * time.Microsecond, 250 * time.Microsecond, 500 * time.Microsecond, time.Millisecond, 2 * time.Millisecond,
+	5 * time.Millisecond, 10 * time.Millisecond,
+	20 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, 250 * time.Millisecond,
+	500 * time.Millisecond, time.Second,
 }
 
 // Zoom shows less time in a row; more where by is below 0.
@@ -43,7 +45,8 @@ func (l *Ladder) Zoom(by int) {
 
 // arrows gives the packets of the flow near an entry, by their marks; false where
 // the share of a drawing was spent before all of them were found.
-func arrows(br *browser.Browser, f *analyze.Flow, entry int, from, to machine.Instant, oneWay time.Duration) (out []graph.Arrow, all bool) {
+func arrows(br *browser.Browser, f *analyze.Flow, entry int, from, to machine.Instant,
+	oneWay time.Duration) (out []graph.Arrow, all bool) {
 	const most = 400 // each way from the entry: more have no room on any screen
 	vantage := f.Facts().Vantage
 	add := func(n int) bool {
@@ -55,7 +58,8 @@ func arrows(br *browser.Browser, f *analyze.Flow, entry int, from, to machine.In
 		if e.Marks.Duplicate() {
 			return true
 		}
-		a := graph.Arrow{Entry: n, From: e.Marks.From(), Tap: at, Fate: e.Marks.Fate(), Settled: e.Settled, Resend: e.Marks.Has(machine.EventResent)}
+		a := graph.Arrow{Entry: n, From: e.Marks.From(), Tap: at, Fate: e.Marks.Fate(), Settled: e.Settled,
+			Resend: e.Marks.Has(machine.EventResent)}
 		graph.Place(&a, vantage, oneWay)
 		out = append(out, a)
 		return true

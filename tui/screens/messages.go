@@ -52,7 +52,8 @@ func (t *MessageTable) ensure(br *browser.Browser) {
 		t.all = store.AppendLives(t.all, r)
 		return len(t.all) < messagesMost
 	}
-	t.work = br.Store.Collect(f, -1, take, func() { t.all, t.rows, t.passed, t.sorted, t.later, t.bars = nil, nil, nil, 0, nil, nil })
+	t.work = br.Store.Collect(f, -1,
+		take, func() { t.all, t.rows, t.passed, t.sorted, t.later, t.bars = nil, nil, nil, 0, nil, nil })
 }
 
 // settle puts what has come since in order, and asks the filter about it.
@@ -186,13 +187,15 @@ func lifeText(s *store.Store, x *store.Life) []string {
 	at := func(frame machine.Ref, t machine.Instant) string {
 		return fmt.Sprintf("frame %-8s +%.1f ms", s.Frame(frame), float64(t.Sub(x.At))/1e6)
 	}
-	out = append(out, fmt.Sprintf("first sent  frame %s  sequence %d  %s", s.Frame(x.Frames[0]), x.Sequence, x.At.Time().Format("15:04:05.000000")))
+	out = append(out, fmt.Sprintf("first sent  frame %s  sequence %d  %s", s.Frame(x.Frames[0]), x.Sequence,
+		x.At.Time().Format("15:04:05.000000")))
 	if n := min(x.Attempts, machine.MessageFrames); n > 1 {
 		frames := make([]string, 0, n)
 		for _, ref := range x.Frames[1:n] {
 			frames = append(frames, s.Frame(ref))
 		}
-		again := map[bool]string{true: "once: frame ", false: fmt.Sprintf("%d times: frames ", x.Attempts-1)}[x.Attempts == 2] + strings.Join(frames, ", ")
+		again := map[bool]string{true: "once: frame ",
+			false: fmt.Sprintf("%d times: frames ", x.Attempts-1)}[x.Attempts == 2] + strings.Join(frames, ", ")
 		if x.Attempts > n {
 			again += " …"
 		}
@@ -222,7 +225,8 @@ func lifeText(s *store.Store, x *store.Life) []string {
 		out = append(out, "delivered   the capture does not say")
 	}
 	if x.Wait > 0 {
-		out = append(out, fmt.Sprintf("\x1b[33mheld back\x1b[0m   %s by message %d (x goes there)", show.Wait(x.Wait), x.BlockedBy))
+		out = append(out, fmt.Sprintf("\x1b[33mheld back\x1b[0m   %s by message %d (x goes there)", show.Wait(x.Wait),
+			x.BlockedBy))
 	}
 	return out
 }

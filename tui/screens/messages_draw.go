@@ -73,7 +73,8 @@ func (t *MessageTable) Draw(br *browser.Browser, c draw.Canvas) {
 	c.Text(1, 1, draw.Title, head)
 	line := draw.TextWidth(head) + 1
 	if line < c.W-8 {
-		c.Text(line, 1, draw.Title, fmt.Sprintf("s sent  r again  a acked  d delivered  ▒ held back, over %s", show.Wait(span)))
+		c.Text(line, 1, draw.Title,
+			fmt.Sprintf("s sent  r again  a acked  d delivered  ▒ held back, over %s", show.Wait(span)))
 	}
 	for y := range rows {
 		i := t.list.Top + y
@@ -114,7 +115,8 @@ func (t *MessageTable) Draw(br *browser.Browser, c draw.Canvas) {
 		}
 		at := row.Text(1, 0, pick(draw.Text), fmt.Sprintf("%-8s ", br.Store.Frame(x.Frames[0])))
 		at = row.Text(at, 0, pick(side), fmt.Sprintf("%s→%s  ", x.From, x.From.Other()))
-		at = row.Text(at, 0, pick(draw.Text), draw.PadRight(draw.Cut(x.Title, 18), 18)+" "+fmt.Sprintf("%8s %6d ", id, x.Attempts))
+		at = row.Text(at, 0, pick(draw.Text), draw.PadRight(draw.Cut(x.Title, 18), 18)+" "+
+			fmt.Sprintf("%8s %6d ", id, x.Attempts))
 		bad := draw.Text
 		if x.Delivered == machine.No {
 			bad = draw.Error

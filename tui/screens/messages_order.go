@@ -110,7 +110,9 @@ func histogram(all []store.Life) []string {
 	for _, name := range names {
 		list := byName[name]
 		slices.Sort(list)
-		out = append(out, fmt.Sprintf("%-18s %6d  %s  median %s  worst %s", name, len(list), bars(list), show.Wait(list[len(list)/2]), show.Wait(list[len(list)-1])))
+		out = append(out,
+			fmt.Sprintf("%-18s %6d  %s  median %s  worst %s", name, len(list), bars(list), show.Wait(list[len(list)/2]),
+				show.Wait(list[len(list)-1])))
 	}
 	return out
 }

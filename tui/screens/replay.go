@@ -191,7 +191,8 @@ func (r *replayRow) explain(s *store.Store, width int) (out []string) {
 		return out
 	}
 	x := r.result
-	head := fmt.Sprintf("flow %d %s %s held against %s: ", r.flow.ID, strings.ToUpper(x.Side.String()), x.Addr(), x.Behaviour)
+	head := fmt.Sprintf("flow %d %s %s held against %s: ", r.flow.ID, strings.ToUpper(x.Side.String()),
+		x.Addr(), x.Behaviour)
 	if x.Divergence != nil {
 		head += "\x1b[31m" + x.Verdict() + "\x1b[0m"
 	} else {
@@ -248,7 +249,8 @@ func (r *replayRow) explain(s *store.Store, width int) (out []string) {
 		one, other = differing(one, other)
 		out = append(out, "  reference  "+one, "  captured   "+other)
 	}
-	return append(out, "", "\x1b[2menter goes to the packet, again to those from which it follows; then S shows both sides\x1b[0m")
+	return append(out, "", "\x1b[2menter goes to the packet, again to those from which it follows; then S shows both "+
+		"sides\x1b[0m")
 }
 
 // bitText adds to a number in hexadecimal its bits.

@@ -102,7 +102,8 @@ func (t *ReplayTable) Draw(br *browser.Browser, c draw.Canvas) {
 			why = fmt.Sprintf("frame %s %s: %s expected %s, got %s", br.Store.Frame(d.Ref), d.Rule, d.Field, d.Expected, d.Got)
 		case r.result.Undecided > 0:
 			verdict, of = r.result.Verdict(), draw.Text
-			why = fmt.Sprintf("%s of %s could not be decided", show.Grouped(r.result.Undecided), show.Plural(r.result.Compared, "packet"))
+			why = fmt.Sprintf("%s of %s could not be decided", show.Grouped(r.result.Undecided),
+				show.Plural(r.result.Compared, "packet"))
 		default:
 			verdict, of = r.result.Verdict(), draw.Good
 			why = show.Plural(r.result.Compared, "packet")

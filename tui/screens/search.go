@@ -64,7 +64,8 @@ func (s *Search) findsPacket(br *browser.Browser, n int) bool {
 	if s.bytes != nil {
 		return bytes.Contains(r.Frame.Data, s.bytes)
 	}
-	s.line = show.AppendInfo(show.AppendProtocol(append(s.line[:0], r.Src.String()+" "+r.Dst.String()+" "...), r), s.reader.Reading)
+	s.line = show.AppendInfo(show.AppendProtocol(append(s.line[:0], r.Src.String()+" "+r.Dst.String()+" "...), r),
+		s.reader.Reading)
 	return s.finds(string(s.line))
 }
 

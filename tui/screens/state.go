@@ -73,7 +73,8 @@ func (x *StateView) text(br *browser.Browser, width, rows int) []string {
 	if x.err != nil {
 		return strings.Split(show.Wrap(x.err.Error(), "", width), "\n")
 	}
-	p := &show.State{Paint: true, Flow: f, Sides: []machine.Side{machine.A, machine.B}, Rows: rows, Cells: 32, Width: (width - 3) / 2}
+	p := &show.State{Paint: true, Flow: f, Sides: []machine.Side{machine.A, machine.B}, Rows: rows, Cells: 32,
+		Width: (width - 3) / 2}
 	left, right := p.Block(machine.A, &x.Views[0], &x.Views[1]), p.Block(machine.B, &x.Views[1], &x.Views[0])
 	if left.Width()+3+right.Width() > width {
 		p.Cells = 16
@@ -106,7 +107,8 @@ func (x *StateView) text(br *browser.Browser, width, rows int) []string {
 	if bits := x.ackBits(br, f, width); len(bits) > 0 {
 		out = append(append(out, ""), bits...)
 	}
-	out = append(append(out, ""), besides(p.Tables(machine.A, &x.Views[machine.A]), p.Tables(machine.B, &x.Views[machine.B]), width)...)
+	out = append(append(out, ""),
+		besides(p.Tables(machine.A, &x.Views[machine.A]), p.Tables(machine.B, &x.Views[machine.B]), width)...)
 	return append(out, "\x1b[2m"+p.Legend(&x.Views)+"\x1b[0m")
 }
 
@@ -164,10 +166,12 @@ func (x *StateView) since(br *browser.Browser) (out []string) {
 			unknown, lacking := w.Gaps()
 			var parts []string
 			if s := slotOf(w.Sent, unknown); s != nil && s.Ref != 0 {
-				parts = append(parts, fmt.Sprintf("differ since %d, frame %s, %.1f ms ago", s.Sequence64, br.Store.Frame(s.Ref), float64(now.Sub(s.SentAt))/1e6))
+				parts = append(parts, fmt.Sprintf("differ since %d, frame %s, %.1f ms ago", s.Sequence64, br.Store.Frame(s.Ref),
+					float64(now.Sub(s.SentAt))/1e6))
 			}
 			if s := slotOf(w.Sent, lacking); s != nil && s.SettledBy != 0 {
-				parts = append(parts, fmt.Sprintf("wrong since frame %s named %d, %.1f ms ago", br.Store.Frame(s.SettledBy), s.Sequence64, float64(now.Sub(s.AckedAt))/1e6))
+				parts = append(parts, fmt.Sprintf("wrong since frame %s named %d, %.1f ms ago", br.Store.Frame(s.SettledBy),
+					s.Sequence64, float64(now.Sub(s.AckedAt))/1e6))
 			}
 			out = append(out, strings.Join(parts, "; "))
 		}

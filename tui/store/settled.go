@@ -69,7 +69,8 @@ func (s *Store) Reached(n int) bool {
 // be told; of a TCP segment, that of its first message.
 func (s *Store) Full(n int) (*analyze.Record, error) {
 	f := s.FlowOf(n)
-	if f != nil && f.Protocol != nil && f.Protocol.NewTracker != nil && s.Reached(n) && !s.timeline.At(n).Marks.Duplicate() && s.IsNear(f, n) {
+	if f != nil && f.Protocol != nil && f.Protocol.NewTracker != nil && s.Reached(n) &&
+		!s.timeline.At(n).Marks.Duplicate() && s.IsNear(f, n) {
 		w, err := s.timeline.Walk(f, n)
 		if err == nil {
 			for {

@@ -150,7 +150,8 @@ type judge struct {
 }
 
 func newJudge(x *Sieve, survey *analyze.Survey) *judge {
-	j := &judge{sieve: x, near: x.store.in.Near(), decoder: capture.NewDecoder(x.store.options.Decode), reading: x.store.NewReading()}
+	j := &judge{sieve: x, near: x.store.in.Near(), decoder: capture.NewDecoder(x.store.options.Decode),
+		reading: x.store.NewReading()}
 	needs := x.filter.Needs()
 	j.reading.Join = needs&filter.NeedFields != 0
 	if needs != 0 {
@@ -188,7 +189,8 @@ func (j *judge) take(places []place) {
 			j.session.Feed(&j.frame, &j.packet)
 			continue
 		}
-		j.record = analyze.Record{N: uint64(p.entry), Frame: &j.frame, Packet: &j.packet, Datagram: machine.Datagram{At: j.packet.At, Ref: j.packet.Ref, Bytes: j.packet.Payload, Length: j.packet.Length}}
+		j.record = analyze.Record{N: uint64(p.entry), Frame: &j.frame, Packet: &j.packet,
+			Datagram: machine.Datagram{At: j.packet.At, Ref: j.packet.Ref, Bytes: j.packet.Payload, Length: j.packet.Length}}
 		j.ask(&j.record)
 	}
 	j.publish(places[len(places)-1].entry + 1)

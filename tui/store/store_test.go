@@ -43,7 +43,8 @@ func TestBoundedPipe(t *testing.T) {
 		room   int // bytes; 0 for any number
 		beyond int
 	}{{analyze.Limits{Flows: flows}, 0, 0}, {analyze.Limits{}, 1, packets - 1}} {
-		in, err := capture.Open([]string{"-"}, capture.Options{Keep: capture.KeepAll, Stdin: io.MultiReader(bytes.NewReader(noise.Flows(packets)))})
+		in, err := capture.Open([]string{"-"},
+			capture.Options{Keep: capture.KeepAll, Stdin: io.MultiReader(bytes.NewReader(noise.Flows(packets)))})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,7 +55,8 @@ func TestBoundedPipe(t *testing.T) {
 		await(t, s)
 		s.Lock()
 		if len(s.figures) > flows || s.beyond != c.beyond {
-			t.Errorf("room %d: figures of %d flows are kept, the limit is %d; %d packets are beyond the room, expected %d", c.room, len(s.figures), flows, s.beyond, c.beyond)
+			t.Errorf("room %d: figures of %d flows are kept, the limit is %d; %d packets are beyond the room, expected %d",
+				c.room, len(s.figures), flows, s.beyond, c.beyond)
 		}
 		s.Unlock()
 	}

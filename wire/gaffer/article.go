@@ -39,8 +39,10 @@ func (f *frame) fragment() error {
 	}
 	out.PayloadOffset = f.r.Pos() / 8
 	out.PayloadLen = f.wireLen - out.PayloadOffset
-	if size := f.p.FragmentSize; size > 0 && (out.PayloadLen > size || out.PayloadLen != size && id != count-1 || out.PayloadLen == 0) {
-		return f.fault("payload", wire.ErrRange, fmt.Sprintf("%d bytes, fewer in the last fragment", size), uint64(out.PayloadLen), 0)
+	if size := f.p.FragmentSize; size > 0 &&
+		(out.PayloadLen > size || out.PayloadLen != size && id != count-1 || out.PayloadLen == 0) {
+		return f.fault("payload", wire.ErrRange, fmt.Sprintf("%d bytes, fewer in the last fragment", size),
+			uint64(out.PayloadLen), 0)
 	}
 	return nil
 }
@@ -63,7 +65,8 @@ func (f *frame) slice() error {
 		return err
 	}
 	if out.SliceID >= out.SliceCount {
-		return f.fault("slice.id", wire.ErrRange, fmt.Sprintf("less than the count, %d", out.SliceCount), uint64(out.SliceID), 2*f.p.plan.idBits)
+		return f.fault("slice.id", wire.ErrRange, fmt.Sprintf("less than the count, %d", out.SliceCount), uint64(out.SliceID),
+			2*f.p.plan.idBits)
 	}
 	n := f.p.SliceSize
 	if out.SliceID == out.SliceCount-1 {
@@ -134,7 +137,8 @@ func (f *frame) handshake() error {
 	at := f.r.Pos() / 8
 	for i := at; i < min(at+n, len(f.b)); i++ {
 		if f.b[i] != 0 {
-			return &wire.ParseError{Field: "handshake.padding", Bit: i * 8, Expected: "0x00", Found: fmt.Sprintf("%#02x", f.b[i]), Err: wire.ErrPadding}
+			return &wire.ParseError{Field: "handshake.padding", Bit: i * 8, Expected: "0x00",
+				Found: fmt.Sprintf("%#02x", f.b[i]), Err: wire.ErrPadding}
 		}
 	}
 	return f.payload(n)

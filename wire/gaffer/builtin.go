@@ -31,28 +31,33 @@ var builtins = []builtin{
 		p.ByteOrder = BigEndian
 		return p
 	}},
-	{ArticleCRC32, "The article's header in the series' packet frame: CRC32 with a protocol id that is never sent, payload length, end check.", func() Profile {
+	{ArticleCRC32, "The article's header in the series' packet frame: CRC32 with a protocol id that is never sent, " +
+		"payload length, end check.", func() Profile {
 		p := article()
 		p.Prefix = []Prefix{PrefixCRC32}
 		p.PayloadLengthBits, p.EndCheck = 11, true
 		return p
 	}},
-	{ArticleFragments, "The series' fragmentation sample: CRC32, sequence, packet types of which 0 is a fragment; no acks.", func() Profile {
-		return Profile{
-			Prefix:      []Prefix{PrefixCRC32},
-			Header:      []HeaderField{{FieldSequence, 16}},
-			PacketTypes: 4, EndCheck: true,
-			Fragments: FragmentsArticle, FragmentSize: 1024, MaxFragments: 255, ReassemblyBuffer: 64,
-		}
-	}},
-	{ArticleSlices, "The series' large blocks sample: slices of a block, and acks of slices.", func() Profile { return articleSlices(32) }},
-	{ArticleSlices256, "The same with blocks of up to 256 slices, as the article's text has it.", func() Profile { return articleSlices(256) }},
-	{ArticleConnect, "The series' client and server sample: request, challenge, response, keep-alive, disconnect.", func() Profile {
-		return Profile{
-			Prefix:      []Prefix{PrefixZero, PrefixCRC32},
-			PacketTypes: 6, EndCheck: true, Handshake: true,
-		}
-	}},
+	{ArticleFragments,
+		"The series' fragmentation sample: CRC32, sequence, packet types of which 0 is a fragment; no acks.", func() Profile {
+			return Profile{
+				Prefix:      []Prefix{PrefixCRC32},
+				Header:      []HeaderField{{FieldSequence, 16}},
+				PacketTypes: 4, EndCheck: true,
+				Fragments: FragmentsArticle, FragmentSize: 1024, MaxFragments: 255, ReassemblyBuffer: 64,
+			}
+		}},
+	{ArticleSlices, "The series' large blocks sample: slices of a block, and acks of slices.",
+		func() Profile { return articleSlices(32) }},
+	{ArticleSlices256, "The same with blocks of up to 256 slices, as the article's text has it.",
+		func() Profile { return articleSlices(256) }},
+	{ArticleConnect, "The series' client and server sample: request, challenge, response, keep-alive, disconnect.",
+		func() Profile {
+			return Profile{
+				Prefix:      []Prefix{PrefixZero, PrefixCRC32},
+				PacketTypes: 6, EndCheck: true, Handshake: true,
+			}
+		}},
 	{Reliable, "The reliable library since 1.0: variable header of 4 to 9 bytes, fragments.", func() Profile {
 		return Profile{
 			Form:      FormReliable,
@@ -60,7 +65,8 @@ var builtins = []builtin{
 			SentBuffer: 256, ReceiveWindow: 256,
 		}
 	}},
-	{Reliable2017, "The reliable library's first week: a zero byte and the article's header; duplicates and stale packets are delivered.", func() Profile {
+	{Reliable2017, "The reliable library's first week: a zero byte and the article's header; duplicates and stale " +
+		"packets are delivered.", func() Profile {
 		p := article()
 		p.Prefix = []Prefix{PrefixZero}
 		p.SentBuffer, p.ReceiveWindow = 256, 256

@@ -16,13 +16,15 @@ import (
 // seeds are datagrams of real captures, one or two of every form.
 var seeds = map[string][]string{
 	Reliable: {
-		"3e640001 35fa276e 0102030405", "202c0103", "0028002900", "1e00000100 03000000 ff", "010d0000033c0d00003f0000 aabbcc", "010d000203 0011223344", "3e", "3e09",
+		"3e640001 35fa276e 0102030405", "202c0103", "0028002900", "1e00000100 03000000 ff", "010d0000033c0d00003f0000 aabbcc",
+		"010d000203 0011223344", "3e", "3e09",
 	},
-	Article:          {"2c0128018ffdfbcf 010203", "0000ffff00000000"},
-	ArticleBE:        {"012c0126b5eee7f1 010203", "0000ffff00000000"},
-	Reliable2017:     {"002c012601ffffefdd 0102", "000000ffff00000000"},
-	ArticleCRC32:     {"00000000 0000ffff00000000 0200 aabb e2ac0899"},
-	ArticleFragments: {"112fd95400000d8007e2ac0899", "d649a6b30000000c009dce890a000026", "393c7629b100372d2511d753dc10fb14e2ac0899"},
+	Article:      {"2c0128018ffdfbcf 010203", "0000ffff00000000"},
+	ArticleBE:    {"012c0126b5eee7f1 010203", "0000ffff00000000"},
+	Reliable2017: {"002c012601ffffefdd 0102", "000000ffff00000000"},
+	ArticleCRC32: {"00000000 0000ffff00000000 0200 aabb e2ac0899"},
+	ArticleFragments: {"112fd95400000d8007e2ac0899", "d649a6b30000000c009dce890a000026",
+		"393c7629b100372d2511d753dc10fb14e2ac0899"},
 	ArticleSlices:    {"ae82e86701008600e2ac0899", "8add0b450000c000b0aa885edf5c9cb3"},
 	ArticleSlices256: {"ae82e86701000400e2ac0899"},
 	ArticleConnect:   {"0059a6053d98c65553fc7e00", "007a6453999cc65553fc7e0011223344556677889900aabbe2ac0899"},
@@ -51,9 +53,11 @@ func FuzzParse(f *testing.F) {
 		p.Fits(b, wireLen)
 		err := p.Parse(b, wireLen, &pk)
 		var h Header
-		if n, ok := p.ParseRegular(b, wireLen, &h); ok && (err != nil || pk.Kind != KindRegular || !pk.HasHeader || pk.Header != h || pk.PayloadOffset != n) {
+		if n, ok := p.ParseRegular(b, wireLen, &h); ok &&
+			(err != nil || pk.Kind != KindRegular || !pk.HasHeader || pk.Header != h || pk.PayloadOffset != n) {
 			t.Fatalf("%x: the short way reads %+v and a payload at %d, the long one %+v (%v)", b, h, n, pk, err)
-		} else if !ok && err == nil && pk.Kind == KindRegular && (p.Form == FormReliable || p == profiles[slices.Index(names, Article)]) {
+		} else if !ok && err == nil && pk.Kind == KindRegular &&
+			(p.Form == FormReliable || p == profiles[slices.Index(names, Article)]) {
 			t.Fatalf("%x: the short way does not read what the long one does: %+v", b, pk)
 		}
 		if err != nil {
@@ -126,7 +130,8 @@ func TestHeaderVariants(t *testing.T) {
 						if err := p.Validate(); err != nil {
 							t.Fatal(err)
 						}
-						h := Header{Sequence: random.Uint32() & p.Space().Mask(), Ack: random.Uint32() & p.Space().Mask(), AckBits: random.Uint64() >> (64 - ackBits)}
+						h := Header{Sequence: random.Uint32() & p.Space().Mask(), Ack: random.Uint32() & p.Space().Mask(),
+							AckBits: random.Uint64() >> (64 - ackBits)}
 						var by binary.AppendByteOrder = binary.LittleEndian
 						if bytesOrder == BigEndian {
 							by = binary.BigEndian
@@ -143,7 +148,8 @@ func TestHeaderVariants(t *testing.T) {
 							}
 						}
 						for _, f := range p.Header {
-							v := map[FieldName]uint64{FieldSequence: uint64(h.Sequence), FieldAck: uint64(h.Ack), FieldAckBits: h.AckBits}[f.Field]
+							v := map[FieldName]uint64{FieldSequence: uint64(h.Sequence), FieldAck: uint64(h.Ack),
+								FieldAckBits: h.AckBits}[f.Field]
 							switch f.Bits {
 							case 8:
 								want = append(want, byte(v))
@@ -160,7 +166,8 @@ func TestHeaderVariants(t *testing.T) {
 						}
 						b := p.Append(nil, &Packet{Header: h, Sequence: h.Sequence}, []byte("payload"))
 						var pk Packet
-						if err := p.Parse(b, len(b), &pk); err != nil || pk.Header != h || pk.PayloadLen != 7 || pk.PayloadOffset != len(want) {
+						if err := p.Parse(b, len(b), &pk); err != nil || pk.Header != h || pk.PayloadLen != 7 ||
+							pk.PayloadOffset != len(want) {
 							t.Fatalf("%x: %v, %+v", b, err, pk)
 						}
 						if p.HasCRC() {
@@ -196,11 +203,12 @@ func TestSolveProtocolID(t *testing.T) {
 func TestValidate(t *testing.T) {
 	id := uint32(1)
 	for name, p := range map[string]Profile{
-		"ack without ack_bits":     {Header: []HeaderField{{FieldSequence, 16}, {FieldAck, 16}}},
-		"sequence twice":           {Header: []HeaderField{{FieldSequence, 16}, {FieldSequence, 16}}},
-		"width 24":                 {Header: []HeaderField{{FieldSequence, 24}}},
-		"ack wider than sequence":  {Header: []HeaderField{{FieldSequence, 16}, {FieldAck, 32}, {FieldAckBits, 32}}},
-		"window above half":        {Header: []HeaderField{{FieldSequence, 8}, {FieldAck, 8}, {FieldAckBits, 8}}, SentBuffer: 64, ReceiveWindow: 129},
+		"ack without ack_bits":    {Header: []HeaderField{{FieldSequence, 16}, {FieldAck, 16}}},
+		"sequence twice":          {Header: []HeaderField{{FieldSequence, 16}, {FieldSequence, 16}}},
+		"width 24":                {Header: []HeaderField{{FieldSequence, 24}}},
+		"ack wider than sequence": {Header: []HeaderField{{FieldSequence, 16}, {FieldAck, 32}, {FieldAckBits, 32}}},
+		"window above half": {Header: []HeaderField{{FieldSequence, 8}, {FieldAck, 8}, {FieldAckBits, 8}},
+			SentBuffer: 64, ReceiveWindow: 129},
 		"id without its value":     {Prefix: []Prefix{PrefixID}},
 		"two checksums":            {Prefix: []Prefix{PrefixCRC32, PrefixCRC32}},
 		"header of form reliable":  {Form: FormReliable, Header: []HeaderField{{FieldSequence, 16}}},

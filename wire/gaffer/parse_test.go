@@ -57,7 +57,8 @@ func TestHeaders(t *testing.T) {
 			t.Errorf("%s %s: got %+v, want %+v", c.profile, c.hex, pk, c.want)
 		}
 		if pk.PayloadOffset != len(b) || pk.PayloadLen != 20 || pk.HeaderOffset+pk.HeaderLen != len(b) {
-			t.Errorf("%s %s: payload at %d of %d bytes, want %d of 20", c.profile, c.hex, pk.PayloadOffset, pk.PayloadLen, len(b))
+			t.Errorf("%s %s: payload at %d of %d bytes, want %d of 20", c.profile, c.hex, pk.PayloadOffset,
+				pk.PayloadLen, len(b))
 		}
 		if got := p.AppendHeader(nil, c.want); !bytes.Equal(got, b) {
 			t.Errorf("%s %+v is written as %x, want %x", c.profile, c.want, got, b)
@@ -106,7 +107,8 @@ func TestReliableFragment(t *testing.T) {
 		if !errors.As(err, &pe) || !errors.Is(err, c.err) || pe.Field != c.field {
 			t.Errorf("%s: got %v, want %v in %s", c.hex, err, c.err, c.field)
 		}
-		if err := p.Parse(b[:len(b)/2], len(b)+2000, &pk); len(b) > 0 && err != nil && err != wire.ErrSnapped && c.err == wire.ErrShort {
+		if err := p.Parse(b[:len(b)/2], len(b)+2000, &pk); len(b) > 0 && err != nil && err != wire.ErrSnapped &&
+			c.err == wire.ErrShort {
 			t.Errorf("%s cut by the snap length: %v", c.hex, err)
 		}
 	}
@@ -135,8 +137,11 @@ func TestFrames(t *testing.T) {
 		id           uint32
 		want         Packet
 	}{
-		{ArticleFragments, "112fd954 0000 0d8007 e2ac0899", 0x55667788, Packet{Type: 1, PayloadOffset: 6, PayloadBit: 2, PayloadLen: 3, HeaderOffset: 4, HeaderLen: 2, CRC: 0x54d92f11}},
-		{ArticleSlices, "ae82e867 01008600 e2ac0899", 0x11223344, Packet{Kind: KindSliceAck, Type: 1, SliceCount: 4, SliceAcked: [4]uint64{2}, PayloadOffset: 8, HeaderOffset: 4, CRC: 0x67e882ae}},
+		{ArticleFragments, "112fd954 0000 0d8007 e2ac0899", 0x55667788,
+			Packet{Type: 1, PayloadOffset: 6, PayloadBit: 2, PayloadLen: 3, HeaderOffset: 4, HeaderLen: 2, CRC: 0x54d92f11}},
+		{ArticleSlices, "ae82e867 01008600 e2ac0899", 0x11223344,
+			Packet{Kind: KindSliceAck, Type: 1, SliceCount: 4, SliceAcked: [4]uint64{2}, PayloadOffset: 8, HeaderOffset: 4,
+				CRC: 0x67e882ae}},
 	} {
 		p := profile(t, c.profile).WithProtocolID(c.id)
 		b := unhex(t, c.hex)
@@ -162,7 +167,8 @@ func TestFrames(t *testing.T) {
 
 func TestNothingReceived(t *testing.T) {
 	p := profile(t, Article)
-	if !p.NothingReceived(Header{0, 0xffff, 0}) || p.NothingReceived(Header{0, 0xffff, 1}) || p.NothingReceived(Header{0, 0, 0}) {
+	if !p.NothingReceived(Header{0, 0xffff, 0}) || p.NothingReceived(Header{0, 0xffff, 1}) ||
+		p.NothingReceived(Header{0, 0, 0}) {
 		t.Error("the header of an endpoint that has received nothing is not told apart")
 	}
 	if p.Names(Header{9, 5, 0x3c}, 5) || !p.Names(Header{9, 5, 0x3c}, 3) || p.Names(Header{9, 5, 0x3c}, 6) {
@@ -175,7 +181,8 @@ func TestNothingReceived(t *testing.T) {
 }
 
 func BenchmarkParse(b *testing.B) {
-	for name, s := range map[string]string{Reliable: "3e 6400 01 35 fa 27 6e 01020304", Article: "2c01 2801 8ffdfbcf 01020304", ArticleBE: "012c 0126 b5eee7f1 01020304"} {
+	for name, s := range map[string]string{Reliable: "3e 6400 01 35 fa 27 6e 01020304",
+		Article: "2c01 2801 8ffdfbcf 01020304", ArticleBE: "012c 0126 b5eee7f1 01020304"} {
 		b.Run(name, func(b *testing.B) {
 			p, bytes := profile(b, name), unhex(b, s)
 			var pk Packet

@@ -33,12 +33,13 @@ type Profile struct {
 	PayloadLengthBits int  `yaml:"payload_length_bits"` // width of the payload's length in bytes; 0: not sent
 	EndCheck          bool `yaml:"end_check"`           // 0x9908ace2 closes the packet
 
-	Fragments    FragmentForm `yaml:"fragments"`
-	FragmentSize int          `yaml:"fragment_size"` // data bytes of every fragment but the last; 0: as the first ones show
-	MaxFragments int          `yaml:"max_fragments"` // of one packet
-	Slices       int          `yaml:"slices"`        // most slices of a block; 0: no slices
-	SliceSize    int          `yaml:"slice_size"`    // data bytes of every slice but the last
-	Handshake    bool         `yaml:"handshake"`     // packets are those of the connect sample
+	Fragments FragmentForm `yaml:"fragments"`
+	// data bytes of every fragment but the last; 0: as the first ones show
+	FragmentSize int  `yaml:"fragment_size"`
+	MaxFragments int  `yaml:"max_fragments"` // of one packet
+	Slices       int  `yaml:"slices"`        // most slices of a block; 0: no slices
+	SliceSize    int  `yaml:"slice_size"`    // data bytes of every slice but the last
+	Handshake    bool `yaml:"handshake"`     // packets are those of the connect sample
 
 	SentBuffer       int  `yaml:"sent_buffer"`       // entries of the sent buffer; 0: not known
 	ReceiveWindow    int  `yaml:"receive_window"`    // entries of the received buffer; 0: not known
@@ -112,7 +113,8 @@ func (p *Profile) Validate() error {
 	l := &p.plan
 	l.whole = l.typeBits == 0 && p.PayloadLengthBits == 0 && !p.EndCheck
 	l.bare = p.Form == FormFixed && l.plain && l.whole && l.prefix == 0
-	l.short = &wire.ParseError{Field: "header", Expected: fmt.Sprintf("at least %d bytes", l.prefix+l.header), Err: wire.ErrShort}
+	l.short = &wire.ParseError{Field: "header", Expected: fmt.Sprintf("at least %d bytes", l.prefix+l.header),
+		Err: wire.ErrShort}
 	l.ready = true
 	return nil
 }
@@ -227,7 +229,8 @@ func (p *Profile) checkParts() error {
 	case p.Fragments == FragmentsReliable && p.Form != FormReliable:
 		return errors.New("fragments: those of reliable need form reliable")
 	case p.Fragments == FragmentsArticle && (p.Form != FormFixed || p.PacketTypes < 2 || l.sequence.bytes == 0):
-		return errors.New("fragments: those of the article need form fixed, a sequence in the header, and packet_types of which type 0 is the fragment")
+		return errors.New("fragments: those of the article need form fixed, a sequence in the header, and packet_types of " +
+			"which type 0 is the fragment")
 	case p.Slices > 0 && (p.PacketTypes != 2 || p.SliceSize == 0 || p.Fragments != FragmentsNone || p.Handshake):
 		return errors.New("slices: need packet_types 2 (slice and ack), a slice_size, and neither fragments nor handshake")
 	case p.Handshake && (p.PacketTypes != 6 || p.Fragments != FragmentsNone):

@@ -62,7 +62,8 @@ func TestTokenKeepsKeys(t *testing.T) {
 	for _, format := range []string{"%v", "%+v", "%#v", "%s"} {
 		for _, v := range []any{tok, &tok} {
 			s := fmt.Sprintf(format, v)
-			if strings.Contains(strings.ToLower(s), "c5") || strings.Contains(s, "197") || !strings.Contains(s, "token of client") {
+			if strings.Contains(strings.ToLower(s), "c5") || strings.Contains(s, "197") ||
+				!strings.Contains(s, "token of client") {
 				t.Errorf("%s of %T gives %s", format, v, s)
 			}
 		}
@@ -70,7 +71,8 @@ func TestTokenKeepsKeys(t *testing.T) {
 }
 
 func TestConnectRequest(t *testing.T) {
-	q := NetcodeRequest{ProtocolID: 0x11223344556677, Expire: 1795237000, Nonce: bytes.Repeat([]byte{1}, 24), Token: bytes.Repeat([]byte{2}, 1024)}
+	q := NetcodeRequest{ProtocolID: 0x11223344556677, Expire: 1795237000, Nonce: bytes.Repeat([]byte{1}, 24),
+		Token: bytes.Repeat([]byte{2}, 1024)}
 	b := q.Append(nil)
 	if len(b) != 1078 || !bytes.HasPrefix(b, []byte("\x00NETCODE 1.02\x00\x77\x66\x55\x44\x33\x22\x11\x00")) {
 		t.Fatalf("%d bytes that begin with % x", len(b), b[:22])

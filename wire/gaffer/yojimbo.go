@@ -56,14 +56,15 @@ func (c ChannelType) MarshalText() ([]byte, error)     { return []byte(c.String(
 type YojimboChannel struct {
 	Type              ChannelType `yaml:"type"`
 	DisableBlocks     bool        `yaml:"disable_blocks"`
-	MaxMessages       int         `yaml:"max_messages_per_packet"`    // 256
-	MaxBlockSize      int         `yaml:"max_block_size"`             // bytes; 262144
-	BlockFragmentSize int         `yaml:"block_fragment_size"`        // bytes; 1024
-	SendQueue         int         `yaml:"send_queue"`                 // messages; 1024
-	ReceiveQueue      int         `yaml:"receive_queue"`              // messages; 1024
-	PacketBudget      int         `yaml:"packet_budget"`              // bytes of a packet that the channel may take; 0: all
-	ResendTime        float64     `yaml:"message_resend_time"`        // seconds; 0.1
-	BlockResendTime   float64     `yaml:"block_fragment_resend_time"` // seconds; 0.25
+	MaxMessages       int         `yaml:"max_messages_per_packet"` // 256
+	MaxBlockSize      int         `yaml:"max_block_size"`          // bytes; 262144
+	BlockFragmentSize int         `yaml:"block_fragment_size"`     // bytes; 1024
+	SendQueue         int         `yaml:"send_queue"`              // messages; 1024
+	ReceiveQueue      int         `yaml:"receive_queue"`           // messages; 1024
+	// bytes of a packet that the channel may take; 0: all
+	PacketBudget    int     `yaml:"packet_budget"`
+	ResendTime      float64 `yaml:"message_resend_time"`        // seconds; 0.1
+	BlockResendTime float64 `yaml:"block_fragment_resend_time"` // seconds; 0.25
 }
 
 // The library's limits, by which hostile configurations are refused.
@@ -154,7 +155,8 @@ func (c *YojimboChannel) validate(l *channelPlan) error {
 		return fmt.Errorf("type: unknown type %d", c.Type)
 	}
 	if c.MaxFragments() > MaxBlockFragments {
-		return fmt.Errorf("max_block_size: %d fragments of block_fragment_size, expected at most %d", c.MaxFragments(), MaxBlockFragments)
+		return fmt.Errorf("max_block_size: %d fragments of block_fragment_size, expected at most %d", c.MaxFragments(),
+			MaxBlockFragments)
 	}
 	l.maxFragments = c.MaxFragments()
 	l.count = bits.Required(1, uint64(c.MaxMessages))

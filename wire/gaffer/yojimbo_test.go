@@ -67,7 +67,8 @@ func TestConnectionPacketWorked(t *testing.T) {
 		t.Errorf("the empty packet: %v, %d entries", err, len(p.Entries))
 	}
 	y.Bodies = nil
-	if err := y.Parse(b, &p); !errors.Is(err, ErrOpaque) || p.Messages[0].ID != 0 || p.Messages[0].Type != 2 || p.Messages[0].Read {
+	if err := y.Parse(b, &p); !errors.Is(err, ErrOpaque) || p.Messages[0].ID != 0 || p.Messages[0].Type != 2 ||
+		p.Messages[0].Read {
 		t.Errorf("without bodies: %v %+v", err, p)
 	}
 }
@@ -123,7 +124,8 @@ func TestRelativeIDsAll(t *testing.T) {
 	var back ConnectionPacket
 	for step := 1; step <= 65535; step++ {
 		before := uint16(step * 40503)
-		p := ConnectionPacket{Entries: []ChannelEntry{{Count: 2}}, Messages: []ConnectionMessage{{ID: before}, {ID: before + uint16(step)}}}
+		p := ConnectionPacket{Entries: []ChannelEntry{{Count: 2}},
+			Messages: []ConnectionMessage{{ID: before}, {ID: before + uint16(step)}}}
 		if err := y.Parse(y.Append(nil, &p, nil), &back); err != nil || back.Messages[1].ID != before+uint16(step) {
 			t.Fatalf("a step of %d from %d reads back as %+v, %v", step, before, back.Messages, err)
 		}
@@ -206,12 +208,15 @@ func TestConnectionPacketRoundTrip(t *testing.T) {
 			t.Fatalf("%s\nreads and appends as\n%s", hex.EncodeToString(b), hex.EncodeToString(again))
 		}
 		for i := range p.Messages {
-			if m, n := p.Messages[i], got.Messages[i]; m.ID != n.ID || m.Type != n.Type || m.BlockLen != n.BlockLen || !bytes.Equal(source[m.BlockOffset:m.BlockOffset+m.BlockLen], b[n.BlockOffset:n.BlockOffset+n.BlockLen]) {
+			if m, n := p.Messages[i], got.Messages[i]; m.ID != n.ID || m.Type != n.Type || m.BlockLen != n.BlockLen ||
+				!bytes.Equal(source[m.BlockOffset:m.BlockOffset+m.BlockLen], b[n.BlockOffset:n.BlockOffset+n.BlockLen]) {
 				t.Fatalf("message %+v reads back as %+v", m, n)
 			}
 		}
 		for i := range p.Entries {
-			if e, g := &p.Entries[i], &got.Entries[i]; e.Channel != g.Channel || e.Block != g.Block || e.Fragment.ID != g.Fragment.ID || e.Fragment.Index != g.Fragment.Index || e.Fragment.Count != g.Fragment.Count || e.Fragment.Size != g.Fragment.Size {
+			if e, g := &p.Entries[i], &got.Entries[i]; e.Channel != g.Channel || e.Block != g.Block ||
+				e.Fragment.ID != g.Fragment.ID || e.Fragment.Index != g.Fragment.Index || e.Fragment.Count != g.Fragment.Count ||
+				e.Fragment.Size != g.Fragment.Size {
 				t.Fatalf("entry %+v reads back as %+v", e, g)
 			}
 		}
@@ -231,16 +236,19 @@ func TestYojimboValidate(t *testing.T) {
 	}{
 		{Yojimbo{MessageTypes: 1}, "channels: expected 1 to 64, found 0"},
 		{Yojimbo{Channels: make([]YojimboChannel, 1)}, "message_types"},
-		{Yojimbo{Channels: make([]YojimboChannel, 1), MessageTypes: 2, BlockTypes: []uint32{2}}, "block_types: expected types below 2, found 2"},
+		{Yojimbo{Channels: make([]YojimboChannel, 1), MessageTypes: 2, BlockTypes: []uint32{2}},
+			"block_types: expected types below 2, found 2"},
 		{Yojimbo{Channels: []YojimboChannel{{}, {MaxMessages: -1}}, MessageTypes: 1}, "channels[1].max_messages_per_packet"},
-		{Yojimbo{Channels: []YojimboChannel{{MaxBlockSize: 1 << 20, BlockFragmentSize: 1}}, MessageTypes: 1}, "channels[0].max_block_size"},
+		{Yojimbo{Channels: []YojimboChannel{{MaxBlockSize: 1 << 20, BlockFragmentSize: 1}}, MessageTypes: 1},
+			"channels[0].max_block_size"},
 	} {
 		if err := c.y.Validate(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, expected %q", c.y, err, c.want)
 		}
 	}
 	y := validYojimbo(t, defaultYojimbo(1, 1))
-	if c := y.Channels[0]; c.MaxMessages != 256 || c.MaxBlockSize != 262144 || c.BlockFragmentSize != 1024 || c.MaxFragments() != 256 || c.ResendTime != 0.1 || c.BlockResendTime != 0.25 {
+	if c := y.Channels[0]; c.MaxMessages != 256 || c.MaxBlockSize != 262144 || c.BlockFragmentSize != 1024 ||
+		c.MaxFragments() != 256 || c.ResendTime != 0.1 || c.BlockResendTime != 0.25 {
 		t.Errorf("defaults are %+v", c)
 	}
 	var p ConnectionPacket

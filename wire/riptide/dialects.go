@@ -145,9 +145,12 @@ var (
 	bytesUnreliable = &Layout{[]Slot{{FieldMessageID, 16, Always}}, Values}
 	bytesReliable   = &Layout{[]Slot{{FieldSequence, 16, Always}, {FieldMessageID, 16, Always}}, Values}
 	bytesAck        = &Layout{[]Slot{{FieldLast, 16, Always}, {FieldAckBits, 16, Always}}, NoBody}
-	bytesAckCause   = &Layout{[]Slot{{FieldLast, 16, Always}, {FieldAckBits, 16, Always}, {FieldCause, 16, IfRoom}}, NoBody}
-	bytesAckExtra   = &Layout{[]Slot{{FieldLast, 16, Always}, {FieldAckBits, 16, Always}, {FieldCause, 16, Always}}, NoBody}
-	bytesNotify     = &Layout{[]Slot{{FieldLast, 16, Always}, {FieldAckBits, 8, Always}, {FieldSequence, 16, Always}}, Values}
+	bytesAckCause   = &Layout{[]Slot{{FieldLast, 16, Always}, {FieldAckBits, 16, Always}, {FieldCause, 16, IfRoom}},
+		NoBody}
+	bytesAckExtra = &Layout{[]Slot{{FieldLast, 16, Always}, {FieldAckBits, 16, Always}, {FieldCause, 16, Always}},
+		NoBody}
+	bytesNotify = &Layout{[]Slot{{FieldLast, 16, Always}, {FieldAckBits, 8, Always}, {FieldSequence, 16, Always}},
+		Values}
 
 	bitsUnreliable = &Layout{[]Slot{{FieldMessageID, 0, Always}}, Values}
 	bitsReliable   = &Layout{[]Slot{{FieldSequence, 16, Always}, {FieldMessageID, 0, Always}}, Values}
@@ -182,13 +185,15 @@ func values(types ...Type) (out [16]uint8) {
 }
 
 var (
-	typesWithNotify = values(Unreliable, Ack, Connect, Reject, Heartbeat, Disconnect, Notify, Reliable, Welcome, ClientConnected, ClientDisconnected)
+	typesWithNotify = values(Unreliable, Ack, Connect, Reject, Heartbeat, Disconnect, Notify, Reliable, Welcome,
+		ClientConnected, ClientDisconnected)
 
 	rejectWithPending = []string{"NoConnection", "AlreadyConnected", "Pending", "ServerFull", "Rejected", "Custom"}
 	rejectReasons     = []string{"NoConnection", "AlreadyConnected", "ServerFull", "Rejected", "Custom"}
 
 	disconnectReasons = []string{
-		"NeverConnected", "ConnectionRejected", "TransportError", "TimedOut", "Kicked", "ServerStopped", "Disconnected", "PoorConnection",
+		"NeverConnected", "ConnectionRejected", "TransportError", "TimedOut", "Kicked", "ServerStopped", "Disconnected",
+		"PoorConnection",
 	}
 )
 
@@ -204,28 +209,33 @@ var Notes = &Dialect{
 	Name: "notes", Doc: "implementations written from the Riptide Networking Notes 2.1.0; no published library",
 	Form: ByteAligned, types: typesWithNotify,
 	layouts:  with(layouts(bytesUnreliable, bytesAckCause, bytesReliable), Notify, bytesUnreliable),
-	Prefixes: []int{2}, rejectReasons: rejectWithPending, disconnectReasons: disconnectReasons, CustomReason: 5, KickedReason: kicked,
-	RTTBothWays: true, ReasonBothWays: true, AcksUnnamed: true, WelcomeOneWay: true, MaxMessage: 1230,
+	Prefixes: []int{2}, rejectReasons: rejectWithPending, disconnectReasons: disconnectReasons, CustomReason: 5,
+	KickedReason: kicked,
+	RTTBothWays:  true, ReasonBothWays: true, AcksUnnamed: true, WelcomeOneWay: true, MaxMessage: 1230,
 }
 
 // V20 is release 2.0.0, and Pytide 2.0.0.
 var V20 = &Dialect{
 	Name: "2.0", Doc: "release 2.0.0, and Pytide 2.0.0",
-	Form:     ByteAligned,
-	types:    values(Unreliable, Ack, AckExtra, Connect, Reject, Heartbeat, Disconnect, Reliable, Welcome, ClientConnected, ClientDisconnected),
+	Form: ByteAligned,
+	types: values(Unreliable, Ack, AckExtra, Connect, Reject, Heartbeat, Disconnect, Reliable, Welcome, ClientConnected,
+		ClientDisconnected),
 	layouts:  with(layouts(bytesUnreliable, bytesAck, bytesReliable), AckExtra, bytesAckExtra),
-	Prefixes: []int{2}, rejectReasons: rejectWithPending, disconnectReasons: disconnectReasons[:7], CustomReason: 5, KickedReason: kicked,
+	Prefixes: []int{2}, rejectReasons: rejectWithPending, disconnectReasons: disconnectReasons[:7], CustomReason: 5,
+	KickedReason:  kicked,
 	SeparateCause: true, MaxMessage: 1230,
 }
 
 // DevD is the byte-aligned form of source builds from February to July 2023.
 var DevD = &Dialect{
 	Name: "2.1-dev-d", Doc: "source builds of February to July 2023: AckExtra gone, no Notify yet",
-	Form:     ByteAligned,
-	types:    values(Unreliable, Ack, Connect, Reject, Heartbeat, Disconnect, Reliable, Welcome, ClientConnected, ClientDisconnected),
+	Form: ByteAligned,
+	types: values(Unreliable, Ack, Connect, Reject, Heartbeat, Disconnect, Reliable, Welcome, ClientConnected,
+		ClientDisconnected),
 	layouts:  layouts(bytesUnreliable, bytesAckCause, bytesReliable),
-	Prefixes: []int{2, 4}, rejectReasons: rejectReasons, disconnectReasons: disconnectReasons[:7], CustomReason: 4, KickedReason: kicked,
-	MaxMessage: 1230,
+	Prefixes: []int{2, 4}, rejectReasons: rejectReasons, disconnectReasons: disconnectReasons[:7], CustomReason: 4,
+	KickedReason: kicked,
+	MaxMessage:   1230,
 }
 
 // DevN is the byte-aligned form of source builds from July to November 2023.
@@ -233,8 +243,9 @@ var DevN = &Dialect{
 	Name: "2.1-dev-n", Doc: "source builds of July to November 2023: Notify, not yet bit-packed",
 	Form: ByteAligned, types: typesWithNotify,
 	layouts:  with(layouts(bytesUnreliable, bytesAckCause, bytesReliable), Notify, bytesNotify),
-	Prefixes: []int{4}, rejectReasons: rejectReasons, disconnectReasons: disconnectReasons, CustomReason: 4, KickedReason: kicked,
-	MaxMessage: 1231,
+	Prefixes: []int{4}, rejectReasons: rejectReasons, disconnectReasons: disconnectReasons, CustomReason: 4,
+	KickedReason: kicked,
+	MaxMessage:   1231,
 }
 
 // V21 is the bit-packed form of releases 2.1.0 to 2.2.1 and Pytide 2.1.0-alpha.
@@ -242,8 +253,9 @@ var V21 = &Dialect{
 	Name: "2.1", Doc: "releases 2.1.0 to 2.2.1, and Pytide 2.1.0-alpha",
 	Form: BitPacked, types: typesWithNotify,
 	layouts:  with(layouts(bitsUnreliable, bitsAck, bitsReliable), Notify, bytesNotify),
-	Prefixes: []int{4}, rejectReasons: rejectReasons, disconnectReasons: disconnectReasons, CustomReason: 4, KickedReason: kicked,
-	MaxMessage: 1231,
+	Prefixes: []int{4}, rejectReasons: rejectReasons, disconnectReasons: disconnectReasons, CustomReason: 4,
+	KickedReason: kicked,
+	MaxMessage:   1231,
 }
 
 // Dialects lists all of them, the oldest first.

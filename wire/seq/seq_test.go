@@ -118,7 +118,8 @@ func TestRingModel(t *testing.T) {
 					count := 0
 					r.All(func(uint32, *int) bool { count++; return true })
 					if count != len(model) || live != len(model) {
-						t.Fatalf("size %d: All gives %d entries, %d were not forgotten, the model holds %d", size, count, live, len(model))
+						t.Fatalf("size %d: All gives %d entries, %d were not forgotten, the model holds %d", size, count,
+							live, len(model))
 					}
 				}
 			}

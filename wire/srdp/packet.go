@@ -58,7 +58,8 @@ const (
 	FieldFlags
 )
 
-var fieldNames = [...]string{"command", "packet_id", "source.addr", "source.port", "destination.addr", "destination.port", "flags"}
+var fieldNames = [...]string{"command", "packet_id", "source.addr", "source.port", "destination.addr",
+	"destination.port", "flags"}
 
 // String gives the name that a ParseError has.
 func (f Field) String() string { return fieldNames[f] }

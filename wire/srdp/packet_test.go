@@ -48,15 +48,19 @@ func TestPackets(t *testing.T) {
 		want    Packet
 		payload string
 	}{
-		{"data", Default(), "53 1234 03 616263", Packet{Command: 0x53, ID: 0x1234, Flags: 3, PayloadOffset: 4, PayloadLen: 3}, "abc"},
+		{"data", Default(), "53 1234 03 616263", Packet{Command: 0x53, ID: 0x1234, Flags: 3, PayloadOffset: 4, PayloadLen: 3},
+			"abc"},
 		{"empty data", Default(), "53 0000 00", Packet{Command: 0x53, PayloadOffset: 4}, ""},
-		{"last id", Default(), "53 7fff 80 00", Packet{Command: 0x53, ID: 32767, Flags: 0x80, PayloadOffset: 4, PayloadLen: 1}, "\x00"},
+		{"last id", Default(), "53 7fff 80 00",
+			Packet{Command: 0x53, ID: 32767, Flags: 0x80, PayloadOffset: 4, PayloadLen: 1}, "\x00"},
 		{"acknowledgement", Default(), "41 9234", Packet{Command: 0x41, Ack: true, ID: 0x1234}, ""},
 		{"acknowledgement of id 0", Default(), "41 8000", Packet{Command: 0x41, Ack: true}, ""},
 		{"the top bit decides: an acknowledgement", Default(), "53 ffff", Packet{Command: 0x53, Ack: true, ID: 32767}, ""},
-		{"the top bit decides: data", Default(), "41 0001 02 aa", Packet{Command: 0x41, ID: 1, Flags: 2, PayloadOffset: 4, PayloadLen: 1}, "\xaa"},
+		{"the top bit decides: data", Default(), "41 0001 02 aa",
+			Packet{Command: 0x41, ID: 1, Flags: 2, PayloadOffset: 4, PayloadLen: 1}, "\xaa"},
 		{"one command", other, "07 8005", Packet{Command: 7, Ack: true, ID: 5}, ""},
-		{"little-endian", little(Default()), "53 3412 00 ff", Packet{Command: 0x53, ID: 0x1234, PayloadOffset: 4, PayloadLen: 1}, "\xff"},
+		{"little-endian", little(Default()), "53 3412 00 ff",
+			Packet{Command: 0x53, ID: 0x1234, PayloadOffset: 4, PayloadLen: 1}, "\xff"},
 		{"little-endian acknowledgement", little(Default()), "41 3492", Packet{Command: 0x41, Ack: true, ID: 0x1234}, ""},
 		{
 			"proxied data", Default().In(Proxied), "53 0102 0a000001 1234 c0a80102 0035 01 6869",
@@ -82,7 +86,8 @@ func TestPackets(t *testing.T) {
 		if !got.Ack && string(raw[got.PayloadOffset:][:got.PayloadLen]) != c.payload {
 			t.Errorf("%s: bytes %q", c.name, raw[got.PayloadOffset:])
 		}
-		if again := c.profile.Append([]byte("x"), &c.want, []byte(c.payload)); !bytes.Equal(again[1:], raw) || again[0] != 'x' {
+		if again := c.profile.Append([]byte("x"), &c.want, []byte(c.payload)); !bytes.Equal(again[1:], raw) ||
+			again[0] != 'x' {
 			t.Errorf("%s: written as %x, want %x", c.name, again[1:], raw)
 		}
 	}
@@ -96,17 +101,26 @@ func TestProblems(t *testing.T) {
 		kind   error
 		want   string
 	}{
-		{Direct, "", 0, wire.ErrShort, "command at byte 0: packet ends before the field does: expected at least 3 bytes, found 0"},
+		{Direct, "", 0, wire.ErrShort,
+			"command at byte 0: packet ends before the field does: expected at least 3 bytes, found 0"},
 		{Direct, "54 0001 00", 0, wire.ErrRange, "command at byte 0: value out of range: expected 0x53 or 0x41, found 0x54"},
-		{Direct, "53 00", 0, wire.ErrShort, "packet_id at byte 1: packet ends before the field does: expected at least 3 bytes, found 2"},
-		{Direct, "53 0001", 0, wire.ErrShort, "flags at byte 3: packet ends before the field does: expected at least 4 bytes, found 3"},
+		{Direct, "53 00", 0, wire.ErrShort,
+			"packet_id at byte 1: packet ends before the field does: expected at least 3 bytes, found 2"},
+		{Direct, "53 0001", 0, wire.ErrShort,
+			"flags at byte 3: packet ends before the field does: expected at least 4 bytes, found 3"},
 		{Direct, "53 0001", 9, wire.ErrSnapped, "flags at byte 3: cut by the capture's snap length"},
-		{Direct, "41 8001 00", 0, wire.ErrTrailing, "packet_id at byte 3: bytes are left after the last field: expected 3 bytes, found 4"},
-		{Direct, "41 8001", 4, wire.ErrTrailing, "packet_id at byte 3: bytes are left after the last field: expected 3 bytes, found 4"},
-		{Proxied, "53 0001 0a0000", 0, wire.ErrShort, "source.addr at byte 3: packet ends before the field does: expected at least 15 bytes, found 6"},
-		{Proxied, "53 0001 0a000001 12", 0, wire.ErrShort, "source.port at byte 7: packet ends before the field does: expected at least 15 bytes, found 8"},
-		{Proxied, "53 0001 0a000001 1234 c0a80102 0035", 0, wire.ErrShort, "flags at byte 15: packet ends before the field does: expected at least 16 bytes, found 15"},
-		{Proxied, "41 8001 0a000001 1234 c0a80102", 20, wire.ErrSnapped, "destination.port at byte 13: cut by the capture's snap length"},
+		{Direct, "41 8001 00", 0, wire.ErrTrailing,
+			"packet_id at byte 3: bytes are left after the last field: expected 3 bytes, found 4"},
+		{Direct, "41 8001", 4, wire.ErrTrailing,
+			"packet_id at byte 3: bytes are left after the last field: expected 3 bytes, found 4"},
+		{Proxied, "53 0001 0a0000", 0, wire.ErrShort,
+			"source.addr at byte 3: packet ends before the field does: expected at least 15 bytes, found 6"},
+		{Proxied, "53 0001 0a000001 12", 0, wire.ErrShort,
+			"source.port at byte 7: packet ends before the field does: expected at least 15 bytes, found 8"},
+		{Proxied, "53 0001 0a000001 1234 c0a80102 0035", 0, wire.ErrShort,
+			"flags at byte 15: packet ends before the field does: expected at least 16 bytes, found 15"},
+		{Proxied, "41 8001 0a000001 1234 c0a80102", 20, wire.ErrSnapped,
+			"destination.port at byte 13: cut by the capture's snap length"},
 	} {
 		p, raw := Default().In(c.form), unhex(t, c.hex)
 		length := c.length
@@ -139,7 +153,8 @@ func TestWalk(t *testing.T) {
 		{Direct, "", ""},
 		{
 			Proxied, "53 0102 0a000001 1234 c0a80102 0035 01 6869",
-			"command@0+1=53 packet_id@1+2=102 source.addr@3+4=a000001 source.port@7+2=1234 destination.addr@9+4=c0a80102 destination.port@13+2=35 flags@15+1=1",
+			"command@0+1=53 packet_id@1+2=102 source.addr@3+4=a000001 source.port@7+2=1234 destination.addr@9+4=c0a80102 " +
+				"destination.port@13+2=35 flags@15+1=1",
 		},
 		{Proxied, "41 8102 0a000001 12", "command@0+1=41 packet_id@1+2=8102 source.addr@3+4=a000001"},
 	} {
@@ -192,7 +207,8 @@ func TestProfile(t *testing.T) {
 	if _, ok := ParseForm("tunnelled"); ok {
 		t.Error("an unknown form was read")
 	}
-	data := Packet{Command: 0x53, ID: 77, Source: address(t, "10.0.0.1:1"), Destination: address(t, "10.0.0.2:2"), Flags: 1, PayloadLen: 4}
+	data := Packet{Command: 0x53, ID: 77, Source: address(t, "10.0.0.1:1"), Destination: address(t, "10.0.0.2:2"),
+		Flags: 1, PayloadLen: 4}
 	want := Packet{Command: 0x41, Ack: true, ID: 77, Source: data.Destination, Destination: data.Source}
 	if got := good.AckOf(&data); !reflect.DeepEqual(got, want) {
 		t.Errorf("acknowledged by %+v", got)
@@ -200,7 +216,8 @@ func TestProfile(t *testing.T) {
 	for _, c := range []struct {
 		pk   Packet
 		want bool
-	}{{Packet{Command: 0x53}, false}, {Packet{Command: 0x41}, true}, {Packet{Command: 0x41, Ack: true}, false}, {Packet{Command: 0x53, Ack: true}, true}} {
+	}{{Packet{Command: 0x53}, false}, {Packet{Command: 0x41}, true}, {Packet{Command: 0x41, Ack: true}, false},
+		{Packet{Command: 0x53, Ack: true}, true}} {
 		if good.Contradicts(&c.pk) != c.want {
 			t.Errorf("%+v contradicts: %v", c.pk, !c.want)
 		}
@@ -228,7 +245,8 @@ func TestFrames(t *testing.T) {
 		two := append(bytes.Clone(raw), raw...)
 		for cut := range two {
 			packet, rest, ok, err := p.NextFrame(two[:cut], 3)
-			if err != nil || ok != (cut >= len(raw)) || ok && (!bytes.Equal(packet, raw[c.prefix:]) || len(rest) != cut-len(raw)) {
+			if err != nil || ok != (cut >= len(raw)) ||
+				ok && (!bytes.Equal(packet, raw[c.prefix:]) || len(rest) != cut-len(raw)) {
 				t.Errorf("%s cut at %d: %x, %x, %v, %v", c.hex, cut, packet, rest, ok, err)
 			}
 		}
@@ -239,7 +257,8 @@ func TestFrames(t *testing.T) {
 		t.Errorf("a frame of 65536 bytes: %v", err)
 	}
 	p.FramePrefix = 2
-	if _, _, _, err := p.NextFrame(unhex(t, "0004"), 3); err == nil || err.Error() != "length at byte 0: value out of range: expected at most 3, found 4" {
+	if _, _, _, err := p.NextFrame(unhex(t, "0004"), 3); err == nil ||
+		err.Error() != "length at byte 0: value out of range: expected at most 3, found 4" {
 		t.Errorf("a frame of 4 bytes where 3 are the most: %v", err)
 	}
 	for _, n := range []int{-1, MaxFrame + 1} {
@@ -252,7 +271,8 @@ func TestFrames(t *testing.T) {
 // FuzzParse reads any bytes by every kind of profile: nothing may panic, what is
 // read lies within the packet, and written again it is the same bytes.
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{"531234036162", "419234", "5301020a0000011234c0a801020035016869", "418102c0a8010200350a0000011234", "53", ""} {
+	for _, s := range []string{"531234036162", "419234", "5301020a0000011234c0a801020035016869",
+		"418102c0a8010200350a0000011234", "53", ""} {
 		for kind := range uint8(4) {
 			f.Add(kind, unhex(f, s), uint16(0))
 			f.Add(kind, unhex(f, s), uint16(100))
@@ -280,7 +300,8 @@ func FuzzParse(f *testing.F) {
 			if want := p.AckLen(); pk.Ack && (length != want || next != want) {
 				t.Fatalf("an acknowledgement of %d bytes", length)
 			}
-			if !pk.Ack && (pk.PayloadOffset != p.HeaderLen() || pk.PayloadOffset+pk.PayloadLen != length || next != pk.PayloadOffset) {
+			if !pk.Ack && (pk.PayloadOffset != p.HeaderLen() || pk.PayloadOffset+pk.PayloadLen != length ||
+				next != pk.PayloadOffset) {
 				t.Fatalf("%d bytes at %d of %d", pk.PayloadLen, pk.PayloadOffset, length)
 			}
 			var payload []byte

@@ -28,13 +28,15 @@ and reliable messages where the profile's schema has some.`,
 	Scenario: true,
 	Begin: func(p *pflag.FlagSet, f *labs.Flags) func(*app.App) (sim.Kit, error) {
 		o := &settings{of: f}
-		p.StringVar(&o.profile, "profile", wire.Reliable, "what the endpoints speak: a `NAME` that ackscope protocols gaffer lists, or yours of --profiles")
+		p.StringVar(&o.profile, "profile", wire.Reliable,
+			"what the endpoints speak: a `NAME` that ackscope protocols gaffer lists, or yours of --profiles")
 		p.StringVar(&f.Rate, "rate", "60", "packets a second, one each frame")
 		p.StringVar(&o.payload, "payload", "16-200", "payload bytes of a packet: `LEAST-MOST`")
 		p.StringVar(&o.refuse, "refuse", "0%", "share of packets that the receiving application refuses")
 		p.StringVar(&o.first, "first", "0", "sequence of the first packet")
 		p.BoolVar(&f.EventTime, "event-clock", false, "the endpoints read their clock at every arrival, not once a frame")
-		p.Float64Var(&o.messages, "messages", 0, "reliable messages a second that each side submits, of what the profile's schema has")
+		p.Float64Var(&o.messages, "messages", 0,
+			"reliable messages a second that each side submits, of what the profile's schema has")
 		return o.kit
 	},
 	Remembered: []string{"profile", "first", "event-clock", "rate"},
@@ -62,7 +64,8 @@ func (o *settings) kit(a *app.App) (sim.Kit, error) {
 		return nil, fmt.Errorf("--profile %s: expected a profile with acks", o.profile)
 	}
 	if o.messages > 0 && profile.Messages.Form == wire.MessagesNone {
-		return nil, fmt.Errorf("--messages: profile %s has no message section: give one of your own with --profiles", o.profile)
+		return nil, fmt.Errorf("--messages: profile %s has no message section: give one of your own with --profiles",
+			o.profile)
 	}
 	k := gaffer.Kit{Profile: identified(profile), EventClock: o.of.EventTime, Count: o.of.Amount, Messages: o.messages}
 	k.Message = func(rng *rand.Rand) (uint32, []byte, error) { return drawMessage(rng, &profile.Messages) }

@@ -56,7 +56,8 @@ func newRun(a *app.App, f *simulate.Flags) (simulate.Run, error) {
 		return nil, fmt.Errorf("--protocol %q: expected a profile with acks", f.Protocol)
 	}
 	if f.Messages > 0 && profile.Messages.Form == wire.MessagesNone {
-		return nil, fmt.Errorf("--messages: the profile of --protocol %s has no message section: give one of your own with --profiles", f.Protocol)
+		return nil, fmt.Errorf("--messages: the profile of --protocol %s has no message section: give one of your own with "+
+			"--profiles", f.Protocol)
 	}
 	return &run{flags: f, profile: identified(profile)}, nil
 }
@@ -101,7 +102,8 @@ func (r *run) Build(s *simulate.Simulation) error {
 
 func (r *run) kit(s *simulate.Simulation) (*gaffer.Kit, error) {
 	f := r.flags
-	k := gaffer.Kit{Profile: r.profile, EventClock: f.EventTime, Messages: f.Messages, Resend: f.Resend, Faults: simulate.Faults(f, endpoint.LookupFault)}
+	k := gaffer.Kit{Profile: r.profile, EventClock: f.EventTime, Messages: f.Messages, Resend: f.Resend,
+		Faults: simulate.Faults(f, endpoint.LookupFault)}
 	var err error
 	if k.First, err = firsts(f.First); err != nil {
 		return nil, err
@@ -181,7 +183,8 @@ func Simulated(a *app.App, text string) (*wire.Profile, error) {
 			return p, nil
 		}
 	}
-	return nil, fmt.Errorf("--protocol %q: no such profile to simulate: expected one of %s, or one from --profiles", text, strings.Join(wire.BuiltinNames(), ", "))
+	return nil, fmt.Errorf("--protocol %q: no such profile to simulate: expected one of %s, or one from --profiles", text,
+		strings.Join(wire.BuiltinNames(), ", "))
 }
 
 // messageTypes is what messages are drawn by.

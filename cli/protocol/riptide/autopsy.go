@@ -88,7 +88,8 @@ func (x *remains) page(a *app.App, paint show.Painter, how string, further bool)
 // text is the page.
 func (x *remains) text(paint show.Painter, how string) (b []byte) {
 	f := x.flow
-	b = paint.Text(b, show.Bold, fmt.Sprintf("flow %d  %s/%s  %v ↔ %v: %s", f.ID, f.Protocol.Name, f.Config().Dialect, f.A, f.B, how))
+	b = paint.Text(b, show.Bold, fmt.Sprintf("flow %d  %s/%s  %v ↔ %v: %s", f.ID, f.Protocol.Name, f.Config().Dialect,
+		f.A, f.B, how))
 	b = append(b, '\n')
 	for _, sentence := range x.story(how) {
 		b = fmt.Appendf(b, "  %s\n", sentence)
@@ -96,13 +97,15 @@ func (x *remains) text(paint show.Painter, how string) (b []byte) {
 	b = append(b, '\n')
 	for _, side := range []machine.Side{machine.A, machine.B} {
 		if last := x.last[side]; last.at != 0 {
-			b = fmt.Appendf(b, "  %v  last word      %s  frame %d  %s\n", side, last.at.Time().Format("15:04:05.000"), last.ref.Frame(), last.text)
+			b = fmt.Appendf(b, "  %v  last word      %s  frame %d  %s\n", side, last.at.Time().Format("15:04:05.000"),
+				last.ref.Frame(), last.text)
 		}
 		if w := x.beat[side]; w.at != 0 {
 			b = fmt.Appendf(b, "     last heartbeat %s  frame %d\n", w.at.Time().Format("15:04:05.000"), w.ref.Frame())
 		}
 		if e := x.acked[side]; e.Ref != 0 {
-			b = fmt.Appendf(b, "     last arrival   %s  frame %d  the ack of its message %d (%s)\n", e.At.Time().Format("15:04:05.000"), e.Ref.Frame(), e.Sequence, e.Certainty)
+			b = fmt.Appendf(b, "     last arrival   %s  frame %d  the ack of its message %d (%s)\n",
+				e.At.Time().Format("15:04:05.000"), e.Ref.Frame(), e.Sequence, e.Certainty)
 		}
 	}
 	if len(x.unacked) > 0 {
@@ -117,7 +120,8 @@ func (x *remains) text(paint show.Painter, how string) (b []byte) {
 			if m.Named {
 				named = ", though Acks name its id"
 			}
-			b = fmt.Appendf(b, "    %v  seq %-5d  %s from %s on, delivered: %s%s\n", m.From, m.Sequence, show.Plural(m.Attempts, "send"), m.At.Time().Format("15:04:05.000"), m.Delivered, named)
+			b = fmt.Appendf(b, "    %v  seq %-5d  %s from %s on, delivered: %s%s\n", m.From, m.Sequence,
+				show.Plural(m.Attempts, "send"), m.At.Time().Format("15:04:05.000"), m.Delivered, named)
 		}
 	}
 	if found := f.Findings(); len(found) > 0 {
@@ -126,7 +130,8 @@ func (x *remains) text(paint show.Painter, how string) (b []byte) {
 			if i > 0 && one.Rule == found[i-1].Rule && one.Side == found[i-1].Side {
 				continue // the same, and less sure
 			}
-			b = fmt.Appendf(b, "    %-5s %v  %s (%v)\n", strings.ToUpper(one.Rule.Severity.String()), one.Side, one.Rule.Summary, one.Certainty)
+			b = fmt.Appendf(b, "    %-5s %v  %s (%v)\n", strings.ToUpper(one.Rule.Severity.String()), one.Side, one.Rule.Summary,
+				one.Certainty)
 		}
 	}
 	return b

@@ -40,9 +40,11 @@ and nothing more. The words are those of schemas (ackscope messages --schema).`,
 
 func guess(a *app.App, args []string, most int) error {
 	var g riptide.Guesser
-	if err := reader.Each(a, args, func(from *reader.Recording) error { // payloads of one id are guessed together, of whichever file
+	// payloads of one id are guessed together, of whichever file
+	if err := reader.Each(a, args, func(from *reader.Recording) error {
 		_, in, err := reader.Study(a, from, func(r *analyze.Record) {
-			if f := r.Flow; f != nil && f.Protocol != nil && f.Protocol.Name == riptide.Protocol.Name && len(r.Datagram.Bytes) > 0 {
+			if f := r.Flow; f != nil && f.Protocol != nil && f.Protocol.Name == riptide.Protocol.Name &&
+				len(r.Datagram.Bytes) > 0 {
 				g.Observe(f.Config(), &r.Datagram)
 			}
 		})

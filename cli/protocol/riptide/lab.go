@@ -29,9 +29,11 @@ they say, for --schema.`,
 	TCP: true,
 	Begin: func(p *pflag.FlagSet, f *labs.Flags) func(*app.App) (sim.Kit, error) {
 		o := &settings{of: f}
-		p.StringVar(&o.profile, "profile", "2.2.1", "what the endpoints are: a release or a dialect, `"+strings.Join(riptide.VersionNames(), "|")+"`")
+		p.StringVar(&o.profile, "profile", "2.2.1", "what the endpoints are: a release or a dialect, `"+
+			strings.Join(riptide.VersionNames(), "|")+"`")
 		p.StringVar(&f.Rate, "rate", "15", "messages a second that each sends to each, in every mode")
-		p.BoolVar(&o.limits, "quality-limits", false, "connections end for their quality, as in the library unless the game switches that off")
+		p.BoolVar(&o.limits, "quality-limits", false,
+			"connections end for their quality, as in the library unless the game switches that off")
 		p.BoolVar(&f.EventTime, "event-clock", false, "the endpoints read their clock at every arrival, not once an update")
 		return o.kit
 	},
@@ -55,8 +57,9 @@ func (o *settings) kit(*app.App) (sim.Kit, error) {
 		return nil, fmt.Errorf("--%w", err)
 	}
 	k := description.Kit{
-		Versions: [2]*riptide.Version{version, version}, Stream: carrier == lab.TCP, Count: o.of.Amount, Limits: o.limits, EventClock: o.of.EventTime,
-		Seed: o.of.Seed, Form: description.Form{Settings: true, GivenUp: "given_up", Attempts: true},
+		Versions: [2]*riptide.Version{version, version}, Stream: carrier == lab.TCP, Count: o.of.Amount, Limits: o.limits,
+		EventClock: o.of.EventTime,
+		Seed:       o.of.Seed, Form: description.Form{Settings: true, GivenUp: "given_up", Attempts: true},
 	}
 	if k.Rate, err = simulate.Pair(o.of.Rate, simulate.ParseNumber); err != nil {
 		return nil, fmt.Errorf("--rate %q: expected messages a second", o.of.Rate)

@@ -109,7 +109,8 @@ func (x *remains) take(r *analyze.Record) {
 		w.at, w.ref = d.At, d.Ref
 		w.text = string(r.Flow.Protocol.Info(dissect.Context{Config: r.Flow.Config(), From: d.From}, d, nil))
 		var m wire.Message
-		if set, ok := r.Flow.Config().Profile.(*riptide.Settings); ok && set.Senders[d.From].Codec.Fits(d.Bytes, d.Length, &m) && m.Type == wire.Heartbeat {
+		if set, ok := r.Flow.Config().Profile.(*riptide.Settings); ok &&
+			set.Senders[d.From].Codec.Fits(d.Bytes, d.Length, &m) && m.Type == wire.Heartbeat {
 			x.beat[d.From] = *w
 		}
 	}
@@ -129,7 +130,8 @@ func (x *remains) take(r *analyze.Record) {
 		m := &r.Messages[i]
 		limit := x.behaviour(m.From).Limit
 		spent := m.Acked == machine.No && limit > 0 && m.Attempts >= limit
-		if (m.Mode == machine.ModeReliable || m.Mode == machine.ModeInternal) && m.Acked != machine.Yes && (!m.Named || spent) {
+		if (m.Mode == machine.ModeReliable || m.Mode == machine.ModeInternal) && m.Acked != machine.Yes &&
+			(!m.Named || spent) {
 			kept := *m
 			kept.Body, kept.Data = nil, nil
 			x.unacked = append(x.unacked, kept)

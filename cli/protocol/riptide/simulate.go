@@ -93,7 +93,8 @@ func newRun(a *app.App, f *simulate.Flags, own *ownFlags) (simulate.Run, error) 
 	}
 	r.versions = text
 	if text[0].Build.Dialect != text[1].Build.Dialect {
-		return nil, fmt.Errorf("--protocol %q: %s and %s do not understand each other", f.Protocol, text[0].Name, text[1].Name)
+		return nil, fmt.Errorf("--protocol %q: %s and %s do not understand each other", f.Protocol, text[0].Name,
+			text[1].Name)
 	}
 	if r.least, r.most, err = simulate.ParseRange(f.Payload); err != nil {
 		return nil, fmt.Errorf("--payload: %w", err)
@@ -138,7 +139,8 @@ func (r *run) readMix(text string) error {
 		if err != nil || v < 0 || math.IsInf(v, 0) {
 			return fmt.Errorf("--mix %q: %q is no share", text, parts[i])
 		}
-		if channel == riptide.ChannelNotify && (r.dialect().Layout(wire.Notify) == nil || r.versions[0].Build.NoNotify || r.versions[1].Build.NoNotify) {
+		if channel == riptide.ChannelNotify && (r.dialect().Layout(wire.Notify) == nil || r.versions[0].Build.NoNotify ||
+			r.versions[1].Build.NoNotify) {
 			v = 0
 		}
 		r.shares[channel] = v
@@ -202,8 +204,10 @@ func (r *run) Build(s *simulate.Simulation) error {
 	s.Stream, s.FinalAtEnd = r.stream(), true
 	kit, err := description.New(description.Kit{
 		Versions: r.versions, Stream: s.Stream, EventClock: r.flags.EventTime, Ask: true, Limits: !r.own.noLimits,
-		Resend: endpoint.Resend{After: r.flags.Resend}, Slots: r.flags.Clients, Faults: simulate.Faults(r.flags, endpoint.LookupFault),
-		Form: description.Form{Calls: true, Reasons: true, Stats: true, Unsent: true, GivenUp: "acked_or_given_up", Submitted: r.submitted},
+		Resend: endpoint.Resend{After: r.flags.Resend}, Slots: r.flags.Clients,
+		Faults: simulate.Faults(r.flags, endpoint.LookupFault),
+		Form: description.Form{Calls: true, Reasons: true, Stats: true, Unsent: true, GivenUp: "acked_or_given_up",
+			Submitted: r.submitted},
 	})
 	if err != nil {
 		return err
@@ -223,12 +227,14 @@ func (r *run) Build(s *simulate.Simulation) error {
 }
 
 // add puts an endpoint and its application into the world.
-func (r *run) add(s *simulate.Simulation, kit *description.Kit, role sim.Role, n int, at netip.AddrPort) (*sim.Host, error) {
+func (r *run) add(s *simulate.Simulation, kit *description.Kit, role sim.Role, n int,
+	at netip.AddrPort) (*sim.Host, error) {
 	end, err := kit.End(role, n, at)
 	if err != nil {
 		return nil, err
 	}
-	game := &application{run: r, role: role, endpoint: end.Endpoint.(*endpoint.Endpoint), over: s.Over, share: r.messages / s.Rate(role)}
+	game := &application{run: r, role: role, endpoint: end.Endpoint.(*endpoint.Endpoint), over: s.Over,
+		share: r.messages / s.Rate(role)}
 	end.App = game.frame
 	return s.Add(role, kit.Name(role, n), at, end), nil
 }
@@ -236,7 +242,8 @@ func (r *run) add(s *simulate.Simulation, kit *description.Kit, role sim.Role, n
 // Opening implements simulate.Run.
 func (r *run) Opening(s *simulate.Simulation, tell func(endpoint string, lines ...sim.Line)) {
 	f, hosts, server := r.flags, s.World.Hosts(), s.Addrs[0]
-	tell("relay", sim.Line{"event": "start", "seed": f.Seed, "loss": f.Loss, "delay": f.Delay, "jitter": f.Jitter, "duplicate": f.Dup})
+	tell("relay", sim.Line{"event": "start", "seed": f.Seed, "loss": f.Loss, "delay": f.Delay, "jitter": f.Jitter,
+		"duplicate": f.Dup})
 	tell(hosts[0].Name, s.Ends[0].Log.Opening(server, netip.AddrPort{})...)
 	for i, client := range hosts[1:] {
 		tell(client.Name, s.Ends[1+i].Log.Opening(netip.AddrPort{}, server)...)
@@ -282,7 +289,8 @@ func typeName(f *schema.Field) string {
 func (r *run) Summarize(w io.Writer, s *simulate.Simulation) {
 	for i, h := range s.World.Hosts() {
 		n := &s.Ends[i].Log.(*description.Log).Tally
-		fmt.Fprintf(w, "%s: sent %d reliable, %d unreliable, %d notify; sent again %d, acked %d, received %d; smoothed rtt %d ms\n", h.Name,
+		fmt.Fprintf(w, "%s: sent %d reliable, %d unreliable, %d notify; sent again %d, acked %d, received %d; smoothed rtt "+
+			"%d ms\n", h.Name,
 			n.Sent[riptide.ChannelReliable], n.Sent[riptide.ChannelUnreliable], n.Sent[riptide.ChannelNotify],
 			h.Counts().Events[machine.EventResent], n.Acked, n.Received, n.Smoothed)
 	}

@@ -34,7 +34,8 @@ func (x *remains) story(how string) []string {
 		}
 	case "rejected":
 		e := &x.endings[0]
-		return []string{fmt.Sprintf("%s refused the client in frame %d: %s.", name(e.Side), e.Ref.Frame(), riptide.EndReason(f.Config(), e))}
+		return []string{fmt.Sprintf("%s refused the client in frame %d: %s.", name(e.Side), e.Ref.Frame(),
+			riptide.EndReason(f.Config(), e))}
 	case "unanswered":
 		return []string{fmt.Sprintf("%s asked and never had an answer.", name(machine.A))}
 	}
@@ -48,19 +49,25 @@ func (x *remains) story(how string) []string {
 		gaveUp = true
 		reason := riptide.EndReason(f.Config(), e)
 		if e.Sequence == state.ReasonTimedOut {
-			out = append(out, fmt.Sprintf("%s gave up (%s, %s): nothing that keeps a connection alive had reached it for 5 s%s.", name(side), reason, e.Certainty, x.heard(side)))
+			out = append(out, fmt.Sprintf("%s gave up (%s, %s): nothing that keeps a connection alive had reached it for 5 s%s.",
+				name(side), reason, e.Certainty, x.heard(side)))
 			continue
 		}
-		out = append(out, fmt.Sprintf("%s ended it (%s, %s) and said so to nobody: %s.", name(side), reason, e.Certainty, x.because(side)))
+		out = append(out, fmt.Sprintf("%s ended it (%s, %s) and said so to nobody: %s.", name(side), reason, e.Certainty,
+			x.because(side)))
 	}
 	quiet := x.quiet()
 	if !gaveUp {
 		gap := x.last[quiet.Other()].at.Sub(x.last[quiet].at)
-		out = append(out, fmt.Sprintf("%s fell silent first, without a goodbye; %s went on for %v.", name(quiet), name(quiet.Other()), gap.Round(time.Millisecond)))
+		out = append(out, fmt.Sprintf("%s fell silent first, without a goodbye; %s went on for %v.", name(quiet),
+			name(quiet.Other()), gap.Round(time.Millisecond)))
 		if limited, limits := x.limit(); limits {
-			out = append(out, fmt.Sprintf("%s had reached a limit of the library's quality rules: with default settings the library then ends the connection (PoorConnection) and says nothing.", name(limited)))
+			out = append(out,
+				fmt.Sprintf("%s had reached a limit of the library's quality rules: with default settings the library then ends "+
+					"the connection (PoorConnection) and says nothing.", name(limited)))
 		} else if x.found("riptide-pytide-ack-error", quiet) != nil {
-			out = append(out, "No limit was reached that the capture shows. It is Pytide, and an Ack made it throw: its update thread ends with that, and nothing is sent any more.")
+			out = append(out, "No limit was reached that the capture shows. It is Pytide, and an Ack made it throw: its "+
+				"update thread ends with that, and nothing is sent any more.")
 		} else {
 			out = append(out, "No limit was reached that the capture shows: it was killed, or lost its network.")
 		}
@@ -69,12 +76,17 @@ func (x *remains) story(how string) []string {
 		switch other := &x.over[side.Other()]; {
 		case x.over[side].Ref != 0:
 		case other.Ref != 0 && other.Sequence == state.ReasonTimedOut:
-			out = append(out, fmt.Sprintf("%s had fallen silent before: it was killed, lost its network, or had ended the connection itself without a word.", name(side)))
+			out = append(out,
+				fmt.Sprintf("%s had fallen silent before: it was killed, lost its network, or had ended the connection itself "+
+					"without a word.", name(side)))
 		case !gaveUp && side == quiet:
 		case x.behaviour(side).NoTimeout:
-			out = append(out, fmt.Sprintf("%s is Pytide, whose timeout never strikes: it goes on as if nothing had happened.", name(side)))
+			out = append(out,
+				fmt.Sprintf("%s is Pytide, whose timeout never strikes: it goes on as if nothing had happened.", name(side)))
 		default:
-			out = append(out, fmt.Sprintf("%s can have known only by its own timeout, 5 to 6 s after the last heartbeat that reached it%s.", name(side), x.heard(side)))
+			out = append(out,
+				fmt.Sprintf("%s can have known only by its own timeout, 5 to 6 s after the last heartbeat that reached it%s.",
+					name(side), x.heard(side)))
 		}
 	}
 	return out
@@ -96,7 +108,8 @@ func (x *remains) because(side machine.Side) string {
 		why = found.Message()
 	}
 	if x.found("riptide-merged-sequences", side) != nil {
-		why += " of the id that it waited for; on the wire messages stood under ids of other connections, ORed into theirs (the fault of 2.1.0)"
+		why += " of the id that it waited for; on the wire messages stood under ids of other connections, ORed into theirs " +
+			"(the fault of 2.1.0)"
 	}
 	return why
 }

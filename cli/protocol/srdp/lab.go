@@ -35,7 +35,9 @@ the proxy and the server; apart, --forward LISTEN=TARGET is the proxy.`,
 	Proxy:    true,
 	Begin: func(p *pflag.FlagSet, f *labs.Flags) func(*app.App) (sim.Kit, error) {
 		o := &settings{of: f}
-		p.StringVar(&o.profile, "profile", "", "what the endpoints speak: a `NAME` that ackscope protocols srdp lists, or yours of --profiles (default direct, proxied with a proxy)")
+		p.StringVar(&o.profile, "profile", "",
+			"what the endpoints speak: a `NAME` that ackscope protocols srdp lists, or yours of --profiles (default direct, "+
+				"proxied with a proxy)")
 		p.StringVar(&o.proxy, "proxy", "none", "`none|udp|tcp`: the proxy that packets go through")
 		p.StringVar(&o.to, "to", "", "the server's `ADDR` as packets name it (default: where it listens, or is reached)")
 		p.StringVar(&f.Rate, "rate", "20", "messages a second that each sends to each peer")
@@ -81,7 +83,8 @@ func (o *settings) kit(a *app.App) (sim.Kit, error) {
 	if profile == nil {
 		return nil, fmt.Errorf("--profile %q: expected one of %s", name, strings.Join(names, ", "))
 	}
-	k := description.Kit{Profile: profile, Via: via, Count: o.of.Amount, Limit: o.giveUp, Form: description.Form{Sockets: true}}
+	k := description.Kit{Profile: profile, Via: via, Count: o.of.Amount, Limit: o.giveUp,
+		Form: description.Form{Sockets: true}}
 	if o.to != "" {
 		if k.Server, err = labs.ParseAddr(o.to); err != nil {
 			return nil, fmt.Errorf("--to: %w", err)

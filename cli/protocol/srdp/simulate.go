@@ -43,7 +43,8 @@ var simulator = simulate.Simulator{
   ackscope simulate --fault list --protocol srdp
 `,
 	Begin: begin, Takes: []string{"clients"}, Remembered: []string{"clients", "first", "give-up"},
-	Completions: map[string][]string{"services": {"none", "dont-duplicate", "order", "both", "any"}}, Faults: machine.Faults(endpoint.Faults),
+	Completions: map[string][]string{"services": {"none", "dont-duplicate", "order", "both", "any"}},
+	Faults:      machine.Faults(endpoint.Faults),
 }
 
 // ownFlags are the flags of simulate that only this protocol has.
@@ -56,7 +57,8 @@ type ownFlags struct {
 
 func begin(p *pflag.FlagSet) func(*app.App, *simulate.Flags) (simulate.Run, error) {
 	var own ownFlags
-	p.StringVar(&own.repeats, "repeats", "0", "srdp: how often a packet is sent at most, 0 until it is acknowledged; drawn from `LEAST-MOST`")
+	p.StringVar(&own.repeats, "repeats", "0",
+		"srdp: how often a packet is sent at most, 0 until it is acknowledged; drawn from `LEAST-MOST`")
 	p.StringVar(&own.timeout, "timeout", "0s", "srdp: time between the copies of a packet, 0s for the library's choice")
 	p.StringVar(&own.services, "services", "none", "srdp: what packets ask for: `none|dont-duplicate|order|both|any`")
 	p.DurationVar(&own.giveUp, "give-up", 0, "srdp: how long a packet without a limit is sent again; 0 for no end")
@@ -97,7 +99,8 @@ func newRun(a *app.App, f *simulate.Flags, own *ownFlags) (simulate.Run, error) 
 	if r.repeats[0], r.repeats[1], err = simulate.ParseRange(own.repeats); err != nil || r.repeats[1] > 255 {
 		return nil, fmt.Errorf("--repeats %q: expected 0 to 255 copies, or LEAST-MOST of them", own.repeats)
 	}
-	if r.timeout, err = simulate.Pair(own.timeout, simulate.ParseDelay); err != nil || max(r.timeout[0], r.timeout[1]) > srdp.MaxTimeout {
+	if r.timeout, err = simulate.Pair(own.timeout, simulate.ParseDelay); err != nil ||
+		max(r.timeout[0], r.timeout[1]) > srdp.MaxTimeout {
 		return nil, fmt.Errorf("--timeout %q: expected a time such as 200ms, or 0s for the library's choice", own.timeout)
 	}
 	if r.services, err = description.Services(&r.profile, own.services); err != nil {
@@ -122,7 +125,8 @@ func (r *run) readProtocol(a *app.App) error {
 	case err != nil:
 		return fmt.Errorf("--protocol %q: %w", r.flags.Protocol, err)
 	case profile == nil:
-		return fmt.Errorf("--protocol %q: no profile %q: expected one of %s", r.flags.Protocol, rest, strings.Join(names, ", "))
+		return fmt.Errorf("--protocol %q: no profile %q: expected one of %s", r.flags.Protocol, rest,
+			strings.Join(names, ", "))
 	case r.via != description.Straight && profile.Form != wire.Proxied:
 		return fmt.Errorf("--protocol %q: a proxy needs the addresses of the form %v", r.flags.Protocol, wire.Proxied)
 	}
@@ -145,11 +149,13 @@ func (r *run) Build(s *simulate.Simulation) error {
 	s.Stream = r.via == description.ViaTCP
 	faults := simulate.Faults(r.flags, endpoint.LookupFault)
 	if s.Stream && faults[sim.Client] != nil {
-		return fmt.Errorf("--fault %q: a client of a TCP proxy neither acknowledges nor sends again: expected --faulty b", r.flags.Fault)
+		return fmt.Errorf("--fault %q: a client of a TCP proxy neither acknowledges nor sends again: expected --faulty b",
+			r.flags.Fault)
 	}
 	kit, err := description.New(description.Kit{
 		Profile: &r.profile, Via: r.via, Server: simulate.Addrs[1], First: r.first, Least: r.payload[0], Most: r.payload[1],
-		Repeats: uint8(r.repeats[1]), Timeout: r.timeout[0], Limit: r.own.giveUp, ToProxy: r.via != description.Straight, Faults: faults,
+		Repeats: uint8(r.repeats[1]), Timeout: r.timeout[0], Limit: r.own.giveUp, ToProxy: r.via != description.Straight,
+		Faults: faults,
 	})
 	if err != nil {
 		return err
@@ -179,7 +185,8 @@ func (r *run) Build(s *simulate.Simulation) error {
 }
 
 // add puts an endpoint and its application into the world.
-func (r *run) add(s *simulate.Simulation, kit *description.Kit, role sim.Role, n int, at netip.AddrPort) (*sim.Host, error) {
+func (r *run) add(s *simulate.Simulation, kit *description.Kit, role sim.Role, n int,
+	at netip.AddrPort) (*sim.Host, error) {
 	end, err := kit.End(role, n, at)
 	if err != nil {
 		return nil, err

@@ -20,7 +20,8 @@ import (
 //
 // reads the reliable dialect; for another one set Layer.Profile and call
 // DecodeFromBytes, or register a port with RegisterUDPPort.
-var LayerTypeGaffer = gopacket.RegisterLayerType(1300, gopacket.LayerTypeMetadata{Name: "Gaffer", Decoder: gopacket.DecodeFunc(decodeLayer)})
+var LayerTypeGaffer = gopacket.RegisterLayerType(1300,
+	gopacket.LayerTypeMetadata{Name: "Gaffer", Decoder: gopacket.DecodeFunc(decodeLayer)})
 
 // Layer is one datagram of the Gaffer family as a layer of gopacket: for
 // gopacket.DecodingLayerParser, and for building packets.

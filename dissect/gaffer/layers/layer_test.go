@@ -15,14 +15,17 @@ import (
 // stack serializes a datagram of the reliable dialect in UDP in IPv4 in Ethernet.
 func stack(t *testing.T, port layers.UDPPort, l *gafferlayers.Layer, payload string) []byte {
 	t.Helper()
-	eth := &layers.Ethernet{SrcMAC: make(net.HardwareAddr, 6), DstMAC: make(net.HardwareAddr, 6), EthernetType: layers.EthernetTypeIPv4}
-	ip := &layers.IPv4{Version: 4, TTL: 64, Protocol: layers.IPProtocolUDP, SrcIP: net.IP{10, 0, 0, 1}, DstIP: net.IP{10, 0, 0, 2}}
+	eth := &layers.Ethernet{SrcMAC: make(net.HardwareAddr, 6), DstMAC: make(net.HardwareAddr, 6),
+		EthernetType: layers.EthernetTypeIPv4}
+	ip := &layers.IPv4{Version: 4, TTL: 64, Protocol: layers.IPProtocolUDP, SrcIP: net.IP{10, 0, 0, 1},
+		DstIP: net.IP{10, 0, 0, 2}}
 	udp := &layers.UDP{SrcPort: 30000, DstPort: port}
 	if err := udp.SetNetworkLayerForChecksum(ip); err != nil {
 		t.Fatal(err)
 	}
 	b := gopacket.NewSerializeBuffer()
-	if err := gopacket.SerializeLayers(b, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, eth, ip, udp, l, gopacket.Payload(payload)); err != nil {
+	if err := gopacket.SerializeLayers(b, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, eth, ip,
+		udp, l, gopacket.Payload(payload)); err != nil {
 		t.Fatal(err)
 	}
 	return bytes.Clone(b.Bytes())
@@ -47,18 +50,21 @@ func TestLayer(t *testing.T) {
 	if err := got.DecodeFromBytes(udp.Payload, gopacket.NilDecodeFeedback); err != nil {
 		t.Fatal(err)
 	}
-	if got.Header != header || string(got.Payload()) != "hello" || got.NextLayerType() != gopacket.LayerTypePayload || len(got.LayerContents()) != 8 {
+	if got.Header != header || string(got.Payload()) != "hello" || got.NextLayerType() != gopacket.LayerTypePayload ||
+		len(got.LayerContents()) != 8 {
 		t.Errorf("decoded %+v, payload %q", got.Packet, got.Payload())
 	}
 
 	// By its convenient way.
 	p := gopacket.NewPacket(udp.Payload, gafferlayers.LayerTypeGaffer, gopacket.Default)
-	if l, ok := p.Layer(gafferlayers.LayerTypeGaffer).(*gafferlayers.Layer); !ok || l.Header != header || string(p.ApplicationLayer().Payload()) != "hello" {
+	if l, ok := p.Layer(gafferlayers.LayerTypeGaffer).(*gafferlayers.Layer); !ok || l.Header != header ||
+		string(p.ApplicationLayer().Payload()) != "hello" {
 		t.Errorf("packet %v", p)
 	}
 
 	// By a port, only once the user asks for it.
-	if p := gopacket.NewPacket(frame, layers.LayerTypeEthernet, gopacket.Default); p.Layer(gafferlayers.LayerTypeGaffer) != nil {
+	if p := gopacket.NewPacket(frame, layers.LayerTypeEthernet,
+		gopacket.Default); p.Layer(gafferlayers.LayerTypeGaffer) != nil {
 		t.Error("a port is registered that nobody asked for")
 	}
 	profile, _, err := wire.Builtin(wire.ArticleBE)
@@ -66,7 +72,8 @@ func TestLayer(t *testing.T) {
 		t.Fatal(err)
 	}
 	gafferlayers.RegisterUDPPort(47011, profile)
-	frame = stack(t, 47011, &gafferlayers.Layer{Profile: profile, Packet: wire.Packet{Header: header, Sequence: 100}}, "hello")
+	frame = stack(t, 47011, &gafferlayers.Layer{Profile: profile, Packet: wire.Packet{Header: header, Sequence: 100}},
+		"hello")
 	l, ok := gopacket.NewPacket(frame, layers.LayerTypeEthernet, gopacket.Default).Layer(gafferlayers.LayerTypeGaffer).(*gafferlayers.Layer)
 	if !ok || l.Header != header || l.Profile != profile {
 		t.Errorf("by its port: %+v", l)

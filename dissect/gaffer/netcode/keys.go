@@ -181,7 +181,8 @@ func newSession(protocolID uint64, toServer, toClient *[wire.KeyLen]byte) (*Sess
 // Why a connect token stays closed.
 var (
 	ErrNoServerKey = errors.New("the key file holds no private key for this protocol id")
-	ErrWrongKey    = errors.New("no private key of the key file opens the connect token: another key made it, or the request was altered")
+	ErrWrongKey    = errors.New("no private key of the key file opens the connect token: another key made it, or the " +
+		"request was altered")
 )
 
 // Open opens the token of a connection request and gives the session that it
@@ -210,7 +211,8 @@ func (k *Keys) Open(q *wire.NetcodeRequest) (*Session, error) {
 		if err != nil {
 			return nil, err
 		}
-		if known != nil && known.Token.ClientToServer == token.ClientToServer && known.Token.ServerToClient == token.ServerToClient {
+		if known != nil && known.Token.ClientToServer == token.ClientToServer &&
+			known.Token.ServerToClient == token.ServerToClient {
 			return known, nil
 		}
 		made, err := newSession(q.ProtocolID, &token.ClientToServer, &token.ServerToClient)

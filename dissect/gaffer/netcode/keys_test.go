@@ -27,10 +27,13 @@ func TestKeyFileErrors(t *testing.T) {
 		{`{}`, "expected servers, sessions or both"},
 		{`{"servers": [{"protocol_id": 1}]}`, "servers[0]: private_key is missing"},
 		{`{"servers": [{"private_key": "` + secret + `"}]}`, "servers[0]: protocol_id is missing"},
-		{`{"servers": [{"protocol_id": 1, "private_key": "` + secret[2:] + `"}]}`, "private_key: expected 64 hexadecimal digits, found 62 characters"},
+		{`{"servers": [{"protocol_id": 1, "private_key": "` + secret[2:] + `"}]}`,
+			"private_key: expected 64 hexadecimal digits, found 62 characters"},
 		{`{"servers": [{"protocol_id": 1, "private_key": "zz` + secret[2:] + `"}]}`, "found another character"},
-		{`{"servers": [{"protocol_id": "` + secret + `", "private_key": "` + secret + `"}]}`, "protocol_id: expected a number of 64 bits"},
-		{`{"sessions": [{"protocol_id": 1, "client_to_server": "` + secret + `"}]}`, "sessions[0]: server_to_client is missing"},
+		{`{"servers": [{"protocol_id": "` + secret + `", "private_key": "` + secret + `"}]}`,
+			"protocol_id: expected a number of 64 bits"},
+		{`{"sessions": [{"protocol_id": 1, "client_to_server": "` + secret + `"}]}`,
+			"sessions[0]: server_to_client is missing"},
 		{"sesions: []", "line 1: a setting that is not known"},
 		{"servers:\n  - protocol_id: 1\n    " + secret + ": 1", "line 3: a setting that is not known"},
 		{"servers:\n  - protocol_id: 1\n    private_key: " + secret + "\n    private_key: " + secret, "line"},
@@ -53,8 +56,10 @@ func TestKeyFileErrors(t *testing.T) {
 // like a number or not, in YAML or JSON.
 func TestKeyFileForms(t *testing.T) {
 	for _, key := range []string{
-		secret, strings.ToUpper(secret), strings.Repeat("0", 64), strings.Repeat("0", 63) + "1", "1" + strings.Repeat("0", 63),
-		"12345e" + strings.Repeat("7", 58), "0x" + strings.Repeat("1", 62), "0b" + strings.Repeat("1", 62), "1_" + strings.Repeat("1", 62),
+		secret, strings.ToUpper(secret), strings.Repeat("0", 64), strings.Repeat("0", 63) + "1",
+		"1" + strings.Repeat("0", 63),
+		"12345e" + strings.Repeat("7", 58), "0x" + strings.Repeat("1", 62), "0b" + strings.Repeat("1", 62),
+		"1_" + strings.Repeat("1", 62),
 	} {
 		valid := !strings.ContainsAny(key, "x_")
 		for _, file := range []string{
@@ -62,7 +67,8 @@ func TestKeyFileForms(t *testing.T) {
 			"# ours\nservers:\n  - private_key: " + key + " # of the test server\n    protocol_id: 4822678189205111\n",
 			"servers: [{protocol_id: '0x11223344556677', private_key: '" + key + "'}]",
 			"{\"servers\": [{\"protocol_id\": \"0x11223344556677\", \"private_key\": \"" + key + "\"}]}",
-			"sessions:\n  - protocol_id: 0x11223344556677\n    client_to_server: " + key + "\n    server_to_client: \"" + key + "\"\n",
+			"sessions:\n  - protocol_id: 0x11223344556677\n    client_to_server: " + key + "\n    server_to_client: \"" +
+				key + "\"\n",
 		} {
 			k, err := readKeys(file)
 			if (err == nil) != valid {
@@ -97,7 +103,8 @@ func TestKeysFormatAsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	const asNumbers = "96 106 190 110" // the first bytes of the secret
-	values := []any{f, &f, f.Servers, f.Servers[0], f.Servers[0].PrivateKey, &f.Servers[0].PrivateKey, k, k.servers, k.sessions, k.sessions[0], NewDecryptor(k), *NewDecryptor(k)}
+	values := []any{f, &f, f.Servers, f.Servers[0], f.Servers[0].PrivateKey, &f.Servers[0].PrivateKey, k, k.servers,
+		k.sessions, k.sessions[0], NewDecryptor(k), *NewDecryptor(k)}
 	for _, v := range values {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d"} {
 			if s := fmt.Sprintf(verb, v); shows(s) || strings.Contains(s, asNumbers) {

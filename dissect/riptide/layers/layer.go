@@ -15,7 +15,8 @@ import (
 //	gopacket.NewPacket(udp.Payload, layers.LayerTypeRiptide, gopacket.Default)
 //
 // reads dialect 2.1; for another one set Layer.Codec and call DecodeFromBytes.
-var LayerTypeRiptide = gopacket.RegisterLayerType(1301, gopacket.LayerTypeMetadata{Name: "Riptide", Decoder: gopacket.DecodeFunc(decodeLayer)})
+var LayerTypeRiptide = gopacket.RegisterLayerType(1301,
+	gopacket.LayerTypeMetadata{Name: "Riptide", Decoder: gopacket.DecodeFunc(decodeLayer)})
 
 // Layer is one Riptide message as a layer of gopacket.
 type Layer struct {

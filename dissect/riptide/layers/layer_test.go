@@ -23,14 +23,16 @@ func TestLayer(t *testing.T) {
 	b := unhex(t, "47002030041000c07812")
 	p := gopacket.NewPacket(b, LayerTypeRiptide, gopacket.Default)
 	l, ok := p.ApplicationLayer().(*Layer)
-	if !ok || l.Type != wire.Reliable || l.Sequence != 4 || l.MessageID != 2 || len(l.Payload()) != 7 || p.ErrorLayer() != nil {
+	if !ok || l.Type != wire.Reliable || l.Sequence != 4 || l.MessageID != 2 || len(l.Payload()) != 7 ||
+		p.ErrorLayer() != nil {
 		t.Fatalf("%v", p)
 	}
 	if LayerTypeRiptide != 1301 {
 		t.Errorf("layer type %d", LayerTypeRiptide)
 	}
 	// Written again: a body of whole bytes.
-	welcome := &Layer{Message: wire.Message{Type: wire.Reliable, Sequence: 4, MessageID: 300}, Codec: wire.Codec{Dialect: wire.DevN}}
+	welcome := &Layer{Message: wire.Message{Type: wire.Reliable, Sequence: 4, MessageID: 300},
+		Codec: wire.Codec{Dialect: wire.DevN}}
 	buf := gopacket.NewSerializeBuffer()
 	if err := gopacket.SerializeLayers(buf, gopacket.SerializeOptions{}, welcome, gopacket.Payload{1, 2, 3}); err != nil {
 		t.Fatal(err)
@@ -39,7 +41,8 @@ func TestLayer(t *testing.T) {
 		t.Errorf("wrote %x, want %x", buf.Bytes(), want)
 	}
 	again := Layer{Codec: wire.Codec{Dialect: wire.DevN}}
-	if err := again.DecodeFromBytes(buf.Bytes(), gopacket.NilDecodeFeedback); err != nil || again.MessageID != 300 || !bytes.Equal(again.Payload(), []byte{1, 2, 3}) {
+	if err := again.DecodeFromBytes(buf.Bytes(), gopacket.NilDecodeFeedback); err != nil || again.MessageID != 300 ||
+		!bytes.Equal(again.Payload(), []byte{1, 2, 3}) {
 		t.Errorf("%+v, %v", again, err)
 	}
 	if p := gopacket.NewPacket([]byte{0x0b}, LayerTypeRiptide, gopacket.Default); p.ErrorLayer() == nil {

@@ -15,7 +15,8 @@ import (
 //
 // reads the direct form with the default commands; for another one set
 // Layer.Profile and call DecodeFromBytes.
-var LayerTypeSRDP = gopacket.RegisterLayerType(1302, gopacket.LayerTypeMetadata{Name: "SRDP", Decoder: gopacket.DecodeFunc(decodeLayer)})
+var LayerTypeSRDP = gopacket.RegisterLayerType(1302,
+	gopacket.LayerTypeMetadata{Name: "SRDP", Decoder: gopacket.DecodeFunc(decodeLayer)})
 
 // Layer is one SRDP packet as a layer of gopacket.
 type Layer struct {

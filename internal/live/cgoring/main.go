@@ -34,7 +34,8 @@ func run(device, path, mib string) error {
 		return err
 	}
 	const block = 1 << 20
-	ring, err := afpacket.NewTPacket(afpacket.OptInterface(device), afpacket.OptFrameSize(2048), afpacket.OptBlockSize(block),
+	ring, err := afpacket.NewTPacket(afpacket.OptInterface(device), afpacket.OptFrameSize(2048),
+		afpacket.OptBlockSize(block),
 		afpacket.OptNumBlocks(size), afpacket.OptPollTimeout(50*time.Millisecond), afpacket.TPacketVersion3)
 	if err != nil {
 		return err

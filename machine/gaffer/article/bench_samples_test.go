@@ -33,7 +33,9 @@ func BenchmarkSampleJudge(b *testing.B) {
 	path := sim.Path{Delay: 20 * time.Millisecond, Jitter: 30 * time.Millisecond, Loss: 0.25}
 	var seen []machine.Datagram
 	w.Connect(hosts[0], hosts[1], path, path).Tap(0, func(s sim.Tapped) {
-		seen = append(seen, machine.Datagram{At: s.At, Ref: machine.MakeRef(0, uint64(len(seen)+1)), From: machine.Side(s.From.Index), Bytes: s.Bytes, Length: len(s.Bytes)})
+		seen = append(seen,
+			machine.Datagram{At: s.At, Ref: machine.MakeRef(0, uint64(len(seen)+1)), From: machine.Side(s.From.Index),
+				Bytes: s.Bytes, Length: len(s.Bytes)})
 	})
 	if err := w.Run(machine.Instant(60 * time.Second)); err != nil {
 		b.Fatal(err)
@@ -46,7 +48,8 @@ func BenchmarkSampleJudge(b *testing.B) {
 				n := i % len(seen)
 				if n == 0 {
 					var err error
-					if j, err = article.NewJudge(p, machine.Facts{Vantage: tap}, [2]string{"gaffer@article-sample", "gaffer@article"}); err != nil {
+					if j, err = article.NewJudge(p, machine.Facts{Vantage: tap},
+						[2]string{"gaffer@article-sample", "gaffer@article"}); err != nil {
 						b.Fatal(err)
 					}
 				}

@@ -191,9 +191,11 @@ func (j *connectJudge) open(p *wire.Packet) *attempt {
 }
 
 // judge holds a packet against the reference's.
-func (j *connectJudge) judge(s, peer *connectSide, a *attempt, d *machine.Datagram, p *wire.Packet) *machine.Divergence {
+func (j *connectJudge) judge(s, peer *connectSide, a *attempt, d *machine.Datagram,
+	p *wire.Packet) *machine.Divergence {
 	if need := roleOf(p.Handshake); need != roleOpen && s.role != roleOpen && need != s.role {
-		return diverges(d, "connect-role", machine.Differ("gaffer.handshake", "what "+s.role.String()+" sends", p.Handshake), fmt.Sprintf("this side is %s, and only %s sends a %v", s.role, need, p.Handshake), s.ref)
+		return diverges(d, "connect-role", machine.Differ("gaffer.handshake", "what "+s.role.String()+" sends", p.Handshake),
+			fmt.Sprintf("this side is %s, and only %s sends a %v", s.role, need, p.Handshake), s.ref)
 	}
 	if s.near {
 		if v := j.own(s, a, d, p); v != nil {
@@ -209,9 +211,12 @@ func (j *connectJudge) own(s *connectSide, a *attempt, d *machine.Datagram, p *w
 		if s.doubtful && p.ClientSalt == s.doubt {
 			return s.doubtAs
 		}
-		return saltChanged(d, "gaffer.handshake.client_salt", s.current.client, p.ClientSalt, "all packets of a client bear the salt of its request", s.ref)
+		return saltChanged(d, "gaffer.handshake.client_salt", s.current.client, p.ClientSalt,
+			"all packets of a client bear the salt of its request", s.ref)
 	}
-	if s.doubtful && (s.role == roleClient && p.ClientSalt == s.doubt || s.role == roleServer && p.Handshake != wire.ConnectDenied && p.ChallengeSalt == s.doubt) {
+	if s.doubtful &&
+		(s.role == roleClient && p.ClientSalt == s.doubt || s.role == roleServer && p.Handshake != wire.ConnectDenied &&
+			p.ChallengeSalt == s.doubt) {
 		return s.doubtAs
 	}
 	if l := &s.link; s.role == roleServer && p.Handshake != wire.ConnectDenied {
@@ -220,7 +225,8 @@ func (j *connectJudge) own(s *connectSide, a *attempt, d *machine.Datagram, p *w
 		}
 		if l.some && p.ClientSalt != l.client && a == nil {
 			l.doubtful, l.was = true, l.client
-			l.as = saltChanged(d, "gaffer.handshake.client_salt", l.client, p.ClientSalt, "no request with this salt passed the tap, and the packets after it bear that of those before it", s.ref)
+			l.as = saltChanged(d, "gaffer.handshake.client_salt", l.client, p.ClientSalt,
+				"no request with this salt passed the tap, and the packets after it bear that of those before it", s.ref)
 		}
 		l.some, l.client = true, p.ClientSalt
 	}
@@ -228,15 +234,22 @@ func (j *connectJudge) own(s *connectSide, a *attempt, d *machine.Datagram, p *w
 		return nil
 	}
 	if n := a.left[d.From]; n > 0 && p.Handshake != wire.ConnectDisconnect {
-		return diverges(d, "connect-after-disconnect", machine.Differ("gaffer.handshake", "nothing of this connection", p.Handshake), "the side has ended this connection", s.ref)
+		return diverges(d, "connect-after-disconnect",
+			machine.Differ("gaffer.handshake", "nothing of this connection", p.Handshake),
+			"the side has ended this connection", s.ref)
 	} else if n >= s.most && p.Handshake == wire.ConnectDisconnect {
-		return diverges(d, "connect-farewells", machine.Differ("gaffer.handshake", fmt.Sprintf("%d disconnect packets at most", s.most), n+1), "a side says so often that it leaves, and then no more", s.ref)
+		return diverges(d, "connect-farewells",
+			machine.Differ("gaffer.handshake", fmt.Sprintf("%d disconnect packets at most", s.most), n+1),
+			"a side says so often that it leaves, and then no more", s.ref)
 	}
-	if s.role == roleServer && a.challenged && (p.Handshake == wire.ConnectKeepAlive || p.Handshake == wire.ConnectDisconnect) && p.ChallengeSalt != a.server {
-		return saltChanged(d, "gaffer.handshake.challenge_salt", a.server, p.ChallengeSalt, "a connection keeps the salt of its challenge", s.ref)
+	if s.role == roleServer && a.challenged &&
+		(p.Handshake == wire.ConnectKeepAlive || p.Handshake == wire.ConnectDisconnect) && p.ChallengeSalt != a.server {
+		return saltChanged(d, "gaffer.handshake.challenge_salt", a.server, p.ChallengeSalt,
+			"a connection keeps the salt of its challenge", s.ref)
 	}
 	if s.role == roleClient && a.answered && p.Handshake >= wire.ConnectResponse && p.ChallengeSalt != a.answer {
-		return saltChanged(d, "gaffer.handshake.challenge_salt", a.answer, p.ChallengeSalt, "a client keeps to the challenge that it has answered", s.ref)
+		return saltChanged(d, "gaffer.handshake.challenge_salt", a.answer, p.ChallengeSalt,
+			"a client keeps to the challenge that it has answered", s.ref)
 	}
 	out := ""
 	switch {
@@ -248,7 +261,8 @@ func (j *connectJudge) own(s *connectSide, a *attempt, d *machine.Datagram, p *w
 		out = "the server has held the connection to stand already"
 	}
 	if out != "" {
-		return diverges(d, "connect-order", machine.Differ("gaffer.handshake", wire.ConnectKeepAlive, p.Handshake), out, s.ref)
+		return diverges(d, "connect-order", machine.Differ("gaffer.handshake", wire.ConnectKeepAlive, p.Handshake), out,
+			s.ref)
 	}
 	return j.times(s, d, p)
 }
@@ -263,19 +277,26 @@ func (j *connectJudge) times(s *connectSide, d *machine.Datagram, p *wire.Packet
 	default:
 		least = connectEvery
 	}
-	if wait := d.At.Sub(s.sentAt); least > 0 && wait < least-max(clockSlack, least/10) && (s.current == nil || s.current.client == p.ClientSalt) {
-		return diverges(d, "connect-early", machine.Differ("gaffer.handshake", fmt.Sprintf("after %.0f ms at the soonest", machine.Milliseconds(least)), fmt.Sprintf("after %.0f ms", machine.Milliseconds(wait))),
+	if wait := d.At.Sub(s.sentAt); least > 0 && wait < least-max(clockSlack, least/10) &&
+		(s.current == nil || s.current.client == p.ClientSalt) {
+		return diverges(d, "connect-early",
+			machine.Differ("gaffer.handshake", fmt.Sprintf("after %.0f ms at the soonest", machine.Milliseconds(least)),
+				fmt.Sprintf("after %.0f ms", machine.Milliseconds(wait))),
 			fmt.Sprintf("the next %v comes too soon", p.Handshake), s.ref)
 	}
-	if p.Handshake != wire.ConnectDisconnect && p.Handshake != wire.ConnectDenied && s.heard && d.At.Sub(s.heardAt) > connectSilence+unreadMostly {
-		return diverges(d, "connect-timeout", machine.Differ("gaffer.handshake", "nothing: the connection is given up", p.Handshake),
-			fmt.Sprintf("the other side was silent for %.1f s, and after %.0f s it is given up", d.At.Sub(s.heardAt).Seconds(), connectSilence.Seconds()), s.ref)
+	if p.Handshake != wire.ConnectDisconnect && p.Handshake != wire.ConnectDenied && s.heard &&
+		d.At.Sub(s.heardAt) > connectSilence+unreadMostly {
+		return diverges(d, "connect-timeout",
+			machine.Differ("gaffer.handshake", "nothing: the connection is given up", p.Handshake),
+			fmt.Sprintf("the other side was silent for %.1f s, and after %.0f s it is given up", d.At.Sub(s.heardAt).Seconds(),
+				connectSilence.Seconds()), s.ref)
 	}
 	return nil
 }
 
 // answers holds a packet against what must have passed before it.
-func (j *connectJudge) answers(s, peer *connectSide, a *attempt, d *machine.Datagram, p *wire.Packet) *machine.Divergence {
+func (j *connectJudge) answers(s, peer *connectSide, a *attempt, d *machine.Datagram,
+	p *wire.Packet) *machine.Divergence {
 	if p.Handshake == wire.ConnectRequest {
 		return nil
 	}
@@ -284,7 +305,8 @@ func (j *connectJudge) answers(s, peer *connectSide, a *attempt, d *machine.Data
 		if was == nil {
 			return nil
 		}
-		return saltDiffers(d, "gaffer.handshake.client_salt", was.client, p.ClientSalt, "no request with this salt passed the tap", s.ref)
+		return saltDiffers(d, "gaffer.handshake.client_salt", was.client, p.ClientSalt,
+			"no request with this salt passed the tap", s.ref)
 	}
 	missing := ""
 	client := s.role == roleClient || s.role == roleOpen && peer.role == roleServer || p.Handshake == wire.ConnectResponse
@@ -297,7 +319,8 @@ func (j *connectJudge) answers(s, peer *connectSide, a *attempt, d *machine.Data
 		if !a.challenged {
 			missing = "challenge"
 		} else if s.near && p.ChallengeSalt != a.server && !(a.twice && p.ChallengeSalt == a.before) {
-			return saltChanged(d, "gaffer.handshake.challenge_salt", a.server, p.ChallengeSalt, "a response bears the salt of the challenge", s.ref)
+			return saltChanged(d, "gaffer.handshake.challenge_salt", a.server, p.ChallengeSalt,
+				"a response bears the salt of the challenge", s.ref)
 		}
 	case wire.ConnectKeepAlive:
 		if client && !a.confirmed {
@@ -313,7 +336,8 @@ func (j *connectJudge) answers(s, peer *connectSide, a *attempt, d *machine.Data
 	if missing == "" {
 		return nil
 	}
-	v := diverges(d, "connect-unasked", machine.Differ("gaffer.handshake", "nothing that follows a "+missing, p.Handshake), fmt.Sprintf("a %v comes only after a %s, and none has passed the tap", p.Handshake, missing), s.ref)
+	v := diverges(d, "connect-unasked", machine.Differ("gaffer.handshake", "nothing that follows a "+missing, p.Handshake),
+		fmt.Sprintf("a %v comes only after a %s, and none has passed the tap", p.Handshake, missing), s.ref)
 	v.Reference, v.Captured = a.draw(), p.Handshake.String()
 	return v
 }
@@ -326,7 +350,9 @@ func (j *connectJudge) pass(s, peer *connectSide, a *attempt, d *machine.Datagra
 	switch p.Handshake {
 	case wire.ConnectRequest:
 		if s.current != nil && s.current != a {
-			s.suspect(s.current.client, saltChanged(d, "gaffer.handshake.client_salt", s.current.client, p.ClientSalt, "the packets after it bear the salt of those before it", s.ref))
+			s.suspect(s.current.client,
+				saltChanged(d, "gaffer.handshake.client_salt", s.current.client, p.ClientSalt,
+					"the packets after it bear the salt of those before it", s.ref))
 		}
 		if s.current != a {
 			s.heardAt, s.heard = d.At, true
@@ -335,7 +361,9 @@ func (j *connectJudge) pass(s, peer *connectSide, a *attempt, d *machine.Datagra
 	case wire.ConnectChallenge:
 		if a.challenged && a.server != p.ChallengeSalt {
 			a.before, a.twice = a.server, true
-			s.suspect(a.server, saltChanged(d, "gaffer.handshake.challenge_salt", a.server, p.ChallengeSalt, "the packets after it bear the salt of those before it", s.ref))
+			s.suspect(a.server,
+				saltChanged(d, "gaffer.handshake.challenge_salt", a.server, p.ChallengeSalt,
+					"the packets after it bear the salt of those before it", s.ref))
 		}
 		a.server, a.challenged = p.ChallengeSalt, true
 	case wire.ConnectResponse:
@@ -372,12 +400,15 @@ func roleOf(k wire.HandshakeKind) connectRole {
 	return roleOpen
 }
 
-func saltDiffers(d *machine.Datagram, field string, want, got uint64, because string, frames ...machine.Ref) *machine.Divergence {
-	return diverges(d, "connect-salt", machine.Differ(field, fmt.Sprintf("0x%016x", want), fmt.Sprintf("0x%016x", got)), because, frames...)
+func saltDiffers(d *machine.Datagram, field string, want, got uint64, because string,
+	frames ...machine.Ref) *machine.Divergence {
+	return diverges(d, "connect-salt", machine.Differ(field, fmt.Sprintf("0x%016x", want), fmt.Sprintf("0x%016x", got)),
+		because, frames...)
 }
 
 // saltChanged is saltDiffers where the packets that it follows from are captured.
-func saltChanged(d *machine.Datagram, field string, want, got uint64, because string, frames ...machine.Ref) *machine.Divergence {
+func saltChanged(d *machine.Datagram, field string, want, got uint64, because string,
+	frames ...machine.Ref) *machine.Divergence {
 	v := saltDiffers(d, field, want, got, because, frames...)
 	v.Rule = "connect-salt-changed"
 	return v

@@ -38,7 +38,8 @@ func sampleNets(t *testing.T) (list []sampleNet) {
 	for seed := range uint64(count) {
 		rng := sim.Rand(seed, "net")
 		list = append(list, sampleNet{
-			seed: seed, event: seed%3 == 0, seconds: 12, frame: []time.Duration{5 * time.Millisecond, 16 * time.Millisecond, 33 * time.Millisecond}[rng.IntN(3)],
+			seed: seed, event: seed%3 == 0, seconds: 12,
+			frame: []time.Duration{5 * time.Millisecond, 16 * time.Millisecond, 33 * time.Millisecond}[rng.IntN(3)],
 			path: sim.Path{
 				Delay: time.Duration(rng.IntN(80)) * time.Millisecond, Jitter: time.Duration(rng.IntN(3)*40) * time.Millisecond,
 				Loss: []float64{0, 0.05, 0.25}[rng.IntN(3)], Duplicate: []float64{0, 0.05}[rng.IntN(2)],
@@ -65,7 +66,8 @@ func (n *sampleNet) run(t *testing.T, ends [2]machine.Endpoint, apps [2]sim.App)
 	for k, at := range []float64{0, 0.5, 1} {
 		l.Tap(at, func(s sim.Tapped) {
 			seen[k] = append(seen[k], machine.Datagram{
-				At: s.At.Add(time.Hour), Ref: machine.MakeRef(0, uint64(len(seen[k])+1)), From: machine.Side(s.From.Index), Bytes: s.Bytes, Length: len(s.Bytes),
+				At: s.At.Add(time.Hour), Ref: machine.MakeRef(0, uint64(len(seen[k])+1)), From: machine.Side(s.From.Index),
+				Bytes: s.Bytes, Length: len(s.Bytes),
 			})
 		})
 	}
@@ -78,7 +80,8 @@ func (n *sampleNet) run(t *testing.T, ends [2]machine.Endpoint, apps [2]sim.App)
 // honest has a judge look at what honest ends sent: at each tap from the start and
 // from somewhere in the middle. No side may diverge, and the one at the tap, seen
 // from the start, leaves nothing open.
-func (n *sampleNet) honest(t *testing.T, p *wire.Profile, behaviours [2]string, seen [3][]machine.Datagram, fresh bool, name string) {
+func (n *sampleNet) honest(t *testing.T, p *wire.Profile, behaviours [2]string, seen [3][]machine.Datagram, fresh bool,
+	name string) {
 	t.Helper()
 	for k, tap := range sampleTaps {
 		for cut := range 4 {
@@ -94,7 +97,8 @@ func (n *sampleNet) honest(t *testing.T, p *wire.Profile, behaviours [2]string, 
 			for _, s := range []machine.Side{machine.A, machine.B} {
 				o := j.Opinion(s)
 				if v := o.Divergence; v != nil {
-					t.Errorf("%s, tap at %v, from %d of 5 on: %v diverges in frame %d: %s: %s expected %s, got %s: %s", name, tap, cut, s, v.Ref.Frame(), v.Rule, v.Field, v.Expected, v.Got, v.Because)
+					t.Errorf("%s, tap at %v, from %d of 5 on: %v diverges in frame %d: %s: %s expected %s, got %s: %s", name, tap, cut,
+						s, v.Ref.Frame(), v.Rule, v.Field, v.Expected, v.Got, v.Because)
 				} else if tap.Near(s) && cut == 0 && fresh && o.Undecided > 0 {
 					t.Errorf("%s, tap at %v: of %v %d packets of %d are open: %s", name, tap, s, o.Undecided, o.Compared, o.Why)
 				}
@@ -102,7 +106,8 @@ func (n *sampleNet) honest(t *testing.T, p *wire.Profile, behaviours [2]string, 
 		}
 		if n.seed == 1 && tap == machine.VantageA {
 			t.Run("laws of the tracker", func(t *testing.T) {
-				machinetest.Tracker(t, func() machine.Tracker { return article.NewTracker(p, machine.Facts{}) }, seen[k][:min(len(seen[k]), 400)])
+				machinetest.Tracker(t, func() machine.Tracker { return article.NewTracker(p, machine.Facts{}) },
+					seen[k][:min(len(seen[k]), 400)])
 			})
 		}
 		tr := article.NewTracker(p, machine.Facts{})
@@ -126,7 +131,8 @@ func TestSliceJudgeHonest(t *testing.T) {
 				first = 65533
 			}
 			for i := range ends {
-				ends[i] = newBlocks(t, article.BlockOptions{Side: machine.Side(i), First: first, AsSample: style == "gaffer@article-sample"})
+				ends[i] = newBlocks(t,
+					article.BlockOptions{Side: machine.Side(i), First: first, AsSample: style == "gaffer@article-sample"})
 			}
 			app := func(f *sim.Frame) {
 				if f.Rand.IntN(20) == 0 {
@@ -142,7 +148,8 @@ func TestSliceJudgeHonest(t *testing.T) {
 				apps[1] = nil
 			}
 			p := gaffertest.Builtin(wire.ArticleSlices).WithProtocolID(0x11223344)
-			n.honest(t, p, [2]string{style, style}, n.run(t, ends, apps), first == 0, fmt.Sprintf("seed %d, %s, %+v", n.seed, style, n.path))
+			n.honest(t, p, [2]string{style, style}, n.run(t, ends, apps), first == 0,
+				fmt.Sprintf("seed %d, %s, %+v", n.seed, style, n.path))
 		}
 	}
 }
@@ -153,7 +160,8 @@ func TestFragmentJudgeHonest(t *testing.T) {
 		p := gaffertest.Builtin(wire.ArticleFragments).WithProtocolID(0x55667788)
 		var ends [2]machine.Endpoint
 		for i := range ends {
-			e, err := article.NewFragments(article.FragmentOptions{Profile: p, Side: machine.Side(i), First: uint32(n.seed%2) * 65500})
+			e, err := article.NewFragments(article.FragmentOptions{Profile: p, Side: machine.Side(i),
+				First: uint32(n.seed%2) * 65500})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -166,7 +174,8 @@ func TestFragmentJudgeHonest(t *testing.T) {
 			}
 			f.Do(machine.Submit{Channel: article.ChannelFragments, Type: 1 + uint32(f.Rand.IntN(3)), Payload: body})
 		}
-		n.honest(t, p, [2]string{"gaffer@article", "gaffer@article"}, n.run(t, ends, [2]sim.App{app, app}), true, fmt.Sprintf("seed %d, %+v", n.seed, n.path))
+		n.honest(t, p, [2]string{"gaffer@article", "gaffer@article"}, n.run(t, ends, [2]sim.App{app, app}), true,
+			fmt.Sprintf("seed %d, %+v", n.seed, n.path))
 	}
 }
 
@@ -175,7 +184,9 @@ func TestConnectJudgeHonest(t *testing.T) {
 	for _, n := range sampleNets(t) {
 		for farewells, style := range map[int]string{1: "gaffer@article-sample", 10: "gaffer@article"} {
 			client := newConnection(t, article.ConnectOptions{Side: machine.A, Seed: n.seed, Farewells: farewells})
-			server := newConnection(t, article.ConnectOptions{Side: machine.B, Seed: n.seed + 1, Server: true, Farewells: farewells, Slots: 1 + int(n.seed%2)})
+			server := newConnection(t,
+				article.ConnectOptions{Side: machine.B, Seed: n.seed + 1, Server: true, Farewells: farewells,
+					Slots: 1 + int(n.seed%2)})
 			asked := machine.Instant(-1)
 			apps := [2]sim.App{func(f *sim.Frame) {
 				switch {
@@ -192,7 +203,8 @@ func TestConnectJudgeHonest(t *testing.T) {
 			m := n
 			m.seconds = 40
 			p := gaffertest.Builtin(wire.ArticleConnect).WithProtocolID(0x12341651)
-			m.honest(t, p, [2]string{style, style}, m.run(t, [2]machine.Endpoint{client, server}, apps), true, fmt.Sprintf("seed %d, %s, %+v", n.seed, style, n.path))
+			m.honest(t, p, [2]string{style, style}, m.run(t, [2]machine.Endpoint{client, server}, apps), true,
+				fmt.Sprintf("seed %d, %s, %+v", n.seed, style, n.path))
 		}
 	}
 }

@@ -88,7 +88,8 @@ func (j *sliceJudge) Observe(d *machine.Datagram) {
 
 // slice takes a slice that a side sent.
 func (j *sliceJudge) slice(s, peer *sliceSide, d *machine.Datagram, p *wire.Packet, cut bool) {
-	if p.Chunk == 0 && p.SliceID == 0 && s.blocks.met && d.At.Sub(s.last) >= restartSilence && s.blocks.newest&0xffff != 0xffff {
+	if p.Chunk == 0 && p.SliceID == 0 && s.blocks.met && d.At.Sub(s.last) >= restartSilence &&
+		s.blocks.newest&0xffff != 0xffff {
 		// It may be another program on the same addresses.
 		s.blocks, s.send = sentBlocks{}, sliceSender{}
 		peer.take, peer.told = sliceTaker{}, ackChains{}
@@ -128,7 +129,8 @@ func (j *sliceJudge) ack(s, peer *sliceSide, d *machine.Datagram, p *wire.Packet
 		var v *machine.Divergence
 		switch {
 		case c.came == sliceSet{}:
-			v = diverges(d, "ack-empty", machine.Differ("gaffer.slice.acked", "at least one slice", c.came.draw(c.count)), "an ack goes out when a slice has come, and names it")
+			v = diverges(d, "ack-empty", machine.Differ("gaffer.slice.acked", "at least one slice", c.came.draw(c.count)),
+				"an ack goes out when a slice has come, and names it")
 		case s.near:
 			v = s.take.judge(s, peer, d, c)
 		default:
@@ -161,12 +163,14 @@ func (s *sliceSide) follows(peer *sliceSide, d *machine.Datagram, p *wire.Packet
 		if s.begunAs != nil && u == b.newest-1 {
 			return s.begunAs
 		}
-		return diverges(d, "block-went-back", machine.Differ("gaffer.slice.chunk", uint16(b.newest), p.Chunk), "blocks are sent one after the other, and none again once all of it is acked", b.ref)
+		return diverges(d, "block-went-back", machine.Differ("gaffer.slice.chunk", uint16(b.newest), p.Chunk),
+			"blocks are sent one after the other, and none again once all of it is acked", b.ref)
 	}
 	s.begunAs = nil
 	young := b.newest <= b.first+joinedBlocks && !s.near || b.newest == b.first && b.at.Sub(b.begun) < unreadFor
 	if u > b.newest+1 && !(young && !s.near) {
-		return diverges(d, "block-order", machine.Differ("gaffer.slice.chunk", uint16(b.newest+1), p.Chunk), "the number of a block is one more than that of the one before it", b.ref)
+		return diverges(d, "block-order", machine.Differ("gaffer.slice.chunk", uint16(b.newest+1), p.Chunk),
+			"the number of a block is one more than that of the one before it", b.ref)
 	}
 	before := b.of(b.newest)
 	if u == b.newest+1 && (before.acked || before.passed == allSlices(before.count) && (!s.near || peer.near)) {
@@ -176,7 +180,8 @@ func (s *sliceSide) follows(peer *sliceSide, d *machine.Datagram, p *wire.Packet
 	if !s.near || peer.near {
 		missing = fmt.Sprintf("slice %d of it has not passed the tap", allSlices(before.count).missing(&before.passed))
 	}
-	v := diverges(d, "block-order", machine.Differ("gaffer.slice.chunk", uint16(b.newest), p.Chunk), fmt.Sprintf("block %d begins, though block %d is not acked: %s", p.Chunk, uint16(b.newest), missing), b.ref)
+	v := diverges(d, "block-order", machine.Differ("gaffer.slice.chunk", uint16(b.newest), p.Chunk),
+		fmt.Sprintf("block %d begins, though block %d is not acked: %s", p.Chunk, uint16(b.newest), missing), b.ref)
 	if young || peer.opinion.Divergence != nil {
 		s.opinion.Undecided++
 		s.begunAs = v // should the block before go on
@@ -192,9 +197,11 @@ func (s sliceSet) missing(o *sliceSet) int {
 }
 
 // diverges words a packet that the reference would not have sent.
-func diverges(d *machine.Datagram, rule string, m machine.Mismatch, because string, frames ...machine.Ref) *machine.Divergence {
+func diverges(d *machine.Datagram, rule string, m machine.Mismatch, because string,
+	frames ...machine.Ref) *machine.Divergence {
 	return &machine.Divergence{
-		Ref: d.Ref, At: d.At, Rule: rule, Field: m.Field, Expected: m.Expected, Got: m.Got, Because: because, Frames: gaffer.Refs(frames...),
+		Ref: d.Ref, At: d.At, Rule: rule, Field: m.Field, Expected: m.Expected, Got: m.Got, Because: because,
+		Frames:    gaffer.Refs(frames...),
 		Reference: m.Expected, Captured: m.Got,
 	}
 }
@@ -274,9 +281,12 @@ func (b *sentBlocks) disagree(d *machine.Datagram, p *wire.Packet, u int64, dige
 	switch {
 	case e == nil:
 	case e.count != p.SliceCount:
-		return diverges(d, "slice-count", machine.Differ("gaffer.slice.count", e.count, p.SliceCount), fmt.Sprintf("all slices of block %d name the same count", p.Chunk), e.ref)
+		return diverges(d, "slice-count", machine.Differ("gaffer.slice.count", e.count, p.SliceCount),
+			fmt.Sprintf("all slices of block %d name the same count", p.Chunk), e.ref)
 	case digest != 0 && e.digests[p.SliceID] != 0 && e.digests[p.SliceID] != digest:
-		return diverges(d, "slice-changed", machine.Differ("gaffer.payload", fmt.Sprintf("the bytes of slice %d as they were sent before", p.SliceID), "other bytes"),
+		return diverges(d, "slice-changed",
+			machine.Differ("gaffer.payload", fmt.Sprintf("the bytes of slice %d as they were sent before", p.SliceID),
+				"other bytes"),
 			fmt.Sprintf("slice %d of block %d goes out again with another content", p.SliceID, p.Chunk), e.ref)
 	}
 	return nil

@@ -54,7 +54,8 @@ func (q *claimQueue) drop(n int) { q.list = append(q.list[:0], q.list[n:]...) }
 // passesOver notes a datagram that is no packet of the profile.
 func (n *sliceSender) passesOver(s *sliceSide, d *machine.Datagram, cut bool) {
 	if s.near && s.opinion.Divergence == nil && len(n.unread) < judge.UnreadSome {
-		n.unread = append(n.unread, judge.Unreadable{Ref: d.Ref, At: d.At, Cut: cut, B: append([]byte(nil), d.Bytes[:min(len(d.Bytes), 12)]...)})
+		n.unread = append(n.unread,
+			judge.Unreadable{Ref: d.Ref, At: d.At, Cut: cut, B: append([]byte(nil), d.Bytes[:min(len(d.Bytes), 12)]...)})
 	}
 }
 
@@ -113,7 +114,9 @@ func (n *sliceSender) soon(s *sliceSide, d *machine.Datagram, p *wire.Packet) *m
 		return nil
 	}
 	if wait := d.At.Sub(n.round.at[k]); wait < messages.ResendLeast-clockSlack {
-		return diverges(d, "slice-resent-early", machine.Differ("gaffer.slice.id", "after 100 ms at the soonest", fmt.Sprintf("after %.0f ms", machine.Milliseconds(wait))),
+		return diverges(d, "slice-resent-early",
+			machine.Differ("gaffer.slice.id", "after 100 ms at the soonest",
+				fmt.Sprintf("after %.0f ms", machine.Milliseconds(wait))),
 			fmt.Sprintf("slice %d of block %d goes out again before the resend time has passed", k, p.Chunk), s.blocks.ref)
 	}
 	return nil
@@ -196,7 +199,8 @@ func (n *sliceSender) inPlace(s *sliceSide, d *machine.Datagram, p *wire.Packet)
 	got := fmt.Sprintf("no packet: % x", u.B)
 	return &machine.Divergence{
 		Ref: u.Ref, At: u.At, Rule: "unreadable", Field: "gaffer.slice.id", Expected: fmt.Sprint(first), Got: got,
-		Because: fmt.Sprintf("it is no packet of this profile, and what comes next leaves out just slice %d", first), Frames: gaffer.Refs(s.blocks.ref, d.Ref),
+		Because:   fmt.Sprintf("it is no packet of this profile, and what comes next leaves out just slice %d", first),
+		Frames:    gaffer.Refs(s.blocks.ref, d.Ref),
 		Reference: fmt.Sprintf("slice %d of block %d is next", first, p.Chunk), Captured: got,
 	}
 }
@@ -238,7 +242,8 @@ func (n *sliceSender) skipped(s *sliceSide, d *machine.Datagram, p *wire.Packet)
 	k := n.round.next(func(q int) bool {
 		return !s.asSample && n.round.sent.has(q) && d.At.Sub(n.round.at[q]) < messages.ResendLeast-clockSlack
 	})
-	because := fmt.Sprintf("slice %d of block %d is not acked, and its turn in the round comes before that of slice %d", k, p.Chunk, p.SliceID)
+	because := fmt.Sprintf("slice %d of block %d is not acked, and its turn in the round comes before that of slice %d", k,
+		p.Chunk, p.SliceID)
 	switch {
 	case k < 0:
 		because = "no slice of the block is due"

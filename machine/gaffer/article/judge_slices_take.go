@@ -62,7 +62,9 @@ type sliceDoubt struct {
 // judge holds an ack of the side against the reference's.
 func (t *sliceTaker) judge(s, peer *sliceSide, d *machine.Datagram, c sliceClaim) *machine.Divergence {
 	if t.last != 0 && d.At.Sub(t.lastAt) < ackEvery-clockSlack {
-		return diverges(d, "ack-early", machine.Differ("gaffer.slice.acked", "after 100 ms at the soonest", fmt.Sprintf("after %.0f ms", machine.Milliseconds(d.At.Sub(t.lastAt)))), "acks go out every 100 ms at most", t.last)
+		return diverges(d, "ack-early",
+			machine.Differ("gaffer.slice.acked", "after 100 ms at the soonest",
+				fmt.Sprintf("after %.0f ms", machine.Milliseconds(d.At.Sub(t.lastAt)))), "acks go out every 100 ms at most", t.last)
 	}
 	if t.last == 0 {
 		t.begun = d.At
@@ -189,7 +191,9 @@ func (t *sliceTaker) explain(peer *sliceSide, d *machine.Datagram, c sliceClaim)
 		if id := int(p.id); p.chunk == c.chunk && int(p.count) == c.count && !c.came.has(id) {
 			want := c
 			want.came.add(id)
-			v := t.differs(d, "ack-omitted", want, c, fmt.Sprintf("slice %d came before this ack, which names later ones and not it; a later ack names it without another copy of it", id), p.ref)
+			v := t.differs(d, "ack-omitted", want, c,
+				fmt.Sprintf("slice %d came before this ack, which names later ones and not it; a later ack names it without "+
+					"another copy of it", id), p.ref)
 			t.doubts = machine.KeepNewest(t.doubts, sliceDoubt{c.chunk, id, v}, judge.DoubtsMost)
 		}
 	}
@@ -203,20 +207,24 @@ func (t *sliceTaker) word(peer *sliceSide, d *machine.Datagram, c sliceClaim) *m
 	if b := peer.blocks.of(peer.blocks.unwrap(c.chunk)); b != nil && b.count != c.count {
 		want := c
 		want.count = b.count
-		v := t.differs(d, "slice-count", want, c, fmt.Sprintf("the slices of block %d say that it has %d", c.chunk, b.count), b.ref)
+		v := t.differs(d, "slice-count", want, c, fmt.Sprintf("the slices of block %d say that it has %d", c.chunk, b.count),
+			b.ref)
 		v.Field, v.Expected, v.Got = "gaffer.slice.count", fmt.Sprint(b.count), fmt.Sprint(c.count)
 		return v
 	}
 	if c.chunk != uint16(t.base.chunk) {
 		if c.chunk == uint16(t.base.chunk-1) && c.came == allSlices(c.count) {
-			return t.differs(d, "ack-unasked", want, c, fmt.Sprintf("no slice of block %d has come since the last ack of it", c.chunk), t.last)
+			return t.differs(d, "ack-unasked", want, c,
+				fmt.Sprintf("no slice of block %d has come since the last ack of it", c.chunk), t.last)
 		}
 		if c.chunk == uint16(t.base.chunk-1) {
 			want.chunk, want.count, want.came = c.chunk, c.count, allSlices(c.count)
-			return t.differs(d, "ack-withdrawn", want, c, fmt.Sprintf("all slices of block %d had been received", c.chunk), t.last)
+			return t.differs(d, "ack-withdrawn", want, c, fmt.Sprintf("all slices of block %d had been received", c.chunk),
+				t.last)
 		}
 		if c.chunk != uint16(t.base.chunk+1) {
-			return t.differs(d, "ack-block", want, c, fmt.Sprintf("block %d is neither the one that is coming in nor the one before it", c.chunk), t.last)
+			return t.differs(d, "ack-block", want, c,
+				fmt.Sprintf("block %d is neither the one that is coming in nor the one before it", c.chunk), t.last)
 		}
 		// What was missing of the block before?
 		if x := t.doubted(uint16(t.base.chunk)); x != nil {
@@ -224,13 +232,16 @@ func (t *sliceTaker) word(peer *sliceSide, d *machine.Datagram, c sliceClaim) *m
 		}
 		for i := range t.queue.list {
 			if p := &t.queue.list[i]; p.chunk == c.chunk && c.came.has(int(p.id)) {
-				return t.differs(d, "ack-block", want, c, fmt.Sprintf("block %d is acked, and not all slices of the one before it passed the tap towards this side", c.chunk), t.last)
+				return t.differs(d, "ack-block", want, c,
+					fmt.Sprintf("block %d is acked, and not all slices of the one before it passed the tap towards this side",
+						c.chunk), t.last)
 			}
 		}
 	} else if q := t.base.have.missing(&c.came); q >= 0 {
 		want := c
 		want.came = want.came.with(&t.base.have)
-		return t.differs(d, "ack-withdrawn", want, c, fmt.Sprintf("slice %d was received, an earlier ack names it, and this one does not", q), t.last)
+		return t.differs(d, "ack-withdrawn", want, c,
+			fmt.Sprintf("slice %d was received, an earlier ack names it, and this one does not", q), t.last)
 	}
 	passed := t.base.have
 	if c.chunk != uint16(t.base.chunk) {
@@ -253,7 +264,8 @@ func (t *sliceTaker) word(peer *sliceSide, d *machine.Datagram, c sliceClaim) *m
 	want = c
 	want.came = c.came
 	want.came[q/64] &^= 1 << (q % 64)
-	return t.differs(d, "ack-never-arrived", want, c, fmt.Sprintf("the ack names slice %d of block %d, and it did not pass the tap towards this side", q, c.chunk), t.last)
+	return t.differs(d, "ack-never-arrived", want, c,
+		fmt.Sprintf("the ack names slice %d of block %d, and it did not pass the tap towards this side", q, c.chunk), t.last)
 }
 
 // doubted gives a doubt about a block, nil for none.
@@ -281,13 +293,16 @@ func (t *sliceTaker) nearest(c sliceClaim) sliceClaim {
 	return want
 }
 
-func (t *sliceTaker) differs(d *machine.Datagram, rule string, want, got sliceClaim, because string, frames ...machine.Ref) *machine.Divergence {
+func (t *sliceTaker) differs(d *machine.Datagram, rule string, want, got sliceClaim, because string,
+	frames ...machine.Ref) *machine.Divergence {
 	return ackDiffers(d, rule, want, got, because, frames...)
 }
 
 // ackDiffers words an ack that is not the reference's.
-func ackDiffers(d *machine.Datagram, rule string, want, got sliceClaim, because string, frames ...machine.Ref) *machine.Divergence {
-	v := diverges(d, rule, machine.Differ("gaffer.slice.acked", want.came.draw(want.count), got.came.draw(got.count)), because, frames...)
+func ackDiffers(d *machine.Datagram, rule string, want, got sliceClaim, because string,
+	frames ...machine.Ref) *machine.Divergence {
+	v := diverges(d, rule, machine.Differ("gaffer.slice.acked", want.came.draw(want.count), got.came.draw(got.count)),
+		because, frames...)
 	if want.chunk != got.chunk {
 		v.Field, v.Expected, v.Got = "gaffer.slice.chunk", fmt.Sprint(want.chunk), fmt.Sprint(got.chunk)
 	}
@@ -321,14 +336,17 @@ func (t *ackChains) judge(peer *sliceSide, d *machine.Datagram, c sliceClaim) *m
 	case !b.met || u <= b.newest-int64(len(b.ring)) || e == nil && u <= b.first+joinedBlocks:
 		return nil // from before the capture, or longer ago than is kept
 	case e == nil:
-		return ackDiffers(d, "ack-never-arrived", sliceClaim{chunk: uint16(b.newest), count: c.count, came: c.came}, c, fmt.Sprintf("no slice of block %d passed the tap", c.chunk), b.ref)
+		return ackDiffers(d, "ack-never-arrived", sliceClaim{chunk: uint16(b.newest), count: c.count, came: c.came}, c,
+			fmt.Sprintf("no slice of block %d passed the tap", c.chunk), b.ref)
 	case e.count != c.count:
-		return diverges(d, "slice-count", machine.Differ("gaffer.slice.count", e.count, c.count), fmt.Sprintf("the slices of block %d say that it has %d", c.chunk, e.count), e.ref)
+		return diverges(d, "slice-count", machine.Differ("gaffer.slice.count", e.count, c.count),
+			fmt.Sprintf("the slices of block %d say that it has %d", c.chunk, e.count), e.ref)
 	}
 	if q := c.came.missing(&e.passed); q >= 0 && u > b.first+joinedBlocks {
 		want := c
 		want.came[q/64] &^= 1 << (q % 64)
-		return ackDiffers(d, "ack-never-arrived", want, c, fmt.Sprintf("the ack names slice %d of block %d, which did not pass the tap", q, c.chunk), b.ref)
+		return ackDiffers(d, "ack-never-arrived", want, c,
+			fmt.Sprintf("the ack names slice %d of block %d, which did not pass the tap", q, c.chunk), b.ref)
 	}
 	x := &t.ring[u&3]
 	if !x.live || x.chunk != u {
@@ -345,7 +363,9 @@ func (t *ackChains) judge(peer *sliceSide, d *machine.Datagram, c sliceClaim) *m
 		if p, q := was.came.missing(&c.came), c.came.missing(&was.came); p >= 0 && q >= 0 {
 			want := c
 			want.came.add(p)
-			return ackDiffers(d, "ack-withdrawn", want, c, fmt.Sprintf("an ack names slice %d and not %d, another %d and not %d: of two acks of a block one has all that the other has", p, q, q, p), was.ref)
+			return ackDiffers(d, "ack-withdrawn", want, c,
+				fmt.Sprintf("an ack names slice %d and not %d, another %d and not %d: of two acks of a block one has all that "+
+					"the other has", p, q, q, p), was.ref)
 		}
 	}
 	x.said = append(x.said, saidAck{c.came, d.Ref}) // at most one for each slice: each has more than another

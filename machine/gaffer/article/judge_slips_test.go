@@ -14,7 +14,8 @@ import (
 // TestSampleSlips: an endpoint whose times or counts are not the reference's
 // diverges at the tap by the rule that it breaks, and its honest peer nowhere.
 func TestSampleSlips(t *testing.T) {
-	net := sampleNet{seed: 3, frame: 5 * time.Millisecond, seconds: 20, path: sim.Path{Delay: 60 * time.Millisecond, Jitter: 20 * time.Millisecond, Loss: 0.1}}
+	net := sampleNet{seed: 3, frame: 5 * time.Millisecond, seconds: 20,
+		path: sim.Path{Delay: 60 * time.Millisecond, Jitter: 20 * time.Millisecond, Loss: 0.1}}
 	blocks := gaffertest.Builtin(wire.ArticleSlices).WithProtocolID(0x11223344)
 	connect := gaffertest.Builtin(wire.ArticleConnect).WithProtocolID(0x12341651)
 	send := func(f *sim.Frame) {
@@ -39,32 +40,39 @@ func TestSampleSlips(t *testing.T) {
 	}{
 		{
 			rule: "slice-resent-early", behaviour: "gaffer@article", profile: blocks, side: machine.A,
-			ends: [2]machine.Endpoint{newBlocks(t, article.BlockOptions{Resend: 50 * time.Millisecond}), newBlocks(t, article.BlockOptions{Side: machine.B})},
+			ends: [2]machine.Endpoint{newBlocks(t, article.BlockOptions{Resend: 50 * time.Millisecond}),
+				newBlocks(t, article.BlockOptions{Side: machine.B})},
 			apps: [2]sim.App{send, nil},
 		},
 		{
-			rule: "slice-order", behaviour: "gaffer@article-sample", profile: blocks, side: machine.A, // it waits, and goes on behind what it sent
+			// it waits, and goes on behind what it sent
+			rule: "slice-order", behaviour: "gaffer@article-sample", profile: blocks, side: machine.A,
 			ends: [2]machine.Endpoint{newBlocks(t, article.BlockOptions{}), newBlocks(t, article.BlockOptions{Side: machine.B})},
 			apps: [2]sim.App{send, nil},
 		},
 		{
 			rule: "ack-early", behaviour: "gaffer@article", profile: blocks, side: machine.B,
-			ends: [2]machine.Endpoint{newBlocks(t, article.BlockOptions{}), newBlocks(t, article.BlockOptions{Side: machine.B, AckEvery: 40 * time.Millisecond})},
+			ends: [2]machine.Endpoint{newBlocks(t, article.BlockOptions{}),
+				newBlocks(t, article.BlockOptions{Side: machine.B, AckEvery: 40 * time.Millisecond})},
 			apps: [2]sim.App{send, nil},
 		},
 		{
 			rule: "connect-early", behaviour: "gaffer@article", profile: connect, side: machine.A,
-			ends: [2]machine.Endpoint{newConnection(t, article.ConnectOptions{Every: 40 * time.Millisecond}), newConnection(t, article.ConnectOptions{Side: machine.B, Server: true})},
+			ends: [2]machine.Endpoint{newConnection(t, article.ConnectOptions{Every: 40 * time.Millisecond}),
+				newConnection(t, article.ConnectOptions{Side: machine.B, Server: true})},
 			apps: [2]sim.App{come, nil},
 		},
 		{
 			rule: "connect-farewells", behaviour: "gaffer@article-sample", profile: connect, side: machine.A,
-			ends: [2]machine.Endpoint{newConnection(t, article.ConnectOptions{Farewells: 3}), newConnection(t, article.ConnectOptions{Side: machine.B, Server: true})},
+			ends: [2]machine.Endpoint{newConnection(t, article.ConnectOptions{Farewells: 3}),
+				newConnection(t, article.ConnectOptions{Side: machine.B, Server: true})},
 			apps: [2]sim.App{come, nil},
 		},
 		{
-			rule: "connect-timeout", behaviour: "gaffer@article", profile: connect, side: machine.B, // nothing tells it that the client has gone
-			ends: [2]machine.Endpoint{newConnection(t, article.ConnectOptions{Timeout: time.Hour}), newConnection(t, article.ConnectOptions{Side: machine.B, Server: true, Timeout: time.Hour})},
+			// nothing tells it that the client has gone
+			rule: "connect-timeout", behaviour: "gaffer@article", profile: connect, side: machine.B,
+			ends: [2]machine.Endpoint{newConnection(t, article.ConnectOptions{Timeout: time.Hour}),
+				newConnection(t, article.ConnectOptions{Side: machine.B, Server: true, Timeout: time.Hour})},
 			apps: [2]sim.App{come, nil},
 		},
 	} {
@@ -85,14 +93,16 @@ func TestSampleSlips(t *testing.T) {
 			v := j.Opinion(x.side).Divergence
 			switch {
 			case !tap.Near(x.side) && v != nil:
-				t.Errorf("%s, tap at %v: away from the side it is found in frame %d: %s: %s", x.rule, tap, v.Ref.Frame(), v.Rule, v.Because)
+				t.Errorf("%s, tap at %v: away from the side it is found in frame %d: %s: %s", x.rule, tap, v.Ref.Frame(),
+					v.Rule, v.Because)
 			case tap.Near(x.side) && v == nil:
 				t.Errorf("%s, tap at %v: not found", x.rule, tap)
 			case tap.Near(x.side) && v.Rule != x.rule:
 				t.Errorf("%s, tap at %v: frame %d: %s: %s", x.rule, tap, v.Ref.Frame(), v.Rule, v.Because)
 			}
 			if v := j.Opinion(x.side.Other()).Divergence; v != nil && x.rule != "connect-timeout" {
-				t.Errorf("%s, tap at %v: the honest side diverges in frame %d: %s: %s", x.rule, tap, v.Ref.Frame(), v.Rule, v.Because)
+				t.Errorf("%s, tap at %v: the honest side diverges in frame %d: %s: %s", x.rule, tap, v.Ref.Frame(),
+					v.Rule, v.Because)
 			}
 		}
 	}
@@ -107,8 +117,10 @@ func TestSampleHostile(t *testing.T) {
 	}
 	for flow := range uint64(flows) {
 		rng := sim.Rand(flow, "hostile")
-		p := gaffertest.Builtin([]string{wire.ArticleSlices, wire.ArticleSlices256, wire.ArticleFragments, wire.ArticleConnect}[flow%4]).WithProtocolID(7)
-		j, err := article.NewJudge(p, machine.Facts{Vantage: machine.Vantage(rng.IntN(5))}, [2]string{"gaffer@article", "gaffer@article-sample"})
+		p := gaffertest.Builtin([]string{wire.ArticleSlices, wire.ArticleSlices256, wire.ArticleFragments,
+			wire.ArticleConnect}[flow%4]).WithProtocolID(7)
+		j, err := article.NewJudge(p, machine.Facts{Vantage: machine.Vantage(rng.IntN(5))},
+			[2]string{"gaffer@article", "gaffer@article-sample"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +133,8 @@ func TestSampleHostile(t *testing.T) {
 			if rng.IntN(100) == 0 {
 				now = now.Add(5 * time.Second)
 			}
-			k := wire.Packet{Sequence: uint32(rng.IntN(span)), Chunk: uint16(rng.IntN(span)), ClientSalt: uint64(rng.IntN(3)), ChallengeSalt: uint64(rng.IntN(3))}
+			k := wire.Packet{Sequence: uint32(rng.IntN(span)), Chunk: uint16(rng.IntN(span)), ClientSalt: uint64(rng.IntN(3)),
+				ChallengeSalt: uint64(rng.IntN(3))}
 			k.Header.Sequence = k.Sequence
 			var payload []byte
 			switch {
@@ -157,14 +170,16 @@ func TestSampleHostile(t *testing.T) {
 			case 1:
 				b[rng.IntN(len(b))] ^= 1 << rng.IntN(8)
 			}
-			d := machine.Datagram{At: now, Ref: machine.MakeRef(0, uint64(n+1)), From: machine.Side(rng.IntN(2)), Bytes: b, Length: length}
+			d := machine.Datagram{At: now, Ref: machine.MakeRef(0, uint64(n+1)), From: machine.Side(rng.IntN(2)), Bytes: b,
+				Length: length}
 			j.Observe(&d)
 			tr.Observe(&d, &out)
 		}
 		j.Finish()
 		tr.Learned()
 		for _, s := range []machine.Side{machine.A, machine.B} {
-			if o := j.Opinion(s); o.Undecided > o.Compared+400 || o.Divergence != nil && (o.Divergence.Rule == "" || o.Divergence.Field == "" || o.Divergence.Expected == o.Divergence.Got) {
+			if o := j.Opinion(s); o.Undecided > o.Compared+400 || o.Divergence != nil &&
+				(o.Divergence.Rule == "" || o.Divergence.Field == "" || o.Divergence.Expected == o.Divergence.Got) {
 				t.Fatalf("flow %d: %v: %+v, %+v", flow, s, o, o.Divergence)
 			}
 		}

@@ -88,7 +88,8 @@ func (b *Blocks) Step(now machine.Instant, in machine.Input, out *machine.Effect
 	case machine.Submit:
 		most := b.options.Profile.Slices * b.options.Profile.SliceSize
 		if in.Channel != ChannelBlock || len(in.Payload) == 0 || len(in.Payload) > most {
-			return fmt.Errorf("submit: %d bytes on channel %d, expected 1 to %d bytes on channel %d", len(in.Payload), in.Channel, most, ChannelBlock)
+			return fmt.Errorf("submit: %d bytes on channel %d, expected 1 to %d bytes on channel %d", len(in.Payload),
+				in.Channel, most, ChannelBlock)
 		}
 		b.send.queue = append(b.send.queue, slices.Clone(in.Payload))
 	case machine.Arrive:
@@ -213,7 +214,8 @@ func (b *Blocks) sendAck(now machine.Instant, out *machine.Effects) {
 
 func (b *Blocks) tell(now machine.Instant, kind machine.EventKind, chunk int64, out *machine.Effects) {
 	out.Events = append(out.Events, machine.Event{
-		Kind: kind, Side: b.options.Side, Certainty: machine.Certain, Sequence: uint32(uint16(chunk)), Sequence64: chunk, At: now, RTT: -1,
+		Kind: kind, Side: b.options.Side, Certainty: machine.Certain, Sequence: uint32(uint16(chunk)), Sequence64: chunk,
+		At: now, RTT: -1,
 	})
 }
 
@@ -245,7 +247,8 @@ func (b *Blocks) Inspect(v *machine.View) {
 		}
 		sent.Cells = append(sent.Cells, cell)
 	}
-	received := machine.Window{Name: "slices received", Next: b.receive.chunk, Size: b.options.Profile.Slices, Grade: machine.Certain}
+	received := machine.Window{Name: "slices received", Next: b.receive.chunk, Size: b.options.Profile.Slices,
+		Grade: machine.Certain}
 	for _, p := range b.receive.parts {
 		cell := machine.CellEmpty
 		if p != nil {
@@ -254,7 +257,8 @@ func (b *Blocks) Inspect(v *machine.View) {
 		received.Cells = append(received.Cells, cell)
 	}
 	v.Windows = append(v.Windows, sent, received)
-	v.Gauges = append(v.Gauges, machine.Gauge{Name: "blocks waiting", Value: float64(len(b.send.queue)), Grade: machine.Certain})
+	v.Gauges = append(v.Gauges,
+		machine.Gauge{Name: "blocks waiting", Value: float64(len(b.send.queue)), Grade: machine.Certain})
 }
 
 // Clone gives an independent copy.

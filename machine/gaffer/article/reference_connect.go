@@ -294,7 +294,8 @@ func (c *Connection) end(now machine.Instant, peer machine.Peer, why machine.Eve
 
 func (c *Connection) tell(now machine.Instant, kind machine.EventKind, peer machine.Peer, out *machine.Effects) {
 	out.Events = append(out.Events, machine.Event{
-		Kind: kind, Side: c.options.Side, Certainty: machine.Certain, Sequence: uint32(peer), Sequence64: int64(peer), At: now, RTT: -1,
+		Kind: kind, Side: c.options.Side, Certainty: machine.Certain, Sequence: uint32(peer), Sequence64: int64(peer),
+		At: now, RTT: -1,
 	})
 }
 

@@ -55,7 +55,8 @@ func NewFragments(o FragmentOptions) (*Fragments, error) {
 	if p == nil || p.Fragments != wire.FragmentsArticle || p.ProtocolID == nil {
 		return nil, errors.New("fragments endpoint: expected a profile with the article's fragments and a protocol id")
 	}
-	e := &Fragments{options: o, size: p.FragmentSize, most: p.MaxFragments, window: p.ReassemblyBuffer, next: int64(o.First & p.Space().Mask())}
+	e := &Fragments{options: o, size: p.FragmentSize, most: p.MaxFragments, window: p.ReassemblyBuffer,
+		next: int64(o.First & p.Space().Mask())}
 	for _, d := range []struct {
 		field *int
 		value int
@@ -90,7 +91,8 @@ func (e *Fragments) send(now machine.Instant, in machine.Submit, out *machine.Ef
 	pk := wire.Packet{Kind: wire.KindRegular, Type: in.Type, Sequence: e.wire(e.next)}
 	e.bytes = p.Append(e.bytes[:0], &pk, in.Payload)
 	if most := e.size * e.most; len(e.bytes) > most {
-		return fmt.Errorf("submit: %d bytes make a packet of %d, expected at most %d, which are %d fragments", len(in.Payload), len(e.bytes), most, e.most)
+		return fmt.Errorf("submit: %d bytes make a packet of %d, expected at most %d, which are %d fragments",
+			len(in.Payload), len(e.bytes), most, e.most)
 	}
 	if len(e.bytes) <= e.size {
 		out.Send(0, machine.SendDatagram, e.bytes)
@@ -125,7 +127,8 @@ func (e *Fragments) arrive(now machine.Instant, b []byte, out *machine.Effects) 
 		joined := e.join(sequence, b[pk.PayloadOffset:pk.PayloadOffset+pk.PayloadLen])
 		// What the fragments hold must be a packet by itself, and the one that
 		// they say they are of.
-		if joined != nil && p.Parse(joined, len(joined), pk) == nil && pk.Kind == wire.KindRegular && pk.Sequence == e.wire(sequence) {
+		if joined != nil && p.Parse(joined, len(joined), pk) == nil && pk.Kind == wire.KindRegular &&
+			pk.Sequence == e.wire(sequence) {
 			e.deliver(now, sequence, joined, out)
 		}
 	}
@@ -181,7 +184,8 @@ func (e *Fragments) deliver(now machine.Instant, sequence int64, b []byte, out *
 
 func (e *Fragments) tell(now machine.Instant, kind machine.EventKind, sequence int64, out *machine.Effects) {
 	out.Events = append(out.Events, machine.Event{
-		Kind: kind, Side: e.options.Side, Certainty: machine.Certain, Sequence: e.wire(sequence), Sequence64: sequence, At: now, RTT: -1,
+		Kind: kind, Side: e.options.Side, Certainty: machine.Certain, Sequence: e.wire(sequence), Sequence64: sequence,
+		At: now, RTT: -1,
 	})
 }
 
@@ -200,7 +204,8 @@ func (e *Fragments) Inspect(v *machine.View) {
 		if a.left == 0 {
 			continue
 		}
-		w := machine.Window{Name: fmt.Sprintf("fragments of packet %d", e.wire(a.sequence)), Next: a.sequence, Size: len(a.parts), Grade: machine.Certain}
+		w := machine.Window{Name: fmt.Sprintf("fragments of packet %d", e.wire(a.sequence)), Next: a.sequence,
+			Size: len(a.parts), Grade: machine.Certain}
 		for _, part := range a.parts {
 			cell := machine.CellEmpty
 			if part != nil {
@@ -210,7 +215,8 @@ func (e *Fragments) Inspect(v *machine.View) {
 		}
 		v.Windows = append(v.Windows, w)
 	}
-	v.Gauges = append(v.Gauges, machine.Gauge{Name: "packets in reassembly", Value: float64(len(v.Windows)), Grade: machine.Certain})
+	v.Gauges = append(v.Gauges,
+		machine.Gauge{Name: "packets in reassembly", Value: float64(len(v.Windows)), Grade: machine.Certain})
 }
 
 // Clone gives an independent copy.

@@ -60,7 +60,8 @@ func TestFragmentsLossy(t *testing.T) {
 					f.Do(machine.Submit{Channel: article.ChannelFragments, Type: 1 + uint32(len(b)%3), Payload: b})
 				}
 			}
-			hosts[i] = w.AddHost(name, newFragments(t, article.FragmentOptions{Side: machine.Side(i), First: first}), sim.HostOptions{Frame: 16 * time.Millisecond, App: app})
+			hosts[i] = w.AddHost(name, newFragments(t, article.FragmentOptions{Side: machine.Side(i), First: first}),
+				sim.HostOptions{Frame: 16 * time.Millisecond, App: app})
 		}
 		path := sim.Path{
 			Delay: time.Duration(rng.IntN(80)) * time.Millisecond, Jitter: time.Duration(rng.IntN(80)) * time.Millisecond,
@@ -150,7 +151,8 @@ func TestFragmentRefusals(t *testing.T) {
 		want []uint64
 	}{
 		{"backwards", [][]byte{piece(5, 2, 3, big(5)), piece(5, 1, 3, big(5)), piece(5, 0, 3, big(5))}, []uint64{5}},
-		{"duplicates", [][]byte{piece(5, 0, 3, big(5)), piece(5, 0, 3, big(5)), piece(5, 1, 3, big(5)), piece(5, 1, 3, big(5))}, nil},
+		{"duplicates",
+			[][]byte{piece(5, 0, 3, big(5)), piece(5, 0, 3, big(5)), piece(5, 1, 3, big(5)), piece(5, 1, 3, big(5))}, nil},
 		{"all twice", [][]byte{
 			piece(5, 0, 3, big(5)), piece(5, 1, 3, big(5)), piece(5, 2, 3, big(5)),
 			piece(5, 0, 3, big(5)), piece(5, 1, 3, big(5)), piece(5, 2, 3, big(5)),
@@ -158,9 +160,15 @@ func TestFragmentRefusals(t *testing.T) {
 		{"another count", [][]byte{piece(5, 0, 3, big(5)), piece(5, 1, 4, big(5)), piece(5, 2, 3, big(5))}, nil},
 		{"another packet", [][]byte{piece(5, 0, 3, big(6)), piece(5, 1, 3, big(6)), piece(5, 2, 3, big(6))}, nil},
 		{"mixed packets", [][]byte{piece(5, 0, 3, big(5)), piece(5, 1, 3, big(6)), piece(5, 2, 3, big(5))}, nil},
-		{"at the window's edge", [][]byte{piece(5, 0, 3, big(5)), piece(5, 1, 3, big(5)), whole(68, body(9, 1)), piece(5, 2, 3, big(5))}, []uint64{68, 5}},
-		{"out of the window", [][]byte{piece(5, 0, 3, big(5)), piece(5, 1, 3, big(5)), whole(69, body(9, 1)), piece(5, 2, 3, big(5))}, []uint64{69}},
-		{"late altogether", [][]byte{whole(69, body(9, 1)), piece(5, 0, 3, big(5)), piece(5, 1, 3, big(5)), piece(5, 2, 3, big(5))}, []uint64{69}},
+		{"at the window's edge",
+			[][]byte{piece(5, 0, 3, big(5)), piece(5, 1, 3, big(5)), whole(68, body(9, 1)), piece(5, 2, 3, big(5))},
+			[]uint64{68, 5}},
+		{"out of the window",
+			[][]byte{piece(5, 0, 3, big(5)), piece(5, 1, 3, big(5)), whole(69, body(9, 1)), piece(5, 2, 3, big(5))},
+			[]uint64{69}},
+		{"late altogether",
+			[][]byte{whole(69, body(9, 1)), piece(5, 0, 3, big(5)), piece(5, 1, 3, big(5)), piece(5, 2, 3, big(5))},
+			[]uint64{69}},
 		{"over the wrap", [][]byte{
 			piece(65535, 0, 3, big(65535)), piece(0, 0, 3, big(0)), piece(65535, 1, 3, big(65535)), piece(0, 1, 3, big(0)),
 			piece(65535, 2, 3, big(65535)), piece(0, 2, 3, big(0)),
@@ -211,7 +219,8 @@ func TestFragmentSizes(t *testing.T) {
 		}
 		err := e.Step(0, machine.Submit{Channel: article.ChannelFragments, Type: c.kind, Payload: b}, &out)
 		if (err != nil) != (c.datagrams == 0) || len(out.Transmit) != c.datagrams {
-			t.Fatalf("a packet of %d bytes, type %d: %d datagrams, error %v, expected %d", c.packet, c.kind, len(out.Transmit), err, c.datagrams)
+			t.Fatalf("a packet of %d bytes, type %d: %d datagrams, error %v, expected %d", c.packet, c.kind, len(out.Transmit),
+				err, c.datagrams)
 		}
 		if err != nil {
 			continue
@@ -271,7 +280,8 @@ func TestFragmentsInterop(t *testing.T) {
 					}
 					again := p.Append(nil, &wire.Packet{Type: d.Type, Sequence: uint32(d.ID)}, d.Payload)
 					if l := want[got]; uint32(d.ID) != l.Seq || len(again) != l.Bytes {
-						t.Fatalf("%s: frame %d: packet %d of %d bytes delivered, the log has packet %d of %d", name, x.Frame, d.ID, len(again), l.Seq, l.Bytes)
+						t.Fatalf("%s: frame %d: packet %d of %d bytes delivered, the log has packet %d of %d", name, x.Frame, d.ID,
+							len(again), l.Seq, l.Bytes)
 					}
 					if s := sent[peer][uint32(d.ID)]; s.kind != d.Type || !bytes.Equal(s.bytes, d.Payload) {
 						t.Fatalf("%s: frame %d: packet %d is not what the %s sent", name, x.Frame, d.ID, peer)
@@ -334,13 +344,15 @@ func resend(t *testing.T, name string, flow []gaffertest.Passing, want []gaffert
 		}
 		n := len(bodies)
 		if n >= len(want) || want[n].Seq != pk.Sequence || want[n].Bytes != len(packet) {
-			t.Fatalf("%s: frame %d: packet %d of %d bytes is not the log's number %d", name, first.Frame, pk.Sequence, len(packet), n)
+			t.Fatalf("%s: frame %d: packet %d of %d bytes is not the log's number %d", name, first.Frame, pk.Sequence,
+				len(packet), n)
 		}
 		b := bytes.Clone(packet[pk.PayloadOffset : pk.PayloadOffset+pk.PayloadLen])
 		b[0] &^= 3 // the packet type
 		bodies[pk.Sequence] = packetBody{pk.Type, b}
 		var out machine.Effects
-		if err := e.Step(first.At, machine.Submit{Channel: article.ChannelFragments, Type: pk.Type, Payload: b}, &out); err != nil {
+		if err := e.Step(first.At, machine.Submit{Channel: article.ChannelFragments, Type: pk.Type, Payload: b},
+			&out); err != nil {
 			t.Fatalf("%s: frame %d: %v", name, first.Frame, err)
 		}
 		if len(out.Transmit) != datagrams {

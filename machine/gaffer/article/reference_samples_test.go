@@ -58,7 +58,8 @@ func TestBlocksSoak(t *testing.T) {
 					f.Do(machine.Submit{Channel: article.ChannelBlock, Payload: block})
 				}
 			}
-			hosts[i] = w.AddHost(name, ends[i], sim.HostOptions{Frame: 16 * time.Millisecond, App: app, EventDriven: eventDriven})
+			hosts[i] = w.AddHost(name, ends[i],
+				sim.HostOptions{Frame: 16 * time.Millisecond, App: app, EventDriven: eventDriven})
 		}
 		path := sim.Path{
 			Delay: time.Duration(rng.IntN(80)) * time.Millisecond, Jitter: time.Duration(rng.IntN(80)) * time.Millisecond,
@@ -136,7 +137,8 @@ func TestBlocksInterop(t *testing.T) {
 					t.Fatalf("%s: frame %d is no packet of the sample", name, x.Frame)
 				}
 				if packet.Kind == wire.KindSlice && packet.Chunk == submitted {
-					if err := b.Step(x.At, machine.Submit{Channel: article.ChannelBlock, Payload: blocks[submitted]}, &out); err != nil {
+					if err := b.Step(x.At, machine.Submit{Channel: article.ChannelBlock, Payload: blocks[submitted]},
+						&out); err != nil {
 						t.Fatal(err)
 					}
 					submitted++
@@ -206,7 +208,8 @@ func TestConnection(t *testing.T) {
 					f.Do(machine.Command{Kind: machine.Disconnect})
 				}
 			}
-			h := w.AddHost(fmt.Sprint("client ", i), c, sim.HostOptions{Frame: 30 * time.Millisecond, App: app, EventDriven: seed%2 == 0})
+			h := w.AddHost(fmt.Sprint("client ", i), c,
+				sim.HostOptions{Frame: 30 * time.Millisecond, App: app, EventDriven: seed%2 == 0})
 			path := sim.Path{Delay: 30 * time.Millisecond, Jitter: 20 * time.Millisecond, Loss: 0.15, Duplicate: 0.1}
 			w.Connect(h, hs, path, path)
 		}
@@ -215,7 +218,8 @@ func TestConnection(t *testing.T) {
 		}
 		for i, want := range []bool{true, true, false} { // two slots
 			if clients[i].Connected(0) != want || server.Connected(machine.Peer(i)) != want {
-				t.Fatalf("seed %d: client %d connected: %v by its own word, %v by the server's, expected %v", seed, i, clients[i].Connected(0), server.Connected(machine.Peer(i)), want)
+				t.Fatalf("seed %d: client %d connected: %v by its own word, %v by the server's, expected %v", seed, i,
+					clients[i].Connected(0), server.Connected(machine.Peer(i)), want)
 			}
 		}
 		if !slices.Equal(events["client 2"], []machine.EventKind{article.EventTurnedAway}) {
@@ -225,7 +229,8 @@ func TestConnection(t *testing.T) {
 			t.Fatal(err)
 		}
 		if clients[0].Connected(0) || server.Connected(0) || !server.Connected(1) {
-			t.Fatalf("seed %d: after client 0 left: %v %v, and client 1 %v", seed, clients[0].Connected(0), server.Connected(0), server.Connected(1))
+			t.Fatalf("seed %d: after client 0 left: %v %v, and client 1 %v", seed, clients[0].Connected(0), server.Connected(0),
+				server.Connected(1))
 		}
 		if seed < 2 {
 			for i := range 2 {
@@ -298,7 +303,8 @@ func TestConnectionBytes(t *testing.T) {
 			kinds[packet.Handshake]++
 		}
 	}
-	for _, k := range []wire.HandshakeKind{wire.ConnectRequest, wire.ConnectChallenge, wire.ConnectResponse, wire.ConnectKeepAlive, wire.ConnectDisconnect} {
+	for _, k := range []wire.HandshakeKind{wire.ConnectRequest, wire.ConnectChallenge, wire.ConnectResponse,
+		wire.ConnectKeepAlive, wire.ConnectDisconnect} {
 		if kinds[k] == 0 {
 			t.Errorf("no %v in the capture", k)
 		}

@@ -77,7 +77,8 @@ func pieceVantage(h *[2]pieceHabits) (v machine.Vantage, reason string) {
 		if why == "" || !h[i].near() || h[i].pairs < pairsTell && h[i].odd > 0 {
 			continue
 		}
-		return machine.VantageA + machine.Vantage(x), fmt.Sprintf("likely at %v, though it may stand some way off: %s, and those of %v one after the other", x, why, x)
+		return machine.VantageA + machine.Vantage(x),
+			fmt.Sprintf("likely at %v, though it may stand some way off: %s, and those of %v one after the other", x, why, x)
 	}
 	return machine.VantageUnknown, ""
 }

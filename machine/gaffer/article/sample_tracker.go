@@ -82,11 +82,13 @@ func (t *Tracker) Learned() machine.Facts {
 		switch {
 		case b.resent.near(b.named) && b.unnamed.far() && b.turned.prompt():
 			at = machine.VantageA + machine.Vantage(sender)
-			reason = fmt.Sprintf("likely at %v, though it may stand some way off: acks of %v lack slices that passed the tap up to %v before; %v sends none again that one named, and begins a block %v after all of the one before is acked",
+			reason = fmt.Sprintf("likely at %v, though it may stand some way off: acks of %v lack slices that passed the tap "+
+				"up to %v before; %v sends none again that one named, and begins a block %v after all of the one before is acked",
 				sender, sender.Other(), machine.Rounded(b.unnamed.longest), sender, machine.Rounded(b.turned.least))
 		case b.unnamed.near(b.acks) && b.resent.far() && b.answered.prompt():
 			at = machine.VantageA + machine.Vantage(sender.Other())
-			reason = fmt.Sprintf("likely at %v, though it may stand some way off: slices pass the tap up to %v after an ack that names them; acks of %v lack none that passed before, and one names a slice %v after it passed",
+			reason = fmt.Sprintf("likely at %v, though it may stand some way off: slices pass the tap up to %v after an ack "+
+				"that names them; acks of %v lack none that passed before, and one names a slice %v after it passed",
 				sender.Other(), machine.Rounded(b.resent.longest), sender.Other(), machine.Rounded(b.answered.least))
 		}
 		if at != machine.VantageUnknown && f.Vantage != machine.VantageUnknown && at != f.Vantage {

@@ -82,7 +82,8 @@ func New(o Options) (*Endpoint, error) {
 	e.next64 = int64(e.state.NextSequence())
 	if first := o.PeerFirst & o.Rules.Mask(); first > 0 {
 		width := e.state.Claims().Width
-		e.state.Join(gaffer.Claims{Newest: first - 1, Named: ^uint64(0) >> (64 - min(uint(width), uint(first))), Width: width})
+		e.state.Join(gaffer.Claims{Newest: first - 1, Named: ^uint64(0) >> (64 - min(uint(width), uint(first))),
+			Width: width})
 		e.newest64 = int64(first) - 1
 	}
 	e.parts = make([]reassembly, o.Rules.Partial)
@@ -132,7 +133,8 @@ func (e *Endpoint) Step(now machine.Instant, in machine.Input, out *machine.Effe
 			}
 			return e.messages.Submit(in.Type, in.Payload)
 		default:
-			return fmt.Errorf("submit: channel %d, expected %d or %d", in.Channel, messages.ChannelPacket, messages.ChannelMessage)
+			return fmt.Errorf("submit: channel %d, expected %d or %d", in.Channel, messages.ChannelPacket,
+				messages.ChannelMessage)
 		}
 	default:
 		return fmt.Errorf("step: %T, expected a datagram, a submission or a wake", in)
@@ -161,7 +163,8 @@ func (e *Endpoint) send(now machine.Instant, app []byte, out *machine.Effects) e
 	if e.messages != nil {
 		e.messages.Sent(e.next64, e.clock, e.ids)
 	}
-	p := gaffer.Sent{At: e.clock, Bytes: uint32(len(payload)), Ack: header.Ack, AckBits: header.AckBits, Flags: gaffer.SentHeader}
+	p := gaffer.Sent{At: e.clock, Bytes: uint32(len(payload)), Ack: header.Ack, AckBits: header.AckBits,
+		Flags: gaffer.SentHeader}
 	if len(out.Transmit) > 1 {
 		p.Flags |= gaffer.SentFragmented
 	}
@@ -175,7 +178,8 @@ func (e *Endpoint) send(now machine.Instant, app []byte, out *machine.Effects) e
 func (e *Endpoint) transmit(h wire.Header, payload []byte, out *machine.Effects) error {
 	o := &e.options
 	if n := o.Profile.PayloadLengthBits; n > 0 && len(payload) >= 1<<n {
-		return fmt.Errorf("submit: %d bytes, expected at most the %d that the profile's payload length of %d bits can say", len(payload), 1<<n-1, n)
+		return fmt.Errorf("submit: %d bytes, expected at most the %d that the profile's payload length of %d bits can say",
+			len(payload), 1<<n-1, n)
 	}
 	pk := wire.Packet{Kind: wire.KindRegular, Header: h, Sequence: h.Sequence}
 	if o.FragmentAbove == 0 || len(payload) <= o.FragmentAbove {
@@ -186,7 +190,8 @@ func (e *Endpoint) transmit(h wire.Header, payload []byte, out *machine.Effects)
 	pk.Kind, pk.FragmentCount = wire.KindFragment, (len(payload)+o.FragmentSize-1)/o.FragmentSize
 	whole := payload
 	if pk.FragmentCount > o.FragmentMost {
-		return fmt.Errorf("submit: %d bytes make %d fragments, expected at most %d", len(payload), pk.FragmentCount, o.FragmentMost)
+		return fmt.Errorf("submit: %d bytes make %d fragments, expected at most %d", len(payload), pk.FragmentCount,
+			o.FragmentMost)
 	}
 	for ; len(payload) > 0; pk.FragmentID++ {
 		data := payload[:min(o.FragmentSize, len(payload))]
@@ -236,7 +241,8 @@ func (e *Endpoint) arriveFragment(now machine.Instant, in machine.Arrive, p *wir
 		return
 	}
 	r := &e.parts[gaffer.Slot(p.Sequence, len(e.parts))]
-	if r.sequence != p.Sequence || len(r.parts) != p.FragmentCount || e.state.PartialOf(p.Sequence).Missing == p.FragmentCount-1 {
+	if r.sequence != p.Sequence || len(r.parts) != p.FragmentCount ||
+		e.state.PartialOf(p.Sequence).Missing == p.FragmentCount-1 {
 		*r = reassembly{sequence: p.Sequence, parts: make([][]byte, p.FragmentCount)}
 	}
 	r.parts[p.FragmentID] = slices.Clone(in.Bytes[p.PayloadOffset : p.PayloadOffset+p.PayloadLen])
@@ -311,7 +317,8 @@ func (e *Endpoint) readAcks(now machine.Instant, h wire.Header, out *machine.Eff
 		sample := e.clock.Sub(p.At)
 		e.estimate.sample(sequence, sample)
 		sequence64 := e.next64 - 1 + int64(r.Distance(sequence, (e.state.NextSequence()-1)&r.Mask()))
-		e.tell(now, machine.Event{Kind: machine.EventAcked, Bit: p.Bit, Sequence: sequence, Sequence64: sequence64, RTT: int64(sample)}, out)
+		e.tell(now, machine.Event{Kind: machine.EventAcked, Bit: p.Bit, Sequence: sequence, Sequence64: sequence64,
+			RTT: int64(sample)}, out)
 		if e.messages != nil && !e.options.Fault.deaf {
 			e.messages.Acked(sequence64)
 		}

@@ -27,7 +27,8 @@ type naive struct {
 }
 
 func newNaive(window int) *naive {
-	return &naive{window: int64(window), sentAt: map[int64]machine.Instant{}, acked: map[int64]bool{}, received: map[int64]bool{}, newest: -1}
+	return &naive{window: int64(window), sentAt: map[int64]machine.Instant{}, acked: map[int64]bool{},
+		received: map[int64]bool{}, newest: -1}
 }
 
 func (n *naive) send(now machine.Instant) wire.Header {
@@ -88,7 +89,8 @@ func againstNaive(t *testing.T, profile string, seed uint64) {
 	var real [2]*endpoint.Endpoint
 	var model [2]*naive
 	for i := range real {
-		e, err := endpoint.New(endpoint.Options{Profile: p, Rules: gaffer.RulesOf(p), Side: machine.Side(i), EventClock: true})
+		e, err := endpoint.New(endpoint.Options{Profile: p, Rules: gaffer.RulesOf(p), Side: machine.Side(i),
+			EventClock: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,7 +111,8 @@ func againstNaive(t *testing.T, profile string, seed uint64) {
 			want := model[i].send(now)
 			got := out.Transmit[0].Bytes
 			if err := p.Parse(got, len(got), parsed); err != nil || parsed.Header != want {
-				t.Fatalf("seed %d, packet %d of side %d: header %+v (%v), expected %+v", seed, model[i].next-1, i, parsed.Header, err, want)
+				t.Fatalf("seed %d, packet %d of side %d: header %+v (%v), expected %+v", seed, model[i].next-1, i,
+					parsed.Header, err, want)
 			}
 			f := flying{from: i, packet: model[i].next - 1, bytes: append([]byte(nil), got...)}
 			for b := range int64(32) {
@@ -187,7 +190,8 @@ func TestFalseAcks(t *testing.T) {
 				}
 			}})
 		}
-		w.Connect(hosts[0], hosts[1], sim.Path{Loss: 0.99, Delay: time.Millisecond}, sim.Path{Loss: 0.9, Delay: time.Millisecond})
+		w.Connect(hosts[0], hosts[1], sim.Path{Loss: 0.99, Delay: time.Millisecond},
+			sim.Path{Loss: 0.9, Delay: time.Millisecond})
 		w.Watch(func(s *sim.Step) {
 			me, peer := s.Host.Index, 1-s.Host.Index
 			for _, e := range s.Out.Events {

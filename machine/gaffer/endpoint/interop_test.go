@@ -59,7 +59,8 @@ func TestInterop(t *testing.T) {
 // the real endpoint logged each second: frame times are the log's, all else is
 // as in TestInterop.
 func TestEstimatesAgainstLog(t *testing.T) {
-	for _, run := range []string{"reliable-clean", "reliable-loss10", "reliable-loss40", "reliable-burst", "reliable-dup10", "reliable-jitter80", "reliable-frag-heavy", "reliable-ipv6"} {
+	for _, run := range []string{"reliable-clean", "reliable-loss10", "reliable-loss40", "reliable-burst",
+		"reliable-dup10", "reliable-jitter80", "reliable-frag-heavy", "reliable-ipv6"} {
 		lines := gaffertest.ReadLog(t, run)
 		for _, side := range []string{"client", "server"} {
 			path := gaffertest.Capture(t, run, side)
@@ -80,7 +81,8 @@ func TestEstimatesAgainstLog(t *testing.T) {
 			for name, flow := range gaffertest.NearFlows(t, path, lines) {
 				relive(t, run+" "+name, run, flow, &f)
 			}
-			t.Logf("%s at the %s: largest differences: rtt %.4f ms, loss %.4f %%, sent %.3f and acked %.3f kbit/s, in %d comparisons",
+			t.Logf("%s at the %s: largest differences: rtt %.4f ms, loss %.4f %%, sent %.3f and acked %.3f kbit/s, in %d "+
+				"comparisons",
 				run, side, f.worst[0], f.worst[1], f.worst[2], f.worst[3], len(f.stats))
 		}
 	}
@@ -184,7 +186,8 @@ func relive(t *testing.T, name, run string, flow []gaffertest.Passing, f *frames
 				pending = append(pending, flow[i])
 				continue
 			}
-			if err := p.Parse(flow[i].Bytes, len(flow[i].Bytes)+flow[i].Cut, &packet); err != nil || packet.Kind != wire.KindFragment {
+			if err := p.Parse(flow[i].Bytes, len(flow[i].Bytes)+flow[i].Cut, &packet); err != nil ||
+				packet.Kind != wire.KindFragment {
 				t.Fatalf("%s: frame %d: expected another fragment: %v", name, flow[i].Frame, err)
 			}
 			sent = append(sent, flow[i])

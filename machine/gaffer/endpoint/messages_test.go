@@ -114,7 +114,8 @@ func TestResendTimes(t *testing.T) {
 		want   string // the 10 ms frames in which the message goes
 	}{
 		{"fixed", messages.Resend{}, "0 100 200 300 400 500"},
-		{"backoff", messages.Resend{Policy: messages.ResendBackoff, After: 50 * ms, Times: 2, Most: 200 * ms}, "0 50 150 350 550"},
+		{"backoff", messages.Resend{Policy: messages.ResendBackoff, After: 50 * ms, Times: 2, Most: 200 * ms},
+			"0 50 150 350 550"},
 		{"rtt unknown", messages.Resend{Policy: messages.ResendRTT, After: 120 * ms, Times: 2}, "0 120 240 360 480"},
 	} {
 		e := talking(t, wire.MessagesByID, gaffertest.Tiny, messages.Options{Resend: c.resend})
@@ -130,7 +131,8 @@ func TestResendTimes(t *testing.T) {
 		}
 	}
 	// A round trip of 40 ms makes 2.5 of them 100 ms.
-	a := talking(t, wire.MessagesByID, gaffertest.Tiny, messages.Options{Resend: messages.Resend{Policy: messages.ResendRTT, After: time.Second, Times: 2.5}})
+	a := talking(t, wire.MessagesByID, gaffertest.Tiny,
+		messages.Options{Resend: messages.Resend{Policy: messages.ResendRTT, After: time.Second, Times: 2.5}})
 	b := talking(t, wire.MessagesByID, gaffertest.Tiny, messages.Options{})
 	d, _ := do(t, a, 0, machine.Submit{})
 	do(t, b, 20*ms, machine.Arrive{Bytes: d})
@@ -151,7 +153,8 @@ func TestResendTimes(t *testing.T) {
 // TestWindowRule: never an id at or beyond the oldest unacked one plus the
 // receiver's buffer.
 func TestWindowRule(t *testing.T) {
-	e := talking(t, wire.MessagesByID, gaffertest.Tiny, messages.Options{ReceiveBuffer: 6, Resend: messages.Resend{After: time.Hour}})
+	e := talking(t, wire.MessagesByID, gaffertest.Tiny,
+		messages.Options{ReceiveBuffer: 6, Resend: messages.Resend{After: time.Hour}})
 	for i := range 10 {
 		say(t, e, byte(i))
 	}
@@ -169,7 +172,8 @@ func TestWindowRule(t *testing.T) {
 	if d, _ := do(t, e, 0, machine.Submit{}); len(ids(d)) != 0 {
 		t.Errorf("sent %v while 0 is unacked", ids(d))
 	}
-	ack = gaffertest.Builtin("article").Append(nil, &wire.Packet{Sequence: 1, Header: wire.Header{Ack: 1, AckBits: 3}}, []byte{0})
+	ack = gaffertest.Builtin("article").Append(nil, &wire.Packet{Sequence: 1, Header: wire.Header{Ack: 1, AckBits: 3}},
+		[]byte{0})
 	do(t, e, 0, machine.Arrive{Bytes: ack})
 	if d, _ := do(t, e, 0, machine.Submit{}); fmt.Sprint(ids(d)) != "[6 7 8 9]" {
 		t.Errorf("sent %v once 0 to 5 are acked, expected 6 to 9", ids(d))
@@ -179,7 +183,8 @@ func TestWindowRule(t *testing.T) {
 // TestNoWindow shows what the rule is for: without it the receiver drops what it
 // cannot buffer, its packet is acked all the same, and the message never comes.
 func TestNoWindow(t *testing.T) {
-	a := talking(t, wire.MessagesByID, gaffertest.Tiny, messages.Options{ReceiveBuffer: 4, NoWindow: true, Resend: messages.Resend{After: 50 * time.Millisecond}})
+	a := talking(t, wire.MessagesByID, gaffertest.Tiny,
+		messages.Options{ReceiveBuffer: 4, NoWindow: true, Resend: messages.Resend{After: 50 * time.Millisecond}})
 	b := talking(t, wire.MessagesByID, gaffertest.Tiny, messages.Options{ReceiveBuffer: 4})
 	for i := range 8 {
 		say(t, a, byte(i))
@@ -248,7 +253,8 @@ func TestSubmitErrors(t *testing.T) {
 			t.Errorf("%+v: %v, expected %q", c.in, err, c.want)
 		}
 	}
-	if err := e.Step(0, machine.Submit{Channel: 1, Type: 1, Payload: []byte{1}}, &out); !errors.Is(err, messages.ErrQueueFull) {
+	if err := e.Step(0, machine.Submit{Channel: 1, Type: 1, Payload: []byte{1}}, &out); !errors.Is(err,
+		messages.ErrQueueFull) {
 		t.Errorf("%v, expected ErrQueueFull", err)
 	}
 }

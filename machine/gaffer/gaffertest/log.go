@@ -134,7 +134,8 @@ func NearFlows(t testing.TB, path string, lines []LogLine) map[string][]Passing 
 		if !own {
 			name = fmt.Sprintf("%s with %s", p.Dst, p.Src)
 		}
-		flows[name] = append(flows[name], Passing{f.At, f.Ref.Frame(), own, bytes.Clone(p.Payload), p.Length - len(p.Payload)})
+		flows[name] = append(flows[name],
+			Passing{f.At, f.Ref.Frame(), own, bytes.Clone(p.Payload), p.Length - len(p.Payload)})
 	}
 }
 

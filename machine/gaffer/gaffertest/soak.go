@@ -61,7 +61,8 @@ func DrawSoak(seed uint64) Soak {
 		case 1:
 			m.Resend = messages.Resend{Policy: messages.ResendRTT, After: 100 * time.Millisecond, Times: 1.25}
 		case 2:
-			m.Resend = messages.Resend{Policy: messages.ResendBackoff, After: 50 * time.Millisecond, Times: 1.5, Most: 400 * time.Millisecond}
+			m.Resend = messages.Resend{Policy: messages.ResendBackoff, After: 50 * time.Millisecond, Times: 1.5,
+				Most: 400 * time.Millisecond}
 		}
 		s.Options.Messages = m
 	}
@@ -142,7 +143,8 @@ func (s *Soak) Build(seed uint64, c *Tally) (*sim.World, error) {
 		}
 		app := func(f *sim.Frame) {
 			if s.Messages > 0 {
-				for n := f.Rand.IntN(4); n > 0 && len(c.submitted[i]) < s.Messages && f.Endpoint().(*endpoint.Endpoint).CanSubmit(); n-- {
+				for n := f.Rand.IntN(4); n > 0 && len(c.submitted[i]) < s.Messages &&
+					f.Endpoint().(*endpoint.Endpoint).CanSubmit(); n-- {
 					kind, body := drawBody(f.Rand)
 					c.submitted[i], c.kinds[i] = append(c.submitted[i], body), append(c.kinds[i], kind)
 					f.Do(machine.Submit{Channel: messages.ChannelMessage, Type: kind, Payload: body})
@@ -151,7 +153,8 @@ func (s *Soak) Build(seed uint64, c *Tally) (*sim.World, error) {
 			f.Do(machine.Submit{Channel: messages.ChannelPacket, Payload: make([]byte, s.payload(f.Rand))})
 		}
 		hosts[i] = w.AddHost(name, e, sim.HostOptions{
-			Frame: s.Frame, Phase: time.Duration(i) * s.Frame / 3, FrameJitter: s.Frame / 8, App: app, EventDriven: s.Options.EventClock,
+			Frame: s.Frame, Phase: time.Duration(i) * s.Frame / 3, FrameJitter: s.Frame / 8, App: app,
+			EventDriven: s.Options.EventClock,
 		})
 	}
 	s.Link = w.Connect(hosts[0], hosts[1], s.Path, s.Path)

@@ -16,7 +16,8 @@ func RestsOnAbsence(d *machine.Divergence) bool {
 		messages.MessageResentEarly.ID, messages.MessageResentAcked.ID,
 		"slice-count", "slice-changed", "slice-resent-early", "block-went-back", "ack-early", "ack-empty",
 		"packet-too-large", "fragment-needless", "fragment-header",
-		"connect-role", "connect-salt-changed", "connect-order", "connect-after-disconnect", "connect-farewells", "connect-early":
+		"connect-role", "connect-salt-changed", "connect-order", "connect-after-disconnect", "connect-farewells",
+		"connect-early":
 		return false
 	case "sequence":
 		return forward(d)

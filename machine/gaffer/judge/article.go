@@ -198,7 +198,8 @@ func (s *articleSide) message(id int64) *articleMessage {
 }
 
 // carries takes the messages of a packet, and tells what is wrong with them.
-func (s *articleSide) carries(j *articleJudge, d *machine.Datagram, p *wire.Packet, box *articlePacket, ordered bool) (v *machine.Divergence) {
+func (s *articleSide) carries(j *articleJudge, d *machine.Datagram, p *wire.Packet, box *articlePacket,
+	ordered bool) (v *machine.Divergence) {
 	section, err := j.section.Open(d.Bytes[p.PayloadOffset:p.PayloadOffset+p.PayloadLen], 0)
 	if err != nil {
 		s.blind = true
@@ -233,7 +234,8 @@ func (s *articleSide) carries(j *articleJudge, d *machine.Datagram, p *wire.Pack
 			v = diverge("message-resent-acked", "no message whose packet is acked", fmt.Sprint(m.ID),
 				fmt.Sprintf("message %d was acked, and the header names the packet that said so", m.ID), e.ref, e.acked)
 		case s.near && d.At.Sub(e.at) < messages.ResendLeast-gaffer.TapJitter:
-			v = diverge("message-resent-early", "after 100 ms at the soonest", fmt.Sprintf("after %.0f ms", machine.Milliseconds(d.At.Sub(e.at))),
+			v = diverge("message-resent-early", "after 100 ms at the soonest",
+				fmt.Sprintf("after %.0f ms", machine.Milliseconds(d.At.Sub(e.at))),
 				fmt.Sprintf("message %d goes out again before the resend time has passed", m.ID), e.ref)
 		}
 		if e == nil {
@@ -254,14 +256,17 @@ func (s *articleSide) carries(j *articleJudge, d *machine.Datagram, p *wire.Pack
 }
 
 // overdue looks for a message that ought to be in a packet: it is due, and fits.
-func (s *articleSide) overdue(j *articleJudge, d *machine.Datagram, p *wire.Packet, diverge func(rule, expected, got, because string, frames ...machine.Ref) *machine.Divergence) *machine.Divergence {
+func (s *articleSide) overdue(j *articleJudge, d *machine.Datagram, p *wire.Packet,
+	diverge func(rule, expected, got, because string, frames ...machine.Ref) *machine.Divergence) *machine.Divergence {
 	for id := s.oldest; id < s.next && (j.section.ReceiveQueue == 0 || id < s.oldest+int64(j.section.ReceiveQueue)); id++ {
 		m := s.message(id)
-		if m == nil || m.maybe || d.At.Sub(m.at) <= messages.ResendLeast+ResendSlack || p.PayloadLen+(m.bits+7)/8+1 > s.largest {
+		if m == nil || m.maybe || d.At.Sub(m.at) <= messages.ResendLeast+ResendSlack ||
+			p.PayloadLen+(m.bits+7)/8+1 > s.largest {
 			continue
 		}
 		return diverge("message-resent-late", fmt.Sprintf("message %d", uint16(id)), "not in this packet",
-			fmt.Sprintf("message %d is not acked, went out %.0f ms ago and would fit: it is due after 100 ms", uint16(id), machine.Milliseconds(d.At.Sub(m.at))), m.ref)
+			fmt.Sprintf("message %d is not acked, went out %.0f ms ago and would fit: it is due after 100 ms", uint16(id),
+				machine.Milliseconds(d.At.Sub(m.at))), m.ref)
 	}
 	return nil
 }

@@ -22,7 +22,8 @@ func (n *NearSide) withdrawn(d *machine.Datagram, c gaffer.Claims) *machine.Dive
 		}
 		want := c
 		want.Named |= 1 << uint(k)
-		return n.diverge2(d, c, n.expected(c), "ack-withdrawn", fmt.Sprintf("packet %d was received, an earlier header names it, and this one speaks of it and does not", q), frames)
+		return n.diverge2(d, c, n.expected(c), "ack-withdrawn",
+			fmt.Sprintf("packet %d was received, an earlier header names it, and this one speaks of it and does not", q), frames)
 	}
 	return nil
 }
@@ -40,7 +41,8 @@ func (n *NearSide) neverArrived(peer *Judged, d *machine.Datagram, c gaffer.Clai
 		what = "it was dropped when it came: as too old, or as refused"
 	}
 	frames := gaffer.Refs(n.last)
-	return n.diverge2(d, c, n.expected(c), "ack-never-arrived", fmt.Sprintf("the header names packet %d, and %s towards this side", q, what), frames)
+	return n.diverge2(d, c, n.expected(c), "ack-never-arrived",
+		fmt.Sprintf("the header names packet %d, and %s towards this side", q, what), frames)
 }
 
 // expected gives the reference's claims that come nearest to a header: after
@@ -75,11 +77,13 @@ func (n *NearSide) nearest(c gaffer.Claims) *gaffer.State {
 	return &s
 }
 
-func (n *NearSide) diverge(d *machine.Datagram, c gaffer.Claims, want *gaffer.State, rule, because string, frames ...machine.Ref) *machine.Divergence {
+func (n *NearSide) diverge(d *machine.Datagram, c gaffer.Claims, want *gaffer.State, rule, because string,
+	frames ...machine.Ref) *machine.Divergence {
 	return n.diverge2(d, c, want.Claims(), rule, because, frames)
 }
 
-func (n *NearSide) diverge2(d *machine.Datagram, got, want gaffer.Claims, rule, because string, frames []machine.Ref) *machine.Divergence {
+func (n *NearSide) diverge2(d *machine.Datagram, got, want gaffer.Claims, rule, because string,
+	frames []machine.Ref) *machine.Divergence {
 	r := n.base.Rules
 	field, expected, found := fieldsOf(r, want, got)
 	return &machine.Divergence{

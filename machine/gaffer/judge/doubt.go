@@ -25,7 +25,8 @@ func (n *NearSide) resolve(x *doubt, d *machine.Datagram, c gaffer.Claims) *mach
 		return x.divergence
 	}
 	return n.diverge(d, c, n.nearest(c), "ack-refused",
-		fmt.Sprintf("packet %d was read before frame %d, whose header and those since do not name it, and no other copy has come", x.sequence, x.divergence.Ref.Frame()), x.arrived, x.divergence.Ref)
+		fmt.Sprintf("packet %d was read before frame %d, whose header and those since do not name it, and no other copy "+
+			"has come", x.sequence, x.divergence.Ref.Frame()), x.arrived, x.divergence.Ref)
 }
 
 const DoubtsMost = 64
@@ -49,11 +50,13 @@ func (n *NearSide) refuse(d *machine.Datagram, c gaffer.Claims, p pendingPacket)
 		}
 	}
 	field, expected, got := fieldsOf(r, want, c)
-	n.doubts = machine.KeepNewest(n.doubts, doubt{p.sequence, p.ref, n.headers, r.Distance(c.Newest, p.sequence) < 0, &machine.Divergence{
-		Ref: d.Ref, At: d.At, Rule: rule, Field: field, Expected: expected, Got: got,
-		Because: fmt.Sprintf("packet %d was read before this header, which names later ones and not it; a later header names it without another copy of it", p.sequence),
-		Frames:  gaffer.Refs(p.ref), Reference: picture(r, want), Captured: picture(r, c),
-	}}, DoubtsMost)
+	n.doubts = machine.KeepNewest(n.doubts,
+		doubt{p.sequence, p.ref, n.headers, r.Distance(c.Newest, p.sequence) < 0, &machine.Divergence{
+			Ref: d.Ref, At: d.At, Rule: rule, Field: field, Expected: expected, Got: got,
+			Because: fmt.Sprintf("packet %d was read before this header, which names later ones and not it; a later header "+
+				"names it without another copy of it", p.sequence),
+			Frames: gaffer.Refs(p.ref), Reference: picture(r, want), Captured: picture(r, c),
+		}}, DoubtsMost)
 }
 
 // retire drops the doubts that headers speak of no more: those were refused.

@@ -79,9 +79,13 @@ func (f *farSide) judge(r *gaffer.Rules, s, peer *Judged, d *machine.Datagram, h
 	if old := f.at(h.Sequence); ahead <= 0 && old != nil {
 		switch {
 		case old.claims != c:
-			return diverge(old.claims, "sequence-reuse", fmt.Sprintf("packet %d was sent before with other acks: it is another packet under the same number", h.Sequence), old.ref)
+			return diverge(old.claims, "sequence-reuse",
+				fmt.Sprintf("packet %d was sent before with other acks: it is another packet under the same number", h.Sequence),
+				old.ref)
 		case old.sum != sumOf(d.Bytes):
-			v := diverge(old.claims, "sequence-reuse", fmt.Sprintf("packet %d was sent before with other content: it is another packet under the same number", h.Sequence), old.ref)
+			v := diverge(old.claims, "sequence-reuse",
+				fmt.Sprintf("packet %d was sent before with other content: it is another packet under the same number", h.Sequence),
+				old.ref)
 			v.Field, v.Expected, v.Got = "gaffer.sequence", "another number", fmt.Sprint(h.Sequence)
 			return v
 		}
@@ -99,12 +103,14 @@ func (f *farSide) judge(r *gaffer.Rules, s, peer *Judged, d *machine.Datagram, h
 	}
 	if before != nil {
 		if want, ok := contains(r, c, before.claims); !ok {
-			return diverge(want, "ack-forgotten", fmt.Sprintf("packet %d, sent before, says more was received", before.sequence), before.ref)
+			return diverge(want, "ack-forgotten", fmt.Sprintf("packet %d, sent before, says more was received", before.sequence),
+				before.ref)
 		}
 	}
 	if after != nil {
 		if _, ok := contains(r, after.claims, c); !ok {
-			return diverge(after.claims, "ack-forgotten", fmt.Sprintf("packet %d, sent later though it came earlier, says less was received", after.sequence), after.ref)
+			return diverge(after.claims, "ack-forgotten",
+				fmt.Sprintf("packet %d, sent later though it came earlier, says less was received", after.sequence), after.ref)
 		}
 	}
 	if f.open(r, peer, c) {
@@ -129,9 +135,12 @@ func (f *farSide) uneven(d *machine.Datagram, p *wire.Packet) *machine.Divergenc
 		return nil
 	}
 	return &machine.Divergence{
-		Ref: d.Ref, At: d.At, Rule: "fragments", Field: "gaffer.payload.length", Expected: fmt.Sprint(was), Got: fmt.Sprint(p.PayloadLen),
-		Because: "all fragments but the last of a packet are of one size: it says where in the packet each belongs", Frames: gaffer.Refs(ref),
-		Reference: fmt.Sprintf("fragments of %d bytes", was), Captured: fmt.Sprintf("fragment %d of %d has %d bytes", p.FragmentID, p.FragmentCount, p.PayloadLen),
+		Ref: d.Ref, At: d.At, Rule: "fragments", Field: "gaffer.payload.length", Expected: fmt.Sprint(was),
+		Got:       fmt.Sprint(p.PayloadLen),
+		Because:   "all fragments but the last of a packet are of one size: it says where in the packet each belongs",
+		Frames:    gaffer.Refs(ref),
+		Reference: fmt.Sprintf("fragments of %d bytes", was),
+		Captured:  fmt.Sprintf("fragment %d of %d has %d bytes", p.FragmentID, p.FragmentCount, p.PayloadLen),
 	}
 }
 
@@ -190,7 +199,8 @@ func contains(r *gaffer.Rules, later, earlier gaffer.Claims) (want gaffer.Claims
 
 // unsent looks for packets that are named, but for those of told, and that the
 // side cannot have.
-func (f *farSide) unsent(r *gaffer.Rules, peer *Judged, c gaffer.Claims, told uint64, diverge func(gaffer.Claims, string, string, ...machine.Ref) *machine.Divergence) *machine.Divergence {
+func (f *farSide) unsent(r *gaffer.Rules, peer *Judged, c gaffer.Claims, told uint64,
+	diverge func(gaffer.Claims, string, string, ...machine.Ref) *machine.Divergence) *machine.Divergence {
 	if c.Nothing(r) || !peer.Sent.met {
 		return nil // what it names came before the capture
 	}
@@ -220,7 +230,8 @@ func (f *farSide) unsent(r *gaffer.Rules, peer *Judged, c gaffer.Claims, told ui
 		if behind := r.Distance(c.Newest, peer.Sent.top); behind < 64 {
 			want.Named = c.Named >> uint(behind)
 		}
-		return diverge(want, "ack-unsent", fmt.Sprintf("ack names packet %d, and its peer's newest is %d", c.Newest, peer.Sent.top))
+		return diverge(want, "ack-unsent",
+			fmt.Sprintf("ack names packet %d, and its peer's newest is %d", c.Newest, peer.Sent.top))
 	}
 	if want.Named != c.Named {
 		what := "did not pass the tap on its way to this side"
@@ -236,7 +247,8 @@ func (f *farSide) unsent(r *gaffer.Rules, peer *Judged, c gaffer.Claims, told ui
 	switch sight := peer.sight(r, c.Newest); {
 	case sight == sightWhole:
 		want.Named |= 1
-		return diverge(want, "ack-without-bit", fmt.Sprintf("ack names packet %d and bit 0 does not, though it is no packet of fragments", c.Newest))
+		return diverge(want, "ack-without-bit",
+			fmt.Sprintf("ack names packet %d and bit 0 does not, though it is no packet of fragments", c.Newest))
 	case sight == sightNone && r.Partial == 0:
 		want = gaffer.Claims{Newest: peer.Sent.top, Width: c.Width}
 		if c.Named != 0 {

@@ -12,10 +12,15 @@ import (
 
 // Behaviours lists the known ways to keep the buffers.
 var Behaviours = []machine.Behaviour{
-	{Name: BehaviourArticle, Doc: "the article: a newer sequence clears the entries between the previous newest and it; a slice goes again after 100 ms"},
-	{Name: BehaviourSample, Doc: "the series' sample programs where they are at odds with the articles: slices go again at once, round by round"},
-	{Name: "gaffer@no-stale-clear", Doc: "the article's first listing: old entries stay, and come back as acks one wrap later"},
-	{Name: "reliable@<1.3", Doc: "reliable before 1.3: a packet that comes again is delivered again, and its acks are read again"},
+	{Name: BehaviourArticle,
+		Doc: "the article: a newer sequence clears the entries between the previous newest and it; a slice goes again " +
+			"after 100 ms"},
+	{Name: BehaviourSample,
+		Doc: "the series' sample programs where they are at odds with the articles: slices go again at once, round by round"},
+	{Name: "gaffer@no-stale-clear",
+		Doc: "the article's first listing: old entries stay, and come back as acks one wrap later"},
+	{Name: "reliable@<1.3",
+		Doc: "reliable before 1.3: a packet that comes again is delivered again, and its acks are read again"},
 	{Name: "reliable@>=1.3", Doc: "reliable from 1.3 on: duplicates and stale packets are dropped"},
 	{Name: "reliable@2017", Doc: "reliable's first week: duplicates and stale packets are delivered"},
 }
@@ -39,7 +44,8 @@ func BehavioursOf(p *wire.Profile) []string {
 		return nil
 	case p.Form == wire.FormReliable:
 		return []string{"reliable@>=1.3", "reliable@<1.3", "gaffer@no-stale-clear"}
-	case p.Duplicates == wire.Delivered && p.Stale == wire.Delivered && len(p.Prefix) == 1 && p.Prefix[0] == wire.PrefixZero:
+	case p.Duplicates == wire.Delivered && p.Stale == wire.Delivered && len(p.Prefix) == 1 &&
+		p.Prefix[0] == wire.PrefixZero:
 		return []string{"reliable@2017", "gaffer@no-stale-clear"}
 	}
 	return []string{BehaviourArticle, "gaffer@no-stale-clear"}
@@ -138,7 +144,8 @@ func (j *Judge) Observe(d *machine.Datagram) {
 		a := pendingPacket{ref: d.Ref, sequence: p.Sequence}
 		if p.Kind == wire.KindFragment {
 			a.id, a.count = uint16(p.FragmentID), uint16(p.FragmentCount)
-			if size := j.profile.FragmentSize; size > 0 && (p.FragmentID < p.FragmentCount-1 && p.PayloadLen != size || p.PayloadLen > size) {
+			if size := j.profile.FragmentSize; size > 0 &&
+				(p.FragmentID < p.FragmentCount-1 && p.PayloadLen != size || p.PayloadLen > size) {
 				return // the reference drops it
 			}
 		}
@@ -249,13 +256,17 @@ func (s *Judged) Number(r *gaffer.Rules, d *machine.Datagram, p *wire.Packet) *m
 	if f.next > 0 {
 		switch {
 		case p.Kind != wire.KindFragment || p.Sequence != s.Sent.top:
-			return diverge("fragments", "gaffer.sequence", s.Sent.top, p.Sequence, fmt.Sprintf("fragment %d of %d of packet %d is due: the fragments of a packet leave together", f.next, f.count, s.Sent.top))
+			return diverge("fragments", "gaffer.sequence", s.Sent.top, p.Sequence,
+				fmt.Sprintf("fragment %d of %d of packet %d is due: the fragments of a packet leave together", f.next,
+					f.count, s.Sent.top))
 		case p.FragmentCount != f.count:
-			return diverge("fragments", "gaffer.fragment.count", f.count, p.FragmentCount, "all fragments of a packet name the same count")
+			return diverge("fragments", "gaffer.fragment.count", f.count, p.FragmentCount,
+				"all fragments of a packet name the same count")
 		case p.FragmentID != f.next:
 			return diverge("fragments", "gaffer.fragment.id", f.next, p.FragmentID, "fragments leave in their order")
 		case f.next < f.count-1 && p.PayloadLen != f.size || p.PayloadLen > f.size:
-			return diverge("fragments", "gaffer.payload.length", f.size, p.PayloadLen, "all fragments of a packet but the last are of one size, and the last is no larger")
+			return diverge("fragments", "gaffer.payload.length", f.size, p.PayloadLen,
+				"all fragments of a packet but the last are of one size, and the last is no larger")
 		}
 		f.next++
 		if f.next == f.count {
@@ -264,7 +275,8 @@ func (s *Judged) Number(r *gaffer.Rules, d *machine.Datagram, p *wire.Packet) *m
 		return nil
 	}
 	if s.Sent.met && p.Sequence != due {
-		return diverge("sequence", "gaffer.sequence", due, p.Sequence, "the sequence number steps by one from packet to packet")
+		return diverge("sequence", "gaffer.sequence", due, p.Sequence,
+			"the sequence number steps by one from packet to packet")
 	}
 	if p.Kind != wire.KindFragment {
 		return nil

@@ -43,7 +43,8 @@ func NewConversation(p *wire.Profile, facts machine.Facts, behaviours [2]string)
 }
 
 func newMessageJudge(headers machine.Judge, t machine.Tracker, facts machine.Facts) *messageJudge {
-	return &messageJudge{headers: headers, tracker: t, near: [2]bool{facts.Vantage.Near(machine.A), facts.Vantage.Near(machine.B)}}
+	return &messageJudge{headers: headers, tracker: t,
+		near: [2]bool{facts.Vantage.Near(machine.A), facts.Vantage.Near(machine.B)}}
 }
 
 // Observe takes the next datagram.
@@ -58,10 +59,12 @@ func (j *messageJudge) take() {
 	for i := range j.out.Anomalies {
 		a := &j.out.Anomalies[i]
 		b, ok := breaches[a.Rule]
-		if !ok || !j.near[a.Side] || j.broken[a.Side] != nil || a.Rule != messages.MessageResentEarly && a.Certainty != machine.Certain {
+		if !ok || !j.near[a.Side] || j.broken[a.Side] != nil || a.Rule != messages.MessageResentEarly &&
+			a.Certainty != machine.Certain {
 			continue
 		}
-		v := &machine.Divergence{Ref: a.Ref, At: a.At, Rule: a.Rule.ID, Field: b.field, Expected: b.expected, Because: a.Rule.Summary, Frames: gaffer.Refs(a.About)}
+		v := &machine.Divergence{Ref: a.Ref, At: a.At, Rule: a.Rule.ID, Field: b.field, Expected: b.expected,
+			Because: a.Rule.Summary, Frames: gaffer.Refs(a.About)}
 		if a.Rule.Say != nil {
 			v.Got = a.Rule.Say(1, a.Figures)
 		}

@@ -177,10 +177,13 @@ func (n *NearSide) commit(i int) {
 func (n *NearSide) explain(s, peer *Judged, d *machine.Datagram, c gaffer.Claims) *machine.Divergence {
 	r := n.base.Rules
 	if c.Nothing(r) {
-		return n.diverge(d, c, &n.base, "ack-went-back", "the side had received packets before, and says that it has not", gaffer.Refs(n.last)...)
+		return n.diverge(d, c, &n.base, "ack-went-back", "the side had received packets before, and says that it has not",
+			gaffer.Refs(n.last)...)
 	}
 	if back := r.Distance(n.base.NewestReceived(), c.Newest); back > 0 && !n.base.Claims().Nothing(r) {
-		return n.diverge(d, c, &n.base, "ack-went-back", fmt.Sprintf("ack is %d older than in the header before: the newest packet received never becomes an older one", back), gaffer.Refs(n.last)...)
+		return n.diverge(d, c, &n.base, "ack-went-back",
+			fmt.Sprintf("ack is %d older than in the header before: the newest packet received never becomes an older one",
+				back), gaffer.Refs(n.last)...)
 	}
 	if v := n.withdrawn(d, c); v != nil {
 		return v
@@ -208,7 +211,8 @@ func (n *NearSide) explain(s, peer *Judged, d *machine.Datagram, c gaffer.Claims
 	if c.Named&1 == 0 && c.Newest != n.base.NewestReceived() {
 		i := n.begun(c.Newest)
 		if i == 0 && !n.mayPrecede(peer, c.Newest) {
-			return n.diverge(d, c, n.nearest(c), "ack-never-arrived", fmt.Sprintf("no fragment of packet %d, which ack names, passed the tap", c.Newest), gaffer.Refs(n.last)...)
+			return n.diverge(d, c, n.nearest(c), "ack-never-arrived",
+				fmt.Sprintf("no fragment of packet %d, which ack names, passed the tap", c.Newest), gaffer.Refs(n.last)...)
 		}
 		undecided = undecided || i == 0
 		until = max(until, i)
@@ -226,9 +230,11 @@ func (n *NearSide) explain(s, peer *Judged, d *machine.Datagram, c gaffer.Claims
 	if trial.Claims() != c {
 		want := trial.Claims()
 		if len(refused) == 0 {
-			return n.diverge(d, c, &trial, "ack-omitted", fmt.Sprintf("what the header names was read after what it lacks (%s)", lacking(r, want, c)), gaffer.Refs(n.last)...)
+			return n.diverge(d, c, &trial, "ack-omitted",
+				fmt.Sprintf("what the header names was read after what it lacks (%s)", lacking(r, want, c)), gaffer.Refs(n.last)...)
 		}
-		return n.diverge(d, c, n.nearest(c), "ack-order", "no order of what passed the tap towards the side leads to this header", gaffer.Refs(n.last)...)
+		return n.diverge(d, c, n.nearest(c), "ack-order",
+			"no order of what passed the tap towards the side leads to this header", gaffer.Refs(n.last)...)
 	}
 	for _, p := range refused {
 		n.refuse(d, c, p)
@@ -260,7 +266,8 @@ func (n *NearSide) retrace(trial *gaffer.State, c gaffer.Claims, until int) (ref
 			refused = append(refused, *p)
 		}
 		if refuse && p.count > 0 {
-			if part := trial.PartialOf(p.sequence); part != nil && part.Missing == 1 && part.Have[p.id/64]>>(p.id%64)&1 == 0 || p.count == 1 {
+			if part := trial.PartialOf(p.sequence); part != nil && part.Missing == 1 && part.Have[p.id/64]>>(p.id%64)&1 == 0 ||
+				p.count == 1 {
 				refused = append(refused, *p)
 			}
 		}
@@ -291,7 +298,8 @@ func (n *NearSide) why() string {
 	case n.unread > unreadMost || n.overflowed:
 		return fmt.Sprintf("%d packets arrived and no later header shows that they were read", n.unread)
 	case n.before > 0 && (n.refused > 0 || len(n.doubts) > 0):
-		return "packets from before the capture; packets that arrived and were not taken: refused by the application, or dropped by its host"
+		return "packets from before the capture; packets that arrived and were not taken: refused by the application, or " +
+			"dropped by its host"
 	case n.before > 0:
 		return "packets from before the capture"
 	}

@@ -26,7 +26,8 @@ func (s *Judged) PassesOver(d *machine.Datagram) {
 	if s.Near == nil || s.Opinion.Divergence != nil || len(s.Unread) >= UnreadSome {
 		return
 	}
-	s.Unread = append(s.Unread, Unreadable{d.Ref, d.At, d.Length > len(d.Bytes), append([]byte(nil), d.Bytes[:min(len(d.Bytes), 12)]...)})
+	s.Unread = append(s.Unread,
+		Unreadable{d.Ref, d.At, d.Length > len(d.Bytes), append([]byte(nil), d.Bytes[:min(len(d.Bytes), 12)]...)})
 }
 
 // skips gives how many packets are missing before one.
@@ -65,8 +66,10 @@ func (s *Judged) leftOut(d *machine.Datagram, p *wire.Packet, due uint32) *machi
 		what = fmt.Sprintf("fragment %d of packet %d", s.frag.next, s.Sent.top)
 	}
 	return &machine.Divergence{
-		Ref: u.Ref, At: u.At, Rule: "unreadable", Field: "gaffer.sequence", Expected: what, Got: fmt.Sprintf("no packet: % x", u.B),
-		Because: fmt.Sprintf("it is no packet of this profile, and what comes next leaves out just %s", what), Frames: gaffer.Refs(s.frag.ref, d.Ref),
+		Ref: u.Ref, At: u.At, Rule: "unreadable", Field: "gaffer.sequence", Expected: what,
+		Got:       fmt.Sprintf("no packet: % x", u.B),
+		Because:   fmt.Sprintf("it is no packet of this profile, and what comes next leaves out just %s", what),
+		Frames:    gaffer.Refs(s.frag.ref, d.Ref),
 		Reference: what + " is next", Captured: fmt.Sprintf("no packet: % x", u.B),
 	}
 }

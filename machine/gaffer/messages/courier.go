@@ -65,7 +65,8 @@ func (s *Courier) parcel(sequence uint32) *Parcel {
 }
 
 // Carry enters what a packet carries.
-func (s *Courier) Carry(config *wire.Yojimbo, k *Carrier, p *wire.ConnectionPacket, gapless bool, out *machine.Effects) {
+func (s *Courier) Carry(config *wire.Yojimbo, k *Carrier, p *wire.ConnectionPacket, gapless bool,
+	out *machine.Effects) {
 	if s.Parcels == nil {
 		s.Parcels = make([]Parcel, ParcelsMost)
 		s.Lanes = make([]Lane, len(config.Channels))

@@ -193,7 +193,8 @@ func (c *Lane) carry(id int64, k *Carrier, out *machine.Effects) *life {
 		c.again++
 		if l.ack.shown && k.Near && k.At.Sub(l.ack.at) > ackSlack {
 			// Its own header proves that it had read the ack, more than some frames before.
-			out.At(k.At, k.Ref).Report(MessageResentAcked, c.From, machine.Certain, l.ack.by, machine.Milliseconds(k.At.Sub(l.ack.at)), float64(c.Channel), float64(id))
+			out.At(k.At, k.Ref).Report(MessageResentAcked, c.From, machine.Certain, l.ack.by,
+				machine.Milliseconds(k.At.Sub(l.ack.at)), float64(c.Channel), float64(id))
 		}
 	}
 	if l.sends.count < machine.MessageFrames {
@@ -231,7 +232,8 @@ func (c *Lane) Watch(k *Carrier, whole bool, out *machine.Effects) {
 	if whole {
 		sure = machine.Certain
 	}
-	out.At(k.At, k.Ref).Report(MessageStuck, c.From, sure, 0, float64(c.oldestUnsent), float64(c.Channel), float64(c.Top-c.oldestUnsent))
+	out.At(k.At, k.Ref).Report(MessageStuck, c.From, sure, 0, float64(c.oldestUnsent), float64(c.Channel),
+		float64(c.Top-c.oldestUnsent))
 }
 
 // arrive enters that the receiver has accepted a packet that carried a message.
@@ -275,8 +277,9 @@ func (c *Lane) deliver(e *machine.Event, out *machine.Effects) {
 		c.delivered++
 		c.next++
 		out.Events = append(out.Events, machine.Event{
-			Kind: machine.EventDelivered, Side: c.From.Other(), Certainty: l.sure, Sequence: uint32(uint16(l.id)), Sequence64: l.id,
-			At: e.At, Ref: e.Ref, About: l.arrival.by, RTT: -1,
+			Kind: machine.EventDelivered, Side: c.From.Other(), Certainty: l.sure, Sequence: uint32(uint16(l.id)),
+			Sequence64: l.id,
+			At:         e.At, Ref: e.Ref, About: l.arrival.by, RTT: -1,
 		})
 	}
 }
@@ -300,7 +303,8 @@ func (c *Lane) tell(l *life, out *machine.Effects) {
 	}
 	m := machine.Message{
 		From: c.From, Mode: machine.ModeReliable, Channel: c.Channel, ID: l.id, IDBits: reliableIDs,
-		Type: l.content.kind, Bits: l.content.bits, Sequence: l.sends.sequence, Sequence64: l.sends.sequence64, Attempts: l.sends.count, Frames: l.sends.frames, At: l.sends.at,
+		Type: l.content.kind, Bits: l.content.bits, Sequence: l.sends.sequence, Sequence64: l.sends.sequence64,
+		Attempts: l.sends.count, Frames: l.sends.frames, At: l.sends.at,
 		BlockedBy: l.blockedBy, Body: l.content.body, BodyBit: l.content.bodyBit,
 	}
 	if !l.content.read {
@@ -319,12 +323,14 @@ func (c *Lane) tell(l *life, out *machine.Effects) {
 		if m.Wait = l.delivery.at.Sub(l.arrival.at); m.Wait == 0 {
 			m.BlockedBy = -1 // that one came with the same packet
 		} else {
-			out.At(l.delivery.at, l.delivery.by).Report(headOfLine, c.From.Other(), l.sure, l.arrival.by, machine.Milliseconds(m.Wait), float64(l.id), float64(l.blockedBy))
+			out.At(l.delivery.at, l.delivery.by).Report(headOfLine, c.From.Other(), l.sure, l.arrival.by,
+				machine.Milliseconds(m.Wait), float64(l.id), float64(l.blockedBy))
 		}
 	}
 	if needless := l.sends.count - l.sends.came; l.sends.came > 0 && needless > 0 && l.block == nil {
 		c.needless += uint64(needless)
-		out.At(l.delivery.at, l.sends.lastRef).Report(MessageNeedless, c.From, l.sure, l.arrival.by, float64(needless), float64(c.Channel), float64(l.id))
+		out.At(l.delivery.at, l.sends.lastRef).Report(MessageNeedless, c.From, l.sure, l.arrival.by, float64(needless),
+			float64(c.Channel), float64(l.id))
 	}
 	out.Messages = append(out.Messages, m)
 }
@@ -362,7 +368,8 @@ func (c *Lane) size() int {
 
 // Takes enters that a packet carries one message; m is nil where no more is
 // known of it than its id.
-func (c *Lane) Takes(wireID uint16, m *wire.Message, k *Carrier, form wire.MessageForm, box *Parcel, out *machine.Effects) {
+func (c *Lane) Takes(wireID uint16, m *wire.Message, k *Carrier, form wire.MessageForm, box *Parcel,
+	out *machine.Effects) {
 	id := c.Unwrap(wireID)
 	if c.Started && form == wire.MessagesByID {
 		c.judge(id, k, out)
@@ -383,7 +390,8 @@ func (c *Lane) Takes(wireID uint16, m *wire.Message, k *Carrier, form wire.Messa
 func (c *Lane) judge(id int64, k *Carrier, out *machine.Effects) {
 	if l := c.find(id); l != nil && l.sends.count > 0 && k.Near {
 		if gap := k.At.Sub(l.sends.lastAt); gap < ResendLeast-gaffer.TapJitter {
-			out.At(k.At, k.Ref).Report(MessageResentEarly, c.From, machine.Likely, l.sends.lastRef, machine.Milliseconds(gap), float64(id))
+			out.At(k.At, k.Ref).Report(MessageResentEarly, c.From, machine.Likely, l.sends.lastRef,
+				machine.Milliseconds(gap), float64(id))
 		}
 		return
 	}

@@ -34,7 +34,8 @@ func (o *Options) defaults(m *wire.MessageSection) (messageTypes, error) {
 	}
 	for kind := range uint32(m.Types) {
 		if types.Body(kind) == nil {
-			return nil, fmt.Errorf("message options: the schema has no message of type %d, expected all of 0 to %d", kind, m.Types-1)
+			return nil, fmt.Errorf("message options: the schema has no message of type %d, expected all of 0 to %d",
+				kind, m.Types-1)
 		}
 	}
 	const half = 1 << (wire.MessageIDBits - 1)
@@ -50,7 +51,8 @@ func (o *Options) defaults(m *wire.MessageSection) (messageTypes, error) {
 		}
 	}
 	if o.ReceiveBuffer > half || o.SendBuffer > half {
-		return nil, fmt.Errorf("message options: buffers of %d and %d, expected at most half the range of ids, %d", o.SendBuffer, o.ReceiveBuffer, half)
+		return nil, fmt.Errorf("message options: buffers of %d and %d, expected at most half the range of ids, %d",
+			o.SendBuffer, o.ReceiveBuffer, half)
 	}
 	if o.Resend == (Resend{}) {
 		o.Resend.After = 100 * time.Millisecond
@@ -129,7 +131,8 @@ func (m *Queues) Submit(kind uint32, body []byte) error {
 		return fmt.Errorf("message of type %d: body of %d bytes, expected %d bits and zero padding", kind, len(body), size)
 	}
 	if at := m.fixed() + m.head(); at+m.measure(at, kind, values) > m.options.Budget*8 {
-		return fmt.Errorf("message of type %d: body of %d bits would never fit a packet, expected at most %d with what stands before it", kind, size, m.options.Budget*8-at)
+		return fmt.Errorf("message of type %d: body of %d bits would never fit a packet, expected at most %d with what "+
+			"stands before it", kind, size, m.options.Budget*8-at)
 	}
 	return m.send.Submit(kind, values)
 }

@@ -21,7 +21,8 @@ var MessageBeyond = &machine.Rule{
 
 Look at the loop that fills packets: it must stop at oldest unacked + receive buffer. If the profile's receive_queue is not the game's, correct the profile.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d messages, the worst %.0f beyond the receive buffer: id %.0f while %.0f was not acked", n, worst[0], worst[1], worst[2])
+		return fmt.Sprintf("%d messages, the worst %.0f beyond the receive buffer: id %.0f while %.0f was not acked", n,
+			worst[0], worst[1], worst[2])
 	},
 }
 
@@ -121,6 +122,7 @@ var BlockStalled = &machine.Rule{
 	Summary: "a block transfer stood still",
 	Explain: `For this long no fragment came that the receiver did not have already. While the oldest message of a channel is a block, nothing else of the channel is sent, so everything behind it waited too. Fragments are sent again every blockFragmentResendTime (0.25 s unless set), one to a packet: heavy loss, or packets that are fragmented themselves, make such holes.`,
 	Say: func(n uint64, worst [3]float64) string {
-		return fmt.Sprintf("%d blocks, the longest stood still for %.1f s with %.0f of %.0f fragments there", n, worst[0], worst[1], worst[2])
+		return fmt.Sprintf("%d blocks, the longest stood still for %.1f s with %.0f of %.0f fragments there", n, worst[0],
+			worst[1], worst[2])
 	},
 }

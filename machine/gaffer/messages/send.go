@@ -107,7 +107,8 @@ func (s *Sender) Entry(id int64) *Queued { return &s.Queue[id%int64(len(s.Queue)
 // Submit takes a message into the send buffer.
 func (s *Sender) Submit(kind uint32, values schema.Record) error {
 	if s.Next-s.Oldest >= int64(len(s.Queue)) {
-		return fmt.Errorf("message %d: %w: %d messages since the oldest unacked one, %d", s.Next, ErrQueueFull, len(s.Queue), s.Oldest)
+		return fmt.Errorf("message %d: %w: %d messages since the oldest unacked one, %d", s.Next, ErrQueueFull,
+			len(s.Queue), s.Oldest)
 	}
 	*s.Entry(s.Next) = Queued{Message: Message{ID: s.Next, Kind: kind, values: values}}
 	s.Next++
@@ -118,7 +119,8 @@ func (s *Sender) Submit(kind uint32, values schema.Record) error {
 // oldest, each that is due and that fits, at most count of them. A message that
 // the receiver could not buffer never goes: the packet would be acked, and the
 // message with it. fits takes the space of a message if there is as much left.
-func (s *Sender) Pick(ids []int64, now machine.Instant, rtt time.Duration, count int, fits func(*Message) bool) []int64 {
+func (s *Sender) Pick(ids []int64, now machine.Instant, rtt time.Duration, count int,
+	fits func(*Message) bool) []int64 {
 	for id := s.Oldest; id < s.Next && id < s.Oldest+s.window && count > 0; id++ {
 		e := s.Entry(id)
 		if e.ID != id || e.Attempts > 0 && now.Sub(e.sentAt) < s.resend.wait(e.Attempts, rtt) || !fits(&e.Message) {

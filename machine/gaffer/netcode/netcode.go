@@ -166,7 +166,8 @@ func (n *Flow) Observe(d *machine.Datagram, pk *wire.Packet, mac uint64, out *ma
 	switch pk.NetcodeType {
 	case wire.NetcodeDenied:
 		if !n.denied {
-			out.At(d.At, d.Ref).Report(netcodeDenied, d.From, machine.Certain, n.Sides[n.client].request.ref, machine.Milliseconds(d.At.Sub(n.Sides[n.client].request.at)))
+			out.At(d.At, d.Ref).Report(netcodeDenied, d.From, machine.Certain, n.Sides[n.client].request.ref,
+				machine.Milliseconds(d.At.Sub(n.Sides[n.client].request.at)))
 		}
 		n.denied = true
 	case wire.NetcodeDisconnect:
@@ -177,8 +178,9 @@ func (n *Flow) Observe(d *machine.Datagram, pk *wire.Packet, mac uint64, out *ma
 	if kind != machine.EventSent && fate != netcodeCopy {
 		n.climb(pk.NetcodeType, d)
 		out.Events = append(out.Events, machine.Event{
-			Kind: kind, Side: d.From, Certainty: machine.Certain, Sequence: uint32(pk.NetcodeSequence), Sequence64: int64(pk.NetcodeSequence &^ netcodeGlobal),
-			At: d.At, Ref: d.Ref, About: d.Ref, RTT: -1,
+			Kind: kind, Side: d.From, Certainty: machine.Certain, Sequence: uint32(pk.NetcodeSequence),
+			Sequence64: int64(pk.NetcodeSequence &^ netcodeGlobal),
+			At:         d.At, Ref: d.Ref, About: d.Ref, RTT: -1,
 		})
 		if fate == Fresh {
 			fate = netcodeOther
@@ -201,7 +203,8 @@ func (n *Flow) connect(d *machine.Datagram, out *machine.Effects) netcodeFate {
 	}
 	// A client asks no more once it was answered.
 	if c := &n.Sides[d.From]; n.request && c.counters.met && d.At.Sub(c.counters.metAt) > netcodeLateCopy {
-		out.At(d.At, d.Ref).Report(netcodeTokenReuse, d.From, machine.Certain, c.request.ref, machine.Milliseconds(d.At.Sub(c.counters.metAt)))
+		out.At(d.At, d.Ref).Report(netcodeTokenReuse, d.From, machine.Certain, c.request.ref,
+			machine.Milliseconds(d.At.Sub(c.counters.metAt)))
 		for i := range n.Sides {
 			n.Sides[i].counters.restart()
 		}
@@ -219,7 +222,8 @@ func (n *Flow) connect(d *machine.Datagram, out *machine.Effects) netcodeFate {
 		s.counters.requestsBefore++
 	}
 	n.climb(wire.NetcodeRequestType, d)
-	out.Events = append(out.Events, machine.Event{Kind: EventRequest, Side: d.From, Certainty: machine.Certain, At: d.At, Ref: d.Ref, About: d.Ref, RTT: -1})
+	out.Events = append(out.Events, machine.Event{Kind: EventRequest, Side: d.From, Certainty: machine.Certain, At: d.At,
+		Ref: d.Ref, About: d.Ref, RTT: -1})
 	return netcodeOther
 }
 
@@ -246,7 +250,8 @@ func (n *Flow) enter(d *machine.Datagram, pk *wire.Packet) *netcodeSide {
 }
 
 // number takes a datagram's counter.
-func (n *Flow) number(s *netcodeSide, d *machine.Datagram, pk *wire.Packet, mac uint64, out *machine.Effects) netcodeFate {
+func (n *Flow) number(s *netcodeSide, d *machine.Datagram, pk *wire.Packet, mac uint64,
+	out *machine.Effects) netcodeFate {
 	c, number := &s.counters, pk.NetcodeSequence
 	if !c.met {
 		c.met, c.metAt, c.first, c.top = true, d.At, number, number
@@ -377,16 +382,21 @@ func (n *Flow) Finish(out *machine.Effects) {
 		return
 	}
 	c, s := &n.Sides[n.client], &n.Sides[n.client.Other()]
-	if requests := c.Types[wire.NetcodeRequestType]; requests > 1 && s.packets == 0 && !c.counters.met && c.counters.passed == 0 {
-		out.At(c.last, c.LastRef).Report(netcodeNoAnswer, n.client, machine.Certain, c.request.ref, float64(requests), c.last.Sub(c.request.at).Seconds())
+	if requests := c.Types[wire.NetcodeRequestType]; requests > 1 && s.packets == 0 && !c.counters.met &&
+		c.counters.passed == 0 {
+		out.At(c.last, c.LastRef).Report(netcodeNoAnswer, n.client, machine.Certain, c.request.ref, float64(requests),
+			c.last.Sub(c.request.at).Seconds())
 	}
 	for i := range n.Sides {
 		gone, other := &n.Sides[i], &n.Sides[i^1]
-		if !n.Ended && gone.counters.met && other.last.Sub(gone.last) >= netcodeSilence && other.heardSincePeer >= netcodeHeardLeast {
-			out.At(other.last, other.LastRef).Report(netcodeTimeout, machine.Side(i), machine.Likely, gone.LastRef, other.last.Sub(gone.last).Seconds())
+		if !n.Ended && gone.counters.met && other.last.Sub(gone.last) >= netcodeSilence &&
+			other.heardSincePeer >= netcodeHeardLeast {
+			out.At(other.last, other.LastRef).Report(netcodeTimeout, machine.Side(i), machine.Likely, gone.LastRef,
+				other.last.Sub(gone.last).Seconds())
 		}
 		if m := gone.Missing(); m > 0 {
-			out.At(gone.last, gone.LastRef).Report(netcodeLoss, machine.Side(i), machine.Certain, 0, float64(m), 100*float64(m)/float64(m+gone.counters.distinct+gone.counters.passed))
+			out.At(gone.last, gone.LastRef).Report(netcodeLoss, machine.Side(i), machine.Certain, 0, float64(m),
+				100*float64(m)/float64(m+gone.counters.distinct+gone.counters.passed))
 		}
 	}
 }

@@ -42,8 +42,9 @@ func (n *Netcode) Observe(d *machine.Datagram, out *machine.Effects) {
 	case Fresh:
 		if n.packet.NetcodeType == wire.NetcodePayload {
 			out.Events = append(out.Events, machine.Event{
-				Kind: machine.EventSent, Side: d.From, Certainty: machine.Certain, Sequence: uint32(n.packet.NetcodeSequence), Sequence64: int64(n.packet.NetcodeSequence),
-				At: d.At, Ref: d.Ref, About: d.Ref, RTT: -1,
+				Kind: machine.EventSent, Side: d.From, Certainty: machine.Certain, Sequence: uint32(n.packet.NetcodeSequence),
+				Sequence64: int64(n.packet.NetcodeSequence),
+				At:         d.At, Ref: d.Ref, About: d.Ref, RTT: -1,
 			})
 		}
 	case netcodeCopy, netcodeOld, netcodeOther:
@@ -100,7 +101,8 @@ func (n *Netcode) Size() int { return n.flow.Size() }
 func (n *Flow) Summary(x machine.Side) machine.Summary {
 	s := &n.Sides[x]
 	return machine.Summary{
-		Packets: s.packets - s.counters.copies, Bytes: s.bytes, Resends: s.counters.copies, Missing: n.Sides[x.Other()].Missing(), Path: s.counters.before,
+		Packets: s.packets - s.counters.copies, Bytes: s.bytes, Resends: s.counters.copies,
+		Missing: n.Sides[x.Other()].Missing(), Path: s.counters.before,
 		NeverAcked: -1, Loss: -1, RTT: -1, WireRTT: -1,
 	}
 }
@@ -131,7 +133,8 @@ func (n *Flow) Inspect(x machine.Side, v *machine.View) {
 	t := machine.Table{Name: "netcode handshake", Columns: []string{"after ms", "from", "what", "times", "frame"}}
 	for _, r := range n.rungs {
 		t.Rows = append(t.Rows, []string{
-			strconv.FormatFloat(machine.Milliseconds(r.at.Sub(n.rungs[0].at)), 'f', 1, 64), r.from.String(), wire.NetcodeWord(r.kind),
+			strconv.FormatFloat(machine.Milliseconds(r.at.Sub(n.rungs[0].at)), 'f', 1, 64), r.from.String(),
+			wire.NetcodeWord(r.kind),
 			strconv.Itoa(r.count), strconv.FormatUint(r.ref.Frame(), 10),
 		})
 	}

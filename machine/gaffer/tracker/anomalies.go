@@ -33,7 +33,8 @@ func (t *Tracker) bitWithdrawn(p *sighting, c gaffer.Claims, q uint32, out *mach
 	if e := t.Sides[p.from.Other()].Sent(q); e != nil {
 		about = e.Ref
 	}
-	out.At(p.at, p.ref).Report(gaffer.AckBitWithdrawn, p.from, machine.Certain, about, float64(t.rules.Distance(c.Newest, q)))
+	out.At(p.at, p.ref).Report(gaffer.AckBitWithdrawn, p.from, machine.Certain, about,
+		float64(t.rules.Distance(c.Newest, q)))
 }
 
 // claimUnseen takes a claim (bit n of c) of a packet that is not to be found at
@@ -71,7 +72,8 @@ func (t *Tracker) claimUnseen(p *sighting, c gaffer.Claims, n int, out *machine.
 		out.At(p.at, p.ref).Report(gaffer.CaptureLoss, p.from.Other(), machine.Likely, 0, 1)
 	default:
 		s.headers.lies++
-		out.At(p.at, p.ref).Report(gaffer.StaleEntry, p.from, machine.Likely, 0, float64(r.Distance(c.Newest, s.headers.last.Newest)), float64(q))
+		out.At(p.at, p.ref).Report(gaffer.StaleEntry, p.from, machine.Likely, 0,
+			float64(r.Distance(c.Newest, s.headers.last.Newest)), float64(q))
 	}
 }
 
@@ -130,7 +132,8 @@ func (t *Tracker) again(p *sighting, e *gaffer.Sent, out *machine.Effects) {
 		out.At(p.at, p.ref).Report(gaffer.SequenceReuse, p.from, machine.Certain, e.Ref, machine.Milliseconds(p.at.Sub(e.At)))
 		return
 	}
-	out.At(p.at, p.ref).Report(gaffer.DuplicatePacket, p.from, machine.Certain, e.Ref, machine.Milliseconds(p.at.Sub(e.At)))
+	out.At(p.at, p.ref).Report(gaffer.DuplicatePacket, p.from, machine.Certain, e.Ref,
+		machine.Milliseconds(p.at.Sub(e.At)))
 }
 
 // advance takes a packet that lies more than one ahead of its side's newest, or
@@ -158,10 +161,12 @@ func (t *Tracker) advance(s, peer *side, p *sighting, by int, out *machine.Effec
 	if due := int64(gap / tick); jumped {
 		out.At(p.at, p.ref).Report(gaffer.SequenceJump, p.from, machine.Likely, 0, float64(by), machine.Milliseconds(gap))
 	} else if gap >= stallLeast && gap > 8*tick && int64(by) <= due/2 {
-		out.At(p.at, p.ref).Report(gaffer.Stall, p.from, machine.Likely, 0, machine.Milliseconds(gap), machine.Milliseconds(tick))
+		out.At(p.at, p.ref).Report(gaffer.Stall, p.from, machine.Likely, 0, machine.Milliseconds(gap),
+			machine.Milliseconds(tick))
 	}
 	if heard := peer.sent.distinct - s.sent.heardFrom; gap >= silenceLeast && heard > 0 {
-		out.At(p.at, p.ref).Report(gaffer.OneWaySilence, p.from, machine.Certain, 0, machine.Milliseconds(gap), float64(heard))
+		out.At(p.at, p.ref).Report(gaffer.OneWaySilence, p.from, machine.Certain, 0, machine.Milliseconds(gap),
+			float64(heard))
 	}
 }
 
@@ -174,7 +179,8 @@ func (t *Tracker) judgeClaims(s, peer *side, p *sighting, by int, out *machine.E
 		case c.number > now:
 			kept = append(kept, c)
 		case c.number == now && p.at.Sub(c.at) > gaffer.TapJitter:
-			out.At(c.at, c.ref).Report(gaffer.FalseAck, p.from.Other(), machine.Certain, p.ref, machine.Milliseconds(p.at.Sub(c.at)))
+			out.At(c.at, c.ref).Report(gaffer.FalseAck, p.from.Other(), machine.Certain, p.ref,
+				machine.Milliseconds(p.at.Sub(c.at)))
 		case c.number < now:
 			out.At(c.at, c.ref).Report(gaffer.CaptureLoss, p.from, machine.Likely, 0, 1)
 		}
@@ -186,14 +192,16 @@ func (t *Tracker) judgeClaims(s, peer *side, p *sighting, by int, out *machine.E
 func (t *Tracker) sumUp(x machine.Side, out *machine.Effects) {
 	s, peer := &t.Sides[x], &t.Sides[x.Other()]
 	if width, closest := s.headers.last.Width, int(s.headers.closest); closest > 0 && closest <= width/4 {
-		out.At(s.sent.topAt, s.headers.closestAt).Report(gaffer.AckWindowEdge, x, s.known(), 0, float64(width-closest+1), float64(width))
+		out.At(s.sent.topAt, s.headers.closestAt).Report(gaffer.AckWindowEdge, x, s.known(), 0, float64(width-closest+1),
+			float64(width))
 	}
 	if cut := s.reads.begun - s.reads.whole; s.reads.begun >= 16 && cut >= 4 {
 		total := peer.sent.extent()
 		incomplete := float64(cut) / float64(s.reads.begun)
 		missing := float64(peer.sent.missing()) / float64(total)
 		if incomplete > 1.5*missing {
-			out.At(peer.sent.topAt, s.reads.cutAt).Report(gaffer.FragmentLoss, peer.side, machine.Likely, 0, 100*incomplete, float64(s.reads.begun), 100*missing)
+			out.At(peer.sent.topAt, s.reads.cutAt).Report(gaffer.FragmentLoss, peer.side, machine.Likely, 0, 100*incomplete,
+				float64(s.reads.begun), 100*missing)
 		}
 	}
 }

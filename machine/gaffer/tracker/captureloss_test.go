@@ -36,14 +36,16 @@ func TestCaptureLossHidesNoLie(t *testing.T) {
 						if !p.Own {
 							from = machine.B
 						}
-						left = append(left, machine.Datagram{At: p.At, Ref: machine.MakeRef(0, p.Frame), From: from, Bytes: p.Bytes, Length: len(p.Bytes) + p.Cut})
+						left = append(left, machine.Datagram{At: p.At, Ref: machine.MakeRef(0, p.Frame), From: from, Bytes: p.Bytes,
+							Length: len(p.Bytes) + p.Cut})
 					}
 				}
 				events := trackTwice(gaffertest.ProfileOf(run), left)
 				for _, e := range events {
 					if e.Side == machine.B && e.Kind == machine.EventReceived && e.Certainty == machine.Certain {
 						if certain++; !came[e.Sequence] {
-							t.Errorf("%s at the %s, seed %d: the %s is said for certain to have received %d, by frame %d, and has not", name, side, seed, far, e.Sequence, e.Ref.Frame())
+							t.Errorf("%s at the %s, seed %d: the %s is said for certain to have received %d, by frame %d, and has not", name,
+								side, seed, far, e.Sequence, e.Ref.Frame())
 						}
 					}
 				}

@@ -107,7 +107,8 @@ func converse(t *testing.T, seed uint64, tap float64, adjust func(*gaffertest.So
 	link := s.Link
 	link.Tap(tap, func(x sim.Tapped) {
 		c.seen = append(c.seen, machine.Datagram{
-			At: x.At, Ref: machine.MakeRef(0, uint64(len(c.seen)+1)), From: machine.Side(x.From.Index), Bytes: x.Bytes, Length: len(x.Bytes),
+			At: x.At, Ref: machine.MakeRef(0, uint64(len(c.seen)+1)), From: machine.Side(x.From.Index), Bytes: x.Bytes,
+			Length: len(x.Bytes),
 		})
 	})
 	if err := w.Run(machine.Instant(8 * time.Second)); err != nil {
@@ -207,7 +208,8 @@ func TestMessagesAgainstTruth(t *testing.T) {
 }
 
 // holdMessage holds what is told of a message against what was true of it.
-func (c *conversation) holdMessage(t *testing.T, who string, truth *spoken, m *machine.Message, senderNear, receiverNear bool) {
+func (c *conversation) holdMessage(t *testing.T, who string, truth *spoken, m *machine.Message, senderNear,
+	receiverNear bool) {
 	t.Helper()
 	if m.Attempts > len(truth.packets) || senderNear && m.Attempts != len(truth.packets) {
 		t.Errorf("%s: %d packets carried it, expected %d", who, m.Attempts, len(truth.packets))
@@ -305,7 +307,8 @@ func TestStuckMessage(t *testing.T) {
 		w.Bits(0x55, 8)
 		b := p.Append(nil, &wire.Packet{Sequence: n, Header: wire.Header{Ack: 0xffff}}, w.Data())
 		out.Reset()
-		tr.Observe(&machine.Datagram{At: machine.Instant(n) * machine.Instant(20*time.Millisecond), Ref: machine.MakeRef(0, uint64(n+1)), Bytes: b, Length: len(b)}, &out)
+		tr.Observe(&machine.Datagram{At: machine.Instant(n) * machine.Instant(20*time.Millisecond),
+			Ref: machine.MakeRef(0, uint64(n+1)), Bytes: b, Length: len(b)}, &out)
 		for _, a := range out.Anomalies {
 			rules[a.Rule.ID]++
 		}

@@ -78,7 +78,8 @@ func TestEstimatesAgainstOracle(t *testing.T) {
 
 // A copy goes on as the original does, and leaves it as it is.
 func TestCloneGoesOn(t *testing.T) {
-	for _, vantage := range []machine.Vantage{machine.VantageUnknown, machine.VantageA, machine.VantageB, machine.VantageBoth, machine.VantageBetween} {
+	for _, vantage := range []machine.Vantage{machine.VantageUnknown, machine.VantageA, machine.VantageB,
+		machine.VantageBoth, machine.VantageBetween} {
 		for seed := range int64(6) {
 			rnd := rand.New(rand.NewSource(seed))
 			w := newWorld(seed, reliable(), randomConfig(rnd, machine.VantageA))

@@ -261,13 +261,15 @@ func (t *Tracker) leave(s, peer *side, c gaffer.Claims) {
 	}
 }
 
-func (s *side) loseUnnamed(x machine.Side, q uint32, at machine.Instant, ref machine.Ref, sure machine.Certainty, out *machine.Effects) {
+func (s *side) loseUnnamed(x machine.Side, q uint32, at machine.Instant, ref machine.Ref, sure machine.Certainty,
+	out *machine.Effects) {
 	if e := s.Sent(q); e != nil && e.Flags&(gaffer.SentAcked|gaffer.SentLost|gaffer.SentArrived) == 0 {
 		s.lose(x, e, at, ref, sure, out)
 	}
 }
 
-func (s *side) lose(x machine.Side, e *gaffer.Sent, at machine.Instant, ref machine.Ref, sure machine.Certainty, out *machine.Effects) {
+func (s *side) lose(x machine.Side, e *gaffer.Sent, at machine.Instant, ref machine.Ref, sure machine.Certainty,
+	out *machine.Effects) {
 	s.acks.lose(e)
 	if v := tell(out, machine.EventLost, x, sure, at, ref); v != nil {
 		v.Sequence, v.Sequence64, v.About = e.Sequence, s.unwrap(e.Sequence), e.Ref

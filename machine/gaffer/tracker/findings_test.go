@@ -220,7 +220,8 @@ func TestOvertakenBehindTheTap(t *testing.T) {
 	p.pass(machine.B, 10, 11, 0xfff&^2)
 	p.pass(machine.B, 11, 11, 0xfff)
 	p.tracker.Finish(&p.out)
-	if got := p.events(machine.EventReceived, machine.B); !slices.Equal(got, []uint32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 10}) {
+	if got := p.events(machine.EventReceived, machine.B); !slices.Equal(got,
+		[]uint32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 10}) {
 		t.Errorf("received %v", got)
 	}
 	if m := p.tracker.Summary(machine.B); m.Received != 12 {
@@ -250,7 +251,8 @@ func TestAcksAtTheWindowEdge(t *testing.T) {
 		behind uint32
 		kind   machine.EventKind
 		acked  bool
-	}{{254, machine.EventReceived, true}, {255, machine.EventReceived, true}, {256, machine.EventStale, false}, {300, machine.EventStale, false}} {
+	}{{254, machine.EventReceived, true}, {255, machine.EventReceived, true}, {256, machine.EventStale, false},
+		{300, machine.EventStale, false}} {
 		p := newTape(t, reliable(), machine.VantageA)
 		late := 400 - c.behind
 		// b's packet `late` is held back. It alone acks a's packet 7.

@@ -113,7 +113,8 @@ func predict(before *gaffer.Sent, ack uint32, r *gaffer.Rules) (f [sentFields]ui
 	}
 	return [sentFields]uint64{
 		uint64(before.At), uint64(before.Ref), uint64(before.AckedAt), uint64(before.AckedBy), uint64(before.Ack), expected,
-		uint64(before.Sequence + 1), uint64(before.Bytes), uint64(before.Waiting), uint64(before.Newest), uint64(before.Flags), uint64(before.Bit),
+		uint64(before.Sequence + 1), uint64(before.Bytes), uint64(before.Waiting), uint64(before.Newest),
+		uint64(before.Flags), uint64(before.Bit),
 	}
 }
 
@@ -212,8 +213,10 @@ func unpackSent(from []byte, n int, r *gaffer.Rules, unit machine.Instant) []gaf
 			}
 		}
 		before = gaffer.Sent{
-			At: machine.Instant(f[0]), Ref: machine.Ref(f[1]), AckedAt: machine.Instant(f[2]), AckedBy: machine.Ref(f[3]), Ack: ack, AckBits: f[sentAckBits],
-			Sequence: uint32(f[6]), Bytes: uint32(f[7]), Waiting: uint32(f[8]), Newest: uint32(f[9]), Flags: gaffer.SentFlags(f[10]), Bit: uint8(f[11]),
+			At: machine.Instant(f[0]), Ref: machine.Ref(f[1]), AckedAt: machine.Instant(f[2]), AckedBy: machine.Ref(f[3]),
+			Ack: ack, AckBits: f[sentAckBits],
+			Sequence: uint32(f[6]), Bytes: uint32(f[7]), Waiting: uint32(f[8]), Newest: uint32(f[9]),
+			Flags: gaffer.SentFlags(f[10]), Bit: uint8(f[11]),
 		}
 		ring[i] = before
 		ring[i].At, ring[i].AckedAt = before.At*unit, before.AckedAt*unit

@@ -48,7 +48,8 @@ func TestPacked(t *testing.T) {
 func TestPackedEntries(t *testing.T) {
 	all := ^uint64(0)
 	last := gaffer.Sent{
-		At: -1, Ref: machine.Ref(all), AckedAt: -1, AckedBy: machine.Ref(all), AckBits: all, Sequence: ^uint32(0), Ack: ^uint32(0), Bytes: ^uint32(0),
+		At: -1, Ref: machine.Ref(all), AckedAt: -1, AckedBy: machine.Ref(all), AckBits: all, Sequence: ^uint32(0),
+		Ack: ^uint32(0), Bytes: ^uint32(0),
 		Waiting: ^uint32(0), Newest: ^uint32(0), Flags: ^gaffer.SentFlags(0), Bit: 255,
 	}
 	ring := []gaffer.Sent{{}, last, {}, {At: 5, Ack: 1, AckBits: 1 << 63}, last, {At: 1 << 62, Ack: 64, AckBits: 7}}

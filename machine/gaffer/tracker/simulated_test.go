@@ -50,7 +50,8 @@ func even(profile string, path sim.Path, tap machine.Vantage) conditions {
 
 func (c *conditions) String() string {
 	p := &c.path[0]
-	return fmt.Sprintf("%-8s loss %2.0f%% jitter %3dms dup %2.0f%% tap %s", c.profile, p.Loss*100, p.Jitter.Milliseconds(), p.Duplicate*100, c.tap)
+	return fmt.Sprintf("%-8s loss %2.0f%% jitter %3dms dup %2.0f%% tap %s", c.profile, p.Loss*100, p.Jitter.Milliseconds(),
+		p.Duplicate*100, c.tap)
 }
 
 // observed is a simulated flow and what a tracker made of it.
@@ -73,7 +74,8 @@ func (c *conditions) run(t *testing.T, seed uint64) *observed {
 	o := &observed{truth: w.Truth(), first: c.first, buffer: int64(p.SentBuffer)}
 	stop := machine.Instant(c.seconds) * machine.Instant(time.Second)
 	for i, name := range []string{"a", "b"} {
-		options := endpoint.Options{Profile: p, Rules: gaffer.RulesOf(p), Side: machine.Side(i), First: c.first[i], PeerFirst: c.first[1-i]}
+		options := endpoint.Options{Profile: p, Rules: gaffer.RulesOf(p), Side: machine.Side(i), First: c.first[i],
+			PeerFirst: c.first[1-i]}
 		if p.Fragments == wire.FragmentsReliable {
 			options.FragmentAbove, options.FragmentSize, options.FragmentMost = 1024, 1024, 16
 		}
@@ -104,7 +106,8 @@ func (c *conditions) run(t *testing.T, seed uint64) *observed {
 	place := map[machine.Vantage]float64{machine.VantageA: 0, machine.VantageBetween: c.place, machine.VantageB: 1}[c.tap]
 	l.Tap(place, func(s sim.Tapped) {
 		o.seen = append(o.seen, machine.Datagram{
-			At: s.At, Ref: machine.MakeRef(0, uint64(len(o.seen)+1)), From: machine.Side(s.From.Index), Bytes: s.Bytes, Length: len(s.Bytes),
+			At: s.At, Ref: machine.MakeRef(0, uint64(len(o.seen)+1)), From: machine.Side(s.From.Index), Bytes: s.Bytes,
+			Length: len(s.Bytes),
 		})
 	})
 	if err := w.Run(stop.Add(time.Second)); err != nil {
@@ -240,7 +243,8 @@ func (o *observed) hold(t *testing.T, name string, vantage machine.Vantage) (fig
 			continue
 		}
 		if vantage.Near(key.side) && (!is || truth[key] < witnessed[key.side] && proved[key.side].proves(key)) {
-			fail("%v happened at %v at the tap, and is told as %v (its reads are witnessed up to %v)", key, truth[key], e.Certainty, witnessed[key.side])
+			fail("%v happened at %v at the tap, and is told as %v (its reads are witnessed up to %v)", key, truth[key],
+				e.Certainty, witnessed[key.side])
 		}
 	}
 	o.holdFar(fail, told, truth, vantage)
@@ -298,7 +302,8 @@ func (o *observed) proved() (sides [2]shown) {
 // holdFar checks that nothing is left open that the headers at the tap prove:
 // what a header names, its sender received; and what that packet's header
 // named, the sender knows to have arrived.
-func (o *observed) holdFar(fail func(string, ...any), told map[fact]machine.Event, truth map[fact]machine.Instant, vantage machine.Vantage) {
+func (o *observed) holdFar(fail func(string, ...any), told map[fact]machine.Event, truth map[fact]machine.Instant,
+	vantage machine.Vantage) {
 	// A packet that has left its sender's buffer cannot be acked any more; the
 	// tracker keeps no more of it than the sender does.
 	var top [2]int64
@@ -398,8 +403,10 @@ func (f fact) String() string {
 func TestTrackerAgainstTruth(t *testing.T) {
 	testenv.Grid(t, "a simulated flow for each profile, loss, jitter and tap")
 	var matrix strings.Builder
-	matrix.WriteString("# Simulated flows: how many facts of each side there are, how many of them the tracker tells as certain.\n")
-	matrix.WriteString("# 10 s at 60 packets/s each way, 25 ms one way. Columns: received, acked, duplicate, stale as certain/true.\n")
+	matrix.WriteString("# Simulated flows: how many facts of each side there are, how many of them the tracker tells as " +
+		"certain.\n")
+	matrix.WriteString("# 10 s at 60 packets/s each way, 25 ms one way. Columns: received, acked, duplicate, stale as " +
+		"certain/true.\n")
 	seed := uint64(0)
 	for _, profile := range []string{"article", "reliable"} {
 		for _, loss := range []float64{0, 0.05, 0.3, 0.6} {
@@ -483,8 +490,9 @@ func drawConditions(seed uint64) conditions {
 	pick := func(of ...float64) float64 { return of[rng.IntN(len(of))] }
 	path := func() sim.Path {
 		p := sim.Path{
-			Delay: time.Duration(1+rng.IntN(150)) * time.Millisecond, Jitter: time.Duration(pick(0, 0, 3, 30, 200)) * time.Millisecond,
-			Loss: pick(0, 0, 0.02, 0.2, 0.5, 0.9), Duplicate: pick(0, 0, 0.05, 0.4), InOrder: rng.IntN(3) == 0,
+			Delay:  time.Duration(1+rng.IntN(150)) * time.Millisecond,
+			Jitter: time.Duration(pick(0, 0, 3, 30, 200)) * time.Millisecond,
+			Loss:   pick(0, 0, 0.02, 0.2, 0.5, 0.9), Duplicate: pick(0, 0, 0.05, 0.4), InOrder: rng.IntN(3) == 0,
 		}
 		switch rng.IntN(6) {
 		case 0:
@@ -544,7 +552,8 @@ func (o *observed) holdCertain(t *testing.T, name string) int {
 	wrong, told := o.falseFacts()
 	for i, e := range wrong {
 		if i < 3 {
-			t.Errorf("%s: %v said to be certain at frame %d, and is not so (vantage learned: %v, %s)", name, o.key(&e), e.Ref.Frame(), o.learned.Vantage, o.learned.VantageReason)
+			t.Errorf("%s: %v said to be certain at frame %d, and is not so (vantage learned: %v, %s)", name, o.key(&e),
+				e.Ref.Frame(), o.learned.Vantage, o.learned.VantageReason)
 		}
 	}
 	return told
@@ -571,7 +580,8 @@ func golden(t *testing.T, name, got string) {
 		w, g := strings.Split(string(want), "\n"), strings.Split(got, "\n")
 		for i := range w {
 			if i >= len(g) || w[i] != g[i] {
-				t.Fatalf("%s line %d: %q, expected %q (run with -update if the change is meant)", path, i+1, g[min(i, len(g)-1)], w[i])
+				t.Fatalf("%s line %d: %q, expected %q (run with -update if the change is meant)", path, i+1,
+					g[min(i, len(g)-1)], w[i])
 			}
 		}
 		t.Fatalf("%s: %d lines, expected %d", path, len(g), len(w))

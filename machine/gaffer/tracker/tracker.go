@@ -222,7 +222,8 @@ func (t *Tracker) enter(s, peer *side, p *sighting, ahead int, out *machine.Effe
 
 // tell appends an event and gives it to be completed; nil where nobody asks for
 // events.
-func tell(out *machine.Effects, kind machine.EventKind, x machine.Side, sure machine.Certainty, at machine.Instant, ref machine.Ref) *machine.Event {
+func tell(out *machine.Effects, kind machine.EventKind, x machine.Side, sure machine.Certainty, at machine.Instant,
+	ref machine.Ref) *machine.Event {
 	if out.NoEvents {
 		return nil
 	}

@@ -73,7 +73,8 @@ type logged struct {
 func newWorld(seed int64, r *gaffer.Rules, c worldConfig) *world {
 	w := &world{rules: r, rnd: rand.New(rand.NewSource(seed)), config: c}
 	for i := range w.host {
-		w.host[i] = host{State: gaffer.NewState(r), sentAt: map[int64]machine.Instant{}, partial: map[uint32]sighting{}, number: int64(c.start[i])}
+		w.host[i] = host{State: gaffer.NewState(r), sentAt: map[int64]machine.Instant{}, partial: map[uint32]sighting{},
+			number: int64(c.start[i])}
 		w.host[i].StartAt(c.start[i])
 		if c.start[1-i] != 0 {
 			w.host[i].Join(gaffer.Claims{Newest: (c.start[1-i] - 1) & r.Mask(), Width: r.AckBits})
@@ -155,7 +156,8 @@ func (w *world) read(x machine.Side, now machine.Instant) {
 			p.ack, p.ackBits = first.ack, first.ackBits
 		}
 		kind := map[gaffer.Fate]machine.EventKind{
-			gaffer.Accepted: machine.EventReceived, gaffer.Redelivered: machine.EventReceived, gaffer.Refused: machine.EventRejected,
+			gaffer.Accepted: machine.EventReceived, gaffer.Redelivered: machine.EventReceived,
+			gaffer.Refused:   machine.EventRejected,
 			gaffer.Duplicate: machine.EventDuplicate, gaffer.Stale: machine.EventStale,
 		}[fate]
 		h.log = append(h.log, logged{kind: kind, number: f.number, at: now, frame: machine.Ref(p.at)})
@@ -168,8 +170,11 @@ func (w *world) read(x machine.Side, now machine.Instant) {
 			for told>>n&1 == 0 {
 				n++
 			}
-			number := h.number - 1 + int64(w.rules.Distance((c.Newest-uint32(n))&w.rules.Mask(), uint32(h.number-1)&w.rules.Mask()))
-			h.log = append(h.log, logged{kind: machine.EventAcked, number: number, at: now, frame: machine.Ref(p.at), rtt: int64(now - h.sentAt[number])})
+			number := h.number - 1 +
+				int64(w.rules.Distance((c.Newest-uint32(n))&w.rules.Mask(), uint32(h.number-1)&w.rules.Mask()))
+			h.log = append(h.log,
+				logged{kind: machine.EventAcked, number: number, at: now, frame: machine.Ref(p.at),
+					rtt: int64(now - h.sentAt[number])})
 		}
 	}
 	h.socket = h.socket[:0]
@@ -423,7 +428,8 @@ func checkFar(t *testing.T, name string, w *world, x machine.Side, events []mach
 		}
 	}
 	for _, e := range events {
-		if e.Side != x || e.Certainty != machine.Certain || (e.Kind != machine.EventReceived && e.Kind != machine.EventAcked) {
+		if e.Side != x || e.Certainty != machine.Certain ||
+			(e.Kind != machine.EventReceived && e.Kind != machine.EventAcked) {
 			continue
 		}
 		at, ok := when[factKey{kind: e.Kind, sequence: e.Sequence}]

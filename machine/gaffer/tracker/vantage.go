@@ -214,7 +214,8 @@ func judgeVantage(r *gaffer.Rules, held []sighting) (v machine.Vantage, reason s
 		case s.behind > floor:
 			far[i] = fmt.Sprintf("%v is about %v behind what passes the tap", machine.Side(i), machine.Rounded(s.behind))
 		case s.interval > 0 && s.upper > 2*s.interval+floor:
-			far[i] = fmt.Sprintf("%v sends every %v and names no packet before %v have passed", machine.Side(i), machine.Rounded(s.interval), machine.Rounded(s.upper))
+			far[i] = fmt.Sprintf("%v sends every %v and names no packet before %v have passed", machine.Side(i),
+				machine.Rounded(s.interval), machine.Rounded(s.upper))
 		case s.overtaken > 1+s.packets/100:
 			far[i] = fmt.Sprintf("%d packets of %v come out of order or repeated", s.overtaken, machine.Side(i))
 		case s.gaps > 1+s.packets/100 && s.gaps > 4*m[1-i].gaps:
@@ -227,27 +228,36 @@ func judgeVantage(r *gaffer.Rules, held []sighting) (v machine.Vantage, reason s
 		near, other := &m[i], &m[1-i]
 		at := machine.VantageA + machine.Vantage(i)
 		if far[i] == "" && far[1-i] != "" {
-			return at, near.place(side, fmt.Sprintf("%s; %v names packets %v after they pass the tap", far[1-i], side, machine.Rounded(near.upper))), enough
+			return at, near.place(side,
+				fmt.Sprintf("%s; %v names packets %v after they pass the tap", far[1-i], side, machine.Rounded(near.upper))), enough
 		}
 		if far[i] == "" && enough && other.lower > floor/10 && other.lower > 4*near.lower {
-			return at, near.place(side, fmt.Sprintf("%v is a round trip of %v or more away, %v of %v", side.Other(), machine.Rounded(other.lower), side, machine.Rounded(near.lower))), false
+			return at, near.place(side,
+				fmt.Sprintf("%v is a round trip of %v or more away, %v of %v", side.Other(), machine.Rounded(other.lower), side,
+					machine.Rounded(near.lower))), false
 		}
 		if far[i] == "" && near.named > 0 && near.upper < floor/4 && (other.named == 0 || other.upper > 4*near.upper) {
-			return at, fmt.Sprintf("at %v: it names packets %v after they pass the tap, %v after %v", side, machine.Rounded(near.upper), side.Other(), machine.Rounded(other.upper)), false
+			return at, fmt.Sprintf("at %v: it names packets %v after they pass the tap, %v after %v", side,
+				machine.Rounded(near.upper), side.Other(), machine.Rounded(other.upper)), false
 		}
 	}
 	a, b := &m[0], &m[1]
 	for i := range m {
 		near, other := &m[i], &m[1-i]
 		if enough && far[0] == far[1] && near.interval > 0 && other.spread > floor/2 && other.spread > 4*near.spread {
-			return machine.VantageA + machine.Vantage(i), near.place(machine.Side(i), fmt.Sprintf("its packets come evenly (within %v), those of %v within %v", machine.Rounded(near.spread), machine.Side(1-i), machine.Rounded(other.spread))), false
+			return machine.VantageA + machine.Vantage(i),
+				near.place(machine.Side(i),
+					fmt.Sprintf("its packets come evenly (within %v), those of %v within %v", machine.Rounded(near.spread),
+						machine.Side(1-i), machine.Rounded(other.spread))), false
 		}
 	}
 	switch {
 	case far[0] != "" && far[1] != "":
 		return machine.VantageBetween, "between: " + far[0] + "; " + far[1], enough && a.lower > floor && b.lower > floor
 	case enough && max(a.upper, b.upper) < floor/8 && max(a.worst(), b.worst()) < floor/12:
-		return machine.VantageBoth, fmt.Sprintf("at both: each names packets within %v of their passing the tap", machine.Rounded(max(a.upper, b.upper))), false
+		return machine.VantageBoth,
+			fmt.Sprintf("at both: each names packets within %v of their passing the tap",
+				machine.Rounded(max(a.upper, b.upper))), false
 	}
 	return machine.VantageUnknown, unknownReason, false
 }

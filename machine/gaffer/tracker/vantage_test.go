@@ -50,10 +50,12 @@ func TestVantageOfBothAndNeither(t *testing.T) {
 		c    worldConfig
 	}{
 		{"loopback", machine.VantageBoth, worldConfig{
-			tap: machine.VantageBoth, tick: [2]time.Duration{time.Second / 60, time.Second / 47}, delay: 15 * time.Microsecond, length: 25 * time.Second,
+			tap: machine.VantageBoth, tick: [2]time.Duration{time.Second / 60, time.Second / 47}, delay: 15 * time.Microsecond,
+			length: 25 * time.Second,
 		}},
 		{"the middle", machine.VantageBetween, worldConfig{
-			tap: machine.VantageBetween, tick: [2]time.Duration{time.Second / 60, time.Second / 47}, delay: 40 * time.Millisecond, loss: 0.05, length: 25 * time.Second,
+			tap: machine.VantageBetween, tick: [2]time.Duration{time.Second / 60, time.Second / 47},
+			delay: 40 * time.Millisecond, loss: 0.05, length: 25 * time.Second,
 		}},
 	} {
 		w := newWorld(3, reliable(), c.c)
@@ -69,8 +71,9 @@ func TestVantageOfBothAndNeither(t *testing.T) {
 // it are those of a run that was given it.
 func TestHeldBackIsNotLost(t *testing.T) {
 	w := newWorld(5, reliable(), worldConfig{
-		tap: machine.VantageA, tick: [2]time.Duration{time.Second / 60, time.Second / 30}, delay: 30 * time.Millisecond, jitter: 5 * time.Millisecond,
-		loss: 0.1, length: 20 * time.Second,
+		tap: machine.VantageA, tick: [2]time.Duration{time.Second / 60, time.Second / 30}, delay: 30 * time.Millisecond,
+		jitter: 5 * time.Millisecond,
+		loss:   0.1, length: 20 * time.Second,
 	})
 	w.run()
 	var events [2][]machine.Event

@@ -69,7 +69,8 @@ func (t *Tracker) sentWindow(s, peer *side) machine.Window {
 		w.Cells = append(w.Cells, cell)
 		if e != nil {
 			w.Slots = append(w.Slots, machine.Slot{
-				Index: gaffer.Slot(q, size), Sequence: q, Sequence64: number, Cell: cell, SentAt: e.At, AckedAt: e.AckedAt, Ref: e.Ref,
+				Index: gaffer.Slot(q, size), Sequence: q, Sequence64: number, Cell: cell, SentAt: e.At,
+				AckedAt: e.AckedAt, Ref: e.Ref,
 				SettledBy: e.AckedBy, Bit: e.Bit, Grade: t.sentGrade(s, e),
 			})
 		}

@@ -306,7 +306,8 @@ func (s *side) rival(c *candidate) {
 
 // decideFresh tells whether the application took a packet that was not received
 // before, and whether a header of the side says so.
-func (t *Tracker) decideFresh(s *side, c *candidate, by *settling, out *machine.Effects) (fate gaffer.Fate, named bool) {
+func (t *Tracker) decideFresh(s *side, c *candidate, by *settling, out *machine.Effects) (fate gaffer.Fate,
+	named bool) {
 	if by.silent {
 		return s.decideSilent(c), false
 	}
@@ -336,7 +337,8 @@ func (t *Tracker) decideFresh(s *side, c *candidate, by *settling, out *machine.
 // decideSilent is decideFresh where no header of the side follows that proves
 // anything read.
 func (s *side) decideSilent(c *candidate) gaffer.Fate {
-	if s.application.refuses && s.skipped(c) >= 2 && s.Rules.Distance(s.headers.last.Newest, c.sequence) < s.headers.last.Width {
+	if s.application.refuses && s.skipped(c) >= 2 &&
+		s.Rules.Distance(s.headers.last.Newest, c.sequence) < s.headers.last.Width {
 		return gaffer.Refused
 	}
 	return gaffer.Accepted
@@ -376,14 +378,16 @@ func (s *side) mayPrecede(peer *side, c *candidate) bool {
 }
 
 // arrival tells what became of a packet at the frame that brought it.
-func (t *Tracker) arrival(kind machine.EventKind, x machine.Side, c *candidate, sure machine.Certainty, out *machine.Effects) {
+func (t *Tracker) arrival(kind machine.EventKind, x machine.Side, c *candidate, sure machine.Certainty,
+	out *machine.Effects) {
 	if v := tell(out, kind, x, sure, c.at, c.ref); v != nil {
 		v.Sequence, v.Sequence64, v.About = c.sequence, t.Sides[x.Other()].unwrap(c.sequence), c.ref
 	}
 }
 
 // accept takes it that a near side accepted a packet, and read its acks at readAt.
-func (t *Tracker) accept(x machine.Side, c *candidate, readAt machine.Instant, sure machine.Certainty, out *machine.Effects) {
+func (t *Tracker) accept(x machine.Side, c *candidate, readAt machine.Instant, sure machine.Certainty,
+	out *machine.Effects) {
 	s, peer := &t.Sides[x], &t.Sides[x.Other()]
 	s.reads.count++
 	t.arrival(machine.EventReceived, x, c, sure, out)

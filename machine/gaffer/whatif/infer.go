@@ -22,7 +22,8 @@ func rateOf(x *machine.TraceSide) float64 {
 // packet that carried a message again shows that the time had passed, and the
 // packet before it, which did not, that it had not.
 func (s *Stage) resendOf(t *machine.Trace) machine.Setting {
-	v := machine.Setting{Name: "resend", Unit: "ms", Value: machine.Milliseconds(s.lanes[0].resend.After), Certainty: machine.Possible, Why: "the usual: nothing was sent again"}
+	v := machine.Setting{Name: "resend", Unit: "ms", Value: machine.Milliseconds(s.lanes[0].resend.After),
+		Certainty: machine.Possible, Why: "the usual: nothing was sent again"}
 	var least, most []time.Duration
 	for i := range t.Sides {
 		x := &t.Sides[i]
@@ -80,7 +81,8 @@ func mostAgree(least, most []time.Duration) (lo, hi time.Duration, agree int) {
 
 // sentAs finds a packet of a side at the tap by its frame; -1 where it is not there.
 func sentAs(x *machine.TraceSide, ref machine.Ref) int {
-	i, ok := slices.BinarySearchFunc(x.Sent, ref, func(s machine.Transit, ref machine.Ref) int { return cmp.Compare(s.Ref, ref) })
+	i, ok := slices.BinarySearchFunc(x.Sent,
+		ref, func(s machine.Transit, ref machine.Ref) int { return cmp.Compare(s.Ref, ref) })
 	switch {
 	case ok && ref != 0:
 		return i

@@ -41,7 +41,8 @@ func New(p *wire.Profile) (*Stage, error) {
 		return nil, errors.New("its packets carry no messages that a profile describes, so nothing is sent again")
 	}
 	s := &Stage{rules: gaffer.RulesOf(p), simple: m.Form == wire.MessagesSimple, fixed: m.CountBits()}
-	plan := lanePlan{channel: -1, sendQueue: orUsual(m.SendQueue), window: orUsual(m.ReceiveQueue), most: m.MaxPerPacket, budget: 8000, head: m.TypeBits()}
+	plan := lanePlan{channel: -1, sendQueue: orUsual(m.SendQueue), window: orUsual(m.ReceiveQueue), most: m.MaxPerPacket,
+		budget: 8000, head: m.TypeBits()}
 	if s.simple {
 		s.fixed += 2 * wire.MessageIDBits
 	} else {
@@ -60,7 +61,8 @@ func NewYojimboStage(l yojimbo.Layers, settings any) (*Stage, error) {
 		config = i.Config
 	}
 	if config == nil {
-		return nil, errors.New("how its packets carry messages is not known: no configuration was given, and none could be inferred")
+		return nil, errors.New("how its packets carry messages is not known: no configuration was given, and none could be " +
+			"inferred")
 	}
 	s := &Stage{rules: gaffer.RulesOf(l.Reliable), known: l.Connection != nil, netcode: l.Netcode}
 	for i := range config.Channels {
@@ -69,8 +71,10 @@ func NewYojimboStage(l yojimbo.Layers, settings any) (*Stage, error) {
 			continue
 		}
 		plan := lanePlan{
-			channel: i, sendQueue: orUsual(c.SendQueue), window: orUsual(c.ReceiveQueue), most: c.MaxMessages, budget: 8 * c.PacketBudget,
-			head: 8, first: wire.MessageIDBits, fragment: c.BlockFragmentSize, blockResend: seconds(c.BlockResendTime, 250*time.Millisecond),
+			channel: i, sendQueue: orUsual(c.SendQueue), window: orUsual(c.ReceiveQueue), most: c.MaxMessages,
+			budget: 8 * c.PacketBudget,
+			head:   8, first: wire.MessageIDBits, fragment: c.BlockFragmentSize,
+			blockResend: seconds(c.BlockResendTime, 250*time.Millisecond),
 		}
 		if plan.most == 0 {
 			plan.most = 256
@@ -104,9 +108,12 @@ func seconds(s float64, usual time.Duration) time.Duration {
 
 // Parameters are what can be set otherwise.
 var Parameters = []machine.Parameter{
-	{Name: "resend", Doc: "time from a message's last packet until it goes into another", Unit: []string{"ms", "rtt"}, Least: 0.1, Most: 60000},
-	{Name: "window", Doc: "messages that a receiver can hold ahead of the next one: no message beyond goes out", Unit: []string{""}, Whole: true, Least: 1, Most: 1 << (wire.MessageIDBits - 1)},
-	{Name: "acks", Doc: "packets that a header's ack_bits speak of, a multiple of 8", Unit: []string{""}, Whole: true, Least: 8, Most: 64},
+	{Name: "resend", Doc: "time from a message's last packet until it goes into another", Unit: []string{"ms", "rtt"},
+		Least: 0.1, Most: 60000},
+	{Name: "window", Doc: "messages that a receiver can hold ahead of the next one: no message beyond goes out",
+		Unit: []string{""}, Whole: true, Least: 1, Most: 1 << (wire.MessageIDBits - 1)},
+	{Name: "acks", Doc: "packets that a header's ack_bits speak of, a multiple of 8", Unit: []string{""}, Whole: true,
+		Least: 8, Most: 64},
 	{Name: "rate", Doc: "packets a second that each side sends", Unit: []string{"/s"}, Least: 0.1, Most: 10000},
 }
 
@@ -186,7 +193,8 @@ func (s *Stage) Cast(t *machine.Trace, changed []machine.Setting) (*machine.Cast
 			// More than this would be too many for one run: count before they are made.
 			most := float64(t.SendsMost())
 			if seconds := x.Sent[n-1].Left.Sub(x.Sent[0].Left).Seconds(); seconds*rate > most {
-				return nil, fmt.Errorf("at rate=%g a side would send more than %.0f packets in %.0f s: choose a lower rate, or cut a part of the capture out", rate, most, seconds)
+				return nil, fmt.Errorf("at rate=%g a side would send more than %.0f packets in %.0f s: choose a lower rate, or "+
+					"cut a part of the capture out", rate, most, seconds)
 			}
 		}
 		asks := s.packets(x, rest, rate, machine.Side(i))
@@ -204,7 +212,8 @@ func (s *Stage) Cast(t *machine.Trace, changed []machine.Setting) (*machine.Cast
 		})
 		c.Ends[i] = newUnderstudy(machine.Side(i), &rules, lanes, s.simple, s.fixed, extra)
 	}
-	c.Assumed = append(c.Assumed, "a message was submitted when it or a later one was first sent, unless the window held it")
+	c.Assumed = append(c.Assumed,
+		"a message was submitted when it or a later one was first sent, unless the window held it")
 	if !s.known {
 		c.Assumed = append(c.Assumed, "queues and packet budgets are the usual ones where no profile says otherwise")
 	}
@@ -293,7 +302,10 @@ func (s *Stage) beside(x *machine.TraceSide) []int {
 		rest[i] = usual // of one that was lost before the tap: as the one before it
 	}
 	// Of blocks not every packet that carried a fragment is known.
-	if slices.ContainsFunc(x.Messages, func(m machine.TraceMessage) bool { return m.Block > 0 && m.Attempts > machine.MessageFrames }) {
+	if slices.ContainsFunc(x.Messages, func(m machine.TraceMessage) bool {
+		return m.Block > 0 &&
+			m.Attempts > machine.MessageFrames
+	}) {
 		sorted := slices.Sorted(slices.Values(rest))
 		for i := range rest {
 			rest[i] = min(rest[i], 2*sorted[len(sorted)/2])
@@ -319,7 +331,8 @@ func (s *Stage) packets(x *machine.TraceSide, rest []int, rate float64, side mac
 	}
 	zeros := make([]byte, most)
 	ask := func(at machine.Instant, i int) {
-		asks = append(asks, machine.Ask{At: at, In: machine.Submit{Channel: messages.ChannelPacket, Payload: zeros[:rest[i]]}, Message: -1})
+		asks = append(asks, machine.Ask{At: at, In: machine.Submit{Channel: messages.ChannelPacket, Payload: zeros[:rest[i]]},
+			Message: -1})
 	}
 	if rate <= 0 || len(x.Sent) == 0 {
 		for i := range x.Sent {
@@ -386,7 +399,8 @@ func (l *lanePlan) heldBack(own []machine.TraceMessage, sent []machine.Transit) 
 		if i < l.window {
 			return false
 		}
-		k, _ := slices.BinarySearchFunc(sent, own[i].Asked, func(s machine.Transit, at machine.Instant) int { return cmp.Compare(s.Left, at) })
+		k, _ := slices.BinarySearchFunc(sent,
+			own[i].Asked, func(s machine.Transit, at machine.Instant) int { return cmp.Compare(s.Left, at) })
 		return k > 0 && settled[i-l.window] > sent[k-1].Left
 	}
 }

@@ -99,12 +99,15 @@ const (
 )
 
 func newUnderstudy(side machine.Side, r *gaffer.Rules, plans []lanePlan, simple bool, fixed, extra int) *understudy {
-	u := &understudy{side: side, rules: r, state: gaffer.NewState(r), newest64: -1, simple: simple, fixed: fixed, extra: extra}
+	u := &understudy{side: side, rules: r, state: gaffer.NewState(r), newest64: -1, simple: simple, fixed: fixed,
+		extra: extra}
 	for _, p := range plans {
 		o := messages.Options{SendBuffer: p.sendQueue, ReceiveBuffer: p.window, Resend: p.resend}
 		u.lanes = append(u.lanes, understudyLane{
-			lanePlan: p, send: messages.NewSender(&o, r.Sent), receive: messages.NewReceiver(&o), slices: make([]understudySlice, r.Sent),
-			blocks: map[int64]*understudyBlock{}, coming: map[int64]*understudyBlock{}, complete: make([]machine.Instant, p.window),
+			lanePlan: p, send: messages.NewSender(&o, r.Sent), receive: messages.NewReceiver(&o),
+			slices: make([]understudySlice, r.Sent),
+			blocks: map[int64]*understudyBlock{}, coming: map[int64]*understudyBlock{},
+			complete: make([]machine.Instant, p.window),
 		})
 	}
 	return u
@@ -130,7 +133,9 @@ func (u *understudy) Step(now machine.Instant, in machine.Input, out *machine.Ef
 		}
 		l := &u.lanes[in.Channel-1]
 		l.waiting = append(l.waiting, understudyMessage{int(in.Type), len(in.Payload)})
-		out.Events = append(out.Events, machine.Event{Kind: machine.EventSent, Side: u.side, Channel: in.Channel, Sequence64: l.send.Next + int64(len(l.waiting)) - 1, At: now})
+		out.Events = append(out.Events,
+			machine.Event{Kind: machine.EventSent, Side: u.side, Channel: in.Channel,
+				Sequence64: l.send.Next + int64(len(l.waiting)) - 1, At: now})
 		l.admit()
 	default:
 		return fmt.Errorf("step: %T, expected a datagram, a submission or a wake", in)
@@ -154,7 +159,8 @@ func (l *understudyLane) admit() {
 		l.waiting = l.waiting[1:]
 		if m.block > 0 {
 			n := max(1, (m.block+l.fragment-1)/max(l.fragment, 1))
-			l.blocks[l.send.Next] = &understudyBlock{size: m.block, sentAt: make([]machine.Instant, n), sent: make([]bool, n), done: make([]bool, n), left: n}
+			l.blocks[l.send.Next] = &understudyBlock{size: m.block, sentAt: make([]machine.Instant, n), sent: make([]bool, n),
+				done: make([]bool, n), left: n}
 		}
 		_ = l.send.Submit(uint32(m.bits), nil) // there is room
 	}
@@ -188,7 +194,8 @@ func (u *understudy) transmit(now machine.Instant, payload int, out *machine.Eff
 	u.bytes = b
 	out.Send(0, machine.SendDatagram, b)
 	for range again {
-		out.Events = append(out.Events, machine.Event{Kind: machine.EventResent, Side: u.side, Sequence64: u.next64, At: now, RTT: -1})
+		out.Events = append(out.Events,
+			machine.Event{Kind: machine.EventResent, Side: u.side, Sequence64: u.next64, At: now, RTT: -1})
 	}
 	u.state.Send(gaffer.Sent{At: u.clock, Ack: h.Ack, AckBits: h.AckBits, Flags: gaffer.SentHeader})
 	u.next64++
@@ -248,7 +255,8 @@ func (u *understudy) pickFragment(lane uint8, block *understudyBlock) (bits, aga
 		block.sent[i], block.sentAt[i] = true, u.clock
 		size := min(l.fragment, block.size-i*l.fragment)
 		l.slices[u.next64%int64(len(l.slices))] = understudySlice{u.next64, id, i + 1}
-		u.entries = append(u.entries, understudyEntry{lane: lane, kind: entryFragment, id: uint16(id), index: uint16(i), count: uint16(len(block.done))})
+		u.entries = append(u.entries,
+			understudyEntry{lane: lane, kind: entryFragment, id: uint16(id), index: uint16(i), count: uint16(len(block.done))})
 		return l.first + l.head + 8*size, again
 	}
 	return 0, 0
@@ -281,7 +289,8 @@ func (u *understudy) arrive(now machine.Instant, b []byte, out *machine.Effects)
 		if id < l.receive.Next || id >= l.receive.Next+int64(l.window) || u.simple && id > l.receive.Next {
 			continue
 		}
-		if b[1] == entryFragment && !l.piece(id, int(binary.LittleEndian.Uint16(b[4:])), int(binary.LittleEndian.Uint16(b[6:]))) {
+		if b[1] == entryFragment &&
+			!l.piece(id, int(binary.LittleEndian.Uint16(b[4:])), int(binary.LittleEndian.Uint16(b[6:]))) {
 			continue
 		}
 		if l.receive.Buffer[id%int64(l.window)].ID != id {

@@ -160,7 +160,8 @@ type channelGuess struct {
 }
 
 func newSkeleton(packets []samplePacket, n int) *skeleton {
-	k := &skeleton{packets: packets, n: n, entries: bits.Required(0, uint64(n)), channel: bits.Required(0, uint64(n-1)), heads: make([][]head, n)}
+	k := &skeleton{packets: packets, n: n, entries: bits.Required(0, uint64(n)), channel: bits.Required(0, uint64(n-1)),
+		heads: make([][]head, n)}
 	var r bits.Reader
 	for i := range packets {
 		r.Reset(packets[i].payload, 0)
@@ -199,7 +200,8 @@ func (k *skeleton) possible() bool {
 			top = c
 		}
 	}
-	simplest := k.n == 1 || bits.Required(0, uint64(k.n-1)) != k.entries || bits.Required(0, uint64(max(k.n-2, 0))) != k.channel
+	simplest := k.n == 1 || bits.Required(0, uint64(k.n-1)) != k.entries ||
+		bits.Required(0, uint64(max(k.n-2, 0))) != k.channel
 	return top == k.n-1 || simplest
 }
 

@@ -168,8 +168,10 @@ func (t *trial) withoutBodies() *Inference {
 	}
 	// Packets of one message read by many widths; only those of several tell them
 	// apart. Where they do not, the width stays open.
-	if l, ok := best.Config.Bodies.(*learned); !ok || best.Read-t.empty() < inferLeast || l.known() == 0 || second != nil && second.Read*50 >= best.Read*49 {
-		if i := t.opaque(); i != nil && (second == nil || second.Read*50 >= best.Read*49 || best.Read-t.empty() < inferLeast) {
+	if l, ok := best.Config.Bodies.(*learned); !ok || best.Read-t.empty() < inferLeast || l.known() == 0 ||
+		second != nil && second.Read*50 >= best.Read*49 {
+		if i := t.opaque(); i != nil &&
+			(second == nil || second.Read*50 >= best.Read*49 || best.Read-t.empty() < inferLeast) {
 			best = i
 		}
 	}

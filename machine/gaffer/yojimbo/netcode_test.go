@@ -35,11 +35,13 @@ func (s *netcodeScript) wait(d time.Duration) { s.at = s.at.Add(d) }
 
 func (s *netcodeScript) add(from machine.Side, b []byte) {
 	s.frame++
-	s.flow = append(s.flow, machine.Datagram{At: s.at, Ref: machine.MakeRef(0, s.frame), From: from, Bytes: b, Length: len(b)})
+	s.flow = append(s.flow,
+		machine.Datagram{At: s.at, Ref: machine.MakeRef(0, s.frame), From: from, Bytes: b, Length: len(b)})
 }
 
 func (s *netcodeScript) request(token byte) {
-	q := wire.NetcodeRequest{ProtocolID: 7, Nonce: bytes.Repeat([]byte{token}, wire.TokenNonceLen), Token: make([]byte, wire.TokenLen)}
+	q := wire.NetcodeRequest{ProtocolID: 7, Nonce: bytes.Repeat([]byte{token}, wire.TokenNonceLen),
+		Token: make([]byte, wire.TokenLen)}
 	s.add(machine.A, q.Append(nil))
 }
 
@@ -54,7 +56,8 @@ func (s *netcodeScript) payload(from machine.Side, counter uint64) {
 }
 
 // run tracks the flow and gives what was reported, by rule.
-func (s *netcodeScript) run(tr machine.Tracker) (rules map[string][]machine.Anomaly, out machine.Effects, sessions int) {
+func (s *netcodeScript) run(tr machine.Tracker) (rules map[string][]machine.Anomaly, out machine.Effects,
+	sessions int) {
 	s.t.Helper()
 	rules = map[string][]machine.Anomaly{}
 	var step machine.Effects
@@ -120,7 +123,8 @@ func TestNetcodeFindings(t *testing.T) {
 			s.send(machine.A, wire.NetcodeResponse, 1, make([]byte, 308), 2)
 			s.wait(2 * time.Second)
 			s.request(1)
-			s.send(machine.A, wire.NetcodeResponse, 1, make([]byte, 308), 3) // its counter begins again: no nonce of the same session
+			// its counter begins again: no nonce of the same session
+			s.send(machine.A, wire.NetcodeResponse, 1, make([]byte, 308), 3)
 		}, "netcode-token-reuse", 2000},
 		{"a request that was delayed", func(s *netcodeScript) {
 			s.request(1)
@@ -274,7 +278,8 @@ func TestStuckMessage(t *testing.T) {
 		}
 		rules, _, _ := s.run(tr)
 		got := rules["stuck-message"]
-		if late && len(got) != 0 || !late && (len(got) != 1 || got[0].Figures[0] != 7 || got[0].Certainty != machine.Certain) {
+		if late && len(got) != 0 ||
+			!late && (len(got) != 1 || got[0].Figures[0] != 7 || got[0].Certainty != machine.Certain) {
 			t.Errorf("late %v: reported %v", late, rules)
 		}
 	}
@@ -309,7 +314,8 @@ func TestYojimboOrder(t *testing.T) {
 		blockedBy int64
 	}{{1, 0, -1}, {2, 0, -1}, {1, 100 * time.Millisecond, 1}} {
 		m := &out.Messages[i]
-		if m.ID != int64(i) || m.Attempts != want.attempts || m.Wait != want.wait || m.BlockedBy != want.blockedBy || m.Delivered != machine.Yes || m.Acked != machine.Yes {
+		if m.ID != int64(i) || m.Attempts != want.attempts || m.Wait != want.wait || m.BlockedBy != want.blockedBy ||
+			m.Delivered != machine.Yes || m.Acked != machine.Yes {
 			t.Errorf("message %d: %+v, expected %+v", i, m, want)
 		}
 	}

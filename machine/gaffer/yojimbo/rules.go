@@ -9,7 +9,8 @@ import (
 
 // Rules lists what a Yojimbo may report beside FindingRules and NetcodeRules.
 var Rules = []*machine.Rule{
-	configurationInferred, tokenClosed, netcodeForged, messages.MalformedConnection, messages.MessageStuck, messages.MessageResentAcked, messages.MessageNeedless, messages.BlockSplit, messages.BlockStalled,
+	configurationInferred, tokenClosed, netcodeForged, messages.MalformedConnection, messages.MessageStuck,
+	messages.MessageResentAcked, messages.MessageNeedless, messages.BlockSplit, messages.BlockStalled,
 }
 
 var configurationInferred = &machine.Rule{

@@ -119,8 +119,9 @@ func (y *Yojimbo) Observe(d *machine.Datagram, out *machine.Effects) {
 		y.closed = err
 		if fate == netcode.Fresh && pk.NetcodeType == wire.NetcodePayload {
 			out.Events = append(out.Events, machine.Event{
-				Kind: machine.EventSent, Side: d.From, Certainty: machine.Certain, Sequence: uint32(pk.NetcodeSequence), Sequence64: int64(pk.NetcodeSequence),
-				At: d.At, Ref: d.Ref, About: d.Ref, RTT: -1,
+				Kind: machine.EventSent, Side: d.From, Certainty: machine.Certain, Sequence: uint32(pk.NetcodeSequence),
+				Sequence64: int64(pk.NetcodeSequence),
+				At:         d.At, Ref: d.Ref, About: d.Ref, RTT: -1,
 			})
 		}
 		return
@@ -149,7 +150,8 @@ func (y *Yojimbo) payload(d *machine.Datagram, plain []byte, out *machine.Effect
 	if !whole {
 		return
 	}
-	k := messages.Carrier{At: d.At, Ref: d.Ref, Sequence: y.inside.Sequence, Sequence64: s.Unwrap(y.inside.Sequence), Near: y.near(d.From), Datagrams: max(y.inside.FragmentCount, 1), Payload: payload}
+	k := messages.Carrier{At: d.At, Ref: d.Ref, Sequence: y.inside.Sequence, Sequence64: s.Unwrap(y.inside.Sequence),
+		Near: y.near(d.From), Datagrams: max(y.inside.FragmentCount, 1), Payload: payload}
 	if y.sample != nil {
 		y.sample.Add(d.From, k.Sequence64, payload)
 		return
@@ -192,7 +194,8 @@ func (y *Yojimbo) settle(e *machine.Event, out *machine.Effects) {
 // Finish settles what is still open.
 func (y *Yojimbo) Finish(out *machine.Effects) {
 	if i := y.inferred; i != nil && y.packets() {
-		out.At(y.flow.Last, y.flow.Sides[machine.A].LastRef).Report(configurationInferred, machine.A, machine.Likely, 0, float64(len(i.Channels)), float64(i.TypesMost), 100*float64(i.Read)/float64(i.Packets))
+		out.At(y.flow.Last, y.flow.Sides[machine.A].LastRef).Report(configurationInferred, machine.A, machine.Likely, 0,
+			float64(len(i.Channels)), float64(i.TypesMost), 100*float64(i.Read)/float64(i.Packets))
 	}
 	y.out.Reset()
 	if y.flow.Ended {

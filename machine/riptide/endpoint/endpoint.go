@@ -151,7 +151,8 @@ func NewEndpoint(o Options, server bool) (*Endpoint, error) {
 		o.Codec.Dialect = o.Version.Build.Dialect
 	}
 	if o.Codec.Dialect != o.Version.Build.Dialect {
-		return nil, fmt.Errorf("reference endpoint: dialect %s, expected %s's own, %s", o.Codec.Dialect.Name, o.Version.Name, o.Version.Build.Dialect.Name)
+		return nil, fmt.Errorf("reference endpoint: dialect %s, expected %s's own, %s", o.Codec.Dialect.Name, o.Version.Name,
+			o.Version.Build.Dialect.Name)
 	}
 	if o.Slots < 0 || o.Slots >= 1<<16-1 {
 		return nil, fmt.Errorf("reference endpoint: %d clients, expected at most 65534", o.Slots)
@@ -332,7 +333,8 @@ func (e *Endpoint) submit(in machine.Submit) error {
 func (e *Endpoint) userMessage(in machine.Submit) (m wire.Message, bits int, err error) {
 	types := [...]wire.Type{wire.Unreliable, wire.Reliable, wire.Notify}
 	if int(in.Channel) >= len(types) {
-		return m, 0, fmt.Errorf("submit: channel %d, expected %d to %d", in.Channel, riptide.ChannelUnreliable, riptide.ChannelNotify)
+		return m, 0, fmt.Errorf("submit: channel %d, expected %d to %d", in.Channel, riptide.ChannelUnreliable,
+			riptide.ChannelNotify)
 	}
 	m.Type = types[in.Channel]
 	if e.codec.Dialect.Layout(m.Type) == nil {

@@ -25,8 +25,9 @@ func TestReliableArrives(t *testing.T) {
 			}
 			t.Run(name, func(t *testing.T) {
 				s := &riptidetest.Setting{
-					Version: v.Name, Stream: stream, Ask: true, Duration: 8 * time.Second, Rate: 0.1, Limits: endpoint.Limits{Off: true},
-					Path: sim.Path{Delay: 20 * time.Millisecond, Jitter: 8 * time.Millisecond, Loss: 0.1, Duplicate: 0.05},
+					Version: v.Name, Stream: stream, Ask: true, Duration: 8 * time.Second, Rate: 0.1,
+					Limits: endpoint.Limits{Off: true},
+					Path:   sim.Path{Delay: 20 * time.Millisecond, Jitter: 8 * time.Millisecond, Loss: 0.1, Duplicate: 0.05},
 				}
 				pytide := v.Behaviour.Limit == 0
 				if pytide {
@@ -40,7 +41,8 @@ func TestReliableArrives(t *testing.T) {
 					if !from.Endpoint().(*endpoint.Endpoint).Connected(0) {
 						t.Fatalf("%s is not connected", from.Name)
 					}
-					sent, acked, got := l.Count(from, machine.EventSent, riptide.ChannelReliable), l.Count(from, machine.EventAcked, riptide.ChannelReliable), l.Got[to][riptide.ChannelReliable]
+					sent, acked, got := l.Count(from, machine.EventSent, riptide.ChannelReliable),
+						l.Count(from, machine.EventAcked, riptide.ChannelReliable), l.Got[to][riptide.ChannelReliable]
 					if sent < 50 {
 						t.Fatalf("%s sent %d messages: nothing would be tested", from.Name, sent)
 					}
@@ -55,7 +57,8 @@ func TestReliableArrives(t *testing.T) {
 					}
 					lost := l.Count(from, machine.EventLost, riptide.ChannelReliable) // given up after 15 sends
 					if got != sent || acked+lost > sent || acked+lost < sent-open || lost > 0 && v.Behaviour.DropsConnection {
-						t.Errorf("%s sent %d reliable messages, %d were acked, %d given up, %d handed over", from.Name, sent, acked, lost, got)
+						t.Errorf("%s sent %d reliable messages, %d were acked, %d given up, %d handed over", from.Name, sent,
+							acked, lost, got)
 					}
 				}
 			})
@@ -76,8 +79,10 @@ func TestEndpointLaws(t *testing.T) {
 				name += " tcp"
 			}
 			s := &riptidetest.Setting{
-				Version: v.Name, Stream: stream, Ask: true, Clients: 3, Slots: 2, Duration: 3 * time.Second, Rate: 0.06, Leave: true, Stop: true,
-				Relay: []uint16{50, 51, 52, 53, 54}, Path: sim.Path{Delay: 15 * time.Millisecond, Jitter: 9 * time.Millisecond, Loss: 0.1, Duplicate: 0.05},
+				Version: v.Name, Stream: stream, Ask: true, Clients: 3, Slots: 2, Duration: 3 * time.Second, Rate: 0.06,
+				Leave: true, Stop: true,
+				Relay: []uint16{50, 51, 52, 53, 54},
+				Path:  sim.Path{Delay: 15 * time.Millisecond, Jitter: 9 * time.Millisecond, Loss: 0.1, Duplicate: 0.05},
 			}
 			l := riptidetest.New(t, 5, s)
 			l.Run(t, s.Duration+time.Second)
@@ -135,7 +140,8 @@ func TestEveryone(t *testing.T) {
 func reliableTo(t *testing.T, server machine.Endpoint, to machine.Peer, w *wire.Writer) map[machine.Peer]uint16 {
 	t.Helper()
 	var out machine.Effects
-	if err := server.Step(machine.Instant(time.Second), endpoint.Submission(to, riptide.ChannelReliable, 50, w), &out); err != nil {
+	if err := server.Step(machine.Instant(time.Second), endpoint.Submission(to, riptide.ChannelReliable, 50, w),
+		&out); err != nil {
 		t.Fatal(err)
 	}
 	codec := server.(*endpoint.Endpoint).Options().Codec

@@ -19,6 +19,7 @@ const (
 
 // ReferenceEventNames gives their words, as the logs of real endpoints have them.
 var ReferenceEventNames = map[machine.EventKind]string{
-	EventAttempted: "connect_attempt", riptide.EventConnected: "connected", riptide.EventFailed: "connection_failed", EventEnded: "disconnected",
+	EventAttempted: "connect_attempt", riptide.EventConnected: "connected", riptide.EventFailed: "connection_failed",
+	EventEnded:                   "disconnected",
 	riptide.EventClientConnected: "client_connected", riptide.EventClientDisconnected: "client_disconnected",
 }

@@ -142,7 +142,8 @@ func nearFlows(t *testing.T, path string, l *logged) []*nearFlow {
 		conns[client].Feed(from, &p, &out)
 		for i := range out.Messages {
 			m := &out.Messages[i]
-			flow.passed = append(flow.passed, passing{m.At, m.Ref.Frame(), atClient == (m.From == machine.A), bytes.Clone(m.Bytes)})
+			flow.passed = append(flow.passed,
+				passing{m.At, m.Ref.Frame(), atClient == (m.From == machine.A), bytes.Clone(m.Bytes)})
 		}
 	}
 	var keys []netip.AddrPort

@@ -84,12 +84,14 @@ func relive(t *testing.T, f *nearFlow, version string, tcp, several bool) *reliv
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &relived{t: t, name: f.name, e: e, codec: wire.Codec{Dialect: v.Build.Dialect}, server: server, stream: tcp, known: map[string]bool{}}
+	r := &relived{t: t, name: f.name, e: e, codec: wire.Codec{Dialect: v.Build.Dialect}, server: server, stream: tcp,
+		known: map[string]bool{}}
 	r.announces = server && several
 	// What a server tells of others it sends by its other connections.
 	for _, p := range f.passed {
 		var m wire.Message
-		if r.codec.Parse(p.bytes, len(p.bytes), &m) == nil && p.own && (m.Type == wire.ClientConnected || m.Type == wire.ClientDisconnected) {
+		if r.codec.Parse(p.bytes, len(p.bytes), &m) == nil && p.own &&
+			(m.Type == wire.ClientConnected || m.Type == wire.ClientDisconnected) {
 			r.announces = true
 		}
 	}
@@ -144,7 +146,8 @@ func (r *relived) fail(format string, args ...any) {
 // sends but by its timers.
 func (r *relived) plain(b []byte) bool {
 	var m wire.Message
-	return r.codec.Parse(b, len(b), &m) == nil && (m.Type == wire.Ack || m.Type == wire.AckExtra || m.Type == wire.Unreliable)
+	return r.codec.Parse(b, len(b), &m) == nil &&
+		(m.Type == wire.Ack || m.Type == wire.AckExtra || m.Type == wire.Unreliable)
 }
 
 // read has the reference read the oldest message that it has not read.

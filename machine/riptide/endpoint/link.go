@@ -197,7 +197,8 @@ func (e *Endpoint) sendReliable(l *link, channel uint8, m *wire.Message, body []
 	if !e.build.OneSequence {
 		l.out.next++
 	}
-	e.tell(l, machine.Event{Kind: machine.EventSent, Channel: channel, Sequence: uint32(uint16(sequence)), Sequence64: sequence, RTT: -1})
+	e.tell(l, machine.Event{Kind: machine.EventSent, Channel: channel, Sequence: uint32(uint16(sequence)),
+		Sequence64: sequence, RTT: -1})
 	if e.build.OneSequence {
 		e.transmit(l, b)
 		return nil
@@ -231,7 +232,8 @@ func (e *Endpoint) resendLater(l *link, slot int32) {
 		if f := e.options.Fault.resend; f != nil {
 			after = f(after)
 		}
-		e.later(after, timer{kind: timerResend, peer: l.peer, life: l.life, slot: slot, at: e.clock, copy: l.out.pending[slot].copy})
+		e.later(after,
+			timer{kind: timerResend, peer: l.peer, life: l.life, slot: slot, at: e.clock, copy: l.out.pending[slot].copy})
 	}
 }
 
@@ -241,7 +243,8 @@ func (e *Endpoint) try(l *link, slot int32) {
 	over := e.limit > 0 && p.attempts >= e.limit && !e.options.Fault.endless
 	switch {
 	case over && !e.behaviour.DropsConnection:
-		e.tell(l, machine.Event{Kind: machine.EventLost, Channel: p.channel, Sequence: uint32(uint16(p.sequence)), Sequence64: p.sequence, RTT: -1})
+		e.tell(l, machine.Event{Kind: machine.EventLost, Channel: p.channel, Sequence: uint32(uint16(p.sequence)),
+			Sequence64: p.sequence, RTT: -1})
 		l.out.release(slot)
 		return
 	case over && !e.options.Limits.Off:
@@ -250,7 +253,8 @@ func (e *Endpoint) try(l *link, slot int32) {
 	}
 	e.transmit(l, p.data)
 	if p.attempts > 0 {
-		e.tell(l, machine.Event{Kind: machine.EventResent, Channel: p.channel, Sequence: uint32(uint16(p.sequence)), Sequence64: p.sequence, RTT: -1})
+		e.tell(l, machine.Event{Kind: machine.EventResent, Channel: p.channel, Sequence: uint32(uint16(p.sequence)),
+			Sequence64: p.sequence, RTT: -1})
 	}
 	p.sentAt = e.clock
 	p.attempts++
@@ -309,7 +313,8 @@ func (e *Endpoint) acked(l *link, m *wire.Message) {
 func (e *Endpoint) clear(l *link, slot int32) {
 	p := l.out.pending[slot]
 	l.out.release(slot)
-	e.tell(l, machine.Event{Kind: machine.EventAcked, Channel: p.channel, Sequence: uint32(uint16(p.sequence)), Sequence64: p.sequence, RTT: -1})
+	e.tell(l, machine.Event{Kind: machine.EventAcked, Channel: p.channel, Sequence: uint32(uint16(p.sequence)),
+		Sequence64: p.sequence, RTT: -1})
 	if !e.behaviour.QualityLimits {
 		return
 	}
@@ -369,6 +374,7 @@ func (e *Endpoint) notified(l *link, m *wire.Message) {
 			lost = 1
 		}
 		l.notes.losses.Add(lost)
-		e.weigh(l, &l.notes.losses, e.behaviour.QualityLimits && float64(l.notes.losses.Sum)/riptide.QualityRow > e.options.Limits.Loss)
+		e.weigh(l, &l.notes.losses, e.behaviour.QualityLimits &&
+			float64(l.notes.losses.Sum)/riptide.QualityRow > e.options.Limits.Loss)
 	})
 }

@@ -77,7 +77,8 @@ func (e *Endpoint) arriveReliable(l *link, b []byte) {
 	m := &e.m
 	gap := int64(int16(m.Sequence - uint16(l.in.newest)))
 	event := machine.Event{
-		Kind: machine.EventReceived, Channel: riptide.ChannelInternal, Sequence: uint32(m.Sequence), Sequence64: l.in.newest + gap, RTT: -1,
+		Kind: machine.EventReceived, Channel: riptide.ChannelInternal, Sequence: uint32(m.Sequence),
+		Sequence64: l.in.newest + gap, RTT: -1,
 	}
 	if m.Type.User() {
 		event.Channel = riptide.ChannelReliable
@@ -110,7 +111,8 @@ func (e *Endpoint) arriveNotify(l *link, b []byte) {
 	e.notified(l, m)
 	gap := int64(int16(m.Sequence - uint16(l.notes.newest)))
 	event := machine.Event{
-		Kind: machine.EventReceived, Channel: riptide.ChannelNotify, Sequence: uint32(m.Sequence), Sequence64: l.notes.newest + gap, RTT: -1,
+		Kind: machine.EventReceived, Channel: riptide.ChannelNotify, Sequence: uint32(m.Sequence),
+		Sequence64: l.notes.newest + gap, RTT: -1,
 	}
 	fresh := l.notes.in.Take(m.Sequence)
 	if fresh {
@@ -132,7 +134,8 @@ func (e *Endpoint) hand(l *link, channel uint8, sequence uint16, b []byte) {
 		_ = e.broadcast(l.peer, channel, m, body, m.BodyBits)
 		return
 	}
-	e.out.Hand(machine.Delivery{From: l.peer, Channel: channel, Type: uint32(m.MessageID), ID: uint64(sequence), Payload: body})
+	e.out.Hand(machine.Delivery{From: l.peer, Channel: channel, Type: uint32(m.MessageID), ID: uint64(sequence),
+		Payload: body})
 }
 
 // bodyOf gives the body of the message in e.m, from the first bit of its first

@@ -104,7 +104,8 @@ func (e *Endpoint) commandServer(in machine.Command) error {
 		if l == nil || !e.isClient(in.Peer) {
 			return fmt.Errorf("kick: peer %d is not connected", in.Peer)
 		}
-		if err := e.internal(l, wire.Message{Type: wire.Disconnect, Reason: riptide.Kicked, HasReason: true}, in.Payload); err != nil {
+		if err := e.internal(l, wire.Message{Type: wire.Disconnect, Reason: riptide.Kicked, HasReason: true},
+			in.Payload); err != nil {
 			return err
 		}
 		e.closeServer(l, riptide.Kicked)
@@ -242,7 +243,8 @@ func (e *Endpoint) handleServer(l *link, m *wire.Message) {
 			return
 		}
 		if !e.options.Fault.mute {
-			_ = e.internal(l, wire.Message{Type: wire.Heartbeat, Ping: m.Ping, RTT: int16(l.pulse.rtt), HasRTT: e.codec.Dialect.RTTBothWays}, nil)
+			_ = e.internal(l,
+				wire.Message{Type: wire.Heartbeat, Ping: m.Ping, RTT: int16(l.pulse.rtt), HasRTT: e.codec.Dialect.RTTBothWays}, nil)
 		}
 		if m.RTT >= 0 {
 			l.pulse.sample(int(m.RTT))

@@ -8,7 +8,8 @@ import "github.com/ackscope/ackscope/machine"
 // goes out again, acked, may have been asked for by an Ack that is.)
 func RestsOnAbsence(d *machine.Divergence) bool {
 	switch d.Rule {
-	case "connect-again", "connect-early", "connect-attempts", "heartbeat-early", "resend-early", "attempts", "sequence-reuse", "ack-forgotten", "after-the-end", "role", "unreadable":
+	case "connect-again", "connect-early", "connect-attempts", "heartbeat-early", "resend-early", "attempts",
+		"sequence-reuse", "ack-forgotten", "after-the-end", "role", "unreadable":
 		return false
 	}
 	return true

@@ -89,7 +89,8 @@ func (s *judged) answers(j *Judge, peer *judged, p *sight) *machine.Divergence {
 	switch {
 	case peer.near && len(peer.sends.merged) > 0:
 		// Which ids it sent is open: those under OR-ed ones are among them.
-	case !m.Unnamed && peer.near && a.met && riptide.GapOf(m.Cause, a.newest) > 0 && riptide.GapOf(m.Cause, a.newest) < farAhead:
+	case !m.Unnamed && peer.near && a.met && riptide.GapOf(m.Cause, a.newest) > 0 &&
+		riptide.GapOf(m.Cause, a.newest) < farAhead:
 		return s.diverge(p, difference{
 			"ack-unsent", "riptide.ack_cause", fmt.Sprintf("at most %d", a.newest), m.Cause,
 			fmt.Sprintf("nothing newer than message %d had been sent", a.newest),
@@ -110,7 +111,8 @@ func (s *judged) answers(j *Judge, peer *judged, p *sight) *machine.Divergence {
 // another than the newest.
 func (s *judged) flagged(j *Judge, p *sight) *machine.Divergence {
 	m := p.m
-	if j.config.Senders[s.side].Codec.Dialect.Form != wire.BitPacked || !m.HasCause || m.Flag == (m.Cause != m.Last) || s.behaviour.Port {
+	if j.config.Senders[s.side].Codec.Dialect.Form != wire.BitPacked || !m.HasCause || m.Flag == (m.Cause != m.Last) ||
+		s.behaviour.Port {
 		return nil
 	}
 	return s.diverge(p, difference{
@@ -126,7 +128,8 @@ const farAhead = 1 << 14
 func (s *judged) consistent(p *sight) *machine.Divergence {
 	m := p.m
 	behind := riptide.GapOf(m.Last, m.Cause)
-	if s.behaviour.Receive != riptide.ReceiveList || behind <= 0 || behind > riptide.WindowAcks || m.AckBits>>(behind-1)&1 == 1 {
+	if s.behaviour.Receive != riptide.ReceiveList || behind <= 0 || behind > riptide.WindowAcks ||
+		m.AckBits>>(behind-1)&1 == 1 {
 		if s.behaviour.Receive == riptide.ReceiveList && behind < 0 {
 			return s.diverge(p, difference{
 				"ack", "riptide.last", m.Cause, m.Last,
@@ -191,7 +194,8 @@ func (s *judged) answersInOrder(j *Judge, p *sight) *machine.Divergence {
 		}
 		return s.diverge(p, difference{
 			"ack-unasked", "riptide.ack_cause", open[0].sequence, m.Cause,
-			fmt.Sprintf("no copy of message %d passed the tap towards this side that was not answered before; one of message %d did", m.Cause, open[0].sequence),
+			fmt.Sprintf("no copy of message %d passed the tap towards this side that was not answered before; one of message "+
+				"%d did", m.Cause, open[0].sequence),
 		}, open[0].ref)
 	case k > 0 && (a.known || j.life.begun) && !unordered:
 		if v := s.unsentAck(j.config.Senders[s.side].Codec, p, &open[0]); v != nil {
@@ -199,7 +203,8 @@ func (s *judged) answersInOrder(j *Judge, p *sight) *machine.Divergence {
 		}
 		v := s.diverge(p, difference{
 			"ack-missing", "riptide.ack_cause", open[0].sequence, open[k].sequence,
-			fmt.Sprintf("message %d came before message %d, and each copy of a reliable message is answered at once", open[0].sequence, open[k].sequence),
+			fmt.Sprintf("message %d came before message %d, and each copy of a reliable message is answered at once",
+				open[0].sequence, open[k].sequence),
 		}, open[0].ref, open[k].ref)
 		if m.Unnamed {
 			expects(v, a.after(open[0].sequence), m)
@@ -269,7 +274,8 @@ func (s *judged) answersNothing(p *sight) *machine.Divergence {
 	case a.receiver.Holds(m), a.met && riptide.GapOf(m.Last, a.newest) > 0 && riptide.GapOf(m.Last, a.newest) < farAhead:
 		v := s.diverge(p, difference{
 			"ack-unasked", "", "", "",
-			fmt.Sprintf("no message that waits for an answer leads to this Ack; message %d is the oldest of them", open[0].sequence),
+			fmt.Sprintf("no message that waits for an answer leads to this Ack; message %d is the oldest of them",
+				open[0].sequence),
 		}, open[0].ref, a.last)
 		expects(v, a.after(open[0].sequence), m)
 		return v
@@ -301,7 +307,8 @@ func expects(v *machine.Divergence, holds *riptide.Receiver, m *wire.Message) {
 	if last != m.Last {
 		v.Field, v.Expected, v.Got = "riptide.last", fmt.Sprint(last), fmt.Sprint(m.Last)
 	}
-	v.Reference, v.Captured = "received "+window(last, uint64(bits), riptide.WindowAcks), "received "+window(m.Last, uint64(m.AckBits), riptide.WindowAcks)
+	v.Reference, v.Captured = "received "+window(last, uint64(bits), riptide.WindowAcks), "received "+
+		window(m.Last, uint64(m.AckBits), riptide.WindowAcks)
 }
 
 // holds reports whether an Ack says just what the receiver holds once it has read
@@ -323,7 +330,8 @@ const answerSlack = time.Second
 // unanswered looks for a message that s ought to have answered long ago.
 func (s *judged) unanswered(j *Judge, p *sight) *machine.Divergence {
 	open := s.acks.open()
-	if len(open) == 0 || !s.near || !s.acks.known || s.behaviour.Port || s.left(p).Sub(open[0].at) < answerSlack || s.spoke.Sub(open[0].at) < answerSlack/2 {
+	if len(open) == 0 || !s.near || !s.acks.known || s.behaviour.Port || s.left(p).Sub(open[0].at) < answerSlack ||
+		s.spoke.Sub(open[0].at) < answerSlack/2 {
 		return nil
 	}
 	if v := s.unsentAck(j.config.Senders[s.side].Codec, p, &open[0]); v != nil {
@@ -331,6 +339,7 @@ func (s *judged) unanswered(j *Judge, p *sight) *machine.Divergence {
 	}
 	return s.diverge(p, difference{
 		"ack-missing", "riptide.type", "ack", p.m.Type,
-		fmt.Sprintf("message %d came %.0f ms ago, and each copy of a reliable message is answered at once", open[0].sequence, machine.Milliseconds(p.at.Sub(open[0].at))),
+		fmt.Sprintf("message %d came %.0f ms ago, and each copy of a reliable message is answered at once", open[0].sequence,
+			machine.Milliseconds(p.at.Sub(open[0].at))),
 	}, open[0].ref)
 }

@@ -75,7 +75,8 @@ const farAckRing = 2*riptide.WindowAcks + 2
 // snapshot holds an Ack of a far side against those before it and against what
 // passed the tap towards the side.
 func (s *judged) snapshot(p *sight) *machine.Divergence {
-	if b := s.behaviour; b.Receive != riptide.ReceiveList && b.Receive != riptide.ReceiveNotes || b.ShiftFault || b.Port || b.OneSequence {
+	if b := s.behaviour; b.Receive != riptide.ReceiveList && b.Receive != riptide.ReceiveNotes || b.ShiftFault || b.Port ||
+		b.OneSequence {
 		return nil // what it holds can shrink
 	}
 	f, m := &s.acks.far, p.m

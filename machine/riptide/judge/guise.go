@@ -58,7 +58,8 @@ func bodyOf(form wire.Form, b []byte) uint64 {
 // keep keeps a message, but for one whose header was held against the reference's
 // as what it says that it is, and decided.
 func (g *guises) keep(d *machine.Datagram, kind wire.Type, known, undecided bool) {
-	if known && !undecided && kind != wire.Reliable && kind != wire.Unreliable && kind != wire.Connect && kind != wire.Reject && kind != wire.Disconnect {
+	if known && !undecided && kind != wire.Reliable && kind != wire.Unreliable && kind != wire.Connect &&
+		kind != wire.Reject && kind != wire.Disconnect {
 		return
 	}
 	if n := len(g.list); g.next == n && n < guiseMost {
@@ -121,7 +122,8 @@ var reliables = [...]wire.Type{wire.Reliable, wire.Welcome, wire.ClientConnected
 func (s *judged) unsentAs(c wire.Codec, p *sight, id uint16) *machine.Divergence {
 	for _, t := range reliables {
 		if g := s.guises.find(c, t, s.sends.ref, func(m *wire.Message, _ uint64) bool { return m.Sequence == id }); g != nil {
-			return s.disguised(p, g, t, fmt.Sprintf("it is message %d but for its type: no other message has this sequence, and the next one is there", id))
+			return s.disguised(p, g, t,
+				fmt.Sprintf("it is message %d but for its type: no other message has this sequence, and the next one is there", id))
 		}
 	}
 	return nil
@@ -131,7 +133,8 @@ func (s *judged) unsentAs(c wire.Codec, p *sight, id uint16) *machine.Divergence
 func (s *judged) renumbered(p *sight, x, last *pending) *machine.Divergence {
 	v := s.diverge(p, difference{
 		"sequence", "riptide.sequence", x.id, last.id,
-		fmt.Sprintf("it is a copy of message %d but for its sequence: what followed shows that message %d was another", x.id, last.id),
+		fmt.Sprintf("it is a copy of message %d but for its sequence: what followed shows that message %d was another",
+			x.id, last.id),
 	}, x.first, p.ref)
 	v.Ref, v.At = last.first, last.lastAt
 	v.Captured = fmt.Sprintf("%s, sequence %d", wire.Reliable, last.id)
@@ -141,8 +144,10 @@ func (s *judged) renumbered(p *sight, x, last *pending) *machine.Divergence {
 // unsentCopy looks for a copy of a message that was sent before.
 func (s *judged) unsentCopy(c wire.Codec, p *sight, x *pending) *machine.Divergence {
 	for _, t := range reliables {
-		if g := s.guises.find(c, t, x.last, func(m *wire.Message, head uint64) bool { return m.Sequence == x.id && head == x.head }); g != nil {
-			return s.disguised(p, g, t, fmt.Sprintf("it is a copy of message %d but for its type, and is answered as such", x.id), x.last)
+		if g := s.guises.find(c, t,
+			x.last, func(m *wire.Message, head uint64) bool { return m.Sequence == x.id && head == x.head }); g != nil {
+			return s.disguised(p, g, t,
+				fmt.Sprintf("it is a copy of message %d but for its type, and is answered as such", x.id), x.last)
 		}
 	}
 	return nil
@@ -150,8 +155,10 @@ func (s *judged) unsentCopy(c wire.Codec, p *sight, x *pending) *machine.Diverge
 
 // unsentNotify is the same of notify messages.
 func (s *judged) unsentNotify(c wire.Codec, p *sight, id uint16) *machine.Divergence {
-	if g := s.guises.find(c, wire.Notify, s.notes.ref, func(m *wire.Message, _ uint64) bool { return m.Sequence == id }); g != nil {
-		return s.disguised(p, g, wire.Notify, fmt.Sprintf("it is notify message %d but for its type: no other has this sequence, and the next one is there", id))
+	if g := s.guises.find(c, wire.Notify,
+		s.notes.ref, func(m *wire.Message, _ uint64) bool { return m.Sequence == id }); g != nil {
+		return s.disguised(p, g, wire.Notify,
+			fmt.Sprintf("it is notify message %d but for its type: no other has this sequence, and the next one is there", id))
 	}
 	return nil
 }
@@ -166,7 +173,8 @@ func (s *judged) unsentAck(c wire.Codec, p *sight, x *judgedArrival) *machine.Di
 		if g := s.guises.find(c, t, x.ref, func(m *wire.Message, _ uint64) bool {
 			return (m.Unnamed || m.Cause == x.sequence) && m.Last == last && m.AckBits == bits
 		}); g != nil {
-			return s.disguised(p, g, t, fmt.Sprintf("it is the Ack of message %d but for its type: no Ack answers that message", x.sequence))
+			return s.disguised(p, g, t,
+				fmt.Sprintf("it is the Ack of message %d but for its type: no Ack answers that message", x.sequence))
 		}
 	}
 	return nil
@@ -175,8 +183,10 @@ func (s *judged) unsentAck(c wire.Codec, p *sight, x *judgedArrival) *machine.Di
 // unsentBeat looks for a heartbeat under another type.
 func (s *judged) unsentBeat(c wire.Codec, p *sight, ping uint8, after machine.Ref, asks bool) *machine.Divergence {
 	timed := asks || c.Dialect.RTTBothWays
-	if g := s.guises.find(c, wire.Heartbeat, after, func(m *wire.Message, _ uint64) bool { return m.Ping == ping && m.HasRTT == timed }); g != nil {
-		return s.disguised(p, g, wire.Heartbeat, fmt.Sprintf("it is the heartbeat with id %d but for its type: no other has this id", ping))
+	if g := s.guises.find(c, wire.Heartbeat,
+		after, func(m *wire.Message, _ uint64) bool { return m.Ping == ping && m.HasRTT == timed }); g != nil {
+		return s.disguised(p, g, wire.Heartbeat,
+			fmt.Sprintf("it is the heartbeat with id %d but for its type: no other has this id", ping))
 	}
 	return nil
 }
@@ -238,7 +248,8 @@ func (s *judged) miscast(j *Judge, p *sight) *machine.Divergence {
 		wrong = p.m.HasRTT != client && !dialect.RTTBothWays
 	case wire.Disconnect:
 		// Where a client gives a reason, two of them remain the server's alone.
-		wrong = client && p.m.HasReason && (!dialect.ReasonBothWays || p.m.Reason == riptide.Kicked || p.m.Reason == riptide.ServerStopped)
+		wrong = client && p.m.HasReason &&
+			(!dialect.ReasonBothWays || p.m.Reason == riptide.Kicked || p.m.Reason == riptide.ServerStopped)
 	case wire.Welcome:
 		wrong = client && dialect.WelcomeOneWay
 	}
@@ -254,7 +265,8 @@ func (s *judged) miscast(j *Judge, p *sight) *machine.Divergence {
 // restsOnPeer reports whether a divergence follows from what the other side sent.
 func restsOnPeer(v *machine.Divergence) bool {
 	switch v.Rule {
-	case "ack-unsent", "ack-unasked", "ack-missing", "ack", "notify-ack", "heartbeat-answer", "rtt", "timeout", "after-the-end",
+	case "ack-unsent", "ack-unasked", "ack-missing", "ack", "notify-ack", "heartbeat-answer", "rtt", "timeout",
+		"after-the-end",
 		"resend-after-ack", "resend-late", "resend-early":
 		return true
 	}

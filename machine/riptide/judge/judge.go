@@ -141,7 +141,8 @@ func (j *Judge) Observe(d *machine.Datagram) {
 		s.opinion.Divergence = j.judge(s, peer, p)
 		s.opinion.Undecided = min(s.opinion.Undecided, open+1) // whatever of it is open
 	}
-	s.relays = s.relays || m.Type == wire.ClientConnected || m.Type == wire.ClientDisconnected || m.Type == wire.Welcome && m.ClientID > 1 || !j.life.begun
+	s.relays = s.relays || m.Type == wire.ClientConnected || m.Type == wire.ClientDisconnected || m.Type == wire.Welcome &&
+		m.ClientID > 1 || !j.life.begun
 	s.keep(d, m.Type, true, s.opinion.Undecided > open || m.Bare)
 	s.opens(d, m.Type, true)
 	s.spoke, s.spokeRef = p.at, p.ref
@@ -182,11 +183,13 @@ func (j *Judge) begins(from machine.Side, p *sight) {
 			return
 		}
 		l.roles, l.client, l.sure = true, from, len(p.bytes) > 1
-		if o := &asker.opening; o.n > 0 && asker.opened == 1 && j.sides[from].opened == 0 && p.at.Sub(o.at) < riptide.HeartbeatInterval && len(p.bytes) == 1 {
+		if o := &asker.opening; o.n > 0 && asker.opened == 1 && j.sides[from].opened == 0 &&
+			p.at.Sub(o.at) < riptide.HeartbeatInterval && len(p.bytes) == 1 {
 			// It is the answer to a Connect, which is there under another type.
 			l.client, l.sure, fresh, l.ended = asker.side, true, true, 0
 			if asker.near && asker.opinion.Divergence == nil {
-				asker.opinion.Divergence = asker.disguised(p, o, wire.Connect, "the answer to it shows that it was a Connect: nothing was sent before")
+				asker.opinion.Divergence = asker.disguised(p, o, wire.Connect,
+					"the answer to it shows that it was a Connect: nothing was sent before")
 			}
 		}
 		l.begun, l.asked = fresh, fresh
@@ -341,7 +344,8 @@ func (j *Judge) Finish() {
 		s := &j.sides[i]
 		s.opinion.Undecided = min(s.opinion.Undecided, s.opinion.Compared)
 		if s.sends.overLimit > 0 {
-			s.opinion.Why = fmt.Sprintf("a message was sent %d times: the application has lifted the limit of %d", s.sends.overLimit, s.behaviour.Limit)
+			s.opinion.Why = fmt.Sprintf("a message was sent %d times: the application has lifted the limit of %d",
+				s.sends.overLimit, s.behaviour.Limit)
 		}
 		if s.opinion.Undecided > 0 && s.opinion.Why == "" {
 			s.opinion.Why = "the tap is not at this side: what passed it may have been lost or late behind it"
@@ -365,7 +369,8 @@ type difference struct {
 
 // diverge words a difference of a message of s. The frames are those that it rests on.
 func (s *judged) diverge(p *sight, x difference, frames ...machine.Ref) *machine.Divergence {
-	d := machine.Diverge(&machine.Datagram{At: p.at, Ref: p.ref}, x.rule, machine.Differ(x.field, x.expected, x.got), x.because, frames...)
+	d := machine.Diverge(&machine.Datagram{At: p.at, Ref: p.ref}, x.rule, machine.Differ(x.field, x.expected, x.got),
+		x.because, frames...)
 	d.Reference, d.Captured = s.state(p), told(p.m)
 	return d
 }

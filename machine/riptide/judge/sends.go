@@ -138,7 +138,8 @@ func (s *judged) sendsReliable(j *Judge, p *sight) *machine.Divergence {
 	merged := false
 	if m.Sequence != due {
 		before := riptide.GapOf(m.Sequence, n.first)
-		if s.joined && before < 0 && before > -joinedReach && p.at.Sub(j.life.first) < n.waited() && n.at(m.Sequence) == nil && !n.has(m.Sequence) {
+		if s.joined && before < 0 && before > -joinedReach && p.at.Sub(j.life.first) < n.waited() &&
+			n.at(m.Sequence) == nil && !n.has(m.Sequence) {
 			// First sent before the capture.
 			s.opinion.Undecided++
 			n.note(n.enter(m.Sequence, p.at), p, hash, b)
@@ -253,7 +254,8 @@ func (s *judged) resends(p *sight, e *pending) *machine.Divergence {
 		// socket behind it was read and answered before, but not handled.
 		return s.diverge(p, difference{
 			"resend-after-ack", "riptide.sequence", "no resend", e.id,
-			fmt.Sprintf("the Ack that clears message %d came %.0f ms before it was sent again", e.id, machine.Milliseconds(p.at.Sub(e.clearedAt))),
+			fmt.Sprintf("the Ack that clears message %d came %.0f ms before it was sent again", e.id,
+				machine.Milliseconds(p.at.Sub(e.clearedAt))),
 		}, e.last, e.clearedBy)
 	case b.Limit > 0 && e.attempts >= b.Limit && !merged && !b.DropsConnection:
 		return s.diverge(p, difference{

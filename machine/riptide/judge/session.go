@@ -101,17 +101,20 @@ func (s *judged) alive(j *Judge, p *sight) *machine.Divergence {
 			}
 			return s.diverge(p, difference{
 				"heartbeat-answer", "riptide.type", "heartbeat", p.m.Type,
-				fmt.Sprintf("the heartbeat with id %d came %.0f ms ago, and each is answered at once", a.id, machine.Milliseconds(p.at.Sub(a.at))),
+				fmt.Sprintf("the heartbeat with id %d came %.0f ms ago, and each is answered at once", a.id,
+					machine.Milliseconds(p.at.Sub(a.at))),
 			}, a.ref)
 		}
 		break
 	}
-	if c.heard.at == 0 || !c.welcome.known || s.behaviour.NoTimeout || p.m.Type == wire.Connect || s.left(p).Sub(c.heard.at) < timeoutMost {
+	if c.heard.at == 0 || !c.welcome.known || s.behaviour.NoTimeout || p.m.Type == wire.Connect ||
+		s.left(p).Sub(c.heard.at) < timeoutMost {
 		return nil
 	}
 	return s.diverge(p, difference{
 		"timeout", "riptide.type", "nothing", p.m.Type,
-		fmt.Sprintf("the last heartbeat came %.1f s ago: the connection is given up after 5 to 6 s", s.left(p).Sub(c.heard.at).Seconds()),
+		fmt.Sprintf("the last heartbeat came %.1f s ago: the connection is given up after 5 to 6 s",
+			s.left(p).Sub(c.heard.at).Seconds()),
 	}, c.heard.ref)
 }
 
@@ -224,7 +227,8 @@ func (s *judged) connects(j *Judge, p *sight) *machine.Divergence {
 	early := s.steps(p)
 	if c.connects > riptide.ConnectAttempts {
 		return s.diverge(p, difference{
-			"connect-attempts", "riptide.type", fmt.Sprintf("at most %d Connects", riptide.ConnectAttempts), fmt.Sprintf("Connect %d", c.connects),
+			"connect-attempts", "riptide.type", fmt.Sprintf("at most %d Connects", riptide.ConnectAttempts),
+			fmt.Sprintf("Connect %d", c.connects),
 			"a client that has no answer gives up",
 		}, c.endRef)
 	}
@@ -268,7 +272,8 @@ func (s *judged) beats(j *Judge, p *sight) *machine.Divergence {
 		}, c.welcome.ref)
 	}
 	if c.own.pinged && !pytide && m.Ping != c.own.ping+1 {
-		if v := s.unsentBeat(j.config.Senders[s.side].Codec, p, c.own.ping+1, c.own.ref, true); s.near && m.Ping == c.own.ping+2 && v != nil {
+		if v := s.unsentBeat(j.config.Senders[s.side].Codec, p, c.own.ping+1, c.own.ref, true); s.near &&
+			m.Ping == c.own.ping+2 && v != nil {
 			return v
 		}
 		return s.diverge(p, difference{
@@ -281,7 +286,8 @@ func (s *judged) beats(j *Judge, p *sight) *machine.Divergence {
 	}
 	if gap, early := p.at.Sub(c.own.at), s.steps(p); c.own.pinged && early {
 		return s.diverge(p, difference{
-			"heartbeat-early", "riptide.ping", "1000 ms after the last heartbeat", fmt.Sprintf("%.0f ms", machine.Milliseconds(gap)),
+			"heartbeat-early", "riptide.ping", "1000 ms after the last heartbeat",
+			fmt.Sprintf("%.0f ms", machine.Milliseconds(gap)),
 			"a heartbeat is sent once a heartbeat interval",
 		}, c.own.ref)
 	}

@@ -11,7 +11,8 @@ import (
 // state draws what the reference knows when a message diverges.
 func (s *judged) state(p *sight) string {
 	last, acks := s.acks.receiver.Ack()
-	text := fmt.Sprintf("received %s; next reliable %d, next notify %d", window(last, uint64(acks), riptide.WindowAcks), s.sends.next, s.notes.next)
+	text := fmt.Sprintf("received %s; next reliable %d, next notify %d", window(last, uint64(acks), riptide.WindowAcks),
+		s.sends.next, s.notes.next)
 	if open := s.acks.open(); len(open) > 0 {
 		text += fmt.Sprintf("; to answer: message %d", open[0].sequence)
 		if n := len(open) - 1; n > 0 {

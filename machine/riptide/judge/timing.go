@@ -137,7 +137,8 @@ func (s *judged) early(p *sight, e *pending) *machine.Divergence {
 	if t.early == nil {
 		t.early = s.diverge(p, difference{
 			"resend-early", "riptide.sequence",
-			fmt.Sprintf("after %.0f ms at the soonest", machine.Milliseconds(e.least())), fmt.Sprintf("after %.0f ms", machine.Milliseconds(again)),
+			fmt.Sprintf("after %.0f ms at the soonest", machine.Milliseconds(e.least())),
+			fmt.Sprintf("after %.0f ms", machine.Milliseconds(again)),
 			fmt.Sprintf("message %d was sent again before it was due, as are others", e.id),
 		}, e.last)
 	}
@@ -160,7 +161,8 @@ func (s *judged) overdue(p *sight) *machine.Divergence {
 			return nil
 		}
 		e := n.at(o.id)
-		if e == nil || e.lastAt != o.at || e.clearedAt != 0 || e.attempts >= s.behaviour.Limit || s.joined && e.attempts == 1 || e.forgotten || e.late {
+		if e == nil || e.lastAt != o.at || e.clearedAt != 0 || e.attempts >= s.behaviour.Limit || s.joined &&
+			e.attempts == 1 || e.forgotten || e.late {
 			if k == q.head {
 				q.head++
 			}
@@ -176,7 +178,8 @@ func (s *judged) overdue(p *sight) *machine.Divergence {
 		if t.lateCount++; t.late == nil {
 			t.late = s.diverge(p, difference{
 				"resend-late", "riptide.sequence",
-				fmt.Sprintf("message %d again after %.0f ms", e.id, machine.Milliseconds(e.high)), fmt.Sprintf("not after %.0f ms", machine.Milliseconds(p.at.Sub(e.lastAt))),
+				fmt.Sprintf("message %d again after %.0f ms", e.id, machine.Milliseconds(e.high)),
+				fmt.Sprintf("not after %.0f ms", machine.Milliseconds(p.at.Sub(e.lastAt))),
 				fmt.Sprintf("message %d was not acked, and not sent again", e.id),
 			}, e.last)
 		}

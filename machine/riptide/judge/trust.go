@@ -53,13 +53,15 @@ func (j *Judge) mistold(s *judged, p *sight) *machine.Divergence {
 		return s.unsentAs(c, p, s.sends.next)
 	case m.Type == wire.Ack || m.Type == wire.AckExtra:
 		x, last := s.sends.at(m.Cause), s.sends.at(s.sends.next-1)
-		if x != nil && last != nil && last.attempts == 1 && last.first == s.sends.ref && s.sends.like(last) == x && j.sides[s.side.Other()].acks.holds(m) {
+		if x != nil && last != nil && last.attempts == 1 && last.first == s.sends.ref && s.sends.like(last) == x &&
+			j.sides[s.side.Other()].acks.holds(m) {
 			return s.renumbered(p, x, last)
 		}
 		if x != nil {
 			return s.unsentCopy(c, p, x)
 		}
-	case p.is == riptide.BeatAnswer && (s.behaviour.Port || s.session.own.pinged && m.Ping == s.session.own.ping+1 || !s.session.own.pinged && m.Ping == 0):
+	case p.is == riptide.BeatAnswer && (s.behaviour.Port || s.session.own.pinged && m.Ping == s.session.own.ping+1 ||
+		!s.session.own.pinged && m.Ping == 0):
 		return s.unsentBeat(c, p, m.Ping, s.session.own.ref, true)
 	}
 	return nil

@@ -69,7 +69,8 @@ func (l *Losses) ToTap() machine.PathLoss { return l.toTap }
 // an Ack, one way cannot be told: both is then set, and the figures are those of the
 // way there and back.
 func (l *Losses) Beyond() (p machine.PathLoss, both bool) {
-	if open := l.both.Lost - min(l.both.Lost, l.beyond.Lost); open > l.beyond.Lost || l.beyond.Judged == 0 && l.both.Judged > 0 {
+	if open := l.both.Lost - min(l.both.Lost, l.beyond.Lost); open > l.beyond.Lost || l.beyond.Judged == 0 &&
+		l.both.Judged > 0 {
 		return l.both, true
 	}
 	return l.beyond, false

@@ -25,7 +25,8 @@ func TestWays(t *testing.T) {
 	l.AckLost()
 	l.Notify(true)
 	if p, both := l.Beyond(); p.Judged != 4 || p.Lost != 2 || both {
-		t.Errorf("of %d messages beyond the tap %d were lost (both ways %v), expected 2 of 4, one way", p.Judged, p.Lost, both)
+		t.Errorf("of %d messages beyond the tap %d were lost (both ways %v), expected 2 of 4, one way", p.Judged,
+			p.Lost, both)
 	}
 	// Three more than were surely lost: which way is open.
 	for range 3 {
@@ -94,7 +95,8 @@ func TestBounds(t *testing.T) {
 			}
 			u := &l.Unnamed
 			if u.block > u.copies || u.judged > u.copies || u.unanswered > u.judged {
-				t.Fatalf("seed %d: of %d copies a block up to %d, %d judged, %d unanswered", seed, u.copies, u.block, u.judged, u.unanswered)
+				t.Fatalf("seed %d: of %d copies a block up to %d, %d judged, %d unanswered", seed, u.copies, u.block, u.judged,
+					u.unanswered)
 			}
 			for _, p := range []machine.PathLoss{l.toTap, l.beyond, l.both} {
 				if p.Lost > p.Judged {

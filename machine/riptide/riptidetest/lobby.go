@@ -101,7 +101,8 @@ func chatter(s *Setting, e *endpoint.Endpoint, server bool, peers int) sim.App {
 				continue
 			}
 			for channel := range uint8(3) {
-				if f.Rand.Float64() >= s.Rate || channel == riptide.ChannelNotify && e.Options().Codec.Dialect.Layout(wire.Notify) == nil {
+				if f.Rand.Float64() >= s.Rate || channel == riptide.ChannelNotify &&
+					e.Options().Codec.Dialect.Layout(wire.Notify) == nil {
 					continue
 				}
 				f.Do(endpoint.Submission(peer, channel, uint16(f.Rand.IntN(300)+40), body(e, f.Rand.IntN(60))))
@@ -129,11 +130,13 @@ func New(t testing.TB, seed uint64, s *Setting) *Lobby {
 		}
 	})
 	e := NewEndpoint(t, s, true)
-	l.Server = l.World.AddHost("server", e, sim.HostOptions{Frame: 10 * time.Millisecond, App: chatter(s, e, true, s.Clients)})
+	l.Server = l.World.AddHost("server", e,
+		sim.HostOptions{Frame: 10 * time.Millisecond, App: chatter(s, e, true, s.Clients)})
 	for i := range s.Clients {
 		e := NewEndpoint(t, s, false)
 		h := l.World.AddHost(fmt.Sprint("client", i+1), e, sim.HostOptions{
-			Frame: 10 * time.Millisecond, Phase: time.Duration(i*3+1) * time.Millisecond, FrameJitter: time.Millisecond, App: chatter(s, e, false, 1),
+			Frame: 10 * time.Millisecond, Phase: time.Duration(i*3+1) * time.Millisecond, FrameJitter: time.Millisecond,
+			App: chatter(s, e, false, 1),
 		})
 		l.Clients = append(l.Clients, h)
 		if s.Stream {

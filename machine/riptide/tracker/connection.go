@@ -123,7 +123,8 @@ func (t *follower) welcomes(p *step) {
 			return
 		}
 		if c.welcome.at != 0 && m.ClientID != c.welcome.client {
-			p.out.At(p.at, p.ref).Report(riptide.WelcomeMismatch, p.from, machine.Certain, 0, float64(c.welcome.client), float64(m.ClientID))
+			p.out.At(p.at, p.ref).Report(riptide.WelcomeMismatch, p.from, machine.Certain, 0, float64(c.welcome.client),
+				float64(m.ClientID))
 		}
 		t.tells(p, riptide.EventWelcomed, uint32(m.ClientID))
 		t.connected(p, p.from, m.ClientID, machine.Certain)

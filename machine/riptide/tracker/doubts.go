@@ -64,7 +64,8 @@ func (t *follower) doubt(p *step, skipped []arrival, answered *arrival) {
 // acked: it had answered what passed the tap after that Ack. A server of 2.1.0
 // does so, where it waits for another id than the one that it wrote.
 func (t *follower) sentAgain(s *side, e *life) {
-	if s.tap.near && !s.tap.stream && !t.merges(s) && e.sender.acked == machine.Yes && e.sender.byCause && s.read.answered.covers(e.sender.at, e.sender.by) {
+	if s.tap.near && !s.tap.stream && !t.merges(s) && e.sender.acked == machine.Yes && e.sender.byCause &&
+		s.read.answered.covers(e.sender.at, e.sender.by) {
 		s.tap.against++
 	}
 }
@@ -94,7 +95,9 @@ func (t *follower) stands() (machine.Vantage, string) {
 		if far {
 			reason = fmt.Sprintf("%v rather than %v: %v answers after %v at the least", v, was, s.side, machine.Rounded(after))
 		} else {
-			reason = fmt.Sprintf("%v rather than %v: %d messages that passed the tap towards %v had not reached it when it went on", v, was, s.tap.against, s.side)
+			reason = fmt.Sprintf(
+				"%v rather than %v: %d messages that passed the tap towards %v had not reached it when it went on", v, was,
+				s.tap.against, s.side)
 		}
 	}
 	for i := range t.sides {

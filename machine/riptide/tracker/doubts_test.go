@@ -43,16 +43,18 @@ func TestVantageDoubted(t *testing.T) {
 		after   func(c *conversation)
 	}{
 		{"both ends answer at once", time.Millisecond, machine.VantageBoth, "both ends have the same address", nil},
-		{"a relay with a way behind it", 50 * time.Millisecond, machine.VantageA, "a rather than both: b answers after 5", nil},
-		{"a relay that loses", time.Millisecond, machine.VantageA, "had not reached it when it went on", func(c *conversation) {
-			for id := uint16(100); id < 110; id += 2 {
-				// The first of two passes, and is neither answered nor named.
-				c.send(machine.A, wire.Message{Type: wire.Reliable, Sequence: id, MessageID: 3}, byte(id))
-				c.send(machine.A, wire.Message{Type: wire.Reliable, Sequence: id + 1, MessageID: 3}, byte(id))
-				c.wait(time.Millisecond - spacing)
-				c.send(machine.B, wire.Message{Type: wire.Ack, Last: id + 1, AckBits: 0xaaaa, Cause: id + 1})
-			}
-		}},
+		{"a relay with a way behind it", 50 * time.Millisecond, machine.VantageA,
+			"a rather than both: b answers after 5", nil},
+		{"a relay that loses", time.Millisecond, machine.VantageA, "had not reached it when it went on",
+			func(c *conversation) {
+				for id := uint16(100); id < 110; id += 2 {
+					// The first of two passes, and is neither answered nor named.
+					c.send(machine.A, wire.Message{Type: wire.Reliable, Sequence: id, MessageID: 3}, byte(id))
+					c.send(machine.A, wire.Message{Type: wire.Reliable, Sequence: id + 1, MessageID: 3}, byte(id))
+					c.wait(time.Millisecond - spacing)
+					c.send(machine.B, wire.Message{Type: wire.Ack, Last: id + 1, AckBits: 0xaaaa, Cause: id + 1})
+				}
+			}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			talk := conversation{t: t, codec: speaker(t, "2.2.1").Codec}
@@ -82,7 +84,8 @@ func TestVantageDoubted(t *testing.T) {
 			}
 			for i := range messages {
 				m := &messages[i]
-				if lost := m.Sequence >= 100 && m.Sequence%2 == 0; lost && m.Delivered == machine.Yes && m.Certainty == machine.Certain {
+				if lost := m.Sequence >= 100 && m.Sequence%2 == 0; lost && m.Delivered == machine.Yes &&
+					m.Certainty == machine.Certain {
 					t.Errorf("message %d is certain to have been handed over, though no Ack names it", m.Sequence)
 				}
 				if m.Sequence > 1 && m.Sequence < 90 && (m.Delivered != machine.Yes || m.Certainty != machine.Certain) {

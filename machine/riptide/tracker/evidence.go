@@ -24,7 +24,8 @@ func (t *follower) evidence(p *step, answers answering) {
 		s.acks.doubt = max(s.acks.doubt, cause) // its newest id stays behind: from here on anything can be
 	}
 	blind := s.acks.blind
-	if leap := s.acks.advance(last, s.behaviour, t.begun); leap > 0 && !s.tap.ordered && (s.behaviour.ShiftFault || s.behaviour.Receive == riptide.ReceiveWindow) {
+	if leap := s.acks.advance(last, s.behaviour, t.begun); leap > 0 && !s.tap.ordered &&
+		(s.behaviour.ShiftFault || s.behaviour.Receive == riptide.ReceiveWindow) {
 		p.out.At(p.at, p.ref).Report(riptide.WindowJump, s.side, machine.Likely, 0, float64(leap), float64(m.Last))
 	}
 	e := peer.out.lives.find(cause)
@@ -158,7 +159,8 @@ func (t *follower) far(p *step, e *life) {
 	case gap >= riptide.JumpList && s.behaviour.ShiftFault:
 		// Acks that were lost make a jump too, but not one that leaves the bits as
 		// the fault does.
-		s.acks.faulty = follows && bits != 0 && bits != 0xffff && !s.mayPort // a window that is full is the same with the fault or without
+		// a window that is full is the same with the fault or without
+		s.acks.faulty = follows && bits != 0 && bits != 0xffff && !s.mayPort
 		s.acks.faultyTo = e.sequence64
 		for id := e.sequence64 - int64(gap) + 1; s.acks.faulty && id < e.sequence64; id++ {
 			if has, _ := s.in.receiver.Received(uint16(id)); has {
@@ -204,7 +206,8 @@ func (t *follower) name(p *step, e *life, id int64) {
 			t.named(p, e)
 		}
 		if s.tap.ordered {
-			e.receiver.attested = e.receiver.attested || id > s.acks.doubt && !unsure && e.receiver.delivered == machine.Yes && s.knows(id)
+			e.receiver.attested = e.receiver.attested || id > s.acks.doubt && !unsure &&
+				e.receiver.delivered == machine.Yes && s.knows(id)
 			continue
 		}
 		grade := s.acks.grade(id)
@@ -268,7 +271,8 @@ func (t *follower) acked(p *step) {
 // clear notes that the library of s counts a message as delivered.
 func (t *follower) clear(p *step, s *side, e *life) {
 	b := s.behaviour
-	if b.Limit > 0 && !b.DropsConnection && int(e.copies.count) >= b.Limit && p.at.Sub(e.copies.last) > e.wait()+riptide.TickSlack/2 {
+	if b.Limit > 0 && !b.DropsConnection && int(e.copies.count) >= b.Limit &&
+		p.at.Sub(e.copies.last) > e.wait()+riptide.TickSlack/2 {
 		e.sender.forgot = true // given up before the Ack came
 		return
 	}
@@ -276,5 +280,6 @@ func (t *follower) clear(p *step, s *side, e *life) {
 	s.figures.acked++
 	mean := s.out.quality.Add(uint8(min(e.copies.count, 255)))
 	t.judge(p, s, &s.out.quality, b.QualityLimits && mean > riptide.QualitySends)
-	t.event(p, e, fact{kind: machine.EventAcked, of: s.side, sure: max(s.reads(p.at, p.ref), machine.Likely), about: e.copies.frame, by: p.ref})
+	t.event(p, e, fact{kind: machine.EventAcked, of: s.side, sure: max(s.reads(p.at, p.ref), machine.Likely),
+		about: e.copies.frame, by: p.ref})
 }

@@ -28,13 +28,15 @@ func (t *follower) faults(p *step) {
 	case m.Oddities&wire.UnreadCause != 0:
 		s.once(p, riptide.UselessCause, machine.Certain)
 	case m.Type == wire.AckExtra && riptide.GapOf(m.Cause, m.Last) > 0 && s.behaviour.Receive == riptide.ReceiveWindow:
-		p.out.At(p.at, p.ref).Report(riptide.LastStuck, s.side, machine.Certain, 0, float64(riptide.GapOf(m.Cause, m.Last)), float64(m.Last))
+		p.out.At(p.at, p.ref).Report(riptide.LastStuck, s.side, machine.Certain, 0, float64(riptide.GapOf(m.Cause, m.Last)),
+			float64(m.Last))
 	case m.Type == wire.Disconnect && m.HasReason && m.Reason == wire.UnpackedStop:
 		p.out.At(p.at, p.ref).Report(riptide.StopReads80, s.side, machine.Certain, 0, s.behaviour.Number())
 	case m.Type == wire.Reject && s.behaviour.Port && s.behaviour.Receive == riptide.ReceiveList:
 		s.once(p, riptide.PortRejects, machine.Certain, float64(m.Reason))
 	}
-	if d := t.config.Senders[s.side].Codec.Dialect; m.BodyBits >= staleLeast && (m.Type == wire.Reject && m.Reason == d.CustomReason || m.Type == wire.Disconnect && m.Reason == d.KickedReason) {
+	if d := t.config.Senders[s.side].Codec.Dialect; m.BodyBits >= staleLeast &&
+		(m.Type == wire.Reject && m.Reason == d.CustomReason || m.Type == wire.Disconnect && m.Reason == d.KickedReason) {
 		s.stale(p, builds)
 	}
 }
@@ -45,7 +47,8 @@ func (s *side) stale(p *step, builds wire.BuildSet) {
 	switch {
 	case builds.All(func(b *wire.Build) bool { return b.StaleBits }):
 		s.once(p, riptide.StaleBits, machine.Likely)
-	case builds.All(func(b *wire.Build) bool { return b.Cause == wire.CauseAlways }) && builds.Mixed(func(b *wire.Build) bool { return b.StaleBits }):
+	case builds.All(func(b *wire.Build) bool { return b.Cause == wire.CauseAlways }) &&
+		builds.Mixed(func(b *wire.Build) bool { return b.StaleBits }):
 		s.once(p, riptide.StaleBits, machine.Possible)
 	}
 }
@@ -85,7 +88,8 @@ func (t *follower) portLife(s *side, e *life, last machine.Ref, out *machine.Eff
 	case s.behaviour.OneSequence:
 		return
 	case e.copies.count > 1:
-		out.At(e.copies.last, last).Report(riptide.PortResent, s.side, machine.Likely, e.copies.frame, float64(e.copies.count), float64(e.sequence))
+		out.At(e.copies.last, last).Report(riptide.PortResent, s.side, machine.Likely, e.copies.frame,
+			float64(e.copies.count), float64(e.sequence))
 	case s.tap.ordered && !e.answers.named && t.last.Sub(e.copies.first) > riptide.Silence:
 		out.At(e.copies.first, e.copies.frame).Report(riptide.PortLost, s.side, machine.Likely, 0, float64(e.sequence))
 	}
@@ -108,7 +112,8 @@ func (t *follower) endFaults(s *side, out *machine.Effects) {
 	if s.tap.near && s.out.sender.Threw > 0 {
 		s.once(p, riptide.PortThrows, machine.Likely, float64(s.out.sender.Threw))
 	}
-	if heard := t.life.heard[s.side]; heard != 0 && s.speech.last.Sub(heard) > riptide.Timeout+2*riptide.HeartbeatInterval {
+	if heard := t.life.heard[s.side]; heard != 0 && s.speech.last.Sub(heard) > riptide.Timeout+
+		2*riptide.HeartbeatInterval {
 		s.once(p, riptide.PortNoTimeout, s.tap.grade(), machine.Milliseconds(s.speech.last.Sub(heard)))
 	}
 }

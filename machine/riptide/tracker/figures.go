@@ -45,8 +45,10 @@ func (f *figures) usual() time.Duration {
 func (t *follower) summary(x machine.Side) machine.Summary {
 	s := &t.sides[x]
 	sum := machine.Summary{
-		Packets: s.figures.packets, Bytes: s.figures.bytes, Acked: s.figures.acked, NeverAcked: -1, Loss: -1, RTT: -1, WireRTT: -1,
-		Received: s.figures.taken, Duplicates: s.figures.duplicates, Missing: t.sides[x.Other()].out.missing, Resends: s.figures.resends,
+		Packets: s.figures.packets, Bytes: s.figures.bytes, Acked: s.figures.acked, NeverAcked: -1, Loss: -1,
+		RTT: -1, WireRTT: -1,
+		Received: s.figures.taken, Duplicates: s.figures.duplicates, Missing: t.sides[x.Other()].out.missing,
+		Resends: s.figures.resends,
 	}
 	sum.Path, sum.PathKnown, sum.PathBoth = t.path(x)
 	if _, smoothed, sure := t.rtt(x); smoothed >= 0 {

@@ -24,7 +24,8 @@ func TestGroups(t *testing.T) {
 	for seed := range uint64(runs) {
 		rng := rand.New(rand.NewPCG(seed, 0x617))
 		build := wire.Builds[seed%uint64(len(wire.Builds))]
-		speaker := riptide.Speaker{Codec: wire.Codec{Dialect: build.Dialect}, Builds: wire.Matching(func(b *wire.Build) bool { return b == build })}
+		speaker := riptide.Speaker{Codec: wire.Codec{Dialect: build.Dialect},
+			Builds: wire.Matching(func(b *wire.Build) bool { return b == build })}
 		config := riptide.Config{Senders: [2]riptide.Speaker{speaker, speaker}, Stream: rng.IntN(4) == 0}
 		vantage := vantages[seed/uint64(len(wire.Builds))%uint64(len(vantages))]
 		f := follow(config, machine.Facts{}, vantage, "told")
@@ -40,7 +41,8 @@ func TestGroups(t *testing.T) {
 			out.Reset()
 			for i := range f.sides {
 				if err := f.sides[i].broken(); err != nil {
-					t.Fatalf("seed %d, %s at %v, message %d (%x), side %v: %v", seed, build.Name, vantage, n, p.bytes, f.sides[i].side, err)
+					t.Fatalf("seed %d, %s at %v, message %d (%x), side %v: %v", seed, build.Name, vantage, n, p.bytes,
+						f.sides[i].side, err)
 				}
 			}
 		}
@@ -77,8 +79,10 @@ func (d *drawnTalk) next(n uint64) (p *sighting, ok bool) {
 		}
 		return newest
 	}
-	m := wire.Message{MessageID: 3, ClientID: 7, HasReason: true, Ping: uint8(n / 20), RTT: int16(d.rng.IntN(200)) - 1, HasRTT: from == machine.A}
-	kinds := []wire.Type{wire.Reliable, wire.Ack, wire.Reliable, wire.Ack, wire.Notify, wire.Heartbeat, wire.Unreliable, wire.Welcome, wire.AckExtra}
+	m := wire.Message{MessageID: 3, ClientID: 7, HasReason: true, Ping: uint8(n / 20), RTT: int16(d.rng.IntN(200)) - 1,
+		HasRTT: from == machine.A}
+	kinds := []wire.Type{wire.Reliable, wire.Ack, wire.Reliable, wire.Ack, wire.Notify, wire.Heartbeat, wire.Unreliable,
+		wire.Welcome, wire.AckExtra}
 	m.Type = kinds[d.rng.IntN(len(kinds))]
 	switch {
 	case n == 0 || d.rng.IntN(300) == 0:
@@ -118,7 +122,8 @@ func (d *drawnTalk) next(n uint64) (p *sighting, ok bool) {
 		d.sent = d.sent[1:]
 	}
 	d.at = d.at.Add(time.Duration(d.rng.IntN(120)) * time.Millisecond)
-	return &sighting{at: d.at, ref: machine.MakeRef(0, n+1), from: from, bytes: b, length: len(b), behind: d.rng.IntN(200) == 0}, true
+	return &sighting{at: d.at, ref: machine.MakeRef(0, n+1), from: from, bytes: b, length: len(b),
+		behind: d.rng.IntN(200) == 0}, true
 }
 
 // broken gives what does not hold of a side, though its groups say so.
@@ -132,12 +137,14 @@ func (s *side) broken() error {
 		{"speech.ref is 0 while it has not spoken", s.speech.ref != 0 || s.speech.last == 0},
 		{"end.limit is set where limitOf is", (end.limit != 0) == (end.limitOf != riptide.NotDropped)},
 		{"len(in.missed), len(in.leaps) are bounded", len(s.in.missed) <= unseenMost && len(s.in.leaps) <= leapsMost},
-		{"0 ≤ queue.head ≤ len(items) ≤ QueueMost", 0 <= s.in.queue.head && s.in.queue.head <= len(s.in.queue.items) && len(s.in.queue.items) <= riptide.QueueMost},
+		{"0 ≤ queue.head ≤ len(items) ≤ QueueMost", 0 <= s.in.queue.head && s.in.queue.head <= len(s.in.queue.items) &&
+			len(s.in.queue.items) <= riptide.QueueMost},
 		{"acks.blind ≤ doubt", acks.blind <= acks.doubt},
 		{"acks.last ≤ finished.top", !acks.heard || acks.last <= acks.finished.top},
 		{"notesIn.doubt ≤ heard", s.notesIn.doubt <= s.notesIn.heard},
 		{"0 ≤ out.suspect ≤ lives.next", 0 <= s.out.suspect && s.out.suspect <= s.out.lives.next},
-		{"out.absent lies below top", len(s.out.absent) == 0 || len(s.out.absent) <= absentMost && s.out.absent[len(s.out.absent)-1].id < s.out.top},
+		{"out.absent lies below top", len(s.out.absent) == 0 || len(s.out.absent) <= absentMost &&
+			s.out.absent[len(s.out.absent)-1].id < s.out.top},
 		{"notesOut.first ≤ top", !s.notesOut.met || s.notesOut.first <= s.notesOut.top},
 		{"figures.wireRTT is 0 while wireCount is", s.figures.wireCount != 0 || s.figures.wireRTT == 0},
 	} {

@@ -22,9 +22,10 @@ type heartbeats struct {
 	unanswered     int           // pings in a row
 	sampled        bool          // an answer has passed since the client last told its RTT
 	sample         time.Duration // how long that one took, as it passed the tap
-	unread         bool          // the server at the tap has not answered the newest ping, so it has not read what it tells
-	told           int           // the RTT that the client told last, ms; 0 none
-	clock          clock.Clock   // of the client
+	// the server at the tap has not answered the newest ping, so it has not read what it tells
+	unread bool
+	told   int         // the RTT that the client told last, ms; 0 none
+	clock  clock.Clock // of the client
 }
 
 // answer takes the server's answer to the newest ping. The library takes a copy
@@ -107,12 +108,14 @@ func (t *follower) beat(p *step) {
 	// The network doubles a heartbeat: the server takes each copy, the client has sent one.
 	again := c.pings > 0 && m.Ping == c.ping && p.at.Sub(c.pingAt) < riptide.HeartbeatInterval/2
 	client, server := p.own, p.peer
-	if !again && client.tap.near && !client.tap.stream && t.client == p.from && c.pings > 0 && m.Ping != c.ping+1 && !client.behaviour.Port && !client.mayPort {
+	if !again && client.tap.near && !client.tap.stream && t.client == p.from && c.pings > 0 && m.Ping != c.ping+1 &&
+		!client.behaviour.Port && !client.mayPort {
 		client.tap.lacks++
 	}
 	if c.waiting && c.pings > 0 && !again {
 		c.unanswered++
-		p.out.At(c.pingAt, c.pingRef).Report(riptide.HeartbeatUnanswered, p.from.Other(), machine.Certain, 0, float64(c.unanswered))
+		p.out.At(c.pingAt, c.pingRef).Report(riptide.HeartbeatUnanswered, p.from.Other(), machine.Certain, 0,
+			float64(c.unanswered))
 	}
 	if gap := p.at.Sub(c.pingAt); c.pings > 0 && !again && gap > riptide.HeartbeatSlow {
 		p.out.At(p.at, p.ref).Report(riptide.HeartbeatLate, p.from, machine.Certain, c.pingRef, machine.Milliseconds(gap))

@@ -149,8 +149,9 @@ func (e *life) message(from machine.Side) machine.Message {
 		From: from, Mode: e.mode, Channel: -1, ID: -1, IDBits: e.idBits, Type: uint32(e.kind), Bits: int(e.bits),
 		Sequence: e.sequence, Sequence64: e.sequence64, Attempts: int(e.copies.count), At: e.copies.first,
 		Acked: e.sender.acked, AckedAt: e.sender.at, AckedBy: e.sender.by, Named: e.answers.named,
-		Delivered: e.receiver.delivered, Deliveries: int(e.receiver.times), DeliveredAt: e.receiver.at, DeliveredBy: e.receiver.by,
-		BlockedBy: -1, Certainty: e.certainty,
+		Delivered: e.receiver.delivered, Deliveries: int(e.receiver.times), DeliveredAt: e.receiver.at,
+		DeliveredBy: e.receiver.by,
+		BlockedBy:   -1, Certainty: e.certainty,
 	}
 	if e.idBits > 0 {
 		m.ID = int64(e.id)

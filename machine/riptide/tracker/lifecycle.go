@@ -106,7 +106,8 @@ func (t *follower) silent(p *step, s *side) {
 	if why := s.dropped(p.at); why != riptide.NotDropped && t.over(last, s, riptide.PoorConnection, machine.Likely) {
 		p.out.At(last.at, last.ref).Report(riptide.PoorEnd, s.side, machine.Likely, 0, float64(why))
 	} else if t.timedOut(s, p.at) && t.over(last, s, riptide.TimedOutReason, machine.Likely) {
-		p.out.At(last.at, last.ref).Report(riptide.TimedOut, s.side, machine.Likely, 0, machine.Milliseconds(last.at.Sub(t.life.heard[s.side])))
+		p.out.At(last.at, last.ref).Report(riptide.TimedOut, s.side, machine.Likely, 0,
+			machine.Milliseconds(last.at.Sub(t.life.heard[s.side])))
 	}
 }
 
@@ -117,7 +118,8 @@ func (s *side) dropped(now machine.Instant) int {
 	if s.end.limit != 0 && s.speech.last <= s.end.limit.Add(riptide.TickSlack) {
 		return s.end.limitOf
 	}
-	if b.MessageLimit > 0 && s.out.top-int64(b.First)+1 == int64(b.MessageLimit) && now.Sub(s.speech.last) > riptide.Silence {
+	if b.MessageLimit > 0 && s.out.top-int64(b.First)+1 == int64(b.MessageLimit) &&
+		now.Sub(s.speech.last) > riptide.Silence {
 		return riptide.DroppedCount
 	}
 	if !b.DropsConnection {
@@ -125,7 +127,8 @@ func (s *side) dropped(now machine.Instant) int {
 	}
 	for n := s.out.lives.first; n < s.out.lives.next; n++ {
 		e := s.out.lives.at(n)
-		if e.sender.acked == machine.Unanswered && int(e.copies.count) >= b.Limit && s.speech.last <= e.copies.last.Add(riptide.ResendAfter(s.smoothed)+riptide.TickSlack) {
+		if e.sender.acked == machine.Unanswered && int(e.copies.count) >= b.Limit &&
+			s.speech.last <= e.copies.last.Add(riptide.ResendAfter(s.smoothed)+riptide.TickSlack) {
 			return riptide.DroppedAttempts
 		}
 	}

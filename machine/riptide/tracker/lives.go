@@ -12,8 +12,9 @@ import (
 //	0 ≤ first ≤ next, and next-first ≤ len(slots) ≤ livesMost
 //	len(slots) is 0 or a power of two; so is len(index), which is that of slots, or 0
 type lives struct {
-	slots []life          // of life n: n mod len
-	index []int64         // number of the newest life by its sequence mod len, plus one; none where lives are not looked for
+	slots []life // of life n: n mod len
+	// number of the newest life by its sequence mod len, plus one; none where lives are not looked for
+	index []int64
 	first int64           // number of the oldest open life
 	next  int64           // number of the next one
 	due   machine.Instant // the oldest does not end before

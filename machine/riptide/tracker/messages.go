@@ -162,7 +162,8 @@ func content(p *step) (c machine.Content, ok bool) {
 		return c, false
 	}
 	hash := machine.Digest(0, p.bytes[m.BodyBit/8:]) ^ (uint64(m.MessageID)<<8|uint64(m.Type))*0x9E3779B97F4A7C15
-	return machine.Content{From: s.side, At: p.at, Ref: p.ref, Hash: hash, Number: uint32(m.MessageID), Rule: riptide.Relayed}, true
+	return machine.Content{From: s.side, At: p.at, Ref: p.ref, Hash: hash, Number: uint32(m.MessageID),
+		Rule: riptide.Relayed}, true
 }
 
 // copied takes another copy of a message.
@@ -209,7 +210,8 @@ func (t *follower) event(p *step, e *life, f fact) {
 	if e.mode == machine.ModeNotify { // counted in a row of its own
 		channel = riptide.ChannelNotify
 	}
-	t.tell(p, machine.Event{Kind: f.kind, Side: f.of, Certainty: f.sure, Sequence: e.sequence, Sequence64: e.sequence64, About: f.about, By: f.by, Channel: channel})
+	t.tell(p, machine.Event{Kind: f.kind, Side: f.of, Certainty: f.sure, Sequence: e.sequence, Sequence64: e.sequence64,
+		About: f.about, By: f.by, Channel: channel})
 }
 
 // tell tells a fact that p shows.
@@ -301,7 +303,8 @@ func (t *follower) end(s *side, l *lives, out *machine.Effects) {
 	if s.tap.ordered && !loose {
 		s.gradeAcked(e)
 	}
-	if b := s.behaviour; b.DropsConnection && int(e.copies.count) >= b.Limit && e.sender.acked == machine.No && s.tap.ordered {
+	if b := s.behaviour; b.DropsConnection && int(e.copies.count) >= b.Limit && e.sender.acked == machine.No &&
+		s.tap.ordered {
 		if due := e.copies.last.Add(riptide.ResendAfter(s.smoothed)); due > s.end.limit {
 			s.end.reached(riptide.DroppedAttempts, due)
 		}

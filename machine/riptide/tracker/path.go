@@ -10,7 +10,8 @@ import (
 func (t *follower) judgePath(s *side, e *life) {
 	peer := &t.sides[s.side.Other()]
 	// Pytide 2.0 numbers nothing, and answers nothing but Welcome.
-	if t.config.Stream || s.behaviour.OneSequence || peer.behaviour.OneSequence || e.clash || e.sender.merged || peer.tap.near {
+	if t.config.Stream || s.behaviour.OneSequence || peer.behaviour.OneSequence || e.clash || e.sender.merged ||
+		peer.tap.near {
 		return
 	}
 	if t.unnamed(peer) {

@@ -33,7 +33,8 @@ func (t *follower) outcome(p *step, s *side, lost bool) {
 		v = 1
 	}
 	s.notesOut.quality.Add(v)
-	t.judge(p, s, &s.notesOut.quality, s.behaviour.QualityLimits && float64(s.notesOut.quality.Sum)/riptide.QualityRow > riptide.QualityLoss)
+	t.judge(p, s, &s.notesOut.quality, s.behaviour.QualityLimits &&
+		float64(s.notesOut.quality.Sum)/riptide.QualityRow > riptide.QualityLoss)
 }
 
 // lifeFindings reports on a reliable message whose life has ended.
@@ -45,9 +46,11 @@ func (t *follower) lifeFindings(s *side, e *life, out *machine.Effects) {
 	last, limit := e.lastFrame(), int32(s.behaviour.Limit)
 	switch {
 	case limit > 0 && e.copies.count >= limit && e.sender.acked != machine.Yes && !e.answers.named:
-		out.At(e.copies.last, last).Report(riptide.AttemptsLimit, s.side, machine.Likely, e.copies.frame, float64(e.copies.count), float64(e.sequence))
+		out.At(e.copies.last, last).Report(riptide.AttemptsLimit, s.side, machine.Likely, e.copies.frame,
+			float64(e.copies.count), float64(e.sequence))
 	case limit > 0 && e.copies.count >= riptide.AttemptsMany:
-		out.At(e.copies.last, last).Report(riptide.AttemptsNear, s.side, machine.Certain, e.copies.frame, float64(e.copies.count), float64(e.sequence))
+		out.At(e.copies.last, last).Report(riptide.AttemptsNear, s.side, machine.Certain, e.copies.frame,
+			float64(e.copies.count), float64(e.sequence))
 	}
 	if s.behaviour.Port {
 		t.portLife(s, e, last, out)
@@ -59,7 +62,8 @@ func (t *follower) lifeFindings(s *side, e *life, out *machine.Effects) {
 		if s.tap.near && e.clash && !t.config.Stream {
 			grade = s.tap.grade()
 		}
-		out.At(e.copies.first, e.copies.frame).Report(riptide.MergedSequences, s.side, grade, 0, float64(e.copies.count), float64(e.sequence))
+		out.At(e.copies.first, e.copies.frame).Report(riptide.MergedSequences, s.side, grade, 0, float64(e.copies.count),
+			float64(e.sequence))
 	}
 }
 

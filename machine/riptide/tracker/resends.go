@@ -28,7 +28,8 @@ const stallLeast = 60 * time.Millisecond
 // resent reports why a message of s was sent again.
 func (t *follower) resent(s *side, e *life, last machine.Ref, out *machine.Effects) {
 	rule, sure := t.resendCause(s, e)
-	out.At(e.copies.last, last).Report(rule, s.side, sure, e.copies.frame, float64(e.copies.count), float64(e.sequence), machine.Milliseconds(e.copies.timer()))
+	out.At(e.copies.last, last).Report(rule, s.side, sure, e.copies.frame, float64(e.copies.count), float64(e.sequence),
+		machine.Milliseconds(e.copies.timer()))
 }
 
 func (t *follower) resendCause(s *side, e *life) (*machine.Rule, machine.Certainty) {

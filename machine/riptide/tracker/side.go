@@ -220,7 +220,8 @@ type notifyOutbound struct {
 // Unknown where it may have closed the connection before.
 func (s *side) reads(at machine.Instant, ref machine.Ref) machine.Certainty {
 	switch {
-	case at > s.end.threw.Add(2*riptide.TickSlack) && s.speech.mute(s.end.threw): // before that it can have read on in the same update
+	// before that it can have read on in the same update
+	case at > s.end.threw.Add(2*riptide.TickSlack) && s.speech.mute(s.end.threw):
 		return machine.Unknown
 	case at > s.end.droppedAt() && s.speech.mute(s.end.limit):
 		return machine.Unknown

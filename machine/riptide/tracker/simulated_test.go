@@ -39,7 +39,8 @@ func (c *conditions) String() string {
 	if c.Stream {
 		transport = "tcp"
 	}
-	return fmt.Sprintf("%-9s %s loss %2.0f%% jitter %2dms dup %2.0f%% tap %-7s", c.Version, transport, p.Loss*100, p.Jitter.Milliseconds(), p.Duplicate*100, c.tap)
+	return fmt.Sprintf("%-9s %s loss %2.0f%% jitter %2dms dup %2.0f%% tap %-7s", c.Version, transport, p.Loss*100,
+		p.Jitter.Milliseconds(), p.Duplicate*100, c.tap)
 }
 
 // sent names a message that carries a sequence.
@@ -91,7 +92,8 @@ func (c *conditions) run(t *testing.T, seed uint64) *observed {
 func (o *observed) watch(s *sim.Step, server bool) {
 	x := sides[server]
 	for _, e := range s.Out.Events {
-		if e.Channel == riptide.ChannelUnreliable || e.Kind >= machine.EventProtocol || o.bare(e.Channel == riptide.ChannelNotify) {
+		if e.Channel == riptide.ChannelUnreliable || e.Kind >= machine.EventProtocol ||
+			o.bare(e.Channel == riptide.ChannelNotify) {
 			continue
 		}
 		key := sent{x, e.Channel == riptide.ChannelNotify, e.Sequence64}
@@ -131,7 +133,8 @@ func (o *observed) bare(notify bool) bool { return notify && o.c.Version == "not
 // see takes a datagram that passes the tap.
 func (o *observed) see(at machine.Instant, from machine.Side, _ machine.TransmitKind, _ uint64, b []byte) {
 	o.lastOwn[from] = at
-	o.seen = append(o.seen, machine.Datagram{At: at, Ref: machine.MakeRef(0, uint64(len(o.seen)+1)), From: from, Bytes: b, Length: len(b)})
+	o.seen = append(o.seen, machine.Datagram{At: at, Ref: machine.MakeRef(0, uint64(len(o.seen)+1)), From: from, Bytes: b,
+		Length: len(b)})
 }
 
 // gather puts the segments of a stream together and cuts it into messages,
@@ -191,13 +194,15 @@ func (o *observed) gather(prefix int) func(machine.Instant, machine.Side, machin
 func (o *observed) track(t *testing.T) {
 	t.Helper()
 	v, _ := riptide.LookupVersion(o.c.Version)
-	speaker := riptide.Speaker{Codec: wire.Codec{Dialect: v.Build.Dialect}, Builds: wire.Matching(func(b *wire.Build) bool { return b == v.Build })}
+	speaker := riptide.Speaker{Codec: wire.Codec{Dialect: v.Build.Dialect},
+		Builds: wire.Matching(func(b *wire.Build) bool { return b == v.Build })}
 	facts := machine.Facts{}
 	if o.c.fixed {
 		facts.Vantage, facts.VantageReason = o.c.tap, "told"
 	}
 	for range 2 {
-		tr := tracker.New(riptide.Config{Senders: [2]riptide.Speaker{speaker, speaker}, Stream: o.c.Stream, OneHost: o.c.relay}, facts)
+		tr := tracker.New(riptide.Config{Senders: [2]riptide.Speaker{speaker, speaker}, Stream: o.c.Stream,
+			OneHost: o.c.relay}, facts)
 		o.messages = o.messages[:0]
 		var out machine.Effects
 		take := func() {
@@ -225,7 +230,8 @@ type figures struct {
 }
 
 func (f *figures) String() string {
-	return fmt.Sprintf("sent %4d taken %4d: certain %4d, %3d not, likely %4d, unknown %4d | acked %4d: %4d | unreliable taken %4d: %4d of them certain %4d",
+	return fmt.Sprintf("sent %4d taken %4d: certain %4d, %3d not, likely %4d, unknown %4d | acked %4d: %4d | unreliable "+
+		"taken %4d: %4d of them certain %4d",
 		f.sent, f.taken, f.yes, f.no, f.likely, f.unknown, f.acked, f.ackedTold, f.looseTaken, f.looseTolds, f.looseCertain)
 }
 
@@ -304,7 +310,8 @@ func (o *observed) hold(t *testing.T, name string, vantage machine.Vantage) (fig
 			fail("%d unreliable messages were handed to the side at the tap, %d are told", sure, f.looseTolds)
 		}
 		if f.looseCertain > f.looseTaken {
-			fail("%d unreliable messages of %v are certain to have been handed over, and %d were", f.looseCertain, machine.Side(x), f.looseTaken)
+			fail("%d unreliable messages of %v are certain to have been handed over, and %d were", f.looseCertain,
+				machine.Side(x), f.looseTaken)
 		}
 	}
 	return figure
@@ -314,7 +321,8 @@ func (o *observed) hold(t *testing.T, name string, vantage machine.Vantage) (fig
 // last time; what came later it may not have read.
 const lastTick = 60 * time.Millisecond
 
-func (o *observed) holdMessage(fail func(string, ...any), key sent, m *machine.Message, true *fate, vantage machine.Vantage) {
+func (o *observed) holdMessage(fail func(string, ...any), key sent, m *machine.Message, true *fate,
+	vantage machine.Vantage) {
 	near, at := vantage.Near(key.from), vantage.Near(key.from.Other())
 	certain := m.Certainty == machine.Certain
 	switch {
@@ -332,12 +340,14 @@ func (o *observed) holdMessage(fail func(string, ...any), key sent, m *machine.M
 		// After a jump nothing tells it from releases with the shift fault.
 	case at && taken && m.Delivered != machine.Yes && true.takenAt[0] < o.lastOwn[key.from.Other()].Add(-lastTick):
 		fail("%v was handed over at the tap at %v, and is told as %v (%v)", key, true.takenAt[0], m.Delivered, m.Certainty)
-	case at && !o.c.Stream && !taken && m.Delivered == machine.Yes && m.DeliveredAt < o.lastOwn[key.from.Other()].Add(-lastTick):
+	case at && !o.c.Stream && !taken && m.Delivered == machine.Yes &&
+		m.DeliveredAt < o.lastOwn[key.from.Other()].Add(-lastTick):
 		fail("%v was not handed over at the tap, and is told as such (frame %d, %v)", key, m.DeliveredBy.Frame(), m.Certainty)
 	case at && certain && taken && m.Deliveries != len(true.takenAt):
 		fail("%v was handed over %d times at the tap, %d are told", key, len(true.takenAt), m.Deliveries)
 	case certain && taken && m.Delivered == machine.Yes && m.DeliveredAt > true.takenAt[0] && at:
-		fail("%v was handed over at %v, before the frame that is to have brought it (%v)", key, true.takenAt[0], m.DeliveredAt)
+		fail("%v was handed over at %v, before the frame that is to have brought it (%v)", key, true.takenAt[0],
+			m.DeliveredAt)
 	}
 	switch {
 	case m.Acked == machine.Unanswered:
@@ -372,8 +382,9 @@ func grid(short bool) (all []conditions) {
 						for _, tap := range gridTaps {
 							all = append(all, conditions{
 								Setting: riptidetest.Setting{
-									Version: version, Stream: stream, Ask: true, Duration: 6 * time.Second, Rate: 0.15, Leave: true, Limits: endpoint.Limits{Off: true},
-									Path: sim.Path{Delay: 25 * time.Millisecond, Jitter: jitter, Loss: loss, Duplicate: dup},
+									Version: version, Stream: stream, Ask: true, Duration: 6 * time.Second, Rate: 0.15, Leave: true,
+									Limits: endpoint.Limits{Off: true},
+									Path:   sim.Path{Delay: 25 * time.Millisecond, Jitter: jitter, Loss: loss, Duplicate: dup},
 								},
 								tap: tap, fixed: true,
 							})
@@ -416,7 +427,8 @@ func TestSimulated(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got != string(want) {
-		t.Errorf("the figures are not those of %s; run with -update and look at what has changed\n%s", path, firstDifference(string(want), got))
+		t.Errorf("the figures are not those of %s; run with -update and look at what has changed\n%s", path,
+			firstDifference(string(want), got))
 	}
 }
 

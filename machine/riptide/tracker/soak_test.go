@@ -36,7 +36,8 @@ func drawn(seed uint64) conditions {
 	}
 	c.Path = sim.Path{Delay: 5*time.Millisecond + some(120), Jitter: some(80), Loss: share(0.4), Duplicate: share(0.2)}
 	if rng.IntN(2) == 0 {
-		c.Path.Outages = []sim.Outage{{From: machine.Instant(time.Second + some(1000)), For: 100*time.Millisecond + some(600)}}
+		c.Path.Outages =
+			[]sim.Outage{{From: machine.Instant(time.Second + some(1000)), For: 100*time.Millisecond + some(600)}}
 	}
 	if c.Stream {
 		c.Path.Duplicate = 0
@@ -78,7 +79,8 @@ func TestSimulatedSeeds(t *testing.T) {
 		for i, relay := range []bool{false, true} {
 			c.relay = relay
 			o.track(t)
-			count(1+i, o.hold(t, fmt.Sprintf("%s, taken for %v (%s)", name, o.learned.Vantage, o.learned.VantageReason), machine.VantageUnknown))
+			count(1+i, o.hold(t, fmt.Sprintf("%s, taken for %v (%s)", name, o.learned.Vantage, o.learned.VantageReason),
+				machine.VantageUnknown))
 		}
 	}
 	for i, how := range []string{"told", "found out", "found out behind a relay on one address"} {

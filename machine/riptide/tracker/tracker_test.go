@@ -27,7 +27,8 @@ func (c *conversation) send(from machine.Side, m wire.Message, body ...byte) {
 		c.t.Fatal(err)
 	}
 	c.at = c.at.Add(10 * time.Millisecond)
-	c.out = append(c.out, machine.Datagram{At: c.at, Ref: machine.MakeRef(0, uint64(len(c.out))+1), From: from, Bytes: b, Length: len(b)})
+	c.out = append(c.out, machine.Datagram{At: c.at, Ref: machine.MakeRef(0, uint64(len(c.out))+1), From: from, Bytes: b,
+		Length: len(b)})
 }
 
 // both makes a configuration whose two ends speak by one codec.
@@ -83,7 +84,8 @@ func TestCopiesAndAcks(t *testing.T) {
 		t.Fatalf("%+v", messages)
 	}
 	second := messages[1]
-	if second.Attempts != 2 || second.Sequence64 != 65536 || second.Acked != machine.Yes || second.Frames[1].Frame() != 5 || second.AckedBy.Frame() != 6 {
+	if second.Attempts != 2 || second.Sequence64 != 65536 || second.Acked != machine.Yes ||
+		second.Frames[1].Frame() != 5 || second.AckedBy.Frame() != 6 {
 		t.Errorf("%+v", second)
 	}
 	if s := tr.Summary(machine.A); s.Packets != 5 || s.Acked != 3 || s.Resends != 1 || s.WireRTT <= 0 {
@@ -174,7 +176,8 @@ func TestInspectOpening(t *testing.T) {
 	}
 	tr.Finish(&out)
 	plain.Finish(&expected)
-	if len(out.Events) == 0 || !reflect.DeepEqual(out.Events, expected.Events) || !reflect.DeepEqual(out.Messages, expected.Messages) {
+	if len(out.Events) == 0 || !reflect.DeepEqual(out.Events, expected.Events) ||
+		!reflect.DeepEqual(out.Messages, expected.Messages) {
 		t.Errorf("%v\nexpected %v", out.Events, expected.Events)
 	}
 }
@@ -251,7 +254,8 @@ func TestTakenAgain(t *testing.T) {
 		}
 		tr.Finish(&out)
 		for _, m := range out.Messages {
-			if m.Mode == machine.ModeReliable && (m.Delivered != machine.Yes || m.Deliveries != 1 || (m.Certainty == machine.Certain) == jump) {
+			if m.Mode == machine.ModeReliable &&
+				(m.Delivered != machine.Yes || m.Deliveries != 1 || (m.Certainty == machine.Certain) == jump) {
 				t.Errorf("id %d: %v, %d times, %v", m.Sequence, m.Delivered, m.Deliveries, m.Certainty)
 			}
 		}

@@ -160,7 +160,8 @@ func (t *follower) refusedForGood(s *side, e *life, out *machine.Effects) {
 		return
 	}
 	sure := machine.Likely
-	if since >= s.roundTrip()+riptide.ResendAfter(s.smoothed)+riptide.TickSlack && (s.behaviour.DropsConnection || int(e.copies.count) < s.behaviour.Limit) {
+	if since >= s.roundTrip()+riptide.ResendAfter(s.smoothed)+riptide.TickSlack &&
+		(s.behaviour.DropsConnection || int(e.copies.count) < s.behaviour.Limit) {
 		sure = min(machine.Certain, e.certainty)
 	}
 	t.notDelivered(past(e.more.refusedAt, e.more.refusedRef, out), receiver, e.sequence64, sure, e.copies.frame)
@@ -168,6 +169,8 @@ func (t *follower) refusedForGood(s *side, e *life, out *machine.Effects) {
 
 // notDelivered tells that s acked a message of its peer and never handed it over.
 func (t *follower) notDelivered(p *step, s *side, sequence int64, sure machine.Certainty, about machine.Ref) {
-	p.out.At(p.at, p.ref).Report(riptide.AckedNotDelivered, s.side, sure, about, float64(uint16(sequence)), s.behaviour.Number())
-	t.tell(p, machine.Event{Kind: riptide.EventNotDelivered, Side: s.side, Certainty: sure, Sequence: uint32(uint16(sequence)), Sequence64: sequence, About: about})
+	p.out.At(p.at, p.ref).Report(riptide.AckedNotDelivered, s.side, sure, about, float64(uint16(sequence)),
+		s.behaviour.Number())
+	t.tell(p, machine.Event{Kind: riptide.EventNotDelivered, Side: s.side, Certainty: sure,
+		Sequence: uint32(uint16(sequence)), Sequence64: sequence, About: about})
 }

@@ -32,21 +32,26 @@ func (t *follower) inspect(x machine.Side, v *machine.View) {
 		v.Gauges = append(v.Gauges,
 			machine.Gauge{Name: "RTT", Value: float64(sample), Unit: "ms", Grade: sure},
 			machine.Gauge{Name: "smoothed RTT", Value: float64(smoothed), Unit: "ms", Grade: sure},
-			machine.Gauge{Name: "resend after", Value: machine.Milliseconds(riptide.ResendAfter(smoothed)), Unit: "ms", Grade: sure})
+			machine.Gauge{Name: "resend after", Value: machine.Milliseconds(riptide.ResendAfter(smoothed)), Unit: "ms",
+				Grade: sure})
 	}
 	if tick := t.life.clock.Tick(); tick > 0 && t.client == x {
-		v.Gauges = append(v.Gauges, machine.Gauge{Name: "tick", Value: machine.Milliseconds(tick), Unit: "ms", Grade: machine.Likely})
+		v.Gauges = append(v.Gauges,
+			machine.Gauge{Name: "tick", Value: machine.Milliseconds(tick), Unit: "ms", Grade: machine.Likely})
 	}
 	if left, ok := t.margin(x); ok {
-		v.Gauges = append(v.Gauges, machine.Gauge{Name: "until timeout", Value: machine.Milliseconds(left), Unit: "ms", Grade: grade})
+		v.Gauges = append(v.Gauges,
+			machine.Gauge{Name: "until timeout", Value: machine.Milliseconds(left), Unit: "ms", Grade: grade})
 	}
 	v.Gauges = append(v.Gauges,
 		machine.Gauge{Name: "copies sent again", Value: float64(s.figures.resends), Unit: "messages", Grade: machine.Certain},
 		machine.Gauge{Name: "duplicates refused", Value: float64(s.figures.duplicates), Unit: "messages", Grade: grade})
 	if n := s.notesOut.quality.Count; n > 0 {
 		v.Gauges = append(v.Gauges,
-			machine.Gauge{Name: "notify loss of the last 64", Value: 100 * float64(s.notesOut.quality.Sum) / riptide.QualityRow, Unit: "%", Grade: grade},
-			machine.Gauge{Name: "outcomes beyond its limit", Value: float64(s.notesOut.quality.Row), Unit: "in a row", Grade: grade})
+			machine.Gauge{Name: "notify loss of the last 64", Value: 100 * float64(s.notesOut.quality.Sum) / riptide.QualityRow,
+				Unit: "%", Grade: grade},
+			machine.Gauge{Name: "outcomes beyond its limit", Value: float64(s.notesOut.quality.Row), Unit: "in a row",
+				Grade: grade})
 	}
 	v.Tables = append(v.Tables, t.connectionTable(x))
 	if s.out.met || peer.out.met {
@@ -65,7 +70,8 @@ func (t *follower) inspect(x machine.Side, v *machine.View) {
 
 // sentWindow draws the newest reliable messages of s as its library has them.
 func (s *side) sentWindow(grade machine.Certainty) machine.Window {
-	w := machine.Window{Name: "reliable sent", First: max(0, s.out.top-riptide.ViewIDs+1), Next: s.out.top + 1, Grade: grade}
+	w := machine.Window{Name: "reliable sent", First: max(0, s.out.top-riptide.ViewIDs+1), Next: s.out.top + 1,
+		Grade: grade}
 	for id := w.First; id <= s.out.top; id++ {
 		cell := machine.CellUnknown
 		e := s.out.lives.find(id)
@@ -81,8 +87,9 @@ func (s *side) sentWindow(grade machine.Certainty) machine.Window {
 		w.Cells = append(w.Cells, cell)
 		if e != nil {
 			w.Slots = append(w.Slots, machine.Slot{
-				Index: int(id & 0xffff), Sequence: e.sequence, Sequence64: id, Cell: cell, SentAt: e.copies.first, AckedAt: e.sender.at,
-				Ref: e.copies.frame, SettledBy: e.sender.by, Grade: grade,
+				Index: int(id & 0xffff), Sequence: e.sequence, Sequence64: id, Cell: cell, SentAt: e.copies.first,
+				AckedAt: e.sender.at,
+				Ref:     e.copies.frame, SettledBy: e.sender.by, Grade: grade,
 			})
 		}
 	}
@@ -144,7 +151,8 @@ func (t *follower) connectionTable(x machine.Side) machine.Table {
 		}
 	}
 	if c.pings > 0 {
-		row("heartbeats", strconv.FormatUint(c.pings, 10)+", answered "+strconv.FormatUint(c.answers, 10)+", newest ping id "+strconv.Itoa(int(c.ping)))
+		row("heartbeats", strconv.FormatUint(c.pings, 10)+", answered "+strconv.FormatUint(c.answers, 10)+", newest ping id "+
+			strconv.Itoa(int(c.ping)))
 	}
 	if c.told > 0 {
 		row("RTT that the client told last", (time.Duration(c.told) * time.Millisecond).String())
@@ -192,7 +200,8 @@ func (t *follower) awaitsWelcome() bool {
 
 // pendingTable lists the reliable messages that wait for an Ack.
 func (t *follower) pendingTable(s *side) machine.Table {
-	table := machine.Table{Name: "pending", Columns: []string{"sequence", "copies", "sent ms ago", "last copy ms ago", "due in ms", "on the wire"}}
+	table := machine.Table{Name: "pending",
+		Columns: []string{"sequence", "copies", "sent ms ago", "last copy ms ago", "due in ms", "on the wire"}}
 	after := riptide.ResendAfter(s.smoothed)
 	for n := s.out.lives.first; n < s.out.lives.next && len(table.Rows) < riptide.ViewRows; n++ {
 		e := s.out.lives.at(n)
@@ -205,7 +214,8 @@ func (t *follower) pendingTable(s *side) machine.Table {
 		}
 		table.Rows = append(table.Rows, []string{
 			strconv.Itoa(int(e.sequence)), strconv.Itoa(int(e.copies.count)),
-			strconv.FormatFloat(machine.Milliseconds(t.last.Sub(e.copies.first)), 'f', 1, 64), strconv.FormatFloat(machine.Milliseconds(t.last.Sub(e.copies.last)), 'f', 1, 64),
+			strconv.FormatFloat(machine.Milliseconds(t.last.Sub(e.copies.first)), 'f', 1, 64),
+			strconv.FormatFloat(machine.Milliseconds(t.last.Sub(e.copies.last)), 'f', 1, 64),
 			strconv.FormatFloat(machine.Milliseconds(after-t.last.Sub(e.copies.last)), 'f', 1, 64), named,
 		})
 	}
@@ -237,7 +247,8 @@ func (s *side) reliableTable(peer *side) machine.Table {
 // viewsTable lists the messages of s that its library and the Acks on the wire, by
 // what they are documented to say, see differently.
 func (s *side) viewsTable() machine.Table {
-	table := machine.Table{Name: "acked in one view only", Columns: []string{"sequence", "on the wire", "in its library's eyes"}}
+	table := machine.Table{Name: "acked in one view only",
+		Columns: []string{"sequence", "on the wire", "in its library's eyes"}}
 	if !s.tap.ordered {
 		return table
 	}
@@ -264,7 +275,8 @@ func (s *side) notifyTable(peer *side) machine.Table {
 	}
 	if peer.notesOut.met && s.notesIn.known {
 		last, bits := s.notesIn.receiver.Header()
-		table.Rows = append(table.Rows, []string{"newest received", strconv.Itoa(int(last))}, []string{"bits", "0x" + strconv.FormatUint(uint64(bits), 16)})
+		table.Rows = append(table.Rows, []string{"newest received", strconv.Itoa(int(last))},
+			[]string{"bits", "0x" + strconv.FormatUint(uint64(bits), 16)})
 	}
 	return table
 }

@@ -39,8 +39,9 @@ func (t *follower) notifySentWindow(s *side, grade machine.Certainty) machine.Wi
 		w.Cells = append(w.Cells, cell)
 		if e != nil {
 			w.Slots = append(w.Slots, machine.Slot{
-				Index: int(id & 0xffff), Sequence: e.sequence, Sequence64: id, Cell: cell, SentAt: e.copies.first, AckedAt: e.sender.at,
-				Ref: e.copies.frame, SettledBy: e.sender.by, Grade: grade,
+				Index: int(id & 0xffff), Sequence: e.sequence, Sequence64: id, Cell: cell, SentAt: e.copies.first,
+				AckedAt: e.sender.at,
+				Ref:     e.copies.frame, SettledBy: e.sender.by, Grade: grade,
 			})
 		}
 	}
@@ -73,7 +74,8 @@ func (t *follower) notifyFrom(s *side) int64 {
 // claim.
 func (t *follower) notifyReceivedWindow(s *side, newest int64, grade machine.Certainty) machine.Window {
 	peer := &t.sides[s.side.Other()]
-	w := machine.Window{Name: "notify received", First: max(t.notifyFrom(peer), newest-riptide.ViewIDs+1), Next: newest, Grade: grade}
+	w := machine.Window{Name: "notify received", First: max(t.notifyFrom(peer), newest-riptide.ViewIDs+1), Next: newest,
+		Grade: grade}
 	_, bits := s.notesIn.receiver.Header()
 	for id := w.First; id <= newest; id++ {
 		cell := machine.CellUnknown

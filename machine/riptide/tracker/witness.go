@@ -269,7 +269,8 @@ func (t *follower) hand(p *step, s *side, a *arrival) {
 	sure := s.sure(e.sequence64)
 	if e.receiver.times > 0 {
 		e.receiver.times++
-		p.out.At(p.at, a.ref).Report(riptide.DeliveredTwice, s.side, sure, e.copies.frame, float64(e.receiver.times), s.behaviour.Number())
+		p.out.At(p.at, a.ref).Report(riptide.DeliveredTwice, s.side, sure, e.copies.frame, float64(e.receiver.times),
+			s.behaviour.Number())
 		return
 	}
 	e.receiver.took(a.at, a.ref)
@@ -300,7 +301,8 @@ func (t *follower) refuse(p *step, a *arrival) {
 	e := peer.out.lives.at(a.life)
 	e.answers.last = p.at
 	t.event(p, e, fact{kind: machine.EventDuplicate, of: s.side, sure: s.sure(e.sequence64), about: a.ref})
-	if e.receiver.delivered == machine.Unanswered && s.knows(e.sequence64) && (!s.behaviour.ShiftFault || s.in.leapt(e.sequence64)) {
+	if e.receiver.delivered == machine.Unanswered && s.knows(e.sequence64) &&
+		(!s.behaviour.ShiftFault || s.in.leapt(e.sequence64)) {
 		// Otherwise it was handed over unseen.
 		e.receiver.delivered, e.certainty = machine.No, s.tap.grade()
 		if e.receiver.refused = s.behaviour.ShiftFault && !e.clash; e.receiver.refused {

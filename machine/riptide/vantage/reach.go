@@ -170,7 +170,8 @@ type rtts struct {
 
 // tell takes a ping and the RTT that it tells.
 func (r *rtts) tell(m *wire.Message) {
-	if told := time.Duration(m.RTT) * time.Millisecond; m.RTT > 0 && r.lastPing > 0 && told > r.lastPing-2*time.Millisecond {
+	if told := time.Duration(m.RTT) * time.Millisecond; m.RTT > 0 && r.lastPing > 0 &&
+		told > r.lastPing-2*time.Millisecond {
 		r.pings++
 		r.atTap += r.lastPing
 		r.own += told

@@ -102,7 +102,8 @@ func TestByRTT(t *testing.T) {
 			talk.say(c.beyond, machine.B, wire.Message{Type: wire.Heartbeat, Ping: id})
 		}
 		if v := talk.e.Verdict(); v.Vantage != c.vantage || !v.Sure {
-			t.Errorf("of %v its pings take %v beyond the tap: %v, sure %v (%s); expected %v", rtt, c.beyond, v.Vantage, v.Sure, v.Reason, c.vantage)
+			t.Errorf("of %v its pings take %v beyond the tap: %v, sure %v (%s); expected %v", rtt, c.beyond, v.Vantage, v.Sure,
+				v.Reason, c.vantage)
 		}
 	}
 }

@@ -70,11 +70,16 @@ func (e *Evidence) byRTT(side machine.Side) (v Verdict, ok bool) {
 	own, beyond := client.rtts.means()
 	switch share := float64(beyond) / float64(own); {
 	case own-beyond > max(2*tick, client.pace.wait()+tick/2) && beyond > max(2*tick, server.pace.wait()+tick/2):
-		return Verdict{machine.VantageBetween, fmt.Sprintf("between: of %v that %v gives as its RTT, its pings take %v beyond the tap", machine.Rounded(own), side, machine.Rounded(beyond)), pings > 8}, true
+		return Verdict{machine.VantageBetween,
+			fmt.Sprintf("between: of %v that %v gives as its RTT, its pings take %v beyond the tap", machine.Rounded(own), side,
+				machine.Rounded(beyond)), pings > 8}, true
 	case share > 0.7 && own > tick:
-		return Verdict{at(side), fmt.Sprintf("at %v: of %v that it gives as its RTT, its pings take %v beyond the tap", side, machine.Rounded(own), machine.Rounded(beyond)), pings > 4 && share > 0.8}, true
+		return Verdict{at(side), fmt.Sprintf("at %v: of %v that it gives as its RTT, its pings take %v beyond the tap", side,
+			machine.Rounded(own), machine.Rounded(beyond)), pings > 4 && share > 0.8}, true
 	case share < 0.3 && own > tick:
-		return Verdict{at(side.Other()), fmt.Sprintf("at %v: of %v that %v gives as its RTT, its pings take %v beyond the tap", side.Other(), machine.Rounded(own), side, machine.Rounded(beyond)), pings > 4 && share < 0.2}, true
+		return Verdict{at(side.Other()),
+			fmt.Sprintf("at %v: of %v that %v gives as its RTT, its pings take %v beyond the tap", side.Other(),
+				machine.Rounded(own), side, machine.Rounded(beyond)), pings > 4 && share < 0.2}, true
 	}
 	return v, false
 }
@@ -86,7 +91,8 @@ func oneAnswers(w *waits, side machine.Side) Verdict {
 	case w.Least() < quick:
 		return Verdict{at(side), fmt.Sprintf("at %v: it answers within %v", side, least), false}
 	case w.Least() > tick || w.Count() >= enoughAnswers && w.Least() > nearProof:
-		return Verdict{at(side.Other()), fmt.Sprintf("at %v: %v answers after %v at the least", side.Other(), side, least), false}
+		return Verdict{at(side.Other()), fmt.Sprintf("at %v: %v answers after %v at the least", side.Other(), side, least),
+			false}
 	}
 	return Verdict{machine.VantageUnknown, fmt.Sprintf("unknown: only %v answers, after %v", side, least), false}
 }
@@ -136,7 +142,8 @@ func (e *Evidence) overrule(v Verdict) Verdict {
 	switch {
 	case most == 0:
 	case v.Vantage == machine.VantageBoth && least >= Overruled:
-		v.Vantage, v.Reason = machine.VantageBetween, "between rather than both: "+says+fmt.Sprintf(", and %d of %v", least, less)
+		v.Vantage, v.Reason = machine.VantageBetween, "between rather than both: "+
+			says+fmt.Sprintf(", and %d of %v", least, less)
 	case v.Vantage == machine.VantageBoth && most > least:
 		v.Vantage, v.Reason = at(less), fmt.Sprintf("at %v rather than both: %s", less, says)
 	case v.Vantage == at(from) && least == 0 && e.close():

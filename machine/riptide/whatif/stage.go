@@ -57,8 +57,10 @@ func (s *Stage) engage() error {
 // Parameters are what can be set otherwise.
 var Parameters = []machine.Parameter{
 	{Name: "resend", Doc: "time between the copies of a message", Unit: []string{"ms", "rtt"}, Least: 0.1, Most: 60000},
-	{Name: "attempts", Doc: "copies of a message until the connection, or the message, is given up", Unit: []string{""}, Whole: true, Least: 1, Most: 1000},
-	{Name: "rate", Doc: "ticks a second at which each side reads, answers and sends again", Unit: []string{"/s"}, Least: 1, Most: 10000},
+	{Name: "attempts", Doc: "copies of a message until the connection, or the message, is given up", Unit: []string{""},
+		Whole: true, Least: 1, Most: 1000},
+	{Name: "rate", Doc: "ticks a second at which each side reads, answers and sends again", Unit: []string{"/s"}, Least: 1,
+		Most: 10000},
 }
 
 // Parameters lists what can be set otherwise.
@@ -73,7 +75,8 @@ const (
 // Sight tells reliable messages and heartbeats from what answers them.
 func (s *Stage) Sight(d *machine.Datagram) machine.Sight {
 	m := &s.m
-	if err := s.config.Senders[d.From].Codec.Parse(d.Bytes, max(d.Length, len(d.Bytes)), m); err != nil && !errors.Is(err, base.ErrTrailing) {
+	if err := s.config.Senders[d.From].Codec.Parse(d.Bytes, max(d.Length, len(d.Bytes)), m); err != nil &&
+		!errors.Is(err, base.ErrTrailing) {
 		return machine.Sight{Role: machine.RoleLife}
 	}
 	is := s.pings.Take(d.From, s.config.Senders[d.From].Codec.Dialect, m)
@@ -140,7 +143,8 @@ func (s *Stage) Cast(t *machine.Trace, changed []machine.Setting) (*machine.Cast
 	begin := t.Start.Add(-warmUp)
 	for i := range c.Ends {
 		side := machine.Side(i)
-		o := endpoint.Options{Version: s.versions[i], Side: side, Codec: s.config.Senders[i].Codec, Resend: resend, Limits: limits, Slots: 1}
+		o := endpoint.Options{Version: s.versions[i], Side: side, Codec: s.config.Senders[i].Codec, Resend: resend,
+			Limits: limits, Slots: 1}
 		var err error
 		if c.Ends[i], err = endpoint.NewEndpoint(o, side != s.client); err != nil {
 			return nil, err
@@ -164,7 +168,8 @@ func (s *Stage) Cast(t *machine.Trace, changed []machine.Setting) (*machine.Cast
 }
 
 // frames gives a side's ticks, from before the trace on.
-func (s *Stage) frames(x *machine.TraceSide, begin, end machine.Instant, rate float64, side machine.Side) *machine.Frames {
+func (s *Stage) frames(x *machine.TraceSide, begin, end machine.Instant, rate float64,
+	side machine.Side) *machine.Frames {
 	if rate > 0 {
 		return machine.OtherFrames(begin, end, rate, side)
 	}
@@ -185,7 +190,8 @@ func (s *Stage) asks(x *machine.TraceSide) (asks []machine.Ask) {
 		most = max(most, (x.Messages[i].Bits+7)/8)
 	}
 	zeros := make([]byte, most)
-	channels := map[machine.Mode]uint8{machine.ModeUnreliable: riptide.ChannelUnreliable, machine.ModeReliable: riptide.ChannelReliable, machine.ModeNotify: riptide.ChannelNotify}
+	channels := map[machine.Mode]uint8{machine.ModeUnreliable: riptide.ChannelUnreliable,
+		machine.ModeReliable: riptide.ChannelReliable, machine.ModeNotify: riptide.ChannelNotify}
 	for i := range x.Messages {
 		m := &x.Messages[i]
 		channel, ok := channels[m.Mode]
@@ -194,7 +200,11 @@ func (s *Stage) asks(x *machine.TraceSide) (asks []machine.Ask) {
 		}
 		bits := max(m.Bits, 0)
 		id := uint32(1) // which it was takes the same space, but in the newest dialects
-		asks = append(asks, machine.Ask{At: m.Asked, In: machine.Submit{Channel: channel, Type: id | uint32(-bits&7)<<endpoint.TypeBits, Payload: zeros[:(bits+7)/8]}, Message: i})
+		asks = append(asks,
+			machine.Ask{At: m.Asked,
+				In: machine.Submit{Channel: channel, Type: id | uint32(-bits&7)<<endpoint.TypeBits,
+					Payload: zeros[:(bits+7)/8]},
+				Message: i})
 	}
 	slices.SortStableFunc(asks, func(a, b machine.Ask) int { return cmp.Compare(a.At, b.At) })
 	return asks
@@ -207,9 +217,11 @@ func (s *Stage) settings(t *machine.Trace) []machine.Setting {
 		near = 1
 	}
 	b := s.versions[near].Behaviour
-	rate := machine.Setting{Name: "rate", Unit: "/s", Value: math.Round(float64(time.Second) / float64(riptide.UsualTick)), Certainty: machine.Possible, Why: "the usual: its packets do not show it"}
+	rate := machine.Setting{Name: "rate", Unit: "/s", Value: math.Round(float64(time.Second) / float64(riptide.UsualTick)),
+		Certainty: machine.Possible, Why: "the usual: its packets do not show it"}
 	if tick := t.Sides[near].Tick; tick > 0 {
-		rate.Value, rate.Certainty, rate.Why = math.Round(10*float64(time.Second)/float64(tick))/10, machine.Likely, "as its packets show"
+		rate.Value, rate.Certainty, rate.Why = math.Round(10*float64(time.Second)/float64(tick))/10, machine.Likely,
+			"as its packets show"
 	}
 	return []machine.Setting{
 		resendOf(&t.Sides[near], t.OneWay),
@@ -220,7 +232,8 @@ func (s *Stage) settings(t *machine.Trace) []machine.Setting {
 
 // resendOf gives the resend time: the library's, unless copies show another.
 func resendOf(x *machine.TraceSide, oneWay time.Duration) machine.Setting {
-	v := machine.Setting{Name: "resend", Unit: "rtt", Value: 1.2, Certainty: machine.Likely, Why: "the library's, of the smoothed round trip; 50 ms before that is known"}
+	v := machine.Setting{Name: "resend", Unit: "rtt", Value: 1.2, Certainty: machine.Likely,
+		Why: "the library's, of the smoothed round trip; 50 ms before that is known"}
 	left := make(map[machine.Ref]machine.Instant, len(x.Sent))
 	for i := range x.Sent {
 		left[x.Sent[i].Ref] = x.Sent[i].Left
@@ -239,10 +252,12 @@ func resendOf(x *machine.TraceSide, oneWay time.Duration) machine.Setting {
 	usual := steps[len(steps)/2]
 	tick := max(x.Tick, riptide.UsualTick)
 	// The smoothed round trip is that of the path and up to two ticks of waiting.
-	low, high := riptide.ResendAfter(int(2*oneWay/time.Millisecond))-tick, riptide.ResendAfter(int((2*oneWay+2*tick)/time.Millisecond))+2*tick
+	low, high := riptide.ResendAfter(int(2*oneWay/time.Millisecond))-tick,
+		riptide.ResendAfter(int((2*oneWay+2*tick)/time.Millisecond))+2*tick
 	if usual >= low && usual <= high {
 		return v
 	}
-	v.Unit, v.Value, v.Certainty, v.Why = "ms", math.Round(machine.Milliseconds(usual-x.Tick/2)), machine.Possible, "the time between its copies; the library's would be another"
+	v.Unit, v.Value, v.Certainty, v.Why = "ms", math.Round(machine.Milliseconds(usual-x.Tick/2)), machine.Possible,
+		"the time between its copies; the library's would be another"
 	return v
 }

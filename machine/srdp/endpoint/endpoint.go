@@ -129,7 +129,8 @@ func New(o Options) (*Endpoint, error) {
 		return nil, fmt.Errorf("reference endpoint: profile: %w", err)
 	}
 	if o.ByProxy && o.Profile.Form != wire.Proxied {
-		return nil, fmt.Errorf("reference endpoint: expected the form %v, to go through a proxy, found %v", wire.Proxied, o.Profile.Form)
+		return nil, fmt.Errorf("reference endpoint: expected the form %v, to go through a proxy, found %v", wire.Proxied,
+			o.Profile.Form)
 	}
 	if o.First&wire.AckMark != 0 {
 		return nil, fmt.Errorf("reference endpoint: first id %d, expected at most %d", o.First, wire.IDs.Mask())
@@ -154,7 +155,8 @@ func New(o Options) (*Endpoint, error) {
 	if o.ByProxy {
 		// The proxy's number is taken: a peer behind it gets one of its own.
 		if _, ok := e.meet(o.Proxy); !ok {
-			return nil, fmt.Errorf("reference endpoint: proxy is peer %d, expected less than the %d that are allowed", o.Proxy, o.Peers)
+			return nil, fmt.Errorf("reference endpoint: proxy is peer %d, expected less than the %d that are allowed",
+				o.Proxy, o.Peers)
 		}
 	}
 	return e, nil
@@ -251,7 +253,8 @@ func (e *Endpoint) command(now machine.Instant, in machine.Command, out *machine
 			e.peers[i].received = srdp.Received{}
 		}
 	default:
-		return fmt.Errorf("command %v: expected %v, %v, %v or %v", in.Kind, machine.Connect, machine.Cancel, machine.Disconnect, machine.Stop)
+		return fmt.Errorf("command %v: expected %v, %v, %v or %v", in.Kind, machine.Connect, machine.Cancel,
+			machine.Disconnect, machine.Stop)
 	}
 	return nil
 }
@@ -335,7 +338,8 @@ func (e *Endpoint) clone() *Endpoint {
 
 // Size gives the bytes of memory that the endpoint takes, about.
 func (e *Endpoint) Size() int {
-	n := int(unsafe.Sizeof(*e)) + e.queue.Size() + cap(e.peers)*int(unsafe.Sizeof(peer{})) + cap(e.delays)*int(unsafe.Sizeof(srdp.Delay{})) + cap(e.departed)*int(unsafe.Sizeof(srdp.Departure{})) +
+	n := int(unsafe.Sizeof(*e)) + e.queue.Size() + cap(e.peers)*int(unsafe.Sizeof(peer{})) +
+		cap(e.delays)*int(unsafe.Sizeof(srdp.Delay{})) + cap(e.departed)*int(unsafe.Sizeof(srdp.Departure{})) +
 		len(e.names)*(2*int(unsafe.Sizeof(wire.Address{}))+8) + len(e.hosts)*16
 	for i := range e.peers {
 		x := &e.peers[i]

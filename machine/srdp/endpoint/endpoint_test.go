@@ -134,7 +134,8 @@ func TestSending(t *testing.T) {
 	r.is(105, machine.Wake{}, "0:537ffe0061 | resent 32766") // requeued by the time now
 	r.deadline(110)
 	r.is(110, machine.Wake{}, "gave_up 32767")
-	if got := e.Settled(); len(got) != 1 || got[0] != (srdp.Settlement{Submission: 2, Peer: 1, ID64: 32767, Outcome: srdp.Expired, Copies: 2}) {
+	if got := e.Settled(); len(got) != 1 ||
+		got[0] != (srdp.Settlement{Submission: 2, Peer: 1, ID64: 32767, Outcome: srdp.Expired, Copies: 2}) {
 		t.Errorf("settled %+v", got)
 	}
 	r.deadline(205)
@@ -224,8 +225,10 @@ func TestRefusals(t *testing.T) {
 		kind error
 		want string
 	}{
-		{send(0, "a", 0, 0, 4), srdp.ErrNotImplemented, "submit: flags 0x04: service not implemented: expected none beside 0x03"},
-		{send(0, strings.Repeat("a", 545), 0, 0, 0), srdp.ErrTooLarge, "submit: too many bytes for one packet: 545, expected at most 544 in the direct form"},
+		{send(0, "a", 0, 0, 4), srdp.ErrNotImplemented,
+			"submit: flags 0x04: service not implemented: expected none beside 0x03"},
+		{send(0, strings.Repeat("a", 545), 0, 0, 0), srdp.ErrTooLarge,
+			"submit: too many bytes for one packet: 545, expected at most 544 in the direct form"},
 		{send(3, "a", 0, 0, 0), srdp.ErrUnknownPeer, "submit: unknown peer 3: expected one that was introduced"},
 		{send(0, "a", 0, 0, 2), nil, ""},
 		{send(0, "b", 0, 0, 2), nil, ""},
@@ -233,8 +236,10 @@ func TestRefusals(t *testing.T) {
 		{send(0, strings.Repeat("a", 544), 0, 0, 0), nil, ""},
 		{send(0, "d", 0, 0, 0), srdp.ErrFull, "submit: too many packets wait already: 2 in the sent queue"},
 		{machine.Command{Kind: machine.Kick}, nil, "command kick: expected connect, cancel, disconnect or stop"},
-		{machine.Command{Kind: machine.Cancel, Payload: []byte{1}}, nil, "cancel: a submission's number has 4 bytes, found 1"},
-		{machine.Command{Kind: machine.Connect, Payload: []byte("[::1]:9")}, nil, "connect: expected an IPv4 address, found [::1]:9"},
+		{machine.Command{Kind: machine.Cancel, Payload: []byte{1}}, nil,
+			"cancel: a submission's number has 4 bytes, found 1"},
+		{machine.Command{Kind: machine.Connect, Payload: []byte("[::1]:9")}, nil,
+			"connect: expected an IPv4 address, found [::1]:9"},
 		{machine.Open{}, nil, "step: machine.Open, expected a datagram, a submission, a command or a wake"},
 	} {
 		r.out.Reset()
@@ -250,13 +255,15 @@ func TestRefusals(t *testing.T) {
 		t.Error("an address that is none was taken")
 	}
 	proxied, _ := newRig(t, Options{Profile: profile(wire.Proxied)})
-	if got := proxied.at(0, send(0, "a", 0, 0, 0)); got != "error: submit: unknown peer 0: expected one that was introduced" {
+	if got := proxied.at(0,
+		send(0, "a", 0, 0, 0)); got != "error: submit: unknown peer 0: expected one that was introduced" {
 		t.Error(got)
 	}
 	if err := proxied.e.Step(0, Introduce(0, address("10.0.0.2:2")), &proxied.out); err != nil {
 		t.Error(err)
 	}
-	if got := proxied.at(0, send(0, strings.Repeat("a", 533), 0, 0, 0)); !strings.Contains(got, "533, expected at most 532 in the proxied form") {
+	if got := proxied.at(0, send(0, strings.Repeat("a", 533), 0, 0, 0)); !strings.Contains(got,
+		"533, expected at most 532 in the proxied form") {
 		t.Error(got)
 	}
 	for _, o := range []Options{
@@ -373,7 +380,8 @@ func TestDelays(t *testing.T) {
 func TestRequests(t *testing.T) {
 	for _, c := range []struct{ in, want srdp.Request }{
 		{srdp.Request{}, srdp.Request{}},
-		{srdp.Request{To: 3, Repeats: 255, Timeout: 1500 * time.Millisecond, Flags: 3}, srdp.Request{To: 3, Repeats: 255, Timeout: 1500 * time.Millisecond, Flags: 3}},
+		{srdp.Request{To: 3, Repeats: 255, Timeout: 1500 * time.Millisecond, Flags: 3},
+			srdp.Request{To: 3, Repeats: 255, Timeout: 1500 * time.Millisecond, Flags: 3}},
 		{srdp.Request{Timeout: time.Microsecond}, srdp.Request{Timeout: time.Millisecond}},
 		{srdp.Request{Timeout: -1}, srdp.Request{}},
 		{srdp.Request{Timeout: 24 * time.Hour}, srdp.Request{Timeout: srdp.MaxTimeout}},
@@ -382,7 +390,8 @@ func TestRequests(t *testing.T) {
 			t.Errorf("%+v travels as %+v", c.in, got)
 		}
 	}
-	for o, want := range map[srdp.Outcome]string{srdp.Acknowledged: "acknowledged", srdp.Expired: "expired", srdp.Cancelled: "cancelled", 9: "unknown"} {
+	for o, want := range map[srdp.Outcome]string{srdp.Acknowledged: "acknowledged", srdp.Expired: "expired",
+		srdp.Cancelled: "cancelled", 9: "unknown"} {
 		if o.String() != want {
 			t.Error(o)
 		}
@@ -396,15 +405,24 @@ func TestProxiedForm(t *testing.T) {
 	r.is(0, Introduce(0, b), "")
 	r.is(1, send(0, "x", 0, 0, 1), "0:5300000a00000100010a00000200020178 | sent 0")
 	r.is(2, arrive(0, "418000 0a000002 0002 0a000001 0001"), "acked 0 in 1ms")
-	r.is(3, arrive(0, "530009 0a000002 0002 0a000001 0001 00 79"), "0:4180090a00000100010a0000020002 | 0<9(y) | received 9")
-	r.is(4, arrive(0, "530009 0a000002 0002 0a000009 0001 00 79"), "")                                                         // for another
-	r.is(5, arrive(7, "53000a 0a000003 0003 0a000001 0001 00 7a"), "7:41800a0a00000100010a0000030003 | 7<10(z) | received 10") // of a stranger
-	r.is(6, arrive(7, "53000a 0a000004 0003 0a000001 0001 00 7a"), "7:41800a0a00000100010a0000040003 | 8<10(z) | received 10") // another one, by the same way
-	r.is(7, arrive(7, "41800a 0a000005 0003 0a000001 0001"), "")                                                               // acknowledges nothing of a stranger
+	r.is(3, arrive(0, "530009 0a000002 0002 0a000001 0001 00 79"),
+		"0:4180090a00000100010a0000020002 | 0<9(y) | received 9")
+	// for another
+	r.is(4, arrive(0, "530009 0a000002 0002 0a000009 0001 00 79"), "")
+	// of a stranger
+	r.is(5, arrive(7, "53000a 0a000003 0003 0a000001 0001 00 7a"),
+		"7:41800a0a00000100010a0000030003 | 7<10(z) | received 10")
+	// another one, by the same way
+	r.is(6, arrive(7, "53000a 0a000004 0003 0a000001 0001 00 7a"),
+		"7:41800a0a00000100010a0000040003 | 8<10(z) | received 10")
+	// acknowledges nothing of a stranger
+	r.is(7, arrive(7, "41800a 0a000005 0003 0a000001 0001"), "")
 	r.is(8, send(8, "w", 1, 0, 0), "7:5300010a00000100010a00000400030077 | sent 1")
 	// A peer that is forgotten leaves its number to the next one.
 	r.is(9, machine.Command{Kind: machine.Disconnect, Peer: 8}, "gave_up 1")
 	r.is(10, send(8, "w", 1, 0, 0), "error: submit: unknown peer 8: expected one that was introduced")
-	r.is(11, arrive(7, "53000b 0a000006 0003 0a000001 0001 00 7a"), "7:41800b0a00000100010a0000060003 | 8<11(z) | received 11")
-	r.is(12, arrive(7, "53000a 0a000004 0003 0a000001 0001 00 7a"), "7:41800a0a00000100010a0000040003 | 9<10(z) | received 10")
+	r.is(11, arrive(7, "53000b 0a000006 0003 0a000001 0001 00 7a"),
+		"7:41800b0a00000100010a0000060003 | 8<11(z) | received 11")
+	r.is(12, arrive(7, "53000a 0a000004 0003 0a000001 0001 00 7a"),
+		"7:41800a0a00000100010a0000040003 | 9<10(z) | received 10")
 }

@@ -18,11 +18,12 @@ type Fault struct {
 	ack func(pk *wire.Packet, n uint64, fate srdp.Fate) (times int)
 	// answer and data change the bytes of the n-th copy's acknowledgement, and of a
 	// packet's first copy, which are those of the later ones too.
-	answer  func(p *wire.Profile, n uint64, b []byte)
-	data    func(p *wire.Profile, s *srdp.Sent)
-	copied  func(p *wire.Profile, s *srdp.Sent, next uint16) // changes a packet before it is sent again; next is the counter
-	next    func(id64 int64) int64                           // the id of a packet, by the counter
-	timeout func(chosen time.Duration) time.Duration         // behind the second copy of a packet
+	answer func(p *wire.Profile, n uint64, b []byte)
+	data   func(p *wire.Profile, s *srdp.Sent)
+	// changes a packet before it is sent again; next is the counter
+	copied  func(p *wire.Profile, s *srdp.Sent, next uint16)
+	next    func(id64 int64) int64                   // the id of a packet, by the counter
+	timeout func(chosen time.Duration) time.Duration // behind the second copy of a packet
 
 	deaf    bool // acknowledgements settle nothing
 	endless bool // packets that were given up are sent again

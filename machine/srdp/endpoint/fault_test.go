@@ -75,7 +75,8 @@ func TestFaultsShow(t *testing.T) {
 			}
 			same := slices.EqualFunc(sent(f), sent(nil), bytes.Equal)
 			if same != (f.Unobservable != "") {
-				t.Errorf("%s, %v form: sends the same as a right endpoint: %v; said to be unobservable: %q", f.Name, form, same, f.Unobservable)
+				t.Errorf("%s, %v form: sends the same as a right endpoint: %v; said to be unobservable: %q", f.Name, form, same,
+					f.Unobservable)
 			}
 		}
 	}

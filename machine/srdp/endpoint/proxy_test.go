@@ -77,7 +77,8 @@ func bytesOf(from machine.Peer, hex string) machine.Input {
 }
 
 func TestTCPProxy(t *testing.T) {
-	p, err := NewTCPProxy(TCPProxyOptions{ProxyOptions: ProxyOptions{Profile: profile(wire.Proxied)}, Repeats: 2, Timeout: 100 * time.Millisecond})
+	p, err := NewTCPProxy(TCPProxyOptions{ProxyOptions: ProxyOptions{Profile: profile(wire.Proxied)}, Repeats: 2,
+		Timeout: 100 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +112,8 @@ func TestTCPProxy(t *testing.T) {
 	r.is(120, arrive(5, packed("418001", server1, client2)), "")
 	// The address is free again.
 	r.is(121, machine.Open{Peer: 1}, "")
-	r.is(122, bytesOf(1, packed("0010 530001", client2, server1, "00")), "5:"+packed("530002", client2, server1, "00")+" | sent 2")
+	r.is(122, bytesOf(1, packed("0010 530001", client2, server1, "00")),
+		"5:"+packed("530002", client2, server1, "00")+" | sent 2")
 	r.is(222, machine.Wake{}, "5:"+packed("530002", client2, server1, "00")+" | resent 2")
 	r.is(322, machine.Wake{}, "gave_up 2") // of which the client hears nothing
 	// A stream that cannot be framed is closed.
@@ -148,7 +150,8 @@ func TestStream(t *testing.T) {
 	r.is(12, machine.Open{Peer: 3}, "")
 	r.is(13, bytesOf(3, packed("000f 418112", server1, client1)), "acked_again 274") // of the stream before
 	r.is(14, machine.Command{Kind: machine.Disconnect}, "close 3")
-	for _, o := range []StreamOptions{{}, {Profile: profile(wire.Direct)}, {Profile: profile(wire.Proxied), First: 1 << 15}} {
+	for _, o := range []StreamOptions{{}, {Profile: profile(wire.Direct)},
+		{Profile: profile(wire.Proxied), First: 1 << 15}} {
 		if _, err := NewStream(o); err == nil {
 			t.Errorf("%+v was taken", o)
 		}
@@ -213,26 +216,27 @@ func newRelayed(t *testing.T, seed uint64, stream bool, path sim.Path) *relayed 
 	for i, e := range fresh {
 		app := r.talk(i, numbers[i], 10, 5*time.Second, draw)
 		self, greeted := i, false
-		r.hosts = append(r.hosts, r.world.AddHost(fmt.Sprint("host ", i), e, sim.HostOptions{EventDriven: true, App: func(f *sim.Frame) {
-			// What is in the journal has its place in time: the rest comes a moment later.
-			if f.Number == 0 {
-				for to, peer := range numbers[self] {
-					f.Do(Introduce(peer, addresses[to]))
+		r.hosts = append(r.hosts,
+			r.world.AddHost(fmt.Sprint("host ", i), e, sim.HostOptions{EventDriven: true, App: func(f *sim.Frame) {
+				// What is in the journal has its place in time: the rest comes a moment later.
+				if f.Number == 0 {
+					for to, peer := range numbers[self] {
+						f.Do(Introduce(peer, addresses[to]))
+					}
+					if stream && self < 2 {
+						f.Do(machine.Command{Kind: machine.Connect})
+					}
 				}
-				if stream && self < 2 {
-					f.Do(machine.Command{Kind: machine.Connect})
+				s, over := f.Endpoint().(*Stream)
+				// A proxy knows who is at the other end of a stream when it has spoken.
+				if over && s.Connected() && !greeted {
+					greeted = true
+					f.Do(srdp.Request{To: 1, Bytes: r.ledger.draw(f.Rand, self, 2, 0, 0, 60)}.Submit())
 				}
-			}
-			s, over := f.Endpoint().(*Stream)
-			// A proxy knows who is at the other end of a stream when it has spoken.
-			if over && s.Connected() && !greeted {
-				greeted = true
-				f.Do(srdp.Request{To: 1, Bytes: r.ledger.draw(f.Rand, self, 2, 0, 0, 60)}.Submit())
-			}
-			if f.Now > machine.Instant(time.Second) && (!over || s.Connected()) {
-				app(f)
-			}
-		}}))
+				if f.Now > machine.Instant(time.Second) && (!over || s.Connected()) {
+					app(f)
+				}
+			}}))
 	}
 	r.proxy = r.world.AddHost("proxy", proxy, sim.HostOptions{EventDriven: true, App: func(f *sim.Frame) {
 		if f.Number == 0 {
@@ -296,7 +300,8 @@ func TestLaws(t *testing.T) {
 		}
 	}
 	t.Run("direct", func(t *testing.T) {
-		e, err := New(Options{Profile: profile(wire.Direct), First: 32760, Limit: 2 * time.Second, Rules: srdp.Rules{Recent: 5, Remember: time.Second}})
+		e, err := New(Options{Profile: profile(wire.Direct), First: 32760, Limit: 2 * time.Second,
+			Rules: srdp.Rules{Recent: 5, Remember: time.Second}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -313,7 +318,9 @@ func TestLaws(t *testing.T) {
 				f.Do(machine.Command{Kind: machine.Disconnect, Peer: 0})
 			}
 		}}))
-		m.hosts = append(m.hosts, w.AddHost("host 1", e.Clone(), sim.HostOptions{EventDriven: true, App: m.talk(1, map[int]machine.Peer{0: 0}, 40, 4*time.Second, anything)}))
+		m.hosts = append(m.hosts,
+			w.AddHost("host 1", e.Clone(),
+				sim.HostOptions{EventDriven: true, App: m.talk(1, map[int]machine.Peer{0: 0}, 40, 4*time.Second, anything)}))
 		w.Connect(m.hosts[0], m.hosts[1], path, path)
 		if err := w.Run(machine.Instant(6 * time.Second)); err != nil {
 			t.Fatal(err)
@@ -348,7 +355,8 @@ func FuzzProxies(f *testing.F) {
 				switch e.(type) {
 				case *TCPProxy:
 					at := min(int(cut), len(b))
-					ins = append(ins, machine.Open{Peer: machine.Peer(i)}, machine.Bytes{From: machine.Peer(i), Bytes: b[:at]}, machine.Bytes{From: machine.Peer(i), Bytes: b[at:]})
+					ins = append(ins, machine.Open{Peer: machine.Peer(i)}, machine.Bytes{From: machine.Peer(i), Bytes: b[:at]},
+						machine.Bytes{From: machine.Peer(i), Bytes: b[at:]})
 				case *Stream:
 					at := min(int(cut), len(b))
 					ins = []machine.Input{machine.Open{}, machine.Bytes{Bytes: b[:at]}, machine.Bytes{Bytes: b[at:]}}

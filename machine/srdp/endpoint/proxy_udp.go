@@ -60,7 +60,8 @@ func (o *ProxyOptions) check() error {
 		return fmt.Errorf("proxy: profile: %w", err)
 	}
 	if o.Profile.Form != wire.Proxied {
-		return fmt.Errorf("proxy: expected the form %v, found %v: a proxy routes by the addresses", wire.Proxied, o.Profile.Form)
+		return fmt.Errorf("proxy: expected the form %v, found %v: a proxy routes by the addresses", wire.Proxied,
+			o.Profile.Form)
 	}
 	return nil
 }

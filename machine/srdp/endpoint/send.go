@@ -11,13 +11,16 @@ import (
 )
 
 // submit takes a call of srdp_send and gives its number.
-func (e *Endpoint) submit(now machine.Instant, r srdp.Request, source wire.Address, out *machine.Effects) (uint32, error) {
+func (e *Endpoint) submit(now machine.Instant, r srdp.Request, source wire.Address,
+	out *machine.Effects) (uint32, error) {
 	p := e.options.Profile
 	if unknown := p.UnknownFlags(r.Flags); unknown != 0 {
-		return 0, fmt.Errorf("submit: flags %#02x: %w: expected none beside %#02x", r.Flags, srdp.ErrNotImplemented, p.DontDuplicate|p.Order)
+		return 0, fmt.Errorf("submit: flags %#02x: %w: expected none beside %#02x", r.Flags, srdp.ErrNotImplemented,
+			p.DontDuplicate|p.Order)
 	}
 	if most := p.MaxPayload(); len(r.Bytes) > most {
-		return 0, fmt.Errorf("submit: %w: %d, expected at most %d in the %v form", srdp.ErrTooLarge, len(r.Bytes), most, p.Form)
+		return 0, fmt.Errorf("submit: %w: %d, expected at most %d in the %v form", srdp.ErrTooLarge, len(r.Bytes),
+			most, p.Form)
 	}
 	to, ok := e.meet(r.To)
 	if !ok || p.Form == wire.Proxied && !to.named {
@@ -42,7 +45,8 @@ func (e *Endpoint) submit(now machine.Instant, r srdp.Request, source wire.Addre
 }
 
 // send sends the first copy of a packet.
-func (e *Endpoint) send(now machine.Instant, r srdp.Request, source wire.Address, submission uint32, out *machine.Effects) {
+func (e *Endpoint) send(now machine.Instant, r srdp.Request, source wire.Address, submission uint32,
+	out *machine.Effects) {
 	p, to, fault := e.options.Profile, &e.peers[r.To], e.options.Fault
 	timeout := r.Timeout
 	if timeout <= 0 {
@@ -117,7 +121,8 @@ func (e *Endpoint) acknowledged(now machine.Instant, from machine.Peer, id uint1
 		if e.departed.Take(from, id) {
 			e.delayOf(&e.peers[from]).Again(now, &e.options.Delays)
 		}
-		e.tell(now, machine.Event{Kind: srdp.EventAckedAgain, Sequence: uint32(id), Sequence64: wire.IDs.Unwrap(uint32(id), e.next64-1), Peer: from}, out)
+		e.tell(now, machine.Event{Kind: srdp.EventAckedAgain, Sequence: uint32(id),
+			Sequence64: wire.IDs.Unwrap(uint32(id), e.next64-1), Peer: from}, out)
 		return
 	}
 	d := e.delayOf(&e.peers[from])
@@ -184,14 +189,16 @@ func (e *Endpoint) CanSubmit(to machine.Peer, flags uint8) bool {
 
 // cancel gives up all submissions that a condition holds for: those that wait
 // first, since each packet that leaves the queue lets another one go.
-func (e *Endpoint) cancel(now machine.Instant, which func(submission uint32, to machine.Peer) bool, out *machine.Effects) {
+func (e *Endpoint) cancel(now machine.Instant, which func(submission uint32, to machine.Peer) bool,
+	out *machine.Effects) {
 	for i := range e.peers {
 		x := &e.peers[i]
 		x.waiting = slices.DeleteFunc(x.waiting, func(w waiting) bool {
 			gone := which(w.submission, machine.Peer(i))
 			if gone {
 				e.waiting--
-				e.settled = append(e.settled, srdp.Settlement{Submission: w.submission, Peer: machine.Peer(i), ID64: -1, Outcome: srdp.Cancelled})
+				e.settled = append(e.settled,
+					srdp.Settlement{Submission: w.submission, Peer: machine.Peer(i), ID64: -1, Outcome: srdp.Cancelled})
 			}
 			return gone
 		})

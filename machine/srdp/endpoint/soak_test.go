@@ -142,7 +142,8 @@ func (p *meeting) watch(data *wire.Profile) {
 		}
 		if in, ok := s.In.(machine.Arrive); ok && data.Fits(in.Bytes, len(in.Bytes), &pk) && !pk.Ack {
 			if arrived[h]++; answered[h] != arrived[h] {
-				p.ledger.t.Errorf("%s: %d copies came to host %d and %d were acknowledged", p.ledger.name, arrived[h], h, answered[h])
+				p.ledger.t.Errorf("%s: %d copies came to host %d and %d were acknowledged", p.ledger.name, arrived[h],
+					h, answered[h])
 			}
 		}
 		for _, d := range s.Out.Deliver {
@@ -179,7 +180,8 @@ func numberOf(data *wire.Profile, sent []machine.Transmission, e machine.Event, 
 }
 
 // talk gives an application that submits to the others while the run lasts.
-func (p *meeting) talk(self int, peers map[int]machine.Peer, rate float64, until time.Duration, draw func(*rand.Rand) (flags, repeats uint8, timeout time.Duration)) sim.App {
+func (p *meeting) talk(self int, peers map[int]machine.Peer, rate float64, until time.Duration,
+	draw func(*rand.Rand) (flags, repeats uint8, timeout time.Duration)) sim.App {
 	return func(f *sim.Frame) {
 		if f.Now > machine.Instant(until) {
 			return
@@ -191,7 +193,8 @@ func (p *meeting) talk(self int, peers map[int]machine.Peer, rate float64, until
 			}
 			flags, repeats, timeout := draw(f.Rand)
 			f.Do(srdp.Request{
-				To: peer, Bytes: p.ledger.draw(f.Rand, self, to, flags, repeats, 60), Repeats: repeats, Timeout: timeout, Flags: flags,
+				To: peer, Bytes: p.ledger.draw(f.Rand, self, to, flags, repeats, 60), Repeats: repeats, Timeout: timeout,
+				Flags: flags,
 			}.Submit())
 		}
 	}
@@ -227,8 +230,10 @@ func TestSoak(t *testing.T) {
 	for seed := range uint64(soakSeeds(t, 30)) {
 		rng := rand.New(rand.NewPCG(seed, 8))
 		path := sim.Path{
-			Delay: time.Duration(rng.IntN(120)) * time.Millisecond, Jitter: time.Duration(rng.IntN(3)*rng.IntN(80)) * time.Millisecond,
-			InOrder: rng.IntN(3) == 0, Loss: []float64{0, 0.02, 0.3, 0.5}[rng.IntN(4)], Duplicate: []float64{0, 0.05, 0.3}[rng.IntN(3)],
+			Delay:   time.Duration(rng.IntN(120)) * time.Millisecond,
+			Jitter:  time.Duration(rng.IntN(3)*rng.IntN(80)) * time.Millisecond,
+			InOrder: rng.IntN(3) == 0, Loss: []float64{0, 0.02, 0.3, 0.5}[rng.IntN(4)],
+			Duplicate: []float64{0, 0.05, 0.3}[rng.IntN(3)],
 		}
 		if rng.IntN(3) == 0 {
 			path.Outages = []sim.Outage{{From: machine.Instant(2 * time.Second), For: 700 * time.Millisecond}}
@@ -237,7 +242,8 @@ func TestSoak(t *testing.T) {
 		name := fmt.Sprintf("seed %d, %v, %+v", seed, form, path)
 		p := &meeting{world: sim.New(seed), ledger: newLedger(t, name)}
 		const n = 4
-		addresses := [n]wire.Address{address("10.0.0.1:1"), address("10.0.0.2:2"), address("10.0.0.3:3"), address("10.0.0.3:4")}
+		addresses := [n]wire.Address{address("10.0.0.1:1"), address("10.0.0.2:2"), address("10.0.0.3:3"),
+			address("10.0.0.3:4")}
 		numbers := [n]map[int]machine.Peer{{}, {}, {}, {}}
 		for i := range n {
 			e, err := New(Options{Profile: profile(form), First: uint16(rng.IntN(2) * 32700), Self: addresses[i]})

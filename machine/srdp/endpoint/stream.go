@@ -120,7 +120,8 @@ func (s *Stream) submit(now machine.Instant, r srdp.Request, out *machine.Effect
 		return fmt.Errorf("submit: %w", ErrNoStream)
 	}
 	if unknown := p.UnknownFlags(r.Flags); unknown != 0 {
-		return fmt.Errorf("submit: flags %#02x: %w: expected none beside %#02x", r.Flags, srdp.ErrNotImplemented, p.DontDuplicate|p.Order)
+		return fmt.Errorf("submit: flags %#02x: %w: expected none beside %#02x", r.Flags, srdp.ErrNotImplemented,
+			p.DontDuplicate|p.Order)
 	}
 	if most := p.MaxPayload(); len(r.Bytes) > most {
 		return fmt.Errorf("submit: %w: %d, expected at most %d in the %v form", srdp.ErrTooLarge, len(r.Bytes), most, p.Form)
@@ -147,7 +148,8 @@ func (s *Stream) submit(now machine.Instant, r srdp.Request, out *machine.Effect
 	s.frame = append(frame, s.bytes...)
 	s.counts.Packets++
 	out.Send(s.options.Proxy, machine.SendBytes, s.frame)
-	s.tell(now, machine.Event{Kind: machine.EventSent, Sequence: uint32(e.ID), Sequence64: e.ID64, Peer: r.To, Channel: r.Flags}, out)
+	s.tell(now, machine.Event{Kind: machine.EventSent, Sequence: uint32(e.ID), Sequence64: e.ID64, Peer: r.To,
+		Channel: r.Flags}, out)
 	return nil
 }
 
@@ -181,12 +183,14 @@ func (s *Stream) take(now machine.Instant, b []byte, out *machine.Effects) {
 		e := s.sent.Find(pk.ID)
 		if !known || e == nil || e.Peer != from {
 			s.counts.AckedAgain++
-			s.tell(now, machine.Event{Kind: srdp.EventAckedAgain, Sequence: uint32(pk.ID), Sequence64: wire.IDs.Unwrap(uint32(pk.ID), s.next64-1), Peer: from}, out)
+			s.tell(now, machine.Event{Kind: srdp.EventAckedAgain, Sequence: uint32(pk.ID),
+				Sequence64: wire.IDs.Unwrap(uint32(pk.ID), s.next64-1), Peer: from}, out)
 			return
 		}
 		s.counts.Acked++
 		// The time includes the proxy's retries: it is no round trip's.
-		s.tell(now, machine.Event{Kind: machine.EventAcked, Sequence: uint32(pk.ID), Sequence64: e.ID64, Peer: from, Channel: e.Flags}, out)
+		s.tell(now, machine.Event{Kind: machine.EventAcked, Sequence: uint32(pk.ID), Sequence64: e.ID64, Peer: from,
+			Channel: e.Flags}, out)
 		s.sent.Remove(e)
 		return
 	}
@@ -196,7 +200,8 @@ func (s *Stream) take(now machine.Instant, b []byte, out *machine.Effects) {
 		return
 	}
 	s.counts.Received++
-	s.tell(now, machine.Event{Kind: machine.EventReceived, Sequence: uint32(pk.ID), Sequence64: int64(pk.ID), Peer: from, Channel: pk.Flags}, out)
+	s.tell(now, machine.Event{Kind: machine.EventReceived, Sequence: uint32(pk.ID), Sequence64: int64(pk.ID), Peer: from,
+		Channel: pk.Flags}, out)
 	out.Hand(machine.Delivery{From: from, Channel: pk.Flags, ID: uint64(pk.ID), Payload: b[pk.PayloadOffset:]})
 }
 

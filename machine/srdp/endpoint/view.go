@@ -11,7 +11,8 @@ import (
 // show, and the figures.
 func (e *Endpoint) Inspect(v *machine.View) {
 	v.Reset()
-	queue := machine.Table{Name: "sent queue", Columns: []string{"id", "to", "copies", "of", "first ms", "retry ms", "timeout ms"}}
+	queue := machine.Table{Name: "sent queue",
+		Columns: []string{"id", "to", "copies", "of", "first ms", "retry ms", "timeout ms"}}
 	e.queue.InOrder(func(s *srdp.Sent) bool {
 		queue.Rows = append(queue.Rows, []string{
 			strconv.Itoa(int(s.ID)), strconv.Itoa(int(s.Peer)), strconv.Itoa(int(s.Copies)), repeatsText(s.Repeats),
@@ -19,13 +20,15 @@ func (e *Endpoint) Inspect(v *machine.View) {
 		})
 		return true
 	})
-	peers := machine.Table{Name: "peers", Columns: []string{"peer", "address", "waiting", "recent ids", "longest delay ms", "timeout ms"}}
+	peers := machine.Table{Name: "peers",
+		Columns: []string{"peer", "address", "waiting", "recent ids", "longest delay ms", "timeout ms"}}
 	for i := range e.peers {
 		x := &e.peers[i]
 		if !x.met && !x.named && x.delay < 0 {
 			continue
 		}
-		row := []string{strconv.Itoa(i), "", strconv.Itoa(len(x.waiting)), strconv.Itoa(x.received.Len()), "", ms(int64(e.Timeout(machine.Peer(i))))}
+		row := []string{strconv.Itoa(i), "", strconv.Itoa(len(x.waiting)), strconv.Itoa(x.received.Len()), "",
+			ms(int64(e.Timeout(machine.Peer(i))))}
 		if x.named {
 			row[1] = x.address.String()
 		}
@@ -35,7 +38,8 @@ func (e *Endpoint) Inspect(v *machine.View) {
 		peers.Rows = append(peers.Rows, row)
 	}
 	v.Tables = append(v.Tables, queue, peers)
-	v.Gauges = append(v.Gauges, machine.Gauge{Name: "outstanding", Value: float64(e.queue.Len()), Unit: "packets", Grade: machine.Certain})
+	v.Gauges = append(v.Gauges,
+		machine.Gauge{Name: "outstanding", Value: float64(e.queue.Len()), Unit: "packets", Grade: machine.Certain})
 	e.counts.inspect(v)
 }
 
@@ -55,7 +59,8 @@ func (c *Counts) inspect(v *machine.View) {
 		{"foreign", c.Foreign, "datagrams"},
 		{"astray", c.Astray, "packets"},
 	} {
-		v.Gauges = append(v.Gauges, machine.Gauge{Name: g.name, Value: float64(g.value), Unit: g.unit, Grade: machine.Certain})
+		v.Gauges = append(v.Gauges,
+			machine.Gauge{Name: g.name, Value: float64(g.value), Unit: g.unit, Grade: machine.Certain})
 	}
 }
 

@@ -12,7 +12,8 @@ import (
 
 // Behaviours lists the known ways to speak the protocol.
 var Behaviours = []machine.Behaviour{
-	{Name: "srdp@1995", Doc: "the document: each copy of a packet is acknowledged once; a packet goes out again, unchanged and at one interval, until it is; one that keeps order waits for the one before it"},
+	{Name: "srdp@1995", Doc: "the document: each copy of a packet is acknowledged once; a packet goes out again, " +
+		"unchanged and at one interval, until it is; one that keeps order waits for the one before it"},
 }
 
 // Judge holds what both sides of a flow sent against what references would have
@@ -119,7 +120,8 @@ func (j *Judge) Observe(d *machine.Datagram) {
 		s.opinion.Compared++
 		s.opinion.Inferred.Submitted++
 		v = s.sends(j, d)
-		may := j.config.Profile.UnknownFlags(pk.Flags) != 0 || length-pk.PayloadOffset > j.config.MaxPayload && j.config.MaxPayload > 0
+		may := j.config.Profile.UnknownFlags(pk.Flags) != 0 || length-pk.PayloadOffset > j.config.MaxPayload &&
+			j.config.MaxPayload > 0
 		peer.arrives(arrival{peer.pairOf(pk), pk.ID, d.At, d.Ref, 0, may})
 	}
 	if s.opinion.Divergence == nil {
@@ -174,7 +176,8 @@ func (j *Judge) Finish() {
 			s.opinion.Undecided = s.opinion.Compared
 		}
 		if s.opinion.Undecided > 0 {
-			s.opinion.Why = "what passed the tap towards this side may have been lost behind it; repeats and time-outs are its application's"
+			s.opinion.Why = "what passed the tap towards this side may have been lost behind it; repeats and time-outs are " +
+				"its application's"
 		}
 	}
 }

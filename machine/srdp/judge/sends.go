@@ -80,7 +80,8 @@ func (s *judged) counts(j *Judge, l *judgedLane, d *machine.Datagram, own bool) 
 	hash := machine.Digest(0, d.Bytes)
 	if e := l.sent[pk.ID]; e != nil && d.At.Sub(e.lastAt) < reuseAfter {
 		if e.hash != hash {
-			return machine.Diverge(d, "id-reuse", machine.Differ("srdp.packet_id", "another id", pk.ID), fmt.Sprintf("packet %d was sent before with other content", pk.ID), e.ref)
+			return machine.Diverge(d, "id-reuse", machine.Differ("srdp.packet_id", "another id", pk.ID),
+				fmt.Sprintf("packet %d was sent before with other content", pk.ID), e.ref)
 		}
 		v := s.repeats(l, d, pk.ID, e, own)
 		s.draw(j, d, v)
@@ -97,7 +98,8 @@ func (s *judged) counts(j *Judge, l *judgedLane, d *machine.Datagram, own bool) 
 	}
 	var v *machine.Divergence
 	if behind && own && !s.stream && !ordered && newer(pk.ID, l.first) {
-		v = machine.Diverge(d, "sequence", machine.Differ("srdp.packet_id", fmt.Sprintf("newer than %d", l.top), pk.ID), "a sender numbers its packets upwards", s.last)
+		v = machine.Diverge(d, "sequence", machine.Differ("srdp.packet_id", fmt.Sprintf("newer than %d", l.top), pk.ID),
+			"a sender numbers its packets upwards", s.last)
 	}
 	if !l.met {
 		l.met, l.first, l.high = true, pk.ID, pk.ID
@@ -126,18 +128,23 @@ func (s *judged) counts(j *Judge, l *judgedLane, d *machine.Datagram, own bool) 
 func (s *judged) repeats(l *judgedLane, d *machine.Datagram, id uint16, e *outgoing, own bool) *machine.Divergence {
 	switch {
 	case own && s.stream:
-		return machine.Diverge(d, "repeat-on-stream", machine.Differ("srdp.packet_id", "no copy", id), "over TCP nothing is sent again: the proxy does", e.ref)
+		return machine.Diverge(d, "repeat-on-stream", machine.Differ("srdp.packet_id", "no copy", id),
+			"over TCP nothing is sent again: the proxy does", e.ref)
 	case !own:
 		s.opinion.Undecided++
 		return nil
 	case e.acks > 0 && (s.readTo > e.ackPlace || d.At.Sub(e.ackedAt) > readSlack):
-		return machine.Diverge(d, "repeat-after-ack", machine.Differ("srdp.packet_id", "no copy", id), fmt.Sprintf("the acknowledgement of packet %d passed %.0f ms before it was sent again, and what passed after it was read", id, machine.Milliseconds(d.At.Sub(e.ackedAt))), e.lastRef, e.ackRef)
+		return machine.Diverge(d, "repeat-after-ack", machine.Differ("srdp.packet_id", "no copy", id),
+			fmt.Sprintf("the acknowledgement of packet %d passed %.0f ms before it was sent again, and what passed after it "+
+				"was read", id, machine.Milliseconds(d.At.Sub(e.ackedAt))), e.lastRef, e.ackRef)
 	case e.ordered && l.waits && l.ordered != id:
 		frames := []machine.Ref{e.lastRef}
 		if next := l.sent[l.ordered]; next != nil {
 			frames = append(frames, next.ref)
 		}
-		return machine.Diverge(d, "order", machine.Differ("srdp.packet_id", fmt.Sprintf("%d, or a newer one", l.ordered), id), fmt.Sprintf("packet %d keeps order and was sent since: packet %d had been acknowledged then, or given up", l.ordered, id), frames...)
+		return machine.Diverge(d, "order", machine.Differ("srdp.packet_id", fmt.Sprintf("%d, or a newer one", l.ordered), id),
+			fmt.Sprintf("packet %d keeps order and was sent since: packet %d had been acknowledged then, or given up", l.ordered,
+				id), frames...)
 	}
 	return s.interval(d, id, e)
 }
@@ -160,7 +167,10 @@ func (s *judged) interval(d *machine.Datagram, id uint16, e *outgoing) *machine.
 	if least > was[1] {
 		rule, expected = "resend-late", fmt.Sprintf("after %.0f ms at the latest", machine.Milliseconds(was[1]+timerSlack))
 	}
-	return machine.Diverge(d, rule, machine.Differ("srdp.packet_id", expected, fmt.Sprintf("after %.0f ms", machine.Milliseconds(gap))), fmt.Sprintf("the copies of packet %d do not follow each other at one interval, though this side was not held up", id), e.ref, e.lastRef)
+	return machine.Diverge(d, rule,
+		machine.Differ("srdp.packet_id", expected, fmt.Sprintf("after %.0f ms", machine.Milliseconds(gap))),
+		fmt.Sprintf("the copies of packet %d do not follow each other at one interval, though this side was not held up", id),
+		e.ref, e.lastRef)
 }
 
 // never reports whether no packet of an id was sent since the capture began.
@@ -174,7 +184,8 @@ func (l *judgedLane) never(id uint16) bool {
 func (s *judged) marked(j *Judge, d *machine.Datagram) *machine.Divergence {
 	p, pk := &j.config.Profile, &j.pk
 	at := p.HeaderLen() - 1
-	if !pk.Ack || pk.Command != p.DataCommand || p.DataCommand == p.AckCommand || len(d.Bytes) <= at || p.UnknownFlags(d.Bytes[at]) != 0 {
+	if !pk.Ack || pk.Command != p.DataCommand || p.DataCommand == p.AckCommand || len(d.Bytes) <= at ||
+		p.UnknownFlags(d.Bytes[at]) != 0 {
 		return nil
 	}
 	l := s.known(s.pairOf(pk))
@@ -182,7 +193,9 @@ func (s *judged) marked(j *Judge, d *machine.Datagram) *machine.Divergence {
 		return nil
 	}
 	e := l.sent[l.high]
-	return machine.Diverge(d, "id-range", machine.Differ("srdp.packet_id", fmt.Sprintf("an id of 15 bits: after %d comes 0", wire.AckMark-1), uint32(pk.ID)|wire.AckMark), "the top bit of the id is the mark of acknowledgements, and this is data", e.ref)
+	return machine.Diverge(d, "id-range",
+		machine.Differ("srdp.packet_id", fmt.Sprintf("an id of 15 bits: after %d comes 0", wire.AckMark-1),
+			uint32(pk.ID)|wire.AckMark), "the top bit of the id is the mark of acknowledgements, and this is data", e.ref)
 }
 
 // markedNear is how near to the last id, before and behind, such a number is.

@@ -26,7 +26,8 @@ func (s *judged) draw(j *Judge, d *machine.Datagram, v *machine.Divergence) {
 func (s *judged) state(d *machine.Datagram, lane srdp.Pair) string {
 	var parts []string
 	if s.near && !s.stream {
-		parts = append(parts, "to acknowledge: "+listed(len(s.asked), func(i int) string { return fmt.Sprint(s.asked[i].id) }))
+		parts = append(parts, "to acknowledge: "+
+			listed(len(s.asked), func(i int) string { return fmt.Sprint(s.asked[i].id) }))
 	}
 	l := s.known(lane)
 	if l == nil || !l.met {

@@ -101,7 +101,8 @@ func (t *Tracker) endFindings(s *party, e *life, out *machine.Effects) {
 		}
 		if e.ignored {
 			needless = attempts
-			tell(srdp.AckIgnored, s.side, machine.Likely, float64(attempts), float64(e.id), machine.Milliseconds(e.lastAt.Sub(e.ack.at)))
+			tell(srdp.AckIgnored, s.side, machine.Likely, float64(attempts), float64(e.id),
+				machine.Milliseconds(e.lastAt.Sub(e.ack.at)))
 		}
 	}
 	t.judgePath(s, e, needless)
@@ -134,7 +135,8 @@ func (t *Tracker) endFindings(s *party, e *life, out *machine.Effects) {
 // sent: its sender broke the order, or it had given this one up.
 func (t *Tracker) overtaken(s *party, e *life, out *machine.Effects) {
 	tell := func(sure machine.Certainty) {
-		out.At(e.overtaken.at, e.overtaken.ref).Report(srdp.OrderBroken, s.side, sure, e.frame, float64(e.id), machine.Milliseconds(e.overtaken.at.Sub(e.at)))
+		out.At(e.overtaken.at, e.overtaken.ref).Report(srdp.OrderBroken, s.side, sure, e.frame, float64(e.id),
+			machine.Milliseconds(e.overtaken.at.Sub(e.at)))
 	}
 	last := e.lastAt
 	if last > e.overtaken.at {

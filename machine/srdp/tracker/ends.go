@@ -61,7 +61,8 @@ func (t *Tracker) giveUps(s *party, l *lane, out *machine.Effects) {
 			continue
 		}
 		e.gaveUp = true
-		t.event(out, e, &sighting{at: t.last, ref: t.lastRef}, fact{kind: srdp.EventGaveUp, of: s.side, sure: grade, about: e.frame})
+		t.event(out, e, &sighting{at: t.last, ref: t.lastRef},
+			fact{kind: srdp.EventGaveUp, of: s.side, sure: grade, about: e.frame})
 	}
 }
 
@@ -89,7 +90,8 @@ func (t *Tracker) end(s *party, l *lane, out *machine.Effects) {
 	l.lives.first++
 	if e.doubtful {
 		s.seen.foreign++
-		out.At(e.at, e.frame).Report(srdp.ForeignDatagram, s.side, machine.Likely, 0, float64(t.config.Profile.HeaderLen())+float64(e.size))
+		out.At(e.at, e.frame).Report(srdp.ForeignDatagram, s.side, machine.Likely, 0,
+			float64(t.config.Profile.HeaderLen())+float64(e.size))
 		return
 	}
 	if q := l.queue.Find(e.id); q != nil && q.ID64 == e.id64 {
@@ -113,7 +115,8 @@ func (t *Tracker) end(s *party, l *lane, out *machine.Effects) {
 func (t *Tracker) message(s *party, e *life, m *machine.Message) {
 	r := &t.parties[s.side.Other()]
 	*m = machine.Message{
-		From: s.side, Mode: machine.ModeReliable, Channel: -1, ID: e.id64, IDBits: 15, Type: uint32(e.flags), Bits: int(e.size) * 8,
+		From: s.side, Mode: machine.ModeReliable, Channel: -1, ID: e.id64, IDBits: 15, Type: uint32(e.flags),
+		Bits:     int(e.size) * 8,
 		Sequence: uint32(e.id), Sequence64: e.id64, Attempts: int(e.tally.copies), At: e.at,
 		Acked: machine.No, Named: e.tally.acks > 0, BlockedBy: -1,
 	}

@@ -53,7 +53,8 @@ func (t *Tracker) data(s *party, p *sighting, payload []byte, out *machine.Effec
 	}
 	l.lastID = pk.ID
 	e := l.lives.begin(pk.ID, id64)
-	e.at, e.lastAt, e.tally.copies, e.frame, e.sum, e.size, e.flags = p.at, p.at, 1, p.ref, sum, int32(pk.PayloadLen), pk.Flags
+	e.at, e.lastAt, e.tally.copies, e.frame, e.sum, e.size, e.flags = p.at, p.at, 1, p.ref, sum,
+		int32(pk.PayloadLen), pk.Flags
 	e.command, e.odd = pk.Command, t.config.Profile.Contradicts(pk)
 	e.doubtful = doubtful
 	if !doubtful {
@@ -66,7 +67,8 @@ func (t *Tracker) proxied() bool { return t.config.Profile.Form != 0 }
 // copyOf gives the life of which a packet is a further copy; nil for none.
 func (t *Tracker) copyOf(l *lane, id uint16, sum uint32, p *sighting) *life {
 	for e := l.lives.find(id); e != nil; e = l.lives.older(e) {
-		if e.sum == sum && e.size == int32(t.pk.PayloadLen) && p.at.Sub(e.lastAt) < copyHorizon && (!p.place.Known || e.id64 == p.place.Number) {
+		if e.sum == sum && e.size == int32(t.pk.PayloadLen) && p.at.Sub(e.lastAt) < copyHorizon &&
+			(!p.place.Known || e.id64 == p.place.Number) {
 			return e
 		}
 	}
@@ -190,7 +192,8 @@ func (t *Tracker) copied(s *party, l *lane, e *life, p *sighting, out *machine.E
 	} else if (e.tally.acks == 0 || !s.sure) && l.lives.open(e) {
 		// Its acknowledgement has not come, or not to its sender.
 		if q := l.queue.Enter(e.id, p.at, gap); q != nil {
-			q.ID64, q.Flags, q.First, q.Last, q.FirstAt, q.Copies = e.id64, e.flags, e.frame, p.ref, e.at, uint32(e.tally.attempts())
+			q.ID64, q.Flags, q.First, q.Last, q.FirstAt, q.Copies = e.id64, e.flags, e.frame, p.ref, e.at,
+				uint32(e.tally.attempts())
 		}
 	}
 }
@@ -305,7 +308,8 @@ func (t *Tracker) arrives(s *party, l *lane, e *life, p *sighting, out *machine.
 		t.inTurn(s, l, e, p, out)
 	}
 	fate := l.received.Arrive(&t.config.Rules, e.id, asks, e.sum, came)
-	if l.pair != (srdp.Pair{}) && (asks.Once || asks.Ordered) && s.heard.arrive(&t.config.Rules, l.pair.Source, e.id, asks, e.sum, came) != fate {
+	if l.pair != (srdp.Pair{}) && (asks.Once || asks.Ordered) &&
+		s.heard.arrive(&t.config.Rules, l.pair.Source, e.id, asks, e.sum, came) != fate {
 		grade = machine.Likely // it hangs on whose list it was held against
 	}
 	if fate != srdp.Delivered {
@@ -316,7 +320,8 @@ func (t *Tracker) arrives(s *party, l *lane, e *life, p *sighting, out *machine.
 	e.tally.arrived++
 	s.arrivals.handed++
 	if e.tally.acks > 1 && asks.Once {
-		out.At(p.at, p.ref).Report(srdp.PromiseForgotten, s.side, machine.Possible, e.frame, 1, float64(e.id), machine.Milliseconds(p.at.Sub(e.at)))
+		out.At(p.at, p.ref).Report(srdp.PromiseForgotten, s.side, machine.Possible, e.frame, 1, float64(e.id),
+			machine.Milliseconds(p.at.Sub(e.at)))
 	}
 	t.event(out, e, p, fact{kind: machine.EventReceived, of: s.side, sure: grade, about: about})
 }
@@ -367,7 +372,8 @@ func (t *Tracker) reaches(r, s *party, l *lane, e *life, p *sighting, out *machi
 			kind machine.EventKind
 			rtt  time.Duration
 		}{{srdp.EventRTTFromLast, sample.FromLast}, {srdp.EventRTTFromFirst, sample.FromFirst}} {
-			t.event(out, e, p, fact{kind: k.kind, of: s.side, sure: machine.Possible, about: e.frame, by: p.ref, rtt: max(1, int64(k.rtt))})
+			t.event(out, e, p,
+				fact{kind: k.kind, of: s.side, sure: machine.Possible, about: e.frame, by: p.ref, rtt: max(1, int64(k.rtt))})
 		}
 	}
 	if q := l.queue.Find(e.id); q != nil && q.ID64 == e.id64 {

@@ -11,10 +11,11 @@ import (
 // many that have ended as there is room for: late acknowledgements find them. Its
 // memory is bounded: where too many are open, the oldest ends.
 type lives struct {
-	slots []life  // of life n: n mod len
-	index []int64 // number of the newest life by the home of its id, plus one: ids step evenly, by as many peers as there are
-	first int64   // number of the oldest open life
-	next  int64   // number of the next one
+	slots []life // of life n: n mod len
+	// number of the newest life by the home of its id, plus one: ids step evenly, by as many peers as there are
+	index []int64
+	first int64 // number of the oldest open life
+	next  int64 // number of the next one
 	spare []*copyFrames
 }
 

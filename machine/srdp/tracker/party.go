@@ -151,7 +151,8 @@ func (l *lanes) next() *lane {
 
 // arrive is Received.Arrive of the list that a receiver keeps of a source whatever
 // the destination is.
-func (h *sources) arrive(rules *srdp.Rules, source wire.Address, id uint16, asks srdp.Promise, sum uint32, now machine.Instant) srdp.Fate {
+func (h *sources) arrive(rules *srdp.Rules, source wire.Address, id uint16, asks srdp.Promise, sum uint32,
+	now machine.Instant) srdp.Fate {
 	r := (*h)[source]
 	if r == nil {
 		if len(*h) >= mostLanes {
@@ -223,7 +224,8 @@ func (s *party) size() int {
 		n += int(unsafe.Sizeof(*s.timing))
 	}
 	for _, l := range s.lanes.list {
-		n += int(unsafe.Sizeof(*l)) + l.queue.Size() + l.received.Size() + cap(l.lives.slots)*int(unsafe.Sizeof(life{})) + 8*cap(l.lives.index)
+		n += int(unsafe.Sizeof(*l)) + l.queue.Size() + l.received.Size() + cap(l.lives.slots)*int(unsafe.Sizeof(life{})) +
+			8*cap(l.lives.index)
 	}
 	return n
 }

@@ -37,8 +37,9 @@ func draw(seed uint64) drawn {
 	pick := func(of ...float64) float64 { return of[rng.IntN(len(of))] }
 	path := func() sim.Path {
 		p := sim.Path{
-			Delay: time.Duration(1+rng.IntN(120)) * time.Millisecond, Jitter: time.Duration(pick(0, 0, 3, 30, 150)) * time.Millisecond,
-			Loss: pick(0, 0, 0.02, 0.2, 0.4), Duplicate: pick(0, 0, 0.05, 0.3), InOrder: rng.IntN(3) == 0,
+			Delay:  time.Duration(1+rng.IntN(120)) * time.Millisecond,
+			Jitter: time.Duration(pick(0, 0, 3, 30, 150)) * time.Millisecond,
+			Loss:   pick(0, 0, 0.02, 0.2, 0.4), Duplicate: pick(0, 0, 0.05, 0.3), InOrder: rng.IntN(3) == 0,
 		}
 		switch rng.IntN(5) {
 		case 0:
@@ -49,9 +50,12 @@ func draw(seed uint64) drawn {
 		return p
 	}
 	d := drawn{
-		form: wire.Form(rng.IntN(2)), clients: 1 + rng.IntN(4), path: [2]sim.Path{path(), path()}, rate: [2]float64{pick(2, 15, 40), pick(0.5, 10, 40)},
-		frame: time.Duration(pick(5, 16, 33)) * time.Millisecond, first: uint16(pick(0, 32700, 9)), limit: time.Duration(pick(0, 0, 700)) * time.Millisecond,
-		tap: []machine.Vantage{machine.VantageA, machine.VantageB, machine.VantageBetween}[rng.IntN(3)], place: 0.1 + 0.8*rng.Float64(), seconds: 5,
+		form: wire.Form(rng.IntN(2)), clients: 1 + rng.IntN(4), path: [2]sim.Path{path(), path()},
+		rate:  [2]float64{pick(2, 15, 40), pick(0.5, 10, 40)},
+		frame: time.Duration(pick(5, 16, 33)) * time.Millisecond, first: uint16(pick(0, 32700, 9)),
+		limit: time.Duration(pick(0, 0, 700)) * time.Millisecond,
+		tap:   []machine.Vantage{machine.VantageA, machine.VantageB, machine.VantageBetween}[rng.IntN(3)],
+		place: 0.1 + 0.8*rng.Float64(), seconds: 5,
 	}
 	return d
 }
@@ -93,7 +97,8 @@ func (d *drawn) run(t *testing.T, seed uint64) *observed {
 			}
 		}
 		return w.AddHost(fmt.Sprint("host ", i), e, sim.HostOptions{
-			Frame: d.frame, Phase: time.Duration(i) * 3 * time.Millisecond, FrameJitter: d.frame / 20, ReadDelay: 100 * time.Microsecond, App: app, EventDriven: seed%2 == 0,
+			Frame: d.frame, Phase: time.Duration(i) * 3 * time.Millisecond, FrameJitter: d.frame / 20,
+			ReadDelay: 100 * time.Microsecond, App: app, EventDriven: seed%2 == 0,
 		})
 	}
 	clients := map[machine.Peer]int{}

@@ -37,8 +37,10 @@ type conditions struct {
 }
 
 func (c *conditions) String() string {
-	return fmt.Sprintf("%v loss %.0f%% jitter %v dup %.0f%% repeats %d timeout %v flags %d one way %v event %v tap %v told %v stops %v",
-		c.form, c.path.Loss*100, c.path.Jitter, c.path.Duplicate*100, c.repeats, c.timeout, c.flags, c.oneWay, c.event, c.tap, c.told, c.stops)
+	return fmt.Sprintf("%v loss %.0f%% jitter %v dup %.0f%% repeats %d timeout %v flags %d one way %v event %v tap %v "+
+		"told %v stops %v",
+		c.form, c.path.Loss*100, c.path.Jitter, c.path.Duplicate*100, c.repeats, c.timeout, c.flags, c.oneWay, c.event, c.tap,
+		c.told, c.stops)
 }
 
 // observed is a simulated flow and what a tracker made of it.
@@ -84,7 +86,8 @@ func (c *conditions) run(t testing.TB, seed uint64) *observed {
 			if flags == 0xff {
 				flags = uint8(f.Rand.IntN(4))
 			}
-			f.Do(srdp.Request{Bytes: make([]byte, f.Rand.IntN(100)), Repeats: c.repeats, Timeout: c.timeout, Flags: flags}.Submit())
+			f.Do(srdp.Request{Bytes: make([]byte, f.Rand.IntN(100)), Repeats: c.repeats, Timeout: c.timeout,
+				Flags: flags}.Submit())
 		}
 		options := sim.HostOptions{
 			Frame: time.Second / 60, Phase: time.Duration(i) * 7 * time.Millisecond, FrameJitter: time.Millisecond / 2,
@@ -99,7 +102,8 @@ func (c *conditions) run(t testing.TB, seed uint64) *observed {
 	place := map[machine.Vantage]float64{machine.VantageA: 0, machine.VantageBetween: c.place, machine.VantageB: 1}[c.tap]
 	l.Tap(place, func(s sim.Tapped) {
 		o.seen = append(o.seen, machine.Datagram{
-			At: s.At, Ref: machine.MakeRef(0, uint64(len(o.seen)+1)), From: machine.Side(s.From.Index), Bytes: s.Bytes, Length: len(s.Bytes),
+			At: s.At, Ref: machine.MakeRef(0, uint64(len(o.seen)+1)), From: machine.Side(s.From.Index), Bytes: s.Bytes,
+			Length: len(s.Bytes),
 		})
 		o.last[s.From.Index] = s.At
 	})
@@ -178,14 +182,16 @@ func (o *observed) hold(t *testing.T, c *conditions) {
 			continue
 		}
 		switch e.Kind {
-		case machine.EventSent, machine.EventResent, machine.EventReceived, machine.EventDuplicate, machine.EventAcked, srdp.EventGaveUp:
+		case machine.EventSent, machine.EventResent, machine.EventReceived, machine.EventDuplicate, machine.EventAcked,
+			srdp.EventGaveUp:
 		default:
 			continue
 		}
 		at, ok := truth[f]
 		switch {
 		case !ok:
-			t.Errorf("%v %v %d (%d.) in frame %d is told as certain, and did not happen", f.side, f.kind, f.sequence, f.n, e.Ref.Frame())
+			t.Errorf("%v %v %d (%d.) in frame %d is told as certain, and did not happen", f.side, f.kind, f.sequence, f.n,
+				e.Ref.Frame())
 		case (f.kind == machine.EventReceived || f.kind == machine.EventDuplicate) && at > e.At:
 			t.Errorf("%v %v %d: told at %v, it happened at %v", f.side, f.kind, f.sequence, e.At, at)
 		case f.kind == machine.EventAcked && (at < e.At || at.Sub(e.At) > 60*time.Millisecond):
@@ -230,10 +236,12 @@ func (o *observed) hold(t *testing.T, c *conditions) {
 			if c.endless && x.Certainty >= machine.Likely {
 				t.Errorf("%v gave up the packet in frame %d, in frame %d: it never does", x.Side, x.About.Frame(), x.Ref.Frame())
 			}
-		case "srdp-order-broken", "srdp-id-reuse", "srdp-wrap-in-flight", "srdp-ack-ignored", "srdp-ack-of-nothing", "srdp-ack-missing",
+		case "srdp-order-broken", "srdp-id-reuse", "srdp-wrap-in-flight", "srdp-ack-ignored", "srdp-ack-of-nothing",
+			"srdp-ack-missing",
 			"srdp-oversize", "srdp-command-byte", "srdp-unknown-flags", "srdp-foreign":
 			if x.Certainty >= machine.Likely {
-				t.Errorf("%s of %v, %v, in frame %d about %d (%v), of an endpoint that is right", x.Rule.ID, x.Side, x.Certainty, x.Ref.Frame(), x.About.Frame(), x.Figures)
+				t.Errorf("%s of %v, %v, in frame %d about %d (%v), of an endpoint that is right", x.Rule.ID, x.Side, x.Certainty,
+					x.Ref.Frame(), x.About.Frame(), x.Figures)
 			}
 		}
 	}
@@ -257,7 +265,8 @@ func waited(tr *sim.Truth, acked fact, at machine.Instant) bool {
 	copied := map[int64]machine.Instant{}
 	for i := range tr.Facts {
 		f := &tr.Facts[i]
-		if f.Event.Side != acked.side || f.At > at || (f.Event.Kind != machine.EventSent && f.Event.Kind != machine.EventResent) {
+		if f.Event.Side != acked.side || f.At > at ||
+			(f.Event.Kind != machine.EventSent && f.Event.Kind != machine.EventResent) {
 			continue
 		}
 		last, again := copied[f.Event.Sequence64]

@@ -30,7 +30,8 @@ func (s *story) raw(ms float64, side machine.Side, b []byte) {
 }
 
 func (s *story) data(ms float64, side machine.Side, id uint16, flags uint8, text string) {
-	s.raw(ms, side, s.profile.Append(nil, &wire.Packet{Command: s.profile.DataCommand, ID: id, Flags: flags}, []byte(text)))
+	s.raw(ms, side, s.profile.Append(nil, &wire.Packet{Command: s.profile.DataCommand, ID: id, Flags: flags},
+		[]byte(text)))
 }
 
 func (s *story) ack(ms float64, side machine.Side, ids ...uint16) {
@@ -213,13 +214,14 @@ func TestFindings(t *testing.T) {
 			}
 			s.exchange(9000, 20, a, 9, 0)
 		}, []string{"foreign a likely", "foreign b certain"}},
-		{"a late copy of a packet that is not to be handed over twice", srdp.Rules{Recent: 2, Remember: time.Second}, atB, func(s *story) {
-			s.exchange(0, 1, a, 1, once)
-			for i := range 3 {
-				s.exchange(100+float64(i)*100, 1, a, uint16(2+i), once)
-			}
-			s.exchange(450, 1, a, 1, once)
-		}, []string{"duplicate-late b possible", "spurious-ack-lost a possible"}},
+		{"a late copy of a packet that is not to be handed over twice", srdp.Rules{Recent: 2, Remember: time.Second},
+			atB, func(s *story) {
+				s.exchange(0, 1, a, 1, once)
+				for i := range 3 {
+					s.exchange(100+float64(i)*100, 1, a, uint16(2+i), once)
+				}
+				s.exchange(450, 1, a, 1, once)
+			}, []string{"duplicate-late b possible", "spurious-ack-lost a possible"}},
 	} {
 		s := newStory()
 		c.make(s)
@@ -248,7 +250,8 @@ func TestForeignEntersNoState(t *testing.T) {
 		t.Errorf("figures with foreign datagrams %+v, without %+v", got.summary, want.summary)
 	}
 	if len(want.events) != len(got.events) || len(want.messages) != len(got.messages) {
-		t.Errorf("%d events and %d messages with foreign datagrams, %d and %d without", len(got.events), len(got.messages), len(want.events), len(want.messages))
+		t.Errorf("%d events and %d messages with foreign datagrams, %d and %d without", len(got.events), len(got.messages),
+			len(want.events), len(want.messages))
 	}
 	foreign := 0
 	for _, x := range got.anomalies {
@@ -282,7 +285,8 @@ func TestInferred(t *testing.T) {
 		tr.Observe(&o.seen[i], &out)
 	}
 	tr.Inspect(a, &v)
-	want := map[string]string{"timeout between copies": "150 ms likely", "repeats: given up after": "3 copies likely", "in the sent queue": "2 packets certain"}
+	want := map[string]string{"timeout between copies": "150 ms likely", "repeats: given up after": "3 copies likely",
+		"in the sent queue": "2 packets certain"}
 	for _, g := range v.Gauges {
 		if w, ok := want[g.Name]; ok && w != fmt.Sprintf("%v %s %v", g.Value, g.Unit, g.Grade) {
 			t.Errorf("%s is %v %s %v, expected %s", g.Name, g.Value, g.Unit, g.Grade, w)
@@ -313,7 +317,8 @@ func TestKarn(t *testing.T) {
 	s.ack(1530, b, 2)
 	o := s.tell(atA, srdp.DefaultRules())
 	if got := o.summary[a]; got.RTT != 40*time.Millisecond || got.WireRTT != 40*time.Millisecond || got.Acked != 2 {
-		t.Errorf("RTT %v, on the wire %v, %d acked; expected 40ms of the one clear sample, and 2", got.RTT, got.WireRTT, got.Acked)
+		t.Errorf("RTT %v, on the wire %v, %d acked; expected 40ms of the one clear sample, and 2", got.RTT,
+			got.WireRTT, got.Acked)
 	}
 	got := map[machine.EventKind]int64{}
 	for _, e := range o.events {
@@ -376,7 +381,8 @@ func TestCounter(t *testing.T) {
 	for _, g := range v.Gauges {
 		got[g.Name] = g.Value
 	}
-	if got["endpoint: flows that it sends data in"] != 7 || got["endpoint: ids given out"] != 100_000 || got["endpoint: of them, in no flow of this capture"] != 100 {
+	if got["endpoint: flows that it sends data in"] != 7 || got["endpoint: ids given out"] != 100_000 ||
+		got["endpoint: of them, in no flow of this capture"] != 100 {
 		t.Errorf("the endpoint's figures are %v", got)
 	}
 	// A capture that has one of very many flows: its ids step far, again and again.
@@ -407,7 +413,8 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 		n++
 		feed := func(from machine.Side, pk *wire.Packet, after time.Duration) {
 			bytes = p.Append(bytes[:0], pk, nil)
-			d := machine.Datagram{At: at.Add(after), Ref: machine.MakeRef(0, uint64(n)), From: from, Bytes: bytes, Length: len(bytes)}
+			d := machine.Datagram{At: at.Add(after), Ref: machine.MakeRef(0, uint64(n)), From: from, Bytes: bytes,
+				Length: len(bytes)}
 			if from == a {
 				d.Place = scope.Observe(1, &d)
 			}
@@ -477,7 +484,8 @@ func TestTenThousandPeers(t *testing.T) {
 
 // BenchmarkTracker measures a packet and its acknowledgement.
 func BenchmarkTracker(b *testing.B) {
-	c := conditions{form: wire.Direct, path: sim.Path{Delay: 25 * time.Millisecond, Loss: 0.05}, repeats: 0, tap: atA, seconds: 60}
+	c := conditions{form: wire.Direct, path: sim.Path{Delay: 25 * time.Millisecond, Loss: 0.05}, repeats: 0,
+		tap: atA, seconds: 60}
 	o := c.run(b, 3)
 	config := configFor(wire.Direct)
 	b.ReportAllocs()

@@ -77,7 +77,8 @@ func judgeVantage(parties *[2]party) (j judgement) {
 	// say; nor is one whose data comes in disorder.
 	away := func(s machine.Side) bool {
 		p := &parties[s]
-		return p.reach.deaf > 0 && uint64(p.reach.deaf)*200 >= p.data.acked || p.reach.shuffled > 1 && uint64(p.reach.shuffled)*100 >= p.data.copies
+		return p.reach.deaf > 0 && uint64(p.reach.deaf)*200 >= p.data.acked || p.reach.shuffled > 1 &&
+			uint64(p.reach.shuffled)*100 >= p.data.copies
 	}
 	if a.waits.Count() == 0 && b.waits.Count() == 0 {
 		return j
@@ -153,10 +154,12 @@ func (j judgement) String() string {
 		return fmt.Sprintf("%s: only %v acknowledges, after %v", where, j.side, own)
 	case byNeither:
 		if its == 0 {
-			return fmt.Sprintf("%s: %v acknowledges after %v at the least, and %v is not at the tap either", where, j.side, own, other)
+			return fmt.Sprintf("%s: %v acknowledges after %v at the least, and %v is not at the tap either", where,
+				j.side, own, other)
 		}
 	case byDenial:
-		return fmt.Sprintf("%s: %v is not at the tap, though it acknowledges within %v; %v does after %v", where, j.side, own, other, its)
+		return fmt.Sprintf("%s: %v is not at the tap, though it acknowledges within %v; %v does after %v", where, j.side,
+			own, other, its)
 	case byComparison, byNearness:
 	}
 	return fmt.Sprintf("%s: %v acknowledges within %v, %v after %v", where, j.side, own, other, its)

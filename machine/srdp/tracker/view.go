@@ -52,7 +52,8 @@ func (t *Tracker) laneName(what string, l *lane) string {
 // went elsewhere, or is missing in the capture: which of the two, the endpoint's
 // figures tell.
 func (t *Tracker) sentWindow(s *party, l *lane, grade machine.Certainty) machine.Window {
-	w := machine.Window{Name: t.laneName("sent", l), First: max(0, l.firstID, l.top-viewIDs+1), Next: l.top + 1, Grade: grade}
+	w := machine.Window{Name: t.laneName("sent", l), First: max(0, l.firstID, l.top-viewIDs+1), Next: l.top + 1,
+		Grade: grade}
 	for id := w.First; id <= l.top; id++ {
 		e := l.lives.find(uint16(id) &^ (1 << 15))
 		cell := machine.CellEmpty
@@ -82,7 +83,8 @@ func (t *Tracker) sentWindow(s *party, l *lane, grade machine.Certainty) machine
 // receivedWindow draws which of a lane's newest ids its receiver has: those that
 // it has acknowledged.
 func (t *Tracker) receivedWindow(l *lane) machine.Window {
-	w := machine.Window{Name: t.laneName("received", l), First: max(0, l.firstID, l.top-viewIDs+1), Next: l.top, Grade: machine.Certain}
+	w := machine.Window{Name: t.laneName("received", l), First: max(0, l.firstID, l.top-viewIDs+1), Next: l.top,
+		Grade: machine.Certain}
 	for id := w.First; id <= l.top; id++ {
 		cell := machine.CellEmpty
 		switch e := l.lives.find(uint16(id) &^ (1 << 15)); {
@@ -130,7 +132,8 @@ func (t *Tracker) gauges(s *party, v *machine.View, grade machine.Certainty) {
 	}
 	if s.data.copies > 0 && s.data.settled > 0 {
 		// Of a copy without an acknowledgement, it or its acknowledgement was lost.
-		add("copies without an acknowledgement", 100*max(0, 1-float64(s.data.answers)/float64(s.data.copies)), "%", machine.Certain)
+		add("copies without an acknowledgement", 100*max(0, 1-float64(s.data.answers)/float64(s.data.copies)), "%",
+			machine.Certain)
 	}
 	if s.arrivals.handed+s.arrivals.dropped > 0 {
 		add("copies received", float64(s.arrivals.handed), "copies", grade)
@@ -144,14 +147,18 @@ func (t *Tracker) gauges(s *party, v *machine.View, grade machine.Certainty) {
 // queueTable lists a side's sent queue in order of retry time.
 func (t *Tracker) queueTable(s *party, grade machine.Certainty) machine.Table {
 	table := machine.Table{
-		Name: "sent queue, by retry time", Columns: []string{"id", "copies", "first sent ms ago", "newest copy ms ago", "due in ms", "flags", "frame", "certainty"},
+		Name: "sent queue, by retry time",
+		Columns: []string{"id", "copies", "first sent ms ago", "newest copy ms ago", "due in ms", "flags", "frame",
+			"certainty"},
 	}
 	number := func(f float64) string { return strconv.FormatFloat(f, 'f', 1, 64) }
 	for _, l := range s.lanes.list {
 		l.queue.InOrder(func(q *srdp.Sent) bool {
 			table.Rows = append(table.Rows, []string{
-				strconv.Itoa(int(q.ID)), strconv.Itoa(int(q.Copies)), number(machine.Milliseconds(t.last.Sub(q.FirstAt))), number(machine.Milliseconds(t.last.Sub(q.LastAt))),
-				number(machine.Milliseconds(l.queue.RetryAt(q).Sub(t.last))), "0x" + strconv.FormatUint(uint64(q.Flags), 16), strconv.FormatUint(q.First.Frame(), 10), grade.String(),
+				strconv.Itoa(int(q.ID)), strconv.Itoa(int(q.Copies)), number(machine.Milliseconds(t.last.Sub(q.FirstAt))),
+				number(machine.Milliseconds(t.last.Sub(q.LastAt))),
+				number(machine.Milliseconds(l.queue.RetryAt(q).Sub(t.last))), "0x" + strconv.FormatUint(uint64(q.Flags), 16),
+				strconv.FormatUint(q.First.Frame(), 10), grade.String(),
 			})
 			return len(table.Rows) < viewRows
 		})

@@ -25,7 +25,8 @@ func New(c srdp.Config) *Stage { return &Stage{profile: c.Profile} }
 // Parameters are what can be set otherwise.
 var Parameters = []machine.Parameter{
 	{Name: "resend", Doc: "time between the copies of a packet", Unit: []string{"ms"}, Whole: true, Least: 1, Most: 60000},
-	{Name: "repeats", Doc: "copies of a packet at most; 0 until it is acknowledged", Unit: []string{""}, Whole: true, Least: 0, Most: 255},
+	{Name: "repeats", Doc: "copies of a packet at most; 0 until it is acknowledged", Unit: []string{""}, Whole: true,
+		Least: 0, Most: 255},
 }
 
 // Parameters lists what can be set otherwise.
@@ -97,7 +98,8 @@ func (s *Stage) Cast(t *machine.Trace, changed []machine.Setting) (*machine.Cast
 		c.Asks[i] = s.asks(x, &times[i])
 	}
 	c.Assumed = []string{
-		"a packet was submitted when it or a later one was first sent; one that had to wait for the order, evenly between its neighbours",
+		"a packet was submitted when it or a later one was first sent; one that had to wait for the order, evenly between " +
+			"its neighbours",
 		"of a copy that nobody answered, or its answer, one was lost: both are taken alike",
 	}
 	return c, nil
@@ -113,7 +115,8 @@ func (s *Stage) asks(x *machine.TraceSide, times *stageTimes) (asks []machine.As
 	zeros := make([]byte, most)
 	for i := range x.Messages {
 		m := &x.Messages[i]
-		r := srdp.Request{Bytes: zeros[:max(m.Bits, 0)/8], Flags: uint8(m.Type) & (s.profile.Order | s.profile.DontDuplicate), Repeats: uint8(times.repeats)}
+		r := srdp.Request{Bytes: zeros[:max(m.Bits, 0)/8], Flags: uint8(m.Type) & (s.profile.Order | s.profile.DontDuplicate),
+			Repeats: uint8(times.repeats)}
 		if !times.adapts {
 			r.Timeout = times.usual
 		}
@@ -136,7 +139,8 @@ func (s *Stage) spread(x *machine.TraceSide) {
 	machine.SpreadHeld(own, func(i int) bool {
 		before := &own[i-1]
 		since := own[i].First.Sub(before.Settled)
-		return before.Settled != 0 && since >= -orderSlack && since < orderSlack+x.Tick && own[i].First.Sub(before.First) > x.Tick
+		return before.Settled != 0 && since >= -orderSlack && since < orderSlack+x.Tick &&
+			own[i].First.Sub(before.First) > x.Tick
 	})
 	for k, i := range index {
 		m := &x.Messages[i]
@@ -166,7 +170,8 @@ func timesOf(x *machine.TraceSide) (s stageTimes) {
 		}
 	}
 	for n, count := range ends {
-		if count > max(1, len(x.Messages)/100) && (s.repeats == 0 || count > ends[s.repeats] || count == ends[s.repeats] && n > s.repeats) {
+		if count > max(1, len(x.Messages)/100) &&
+			(s.repeats == 0 || count > ends[s.repeats] || count == ends[s.repeats] && n > s.repeats) {
 			s.repeats = min(n, 255)
 		}
 	}
@@ -189,18 +194,21 @@ func timesOf(x *machine.TraceSide) (s stageTimes) {
 }
 
 func resendSetting(s *stageTimes) machine.Setting {
-	v := machine.Setting{Name: "resend", Unit: "ms", Value: math.Round(machine.Milliseconds(s.usual)), Certainty: machine.Likely, Why: "the time between its copies"}
+	v := machine.Setting{Name: "resend", Unit: "ms", Value: math.Round(machine.Milliseconds(s.usual)),
+		Certainty: machine.Likely, Why: "the time between its copies"}
 	switch {
 	case s.usual == 0:
 		v.Value, v.Certainty, v.Why = 500, machine.Possible, "the reference's own choice: nothing was sent again"
 	case s.adapts:
-		v.Certainty, v.Why = machine.Possible, "about: its library chooses it from packet to packet, and so does the reference"
+		v.Certainty, v.Why = machine.Possible,
+			"about: its library chooses it from packet to packet, and so does the reference"
 	}
 	return v
 }
 
 func repeatsSetting(s *stageTimes) machine.Setting {
-	v := machine.Setting{Name: "repeats", Value: float64(s.repeats), Certainty: machine.Possible, Why: "no packet was given up"}
+	v := machine.Setting{Name: "repeats", Value: float64(s.repeats), Certainty: machine.Possible,
+		Why: "no packet was given up"}
 	if s.repeats > 0 {
 		v.Certainty, v.Why = machine.Likely, fmt.Sprintf("packets that nobody acknowledged were sent %d times", s.repeats)
 	}
