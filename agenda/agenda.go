@@ -45,7 +45,7 @@ type Handle int32
 
 func (d *due[At]) before(e *due[At]) bool { return d.at < e.at || d.at == e.at && d.turn < e.turn }
 
-// Len gives how many values there are.
+// Len returns how many values there are.
 func (a *Agenda[At, T]) Len() int { return len(a.heap) }
 
 // Add enters a value that is due at a time, behind those of the same time.
@@ -74,7 +74,7 @@ func (a *Agenda[At, T]) Enter(at At) (Handle, *T) {
 	return h, &a.values[h]
 }
 
-// Next gives the time at which the first value is due; false where there is none.
+// Next returns the time at which the first value is due; false where there is none.
 func (a *Agenda[At, T]) Next() (at At, ok bool) {
 	if len(a.heap) == 0 {
 		return 0, false
@@ -82,7 +82,7 @@ func (a *Agenda[At, T]) Next() (at At, ok bool) {
 	return a.heap[0].at, true
 }
 
-// First gives the value that is due first, nil where there is none. It is valid
+// First returns the value that is due first, nil where there is none. It is valid
 // until the next Add or Enter.
 func (a *Agenda[At, T]) First() *T {
 	if len(a.heap) == 0 {
@@ -91,10 +91,10 @@ func (a *Agenda[At, T]) First() *T {
 	return &a.values[a.heap[0].handle]
 }
 
-// Value gives the value of a handle. It is valid until the next Add or Enter.
+// Value returns the value of a handle. It is valid until the next Add or Enter.
 func (a *Agenda[At, T]) Value(h Handle) *T { return &a.values[h] }
 
-// At gives the time at which the value of a handle is due.
+// At returns the time at which the value of a handle is due.
 func (a *Agenda[At, T]) At(h Handle) At { return a.heap[a.places[h]].at }
 
 // Take removes the value that is due first and gives it. It panics where there is
@@ -158,16 +158,16 @@ func (a *Agenda[At, T]) Clear() {
 	a.heap, a.values, a.places, a.free = a.heap[:0], a.values[:0], a.places[:0], 0
 }
 
-// Clone gives an independent copy. What the values point to is shared.
+// Clone returns an independent copy. What the values point to is shared.
 func (a *Agenda[At, T]) Clone() Agenda[At, T] {
 	return Agenda[At, T]{slices.Clone(a.heap), slices.Clone(a.values), slices.Clone(a.places), a.free, a.count}
 }
 
-// Values gives all values by handle, those that were removed among them: for
+// Values returns all values by handle, those that were removed among them: for
 // copies and measures of what the values point to.
 func (a *Agenda[At, T]) Values() []T { return a.values }
 
-// Size gives the bytes of memory that the agenda takes, without what its values
+// Size returns the bytes of memory that the agenda takes, without what its values
 // point to.
 func (a *Agenda[At, T]) Size() int {
 	var value T

@@ -33,7 +33,7 @@ const (
 	FateLost
 )
 
-// Fate gives what became of the frame's packet.
+// Fate returns what became of the frame's packet.
 func (m Marks) Fate() Fate { return Fate(m >> marksFate & 3) }
 
 // Has reports whether an event of a kind was settled at the frame.
@@ -45,13 +45,13 @@ func (m Marks) Changes() bool {
 		kindMark(machine.EventRegraded)) != 0 || m>>marksSeverity&3 != 0
 }
 
-// Severity gives the gravest finding at the frame; false for none.
+// Severity returns the gravest finding at the frame; false for none.
 func (m Marks) Severity() (machine.Severity, bool) {
 	s := m >> marksSeverity & 3
 	return machine.Severity(max(s, 1) - 1), s > 0
 }
 
-// From gives the side that sent the frame's datagram.
+// From returns the side that sent the frame's datagram.
 func (m Marks) From() machine.Side { return machine.Side(m >> 24 & 1) }
 
 // Duplicate reports whether the tap captured the frame's datagram before.

@@ -64,7 +64,7 @@ func (f *Finding) add(a *machine.Anomaly) {
 	}
 }
 
-// Findings gives the flow's findings, the gravest first.
+// Findings returns the flow's findings, the gravest first.
 func (f *Flow) Findings() []*Finding {
 	for _, x := range f.gather.list {
 		x.Flow = f
@@ -76,7 +76,7 @@ func (f *Flow) Findings() []*Finding {
 	return f.gather.list
 }
 
-// Message words the finding.
+// Message formats the finding.
 func (f *Finding) Message() string {
 	if f.Rule.Say == nil {
 		return f.Rule.Summary

@@ -54,13 +54,13 @@ type ended struct {
 	facts   machine.Facts
 }
 
-// Config gives how the flow is read; nil where nothing explains it.
+// Config returns how the flow is read; nil where nothing explains it.
 func (f *Flow) Config() *dissect.Config { return f.Verdict.Config }
 
 // Pending reports whether the flow's protocol is still being worked out.
 func (f *Flow) Pending() bool { return f.pending != nil }
 
-// Addr gives the address of a side.
+// Addr returns the address of a side.
 func (f *Flow) Addr(s machine.Side) netip.AddrPort {
 	if s == machine.A {
 		return f.A
@@ -68,7 +68,7 @@ func (f *Flow) Addr(s machine.Side) netip.AddrPort {
 	return f.B
 }
 
-// Summary gives the protocol's figures of a side; false where no protocol
+// Summary returns the protocol's figures of a side; false where no protocol
 // explains the flow.
 func (f *Flow) Summary(s machine.Side) (machine.Summary, bool) {
 	switch {
@@ -80,7 +80,7 @@ func (f *Flow) Summary(s machine.Side) (machine.Summary, bool) {
 	return machine.Summary{}, false
 }
 
-// RTT gives Summary(s).RTT; negative where it is not known.
+// RTT returns Summary(s).RTT; negative where it is not known.
 func (f *Flow) RTT(s machine.Side) time.Duration {
 	switch {
 	case f.tracker != nil:
@@ -91,7 +91,7 @@ func (f *Flow) RTT(s machine.Side) time.Duration {
 	return -1
 }
 
-// Loss gives Summary(s).Loss; negative where it is not known.
+// Loss returns Summary(s).Loss; negative where it is not known.
 func (f *Flow) Loss(s machine.Side) float64 {
 	switch {
 	case f.tracker != nil:
@@ -102,7 +102,7 @@ func (f *Flow) Loss(s machine.Side) float64 {
 	return -1
 }
 
-// Sent gives Summary(s).Packets; false where no protocol explains the flow.
+// Sent returns Summary(s).Packets; false where no protocol explains the flow.
 func (f *Flow) Sent(s machine.Side) (uint64, bool) {
 	switch {
 	case f.tracker != nil:
@@ -113,7 +113,7 @@ func (f *Flow) Sent(s machine.Side) (uint64, bool) {
 	return 0, false
 }
 
-// Facts gives what was learned about the flow so far, its vantage among it.
+// Facts returns what was learned about the flow so far, its vantage among it.
 func (f *Flow) Facts() machine.Facts {
 	switch {
 	case f.tracker != nil:
@@ -163,7 +163,7 @@ func makeFlowKey(t capture.Transport, x, y endpointKey) flowKey {
 	return flowKey{x, y, t}
 }
 
-// key gives the pair of f's endpoints.
+// key returns the pair of f's endpoints.
 func (f *Flow) key() flowKey { return makeFlowKey(f.Transport, f.origin, f.answer) }
 
 // joins reports whether f runs between two endpoints. (Spelled out, since the
@@ -188,14 +188,14 @@ type table struct {
 
 const cacheBits = 9
 
-// slot gives the place in the cache of the flows between two endpoints, either
+// slot returns the place in the cache of the flows between two endpoints, either
 // way round.
 func (t *table) slot(x, y *endpointKey) **Flow {
 	h := x.mix() + y.mix()
 	return &t.cache[(h^h>>32)*0x9E3779B97F4A7C15>>(64-cacheBits)]
 }
 
-// find gives the flow of a packet from src to dst, nil if there is none, and
+// find returns the flow of a packet from src to dst, nil if there is none, and
 // which side sent it.
 func (t *table) find(transport capture.Transport, src, dst *endpointKey) (*Flow, machine.Side) {
 	slot := t.slot(src, dst)

@@ -32,7 +32,7 @@ type Limits struct {
 
 func (l Limits) any() bool { return l != Limits{} }
 
-// hold gives the bytes that all datagrams may take that are held while the
+// hold returns the bytes that all datagrams may take that are held while the
 // protocol of their flow is worked out: most in general, and no more than one
 // part in so many of a smaller limit, but as much as a few flows need.
 func (l *Limits) hold(most, part int) int {
@@ -122,7 +122,7 @@ func (l *list) remove(f *Flow) {
 	l.bytes -= int(p.bytes)
 }
 
-// classOf gives the class that a flow is of now.
+// classOf returns the class that a flow is of now.
 func classOf(f *Flow) class {
 	switch {
 	case f.tracker != nil:
@@ -330,7 +330,7 @@ func (s *Session) LetGo(why Reason) uint64 { return s.reasons[why] }
 // Begun counts the flows that there were.
 func (s *Session) Begun() uint64 { return uint64(s.begun) }
 
-// StateBytes gives the size of the state of all flows as it was last measured;
+// StateBytes returns the size of the state of all flows as it was last measured;
 // 0 where no limits are asked for.
 func (s *Session) StateBytes() int { return s.stateBytes() }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// peer gives the nth of many addresses.
+// peer returns the nth of many addresses.
 func peer(n int) netip.AddrPort { return netip.AddrPortFrom(hostB.Addr(), uint16(n+1)) }
 
 // mixed sends what a server sees: games that are answered and go on, strangers

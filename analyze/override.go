@@ -23,7 +23,7 @@ func (d *DecodeAs) matches(f *Flow) bool {
 		(!d.Addr.IsValid() || d.Addr == f.A.Addr() || d.Addr == f.B.Addr())
 }
 
-// override gives the first of the user's rules that matches f, and the reason to show.
+// override returns the first of the user's rules that matches f, and the reason to show.
 func (s *Session) override(f *Flow) (*DecodeAs, string) {
 	for i := range s.options.DecodeAs {
 		if d := &s.options.DecodeAs[i]; d.matches(f) {

@@ -128,7 +128,7 @@ const (
 	heldCost   = int(unsafe.Sizeof(heldDatagram{}))
 )
 
-// size gives the bytes that are held.
+// size returns the bytes that are held.
 func (p *pending) size() int { return len(p.bytes) + heldCost*len(p.held) }
 
 func (s *Session) waitingOf(p *pending) *waiting {

@@ -80,7 +80,7 @@ func steady(p *machine.PathLoss) bool {
 	return p.Judged >= steadyJudged || wilson(share, float64(p.Judged)) >= steadyShare
 }
 
-// wilson gives the lower end of the score interval of a share of n (E. B. Wilson,
+// wilson returns the lower end of the score interval of a share of n (E. B. Wilson,
 // "Probable inference, the law of succession, and statistical inference", Journal
 // of the American Statistical Association 22, 1927).
 func wilson(share, n float64) float64 {

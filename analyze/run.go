@@ -53,7 +53,7 @@ type Rewinder interface {
 	Rewind() error
 }
 
-// Until gives a source that is read until stop gives an error, which is then how it
+// Until returns a source that is read until stop gives an error, which is then how it
 // ends: for a sink that has had enough.
 func Until(src Rewinder, stop func() error) Rewinder { return &until{src, stop} }
 

@@ -30,7 +30,7 @@ type scopeKey struct {
 	protocol *dissect.Protocol
 }
 
-// scopeKeys gives the keys of a flow's endpoints; false where its protocol has
+// scopeKeys returns the keys of a flow's endpoints; false where its protocol has
 // no scopes. Those of streams have none: a stream is numbered for itself.
 func (f *Flow) scopeKeys() (keys [2]scopeKey, ok bool) {
 	if f.Protocol == nil || f.Protocol.NewScope == nil || f.Transport != capture.UDP {
@@ -42,7 +42,7 @@ func (f *Flow) scopeKeys() (keys [2]scopeKey, ok bool) {
 	return keys, true
 }
 
-// half gives the key of one of a flow's endpoints.
+// half returns the key of one of a flow's endpoints.
 func (f *Flow) half(side machine.Side) endpointKey {
 	if side == machine.A {
 		return f.origin
@@ -125,7 +125,7 @@ func (t *Timeline) noteScope(r *Record, k *track) {
 	}
 }
 
-// scopesAt gives the scopes of a flow's endpoints as they were after entry at.
+// scopesAt returns the scopes of a flow's endpoints as they were after entry at.
 func (t *Timeline) scopesAt(f *Flow, at uint32) (scopes [2]machine.Scope, err error) {
 	keys, ok := f.scopeKeys()
 	if !ok {
@@ -139,7 +139,7 @@ func (t *Timeline) scopesAt(f *Flow, at uint32) (scopes [2]machine.Scope, err er
 	return scopes, nil
 }
 
-// scopeAt gives an endpoint's scope after so many entries.
+// scopeAt returns an endpoint's scope after so many entries.
 func (t *Timeline) scopeAt(f *Flow, k scopeKey, entries int) (machine.Scope, error) {
 	next, x := 0, machine.Scope(nil)
 	if c := t.scopes[k]; c != nil {
@@ -186,7 +186,7 @@ func (t inScope) Inspect(s machine.Side, v *machine.View) {
 	t.scopes[s].Inspect(v)
 }
 
-// Clone gives an independent copy.
+// Clone returns an independent copy.
 func (t inScope) Clone() machine.Tracker {
 	return inScope{t.Tracker.Clone(), [2]machine.Scope{t.scopes[machine.A].Clone(), t.scopes[machine.B].Clone()}}
 }

@@ -151,7 +151,7 @@ func NewSession(o Options) *Session {
 	return s
 }
 
-// Flows gives all flows by number, but for those that limits let go; the slice
+// Flows returns all flows by number, but for those that limits let go; the slice
 // grows with the run.
 func (s *Session) Flows() []*Flow {
 	if s.forgotten > 0 {
@@ -160,7 +160,7 @@ func (s *Session) Flows() []*Flow {
 	return s.flows
 }
 
-// Flow gives a flow by its number; nil for one that there is not, or that limits
+// Flow returns a flow by its number; nil for one that there is not, or that limits
 // let go.
 func (s *Session) Flow(id int) *Flow {
 	flows := s.Flows()
@@ -173,13 +173,13 @@ func (s *Session) Flow(id int) *Flow {
 	return nil
 }
 
-// Packets gives how many frames were fed.
+// Packets returns how many frames were fed.
 func (s *Session) Packets() uint64 { return s.n }
 
-// Duplicates gives how many datagrams the tap captured twice.
+// Duplicates returns how many datagrams the tap captured twice.
 func (s *Session) Duplicates() uint64 { return s.duplicates }
 
-// Span gives the times of the first and the last frame.
+// Span returns the times of the first and the last frame.
 func (s *Session) Span() (first, last machine.Instant) { return s.first, s.last }
 
 // Feed takes the next frame, decoded as p.
@@ -254,14 +254,14 @@ func (s *Session) Feed(frame *capture.Frame, p *capture.Packet) {
 // what is not there was then not lost by the network for certain.
 func (s *Session) CaptureDropped(n uint64) { s.dropped = max(s.dropped, n) }
 
-// Dropped gives how many packets the capture is known to lack.
+// Dropped returns how many packets the capture is known to lack.
 func (s *Session) Dropped() uint64 { return s.dropped }
 
 // Counted reports whether the capture says how many packets it lacks: it then
 // lacks no others.
 func (s *Session) Counted() bool { return s.counted }
 
-// Landed gives the flow that the last frame's datagram was put to; nil for a
+// Landed returns the flow that the last frame's datagram was put to; nil for a
 // frame that carried none.
 func (s *Session) Landed() *Flow { return s.landed }
 
@@ -329,7 +329,7 @@ func (s *Session) tell(f *Flow, d *machine.Datagram, p *capture.Packet) {
 	s.sink(&s.record)
 }
 
-// intern gives one copy of equal texts: the reasons of short flows read alike,
+// intern returns one copy of equal texts: the reasons of short flows read alike,
 // and there can be very many short flows.
 func (s *Session) intern(text string) string {
 	if t, ok := s.texts[text]; ok {

@@ -7,7 +7,7 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// framings gives how any of the protocols stands in TCP streams.
+// framings returns how any of the protocols stands in TCP streams.
 func framings(r *dissect.Registry) (out []stream.Format) {
 	for _, p := range r.Protocols() {
 		for _, f := range p.Framings {

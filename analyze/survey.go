@@ -17,7 +17,7 @@ type Survey struct {
 	dropped uint64
 }
 
-// captureDropped gives how many packets the capture is known to lack.
+// captureDropped returns how many packets the capture is known to lack.
 func (v *Survey) captureDropped() uint64 {
 	if v == nil {
 		return 0
@@ -35,7 +35,7 @@ type surveyed struct {
 	continued bool // by another session
 }
 
-// Survey gives what this run learned. Call it after Finish.
+// Survey returns what this run learned. Call it after Finish.
 func (s *Session) Survey() *Survey {
 	flows := s.Flows()
 	v := &Survey{flows: make([]surveyed, len(flows)), dropped: s.dropped}
@@ -105,7 +105,7 @@ func (v *Survey) lendVantage() {
 	}
 }
 
-// flow gives what is known of f beforehand; nil for nothing. Flows are numbered
+// flow returns what is known of f beforehand; nil for nothing. Flows are numbered
 // by appearance, so the second run meets them in the same order; one that does
 // not fit (the two runs split sessions differently) is not guessed at.
 func (v *Survey) flow(f *Flow) *surveyed {

@@ -121,7 +121,7 @@ func (t *Timeline) Record(r *Record) {
 	}
 }
 
-// nextSize gives what the next checkpoint of a flow will take, about.
+// nextSize returns what the next checkpoint of a flow will take, about.
 func (t *Timeline) nextSize(k *track, tracker machine.Tracker) int {
 	if _, ok := tracker.(machine.Packer); !ok {
 		return tracker.Size()
@@ -254,10 +254,10 @@ func (t *Timeline) mark(r *Record) {
 	}
 }
 
-// Len gives the number of frames.
+// Len returns the number of frames.
 func (t *Timeline) Len() int { return t.entries.len() }
 
-// FlowAt gives the flow that a frame belongs to; false for a frame without one
+// FlowAt returns the flow that a frame belongs to; false for a frame without one
 // or outside of the capture.
 func (t *Timeline) FlowAt(ref machine.Ref) (*Flow, bool) {
 	n, err := t.entry(ref)
@@ -289,7 +289,7 @@ func (t *Timeline) entry(ref machine.Ref) (uint32, error) {
 	return t.files[ref.File()][ref.Frame()-1], nil
 }
 
-// ref gives the file and frame number of an entry: the file whose list holds it.
+// ref returns the file and frame number of an entry: the file whose list holds it.
 func (t *Timeline) ref(n uint32) machine.Ref {
 	if t.files == nil {
 		return machine.MakeRef(0, uint64(n)+1)

@@ -33,7 +33,7 @@ const (
 	scopeTrackCost = 2*int(unsafe.Sizeof(scopeKey{})+unsafe.Sizeof(uintptr(0))) + int(unsafe.Sizeof(scopeTrack{}))
 )
 
-// bytes gives what the checkpoint takes, about.
+// bytes returns what the checkpoint takes, about.
 func (c *checkpoint) bytes() int {
 	n := int(unsafe.Sizeof(*c)) + c.tracker.Size()
 	if c.conn != nil {
@@ -42,7 +42,7 @@ func (c *checkpoint) bytes() int {
 	return n
 }
 
-// bytes gives what the track takes, about.
+// bytes returns what the track takes, about.
 func (k *track) bytes() int {
 	n := int(unsafe.Sizeof(*k)) + cap(k.places)*int(unsafe.Sizeof(machine.Place{}))
 	for i := range k.checkpoints {
@@ -51,7 +51,7 @@ func (k *track) bytes() int {
 	return n
 }
 
-// track gives what is known of a flow; nil for one without a frame so far, and for
+// track returns what is known of a flow; nil for one without a frame so far, and for
 // one that was let go.
 func (t *Timeline) track(f *Flow) *track {
 	if f.ID > len(t.tracks) {
@@ -60,7 +60,7 @@ func (t *Timeline) track(f *Flow) *track {
 	return t.tracks[f.ID-1]
 }
 
-// beginTrack gives the track of a flow, which it makes for the first frame of one.
+// beginTrack returns the track of a flow, which it makes for the first frame of one.
 func (t *Timeline) beginTrack(f *Flow) *track {
 	if n := f.ID - len(t.tracks); n > 0 {
 		t.tracks = append(t.tracks, slices.Repeat([]*track{nil}, n)...)
@@ -90,7 +90,7 @@ func (t *Timeline) Forget(f *Flow) {
 	}
 }
 
-// Size gives the bytes that the timeline takes, about.
+// Size returns the bytes that the timeline takes, about.
 func (t *Timeline) Size() int {
 	return len(t.entries.pages)*pageSize*int(unsafe.Sizeof(entry{})) + cap(t.tracks)*int(unsafe.Sizeof(&track{})) +
 		t.indexed + t.held

@@ -70,10 +70,10 @@ func (w *Walk) Tracker() machine.Tracker { return w.tracker }
 // Flow is the flow that is walked.
 func (w *Walk) Flow() *Flow { return w.flow }
 
-// Err gives why the walk ended early; nil where the flow did, as far as it was read.
+// Err returns why the walk ended early; nil where the flow did, as far as it was read.
 func (w *Walk) Err() error { return w.err }
 
-// Passed gives the entry of the last step; -1 before the first.
+// Passed returns the entry of the last step; -1 before the first.
 func (w *Walk) Passed() int { return int(w.passed) - 1 }
 
 // fill finds the next entries of the flow, at most up to its next checkpoint.
@@ -93,7 +93,7 @@ func (w *Walk) fill() {
 	}
 }
 
-// Peek gives the entry of the next step; false where there is none.
+// Peek returns the entry of the next step; false where there is none.
 func (w *Walk) Peek() (int, bool) {
 	if w.err != nil {
 		return 0, false
@@ -180,7 +180,7 @@ func (w *Walk) Finish() *Record {
 	return &w.record
 }
 
-// StateAt gives a tracker that has observed the flow's packets up to and
+// StateAt returns a tracker that has observed the flow's packets up to and
 // including frame ref, which need not be one of the flow's own. It is the
 // caller's. It equals a tracker that was stepped from the flow's first packet.
 func (t *Timeline) StateAt(f *Flow, ref machine.Ref) (machine.Tracker, error) {
@@ -295,23 +295,23 @@ type Entry struct {
 	Settled int // the entry that settled what became of its packet; -1 while open
 }
 
-// At gives the nth entry.
+// At returns the nth entry.
 func (t *Timeline) At(n int) Entry {
 	e := t.entries.at(uint32(n))
 	return Entry{N: n, Ref: t.ref(uint32(n)), Flow: int(e.flow), Marks: e.marks, Settled: int(e.settled) - 1}
 }
 
-// FlowID gives the number of the nth entry's flow, 0 for none: for those that
+// FlowID returns the number of the nth entry's flow, 0 for none: for those that
 // look at very many.
 func (t *Timeline) FlowID(n int) int { return int(t.entries.at(uint32(n)).flow) }
 
-// Find gives the entry of a frame.
+// Find returns the entry of a frame.
 func (t *Timeline) Find(ref machine.Ref) (int, bool) {
 	n, err := t.entry(ref)
 	return int(n), err == nil
 }
 
-// Filled gives how many entries the present run has filled in: for those before
+// Filled returns how many entries the present run has filled in: for those before
 // it states are known.
 func (t *Timeline) Filled() int { return t.filled }
 
@@ -332,7 +332,7 @@ func (t *Timeline) Read(n int) (*Record, error) {
 	return r, nil
 }
 
-// Last gives the flow's last entry so far; false for none.
+// Last returns the flow's last entry so far; false for none.
 func (t *Timeline) Last(f *Flow) (int, bool) {
 	k := t.track(f)
 	if k == nil || k.last == 0 {
@@ -341,7 +341,7 @@ func (t *Timeline) Last(f *Flow) (int, bool) {
 	return int(k.last) - 1, true
 }
 
-// Previous gives the flow's entry before n; false for none.
+// Previous returns the flow's entry before n; false for none.
 func (t *Timeline) Previous(n int) (int, bool) {
 	p := t.entries.at(uint32(n)).previous
 	return int(p) - 1, p > 0

@@ -5,7 +5,7 @@ import (
 	"sort"
 )
 
-// Distance gives how many datagrams a walk to an entry of the flow steps over,
+// Distance returns how many datagrams a walk to an entry of the flow steps over,
 // from the checkpoint before it; most+1 where they are more than that. It costs a
 // look at each.
 func (t *Timeline) Distance(f *Flow, n, most int) int {

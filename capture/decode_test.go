@@ -42,7 +42,7 @@ func join(parts ...any) (b []byte) {
 	return b
 }
 
-// with gives a copy of b with bytes replaced from at on.
+// with returns a copy of b with bytes replaced from at on.
 func with(b []byte, at int, values ...byte) []byte {
 	b = bytes.Clone(b)
 	copy(b[at:], values)

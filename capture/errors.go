@@ -23,7 +23,7 @@ func (e *FormatError) Error() string {
 	return s
 }
 
-// Unwrap gives the cause, such as the decompressor's error.
+// Unwrap returns the cause, such as the decompressor's error.
 func (e *FormatError) Unwrap() error { return e.Err }
 
 // CutError says that a file ends in the middle of a record. Every whole record
@@ -54,7 +54,7 @@ func (e *CutError) Error() string {
 	return s
 }
 
-// Unwrap gives the cause, such as the decompressor's error.
+// Unwrap returns the cause, such as the decompressor's error.
 func (e *CutError) Unwrap() error { return e.Err }
 
 // DamageError says that a file cannot be read on from some record, though it
@@ -85,7 +85,7 @@ func (e *DamageError) Error() string {
 	return s
 }
 
-// Unwrap gives the cause, such as the decompressor's error.
+// Unwrap returns the cause, such as the decompressor's error.
 func (e *DamageError) Unwrap() error { return e.Err }
 
 func frames(n uint64) string {

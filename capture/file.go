@@ -86,7 +86,7 @@ func (f *file) setReader(r recordReader) {
 	f.mu.Unlock()
 }
 
-// next gives the file's next frame; at its end the reason, again and again.
+// next returns the file's next frame; at its end the reason, again and again.
 func (f *file) next(fr *Frame) error {
 	if f.end != nil {
 		return f.end

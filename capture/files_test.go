@@ -62,7 +62,7 @@ func (b *builder) section() *builder {
 	return b.block(blockSection, uint32(byteOrderMagic), uint16(1), uint16(0), ^uint64(0))
 }
 
-// option gives one option, padded.
+// option returns one option, padded.
 func (b *builder) option(code uint16, value ...any) []byte {
 	v := (&builder{order: b.order}).put(value...).Bytes()
 	o := (&builder{order: b.order}).put(code, uint16(len(v)), v)

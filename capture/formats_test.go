@@ -17,7 +17,7 @@ type fileForms struct {
 	want  []string // as list gives it
 }
 
-// formats gives small files of every kind that there is.
+// formats returns small files of every kind that there is.
 func formats() map[string]fileForms {
 	both := func(make func(*builder) *builder) [][]byte {
 		return [][]byte{make(little()).Bytes(), make(big()).Bytes()}

@@ -10,7 +10,7 @@ import (
 	"github.com/google/gopacket/layers"
 )
 
-// seedFrames gives frames of every shape to mutate.
+// seedFrames returns frames of every shape to mutate.
 func seedFrames(t testing.TB) (frames []Frame) {
 	v4, v6 := udpPacket(t, four, "some game payload"), udpPacket(t, six, "some game payload")
 	for _, b := range [][]byte{

@@ -106,7 +106,7 @@ func openFile(path string, index int, o *Options, size int) (*file, error) {
 	return f, nil
 }
 
-// Next gives the next frame. Its Data is valid until the Next after it.
+// Next returns the next frame. Its Data is valid until the Next after it.
 func (in *Input) Next(f *Frame) error {
 	if in.single != nil {
 		return in.single.next(f)
@@ -188,10 +188,10 @@ func (in *Input) Close() error {
 // Files is how many files there are.
 func (in *Input) Files() int { return len(in.files) }
 
-// FileName gives the path of the i-th file as it was given; "-" for standard input.
+// FileName returns the path of the i-th file as it was given; "-" for standard input.
 func (in *Input) FileName(i int) string { return in.paths[i] }
 
-// Interfaces gives what the i-th file has said so far of its interfaces, in the
+// Interfaces returns what the i-th file has said so far of its interfaces, in the
 // order of Frame.Interface.
 func (in *Input) Interfaces(i int) []Interface {
 	f := in.files[i]
@@ -200,7 +200,7 @@ func (in *Input) Interfaces(i int) []Interface {
 	return append([]Interface(nil), f.interfaces...)
 }
 
-// Dropped gives how many packets the captures lack, as the statistics of their
+// Dropped returns how many packets the captures lack, as the statistics of their
 // interfaces say that were read so far: dropped by the capturing system, or by
 // the interface itself.
 func (in *Input) Dropped() (n uint64) {

@@ -86,7 +86,7 @@ func options(b []byte, big bool) iter.Seq2[uint16, []byte] {
 	}
 }
 
-// Comments gives the comments that the file has on this frame.
+// Comments returns the comments that the file has on this frame.
 func (f *Frame) Comments() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for code, value := range options(f.Options, f.BigEndian) {
@@ -119,7 +119,7 @@ func (f *Frame) KeepPassing() {
 // leave: nothing counts to 2^48 packets, so that a larger number could be anything.
 const MostCounted = 1<<48 - 1
 
-// Bounded gives the counts, none of them larger than MostCounted.
+// Bounded returns the counts, none of them larger than MostCounted.
 func (s *Statistics) Bounded() *Statistics {
 	if s == nil {
 		return nil

@@ -65,7 +65,7 @@ func (n *Near) ReadAt(ref machine.Ref, offset int64, f *Frame, buf []byte) ([]by
 	return buf, err
 }
 
-// ReadAt gives bytes of the stretch, and reads another one where they lie outside.
+// ReadAt returns bytes of the stretch, and reads another one where they lie outside.
 func (s *stretch) ReadAt(p []byte, offset int64) (int, error) {
 	if s.holds(offset) && offset+int64(len(p)) <= s.at+int64(len(s.data)) {
 		return copy(p, s.data[offset-s.at:]), nil

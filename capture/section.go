@@ -56,7 +56,7 @@ func parseSection(o *section, b []byte) (s Section) {
 	return s
 }
 
-// portable gives an option of an interface with its numbers low byte first.
+// portable returns an option of an interface with its numbers low byte first.
 func portable(o *section, code uint16, value []byte) InterfaceOption {
 	value = append([]byte(nil), value...)
 	const speed, zone, sendSpeed, receiveSpeed = 8, 10, 16, 17
@@ -123,7 +123,7 @@ func (r *ngReader) block(f *file, what string, total uint32) ([]byte, error) {
 	return b, nil
 }
 
-// Sections gives what the i-th file has said so far of its sections; those of a
+// Sections returns what the i-th file has said so far of its sections; those of a
 // classic file say nothing.
 func (in *Input) Sections(i int) []Section {
 	f := in.files[i]
@@ -136,7 +136,7 @@ func (in *Input) Sections(i int) []Section {
 	return list
 }
 
-// Names gives the records of names that the i-th file has been read to hold so
+// Names returns the records of names that the i-th file has been read to hold so
 // far, from the given byte of them on, as Writer.WriteNames takes them.
 func (in *Input) Names(i, from int) []byte {
 	f := in.files[i]

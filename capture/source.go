@@ -158,7 +158,7 @@ func (s *source) unpacked() io.Reader {
 	return &counter{s}
 }
 
-// reader gives the unpacked bytes of this pass.
+// reader returns the unpacked bytes of this pass.
 func (s *source) reader() io.Reader {
 	if s.spool != nil {
 		return s.spool
@@ -185,7 +185,7 @@ func (s *source) rewind() error {
 	return s.unpack()
 }
 
-// random gives the unpacked bytes for reading at any offset.
+// random returns the unpacked bytes for reading at any offset.
 func (s *source) random() (io.ReaderAt, error) {
 	switch {
 	case s.spool != nil:
@@ -201,7 +201,7 @@ func (s *source) random() (io.ReaderAt, error) {
 		s.name)
 }
 
-// size gives the length of the file as it is stored.
+// size returns the length of the file as it is stored.
 func (s *source) size() (int64, bool) { return s.total, s.total >= 0 }
 
 func (s *source) close() error {

@@ -28,7 +28,7 @@ func newSpool(name string, src io.Reader, o *Options) *spool {
 	return &spool{name: name, src: src, limit: o.SpoolLimit}
 }
 
-// Read gives what is kept beyond the present position, and after it what src
+// Read returns what is kept beyond the present position, and after it what src
 // gives, keeping that.
 func (s *spool) Read(p []byte) (int, error) {
 	s.mu.Lock()

@@ -14,7 +14,7 @@ import (
 	"github.com/ackscope/ackscope/internal/testenv"
 )
 
-// captures gives the paths of the shipped captures whose names hold one of the
+// captures returns the paths of the shipped captures whose names hold one of the
 // words; all of them without a word.
 func captures(t testing.TB, words ...string) (paths []string) {
 	t.Helper()
@@ -119,7 +119,7 @@ func TestAsTshark(t *testing.T) {
 	}
 }
 
-// datagrams gives what a capture carries, apart from how.
+// datagrams returns what a capture carries, apart from how.
 func datagrams(t testing.TB, path string, n int) (list []string) {
 	t.Helper()
 	in, err := Open([]string{path}, Options{})

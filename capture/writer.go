@@ -311,6 +311,6 @@ func (w *Writer) finish() {
 	}
 }
 
-// Written gives the size of the capture so far, in bytes, with what is not
+// Written returns the size of the capture so far, in bytes, with what is not
 // flushed yet.
 func (w *Writer) Written() int64 { return w.written }

@@ -103,5 +103,5 @@ func (w *ClassicWriter) Flush() error {
 // Close flushes.
 func (w *ClassicWriter) Close() error { return w.Flush() }
 
-// Written gives the size of the file so far, in bytes.
+// Written returns the size of the file so far, in bytes.
 func (w *ClassicWriter) Written() int64 { return w.written }

@@ -15,7 +15,7 @@ import (
 	"github.com/ackscope/ackscope/rewrite/anonymise"
 )
 
-// anonymised gives the bytes of what anonymise makes of a capture under a key.
+// anonymised returns the bytes of what anonymise makes of a capture under a key.
 func anonymised(t *testing.T, from, to string, o anonymise.Options) []byte {
 	t.Helper()
 	a := &app.App{Streams: app.Streams{In: os.Stdin, Out: io.Discard, Err: io.Discard}, Registry: protocols()}
@@ -30,7 +30,7 @@ func anonymised(t *testing.T, from, to string, o anonymise.Options) []byte {
 	return b
 }
 
-// leakRuns gives how many captures TestNoLeaks makes: `make leaks` asks for 2,000.
+// leakRuns returns how many captures TestNoLeaks makes: `make leaks` asks for 2,000.
 func leakRuns(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv("ACKSCOPE_LEAKS")

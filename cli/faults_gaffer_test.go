@@ -25,7 +25,7 @@ var gafferOracles = map[string]oracles{
 	"message-resend-without-end": {brokenMessages, brokenMessages},
 }
 
-// profile gives how the packets of a view are read.
+// profile returns how the packets of a view are read.
 func (v *view) profile(t *testing.T) *wire.Profile {
 	t.Helper()
 	a := &app.App{Registry: protocols()}

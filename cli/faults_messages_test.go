@@ -94,7 +94,7 @@ func brokenMessages(t *testing.T, v *view) (frame uint64) {
 	return frame
 }
 
-// namedBy gives the numbers that a header names, unwrapped by those so far.
+// namedBy returns the numbers that a header names, unwrapped by those so far.
 func namedBy(of *numbers, h wire.Header) (list []int64) {
 	if !of.met {
 		return nil

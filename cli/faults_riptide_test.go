@@ -288,7 +288,7 @@ func (s *riptideSent) take(i int, m *wire.Message) {
 	}
 }
 
-// cleared gives after how many arrivals a right endpoint takes a message for
+// cleared returns after how many arrivals a right endpoint takes a message for
 // received.
 func (s *riptideSent) cleared(id uint16) int {
 	if n, ok := s.v.run.shadow.cleared[uint32(id)]; ok {

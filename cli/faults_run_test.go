@@ -71,7 +71,7 @@ type faultRun struct {
 	links  map[int]machine.Peer // what the faulty endpoint calls its peer on a link
 }
 
-// flagsOf gives the flags of `ackscope simulate` for a fault's scenario.
+// flagsOf returns the flags of `ackscope simulate` for a fault's scenario.
 func flagsOf(t *testing.T, x faultOf, seed int, loss string) (f simulate.Flags, args []string) {
 	t.Helper()
 	args = append(args, x.Scenario...)
@@ -179,7 +179,7 @@ func runFault(t *testing.T, a *app.App, dir string, x faultOf, seed int, loss st
 	return r
 }
 
-// place gives where a tap stands, as --tap has it.
+// place returns where a tap stands, as --tap has it.
 func (r *faultRun) place(at int) string {
 	switch {
 	case at == tapBetween:
@@ -190,7 +190,7 @@ func (r *faultRun) place(at int) string {
 	return "b"
 }
 
-// shares gives the same as shares of the way from a to b.
+// shares returns the same as shares of the way from a to b.
 func (r *faultRun) shares() [taps]float64 {
 	if r.side == 0 {
 		return [taps]float64{0, 0.5, 1}
@@ -267,7 +267,7 @@ func (r *faultRun) views(at int) (list []*view) {
 	return list
 }
 
-// differs gives the frame of the first datagram of the faulty endpoint that a
+// differs returns the frame of the first datagram of the faulty endpoint that a
 // right one would not have sent; 0 for none. At the tap at the endpoint only.
 func (v *view) differs() uint64 {
 	d := v.run.shadow.differs[v.run.links[v.link]]
@@ -287,7 +287,7 @@ func (v *view) differs() uint64 {
 	return 0
 }
 
-// since gives when the faulty endpoint left the right way; false for never.
+// since returns when the faulty endpoint left the right way; false for never.
 func (v *view) since() (machine.Instant, bool) {
 	d := v.run.shadow.differs[v.run.links[v.link]]
 	if d == nil {
@@ -296,7 +296,7 @@ func (v *view) since() (machine.Instant, bool) {
 	return d.at, true
 }
 
-// when gives the time of a frame.
+// when returns the time of a frame.
 func (v *view) when(frame uint64) machine.Instant {
 	return v.sights[slices.Index(v.frames, frame)].at
 }
@@ -367,7 +367,7 @@ func (r *faultRun) behaviour() string {
 	return "riptide@main"
 }
 
-// String gives the command that runs it again.
+// String returns the command that runs it again.
 func (r *faultRun) String() string {
 	return "simulate " + strings.Join(r.args, " ")
 }

@@ -49,7 +49,7 @@ func differs(_ *testing.T, v *view) uint64 { return v.differs() }
 // explained: a correct endpoint can always have sent the same.
 func explained(*testing.T, *view) uint64 { return 0 }
 
-// firstOf gives the first frame that breaks any of some rules.
+// firstOf returns the first frame that breaks any of some rules.
 func firstOf(rules ...oracle) oracle {
 	return func(t *testing.T, v *view) (frame uint64) {
 		for _, rule := range rules {
@@ -61,7 +61,7 @@ func firstOf(rules ...oracle) oracle {
 	}
 }
 
-// oraclesOf gives those of a fault.
+// oraclesOf returns those of a fault.
 func oraclesOf(x faultOf) oracles {
 	known, usual := riptideOracles, oracles{}
 	switch x.protocol {
@@ -82,7 +82,7 @@ func oraclesOf(x faultOf) oracles {
 	return usual
 }
 
-// notesLines gives the faults of Riptide that the notes' own form can show. It has
+// notesLines returns the faults of Riptide that the notes' own form can show. It has
 // no acks in Notify and no list of received ids.
 func notesLines() (lines []faultOf) {
 	for _, x := range allFaults() {
@@ -166,7 +166,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// lossesOf gives three levels of loss: around that of the scenario, where it has
+// lossesOf returns three levels of loss: around that of the scenario, where it has
 // one of its own.
 func lossesOf(t *testing.T, x faultOf) []string {
 	t.Helper()
@@ -263,7 +263,7 @@ func (r *faultRun) check(t *testing.T, n *faultCounts) {
 	}
 }
 
-// sideOf gives what a capture of the run calls the endpoint of an address: the
+// sideOf returns what a capture of the run calls the endpoint of an address: the
 // one that spoke first is a.
 func sideOf(t *testing.T, path string, addr netip.Addr) string {
 	t.Helper()

@@ -19,7 +19,7 @@ type thing map[string]any
 func (x thing) num(key string) float64 { v, _ := x[key].(float64); return v }
 func (x thing) word(key string) string { v, _ := x[key].(string); return v }
 
-// nums gives a list of numbers.
+// nums returns a list of numbers.
 func (x thing) nums(key string) (out []float64) {
 	list, _ := x[key].([]any)
 	for _, v := range list {

@@ -27,7 +27,7 @@ const hostileText = "evil\x1b]0;x\a\x1b[31m\r\n{\"forged\":1}\n\u009b31m\x7f\u20
 // hostileName is the same as a file's name may have it.
 var hostileName = strings.NewReplacer("\x00", "", "/", "").Replace(hostileText)
 
-// forbidden gives the first character of an output that must not be there; empty
+// forbidden returns the first character of an output that must not be there; empty
 // where all may. Lines end in \n, and in \r\n in CSV.
 func forbidden(output string) string {
 	for i := 0; i < len(output); {
@@ -315,7 +315,7 @@ func TestHostileArguments(t *testing.T) {
 	}
 }
 
-// repository gives the folder of the module.
+// repository returns the folder of the module.
 func repository(t *testing.T) string {
 	t.Helper()
 	dir, err := os.Getwd()

@@ -17,7 +17,7 @@ import (
 	"github.com/ackscope/ackscope/internal/testenv"
 )
 
-// secretsOf gives the keys of a recorded run: the server's private key, which
+// secretsOf returns the keys of a recorded run: the server's private key, which
 // its log's config line has, and every session key.
 func secretsOf(t *testing.T, run string) (private, protocolID string, all []string) {
 	t.Helper()
@@ -74,7 +74,7 @@ func ackscope(args ...string) (code int, out, complaint string) {
 	return code, o.String(), e.String()
 }
 
-// shapes gives the ways in which a key might come out: eight bytes of it are
+// shapes returns the ways in which a key might come out: eight bytes of it are
 // enough to be found.
 func shapes(t *testing.T, key string) (out []string) {
 	t.Helper()

@@ -58,7 +58,7 @@ func TestProfilesReadBack(t *testing.T) {
 	}
 }
 
-// settingsOf gives what a file can set of a profile, by name.
+// settingsOf returns what a file can set of a profile, by name.
 func settingsOf(profile any) map[string]any {
 	out := map[string]any{}
 	v := reflect.ValueOf(profile).Elem()

@@ -128,7 +128,7 @@ func secretFiles(t *testing.T) []givenByMistake {
 	return list
 }
 
-// shows gives a stretch of a secret that an output has; empty where it has none.
+// shows returns a stretch of a secret that an output has; empty where it has none.
 func shows(output, secret string) string {
 	const most = 8 // characters of a secret that an output may share with it by chance
 	for i := 0; i+most <= len(secret); i++ {

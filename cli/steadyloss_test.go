@@ -18,7 +18,7 @@ import (
 // relayLoss is what the relay between the endpoints logged that it dropped.
 type relayLoss struct{ in, dropped [2]float64 } // client to server, server to client
 
-// share gives the greater share of the two directions, 0..1, and its datagrams.
+// share returns the greater share of the two directions, 0..1, and its datagrams.
 func (l *relayLoss) share() (worst, in float64) {
 	for i := range l.in {
 		if l.in[i] > 0 && l.dropped[i]/l.in[i] >= worst {

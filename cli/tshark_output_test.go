@@ -85,7 +85,7 @@ func sampler(t *testing.T, each int) string {
 	return path
 }
 
-// both gives the fields of frames and headers that tshark knows by the same names.
+// both returns the fields of frames and headers that tshark knows by the same names.
 func both(t *testing.T, tshark string) (names []string) {
 	t.Helper()
 	theirs := map[string]bool{}

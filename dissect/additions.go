@@ -21,7 +21,7 @@ type File struct {
 	Body func(coding schema.Coding) (*schema.Schema, error)
 }
 
-// Extend gives the protocols with what a user's files add; the registry itself
+// Extend returns the protocols with what a user's files add; the registry itself
 // stays as it is.
 func (r *Registry) Extend(a Additions) (*Registry, error) {
 	extended := &Registry{protocols: make([]*Protocol, len(r.protocols))}

@@ -88,7 +88,7 @@ func (d *Dissection) Reset() {
 // ErrEncrypted says that what a datagram carries cannot be read: there is no key.
 var ErrEncrypted = errors.New("encrypted, and no key opens it")
 
-// Unaligned gives the bytes of b from a bit on, which need not be the first of
+// Unaligned returns the bytes of b from a bit on, which need not be the first of
 // a byte: put together to whole ones in d's memory where it is not. They are
 // valid until the next Reset.
 func (d *Dissection) Unaligned(b []byte, bit int) []byte {
@@ -300,7 +300,7 @@ type Registry struct{ protocols []*Protocol }
 // NewRegistry lists the protocols in the order in which they are tried and shown.
 func NewRegistry(p ...*Protocol) *Registry { return &Registry{protocols: p} }
 
-// Protocols gives them in order; the caller must not change the slice.
+// Protocols returns them in order; the caller must not change the slice.
 func (r *Registry) Protocols() []*Protocol { return r.protocols }
 
 // Lookup finds a protocol by name.

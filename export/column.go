@@ -24,7 +24,7 @@ const (
 var typeWords = [...]string{"uint64", "int64", "double", "boolean", "text", "timestamp", "list of uint64",
 	"list of double", "list of text", "json"}
 
-// String gives the word of docs/tables.md.
+// String returns the word of docs/tables.md.
 func (t Type) String() string { return typeWords[t] }
 
 // Absence says what becomes of a column that a row has no value for.
@@ -152,7 +152,7 @@ func newTable[R any](name, doc string, columns ...column[R]) *Table[R] {
 	return t
 }
 
-// Cells gives the memory for a row.
+// Cells returns the memory for a row.
 func (s *Schema) Cells() []Cell { return make([]Cell, len(s.Columns)) }
 
 // Fill sets the cells of a row.
@@ -178,7 +178,7 @@ type Rows[R any] struct {
 	to    Encoder
 }
 
-// NewRows gives what takes rows of a table for an encoder of it.
+// NewRows returns what takes rows of a table for an encoder of it.
 func NewRows[R any](t *Table[R], to Encoder) *Rows[R] {
 	return &Rows[R]{t, t.Cells(), to}
 }

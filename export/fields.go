@@ -9,7 +9,7 @@ import (
 	"github.com/ackscope/ackscope/filter"
 )
 
-// dissection gives the packet's fields and how many are the datagram's own;
+// dissection returns the packet's fields and how many are the datagram's own;
 // nil where it is of no protocol.
 func (r *PacketRow) dissection() (*dissect.Dissection, int) {
 	x := &r.Reading.Record

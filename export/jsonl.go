@@ -90,7 +90,7 @@ func (c *Cell) appendFloat(b []byte, digits int) []byte {
 	return strconv.AppendFloat(b, c.Float, 'f', -1, 64)
 }
 
-// one gives a text of Texts.
+// one returns a text of Texts.
 func (c *Cell) one(i int) []byte {
 	from := 0
 	if i > 0 {
@@ -99,7 +99,7 @@ func (c *Cell) one(i int) []byte {
 	return c.Bytes[from:c.Ends[i]]
 }
 
-// One gives the i-th text of a Texts, of len(c.Ends).
+// One returns the i-th text of a Texts, of len(c.Ends).
 func (c *Cell) One(i int) []byte { return c.one(i) }
 
 func appendList(b []byte, n int, item func(b []byte, i int) []byte) []byte {

@@ -180,7 +180,7 @@ func (n *Notes) Sort() error {
 	return n.err
 }
 
-// At gives the notes of a frame, in the order in which they were settled. Of each
+// At returns the notes of a frame, in the order in which they were settled. Of each
 // file, frames are asked for in rising order. The slice is valid until the next call.
 func (n *Notes) At(ref machine.Ref, to []Note) ([]Note, error) {
 	to = to[:0]

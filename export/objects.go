@@ -37,12 +37,12 @@ func unit(u string) func(*Column) { return func(c *Column) { c.Unit = u } }
 // words closes the list of a field's values.
 func words(list ...string) func(*Column) { return func(c *Column) { c.Words = list } }
 
-// of gives the shape of an object.
+// of returns the shape of an object.
 func of(columns ...Column) func(*Column) {
 	return func(c *Column) { c.Shape = &Shape{Columns: columns} }
 }
 
-// listOf gives the shape of the objects of a list.
+// listOf returns the shape of the objects of a list.
 func listOf(columns ...Column) func(*Column) {
 	return func(c *Column) { c.Shape = &Shape{List: true, Columns: columns} }
 }

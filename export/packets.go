@@ -196,7 +196,7 @@ var Packets = newTable("packets", "A row for each frame, and for each message of
 	}},
 )
 
-// at gives the datagram.
+// at returns the datagram.
 func (r *PacketRow) at() *machine.Datagram { return &r.Reading.Record.Datagram }
 
 func endpointCell(c *Cell, r *filter.Record, a netip.AddrPort) {

@@ -113,7 +113,7 @@ func (q *Qlog) Record(r *analyze.Record) {
 	}
 }
 
-// carrier gives the number of the packet that carried an ack, where its reader
+// carrier returns the number of the packet that carried an ack, where its reader
 // accepted it at the same step; -1 where that is not known.
 func (q *Qlog) carrier(r *analyze.Record, e *machine.Event) int64 {
 	for i := range r.Events {

@@ -1,6 +1,6 @@
 package export
 
-// JSONSchema gives the schema of a table's rows as `--json` and `export jsonl` print
+// JSONSchema returns the schema of a table's rows as `--json` and `export jsonl` print
 // them, in JSON Schema (draft 2020-12).
 func (s *Schema) JSONSchema() map[string]any {
 	o := map[string]any{}
@@ -34,7 +34,7 @@ func objectSchema(columns []Column) map[string]any {
 	return map[string]any{"type": "object", "properties": properties, "required": required, "additionalProperties": false}
 }
 
-// jsonSchema gives what a column's value is in JSON.
+// jsonSchema returns what a column's value is in JSON.
 func (c *Column) jsonSchema() map[string]any {
 	o := map[string]any{}
 	kind := func(word string) {

@@ -9,7 +9,7 @@ import (
 // numeric reports whether an operand's values can be reckoned with.
 func (o *operand) numeric() bool { return o.Uint != nil || o.Int != nil || o.Float != nil }
 
-// ints gives whole numbers and times as int64; larger ones are no value.
+// ints returns whole numbers and times as int64; larger ones are no value.
 func (o *operand) ints() Source[int64] {
 	if o.Int != nil {
 		return o.Int

@@ -120,7 +120,7 @@ func ordered[T uint64 | int64 | float64 | string](op string, x T) Test[T] {
 	}
 }
 
-// orderOf gives how values of a kind are ordered: text by its characters; of byte
+// orderOf returns how values of a kind are ordered: text by its characters; of byte
 // strings, as in tshark, the shorter one is less.
 func orderOf(k Kind) func(x, y []byte) int {
 	if k == Text {
@@ -219,7 +219,7 @@ func three[T uint64 | int64 | float64](a, b T) int {
 	return 0
 }
 
-// floats gives numbers of any kind as float64, for comparisons across kinds.
+// floats returns numbers of any kind as float64, for comparisons across kinds.
 func (o *operand) floats() Source[float64] {
 	switch {
 	case o.Uint != nil:
@@ -254,7 +254,7 @@ func (c *compiler) search(n *compare, o *operand, lit *literal) Predicate {
 	return o.Bytes(func(r *Record, v []byte) bool { return re.Match(r.latin(v)) }, all)
 }
 
-// latin gives bytes as a regular expression sees them: each is one character, so
+// latin returns bytes as a regular expression sees them: each is one character, so
 // that \xff stands for itself.
 func (r *Record) latin(v []byte) []byte {
 	if !slices.ContainsFunc(v, func(b byte) bool { return b >= utf8.RuneSelf }) {

@@ -60,7 +60,7 @@ func (f *Filter) Match(r *Record) bool {
 // Needs says what the filter asks of the reader of the capture.
 func (f *Filter) Needs() Needs { return f.needs }
 
-// String gives the filter's text.
+// String returns the filter's text.
 func (f *Filter) String() string { return f.text }
 
 type compiler struct {

@@ -17,7 +17,7 @@ type Error struct {
 	Suggestion string // what was likely meant; empty for none
 }
 
-// Column gives the position in characters, from 1.
+// Column returns the position in characters, from 1.
 func (e *Error) Column() int { return utf8.RuneCountInString(e.Filter[:e.Offset]) + 1 }
 
 func (e *Error) Error() string {
@@ -28,7 +28,7 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Pointer gives the filter's text and, below it, a line that points at the place.
+// Pointer returns the filter's text and, below it, a line that points at the place.
 // What a terminal would obey is escaped.
 func (e *Error) Pointer() string {
 	from, to := e.Offset, min(e.Offset+e.Length, len(e.Filter))

@@ -92,7 +92,7 @@ type Column struct {
 	run   Predicate
 }
 
-// Column gives the field as a column of a listing.
+// Column returns the field as a column of a listing.
 func (f *Field) Column() *Column {
 	c := &Column{Field: f}
 	switch {

@@ -16,7 +16,7 @@ func FlowRecord(f *analyze.Flow, file string) *Record {
 	return r
 }
 
-// FlowRecords gives a flow's record for both ways that packets go.
+// FlowRecords returns a flow's record for both ways that packets go.
 func FlowRecords(f *analyze.Flow, file string) [2]*Record {
 	r, back := FlowRecord(f, file), flowOnly(f, file)
 	back.Anomalies = r.Anomalies

@@ -107,7 +107,7 @@ func article(k Kind) string {
 	return "a " + k.String()
 }
 
-// cut gives the bytes of v that the parts name; false where all lie outside, as
+// cut returns the bytes of v that the parts name; false where all lie outside, as
 // one does of which a part only is there.
 func cut(r *Record, v []byte, parts []stretch) ([]byte, bool) {
 	if len(parts) == 1 {
@@ -304,7 +304,7 @@ func (v *Values) count() Source[uint64] {
 	}
 }
 
-// text gives an operand's values as text; nil for bytes and headings.
+// text returns an operand's values as text; nil for bytes and headings.
 func (o *operand) text() Source[[]byte] {
 	switch {
 	case o.kind == Text:

@@ -127,7 +127,7 @@ func (p *parser) fail(at span, suggestion, format string, args ...any) {
 	fail(p.text, at, suggestion, format, args...)
 }
 
-// show gives a token as the user wrote it.
+// show returns a token as the user wrote it.
 func (p *parser) show(t token) string {
 	if t.kind == tokEnd {
 		return "the end"

@@ -73,7 +73,7 @@ func (r *Record) Reset() { r.dissection, r.decoded = nil, false }
 
 var nothing dissect.Dissection
 
-// Dissection gives the packet's fields, taken apart on first demand; it is
+// Dissection returns the packet's fields, taken apart on first demand; it is
 // empty for packets of no protocol.
 func (r *Record) Dissection() *dissect.Dissection {
 	if !r.decoded {

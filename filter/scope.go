@@ -17,7 +17,7 @@ const (
 // Scope says what the fields of the filter are about, all together.
 func (f *Filter) Scope() Scope { return f.scope }
 
-// Refuse gives the error of a filter that is asked about something that some of
+// Refuse returns the error of a filter that is asked about something that some of
 // its fields are not about: it points at the first of them. nil where all of
 // them are within the scope.
 func (f *Filter) Refuse(within Scope, because string) error {

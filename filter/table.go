@@ -35,7 +35,7 @@ func (t *Table) Lookup(name string) (*Field, bool) {
 	return f, ok
 }
 
-// Suggest gives the known name that is nearest to a mistyped one; empty where
+// Suggest returns the known name that is nearest to a mistyped one; empty where
 // none is near.
 func (t *Table) Suggest(name string) string {
 	names := make([]string, len(t.list))
@@ -61,7 +61,7 @@ func (t *Table) Suggest(name string) string {
 	return found
 }
 
-// Nearest gives the candidate that was likely meant: the one that takes the
+// Nearest returns the candidate that was likely meant: the one that takes the
 // fewest changed characters, if they are few against the word's length, or one
 // that the word begins; empty where there is none.
 func Nearest(word string, candidates []string) string {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Ticks gives round values in [low, high], about so many.
+// Ticks returns round values in [low, high], about so many.
 func Ticks(low, high float64, about int) []float64 {
 	if !(high > low) || about < 1 || math.IsInf(high-low, 0) {
 		return nil
@@ -51,7 +51,7 @@ func Number(v float64) string {
 	return strconv.FormatFloat(math.Round(v*scale)/scale, 'f', -1, 64)
 }
 
-// ticks gives the round values of a plot's axis.
+// ticks returns the round values of a plot's axis.
 func (p *Plot) ticks(about int) []float64 {
 	if p.Whole {
 		about = max(1, min(about, int(p.High-p.Low)))

@@ -69,7 +69,7 @@ type Plot struct {
 // Empty reports whether there is nothing to draw.
 func (p *Plot) Empty() bool { return len(p.Traces) == 0 }
 
-// Plots gives the plots of a name for a side, over so many columns at most.
+// Plots returns the plots of a name for a side, over so many columns at most.
 func (f *Flow) Plots(name string, side machine.Side, columns int) []*Plot {
 	switch name {
 	case TimeSequence:

@@ -47,7 +47,7 @@ func (s *Series) add(i int, v float64, ref machine.Ref) {
 	c.Min, c.Max, c.Sum, c.Last = min(c.Min, v), max(c.Max, v), c.Sum+v, v
 }
 
-// Join gives the cells of [from, to) as one.
+// Join returns the cells of [from, to) as one.
 func (s *Series) Join(from, to int) (out Cell) {
 	for i := max(from, 0); i < min(to, len(s.Cells)); i++ {
 		c := &s.Cells[i]
@@ -128,12 +128,12 @@ func (f *Flow) CellAt(at machine.Instant) int {
 	return scale.Position(at, f.First, f.Last, Cells)
 }
 
-// TimeOf gives the instant at which a cell begins.
+// TimeOf returns the instant at which a cell begins.
 func (f *Flow) TimeOf(cell int) machine.Instant {
 	return f.First.Add(time.Duration(scale.MulDiv(int64(f.Last.Sub(f.First)), int64(cell), Cells)))
 }
 
-// Step gives the time that a cell stands for.
+// Step returns the time that a cell stands for.
 func (f *Flow) Step() time.Duration { return f.Last.Sub(f.First) / Cells }
 
 // Take adds what a record tells.
@@ -204,7 +204,7 @@ func (f *Flow) sample(e *machine.Event, o open) {
 	f.Series[RTT][e.Side].add(f.CellAt(e.At), float64(rtt)/1e6, e.Ref)
 }
 
-// row gives the series of a kind and a channel.
+// row returns the series of a kind and a channel.
 func (f *Flow) row(side machine.Side, channel uint8, kind Kind) *Series {
 	r := &f.rows[side]
 	if !r.begun {

@@ -40,7 +40,7 @@ const Style = `.plot text{font:13px system-ui,-apple-system,"Segoe UI",sans-seri
 @media (max-width:520px){.plot text{font-size:22px}.plot .title{font-size:23px}.plot text.sign{font-size:18px}.plot .minor{display:none}}
 `
 
-// Colours gives the variables that Style reads: for a light page, or a dark one.
+// Colours returns the variables that Style reads: for a light page, or a dark one.
 func Colours(dark bool) string {
 	if dark {
 		return "--bg:#0d1117;--fg:#e6edf3;--dim:#9198a1;--grid:#262c36;--c-sent:#58a6ff;--c-acked:#3fb950;--c-again:#f0883e;--c-lost:#ff7b72;--c-raw:#bc8cff;--c-smooth:#e6edf3;--c-headers:#6e7681;"
@@ -71,7 +71,7 @@ func SVG(title, doc string, plots []*Plot) []byte {
 	return []byte(b.String())
 }
 
-// Inline gives the plot as an element of a page, which has Style and Colours; id
+// Inline returns the plot as an element of a page, which has Style and Colours; id
 // makes its names unique there.
 func (p *Plot) Inline(id string) string {
 	var b strings.Builder

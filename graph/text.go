@@ -51,7 +51,7 @@ func (d *dots) dot(x, y int, class string) {
 	d.classes[i] = class
 }
 
-// inside gives the row of dots nearest to one that may lie outside.
+// inside returns the row of dots nearest to one that may lie outside.
 func (d *dots) inside(row int) int { return min(max(row, 0), 4*d.h-1) }
 
 // bar wants rows inside of the drawing.
@@ -143,7 +143,7 @@ func (p *Plot) foot(b *strings.Builder, d *dots) {
 	fmt.Fprintf(b, "%*s └%s\n%s\n", textLabel-2, "", string(line), strings.TrimRight(string(labels), " "))
 }
 
-// row gives the dot's row of a value, from the top.
+// row returns the dot's row of a value, from the top.
 func (p *Plot) row(v float64, d *dots) int {
 	return scale.Int(scale.Float((p.High-v)/(p.High-p.Low)*float64(4*d.h-1) + 0.5))
 }

@@ -27,7 +27,7 @@ func Sendable(a netip.AddrPort) error {
 	return nil
 }
 
-// Loopback gives the nth address of loopback, with any port: 127.0.0.1,
+// Loopback returns the nth address of loopback, with any port: 127.0.0.1,
 // 127.0.0.2 and so on, so that the parts of a run look like different machines.
 // Where the system has but one it gives that.
 func Loopback(n byte) netip.AddrPort {
@@ -40,7 +40,7 @@ func Loopback(n byte) netip.AddrPort {
 	return at
 }
 
-// plain gives an address with IPv4 as IPv4, whatever the socket made of it.
+// plain returns an address with IPv4 as IPv4, whatever the socket made of it.
 func plain(a netip.AddrPort) netip.AddrPort {
 	return netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
 }

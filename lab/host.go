@@ -149,7 +149,7 @@ func NewHost(o HostOptions) (*Host, error) {
 	return h, nil
 }
 
-// Addr gives the host's own address. A client over TCP has none before it has
+// Addr returns the host's own address. A client over TCP has none before it has
 // connected.
 func (h *Host) Addr() netip.AddrPort { return h.network.addr() }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/ackscope/ackscope/sim"
 )
 
-// meet gives the peer at a place, a new one if need be.
+// meet returns the peer at a place, a new one if need be.
 func (h *Host) meet(at place) *peer {
 	p := h.known[at]
 	if p == nil {
@@ -50,7 +50,7 @@ func (h *Host) join(e *running, p *peer) {
 	h.tell(e, h.options.Clock.Now(), e.Log.Met(p.number, p.place.addr))
 }
 
-// begin gives a peer an endpoint of its own.
+// begin returns a peer an endpoint of its own.
 func (h *Host) begin(n int, p *peer) error {
 	e, err := h.add(n)
 	if err == nil {

@@ -48,7 +48,7 @@ func (e *running) WakeAt(at machine.Instant, ok bool) {
 	}
 }
 
-// post gives the host something to take; false once nobody takes it any more.
+// post returns the host something to take; false once nobody takes it any more.
 func (h *Host) post(a arrival) bool {
 	select {
 	case h.inbox <- a:

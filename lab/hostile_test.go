@@ -15,7 +15,7 @@ import (
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
 
-// kits gives a kit of every protocol and form.
+// kits returns a kit of every protocol and form.
 func kits(t *testing.T) map[string]func() (sim.Kit, Transport, sim.Role) {
 	t.Helper()
 	build := func(kit sim.Kit, err error) sim.Kit {

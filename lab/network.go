@@ -124,7 +124,7 @@ func (b *bothSockets) close() {
 	b.tcp.close()
 }
 
-// sourceFor gives this machine's address on the way to another, with any port.
+// sourceFor returns this machine's address on the way to another, with any port.
 // Nothing is sent for that.
 func sourceFor(to netip.AddrPort) (netip.AddrPort, error) {
 	conn, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(to))

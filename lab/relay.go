@@ -99,7 +99,7 @@ func NewRelay(o RelayOptions) (*Relay, error) {
 	return r, err
 }
 
-// Addr gives the address that clients send to.
+// Addr returns the address that clients send to.
 func (r *Relay) Addr() netip.AddrPort {
 	if r.tcp != nil {
 		return r.tcp.addr()
@@ -107,7 +107,7 @@ func (r *Relay) Addr() netip.AddrPort {
 	return plain(r.conn.LocalAddr().(*net.UDPAddr).AddrPort())
 }
 
-// impair gives the two paths of the nth flow: the first is the simulation's
+// impair returns the two paths of the nth flow: the first is the simulation's
 // between "client" and "server".
 func (r *Relay) impair(n int,
 	impair func(p sim.Path, seed uint64, from, to string) *sim.Impairment) [2]*sim.Impairment {
@@ -253,7 +253,7 @@ func (r *Relay) see(at machine.Instant, from, to netip.AddrPort, b []byte) {
 	}
 }
 
-// flow gives a client's flow, a new one if it may have one; else nil.
+// flow returns a client's flow, a new one if it may have one; else nil.
 func (r *Relay) flow(client netip.AddrPort, now machine.Instant) *relayFlow {
 	if f := r.flows[client]; f != nil {
 		return f
@@ -277,7 +277,7 @@ func (r *Relay) flow(client netip.AddrPort, now machine.Instant) *relayFlow {
 	return f
 }
 
-// source gives the address that the relay has towards the server, with any port:
+// source returns the address that the relay has towards the server, with any port:
 // the one that clients know, where both sides are on loopback, so that its two
 // sides look like one machine; else what the system has on the way there.
 func (r *Relay) source() netip.AddrPort {

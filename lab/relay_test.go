@@ -51,7 +51,7 @@ func serve(t *testing.T, o RelayOptions) *Relay {
 	return r
 }
 
-// read gives the numbers that arrive within a time.
+// read returns the numbers that arrive within a time.
 func read(t *testing.T, conn *net.UDPConn, within time.Duration, most int) (numbers []uint32, from netip.AddrPort) {
 	t.Helper()
 	buffer := make([]byte, 2048)

@@ -114,7 +114,7 @@ func (r *srdpRun) checkGivenUp(ends map[string]string, complain func(string, ...
 	}
 }
 
-// logged gives what an end logged of a kind, up to when it stopped.
+// logged returns what an end logged of a kind, up to when it stopped.
 func (r *srdpRun) logged(endpoint, kind string) (facts seen, over float64) {
 	facts = seen{}
 	for _, l := range r.lines {
@@ -129,7 +129,7 @@ func (r *srdpRun) logged(endpoint, kind string) (facts seen, over float64) {
 	return facts, over
 }
 
-// check gives one sentence for each kind of fact that is off.
+// check returns one sentence for each kind of fact that is off.
 func (r *srdpRun) check() (faults []string) {
 	complain := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
 	ends := map[string]string{} // those that speak SRDP at the tap, by address

@@ -35,7 +35,7 @@ func newStream(conn *net.TCPConn, peer netip.AddrPort) *stream {
 	return s
 }
 
-// own gives this end's address.
+// own returns this end's address.
 func (s *stream) own() netip.AddrPort { return plain(s.conn.LocalAddr().(*net.TCPAddr).AddrPort()) }
 
 // write queues bytes.
@@ -129,7 +129,7 @@ func openTCP(h *Host, local netip.AddrPort) (*tcpSocket, error) {
 	return s, nil
 }
 
-// addr gives where a server listens; a client's streams have ports of their own.
+// addr returns where a server listens; a client's streams have ports of their own.
 func (s *tcpSocket) addr() netip.AddrPort { return s.local }
 
 func (s *tcpSocket) start() {

@@ -37,5 +37,5 @@ func (l *Ledger) compact() {
 	l.dead = 0
 }
 
-// Gone gives the sum of the flows that were forgotten, and how many they are.
+// Gone returns the sum of the flows that were forgotten, and how many they are.
 func (l *Ledger) Gone() (sum *Side, flows int) { return &l.gone, l.forgotten }

@@ -32,7 +32,7 @@ type Cost struct {
 	Goodput   uint64 // of the application, sent for the first time
 }
 
-// Total gives all bits.
+// Total returns all bits.
 func (c *Cost) Total() uint64 {
 	return c.Link + c.IP + c.Transport + c.Header + c.Acks + c.Resent + c.Goodput
 }
@@ -64,7 +64,7 @@ type Side struct {
 	stream uint64              // bits of TCP payload that are of no message yet
 }
 
-// Rows gives the side's types, the costliest first.
+// Rows returns the side's types, the costliest first.
 func (s *Side) Rows() []*Row {
 	rows := make([]*Row, 0, len(s.rows))
 	for _, r := range s.rows {
@@ -106,7 +106,7 @@ const (
 	keyCost = 32
 )
 
-// row gives the row of a type, or that of further types where there is no room.
+// row returns the row of a type, or that of further types where there is no room.
 func (l *Ledger) row(s *Side, kind string) *Row {
 	if r, ok := s.rows[kind]; ok {
 		return r
@@ -174,14 +174,14 @@ type Ledger struct {
 	bill      dissect.Bill
 }
 
-// Flows gives what was gathered, by the flows' numbers.
+// Flows returns what was gathered, by the flows' numbers.
 func (l *Ledger) Flows() []*Flow {
 	l.compact()
 	slices.SortFunc(l.flows, func(a, b *Flow) int { return cmp.Compare(a.Flow.ID, b.Flow.ID) })
 	return l.flows
 }
 
-// Other gives the frames that belong to no flow.
+// Other returns the frames that belong to no flow.
 func (l *Ledger) Other() *Side {
 	for ref, c := range l.fragments {
 		r := l.row(&l.other, "(IP fragments of no whole datagram)")
@@ -287,7 +287,7 @@ func (l *Ledger) Take(r *analyze.Record) {
 	}
 }
 
-// frame gives what stands below a frame's payload, with the fragments that its
+// frame returns what stands below a frame's payload, with the fragments that its
 // datagram was put together from; a frame of no flow is charged here.
 func (l *Ledger) frame(r *analyze.Record) (c Cost, payload uint64) {
 	c, payload = below(r.Frame, r.Packet)
@@ -433,6 +433,6 @@ func (l *Ledger) charge(s *Side, r *analyze.Record, c Cost, payload uint64) Cost
 	return c
 }
 
-// share gives the part of v that falls to [from, to) of whole, so that the parts
+// share returns the part of v that falls to [from, to) of whole, so that the parts
 // of neighbours add up.
 func share(v, from, to, whole uint64) uint64 { return v*to/whole - v*from/whole }

@@ -11,12 +11,12 @@ type Endpoint interface {
 	// payload that is too large, a message of an unknown type); bytes from the
 	// network never are one: what is wrong with them is an anomaly or nothing.
 	Step(now Instant, in Input, out *Effects) error
-	// Deadline gives the instant at which the endpoint wants a Wake at the
+	// Deadline returns the instant at which the endpoint wants a Wake at the
 	// latest; false where it waits for nothing.
 	Deadline() (Instant, bool)
 	// Inspect draws what the endpoint knows.
 	Inspect(v *View)
-	// Clone gives an independent copy: stepping one leaves the other as it was.
+	// Clone returns an independent copy: stepping one leaves the other as it was.
 	Clone() Endpoint
 }
 
@@ -92,7 +92,7 @@ const (
 
 var commandWords = [...]string{"connect", "accept", "reject", "kick", "disconnect", "stop", "cancel"}
 
-// String gives the word that journals use.
+// String returns the word that journals use.
 func (k CommandKind) String() string {
 	if int(k) < len(commandWords) {
 		return commandWords[k]

@@ -24,7 +24,7 @@ var eventWords = [...]string{
 	"none", "sent", "received", "acked", "duplicate", "stale", "rejected", "lost", "resent", "delivered", "regraded",
 }
 
-// String gives the contract's word for a shared kind, "protocol" for the rest.
+// String returns the contract's word for a shared kind, "protocol" for the rest.
 func (k EventKind) String() string {
 	if int(k) < len(eventWords) {
 		return eventWords[k]

@@ -28,14 +28,14 @@ func (f *Fastest) Add(d time.Duration) {
 	f.count++
 }
 
-// Count gives how many times there were.
+// Count returns how many times there were.
 func (f *Fastest) Count() int { return f.count }
 
-// Least gives the shortest time; of many, not the very shortest, which can be one
+// Least returns the shortest time; of many, not the very shortest, which can be one
 // that strays. It is 0 where there was none.
 func (f *Fastest) Least() time.Duration { return f.rising[min(f.count/strayShare, len(f.rising)-1)] }
 
-// Second gives the time after Least; 0 where there was none.
+// Second returns the time after Least; 0 where there was none.
 func (f *Fastest) Second() time.Duration {
 	return f.rising[min(1+f.count/strayShare, len(f.rising)-1)]
 }

@@ -15,7 +15,7 @@ type Fault struct {
 	Scenario []string
 }
 
-// About gives the description of an entry that embeds it.
+// About returns the description of an entry that embeds it.
 func (f *Fault) About() *Fault { return f }
 
 // LookupFault finds the entry of a name in a protocol's table; the zero F, nil of
@@ -29,7 +29,7 @@ func LookupFault[F interface{ About() *Fault }](table []F, name string) (found F
 	return found
 }
 
-// Faults gives the descriptions of a protocol's table, in its order.
+// Faults returns the descriptions of a protocol's table, in its order.
 func Faults[F interface{ About() *Fault }](table []F) []*Fault {
 	list := make([]*Fault, len(table))
 	for i, f := range table {

@@ -25,7 +25,7 @@ type stretch struct {
 
 func (s *stretch) at(k int) Instant { return s.from + Instant(s.span*(s.skip+int64(k))/s.parts) }
 
-// Len gives the number of frames; 0 for nil.
+// Len returns the number of frames; 0 for nil.
 func (f *Frames) Len() int {
 	if f == nil {
 		return 0
@@ -33,14 +33,14 @@ func (f *Frames) Len() int {
 	return f.count
 }
 
-// At gives frame i, from 0.
+// At returns frame i, from 0.
 func (f *Frames) At(i int) Instant {
 	n := sort.Search(len(f.stretches), func(n int) bool { return f.stretches[n].first > i }) - 1
 	s := &f.stretches[n]
 	return s.at(i - s.first)
 }
 
-// Search gives the first frame that is not before an instant; Len where there is
+// Search returns the first frame that is not before an instant; Len where there is
 // none. It takes the logarithm of the number of stretches.
 func (f *Frames) Search(at Instant) int {
 	if f == nil {
@@ -90,7 +90,7 @@ func (f *Frames) add(s stretch) {
 	f.count += s.count
 }
 
-// EvenFrames gives frames at a rate a second, from one instant to another.
+// EvenFrames returns frames at a rate a second, from one instant to another.
 func EvenFrames(from, to Instant, rate float64) *Frames {
 	f := &Frames{}
 	if to >= from {
@@ -100,7 +100,7 @@ func EvenFrames(from, to Instant, rate float64) *Frames {
 	return f
 }
 
-// OtherFrames gives a side's frames at a rate that the capture does not have. How
+// OtherFrames returns a side's frames at a rate that the capture does not have. How
 // the frames of two games would lie to each other at that rate nobody knows: those
 // of side B slip by one whole frame over the run, so that all ways count alike.
 func OtherFrames(from, to Instant, rate float64, side Side) *Frames {

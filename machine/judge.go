@@ -19,7 +19,7 @@ type Judge interface {
 	Observe(d *Datagram)
 	// Finish settles what is still open when the flow ends.
 	Finish()
-	// Opinion gives what is found of side s; valid after Finish.
+	// Opinion returns what is found of side s; valid after Finish.
 	Opinion(s Side) *Opinion
 }
 
@@ -41,7 +41,7 @@ type Opinion struct {
 	Divergence *Divergence
 }
 
-// Verdict gives the contract's word.
+// Verdict returns the contract's word.
 func (o *Opinion) Verdict() string {
 	switch {
 	case o.Divergence != nil:
@@ -83,12 +83,12 @@ type Mismatch struct {
 	Expected, Got string
 }
 
-// Differ gives the mismatch of a field, with both values as text.
+// Differ returns the mismatch of a field, with both values as text.
 func Differ(field string, expected, got any) Mismatch {
 	return Mismatch{Field: field, Expected: fmt.Sprint(expected), Got: fmt.Sprint(got)}
 }
 
-// Diverge gives the divergence of a datagram that the reference would not have
+// Diverge returns the divergence of a datagram that the reference would not have
 // sent. frames are those that it follows from, in any order; 0 is none.
 func Diverge(d *Datagram, rule string, m Mismatch, because string, frames ...Ref) *Divergence {
 	v := &Divergence{Ref: d.Ref, At: d.At, Rule: rule, Field: m.Field, Expected: m.Expected, Got: m.Got, Because: because}

@@ -23,15 +23,15 @@ import (
 // and subtract instants; they never ask for the present one.
 type Instant int64
 
-// Add gives the instant d later, at most the greatest there is: a capture may
+// Add returns the instant d later, at most the greatest there is: a capture may
 // hold any time.
 func (t Instant) Add(d time.Duration) Instant { return scale.Add(t, d) }
 
-// Sub gives the time from u to t; of two that are more than 292 years apart, the
+// Sub returns the time from u to t; of two that are more than 292 years apart, the
 // longest there is.
 func (t Instant) Sub(u Instant) time.Duration { return time.Duration(scale.Sub(t, u)) }
 
-// Time gives t as a wall-clock time in UTC; it is meaningful only where the
+// Time returns t as a wall-clock time in UTC; it is meaningful only where the
 // source's epoch is the Unix epoch.
 func (t Instant) Time() time.Time { return time.Unix(0, int64(t)).UTC() }
 
@@ -43,10 +43,10 @@ const (
 	B             // answered
 )
 
-// Other gives the opposite side.
+// Other returns the opposite side.
 func (s Side) Other() Side { return s ^ 1 }
 
-// String gives the contract's word: "a" or "b".
+// String returns the contract's word: "a" or "b".
 func (s Side) String() string {
 	if s == A {
 		return "a"
@@ -61,13 +61,13 @@ type Ref uint64
 
 const refFrameBits = 40 // 10^12 frames a file, 2^24 files
 
-// MakeRef gives the Ref of a frame.
+// MakeRef returns the Ref of a frame.
 func MakeRef(file int, frame uint64) Ref { return Ref(uint64(file)<<refFrameBits | frame) }
 
-// File gives the 0-based index of the file.
+// File returns the 0-based index of the file.
 func (r Ref) File() int { return int(r >> refFrameBits) }
 
-// Frame gives the 1-based number of the frame within its file; 0 for none.
+// Frame returns the 1-based number of the frame within its file; 0 for none.
 func (r Ref) Frame() uint64 { return uint64(r) & (1<<refFrameBits - 1) }
 
 // Datagram is one UDP payload as it passed the tap.

@@ -65,7 +65,7 @@ func (p *PathLoss) Forget() {
 	}
 }
 
-// Share gives the share of the judged packets that were lost, 0..1; -1 where
+// Share returns the share of the judged packets that were lost, 0..1; -1 where
 // nothing was judged.
 func (p *PathLoss) Share() float64 {
 	if p.Judged == 0 {
@@ -74,7 +74,7 @@ func (p *PathLoss) Share() float64 {
 	return float64(p.Lost) / float64(p.Judged)
 }
 
-// After gives the loss of a path of two parts: p is the part before the tap, and
+// After returns the loss of a path of two parts: p is the part before the tap, and
 // beyond judges what passed it.
 func (p PathLoss) After(beyond PathLoss) PathLoss {
 	if p.Judged == 0 {

@@ -9,7 +9,7 @@ type Moment struct {
 	ref     Ref
 }
 
-// At gives the moment of a frame, to report what shows in it.
+// At returns the moment of a frame, to report what shows in it.
 //
 //	out.At(p.at, p.ref).Report(StaleEntry, side, Likely, 0, jump)
 func (e *Effects) At(at Instant, ref Ref) Moment { return Moment{e, at, ref} }
@@ -23,10 +23,10 @@ func (m Moment) Report(rule *Rule, s Side, sure Certainty, about Ref, figures ..
 	m.effects.Anomalies = append(m.effects.Anomalies, a)
 }
 
-// Milliseconds gives a duration as the figures of findings have it.
+// Milliseconds returns a duration as the figures of findings have it.
 func Milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// Rounded gives a duration as sentences show it: whole milliseconds above 10 ms,
+// Rounded returns a duration as sentences show it: whole milliseconds above 10 ms,
 // hundredths of one above 100 µs, and exact below.
 func Rounded(d time.Duration) time.Duration {
 	switch {

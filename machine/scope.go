@@ -12,9 +12,9 @@ type Scope interface {
 	Observe(flow int, d *Datagram) Place
 	// Inspect adds to v what is known of the endpoint as a whole.
 	Inspect(v *View)
-	// Clone gives an independent copy: stepping one leaves the other as it was.
+	// Clone returns an independent copy: stepping one leaves the other as it was.
 	Clone() Scope
-	// Size gives the bytes that a clone takes, about; checkpoints are spaced by it.
+	// Size returns the bytes that a clone takes, about; checkpoints are spaced by it.
 	Size() int
 }
 

@@ -104,7 +104,7 @@ type Setting struct {
 	Why       string    // how it is known
 }
 
-// String gives "50 ms", "1.5 RTT", "30/s" or "64".
+// String returns "50 ms", "1.5 RTT", "30/s" or "64".
 func (s *Setting) String() string {
 	n := strconv.FormatFloat(s.Value, 'f', -1, 64)
 	switch s.Unit {
@@ -116,7 +116,7 @@ func (s *Setting) String() string {
 	return n + s.Unit
 }
 
-// Duration gives a setting in ms as a time.
+// Duration returns a setting in ms as a time.
 func (s *Setting) Duration() time.Duration { return time.Duration(s.Value * float64(time.Millisecond)) }
 
 // Read reads a value for the parameter: "50ms", "0.1s", "1.5rtt", "30" or "64".
@@ -182,7 +182,7 @@ func (p *Parameter) expects() string {
 	return strings.Join(forms, "; or ")
 }
 
-// Usage gives the form of a setting: "resend=50ms".
+// Usage returns the form of a setting: "resend=50ms".
 func (p *Parameter) Usage() string {
 	switch p.Unit[0] {
 	case "ms":
@@ -199,13 +199,13 @@ type Stage interface {
 	Parameters() []Parameter
 	// Sight tells what a datagram of the flow is to its receiver.
 	Sight(d *Datagram) Sight
-	// Order gives a message's place among what its sender submitted on its channel.
+	// Order returns a message's place among what its sender submitted on its channel.
 	Order(m *Message) int64
-	// Silence gives the longest time for which a flow can be silent while both of
+	// Silence returns the longest time for which a flow can be silent while both of
 	// its endpoints are at work: beyond it one of them has stopped, or the capture has
 	// a gap.
 	Silence() time.Duration
-	// Cast gives two fresh references and what their applications ask for, with
+	// Cast returns two fresh references and what their applications ask for, with
 	// the changed settings; what is not changed is as the trace shows it.
 	Cast(t *Trace, changed []Setting) (*Cast, error)
 }
@@ -238,7 +238,7 @@ type Ask struct {
 // Waiter is an Endpoint that can tell how long what it delivered in its last
 // step had lain complete, held by an earlier message.
 type Waiter interface {
-	// Waited gives it for delivery n of the last step.
+	// Waited returns it for delivery n of the last step.
 	Waited(n int) time.Duration
 }
 
@@ -248,7 +248,7 @@ const OtherFramesAssume = "at another rate a message is submitted in the frames 
 
 // Weigher is an Endpoint whose transmissions stand for others on the wire.
 type Weigher interface {
-	// Weigh gives the bytes that one stands for.
+	// Weigh returns the bytes that one stands for.
 	Weigh(b []byte) int
 }
 

@@ -13,29 +13,29 @@ type Tracker interface {
 	Finish(out *Effects)
 	// Inspect draws what side s knew after the last observed datagram.
 	Inspect(s Side, v *View)
-	// Summary gives the figures of side s so far.
+	// Summary returns the figures of side s so far.
 	Summary(s Side) Summary
-	// Learned gives what the tracker has come to know about the flow, so that a
+	// Learned returns what the tracker has come to know about the flow, so that a
 	// second run over the capture can start with it.
 	Learned() Facts
-	// Clone gives an independent copy: stepping one leaves the other as it was.
+	// Clone returns an independent copy: stepping one leaves the other as it was.
 	Clone() Tracker
-	// Size gives the bytes that a clone takes, about; checkpoints are spaced by it.
+	// Size returns the bytes that a clone takes, about; checkpoints are spaced by it.
 	Size() int
 }
 
 // Packer is a tracker that can be kept in less memory than a clone of it takes.
 type Packer interface {
-	// Pack gives the state in few bytes. It writes in scratch on the way, which
+	// Pack returns the state in few bytes. It writes in scratch on the way, which
 	// holds nothing of what is kept and can be given again.
 	Pack(scratch *[]byte) Packed
 }
 
 // Packed is what is kept of a tracker.
 type Packed interface {
-	// Unpack gives a tracker of the caller's own that equals the one that was packed.
+	// Unpack returns a tracker of the caller's own that equals the one that was packed.
 	Unpack() Tracker
-	// Size gives the bytes that are kept, about.
+	// Size returns the bytes that are kept, about.
 	Size() int
 }
 
@@ -48,7 +48,7 @@ type Gauged interface {
 	Sent(s Side) uint64 // Summary.Packets
 }
 
-// RTT gives Summary(s).RTT, the quick way where there is one.
+// RTT returns Summary(s).RTT, the quick way where there is one.
 func RTT(t Tracker, s Side) time.Duration {
 	if g, ok := t.(Gauged); ok {
 		return g.RTT(s)
@@ -56,7 +56,7 @@ func RTT(t Tracker, s Side) time.Duration {
 	return t.Summary(s).RTT
 }
 
-// Loss gives Summary(s).Loss, the quick way where there is one.
+// Loss returns Summary(s).Loss, the quick way where there is one.
 func Loss(t Tracker, s Side) float64 {
 	if g, ok := t.(Gauged); ok {
 		return g.Loss(s)
@@ -64,7 +64,7 @@ func Loss(t Tracker, s Side) float64 {
 	return t.Summary(s).Loss
 }
 
-// Sent gives Summary(s).Packets, the quick way where there is one.
+// Sent returns Summary(s).Packets, the quick way where there is one.
 func Sent(t Tracker, s Side) uint64 {
 	if g, ok := t.(Gauged); ok {
 		return g.Sent(s)

@@ -28,7 +28,7 @@ const (
 // Glyphs holds one rune per Cell; state pictures, scenario files and the UI use the same.
 var Glyphs = [...]rune{'?', '.', 's', 'a', 'r', '~', 'x', 'p'}
 
-// Rune gives the glyph of c.
+// Rune returns the glyph of c.
 func (c Cell) Rune() rune { return Glyphs[c] }
 
 // Window is a run of slots by rising sequence, such as a sent or a received

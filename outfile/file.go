@@ -78,7 +78,7 @@ func (f *File) openBeside(c Content) error {
 	return nil
 }
 
-// unguessable gives a part of a name that nobody can have taken before.
+// unguessable returns a part of a name that nobody can have taken before.
 func unguessable() string {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails: crypto/rand ends the program instead

@@ -138,7 +138,7 @@ func (o *Outputs) RemoveUnfinished() {
 	}
 }
 
-// mode gives the permissions to create a file with, and whether they are exact
+// mode returns the permissions to create a file with, and whether they are exact
 // rather than subject to the umask.
 func (o *Outputs) mode(c Content) (mode fs.FileMode, exact bool) {
 	switch {

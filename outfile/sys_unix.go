@@ -141,7 +141,7 @@ func permit(file *os.File, mode fs.FileMode) error {
 	return nil
 }
 
-// descriptor tells whether a path names one of the process's own descriptors, and
+// descriptor reports whether a path names one of the process's own descriptors, and
 // which.
 func descriptor(path string) (n int, ok bool) {
 	path = filepath.Clean(path)
@@ -163,7 +163,7 @@ func descriptor(path string) (n int, ok bool) {
 	return 0, false
 }
 
-// duplicate gives another descriptor of the same open file: it goes on where that
+// duplicate returns another descriptor of the same open file: it goes on where that
 // stands, and needs no right to open the file anew.
 func duplicate(n int, path string) (*os.File, error) {
 	flags, err := unix.FcntlInt(uintptr(n), unix.F_GETFL, 0)

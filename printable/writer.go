@@ -5,12 +5,12 @@ import (
 	"unicode/utf8"
 )
 
-// JSONWriter gives a writer for an encoder of encoding/json: what its strings hold
+// JSONWriter returns a writer for an encoder of encoding/json: what its strings hold
 // and Rune refuses becomes \u escapes (see AppendJSON). Each Write has whole
 // values, as those of json.Encoder have.
 func JSONWriter(to io.Writer) io.Writer { return &writer{to: to, add: AppendJSON} }
 
-// DocumentWriter gives a writer for a document of several lines, such as a page of
+// DocumentWriter returns a writer for a document of several lines, such as a page of
 // HTML, whose line breaks and tabs are its own: what else Rune refuses becomes an
 // escape (see Append). A character may be divided between two Writes.
 func DocumentWriter(to io.Writer) io.Writer { return &writer{to: to, add: appendLines, hold: true} }
@@ -39,7 +39,7 @@ type writer struct {
 	rest []byte // what was kept
 }
 
-// Write gives the length of p where all of it was taken.
+// Write returns the length of p where all of it was taken.
 func (w *writer) Write(p []byte) (int, error) {
 	text := p
 	if len(w.rest) > 0 {
@@ -57,7 +57,7 @@ func (w *writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// wholeRunes gives the length of text without a character that has only begun at
+// wholeRunes returns the length of text without a character that has only begun at
 // its end.
 func wholeRunes(text []byte) int {
 	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {

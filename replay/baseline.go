@@ -45,7 +45,7 @@ type line struct {
 
 type figure struct{ name, value string }
 
-// BaselineOf gives the baseline of a run. Only expected behaviours enter it.
+// BaselineOf returns the baseline of a run. Only expected behaviours enter it.
 func BaselineOf(f *File, capture Identity) *Baseline {
 	b := &Baseline{Capture: capture}
 	for i := range f.Results {
@@ -162,7 +162,7 @@ func (b *Baseline) WriteTo(to io.Writer) (int64, error) {
 	return int64(n), err
 }
 
-// find gives the line of the same flow and side.
+// find returns the line of the same flow and side.
 func (b *Baseline) find(like *line) *line {
 	for i := range b.lines {
 		if l := &b.lines[i]; l.flow == like.flow && l.side == like.side {
@@ -172,7 +172,7 @@ func (b *Baseline) find(like *line) *line {
 	return nil
 }
 
-// Behaviour gives the behaviour that the baseline has for a side; empty for none.
+// Behaviour returns the behaviour that the baseline has for a side; empty for none.
 func (b *Baseline) Behaviour(flow int, side machine.Side) string {
 	if l := b.find(&line{flow: strconv.Itoa(flow), side: side.String()}); l != nil {
 		return l.behaviour
@@ -194,7 +194,7 @@ type Drift struct {
 	Is   string // the line of now; empty where the flow is gone
 }
 
-// Drift gives what has changed since. Of a capture that is another one than the
+// Drift returns what has changed since. Of a capture that is another one than the
 // baseline was written for, what belongs to the implementation is compared: the
 // behaviours, the verdicts, and the rules and fields that are broken; not the
 // addresses and how many packets there are.

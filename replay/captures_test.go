@@ -135,7 +135,7 @@ func TestStaleEntries(t *testing.T) {
 	}
 }
 
-// flowOf gives the datagrams of a capture's first flow, and how it is read.
+// flowOf returns the datagrams of a capture's first flow, and how it is read.
 func flowOf(t *testing.T, path string) (list []machine.Datagram, f *analyze.Flow) {
 	t.Helper()
 	in, err := capture.Open([]string{path}, capture.Options{})

@@ -127,7 +127,7 @@ func (c *Case) suite() junitSuite {
 	return s
 }
 
-// DriftText gives drifts as lines: in words, then as a diff.
+// DriftText returns drifts as lines: in words, then as a diff.
 func DriftText(list []Drift) string {
 	var w strings.Builder
 	for _, d := range list {

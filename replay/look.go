@@ -60,7 +60,7 @@ const (
 	settlesIn   = 3 * time.Second
 )
 
-// why words what was forgiven for.
+// why formats what was forgiven for.
 func (x *suspect) why(l *look) string {
 	switch {
 	case l.dropped > 0:
@@ -72,7 +72,7 @@ func (x *suspect) why(l *look) string {
 	return "the capture began in the middle of the connection"
 }
 
-// newLook gives the flows that are worth a second look; nil where none is. first
+// newLook returns the flows that are worth a second look; nil where none is. first
 // is the run that learned the survey, nil where it is not at hand.
 func (r *run) newLook(first, s *analyze.Session) (*look, error) {
 	l := &look{flows: map[int]*suspect{}, dropped: s.Dropped(), counted: s.Counted()}

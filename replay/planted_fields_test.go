@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// teller gives the lies that can be told in a datagram of the flow; nil where none
+// teller returns the lies that can be told in a datagram of the flow; nil where none
 // can be written.
 func (s *subject) teller(t *testing.T) func(rng *rand.Rand, at int) []change {
 	t.Helper()
@@ -18,7 +18,7 @@ func (s *subject) teller(t *testing.T) func(rng *rand.Rand, at int) []change {
 	return nil
 }
 
-// drawn gives another value of a field of so many bits: a bit of it flipped, a
+// drawn returns another value of a field of so many bits: a bit of it flipped, a
 // little more or less, or any.
 func drawn(rng *rand.Rand, was uint64, width int) uint64 {
 	mask := uint64(1)<<width - 1

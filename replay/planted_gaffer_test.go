@@ -59,7 +59,7 @@ func (s *subject) gafferLies(p *wire.Profile, rng *rand.Rand, at int) (list []ch
 	return list
 }
 
-// wrongAt gives the first datagram that no correct endpoint sends, with one changed.
+// wrongAt returns the first datagram that no correct endpoint sends, with one changed.
 func (s *subject) wrongAt(p *wire.Profile, at int, b []byte) int {
 	was := s.list[at]
 	defer func() { s.list[at] = was }()

@@ -34,7 +34,7 @@ type cameIn struct {
 	id, count int // of a fragment; count 0: a whole packet
 }
 
-// firstWrong gives the place of that datagram; -1 for none.
+// firstWrong returns the place of that datagram; -1 for none.
 func (m *socketModel) firstWrong(list []machine.Datagram, side machine.Side) int {
 	m.named = map[uint16]bool{}
 	for i := range list {
@@ -159,7 +159,7 @@ func (m *socketModel) explains(at int, sequence uint16, h wire.Header) bool {
 	return true
 }
 
-// whole gives the place, among what came and was not read, at which a packet is
+// whole returns the place, among what came and was not read, at which a packet is
 // whole; -1 where it is not by then.
 func (m *socketModel) whole(q uint16, before int) int {
 	have := map[int]bool{}

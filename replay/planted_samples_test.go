@@ -35,7 +35,7 @@ func (s *subject) samplesTeller() func(rng *rand.Rand, at int) []change {
 	}
 }
 
-// standsAt gives where the tap of a capture of the series' programs stands, as its
+// standsAt returns where the tap of a capture of the series' programs stands, as its
 // name says; nil for others. The handshake's few packets do not show it.
 func standsAt(name string) *machine.Vantage {
 	v := machine.VantageA

@@ -55,7 +55,7 @@ const (
 
 var fateWords = [fates]string{"exact", "earlier", "later", "missed", "not judged"}
 
-// subjectsOf gives the flows of a capture, once for each side that stands at the
+// subjectsOf returns the flows of a capture, once for each side that stands at the
 // tap, and the frames to plant in.
 func subjectsOf(t *testing.T, path string, frames []capture.Frame) (list []*subject) {
 	t.Helper()
@@ -95,7 +95,7 @@ func everyProtocol() *dissect.Registry {
 	return dissect.NewRegistry(gaffer.Protocol, riptide.Protocol, srdp.Protocol)
 }
 
-// splice gives a frame with another datagram in it: its lengths and the checksum
+// splice returns a frame with another datagram in it: its lengths and the checksum
 // of its IP header are mended. It gives false where the datagram does not stand
 // whole in the frame, or its length in a stream would change.
 func splice(f capture.Frame, was, now []byte) (capture.Frame, bool) {

@@ -57,7 +57,7 @@ func (r *Result) Certainty() machine.Certainty {
 	return machine.Certain
 }
 
-// Addr gives the side's address.
+// Addr returns the side's address.
 func (r *Result) Addr() string { return r.Flow.Addr(r.Side).String() }
 
 // Skipped is a flow that cannot be held against a reference.
@@ -159,7 +159,7 @@ type trial struct {
 	opinions   []*[2]machine.Opinion // by judge: what replaces its own; nil for nothing
 }
 
-// pair gives the behaviours of a judge.
+// pair returns the behaviours of a judge.
 func (t *trial) pair(k int) (b [2]string) {
 	for s, names := range t.behaviours {
 		b[s] = names[min(k, len(names)-1)]
@@ -167,7 +167,7 @@ func (t *trial) pair(k int) (b [2]string) {
 	return b
 }
 
-// opinion gives what is found of a side under a judge's behaviours.
+// opinion returns what is found of a side under a judge's behaviours.
 func (t *trial) opinion(k int, s machine.Side) *machine.Opinion {
 	if o := t.opinions[k]; o != nil {
 		return &o[s]
@@ -282,7 +282,7 @@ func (r *run) try(f *analyze.Flow) (*trial, error) {
 	return t, nil
 }
 
-// expected gives which of a side's behaviours is taken for its own: the first of
+// expected returns which of a side's behaviours is taken for its own: the first of
 // those that are open and that nothing contradicts.
 func (t *trial) expected(s machine.Side) int {
 	for k := range t.open[s] {

@@ -56,7 +56,7 @@ type Death struct {
 	Frame machine.Ref     // there
 }
 
-// Exact words a duration between two taps: microseconds tell there.
+// Exact formats a duration between two taps: microseconds tell there.
 func Exact(d time.Duration) string {
 	if d.Abs() >= 10*time.Second {
 		return fmt.Sprintf("%.6f s", d.Seconds())
@@ -64,7 +64,7 @@ func Exact(d time.Duration) string {
 	return fmt.Sprintf("%.3f ms", float64(d)/1e6)
 }
 
-// ClockText words what is known of B's clock.
+// ClockText formats what is known of B's clock.
 func ClockText(c *merge.Clock) string {
 	if !c.Known {
 		return "packets went one way only: the offset of the clocks is not known, and delays are above the least"
@@ -81,7 +81,7 @@ func ClockText(c *merge.Clock) string {
 		Exact(c.Offset.Abs()), word, Exact(c.Within), c.Drift*1e6, c.DriftWithin*1e6, estimate)
 }
 
-// LossOf gives the share of a direction's packets that died between the taps.
+// LossOf returns the share of a direction's packets that died between the taps.
 func LossOf(x *merge.Way) float64 {
 	if of := x.Lost + x.Both + x.Missed; of > 0 {
 		return float64(x.Lost) / float64(of)
@@ -122,7 +122,7 @@ func (b *Between) lost() (n uint64) {
 	return n
 }
 
-// Clock words what is known of B's clock.
+// Clock formats what is known of B's clock.
 func (b *Between) Clock() string { return ClockText(&b.Merged.Clock) }
 
 // Taps says what each capture is.

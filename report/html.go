@@ -42,7 +42,7 @@ var page = template.Must(template.New("report").Funcs(template.FuncMap{
 	},
 }).Parse(pageText))
 
-// html gives what the page shows of the report: it is one of so many.
+// html returns what the page shows of the report: it is one of so many.
 func (r *Report) html(reports int) *htmlReport {
 	x := &htmlReport{Report: r, Anchors: r.anchors}
 	x.Points, x.More = r.Points()
@@ -383,7 +383,7 @@ func restOf(f *analyze.Flow) Row {
 			show.Grouped(f.Packets[1]), note}}
 }
 
-// Grade gives the class of a finding's severity.
+// Grade returns the class of a finding's severity.
 func (f *htmlFlow) Grade(x *analyze.Finding) string { return x.Rule.Severity.String() }
 
 // Paragraphs splits the explanation of a rule.

@@ -132,7 +132,7 @@ func (f *flowMessages) held(h Held) {
 	f.worst = f.worst[:min(len(f.worst), keepHeld)]
 }
 
-// Types gives what was gathered of a flow: by side, the most messages first.
+// Types returns what was gathered of a flow: by side, the most messages first.
 func (m *Messages) Types(flow int) []*Type {
 	f := m.byFlow[flow]
 	if f == nil {
@@ -149,7 +149,7 @@ func (m *Messages) Types(flow int) []*Type {
 	return out
 }
 
-// Held gives the messages of a flow that waited longest.
+// Held returns the messages of a flow that waited longest.
 func (m *Messages) Held(flow int) []Held {
 	if f := m.byFlow[flow]; f != nil {
 		return f.worst
@@ -192,7 +192,7 @@ func (s *Spread) Add(d time.Duration) {
 	s.cells[i]++
 }
 
-// At gives the duration below which a share q of all lies.
+// At returns the duration below which a share q of all lies.
 func (s *Spread) At(q float64) time.Duration {
 	rank := uint64(math.Ceil(q * float64(s.N)))
 	switch {

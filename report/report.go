@@ -120,7 +120,7 @@ func (r *Report) MoreText() string {
 		": listed are those with the gravest findings, then with the most loss, then with the most packets."
 }
 
-// loss gives the larger share that a side lost of what it sent; negative where
+// loss returns the larger share that a side lost of what it sent; negative where
 // neither is known.
 func loss(f *analyze.Flow) float64 { return max(f.Loss(machine.A), f.Loss(machine.B)) }
 
@@ -134,7 +134,7 @@ func boolCompare(x, y bool) int {
 	return -1
 }
 
-// worst gives the rank of a flow's gravest finding.
+// worst returns the rank of a flow's gravest finding.
 func worst(f *analyze.Flow) int {
 	n := show.Severities(f)
 	for s := machine.Error; ; s-- {

@@ -10,7 +10,7 @@ import (
 	"github.com/ackscope/ackscope/show"
 )
 
-// counts gives the findings of all flows by severity.
+// counts returns the findings of all flows by severity.
 func (r *Report) counts() (n [machine.Error + 1]uint64) {
 	n = r.LetGo.Findings
 	for _, f := range r.Session.Flows() {
@@ -95,7 +95,7 @@ func (r *Report) Verdict() string {
 	return strings.Join(parts, ", ") + "."
 }
 
-// health words what the flows show of the network.
+// health formats what the flows show of the network.
 func (r *Report) health() string {
 	var h show.Health
 	for _, f := range r.Session.Flows() {
@@ -241,7 +241,7 @@ func (r *Report) waited(points []Point) []Point {
 	return points
 }
 
-// link gives where a flow is told in full; empty where it is not.
+// link returns where a flow is told in full; empty where it is not.
 func (r *Report) link(flow int) string {
 	for _, f := range r.Flows {
 		if f.ID == flow {

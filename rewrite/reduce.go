@@ -77,22 +77,22 @@ func LoadWithin(src capture.Source, most int) (*Frames, error) {
 	}
 }
 
-// Len gives the number of frames.
+// Len returns the number of frames.
 func (f *Frames) Len() int { return len(f.list) }
 
 // Ended tells how the reading ended where not cleanly: a capture.CutError.
 func (f *Frames) Ended() error { return f.ended }
 
-// Dropped gives how many packets the capture is known to lack.
+// Dropped returns how many packets the capture is known to lack.
 func (f *Frames) Dropped() uint64 { return f.dropped }
 
 // Counted reports whether it says of all that it lacks.
 func (f *Frames) Counted() bool { return f.counted }
 
-// At gives frame i, from 0, as it was in its file.
+// At returns frame i, from 0, as it was in its file.
 func (f *Frames) At(i int) *capture.Frame { return &f.list[i] }
 
-// Next gives the next frame, under its number in this capture.
+// Next returns the next frame, under its number in this capture.
 func (f *Frames) Next(to *capture.Frame) error {
 	if f.next == len(f.list) {
 		return io.EOF
@@ -109,7 +109,7 @@ func (f *Frames) Rewind() error { f.next = 0; return nil }
 // Close does nothing.
 func (f *Frames) Close() error { return nil }
 
-// pick gives the capture of some of the frames.
+// pick returns the capture of some of the frames.
 func (f *Frames) pick(of []int) *Frames {
 	p := &Frames{list: make([]capture.Frame, len(of)), dropped: f.dropped, counted: f.counted}
 	for i, n := range of {
@@ -156,7 +156,7 @@ type seen struct {
 	others []string // in order of their names, each once
 }
 
-// divergences gives what replay finds.
+// divergences returns what replay finds.
 func (r *Rule) divergences(f *Frames, to *seen) error {
 	if err := f.Rewind(); err != nil {
 		return err
@@ -185,7 +185,7 @@ func (r *Rule) divergences(f *Frames, to *seen) error {
 	return nil
 }
 
-// findings gives what the analysis finds.
+// findings returns what the analysis finds.
 func (r *Rule) findings(f *Frames, to *seen) error {
 	if err := f.Rewind(); err != nil {
 		return err

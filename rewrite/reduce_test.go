@@ -113,7 +113,7 @@ func (c *commented) Next(f *capture.Frame) error {
 	return err
 }
 
-// findingsOf gives the side and address of each finding of a rule.
+// findingsOf returns the side and address of each finding of a rule.
 func findingsOf(t *testing.T, f *rewrite.Frames, o analyze.Options, rule string) (list []string) {
 	t.Helper()
 	if err := f.Rewind(); err != nil {

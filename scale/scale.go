@@ -21,7 +21,7 @@ import (
 // Integer is what is scaled: time.Duration, machine.Instant and plain numbers.
 type Integer interface{ ~int64 }
 
-// Add gives a+b, saturated.
+// Add returns a+b, saturated.
 func Add[T, U Integer](a T, b U) T {
 	sum := int64(a) + int64(b)
 	if (sum > int64(a)) == (b > 0) || b == 0 {
@@ -30,7 +30,7 @@ func Add[T, U Integer](a T, b U) T {
 	return saturated[T](b < 0)
 }
 
-// Sub gives a-b, saturated. Of two instants that is a difference.
+// Sub returns a-b, saturated. Of two instants that is a difference.
 func Sub[T Integer](a, b T) T {
 	difference := a - b
 	if (difference < a) == (b > 0) || b == 0 {
@@ -39,7 +39,7 @@ func Sub[T Integer](a, b T) T {
 	return saturated[T](b > 0)
 }
 
-// Mul gives a*n, saturated.
+// Mul returns a*n, saturated.
 func Mul[T Integer](a T, n int64) T { return T(MulDiv(int64(a), n, 1)) }
 
 func saturated[T Integer](negative bool) T {
@@ -49,7 +49,7 @@ func saturated[T Integer](negative bool) T {
 	return math.MaxInt64
 }
 
-// magnitude gives the distance of a number from 0; that of the least int64 fits.
+// magnitude returns the distance of a number from 0; that of the least int64 fits.
 func magnitude(n int64) uint64 {
 	if n < 0 {
 		return -uint64(n)
@@ -57,7 +57,7 @@ func magnitude(n int64) uint64 {
 	return uint64(n)
 }
 
-// MulDiv gives a*b/c, rounded towards 0 and saturated. The product is 128 bits
+// MulDiv returns a*b/c, rounded towards 0 and saturated. The product is 128 bits
 // wide. A division by 0 saturates; 0/0 is 0.
 func MulDiv(a, b, c int64) int64 {
 	high, low := bits.Mul64(magnitude(a), magnitude(b))
@@ -99,7 +99,7 @@ func Position[T Integer](value, lo, hi T, cells int) int {
 	return min(int(at), cells-1)
 }
 
-// Part gives how many of so many cells a part of a whole fills: 0 for nothing,
+// Part returns how many of so many cells a part of a whole fills: 0 for nothing,
 // all cells for the whole, rounded down. A whole of 0 has no parts.
 func Part[T Integer](part, whole T, cells int) int {
 	if whole <= 0 || part <= 0 || cells <= 0 {
@@ -108,7 +108,7 @@ func Part[T Integer](part, whole T, cells int) int {
 	return int(MulDiv(int64(min(part, whole)), int64(cells), int64(whole)))
 }
 
-// Level gives the step of a bar for a count: 0 for none, else 1 to levels, the
+// Level returns the step of a bar for a count: 0 for none, else 1 to levels, the
 // highest for most.
 func Level[T Integer](count, most T, levels int) int {
 	if count <= 0 || levels <= 0 {
@@ -117,12 +117,12 @@ func Level[T Integer](count, most T, levels int) int {
 	return 1 + Part(count, max(most, count), levels-1)
 }
 
-// Int gives a number as an int, saturated where an int has 32 bits.
+// Int returns a number as an int, saturated where an int has 32 bits.
 func Int(n int64) int {
 	return int(min(max(n, math.MinInt), math.MaxInt))
 }
 
-// Float gives a number of floating point as a whole one, rounded towards 0 and
+// Float returns a number of floating point as a whole one, rounded towards 0 and
 // saturated. Go leaves open what its own conversion gives of a number that does
 // not fit. Not-a-number is 0 here.
 func Float(v float64) int64 {

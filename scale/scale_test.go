@@ -15,7 +15,7 @@ var numbers = []int64{
 	1 << 32, int64(15 * 365 * 24 * time.Hour), math.MaxInt64 / 2, math.MaxInt64 - 1, math.MaxInt64,
 }
 
-// fits gives the nearest number that fits into 64 bits.
+// fits returns the nearest number that fits into 64 bits.
 func fits(n *big.Int) int64 {
 	switch {
 	case n.IsInt64():

@@ -45,13 +45,13 @@ type Coding interface {
 	// MostCount is the largest count where a schema sets no max; 0 for a protocol
 	// that cannot do without.
 	MostCount() int64
-	// Alias gives what a protocol's own name of a type stands for: a type, times
+	// Alias returns what a protocol's own name of a type stands for: a type, times
 	// over without a count; "" for names that it does not have.
 	Alias(kind string) (is string, times int)
 	// Lost tells of a library's fault: that of arrays of a type the items are left
 	// off the wire, or their count too.
 	Lost(item string) (items, count bool)
-	// Number gives the coding of a number type that only this protocol has, and
+	// Number returns the coding of a number type that only this protocol has, and
 	// whether it is signed (two's complement).
 	Number(kind string) (code func(c bits.Cursor, v *uint64) error, signed, ok bool)
 }
@@ -176,7 +176,7 @@ func (s *Schema) Compile(coding Coding) error {
 	return nil
 }
 
-// With gives a copy of the schema, made ready for a coding; s itself need not
+// With returns a copy of the schema, made ready for a coding; s itself need not
 // be ready. Its error is an *Error.
 func (s *Schema) With(coding Coding) (*Schema, error) {
 	c := &Schema{Messages: cloneBodies(s.Messages), Packets: cloneBodies(s.Packets)}
@@ -246,7 +246,7 @@ const (
 	Padding // no value: align and zeros
 )
 
-// Shape gives it.
+// Shape returns it.
 func (f *Field) Shape() Shape {
 	switch f.kind {
 	case kindBool:

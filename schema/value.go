@@ -25,7 +25,7 @@ type Member struct {
 // wire: how many there were, -1 where that is not known either. In JSON it is null.
 type Missing int
 
-// Get gives the value of a field.
+// Get returns the value of a field.
 func (r Record) Get(name string) (any, bool) {
 	for _, m := range r {
 		if m.Name == name {
@@ -35,7 +35,7 @@ func (r Record) Get(name string) (any, bool) {
 	return nil, false
 }
 
-// Values gives the values without their names.
+// Values returns the values without their names.
 func (r Record) Values() []any {
 	out := make([]any, len(r))
 	for i, m := range r {

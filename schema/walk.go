@@ -48,7 +48,7 @@ func (s *Schema) Read(kind uint32, r *bits.Reader) (Record, error) {
 	return b.Read(r)
 }
 
-// Body gives the body of a message type; nil where the schema does not know it.
+// Body returns the body of a message type; nil where the schema does not know it.
 func (s *Schema) Body(kind uint32) *Body { return s.Messages[kind] }
 
 func (s *Schema) body(kind uint32, at int) (*Body, error) {
@@ -85,7 +85,7 @@ func (b *Body) Read(r *bits.Reader) (Record, error) {
 // error names the field that is missing or does not fit.
 func (b *Body) Write(to *bits.Writer, values any) error { return b.code(bits.Writing{To: to}, values) }
 
-// Measure gives the bits that values take when they are written from bit at on.
+// Measure returns the bits that values take when they are written from bit at on.
 func (b *Body) Measure(at int, values any) (int, error) {
 	m := &bits.Measuring{At: at}
 	err := b.code(m, values)
@@ -328,7 +328,7 @@ func (w *walker) zeros(f *Field, depth, item int) error {
 	return w.done(f, at, depth, item, nil)
 }
 
-// done words a field's fault, or tells the visitor of its value.
+// done formats a field's fault, or tells the visitor of its value.
 func (w *walker) done(f *Field, at, depth, item int, err error) error {
 	switch {
 	case err == nil:
@@ -376,7 +376,7 @@ func limits(f *Field) string {
 	return ""
 }
 
-// value gives what was read as a plain value.
+// value returns what was read as a plain value.
 func (w *walker) value(f *Field) any {
 	switch f.Shape() {
 	case Bool:

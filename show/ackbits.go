@@ -92,7 +92,7 @@ func (x *AckBits) Lines(f *analyze.Flow, r *analyze.Record, sender *machine.View
 	return append(out, strings.Split(Wrap(line, "", width), "\n")...)
 }
 
-// readBits says whether bit 0 of a header's ack bits stands for the packet that it
+// readBits reports whether bit 0 of a header's ack bits stands for the packet that it
 // names as newest (0) or for the one below that (1), by what its sender is known
 // to have received; false where both readings fit alike.
 func (x *AckBits) readBits(v *machine.View, ack int64, bits uint64, count int) (below int64, ok bool) {

@@ -12,7 +12,7 @@ import (
 	"github.com/dustin/go-humanize"
 )
 
-// FlowName gives the protocol and dialect for eyes; – where nothing explains the flow.
+// FlowName returns the protocol and dialect for eyes; – where nothing explains the flow.
 func FlowName(f *analyze.Flow) string {
 	if f.Protocol == nil {
 		return "–"
@@ -96,7 +96,7 @@ func SeverityNoun(s machine.Severity) string {
 	return s.String()
 }
 
-// EventNote gives what the number of an event stands for, such as the name of a
+// EventNote returns what the number of an event stands for, such as the name of a
 // reason; empty for nothing.
 func EventNote(f *analyze.Flow, e *machine.Event) string {
 	if f.Protocol.EventNote == nil {

@@ -57,7 +57,7 @@ func (h *Health) Add(f *analyze.Flow) {
 	h.least, h.most = min(h.least, rtt), max(h.most, rtt)
 }
 
-// String words it, as in "Loss A→B 0.3%, B→A 0.2%; RTT 41 ms; 16 resent".
+// String formats it, as in "Loss A→B 0.3%, B→A 0.2%; RTT 41 ms; 16 resent".
 func (h *Health) String() string {
 	if h.flows == 0 {
 		return "Loss and RTT unknown"

@@ -13,7 +13,7 @@ import (
 
 const groupCells = 8
 
-// perRow gives the cells in a row.
+// perRow returns the cells in a row.
 func (p *State) perRow() int64 {
 	if p.Cells > 0 {
 		return int64(p.Cells)
@@ -44,7 +44,7 @@ func (b *Block) add(width int, line string) {
 
 func (b *Block) text(s string) { b.add(utf8.RuneCountInString(s), s) }
 
-// Width gives the columns that the block takes.
+// Width returns the columns that the block takes.
 func (b *Block) Width() int { return slices.Max(append(b.Widths, 0)) }
 
 // Block draws one side; peer is nil where the other side is not drawn. The windows stand in the order in
@@ -114,7 +114,7 @@ func windowOrder(side machine.Side, v, peer *machine.View) []string {
 	return names
 }
 
-// FindWindow gives a side's window by its name; nil for none.
+// FindWindow returns a side's window by its name; nil for none.
 func FindWindow(v *machine.View, name string) *machine.Window {
 	if v == nil {
 		return nil
@@ -127,7 +127,7 @@ func FindWindow(v *machine.View, name string) *machine.Window {
 	return nil
 }
 
-// rowsOf gives the sequences at which the rows to draw of a window and the one that
+// rowsOf returns the sequences at which the rows to draw of a window and the one that
 // faces it begin: the newest ones. Where the receiver is farther behind than those
 // reach, the first of them gives way to the one with its newest.
 func (p *State) rowsOf(w, facing *machine.Window) (rows []int64) {
@@ -210,7 +210,7 @@ func (p *State) window(b *Block, name string, w *machine.Window, rows []int64) {
 	}
 }
 
-// CellAt gives the cell of a sequence; false outside of the window.
+// CellAt returns the cell of a sequence; false outside of the window.
 func CellAt(w *machine.Window, sequence int64) (machine.Cell, bool) {
 	if w == nil || sequence < w.First || sequence >= w.First+int64(len(w.Cells)) {
 		return machine.CellUnknown, false
@@ -218,7 +218,7 @@ func CellAt(w *machine.Window, sequence int64) (machine.Cell, bool) {
 	return w.Cells[sequence-w.First], true
 }
 
-// CellStyle gives the style of a slot.
+// CellStyle returns the style of a slot.
 func CellStyle(c machine.Cell) Style {
 	switch c {
 	case machine.CellUnknown, machine.CellEmpty:

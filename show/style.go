@@ -49,13 +49,13 @@ func (p Painter) Text(to []byte, s Style, text string) []byte {
 	return p.End(append(p.Begin(to, s), text...), s)
 }
 
-// String gives text in a style.
+// String returns text in a style.
 func (p Painter) String(s Style, text string) string { return string(p.Text(nil, s, text)) }
 
 // Grouped writes a count with separators between thousands.
 func Grouped[T int | uint64](n T) string { return humanize.Comma(int64(n)) }
 
-// Plural gives the count with its noun: "1 packet", "2 packets".
+// Plural returns the count with its noun: "1 packet", "2 packets".
 func Plural[T int | uint64](n T, noun string) string {
 	if n == 1 {
 		return "1 " + noun

@@ -77,7 +77,7 @@ func (f *Frame) Do(in machine.Input) {
 	}
 }
 
-// Endpoint gives the endpoint, for applications that look before they act.
+// Endpoint returns the endpoint, for applications that look before they act.
 func (f *Frame) Endpoint() machine.Endpoint { return f.driver.Endpoint }
 
 // Done says that the application has nothing more to do, as far as it knows.
@@ -113,7 +113,7 @@ func (d *Driver) Step(now machine.Instant, in machine.Input) error {
 	return nil
 }
 
-// Arrived gives what came off the network as the endpoint is to get it: the
+// Arrived returns what came off the network as the endpoint is to get it: the
 // application refuses a share of the datagrams.
 func (d *Driver) Arrived(in machine.Input) machine.Input {
 	if a, ok := in.(machine.Arrive); ok && d.Refuse > 0 {

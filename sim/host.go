@@ -66,7 +66,7 @@ func (w *World) AddHost(name string, endpoint machine.Endpoint, options HostOpti
 	return h
 }
 
-// Endpoint gives the host's endpoint: to look at, not to step.
+// Endpoint returns the host's endpoint: to look at, not to step.
 func (h *Host) Endpoint() machine.Endpoint { return h.driver.Endpoint }
 
 // Counts tells what the endpoint did so far.

@@ -19,12 +19,12 @@ type Impairment struct {
 	ready machine.Instant // latest arrival so far, where none may overtake
 }
 
-// Impair gives a path that carries datagrams between two hosts of a run.
+// Impair returns a path that carries datagrams between two hosts of a run.
 func Impair(p Path, seed uint64, from, to string) *Impairment {
 	return &Impairment{path: p, rng: Rand(seed, "path "+from+" to "+to)}
 }
 
-// ImpairStream gives a path that carries the segments of a stream.
+// ImpairStream returns a path that carries the segments of a stream.
 func ImpairStream(p Path, seed uint64, from, to string) *Impairment {
 	return &Impairment{path: p, rng: Rand(seed, "stream "+from+" to "+to)}
 }
@@ -72,7 +72,7 @@ func (i *Impairment) Datagram(now machine.Instant, size int) Fate {
 	return f
 }
 
-// Segment gives the most bytes that travel in one piece of a stream.
+// Segment returns the most bytes that travel in one piece of a stream.
 func (i *Impairment) Segment() int {
 	if i.path.Segment <= 0 {
 		return 1460
@@ -139,7 +139,7 @@ func (i *Impairment) travel(start machine.Instant) time.Duration {
 	return t
 }
 
-// wait gives how long a datagram waits for the first hop and is being put on
+// wait returns how long a datagram waits for the first hop and is being put on
 // it, or that the queue is full.
 func (i *Impairment) wait(now machine.Instant, size int) (long time.Duration, dropped bool) {
 	limit := i.path.Queue

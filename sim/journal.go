@@ -84,7 +84,7 @@ func (e *DifferError) Error() string {
 	return text
 }
 
-// Record gives a journal that fills as the world runs.
+// Record returns a journal that fills as the world runs.
 func (w *World) Record() *Journal {
 	j := &Journal{Seed: w.seed, Digests: true}
 	w.Watch(func(s *Step) {

@@ -21,7 +21,7 @@ const (
 
 var roleWords = [Roles]string{"client", "server", "proxy"}
 
-// String gives the word of the logs.
+// String returns the word of the logs.
 func (r Role) String() string { return roleWords[r] }
 
 // Kit is what a run on real sockets has to know of a protocol: how its endpoints
@@ -68,16 +68,16 @@ type End struct {
 // Describer words the log of one endpoint, in the terms of its protocol's truth
 // files. Nil lines are left out.
 type Describer interface {
-	// Opening gives the first lines. Own is invalid where the address is not
+	// Opening returns the first lines. Own is invalid where the address is not
 	// known yet; to is where a client sends, and invalid of a server.
 	Opening(own, to netip.AddrPort) []Line
-	// Opened gives the line about an address of its own that became known later.
+	// Opened returns the line about an address of its own that became known later.
 	Opened(own netip.AddrPort) Line
-	// Met gives the line about a peer that is heard of for the first time.
+	// Met returns the line about a peer that is heard of for the first time.
 	Met(peer machine.Peer, at netip.AddrPort) Line
-	// Step gives the lines about a step.
+	// Step returns the lines about a step.
 	Step(step *Step) []Line
-	// Final gives the last line.
+	// Final returns the last line.
 	Final() Line
 }
 
@@ -90,7 +90,7 @@ func Gauges(e machine.Endpoint, line Line) {
 	}
 }
 
-// Milliseconds gives a time in nanoseconds as the logs have it: to the microsecond.
+// Milliseconds returns a time in nanoseconds as the logs have it: to the microsecond.
 func Milliseconds(ns int64) float64 { return math.Round(float64(ns)/1e3) / 1e3 }
 
 // Noise draws n random bytes.

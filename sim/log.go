@@ -26,7 +26,7 @@ type Log struct {
 	err      error
 }
 
-// NewLog gives a log on w. Epoch is the start of the run, in nanoseconds since the
+// NewLog returns a log on w. Epoch is the start of the run, in nanoseconds since the
 // Unix epoch.
 func NewLog(w io.Writer, epoch machine.Instant) *Log {
 	buffered := bufio.NewWriterSize(w, 64<<10)

@@ -26,7 +26,7 @@ type Fact struct {
 
 const headBytes = 32
 
-// Truth gives a log of what the endpoints do that fills as the world runs. An
+// Truth returns a log of what the endpoints do that fills as the world runs. An
 // endpoint's deliveries are told as events of the kind delivered where its
 // protocol does not tell them itself.
 func (w *World) Truth() *Truth {
@@ -63,7 +63,7 @@ func (s *Step) Facts(to []Fact) []Fact {
 	return to
 }
 
-// Of gives the facts of one host and kind, in order.
+// Of returns the facts of one host and kind, in order.
 func (t *Truth) Of(h *Host, kind machine.EventKind) (out []Fact) {
 	for _, f := range t.Facts {
 		if f.Host == h && f.Event.Kind == kind {

@@ -31,26 +31,26 @@ type Step struct {
 	Out  *machine.Effects
 }
 
-// New gives an empty world. The same seed and the same building steps give the
+// New returns an empty world. The same seed and the same building steps give the
 // same run.
 func New(seed uint64) *World { return &World{seed: seed} }
 
-// Seed gives the seed of the run.
+// Seed returns the seed of the run.
 func (w *World) Seed() uint64 { return w.seed }
 
-// Now gives the virtual time.
+// Now returns the virtual time.
 func (w *World) Now() machine.Instant { return w.now }
 
-// Hosts gives the hosts in the order in which they were added.
+// Hosts returns the hosts in the order in which they were added.
 func (w *World) Hosts() []*Host { return w.hosts }
 
 // Watch has f called after every step of every host, in order.
 func (w *World) Watch(f func(*Step)) { w.watchers = append(w.watchers, f) }
 
-// Rand gives the stream of random numbers that belongs to name in this run.
+// Rand returns the stream of random numbers that belongs to name in this run.
 func (w *World) Rand(name string) *rand.Rand { return Rand(w.seed, name) }
 
-// Rand gives the stream of random numbers that belongs to name in the runs of a
+// Rand returns the stream of random numbers that belongs to name in the runs of a
 // seed.
 func Rand(seed uint64, name string) *rand.Rand {
 	h := fnv.New64a()     // the runs of a seed stay what they were: not machine.Digest

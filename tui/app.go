@@ -192,7 +192,7 @@ func (a *App) Draw(screen tcell.Screen) {
 	a.model.drawAny(draw.NewCanvas(screen, a.theme))
 }
 
-// InputHandler gives keys to the model.
+// InputHandler returns keys to the model.
 func (a *App) InputHandler() func(*tcell.EventKey, func(tview.Primitive)) {
 	return func(e *tcell.EventKey, _ func(tview.Primitive)) { a.key(keyName(e)) }
 }
@@ -234,7 +234,7 @@ func (a *App) copyOut(text string) {
 	}
 }
 
-// PasteHandler gives pasted text to the model.
+// PasteHandler returns pasted text to the model.
 func (a *App) PasteHandler() func(string, func(tview.Primitive)) {
 	return func(s string, _ func(tview.Primitive)) {
 		a.store.Lock()
@@ -243,7 +243,7 @@ func (a *App) PasteHandler() func(string, func(tview.Primitive)) {
 	}
 }
 
-// MouseHandler gives clicks and the wheel to the model.
+// MouseHandler returns clicks and the wheel to the model.
 func (a *App) MouseHandler() func(tview.MouseAction, *tcell.EventMouse, func(tview.Primitive)) (bool, tview.Primitive) {
 	return func(action tview.MouseAction, e *tcell.EventMouse, setFocus func(tview.Primitive)) (bool, tview.Primitive) {
 		x, y := e.Position()

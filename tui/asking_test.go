@@ -40,7 +40,7 @@ func rowsShown(m *Model) int {
 	return rows
 }
 
-// lives gives the messages of the flow in focus, by a walk of its own.
+// lives returns the messages of the flow in focus, by a walk of its own.
 func lives(t *testing.T, m *Model) (out []store.Life) {
 	t.Helper()
 	m.Store.Lock()

@@ -305,7 +305,7 @@ func (x *sample) file() []byte {
 	return b
 }
 
-// mutate gives the file of a part of a sample with some faults: wrong times,
+// mutate returns the file of a part of a sample with some faults: wrong times,
 // flipped bits, records cut, doubled, swapped or dropped, and a cut file.
 func (x *sample) mutate(rng *rand.Rand) []byte {
 	n := min(len(x.frames), 2+rng.IntN(60))

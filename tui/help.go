@@ -15,7 +15,7 @@ func (m *Model) drawHelp(c draw.Canvas) {
 	m.Text.Draw(c.Part(1, 1, c.W-1, c.H-1))
 }
 
-// helpLines words the table.
+// helpLines formats the table.
 func helpLines() (lines []string) {
 	lines = append(lines, "\x1b[1mackscope tui\x1b[0m  a number before a key repeats it", "")
 	group := ""

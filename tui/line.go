@@ -96,7 +96,7 @@ func (l *line) recall(by int) {
 	l.text, l.cursor, l.at = []rune(s), utf8.RuneCountInString(s), to
 }
 
-// word gives the word that ends at the cursor and where it begins.
+// word returns the word that ends at the cursor and where it begins.
 func (l *line) word() (string, int) {
 	from := l.cursor
 	for from > 0 && wordRune(l.text[from-1]) {

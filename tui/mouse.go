@@ -5,7 +5,7 @@ import (
 	"github.com/ackscope/ackscope/tui/screens"
 )
 
-// rowAt gives how far below the cursor of the view's table a place of the screen is;
+// rowAt returns how far below the cursor of the view's table a place of the screen is;
 // false for none, such as what stands beside or below the rows.
 func (m *Model) rowAt(x, y int) (by int, ok bool) {
 	t, ok := m.screen().(screens.Table)

@@ -108,7 +108,7 @@ func (p *prompt) filters() bool {
 	return p.kind == promptFilter || p.kind == promptBreak || p.kind == promptBreakBack
 }
 
-// recheck says whether the text is a filter.
+// recheck reports whether the text is a filter.
 func (m *Model) recheck() {
 	p := &m.prompt
 	if !p.filters() {
@@ -178,7 +178,7 @@ func (m *Model) completions(text string) []string {
 	return out
 }
 
-// beginWith gives those of some words that begin with a text and go on.
+// beginWith returns those of some words that begin with a text and go on.
 func beginWith(words []string, text string) (out []string) {
 	for _, w := range words {
 		if strings.HasPrefix(w, text) && w != text {
@@ -210,7 +210,7 @@ func (m *Model) argumentsOf(name string) (out []string) {
 	return out
 }
 
-// argumentAt gives where the argument of the command begins that is completed as a
+// argumentAt returns where the argument of the command begins that is completed as a
 // whole, since it may have blanks in it; false for words.
 func (p *prompt) argumentAt() (int, bool) {
 	name, _, ok := strings.Cut(p.line.String(), " ")

@@ -77,7 +77,7 @@ func count(s *store.Store) {
 	}
 }
 
-// running gives it; 0 for a store that is not counted.
+// running returns it; 0 for a store that is not counted.
 func running(s *store.Store) int32 {
 	if n, ok := counts.Load(s); ok {
 		return n.(*atomic.Int32).Load()
@@ -127,7 +127,7 @@ func screenOf(t testing.TB, m *Model, w, h int) tcell.SimulationScreen {
 	return screen
 }
 
-// textOf gives what a screen shows, without blanks at the ends of lines.
+// textOf returns what a screen shows, without blanks at the ends of lines.
 func textOf(screen tcell.SimulationScreen) string {
 	cells, w, h := screen.GetContents()
 	var b strings.Builder

@@ -59,7 +59,7 @@ func (x *testTerminal) keys(keys ...string) {
 // run types a command line.
 func (x *testTerminal) run(line string) { x.t.Helper(); x.typed(line); x.keys("Enter") }
 
-// seen gives the screen with its colours.
+// seen returns the screen with its colours.
 func (x *testTerminal) seen() string { x.t.Helper(); return x.do("capture-pane", "-e", "-p") }
 
 func (x *testTerminal) typed(text string) { x.t.Helper(); x.do("send-keys", "-l", text) }

@@ -86,7 +86,7 @@ const (
 	wholeEvery  = 4  // runs: of the others the simulated screen keeps no cells
 )
 
-// played gives the fault of a run; empty for none.
+// played returns the fault of a run; empty for none.
 func played(d *driver, rng *rand.Rand) (fault string) {
 	defer func() {
 		if x := recover(); x != nil {

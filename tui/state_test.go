@@ -55,7 +55,7 @@ type toldTable struct {
 	Rows    [][]string
 }
 
-// tell words a view of the inspector's model in the same way.
+// tell formats a view of the inspector's model in the same way.
 func tell(frame uint64, flow int, side machine.Side, v *machine.View) told {
 	x := told{Frame: frame, Flow: flow, Side: side.String(), Windows: []toldWindow{}, Gauges: []toldGauge{},
 		Tables: []toldTable{}}
@@ -144,7 +144,7 @@ func TestStateEqualsTheCommand(t *testing.T) {
 	}
 }
 
-// newestRow gives the last row of a window as the strips have it: its first
+// newestRow returns the last row of a window as the strips have it: its first
 // sequence, then cells in groups of eight.
 func newestRow(w *toldWindow, per int64) string {
 	last := w.First + int64(len(w.Cells)) - 1

@@ -121,7 +121,7 @@ func TestTUIPipe(t *testing.T) {
 	x.see("left 0")
 }
 
-// follow gives what writes a part of a file into the terminal's pipe; the end of
+// follow returns what writes a part of a file into the terminal's pipe; the end of
 // the file closes it.
 func (x *testTerminal) follow(path string) func(from, to int) {
 	data := []byte(nil)
@@ -151,7 +151,7 @@ func (x *testTerminal) follow(path string) func(from, to int) {
 	}
 }
 
-// number1 gives how many packets the right end of a screen's top line tells.
+// number1 returns how many packets the right end of a screen's top line tells.
 func number1(screen string) int {
 	m := regexp.MustCompile(`/([\d,]+) +\?`).FindStringSubmatch(screen)
 	if m == nil {

@@ -56,7 +56,7 @@ func (m *Model) run(b *binding) {
 	b.do(m, n)
 }
 
-// find gives what a key or sequence means in this view: what is said for the
+// find returns what a key or sequence means in this view: what is said for the
 // view itself goes first.
 func (m *Model) find(k string) *binding {
 	var general *binding

@@ -49,5 +49,5 @@ func (e *ParseError) Error() string {
 	return s
 }
 
-// Unwrap gives the kind of fault, for errors.Is.
+// Unwrap returns the kind of fault, for errors.Is.
 func (e *ParseError) Unwrap() error { return e.Err }

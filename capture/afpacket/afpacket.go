@@ -93,7 +93,7 @@ type Live interface {
 	capture.Source
 	// Interface describes what is captured on.
 	Interface() capture.Interface
-	// Statistics gives the counts since Open: frames that the socket accepted
+	// Statistics returns the counts since Open: frames that the socket accepted
 	// (delivered and dropped together) as FilterAccepted, those dropped for want of
 	// room in its ring as OSDropped; and what the interface itself counted, as
 	// Received and Dropped, where it is one that counts.
@@ -109,7 +109,7 @@ type Group interface {
 	capture.Source
 	// Interfaces describes them.
 	Interfaces() []capture.Interface
-	// Statistics gives what Live.Statistics gives, of each.
+	// Statistics returns what Live.Statistics gives, of each.
 	Statistics() ([]capture.Statistics, error)
 	// Freezes counts, for each, how often the ring was full.
 	Freezes() []uint64

@@ -70,7 +70,7 @@ func TestFilterInForce(t *testing.T) {
 	}
 }
 
-// passing gives which of the frames pass a filter, as they are.
+// passing returns which of the frames pass a filter, as they are.
 func passing(t *testing.T, filter string, frames [][]byte) []int {
 	t.Helper()
 	program, err := pcapfilter.Compile(filter, pcapfilter.EthernetBytes, 100)

@@ -132,7 +132,7 @@ func (g *group) Next(f *capture.Frame) error {
 	}
 }
 
-// reason gives why there are no more frames: io.EOF after Stop; otherwise every
+// reason returns why there are no more frames: io.EOF after Stop; otherwise every
 // interface was removed.
 func (g *group) reason() error {
 	if g.stopping.Load() {

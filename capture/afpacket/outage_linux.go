@@ -85,7 +85,7 @@ func (s *source) say(text string) {
 	}
 }
 
-// reason gives why Next ends.
+// reason returns why Next ends.
 func (s *source) reason(err error) error {
 	if errors.Is(err, io.EOF) && s.ending != nil && !s.closed.Load() {
 		return s.ending

@@ -46,7 +46,7 @@ const (
 	statusOffset = int(unsafe.Offsetof(unix.TpacketBlockDesc{}.Hdr))
 )
 
-// shape gives how a ring of about so many bytes is cut, where a frame can have
+// shape returns how a ring of about so many bytes is cut, where a frame can have
 // snap: at least two blocks, so that one fills while the other is read.
 func shape(buffer, snap int) (block, count int) {
 	block = max(blockLeast, min(blockMost, buffer/64))
@@ -96,7 +96,7 @@ func (r *ring) ready() bool {
 	return r.held || atomic.LoadUint32(&r.header().Block_status)&unix.TP_STATUS_USER != 0
 }
 
-// next gives the next frame, from its header to the end of its block, or nil
+// next returns the next frame, from its header to the end of its block, or nil
 // where none has come. The frame before it is gone then.
 func (r *ring) next() []byte {
 	for r.left == 0 {

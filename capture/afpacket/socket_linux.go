@@ -54,7 +54,7 @@ func Socket(o Options) (*os.File, error) {
 	return os.NewFile(uintptr(fd), "AF_PACKET"), nil
 }
 
-// target gives an interface's number, and whether the kernel takes its link
+// target returns an interface's number, and whether the kernel takes its link
 // header off. Ethernet's stays; of others the cooked header says what it takes
 // to read on.
 func target(o Options) (index int, cooked bool, err error) {
@@ -181,7 +181,7 @@ func bind(fd, index int, o Options) error {
 	return os.NewSyscallError("bind", unix.Bind(fd, &all))
 }
 
-// bigEndian16 gives the value whose bytes in memory are v's in network order.
+// bigEndian16 returns the value whose bytes in memory are v's in network order.
 func bigEndian16(v uint16) uint16 {
 	b := [2]byte{byte(v >> 8), byte(v)}
 	return nativeUint16(b[:])

@@ -111,7 +111,7 @@ func (s *source) Next(f *capture.Frame) error {
 	}
 }
 
-// take gives the next frame if it has come; io.EOF when there will be none.
+// take returns the next frame if it has come; io.EOF when there will be none.
 func (s *source) take(f *capture.Frame) (bool, error) {
 	for {
 		if s.closed.Load() || s.taken >= s.until.Load() || s.awaited > patience {
@@ -242,7 +242,7 @@ func (s *source) give(b []byte, f *capture.Frame) bool {
 	return true
 }
 
-// vlanTag gives the VLAN tag that the kernel took out, as on the wire.
+// vlanTag returns the VLAN tag that the kernel took out, as on the wire.
 func vlanTag(h *unix.Tpacket3Hdr) (tag [4]byte, ok bool) {
 	if h.Status&unix.TP_STATUS_VLAN_VALID == 0 {
 		return tag, false

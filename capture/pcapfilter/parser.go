@@ -74,7 +74,7 @@ func (p *parser) accept(words ...string) (string, bool) {
 	return "", false
 }
 
-// fail gives an error at the next token.
+// fail returns an error at the next token.
 func (p *parser) fail(format string, args ...any) error {
 	return &Error{Filter: p.filter, Column: p.tokens[p.at].column, Reason: fmt.Sprintf(format, args...)}
 }

@@ -68,7 +68,7 @@ func (c *code) loadType(depth int) {
 	}
 }
 
-// network gives where the network header begins, and whether M[0] is to be added.
+// network returns where the network header begins, and whether M[0] is to be added.
 func (c *code) network(depth int) (offset uint32, indirect bool) {
 	switch {
 	case c.target == EthernetBytes || c.target == EthernetSocket && depth == 0:

@@ -136,7 +136,7 @@ func shortAddress(text string) (netip.Addr, int, bool) {
 	return a, parts, err == nil
 }
 
-// hosts gives the test of an address or a network.
+// hosts returns the test of an address or a network.
 func (p *parser) hosts(q qualifiers, prefix netip.Prefix) (node, error) {
 	v6 := prefix.Addr().Is6()
 	if prefix.Addr().Is4In6() {

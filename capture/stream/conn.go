@@ -68,7 +68,7 @@ const (
 	maxQueueTime  = 5 * time.Second
 )
 
-// New gives a connection of which nothing was seen yet. The formats are tried
+// New returns a connection of which nothing was seen yet. The formats are tried
 // in order; neither the slice nor its functions may change.
 func New(formats []Format, limits Limits) *Conn {
 	c := &Conn{formats: formats, limits: limits.orDefault()}
@@ -193,7 +193,7 @@ func (c *Conn) scanHalf(side machine.Side, out *Output, final bool) {
 	})
 }
 
-// undecided gives the time and the frame of the oldest bytes of which it is open
+// undecided returns the time and the frame of the oldest bytes of which it is open
 // whether and how they are messages.
 func (h *half) undecided() (oldest Message, open bool) {
 	if h.framer.foreign || h.framer.synced || h.done >= len(h.buf) {
@@ -262,7 +262,7 @@ func before(a, b Message) int {
 	return 0
 }
 
-// Format gives the framing that was found; nil while none was, and the counts
+// Format returns the framing that was found; nil while none was, and the counts
 // of a side tell how far it went.
 func (c *Conn) Format() *Format {
 	for i := range c.halves {
@@ -287,7 +287,7 @@ func (c *Conn) Closed() bool { return c.halves[0].closed && c.halves[1].closed }
 // Counts tells what happened to a side's segments.
 func (c *Conn) Counts(side machine.Side) Counts { return c.halves[side].counts }
 
-// Clone gives an independent copy: feeding one leaves the other as it was.
+// Clone returns an independent copy: feeding one leaves the other as it was.
 func (c *Conn) Clone() *Conn {
 	d := *c
 	for i := range d.halves {
@@ -297,7 +297,7 @@ func (c *Conn) Clone() *Conn {
 	return &d
 }
 
-// Size gives the bytes that a clone takes, about.
+// Size returns the bytes that a clone takes, about.
 func (c *Conn) Size() int {
 	n := int(unsafe.Sizeof(*c)) + c.queued + len(c.queue)*int(unsafe.Sizeof(Message{}))
 	for i := range c.halves {

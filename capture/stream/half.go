@@ -115,7 +115,7 @@ const (
 	strayPatience = 8
 )
 
-// end gives the position behind the last ordered byte.
+// end returns the position behind the last ordered byte.
 func (h *half) end() uint64 { return h.base + uint64(len(h.buf)) }
 
 // segment takes one segment of this direction.
@@ -359,7 +359,7 @@ func (h *half) forget() {
 	h.buf, h.marks, h.breaks, h.free, h.done = nil, nil, nil, nil, 0
 }
 
-// markAt gives the index of the mark of the byte at a position, which must be
+// markAt returns the index of the mark of the byte at a position, which must be
 // in buf.
 func (h *half) markAt(pos uint64) int {
 	i, ok := slices.BinarySearchFunc(h.marks, pos, func(m mark, p uint64) int {

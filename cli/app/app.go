@@ -53,7 +53,7 @@ type flags struct {
 	JoinGiven bool
 }
 
-// Writer gives standard output, buffered: run flushes it.
+// Writer returns standard output, buffered: run flushes it.
 func (a *App) Writer() *bufio.Writer {
 	if a.buffered == nil {
 		a.buffered = bufio.NewWriterSize(a.Out, 64<<10)
@@ -111,7 +111,7 @@ func (a *App) Options() (analyze.Options, error) {
 	return o, nil
 }
 
-// portsOfProfiles gives the overrides that profiles ask for by naming ports.
+// portsOfProfiles returns the overrides that profiles ask for by naming ports.
 func (a *App) portsOfProfiles() (list []analyze.DecodeAs) {
 	for _, p := range a.Registry.Protocols() {
 		for _, x := range p.Profiles {

@@ -11,7 +11,7 @@ type Endings interface {
 	Take(r *analyze.Record)
 	// Forget lets go of what was kept of a flow.
 	Forget(f *analyze.Flow, why analyze.Reason)
-	// Ended gives the connections that had ended at a time, in the order of their flows.
+	// Ended returns the connections that had ended at a time, in the order of their flows.
 	Ended(at machine.Instant) []Ending
 }
 

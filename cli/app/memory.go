@@ -67,7 +67,7 @@ func memoryOf(text string, usual func() int64) (int64, error) {
 	return n, nil
 }
 
-// halfOfMachine gives half of the memory that the machine has, or that the control
+// halfOfMachine returns half of the memory that the machine has, or that the control
 // group leaves to the program.
 func halfOfMachine() int64 {
 	n := machineMemory()
@@ -77,7 +77,7 @@ func halfOfMachine() int64 {
 	return n / 2
 }
 
-// name words what the command keeps within.
+// name formats what the command keeps within.
 func (b *budget) name() string {
 	if b.Text != "" {
 		return "--memory " + b.Text
@@ -85,7 +85,7 @@ func (b *budget) name() string {
 	return show.Bytes(8*uint64(b.Bytes)) + ", half of the memory that there is"
 }
 
-// Share gives one part in so many of what the command keeps within, in bytes.
+// Share returns one part in so many of what the command keeps within, in bytes.
 func (a *App) Share(part int64) int {
 	if a.Memory.Bytes == 0 {
 		return int(unknownMemory / 2 / part)
@@ -93,13 +93,13 @@ func (a *App) Share(part int64) int {
 	return int(a.Memory.Bytes / part)
 }
 
-// Limits gives what bounds the analysis of a file. Each flow beside its state
+// Limits returns what bounds the analysis of a file. Each flow beside its state
 // costs so many bytes of the command's own.
 func (a *App) Limits(own int) analyze.Limits {
 	return analyze.Limits{Flows: a.Share(int64(flowCost + own)), Bytes: a.Share(2), Room: true}
 }
 
-// LiveLimits gives what bounds the analysis of traffic that may have no end, and
+// LiveLimits returns what bounds the analysis of traffic that may have no end, and
 // the whole program, in bytes.
 func (a *App) LiveLimits() (l analyze.Limits, memory int64, err error) {
 	if memory, err = memoryOf(a.Memory.Text, func() int64 { return liveMemory }); err != nil {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// machineMemory gives the bytes of memory that this program can have: those of the
+// machineMemory returns the bytes of memory that this program can have: those of the
 // machine, or fewer where a control group says so. 0 where neither tells.
 func machineMemory() int64 {
 	var info unix.Sysinfo_t
@@ -20,7 +20,7 @@ func machineMemory() int64 {
 	return lowest(most, groupMemory("/sys/fs/cgroup", "/proc/self/cgroup"))
 }
 
-// groupMemory gives the lowest limit of the control groups that a process is in:
+// groupMemory returns the lowest limit of the control groups that a process is in:
 // of version 2 in memory.max, of version 1 in memory.limit_in_bytes. 0 for none.
 func groupMemory(root, groups string) (most int64) {
 	most = lowest(limitIn(filepath.Join(root, "memory.max")),
@@ -61,7 +61,7 @@ func limitIn(path string) int64 {
 	return n
 }
 
-// lowest gives the lower of two limits, of which 0 is none.
+// lowest returns the lower of two limits, of which 0 is none.
 func lowest(x, y int64) int64 {
 	if x == 0 || y > 0 && y < x {
 		return y

@@ -2,6 +2,6 @@
 
 package app
 
-// machineMemory gives the bytes of memory that this program can have; 0, since
+// machineMemory returns the bytes of memory that this program can have; 0, since
 // this system is not asked.
 func machineMemory() int64 { return 0 }

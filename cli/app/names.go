@@ -65,7 +65,7 @@ func (a *App) CompleteFilter(c *cobra.Command, args []string, toComplete string)
 	return names, directive | cobra.ShellCompDirectiveNoSpace
 }
 
-// Rules gives every rule that findings can have.
+// Rules returns every rule that findings can have.
 func (a *App) Rules() []*machine.Rule {
 	all := append([]*machine.Rule(nil), analyze.Rules...)
 	for _, p := range a.Registry.Protocols() {
@@ -90,7 +90,7 @@ func (a *App) UnknownRule(id string) error {
 	return fmt.Errorf("no rule %q: `ackscope explain` lists them", id)
 }
 
-// Table gives the fields that filters and columns can name.
+// Table returns the fields that filters and columns can name.
 func (a *App) Table() *filter.Table {
 	if a.FieldTable == nil {
 		o := fields.Options{Registry: a.Registry, Rules: analyze.Rules}

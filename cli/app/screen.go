@@ -15,7 +15,7 @@ type Screen struct {
 	rows int // that are drawn
 }
 
-// NewScreen gives a screen where standard output is a terminal that lines are for.
+// NewScreen returns a screen where standard output is a terminal that lines are for.
 func (a *App) NewScreen() *Screen {
 	if a.Flags.JSON || !IsTerminal(a.Out) || os.Getenv("TERM") == "dumb" {
 		return nil
@@ -23,7 +23,7 @@ func (a *App) NewScreen() *Screen {
 	return &Screen{app: a}
 }
 
-// Size gives the columns and lines of the terminal.
+// Size returns the columns and lines of the terminal.
 func (s *Screen) Size() (width, height int) {
 	if f, ok := s.app.Out.(*os.File); ok {
 		if w, h, err := term.GetSize(int(f.Fd())); err == nil && w > 0 && h > 0 {

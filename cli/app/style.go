@@ -22,7 +22,7 @@ func (a *App) Colored() (bool, error) {
 	return false, fmt.Errorf("--color %q: expected auto, always or never", a.Flags.Color)
 }
 
-// Width gives the columns of the terminal that standard output is; 0 where it is none.
+// Width returns the columns of the terminal that standard output is; 0 where it is none.
 func (a *App) Width() int {
 	if f, ok := a.Out.(*os.File); ok {
 		if w, _, err := term.GetSize(int(f.Fd())); err == nil {
@@ -32,7 +32,7 @@ func (a *App) Width() int {
 	return 0
 }
 
-// Painter gives the painter that the flags ask for.
+// Painter returns the painter that the flags ask for.
 func (a *App) Painter() (show.Painter, error) {
 	colored, err := a.Colored()
 	return show.Painter(colored), err

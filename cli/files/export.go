@@ -172,7 +172,7 @@ func exportTable(a *app.App, f *exportFlags, name, path, format string, to encod
 	})
 }
 
-// tell gives the rows of a table to an encoder.
+// tell returns the rows of a table to an encoder.
 func tell(a *app.App, name string, f *exportFlags, args []string, to export.Encoder) error {
 	switch name {
 	case export.Packets.Name:

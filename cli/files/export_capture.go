@@ -223,7 +223,7 @@ func traces(a *app.App, q *export.Qlog, r *reader.Recording) error {
 	return q.End(s.Flows())
 }
 
-// flowsOf gives the flows that --flow names, by recording.
+// flowsOf returns the flows that --flow names, by recording.
 func flowsOf(list []*reader.Recording, texts []string) (map[*reader.Recording][]int, error) {
 	flows := map[*reader.Recording][]int{}
 	for _, text := range texts {

@@ -41,7 +41,7 @@ func (s *secretFlags) add(c *cobra.Command) {
 	c.MarkFlagsMutuallyExclusive("secret-file", "secret-env", "secret-prompt", "seed")
 }
 
-// key gives the key that the secret makes; one at random where there is none.
+// key returns the key that the secret makes; one at random where there is none.
 func (s *secretFlags) key(a *app.App) (key [32]byte, err error) {
 	secret, err := s.read(a)
 	if err != nil {
@@ -54,7 +54,7 @@ func (s *secretFlags) key(a *app.App) (key [32]byte, err error) {
 	return anonymise.KeyOf(secret), nil
 }
 
-// read gives the secret; nil where none is given.
+// read returns the secret; nil where none is given.
 func (s *secretFlags) read(a *app.App) ([]byte, error) {
 	switch {
 	case s.text != "":

@@ -143,7 +143,7 @@ func (f *Flags) near() bool {
 	return true
 }
 
-// allowed gives whom the ends answer.
+// allowed returns whom the ends answer.
 func (f *Flags) allowed() (func(netip.Addr) bool, error) {
 	if len(f.allow) == 0 {
 		return nil, nil

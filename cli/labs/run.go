@@ -249,7 +249,7 @@ func (r *labRun) proxy(listen, target string) (string, error) {
 	return h.Addr().String(), nil
 }
 
-// nearSide gives what carries packets between clients and a proxy.
+// nearSide returns what carries packets between clients and a proxy.
 func (r *labRun) nearSide() lab.Transport {
 	if r.streams {
 		return lab.Both

@@ -79,7 +79,7 @@ func (p *EventPrinter) begin(text string, to export.Encoder, within filter.Scope
 	return err
 }
 
-// TellEvents gives events to an encoder; to eyes where there is none.
+// TellEvents returns events to an encoder; to eyes where there is none.
 func TellEvents(a *app.App, p *EventPrinter, text string, args []string, to export.Encoder) (err error) {
 	if err := p.begin(text, to, reader.OfEvents); err != nil {
 		return err

@@ -130,7 +130,7 @@ func (p *FindingPrinter) all(s *analyze.Session) error {
 	return nil
 }
 
-// counted gives a flow's findings that pass, and counts those that the gate asks for.
+// counted returns a flow's findings that pass, and counts those that the gate asks for.
 func (p *FindingPrinter) counted(f *analyze.Flow) []*analyze.Finding {
 	found := p.passed(f)
 	for _, x := range found {
@@ -211,7 +211,7 @@ func (t *findingCounts) count(f *analyze.Flow) {
 	t.health.Add(f)
 }
 
-// text words the counts. Where no rule fired, that is all that is said: it does
+// text formats the counts. Where no rule fired, that is all that is said: it does
 // not follow that nothing is wrong.
 func (t *findingCounts) text(paint show.Painter) string {
 	if t.affected == 0 {

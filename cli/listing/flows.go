@@ -66,7 +66,7 @@ func showFlows(a *app.App, live *reader.LiveFlags, watch *reader.WatchFlags, tex
 	})
 }
 
-// TellFlows gives flows to an encoder.
+// TellFlows returns flows to an encoder.
 func TellFlows(a *app.App, text string, args []string, to export.Encoder) error {
 	only, err := reader.Compile(a, text)
 	if err != nil {

@@ -174,7 +174,7 @@ func seriesOf(a *app.App, from *reader.Recording, number int) (*analyze.Flow, *g
 	return f, sink.Flows[f.ID], err
 }
 
-// traceStyle gives the colour of a trace in the terminal.
+// traceStyle returns the colour of a trace in the terminal.
 func traceStyle(class string) show.Style {
 	switch class {
 	case "lost", "loss":

@@ -49,7 +49,7 @@ func messages(a *app.App, args []string, text string) error {
 	return TellMessages(a, args, text, nil)
 }
 
-// TellMessages gives messages to an encoder; to eyes where there is none.
+// TellMessages returns messages to an encoder; to eyes where there is none.
 func TellMessages(a *app.App, args []string, text string, to export.Encoder) error {
 	ask, err := reader.NewAsker(a, text, "messages", reader.OfMessages)
 	if err != nil {

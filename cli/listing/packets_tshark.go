@@ -122,7 +122,7 @@ func (s *tsharkWriter) end() error {
 	return err
 }
 
-// split gives the values of a column.
+// split returns the values of a column.
 func (s *tsharkWriter) split(c *filter.Column, r *filter.Record) []string {
 	s.value = c.Append(s.value[:0], r, "\x00")
 	if len(s.value) == 0 {

@@ -82,7 +82,7 @@ func (f *Options) successor(now credentials) (identity, error) {
 	return named, nil
 }
 
-// sudoCaller gives the user who called sudo.
+// sudoCaller returns the user who called sudo.
 func sudoCaller(now credentials) (identity, error) {
 	refused := func(name, value, expected string) (identity, error) {
 		return identity{}, fmt.Errorf("%s=%q: expected %s, as sudo sets it; give -Z USER, or --keep-root", name,
@@ -110,7 +110,7 @@ func sudoCaller(now credentials) (identity, error) {
 	return who, nil
 }
 
-// lookupUser gives a user of the user database by name or number, or one that is
+// lookupUser returns a user of the user database by name or number, or one that is
 // in no database by UID:GID.
 func lookupUser(text string) (who identity, err error) {
 	if uid, gid, ok := strings.Cut(text, ":"); ok {
@@ -144,7 +144,7 @@ func lookupUser(text string) (who identity, err error) {
 
 func isNumber(text string) bool { return strings.Trim(text, "0123456789") == "" }
 
-// supplementary gives a user's groups by the database.
+// supplementary returns a user's groups by the database.
 func supplementary(u *user.User) (groups []int, err error) {
 	list, err := u.GroupIds()
 	if err != nil {
@@ -170,5 +170,5 @@ func parseID(text string) (int, error) {
 	return int(n), nil
 }
 
-// sudoIDs gives what sudo says of its caller.
+// sudoIDs returns what sudo says of its caller.
 func sudoIDs() (uid, gid string) { return os.Getenv("SUDO_UID"), os.Getenv("SUDO_GID") }

@@ -136,7 +136,7 @@ func packetSocket(fd int) error {
 	return nil
 }
 
-// current gives the credentials of this thread.
+// current returns the credentials of this thread.
 func current() (c credentials) {
 	c.uid.real, c.uid.effective, c.uid.saved = unix.Getresuid()
 	c.gid.real, c.gid.effective, c.gid.saved = unix.Getresgid()
@@ -186,14 +186,14 @@ func remaining(who identity) (left []string, err error) {
 	return left, nil
 }
 
-// capabilities gives those of this thread, in two halves of 32.
+// capabilities returns those of this thread, in two halves of 32.
 func capabilities() (sets [2]unix.CapUserData, err error) {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	err = os.NewSyscallError("capget", unix.Capget(&header, &sets[0]))
 	return sets, err
 }
 
-// permitted gives the capabilities that this thread may use.
+// permitted returns the capabilities that this thread may use.
 func permitted() (powers uint64, err error) {
 	sets, err := capabilities()
 	return uint64(sets[0].Permitted) | uint64(sets[1].Permitted)<<32, err

@@ -11,7 +11,7 @@ import (
 // OpenWithLeast has nothing to give up where there is no live capture.
 func OpenWithLeast([]afpacket.Options, *Options) error { return nil }
 
-// current gives the credentials of this process; the saved ids are not told here.
+// current returns the credentials of this process; the saved ids are not told here.
 func current() (c credentials) {
 	c.uid = ids{os.Getuid(), os.Geteuid(), os.Geteuid()}
 	c.gid = ids{os.Getgid(), os.Getegid(), os.Getegid()}

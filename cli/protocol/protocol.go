@@ -27,7 +27,7 @@ type Protocol struct {
 // tried and shown.
 type Registry []Protocol
 
-// Descriptors gives what the analysis has to know of the protocols.
+// Descriptors returns what the analysis has to know of the protocols.
 func (r Registry) Descriptors() *dissect.Registry {
 	var list []*dissect.Protocol
 	for i := range r {
@@ -36,7 +36,7 @@ func (r Registry) Descriptors() *dissect.Registry {
 	return dissect.NewRegistry(list...)
 }
 
-// Simulators gives those that can be simulated.
+// Simulators returns those that can be simulated.
 func (r Registry) Simulators() (list simulate.Simulators) {
 	for i := range r {
 		if r[i].Simulator != nil {
@@ -46,7 +46,7 @@ func (r Registry) Simulators() (list simulate.Simulators) {
 	return list
 }
 
-// Labs gives those that can be run on real sockets.
+// Labs returns those that can be run on real sockets.
 func (r Registry) Labs() (list []*labs.Protocol) {
 	for i := range r {
 		if r[i].Lab != nil {
@@ -56,7 +56,7 @@ func (r Registry) Labs() (list []*labs.Protocol) {
 	return list
 }
 
-// Endings gives what tells how the connections of any protocol ended.
+// Endings returns what tells how the connections of any protocol ended.
 func (r Registry) Endings() app.Endings {
 	var all allEndings
 	for i := range r {

@@ -68,7 +68,7 @@ func (r *Running) alert(x *analyze.Finding) {
 	}
 }
 
-// alertLine words a finding in one line.
+// alertLine formats a finding in one line.
 func alertLine(b []byte, x *analyze.Finding, paint show.Painter) []byte {
 	b = x.Last.Time().AppendFormat(b, "15:04:05.000000")
 	b = append(b, ' ', ' ')

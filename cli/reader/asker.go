@@ -231,7 +231,7 @@ func (k *Asker) Message(r *analyze.Record, i int) bool {
 	return k.filter.Match(x)
 }
 
-// by gives what some frames show of a side's doing.
+// by returns what some frames show of a side's doing.
 func (k *Asker) by(side machine.Side, frames ...machine.Ref) (out []machine.Anomaly) {
 	if k.shown == nil {
 		return nil

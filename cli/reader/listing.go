@@ -198,7 +198,7 @@ func (l *Listing) bound(o *analyze.Options) error {
 	return nil
 }
 
-// Least gives the smaller limit; 0 is none.
+// Least returns the smaller limit; 0 is none.
 func Least(a, b uint64) uint64 {
 	if a == 0 || b > 0 && b < a {
 		return b
@@ -213,7 +213,7 @@ type flushing struct {
 	app *app.App
 }
 
-// Next gives the next frame, behind all that was printed.
+// Next returns the next frame, behind all that was printed.
 func (f *flushing) Next(fr *capture.Frame) error {
 	if err := f.app.Flush(); err != nil {
 		return err

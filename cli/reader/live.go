@@ -112,7 +112,7 @@ type Session struct {
 // Device names what is captured on; empty for files.
 func (l *LiveFlags) Device() string { return strings.Join(l.Devices, ", ") }
 
-// options gives what the capture is opened with, one for each interface.
+// options returns what the capture is opened with, one for each interface.
 func (l *LiveFlags) options() ([]afpacket.Options, error) {
 	o := afpacket.Options{Promiscuous: !l.noPromisc, SnapLength: l.snap, Filter: l.filter, Buffer: l.buffer << 20}
 	if l.buffer < 0 || l.buffer > 1<<10 {

@@ -88,7 +88,7 @@ func (r *Running) interfaces(state *metrics.Capture) {
 	}
 }
 
-// buildVersion gives what the program was built from.
+// buildVersion returns what the program was built from.
 func buildVersion() (version, goVersion string) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

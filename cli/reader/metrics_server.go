@@ -23,7 +23,7 @@ const (
 	metricsHeader      = 8 << 10         // bytes of a request's header
 )
 
-// newMetricsServer gives a server that no client can keep from answering others:
+// newMetricsServer returns a server that no client can keep from answering others:
 // where too many are connected, the newest takes the place of the oldest.
 // Connections are closed after one answer.
 func newMetricsServer(handler http.Handler, access *metricsAccess) *http.Server {

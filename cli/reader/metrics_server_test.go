@@ -394,7 +394,7 @@ func selfSigned(t *testing.T) *tls.Certificate {
 	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: private}
 }
 
-// pemOf gives a certificate and its key as files have them.
+// pemOf returns a certificate and its key as files have them.
 func pemOf(t *testing.T, c *tls.Certificate) (certificate, key string) {
 	t.Helper()
 	der, err := x509.MarshalPKCS8PrivateKey(c.PrivateKey)

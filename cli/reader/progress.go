@@ -26,7 +26,7 @@ const (
 	ProgressEvery = 200 * time.Millisecond
 )
 
-// newProgress gives a progress line for a reading in so many passes; nil where
+// newProgress returns a progress line for a reading in so many passes; nil where
 // nobody would see it or where it would stand in the way of the output.
 func newProgress(a *app.App, in *capture.Input, passes int) *progress {
 	if a.Flags.Quiet || !app.IsTerminal(a.Err) {

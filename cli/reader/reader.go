@@ -79,7 +79,7 @@ func (r *Reader) Study(o analyze.Options) (*analyze.Session, error) {
 	return analyze.RunTwice(r, o)
 }
 
-// Next gives the next frame; io.EOF once stopped.
+// Next returns the next frame; io.EOF once stopped.
 func (r *Reader) Next(f *capture.Frame) error {
 	if r.stopped || r.Most > 0 && r.Frames == r.Most {
 		return io.EOF
@@ -132,7 +132,7 @@ func (r *Reader) Rewind() error {
 	return r.source.(interface{ Rewind() error }).Rewind()
 }
 
-// Dropped gives how many packets the source is known to lack.
+// Dropped returns how many packets the source is known to lack.
 func (r *Reader) Dropped() uint64 {
 	if d, ok := r.source.(analyze.Dropper); ok {
 		return d.Dropped()

@@ -146,7 +146,7 @@ func Each(a *app.App, args []string, run func(*Recording) error) error {
 	return nil
 }
 
-// One gives the only recording of a command that makes one thing of it: what
+// One returns the only recording of a command that makes one thing of it: what
 // says which.
 func One(a *app.App, args []string, what string) (*Recording, error) {
 	list, err := Recordings(a, args)
@@ -238,7 +238,7 @@ func RecordingOf(list []*Recording, flag, file string) (*Recording, int, error) 
 		flag, len(found), file)
 }
 
-// OfFlow gives the recording that --flow is about, where the command looks at
+// OfFlow returns the recording that --flow is about, where the command looks at
 // one flow.
 func OfFlow(list []*Recording, name FlowName) (*Recording, error) {
 	if name.File != "" {

@@ -135,7 +135,7 @@ func (r *Running) Next(f *capture.Frame) error {
 	return nil
 }
 
-// Dropped gives how many packets the capture lacks.
+// Dropped returns how many packets the capture lacks.
 func (r *Running) Dropped() (n uint64) {
 	if r.Reader.Live == nil {
 		return r.Reader.Dropped()

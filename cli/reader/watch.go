@@ -83,7 +83,7 @@ func (w *WatchFlags) asked() bool {
 	return false
 }
 
-// Limits gives what bounds the analysis, and the whole program, in bytes.
+// Limits returns what bounds the analysis, and the whole program, in bytes.
 func (w *WatchFlags) Limits(a *app.App, endless bool) (l analyze.Limits, memory int64, err error) {
 	l, memory = a.Limits(0), a.Memory.Bytes
 	if endless {
@@ -129,11 +129,11 @@ func parseAlerts(a *app.App, words []string) (*alerts, error) {
 	return x, nil
 }
 
-// Streams tells whether the command line asks for traffic that comes as it is
+// Streams reports whether the command line asks for traffic that comes as it is
 // looked at.
 func (l *LiveFlags) Streams(w *WatchFlags) bool { return len(l.Devices) > 0 || w.asked() }
 
-// endless tells whether there may be no end to it.
+// endless reports whether there may be no end to it.
 func (l *LiveFlags) endless(w *WatchFlags) bool { return len(l.Devices) > 0 || w.live }
 
 // Each runs a command over what the flags name: the interfaces together, or each

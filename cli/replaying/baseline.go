@@ -64,7 +64,7 @@ func identityOf(path string) (id replay.Identity, err error) {
 	return id, nil
 }
 
-// renamed gives the capture, of those without a baseline, that an orphaned baseline
+// renamed returns the capture, of those without a baseline, that an orphaned baseline
 // was written for; empty where there is none.
 func renamed(orphan string, bare []string) string {
 	text, err := yamlfile.ReadFile(orphan)

@@ -22,7 +22,7 @@ func isCapture(name string) bool {
 	return slices.Contains(captureEndings, filepath.Ext(name))
 }
 
-// capturesOf gives the captures that paths name, each once: files as they are, and
+// capturesOf returns the captures that paths name, each once: files as they are, and
 // of directories all captures below them, by name. Links to files are followed,
 // links to directories below one are not. It gives the baselines in directories
 // whose captures are gone, too; and what could not be looked at, which holds up

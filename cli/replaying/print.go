@@ -306,7 +306,7 @@ func (p *replayPrinter) done(read, failed int) error {
 	return err
 }
 
-// agree gives "1 side conforms", "2 sides conform".
+// agree returns "1 side conforms", "2 sides conform".
 func agree(n int, noun, does string) string {
 	if n == 1 {
 		does += "s"
@@ -314,7 +314,7 @@ func agree(n int, noun, does string) string {
 	return show.Plural(n, noun) + " " + does
 }
 
-// verb gives "1 diverges", "2 diverge".
+// verb returns "1 diverges", "2 diverge".
 func verb(n int, does string) string {
 	if n == 1 {
 		does += "s"

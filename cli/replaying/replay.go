@@ -201,7 +201,7 @@ func (f *replayFlags) check(a *app.App) error {
 	return err
 }
 
-// named gives an error that names its capture, once.
+// named returns an error that names its capture, once.
 func named(path string, err error) error {
 	if strings.Contains(err.Error(), path) {
 		return err

@@ -73,7 +73,7 @@ func changes(a *app.App, f *replayFlags) ([]whatif.Change, error) {
 	return changes, f.check(a)
 }
 
-// parameters gives all that --what-if can set: of each name what the first protocol
+// parameters returns all that --what-if can set: of each name what the first protocol
 // says of it.
 func parameters(a *app.App) (list []machine.Parameter) {
 	for _, p := range a.Registry.Protocols() {
@@ -156,7 +156,7 @@ func (p *whatIfPrinter) name(path string) string {
 	return printable.String(filepath.Base(path))
 }
 
-// runs gives the three columns of a side.
+// runs returns the three columns of a side.
 func runs(s *whatif.Side) [3]*whatif.Outcome {
 	return [3]*whatif.Outcome{&s.Original, &s.Rehearsal, &s.WhatIf}
 }

@@ -14,7 +14,7 @@ func (f *Flags) Wrong(side int) bool {
 	return f.Fault != "" && (f.Faulty == "both" || f.Faulty == [...]string{"a", "b"}[side])
 }
 
-// Faults gives the fault of each side's endpoints; nil for none.
+// Faults returns the fault of each side's endpoints; nil for none.
 func Faults[F any](f *Flags, lookup func(name string) *F) (faults [2]*F) {
 	for side := range faults {
 		if f.Wrong(side) {

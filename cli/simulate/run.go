@@ -53,7 +53,7 @@ const Epoch = machine.Instant(1_767_225_600_000_000_000) // 2026-01-01T00:00:00Z
 // Addrs are those of the client and the server of one simulated flow.
 var Addrs = [2]netip.AddrPort{netip.MustParseAddrPort("10.0.0.1:30000"), netip.MustParseAddrPort("10.0.0.2:40000")}
 
-// AddrOf gives the address of the nth client.
+// AddrOf returns the address of the nth client.
 func AddrOf(client int) netip.AddrPort {
 	return netip.AddrPortFrom(Addrs[0].Addr(), Addrs[0].Port()+uint16(client))
 }
@@ -96,7 +96,7 @@ func (s *Simulation) ReadRates(unit string) error {
 	return nil
 }
 
-// Rate gives the frames a second of a role: a proxy is on the server's side.
+// Rate returns the frames a second of a role: a proxy is on the server's side.
 func (s *Simulation) Rate(role sim.Role) float64 { return s.rates[min(role, sim.Server)] }
 
 // Add puts an endpoint into the world. The rates must have been read.

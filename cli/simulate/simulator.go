@@ -73,7 +73,7 @@ func (l Simulators) words(registry *dissect.Registry) (list []string) {
 	return list
 }
 
-// usual gives what --protocol is where nothing is said.
+// usual returns what --protocol is where nothing is said.
 func (l Simulators) usual() string {
 	if len(l) == 0 {
 		return ""
@@ -94,7 +94,7 @@ func (l Simulators) forms() string {
 	return strings.Join(list, ", or ")
 }
 
-// examples gives those of all.
+// examples returns those of all.
 func (l Simulators) examples() (text string) {
 	for _, p := range l {
 		text += p.Examples

@@ -20,7 +20,7 @@ type wiretap struct {
 	err    error
 }
 
-// TapAt gives the tap's place on the way from a to b, from 0 to 1.
+// TapAt returns the tap's place on the way from a to b, from 0 to 1.
 func (s *Simulation) TapAt() (at float64, err error) {
 	switch s.Flags.Tap {
 	case "a", "client":
@@ -102,7 +102,7 @@ func (t *wiretap) write(seen *sim.Tapped) error {
 	return t.save(&capture.Frame{At: Epoch + seen.At, LinkType: rawIP, Length: len(t.packet), Data: t.packet})
 }
 
-// segments gives what takes a link's stream apart into TCP segments. What they
+// segments returns what takes a link's stream apart into TCP segments. What they
 // acknowledge is what their sender has read.
 func (t *wiretap) segments(link *sim.Link, number uint32) func(sim.Tapped) error {
 	first := func(h *sim.Host) uint32 { return 0x10000000*uint32(h.Index+1) + number<<16 }

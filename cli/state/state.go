@@ -160,7 +160,7 @@ func parseFrames(texts []string, diff bool) (frames []frameName, err error) {
 	return frames, nil
 }
 
-// placeFrames gives the recording that a flow and frames are of, and the frames' places in it.
+// placeFrames returns the recording that a flow and frames are of, and the frames' places in it.
 func placeFrames(list []*reader.Recording, flow reader.FlowName, frames []frameName) (from *reader.Recording,
 	refs []machine.Ref, err error) {
 	file := 0 // of frames that name none
@@ -262,7 +262,7 @@ func (t *Travel) note(r *analyze.Record) {
 	t.moments = append(t.moments, m)
 }
 
-// moment gives what is known of a frame; false for none of the capture.
+// moment returns what is known of a frame; false for none of the capture.
 func (t *Travel) moment(ref machine.Ref) (moment, bool) {
 	i := slices.IndexFunc(t.moments, func(m moment) bool { return m.ref == ref })
 	if i < 0 {
@@ -311,7 +311,7 @@ func (t *Travel) Choose(number int, refs []machine.Ref) (*analyze.Flow, error) {
 	return nil, fmt.Errorf("which flow? %d have a state: expected --flow NUMBER (`ackscope flows` lists them)", len(known))
 }
 
-// followed gives the flow where its sides have a state.
+// followed returns the flow where its sides have a state.
 func followed(f *analyze.Flow) (*analyze.Flow, error) {
 	if f.Protocol == nil {
 		return nil, fmt.Errorf("flow %d has no state: %s", f.ID, f.Verdict.Reason)

@@ -218,7 +218,7 @@ func copyLive(a *app.App, source *reader.Reader, live *reader.LiveFlags, w io.Wr
 	return errors.Join(err, source.Close())
 }
 
-// autopsyLines words how a connection ended, for protocols that have such pages.
+// autopsyLines formats how a connection ended, for protocols that have such pages.
 func autopsyLines(a *app.App, f *analyze.Flow, end machine.Instant, each func(analyze.Sink)) []string {
 	dead := a.NewEndings()
 	each(dead.Take)

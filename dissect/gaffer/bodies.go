@@ -83,7 +83,7 @@ func (b *bodies) Read(kind uint32, r *bits.Reader) (schema.Record, error) {
 	return body.Read(r)
 }
 
-// Name gives the name of a type; empty where the schema does not know it.
+// Name returns the name of a type; empty where the schema does not know it.
 func (b *bodies) Name(kind uint32) string {
 	if body := b.byType[kind]; body != nil {
 		return body.Name
@@ -128,6 +128,6 @@ func (b *bodies) fields(t *tree, kind uint32, at int, depth uint8) (int, error) 
 	return r.Pos(), err
 }
 
-// Body gives the body of a type, for who writes messages; nil where the schema
+// Body returns the body of a type, for who writes messages; nil where the schema
 // does not know it.
 func (b *bodies) Body(kind uint32) *schema.Body { return b.byType[kind] }

@@ -56,7 +56,7 @@ func readTap(t testing.TB, path string) (out []tapped) {
 	}
 }
 
-// classify gives the verdict on each flow of a capture, as the analyzer asks
+// classify returns the verdict on each flow of a capture, as the analyzer asks
 // for it: at the first datagram that settles it, at the latest at the 64th.
 func classify(protocol *dissect.Protocol, tap []tapped) map[int]dissect.Verdict {
 	verdicts := map[int]dissect.Verdict{}
@@ -85,7 +85,7 @@ func classify(protocol *dissect.Protocol, tap []tapped) map[int]dissect.Verdict 
 	return verdicts
 }
 
-// runs gives the shipped captures whose names begin with a prefix.
+// runs returns the shipped captures whose names begin with a prefix.
 func runs(t testing.TB, prefix string) []string {
 	t.Helper()
 	any := testenv.Capture(t, "README.md")

@@ -142,7 +142,7 @@ func (c *classifier) Verdict() dissect.Verdict {
 	return v
 }
 
-// ranking gives the best profile, and the best of those that read datagrams in
+// ranking returns the best profile, and the best of those that read datagrams in
 // another way. Of profiles that read them alike, a user's goes before a built-in one.
 func (c *classifier) ranking() (first, second finalist) {
 	place := func(f finalist) {
@@ -193,7 +193,7 @@ func (c *classifier) convincing(f finalist) bool {
 	return false
 }
 
-// say words a profile's evidence.
+// say formats a profile's evidence.
 func (c *classifier) say(f finalist) string {
 	if f.c == nil {
 		return c.netcode.say()

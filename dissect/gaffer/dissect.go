@@ -14,7 +14,7 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// settings gives the profile of a flow; nil where the flow is not of this protocol.
+// settings returns the profile of a flow; nil where the flow is not of this protocol.
 func settings(ctx dissect.Context) *wire.Profile {
 	if ctx.Config == nil {
 		return nil
@@ -23,7 +23,7 @@ func settings(ctx dissect.Context) *wire.Profile {
 	return p
 }
 
-// securedBy gives the keyed profile of a flow; nil where it has another.
+// securedBy returns the keyed profile of a flow; nil where it has another.
 func securedBy(ctx dissect.Context) *secured {
 	if ctx.Config == nil {
 		return nil

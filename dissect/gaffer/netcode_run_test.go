@@ -127,7 +127,7 @@ func readYojimboRun(t testing.TB, name string) *yojimboRun {
 	return r
 }
 
-// keys gives the run's key file, read as a user's would be.
+// keys returns the run's key file, read as a user's would be.
 func (r *yojimboRun) keys(t testing.TB) *netcode.Keys {
 	t.Helper()
 	text := fmt.Sprintf(`{"servers": [{"protocol_id": "0x%s", "private_key": "%s"}]}`, r.config.ProtocolID,

@@ -25,7 +25,7 @@ func (o *opaque) Inspect(s machine.Side, v *machine.View) {
 		machine.Gauge{Name: "bytes", Value: float64(o.bytes[s]), Unit: "bytes", Grade: machine.Certain})
 }
 
-// Summary gives what was counted; the rest is unknown.
+// Summary returns what was counted; the rest is unknown.
 func (o *opaque) Summary(s machine.Side) machine.Summary {
 	return machine.Summary{Packets: o.packets[s], Bytes: o.bytes[s], NeverAcked: -1, Loss: -1, RTT: -1, WireRTT: -1}
 }
@@ -33,8 +33,8 @@ func (o *opaque) Summary(s machine.Side) machine.Summary {
 // Learned knows nothing that a second run could use.
 func (o *opaque) Learned() machine.Facts { return machine.Facts{} }
 
-// Clone gives an independent copy.
+// Clone returns an independent copy.
 func (o *opaque) Clone() machine.Tracker { c := *o; return &c }
 
-// Size gives the bytes of a clone.
+// Size returns the bytes of a clone.
 func (o *opaque) Size() int { return 64 }

@@ -36,7 +36,7 @@ func newPieces(c *dissect.Config) dissect.Pieces {
 	return &pieces{secured: x, join: NewReassembler(x.layers.Reliable), changed: map[piece][]byte{}}
 }
 
-// opened gives the packet that a datagram carries in the clear; false where it
+// opened returns the packet that a datagram carries in the clear; false where it
 // carries none.
 func (p *pieces) opened(dg *machine.Datagram) (machine.Datagram, bool) {
 	var pk wire.Packet
@@ -90,7 +90,7 @@ func (p *pieces) put(from machine.Side, was, b []byte) {
 	}
 }
 
-// piecesOf gives those of a context; nil for none.
+// piecesOf returns those of a context; nil for none.
 func piecesOf(ctx dissect.Context) *pieces {
 	p, _ := ctx.Pieces.(*pieces)
 	return p

@@ -30,7 +30,7 @@ const protocolName = "gaffer"
 // Protocol describes the Gaffer family with its built-in profiles.
 var Protocol = newProtocol(nil, nil)
 
-// WithProfiles gives a descriptor that also knows a user's profiles: they are
+// WithProfiles returns a descriptor that also knows a user's profiles: they are
 // listed, and tried on every flow. Each Config must come from Protocol.DoneProfile.
 func WithProfiles(extra []dissect.Profile) *dissect.Protocol { return newProtocol(extra, nil) }
 
@@ -180,7 +180,7 @@ func (s *profileSet) trial(entries []*entry) []candidate {
 	return c
 }
 
-// newTracker gives a tracker of what both ends knew; where datagrams
+// newTracker returns a tracker of what both ends knew; where datagrams
 // acknowledge nothing that can be read, one that counts.
 func newTracker(c *dissect.Config) machine.Tracker {
 	if k, ok := c.Profile.(*secured); ok {

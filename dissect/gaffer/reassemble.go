@@ -49,7 +49,7 @@ type partial struct {
 	done    bool
 }
 
-// NewReassembler gives one for a flow that is read by p.
+// NewReassembler returns one for a flow that is read by p.
 func NewReassembler(p *wire.Profile) *Reassembler {
 	r := &Reassembler{profile: p}
 	size := maxPartial
@@ -131,7 +131,7 @@ func (a *assembly) join(p *partial, w Whole) Whole {
 	return w
 }
 
-// block gives the entry of a block; a new one takes the place of the oldest.
+// block returns the entry of a block; a new one takes the place of the oldest.
 func (a *assembly) block(number uint32) *partial {
 	for i := range a.blocks {
 		if b := &a.blocks[i]; b.count > 0 && b.number == number {
@@ -167,7 +167,7 @@ func newAssembly(c *dissect.Config) dissect.Assembly {
 	return &packets{r: NewReassembler(p)}
 }
 
-// Add gives the packet that a datagram completes.
+// Add returns the packet that a datagram completes.
 func (p *packets) Add(d *machine.Datagram) *machine.Datagram {
 	w, ok := p.r.Add(d)
 	if !ok || w.Kind != wire.KindFragment {

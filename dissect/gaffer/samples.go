@@ -5,7 +5,7 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// sampleBodies gives the bodies of packets that the series' sample programs
+// sampleBodies returns the bodies of packets that the series' sample programs
 // send, by the built-in profile that reads them; nil where there are none.
 func sampleBodies(profile string) *schema.Schema {
 	if profile != wire.ArticleFragments {

@@ -16,7 +16,7 @@ type Settings struct {
 	Schema *schema.Schema `yaml:"schema"`
 }
 
-// newSettings gives the settings of a built-in profile to start from; those of
+// newSettings returns the settings of a built-in profile to start from; those of
 // the article where no base is named.
 func newSettings(base string) (any, error) {
 	if base == "" {

@@ -62,7 +62,7 @@ type secured struct {
 // Format keeps the keys out of every verb.
 func (s *secured) Format(f fmt.State, _ rune) { fmt.Fprint(f, Yojimbo) }
 
-// WithKeys gives a descriptor that decrypts netcode flows with the given keys;
+// WithKeys returns a descriptor that decrypts netcode flows with the given keys;
 // extra is as WithProfiles takes it.
 func WithKeys(extra []dissect.Profile, keys *netcode.Keys) *dissect.Protocol {
 	return newProtocol(extra, keys)
@@ -83,7 +83,7 @@ func (s *profileSet) secure(name string, connection *wire.Yojimbo) *dissect.Conf
 	return &dissect.Config{Dialect: name, Profile: &secured{layers: l, keys: s.keys}}
 }
 
-// connection gives the configuration that a flow's packets are read by.
+// connection returns the configuration that a flow's packets are read by.
 func (s *secured) connection(c *dissect.Config) *wire.Yojimbo {
 	if s.layers.Connection != nil {
 		return s.layers.Connection

@@ -144,7 +144,7 @@ func loggedText(t testing.TB, raw json.RawMessage) string {
 	return string(b)
 }
 
-// configuration gives the run's own, as its endpoints were set up.
+// configuration returns the run's own, as its endpoints were set up.
 func (r *yojimboRun) configuration(t testing.TB) *wire.Yojimbo {
 	t.Helper()
 	y := &wire.Yojimbo{MessageTypes: r.config.Types, BlockTypes: blockTypes(r.config.Schema),

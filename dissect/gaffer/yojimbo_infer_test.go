@@ -8,7 +8,7 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// sampleOf gives the connection packets of one flow of a capture.
+// sampleOf returns the connection packets of one flow of a capture.
 func sampleOf(t testing.TB, r *yojimboRun, at string, flow int) (s *yojimbo.Sample, n int) {
 	t.Helper()
 	s = &yojimbo.Sample{}

@@ -21,7 +21,7 @@ type openedPacket struct {
 	payload  []byte
 }
 
-// packets gives the connection packets of a run's capture.
+// packets returns the connection packets of a run's capture.
 func (r *yojimboRun) packets(t testing.TB, at string) (out []openedPacket) {
 	t.Helper()
 	keys, profile := r.keys(t), netcodeProfile(t)
@@ -166,7 +166,7 @@ func TestMessagesSentEqualLog(t *testing.T) {
 	}
 }
 
-// connOf gives the log's number of a flow at an endpoint: flows come in the
+// connOf returns the log's number of a flow at an endpoint: flows come in the
 // order of the clients, of which those that are denied have no connection.
 func (r *yojimboRun) connOf(at string, flow int) int {
 	if at == "client" {
@@ -178,7 +178,7 @@ func (r *yojimboRun) connOf(at string, flow int) int {
 	return flow
 }
 
-// lastSent gives the time of an endpoint's last packet.
+// lastSent returns the time of an endpoint's last packet.
 func (r *yojimboRun) lastSent(at string, conn int) (last float64) {
 	for _, l := range r.lines {
 		if l.Event == "sent" && l.Endpoint == at && l.Conn == conn {

@@ -73,7 +73,7 @@ func runOnce(t testing.TB, r *yojimboRun, at string, config *wire.Yojimbo, facts
 	return flows
 }
 
-// nearSide gives the side at the tap; A speaks first, and that is the client.
+// nearSide returns the side at the tap; A speaks first, and that is the client.
 func nearSide(at string) machine.Side {
 	if at == "client" {
 		return machine.A
@@ -81,7 +81,7 @@ func nearSide(at string) machine.Side {
 	return machine.B
 }
 
-// logged gives the lines of one event at an endpoint's connection.
+// logged returns the lines of one event at an endpoint's connection.
 func (r *yojimboRun) logged(at string, conn int, event string) (out []logLine) {
 	for _, l := range r.lines {
 		if l.Endpoint == at && l.Conn == conn && l.Event == event {
@@ -209,7 +209,7 @@ func TestMessagesReceivedEqualLog(t *testing.T) {
 	}
 }
 
-// deliveredTo gives the messages that a side was handed, in that order.
+// deliveredTo returns the messages that a side was handed, in that order.
 func deliveredTo(f *flowRun, side machine.Side) (out []machine.Message) {
 	for _, m := range f.effects.Messages {
 		if m.From != side && m.Delivered == machine.Yes {

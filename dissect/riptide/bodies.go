@@ -113,7 +113,7 @@ func (b *bodies) name(path string, fields []*schema.Field) {
 	}
 }
 
-// of gives the body that describes a message's values, and the heading of its
+// of returns the body that describes a message's values, and the heading of its
 // fields; nil where the schema has none, or the message has no values.
 func (b *bodies) of(s Sender, m *wire.Message) (*schema.Body, *dissect.FieldSpec) {
 	if b == nil {
@@ -148,7 +148,7 @@ func (b *bodies) of(s Sender, m *wire.Message) (*schema.Body, *dissect.FieldSpec
 	return ready.Messages[kind], b.messages[kind]
 }
 
-// dataBody gives the body of connect, reject or kick data, which need not be there.
+// dataBody returns the body of connect, reject or kick data, which need not be there.
 func dataBody(s *schema.Schema, b *bodies, m *wire.Message) (*schema.Body, *dissect.FieldSpec) {
 	if m.BodyBits < 8 {
 		return nil, nil
@@ -219,7 +219,7 @@ func read(s Sender, body *schema.Body, m *wire.Message, b []byte, bit int) (sche
 	return values, ended(s, &at, &r)
 }
 
-// describe gives the name of a message that a tracker has told, and its values
+// describe returns the name of a message that a tracker has told, and its values
 // where a schema reads them to the end.
 func describe(c *dissect.Config, m *machine.Message) (string, dissect.Values) {
 	set := settingsOf(c)

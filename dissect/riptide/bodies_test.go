@@ -36,7 +36,7 @@ func valuesOf(ctx dissect.Context, dg *machine.Datagram) (name string, values sc
 	return body.Name, values, err
 }
 
-// withSchema gives the descriptor that reads values by a schema's text.
+// withSchema returns the descriptor that reads values by a schema's text.
 func withSchema(t testing.TB, src []byte) *dissect.Protocol {
 	t.Helper()
 	s, err := yamlfile.Schema(src, "schema.yaml", wire.Coding{Codec: wire.Codec{Dialect: wire.V21}})

@@ -138,7 +138,7 @@ func captures(t testing.TB, prefixes ...string) (out []string) {
 	return out
 }
 
-// runOf gives the name of the run that a capture is of.
+// runOf returns the name of the run that a capture is of.
 func runOf(path string) string {
 	name, _, _ := strings.Cut(filepath.Base(path), ".")
 	return name

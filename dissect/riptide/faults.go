@@ -8,7 +8,7 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// valueFaults gives what looks the values of a flow's messages over for faults of
+// valueFaults returns what looks the values of a flow's messages over for faults of
 // the library that only values show; nil where no schema reads them.
 func (s *Settings) valueFaults() func(machine.Side, *wire.Message, []byte) model.ValueFaults {
 	if s.bodies == nil {

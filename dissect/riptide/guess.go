@@ -122,7 +122,7 @@ func (g *guessGroup) has(b []byte, bodyBit int) bool {
 	})
 }
 
-// Guesses gives what is guessed so far, by message id, Notify last.
+// Guesses returns what is guessed so far, by message id, Notify last.
 func (g *Guesser) Guesses() (out []Guess) {
 	for k, group := range g.groups {
 		guess := Guess{Dialect: k.dialect.Name, Notify: k.notify, MessageID: k.id, Payloads: group.count,

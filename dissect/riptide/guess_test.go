@@ -144,7 +144,7 @@ func TestGuess(t *testing.T) {
 	}
 }
 
-// wanted gives the part that a value of the log is, and how many elements or
+// wanted returns the part that a value of the log is, and how many elements or
 // bytes it has.
 func wanted(v *truthValue, counted bool) (p Part, n int, isArray bool) {
 	element, array := strings.CutSuffix(v.Type, "[]")

@@ -101,7 +101,7 @@ func EndReason(c *dissect.Config, e *machine.Event) string {
 	return name
 }
 
-// BehaviourOf gives how a side of a flow behaves.
+// BehaviourOf returns how a side of a flow behaves.
 func BehaviourOf(c *dissect.Config, s machine.Side) *model.Behaviour {
 	sender := settingsOf(c).Senders[s]
 	return model.BehaviourOf(sender.Codec.Dialect, sender.Builds)

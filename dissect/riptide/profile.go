@@ -43,7 +43,7 @@ func namesOf[T any](list []T, name func(T) string) string {
 	return strings.Join(names, ", ")
 }
 
-// newFileSettings gives the settings of a built-in profile to start from; those
+// newFileSettings returns the settings of a built-in profile to start from; those
 // of 2.1 where no base is named.
 func newFileSettings(base string) (any, error) {
 	if base == "" {

@@ -28,7 +28,7 @@ const protocolName = "riptide"
 // Protocol describes Riptide to the registry.
 var Protocol = newProtocol(nil)
 
-// With gives a descriptor that reads the values of messages by a user's schema
+// With returns a descriptor that reads the values of messages by a user's schema
 // (nil for none; see bodies for what its messages and packets describe) and
 // knows a user's profiles: a flow of the dialect of one is read by it. Each
 // Config must come from Protocol.DoneProfile. The error is a *schema.Error.
@@ -66,7 +66,7 @@ type knowledge struct {
 	bodies *bodies
 }
 
-// bodiesOf gives what reads the values of a flow.
+// bodiesOf returns what reads the values of a flow.
 func (k *knowledge) bodiesOf(s *Settings) *bodies {
 	if k == nil {
 		return nil

@@ -21,7 +21,7 @@ type Sender struct {
 	Builds wire.BuildSet
 }
 
-// settingsOf gives the settings of a flow; the usual dialect where it has none.
+// settingsOf returns the settings of a flow; the usual dialect where it has none.
 func settingsOf(c *dissect.Config) *Settings {
 	if c != nil {
 		if s, ok := c.Profile.(*Settings); ok {

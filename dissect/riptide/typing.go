@@ -26,7 +26,7 @@ type Part struct {
 	Bits int // PartFixed: its width; PartArray: that of an element
 }
 
-// String words a part as schemas do where they have a word for it.
+// String formats a part as schemas do where they have a word for it.
 func (p Part) String() string {
 	switch p.Kind {
 	case PartText:

@@ -133,7 +133,7 @@ func pairSends(t testing.TB, path string, flows []*flow, tr *truth) (pairs []sen
 	return pairs, missing, extra
 }
 
-// remote gives the address of the client that a line of the server is about:
+// remote returns the address of the client that a line of the server is about:
 // ids are given out again, so it is the one last connected by then.
 func (tr *truth) remote(l *truthLine) string {
 	if l.Remote != "" {

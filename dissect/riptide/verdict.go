@@ -26,16 +26,16 @@ const (
 // each sender is judged by its own.
 type choice [2]int
 
-// dialect gives a side's.
+// dialect returns a side's.
 func (x choice) dialect(s machine.Side) *wire.Dialect { return hypotheses[x[s]].Dialect }
 
-// side gives what a side's packets amount to under the choice.
+// side returns what a side's packets amount to under the choice.
 func (c *classifier) side(x choice, s machine.Side) *sender { return &c.sides[x[s]][s] }
 
-// total gives the evidence for a hypothesis, both sides together.
+// total returns the evidence for a hypothesis, both sides together.
 func (c *classifier) total(h int) float64 { return c.sides[h][0].bits + c.sides[h][1].bits }
 
-// chosen gives how each side is read, with the evidence for it; false where that
+// chosen returns how each side is read, with the evidence for it; false where that
 // is not possible.
 //
 // Nearly always one hypothesis reads both sides, and related packets of the two
@@ -72,7 +72,7 @@ func (c *classifier) chosen() (x choice, bits float64, ok bool) {
 	return x, bits, true
 }
 
-// unlike gives the evidence for the best reading by other header values than a
+// unlike returns the evidence for the best reading by other header values than a
 // hypothesis has.
 func (c *classifier) unlike(best int) (bits float64) {
 	for h := range hypotheses {
@@ -181,7 +181,7 @@ func (c *classifier) Sure() bool {
 	return c.settled(best, bits, bits-max(next, 0))
 }
 
-// best gives the hypothesis with the most evidence, of another dialect than
+// best returns the hypothesis with the most evidence, of another dialect than
 // but; -1 where none reads both sides.
 func (c *classifier) best(but *wire.Dialect) (best int, bits float64) {
 	best, bits = -1, math.Inf(-1)

@@ -196,7 +196,7 @@ func (h *hypothesis) convinces() bool {
 	return h.matched > 0 && h.bits >= claimBits && h.total() >= claimBits && 2*h.matched > astray
 }
 
-// best gives the profile with the most evidence, and how far the next one is
+// best returns the profile with the most evidence, and how far the next one is
 // behind it. Of equals the first one stands: those of a user's file come last.
 func (c *classifier) best() (first *hypothesis, lead float64) {
 	second := 0.0
@@ -256,7 +256,7 @@ func (c *classifier) whyNot(h *hypothesis) string {
 		number(h.matched+h.again), counted(h.acks, "datagram"))
 }
 
-// number words a count by its magnitude, so that flows share their reasons.
+// number formats a count by its magnitude, so that flows share their reasons.
 func number(n int) string {
 	if n < 8 {
 		return fmt.Sprint(n)

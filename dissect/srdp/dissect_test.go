@@ -114,7 +114,7 @@ func TestForeignIsNoFault(t *testing.T) {
 	}
 }
 
-// exchange gives the datagrams of a conversation: A's data, and B's answers, of
+// exchange returns the datagrams of a conversation: A's data, and B's answers, of
 // which every tenth is lost, with what is foreign between them.
 func exchange(p wire.Profile, n, foreign int, r *rand.Rand) (out []machine.Datagram) {
 	from := wire.Packet{Command: p.DataCommand, Source: wire.Address{IP: [4]byte{10, 0, 0, 1}, Port: 6000},

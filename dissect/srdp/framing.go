@@ -8,7 +8,7 @@ import (
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
 
-// framings gives how packets stand in the TCP streams to proxies: a length
+// framings returns how packets stand in the TCP streams to proxies: a length
 // before each, as the profiles have it.
 func framings(known []dissect.Profile) (out []dissect.Framing) {
 	for i := range known {

@@ -29,7 +29,7 @@ type FileSettings struct {
 // Period is a time, in files as 30s or 250ms.
 type Period time.Duration
 
-// MarshalText gives "30s".
+// MarshalText returns "30s".
 func (p Period) MarshalText() ([]byte, error) { return []byte(time.Duration(p).String()), nil }
 
 // UnmarshalText reads what time.ParseDuration does.
@@ -45,7 +45,7 @@ func (p *Period) UnmarshalText(text []byte) error {
 // Octet is one byte of the wire, in files as 0x53.
 type Octet uint8
 
-// MarshalText gives 0x and two digits.
+// MarshalText returns 0x and two digits.
 func (o Octet) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%#02x", uint8(o)), nil }
 
 // UnmarshalText reads a number from 0 to 255, decimal or with 0x.
@@ -99,7 +99,7 @@ func orderWord(little bool) string {
 	return "big"
 }
 
-// newFileSettings gives the settings of a built-in profile to start from; those
+// newFileSettings returns the settings of a built-in profile to start from; those
 // of the direct form where no base is named.
 func newFileSettings(base string) (any, error) {
 	if base == "" {

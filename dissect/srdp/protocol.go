@@ -28,7 +28,7 @@ const protocolName = "srdp"
 // Protocol describes SRDP to the registry.
 var Protocol = newProtocol(nil)
 
-// WithProfiles gives a descriptor that knows a user's profiles too: every flow is
+// WithProfiles returns a descriptor that knows a user's profiles too: every flow is
 // tried by them. Each Config must come from Protocol.DoneProfile.
 func WithProfiles(extra []dissect.Profile) *dissect.Protocol { return newProtocol(extra) }
 

@@ -22,7 +22,7 @@ func settingsFor(p wire.Profile) *Settings {
 // usual is how a flow is read of which nothing is known.
 var usual = settingsFor(wire.Default())
 
-// settingsOf gives the settings of a flow; the usual ones where it has none.
+// settingsOf returns the settings of a flow; the usual ones where it has none.
 func settingsOf(c *dissect.Config) *Settings {
 	if c != nil {
 		if s, ok := c.Profile.(*Settings); ok {
@@ -32,7 +32,7 @@ func settingsOf(c *dissect.Config) *Settings {
 	return usual
 }
 
-// builtin gives the built-in ways to read: both forms in both byte orders, the
+// builtin returns the built-in ways to read: both forms in both byte orders, the
 // usual one first.
 func builtin() (out []dissect.Profile) {
 	for _, x := range []struct {

@@ -86,7 +86,7 @@ type field struct {
 func (f field) Name() string                           { return f.name }
 func (f field) Value(base reflect.Value) reflect.Value { return base.MapIndex(reflect.ValueOf(f.name)) }
 
-// nodeOf gives the column's place in the schema.
+// nodeOf returns the column's place in the schema.
 func nodeOf(c *export.Column) parquet.Node {
 	var n parquet.Node
 	switch c.Type {

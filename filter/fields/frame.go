@@ -209,7 +209,7 @@ func frameFields() []*filter.Field {
 	)
 }
 
-// carriedBytes gives the payload of a packet and its length on the wire: of a TCP
+// carriedBytes returns the payload of a packet and its length on the wire: of a TCP
 // segment, not of the message that it completes; -1 where the segment is gone.
 func carriedBytes(r *filter.Record) ([]byte, int) {
 	switch {
@@ -265,7 +265,7 @@ func layers(r *filter.Record) []capture.Layer {
 	return r.Packet.Layers
 }
 
-// header gives n bytes at an offset of a header of the kind.
+// header returns n bytes at an offset of a header of the kind.
 func header(r *filter.Record, l *capture.Layer, kind capture.LayerKind, offset, n int) ([]byte, bool) {
 	at := l.Offset + offset
 	if l.Kind != kind || at < 0 || at+n > len(r.Frame.Data) {
@@ -274,7 +274,7 @@ func header(r *filter.Record, l *capture.Layer, kind capture.LayerKind, offset, 
 	return r.Frame.Data[at : at+n], true
 }
 
-// whole gives a transport header with the payload behind it.
+// whole returns a transport header with the payload behind it.
 func whole(r *filter.Record, kind capture.LayerKind) ([]byte, bool) {
 	if l := layers(r); len(l) > 0 && r.Packet.Fragments <= 1 {
 		last := &l[len(l)-1]

@@ -63,7 +63,7 @@ func messageFields() []*filter.Field {
 	}
 }
 
-// resendCause gives the field that says why content was sent again, in one word:
+// resendCause returns the field that says why content was sent again, in one word:
 // the rules that tell it are named …resent-CAUSE.
 func resendCause(rules []*machine.Rule) *filter.Field {
 	byRule := map[*machine.Rule]string{}

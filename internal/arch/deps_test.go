@@ -115,7 +115,7 @@ var law = []rule{
 	{"testdata/gen/*", []string{"..."}, nil},
 }
 
-// roomOf gives what a room of machine/<p> may import: what its protocol's root may,
+// roomOf returns what a room of machine/<p> may import: what its protocol's root may,
 // the root, and the named rooms beside it.
 func roomOf(beside ...string) []string {
 	ours := []string{"machine", "scale", "agenda", "schema", "wire", "wire/@", "wire/seq", "wire/bits", "machine/@"}
@@ -125,7 +125,7 @@ func roomOf(beside ...string) []string {
 	return ours
 }
 
-// cliBase gives what a package of the command line may import: what stands further
+// cliBase returns what a package of the command line may import: what stands further
 // in and names no protocol, and the named packages beside it.
 func cliBase(beside ...string) []string {
 	ours := []string{
@@ -234,7 +234,7 @@ func check(importer string, imports []string) (broken []string) {
 	return broken
 }
 
-// protocolOf gives the second element of a path; "" where it has one.
+// protocolOf returns the second element of a path; "" where it has one.
 func protocolOf(importer string) string {
 	elements := strings.Split(importer, "/")
 	if len(elements) < 2 {

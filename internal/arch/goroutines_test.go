@@ -56,7 +56,7 @@ func TestGoroutinesAreFound(t *testing.T) {
 	}
 }
 
-// goroutines gives where a file starts one: a go statement, or a test that runs
+// goroutines returns where a file starts one: a go statement, or a test that runs
 // beside others.
 func goroutines(file *ast.File) (at []token.Pos) {
 	ast.Inspect(file, func(n ast.Node) bool {

@@ -116,7 +116,7 @@ type writer struct {
 	at   token.Pos
 }
 
-// writers gives where a file uses one, called or not.
+// writers returns where a file uses one, called or not.
 func writers(file *ast.File) (found []writer) {
 	imported := map[string]string{} // path, by the name in this file
 	for _, i := range file.Imports {

@@ -113,7 +113,7 @@ func TestProductsAreCaught(t *testing.T) {
 	}
 }
 
-// listTyped gives the packages of some patterns, and where the export data of
+// listTyped returns the packages of some patterns, and where the export data of
 // each package lies that they need.
 func listTyped(t *testing.T, patterns []string) (packages []typed, exports map[string]string) {
 	t.Helper()

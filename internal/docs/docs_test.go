@@ -150,7 +150,7 @@ func documents(t *testing.T, root string) []string {
 	return names
 }
 
-// rewrite gives text with the output below each command replaced by what run
+// rewrite returns text with the output below each command replaced by what run
 // makes of it.
 func rewrite(text string, run func(command, was string) string) string {
 	var out strings.Builder

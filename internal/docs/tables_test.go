@@ -75,7 +75,7 @@ func columnLines(page *strings.Builder, of string, columns []export.Column) (lin
 	return lines
 }
 
-// listed gives what the program lists, of which there are so many at least.
+// listed returns what the program lists, of which there are so many at least.
 func listed[T any](t *testing.T, least int, args ...string) (list []T) {
 	t.Helper()
 	for d := json.NewDecoder(bytes.NewReader(testenv.Output(t, testenv.Ackscope(t), args...))); ; {

@@ -65,7 +65,7 @@ func (f *forger) udp(src, dst netip.AddrPort, payload []byte) []byte {
 
 var victim = netip.MustParseAddrPort("203.0.113.9:7777")
 
-// forged gives the source of the nth flow of a kind: 2^17 addresses, then the ports.
+// forged returns the source of the nth flow of a kind: 2^17 addresses, then the ports.
 func forged(n uint32) netip.AddrPort { return netip.AddrPortFrom(host(n), uint16(1024+n>>17)) }
 
 func (f *forger) noise(n int) []byte {

@@ -63,7 +63,7 @@ func readScript(script []byte) (list []machine.Datagram) {
 	return list
 }
 
-// scripts gives the beginnings of real flows.
+// scripts returns the beginnings of real flows.
 func scripts(t testing.TB) (list [][]byte) {
 	known := profiles()
 	for _, name := range []string{

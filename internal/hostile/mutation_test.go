@@ -131,7 +131,7 @@ func refused(t *testing.T, program, name string, args ...string) {
 	}
 }
 
-// try gives what is wrong with a run over a damaged capture; empty for nothing.
+// try returns what is wrong with a run over a damaged capture; empty for nothing.
 func try(t *testing.T, program string, args ...string) string {
 	t.Helper()
 	r := start(t, program, args...)

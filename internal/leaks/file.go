@@ -2,7 +2,7 @@ package leaks
 
 import "encoding/binary"
 
-// Make gives a capture, made from a seed, and its marks.
+// Make returns a capture, made from a seed, and its marks.
 func Make(seed uint64) (file []byte, m *Marks) {
 	m = newMarks(seed)
 	w := writer{marks: m, order: binary.AppendByteOrder(binary.LittleEndian)}
@@ -32,7 +32,7 @@ const (
 	step  = 8000
 )
 
-// classic gives a classic pcap file, of one of its three formats.
+// classic returns a classic pcap file, of one of its three formats.
 func (w *writer) classic(link int) []byte {
 	const micro, nano, modified = 0xa1b2c3d4, 0xa1b23c4d, 0xa1b2cd34
 	magic := []uint32{micro, nano, modified}[w.marks.chance.IntN(3)]
@@ -59,13 +59,13 @@ func (w *writer) classic(link int) []byte {
 	return b
 }
 
-// option gives an option of pcapng.
+// option returns an option of pcapng.
 func (w *writer) option(code int, value []byte) []byte {
 	b := w.u16(w.u16(nil, code), len(value))
 	return append(append(b, value...), make([]byte, -len(value)&3)...)
 }
 
-// texts gives an option of text for each code.
+// texts returns an option of text for each code.
 func (w *writer) texts(place string, codes ...int) (b []byte) {
 	for _, code := range codes {
 		b = append(b, w.option(code, w.marks.text(place, 8+w.marks.chance.IntN(20)))...)
@@ -73,7 +73,7 @@ func (w *writer) texts(place string, codes ...int) (b []byte) {
 	return b
 }
 
-// custom gives options that anybody may define, of text and of bytes, and one that
+// custom returns options that anybody may define, of text and of bytes, and one that
 // nobody knows.
 func (w *writer) custom(place string) (b []byte) {
 	const number = 32473 // for examples (RFC 5612)
@@ -91,7 +91,7 @@ func (w *writer) block(kind uint32, body ...[]byte) {
 	w.out = w.u32(append(w.out, b...), uint32(len(b)+12))
 }
 
-// pcapng gives a pcapng file with every block that there is.
+// pcapng returns a pcapng file with every block that there is.
 func (w *writer) pcapng(link int) []byte {
 	for range 1 + w.marks.chance.IntN(2) {
 		w.section(link)

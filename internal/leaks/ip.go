@@ -2,7 +2,7 @@ package leaks
 
 import "encoding/binary"
 
-// ipv4 gives an IPv4 packet with options in a multiple of four bytes.
+// ipv4 returns an IPv4 packet with options in a multiple of four bytes.
 func (m *Marks) ipv4(protocol byte, payload, options []byte) []byte {
 	return m.ipv4Part(protocol, payload, options, 0)
 }
@@ -15,7 +15,7 @@ func (m *Marks) ipv4Part(protocol byte, payload, options []byte, fragment int) [
 		m.ip4("IPv4 address"), m.ip4("IPv4 address"), options, payload)
 }
 
-// flow gives a packet between the two hosts of the game, for which a and b are fixed.
+// flow returns a packet between the two hosts of the game, for which a and b are fixed.
 func (m *Marks) flow(six, back bool, payload []byte, extras func(next byte) (byte, []byte)) []byte {
 	x, y := byte(1), byte(2)
 	if back {
@@ -38,7 +38,7 @@ func (m *Marks) flow(six, back bool, payload []byte, extras func(next byte) (byt
 	return p
 }
 
-// options gives options of IPv4.
+// options returns options of IPv4.
 func (m *Marks) options() []byte {
 	route := func(kind byte) []byte {
 		return join([]byte{kind, 11, 12}, m.ip4("route in an option of IPv4"),
@@ -57,7 +57,7 @@ func (m *Marks) options() []byte {
 	)
 }
 
-// ipv6 gives an IPv6 packet with extension headers.
+// ipv6 returns an IPv6 packet with extension headers.
 func (m *Marks) ipv6(protocol byte, payload []byte) []byte {
 	next, between := protocol, []byte(nil)
 	for range m.chance.IntN(4) {
@@ -70,7 +70,7 @@ func (m *Marks) ipv6(protocol byte, payload []byte) []byte {
 		m.ip6("IPv6 address"), m.ip6("IPv6 address"), between, payload)
 }
 
-// extension gives an extension header and its number; next is what it names.
+// extension returns an extension header and its number; next is what it names.
 func (m *Marks) extension(next byte) (kind byte, b []byte) {
 	const hopByHop, routing, fragment, authentication, destinations = 0, 43, 44, 51, 60
 	kind = []byte{
@@ -113,7 +113,7 @@ func (m *Marks) extension(next byte) (kind byte, b []byte) {
 	return kind, b
 }
 
-// fragments gives the pieces of a UDP datagram in a shuffled order.
+// fragments returns the pieces of a UDP datagram in a shuffled order.
 func (m *Marks) fragments(six bool) (list [][]byte) {
 	whole := udp(7, 8, m.bytes("fragmented payload", 100))
 	if m.chance.IntN(2) == 0 {
@@ -159,7 +159,7 @@ func (m *Marks) fragments(six bool) (list [][]byte) {
 	return list
 }
 
-// other gives an IP packet that is neither UDP nor TCP.
+// other returns an IP packet that is neither UDP nor TCP.
 func (m *Marks) other() []byte {
 	quoted := func() []byte { return m.ipv4(17, udp(1, 2, m.bytes("quoted payload", 16)), nil) }
 	return m.one(
@@ -181,7 +181,7 @@ func (m *Marks) other() []byte {
 	)
 }
 
-// packet gives an IP packet of some kind.
+// packet returns an IP packet of some kind.
 func (m *Marks) packet() []byte {
 	upper := func() (byte, []byte) {
 		if m.chance.IntN(3) == 0 {

@@ -62,7 +62,7 @@ func (m *Marks) ethernet(kind, packet []byte) []byte {
 	)
 }
 
-// alien gives a frame that carries no IP, or not where it is looked for.
+// alien returns a frame that carries no IP, or not where it is looked for.
 func (m *Marks) alien(link int) []byte {
 	inner := m.ipv4(17, udp(1, 2, m.bytes("payload under a label", 16)), nil)
 	var kind int
@@ -108,7 +108,7 @@ type record struct {
 	length int
 }
 
-// frames gives the frames of a capture of one link type: a flow of a game, and
+// frames returns the frames of a capture of one link type: a flow of a game, and
 // whatever else, in between and on its addresses.
 func (m *Marks) frames(link int) (list []record) {
 	six := link == 229 || link != 228 && m.chance.IntN(3) == 0

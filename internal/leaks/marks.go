@@ -52,7 +52,7 @@ func alphabet(from, to byte) (list []byte) {
 	return list
 }
 
-// bytes gives n marked bytes of one of the alphabets.
+// bytes returns n marked bytes of one of the alphabets.
 func (m *Marks) bytes(place string, n int) []byte {
 	if m.chance.IntN(2) == 0 {
 		return m.text(place, n)
@@ -60,7 +60,7 @@ func (m *Marks) bytes(place string, n int) []byte {
 	return m.draw(place, n, high)
 }
 
-// text gives n marked letters.
+// text returns n marked letters.
 func (m *Marks) text(place string, n int) []byte { return m.draw(place, n, letters) }
 
 func (m *Marks) draw(place string, n int, from []byte) []byte {
@@ -79,7 +79,7 @@ func (m *Marks) note(place string, b []byte) {
 	}
 }
 
-// ip4 gives a marked IPv4 address, of the ranges for documentation (RFC 5737).
+// ip4 returns a marked IPv4 address, of the ranges for documentation (RFC 5737).
 func (m *Marks) ip4(place string) []byte {
 	b := []byte{198, 51, 100, byte(1 + m.chance.IntN(8))}
 	if m.chance.IntN(2) == 0 {
@@ -89,7 +89,7 @@ func (m *Marks) ip4(place string) []byte {
 	return b
 }
 
-// ip6 gives a marked IPv6 address.
+// ip6 returns a marked IPv6 address.
 func (m *Marks) ip6(place string) []byte {
 	b := []byte{0x20, 0x01, 0x0d, 0xb8, 0xde, 0xad, 15: byte(1 + m.chance.IntN(8))}
 	m.address(place, b)
@@ -103,7 +103,7 @@ func (m *Marks) address(place string, b []byte) {
 	m.whole[a.String()] = place + ", as text"
 }
 
-// mac gives a marked hardware address.
+// mac returns a marked hardware address.
 func (m *Marks) mac(place string) []byte {
 	b := []byte{0xaa, 0xbb, 0xcc, 0xdd, 0xee, byte(m.chance.IntN(8))}
 	m.whole[string(b[:5])] = place
@@ -132,7 +132,7 @@ func (m *Marks) Planted(b []byte) map[string]int {
 	return places
 }
 
-// Find gives the places of the marks that are left in an output. x and y are outputs
+// Find returns the places of the marks that are left in an output. x and y are outputs
 // of one capture under two keys: what stays as it was is the same in both, and what
 // looks like a mark by chance is not.
 func (m *Marks) Find(x, y []byte) (found []string) {
@@ -157,7 +157,7 @@ func (m *Marks) Find(x, y []byte) (found []string) {
 	return found
 }
 
-// one gives one of several makers' results.
+// one returns one of several makers' results.
 func (m *Marks) one(makers ...func() []byte) []byte { return makers[m.chance.IntN(len(makers))]() }
 
 func be16(v int) []byte    { return binary.BigEndian.AppendUint16(nil, uint16(v)) }

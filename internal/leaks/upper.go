@@ -8,7 +8,7 @@ const (
 	gamePortB = 40000
 )
 
-// game gives the next datagram of the flow that speaks a protocol.
+// game returns the next datagram of the flow that speaks a protocol.
 func (m *Marks) game(at int) []byte {
 	b := binary.LittleEndian.AppendUint16(nil, uint16(at))
 	ack, bits := at-1, uint32(0xffffffff)
@@ -20,12 +20,12 @@ func (m *Marks) game(at int) []byte {
 	return append(b, m.bytes("payload of a game", 20+m.chance.IntN(40))...)
 }
 
-// udp gives a UDP datagram.
+// udp returns a UDP datagram.
 func udp(from, to int, payload []byte) []byte {
 	return join(be16(from), be16(to), be16(8+len(payload)), be16(0), payload)
 }
 
-// foreign gives a datagram in the flow of the game that is none of the game's.
+// foreign returns a datagram in the flow of the game that is none of the game's.
 func (m *Marks) foreign() []byte {
 	n := 1 + m.chance.IntN(60)
 	if m.chance.IntN(3) == 0 {
@@ -34,7 +34,7 @@ func (m *Marks) foreign() []byte {
 	return udp(gamePortA, gamePortB, m.bytes("foreign datagram in a known flow", max(n, window)))
 }
 
-// datagram gives a UDP datagram of a protocol that nobody reads.
+// datagram returns a UDP datagram of a protocol that nobody reads.
 func (m *Marks) datagram() []byte {
 	inner := join(m.mac("inner MAC"), m.mac("inner MAC"), be16(0x0800), m.ipv4(17, udp(1, 2,
 		m.bytes("inner payload", 12)), nil))
@@ -64,7 +64,7 @@ func (m *Marks) dhcp() []byte {
 		[]byte{255})
 }
 
-// tcp gives a TCP segment.
+// tcp returns a TCP segment.
 func (m *Marks) tcp() []byte {
 	const ack, syn, urg = 0x10, 2, 0x20
 	options := m.tcpOptions()
@@ -81,7 +81,7 @@ func (m *Marks) tcp() []byte {
 		options, m.bytes("payload of TCP", 4+m.chance.IntN(40)))
 }
 
-// tcpOptions gives options in a multiple of four bytes, 40 at most.
+// tcpOptions returns options in a multiple of four bytes, 40 at most.
 func (m *Marks) tcpOptions() []byte {
 	option := func(kind byte, n int) []byte {
 		return join([]byte{kind, byte(2 + n)}, m.bytes("option of TCP", n))

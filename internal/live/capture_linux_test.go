@@ -92,7 +92,7 @@ func (c *capturing) wait(t *testing.T) error {
 	}
 }
 
-// game gives frames of UDP to port 7777, numbered, of about so many bytes.
+// game returns frames of UDP to port 7777, numbered, of about so many bytes.
 func game(t *testing.T, n, size int) (frames [][]byte) {
 	t.Helper()
 	for i := range n {

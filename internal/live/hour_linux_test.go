@@ -110,7 +110,7 @@ func writeAll(w io.WriteCloser, o traffic.Options) error {
 	return w.Close()
 }
 
-// resident gives the memory that a process has resident, in bytes; 0 where it has ended.
+// resident returns the memory that a process has resident, in bytes; 0 where it has ended.
 func resident(t *testing.T, pid int) int64 {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "statm"))

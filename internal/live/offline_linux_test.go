@@ -17,7 +17,7 @@ import (
 	"github.com/ackscope/ackscope/internal/testnet"
 )
 
-// packetsOf gives the frames of a capture on Ethernet.
+// packetsOf returns the frames of a capture on Ethernet.
 func packetsOf(t *testing.T, name string) (frames [][]byte) {
 	t.Helper()
 	in, err := capture.Open([]string{testenv.Capture(t, name)}, capture.Options{})

@@ -161,7 +161,7 @@ func (w *way) checkFiles(t *testing.T, dir string) {
 	}
 }
 
-// copied gives a copy of the program in a folder that everybody can enter.
+// copied returns a copy of the program in a folder that everybody can enter.
 func copied(t *testing.T, mode os.FileMode) string {
 	t.Helper()
 	from, err := os.Open(program(t))

@@ -38,7 +38,7 @@ func get(t *testing.T, method, path string) (int, string) {
 	return response.StatusCode, string(text)
 }
 
-// series gives a value of an exposition; -1 where it is not there.
+// series returns a value of an exposition; -1 where it is not there.
 func series(text, name string) float64 {
 	for line := range strings.Lines(text) {
 		if rest, ok := strings.CutPrefix(line, name+" "); ok {

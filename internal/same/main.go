@@ -301,7 +301,7 @@ func (n *net) runSubject(s subject) {
 	}
 }
 
-// one gives all that one run writes.
+// one returns all that one run writes.
 func (n *net) one(dir, capture string, c command) []byte {
 	out := filepath.Join(dir, "out")
 	if err := os.RemoveAll(out); err != nil {

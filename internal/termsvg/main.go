@@ -67,7 +67,7 @@ const rgb = 1 << 24
 
 var plain = style{fg: -1, bg: -1}
 
-// color gives a colour as the picture's format writes it; what stands for -1.
+// color returns a colour as the picture's format writes it; what stands for -1.
 func (p *page) color(c int, none string) string {
 	switch {
 	case c < 0:
@@ -78,7 +78,7 @@ func (p *page) color(c int, none string) string {
 	return p.palette[c]
 }
 
-// indexed gives the colour of a number of 256: 16 of the palette, a cube of six
+// indexed returns the colour of a number of 256: 16 of the palette, a cube of six
 // by six by six, and 24 greys.
 func indexed(n int) int {
 	level := func(i int) int {

@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// Peak gives the most memory that an ended process had resident, in bytes; 0
+// Peak returns the most memory that an ended process had resident, in bytes; 0
 // where the system does not tell.
 func Peak(s *os.ProcessState) int64 {
 	if r, ok := s.SysUsage().(*syscall.Rusage); ok {

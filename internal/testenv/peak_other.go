@@ -4,6 +4,6 @@ package testenv
 
 import "os"
 
-// Peak gives the most memory that an ended process had resident, in bytes; 0
+// Peak returns the most memory that an ended process had resident, in bytes; 0
 // where the system does not tell.
 func Peak(*os.ProcessState) int64 { return 0 }

@@ -29,7 +29,7 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// Ackscope gives the path of the program, built once for a test process; its
+// Ackscope returns the path of the program, built once for a test process; its
 // package's TestMain is Main.
 func Ackscope(t testing.TB) string {
 	t.Helper()

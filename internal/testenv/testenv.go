@@ -29,7 +29,7 @@ func Skip(t testing.TB, reason string) {
 	t.Skip(reason)
 }
 
-// Need gives the path of an external tool that the test cannot do without.
+// Need returns the path of an external tool that the test cannot do without.
 func Need(t testing.TB, tool string) string {
 	t.Helper()
 	path, err := exec.LookPath(tool)
@@ -59,7 +59,7 @@ const (
 	AsUser  = "4711:4712"
 )
 
-// UserDir gives a folder of the test's own in which that user can write. The
+// UserDir returns a folder of the test's own in which that user can write. The
 // caller is root.
 func UserDir(t testing.TB) string {
 	t.Helper()
@@ -101,7 +101,7 @@ func Whole() bool {
 	return asked && !testing.Short()
 }
 
-// Capture gives the path of a file in testdata/pcaps, from whichever package's
+// Capture returns the path of a file in testdata/pcaps, from whichever package's
 // folder the test runs in. A file that is not there is a failure: captures are
 // part of the repository.
 func Capture(t testing.TB, name string) string {
@@ -113,7 +113,7 @@ func Capture(t testing.TB, name string) string {
 	return path
 }
 
-// Module gives the folder of the module's go.mod, above the package under test.
+// Module returns the folder of the module's go.mod, above the package under test.
 func Module(t testing.TB) string {
 	t.Helper()
 	start, err := os.Getwd()

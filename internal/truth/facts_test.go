@@ -135,7 +135,7 @@ type fact struct {
 	certainty string // ackscope's
 }
 
-// checkFacts gives one sentence for each kind of fact that is off.
+// checkFacts returns one sentence for each kind of fact that is off.
 func checkFacts(r *run, c *captured, events []event) (faults []string) {
 	flows := map[int]map[netip.AddrPort]bool{}
 	for _, e := range events {
@@ -229,7 +229,7 @@ func newNear(r *run, c *captured, endpoint string, conn int) *near {
 
 func (n *near) log(event string) []line { return n.by[who{n.endpoint, n.conn, event}] }
 
-// late gives by how much the log may be later than the frame at the tap. It is
+// late returns by how much the log may be later than the frame at the tap. It is
 // stamped when the application looked: in its next frame, 1/pps after at most, and
 // later where the machine let a frame slip. Frames show as sends; a send within 2
 // ms of the datagram was already under way.
@@ -392,7 +392,7 @@ func (n *near) checkFar(kind string, got []fact) string {
 		far, kind, len(denied), some(denied), len(early), some(early), len(absent), some(absent))
 }
 
-// proved gives what the near log alone proves about the far endpoint: it
+// proved returns what the near log alone proves about the far endpoint: it
 // received what the near end learned to be acked; and it read the acks in those
 // packets. From a liar nothing follows.
 func (n *near) proved(kind string, when map[int]float64) map[int]bool {

@@ -122,7 +122,7 @@ func lack(all []capture.Frame, rng *rand.Rand, oneWay bool) (some []capture.Fram
 	return some
 }
 
-// ends gives the addresses of a frame.
+// ends returns the addresses of a frame.
 func ends(f *capture.Frame) (src, dst netip.AddrPort) {
 	var p capture.Packet
 	capture.NewDecoder(capture.DecodeOptions{}).Decode(f, &p)
@@ -132,7 +132,7 @@ func ends(f *capture.Frame) (src, dst netip.AddrPort) {
 // natBit tells a client's second port from its first.
 const natBit = 0x4000
 
-// rebind gives the ends that most connections have another port from some frame on:
+// rebind returns the ends that most connections have another port from some frame on:
 // what a NAT does that has forgotten them.
 func rebind(all []capture.Frame, rng *rand.Rand) (some []capture.Frame) {
 	conns := map[netip.AddrPort]int{}

@@ -99,7 +99,7 @@ func readRipRun(t *testing.T, name string) *ripRun {
 	return r
 }
 
-// remote gives the address by which the server knows the connection of a line.
+// remote returns the address by which the server knows the connection of a line.
 // Ids are given out again; the first lines of a connection may precede its
 // `connected` by a tick.
 func (r *ripRun) remote(l *ripLine) string {
@@ -140,7 +140,7 @@ func (r *ripRun) client(tap string, f *analyze.Flow) (name, remote string) {
 	return "", ""
 }
 
-// byID gives the first line of a connection made for which a condition holds: by
+// byID returns the first line of a connection made for which a condition holds: by
 // its id a client is found that no relay stands before (TCP).
 func (r *ripRun) byID(is func(*ripLine) bool) ripLine {
 	for i := range r.lines {
@@ -155,7 +155,7 @@ func (r *ripRun) idOf(client string) int {
 	return r.byID(func(l *ripLine) bool { return l.Endpoint == client }).ClientID
 }
 
-// of gives the lines of one end of a connection.
+// of returns the lines of one end of a connection.
 func (r *ripRun) of(endpoint, remote string) (out []ripLine) {
 	for i := range r.lines {
 		if l := &r.lines[i]; l.Endpoint == endpoint && (endpoint != "server" || r.remote(l) == remote) {
@@ -325,7 +325,7 @@ func TestRiptideLife(t *testing.T) {
 	})
 }
 
-// lifeWord gives an event of the log in the words compared; false for another.
+// lifeWord returns an event of the log in the words compared; false for another.
 func (c *ripCapture) lifeWord(l *ripLine) (string, bool) {
 	number := 0
 	switch l.Event {

@@ -118,7 +118,7 @@ func readRun(t *testing.T, name string) *run {
 	return r
 }
 
-// pps gives the frames a second of an endpoint: it reads and sends once in each.
+// pps returns the frames a second of an endpoint: it reads and sends once in each.
 func (r *run) pps(endpoint string) float64 {
 	for _, key := range []string{endpoint[:1] + "pps", "pps"} {
 		if v, err := strconv.ParseFloat(r.params[key], 64); err == nil && v > 0 {

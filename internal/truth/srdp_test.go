@@ -215,7 +215,7 @@ func TestSimulatedSRDPCatches(t *testing.T) {
 	}
 }
 
-// checkSRDP gives a sentence for each fact that is off. near begins the names of
+// checkSRDP returns a sentence for each fact that is off. near begins the names of
 // the endpoints at the tap.
 func checkSRDP(lines []srdpLine, events []srdpEvent, near string) (faults []string) {
 	addr := map[string]netip.AddrPort{}

@@ -11,7 +11,7 @@ import (
 // wrong order.
 const TapJitter = time.Millisecond
 
-// RulesOf gives the rules that a profile states.
+// RulesOf returns the rules that a profile states.
 func RulesOf(p *wire.Profile) *Rules {
 	r := &Rules{
 		SequenceBits:      p.Space(),
@@ -28,7 +28,7 @@ func RulesOf(p *wire.Profile) *Rules {
 	return r
 }
 
-// Refs gives those of some frames that are known: 0 is none.
+// Refs returns those of some frames that are known: 0 is none.
 func Refs(list ...machine.Ref) (out []machine.Ref) {
 	for _, r := range list {
 		if r != 0 {

@@ -41,16 +41,16 @@ type Rules struct {
 	NoStaleClear bool
 }
 
-// Mask gives the largest sequence number.
+// Mask returns the largest sequence number.
 func (r *Rules) Mask() uint32 { return ^uint32(0) >> r.unused() }
 
-// unused gives the high bits of a uint32 that a sequence number leaves free.
+// unused returns the high bits of a uint32 that a sequence number leaves free.
 func (r *Rules) unused() uint32 { return (32 - uint32(r.SequenceBits)) & 31 }
 
 // Newer reports whether sequence a is newer than b.
 func (r *Rules) Newer(a, b uint32) bool { return r.Distance(a, b) > 0 }
 
-// Distance gives how far sequence a lies ahead of b, negative where it lies
+// Distance returns how far sequence a lies ahead of b, negative where it lies
 // behind: seq.Space.Distance, by sign extension, since it is asked a dozen times
 // for every packet.
 func (r *Rules) Distance(a, b uint32) int {
@@ -126,7 +126,7 @@ type State struct {
 
 const firstRing = 8 // entries of a buffer that begins to be used
 
-// NewState gives the state of an endpoint that has neither sent nor received.
+// NewState returns the state of an endpoint that has neither sent nor received.
 // The rules are shared, not copied: they must not change.
 func NewState(r *Rules) State {
 	s := State{Rules: r}
@@ -150,7 +150,7 @@ func emptyRing(n int) []uint32 {
 	return ring
 }
 
-// Clone gives an independent copy.
+// Clone returns an independent copy.
 func (s *State) Clone() State {
 	c := *s
 	c.SentBuffer = append([]Sent(nil), s.SentBuffer...)
@@ -159,13 +159,13 @@ func (s *State) Clone() State {
 	return c
 }
 
-// Size gives the bytes of memory that the buffers take.
+// Size returns the bytes of memory that the buffers take.
 func (s *State) Size() int {
 	const sentBytes, partialBytes = int(unsafe.Sizeof(Sent{})), int(unsafe.Sizeof(Partial{}))
 	return cap(s.SentBuffer)*sentBytes + cap(s.ReceivedBuffer)*4 + cap(s.PartialBuffer)*partialBytes
 }
 
-// ringSize gives the capacity that holds span entries of a buffer of size
+// ringSize returns the capacity that holds span entries of a buffer of size
 // entries. Where the size is no power of two, the index jumps at the wrap of
 // the sequence number; only the whole buffer shows that.
 func ringSize(span, size int) int {
@@ -179,7 +179,7 @@ func ringSize(span, size int) int {
 	return min(n, size)
 }
 
-// Slot gives the index of a sequence in a ring of so many entries.
+// Slot returns the index of a sequence in a ring of so many entries.
 func Slot(sequence uint32, n int) int {
 	if n&(n-1) == 0 {
 		return int(sequence) & (n - 1)

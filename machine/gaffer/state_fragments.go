@@ -56,7 +56,7 @@ func (s *State) ArriveFragment(sequence uint32, id, count int) FragmentFate {
 	return FragmentComplete
 }
 
-// PartialOf gives the packet's entry in the table of those that are being
+// PartialOf returns the packet's entry in the table of those that are being
 // reassembled, nil where it has none.
 func (s *State) PartialOf(sequence uint32) *Partial {
 	if len(s.PartialBuffer) == 0 {

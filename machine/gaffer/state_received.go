@@ -1,11 +1,11 @@
 package gaffer
 
-// NewestReceived gives the sequence that ack names: the newest received, or
+// NewestReceived returns the sequence that ack names: the newest received, or
 // that of a newer packet of which fragments came. A fresh endpoint gives the
 // largest sequence number, which says "nothing".
 func (s *State) NewestReceived() uint32 { return (s.ReceivedNext - 1) & s.Rules.Mask() }
 
-// Acks gives the fields of the next header.
+// Acks returns the fields of the next header.
 func (s *State) Acks() (ack uint32, ackBits uint64) {
 	c := s.Claims()
 	if s.Rules.AckBelow {
@@ -14,7 +14,7 @@ func (s *State) Acks() (ack uint32, ackBits uint64) {
 	return c.Newest, c.Named
 }
 
-// Claims gives what the next header will name.
+// Claims returns what the next header will name.
 func (s *State) Claims() Claims {
 	r := s.Rules
 	width := r.AckBits

@@ -37,7 +37,7 @@ const (
 	SentUnproved                         // tracker: no header shows that its first copy was accepted
 )
 
-// NextSequence gives the sequence number of the next packet.
+// NextSequence returns the sequence number of the next packet.
 func (s *State) NextSequence() uint32 { return s.SentNext }
 
 // StartAt says that the next packet has this sequence number; for an endpoint
@@ -61,7 +61,7 @@ func (s *State) Join(c Claims) {
 	}
 }
 
-// Header gives the header of the next packet: what Send would enter.
+// Header returns the header of the next packet: what Send would enter.
 func (s *State) Header() wire.Header {
 	ack, ackBits := s.Acks()
 	return wire.Header{Sequence: s.SentNext, Ack: ack, AckBits: ackBits}
@@ -143,7 +143,7 @@ func (s *State) growSent() {
 	}
 }
 
-// Sent gives the entry of a packet, nil where the buffer does not hold it.
+// Sent returns the entry of a packet, nil where the buffer does not hold it.
 func (s *State) Sent(sequence uint32) *Sent {
 	if len(s.SentBuffer) == 0 {
 		return nil
@@ -170,7 +170,7 @@ func (s *State) ReadAcks(c Claims, now machine.Instant, by machine.Ref) uint64 {
 	return told
 }
 
-// Unread gives those claims that are not known to have been read before: to look
+// Unread returns those claims that are not known to have been read before: to look
 // at an entry costs more than to look at a bit. recent tells that the bits reach
 // up to these claims' newest.
 func (s *State) Unread(c Claims) (fresh uint64, recent bool) {

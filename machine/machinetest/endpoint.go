@@ -116,7 +116,7 @@ func run(t *testing.T, e machine.Endpoint, script []Timed) (out []string) {
 	return out
 }
 
-// step gives a step's effects and what the endpoint says afterwards, as text.
+// step returns a step's effects and what the endpoint says afterwards, as text.
 func step(t *testing.T, e machine.Endpoint, i int, at machine.Instant, in machine.Input) string {
 	t.Helper()
 	var out machine.Effects
@@ -142,7 +142,7 @@ func compare(t *testing.T, who string, want, got []string) {
 	}
 }
 
-// private gives the input with bytes of its own, and those bytes.
+// private returns the input with bytes of its own, and those bytes.
 func private(in machine.Input) (machine.Input, []byte) {
 	switch in := in.(type) {
 	case machine.Arrive:
@@ -169,7 +169,7 @@ func fromNetwork(in machine.Input) bool {
 	return true
 }
 
-// mutate gives bytes that are nearly those of in: cut, changed or made up.
+// mutate returns bytes that are nearly those of in: cut, changed or made up.
 func mutate(rng *rand.Rand, in machine.Input) []byte {
 	_, b := private(in)
 	if len(b) == 0 || rng.IntN(4) == 0 {

@@ -98,7 +98,7 @@ func (r *BeatRoles) vote(client machine.Side, weight int8) {
 	r.votes = min(max(r.votes+weight, -mostVotes), mostVotes)
 }
 
-// client gives the side that asks; false while that is open.
+// client returns the side that asks; false while that is open.
 func (r *BeatRoles) client() (client machine.Side, known bool) {
 	if r.votes < 0 {
 		return machine.B, true

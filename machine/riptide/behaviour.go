@@ -132,7 +132,7 @@ func LookupBehaviour(name string) *Behaviour {
 	return nil
 }
 
-// Number gives its place among Behaviours, for the figures of a finding.
+// Number returns its place among Behaviours, for the figures of a finding.
 func (b *Behaviour) Number() float64 { return float64(slices.Index(Behaviours, b)) }
 
 // windowOf names the versions that a window's fault proves, by such a figure.
@@ -143,7 +143,7 @@ func windowOf(number float64) string {
 	return "unknown versions"
 }
 
-// BehaviourOf gives the behaviour of an end that can be any of the builds:
+// BehaviourOf returns the behaviour of an end that can be any of the builds:
 // where they differ, that of the most widely used.
 func BehaviourOf(d *wire.Dialect, builds wire.BuildSet) *Behaviour {
 	is := func(name string) bool {
@@ -175,7 +175,7 @@ func BehaviourOf(d *wire.Dialect, builds wire.BuildSet) *Behaviour {
 	return LookupBehaviour(name)
 }
 
-// ResendAfter gives the time after which a message that was not acked is due
+// ResendAfter returns the time after which a message that was not acked is due
 // again, at a smoothed RTT in whole milliseconds (negative: none yet). The
 // library looks once per tick of the application, so it is rounded up to that.
 func ResendAfter(smoothed int) time.Duration {
@@ -185,7 +185,7 @@ func ResendAfter(smoothed int) time.Duration {
 	return max(ResendLeast, time.Duration(float64(smoothed)*1.2)*time.Millisecond)
 }
 
-// Smooth gives the library's next smoothed RTT in whole milliseconds; before the
+// Smooth returns the library's next smoothed RTT in whole milliseconds; before the
 // first sample it is negative.
 func Smooth(smoothed, sample int) int {
 	if smoothed < 0 {
@@ -194,7 +194,7 @@ func Smooth(smoothed, sample int) int {
 	return max(1, int(float32(smoothed)*0.7+float32(sample)*0.3))
 }
 
-// Misread gives the least jump of the newest acked id of which a sender makes
+// Misread returns the least jump of the newest acked id of which a sender makes
 // something else than its Acks say.
 func (b *Behaviour) Misread() int {
 	if b.Send == SendOlderBits {
@@ -209,7 +209,7 @@ const (
 	jumpWindow = WindowAcks + 1
 )
 
-// Jump gives the least jump of the newest id that the behaviour's window does not stand.
+// Jump returns the least jump of the newest id that the behaviour's window does not stand.
 func (b *Behaviour) Jump() int {
 	if b.Receive == ReceiveWindow {
 		return jumpWindow

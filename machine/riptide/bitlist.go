@@ -42,7 +42,7 @@ func (l *bitList) clone() bitList {
 	return c
 }
 
-// word gives word i, from 0: bits 32i+1 to 32i+32.
+// word returns word i, from 0: bits 32i+1 to 32i+32.
 func (l *bitList) word(i int) uint32 {
 	at, last := l.start+uint32(i)*wordBits, uint32(len(l.ring)-1)
 	w, shift := at/wordBits, at%wordBits
@@ -57,7 +57,7 @@ func (l *bitList) setWord(i int, v uint32) {
 	*high = *high&^(^uint32(0)>>(wordBits-shift)) | v>>(wordBits-shift)
 }
 
-// bit gives where a bit of the list stands.
+// bit returns where a bit of the list stands.
 func (l *bitList) bit(bit int) (word *uint32, mask uint32) {
 	at := l.start + uint32(bit-1)
 	return &l.ring[at/wordBits&uint32(len(l.ring)-1)], 1 << (at % wordBits)
@@ -92,7 +92,7 @@ func (l *bitList) lay(room int) {
 	l.ring, l.spare, l.start = next, nil, 0
 }
 
-// overflow gives how many bits would be pushed out by a shift, as the library
+// overflow returns how many bits would be pushed out by a shift, as the library
 // counts it: negative where there is room.
 func (l *bitList) overflow(by int) int { return l.count + by - l.words*wordBits }
 
@@ -167,7 +167,7 @@ func (l *bitList) set(bit int) bool {
 	return *word&mask != 0
 }
 
-// first16 gives the first 16 bits, as set has them.
+// first16 returns the first 16 bits, as set has them.
 func (l *bitList) first16() uint16 {
 	if l.count < 16 {
 		return uint16(l.word(0)) | ^uint16(0)<<max(l.count, 0)

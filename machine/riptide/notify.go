@@ -7,7 +7,7 @@ type NotifyReceiver struct {
 	list bitList
 }
 
-// NewNotifyReceiver gives the state of a connection that has just begun.
+// NewNotifyReceiver returns the state of a connection that has just begun.
 func NewNotifyReceiver(b *Behaviour) NotifyReceiver {
 	return NotifyReceiver{list: newBitList(false, b.ShiftFault)}
 }
@@ -27,7 +27,7 @@ func (r *NotifyReceiver) Take(id uint16) bool {
 	return true
 }
 
-// Header gives what the next header of the side acknowledges.
+// Header returns what the next header of the side acknowledges.
 func (r *NotifyReceiver) Header() (last uint16, bits uint8) { return r.Last, uint8(r.list.word(0)) }
 
 // Adopt sets the state to what a header shows.
@@ -36,7 +36,7 @@ func (r *NotifyReceiver) Adopt(last uint16, bits uint8) {
 	r.Last, r.list.count = last, wordBits
 }
 
-// Clone gives an independent copy.
+// Clone returns an independent copy.
 func (r *NotifyReceiver) Clone() NotifyReceiver {
 	c := *r
 	c.list = r.list.clone()

@@ -19,12 +19,12 @@ type Receiver struct {
 	filter uint64 // bit i: last-17-i
 }
 
-// NewReceiver gives the state of a connection that has just begun.
+// NewReceiver returns the state of a connection that has just begun.
 func NewReceiver(b *Behaviour) Receiver {
 	return Receiver{Behaviour: b, List: newBitList(false, b.ShiftFault)}
 }
 
-// GapOf gives how much newer id is than reference, -32768 to 32767.
+// GapOf returns how much newer id is than reference, -32768 to 32767.
 func GapOf(id, reference uint16) int { return int(int16(id - reference)) }
 
 // Take receives an id, and reports whether its message is handed over.
@@ -103,7 +103,7 @@ func (r *Receiver) markWindow(gap int) bool {
 	return true
 }
 
-// Ack gives the newest id and the 16 bits that the next Ack carries.
+// Ack returns the newest id and the 16 bits that the next Ack carries.
 func (r *Receiver) Ack() (last, bits uint16) {
 	if r.Behaviour.Receive == ReceiveList {
 		return r.Last, uint16(r.List.word(0))
@@ -120,7 +120,7 @@ func (r *Receiver) Holds(m *wire.Message) bool {
 // answersMost bounds how far an Ack that names no id is looked for.
 const answersMost = 256
 
-// Answers gives which of n arrivals, in the order in which they came, an Ack
+// Answers returns which of n arrivals, in the order in which they came, an Ack
 // answers that does not name it: the first after which the state is as the Ack
 // shows it; n for none.
 func (r *Receiver) Answers(m *wire.Message, n int, id func(int) uint16) int {
@@ -166,14 +166,14 @@ func (r *Receiver) Merge(last, bits uint16) {
 	r.List.count = max(r.List.count, WindowAcks)
 }
 
-// Clone gives an independent copy.
+// Clone returns an independent copy.
 func (r *Receiver) Clone() Receiver {
 	c := *r
 	c.List = r.List.clone()
 	return c
 }
 
-// FilterText words what the receiver knows behind the 16 bits of its Acks.
+// FilterText formats what the receiver knows behind the 16 bits of its Acks.
 func (r *Receiver) FilterText() string {
 	switch r.Behaviour.Receive {
 	case ReceiveEverything:

@@ -93,7 +93,7 @@ func LookupVersion(name string) (*Version, bool) {
 	return nil, false
 }
 
-// VersionNames gives the names of all versions.
+// VersionNames returns the names of all versions.
 func VersionNames() (names []string) {
 	for _, v := range Versions {
 		names = append(names, v.Name)
@@ -101,7 +101,7 @@ func VersionNames() (names []string) {
 	return names
 }
 
-// VersionOf gives the version that a behaviour is the behaviour of; where
+// VersionOf returns the version that a behaviour is the behaviour of; where
 // several share it, the newest.
 func VersionOf(b *Behaviour) *Version {
 	for i := len(Versions) - 1; i >= 0; i-- {

@@ -17,7 +17,7 @@ var Rules = []*machine.Rule{
 	PortRelay, Relayed,
 }
 
-// count words a number of things.
+// count formats a number of things.
 func count(n uint64, thing string) string {
 	if n == 1 {
 		return "1 " + thing

@@ -6,7 +6,7 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// sayResent words a finding about messages that were sent again.
+// sayResent formats a finding about messages that were sent again.
 func sayResent(n uint64, worst [3]float64) string {
 	return fmt.Sprintf("%s, %.0f copies of id %.0f at most (resend timer %.0f ms)", count(n, "message"), worst[0],
 		worst[1], worst[2])

@@ -19,7 +19,7 @@ type Sender struct {
 	Threw    int // Acks over which the library threw
 }
 
-// NewSender gives the state of a connection that has just begun.
+// NewSender returns the state of a connection that has just begun.
 func NewSender(b *Behaviour) Sender {
 	return Sender{behaviour: b, list: newBitList(true, b.ShiftFault)}
 }
@@ -140,7 +140,7 @@ func (s *Sender) Join(last, bits, cause uint16, judge func(id uint16, v Verdict)
 	s.list.count = wordBits
 }
 
-// Clone gives an independent copy.
+// Clone returns an independent copy.
 func (s *Sender) Clone() Sender {
 	c := *s
 	c.list = s.list.clone()

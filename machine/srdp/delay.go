@@ -14,7 +14,7 @@ type DelayOptions struct {
 	Most  time.Duration // never more; 0 is 10 s
 }
 
-// WithDefaults gives the options with the usual value where one is zero.
+// WithDefaults returns the options with the usual value where one is zero.
 func (o DelayOptions) WithDefaults() DelayOptions {
 	if o.Start <= 0 {
 		o.Start = 500 * time.Millisecond
@@ -43,7 +43,7 @@ type Delay struct {
 	doubled   uint8
 }
 
-// Timeout gives the time between copies: one and a half times the longest delay,
+// Timeout returns the time between copies: one and a half times the longest delay,
 // so that a packet is not sent again while its acknowledgement may be coming.
 func (d *Delay) Timeout(o *DelayOptions) time.Duration {
 	t := o.Start

@@ -118,7 +118,7 @@ func (r *Received) enlist(n int) {
 	*newest = n + 1
 }
 
-// find gives the place of a packet in the list, -1 for none.
+// find returns the place of a packet in the list, -1 for none.
 func (r *Received) find(rules *Rules, id uint16, sum uint32, now machine.Instant) int {
 	if len(r.list) == 0 {
 		return -1
@@ -138,7 +138,7 @@ func (r *Received) find(rules *Rules, id uint16, sum uint32, now machine.Instant
 	return found
 }
 
-// Len gives the length of the list.
+// Len returns the length of the list.
 func (r *Received) Len() int { return len(r.list) }
 
 // All calls do for every id of the list, by the time of the first copies, with
@@ -150,14 +150,14 @@ func (r *Received) All(do func(id uint16, at machine.Instant)) {
 	}
 }
 
-// Clone gives an independent copy.
+// Clone returns an independent copy.
 func (r *Received) Clone() Received {
 	c := *r
 	c.list, c.index = slices.Clone(r.list), slices.Clone(r.index)
 	return c
 }
 
-// Size gives the bytes of memory that the list takes.
+// Size returns the bytes of memory that the list takes.
 func (r *Received) Size() int {
 	return cap(r.list)*int(unsafe.Sizeof(receipt{})) + cap(r.index)*8
 }

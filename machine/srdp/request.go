@@ -37,7 +37,7 @@ type Request struct {
 // MaxTimeout is the longest Request.Timeout.
 const MaxTimeout = (1<<24 - 1) * time.Millisecond
 
-// Submit gives the input that makes the call: flags as the channel, repeats in
+// Submit returns the input that makes the call: flags as the channel, repeats in
 // the low byte of the type and the timeout in milliseconds above it.
 func (r Request) Submit() machine.Submit {
 	ms := min(max(r.Timeout, 0), MaxTimeout).Milliseconds()
@@ -47,7 +47,7 @@ func (r Request) Submit() machine.Submit {
 	return machine.Submit{To: r.To, Channel: r.Flags, Type: uint32(r.Repeats) | uint32(ms)<<8, Payload: r.Bytes}
 }
 
-// RequestOf gives the call that an input makes. Its Bytes are the input's.
+// RequestOf returns the call that an input makes. Its Bytes are the input's.
 func RequestOf(in machine.Submit) Request {
 	return Request{To: in.To, Bytes: in.Payload, Repeats: uint8(in.Type),
 		Timeout: time.Duration(in.Type>>8) * time.Millisecond, Flags: in.Channel}
@@ -74,7 +74,7 @@ const (
 
 var outcomeWords = [...]string{"acknowledged", "expired", "cancelled"}
 
-// String gives "acknowledged", "expired" or "cancelled".
+// String returns "acknowledged", "expired" or "cancelled".
 func (o Outcome) String() string {
 	if int(o) < len(outcomeWords) {
 		return outcomeWords[o]

@@ -5,7 +5,7 @@ import wire "github.com/ackscope/ackscope/wire/srdp"
 // Pair is the addresses in a packet of data.
 type Pair struct{ Source, Destination wire.Address }
 
-// TopByte gives where the top bit of the id field is.
+// TopByte returns where the top bit of the id field is.
 func TopByte(p *wire.Profile) int {
 	if p.LittleEndian {
 		return 2

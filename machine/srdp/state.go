@@ -44,7 +44,7 @@ type Sample struct {
 	Ambiguous bool
 }
 
-// Sample gives what an acknowledgement read at now tells.
+// Sample returns what an acknowledgement read at now tells.
 func (s *Sent) Sample(now machine.Instant) Sample {
 	return Sample{FromLast: now.Sub(s.LastAt), FromFirst: now.Sub(s.FirstAt), Ambiguous: s.Copies > 1}
 }
@@ -60,7 +60,7 @@ type Queue struct {
 	index []agenda.Handle // 1 + the handle, by id: open addressing, linear probing; a power of two
 }
 
-// Len gives how many packets are in the queue.
+// Len returns how many packets are in the queue.
 func (q *Queue) Len() int { return q.due.Len() }
 
 // Enter puts the first copy of a packet, sent at now, in the queue: due again
@@ -77,11 +77,11 @@ func (q *Queue) Enter(id uint16, now machine.Instant, timeout time.Duration) *Se
 	return s
 }
 
-// Head gives the packet with the earliest retry time, nil where the queue is
+// Head returns the packet with the earliest retry time, nil where the queue is
 // empty. It is what the timer is set to.
 func (q *Queue) Head() *Sent { return q.due.First() }
 
-// RetryAt gives when the next copy of a packet is due, or it is given up.
+// RetryAt returns when the next copy of a packet is due, or it is given up.
 func (q *Queue) RetryAt(s *Sent) machine.Instant { return q.due.At(s.handle) }
 
 // Resend enters a further copy of a packet, sent at now, and requeues it.
@@ -91,7 +91,7 @@ func (q *Queue) Resend(s *Sent, now machine.Instant) {
 	q.Requeue(s, now.Add(s.Timeout))
 }
 
-// Requeue gives a packet another retry time.
+// Requeue returns a packet another retry time.
 func (q *Queue) Requeue(s *Sent, at machine.Instant) { q.due.Move(s.handle, at) }
 
 // Remove takes a packet out of the queue: it was acknowledged, or given up. Its
@@ -105,7 +105,7 @@ func (q *Queue) Remove(s *Sent) {
 // false. do must not change the queue. It allocates: views call it, not packets.
 func (q *Queue) InOrder(do func(*Sent) bool) { q.due.InOrder(do) }
 
-// Clone gives an independent copy.
+// Clone returns an independent copy.
 func (q *Queue) Clone() Queue {
 	c := Queue{due: q.due.Clone(), index: slices.Clone(q.index)}
 	for i := range c.due.Values() {
@@ -115,7 +115,7 @@ func (q *Queue) Clone() Queue {
 	return c
 }
 
-// Size gives the bytes of memory that the queue takes.
+// Size returns the bytes of memory that the queue takes.
 func (q *Queue) Size() int {
 	n := q.due.Size() + cap(q.index)*int(unsafe.Sizeof(agenda.Handle(0)))
 	for i := range q.due.Values() {
@@ -124,7 +124,7 @@ func (q *Queue) Size() int {
 	return n
 }
 
-// Find gives the packet of an id, nil where it is not in the queue. It is valid
+// Find returns the packet of an id, nil where it is not in the queue. It is valid
 // until the next Enter.
 func (q *Queue) Find(id uint16) *Sent {
 	if len(q.index) == 0 {
@@ -141,12 +141,12 @@ func (q *Queue) Find(id uint16) *Sent {
 
 const firstIndex = 8
 
-// Home gives the place at which an id is looked for first. It scatters ids that
+// Home returns the place at which an id is looked for first. It scatters ids that
 // follow each other: side by side they would make one long run, which each
 // removal had to walk.
 func Home(id uint16, mask int) int { return int(uint32(id)*2654435769>>16) & mask }
 
-// seated gives the packet at a place of the index that is taken.
+// seated returns the packet at a place of the index that is taken.
 func (q *Queue) seated(i int) *Sent { return q.due.Value(q.index[i] - 1) }
 
 // enlist enters a packet in the index, which is at most half full.

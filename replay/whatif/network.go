@@ -68,7 +68,7 @@ const (
 	farOff   = time.Second
 )
 
-// fate gives what becomes of a datagram that leaves now: the same as became of
+// fate returns what becomes of a datagram that leaves now: the same as became of
 // the captured one nearest in time. Of several as near, each serves once.
 func (n *network) fate(now machine.Instant) fate {
 	i, _ := slices.BinarySearchFunc(n.sent,

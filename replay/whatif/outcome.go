@@ -24,7 +24,7 @@ type Outcome struct {
 	Refused     int             // messages that could not be submitted: the connection had ended
 }
 
-// Quantile gives a quantile of times in order of size; 0 of none.
+// Quantile returns a quantile of times in order of size; 0 of none.
 func Quantile(sorted []time.Duration, q float64) time.Duration {
 	if len(sorted) == 0 {
 		return 0
@@ -33,7 +33,7 @@ func Quantile(sorted []time.Duration, q float64) time.Duration {
 	return sorted[min(max(i, 0), len(sorted)-1)]
 }
 
-// original gives what the capture itself shows of a side. What was lost before the
+// original returns what the capture itself shows of a side. What was lost before the
 // tap counts as sent. A peer at the tap looks at its socket in these frames, so
 // what passed the tap waited for the next one; of one far from it, its own packets
 // showed when it had looked.
@@ -97,7 +97,7 @@ func Fit(original, rehearsal *Outcome) float64 {
 	return worst
 }
 
-// Certainty gives what a fit lets one say of a run under other settings.
+// Certainty returns what a fit lets one say of a run under other settings.
 func Certainty(fit float64) machine.Certainty {
 	switch {
 	case fit <= 0.05:

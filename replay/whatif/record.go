@@ -39,7 +39,7 @@ const datagramsMost = 1 << 21
 // itself, in the trace, in two networks, and its place by number.
 const datagramCost = 5 * int(unsafe.Sizeof(machine.Transit{}))
 
-// size gives the bytes that the recorder takes, about.
+// size returns the bytes that the recorder takes, about.
 func (r *recorder) size() (n int) {
 	for i := range r.sides {
 		x := &r.sides[i]
@@ -86,7 +86,7 @@ const copySpan = 4 * time.Millisecond
 
 func (r *recorder) near(s machine.Side) bool { return r.vantage.Near(s) }
 
-// find gives the datagram of a frame; false where there is none.
+// find returns the datagram of a frame; false where there is none.
 func (x *recorded) find(ref machine.Ref) (int, bool) {
 	return slices.BinarySearchFunc(x.sent,
 		ref, func(t machine.Transit, ref machine.Ref) int { return cmp.Compare(t.Ref, ref) })

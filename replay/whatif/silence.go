@@ -50,7 +50,7 @@ func silencesOf(t *machine.Trace, least time.Duration) (s silences) {
 	return s
 }
 
-// left gives how much is left out in all.
+// left returns how much is left out in all.
 func (s silences) left() time.Duration {
 	if len(s.list) == 0 {
 		return 0
@@ -58,7 +58,7 @@ func (s silences) left() time.Duration {
 	return s.list[len(s.list)-1].before
 }
 
-// run gives an instant of the capture in the time of the run.
+// run returns an instant of the capture in the time of the run.
 func (s silences) run(at machine.Instant) machine.Instant {
 	n, within := slices.BinarySearchFunc(s.list, at, func(x silence, at machine.Instant) int {
 		switch {
@@ -78,7 +78,7 @@ func (s silences) run(at machine.Instant) machine.Instant {
 	return at.Add(-s.list[n-1].before)
 }
 
-// captured gives an instant of the run in the time of the capture.
+// captured returns an instant of the run in the time of the capture.
 func (s silences) captured(at machine.Instant) machine.Instant {
 	n, _ := slices.BinarySearchFunc(s.list, at, func(x silence, at machine.Instant) int {
 		if x.at <= at {
@@ -92,7 +92,7 @@ func (s silences) captured(at machine.Instant) machine.Instant {
 	return at.Add(s.list[n-1].before)
 }
 
-// between gives the time from one instant of the run to another in the time of
+// between returns the time from one instant of the run to another in the time of
 // the capture.
 func (s silences) between(from, to machine.Instant) time.Duration {
 	if len(s.list) == 0 {

@@ -83,7 +83,7 @@ func act(t *machine.Trace, cuts silences, c *machine.Cast) (both *[2]Outcome, st
 	return both, th.steps, nil
 }
 
-// counted gives the messages of a side that were asked for and whose delivery counts.
+// counted returns the messages of a side that were asked for and whose delivery counts.
 func (th *theatre) counted(s machine.Side) (list []int) {
 	for m := range th.sides[s].asked {
 		if th.trace.Sides[s].Messages[m].Mode == machine.ModeReliable {
@@ -104,7 +104,7 @@ const (
 	aDeadline
 )
 
-// next gives what happens next; of the same instant, what arrives comes first.
+// next returns what happens next; of the same instant, what arrives comes first.
 func (th *theatre) next() (at machine.Instant, what occasion, side machine.Side) {
 	offer := func(t machine.Instant, w occasion, s machine.Side) {
 		if what == nothing || t < at {
@@ -132,7 +132,7 @@ func (th *theatre) next() (at machine.Instant, what occasion, side machine.Side)
 	return at, what, side
 }
 
-// frame gives the next frame in which a side has something to do: to read, to
+// frame returns the next frame in which a side has something to do: to read, to
 // submit, or to do what is due. In the frames before it nothing happens. (The
 // first one starts a reference's clock.)
 func (th *theatre) frame(s machine.Side) int {

@@ -18,7 +18,7 @@ const (
 	tickAlike = 0.93
 )
 
-// tickOf gives the frame time of a side that sent so, 0 where nothing shows one:
+// tickOf returns the frame time of a side that sent so, 0 where nothing shows one:
 // the longest time of which the gaps are multiples about as well as of any. A
 // side that sends once a frame has all the time that it sends in.
 func tickOf(sent []machine.Transit) time.Duration {

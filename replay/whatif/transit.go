@@ -296,7 +296,7 @@ const gapMost = 4096
 // each packet that came, beside one gap: a forged capture names thousands.
 const gapsMost = 16
 
-// unseen gives the copies of a far side that were lost before the tap: of a
+// unseen returns the copies of a far side that were lost before the tap: of a
 // message that must have been sent before its first copy came, and of one whose
 // copies came a multiple of the usual time apart.
 func unseen(t *machine.Trace, x *machine.TraceSide) (lost []machine.Transit) {
@@ -360,7 +360,7 @@ func unseen(t *machine.Trace, x *machine.TraceSide) (lost []machine.Transit) {
 	return lost
 }
 
-// usualStep gives the time between two copies of a message of a side, where they
+// usualStep returns the time between two copies of a message of a side, where they
 // show one. Copies in between may be lost, and some go out early: most are not.
 func usualStep(x *machine.TraceSide, index map[machine.Ref]int) time.Duration {
 	var steps []time.Duration
@@ -381,7 +381,7 @@ func usualStep(x *machine.TraceSide, index map[machine.Ref]int) time.Duration {
 	return steps[len(steps)*13/20]
 }
 
-// framesOf gives when a side's game had a frame: when it sent something, and in
+// framesOf returns when a side's game had a frame: when it sent something, and in
 // between by its frame time. What left within half of that is of one frame, which
 // the network may have pulled apart: it is at the last of it. Nothing where the
 // frame time is not known.

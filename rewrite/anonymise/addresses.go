@@ -31,7 +31,7 @@ type names struct {
 const addressCost = (2*2+1)*int(unsafe.Sizeof(netip.Addr{})) + int(unsafe.Sizeof(Replacement{})) +
 	2*len("2001:db8::ffff:ffff")
 
-// size gives what the tables take, about, in bytes.
+// size returns what the tables take, about, in bytes.
 func (n *names) size() int {
 	numbers := len(n.vlans.given) + len(n.devices.given) + len(n.sessions.given)
 	return n.held + 4*numbers*int(unsafe.Sizeof(uint32(0)))
@@ -105,7 +105,7 @@ func (n *names) init(key [32]byte, ports bool) {
 // firstPort is the first of the ports that take the place of others.
 const firstPort = 40001
 
-// ip gives the other name of an address. Those that name nobody stay: no address,
+// ip returns the other name of an address. Those that name nobody stay: no address,
 // broadcast, a host's own.
 func (n *names) ip(a netip.Addr) netip.Addr {
 	if a.IsUnspecified() || a == netip.AddrFrom4([4]byte{255, 255, 255, 255}) ||
@@ -155,7 +155,7 @@ func (n *names) ip(a netip.Addr) netip.Addr {
 	return to
 }
 
-// port gives the other name of a port; the same where ports stay.
+// port returns the other name of a port; the same where ports stay.
 func (n *names) port(p uint16) uint16 {
 	if !n.ports || p == 0 {
 		return p

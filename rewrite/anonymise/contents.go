@@ -42,7 +42,7 @@ const unknown = "payload of unknown protocols"
 // foreign names datagrams that a flow's protocol did not send.
 const foreign = "foreign datagrams"
 
-// edited gives the bytes that take the place of a datagram's, or of a message's in
+// edited returns the bytes that take the place of a datagram's, or of a message's in
 // a stream. The error is dissect.ErrEncrypted.
 func (c *contents) edited(f *analyze.Flow, dg *machine.Datagram) ([]byte, error) {
 	c.now, c.flow, c.from = c.now[:0], f, dg
@@ -201,7 +201,7 @@ func (c *contents) data(b []byte, f *dissect.Field) {
 	c.scramble(b, from, min(n, len(b)*8-from), false)
 }
 
-// scrambled gives bytes of the same length.
+// scrambled returns bytes of the same length.
 func (c *contents) scrambled(b []byte) []byte {
 	out := slices.Clone(b)
 	c.scramble(out, 0, len(out)*8, false)
@@ -241,7 +241,7 @@ func (c *contents) scramble(b []byte, from, n int, text bool) {
 	}
 }
 
-// leadingText gives where a text of printable characters ends that b begins with,
+// leadingText returns where a text of printable characters ends that b begins with,
 // behind its length in a byte; 0 where it begins with something else. Such a shape
 // stays: it is how some flows are told.
 func leadingText(b []byte) int {

@@ -31,7 +31,7 @@ type rewriting struct {
 	at     int            // behind the last header that is understood
 }
 
-// rewrite gives f other addresses and another payload. payload is the whole payload
+// rewrite returns f other addresses and another payload. payload is the whole payload
 // where it lies in this frame. patches are its pieces where it is spread over
 // several frames. The result is false for a frame of which only the length is left.
 func (w *framer) rewrite(f *capture.Frame, p *capture.Packet, payload []byte, patches []patch) bool {
@@ -141,7 +141,7 @@ func (r *rewriting) hardware(to, from []byte, length uint16, width int) {
 	}
 }
 
-// packetType gives the packet type of a cooked header: one of Linux' PACKET_ values
+// packetType returns the packet type of a cooked header: one of Linux' PACKET_ values
 // (linux/if_packet.h), or 0.
 func packetType(t uint16) uint16 {
 	const last = 7 // PACKET_KERNEL
@@ -158,7 +158,7 @@ var hardwareTypes = map[uint16]bool{
 	801: true, 802: true, 803: true, 823: true, 824: true, 65534: true,
 }
 
-// hardwareType gives the hardware type of a cooked header; ARPHRD_VOID for one that
+// hardwareType returns the hardware type of a cooked header; ARPHRD_VOID for one that
 // is not in the table.
 func hardwareType(t uint16) uint16 {
 	const void = 0xffff

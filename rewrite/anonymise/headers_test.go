@@ -41,7 +41,7 @@ func datagram6(next byte, extensions []byte) []byte {
 
 func address(last byte) []byte { return []byte{0x20, 1, 0xd, 0xb8, 15: last} }
 
-// routed gives one datagram for each kind of routing header that leads on to
+// routed returns one datagram for each kind of routing header that leads on to
 // address 9, and where that stands in it.
 func routed() (frames [][]byte, final []int) {
 	const routing, head, extension = 43, 40, 8

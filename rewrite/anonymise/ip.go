@@ -30,7 +30,7 @@ type route struct {
 	given bool     // final is one
 }
 
-// carried gives the protocol that an IP header may name: UDP and TCP, where
+// carried returns the protocol that an IP header may name: UDP and TCP, where
 // something of them is kept, and the one for experiments.
 func (r *rewriting) carried(protocol byte, fragment bool) byte {
 	if (protocol == protocolUDP || protocol == protocolTCP) &&

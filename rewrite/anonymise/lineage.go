@@ -22,7 +22,7 @@ type lineage struct {
 	foreign map[machine.Ref]bool
 }
 
-// size gives what it takes, about, in bytes: its maps are half empty after they have
+// size returns what it takes, about, in bytes: its maps are half empty after they have
 // grown.
 func (l *lineage) size() int {
 	const flow = int(unsafe.Sizeof([2]ancestry{})) + 2*2*int(unsafe.Sizeof(uintptr(0)))
@@ -108,7 +108,7 @@ func (l *lineage) take(f *analyze.Flow, dg *machine.Datagram, d *dissect.Dissect
 	}
 }
 
-// read gives the counters of a datagram.
+// read returns the counters of a datagram.
 func read(dg *machine.Datagram, d *dissect.Dissection) reading {
 	r := reading{ref: dg.Ref, malformed: d.Problem != nil}
 	put := func(list []uint16, n *int, v uint64) {

@@ -44,7 +44,7 @@ type chunk struct {
 	framing []dissect.Framing // how the flow's protocol writes such lengths
 }
 
-// prefix gives the length that stands before the chunk as f writes it.
+// prefix returns the length that stands before the chunk as f writes it.
 func prefix(f *dissect.Framing, length int) []byte {
 	var b [longestPrefix]byte
 	switch {
@@ -60,7 +60,7 @@ func prefix(f *dissect.Framing, length int) []byte {
 	return b[:f.Prefix]
 }
 
-// length gives the length that b begins with, as f writes it; -1 where b is too short.
+// length returns the length that b begins with, as f writes it; -1 where b is too short.
 func length(f *dissect.Framing, b []byte) int {
 	switch {
 	case len(b) < f.Prefix:
@@ -165,7 +165,7 @@ func (a *anonymiser) segment(r *analyze.Record) {
 	}
 }
 
-// streamAt gives the stream that a frame belongs to; nil for none.
+// streamAt returns the stream that a frame belongs to; nil for none.
 func (a *anonymiser) streamAt(w way, ref machine.Ref) *stream {
 	list := a.streams[w]
 	for i := len(list) - 1; i >= 0; i-- {
@@ -183,7 +183,7 @@ func (s *stream) place(sequence uint32) int64 {
 	return at
 }
 
-// rewritten gives the payload that a segment is to have.
+// rewritten returns the payload that a segment is to have.
 func (a *anonymiser) rewritten(r *analyze.Record) []byte {
 	p := r.Packet
 	out := a.fields.scrambled(p.Payload)

@@ -184,7 +184,7 @@ func add(to uint32, b []byte) uint32 {
 	return to
 }
 
-// sum gives the one's complement sum of the Internet checksum.
+// sum returns the one's complement sum of the Internet checksum.
 func sum(from uint32, b []byte) uint16 {
 	v := add(from, b)
 	for v > 0xffff {

@@ -24,7 +24,7 @@ import (
 	"github.com/ackscope/ackscope/schema/yamlfile"
 )
 
-// keyed gives the options of an analysis with the private key of a run's server, as
+// keyed returns the options of an analysis with the private key of a run's server, as
 // the log of the run has it.
 func keyed(t *testing.T, name string) analyze.Options {
 	t.Helper()
@@ -68,7 +68,7 @@ func keyed(t *testing.T, name string) analyze.Options {
 	return analyze.Options{}
 }
 
-// said gives what applications said, as the fields show it: bodies, blocks, texts.
+// said returns what applications said, as the fields show it: bodies, blocks, texts.
 func said(t *testing.T, o analyze.Options, src analyze.Rewinder) (list [][]byte) {
 	t.Helper()
 	var d dissect.Dissection

@@ -32,7 +32,7 @@ type Clock struct {
 // fewer it is known only between the bounds that causality sets.
 const Matched = 200
 
-// byA gives what A's clock showed when B's showed t.
+// byA returns what A's clock showed when B's showed t.
 func (c *Clock) byA(t machine.Instant) machine.Instant {
 	since := float64(t.Sub(c.Reference) - c.Offset)
 	return c.Reference.Add(time.Duration(math.Round(since / (1 + c.Drift))))
@@ -46,7 +46,7 @@ func (c *Clock) of(tap int, t machine.Instant) machine.Instant {
 	return c.byA(t)
 }
 
-// At gives the offset at a time of A's clock.
+// At returns the offset at a time of A's clock.
 func (c *Clock) At(t machine.Instant) time.Duration {
 	return c.Offset + time.Duration(c.Drift*float64(t.Sub(c.Reference)))
 }
@@ -84,7 +84,7 @@ func newEnvelope(samples []sample, below bool) envelope {
 	return e
 }
 
-// intercept gives where the line of a slope that touches all samples meets x = 0.
+// intercept returns where the line of a slope that touches all samples meets x = 0.
 func (e *envelope) intercept(slope float64) float64 {
 	sign := 1.0
 	if e.below {
@@ -97,7 +97,7 @@ func (e *envelope) intercept(slope float64) float64 {
 	return sign * least
 }
 
-// away gives how far the samples lie from that line, together.
+// away returns how far the samples lie from that line, together.
 func (e *envelope) away(slope float64) float64 {
 	return math.Abs(e.sum.y - slope*e.sum.x - e.count*e.intercept(slope))
 }
@@ -106,7 +106,7 @@ func (e *envelope) away(slope float64) float64 {
 // than 5 % is none.
 const mostDrift = 0.05
 
-// fit gives the slope under which the samples lie nearest to their lines. What is
+// fit returns the slope under which the samples lie nearest to their lines. What is
 // minimised is convex in the slope.
 func fit(list []envelope) float64 {
 	cost := func(slope float64) (sum float64) {
@@ -133,7 +133,7 @@ func fit(list []envelope) float64 {
 	return (low + high) / 2
 }
 
-// bounds gives between which values the line of every "above" and that of every
+// bounds returns between which values the line of every "above" and that of every
 // "below" leave the offset: causality allows nothing else.
 func bounds(list []envelope, slope float64) (low, high float64) {
 	low, high = math.Inf(-1), math.Inf(1)
@@ -147,7 +147,7 @@ func bounds(list []envelope, slope float64) (low, high float64) {
 	return low, high
 }
 
-// allowed gives which slopes causality allows, around one that it does.
+// allowed returns which slopes causality allows, around one that it does.
 func allowed(list []envelope, slope float64) (low, high float64) {
 	ok := func(slope float64) bool {
 		l, h := bounds(list, slope)
@@ -294,7 +294,7 @@ func (m *Merged) solve() {
 	}
 }
 
-// within gives how far the true offset at x can be from the one told there, under
+// within returns how far the true offset at x can be from the one told there, under
 // any slope from low to high.
 func within(list []envelope, told, low, high, x float64) (most float64) {
 	const steps = 32
@@ -312,7 +312,7 @@ func seconds(s float64) time.Duration { return time.Duration(math.Round(s * 1e9)
 // hangs on any of them.
 const parts = 10
 
-// jackknife gives three standard errors of the slope, from how much it changes when
+// jackknife returns three standard errors of the slope, from how much it changes when
 // parts of the samples are left out.
 func jackknife(envelopes func(leave, of int) []envelope, slope float64) float64 {
 	sum := 0.0

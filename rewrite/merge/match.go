@@ -88,7 +88,7 @@ func (m *Merged) follow() {
 // time gives, by A's clock, what the upstream (0) or the downstream tap (1) showed.
 func (w *way) time(end int, t machine.Instant) machine.Instant { return w.clock.of(w.taps[end], t) }
 
-// delay gives the time from tap to tap.
+// delay returns the time from tap to tap.
 func (w *way) delay(up, down int32) time.Duration {
 	return w.time(1, w.down[down].at).Sub(w.time(0, w.up[up].at))
 }
@@ -195,7 +195,7 @@ func (w *way) match(out *Way) {
 	slices.Sort(w.delays)
 }
 
-// later gives which share of the packets took longer than d.
+// later returns which share of the packets took longer than d.
 func (w *way) later(d time.Duration) float64 {
 	n, _ := slices.BinarySearch(w.delays, d+1)
 	return float64(len(w.delays)-n) / float64(max(1, len(w.delays)))

@@ -52,7 +52,7 @@ type Pair struct {
 	common [2]int // packets of equal content, by side as tap A names it
 }
 
-// sideAt gives the name that a tap has for a side of tap A.
+// sideAt returns the name that a tap has for a side of tap A.
 func (p *Pair) sideAt(tap int, s machine.Side) machine.Side {
 	if tap == 1 && p.Cross {
 		return s.Other()
@@ -60,7 +60,7 @@ func (p *Pair) sideAt(tap int, s machine.Side) machine.Side {
 	return s
 }
 
-// passed gives what a tap saw of the packets of a side, as tap A names it.
+// passed returns what a tap saw of the packets of a side, as tap A names it.
 func (p *Pair) passed(tap int, s machine.Side) []passage {
 	return p.Flows[tap].passed[p.sideAt(tap, s)]
 }

@@ -101,7 +101,7 @@ func (m *Merged) pair() {
 	}
 }
 
-// run gives the end of the places of one content that begin at i.
+// run returns the end of the places of one content that begin at i.
 func run(list []place, i int) int {
 	content := list[i].content
 	for i < len(list) && list[i].content == content {
@@ -148,11 +148,11 @@ func flowsOf(list []place) (n int) {
 	return n
 }
 
-// Common gives how many packets of a side, as tap A names it, told that the flows
+// Common returns how many packets of a side, as tap A names it, told that the flows
 // are one: of a content that is there once at either tap.
 func (p *Pair) Common(s machine.Side) int { return p.common[s] }
 
-// singles gives the packets of a side that both taps have once each: indexes into
+// singles returns the packets of a side that both taps have once each: indexes into
 // what tap A and tap B saw.
 func (p *Pair) singles(s machine.Side) (pairs [][2]int32) {
 	sorted := func(tap int) []place {

@@ -29,7 +29,7 @@ type Passage struct {
 
 var outcomeWords = [...]string{"", "crossed", "lost", "missed", "undecided", "copy", "unseen"}
 
-// AddrAtB gives the address that a side, as tap A names it, has at tap B.
+// AddrAtB returns the address that a side, as tap A names it, has at tap B.
 func (p *Pair) AddrAtB(s machine.Side) netip.AddrPort { return p.Flows[1].Addr(p.sideAt(1, s)) }
 
 // each gives every packet of the pair, way by way.
@@ -64,7 +64,7 @@ func (p *Pair) each(m *Merged, yield func(Passage)) {
 	}
 }
 
-// Passages gives every packet in the order of time by A's clock.
+// Passages returns every packet in the order of time by A's clock.
 func (m *Merged) Passages() iter.Seq[Passage] {
 	var list []Passage
 	for _, p := range m.Pairs {
@@ -121,7 +121,7 @@ func (m *Merged) remarks() (list [2][]remark) {
 	return list
 }
 
-// Write gives the frames of both captures in the order of time by A's clock, with
+// Write returns the frames of both captures in the order of time by A's clock, with
 // what is to be said of each. Frames of B have file 1 in their Ref.
 func (m *Merged) Write(from [2]Source, to func(f *capture.Frame, comments ...string) error) error {
 	remarks := m.remarks()

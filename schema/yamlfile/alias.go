@@ -35,7 +35,7 @@ func checkAliases(file *ast.File) error {
 	return nil
 }
 
-// of gives the measure of a value with all aliases replaced. An anchor is known
+// of returns the measure of a value with all aliases replaced. An anchor is known
 // behind its value only, so a value that names itself is an unknown anchor.
 func (a *aliases) of(node ast.Node) (m measure) {
 	if node == nil || a.err != nil {

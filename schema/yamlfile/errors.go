@@ -63,7 +63,7 @@ func what(src []byte, err error) string {
 // was meant, and nothing of it is shown.
 var ours = regexp.MustCompile(`(?m)(^|[{,\s])["']?(messages|packets|protocol)["']?\s*:`)
 
-// where gives the line that an error of the library is about.
+// where returns the line that an error of the library is about.
 func where(err error) string {
 	var at yaml.Error
 	if errors.As(err, &at) && at.GetToken() != nil && at.GetToken().Position != nil {
@@ -72,7 +72,7 @@ func where(err error) string {
 	return ""
 }
 
-// category words an error of the library without a word of the file.
+// category formats an error of the library without a word of the file.
 func category(err error) string {
 	var (
 		syntax   *yaml.SyntaxError
@@ -131,7 +131,7 @@ func quotes(message string, secret bool) string {
 	return printable.String(printable.Redact(message))
 }
 
-// point words an error about a document; that of a schema with the line that it is
+// point formats an error about a document; that of a schema with the line that it is
 // about. The schema stands at root.
 func point(src []byte, body ast.Node, err error, root string) string {
 	text := words(src, err)

@@ -46,7 +46,7 @@ type Place struct {
 	right     bool
 }
 
-// Start gives where a text of a width begins: at the left of its column, or so that it ends
+// Start returns where a text of a width begins: at the left of its column, or so that it ends
 // where the column does.
 func (p Place) Start(width int) int {
 	if p.right {
@@ -76,7 +76,7 @@ func (t *Table) Note(column, width int, empty bool) {
 	t.noted = true
 }
 
-// width gives the width of a column that is shown.
+// width returns the width of a column that is shown.
 func (t *Table) width(i int) int {
 	c := &t.columns[i]
 	if c.Fill {
@@ -150,7 +150,7 @@ func (t *Table) fill(width int) {
 	}
 }
 
-// Places gives the columns that are shown, from left to right.
+// Places returns the columns that are shown, from left to right.
 func (t *Table) Places() []Place {
 	places := make([]Place, 0, len(t.columns))
 	at := 0

@@ -169,7 +169,7 @@ func (l *Log) call(c *machine.Command) sim.Line {
 	return sim.Line{"event": word}
 }
 
-// event gives the line of an event; nil for one that the logs do not have.
+// event returns the line of an event; nil for one that the logs do not have.
 func (l *Log) event(step *sim.Step, e *machine.Event) sim.Line {
 	if word := endpoint.ReferenceEventNames[e.Kind]; word != "" {
 		return l.life(word, e)
@@ -186,7 +186,7 @@ func (l *Log) event(step *sim.Step, e *machine.Event) sim.Line {
 	return l.reliableEnd(e)
 }
 
-// life gives the line of an event of the connection's life.
+// life returns the line of an event of the connection's life.
 func (l *Log) life(word string, e *machine.Event) sim.Line {
 	line := l.line(word, e.Peer)
 	comes := e.Kind == riptide.EventClientConnected || e.Kind == riptide.EventClientDisconnected
@@ -206,7 +206,7 @@ func (l *Log) life(word string, e *machine.Event) sim.Line {
 	return line
 }
 
-// sent gives the line of a message of the application that goes out for the first
+// sent returns the line of a message of the application that goes out for the first
 // time.
 func (l *Log) sent(step *sim.Step, e *machine.Event) sim.Line {
 	m := message{e.Peer, e.Channel, e.Sequence64}
@@ -234,7 +234,7 @@ func (l *Log) sent(step *sim.Step, e *machine.Event) sim.Line {
 	return line
 }
 
-// notifyEnd gives the line of a notify message that arrived, or was lost.
+// notifyEnd returns the line of a notify message that arrived, or was lost.
 func (l *Log) notifyEnd(e *machine.Event) sim.Line {
 	var word string
 	switch e.Kind {
@@ -253,7 +253,7 @@ func (l *Log) notifyEnd(e *machine.Event) sim.Line {
 	return l.message(word, e.Peer, e.Channel, uint64(e.Sequence))
 }
 
-// reliableEnd gives the line of a reliable message that is sent no more.
+// reliableEnd returns the line of a reliable message that is sent no more.
 func (l *Log) reliableEnd(e *machine.Event) sim.Line {
 	m := message{e.Peer, e.Channel, e.Sequence64}
 	var word string
@@ -275,7 +275,7 @@ func (l *Log) reliableEnd(e *machine.Event) sim.Line {
 	return line
 }
 
-// received gives the line of a message that the application was handed.
+// received returns the line of a message that the application was handed.
 func (l *Log) received(d *machine.Delivery) sim.Line {
 	if int(d.Channel) >= len(modes) {
 		return nil
@@ -286,7 +286,7 @@ func (l *Log) received(d *machine.Delivery) sim.Line {
 	return line
 }
 
-// stats gives a peer's round trip times, in ms, where they have changed.
+// stats returns a peer's round trip times, in ms, where they have changed.
 func (l *Log) stats(peer machine.Peer) sim.Line {
 	rtt, smoothed := l.endpoint.RTT(peer)
 	if smoothed < 0 || l.told[peer] == [2]int{rtt, smoothed} {

@@ -35,7 +35,7 @@ var layouts = [...][]value{
 // shot is the values of a notify message, which has no id.
 var shot = []value{uintValue, floatValue}
 
-// layoutOf gives the values of a message of ours; nil for any other.
+// layoutOf returns the values of a message of ours; nil for any other.
 func layoutOf(channel uint8, id uint16) []value {
 	switch {
 	case channel == riptide.ChannelNotify:
@@ -68,7 +68,7 @@ func (v value) draw(w *wire.Writer, rng *rand.Rand) {
 	}
 }
 
-// read gives a value as the logs have it.
+// read returns a value as the logs have it.
 func (v value) read(r *wire.Reader) (sim.Line, error) {
 	switch v {
 	case uintValue:
@@ -101,7 +101,7 @@ func (v value) read(r *wire.Reader) (sim.Line, error) {
 	return sim.Line{"type": "int[]", "value": list}, nil
 }
 
-// valuesOf gives all values of a message of ours; nil for any other.
+// valuesOf returns all values of a message of ours; nil for any other.
 func valuesOf(codec wire.Codec, channel uint8, id uint16, payload []byte) []sim.Line {
 	values := []sim.Line{}
 	r := codec.Values(payload, &wire.Message{BodyBits: 8 * len(payload)})

@@ -36,7 +36,7 @@ func ParseVia(word string) (Via, error) {
 
 func (v Via) String() string { return viaWords[v] }
 
-// ServerPeer gives what a client calls the server: a proxy is its peer 0, and the
+// ServerPeer returns what a client calls the server: a proxy is its peer 0, and the
 // server is behind it.
 func (v Via) ServerPeer() machine.Peer {
 	if v == Straight {
@@ -93,7 +93,7 @@ func New(k Kit) (*Kit, error) {
 	return &k, nil
 }
 
-// Services gives the flags that a word asks for, of which a message has one at
+// Services returns the flags that a word asks for, of which a message has one at
 // random.
 func Services(p *wire.Profile, word string) ([]uint8, error) {
 	once, order := p.DontDuplicate, p.Order
@@ -127,7 +127,7 @@ func (k *Kit) NameServer(at netip.AddrPort) {
 // Proxied reports whether there is a proxy, and whether clients reach it by streams.
 func (k *Kit) Proxied() (proxied, streams bool) { return k.Via != Straight, k.Via == ViaTCP }
 
-// self gives an address as packets have it.
+// self returns an address as packets have it.
 func (k *Kit) self(own netip.AddrPort) (wire.Address, error) {
 	a, ok := wire.AddressOf(own)
 	if !ok && k.Profile.Form == wire.Proxied {

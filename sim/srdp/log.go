@@ -65,7 +65,7 @@ func (l *log) Met(peer machine.Peer, at netip.AddrPort) sim.Line {
 	return sim.Line{"event": "peer", "number": peer, "addr": at.Addr().String(), "port": at.Port()}
 }
 
-// remote gives a peer's address: the one that packets name it by, or the one that
+// remote returns a peer's address: the one that packets name it by, or the one that
 // its datagrams come from.
 func (l *log) remote(p machine.Peer) (string, bool) {
 	if book, ok := l.endpoint.(interface {
@@ -133,7 +133,7 @@ func (l *log) forwarded(step *sim.Step) (lines []sim.Line) {
 	return lines
 }
 
-// next gives the header of the next data packet among transmissions, how many
+// next returns the header of the next data packet among transmissions, how many
 // bytes follow it, and the transmissions behind it.
 func (l *log) next(list []machine.Transmission) (header []byte, size int, rest []machine.Transmission) {
 	for i := range list {

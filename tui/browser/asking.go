@@ -38,7 +38,7 @@ func (br *Browser) Refusal(v View) error {
 	return br.Filter.Refuse(within, "is not asked about "+v.String()+": all are shown")
 }
 
-// about gives a record of a flow with a frame of it, where the filter asks for one
+// about returns a record of a flow with a frame of it, where the filter asks for one
 // and it can be read.
 func (br *Browser) about(f *analyze.Flow, ref machine.Ref, from machine.Side) *filter.Record {
 	if br.Filter.Scope()&ofFrames != 0 {

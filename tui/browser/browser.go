@@ -177,7 +177,7 @@ func (br *Browser) Back() {
 	br.OpenFlow(p.Flow)
 }
 
-// cameFrom gives where the view was opened from, and forgets what lies behind that.
+// cameFrom returns where the view was opened from, and forgets what lies behind that.
 // Views that show a packet or a flow in another way stand beside each other: what
 // was opened from one of them replaces it. A packet that a finding, a message or a
 // divergence led to goes back to that.

@@ -17,7 +17,7 @@ type Layout struct {
 	Maximised   bool     `json:"-"`
 }
 
-// ResetPanes gives the panes their usual sizes.
+// ResetPanes returns the panes their usual sizes.
 func (l *Layout) ResetPanes() { l.List, l.Tree, l.Maximised = 0, 0, false }
 
 // Resize gives the packet list more rows, and the tree more columns.

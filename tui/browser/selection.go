@@ -43,7 +43,7 @@ func (br *Browser) Rows() int {
 	return br.Sieve.Rows()
 }
 
-// EntryOf gives the entry of a row.
+// EntryOf returns the entry of a row.
 func (br *Browser) EntryOf(row int) (int, bool) {
 	if br.Sieve == nil {
 		return row, row >= 0 && row < br.Store.Len()
@@ -51,7 +51,7 @@ func (br *Browser) EntryOf(row int) (int, bool) {
 	return br.Sieve.Entry(row)
 }
 
-// RowOf gives the row of an entry, or of the next one that is shown.
+// RowOf returns the row of an entry, or of the next one that is shown.
 func (br *Browser) RowOf(entry int) int {
 	if br.Sieve == nil {
 		return entry

@@ -9,7 +9,7 @@ type Braille struct {
 	roles []Role
 }
 
-// NewBraille gives an empty canvas of so many cells.
+// NewBraille returns an empty canvas of so many cells.
 func NewBraille(w, h int) *Braille {
 	return &Braille{W: max(w, 0), h: max(h, 0), cells: make([]rune, max(w, 0)*max(h, 0)),
 		roles: make([]Role, max(w, 0)*max(h, 0))}

@@ -17,7 +17,7 @@ type Canvas struct {
 	x, y, W, H int // of the screen: where it begins, and its size, in cells
 }
 
-// NewCanvas gives the whole of a screen.
+// NewCanvas returns the whole of a screen.
 func NewCanvas(screen tcell.Screen, t *Theme) Canvas {
 	w, h := screen.Size()
 	return Canvas{screen, t, 0, 0, w, h}
@@ -29,7 +29,7 @@ func (c Canvas) ShowCursor(x, y int) { c.screen.ShowCursor(c.x+x, c.y+y) }
 // HideCursor shows none.
 func (c Canvas) HideCursor() { c.screen.HideCursor() }
 
-// Part gives a rectangle within the canvas.
+// Part returns a rectangle within the canvas.
 func (c Canvas) Part(x, y, w, h int) Canvas {
 	x, y = min(max(x, 0), c.W), min(max(y, 0), c.H)
 	return Canvas{c.screen, c.theme, c.x + x, c.y + y, max(min(w, c.W-x), 0), max(min(h, c.H-y), 0)}

@@ -83,7 +83,7 @@ func (p *autopsyPage) write(s *store.Store, f *analyze.Flow, word WordAutopsy) {
 	s.Poke()
 }
 
-// text gives the page of the flow in focus.
+// text returns the page of the flow in focus.
 func (a *Autopsy) text(br *browser.Browser) []string {
 	f := br.Focus()
 	switch {

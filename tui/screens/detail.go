@@ -79,7 +79,7 @@ func (d *detail) fill(br *browser.Browser, width int) {
 	}
 }
 
-// lit gives the bytes in which the selected line's lie, and which of them, in bits.
+// lit returns the bytes in which the selected line's lie, and which of them, in bits.
 func (d *detail) lit() (data []byte, title string, bit, bits int) {
 	if d.cursor < len(d.tree.Lines) {
 		l := d.tree.Lines[d.cursor]
@@ -95,7 +95,7 @@ func (d *detail) lit() (data []byte, title string, bit, bits int) {
 	return d.frame, "bytes", 0, 0
 }
 
-// lineText gives a line of the tree with its styles.
+// lineText returns a line of the tree with its styles.
 func (d *detail) lineText(i int) string {
 	l := d.tree.Lines[i]
 	return string(d.tree.Buf[l.From:l.To])

@@ -140,7 +140,7 @@ func (g *findingGather) rows() (out []findingRow) {
 	return out
 }
 
-// Area gives where the rows stand: the explanation has the columns beside them.
+// Area returns where the rows stand: the explanation has the columns beside them.
 func (t *FindingTable) Area() (rows *draw.List, line, width int) { return &t.list, 3, t.width }
 
 // Move moves the cursor.
@@ -160,7 +160,7 @@ func (t *FindingTable) Matches(_ *browser.Browser, s *Search) (rows, at int, has
 	}
 }
 
-// Copy gives the explanation of the row at the cursor.
+// Copy returns the explanation of the row at the cursor.
 func (t *FindingTable) Copy(*browser.Browser) string {
 	if r := t.selected(); r != nil {
 		return plainText(r.explain(0))
@@ -217,7 +217,7 @@ func (t *FindingTable) Enter(br *browser.Browser) {
 	br.Say("%s: frame %s, %d of %d", x.Rule.ID, br.Store.Frame(ref), (t.frame-1)%len(refs)+1, len(refs))
 }
 
-// explain words the row for the pane at the side.
+// explain formats the row for the pane at the side.
 func (r *findingRow) explain(width int) (lines []string) {
 	lines = append(lines, fmt.Sprintf("\x1b[1m%s\x1b[0m  %s", r.rule.ID, r.rule.Severity), "")
 	if x := r.finding; x != nil {

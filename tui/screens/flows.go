@@ -206,7 +206,7 @@ func (t *FlowTable) selected(br *browser.Browser) *analyze.Flow {
 	return t.Order[t.list.Cursor]
 }
 
-// Area gives where the rows stand.
+// Area returns where the rows stand.
 func (t *FlowTable) Area() (rows *draw.List, line, width int) { return &t.list, 4, 0 }
 
 // Move moves the cursor.
@@ -230,7 +230,7 @@ func (t *FlowTable) Matches(br *browser.Browser, s *Search) (rows, at int, has f
 	}
 }
 
-// Copy gives the figures of the flow at the cursor.
+// Copy returns the figures of the flow at the cursor.
 func (t *FlowTable) Copy(br *browser.Browser) (text string) {
 	f := t.selected(br)
 	if f == nil {

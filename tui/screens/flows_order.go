@@ -51,7 +51,7 @@ func (o *flowOrder) look(br *browser.Browser, most int) bool {
 	return o.next < len(flows)
 }
 
-// list gives the flows in order. It runs without the lock.
+// list returns the flows in order. It runs without the lock.
 func (o *flowOrder) list() []*analyze.Flow {
 	if o.sorts {
 		slices.SortStableFunc(o.flows, func(x, y sortedFlow) int {

@@ -9,7 +9,7 @@ import (
 // Folding of the decode tree. What is folded stays so from packet to packet: it
 // is remembered by the name of the line, not by its place.
 
-// level gives how deep a line of the tree stands.
+// level returns how deep a line of the tree stands.
 func (d *detail) level(i int) int {
 	text := d.lineText(i)
 	for strings.HasPrefix(text, "\x1b[") {
@@ -52,7 +52,7 @@ func (d *detail) unfold() {
 	d.cursor = d.shownAt(d.row())
 }
 
-// row gives which of the lines shown the cursor is at, or the one under which its
+// row returns which of the lines shown the cursor is at, or the one under which its
 // line is folded.
 func (d *detail) row() int {
 	row := 0
@@ -68,7 +68,7 @@ func (d *detail) row() int {
 // moveBy moves the cursor by so many rows.
 func (d *detail) moveBy(by int) { d.cursor = d.shownAt(d.row() + by) }
 
-// shownAt gives the line of a row.
+// shownAt returns the line of a row.
 func (d *detail) shownAt(row int) int {
 	if len(d.shown) == 0 {
 		return 0

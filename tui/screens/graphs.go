@@ -223,7 +223,7 @@ func (g *Graphs) drawPanel(whole, plot draw.Canvas, p *panel, from, span, cursor
 	}
 }
 
-// figure gives what the first of a panel's series that has something tells at or
+// figure returns what the first of a panel's series that has something tells at or
 // shortly before a column.
 func (g *Graphs) figure(p *panel, side machine.Side, column func(graph.Kind, int) graph.Cell, at int) (c graph.Cell) {
 	for _, k := range p.kinds {

@@ -43,7 +43,7 @@ func (l *Ladder) Zoom(by int) {
 	}
 }
 
-// arrows gives the packets of the flow near an entry, by their marks; false where
+// arrows returns the packets of the flow near an entry, by their marks; false where
 // the share of a drawing was spent before all of them were found.
 func arrows(br *browser.Browser, f *analyze.Flow, entry int, from, to machine.Instant,
 	oneWay time.Duration) (out []graph.Arrow, all bool) {
@@ -223,7 +223,7 @@ func weightOf(a *graph.Arrow, selected int) int {
 	return 0
 }
 
-// thin gives how much time a row shows, at most what was proposed, so that about
+// thin returns how much time a row shows, at most what was proposed, so that about
 // two packets fall on it around an entry.
 func thin(br *browser.Browser, f *analyze.Flow, n int, row time.Duration, rows int) time.Duration {
 	from, to, packets := n, n, 0

@@ -82,7 +82,7 @@ func (t *MessageTable) sieved() bool { return t.filter != nil && t.refused == ni
 // MessageColumns names what messages are sorted by.
 var MessageColumns = []string{"first sent", "wait", "sends", "latency", "type", "cause"}
 
-// Area gives where the rows stand.
+// Area returns where the rows stand.
 func (t *MessageTable) Area() (rows *draw.List, line, width int) { return &t.list, 4, 0 }
 
 // Move moves the cursor.
@@ -99,7 +99,7 @@ func (t *MessageTable) Matches(_ *browser.Browser, s *Search) (rows, at int, has
 	}
 }
 
-// Copy gives the life of the message at the cursor.
+// Copy returns the life of the message at the cursor.
 func (t *MessageTable) Copy(br *browser.Browser) string {
 	if x := t.selected(); x != nil {
 		return plainText(lifeText(br.Store, x))

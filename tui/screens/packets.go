@@ -65,7 +65,7 @@ func (p *PacketView) Move(br *browser.Browser, by int) {
 // End goes to the first row, or the last, of the pane that has the keys.
 func (p *PacketView) End(br *browser.Browser, way int) { p.Move(br, way*far) }
 
-// Page gives the rows of the pane that has the keys.
+// Page returns the rows of the pane that has the keys.
 func (p *PacketView) Page(br *browser.Browser) int {
 	switch p.pane {
 	case paneList:
@@ -88,7 +88,7 @@ func (p *PacketView) Enter(br *browser.Browser) {
 	br.Show(browser.State)
 }
 
-// Back gives the keys to the list; false where it has them.
+// Back returns the keys to the list; false where it has them.
 func (p *PacketView) Back() bool {
 	had := p.pane
 	p.pane = paneList
@@ -155,7 +155,7 @@ func (p *PacketView) Wheel(br *browser.Browser, x, y, by int) {
 	p.pane = had
 }
 
-// Matches gives the rows of the pane that has the keys.
+// Matches returns the rows of the pane that has the keys.
 func (p *PacketView) Matches(br *browser.Browser, s *Search) (rows, at int, has func(row int) bool) {
 	if p.pane == paneTree {
 		d := &p.detail
@@ -181,7 +181,7 @@ func (p *PacketView) GoTo(br *browser.Browser, row int) {
 	br.SelectRow(row)
 }
 
-// Copy gives the row, the line of the tree, or the bytes that are lit.
+// Copy returns the row, the line of the tree, or the bytes that are lit.
 func (p *PacketView) Copy(br *browser.Browser) string {
 	d := &p.detail
 	switch {

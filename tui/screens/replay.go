@@ -110,7 +110,7 @@ func (t *ReplayTable) Enter(br *browser.Browser) {
 	}
 }
 
-// Area gives where the rows stand.
+// Area returns where the rows stand.
 func (t *ReplayTable) Area() (rows *draw.List, line, width int) { return &t.list, 4, 0 }
 
 // Move moves the cursor.
@@ -126,7 +126,7 @@ func (t *ReplayTable) Matches(br *browser.Browser, s *Search) (rows, at int, has
 	}
 }
 
-// Copy gives the explanation of the row at the cursor.
+// Copy returns the explanation of the row at the cursor.
 func (t *ReplayTable) Copy(br *browser.Browser) string {
 	if r := t.selected(); r != nil {
 		return plainText(r.explain(br.Store, 0))
@@ -181,7 +181,7 @@ func (t *ReplayTable) With(br *browser.Browser, behaviour string) {
 	br.Show(browser.Replay)
 }
 
-// explain words a row for the pane below.
+// explain formats a row for the pane below.
 func (r *replayRow) explain(s *store.Store, width int) (out []string) {
 	wrap := func(indent, text string) {
 		out = append(out, strings.Split(show.Wrap(text, indent, width), "\n")...)
@@ -272,7 +272,7 @@ func bitText(s string) string {
 	return b.String()
 }
 
-// differing gives two texts with what differs between them marked, where they
+// differing returns two texts with what differs between them marked, where they
 // are equally long; as they are otherwise.
 func differing(one, other string) (string, string) {
 	x, y := []rune(one), []rune(other)

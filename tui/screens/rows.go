@@ -23,7 +23,7 @@ type cell struct {
 	role  draw.Role
 }
 
-// columnsShown gives the columns for a width.
+// columnsShown returns the columns for a width.
 func columnsShown(br *browser.Browser, width int) []string {
 	if len(br.Layout.Columns) > 0 {
 		return br.Layout.Columns
@@ -180,7 +180,7 @@ func appendFate(to []byte, s *store.Store, e *analyze.Entry) []byte {
 	return to
 }
 
-// markAt gives the mark that stands at an entry.
+// markAt returns the mark that stands at an entry.
 func (p *PacketView) markAt(br *browser.Browser, n int) (rune, bool) {
 	if n == p.state.diff && p.state.diff >= 0 {
 		return 'Δ', true

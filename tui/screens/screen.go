@@ -12,17 +12,17 @@ type Screen interface {
 	Move(br *browser.Browser, by int)
 	// Enter opens what is at the cursor.
 	Enter(br *browser.Browser)
-	// Matches gives the rows, where the cursor is, and whether a row has what is
+	// Matches returns the rows, where the cursor is, and whether a row has what is
 	// looked for.
 	Matches(br *browser.Browser, s *Search) (rows, at int, has func(row int) bool)
-	// Copy gives what is at the cursor as text.
+	// Copy returns what is at the cursor as text.
 	Copy(br *browser.Browser) string
 }
 
 // Table is a screen of rows, with a cursor in them.
 type Table interface {
 	Screen
-	// Area gives the cursor, the line of the screen where the rows begin, and how many
+	// Area returns the cursor, the line of the screen where the rows begin, and how many
 	// columns they take; 0 for all.
 	Area() (rows *draw.List, line, width int)
 }
@@ -102,7 +102,7 @@ func NewSet(br *browser.Browser, autopsy WordAutopsy) *Set {
 	return s
 }
 
-// Screen gives the screen of a view.
+// Screen returns the screen of a view.
 func (s *Set) Screen(v browser.View) Screen {
 	return [...]Screen{
 		browser.Flows: s.Flows, browser.Packets: s.Packets, browser.State: s.State,

@@ -64,7 +64,7 @@ func (x *StateView) ToggleDiff(br *browser.Browser) {
 	br.Say("marked frame %s: move on to see what changes", br.SelectedFrame())
 }
 
-// text words the state for a pane of some width.
+// text formats the state for a pane of some width.
 func (x *StateView) text(br *browser.Browser, width, rows int) []string {
 	f := x.fill(br)
 	if f == nil {
@@ -179,7 +179,7 @@ func (x *StateView) since(br *browser.Browser) (out []string) {
 	return out
 }
 
-// slotOf gives what is known of the first of some sequences; nil for nothing.
+// slotOf returns what is known of the first of some sequences; nil for nothing.
 func slotOf(w *machine.Window, list []int64) *machine.Slot {
 	for i := range w.Slots {
 		if len(list) > 0 && w.Slots[i].Sequence64 == list[0] {

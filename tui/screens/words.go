@@ -37,5 +37,5 @@ func number(v float64) string {
 	return fmt.Sprintf("%.1f", v)
 }
 
-// plainText gives lines without their styles.
+// plainText returns lines without their styles.
 func plainText(lines []string) string { return draw.StripStyles(strings.Join(lines, "\n")) }

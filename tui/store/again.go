@@ -28,7 +28,7 @@ func newAgain(s *Store) *again {
 	return a
 }
 
-// Next gives the next frame, valid until the one after it; io.EOF behind the last.
+// Next returns the next frame, valid until the one after it; io.EOF behind the last.
 func (a *again) Next(f *capture.Frame) error {
 	if a.next >= a.end {
 		return io.EOF

@@ -15,7 +15,7 @@ func (s *Store) Len() int { return s.timeline.Len() }
 // Flows lists the flows so far.
 func (s *Store) Flows() []*analyze.Flow { return s.session.Flows() }
 
-// FlowOf gives the flow of an entry; nil for none.
+// FlowOf returns the flow of an entry; nil for none.
 func (s *Store) FlowOf(n int) *analyze.Flow {
 	return s.session.Flow(s.timeline.FlowID(n))
 }
@@ -41,22 +41,22 @@ func (s *Store) Progress() string {
 	return word
 }
 
-// Flow gives a flow by its number; nil for none.
+// Flow returns a flow by its number; nil for none.
 func (s *Store) Flow(id int) *analyze.Flow { return s.session.Flow(id) }
 
-// FlowID gives the number of an entry's flow; 0 for none.
+// FlowID returns the number of an entry's flow; 0 for none.
 func (s *Store) FlowID(n int) int { return s.timeline.FlowID(n) }
 
-// Entry gives what the index holds of an entry, from 0.
+// Entry returns what the index holds of an entry, from 0.
 func (s *Store) Entry(n int) analyze.Entry { return s.timeline.At(n) }
 
-// Find gives the entry of a frame; false where the index does not hold it.
+// Find returns the entry of a frame; false where the index does not hold it.
 func (s *Store) Find(ref machine.Ref) (int, bool) { return s.timeline.Find(ref) }
 
-// LastOf gives the last entry of a flow so far; false where it has none.
+// LastOf returns the last entry of a flow so far; false where it has none.
 func (s *Store) LastOf(f *analyze.Flow) (int, bool) { return s.timeline.Last(f) }
 
-// Previous gives the entry before one of the same flow; false for none.
+// Previous returns the entry before one of the same flow; false for none.
 func (s *Store) Previous(n int) (int, bool) { return s.timeline.Previous(n) }
 
 // Read reads an entry's packet from the file. It is valid until the next one is read.
@@ -65,13 +65,13 @@ func (s *Store) Read(n int) (*analyze.Record, error) { return s.timeline.Read(n)
 // Walk steps a flow, from the last checkpoint before an entry on.
 func (s *Store) Walk(f *analyze.Flow, n int) (*analyze.Walk, error) { return s.timeline.Walk(f, n) }
 
-// First gives the time of the first frame, and Last the latest of all so far.
+// First returns the time of the first frame, and Last the latest of all so far.
 func (s *Store) First() machine.Instant { return s.first }
 
-// Last gives the latest time of all frames so far.
+// Last returns the latest time of all frames so far.
 func (s *Store) Last() machine.Instant { return s.last }
 
-// Session gives the analysis whose flows are shown. The second run has flows of its own.
+// Session returns the analysis whose flows are shown. The second run has flows of its own.
 func (s *Store) Session() *analyze.Session { return s.session }
 
 // Behaviours lists those of the protocols of the capture.
@@ -84,7 +84,7 @@ func (s *Store) Behaviours() (names []string) {
 	return names
 }
 
-// Input gives what is read, for who saves frames of it.
+// Input returns what is read, for who saves frames of it.
 func (s *Store) Input() *capture.Input { return s.in }
 
 // FileName names a file of the input, from 0.
@@ -122,7 +122,7 @@ func (s *Store) Frame(ref machine.Ref) string {
 // FrameAt names an entry's frame for people.
 func (s *Store) FrameAt(n int) string { return s.Frame(s.timeline.At(n).Ref) }
 
-// TimeAt gives when an entry's frame passed the tap; the first frame's time
+// TimeAt returns when an entry's frame passed the tap; the first frame's time
 // where there is none.
 func (s *Store) TimeAt(n int) machine.Instant {
 	if n < 0 || n >= s.Len() {

@@ -31,7 +31,7 @@ func (s *Store) stretch(at machine.Instant) int {
 	return scale.Position(at, s.first, s.last, trafficCells)
 }
 
-// Worst gives how long a message of a flow lay complete and was held back, at most.
+// Worst returns how long a message of a flow lay complete and was held back, at most.
 func (s *Store) Worst(f *analyze.Flow) time.Duration {
 	if x := s.figures[f.ID]; x != nil {
 		return x.worst

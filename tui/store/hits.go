@@ -42,7 +42,7 @@ func (h *hits) add(n int) {
 // has reports whether an entry is in.
 func (h *hits) has(n int) bool { return n/64 < len(h.words) && h.words[n/64]>>(n%64)&1 != 0 }
 
-// nth gives the kth hit, from 0; false where there are not so many.
+// nth returns the kth hit, from 0; false where there are not so many.
 func (h *hits) nth(k int) (int, bool) {
 	if k < 0 || k >= h.total {
 		return 0, false
@@ -64,7 +64,7 @@ func (h *hits) nth(k int) (int, bool) {
 	return 0, false
 }
 
-// rank gives how many hits lie before entry n: the place of n in the list.
+// rank returns how many hits lie before entry n: the place of n in the list.
 func (h *hits) rank(n int) int {
 	if n/64 >= len(h.words) {
 		return h.total

@@ -17,7 +17,7 @@ type Life struct {
 	Sure  machine.Certainty // that this is why
 }
 
-// resendCause gives the cause that a rule names of a message that was sent again,
+// resendCause returns the cause that a rule names of a message that was sent again,
 // in words: the rules that tell it are named …resent-CAUSE or …spurious-CAUSE.
 func resendCause(r *machine.Rule) (string, bool) {
 	if _, cause, ok := strings.Cut(r.ID, "resent-"); ok {

@@ -11,7 +11,7 @@ type Reader struct {
 // NewReader makes one.
 func (s *Store) NewReader() *Reader { return &Reader{s.NewReading(), s} }
 
-// Read gives a packet, which is valid until the store reads again.
+// Read returns a packet, which is valid until the store reads again.
 func (d *Reader) Read(n int) (*filter.Record, error) {
 	s := d.store
 	s.Spend(ReadSteps)

@@ -9,7 +9,7 @@ import (
 
 // Saver takes frames into a capture file.
 type Saver interface {
-	// Abort gives the file up, instead of Close: what stood there before stays.
+	// Abort returns the file up, instead of Close: what stood there before stays.
 	Abort() error
 	Write(*capture.Frame) error
 	Close() error

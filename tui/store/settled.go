@@ -65,7 +65,7 @@ func (s *Store) Reached(n int) bool {
 	return n < s.timeline.Filled()
 }
 
-// Full gives a packet's record with what it settled, where the state there can
+// Full returns a packet's record with what it settled, where the state there can
 // be told; of a TCP segment, that of its first message.
 func (s *Store) Full(n int) (*analyze.Record, error) {
 	f := s.FlowOf(n)

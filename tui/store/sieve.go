@@ -37,10 +37,10 @@ func (x *Sieve) Close() { close(x.stop) }
 // Rows is how many packets have passed so far.
 func (x *Sieve) Rows() int { return x.hits.total }
 
-// Entry gives the entry of a row; false where there are not so many.
+// Entry returns the entry of a row; false where there are not so many.
 func (x *Sieve) Entry(row int) (int, bool) { return x.hits.nth(row) }
 
-// Row gives the row of an entry, or of the next one that passes.
+// Row returns the row of an entry, or of the next one that passes.
 func (x *Sieve) Row(entry int) int { return x.hits.rank(entry) }
 
 // Refused reports whether an entry was looked at and does not pass.

@@ -49,7 +49,7 @@ const (
 	ReachLater       // the share was spent: it goes on from there
 )
 
-// Beside gives the flow's entry after n, or before it where way is below 0. Where
+// Beside returns the flow's entry after n, or before it where way is below 0. Where
 // the share is spent first it gives the entry from which to go on.
 func (s *Store) Beside(f *analyze.Flow, n, way int) (int, Reach) {
 	last, ok := s.timeline.Last(f)

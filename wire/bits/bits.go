@@ -16,11 +16,11 @@ import (
 	mathbits "math/bits"
 )
 
-// Required gives the bits that an integer in [least, most] takes: none where
+// Required returns the bits that an integer in [least, most] takes: none where
 // the range holds one value.
 func Required(least, most uint64) int { return mathbits.Len64(most - least) }
 
-// Bytes gives the bytes that hold n bits.
+// Bytes returns the bytes that hold n bits.
 func Bytes(n int) int { return (n + 7) / 8 }
 
 // Reader reads fields off a slice. Nothing it is asked for makes it panic: what
@@ -36,10 +36,10 @@ func NewReader(b []byte) Reader { return Reader{data: b} }
 // Reset makes r read b from the given bit on.
 func (r *Reader) Reset(b []byte, pos int) { r.data, r.pos = b, max(pos, 0) }
 
-// Pos gives the position in bits from the first of the slice.
+// Pos returns the position in bits from the first of the slice.
 func (r *Reader) Pos() int { return r.pos }
 
-// Left gives the bits that are still to be read.
+// Left returns the bits that are still to be read.
 func (r *Reader) Left() int { return max(len(r.data)*8-r.pos, 0) }
 
 // Bits reads n bits, 0 to 64; false, and nothing read, where they are not there.
@@ -80,7 +80,7 @@ func (r *Reader) Align() (zero bool) {
 	return ok && v == 0
 }
 
-// Bytes gives the next n bytes, aliasing the slice; the position must be at a
+// Bytes returns the next n bytes, aliasing the slice; the position must be at a
 // whole byte. False, and nothing read, where they are not there.
 func (r *Reader) Bytes(n int) ([]byte, bool) {
 	if r.pos&7 != 0 || n < 0 || n > r.Left()/8 {
@@ -97,13 +97,13 @@ type Writer struct {
 	used int // bits of the last byte that are written; 0 where it is full
 }
 
-// NewWriter gives a writer that appends to b, from a whole byte on.
+// NewWriter returns a writer that appends to b, from a whole byte on.
 func NewWriter(b []byte) Writer { return Writer{data: b} }
 
-// Data gives the slice with what was written; the last byte's unused bits are zero.
+// Data returns the slice with what was written; the last byte's unused bits are zero.
 func (w *Writer) Data() []byte { return w.data }
 
-// Pos gives the position in bits from the first of the slice.
+// Pos returns the position in bits from the first of the slice.
 func (w *Writer) Pos() int { return len(w.data)*8 - (-w.used & 7) }
 
 // Bits writes the low n bits of v, 0 to 64.

@@ -18,7 +18,7 @@ type Cursor interface {
 	Align() error
 	// Bytes codes n bytes from a whole byte on. What reading sets aliases the data.
 	Bytes(v *[]byte, n int) error
-	// Pos gives the position in bits.
+	// Pos returns the position in bits.
 	Pos() int
 	// Reading reports whether values come from the data.
 	Reading() bool
@@ -61,7 +61,7 @@ func (c Reading) Bytes(v *[]byte, n int) error {
 	return nil
 }
 
-// Pos gives the reader's position.
+// Pos returns the reader's position.
 func (c Reading) Pos() int { return c.From.Pos() }
 
 // Reading is true.
@@ -76,7 +76,7 @@ func (c Writing) Align() error { c.To.Align(); return nil }
 // Bytes writes the n bytes.
 func (c Writing) Bytes(v *[]byte, n int) error { c.To.Bytes((*v)[:n]); return nil }
 
-// Pos gives the writer's position.
+// Pos returns the writer's position.
 func (c Writing) Pos() int { return c.To.Pos() }
 
 // Reading is false.
@@ -91,7 +91,7 @@ func (c *Measuring) Align() error { c.At += -c.At & 7; return nil }
 // Bytes counts n bytes.
 func (c *Measuring) Bytes(_ *[]byte, n int) error { c.At += 8 * n; return nil }
 
-// Pos gives what was counted.
+// Pos returns what was counted.
 func (c *Measuring) Pos() int { return c.At }
 
 // Reading is false.

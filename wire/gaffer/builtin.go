@@ -78,7 +78,7 @@ var builtins = []builtin{
 	}},
 }
 
-// article gives the profile that most others start from.
+// article returns the profile that most others start from.
 func article() Profile {
 	return Profile{
 		Header:     []HeaderField{{FieldSequence, 16}, {FieldAck, 16}, {FieldAckBits, 32}},
@@ -86,7 +86,7 @@ func article() Profile {
 	}
 }
 
-// articleSlices gives the blocks sample for blocks of up to most slices.
+// articleSlices returns the blocks sample for blocks of up to most slices.
 func articleSlices(most int) Profile {
 	return Profile{
 		Prefix:      []Prefix{PrefixCRC32},
@@ -104,7 +104,7 @@ func BuiltinNames() []string {
 	return names
 }
 
-// Builtin gives a copy of a built-in profile, ready to use, and what it is for.
+// Builtin returns a copy of a built-in profile, ready to use, and what it is for.
 // Whoever changes it must call Validate again.
 func Builtin(name string) (p *Profile, doc string, err error) {
 	i := slices.IndexFunc(builtins, func(b builtin) bool { return b.name == name })

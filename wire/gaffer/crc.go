@@ -11,7 +11,7 @@ const EndCheck = 0x9908ace2
 
 const endCheckBytes = 4
 
-// Checksum gives the CRC32 that a datagram must carry at byte at: over the
+// Checksum returns the CRC32 that a datagram must carry at byte at: over the
 // protocol id, little-endian and never sent, and over the datagram from at on
 // with the CRC itself as zeros.
 func Checksum(id uint32, b []byte, at int) uint32 {
@@ -20,7 +20,7 @@ func Checksum(id uint32, b []byte, at int) uint32 {
 	return crc32.Update(^state, crc32.IEEETable, b[at+4:])
 }
 
-// SolveProtocolID gives the only protocol id under which a datagram's CRC at
+// SolveProtocolID returns the only protocol id under which a datagram's CRC at
 // byte at is right. The checksum is linear, so the register can be run
 // backwards: from the CRC over the datagram, and over the id to its start. One
 // datagram always gives an id; only others can confirm it.
@@ -36,7 +36,7 @@ func SolveProtocolID(b []byte, at int) uint32 {
 	return ^state
 }
 
-// SolveID gives the only protocol id under which a whole datagram's checksum is
+// SolveID returns the only protocol id under which a whole datagram's checksum is
 // right; false where the profile has no checksum or b is too short for one.
 // Where ProtocolID is set, false too for a datagram that does not agree with it.
 func (p *Profile) SolveID(b []byte) (uint32, bool) {

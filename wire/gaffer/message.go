@@ -10,10 +10,10 @@ import (
 // MessageIDBits is the width of message ids, and of the simple scheme's ack.
 const MessageIDBits = 16
 
-// CountBits gives the width of the message count.
+// CountBits returns the width of the message count.
 func (s *MessageSection) CountBits() int { return bits.Required(0, uint64(s.MaxPerPacket)) }
 
-// TypeBits gives the width of a message's type.
+// TypeBits returns the width of a message's type.
 func (s *MessageSection) TypeBits() int { return bits.Required(0, uint64(max(s.Types-1, 0))) }
 
 // Message is one message of a section. Bits count from the first bit of the
@@ -63,10 +63,10 @@ func (s *MessageSection) Open(b []byte, at int) (Messages, error) {
 	return m, m.err
 }
 
-// Pos gives the bit up to which the section was read.
+// Pos returns the bit up to which the section was read.
 func (m *Messages) Pos() int { return m.r.Pos() }
 
-// Left gives how many messages are still to be read.
+// Left returns how many messages are still to be read.
 func (m *Messages) Left() int { return m.Count - m.read }
 
 // Next reads one more message; false after the last one, and where reading
@@ -111,7 +111,7 @@ func (m *Messages) Close() (int, error) {
 	return m.r.Pos() / 8, m.err
 }
 
-// Err gives what is wrong with the section, as far as it was read.
+// Err returns what is wrong with the section, as far as it was read.
 func (m *Messages) Err() error { return m.err }
 
 func (m *Messages) field(name string, n int) uint64 {

@@ -14,7 +14,7 @@ const (
 
 var kindWords = [...]string{"regular", "fragment", "slice", "slice-ack", "handshake", "encrypted"}
 
-// String gives the kind's word.
+// String returns the kind's word.
 func (k Kind) String() string { return kindWords[k] }
 
 // Header is what every regular packet of the family carries, whatever its
@@ -48,7 +48,7 @@ const (
 
 var handshakeWords = [...]string{"request", "denied", "challenge", "response", "keep-alive", "disconnect"}
 
-// String gives the packet's word.
+// String returns the packet's word.
 func (k HandshakeKind) String() string {
 	if int(k) < len(handshakeWords) {
 		return handshakeWords[k]

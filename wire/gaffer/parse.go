@@ -207,7 +207,7 @@ func (f *frame) ranged(name string, least, most int) (int, error) {
 	return int(v) + least, nil
 }
 
-// fault words what is wrong with a field of which n bits were just read.
+// fault formats what is wrong with a field of which n bits were just read.
 func (f *frame) fault(name string, kind error, expected string, found uint64, n int) error {
 	e := &wire.ParseError{Field: name, Bit: f.r.Pos() - n, Expected: expected, Err: kind}
 	if n > 0 {

@@ -270,7 +270,7 @@ func (p *Profile) checkRules() error {
 	return nil
 }
 
-// SequenceBits gives the width of sequence numbers: 8, 16 or 32; 0 where
+// SequenceBits returns the width of sequence numbers: 8, 16 or 32; 0 where
 // datagrams carry none.
 func (p *Profile) SequenceBits() int {
 	if p.Form == FormReliable {
@@ -284,7 +284,7 @@ func (p *Profile) SequenceBits() int {
 	return 0
 }
 
-// AckBitsWidth gives the width of ack_bits: 8, 16, 32 or 64; 0 for none.
+// AckBitsWidth returns the width of ack_bits: 8, 16, 32 or 64; 0 for none.
 func (p *Profile) AckBitsWidth() int {
 	if p.Form == FormReliable {
 		return 32
@@ -297,7 +297,7 @@ func (p *Profile) AckBitsWidth() int {
 	return 0
 }
 
-// Space gives the space of the sequence numbers; that of 16 bits where there are none.
+// Space returns the space of the sequence numbers; that of 16 bits where there are none.
 func (p *Profile) Space() seq.Space {
 	if b := p.SequenceBits(); b != 0 {
 		return seq.Space(b)
@@ -318,7 +318,7 @@ func (p *Profile) NothingReceived(h Header) bool {
 	return h.AckBits == 0 && h.Ack == p.Space().Mask()
 }
 
-// AckBit gives which bit of ack_bits speaks of a sequence, and whether one
+// AckBit returns which bit of ack_bits speaks of a sequence, and whether one
 // does. With AckMinusNMinusOne ack itself is spoken of by no bit.
 func (p *Profile) AckBit(h Header, sequence uint32) (bit int, ok bool) {
 	n := p.Space().Distance(h.Ack, sequence) - int(p.AckBase)
@@ -334,7 +334,7 @@ func (p *Profile) Names(h Header, sequence uint32) bool {
 	return ok && h.AckBits>>bit&1 == 1
 }
 
-// WithProtocolID gives a copy of p for a protocol id that was solved.
+// WithProtocolID returns a copy of p for a protocol id that was solved.
 func (p *Profile) WithProtocolID(id uint32) *Profile {
 	q := *p
 	q.ProtocolID = &id

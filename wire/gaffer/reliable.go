@@ -40,7 +40,7 @@ var (
 		Err: wire.ErrShort}
 )
 
-// reliableLen gives the length of a regular header by its prefix byte.
+// reliableLen returns the length of a regular header by its prefix byte.
 func reliableLen(prefix byte) int {
 	n := 5 - int(prefix>>5&1)
 	return n + bits.OnesCount8(prefix&(0xf*prefixAckBits))

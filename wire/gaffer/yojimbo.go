@@ -79,7 +79,7 @@ type channelPlan struct {
 	maxFragments           int
 }
 
-// MaxFragments gives how many fragments a block can have.
+// MaxFragments returns how many fragments a block can have.
 func (c *YojimboChannel) MaxFragments() int {
 	return (c.MaxBlockSize + c.BlockFragmentSize - 1) / c.BlockFragmentSize
 }
@@ -173,8 +173,8 @@ func (y *Yojimbo) CarriesBlock(kind uint32) bool {
 	return int64(kind) < int64(len(y.plan.block)) && y.plan.block[kind]
 }
 
-// EntryBits gives the width of the count of channel entries.
+// EntryBits returns the width of the count of channel entries.
 func (y *Yojimbo) EntryBits() int { return y.plan.entries }
 
-// ChannelBits gives the width of a channel's index.
+// ChannelBits returns the width of a channel's index.
 func (y *Yojimbo) ChannelBits() int { return y.plan.channel }

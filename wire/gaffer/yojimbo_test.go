@@ -26,7 +26,7 @@ func (b widths) Skip(kind uint32, r *bits.Reader) error {
 	return nil
 }
 
-// defaultYojimbo gives the library's defaults for that many channels, all
+// defaultYojimbo returns the library's defaults for that many channels, all
 // reliable-ordered.
 func defaultYojimbo(channels, messageTypes int) *Yojimbo {
 	return &Yojimbo{Channels: make([]YojimboChannel, channels), MessageTypes: messageTypes}

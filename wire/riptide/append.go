@@ -55,7 +55,7 @@ func (c Codec) Append(dst []byte, m *Message, body []byte, bodyBits int) ([]byte
 	return dst, nil
 }
 
-// header gives the header as one little-endian number and its width in bits.
+// header returns the header as one little-endian number and its width in bits.
 func (c Codec) header(m *Message) (word uint64, width int, err error) {
 	value, ok := c.Dialect.Value(m.Type)
 	if !ok {
@@ -93,7 +93,7 @@ func (c Codec) header(m *Message) (word uint64, width int, err error) {
 	return word, width, nil
 }
 
-// appendID gives a message id as a varint in the low bits of a number.
+// appendID returns a message id as a varint in the low bits of a number.
 func appendID(id uint16) (groups uint64, used int) {
 	v := uint64(id)
 	for v >= 128 {

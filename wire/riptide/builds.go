@@ -82,12 +82,12 @@ func LookupBuild(name string) (*Build, bool) {
 // BuildSet is a set of Builds, by their index.
 type BuildSet uint16
 
-// BuildsOf gives the builds of a dialect.
+// BuildsOf returns the builds of a dialect.
 func BuildsOf(d *Dialect) BuildSet {
 	return Matching(func(b *Build) bool { return b.Dialect == d })
 }
 
-// Matching gives the builds that a condition holds for.
+// Matching returns the builds that a condition holds for.
 func Matching(keep func(*Build) bool) (s BuildSet) {
 	for i, b := range Builds {
 		if keep(b) {

@@ -15,7 +15,7 @@ type Coding struct {
 	LostBoolArrays   bool // as in Build
 }
 
-// CodingOf gives the coding of a sender that can be any of some builds: with
+// CodingOf returns the coding of a sender that can be any of some builds: with
 // the faults that all of them have.
 func CodingOf(c Codec, builds BuildSet) Coding {
 	return Coding{
@@ -210,7 +210,7 @@ var aliases = map[string]struct {
 	"vec2": {"float", 2}, "vec3": {"float", 3}, "quat": {"float", 4},
 }
 
-// Alias gives what the library's name of a type stands for.
+// Alias returns what the library's name of a type stands for.
 func (k Coding) Alias(kind string) (is string, times int) {
 	a := aliases[kind]
 	return a.is, a.times

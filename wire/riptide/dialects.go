@@ -85,7 +85,7 @@ type Dialect struct {
 	MaxMessage int // bytes of the largest message, as the library is built by default
 }
 
-// Value gives the number that the dialect writes for a type.
+// Value returns the number that the dialect writes for a type.
 func (d *Dialect) Value(t Type) (uint8, bool) {
 	for v, known := range d.types {
 		if known == uint8(t)+1 {
@@ -95,7 +95,7 @@ func (d *Dialect) Value(t Type) (uint8, bool) {
 	return 0, false
 }
 
-// TypeOf gives the type that a number on the wire stands for.
+// TypeOf returns the type that a number on the wire stands for.
 func (d *Dialect) TypeOf(value uint8) (Type, bool) {
 	if int(value) >= len(d.types) || d.types[value] == 0 {
 		return 0, false
@@ -107,7 +107,7 @@ func (d *Dialect) TypeOf(value uint8) (Type, bool) {
 // only: Message.Bare.
 func (d *Dialect) BareNotify() bool { return d.layouts[Notify] == bytesUnreliable }
 
-// Layout gives what follows the type in messages of type t; nil where the
+// Layout returns what follows the type in messages of type t; nil where the
 // dialect does not have it.
 func (d *Dialect) Layout(t Type) *Layout {
 	if int(t) >= typeCount {
@@ -271,7 +271,7 @@ func Lookup(name string) (*Dialect, bool) {
 	return nil, false
 }
 
-// typeBits gives the bits of the type field.
+// typeBits returns the bits of the type field.
 func (f Form) typeBits() int {
 	if f == BitPacked {
 		return 4

@@ -75,7 +75,7 @@ type Codec struct {
 	NotifyHeader bool
 }
 
-// layout gives the layout by which a message of type t and the given length is
+// layout returns the layout by which a message of type t and the given length is
 // read.
 func (c Codec) layout(t Type, length int) *Layout {
 	if t == Notify && c.NotifyHeader && c.Dialect.BareNotify() && length >= notifyHeaderLen {
@@ -260,7 +260,7 @@ func (m *Message) set(f Field, v uint16) {
 	}
 }
 
-// get gives a field's value as it is written.
+// get returns a field's value as it is written.
 func (m *Message) get(f Field) uint16 {
 	switch f {
 	case FieldSequence:
@@ -337,7 +337,7 @@ func (c Codec) walk(b []byte, length int, m *Message, bad fault, visit func(f Fi
 	}
 }
 
-// load gives the first 8 bytes as one little-endian number; no header is
+// load returns the first 8 bytes as one little-endian number; no header is
 // longer, and bytes that are not there read as zero.
 func load(b []byte) uint64 {
 	if len(b) >= 8 {

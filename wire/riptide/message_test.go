@@ -155,7 +155,7 @@ func TestAppendExamples(t *testing.T) {
 	}
 }
 
-// cut gives the bits of b from bit at on, shifted to the front.
+// cut returns the bits of b from bit at on, shifted to the front.
 func cut(b []byte, at int) (body []byte, n int) {
 	if at < 0 {
 		return nil, 0

@@ -26,7 +26,7 @@ var typeNames = [typeCount]string{
 	"Notify", "Reliable", "Welcome", "ClientConnected", "ClientDisconnected", "AckExtra",
 }
 
-// String gives the library's word for the type.
+// String returns the library's word for the type.
 func (t Type) String() string {
 	if int(t) < typeCount {
 		return typeNames[t]
@@ -65,7 +65,7 @@ var fieldNames = [fieldCount]string{
 	"reason", "ping", "rtt", "client_id",
 }
 
-// String gives the name that errors and field lists use.
+// String returns the name that errors and field lists use.
 func (f Field) String() string {
 	if int(f) < fieldCount {
 		return fieldNames[f]

@@ -20,7 +20,7 @@ type Reader struct {
 	end   int // first bit behind the body as it was on the wire
 }
 
-// Values gives a reader of m's body; b is the message that m was parsed from.
+// Values returns a reader of m's body; b is the message that m was parsed from.
 func (c Codec) Values(b []byte, m *Message) Reader {
 	r := Reader{codec: c, end: m.BodyBit + m.BodyBits}
 	if len(b)*8 > r.end {
@@ -31,10 +31,10 @@ func (c Codec) Values(b []byte, m *Message) Reader {
 	return r
 }
 
-// Pos gives the position in bits from the first of the message.
+// Pos returns the position in bits from the first of the message.
 func (r *Reader) Pos() int { return r.bits.Pos() }
 
-// Left gives the bits up to the end of the body as it was on the wire. In the
+// Left returns the bits up to the end of the body as it was on the wire. In the
 // bit-packed form up to 7 of them are padding.
 func (r *Reader) Left() int { return r.end - r.bits.Pos() }
 
@@ -128,7 +128,7 @@ func (r *Reader) Bools(dst []bool, n int) ([]bool, error) {
 	return dst, nil
 }
 
-// boolsBits gives the bits that n bools take without their length.
+// boolsBits returns the bits that n bools take without their length.
 func (c Codec) boolsBits(n int) int {
 	if c.Dialect.Form == BitPacked {
 		return n
@@ -238,7 +238,7 @@ func (r *Reader) Skip(n int) bool {
 	return true
 }
 
-// BoolsBits gives the bits that n bools take without their length.
+// BoolsBits returns the bits that n bools take without their length.
 func (r *Reader) BoolsBits(n int) int { return r.codec.boolsBits(n) }
 
 // TryRaw reads n bits.
@@ -287,16 +287,16 @@ type Writer struct {
 	fault error
 }
 
-// Writer gives an empty writer; to is taken for its memory.
+// Writer returns an empty writer; to is taken for its memory.
 func (c Codec) Writer(to []byte) Writer { return Writer{codec: c, bits: bits.NewWriter(to[:0])} }
 
-// Body gives what was written, low bit of a byte first.
+// Body returns what was written, low bit of a byte first.
 func (w *Writer) Body() []byte { return w.bits.Data() }
 
-// Bits gives how much was written, in bits.
+// Bits returns how much was written, in bits.
 func (w *Writer) Bits() int { return w.bits.Pos() }
 
-// Err gives the first value that the form cannot hold; it was left out.
+// Err returns the first value that the form cannot hold; it was left out.
 func (w *Writer) Err() error { return w.fault }
 
 func (w *Writer) fail(what, expected string, found any) {

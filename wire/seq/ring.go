@@ -33,12 +33,12 @@ type slot[T any] struct {
 
 const firstSlots = 8
 
-// NewRing gives a ring of up to size entries, at most half of the space.
+// NewRing returns a ring of up to size entries, at most half of the space.
 func NewRing[T any](space Space, size int) *Ring[T] {
 	return &Ring[T]{space: space, size: min(max(size, 1), 1<<(space-1))}
 }
 
-// Enter gives the entry of a number, new and zero if it was not held; fresh
+// Enter returns the entry of a number, new and zero if it was not held; fresh
 // tells which. It gives nil for a number that is older than the window.
 func (r *Ring[T]) Enter(number uint32) (entry *T, fresh bool) {
 	number &= r.space.Mask()
@@ -67,7 +67,7 @@ func (r *Ring[T]) Enter(number uint32) (entry *T, fresh bool) {
 	return &s.value, fresh
 }
 
-// Find gives the entry of a number, nil where it is not held.
+// Find returns the entry of a number, nil where it is not held.
 func (r *Ring[T]) Find(number uint32) *T {
 	number &= r.space.Mask()
 	if len(r.slots) == 0 {
@@ -139,7 +139,7 @@ func (r *Ring[T]) clear(s *slot[T]) {
 	*s = slot[T]{}
 }
 
-// slot gives the place of a number. A power of two divides the space, so the
+// slot returns the place of a number. A power of two divides the space, so the
 // places of neighbours stay neighbours across the wrap.
 func (r *Ring[T]) slot(number uint32) *slot[T] { return &r.slots[int(number)&(len(r.slots)-1)] }
 

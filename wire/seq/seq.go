@@ -22,7 +22,7 @@ const (
 	Bits32 Space = 32
 )
 
-// Mask gives the largest number of the space.
+// Mask returns the largest number of the space.
 func (s Space) Mask() uint32 { return uint32(1<<s - 1) }
 
 // Newer reports whether a is newer than b: ahead of it by less than half the
@@ -32,7 +32,7 @@ func (s Space) Newer(a, b uint32) bool {
 	return d != 0 && (d < half || d == half && a > b)
 }
 
-// Distance gives how far a lies ahead of b; negative where it lies behind.
+// Distance returns how far a lies ahead of b; negative where it lies behind.
 func (s Space) Distance(a, b uint32) int {
 	if s.Newer(a, b) {
 		return int((a - b) & s.Mask())
@@ -40,10 +40,10 @@ func (s Space) Distance(a, b uint32) int {
 	return -int((b - a) & s.Mask())
 }
 
-// Add gives the number d after a; d may be negative.
+// Add returns the number d after a; d may be negative.
 func (s Space) Add(a uint32, d int) uint32 { return (a + uint32(d)) & s.Mask() }
 
-// Unwrap gives the unwrapped number that a stands for, given the unwrapped
+// Unwrap returns the unwrapped number that a stands for, given the unwrapped
 // number of one close to it. Where near is an unwrapped number of this space,
 // so is the result: its low bits are a.
 func (s Space) Unwrap(a uint32, near int64) int64 {

@@ -14,7 +14,7 @@ type Address struct {
 	Port uint16
 }
 
-// AddressOf gives an address as the proxied form carries it; false where it is
+// AddressOf returns an address as the proxied form carries it; false where it is
 // not IPv4. An IPv4 address mapped into IPv6 is one.
 func AddressOf(a netip.AddrPort) (Address, bool) {
 	ip := a.Addr().Unmap()
@@ -24,10 +24,10 @@ func AddressOf(a netip.AddrPort) (Address, bool) {
 	return Address{ip.As4(), a.Port()}, true
 }
 
-// AddrPort gives the address as the standard library has it.
+// AddrPort returns the address as the standard library has it.
 func (a Address) AddrPort() netip.AddrPort { return netip.AddrPortFrom(netip.AddrFrom4(a.IP), a.Port) }
 
-// String gives "192.0.2.1:7777".
+// String returns "192.0.2.1:7777".
 func (a Address) String() string { return a.AddrPort().String() }
 
 // Packet is the header of one packet, and where its bytes are.
@@ -61,7 +61,7 @@ const (
 var fieldNames = [...]string{"command", "packet_id", "source.addr", "source.port", "destination.addr",
 	"destination.port", "flags"}
 
-// String gives the name that a ParseError has.
+// String returns the name that a ParseError has.
 func (f Field) String() string { return fieldNames[f] }
 
 // fault says which field cannot be read and why. It is a plain value, so that
@@ -193,7 +193,7 @@ func (p *Profile) appendNumber(dst []byte, v uint16) []byte {
 	return append(dst, byte(v>>8), byte(v))
 }
 
-// AckOf gives the acknowledgement of a data packet, as its receiver sends it:
+// AckOf returns the acknowledgement of a data packet, as its receiver sends it:
 // the same id, back to where it came from.
 func (p *Profile) AckOf(data *Packet) Packet {
 	return Packet{Command: p.AckCommand, Ack: true, ID: data.ID, Source: data.Destination, Destination: data.Source}

@@ -35,7 +35,7 @@ const (
 
 var formWords = [...]string{"direct", "proxied"}
 
-// String gives the word that profiles use.
+// String returns the word that profiles use.
 func (f Form) String() string {
 	if int(f) < len(formWords) {
 		return formWords[f]
@@ -74,12 +74,12 @@ type Profile struct {
 	FrameLittleEndian bool
 }
 
-// Default gives the profile with the defaults for what the document leaves open.
+// Default returns the profile with the defaults for what the document leaves open.
 func Default() Profile {
 	return Profile{DataCommand: 0x53, AckCommand: 0x41, DontDuplicate: 0x01, Order: 0x02, FramePrefix: 2}
 }
 
-// In gives the profile in another form.
+// In returns the profile in another form.
 func (p Profile) In(f Form) Profile {
 	p.Form = f
 	return p
@@ -107,10 +107,10 @@ func (p *Profile) Validate() error {
 	return nil
 }
 
-// HeaderLen gives the bytes before a data packet's own: 4 or 16.
+// HeaderLen returns the bytes before a data packet's own: 4 or 16.
 func (p *Profile) HeaderLen() int { return p.AckLen() + 1 }
 
-// AckLen gives the bytes of an acknowledgement: 3 or 15.
+// AckLen returns the bytes of an acknowledgement: 3 or 15.
 func (p *Profile) AckLen() int {
 	if p.Form == Proxied {
 		return 15
@@ -118,7 +118,7 @@ func (p *Profile) AckLen() int {
 	return 3
 }
 
-// MaxPayload gives the most bytes that a data packet of the form may carry by
+// MaxPayload returns the most bytes that a data packet of the form may carry by
 // the document: 544 or 532.
 func (p *Profile) MaxPayload() int {
 	if p.Form == Proxied {
@@ -127,7 +127,7 @@ func (p *Profile) MaxPayload() int {
 	return MaxDirect
 }
 
-// UnknownFlags gives the bits of flags that mean nothing to the document.
+// UnknownFlags returns the bits of flags that mean nothing to the document.
 func (p *Profile) UnknownFlags(flags uint8) uint8 { return flags &^ (p.DontDuplicate | p.Order) }
 
 // Contradicts reports whether a packet's command byte says another thing than

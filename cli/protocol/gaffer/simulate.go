@@ -62,7 +62,7 @@ func newRun(a *app.App, f *simulate.Flags) (simulate.Run, error) {
 	return &run{flags: f, profile: identified(profile)}, nil
 }
 
-// identified gives a profile whose packets can be checked: one without a protocol id
+// identified returns a profile whose packets can be checked: one without a protocol id
 // gets one.
 func identified(p *wire.Profile) *wire.Profile {
 	if p.HasCRC() && p.ProtocolID == nil {
@@ -168,7 +168,7 @@ func (r *run) Summarize(w io.Writer, s *simulate.Simulation) {
 	}
 }
 
-// Simulated gives the profile that --protocol names, built in or a user's.
+// Simulated returns the profile that --protocol names, built in or a user's.
 func Simulated(a *app.App, text string) (*wire.Profile, error) {
 	name, dialect, ok := strings.Cut(text, ":")
 	if !ok {

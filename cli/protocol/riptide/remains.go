@@ -61,7 +61,7 @@ func (m *mortuary) compact() {
 	m.dead = 0
 }
 
-// ended gives what is left of the connections that had ended when the capture did,
+// ended returns what is left of the connections that had ended when the capture did,
 // and in a word how they had.
 func (m *mortuary) ended(end machine.Instant) iter.Seq2[*remains, string] {
 	return func(yield func(*remains, string) bool) {
@@ -166,7 +166,7 @@ func (x *remains) how(end machine.Instant) string {
 	return ""
 }
 
-// limit gives the side that reached a limit at which the library ends the
+// limit returns the side that reached a limit at which the library ends the
 // connection, and never spoke long after.
 func (x *remains) limit() (machine.Side, bool) {
 	for _, found := range x.flow.Findings() {
@@ -178,7 +178,7 @@ func (x *remains) limit() (machine.Side, bool) {
 	return machine.A, false
 }
 
-// quiet gives the side that spoke last the longer ago.
+// quiet returns the side that spoke last the longer ago.
 func (x *remains) quiet() machine.Side {
 	if x.last[machine.A].at <= x.last[machine.B].at {
 		return machine.A
@@ -186,7 +186,7 @@ func (x *remains) quiet() machine.Side {
 	return machine.B
 }
 
-// found gives the surest finding of a rule about a side; nil for none.
+// found returns the surest finding of a rule about a side; nil for none.
 func (x *remains) found(rule string, side machine.Side) *analyze.Finding {
 	for _, f := range x.flow.Findings() {
 		if f.Rule.ID == rule && f.Side == side {

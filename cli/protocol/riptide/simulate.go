@@ -116,7 +116,7 @@ func newRun(a *app.App, f *simulate.Flags, own *ownFlags) (simulate.Run, error) 
 	return r, nil
 }
 
-// version gives the middle of riptide:VERSION:tcp.
+// version returns the middle of riptide:VERSION:tcp.
 func (r *run) version() string {
 	_, version, ok := strings.Cut(r.flags.Protocol, ":")
 	version = strings.TrimSuffix(version, ":tcp")
@@ -257,7 +257,7 @@ func (r *run) Opening(s *simulate.Simulation, tell func(endpoint string, lines .
 	}
 }
 
-// submitted gives the values that the application is about to submit.
+// submitted returns the values that the application is about to submit.
 func (r *run) submitted() []sim.Line {
 	list := []sim.Line{}
 	for i, v := range r.next.values {

@@ -100,7 +100,7 @@ func (x *remains) heard(side machine.Side) string {
 	return ""
 }
 
-// because gives the words of the finding that explains why a side ended the
+// because returns the words of the finding that explains why a side ended the
 // connection by itself.
 func (x *remains) because(side machine.Side) string {
 	why := "a limit of its quality rules was reached"

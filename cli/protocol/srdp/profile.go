@@ -17,7 +17,7 @@ func usual(via description.Via) string {
 	return wire.Proxied.String()
 }
 
-// profileOf gives the profile of a name, built in or a user's; nil where there is
+// profileOf returns the profile of a name, built in or a user's; nil where there is
 // none, with the names of all.
 func profileOf(a *app.App, name string) (profile *wire.Profile, names []string, err error) {
 	protocol, ok := a.Registry.Lookup("srdp")

@@ -199,7 +199,7 @@ func (r *run) add(s *simulate.Simulation, kit *description.Kit, role sim.Role, n
 	return s.Add(role, name, at, end), nil
 }
 
-// peersOf gives whom a role speaks with, by what it calls them: clients and the proxy
+// peersOf returns whom a role speaks with, by what it calls them: clients and the proxy
 // speak with the server; behind a proxy, the server's peer 0 is the proxy.
 func (r *run) peersOf(role sim.Role) map[machine.Peer]netip.AddrPort {
 	switch role {

@@ -42,13 +42,13 @@ func (l *Layer) profile() *wire.Profile {
 	return l.Profile
 }
 
-// LayerType gives LayerTypeGaffer.
+// LayerType returns LayerTypeGaffer.
 func (l *Layer) LayerType() gopacket.LayerType { return LayerTypeGaffer }
 
-// CanDecode gives LayerTypeGaffer.
+// CanDecode returns LayerTypeGaffer.
 func (l *Layer) CanDecode() gopacket.LayerClass { return LayerTypeGaffer }
 
-// NextLayerType gives LayerTypePayload where the datagram carries any.
+// NextLayerType returns LayerTypePayload where the datagram carries any.
 func (l *Layer) NextLayerType() gopacket.LayerType {
 	if len(l.BaseLayer.Payload) == 0 {
 		return gopacket.LayerTypeZero
@@ -56,7 +56,7 @@ func (l *Layer) NextLayerType() gopacket.LayerType {
 	return gopacket.LayerTypePayload
 }
 
-// Payload gives what the game sent, or one piece of it.
+// Payload returns what the game sent, or one piece of it.
 func (l *Layer) Payload() []byte { return l.BaseLayer.Payload }
 
 // DecodeFromBytes reads data as one datagram. The error is a *wire.ParseError

@@ -49,17 +49,17 @@ var (
 // known sessions.
 const maxTries = 1 << 16
 
-// Clone gives an independent copy.
+// Clone returns an independent copy.
 func (d *Decryptor) Clone() yojimbo.Opener {
 	c := *d
 	c.data, c.plain = nil, nil
 	return &c
 }
 
-// Session gives the session of the flow, nil while it is not known.
+// Session returns the session of the flow, nil while it is not known.
 func (d *Decryptor) Session() *Session { return d.session }
 
-// Client gives the side that is the client; false while it is not known.
+// Client returns the side that is the client; false while it is not known.
 func (d *Decryptor) Client() (machine.Side, bool) { return d.client, d.sure }
 
 // Failed says why the token of the last connection request stayed closed.

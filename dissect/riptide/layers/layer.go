@@ -35,13 +35,13 @@ func (l *Layer) codec() wire.Codec {
 	return l.Codec
 }
 
-// LayerType gives LayerTypeRiptide.
+// LayerType returns LayerTypeRiptide.
 func (l *Layer) LayerType() gopacket.LayerType { return LayerTypeRiptide }
 
-// CanDecode gives LayerTypeRiptide.
+// CanDecode returns LayerTypeRiptide.
 func (l *Layer) CanDecode() gopacket.LayerClass { return LayerTypeRiptide }
 
-// NextLayerType gives LayerTypePayload where the message has a body.
+// NextLayerType returns LayerTypePayload where the message has a body.
 func (l *Layer) NextLayerType() gopacket.LayerType {
 	if len(l.BaseLayer.Payload) == 0 {
 		return gopacket.LayerTypeZero
@@ -49,7 +49,7 @@ func (l *Layer) NextLayerType() gopacket.LayerType {
 	return gopacket.LayerTypePayload
 }
 
-// Payload gives the body: values, or connect, reject or kick data. Bit-packed it
+// Payload returns the body: values, or connect, reject or kick data. Bit-packed it
 // begins within a byte and is put together to whole bytes, of which the last
 // holds padding.
 func (l *Layer) Payload() []byte { return l.BaseLayer.Payload }

@@ -36,13 +36,13 @@ func (l *Layer) profile() *wire.Profile {
 	return l.Profile
 }
 
-// LayerType gives LayerTypeSRDP.
+// LayerType returns LayerTypeSRDP.
 func (l *Layer) LayerType() gopacket.LayerType { return LayerTypeSRDP }
 
-// CanDecode gives LayerTypeSRDP.
+// CanDecode returns LayerTypeSRDP.
 func (l *Layer) CanDecode() gopacket.LayerClass { return LayerTypeSRDP }
 
-// NextLayerType gives LayerTypePayload where the packet carries bytes.
+// NextLayerType returns LayerTypePayload where the packet carries bytes.
 func (l *Layer) NextLayerType() gopacket.LayerType {
 	if len(l.BaseLayer.Payload) == 0 {
 		return gopacket.LayerTypeZero
@@ -50,7 +50,7 @@ func (l *Layer) NextLayerType() gopacket.LayerType {
 	return gopacket.LayerTypePayload
 }
 
-// Payload gives the application's bytes.
+// Payload returns the application's bytes.
 func (l *Layer) Payload() []byte { return l.BaseLayer.Payload }
 
 // DecodeFromBytes reads data as one packet. The error is a *wire.ParseError.

@@ -160,7 +160,7 @@ func (j *connectJudge) young(a *attempt, d *machine.Datagram, p *wire.Packet) bo
 		a == nil && p.Handshake >= wire.ConnectKeepAlive && since < connectSilence+unreadMostly
 }
 
-// attempt gives the one of a client's salt, nil for none.
+// attempt returns the one of a client's salt, nil for none.
 func (j *connectJudge) attempt(salt uint64) *attempt {
 	for i := range j.attempts {
 		if a := &j.attempts[i]; a.live && a.client == salt {
@@ -170,7 +170,7 @@ func (j *connectJudge) attempt(salt uint64) *attempt {
 	return nil
 }
 
-// newest gives the attempt that was met last, nil for none.
+// newest returns the attempt that was met last, nil for none.
 func (j *connectJudge) newest() *attempt {
 	if a := &j.attempts[(j.turn+attemptsKept-1)%attemptsKept]; a.live {
 		return a
@@ -454,5 +454,5 @@ func (j *connectJudge) Finish() {
 	}
 }
 
-// Opinion gives what is found of a side.
+// Opinion returns what is found of a side.
 func (j *connectJudge) Opinion(s machine.Side) *machine.Opinion { return &j.sides[s].opinion }

@@ -194,5 +194,5 @@ func (j *fragmentJudge) Finish() {
 	}
 }
 
-// Opinion gives what is found of a side.
+// Opinion returns what is found of a side.
 func (j *fragmentJudge) Opinion(s machine.Side) *machine.Opinion { return &j.sides[s].Opinion }

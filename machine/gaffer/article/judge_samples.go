@@ -10,7 +10,7 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// NewJudge gives the judge of such a flow, whose sides behave as named. Of
+// NewJudge returns the judge of such a flow, whose sides behave as named. Of
 // facts it uses where the tap stands.
 func NewJudge(p *wire.Profile, facts machine.Facts, behaviours [2]string) (machine.Judge, error) {
 	for _, b := range behaviours {

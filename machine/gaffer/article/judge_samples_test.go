@@ -24,7 +24,7 @@ type sampleNet struct {
 	seconds int
 }
 
-// sampleNets gives networks from a clean one to a bad one.
+// sampleNets returns networks from a clean one to a bad one.
 // ACKSCOPE_SAMPLES=N gives N of them (make soak has 1,000).
 func sampleNets(t *testing.T) (list []sampleNet) {
 	t.Helper()

@@ -57,7 +57,7 @@ const (
 	restartSilence = tracker.LongestTransit
 )
 
-// newSliceJudge gives the judge of a flow whose sides behave as named.
+// newSliceJudge returns the judge of a flow whose sides behave as named.
 func newSliceJudge(p *wire.Profile, facts machine.Facts, behaviours [2]string) *sliceJudge {
 	j := &sliceJudge{profile: p}
 	for i := range j.sides {
@@ -190,13 +190,13 @@ func (s *sliceSide) follows(peer *sliceSide, d *machine.Datagram, p *wire.Packet
 	return v
 }
 
-// missing gives the first of s that is not in o.
+// missing returns the first of s that is not in o.
 func (s sliceSet) missing(o *sliceSet) int {
 	left := s.less(o)
 	return left.first()
 }
 
-// diverges words a packet that the reference would not have sent.
+// diverges formats a packet that the reference would not have sent.
 func diverges(d *machine.Datagram, rule string, m machine.Mismatch, because string,
 	frames ...machine.Ref) *machine.Divergence {
 	return &machine.Divergence{
@@ -236,7 +236,7 @@ func (j *sliceJudge) Finish() {
 	}
 }
 
-// Opinion gives what is found of a side.
+// Opinion returns what is found of a side.
 func (j *sliceJudge) Opinion(s machine.Side) *machine.Opinion { return &j.sides[s].opinion }
 
 // sentBlocks is what passed the tap of the newest blocks of a side.
@@ -266,7 +266,7 @@ func (b *sentBlocks) unwrap(chunk uint16) int64 {
 	return b.newest + int64(int16(chunk-uint16(b.newest)))
 }
 
-// of gives a block, nil where none of it passed or it is too old.
+// of returns a block, nil where none of it passed or it is too old.
 func (b *sentBlocks) of(u int64) *sentBlock {
 	if e := &b.ring[u&7]; e.live && e.chunk == u {
 		return e

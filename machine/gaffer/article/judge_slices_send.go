@@ -237,7 +237,7 @@ func (n *sliceSender) passedOver(s, peer *sliceSide, d *machine.Datagram, p *wir
 	return nil
 }
 
-// skipped words a slice that is out of its turn.
+// skipped formats a slice that is out of its turn.
 func (n *sliceSender) skipped(s *sliceSide, d *machine.Datagram, p *wire.Packet) *machine.Divergence {
 	k := n.round.next(func(q int) bool {
 		return !s.asSample && n.round.sent.has(q) && d.At.Sub(n.round.at[q]) < messages.ResendLeast-clockSlack

@@ -268,7 +268,7 @@ func (t *sliceTaker) word(peer *sliceSide, d *machine.Datagram, c sliceClaim) *m
 		fmt.Sprintf("the ack names slice %d of block %d, and it did not pass the tap towards this side", q, c.chunk), t.last)
 }
 
-// doubted gives a doubt about a block, nil for none.
+// doubted returns a doubt about a block, nil for none.
 func (t *sliceTaker) doubted(chunk uint16) *sliceDoubt {
 	for i := range t.doubts {
 		if x := &t.doubts[i]; x.chunk == chunk && !t.base.have.has(x.id) {
@@ -278,7 +278,7 @@ func (t *sliceTaker) doubted(chunk uint16) *sliceDoubt {
 	return nil
 }
 
-// nearest gives the reference's ack after all that has come.
+// nearest returns the reference's ack after all that has come.
 func (t *sliceTaker) nearest(c sliceClaim) sliceClaim {
 	trial := t.base
 	trial.current = true
@@ -298,7 +298,7 @@ func (t *sliceTaker) differs(d *machine.Datagram, rule string, want, got sliceCl
 	return ackDiffers(d, rule, want, got, because, frames...)
 }
 
-// ackDiffers words an ack that is not the reference's.
+// ackDiffers formats an ack that is not the reference's.
 func ackDiffers(d *machine.Datagram, rule string, want, got sliceClaim, because string,
 	frames ...machine.Ref) *machine.Divergence {
 	v := diverges(d, rule, machine.Differ("gaffer.slice.acked", want.came.draw(want.count), got.came.draw(got.count)),

@@ -58,7 +58,7 @@ type blockReceiver struct {
 	acked   bool // ackedAt is set
 }
 
-// NewBlocks gives an endpoint that has neither sent nor received a block.
+// NewBlocks returns an endpoint that has neither sent nor received a block.
 func NewBlocks(o BlockOptions) (*Blocks, error) {
 	if o.Profile == nil || o.Profile.Slices == 0 {
 		return nil, errors.New("blocks endpoint: expected a profile with slices")
@@ -121,7 +121,7 @@ func (b *Blocks) begin() {
 	s.round.begin((len(s.queue[0]) + size - 1) / size)
 }
 
-// due gives the next slice of the round that may go by now; where none may, the
+// due returns the next slice of the round that may go by now; where none may, the
 // one that may first, and when.
 func (b *Blocks) due(now machine.Instant) (slice int, at machine.Instant, ok bool) {
 	b.begin()
@@ -219,7 +219,7 @@ func (b *Blocks) tell(now machine.Instant, kind machine.EventKind, chunk int64, 
 	})
 }
 
-// Deadline gives when the next slice or ack may go.
+// Deadline returns when the next slice or ack may go.
 func (b *Blocks) Deadline() (machine.Instant, bool) {
 	_, at, ok := b.due(math.MinInt64)
 	if r := &b.receive; r.current || r.before {
@@ -261,7 +261,7 @@ func (b *Blocks) Inspect(v *machine.View) {
 		machine.Gauge{Name: "blocks waiting", Value: float64(len(b.send.queue)), Grade: machine.Certain})
 }
 
-// Clone gives an independent copy.
+// Clone returns an independent copy.
 func (b *Blocks) Clone() machine.Endpoint {
 	c := *b
 	c.send.queue = slices.Clone(b.send.queue) // what a block holds never changes

@@ -68,7 +68,7 @@ const (
 	linkStanding
 )
 
-// NewConnection gives an endpoint without connections.
+// NewConnection returns an endpoint without connections.
 func NewConnection(o ConnectOptions) (*Connection, error) {
 	if o.Profile == nil || !o.Profile.Handshake {
 		return nil, errors.New("connection endpoint: expected a profile with the handshake")
@@ -242,7 +242,7 @@ func (c *Connection) wake(now machine.Instant, peer machine.Peer, out *machine.E
 	}
 }
 
-// due gives what a side sends by itself, and when.
+// due returns what a side sends by itself, and when.
 func (c *Connection) due(l *link) (at machine.Instant, kind wire.HandshakeKind, ok bool) {
 	every := c.options.Every
 	switch l.state {
@@ -299,7 +299,7 @@ func (c *Connection) tell(now machine.Instant, kind machine.EventKind, peer mach
 	})
 }
 
-// Deadline gives when something is due to some peer, or one is given up.
+// Deadline returns when something is due to some peer, or one is given up.
 func (c *Connection) Deadline() (first machine.Instant, some bool) {
 	for i := range c.links {
 		l := &c.links[i]
@@ -335,7 +335,7 @@ func (c *Connection) Inspect(v *machine.View) {
 	v.Tables = append(v.Tables, t)
 }
 
-// Clone gives an independent copy.
+// Clone returns an independent copy.
 func (c *Connection) Clone() machine.Endpoint {
 	d := *c
 	d.links = append([]link(nil), c.links...)

@@ -49,7 +49,7 @@ type assembling struct {
 	left     int // fragments missing; at 0 the parts are gone, and later fragments ignored
 }
 
-// NewFragments gives an endpoint that has neither sent nor received a packet.
+// NewFragments returns an endpoint that has neither sent nor received a packet.
 func NewFragments(o FragmentOptions) (*Fragments, error) {
 	p := o.Profile
 	if p == nil || p.Fragments != wire.FragmentsArticle || p.ProtocolID == nil {
@@ -189,7 +189,7 @@ func (e *Fragments) tell(now machine.Instant, kind machine.EventKind, sequence i
 	})
 }
 
-// wire gives a sequence as it is sent.
+// wire returns a sequence as it is sent.
 func (e *Fragments) wire(sequence int64) uint32 {
 	return uint32(sequence) & e.options.Profile.Space().Mask()
 }
@@ -219,7 +219,7 @@ func (e *Fragments) Inspect(v *machine.View) {
 		machine.Gauge{Name: "packets in reassembly", Value: float64(len(v.Windows)), Grade: machine.Certain})
 }
 
-// Clone gives an independent copy.
+// Clone returns an independent copy.
 func (e *Fragments) Clone() machine.Endpoint {
 	c := *e
 	c.partial = slices.Clone(e.partial)

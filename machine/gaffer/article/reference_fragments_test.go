@@ -299,7 +299,7 @@ func TestFragmentsInterop(t *testing.T) {
 	}
 }
 
-// logged gives an endpoint's lines of one event.
+// logged returns an endpoint's lines of one event.
 func logged(lines []gaffertest.LogLine, side, event string) (out []gaffertest.LogLine) {
 	for _, l := range lines {
 		if l.Endpoint == side && l.Event == event {

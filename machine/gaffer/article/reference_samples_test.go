@@ -15,7 +15,7 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// script gives one host's inputs of a journal.
+// script returns one host's inputs of a journal.
 func script(j *sim.Journal, host int) (out []machinetest.Timed) {
 	for _, e := range j.Entries {
 		if e.Host == host {

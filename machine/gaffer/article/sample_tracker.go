@@ -28,7 +28,7 @@ type Tracker struct {
 // it is what a SampleTracker has for machine.Facts.Settings.
 type Style [2]bool
 
-// NewTracker gives the tracker of such a flow. facts are what an earlier run
+// NewTracker returns the tracker of such a flow. facts are what an earlier run
 // over it learned; the zero value if none.
 func NewTracker(p *wire.Profile, facts machine.Facts) *Tracker {
 	return &Tracker{profile: p, facts: facts, mask: p.Space().Mask()}
@@ -62,12 +62,12 @@ func (t *Tracker) Inspect(s machine.Side, v *machine.View) {
 		machine.Gauge{Name: "bytes", Value: float64(t.bytes[s]), Unit: "bytes", Grade: machine.Certain})
 }
 
-// Summary gives what was counted; the rest is unknown.
+// Summary returns what was counted; the rest is unknown.
 func (t *Tracker) Summary(s machine.Side) machine.Summary {
 	return machine.Summary{Packets: t.packets[s], Bytes: t.bytes[s], NeverAcked: -1, Loss: -1, RTT: -1, WireRTT: -1}
 }
 
-// Learned gives where the tap stands, and the style of the sides.
+// Learned returns where the tap stands, and the style of the sides.
 func (t *Tracker) Learned() machine.Facts {
 	f := t.facts
 	if f.Settings == nil {
@@ -112,7 +112,7 @@ func (t *Tracker) undecided(f machine.Facts) machine.Facts {
 	return f
 }
 
-// Clone gives an independent copy.
+// Clone returns an independent copy.
 func (t *Tracker) Clone() machine.Tracker {
 	c := *t
 	for i := range c.blocks {
@@ -121,7 +121,7 @@ func (t *Tracker) Clone() machine.Tracker {
 	return &c
 }
 
-// Size gives the bytes of a clone, about.
+// Size returns the bytes of a clone, about.
 func (t *Tracker) Size() int {
 	return 512 + 40*(len(t.blocks[0].slices)+len(t.blocks[1].slices))
 }

@@ -21,7 +21,7 @@ func (s *sliceSet) size() (n int) {
 	return n
 }
 
-// less gives what is in s and not in o.
+// less returns what is in s and not in o.
 func (s sliceSet) less(o *sliceSet) sliceSet {
 	for i := range s {
 		s[i] &^= o[i]
@@ -36,7 +36,7 @@ func (s sliceSet) with(o *sliceSet) sliceSet {
 	return s
 }
 
-// first gives the lowest slice in s; -1 for none.
+// first returns the lowest slice in s; -1 for none.
 func (s *sliceSet) first() int {
 	for i, w := range s {
 		if w != 0 {
@@ -76,7 +76,7 @@ func (r *sliceRound) begin(count int) {
 	*r = sliceRound{count: count, at: r.at[:count]}
 }
 
-// next gives the first slice of the round for which waits is false, of those not
+// next returns the first slice of the round for which waits is false, of those not
 // acked; -1 where there is none.
 func (r *sliceRound) next(waits func(slice int) bool) int {
 	for i := range r.count {
@@ -149,7 +149,7 @@ type sliceClaim struct {
 	came  sliceSet
 }
 
-// claim gives the ack that is due; false for none.
+// claim returns the ack that is due; false for none.
 func (r *sliceIntake) claim() (c sliceClaim, ok bool) {
 	switch {
 	case r.before:
@@ -169,7 +169,7 @@ func (r *sliceIntake) claimed() {
 	}
 }
 
-// allSlices gives the set of the first n.
+// allSlices returns the set of the first n.
 func allSlices(n int) (s sliceSet) {
 	for i := range s {
 		switch left := n - 64*i; {

@@ -62,7 +62,7 @@ type reassembly struct {
 	parts    [][]byte
 }
 
-// New gives an endpoint that has neither sent nor received.
+// New returns an endpoint that has neither sent nor received.
 func New(o Options) (*Endpoint, error) {
 	if o.Profile == nil || o.Rules == nil {
 		return nil, errors.New("reference endpoint: expected a profile and rules")
@@ -101,10 +101,10 @@ func New(o Options) (*Endpoint, error) {
 	return e, nil
 }
 
-// State gives the endpoint's buffers: to look at, not to step.
+// State returns the endpoint's buffers: to look at, not to step.
 func (e *Endpoint) State() *gaffer.State { return &e.state }
 
-// Estimates gives the endpoint's own figures.
+// Estimates returns the endpoint's own figures.
 func (e *Endpoint) Estimates() *Estimates { return &e.estimate }
 
 // CanSubmit reports whether the send buffer has room for a message.
@@ -325,7 +325,7 @@ func (e *Endpoint) readAcks(now machine.Instant, h wire.Header, out *machine.Eff
 	}
 }
 
-// unwrap gives the peer's sequence without the wrap. The first keeps its value.
+// unwrap returns the peer's sequence without the wrap. The first keeps its value.
 func (e *Endpoint) unwrap(sequence uint32) int64 {
 	if e.newest64 < 0 {
 		return int64(sequence)
@@ -339,7 +339,7 @@ func (e *Endpoint) tell(now machine.Instant, event machine.Event, out *machine.E
 	out.Events = append(out.Events, event)
 }
 
-// Clone gives an independent copy.
+// Clone returns an independent copy.
 func (e *Endpoint) Clone() machine.Endpoint {
 	c := *e
 	c.state = e.state.Clone()

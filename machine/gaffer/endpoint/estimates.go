@@ -76,13 +76,13 @@ func (e *Estimates) clone() Estimates {
 	return c
 }
 
-// RTT gives the smoothed round trip time; 0 before the first sample.
+// RTT returns the smoothed round trip time; 0 before the first sample.
 func (e *Estimates) RTT() time.Duration { return time.Duration(e.rtt * float64(time.Millisecond)) }
 
-// Loss gives the smoothed loss, 0 to 1.
+// Loss returns the smoothed loss, 0 to 1.
 func (e *Estimates) Loss() float64 { return e.loss }
 
-// Bandwidth gives the smoothed rates in kbit/s: of what was sent, of that what
+// Bandwidth returns the smoothed rates in kbit/s: of what was sent, of that what
 // was acked, and of what was received.
 func (e *Estimates) Bandwidth() (sent, acked, received float64) { return e.sent, e.acked, e.received }
 
@@ -95,7 +95,7 @@ type Spread struct {
 	JitterDeviation   float64 // standard deviation around the mean
 }
 
-// Spread gives it.
+// Spread returns it.
 func (e *Estimates) Spread() Spread { return e.spread }
 
 func (e *Estimates) updateSpread() {

@@ -231,7 +231,7 @@ func relive(t *testing.T, name, run string, flow []gaffertest.Passing, f *frames
 	}
 }
 
-// adopt gives a reference that stands where the real endpoint stood when it
+// adopt returns a reference that stands where the real endpoint stood when it
 // sent a packet with this header.
 func adopt(t *testing.T, o endpoint.Options, h wire.Header) *endpoint.Endpoint {
 	t.Helper()

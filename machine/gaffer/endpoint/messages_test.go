@@ -64,7 +64,7 @@ func say(t *testing.T, e *endpoint.Endpoint, b byte) {
 	do(t, e, 0, machine.Submit{Channel: messages.ChannelMessage, Payload: []byte{b}})
 }
 
-// ids gives the message ids of a datagram, by hand: 8 bytes of header, count in
+// ids returns the message ids of a datagram, by hand: 8 bytes of header, count in
 // 3 bits, then 16 bits of id and 8 of body each.
 func ids(datagram []byte) (out []uint64) {
 	r := bits.NewReader(datagram[8:])

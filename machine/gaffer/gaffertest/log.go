@@ -51,7 +51,7 @@ type LogLine struct {
 	AckedKbps       float64 `json:"acked_kbps"`
 }
 
-// ReadLog gives the truth file of a run in testdata/pcaps.
+// ReadLog returns the truth file of a run in testdata/pcaps.
 func ReadLog(t testing.TB, run string) (lines []LogLine) {
 	t.Helper()
 	f, err := os.Open(testenv.Capture(t, run+".truth.jsonl.gz"))
@@ -87,7 +87,7 @@ type Passing struct {
 	Cut   int // bytes that a snap length took
 }
 
-// NearFlows gives the flows of a capture by the endpoint at the tap.
+// NearFlows returns the flows of a capture by the endpoint at the tap.
 func NearFlows(t testing.TB, path string, lines []LogLine) map[string][]Passing {
 	t.Helper()
 	near := map[netip.AddrPort]bool{}
@@ -139,7 +139,7 @@ func NearFlows(t testing.TB, path string, lines []LogLine) map[string][]Passing 
 	}
 }
 
-// ProfileOf gives the dialect of a run, by its name.
+// ProfileOf returns the dialect of a run, by its name.
 func ProfileOf(run string) *wire.Profile {
 	switch prefix, _, _ := strings.Cut(run, "-"); {
 	case strings.HasPrefix(run, "plain-le"):
@@ -154,7 +154,7 @@ func ProfileOf(run string) *wire.Profile {
 	return Builtin(wire.Reliable)
 }
 
-// Captures gives the paths of the captures in testdata/pcaps that match a pattern.
+// Captures returns the paths of the captures in testdata/pcaps that match a pattern.
 func Captures(t testing.TB, pattern string) []string {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(testenv.Module(t), "testdata", "pcaps", pattern))
@@ -164,7 +164,7 @@ func Captures(t testing.TB, pattern string) []string {
 	return paths
 }
 
-// Capture gives the path of the capture that was taken of a run at a side, "client"
+// Capture returns the path of the capture that was taken of a run at a side, "client"
 // or "server".
 func Capture(t testing.TB, run, side string) string {
 	t.Helper()
@@ -175,7 +175,7 @@ func Capture(t testing.TB, run, side string) string {
 	return paths[0]
 }
 
-// Builtin gives a profile of the program by its name.
+// Builtin returns a profile of the program by its name.
 func Builtin(name string) *wire.Profile {
 	p, _, err := wire.Builtin(name)
 	if err != nil {
@@ -184,7 +184,7 @@ func Builtin(name string) *wire.Profile {
 	return p
 }
 
-// Seeds gives how many seeds a test draws: so many under make full, otherwise the
+// Seeds returns how many seeds a test draws: so many under make full, otherwise the
 // few of README's test command, or SOAK_SEEDS where that is set.
 func Seeds(full, few int) int {
 	if n, err := strconv.Atoi(os.Getenv("SOAK_SEEDS")); err == nil {

@@ -162,10 +162,10 @@ func (s *Soak) Build(seed uint64, c *Tally) (*sim.World, error) {
 	return w, nil
 }
 
-// NewTally gives one that has seen nothing.
+// NewTally returns one that has seen nothing.
 func NewTally() *Tally { return &Tally{accepted: [2]map[int64]bool{{}, {}}} }
 
-// Record gives the journal of a soak's first seconds.
+// Record returns the journal of a soak's first seconds.
 func (s *Soak) Record(seed uint64) (*sim.Journal, error) {
 	w, err := s.Build(seed, NewTally())
 	if err != nil {
@@ -211,7 +211,7 @@ func (s *Soak) payload(rng *rand.Rand) int {
 	return rng.IntN(60)
 }
 
-// Endpoint gives the options of one side.
+// Endpoint returns the options of one side.
 func (s *Soak) Endpoint(side machine.Side) endpoint.Options {
 	o := s.Options
 	o.Profile = Builtin(s.Profile)

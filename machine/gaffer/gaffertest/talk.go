@@ -31,7 +31,7 @@ messages:
       - {name: at, type: float, if: fire}
 `
 
-// Schema gives the schema that a text describes.
+// Schema returns the schema that a text describes.
 func Schema(text string) *schema.Schema {
 	s, err := yamlfile.Schema([]byte(text), "test", wire.Coding{})
 	if err != nil {

@@ -97,7 +97,7 @@ func (j *articleJudge) Observe(d *machine.Datagram) {
 	}
 }
 
-// packet gives the place of a packet.
+// packet returns the place of a packet.
 func (s *articleSide) packet(sequence uint32) *articlePacket {
 	if s.packets == nil {
 		s.packets = make([]articlePacket, articlePackets)
@@ -105,7 +105,7 @@ func (s *articleSide) packet(sequence uint32) *articlePacket {
 	return &s.packets[sequence%articlePackets]
 }
 
-// known gives a packet that passed, nil for none.
+// known returns a packet that passed, nil for none.
 func (s *articleSide) known(sequence uint32) *articlePacket {
 	if p := s.packet(sequence); p.live && p.sequence == sequence {
 		return p
@@ -186,7 +186,7 @@ func (s *articleSide) knows(peer *articleSide, c gaffer.Claims, r *gaffer.Rules)
 	})
 }
 
-// message gives a message, nil for one that is not kept.
+// message returns a message, nil for one that is not kept.
 func (s *articleSide) message(id int64) *articleMessage {
 	if len(s.messages) == 0 || id < 0 {
 		return nil
@@ -274,7 +274,7 @@ func (s *articleSide) overdue(j *articleJudge, d *machine.Datagram, p *wire.Pack
 // Finish settles what is open.
 func (j *articleJudge) Finish() { j.headers.Finish() }
 
-// Opinion gives what is found of a side: the earlier of what its headers and its
+// Opinion returns what is found of a side: the earlier of what its headers and its
 // messages show.
 func (j *articleJudge) Opinion(s machine.Side) *machine.Opinion {
 	o := j.headers.Opinion(s)

@@ -28,7 +28,7 @@ func (n *NearSide) withdrawn(d *machine.Datagram, c gaffer.Claims) *machine.Dive
 	return nil
 }
 
-// neverArrived words that a header names a packet that never passed the tap
+// neverArrived formats that a header names a packet that never passed the tap
 // towards the side.
 func (n *NearSide) neverArrived(peer *Judged, d *machine.Datagram, c gaffer.Claims, q uint32) *machine.Divergence {
 	what := "no packet of that number passed the tap"
@@ -45,7 +45,7 @@ func (n *NearSide) neverArrived(peer *Judged, d *machine.Datagram, c gaffer.Clai
 		fmt.Sprintf("the header names packet %d, and %s towards this side", q, what), frames)
 }
 
-// expected gives the reference's claims that come nearest to a header: after
+// expected returns the reference's claims that come nearest to a header: after
 // how much of the socket the fewest bits differ.
 func (n *NearSide) expected(c gaffer.Claims) gaffer.Claims {
 	r := n.base.Rules

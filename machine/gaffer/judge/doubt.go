@@ -19,7 +19,7 @@ type doubt struct {
 	divergence *machine.Divergence
 }
 
-// resolve gives what follows from a header that names a doubted packet.
+// resolve returns what follows from a header that names a doubted packet.
 func (n *NearSide) resolve(x *doubt, d *machine.Datagram, c gaffer.Claims) *machine.Divergence {
 	if x.ahead || n.headers-x.headers < 2 {
 		return x.divergence
@@ -73,7 +73,7 @@ func (n *NearSide) retire(c gaffer.Claims) {
 	n.doubts = kept
 }
 
-// doubted gives the doubt about a packet, nil for none.
+// doubted returns the doubt about a packet, nil for none.
 func (n *NearSide) doubted(q uint32) *doubt {
 	for i := range n.doubts {
 		if n.doubts[i].sequence == q {

@@ -34,7 +34,7 @@ type farHeader struct {
 
 const farFirst, farHeaders = 8, 64
 
-// at gives the header of a packet, nil where it is not kept.
+// at returns the header of a packet, nil where it is not kept.
 func (f *farSide) at(q uint32) *farHeader {
 	if h := &f.ring[int(q)&(len(f.ring)-1)]; h.live && h.sequence == q {
 		return h
@@ -149,7 +149,7 @@ func sumOf(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// neighbours gives the nearest kept headers that were sent before and after a
+// neighbours returns the nearest kept headers that were sent before and after a
 // packet.
 func (f *farSide) neighbours(r *gaffer.Rules, sequence uint32, ahead int) (before, after *farHeader) {
 	if !f.met {

@@ -51,7 +51,7 @@ func BehavioursOf(p *wire.Profile) []string {
 	return []string{BehaviourArticle, "gaffer@no-stale-clear"}
 }
 
-// behave gives the rules of a profile under a named behaviour.
+// behave returns the rules of a profile under a named behaviour.
 func behave(p *wire.Profile, name string) (*gaffer.Rules, error) {
 	r := gaffer.RulesOf(p)
 	switch name {
@@ -107,7 +107,7 @@ type Judged struct {
 	Unread   []Unreadable // of a near one: since its last number
 }
 
-// New gives the judge of a flow whose sides behave as named. Of facts it
+// New returns the judge of a flow whose sides behave as named. Of facts it
 // uses where the tap stands.
 func New(p *wire.Profile, facts machine.Facts, behaviours [2]string) (*Judge, error) {
 	j := &Judge{profile: p}
@@ -220,7 +220,7 @@ func (j *Judge) Finish() {
 	}
 }
 
-// Opinion gives what is found of a side.
+// Opinion returns what is found of a side.
 func (j *Judge) Opinion(s machine.Side) *machine.Opinion { return &j.sides[s].Opinion }
 
 // ownFragments is what a near side has sent of a packet in fragments.
@@ -291,7 +291,7 @@ func (s *Judged) Number(r *gaffer.Rules, d *machine.Datagram, p *wire.Packet) *m
 	return nil
 }
 
-// fieldsOf words the first field in which two headers' acks differ.
+// fieldsOf formats the first field in which two headers' acks differ.
 func fieldsOf(r *gaffer.Rules, want, got gaffer.Claims) (field, expected, found string) {
 	if want.Newest != got.Newest {
 		return "gaffer.ack", fmt.Sprint(want.Newest), fmt.Sprint(got.Newest)
@@ -300,7 +300,7 @@ func fieldsOf(r *gaffer.Rules, want, got gaffer.Claims) (field, expected, found 
 	return "gaffer.ack_bits", fmt.Sprintf("0x%0*x", digits, bitsOf(r, want)), fmt.Sprintf("0x%0*x", digits, bitsOf(r, got))
 }
 
-// bitsOf gives ack_bits as the header has it.
+// bitsOf returns ack_bits as the header has it.
 func bitsOf(r *gaffer.Rules, c gaffer.Claims) uint64 {
 	if r.AckBelow {
 		return c.Named >> 1

@@ -28,7 +28,7 @@ type messageJudge struct {
 	out     machine.Effects
 }
 
-// NewConversation gives the judge of a flow whose packets carry messages. In
+// NewConversation returns the judge of a flow whose packets carry messages. In
 // the simple scheme, which sends the same run until it is acked, the rules of
 // sending leave nothing to judge beside the headers.
 func NewConversation(p *wire.Profile, facts machine.Facts, behaviours [2]string) (machine.Judge, error) {
@@ -81,7 +81,7 @@ func (j *messageJudge) Finish() {
 	j.take()
 }
 
-// Opinion gives what is found of a side: the earlier of what its headers and its
+// Opinion returns what is found of a side: the earlier of what its headers and its
 // messages show.
 func (j *messageJudge) Opinion(s machine.Side) *machine.Opinion {
 	o := j.headers.Opinion(s)
@@ -104,7 +104,7 @@ type yojimboJudge struct {
 	plain   machine.Datagram
 }
 
-// NewYojimbo gives the judge of a flow that can be decrypted: its packets
+// NewYojimbo returns the judge of a flow that can be decrypted: its packets
 // of reliable, and the messages in them.
 func NewYojimbo(l yojimbo.Layers, o yojimbo.Opener, facts machine.Facts, behaviours [2]string) (machine.Judge, error) {
 	inner, err := New(l.Reliable, facts, behaviours)
@@ -158,5 +158,5 @@ func (y *yojimboJudge) again(from machine.Side, sequence uint64) bool {
 // Finish settles what is open.
 func (y *yojimboJudge) Finish() { y.inner.Finish() }
 
-// Opinion gives what is found of a side.
+// Opinion returns what is found of a side.
 func (y *yojimboJudge) Opinion(s machine.Side) *machine.Opinion { return y.inner.Opinion(s) }

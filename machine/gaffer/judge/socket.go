@@ -41,7 +41,7 @@ func (q *pendingQueue) drop(n int) {
 	}
 }
 
-// whole gives how many datagrams of the socket must be read for packet q to be
+// whole returns how many datagrams of the socket must be read for packet q to be
 // received; 0 where it does not come to be.
 func (n *NearSide) whole(q uint32) int {
 	var have gaffer.Partial
@@ -69,7 +69,7 @@ func (n *NearSide) whole(q uint32) int {
 	return 0
 }
 
-// begun gives how many datagrams must be read for a fragment of packet q to have
+// begun returns how many datagrams must be read for a fragment of packet q to have
 // come; 0 where none did.
 func (n *NearSide) begun(q uint32) int {
 	for i := range n.queue.n {

@@ -30,7 +30,7 @@ func (s *Judged) PassesOver(d *machine.Datagram) {
 		Unreadable{d.Ref, d.At, d.Length > len(d.Bytes), append([]byte(nil), d.Bytes[:min(len(d.Bytes), 12)]...)})
 }
 
-// skips gives how many packets are missing before one.
+// skips returns how many packets are missing before one.
 func (s *Judged) skips(p *wire.Packet, due uint32) int {
 	if !s.Sent.met || len(s.Unread) == 0 {
 		return 0

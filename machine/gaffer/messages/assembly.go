@@ -83,7 +83,7 @@ func (a *Assembler) oldest() *assembly {
 	return &a.entries[best]
 }
 
-// Clone gives an independent copy; the fragments themselves never change.
+// Clone returns an independent copy; the fragments themselves never change.
 func (a *Assembler) Clone() Assembler {
 	c := *a
 	for i := range c.entries {
@@ -92,5 +92,5 @@ func (a *Assembler) Clone() Assembler {
 	return c
 }
 
-// Size gives the bytes that a clone takes, about.
+// Size returns the bytes that a clone takes, about.
 func (a *Assembler) Size() int { return assembled*80 + a.bytes }

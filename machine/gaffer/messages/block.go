@@ -73,7 +73,7 @@ func (b *transfer) ack(index int) {
 
 func (b *transfer) allAcked() bool { return b.acked == len(b.parts) }
 
-// data gives the block; nil where a fragment did not pass the tap.
+// data returns the block; nil where a fragment did not pass the tap.
 func (b *transfer) data() []byte {
 	out := make([]byte, 0, min(b.bytes, TransferMost))
 	for i := range b.parts {

@@ -50,10 +50,10 @@ func (s *Courier) Count(pk *wire.Packet) {
 	}
 }
 
-// Unwrap gives the unwrapped number of a sequence of the side.
+// Unwrap returns the unwrapped number of a sequence of the side.
 func (s *Courier) Unwrap(sequence uint32) int64 { return s.top64 + int64(int16(sequence-s.top)) }
 
-// parcel gives the entry of a packet, nil where it was never seen whole.
+// parcel returns the entry of a packet, nil where it was never seen whole.
 func (s *Courier) parcel(sequence uint32) *Parcel {
 	if len(s.Parcels) == 0 {
 		return nil
@@ -258,7 +258,7 @@ func (s *Courier) Finish(out *machine.Effects) {
 	}
 }
 
-// Clone gives an independent copy.
+// Clone returns an independent copy.
 func (s *Courier) Clone() Courier {
 	c := *s
 	c.Assembler = s.Assembler.Clone()
@@ -274,7 +274,7 @@ func (s *Courier) Clone() Courier {
 	return c
 }
 
-// Size gives the bytes of memory that it takes, about.
+// Size returns the bytes of memory that it takes, about.
 func (s *Courier) Size() int {
 	n := 200 + s.Assembler.Size() + cap(s.Parcels)*64
 	for i := range s.Parcels {

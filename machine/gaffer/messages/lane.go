@@ -98,7 +98,7 @@ type Lane struct {
 	needless  uint64
 }
 
-// Unwrap gives the id nearest to the newest one that reads as w.
+// Unwrap returns the id nearest to the newest one that reads as w.
 func (c *Lane) Unwrap(w uint16) int64 {
 	if !c.Started {
 		return int64(w)
@@ -118,7 +118,7 @@ func (c *Lane) begin(id int64) {
 	}
 }
 
-// get gives the life of an id, nil where it is settled or too old.
+// get returns the life of an id, nil where it is settled or too old.
 func (c *Lane) get(id int64, out *machine.Effects) *life {
 	if id < c.Base {
 		return nil

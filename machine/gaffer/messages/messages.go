@@ -82,7 +82,7 @@ type Queues struct {
 	body    []byte
 }
 
-// NewQueues gives empty queues for a profile with a message section.
+// NewQueues returns empty queues for a profile with a message section.
 func NewQueues(o *Options, p *wire.Profile) (*Queues, error) {
 	m := &Queues{options: *o, section: &p.Messages}
 	types, err := m.options.defaults(&p.Messages)
@@ -98,7 +98,7 @@ func NewQueues(o *Options, p *wire.Profile) (*Queues, error) {
 // CanSubmit reports whether the send queue has room for one more message.
 func (m *Queues) CanSubmit() bool { return m.send.Next-m.send.Oldest < int64(len(m.send.Queue)) }
 
-// fixed gives what a section without messages takes, in bits.
+// fixed returns what a section without messages takes, in bits.
 func (m *Queues) fixed() int {
 	n := m.section.CountBits()
 	if m.section.Form == wire.MessagesSimple {
@@ -107,7 +107,7 @@ func (m *Queues) fixed() int {
 	return n
 }
 
-// head gives what a message costs beside its body, in bits.
+// head returns what a message costs beside its body, in bits.
 func (m *Queues) head() int {
 	n := m.section.TypeBits()
 	if m.section.Form == wire.MessagesByID {
@@ -137,7 +137,7 @@ func (m *Queues) Submit(kind uint32, body []byte) error {
 	return m.send.Submit(kind, values)
 }
 
-// measure gives the bits that a body takes from bit at of the section on. The
+// measure returns the bits that a body takes from bit at of the section on. The
 // values are of this schema, so writing them never fails.
 func (m *Queues) measure(at int, kind uint32, values schema.Record) int {
 	n, err := m.types.Body(kind).Measure(at, values)
@@ -260,7 +260,7 @@ func (m *Queues) Acked(packet int64) {
 	}
 }
 
-// Clone gives an independent copy.
+// Clone returns an independent copy.
 func (m *Queues) Clone() *Queues {
 	c := *m
 	c.send, c.receive = m.send.Clone(), m.receive.Clone()

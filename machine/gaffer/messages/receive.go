@@ -10,7 +10,7 @@ type Receiver struct {
 	Next   int64     // the id that is handed over next
 }
 
-// NewReceiver gives an empty receive queue.
+// NewReceiver returns an empty receive queue.
 func NewReceiver(o *Options) Receiver {
 	r := Receiver{Buffer: make([]Message, o.ReceiveBuffer), Next: int64(o.FirstID)}
 	for i := range r.Buffer {
@@ -19,7 +19,7 @@ func NewReceiver(o *Options) Receiver {
 	return r
 }
 
-// Unwrap gives the id nearest to the next one that reads as wire.
+// Unwrap returns the id nearest to the next one that reads as wire.
 func (r *Receiver) Unwrap(wire uint16) int64 {
 	return r.Next + int64(int16(wire-uint16(r.Next)))
 }
@@ -36,7 +36,7 @@ func (r *Receiver) Put(m Message) {
 	}
 }
 
-// Take gives the next message in order, false where it has not come.
+// Take returns the next message in order, false where it has not come.
 func (r *Receiver) Take() (Message, bool) {
 	e := &r.Buffer[r.Next%int64(len(r.Buffer))]
 	if e.ID != r.Next {
@@ -48,7 +48,7 @@ func (r *Receiver) Take() (Message, bool) {
 	return m, true
 }
 
-// Clone gives an independent copy.
+// Clone returns an independent copy.
 func (r *Receiver) Clone() Receiver {
 	c := *r
 	c.Buffer = slices.Clone(r.Buffer)

@@ -33,7 +33,7 @@ type Resend struct {
 	Most   time.Duration // bound of the back-off; 0 for none
 }
 
-// wait gives the time from a message's latest send, which was its attempts-th,
+// wait returns the time from a message's latest send, which was its attempts-th,
 // to the next.
 func (r *Resend) wait(attempts int, rtt time.Duration) time.Duration {
 	switch r.Policy {
@@ -83,7 +83,7 @@ type carried struct {
 	ids    []int64
 }
 
-// NewSender gives an empty send queue that remembers so many sent packets.
+// NewSender returns an empty send queue that remembers so many sent packets.
 func NewSender(o *Options, sentPackets int) Sender {
 	s := Sender{
 		Queue: make([]Queued, o.SendBuffer), window: int64(o.ReceiveBuffer), resend: o.Resend,
@@ -101,7 +101,7 @@ func NewSender(o *Options, sentPackets int) Sender {
 	return s
 }
 
-// Entry gives the place of a message id in the queue.
+// Entry returns the place of a message id in the queue.
 func (s *Sender) Entry(id int64) *Queued { return &s.Queue[id%int64(len(s.Queue))] }
 
 // Submit takes a message into the send buffer.
@@ -190,7 +190,7 @@ func (s *Sender) Advance() {
 	}
 }
 
-// Clone gives an independent copy.
+// Clone returns an independent copy.
 func (s *Sender) Clone() Sender {
 	c := *s
 	c.Queue = slices.Clone(s.Queue)

@@ -332,7 +332,7 @@ func (c *counters) keep(e netcodeSeen) {
 	}
 }
 
-// missing gives how many of the counters never passed the tap.
+// missing returns how many of the counters never passed the tap.
 func (c *counters) missing() uint64 {
 	if !c.met {
 		return c.lost
@@ -346,7 +346,7 @@ func (c *counters) missing() uint64 {
 	return c.lost + span - min(span, passed)
 }
 
-// Missing gives how many of the side's datagrams never passed the tap.
+// Missing returns how many of the side's datagrams never passed the tap.
 func (s *netcodeSide) Missing() uint64 { return s.counters.missing() }
 
 func (n *Flow) climb(kind uint8, d *machine.Datagram) {
@@ -364,7 +364,7 @@ func (n *Flow) climb(kind uint8, d *machine.Datagram) {
 	n.rungs = append(n.rungs, rung{kind, d.From, d.At, d.Ref, 1})
 }
 
-// cadence gives the middle of a side's last intervals; 0 where there are too few.
+// cadence returns the middle of a side's last intervals; 0 where there are too few.
 func (p *pace) cadence() time.Duration {
 	k := min(p.counted, netcodeIntervals)
 	if k < 8 {
@@ -401,7 +401,7 @@ func (n *Flow) Finish(out *machine.Effects) {
 	}
 }
 
-// Clone gives an independent copy.
+// Clone returns an independent copy.
 func (n *Flow) Clone() Flow {
 	c := *n
 	c.rungs = slices.Clone(n.rungs)
@@ -411,7 +411,7 @@ func (n *Flow) Clone() Flow {
 	return c
 }
 
-// Size gives the bytes of memory that it takes, about.
+// Size returns the bytes of memory that it takes, about.
 func (n *Flow) Size() int {
 	return 1800 + (len(n.Sides[0].counters.seen)+len(n.Sides[1].counters.seen))*32 + len(n.rungs)*40
 }

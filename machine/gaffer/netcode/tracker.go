@@ -51,7 +51,7 @@ func (n *Netcode) Observe(d *machine.Datagram, out *machine.Effects) {
 	}
 }
 
-// MACOf gives a part of the datagram's authentication tag; 0 where it was cut off.
+// MACOf returns a part of the datagram's authentication tag; 0 where it was cut off.
 func MACOf(d *machine.Datagram) uint64 {
 	if len(d.Bytes) < d.Length || len(d.Bytes) < 16 {
 		return 0
@@ -65,7 +65,7 @@ func (n *Netcode) Finish(out *machine.Effects) { n.flow.Finish(out) }
 // Inspect draws the handshake, and what counts and times show.
 func (n *Netcode) Inspect(x machine.Side, v *machine.View) { n.flow.Inspect(x, v) }
 
-// Summary gives what the counters show; acks are encrypted.
+// Summary returns what the counters show; acks are encrypted.
 func (n *Netcode) Summary(x machine.Side) machine.Summary {
 	m := n.flow.Summary(x)
 	m.PathKnown = n.path(x)
@@ -84,20 +84,20 @@ func (n *Netcode) path(x machine.Side) machine.Certainty {
 	return machine.Possible
 }
 
-// Learned gives the vantage that was set.
+// Learned returns the vantage that was set.
 func (n *Netcode) Learned() machine.Facts { return n.facts }
 
-// Clone gives an independent copy.
+// Clone returns an independent copy.
 func (n *Netcode) Clone() machine.Tracker {
 	c := *n
 	c.flow = n.flow.Clone()
 	return &c
 }
 
-// Size gives the bytes of a clone, about.
+// Size returns the bytes of a clone, about.
 func (n *Netcode) Size() int { return n.flow.Size() }
 
-// Summary gives the figures of a side.
+// Summary returns the figures of a side.
 func (n *Flow) Summary(x machine.Side) machine.Summary {
 	s := &n.Sides[x]
 	return machine.Summary{
@@ -144,7 +144,7 @@ func (n *Flow) Inspect(x machine.Side, v *machine.View) {
 	v.Tables = append(v.Tables, t)
 }
 
-// ladder gives how long the handshake took, from the first request to the
+// ladder returns how long the handshake took, from the first request to the
 // first datagram behind the response; false where it was not seen whole.
 func (n *Flow) ladder() (time.Duration, bool) {
 	var begun machine.Instant

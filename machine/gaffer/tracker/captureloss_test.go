@@ -57,7 +57,7 @@ func TestCaptureLossHidesNoLie(t *testing.T) {
 	}
 }
 
-// trackTwice gives the events of a second run, which knows what the first learned.
+// trackTwice returns the events of a second run, which knows what the first learned.
 func trackTwice(p *wire.Profile, flow []machine.Datagram) (events []machine.Event) {
 	var facts machine.Facts
 	for range 2 {

@@ -99,7 +99,7 @@ func (c *frameClock) begin(x int64, y machine.Instant) {
 	c.m, c.sx, c.sy, c.sxx, c.sxy = 1, 0, 0, 0, 0
 }
 
-// sums gives the present stretch's sums of squares and products about the means.
+// sums returns the present stretch's sums of squares and products about the means.
 func (c *frameClock) sums() (xx, xy float64) {
 	return c.sxx - c.sx*c.sx/c.m, c.sxy - c.sx*c.sy/c.m
 }
@@ -111,11 +111,11 @@ func (c *frameClock) close() {
 	c.pooledXY += xy
 }
 
-// at gives when the frame of packet x shows at the tap, in nanoseconds from the
+// at returns when the frame of packet x shows at the tap, in nanoseconds from the
 // clock's base.
 func (c *frameClock) at(x int64) float64 { return c.phase + c.tick*float64(x-c.last) }
 
-// since gives an instant in nanoseconds from the clock's base.
+// since returns an instant in nanoseconds from the clock's base.
 func (c *frameClock) since(t machine.Instant) float64 { return float64(t - c.base) }
 
 // halt gives, in frames, how long the side halted between packets a and b.
@@ -126,7 +126,7 @@ func (c *frameClock) halt(a, b int64) float64 {
 	return 0
 }
 
-// after gives the first frame at or after an instant, counted on from the last
+// after returns the first frame at or after an instant, counted on from the last
 // packet, which was sent at last.
 func (c *frameClock) after(last, t machine.Instant) machine.Instant {
 	tick := machine.Instant(c.tick)

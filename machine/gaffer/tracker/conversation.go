@@ -40,7 +40,7 @@ type messageAck struct {
 // its message ids to have begun at zero within the capture.
 const StartWithin = 64
 
-// NewConversation gives the tracker of a flow by a profile with a message section.
+// NewConversation returns the tracker of a flow by a profile with a message section.
 func NewConversation(p *wire.Profile, facts machine.Facts) *Conversation {
 	c := &Conversation{inner: NewByRules(p, gaffer.RulesOf(p), facts), section: &p.Messages}
 	c.config = wire.YojimboChannel{SendQueue: p.Messages.SendQueue, ReceiveQueue: p.Messages.ReceiveQueue}
@@ -236,22 +236,22 @@ func (c *Conversation) Inspect(x machine.Side, v *machine.View) {
 	}
 }
 
-// Summary gives the packets' figures.
+// Summary returns the packets' figures.
 func (c *Conversation) Summary(x machine.Side) machine.Summary { return c.inner.Summary(x) }
 
-// RTT gives what Summary does.
+// RTT returns what Summary does.
 func (c *Conversation) RTT(x machine.Side) time.Duration { return c.inner.RTT(x) }
 
-// Loss gives what Summary does.
+// Loss returns what Summary does.
 func (c *Conversation) Loss(x machine.Side) float64 { return c.inner.Loss(x) }
 
-// Sent gives what Summary does of packets.
+// Sent returns what Summary does of packets.
 func (c *Conversation) Sent(x machine.Side) uint64 { return c.inner.Sent(x) }
 
-// Learned gives what a second run over the same flow can start with.
+// Learned returns what a second run over the same flow can start with.
 func (c *Conversation) Learned() machine.Facts { return c.inner.Learned() }
 
-// Clone gives an independent copy.
+// Clone returns an independent copy.
 func (c *Conversation) Clone() machine.Tracker {
 	d := *c
 	if inner, ok := c.inner.Clone().(*Tracker); ok {
@@ -267,7 +267,7 @@ func (c *Conversation) Clone() machine.Tracker {
 	return &d
 }
 
-// Size gives the bytes that a clone takes, about.
+// Size returns the bytes that a clone takes, about.
 func (c *Conversation) Size() int {
 	n := c.inner.Size() + 300
 	for i := range c.sides {

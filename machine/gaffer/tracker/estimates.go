@@ -103,7 +103,7 @@ func (e *estimate) settle(f *farSample) {
 	e.sample(e.framesTo(f), 0)
 }
 
-// framesTo gives the sample in frames.
+// framesTo returns the sample in frames.
 func (e *estimate) framesTo(f *farSample) float64 {
 	return e.readFrame(f) - float64(f.number) + e.clock.halt(f.number, f.first)
 }
@@ -156,7 +156,7 @@ func (e *estimate) readFrame(f *farSample) float64 {
 	return float64(f.first)
 }
 
-// rtt gives the side's smoothed RTT as its library has it.
+// rtt returns the side's smoothed RTT as its library has it.
 func (t *Tracker) rtt(x machine.Side) (time.Duration, machine.Certainty) {
 	s := &t.Sides[x]
 	e := &s.estimate
@@ -181,7 +181,7 @@ func (t *Tracker) rtt(x machine.Side) (time.Duration, machine.Certainty) {
 	return time.Duration(e.rtt * e.clock.tick), machine.Likely
 }
 
-// loss gives the side's packet loss as its library has it, smoothing settled: of
+// loss returns the side's packet loss as its library has it, smoothing settled: of
 // the older half of its sent buffer, the share that was not acked.
 func (t *Tracker) loss(x machine.Side) (float64, machine.Certainty) {
 	s := &t.Sides[x]

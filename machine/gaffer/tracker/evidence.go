@@ -132,7 +132,7 @@ func (t *Tracker) prove(f *farHeader, newly uint64, out *machine.Effects) {
 	}
 }
 
-// named gives the packet that bit n of the claims names for the first time; nil
+// named returns the packet that bit n of the claims names for the first time; nil
 // where it did not pass the tap, or is too old to count.
 func (t *Tracker) named(f *farHeader, n int, out *machine.Effects) *gaffer.Sent {
 	q := (f.claims.Newest - uint32(n)) & t.rules.Mask()

@@ -38,7 +38,7 @@ func (p *tape) sight(s sighting) {
 	p.tracker.take(&s, &p.out)
 }
 
-// events gives the sequences of a kind and side, in order.
+// events returns the sequences of a kind and side, in order.
 func (p *tape) events(kind machine.EventKind, x machine.Side) []uint32 {
 	var of []uint32
 	for _, e := range p.out.Events {
@@ -49,7 +49,7 @@ func (p *tape) events(kind machine.EventKind, x machine.Side) []uint32 {
 	return of
 }
 
-// rules gives the rules found, each once, by their order.
+// rules returns the rules found, each once, by their order.
 func (p *tape) rules() []string {
 	var ids []string
 	for _, a := range p.out.Anomalies {

@@ -28,7 +28,7 @@ type packed struct {
 // packedBytes is what a packed takes beside its tracker and buffers.
 const packedBytes = 160
 
-// Pack gives the state in few bytes.
+// Pack returns the state in few bytes.
 func (t *Tracker) Pack(scratch *[]byte) machine.Packed {
 	p := &packed{unit: 1000}
 	c := *t
@@ -63,7 +63,7 @@ func (t *Tracker) Pack(scratch *[]byte) machine.Packed {
 	return p
 }
 
-// Unpack gives a tracker that equals the one that was packed.
+// Unpack returns a tracker that equals the one that was packed.
 func (p *packed) Unpack() machine.Tracker {
 	t := p.tracker.Clone().(*Tracker)
 	if t.Sides == nil {
@@ -77,7 +77,7 @@ func (p *packed) Unpack() machine.Tracker {
 	return t
 }
 
-// Size gives the bytes that it takes, about.
+// Size returns the bytes that it takes, about.
 func (p *packed) Size() int {
 	n := packedBytes + p.tracker.Size()
 	for i := range p.sent {
@@ -86,7 +86,7 @@ func (p *packed) Size() int {
 	return n
 }
 
-// compact gives a copy whose ring is no larger than what waits in it needs.
+// compact returns a copy whose ring is no larger than what waits in it needs.
 func (q *queue) compact() queue {
 	c := *q
 	c.ring = nil
@@ -104,7 +104,7 @@ func (q *queue) compact() queue {
 // taken off.
 const sentFields = 12
 
-// predict gives what an entry is expected to be after the one before it.
+// predict returns what an entry is expected to be after the one before it.
 func predict(before *gaffer.Sent, ack uint32, r *gaffer.Rules) (f [sentFields]uint64) {
 	expected := before.AckBits
 	if d := ack - before.Ack; d < 64 {
@@ -153,7 +153,7 @@ const (
 	sentAckBits = 5
 )
 
-// field gives number k of an entry.
+// field returns number k of an entry.
 func field(e *gaffer.Sent, k int) uint64 {
 	switch k {
 	case 0:

@@ -84,7 +84,7 @@ func (q *queue) push(e *gaffer.Sent, p *sighting, own uint32, first bool) {
 	q.tail++
 }
 
-// find gives the place of the oldest candidate of a sequence that the peer's
+// find returns the place of the oldest candidate of a sequence that the peer's
 // sent buffer cannot tell; 0 for none.
 func (q *queue) find(sequence uint32) uint32 {
 	for place := q.head; place != q.tail; place++ {

@@ -37,10 +37,10 @@ type sentPackets struct {
 	first64   int64 // oldest sequence, unwrapped
 }
 
-// extent gives how many numbers there are from the oldest to the newest.
+// extent returns how many numbers there are from the oldest to the newest.
 func (p *sentPackets) extent() int64 { return p.top64 - p.first64 + 1 }
 
-// missing gives how many of those did not pass the tap.
+// missing returns how many of those did not pass the tap.
 func (p *sentPackets) missing() uint64 {
 	extent := uint64(p.extent())
 	return extent - min(extent, p.distinct)
@@ -169,7 +169,7 @@ func (s *side) meet(p *sighting) {
 	}
 }
 
-// unwrap gives the unwrapped number of a sequence that the side sent.
+// unwrap returns the unwrapped number of a sequence that the side sent.
 func (s *side) unwrap(sequence uint32) int64 {
 	return s.sent.top64 + int64(s.Rules.Distance(sequence, s.sent.top))
 }

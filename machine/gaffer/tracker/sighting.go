@@ -68,7 +68,7 @@ func (t *Tracker) sightAny(d *machine.Datagram, p *sighting, out *machine.Effect
 	return true
 }
 
-// canonicalPrefix gives the prefix byte that reliable writes before a header.
+// canonicalPrefix returns the prefix byte that reliable writes before a header.
 func canonicalPrefix(h *wire.Header) byte {
 	var prefix byte
 	for i := range 4 {

@@ -40,7 +40,7 @@ type conditions struct {
 	seconds int
 }
 
-// even gives conditions that are the same both ways.
+// even returns conditions that are the same both ways.
 func even(profile string, path sim.Path, tap machine.Vantage) conditions {
 	path.Delay = 25 * time.Millisecond
 	return conditions{
@@ -346,7 +346,7 @@ func (o *observed) holdFar(fail func(string, ...any), told map[fact]machine.Even
 	}
 }
 
-// count gives the number of a packet of a side in its order of sending, from
+// count returns the number of a packet of a side in its order of sending, from
 // its sequence: no run is as long as a wrap.
 func (o *observed) count(side machine.Side, sequence uint32) int64 {
 	return int64((sequence - o.first[side]) & 0xffff)
@@ -360,7 +360,7 @@ func (o *observed) key(e *machine.Event) fact {
 	return fact{side: e.Side, kind: e.Kind, sequence: o.count(of, e.Sequence)}
 }
 
-// names gives the packets that the header of the i-th datagram names.
+// names returns the packets that the header of the i-th datagram names.
 func (o *observed) names(i int) (out []int64) {
 	p := &o.headers[i]
 	if !p.HasHeader {
@@ -520,7 +520,7 @@ func drawConditions(seed uint64) conditions {
 	return c
 }
 
-// falseFacts gives what is told as certain and is not so, and how much is told
+// falseFacts returns what is told as certain and is not so, and how much is told
 // as certain.
 func (o *observed) falseFacts() (wrong []machine.Event, told int) {
 	truth, count := map[fact]bool{}, map[fact]int{}

@@ -7,7 +7,7 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Learned gives what a second run over the same flow can start with.
+// Learned returns what a second run over the same flow can start with.
 func (t *Tracker) Learned() machine.Facts {
 	f := t.facts
 	if t.Sides == nil {
@@ -33,7 +33,7 @@ func (t *Tracker) Learned() machine.Facts {
 	return f
 }
 
-// Summary gives the figures of a side.
+// Summary returns the figures of a side.
 func (t *Tracker) Summary(x machine.Side) machine.Summary {
 	if t.Sides == nil {
 		return t.summaryHeld(x)
@@ -59,7 +59,7 @@ func (t *Tracker) Summary(x machine.Side) machine.Summary {
 	return m
 }
 
-// path gives what was lost of a side's packets on the way to its peer. At the
+// path returns what was lost of a side's packets on the way to its peer. At the
 // sender headers of the peer tell, which may refuse packets instead; at the
 // receiver the gaps in the numbers, unless the capture itself lacks packets.
 func (t *Tracker) path(x machine.Side) (machine.PathLoss, machine.Certainty) {
@@ -81,7 +81,7 @@ func (t *Tracker) path(x machine.Side) (machine.PathLoss, machine.Certainty) {
 	return s.losses.before.After(s.losses.beyond), t.grade(sure)
 }
 
-// RTT gives what Summary does.
+// RTT returns what Summary does.
 func (t *Tracker) RTT(x machine.Side) time.Duration {
 	if t.Sides == nil {
 		return -1
@@ -90,7 +90,7 @@ func (t *Tracker) RTT(x machine.Side) time.Duration {
 	return d
 }
 
-// Loss gives what Summary does.
+// Loss returns what Summary does.
 func (t *Tracker) Loss(x machine.Side) float64 {
 	if t.Sides == nil {
 		return -1
@@ -99,7 +99,7 @@ func (t *Tracker) Loss(x machine.Side) float64 {
 	return loss
 }
 
-// Sent gives what Summary does of packets.
+// Sent returns what Summary does of packets.
 func (t *Tracker) Sent(x machine.Side) uint64 {
 	if t.Sides == nil {
 		return t.summaryHeld(x).Packets
@@ -107,7 +107,7 @@ func (t *Tracker) Sent(x machine.Side) uint64 {
 	return t.Sides[x].sent.distinct
 }
 
-// summaryHeld gives what can be said while the vantage is open: what was sent.
+// summaryHeld returns what can be said while the vantage is open: what was sent.
 func (t *Tracker) summaryHeld(x machine.Side) machine.Summary {
 	m := machine.Summary{NeverAcked: -1, Loss: -1, RTT: -1, WireRTT: -1}
 	for i := range t.Held {
@@ -119,7 +119,7 @@ func (t *Tracker) summaryHeld(x machine.Side) machine.Summary {
 	return m
 }
 
-// Clone gives an independent copy.
+// Clone returns an independent copy.
 func (t *Tracker) Clone() machine.Tracker {
 	c := *t
 	c.Held = append([]sighting(nil), t.Held...)
@@ -146,7 +146,7 @@ const (
 	candidateBytes = 48
 )
 
-// Size gives the bytes that a clone takes, about.
+// Size returns the bytes that a clone takes, about.
 func (t *Tracker) Size() int {
 	n := trackerBytes + cap(t.Held)*sightingBytes
 	if t.Sides == nil {

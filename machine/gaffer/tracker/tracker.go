@@ -34,13 +34,13 @@ type Tracker struct {
 	last      machine.Instant
 }
 
-// New gives the tracker of a flow that speaks by this profile. facts are
+// New returns the tracker of a flow that speaks by this profile. facts are
 // what an earlier run over the same flow learned; the zero value if none.
 func New(profile *wire.Profile, facts machine.Facts) machine.Tracker {
 	return NewByRules(profile, gaffer.RulesOf(profile), facts)
 }
 
-// NewByRules gives a tracker whose sides follow other rules than the profile states.
+// NewByRules returns a tracker whose sides follow other rules than the profile states.
 func NewByRules(profile *wire.Profile, r *gaffer.Rules, facts machine.Facts) *Tracker {
 	t := &Tracker{profile: profile, rules: r, facts: facts, numbered: profile != nil && profile.SequenceBits() > 0}
 	t.canonical = profile != nil && profile.Form == wire.FormReliable

@@ -348,7 +348,7 @@ func (w *world) joining(at machine.Instant) bool {
 	return c.joinAfter > 0 && at < machine.Instant(c.joinAfter+2*(c.delay+c.jitter)+500*time.Millisecond)
 }
 
-// wireOf gives a packet's sequence as on the wire.
+// wireOf returns a packet's sequence as on the wire.
 func (w *world) wireOf(number int64) uint32 { return uint32(number) & w.rules.Mask() }
 
 func checkNear(t *testing.T, name string, w *world, x machine.Side, events []machine.Event) {

@@ -170,7 +170,7 @@ func measureReach(r *gaffer.Rules, held []sighting, x machine.Side) reach {
 	return m
 }
 
-// worst gives the largest of late but two: what a network of any length would
+// worst returns the largest of late but two: what a network of any length would
 // show at least that often.
 func (m *reach) worst() time.Duration {
 	if len(m.late) < 3 {
@@ -185,7 +185,7 @@ func (m *reach) worst() time.Duration {
 // longer; so does one that stands a little way off.
 const nearProof = 10 * time.Millisecond
 
-// place words why the tap is taken to stand at a side, and how surely it does.
+// place formats why the tap is taken to stand at a side, and how surely it does.
 func (m *reach) place(x machine.Side, why string) string {
 	if m.upper > 0 && m.upper <= nearProof {
 		return fmt.Sprintf("at %v: %s", x, why)

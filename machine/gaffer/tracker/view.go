@@ -29,7 +29,7 @@ func (t *Tracker) Inspect(x machine.Side, v *machine.View) {
 	}
 }
 
-// known gives how well the side's buffers are known.
+// known returns how well the side's buffers are known.
 func (s *side) known() machine.Certainty {
 	switch {
 	case !s.Met && !s.headers.opened:
@@ -92,7 +92,7 @@ func (t *Tracker) sentGrade(s *side, e *gaffer.Sent) machine.Certainty {
 	return machine.Unknown
 }
 
-// unwrapHeard gives the unwrapped number of the newest packet of the peer that
+// unwrapHeard returns the unwrapped number of the newest packet of the peer that
 // the side's newest header names.
 func (s *side) unwrapHeard(peer *side) int64 {
 	if s.headers.last.Nothing(s.Rules) {

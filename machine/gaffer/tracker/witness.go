@@ -91,7 +91,7 @@ func (t *Tracker) reconcile(p *sighting, c gaffer.Claims, out *machine.Effects) 
 	}
 }
 
-// unheld gives which of the packets that are named the received buffer does not
+// unheld returns which of the packets that are named the received buffer does not
 // hold; for claims older than the newest known.
 func (t *Tracker) unheld(s *side, c gaffer.Claims) uint64 {
 	newly := c.Named
@@ -131,7 +131,7 @@ func (t *Tracker) open(s, peer *side, p *sighting, c gaffer.Claims) {
 	}
 }
 
-// waiting gives the place of the oldest candidate of a sequence; 0 for none.
+// waiting returns the place of the oldest candidate of a sequence; 0 for none.
 func (s *side) waiting(peer *side, sequence uint32) uint32 {
 	if e := peer.Sent(sequence); e != nil && s.queue.holds(e.Waiting) {
 		return e.Waiting
@@ -142,7 +142,7 @@ func (s *side) waiting(peer *side, sequence uint32) uint32 {
 	return 0
 }
 
-// explain gives the place of the candidate by which a packet came to be
+// explain returns the place of the candidate by which a packet came to be
 // received: its oldest copy, or the last of its fragments. 0 for none.
 func (s *side) explain(peer *side, sequence uint32) uint32 {
 	place := s.waiting(peer, sequence)
@@ -304,7 +304,7 @@ func (s *side) rival(c *candidate) {
 	}
 }
 
-// decideFresh tells whether the application took a packet that was not received
+// decideFresh reports whether the application took a packet that was not received
 // before, and whether a header of the side says so.
 func (t *Tracker) decideFresh(s *side, c *candidate, by *settling, out *machine.Effects) (fate gaffer.Fate,
 	named bool) {
@@ -355,7 +355,7 @@ func (s *side) skipped(c *candidate) uint32 {
 	return (next - c.own) & s.Rules.Mask()
 }
 
-// readAt gives when a candidate was read, where no header names it: at the
+// readAt returns when a candidate was read, where no header names it: at the
 // side's first sending after it came.
 func (t *Tracker) readAt(s *side, c *candidate, by *settling) machine.Instant {
 	if e := s.Sent(c.own); e != nil && e.At >= c.at {

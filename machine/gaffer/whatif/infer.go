@@ -59,7 +59,7 @@ func (s *Stage) resendOf(t *machine.Trace) machine.Setting {
 	return v
 }
 
-// mostAgree gives the times, above lo and up to hi, that lie in most of the
+// mostAgree returns the times, above lo and up to hi, that lie in most of the
 // intervals, and in how many.
 func mostAgree(least, most []time.Duration) (lo, hi time.Duration, agree int) {
 	type end struct {

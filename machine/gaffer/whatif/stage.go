@@ -34,7 +34,7 @@ type Stage struct {
 // usualResend is the article's time, and yojimbo's.
 const usualResend = 100 * time.Millisecond
 
-// New gives the stage of a flow by a profile with a message section.
+// New returns the stage of a flow by a profile with a message section.
 func New(p *wire.Profile) (*Stage, error) {
 	m := &p.Messages
 	if m.Form == wire.MessagesNone || !p.HasAcks() {
@@ -53,7 +53,7 @@ func New(p *wire.Profile) (*Stage, error) {
 	return s, nil
 }
 
-// NewYojimboStage gives the stage of a flow that can be decrypted. Settings is
+// NewYojimboStage returns the stage of a flow that can be decrypted. Settings is
 // what an earlier run found out of the game's configuration.
 func NewYojimboStage(l yojimbo.Layers, settings any) (*Stage, error) {
 	config := l.Connection
@@ -142,10 +142,10 @@ func (s *Stage) Sight(d *machine.Datagram) machine.Sight {
 // sends a packet in each frame.
 func (s *Stage) Silence() time.Duration { return 10 * time.Second }
 
-// Order gives a message's id.
+// Order returns a message's id.
 func (s *Stage) Order(m *machine.Message) int64 { return m.ID }
 
-// Cast gives the references and what they are asked for.
+// Cast returns the references and what they are asked for.
 func (s *Stage) Cast(t *machine.Trace, changed []machine.Setting) (*machine.Cast, error) {
 	c := &machine.Cast{}
 	rules, lanes := *s.rules, slices.Clone(s.lanes)
@@ -233,7 +233,7 @@ func boolOrder(a, b bool) int {
 	return 1
 }
 
-// settings gives all that a run has, with the changed ones.
+// settings returns all that a run has, with the changed ones.
 func (s *Stage) settings(t *machine.Trace, changed []machine.Setting) (all []machine.Setting, err error) {
 	for _, p := range s.Parameters() {
 		k := slices.IndexFunc(changed, func(c machine.Setting) bool { return c.Name == p.Name })
@@ -260,7 +260,7 @@ func (s *Stage) settings(t *machine.Trace, changed []machine.Setting) (all []mac
 	return all, nil
 }
 
-// beside gives what each packet weighs beside its messages.
+// beside returns what each packet weighs beside its messages.
 func (s *Stage) beside(x *machine.TraceSide) []int {
 	bits := make([]int, len(x.Sent))
 	first := make([]bool, len(x.Sent))

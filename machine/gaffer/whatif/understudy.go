@@ -146,7 +146,7 @@ func (u *understudy) Step(now machine.Instant, in machine.Input, out *machine.Ef
 // Deadline is never: see Endpoint.Deadline.
 func (u *understudy) Deadline() (machine.Instant, bool) { return 0, false }
 
-// Weigh gives the bytes of the packet that a transmission stands for.
+// Weigh returns the bytes of the packet that a transmission stands for.
 func (u *understudy) Weigh(b []byte) int { return int(binary.LittleEndian.Uint32(b[16:])) }
 
 // Waited tells how long a delivered message lay complete.
@@ -377,7 +377,7 @@ func (l *understudyLane) acked(packet int64) {
 // Inspect draws nothing: an understudy is asked for what it transmits.
 func (u *understudy) Inspect(v *machine.View) { *v = machine.View{} }
 
-// Clone gives an independent copy.
+// Clone returns an independent copy.
 func (u *understudy) Clone() machine.Endpoint {
 	c := *u
 	c.state = u.state.Clone()

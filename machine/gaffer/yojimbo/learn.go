@@ -138,7 +138,7 @@ func (t *trial) withBodies(known *wire.Yojimbo) *Inference {
 	return i
 }
 
-// typeRange gives how many types there may be: all that take the same bits,
+// typeRange returns how many types there may be: all that take the same bits,
 // and at least those that were seen or that a schema has.
 func typeRange(kinds, least int) (low, high int) {
 	w := bits.Required(0, uint64(kinds-1))
@@ -268,7 +268,7 @@ func (t *trial) singles(c, w int, by [][]single) {
 	}
 }
 
-// formsOf gives the layouts that all messages of a type agree with, the simplest
+// formsOf returns the layouts that all messages of a type agree with, the simplest
 // first. loose says that all came by unreliable channels: only there a message
 // has its block with it.
 func formsOf(all []single, w int, loose bool) (out []form) {
@@ -295,7 +295,7 @@ func formsOf(all []single, w int, loose bool) (out []form) {
 	return out
 }
 
-// fixedWidth gives the widths that a body of fixed width could have: up to the
+// fixedWidth returns the widths that a body of fixed width could have: up to the
 // end of every packet less its padding, and what is padding must be zero.
 func fixedWidth(all []single, w int) (least, most int, ok bool) {
 	most = longestBody

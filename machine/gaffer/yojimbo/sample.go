@@ -34,7 +34,7 @@ func (s *Sample) Add(from machine.Side, sequence int64, payload []byte) {
 	s.packets = append(s.packets, samplePacket{from, sequence, append([]byte(nil), payload...)})
 }
 
-// clone gives a copy; the packets themselves never change.
+// clone returns a copy; the packets themselves never change.
 func (s *Sample) clone() *Sample {
 	c := *s
 	c.packets = s.packets[:len(s.packets):len(s.packets)]

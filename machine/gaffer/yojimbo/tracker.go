@@ -19,7 +19,7 @@ import (
 type Opener interface {
 	// Request takes a connection request; an error says why its token stays closed.
 	Request(d *machine.Datagram) error
-	// Open gives the plaintext of any other datagram, valid until the next call.
+	// Open returns the plaintext of any other datagram, valid until the next call.
 	// The error is ErrForged where the flow's key is known and does not open it.
 	Open(d *machine.Datagram, pk *wire.Packet) ([]byte, error)
 	Clone() Opener
@@ -217,7 +217,7 @@ func (y *Yojimbo) packets() bool {
 	return len(y.inner.Held) > 0 || y.inner.Sides != nil && (y.inner.Sides[0].Met || y.inner.Sides[1].Met)
 }
 
-// Summary gives the packets' figures; where nothing could be decrypted, netcode's.
+// Summary returns the packets' figures; where nothing could be decrypted, netcode's.
 func (y *Yojimbo) Summary(x machine.Side) machine.Summary {
 	if !y.packets() {
 		return y.flow.Summary(x)
@@ -225,7 +225,7 @@ func (y *Yojimbo) Summary(x machine.Side) machine.Summary {
 	return y.inner.Summary(x)
 }
 
-// RTT gives what Summary does.
+// RTT returns what Summary does.
 func (y *Yojimbo) RTT(x machine.Side) time.Duration {
 	if !y.packets() {
 		return -1
@@ -233,7 +233,7 @@ func (y *Yojimbo) RTT(x machine.Side) time.Duration {
 	return y.inner.RTT(x)
 }
 
-// Loss gives what Summary does.
+// Loss returns what Summary does.
 func (y *Yojimbo) Loss(x machine.Side) float64 {
 	if !y.packets() {
 		return -1
@@ -241,7 +241,7 @@ func (y *Yojimbo) Loss(x machine.Side) float64 {
 	return y.inner.Loss(x)
 }
 
-// Sent gives what Summary does of packets.
+// Sent returns what Summary does of packets.
 func (y *Yojimbo) Sent(x machine.Side) uint64 {
 	if !y.packets() {
 		return y.flow.Summary(x).Packets
@@ -249,7 +249,7 @@ func (y *Yojimbo) Sent(x machine.Side) uint64 {
 	return y.inner.Sent(x)
 }
 
-// Learned gives what a second run over the same flow can start with: the
+// Learned returns what a second run over the same flow can start with: the
 // configuration among it, where it had to be found.
 func (y *Yojimbo) Learned() machine.Facts {
 	f := y.inner.Learned()
@@ -285,7 +285,7 @@ func (y *Yojimbo) infer() *Inference {
 	return i
 }
 
-// Clone gives an independent copy.
+// Clone returns an independent copy.
 func (y *Yojimbo) Clone() machine.Tracker {
 	c := *y
 	c.opener, c.flow = y.opener.Clone(), y.flow.Clone()
@@ -303,7 +303,7 @@ func (y *Yojimbo) Clone() machine.Tracker {
 	return &c
 }
 
-// Size gives the bytes that a clone takes, about.
+// Size returns the bytes that a clone takes, about.
 func (y *Yojimbo) Size() int {
 	n := y.inner.Size() + y.flow.Size()
 	for i := range y.sides {

@@ -46,7 +46,7 @@ func (c *Clock) Tell(told int, atTap time.Duration) {
 
 func (c *Clock) known() []sample { return c.samples[:min(c.count, keeps)] }
 
-// Tick gives the time between two ticks of the client's application, which its clock
+// Tick returns the time between two ticks of the client's application, which its clock
 // counts in: that by which most samples are their times at the tap rounded up, the
 // longest of several; 0 where it fits too few.
 func (c *Clock) Tick() (best time.Duration) {

@@ -19,7 +19,7 @@ const Everyone machine.Peer = 1<<32 - 1
 // count the bits of the payload's last byte that do not belong to it.
 const TypeBits = 16
 
-// Submission gives the submission of the values that w holds as a message. The
+// Submission returns the submission of the values that w holds as a message. The
 // id is not used on ChannelNotify.
 func Submission(to machine.Peer, channel uint8, id uint16, w *wire.Writer) machine.Submit {
 	spare := uint32(-w.Bits() & 7)
@@ -64,7 +64,7 @@ type Resend struct {
 	Times float64
 }
 
-// after gives the wait at a smoothed RTT in whole milliseconds (negative: none yet).
+// after returns the wait at a smoothed RTT in whole milliseconds (negative: none yet).
 func (r *Resend) after(smoothed int) time.Duration {
 	switch {
 	case r.Times > 0 && smoothed >= 0:
@@ -133,16 +133,16 @@ type buffers struct {
 	body    []byte // of the message that is handed over
 }
 
-// NewClient gives a client that is not connected. Commands: Connect, with the
+// NewClient returns a client that is not connected. Commands: Connect, with the
 // application's data, and Disconnect.
 func NewClient(o Options) (*Endpoint, error) { return NewEndpoint(o, false) }
 
-// NewServer gives a server without clients, which runs from its first input on.
+// NewServer returns a server without clients, which runs from its first input on.
 // Commands: Accept, Reject and Kick, with the application's data, Stop, and
 // Connect, which starts it again after that.
 func NewServer(o Options) (*Endpoint, error) { return NewEndpoint(o, true) }
 
-// NewEndpoint gives the part that clients and servers share.
+// NewEndpoint returns the part that clients and servers share.
 func NewEndpoint(o Options, server bool) (*Endpoint, error) {
 	if o.Version == nil {
 		return nil, errors.New("reference endpoint: expected a version")
@@ -193,7 +193,7 @@ func defaults(o *Options) {
 	}
 }
 
-// Options gives what the endpoint was built with, defaults filled in.
+// Options returns what the endpoint was built with, defaults filled in.
 func (e *Endpoint) Options() Options { return e.options }
 
 // Connected reports whether the connection with a peer stands.
@@ -202,11 +202,11 @@ func (e *Endpoint) Connected(p machine.Peer) bool {
 	return l != nil && l.state == linkConnected
 }
 
-// Pending gives the peers on which a server's application has not decided, in
+// Pending returns the peers on which a server's application has not decided, in
 // the order in which they asked.
 func (e *Endpoint) Pending() []machine.Peer { return slices.Clone(e.lobby.pending) }
 
-// ClientID gives the id under which a connected peer, or the client itself, goes.
+// ClientID returns the id under which a connected peer, or the client itself, goes.
 func (e *Endpoint) ClientID(p machine.Peer) uint16 {
 	if l := e.links[p]; l != nil {
 		return l.id
@@ -214,7 +214,7 @@ func (e *Endpoint) ClientID(p machine.Peer) uint16 {
 	return 0
 }
 
-// RTT gives the round trip time with a peer and its smoothed value in whole
+// RTT returns the round trip time with a peer and its smoothed value in whole
 // milliseconds; -1 while none is known.
 func (e *Endpoint) RTT(p machine.Peer) (rtt, smoothed int) {
 	if l := e.links[p]; l != nil {
@@ -223,7 +223,7 @@ func (e *Endpoint) RTT(p machine.Peer) (rtt, smoothed int) {
 	return -1, -1
 }
 
-// Values gives a reader of a delivered message's values.
+// Values returns a reader of a delivered message's values.
 func (e *Endpoint) Values(d *machine.Delivery) wire.Reader {
 	return e.codec.Values(d.Payload, &wire.Message{BodyBits: 8 * len(d.Payload)})
 }
@@ -296,7 +296,7 @@ func (e *Endpoint) later(in time.Duration, t timer) {
 	e.agenda.Add(e.clock+int64(in/time.Millisecond), t)
 }
 
-// Deadline gives the time of the first timer.
+// Deadline returns the time of the first timer.
 func (e *Endpoint) Deadline() (machine.Instant, bool) {
 	due, ok := e.agenda.Next()
 	if !e.running || !ok {
@@ -374,7 +374,7 @@ func (e *Endpoint) life(l *link, kind machine.EventKind, number uint16, data []b
 	}
 }
 
-// Clone gives an independent copy.
+// Clone returns an independent copy.
 func (e *Endpoint) Clone() machine.Endpoint {
 	c := *e
 	c.links = make(map[machine.Peer]*link, len(e.links))

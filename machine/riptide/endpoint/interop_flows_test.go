@@ -90,7 +90,7 @@ type nearFlow struct {
 	passed []passing
 }
 
-// nearFlows gives the connections of a capture as the endpoint at the tap has
+// nearFlows returns the connections of a capture as the endpoint at the tap has
 // them.
 func nearFlows(t *testing.T, path string, l *logged) []*nearFlow {
 	t.Helper()

@@ -298,7 +298,7 @@ func (r *relived) user(p *passing, m *wire.Message, body []byte) {
 	}
 }
 
-// bodyOf gives the body from the first bit of its first byte on.
+// bodyOf returns the body from the first bit of its first byte on.
 func bodyOf(b []byte, m *wire.Message) []byte {
 	if m.BodyBits <= 0 {
 		return nil

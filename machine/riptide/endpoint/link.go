@@ -120,7 +120,7 @@ func (e *Endpoint) transmit(l *link, b []byte) {
 	e.out.Send(l.peer, machine.SendBytes, e.buffers.framed)
 }
 
-// write gives a message's bytes, valid until the next call. What is written is
+// write returns a message's bytes, valid until the next call. What is written is
 // in its dialect, but for submissions that are too large.
 func (e *Endpoint) write(m *wire.Message, body []byte, bits int) ([]byte, error) {
 	b, err := e.codec.Append(e.buffers.message[:0], m, body, bits)

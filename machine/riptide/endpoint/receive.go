@@ -43,7 +43,7 @@ func (e *Endpoint) arrive(p machine.Peer, b []byte) {
 	}
 }
 
-// newcomer gives the link of a peer that asks for a connection; nil where it is
+// newcomer returns the link of a peer that asks for a connection; nil where it is
 // known already. A stream was known when it was opened.
 func (e *Endpoint) newcomer(p machine.Peer, l *link) *link {
 	switch {
@@ -138,7 +138,7 @@ func (e *Endpoint) hand(l *link, channel uint8, sequence uint16, b []byte) {
 		Payload: body})
 }
 
-// bodyOf gives the body of the message in e.m, from the first bit of its first
+// bodyOf returns the body of the message in e.m, from the first bit of its first
 // byte on; valid until the next call.
 func (e *Endpoint) bodyOf(b []byte) []byte {
 	m := &e.m

@@ -245,7 +245,7 @@ func (s *judged) answersInOrder(j *Judge, p *sight) *machine.Divergence {
 	return s.misheld(p, &x, &a.receiver)
 }
 
-// answered gives which of the arrivals that wait an Ack answers; their number for
+// answered returns which of the arrivals that wait an Ack answers; their number for
 // none. An Ack that names none answers the first after which the receiver holds
 // what it says. begun is set where the capture has the connection's beginning.
 func (a *judgedAcks) answered(m *wire.Message, begun bool) int {
@@ -283,14 +283,14 @@ func (s *judged) answersNothing(p *sight) *machine.Divergence {
 	return s.misheld(p, &open[0], a.after(open[0].sequence))
 }
 
-// after gives the receiver once it has taken one more id.
+// after returns the receiver once it has taken one more id.
 func (a *judgedAcks) after(id uint16) *riptide.Receiver {
 	r := a.receiver.Clone()
 	r.Take(id)
 	return &r
 }
 
-// misheld words that an Ack does not say what the receiver holds after an arrival.
+// misheld formats that an Ack does not say what the receiver holds after an arrival.
 func (s *judged) misheld(p *sight, x *judgedArrival, holds *riptide.Receiver) *machine.Divergence {
 	v := s.diverge(p, difference{
 		"ack", "", "", "",
@@ -300,7 +300,7 @@ func (s *judged) misheld(p *sight, x *judgedArrival, holds *riptide.Receiver) *m
 	return v
 }
 
-// expects words a divergence of an Ack from what a receiver holds.
+// expects formats a divergence of an Ack from what a receiver holds.
 func expects(v *machine.Divergence, holds *riptide.Receiver, m *wire.Message) {
 	last, bits := holds.Ack()
 	v.Field, v.Expected, v.Got = "riptide.ack_bits", fmt.Sprintf("%#04x", bits), fmt.Sprintf("%#04x", m.AckBits)

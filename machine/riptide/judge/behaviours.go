@@ -50,7 +50,7 @@ func behaviourOfBuild(name string) string {
 	return "riptide@2.1.1-2.2.1"
 }
 
-// kin gives the behaviours of which a dialect's senders can be.
+// kin returns the behaviours of which a dialect's senders can be.
 func kin(d *wire.Dialect) []string {
 	switch d {
 	case wire.Notes:

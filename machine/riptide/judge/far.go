@@ -130,7 +130,7 @@ func (s *judged) snapshot(p *sight) *machine.Divergence {
 	return nil
 }
 
-// carried gives what the bits of an Ack must have that says all that one says whose
+// carried returns what the bits of an Ack must have that says all that one says whose
 // newest id is older by gap.
 func carried(b uint16, gap int) uint16 {
 	return uint16(uint32(b)<<gap | 1<<(gap-1))

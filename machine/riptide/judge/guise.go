@@ -77,7 +77,7 @@ func newGuise(d *machine.Datagram, kind wire.Type, known bool) guise {
 	return g
 }
 
-// find gives the newest message, after a frame, that would be what is looked for
+// find returns the newest message, after a frame, that would be what is looked for
 // if its type were t.
 func (g *guises) find(c wire.Codec, t wire.Type, after machine.Ref, is func(m *wire.Message, head uint64) bool) *guise {
 	value, ok := c.Dialect.Value(t)
@@ -103,7 +103,7 @@ func (g *guises) find(c wire.Codec, t wire.Type, after machine.Ref, is func(m *w
 	return nil
 }
 
-// disguised words that a message has the type of another.
+// disguised formats that a message has the type of another.
 func (s *judged) disguised(p *sight, g *guise, t wire.Type, because string, frames ...machine.Ref) *machine.Divergence {
 	got := "no type of this dialect"
 	if g.known {
@@ -129,7 +129,7 @@ func (s *judged) unsentAs(c wire.Codec, p *sight, id uint16) *machine.Divergence
 	return nil
 }
 
-// renumbered words that a message is a copy of another one, but for its sequence.
+// renumbered formats that a message is a copy of another one, but for its sequence.
 func (s *judged) renumbered(p *sight, x, last *pending) *machine.Divergence {
 	v := s.diverge(p, difference{
 		"sequence", "riptide.sequence", x.id, last.id,

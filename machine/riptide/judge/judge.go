@@ -68,7 +68,7 @@ type judged struct {
 	since    machine.Instant // what it sends from now on it cannot have sent before
 }
 
-// left gives when s sent a message. TCP may hold it back until long after: of a
+// left returns when s sent a message. TCP may hold it back until long after: of a
 // stream it is the soonest time at which s can have sent it.
 func (s *judged) left(p *sight) machine.Instant {
 	if s.stream {
@@ -77,7 +77,7 @@ func (s *judged) left(p *sight) machine.Instant {
 	return p.at
 }
 
-// New gives the judge of a connection whose sides behave as named. Of facts
+// New returns the judge of a connection whose sides behave as named. Of facts
 // it uses where the tap stands.
 func New(c riptide.Config, facts machine.Facts, behaviours [2]string) (*Judge, error) {
 	j := &Judge{config: c}
@@ -356,7 +356,7 @@ func (j *Judge) Finish() {
 	}
 }
 
-// Opinion gives what is found of a side.
+// Opinion returns what is found of a side.
 func (j *Judge) Opinion(s machine.Side) *machine.Opinion { return &j.sides[s].opinion }
 
 // difference is in what a message is not the reference's: by which rule, in which
@@ -367,7 +367,7 @@ type difference struct {
 	because       string
 }
 
-// diverge words a difference of a message of s. The frames are those that it rests on.
+// diverge formats a difference of a message of s. The frames are those that it rests on.
 func (s *judged) diverge(p *sight, x difference, frames ...machine.Ref) *machine.Divergence {
 	d := machine.Diverge(&machine.Datagram{At: p.at, Ref: p.ref}, x.rule, machine.Differ(x.field, x.expected, x.got),
 		x.because, frames...)

@@ -70,7 +70,7 @@ func (n *judgedSends) begin(b *riptide.Behaviour, form wire.Form) {
 	n.form, n.sender, n.next, n.rtt = form, riptide.NewSender(b), b.First, rttRange{low: -1, high: -1}
 }
 
-// at gives a message, nil where it is not kept.
+// at returns a message, nil where it is not kept.
 func (n *judgedSends) at(id uint16) *pending {
 	if len(n.ring) == 0 {
 		return nil
@@ -177,7 +177,7 @@ func (s *judged) sendsReliable(j *Judge, p *sight) *machine.Divergence {
 	return nil
 }
 
-// waited gives for how long a message may have been sent again and again.
+// waited returns for how long a message may have been sent again and again.
 func (n *judgedSends) waited() time.Duration {
 	if n.rtt.high < 0 {
 		return joinedTime
@@ -195,7 +195,7 @@ func (n *judgedSends) has(id uint16) bool {
 	return false
 }
 
-// like gives the one message that was sent shortly before another one and that it
+// like returns the one message that was sent shortly before another one and that it
 // could be a copy of, but for its sequence; nil for none, or where there are several.
 func (n *judgedSends) like(e *pending) (one *pending) {
 	for k := uint16(1); k <= likeReach; k++ {
@@ -211,7 +211,7 @@ func (n *judgedSends) like(e *pending) (one *pending) {
 	return one
 }
 
-// find gives the message of which a datagram is another copy; nil for none.
+// find returns the message of which a datagram is another copy; nil for none.
 func (n *judgedSends) find(id uint16, hash uint64) *pending {
 	if e := n.at(id); e != nil && e.hash == hash {
 		return e

@@ -113,7 +113,7 @@ type punctuality struct {
 	lateCount  int
 }
 
-// least gives after what time the message can be sent again.
+// least returns after what time the message can be sent again.
 func (e *pending) least() time.Duration {
 	if e.asked {
 		return min(e.half, e.low)

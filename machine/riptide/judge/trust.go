@@ -6,7 +6,7 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// trusted gives a divergence of s, but where it rests on what its peer sent and the
+// trusted returns a divergence of s, but where it rests on what its peer sent and the
 // peer, at the tap, is shown to have been wrong: what is wrong may be anything that
 // s answers.
 func (j *Judge) trusted(s, peer *judged, p *sight, v *machine.Divergence) *machine.Divergence {

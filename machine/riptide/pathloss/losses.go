@@ -62,10 +62,10 @@ func (l *Losses) EitherLost() { l.both.Judge(true) }
 // Notify judges a notify message that passed the tap: headers tell its fate.
 func (l *Losses) Notify(lost bool) { l.beyond.Judge(lost) }
 
-// ToTap gives what was lost on the way to the tap.
+// ToTap returns what was lost on the way to the tap.
 func (l *Losses) ToTap() machine.PathLoss { return l.toTap }
 
-// Beyond gives what was lost beyond the tap. Where most of what was lost may have been
+// Beyond returns what was lost beyond the tap. Where most of what was lost may have been
 // an Ack, one way cannot be told: both is then set, and the figures are those of the
 // way there and back.
 func (l *Losses) Beyond() (p machine.PathLoss, both bool) {

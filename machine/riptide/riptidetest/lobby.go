@@ -44,7 +44,7 @@ type Setting struct {
 	Stop     bool          // the server stops then
 }
 
-// NewEndpoint gives a client of the setting, or its server.
+// NewEndpoint returns a client of the setting, or its server.
 func NewEndpoint(t testing.TB, s *Setting, server bool) *endpoint.Endpoint {
 	t.Helper()
 	v, ok := riptide.LookupVersion(s.Version)
@@ -64,7 +64,7 @@ func NewEndpoint(t testing.TB, s *Setting, server bool) *endpoint.Endpoint {
 	return e
 }
 
-// body gives values of about n bytes.
+// body returns values of about n bytes.
 func body(e *endpoint.Endpoint, n int) *wire.Writer {
 	w := e.Options().Codec.Writer(nil)
 	for i := range n {
@@ -111,7 +111,7 @@ func chatter(s *Setting, e *endpoint.Endpoint, server bool, peers int) sim.App {
 	}
 }
 
-// New gives a lobby whose clients connect at their third frame. Then everybody says
+// New returns a lobby whose clients connect at their third frame. Then everybody says
 // something on every channel now and then, until the duration is over.
 func New(t testing.TB, seed uint64, s *Setting) *Lobby {
 	t.Helper()
@@ -156,7 +156,7 @@ func (l *Lobby) Run(t testing.TB, until time.Duration) {
 	}
 }
 
-// Count gives how many events of a kind and channel a host had.
+// Count returns how many events of a kind and channel a host had.
 func (l *Lobby) Count(h *sim.Host, kind machine.EventKind, channel uint8) (n int) {
 	for _, f := range l.Truth.Of(h, kind) {
 		if f.Event.Channel == channel {

@@ -19,7 +19,7 @@ import (
 // A capture can lack some of the Acks: these many, and one in so many.
 const skippedFew, skippedShare = 3, 12
 
-// grade gives how surely what passes the tap towards the side has reached it, and
+// grade returns how surely what passes the tap towards the side has reached it, and
 // what passes from it is all that it sent.
 func (d *standing) grade() machine.Certainty {
 	if d.ordered && d.shown && d.against == 0 && d.lacks == 0 && !d.blurred {

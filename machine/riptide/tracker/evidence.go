@@ -99,7 +99,7 @@ func (a *ackTrail) advance(last int64, b *riptide.Behaviour, begun bool) (leap i
 	return leap
 }
 
-// grade gives how surely an id that an Ack names has come and was taken.
+// grade returns how surely an id that an Ack names has come and was taken.
 func (a *ackTrail) grade(id int64) machine.Certainty {
 	switch {
 	case id <= a.blind:
@@ -137,7 +137,7 @@ func (f *finished) has(id int64) bool {
 	return at >= 0 && at < 64 && f.bits>>at&1 == 1
 }
 
-// behind gives the 16 ids before one: bit i is id last-1-i.
+// behind returns the 16 ids before one: bit i is id last-1-i.
 func (f *finished) behind(last int64) uint16 { return uint16(f.bits >> min(f.top-last+1, 64)) }
 
 // far runs the library's window over what a far side's Acks answer. Where it

@@ -32,7 +32,7 @@ func (f *figures) roundTrip(took time.Duration) {
 	f.wireCount++
 }
 
-// usual gives how long it usually takes at the tap from a message to its Ack; 0
+// usual returns how long it usually takes at the tap from a message to its Ack; 0
 // where it is not known.
 func (f *figures) usual() time.Duration {
 	if f.wireCount < 4 {
@@ -41,7 +41,7 @@ func (f *figures) usual() time.Duration {
 	return f.wireRTT / time.Duration(f.wireCount)
 }
 
-// summary gives the figures of side x so far.
+// summary returns the figures of side x so far.
 func (t *follower) summary(x machine.Side) machine.Summary {
 	s := &t.sides[x]
 	sum := machine.Summary{
@@ -60,7 +60,7 @@ func (t *follower) summary(x machine.Side) machine.Summary {
 	return sum
 }
 
-// RTT gives what Summary does.
+// RTT returns what Summary does.
 func (t *Tracker) RTT(x machine.Side) time.Duration {
 	if t.f == nil {
 		return t.Summary(x).RTT
@@ -74,7 +74,7 @@ func (t *Tracker) RTT(x machine.Side) time.Duration {
 // Loss is not known: the library keeps no estimate.
 func (t *Tracker) Loss(machine.Side) float64 { return -1 }
 
-// Sent gives what Summary does of packets.
+// Sent returns what Summary does of packets.
 func (t *Tracker) Sent(x machine.Side) uint64 {
 	if t.f == nil {
 		return t.Summary(x).Packets

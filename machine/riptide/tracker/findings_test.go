@@ -43,7 +43,7 @@ func (c *conversation) reliable(sequence uint16, answered bool) {
 	}
 }
 
-// found gives the rules that were reported of a side, the highest grade of each.
+// found returns the rules that were reported of a side, the highest grade of each.
 func (c *conversation) found(config riptide.Config, facts machine.Facts,
 	side machine.Side) map[string]machine.Certainty {
 	tr := tracker.New(config, facts)

@@ -38,7 +38,7 @@ type follower struct {
 	weighing  bool // the vantage was inferred: what else passes may tell better
 }
 
-// follow gives the follower of a connection that the tap saw from a place.
+// follow returns the follower of a connection that the tap saw from a place.
 func follow(c riptide.Config, facts machine.Facts, v machine.Vantage, reason string) *follower {
 	known, learned := facts.Settings.(proofs)
 	told := facts.Vantage != machine.VantageUnknown && !learned
@@ -171,7 +171,7 @@ type proofs struct {
 	shown [2]bool  // the tap is shown to stand at the side
 }
 
-// learned gives what another run over the flow can start with.
+// learned returns what another run over the flow can start with.
 func (t *follower) learned() machine.Facts {
 	f := t.facts
 	if t.weighing {
@@ -189,7 +189,7 @@ func (t *follower) learned() machine.Facts {
 	return f
 }
 
-// size gives the bytes that a clone takes, about.
+// size returns the bytes that a clone takes, about.
 func (t *follower) size() int {
 	n := int(unsafe.Sizeof(*t)) + t.mores*(int(unsafe.Sizeof(more{}))+64)
 	for i := range t.sides {
@@ -202,7 +202,7 @@ func (t *follower) size() int {
 	return n
 }
 
-// clone gives an independent copy.
+// clone returns an independent copy.
 func (t *follower) clone() *follower {
 	c := *t
 	c.place = t.place.Clone()

@@ -126,7 +126,7 @@ func (d *drawnTalk) next(n uint64) (p *sighting, ok bool) {
 		behind: d.rng.IntN(200) == 0}, true
 }
 
-// broken gives what does not hold of a side, though its groups say so.
+// broken returns what does not hold of a side, though its groups say so.
 func (s *side) broken() error {
 	tap, acks, end := &s.tap, &s.acks, &s.end
 	for _, c := range []struct {
@@ -173,7 +173,7 @@ func (s *side) broken() error {
 	return nil
 }
 
-// broken gives what does not hold of a message.
+// broken returns what does not hold of a message.
 func (e *life) broken() error {
 	c, a := &e.copies, &e.answers
 	switch {

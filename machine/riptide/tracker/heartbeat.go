@@ -44,11 +44,11 @@ func (h *heartbeats) answer(client, server *side, at machine.Instant) {
 	h.unanswered = 0
 }
 
-// untold gives the RTT in ms of the newest answer as the client's clock measures it,
+// untold returns the RTT in ms of the newest answer as the client's clock measures it,
 // before it tells it.
 func (h *heartbeats) untold() int { return h.clock.RTT(h.sample) }
 
-// rtt gives the side's last RTT sample and its smoothed RTT, as its library has
+// rtt returns the side's last RTT sample and its smoothed RTT, as its library has
 // them, in ms; negative where it has none.
 func (t *follower) rtt(x machine.Side) (sample, smoothed int, sure machine.Certainty) {
 	s, c := &t.sides[x], &t.life

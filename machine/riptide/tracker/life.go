@@ -52,7 +52,7 @@ type copies struct {
 	smoothed int32 // its sender's smoothed RTT when it was first sent, ms; negative unknown
 }
 
-// timer gives after what time its sender had it due again, when it was first sent.
+// timer returns after what time its sender had it due again, when it was first sent.
 func (c *copies) timer() time.Duration { return riptide.ResendAfter(int(c.smoothed)) }
 
 // answers is what Acks say of a message, by their documented meaning: first and
@@ -123,7 +123,7 @@ type more struct {
 	refusedRef machine.Ref
 }
 
-// lastFrame gives the frame of the newest copy that is listed.
+// lastFrame returns the frame of the newest copy that is listed.
 func (e *life) lastFrame() machine.Ref {
 	if e.copies.count == 1 {
 		return e.copies.frame
@@ -131,7 +131,7 @@ func (e *life) lastFrame() machine.Ref {
 	return e.more.frames[min(int(e.copies.count), machine.MessageFrames)-2]
 }
 
-// wait gives the time between its last two copies.
+// wait returns the time between its last two copies.
 func (e *life) wait() time.Duration {
 	if e.more == nil {
 		return 0

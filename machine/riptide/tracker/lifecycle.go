@@ -163,7 +163,7 @@ func (t *follower) ends(out *machine.Effects) {
 	}
 }
 
-// margin gives how long the side would wait before it gives up, were nothing
+// margin returns how long the side would wait before it gives up, were nothing
 // more to come; false where it is not connected.
 func (t *follower) margin(x machine.Side) (time.Duration, bool) {
 	if t.ended || t.life.attempt.rejected || t.life.over[x] || t.life.heard[x] == 0 || t.sides[x].behaviour.NoTimeout {

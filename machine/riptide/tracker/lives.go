@@ -31,7 +31,7 @@ const (
 
 func (l *lives) at(n int64) *life { return &l.slots[n&int64(len(l.slots)-1)] }
 
-// find gives the newest life with a sequence; nil for none.
+// find returns the newest life with a sequence; nil for none.
 func (l *lives) find(sequence int64) *life {
 	if len(l.index) == 0 {
 		return nil
@@ -39,7 +39,7 @@ func (l *lives) find(sequence int64) *life {
 	return l.walk(l.index[sequence&int64(len(l.index)-1)]-1, sequence)
 }
 
-// older gives the life before e with the same sequence; nil for none.
+// older returns the life before e with the same sequence; nil for none.
 func (l *lives) older(e *life) *life {
 	if e.before == 0 {
 		return nil
@@ -62,7 +62,7 @@ func (l *lives) walk(n, sequence int64) *life {
 	return nil
 }
 
-// lookup gives the life of a sequence and content.
+// lookup returns the life of a sequence and content.
 func (l *lives) lookup(sequence int64, hash uint64) *life {
 	for e := l.find(sequence); e != nil; e = l.older(e) {
 		if e.hash == hash {
@@ -117,7 +117,7 @@ func (l *lives) begin(sequence int64, hash uint64) *life {
 	return e
 }
 
-// oldest gives the oldest open life; nil for none.
+// oldest returns the oldest open life; nil for none.
 func (l *lives) oldest() *life {
 	if l.first == l.next {
 		return nil
@@ -125,7 +125,7 @@ func (l *lives) oldest() *life {
 	return l.at(l.first)
 }
 
-// newestEnded gives a sequence up to which lives may have ended.
+// newestEnded returns a sequence up to which lives may have ended.
 func (l *lives) newestEnded() int64 {
 	if e := l.oldest(); e != nil && l.first > 0 {
 		return e.sequence64
@@ -136,7 +136,7 @@ func (l *lives) newestEnded() int64 {
 	return 1<<63 - 1
 }
 
-// clone gives an independent copy.
+// clone returns an independent copy.
 func (l *lives) clone() lives {
 	c := *l
 	c.slots = make([]life, len(l.slots))

@@ -8,7 +8,7 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// unwrap gives the sequence nearest to the newest that has passed.
+// unwrap returns the sequence nearest to the newest that has passed.
 func (o *outbound) unwrap(id uint16) int64 {
 	if !o.met {
 		return int64(id)
@@ -153,7 +153,7 @@ func (t *follower) begins(p *step, l *lives, sequence int64, hash uint64) *life 
 // the same one.
 const relayBits = 32
 
-// content gives what stands for a user's message wherever it is passed on: its id,
+// content returns what stands for a user's message wherever it is passed on: its id,
 // how it is sent and its values. The bits of its first byte that are no value
 // belong to the id.
 func content(p *step) (c machine.Content, ok bool) {
@@ -177,7 +177,7 @@ func (t *follower) copied(p *step, e *life) {
 	e.copies.last = p.at
 }
 
-// moreOf gives the rarer part of a life.
+// moreOf returns the rarer part of a life.
 func (t *follower) moreOf(e *life) *more {
 	if e.more != nil {
 		return e.more

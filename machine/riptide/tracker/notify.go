@@ -5,7 +5,7 @@ import (
 	"github.com/ackscope/ackscope/machine/riptide"
 )
 
-// unwrap gives the sequence nearest to the newest that has passed.
+// unwrap returns the sequence nearest to the newest that has passed.
 func (o *notifyOutbound) unwrap(id uint16) int64 {
 	if !o.met {
 		return int64(id)

@@ -99,7 +99,7 @@ func (o *opening) each(n int, do func(*sighting)) {
 	}
 }
 
-// follow gives a follower that has taken what is held. The opening stays as it is.
+// follow returns a follower that has taken what is held. The opening stays as it is.
 func (o *opening) follow(v vantage.Verdict, out *machine.Effects) *follower {
 	f := follow(o.config, o.facts, v.Vantage, v.Reason)
 	f.weighing, f.releasing = true, true
@@ -121,7 +121,7 @@ func (o *opening) clone() *opening {
 	return &c
 }
 
-// size gives the bytes that a clone takes, about.
+// size returns the bytes that a clone takes, about.
 func (o *opening) size() int {
 	n := int(unsafe.Sizeof(*o)) + len(o.bytes) + len(o.held)*int(unsafe.Sizeof(heldMessage{}))
 	if o.place != nil {

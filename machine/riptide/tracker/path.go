@@ -44,7 +44,7 @@ func (t *follower) unnamed(s *side) bool {
 	return t.config.Senders[s.side].Codec.Dialect.AcksUnnamed && !s.tap.ordered
 }
 
-// path gives what was lost of a side's messages on the way to its peer.
+// path returns what was lost of a side's messages on the way to its peer.
 func (t *follower) path(x machine.Side) (p machine.PathLoss, sure machine.Certainty, both bool) {
 	s, peer := &t.sides[x], &t.sides[x.Other()]
 	switch {

@@ -35,7 +35,7 @@ type side struct {
 	figures figures
 }
 
-// modes gives the open lives of all that the side sends.
+// modes returns the open lives of all that the side sends.
 func (s *side) modes() [3]*lives { return [3]*lives{&s.out.lives, &s.notesOut.lives, &s.loose} }
 
 // standing is how the tap stands to a side, and what speaks against that (doubts.go).
@@ -128,7 +128,7 @@ func (e *ending) deaf(at machine.Instant) bool { return e.told != 0 && at > e.to
 // reached notes that a limit of the connection's quality is reached.
 func (e *ending) reached(limitOf int, at machine.Instant) { e.limit, e.limitOf = at, limitOf }
 
-// droppedAt gives until when a side can have read that has reached a limit: a limit
+// droppedAt returns until when a side can have read that has reached a limit: a limit
 // of averages ends the connection at the datagram that moves them, that of the
 // attempts in the update after.
 func (e *ending) droppedAt() machine.Instant {
@@ -235,7 +235,7 @@ func (s *side) reads(at machine.Instant, ref machine.Ref) machine.Certainty {
 	return machine.Likely
 }
 
-// roundTrip gives the side's RTT, for waiting; something usual where it is unknown.
+// roundTrip returns the side's RTT, for waiting; something usual where it is unknown.
 func (s *side) roundTrip() time.Duration {
 	if s.smoothed < 0 {
 		return 100 * time.Millisecond
@@ -243,7 +243,7 @@ func (s *side) roundTrip() time.Duration {
 	return time.Duration(s.smoothed) * time.Millisecond
 }
 
-// clone gives an independent copy.
+// clone returns an independent copy.
 func (s *side) clone() side {
 	c := *s
 	c.told = slices.Clone(s.told)

@@ -366,7 +366,7 @@ var (
 	gridTaps     = []machine.Vantage{machine.VantageA, machine.VantageB, machine.VantageBetween}
 )
 
-// grid gives the conditions of the matrix. Over TCP nothing is doubled.
+// grid returns the conditions of the matrix. Over TCP nothing is doubled.
 func grid(short bool) (all []conditions) {
 	for _, version := range gridVersions {
 		if short && version != "2.0" && version != "2.2.1" {

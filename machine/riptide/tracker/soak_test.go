@@ -14,7 +14,7 @@ import (
 	"github.com/ackscope/ackscope/sim"
 )
 
-// drawn gives the conditions of a seed: any version but Pytide's, any network
+// drawn returns the conditions of a seed: any version but Pytide's, any network
 // that a connection can live with for a while, outages that make the window
 // jump, quality limits that end it, any tap, told or to be found out.
 func drawn(seed uint64) conditions {

@@ -27,7 +27,7 @@ type step struct {
 	out  *machine.Effects
 }
 
-// past gives the step of telling what a frame that has passed before shows: it takes
+// past returns the step of telling what a frame that has passed before shows: it takes
 // no message.
 func past(at machine.Instant, ref machine.Ref, out *machine.Effects) *step {
 	return &step{sighting: sighting{at: at, ref: ref}, out: out}

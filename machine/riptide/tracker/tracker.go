@@ -29,7 +29,7 @@ type Tracker struct {
 	f       *follower // from then on
 }
 
-// New gives the tracker of a flow. facts are what an earlier run over the
+// New returns the tracker of a flow. facts are what an earlier run over the
 // same flow learned; the zero value if none.
 func New(c riptide.Config, facts machine.Facts) *Tracker {
 	switch {
@@ -84,7 +84,7 @@ func (t *Tracker) Inspect(x machine.Side, v *machine.View) {
 	f.inspect(x, v)
 }
 
-// Summary gives the figures of side x so far.
+// Summary returns the figures of side x so far.
 func (t *Tracker) Summary(x machine.Side) machine.Summary {
 	if t.opening != nil {
 		return machine.Summary{NeverAcked: -1, Loss: -1, RTT: -1, WireRTT: -1}
@@ -92,7 +92,7 @@ func (t *Tracker) Summary(x machine.Side) machine.Summary {
 	return t.f.summary(x)
 }
 
-// Learned gives what another run over the flow can start with.
+// Learned returns what another run over the flow can start with.
 func (t *Tracker) Learned() machine.Facts {
 	if t.opening != nil {
 		return t.opening.facts
@@ -100,7 +100,7 @@ func (t *Tracker) Learned() machine.Facts {
 	return t.f.learned()
 }
 
-// Size gives the bytes that a clone takes, about.
+// Size returns the bytes that a clone takes, about.
 func (t *Tracker) Size() int {
 	if t.opening != nil {
 		return int(unsafe.Sizeof(*t)) + t.opening.size()
@@ -108,7 +108,7 @@ func (t *Tracker) Size() int {
 	return int(unsafe.Sizeof(*t)) + t.f.size()
 }
 
-// Clone gives an independent copy.
+// Clone returns an independent copy.
 func (t *Tracker) Clone() machine.Tracker {
 	if t.opening != nil {
 		return &Tracker{opening: t.opening.clone()}

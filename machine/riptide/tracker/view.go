@@ -222,7 +222,7 @@ func (t *follower) pendingTable(s *side) machine.Table {
 	return table
 }
 
-// reliableTable gives the reliable sequencer.
+// reliableTable returns the reliable sequencer.
 func (s *side) reliableTable(peer *side) machine.Table {
 	table := machine.Table{Name: "reliable", Columns: []string{"what", "value"}}
 	row := func(what, value string) { table.Rows = append(table.Rows, []string{what, value}) }
@@ -265,7 +265,7 @@ func (s *side) viewsTable() machine.Table {
 	return table
 }
 
-// notifyTable gives the notify sequencer.
+// notifyTable returns the notify sequencer.
 func (s *side) notifyTable(peer *side) machine.Table {
 	table := machine.Table{Name: "notify", Columns: []string{"what", "value"}}
 	if s.notesOut.met {

@@ -48,7 +48,7 @@ func (t *follower) notifySentWindow(s *side, grade machine.Certainty) machine.Wi
 	return w
 }
 
-// notifyNewest gives the newest notify message of the peer that s has: as its
+// notifyNewest returns the newest notify message of the peer that s has: as its
 // library has it, else as its headers have said; false where neither is known.
 func (s *side) notifyNewest(peer *side) (newest int64, ok bool) {
 	switch {
@@ -60,7 +60,7 @@ func (s *side) notifyNewest(peer *side) (newest int64, ok bool) {
 	return s.notesIn.heard, !s.tap.ordered && s.notesIn.heard > 0
 }
 
-// notifyFrom gives the first notify message of s that there can be something to
+// notifyFrom returns the first notify message of s that there can be something to
 // say of.
 func (t *follower) notifyFrom(s *side) int64 {
 	if t.begun {

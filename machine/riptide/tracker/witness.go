@@ -48,7 +48,7 @@ type answering struct {
 	known bool
 }
 
-// answerOf gives what an Ack says by itself.
+// answerOf returns what an Ack says by itself.
 func answerOf(m *wire.Message) answering { return answering{m.Cause, !m.Unnamed} }
 
 // witness takes an Ack of a side that reads what passes the tap in order: it
@@ -78,7 +78,7 @@ func (t *follower) witness(p *step) answering {
 	return answers
 }
 
-// answered gives which of the open arrivals an Ack answers, len(open) for none, and
+// answered returns which of the open arrivals an Ack answers, len(open) for none, and
 // its id.
 func (i *inbound) answered(m *wire.Message) (k int, answers answering) {
 	open := i.queue.open()

@@ -33,7 +33,7 @@ type contradictions struct {
 	pongs    int       // answers to them that it sent
 }
 
-// count gives how many there are.
+// count returns how many there are.
 func (c *contradictions) count() int { return c.missed + c.extra + c.gaps }
 
 // passing is the newest ids of a sequence that passed the tap, in which order.
@@ -64,7 +64,7 @@ func (p *passing) pass(id uint16) (over int) {
 	return over
 }
 
-// at gives when an id passed; 0 where it did not, or is counted.
+// at returns when an id passed; 0 where it did not, or is counted.
 func (p *passing) at(id uint16) int32 {
 	if slot := id % passingSpan; p.ids[slot] == id {
 		return max(p.order[slot], 0)
@@ -78,7 +78,7 @@ type idRun struct {
 	newest uint8
 }
 
-// step gives how many ids one steps over; 0 for the first, and -1 for one that is
+// step returns how many ids one steps over; 0 for the first, and -1 for one that is
 // not newer.
 func (r *idRun) step(id uint8) (over int) {
 	if r.met {

@@ -18,7 +18,7 @@ type Evidence struct {
 	stream bool         // over TCP: nothing is lost between the tap and a side
 }
 
-// New gives the evidence of a connection of which no message has passed; stream is
+// New returns the evidence of a connection of which no message has passed; stream is
 // set where its messages come over TCP.
 func New(stream bool) Evidence { return Evidence{stream: stream} }
 
@@ -66,7 +66,7 @@ func (e *Evidence) Away(x machine.Side) (after time.Duration, away bool) {
 	return after, w.Count() >= enoughAnswers && after > relayLeast
 }
 
-// Clone gives an independent copy.
+// Clone returns an independent copy.
 func (e *Evidence) Clone() Evidence {
 	c := *e
 	for i := range c.of {
@@ -75,7 +75,7 @@ func (e *Evidence) Clone() Evidence {
 	return c
 }
 
-// first gives the side that sent the first message.
+// first returns the side that sent the first message.
 func (e *Evidence) first(from machine.Side) machine.Side {
 	if !e.opened {
 		e.opened, e.opener = true, from

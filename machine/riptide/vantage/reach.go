@@ -193,7 +193,7 @@ func (r *rtts) measured(here time.Duration) {
 	}
 }
 
-// means gives the mean RTT and what of it the pings took beyond the tap. One sample
+// means returns the mean RTT and what of it the pings took beyond the tap. One sample
 // that is far off all others does not count. There must be a ping.
 func (r *rtts) means() (own, beyond time.Duration) {
 	own, beyond = r.own, r.atTap
@@ -218,7 +218,7 @@ func (p *pace) spoke(at machine.Instant) {
 	p.sends = at
 }
 
-// wait gives how long the side can take to answer what is there.
+// wait returns how long the side can take to answer what is there.
 func (p *pace) wait() time.Duration {
 	return min(max(p.frame, riptide.UsualTick/2), slowFrame)
 }

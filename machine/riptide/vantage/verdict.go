@@ -32,7 +32,7 @@ const (
 // which are alike on both sides as a rule, so the figures are compared.
 func (e *Evidence) Verdict() Verdict { return e.overrule(e.times()) }
 
-// at gives the vantage at a side.
+// at returns the vantage at a side.
 func at(x machine.Side) machine.Vantage { return machine.VantageA + machine.Vantage(x) }
 
 // times tells where the tap stands by the times alone.

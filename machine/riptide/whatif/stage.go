@@ -28,7 +28,7 @@ type Stage struct {
 	m        wire.Message
 }
 
-// New gives the stage of a connection.
+// New returns the stage of a connection.
 func New(c riptide.Config) *Stage { return &Stage{config: c} }
 
 // engage finds the references that write what the two sides wrote.
@@ -104,7 +104,7 @@ func (s *Stage) Opens(d *machine.Datagram) bool {
 	return err == nil && (s.m.Type == wire.Connect || s.m.Type == wire.Welcome)
 }
 
-// Order gives a message's sequence.
+// Order returns a message's sequence.
 func (s *Stage) Order(m *machine.Message) int64 { return m.Sequence64 }
 
 // Silence is several times what a connection can be silent: both of its ends send
@@ -114,7 +114,7 @@ func (s *Stage) Silence() time.Duration { return 10 * time.Second }
 // warmUp is how long before the trace the two connect.
 const warmUp = 3 * time.Second
 
-// Cast gives the references and what they are asked for.
+// Cast returns the references and what they are asked for.
 func (s *Stage) Cast(t *machine.Trace, changed []machine.Setting) (*machine.Cast, error) {
 	if err := s.engage(); err != nil {
 		return nil, err
@@ -167,7 +167,7 @@ func (s *Stage) Cast(t *machine.Trace, changed []machine.Setting) (*machine.Cast
 	return c, nil
 }
 
-// frames gives a side's ticks, from before the trace on.
+// frames returns a side's ticks, from before the trace on.
 func (s *Stage) frames(x *machine.TraceSide, begin, end machine.Instant, rate float64,
 	side machine.Side) *machine.Frames {
 	if rate > 0 {
@@ -183,7 +183,7 @@ func (s *Stage) frames(x *machine.TraceSide, begin, end machine.Instant, rate fl
 	return frames
 }
 
-// asks gives what a side's application submitted.
+// asks returns what a side's application submitted.
 func (s *Stage) asks(x *machine.TraceSide) (asks []machine.Ask) {
 	most := 0
 	for i := range x.Messages {
@@ -210,7 +210,7 @@ func (s *Stage) asks(x *machine.TraceSide) (asks []machine.Ask) {
 	return asks
 }
 
-// settings gives those of the capture: the library's.
+// settings returns those of the capture: the library's.
 func (s *Stage) settings(t *machine.Trace) []machine.Setting {
 	near := 0
 	if !t.Sides[0].Near {
@@ -230,7 +230,7 @@ func (s *Stage) settings(t *machine.Trace) []machine.Setting {
 	}
 }
 
-// resendOf gives the resend time: the library's, unless copies show another.
+// resendOf returns the resend time: the library's, unless copies show another.
 func resendOf(x *machine.TraceSide, oneWay time.Duration) machine.Setting {
 	v := machine.Setting{Name: "resend", Unit: "rtt", Value: 1.2, Certainty: machine.Likely,
 		Why: "the library's, of the smoothed round trip; 50 ms before that is known"}

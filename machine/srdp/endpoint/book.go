@@ -15,7 +15,7 @@ import (
 // options do not say otherwise.
 const DefaultPeers = 1 << 16
 
-// Introduce gives the input that tells an endpoint or a proxy the address of a
+// Introduce returns the input that tells an endpoint or a proxy the address of a
 // peer: of one that is to be sent to in the proxied form, or so that peers of one
 // address share what is observed of it. How it was introduced stays: packets
 // that come another way do not change it.
@@ -92,13 +92,13 @@ func (b *book) learn(a wire.Address, p machine.Peer) {
 	b.routes[a] = route{peer: p}
 }
 
-// find gives the peer that leads to an address.
+// find returns the peer that leads to an address.
 func (b *book) find(a wire.Address) (machine.Peer, bool) {
 	r, ok := b.routes[a]
 	return r.peer, ok
 }
 
-// number gives the peer that leads to an address; one that is new is numbered,
+// number returns the peer that leads to an address; one that is new is numbered,
 // for the driver to send to by its address.
 func (b *book) number(a wire.Address) (machine.Peer, bool) {
 	if p, ok := b.find(a); ok {
@@ -108,7 +108,7 @@ func (b *book) number(a wire.Address) (machine.Peer, bool) {
 	return p, b.introduce(p, a) == nil
 }
 
-// address gives the address that a peer was introduced with.
+// address returns the address that a peer was introduced with.
 func (b *book) address(p machine.Peer) (wire.Address, bool) {
 	a, ok := b.names[p]
 	return a, ok
@@ -118,7 +118,7 @@ func less(a, b wire.Address) bool {
 	return slices.Compare(a.IP[:], b.IP[:]) < 0 || a.IP == b.IP && a.Port < b.Port
 }
 
-// sorted gives all addresses in order.
+// sorted returns all addresses in order.
 func (b *book) sorted() []wire.Address {
 	return slices.SortedFunc(maps.Keys(b.routes), func(x, y wire.Address) int {
 		switch {

@@ -120,7 +120,7 @@ type Counts struct {
 	Astray                          uint64 // packets for another destination, or of peers beyond the limit
 }
 
-// New gives an endpoint that has neither sent nor received.
+// New returns an endpoint that has neither sent nor received.
 func New(o Options) (*Endpoint, error) {
 	if o.Profile == nil {
 		return nil, errors.New("reference endpoint: expected a profile")
@@ -162,21 +162,21 @@ func New(o Options) (*Endpoint, error) {
 	return e, nil
 }
 
-// Submitted gives the number of the submission that the endpoint took last;
+// Submitted returns the number of the submission that the endpoint took last;
 // they count from 1.
 func (e *Endpoint) Submitted() uint32 { return e.submitted }
 
-// Settled gives the submissions that ended in the last step. It is valid until
+// Settled returns the submissions that ended in the last step. It is valid until
 // the next one.
 func (e *Endpoint) Settled() []srdp.Settlement { return e.settled }
 
-// Counts gives the figures since the start.
+// Counts returns the figures since the start.
 func (e *Endpoint) Counts() Counts { return e.counts }
 
-// Queue gives the sent queue: to look at, not to step.
+// Queue returns the sent queue: to look at, not to step.
 func (e *Endpoint) Queue() *srdp.Queue { return &e.queue }
 
-// Timeout gives the time between copies that the endpoint would choose for a
+// Timeout returns the time between copies that the endpoint would choose for a
 // peer now.
 func (e *Endpoint) Timeout(to machine.Peer) time.Duration {
 	if int(to) < len(e.peers) && e.peers[to].delay >= 0 {
@@ -185,7 +185,7 @@ func (e *Endpoint) Timeout(to machine.Peer) time.Duration {
 	return (&srdp.Delay{}).Timeout(&e.options.Delays)
 }
 
-// Address gives the address of a peer; false where it is not known, as in the
+// Address returns the address of a peer; false where it is not known, as in the
 // direct form where nobody introduced it.
 func (e *Endpoint) Address(p machine.Peer) (wire.Address, bool) {
 	if int(p) < len(e.peers) {
@@ -194,13 +194,13 @@ func (e *Endpoint) Address(p machine.Peer) (wire.Address, bool) {
 	return wire.Address{}, false
 }
 
-// Peer gives the peer with an address, as far as it is known.
+// Peer returns the peer with an address, as far as it is known.
 func (e *Endpoint) Peer(a wire.Address) (machine.Peer, bool) {
 	p, ok := e.names[a]
 	return p, ok
 }
 
-// Next gives a number that no peer has: what a driver calls the next one that it
+// Next returns a number that no peer has: what a driver calls the next one that it
 // meets, where the endpoint numbers peers too, as it does behind proxies.
 func (e *Endpoint) Next() machine.Peer { return machine.Peer(len(e.peers)) }
 
@@ -223,7 +223,7 @@ func (e *Endpoint) Step(now machine.Instant, in machine.Input, out *machine.Effe
 	return nil
 }
 
-// Deadline gives the retry time of the first packet of the sent queue.
+// Deadline returns the retry time of the first packet of the sent queue.
 func (e *Endpoint) Deadline() (machine.Instant, bool) {
 	if h := e.queue.Head(); h != nil {
 		return e.queue.RetryAt(h), true
@@ -259,7 +259,7 @@ func (e *Endpoint) command(now machine.Instant, in machine.Command, out *machine
 	return nil
 }
 
-// meet gives a peer by its number, which is new perhaps.
+// meet returns a peer by its number, which is new perhaps.
 func (e *Endpoint) meet(p machine.Peer) (*peer, bool) {
 	if int64(p) >= int64(e.options.Peers) {
 		return nil, false
@@ -303,7 +303,7 @@ func (e *Endpoint) name(p machine.Peer, x *peer, a wire.Address) {
 	}
 }
 
-// delayOf gives what is observed of a peer's address.
+// delayOf returns what is observed of a peer's address.
 func (e *Endpoint) delayOf(x *peer) *srdp.Delay {
 	if x.delay < 0 {
 		if known, ok := e.hosts[x.address.IP]; ok && x.named {
@@ -319,7 +319,7 @@ func (e *Endpoint) delayOf(x *peer) *srdp.Delay {
 	return &e.delays[x.delay]
 }
 
-// Clone gives an independent copy.
+// Clone returns an independent copy.
 func (e *Endpoint) Clone() machine.Endpoint { return e.clone() }
 
 func (e *Endpoint) clone() *Endpoint {
@@ -336,7 +336,7 @@ func (e *Endpoint) clone() *Endpoint {
 	return &c
 }
 
-// Size gives the bytes of memory that the endpoint takes, about.
+// Size returns the bytes of memory that the endpoint takes, about.
 func (e *Endpoint) Size() int {
 	n := int(unsafe.Sizeof(*e)) + e.queue.Size() + cap(e.peers)*int(unsafe.Sizeof(peer{})) +
 		cap(e.delays)*int(unsafe.Sizeof(srdp.Delay{})) + cap(e.departed)*int(unsafe.Sizeof(srdp.Departure{})) +

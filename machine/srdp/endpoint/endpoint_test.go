@@ -279,7 +279,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// cancel gives the command that has an endpoint give up a submission.
+// cancel returns the command that has an endpoint give up a submission.
 func cancel(submission uint32) machine.Command {
 	return machine.Command{Kind: machine.Cancel, Payload: binary.BigEndian.AppendUint32(nil, submission)}
 }

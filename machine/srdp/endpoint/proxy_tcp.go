@@ -79,7 +79,7 @@ type origin struct {
 	destination wire.Address
 }
 
-// NewTCPProxy gives a proxy that knows nobody.
+// NewTCPProxy returns a proxy that knows nobody.
 func NewTCPProxy(o TCPProxyOptions) (*TCPProxy, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -105,13 +105,13 @@ func (p *TCPProxy) accepts(pk *wire.Packet) bool {
 	return c != nil && (pk.Ack || !c.gone)
 }
 
-// Counts gives the figures since the start.
+// Counts returns the figures since the start.
 func (p *TCPProxy) Counts() ProxyCounts { return p.counts }
 
-// Endpoint gives the proxy's own end towards the servers: to look at.
+// Endpoint returns the proxy's own end towards the servers: to look at.
 func (p *TCPProxy) Endpoint() *Endpoint { return p.endpoint }
 
-// Address gives the address of a peer, introduced or numbered by the proxy.
+// Address returns the address of a peer, introduced or numbered by the proxy.
 func (p *TCPProxy) Address(peer machine.Peer) (wire.Address, bool) { return p.endpoint.Address(peer) }
 
 // Step takes one input: see machine.Endpoint.
@@ -291,7 +291,7 @@ func (p *TCPProxy) leave(stream machine.Peer) {
 	p.tidy(n, c)
 }
 
-// Deadline gives the retry time of the first packet of the sent queue.
+// Deadline returns the retry time of the first packet of the sent queue.
 func (p *TCPProxy) Deadline() (machine.Instant, bool) { return p.endpoint.Deadline() }
 
 // Inspect draws the streams, and the proxy's own end.
@@ -310,7 +310,7 @@ func (p *TCPProxy) Inspect(v *machine.View) {
 	p.counts.inspect(v)
 }
 
-// Clone gives an independent copy.
+// Clone returns an independent copy.
 func (p *TCPProxy) Clone() machine.Endpoint {
 	c := *p
 	c.endpoint = p.endpoint.clone()

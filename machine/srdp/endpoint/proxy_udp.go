@@ -44,7 +44,7 @@ type ProxyCounts struct {
 	Refused   uint64 // what the proxy would not take from a client
 }
 
-// NewUDPProxy gives a proxy that knows nobody.
+// NewUDPProxy returns a proxy that knows nobody.
 func NewUDPProxy(o ProxyOptions) (*UDPProxy, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -66,14 +66,14 @@ func (o *ProxyOptions) check() error {
 	return nil
 }
 
-// Counts gives the figures since the start.
+// Counts returns the figures since the start.
 func (p *UDPProxy) Counts() ProxyCounts { return p.counts }
 
-// Address gives the address by which a peer was introduced, or which the proxy
+// Address returns the address by which a peer was introduced, or which the proxy
 // has numbered so.
 func (p *UDPProxy) Address(peer machine.Peer) (wire.Address, bool) { return p.book.address(peer) }
 
-// Next gives a number that no peer has: what the driver calls the next one that
+// Next returns a number that no peer has: what the driver calls the next one that
 // it meets.
 func (p *UDPProxy) Next() machine.Peer { return p.book.next }
 
@@ -148,7 +148,7 @@ func (c *ProxyCounts) inspect(v *machine.View) {
 	}
 }
 
-// Clone gives an independent copy.
+// Clone returns an independent copy.
 func (p *UDPProxy) Clone() machine.Endpoint {
 	c := *p
 	c.book = p.book.clone()

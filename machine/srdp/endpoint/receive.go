@@ -63,7 +63,7 @@ func (e *Endpoint) sender(via machine.Peer, pk *wire.Packet) (machine.Peer, bool
 	return via, true
 }
 
-// unused gives a number for a peer: one that has become free, or a new one.
+// unused returns a number for a peer: one that has become free, or a new one.
 func (e *Endpoint) unused() machine.Peer {
 	for n := len(e.free) - 1; n >= 0; n-- {
 		p := e.free[n]

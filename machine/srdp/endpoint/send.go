@@ -187,7 +187,7 @@ func (e *Endpoint) CanSubmit(to machine.Peer, flags uint8) bool {
 	return e.queue.Len() < e.options.Outstanding
 }
 
-// cancel gives up all submissions that a condition holds for: those that wait
+// cancel returns up all submissions that a condition holds for: those that wait
 // first, since each packet that leaves the queue lets another one go.
 func (e *Endpoint) cancel(now machine.Instant, which func(submission uint32, to machine.Peer) bool,
 	out *machine.Effects) {
@@ -230,7 +230,7 @@ func (e *Endpoint) forget(now machine.Instant, p machine.Peer, out *machine.Effe
 	}
 }
 
-// event gives an event about a packet that was sent.
+// event returns an event about a packet that was sent.
 func (e *Endpoint) event(kind machine.EventKind, s *srdp.Sent) machine.Event {
 	return machine.Event{Kind: kind, Sequence: uint32(s.ID), Sequence64: s.ID64, Peer: s.Peer, Channel: s.Flags}
 }

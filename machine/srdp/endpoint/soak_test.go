@@ -179,7 +179,7 @@ func numberOf(data *wire.Profile, sent []machine.Transmission, e machine.Event, 
 	return 0
 }
 
-// talk gives an application that submits to the others while the run lasts.
+// talk returns an application that submits to the others while the run lasts.
 func (p *meeting) talk(self int, peers map[int]machine.Peer, rate float64, until time.Duration,
 	draw func(*rand.Rand) (flags, repeats uint8, timeout time.Duration)) sim.App {
 	return func(f *sim.Frame) {

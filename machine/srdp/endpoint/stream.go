@@ -47,7 +47,7 @@ type Stream struct {
 	frame  []byte
 }
 
-// NewStream gives a client whose stream does not stand yet.
+// NewStream returns a client whose stream does not stand yet.
 func NewStream(o StreamOptions) (*Stream, error) {
 	if err := (&ProxyOptions{Profile: o.Profile}).check(); err != nil {
 		return nil, fmt.Errorf("client of a %w", err)
@@ -60,7 +60,7 @@ func NewStream(o StreamOptions) (*Stream, error) {
 	return s, nil
 }
 
-// Counts gives the figures since the start.
+// Counts returns the figures since the start.
 func (s *Stream) Counts() Counts { return s.counts }
 
 // Connected reports whether the stream stands.
@@ -69,7 +69,7 @@ func (s *Stream) Connected() bool { return s.open }
 // CanSubmit reports whether there is room for a submission.
 func (s *Stream) CanSubmit(machine.Peer, uint8) bool { return s.open && s.sent.Len() < mostOutstanding }
 
-// Address gives the address of a peer.
+// Address returns the address of a peer.
 func (s *Stream) Address(p machine.Peer) (wire.Address, bool) { return s.book.address(p) }
 
 // Step takes one input: see machine.Endpoint.
@@ -226,7 +226,7 @@ func (s *Stream) Inspect(v *machine.View) {
 	s.counts.inspect(v)
 }
 
-// Clone gives an independent copy.
+// Clone returns an independent copy.
 func (s *Stream) Clone() machine.Endpoint {
 	c := *s
 	c.book, c.sent, c.rest = s.book.clone(), s.sent.Clone(), bytes.Clone(s.rest)

@@ -143,7 +143,7 @@ func (s *judged) spoilt(a arrival, d *machine.Datagram) *machine.Divergence {
 	return v
 }
 
-// contradicts words that the command and the mark in the id say different things.
+// contradicts formats that the command and the mark in the id say different things.
 func (s *judged) contradicts(p *wire.Profile, d *machine.Datagram, pk *wire.Packet) *machine.Divergence {
 	want, what := p.DataCommand, "data"
 	if pk.Ack {

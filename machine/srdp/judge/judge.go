@@ -76,7 +76,7 @@ const (
 	readSlack = 500 * time.Millisecond
 )
 
-// New gives the judge of a flow between two addresses. Of facts it uses where
+// New returns the judge of a flow between two addresses. Of facts it uses where
 // the tap stands.
 func New(c srdp.Config, facts machine.Facts, ends [2]netip.AddrPort, behaviours [2]string) (*Judge, error) {
 	j := &Judge{config: c}
@@ -131,7 +131,7 @@ func (j *Judge) Observe(d *machine.Datagram) {
 	s.spoke, s.last = d.At, d.Ref
 }
 
-// pairOf gives the addresses in a packet; none in the direct form.
+// pairOf returns the addresses in a packet; none in the direct form.
 func (s *judged) pairOf(pk *wire.Packet) srdp.Pair {
 	if !s.proxied {
 		return srdp.Pair{}
@@ -145,7 +145,7 @@ func (s *judged) strict(at wire.Address) bool {
 	return s.near && !s.stream && (!s.proxied || at == s.own)
 }
 
-// lane gives what the side sends under a pair of addresses; nil for one too many.
+// lane returns what the side sends under a pair of addresses; nil for one too many.
 func (s *judged) lane(p srdp.Pair) *judgedLane {
 	if l := s.known(p); l != nil || len(s.lanes) >= laneMost {
 		return l
@@ -182,5 +182,5 @@ func (j *Judge) Finish() {
 	}
 }
 
-// Opinion gives what is found of a side.
+// Opinion returns what is found of a side.
 func (j *Judge) Opinion(s machine.Side) *machine.Opinion { return &j.sides[s].opinion }

@@ -61,7 +61,7 @@ func (s *judged) state(d *machine.Datagram, lane srdp.Pair) string {
 	return strings.Join(parts, "; ")
 }
 
-// listed words the first of so many.
+// listed formats the first of so many.
 func listed(n int, word func(i int) string) string {
 	if n <= 0 {
 		return "none"

@@ -59,7 +59,7 @@ const (
 	mostRows = 1 << 12
 )
 
-// NewCounter gives the scope of an endpoint whose packets are read by a profile,
+// NewCounter returns the scope of an endpoint whose packets are read by a profile,
 // which must not change.
 func NewCounter(p *wire.Profile) *Counter { return &Counter{profile: p} }
 
@@ -98,7 +98,7 @@ func (c *Counter) meets(flow int) {
 // lately is of how many flows it is known without a look that they were met.
 const lately = 64
 
-// row gives the counter of a source; all of an endpoint's in the direct form.
+// row returns the counter of a source; all of an endpoint's in the direct form.
 func (c *Counter) row(source wire.Address) *row {
 	if len(c.rows) > 0 && c.rows[0].source == source {
 		return c.rows[0]
@@ -122,7 +122,7 @@ func (c *Counter) row(source wire.Address) *row {
 
 func (r *row) slot(id64 int64) *uint32 { return &r.sums[id64&int64(len(r.sums)-1)] }
 
-// take gives the unwrapped id of a packet.
+// take returns the unwrapped id of a packet.
 func (r *row) take(id uint16, sum uint32) int64 {
 	if !r.met {
 		r.met, r.first, r.newest, r.settled, r.seen = true, int64(id), int64(id), int64(id), 1
@@ -265,7 +265,7 @@ func (c *Counter) Inspect(v *machine.View) {
 	}
 }
 
-// Clone gives an independent copy.
+// Clone returns an independent copy.
 func (c *Counter) Clone() machine.Scope {
 	k := *c
 	k.flows, k.lately = maps.Clone(c.flows), slices.Clone(c.lately)
@@ -284,7 +284,7 @@ func (c *Counter) Clone() machine.Scope {
 	return &k
 }
 
-// Size gives the bytes that a clone takes, about.
+// Size returns the bytes that a clone takes, about.
 func (c *Counter) Size() int {
 	n := int(unsafe.Sizeof(*c)) + 16*len(c.flows) + 24*len(c.bySrc)
 	for _, r := range c.rows {

@@ -64,7 +64,7 @@ func (t *Tracker) data(s *party, p *sighting, payload []byte, out *machine.Effec
 
 func (t *Tracker) proxied() bool { return t.config.Profile.Form != 0 }
 
-// copyOf gives the life of which a packet is a further copy; nil for none.
+// copyOf returns the life of which a packet is a further copy; nil for none.
 func (t *Tracker) copyOf(l *lane, id uint16, sum uint32, p *sighting) *life {
 	for e := l.lives.find(id); e != nil; e = l.lives.older(e) {
 		if e.sum == sum && e.size == int32(t.pk.PayloadLen) && p.at.Sub(e.lastAt) < copyHorizon &&
@@ -75,7 +75,7 @@ func (t *Tracker) copyOf(l *lane, id uint16, sum uint32, p *sighting) *life {
 	return nil
 }
 
-// doubts tells whether a packet may be foreign after all: another protocol's that
+// doubts reports whether a packet may be foreign after all: another protocol's that
 // happens to begin with a command byte. It enters state once it is acknowledged.
 func (t *Tracker) doubts(s *party, l *lane, id64 int64) bool {
 	pk := &t.pk
@@ -131,7 +131,7 @@ func (t *Tracker) follows(l *lane, e *life) {
 	l.ordered = e.number + 1
 }
 
-// timeoutOf gives the time between copies that a packet seems to have.
+// timeoutOf returns the time between copies that a packet seems to have.
 func (t *Tracker) timeoutOf(s *party, e *life) time.Duration {
 	if e.interval > 0 {
 		return e.interval

@@ -77,10 +77,10 @@ const (
 
 func (l *lives) at(n int64) *life { return &l.slots[n&int64(len(l.slots)-1)] }
 
-// kept gives the number of the oldest life that is still there, open or ended.
+// kept returns the number of the oldest life that is still there, open or ended.
 func (l *lives) kept() int64 { return max(0, l.next-int64(len(l.slots))) }
 
-// find gives the newest life with an id; nil for none.
+// find returns the newest life with an id; nil for none.
 func (l *lives) find(id uint16) *life {
 	if len(l.index) == 0 {
 		return nil
@@ -88,7 +88,7 @@ func (l *lives) find(id uint16) *life {
 	return l.walk(l.index[srdp.Home(id, len(l.index)-1)], id)
 }
 
-// older gives the life before e with the same id.
+// older returns the life before e with the same id.
 func (l *lives) older(e *life) *life { return l.walk(e.before, e.id) }
 
 func (l *lives) walk(n int64, id uint16) *life {
@@ -153,7 +153,7 @@ func (l *lives) grow() {
 	}
 }
 
-// oldest gives the oldest open life; nil for none.
+// oldest returns the oldest open life; nil for none.
 func (l *lives) oldest() *life {
 	if l.first == l.next {
 		return nil
@@ -175,13 +175,13 @@ func (l *lives) clone() lives {
 	return c
 }
 
-// attempts gives how often the sender sent it, as far as that can be told.
+// attempts returns how often the sender sent it, as far as that can be told.
 func (t *tally) attempts() int32 { return t.copies - t.doubled }
 
-// newest gives the frame of its newest copy that is listed.
+// newest returns the frame of its newest copy that is listed.
 func (e *life) newest() machine.Ref { return e.nth(e.tally.copies) }
 
-// nth gives the frame of a copy, counted from 1; of the newest listed beyond.
+// nth returns the frame of a copy, counted from 1; of the newest listed beyond.
 func (e *life) nth(n int32) machine.Ref {
 	if n = min(n, e.tally.copies); n <= 1 {
 		return e.frame

@@ -115,7 +115,7 @@ type lane struct {
 // mostLanes bounds the pairs of addresses of one direction of a flow.
 const mostLanes = 1 << 14
 
-// of gives the lane of a packet of data, new where begin is set; nil where there
+// of returns the lane of a packet of data, new where begin is set; nil where there
 // is none.
 func (l *lanes) of(p srdp.Pair, proxied, begin bool) *lane {
 	if !proxied {
@@ -141,7 +141,7 @@ func (l *lanes) of(p srdp.Pair, proxied, begin bool) *lane {
 	return x
 }
 
-// next gives the lane whose turn it is. There must be one.
+// next returns the lane whose turn it is. There must be one.
 func (l *lanes) next() *lane {
 	if l.turn++; l.turn >= len(l.list) {
 		l.turn = 0
@@ -167,7 +167,7 @@ func (h *sources) arrive(rules *srdp.Rules, source wire.Address, id uint16, asks
 	return r.Arrive(rules, id, asks, sum, now)
 }
 
-// timings gives the party's timing, made on first use.
+// timings returns the party's timing, made on first use.
 func (s *party) timings() *timing {
 	if s.timing == nil {
 		s.timing = &timing{}
@@ -175,7 +175,7 @@ func (s *party) timings() *timing {
 	return s.timing
 }
 
-// unwrap gives the id of a packet unwrapped: by all that its sender has sent
+// unwrap returns the id of a packet unwrapped: by all that its sender has sent
 // where that is known, else by the lane alone.
 func (l *lane) unwrap(id uint16, place machine.Place) int64 {
 	switch {

@@ -26,7 +26,7 @@ func (t *Tracker) judgePath(s *party, e *life, needless int32) {
 	s.losses.both.JudgeLost(uint64(lost))
 }
 
-// path gives what was lost of a side's packets on the way to its peer.
+// path returns what was lost of a side's packets on the way to its peer.
 func (t *Tracker) path(x machine.Side) (p machine.PathLoss, sure machine.Certainty, both bool) {
 	s, peer := &t.parties[x], &t.parties[x.Other()]
 	switch {

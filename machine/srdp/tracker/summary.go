@@ -6,7 +6,7 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Summary gives the figures of side x so far. RTT is what the document's library
+// Summary returns the figures of side x so far. RTT is what the document's library
 // keeps of an address: the longest delay that it has observed, by Karn's rule of
 // packets that were sent but once. Of a side away from the tap it is not known.
 func (t *Tracker) Summary(x machine.Side) machine.Summary {
@@ -26,7 +26,7 @@ func (t *Tracker) Summary(x machine.Side) machine.Summary {
 	return sum
 }
 
-// rtt gives the RTT that a side's library keeps, and how surely.
+// rtt returns the RTT that a side's library keeps, and how surely.
 func (t *Tracker) rtt(x machine.Side) (time.Duration, machine.Certainty) {
 	s := &t.parties[x]
 	if s.delays.count == 0 {
@@ -47,7 +47,7 @@ func (t *Tracker) rtt(x machine.Side) (time.Duration, machine.Certainty) {
 	return s.delays.longest, machine.Likely
 }
 
-// RTT gives what Summary does.
+// RTT returns what Summary does.
 func (t *Tracker) RTT(x machine.Side) time.Duration {
 	d, _ := t.rtt(x)
 	return d
@@ -56,5 +56,5 @@ func (t *Tracker) RTT(x machine.Side) time.Duration {
 // Loss is not known: the library keeps no estimate.
 func (t *Tracker) Loss(machine.Side) float64 { return -1 }
 
-// Sent gives what Summary does of packets.
+// Sent returns what Summary does of packets.
 func (t *Tracker) Sent(x machine.Side) uint64 { return t.parties[x].seen.packets }

@@ -40,7 +40,7 @@ func (t *timing) waits(since time.Duration) bool {
 	return t != nil && t.known == machine.Likely && since < t.least
 }
 
-// timeout gives the usual interval: the median of the newest; 0 where none is
+// timeout returns the usual interval: the median of the newest; 0 where none is
 // known. It is sure to be one setting, and not the library's choice from time to
 // time, where they are alike.
 func (t *timing) timeout() (usual time.Duration, known machine.Certainty) {
@@ -68,7 +68,7 @@ func (t *timing) end(copies int32) {
 	t.gaveUp++
 }
 
-// limit gives after how many copies the sender gives up, by the most frequent
+// limit returns after how many copies the sender gives up, by the most frequent
 // end; 0 where none is known.
 func (t *timing) limit() (copies int, known machine.Certainty) {
 	if t == nil || t.gaveUp == 0 {

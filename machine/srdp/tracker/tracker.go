@@ -56,7 +56,7 @@ type sighting struct {
 	place  machine.Place
 }
 
-// New gives the tracker of a flow. facts are what an earlier run over the
+// New returns the tracker of a flow. facts are what an earlier run over the
 // same flow learned; the zero value if none.
 func New(c srdp.Config, facts machine.Facts) *Tracker {
 	t := &Tracker{config: c, facts: facts}
@@ -151,7 +151,7 @@ func (t *Tracker) judge() {
 	}
 }
 
-// Learned gives what another run over the flow can start with.
+// Learned returns what another run over the flow can start with.
 func (t *Tracker) Learned() machine.Facts {
 	f := t.facts
 	k := t.seen
@@ -188,12 +188,12 @@ func (t *Tracker) Finish(out *machine.Effects) {
 	}
 }
 
-// Size gives the bytes that a clone takes, about.
+// Size returns the bytes that a clone takes, about.
 func (t *Tracker) Size() int {
 	return int(unsafe.Sizeof(*t)) + t.parties[0].size() + t.parties[1].size()
 }
 
-// Clone gives an independent copy.
+// Clone returns an independent copy.
 func (t *Tracker) Clone() machine.Tracker {
 	c := *t
 	c.parties = [2]party{t.parties[0].clone(), t.parties[1].clone()}

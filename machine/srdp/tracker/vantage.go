@@ -127,7 +127,7 @@ func judgeVantage(parties *[2]party) (j judgement) {
 	return j
 }
 
-// String words the judgement.
+// String formats the judgement.
 func (j judgement) String() string {
 	other := j.side.Other()
 	own, its := machine.Rounded(j.times[j.side]), machine.Rounded(j.times[other])

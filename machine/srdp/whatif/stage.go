@@ -19,7 +19,7 @@ type Stage struct {
 	pk      wire.Packet
 }
 
-// New gives the stage of a flow.
+// New returns the stage of a flow.
 func New(c srdp.Config) *Stage { return &Stage{profile: c.Profile} }
 
 // Parameters are what can be set otherwise.
@@ -43,7 +43,7 @@ func (s *Stage) Sight(d *machine.Datagram) machine.Sight {
 	return machine.Sight{Role: machine.RoleAsks, ID: uint32(s.pk.ID)}
 }
 
-// Order gives a message's packet id.
+// Order returns a message's packet id.
 func (s *Stage) Order(m *machine.Message) int64 { return m.ID }
 
 // Silence is longer than any time between two copies that a setting can have: an
@@ -57,7 +57,7 @@ type stageTimes struct {
 	repeats int
 }
 
-// Cast gives the references and what they are asked for.
+// Cast returns the references and what they are asked for.
 func (s *Stage) Cast(t *machine.Trace, changed []machine.Setting) (*machine.Cast, error) {
 	c := &machine.Cast{}
 	var times [2]stageTimes
@@ -105,7 +105,7 @@ func (s *Stage) Cast(t *machine.Trace, changed []machine.Setting) (*machine.Cast
 	return c, nil
 }
 
-// asks gives what a side's application submitted.
+// asks returns what a side's application submitted.
 func (s *Stage) asks(x *machine.TraceSide, times *stageTimes) (asks []machine.Ask) {
 	s.spread(x)
 	most := 0
