@@ -51,8 +51,9 @@ func readDocument(name, text string) *reading {
 	return r
 }
 
-// oneWord counts a piece of code as one word: `ackscope flows a.pcap`.
-func oneWord(code string) string { return strings.ReplaceAll(code, " ", "_") }
+// oneWord stands for a piece of code, which counts as one word and is not prose:
+// the user nobody in `ackscope capture -Z nobody`.
+func oneWord(string) string { return "`code`" }
 
 // lone reports whether a line is a single word or link, which cannot be broken.
 func lone(text string) bool { return !strings.Contains(target.ReplaceAllString(text, "]"), " ") }
