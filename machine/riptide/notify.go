@@ -46,8 +46,8 @@ func (r *NotifyReceiver) Clone() NotifyReceiver {
 // NotifySender is the sending half: each id gets one verdict, and it is final.
 type NotifySender struct{ Last uint16 }
 
-// NotifyReach is how far behind the newest the bits of a header tell.
-const NotifyReach = 9
+// NotifySpan is how far behind the newest the bits of a header tell.
+const NotifySpan = 9
 
 // Fate is what the library tells the application about a notify message.
 type Fate uint8
@@ -58,27 +58,27 @@ const (
 	LostUncounted // lost too, but the library's own loss rate leaves it out
 )
 
-// Acked takes the acknowledgement of a notify header. judge is called once for
+// Acked takes the acknowledgement of a notify header. decide is called once for
 // each id that is decided by it, in order.
-func (s *NotifySender) Acked(last uint16, bits uint8, judge func(id uint16, f Fate)) {
+func (s *NotifySender) Acked(last uint16, bits uint8, decide func(id uint16, f Fate)) {
 	gap := GapOf(last, s.Last)
 	if gap <= 0 {
 		return
 	}
-	for ; gap > NotifyReach; gap-- {
+	for ; gap > NotifySpan; gap-- {
 		s.Last++
-		judge(s.Last, LostUncounted)
+		decide(s.Last, LostUncounted)
 	}
 	for bit := gap - 2; bit >= 0; bit-- {
 		s.Last++
 		if bits>>bit&1 == 1 {
-			judge(s.Last, Delivered)
+			decide(s.Last, Delivered)
 		} else {
-			judge(s.Last, Lost)
+			decide(s.Last, Lost)
 		}
 	}
 	s.Last = last
-	judge(last, Delivered)
+	decide(last, Delivered)
 }
 
 // Join sets the state for a capture that begins in the middle of a connection.

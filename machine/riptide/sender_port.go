@@ -57,7 +57,7 @@ func (l *portList) shift(by int) {
 
 // port takes an Ack as Pytide does: it counts from the newest id that its own
 // side has received, where the newest acked one was meant.
-func (s *Sender) port(last, bits uint16, judge func(id uint16, v Verdict)) {
+func (s *Sender) port(last, bits uint16, decide func(id uint16, v Verdict)) {
 	l := &s.ported
 	if l.capacity == 0 {
 		l.capacity = portCapacity
@@ -82,16 +82,16 @@ func (s *Sender) port(last, bits uint16, judge func(id uint16, v Verdict)) {
 			v = Cleared
 		}
 		l.count--
-		judge(s.received-uint16(at), v)
+		decide(s.received-uint16(at), v)
 	}
 	l.shift(gap)
 	s.Last = last
 	for i := range WindowAcks {
 		if bits>>i&1 == 1 && !l.set(i+1) {
-			judge(last-uint16(i+1), Cleared)
+			decide(last-uint16(i+1), Cleared)
 		}
 	}
 	l.merge(bits)
 	l.mark(gap)
-	judge(last, Cleared)
+	decide(last, Cleared)
 }

@@ -21,8 +21,8 @@ type Clock struct {
 
 // sample is an RTT that the client has told, and what it was at the tap.
 type sample struct {
-	atTap time.Duration
-	told  time.Duration
+	atTap    time.Duration
+	reported time.Duration
 }
 
 const (
@@ -37,10 +37,10 @@ const (
 	UsualSlack = 5 * time.Millisecond
 )
 
-// Tell takes an RTT that the client told, in ms, and how long that answer took as it
+// Add takes an RTT that the client told, in ms, and how long that answer took as it
 // passed the tap.
-func (c *Clock) Tell(told int, atTap time.Duration) {
-	c.samples[c.count%keeps] = sample{atTap, time.Duration(told) * time.Millisecond}
+func (c *Clock) Add(reported int, atTap time.Duration) {
+	c.samples[c.count%keeps] = sample{atTap, time.Duration(reported) * time.Millisecond}
 	c.count++
 }
 
@@ -58,7 +58,7 @@ func (c *Clock) Tick() (best time.Duration) {
 	for tick := tickMost; tick >= tickLeast; tick -= tickStep {
 		fits := 0
 		for _, s := range known {
-			if off := s.told - ceil(s.atTap, tick); off.Abs() <= 3*time.Millisecond/2 {
+			if off := s.reported - ceil(s.atTap, tick); off.Abs() <= 3*time.Millisecond/2 {
 				fits++
 			}
 		}
@@ -81,7 +81,7 @@ func (c *Clock) RTT(atTap time.Duration) int {
 	if len(known) > 0 {
 		slack = 0
 		for _, s := range known {
-			slack += s.told - s.atTap
+			slack += s.reported - s.atTap
 		}
 		slack /= time.Duration(len(known))
 	}

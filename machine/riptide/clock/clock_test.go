@@ -15,7 +15,7 @@ func TestTick(t *testing.T) {
 		var c Clock
 		for range keeps {
 			atTap := time.Duration(30+rng.IntN(90)) * time.Millisecond
-			c.Tell(int(ceil(atTap, tick)/time.Millisecond), atTap)
+			c.Add(int(ceil(atTap, tick)/time.Millisecond), atTap)
 		}
 		// Of ticks that fit alike the longest counts: they are a quarter of a ms apart.
 		if got := c.Tick(); (got - tick).Abs() > time.Millisecond/2 {
@@ -24,7 +24,7 @@ func TestTick(t *testing.T) {
 	}
 	var c Clock
 	for range keeps {
-		c.Tell(rng.IntN(400), time.Duration(rng.IntN(100))*time.Millisecond)
+		c.Add(rng.IntN(400), time.Duration(rng.IntN(100))*time.Millisecond)
 	}
 	if got := c.Tick(); got != 0 {
 		t.Errorf("RTTs that have nothing to do with the tap show a tick of %v", got)
@@ -39,13 +39,13 @@ func TestRTT(t *testing.T) {
 	if got := c.RTT(atTap); got != 38 {
 		t.Errorf("without a sample: %d ms, expected 33 ms and half a usual tick", got)
 	}
-	c.Tell(60, 40*time.Millisecond)
+	c.Add(60, 40*time.Millisecond)
 	if got := c.RTT(atTap); got != 53 {
 		t.Errorf("after one sample that was 20 ms longer: %d ms, expected 53", got)
 	}
 	c = Clock{}
 	for _, told := range []int{20, 40, 60, 80, 100} {
-		c.Tell(told, time.Duration(told-7)*time.Millisecond)
+		c.Add(told, time.Duration(told-7)*time.Millisecond)
 	}
 	if got := c.RTT(atTap); got != 40 {
 		t.Errorf("at a tick of 20 ms: %d ms, expected two ticks", got)

@@ -103,11 +103,11 @@ type Endpoint struct {
 	build     *wire.Build
 	limit     int
 
-	start   machine.Instant
-	running bool
-	clock   int64                       // ms since start
-	agenda  agenda.Agenda[int64, timer] // by clock
-	lives   uint32
+	start     machine.Instant
+	running   bool
+	clock     int64                       // ms since start
+	agenda    agenda.Agenda[int64, timer] // by clock
+	linkCount uint32
 
 	links map[machine.Peer]*link
 
@@ -218,7 +218,7 @@ func (e *Endpoint) ClientID(p machine.Peer) uint16 {
 // milliseconds; -1 while none is known.
 func (e *Endpoint) RTT(p machine.Peer) (rtt, smoothed int) {
 	if l := e.links[p]; l != nil {
-		return l.pulse.rtt, l.pulse.smoothed
+		return l.beats.rtt, l.beats.smoothed
 	}
 	return -1, -1
 }
@@ -275,13 +275,13 @@ func (e *Endpoint) timers() {
 		switch t := e.agenda.Take(); t.kind {
 		case timerHeartbeat:
 			if e.server {
-				e.look()
+				e.checkTimeouts()
 			} else {
 				e.beat()
 			}
 		case timerResend:
 			// A message that was sent again since has a timer of its own.
-			if l := e.links[t.peer]; l != nil && l.life == t.life {
+			if l := e.links[t.peer]; l != nil && l.number == t.link {
 				if p := &l.out.pending[t.slot]; p.copy == t.copy && p.sentAt == t.at {
 					e.retry(l, t.slot)
 				}
@@ -292,7 +292,7 @@ func (e *Endpoint) timers() {
 	}
 }
 
-func (e *Endpoint) later(in time.Duration, t timer) {
+func (e *Endpoint) schedule(in time.Duration, t timer) {
 	e.agenda.Add(e.clock+int64(in/time.Millisecond), t)
 }
 
@@ -356,8 +356,8 @@ func (e *Endpoint) command(in machine.Command) error {
 	return e.commandClient(in)
 }
 
-// tell appends an event about a link.
-func (e *Endpoint) tell(l *link, event machine.Event) {
+// emit appends an event about a link.
+func (e *Endpoint) emit(l *link, event machine.Event) {
 	event.Side, event.Certainty, event.At, event.Peer = e.options.Side, machine.Certain, e.now, l.peer
 	if event.Sequence64 == 0 {
 		event.Sequence64 = int64(event.Sequence)
@@ -365,10 +365,10 @@ func (e *Endpoint) tell(l *link, event machine.Event) {
 	e.out.Events = append(e.out.Events, event)
 }
 
-// life tells an event of the connection's life, and hands over the data that
+// connectionEvent tells an event of the connection's connectionEvent, and hands over the data that
 // came with it.
-func (e *Endpoint) life(l *link, kind machine.EventKind, number uint16, data []byte) {
-	e.tell(l, machine.Event{Kind: kind, Sequence: uint32(number), RTT: -1})
+func (e *Endpoint) connectionEvent(l *link, kind machine.EventKind, number uint16, data []byte) {
+	e.emit(l, machine.Event{Kind: kind, Sequence: uint32(number), RTT: -1})
 	if len(data) > 0 {
 		e.out.Hand(machine.Delivery{From: l.peer, Channel: riptide.ChannelData, Type: uint32(kind), Payload: data})
 	}

@@ -13,15 +13,15 @@ import (
 // link is one connection as one side has it. What changes together stands in a group
 // of its own; sequences are unwrapped.
 type link struct {
-	peer  machine.Peer
-	life  uint32 // of this connection among all of the endpoint
-	state linkState
-	id    uint16 // the client's
+	peer   machine.Peer
+	number uint32 // of this connection among all of the endpoint
+	state  linkState
+	id     uint16 // the client's
 
 	in     inbox
 	out    outbox
-	notes  notes
-	pulse  pulse
+	notify notifyState
+	beats  heartbeats
 	stream stream
 }
 
@@ -32,9 +32,9 @@ type inbox struct {
 	answers  int   // Acks sent, as faults count them
 }
 
-// notes is the notify messages of both: next is the sequence of the next own one,
+// notifyState is the notify messages of both: next is the sequence of the next own one,
 // newest that of the newest that was taken.
-type notes struct {
+type notifyState struct {
 	in     riptide.NotifyReceiver
 	out    riptide.NotifySender
 	next   int64 // from 1 on
@@ -42,8 +42,8 @@ type notes struct {
 	losses riptide.Quality
 }
 
-// pulse is what heartbeats tell: both RTTs are -1, or neither.
-type pulse struct {
+// heartbeats is what heartbeats tell: both RTTs are -1, or neither.
+type heartbeats struct {
 	rtt, smoothed int   // ms; -1 while unknown
 	heard         int64 // when the timeout was last put off
 	ping          uint8 // of the next heartbeat
@@ -52,7 +52,7 @@ type pulse struct {
 }
 
 // sample takes a new round trip time, in ms.
-func (p *pulse) sample(rtt int) {
+func (p *heartbeats) sample(rtt int) {
 	if p.rtt < 0 {
 		p.smoothed = rtt
 	} else {
@@ -79,18 +79,18 @@ const (
 )
 
 func (e *Endpoint) newLink(p machine.Peer) *link {
-	e.lives++
+	e.linkCount++
 	first := int64(e.build.FirstSequence)
 	b := e.behaviour
 	l := &link{
-		peer: p, life: e.lives,
-		in:    inbox{receiver: riptide.NewReceiver(b)},
-		out:   outbox{sender: riptide.NewSender(b), next: first, slots: map[uint16]int32{}},
-		notes: notes{in: riptide.NewNotifyReceiver(b), next: 1},
-		pulse: pulse{rtt: -1, smoothed: -1, heard: e.clock},
+		peer: p, number: e.linkCount,
+		in:     inbox{receiver: riptide.NewReceiver(b)},
+		out:    outbox{sender: riptide.NewSender(b), next: first, slots: map[uint16]int32{}},
+		notify: notifyState{in: riptide.NewNotifyReceiver(b), next: 1},
+		beats:  heartbeats{rtt: -1, smoothed: -1, heard: e.clock},
 	}
 	if e.build.PingStays {
-		l.pulse.ping = 1
+		l.beats.ping = 1
 	}
 	e.links[p] = l
 	return l
@@ -98,7 +98,7 @@ func (e *Endpoint) newLink(p machine.Peer) *link {
 
 func (l *link) clone() *link {
 	c := *l
-	c.in.receiver, c.out, c.notes.in = l.in.receiver.Clone(), l.out.clone(), l.notes.in.Clone()
+	c.in.receiver, c.out, c.notify.in = l.in.receiver.Clone(), l.out.clone(), l.notify.in.Clone()
 	c.stream.unread = slices.Clone(l.stream.unread)
 	return &c
 }
@@ -153,7 +153,7 @@ func (e *Endpoint) send(l *link, channel uint8, m wire.Message, body []byte, bit
 		return err
 	}
 	e.transmit(l, b)
-	e.tell(l, machine.Event{Kind: machine.EventSent, Channel: channel, RTT: -1})
+	e.emit(l, machine.Event{Kind: machine.EventSent, Channel: channel, RTT: -1})
 	return nil
 }
 
@@ -197,7 +197,7 @@ func (e *Endpoint) sendReliable(l *link, channel uint8, m *wire.Message, body []
 	if !e.build.OneSequence {
 		l.out.next++
 	}
-	e.tell(l, machine.Event{Kind: machine.EventSent, Channel: channel, Sequence: uint32(uint16(sequence)),
+	e.emit(l, machine.Event{Kind: machine.EventSent, Channel: channel, Sequence: uint32(uint16(sequence)),
 		Sequence64: sequence, RTT: -1})
 	if e.build.OneSequence {
 		e.transmit(l, b)
@@ -214,8 +214,8 @@ func (e *Endpoint) retry(l *link, slot int32) {
 		return
 	}
 	half := int64(riptide.ResendUnknown/time.Millisecond) / 2
-	if l.pulse.smoothed >= 0 {
-		half = int64(l.pulse.smoothed / 2)
+	if l.beats.smoothed >= 0 {
+		half = int64(l.beats.smoothed / 2)
 	}
 	if p.sentAt+half <= e.clock {
 		e.try(l, slot)
@@ -228,32 +228,32 @@ func (e *Endpoint) retry(l *link, slot int32) {
 
 func (e *Endpoint) resendLater(l *link, slot int32) {
 	if e.limit > 0 {
-		after := e.options.Resend.after(l.pulse.smoothed)
+		after := e.options.Resend.after(l.beats.smoothed)
 		if f := e.options.Fault.resend; f != nil {
 			after = f(after)
 		}
-		e.later(after,
-			timer{kind: timerResend, peer: l.peer, life: l.life, slot: slot, at: e.clock, copy: l.out.pending[slot].copy})
+		e.schedule(after,
+			timer{kind: timerResend, peer: l.peer, link: l.number, slot: slot, at: e.clock, copy: l.out.pending[slot].copy})
 	}
 }
 
 // try sends a pending message, unless it was sent too often.
 func (e *Endpoint) try(l *link, slot int32) {
 	p := &l.out.pending[slot]
-	over := e.limit > 0 && p.attempts >= e.limit && !e.options.Fault.endless
+	over := e.limit > 0 && p.attempts >= e.limit && !e.options.Fault.noLimit
 	switch {
 	case over && !e.behaviour.DropsConnection:
-		e.tell(l, machine.Event{Kind: machine.EventLost, Channel: p.channel, Sequence: uint32(uint16(p.sequence)),
+		e.emit(l, machine.Event{Kind: machine.EventLost, Channel: p.channel, Sequence: uint32(uint16(p.sequence)),
 			Sequence64: p.sequence, RTT: -1})
 		l.out.release(slot)
 		return
 	case over && !e.options.Limits.Off:
-		e.poor(l)
+		e.endForQuality(l)
 		return
 	}
 	e.transmit(l, p.data)
 	if p.attempts > 0 {
-		e.tell(l, machine.Event{Kind: machine.EventResent, Channel: p.channel, Sequence: uint32(uint16(p.sequence)),
+		e.emit(l, machine.Event{Kind: machine.EventResent, Channel: p.channel, Sequence: uint32(uint16(p.sequence)),
 			Sequence64: p.sequence, RTT: -1})
 	}
 	p.sentAt = e.clock
@@ -261,16 +261,16 @@ func (e *Endpoint) try(l *link, slot int32) {
 	e.resendLater(l, slot)
 }
 
-// poor ends a connection for its quality. One that does not stand yet goes on.
-func (e *Endpoint) poor(l *link) {
+// endForQuality ends a connection for its quality. One that does not stand yet goes on.
+func (e *Endpoint) endForQuality(l *link) {
 	if l.state != linkConnected || e.options.Limits.Off {
 		return
 	}
 	e.close(l, riptide.PoorConnection, nil)
 }
 
-// answer sends the Ack of a reliable message.
-func (e *Endpoint) answer(l *link, cause uint16, fresh bool) {
+// sendAck sends the Ack of a reliable message.
+func (e *Endpoint) sendAck(l *link, cause uint16, fresh bool) {
 	last, bits := l.in.receiver.Ack()
 	m := wire.Message{Type: wire.Ack, Last: last, AckBits: bits, Cause: cause}
 	times := 1
@@ -294,7 +294,7 @@ func (e *Endpoint) answer(l *link, cause uint16, fresh bool) {
 
 // acked takes an Ack.
 func (e *Endpoint) acked(l *link, m *wire.Message) {
-	if e.options.Fault.deaf {
+	if e.options.Fault.ignoresAcks {
 		return
 	}
 	l.out.sender.Acked(m.Last, m.AckBits, m.Cause, func(id uint16, v riptide.Verdict) {
@@ -313,29 +313,29 @@ func (e *Endpoint) acked(l *link, m *wire.Message) {
 func (e *Endpoint) clear(l *link, slot int32) {
 	p := l.out.pending[slot]
 	l.out.release(slot)
-	e.tell(l, machine.Event{Kind: machine.EventAcked, Channel: p.channel, Sequence: uint32(uint16(p.sequence)),
+	e.emit(l, machine.Event{Kind: machine.EventAcked, Channel: p.channel, Sequence: uint32(uint16(p.sequence)),
 		Sequence64: p.sequence, RTT: -1})
 	if !e.behaviour.QualityLimits {
 		return
 	}
-	e.weigh(l, &l.out.sends, l.out.sends.Add(uint8(min(p.attempts, 255))) > e.options.Limits.Sends)
+	e.countOutcome(l, &l.out.sends, l.out.sends.Add(uint8(min(p.attempts, 255))) > e.options.Limits.Sends)
 }
 
-// weigh counts outcomes in a row that are beyond a limit.
-func (e *Endpoint) weigh(l *link, q *riptide.Quality, beyond bool) {
+// countOutcome counts outcomes in a row that are beyond a limit.
+func (e *Endpoint) countOutcome(l *link, q *riptide.Quality, beyond bool) {
 	if !beyond {
 		q.Row = 0
 		return
 	}
 	if q.Row++; q.Row >= e.options.Limits.Row {
-		e.poor(l)
+		e.endForQuality(l)
 	}
 }
 
 // sendNotify sends a message whose header acknowledges the peer's.
 func (e *Endpoint) sendNotify(l *link, m *wire.Message, body []byte, bits int) error {
-	last, acks := l.notes.in.Header()
-	m.Last, m.AckBits, m.Sequence = last, uint16(acks), uint16(l.notes.next)
+	last, acks := l.notify.in.Header()
+	m.Last, m.AckBits, m.Sequence = last, uint16(acks), uint16(l.notify.next)
 	if f := e.options.Fault.notify; f != nil {
 		f(m)
 	}
@@ -345,10 +345,10 @@ func (e *Endpoint) sendNotify(l *link, m *wire.Message, body []byte, bits int) e
 	}
 	event := machine.Event{Kind: machine.EventSent, Channel: riptide.ChannelNotify, RTT: -1}
 	if !e.bareNotify() {
-		event.Sequence, event.Sequence64 = uint32(m.Sequence), l.notes.next
-		l.notes.next++
+		event.Sequence, event.Sequence64 = uint32(m.Sequence), l.notify.next
+		l.notify.next++
 	}
-	e.tell(l, event)
+	e.emit(l, event)
 	e.transmit(l, b)
 	return nil
 }
@@ -359,13 +359,13 @@ func (e *Endpoint) bareNotify() bool { return e.codec.Dialect.BareNotify() && !e
 
 // notified takes what the header of a notify message acknowledges.
 func (e *Endpoint) notified(l *link, m *wire.Message) {
-	l.notes.out.Acked(m.Last, uint8(m.AckBits), func(id uint16, f riptide.Fate) {
+	l.notify.out.Acked(m.Last, uint8(m.AckBits), func(id uint16, f riptide.Fate) {
 		event := machine.Event{Kind: machine.EventLost, Channel: riptide.ChannelNotify, Sequence: uint32(id), RTT: -1}
-		event.Sequence64 = l.notes.next - 1 + int64(int16(id-uint16(l.notes.next-1)))
+		event.Sequence64 = l.notify.next - 1 + int64(int16(id-uint16(l.notify.next-1)))
 		if f == riptide.Delivered {
 			event.Kind = machine.EventAcked
 		}
-		e.tell(l, event)
+		e.emit(l, event)
 		if f == riptide.LostUncounted || l.state == linkClosed {
 			return
 		}
@@ -373,8 +373,8 @@ func (e *Endpoint) notified(l *link, m *wire.Message) {
 		if f == riptide.Lost {
 			lost = 1
 		}
-		l.notes.losses.Add(lost)
-		e.weigh(l, &l.notes.losses, e.behaviour.QualityLimits &&
-			float64(l.notes.losses.Sum)/riptide.QualityRow > e.options.Limits.Loss)
+		l.notify.losses.Add(lost)
+		e.countOutcome(l, &l.notify.losses, e.behaviour.QualityLimits &&
+			float64(l.notify.losses.Sum)/riptide.QualityRow > e.options.Limits.Loss)
 	})
 }

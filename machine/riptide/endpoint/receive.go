@@ -23,7 +23,7 @@ func (e *Endpoint) arrive(p machine.Peer, b []byte) {
 		if l = e.newcomer(p, l); l == nil {
 			return
 		}
-		e.asks(l, e.bodyOf(b))
+		e.handleConnect(l, e.bodyOf(b))
 		return
 	}
 	if l == nil || l.state == linkClosed || !e.running {
@@ -37,7 +37,7 @@ func (e *Endpoint) arrive(p machine.Peer, b []byte) {
 	case m.Type.Reliable():
 		e.arriveReliable(l, b)
 	case m.Type == wire.Unreliable:
-		e.hand(l, riptide.ChannelUnreliable, 0, b)
+		e.deliver(l, riptide.ChannelUnreliable, 0, b)
 	default:
 		e.handle(l, b)
 	}
@@ -85,18 +85,18 @@ func (e *Endpoint) arriveReliable(l *link, b []byte) {
 	}
 	fresh := l.in.receiver.Take(m.Sequence)
 	if !e.build.OneSequence || m.Type == wire.Welcome {
-		e.answer(l, m.Sequence, fresh)
+		e.sendAck(l, m.Sequence, fresh)
 	}
 	if fresh {
 		l.in.newest = max(l.in.newest, event.Sequence64)
 	} else {
 		event.Kind = machine.EventDuplicate
 	}
-	e.tell(l, event)
+	e.emit(l, event)
 	switch {
 	case !fresh:
 	case m.Type == wire.Reliable:
-		e.hand(l, riptide.ChannelReliable, m.Sequence, b)
+		e.deliver(l, riptide.ChannelReliable, m.Sequence, b)
 	default:
 		e.handle(l, b)
 	}
@@ -105,29 +105,29 @@ func (e *Endpoint) arriveReliable(l *link, b []byte) {
 func (e *Endpoint) arriveNotify(l *link, b []byte) {
 	m := &e.m
 	if e.bareNotify() {
-		e.hand(l, riptide.ChannelNotify, 0, b)
+		e.deliver(l, riptide.ChannelNotify, 0, b)
 		return
 	}
 	e.notified(l, m)
-	gap := int64(int16(m.Sequence - uint16(l.notes.newest)))
+	gap := int64(int16(m.Sequence - uint16(l.notify.newest)))
 	event := machine.Event{
 		Kind: machine.EventReceived, Channel: riptide.ChannelNotify, Sequence: uint32(m.Sequence),
-		Sequence64: l.notes.newest + gap, RTT: -1,
+		Sequence64: l.notify.newest + gap, RTT: -1,
 	}
-	fresh := l.notes.in.Take(m.Sequence)
+	fresh := l.notify.in.Take(m.Sequence)
 	if fresh {
-		l.notes.newest = max(l.notes.newest, event.Sequence64)
+		l.notify.newest = max(l.notify.newest, event.Sequence64)
 	} else {
 		event.Kind = machine.EventDuplicate
 	}
-	e.tell(l, event)
+	e.emit(l, event)
 	if fresh {
-		e.hand(l, riptide.ChannelNotify, m.Sequence, b)
+		e.deliver(l, riptide.ChannelNotify, m.Sequence, b)
 	}
 }
 
-// hand gives a user message to the application, or to the other clients.
-func (e *Endpoint) hand(l *link, channel uint8, sequence uint16, b []byte) {
+// deliver gives a user message to the application, or to the other clients.
+func (e *Endpoint) deliver(l *link, channel uint8, sequence uint16, b []byte) {
 	m := e.m
 	body := e.bodyOf(b)
 	if e.server && channel != riptide.ChannelNotify && slices.Contains(e.options.Relay, m.MessageID) {

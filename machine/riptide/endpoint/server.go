@@ -74,7 +74,7 @@ func (e *Endpoint) serve() {
 	for id := 1; id <= e.options.Slots; id++ {
 		e.lobby.ids = append(e.lobby.ids, uint16(id))
 	}
-	e.later(riptide.HeartbeatInterval, timer{kind: timerHeartbeat})
+	e.schedule(riptide.HeartbeatInterval, timer{kind: timerHeartbeat})
 }
 
 func (e *Endpoint) commandServer(in machine.Command) error {
@@ -149,8 +149,8 @@ func (e *Endpoint) rejectReason(r uint8) uint8 {
 	return e.codec.Dialect.CustomReason - r + e.options.Version.Reasons
 }
 
-// asks takes a Connect.
-func (e *Endpoint) asks(l *link, data []byte) {
+// handleConnect takes a Connect.
+func (e *Endpoint) handleConnect(l *link, data []byte) {
 	e.setPending(l)
 	v := e.options.Version
 	switch {
@@ -163,7 +163,7 @@ func (e *Endpoint) asks(l *link, data []byte) {
 		if v.Echoes {
 			_ = e.internal(l, wire.Message{Type: wire.Connect}, nil)
 		}
-		e.life(l, EventAttempted, 0, data)
+		e.connectionEvent(l, EventAttempted, 0, data)
 	}
 }
 
@@ -174,18 +174,18 @@ func (e *Endpoint) accept(l *link) {
 	}
 	l.id, e.lobby.ids = e.lobby.ids[0], e.lobby.ids[1:]
 	e.lobby.clients.add(l.peer)
-	l.pulse.heard = e.clock
+	l.beats.heard = e.clock
 	_ = e.sendReliable(l, riptide.ChannelInternal, &wire.Message{Type: wire.Welcome, ClientID: l.id}, nil, 0)
 	if !e.options.Version.Answers {
-		e.joins(l)
+		e.join(l)
 	}
 }
 
-// joins holds a connection to stand, and tells the others.
-func (e *Endpoint) joins(l *link) {
-	l.state, l.pulse.heard = linkConnected, e.clock
+// join holds a connection to stand, and tells the others.
+func (e *Endpoint) join(l *link) {
+	l.state, l.beats.heard = linkConnected, e.clock
 	_ = e.broadcast(l.peer, riptide.ChannelInternal, wire.Message{Type: wire.ClientConnected, ClientID: l.id}, nil, 0)
-	e.life(l, riptide.EventConnected, l.id, nil)
+	e.connectionEvent(l, riptide.EventConnected, l.id, nil)
 }
 
 func (e *Endpoint) reject(l *link, reason uint8, data []byte) error {
@@ -204,7 +204,7 @@ func (e *Endpoint) reject(l *link, reason uint8, data []byte) error {
 		}
 		return nil
 	case forgets > 0:
-		e.later(forgets, timer{kind: timerForget, peer: l.peer})
+		e.schedule(forgets, timer{kind: timerForget, peer: l.peer})
 	}
 	delete(e.links, l.peer)
 	if forgets != 0 {
@@ -213,8 +213,8 @@ func (e *Endpoint) reject(l *link, reason uint8, data []byte) error {
 	return nil
 }
 
-// look is the server's heartbeat: it sends nothing and looks for silent clients.
-func (e *Endpoint) look() {
+// checkTimeouts is the server's heartbeat: it sends nothing and looks for silent clients.
+func (e *Endpoint) checkTimeouts() {
 	var silent []*link
 	for _, s := range e.lobby.clients.slots {
 		if l := e.links[s.peer]; s.used && e.silent(l, riptide.Timeout.Milliseconds()) {
@@ -231,7 +231,7 @@ func (e *Endpoint) look() {
 	for _, l := range silent {
 		e.closeServer(l, riptide.TimedOutReason)
 	}
-	e.later(riptide.HeartbeatInterval, timer{kind: timerHeartbeat})
+	e.schedule(riptide.HeartbeatInterval, timer{kind: timerHeartbeat})
 }
 
 // handleServer takes a message that is the server's library's affair.
@@ -242,19 +242,19 @@ func (e *Endpoint) handleServer(l *link, m *wire.Message) {
 		if l.state != linkConnected && !v.AnswersEarly || !m.HasRTT {
 			return
 		}
-		if !e.options.Fault.mute {
+		if !e.options.Fault.ignoresPings {
 			_ = e.internal(l,
-				wire.Message{Type: wire.Heartbeat, Ping: m.Ping, RTT: int16(l.pulse.rtt), HasRTT: e.codec.Dialect.RTTBothWays}, nil)
+				wire.Message{Type: wire.Heartbeat, Ping: m.Ping, RTT: int16(l.beats.rtt), HasRTT: e.codec.Dialect.RTTBothWays}, nil)
 		}
 		if m.RTT >= 0 {
-			l.pulse.sample(int(m.RTT))
+			l.beats.sample(int(m.RTT))
 		}
-		l.pulse.heard = e.clock
+		l.beats.heard = e.clock
 	case wire.Disconnect:
 		e.closeServer(l, riptide.Disconnected)
 	case wire.Welcome:
 		if l.state == linkPending && e.isClient(l.peer) && v.Answers {
-			e.joins(l)
+			e.join(l)
 		}
 	}
 }
@@ -277,9 +277,9 @@ func (e *Endpoint) closeServer(l *link, reason uint8) {
 	stood := l.state == linkConnected
 	l.end()
 	if !stood {
-		e.tell(l, machine.Event{Kind: riptide.EventFailed, Sequence: riptide.NoReason, RTT: -1})
+		e.emit(l, machine.Event{Kind: riptide.EventFailed, Sequence: riptide.NoReason, RTT: -1})
 		return
 	}
 	_ = e.broadcast(l.peer, riptide.ChannelInternal, wire.Message{Type: wire.ClientDisconnected, ClientID: l.id}, nil, 0)
-	e.life(l, EventEnded, uint16(reason), nil)
+	e.connectionEvent(l, EventEnded, uint16(reason), nil)
 }

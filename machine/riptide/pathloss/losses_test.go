@@ -50,11 +50,11 @@ func TestUnnamed(t *testing.T) {
 			l.Unnamed.Ack()
 		}
 	}
-	l.JudgeUnnamed(at.Add(answer), answer)
+	l.CountUnnamed(at.Add(answer), answer)
 	if p, _ := l.Beyond(); p.Judged != 0 {
 		t.Errorf("%d copies are judged before their time", p.Judged)
 	}
-	l.JudgeUnnamed(at.Add(answer+1), answer)
+	l.CountUnnamed(at.Add(answer+1), answer)
 	if p, both := l.Beyond(); p.Judged != machine.PathBlock || p.Lost != machine.PathBlock/4 || !both {
 		t.Errorf("of %d copies %d were lost, expected a quarter of %d", p.Judged, p.Lost, machine.PathBlock)
 	}
@@ -91,11 +91,11 @@ func TestBounds(t *testing.T) {
 			case 9, 10:
 				l.Unnamed.Ack()
 			case 11:
-				l.JudgeUnnamed(at, 50*time.Millisecond)
+				l.CountUnnamed(at, 50*time.Millisecond)
 			}
 			u := &l.Unnamed
-			if u.block > u.copies || u.judged > u.copies || u.unanswered > u.judged {
-				t.Fatalf("seed %d: of %d copies a block up to %d, %d judged, %d unanswered", seed, u.copies, u.block, u.judged,
+			if u.block > u.copies || u.counted > u.copies || u.unanswered > u.counted {
+				t.Fatalf("seed %d: of %d copies a block up to %d, %d judged, %d unanswered", seed, u.copies, u.block, u.counted,
 					u.unanswered)
 			}
 			for _, p := range []machine.PathLoss{l.toTap, l.beyond, l.both} {

@@ -18,7 +18,7 @@ type Unnamed struct {
 	copies     uint64 // of the sender's reliable messages, that passed the tap
 	block      uint64 // of them, those up to the end of the last full block
 	blockAt    machine.Instant
-	judged     uint64
+	counted    uint64
 	unanswered uint64 // of the judged ones
 }
 
@@ -27,26 +27,26 @@ func (u *Unnamed) Ack() { u.acks++ }
 
 // Copy takes a copy that passed the tap.
 func (u *Unnamed) Copy(at machine.Instant) {
-	if u.copies++; u.copies%machine.PathBlock == 0 && u.block == u.judged {
+	if u.copies++; u.copies%machine.PathBlock == 0 && u.block == u.counted {
 		u.block, u.blockAt = u.copies, at
 	}
 }
 
-// JudgeUnnamed judges the copies of a block to which answers take so long at the most.
-func (l *Losses) JudgeUnnamed(now machine.Instant, answer time.Duration) {
-	if u := &l.Unnamed; u.block > u.judged && now.Sub(u.blockAt) > answer {
-		l.judgeUpTo(u.block)
+// CountUnnamed judges the copies of a block to which answers take so long at the most.
+func (l *Losses) CountUnnamed(now machine.Instant, answer time.Duration) {
+	if u := &l.Unnamed; u.block > u.counted && now.Sub(u.blockAt) > answer {
+		l.countUpTo(u.block)
 	}
 }
 
 // Finish judges all copies: the capture ends.
-func (l *Losses) Finish() { l.judgeUpTo(l.Unnamed.copies) }
+func (l *Losses) Finish() { l.countUpTo(l.Unnamed.copies) }
 
-// judgeUpTo judges the copies up to one of them.
-func (l *Losses) judgeUpTo(copies uint64) {
+// countUpTo judges the copies up to one of them.
+func (l *Losses) countUpTo(copies uint64) {
 	u := &l.Unnamed
 	unanswered := copies - min(copies, u.acks)
-	for ; u.judged < copies; u.judged++ {
+	for ; u.counted < copies; u.counted++ {
 		lost := u.unanswered < unanswered
 		if lost {
 			u.unanswered++

@@ -53,7 +53,7 @@ type goodbye struct {
 
 // session takes what a message tells about the connection's life.
 func (t *follower) session(p *step) {
-	m, c := p.m, &t.life
+	m, c := p.m, &t.conn
 	switch m.Type {
 	case wire.Connect:
 		t.asks(p)
@@ -61,7 +61,7 @@ func (t *follower) session(p *step) {
 		c.attempt.answered = true
 		if !c.attempt.rejected {
 			c.attempt.rejected, c.reason, c.reasoned = true, m.Reason, true
-			t.tells(p, riptide.EventRejected, uint32(m.Reason))
+			t.connectionEvent(p, riptide.EventRejected, uint32(m.Reason))
 			t.failed(p, m.Reason)
 			p.out.At(p.at, p.ref).Report(riptide.Rejected, p.from, machine.Certain, c.attempt.ref, float64(m.Reason))
 		}
@@ -89,18 +89,18 @@ func (t *follower) session(p *step) {
 
 // asks takes a Connect: of a client, or a server's echo of it.
 func (t *follower) asks(p *step) {
-	c := &t.life
+	c := &t.conn
 	if !t.roles {
 		t.client, t.roles = p.from, true
 		t.begin()
 	}
 	if p.from == t.client {
 		c.attempt.count++
-		t.tells(p, riptide.EventConnect, uint32(c.attempt.count))
+		t.connectionEvent(p, riptide.EventConnect, uint32(c.attempt.count))
 		c.attempt.at, c.attempt.ref = p.at, p.ref
 	} else {
 		if !c.attempt.answered {
-			t.tells(p, riptide.EventPending, 0)
+			t.connectionEvent(p, riptide.EventPending, 0)
 		}
 		c.attempt.answered, c.attempt.pendingAt = true, p.at
 	}
@@ -109,7 +109,7 @@ func (t *follower) asks(p *step) {
 
 // welcomes takes a Welcome: the server's, or the client's that answers it.
 func (t *follower) welcomes(p *step) {
-	m, c := p.m, &t.life
+	m, c := p.m, &t.conn
 	oneWay := t.config.Senders[p.from].Codec.Dialect.WelcomeOneWay
 	if first := m.Sequence == 1 || m.Sequence == 2; first && !t.begun && !t.sides[0].out.met && !t.sides[1].out.met {
 		t.begin()
@@ -126,14 +126,14 @@ func (t *follower) welcomes(p *step) {
 			p.out.At(p.at, p.ref).Report(riptide.WelcomeMismatch, p.from, machine.Certain, 0, float64(c.welcome.client),
 				float64(m.ClientID))
 		}
-		t.tells(p, riptide.EventWelcomed, uint32(m.ClientID))
+		t.connectionEvent(p, riptide.EventWelcomed, uint32(m.ClientID))
 		t.connected(p, p.from, m.ClientID, machine.Certain)
 		c.welcome.joinedAt = p.at
 		return
 	}
 	c.attempt.answered = true
 	if c.welcome.at == 0 {
-		t.tells(p, riptide.EventWelcomed, uint32(m.ClientID))
+		t.connectionEvent(p, riptide.EventWelcomed, uint32(m.ClientID))
 		c.welcome.at, c.welcome.client = p.at, m.ClientID
 		if oneWay {
 			t.connected(p, p.from, m.ClientID, machine.Certain)
@@ -146,6 +146,6 @@ func (t *follower) begin() {
 	t.begun = true
 	for i := range t.sides {
 		s := &t.sides[i]
-		s.in.known, s.out.known, s.notesIn.known, s.notesOut.known = true, true, true, true
+		s.in.known, s.out.known, s.notifyIn.known, s.notifyOut.known = true, true, true, true
 	}
 }

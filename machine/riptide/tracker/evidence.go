@@ -24,9 +24,9 @@ func (t *follower) evidence(p *step, answers answering) {
 		s.acks.doubt = max(s.acks.doubt, cause) // its newest id stays behind: from here on anything can be
 	}
 	blind := s.acks.blind
-	if leap := s.acks.advance(last, s.behaviour, t.begun); leap > 0 && !s.tap.ordered &&
+	if jump := s.acks.advance(last, s.behaviour, t.begun); jump > 0 && !s.tap.ordered &&
 		(s.behaviour.ShiftFault || s.behaviour.Receive == riptide.ReceiveWindow) {
-		p.out.At(p.at, p.ref).Report(riptide.WindowJump, s.side, machine.Likely, 0, float64(leap), float64(m.Last))
+		p.out.At(p.at, p.ref).Report(riptide.WindowJump, s.side, machine.Likely, 0, float64(jump), float64(m.Last))
 	}
 	e := peer.out.lives.find(cause)
 	if e != nil {
@@ -34,7 +34,7 @@ func (t *follower) evidence(p *step, answers answering) {
 			e.answers.take(p.at, p.at.Sub(s.speech.before))
 		}
 		if !s.tap.ordered {
-			t.far(p, e)
+			t.followFar(p, e)
 			if s.acks.faulty && s.acks.faultyTo == last {
 				s.acks.blind = blind // what the jump left behind is known
 			}
@@ -76,27 +76,27 @@ func (t *follower) nameBits(p *step, last int64) {
 // advance takes the newest id that an Ack names, and gives the jump to it where the
 // window of the side does not stand that: 0 for none. begun is set where the capture
 // has the connection's beginning.
-func (a *ackTrail) advance(last int64, b *riptide.Behaviour, begun bool) (leap int64) {
-	jump := int64(b.Jump())
+func (a *ackTrail) advance(last int64, b *riptide.Behaviour, begun bool) (jump int64) {
+	limit := int64(b.Jump())
 	switch {
 	case !a.heard:
-		if !begun || last >= jump {
+		if !begun || last >= limit {
 			a.doubt = max(a.doubt, last)
 		}
-		if begun && last >= jump && b.ShiftFault {
+		if begun && last >= limit && b.ShiftFault {
 			a.blind = last
 		}
 	case last <= a.last:
 		return 0
-	case last-a.last >= jump:
-		leap = last - a.last
+	case last-a.last >= limit:
+		jump = last - a.last
 		a.doubt = max(a.doubt, last)
 		if b.ShiftFault {
 			a.blind = last
 		}
 	}
 	a.heard, a.last = true, last
-	return leap
+	return jump
 }
 
 // grade returns how surely an id that an Ack names has come and was taken.
@@ -140,10 +140,10 @@ func (f *finished) has(id int64) bool {
 // behind returns the 16 ids before one: bit i is id last-1-i.
 func (f *finished) behind(last int64) uint16 { return uint16(f.bits >> min(f.top-last+1, 64)) }
 
-// far runs the library's window over what a far side's Acks answer. Where it
+// followFar runs the library's window over what a followFar side's Acks answer. Where it
 // finds a message refused that it never saw taken, that is likely: the Ack of
 // its first copy may have been lost.
-func (t *follower) far(p *step, e *life) {
+func (t *follower) followFar(p *step, e *life) {
 	s, peer, m := p.own, p.peer, p.m
 	if !s.in.known {
 		s.in.known = true
@@ -164,24 +164,24 @@ func (t *follower) far(p *step, e *life) {
 		s.acks.faultyTo = e.sequence64
 		for id := e.sequence64 - int64(gap) + 1; s.acks.faulty && id < e.sequence64; id++ {
 			if has, _ := s.in.receiver.Received(uint16(id)); has {
-				t.refused(p, peer.out.lives.find(id))
+				t.farRefused(p, peer.out.lives.find(id))
 			}
 		}
 		if s.acks.faulty && !fresh {
-			t.refused(p, e)
+			t.farRefused(p, e)
 		}
 	case !follows && e.sequence64 > s.acks.faultyTo:
 		s.acks.faulty = false
 	case fresh:
 		e.receiver.taken = true
 	case s.acks.faulty && e.sequence64 <= s.acks.faultyTo && !e.receiver.taken:
-		t.refused(p, e)
+		t.farRefused(p, e)
 	}
 }
 
-// refused notes that a far side's window takes a message for received that it
+// farRefused notes that a far side's window takes a message for received that it
 // never took.
-func (t *follower) refused(p *step, e *life) {
+func (t *follower) farRefused(p *step, e *life) {
 	if e == nil || e.receiver.refused || e.receiver.taken || e.clash || e.answers.named && e.certainty == machine.Certain {
 		return
 	}
@@ -230,20 +230,20 @@ func (t *follower) name(p *step, e *life, id int64) {
 // acked takes an Ack as the library of s, to which it goes, does.
 func (t *follower) acked(p *step) {
 	s, m := p.peer, p.m
-	if s.end.deaf(p.at) {
+	if s.end.endedBefore(p.at) {
 		return
 	}
-	judge := func(id uint16, v riptide.Verdict) {
+	decide := func(id uint16, v riptide.Verdict) {
 		if v != riptide.Cleared || !s.out.met {
 			return
 		}
 		if !s.tap.ordered {
-			s.out.lied(s.out.unwrap(id), p) // as far as the Ack got there
+			s.out.markFalselyAcked(s.out.unwrap(id), p) // as far as the Ack got there
 			return
 		}
 		for e := s.out.lives.find(s.out.unwrap(id)); e != nil; e = s.out.lives.older(e) {
 			if e.sender.merged {
-				if m := t.moreOf(e); m.heldRef == 0 {
+				if m := t.detailsOf(e); m.heldRef == 0 {
 					m.heldAt, m.heldRef = p.at, p.ref
 				}
 				continue // pending under another id
@@ -258,11 +258,11 @@ func (t *follower) acked(p *step) {
 	s.out.sender.Received(s.in.receiver.Last)
 	if !s.out.known {
 		s.out.known = true
-		s.out.sender.Join(m.Last, m.AckBits, m.Cause, judge)
+		s.out.sender.Join(m.Last, m.AckBits, m.Cause, decide)
 		return
 	}
 	threw := s.out.sender.Threw
-	s.out.sender.Acked(m.Last, m.AckBits, m.Cause, judge)
+	s.out.sender.Acked(m.Last, m.AckBits, m.Cause, decide)
 	if s.out.sender.Threw > threw && (s.end.threw == 0 || s.speech.last > s.end.threw) {
 		s.end.threw = p.at
 	}
@@ -279,7 +279,7 @@ func (t *follower) clear(p *step, s *side, e *life) {
 	e.sender.decide(machine.Yes, p.at, p.ref)
 	s.figures.acked++
 	mean := s.out.quality.Add(uint8(min(e.copies.count, 255)))
-	t.judge(p, s, &s.out.quality, b.QualityLimits && mean > riptide.QualitySends)
-	t.event(p, e, fact{kind: machine.EventAcked, of: s.side, sure: max(s.reads(p.at, p.ref), machine.Likely),
+	t.countOutcome(p, s, &s.out.quality, b.QualityLimits && mean > riptide.QualitySends)
+	t.messageEvent(p, e, fact{kind: machine.EventAcked, of: s.side, sure: max(s.reads(p.at, p.ref), machine.Likely),
 		about: e.copies.frame, by: p.ref})
 }

@@ -11,12 +11,12 @@ import (
 
 // once reports what is told of a side a single time.
 func (s *side) once(p *step, rule *machine.Rule, sure machine.Certainty, figures ...float64) {
-	for _, told := range s.told {
+	for _, told := range s.reported {
 		if told == rule {
 			return
 		}
 	}
-	s.told = append(s.told, rule)
+	s.reported = append(s.reported, rule)
 	p.out.At(p.at, p.ref).Report(rule, s.side, sure, 0, figures...)
 }
 
@@ -82,8 +82,8 @@ func (t *follower) valueFaults(p *step) {
 	}
 }
 
-// portLife reports on a reliable message of Pytide whose life has ended.
-func (t *follower) portLife(s *side, e *life, last machine.Ref, out *machine.Effects) {
+// portMessage reports on a reliable message of Pytide whose life has ended.
+func (t *follower) portMessage(s *side, e *life, last machine.Ref, out *machine.Effects) {
 	switch {
 	case s.behaviour.OneSequence:
 		return
@@ -97,9 +97,9 @@ func (t *follower) portLife(s *side, e *life, last machine.Ref, out *machine.Eff
 
 // endFaults reports, when the capture ends, what was counted.
 func (t *follower) endFaults(s *side, out *machine.Effects) {
-	p := past(s.speech.last, s.speech.ref, out)
-	if s.notesOut.passedOver > 0 {
-		s.once(p, riptide.NotifyPassed, s.tap.grade(), float64(s.notesOut.passedOver))
+	p := pastStep(s.speech.last, s.speech.ref, out)
+	if s.notifyOut.passedOver > 0 {
+		s.once(p, riptide.NotifyPassed, s.tap.grade(), float64(s.notifyOut.passedOver))
 	}
 	if !s.behaviour.Port || s.figures.packets == 0 {
 		return
@@ -112,7 +112,7 @@ func (t *follower) endFaults(s *side, out *machine.Effects) {
 	if s.tap.near && s.out.sender.Threw > 0 {
 		s.once(p, riptide.PortThrows, machine.Likely, float64(s.out.sender.Threw))
 	}
-	if heard := t.life.heard[s.side]; heard != 0 && s.speech.last.Sub(heard) > riptide.Timeout+
+	if heard := t.conn.heard[s.side]; heard != 0 && s.speech.last.Sub(heard) > riptide.Timeout+
 		2*riptide.HeartbeatInterval {
 		s.once(p, riptide.PortNoTimeout, s.tap.grade(), machine.Milliseconds(s.speech.last.Sub(heard)))
 	}

@@ -14,15 +14,15 @@ import (
 
 // follower is a tracker to which the vantage is known.
 type follower struct {
-	config riptide.Config
-	facts  machine.Facts
-	sides  [2]side
-	place  vantage.Evidence
-	beats  riptide.BeatRoles
-	early  *earlyBeat // a heartbeat that was seen before the roles were known; nil for none
-	mores  int        // that lives have
-	lent   []*more    // of ended lives, whose bodies the caller may still read
-	free   []*more
+	config      riptide.Config
+	facts       machine.Facts
+	sides       [2]side
+	place       vantage.Evidence
+	beats       riptide.BeatRoles
+	early       *earlyBeat // a heartbeat that was seen before the roles were known; nil for none
+	detailCount int        // that lives have
+	lent        []*details // of ended lives, whose bodies the caller may still read
+	free        []*details
 
 	begun  bool // the connection's beginning is in the capture
 	client machine.Side
@@ -31,7 +31,7 @@ type follower struct {
 	last   machine.Instant
 	// settled is up to when no life can end.
 	settled machine.Instant
-	life    connection
+	conn    connection
 	m       wire.Message
 
 	releasing bool // held messages are being taken
@@ -47,10 +47,10 @@ func follow(c riptide.Config, facts machine.Facts, v machine.Vantage, reason str
 	for i := range t.sides {
 		s, speaker := &t.sides[i], &c.Senders[i]
 		b := riptide.BehaviourOf(speaker.Codec.Dialect, speaker.Builds)
-		*s = side{side: machine.Side(i), behaviour: b, smoothed: -1, loose: lives{loose: true}}
+		*s = side{side: machine.Side(i), behaviour: b, smoothed: -1, unreliable: lives{anonymous: true}}
 		s.mayPort = speaker.Builds.Mixed(func(b *wire.Build) bool { return b.PingStays })
 		s.in.receiver, s.out.sender = riptide.NewReceiver(b), riptide.NewSender(b)
-		s.notesIn.receiver = riptide.NewNotifyReceiver(b)
+		s.notifyIn.receiver = riptide.NewNotifyReceiver(b)
 		s.tap.near, s.tap.stream = v.Near(s.side), c.Stream
 		s.tap.ordered = s.tap.near || s.tap.stream
 		s.tap.shown = told || s.tap.stream || known.shown[i]
@@ -77,7 +77,7 @@ func (t *follower) finish(out *machine.Effects) {
 				t.end(s, l, out)
 			}
 		}
-		t.ageAbsent(s, t.last, true, out)
+		t.settleAbsent(s, t.last, true, out)
 	}
 	t.endFindings(out)
 }
@@ -107,8 +107,8 @@ func (t *follower) take(saw *sighting, out *machine.Effects) {
 	}
 	if m.Type == wire.Disconnect {
 		s.end.left, t.ended = p.at, true
-		if peer.end.told == 0 && !p.behind {
-			peer.end.told = p.at
+		if peer.end.peerLeft == 0 && !p.behind {
+			peer.end.peerLeft = p.at
 		}
 	} else if s.tap.near && !t.config.Stream {
 		// What leaves by a stream may have waited for its window: it does not tell
@@ -123,9 +123,9 @@ func (t *follower) take(saw *sighting, out *machine.Effects) {
 	}
 	t.settle(p.at, out)
 	if t.unnamed(peer) {
-		s.path.JudgeUnnamed(p.at, 2*s.roundTrip()+riptide.TickSlack)
+		s.path.CountUnnamed(p.at, 2*s.roundTrip()+riptide.TickSlack)
 	}
-	p.is = t.beats.Take(p.from, codec.Dialect, m)
+	p.beat = t.beats.Take(p.from, codec.Dialect, m)
 	if !p.behind {
 		t.session(p)
 	}
@@ -175,10 +175,10 @@ type proofs struct {
 func (t *follower) learned() machine.Facts {
 	f := t.facts
 	if t.weighing {
-		f.Vantage, f.VantageReason = t.stands()
+		f.Vantage, f.VantageReason = t.placeTap()
 	}
 	if t.roles {
-		f.Tick[t.client] = t.life.clock.Tick()
+		f.Tick[t.client] = t.conn.clock.Tick()
 	}
 	var p proofs
 	for i := range t.sides {
@@ -191,7 +191,7 @@ func (t *follower) learned() machine.Facts {
 
 // size returns the bytes that a clone takes, about.
 func (t *follower) size() int {
-	n := int(unsafe.Sizeof(*t)) + t.mores*(int(unsafe.Sizeof(more{}))+64)
+	n := int(unsafe.Sizeof(*t)) + t.detailCount*(int(unsafe.Sizeof(details{}))+64)
 	for i := range t.sides {
 		s := &t.sides[i]
 		for _, l := range s.modes() {
@@ -211,7 +211,7 @@ func (t *follower) clone() *follower {
 		c.early = &early
 	}
 	c.lent, c.free = nil, nil
-	c.life.clients = slices.Clone(t.life.clients)
+	c.conn.clients = slices.Clone(t.conn.clients)
 	for i := range c.sides {
 		c.sides[i] = t.sides[i].clone()
 	}

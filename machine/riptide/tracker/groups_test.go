@@ -136,16 +136,16 @@ func (s *side) broken() error {
 		{"near or stream means ordered", tap.ordered == (tap.near || tap.stream)},
 		{"speech.ref is 0 while it has not spoken", s.speech.ref != 0 || s.speech.last == 0},
 		{"end.limit is set where limitOf is", (end.limit != 0) == (end.limitOf != riptide.NotDropped)},
-		{"len(in.missed), len(in.leaps) are bounded", len(s.in.missed) <= unseenMost && len(s.in.leaps) <= leapsMost},
+		{"len(in.missed), len(in.leaps) are bounded", len(s.in.missed) <= unseenMost && len(s.in.jumps) <= leapsMost},
 		{"0 ≤ queue.head ≤ len(items) ≤ QueueMost", 0 <= s.in.queue.head && s.in.queue.head <= len(s.in.queue.items) &&
 			len(s.in.queue.items) <= riptide.QueueMost},
 		{"acks.blind ≤ doubt", acks.blind <= acks.doubt},
 		{"acks.last ≤ finished.top", !acks.heard || acks.last <= acks.finished.top},
-		{"notesIn.doubt ≤ heard", s.notesIn.doubt <= s.notesIn.heard},
+		{"notesIn.doubt ≤ heard", s.notifyIn.doubt <= s.notifyIn.heard},
 		{"0 ≤ out.suspect ≤ lives.next", 0 <= s.out.suspect && s.out.suspect <= s.out.lives.next},
 		{"out.absent lies below top", len(s.out.absent) == 0 || len(s.out.absent) <= absentMost &&
 			s.out.absent[len(s.out.absent)-1].id < s.out.top},
-		{"notesOut.first ≤ top", !s.notesOut.met || s.notesOut.first <= s.notesOut.top},
+		{"notesOut.first ≤ top", !s.notifyOut.met || s.notifyOut.first <= s.notifyOut.top},
 		{"figures.wireRTT is 0 while wireCount is", s.figures.wireCount != 0 || s.figures.wireRTT == 0},
 	} {
 		if !c.holds {
@@ -161,7 +161,7 @@ func (s *side) broken() error {
 		if l.first < 0 || l.first > l.next || l.next-l.first > int64(len(l.slots)) || len(l.slots) > livesMost {
 			return fmt.Errorf("lives %d: first %d, next %d, %d slots", i, l.first, l.next, len(l.slots))
 		}
-		if n := len(l.slots); n&(n-1) != 0 || !l.loose && len(l.index) != n || l.loose && l.index != nil {
+		if n := len(l.slots); n&(n-1) != 0 || !l.anonymous && len(l.index) != n || l.anonymous && l.index != nil {
 			return fmt.Errorf("lives %d: %d slots, an index of %d", i, n, len(l.index))
 		}
 		for n := l.first; n < l.next; n++ {

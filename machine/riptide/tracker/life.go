@@ -25,7 +25,7 @@ type life struct {
 	certainty machine.Certainty // of what both ends made of it
 	clash     bool              // another message has the same sequence
 	behind    bool              // its stream was left with a hole before it: it has not come
-	more      *more             // nil for none
+	details   *details          // nil for none
 }
 
 // identity is what a message says of itself, the same in each copy.
@@ -109,8 +109,8 @@ func (x *atReceiver) took(at machine.Instant, by machine.Ref) {
 	x.times++
 }
 
-// more is what few lives need, and what only the telling of them needs.
-type more struct {
+// details is what few lives need, and what only the telling of them needs.
+type details struct {
 	frames [machine.MessageFrames - 1]machine.Ref // of the copies after the first
 	wait   time.Duration                          // between its last two copies
 	body   []byte
@@ -128,20 +128,20 @@ func (e *life) lastFrame() machine.Ref {
 	if e.copies.count == 1 {
 		return e.copies.frame
 	}
-	return e.more.frames[min(int(e.copies.count), machine.MessageFrames)-2]
+	return e.details.frames[min(int(e.copies.count), machine.MessageFrames)-2]
 }
 
 // wait returns the time between its last two copies.
 func (e *life) wait() time.Duration {
-	if e.more == nil {
+	if e.details == nil {
 		return 0
 	}
-	return e.more.wait
+	return e.details.wait
 }
 
 // held reports whether an Ack that clears its id was kept back, since it may be
 // pending under another.
-func (e *life) held() bool { return e.more != nil && e.more.heldRef != 0 }
+func (e *life) held() bool { return e.details != nil && e.details.heldRef != 0 }
 
 // message tells it, of the side that sent it.
 func (e *life) message(from machine.Side) machine.Message {
@@ -160,10 +160,10 @@ func (e *life) message(from machine.Side) machine.Message {
 		m.Name = e.kind.String()
 	}
 	m.Frames[0] = e.copies.frame
-	if e.more != nil {
-		copy(m.Frames[1:], e.more.frames[:])
-		if len(e.more.body) > 0 {
-			m.Body, m.BodyBit = e.more.body, e.bodyBit
+	if e.details != nil {
+		copy(m.Frames[1:], e.details.frames[:])
+		if len(e.details.body) > 0 {
+			m.Body, m.BodyBit = e.details.body, e.bodyBit
 		}
 	}
 	return m

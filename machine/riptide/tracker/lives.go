@@ -14,11 +14,11 @@ import (
 type lives struct {
 	slots []life // of life n: n mod len
 	// number of the newest life by its sequence mod len, plus one; none where lives are not looked for
-	index []int64
-	first int64           // number of the oldest open life
-	next  int64           // number of the next one
-	due   machine.Instant // the oldest does not end before
-	loose bool            // messages without an identity, of which none is looked for
+	index     []int64
+	first     int64           // number of the oldest open life
+	next      int64           // number of the next one
+	due       machine.Instant // the oldest does not end before
+	anonymous bool            // messages without an identity, of which none is looked for
 }
 
 const (
@@ -83,7 +83,7 @@ func (l *lives) grow() {
 	old := *l
 	size := max(livesFirst, 2*len(old.slots))
 	l.slots = make([]life, size)
-	if !l.loose {
+	if !l.anonymous {
 		l.index = make([]int64, size)
 	}
 	for n := old.first; n < old.next; n++ {
@@ -95,7 +95,7 @@ func (l *lives) grow() {
 
 // enter puts a life into the index.
 func (l *lives) enter(e *life) {
-	if l.loose {
+	if l.anonymous {
 		return
 	}
 	e.before = 0
@@ -144,10 +144,10 @@ func (l *lives) clone() lives {
 	for n := l.first; n < l.next; n++ {
 		e := c.at(n)
 		*e = *l.at(n)
-		if e.more != nil {
-			m := *e.more
+		if e.details != nil {
+			m := *e.details
 			m.body = append([]byte(nil), m.body...)
-			e.more = &m
+			e.details = &m
 		}
 	}
 	return c

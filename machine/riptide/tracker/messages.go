@@ -26,12 +26,12 @@ func (t *follower) reliable(p *step) {
 	} else {
 		t.reliableAgain(p, e)
 	}
-	if !peer.tap.ordered || p.behind || peer.end.deaf(p.at) || peer.end.left != 0 {
+	if !peer.tap.ordered || p.behind || peer.end.endedBefore(p.at) || peer.end.left != 0 {
 		return
 	}
 	a := arrival{e.number, p.at, p.ref, p.m.Sequence}
 	if peer.behaviour.Receive == riptide.ReceiveEverything {
-		t.hand(p, peer, &a) // it says nothing, and refuses nothing
+		t.deliver(p, peer, &a) // it says nothing, and refuses nothing
 		return
 	}
 	if peer.in.queue.put(a) {
@@ -47,7 +47,7 @@ func (t *follower) reliableBegins(p *step, id int64, hash uint64) *life {
 	if !m.Type.User() {
 		e.mode, e.client = machine.ModeInternal, m.ClientID
 	}
-	t.event(p, e, fact{kind: machine.EventSent, of: s.side, sure: machine.Certain})
+	t.messageEvent(p, e, fact{kind: machine.EventSent, of: s.side, sure: machine.Certain})
 	t.suspected(s, id, p.out)
 	// Its own ids have no gaps where the tap is at it: a jump then is ids of
 	// several peers OR-ed, or the capture missed some.
@@ -91,7 +91,7 @@ func (t *follower) reliableBegins(p *step, id int64, hash uint64) *life {
 // reliableAgain takes another copy of a reliable message.
 func (t *follower) reliableAgain(p *step, e *life) {
 	switch {
-	case e.sender.merged && e.held() && p.at.Sub(e.more.heldAt) > riptide.TickSlack:
+	case e.sender.merged && e.held() && p.at.Sub(e.details.heldAt) > riptide.TickSlack:
 		e.sender.waits = true
 	case e.held() && e.sender.acked == machine.Yes && p.at.Sub(e.sender.at) > riptide.TickSlack:
 		// Its sender waits for another id after all.
@@ -101,7 +101,7 @@ func (t *follower) reliableAgain(p *step, e *life) {
 	t.sentAgain(p.own, e)
 	t.copied(p, e)
 	p.own.figures.resends++
-	t.event(p, e, fact{kind: machine.EventResent, of: p.own.side, sure: machine.Certain, about: e.copies.frame})
+	t.messageEvent(p, e, fact{kind: machine.EventResent, of: p.own.side, sure: machine.Certain, about: e.copies.frame})
 }
 
 // merges reports whether s can put ids of several peers into one message: a
@@ -120,7 +120,7 @@ func (t *follower) suspected(s *side, next int64, out *machine.Effects) {
 	if e := s.out.lives.at(n); next > e.sequence64 {
 		e.sender.merged = false
 		if e.held() && e.sender.acked == machine.Unanswered && !e.sender.forgot {
-			t.clear(past(e.more.heldAt, e.more.heldRef, out), s, e)
+			t.clear(pastStep(e.details.heldAt, e.details.heldRef, out), s, e)
 		}
 	}
 }
@@ -143,7 +143,7 @@ func (t *follower) begins(p *step, l *lives, sequence int64, hash uint64) *life 
 		p.out.Contents = append(p.out.Contents, c)
 	}
 	if at := m.BodyBit / 8; !p.out.NoEvents && m.BodyBits > 0 && at < len(p.bytes) {
-		x := t.moreOf(e)
+		x := t.detailsOf(e)
 		x.body, e.bodyBit = append(x.body, p.bytes[at:]...), uint8(m.BodyBit%8)
 	}
 	return e
@@ -168,7 +168,7 @@ func content(p *step) (c machine.Content, ok bool) {
 
 // copied takes another copy of a message.
 func (t *follower) copied(p *step, e *life) {
-	m := t.moreOf(e)
+	m := t.detailsOf(e)
 	if i := int(e.copies.count) - 1; i < len(m.frames) {
 		m.frames[i] = p.ref
 	}
@@ -177,19 +177,19 @@ func (t *follower) copied(p *step, e *life) {
 	e.copies.last = p.at
 }
 
-// moreOf returns the rarer part of a life.
-func (t *follower) moreOf(e *life) *more {
-	if e.more != nil {
-		return e.more
+// detailsOf returns the rarer part of a life.
+func (t *follower) detailsOf(e *life) *details {
+	if e.details != nil {
+		return e.details
 	}
 	if n := len(t.free); n > 0 {
-		e.more, t.free = t.free[n-1], t.free[:n-1]
-		*e.more = more{body: e.more.body[:0]}
+		e.details, t.free = t.free[n-1], t.free[:n-1]
+		*e.details = details{body: e.details.body[:0]}
 	} else {
-		e.more = &more{}
+		e.details = &details{}
 	}
-	t.mores++
-	return e.more
+	t.detailCount++
+	return e.details
 }
 
 // fact is what became of a message: for which side, how surely, and by which frames.
@@ -201,8 +201,8 @@ type fact struct {
 	by    machine.Ref // of an ack: the frame that carried it; else 0
 }
 
-// event tells a fact about a message, that p shows.
-func (t *follower) event(p *step, e *life, f fact) {
+// messageEvent tells a fact about a message, that p shows.
+func (t *follower) messageEvent(p *step, e *life, f fact) {
 	if p.out.NoEvents {
 		return
 	}
@@ -210,12 +210,12 @@ func (t *follower) event(p *step, e *life, f fact) {
 	if e.mode == machine.ModeNotify { // counted in a row of its own
 		channel = riptide.ChannelNotify
 	}
-	t.tell(p, machine.Event{Kind: f.kind, Side: f.of, Certainty: f.sure, Sequence: e.sequence, Sequence64: e.sequence64,
+	t.emit(p, machine.Event{Kind: f.kind, Side: f.of, Certainty: f.sure, Sequence: e.sequence, Sequence64: e.sequence64,
 		About: f.about, By: f.by, Channel: channel})
 }
 
-// tell tells a fact that p shows.
-func (t *follower) tell(p *step, e machine.Event) {
+// emit tells a fact that p shows.
+func (t *follower) emit(p *step, e machine.Event) {
 	if p.out.NoEvents {
 		return
 	}
@@ -232,7 +232,7 @@ func (t *follower) tell(p *step, e machine.Event) {
 // taken tells that s accepted the peer's message.
 func (t *follower) taken(p *step, s *side, e *life) {
 	s.figures.taken++
-	t.event(p, e, fact{kind: machine.EventReceived, of: s.side, sure: s.tap.grade(), about: e.copies.frame})
+	t.messageEvent(p, e, fact{kind: machine.EventReceived, of: s.side, sure: s.tap.grade(), about: e.copies.frame})
 }
 
 // named tells that an ack of a message has passed, where what its sender made of
@@ -241,13 +241,14 @@ func (t *follower) named(p *step, e *life) {
 	s := p.peer
 	if !s.tap.ordered {
 		s.figures.acked++
-		t.event(p, e, fact{kind: machine.EventAcked, of: s.side, sure: machine.Likely, about: e.copies.frame, by: p.ref})
+		t.messageEvent(p, e, fact{kind: machine.EventAcked, of: s.side, sure: machine.Likely, about: e.copies.frame,
+			by: p.ref})
 	}
 }
 
 // unreliable takes a message that has no identity: each is the next of its kind.
 func (t *follower) unreliable(p *step) {
-	e := t.begins(p, &p.own.loose, p.own.loose.next, 0)
+	e := t.begins(p, &p.own.unreliable, p.own.unreliable.next, 0)
 	e.behind = p.behind
 	e.mode, e.sequence = machine.ModeUnreliable, 0
 	if p.m.Type == wire.Notify {
@@ -265,12 +266,12 @@ func (t *follower) settle(now machine.Instant, out *machine.Effects) {
 	for i := range t.sides {
 		s := &t.sides[i]
 		t.settleLives(s, &s.out.lives, lifeReliable, now, out)
-		t.ageAbsent(s, now, false, out)
+		t.settleAbsent(s, now, false, out)
 		if len(s.out.absent) > 0 {
 			t.settled = now
 		}
-		t.settleLives(s, &s.notesOut.lives, lifeReliable, now, out)
-		t.settleLives(s, &s.loose, lifeOnce, now, out)
+		t.settleLives(s, &s.notifyOut.lives, lifeReliable, now, out)
+		t.settleLives(s, &s.unreliable, lifeOnce, now, out)
 	}
 }
 
@@ -296,11 +297,11 @@ func (t *follower) end(s *side, l *lives, out *machine.Effects) {
 	l.first++
 	l.due = 0
 	peer := &t.sides[s.side.Other()]
-	loose := l == &s.loose
-	if peer.tap.ordered && !(loose && e.behind) {
-		peer.gradeReceived(e, loose)
+	anonymous := l == &s.unreliable
+	if peer.tap.ordered && !(anonymous && e.behind) {
+		peer.gradeReceived(e, anonymous)
 	}
-	if s.tap.ordered && !loose {
+	if s.tap.ordered && !anonymous {
 		s.gradeAcked(e)
 	}
 	if b := s.behaviour; b.DropsConnection && int(e.copies.count) >= b.Limit && e.sender.acked == machine.No &&
@@ -318,22 +319,22 @@ func (t *follower) end(s *side, l *lives, out *machine.Effects) {
 	if e.receiver.refused && peer.tap.near && e.receiver.delivered == machine.No {
 		t.refusedForGood(s, e, out)
 	}
-	t.lifeFindings(s, e, out)
+	t.messageFindings(s, e, out)
 	if !out.NoEvents {
 		out.Messages = append(out.Messages, e.message(s.side))
 	}
-	if e.more != nil {
-		t.lent = append(t.lent, e.more)
-		t.mores--
-		e.more = nil
+	if e.details != nil {
+		t.lent = append(t.lent, e.details)
+		t.detailCount--
+		e.details = nil
 	}
 }
 
 // gradeReceived gives the final grade of what s, which has read in order what passed
 // the tap, made of a message of its peer.
-func (s *side) gradeReceived(e *life, loose bool) {
+func (s *side) gradeReceived(e *life, anonymous bool) {
 	switch {
-	case loose:
+	case anonymous:
 		if e.certainty = s.reads(e.copies.first, e.copies.frame); e.certainty != machine.Unknown {
 			e.receiver.took(e.copies.first, e.copies.frame)
 			s.figures.taken++

@@ -43,8 +43,8 @@ const (
 	holdMost  = 512
 )
 
-// again reports whether a message opens another connection, after one that ended.
-func (o *opening) again(p *sighting) bool {
+// reopens reports whether a message opens another connection, after one that ended.
+func (o *opening) reopens(p *sighting) bool {
 	if !o.ended {
 		return false
 	}
@@ -66,8 +66,8 @@ func (o *opening) hold(p *sighting) (enough bool) {
 	return n >= holdLeast && n&(n-1) == 0
 }
 
-// judge tells where the tap stood by what is held.
-func (o *opening) judge() vantage.Verdict {
+// placeTap tells where the tap stood by what is held.
+func (o *opening) placeTap() vantage.Verdict {
 	if o.place == nil {
 		place := vantage.New(o.config.Stream)
 		o.place = &place

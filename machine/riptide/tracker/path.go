@@ -5,9 +5,9 @@ import (
 	"github.com/ackscope/ackscope/machine/riptide"
 )
 
-// judgePath takes a reliable message of s whose life has ended: why it was sent again
+// countPath takes a reliable message of s whose life has ended: why it was sent again
 // (resends.go) tells what was lost.
-func (t *follower) judgePath(s *side, e *life) {
+func (t *follower) countPath(s *side, e *life) {
 	peer := &t.sides[s.side.Other()]
 	// Pytide 2.0 numbers nothing, and answers nothing but Welcome.
 	if t.config.Stream || s.behaviour.OneSequence || peer.behaviour.OneSequence || e.clash || e.sender.merged ||

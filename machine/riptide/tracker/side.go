@@ -16,33 +16,33 @@ type side struct {
 	mayPort   bool // it can be Pytide, and need not
 	behaviour *riptide.Behaviour
 	smoothed  int             // its own smoothed RTT, ms; -1 unknown
-	told      []*machine.Rule // of it, that are told once
+	reported  []*machine.Rule // of it, that are told once
 
-	tap    standing
+	tap    tapEvidence
 	speech speech
 	read   reading
 	end    ending
 
-	in      inbound
-	acks    ackTrail
-	notesIn notifyInbound
+	in       inbound
+	acks     ackTrail
+	notifyIn notifyInbound
 
-	out      outbound
-	notesOut notifyOutbound
-	loose    lives // unreliable messages: each copy is its own
+	out        outbound
+	notifyOut  notifyOutbound
+	unreliable lives // unreliable messages: each copy is its own
 
 	path    pathloss.Losses
 	figures figures
 }
 
 // modes returns the open lives of all that the side sends.
-func (s *side) modes() [3]*lives { return [3]*lives{&s.out.lives, &s.notesOut.lives, &s.loose} }
+func (s *side) modes() [3]*lives { return [3]*lives{&s.out.lives, &s.notifyOut.lives, &s.unreliable} }
 
-// standing is how the tap stands to a side, and what speaks against that (doubts.go).
+// tapEvidence is how the tap stands to a side, and what speaks against that (doubts.go).
 //
 //	near or stream means ordered
 //	answered and skipped count only what passes the tap towards a near side
-type standing struct {
+type tapEvidence struct {
 	near     bool
 	stream   bool // the connection is a stream
 	ordered  bool // what passes the tap towards the side arrives in this order
@@ -70,11 +70,11 @@ func (s *speech) spoke(at machine.Instant, ref machine.Ref) {
 	s.before, s.last, s.ref = s.last, at, ref
 }
 
-// mute reports whether the side reads no more since something happened that can
+// fellSilent reports whether the side reads no more since something happened that can
 // be the end of it: an Ack that made the library throw, so that its thread has
 // ended, or a limit of the connection's quality. It has said nothing since, though
 // its peer went on and its next heartbeat or answer was due.
-func (s *speech) mute(since machine.Instant) bool {
+func (s *speech) fellSilent(since machine.Instant) bool {
 	return since != 0 && s.last <= since && s.addressed.Sub(since) > riptide.Silence
 }
 
@@ -114,16 +114,16 @@ func (r *reading) covers(at machine.Instant, ref machine.Ref) bool {
 //
 //	limit is set exactly where limitOf is not riptide.NotDropped
 type ending struct {
-	threw   machine.Instant // when an Ack made the library throw (Pytide), the first since it last spoke
-	limit   machine.Instant // when a limit of the connection's quality was reached
-	limitOf int             // which: riptide.DroppedAttempts and so on
-	left    machine.Instant // when it said that it ends the connection
-	told    machine.Instant // when the peer's word that it ends reached it
+	threw    machine.Instant // when an Ack made the library throw (Pytide), the first since it last spoke
+	limit    machine.Instant // when a limit of the connection's quality was reached
+	limitOf  int             // which: riptide.DroppedAttempts and so on
+	left     machine.Instant // when it said that it ends the connection
+	peerLeft machine.Instant // when the peer's word that it ends reached it
 }
 
-// deaf reports whether the side had the peer's word that it ends before a time: it
+// endedBefore reports whether the side had the peer's word that it ends before a time: it
 // takes nothing from then on.
-func (e *ending) deaf(at machine.Instant) bool { return e.told != 0 && at > e.told }
+func (e *ending) endedBefore(at machine.Instant) bool { return e.peerLeft != 0 && at > e.peerLeft }
 
 // reached notes that a limit of the connection's quality is reached.
 func (e *ending) reached(limitOf int, at machine.Instant) { e.limit, e.limitOf = at, limitOf }
@@ -148,7 +148,7 @@ type inbound struct {
 	known    bool
 	unsure   int64 // ids up to here may have come before the capture, or unseen by it
 	missed   []missed
-	leaps    []leap
+	jumps    []jump
 	queue    queue // messages that passed the tap towards it and that no Ack has answered
 }
 
@@ -221,11 +221,11 @@ type notifyOutbound struct {
 func (s *side) reads(at machine.Instant, ref machine.Ref) machine.Certainty {
 	switch {
 	// before that it can have read on in the same update
-	case at > s.end.threw.Add(2*riptide.TickSlack) && s.speech.mute(s.end.threw):
+	case at > s.end.threw.Add(2*riptide.TickSlack) && s.speech.fellSilent(s.end.threw):
 		return machine.Unknown
-	case at > s.end.droppedAt() && s.speech.mute(s.end.limit):
+	case at > s.end.droppedAt() && s.speech.fellSilent(s.end.limit):
 		return machine.Unknown
-	case s.end.deaf(at):
+	case s.end.endedBefore(at):
 		return machine.Unknown
 	case s.read.covers(at, ref):
 		return s.tap.grade()
@@ -246,17 +246,17 @@ func (s *side) roundTrip() time.Duration {
 // clone returns an independent copy.
 func (s *side) clone() side {
 	c := *s
-	c.told = slices.Clone(s.told)
+	c.reported = slices.Clone(s.reported)
 	c.in, c.out = s.in.clone(), s.out.clone()
-	c.notesIn.receiver, c.notesOut.lives = s.notesIn.receiver.Clone(), s.notesOut.lives.clone()
-	c.loose = s.loose.clone()
+	c.notifyIn.receiver, c.notifyOut.lives = s.notifyIn.receiver.Clone(), s.notifyOut.lives.clone()
+	c.unreliable = s.unreliable.clone()
 	return c
 }
 
 func (i *inbound) clone() inbound {
 	c := *i
 	c.receiver = i.receiver.Clone()
-	c.missed, c.leaps, c.queue.items = slices.Clone(i.missed), slices.Clone(i.leaps), slices.Clone(i.queue.items)
+	c.missed, c.jumps, c.queue.items = slices.Clone(i.missed), slices.Clone(i.jumps), slices.Clone(i.queue.items)
 	return c
 }
 

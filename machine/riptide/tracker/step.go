@@ -21,14 +21,14 @@ type sighting struct {
 type step struct {
 	sighting
 	m    *wire.Message
-	is   riptide.Beat // what a heartbeat is
+	beat riptide.Beat // what a heartbeat is
 	own  *side        // who sent it
 	peer *side        // to whom it goes
 	out  *machine.Effects
 }
 
-// past returns the step of telling what a frame that has passed before shows: it takes
+// pastStep returns the step of telling what a frame that has passed before shows: it takes
 // no message.
-func past(at machine.Instant, ref machine.Ref, out *machine.Effects) *step {
+func pastStep(at machine.Instant, ref machine.Ref, out *machine.Effects) *step {
 	return &step{sighting: sighting{at: at, ref: ref}, out: out}
 }

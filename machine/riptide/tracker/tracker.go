@@ -48,9 +48,9 @@ func (t *Tracker) Observe(d *machine.Datagram, out *machine.Effects) {
 	p := sighting{at: d.At, ref: d.Ref, from: d.From, bytes: d.Bytes, length: max(d.Length, len(d.Bytes)),
 		behind: d.Behind}
 	if o := t.opening; o != nil {
-		if !o.again(&p) {
+		if !o.reopens(&p) {
 			if o.hold(&p) {
-				if v := o.judge(); v.Sure {
+				if v := o.placeTap(); v.Sure {
 					t.f, t.opening = o.follow(v, out), nil
 				}
 			}
@@ -63,7 +63,7 @@ func (t *Tracker) Observe(d *machine.Datagram, out *machine.Effects) {
 
 // open takes the best verdict about the vantage, and what was held with it.
 func (t *Tracker) open(out *machine.Effects) {
-	t.f, t.opening = t.opening.follow(t.opening.judge(), out), nil
+	t.f, t.opening = t.opening.follow(t.opening.placeTap(), out), nil
 }
 
 // Finish settles what is still open when the capture ends.
@@ -79,7 +79,7 @@ func (t *Tracker) Inspect(x machine.Side, v *machine.View) {
 	f := t.f
 	if t.opening != nil {
 		var unheard machine.Effects
-		f = t.opening.follow(t.opening.judge(), &unheard)
+		f = t.opening.follow(t.opening.placeTap(), &unheard)
 	}
 	f.inspect(x, v)
 }

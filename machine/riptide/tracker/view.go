@@ -22,7 +22,7 @@ func (t *follower) inspect(x machine.Side, v *machine.View) {
 	if s.in.known && peer.out.met {
 		v.Windows = append(v.Windows, s.receivedWindow(peer, grade))
 	}
-	if s.notesOut.met {
+	if s.notifyOut.met {
 		v.Windows = append(v.Windows, t.notifySentWindow(s, grade))
 	}
 	if newest, ok := s.notifyNewest(peer); ok {
@@ -35,7 +35,7 @@ func (t *follower) inspect(x machine.Side, v *machine.View) {
 			machine.Gauge{Name: "resend after", Value: machine.Milliseconds(riptide.ResendAfter(smoothed)), Unit: "ms",
 				Grade: sure})
 	}
-	if tick := t.life.clock.Tick(); tick > 0 && t.client == x {
+	if tick := t.conn.clock.Tick(); tick > 0 && t.client == x {
 		v.Gauges = append(v.Gauges,
 			machine.Gauge{Name: "tick", Value: machine.Milliseconds(tick), Unit: "ms", Grade: machine.Likely})
 	}
@@ -46,11 +46,11 @@ func (t *follower) inspect(x machine.Side, v *machine.View) {
 	v.Gauges = append(v.Gauges,
 		machine.Gauge{Name: "copies sent again", Value: float64(s.figures.resends), Unit: "messages", Grade: machine.Certain},
 		machine.Gauge{Name: "duplicates refused", Value: float64(s.figures.duplicates), Unit: "messages", Grade: grade})
-	if n := s.notesOut.quality.Count; n > 0 {
+	if n := s.notifyOut.quality.Count; n > 0 {
 		v.Gauges = append(v.Gauges,
-			machine.Gauge{Name: "notify loss of the last 64", Value: 100 * float64(s.notesOut.quality.Sum) / riptide.QualityRow,
+			machine.Gauge{Name: "notify loss of the last 64", Value: 100 * float64(s.notifyOut.quality.Sum) / riptide.QualityRow,
 				Unit: "%", Grade: grade},
-			machine.Gauge{Name: "outcomes beyond its limit", Value: float64(s.notesOut.quality.Row), Unit: "in a row",
+			machine.Gauge{Name: "outcomes beyond its limit", Value: float64(s.notifyOut.quality.Row), Unit: "in a row",
 				Grade: grade})
 	}
 	v.Tables = append(v.Tables, t.connectionTable(x))
@@ -63,7 +63,7 @@ func (t *follower) inspect(x machine.Side, v *machine.View) {
 	if pending := t.pendingTable(s); len(pending.Rows) > 0 {
 		v.Tables = append(v.Tables, pending)
 	}
-	if s.notesOut.met || peer.notesOut.met {
+	if s.notifyOut.met || peer.notifyOut.met {
 		v.Tables = append(v.Tables, s.notifyTable(peer))
 	}
 }
@@ -118,7 +118,7 @@ func (s *side) receivedWindow(peer *side, grade machine.Certainty) machine.Windo
 
 // connectionTable lays out the connection's life as side x had it.
 func (t *follower) connectionTable(x machine.Side) machine.Table {
-	c := &t.life
+	c := &t.conn
 	table := machine.Table{Name: "connection", Columns: []string{"what", "value"}}
 	row := func(what, value string) { table.Rows = append(table.Rows, []string{what, value}) }
 	role := "unknown"
@@ -154,8 +154,8 @@ func (t *follower) connectionTable(x machine.Side) machine.Table {
 		row("heartbeats", strconv.FormatUint(c.pings, 10)+", answered "+strconv.FormatUint(c.answers, 10)+", newest ping id "+
 			strconv.Itoa(int(c.ping)))
 	}
-	if c.told > 0 {
-		row("RTT that the client told last", (time.Duration(c.told) * time.Millisecond).String())
+	if c.reported > 0 {
+		row("RTT that the client told last", (time.Duration(c.reported) * time.Millisecond).String())
 	}
 	for _, id := range c.clients {
 		row("told of client", strconv.Itoa(int(id)))
@@ -173,7 +173,7 @@ func (t *follower) connectionTable(x machine.Side) machine.Table {
 
 // state names how far the connection is.
 func (t *follower) state() string {
-	c := &t.life
+	c := &t.conn
 	switch {
 	case c.goodbye.at != 0:
 		return "ended by " + c.goodbye.by.String()
@@ -268,13 +268,13 @@ func (s *side) viewsTable() machine.Table {
 // notifyTable returns the notify sequencer.
 func (s *side) notifyTable(peer *side) machine.Table {
 	table := machine.Table{Name: "notify", Columns: []string{"what", "value"}}
-	if s.notesOut.met {
+	if s.notifyOut.met {
 		table.Rows = append(table.Rows,
-			[]string{"newest sent", strconv.Itoa(int(uint16(s.notesOut.top)))},
-			[]string{"newest acknowledged", strconv.Itoa(int(s.notesOut.sender.Last))})
+			[]string{"newest sent", strconv.Itoa(int(uint16(s.notifyOut.top)))},
+			[]string{"newest acknowledged", strconv.Itoa(int(s.notifyOut.sender.Last))})
 	}
-	if peer.notesOut.met && s.notesIn.known {
-		last, bits := s.notesIn.receiver.Header()
+	if peer.notifyOut.met && s.notifyIn.known {
+		last, bits := s.notifyIn.receiver.Header()
 		table.Rows = append(table.Rows, []string{"newest received", strconv.Itoa(int(last))},
 			[]string{"bits", "0x" + strconv.FormatUint(uint64(bits), 16)})
 	}

@@ -103,7 +103,7 @@ func (t *follower) joins(p *step, k int) {
 	s.in.receiver.Adopt(p.m.Last, p.m.AckBits)
 	s.in.unsure = p.peer.out.unwrap(p.m.Last)
 	if k < len(open) {
-		t.hand(p, s, &open[k])
+		t.deliver(p, s, &open[k])
 		s.in.queue.drop(k + 1)
 	}
 }
@@ -151,7 +151,7 @@ func (t *follower) window(p *step, a *arrival) (fresh bool) {
 		}
 	}
 	if s.behaviour.ShiftFault && gap >= peer.behaviour.Misread() {
-		s.in.jumped(peer.out.unwrap(a.sequence), gap, p.at)
+		s.in.addJump(peer.out.unwrap(a.sequence), gap, p.at)
 	}
 	if jumps && s.behaviour.ShiftFault {
 		if s.in.unsure > 0 {
@@ -159,7 +159,7 @@ func (t *follower) window(p *step, a *arrival) (fresh bool) {
 			s.in.unsure = max(s.in.unsure, peer.out.unwrap(a.sequence))
 		}
 		if follows {
-			t.lie(p, a.sequence, gap)
+			t.falseAcks(p, a.sequence, gap)
 		}
 	}
 	return fresh
@@ -168,7 +168,7 @@ func (t *follower) window(p *step, a *arrival) (fresh bool) {
 // read notes that a side has read an arrival, and what its window made of it.
 func (t *follower) read(p *step, a *arrival, fresh bool) {
 	if fresh {
-		t.hand(p, p.own, a)
+		t.deliver(p, p.own, a)
 		return
 	}
 	p.own.figures.duplicates++
@@ -256,8 +256,8 @@ func (i *inbound) before(e *life) {
 	}
 }
 
-// hand notes that a message was handed to the application of s.
-func (t *follower) hand(p *step, s *side, a *arrival) {
+// deliver notes that a message was handed to the application of s.
+func (t *follower) deliver(p *step, s *side, a *arrival) {
 	peer := &t.sides[s.side.Other()]
 	if a.life < peer.out.lives.first {
 		s.figures.taken++
@@ -300,13 +300,13 @@ func (t *follower) refuse(p *step, a *arrival) {
 	}
 	e := peer.out.lives.at(a.life)
 	e.answers.last = p.at
-	t.event(p, e, fact{kind: machine.EventDuplicate, of: s.side, sure: s.sure(e.sequence64), about: a.ref})
+	t.messageEvent(p, e, fact{kind: machine.EventDuplicate, of: s.side, sure: s.sure(e.sequence64), about: a.ref})
 	if e.receiver.delivered == machine.Unanswered && s.knows(e.sequence64) &&
-		(!s.behaviour.ShiftFault || s.in.leapt(e.sequence64)) {
+		(!s.behaviour.ShiftFault || s.in.jumpCovers(e.sequence64)) {
 		// Otherwise it was handed over unseen.
 		e.receiver.delivered, e.certainty = machine.No, s.tap.grade()
 		if e.receiver.refused = s.behaviour.ShiftFault && !e.clash; e.receiver.refused {
-			m := t.moreOf(e)
+			m := t.detailsOf(e)
 			m.refusedAt, m.refusedRef = p.at, a.ref
 		}
 	}

@@ -27,7 +27,7 @@ type contradictions struct {
 	copies   int       // reliable copies that passed towards it
 	acks     int       // that it sent
 	last     uint16    // newest id of its last Ack
-	leapt    bool      // that id has leapt as far as a fault of the window needs
+	jumped   bool      // that id has leapt as far as a fault of the window needs
 	open     [256]bool // ids of heartbeats that passed towards it and have no answer yet
 	beats    int       // how many passed
 	pongs    int       // answers to them that it sent
@@ -103,10 +103,10 @@ func (e *Evidence) contradict(from machine.Side, b *riptide.Behaviour, is riptid
 			own.extra++
 			own.acks--
 		}
-		own.leapt = own.leapt || riptide.GapOf(m.Last, own.last) >= riptide.JumpList
+		own.jumped = own.jumped || riptide.GapOf(m.Last, own.last) >= riptide.JumpList
 		own.last = m.Last
-		if b.Receive == riptide.ReceiveList && !(b.ShiftFault && own.leapt) || b.Receive == riptide.ReceiveNotes {
-			own.names(m)
+		if b.Receive == riptide.ReceiveList && !(b.ShiftFault && own.jumped) || b.Receive == riptide.ReceiveNotes {
+			own.countUnnamed(m)
 		}
 	case m.Type.Reliable():
 		peer.copies++
@@ -143,8 +143,8 @@ func (e *Evidence) contradict(from machine.Side, b *riptide.Behaviour, is riptid
 	}
 }
 
-// names looks for messages that an Ack ought to name.
-func (c *contradictions) names(m *wire.Message) {
+// countUnnamed looks for messages that an Ack ought to name.
+func (c *contradictions) countUnnamed(m *wire.Message) {
 	last := c.arrived.at(m.Last)
 	for todo := ^m.AckBits; last > 0 && todo != 0; todo &= todo - 1 {
 		id := m.Last - 1 - uint16(bits.TrailingZeros16(todo))

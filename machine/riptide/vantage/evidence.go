@@ -34,19 +34,19 @@ func (e *Evidence) Weigh(at machine.Instant, from machine.Side, speaker *riptide
 	}
 	switch {
 	case m.Type.Reliable():
-		peer.open.ask(wire.Reliable, m.Sequence, at)
+		peer.open.add(wire.Reliable, m.Sequence, at)
 	case m.Type == wire.Ack || m.Type == wire.AckExtra:
 		own.answer(wire.Reliable, m.Cause, at)
 	case is == riptide.BeatPing:
-		own.rtts.tell(m)
-		peer.open.ask(wire.Heartbeat, uint16(m.Ping), at)
+		own.rtts.take(m)
+		peer.open.add(wire.Heartbeat, uint16(m.Ping), at)
 	case is == riptide.BeatAnswer:
 		if wait, ok := own.answer(wire.Heartbeat, uint16(m.Ping), at); ok {
 			peer.rtts.lastPing = wait
 		}
 	case m.Type == wire.Notify && !m.Bare:
 		own.answer(wire.Notify, m.Last, at)
-		peer.open.ask(wire.Notify, m.Sequence, at)
+		peer.open.add(wire.Notify, m.Sequence, at)
 	}
 }
 
@@ -70,7 +70,7 @@ func (e *Evidence) Away(x machine.Side) (after time.Duration, away bool) {
 func (e *Evidence) Clone() Evidence {
 	c := *e
 	for i := range c.of {
-		c.of[i].open.own()
+		c.of[i].open.cloneRings()
 	}
 	return c
 }

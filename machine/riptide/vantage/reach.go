@@ -67,13 +67,13 @@ func (w *waits) take(kind wire.Type, wait time.Duration) {
 //	newest[slot] counts once met[slot] is set
 //	len(asked[slot]) is 0 or a power of two from askedLeast to askedMost
 type questions struct {
-	asked  [2][]asking // rings, by sequence: as long as what is open needs
+	asked  [2][]question // rings, by sequence: as long as what is open needs
 	newest [2]uint16
 	met    [2]bool
 }
 
-// asking is a message that is to be answered.
-type asking struct {
+// question is a message that is to be answered.
+type question struct {
 	at       machine.Instant
 	sequence uint16
 	kind     wire.Type
@@ -82,9 +82,9 @@ type asking struct {
 
 const askedMost, askedLeast = 128, 4
 
-// ask takes a message that the side is to answer. One that is not newer than all
+// add takes a message that the side is to answer. One that is not newer than all
 // before may be a copy of one that is not in the capture.
-func (q *questions) ask(kind wire.Type, sequence uint16, at machine.Instant) {
+func (q *questions) add(kind wire.Type, sequence uint16, at machine.Instant) {
 	slot := slotOf(kind)
 	newer := q.met[slot] && riptide.GapOf(sequence, q.newest[slot]) > 0
 	if newer || !q.met[slot] {
@@ -96,12 +96,12 @@ func (q *questions) ask(kind wire.Type, sequence uint16, at machine.Instant) {
 	} else if kind != wire.Heartbeat {
 		return
 	}
-	q.enter(slot, asking{at, sequence, kind, true})
+	q.enter(slot, question{at, sequence, kind, true})
 }
 
 // enter puts a message into its ring. One that is open still is overwritten by the
 // one that comes askedMost ids after it; for any other the ring grows.
-func (q *questions) enter(slot int, a asking) {
+func (q *questions) enter(slot int, a question) {
 	ring := q.asked[slot]
 	for {
 		if n := len(ring); n > 0 {
@@ -111,7 +111,7 @@ func (q *questions) enter(slot int, a asking) {
 				return
 			}
 		}
-		ring = make([]asking, max(askedLeast, 2*len(ring)))
+		ring = make([]question, max(askedLeast, 2*len(ring)))
 		for _, open := range q.asked[slot] {
 			if open.live {
 				ring[int(open.sequence)&(len(ring)-1)] = open
@@ -136,8 +136,8 @@ func (q *questions) answer(kind wire.Type, sequence uint16, at machine.Instant) 
 	return at.Sub(a.at), true
 }
 
-// own gives the questions rings of their own.
-func (q *questions) own() {
+// cloneRings gives the questions rings of their cloneRings.
+func (q *questions) cloneRings() {
 	for slot := range q.asked {
 		q.asked[slot] = slices.Clone(q.asked[slot])
 	}
@@ -158,9 +158,9 @@ func slotOf(kind wire.Type) int {
 type rtts struct {
 	pings      int
 	atTap, own time.Duration    // sums
-	odd        [2]time.Duration // of them, the sample in which the RTT is the most beyond the tap's
+	outlier    [2]time.Duration // of them, the sample in which the RTT is the most beyond the tap's
 	lastPing   time.Duration    // the newest sample at the tap; 0 none
-	told       int16            // the RTT that it told last
+	reported   int16            // the RTT that it told last
 	ping       uint8            // and by which ping
 	// nearest is the least that a new RTT of it exceeds what its ping took beyond
 	// the tap: the way from the tap to it and back, and its tick.
@@ -168,22 +168,22 @@ type rtts struct {
 	news    int // RTTs that were new
 }
 
-// tell takes a ping and the RTT that it tells.
-func (r *rtts) tell(m *wire.Message) {
-	if told := time.Duration(m.RTT) * time.Millisecond; m.RTT > 0 && r.lastPing > 0 &&
-		told > r.lastPing-2*time.Millisecond {
+// take takes a ping and the RTT that it tells.
+func (r *rtts) take(m *wire.Message) {
+	if reported := time.Duration(m.RTT) * time.Millisecond; m.RTT > 0 && r.lastPing > 0 &&
+		reported > r.lastPing-2*time.Millisecond {
 		r.pings++
 		r.atTap += r.lastPing
-		r.own += told
-		if told-r.lastPing > r.odd[1]-r.odd[0] {
-			r.odd = [2]time.Duration{r.lastPing, told}
+		r.own += reported
+		if reported-r.lastPing > r.outlier[1]-r.outlier[0] {
+			r.outlier = [2]time.Duration{r.lastPing, reported}
 		}
-		if m.RTT != r.told && m.Ping == r.ping+1 {
+		if m.RTT != r.reported && m.Ping == r.ping+1 {
 			// It is of the ping before: one that is the same may stem from an older one.
-			r.measured(told - r.lastPing)
+			r.measured(reported - r.lastPing)
 		}
 	}
-	r.lastPing, r.told, r.ping = 0, m.RTT, m.Ping
+	r.lastPing, r.reported, r.ping = 0, m.RTT, m.Ping
 }
 
 // measured takes by how much a client's RTT exceeds what its ping took beyond the tap.
@@ -198,8 +198,8 @@ func (r *rtts) measured(here time.Duration) {
 func (r *rtts) means() (own, beyond time.Duration) {
 	own, beyond = r.own, r.atTap
 	n := time.Duration(r.pings)
-	if rest := own - r.odd[1] - (beyond - r.odd[0]); n > 2 && r.odd[1]-r.odd[0] > 3*rest/(n-1)+2*tick {
-		own, beyond, n = own-r.odd[1], beyond-r.odd[0], n-1
+	if rest := own - r.outlier[1] - (beyond - r.outlier[0]); n > 2 && r.outlier[1]-r.outlier[0] > 3*rest/(n-1)+2*tick {
+		own, beyond, n = own-r.outlier[1], beyond-r.outlier[0], n-1
 	}
 	return own / n, beyond / n
 }

@@ -24,15 +24,15 @@ type Stage struct {
 	versions [2]*riptide.Version
 	client   machine.Side
 	roles    bool // client is known
-	pings    riptide.BeatRoles
+	beats    riptide.BeatRoles
 	m        wire.Message
 }
 
 // New returns the stage of a connection.
 func New(c riptide.Config) *Stage { return &Stage{config: c} }
 
-// engage finds the references that write what the two sides wrote.
-func (s *Stage) engage() error {
+// chooseVersions finds the references that write what the two sides wrote.
+func (s *Stage) chooseVersions() error {
 	if s.config.Stream {
 		return errors.New("it runs over TCP: the protocol sends nothing again there that was lost")
 	}
@@ -79,8 +79,8 @@ func (s *Stage) Sight(d *machine.Datagram) machine.Sight {
 		!errors.Is(err, base.ErrTrailing) {
 		return machine.Sight{Role: machine.RoleLife}
 	}
-	is := s.pings.Take(d.From, s.config.Senders[d.From].Codec.Dialect, m)
-	if m.Type == wire.Connect || is == riptide.BeatPing {
+	beat := s.beats.Take(d.From, s.config.Senders[d.From].Codec.Dialect, m)
+	if m.Type == wire.Connect || beat == riptide.BeatPing {
 		s.client, s.roles = d.From, true
 	}
 	switch t := m.Type; {
@@ -88,9 +88,9 @@ func (s *Stage) Sight(d *machine.Datagram) machine.Sight {
 		return machine.Sight{Role: machine.RoleAnswers, Kind: exchangeReliable, ID: uint32(m.Cause), Also: true}
 	case t.Reliable():
 		return machine.Sight{Role: machine.RoleAsks, Kind: exchangeReliable, ID: uint32(m.Sequence)}
-	case is == riptide.BeatPing:
+	case beat == riptide.BeatPing:
 		return machine.Sight{Role: machine.RoleAsks, Kind: exchangeHeartbeat, ID: uint32(m.Ping)}
-	case is == riptide.BeatAnswer:
+	case beat == riptide.BeatAnswer:
 		return machine.Sight{Role: machine.RoleAnswers, Kind: exchangeHeartbeat, ID: uint32(m.Ping)}
 	case t == wire.Unreliable || t == wire.Notify:
 		return machine.Sight{Role: machine.RolePlain}
@@ -116,7 +116,7 @@ const warmUp = 3 * time.Second
 
 // Cast returns the references and what they are asked for.
 func (s *Stage) Cast(t *machine.Trace, changed []machine.Setting) (*machine.Cast, error) {
-	if err := s.engage(); err != nil {
+	if err := s.chooseVersions(); err != nil {
 		return nil, err
 	}
 	c := &machine.Cast{Settings: s.settings(t)}

@@ -16,13 +16,14 @@ import (
 //	PoorConnection   a message was due for its 16th sending, or the quality of
 //	                 the connection was beyond its limit for 64 outcomes in a row
 
-// tells an event of the connection's life.
-func (t *follower) tells(p *step, kind machine.EventKind, number uint32) {
-	t.tellsOf(p, kind, p.from, number, machine.Certain)
+// connectionEvent an event of the connection's life.
+func (t *follower) connectionEvent(p *step, kind machine.EventKind, number uint32) {
+	t.connectionEventOf(p, kind, p.from, number, machine.Certain)
 }
 
-func (t *follower) tellsOf(p *step, kind machine.EventKind, x machine.Side, number uint32, sure machine.Certainty) {
-	t.tell(p, machine.Event{Kind: kind, Side: x, Certainty: sure, Sequence: number, Sequence64: int64(number)})
+func (t *follower) connectionEventOf(p *step, kind machine.EventKind, x machine.Side, number uint32,
+	sure machine.Certainty) {
+	t.emit(p, machine.Event{Kind: kind, Side: x, Certainty: sure, Sequence: number, Sequence64: int64(number)})
 }
 
 // arrived tells what a reliable message of the protocol itself brings about at
@@ -35,26 +36,26 @@ func (t *follower) arrived(p *step, x machine.Side, e *life, sure machine.Certai
 	case wire.Welcome:
 		t.connected(p, x, e.client, sure)
 	case wire.ClientConnected:
-		t.tellsOf(p, riptide.EventClientConnected, x, uint32(e.client), sure)
+		t.connectionEventOf(p, riptide.EventClientConnected, x, uint32(e.client), sure)
 	case wire.ClientDisconnected:
-		t.tellsOf(p, riptide.EventClientDisconnected, x, uint32(e.client), sure)
+		t.connectionEventOf(p, riptide.EventClientDisconnected, x, uint32(e.client), sure)
 	}
 }
 
 // connected notes that the library of x counts the connection as made.
 func (t *follower) connected(p *step, x machine.Side, id uint16, sure machine.Certainty) {
-	if !t.life.made[x] {
-		t.life.made[x] = true
-		t.tellsOf(p, riptide.EventConnected, x, uint32(id), sure)
+	if !t.conn.made[x] {
+		t.conn.made[x] = true
+		t.connectionEventOf(p, riptide.EventConnected, x, uint32(id), sure)
 	}
 }
 
 // failed notes that the client's attempt came to nothing.
 func (t *follower) failed(p *step, reason uint8) {
 	client := &t.sides[t.client]
-	if c := &t.life; t.roles && !c.over[client.side] && !c.made[client.side] {
+	if c := &t.conn; t.roles && !c.over[client.side] && !c.made[client.side] {
 		c.over[client.side] = true
-		t.tellsOf(p, riptide.EventFailed, client.side, uint32(reason), client.tap.grade())
+		t.connectionEventOf(p, riptide.EventFailed, client.side, uint32(reason), client.tap.grade())
 	}
 }
 
@@ -65,7 +66,7 @@ func (t *follower) disconnected(p *step) {
 	if m.HasReason {
 		reason = uint32(m.Reason)
 	}
-	t.tells(p, riptide.EventGoodbye, reason)
+	t.connectionEvent(p, riptide.EventGoodbye, reason)
 	if p.at.Sub(peer.speech.last) > riptide.Silence {
 		t.silent(p, peer)
 	}
@@ -76,7 +77,7 @@ func (t *follower) disconnected(p *step) {
 	if own == riptide.Disconnected || own == riptide.Kicked {
 		t.over(p, said, own, machine.Certain)
 	}
-	t.life.over[said.side] = true // a server that stops tells its application nothing
+	t.conn.over[said.side] = true // a server that stops tells its application nothing
 	sure := machine.Likely
 	if peer.tap.ordered {
 		sure = peer.reads(p.at, p.ref)
@@ -87,27 +88,27 @@ func (t *follower) disconnected(p *step) {
 // over notes that the library of s counts the connection as ended; one that was
 // never made in its eyes has no end.
 func (t *follower) over(p *step, s *side, reason uint8, sure machine.Certainty) bool {
-	c := &t.life
+	c := &t.conn
 	if c.over[s.side] || sure == machine.Unknown || t.begun && !c.made[s.side] {
 		return false
 	}
 	c.over[s.side] = true
-	t.tellsOf(p, riptide.EventDisconnected, s.side, uint32(reason), sure)
+	t.connectionEventOf(p, riptide.EventDisconnected, s.side, uint32(reason), sure)
 	return true
 }
 
 // silent tells why a side fell silent that has not spoken for long, as far as its
 // library's rules say; p is what shows that time has passed.
 func (t *follower) silent(p *step, s *side) {
-	if !s.tap.near || s.speech.ref == 0 || t.life.over[s.side] {
+	if !s.tap.near || s.speech.ref == 0 || t.conn.over[s.side] {
 		return
 	}
-	last := past(s.speech.last, s.speech.ref, p.out)
+	last := pastStep(s.speech.last, s.speech.ref, p.out)
 	if why := s.dropped(p.at); why != riptide.NotDropped && t.over(last, s, riptide.PoorConnection, machine.Likely) {
 		p.out.At(last.at, last.ref).Report(riptide.PoorEnd, s.side, machine.Likely, 0, float64(why))
 	} else if t.timedOut(s, p.at) && t.over(last, s, riptide.TimedOutReason, machine.Likely) {
 		p.out.At(last.at, last.ref).Report(riptide.TimedOut, s.side, machine.Likely, 0,
-			machine.Milliseconds(last.at.Sub(t.life.heard[s.side])))
+			machine.Milliseconds(last.at.Sub(t.conn.heard[s.side])))
 	}
 }
 
@@ -137,7 +138,7 @@ func (s *side) dropped(now machine.Instant) int {
 
 // timedOut reports whether the side went on until its timeout struck.
 func (t *follower) timedOut(s *side, now machine.Instant) bool {
-	heard := t.life.heard[s.side]
+	heard := t.conn.heard[s.side]
 	if heard == 0 || s.behaviour.NoTimeout || now.Sub(heard) < riptide.Timeout {
 		return false
 	}
@@ -153,10 +154,10 @@ const noConnection = 0
 
 // ends tells, when the capture ends, what became of the connection without a word.
 func (t *follower) ends(out *machine.Effects) {
-	c := &t.life
-	end := past(max(t.last, t.facts.End), 0, out)
+	c := &t.conn
+	end := pastStep(max(t.last, t.facts.End), 0, out)
 	if t.roles && c.attempt.count >= riptide.ConnectAttempts && !c.attempt.answered {
-		t.failed(past(c.attempt.at, c.attempt.ref, out), noConnection)
+		t.failed(pastStep(c.attempt.at, c.attempt.ref, out), noConnection)
 	}
 	for i := range t.sides {
 		t.silent(end, &t.sides[i])
@@ -166,8 +167,8 @@ func (t *follower) ends(out *machine.Effects) {
 // margin returns how long the side would wait before it gives up, were nothing
 // more to come; false where it is not connected.
 func (t *follower) margin(x machine.Side) (time.Duration, bool) {
-	if t.ended || t.life.attempt.rejected || t.life.over[x] || t.life.heard[x] == 0 || t.sides[x].behaviour.NoTimeout {
+	if t.ended || t.conn.attempt.rejected || t.conn.over[x] || t.conn.heard[x] == 0 || t.sides[x].behaviour.NoTimeout {
 		return 0, false
 	}
-	return riptide.Timeout - t.last.Sub(t.life.heard[x]), true
+	return riptide.Timeout - t.last.Sub(t.conn.heard[x]), true
 }

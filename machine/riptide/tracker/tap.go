@@ -21,7 +21,7 @@ const skippedFew, skippedShare = 3, 12
 
 // grade returns how surely what passes the tap towards the side has reached it, and
 // what passes from it is all that it sent.
-func (d *standing) grade() machine.Certainty {
+func (d *tapEvidence) grade() machine.Certainty {
 	if d.ordered && d.shown && d.against == 0 && d.lacks == 0 && !d.blurred {
 		return machine.Certain
 	}
@@ -70,8 +70,8 @@ func (t *follower) sentAgain(s *side, e *life) {
 	}
 }
 
-// stands tells where the tap stands, by all that has passed.
-func (t *follower) stands() (machine.Vantage, string) {
+// placeTap tells where the tap placeTap, by all that has passed.
+func (t *follower) placeTap() (machine.Vantage, string) {
 	v, reason := t.facts.Vantage, t.facts.VantageReason
 	if !t.config.OneHost {
 		found := t.place.Verdict()

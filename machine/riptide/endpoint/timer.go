@@ -6,7 +6,7 @@ import "github.com/ackscope/ackscope/machine"
 type timer struct {
 	kind timerKind
 	peer machine.Peer
-	life uint32 // of the link
+	link uint32 // of the link
 	slot int32  // resend: of link.pending
 	at   int64  // resend: when the message was last sent, as known when the timer was set
 	copy uint32 // resend: of the slot's use
