@@ -19,7 +19,7 @@ var framings = func() (out []dissect.Framing) {
 				Name: name, Prefix: size, BigEndian: big,
 				Max:   65535, // applications can raise the library's limit
 				Usual: wire.V21.MaxMessage,
-				Judge: judgeFraming(size, big),
+				Judge: weighFraming(size, big),
 			})
 		}
 	}
@@ -29,8 +29,8 @@ var framings = func() (out []dissect.Framing) {
 // headerLen is longer than any header, in bytes.
 const headerLen = 8
 
-// judgeFraming weighs a message by the dialects that have a prefix of the size.
-func judgeFraming(prefix int, big bool) func(b []byte, length int) float64 {
+// weighFraming weighs a message by the dialects that have a prefix of the size.
+func weighFraming(prefix int, big bool) func(b []byte, length int) float64 {
 	var codecs []wire.Codec
 	for _, d := range wire.Dialects {
 		for _, size := range d.Prefixes {

@@ -168,7 +168,8 @@ func (c *classifier) claims(bits float64, related relation) bool {
 func (c *classifier) settled(best choice, bits, lead float64) bool {
 	n := c.packets[0] + c.packets[1]
 	return n >= settledAfter && bits >= settledBits && lead >= settledLead &&
-		(n >= settledAnyway || c.side(best, machine.A).told(best[machine.A]) && c.side(best, machine.B).told(best[machine.B]))
+		(n >= settledAnyway ||
+			c.side(best, machine.A).narrowed(best[machine.A]) && c.side(best, machine.B).narrowed(best[machine.B]))
 }
 
 // Sure reports whether the dialect is found and settled.
@@ -196,8 +197,8 @@ func (c *classifier) best(but *wire.Dialect) (best int, bits float64) {
 	return best, bits
 }
 
-// told reports whether what a side sent has told builds of its dialect apart.
-func (s *sender) told(h int) bool {
+// narrowed reports whether what a side sent has narrowed builds of its dialect apart.
+func (s *sender) narrowed(h int) bool {
 	all := wire.BuildsOf(hypotheses[h].Dialect)
 	return s.builds != all || all.Single()
 }

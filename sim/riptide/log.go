@@ -45,7 +45,7 @@ type Log struct {
 	addrs    map[machine.Peer]netip.AddrPort
 	attempts map[message]int  // of reliable messages that are not acked
 	notified map[message]bool // notify messages whose fate is open
-	told     map[machine.Peer][2]int
+	reported map[machine.Peer][2]int
 }
 
 // Tally counts the messages of the applications.
@@ -65,7 +65,7 @@ type message struct {
 func newLog(k *Kit, role sim.Role, e *endpoint.Endpoint) *Log {
 	return &Log{
 		Tally: Tally{Smoothed: -1}, kit: k, form: &k.Form, role: role, endpoint: e, addrs: map[machine.Peer]netip.AddrPort{},
-		attempts: map[message]int{}, notified: map[message]bool{}, told: map[machine.Peer][2]int{},
+		attempts: map[message]int{}, notified: map[message]bool{}, reported: map[machine.Peer][2]int{},
 	}
 }
 
@@ -172,7 +172,7 @@ func (l *Log) call(c *machine.Command) sim.Line {
 // event returns the line of an event; nil for one that the logs do not have.
 func (l *Log) event(step *sim.Step, e *machine.Event) sim.Line {
 	if word := endpoint.ReferenceEventNames[e.Kind]; word != "" {
-		return l.life(word, e)
+		return l.connectionEvent(word, e)
 	}
 	if e.Kind == machine.EventSent || e.Kind == machine.EventResent {
 		return l.sent(step, e)
@@ -186,8 +186,8 @@ func (l *Log) event(step *sim.Step, e *machine.Event) sim.Line {
 	return l.reliableEnd(e)
 }
 
-// life returns the line of an event of the connection's life.
-func (l *Log) life(word string, e *machine.Event) sim.Line {
+// connectionEvent returns the line of an event of the connection's connectionEvent.
+func (l *Log) connectionEvent(word string, e *machine.Event) sim.Line {
 	line := l.line(word, e.Peer)
 	comes := e.Kind == riptide.EventClientConnected || e.Kind == riptide.EventClientDisconnected
 	dialect := l.kit.Versions[l.role].Build.Dialect
@@ -289,10 +289,10 @@ func (l *Log) received(d *machine.Delivery) sim.Line {
 // stats returns a peer's round trip times, in ms, where they have changed.
 func (l *Log) stats(peer machine.Peer) sim.Line {
 	rtt, smoothed := l.endpoint.RTT(peer)
-	if smoothed < 0 || l.told[peer] == [2]int{rtt, smoothed} {
+	if smoothed < 0 || l.reported[peer] == [2]int{rtt, smoothed} {
 		return nil
 	}
-	l.told[peer], l.Tally.Smoothed = [2]int{rtt, smoothed}, smoothed
+	l.reported[peer], l.Tally.Smoothed = [2]int{rtt, smoothed}, smoothed
 	line := l.line("stats", peer)
 	line["rtt"], line["smooth_rtt"] = rtt, smoothed
 	return line

@@ -154,7 +154,9 @@ var (
 
 	bitsUnreliable = &Layout{[]Slot{{FieldMessageID, 0, Always}}, Values}
 	bitsReliable   = &Layout{[]Slot{{FieldSequence, 16, Always}, {FieldMessageID, 0, Always}}, Values}
-	bitsAck        = &Layout{[]Slot{{FieldLast, 16, Always}, {FieldAckBits, 16, Always}, {FieldFlag, 1, Always}, {FieldCause, 16, IfRoom}}, NoBody}
+	bitsAck        = &Layout{[]Slot{
+		{FieldLast, 16, Always}, {FieldAckBits, 16, Always}, {FieldFlag, 1, Always}, {FieldCause, 16, IfRoom},
+	}, NoBody}
 
 	connect    = &Layout{nil, Data}
 	reject     = &Layout{[]Slot{{FieldReason, 8, Always}}, Data}
