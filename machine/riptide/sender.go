@@ -5,35 +5,35 @@ import (
 	"slices"
 )
 
-// Sender is the reliable sequencer's sending half: what the library makes of
-// Acks. Which ids are pending is the caller's to keep.
+// Sender is the sending half of the reliable sequencer: what the library concludes from Acks. The
+// caller keeps the list of pending ids.
 type Sender struct {
 	behaviour *Behaviour
 	Last      uint16 // newest id that an Ack had as its last
 	list      bitList
 	bits      uint16 // of the 16-bit window of 2.0.0
 
-	// Of Pytide 2.1.0-alpha.
+	// State of Pytide 2.1.0-alpha.
 	ported   portList
 	received uint16
-	Threw    int // Acks over which the library threw
+	Threw    int // Acks at which the library threw
 }
 
-// NewSender returns the state of a connection that has just begun.
+// NewSender returns the state at the start of a connection.
 func NewSender(b *Behaviour) Sender {
 	return Sender{behaviour: b, list: newBitList(true, b.ShiftFault)}
 }
 
-// Verdict is what an Ack makes of a pending id.
+// Verdict is what an Ack decides about a pending id.
 type Verdict uint8
 
 const (
-	Cleared Verdict = iota // delivered, in the library's eyes
+	Cleared Verdict = iota // delivered, for the library
 	Again                  // to be sent again, since it leaves the window unacked
 )
 
-// Acked takes an Ack: the newest id received, its 16 bits and the id that it
-// answers. decide is called with every id that the Ack decides, pending or not.
+// Acked records an Ack: the newest id received, its 16 bits and the id that it answers. It calls
+// decide with every id that the Ack decides, pending or not.
 func (s *Sender) Acked(last, bits, cause uint16, decide func(id uint16, v Verdict)) {
 	decide(cause, Cleared)
 	switch s.behaviour.Send {
@@ -78,7 +78,7 @@ func (s *Sender) Acked(last, bits, cause uint16, decide func(id uint16, v Verdic
 	}
 }
 
-// pushOut judges the ids that leave the window of 32.
+// pushOut decides the ids that leave the window of 32.
 func (s *Sender) pushOut(gap int, decide func(id uint16, v Verdict)) {
 	for range s.list.overflow(gap) {
 		at, set := s.list.trimLast()
@@ -119,12 +119,11 @@ func (s *Sender) ackedWindow(last, bits uint16, decide func(id uint16, v Verdict
 	}
 }
 
-// Received tells the newest id that the sender's own side has received: Pytide
-// counts acks from it.
+// Received sets the newest id that the sender's own side has received. Pytide counts acks from it.
 func (s *Sender) Received(last uint16) { s.received = last }
 
-// Join sets the state to what the first Ack of a capture shows that begins in
-// the middle of a connection, and clears what it names.
+// Join sets the state from the first Ack of a capture that begins in the middle of a connection. It
+// clears the ids that the Ack names.
 func (s *Sender) Join(last, bits, cause uint16, decide func(id uint16, v Verdict)) {
 	decide(cause, Cleared)
 	decide(last, Cleared)
