@@ -8,40 +8,41 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// connection is the life of the connection, as its messages tell it. Times are 0 for
-// what has not happened.
+// connection is the state of the connection, as its messages show it. A time is 0 while its event
+// has not happened.
 type connection struct {
 	attempt attempt
 	welcome welcome
 	goodbye goodbye
 	heartbeats
 
-	reason   uint8 // of the Reject, or of the Disconnect
+	reason   uint8 // from the Reject or the Disconnect
 	reasoned bool  // reason is known
 
-	made, over [2]bool            // in the eyes of the side's library: the connection stands; it has ended
-	heard      [2]machine.Instant // what last put off the side's timeout
-	clients    []uint16           // others that the client was told of, clientsMost at most
+	made, over [2]bool            // the side's library counts the connection as made; as ended
+	heard      [2]machine.Instant // when a message last restarted the side's timeout
+	clients    []uint16           // other clients that the client heard of, clientsMost at most
 }
 
 // clientsMost bounds the other clients that are remembered.
 const clientsMost = 1 << 10
 
-// attempt is how a client asks for a connection: at and ref are of its last Connect,
-// and count once count is not 0.
+// attempt is a client's request for a connection. at and ref belong to its last Connect, and are
+// valid once count is not 0.
 type attempt struct {
 	count     int
 	at        machine.Instant
 	ref       machine.Ref
 	pendingAt machine.Instant // when the server said that its application decides
 	answered  bool            // by an echo, a Welcome or a Reject
-	rejected  bool            // which means that it was answered
+	rejected  bool            // implies answered
 }
 
-// welcome is how a client is let in: client is its id, and counts once at is not 0.
+// welcome is how a server lets a client in. client is the client's id, and is valid once at is not
+// 0.
 type welcome struct {
-	at       machine.Instant // the server's
-	joinedAt machine.Instant // the client's own, which answers it
+	at       machine.Instant // of the server's Welcome
+	joinedAt machine.Instant // of the client's own Welcome, which answers it
 	client   uint16
 }
 
@@ -51,7 +52,7 @@ type goodbye struct {
 	by machine.Side
 }
 
-// session takes what a message tells about the connection's life.
+// session records what a message shows about the connection itself.
 func (t *follower) session(p *step) {
 	m, c := p.m, &t.conn
 	switch m.Type {
@@ -87,7 +88,7 @@ func (t *follower) session(p *step) {
 	}
 }
 
-// asks takes a Connect: of a client, or a server's echo of it.
+// asks records a Connect: a client's request, or a server's echo of it.
 func (t *follower) asks(p *step) {
 	c := &t.conn
 	if !t.roles {
@@ -107,7 +108,7 @@ func (t *follower) asks(p *step) {
 	c.heard[p.peer.side] = p.at
 }
 
-// welcomes takes a Welcome: the server's, or the client's that answers it.
+// welcomes records a Welcome: the server's, or the client's answer to it.
 func (t *follower) welcomes(p *step) {
 	m, c := p.m, &t.conn
 	oneWay := t.config.Senders[p.from].Codec.Dialect.WelcomeOneWay
@@ -141,7 +142,7 @@ func (t *follower) welcomes(p *step) {
 	}
 }
 
-// begin makes the states those of a connection that has just begun.
+// begin sets the states to those of a connection that has just begun.
 func (t *follower) begin() {
 	t.begun = true
 	for i := range t.sides {

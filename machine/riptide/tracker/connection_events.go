@@ -8,15 +8,15 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// What the library of each side makes of the connection: made, failed, ended and
-// why. Two of the reasons are never said on the wire, and both show as silence:
+// This file decides what each side's library reports about the connection: made, failed, ended and
+// why. Two of the reasons are never sent, and both look like silence:
 //
-//	TimedOut         nothing put off the timeout of 5 s, which is looked at once
-//	                 a heartbeat's time
+//	TimedOut         nothing restarted the timeout of 5 s; the library checks it
+//	                 once a heartbeat interval
 //	PoorConnection   a message was due for its 16th sending, or the quality of
 //	                 the connection was beyond its limit for 64 outcomes in a row
 
-// connectionEvent an event of the connection's life.
+// connectionEvent emits an event of the connection, about the sender of p.
 func (t *follower) connectionEvent(p *step, kind machine.EventKind, number uint32) {
 	t.connectionEventOf(p, kind, p.from, number, machine.Certain)
 }
@@ -26,11 +26,10 @@ func (t *follower) connectionEventOf(p *step, kind machine.EventKind, x machine.
 	t.emit(p, machine.Event{Kind: kind, Side: x, Certainty: sure, Sequence: number, Sequence64: int64(number)})
 }
 
-// arrived tells what a reliable message of the protocol itself brings about at
-// the side that has it.
+// arrived emits what one of the protocol's own reliable messages causes at its receiver x.
 func (t *follower) arrived(p *step, x machine.Side, e *life, sure machine.Certainty) {
 	if t.sides[x].behaviour.Port {
-		sure = min(sure, machine.Likely) // it can ack and lose what it acks
+		sure = min(sure, machine.Likely) // it can ack a message and lose it
 	}
 	switch e.kind {
 	case wire.Welcome:
@@ -42,7 +41,7 @@ func (t *follower) arrived(p *step, x machine.Side, e *life, sure machine.Certai
 	}
 }
 
-// connected notes that the library of x counts the connection as made.
+// connected records that the library of x counts the connection as made.
 func (t *follower) connected(p *step, x machine.Side, id uint16, sure machine.Certainty) {
 	if !t.conn.made[x] {
 		t.conn.made[x] = true
@@ -50,7 +49,7 @@ func (t *follower) connected(p *step, x machine.Side, id uint16, sure machine.Ce
 	}
 }
 
-// failed notes that the client's attempt came to nothing.
+// failed records that the client's attempt failed.
 func (t *follower) failed(p *step, reason uint8) {
 	client := &t.sides[t.client]
 	if c := &t.conn; t.roles && !c.over[client.side] && !c.made[client.side] {
@@ -59,7 +58,7 @@ func (t *follower) failed(p *step, reason uint8) {
 	}
 }
 
-// disconnected takes a Disconnect for what it is to either side.
+// disconnected records what a Disconnect means to either side.
 func (t *follower) disconnected(p *step) {
 	m, said, peer := p.m, p.own, p.peer
 	reason := uint32(riptide.NoReason)
@@ -77,7 +76,7 @@ func (t *follower) disconnected(p *step) {
 	if own == riptide.Disconnected || own == riptide.Kicked {
 		t.over(p, said, own, machine.Certain)
 	}
-	t.conn.over[said.side] = true // a server that stops tells its application nothing
+	t.conn.over[said.side] = true // a server that stops reports nothing to its application
 	sure := machine.Likely
 	if peer.tap.ordered {
 		sure = peer.reads(p.at, p.ref)
@@ -85,8 +84,8 @@ func (t *follower) disconnected(p *step) {
 	t.over(p, peer, hers, sure)
 }
 
-// over notes that the library of s counts the connection as ended; one that was
-// never made in its eyes has no end.
+// over records that the library of s counts the connection as ended. It returns false if that was
+// known already, or if the library never counted it as made.
 func (t *follower) over(p *step, s *side, reason uint8, sure machine.Certainty) bool {
 	c := &t.conn
 	if c.over[s.side] || sure == machine.Unknown || t.begun && !c.made[s.side] {
@@ -97,8 +96,8 @@ func (t *follower) over(p *step, s *side, reason uint8, sure machine.Certainty) 
 	return true
 }
 
-// silent tells why a side fell silent that has not spoken for long, as far as its
-// library's rules say; p is what shows that time has passed.
+// silent emits why a side fell silent, if its library's rules explain it. p is a frame that shows
+// how much time has passed.
 func (t *follower) silent(p *step, s *side) {
 	if !s.tap.near || s.speech.ref == 0 || t.conn.over[s.side] {
 		return
@@ -112,8 +111,8 @@ func (t *follower) silent(p *step, s *side) {
 	}
 }
 
-// dropped tells by which limit the side's library ended the connection, if it
-// fell silent where one does.
+// dropped returns the limit by which the side's library ended the connection, if the side fell
+// silent at one.
 func (s *side) dropped(now machine.Instant) int {
 	b := s.behaviour
 	if s.end.limit != 0 && s.speech.last <= s.end.limit.Add(riptide.TickSlack) {
@@ -136,7 +135,7 @@ func (s *side) dropped(now machine.Instant) int {
 	return riptide.NotDropped
 }
 
-// timedOut reports whether the side went on until its timeout struck.
+// timedOut reports whether the side spoke until its timeout ended the connection.
 func (t *follower) timedOut(s *side, now machine.Instant) bool {
 	heard := t.conn.heard[s.side]
 	if heard == 0 || s.behaviour.NoTimeout || now.Sub(heard) < riptide.Timeout {
@@ -144,7 +143,7 @@ func (t *follower) timedOut(s *side, now machine.Instant) bool {
 	}
 	went := s.speech.last.Sub(heard)
 	if t.roles && s.side != t.client && went < riptide.Timeout {
-		return true // a server need not have anything to say
+		return true // a server may have nothing to send
 	}
 	return went > riptide.Timeout-riptide.Silence && went < riptide.Timeout+riptide.HeartbeatInterval+riptide.Silence
 }
@@ -152,7 +151,7 @@ func (t *follower) timedOut(s *side, now machine.Instant) bool {
 // noConnection is the reject reason of a client that had no answer.
 const noConnection = 0
 
-// ends tells, when the capture ends, what became of the connection without a word.
+// ends emits, when the capture ends, how the connection ended without a message.
 func (t *follower) ends(out *machine.Effects) {
 	c := &t.conn
 	end := pastStep(max(t.last, t.facts.End), 0, out)
@@ -164,8 +163,8 @@ func (t *follower) ends(out *machine.Effects) {
 	}
 }
 
-// margin returns how long the side would wait before it gives up, were nothing
-// more to come; false where it is not connected.
+// margin returns how long the side would wait before it gives up, if no more messages came. It
+// returns false where the side is not connected.
 func (t *follower) margin(x machine.Side) (time.Duration, bool) {
 	if t.ended || t.conn.attempt.rejected || t.conn.over[x] || t.conn.heard[x] == 0 || t.sides[x].behaviour.NoTimeout {
 		return 0, false

@@ -6,10 +6,10 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// Faults of the library and its port that show in packets. Each is a rule of its
-// own (rules_faults.go) that names the versions which its sender then can be.
+// Faults of the library and of its port that packets show. Each has a rule of its own, in
+// rules_faults.go of machine/riptide, that names the possible versions of its sender.
 
-// once reports what is told of a side a single time.
+// once reports a rule about a side, unless it was reported before.
 func (s *side) once(p *step, rule *machine.Rule, sure machine.Certainty, figures ...float64) {
 	for _, told := range s.reported {
 		if told == rule {
@@ -20,7 +20,7 @@ func (s *side) once(p *step, rule *machine.Rule, sure machine.Certainty, figures
 	p.out.At(p.at, p.ref).Report(rule, s.side, sure, 0, figures...)
 }
 
-// faults looks a message of s over for what its header shows.
+// faults checks the header of a message of s for faults.
 func (t *follower) faults(p *step) {
 	s, m := p.own, p.m
 	builds := t.config.Senders[s.side].Builds
@@ -41,8 +41,8 @@ func (t *follower) faults(p *step) {
 	}
 }
 
-// stale reports values that stand where bits of an earlier message can have stayed,
-// as far as s can be a release that leaves them.
+// stale reports values in which bits of an earlier message can remain, if s can be a release that
+// leaves them.
 func (s *side) stale(p *step, builds wire.BuildSet) {
 	switch {
 	case builds.All(func(b *wire.Build) bool { return b.StaleBits }):
@@ -56,7 +56,7 @@ func (s *side) stale(p *step, builds wire.BuildSet) {
 // staleLeast is the least data, in bits, in which something can follow a text.
 const staleLeast = 48
 
-// valueFaults looks the values of a message of s over.
+// valueFaults checks the values of a message of s.
 func (t *follower) valueFaults(p *step) {
 	s, m := p.own, p.m
 	if t.config.Values == nil {
@@ -82,7 +82,7 @@ func (t *follower) valueFaults(p *step) {
 	}
 }
 
-// portMessage reports on a reliable message of Pytide whose life has ended.
+// portMessage reports on a reliable message of Pytide at the end of its life.
 func (t *follower) portMessage(s *side, e *life, last machine.Ref, out *machine.Effects) {
 	switch {
 	case s.behaviour.OneSequence:
@@ -95,7 +95,7 @@ func (t *follower) portMessage(s *side, e *life, last machine.Ref, out *machine.
 	}
 }
 
-// endFaults reports, when the capture ends, what was counted.
+// endFaults reports the faults that were counted, when the capture ends.
 func (t *follower) endFaults(s *side, out *machine.Effects) {
 	p := pastStep(s.speech.last, s.speech.ref, out)
 	if s.notifyOut.passedOver > 0 {

@@ -25,8 +25,8 @@ func (t *follower) countOutcome(p *step, s *side, q *riptide.Quality, beyond boo
 	}
 }
 
-// notifyOutcome enters what became of a notify message, as the library's loss rate
-// does: lost of the last 64, over 64.
+// notifyOutcome counts the outcome of a notify message as the library's loss rate does: the lost
+// ones of the last 64, divided by 64.
 func (t *follower) notifyOutcome(p *step, s *side, lost bool) {
 	v := uint8(0)
 	if lost {
@@ -37,7 +37,7 @@ func (t *follower) notifyOutcome(p *step, s *side, lost bool) {
 		float64(s.notifyOut.quality.Sum)/riptide.QualityRow > riptide.QualityLoss)
 }
 
-// messageFindings reports on a reliable message whose life has ended.
+// messageFindings reports on a reliable message at the end of its life.
 func (t *follower) messageFindings(s *side, e *life, out *machine.Effects) {
 	if e.mode != machine.ModeReliable && e.mode != machine.ModeInternal {
 		return
@@ -67,7 +67,7 @@ func (t *follower) messageFindings(s *side, e *life, out *machine.Effects) {
 	}
 }
 
-// endFindings reports how the connection stands when the capture ends.
+// endFindings reports the state of the connection when the capture ends.
 func (t *follower) endFindings(out *machine.Effects) {
 	c := &t.conn
 	if c.attempt.count > 1 && !c.attempt.answered {

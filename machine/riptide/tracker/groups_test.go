@@ -12,9 +12,9 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// TestGroups holds what the groups of a side and of a message say to hold always
-// (side.go, life.go) against messages that are drawn: in order and out of it, with
-// jumps, doubled, acked and acked wrongly, in every dialect and from every place.
+// TestGroups checks the invariants in the comments of side.go and life.go against random messages.
+// They come in order and out of order, with jumps and duplicates, acked rightly and wrongly. It
+// covers every dialect and every place of the tap.
 func TestGroups(t *testing.T) {
 	runs := 300
 	if testing.Short() {
@@ -60,12 +60,12 @@ type drawnTalk struct {
 	at      machine.Instant
 	newest  [2]uint16 // reliable, by side
 	notes   [2]uint16
-	sent    [][2][]byte // by whom: the newest, of which copies are drawn
-	keeps   int         // of them
+	sent    [][2][]byte // by sender: the newest messages, for copies
+	keeps   int         // number of them kept
 	doubles float64     // share of copies
 }
 
-// next draws one message; false for one that the dialect does not have.
+// next draws one message. It returns false for a type that the dialect does not have.
 func (d *drawnTalk) next(n uint64) (p *sighting, ok bool) {
 	from := machine.Side(d.rng.IntN(2))
 	near := func(newest uint16) uint16 {
@@ -126,7 +126,7 @@ func (d *drawnTalk) next(n uint64) (p *sighting, ok bool) {
 		behind: d.rng.IntN(200) == 0}, true
 }
 
-// broken returns what does not hold of a side, though its groups say so.
+// broken returns an error for an invariant of a side's groups that does not hold.
 func (s *side) broken() error {
 	tap, acks, end := &s.tap, &s.acks, &s.end
 	for _, c := range []struct {
@@ -173,7 +173,7 @@ func (s *side) broken() error {
 	return nil
 }
 
-// broken returns what does not hold of a message.
+// broken returns an error for an invariant of a message that does not hold.
 func (e *life) broken() error {
 	c, a := &e.copies, &e.answers
 	switch {

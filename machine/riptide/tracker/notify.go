@@ -13,7 +13,7 @@ func (o *notifyOutbound) unwrap(id uint16) int64 {
 	return o.top + int64(int16(id-uint16(o.top)))
 }
 
-// pass takes a sequence that passes for the first time.
+// pass records the first copy of a message. id is its unwrapped sequence.
 func (o *notifyOutbound) pass(id int64) {
 	if !o.met {
 		o.met, o.first, o.top = true, id, id
@@ -21,8 +21,8 @@ func (o *notifyOutbound) pass(id int64) {
 	o.top = max(o.top, id)
 }
 
-// advance takes the newest id that a header names: begun is set where the capture has
-// the connection's beginning.
+// advance records the newest id that a header names. The flag begun says that the capture has the
+// connection's beginning.
 func (i *notifyInbound) advance(last int64, begun bool) {
 	if last <= i.heard {
 		return
@@ -33,7 +33,7 @@ func (i *notifyInbound) advance(last int64, begun bool) {
 	i.heard = last
 }
 
-// notify takes a notify message: its header acknowledges messages of the peer.
+// notify records a notify message. Its header acks messages of the peer.
 func (t *follower) notify(p *step) {
 	t.notifyEvidence(p)
 	peer := p.peer
@@ -47,8 +47,8 @@ func (t *follower) notify(p *step) {
 	}
 }
 
-// notifyCopy takes a copy of a notify message: the network may double it, but it is
-// sent once.
+// notifyCopy records a copy of a notify message. The library sends it once, but the network can
+// duplicate it.
 func (t *follower) notifyCopy(p *step) *life {
 	s := p.own
 	id, hash := s.notifyOut.unwrap(p.m.Sequence), machine.Digest(0, p.bytes)
@@ -67,15 +67,15 @@ func (t *follower) notifyCopy(p *step) *life {
 		case gap >= 0:
 			s.path.Stepped(uint64(gap))
 		default:
-			s.path.Overtaken() // nothing is sent again: it was overtaken
+			s.path.Overtaken() // nothing is sent twice, so the network overtook it
 		}
 	}
 	s.notifyOut.pass(id)
 	return e
 }
 
-// notifyArrives has the library of the peer, which reads in order what passes the tap,
-// take a notify message.
+// notifyArrives delivers a notify message to the library of the peer, if that takes it. The peer
+// reads in order what passes the tap.
 func (t *follower) notifyArrives(p *step, e *life) {
 	peer, m := p.peer, p.m
 	grade := peer.tap.grade()
@@ -113,8 +113,7 @@ func (t *follower) notifyArrives(p *step, e *life) {
 	}
 }
 
-// notifyAcked takes the acknowledgement of a header as the library of the side does to
-// which it goes.
+// notifyAcked processes the acks of a header as the library of its receiver does.
 func (t *follower) notifyAcked(p *step) {
 	s, m := p.peer, p.m
 	if !s.notifyOut.known {
@@ -153,7 +152,7 @@ func (t *follower) notifyAcked(p *step) {
 	})
 }
 
-// notifyEvidence takes a header for what it says by its documented meaning.
+// notifyEvidence records the acks of a header by their documented meaning.
 func (t *follower) notifyEvidence(p *step) {
 	s, peer, m := p.own, p.peer, p.m
 	if !peer.notifyOut.met {

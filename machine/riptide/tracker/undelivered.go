@@ -9,29 +9,28 @@ import (
 	"github.com/ackscope/ackscope/machine/riptide"
 )
 
-// A message can be acked and never be handed over in three ways, all of them the
-// window's fault at a jump of 32 and more ids:
+// A message can be acked and never delivered. There are three ways, and the window's fault at a
+// jump of 32 and more ids causes all of them:
 //
-//	refused   a copy came, and the receiver's window took it for a duplicate;
-//	lied of   no copy came, but an Ack named the id, and its sender was content;
-//	cleared   no copy came, no Ack named it: the sender's own window, which has
-//	          the same fault, took it for acked.
+//	refused       a copy came, and the receiver's window took it for a duplicate;
+//	falsely acked no copy came, but an Ack named the id, so its sender stopped;
+//	cleared       no copy came and no Ack named it: the sender's own window, which
+//	              has the same fault, counted it as acked.
 //
-// The first is seen at the receiver's end. Of the other two it sees that the id
-// never comes, although its sender goes on and would have sent it again.
+// A tap at the receiver sees the first. For the other two, it sees that the id never comes,
+// although its sender goes on and would have sent it again.
 
 // absent is an id of a side that has not passed the tap although newer ones have.
 type absent struct {
 	id         int64
-	since      machine.Instant // when the one before it passed: it was sent after that
+	since      machine.Instant // when the id before it passed: this one was sent later
 	at         machine.Instant // when a newer one passed
 	ref        machine.Ref
-	falseAck   machine.Ref // the Ack that made it look acked; zero for none
+	falseAck   machine.Ref // the Ack that falsely acked it; zero for none
 	falseAckAt machine.Instant
 }
 
-// jump is a jump of the newest id that a receiver's window, or its sender's, did
-// not stand.
+// jump is a jump of the newest id that corrupted a receiver's window, or its sender's.
 type jump struct {
 	from, to int64
 	at       machine.Instant
@@ -44,7 +43,7 @@ const (
 	leapReach = 48
 )
 
-// skip notes the ids between the newest that has passed and one after it.
+// skip records the ids between the newest that has passed and a newer one. That one is to.
 func (o *outbound) skip(to int64, p *step) {
 	for id := max(o.top+1, to-absentMost); id < to; id++ {
 		if len(o.absent) == absentMost {
@@ -54,33 +53,33 @@ func (o *outbound) skip(to int64, p *step) {
 	}
 }
 
-// came takes an id out of those that have not passed.
+// came removes an id from those that have not passed.
 func (o *outbound) came(id int64) {
 	if i, is := o.absence(id); is {
 		o.absent = slices.Delete(o.absent, i, i+1)
 	}
 }
 
-// absence finds an id among those that have not passed, which stand by id.
+// absence finds an id among those that have not passed, which are sorted by id.
 func (o *outbound) absence(id int64) (int, bool) {
 	return slices.BinarySearchFunc(o.absent, id, func(x absent, id int64) int { return cmp.Compare(x.id, id) })
 }
 
-// markFalselyAcked notes that an Ack has made an id that never came look acked: by what it says,
-// or by what the sender's window makes of it.
+// markFalselyAcked records that an Ack acked an id that never came. Either the Ack names it, or the
+// sender's window counts it as acked.
 func (o *outbound) markFalselyAcked(id int64, by *step) {
 	if i, is := o.absence(id); is && o.absent[i].falseAck == 0 {
 		o.absent[i].falseAck, o.absent[i].falseAckAt = by.ref, by.at
 	}
 }
 
-// addJump notes a jump of the newest id received.
+// addJump records a jump of the newest id received.
 func (i *inbound) addJump(to int64, gap int, at machine.Instant) {
 	i.jumps = machine.KeepNewest(i.jumps, jump{to - int64(gap), to, at}, leapsMost)
 }
 
-// jumpCovers reports whether the window has had a jump that can have made it take an id
-// for received.
+// jumpCovers reports whether the window has had a jump that can have made it count an id as
+// received.
 func (i *inbound) jumpCovers(id int64) bool {
 	for k := range i.jumps {
 		if l := &i.jumps[k]; id <= l.to && l.to-l.from >= riptide.JumpList {
@@ -90,8 +89,8 @@ func (i *inbound) jumpCovers(id int64) bool {
 	return false
 }
 
-// falseAcks notes the ids between the newest before a jump and the one after it that the
-// Ack of a side names: none of them can have come.
+// falseAcks reports the ids that an Ack names and that a jump skipped. None of them can have
+// arrived. newest is the id after the jump.
 func (t *follower) falseAcks(p *step, newest uint16, gap int) {
 	s, peer := p.own, p.peer
 	lies := 0
@@ -107,11 +106,11 @@ func (t *follower) falseAcks(p *step, newest uint16, gap int) {
 	}
 }
 
-// neverComes reports whether an id of s that has not come will not come any more: acked
-// in the eyes of s, who goes on and would have sent it again.
+// neverComes reports whether an id of s that has not passed will never pass. It will not if s
+// counts it as acked, goes on, and would have sent it again by now.
 func (t *follower) neverComes(s, receiver *side, x *absent) bool {
 	again := riptide.ResendAfter(s.smoothed)
-	// One that was sent long before can have been given up after 15 attempts.
+	// A message sent long before can have been given up after 15 attempts.
 	given := func(at machine.Instant) bool {
 		return !s.behaviour.DropsConnection && at.Sub(x.since) >= time.Duration(s.behaviour.Limit-1)*again
 	}
@@ -123,7 +122,7 @@ func (t *follower) neverComes(s, receiver *side, x *absent) bool {
 		if x.falseAck != 0 {
 			return s.speech.last.Sub(x.falseAckAt) >= s.roundTrip() && !given(x.falseAckAt)
 		}
-		// The way here, and twice the time after which it is sent again.
+		// The way here, and twice the resend time.
 		if s.speech.last.Sub(max(l.at, x.at)) >= s.roundTrip()/2+2*again && !given(s.speech.last) {
 			return true
 		}
@@ -131,8 +130,8 @@ func (t *follower) neverComes(s, receiver *side, x *absent) bool {
 	return false
 }
 
-// settleAbsent judges the ids of s that have not come for long; all of them where
-// the capture ends.
+// settleAbsent settles the ids of s that have not come for long. At the end of the capture it
+// settles all of them.
 func (t *follower) settleAbsent(s *side, now machine.Instant, end bool, out *machine.Effects) {
 	receiver := &t.sides[s.side.Other()]
 	n := 0
@@ -150,9 +149,8 @@ func (t *follower) settleAbsent(s *side, now machine.Instant, end bool, out *mac
 	s.out.absent = s.out.absent[:copy(s.out.absent, s.out.absent[n:])]
 }
 
-// refusedForGood judges, at the end of its life, a message of s that a near
-// receiver refused: its sender has taken one of the Acks where it went on and
-// sent no more copies.
+// refusedForGood settles a message of s that a near receiver refused, at the end of its life. Its
+// sender has read one of the Acks if it went on and sent no more copies.
 func (t *follower) refusedForGood(s *side, e *life, out *machine.Effects) {
 	receiver := &t.sides[s.side.Other()]
 	since := s.speech.last.Sub(e.answers.last)
@@ -167,7 +165,7 @@ func (t *follower) refusedForGood(s *side, e *life, out *machine.Effects) {
 	t.notDelivered(pastStep(e.details.refusedAt, e.details.refusedRef, out), receiver, e.sequence64, sure, e.copies.frame)
 }
 
-// notDelivered tells that s acked a message of its peer and never handed it over.
+// notDelivered reports that s acked a message of its peer and never delivered it.
 func (t *follower) notDelivered(p *step, s *side, sequence int64, sure machine.Certainty, about machine.Ref) {
 	p.out.At(p.at, p.ref).Report(riptide.AckedNotDelivered, s.side, sure, about, float64(uint16(sequence)),
 		s.behaviour.Number())

@@ -96,8 +96,8 @@ func (s *side) sentWindow(grade machine.Certainty) machine.Window {
 	return w
 }
 
-// receivedWindow draws the receiver's list: an id that it has though no copy of
-// it ever passed is a claim.
+// receivedWindow draws the receiver's list. An id is drawn as claimed if the list has it but no
+// copy of it ever passed.
 func (s *side) receivedWindow(peer *side, grade machine.Certainty) machine.Window {
 	newest := peer.out.unwrap(s.in.receiver.Last)
 	w := machine.Window{Name: "reliable received", First: max(0, newest-riptide.ViewIDs+1), Next: newest, Grade: grade}
@@ -116,7 +116,7 @@ func (s *side) receivedWindow(peer *side, grade machine.Certainty) machine.Windo
 	return w
 }
 
-// connectionTable lays out the connection's life as side x had it.
+// connectionTable returns the connection's state as side x had it.
 func (t *follower) connectionTable(x machine.Side) machine.Table {
 	c := &t.conn
 	table := machine.Table{Name: "connection", Columns: []string{"what", "value"}}
@@ -171,7 +171,7 @@ func (t *follower) connectionTable(x machine.Side) machine.Table {
 	return table
 }
 
-// state names how far the connection is.
+// state names the state of the connection.
 func (t *follower) state() string {
 	c := &t.conn
 	switch {
@@ -191,8 +191,7 @@ func (t *follower) state() string {
 	return "connected before the capture began"
 }
 
-// awaitsWelcome reports whether the server waits for the client to answer its
-// Welcome.
+// awaitsWelcome reports whether a server waits for its client to answer the Welcome.
 func (t *follower) awaitsWelcome() bool {
 	server := t.client.Other()
 	return !t.roles || !t.config.Senders[server].Codec.Dialect.WelcomeOneWay
@@ -222,7 +221,7 @@ func (t *follower) pendingTable(s *side) machine.Table {
 	return table
 }
 
-// reliableTable returns the reliable sequencer.
+// reliableTable returns the state of the reliable sequencer.
 func (s *side) reliableTable(peer *side) machine.Table {
 	table := machine.Table{Name: "reliable", Columns: []string{"what", "value"}}
 	row := func(what, value string) { table.Rows = append(table.Rows, []string{what, value}) }
@@ -244,8 +243,8 @@ func (s *side) reliableTable(peer *side) machine.Table {
 	return table
 }
 
-// viewsTable lists the messages of s that its library and the Acks on the wire, by
-// what they are documented to say, see differently.
+// viewsTable lists the messages of s about which two views differ: its library's, and the
+// documented meaning of the Acks on the wire.
 func (s *side) viewsTable() machine.Table {
 	table := machine.Table{Name: "acked in one view only",
 		Columns: []string{"sequence", "on the wire", "in its library's eyes"}}
@@ -265,7 +264,7 @@ func (s *side) viewsTable() machine.Table {
 	return table
 }
 
-// notifyTable returns the notify sequencer.
+// notifyTable returns the state of the notify sequencer.
 func (s *side) notifyTable(peer *side) machine.Table {
 	table := machine.Table{Name: "notify", Columns: []string{"what", "value"}}
 	if s.notifyOut.met {

@@ -8,10 +8,9 @@ import (
 // viewOpen bounds how many notify messages are drawn where no verdict comes.
 const viewOpen = 4 * riptide.ViewIDs
 
-// notifySentWindow draws the newest notify messages of s, and those that wait for
-// a verdict. Each gets one from its library: acked, or lost. Where the headers that
-// it read do not pass the tap in its order, what they are documented to say stands
-// for that verdict.
+// notifySentWindow draws the newest notify messages of s, and those without a result. The library
+// settles each message as acked or lost. Where s does not read in the order of the tap, the
+// documented meaning of the headers is drawn instead.
 func (t *follower) notifySentWindow(s *side, grade machine.Certainty) machine.Window {
 	decided := t.sides[s.side.Other()].notifyIn.heard
 	if s.tap.ordered {
@@ -48,8 +47,8 @@ func (t *follower) notifySentWindow(s *side, grade machine.Certainty) machine.Wi
 	return w
 }
 
-// notifyNewest returns the newest notify message of the peer that s has: as its
-// library has it, else as its headers have said; false where neither is known.
+// notifyNewest returns the newest notify message of the peer that s has. Its library decides, or
+// else its headers. It returns false where neither is known.
 func (s *side) notifyNewest(peer *side) (newest int64, ok bool) {
 	switch {
 	case !peer.notifyOut.met:
@@ -60,8 +59,7 @@ func (s *side) notifyNewest(peer *side) (newest int64, ok bool) {
 	return s.notifyIn.heard, !s.tap.ordered && s.notifyIn.heard > 0
 }
 
-// notifyFrom returns the first notify message of s that there can be something to
-// say of.
+// notifyFrom returns the first notify message of s about which anything can be known.
 func (t *follower) notifyFrom(s *side) int64 {
 	if t.begun {
 		return 1
@@ -69,9 +67,8 @@ func (t *follower) notifyFrom(s *side) int64 {
 	return max(s.notifyOut.first, 0)
 }
 
-// notifyReceivedWindow draws which notify messages of its peer s has handed over,
-// up to the newest. What its header names though no copy of it ever passed is a
-// claim.
+// notifyReceivedWindow draws which notify messages of its peer s has delivered, up to the newest.
+// An id is drawn as claimed if its header names it but no copy of it ever passed.
 func (t *follower) notifyReceivedWindow(s *side, newest int64, grade machine.Certainty) machine.Window {
 	peer := &t.sides[s.side.Other()]
 	w := machine.Window{Name: "notify received", First: max(t.notifyFrom(peer), newest-riptide.ViewIDs+1), Next: newest,
