@@ -8,7 +8,7 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// TestWays: what is judged on one way does not count on the other.
+// TestWays: a count on one way does not change the other.
 func TestWays(t *testing.T) {
 	var l Losses
 	l.Stepped(0)
@@ -28,7 +28,7 @@ func TestWays(t *testing.T) {
 		t.Errorf("of %d messages beyond the tap %d were lost (both ways %v), expected 2 of 4, one way", p.Judged,
 			p.Lost, both)
 	}
-	// Three more than were surely lost: which way is open.
+	// Three more than were surely lost: the way is open.
 	for range 3 {
 		l.EitherLost()
 	}
@@ -37,8 +37,8 @@ func TestWays(t *testing.T) {
 	}
 }
 
-// TestUnnamed: copies without an Ack are lost once their block had its time; however
-// many Acks come, no more is judged than was sent.
+// TestUnnamed: copies without an Ack are lost once their block had time for an answer. Any number
+// of Acks counts no more copies than were sent.
 func TestUnnamed(t *testing.T) {
 	const answer = 100 * time.Millisecond
 	var l Losses
@@ -65,7 +65,7 @@ func TestUnnamed(t *testing.T) {
 	}
 }
 
-// TestBounds holds the invariants against what is drawn.
+// TestBounds checks the invariants with random calls.
 func TestBounds(t *testing.T) {
 	for seed := range uint64(50) {
 		rng := rand.New(rand.NewPCG(seed, 8))
