@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// TestTick: RTTs that are times rounded up to a tick show that tick; RTTs that are
-// not show none.
+// TestTick: RTTs that are times rounded up to a tick show that tick. Other RTTs show none.
 func TestTick(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for _, tick := range []time.Duration{5 * time.Millisecond, 10 * time.Millisecond,
@@ -17,9 +16,9 @@ func TestTick(t *testing.T) {
 			atTap := time.Duration(30+rng.IntN(90)) * time.Millisecond
 			c.Add(int(ceil(atTap, tick)/time.Millisecond), atTap)
 		}
-		// Of ticks that fit alike the longest counts: they are a quarter of a ms apart.
+		// Several ticks fit alike, a quarter of a ms apart, and the longest counts.
 		if got := c.Tick(); (got - tick).Abs() > time.Millisecond/2 {
-			t.Errorf("a tick of %v is told as %v", tick, got)
+			t.Errorf("a tick of %v is reported as %v", tick, got)
 		}
 	}
 	var c Clock
@@ -31,8 +30,8 @@ func TestTick(t *testing.T) {
 	}
 }
 
-// TestRTT: an RTT is foretold by the tick where it is known, else by how much longer
-// the RTTs so far were than at the tap.
+// TestRTT: a known tick predicts an RTT. Without one, the mean excess of the RTTs so far over the
+// times at the tap does.
 func TestRTT(t *testing.T) {
 	const atTap = 33 * time.Millisecond
 	var c Clock
