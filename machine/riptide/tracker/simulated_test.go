@@ -291,7 +291,7 @@ func (o *observed) hold(t *testing.T, name string, vantage machine.Vantage) (fig
 		}
 		// A stream drops what its window still holds when it is closed.
 		if !told[key] && vantage.Near(key.from) && !o.c.Stream {
-			fail("%v passed the tap and is not told", key)
+			fail("%v passed the tap and is not reported", key)
 		}
 	}
 	for x := range figure {
@@ -304,7 +304,7 @@ func (o *observed) hold(t *testing.T, name string, vantage machine.Vantage) (fig
 			}
 		}
 		if vantage.Near(machine.Side(1-x)) && f.looseTolds < sure {
-			fail("%d unreliable messages were handed to the side at the tap, %d are told", sure, f.looseTolds)
+			fail("%d unreliable messages were delivered at the tap, %d are reported", sure, f.looseTolds)
 		}
 		if f.looseCertain > f.looseTaken {
 			fail("%d unreliable messages of %v are certain to have been handed over, and %d were", f.looseCertain,
@@ -324,9 +324,9 @@ func (o *observed) holdMessage(fail func(string, ...any), key sent, m *machine.M
 	certain := m.Certainty == machine.Certain
 	switch {
 	case near && m.Attempts != true.attempts && !(o.c.Stream && m.Attempts < true.attempts):
-		fail("%v was sent %d times, %d are told", key, true.attempts, m.Attempts)
+		fail("%v was sent %d times, %d are reported", key, true.attempts, m.Attempts)
 	case !near && !o.c.Stream && o.c.Path.Duplicate == 0 && m.Attempts > true.attempts:
-		fail("%v was sent %d times, %d are told", key, true.attempts, m.Attempts)
+		fail("%v was sent %d times, %d are reported", key, true.attempts, m.Attempts)
 	}
 	switch taken := len(true.takenAt) > 0; {
 	case certain && m.Delivered == machine.Yes && !taken:
@@ -336,14 +336,15 @@ func (o *observed) holdMessage(fail func(string, ...any), key sent, m *machine.M
 	case at && key.notify && !certain && o.c.Version == "main":
 		// After a jump, nothing distinguishes it from releases with the shift fault.
 	case at && taken && m.Delivered != machine.Yes && true.takenAt[0] < o.lastOwn[key.from.Other()].Add(-lastTick):
-		fail("%v was handed over at the tap at %v, and is told as %v (%v)", key, true.takenAt[0], m.Delivered, m.Certainty)
+		fail("%v was delivered at the tap at %v, and is reported as %v (%v)", key, true.takenAt[0], m.Delivered, m.Certainty)
 	case at && !o.c.Stream && !taken && m.Delivered == machine.Yes &&
 		m.DeliveredAt < o.lastOwn[key.from.Other()].Add(-lastTick):
-		fail("%v was not handed over at the tap, and is told as such (frame %d, %v)", key, m.DeliveredBy.Frame(), m.Certainty)
+		fail("%v was not delivered at the tap, and is reported as such (frame %d, %v)", key, m.DeliveredBy.Frame(),
+			m.Certainty)
 	case at && certain && taken && m.Deliveries != len(true.takenAt):
-		fail("%v was handed over %d times at the tap, %d are told", key, len(true.takenAt), m.Deliveries)
+		fail("%v was delivered %d times at the tap, %d are reported", key, len(true.takenAt), m.Deliveries)
 	case certain && taken && m.Delivered == machine.Yes && m.DeliveredAt > true.takenAt[0] && at:
-		fail("%v was handed over at %v, before the frame that is to have brought it (%v)", key, true.takenAt[0],
+		fail("%v was delivered at %v, before the frame that is to have brought it (%v)", key, true.takenAt[0],
 			m.DeliveredAt)
 	}
 	switch {
@@ -352,9 +353,9 @@ func (o *observed) holdMessage(fail func(string, ...any), key sent, m *machine.M
 		// The message was dropped at a tick that the wire does not show. The Ack may have come within
 		// some milliseconds of that tick.
 	case m.Acked == machine.Yes && !true.acked && certain:
-		fail("%v is told as acked by frame %d, and was not", key, m.AckedBy.Frame())
+		fail("%v is reported as acked by frame %d, and was not", key, m.AckedBy.Frame())
 	case near && m.Acked == machine.No && true.acked && true.ackedAt < o.lastOwn[key.from].Add(-lastTick):
-		fail("%v was acked at %v, and is told as not", key, true.ackedAt)
+		fail("%v was acked at %v, and is reported as not", key, true.ackedAt)
 	}
 }
 

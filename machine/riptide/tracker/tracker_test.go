@@ -210,12 +210,12 @@ func TestBehind(t *testing.T) {
 			case late && m.Mode == machine.ModeReliable:
 				told++
 				if m.Delivered == machine.Yes {
-					t.Errorf("hole %v: id %d is told as handed over, and nobody acked it", hole, m.Sequence)
+					t.Errorf("hole %v: id %d is reported as delivered, and was never acked", hole, m.Sequence)
 				}
 			case late:
 				told++
 				if (m.Delivered == machine.Yes) == hole || hole && m.Certainty != machine.Unknown {
-					t.Errorf("hole %v: a %v message is told as %v, %v", hole, m.Mode, m.Delivered, m.Certainty)
+					t.Errorf("hole %v: a %v message is reported as %v, %v", hole, m.Mode, m.Delivered, m.Certainty)
 				}
 			case m.From == machine.B && m.Sequence == 2:
 				told++
@@ -225,7 +225,7 @@ func TestBehind(t *testing.T) {
 			}
 		}
 		if told != 4 {
-			t.Errorf("hole %v: %d messages are told", hole, told)
+			t.Errorf("hole %v: %d messages are reported", hole, told)
 		}
 	}
 }
@@ -279,7 +279,7 @@ func TestBounded(t *testing.T) {
 		told += len(out.Messages)
 	}
 	if told < 15_000 || tr.Size() > 4<<20 {
-		t.Errorf("%d told, %d bytes", told, tr.Size())
+		t.Errorf("%d reported, %d bytes", told, tr.Size())
 	}
 }
 
