@@ -83,10 +83,11 @@ func checkVersions(t *testing.T, path string, tr *truth, f *flow, datagrams []ma
 		}
 		got := s.Senders[side].Builds
 		if !got.Has(build) {
-			t.Errorf("%s %s is %s, told by %d datagrams to be %s", filepath.Base(path), endpoint, version, len(datagrams), got)
+			t.Errorf("%s %s is %s, reported after %d datagrams as %s", filepath.Base(path), endpoint, version,
+				len(datagrams), got)
 		}
 		if shows(datagrams, machine.Side(side), s.Senders[side].Codec) && !slices.Contains(narrow, got.String()) {
-			t.Errorf("%s %s is %s, told by %d datagrams to be %s only", filepath.Base(path), endpoint, version,
+			t.Errorf("%s %s is %s, reported after %d datagrams as %s only", filepath.Base(path), endpoint, version,
 				len(datagrams), got)
 		}
 	}
