@@ -31,7 +31,7 @@ func (e *Endpoint) commandClient(in machine.Command) error {
 	return nil
 }
 
-// leave ends a connection that stands or is wanted.
+// leave ends a connection that is made or requested.
 func (e *Endpoint) leave() {
 	l := e.links[0]
 	if l == nil || l.state == linkClosed {
@@ -47,7 +47,7 @@ func (e *Endpoint) leave() {
 	e.closeClient(l, riptide.Disconnected, nil)
 }
 
-// beat is the client's heartbeat: a Connect, or a ping, as it stands.
+// beat is the client's timer. It sends a Connect or a ping, depending on the state.
 func (e *Endpoint) beat() {
 	l := e.links[0]
 	switch l.state {
@@ -79,7 +79,7 @@ func (e *Endpoint) beat() {
 	e.schedule(interval, timer{kind: timerHeartbeat})
 }
 
-// silent reports whether a peer has been silent for longer than a time in ms.
+// silent reports whether a peer has been silent for longer than a limit in ms.
 func (e *Endpoint) silent(l *link, limit int64) bool {
 	return !e.options.Version.NoTimeout && !e.options.Fault.noTimeout && e.clock-l.beats.heard > limit
 }
@@ -98,7 +98,7 @@ func (e *Endpoint) sendPing(l *link) {
 	_ = e.internal(l, m, nil)
 }
 
-// handleClient takes a message that is the client's library's affair.
+// handleClient processes a message for the client's library.
 func (e *Endpoint) handleClient(l *link, m *wire.Message, data []byte) {
 	switch m.Type {
 	case wire.Connect:
@@ -140,7 +140,7 @@ func (e *Endpoint) setPending(l *link) {
 	}
 }
 
-// closeClient ends the connection without a word to the other end.
+// closeClient ends the connection without a message to the other end.
 func (e *Endpoint) closeClient(l *link, reason uint8, data []byte) {
 	if l.state == linkClosed {
 		return
@@ -153,7 +153,7 @@ func (e *Endpoint) closeClient(l *link, reason uint8, data []byte) {
 	e.shut(l)
 }
 
-// shut gives the client's transport back.
+// shut closes the client's transport.
 func (e *Endpoint) shut(l *link) {
 	l.end()
 	if e.options.Stream {

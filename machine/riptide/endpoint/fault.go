@@ -9,13 +9,13 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// Fault is one named way in which an implementation goes wrong, as a policy of
-// the reference endpoint: Options.Fault. All else of the endpoint stays right.
+// Fault is one named way in which an implementation goes wrong. Options.Fault applies it to a
+// reference endpoint. Everything else in the endpoint stays right.
 type Fault struct {
 	machine.Fault
 
 	behaviour func(b *riptide.Behaviour)
-	// ack changes an Ack, the n-th of its connection, and tells how often it goes out.
+	// ack changes the n-th Ack of its connection. It returns how often the Ack is sent.
 	ack          func(m *wire.Message, n int, fresh bool) (times int)
 	notify       func(m *wire.Message)
 	sequence     func(sequence uint16) uint16
@@ -28,11 +28,11 @@ type Fault struct {
 	ignoresPings bool          // heartbeats get no answer
 }
 
-const faultEvery = 10 // messages between two slips of faults that come now and then
+const faultEvery = 10 // messages between two errors of an occasional fault
 
 var lossy = []string{"--loss", "10%"}
 
-// Faults lists them.
+// Faults lists all of them.
 var Faults = []*Fault{
 	{
 		Fault: machine.Fault{Name: "ack-bit-off-by-one", Doc: "bit i of an Ack says last-i", Scenario: lossy},
@@ -216,5 +216,5 @@ var Faults = []*Fault{
 	},
 }
 
-// LookupFault finds one by its name; nil for none.
+// LookupFault returns the fault with a name, or nil.
 func LookupFault(name string) *Fault { return machine.LookupFault(Faults, name) }

@@ -10,11 +10,11 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// link is one connection as one side has it. What changes together stands in a group
-// of its own; sequences are unwrapped.
+// link is one connection as one side has it. Fields that change together form a group. Sequences
+// are unwrapped.
 type link struct {
 	peer   machine.Peer
-	number uint32 // of this connection among all of the endpoint
+	number uint32 // index of this connection among all of the endpoint
 	state  linkState
 	id     uint16 // the client's
 
@@ -25,33 +25,32 @@ type link struct {
 	stream stream
 }
 
-// inbox is what has come of the peer's reliable messages.
+// inbox is what has arrived of the peer's reliable messages.
 type inbox struct {
 	receiver riptide.Receiver
-	newest   int64 // that was taken, for events; 0 for none
+	newest   int64 // newest delivered sequence, for events; 0 for none
 	answers  int   // Acks sent, as faults count them
 }
 
-// notifyState is the notify messages of both: next is the sequence of the next own one,
-// newest that of the newest that was taken.
+// notifyState is the state of both sides' notify messages. Sequences begin at 1.
 type notifyState struct {
 	in     riptide.NotifyReceiver
 	out    riptide.NotifySender
-	next   int64 // from 1 on
-	newest int64 // of the peer, for events; 0 for none
+	next   int64 // sequence of its own next message
+	newest int64 // newest delivered sequence of the peer, for events; 0 for none
 	losses riptide.Quality
 }
 
-// heartbeats is what heartbeats tell: both RTTs are -1, or neither.
+// heartbeats is what heartbeats measure. Either both RTTs are -1 or neither is.
 type heartbeats struct {
 	rtt, smoothed int   // ms; -1 while unknown
-	heard         int64 // when the timeout was last put off
-	ping          uint8 // of the next heartbeat
+	heard         int64 // when a message last restarted the timeout
+	ping          uint8 // id of the next heartbeat
 	waiting       uint8 // the ping whose answer counts
 	pingAt        int64 // when that one was sent
 }
 
-// sample takes a new round trip time, in ms.
+// sample records a new round trip time, in ms.
 func (p *heartbeats) sample(rtt int) {
 	if p.rtt < 0 {
 		p.smoothed = rtt
@@ -61,8 +60,7 @@ func (p *heartbeats) sample(rtt int) {
 	p.rtt = rtt
 }
 
-// stream is the connection over TCP: unread is less than a message, and the one that is
-// being read.
+// stream is the connection over TCP. unread holds the message being read and the bytes behind it.
 type stream struct {
 	open   bool
 	asked  bool // a Connect has come
@@ -73,7 +71,7 @@ type linkState uint8
 
 const (
 	linkConnecting linkState = iota
-	linkPending              // a decision or an answer is awaited
+	linkPending              // waits for a decision or an answer
 	linkConnected
 	linkClosed
 )
@@ -114,14 +112,14 @@ func (e *Endpoint) transmit(l *link, b []byte) {
 	}
 	framed, err := e.codec.AppendFrame(e.buffers.framed[:0], e.codec.Dialect.Prefixes[0], len(b))
 	if err != nil {
-		return // cannot be: messages are bounded
+		return // cannot happen: messages are bounded
 	}
 	e.buffers.framed = append(framed, b...)
 	e.out.Send(l.peer, machine.SendBytes, e.buffers.framed)
 }
 
-// write returns a message's bytes, valid until the next call. What is written is
-// in its dialect, but for submissions that are too large.
+// write returns a message's bytes, valid until the next call. It fails for a submission that the
+// dialect cannot write or that is too large.
 func (e *Endpoint) write(m *wire.Message, body []byte, bits int) ([]byte, error) {
 	b, err := e.codec.Append(e.buffers.message[:0], m, body, bits)
 	e.buffers.message = b
@@ -157,9 +155,9 @@ func (e *Endpoint) send(l *link, channel uint8, m wire.Message, body []byte, bit
 	return nil
 }
 
-// broadcast sends a message to all clients but one; Everyone as that one leaves out
-// none. Release 2.1.0 keeps one message object for all, into which it ORs the
-// sequences; one that is relayed begins with the sequence under which it came.
+// broadcast sends a message to all clients except one. except is Everyone for all clients. Release
+// 2.1.0 keeps one message object for all clients, and ORs their sequences into it. A relayed
+// message begins with the sequence that it had when it came.
 func (e *Endpoint) broadcast(except machine.Peer, channel uint8, m wire.Message, body []byte, bits int) error {
 	for _, p := range e.lobby.clients.slots {
 		l := e.links[p.peer]
@@ -179,7 +177,8 @@ func (e *Endpoint) broadcast(except machine.Peer, channel uint8, m wire.Message,
 	return nil
 }
 
-// sendReliable sends a message under the next sequence, OR-ed into what m has.
+// sendReliable sends a message under the next sequence. Release 2.1.0 ORs that into the sequence in
+// m.
 func (e *Endpoint) sendReliable(l *link, channel uint8, m *wire.Message, body []byte, bits int) error {
 	sequence := l.out.next
 	if e.behaviour.MergedSequences {
@@ -221,8 +220,7 @@ func (e *Endpoint) retry(l *link, slot int32) {
 		e.try(l, slot)
 		return
 	}
-	// The library sets a timer that counts for nothing, unless this very tick
-	// sent the message.
+	// The library sets a timer here. It has no effect, unless the message was sent in this same tick.
 	e.resendLater(l, slot)
 }
 
@@ -261,7 +259,8 @@ func (e *Endpoint) try(l *link, slot int32) {
 	e.resendLater(l, slot)
 }
 
-// endForQuality ends a connection for its quality. One that does not stand yet goes on.
+// endForQuality ends a connection for its quality. It leaves alone a connection that is not made
+// yet.
 func (e *Endpoint) endForQuality(l *link) {
 	if l.state != linkConnected || e.options.Limits.Off {
 		return
@@ -292,7 +291,7 @@ func (e *Endpoint) sendAck(l *link, cause uint16, fresh bool) {
 	}
 }
 
-// acked takes an Ack.
+// acked processes an Ack.
 func (e *Endpoint) acked(l *link, m *wire.Message) {
 	if e.options.Fault.ignoresAcks {
 		return
@@ -309,7 +308,7 @@ func (e *Endpoint) acked(l *link, m *wire.Message) {
 	})
 }
 
-// clear takes a message for delivered.
+// clear counts a message as delivered.
 func (e *Endpoint) clear(l *link, slot int32) {
 	p := l.out.pending[slot]
 	l.out.release(slot)
@@ -332,7 +331,7 @@ func (e *Endpoint) countOutcome(l *link, q *riptide.Quality, beyond bool) {
 	}
 }
 
-// sendNotify sends a message whose header acknowledges the peer's.
+// sendNotify sends a notify message, whose header acks the peer's.
 func (e *Endpoint) sendNotify(l *link, m *wire.Message, body []byte, bits int) error {
 	last, acks := l.notify.in.Header()
 	m.Last, m.AckBits, m.Sequence = last, uint16(acks), uint16(l.notify.next)
@@ -353,11 +352,10 @@ func (e *Endpoint) sendNotify(l *link, m *wire.Message, body []byte, bits int) e
 	return nil
 }
 
-// bareNotify reports whether notify messages are as the notes have them: a
-// message id and no more.
+// bareNotify reports whether notify messages are as in the notes: a message id and no more.
 func (e *Endpoint) bareNotify() bool { return e.codec.Dialect.BareNotify() && !e.codec.NotifyHeader }
 
-// notified takes what the header of a notify message acknowledges.
+// notified processes the acks in the header of a notify message.
 func (e *Endpoint) notified(l *link, m *wire.Message) {
 	l.notify.out.Acked(m.Last, uint8(m.AckBits), func(id uint16, f riptide.Fate) {
 		event := machine.Event{Kind: machine.EventLost, Channel: riptide.ChannelNotify, Sequence: uint32(id), RTT: -1}

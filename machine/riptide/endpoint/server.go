@@ -10,9 +10,8 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// roster is the clients in the order in which the library goes through them:
-// that of its dictionary, in which a newcomer takes the place that was freed
-// last.
+// roster holds the clients in the order of the library's dictionary. There a new client takes the
+// place that was freed last.
 type roster struct {
 	slots []seat
 	free  []int
@@ -34,7 +33,7 @@ func (r *roster) add(p machine.Peer) {
 	r.slots = append(r.slots, seat{p, true})
 }
 
-// remove takes a client off the list, and reports whether it was on it.
+// remove removes a client. It reports whether it was there.
 func (r *roster) remove(p machine.Peer) bool {
 	for i, s := range r.slots {
 		if s.used && s.peer == p {
@@ -51,15 +50,15 @@ func (r *roster) clone() roster {
 	return roster{slots: slices.Clone(r.slots), free: slices.Clone(r.free), count: r.count}
 }
 
-// lobby is who is connected to a server, and who wants to be.
+// lobby holds who is connected to a server, and who waits for a decision.
 //
-//	count ≤ Slots, and count+len(ids) = Slots while it runs
-//	no peer is in both clients and pending
+//   - count ≤ Slots, and count+len(ids) = Slots while the server runs
+//   - no peer is in both clients and pending
 type lobby struct {
 	stopped bool
 	clients roster
 	pending []machine.Peer // the application has not decided
-	ids     []uint16       // free ones, in the order in which they are given out
+	ids     []uint16       // free ids, in the order in which clients get them
 	barred  map[machine.Peer]bool
 }
 
@@ -121,7 +120,7 @@ func (e *Endpoint) isClient(p machine.Peer) bool {
 	return slices.Contains(e.lobby.clients.slots, seat{p, true})
 }
 
-// stop tells all clients that the server stops.
+// stop sends a Disconnect to all clients and stops the server.
 func (e *Endpoint) stop() {
 	for _, s := range e.lobby.clients.slots {
 		if l := e.links[s.peer]; s.used && l != nil && e.build.StopReason != 0 {
@@ -149,7 +148,7 @@ func (e *Endpoint) rejectReason(r uint8) uint8 {
 	return e.codec.Dialect.CustomReason - r + e.options.Version.Reasons
 }
 
-// handleConnect takes a Connect.
+// handleConnect processes a Connect.
 func (e *Endpoint) handleConnect(l *link, data []byte) {
 	e.setPending(l)
 	v := e.options.Version
@@ -181,7 +180,7 @@ func (e *Endpoint) accept(l *link) {
 	}
 }
 
-// join holds a connection to stand, and tells the others.
+// join counts a connection as made, and announces it to the other clients.
 func (e *Endpoint) join(l *link) {
 	l.state, l.beats.heard = linkConnected, e.clock
 	_ = e.broadcast(l.peer, riptide.ChannelInternal, wire.Message{Type: wire.ClientConnected, ClientID: l.id}, nil, 0)
@@ -213,7 +212,8 @@ func (e *Endpoint) reject(l *link, reason uint8, data []byte) error {
 	return nil
 }
 
-// checkTimeouts is the server's heartbeat: it sends nothing and looks for silent clients.
+// checkTimeouts is the server's heartbeat. It sends nothing, and ends the connections of silent
+// clients.
 func (e *Endpoint) checkTimeouts() {
 	var silent []*link
 	for _, s := range e.lobby.clients.slots {
@@ -234,7 +234,7 @@ func (e *Endpoint) checkTimeouts() {
 	e.schedule(riptide.HeartbeatInterval, timer{kind: timerHeartbeat})
 }
 
-// handleServer takes a message that is the server's library's affair.
+// handleServer processes a message for the server's library.
 func (e *Endpoint) handleServer(l *link, m *wire.Message) {
 	v := e.options.Version
 	switch m.Type {
@@ -259,7 +259,7 @@ func (e *Endpoint) handleServer(l *link, m *wire.Message) {
 	}
 }
 
-// closeServer ends a client's connection without a word to it.
+// closeServer ends a client's connection without a message to it.
 func (e *Endpoint) closeServer(l *link, reason uint8) {
 	if l.state == linkClosed {
 		return

@@ -10,8 +10,7 @@ import (
 
 var linkWords = [...]string{"connecting", "pending", "connected", "closed"}
 
-// Inspect draws what the endpoint knows of its first connection, and lists all
-// of them.
+// Inspect draws what the endpoint knows of its first connection, and lists all of them.
 func (e *Endpoint) Inspect(v *machine.View) {
 	v.Reset()
 	peers := make([]machine.Peer, 0, len(e.links))
