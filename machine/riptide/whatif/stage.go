@@ -15,10 +15,9 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// Stage runs a connection again with another resend time, another limit of
-// attempts or another tick rate: a reference client and server submit what was
-// submitted. They connect before the first captured message, over a network
-// without fault.
+// Stage runs a connection again with another resend time, another limit of attempts or another tick
+// rate. A reference client and server submit what the captured applications submitted. They connect
+// before the first captured message, over a network without faults.
 type Stage struct {
 	config   riptide.Config
 	versions [2]*riptide.Version
@@ -54,7 +53,7 @@ func (s *Stage) chooseVersions() error {
 	return nil
 }
 
-// Parameters are what can be set otherwise.
+// Parameters are the settings that can change.
 var Parameters = []machine.Parameter{
 	{Name: "resend", Doc: "time between the copies of a message", Unit: []string{"ms", "rtt"}, Least: 0.1, Most: 60000},
 	{Name: "attempts", Doc: "copies of a message until the connection, or the message, is given up", Unit: []string{""},
@@ -63,7 +62,7 @@ var Parameters = []machine.Parameter{
 		Most: 10000},
 }
 
-// Parameters lists what can be set otherwise.
+// Parameters lists the settings that can change.
 func (s *Stage) Parameters() []machine.Parameter { return Parameters }
 
 // Kinds of exchanges.
@@ -72,7 +71,7 @@ const (
 	exchangeHeartbeat
 )
 
-// Sight tells reliable messages and heartbeats from what answers them.
+// Sight distinguishes reliable messages and heartbeats from what answers them.
 func (s *Stage) Sight(d *machine.Datagram) machine.Sight {
 	m := &s.m
 	if err := s.config.Senders[d.From].Codec.Parse(d.Bytes, max(d.Length, len(d.Bytes)), m); err != nil &&
@@ -107,8 +106,7 @@ func (s *Stage) Opens(d *machine.Datagram) bool {
 // Order returns a message's sequence.
 func (s *Stage) Order(m *machine.Message) int64 { return m.Sequence64 }
 
-// Silence is several times what a connection can be silent: both of its ends send
-// heartbeats, one a second.
+// Silence is several times what a connection can be silent: each end sends a heartbeat per second.
 func (s *Stage) Silence() time.Duration { return 10 * time.Second }
 
 // warmUp is how long before the trace the two connect.
@@ -167,7 +165,7 @@ func (s *Stage) Cast(t *machine.Trace, changed []machine.Setting) (*machine.Cast
 	return c, nil
 }
 
-// frames returns a side's ticks, from before the trace on.
+// frames returns a side's ticks, including those before the trace.
 func (s *Stage) frames(x *machine.TraceSide, begin, end machine.Instant, rate float64,
 	side machine.Side) *machine.Frames {
 	if rate > 0 {
@@ -199,7 +197,7 @@ func (s *Stage) asks(x *machine.TraceSide) (asks []machine.Ask) {
 			continue
 		}
 		bits := max(m.Bits, 0)
-		id := uint32(1) // which it was takes the same space, but in the newest dialects
+		id := uint32(1) // the real id takes the same space, except in the newest dialects
 		asks = append(asks,
 			machine.Ask{At: m.Asked,
 				In: machine.Submit{Channel: channel, Type: id | uint32(-bits&7)<<endpoint.TypeBits,
@@ -210,7 +208,7 @@ func (s *Stage) asks(x *machine.TraceSide) (asks []machine.Ask) {
 	return asks
 }
 
-// settings returns those of the capture: the library's.
+// settings returns the settings of the captured connection: the library's.
 func (s *Stage) settings(t *machine.Trace) []machine.Setting {
 	near := 0
 	if !t.Sides[0].Near {
