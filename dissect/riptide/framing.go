@@ -5,9 +5,8 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// framings are the length prefixes over TCP: 4 bytes since July 2023, 2 bytes
-// before (and in the notes). Builds with the other byte order turn them round,
-// whatever they do with the messages.
+// framings are the length prefixes over TCP: 4 bytes since July 2023, 2 bytes before and in the
+// notes. Builds with the other byte order reverse them, whatever the byte order of their messages.
 var framings = func() (out []dissect.Framing) {
 	for _, big := range []bool{false, true} {
 		for _, size := range []int{4, 2} {
