@@ -39,7 +39,7 @@ func autopsy(a *app.App, args []string) error {
 	return reader.Each(a, args, func(r *reader.Recording) error { return autopsyOf(a, r, paint) })
 }
 
-// autopsyOf tells how the connections of a recording ended.
+// autopsyOf writes how the connections of a recording ended.
 func autopsyOf(a *app.App, from *reader.Recording, paint show.Painter) error {
 	var m flowEnds
 	a.Memory.Gone = m.Forget
@@ -85,7 +85,7 @@ func (x *flowEnd) page(a *app.App, paint show.Painter, how string, further bool)
 	return err
 }
 
-// text is the page.
+// text returns the page.
 func (x *flowEnd) text(paint show.Painter, how string) (b []byte) {
 	f := x.flow
 	b = paint.Text(b, show.Bold, fmt.Sprintf("flow %d  %s/%s  %v ↔ %v: %s", f.ID, f.Protocol.Name, f.Config().Dialect,

@@ -18,12 +18,12 @@ import (
 type flowEnd struct {
 	flow    *analyze.Flow
 	last    [2]lastWord
-	acked   [2]machine.Event   // the last that the side learned to have arrived
+	acked   [2]machine.Event   // the side's last EventAcked
 	endings []machine.Event    // goodbyes and refusals, in order
-	unacked []machine.Message  // reliable ones that were never acked, newest first sent last
+	unacked []machine.Message  // reliable messages that were never acked, in the order of their end
 	joined  [2]machine.Instant // when the side's Welcome passed
 	beat    [2]lastWord        // its last heartbeat, or answer to one
-	over    [2]machine.Event   // what its library made of the end; no Ref for nothing
+	over    [2]machine.Event   // the end as its library reports it; no Ref for none
 }
 
 type lastWord struct {
@@ -32,17 +32,17 @@ type lastWord struct {
 	text string
 }
 
-// newEndings tells how the connections of Riptide ended.
+// newEndings returns a collector of how Riptide's connections ended.
 func newEndings() app.Endings { return &flowEnds{} }
 
-// flowEnds keeps the remains of all flows that an autopsy can tell of.
+// flowEnds keeps a flowEnd for each flow of Riptide.
 type flowEnds struct {
 	byFlow    map[*analyze.Flow]*flowEnd
 	order     []*flowEnd
-	forgotten int // of order: those whose flows were let go
+	forgotten int // entries of order whose flows were forgotten
 }
 
-// Forget lets go of a flow's remains.
+// Forget removes a flow.
 func (m *flowEnds) Forget(f *analyze.Flow, _ analyze.Reason) {
 	x := m.byFlow[f]
 	if x == nil {
@@ -55,14 +55,14 @@ func (m *flowEnds) Forget(f *analyze.Flow, _ analyze.Reason) {
 	}
 }
 
-// compact takes what was forgotten out of the list.
+// compact removes the forgotten flows from the list.
 func (m *flowEnds) compact() {
 	m.order = slices.DeleteFunc(m.order, func(x *flowEnd) bool { return x.flow == nil })
 	m.forgotten = 0
 }
 
-// ended returns what is left of the connections that had ended when the capture did,
-// and in a word how they had.
+// ended returns the flows that had ended at a time, which is the end of the capture. The string
+// says in one word how each ended.
 func (m *flowEnds) ended(end machine.Instant) iter.Seq2[*flowEnd, string] {
 	return func(yield func(*flowEnd, string) bool) {
 		m.compact()
@@ -74,7 +74,7 @@ func (m *flowEnds) ended(end machine.Instant) iter.Seq2[*flowEnd, string] {
 	}
 }
 
-// Ended tells of each connection that had ended when the capture did.
+// Ended returns each connection that had ended when the capture did.
 func (m *flowEnds) Ended(end machine.Instant) (list []app.Ending) {
 	for x, how := range m.ended(end) {
 		list = append(list, app.Ending{
@@ -85,7 +85,7 @@ func (m *flowEnds) Ended(end machine.Instant) (list []app.Ending) {
 	return list
 }
 
-// Take keeps what a record tells of its flow.
+// Take keeps what a record shows of its flow.
 func (m *flowEnds) Take(r *analyze.Record) {
 	f := r.Flow
 	if f == nil || f.Protocol == nil || f.Protocol.Name != riptide.Protocol.Name {
@@ -139,7 +139,7 @@ func (x *flowEnd) take(r *analyze.Record) {
 	}
 }
 
-// how tells in a word how the connection ended; empty where it had not when the
+// how returns one word for how the connection ended. It returns "" where it had not ended when the
 // capture did.
 func (x *flowEnd) how(end machine.Instant) string {
 	for i := range x.endings {
@@ -166,8 +166,8 @@ func (x *flowEnd) how(end machine.Instant) string {
 	return ""
 }
 
-// limit returns the side that reached a limit at which the library ends the
-// connection, and never spoke long after.
+// limit returns the side that reached a limit at which the library ends the connection. It returns
+// false for none.
 func (x *flowEnd) limit() (machine.Side, bool) {
 	for _, found := range x.flow.Findings() {
 		switch found.Rule.ID {
@@ -178,7 +178,7 @@ func (x *flowEnd) limit() (machine.Side, bool) {
 	return machine.A, false
 }
 
-// quiet returns the side that spoke last the longer ago.
+// quiet returns the side whose last message is the older one.
 func (x *flowEnd) quiet() machine.Side {
 	if x.last[machine.A].at <= x.last[machine.B].at {
 		return machine.A
@@ -186,7 +186,7 @@ func (x *flowEnd) quiet() machine.Side {
 	return machine.B
 }
 
-// found returns the surest finding of a rule about a side; nil for none.
+// found returns the surest finding of a rule about a side, or nil.
 func (x *flowEnd) found(rule string, side machine.Side) *analyze.Finding {
 	for _, f := range x.flow.Findings() {
 		if f.Rule.ID == rule && f.Side == side {
@@ -196,7 +196,7 @@ func (x *flowEnd) found(rule string, side machine.Side) *analyze.Finding {
 	return nil
 }
 
-// behaviour is how a side's library behaves.
+// behaviour returns how a side's library behaves.
 func (x *flowEnd) behaviour(side machine.Side) *state.Behaviour {
 	return riptide.BehaviourOf(x.flow.Config(), side)
 }
