@@ -66,7 +66,7 @@ func (t *follower) disconnected(p *step) {
 		reason = uint32(m.Reason)
 	}
 	t.connectionEvent(p, riptide.EventGoodbye, reason)
-	if p.at.Sub(peer.speech.last) > riptide.Silence {
+	if p.at.Sub(peer.activity.last) > riptide.Silence {
 		t.silent(p, peer)
 	}
 	own, hers := uint8(riptide.Disconnected), uint8(riptide.Disconnected)
@@ -99,10 +99,10 @@ func (t *follower) over(p *step, s *side, reason uint8, sure machine.Certainty) 
 // silent emits why a side fell silent, if its library's rules explain it. p is a frame that shows
 // how much time has passed.
 func (t *follower) silent(p *step, s *side) {
-	if !s.tap.near || s.speech.ref == 0 || t.conn.over[s.side] {
+	if !s.tap.near || s.activity.ref == 0 || t.conn.over[s.side] {
 		return
 	}
-	last := pastStep(s.speech.last, s.speech.ref, p.out)
+	last := pastStep(s.activity.last, s.activity.ref, p.out)
 	if why := s.dropped(p.at); why != riptide.NotDropped && t.over(last, s, riptide.PoorConnection, machine.Likely) {
 		p.out.At(last.at, last.ref).Report(riptide.PoorEnd, s.side, machine.Likely, 0, float64(why))
 	} else if t.timedOut(s, p.at) && t.over(last, s, riptide.TimedOutReason, machine.Likely) {
@@ -115,11 +115,11 @@ func (t *follower) silent(p *step, s *side) {
 // silent at one.
 func (s *side) dropped(now machine.Instant) int {
 	b := s.behaviour
-	if s.end.limit != 0 && s.speech.last <= s.end.limit.Add(riptide.TickSlack) {
+	if s.end.limit != 0 && s.activity.last <= s.end.limit.Add(riptide.TickSlack) {
 		return s.end.limitOf
 	}
 	if b.MessageLimit > 0 && s.out.top-int64(b.First)+1 == int64(b.MessageLimit) &&
-		now.Sub(s.speech.last) > riptide.Silence {
+		now.Sub(s.activity.last) > riptide.Silence {
 		return riptide.DroppedCount
 	}
 	if !b.DropsConnection {
@@ -128,7 +128,7 @@ func (s *side) dropped(now machine.Instant) int {
 	for n := s.out.lives.first; n < s.out.lives.next; n++ {
 		e := s.out.lives.at(n)
 		if e.sender.acked == machine.Unanswered && int(e.copies.count) >= b.Limit &&
-			s.speech.last <= e.copies.last.Add(riptide.ResendAfter(s.smoothed)+riptide.TickSlack) {
+			s.activity.last <= e.copies.last.Add(riptide.ResendAfter(s.smoothed)+riptide.TickSlack) {
 			return riptide.DroppedAttempts
 		}
 	}
@@ -141,7 +141,7 @@ func (t *follower) timedOut(s *side, now machine.Instant) bool {
 	if heard == 0 || s.behaviour.NoTimeout || now.Sub(heard) < riptide.Timeout {
 		return false
 	}
-	went := s.speech.last.Sub(heard)
+	went := s.activity.last.Sub(heard)
 	if t.roles && s.side != t.client && went < riptide.Timeout {
 		return true // a server may have nothing to send
 	}

@@ -30,7 +30,7 @@ func (t *follower) evidence(p *step, answers answering) {
 	e := peer.out.lives.find(cause)
 	if e != nil {
 		if answers.known || e.answers.count == 0 {
-			e.answers.take(p.at, p.at.Sub(s.speech.before))
+			e.answers.take(p.at, p.at.Sub(s.activity.before))
 		}
 		if !s.tap.ordered {
 			t.followFar(p, e)
@@ -158,7 +158,7 @@ func (t *follower) followFar(p *step, e *life) {
 	case gap >= riptide.JumpList && s.behaviour.ShiftFault:
 		// Lost Acks look like a jump too, but they do not leave the bits that the fault leaves. A full
 		// window looks the same with the fault and without it.
-		s.acks.faulty = follows && bits != 0 && bits != 0xffff && !s.mayPort
+		s.acks.faulty = follows && bits != 0 && bits != 0xffff && !s.maybePort
 		s.acks.faultyTo = e.sequence64
 		for id := e.sequence64 - int64(gap) + 1; s.acks.faulty && id < e.sequence64; id++ {
 			if has, _ := s.in.receiver.Received(uint16(id)); has {
@@ -260,7 +260,7 @@ func (t *follower) acked(p *step) {
 	}
 	threw := s.out.sender.Threw
 	s.out.sender.Acked(m.Last, m.AckBits, m.Cause, decide)
-	if s.out.sender.Threw > threw && (s.end.threw == 0 || s.speech.last > s.end.threw) {
+	if s.out.sender.Threw > threw && (s.end.threw == 0 || s.activity.last > s.end.threw) {
 		s.end.threw = p.at
 	}
 }

@@ -97,7 +97,7 @@ func (t *follower) portMessage(s *side, e *life, last machine.Ref, out *machine.
 
 // endFaults reports the faults that were counted, when the capture ends.
 func (t *follower) endFaults(s *side, out *machine.Effects) {
-	p := pastStep(s.speech.last, s.speech.ref, out)
+	p := pastStep(s.activity.last, s.activity.ref, out)
 	if s.notifyOut.passedOver > 0 {
 		s.once(p, riptide.NotifyPassed, s.tap.grade(), float64(s.notifyOut.passedOver))
 	}
@@ -112,8 +112,8 @@ func (t *follower) endFaults(s *side, out *machine.Effects) {
 	if s.tap.near && s.out.sender.Threw > 0 {
 		s.once(p, riptide.PortThrows, machine.Likely, float64(s.out.sender.Threw))
 	}
-	if heard := t.conn.heard[s.side]; heard != 0 && s.speech.last.Sub(heard) > riptide.Timeout+
+	if heard := t.conn.heard[s.side]; heard != 0 && s.activity.last.Sub(heard) > riptide.Timeout+
 		2*riptide.HeartbeatInterval {
-		s.once(p, riptide.PortNoTimeout, s.tap.grade(), machine.Milliseconds(s.speech.last.Sub(heard)))
+		s.once(p, riptide.PortNoTimeout, s.tap.grade(), machine.Milliseconds(s.activity.last.Sub(heard)))
 	}
 }

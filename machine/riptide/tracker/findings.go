@@ -83,8 +83,9 @@ func (t *follower) endFindings(out *machine.Effects) {
 	}
 	for i := range t.sides {
 		s, peer := &t.sides[i], &t.sides[1-i]
-		if gap := peer.speech.last.Sub(s.speech.last); gap > riptide.Silence && s.tap.near && !c.over[i] {
-			out.At(s.speech.last, s.speech.ref).Report(riptide.SilentEnd, s.side, machine.Likely, 0, machine.Milliseconds(gap))
+		if gap := peer.activity.last.Sub(s.activity.last); gap > riptide.Silence && s.tap.near && !c.over[i] {
+			out.At(s.activity.last, s.activity.ref).Report(riptide.SilentEnd, s.side, machine.Likely, 0,
+				machine.Milliseconds(gap))
 		}
 	}
 }

@@ -48,7 +48,7 @@ func follow(c riptide.Config, facts machine.Facts, v machine.Vantage, reason str
 		s, speaker := &t.sides[i], &c.Senders[i]
 		b := riptide.BehaviourOf(speaker.Codec.Dialect, speaker.Builds)
 		*s = side{side: machine.Side(i), behaviour: b, smoothed: -1, unreliable: lives{anonymous: true}}
-		s.mayPort = speaker.Builds.Mixed(func(b *wire.Build) bool { return b.PingStays })
+		s.maybePort = speaker.Builds.Mixed(func(b *wire.Build) bool { return b.PingStays })
 		s.in.receiver, s.out.sender = riptide.NewReceiver(b), riptide.NewSender(b)
 		s.notifyIn.receiver = riptide.NewNotifyReceiver(b)
 		s.tap.near, s.tap.stream = v.Near(s.side), c.Stream
@@ -100,8 +100,8 @@ func (t *follower) take(saw *sighting, out *machine.Effects) {
 		return
 	}
 	s.figures.packet(p.length)
-	s.speech.spoke(p.at, p.ref)
-	peer.speech.addressed = p.at
+	s.activity.spoke(p.at, p.ref)
+	peer.activity.addressed = p.at
 	if limit := codec.Dialect.MaxMessage; p.length > limit {
 		out.At(p.at, p.ref).Report(riptide.Oversize, p.from, machine.Certain, 0, float64(p.length))
 	}
@@ -161,7 +161,7 @@ func (t *follower) message(p *step) {
 // one must have ended by a Disconnect or by timeout.
 func (t *follower) reopens(p *step) bool {
 	s, peer := p.own, p.peer
-	return t.ended || (s.out.met || peer.out.met) && p.at.Sub(max(s.speech.last, peer.speech.last)) > riptide.Timeout
+	return t.ended || (s.out.met || peer.out.met) && p.at.Sub(max(s.activity.last, peer.activity.last)) > riptide.Timeout
 }
 
 // proofs are Facts.Settings of this protocol.

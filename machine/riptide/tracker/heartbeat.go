@@ -109,7 +109,7 @@ func (t *follower) beat(p *step) {
 	repeated := c.pings > 0 && m.Ping == c.ping && p.at.Sub(c.pingAt) < riptide.HeartbeatInterval/2
 	client, server := p.own, p.peer
 	if !repeated && client.tap.near && !client.tap.stream && t.client == p.from && c.pings > 0 && m.Ping != c.ping+1 &&
-		!client.behaviour.Port && !client.mayPort {
+		!client.behaviour.Port && !client.maybePort {
 		client.tap.lacks++
 	}
 	if c.waiting && c.pings > 0 && !repeated {

@@ -35,7 +35,7 @@ func (t *follower) reliable(p *step) {
 		return
 	}
 	if peer.in.queue.put(a) {
-		peer.tap.blurred = true // Acks can no longer be matched to copies
+		peer.tap.overflowed = true // Acks can no longer be matched to copies
 	}
 }
 
@@ -343,7 +343,7 @@ func (s *side) gradeReceived(e *life, anonymous bool) {
 			e.receiver.delivered, e.receiver.times = machine.Unanswered, 0
 		}
 		e.certainty = min(e.certainty, read)
-		if e.receiver.attested && read != machine.Unknown && !s.tap.blurred {
+		if e.receiver.attested && read != machine.Unknown && !s.tap.overflowed {
 			e.certainty = machine.Certain
 		}
 		if e.certainty == machine.Certain && s.in.mayTakeAgain(e) {

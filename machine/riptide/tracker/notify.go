@@ -94,7 +94,7 @@ func (t *follower) notifyArrives(p *step, e *life) {
 		p.out.At(p.at, p.ref).Report(riptide.NotifyJump, peer.side, machine.Likely, 0, float64(gap), float64(m.Sequence))
 		grade = machine.Likely // a library with the repaired window takes what the others refuse
 	}
-	if peer.mayPort {
+	if peer.maybePort {
 		grade = machine.Likely // Pytide throws
 	}
 	if peer.notifyIn.receiver.Take(m.Sequence) {

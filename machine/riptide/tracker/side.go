@@ -13,15 +13,15 @@ import (
 // unwrapped.
 type side struct {
 	side      machine.Side
-	mayPort   bool // it may be Pytide, and may be the library
+	maybePort bool // it may be Pytide, and may be the library
 	behaviour *riptide.Behaviour
 	smoothed  int             // its own smoothed RTT, ms; -1 if unknown
 	reported  []*machine.Rule // rules about it that are reported once, and have been
 
-	tap    tapEvidence
-	speech speech
-	read   reading
-	end    ending
+	tap      tapEvidence
+	activity activity
+	read     reading
+	end      ending
 
 	in       inbound
 	acks     ackTrail
@@ -43,22 +43,22 @@ func (s *side) modes() [3]*lives { return [3]*lives{&s.out.lives, &s.notifyOut.l
 //   - near or stream means ordered
 //   - answered and skipped count only what passes the tap towards a near side
 type tapEvidence struct {
-	near     bool
-	stream   bool // the connection is a stream
-	ordered  bool // what passes the tap towards the side arrives in this order
-	shown    bool // the order above is shown, not only likely
-	blurred  bool // too many arrivals waited for Acks, so some were forgotten
-	against  int  // messages that passed the tap towards the side and had not arrived when it went on
-	lacks    int  // signs of messages missing from the capture: gaps in its sequence, answers to unseen copies
-	answered int  // reliable copies that it answered
-	skipped  int  // copies without an Ack in the capture, though later copies have one
+	near       bool
+	stream     bool // the connection is a stream
+	ordered    bool // what passes the tap towards the side arrives in this order
+	shown      bool // the order above is shown, not only likely
+	overflowed bool // too many arrivals waited for Acks, so some were forgotten
+	against    int  // messages that passed the tap towards the side and had not arrived when it went on
+	lacks      int  // signs of messages missing from the capture: gaps in its sequence, answers to unseen copies
+	answered   int  // reliable copies that it answered
+	skipped    int  // copies without an Ack in the capture, though later copies have one
 }
 
-// speech is when a side last sent, and when its peer did; times are 0 for never.
+// activity is when a side last sent, and when its peer did; times are 0 for never.
 //
 //   - last and ref belong to the same message; ref is 0 exactly while there is none
 //   - before is the time of the message before that one
-type speech struct {
+type activity struct {
 	before    machine.Instant // its last message but one, of any kind
 	last      machine.Instant
 	ref       machine.Ref
@@ -66,7 +66,7 @@ type speech struct {
 }
 
 // spoke records a message of the side.
-func (s *speech) spoke(at machine.Instant, ref machine.Ref) {
+func (s *activity) spoke(at machine.Instant, ref machine.Ref) {
 	s.before, s.last, s.ref = s.last, at, ref
 }
 
@@ -74,7 +74,7 @@ func (s *speech) spoke(at machine.Instant, ref machine.Ref) {
 // an Ack that made the library throw, which ends its thread. Another is a limit of the connection's
 // quality. The side must have sent nothing since, although its peer went on and its next heartbeat
 // or answer was due.
-func (s *speech) fellSilent(since machine.Instant) bool {
+func (s *activity) fellSilent(since machine.Instant) bool {
 	return since != 0 && s.last <= since && s.addressed.Sub(since) > riptide.Silence
 }
 
@@ -220,15 +220,15 @@ type notifyOutbound struct {
 func (s *side) reads(at machine.Instant, ref machine.Ref) machine.Certainty {
 	switch {
 	// Up to this time it can have read on in the same update.
-	case at > s.end.threw.Add(2*riptide.TickSlack) && s.speech.fellSilent(s.end.threw):
+	case at > s.end.threw.Add(2*riptide.TickSlack) && s.activity.fellSilent(s.end.threw):
 		return machine.Unknown
-	case at > s.end.droppedAt() && s.speech.fellSilent(s.end.limit):
+	case at > s.end.droppedAt() && s.activity.fellSilent(s.end.limit):
 		return machine.Unknown
 	case s.end.endedBefore(at):
 		return machine.Unknown
 	case s.read.covers(at, ref):
 		return s.tap.grade()
-	case s.end.left != 0 && at > s.end.left, s.end.left == 0 && at.Sub(s.speech.last) > riptide.Silence:
+	case s.end.left != 0 && at > s.end.left, s.end.left == 0 && at.Sub(s.activity.last) > riptide.Silence:
 		return machine.Unknown
 	}
 	return machine.Likely

@@ -25,7 +25,7 @@ const skippedFew, skippedShare = 3, 12
 // grade returns how sure it is that the tap sees the side's traffic. What passes towards the side
 // must reach it, and all that it sends must pass.
 func (d *tapEvidence) grade() machine.Certainty {
-	if d.ordered && d.shown && d.against == 0 && d.lacks == 0 && !d.blurred {
+	if d.ordered && d.shown && d.against == 0 && d.lacks == 0 && !d.overflowed {
 		return machine.Certain
 	}
 	return machine.Likely

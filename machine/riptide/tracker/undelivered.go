@@ -120,10 +120,10 @@ func (t *follower) neverComes(s, receiver *side, x *absent) bool {
 			continue
 		}
 		if x.falseAck != 0 {
-			return s.speech.last.Sub(x.falseAckAt) >= s.roundTrip() && !given(x.falseAckAt)
+			return s.activity.last.Sub(x.falseAckAt) >= s.roundTrip() && !given(x.falseAckAt)
 		}
 		// The way here, and twice the resend time.
-		if s.speech.last.Sub(max(l.at, x.at)) >= s.roundTrip()/2+2*again && !given(s.speech.last) {
+		if s.activity.last.Sub(max(l.at, x.at)) >= s.roundTrip()/2+2*again && !given(s.activity.last) {
 			return true
 		}
 	}
@@ -137,7 +137,7 @@ func (t *follower) settleAbsent(s *side, now machine.Instant, end bool, out *mac
 	n := 0
 	for n < len(s.out.absent) && (end || now.Sub(s.out.absent[n].at) > lifeReliable) {
 		x := &s.out.absent[n]
-		if receiver.tap.near && receiver.behaviour.ShiftFault && !s.mayPort && t.neverComes(s, receiver, x) {
+		if receiver.tap.near && receiver.behaviour.ShiftFault && !s.maybePort && t.neverComes(s, receiver, x) {
 			ref := x.falseAck
 			if ref == 0 {
 				ref = x.ref
@@ -153,7 +153,7 @@ func (t *follower) settleAbsent(s *side, now machine.Instant, end bool, out *mac
 // sender has read one of the Acks if it went on and sent no more copies.
 func (t *follower) refusedForGood(s *side, e *life, out *machine.Effects) {
 	receiver := &t.sides[s.side.Other()]
-	since := s.speech.last.Sub(e.answers.last)
+	since := s.activity.last.Sub(e.answers.last)
 	if e.copies.last > e.answers.last || since < s.roundTrip() {
 		return
 	}
