@@ -85,7 +85,7 @@ type Behaviour struct {
 	NoTimeout bool
 }
 
-// Times that all states share.
+// Times that all versions share.
 const (
 	HeartbeatInterval = time.Second
 	Timeout           = 5 * time.Second // since the last heartbeat, Welcome or Connect

@@ -2,7 +2,7 @@ package riptide
 
 import "time"
 
-// Bounds of what is worth a word. They decide what is reported, never a fact.
+// Bounds for findings. They decide what is reported, never a fact.
 const (
 	AttemptsMany  = 10
 	HeartbeatSlow = 1500 * time.Millisecond

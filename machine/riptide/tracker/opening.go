@@ -36,8 +36,8 @@ const (
 	heldBehind = 1 << 30
 )
 
-// How many messages are held back while the vantage is open: judged at each
-// power of two from holdLeast on, for good at holdMost.
+// Numbers of held messages at which the tap is placed: each power of two from holdLeast on. At
+// holdMost the result is final.
 const (
 	holdLeast = 16
 	holdMost  = 512

@@ -314,8 +314,8 @@ func (o *observed) hold(t *testing.T, name string, vantage machine.Vantage) (fig
 	return figure
 }
 
-// lastTick is how long before its last message a side may have read for the
-// last time; what came later it may not have read.
+// lastTick bounds the time from a side's last read to its last message. The side may not have read
+// what came later.
 const lastTick = 60 * time.Millisecond
 
 func (o *observed) holdMessage(fail func(string, ...any), key sent, m *machine.Message, true *fate,
