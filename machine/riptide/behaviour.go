@@ -204,7 +204,7 @@ func (b *Behaviour) Misread() int {
 	return JumpList
 }
 
-// Jumps of the newest id at which what a receiver acks is no more what came.
+// The least jumps of the newest id after which a receiver's Acks no longer show what arrived.
 const (
 	JumpList   = wordBits
 	jumpWindow = WindowAcks + 1
