@@ -65,9 +65,9 @@ type Behaviour struct {
 	Limit           int
 	DropsConnection bool
 
-	// LooseTimers is set where the library's timers can fire late, as they did until August 2026.
-	// Removing an entry from its timer heap puts the last entry into the wrong place. With six or more
-	// timers, one can wait behind others that are due later.
+	// LooseTimers is set where the library's timers can fire late, as they did until August 2026. Its
+	// timer heap moves the last entry to a wrong place. With six or more timers, one can wait behind
+	// others that are due later.
 	LooseTimers bool
 
 	// QualityLimits is set where an average number of sends or a share of lost notify messages can end
