@@ -8,9 +8,9 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// account says what a message's bits are for: all of an Ack acknowledges, as do
-// the header fields of Notify that name received ids; user messages and the data
-// of a few others have a body.
+// account charges a message's bits to their purposes. All bits of an Ack count as acks, and so do
+// the header fields of Notify that name received ids. User messages and the data of a few others
+// have a body.
 func account(_ dissect.Context, dg *machine.Datagram, d *dissect.Dissection, b *dissect.Bill) {
 	b.Type = "malformed"
 	for i := range d.Fields {

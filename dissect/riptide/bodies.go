@@ -14,12 +14,12 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// bodies is a user's schema made ready for every way in which messages can hold
-// its values, with a field for each of its own.
+// bodies is a user's schema, prepared for every coding of values, with a field for each field of
+// the schema.
 //
-// Of a schema, messages describe Unreliable and Reliable messages by their id.
-// packets describe what has no id, by the number of its type: Notify (6), and
-// the data of Connect (2), of a Reject that brings some (3) and of a kick (5).
+//   - Its messages describe Unreliable and Reliable messages by their id.
+//   - Its packets describe what has no id, by the number of its type: Notify (6), and the data of
+//     Connect (2), of a Reject (3) and of a kick (5).
 type bodies struct {
 	byCoding map[wire.Coding]*schema.Schema
 	specs    map[int]*dissect.FieldSpec // by schema.Field.Index, which all copies of a field share
@@ -28,7 +28,7 @@ type bodies struct {
 	all      []*dissect.FieldSpec // in the order of the file
 }
 
-// fields lists what the schema adds to the protocol's own fields.
+// fields lists the schema's fields. They follow the protocol's own fields.
 func (b *bodies) fields() []*dissect.FieldSpec {
 	if b == nil {
 		return nil
@@ -36,7 +36,7 @@ func (b *bodies) fields() []*dissect.FieldSpec {
 	return b.all
 }
 
-// spec notes a field of the schema.
+// spec records a field of the schema.
 func (b *bodies) spec(f *dissect.FieldSpec) *dissect.FieldSpec {
 	b.all = append(b.all, f)
 	return f
@@ -113,8 +113,8 @@ func (b *bodies) name(path string, fields []*schema.Field) {
 	}
 }
 
-// of returns the body that describes a message's values, and the heading of its
-// fields; nil where the schema has none, or the message has no values.
+// of returns the schema of a message's values, and the heading of its fields. Both are nil where
+// the schema does not describe the message, or the message has no values.
 func (b *bodies) of(s Sender, m *wire.Message) (*schema.Body, *dissect.FieldSpec) {
 	if b == nil {
 		return nil, nil
@@ -148,7 +148,8 @@ func (b *bodies) of(s Sender, m *wire.Message) (*schema.Body, *dissect.FieldSpec
 	return ready.Messages[kind], b.messages[kind]
 }
 
-// dataBody returns the body of connect, reject or kick data, which need not be there.
+// dataBody returns the schema of connect, reject or kick data. The data is optional, so the result
+// is nil where there is none.
 func dataBody(s *schema.Schema, b *bodies, m *wire.Message) (*schema.Body, *dissect.FieldSpec) {
 	if m.BodyBits < 8 {
 		return nil, nil
@@ -191,8 +192,8 @@ func (b *bodies) add(s Sender, m *wire.Message, dg *machine.Datagram, d *dissect
 	}
 }
 
-// ended reports whether a body has been read to its end: nothing is left, or
-// bit-packed some zeros of the last byte.
+// ended returns an error unless a body was read to its end. In the bit-packed form zeros of the
+// last byte may be left.
 func ended(s Sender, m *wire.Message, r *bits.Reader) error {
 	rest := m.BodyBit + m.BodyBits - r.Pos()
 	after := *r
@@ -219,8 +220,8 @@ func read(s Sender, body *schema.Body, m *wire.Message, b []byte, bit int) (sche
 	return values, ended(s, &at, &r)
 }
 
-// describe returns the name of a message that a tracker has told, and its values
-// where a schema reads them to the end.
+// describe returns the name of a message from a tracker. It also returns the values where a schema
+// reads them to the end.
 func describe(c *dissect.Config, m *machine.Message) (string, dissect.Values) {
 	set := settingsOf(c)
 	s := set.Senders[m.From]

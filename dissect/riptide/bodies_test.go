@@ -17,10 +17,10 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// valuesOf reads the values of a user message, or of connect, reject or kick data,
-// by the schema of the flow (With): the name that the schema gives the message,
-// and the values in order. Arrays that the sender's library left off the wire are
-// schema.Missing. Both are empty where no schema describes the message.
+// valuesOf reads the values of a user message, or of connect, reject or kick data, by the schema of
+// the flow. It returns the schema's name for the message, and the values in order. Arrays that the
+// sender's library left off the wire are schema.Missing. Both results are empty where no schema
+// describes the message.
 func valuesOf(ctx dissect.Context, dg *machine.Datagram) (name string, values schema.Record, err error) {
 	set := settingsOf(ctx.Config)
 	s := set.Senders[ctx.From]
@@ -59,8 +59,8 @@ func captureSchema(t testing.TB) *dissect.Protocol {
 	return withSchema(t, src)
 }
 
-// TestSchemaValues reads what the endpoints at the tap have sent by the schema
-// file, under the verdict of the classifier, and holds it against their logs.
+// TestSchemaValues reads the messages of the endpoints at the tap by the schema file, as the
+// classifier reads the flow. It compares them with the endpoints' logs.
 func TestSchemaValues(t *testing.T) {
 	p := captureSchema(t)
 	messages, values, missing := 0, 0, 0
@@ -114,7 +114,7 @@ func TestSchemaValues(t *testing.T) {
 	}
 }
 
-// widen makes single floats doubles, as the comparison has them.
+// widen converts single floats to doubles, as the comparison has them.
 func widen(v any) any {
 	switch v := v.(type) {
 	case float32:
@@ -129,7 +129,7 @@ func widen(v any) any {
 	return v
 }
 
-// TestSchemaData reads connect, reject and kick data; packets as captured.
+// TestSchemaData reads connect, reject and kick data from captured packets.
 func TestSchemaData(t *testing.T) {
 	p := captureSchema(t)
 	for _, e := range []struct{ profile, bytes, want string }{
@@ -186,8 +186,8 @@ func TestSchemaData(t *testing.T) {
 	}
 }
 
-// TestSchemaMisfits: a message that the schema does not explain to its end is a
-// problem, and so is a schema that cannot be.
+// TestSchemaMisfits: a message that the schema does not explain to its end is a problem, and so is
+// an impossible schema.
 func TestSchemaMisfits(t *testing.T) {
 	p := withSchema(t, []byte("messages: {1: {name: m, fields: [{name: a, type: byte}]}}"))
 	ctx := dissect.Context{Config: p.Profiles[0].Config}
@@ -213,8 +213,8 @@ func TestSchemaMisfits(t *testing.T) {
 	}
 }
 
-// TestCodingAgreesWithReader writes a body of every type by the schema in every
-// dialect and reads it value by value, and the other way round.
+// TestCodingAgreesWithReader writes a body of every type by the schema in every dialect and reads
+// it value by value. Then it does the opposite.
 func TestCodingAgreesWithReader(t *testing.T) {
 	src := `
 messages:

@@ -15,7 +15,7 @@ import (
 
 const pcaps = "../../testdata/pcaps"
 
-// flow is one conversation of a capture, as the analyzer hands it on.
+// flow is one conversation of a capture, as the analyzer passes it on.
 type flow struct {
 	transport capture.Transport
 	addrs     [2]netip.AddrPort
@@ -24,7 +24,7 @@ type flow struct {
 	graded    map[machine.Certainty]int
 }
 
-// side tells which end an address is.
+// side returns the end that has an address.
 func (f *flow) side(a netip.AddrPort) machine.Side {
 	if a == f.addrs[0] {
 		return machine.A
@@ -32,7 +32,7 @@ func (f *flow) side(a netip.AddrPort) machine.Side {
 	return machine.B
 }
 
-// Captures and logs are read once for all tests, which only look at them.
+// Captures and logs are read once for all tests; no test changes them.
 var (
 	readFlows  = map[string][]*flow{}
 	readTruths = map[string]*truth{}
@@ -138,7 +138,7 @@ func captures(t testing.TB, prefixes ...string) (out []string) {
 	return out
 }
 
-// runOf returns the name of the run that a capture is of.
+// runOf returns the name of the run that a capture belongs to.
 func runOf(path string) string {
 	name, _, _ := strings.Cut(filepath.Base(path), ".")
 	return name

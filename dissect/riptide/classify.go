@@ -9,33 +9,35 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// What a relation between packets is worth, in bits: how much rarer it is among
-// packets of other protocols. That a packet can be read at all is worth nothing,
-// since other protocols have small first bytes too; a packet that cannot be read
-// speaks against the dialect. What can repeat without meaning (a counter, a
-// constant byte) counts up to a bound.
+// The worth of evidence, in bits. A relation between packets is worth more the rarer it is in other
+// protocols.
+//
+//   - A readable packet alone is worth nothing: other protocols have small first bytes too.
+//   - An unreadable packet counts against the dialect.
+//   - Evidence that can repeat without meaning, such as a counter or a constant byte, counts up to
+//     a bound.
 const (
 	worthUnreadable   = -12
-	worthOdd          = -8 // an unknown reason, data after a reason that brings none, filled padding
+	worthOdd          = -8 // an unknown reason, data after a reason that has none, nonzero padding
 	worthConnect      = 3
-	worthBareConnect  = 4 // one byte, and it is that
+	worthBareConnect  = 4 // one byte, which is the type
 	worthConnectText  = 6 // its data begins with a text and its length
 	worthConnectAgain = 5 // the same after a second
 	worthConnectEcho  = 6
-	worthHasty        = -4 // a Connect or an echo again before its time
+	worthHasty        = -4 // a Connect or an echo repeated too early
 	worthReject       = 12 // a known reason in answer to a Connect
 	worthRejectCopy   = 4
 	worthFirstWelcome = 8   // has the first sequence id
 	worthWelcomeBack  = 14  // both sides name the same client id
-	worthNoWelcome    = -10 // a first reliable message that is none, where both sides begin with one
+	worthNoWelcome    = -10 // the first reliable message is no Welcome, although both sides begin with one
 	worthNextSequence = 6
 	worthJump         = -6
 	worthAck          = 8 // names a reliable message of the other side
 	worthAckOfNothing = -5
 	worthAckOfBefore  = -1 // an id from before the capture
-	worthUnnamed      = -4 // it tells of an older id and does not name it
+	worthUnnamed      = -4 // newer bits show that an older id arrived, and it does not name that id
 	worthFirstBeat    = 10 // ping 0, RTT -1
-	worthBeat         = 8  // ping counted up, a second later
+	worthBeat         = 8  // next ping, a second later
 	worthSameBeat     = 3  // the same ping, a second later
 	worthOddBeat      = -6
 	worthEcho         = 6 // the answer has the ping id
@@ -46,7 +48,7 @@ const (
 	worthLeave        = 3  // a Disconnect after other relations
 	worthOtherPrefix  = -8 // of a side's stream: no build of the dialect has a length of that size
 
-	boundCounter = 60 // of evidence by one side's own counters
+	boundCounter = 60 // of evidence from one side's own counters
 )
 
 // relation is a kind of evidence.
@@ -66,8 +68,7 @@ const (
 // relCross are the relations between the two sides.
 const relCross = relHandshake | relAcks | relEchoes | relNotifyAck
 
-// hypotheses are the ways to read a flow that are weighed against each other,
-// the likeliest first.
+// hypotheses are the ways to read a flow that the classifier compares, the likeliest first.
 var hypotheses = func() (out []wire.Codec) {
 	order := []*wire.Dialect{wire.V21, wire.V20, wire.DevN, wire.DevD, wire.Notes}
 	for _, d := range order {
@@ -81,18 +82,18 @@ var hypotheses = func() (out []wire.Codec) {
 
 const hypothesisCount = 9
 
-// sender is what one side's packets amount to under one hypothesis.
+// sender is the evidence in one side's packets under one hypothesis.
 type sender struct {
 	bits           float64
 	counters       float64 // part of bits
 	fits, misfits  uint32
 	relations      relation
-	acks, beats    uint32 // how many of relAcks and relBeats
+	acks, beats    uint32 // number of relAcks and relBeats
 	answers        uint8  // acks of any kind
 	last, lastBits uint16 // of the newest of them
 	builds         wire.BuildSet
 	dead           bool    // does not read as the dialect
-	headerBits     float64 // notes: evidence for the ack header of the library in Notify
+	headerBits     float64 // notes: evidence for the library's ack header in Notify
 
 	connects    uint8
 	echoes      uint32
@@ -109,7 +110,7 @@ type sender struct {
 	newest    uint16
 	hash      uint64 // of the message with the newest id
 	sameIDs   uint8  // messages with that id and another content
-	astray    uint8  // messages in a row that lie far behind the newest
+	astray    uint8  // messages in a row that are far behind the newest
 	sent      uint16 // user messages among them, copies too
 	sentPing  uint16 // the same when the newest ping was sent
 	oldest    uint16 // the oldest id seen: acks can name what came before the capture
@@ -127,16 +128,16 @@ type sender struct {
 	notify     uint16
 	notifyHash uint64
 
-	notifyAstray uint8 // messages that lie far behind the newest
+	notifyAstray uint8 // messages that are far behind the newest
 }
 
-// classifier weighs a flow. It keeps figures, no bytes.
+// classifier decides how to read a flow. It keeps figures, no bytes.
 type classifier struct {
 	sides   [hypothesisCount][2]sender
 	seed    maphash.Seed
 	packets [2]uint32
 	user    *knowledge
-	shared  map[[2]Sender]*dissect.Config // of flows that are read alike, which can be very many
+	shared  map[[2]Sender]*dissect.Config // of flows with the same settings, of which there can be very many
 	m       wire.Message
 }
 
@@ -159,7 +160,7 @@ func (c *classifier) Reset() {
 	}
 }
 
-// Framed weighs how many bytes stand in front of each message of a stream.
+// Framed records how many bytes precede each message of a stream.
 func (c *classifier) Framed(prefix int) {
 	for h := range hypotheses {
 		if !slices.Contains(hypotheses[h].Dialect.Prefixes, prefix) {
@@ -169,7 +170,7 @@ func (c *classifier) Framed(prefix int) {
 	}
 }
 
-// allBuilds gives the builds of each hypothesis's dialect.
+// allBuilds holds the builds of each hypothesis's dialect.
 var allBuilds = func() (out [hypothesisCount]wire.BuildSet) {
 	for h := range hypotheses {
 		out[h] = wire.BuildsOf(hypotheses[h].Dialect)
@@ -177,11 +178,11 @@ var allBuilds = func() (out [hypothesisCount]wire.BuildSet) {
 	return out
 }()
 
-// hashSeed tells equal datagrams from different ones within one process; no
-// result depends on its value.
+// hashSeed seeds the hashes that compare datagrams within one process. No result depends on its
+// value.
 var hashSeed = maphash.MakeSeed()
 
-// Feed weighs one datagram.
+// Feed adds the evidence of one datagram.
 func (c *classifier) Feed(d *machine.Datagram) {
 	c.packets[d.From]++
 	for h := range hypotheses {
@@ -207,7 +208,7 @@ func (c *classifier) Feed(d *machine.Datagram) {
 	}
 }
 
-// weigh looks for what relates the message in c.m to others of the flow.
+// weigh looks for relations between the message in c.m and others of the flow.
 func (c *classifier) weigh(codec wire.Codec, s, peer *sender, d *machine.Datagram) {
 	m, dialect := &c.m, codec.Dialect
 	switch m.Type {
@@ -218,7 +219,7 @@ func (c *classifier) weigh(codec wire.Codec, s, peer *sender, d *machine.Datagra
 	case wire.Heartbeat:
 		if m.HasRTT {
 			if peer.pinged && !dialect.RTTBothWays {
-				s.bits += worthOddBeat // one side asks, the other answers
+				s.bits += worthOddBeat // only one side may send pings
 			}
 			s.beat(m, d.At)
 		} else {
@@ -243,11 +244,11 @@ func (c *classifier) weigh(codec wire.Codec, s, peer *sender, d *machine.Datagra
 	}
 }
 
-// byCause reports whether an Ack of a dialect that shares its values with the
-// notes names the id that it answers, and both sides begin with a Welcome.
+// byCause reports whether an Ack of a dialect names the id that it answers, and both sides begin
+// with a Welcome. It concerns the dialects that share their type numbers with the notes.
 func byCause(d *wire.Dialect) bool { return d == wire.DevN || d == wire.DevD }
 
-// counter adds evidence that a counter of any protocol might give too.
+// counter adds evidence that a counter of any other protocol might also produce.
 func (s *sender) counter(bits float64, r relation) {
 	if bits > 0 {
 		bits = min(bits, boundCounter-s.counters)

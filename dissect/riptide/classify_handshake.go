@@ -8,8 +8,8 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// onTime reports whether the time between two events of a 1 s timer fits n
-// periods: the library's timer runs once per tick, so it is late, never early.
+// onTime reports whether the time between two events of a 1 s timer fits n periods. The library's
+// timer runs once per tick, so it is late and never early.
 func onTime(from, to machine.Instant, n int) bool {
 	gap, period := to.Sub(from), time.Duration(n)*time.Second
 	return gap > period-80*time.Millisecond && gap < period+period/8+150*time.Millisecond
@@ -54,8 +54,7 @@ func (c *classifier) connect(dialect *wire.Dialect, s, peer *sender, d *machine.
 	s.connectHash, s.connectAt = sum, d.At
 }
 
-// leadingText reports whether the data of a Connect begins with a text of
-// printable characters behind its length.
+// leadingText reports whether the data of a Connect begins with a printable text after its length.
 func leadingText(form wire.Form, b []byte) bool {
 	at := func(i int) byte {
 		if form == wire.BitPacked {
@@ -99,7 +98,7 @@ func (s *sender) reject(peer *sender, m *wire.Message, at machine.Instant) {
 	s.rejects, s.rejectAt = min(s.rejects+1, 100), at
 }
 
-// beat weighs a heartbeat with an RTT: a client's, or by the notes either side's.
+// beat weighs a heartbeat with an RTT. A client sends it; by the notes either side does.
 func (s *sender) beat(m *wire.Message, at machine.Instant) {
 	if m.RTT < -1 || m.RTT > 10_000 {
 		s.bits += worthOddBeat
@@ -132,17 +131,17 @@ func (s *sender) beat(m *wire.Message, at machine.Instant) {
 	s.sentPing = s.sent
 }
 
-// unansweredMany is how many copies of reliable messages are not all lost.
+// unansweredMany is a number of copies of reliable messages that are hardly all lost.
 const unansweredMany = 8
 
-// echo weighs an answer to a heartbeat, which has no RTT but in the notes.
+// echo weighs an answer to a heartbeat. It has no RTT, except in the notes.
 func (s *sender) echo(dialect *wire.Dialect, peer *sender, m *wire.Message) {
 	if dialect.RTTBothWays {
 		s.counter(worthNotNotes, 0)
 	}
 	back := peer.ping - m.Ping
 	if back == 0 && peer.pinged && peer.sentPing >= unansweredMany && s.answers < unansweredMany/2 {
-		// What the client sends gets there, and but for its Welcome nothing is acked.
+		// The client's packets arrive, and only its Welcome is acked.
 		s.narrow(func(b *wire.Build) bool { return b.OneSequence })
 	}
 	switch {

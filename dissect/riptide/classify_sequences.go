@@ -20,7 +20,7 @@ func (s *sender) reliable(m *wire.Message, hash uint64) {
 	if ahead > -windowSize {
 		s.astray = 0
 	} else if s.astray++; s.astray == astrayMost {
-		// What was taken for the newest was none of them.
+		// The id taken for the newest was wrong.
 		s.newest, s.hash, s.oldest, s.astray = m.Sequence, hash, m.Sequence, 0
 		s.seen, s.acked = window{1}, window{}
 		return
@@ -52,11 +52,11 @@ func (s *sender) reliable(m *wire.Message, hash uint64) {
 	}
 }
 
-// astrayMost messages in a row that lie far behind the newest one are not late.
+// astrayMost messages in a row far behind the newest id show that this id was wrong.
 const astrayMost = 2
 
-// windowSize is how many ids back are remembered: applications send volleys of
-// a hundred messages in a tick.
+// windowSize is how many ids back are remembered. Applications send bursts of a hundred messages
+// per tick.
 const windowSize = 256
 
 // window is a row of bits behind a newest id.
@@ -139,9 +139,8 @@ func (s *sender) ack(dialect *wire.Dialect, peer *sender, m *wire.Message) {
 	}
 }
 
-// notification weighs a Notify with the library's ack header. The notes have a
-// bare message id in its place; there what the header would say is weighed
-// apart, to tell which form it is.
+// notification weighs a Notify with the library's ack header. The notes have a bare message id in
+// its place. For them the evidence for the header is kept apart, to decide which form it is.
 func (c *classifier) notification(codec wire.Codec, s, peer *sender, d *machine.Datagram) {
 	m := &c.m
 	s.narrow(func(b *wire.Build) bool { return !b.NoNotify })

@@ -26,9 +26,8 @@ func classify(datagrams []machine.Datagram) dissect.Verdict {
 	return c.Verdict()
 }
 
-// TestCaptures finds dialect and versions in every capture, with nothing given:
-// by the whole flow, and by the first 64 datagrams, after which the analyzer
-// decides.
+// TestCaptures finds dialect and versions in every capture, without any settings. It does so by the
+// whole flow, and by the first 64 datagrams, after which the analyzer decides.
 func TestCaptures(t *testing.T) {
 	dialects := map[string]*wire.Dialect{"u200": wire.V20, "t200": wire.V20, "u21d": wire.DevD, "t21d": wire.DevD,
 		"u21n": wire.DevN, "t21n": wire.DevN, "upy200": wire.V20, "tpy200": wire.V20}
@@ -59,10 +58,9 @@ func TestCaptures(t *testing.T) {
 	}
 }
 
-// checkVersions holds each sender's builds against what the log says ran there:
-// the true one is never excluded, and where the sender acked or welcomed (and
-// so has shown what it can show) no others but those that cannot be told from it
-// are left.
+// checkVersions compares each sender's builds with the log. The true build is never excluded. If
+// the sender acked or welcomed, it has shown what it can show. Then no other builds are left but
+// those that its packets cannot exclude.
 func checkVersions(t *testing.T, path string, tr *truth, f *flow, datagrams []machine.Datagram, v dissect.Verdict) {
 	t.Helper()
 	s := v.Config.Profile.(*Settings)
@@ -70,7 +68,7 @@ func checkVersions(t *testing.T, path string, tr *truth, f *flow, datagrams []ma
 		endpoint := tr.endpoint(f.addrs[side])
 		version := tr.version[endpoint]
 		if version == "" {
-			// Nobody is there (noserver), or the log does not name the forwarder's port.
+			// No server runs in the noserver captures. Otherwise the log does not name the forwarder's port.
 			if !strings.Contains(path, "noserver") && f.conn == nil {
 				t.Errorf("%s: who is %v?", filepath.Base(path), f.addrs[side])
 			}
@@ -83,16 +81,17 @@ func checkVersions(t *testing.T, path string, tr *truth, f *flow, datagrams []ma
 		}
 		got := s.Senders[side].Builds
 		if !got.Has(build) {
-			t.Errorf("%s %s is %s, told by %d datagrams to be %s", filepath.Base(path), endpoint, version, len(datagrams), got)
+			t.Errorf("%s %s is %s, reported after %d datagrams as %s", filepath.Base(path), endpoint, version,
+				len(datagrams), got)
 		}
 		if shows(datagrams, machine.Side(side), s.Senders[side].Codec) && !slices.Contains(narrow, got.String()) {
-			t.Errorf("%s %s is %s, told by %d datagrams to be %s only", filepath.Base(path), endpoint, version,
+			t.Errorf("%s %s is %s, reported after %d datagrams as %s only", filepath.Base(path), endpoint, version,
 				len(datagrams), got)
 		}
 	}
 }
 
-// shows reports whether a sender has sent what tells versions apart.
+// shows reports whether a sender has sent what distinguishes versions.
 func shows(datagrams []machine.Datagram, side machine.Side, c wire.Codec) bool {
 	acked, welcomed, beats, users := false, false, 0, 0
 	for _, d := range datagrams {
@@ -155,7 +154,7 @@ func TestGafferIsNotClaimed(t *testing.T) {
 	}
 }
 
-// exchange makes datagrams of two sides that take turns, 20 ms apart.
+// exchange makes datagrams of two sides that alternate, 20 ms apart.
 func exchange(n int, from func(i int) machine.Side, make func(i int) []byte) (out []machine.Datagram) {
 	for i := range n {
 		b := make(i)
@@ -168,8 +167,8 @@ func exchange(n int, from func(i int) machine.Side, make func(i int) []byte) (ou
 
 func turns(i int) machine.Side { return machine.Side(i & 1) }
 
-// TestNoiseIsNotClaimed gives traffic of other shapes: random bytes, counters
-// behind small type bytes, acks of another kind, periodic pings.
+// TestNoiseIsNotClaimed classifies traffic of other shapes: random bytes, counters after small type
+// bytes, acks of another kind, periodic pings.
 func TestNoiseIsNotClaimed(t *testing.T) {
 	rng := rand.New(rand.NewSource(1))
 	random := func(n int) []byte {
@@ -225,15 +224,14 @@ func TestNoiseIsNotClaimed(t *testing.T) {
 	}
 }
 
-// session writes a session of any dialect by the encoder, as the dialect's
-// document has it: Connect, Welcome, reliable messages and acks, notify
-// messages, heartbeats each second.
+// session writes a session of any dialect with the encoder, as the dialect's document describes it.
+// It has Connect, Welcome, reliable messages and acks, notify messages, and heartbeats each second.
 func session(t testing.TB, c wire.Codec) (out []machine.Datagram) {
 	t.Helper()
 	return sessionOf(t, [2]wire.Codec{c, c})
 }
 
-// sessionOf writes each side's packets by its own codec.
+// sessionOf writes each side's packets with its own codec.
 func sessionOf(t testing.TB, codecs [2]wire.Codec) (out []machine.Datagram) {
 	t.Helper()
 	at := machine.Instant(0)
@@ -272,8 +270,8 @@ func sessionOf(t testing.TB, codecs [2]wire.Codec) (out []machine.Datagram) {
 	return out
 }
 
-// TestEncodedSessions finds every dialect, the notes' own among them, in either
-// byte order, in what the encoder writes.
+// TestEncodedSessions finds every dialect in what the encoder writes, in either byte order. The
+// notes' own dialect is among them.
 func TestEncodedSessions(t *testing.T) {
 	for _, c := range hypotheses {
 		want := config(both(Sender{Codec: c})).Dialect
@@ -289,8 +287,9 @@ func TestEncodedSessions(t *testing.T) {
 	}
 }
 
-// TestEachSender: a client written from the notes at a server of the library's
-// source builds, which have the same headers; and two ends that no dialect reads.
+// TestEachSender has two cases. In one, a client written from the notes talks to a server of the
+// library's source builds, which have the same headers. In the other, no single dialect reads both
+// ends.
 func TestEachSender(t *testing.T) {
 	notes, devN, v21, v20 := wire.Codec{Dialect: wire.Notes}, wire.Codec{Dialect: wire.DevN},
 		wire.Codec{Dialect: wire.V21}, wire.Codec{Dialect: wire.V20}
@@ -323,7 +322,7 @@ func TestEachSender(t *testing.T) {
 	check("2.1 and 2.0", apart, wire.V21, wire.V20)
 }
 
-// TestNotesNotify tells the two forms of Notify in the notes' dialect apart.
+// TestNotesNotify distinguishes the two forms of Notify in the notes' dialect.
 func TestNotesNotify(t *testing.T) {
 	for _, header := range []bool{false, true} {
 		c := wire.Codec{Dialect: wire.Notes, NotifyHeader: header}
@@ -335,9 +334,9 @@ func TestNotesNotify(t *testing.T) {
 	}
 }
 
-// TestJoinedAnywhere looks at 64 and 128 datagrams from any place of every
-// capture: nearly all windows show the dialect, the rest are volleys and outages
-// without an ack or a heartbeat, and a wrong one says that it may be.
+// TestJoinedAnywhere classifies 64 and 128 datagrams from any place of every capture. Nearly all
+// windows show the dialect. The rest are bursts and outages without an ack or a heartbeat. A wrong
+// result must report its doubt.
 func TestJoinedAnywhere(t *testing.T) {
 	total, none, wrong := 0, 0, 0
 	for _, path := range captures(t, riptideRuns...) {

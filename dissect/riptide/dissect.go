@@ -9,7 +9,7 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// Dissect takes a message apart down to the bit.
+// Dissect splits a message into its fields, down to the bit.
 func Dissect(ctx dissect.Context, dg *machine.Datagram, d *dissect.Dissection) {
 	s := settingsOf(ctx.Config)
 	codec := s.Senders[ctx.From].Codec
@@ -65,7 +65,7 @@ func Dissect(ctx dissect.Context, dg *machine.Datagram, d *dissect.Dissection) {
 	body(&m, dg.Bytes, length, d)
 }
 
-// body adds what follows the header, and the padding.
+// body adds the fields after the header, and the padding.
 func body(m *wire.Message, b []byte, length int, d *dissect.Dissection) {
 	spec := fieldData
 	if m.Type.User() {
@@ -73,7 +73,7 @@ func body(m *wire.Message, b []byte, length int, d *dissect.Dissection) {
 	}
 	pad := length*8 - m.BodyBit
 	if m.BodyBits >= 8 {
-		// What of the last byte is padding depends on the values: it stays with them.
+		// The values decide which bits of the last byte are padding, so these stay with the values.
 		pad = 0
 		d.Add(dissect.Field{Spec: spec, Depth: 1, Bit: uint32(m.BodyBit), Bits: uint32(m.BodyBits),
 			Bytes: d.Unaligned(b, m.BodyBit)})
@@ -84,8 +84,8 @@ func body(m *wire.Message, b []byte, length int, d *dissect.Dissection) {
 	}
 }
 
-// reasonWords holds every reason's name as bytes, by dialect, type and number,
-// so that dissecting a packet makes none.
+// reasonWords holds every reason's name as bytes, by dialect, type and number. So dissecting a
+// packet allocates none.
 var reasonWords = func() map[*wire.Dialect]map[wire.Type]map[uint8][]byte {
 	all := map[*wire.Dialect]map[wire.Type]map[uint8][]byte{}
 	for _, dialect := range wire.Dialects {

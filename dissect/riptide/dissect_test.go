@@ -25,7 +25,7 @@ func contextOf(c wire.Codec) dissect.Context {
 	return dissect.Context{Config: config(both(Sender{Codec: c, Builds: wire.BuildsOf(c.Dialect)}))}
 }
 
-// TestInfo holds the one line of each kind of packet.
+// TestInfo checks the one line of each kind of packet.
 func TestInfo(t *testing.T) {
 	for _, e := range []struct {
 		dialect *wire.Dialect
@@ -66,7 +66,7 @@ func TestInfo(t *testing.T) {
 	}
 }
 
-// TestDissectExample holds every field of one packet and where it is.
+// TestDissectExample checks every field of one packet and its place.
 func TestDissectExample(t *testing.T) {
 	var d dissect.Dissection
 	Dissect(contextOf(wire.Codec{Dialect: wire.V21}), datagram(t, "47002030041000c07812"), &d)
@@ -91,8 +91,8 @@ func TestDissectExample(t *testing.T) {
 	}
 }
 
-// TestDissectCaptures takes every message of every capture apart: no problem,
-// and the fields lie one behind the other and cover the message.
+// TestDissectCaptures dissects every message of every capture. There is no problem, and the fields
+// cover the message without gaps.
 func TestDissectCaptures(t *testing.T) {
 	var d dissect.Dissection
 	known := map[*dissect.FieldSpec]bool{}
@@ -163,7 +163,7 @@ func TestProfiles(t *testing.T) {
 	}
 }
 
-// FuzzDissect gives arbitrary bytes in every dialect.
+// FuzzDissect dissects arbitrary bytes in every dialect.
 func FuzzDissect(f *testing.F) {
 	for _, s := range []string{"47002030041000c07812", "0403", "1400", "21003000300000", "0b", ""} {
 		f.Add(datagram(f, s).Bytes, uint8(0), uint8(0))

@@ -8,8 +8,8 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// valueFaults returns what looks the values of a flow's messages over for faults of
-// the library that only values show; nil where no schema reads them.
+// valueFaults returns a function that finds the library's faults which show only in the values of
+// messages. It returns nil where no schema reads them.
 func (s *Settings) valueFaults() func(machine.Side, *wire.Message, []byte) model.ValueFaults {
 	if s.bodies == nil {
 		return nil
@@ -25,15 +25,15 @@ func (s *Settings) valueFaults() func(machine.Side, *wire.Message, []byte) model
 		var r bits.Reader
 		r.Reset(b, m.BodyBit)
 		var bytes wholeBytes
-		// Values that do not read to the end are told where the message is dissected.
+		// Dissect reports values that do not read to the end.
 		_ = body.Visit(&r, func(l *schema.Leaf) {
-			if m.Type.User() && bytes.before(l) { // what others bring was written elsewhere first
+			if m.Type.User() && bytes.before(l) { // data of other types was written into another message first
 				found |= model.BytesThenMore
 			}
 			switch {
 			case l.Lost && l.Field.Item != nil && l.Field.Item.Shape() == schema.Bool:
 				found |= model.BoolArrayLost
-				found &^= model.ValuesMissing // it has values, of which nothing is written
+				found &^= model.ValuesMissing // it has values, but none of them was written
 			case l.Lost && l.Uint > 0:
 				found |= model.ShortArrayLost
 			case l.Field.Type == "varlong" && beyondVarLong(int64(l.Uint)):
@@ -44,18 +44,18 @@ func (s *Settings) valueFaults() func(machine.Side, *wire.Message, []byte) model
 	}
 }
 
-// wholeBytes finds values that stand behind whole bytes (a text, a byte[]) which
-// begin at a byte boundary: releases 2.1.0 and 2.1.1 copy such bytes, and leave
-// what was there before in the rest of the word of 64 bits in which they end.
+// wholeBytes finds values that follow whole bytes (a text, a byte[]) which begin at a byte
+// boundary. Releases 2.1.0 and 2.1.1 copy such bytes in words of 64 bits. The rest of the last word
+// keeps its old bits.
 type wholeBytes struct {
-	end     int // of those that were met last; 0 for none
+	end     int // of the last ones found; 0 for none
 	aligned bool
 	array   *schema.Field // whose items they are
 }
 
 const wordBits = 64
 
-// before reports whether a value stands behind such bytes.
+// before reports whether a value follows such bytes.
 func (w *wholeBytes) before(l *schema.Leaf) bool {
 	item := l.Item >= 0 && l.Field.Type == "byte"
 	if item && l.Field == w.array && l.Bit == w.end {

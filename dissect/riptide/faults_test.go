@@ -9,9 +9,9 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// TestBytesThenMore: a value behind whole bytes is in doubt where these begin at a
-// byte boundary and end within a word of 64 bits. The values of an unreliable
-// message with a small id begin at bit 12.
+// TestBytesThenMore: a value after whole bytes is in doubt where these begin at a byte boundary and
+// end within a word of 64 bits. The values of an unreliable message with a small id begin at bit
+// 12.
 func TestBytesThenMore(t *testing.T) {
 	p := withSchema(t, []byte(`
 messages:

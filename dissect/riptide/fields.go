@@ -56,7 +56,7 @@ var allFields = []*dissect.FieldSpec{
 	fieldReason, fieldWord, fieldPing, fieldRTT, fieldClientID, fieldData, fieldPayload, fieldPadding, fieldOddity,
 }
 
-// specs gives the field of each header field of the codec.
+// specs maps each header field of the codec to its field here.
 var specs = [...]*dissect.FieldSpec{
 	wire.FieldType: fieldType, wire.FieldSequence: fieldSequence, wire.FieldMessageID: fieldMessageID,
 	wire.FieldLast:    fieldLast,
@@ -72,8 +72,8 @@ func typeEnum() map[uint64]string {
 	return m
 }
 
-// ackBitsNotes says how many ids ack bits name, by that count; made once, so
-// that dissecting a packet makes no string.
+// ackBitsNotes says how many ids ack bits name, by that number. It is made once, so that dissecting
+// a packet builds no string.
 var ackBitsNotes = func() (notes [17]string) {
 	for n := range notes {
 		notes[n] = strconv.Itoa(n) + " ids named"
@@ -84,7 +84,7 @@ var ackBitsNotes = func() (notes [17]string) {
 
 func ackBitsNote(v uint64) string { return ackBitsNotes[bits.OnesCount16(uint16(v))] }
 
-// oddities puts what a message has out of the way into words.
+// oddities describes each oddity of a message.
 var oddities = []struct {
 	oddity wire.Oddity
 	words  []byte

@@ -5,9 +5,8 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// framings are the length prefixes over TCP: 4 bytes since July 2023, 2 bytes
-// before (and in the notes). Builds with the other byte order turn them round,
-// whatever they do with the messages.
+// framings are the length prefixes over TCP: 4 bytes since July 2023, 2 bytes before and in the
+// notes. Builds with the other byte order reverse them, whatever the byte order of their messages.
 var framings = func() (out []dissect.Framing) {
 	for _, big := range []bool{false, true} {
 		for _, size := range []int{4, 2} {
@@ -19,7 +18,7 @@ var framings = func() (out []dissect.Framing) {
 				Name: name, Prefix: size, BigEndian: big,
 				Max:   65535, // applications can raise the library's limit
 				Usual: wire.V21.MaxMessage,
-				Judge: judgeFraming(size, big),
+				Judge: weighFraming(size, big),
 			})
 		}
 	}
@@ -29,8 +28,8 @@ var framings = func() (out []dissect.Framing) {
 // headerLen is longer than any header, in bytes.
 const headerLen = 8
 
-// judgeFraming weighs a message by the dialects that have a prefix of the size.
-func judgeFraming(prefix int, big bool) func(b []byte, length int) float64 {
+// weighFraming weighs a message by the dialects that have a prefix of the size.
+func weighFraming(prefix int, big bool) func(b []byte, length int) float64 {
 	var codecs []wire.Codec
 	for _, d := range wire.Dialects {
 		for _, size := range d.Prefixes {

@@ -10,16 +10,17 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// Guesser proposes typings for messages that no schema describes: sequences of
-// texts, counted arrays, varints and stretches of fixed width that consume every
-// payload of a message id exactly. Payloads carry no types, so these are guesses
-// and are to be shown as such: what is said to be an array of 32-bit elements may
-// be floats or ints, and a stretch of fixed width may be anything.
+// Guesser proposes typings for messages that no schema describes. A typing is a sequence of texts,
+// counted arrays, varints and stretches of fixed width. It consumes every payload of a message id
+// exactly.
+//
+// Payloads carry no types, so these are guesses, and output must say so. For example, an array of
+// 32-bit elements may hold floats or ints. A stretch of fixed width may be anything.
 type Guesser struct {
 	groups map[guessKey]*guessGroup
 }
 
-// guessKey tells messages apart that have typings of their own.
+// guessKey identifies the messages that share typings.
 type guessKey struct {
 	dialect *wire.Dialect
 	big     bool
@@ -30,22 +31,22 @@ type guessKey struct {
 // Bounds of what is kept.
 const (
 	guessGroups   = 1024     // message ids
-	guessSamples  = 48       // payloads of an id that the search keeps to
-	guessFew      = 12       // of them, how many it looks at first
+	guessSamples  = 48       // payloads of an id that the search keeps
+	guessFew      = 12       // payloads among them that it tries first
 	guessBytes    = 64 << 10 // of them
 	guessTypings  = 64       // typings of an id that are kept
 	guessBeam     = 24       // unfinished typings that the search goes on with
 	guessParts    = 8        // stretches of variable width in a typing
-	guessMaxFixed = 512      // bits of a stretch of fixed width in front of one
+	guessMaxFixed = 512      // bits of a stretch of fixed width before one
 )
 
 type guessGroup struct {
 	samples []guessSample
 	bytes   int
 	count   int // payloads in all
-	bits    int // of every payload, while they are the same; -1 else
+	bits    int // of every payload, while they are the same; else -1
 	typings []Typing
-	done    bool // typings are found; later payloads strike out those that do not fit them
+	done    bool // the search is over; later payloads remove the typings that do not fit them
 }
 
 type guessSample struct {
@@ -53,21 +54,21 @@ type guessSample struct {
 	reader wire.Reader
 }
 
-// Guess is what is guessed of one message.
+// Guess is the guess for one message id.
 type Guess struct {
 	Dialect   string
 	Notify    bool
 	MessageID uint16
 	Payloads  int // seen
-	// FixedBits is the width of every payload, padding included, where it is the
-	// same in all: then no more is guessed. -1 else.
+	// FixedBits is the width of every payload, padding included, if it is the same in all. Then
+	// nothing else is guessed. Otherwise it is -1.
 	FixedBits int
-	// Typings fit every payload, the likeliest first. None for payloads that no
-	// sequence of the known parts explains.
+	// Typings fit every payload, the likeliest first. There are none if no sequence of the known parts
+	// explains the payloads.
 	Typings []Typing
 }
 
-// Add takes a message that b was parsed to by codec; it keeps a copy of some.
+// Add records a message that codec parsed from b. It keeps a copy of some.
 func (g *Guesser) Add(codec wire.Codec, m *wire.Message, b []byte) {
 	if !m.Type.User() || len(b)*8 < m.BodyBit+m.BodyBits {
 		return
@@ -102,8 +103,7 @@ func (g *Guesser) Add(codec wire.Codec, m *wire.Message, b []byte) {
 	group.typings = slices.DeleteFunc(group.typings, func(t Typing) bool { return !t.Fits(r) })
 }
 
-// Observe takes a datagram of a flow that is read by c; what is no user message
-// is passed over.
+// Observe records a datagram of a flow that c reads. It ignores all but user messages.
 func (g *Guesser) Observe(c *dissect.Config, d *machine.Datagram) {
 	codec := settingsOf(c).Senders[d.From].Codec
 	var m wire.Message
@@ -112,8 +112,8 @@ func (g *Guesser) Observe(c *dissect.Config, d *machine.Datagram) {
 	}
 }
 
-// has reports whether a payload is among the samples already: resent messages,
-// and those of small values, repeat.
+// has reports whether a payload is among the samples already. Payloads repeat when messages are
+// resent or their values are small.
 func (g *guessGroup) has(b []byte, bodyBit int) bool {
 	from := (bodyBit + 7) / 8
 	return slices.ContainsFunc(g.samples, func(s guessSample) bool {
@@ -122,7 +122,7 @@ func (g *guessGroup) has(b []byte, bodyBit int) bool {
 	})
 }
 
-// Guesses returns what is guessed so far, by message id, Notify last.
+// Guesses returns the guesses so far, by message id, Notify last.
 func (g *Guesser) Guesses() (out []Guess) {
 	for k, group := range g.groups {
 		guess := Guess{Dialect: k.dialect.Name, Notify: k.notify, MessageID: k.id, Payloads: group.count,
@@ -147,8 +147,7 @@ func boolInt(b bool) int {
 	return 0
 }
 
-// What a part costs in a typing's score, in bits: unlikelier ones need more
-// evidence.
+// The cost of a part in a typing's score, in bits: an unlikelier part needs more evidence.
 var partCost = map[Part]float64{
 	{Kind: PartText}:             8,
 	{Kind: PartTexts}:            9,
@@ -162,7 +161,7 @@ var partCost = map[Part]float64{
 	{Kind: PartVarint}:           14,
 }
 
-// countedParts lists the parts behind a length, in a fixed order.
+// countedParts lists the parts after a length, in a fixed order.
 var countedParts = []Part{
 	{Kind: PartText},
 	{Kind: PartTexts},
@@ -178,11 +177,11 @@ var countedParts = []Part{
 // unfinished is a typing that consumes the front of every sample.
 type unfinished struct {
 	Typing
-	at []int // position of each sample behind it, in bits
+	at []int // position of each sample after it, in bits
 }
 
-// search finds the typings of the samples. It looks at a few of many lengths
-// first, which is enough as a rule; what it finds must fit all.
+// search finds the typings of the samples. It tries a few samples of many lengths first, which is
+// usually enough. What it finds must fit all samples.
 func (g *guessGroup) search() {
 	if g.done {
 		return
@@ -217,11 +216,11 @@ func (g *guessGroup) search() {
 type guessSearch struct {
 	readers []wire.Reader
 	start   []int
-	step    int // what positions are multiples of, from the start on
+	step    int // positions are multiples of it, from the start on
 	typings []Typing
 
-	counts []int // of one try, by sample
-	behind []int // position behind the length
+	counts []int // of the current attempt, by sample
+	behind []int // position after the length
 	ends   []int
 }
 
@@ -238,8 +237,8 @@ func newSearch(samples []guessSample) *guessSearch {
 	return s
 }
 
-// run goes from the front on, a stretch of fixed width and a part of variable
-// width at a time, with the best few at each step.
+// run searches from the front. Each step adds a stretch of fixed width and a part of variable
+// width, and keeps the best few typings.
 func (s *guessSearch) run() {
 	beam := []unfinished{{at: s.start}}
 	for range guessParts {
@@ -253,8 +252,7 @@ func (s *guessSearch) run() {
 	}
 }
 
-// extend appends to next what can follow u, and to the typings those that end
-// here.
+// extend appends to next the typings that extend u, and to s.typings those that end here.
 func (s *guessSearch) extend(u *unfinished, next []unfinished) []unfinished {
 	ended := len(u.Parts) == 0
 	for n := 0; n <= guessMaxFixed; n += s.step {
@@ -265,7 +263,7 @@ func (s *guessSearch) extend(u *unfinished, next []unfinished) []unfinished {
 			}
 		}
 		if !ended && s.whole() {
-			ended = true // wider ones only take padding for values
+			ended = true // a wider one only takes padding for values
 			s.typings = append(s.typings, Typing{Parts: with(u.Parts, n), Score: u.Score - fixedCost(n)})
 		}
 		if s.varint(u.at, n) {
@@ -278,8 +276,8 @@ func (s *guessSearch) extend(u *unfinished, next []unfinished) []unfinished {
 		for _, p := range countedParts {
 			gain, fits := s.fits(p)
 			text := p.Kind == PartText || p.Kind == PartTexts
-			// A count that never varies says nothing: the part is then no better
-			// than a stretch of fixed width, unless it is a text.
+			// A count that never varies proves nothing. The part is then no better than a stretch of fixed
+			// width, unless it is a text.
 			if fits && (!text || gain >= 0) && (varies || text && gain > partCost[p]) {
 				next = s.keep(next, u, n, p, gain)
 			}
@@ -288,8 +286,7 @@ func (s *guessSearch) extend(u *unfinished, next []unfinished) []unfinished {
 	return next
 }
 
-// keep inserts u with a stretch of n bits and p behind it into next, which holds
-// the best few, the best first.
+// keep inserts u, extended by n bits and p, into next. There the best few are kept, the best first.
 func (s *guessSearch) keep(next []unfinished, u *unfinished, n int, p Part, gain float64) []unfinished {
 	score := u.Score - fixedCost(n) - partCost[p] + gain
 	i := len(next)
@@ -305,7 +302,7 @@ func (s *guessSearch) keep(next []unfinished, u *unfinished, n int, p Part, gain
 	return slices.Insert(next, i, unfinished{Typing{append(with(u.Parts, n), p), score}, slices.Clone(s.ends)})
 }
 
-// whole reports whether the readers stand at the ends of their samples.
+// whole reports whether the readers are at the ends of their samples.
 func (s *guessSearch) whole() bool {
 	for i := range s.readers {
 		if !s.readers[i].Whole() {
@@ -315,8 +312,8 @@ func (s *guessSearch) whole() bool {
 	return true
 }
 
-// varint reads a varint at the positions and reports whether it can be one
-// whose width varies.
+// varint reads a varint at the positions. It reports whether the values can be varints of varying
+// width.
 func (s *guessSearch) varint(at []int, n int) bool {
 	varies := false
 	for i := range s.readers {
@@ -346,7 +343,7 @@ func (s *guessSearch) lengths(at []int, n int) (first int, varies, ok bool) {
 	return s.counts[0], varies, true
 }
 
-// fits passes over what follows the lengths that were read.
+// fits skips what follows the lengths that were read.
 func (s *guessSearch) fits(p Part) (gain float64, ok bool) {
 	for i := range s.readers {
 		r := &s.readers[i]
@@ -370,8 +367,8 @@ func with(parts []Part, n int) []Part {
 	return out
 }
 
-// fixedCost is what a stretch of fixed width costs: one that is no sum of whole
-// bytes and some bools is unlikelier.
+// fixedCost is the cost of a stretch of fixed width. One that is no sum of whole bytes and some
+// bools is unlikelier.
 func fixedCost(n int) float64 {
 	switch {
 	case n == 0:

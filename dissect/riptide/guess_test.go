@@ -11,14 +11,14 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// found is where a part of a typing lies in one payload.
+// found is the place of a typing's part in one payload.
 type found struct {
 	part Part
 	bit  int // of its length
 	n    int
 }
 
-// locate runs a typing over a payload.
+// locate applies a typing to a payload.
 func locate(t *Typing, r wire.Reader) (out []found) {
 	for _, p := range t.Parts {
 		at := r.Pos()
@@ -31,14 +31,14 @@ func locate(t *Typing, r wire.Reader) (out []found) {
 	return out
 }
 
-// TestGuess holds the first-ranked typings against the logs' types, for every
-// capture and every id seen at least ten times.
+// TestGuess compares the first-ranked typings with the logs' types, for every capture and every id
+// seen at least ten times.
 func TestGuess(t *testing.T) {
 	testenv.Grid(t, "guesses over every payload of all captures")
 	strings_, stringsRight, arrays, arraysRight := 0, 0, 0, 0
 	misses := map[string]int{}
 	for _, path := range captures(t, riptideRuns...) {
-		if runOf(path) == "u210_rwrap" || strings.Contains(path, ".server.") { // the same messages, as a rule
+		if runOf(path) == "u210_rwrap" || strings.Contains(path, ".server.") { // usually the same messages
 			continue
 		}
 		tr := truthOf(t, path)
@@ -144,8 +144,7 @@ func TestGuess(t *testing.T) {
 	}
 }
 
-// wanted returns the part that a value of the log is, and how many elements or
-// bytes it has.
+// wanted returns the part for a value of the log, and its number of elements or bytes.
 func wanted(v *truthValue, counted bool) (p Part, n int, isArray bool) {
 	element, array := strings.CutSuffix(v.Type, "[]")
 	switch {

@@ -85,7 +85,7 @@ func Info(ctx dissect.Context, dg *machine.Datagram, to []byte) []byte {
 	return to
 }
 
-// EndReason names the reason that an event of the connection's end carries.
+// EndReason returns the name of the reason in an event about the connection's end.
 func EndReason(c *dissect.Config, e *machine.Event) string {
 	dialect := settingsOf(c).Senders[e.Side].Codec.Dialect
 	if e.Sequence == model.NoReason {
@@ -107,7 +107,7 @@ func BehaviourOf(c *dissect.Config, s machine.Side) *model.Behaviour {
 	return model.BehaviourOf(sender.Codec.Dialect, sender.Builds)
 }
 
-// eventNote names the reason that an event carries.
+// eventNote returns the name of the reason that an event carries.
 func eventNote(c *dissect.Config, e *machine.Event) string {
 	switch e.Kind {
 	case model.EventRejected, model.EventGoodbye, model.EventFailed, model.EventDisconnected:

@@ -7,7 +7,7 @@ import (
 	"github.com/ackscope/ackscope/machine/riptide/judge"
 )
 
-// behaviours lists those of the library's states.
+// behaviours lists the behaviours of all versions of the library.
 func behaviours() (list []machine.Behaviour) {
 	for _, b := range model.Behaviours {
 		list = append(list, machine.Behaviour{Name: b.Name, Doc: b.Doc})
@@ -15,13 +15,13 @@ func behaviours() (list []machine.Behaviour) {
 	return list
 }
 
-// behavioursOf names those that a sender of a flow can have.
+// behavioursOf returns the names of those that a sender of a flow can have.
 func behavioursOf(c *dissect.Config, s machine.Side) (names []string, open int) {
 	sender := settingsOf(c).Senders[s]
 	return judge.BehavioursOf(sender.Codec.Dialect, sender.Builds)
 }
 
-// newJudge holds a connection against references.
+// newJudge returns a judge that compares a connection with references.
 func newJudge(c *dissect.Config, names [2]string) (machine.Judge, error) {
 	facts := c.Facts
 	if facts.Vantage == machine.VantageUnknown && c.OneHost {

@@ -13,19 +13,18 @@ import (
 type FileSettings struct {
 	// Dialect is one of wire.Dialects.
 	Dialect string `yaml:"dialect"`
-	// Build is the implementation where it is known, one of wire.Builds; its
-	// dialect is then given with it.
+	// Build is the implementation where it is known, one of wire.Builds. It implies its dialect.
 	Build string `yaml:"build"`
 	// ByteOrder is little or big; big for byte-aligned dialects only.
 	ByteOrder string `yaml:"byte_order"`
-	// NotifyHeader reads the Notify messages of dialect notes with the library's
-	// ack header in place of a message id.
+	// NotifyHeader reads the Notify messages of dialect notes with the library's ack header in place
+	// of a message id.
 	NotifyHeader bool `yaml:"notify_header"`
 	// Schema describes the values of messages.
 	Schema *schema.Schema `yaml:"schema"`
 }
 
-// settingDocs says what the settings of a profile file mean.
+// settingDocs describes the settings of a profile file.
 var settingDocs = map[string]string{
 	"dialect": "how messages are written: " + namesOf(wire.Dialects, func(d *wire.Dialect) string { return d.Name }),
 	"build": "the implementation, where it is known; its dialect is then given with it: " +
@@ -43,8 +42,8 @@ func namesOf[T any](list []T, name func(T) string) string {
 	return strings.Join(names, ", ")
 }
 
-// newFileSettings returns the settings of a built-in profile to start from; those
-// of 2.1 where no base is named.
+// newFileSettings returns the settings of a built-in profile to start from, or those of 2.1 where
+// no base is named.
 func newFileSettings(base string) (any, error) {
 	if base == "" {
 		return &FileSettings{Dialect: wire.V21.Name, ByteOrder: "little"}, nil
@@ -69,7 +68,8 @@ func newFileSettings(base string) (any, error) {
 	return nil, fmt.Errorf("expected one of %v, found %q", names, base)
 }
 
-// doneFileSettings checks what a file has set.
+// doneFileSettings checks what a file has set. The error names the setting, what was expected and
+// what was found.
 func doneFileSettings(v any) (*dissect.Config, error) {
 	f, ok := v.(*FileSettings)
 	if !ok {

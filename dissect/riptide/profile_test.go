@@ -44,15 +44,17 @@ settings:
 	if err != nil || name != "move" || string(out) != `{"x":258}` {
 		t.Errorf("%s %s, %v", name, out, err)
 	}
-	for src, want := range map[string]string{
-		"protocol: riptide\nname: a\nsettings: {dialect: \"3.0\"}":                                            "dialect: expected one of",
-		"protocol: riptide\nname: a\nsettings: {byte_order: big}":                                             "byte_order: dialect 2.1",
-		"protocol: riptide\nname: a\nsettings: {byte_order: odd}":                                             "expected little or big",
-		"protocol: riptide\nname: a\nsettings: {notify_header: true}":                                         "notify_header",
-		"protocol: riptide\nname: a\nsettings: {build: 2.0.0}":                                                "build: expected one of 2.1.0-2.2.1",
-		"protocol: riptide\nname: a\nbase: nothing\nsettings: {}":                                             "found \"nothing\"",
-		"protocol: riptide\nname: a\nsettings: {schema: {messages: {1: {fields: [{name: x, type: shart}]}}}}": "shart",
+	const head = "protocol: riptide\nname: a\n"
+	for rest, want := range map[string]string{
+		"settings: {dialect: \"3.0\"}":                                            "dialect: expected one of",
+		"settings: {byte_order: big}":                                             "byte_order: dialect 2.1",
+		"settings: {byte_order: odd}":                                             "expected little or big",
+		"settings: {notify_header: true}":                                         "notify_header",
+		"settings: {build: 2.0.0}":                                                "build: expected one of 2.1.0-2.2.1",
+		"base: nothing\nsettings: {}":                                             "found \"nothing\"",
+		"settings: {schema: {messages: {1: {fields: [{name: x, type: shart}]}}}}": "shart",
 	} {
+		src := head + rest
 		if _, err := read(src); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s:\n%v\nwant %q", src, err, want)
 		}

@@ -1,12 +1,17 @@
-// Package riptide dissects Riptide Networking: a descriptor for the registry, a
-// classifier that tells its dialects and releases apart by their packets, the
-// fields of every message, how messages stand in TCP streams, and a layer for
-// users of gopacket.
+// Package riptide dissects Riptide Networking. It has these parts:
 //
-//	datagram, or message of a stream ──> classifier ──> Settings (dialect and builds of each side)
-//	                                 └─> Dissect    ──> fields
+//   - a descriptor for the registry (protocol.go);
 //
-// What the bytes mean is known to wire/riptide; see there for the forms.
+//   - a classifier that finds a flow's dialects and releases from its packets (classify.go);
+//
+//   - the fields of every message (fields.go, dissect.go);
+//
+//   - the framing of messages in TCP streams (framing.go).
+//
+//     datagram, or message of a stream ──> classifier ──> Settings (dialect and builds of each side)
+//     └─> Dissect    ──> fields
+//
+// Package wire/riptide knows what the bytes mean. Package layers is for users of gopacket.
 package riptide
 
 import (
@@ -28,10 +33,9 @@ const protocolName = "riptide"
 // Protocol describes Riptide to the registry.
 var Protocol = newProtocol(nil)
 
-// With returns a descriptor that reads the values of messages by a user's schema
-// (nil for none; see bodies for what its messages and packets describe) and
-// knows a user's profiles: a flow of the dialect of one is read by it. Each
-// Config must come from Protocol.DoneProfile. The error is a *schema.Error.
+// With returns a descriptor with a user's schema and profiles. The schema reads the values of
+// messages (see bodies); nil means none. A profile applies to a flow of its dialect. Each Config
+// must come from Protocol.DoneProfile. The error is a *schema.Error.
 func With(extra []dissect.Profile, s *schema.Schema) (*dissect.Protocol, error) {
 	k := &knowledge{extra: extra}
 	if s != nil {
@@ -60,13 +64,13 @@ func extend(a dissect.Additions) (*dissect.Protocol, error) {
 	return p, nil
 }
 
-// knowledge is what a user has told about the games in the captures.
+// knowledge is what a user has added about the games in the captures.
 type knowledge struct {
 	extra  []dissect.Profile
 	bodies *bodies
 }
 
-// bodiesOf returns what reads the values of a flow.
+// bodiesOf returns the schema that reads the values of a flow.
 func (k *knowledge) bodiesOf(s *Settings) *bodies {
 	if k == nil {
 		return nil

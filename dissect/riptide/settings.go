@@ -11,17 +11,17 @@ import (
 // Settings is how one flow is read: dissect.Config.Profile of this protocol.
 type Settings struct {
 	Senders [2]Sender // by side
-	bodies  *bodies   // what reads the values; nil without a schema
+	bodies  *bodies   // reads the values; nil without a schema
 }
 
 // Sender is what one end of a flow speaks. The two ends can differ.
 type Sender struct {
 	Codec wire.Codec
-	// Builds are the implementations that what this end has sent leaves open.
+	// Builds are the implementations that are possible by what this end has sent.
 	Builds wire.BuildSet
 }
 
-// settingsOf returns the settings of a flow; the usual dialect where it has none.
+// settingsOf returns the settings of a flow, or those of the usual dialect where it has none.
 func settingsOf(c *dissect.Config) *Settings {
 	if c != nil {
 		if s, ok := c.Profile.(*Settings); ok {
@@ -31,8 +31,8 @@ func settingsOf(c *dissect.Config) *Settings {
 	return usual
 }
 
-// usual is how a flow is read of which nothing is known: the form of all
-// releases since 2.1.0.
+// usual is how a flow is read when nothing is known about it: as the form of all releases since
+// 2.1.0.
 var usual = both(Sender{Codec: wire.Codec{Dialect: wire.V21}, Builds: wire.BuildsOf(wire.V21)})
 
 func both(s Sender) *Settings { return &Settings{Senders: [2]Sender{s, s}} }
@@ -46,7 +46,7 @@ func config(s *Settings) *dissect.Config {
 	return &dissect.Config{Dialect: name, Profile: s}
 }
 
-// Dialect names what a side speaks.
+// Dialect returns the name of what a side speaks.
 func (s *Settings) Dialect(side machine.Side) string {
 	c := s.Senders[side].Codec
 	if c.BigEndian {
@@ -55,12 +55,14 @@ func (s *Settings) Dialect(side machine.Side) string {
 	return c.Dialect.Name
 }
 
-// Version tells which implementations a side can be: "2.1.0-2.1.2".
+// Version returns the implementations that a side can be: "2.1.0-2.1.2".
 func (s *Settings) Version(side machine.Side) string { return s.Senders[side].Builds.String() }
 
-// profiles are the built-in ways to read: every dialect, the usual one first,
-// the byte-aligned ones also in the other byte order, and every build; then
-// those of the user.
+// profiles lists the built-in ways to read, and then those of the user:
+//
+//  1. every dialect, the usual one first;
+//  2. the byte-aligned dialects in the other byte order;
+//  3. every build.
 func profiles(k *knowledge) (out []dissect.Profile) {
 	var b *bodies
 	if k != nil {

@@ -16,9 +16,9 @@ import (
 type truth struct {
 	lines     []truthLine
 	connected map[int][]truthLine // the server's lines of that event, by client id
-	version   map[string]string   // endpoint -> library
-	ports     map[uint16]string   // of a client at its own side -> endpoint
-	outer     map[uint16]string   // of a client's relay toward the server -> endpoint
+	version   map[string]string   // library of each endpoint
+	ports     map[uint16]string   // endpoint of a client's port at its own side
+	outer     map[uint16]string   // endpoint of a client's port at its relay, toward the server
 	server    uint16              // port
 }
 
@@ -51,7 +51,7 @@ type truthValue struct {
 	Width int             `json:"width"`
 }
 
-// truthOf reads the log of the run that a capture is of.
+// truthOf reads the log of the run that a capture belongs to.
 func truthOf(t testing.TB, capture string) *truth {
 	t.Helper()
 	run := runOf(capture)
@@ -112,8 +112,8 @@ func readTruth(t testing.TB, capture string) *truth {
 	return tr
 }
 
-// endpoint names the one that has an address in a capture: a port of the server
-// or of a client; "" for none. The relay stands for the one behind it.
+// endpoint returns the name of the endpoint with an address in a capture, or "". The address is a
+// port of the server or of a client. A relay's port belongs to the client behind it.
 func (tr *truth) endpoint(a netip.AddrPort) string {
 	if a.Port() == tr.server {
 		return "server"
@@ -124,7 +124,7 @@ func (tr *truth) endpoint(a netip.AddrPort) string {
 	return tr.outer[a.Port()]
 }
 
-// builds gives what is to be told of a version's sender from its packets.
+// wantBuilds returns the builds that a sender's packets should show, for its version.
 func wantBuilds(version string) (name string, narrow []string) {
 	switch {
 	case version == "2.1.0" || version == "2.1.2":

@@ -8,12 +8,12 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// PartKind is what can be told of a stretch of a payload without a schema.
+// PartKind is what a stretch of a payload can be without a schema.
 type PartKind uint8
 
 const (
-	PartFixed  PartKind = iota // Bits bits, the same number in every payload; what they mean is not guessed
-	PartText                   // a text behind its length
+	PartFixed  PartKind = iota // Bits bits, the same number in every payload; their meaning is not guessed
+	PartText                   // a text after its length
 	PartTexts                  // a count, and texts
 	PartArray                  // a count, and elements of Bits bits
 	PartBools                  // a count, and packed bools
@@ -26,7 +26,7 @@ type Part struct {
 	Bits int // PartFixed: its width; PartArray: that of an element
 }
 
-// String formats a part as schemas do where they have a word for it.
+// String formats a part as schemas do, if they have a word for it.
 func (p Part) String() string {
 	switch p.Kind {
 	case PartText:
@@ -46,8 +46,8 @@ func (p Part) String() string {
 // Typing is a guess at the values of a message.
 type Typing struct {
 	Parts []Part
-	// Score ranks typings of one message: bits by which the texts it finds are
-	// likelier as texts than by chance, less what each part costs.
+	// Score ranks typings of one message, in bits. It is how much likelier its texts are as texts than
+	// by chance, less the cost of each part.
 	Score float64
 }
 
@@ -72,7 +72,7 @@ func (t *Typing) Fits(r wire.Reader) bool {
 // maxCount is the largest count of a guessed array.
 const maxCount = 4096
 
-// skip passes over the part: how many elements it has.
+// skip skips the part. It returns how many elements the part has.
 func (p Part) skip(r *wire.Reader) (count int, ok bool) {
 	switch p.Kind {
 	case PartFixed:
@@ -90,7 +90,7 @@ func (p Part) skip(r *wire.Reader) (count int, ok bool) {
 	return n, ok
 }
 
-// skipElements passes over what follows the length of the part.
+// skipElements skips what follows the length of the part.
 func (p Part) skipElements(r *wire.Reader, n int) (text float64, ok bool) {
 	switch p.Kind {
 	case PartText:
@@ -114,7 +114,7 @@ func (p Part) skipElements(r *wire.Reader, n int) (text float64, ok bool) {
 	return 0, r.Skip(n * p.Bits)
 }
 
-// What a character is worth as part of a text, in bits against a random byte.
+// The worth of a character as part of a text, in bits against a random byte.
 const (
 	worthLetter    = 2
 	worthPrintable = 1
@@ -122,7 +122,7 @@ const (
 	worthControl   = -8
 )
 
-// readText weighs n bytes as a text; it is none where they are not UTF-8.
+// readText weighs n bytes as a text. It returns false where they are not UTF-8.
 func readText(r *wire.Reader, n int) (worth float64, ok bool) {
 	if n > r.Left()/8 {
 		return 0, false

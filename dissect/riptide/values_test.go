@@ -15,7 +15,7 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// sent is one send of the log with the message on the wire that it became.
+// sent is one send of the log, with the message on the wire that it became.
 type sent struct {
 	line  *truthLine
 	from  machine.Side
@@ -24,9 +24,8 @@ type sent struct {
 	b     []byte
 }
 
-// pairSends finds for each send of the endpoints at the tap its first copy, by
-// kind, ids and time. missing are sends that are not there, extra are messages
-// that no send explains.
+// pairSends finds the first copy of each send of the endpoints at the tap, by kind, ids and time.
+// The result missing lists the sends without a message, and extra the messages without a send.
 func pairSends(t testing.TB, path string, flows []*flow, tr *truth) (pairs []sent, missing, extra []string) {
 	t.Helper()
 	near := "client"
@@ -107,7 +106,7 @@ func pairSends(t testing.TB, path string, flows []*flow, tr *truth) (pairs []sen
 			}
 		}
 		if found == nil {
-			if l.T < first { // a capture that begins in the middle: what is sent again in it
+			if l.T < first { // a capture that begins in the middle: its resent messages
 				for _, c := range copies[k] {
 					c.again = c.again || l.Mode == "reliable" && c.at > l.T
 				}
@@ -133,8 +132,8 @@ func pairSends(t testing.TB, path string, flows []*flow, tr *truth) (pairs []sen
 	return pairs, missing, extra
 }
 
-// remote returns the address of the client that a line of the server is about:
-// ids are given out again, so it is the one last connected by then.
+// remote returns the address of the client in a line of the server. Ids are reused, so the client
+// is the last one that connected before that line.
 func (tr *truth) remote(l *truthLine) string {
 	if l.Remote != "" {
 		return l.Remote
@@ -148,7 +147,7 @@ func (tr *truth) remote(l *truthLine) string {
 	return found
 }
 
-// readValue reads one value of the type that the log gives it.
+// readValue reads one value of the type in the log.
 func readValue(r *wire.Reader, v *truthValue, counted bool, n int) (any, error) {
 	element, array := strings.CutSuffix(v.Type, "[]")
 	one := func() (any, error) {
@@ -226,7 +225,7 @@ func readValue(r *wire.Reader, v *truthValue, counted bool, n int) (any, error) 
 	return out, nil
 }
 
-// equal holds a value against the log's.
+// equal compares a value with the log's.
 func equal(got any, want *truthValue) bool {
 	if want.Bits != "" {
 		raw, err := hex.DecodeString(want.Bits)
@@ -288,7 +287,7 @@ func same(got, want any) bool {
 	return false
 }
 
-// withoutLength are the arrays that message 25 writes without their length.
+// counted reports whether a message writes its arrays with their length; message 25 does not.
 func counted(l *truthLine) bool {
 	return l.MessageID == nil || *l.MessageID != 25 || l.Mode == "notify"
 }
@@ -301,9 +300,8 @@ func elements(v *truthValue) int {
 	return len(list)
 }
 
-// TestValues reads every value of every message that an endpoint at the tap has
-// sent, in every capture, and holds it against the endpoint's own log. What a
-// library has left off the wire is counted as such.
+// TestValues reads every value of every message from an endpoint at the tap, in every capture. It
+// compares the values with the endpoint's own log. It counts what a library has left off the wire.
 func TestValues(t *testing.T) {
 	total, values, faults := 0, 0, map[string]int{}
 	for _, path := range captures(t, riptideRuns...) {
@@ -362,8 +360,8 @@ func report(t *testing.T, name, what string, list []string) {
 	}
 }
 
-// excuse takes away what is rightly without its counterpart, and counts it by
-// the documented reason.
+// excuse removes the lines that have no counterpart for a documented reason. It counts them by that
+// reason.
 func excuse(list []string, path string, faults map[string]int) (rest []string) {
 	for _, s := range list {
 		reason := ""

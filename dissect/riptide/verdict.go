@@ -16,32 +16,34 @@ const (
 	settledBits   = 80
 	settledLead   = 16 // over the next dialect
 	settledAfter  = 12 // datagrams
-	settledAnyway = 48 // though nothing has told releases apart
+	settledAnyway = 48 // even if nothing distinguished releases
 	unsureLead    = 6  // below it another dialect is nearly as good
 	apartBits     = 40 // of one side, with no relation to the other
-	otherLead     = 9  // by which a side's own packets must speak for another dialect than the other side's
+	otherLead     = 9  // by which a side's packets must favour another dialect than the other side's
 )
 
-// choice is how each side's packets are read, by hypothesis: alike as a rule, but
-// each sender is judged by its own.
+// choice is the hypothesis for each side's packets. Both are usually alike, but each sender is
+// classified on its own.
 type choice [2]int
 
-// dialect returns a side's.
+// dialect returns a side's dialect.
 func (x choice) dialect(s machine.Side) *wire.Dialect { return hypotheses[x[s]].Dialect }
 
-// side returns what a side's packets amount to under the choice.
+// side returns the evidence in a side's packets under the choice.
 func (c *classifier) side(x choice, s machine.Side) *sender { return &c.sides[x[s]][s] }
 
 // total returns the evidence for a hypothesis, both sides together.
 func (c *classifier) total(h int) float64 { return c.sides[h][0].bits + c.sides[h][1].bits }
 
-// chosen returns how each side is read, with the evidence for it; false where that
-// is not possible.
+// chosen returns how each side is read, with the evidence for it. It returns false where that is
+// not possible.
 //
-// Nearly always one hypothesis reads both sides, and related packets of the two
-// decide for it. A side that it reads can still be another implementation with
-// the same headers, as its own packets tell (notes and source builds of 2023); and
-// where none reads both, each side is what its own packets say.
+// Nearly always one hypothesis reads both sides, and related packets of the two decide for it.
+// There are two exceptions:
+//
+//   - A side can be another implementation with the same headers, as its own packets show. The
+//     notes and source builds of 2023 are an example.
+//   - If no hypothesis reads both sides, each side is what its own packets show.
 func (c *classifier) chosen() (x choice, bits float64, ok bool) {
 	best, bits := c.best(nil)
 	if best >= 0 {
@@ -59,7 +61,8 @@ func (c *classifier) chosen() (x choice, bits float64, ok bool) {
 	for _, s := range []machine.Side{machine.A, machine.B} {
 		own := c.sides[best][s].bits
 		for h := range hypotheses {
-			// Its header values must be the same: else what relates to the other side was misread.
+			// Its header values must be the same. Otherwise the packets related to the other side were
+			// misread.
 			if c.sides[h][machine.A].dead || c.sides[h][machine.B].dead || !likeness[h][best] {
 				continue
 			}
@@ -72,8 +75,7 @@ func (c *classifier) chosen() (x choice, bits float64, ok bool) {
 	return x, bits, true
 }
 
-// unlike returns the evidence for the best reading by other header values than a
-// hypothesis has.
+// unlike returns the evidence for the best hypothesis with other header values than the given one.
 func (c *classifier) unlike(best int) (bits float64) {
 	for h := range hypotheses {
 		if !c.sides[h][0].dead && !c.sides[h][1].dead && !likeness[h][best] {
@@ -83,7 +85,7 @@ func (c *classifier) unlike(best int) (bits float64) {
 	return bits
 }
 
-// likeness holds alike for every two hypotheses.
+// likeness holds the result of alike for every two hypotheses.
 var likeness = func() (out [hypothesisCount][hypothesisCount]bool) {
 	for a := range out {
 		for b := range out[a] {
@@ -108,8 +110,8 @@ func alike(a, b wire.Codec) bool {
 	return true
 }
 
-// apart chooses for each side by itself, where no dialect relates the two: each
-// must show heartbeats of its own, on time, and much else.
+// apart chooses a hypothesis for each side by itself, where no dialect relates the two. Each side
+// must show heartbeats of its own, on time, and much other evidence.
 func (c *classifier) apart() (x choice, bits float64, ok bool) {
 	for s := range x {
 		x[s] = -1
@@ -127,7 +129,7 @@ func (c *classifier) apart() (x choice, bits float64, ok bool) {
 	return x, bits, true
 }
 
-// Verdict tells what the flow is taken for.
+// Verdict returns how the flow is read, with the reason.
 func (c *classifier) Verdict() dissect.Verdict {
 	n := c.packets[0] + c.packets[1]
 	if n == 0 {
@@ -159,7 +161,7 @@ func (c *classifier) Verdict() dissect.Verdict {
 	return v
 }
 
-// claims reports whether the evidence carries a verdict.
+// claims reports whether the evidence is enough for a verdict.
 func (c *classifier) claims(bits float64, related relation) bool {
 	return bits >= claimBits && (related&relCross != 0 || related&relConnects != 0 || c.oneWay(related))
 }
@@ -168,7 +170,8 @@ func (c *classifier) claims(bits float64, related relation) bool {
 func (c *classifier) settled(best choice, bits, lead float64) bool {
 	n := c.packets[0] + c.packets[1]
 	return n >= settledAfter && bits >= settledBits && lead >= settledLead &&
-		(n >= settledAnyway || c.side(best, machine.A).told(best[machine.A]) && c.side(best, machine.B).told(best[machine.B]))
+		(n >= settledAnyway ||
+			c.side(best, machine.A).narrowed(best[machine.A]) && c.side(best, machine.B).narrowed(best[machine.B]))
 }
 
 // Sure reports whether the dialect is found and settled.
@@ -181,8 +184,8 @@ func (c *classifier) Sure() bool {
 	return c.settled(best, bits, bits-max(next, 0))
 }
 
-// best returns the hypothesis with the most evidence, of another dialect than
-// but; -1 where none reads both sides.
+// best returns the hypothesis with the most evidence, without those of dialect but. It returns -1
+// where none reads both sides.
 func (c *classifier) best(but *wire.Dialect) (best int, bits float64) {
 	best, bits = -1, math.Inf(-1)
 	for h := range hypotheses {
@@ -196,14 +199,13 @@ func (c *classifier) best(but *wire.Dialect) (best int, bits float64) {
 	return best, bits
 }
 
-// told reports whether what a side sent has told builds of its dialect apart.
-func (s *sender) told(h int) bool {
+// narrowed reports whether what a side sent excludes some builds of its dialect.
+func (s *sender) narrowed(h int) bool {
 	all := wire.BuildsOf(hypotheses[h].Dialect)
 	return s.builds != all || all.Single()
 }
 
-// oneWay reports whether a flow of which only one direction was captured shows
-// relations enough.
+// oneWay reports whether a flow with only one captured direction shows enough relations.
 func (c *classifier) oneWay(r relation) bool {
 	return (c.packets[0] == 0 || c.packets[1] == 0) && r&relBeats != 0 && r&(relSequence|relNotify) != 0
 }
@@ -245,7 +247,7 @@ func (c *classifier) unreadable() string {
 	return fmt.Sprintf("no dialect reads both sides' datagrams; %s most, %d of them", name, fits)
 }
 
-// reason puts the evidence into words.
+// reason describes the evidence.
 func (c *classifier) reason(x choice, s *Settings) string {
 	a, b := c.side(x, machine.A), c.side(x, machine.B)
 	var said []string

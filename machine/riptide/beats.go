@@ -5,27 +5,29 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// Beat says what a heartbeat is.
+// Beat is the part that a heartbeat plays: a client's ping or a server's answer.
 type Beat uint8
 
 const (
 	BeatOpen   Beat = iota // not known yet; also every message of another type
-	BeatPing               // a client asks
-	BeatAnswer             // a server answers
+	BeatPing               // sent by a client
+	BeatAnswer             // sent by a server
 )
 
-// BeatRoles tells pings from answers. In most dialects a ping has an RTT and an
-// answer has none. In one whose document gives every heartbeat an RTT
-// (Dialect.RTTBothWays) the sender's role decides. The handshake tells the roles.
-// Without it the ids do: a client shows an id first, a server repeats it.
+// BeatRoles decides which heartbeats are pings and which are answers. In most dialects a ping has
+// an RTT and an answer has none. In one dialect every heartbeat has an RTT (Dialect.RTTBothWays),
+// so there the sender's role decides. The handshake shows the roles. Without a handshake the ids
+// do: a client sends each id first, and a server repeats it.
 //
-// Example, of a capture that begins in the middle: A sends id 7 and B sends id 7,
-// so A asks. A sends id 7 and B sends id 8, so B asks, and A's 7 was an answer to
-// a ping before the capture.
+// Example, from a capture that begins in the middle:
+//
+//   - A sends id 7 and B sends id 7, so A is the client.
+//   - A sends id 7 and B sends id 8, so B is the client. A's 7 answered a ping from before the
+//     capture.
 type BeatRoles struct {
-	votes  int8 // for A as the client; negative for B
+	votes  int8 // positive: A is the client; negative: B is
 	met    [2]bool
-	newest [2]uint8 // id that each side has shown
+	newest [2]uint8 // newest id that each side has sent
 }
 
 const (
@@ -37,7 +39,8 @@ const (
 	mostVotes = 8
 )
 
-// Take takes a message of a side that speaks a dialect, and tells what it is.
+// Take records a message and returns its part: BeatOpen for every type but a heartbeat. from is the
+// sender, which speaks dialect d.
 func (r *BeatRoles) Take(from machine.Side, d *wire.Dialect, m *wire.Message) Beat {
 	switch m.Type {
 	case wire.Connect:
@@ -54,7 +57,7 @@ func (r *BeatRoles) Take(from machine.Side, d *wire.Dialect, m *wire.Message) Be
 	return BeatOpen
 }
 
-// shake takes the client that a handshake shows.
+// shake records the client that a handshake shows.
 func (r *BeatRoles) shake(client machine.Side) {
 	if r.votes == 0 {
 		r.vote(client, handshakeVotes)
@@ -90,7 +93,7 @@ func (r *BeatRoles) heartbeat(from machine.Side, d *wire.Dialect, m *wire.Messag
 	return BeatAnswer
 }
 
-// vote takes evidence that a side is the client.
+// vote records evidence that a side is the client.
 func (r *BeatRoles) vote(client machine.Side, weight int8) {
 	if client == machine.B {
 		weight = -weight
@@ -98,7 +101,7 @@ func (r *BeatRoles) vote(client machine.Side, weight int8) {
 	r.votes = min(max(r.votes+weight, -mostVotes), mostVotes)
 }
 
-// client returns the side that asks; false while that is open.
+// client returns the side that sends pings. known is false while the evidence is even.
 func (r *BeatRoles) client() (client machine.Side, known bool) {
 	if r.votes < 0 {
 		return machine.B, true

@@ -7,84 +7,85 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// ReceiveRule says how a receiver keeps what it has received.
+// ReceiveRule is how a receiver remembers the ids that it has received.
 type ReceiveRule uint8
 
 const (
-	ReceiveList       ReceiveRule = iota // an unlimited list of bits behind the newest id
-	ReceiveWindow                        // 16 bits for acks and 64 older ones (release 2.0.0)
-	ReceiveNotes                         // the same as the notes tell it: the newest id follows every jump up to 80
-	ReceiveEverything                    // no filter: every copy is handed over, only Welcome is acked (Pytide 2.0.0)
+	ReceiveList       ReceiveRule = iota // a list of bits behind the newest id, of any length
+	ReceiveWindow                        // 16 bits for acks and 64 bits for older ids (release 2.0.0)
+	ReceiveNotes                         // the window as the notes describe it: the newest id follows every jump up to 80
+	ReceiveEverything                    // no filter: every copy is delivered, and only Welcome is acked (Pytide 2.0.0)
 )
 
-// SendRule says what a sender makes of an Ack, apart from clearing the id that
-// the Ack answers.
+// SendRule is what a sender concludes from an Ack. Under every rule the id that the Ack answers
+// counts as delivered.
 type SendRule uint8
 
 const (
-	SendBits      SendRule = iota // bits of a newer Ack clear what they name (2.1.0 and later)
-	SendOlderBits                 // they clear only ids older than the newest acked before (2.1-dev)
+	SendBits      SendRule = iota // bits of a newer Ack clear the ids that they name (2.1.0 and later)
+	SendOlderBits                 // they clear only ids older than the newest id acked before (2.1-dev)
 	SendOldestBit                 // ids are cleared as they reach the oldest of 16 bits (2.0.0, and the notes)
 	SendCauseOnly                 // bits clear nothing (Pytide 2.0.0)
 	SendReceived                  // bits clear what they name, counted from the newest id received (Pytide 2.1.0-alpha)
 )
 
-// Behaviour is how one state of the library, or of its port, really behaves.
+// Behaviour is how one version of the library, or of its port to Python, really behaves.
 type Behaviour struct {
 	Name string
 	Doc  string
 
-	// Window names the versions that have the same window of received ids, in the
-	// same dialect: what a fault of the window proves.
+	// Window names the versions of the same dialect that share this window of received ids. A fault of
+	// the window proves that a side is one of them.
 	Window string
 
 	Receive ReceiveRule
 	Send    SendRule
 
-	// OneSequence is set where every reliable message has the first id, so that
-	// none is a copy of another.
+	// OneSequence is set where every reliable message has the first id. Then no message counts as a
+	// copy of another.
 	OneSequence bool
 
 	// Port is set for Pytide, the port to Python.
 	Port bool
 
-	// First is the first sequence id of a side.
+	// First is the sequence id of a side's first reliable message.
 	First uint16
 
-	// ShiftFault is the fault of the list at jumps of 32 and more: whole words of
-	// bits stay where they are and then stand for other, newer ids.
+	// ShiftFault is the library's fault at jumps of 32 and more. Whole words of bits stay where they
+	// are, and then name other, newer ids.
 	ShiftFault bool
 
-	// MergedSequences is set where a message to several peers goes out with their
-	// sequence ids OR-ed.
+	// MergedSequences is set where a message to several peers carries their sequence ids OR-ed
+	// together.
 	MergedSequences bool
 
-	// Limit is how often a message is sent at most. When one more would be due,
-	// DropsConnection tells whether the connection ends or only the message is
-	// forgotten. Limit 0: sent once.
+	// Limit is the largest number of copies of one message. When one more is due, DropsConnection
+	// decides what happens: the connection ends, or the sender only forgets the message. Limit 0: sent
+	// once.
 	Limit           int
 	DropsConnection bool
 
-	// LooseTimers is set where timers stand in a heap that takes its last entry to
-	// where it does not belong, as the library's did until August 2026: with six or
-	// more of them, one can be held back behind others that are due later.
+	// LooseTimers is set where the library's timers can fire late, as they did until August 2026. Its
+	// timer heap moves the last entry to a wrong place. With six or more timers, one can wait behind
+	// others that are due later.
 	LooseTimers bool
 
-	// Averages, notify loss: the quality limits of 2.1.0 and later.
+	// QualityLimits is set where an average number of sends or a share of lost notify messages can end
+	// the connection (2.1.0 and later).
 	QualityLimits bool
 
-	// MessageLimit is how many reliable messages can be sent in all, by default;
-	// the next one ends the connection. 0: any number.
+	// MessageLimit is the default limit for the number of reliable messages of a connection. The next
+	// message ends the connection. 0: no limit.
 	MessageLimit int
 
-	// NoNotify is set where every notify message that arrives makes the library throw.
+	// NoNotify is set where the library throws at every notify message that arrives.
 	NoNotify bool
 
-	// NoTimeout is set where the timeout never strikes.
+	// NoTimeout is set where a silent peer never times out.
 	NoTimeout bool
 }
 
-// Times that all states share.
+// Times that all versions share.
 const (
 	HeartbeatInterval = time.Second
 	Timeout           = 5 * time.Second // since the last heartbeat, Welcome or Connect
@@ -94,7 +95,7 @@ const (
 	ResendLeast   = 10 * time.Millisecond
 )
 
-// Behaviours lists them, the oldest first.
+// Behaviours lists all of them, the oldest first.
 var Behaviours = []*Behaviour{
 	{Name: "riptide@notes", First: 1, Window: "what was written from the notes",
 		Doc: "as the Riptide Networking Notes tell it", Receive: ReceiveNotes, Send: SendOldestBit, Limit: 15},
@@ -122,7 +123,7 @@ var Behaviours = []*Behaviour{
 		MessageLimit: 15, NoNotify: true, NoTimeout: true},
 }
 
-// LookupBehaviour finds one by its name; nil for none.
+// LookupBehaviour returns the behaviour with a name, or nil.
 func LookupBehaviour(name string) *Behaviour {
 	for _, b := range Behaviours {
 		if b.Name == name {
@@ -132,10 +133,11 @@ func LookupBehaviour(name string) *Behaviour {
 	return nil
 }
 
-// Number returns its place among Behaviours, for the figures of a finding.
+// Number returns the index in Behaviours. Findings carry it as a figure.
 func (b *Behaviour) Number() float64 { return float64(slices.Index(Behaviours, b)) }
 
-// windowOf names the versions that a window's fault proves, by such a figure.
+// windowOf returns the versions that share a window. number is an index in Behaviours, from a
+// finding.
 func windowOf(number float64) string {
 	if i := int(number); i >= 0 && i < len(Behaviours) {
 		return Behaviours[i].Window
@@ -143,8 +145,8 @@ func windowOf(number float64) string {
 	return "unknown versions"
 }
 
-// BehaviourOf returns the behaviour of an end that can be any of the builds:
-// where they differ, that of the most widely used.
+// BehaviourOf returns the behaviour of an end that can be any build of a set. Where the builds
+// differ, it returns that of the most widely used one.
 func BehaviourOf(d *wire.Dialect, builds wire.BuildSet) *Behaviour {
 	is := func(name string) bool {
 		b, _ := wire.LookupBuild(name)
@@ -175,9 +177,9 @@ func BehaviourOf(d *wire.Dialect, builds wire.BuildSet) *Behaviour {
 	return LookupBehaviour(name)
 }
 
-// ResendAfter returns the time after which a message that was not acked is due
-// again, at a smoothed RTT in whole milliseconds (negative: none yet). The
-// library looks once per tick of the application, so it is rounded up to that.
+// ResendAfter returns the time from one copy of an unacked message to the next. Its argument is the
+// smoothed RTT in whole milliseconds; a negative one means that none is known. The library checks
+// once per tick of the application, so the real time is rounded up to a tick.
 func ResendAfter(smoothed int) time.Duration {
 	if smoothed < 0 {
 		return ResendUnknown
@@ -185,8 +187,8 @@ func ResendAfter(smoothed int) time.Duration {
 	return max(ResendLeast, time.Duration(float64(smoothed)*1.2)*time.Millisecond)
 }
 
-// Smooth returns the library's next smoothed RTT in whole milliseconds; before the
-// first sample it is negative.
+// Smooth returns the library's next smoothed RTT in whole milliseconds. Before the first sample,
+// smoothed is negative.
 func Smooth(smoothed, sample int) int {
 	if smoothed < 0 {
 		return sample
@@ -194,22 +196,21 @@ func Smooth(smoothed, sample int) int {
 	return max(1, int(float32(smoothed)*0.7+float32(sample)*0.3))
 }
 
-// Misread returns the least jump of the newest acked id of which a sender makes
-// something else than its Acks say.
+// Misread returns the least jump of the newest acked id at which a sender misreads an Ack.
 func (b *Behaviour) Misread() int {
 	if b.Send == SendOlderBits {
-		return WindowAcks + 1 // its mask wraps round
+		return WindowAcks + 1 // the library's mask wraps round
 	}
 	return JumpList
 }
 
-// Jumps of the newest id at which what a receiver acks is no more what came.
+// The least jumps of the newest id after which a receiver's Acks no longer show what arrived.
 const (
 	JumpList   = wordBits
 	jumpWindow = WindowAcks + 1
 )
 
-// Jump returns the least jump of the newest id that the behaviour's window does not stand.
+// Jump returns the least jump of the newest id that corrupts the behaviour's window.
 func (b *Behaviour) Jump() int {
 	if b.Receive == ReceiveWindow {
 		return jumpWindow

@@ -5,21 +5,20 @@ import (
 	"slices"
 )
 
-// bitList is the list of bits behind a newest id: bit 1 is the id before it.
-// It is the library's own, its fault included, so it keeps the library's words
-// of 32 bits and its count. Ids beyond the list count as set.
+// bitList is the list of bits behind a newest id: bit 1 is the id before it. Ids beyond the list
+// count as set. It copies the library's list with its fault, so it keeps the library's 32-bit words
+// and its count.
 //
-// The library moves every word at every shift, and its list grows for as long as
-// ids stay away, as lost notify messages do. Here the bits lie in a ring, so that
-// the usual shift moves where they begin.
+// The library moves every word at every shift. Its list grows while ids are missing, as lost notify
+// messages are. Here the bits lie in a ring, so a usual shift only moves the start.
 type bitList struct {
-	ring  []uint32 // its length is a power of two; bit i is bit start+i-1 of it, round and round
+	ring  []uint32 // its length is a power of two; bit i of the list is bit start+i-1 of the ring, wrapped
 	start uint32
-	words int // of the library's list
+	words int // number of words that the library's list has
 	count int
-	fixed bool // one word only, as for acks
+	fixed bool // one word that never grows, as for acks
 	Fault bool
-	spare []uint32 // to move words about in
+	spare []uint32 // a second buffer for lay
 }
 
 const (
@@ -57,14 +56,14 @@ func (l *bitList) setWord(i int, v uint32) {
 	*high = *high&^(^uint32(0)>>(wordBits-shift)) | v>>(wordBits-shift)
 }
 
-// bit returns where a bit of the list stands.
+// bit returns the word of the ring that holds a bit of the list, and the bit's mask.
 func (l *bitList) bit(bit int) (word *uint32, mask uint32) {
 	at := l.start + uint32(bit-1)
 	return &l.ring[at/wordBits&uint32(len(l.ring)-1)], 1 << (at % wordBits)
 }
 
-// reset makes the list one of so many words, of which the first is given; the
-// rest is empty.
+// reset replaces the list by one of the given number of words. first is the first word; the others
+// are empty.
 func (l *bitList) reset(words int, first uint32) {
 	l.room(words)
 	clear(l.ring)
@@ -72,14 +71,14 @@ func (l *bitList) reset(words int, first uint32) {
 	l.setWord(0, first)
 }
 
-// room makes room for so many words; the list stays as it is.
+// room makes the ring large enough for the given number of words. The list keeps its bits.
 func (l *bitList) room(words int) {
 	if words > len(l.ring) {
 		l.lay(1 << bits.Len(uint(words-1)))
 	}
 }
 
-// lay lays the list out anew, in a ring of so many words that begins at its start.
+// lay copies the list into a ring of the given number of words, in which it begins at 0.
 func (l *bitList) lay(room int) {
 	next := l.spare
 	if len(next) != room {
@@ -92,8 +91,8 @@ func (l *bitList) lay(room int) {
 	l.ring, l.spare, l.start = next, nil, 0
 }
 
-// overflow returns how many bits would be pushed out by a shift, as the library
-// counts it: negative where there is room.
+// overflow returns how many bits a shift would push out, by the library's count. It is negative
+// where there is room.
 func (l *bitList) overflow(by int) int { return l.count + by - l.words*wordBits }
 
 // shift moves all bits away from the newest id.
@@ -135,14 +134,14 @@ func (l *bitList) shift(by int) {
 func (l *bitList) grow(n int) {
 	l.room(l.words + n)
 	for range n {
-		l.setWord(l.words, 0) // what was pushed out may lie there
+		l.setWord(l.words, 0) // bits that an earlier shift pushed out may be there
 		l.words++
 	}
 }
 
-// shiftFaulty is the library's shift by a word and more. The fault: a word moves
-// by the bits, but only what leaves it lands where a shift by whole words would
-// put it.
+// shiftFaulty is the library's shift by 32 bits and more, with its fault. Each word moves only by
+// the remainder of the shift modulo 32. Only the bits that leave it land where a shift by whole
+// words would put them.
 func (l *bitList) shiftFaulty(by int) {
 	whole, rest := by/wordBits, by%wordBits
 	old := l.ring
@@ -167,7 +166,7 @@ func (l *bitList) set(bit int) bool {
 	return *word&mask != 0
 }
 
-// first16 returns the first 16 bits, as set has them.
+// first16 returns the first 16 bits as set reports them.
 func (l *bitList) first16() uint16 {
 	if l.count < 16 {
 		return uint16(l.word(0)) | ^uint16(0)<<max(l.count, 0)
@@ -175,7 +174,7 @@ func (l *bitList) first16() uint16 {
 	return uint16(l.word(0))
 }
 
-// merge sets those of the first bits that are set in a word.
+// merge sets those of the first 32 bits that are set in a word.
 func (l *bitList) merge(first uint32) { l.setWord(0, l.word(0)|first) }
 
 func (l *bitList) mark(bit int) {
@@ -185,10 +184,9 @@ func (l *bitList) mark(bit int) {
 	}
 }
 
-// trimLast takes the last bit off the list, and gives where it stood and
-// whether it was set. The library goes on below the first bit when a jump is
-// larger than the list; the place is then not positive, and the bit one that a
-// shift by a negative number picks.
+// trimLast removes the last bit of the list. It returns its place and whether it was set. The
+// library goes on below the first bit when a jump is larger than the list. Then the place is not
+// positive, and a shift by a negative number picks the bit.
 func (l *bitList) trimLast() (at int, set bool) {
 	at = l.count
 	l.count--

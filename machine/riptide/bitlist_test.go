@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// plainList is the list as the library has it, word for word.
+// plainList is a direct copy of the library's list: it moves every word at every shift.
 type plainList struct {
 	words        []uint32
 	count        int
@@ -53,7 +53,7 @@ func (l *plainList) shift(by int) {
 	}
 }
 
-// TestBitList holds the list in a ring against the plain one.
+// TestBitList compares the list in a ring with the plain list.
 func TestBitList(t *testing.T) {
 	for seed := range uint64(80) {
 		r := rand.New(rand.NewPCG(seed, 1))

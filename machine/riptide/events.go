@@ -2,31 +2,31 @@ package riptide
 
 import "github.com/ackscope/ackscope/machine"
 
-// The protocol's own events. Sequence holds what the event counts or names: the
-// attempt, the client id, the reason.
+// The protocol's own events. Side is the side that the event is about. Sequence holds a number that
+// depends on the kind: an attempt, a client id or a reason.
 const (
-	EventConnect  = machine.EventProtocol + iota // Side, a client, asked for the Sequence-th time
-	EventPending                                 // Side, a server, has its application decide
+	EventConnect  = machine.EventProtocol + iota // Side, a client, sent its Connect number Sequence
+	EventPending                                 // Side, a server, asked its application to decide
 	EventWelcomed                                // Side sent its first Welcome, with a client id
-	EventRejected                                // Side, a server, refused, for a reason
+	EventRejected                                // Side, a server, refused the client, for a reason
 	EventGoodbye                                 // Side sent a Disconnect, with a reason or NoReason
-	// Side's library counts the connection as made, under a client id
+	// Side's library counts the connection as made, with a client id.
 	EventConnected
-	EventFailed // Side, a client, gave up or was refused: reject reason
-	// Side's library counts the connection as ended: disconnect reason
+	EventFailed // Side, a client, gave up or was refused: a reject reason
+	// Side's library counts the connection as ended, for a disconnect reason.
 	EventDisconnected
-	EventClientConnected    // Side, a client, was told of another one
-	EventClientDisconnected // and that it left
-	EventNotDelivered       // Side acked the peer's message and never handed it over
+	EventClientConnected    // Side, a client, heard that another client joined
+	EventClientDisconnected // Side, a client, heard that another client left
+	EventNotDelivered       // Side acked the peer's message and never delivered it
 )
 
-// NoReason stands for the reason of a client's Disconnect.
+// NoReason is the reason of an event about a Disconnect that carries none.
 const NoReason = 1 << 16
 
-// ReasonTimedOut is the reason of an EventDisconnected by the side's own timeout.
+// ReasonTimedOut is the reason of an EventDisconnected caused by the side's own timeout.
 const ReasonTimedOut = TimedOutReason
 
-// EventNames gives their words.
+// EventNames holds the names of the events in output.
 var EventNames = map[machine.EventKind]string{
 	EventConnect: "connect_attempt", EventPending: "connection_pending", EventWelcomed: "welcomed",
 	EventRejected: "rejected", EventGoodbye: "goodbye",
@@ -35,8 +35,8 @@ var EventNames = map[machine.EventKind]string{
 	EventNotDelivered: "acked_not_delivered",
 }
 
-// Reasons of Disconnect and EventEnded, in every dialect; those of connections
-// that never were stand first.
+// Reasons of Disconnect and EventDisconnected, in every dialect. NeverConnected is for a connection
+// that was never made.
 const (
 	NeverConnected = 0
 	TransportError = 2

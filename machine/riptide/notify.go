@@ -1,18 +1,18 @@
 package riptide
 
-// NotifyReceiver is the receiving half of the notify sequencer: only what is
-// newer than all before is handed over.
+// NotifyReceiver is the receiving half of the notify sequencer. It delivers a message only when its
+// id is newer than all ids before.
 type NotifyReceiver struct {
 	Last uint16
 	list bitList
 }
 
-// NewNotifyReceiver returns the state of a connection that has just begun.
+// NewNotifyReceiver returns the state at the start of a connection.
 func NewNotifyReceiver(b *Behaviour) NotifyReceiver {
 	return NotifyReceiver{list: newBitList(false, b.ShiftFault)}
 }
 
-// Take receives an id, and reports whether its message is handed over.
+// Take records a received id. It reports whether its message is delivered.
 func (r *NotifyReceiver) Take(id uint16) bool {
 	gap := GapOf(id, r.Last)
 	if gap <= 0 {
@@ -27,10 +27,10 @@ func (r *NotifyReceiver) Take(id uint16) bool {
 	return true
 }
 
-// Header returns what the next header of the side acknowledges.
+// Header returns the acks that the side's next notify header carries.
 func (r *NotifyReceiver) Header() (last uint16, bits uint8) { return r.Last, uint8(r.list.word(0)) }
 
-// Adopt sets the state to what a header shows.
+// Adopt sets the state to what a captured header shows.
 func (r *NotifyReceiver) Adopt(last uint16, bits uint8) {
 	r.list.reset(max(r.list.words, 2), uint32(bits))
 	r.Last, r.list.count = last, wordBits
@@ -43,11 +43,12 @@ func (r *NotifyReceiver) Clone() NotifyReceiver {
 	return c
 }
 
-// NotifySender is the sending half: each id gets one verdict, and it is final.
+// NotifySender is the sending half of the notify sequencer. The library settles each id once, and
+// the result is final.
 type NotifySender struct{ Last uint16 }
 
-// NotifyReach is how far behind the newest the bits of a header tell.
-const NotifyReach = 9
+// NotifySpan is how far behind the newest the bits of a header tell.
+const NotifySpan = 9
 
 // Fate is what the library tells the application about a notify message.
 type Fate uint8
@@ -55,30 +56,30 @@ type Fate uint8
 const (
 	Delivered Fate = iota
 	Lost
-	LostUncounted // lost too, but the library's own loss rate leaves it out
+	LostUncounted // also lost, but the library's loss rate leaves it out
 )
 
-// Acked takes the acknowledgement of a notify header. judge is called once for
-// each id that is decided by it, in order.
-func (s *NotifySender) Acked(last uint16, bits uint8, judge func(id uint16, f Fate)) {
+// Acked records the acks of a notify header. It calls decide once for each id that the header
+// settles, in order.
+func (s *NotifySender) Acked(last uint16, bits uint8, decide func(id uint16, f Fate)) {
 	gap := GapOf(last, s.Last)
 	if gap <= 0 {
 		return
 	}
-	for ; gap > NotifyReach; gap-- {
+	for ; gap > NotifySpan; gap-- {
 		s.Last++
-		judge(s.Last, LostUncounted)
+		decide(s.Last, LostUncounted)
 	}
 	for bit := gap - 2; bit >= 0; bit-- {
 		s.Last++
 		if bits>>bit&1 == 1 {
-			judge(s.Last, Delivered)
+			decide(s.Last, Delivered)
 		} else {
-			judge(s.Last, Lost)
+			decide(s.Last, Lost)
 		}
 	}
 	s.Last = last
-	judge(last, Delivered)
+	decide(last, Delivered)
 }
 
 // Join sets the state for a capture that begins in the middle of a connection.

@@ -2,7 +2,7 @@ package riptide
 
 import "time"
 
-// Bounds of what is worth a word. They decide what is reported, never a fact.
+// Bounds for findings. They decide what is reported, never a fact.
 const (
 	AttemptsMany  = 10
 	HeartbeatSlow = 1500 * time.Millisecond
@@ -11,8 +11,8 @@ const (
 	QualitySends  = 5
 )
 
-// Quality is the library's running judgement of a connection: figures of the
-// last 64 outcomes, and for how many in a row they were beyond the limit.
+// Quality is the library's running measure of a connection: the last 64 outcomes, and how many
+// means in a row were beyond the limit.
 type Quality struct {
 	values [QualityRow]uint8
 	Sum    int
@@ -20,7 +20,7 @@ type Quality struct {
 	Row    int
 }
 
-// Add enters an outcome, and gives the mean of the last 64.
+// Add records an outcome. It returns the mean of the last 64.
 func (q *Quality) Add(v uint8) float64 {
 	slot := &q.values[q.Count%QualityRow]
 	q.Sum += int(v) - int(*slot)

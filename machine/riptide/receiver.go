@@ -6,20 +6,19 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// Receiver is the reliable sequencer's receiving half: it decides what is handed
-// over, and knows what the next Ack says. The zero value is not usable; see
-// NewReceiver.
+// Receiver is the receiving half of the reliable sequencer. It decides what is delivered, and what
+// the next Ack says. The zero value is not usable: call NewReceiver.
 type Receiver struct {
 	Behaviour *Behaviour
 	Last      uint16 // newest id received
 	List      bitList
 
-	// Window of 2.0.0 and the notes.
+	// The window of 2.0.0 and of the notes.
 	bits   uint16 // bit i: last-1-i
 	filter uint64 // bit i: last-17-i
 }
 
-// NewReceiver returns the state of a connection that has just begun.
+// NewReceiver returns the state at the start of a connection.
 func NewReceiver(b *Behaviour) Receiver {
 	return Receiver{Behaviour: b, List: newBitList(false, b.ShiftFault)}
 }
@@ -27,7 +26,7 @@ func NewReceiver(b *Behaviour) Receiver {
 // GapOf returns how much newer id is than reference, -32768 to 32767.
 func GapOf(id, reference uint16) int { return int(int16(id - reference)) }
 
-// Take receives an id, and reports whether its message is handed over.
+// Take records a received id. It reports whether its message is delivered.
 func (r *Receiver) Take(id uint16) bool {
 	switch r.Behaviour.Receive {
 	case ReceiveEverything:
@@ -64,7 +63,7 @@ func (r *Receiver) takeWindow(id uint16) bool {
 	case gap < 0:
 		return r.markWindow(-gap)
 	}
-	// Shifts of the library take their count modulo the width.
+	// The library's shifts take their count modulo the width.
 	r.filter <<= uint(gap) & 63
 	switch {
 	case gap <= WindowAcks:
@@ -111,7 +110,7 @@ func (r *Receiver) Ack() (last, bits uint16) {
 	return r.Last, r.bits
 }
 
-// Holds reports whether the state is what an Ack shows.
+// Holds reports whether an Ack shows exactly this state.
 func (r *Receiver) Holds(m *wire.Message) bool {
 	last, bits := r.Ack()
 	return last == m.Last && bits == m.AckBits
@@ -120,9 +119,9 @@ func (r *Receiver) Holds(m *wire.Message) bool {
 // answersMost bounds how far an Ack that names no id is looked for.
 const answersMost = 256
 
-// Answers returns which of n arrivals, in the order in which they came, an Ack
-// answers that does not name it: the first after which the state is as the Ack
-// shows it; n for none.
+// Answers finds the arrival that an Ack answers when the Ack does not name it. id returns the ids
+// of n arrivals in order. The result is the first arrival after which the state is as the Ack shows
+// it, or n for none.
 func (r *Receiver) Answers(m *wire.Message, n int, id func(int) uint16) int {
 	after := r.Clone()
 	for k := range min(n, answersMost) {
@@ -133,9 +132,8 @@ func (r *Receiver) Answers(m *wire.Message, n int, id func(int) uint16) int {
 	return n
 }
 
-// Adopt sets the state to what an Ack shows: for a connection that is joined in
-// its middle, or whose packets the capture lost. What lies behind the 16 bits
-// counts as not received.
+// Adopt sets the state to what an Ack shows. It serves a connection that is joined in its middle,
+// or whose packets the capture lost. Ids beyond the 16 bits then count as not received.
 func (r *Receiver) Adopt(last, bits uint16) {
 	r.Last, r.bits = last, bits
 	if r.Behaviour.Receive != ReceiveList {
@@ -145,9 +143,8 @@ func (r *Receiver) Adopt(last, bits uint16) {
 	r.List.count = (r.List.words - 1) * wordBits
 }
 
-// Merge brings the state into line with an Ack that shows more than is known:
-// arrivals that the capture does not have. What lies behind the 16 bits stays as
-// it was, moved.
+// Merge updates the state from an Ack that shows more than is known, because the capture lacks
+// arrivals. Bits beyond the Ack's 16 keep their values and move with the newest id.
 func (r *Receiver) Merge(last, bits uint16) {
 	if r.Behaviour.Receive != ReceiveList {
 		r.Last, r.bits = last, bits
@@ -159,7 +156,7 @@ func (r *Receiver) Merge(last, bits uint16) {
 		r.List.mark(gap)
 		r.Last = last
 	case gap < 0:
-		r.Adopt(last, bits) // it does not go back: another state altogether
+		r.Adopt(last, bits) // a newest id never goes back: this is another state altogether
 		return
 	}
 	r.List.setWord(0, r.List.word(0)&^0xffff|uint32(bits))
@@ -173,7 +170,7 @@ func (r *Receiver) Clone() Receiver {
 	return c
 }
 
-// FilterText formats what the receiver knows behind the 16 bits of its Acks.
+// FilterText formats what the receiver knows about ids beyond the 16 bits of its Acks.
 func (r *Receiver) FilterText() string {
 	switch r.Behaviour.Receive {
 	case ReceiveEverything:
@@ -190,8 +187,8 @@ func (r *Receiver) FilterText() string {
 	return fmt.Sprintf("the %d ids behind the newest, %d beyond the bits missing", r.List.count, missing)
 }
 
-// Received reports whether the state holds an id for received; known is false
-// where it lies beyond what is kept.
+// Received reports whether an id counts as received. known is false where the id is older than all
+// that the state keeps.
 func (r *Receiver) Received(id uint16) (received, known bool) {
 	gap := GapOf(r.Last, id)
 	switch {

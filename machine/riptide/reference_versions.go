@@ -7,35 +7,32 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// Version is one state of the library, its port or the notes, as a reference
-// endpoint can be it: what it writes (Build), how its sequencers behave
-// (Behaviour), and in what its connections live another life.
+// Version is one version of the library, of its port, or of the notes, as a reference endpoint can
+// run it. Build is what it writes, and Behaviour how its sequencers work. The other fields say how
+// its connections differ.
 type Version struct {
 	Name      string
 	Build     *wire.Build
 	Behaviour *Behaviour
 
-	// Echoes is set where a server whose application decides on connections
-	// answers the first Connect with one of its own.
+	// Echoes is set where a server whose application decides on connections answers the first Connect
+	// with a Connect of its own.
 	Echoes bool
-	// Answers is set where a client answers the Welcome with one of its own, and
-	// a server holds the connection to stand only then: as its dialect says.
+	// Answers is set where a client answers the Welcome with a Welcome of its own. The server then
+	// counts the connection as made only after that answer. The dialect decides it.
 	Answers bool
-	// RejectsPending is set where a Connect of a client on which the application
-	// has not decided is answered by Reject, reason Pending.
+	// RejectsPending is set where a server answers a repeated Connect by Reject with reason Pending,
+	// while its application has not decided.
 	RejectsPending bool
-	// AnswersEarly is set where a server answers heartbeats of clients whose
-	// connection does not stand yet.
+	// AnswersEarly is set where a server answers heartbeats before the connection is made.
 	AnswersEarly bool
-	// PendingEnds is set where a server gives up a connection on which nobody
-	// decides.
+	// PendingEnds is set where a server gives up a connection when its application never decides.
 	PendingEnds bool
-	// Forgets is after what time a rejected address may ask again over UDP:
-	// forever where it is negative.
+	// Forgets is how long the server ignores a rejected address over UDP. Negative: for ever.
 	Forgets time.Duration
-	// Reasons shifts the reject reasons against those of its dialect.
+	// Reasons is added to the reject reasons of the dialect.
 	Reasons uint8
-	// NoTimeout is set where a silent peer is never given up.
+	// NoTimeout is set where a silent peer never times out.
 	NoTimeout bool
 }
 
@@ -70,9 +67,8 @@ func version(name, build, behaviour string, v Version) *Version {
 	return &v
 }
 
-// LookupVersion finds a version by its name, by that of its behaviour or build
-// ("riptide@dev-n", "2.0.0"), or by that of a dialect, whose newest release it
-// then is ("2.1").
+// LookupVersion finds a version by its own name, or by the name of its behaviour or build:
+// "riptide@dev-n", "2.0.0". The name of a dialect ("2.1") finds its newest release.
 func LookupVersion(name string) (*Version, bool) {
 	for _, v := range Versions {
 		if strings.EqualFold(v.Name, name) {
@@ -101,8 +97,7 @@ func VersionNames() (names []string) {
 	return names
 }
 
-// VersionOf returns the version that a behaviour is the behaviour of; where
-// several share it, the newest.
+// VersionOf returns the newest version that has a behaviour, or nil.
 func VersionOf(b *Behaviour) *Version {
 	for i := len(Versions) - 1; i >= 0; i-- {
 		if Versions[i].Behaviour == b {

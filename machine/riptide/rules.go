@@ -6,7 +6,7 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Rules lists what the tracker may report.
+// Rules lists every rule that the tracker can report.
 var Rules = []*machine.Rule{
 	AckedNotDelivered, DeliveredTwice, WindowJump, FalseAck, WindowRepaired, MergedSequences, AckOfNothing,
 	ResentMessageLost, ResentAckLost, ResentLoss, ResentLate, ResentTimer, ResentStalled, AttemptsNear, AttemptsLimit,
@@ -17,7 +17,7 @@ var Rules = []*machine.Rule{
 	PortRelay, Relayed,
 }
 
-// count formats a number of things.
+// count formats a number of things: "1 message", "3 messages".
 func count(n uint64, thing string) string {
 	if n == 1 {
 		return "1 " + thing

@@ -6,8 +6,8 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Each of these faults proves which versions its sender, or its receiver, can be;
-// the finding says so.
+// Each of these faults proves which versions its sender or its receiver can be. The finding names
+// them.
 
 // MergedSequences is the rule "riptide-merged-sequences".
 var MergedSequences = &machine.Rule{

@@ -6,8 +6,8 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Pytide is the port to Python whose manual the Riptide Networking Notes are. Two
-// states of it ran: 2.0.0 and 2.1.0-alpha.
+// Pytide is the Python port of Riptide. Its manual is the Riptide Networking Notes. Two versions of
+// it exist: 2.0.0 and 2.1.0-alpha.
 
 // PortPytide is the rule "riptide-pytide".
 var PortPytide = &machine.Rule{

@@ -5,45 +5,45 @@ import (
 	"slices"
 )
 
-// Sender is the reliable sequencer's sending half: what the library makes of
-// Acks. Which ids are pending is the caller's to keep.
+// Sender is the sending half of the reliable sequencer: what the library concludes from Acks. The
+// caller keeps the list of pending ids.
 type Sender struct {
 	behaviour *Behaviour
 	Last      uint16 // newest id that an Ack had as its last
 	list      bitList
 	bits      uint16 // of the 16-bit window of 2.0.0
 
-	// Of Pytide 2.1.0-alpha.
+	// State of Pytide 2.1.0-alpha.
 	ported   portList
 	received uint16
-	Threw    int // Acks over which the library threw
+	Threw    int // Acks at which the library threw
 }
 
-// NewSender returns the state of a connection that has just begun.
+// NewSender returns the state at the start of a connection.
 func NewSender(b *Behaviour) Sender {
 	return Sender{behaviour: b, list: newBitList(true, b.ShiftFault)}
 }
 
-// Verdict is what an Ack makes of a pending id.
+// Verdict is what an Ack decides about a pending id.
 type Verdict uint8
 
 const (
-	Cleared Verdict = iota // delivered, in the library's eyes
+	Cleared Verdict = iota // delivered, for the library
 	Again                  // to be sent again, since it leaves the window unacked
 )
 
-// Acked takes an Ack: the newest id received, its 16 bits and the id that it
-// answers. judge is called with every id that the Ack decides, pending or not.
-func (s *Sender) Acked(last, bits, cause uint16, judge func(id uint16, v Verdict)) {
-	judge(cause, Cleared)
+// Acked records an Ack: the newest id received, its 16 bits and the id that it answers. It calls
+// decide with every id that the Ack decides, pending or not.
+func (s *Sender) Acked(last, bits, cause uint16, decide func(id uint16, v Verdict)) {
+	decide(cause, Cleared)
 	switch s.behaviour.Send {
 	case SendCauseOnly:
 		return
 	case SendReceived:
-		s.port(last, bits, judge)
+		s.port(last, bits, decide)
 		return
 	case SendOldestBit:
-		s.ackedWindow(last, bits, judge)
+		s.ackedWindow(last, bits, decide)
 		return
 	}
 	gap := GapOf(last, s.Last)
@@ -56,47 +56,47 @@ func (s *Sender) Acked(last, bits, cause uint16, judge func(id uint16, v Verdict
 		for i := range 16 {
 			// The mask is a 32-bit shift, whose count wraps round.
 			if !s.list.set(i+1) && uint32(bits)&(1<<(uint(gap+i)&31)) != 0 {
-				judge(s.Last-uint16(i+1), Cleared)
+				decide(s.Last-uint16(i+1), Cleared)
 			}
 		}
-		s.pushOut(gap, judge)
+		s.pushOut(gap, decide)
 		s.list.shift(gap)
 		s.list.merge(uint32(bits))
 		s.list.mark(gap)
 		s.Last = last
-		judge(last, Cleared)
+		decide(last, Cleared)
 	default:
-		s.pushOut(gap, judge)
+		s.pushOut(gap, decide)
 		s.list.shift(gap)
 		s.Last = last
 		for fresh := bits &^ s.list.first16(); fresh != 0; fresh &= fresh - 1 {
-			judge(s.Last-uint16(mathbits.TrailingZeros16(fresh)+1), Cleared)
+			decide(s.Last-uint16(mathbits.TrailingZeros16(fresh)+1), Cleared)
 		}
 		s.list.merge(uint32(bits))
 		s.list.mark(gap)
-		judge(last, Cleared)
+		decide(last, Cleared)
 	}
 }
 
-// pushOut judges the ids that leave the window of 32.
-func (s *Sender) pushOut(gap int, judge func(id uint16, v Verdict)) {
+// pushOut decides the ids that leave the window of 32.
+func (s *Sender) pushOut(gap int, decide func(id uint16, v Verdict)) {
 	for range s.list.overflow(gap) {
 		at, set := s.list.trimLast()
 		v := Again
 		if set {
 			v = Cleared
 		}
-		judge(s.Last-uint16(at), v)
+		decide(s.Last-uint16(at), v)
 	}
 }
 
-func (s *Sender) ackedWindow(last, bits uint16, judge func(id uint16, v Verdict)) {
+func (s *Sender) ackedWindow(last, bits uint16, decide func(id uint16, v Verdict)) {
 	const oldest = 1 << (WindowAcks - 1)
 	check := func(id uint16) {
 		if s.bits&oldest != 0 {
-			judge(id, Cleared)
+			decide(id, Cleared)
 		} else {
-			judge(id, Again)
+			decide(id, Again)
 		}
 	}
 	gap := GapOf(last, s.Last)
@@ -112,27 +112,26 @@ func (s *Sender) ackedWindow(last, bits uint16, judge func(id uint16, v Verdict)
 		check(s.Last - WindowAcks)
 	case gap < 0:
 		s.bits |= uint16(uint32(1) << (uint(uint16(-gap-1)) & 31))
-		judge(last, Cleared)
+		decide(last, Cleared)
 	default:
 		s.bits |= bits
 		check(s.Last - WindowAcks)
 	}
 }
 
-// Received tells the newest id that the sender's own side has received: Pytide
-// counts acks from it.
+// Received sets the newest id that the sender's own side has received. Pytide counts acks from it.
 func (s *Sender) Received(last uint16) { s.received = last }
 
-// Join sets the state to what the first Ack of a capture shows that begins in
-// the middle of a connection, and clears what it names.
-func (s *Sender) Join(last, bits, cause uint16, judge func(id uint16, v Verdict)) {
-	judge(cause, Cleared)
-	judge(last, Cleared)
+// Join sets the state from the first Ack of a capture that begins in the middle of a connection. It
+// clears the ids that the Ack names.
+func (s *Sender) Join(last, bits, cause uint16, decide func(id uint16, v Verdict)) {
+	decide(cause, Cleared)
+	decide(last, Cleared)
 	s.Last, s.bits = last, bits
 	if s.behaviour.Send == SendBits {
 		for i := range 16 {
 			if bits>>i&1 == 1 {
-				judge(last-uint16(i+1), Cleared)
+				decide(last-uint16(i+1), Cleared)
 			}
 		}
 	}

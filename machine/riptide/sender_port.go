@@ -1,9 +1,8 @@
 package riptide
 
-// portList is the list of acked ids of Pytide 2.1.0-alpha. Its capacity follows
-// its count after the first shift, so that from then on every shift has first to
-// trim as many bits as it will bring; where there are fewer, the library throws
-// and leaves the rest of the Ack unread.
+// portList is the list of acked ids of Pytide 2.1.0-alpha. After the first shift its capacity
+// equals its count. From then on, every shift must first trim as many bits as it will add. Where
+// there are fewer bits, the library throws and leaves the rest of the Ack unread.
 type portList struct {
 	words    []uint32
 	count    int
@@ -12,14 +11,14 @@ type portList struct {
 
 const portCapacity = 128
 
-// set reports whether a bit, from 1, is set; what lies beyond the count is.
+// set reports whether a bit, from 1, is set. Bits beyond the count are.
 func (l *portList) set(bit int) bool {
 	return bit > l.count || (bit-1)/wordBits < len(l.words) && l.words[(bit-1)/wordBits]>>((bit-1)%wordBits)&1 == 1
 }
 
 func (l *portList) mark(bit int) {
 	if bit > l.count {
-		return // it never comes to count
+		return // the library marks it and never reads it
 	}
 	for (bit-1)/wordBits >= len(l.words) {
 		l.words = append(l.words, 0)
@@ -27,7 +26,7 @@ func (l *portList) mark(bit int) {
 	l.words[(bit-1)/wordBits] |= 1 << ((bit - 1) % wordBits)
 }
 
-// merge sets the first 16 bits that an Ack has set.
+// merge sets those of the first 16 bits that an Ack has set.
 func (l *portList) merge(bits uint16) {
 	for i := range WindowAcks {
 		if bits>>i&1 == 1 {
@@ -36,8 +35,8 @@ func (l *portList) merge(bits uint16) {
 	}
 }
 
-// shift moves the bits away from the newest id. Bits beyond the count stay
-// beyond it, so they are not kept.
+// shift moves the bits away from the newest id. It drops bits beyond the count, since they never
+// come back.
 func (l *portList) shift(by int) {
 	l.count += by
 	l.capacity = l.count
@@ -55,9 +54,9 @@ func (l *portList) shift(by int) {
 	l.words = moved
 }
 
-// port takes an Ack as Pytide does: it counts from the newest id that its own
-// side has received, where the newest acked one was meant.
-func (s *Sender) port(last, bits uint16, judge func(id uint16, v Verdict)) {
+// port records an Ack as Pytide does. Pytide counts from the newest id that its own side has
+// received. Its author meant the newest acked id.
+func (s *Sender) port(last, bits uint16, decide func(id uint16, v Verdict)) {
 	l := &s.ported
 	if l.capacity == 0 {
 		l.capacity = portCapacity
@@ -82,16 +81,16 @@ func (s *Sender) port(last, bits uint16, judge func(id uint16, v Verdict)) {
 			v = Cleared
 		}
 		l.count--
-		judge(s.received-uint16(at), v)
+		decide(s.received-uint16(at), v)
 	}
 	l.shift(gap)
 	s.Last = last
 	for i := range WindowAcks {
 		if bits>>i&1 == 1 && !l.set(i+1) {
-			judge(last-uint16(i+1), Cleared)
+			decide(last-uint16(i+1), Cleared)
 		}
 	}
 	l.merge(bits)
 	l.mark(gap)
-	judge(last, Cleared)
+	decide(last, Cleared)
 }

@@ -1,4 +1,3 @@
-// Package riptide describes endpoints of Riptide to a run: how they are made, what
-// their applications send, and the words of their logs. The commands simulate and
-// lab share it.
+// Package riptide describes endpoints of Riptide for a run: how to make them, what their
+// applications send, and the format of their logs. The commands simulate and lab share it.
 package riptide

@@ -14,27 +14,28 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// Kit is the kit of Riptide: clients connect to a server, and all that are
-// connected send each other messages in every mode. It implements sim.Kit.
+// Kit makes a run of Riptide. Clients connect to a server, and all connected endpoints send each
+// other messages in every mode. It implements sim.Kit.
 type Kit struct {
-	Versions [2]*riptide.Version // by role; their dialect is one
+	Versions [2]*riptide.Version // by role; both have the same dialect
 	Stream   bool                // over TCP
 	Rate     [2]float64          // messages a second in each mode, by role
 	Tick     time.Duration       // between two updates; 0 is 10 ms
 	Count    uint64              // messages that an endpoint sends to each peer; 0 for no end
-	// Limits has connections end for their quality, as the library's do unless
-	// the game switches that off.
+	// Limits makes connections end for their quality, as the library's do unless the game switches
+	// that off.
 	Limits     bool
 	EventClock bool
-	Ask        bool // the server's application accepts who connects
+	Ask        bool // the server's application accepts every client
 	Slots      int  // clients that a server takes; 0 is 64
 	Resend     endpoint.Resend
 	Faults     [2]*endpoint.Fault
-	Seed       uint64 // that the logs name
+	Seed       uint64 // written to the logs
 	Form       Form   // of the logs
 }
 
-// New checks the kit and gives it ready for use.
+// New checks a kit and sets its defaults. It fails without versions, or for a rate outside 0 to
+// 1,000 messages a second.
 func New(k Kit) (*Kit, error) {
 	if k.Versions[sim.Client] == nil || k.Versions[sim.Server] == nil {
 		return nil, errors.New("riptide: expected a version")
@@ -79,7 +80,7 @@ func (k *Kit) End(role sim.Role, _ int, _ netip.AddrPort) (*sim.End, error) {
 		Farewell: []machine.Input{machine.Command{Kind: farewell}}}, nil
 }
 
-// app sends messages of random kinds to all that are connected.
+// app sends messages of random kinds to all connected peers.
 func (k *Kit) app(e *endpoint.Endpoint, role sim.Role) sim.App {
 	codec := e.Options().Codec
 	modes := []uint8{riptide.ChannelUnreliable, riptide.ChannelReliable}
@@ -115,7 +116,7 @@ func (k *Kit) app(e *endpoint.Endpoint, role sim.Role) sim.App {
 	}
 }
 
-// Greets implements sim.Kit: who wants to connect begins with that.
+// Greets implements sim.Kit: a client that connects begins with Connect.
 func (k *Kit) Greets(b []byte) bool {
 	var m wire.Message
 	codec := wire.Codec{Dialect: k.Versions[sim.Server].Build.Dialect}

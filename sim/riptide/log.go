@@ -9,32 +9,33 @@ import (
 	"github.com/ackscope/ackscope/sim"
 )
 
-// Form is what the logs of two commands differ in.
+// Form holds the differences between the logs of the two commands.
 type Form struct {
-	// Settings has the first line name the release as it was asked for, the seed, the
+	// Settings writes four things to the first line: the release as it was requested, the seed, the
 	// time between updates and the slots. Without it the line names the build.
 	Settings bool
-	// Calls has the line of a call name the peer that it is about.
+	// Calls adds the peer to the line of a call.
 	Calls bool
-	// Reasons has the end of a connection told in words too, and clients that come
-	// and go told as id. Without it they are told as client_id.
+	// Reasons adds the name of the reason for the end of a connection, and writes other clients as id.
+	// Without it they are client_id.
 	Reasons bool
-	// Stats adds a line when the smoothed round trip of a peer changes. Without it
-	// a client's last line has it.
+	// Stats adds a line when the smoothed round trip of a peer changes. Without it a client's last
+	// line has it.
 	Stats bool
-	// Unsent tells the fate of notify messages that were never sent. A forged header
-	// settles half of all sequences at once.
+	// Unsent writes the fate of notify messages that were never sent. A forged header settles half of
+	// all sequences at once.
 	Unsent bool
-	// GivenUp is the word for the end of a reliable message that is sent no more.
-	// Attempts has the line count its copies.
+	// GivenUp is the event's name when a reliable message is no longer sent. Attempts adds the number
+	// of its copies.
 	GivenUp  string
 	Attempts bool
-	// Submitted gives the values of the message that the application submits. Nil
-	// has the values of the kit's own messages told, also where they are received.
+	// Submitted returns the values of the message that the application submits. If it is nil, the log
+	// has the values of the kit's own messages, received ones too.
 	Submitted func() []sim.Line
 }
 
-// Log describes an endpoint as the programs did that the recorded captures are of.
+// Log describes an endpoint in the format of the programs that wrote the logs of the recorded
+// captures.
 type Log struct {
 	Tally Tally
 
@@ -45,17 +46,17 @@ type Log struct {
 	addrs    map[machine.Peer]netip.AddrPort
 	attempts map[message]int  // of reliable messages that are not acked
 	notified map[message]bool // notify messages whose fate is open
-	told     map[machine.Peer][2]int
+	reported map[machine.Peer][2]int
 }
 
 // Tally counts the messages of the applications.
 type Tally struct {
 	Sent            [3]int // by channel
 	Acked, Received int
-	Smoothed        int // round trip in ms that was told last; -1 before
+	Smoothed        int // last logged round trip in ms; -1 before
 }
 
-// message names a message of an endpoint.
+// message identifies a message of an endpoint.
 type message struct {
 	peer     machine.Peer
 	channel  uint8
@@ -65,7 +66,7 @@ type message struct {
 func newLog(k *Kit, role sim.Role, e *endpoint.Endpoint) *Log {
 	return &Log{
 		Tally: Tally{Smoothed: -1}, kit: k, form: &k.Form, role: role, endpoint: e, addrs: map[machine.Peer]netip.AddrPort{},
-		attempts: map[message]int{}, notified: map[message]bool{}, told: map[machine.Peer][2]int{},
+		attempts: map[message]int{}, notified: map[message]bool{}, reported: map[machine.Peer][2]int{},
 	}
 }
 
@@ -127,7 +128,7 @@ func (l *Log) message(event string, peer machine.Peer, channel uint8, sequence u
 	return line
 }
 
-// content adds what an application said, in a message of ours.
+// content adds the contents of an application's message.
 func (l *Log) content(line sim.Line, channel uint8, kind uint32, payload []byte) {
 	if channel != riptide.ChannelNotify {
 		line["message_id"] = uint16(kind)
@@ -169,10 +170,10 @@ func (l *Log) call(c *machine.Command) sim.Line {
 	return sim.Line{"event": word}
 }
 
-// event returns the line of an event; nil for one that the logs do not have.
+// event returns the line of an event, or nil for one that the logs do not have.
 func (l *Log) event(step *sim.Step, e *machine.Event) sim.Line {
 	if word := endpoint.ReferenceEventNames[e.Kind]; word != "" {
-		return l.life(word, e)
+		return l.connectionEvent(word, e)
 	}
 	if e.Kind == machine.EventSent || e.Kind == machine.EventResent {
 		return l.sent(step, e)
@@ -186,8 +187,8 @@ func (l *Log) event(step *sim.Step, e *machine.Event) sim.Line {
 	return l.reliableEnd(e)
 }
 
-// life returns the line of an event of the connection's life.
-func (l *Log) life(word string, e *machine.Event) sim.Line {
+// connectionEvent returns the line of an event of the connection.
+func (l *Log) connectionEvent(word string, e *machine.Event) sim.Line {
 	line := l.line(word, e.Peer)
 	comes := e.Kind == riptide.EventClientConnected || e.Kind == riptide.EventClientDisconnected
 	dialect := l.kit.Versions[l.role].Build.Dialect
@@ -206,8 +207,7 @@ func (l *Log) life(word string, e *machine.Event) sim.Line {
 	return line
 }
 
-// sent returns the line of a message of the application that goes out for the first
-// time.
+// sent returns the line of an application's message that is sent for the first time.
 func (l *Log) sent(step *sim.Step, e *machine.Event) sim.Line {
 	m := message{e.Peer, e.Channel, e.Sequence64}
 	switch {
@@ -253,7 +253,7 @@ func (l *Log) notifyEnd(e *machine.Event) sim.Line {
 	return l.message(word, e.Peer, e.Channel, uint64(e.Sequence))
 }
 
-// reliableEnd returns the line of a reliable message that is sent no more.
+// reliableEnd returns the line of a reliable message that is no longer sent.
 func (l *Log) reliableEnd(e *machine.Event) sim.Line {
 	m := message{e.Peer, e.Channel, e.Sequence64}
 	var word string
@@ -275,7 +275,7 @@ func (l *Log) reliableEnd(e *machine.Event) sim.Line {
 	return line
 }
 
-// received returns the line of a message that the application was handed.
+// received returns the line of a message that the application received.
 func (l *Log) received(d *machine.Delivery) sim.Line {
 	if int(d.Channel) >= len(modes) {
 		return nil
@@ -286,13 +286,13 @@ func (l *Log) received(d *machine.Delivery) sim.Line {
 	return line
 }
 
-// stats returns a peer's round trip times, in ms, where they have changed.
+// stats returns the line of a peer's round trip times, in ms, if they have changed.
 func (l *Log) stats(peer machine.Peer) sim.Line {
 	rtt, smoothed := l.endpoint.RTT(peer)
-	if smoothed < 0 || l.told[peer] == [2]int{rtt, smoothed} {
+	if smoothed < 0 || l.reported[peer] == [2]int{rtt, smoothed} {
 		return nil
 	}
-	l.told[peer], l.Tally.Smoothed = [2]int{rtt, smoothed}, smoothed
+	l.reported[peer], l.Tally.Smoothed = [2]int{rtt, smoothed}, smoothed
 	line := l.line("stats", peer)
 	line["rtt"], line["smooth_rtt"] = rtt, smoothed
 	return line

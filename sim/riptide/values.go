@@ -11,8 +11,7 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// What the applications of the kit say to each other; the schema of it is
-// docs/lab-riptide.yaml.
+// The messages of the kit's applications. docs/lab-riptide.yaml is their schema.
 const firstID = 40 // the id of Move; Chat and Scores follow
 
 // value is the type of one value of a message.
@@ -35,7 +34,7 @@ var layouts = [...][]value{
 // shot is the values of a notify message, which has no id.
 var shot = []value{uintValue, floatValue}
 
-// layoutOf returns the values of a message of ours; nil for any other.
+// layoutOf returns the types of the values of a kit's message, or nil for any other message.
 func layoutOf(channel uint8, id uint16) []value {
 	switch {
 	case channel == riptide.ChannelNotify:
@@ -48,7 +47,7 @@ func layoutOf(channel uint8, id uint16) []value {
 
 var words = [...]string{"alpha", "bravo", "gg", "left flank", "🎮 go", ""}
 
-// draw writes a value.
+// draw writes a random value.
 func (v value) draw(w *wire.Writer, rng *rand.Rand) {
 	switch v {
 	case uintValue:
@@ -68,7 +67,7 @@ func (v value) draw(w *wire.Writer, rng *rand.Rand) {
 	}
 }
 
-// read returns a value as the logs have it.
+// read reads a value, in the format of the logs.
 func (v value) read(r *wire.Reader) (sim.Line, error) {
 	switch v {
 	case uintValue:
@@ -101,7 +100,8 @@ func (v value) read(r *wire.Reader) (sim.Line, error) {
 	return sim.Line{"type": "int[]", "value": list}, nil
 }
 
-// valuesOf returns all values of a message of ours; nil for any other.
+// valuesOf returns all values of a kit's message, or none for any other. It returns nil where they
+// cannot be read.
 func valuesOf(codec wire.Codec, channel uint8, id uint16, payload []byte) []sim.Line {
 	values := []sim.Line{}
 	r := codec.Values(payload, &wire.Message{BodyBits: 8 * len(payload)})

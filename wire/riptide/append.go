@@ -7,12 +7,11 @@ import (
 	"github.com/ackscope/ackscope/wire"
 )
 
-// Append writes a message behind dst: the header by m, and the body's first
-// bodyBits bits (low bit of a byte first; 8 a byte in the byte-aligned forms,
-// where bodyBits must be a multiple of 8). What is optional is written where m
-// says that it has it; m.Value, m.BodyBit and m.BodyBits are not read. Unused
-// bits of the last byte are zero. The error, a *wire.ParseError, says what of m
-// the dialect cannot write.
+// Append appends a message to dst: the header from m, then the first bodyBits bits of body. The low
+// bit of a byte comes first. In the byte-aligned forms bodyBits must be a multiple of 8. Optional
+// fields are written where m says that it has them. Append does not read m.Value, m.BodyBit and
+// m.BodyBits. Unused bits of the last byte are zero. The error, a *wire.ParseError, names the field
+// of m that the dialect cannot write.
 func (c Codec) Append(dst []byte, m *Message, body []byte, bodyBits int) ([]byte, error) {
 	word, width, err := c.header(m)
 	if err != nil {
@@ -55,7 +54,7 @@ func (c Codec) Append(dst []byte, m *Message, body []byte, bodyBits int) ([]byte
 	return dst, nil
 }
 
-// header returns the header as one little-endian number and its width in bits.
+// header returns the header as one little-endian number, and its width in bits.
 func (c Codec) header(m *Message) (word uint64, width int, err error) {
 	value, ok := c.Dialect.Value(m.Type)
 	if !ok {
@@ -104,8 +103,8 @@ func appendID(id uint16) (groups uint64, used int) {
 	return groups | v<<used, used + 8
 }
 
-// AppendFrame writes the length prefix of a message of n bytes, as it stands
-// before each message over TCP, behind dst. size is 2 or 4 bytes.
+// AppendFrame appends the length prefix of a message of n bytes to dst. Over TCP it stands before
+// each message. size is 2 or 4 bytes.
 func (c Codec) AppendFrame(dst []byte, size, n int) ([]byte, error) {
 	if size != 2 && size != 4 || n < 0 || size == 2 && n > 0xffff || n > 1<<31-1 {
 		return dst, &wire.ParseError{Field: "length", Err: wire.ErrRange,

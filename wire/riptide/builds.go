@@ -5,49 +5,49 @@ import (
 	"strings"
 )
 
-// Build is one published state of an implementation: what its senders do within
-// their dialect that another of the same dialect does not. A simulation writes
-// by it, and from what a sender writes the builds that it can be are found.
+// Build is one published version of an implementation. It says how its senders differ from other
+// builds of the same dialect. A simulation writes by it. A sender's packets show which builds the
+// sender can be.
 type Build struct {
 	Name    string
 	Dialect *Dialect
 
-	// Cause says when an Ack names the id that it answers.
+	// Cause is when an Ack names the id that it answers.
 	Cause CauseRule
 
-	// StopReason is the reason of the Disconnect of a stopping server as it
-	// reads; 0 where none is sent.
+	// StopReason is the reason that a reader finds in the Disconnect of a stopping server. It is 0
+	// where the server sends none.
 	StopReason uint8
 
-	// FirstSequence is the id of the first reliable message of a side.
+	// FirstSequence is the id of a side's first reliable message.
 	FirstSequence uint16
 
 	// OneSequence is set where every reliable message has the first id.
 	OneSequence bool
 
-	// PingStays is set where every heartbeat has ping id 1, and its RTT is 0
-	// before the first sample (elsewhere -1, and ping ids count from 0).
+	// PingStays is set where every heartbeat has ping id 1, and RTT 0 before the first sample. In
+	// other builds the RTT is then -1, and ping ids count from 0.
 	PingStays bool
 
 	// RejectCopies is how often a Reject is sent, back to back.
 	RejectCopies int
 
 	EmptyShortArrays bool // short[] and ushort[] put only their length on the wire
-	LostBoolArrays   bool // bool[] is not counted: as the only value one bit of it is left, else nothing
-	MergedSequences  bool // a reliable message to several clients goes out with their ids OR-ed
-	StaleBits        bool // text that begins at a byte boundary leaves bits behind that are OR-ed into the next value
-	NoNotify         bool // never sends a Notify although the dialect has it
+	LostBoolArrays   bool // bool[] has no count: as the only value it leaves one bit, else nothing
+	MergedSequences  bool // a reliable message to several clients carries their ids OR-ed together
+	StaleBits        bool // text that begins at a byte boundary leaves bits that are OR-ed into the next value
+	NoNotify         bool // never sends a Notify, although the dialect has it
 }
 
-// CauseRule says when an Ack names the id that it answers.
+// CauseRule is when an Ack names the id that it answers.
 type CauseRule uint8
 
 const (
 	CauseIfOther CauseRule = iota // where it is not the newest id
-	CauseAlways                   // also with a flag that says it does not count (2.1.0 to 2.1.2)
+	CauseAlways                   // always, even if the flag says that it does not count (2.1.0 to 2.1.2)
 )
 
-// Builds lists what is known, by dialect and age. A set of them is a BuildSet.
+// Builds lists the known builds, by dialect and age. A BuildSet is a set of them.
 var Builds = []*Build{
 	{Name: "notes", Dialect: Notes, StopReason: 5, FirstSequence: 1, RejectCopies: 1},
 
@@ -69,7 +69,7 @@ var Builds = []*Build{
 		RejectCopies: 3, LostBoolArrays: true, NoNotify: true},
 }
 
-// LookupBuild finds a build by its name.
+// LookupBuild finds a build by its name, in upper or lower case.
 func LookupBuild(name string) (*Build, bool) {
 	for _, b := range Builds {
 		if strings.EqualFold(b.Name, name) {
@@ -87,7 +87,7 @@ func BuildsOf(d *Dialect) BuildSet {
 	return Matching(func(b *Build) bool { return b.Dialect == d })
 }
 
-// Matching returns the builds that a condition holds for.
+// Matching returns the builds for which keep returns true.
 func Matching(keep func(*Build) bool) (s BuildSet) {
 	for i, b := range Builds {
 		if keep(b) {
@@ -110,7 +110,7 @@ func (s BuildSet) Has(b *Build) bool {
 // Single reports whether the set holds one build.
 func (s BuildSet) Single() bool { return bits.OnesCount16(uint16(s)) == 1 }
 
-// Mixed reports whether some builds of the set have what another of it has not.
+// Mixed reports whether some builds of the set have a property and others do not.
 func (s BuildSet) Mixed(has func(*Build) bool) bool {
 	return !s.All(has) && !s.All(func(b *Build) bool { return !has(b) })
 }
@@ -125,8 +125,8 @@ func (s BuildSet) All(has func(*Build) bool) bool {
 	return s != 0
 }
 
-// String names the set with neighbouring releases as a range:
-// "2.1.0-2.1.2", "2.2.1, pytide-2.1.0-alpha".
+// String lists the set. Neighbouring releases form a range: "2.1.0-2.1.2", "2.2.1,
+// pytide-2.1.0-alpha".
 func (s BuildSet) String() string {
 	var out []string
 	for i := 0; i < len(Builds); i++ {
@@ -146,7 +146,7 @@ func (s BuildSet) String() string {
 	return strings.Join(out, ", ")
 }
 
-// follows reports whether b is a later release of what a is.
+// follows reports whether b is a later release of the library than a, in the same dialect.
 func follows(a, b *Build) bool {
 	return a.Dialect == b.Dialect && a.Name[0] == '2' && b.Name[0] == '2'
 }

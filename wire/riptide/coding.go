@@ -7,16 +7,16 @@ import (
 	"github.com/ackscope/ackscope/wire/bits"
 )
 
-// Coding is how a codec's messages hold their values, for schemas: what Reader
-// and Writer do value by value, for a walk over a description of them.
+// Coding is how a codec's messages hold their values. It does for a schema what Reader and Writer
+// do value by value.
 type Coding struct {
 	Codec
 	EmptyShortArrays bool // as in Build
 	LostBoolArrays   bool // as in Build
 }
 
-// CodingOf returns the coding of a sender that can be any of some builds: with
-// the faults that all of them have.
+// CodingOf returns the coding of a sender that can be any of some builds. It has the faults that
+// all of them have.
 func CodingOf(c Codec, builds BuildSet) Coding {
 	return Coding{
 		Codec:            c,
@@ -25,7 +25,7 @@ func CodingOf(c Codec, builds BuildSet) Coding {
 	}
 }
 
-// Lost tells of arrays that the builds do not write whole.
+// Lost reports what the builds leave off the wire in an array of a type: its items, its count.
 func (k Coding) Lost(item string) (items, count bool) {
 	switch item {
 	case "int16", "uint16":
@@ -36,8 +36,8 @@ func (k Coding) Lost(item string) (items, count bool) {
 	return false, false
 }
 
-// Word codes a number of n bits: little-endian, or big-endian where the build is
-// and the number is of whole bytes.
+// Word codes a number of n bits. It is little-endian, or big-endian where the build is and the
+// number has whole bytes.
 func (k Coding) Word(c bits.Cursor, v *uint64, n int) error {
 	turned := k.BigEndian && k.Dialect.Form == ByteAligned && n > 8 && n%8 == 0
 	if turned && !c.Reading() {
@@ -62,8 +62,8 @@ func (k Coding) Bool(c bits.Cursor, v *uint64) error {
 	return nil
 }
 
-// BoolItem codes bool i of an array of n: packed, in the byte-aligned forms
-// filled up to whole bytes.
+// BoolItem codes bool i of an array of n. Bools are packed. In the byte-aligned forms they are
+// padded to whole bytes.
 func (k Coding) BoolItem(c bits.Cursor, v *uint64, i, n int) error {
 	if err := c.Bits(v, 1); err != nil {
 		return err
@@ -75,7 +75,7 @@ func (k Coding) BoolItem(c bits.Cursor, v *uint64, i, n int) error {
 	return nil
 }
 
-// Count codes a length, which takes the same bits whatever its bounds are.
+// Count codes a length. Its width does not depend on the bounds.
 func (k Coding) Count(c bits.Cursor, v *uint64, least, most uint64) error {
 	n := *v
 	if err := k.length(c, &n); err != nil {
@@ -142,7 +142,7 @@ func varuint(c bits.Cursor, v *uint64) error {
 	return wire.ErrRange
 }
 
-// varint codes a VarLong, whose value stands in v as two's complement.
+// varint codes a VarLong, which v holds as two's complement.
 func varint(c bits.Cursor, v *uint64) error {
 	zigzag := *v<<1 ^ uint64(int64(*v)>>63)
 	if err := varuint(c, &zigzag); err != nil {
@@ -152,7 +152,7 @@ func varint(c bits.Cursor, v *uint64) error {
 	return nil
 }
 
-// Bytes codes n bytes, at whatever bit they begin.
+// Bytes codes n bytes. They can begin at any bit.
 func (k Coding) Bytes(c bits.Cursor, v *[]byte, n int) error {
 	if c.Pos()%8 == 0 {
 		return c.Bytes(v, n)
@@ -166,7 +166,7 @@ func (k Coding) Bytes(c bits.Cursor, v *[]byte, n int) error {
 		}
 		return nil
 	}
-	// Grown as they come: a length that lies must not cost memory.
+	// The slice grows with the data: a false length must not cost memory.
 	out := make([]byte, 0, min(n, 256))
 	for range n {
 		var word uint64
@@ -179,7 +179,7 @@ func (k Coding) Bytes(c bits.Cursor, v *[]byte, n int) error {
 	return nil
 }
 
-// Text codes a text behind its length.
+// Text codes a text after its length.
 func (k Coding) Text(c bits.Cursor, v *[]byte, most int) error {
 	n := uint64(len(*v))
 	if err := k.Count(c, &n, 0, uint64(most)); err != nil {
@@ -188,7 +188,7 @@ func (k Coding) Text(c bits.Cursor, v *[]byte, most int) error {
 	return k.Bytes(c, v, int(n))
 }
 
-// Number knows the numbers of variable width: varlong and varulong.
+// Number returns the code of a number of variable width: varlong and varulong.
 func (k Coding) Number(kind string) (code func(c bits.Cursor, v *uint64) error, signed, ok bool) {
 	switch kind {
 	case "varlong":
@@ -199,8 +199,8 @@ func (k Coding) Number(kind string) (code func(c bits.Cursor, v *uint64) error, 
 	return nil, false, false
 }
 
-// aliases are the library's names of types that schemas know by their width,
-// and those of the Unity package, which are numbers one after the other.
+// aliases maps the library's names of types to those of schemas, which have a width. Types of the
+// Unity package are several numbers in a row.
 var aliases = map[string]struct {
 	is    string
 	times int
@@ -210,7 +210,7 @@ var aliases = map[string]struct {
 	"vec2": {"float", 2}, "vec3": {"float", 3}, "quat": {"float", 4},
 }
 
-// Alias returns what the library's name of a type stands for.
+// Alias returns the type that the library's name means, and how many of it.
 func (k Coding) Alias(kind string) (is string, times int) {
 	a := aliases[kind]
 	return a.is, a.times

@@ -2,7 +2,7 @@ package riptide
 
 import "strings"
 
-// Form says how a dialect lays its fields out.
+// Form is how a dialect lays out its fields.
 type Form uint8
 
 const (
@@ -10,12 +10,12 @@ const (
 	BitPacked               // the type is the low 4 bits of the first byte; nothing after it is aligned
 )
 
-// Presence says when a field of a layout is there.
+// Presence is when a field of a layout is present.
 type Presence uint8
 
 const (
 	Always Presence = iota
-	IfRoom          // where the message is long enough for it; the type's fields after it go with it
+	IfRoom          // where the message is long enough; later fields of the type are then present too
 )
 
 // Slot is one field of a layout.
@@ -25,7 +25,7 @@ type Slot struct {
 	Presence Presence
 }
 
-// BodyKind says what follows the header of a type.
+// BodyKind is what follows the header of a type.
 type BodyKind uint8
 
 const (
@@ -40,21 +40,21 @@ type Layout struct {
 	Body  BodyKind
 }
 
-// Dialect is one form of the protocol on the wire. Dialects are values of the
-// table below: code that reads packets has no other knowledge of versions.
+// Dialect is one form of the protocol on the wire. Code that reads packets knows versions only by
+// the dialects in this file.
 type Dialect struct {
 	Name string
-	Doc  string // what speaks it, in one sentence
+	Doc  string // the implementations that speak it, in one sentence
 	Form Form
 
-	// types holds the Type of each value on the wire plus one; 0 for a value
-	// that does not exist.
+	// types holds the Type of each value on the wire, plus one. It is 0 for a value that does not
+	// exist.
 	types [16]uint8
 
 	layouts [typeCount]*Layout
 
-	// Prefixes are the sizes in bytes of the length before each message over
-	// TCP that builds of this dialect use, the usual one first.
+	// Prefixes are the sizes in bytes of the length before each message over TCP. Builds of this
+	// dialect use these sizes, the usual one first.
 	Prefixes []int
 
 	rejectReasons     []string
@@ -62,27 +62,26 @@ type Dialect struct {
 	CustomReason      uint8 // the reject reason that data may follow
 	KickedReason      uint8 // the disconnect reason that data may follow
 
-	// SeparateCause is set where an Ack for another id than the newest is a type
-	// of its own (AckExtra).
+	// SeparateCause is set where an Ack for another id than the newest has a type of its own
+	// (AckExtra).
 	SeparateCause bool
 
-	// RTTBothWays is set where the document of the dialect gives every heartbeat
-	// an RTT; elsewhere a server's answer has none.
+	// RTTBothWays is set where every heartbeat has an RTT by the dialect's document. Elsewhere a
+	// server's answer has none.
 	RTTBothWays bool
 
-	// ReasonBothWays is set where the document gives every Disconnect a reason;
-	// elsewhere a client's has none.
+	// ReasonBothWays is set where every Disconnect has a reason by the dialect's document. Elsewhere a
+	// client's has none.
 	ReasonBothWays bool
 
-	// AcksUnnamed is set where an Ack has no field for the id that it answers:
-	// Message.Unnamed.
+	// AcksUnnamed is set where an Ack has no field for the id that it answers: Message.Unnamed.
 	AcksUnnamed bool
 
-	// WelcomeOneWay is set where a client does not answer the server's Welcome
-	// with one of its own: the connection stands once the server has sent it.
+	// WelcomeOneWay is set where a client does not answer the server's Welcome with one of its own.
+	// The connection is made once the server has sent it.
 	WelcomeOneWay bool
 
-	MaxMessage int // bytes of the largest message, as the library is built by default
+	MaxMessage int // bytes of the largest message, by the library's default
 }
 
 // Value returns the number that the dialect writes for a type.
@@ -95,7 +94,7 @@ func (d *Dialect) Value(t Type) (uint8, bool) {
 	return 0, false
 }
 
-// TypeOf returns the type that a number on the wire stands for.
+// TypeOf returns the type of a number on the wire.
 func (d *Dialect) TypeOf(value uint8) (Type, bool) {
 	if int(value) >= len(d.types) || d.types[value] == 0 {
 		return 0, false
@@ -103,12 +102,11 @@ func (d *Dialect) TypeOf(value uint8) (Type, bool) {
 	return Type(d.types[value] - 1), true
 }
 
-// BareNotify reports whether the dialect's Notify is a message id and values
-// only: Message.Bare.
+// BareNotify reports whether the dialect's Notify is a message id and values only: Message.Bare.
 func (d *Dialect) BareNotify() bool { return d.layouts[Notify] == bytesUnreliable }
 
-// Layout returns what follows the type in messages of type t; nil where the
-// dialect does not have it.
+// Layout returns what follows the type in messages of type t, or nil where the dialect does not
+// have t.
 func (d *Dialect) Layout(t Type) *Layout {
 	if int(t) >= typeCount {
 		return nil
@@ -116,10 +114,11 @@ func (d *Dialect) Layout(t Type) *Layout {
 	return d.layouts[t]
 }
 
-// RejectReason names a reason of Reject; empty for one that does not exist.
+// RejectReason returns the name of a reason of Reject, or "" for a reason that does not exist.
 func (d *Dialect) RejectReason(reason uint8) string { return reasonName(d.rejectReasons, reason) }
 
-// DisconnectReason names a reason of Disconnect; empty for one that does not exist.
+// DisconnectReason returns the name of a reason of Disconnect, or "" for a reason that does not
+// exist.
 func (d *Dialect) DisconnectReason(reason uint8) string {
 	if d.Form == BitPacked && reason == UnpackedStop {
 		return "ServerStopped (written as a whole byte)"
@@ -127,9 +126,9 @@ func (d *Dialect) DisconnectReason(reason uint8) string {
 	return reasonName(d.disconnectReasons, reason)
 }
 
-// UnpackedStop is how the reason of a server's stop reads in the bit-packed
-// form where the library wrote it as a whole byte behind the type (2.1.0 to
-// 2.2.0): `05 05` is type 5, reason 0x50.
+// UnpackedStop is the reason that a reader finds in a server's stop from releases 2.1.0 to 2.2.0.
+// In the bit-packed form they wrote the reason as a whole byte behind the type: `05 05` is type 5,
+// reason 0x50.
 const UnpackedStop = 0x50
 
 func reasonName(names []string, reason uint8) string {
@@ -139,8 +138,7 @@ func reasonName(names []string, reason uint8) string {
 	return ""
 }
 
-// Layouts that dialects share. A field that stands after an IfRoom field is
-// there only with it.
+// Layouts that several dialects share. A field after an IfRoom field is present only with it.
 var (
 	bytesUnreliable = &Layout{[]Slot{{FieldMessageID, 16, Always}}, Values}
 	bytesReliable   = &Layout{[]Slot{{FieldSequence, 16, Always}, {FieldMessageID, 16, Always}}, Values}
@@ -154,7 +152,9 @@ var (
 
 	bitsUnreliable = &Layout{[]Slot{{FieldMessageID, 0, Always}}, Values}
 	bitsReliable   = &Layout{[]Slot{{FieldSequence, 16, Always}, {FieldMessageID, 0, Always}}, Values}
-	bitsAck        = &Layout{[]Slot{{FieldLast, 16, Always}, {FieldAckBits, 16, Always}, {FieldFlag, 1, Always}, {FieldCause, 16, IfRoom}}, NoBody}
+	bitsAck        = &Layout{[]Slot{
+		{FieldLast, 16, Always}, {FieldAckBits, 16, Always}, {FieldFlag, 1, Always}, {FieldCause, 16, IfRoom},
+	}, NoBody}
 
 	connect    = &Layout{nil, Data}
 	reject     = &Layout{[]Slot{{FieldReason, 8, Always}}, Data}
@@ -163,7 +163,8 @@ var (
 	client     = &Layout{[]Slot{{FieldSequence, 16, Always}, {FieldClientID, 16, Always}}, NoBody}
 )
 
-// layouts fills in what all dialects have in common.
+// layouts returns the layouts of a dialect. Only the three given types, Notify and AckExtra differ
+// between dialects.
 func layouts(unreliable, ack, reliable *Layout) [typeCount]*Layout {
 	return [typeCount]*Layout{
 		Unreliable: unreliable, Ack: ack, Connect: connect, Reject: reject, Heartbeat: heartbeat, Disconnect: disconnect,
@@ -176,7 +177,7 @@ func with(l [typeCount]*Layout, t Type, layout *Layout) [typeCount]*Layout {
 	return l
 }
 
-// values lists the types in the order of the numbers that stand for them.
+// values returns the table of types in the order of their numbers on the wire.
 func values(types ...Type) (out [16]uint8) {
 	for v, t := range types {
 		out[v] = uint8(t) + 1
@@ -200,11 +201,13 @@ var (
 // kicked is the disconnect reason that data may follow, in every dialect.
 const kicked = 4
 
-// Notes is the form of the notes, exactly as they write it. Where they give a
-// field fewer or more bytes than packets of the library have, both are read and
-// Message.Oddities says which it was: an Ack with a third field, and a Notify
-// with the ack header of the library (Codec.NotifyHeader) in place of the
-// notes' bare message id.
+// Notes is the form that the Riptide Networking Notes describe, byte for byte. The notes give some
+// fields fewer or more bytes than the library's packets have. There both are read, and
+// Message.Oddities says which one it was:
+//
+//   - an Ack with a third field;
+//   - a Notify with the library's ack header (Codec.NotifyHeader) in place of the notes' bare
+//     message id.
 var Notes = &Dialect{
 	Name: "notes", Doc: "implementations written from the Riptide Networking Notes 2.1.0; no published library",
 	Form: ByteAligned, types: typesWithNotify,
@@ -261,7 +264,7 @@ var V21 = &Dialect{
 // Dialects lists all of them, the oldest first.
 var Dialects = []*Dialect{Notes, V20, DevD, DevN, V21}
 
-// Lookup finds a dialect by its name.
+// Lookup finds a dialect by its name, in upper or lower case.
 func Lookup(name string) (*Dialect, bool) {
 	for _, d := range Dialects {
 		if strings.EqualFold(d.Name, name) {

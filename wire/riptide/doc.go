@@ -1,9 +1,9 @@
-// Package riptide is the codec of Riptide Networking: every message type, field
-// and value encoding, in every form that the library, its Python port and the
-// notes about it have given them.
+// Package riptide is the codec of Riptide Networking. It reads and writes every message type, field
+// and value encoding. It knows every form that the library, its Python port and the Riptide
+// Networking Notes give them. Comments call that document the notes.
 //
-// One datagram is one message; over TCP each message follows a length prefix.
-// There is no magic number and no version on the wire. Two forms exist.
+// One datagram is one message; over TCP each message follows a length prefix. There is no magic
+// number and no version on the wire. Two forms exist.
 //
 // Byte-aligned (dialects notes, 2.0, 2.1-dev-d, 2.1-dev-n; offsets in bytes):
 //
@@ -29,12 +29,13 @@
 //	| type | last   |bits8| seq    | values     Notify: 44 bits of header
 //	+------+--------+-----+--------+------
 //
-// All fields are little-endian as published; a build of the byte-aligned form
-// can be big-endian (Codec.BigEndian). What differs between dialects stands in
-// one table (dialects.go), what differs between the builds that share a dialect
-// in another (builds.go).
+// All fields are little-endian in published builds; a build of the byte-aligned form can be
+// big-endian (Codec.BigEndian). One table holds the differences between dialects (dialects.go),
+// another those between builds of one dialect (builds.go).
 //
-// Sources of truth: "Riptide Networking Notes, version 2.1.0" (the notes form),
-// and the library's releases 2.0.0 to 2.2.1 and development states e21aef9 and
-// 28a8442, checked against captures of them.
+// Sources, checked against captures of the library:
+//
+//   - the document "Riptide Networking Notes, version 2.1.0", for the notes form;
+//   - the library's releases 2.0.0 to 2.2.1;
+//   - its development commits e21aef9 and 28a8442.
 package riptide

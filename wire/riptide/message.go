@@ -8,8 +8,8 @@ import (
 	"github.com/ackscope/ackscope/wire"
 )
 
-// Message is the header of one message, and where its body is. Fields that the
-// type does not have are zero.
+// Message is the header of one message, and the place of its body. Fields that the type does not
+// have are zero.
 type Message struct {
 	Type  Type
 	Value uint8 // of the type, as on the wire
@@ -20,7 +20,7 @@ type Message struct {
 	Last    uint16 // Ack, AckExtra, Notify: newest id received
 	AckBits uint16 // bit i: id Last-1-i was received; Notify has 8 of them
 	Flag    bool   // 2.1 Ack: Cause counts
-	Cause   uint16 // the id that the Ack answers; Last where no field says otherwise
+	Cause   uint16 // the id that the Ack answers; Last where no field names another
 
 	Reason   uint8 // Reject, Disconnect
 	Ping     uint8
@@ -30,53 +30,51 @@ type Message struct {
 	// HasCause, HasReason and HasRTT say that the optional field is on the wire.
 	HasCause, HasReason, HasRTT bool
 
-	// Unnamed is set by Parse for an Ack that has no field for the id that it
-	// answers (notes): Cause is Last then, and what it answers is not on the wire.
+	// Unnamed is set by Parse for an Ack of the notes, which has no field for the id that it answers.
+	// Cause is Last then, and the wire does not show what the Ack answers.
 	Unnamed bool
 
-	// Bare is set by Parse for a Notify that has neither a sequence nor acks, but
-	// a message id (notes).
+	// Bare is set by Parse for a Notify of the notes. It has a message id, and neither a sequence nor
+	// acks.
 	Bare bool
 
-	// Body: the application's values or data. In the bit-packed form its last
-	// up to 7 bits are padding: nothing says how many.
+	// The body: the application's values or data. In the bit-packed form up to 7 of its last bits are
+	// padding. Nothing on the wire says how many.
 	BodyBit  int // its first bit
-	BodyBits int // to the end of the message as it was on the wire; 0 for types without one
+	BodyBits int // to the end of the message on the wire; 0 for types without a body
 
 	Oddities Oddity
 }
 
-// Oddity is a set of things that a message has and that its dialect's
-// description does not lead one to expect. None of them makes it unreadable.
+// Oddity is a set of things in a message that the description of its dialect does not mention. None
+// of them makes the message unreadable.
 type Oddity uint8
 
 const (
-	UnreadCause   Oddity = 1 << iota // an Ack whose flag is 0 carries a cause all the same (2.1.0 to 2.1.2)
+	UnreadCause   Oddity = 1 << iota // an Ack carries a cause although its flag is 0 (2.1.0 to 2.1.2)
 	NotesCause                       // notes: an Ack with a third field, which the notes do not have
-	NotesHeader                      // notes: a Notify with the ack header of the library in place of a message id
+	NotesHeader                      // notes: a Notify with the library's ack header in place of a message id
 	LongID                           // a message id in more groups than it needs
 	Padding                          // bits after the last field are not zero
 	UnknownReason                    // a reason that the dialect has no name for
-	DataUnasked                      // data after a reason that brings none
+	DataUnasked                      // data after a reason that has none
 )
 
 // Codec reads and writes the messages of one dialect.
 type Codec struct {
 	Dialect *Dialect
 
-	// BigEndian is the other byte order that the byte-aligned forms can be built
-	// with: all numbers of more than one byte but the two-byte length, which is
-	// high byte first in any case. Bit-packed messages do not depend on it, their
-	// TCP prefix does.
+	// BigEndian is the other byte order that builds of the byte-aligned forms can have. It applies to
+	// all numbers of more than one byte. The two-byte length is an exception: its high byte always
+	// comes first. Bit-packed messages do not depend on it, but their TCP prefix does.
 	BigEndian bool
 
-	// NotifyHeader reads a Notify of the notes with the library's ack header,
-	// where it is long enough for one.
+	// NotifyHeader reads a Notify of the notes with the library's ack header, where the message is
+	// long enough for one.
 	NotifyHeader bool
 }
 
-// layout returns the layout by which a message of type t and the given length is
-// read.
+// layout returns the layout of a message of type t and the given length.
 func (c Codec) layout(t Type, length int) *Layout {
 	if t == Notify && c.NotifyHeader && c.Dialect.BareNotify() && length >= notifyHeaderLen {
 		return bytesNotify
@@ -89,20 +87,19 @@ const notifyHeaderLen = 6
 // maxIDGroups is the number of groups of a varint that holds 16 bits.
 const maxIDGroups = 3
 
-// fault says which field cannot be read and why. It is a plain value, so that
-// weighing foreign traffic does not allocate an error a packet.
+// fault is the field that cannot be read, and why. It is a plain value, so that checking foreign
+// traffic does not allocate an error for each packet.
 type fault struct {
 	err   error
 	field Field
 	bit   int
-	value int // what was found, where that says something
+	value int // what was found, where that helps
 }
 
-// Parse reads the header of a message of which b was captured and that had
-// length bytes on the wire. On an error, a *wire.ParseError, m holds the fields
-// before the bad one. A message that is too long for its type gives
-// wire.ErrTrailing with all fields in m; one that a snap length cut within its
-// header gives wire.ErrSnapped.
+// Parse reads the header of a message. b is its captured part, and length its size on the wire in
+// bytes. On an error, a *wire.ParseError, m holds the fields before the bad one. The error is
+// wire.ErrTrailing for a message that is too long for its type; m then has all fields. It is
+// wire.ErrSnapped where a snap length cut the header.
 func (c Codec) Parse(b []byte, length int, m *Message) error {
 	if f := c.parse(b, length, m); f.err != nil {
 		return f.error(c, m, length)
@@ -110,7 +107,7 @@ func (c Codec) Parse(b []byte, length int, m *Message) error {
 	return nil
 }
 
-// Fits reports whether Parse would succeed, without building an error.
+// Fits reports whether Parse would succeed. It builds no error.
 func (c Codec) Fits(b []byte, length int, m *Message) bool {
 	return c.parse(b, length, m).err == nil
 }
@@ -179,8 +176,8 @@ func (c Codec) parse(b []byte, length int, m *Message) fault {
 	return c.finish(m, l, word, at, have, end)
 }
 
-// missing says why the bits up to upTo are not there: the message ends at bit
-// end, or the capture cut it before.
+// missing returns why the bits up to upTo are missing: the message ends at bit end, or the capture
+// cut it before.
 func missing(upTo, end int) error {
 	if upTo <= end {
 		return wire.ErrSnapped
@@ -188,7 +185,7 @@ func missing(upTo, end int) error {
 	return wire.ErrShort
 }
 
-// finish reads what depends on several fields, and places the body.
+// finish sets what depends on several fields, and the place of the body.
 func (c Codec) finish(m *Message, l *Layout, word uint64, at, have, end int) fault {
 	switch m.Type {
 	case Ack:
@@ -289,7 +286,7 @@ func (m *Message) get(f Field) uint16 {
 	return 0
 }
 
-// has reports whether an IfRoom field is to be written.
+// has reports whether an IfRoom field must be written.
 func (m *Message) has(f Field) bool {
 	switch f {
 	case FieldCause:
@@ -302,15 +299,14 @@ func (m *Message) has(f Field) bool {
 	return true
 }
 
-// Walk calls visit for each header field that is on the wire, in order, with
-// its place in bits and its value as written. m must come from Parse of the
-// same codec; a message that Parse refused is walked up to the bad field.
+// Walk calls visit for each header field on the wire, in order, with its first bit, its width in
+// bits and its value as written. Where Parse would fail, Walk stops at the bad field.
 func (c Codec) Walk(b []byte, length int, visit func(f Field, bit, width int, value uint64)) {
 	var m Message
 	c.walk(b, length, &m, c.parse(b, length, &m), visit)
 }
 
-// WalkMessage is Walk of a message that Parse gave no error for, into m.
+// WalkMessage is Walk for a message that Parse read into m without an error.
 func (c Codec) WalkMessage(b []byte, length int, m *Message, visit func(f Field, bit, width int, value uint64)) {
 	c.walk(b, length, m, fault{}, visit)
 }
@@ -337,8 +333,8 @@ func (c Codec) walk(b []byte, length int, m *Message, bad fault, visit func(f Fi
 	}
 }
 
-// load returns the first 8 bytes as one little-endian number; no header is
-// longer, and bytes that are not there read as zero.
+// load returns the first 8 bytes as one little-endian number. No header is longer. Missing bytes
+// read as zero.
 func load(b []byte) uint64 {
 	if len(b) >= 8 {
 		return binary.LittleEndian.Uint64(b)
@@ -350,7 +346,7 @@ func load(b []byte) uint64 {
 	return w
 }
 
-// varintID reads a message id from the low bits of w, of which have are real.
+// varintID reads a message id from the low have bits of w.
 func varintID(w uint64, have int) (id uint32, used int, bad error) {
 	for range maxIDGroups {
 		if used+8 > have {

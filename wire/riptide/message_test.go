@@ -19,14 +19,13 @@ func unhex(t testing.TB, s string) []byte {
 	return b
 }
 
-// examples are packets of the real library and of Pytide as they were captured,
-// with their documented readings (wire facts, sections 3, 11 and 12), and, for
-// the notes' form, which nothing published speaks, one made by hand from every
-// table of the notes.
+// examples are captured packets of the real library and of Pytide, with their documented readings.
+// No published library writes the notes' form. Its examples are made by hand, one from every table
+// of the document.
 var examples = []struct {
 	dialect *Dialect
 	bytes   string
-	want    Message // Value and the body's place are checked apart
+	want    Message // without Value and the body's place, which are checked apart
 	body    int     // its first bit; -1 where the type has none
 }{
 	{V21, "02", Message{Type: Connect}, 4},
@@ -94,7 +93,7 @@ var examples = []struct {
 	{DevN, "06000000010001", Message{Type: Notify, Sequence: 1}, 48},
 	{DevN, "0607007d0900", Message{Type: Notify, Last: 7, AckBits: 0x7d, Sequence: 9}, 48},
 
-	// The notes: section 1.3, table by table.
+	// The tables of messages in "Riptide Networking Notes", chapter 1, in order.
 	{Notes, "00 2a01 05", Message{Type: Unreliable, MessageID: 298}, 24},
 	{Notes, "01 0900 ff01", Message{Type: Ack, Last: 9, AckBits: 0x1ff, Cause: 9, Unnamed: true}, -1},
 	{Notes, "01 0900 ff01 0700",
@@ -201,8 +200,8 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// TestBigEndian reads what the notes say of hosts with the other byte order:
-// each number of more than one byte is turned round.
+// TestBigEndian: on hosts with the other byte order, each number of more than one byte is reversed,
+// as the notes say.
 func TestBigEndian(t *testing.T) {
 	c := Codec{Dialect: DevN, BigEndian: true}
 	for s, want := range map[string]Message{
@@ -256,7 +255,7 @@ func TestSnapped(t *testing.T) {
 	if err := c.Parse(unhex(t, "37001000"), 100, &m); err != nil || m.BodyBits != 800-28 {
 		t.Errorf("%+v, %v", m, err)
 	}
-	// The length on the wire says that there is a cause; what was captured ends before it.
+	// By its length on the wire the message has a cause; the capture ends before it.
 	if err := c.Parse(unhex(t, "2100300030"), 7, &m); !errors.Is(err, wire.ErrSnapped) {
 		t.Errorf("an Ack cut before its cause: %+v, %v", m, err)
 	}
@@ -362,8 +361,8 @@ func TestBuildSet(t *testing.T) {
 	}
 }
 
-// FuzzMessage holds that reading never fails otherwise than by an error, and
-// that what was read without oddity is written again byte for byte.
+// FuzzMessage checks two laws. Reading fails only by an error. A message read without oddity is
+// written again byte for byte.
 func FuzzMessage(f *testing.F) {
 	for _, e := range examples {
 		for i, d := range Dialects {

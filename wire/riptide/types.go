@@ -1,13 +1,13 @@
 package riptide
 
-// Type says what a message is, whatever value its dialect writes for it. The
-// numbers are those of release 2.1.0, and for what it lacks the next one.
+// Type is the kind of a message, whatever number its dialect writes for it. The numbers are those
+// of release 2.1.0. AckExtra, which that release lacks, has the next number.
 type Type uint8
 
 const (
 	Unreliable         Type = iota // a user message, sent once
 	Ack                            // answers every reliable message that arrives
-	Connect                        // a client asks; a server with a handler echoes it
+	Connect                        // a client's request; a server with a handler echoes it
 	Reject                         // a server refuses
 	Heartbeat                      // a client's ping, a server's answer
 	Disconnect                     // the end
@@ -26,7 +26,7 @@ var typeNames = [typeCount]string{
 	"Notify", "Reliable", "Welcome", "ClientConnected", "ClientDisconnected", "AckExtra",
 }
 
-// String returns the library's word for the type.
+// String returns the library's name of the type.
 func (t Type) String() string {
 	if int(t) < typeCount {
 		return typeNames[t]
@@ -34,8 +34,7 @@ func (t Type) String() string {
 	return "unknown"
 }
 
-// Reliable reports whether messages of the type carry a sequence id that the
-// receiver acks.
+// Reliable reports whether messages of the type carry a sequence id that the receiver acks.
 func (t Type) Reliable() bool { return t >= Reliable && t <= ClientDisconnected }
 
 // User reports whether the application wrote the message.
@@ -47,7 +46,7 @@ type Field uint8
 const (
 	FieldType      Field = iota
 	FieldSequence        // the message's own sequence id: reliable types and Notify
-	FieldMessageID       // which kind of user message
+	FieldMessageID       // the kind of user message
 	FieldLast            // newest sequence id received from the other side
 	FieldAckBits         // bit i: id last-1-i was received
 	FieldFlag            // 2.1 Ack: 1 where FieldCause counts

@@ -9,15 +9,15 @@ import (
 	"github.com/ackscope/ackscope/wire/bits"
 )
 
-// Reader reads the values of a message's body one after the other, as the
-// application that wrote them would: nothing on the wire says what they are.
-// What cannot be read leaves the position where it was, with an error:
-// wire.ErrShort where the message ends, wire.ErrSnapped where the capture cut it.
+// Reader reads the values of a message's body one after the other, as the application that wrote
+// them would. Nothing on the wire says what they are. If a value cannot be read, the position does
+// not change. The error is wire.ErrShort where the message ends, and wire.ErrSnapped where the
+// capture cut it.
 type Reader struct {
 	codec Codec
 	data  []byte
 	bits  bits.Reader
-	end   int // first bit behind the body as it was on the wire
+	end   int // first bit after the body on the wire
 }
 
 // Values returns a reader of m's body; b is the message that m was parsed from.
@@ -31,15 +31,15 @@ func (c Codec) Values(b []byte, m *Message) Reader {
 	return r
 }
 
-// Pos returns the position in bits from the first of the message.
+// Pos returns the position in bits from the first bit of the message.
 func (r *Reader) Pos() int { return r.bits.Pos() }
 
-// Left returns the bits up to the end of the body as it was on the wire. In the
-// bit-packed form up to 7 of them are padding.
+// Left returns the number of bits to the end of the body on the wire. In the bit-packed form up to
+// 7 of them are padding.
 func (r *Reader) Left() int { return r.end - r.bits.Pos() }
 
-// Whole reports whether everything has been read: nothing is left, but for
-// padding of zeros in the bit-packed form.
+// Whole reports whether everything has been read. In the bit-packed form zeros of padding may be
+// left.
 func (r *Reader) Whole() bool {
 	left := r.Left()
 	if left >= 8 || r.codec.Dialect.Form == ByteAligned && left > 0 {
@@ -50,10 +50,10 @@ func (r *Reader) Whole() bool {
 	return ok && v == 0
 }
 
-// Seek moves to a position, such as one that Pos gave.
+// Seek moves to a position that Pos returned.
 func (r *Reader) Seek(pos int) { r.bits.Reset(r.data, pos) }
 
-// short says that what is to be read is not there.
+// short returns the error for a value that is missing.
 func (r *Reader) short(what string, need int) error {
 	e := &wire.ParseError{Field: what, Bit: r.Pos(), Err: missing(r.Pos()+need, r.end)}
 	if need > 0 && e.Err == wire.ErrShort {
@@ -72,7 +72,7 @@ func (r *Reader) Uint(width int) (uint64, error) {
 	return r.codec.order(v, width), nil
 }
 
-// order turns a number of whole bytes round where the build is big-endian.
+// order reverses the bytes of a number where the build is big-endian.
 func (c Codec) order(v uint64, width int) uint64 {
 	if c.BigEndian && c.Dialect.Form == ByteAligned {
 		return mathbits.ReverseBytes64(v) >> (64 - width)
@@ -95,8 +95,8 @@ func (r *Reader) Float(width int) (float64, error) {
 	return math.Float64frombits(v), err
 }
 
-// Bool reads a bool: one bit, or a byte of which only 1 is true. canonical is
-// false for a byte that is neither 0 nor 1.
+// Bool reads a bool: one bit, or a byte of which only 1 is true. The result canonical is false for
+// a byte that is neither 0 nor 1.
 func (r *Reader) Bool() (value, canonical bool, err error) {
 	width := r.codec.boolBits()
 	v, ok := r.bits.Bits(width)
@@ -113,8 +113,8 @@ func (c Codec) boolBits() int {
 	return 8
 }
 
-// Bools reads n bools without their length, appended to dst: n bits, in the
-// byte-aligned forms in whole bytes.
+// Bools reads n bools without their length, and appends them to dst. They take n bits; in the
+// byte-aligned forms they fill whole bytes.
 func (r *Reader) Bools(dst []bool, n int) ([]bool, error) {
 	width := r.codec.boolsBits(n)
 	if n < 0 || width > r.bits.Left() {
@@ -139,8 +139,8 @@ func (c Codec) boolsBits(n int) int {
 // MaxLength is the largest length that the byte-aligned forms can write.
 const MaxLength = 1<<15 - 1
 
-// Length reads the length in front of an array or a text: a varint, or one or
-// two bytes, of which the first has the top bit set where there are two.
+// Length reads the length before an array or a text. In the bit-packed form it is a varint.
+// Otherwise it is one byte, or two where the first has its top bit set.
 func (r *Reader) Length() (int, error) {
 	if r.Packed() {
 		start := r.bits
@@ -159,7 +159,7 @@ func (r *Reader) Length() (int, error) {
 	return n, nil
 }
 
-// Raw reads n bits, 1 to 64, as one number (AddBits).
+// Raw reads n bits, 1 to 64, as one number. The library writes them with AddBits.
 func (r *Reader) Raw(n int) (uint64, error) {
 	v, ok := r.bits.Bits(n)
 	if !ok {
@@ -168,7 +168,7 @@ func (r *Reader) Raw(n int) (uint64, error) {
 	return v, nil
 }
 
-// Bytes appends the next n bytes, at whatever bit they begin, to dst.
+// Bytes reads n bytes from any bit on, and appends them to dst.
 func (r *Reader) Bytes(dst []byte, n int) ([]byte, error) {
 	if n < 0 || n > r.bits.Left()/8 {
 		return dst, r.short("bytes", n*8)
@@ -187,7 +187,7 @@ func (r *Reader) Bytes(dst []byte, n int) ([]byte, error) {
 	return dst, nil
 }
 
-// Text appends a text behind its length to dst: UTF-8, which is not checked.
+// Text reads a text after its length, and appends it to dst. It is UTF-8, which is not checked.
 func (r *Reader) Text(dst []byte) ([]byte, error) {
 	start := r.bits
 	n, err := r.Length()
@@ -203,8 +203,8 @@ func (r *Reader) Text(dst []byte) ([]byte, error) {
 // maxGroups is the number of groups that a 64-bit varint takes.
 const maxGroups = 10
 
-// VarUint reads a VarULong: groups of 7 bits, the low group first, the top bit
-// of a group set where more follow.
+// VarUint reads a VarULong: groups of 7 bits, the low group first. The top bit of a group is set
+// where more follow.
 func (r *Reader) VarUint() (uint64, error) {
 	v, ok := r.TryVarUint()
 	if ok {
@@ -216,8 +216,8 @@ func (r *Reader) VarUint() (uint64, error) {
 	return 0, &wire.ParseError{Field: "varint", Bit: r.Pos(), Err: wire.ErrRange, Expected: "64 bits in at most 10 groups"}
 }
 
-// VarInt reads a VarLong: zigzag (0, -1, 1, -2, ...) in a VarULong. (The library
-// itself reads magnitudes of 2^62 and more wrongly; the bytes are right.)
+// VarInt reads a VarLong: zigzag (0, -1, 1, -2, ...) in a VarULong. The library itself reads
+// magnitudes of 2^62 and more wrongly, although the bytes are right.
 func (r *Reader) VarInt() (int64, error) {
 	v, err := r.VarUint()
 	return int64(v>>1) ^ -int64(v&1), err
@@ -226,10 +226,10 @@ func (r *Reader) VarInt() (int64, error) {
 // Packed reports whether values begin at any bit.
 func (r *Reader) Packed() bool { return r.codec.Dialect.Form == BitPacked }
 
-// The Try and Skip methods read as their namesakes do, and only say whether
-// they could: for a search, that fails more often than not.
+// The Try and Skip methods only report whether they could read. They serve a search, which fails
+// more often than not.
 
-// Skip passes over n bits.
+// Skip skips n bits.
 func (r *Reader) Skip(n int) bool {
 	if n < 0 || n > r.bits.Left() {
 		return false
@@ -261,7 +261,7 @@ func (r *Reader) TryVarUint() (v uint64, ok bool) {
 	return 0, false
 }
 
-// TryLength reads the length in front of an array or a text.
+// TryLength reads the length before an array or a text.
 func (r *Reader) TryLength() (n int, ok bool) {
 	if r.Packed() {
 		v, ok := r.TryVarUint()
@@ -279,24 +279,23 @@ func (r *Reader) TryLength() (n int, ok bool) {
 	return int(high&127)<<8 | int(low), ok
 }
 
-// Writer writes the values of a body. Its Body and Bits are what Codec.Append
-// takes.
+// Writer writes the values of a body. Codec.Append takes its Body and Bits.
 type Writer struct {
 	codec Codec
 	bits  bits.Writer
 	fault error
 }
 
-// Writer returns an empty writer; to is taken for its memory.
+// Writer returns an empty writer. It overwrites the memory of to.
 func (c Codec) Writer(to []byte) Writer { return Writer{codec: c, bits: bits.NewWriter(to[:0])} }
 
-// Body returns what was written, low bit of a byte first.
+// Body returns what was written. The low bit of a byte comes first.
 func (w *Writer) Body() []byte { return w.bits.Data() }
 
 // Bits returns how much was written, in bits.
 func (w *Writer) Bits() int { return w.bits.Pos() }
 
-// Err returns the first value that the form cannot hold; it was left out.
+// Err returns the error of the first value that the form cannot hold. That value was left out.
 func (w *Writer) Err() error { return w.fault }
 
 func (w *Writer) fail(what, expected string, found any) {
@@ -344,7 +343,7 @@ func (w *Writer) Bools(v []bool) {
 	w.bits.Bits(0, w.codec.boolsBits(len(v))-len(v))
 }
 
-// Length writes the length in front of an array or a text.
+// Length writes the length before an array or a text.
 func (w *Writer) Length(n int) {
 	switch {
 	case n < 0:
@@ -361,8 +360,8 @@ func (w *Writer) Length(n int) {
 	}
 }
 
-// Raw writes the low n bits of v, 1 to 64 (AddBits); the byte-aligned forms have
-// no such value.
+// Raw writes the low n bits of v, 1 to 64, as AddBits does. The byte-aligned forms have no such
+// value.
 func (w *Writer) Raw(v uint64, n int) {
 	if w.codec.Dialect.Form == ByteAligned {
 		w.fail("bits", "a value of whole bytes", fmt.Sprint(n, " bits"))
@@ -371,14 +370,14 @@ func (w *Writer) Raw(v uint64, n int) {
 	w.bits.Bits(v, n)
 }
 
-// Bytes writes bytes without their length, at whatever bit.
+// Bytes writes bytes without their length, from any bit on.
 func (w *Writer) Bytes(b []byte) {
 	for _, v := range b {
 		w.bits.Bits(uint64(v), 8)
 	}
 }
 
-// Text writes a text behind its length.
+// Text writes a text after its length.
 func (w *Writer) Text(s string) {
 	w.Length(len(s))
 	for i := range len(s) {

@@ -112,7 +112,7 @@ func TestValueExamples(t *testing.T) {
 		if !r.Whole() {
 			t.Errorf("%s %s: %d bits left", e.dialect.Name, e.bytes, r.Left())
 		}
-		// And written again.
+		// Write the values again.
 		w := c.Writer(nil)
 		for i, name := range strings.Fields(e.types) {
 			write(&w, e.want[i], name)
@@ -145,7 +145,7 @@ func write(w *Writer, v any, name string) {
 	}
 }
 
-// TestVarints holds the documented codings and every edge of a group.
+// TestVarints checks the documented codings and every edge of a group.
 func TestVarints(t *testing.T) {
 	c := Codec{Dialect: V21}
 	for hex, want := range map[string]uint64{"d501": 213, "8001": 128, "808001": 16384, "c0b802": 40000, "e701": 231,
@@ -259,8 +259,8 @@ func TestBoolBytes(t *testing.T) {
 	}
 }
 
-// FuzzValues reads anything as anything: no panic, and the position stays where
-// a value could not be read.
+// FuzzValues reads any bytes as any type. It must not panic, and the position must not change where
+// a value cannot be read.
 func FuzzValues(f *testing.F) {
 	for _, e := range valueExamples {
 		f.Add(unhex(f, e.bytes), []byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, uint8(4), false)

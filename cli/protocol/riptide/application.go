@@ -13,15 +13,15 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// application is what one host plays.
+// application is the game of one host.
 type application struct {
 	run      *run
 	role     sim.Role
 	endpoint *endpoint.Endpoint
-	over     func(now machine.Instant) bool // the run's time is up
-	share    float64                        // of a message a tick
+	over     func(now machine.Instant) bool // the run's time is over
+	share    float64                        // messages per tick
 	due      float64
-	ended    bool // and the application has said farewell
+	ended    bool // the application has ended the connection
 }
 
 func (p *application) frame(f *sim.Frame) {
@@ -49,7 +49,7 @@ func (p *application) frame(f *sim.Frame) {
 	}
 }
 
-// finish ends the connection as told, once.
+// finish ends the connection once, as --end says.
 func (p *application) finish(f *sim.Frame) {
 	if p.ended {
 		return

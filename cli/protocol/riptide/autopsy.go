@@ -39,9 +39,9 @@ func autopsy(a *app.App, args []string) error {
 	return reader.Each(a, args, func(r *reader.Recording) error { return autopsyOf(a, r, paint) })
 }
 
-// autopsyOf tells how the connections of a recording ended.
+// autopsyOf writes how the connections of a recording ended.
 func autopsyOf(a *app.App, from *reader.Recording, paint show.Painter) error {
-	var m mortuary
+	var m flowEnds
 	a.Memory.Gone = m.Forget
 	s, in, err := reader.Study(a, from, m.Take)
 	if in != nil {
@@ -75,7 +75,7 @@ func autopsyOf(a *app.App, from *reader.Recording, paint show.Painter) error {
 	return a.Ended(err)
 }
 
-func (x *remains) page(a *app.App, paint show.Painter, how string, further bool) error {
+func (x *flowEnd) page(a *app.App, paint show.Painter, how string, further bool) error {
 	if further {
 		if _, err := a.Writer().WriteString("\n"); err != nil {
 			return err
@@ -85,8 +85,8 @@ func (x *remains) page(a *app.App, paint show.Painter, how string, further bool)
 	return err
 }
 
-// text is the page.
-func (x *remains) text(paint show.Painter, how string) (b []byte) {
+// text returns the page.
+func (x *flowEnd) text(paint show.Painter, how string) (b []byte) {
 	f := x.flow
 	b = paint.Text(b, show.Bold, fmt.Sprintf("flow %d  %s/%s  %v ↔ %v: %s", f.ID, f.Protocol.Name, f.Config().Dialect,
 		f.A, f.B, how))
@@ -137,7 +137,7 @@ func (x *remains) text(paint show.Painter, how string) (b []byte) {
 	return b
 }
 
-func (x *remains) object(a *app.App, from *reader.Recording, how string) error {
+func (x *flowEnd) object(a *app.App, from *reader.Recording, how string) error {
 	f := x.flow
 	var o app.Object
 	o.Begin()

@@ -40,7 +40,7 @@ and nothing more. The words are those of schemas (ackscope messages --schema).`,
 
 func guess(a *app.App, args []string, most int) error {
 	var g riptide.Guesser
-	// payloads of one id are guessed together, of whichever file
+	// Payloads of one id are guessed together, from all files.
 	if err := reader.Each(a, args, func(from *reader.Recording) error {
 		_, in, err := reader.Study(a, from, func(r *analyze.Record) {
 			if f := r.Flow; f != nil && f.Protocol != nil && f.Protocol.Name == riptide.Protocol.Name &&

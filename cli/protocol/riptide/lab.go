@@ -40,7 +40,7 @@ they say, for --schema.`,
 	Remembered: []string{"profile", "transport", "quality-limits", "event-clock"},
 }
 
-// settings are the flags of the lab that only this protocol has.
+// settings are the lab's flags that only this protocol has.
 type settings struct {
 	of      *labs.Flags
 	profile string

@@ -30,9 +30,9 @@ import (
 type run struct {
 	flags    *simulate.Flags
 	own      *ownFlags
-	versions [2]*riptide.Version // of clients, and of the server
-	source   *schema.Schema      // to draw by; nil without --schema
-	schemas  [2]*schema.Schema   // as each writes, with the faults of its build
+	versions [2]*riptide.Version // of the clients, and of the server
+	source   *schema.Schema      // of the messages to draw; nil without --schema
+	schemas  [2]*schema.Schema   // the same as each end writes it, with the faults of its build
 	kinds    []uint32
 	shares   [3]float64 // of messages, by channel
 	least    int
@@ -185,7 +185,7 @@ func (r *run) readSchema(path string) error {
 	return nil
 }
 
-// packed reports whether a message has what only the bit-packed form can write.
+// packed reports whether a message has values that only the bit-packed form can write.
 func (r *run) packed(b *schema.Body) bool {
 	return slices.ContainsFunc(b.Fields, func(f *schema.Field) bool {
 		return f.Type == "bits" || f.Type == "varlong" || f.Type == "varulong"
@@ -226,7 +226,7 @@ func (r *run) Build(s *simulate.Simulation) error {
 	return nil
 }
 
-// add puts an endpoint and its application into the world.
+// add adds an endpoint and its application to the world.
 func (r *run) add(s *simulate.Simulation, kit *description.Kit, role sim.Role, n int,
 	at netip.AddrPort) (*sim.Host, error) {
 	end, err := kit.End(role, n, at)

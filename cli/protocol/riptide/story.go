@@ -11,8 +11,8 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// story tells how it ended, in sentences.
-func (x *remains) story(how string) []string {
+// story describes how the connection ended, in sentences.
+func (x *flowEnd) story(how string) []string {
 	f := x.flow
 	name := func(s machine.Side) string { return fmt.Sprintf("%s (%v)", strings.ToUpper(s.String()), f.Addr(s)) }
 	switch how {
@@ -92,17 +92,18 @@ func (x *remains) story(how string) []string {
 	return out
 }
 
-// heard tells which heartbeat was the last to reach a side, as far as the tap knows.
-func (x *remains) heard(side machine.Side) string {
+// heard names the last heartbeat that reached a side, as far as the tap shows. It returns "" for
+// none.
+func (x *flowEnd) heard(side machine.Side) string {
 	if b := &x.beat[side.Other()]; b.at != 0 {
 		return fmt.Sprintf(" (frame %d, %s)", b.ref.Frame(), b.at.Time().Format("15:04:05.000"))
 	}
 	return ""
 }
 
-// because returns the words of the finding that explains why a side ended the
-// connection by itself.
-func (x *remains) because(side machine.Side) string {
+// because returns the message of the finding that explains why a side ended the connection by
+// itself.
+func (x *flowEnd) because(side machine.Side) string {
 	why := "a limit of its quality rules was reached"
 	if found := x.found("riptide-poor-connection", side); found != nil {
 		why = found.Message()

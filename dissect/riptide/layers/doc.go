@@ -2,6 +2,6 @@
 //
 //	gopacket.NewPacket(udp.Payload, layers.LayerTypeRiptide, gopacket.Default)
 //
-// ackscope itself does not use it. It stands apart from dissect/riptide, so that
-// who imports the codec or the descriptor does not link gopacket.
+// ackscope itself does not use it. It is a package of its own, so that programs that import the
+// codec or the descriptor do not link gopacket.
 package layers

@@ -8,13 +8,12 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// LayerTypeRiptide is the number of the layer for users of gopacket. Nothing is
-// registered for a port: which port a game uses is its own affair. To decode by
-// gopacket alone,
+// LayerTypeRiptide is the number of the layer for users of gopacket. No port is registered for it:
+// each game chooses its own. To decode with gopacket alone, call
 //
 //	gopacket.NewPacket(udp.Payload, layers.LayerTypeRiptide, gopacket.Default)
 //
-// reads dialect 2.1; for another one set Layer.Codec and call DecodeFromBytes.
+// This reads dialect 2.1. For another dialect, set Layer.Codec and call DecodeFromBytes.
 var LayerTypeRiptide = gopacket.RegisterLayerType(1301,
 	gopacket.LayerTypeMetadata{Name: "Riptide", Decoder: gopacket.DecodeFunc(decodeLayer)})
 
@@ -22,10 +21,10 @@ var LayerTypeRiptide = gopacket.RegisterLayerType(1301,
 type Layer struct {
 	layers.BaseLayer
 	wire.Message
-	// Codec is how the message is read and written; the zero value means 2.1.
+	// Codec reads and writes the message; the zero value means 2.1.
 	Codec wire.Codec
 
-	body []byte // where Payload lies if it begins within a byte
+	body []byte // holds Payload if it begins within a byte
 }
 
 func (l *Layer) codec() wire.Codec {
@@ -49,9 +48,8 @@ func (l *Layer) NextLayerType() gopacket.LayerType {
 	return gopacket.LayerTypePayload
 }
 
-// Payload returns the body: values, or connect, reject or kick data. Bit-packed it
-// begins within a byte and is put together to whole bytes, of which the last
-// holds padding.
+// Payload returns the body: values, or connect, reject or kick data. In the bit-packed form it
+// begins within a byte. It is then shifted to whole bytes, and the last byte holds padding.
 func (l *Layer) Payload() []byte { return l.BaseLayer.Payload }
 
 // DecodeFromBytes reads data as one message. The error is a *wire.ParseError.
@@ -76,7 +74,7 @@ func (l *Layer) DecodeFromBytes(data []byte, df gopacket.DecodeFeedback) error {
 	return nil
 }
 
-// SerializeTo writes the message in front of what b holds, its body.
+// SerializeTo writes the message before the contents of b, which are its body.
 func (l *Layer) SerializeTo(b gopacket.SerializeBuffer, _ gopacket.SerializeOptions) error {
 	body := append([]byte(nil), b.Bytes()...)
 	out, err := l.codec().Append(nil, &l.Message, body, len(body)*8)
@@ -94,8 +92,8 @@ func (l *Layer) SerializeTo(b gopacket.SerializeBuffer, _ gopacket.SerializeOpti
 	return nil
 }
 
-// headerBound is above the length of any header of Riptide, in bytes: data that is
-// shorter may have been cut within one.
+// headerBound is above the length of any header of Riptide, in bytes. Shorter data may have been
+// cut within its header.
 const headerBound = 8
 
 func decodeLayer(data []byte, p gopacket.PacketBuilder) error {

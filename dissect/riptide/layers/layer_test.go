@@ -30,7 +30,7 @@ func TestLayer(t *testing.T) {
 	if LayerTypeRiptide != 1301 {
 		t.Errorf("layer type %d", LayerTypeRiptide)
 	}
-	// Written again: a body of whole bytes.
+	// Write it again: a body of whole bytes.
 	welcome := &Layer{Message: wire.Message{Type: wire.Reliable, Sequence: 4, MessageID: 300},
 		Codec: wire.Codec{Dialect: wire.DevN}}
 	buf := gopacket.NewSerializeBuffer()

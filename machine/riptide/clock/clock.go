@@ -1,28 +1,28 @@
-// Package clock infers how the clock of a Riptide client counts, from the RTTs that
-// the client tells in its heartbeats.
+// Package clock infers how the clock of a Riptide client counts, from the RTTs that the client
+// reports in its heartbeats.
 //
-// The library reads its clock once a tick of the application. So the RTT that it
-// measures is the time that the answer took, rounded up to ticks.
+// The library reads its clock once per tick of the application. So the RTT that it measures is the
+// time that the answer took, rounded up to ticks.
 //
-// Example: an answer takes 33 ms as it passes a tap at the client, whose application
-// ticks every 16.75 ms. The client measures two ticks, and tells 34 ms.
+// Example: an answer takes 33 ms at a tap at the client, whose application ticks every 16.75 ms.
+// The client measures two ticks, and reports 34 ms.
 package clock
 
 import "time"
 
-// Clock holds the newest RTTs that a client told, each with the time that the same
-// answer took at the tap. The zero value holds none.
+// Clock holds the newest RTTs that a client reported, each with the time of the same answer at the
+// tap. The zero value holds none.
 //
-//	0 ≤ count; the samples that count are the newest min(count, keeps)
+//   - 0 ≤ count; the samples that count are the newest min(count, keeps)
 type Clock struct {
-	samples [keeps]sample // by count, round and round
+	samples [keeps]sample // sample n is at n mod keeps
 	count   int
 }
 
-// sample is an RTT that the client has told, and what it was at the tap.
+// sample is an RTT that the client has reported, and the time of its answer at the tap.
 type sample struct {
-	atTap time.Duration
-	told  time.Duration
+	atTap    time.Duration
+	reported time.Duration
 }
 
 const (
@@ -37,18 +37,17 @@ const (
 	UsualSlack = 5 * time.Millisecond
 )
 
-// Tell takes an RTT that the client told, in ms, and how long that answer took as it
-// passed the tap.
-func (c *Clock) Tell(told int, atTap time.Duration) {
-	c.samples[c.count%keeps] = sample{atTap, time.Duration(told) * time.Millisecond}
+// Add records an RTT that the client reported, in ms, and the time of that answer at the tap.
+func (c *Clock) Add(reported int, atTap time.Duration) {
+	c.samples[c.count%keeps] = sample{atTap, time.Duration(reported) * time.Millisecond}
 	c.count++
 }
 
 func (c *Clock) known() []sample { return c.samples[:min(c.count, keeps)] }
 
-// Tick returns the time between two ticks of the client's application, which its clock
-// counts in: that by which most samples are their times at the tap rounded up, the
-// longest of several; 0 where it fits too few.
+// Tick returns the time between two ticks of the client's application, which is the unit of its
+// clock. With that tick, most samples are their times at the tap rounded up. Of several ticks that
+// fit, Tick returns the longest. It returns 0 where none fits enough samples.
 func (c *Clock) Tick() (best time.Duration) {
 	known := c.known()
 	if len(known) < least {
@@ -58,7 +57,7 @@ func (c *Clock) Tick() (best time.Duration) {
 	for tick := tickMost; tick >= tickLeast; tick -= tickStep {
 		fits := 0
 		for _, s := range known {
-			if off := s.told - ceil(s.atTap, tick); off.Abs() <= 3*time.Millisecond/2 {
+			if off := s.reported - ceil(s.atTap, tick); off.Abs() <= 3*time.Millisecond/2 {
 				fits++
 			}
 		}
@@ -71,8 +70,8 @@ func (c *Clock) Tick() (best time.Duration) {
 
 func ceil(d, tick time.Duration) time.Duration { return d + tick - 1 - (d+tick-1)%tick }
 
-// RTT gives, in ms, the RTT that the client's clock measures for an answer that took a
-// time as it passed the tap.
+// RTT returns the RTT in ms that the client's clock measures for an answer, from the answer's time
+// at the tap.
 func (c *Clock) RTT(atTap time.Duration) int {
 	if tick := c.Tick(); tick > 0 {
 		return int(ceil(atTap, tick) / time.Millisecond)
@@ -81,7 +80,7 @@ func (c *Clock) RTT(atTap time.Duration) int {
 	if len(known) > 0 {
 		slack = 0
 		for _, s := range known {
-			slack += s.told - s.atTap
+			slack += s.reported - s.atTap
 		}
 		slack /= time.Duration(len(known))
 	}

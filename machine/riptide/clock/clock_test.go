@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// TestTick: RTTs that are times rounded up to a tick show that tick; RTTs that are
-// not show none.
+// TestTick: RTTs that are times rounded up to a tick show that tick. Other RTTs show none.
 func TestTick(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for _, tick := range []time.Duration{5 * time.Millisecond, 10 * time.Millisecond,
@@ -15,37 +14,37 @@ func TestTick(t *testing.T) {
 		var c Clock
 		for range keeps {
 			atTap := time.Duration(30+rng.IntN(90)) * time.Millisecond
-			c.Tell(int(ceil(atTap, tick)/time.Millisecond), atTap)
+			c.Add(int(ceil(atTap, tick)/time.Millisecond), atTap)
 		}
-		// Of ticks that fit alike the longest counts: they are a quarter of a ms apart.
+		// Several ticks fit alike, a quarter of a ms apart, and the longest counts.
 		if got := c.Tick(); (got - tick).Abs() > time.Millisecond/2 {
-			t.Errorf("a tick of %v is told as %v", tick, got)
+			t.Errorf("a tick of %v is reported as %v", tick, got)
 		}
 	}
 	var c Clock
 	for range keeps {
-		c.Tell(rng.IntN(400), time.Duration(rng.IntN(100))*time.Millisecond)
+		c.Add(rng.IntN(400), time.Duration(rng.IntN(100))*time.Millisecond)
 	}
 	if got := c.Tick(); got != 0 {
 		t.Errorf("RTTs that have nothing to do with the tap show a tick of %v", got)
 	}
 }
 
-// TestRTT: an RTT is foretold by the tick where it is known, else by how much longer
-// the RTTs so far were than at the tap.
+// TestRTT: a known tick predicts an RTT. Without one, the mean excess of the RTTs so far over the
+// times at the tap does.
 func TestRTT(t *testing.T) {
 	const atTap = 33 * time.Millisecond
 	var c Clock
 	if got := c.RTT(atTap); got != 38 {
 		t.Errorf("without a sample: %d ms, expected 33 ms and half a usual tick", got)
 	}
-	c.Tell(60, 40*time.Millisecond)
+	c.Add(60, 40*time.Millisecond)
 	if got := c.RTT(atTap); got != 53 {
 		t.Errorf("after one sample that was 20 ms longer: %d ms, expected 53", got)
 	}
 	c = Clock{}
 	for _, told := range []int{20, 40, 60, 80, 100} {
-		c.Tell(told, time.Duration(told-7)*time.Millisecond)
+		c.Add(told, time.Duration(told-7)*time.Millisecond)
 	}
 	if got := c.RTT(atTap); got != 40 {
 		t.Errorf("at a tick of 20 ms: %d ms, expected two ticks", got)

@@ -21,7 +21,7 @@ func (e *Endpoint) commandClient(in machine.Command) error {
 			return nil
 		}
 		e.begin()
-		l.pulse.heard = 0
+		l.beats.heard = 0
 		e.beat()
 	case machine.Disconnect:
 		e.leave()
@@ -31,7 +31,7 @@ func (e *Endpoint) commandClient(in machine.Command) error {
 	return nil
 }
 
-// leave ends a connection that stands or is wanted.
+// leave ends a connection that is made or requested.
 func (e *Endpoint) leave() {
 	l := e.links[0]
 	if l == nil || l.state == linkClosed {
@@ -47,7 +47,7 @@ func (e *Endpoint) leave() {
 	e.closeClient(l, riptide.Disconnected, nil)
 }
 
-// beat is the client's heartbeat: a Connect, or a ping, as it stands.
+// beat is the client's timer. It sends a Connect or a ping, depending on the state.
 func (e *Endpoint) beat() {
 	l := e.links[0]
 	switch l.state {
@@ -58,7 +58,7 @@ func (e *Endpoint) beat() {
 		}
 		e.attempts++
 		if e.internal(l, wire.Message{Type: wire.Connect}, e.data) == nil {
-			e.life(l, riptide.EventConnect, uint16(e.attempts), nil)
+			e.connectionEvent(l, riptide.EventConnect, uint16(e.attempts), nil)
 		}
 	case linkPending:
 		if e.silent(l, riptide.ConnectTimeout.Milliseconds()) {
@@ -76,21 +76,21 @@ func (e *Endpoint) beat() {
 	if f := e.options.Fault.interval; f != 0 && l.state == linkConnected {
 		interval = f
 	}
-	e.later(interval, timer{kind: timerHeartbeat})
+	e.schedule(interval, timer{kind: timerHeartbeat})
 }
 
-// silent reports whether a peer has been silent for longer than a time in ms.
+// silent reports whether a peer has been silent for longer than a limit in ms.
 func (e *Endpoint) silent(l *link, limit int64) bool {
-	return !e.options.Version.NoTimeout && !e.options.Fault.patient && e.clock-l.pulse.heard > limit
+	return !e.options.Version.NoTimeout && !e.options.Fault.noTimeout && e.clock-l.beats.heard > limit
 }
 
 func (e *Endpoint) sendPing(l *link) {
-	m := wire.Message{Type: wire.Heartbeat, Ping: l.pulse.ping, RTT: int16(l.pulse.rtt), HasRTT: true}
-	l.pulse.waiting, l.pulse.pingAt = l.pulse.ping, e.clock
+	m := wire.Message{Type: wire.Heartbeat, Ping: l.beats.ping, RTT: int16(l.beats.rtt), HasRTT: true}
+	l.beats.waiting, l.beats.pingAt = l.beats.ping, e.clock
 	if e.build.PingStays {
 		m.RTT = max(m.RTT, 0)
 	} else {
-		l.pulse.ping++
+		l.beats.ping++
 	}
 	if f := e.options.Fault.ping; f != nil {
 		f(&m)
@@ -98,7 +98,7 @@ func (e *Endpoint) sendPing(l *link) {
 	_ = e.internal(l, m, nil)
 }
 
-// handleClient takes a message that is the client's library's affair.
+// handleClient processes a message for the client's library.
 func (e *Endpoint) handleClient(l *link, m *wire.Message, data []byte) {
 	switch m.Type {
 	case wire.Connect:
@@ -108,52 +108,52 @@ func (e *Endpoint) handleClient(l *link, m *wire.Message, data []byte) {
 		case e.codec.Dialect.RejectReason(m.Reason) == "Pending" && e.options.Version.Reasons == 0:
 			e.setPending(l)
 		case l.state != linkConnected:
-			e.life(l, riptide.EventFailed, uint16(m.Reason), data)
+			e.connectionEvent(l, riptide.EventFailed, uint16(m.Reason), data)
 			e.shut(l)
 		}
 	case wire.Heartbeat:
-		if m.Ping == l.pulse.waiting && l.state == linkConnected {
-			l.pulse.sample(int(max(1, e.clock-l.pulse.pingAt)))
+		if m.Ping == l.beats.waiting && l.state == linkConnected {
+			l.beats.sample(int(max(1, e.clock-l.beats.pingAt)))
 		}
-		l.pulse.heard = e.clock
+		l.beats.heard = e.clock
 	case wire.Disconnect:
 		e.closeClient(l, m.Reason, data)
 	case wire.Welcome:
 		if l.state == linkConnected {
 			return
 		}
-		l.id, l.state, l.pulse.heard = m.ClientID, linkConnected, e.clock
+		l.id, l.state, l.beats.heard = m.ClientID, linkConnected, e.clock
 		if e.options.Version.Answers {
 			_ = e.sendReliable(l, riptide.ChannelInternal, &wire.Message{Type: wire.Welcome, ClientID: l.id}, nil, 0)
 		}
-		e.life(l, riptide.EventConnected, l.id, nil)
+		e.connectionEvent(l, riptide.EventConnected, l.id, nil)
 	case wire.ClientConnected:
-		e.life(l, riptide.EventClientConnected, m.ClientID, nil)
+		e.connectionEvent(l, riptide.EventClientConnected, m.ClientID, nil)
 	case wire.ClientDisconnected:
-		e.life(l, riptide.EventClientDisconnected, m.ClientID, nil)
+		e.connectionEvent(l, riptide.EventClientDisconnected, m.ClientID, nil)
 	}
 }
 
 func (e *Endpoint) setPending(l *link) {
 	if l.state == linkConnecting {
-		l.state, l.pulse.heard = linkPending, e.clock
+		l.state, l.beats.heard = linkPending, e.clock
 	}
 }
 
-// closeClient ends the connection without a word to the other end.
+// closeClient ends the connection without a message to the other end.
 func (e *Endpoint) closeClient(l *link, reason uint8, data []byte) {
 	if l.state == linkClosed {
 		return
 	}
 	if reason == riptide.NeverConnected {
-		e.life(l, riptide.EventFailed, 0, nil)
+		e.connectionEvent(l, riptide.EventFailed, 0, nil)
 	} else {
-		e.life(l, EventEnded, uint16(reason), data)
+		e.connectionEvent(l, EventEnded, uint16(reason), data)
 	}
 	e.shut(l)
 }
 
-// shut gives the client's transport back.
+// shut closes the client's transport.
 func (e *Endpoint) shut(l *link) {
 	l.end()
 	if e.options.Stream {

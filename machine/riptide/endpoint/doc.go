@@ -1,4 +1,4 @@
-// Package endpoint is the reference client and server of every version of Riptide, sans IO:
-// time is an argument, messages go in and out as values. Its faults (fault.go) do one
-// thing wrong each, for tests of the judges.
+// Package endpoint is the reference client and server of every version of Riptide. It does no I/O:
+// time is an argument, and messages go in and out as values. Each fault (fault.go) makes an
+// endpoint do one thing wrong, to test replay.
 package endpoint

@@ -12,59 +12,58 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// Everyone addresses a Submit of a server to all its clients.
+// Everyone addresses a server's Submit to all its clients.
 const Everyone machine.Peer = 1<<32 - 1
 
-// TypeBits is how many low bits of a Submit's Type are the message id. Those above
-// count the bits of the payload's last byte that do not belong to it.
+// TypeBits is the number of low bits in a Submit's Type that hold the message id. The bits above
+// hold the number of unused bits in the payload's last byte.
 const TypeBits = 16
 
-// Submission returns the submission of the values that w holds as a message. The
-// id is not used on ChannelNotify.
+// Submission returns a Submit of the values in w. The id is not used on ChannelNotify.
 func Submission(to machine.Peer, channel uint8, id uint16, w *wire.Writer) machine.Submit {
 	spare := uint32(-w.Bits() & 7)
 	return machine.Submit{To: to, Channel: channel, Type: uint32(id) | spare<<TypeBits, Payload: w.Body()}
 }
 
-// Options set up a reference endpoint.
+// Options configure a reference endpoint.
 type Options struct {
 	Version *riptide.Version
 	Side    machine.Side
 	Codec   wire.Codec // its Dialect is the version's; zero for the usual one
 	Stream  bool       // over TCP
-	// EventClock has the endpoint read its clock at every input. Without it the
-	// clock stands still between two Wakes, as it does for a game that updates
-	// the library once a tick.
+	// EventClock makes the endpoint read its clock at every input. Without it the clock stands still
+	// between two Wakes, as for a game that updates the library once per tick.
 	EventClock bool
 	Limits     Limits
 	Resend     Resend // the zero value is the library's
 	Attempts   int    // of a client: Connects until it gives up; 0 is ConnectAttempts
 	Fault      *Fault // what it does wrong; nil for nothing
 
-	// Of a server.
+	// Options of a server.
 	Slots int      // clients at a time; 0 is 16
 	Ask   bool     // the application decides on connections: Accept or Reject
 	Relay []uint16 // ids of user messages that go on to all other clients; must not change
 }
 
-// Limits are what ends a connection for its quality. Zero is the library's.
+// Limits are the limits of a connection's quality. A zero field is the library's limit.
 type Limits struct {
-	Off      bool    // nothing ends one
-	Attempts int     // sends of one message, which ends the connection or the message
+	Off      bool    // no connection ends for its quality
+	Attempts int     // sends of one message; one more ends the connection or the message
 	Sends    float64 // mean sends of the last 64 messages
 	Loss     float64 // share of lost notify messages of the last 64
-	Row      int     // for how many outcomes in a row a mean may be beyond its limit
+	Row      int     // outcomes in a row that may be beyond a limit
 }
 
-// Resend is the wait between two sends of a message: a fixed time, or a multiple
-// of the smoothed round trip time once that is known. Whatever it is, the library
-// sends nothing again within half a round trip.
+// Resend is the wait between two sends of a message. It is a fixed time, or a multiple of the
+// smoothed round trip time once that is known. In any case the library sends nothing twice within
+// half a round trip.
 type Resend struct {
 	After time.Duration
 	Times float64
 }
 
-// after returns the wait at a smoothed RTT in whole milliseconds (negative: none yet).
+// after returns the wait. smoothed is the smoothed RTT in whole milliseconds, negative for none
+// yet.
 func (r *Resend) after(smoothed int) time.Duration {
 	switch {
 	case r.Times > 0 && smoothed >= 0:
@@ -75,7 +74,7 @@ func (r *Resend) after(smoothed int) time.Duration {
 	return riptide.ResendAfter(smoothed)
 }
 
-// Endpoint is the reference client or server of every version, sans IO.
+// Endpoint is the reference client or server of every version. It does no I/O.
 //
 //	Submit ──> reliable: pending, sent, resent by a timer ──> Transmit
 //	       └─> notify, unreliable: sent
@@ -83,18 +82,18 @@ func (r *Resend) after(smoothed int) time.Duration {
 //	       └─> Sender: pending messages are cleared, or sent again
 //	Wake   ──> the clock: heartbeats, timeouts, resends
 //
-// What a message does to a side's knowledge are the transitions that the
-// tracker drives too. Times are whole milliseconds of the side's own clock,
-// which moves once a tick, as in the library.
+// The tracker uses the same code for what a message changes in a side's knowledge. Times are whole
+// milliseconds of the side's own clock, which moves once per tick, as in the library.
 //
-// Differences from the library on purpose: messages are handled as they are
-// read, while the library acks all that one poll brings before it handles any;
-// timers of the same millisecond fire in the order in which they were set. Of
-// Pytide the sequencers are here, not the exceptions that its own faults throw.
+// It differs from the library on purpose:
 //
-// A client has peer 0; a server has any. Over TCP a client asks for the stream
-// and begins when it is open. A stream that the other end has closed shows as
-// nothing but a timeout: the library does not look.
+//   - It handles each message when it reads it. The library first acks all messages of one poll.
+//   - Timers of the same millisecond fire in the order in which they were set.
+//   - It has Pytide's sequencers, but not the exceptions that Pytide's faults throw.
+//
+// A client has peer 0; a server has any. Over TCP a client asks for the stream and begins when it
+// is open. If the other end closes the stream, only a timeout ends the connection: the library does
+// not check.
 type Endpoint struct {
 	options   Options
 	server    bool
@@ -103,15 +102,15 @@ type Endpoint struct {
 	build     *wire.Build
 	limit     int
 
-	start   machine.Instant
-	running bool
-	clock   int64                       // ms since start
-	agenda  agenda.Agenda[int64, timer] // by clock
-	lives   uint32
+	start     machine.Instant
+	running   bool
+	clock     int64                       // ms since start
+	agenda    agenda.Agenda[int64, timer] // by clock
+	linkCount uint32
 
 	links map[machine.Peer]*link
 
-	// Of a client.
+	// State of a client.
 	attempts int
 	data     []byte // for Connect
 
@@ -120,29 +119,29 @@ type Endpoint struct {
 	m       wire.Message
 	buffers buffers
 
-	// Of the step at work.
+	// The current step.
 	now machine.Instant
 	out *machine.Effects
 }
 
-// buffers are written anew for each message: what an earlier one left in them is not
-// read again.
+// buffers are rewritten for each message. Nothing reads what an earlier message left in them.
 type buffers struct {
-	message []byte // that is written
-	framed  []byte // the same behind its length
-	body    []byte // of the message that is handed over
+	message []byte // the message being written
+	framed  []byte // the same after its length prefix
+	body    []byte // of the message being delivered
 }
 
-// NewClient returns a client that is not connected. Commands: Connect, with the
+// NewClient returns a client that is not connected. Its commands are Connect, with the
 // application's data, and Disconnect.
 func NewClient(o Options) (*Endpoint, error) { return NewEndpoint(o, false) }
 
-// NewServer returns a server without clients, which runs from its first input on.
-// Commands: Accept, Reject and Kick, with the application's data, Stop, and
-// Connect, which starts it again after that.
+// NewServer returns a server without clients. It runs from its first input on. Its commands are
+// Accept, Reject and Kick, each with the application's data, and Stop. Connect starts it again
+// after Stop.
 func NewServer(o Options) (*Endpoint, error) { return NewEndpoint(o, true) }
 
-// NewEndpoint returns the part that clients and servers share.
+// NewEndpoint returns a server, or a client. It fails where the version is missing, the codec has
+// another dialect, or Slots is out of range.
 func NewEndpoint(o Options, server bool) (*Endpoint, error) {
 	if o.Version == nil {
 		return nil, errors.New("reference endpoint: expected a version")
@@ -193,20 +192,21 @@ func defaults(o *Options) {
 	}
 }
 
-// Options returns what the endpoint was built with, defaults filled in.
+// Options returns the endpoint's options, with defaults filled in.
 func (e *Endpoint) Options() Options { return e.options }
 
-// Connected reports whether the connection with a peer stands.
+// Connected reports whether the connection with a peer is made.
 func (e *Endpoint) Connected(p machine.Peer) bool {
 	l := e.links[p]
 	return l != nil && l.state == linkConnected
 }
 
-// Pending returns the peers on which a server's application has not decided, in
-// the order in which they asked.
+// Pending returns the peers on which a server's application has not decided, in the order of their
+// requests.
 func (e *Endpoint) Pending() []machine.Peer { return slices.Clone(e.lobby.pending) }
 
-// ClientID returns the id under which a connected peer, or the client itself, goes.
+// ClientID returns the client id of a connected peer, or of the client itself. It returns 0 for an
+// unknown peer.
 func (e *Endpoint) ClientID(p machine.Peer) uint16 {
 	if l := e.links[p]; l != nil {
 		return l.id
@@ -214,11 +214,11 @@ func (e *Endpoint) ClientID(p machine.Peer) uint16 {
 	return 0
 }
 
-// RTT returns the round trip time with a peer and its smoothed value in whole
-// milliseconds; -1 while none is known.
+// RTT returns the round trip time with a peer and its smoothed value in whole milliseconds. Both
+// are -1 while unknown.
 func (e *Endpoint) RTT(p machine.Peer) (rtt, smoothed int) {
 	if l := e.links[p]; l != nil {
-		return l.pulse.rtt, l.pulse.smoothed
+		return l.beats.rtt, l.beats.smoothed
 	}
 	return -1, -1
 }
@@ -228,7 +228,7 @@ func (e *Endpoint) Values(d *machine.Delivery) wire.Reader {
 	return e.codec.Values(d.Payload, &wire.Message{BodyBits: 8 * len(d.Payload)})
 }
 
-// Step takes one input: see machine.Endpoint.
+// Step processes one input: see machine.Endpoint.
 func (e *Endpoint) Step(now machine.Instant, in machine.Input, out *machine.Effects) error {
 	e.now, e.out = now, out
 	err := e.take(in)
@@ -266,7 +266,7 @@ func (e *Endpoint) take(in machine.Input) error {
 	return nil
 }
 
-// timers does what is due.
+// timers runs the timers that are due.
 func (e *Endpoint) timers() {
 	for e.running {
 		if due, ok := e.agenda.Next(); !ok || due > e.clock {
@@ -275,13 +275,13 @@ func (e *Endpoint) timers() {
 		switch t := e.agenda.Take(); t.kind {
 		case timerHeartbeat:
 			if e.server {
-				e.look()
+				e.checkTimeouts()
 			} else {
 				e.beat()
 			}
 		case timerResend:
-			// A message that was sent again since has a timer of its own.
-			if l := e.links[t.peer]; l != nil && l.life == t.life {
+			// A message that was sent again since then has another timer.
+			if l := e.links[t.peer]; l != nil && l.number == t.link {
 				if p := &l.out.pending[t.slot]; p.copy == t.copy && p.sentAt == t.at {
 					e.retry(l, t.slot)
 				}
@@ -292,7 +292,7 @@ func (e *Endpoint) timers() {
 	}
 }
 
-func (e *Endpoint) later(in time.Duration, t timer) {
+func (e *Endpoint) schedule(in time.Duration, t timer) {
 	e.agenda.Add(e.clock+int64(in/time.Millisecond), t)
 }
 
@@ -308,7 +308,7 @@ func (e *Endpoint) Deadline() (machine.Instant, bool) {
 // begin starts the clock.
 func (e *Endpoint) begin() { e.start, e.clock, e.running = e.now, 0, true }
 
-// halt stops it and forgets all that was due.
+// halt stops the clock and forgets all timers.
 func (e *Endpoint) halt() {
 	e.clock, e.running = 0, false
 	e.agenda.Clear()
@@ -329,7 +329,7 @@ func (e *Endpoint) submit(in machine.Submit) error {
 	return e.send(l, in.Channel, m, in.Payload, bits)
 }
 
-// userMessage checks a submission and gives its header and the bits of its body.
+// userMessage checks a submission. It returns the header, and the bits of its body.
 func (e *Endpoint) userMessage(in machine.Submit) (m wire.Message, bits int, err error) {
 	types := [...]wire.Type{wire.Unreliable, wire.Reliable, wire.Notify}
 	if int(in.Channel) >= len(types) {
@@ -356,8 +356,8 @@ func (e *Endpoint) command(in machine.Command) error {
 	return e.commandClient(in)
 }
 
-// tell appends an event about a link.
-func (e *Endpoint) tell(l *link, event machine.Event) {
+// emit appends an event about a link.
+func (e *Endpoint) emit(l *link, event machine.Event) {
 	event.Side, event.Certainty, event.At, event.Peer = e.options.Side, machine.Certain, e.now, l.peer
 	if event.Sequence64 == 0 {
 		event.Sequence64 = int64(event.Sequence)
@@ -365,10 +365,9 @@ func (e *Endpoint) tell(l *link, event machine.Event) {
 	e.out.Events = append(e.out.Events, event)
 }
 
-// life tells an event of the connection's life, and hands over the data that
-// came with it.
-func (e *Endpoint) life(l *link, kind machine.EventKind, number uint16, data []byte) {
-	e.tell(l, machine.Event{Kind: kind, Sequence: uint32(number), RTT: -1})
+// connectionEvent emits an event of the connection, and delivers the data that came with it.
+func (e *Endpoint) connectionEvent(l *link, kind machine.EventKind, number uint16, data []byte) {
+	e.emit(l, machine.Event{Kind: kind, Sequence: uint32(number), RTT: -1})
 	if len(data) > 0 {
 		e.out.Hand(machine.Delivery{From: l.peer, Channel: riptide.ChannelData, Type: uint32(kind), Payload: data})
 	}

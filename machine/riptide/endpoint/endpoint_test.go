@@ -13,9 +13,9 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// TestReliableArrives has every version talk over a network that loses,
-// doubles and reorders: each reliable message is handed over exactly once and
-// acked, but for the faults that the versions are known for.
+// TestReliableArrives runs every version over a network that loses, duplicates and reorders. Each
+// reliable message is delivered exactly once and acked, apart from the known faults of the
+// versions.
 func TestReliableArrives(t *testing.T) {
 	for _, v := range riptide.Versions {
 		for _, stream := range []bool{false, true} {
@@ -47,10 +47,10 @@ func TestReliableArrives(t *testing.T) {
 						t.Fatalf("%s sent %d messages: nothing would be tested", from.Name, sent)
 					}
 					if v.Build.OneSequence {
-						continue // nothing but the first is taken, or everything twice
+						continue // only the first message is delivered, or each one twice
 					}
-					// The notes' Ack does not name what it answers: of what comes late it tells
-					// only once 16 newer ones have come.
+					// The notes' Ack does not name what it answers. So a late message is acked only after 16 newer
+					// ones have come.
 					open := 0
 					if v.Build.Dialect == wire.Notes {
 						open = 16
@@ -66,8 +66,8 @@ func TestReliableArrives(t *testing.T) {
 	}
 }
 
-// TestEndpointLaws holds clients and servers of every version and transport against
-// the laws of endpoints.
+// TestEndpointLaws checks the laws of endpoints for clients and servers of every version and
+// transport.
 func TestEndpointLaws(t *testing.T) {
 	for _, v := range riptide.Versions {
 		for _, stream := range []bool{false, true} {
@@ -101,8 +101,8 @@ func TestEndpointLaws(t *testing.T) {
 	}
 }
 
-// TestEveryone: what a server submits to everyone goes to each of its clients once,
-// under the sequence of each; release 2.1.0 ORs those of the clients before into it.
+// TestEveryone: a server's message to everyone goes to each of its clients once, with that client's
+// sequence. Release 2.1.0 ORs in the sequences of the clients before.
 func TestEveryone(t *testing.T) {
 	for version, merges := range map[string]bool{"2.2.1": false, "2.1.0": true} {
 		l := riptidetest.New(t, 7, &riptidetest.Setting{Version: version, Ask: true, Clients: 3, Duration: time.Second})
@@ -110,7 +110,7 @@ func TestEveryone(t *testing.T) {
 		server := l.Server.Endpoint()
 		w := server.(*endpoint.Endpoint).Options().Codec.Writer(nil)
 		w.Uint(9, 8)
-		// What the server has sent to one alone, so that their next sequences differ.
+		// Messages to single clients make their next sequences differ.
 		var own []uint16
 		for p := range machine.Peer(3) {
 			for range p {
@@ -135,8 +135,8 @@ func TestEveryone(t *testing.T) {
 	}
 }
 
-// reliableTo has a server submit a reliable message, and gives the sequence under which
-// it goes to each peer.
+// reliableTo makes a server submit a reliable message. It returns the sequence of the copy to each
+// peer.
 func reliableTo(t *testing.T, server machine.Endpoint, to machine.Peer, w *wire.Writer) map[machine.Peer]uint16 {
 	t.Helper()
 	var out machine.Effects

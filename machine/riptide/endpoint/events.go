@@ -5,19 +5,23 @@ import (
 	"github.com/ackscope/ackscope/machine/riptide"
 )
 
-// Events of the reference endpoints, after the notes' chapter 3, are of the same
-// kinds as the tracker's (events.go): EventConnected is Connected of a client,
-// ClientConnected of a server; EventFailed is ConnectionFailed, of a server with
-// NoReason; EventEnded is Disconnected of a client, ClientDisconnected of a server.
-// Peer names the connection, of a client always 0. What came with them (a
-// Message, in the notes) is delivered on ChannelData. MessageReceived is a Delivery.
+// The reference endpoints emit the tracker's kinds of events. Their names follow chapter 3 of the
+// document "Riptide Networking Notes":
+//
+//   - EventConnected is Connected of a client, and ClientConnected of a server.
+//   - EventFailed is ConnectionFailed. A server emits it with NoReason.
+//   - EventEnded is Disconnected of a client, and ClientDisconnected of a server.
+//   - MessageReceived is a Delivery.
+//
+// Peer names the connection; for a client it is always 0. Data that came with an event (a Message,
+// in the notes) is delivered on ChannelData.
 const (
-	// EventAttempted: a server's application is asked about a connection.
+	// EventAttempted: a server's application must decide on a connection.
 	EventAttempted = machine.EventProtocol + 32
 	EventEnded     = riptide.EventDisconnected
 )
 
-// ReferenceEventNames gives their words, as the logs of real endpoints have them.
+// ReferenceEventNames holds the names of these events in the logs of real endpoints.
 var ReferenceEventNames = map[machine.EventKind]string{
 	EventAttempted: "connect_attempt", riptide.EventConnected: "connected", riptide.EventFailed: "connection_failed",
 	EventEnded:                   "disconnected",

@@ -9,30 +9,30 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// Fault is one named way in which an implementation goes wrong, as a policy of
-// the reference endpoint: Options.Fault. All else of the endpoint stays right.
+// Fault is one named way in which an implementation goes wrong. Options.Fault applies it to a
+// reference endpoint. Everything else in the endpoint stays right.
 type Fault struct {
 	machine.Fault
 
 	behaviour func(b *riptide.Behaviour)
-	// ack changes an Ack, the n-th of its connection, and tells how often it goes out.
-	ack      func(m *wire.Message, n int, fresh bool) (times int)
-	notify   func(m *wire.Message)
-	sequence func(sequence uint16) uint16
-	resend   func(after time.Duration) time.Duration
-	ping     func(m *wire.Message)
-	interval time.Duration // between heartbeats; 0: the library's
-	deaf     bool          // Acks clear nothing
-	endless  bool          // messages are never given up
-	patient  bool          // a silent peer is never given up
-	mute     bool          // heartbeats get no answer
+	// ack changes the n-th Ack of its connection. It returns how often the Ack is sent.
+	ack          func(m *wire.Message, n int, fresh bool) (times int)
+	notify       func(m *wire.Message)
+	sequence     func(sequence uint16) uint16
+	resend       func(after time.Duration) time.Duration
+	ping         func(m *wire.Message)
+	interval     time.Duration // between heartbeats; 0: the library's
+	ignoresAcks  bool          // Acks clear nothing
+	noLimit      bool          // messages are never given up
+	noTimeout    bool          // a silent peer is never given up
+	ignoresPings bool          // heartbeats get no answer
 }
 
-const faultEvery = 10 // messages between two slips of faults that come now and then
+const faultEvery = 10 // messages between two errors of an occasional fault
 
 var lossy = []string{"--loss", "10%"}
 
-// Faults lists them.
+// Faults lists all of them.
 var Faults = []*Fault{
 	{
 		Fault: machine.Fault{Name: "ack-bit-off-by-one", Doc: "bit i of an Ack says last-i", Scenario: lossy},
@@ -140,14 +140,14 @@ var Faults = []*Fault{
 			Name: "resend-without-end", Doc: "messages are sent again though they are acked",
 			Scenario: []string{"--no-limits", "--messages", "5"},
 		},
-		deaf: true, endless: true,
+		ignoresAcks: true, noLimit: true,
 	},
 	{
 		Fault: machine.Fault{
 			Name: "attempts-ignored", Doc: "a message is sent again for ever",
 			Scenario: []string{"--protocol", "riptide:2.0", "--outage", "3s,3s"},
 		},
-		endless: true,
+		noLimit: true,
 	},
 	{
 		Fault:    machine.Fault{Name: "heartbeat-early", Doc: "heartbeats go out twice as often"},
@@ -173,14 +173,14 @@ var Faults = []*Fault{
 			Name: "heartbeat-unanswered", Doc: "a server does not answer heartbeats",
 			Scenario: []string{"--faulty", "b", "--tap", "b"},
 		},
-		mute: true,
+		ignoresPings: true,
 	},
 	{
 		Fault: machine.Fault{
 			Name: "timeout-ignored", Doc: "a silent peer is never given up",
 			Scenario: []string{"--outage", "4s,14s", "--no-limits", "--duration", "20s"},
 		},
-		patient: true, endless: true,
+		noTimeout: true, noLimit: true,
 	},
 	{
 		Fault: machine.Fault{
@@ -216,5 +216,5 @@ var Faults = []*Fault{
 	},
 }
 
-// LookupFault finds one by its name; nil for none.
+// LookupFault returns the fault with a name, or nil.
 func LookupFault(name string) *Fault { return machine.LookupFault(Faults, name) }

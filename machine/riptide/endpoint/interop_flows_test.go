@@ -21,8 +21,8 @@ import (
 
 const pcaps = "../../../testdata/pcaps"
 
-// logged is what these tests read of a truth file: which port is whose, and
-// which version each endpoint is of.
+// logged is what these tests read of a truth file: whose port is which, and the version of each
+// endpoint.
 type logged struct {
 	server  uint16
 	version map[string]string // by endpoint
@@ -76,8 +76,7 @@ func readLog(t *testing.T, path string) *logged {
 	return l
 }
 
-// passing is one message between an endpoint of the run, which stands at the
-// tap, and its peer.
+// passing is one message between an endpoint of the run and its peer. The tap is at the endpoint.
 type passing struct {
 	at    machine.Instant
 	frame uint64
@@ -90,8 +89,7 @@ type nearFlow struct {
 	passed []passing
 }
 
-// nearFlows returns the connections of a capture as the endpoint at the tap has
-// them.
+// nearFlows returns the connections of a capture as the endpoint at the tap has them.
 func nearFlows(t *testing.T, path string, l *logged) []*nearFlow {
 	t.Helper()
 	in, err := capture.Open([]string{path}, capture.Options{})

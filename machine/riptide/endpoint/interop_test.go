@@ -12,12 +12,13 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// TestInterop feeds a reference what a real endpoint received, and has its
-// application send what that one's sent: it must answer with the very Acks of
-// the real one, one by one, and every message must be the same, byte for byte,
-// sequences and the acks of notify headers included. When within a tick the
-// real one read its socket is not on the wire; that it read in order is. So what
-// arrived is held back, and read as far as the next own message needs it.
+// TestInterop compares a reference with a real endpoint. The reference receives what the real
+// endpoint received, and its application sends what the real one's sent. All Acks must be the same,
+// one by one. All messages must be the same byte for byte, with their sequences and the acks in
+// notify headers.
+//
+// The wire does not show when within a tick the real endpoint read its socket, only that it read in
+// order. So the test holds arrivals back, and reads as many as the next own message needs.
 func TestInterop(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join(pcaps, "[ut]2*.pcap*"))
 	if err != nil {
@@ -26,7 +27,7 @@ func TestInterop(t *testing.T) {
 	runs, acks, sends := 0, 0, 0
 	for _, path := range paths {
 		run, _, _ := strings.Cut(filepath.Base(path), ".")
-		// Joined in the middle; and a run of 66,100 messages.
+		// Captures that begin in the middle, and a run of 66,100 messages.
 		if strings.Contains(run, "midstream") || testing.Short() && strings.Contains(run, "rwrap") {
 			continue
 		}
@@ -50,7 +51,7 @@ func TestInterop(t *testing.T) {
 	t.Logf("%d captures, %d Acks and %d messages, every one byte for byte", runs, acks, sends)
 }
 
-// relived is a reference that lives a real endpoint's life.
+// relived is a reference that repeats what a real endpoint did.
 type relived struct {
 	t           *testing.T
 	name        string
@@ -62,7 +63,7 @@ type relived struct {
 	answers     [][]byte // Acks that the reference has sent, and the capture not yet
 	welcomes    [][]byte
 	known       map[string]bool // reliable messages that were sent once
-	announces   bool            // the server tells of others: their messages cannot be foretold from one connection
+	announces   bool            // the server announces other clients: one connection cannot predict those messages
 	out         machine.Effects
 	acks, sends int
 	failed      bool
@@ -87,7 +88,7 @@ func relive(t *testing.T, f *nearFlow, version string, tcp, several bool) *reliv
 	r := &relived{t: t, name: f.name, e: e, codec: wire.Codec{Dialect: v.Build.Dialect}, server: server, stream: tcp,
 		known: map[string]bool{}}
 	r.announces = server && several
-	// What a server tells of others it sends by its other connections.
+	// The server sends its announcements of other clients by other connections.
 	for _, p := range f.passed {
 		var m wire.Message
 		if r.codec.Parse(p.bytes, len(p.bytes), &m) == nil && p.own &&
@@ -103,7 +104,7 @@ func relive(t *testing.T, f *nearFlow, version string, tcp, several bool) *reliv
 	return r
 }
 
-// step hands an input to the reference and sorts what it sends.
+// step gives an input to the reference and sorts what it sends.
 func (r *relived) step(at machine.Instant, in machine.Input) {
 	r.t.Helper()
 	r.out.Reset()
@@ -142,15 +143,14 @@ func (r *relived) fail(format string, args ...any) {
 	r.t.Errorf("%s: "+format, append([]any{r.name}, args...)...)
 }
 
-// plain reports whether reading a message changes nothing of what the reference
-// sends but by its timers.
+// plain reports whether reading a message changes what the reference sends only through its timers.
 func (r *relived) plain(b []byte) bool {
 	var m wire.Message
 	return r.codec.Parse(b, len(b), &m) == nil &&
 		(m.Type == wire.Ack || m.Type == wire.AckExtra || m.Type == wire.Unreliable)
 }
 
-// read has the reference read the oldest message that it has not read.
+// read makes the reference read the oldest message that it has not read.
 func (r *relived) read() bool {
 	if len(r.held) == 0 {
 		return false
@@ -169,12 +169,12 @@ func (r *relived) read() bool {
 	return true
 }
 
-// pass takes the next message at the tap; false where the connection is over.
+// pass processes the next message at the tap. It returns false where the connection is over.
 func (r *relived) pass(p *passing) bool {
 	r.t.Helper()
 	if !p.own {
 		if r.stream && r.server && len(r.known) == 0 && len(r.held) == 0 && r.acks == 0 {
-			r.step(p.at, machine.Open{}) // of a stream that stands already nothing is taken
+			r.step(p.at, machine.Open{}) // the reference ignores a second Open of the same stream
 		}
 		r.held = append(r.held, *p)
 		for len(r.held) > 0 && r.plain(r.held[0].bytes) && r.read() {
@@ -226,7 +226,7 @@ func (r *relived) pass(p *passing) bool {
 	return !r.failed
 }
 
-// welcome has the application accept, under the id that the real one gave.
+// welcome makes the application accept, with the id that the real server chose.
 func (r *relived) welcome(p *passing, m *wire.Message) {
 	r.step(p.at, machine.Command{Kind: machine.Accept})
 	if len(r.welcomes) == 0 {
@@ -241,7 +241,7 @@ func (r *relived) welcome(p *passing, m *wire.Message) {
 	}
 }
 
-// same takes the next of what the reference has sent, and compares.
+// same compares a message with the next one that the reference has sent.
 func (r *relived) same(p *passing, queue *[][]byte, what string) {
 	r.t.Helper()
 	if len(*queue) == 0 {
@@ -254,7 +254,7 @@ func (r *relived) same(p *passing, queue *[][]byte, what string) {
 	*queue = (*queue)[1:]
 }
 
-// user has the application send a message, if it has not.
+// user makes the application send a message, if it has not.
 func (r *relived) user(p *passing, m *wire.Message, body []byte) {
 	r.t.Helper()
 	in := machine.Submit{Channel: riptide.ChannelUnreliable, Type: uint32(m.MessageID), Payload: body}
@@ -270,8 +270,8 @@ func (r *relived) user(p *passing, m *wire.Message, body []byte) {
 	}
 	for r.server && !r.e.Connected(0) && r.read() {
 	}
-	// What is on the wire is whole bytes: which of its last bits are padding does
-	// not show, and they are zero.
+	// The wire has whole bytes. It does not show which of the last bits are padding, and they are
+	// zero.
 	if spare := 8*len(body) - m.BodyBits; spare > 0 {
 		in.Type |= uint32(spare) << 16
 	}
@@ -298,7 +298,7 @@ func (r *relived) user(p *passing, m *wire.Message, body []byte) {
 	}
 }
 
-// bodyOf returns the body from the first bit of its first byte on.
+// bodyOf returns the body, shifted to begin at a byte.
 func bodyOf(b []byte, m *wire.Message) []byte {
 	if m.BodyBits <= 0 {
 		return nil

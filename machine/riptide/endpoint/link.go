@@ -10,49 +10,48 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// link is one connection as one side has it. What changes together stands in a group
-// of its own; sequences are unwrapped.
+// link is one connection as one side has it. Fields that change together form a group. Sequences
+// are unwrapped.
 type link struct {
-	peer  machine.Peer
-	life  uint32 // of this connection among all of the endpoint
-	state linkState
-	id    uint16 // the client's
+	peer   machine.Peer
+	number uint32 // index of this connection among all of the endpoint
+	state  linkState
+	id     uint16 // the client's
 
 	in     inbox
 	out    outbox
-	notes  notes
-	pulse  pulse
+	notify notifyState
+	beats  heartbeats
 	stream stream
 }
 
-// inbox is what has come of the peer's reliable messages.
+// inbox is what has arrived of the peer's reliable messages.
 type inbox struct {
 	receiver riptide.Receiver
-	newest   int64 // that was taken, for events; 0 for none
+	newest   int64 // newest delivered sequence, for events; 0 for none
 	answers  int   // Acks sent, as faults count them
 }
 
-// notes is the notify messages of both: next is the sequence of the next own one,
-// newest that of the newest that was taken.
-type notes struct {
+// notifyState is the state of both sides' notify messages. Sequences begin at 1.
+type notifyState struct {
 	in     riptide.NotifyReceiver
 	out    riptide.NotifySender
-	next   int64 // from 1 on
-	newest int64 // of the peer, for events; 0 for none
+	next   int64 // sequence of its own next message
+	newest int64 // newest delivered sequence of the peer, for events; 0 for none
 	losses riptide.Quality
 }
 
-// pulse is what heartbeats tell: both RTTs are -1, or neither.
-type pulse struct {
+// heartbeats is what heartbeats measure. Either both RTTs are -1 or neither is.
+type heartbeats struct {
 	rtt, smoothed int   // ms; -1 while unknown
-	heard         int64 // when the timeout was last put off
-	ping          uint8 // of the next heartbeat
+	heard         int64 // when a message last restarted the timeout
+	ping          uint8 // id of the next heartbeat
 	waiting       uint8 // the ping whose answer counts
 	pingAt        int64 // when that one was sent
 }
 
-// sample takes a new round trip time, in ms.
-func (p *pulse) sample(rtt int) {
+// sample records a new round trip time, in ms.
+func (p *heartbeats) sample(rtt int) {
 	if p.rtt < 0 {
 		p.smoothed = rtt
 	} else {
@@ -61,8 +60,7 @@ func (p *pulse) sample(rtt int) {
 	p.rtt = rtt
 }
 
-// stream is the connection over TCP: unread is less than a message, and the one that is
-// being read.
+// stream is the connection over TCP. unread holds the message being read and the bytes behind it.
 type stream struct {
 	open   bool
 	asked  bool // a Connect has come
@@ -73,24 +71,24 @@ type linkState uint8
 
 const (
 	linkConnecting linkState = iota
-	linkPending              // a decision or an answer is awaited
+	linkPending              // waits for a decision or an answer
 	linkConnected
 	linkClosed
 )
 
 func (e *Endpoint) newLink(p machine.Peer) *link {
-	e.lives++
+	e.linkCount++
 	first := int64(e.build.FirstSequence)
 	b := e.behaviour
 	l := &link{
-		peer: p, life: e.lives,
-		in:    inbox{receiver: riptide.NewReceiver(b)},
-		out:   outbox{sender: riptide.NewSender(b), next: first, slots: map[uint16]int32{}},
-		notes: notes{in: riptide.NewNotifyReceiver(b), next: 1},
-		pulse: pulse{rtt: -1, smoothed: -1, heard: e.clock},
+		peer: p, number: e.linkCount,
+		in:     inbox{receiver: riptide.NewReceiver(b)},
+		out:    outbox{sender: riptide.NewSender(b), next: first, slots: map[uint16]int32{}},
+		notify: notifyState{in: riptide.NewNotifyReceiver(b), next: 1},
+		beats:  heartbeats{rtt: -1, smoothed: -1, heard: e.clock},
 	}
 	if e.build.PingStays {
-		l.pulse.ping = 1
+		l.beats.ping = 1
 	}
 	e.links[p] = l
 	return l
@@ -98,7 +96,7 @@ func (e *Endpoint) newLink(p machine.Peer) *link {
 
 func (l *link) clone() *link {
 	c := *l
-	c.in.receiver, c.out, c.notes.in = l.in.receiver.Clone(), l.out.clone(), l.notes.in.Clone()
+	c.in.receiver, c.out, c.notify.in = l.in.receiver.Clone(), l.out.clone(), l.notify.in.Clone()
 	c.stream.unread = slices.Clone(l.stream.unread)
 	return &c
 }
@@ -114,14 +112,14 @@ func (e *Endpoint) transmit(l *link, b []byte) {
 	}
 	framed, err := e.codec.AppendFrame(e.buffers.framed[:0], e.codec.Dialect.Prefixes[0], len(b))
 	if err != nil {
-		return // cannot be: messages are bounded
+		return // cannot happen: messages are bounded
 	}
 	e.buffers.framed = append(framed, b...)
 	e.out.Send(l.peer, machine.SendBytes, e.buffers.framed)
 }
 
-// write returns a message's bytes, valid until the next call. What is written is
-// in its dialect, but for submissions that are too large.
+// write returns a message's bytes, valid until the next call. It fails for a submission that the
+// dialect cannot write or that is too large.
 func (e *Endpoint) write(m *wire.Message, body []byte, bits int) ([]byte, error) {
 	b, err := e.codec.Append(e.buffers.message[:0], m, body, bits)
 	e.buffers.message = b
@@ -153,13 +151,13 @@ func (e *Endpoint) send(l *link, channel uint8, m wire.Message, body []byte, bit
 		return err
 	}
 	e.transmit(l, b)
-	e.tell(l, machine.Event{Kind: machine.EventSent, Channel: channel, RTT: -1})
+	e.emit(l, machine.Event{Kind: machine.EventSent, Channel: channel, RTT: -1})
 	return nil
 }
 
-// broadcast sends a message to all clients but one; Everyone as that one leaves out
-// none. Release 2.1.0 keeps one message object for all, into which it ORs the
-// sequences; one that is relayed begins with the sequence under which it came.
+// broadcast sends a message to all clients except one. except is Everyone for all clients. Release
+// 2.1.0 keeps one message object for all clients, and ORs their sequences into it. A relayed
+// message begins with the sequence that it had when it came.
 func (e *Endpoint) broadcast(except machine.Peer, channel uint8, m wire.Message, body []byte, bits int) error {
 	for _, p := range e.lobby.clients.slots {
 		l := e.links[p.peer]
@@ -179,7 +177,8 @@ func (e *Endpoint) broadcast(except machine.Peer, channel uint8, m wire.Message,
 	return nil
 }
 
-// sendReliable sends a message under the next sequence, OR-ed into what m has.
+// sendReliable sends a message under the next sequence. Release 2.1.0 ORs that into the sequence in
+// m.
 func (e *Endpoint) sendReliable(l *link, channel uint8, m *wire.Message, body []byte, bits int) error {
 	sequence := l.out.next
 	if e.behaviour.MergedSequences {
@@ -197,7 +196,7 @@ func (e *Endpoint) sendReliable(l *link, channel uint8, m *wire.Message, body []
 	if !e.build.OneSequence {
 		l.out.next++
 	}
-	e.tell(l, machine.Event{Kind: machine.EventSent, Channel: channel, Sequence: uint32(uint16(sequence)),
+	e.emit(l, machine.Event{Kind: machine.EventSent, Channel: channel, Sequence: uint32(uint16(sequence)),
 		Sequence64: sequence, RTT: -1})
 	if e.build.OneSequence {
 		e.transmit(l, b)
@@ -214,46 +213,45 @@ func (e *Endpoint) retry(l *link, slot int32) {
 		return
 	}
 	half := int64(riptide.ResendUnknown/time.Millisecond) / 2
-	if l.pulse.smoothed >= 0 {
-		half = int64(l.pulse.smoothed / 2)
+	if l.beats.smoothed >= 0 {
+		half = int64(l.beats.smoothed / 2)
 	}
 	if p.sentAt+half <= e.clock {
 		e.try(l, slot)
 		return
 	}
-	// The library sets a timer that counts for nothing, unless this very tick
-	// sent the message.
+	// The library sets a timer here. It has no effect, unless the message was sent in this same tick.
 	e.resendLater(l, slot)
 }
 
 func (e *Endpoint) resendLater(l *link, slot int32) {
 	if e.limit > 0 {
-		after := e.options.Resend.after(l.pulse.smoothed)
+		after := e.options.Resend.after(l.beats.smoothed)
 		if f := e.options.Fault.resend; f != nil {
 			after = f(after)
 		}
-		e.later(after,
-			timer{kind: timerResend, peer: l.peer, life: l.life, slot: slot, at: e.clock, copy: l.out.pending[slot].copy})
+		e.schedule(after,
+			timer{kind: timerResend, peer: l.peer, link: l.number, slot: slot, at: e.clock, copy: l.out.pending[slot].copy})
 	}
 }
 
 // try sends a pending message, unless it was sent too often.
 func (e *Endpoint) try(l *link, slot int32) {
 	p := &l.out.pending[slot]
-	over := e.limit > 0 && p.attempts >= e.limit && !e.options.Fault.endless
+	over := e.limit > 0 && p.attempts >= e.limit && !e.options.Fault.noLimit
 	switch {
 	case over && !e.behaviour.DropsConnection:
-		e.tell(l, machine.Event{Kind: machine.EventLost, Channel: p.channel, Sequence: uint32(uint16(p.sequence)),
+		e.emit(l, machine.Event{Kind: machine.EventLost, Channel: p.channel, Sequence: uint32(uint16(p.sequence)),
 			Sequence64: p.sequence, RTT: -1})
 		l.out.release(slot)
 		return
 	case over && !e.options.Limits.Off:
-		e.poor(l)
+		e.endForQuality(l)
 		return
 	}
 	e.transmit(l, p.data)
 	if p.attempts > 0 {
-		e.tell(l, machine.Event{Kind: machine.EventResent, Channel: p.channel, Sequence: uint32(uint16(p.sequence)),
+		e.emit(l, machine.Event{Kind: machine.EventResent, Channel: p.channel, Sequence: uint32(uint16(p.sequence)),
 			Sequence64: p.sequence, RTT: -1})
 	}
 	p.sentAt = e.clock
@@ -261,16 +259,17 @@ func (e *Endpoint) try(l *link, slot int32) {
 	e.resendLater(l, slot)
 }
 
-// poor ends a connection for its quality. One that does not stand yet goes on.
-func (e *Endpoint) poor(l *link) {
+// endForQuality ends a connection for its quality. It leaves alone a connection that is not made
+// yet.
+func (e *Endpoint) endForQuality(l *link) {
 	if l.state != linkConnected || e.options.Limits.Off {
 		return
 	}
 	e.close(l, riptide.PoorConnection, nil)
 }
 
-// answer sends the Ack of a reliable message.
-func (e *Endpoint) answer(l *link, cause uint16, fresh bool) {
+// sendAck sends the Ack of a reliable message.
+func (e *Endpoint) sendAck(l *link, cause uint16, fresh bool) {
 	last, bits := l.in.receiver.Ack()
 	m := wire.Message{Type: wire.Ack, Last: last, AckBits: bits, Cause: cause}
 	times := 1
@@ -292,9 +291,9 @@ func (e *Endpoint) answer(l *link, cause uint16, fresh bool) {
 	}
 }
 
-// acked takes an Ack.
+// acked processes an Ack.
 func (e *Endpoint) acked(l *link, m *wire.Message) {
-	if e.options.Fault.deaf {
+	if e.options.Fault.ignoresAcks {
 		return
 	}
 	l.out.sender.Acked(m.Last, m.AckBits, m.Cause, func(id uint16, v riptide.Verdict) {
@@ -309,33 +308,33 @@ func (e *Endpoint) acked(l *link, m *wire.Message) {
 	})
 }
 
-// clear takes a message for delivered.
+// clear counts a message as delivered.
 func (e *Endpoint) clear(l *link, slot int32) {
 	p := l.out.pending[slot]
 	l.out.release(slot)
-	e.tell(l, machine.Event{Kind: machine.EventAcked, Channel: p.channel, Sequence: uint32(uint16(p.sequence)),
+	e.emit(l, machine.Event{Kind: machine.EventAcked, Channel: p.channel, Sequence: uint32(uint16(p.sequence)),
 		Sequence64: p.sequence, RTT: -1})
 	if !e.behaviour.QualityLimits {
 		return
 	}
-	e.weigh(l, &l.out.sends, l.out.sends.Add(uint8(min(p.attempts, 255))) > e.options.Limits.Sends)
+	e.countOutcome(l, &l.out.sends, l.out.sends.Add(uint8(min(p.attempts, 255))) > e.options.Limits.Sends)
 }
 
-// weigh counts outcomes in a row that are beyond a limit.
-func (e *Endpoint) weigh(l *link, q *riptide.Quality, beyond bool) {
+// countOutcome counts outcomes in a row that are beyond a limit.
+func (e *Endpoint) countOutcome(l *link, q *riptide.Quality, beyond bool) {
 	if !beyond {
 		q.Row = 0
 		return
 	}
 	if q.Row++; q.Row >= e.options.Limits.Row {
-		e.poor(l)
+		e.endForQuality(l)
 	}
 }
 
-// sendNotify sends a message whose header acknowledges the peer's.
+// sendNotify sends a notify message, whose header acks the peer's.
 func (e *Endpoint) sendNotify(l *link, m *wire.Message, body []byte, bits int) error {
-	last, acks := l.notes.in.Header()
-	m.Last, m.AckBits, m.Sequence = last, uint16(acks), uint16(l.notes.next)
+	last, acks := l.notify.in.Header()
+	m.Last, m.AckBits, m.Sequence = last, uint16(acks), uint16(l.notify.next)
 	if f := e.options.Fault.notify; f != nil {
 		f(m)
 	}
@@ -345,27 +344,26 @@ func (e *Endpoint) sendNotify(l *link, m *wire.Message, body []byte, bits int) e
 	}
 	event := machine.Event{Kind: machine.EventSent, Channel: riptide.ChannelNotify, RTT: -1}
 	if !e.bareNotify() {
-		event.Sequence, event.Sequence64 = uint32(m.Sequence), l.notes.next
-		l.notes.next++
+		event.Sequence, event.Sequence64 = uint32(m.Sequence), l.notify.next
+		l.notify.next++
 	}
-	e.tell(l, event)
+	e.emit(l, event)
 	e.transmit(l, b)
 	return nil
 }
 
-// bareNotify reports whether notify messages are as the notes have them: a
-// message id and no more.
+// bareNotify reports whether notify messages are as in the notes: a message id and no more.
 func (e *Endpoint) bareNotify() bool { return e.codec.Dialect.BareNotify() && !e.codec.NotifyHeader }
 
-// notified takes what the header of a notify message acknowledges.
+// notified processes the acks in the header of a notify message.
 func (e *Endpoint) notified(l *link, m *wire.Message) {
-	l.notes.out.Acked(m.Last, uint8(m.AckBits), func(id uint16, f riptide.Fate) {
+	l.notify.out.Acked(m.Last, uint8(m.AckBits), func(id uint16, f riptide.Fate) {
 		event := machine.Event{Kind: machine.EventLost, Channel: riptide.ChannelNotify, Sequence: uint32(id), RTT: -1}
-		event.Sequence64 = l.notes.next - 1 + int64(int16(id-uint16(l.notes.next-1)))
+		event.Sequence64 = l.notify.next - 1 + int64(int16(id-uint16(l.notify.next-1)))
 		if f == riptide.Delivered {
 			event.Kind = machine.EventAcked
 		}
-		e.tell(l, event)
+		e.emit(l, event)
 		if f == riptide.LostUncounted || l.state == linkClosed {
 			return
 		}
@@ -373,8 +371,8 @@ func (e *Endpoint) notified(l *link, m *wire.Message) {
 		if f == riptide.Lost {
 			lost = 1
 		}
-		l.notes.losses.Add(lost)
-		e.weigh(l, &l.notes.losses, e.behaviour.QualityLimits &&
-			float64(l.notes.losses.Sum)/riptide.QualityRow > e.options.Limits.Loss)
+		l.notify.losses.Add(lost)
+		e.countOutcome(l, &l.notify.losses, e.behaviour.QualityLimits &&
+			float64(l.notify.losses.Sum)/riptide.QualityRow > e.options.Limits.Loss)
 	})
 }

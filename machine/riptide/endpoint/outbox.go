@@ -7,11 +7,10 @@ import (
 	"github.com/ackscope/ackscope/machine/riptide"
 )
 
-// outbox is the reliable messages that a side sends: those that are not acked are
-// pending.
+// outbox is the reliable messages that a side sends. Messages that are not acked are pending.
 //
-//	slots has the place in pending of each message that is, by its sequence
-//	free has the other places: len(slots)+len(free) = len(pending)
+//   - slots holds the index in pending of each pending message, by its sequence
+//   - free holds the other indexes: len(slots)+len(free) = len(pending)
 type outbox struct {
 	sender  riptide.Sender
 	next    int64 // sequence of the next message
@@ -28,7 +27,7 @@ type outgoing struct {
 	channel  uint8
 	attempts int
 	sentAt   int64
-	copy     uint32 // how often the slot was used: timers of an earlier use do not count
+	copy     uint32 // number of uses of the slot: timers of an earlier use have no effect
 	used     bool
 }
 
@@ -46,7 +45,7 @@ func (o *outbox) hold(sequence int64, channel uint8, data []byte) int32 {
 	return slot
 }
 
-// release lets a message go that is acked, or given up.
+// release removes a message that is acked, or given up.
 func (o *outbox) release(slot int32) {
 	p := &o.pending[slot]
 	delete(o.slots, uint16(p.sequence))
@@ -54,7 +53,7 @@ func (o *outbox) release(slot int32) {
 	o.free = append(o.free, slot)
 }
 
-// forget lets all pending messages go.
+// forget removes all pending messages.
 func (o *outbox) forget() {
 	o.pending, o.free = o.pending[:0], o.free[:0]
 	clear(o.slots)

@@ -11,8 +11,8 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// arrive takes a message off the network. What is none is passed over, as the
-// library does with what it cannot read.
+// arrive processes a datagram from the network. It ignores one that it cannot read, as the library
+// does.
 func (e *Endpoint) arrive(p machine.Peer, b []byte) {
 	m := &e.m
 	if err := e.codec.Parse(b, len(b), m); err != nil && !errors.Is(err, base.ErrTrailing) {
@@ -23,7 +23,7 @@ func (e *Endpoint) arrive(p machine.Peer, b []byte) {
 		if l = e.newcomer(p, l); l == nil {
 			return
 		}
-		e.asks(l, e.bodyOf(b))
+		e.handleConnect(l, e.bodyOf(b))
 		return
 	}
 	if l == nil || l.state == linkClosed || !e.running {
@@ -37,14 +37,14 @@ func (e *Endpoint) arrive(p machine.Peer, b []byte) {
 	case m.Type.Reliable():
 		e.arriveReliable(l, b)
 	case m.Type == wire.Unreliable:
-		e.hand(l, riptide.ChannelUnreliable, 0, b)
+		e.deliver(l, riptide.ChannelUnreliable, 0, b)
 	default:
 		e.handle(l, b)
 	}
 }
 
-// newcomer returns the link of a peer that asks for a connection; nil where it is
-// known already. A stream was known when it was opened.
+// newcomer returns a new link for a peer that asks for a connection. It returns nil where the peer
+// is known already. Over TCP the link is as old as the stream.
 func (e *Endpoint) newcomer(p machine.Peer, l *link) *link {
 	switch {
 	case e.options.Stream:
@@ -64,7 +64,7 @@ func (e *Endpoint) newcomer(p machine.Peer, l *link) *link {
 	return e.newLink(p)
 }
 
-// handle takes a message that is the library's affair.
+// handle processes a message for the library.
 func (e *Endpoint) handle(l *link, b []byte) {
 	if e.server {
 		e.handleServer(l, &e.m)
@@ -85,18 +85,18 @@ func (e *Endpoint) arriveReliable(l *link, b []byte) {
 	}
 	fresh := l.in.receiver.Take(m.Sequence)
 	if !e.build.OneSequence || m.Type == wire.Welcome {
-		e.answer(l, m.Sequence, fresh)
+		e.sendAck(l, m.Sequence, fresh)
 	}
 	if fresh {
 		l.in.newest = max(l.in.newest, event.Sequence64)
 	} else {
 		event.Kind = machine.EventDuplicate
 	}
-	e.tell(l, event)
+	e.emit(l, event)
 	switch {
 	case !fresh:
 	case m.Type == wire.Reliable:
-		e.hand(l, riptide.ChannelReliable, m.Sequence, b)
+		e.deliver(l, riptide.ChannelReliable, m.Sequence, b)
 	default:
 		e.handle(l, b)
 	}
@@ -105,29 +105,29 @@ func (e *Endpoint) arriveReliable(l *link, b []byte) {
 func (e *Endpoint) arriveNotify(l *link, b []byte) {
 	m := &e.m
 	if e.bareNotify() {
-		e.hand(l, riptide.ChannelNotify, 0, b)
+		e.deliver(l, riptide.ChannelNotify, 0, b)
 		return
 	}
 	e.notified(l, m)
-	gap := int64(int16(m.Sequence - uint16(l.notes.newest)))
+	gap := int64(int16(m.Sequence - uint16(l.notify.newest)))
 	event := machine.Event{
 		Kind: machine.EventReceived, Channel: riptide.ChannelNotify, Sequence: uint32(m.Sequence),
-		Sequence64: l.notes.newest + gap, RTT: -1,
+		Sequence64: l.notify.newest + gap, RTT: -1,
 	}
-	fresh := l.notes.in.Take(m.Sequence)
+	fresh := l.notify.in.Take(m.Sequence)
 	if fresh {
-		l.notes.newest = max(l.notes.newest, event.Sequence64)
+		l.notify.newest = max(l.notify.newest, event.Sequence64)
 	} else {
 		event.Kind = machine.EventDuplicate
 	}
-	e.tell(l, event)
+	e.emit(l, event)
 	if fresh {
-		e.hand(l, riptide.ChannelNotify, m.Sequence, b)
+		e.deliver(l, riptide.ChannelNotify, m.Sequence, b)
 	}
 }
 
-// hand gives a user message to the application, or to the other clients.
-func (e *Endpoint) hand(l *link, channel uint8, sequence uint16, b []byte) {
+// deliver delivers a user message to the application, or relays it to the other clients.
+func (e *Endpoint) deliver(l *link, channel uint8, sequence uint16, b []byte) {
 	m := e.m
 	body := e.bodyOf(b)
 	if e.server && channel != riptide.ChannelNotify && slices.Contains(e.options.Relay, m.MessageID) {
@@ -138,8 +138,8 @@ func (e *Endpoint) hand(l *link, channel uint8, sequence uint16, b []byte) {
 		Payload: body})
 }
 
-// bodyOf returns the body of the message in e.m, from the first bit of its first
-// byte on; valid until the next call.
+// bodyOf returns the body of the message in e.m, shifted to begin at a byte. It is valid until the
+// next call.
 func (e *Endpoint) bodyOf(b []byte) []byte {
 	m := &e.m
 	if m.BodyBits <= 0 {
@@ -161,7 +161,7 @@ func (e *Endpoint) bodyOf(b []byte) []byte {
 	return e.buffers.body
 }
 
-// open takes note of a stream that stands.
+// open records that a stream is open.
 func (e *Endpoint) open(p machine.Peer) {
 	if !e.options.Stream {
 		return
@@ -179,9 +179,8 @@ func (e *Endpoint) open(p machine.Peer) {
 	}
 }
 
-// closed takes note of a stream that has ended. The library does not: what it
-// sends goes nowhere, and what it waits for does not come. A client whose stream
-// never stood counts its attempts all the same.
+// closed records that a stream has ended. The library does not notice. What it sends is lost, and
+// nothing arrives. A client whose stream never opened counts its attempts nevertheless.
 func (e *Endpoint) closed(p machine.Peer) {
 	l := e.links[p]
 	if l == nil {
@@ -194,7 +193,7 @@ func (e *Endpoint) closed(p machine.Peer) {
 	}
 }
 
-// read takes bytes of a stream and the messages that they complete.
+// read processes bytes of a stream, and the messages that they complete.
 func (e *Endpoint) read(p machine.Peer, b []byte) {
 	l := e.links[p]
 	if l == nil || !l.stream.open {
@@ -209,7 +208,7 @@ func (e *Endpoint) read(p machine.Peer, b []byte) {
 			return
 		}
 		if n < 0 {
-			n = 0 // as an empty one: passed over
+			n = 0 // ignored, like an empty message
 		}
 		if len(l.stream.unread)-at-size < n {
 			break
@@ -237,7 +236,7 @@ func (e *Endpoint) length(b []byte, size int) int {
 	return int(int32(order.Uint32(b)))
 }
 
-// close ends a connection without a word to the other end.
+// close ends a connection without a message to the other end.
 func (e *Endpoint) close(l *link, reason uint8, data []byte) {
 	if e.server {
 		e.closeServer(l, reason)

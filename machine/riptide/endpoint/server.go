@@ -10,9 +10,8 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// roster is the clients in the order in which the library goes through them:
-// that of its dictionary, in which a newcomer takes the place that was freed
-// last.
+// roster holds the clients in the order of the library's dictionary. There a new client takes the
+// place that was freed last.
 type roster struct {
 	slots []seat
 	free  []int
@@ -34,7 +33,7 @@ func (r *roster) add(p machine.Peer) {
 	r.slots = append(r.slots, seat{p, true})
 }
 
-// remove takes a client off the list, and reports whether it was on it.
+// remove removes a client. It reports whether it was there.
 func (r *roster) remove(p machine.Peer) bool {
 	for i, s := range r.slots {
 		if s.used && s.peer == p {
@@ -51,15 +50,15 @@ func (r *roster) clone() roster {
 	return roster{slots: slices.Clone(r.slots), free: slices.Clone(r.free), count: r.count}
 }
 
-// lobby is who is connected to a server, and who wants to be.
+// lobby holds who is connected to a server, and who waits for a decision.
 //
-//	count ≤ Slots, and count+len(ids) = Slots while it runs
-//	no peer is in both clients and pending
+//   - count ≤ Slots, and count+len(ids) = Slots while the server runs
+//   - no peer is in both clients and pending
 type lobby struct {
 	stopped bool
 	clients roster
 	pending []machine.Peer // the application has not decided
-	ids     []uint16       // free ones, in the order in which they are given out
+	ids     []uint16       // free ids, in the order in which clients get them
 	barred  map[machine.Peer]bool
 }
 
@@ -74,7 +73,7 @@ func (e *Endpoint) serve() {
 	for id := 1; id <= e.options.Slots; id++ {
 		e.lobby.ids = append(e.lobby.ids, uint16(id))
 	}
-	e.later(riptide.HeartbeatInterval, timer{kind: timerHeartbeat})
+	e.schedule(riptide.HeartbeatInterval, timer{kind: timerHeartbeat})
 }
 
 func (e *Endpoint) commandServer(in machine.Command) error {
@@ -121,7 +120,7 @@ func (e *Endpoint) isClient(p machine.Peer) bool {
 	return slices.Contains(e.lobby.clients.slots, seat{p, true})
 }
 
-// stop tells all clients that the server stops.
+// stop sends a Disconnect to all clients and stops the server.
 func (e *Endpoint) stop() {
 	for _, s := range e.lobby.clients.slots {
 		if l := e.links[s.peer]; s.used && l != nil && e.build.StopReason != 0 {
@@ -149,8 +148,8 @@ func (e *Endpoint) rejectReason(r uint8) uint8 {
 	return e.codec.Dialect.CustomReason - r + e.options.Version.Reasons
 }
 
-// asks takes a Connect.
-func (e *Endpoint) asks(l *link, data []byte) {
+// handleConnect processes a Connect.
+func (e *Endpoint) handleConnect(l *link, data []byte) {
 	e.setPending(l)
 	v := e.options.Version
 	switch {
@@ -163,7 +162,7 @@ func (e *Endpoint) asks(l *link, data []byte) {
 		if v.Echoes {
 			_ = e.internal(l, wire.Message{Type: wire.Connect}, nil)
 		}
-		e.life(l, EventAttempted, 0, data)
+		e.connectionEvent(l, EventAttempted, 0, data)
 	}
 }
 
@@ -174,18 +173,18 @@ func (e *Endpoint) accept(l *link) {
 	}
 	l.id, e.lobby.ids = e.lobby.ids[0], e.lobby.ids[1:]
 	e.lobby.clients.add(l.peer)
-	l.pulse.heard = e.clock
+	l.beats.heard = e.clock
 	_ = e.sendReliable(l, riptide.ChannelInternal, &wire.Message{Type: wire.Welcome, ClientID: l.id}, nil, 0)
 	if !e.options.Version.Answers {
-		e.joins(l)
+		e.join(l)
 	}
 }
 
-// joins holds a connection to stand, and tells the others.
-func (e *Endpoint) joins(l *link) {
-	l.state, l.pulse.heard = linkConnected, e.clock
+// join counts a connection as made, and announces it to the other clients.
+func (e *Endpoint) join(l *link) {
+	l.state, l.beats.heard = linkConnected, e.clock
 	_ = e.broadcast(l.peer, riptide.ChannelInternal, wire.Message{Type: wire.ClientConnected, ClientID: l.id}, nil, 0)
-	e.life(l, riptide.EventConnected, l.id, nil)
+	e.connectionEvent(l, riptide.EventConnected, l.id, nil)
 }
 
 func (e *Endpoint) reject(l *link, reason uint8, data []byte) error {
@@ -204,7 +203,7 @@ func (e *Endpoint) reject(l *link, reason uint8, data []byte) error {
 		}
 		return nil
 	case forgets > 0:
-		e.later(forgets, timer{kind: timerForget, peer: l.peer})
+		e.schedule(forgets, timer{kind: timerForget, peer: l.peer})
 	}
 	delete(e.links, l.peer)
 	if forgets != 0 {
@@ -213,8 +212,9 @@ func (e *Endpoint) reject(l *link, reason uint8, data []byte) error {
 	return nil
 }
 
-// look is the server's heartbeat: it sends nothing and looks for silent clients.
-func (e *Endpoint) look() {
+// checkTimeouts is the server's heartbeat. It sends nothing, and ends the connections of silent
+// clients.
+func (e *Endpoint) checkTimeouts() {
 	var silent []*link
 	for _, s := range e.lobby.clients.slots {
 		if l := e.links[s.peer]; s.used && e.silent(l, riptide.Timeout.Milliseconds()) {
@@ -231,10 +231,10 @@ func (e *Endpoint) look() {
 	for _, l := range silent {
 		e.closeServer(l, riptide.TimedOutReason)
 	}
-	e.later(riptide.HeartbeatInterval, timer{kind: timerHeartbeat})
+	e.schedule(riptide.HeartbeatInterval, timer{kind: timerHeartbeat})
 }
 
-// handleServer takes a message that is the server's library's affair.
+// handleServer processes a message for the server's library.
 func (e *Endpoint) handleServer(l *link, m *wire.Message) {
 	v := e.options.Version
 	switch m.Type {
@@ -242,24 +242,24 @@ func (e *Endpoint) handleServer(l *link, m *wire.Message) {
 		if l.state != linkConnected && !v.AnswersEarly || !m.HasRTT {
 			return
 		}
-		if !e.options.Fault.mute {
+		if !e.options.Fault.ignoresPings {
 			_ = e.internal(l,
-				wire.Message{Type: wire.Heartbeat, Ping: m.Ping, RTT: int16(l.pulse.rtt), HasRTT: e.codec.Dialect.RTTBothWays}, nil)
+				wire.Message{Type: wire.Heartbeat, Ping: m.Ping, RTT: int16(l.beats.rtt), HasRTT: e.codec.Dialect.RTTBothWays}, nil)
 		}
 		if m.RTT >= 0 {
-			l.pulse.sample(int(m.RTT))
+			l.beats.sample(int(m.RTT))
 		}
-		l.pulse.heard = e.clock
+		l.beats.heard = e.clock
 	case wire.Disconnect:
 		e.closeServer(l, riptide.Disconnected)
 	case wire.Welcome:
 		if l.state == linkPending && e.isClient(l.peer) && v.Answers {
-			e.joins(l)
+			e.join(l)
 		}
 	}
 }
 
-// closeServer ends a client's connection without a word to it.
+// closeServer ends a client's connection without a message to it.
 func (e *Endpoint) closeServer(l *link, reason uint8) {
 	if l.state == linkClosed {
 		return
@@ -277,9 +277,9 @@ func (e *Endpoint) closeServer(l *link, reason uint8) {
 	stood := l.state == linkConnected
 	l.end()
 	if !stood {
-		e.tell(l, machine.Event{Kind: riptide.EventFailed, Sequence: riptide.NoReason, RTT: -1})
+		e.emit(l, machine.Event{Kind: riptide.EventFailed, Sequence: riptide.NoReason, RTT: -1})
 		return
 	}
 	_ = e.broadcast(l.peer, riptide.ChannelInternal, wire.Message{Type: wire.ClientDisconnected, ClientID: l.id}, nil, 0)
-	e.life(l, EventEnded, uint16(reason), nil)
+	e.connectionEvent(l, EventEnded, uint16(reason), nil)
 }

@@ -10,8 +10,7 @@ import (
 
 var linkWords = [...]string{"connecting", "pending", "connected", "closed"}
 
-// Inspect draws what the endpoint knows of its first connection, and lists all
-// of them.
+// Inspect draws what the endpoint knows of its first connection, and lists all of them.
 func (e *Endpoint) Inspect(v *machine.View) {
 	v.Reset()
 	peers := make([]machine.Peer, 0, len(e.links))
@@ -28,8 +27,8 @@ func (e *Endpoint) Inspect(v *machine.View) {
 		}
 		if i < riptide.ViewRows {
 			table.Rows = append(table.Rows, []string{
-				strconv.Itoa(int(p)), strconv.Itoa(int(l.id)), linkWords[l.state], strconv.Itoa(l.pulse.rtt),
-				strconv.Itoa(l.pulse.smoothed), strconv.Itoa(len(l.out.slots)),
+				strconv.Itoa(int(p)), strconv.Itoa(int(l.id)), linkWords[l.state], strconv.Itoa(l.beats.rtt),
+				strconv.Itoa(l.beats.smoothed), strconv.Itoa(len(l.out.slots)),
 			})
 		}
 	}
@@ -65,12 +64,12 @@ func (e *Endpoint) inspect(l *link, v *machine.View) {
 	}
 	v.Windows = append(v.Windows, sent, received)
 	for _, g := range []machine.Gauge{
-		{Name: "rtt", Value: float64(l.pulse.rtt), Unit: "ms"},
-		{Name: "smooth_rtt", Value: float64(l.pulse.smoothed), Unit: "ms"},
-		{Name: "until_timeout", Value: float64(riptide.Timeout.Milliseconds() - (e.clock - l.pulse.heard)), Unit: "ms"},
+		{Name: "rtt", Value: float64(l.beats.rtt), Unit: "ms"},
+		{Name: "smooth_rtt", Value: float64(l.beats.smoothed), Unit: "ms"},
+		{Name: "until_timeout", Value: float64(riptide.Timeout.Milliseconds() - (e.clock - l.beats.heard)), Unit: "ms"},
 		{Name: "pending", Value: float64(len(l.out.slots)), Unit: "messages"},
 		{Name: "sends_row", Value: float64(l.out.sends.Row), Unit: "in a row"},
-		{Name: "loss_row", Value: float64(l.notes.losses.Row), Unit: "in a row"},
+		{Name: "loss_row", Value: float64(l.notify.losses.Row), Unit: "in a row"},
 	} {
 		g.Grade = machine.Certain
 		v.Gauges = append(v.Gauges, g)

@@ -233,10 +233,10 @@ func (s *judged) notesSnapshot(p *sight) *machine.Divergence {
 // follows reports whether a header can come after another one.
 func follows(a, b *farNote) bool {
 	gap := riptide.GapOf(b.last, a.last)
-	if gap < 0 || gap > riptide.NotifyReach-1 {
+	if gap < 0 || gap > riptide.NotifySpan-1 {
 		return gap >= 0
 	}
-	const reach = 1<<riptide.NotifyReach - 1
+	const reach = 1<<riptide.NotifySpan - 1
 	before, after := (uint32(a.bits)<<1|1)<<gap, uint32(b.bits)<<1|1
 	return before&reach == after&^(1<<gap-1)&reach
 }

@@ -1,73 +1,72 @@
-// Package pathloss judges what of a side's messages was lost on the way to its peer.
+// Package pathloss counts how many of a side's messages the path to its peer lost.
 //
-// It judges first copies only, of reliable and of notify messages. Further copies are
-// sent because something was lost, and would count it twice. What tells that a message
-// was lost depends on where the tap stands:
+// It counts first copies only, of reliable and of notify messages. Further copies are sent because
+// something was lost, and would count it twice. The place of the tap decides what shows a loss:
 //
-//	the tap at the receiver   gaps in the numbers: Stepped; one that is filled sooner
-//	                          than a copy could come was an overtaking: Overtaken
-//	the tap at the sender     why messages were sent again: Came, Lost, AckLost; where
-//	                          it is open whether the message was lost or its Ack, the
-//	                          way there and back is judged as one: EitherLost
-//	Acks without an id        the receiver answers each copy at once, but an Ack does
-//	                          not say which: copies are counted against Acks (Unnamed)
+//	tap at the receiver    Gaps in the numbers: Stepped. If a gap is filled sooner
+//	                       than a resent copy could come, the network overtook the
+//	                       message: Overtaken.
+//	tap at the sender      Why messages were sent again: Came, Lost, AckLost. Where
+//	                       either the message or its Ack was lost, the way there
+//	                       and back is counted as one: EitherLost.
+//	Acks without an id     The receiver answers each copy at once, but an Ack does
+//	                       not say which. Copies are counted against Acks: Unnamed.
 package pathloss
 
 import "github.com/ackscope/ackscope/machine"
 
-// Losses is what was lost of a side's numbered messages. The zero value has judged
-// none.
+// Losses is what was lost of a side's numbered messages. The zero value has counted none.
 //
-//	Lost ≤ Judged in each of them
-//	beyond.Judged ≤ both.Judged but for notify messages, which both leaves out
+//   - Lost ≤ Judged in each of them
+//   - beyond.Judged ≤ both.Judged but for notify messages, which both leaves out
 type Losses struct {
 	toTap  machine.PathLoss // on the way to the tap; of a far side only
 	beyond machine.PathLoss // of those that passed the tap, on the way to its peer
 	both   machine.PathLoss // of the same, or their Acks on the way back
-	// Unnamed judges what goes to a peer whose Acks name none.
+	// Unnamed counts messages to a peer whose Acks name none.
 	Unnamed Unnamed
 }
 
-// Stepped judges a message of a far side, and as many numbers as lie between it and the
-// newest before.
+// Stepped counts a message of a far side. The numbers skipped before it, gap in number, count as
+// lost.
 func (l *Losses) Stepped(gap uint64) {
 	l.toTap.JudgeLost(gap)
 	l.toTap.Judge(false)
 }
 
-// Overtaken takes back that a number was lost on the way to the tap: it came late.
+// Overtaken corrects a loss on the way to the tap: the message came late.
 func (l *Losses) Overtaken() { l.toTap.Found() }
 
-// Came judges a message that came, and whose Ack came back.
+// Came counts a message that arrived, and whose Ack came back.
 func (l *Losses) Came() {
 	l.beyond.Judge(false)
 	l.both.Judge(false)
 }
 
-// Lost judges a message of which a copy was lost.
+// Lost counts a message of which a copy was lost.
 func (l *Losses) Lost() {
 	l.beyond.Judge(true)
 	l.both.Judge(true)
 }
 
-// AckLost judges a message that came, and whose Ack was lost.
+// AckLost counts a message that arrived, and whose Ack was lost.
 func (l *Losses) AckLost() {
 	l.beyond.Judge(false)
 	l.both.Judge(true)
 }
 
-// EitherLost judges a message that was lost, or its Ack.
+// EitherLost counts a message that was lost, or whose Ack was.
 func (l *Losses) EitherLost() { l.both.Judge(true) }
 
-// Notify judges a notify message that passed the tap: headers tell its fate.
+// Notify counts a notify message that passed the tap: headers show its fate.
 func (l *Losses) Notify(lost bool) { l.beyond.Judge(lost) }
 
 // ToTap returns what was lost on the way to the tap.
 func (l *Losses) ToTap() machine.PathLoss { return l.toTap }
 
-// Beyond returns what was lost beyond the tap. Where most of what was lost may have been
-// an Ack, one way cannot be told: both is then set, and the figures are those of the
-// way there and back.
+// Beyond returns what was lost beyond the tap. Where most of the lost packets may have been Acks,
+// the figure for one way is unknown. Then both is set, and the figures are those of the way there
+// and back.
 func (l *Losses) Beyond() (p machine.PathLoss, both bool) {
 	if open := l.both.Lost - min(l.both.Lost, l.beyond.Lost); open > l.beyond.Lost || l.beyond.Judged == 0 &&
 		l.both.Judged > 0 {

@@ -8,7 +8,7 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// TestWays: what is judged on one way does not count on the other.
+// TestWays: a count on one way does not change the other.
 func TestWays(t *testing.T) {
 	var l Losses
 	l.Stepped(0)
@@ -28,7 +28,7 @@ func TestWays(t *testing.T) {
 		t.Errorf("of %d messages beyond the tap %d were lost (both ways %v), expected 2 of 4, one way", p.Judged,
 			p.Lost, both)
 	}
-	// Three more than were surely lost: which way is open.
+	// Three more than were surely lost: the way is open.
 	for range 3 {
 		l.EitherLost()
 	}
@@ -37,8 +37,8 @@ func TestWays(t *testing.T) {
 	}
 }
 
-// TestUnnamed: copies without an Ack are lost once their block had its time; however
-// many Acks come, no more is judged than was sent.
+// TestUnnamed: copies without an Ack are lost once their block had time for an answer. Any number
+// of Acks counts no more copies than were sent.
 func TestUnnamed(t *testing.T) {
 	const answer = 100 * time.Millisecond
 	var l Losses
@@ -50,11 +50,11 @@ func TestUnnamed(t *testing.T) {
 			l.Unnamed.Ack()
 		}
 	}
-	l.JudgeUnnamed(at.Add(answer), answer)
+	l.CountUnnamed(at.Add(answer), answer)
 	if p, _ := l.Beyond(); p.Judged != 0 {
 		t.Errorf("%d copies are judged before their time", p.Judged)
 	}
-	l.JudgeUnnamed(at.Add(answer+1), answer)
+	l.CountUnnamed(at.Add(answer+1), answer)
 	if p, both := l.Beyond(); p.Judged != machine.PathBlock || p.Lost != machine.PathBlock/4 || !both {
 		t.Errorf("of %d copies %d were lost, expected a quarter of %d", p.Judged, p.Lost, machine.PathBlock)
 	}
@@ -65,7 +65,7 @@ func TestUnnamed(t *testing.T) {
 	}
 }
 
-// TestBounds holds the invariants against what is drawn.
+// TestBounds checks the invariants with random calls.
 func TestBounds(t *testing.T) {
 	for seed := range uint64(50) {
 		rng := rand.New(rand.NewPCG(seed, 8))
@@ -91,11 +91,11 @@ func TestBounds(t *testing.T) {
 			case 9, 10:
 				l.Unnamed.Ack()
 			case 11:
-				l.JudgeUnnamed(at, 50*time.Millisecond)
+				l.CountUnnamed(at, 50*time.Millisecond)
 			}
 			u := &l.Unnamed
-			if u.block > u.copies || u.judged > u.copies || u.unanswered > u.judged {
-				t.Fatalf("seed %d: of %d copies a block up to %d, %d judged, %d unanswered", seed, u.copies, u.block, u.judged,
+			if u.block > u.copies || u.counted > u.copies || u.unanswered > u.counted {
+				t.Fatalf("seed %d: of %d copies a block up to %d, %d judged, %d unanswered", seed, u.copies, u.block, u.counted,
 					u.unanswered)
 			}
 			for _, p := range []machine.PathLoss{l.toTap, l.beyond, l.both} {

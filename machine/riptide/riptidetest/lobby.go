@@ -1,6 +1,6 @@
-// Package riptidetest runs the reference endpoints of Riptide in a simulated world, for
-// the tests of the rooms of machine/riptide: what they did is the truth that a tracker
-// or a judge is held against.
+// Package riptidetest runs the reference endpoints of Riptide in a simulated world. It serves the
+// tests of the packages in machine/riptide. What the endpoints did is the truth that a tracker or a
+// replay is compared with.
 package riptidetest
 
 import (
@@ -27,10 +27,10 @@ type Lobby struct {
 	Got map[*sim.Host][3]int
 }
 
-// Setting is how a lobby is set up. What is left out is the endpoint's own default,
-// but for Clients: one.
+// Setting configures a lobby. A zero field means the endpoint's own default, but Clients then is
+// one.
 type Setting struct {
-	Version  string   // of all, by its name among riptide.Versions
+	Version  string   // of all endpoints, by name in riptide.Versions
 	Stream   bool     // over TCP
 	Ask      bool     // the server's application decides on connections: it accepts all
 	Clients  int      // 1 where it is 0
@@ -38,8 +38,8 @@ type Setting struct {
 	Path     sim.Path // of each client to the server, and back
 	Limits   endpoint.Limits
 	Relay    []uint16      // ids that the server passes on
-	Duration time.Duration // for which all speak
-	Rate     float64       // chance of a message of each kind a tick
+	Duration time.Duration // how long all endpoints send
+	Rate     float64       // chance of a message of each kind, per tick
 	Leave    bool          // clients leave at the end of the duration
 	Stop     bool          // the server stops then
 }
@@ -74,7 +74,7 @@ func body(e *endpoint.Endpoint, n int) *wire.Writer {
 	return &w
 }
 
-// chatter is the application of an end that has so many peers.
+// chatter is the application of an endpoint with the given number of peers.
 func chatter(s *Setting, e *endpoint.Endpoint, server bool, peers int) sim.App {
 	stop := machine.Instant(s.Duration)
 	return func(f *sim.Frame) {
@@ -111,8 +111,8 @@ func chatter(s *Setting, e *endpoint.Endpoint, server bool, peers int) sim.App {
 	}
 }
 
-// New returns a lobby whose clients connect at their third frame. Then everybody says
-// something on every channel now and then, until the duration is over.
+// New returns a lobby whose clients connect at their third frame. After that, every endpoint sends
+// messages on every channel at random, until the duration is over.
 func New(t testing.TB, seed uint64, s *Setting) *Lobby {
 	t.Helper()
 	if s.Clients == 0 {

@@ -8,40 +8,41 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// connection is the life of the connection, as its messages tell it. Times are 0 for
-// what has not happened.
+// connection is the state of the connection, as its messages show it. A time is 0 while its event
+// has not happened.
 type connection struct {
 	attempt attempt
 	welcome welcome
 	goodbye goodbye
 	heartbeats
 
-	reason   uint8 // of the Reject, or of the Disconnect
+	reason   uint8 // from the Reject or the Disconnect
 	reasoned bool  // reason is known
 
-	made, over [2]bool            // in the eyes of the side's library: the connection stands; it has ended
-	heard      [2]machine.Instant // what last put off the side's timeout
-	clients    []uint16           // others that the client was told of, clientsMost at most
+	made, over [2]bool            // the side's library counts the connection as made; as ended
+	heard      [2]machine.Instant // when a message last restarted the side's timeout
+	clients    []uint16           // other clients that the client heard of, clientsMost at most
 }
 
 // clientsMost bounds the other clients that are remembered.
 const clientsMost = 1 << 10
 
-// attempt is how a client asks for a connection: at and ref are of its last Connect,
-// and count once count is not 0.
+// attempt is a client's request for a connection. at and ref belong to its last Connect, and are
+// valid once count is not 0.
 type attempt struct {
 	count     int
 	at        machine.Instant
 	ref       machine.Ref
 	pendingAt machine.Instant // when the server said that its application decides
 	answered  bool            // by an echo, a Welcome or a Reject
-	rejected  bool            // which means that it was answered
+	rejected  bool            // implies answered
 }
 
-// welcome is how a client is let in: client is its id, and counts once at is not 0.
+// welcome is how a server lets a client in. client is the client's id, and is valid once at is not
+// 0.
 type welcome struct {
-	at       machine.Instant // the server's
-	joinedAt machine.Instant // the client's own, which answers it
+	at       machine.Instant // of the server's Welcome
+	joinedAt machine.Instant // of the client's own Welcome, which answers it
 	client   uint16
 }
 
@@ -51,9 +52,9 @@ type goodbye struct {
 	by machine.Side
 }
 
-// session takes what a message tells about the connection's life.
+// session records what a message shows about the connection itself.
 func (t *follower) session(p *step) {
-	m, c := p.m, &t.life
+	m, c := p.m, &t.conn
 	switch m.Type {
 	case wire.Connect:
 		t.asks(p)
@@ -61,7 +62,7 @@ func (t *follower) session(p *step) {
 		c.attempt.answered = true
 		if !c.attempt.rejected {
 			c.attempt.rejected, c.reason, c.reasoned = true, m.Reason, true
-			t.tells(p, riptide.EventRejected, uint32(m.Reason))
+			t.connectionEvent(p, riptide.EventRejected, uint32(m.Reason))
 			t.failed(p, m.Reason)
 			p.out.At(p.at, p.ref).Report(riptide.Rejected, p.from, machine.Certain, c.attempt.ref, float64(m.Reason))
 		}
@@ -87,29 +88,29 @@ func (t *follower) session(p *step) {
 	}
 }
 
-// asks takes a Connect: of a client, or a server's echo of it.
+// asks records a Connect: a client's request, or a server's echo of it.
 func (t *follower) asks(p *step) {
-	c := &t.life
+	c := &t.conn
 	if !t.roles {
 		t.client, t.roles = p.from, true
 		t.begin()
 	}
 	if p.from == t.client {
 		c.attempt.count++
-		t.tells(p, riptide.EventConnect, uint32(c.attempt.count))
+		t.connectionEvent(p, riptide.EventConnect, uint32(c.attempt.count))
 		c.attempt.at, c.attempt.ref = p.at, p.ref
 	} else {
 		if !c.attempt.answered {
-			t.tells(p, riptide.EventPending, 0)
+			t.connectionEvent(p, riptide.EventPending, 0)
 		}
 		c.attempt.answered, c.attempt.pendingAt = true, p.at
 	}
 	c.heard[p.peer.side] = p.at
 }
 
-// welcomes takes a Welcome: the server's, or the client's that answers it.
+// welcomes records a Welcome: the server's, or the client's answer to it.
 func (t *follower) welcomes(p *step) {
-	m, c := p.m, &t.life
+	m, c := p.m, &t.conn
 	oneWay := t.config.Senders[p.from].Codec.Dialect.WelcomeOneWay
 	if first := m.Sequence == 1 || m.Sequence == 2; first && !t.begun && !t.sides[0].out.met && !t.sides[1].out.met {
 		t.begin()
@@ -126,14 +127,14 @@ func (t *follower) welcomes(p *step) {
 			p.out.At(p.at, p.ref).Report(riptide.WelcomeMismatch, p.from, machine.Certain, 0, float64(c.welcome.client),
 				float64(m.ClientID))
 		}
-		t.tells(p, riptide.EventWelcomed, uint32(m.ClientID))
+		t.connectionEvent(p, riptide.EventWelcomed, uint32(m.ClientID))
 		t.connected(p, p.from, m.ClientID, machine.Certain)
 		c.welcome.joinedAt = p.at
 		return
 	}
 	c.attempt.answered = true
 	if c.welcome.at == 0 {
-		t.tells(p, riptide.EventWelcomed, uint32(m.ClientID))
+		t.connectionEvent(p, riptide.EventWelcomed, uint32(m.ClientID))
 		c.welcome.at, c.welcome.client = p.at, m.ClientID
 		if oneWay {
 			t.connected(p, p.from, m.ClientID, machine.Certain)
@@ -141,11 +142,11 @@ func (t *follower) welcomes(p *step) {
 	}
 }
 
-// begin makes the states those of a connection that has just begun.
+// begin sets the states to those of a connection that has just begun.
 func (t *follower) begin() {
 	t.begun = true
 	for i := range t.sides {
 		s := &t.sides[i]
-		s.in.known, s.out.known, s.notesIn.known, s.notesOut.known = true, true, true, true
+		s.in.known, s.out.known, s.notifyIn.known, s.notifyOut.known = true, true, true, true
 	}
 }

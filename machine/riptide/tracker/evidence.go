@@ -7,9 +7,8 @@ import (
 	"github.com/ackscope/ackscope/machine/riptide"
 )
 
-// evidence takes an Ack for what it says by its documented meaning: which messages
-// have come to the side that sent it. Of a far side it is all that is known. answers
-// is the id that the Ack answers.
+// evidence records an Ack by its documented meaning: which messages have reached the side that sent
+// it. Of a far side, nothing else is known. answers is the id that the Ack answers.
 func (t *follower) evidence(p *step, answers answering) {
 	s, peer, m := p.own, p.peer, p.m
 	if !peer.out.met {
@@ -17,24 +16,24 @@ func (t *follower) evidence(p *step, answers answering) {
 	}
 	last, cause := peer.out.unwrap(m.Last), peer.out.unwrap(answers.id)
 	if s.behaviour.OneSequence {
-		// It acks Welcome only, and with the client id in place of the sequence.
+		// Pytide 2.0.0 acks only Welcome, and writes the client id in place of the sequence.
 		last, cause = int64(s.behaviour.First), int64(s.behaviour.First)
 	}
 	if s.behaviour.Receive == riptide.ReceiveWindow && cause > last {
-		s.acks.doubt = max(s.acks.doubt, cause) // its newest id stays behind: from here on anything can be
+		s.acks.doubt = max(s.acks.doubt, cause) // its newest id stays behind: later Acks prove nothing certain
 	}
 	blind := s.acks.blind
-	if leap := s.acks.advance(last, s.behaviour, t.begun); leap > 0 && !s.tap.ordered &&
+	if jump := s.acks.advance(last, s.behaviour, t.begun); jump > 0 && !s.tap.ordered &&
 		(s.behaviour.ShiftFault || s.behaviour.Receive == riptide.ReceiveWindow) {
-		p.out.At(p.at, p.ref).Report(riptide.WindowJump, s.side, machine.Likely, 0, float64(leap), float64(m.Last))
+		p.out.At(p.at, p.ref).Report(riptide.WindowJump, s.side, machine.Likely, 0, float64(jump), float64(m.Last))
 	}
 	e := peer.out.lives.find(cause)
 	if e != nil {
 		if answers.known || e.answers.count == 0 {
-			e.answers.take(p.at, p.at.Sub(s.speech.before))
+			e.answers.take(p.at, p.at.Sub(s.activity.before))
 		}
 		if !s.tap.ordered {
-			t.far(p, e)
+			t.followFar(p, e)
 			if s.acks.faulty && s.acks.faultyTo == last {
 				s.acks.blind = blind // what the jump left behind is known
 			}
@@ -50,7 +49,7 @@ func (t *follower) evidence(p *step, answers answering) {
 	t.nameBits(p, last)
 }
 
-// nameBits takes what the bits of an Ack say of the 16 ids before its newest.
+// nameBits records what the bits of an Ack say about the 16 ids before its newest.
 func (t *follower) nameBits(p *step, last int64) {
 	done := &p.own.acks.finished
 	for todo := ^done.behind(last); todo != 0; todo &= todo - 1 {
@@ -73,46 +72,46 @@ func (t *follower) nameBits(p *step, last int64) {
 	}
 }
 
-// advance takes the newest id that an Ack names, and gives the jump to it where the
-// window of the side does not stand that: 0 for none. begun is set where the capture
-// has the connection's beginning.
-func (a *ackTrail) advance(last int64, b *riptide.Behaviour, begun bool) (leap int64) {
-	jump := int64(b.Jump())
+// advance records the newest id that an Ack names. It returns the size of the jump to it where that
+// corrupts the side's window, or 0. The flag begun says that the capture has the connection's
+// beginning.
+func (a *ackTrail) advance(last int64, b *riptide.Behaviour, begun bool) (jump int64) {
+	limit := int64(b.Jump())
 	switch {
 	case !a.heard:
-		if !begun || last >= jump {
+		if !begun || last >= limit {
 			a.doubt = max(a.doubt, last)
 		}
-		if begun && last >= jump && b.ShiftFault {
+		if begun && last >= limit && b.ShiftFault {
 			a.blind = last
 		}
 	case last <= a.last:
 		return 0
-	case last-a.last >= jump:
-		leap = last - a.last
+	case last-a.last >= limit:
+		jump = last - a.last
 		a.doubt = max(a.doubt, last)
 		if b.ShiftFault {
 			a.blind = last
 		}
 	}
 	a.heard, a.last = true, last
-	return leap
+	return jump
 }
 
-// grade returns how surely an id that an Ack names has come and was taken.
+// grade returns how surely an id that an Ack names has arrived and was delivered.
 func (a *ackTrail) grade(id int64) machine.Certainty {
 	switch {
 	case id <= a.blind:
-		return machine.Possible // it came; the window may have thrown it away
+		return machine.Possible // it came; the window may have refused it
 	case id <= a.doubt:
 		return machine.Likely
 	}
 	return machine.Certain
 }
 
-// finished is the newest messages of the peer of which another Ack can tell
-// nothing new: answered, and named. Most bits of an Ack are of such. Bit i is id
-// top-i; top never goes back.
+// finished holds the newest messages of the peer about which no further Ack can say anything new:
+// they are answered and named. Most bits of an Ack name such messages. Bit i is id top-i; top never
+// goes back.
 type finished struct {
 	top  int64 // newest id that an Ack had as its last
 	bits uint64
@@ -137,13 +136,13 @@ func (f *finished) has(id int64) bool {
 	return at >= 0 && at < 64 && f.bits>>at&1 == 1
 }
 
-// behind returns the 16 ids before one: bit i is id last-1-i.
+// behind returns the bits of the 16 ids before last: bit i is id last-1-i.
 func (f *finished) behind(last int64) uint16 { return uint16(f.bits >> min(f.top-last+1, 64)) }
 
-// far runs the library's window over what a far side's Acks answer. Where it
-// finds a message refused that it never saw taken, that is likely: the Ack of
-// its first copy may have been lost.
-func (t *follower) far(p *step, e *life) {
+// followFar runs the library's window over what a far side's Acks answer. The result is only likely
+// where the window refuses a message that it never took. The Ack of the first copy may have been
+// lost.
+func (t *follower) followFar(p *step, e *life) {
 	s, peer, m := p.own, p.peer, p.m
 	if !s.in.known {
 		s.in.known = true
@@ -157,31 +156,29 @@ func (t *follower) far(p *step, e *life) {
 	s.in.agree(m, peer.out.unwrap(m.Last))
 	switch {
 	case gap >= riptide.JumpList && s.behaviour.ShiftFault:
-		// Acks that were lost make a jump too, but not one that leaves the bits as
-		// the fault does.
-		// a window that is full is the same with the fault or without
-		s.acks.faulty = follows && bits != 0 && bits != 0xffff && !s.mayPort
+		// Lost Acks look like a jump too, but they do not leave the bits that the fault leaves. A full
+		// window looks the same with the fault and without it.
+		s.acks.faulty = follows && bits != 0 && bits != 0xffff && !s.maybePort
 		s.acks.faultyTo = e.sequence64
 		for id := e.sequence64 - int64(gap) + 1; s.acks.faulty && id < e.sequence64; id++ {
 			if has, _ := s.in.receiver.Received(uint16(id)); has {
-				t.refused(p, peer.out.lives.find(id))
+				t.farRefused(p, peer.out.lives.find(id))
 			}
 		}
 		if s.acks.faulty && !fresh {
-			t.refused(p, e)
+			t.farRefused(p, e)
 		}
 	case !follows && e.sequence64 > s.acks.faultyTo:
 		s.acks.faulty = false
 	case fresh:
 		e.receiver.taken = true
 	case s.acks.faulty && e.sequence64 <= s.acks.faultyTo && !e.receiver.taken:
-		t.refused(p, e)
+		t.farRefused(p, e)
 	}
 }
 
-// refused notes that a far side's window takes a message for received that it
-// never took.
-func (t *follower) refused(p *step, e *life) {
+// farRefused records that a far side's window counts a message as received that it never took.
+func (t *follower) farRefused(p *step, e *life) {
 	if e == nil || e.receiver.refused || e.receiver.taken || e.clash || e.answers.named && e.certainty == machine.Certain {
 		return
 	}
@@ -190,7 +187,7 @@ func (t *follower) refused(p *step, e *life) {
 	t.notDelivered(p, p.own, e.sequence64, machine.Likely, e.copies.frame)
 }
 
-// name notes that an Ack of s names the peer's message e, if there is one.
+// name records that an Ack of s names the peer's message e. e may be nil.
 func (t *follower) name(p *step, e *life, id int64) {
 	s, peer := p.own, p.peer
 	if e == nil {
@@ -227,23 +224,23 @@ func (t *follower) name(p *step, e *life, id int64) {
 	}
 }
 
-// acked takes an Ack as the library of s, to which it goes, does.
+// acked processes an Ack as the library of its receiver does.
 func (t *follower) acked(p *step) {
 	s, m := p.peer, p.m
-	if s.end.deaf(p.at) {
+	if s.end.endedBefore(p.at) {
 		return
 	}
-	judge := func(id uint16, v riptide.Verdict) {
+	decide := func(id uint16, v riptide.Verdict) {
 		if v != riptide.Cleared || !s.out.met {
 			return
 		}
 		if !s.tap.ordered {
-			s.out.lied(s.out.unwrap(id), p) // as far as the Ack got there
+			s.out.markFalselyAcked(s.out.unwrap(id), p) // as far as the Ack got there
 			return
 		}
 		for e := s.out.lives.find(s.out.unwrap(id)); e != nil; e = s.out.lives.older(e) {
 			if e.sender.merged {
-				if m := t.moreOf(e); m.heldRef == 0 {
+				if m := t.detailsOf(e); m.heldRef == 0 {
 					m.heldAt, m.heldRef = p.at, p.ref
 				}
 				continue // pending under another id
@@ -258,17 +255,17 @@ func (t *follower) acked(p *step) {
 	s.out.sender.Received(s.in.receiver.Last)
 	if !s.out.known {
 		s.out.known = true
-		s.out.sender.Join(m.Last, m.AckBits, m.Cause, judge)
+		s.out.sender.Join(m.Last, m.AckBits, m.Cause, decide)
 		return
 	}
 	threw := s.out.sender.Threw
-	s.out.sender.Acked(m.Last, m.AckBits, m.Cause, judge)
-	if s.out.sender.Threw > threw && (s.end.threw == 0 || s.speech.last > s.end.threw) {
+	s.out.sender.Acked(m.Last, m.AckBits, m.Cause, decide)
+	if s.out.sender.Threw > threw && (s.end.threw == 0 || s.activity.last > s.end.threw) {
 		s.end.threw = p.at
 	}
 }
 
-// clear notes that the library of s counts a message as delivered.
+// clear records that the library of s counts a message as delivered.
 func (t *follower) clear(p *step, s *side, e *life) {
 	b := s.behaviour
 	if b.Limit > 0 && !b.DropsConnection && int(e.copies.count) >= b.Limit &&
@@ -279,7 +276,7 @@ func (t *follower) clear(p *step, s *side, e *life) {
 	e.sender.decide(machine.Yes, p.at, p.ref)
 	s.figures.acked++
 	mean := s.out.quality.Add(uint8(min(e.copies.count, 255)))
-	t.judge(p, s, &s.out.quality, b.QualityLimits && mean > riptide.QualitySends)
-	t.event(p, e, fact{kind: machine.EventAcked, of: s.side, sure: max(s.reads(p.at, p.ref), machine.Likely),
+	t.countOutcome(p, s, &s.out.quality, b.QualityLimits && mean > riptide.QualitySends)
+	t.messageEvent(p, e, fact{kind: machine.EventAcked, of: s.side, sure: max(s.reads(p.at, p.ref), machine.Likely),
 		about: e.copies.frame, by: p.ref})
 }

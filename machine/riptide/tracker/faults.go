@@ -6,21 +6,21 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// Faults of the library and its port that show in packets. Each is a rule of its
-// own (rules_faults.go) that names the versions which its sender then can be.
+// Faults of the library and of its port that packets show. Each has a rule of its own, in
+// rules_faults.go of machine/riptide, that names the possible versions of its sender.
 
-// once reports what is told of a side a single time.
+// once reports a rule about a side, unless it was reported before.
 func (s *side) once(p *step, rule *machine.Rule, sure machine.Certainty, figures ...float64) {
-	for _, told := range s.told {
+	for _, told := range s.reported {
 		if told == rule {
 			return
 		}
 	}
-	s.told = append(s.told, rule)
+	s.reported = append(s.reported, rule)
 	p.out.At(p.at, p.ref).Report(rule, s.side, sure, 0, figures...)
 }
 
-// faults looks a message of s over for what its header shows.
+// faults checks the header of a message of s for faults.
 func (t *follower) faults(p *step) {
 	s, m := p.own, p.m
 	builds := t.config.Senders[s.side].Builds
@@ -41,8 +41,8 @@ func (t *follower) faults(p *step) {
 	}
 }
 
-// stale reports values that stand where bits of an earlier message can have stayed,
-// as far as s can be a release that leaves them.
+// stale reports values in which bits of an earlier message can remain, if s can be a release that
+// leaves them.
 func (s *side) stale(p *step, builds wire.BuildSet) {
 	switch {
 	case builds.All(func(b *wire.Build) bool { return b.StaleBits }):
@@ -56,7 +56,7 @@ func (s *side) stale(p *step, builds wire.BuildSet) {
 // staleLeast is the least data, in bits, in which something can follow a text.
 const staleLeast = 48
 
-// valueFaults looks the values of a message of s over.
+// valueFaults checks the values of a message of s.
 func (t *follower) valueFaults(p *step) {
 	s, m := p.own, p.m
 	if t.config.Values == nil {
@@ -82,8 +82,8 @@ func (t *follower) valueFaults(p *step) {
 	}
 }
 
-// portLife reports on a reliable message of Pytide whose life has ended.
-func (t *follower) portLife(s *side, e *life, last machine.Ref, out *machine.Effects) {
+// portMessage reports on a reliable message of Pytide at the end of its life.
+func (t *follower) portMessage(s *side, e *life, last machine.Ref, out *machine.Effects) {
 	switch {
 	case s.behaviour.OneSequence:
 		return
@@ -95,11 +95,11 @@ func (t *follower) portLife(s *side, e *life, last machine.Ref, out *machine.Eff
 	}
 }
 
-// endFaults reports, when the capture ends, what was counted.
+// endFaults reports the faults that were counted, when the capture ends.
 func (t *follower) endFaults(s *side, out *machine.Effects) {
-	p := past(s.speech.last, s.speech.ref, out)
-	if s.notesOut.passedOver > 0 {
-		s.once(p, riptide.NotifyPassed, s.tap.grade(), float64(s.notesOut.passedOver))
+	p := pastStep(s.activity.last, s.activity.ref, out)
+	if s.notifyOut.passedOver > 0 {
+		s.once(p, riptide.NotifyPassed, s.tap.grade(), float64(s.notifyOut.passedOver))
 	}
 	if !s.behaviour.Port || s.figures.packets == 0 {
 		return
@@ -112,8 +112,8 @@ func (t *follower) endFaults(s *side, out *machine.Effects) {
 	if s.tap.near && s.out.sender.Threw > 0 {
 		s.once(p, riptide.PortThrows, machine.Likely, float64(s.out.sender.Threw))
 	}
-	if heard := t.life.heard[s.side]; heard != 0 && s.speech.last.Sub(heard) > riptide.Timeout+
+	if heard := t.conn.heard[s.side]; heard != 0 && s.activity.last.Sub(heard) > riptide.Timeout+
 		2*riptide.HeartbeatInterval {
-		s.once(p, riptide.PortNoTimeout, s.tap.grade(), machine.Milliseconds(s.speech.last.Sub(heard)))
+		s.once(p, riptide.PortNoTimeout, s.tap.grade(), machine.Milliseconds(s.activity.last.Sub(heard)))
 	}
 }

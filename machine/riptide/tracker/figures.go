@@ -8,8 +8,8 @@ import (
 
 // figures count what a side sent and what became of it.
 //
-//	acked, taken and duplicates count messages, resends and packets copies
-//	wireRTT is the sum over wireCount round trips, each 0 or more
+//   - acked, taken and duplicates count messages; resends and packets count copies.
+//   - wireRTT is the sum of wireCount round trips, each 0 or more.
 type figures struct {
 	packets, bytes uint64
 	resends        uint64
@@ -20,20 +20,19 @@ type figures struct {
 	wireCount      uint64
 }
 
-// packet counts one that the side sent, of so many bytes.
+// packet counts a packet that the side sent. length is in bytes.
 func (f *figures) packet(length int) {
 	f.packets++
 	f.bytes += uint64(length)
 }
 
-// roundTrip counts the time from a message to the Ack that names it, at the tap.
+// roundTrip counts the time at the tap from a message to the Ack that names it.
 func (f *figures) roundTrip(took time.Duration) {
 	f.wireRTT += took
 	f.wireCount++
 }
 
-// usual returns how long it usually takes at the tap from a message to its Ack; 0
-// where it is not known.
+// usual returns the mean time at the tap from a message to its Ack, or 0 if unknown.
 func (f *figures) usual() time.Duration {
 	if f.wireCount < 4 {
 		return 0
@@ -60,7 +59,7 @@ func (t *follower) summary(x machine.Side) machine.Summary {
 	return sum
 }
 
-// RTT returns what Summary does.
+// RTT returns the RTT that Summary has.
 func (t *Tracker) RTT(x machine.Side) time.Duration {
 	if t.f == nil {
 		return t.Summary(x).RTT
@@ -74,7 +73,7 @@ func (t *Tracker) RTT(x machine.Side) time.Duration {
 // Loss is not known: the library keeps no estimate.
 func (t *Tracker) Loss(machine.Side) float64 { return -1 }
 
-// Sent returns what Summary does of packets.
+// Sent returns the packets that Summary has.
 func (t *Tracker) Sent(x machine.Side) uint64 {
 	if t.f == nil {
 		return t.Summary(x).Packets

@@ -16,7 +16,7 @@ import (
 // wait lets time pass.
 func (c *conversation) wait(d time.Duration) { c.at = c.at.Add(d) }
 
-// welcome begins a connection, both sides' Welcome acked: A is the client.
+// welcome begins a connection, with A as the client. Both sides' Welcomes are acked.
 func (c *conversation) welcome() {
 	first := uint16(1)
 	c.send(machine.A, wire.Message{Type: wire.Connect})
@@ -26,15 +26,14 @@ func (c *conversation) welcome() {
 	c.send(machine.B, wire.Message{Type: wire.Ack, Last: first, AckBits: 1, Cause: first})
 }
 
-// beat is a heartbeat and its answer after 20 ms.
+// beat adds a heartbeat, and its answer after 20 ms.
 func (c *conversation) beat(ping uint8, rtt int16) {
 	c.send(machine.A, wire.Message{Type: wire.Heartbeat, Ping: ping, RTT: rtt, HasRTT: true})
 	c.wait(10 * time.Millisecond)
 	c.send(machine.B, wire.Message{Type: wire.Heartbeat, Ping: ping})
 }
 
-// reliable sends a reliable message of A, and the Ack of B after a delay, where
-// it is not to be lost.
+// reliable sends a reliable message of A, and B's Ack after a delay unless it is lost.
 func (c *conversation) reliable(sequence uint16, answered bool) {
 	c.send(machine.A, wire.Message{Type: wire.Reliable, Sequence: sequence, MessageID: 3}, byte(sequence),
 		byte(sequence>>8))
@@ -43,7 +42,7 @@ func (c *conversation) reliable(sequence uint16, answered bool) {
 	}
 }
 
-// found returns the rules that were reported of a side, the highest grade of each.
+// found returns the rules that were reported about a side, with the highest grade of each.
 func (c *conversation) found(config riptide.Config, facts machine.Facts,
 	side machine.Side) map[string]machine.Certainty {
 	tr := tracker.New(config, facts)
@@ -76,15 +75,15 @@ func speaker(t *testing.T, build string) riptide.Speaker {
 		Builds: wire.Matching(func(o *wire.Build) bool { return o == b })}
 }
 
-// TestFindings builds a conversation for each rule that no capture shows, or
-// that one shows only by chance, and its harmless twin, which must not show it.
+// TestFindings builds a conversation for each rule that no capture shows, or only by chance. A
+// harmless variant of it must not be reported.
 func TestFindings(t *testing.T) {
 	const quiet, loud = false, true
 	for _, c := range []struct {
 		rule    string
 		builds  [2]string // of A, of B
 		vantage machine.Vantage
-		side    machine.Side // whose doing it is
+		side    machine.Side // the one that causes it
 		sure    machine.Certainty
 		packets func(c *conversation, bad bool)
 	}{
@@ -216,7 +215,7 @@ func TestFindings(t *testing.T) {
 				c.reliable(9, false)
 				for range 8 {
 					c.wait(20 * time.Millisecond)
-					if !bad { // it goes on saying other things: it does not stand still
+					if !bad { // it sends other messages meanwhile: it does not stand still
 						c.send(machine.B, wire.Message{Type: wire.Unreliable, MessageID: 1}, 1)
 					}
 				}
@@ -345,7 +344,7 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// copies counts those of a reliable message of A.
+// copies returns the number of copies of a reliable message of A.
 func (c *conversation) copies(sequence uint16) (n int) {
 	var m wire.Message
 	for i := range c.out {
@@ -357,7 +356,7 @@ func (c *conversation) copies(sequence uint16) (n int) {
 	return n
 }
 
-// TestValueFaults: what a reader of values tells becomes a finding of its sender.
+// TestValueFaults: a fault that the reader of values finds becomes a finding about the sender.
 func TestValueFaults(t *testing.T) {
 	for _, c := range []struct {
 		fault riptide.ValueFaults
@@ -391,7 +390,7 @@ func TestValueFaults(t *testing.T) {
 	}
 }
 
-// TestVersionsProven: a fault of the window says which versions have that window.
+// TestVersionsProven: a fault of the window names the versions that have that window.
 func TestVersionsProven(t *testing.T) {
 	for _, c := range []struct{ build, says string }{
 		{"2.2.1", "releases 2.1.0 to 2.2.1"},
@@ -405,8 +404,8 @@ func TestVersionsProven(t *testing.T) {
 			conv.send(machine.A, wire.Message{Type: wire.Reliable, Sequence: id, MessageID: 3}, byte(id))
 			conv.send(machine.B, wire.Message{Type: wire.Ack, Last: id, AckBits: 1<<min(id, 16) - 1, Cause: id})
 		}
-		// The bits move by 37 modulo 32 only: some of the ids in between look received, and so
-		// does this one, which is acked and thrown away.
+		// The bits move by 37 modulo 32 only. So some of the ids in between look received. This one does
+		// too: it is acked and refused.
 		conv.send(machine.A, wire.Message{Type: wire.Reliable, Sequence: 77, MessageID: 3}, 9)
 		conv.send(machine.B, wire.Message{Type: wire.Ack, Last: 77, AckBits: 0xffe0, Cause: 77})
 		conv.wait(time.Second)

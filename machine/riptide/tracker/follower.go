@@ -12,33 +12,33 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// follower is a tracker to which the vantage is known.
+// follower is a tracker that knows where the tap is.
 type follower struct {
-	config riptide.Config
-	facts  machine.Facts
-	sides  [2]side
-	place  vantage.Evidence
-	beats  riptide.BeatRoles
-	early  *earlyBeat // a heartbeat that was seen before the roles were known; nil for none
-	mores  int        // that lives have
-	lent   []*more    // of ended lives, whose bodies the caller may still read
-	free   []*more
+	config      riptide.Config
+	facts       machine.Facts
+	sides       [2]side
+	place       vantage.Evidence
+	beats       riptide.BeatRoles
+	early       *earlyBeat // a heartbeat from before the roles were known; nil if there is none
+	detailCount int        // number of details that lives have
+	lent        []*details // of ended lives: the caller may still read their bodies
+	free        []*details
 
 	begun  bool // the connection's beginning is in the capture
 	client machine.Side
 	roles  bool // client is known
 	ended  bool // a Disconnect has passed
 	last   machine.Instant
-	// settled is up to when no life can end.
+	// settled is the time until which no life can end.
 	settled machine.Instant
-	life    connection
+	conn    connection
 	m       wire.Message
 
-	releasing bool // held messages are being taken
-	weighing  bool // the vantage was inferred: what else passes may tell better
+	releasing bool // held messages are being processed
+	weighing  bool // the vantage was inferred: later messages may improve it
 }
 
-// follow returns the follower of a connection that the tap saw from a place.
+// follow returns the follower of a connection with the given vantage.
 func follow(c riptide.Config, facts machine.Facts, v machine.Vantage, reason string) *follower {
 	known, learned := facts.Settings.(proofs)
 	told := facts.Vantage != machine.VantageUnknown && !learned
@@ -47,10 +47,10 @@ func follow(c riptide.Config, facts machine.Facts, v machine.Vantage, reason str
 	for i := range t.sides {
 		s, speaker := &t.sides[i], &c.Senders[i]
 		b := riptide.BehaviourOf(speaker.Codec.Dialect, speaker.Builds)
-		*s = side{side: machine.Side(i), behaviour: b, smoothed: -1, loose: lives{loose: true}}
-		s.mayPort = speaker.Builds.Mixed(func(b *wire.Build) bool { return b.PingStays })
+		*s = side{side: machine.Side(i), behaviour: b, smoothed: -1, unreliable: lives{anonymous: true}}
+		s.maybePort = speaker.Builds.Mixed(func(b *wire.Build) bool { return b.PingStays })
 		s.in.receiver, s.out.sender = riptide.NewReceiver(b), riptide.NewSender(b)
-		s.notesIn.receiver = riptide.NewNotifyReceiver(b)
+		s.notifyIn.receiver = riptide.NewNotifyReceiver(b)
 		s.tap.near, s.tap.stream = v.Near(s.side), c.Stream
 		s.tap.ordered = s.tap.near || s.tap.stream
 		s.tap.shown = told || s.tap.stream || known.shown[i]
@@ -61,7 +61,7 @@ func follow(c riptide.Config, facts machine.Facts, v machine.Vantage, reason str
 	return t
 }
 
-// observe takes the next message.
+// observe processes the next message.
 func (t *follower) observe(p *sighting, out *machine.Effects) {
 	t.free, t.lent = append(t.free, t.lent...), t.lent[:0]
 	t.take(p, out)
@@ -77,12 +77,12 @@ func (t *follower) finish(out *machine.Effects) {
 				t.end(s, l, out)
 			}
 		}
-		t.ageAbsent(s, t.last, true, out)
+		t.settleAbsent(s, t.last, true, out)
 	}
 	t.endFindings(out)
 }
 
-// take takes one message.
+// take processes one message.
 func (t *follower) take(saw *sighting, out *machine.Effects) {
 	t.last = saw.at
 	p := &step{sighting: *saw, m: &t.m, own: &t.sides[saw.from], peer: &t.sides[saw.from.Other()], out: out}
@@ -100,19 +100,18 @@ func (t *follower) take(saw *sighting, out *machine.Effects) {
 		return
 	}
 	s.figures.packet(p.length)
-	s.speech.spoke(p.at, p.ref)
-	peer.speech.addressed = p.at
+	s.activity.spoke(p.at, p.ref)
+	peer.activity.addressed = p.at
 	if limit := codec.Dialect.MaxMessage; p.length > limit {
 		out.At(p.at, p.ref).Report(riptide.Oversize, p.from, machine.Certain, 0, float64(p.length))
 	}
 	if m.Type == wire.Disconnect {
 		s.end.left, t.ended = p.at, true
-		if peer.end.told == 0 && !p.behind {
-			peer.end.told = p.at
+		if peer.end.peerLeft == 0 && !p.behind {
+			peer.end.peerLeft = p.at
 		}
 	} else if s.tap.near && !t.config.Stream {
-		// What leaves by a stream may have waited for its window: it does not tell
-		// that the side still reads.
+		// TCP may have held the message back, so it does not prove that the side still reads.
 		s.read.proves(p.at.Add(-riptide.TickSlack), 0)
 	}
 	if t.weighing {
@@ -123,9 +122,9 @@ func (t *follower) take(saw *sighting, out *machine.Effects) {
 	}
 	t.settle(p.at, out)
 	if t.unnamed(peer) {
-		s.path.JudgeUnnamed(p.at, 2*s.roundTrip()+riptide.TickSlack)
+		s.path.CountUnnamed(p.at, 2*s.roundTrip()+riptide.TickSlack)
 	}
-	p.is = t.beats.Take(p.from, codec.Dialect, m)
+	p.beat = t.beats.Take(p.from, codec.Dialect, m)
 	if !p.behind {
 		t.session(p)
 	}
@@ -133,7 +132,7 @@ func (t *follower) take(saw *sighting, out *machine.Effects) {
 	t.message(p)
 }
 
-// message takes what a message says of messages: that it is one, or acks others.
+// message records what a message says about messages: it is one itself, or acks others.
 func (t *follower) message(p *step) {
 	switch m := p.m; {
 	case m.Type == wire.Ack || m.Type == wire.AckExtra:
@@ -158,27 +157,27 @@ func (t *follower) message(p *step) {
 	}
 }
 
-// reopens reports whether a Connect begins another connection on the addresses:
-// after the end of one, said or by timeout.
+// reopens reports whether a Connect begins another connection between the same addresses. The old
+// one must have ended by a Disconnect or by timeout.
 func (t *follower) reopens(p *step) bool {
 	s, peer := p.own, p.peer
-	return t.ended || (s.out.met || peer.out.met) && p.at.Sub(max(s.speech.last, peer.speech.last)) > riptide.Timeout
+	return t.ended || (s.out.met || peer.out.met) && p.at.Sub(max(s.activity.last, peer.activity.last)) > riptide.Timeout
 }
 
 // proofs are Facts.Settings of this protocol.
 type proofs struct {
-	read  [2]proof // up to where each side is known to have read
-	shown [2]bool  // the tap is shown to stand at the side
+	read  [2]proof // the time up to which each side is known to have read
+	shown [2]bool  // the tap is shown to be at the side
 }
 
-// learned returns what another run over the flow can start with.
+// learned returns the facts that another run over the flow can start with.
 func (t *follower) learned() machine.Facts {
 	f := t.facts
 	if t.weighing {
-		f.Vantage, f.VantageReason = t.stands()
+		f.Vantage, f.VantageReason = t.placeTap()
 	}
 	if t.roles {
-		f.Tick[t.client] = t.life.clock.Tick()
+		f.Tick[t.client] = t.conn.clock.Tick()
 	}
 	var p proofs
 	for i := range t.sides {
@@ -189,9 +188,9 @@ func (t *follower) learned() machine.Facts {
 	return f
 }
 
-// size returns the bytes that a clone takes, about.
+// size returns about how many bytes a clone takes.
 func (t *follower) size() int {
-	n := int(unsafe.Sizeof(*t)) + t.mores*(int(unsafe.Sizeof(more{}))+64)
+	n := int(unsafe.Sizeof(*t)) + t.detailCount*(int(unsafe.Sizeof(details{}))+64)
 	for i := range t.sides {
 		s := &t.sides[i]
 		for _, l := range s.modes() {
@@ -211,7 +210,7 @@ func (t *follower) clone() *follower {
 		c.early = &early
 	}
 	c.lent, c.free = nil, nil
-	c.life.clients = slices.Clone(t.life.clients)
+	c.conn.clients = slices.Clone(t.conn.clients)
 	for i := range c.sides {
 		c.sides[i] = t.sides[i].clone()
 	}

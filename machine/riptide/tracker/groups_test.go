@@ -12,9 +12,9 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// TestGroups holds what the groups of a side and of a message say to hold always
-// (side.go, life.go) against messages that are drawn: in order and out of it, with
-// jumps, doubled, acked and acked wrongly, in every dialect and from every place.
+// TestGroups checks the invariants in the comments of side.go and life.go against random messages.
+// They come in order and out of order, with jumps and duplicates, acked rightly and wrongly. It
+// covers every dialect and every place of the tap.
 func TestGroups(t *testing.T) {
 	runs := 300
 	if testing.Short() {
@@ -60,12 +60,12 @@ type drawnTalk struct {
 	at      machine.Instant
 	newest  [2]uint16 // reliable, by side
 	notes   [2]uint16
-	sent    [][2][]byte // by whom: the newest, of which copies are drawn
-	keeps   int         // of them
+	sent    [][2][]byte // by sender: the newest messages, for copies
+	keeps   int         // number of them kept
 	doubles float64     // share of copies
 }
 
-// next draws one message; false for one that the dialect does not have.
+// next draws one message. It returns false for a type that the dialect does not have.
 func (d *drawnTalk) next(n uint64) (p *sighting, ok bool) {
 	from := machine.Side(d.rng.IntN(2))
 	near := func(newest uint16) uint16 {
@@ -126,7 +126,7 @@ func (d *drawnTalk) next(n uint64) (p *sighting, ok bool) {
 		behind: d.rng.IntN(200) == 0}, true
 }
 
-// broken returns what does not hold of a side, though its groups say so.
+// broken returns an error for an invariant of a side's groups that does not hold.
 func (s *side) broken() error {
 	tap, acks, end := &s.tap, &s.acks, &s.end
 	for _, c := range []struct {
@@ -134,18 +134,18 @@ func (s *side) broken() error {
 		holds bool
 	}{
 		{"near or stream means ordered", tap.ordered == (tap.near || tap.stream)},
-		{"speech.ref is 0 while it has not spoken", s.speech.ref != 0 || s.speech.last == 0},
+		{"speech.ref is 0 while it has not spoken", s.activity.ref != 0 || s.activity.last == 0},
 		{"end.limit is set where limitOf is", (end.limit != 0) == (end.limitOf != riptide.NotDropped)},
-		{"len(in.missed), len(in.leaps) are bounded", len(s.in.missed) <= unseenMost && len(s.in.leaps) <= leapsMost},
+		{"len(in.missed), len(in.leaps) are bounded", len(s.in.missed) <= unseenMost && len(s.in.jumps) <= leapsMost},
 		{"0 ≤ queue.head ≤ len(items) ≤ QueueMost", 0 <= s.in.queue.head && s.in.queue.head <= len(s.in.queue.items) &&
 			len(s.in.queue.items) <= riptide.QueueMost},
 		{"acks.blind ≤ doubt", acks.blind <= acks.doubt},
 		{"acks.last ≤ finished.top", !acks.heard || acks.last <= acks.finished.top},
-		{"notesIn.doubt ≤ heard", s.notesIn.doubt <= s.notesIn.heard},
+		{"notesIn.doubt ≤ heard", s.notifyIn.doubt <= s.notifyIn.heard},
 		{"0 ≤ out.suspect ≤ lives.next", 0 <= s.out.suspect && s.out.suspect <= s.out.lives.next},
 		{"out.absent lies below top", len(s.out.absent) == 0 || len(s.out.absent) <= absentMost &&
 			s.out.absent[len(s.out.absent)-1].id < s.out.top},
-		{"notesOut.first ≤ top", !s.notesOut.met || s.notesOut.first <= s.notesOut.top},
+		{"notesOut.first ≤ top", !s.notifyOut.met || s.notifyOut.first <= s.notifyOut.top},
 		{"figures.wireRTT is 0 while wireCount is", s.figures.wireCount != 0 || s.figures.wireRTT == 0},
 	} {
 		if !c.holds {
@@ -161,7 +161,7 @@ func (s *side) broken() error {
 		if l.first < 0 || l.first > l.next || l.next-l.first > int64(len(l.slots)) || len(l.slots) > livesMost {
 			return fmt.Errorf("lives %d: first %d, next %d, %d slots", i, l.first, l.next, len(l.slots))
 		}
-		if n := len(l.slots); n&(n-1) != 0 || !l.loose && len(l.index) != n || l.loose && l.index != nil {
+		if n := len(l.slots); n&(n-1) != 0 || !l.anonymous && len(l.index) != n || l.anonymous && l.index != nil {
 			return fmt.Errorf("lives %d: %d slots, an index of %d", i, n, len(l.index))
 		}
 		for n := l.first; n < l.next; n++ {
@@ -173,7 +173,7 @@ func (s *side) broken() error {
 	return nil
 }
 
-// broken returns what does not hold of a message.
+// broken returns an error for an invariant of a message that does not hold.
 func (e *life) broken() error {
 	c, a := &e.copies, &e.answers
 	switch {

@@ -11,8 +11,8 @@ import (
 
 // heartbeats are the client's pings and what they measure.
 //
-//	answers ≤ pings
-//	ping, pingAt and pingRef count once pings is not 0; sample counts once answers is not 0
+//   - answers ≤ pings
+//   - ping, pingAt and pingRef are valid once pings is not 0; sample is valid once answers is not 0
 type heartbeats struct {
 	pings, answers uint64
 	ping           uint8
@@ -20,22 +20,22 @@ type heartbeats struct {
 	pingRef        machine.Ref
 	waiting        bool          // the newest ping has no answer yet
 	unanswered     int           // pings in a row
-	sampled        bool          // an answer has passed since the client last told its RTT
-	sample         time.Duration // how long that one took, as it passed the tap
-	// the server at the tap has not answered the newest ping, so it has not read what it tells
-	unread bool
-	told   int         // the RTT that the client told last, ms; 0 none
-	clock  clock.Clock // of the client
+	sampled        bool          // an answer has passed since the client last reported its RTT
+	sample         time.Duration // the round trip of that answer at the tap
+	// The server at the tap has not answered the newest ping, so it has not read the RTT in it.
+	unread   bool
+	reported int         // the RTT that the client reported last, ms; 0 if none
+	clock    clock.Clock // of the client
 }
 
-// answer takes the server's answer to the newest ping. The library takes a copy
-// of it for another sample.
+// answer records the server's answer to the newest ping. The library counts a copy of the answer as
+// another sample.
 func (h *heartbeats) answer(client, server *side, at machine.Instant) {
 	if h.unread {
-		server.smoothed, h.unread = riptide.Smooth(server.smoothed, h.told), false
+		server.smoothed, h.unread = riptide.Smooth(server.smoothed, h.reported), false
 	}
 	if h.sampled {
-		client.smoothed = riptide.Smooth(client.smoothed, h.untold())
+		client.smoothed = riptide.Smooth(client.smoothed, h.estimate())
 	} else {
 		h.answers++
 	}
@@ -44,40 +44,40 @@ func (h *heartbeats) answer(client, server *side, at machine.Instant) {
 	h.unanswered = 0
 }
 
-// untold returns the RTT in ms of the newest answer as the client's clock measures it,
-// before it tells it.
-func (h *heartbeats) untold() int { return h.clock.RTT(h.sample) }
+// estimate returns the RTT in ms that the client's clock measures for the newest answer, before the
+// client reports it.
+func (h *heartbeats) estimate() int { return h.clock.RTT(h.sample) }
 
-// rtt returns the side's last RTT sample and its smoothed RTT, as its library has
-// them, in ms; negative where it has none.
+// rtt returns a side's last RTT sample and its smoothed RTT, in ms, as its library has them. They
+// are negative where the library has none.
 func (t *follower) rtt(x machine.Side) (sample, smoothed int, sure machine.Certainty) {
-	s, c := &t.sides[x], &t.life
+	s, c := &t.sides[x], &t.conn
 	sample, smoothed, sure = -1, s.smoothed, machine.Likely
 	if smoothed >= 0 {
-		sample = c.told
+		sample = c.reported
 	}
 	if s.tap.near {
 		sure = s.tap.grade()
 	}
 	if t.roles && t.client == x && s.tap.ordered {
 		if c.sampled {
-			own := c.untold()
+			own := c.estimate()
 			return own, riptide.Smooth(smoothed, own), machine.Likely
 		}
 	}
 	return sample, smoothed, sure
 }
 
-// earlyBeat is a heartbeat of which it is not known yet whether it asks.
+// earlyBeat is a heartbeat that may be a ping or an answer.
 type earlyBeat struct {
 	sighting
 	m wire.Message
 }
 
-// heartbeat takes a heartbeat of either side.
+// heartbeat records a heartbeat of either side.
 func (t *follower) heartbeat(p *step) {
-	c := &t.life
-	if p.is == riptide.BeatOpen {
+	c := &t.conn
+	if p.beat == riptide.BeatOpen {
 		if t.early == nil {
 			t.early = &earlyBeat{sighting{at: p.at, ref: p.ref, from: p.from}, *p.m}
 		}
@@ -85,61 +85,61 @@ func (t *follower) heartbeat(p *step) {
 	}
 	if e := t.early; e != nil {
 		t.early = nil
-		if asks := p.is == riptide.BeatPing; asks == (e.from == p.from) {
+		if asks := p.beat == riptide.BeatPing; asks == (e.from == p.from) {
 			t.beat(&step{sighting: e.sighting, m: &e.m, own: &t.sides[e.from], peer: &t.sides[e.from.Other()], out: p.out})
 		}
 	}
 	switch {
-	case p.is == riptide.BeatPing:
+	case p.beat == riptide.BeatPing:
 		t.beat(p)
 	case c.pings > 0 && p.m.Ping == c.ping:
 		c.answer(p.peer, p.own, p.at)
 	}
 }
 
-// beat takes a heartbeat of the client. The RTT that it tells is the newest
-// sample: the server smooths what it is told, the client what it measured.
+// beat records a heartbeat of the client. The RTT in it is the newest sample. The server smooths
+// the reported RTT, and the client the one that it measured.
 func (t *follower) beat(p *step) {
 	m := p.m
-	c := &t.life
+	c := &t.conn
 	if !t.roles {
 		t.client, t.roles = p.from, true
 	}
-	// The network doubles a heartbeat: the server takes each copy, the client has sent one.
-	again := c.pings > 0 && m.Ping == c.ping && p.at.Sub(c.pingAt) < riptide.HeartbeatInterval/2
+	// The network can duplicate a heartbeat: the server processes each copy, but the client sent one.
+	repeated := c.pings > 0 && m.Ping == c.ping && p.at.Sub(c.pingAt) < riptide.HeartbeatInterval/2
 	client, server := p.own, p.peer
-	if !again && client.tap.near && !client.tap.stream && t.client == p.from && c.pings > 0 && m.Ping != c.ping+1 &&
-		!client.behaviour.Port && !client.mayPort {
+	if !repeated && client.tap.near && !client.tap.stream && t.client == p.from && c.pings > 0 && m.Ping != c.ping+1 &&
+		!client.behaviour.Port && !client.maybePort {
 		client.tap.lacks++
 	}
-	if c.waiting && c.pings > 0 && !again {
+	if c.waiting && c.pings > 0 && !repeated {
 		c.unanswered++
 		p.out.At(c.pingAt, c.pingRef).Report(riptide.HeartbeatUnanswered, p.from.Other(), machine.Certain, 0,
 			float64(c.unanswered))
 	}
-	if gap := p.at.Sub(c.pingAt); c.pings > 0 && !again && gap > riptide.HeartbeatSlow {
+	if gap := p.at.Sub(c.pingAt); c.pings > 0 && !repeated && gap > riptide.HeartbeatSlow {
 		p.out.At(p.at, p.ref).Report(riptide.HeartbeatLate, p.from, machine.Certain, c.pingRef, machine.Milliseconds(gap))
 	}
-	// Pytide tells 0 where the library tells -1, none yet; servers take 0 for a sample.
+	// Without a sample Pytide reports 0, and the library -1. Servers take 0 for a sample.
 	if told := int(m.RTT); told >= 0 {
-		if !again && (told > 0 || !client.behaviour.Port) && (c.sampled || client.smoothed < 0) {
+		if !repeated && (told > 0 || !client.behaviour.Port) && (c.sampled || client.smoothed < 0) {
 			client.smoothed = riptide.Smooth(client.smoothed, told)
 			if c.sampled {
-				c.clock.Tell(told, c.sample)
+				c.clock.Add(told, c.sample)
 			}
 		}
-		c.told = told
+		c.reported = told
 		if c.unread = server.tap.near; !c.unread {
 			server.smoothed = riptide.Smooth(server.smoothed, told)
 		}
 	}
-	if again {
+	if repeated {
 		return
 	}
 	c.sampled = false
 	sent := p.at
 	if t.config.Stream && c.pings > 0 {
-		// TCP may hold it back: it was sent when it was due.
+		// TCP may have delayed it: assume that it was sent when it was due.
 		sent = min(sent, c.pingAt.Add(riptide.HeartbeatInterval+2*clock.UsualSlack))
 	}
 	c.pings++

@@ -8,11 +8,11 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// life is what is known of one message. There is one for each message of the last
-// seconds, and it is touched again when it ends, so it is kept small: what few
-// messages need stands in more.
+// life is what is known of one message, from its first copy to its end. There is one for each
+// message of the last seconds, and ending it touches it again, so it is small. Fields that few
+// messages need are in details.
 //
-//	1 ≤ number-before where before is not 0
+//   - 1 ≤ number-before where before is not 0
 type life struct {
 	identity
 	copies   copies
@@ -20,130 +20,131 @@ type life struct {
 	sender   atSender
 	receiver atReceiver
 
-	number    int64             // among the lives of its side and mode
-	before    uint32            // how many lives ago the one before it at its place of the index began; 0 for none
-	certainty machine.Certainty // of what both ends made of it
+	number    int64             // index among the lives of its side and mode
+	before    uint32            // number minus that of the previous life at this place of the index; 0 for none
+	certainty machine.Certainty // of what both ends concluded
 	clash     bool              // another message has the same sequence
-	behind    bool              // its stream was left with a hole before it: it has not come
-	more      *more             // nil for none
+	behind    bool              // a hole in the stream before it was never filled, so it has not arrived
+	details   *details          // nil for none
 }
 
-// identity is what a message says of itself, the same in each copy.
+// identity is what a message says about itself, the same in each copy.
 type identity struct {
 	sequence64 int64 // unwrapped
 	hash       uint64
 	sequence   uint32
 	bits       int32  // of the body
-	id         uint16 // of a user's message, where idBits is not 0
-	client     uint16 // that the message names, of the protocol's own ones
+	id         uint16 // of a user message; valid where idBits is not 0
+	client     uint16 // client id in one of the protocol's own messages
 	mode       machine.Mode
 	kind       wire.Type
 	idBits     uint8
-	bodyBit    uint8 // where the body begins in the first byte of more.body
+	bodyBit    uint8 // where the body begins in the first byte of details.body
 }
 
-// copies are the times at which a message passed the tap: 1 ≤ count, and first is
-// that of the first of them.
+// copies are the times at which a message passed the tap: 1 ≤ count, and first is the time of the
+// first copy.
 type copies struct {
 	first    machine.Instant
 	last     machine.Instant
 	frame    machine.Ref // of the first copy
 	count    int32
-	smoothed int32 // its sender's smoothed RTT when it was first sent, ms; negative unknown
+	smoothed int32 // the sender's smoothed RTT at the first copy, ms; negative if unknown
 }
 
-// timer returns after what time its sender had it due again, when it was first sent.
+// timer returns the sender's resend time when it first sent the message.
 func (c *copies) timer() time.Duration { return riptide.ResendAfter(int(c.smoothed)) }
 
-// answers is what Acks say of a message, by their documented meaning: first and
-// silence count once count is not 0.
+// answers is what Acks say about a message, by their documented meaning. first and silence are
+// valid once count is not 0.
 type answers struct {
-	first   machine.Instant // when the first Ack of its own passed
-	silence time.Duration   // for how long the peer had said nothing before that
+	first   machine.Instant // when the first Ack that answers it passed
+	silence time.Duration   // how long the peer had sent nothing before that Ack
 	last    machine.Instant // when a near receiver last acked it; 0 for never
-	count   int32           // Acks that answer it, as they passed the tap
+	count   int32           // Acks at the tap that answer it
 	named   bool            // an Ack names it
-	byBit   bool            // one of another message did, before any of its own
-	passed  bool            // one that reaches beyond it did not, before any of its own
+	byBit   bool            // a bit in another message's Ack named it, before any Ack answered it
+	passed  bool            // an Ack of a newer message did not name it, before any Ack answered it
 }
 
-// take takes an Ack of its own, before which the peer had been silent for a time.
+// take records an Ack that answers the message. silence is how long the peer had sent nothing
+// before.
 func (a *answers) take(at machine.Instant, silence time.Duration) {
 	if a.count++; a.count == 1 {
 		a.first, a.silence = at, silence
 	}
 }
 
-// atSender is what the library of a message's sender makes of it: at and by are 0
-// while acked is Unanswered.
+// atSender is what the library of a message's sender concludes. at and by are 0 while acked is
+// Unanswered.
 type atSender struct {
-	at      machine.Instant // when the Ack passed that decided it
+	at      machine.Instant // when the deciding Ack passed
 	by      machine.Ref
 	acked   machine.Answer
-	byCause bool // that Ack answers it
+	byCause bool // that Ack answers this message
 	forgot  bool // the library gave it up
-	merged  bool // its sequence is not its own: ids of several peers OR-ed (2.1.0)
-	waits   bool // its sender has sent it again after an Ack of its id: it waits for another
+	merged  bool // its sequence is OR-ed from ids of several peers (2.1.0)
+	waits   bool // its sender sent it again after an Ack of its id, so it waits for another id
 }
 
-// decide notes the Ack that decides whether it was acked.
+// decide records the Ack that decides whether the message was acked.
 func (x *atSender) decide(acked machine.Answer, at machine.Instant, by machine.Ref) {
 	x.acked, x.at, x.by = acked, at, by
 }
 
-// atReceiver is what the library of its receiver makes of it: 0 ≤ times, and at and by
-// are 0 while delivered is Unanswered and times is 0.
+// atReceiver is what the library of the message's receiver does with it: 0 ≤ times. Its fields at
+// and by are 0 while delivered is Unanswered and times is 0.
 type atReceiver struct {
-	at        machine.Instant // when passed what shows it
+	at        machine.Instant // when the frame that shows it passed
 	by        machine.Ref
-	times     int32 // how often it was handed over
+	times     int32 // number of deliveries
 	delivered machine.Answer
 	taken     bool // by the window of a far receiver, as its Acks show it
-	refused   bool // by the window, though never taken
-	attested  bool // Acks tell of its arrival by their documented meaning, as they would to a tap anywhere
+	refused   bool // by the window, though it never took the message
+	attested  bool // Acks show its arrival by their documented meaning, whatever the place of the tap
 }
 
-// took notes that it was handed over once more, as a frame shows.
+// took records a delivery that a frame shows.
 func (x *atReceiver) took(at machine.Instant, by machine.Ref) {
 	x.delivered, x.at, x.by = machine.Yes, at, by
 	x.times++
 }
 
-// more is what few lives need, and what only the telling of them needs.
-type more struct {
+// details holds fields that few lives need, and the frames and body for output.
+type details struct {
 	frames [machine.MessageFrames - 1]machine.Ref // of the copies after the first
 	wait   time.Duration                          // between its last two copies
 	body   []byte
 
-	// Of a merged one: the first Ack that clears its id.
+	// For a merged message: the first Ack that clears its id.
 	heldAt  machine.Instant
 	heldRef machine.Ref
-	// When its receiver first refused it, and the arrival's frame.
+	// When its receiver first refused it, and the frame of that copy.
 	refusedAt  machine.Instant
 	refusedRef machine.Ref
 }
 
-// lastFrame returns the frame of the newest copy that is listed.
+// lastFrame returns the frame of the newest listed copy.
 func (e *life) lastFrame() machine.Ref {
 	if e.copies.count == 1 {
 		return e.copies.frame
 	}
-	return e.more.frames[min(int(e.copies.count), machine.MessageFrames)-2]
+	return e.details.frames[min(int(e.copies.count), machine.MessageFrames)-2]
 }
 
 // wait returns the time between its last two copies.
 func (e *life) wait() time.Duration {
-	if e.more == nil {
+	if e.details == nil {
 		return 0
 	}
-	return e.more.wait
+	return e.details.wait
 }
 
-// held reports whether an Ack that clears its id was kept back, since it may be
-// pending under another.
-func (e *life) held() bool { return e.more != nil && e.more.heldRef != 0 }
+// held reports whether an Ack that clears its id is held back, because the message may be pending
+// under another id.
+func (e *life) held() bool { return e.details != nil && e.details.heldRef != 0 }
 
-// message tells it, of the side that sent it.
+// message returns the message for output. from is its sender.
 func (e *life) message(from machine.Side) machine.Message {
 	m := machine.Message{
 		From: from, Mode: e.mode, Channel: -1, ID: -1, IDBits: e.idBits, Type: uint32(e.kind), Bits: int(e.bits),
@@ -160,10 +161,10 @@ func (e *life) message(from machine.Side) machine.Message {
 		m.Name = e.kind.String()
 	}
 	m.Frames[0] = e.copies.frame
-	if e.more != nil {
-		copy(m.Frames[1:], e.more.frames[:])
-		if len(e.more.body) > 0 {
-			m.Body, m.BodyBit = e.more.body, e.bodyBit
+	if e.details != nil {
+		copy(m.Frames[1:], e.details.frames[:])
+		if len(e.details.body) > 0 {
+			m.Body, m.BodyBit = e.details.body, e.bodyBit
 		}
 	}
 	return m

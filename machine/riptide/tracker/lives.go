@@ -6,19 +6,20 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// lives holds the messages of one side and mode whose lives are open, by age.
-// Its memory is bounded: where too many are open, the oldest ends.
+// lives holds the messages of one side and mode whose lives are open, by age. Its memory is
+// bounded: where too many are open, the oldest ends.
 //
-//	0 ≤ first ≤ next, and next-first ≤ len(slots) ≤ livesMost
-//	len(slots) is 0 or a power of two; so is len(index), which is that of slots, or 0
+//   - 0 ≤ first ≤ next, and next-first ≤ len(slots) ≤ livesMost
+//   - len(slots) is 0 or a power of two; len(index) is len(slots) or 0
 type lives struct {
-	slots []life // of life n: n mod len
-	// number of the newest life by its sequence mod len, plus one; none where lives are not looked for
-	index []int64
-	first int64           // number of the oldest open life
-	next  int64           // number of the next one
-	due   machine.Instant // the oldest does not end before
-	loose bool            // messages without an identity, of which none is looked for
+	slots []life // life n is at n mod len
+	// Number plus one of the newest life, by its sequence mod len; empty where lives are not looked
+	// up.
+	index     []int64
+	first     int64           // number of the oldest open life
+	next      int64           // number of the next one
+	due       machine.Instant // the oldest does not end before
+	anonymous bool            // messages without an identity; they are never looked up
 }
 
 const (
@@ -31,7 +32,7 @@ const (
 
 func (l *lives) at(n int64) *life { return &l.slots[n&int64(len(l.slots)-1)] }
 
-// find returns the newest life with a sequence; nil for none.
+// find returns the newest life with a sequence, or nil.
 func (l *lives) find(sequence int64) *life {
 	if len(l.index) == 0 {
 		return nil
@@ -39,7 +40,7 @@ func (l *lives) find(sequence int64) *life {
 	return l.walk(l.index[sequence&int64(len(l.index)-1)]-1, sequence)
 }
 
-// older returns the life before e with the same sequence; nil for none.
+// older returns the life before e with the same sequence, or nil.
 func (l *lives) older(e *life) *life {
 	if e.before == 0 {
 		return nil
@@ -47,7 +48,7 @@ func (l *lives) older(e *life) *life {
 	return l.walk(e.number-int64(e.before), e.sequence64)
 }
 
-// walk follows the lives of one place of the index, from a number on.
+// walk follows the lives at one place of the index, from life n back.
 func (l *lives) walk(n, sequence int64) *life {
 	for n >= l.first {
 		e := l.at(n)
@@ -62,7 +63,7 @@ func (l *lives) walk(n, sequence int64) *life {
 	return nil
 }
 
-// lookup returns the life of a sequence and content.
+// lookup returns the life with a sequence and content, or nil.
 func (l *lives) lookup(sequence int64, hash uint64) *life {
 	for e := l.find(sequence); e != nil; e = l.older(e) {
 		if e.hash == hash {
@@ -75,7 +76,7 @@ func (l *lives) lookup(sequence int64, hash uint64) *life {
 // full reports whether the oldest life must end before another can begin.
 func (l *lives) full() bool { return l.next-l.first == livesMost }
 
-// grow doubles the room where it is used up.
+// grow doubles the room when it is used up.
 func (l *lives) grow() {
 	if n := int64(len(l.slots)); l.next-l.first < n {
 		return
@@ -83,7 +84,7 @@ func (l *lives) grow() {
 	old := *l
 	size := max(livesFirst, 2*len(old.slots))
 	l.slots = make([]life, size)
-	if !l.loose {
+	if !l.anonymous {
 		l.index = make([]int64, size)
 	}
 	for n := old.first; n < old.next; n++ {
@@ -95,7 +96,7 @@ func (l *lives) grow() {
 
 // enter puts a life into the index.
 func (l *lives) enter(e *life) {
-	if l.loose {
+	if l.anonymous {
 		return
 	}
 	e.before = 0
@@ -106,8 +107,7 @@ func (l *lives) enter(e *life) {
 	*place = e.number + 1
 }
 
-// begin opens the life of a message, in the memory of one that has ended. There
-// must be room: see full.
+// begin opens the life of a message, in the memory of an ended one. There must be room: see full.
 func (l *lives) begin(sequence int64, hash uint64) *life {
 	l.grow()
 	e := l.at(l.next)
@@ -117,7 +117,7 @@ func (l *lives) begin(sequence int64, hash uint64) *life {
 	return e
 }
 
-// oldest returns the oldest open life; nil for none.
+// oldest returns the oldest open life, or nil.
 func (l *lives) oldest() *life {
 	if l.first == l.next {
 		return nil
@@ -144,10 +144,10 @@ func (l *lives) clone() lives {
 	for n := l.first; n < l.next; n++ {
 		e := c.at(n)
 		*e = *l.at(n)
-		if e.more != nil {
-			m := *e.more
+		if e.details != nil {
+			m := *e.details
 			m.body = append([]byte(nil), m.body...)
-			e.more = &m
+			e.details = &m
 		}
 	}
 	return c

@@ -16,7 +16,7 @@ func (o *outbound) unwrap(id uint16) int64 {
 	return o.top + int64(int16(id-uint16(o.top)))
 }
 
-// reliable takes a copy of a reliable message.
+// reliable records a copy of a reliable message.
 func (t *follower) reliable(p *step) {
 	s, peer := p.own, p.peer
 	id, hash := s.out.unwrap(p.m.Sequence), machine.Digest(0, p.bytes)
@@ -26,20 +26,20 @@ func (t *follower) reliable(p *step) {
 	} else {
 		t.reliableAgain(p, e)
 	}
-	if !peer.tap.ordered || p.behind || peer.end.deaf(p.at) || peer.end.left != 0 {
+	if !peer.tap.ordered || p.behind || peer.end.endedBefore(p.at) || peer.end.left != 0 {
 		return
 	}
 	a := arrival{e.number, p.at, p.ref, p.m.Sequence}
 	if peer.behaviour.Receive == riptide.ReceiveEverything {
-		t.hand(p, peer, &a) // it says nothing, and refuses nothing
+		t.deliver(p, peer, &a) // its receiver acks nothing and refuses nothing
 		return
 	}
 	if peer.in.queue.put(a) {
-		peer.tap.blurred = true // which copies its Acks are for is not known any more
+		peer.tap.overflowed = true // Acks can no longer be matched to copies
 	}
 }
 
-// reliableBegins takes the first copy of a reliable message.
+// reliableBegins records the first copy of a reliable message.
 func (t *follower) reliableBegins(p *step, id int64, hash uint64) *life {
 	s, peer, m := p.own, p.peer, p.m
 	e := t.begins(p, &s.out.lives, id, hash)
@@ -47,10 +47,10 @@ func (t *follower) reliableBegins(p *step, id int64, hash uint64) *life {
 	if !m.Type.User() {
 		e.mode, e.client = machine.ModeInternal, m.ClientID
 	}
-	t.event(p, e, fact{kind: machine.EventSent, of: s.side, sure: machine.Certain})
+	t.messageEvent(p, e, fact{kind: machine.EventSent, of: s.side, sure: machine.Certain})
 	t.suspected(s, id, p.out)
-	// Its own ids have no gaps where the tap is at it: a jump then is ids of
-	// several peers OR-ed, or the capture missed some.
+	// Its own ids have no gaps where the tap is at it. So at a jump, either ids of several peers were
+	// OR-ed, or the capture missed some.
 	if e.sender.merged = s.tap.near && s.out.met && id > s.out.top+1 && t.merges(s); e.sender.merged {
 		s.out.suspect = e.number + 1
 	}
@@ -80,7 +80,7 @@ func (t *follower) reliableBegins(p *step, id int64, hash uint64) *life {
 	case s.out.missing > 0:
 		s.out.missing--
 		if i, is := s.out.absence(id); is && p.at.Sub(s.out.absent[i].at) < s.roundTrip()/2 {
-			s.path.Overtaken() // a copy that was sent again would take longer: this one was overtaken
+			s.path.Overtaken() // a resent copy would take longer, so the network overtook this one
 		}
 		s.out.came(id)
 	}
@@ -88,10 +88,10 @@ func (t *follower) reliableBegins(p *step, id int64, hash uint64) *life {
 	return e
 }
 
-// reliableAgain takes another copy of a reliable message.
+// reliableAgain records another copy of a reliable message.
 func (t *follower) reliableAgain(p *step, e *life) {
 	switch {
-	case e.sender.merged && e.held() && p.at.Sub(e.more.heldAt) > riptide.TickSlack:
+	case e.sender.merged && e.held() && p.at.Sub(e.details.heldAt) > riptide.TickSlack:
 		e.sender.waits = true
 	case e.held() && e.sender.acked == machine.Yes && p.at.Sub(e.sender.at) > riptide.TickSlack:
 		// Its sender waits for another id after all.
@@ -101,17 +101,17 @@ func (t *follower) reliableAgain(p *step, e *life) {
 	t.sentAgain(p.own, e)
 	t.copied(p, e)
 	p.own.figures.resends++
-	t.event(p, e, fact{kind: machine.EventResent, of: p.own.side, sure: machine.Certain, about: e.copies.frame})
+	t.messageEvent(p, e, fact{kind: machine.EventResent, of: p.own.side, sure: machine.Certain, about: e.copies.frame})
 }
 
-// merges reports whether s can put ids of several peers into one message: a
-// client has one peer.
+// merges reports whether s can OR the ids of several peers into one message. A client cannot: it
+// has one peer.
 func (t *follower) merges(s *side) bool {
 	return s.behaviour.MergedSequences && (!t.roles || t.client != s.side)
 }
 
-// suspected settles whether the newest message that jumped ahead had ids of several
-// peers OR-ed: its sender goes on with its own ids then, which are not beyond it.
+// suspected decides whether the newest message that jumped ahead had OR-ed ids. If it had, its
+// sender goes on with its own ids, which are not beyond it.
 func (t *follower) suspected(s *side, next int64, out *machine.Effects) {
 	n := s.out.suspect - 1
 	if s.out.suspect = 0; n < s.out.lives.first {
@@ -120,7 +120,7 @@ func (t *follower) suspected(s *side, next int64, out *machine.Effects) {
 	if e := s.out.lives.at(n); next > e.sequence64 {
 		e.sender.merged = false
 		if e.held() && e.sender.acked == machine.Unanswered && !e.sender.forgot {
-			t.clear(past(e.more.heldAt, e.more.heldRef, out), s, e)
+			t.clear(pastStep(e.details.heldAt, e.details.heldRef, out), s, e)
 		}
 	}
 }
@@ -143,19 +143,17 @@ func (t *follower) begins(p *step, l *lives, sequence int64, hash uint64) *life 
 		p.out.Contents = append(p.out.Contents, c)
 	}
 	if at := m.BodyBit / 8; !p.out.NoEvents && m.BodyBits > 0 && at < len(p.bytes) {
-		x := t.moreOf(e)
+		x := t.detailsOf(e)
 		x.body, e.bodyBit = append(x.body, p.bytes[at:]...), uint8(m.BodyBit%8)
 	}
 	return e
 }
 
-// relayBits is the least that a message must say for two of them to be taken for
-// the same one.
+// relayBits is the least size at which two equal messages count as the same message.
 const relayBits = 32
 
-// content returns what stands for a user's message wherever it is passed on: its id,
-// how it is sent and its values. The bits of its first byte that are no value
-// belong to the id.
+// content returns a hash that identifies a user message wherever it is relayed: its id, its mode
+// and its values. The first hashed byte can also hold bits of the id.
 func content(p *step) (c machine.Content, ok bool) {
 	s, m := p.own, p.m
 	if m.Type != wire.Unreliable && m.Type != wire.Reliable || m.BodyBits < relayBits || p.length > len(p.bytes) {
@@ -166,9 +164,9 @@ func content(p *step) (c machine.Content, ok bool) {
 		Rule: riptide.Relayed}, true
 }
 
-// copied takes another copy of a message.
+// copied records another copy of a message.
 func (t *follower) copied(p *step, e *life) {
-	m := t.moreOf(e)
+	m := t.detailsOf(e)
 	if i := int(e.copies.count) - 1; i < len(m.frames) {
 		m.frames[i] = p.ref
 	}
@@ -177,45 +175,45 @@ func (t *follower) copied(p *step, e *life) {
 	e.copies.last = p.at
 }
 
-// moreOf returns the rarer part of a life.
-func (t *follower) moreOf(e *life) *more {
-	if e.more != nil {
-		return e.more
+// detailsOf returns the details of a life, new ones if it has none.
+func (t *follower) detailsOf(e *life) *details {
+	if e.details != nil {
+		return e.details
 	}
 	if n := len(t.free); n > 0 {
-		e.more, t.free = t.free[n-1], t.free[:n-1]
-		*e.more = more{body: e.more.body[:0]}
+		e.details, t.free = t.free[n-1], t.free[:n-1]
+		*e.details = details{body: e.details.body[:0]}
 	} else {
-		e.more = &more{}
+		e.details = &details{}
 	}
-	t.mores++
-	return e.more
+	t.detailCount++
+	return e.details
 }
 
-// fact is what became of a message: for which side, how surely, and by which frames.
+// fact is what became of a message: at which side, how surely, and which frames show it.
 type fact struct {
 	kind  machine.EventKind
 	of    machine.Side
 	sure  machine.Certainty
-	about machine.Ref // the frame of the copy that it is about; 0 for the one that passes
+	about machine.Ref // the frame of the copy that it is about; 0 for the current one
 	by    machine.Ref // of an ack: the frame that carried it; else 0
 }
 
-// event tells a fact about a message, that p shows.
-func (t *follower) event(p *step, e *life, f fact) {
+// messageEvent emits a fact about a message, shown by p.
+func (t *follower) messageEvent(p *step, e *life, f fact) {
 	if p.out.NoEvents {
 		return
 	}
 	channel := uint8(0)
-	if e.mode == machine.ModeNotify { // counted in a row of its own
+	if e.mode == machine.ModeNotify { // it has a sequence of its own
 		channel = riptide.ChannelNotify
 	}
-	t.tell(p, machine.Event{Kind: f.kind, Side: f.of, Certainty: f.sure, Sequence: e.sequence, Sequence64: e.sequence64,
+	t.emit(p, machine.Event{Kind: f.kind, Side: f.of, Certainty: f.sure, Sequence: e.sequence, Sequence64: e.sequence64,
 		About: f.about, By: f.by, Channel: channel})
 }
 
-// tell tells a fact that p shows.
-func (t *follower) tell(p *step, e machine.Event) {
+// emit emits an event that p shows.
+func (t *follower) emit(p *step, e machine.Event) {
 	if p.out.NoEvents {
 		return
 	}
@@ -229,25 +227,26 @@ func (t *follower) tell(p *step, e machine.Event) {
 	p.out.Events = append(p.out.Events, e)
 }
 
-// taken tells that s accepted the peer's message.
+// taken emits that s accepted the peer's message.
 func (t *follower) taken(p *step, s *side, e *life) {
 	s.figures.taken++
-	t.event(p, e, fact{kind: machine.EventReceived, of: s.side, sure: s.tap.grade(), about: e.copies.frame})
+	t.messageEvent(p, e, fact{kind: machine.EventReceived, of: s.side, sure: s.tap.grade(), about: e.copies.frame})
 }
 
-// named tells that an ack of a message has passed, where what its sender made of
-// it is not known.
+// named emits that an ack of a message has passed, where its sender is far and its conclusion
+// unknown.
 func (t *follower) named(p *step, e *life) {
 	s := p.peer
 	if !s.tap.ordered {
 		s.figures.acked++
-		t.event(p, e, fact{kind: machine.EventAcked, of: s.side, sure: machine.Likely, about: e.copies.frame, by: p.ref})
+		t.messageEvent(p, e, fact{kind: machine.EventAcked, of: s.side, sure: machine.Likely, about: e.copies.frame,
+			by: p.ref})
 	}
 }
 
-// unreliable takes a message that has no identity: each is the next of its kind.
+// unreliable records a message without an identity.
 func (t *follower) unreliable(p *step) {
-	e := t.begins(p, &p.own.loose, p.own.loose.next, 0)
+	e := t.begins(p, &p.own.unreliable, p.own.unreliable.next, 0)
 	e.behind = p.behind
 	e.mode, e.sequence = machine.ModeUnreliable, 0
 	if p.m.Type == wire.Notify {
@@ -255,22 +254,22 @@ func (t *follower) unreliable(p *step) {
 	}
 }
 
-// settle ends the lives to which nothing more can happen.
+// settle ends the lives that nothing can change any more.
 func (t *follower) settle(now machine.Instant, out *machine.Effects) {
 	if now <= t.settled {
 		return
 	}
-	// What begins from now on cannot end before this.
+	// A message that begins from now on cannot end before this.
 	t.settled = now.Add(lifeOnce)
 	for i := range t.sides {
 		s := &t.sides[i]
 		t.settleLives(s, &s.out.lives, lifeReliable, now, out)
-		t.ageAbsent(s, now, false, out)
+		t.settleAbsent(s, now, false, out)
 		if len(s.out.absent) > 0 {
 			t.settled = now
 		}
-		t.settleLives(s, &s.notesOut.lives, lifeReliable, now, out)
-		t.settleLives(s, &s.loose, lifeOnce, now, out)
+		t.settleLives(s, &s.notifyOut.lives, lifeReliable, now, out)
+		t.settleLives(s, &s.unreliable, lifeOnce, now, out)
 	}
 }
 
@@ -287,7 +286,7 @@ func (t *follower) settleLives(s *side, l *lives, after time.Duration, now machi
 	t.settled = min(t.settled, l.due)
 }
 
-// end tells the oldest life, with its final grades.
+// end reports the oldest life, with its final grades.
 func (t *follower) end(s *side, l *lives, out *machine.Effects) {
 	e := l.oldest()
 	if l == &s.out.lives && s.out.suspect == e.number+1 {
@@ -296,11 +295,11 @@ func (t *follower) end(s *side, l *lives, out *machine.Effects) {
 	l.first++
 	l.due = 0
 	peer := &t.sides[s.side.Other()]
-	loose := l == &s.loose
-	if peer.tap.ordered && !(loose && e.behind) {
-		peer.gradeReceived(e, loose)
+	anonymous := l == &s.unreliable
+	if peer.tap.ordered && !(anonymous && e.behind) {
+		peer.gradeReceived(e, anonymous)
 	}
-	if s.tap.ordered && !loose {
+	if s.tap.ordered && !anonymous {
 		s.gradeAcked(e)
 	}
 	if b := s.behaviour; b.DropsConnection && int(e.copies.count) >= b.Limit && e.sender.acked == machine.No &&
@@ -318,22 +317,22 @@ func (t *follower) end(s *side, l *lives, out *machine.Effects) {
 	if e.receiver.refused && peer.tap.near && e.receiver.delivered == machine.No {
 		t.refusedForGood(s, e, out)
 	}
-	t.lifeFindings(s, e, out)
+	t.messageFindings(s, e, out)
 	if !out.NoEvents {
 		out.Messages = append(out.Messages, e.message(s.side))
 	}
-	if e.more != nil {
-		t.lent = append(t.lent, e.more)
-		t.mores--
-		e.more = nil
+	if e.details != nil {
+		t.lent = append(t.lent, e.details)
+		t.detailCount--
+		e.details = nil
 	}
 }
 
-// gradeReceived gives the final grade of what s, which has read in order what passed
-// the tap, made of a message of its peer.
-func (s *side) gradeReceived(e *life, loose bool) {
+// gradeReceived sets the final grade of what s did with a message of its peer. s has read in order
+// what passed the tap.
+func (s *side) gradeReceived(e *life, anonymous bool) {
 	switch {
-	case loose:
+	case anonymous:
 		if e.certainty = s.reads(e.copies.first, e.copies.frame); e.certainty != machine.Unknown {
 			e.receiver.took(e.copies.first, e.copies.frame)
 			s.figures.taken++
@@ -344,7 +343,7 @@ func (s *side) gradeReceived(e *life, loose bool) {
 			e.receiver.delivered, e.receiver.times = machine.Unanswered, 0
 		}
 		e.certainty = min(e.certainty, read)
-		if e.receiver.attested && read != machine.Unknown && !s.tap.blurred {
+		if e.receiver.attested && read != machine.Unknown && !s.tap.overflowed {
 			e.certainty = machine.Certain
 		}
 		if e.certainty == machine.Certain && s.in.mayTakeAgain(e) {
@@ -353,8 +352,8 @@ func (s *side) gradeReceived(e *life, loose bool) {
 	}
 }
 
-// gradeAcked gives the final grade of what s, which has read in order what passed the
-// tap, made of the Acks of a message of its own.
+// gradeAcked sets the final grade of what s concluded from the Acks of its own message. s has read
+// in order what passed the tap.
 func (s *side) gradeAcked(e *life) {
 	switch {
 	case e.sender.acked == machine.Yes:

@@ -13,7 +13,7 @@ func (o *notifyOutbound) unwrap(id uint16) int64 {
 	return o.top + int64(int16(id-uint16(o.top)))
 }
 
-// pass takes a sequence that passes for the first time.
+// pass records the first copy of a message. id is its unwrapped sequence.
 func (o *notifyOutbound) pass(id int64) {
 	if !o.met {
 		o.met, o.first, o.top = true, id, id
@@ -21,8 +21,8 @@ func (o *notifyOutbound) pass(id int64) {
 	o.top = max(o.top, id)
 }
 
-// advance takes the newest id that a header names: begun is set where the capture has
-// the connection's beginning.
+// advance records the newest id that a header names. The flag begun says that the capture has the
+// connection's beginning.
 func (i *notifyInbound) advance(last int64, begun bool) {
 	if last <= i.heard {
 		return
@@ -33,11 +33,11 @@ func (i *notifyInbound) advance(last int64, begun bool) {
 	i.heard = last
 }
 
-// notify takes a notify message: its header acknowledges messages of the peer.
+// notify records a notify message. Its header acks messages of the peer.
 func (t *follower) notify(p *step) {
 	t.notifyEvidence(p)
 	peer := p.peer
-	reads := peer.tap.ordered && !p.behind && !peer.end.deaf(p.at)
+	reads := peer.tap.ordered && !p.behind && !peer.end.endedBefore(p.at)
 	if reads {
 		t.notifyAcked(p)
 	}
@@ -47,35 +47,35 @@ func (t *follower) notify(p *step) {
 	}
 }
 
-// notifyCopy takes a copy of a notify message: the network may double it, but it is
-// sent once.
+// notifyCopy records a copy of a notify message. The library sends it once, but the network can
+// duplicate it.
 func (t *follower) notifyCopy(p *step) *life {
 	s := p.own
-	id, hash := s.notesOut.unwrap(p.m.Sequence), machine.Digest(0, p.bytes)
-	if e := s.notesOut.lives.lookup(id, hash); e != nil {
+	id, hash := s.notifyOut.unwrap(p.m.Sequence), machine.Digest(0, p.bytes)
+	if e := s.notifyOut.lives.lookup(id, hash); e != nil {
 		t.copied(p, e)
 		return e
 	}
-	e := t.begins(p, &s.notesOut.lives, id, hash)
+	e := t.begins(p, &s.notifyOut.lives, id, hash)
 	e.mode = machine.ModeNotify
-	t.event(p, e, fact{kind: machine.EventSent, of: s.side, sure: machine.Certain})
-	if s.notesOut.met && !s.tap.stream {
-		switch gap := id - s.notesOut.top - 1; {
+	t.messageEvent(p, e, fact{kind: machine.EventSent, of: s.side, sure: machine.Certain})
+	if s.notifyOut.met && !s.tap.stream {
+		switch gap := id - s.notifyOut.top - 1; {
 		case s.tap.near && gap != 0:
 			s.tap.lacks++
 		case s.tap.near:
 		case gap >= 0:
 			s.path.Stepped(uint64(gap))
 		default:
-			s.path.Overtaken() // nothing is sent again: it was overtaken
+			s.path.Overtaken() // nothing is sent twice, so the network overtook it
 		}
 	}
-	s.notesOut.pass(id)
+	s.notifyOut.pass(id)
 	return e
 }
 
-// notifyArrives has the library of the peer, which reads in order what passes the tap,
-// take a notify message.
+// notifyArrives delivers a notify message to the library of the peer, if that takes it. The peer
+// reads in order what passes the tap.
 func (t *follower) notifyArrives(p *step, e *life) {
 	peer, m := p.peer, p.m
 	grade := peer.tap.grade()
@@ -84,86 +84,86 @@ func (t *follower) notifyArrives(p *step, e *life) {
 		e.receiver.delivered, e.certainty = machine.No, grade
 		return
 	}
-	if !peer.notesIn.known {
-		peer.notesIn.known = true
-		peer.notesIn.receiver.Adopt(m.Sequence-1, 0xff)
-		peer.notesIn.joined = e.sequence64
+	if !peer.notifyIn.known {
+		peer.notifyIn.known = true
+		peer.notifyIn.receiver.Adopt(m.Sequence-1, 0xff)
+		peer.notifyIn.joined = e.sequence64
 	}
-	if gap := riptide.GapOf(m.Sequence, peer.notesIn.receiver.Last); gap >= riptide.JumpList && peer.behaviour.ShiftFault {
+	gap := riptide.GapOf(m.Sequence, peer.notifyIn.receiver.Last)
+	if gap >= riptide.JumpList && peer.behaviour.ShiftFault {
 		p.out.At(p.at, p.ref).Report(riptide.NotifyJump, peer.side, machine.Likely, 0, float64(gap), float64(m.Sequence))
 		grade = machine.Likely // a library with the repaired window takes what the others refuse
 	}
-	if peer.mayPort {
+	if peer.maybePort {
 		grade = machine.Likely // Pytide throws
 	}
-	if peer.notesIn.receiver.Take(m.Sequence) {
+	if peer.notifyIn.receiver.Take(m.Sequence) {
 		t.taken(p, peer, e)
 		e.receiver.took(p.at, p.ref)
 		e.certainty = grade
-		if !t.begun && e.sequence64 <= peer.notesIn.joined {
+		if !t.begun && e.sequence64 <= peer.notifyIn.joined {
 			e.certainty = machine.Likely
 		}
 		return
 	}
 	peer.figures.duplicates++
-	t.event(p, e, fact{kind: machine.EventDuplicate, of: peer.side, sure: peer.reads(p.at, p.ref), about: p.ref})
+	t.messageEvent(p, e, fact{kind: machine.EventDuplicate, of: peer.side, sure: peer.reads(p.at, p.ref), about: p.ref})
 	if e.receiver.delivered == machine.Unanswered {
 		e.receiver.delivered, e.certainty = machine.No, grade
 	}
 }
 
-// notifyAcked takes the acknowledgement of a header as the library of the side does to
-// which it goes.
+// notifyAcked processes the acks of a header as the library of its receiver does.
 func (t *follower) notifyAcked(p *step) {
 	s, m := p.peer, p.m
-	if !s.notesOut.known {
-		s.notesOut.known = true
-		if s.notesOut.met {
-			s.notesOut.sender.Join(uint16(s.notesOut.first - 1))
+	if !s.notifyOut.known {
+		s.notifyOut.known = true
+		if s.notifyOut.met {
+			s.notifyOut.sender.Join(uint16(s.notifyOut.first - 1))
 		} else {
-			s.notesOut.sender.Join(m.Last)
+			s.notifyOut.sender.Join(m.Last)
 		}
 	}
-	s.notesOut.sender.Acked(m.Last, uint8(m.AckBits), func(id uint16, f riptide.Fate) {
-		if !s.notesOut.met {
+	s.notifyOut.sender.Acked(m.Last, uint8(m.AckBits), func(id uint16, f riptide.Fate) {
+		if !s.notifyOut.met {
 			return
 		}
-		for e := s.notesOut.lives.find(s.notesOut.unwrap(id)); e != nil; e = s.notesOut.lives.older(e) {
+		for e := s.notifyOut.lives.find(s.notifyOut.unwrap(id)); e != nil; e = s.notifyOut.lives.older(e) {
 			if e.sender.acked != machine.Unanswered {
 				continue
 			}
 			e.sender.decide(machine.No, p.at, p.ref)
 			kind := machine.EventLost
 			if f == riptide.LostUncounted {
-				s.notesOut.passedOver++
+				s.notifyOut.passedOver++
 			} else {
 				if !s.tap.stream {
 					s.path.Notify(f == riptide.Lost)
 				}
-				t.outcome(p, s, f == riptide.Lost)
+				t.notifyOutcome(p, s, f == riptide.Lost)
 			}
 			if f == riptide.Delivered {
 				e.sender.acked = machine.Yes
 				kind = machine.EventAcked
 				s.figures.acked++
 			}
-			t.event(p, e, fact{kind: kind, of: s.side, sure: s.reads(p.at, p.ref), about: e.copies.frame, by: p.ref})
+			t.messageEvent(p, e, fact{kind: kind, of: s.side, sure: s.reads(p.at, p.ref), about: e.copies.frame, by: p.ref})
 		}
 	})
 }
 
-// notifyEvidence takes a header for what it says by its documented meaning.
+// notifyEvidence records the acks of a header by their documented meaning.
 func (t *follower) notifyEvidence(p *step) {
 	s, peer, m := p.own, p.peer, p.m
-	if !peer.notesOut.met {
+	if !peer.notifyOut.met {
 		return
 	}
-	last := peer.notesOut.unwrap(m.Last)
-	s.notesIn.advance(last, t.begun)
+	last := peer.notifyOut.unwrap(m.Last)
+	s.notifyIn.advance(last, t.begun)
 	bits := m.AckBits
-	for id := last; id > last-riptide.NotifyReach; id-- {
+	for id := last; id > last-riptide.NotifySpan; id-- {
 		came := id == last || bits>>uint(last-id-1)&1 == 1
-		e := peer.notesOut.lives.find(id)
+		e := peer.notifyOut.lives.find(id)
 		if e == nil {
 			continue
 		}
@@ -172,7 +172,7 @@ func (t *follower) notifyEvidence(p *step) {
 			t.named(p, e)
 		}
 		if s.tap.ordered {
-			e.receiver.attested = e.receiver.attested || came && id > s.notesIn.doubt
+			e.receiver.attested = e.receiver.attested || came && id > s.notifyIn.doubt
 			continue
 		}
 		if e.receiver.delivered != machine.Unanswered && e.certainty == machine.Certain {
@@ -182,7 +182,7 @@ func (t *follower) notifyEvidence(p *step) {
 		if came {
 			e.receiver.delivered, e.receiver.times = machine.Yes, 1
 		}
-		if id <= s.notesIn.doubt {
+		if id <= s.notifyIn.doubt {
 			e.certainty = machine.Likely
 		}
 	}

@@ -10,24 +10,24 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// opening holds the messages of a flow back until they show where the tap stood.
-// Very many flows may be too short for that, so it is as small as it can be, and
-// what it holds is weighed only when there is enough of it.
+// opening holds the first messages of a flow until they show where the tap is. Many flows can be
+// too short to show it, so an opening uses little memory. It weighs its messages only when it has
+// enough.
 type opening struct {
 	config  riptide.Config
 	facts   machine.Facts
 	held    []heldMessage
 	bytes   []byte            // of all held messages, one after the other
-	place   *vantage.Evidence // nil while nothing was weighed
-	weighed int               // of held, how many are in place
+	place   *vantage.Evidence // nil until messages were weighed
+	weighed int               // number of held messages that place has weighed
 	ended   bool              // a Disconnect is held
 }
 
-// heldMessage is one that waits for the vantage.
+// heldMessage is a message that waits for the vantage.
 type heldMessage struct {
 	at     machine.Instant
 	ref    machine.Ref
-	length uint32 // with the side, and whether it is behind a hole, in the top bits
+	length uint32 // the top bits hold the side, and whether it is behind a hole
 	end    uint32 // of its bytes in opening.bytes
 }
 
@@ -36,15 +36,15 @@ const (
 	heldBehind = 1 << 30
 )
 
-// How many messages are held back while the vantage is open: judged at each
-// power of two from holdLeast on, for good at holdMost.
+// Numbers of held messages at which the tap is placed: each power of two from holdLeast on. At
+// holdMost the result is final.
 const (
 	holdLeast = 16
 	holdMost  = 512
 )
 
-// again reports whether a message opens another connection, after one that ended.
-func (o *opening) again(p *sighting) bool {
+// reopens reports whether a message opens another connection, after one that ended.
+func (o *opening) reopens(p *sighting) bool {
 	if !o.ended {
 		return false
 	}
@@ -52,7 +52,7 @@ func (o *opening) again(p *sighting) bool {
 	return o.config.Senders[p.from].Codec.Fits(p.bytes, p.length, &m) && m.Type == wire.Connect
 }
 
-// hold keeps a message, and reports whether it is time to judge.
+// hold keeps a message. enough reports whether it is time to place the tap.
 func (o *opening) hold(p *sighting) (enough bool) {
 	var m wire.Message
 	o.ended = o.ended || o.config.Senders[p.from].Codec.Fits(p.bytes, p.length, &m) && m.Type == wire.Disconnect
@@ -66,8 +66,8 @@ func (o *opening) hold(p *sighting) (enough bool) {
 	return n >= holdLeast && n&(n-1) == 0
 }
 
-// judge tells where the tap stood by what is held.
-func (o *opening) judge() vantage.Verdict {
+// placeTap returns where the tap is, by the held messages.
+func (o *opening) placeTap() vantage.Verdict {
 	if o.place == nil {
 		place := vantage.New(o.config.Stream)
 		o.place = &place
@@ -99,7 +99,7 @@ func (o *opening) each(n int, do func(*sighting)) {
 	}
 }
 
-// follow returns a follower that has taken what is held. The opening stays as it is.
+// follow returns a follower that has processed the held messages. The opening does not change.
 func (o *opening) follow(v vantage.Verdict, out *machine.Effects) *follower {
 	f := follow(o.config, o.facts, v.Vantage, v.Reason)
 	f.weighing, f.releasing = true, true
@@ -121,7 +121,7 @@ func (o *opening) clone() *opening {
 	return &c
 }
 
-// size returns the bytes that a clone takes, about.
+// size returns about how many bytes a clone takes.
 func (o *opening) size() int {
 	n := int(unsafe.Sizeof(*o)) + len(o.bytes) + len(o.held)*int(unsafe.Sizeof(heldMessage{}))
 	if o.place != nil {

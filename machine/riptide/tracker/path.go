@@ -5,9 +5,9 @@ import (
 	"github.com/ackscope/ackscope/machine/riptide"
 )
 
-// judgePath takes a reliable message of s whose life has ended: why it was sent again
-// (resends.go) tells what was lost.
-func (t *follower) judgePath(s *side, e *life) {
+// countPath counts whether a reliable message of s was lost, at the end of its life. The cause of
+// its resends shows it (resends.go).
+func (t *follower) countPath(s *side, e *life) {
 	peer := &t.sides[s.side.Other()]
 	// Pytide 2.0 numbers nothing, and answers nothing but Welcome.
 	if t.config.Stream || s.behaviour.OneSequence || peer.behaviour.OneSequence || e.clash || e.sender.merged ||
@@ -21,7 +21,7 @@ func (t *follower) judgePath(s *side, e *life) {
 		switch {
 		case e.answers.named || e.answers.count > 0 || e.sender.acked == machine.Yes:
 			s.path.Came()
-		case e.answers.passed: // Acks of later messages speak of it, and do not name it
+		case e.answers.passed: // Acks of newer messages cover its id, and do not name it
 			s.path.Lost()
 		}
 		return
@@ -38,8 +38,8 @@ func (t *follower) judgePath(s *side, e *life) {
 	}
 }
 
-// unnamed reports whether Acks of a side do not say what they answer, and whether
-// that does not follow from the order of what it reads either.
+// unnamed reports whether nothing shows what an Ack of a side answers. The Acks do not name it, and
+// the side does not read in the order of the tap.
 func (t *follower) unnamed(s *side) bool {
 	return t.config.Senders[s.side].Codec.Dialect.AcksUnnamed && !s.tap.ordered
 }

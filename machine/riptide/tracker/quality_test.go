@@ -10,17 +10,17 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// TestAckAfterLimit: an Ack that comes after the sender has dropped the connection
-// for its quality is read by nobody. That it has dropped it shows in its silence;
-// an application that lifts the limit speaks on, and reads on.
+// TestAckAfterLimit: no one reads an Ack that comes after the sender has dropped the connection for
+// its quality. The sender's silence shows the drop. An application that lifts the limit goes on
+// sending and reading.
 func TestAckAfterLimit(t *testing.T) {
 	for _, speaksOn := range []bool{false, true} {
 		c := &conversation{t: t, codec: wire.Codec{Dialect: wire.V21}}
 		c.welcome()
 		const first, last, pending = 2, 1 + 65, 2 + 65
-		// Eight sendings of each, where five in the mean are the limit: it is reached
-		// when 64 Acks in a row have found the mean beyond it. The first two do not,
-		// since the Welcome was sent once.
+		// Each message is sent eight times, and the limit is a mean of five. The limit is reached when
+		// the mean is beyond it for 64 Acks in a row. The first two Acks do not count, since the Welcome
+		// was sent once.
 		for id := uint16(first); id <= last; id++ {
 			for range 7 {
 				c.reliable(id, false)

@@ -7,19 +7,22 @@ import (
 	"github.com/ackscope/ackscope/machine/riptide"
 )
 
-// Why a message was sent again is told by its Acks. Each copy that arrives is
-// answered by one of its own, at once. So where as many came as copies were sent,
-// nothing was lost, and the question is why the Ack was not there when the timer
-// ran out:
+// The Acks of a message show why it was sent again. The receiver answers each arriving copy at once
+// with an Ack of its own.
+//
+// If as many Acks came as copies were sent, nothing was lost. The question is then why the Ack came
+// after the timer:
 //
 //	timer below RTT   the usual way there and back takes longer than the timer
-//	peer stalled      the peer said nothing at all meanwhile, then answered
+//	peer stalled      the peer sent nothing at all meanwhile, then answered
 //	ack late          this once it took longer
 //
-// Where fewer came, something was lost. An Ack of another message that names the
-// message by a bit shows that it had come, so that its own Ack was lost; one that
-// passes it over shows that it had not. Where traffic is too thin for either, it
-// stays open which of the two was lost.
+// If fewer Acks came, something was lost. An Ack of another message may decide what:
+//
+//   - If one of its bits names the message, the message had arrived. So its own Ack was lost.
+//   - If it covers the id and does not name it, the message was lost.
+//
+// With too little traffic for either, it stays open which of the two was lost.
 
 // stallLeast is the least silence that is called a stall, beyond the usual way
 // there and back: several ticks of a slow application.
@@ -38,7 +41,7 @@ func (t *follower) resendCause(s *side, e *life) (*machine.Rule, machine.Certain
 	case t.config.Stream:
 		return s.lateCause(e), machine.Likely // TCP loses nothing
 	case !s.tap.near && peer.tap.near:
-		// Every copy that is here was answered here: the Ack did not get there in time.
+		// Every copy that passed here was answered here: the Ack did not reach the sender in time.
 		if e.answers.first != 0 && e.copies.last.Sub(e.answers.first) > s.roundTrip()+riptide.TickSlack {
 			return riptide.ResentAckLost, machine.Likely
 		}
@@ -55,8 +58,8 @@ func (t *follower) resendCause(s *side, e *life) (*machine.Rule, machine.Certain
 	return riptide.ResentLoss, machine.Likely
 }
 
-// unnamedCause tells it where the receiver's Acks do not say what they answer. One
-// that passed sooner after the last copy than a round trip answers an earlier copy.
+// unnamedCause returns the cause where the receiver's Acks do not say what they answer. An Ack that
+// comes sooner than a round trip after the last copy answers an earlier copy.
 func (s *side) unnamedCause(e *life) (*machine.Rule, machine.Certainty) {
 	if e.answers.first != 0 && e.answers.first.Sub(e.copies.last) < s.roundTrip()-riptide.TickSlack {
 		return s.lateCause(e), machine.Likely
@@ -64,8 +67,7 @@ func (s *side) unnamedCause(e *life) (*machine.Rule, machine.Certainty) {
 	return riptide.ResentLoss, machine.Possible
 }
 
-// lateCause tells why the Ack of a message of which nothing was lost came after
-// the timer had run out.
+// lateCause returns why the Ack came after the timer, for a message of which nothing was lost.
 func (s *side) lateCause(e *life) *machine.Rule {
 	took, usual := e.answers.first.Sub(e.copies.first), s.figures.usual()
 	switch {

@@ -9,77 +9,77 @@ import (
 	"github.com/ackscope/ackscope/machine/riptide/pathloss"
 )
 
-// side is what is known of one end. What changes together stands in a group of its
-// own; ids of messages are unwrapped.
+// side is what is known of one end. Fields that change together form a group. Ids of messages are
+// unwrapped.
 type side struct {
 	side      machine.Side
-	mayPort   bool // it can be Pytide, and need not
+	maybePort bool // it may be Pytide, and may be the library
 	behaviour *riptide.Behaviour
-	smoothed  int             // its own smoothed RTT, ms; -1 unknown
-	told      []*machine.Rule // of it, that are told once
+	smoothed  int             // its own smoothed RTT, ms; -1 if unknown
+	reported  []*machine.Rule // rules about it that are reported once, and have been
 
-	tap    standing
-	speech speech
-	read   reading
-	end    ending
+	tap      tapEvidence
+	activity activity
+	read     reading
+	end      ending
 
-	in      inbound
-	acks    ackTrail
-	notesIn notifyInbound
+	in       inbound
+	acks     ackTrail
+	notifyIn notifyInbound
 
-	out      outbound
-	notesOut notifyOutbound
-	loose    lives // unreliable messages: each copy is its own
+	out        outbound
+	notifyOut  notifyOutbound
+	unreliable lives // unreliable messages: each copy has a life of its own
 
 	path    pathloss.Losses
 	figures figures
 }
 
 // modes returns the open lives of all that the side sends.
-func (s *side) modes() [3]*lives { return [3]*lives{&s.out.lives, &s.notesOut.lives, &s.loose} }
+func (s *side) modes() [3]*lives { return [3]*lives{&s.out.lives, &s.notifyOut.lives, &s.unreliable} }
 
-// standing is how the tap stands to a side, and what speaks against that (doubts.go).
+// tapEvidence shows whether the tap is at a side, and what speaks against it (tap.go).
 //
-//	near or stream means ordered
-//	answered and skipped count only what passes the tap towards a near side
-type standing struct {
-	near     bool
-	stream   bool // the connection is a stream
-	ordered  bool // what passes the tap towards the side arrives in this order
-	shown    bool // that it does so is shown, not only the likeliest reading
-	blurred  bool // so many waited for its Acks that some were forgotten
-	against  int  // messages that passed the tap towards it, and that it had not got when it went on
-	lacks    int  // signs that the capture lacks messages: gaps in what it sends, answers to what is not there
-	answered int  // reliable copies that it answered
-	skipped  int  // copies of which no Ack has passed, though later ones were answered
+//   - near or stream means ordered
+//   - answered and skipped count only what passes the tap towards a near side
+type tapEvidence struct {
+	near       bool
+	stream     bool // the connection is a stream
+	ordered    bool // what passes the tap towards the side arrives in this order
+	shown      bool // the order above is shown, not only likely
+	overflowed bool // too many arrivals waited for Acks, so some were forgotten
+	against    int  // messages that passed the tap towards the side and had not arrived when it went on
+	lacks      int  // signs of messages missing from the capture: gaps in its sequence, answers to unseen copies
+	answered   int  // reliable copies that it answered
+	skipped    int  // copies without an Ack in the capture, though later copies have one
 }
 
-// speech is when a side last spoke, and was spoken to; times are 0 for never.
+// activity is when a side last sent, and when its peer did; times are 0 for never.
 //
-//	last and ref are of one message; ref is 0 exactly while there is none
-//	before is of the message before that one
-type speech struct {
+//   - last and ref belong to the same message; ref is 0 exactly while there is none
+//   - before is the time of the message before that one
+type activity struct {
 	before    machine.Instant // its last message but one, of any kind
 	last      machine.Instant
 	ref       machine.Ref
 	addressed machine.Instant // the peer's last message
 }
 
-// spoke takes a message of the side.
-func (s *speech) spoke(at machine.Instant, ref machine.Ref) {
+// spoke records a message of the side.
+func (s *activity) spoke(at machine.Instant, ref machine.Ref) {
 	s.before, s.last, s.ref = s.last, at, ref
 }
 
-// mute reports whether the side reads no more since something happened that can
-// be the end of it: an Ack that made the library throw, so that its thread has
-// ended, or a limit of the connection's quality. It has said nothing since, though
-// its peer went on and its next heartbeat or answer was due.
-func (s *speech) mute(since machine.Instant) bool {
+// fellSilent reports whether the side stopped reading at an event that can end it. Such an event is
+// an Ack that made the library throw, which ends its thread. Another is a limit of the connection's
+// quality. The side must have sent nothing since, although its peer went on and its next heartbeat
+// or answer was due.
+func (s *activity) fellSilent(since machine.Instant) bool {
 	return since != 0 && s.last <= since && s.addressed.Sub(since) > riptide.Silence
 }
 
-// proof is up to where a side is known to have read what passed the tap: a time,
-// and of the frames of that very time one.
+// proof is a frame up to which a side is known to have read what passed the tap. Several frames can
+// have the same time, so ref decides between them.
 type proof struct {
 	at  machine.Instant
 	ref machine.Ref
@@ -89,48 +89,48 @@ func (p proof) covers(at machine.Instant, ref machine.Ref) bool {
 	return at < p.at || at == p.at && ref <= p.ref
 }
 
-// reading is what shows that a side reads. shown never goes back; learned never
-// changes.
+// reading is what proves that a side reads. shown never goes back; learned never changes.
 type reading struct {
 	answered proof // the newest arrival that it has answered
-	shown    proof // what passed the tap towards it up to here was read
-	learned  proof // the same at the end, where an earlier run has learned it
+	shown    proof // it read what passed the tap towards it up to here
+	learned  proof // shown at the end of an earlier run
 }
 
-// proves notes that all up to a frame was read.
+// proves records that the side read everything up to a frame.
 func (r *reading) proves(at machine.Instant, ref machine.Ref) {
 	if !r.shown.covers(at, ref) {
 		r.shown = proof{at, ref}
 	}
 }
 
-// covers reports whether a frame is shown to have been read, now or by the end.
+// covers reports whether a frame is known to have been read, by this run so far or by an earlier
+// run.
 func (r *reading) covers(at machine.Instant, ref machine.Ref) bool {
 	return r.shown.covers(at, ref) || r.learned.covers(at, ref)
 }
 
-// ending is what can have ended the connection for a side, without a word or with
-// one. Each time is 0 while that has not happened.
+// ending holds the events that can have ended the connection for a side, whether it said so or not.
+// Each time is 0 while its event has not happened.
 //
-//	limit is set exactly where limitOf is not riptide.NotDropped
+//   - limit is set exactly where limitOf is not riptide.NotDropped
 type ending struct {
-	threw   machine.Instant // when an Ack made the library throw (Pytide), the first since it last spoke
-	limit   machine.Instant // when a limit of the connection's quality was reached
-	limitOf int             // which: riptide.DroppedAttempts and so on
-	left    machine.Instant // when it said that it ends the connection
-	told    machine.Instant // when the peer's word that it ends reached it
+	threw    machine.Instant // when an Ack made the library throw (Pytide), the first since it last spoke
+	limit    machine.Instant // when a limit of the connection's quality was reached
+	limitOf  int             // which one: riptide.DroppedAttempts and so on
+	left     machine.Instant // when the side sent a Disconnect
+	peerLeft machine.Instant // when the peer's Disconnect reached it
 }
 
-// deaf reports whether the side had the peer's word that it ends before a time: it
-// takes nothing from then on.
-func (e *ending) deaf(at machine.Instant) bool { return e.told != 0 && at > e.told }
+// endedBefore reports whether the peer's Disconnect reached the side before a time. The side
+// processes nothing after that.
+func (e *ending) endedBefore(at machine.Instant) bool { return e.peerLeft != 0 && at > e.peerLeft }
 
-// reached notes that a limit of the connection's quality is reached.
+// reached records that a limit of the connection's quality is reached.
 func (e *ending) reached(limitOf int, at machine.Instant) { e.limit, e.limitOf = at, limitOf }
 
-// droppedAt returns until when a side can have read that has reached a limit: a limit
-// of averages ends the connection at the datagram that moves them, that of the
-// attempts in the update after.
+// droppedAt returns the time until which a side can have read after it reached a limit. A limit of
+// averages ends the connection at the datagram that moves them. The limit of attempts ends it in
+// the update after.
 func (e *ending) droppedAt() machine.Instant {
 	if e.limitOf == riptide.DroppedAttempts {
 		return e.limit.Add(2 * riptide.TickSlack)
@@ -138,56 +138,55 @@ func (e *ending) droppedAt() machine.Instant {
 	return e.limit
 }
 
-// inbound is what the library of a side holds of its peer's reliable messages
-// (witness.go).
+// inbound is what the library of a side holds of its peer's reliable messages (witness.go).
 //
-//	receiver counts once known is set: from the beginning, or by its first Ack
-//	len(missed) ≤ unseenMost, len(leaps) ≤ leapsMost
+//   - receiver is valid once known is set: from the beginning, or by its first Ack
+//   - len(missed) ≤ unseenMost, len(jumps) ≤ leapsMost
 type inbound struct {
 	receiver riptide.Receiver
 	known    bool
 	unsure   int64 // ids up to here may have come before the capture, or unseen by it
 	missed   []missed
-	leaps    []leap
+	jumps    []jump
 	queue    queue // messages that passed the tap towards it and that no Ack has answered
 }
 
-// ackTrail is what the Acks of a side say of its peer's reliable messages, by their
-// documented meaning (evidence.go).
+// ackTrail is what the Acks of a side say of its peer's reliable messages, by their documented
+// meaning (evidence.go).
 //
-//	blind ≤ doubt
-//	last ≤ finished.top once heard is set
-//	faultyTo counts while faulty is set
+//   - blind ≤ doubt
+//   - last ≤ finished.top once heard is set
+//   - faultyTo is valid while faulty is set
 type ackTrail struct {
 	heard    bool  // an Ack has passed
 	faulty   bool  // far: they show bits that the shift fault left behind
-	last     int64 // newest id that one had as its last
+	last     int64 // newest id that an Ack had as its last
 	finished finished
-	doubt    int64 // ids up to here may have been refused, acked without coming, or let in again
-	blind    int64 // far: ids up to here may have been refused, and what its window holds is not known
+	doubt    int64 // ids up to here may have been refused, acked without arriving, or delivered again
+	blind    int64 // far: ids up to here may have been refused, and its window is not known
 	faultyTo int64 // far: the id after the jump that left those bits
 }
 
 // notifyInbound is what a side has of its peer's notify messages (notify.go).
 //
-//	receiver and joined count once known is set
-//	doubt ≤ heard
+//   - receiver and joined are valid once known is set
+//   - doubt ≤ heard
 type notifyInbound struct {
 	receiver riptide.NotifyReceiver
 	known    bool
 	heard    int64 // newest id that a header had as its last; 0 for none
-	doubt    int64 // ids up to here may have been named without coming
+	doubt    int64 // ids up to here may have been named without arriving
 	joined   int64 // the first id that passed, where the capture began later
 }
 
-// outbound is the reliable messages that a side sends (messages.go), and what its
-// library makes of their Acks.
+// outbound is the reliable messages that a side sends (messages.go), and what its library concludes
+// from their Acks.
 //
-//	sender counts once known is set
-//	top and topAt count once met is set
-//	0 ≤ suspect ≤ lives.next
-//	absent rises by id, each below top; len(absent) ≤ absentMost
-//	0 ≤ missing: ids up to top that have not passed
+//   - sender is valid once known is set
+//   - top and topAt are valid once met is set
+//   - 0 ≤ suspect ≤ lives.next
+//   - absent rises by id, each below top; len(absent) ≤ absentMost
+//   - 0 ≤ missing: ids up to top that have not passed
 type outbound struct {
 	sender  riptide.Sender
 	lives   lives
@@ -201,41 +200,41 @@ type outbound struct {
 	quality riptide.Quality
 }
 
-// notifyOutbound is the notify messages that a side sends, and what its library makes
-// of the headers that answer them (notify.go).
+// notifyOutbound is the notify messages that a side sends, and what its library concludes from the
+// headers that answer them (notify.go).
 //
-//	sender counts once known is set
-//	first and top count once met is set
+//   - sender is valid once known is set
+//   - first and top are valid once met is set
 type notifyOutbound struct {
 	sender     riptide.NotifySender
 	lives      lives
 	known      bool
 	met        bool
 	first, top int64
-	passedOver uint64 // messages that the library counts as lost nowhere
+	passedOver uint64 // lost messages that the library leaves out of its loss rate
 	quality    riptide.Quality
 }
 
-// reads grades that a side has read what passed the tap towards it at a time;
-// Unknown where it may have closed the connection before.
+// reads grades the claim that a side read what passed the tap towards it at a time. It returns
+// Unknown where the side may have closed the connection before.
 func (s *side) reads(at machine.Instant, ref machine.Ref) machine.Certainty {
 	switch {
-	// before that it can have read on in the same update
-	case at > s.end.threw.Add(2*riptide.TickSlack) && s.speech.mute(s.end.threw):
+	// Up to this time it can have read on in the same update.
+	case at > s.end.threw.Add(2*riptide.TickSlack) && s.activity.fellSilent(s.end.threw):
 		return machine.Unknown
-	case at > s.end.droppedAt() && s.speech.mute(s.end.limit):
+	case at > s.end.droppedAt() && s.activity.fellSilent(s.end.limit):
 		return machine.Unknown
-	case s.end.deaf(at):
+	case s.end.endedBefore(at):
 		return machine.Unknown
 	case s.read.covers(at, ref):
 		return s.tap.grade()
-	case s.end.left != 0 && at > s.end.left, s.end.left == 0 && at.Sub(s.speech.last) > riptide.Silence:
+	case s.end.left != 0 && at > s.end.left, s.end.left == 0 && at.Sub(s.activity.last) > riptide.Silence:
 		return machine.Unknown
 	}
 	return machine.Likely
 }
 
-// roundTrip returns the side's RTT, for waiting; something usual where it is unknown.
+// roundTrip returns the side's RTT for waiting, or a usual one where it is unknown.
 func (s *side) roundTrip() time.Duration {
 	if s.smoothed < 0 {
 		return 100 * time.Millisecond
@@ -246,17 +245,17 @@ func (s *side) roundTrip() time.Duration {
 // clone returns an independent copy.
 func (s *side) clone() side {
 	c := *s
-	c.told = slices.Clone(s.told)
+	c.reported = slices.Clone(s.reported)
 	c.in, c.out = s.in.clone(), s.out.clone()
-	c.notesIn.receiver, c.notesOut.lives = s.notesIn.receiver.Clone(), s.notesOut.lives.clone()
-	c.loose = s.loose.clone()
+	c.notifyIn.receiver, c.notifyOut.lives = s.notifyIn.receiver.Clone(), s.notifyOut.lives.clone()
+	c.unreliable = s.unreliable.clone()
 	return c
 }
 
 func (i *inbound) clone() inbound {
 	c := *i
 	c.receiver = i.receiver.Clone()
-	c.missed, c.leaps, c.queue.items = slices.Clone(i.missed), slices.Clone(i.leaps), slices.Clone(i.queue.items)
+	c.missed, c.jumps, c.queue.items = slices.Clone(i.missed), slices.Clone(i.jumps), slices.Clone(i.queue.items)
 	return c
 }
 

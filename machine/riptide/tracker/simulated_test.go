@@ -22,14 +22,14 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// A simulated connection is the oracle that no recorded capture can be: both
-// ends' truth, to the message, under any conditions, seen from any place.
+// A simulated connection is an oracle that no recorded capture can be. It knows both ends' truth
+// for every message, under any conditions, for a tap at any place.
 
 // conditions of one simulated connection.
 type conditions struct {
 	riptidetest.Setting
 	tap   machine.Vantage
-	fixed bool // the tracker is told where the tap stands
+	fixed bool // the tracker is told where the tap is
 	relay bool // both ends have the same address, since one of them is a relay
 }
 
@@ -43,14 +43,14 @@ func (c *conditions) String() string {
 		p.Jitter.Milliseconds(), p.Duplicate*100, c.tap)
 }
 
-// sent names a message that carries a sequence.
+// sent identifies a message that carries a sequence.
 type sent struct {
 	from     machine.Side
 	notify   bool
 	sequence int64
 }
 
-// fate is what became of it in truth.
+// fate is what really became of a message.
 type fate struct {
 	at, ackedAt machine.Instant
 	attempts    int
@@ -58,11 +58,11 @@ type fate struct {
 	takenAt     []machine.Instant
 }
 
-// observed is a simulated connection and what a tracker made of it.
+// observed is a simulated connection and what a tracker reported about it.
 type observed struct {
 	c        *conditions
 	truth    map[sent]*fate
-	loose    [2][]machine.Instant // when unreliable messages were handed over, by receiver
+	loose    [2][]machine.Instant // when unreliable messages were delivered, by receiver
 	seen     []machine.Datagram
 	lastOwn  [2]machine.Instant
 	messages []machine.Message
@@ -88,7 +88,7 @@ func (c *conditions) run(t *testing.T, seed uint64) *observed {
 	return o
 }
 
-// watch takes down the truth.
+// watch records the truth.
 func (o *observed) watch(s *sim.Step, server bool) {
 	x := sides[server]
 	for _, e := range s.Out.Events {
@@ -126,20 +126,18 @@ func (o *observed) behaviour() *riptide.Behaviour {
 	return v.Behaviour
 }
 
-// bare reports whether a message has no identity although it is a notify
-// message: as the notes have it.
+// bare reports whether a message has no identity although it is a notify message, as in the notes.
 func (o *observed) bare(notify bool) bool { return notify && o.c.Version == "notes" }
 
-// see takes a datagram that passes the tap.
+// see records a datagram that passes the tap.
 func (o *observed) see(at machine.Instant, from machine.Side, _ machine.TransmitKind, _ uint64, b []byte) {
 	o.lastOwn[from] = at
 	o.seen = append(o.seen, machine.Datagram{At: at, Ref: machine.MakeRef(0, uint64(len(o.seen)+1)), From: from, Bytes: b,
 		Length: len(b)})
 }
 
-// gather puts the segments of a stream together and cuts it into messages,
-// each with the time at which the last byte that it or those before it lacked
-// passed the tap. A segment that is sent again can be cut elsewhere.
+// gather joins the segments of a stream and cuts it into messages. A message's time is that of its
+// last byte, or of an earlier byte that came later. A resent segment can be cut at another place.
 func (o *observed) gather(prefix int) func(machine.Instant, machine.Side, machine.TransmitKind, uint64, []byte) {
 	var pieces [2]map[uint64][]byte
 	var whole [2][]byte
@@ -147,7 +145,7 @@ func (o *observed) gather(prefix int) func(machine.Instant, machine.Side, machin
 	for i := range pieces {
 		pieces[i] = map[uint64][]byte{}
 	}
-	// take moves what follows out of the pieces, and reports whether there was any.
+	// take removes what follows from the pieces. It reports whether there was any.
 	take := func(from machine.Side) bool {
 		for offset, p := range pieces[from] {
 			end := offset + uint64(len(p))
@@ -189,8 +187,8 @@ func (o *observed) gather(prefix int) func(machine.Instant, machine.Side, machin
 	}
 }
 
-// track runs a tracker twice over the connection, as the commands do: the
-// second run begins with what the first has learned.
+// track runs a tracker over the connection twice, as the commands do. The second run begins with
+// what the first has learned.
 func (o *observed) track(t *testing.T) {
 	t.Helper()
 	v, _ := riptide.LookupVersion(o.c.Version)
@@ -221,8 +219,7 @@ func (o *observed) track(t *testing.T) {
 	o.learned = facts
 }
 
-// figures are how many messages of a side there are in truth, and how the
-// tracker has them.
+// figures are numbers of messages of a side, in truth and as the tracker has them.
 type figures struct {
 	sent, taken, acked                   int // in truth
 	yes, no, likely, unknown, ackedTold  int
@@ -235,8 +232,8 @@ func (f *figures) String() string {
 		f.sent, f.taken, f.yes, f.no, f.likely, f.unknown, f.acked, f.ackedTold, f.looseTaken, f.looseTolds, f.looseCertain)
 }
 
-// hold holds the tracker's messages against the truth: what is said to be
-// certain is so; at the tap nothing is left out. It gives the figures by sender.
+// hold compares the tracker's messages with the truth. What is certain must be true, and nothing at
+// the tap may be missing. It returns the figures by sender.
 func (o *observed) hold(t *testing.T, name string, vantage machine.Vantage) (figure [2]figures) {
 	t.Helper()
 	problems := 0
@@ -292,9 +289,9 @@ func (o *observed) hold(t *testing.T, name string, vantage machine.Vantage) (fig
 		if true.acked {
 			f.acked++
 		}
-		// What a stream's window holds back when it is closed never leaves.
+		// A stream drops what its window still holds when it is closed.
 		if !told[key] && vantage.Near(key.from) && !o.c.Stream {
-			fail("%v passed the tap and is not told", key)
+			fail("%v passed the tap and is not reported", key)
 		}
 	}
 	for x := range figure {
@@ -307,7 +304,7 @@ func (o *observed) hold(t *testing.T, name string, vantage machine.Vantage) (fig
 			}
 		}
 		if vantage.Near(machine.Side(1-x)) && f.looseTolds < sure {
-			fail("%d unreliable messages were handed to the side at the tap, %d are told", sure, f.looseTolds)
+			fail("%d unreliable messages were delivered at the tap, %d are reported", sure, f.looseTolds)
 		}
 		if f.looseCertain > f.looseTaken {
 			fail("%d unreliable messages of %v are certain to have been handed over, and %d were", f.looseCertain,
@@ -317,8 +314,8 @@ func (o *observed) hold(t *testing.T, name string, vantage machine.Vantage) (fig
 	return figure
 }
 
-// lastTick is how long before its last message a side may have read for the
-// last time; what came later it may not have read.
+// lastTick bounds the time from a side's last read to its last message. The side may not have read
+// what came later.
 const lastTick = 60 * time.Millisecond
 
 func (o *observed) holdMessage(fail func(string, ...any), key sent, m *machine.Message, true *fate,
@@ -327,9 +324,9 @@ func (o *observed) holdMessage(fail func(string, ...any), key sent, m *machine.M
 	certain := m.Certainty == machine.Certain
 	switch {
 	case near && m.Attempts != true.attempts && !(o.c.Stream && m.Attempts < true.attempts):
-		fail("%v was sent %d times, %d are told", key, true.attempts, m.Attempts)
+		fail("%v was sent %d times, %d are reported", key, true.attempts, m.Attempts)
 	case !near && !o.c.Stream && o.c.Path.Duplicate == 0 && m.Attempts > true.attempts:
-		fail("%v was sent %d times, %d are told", key, true.attempts, m.Attempts)
+		fail("%v was sent %d times, %d are reported", key, true.attempts, m.Attempts)
 	}
 	switch taken := len(true.takenAt) > 0; {
 	case certain && m.Delivered == machine.Yes && !taken:
@@ -337,27 +334,28 @@ func (o *observed) holdMessage(fail func(string, ...any), key sent, m *machine.M
 	case certain && m.Delivered == machine.No && taken:
 		fail("%v is certain not to have been handed over, and was at %v", key, true.takenAt[0])
 	case at && key.notify && !certain && o.c.Version == "main":
-		// After a jump nothing tells it from releases with the shift fault.
+		// After a jump, nothing distinguishes it from releases with the shift fault.
 	case at && taken && m.Delivered != machine.Yes && true.takenAt[0] < o.lastOwn[key.from.Other()].Add(-lastTick):
-		fail("%v was handed over at the tap at %v, and is told as %v (%v)", key, true.takenAt[0], m.Delivered, m.Certainty)
+		fail("%v was delivered at the tap at %v, and is reported as %v (%v)", key, true.takenAt[0], m.Delivered, m.Certainty)
 	case at && !o.c.Stream && !taken && m.Delivered == machine.Yes &&
 		m.DeliveredAt < o.lastOwn[key.from.Other()].Add(-lastTick):
-		fail("%v was not handed over at the tap, and is told as such (frame %d, %v)", key, m.DeliveredBy.Frame(), m.Certainty)
+		fail("%v was not delivered at the tap, and is reported as such (frame %d, %v)", key, m.DeliveredBy.Frame(),
+			m.Certainty)
 	case at && certain && taken && m.Deliveries != len(true.takenAt):
-		fail("%v was handed over %d times at the tap, %d are told", key, len(true.takenAt), m.Deliveries)
+		fail("%v was delivered %d times at the tap, %d are reported", key, len(true.takenAt), m.Deliveries)
 	case certain && taken && m.Delivered == machine.Yes && m.DeliveredAt > true.takenAt[0] && at:
-		fail("%v was handed over at %v, before the frame that is to have brought it (%v)", key, true.takenAt[0],
+		fail("%v was delivered at %v, before the frame that is to have brought it (%v)", key, true.takenAt[0],
 			m.DeliveredAt)
 	}
 	switch {
 	case m.Acked == machine.Unanswered:
 	case true.attempts >= 15 && !o.behaviour().DropsConnection:
-		// The message was dropped at a tick that the wire does not show, within some
-		// milliseconds of which the Ack may have come.
+		// The message was dropped at a tick that the wire does not show. The Ack may have come within
+		// some milliseconds of that tick.
 	case m.Acked == machine.Yes && !true.acked && certain:
-		fail("%v is told as acked by frame %d, and was not", key, m.AckedBy.Frame())
+		fail("%v is reported as acked by frame %d, and was not", key, m.AckedBy.Frame())
 	case near && m.Acked == machine.No && true.acked && true.ackedAt < o.lastOwn[key.from].Add(-lastTick):
-		fail("%v was acked at %v, and is told as not", key, true.ackedAt)
+		fail("%v was acked at %v, and is reported as not", key, true.ackedAt)
 	}
 }
 
@@ -366,7 +364,7 @@ var (
 	gridTaps     = []machine.Vantage{machine.VantageA, machine.VantageB, machine.VantageBetween}
 )
 
-// grid returns the conditions of the matrix. Over TCP nothing is doubled.
+// grid returns the conditions of the matrix. Over TCP nothing is duplicated.
 func grid(short bool) (all []conditions) {
 	for _, version := range gridVersions {
 		if short && version != "2.0" && version != "2.2.1" {
@@ -397,8 +395,8 @@ func grid(short bool) (all []conditions) {
 	return all
 }
 
-// TestSimulated holds the tracker against the truth over the grid, and its
-// figures against the golden matrix: what it can tell must not get less.
+// TestSimulated compares the tracker with the truth over the grid, and its figures with the golden
+// matrix. The figures must not get worse.
 func TestSimulated(t *testing.T) {
 	var lines []string
 	for i, c := range grid(testing.Short()) {

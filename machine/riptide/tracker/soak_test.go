@@ -14,9 +14,12 @@ import (
 	"github.com/ackscope/ackscope/sim"
 )
 
-// drawn returns the conditions of a seed: any version but Pytide's, any network
-// that a connection can live with for a while, outages that make the window
-// jump, quality limits that end it, any tap, told or to be found out.
+// drawn returns random conditions for a seed:
+//
+//   - any version but Pytide's;
+//   - any network that a connection survives for a while;
+//   - outages that make the window jump, and quality limits that end the connection;
+//   - a tap at any place, given or to be inferred.
 func drawn(seed uint64) conditions {
 	rng := rand.New(rand.NewPCG(seed, 0x50ab))
 	share := func(most float64) float64 {
@@ -46,11 +49,10 @@ func drawn(seed uint64) conditions {
 	return c
 }
 
-// TestSimulatedSeeds holds the tracker against the truth under conditions that
-// are drawn, told where the tap stands and left to find out, also where the other
-// end's address is that of a relay on the same host: whatever it takes for the
-// tap's place, what it says to be certain is so. SOAK_SEEDS says how many,
-// SOAK_FIRST from which seed on.
+// TestSimulatedSeeds compares the tracker with the truth under random conditions. The tap's place
+// is given or to be inferred. The other end's address can be that of a relay on the same host.
+// Wherever the tracker places the tap, what it reports as certain must be true. SOAK_SEEDS sets how
+// many seeds run, SOAK_FIRST the first one.
 func TestSimulatedSeeds(t *testing.T) {
 	seeds := 60
 	if testing.Short() {

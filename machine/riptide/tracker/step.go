@@ -13,22 +13,21 @@ type sighting struct {
 	from   machine.Side
 	bytes  []byte
 	length int
-	behind bool // a hole in its stream: it has not come to its receiver
+	behind bool // a hole in its stream: it has not reached its receiver
 }
 
-// step is the taking of one message: what passed the tap, what it says, whom it
-// concerns, and where goes what follows from it.
+// step holds one message while it is processed: where it passed the tap, its contents, its two
+// sides and the effects.
 type step struct {
 	sighting
 	m    *wire.Message
-	is   riptide.Beat // what a heartbeat is
-	own  *side        // who sent it
-	peer *side        // to whom it goes
+	beat riptide.Beat // for a heartbeat: its role
+	own  *side        // the sender
+	peer *side        // the receiver
 	out  *machine.Effects
 }
 
-// past returns the step of telling what a frame that has passed before shows: it takes
-// no message.
-func past(at machine.Instant, ref machine.Ref, out *machine.Effects) *step {
+// pastStep returns a step for reporting what an earlier frame shows. It has no message.
+func pastStep(at machine.Instant, ref machine.Ref, out *machine.Effects) *step {
 	return &step{sighting: sighting{at: at, ref: ref}, out: out}
 }

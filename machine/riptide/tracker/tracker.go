@@ -7,30 +7,28 @@ import (
 	"github.com/ackscope/ackscope/machine/riptide"
 )
 
-// Tracker rebuilds from a capture what both ends of a connection knew, and the
-// lives of their messages.
+// Tracker rebuilds from a capture what both ends of a connection knew, and the lives of their
+// messages.
 //
-// Every reliable message that a side has read is answered by an Ack at once and
-// in order, so its Acks are the witness of its reads. What a side then is known
-// to have received depends on where the tap stands:
+// A side answers every reliable message by an Ack at once and in order. So its Acks prove what it
+// has read. What a side then is known to have received depends on where the tap is:
 //
-//	near (witness.go)    the tap is at the side. What passed the tap lies in its
-//	                     socket, in order; its Acks tell how much of it was read,
-//	                     and the Receiver predicts what was handed over. Acks to it
-//	                     are read in order, so its Sender is exact too.
-//	far (evidence.go)    the side is known by what its Acks name.
+//	near (witness.go)    The tap is at the side. What passed the tap lies in its
+//	                     socket, in order. Its Acks show how much of it was read,
+//	                     and the Receiver predicts what was delivered. It also
+//	                     reads Acks in order, so its Sender is exact.
+//	far (evidence.go)    The side is known by what its Acks name.
 //
-// Where the tap stands is found from the first messages (package vantage), which are
-// held until it is (opening.go); a known vantage may be given in Facts instead.
-// What hangs on it is certain only where the tap is shown to stand there: see
-// standing.grade.
+// The first messages show where the tap is (package vantage). The tracker holds them until then
+// (opening.go). A known vantage may be given in Facts instead. Claims that depend on the vantage
+// are certain only where the tap is shown to be there: see tapEvidence.grade.
 type Tracker struct {
 	opening *opening  // while the vantage is open; then nil
 	f       *follower // from then on
 }
 
-// New returns the tracker of a flow. facts are what an earlier run over the
-// same flow learned; the zero value if none.
+// New returns the tracker of a flow. facts are those that an earlier run over the same flow
+// learned, or the zero value.
 func New(c riptide.Config, facts machine.Facts) *Tracker {
 	switch {
 	case facts.Vantage != machine.VantageUnknown:
@@ -43,14 +41,14 @@ func New(c riptide.Config, facts machine.Facts) *Tracker {
 	return &Tracker{opening: &opening{config: c, facts: facts}}
 }
 
-// Observe takes the next message of the flow.
+// Observe processes the next message of the flow.
 func (t *Tracker) Observe(d *machine.Datagram, out *machine.Effects) {
 	p := sighting{at: d.At, ref: d.Ref, from: d.From, bytes: d.Bytes, length: max(d.Length, len(d.Bytes)),
 		behind: d.Behind}
 	if o := t.opening; o != nil {
-		if !o.again(&p) {
+		if !o.reopens(&p) {
 			if o.hold(&p) {
-				if v := o.judge(); v.Sure {
+				if v := o.placeTap(); v.Sure {
 					t.f, t.opening = o.follow(v, out), nil
 				}
 			}
@@ -61,9 +59,9 @@ func (t *Tracker) Observe(d *machine.Datagram, out *machine.Effects) {
 	t.f.observe(&p, out)
 }
 
-// open takes the best verdict about the vantage, and what was held with it.
+// open places the tap by what is known so far, and processes the held messages.
 func (t *Tracker) open(out *machine.Effects) {
-	t.f, t.opening = t.opening.follow(t.opening.judge(), out), nil
+	t.f, t.opening = t.opening.follow(t.opening.placeTap(), out), nil
 }
 
 // Finish settles what is still open when the capture ends.
@@ -79,7 +77,7 @@ func (t *Tracker) Inspect(x machine.Side, v *machine.View) {
 	f := t.f
 	if t.opening != nil {
 		var unheard machine.Effects
-		f = t.opening.follow(t.opening.judge(), &unheard)
+		f = t.opening.follow(t.opening.placeTap(), &unheard)
 	}
 	f.inspect(x, v)
 }
@@ -92,7 +90,7 @@ func (t *Tracker) Summary(x machine.Side) machine.Summary {
 	return t.f.summary(x)
 }
 
-// Learned returns what another run over the flow can start with.
+// Learned returns the facts that another run over the flow can start with.
 func (t *Tracker) Learned() machine.Facts {
 	if t.opening != nil {
 		return t.opening.facts
@@ -100,7 +98,7 @@ func (t *Tracker) Learned() machine.Facts {
 	return t.f.learned()
 }
 
-// Size returns the bytes that a clone takes, about.
+// Size returns about how many bytes a clone takes.
 func (t *Tracker) Size() int {
 	if t.opening != nil {
 		return int(unsafe.Sizeof(*t)) + t.opening.size()

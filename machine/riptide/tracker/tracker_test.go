@@ -12,7 +12,7 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// conversation writes datagrams by the encoder.
+// conversation writes datagrams with the encoder.
 type conversation struct {
 	t     *testing.T
 	codec wire.Codec
@@ -31,7 +31,7 @@ func (c *conversation) send(from machine.Side, m wire.Message, body ...byte) {
 		Length: len(b)})
 }
 
-// both makes a configuration whose two ends speak by one codec.
+// both returns a configuration whose two ends use one codec.
 func both(c wire.Codec) riptide.Config {
 	s := riptide.Speaker{Codec: c, Builds: wire.BuildsOf(c.Dialect)}
 	return riptide.Config{Senders: [2]riptide.Speaker{s, s}}
@@ -59,8 +59,8 @@ func kinds(events []machine.Event, k machine.EventKind) (out []uint32) {
 	return out
 }
 
-// TestCopiesAndAcks: a message lost once is sent again; the ack of a later one
-// names it by a bit, its own comes by the cause.
+// TestCopiesAndAcks: a message that is lost once is sent again. A bit in the Ack of a later message
+// names it, and its own Ack answers it.
 func TestCopiesAndAcks(t *testing.T) {
 	c := &conversation{t: t, codec: wire.Codec{Dialect: wire.V21}}
 	c.send(machine.A, wire.Message{Type: wire.Reliable, Sequence: 65535, MessageID: 7}, 1)
@@ -93,7 +93,7 @@ func TestCopiesAndAcks(t *testing.T) {
 	}
 }
 
-// TestSameIDTwice: two messages under one id are two (Pytide 2.0.0, broadcasts of 2.1.0).
+// TestSameIDTwice: two messages with one id stay two (Pytide 2.0.0, broadcasts of 2.1.0).
 func TestSameIDTwice(t *testing.T) {
 	c := &conversation{t: t, codec: wire.Codec{Dialect: wire.V20}}
 	for i := range byte(3) {
@@ -106,8 +106,8 @@ func TestSameIDTwice(t *testing.T) {
 	}
 }
 
-// TestNotify: an id is named by last or a bit of the other side's header, or is
-// lost: the library gives each one verdict, when the header passes it.
+// TestNotify: an id is acked if a header of the other side names it, and lost if not. The library
+// settles each id when the header passes it.
 func TestNotify(t *testing.T) {
 	c := &conversation{t: t, codec: wire.Codec{Dialect: wire.DevN}}
 	for i := range uint16(12) {
@@ -148,8 +148,8 @@ func TestNewSession(t *testing.T) {
 	}
 }
 
-// TestInspectOpening: what both sides knew can be drawn while the vantage is open
-// still, and drawing it changes nothing.
+// TestInspectOpening: the state of both sides can be drawn while the vantage is open. Drawing it
+// changes nothing.
 func TestInspectOpening(t *testing.T) {
 	c := &conversation{t: t, codec: wire.Codec{Dialect: wire.V21}}
 	c.welcome()
@@ -182,8 +182,8 @@ func TestInspectOpening(t *testing.T) {
 	}
 }
 
-// TestBehind: what stands behind a hole of its stream that was never closed has not
-// come to its receiver, and what it acks its receiver does not know.
+// TestBehind: a message behind a hole of its stream that is never filled has not reached its
+// receiver. Neither have its acks.
 func TestBehind(t *testing.T) {
 	c := &conversation{t: t, codec: wire.Codec{Dialect: wire.V21}}
 	c.welcome()
@@ -210,12 +210,12 @@ func TestBehind(t *testing.T) {
 			case late && m.Mode == machine.ModeReliable:
 				told++
 				if m.Delivered == machine.Yes {
-					t.Errorf("hole %v: id %d is told as handed over, and nobody acked it", hole, m.Sequence)
+					t.Errorf("hole %v: id %d is reported as delivered, and was never acked", hole, m.Sequence)
 				}
 			case late:
 				told++
 				if (m.Delivered == machine.Yes) == hole || hole && m.Certainty != machine.Unknown {
-					t.Errorf("hole %v: a %v message is told as %v, %v", hole, m.Mode, m.Delivered, m.Certainty)
+					t.Errorf("hole %v: a %v message is reported as %v, %v", hole, m.Mode, m.Delivered, m.Certainty)
 				}
 			case m.From == machine.B && m.Sequence == 2:
 				told++
@@ -225,13 +225,13 @@ func TestBehind(t *testing.T) {
 			}
 		}
 		if told != 4 {
-			t.Errorf("hole %v: %d messages are told", hole, told)
+			t.Errorf("hole %v: %d messages are reported", hole, told)
 		}
 	}
 }
 
-// TestTakenAgain: a message is certain to have been handed over once only where no
-// further copy waits that the window would let in again.
+// TestTakenAgain: a message is certain to have been delivered once only if no other copy waits that
+// the window would take again.
 func TestTakenAgain(t *testing.T) {
 	for _, jump := range []bool{false, true} {
 		c := &conversation{t: t, codec: wire.Codec{Dialect: wire.V20}}
@@ -262,7 +262,7 @@ func TestTakenAgain(t *testing.T) {
 	}
 }
 
-// TestBounded sends for ever without an ack: memory stays within bounds.
+// TestBounded sends without end and without an ack: memory stays bounded.
 func TestBounded(t *testing.T) {
 	codec := wire.Codec{Dialect: wire.V21}
 	tr := tracker.New(both(codec), machine.Facts{})
@@ -279,11 +279,11 @@ func TestBounded(t *testing.T) {
 		told += len(out.Messages)
 	}
 	if told < 15_000 || tr.Size() > 4<<20 {
-		t.Errorf("%d told, %d bytes", told, tr.Size())
+		t.Errorf("%d reported, %d bytes", told, tr.Size())
 	}
 }
 
-// TestLaws holds the tracker against the laws of every tracker.
+// TestLaws checks the laws of every tracker.
 func TestLaws(t *testing.T) {
 	for _, d := range wire.Dialects {
 		t.Run(d.Name, func(t *testing.T) {

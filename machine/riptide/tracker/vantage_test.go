@@ -11,10 +11,10 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// TestVantageContradicted: where both sides answer at once, what is lost, doubled or
-// left out on the way to one of them tells that the tap is at the other.
+// TestVantageContradicted: both sides answer at once, and messages to one of them are lost,
+// duplicated or left out. So the tap is at the other.
 func TestVantageContradicted(t *testing.T) {
-	const spacing = 10 * time.Millisecond // of a conversation's messages
+	const spacing = 10 * time.Millisecond // between messages
 	beat := func(c *conversation, from machine.Side, id uint8, rtt bool) {
 		m := wire.Message{Type: wire.Heartbeat, Ping: id, HasRTT: rtt}
 		c.send(from, m)

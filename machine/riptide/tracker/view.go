@@ -22,7 +22,7 @@ func (t *follower) inspect(x machine.Side, v *machine.View) {
 	if s.in.known && peer.out.met {
 		v.Windows = append(v.Windows, s.receivedWindow(peer, grade))
 	}
-	if s.notesOut.met {
+	if s.notifyOut.met {
 		v.Windows = append(v.Windows, t.notifySentWindow(s, grade))
 	}
 	if newest, ok := s.notifyNewest(peer); ok {
@@ -35,7 +35,7 @@ func (t *follower) inspect(x machine.Side, v *machine.View) {
 			machine.Gauge{Name: "resend after", Value: machine.Milliseconds(riptide.ResendAfter(smoothed)), Unit: "ms",
 				Grade: sure})
 	}
-	if tick := t.life.clock.Tick(); tick > 0 && t.client == x {
+	if tick := t.conn.clock.Tick(); tick > 0 && t.client == x {
 		v.Gauges = append(v.Gauges,
 			machine.Gauge{Name: "tick", Value: machine.Milliseconds(tick), Unit: "ms", Grade: machine.Likely})
 	}
@@ -46,11 +46,11 @@ func (t *follower) inspect(x machine.Side, v *machine.View) {
 	v.Gauges = append(v.Gauges,
 		machine.Gauge{Name: "copies sent again", Value: float64(s.figures.resends), Unit: "messages", Grade: machine.Certain},
 		machine.Gauge{Name: "duplicates refused", Value: float64(s.figures.duplicates), Unit: "messages", Grade: grade})
-	if n := s.notesOut.quality.Count; n > 0 {
+	if n := s.notifyOut.quality.Count; n > 0 {
 		v.Gauges = append(v.Gauges,
-			machine.Gauge{Name: "notify loss of the last 64", Value: 100 * float64(s.notesOut.quality.Sum) / riptide.QualityRow,
+			machine.Gauge{Name: "notify loss of the last 64", Value: 100 * float64(s.notifyOut.quality.Sum) / riptide.QualityRow,
 				Unit: "%", Grade: grade},
-			machine.Gauge{Name: "outcomes beyond its limit", Value: float64(s.notesOut.quality.Row), Unit: "in a row",
+			machine.Gauge{Name: "outcomes beyond its limit", Value: float64(s.notifyOut.quality.Row), Unit: "in a row",
 				Grade: grade})
 	}
 	v.Tables = append(v.Tables, t.connectionTable(x))
@@ -63,7 +63,7 @@ func (t *follower) inspect(x machine.Side, v *machine.View) {
 	if pending := t.pendingTable(s); len(pending.Rows) > 0 {
 		v.Tables = append(v.Tables, pending)
 	}
-	if s.notesOut.met || peer.notesOut.met {
+	if s.notifyOut.met || peer.notifyOut.met {
 		v.Tables = append(v.Tables, s.notifyTable(peer))
 	}
 }
@@ -96,8 +96,8 @@ func (s *side) sentWindow(grade machine.Certainty) machine.Window {
 	return w
 }
 
-// receivedWindow draws the receiver's list: an id that it has though no copy of
-// it ever passed is a claim.
+// receivedWindow draws the receiver's list. An id is drawn as claimed if the list has it but no
+// copy of it ever passed.
 func (s *side) receivedWindow(peer *side, grade machine.Certainty) machine.Window {
 	newest := peer.out.unwrap(s.in.receiver.Last)
 	w := machine.Window{Name: "reliable received", First: max(0, newest-riptide.ViewIDs+1), Next: newest, Grade: grade}
@@ -116,9 +116,9 @@ func (s *side) receivedWindow(peer *side, grade machine.Certainty) machine.Windo
 	return w
 }
 
-// connectionTable lays out the connection's life as side x had it.
+// connectionTable returns the connection's state as side x had it.
 func (t *follower) connectionTable(x machine.Side) machine.Table {
-	c := &t.life
+	c := &t.conn
 	table := machine.Table{Name: "connection", Columns: []string{"what", "value"}}
 	row := func(what, value string) { table.Rows = append(table.Rows, []string{what, value}) }
 	role := "unknown"
@@ -154,8 +154,8 @@ func (t *follower) connectionTable(x machine.Side) machine.Table {
 		row("heartbeats", strconv.FormatUint(c.pings, 10)+", answered "+strconv.FormatUint(c.answers, 10)+", newest ping id "+
 			strconv.Itoa(int(c.ping)))
 	}
-	if c.told > 0 {
-		row("RTT that the client told last", (time.Duration(c.told) * time.Millisecond).String())
+	if c.reported > 0 {
+		row("RTT that the client told last", (time.Duration(c.reported) * time.Millisecond).String())
 	}
 	for _, id := range c.clients {
 		row("told of client", strconv.Itoa(int(id)))
@@ -171,9 +171,9 @@ func (t *follower) connectionTable(x machine.Side) machine.Table {
 	return table
 }
 
-// state names how far the connection is.
+// state names the state of the connection.
 func (t *follower) state() string {
-	c := &t.life
+	c := &t.conn
 	switch {
 	case c.goodbye.at != 0:
 		return "ended by " + c.goodbye.by.String()
@@ -191,8 +191,7 @@ func (t *follower) state() string {
 	return "connected before the capture began"
 }
 
-// awaitsWelcome reports whether the server waits for the client to answer its
-// Welcome.
+// awaitsWelcome reports whether a server waits for its client to answer the Welcome.
 func (t *follower) awaitsWelcome() bool {
 	server := t.client.Other()
 	return !t.roles || !t.config.Senders[server].Codec.Dialect.WelcomeOneWay
@@ -222,7 +221,7 @@ func (t *follower) pendingTable(s *side) machine.Table {
 	return table
 }
 
-// reliableTable returns the reliable sequencer.
+// reliableTable returns the state of the reliable sequencer.
 func (s *side) reliableTable(peer *side) machine.Table {
 	table := machine.Table{Name: "reliable", Columns: []string{"what", "value"}}
 	row := func(what, value string) { table.Rows = append(table.Rows, []string{what, value}) }
@@ -244,8 +243,8 @@ func (s *side) reliableTable(peer *side) machine.Table {
 	return table
 }
 
-// viewsTable lists the messages of s that its library and the Acks on the wire, by
-// what they are documented to say, see differently.
+// viewsTable lists the messages of s about which two views differ: its library's, and the
+// documented meaning of the Acks on the wire.
 func (s *side) viewsTable() machine.Table {
 	table := machine.Table{Name: "acked in one view only",
 		Columns: []string{"sequence", "on the wire", "in its library's eyes"}}
@@ -265,16 +264,16 @@ func (s *side) viewsTable() machine.Table {
 	return table
 }
 
-// notifyTable returns the notify sequencer.
+// notifyTable returns the state of the notify sequencer.
 func (s *side) notifyTable(peer *side) machine.Table {
 	table := machine.Table{Name: "notify", Columns: []string{"what", "value"}}
-	if s.notesOut.met {
+	if s.notifyOut.met {
 		table.Rows = append(table.Rows,
-			[]string{"newest sent", strconv.Itoa(int(uint16(s.notesOut.top)))},
-			[]string{"newest acknowledged", strconv.Itoa(int(s.notesOut.sender.Last))})
+			[]string{"newest sent", strconv.Itoa(int(uint16(s.notifyOut.top)))},
+			[]string{"newest acknowledged", strconv.Itoa(int(s.notifyOut.sender.Last))})
 	}
-	if peer.notesOut.met && s.notesIn.known {
-		last, bits := s.notesIn.receiver.Header()
+	if peer.notifyOut.met && s.notifyIn.known {
+		last, bits := s.notifyIn.receiver.Header()
 		table.Rows = append(table.Rows, []string{"newest received", strconv.Itoa(int(last))},
 			[]string{"bits", "0x" + strconv.FormatUint(uint64(bits), 16)})
 	}

@@ -8,20 +8,19 @@ import (
 // viewOpen bounds how many notify messages are drawn where no verdict comes.
 const viewOpen = 4 * riptide.ViewIDs
 
-// notifySentWindow draws the newest notify messages of s, and those that wait for
-// a verdict. Each gets one from its library: acked, or lost. Where the headers that
-// it read do not pass the tap in its order, what they are documented to say stands
-// for that verdict.
+// notifySentWindow draws the newest notify messages of s, and those without a result. The library
+// settles each message as acked or lost. Where s does not read in the order of the tap, the
+// documented meaning of the headers is drawn instead.
 func (t *follower) notifySentWindow(s *side, grade machine.Certainty) machine.Window {
-	judged := t.sides[s.side.Other()].notesIn.heard
+	decided := t.sides[s.side.Other()].notifyIn.heard
 	if s.tap.ordered {
-		judged = s.notesOut.unwrap(s.notesOut.sender.Last)
+		decided = s.notifyOut.unwrap(s.notifyOut.sender.Last)
 	}
-	first := max(min(judged-riptide.NotifyReach+1, s.notesOut.top-riptide.ViewIDs+1), s.notesOut.top-viewOpen+1)
-	w := machine.Window{Name: "notify sent", First: max(t.notifyFrom(s), first), Next: s.notesOut.top + 1, Grade: grade}
-	for id := w.First; id <= s.notesOut.top; id++ {
+	first := max(min(decided-riptide.NotifySpan+1, s.notifyOut.top-riptide.ViewIDs+1), s.notifyOut.top-viewOpen+1)
+	w := machine.Window{Name: "notify sent", First: max(t.notifyFrom(s), first), Next: s.notifyOut.top + 1, Grade: grade}
+	for id := w.First; id <= s.notifyOut.top; id++ {
 		cell := machine.CellUnknown
-		e := s.notesOut.lives.find(id)
+		e := s.notifyOut.lives.find(id)
 		switch {
 		case e == nil:
 		case !s.tap.ordered && e.answers.named:
@@ -48,38 +47,36 @@ func (t *follower) notifySentWindow(s *side, grade machine.Certainty) machine.Wi
 	return w
 }
 
-// notifyNewest returns the newest notify message of the peer that s has: as its
-// library has it, else as its headers have said; false where neither is known.
+// notifyNewest returns the newest notify message of the peer that s has. Its library decides, or
+// else its headers. It returns false where neither is known.
 func (s *side) notifyNewest(peer *side) (newest int64, ok bool) {
 	switch {
-	case !peer.notesOut.met:
+	case !peer.notifyOut.met:
 		return 0, false
-	case s.tap.ordered && s.notesIn.known:
-		return peer.notesOut.unwrap(s.notesIn.receiver.Last), true
+	case s.tap.ordered && s.notifyIn.known:
+		return peer.notifyOut.unwrap(s.notifyIn.receiver.Last), true
 	}
-	return s.notesIn.heard, !s.tap.ordered && s.notesIn.heard > 0
+	return s.notifyIn.heard, !s.tap.ordered && s.notifyIn.heard > 0
 }
 
-// notifyFrom returns the first notify message of s that there can be something to
-// say of.
+// notifyFrom returns the first notify message of s about which anything can be known.
 func (t *follower) notifyFrom(s *side) int64 {
 	if t.begun {
 		return 1
 	}
-	return max(s.notesOut.first, 0)
+	return max(s.notifyOut.first, 0)
 }
 
-// notifyReceivedWindow draws which notify messages of its peer s has handed over,
-// up to the newest. What its header names though no copy of it ever passed is a
-// claim.
+// notifyReceivedWindow draws which notify messages of its peer s has delivered, up to the newest.
+// An id is drawn as claimed if its header names it but no copy of it ever passed.
 func (t *follower) notifyReceivedWindow(s *side, newest int64, grade machine.Certainty) machine.Window {
 	peer := &t.sides[s.side.Other()]
 	w := machine.Window{Name: "notify received", First: max(t.notifyFrom(peer), newest-riptide.ViewIDs+1), Next: newest,
 		Grade: grade}
-	_, bits := s.notesIn.receiver.Header()
+	_, bits := s.notifyIn.receiver.Header()
 	for id := w.First; id <= newest; id++ {
 		cell := machine.CellUnknown
-		e := peer.notesOut.lives.find(id)
+		e := peer.notifyOut.lives.find(id)
 		switch behind := newest - id; {
 		case e != nil && e.receiver.delivered == machine.Yes:
 			if !s.tap.ordered || s.reads(e.receiver.at, e.receiver.by) != machine.Unknown {
@@ -87,7 +84,7 @@ func (t *follower) notifyReceivedWindow(s *side, newest int64, grade machine.Cer
 			}
 		case e != nil && e.receiver.delivered == machine.No:
 			cell = machine.CellEmpty
-		case e != nil, !s.tap.ordered, id <= peer.notesOut.lives.newestEnded(), id < s.notesIn.joined:
+		case e != nil, !s.tap.ordered, id <= peer.notifyOut.lives.newestEnded(), id < s.notifyIn.joined:
 		case behind > 0 && bits>>(behind-1)&1 == 1:
 			cell = machine.CellClaimed
 		default:

@@ -16,13 +16,13 @@ type arrival struct {
 
 // queue holds arrivals by age; its memory is bounded.
 //
-//	0 ≤ head ≤ len(items) ≤ riptide.QueueMost
+//   - 0 ≤ head ≤ len(items) ≤ riptide.QueueMost
 type queue struct {
 	items []arrival
-	head  int // of items: those before it are done with
+	head  int // index in items; those before it are finished
 }
 
-// put enters an arrival, and reports whether the oldest had to make room.
+// put appends an arrival. full reports whether the oldest had to make room.
 func (q *queue) put(a arrival) (full bool) {
 	if q.head == len(q.items) {
 		q.items, q.head = q.items[:0], 0
@@ -40,19 +40,18 @@ func (q *queue) open() []arrival { return q.items[q.head:] }
 
 func (q *queue) drop(n int) { q.head += n }
 
-// answering is the id that an Ack answers. Where the Ack does not name it
-// (wire.Message.Unnamed) and nothing else tells it, it is not known, and id is
-// the newest that the Ack names.
+// answering is the id that an Ack answers. known is false where the Ack does not name it
+// (wire.Message.Unnamed) and nothing else shows it. Then id is the newest that the Ack names.
 type answering struct {
 	id    uint16
 	known bool
 }
 
-// answerOf returns what an Ack says by itself.
+// answerOf returns the id that an Ack itself names.
 func answerOf(m *wire.Message) answering { return answering{m.Cause, !m.Unnamed} }
 
-// witness takes an Ack of a side that reads what passes the tap in order: it
-// answers the oldest arrival with that id, and shows the state after it.
+// witness processes an Ack of a side that reads in the order of the tap. The Ack answers the oldest
+// arrival with its id, and shows the state after it.
 func (t *follower) witness(p *step) answering {
 	s := p.own
 	open := s.in.queue.open()
@@ -78,8 +77,7 @@ func (t *follower) witness(p *step) answering {
 	return answers
 }
 
-// answered returns which of the open arrivals an Ack answers, len(open) for none, and
-// its id.
+// answered returns which of the open arrivals an Ack answers, and its id. k is len(open) for none.
 func (i *inbound) answered(m *wire.Message) (k int, answers answering) {
 	open := i.queue.open()
 	answers = answerOf(m)
@@ -95,21 +93,21 @@ func (i *inbound) answered(m *wire.Message) (k int, answers answering) {
 	return k, answers
 }
 
-// joins takes the first Ack of a side that was joined in the middle: it is where its
-// state begins. k is which of the open arrivals it answers.
+// joins records the first Ack of a side in a capture that begins in the middle. The Ack is the
+// side's first known state. k is the index of the open arrival that it answers.
 func (t *follower) joins(p *step, k int) {
 	s, open := p.own, p.own.in.queue.open()
 	s.in.known = true
 	s.in.receiver.Adopt(p.m.Last, p.m.AckBits)
 	s.in.unsure = p.peer.out.unwrap(p.m.Last)
 	if k < len(open) {
-		t.hand(p, s, &open[k])
+		t.deliver(p, s, &open[k])
 		s.in.queue.drop(k + 1)
 	}
 }
 
-// readBefore looks at the arrivals before the one that an Ack answers. Their own Acks
-// are not in the capture; or they were not read, and then this Ack does not show them.
+// readBefore checks the arrivals before the one that an Ack answers. If the Ack shows them, their
+// own Acks are missing from the capture. Otherwise they were not read.
 func (t *follower) readBefore(p *step, before []arrival, answers uint16) {
 	s := p.own
 	all := s.in.receiver.Clone()
@@ -125,9 +123,8 @@ func (t *follower) readBefore(p *step, before []arrival, answers uint16) {
 	}
 }
 
-// window runs the library's window of a side over an arrival that its Ack answers,
-// and reports whether it hands the message over. It looks at jumps that the window
-// does not stand.
+// window runs the library's window of a side over an arrival that its Ack answers. It reports
+// whether the library delivers the message. It also checks for jumps that corrupt the window.
 func (t *follower) window(p *step, a *arrival) (fresh bool) {
 	s, peer := p.own, p.peer
 	gap := riptide.GapOf(a.sequence, s.in.receiver.Last)
@@ -151,33 +148,32 @@ func (t *follower) window(p *step, a *arrival) (fresh bool) {
 		}
 	}
 	if s.behaviour.ShiftFault && gap >= peer.behaviour.Misread() {
-		s.in.jumped(peer.out.unwrap(a.sequence), gap, p.at)
+		s.in.addJump(peer.out.unwrap(a.sequence), gap, p.at)
 	}
 	if jumps && s.behaviour.ShiftFault {
 		if s.in.unsure > 0 {
-			// The fault leaves bits behind that nobody has seen being set.
+			// The fault leaves bits behind whose origin the capture does not show.
 			s.in.unsure = max(s.in.unsure, peer.out.unwrap(a.sequence))
 		}
 		if follows {
-			t.lie(p, a.sequence, gap)
+			t.falseAcks(p, a.sequence, gap)
 		}
 	}
 	return fresh
 }
 
-// read notes that a side has read an arrival, and what its window made of it.
+// read records that a side has read an arrival, and what its window did with it.
 func (t *follower) read(p *step, a *arrival, fresh bool) {
 	if fresh {
-		t.hand(p, p.own, a)
+		t.deliver(p, p.own, a)
 		return
 	}
 	p.own.figures.duplicates++
 	t.refuse(p, a)
 }
 
-// agree makes the receiver's state that of an Ack, where it is not: the capture
-// missed arrivals, and what it took of the ids up to the Ack's newest is not certain
-// any more.
+// agree sets the receiver's state to that of an Ack, if they differ. They differ when the capture
+// missed arrivals. Then it is no longer certain what the side took of the ids up to newest.
 func (i *inbound) agree(m *wire.Message, newest int64) {
 	if i.receiver.Holds(m) {
 		return
@@ -189,9 +185,9 @@ func (i *inbound) agree(m *wire.Message, newest int64) {
 // waitingMost bounds the unanswered arrivals that are looked through.
 const waitingMost = 256
 
-// mayTakeAgain reports whether the window would hand a message over once more:
-// a copy of it has passed the tap that no Ack has answered, as at the end, where
-// the Ack may wait for the stream's window or not have been sent any more.
+// mayTakeAgain reports whether the window would deliver a message once more. It would if another
+// copy passed the tap and no Ack has answered it. At the end of a capture that Ack may wait for the
+// stream's window, or may never have been sent.
 func (i *inbound) mayTakeAgain(e *life) bool {
 	open := i.queue.open()
 	if len(open) == 0 || e.copies.last < open[0].at {
@@ -209,7 +205,7 @@ func (i *inbound) mayTakeAgain(e *life) bool {
 	return false
 }
 
-// unseen takes an Ack that answers a copy which the capture does not have.
+// unseen processes an Ack of a copy that the capture does not have.
 func (t *follower) unseen(p *step) {
 	s, peer, m := p.own, p.peer, p.m
 	id := peer.out.unwrap(m.Cause)
@@ -230,7 +226,7 @@ func (t *follower) unseen(p *step) {
 	}
 }
 
-// missed is an arrival that the capture does not have, as its Ack tells of it.
+// missed is an arrival that only its Ack shows.
 type missed struct {
 	id  int64
 	at  machine.Instant
@@ -245,7 +241,7 @@ func (i *inbound) miss(x missed) {
 	i.missed = machine.KeepNewest(i.missed, x, unseenMost)
 }
 
-// before takes what was known of a message whose first copy the capture missed.
+// before applies what is known of a message whose first copy the capture missed.
 func (i *inbound) before(e *life) {
 	for k := range i.missed {
 		if x := &i.missed[k]; x.id == e.sequence64 {
@@ -256,8 +252,8 @@ func (i *inbound) before(e *life) {
 	}
 }
 
-// hand notes that a message was handed to the application of s.
-func (t *follower) hand(p *step, s *side, a *arrival) {
+// deliver records that the library of s delivered a message to its application.
+func (t *follower) deliver(p *step, s *side, a *arrival) {
 	peer := &t.sides[s.side.Other()]
 	if a.life < peer.out.lives.first {
 		s.figures.taken++
@@ -280,9 +276,9 @@ func (t *follower) hand(p *step, s *side, a *arrival) {
 	}
 }
 
-// sure grades what the window of s made of an id: it may have come before the
-// capture began, or in a copy that the capture missed; and Pytide away from the
-// tap is known to ack what it loses.
+// sure grades what the window of s did with an id. It is likely where an earlier copy may be
+// missing: from before the capture, or lost by it. It is also likely for Pytide away from the tap,
+// which can ack what it loses.
 func (s *side) sure(id int64) machine.Certainty {
 	if !s.knows(id) {
 		return machine.Likely
@@ -292,7 +288,7 @@ func (s *side) sure(id int64) machine.Certainty {
 
 func (s *side) knows(id int64) bool { return id > s.in.unsure && (s.tap.near || !s.behaviour.Port) }
 
-// refuse notes that a message was refused as already received.
+// refuse records that a message was refused as already received.
 func (t *follower) refuse(p *step, a *arrival) {
 	s, peer := p.own, p.peer
 	if a.life < peer.out.lives.first {
@@ -300,13 +296,13 @@ func (t *follower) refuse(p *step, a *arrival) {
 	}
 	e := peer.out.lives.at(a.life)
 	e.answers.last = p.at
-	t.event(p, e, fact{kind: machine.EventDuplicate, of: s.side, sure: s.sure(e.sequence64), about: a.ref})
+	t.messageEvent(p, e, fact{kind: machine.EventDuplicate, of: s.side, sure: s.sure(e.sequence64), about: a.ref})
 	if e.receiver.delivered == machine.Unanswered && s.knows(e.sequence64) &&
-		(!s.behaviour.ShiftFault || s.in.leapt(e.sequence64)) {
-		// Otherwise it was handed over unseen.
+		(!s.behaviour.ShiftFault || s.in.jumpCovers(e.sequence64)) {
+		// Otherwise it was delivered unseen.
 		e.receiver.delivered, e.certainty = machine.No, s.tap.grade()
 		if e.receiver.refused = s.behaviour.ShiftFault && !e.clash; e.receiver.refused {
-			m := t.moreOf(e)
+			m := t.detailsOf(e)
 			m.refusedAt, m.refusedRef = p.at, a.ref
 		}
 	}

@@ -8,39 +8,38 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// contradictions counts what speaks against the tap standing at a side, whatever
-// the times say. At the tap nothing is lost, doubled or overtaken on the way between
-// the tap and the side.
+// contradictions counts what speaks against the tap being at a side, whatever the times show.
+// Nothing is lost, duplicated or overtaken between the tap and a side at it.
 //
-// Example: messages 5 and 6 pass the tap towards A. A's Ack names 6 and not 5, so 5
-// was lost between the tap and A.
+// Example: messages 5 and 6 pass the tap towards A. A's Ack names 6 and not 5, so 5 was lost
+// between the tap and A.
 type contradictions struct {
-	missed int // messages that passed towards the side and that it had not got when it went on
+	missed int // messages that passed towards the side and had not reached it when it went on
 	extra  int // answers beyond the number of copies that passed towards the side
 	gaps   int // messages that the side sent and that had not passed when a later one did
 
-	arrived  passing // reliable messages on their way to the side
-	sent     passing // its own, reliable ones and notify messages
-	notified passing
-	pings    idRun     // of its own heartbeats, where it is the client
-	asked    idRun     // of those on their way to it, where it is the server
+	arrived  passing   // reliable messages on their way to the side
+	sent     passing   // its own reliable messages
+	notified passing   // its own notify messages
+	pings    idRun     // its own heartbeats, if it is the client
+	asked    idRun     // heartbeats on their way to it, if it is the server
 	copies   int       // reliable copies that passed towards it
-	acks     int       // that it sent
+	acks     int       // Acks that it sent
 	last     uint16    // newest id of its last Ack
-	leapt    bool      // that id has leapt as far as a fault of the window needs
+	jumped   bool      // that id has jumped as far as a fault of the window needs
 	open     [256]bool // ids of heartbeats that passed towards it and have no answer yet
-	beats    int       // how many passed
+	beats    int       // heartbeats that passed towards it
 	pongs    int       // answers to them that it sent
 }
 
-// count returns how many there are.
+// count returns the number of contradictions.
 func (c *contradictions) count() int { return c.missed + c.extra + c.gaps }
 
-// passing is the newest ids of a sequence that passed the tap, in which order.
+// passing holds the newest ids of a sequence that passed the tap, and their order.
 type passing struct {
 	met    bool
 	newest uint16
-	order  [passingSpan]int32 // of the first copy, by id; 0 for none, -1 for one that is counted
+	order  [passingSpan]int32 // position of the first copy, by id; 0 for none, -1 for one that is counted
 	ids    [passingSpan]uint16
 	n      int32
 }
@@ -48,7 +47,7 @@ type passing struct {
 // passingSpan is beyond what an Ack speaks of: its newest id and windowAcks more.
 const passingSpan = 32
 
-// pass enters an id, and gives how many ids it steps over; 0 for an old one.
+// pass records an id. It returns how many ids it skips, or 0 for an old one.
 func (p *passing) pass(id uint16) (over int) {
 	p.n++
 	slot := id % passingSpan
@@ -64,7 +63,8 @@ func (p *passing) pass(id uint16) (over int) {
 	return over
 }
 
-// at returns when an id passed; 0 where it did not, or is counted.
+// at returns the position at which an id passed. It returns 0 where the id did not pass, or is
+// counted.
 func (p *passing) at(id uint16) int32 {
 	if slot := id % passingSpan; p.ids[slot] == id {
 		return max(p.order[slot], 0)
@@ -72,14 +72,14 @@ func (p *passing) at(id uint16) int32 {
 	return 0
 }
 
-// idRun is a run of ids that step by one.
+// idRun is a run of ids that increase by one.
 type idRun struct {
 	met    bool
 	newest uint8
 }
 
-// step returns how many ids one steps over; 0 for the first, and -1 for one that is
-// not newer.
+// step records an id. It returns how many ids it skips: 0 for the first, and -1 for one that is not
+// newer.
 func (r *idRun) step(id uint8) (over int) {
 	if r.met {
 		if over = int(int8(id-r.newest)) - 1; over < 0 {
@@ -90,8 +90,7 @@ func (r *idRun) step(id uint8) (over int) {
 	return over
 }
 
-// contradict takes a message of a side, of which behaviour b is known, into the
-// counts of both.
+// contradict adds a message to the counts of both sides. The sender behaves as b.
 func (e *Evidence) contradict(from machine.Side, b *riptide.Behaviour, is riptide.Beat, m *wire.Message) {
 	own, peer := &e.of[from].against, &e.of[from.Other()].against
 	switch {
@@ -103,10 +102,10 @@ func (e *Evidence) contradict(from machine.Side, b *riptide.Behaviour, is riptid
 			own.extra++
 			own.acks--
 		}
-		own.leapt = own.leapt || riptide.GapOf(m.Last, own.last) >= riptide.JumpList
+		own.jumped = own.jumped || riptide.GapOf(m.Last, own.last) >= riptide.JumpList
 		own.last = m.Last
-		if b.Receive == riptide.ReceiveList && !(b.ShiftFault && own.leapt) || b.Receive == riptide.ReceiveNotes {
-			own.names(m)
+		if b.Receive == riptide.ReceiveList && !(b.ShiftFault && own.jumped) || b.Receive == riptide.ReceiveNotes {
+			own.countUnnamed(m)
 		}
 	case m.Type.Reliable():
 		peer.copies++
@@ -119,7 +118,7 @@ func (e *Evidence) contradict(from machine.Side, b *riptide.Behaviour, is riptid
 			own.gaps++
 		}
 	case is == riptide.BeatPing && b.Port:
-		// Its answer counts, and so does it; the ids of Pytide's heartbeats tell nothing.
+		// Its answers are counted, so the ping is too. The ids of Pytide's heartbeats mean nothing.
 		peer.beats++
 	case is == riptide.BeatPing:
 		peer.beats++
@@ -143,8 +142,8 @@ func (e *Evidence) contradict(from machine.Side, b *riptide.Behaviour, is riptid
 	}
 }
 
-// names looks for messages that an Ack ought to name.
-func (c *contradictions) names(m *wire.Message) {
+// countUnnamed counts messages that an Ack should name and does not.
+func (c *contradictions) countUnnamed(m *wire.Message) {
 	last := c.arrived.at(m.Last)
 	for todo := ^m.AckBits; last > 0 && todo != 0; todo &= todo - 1 {
 		id := m.Last - 1 - uint16(bits.TrailingZeros16(todo))

@@ -8,22 +8,22 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// Evidence is what the messages of a connection show of the tap's place. See New.
+// Evidence is what the messages of a connection show about the tap's place. Call New to make one.
 type Evidence struct {
 	of     [2]reach
 	roles  riptide.BeatRoles
 	opened bool
 	opener machine.Side // who sent the first message
-	begun  bool         // and it was the client, with a Connect
+	begun  bool         // its Connect came before all Acks and reliable messages
 	stream bool         // over TCP: nothing is lost between the tap and a side
 }
 
-// New returns the evidence of a connection of which no message has passed; stream is
-// set where its messages come over TCP.
+// New returns the evidence for a connection before its first message. stream is set where its
+// messages come over TCP.
 func New(stream bool) Evidence { return Evidence{stream: stream} }
 
-// Weigh takes a message that passed the tap into the figures of both sides. What its
-// sender speaks is known.
+// Weigh adds a message that passed the tap to the figures of both sides. speaker is what its sender
+// speaks.
 func (e *Evidence) Weigh(at machine.Instant, from machine.Side, speaker *riptide.Speaker, m *wire.Message) {
 	own, peer := &e.of[from], &e.of[from.Other()]
 	d := speaker.Codec.Dialect
@@ -34,32 +34,32 @@ func (e *Evidence) Weigh(at machine.Instant, from machine.Side, speaker *riptide
 	}
 	switch {
 	case m.Type.Reliable():
-		peer.open.ask(wire.Reliable, m.Sequence, at)
+		peer.open.add(wire.Reliable, m.Sequence, at)
 	case m.Type == wire.Ack || m.Type == wire.AckExtra:
 		own.answer(wire.Reliable, m.Cause, at)
 	case is == riptide.BeatPing:
-		own.rtts.tell(m)
-		peer.open.ask(wire.Heartbeat, uint16(m.Ping), at)
+		own.rtts.take(m)
+		peer.open.add(wire.Heartbeat, uint16(m.Ping), at)
 	case is == riptide.BeatAnswer:
 		if wait, ok := own.answer(wire.Heartbeat, uint16(m.Ping), at); ok {
 			peer.rtts.lastPing = wait
 		}
 	case m.Type == wire.Notify && !m.Bare:
 		own.answer(wire.Notify, m.Last, at)
-		peer.open.ask(wire.Notify, m.Sequence, at)
+		peer.open.add(wire.Notify, m.Sequence, at)
 	}
 }
 
-// Shows reports whether a side is shown to stand at the tap: it answers sooner than
-// any side that is away could.
+// Shows reports whether a side is shown to be at the tap. It is if it answers sooner than any side
+// that is away could.
 func (e *Evidence) Shows(x machine.Side) bool { return e.of[x].shows() }
 
 // relayLeast is the least time to an answer that shows a side which has the address
 // of the other to be a relay: a way, not a tick.
 const relayLeast = 36 * time.Millisecond
 
-// Away reports whether a side that has the address of the other stands away from the
-// tap all the same, as a relay does; after is its least time to an answer.
+// Away reports whether a side is away from the tap although it has the address of the other side,
+// as a relay does. It also returns the side's least time to an answer.
 func (e *Evidence) Away(x machine.Side) (after time.Duration, away bool) {
 	w := &e.of[x].waits
 	after = w.Least()
@@ -70,12 +70,12 @@ func (e *Evidence) Away(x machine.Side) (after time.Duration, away bool) {
 func (e *Evidence) Clone() Evidence {
 	c := *e
 	for i := range c.of {
-		c.of[i].open.own()
+		c.of[i].open.cloneRings()
 	}
 	return c
 }
 
-// first returns the side that sent the first message.
+// first returns the side that sent the first message. from is the sender of the current one.
 func (e *Evidence) first(from machine.Side) machine.Side {
 	if !e.opened {
 		e.opened, e.opener = true, from

@@ -10,7 +10,7 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// talk weighs the messages of a connection that runs by a release.
+// talk weighs the messages of a connection. Both sides run one release.
 type talk struct {
 	t       *testing.T
 	e       Evidence
@@ -34,8 +34,8 @@ func (c *talk) say(after time.Duration, from machine.Side, m wire.Message) {
 	c.e.Weigh(c.at, from, &c.speaker, &m)
 }
 
-// exchange has each side send a reliable message and have it answered; each answer
-// takes what that side is away.
+// exchange has each side send a reliable message and the other answer it. away is the time of each
+// side's answer.
 func (c *talk) exchange(id uint16, away [2]time.Duration) {
 	for from := range machine.Side(2) {
 		c.say(50*time.Millisecond, from, wire.Message{Type: wire.Reliable, Sequence: id})
@@ -43,8 +43,8 @@ func (c *talk) exchange(id uint16, away [2]time.Duration) {
 	}
 }
 
-// TestVerdict: the side that answers sooner is the one at the tap; one alone tells
-// little; over many the verdict is sure.
+// TestVerdict: the side that answers sooner is at the tap. One answer shows little; over many the
+// verdict is sure.
 func TestVerdict(t *testing.T) {
 	const near, far = 500 * time.Microsecond, 60 * time.Millisecond
 	for _, c := range []struct {
@@ -84,8 +84,8 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// TestByRTT: what of a client's RTT its pings take beyond the tap tells where that
-// stands, before any message is answered.
+// TestByRTT: the share of a client's RTT that its pings spend beyond the tap shows where the tap
+// is. No message needs an answer for that.
 func TestByRTT(t *testing.T) {
 	const rtt = 400 * time.Millisecond
 	for _, c := range []struct {
@@ -108,8 +108,8 @@ func TestByRTT(t *testing.T) {
 	}
 }
 
-// TestContradicted: where both answer alike, messages that were lost on the way to one
-// of them tell that the tap is at the other. A stream loses nothing.
+// TestContradicted: both sides answer alike, and messages to one of them were lost. So the tap is
+// at the other. A stream loses nothing.
 func TestContradicted(t *testing.T) {
 	for _, stream := range []bool{false, true} {
 		talk := newTalk(t, stream)
@@ -133,7 +133,7 @@ func TestContradicted(t *testing.T) {
 	}
 }
 
-// TestClone: what a copy takes leaves the original alone.
+// TestClone: a message added to a copy does not change the original.
 func TestClone(t *testing.T) {
 	talk := newTalk(t, false)
 	talk.say(time.Second, machine.A, wire.Message{Type: wire.Reliable, Sequence: 1})
@@ -149,7 +149,7 @@ func TestClone(t *testing.T) {
 	}
 }
 
-// TestWaits: the least times are kept in order; of many, the very least does not count.
+// TestWaits: the least times are kept in order. Of many, the very least does not count.
 func TestWaits(t *testing.T) {
 	var w waits
 	for n := range 600 {
@@ -168,8 +168,8 @@ func TestWaits(t *testing.T) {
 	}
 }
 
-// TestPortBeats: answers to Pytide's heartbeats are no contradiction at the C# server
-// that gives them; one that answers nothing is.
+// TestPortBeats: answers to Pytide's heartbeats are no contradiction at the C# server that sends
+// them. An answer to no heartbeat is.
 func TestPortBeats(t *testing.T) {
 	e := New(false)
 	port, library := &riptide.Behaviour{Port: true}, &riptide.Behaviour{}

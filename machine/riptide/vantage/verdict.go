@@ -7,7 +7,7 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Verdict is where the tap stands, and why.
+// Verdict is where the tap is, and why.
 type Verdict struct {
 	Vantage machine.Vantage
 	Reason  string
@@ -24,25 +24,28 @@ const (
 	Overruled = 3
 )
 
-// Verdict tells where the tap stands by all that was weighed.
+// Verdict returns where the tap is, by everything that was weighed.
 //
-// Two things tell a side that is away: its least time to an answer holds a round
-// trip, and so does the difference between the RTT that a client tells and what
-// its pings take as they pass the tap. Both also hold the application's ticks,
-// which are alike on both sides as a rule, so the figures are compared.
+// Two measures show that a side is away:
+//
+//   - Its least time to an answer holds a round trip.
+//   - The RTT that a client reports exceeds the time of its pings at the tap by a round trip.
+//
+// Both also hold the application's ticks. These are usually alike on both sides, so the figures of
+// the sides are compared.
 func (e *Evidence) Verdict() Verdict { return e.overrule(e.times()) }
 
 // at returns the vantage at a side.
 func at(x machine.Side) machine.Vantage { return machine.VantageA + machine.Vantage(x) }
 
-// times tells where the tap stands by the times alone.
+// times returns where the tap is by the times alone.
 func (e *Evidence) times() Verdict {
 	a, b := &e.of[machine.A].waits, &e.of[machine.B].waits
 	switch {
 	case a.Count() == 0 && b.Count() == 0:
 		return Verdict{machine.VantageUnknown, "unknown: neither side answers the other", false}
 	case e.stream && min(a.Count(), b.Count()) >= enoughAnswers:
-		// An RTT over TCP is mostly what the stream waits for lost segments.
+		// An RTT over TCP is mostly waiting for lost segments.
 		return e.byAnswers()
 	}
 	for i := range e.of {
@@ -59,8 +62,8 @@ func (e *Evidence) times() Verdict {
 	return e.byAnswers()
 }
 
-// byRTT tells it by what of a client's RTT its pings take beyond the tap: all of it
-// where the tap is at the client. It is false where the two do not tell.
+// byRTT decides by the share of a client's RTT that its pings spend beyond the tap. All of it means
+// that the tap is at the client. ok is false where the figures do not decide.
 func (e *Evidence) byRTT(side machine.Side) (v Verdict, ok bool) {
 	client, server := &e.of[side], &e.of[side.Other()]
 	pings := client.rtts.pings
@@ -84,7 +87,7 @@ func (e *Evidence) byRTT(side machine.Side) (v Verdict, ok bool) {
 	return v, false
 }
 
-// oneAnswers tells it by the answers of one side, where the other answers nothing.
+// oneAnswers decides by the answers of one side, where the other answers nothing.
 func oneAnswers(w *waits, side machine.Side) Verdict {
 	least := machine.Rounded(w.Least())
 	switch {
@@ -97,7 +100,7 @@ func oneAnswers(w *waits, side machine.Side) Verdict {
 	return Verdict{machine.VantageUnknown, fmt.Sprintf("unknown: only %v answers, after %v", side, least), false}
 }
 
-// byAnswers tells it by how soon each side answers the other.
+// byAnswers decides by how soon each side answers the other.
 func (e *Evidence) byAnswers() Verdict {
 	a, b := &e.of[machine.A].waits, &e.of[machine.B].waits
 	near, ta, tb := machine.A, a.Least(), b.Least()
@@ -114,23 +117,23 @@ func (e *Evidence) byAnswers() Verdict {
 	case enough && ta > max(3*tick, e.of[near].pace.wait()+tick):
 		return Verdict{machine.VantageBetween, "between: " + says, true}
 	case tb < tick && (away < 16 || tb < 3*ta):
-		// A few waits for a tick can be so long: no round trip shows.
+		// A few waits for a tick can be this long, so no round trip shows.
 		return Verdict{machine.VantageBoth, "at both, or so near that it makes no difference: " + says, false}
 	}
 	return Verdict{at(near), fmt.Sprintf("at %v: %s", near, says), enough && ta < quick && ta*4 < tb}
 }
 
-// close reports whether both sides answer as soon as each other, but for a frame.
+// close reports whether both sides answer equally soon, within a frame.
 func (e *Evidence) close() bool {
 	a, b := &e.of[machine.A], &e.of[machine.B]
 	return a.waits.Count() == 0 || b.waits.Count() == 0 ||
 		(a.waits.Least()-b.waits.Least()).Abs() < max(a.pace.wait(), b.pace.wait(), tick)+nearProof
 }
 
-// overrule weighs the contradictions against what the times tell. Where both sides
-// answer within a frame of each other, the times tell little, and the side with
-// contradictions is the one away. Where one is clearly nearer its contradictions can
-// be faults of its own, which the tracker weighs with all else that it knows.
+// overrule weighs the contradictions against the times. Where both sides answer within a frame of
+// each other, the times show little, and the side with contradictions is the one away. Where one
+// side is clearly nearer, its contradictions can be faults of its own. The tracker weighs those
+// with all else that it knows.
 func (e *Evidence) overrule(v Verdict) Verdict {
 	a, b := e.of[machine.A].against.count(), e.of[machine.B].against.count()
 	from, less := machine.A, machine.B

@@ -1,3 +1,3 @@
-// Package whatif runs a captured Riptide connection again under other settings: it makes the
-// two endpoints, and what their applications asked for, from the trace (machine.Stage).
+// Package whatif runs a captured Riptide connection again with other settings. From the trace it
+// makes the two endpoints and the requests of their applications. machine.Stage is its interface.
 package whatif

@@ -15,24 +15,23 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// Stage runs a connection again with another resend time, another limit of
-// attempts or another tick rate: a reference client and server submit what was
-// submitted. They connect before the first captured message, over a network
-// without fault.
+// Stage runs a connection again with another resend time, another limit of attempts or another tick
+// rate. A reference client and server submit what the captured applications submitted. They connect
+// before the first captured message, over a network without faults.
 type Stage struct {
 	config   riptide.Config
 	versions [2]*riptide.Version
 	client   machine.Side
 	roles    bool // client is known
-	pings    riptide.BeatRoles
+	beats    riptide.BeatRoles
 	m        wire.Message
 }
 
 // New returns the stage of a connection.
 func New(c riptide.Config) *Stage { return &Stage{config: c} }
 
-// engage finds the references that write what the two sides wrote.
-func (s *Stage) engage() error {
+// chooseVersions finds the references that write what the two sides wrote.
+func (s *Stage) chooseVersions() error {
 	if s.config.Stream {
 		return errors.New("it runs over TCP: the protocol sends nothing again there that was lost")
 	}
@@ -54,7 +53,7 @@ func (s *Stage) engage() error {
 	return nil
 }
 
-// Parameters are what can be set otherwise.
+// Parameters are the settings that can change.
 var Parameters = []machine.Parameter{
 	{Name: "resend", Doc: "time between the copies of a message", Unit: []string{"ms", "rtt"}, Least: 0.1, Most: 60000},
 	{Name: "attempts", Doc: "copies of a message until the connection, or the message, is given up", Unit: []string{""},
@@ -63,7 +62,7 @@ var Parameters = []machine.Parameter{
 		Most: 10000},
 }
 
-// Parameters lists what can be set otherwise.
+// Parameters lists the settings that can change.
 func (s *Stage) Parameters() []machine.Parameter { return Parameters }
 
 // Kinds of exchanges.
@@ -72,15 +71,15 @@ const (
 	exchangeHeartbeat
 )
 
-// Sight tells reliable messages and heartbeats from what answers them.
+// Sight distinguishes reliable messages and heartbeats from what answers them.
 func (s *Stage) Sight(d *machine.Datagram) machine.Sight {
 	m := &s.m
 	if err := s.config.Senders[d.From].Codec.Parse(d.Bytes, max(d.Length, len(d.Bytes)), m); err != nil &&
 		!errors.Is(err, base.ErrTrailing) {
 		return machine.Sight{Role: machine.RoleLife}
 	}
-	is := s.pings.Take(d.From, s.config.Senders[d.From].Codec.Dialect, m)
-	if m.Type == wire.Connect || is == riptide.BeatPing {
+	beat := s.beats.Take(d.From, s.config.Senders[d.From].Codec.Dialect, m)
+	if m.Type == wire.Connect || beat == riptide.BeatPing {
 		s.client, s.roles = d.From, true
 	}
 	switch t := m.Type; {
@@ -88,9 +87,9 @@ func (s *Stage) Sight(d *machine.Datagram) machine.Sight {
 		return machine.Sight{Role: machine.RoleAnswers, Kind: exchangeReliable, ID: uint32(m.Cause), Also: true}
 	case t.Reliable():
 		return machine.Sight{Role: machine.RoleAsks, Kind: exchangeReliable, ID: uint32(m.Sequence)}
-	case is == riptide.BeatPing:
+	case beat == riptide.BeatPing:
 		return machine.Sight{Role: machine.RoleAsks, Kind: exchangeHeartbeat, ID: uint32(m.Ping)}
-	case is == riptide.BeatAnswer:
+	case beat == riptide.BeatAnswer:
 		return machine.Sight{Role: machine.RoleAnswers, Kind: exchangeHeartbeat, ID: uint32(m.Ping)}
 	case t == wire.Unreliable || t == wire.Notify:
 		return machine.Sight{Role: machine.RolePlain}
@@ -107,8 +106,7 @@ func (s *Stage) Opens(d *machine.Datagram) bool {
 // Order returns a message's sequence.
 func (s *Stage) Order(m *machine.Message) int64 { return m.Sequence64 }
 
-// Silence is several times what a connection can be silent: both of its ends send
-// heartbeats, one a second.
+// Silence is several times what a connection can be silent: each end sends a heartbeat per second.
 func (s *Stage) Silence() time.Duration { return 10 * time.Second }
 
 // warmUp is how long before the trace the two connect.
@@ -116,7 +114,7 @@ const warmUp = 3 * time.Second
 
 // Cast returns the references and what they are asked for.
 func (s *Stage) Cast(t *machine.Trace, changed []machine.Setting) (*machine.Cast, error) {
-	if err := s.engage(); err != nil {
+	if err := s.chooseVersions(); err != nil {
 		return nil, err
 	}
 	c := &machine.Cast{Settings: s.settings(t)}
@@ -167,7 +165,7 @@ func (s *Stage) Cast(t *machine.Trace, changed []machine.Setting) (*machine.Cast
 	return c, nil
 }
 
-// frames returns a side's ticks, from before the trace on.
+// frames returns a side's ticks, including those before the trace.
 func (s *Stage) frames(x *machine.TraceSide, begin, end machine.Instant, rate float64,
 	side machine.Side) *machine.Frames {
 	if rate > 0 {
@@ -199,7 +197,7 @@ func (s *Stage) asks(x *machine.TraceSide) (asks []machine.Ask) {
 			continue
 		}
 		bits := max(m.Bits, 0)
-		id := uint32(1) // which it was takes the same space, but in the newest dialects
+		id := uint32(1) // the real id takes the same space, except in the newest dialects
 		asks = append(asks,
 			machine.Ask{At: m.Asked,
 				In: machine.Submit{Channel: channel, Type: id | uint32(-bits&7)<<endpoint.TypeBits,
@@ -210,7 +208,7 @@ func (s *Stage) asks(x *machine.TraceSide) (asks []machine.Ask) {
 	return asks
 }
 
-// settings returns those of the capture: the library's.
+// settings returns the settings of the captured connection: the library's.
 func (s *Stage) settings(t *machine.Trace) []machine.Setting {
 	near := 0
 	if !t.Sides[0].Near {

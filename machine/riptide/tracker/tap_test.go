@@ -11,8 +11,8 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// learned runs a tracker over the conversation and gives what it has learned, and
-// the messages of a second run that begins with that.
+// learned runs a tracker over the conversation. It returns what that run learned, and the messages
+// of a second run that begins with it.
 func (c *conversation) learned(config riptide.Config) (facts machine.Facts, messages []machine.Message) {
 	for range 2 {
 		tr := tracker.New(config, facts)
@@ -30,11 +30,11 @@ func (c *conversation) learned(config riptide.Config) (facts machine.Facts, mess
 	return facts, messages
 }
 
-// TestVantageDoubted holds what is certain to what shows where the tap stands: both
-// ends of these conversations have the same address, and all times but the one
-// under test are alike.
+// TestVantageDoubted tests that facts are certain only where the capture shows the tap's place.
+// Both ends of these conversations have the same address. All times but the one under test are
+// alike.
 func TestVantageDoubted(t *testing.T) {
-	const spacing = 10 * time.Millisecond // of a conversation's messages
+	const spacing = 10 * time.Millisecond // between messages
 	for _, c := range []struct {
 		name    string
 		way     time.Duration // from the tap to B and back
@@ -48,7 +48,7 @@ func TestVantageDoubted(t *testing.T) {
 		{"a relay that loses", time.Millisecond, machine.VantageA, "had not reached it when it went on",
 			func(c *conversation) {
 				for id := uint16(100); id < 110; id += 2 {
-					// The first of two passes, and is neither answered nor named.
+					// The first of two messages passes, and is neither answered nor named.
 					c.send(machine.A, wire.Message{Type: wire.Reliable, Sequence: id, MessageID: 3}, byte(id))
 					c.send(machine.A, wire.Message{Type: wire.Reliable, Sequence: id + 1, MessageID: 3}, byte(id))
 					c.wait(time.Millisecond - spacing)

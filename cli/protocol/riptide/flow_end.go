@@ -14,16 +14,16 @@ import (
 	wire "github.com/ackscope/ackscope/wire/riptide"
 )
 
-// remains is what an autopsy keeps of a flow.
-type remains struct {
+// flowEnd is what an autopsy keeps of a flow.
+type flowEnd struct {
 	flow    *analyze.Flow
 	last    [2]lastWord
-	acked   [2]machine.Event   // the last that the side learned to have arrived
+	acked   [2]machine.Event   // the side's last EventAcked
 	endings []machine.Event    // goodbyes and refusals, in order
-	unacked []machine.Message  // reliable ones that were never acked, newest first sent last
+	unacked []machine.Message  // reliable messages that were never acked, in the order of their end
 	joined  [2]machine.Instant // when the side's Welcome passed
 	beat    [2]lastWord        // its last heartbeat, or answer to one
-	over    [2]machine.Event   // what its library made of the end; no Ref for nothing
+	over    [2]machine.Event   // the end as its library reports it; no Ref for none
 }
 
 type lastWord struct {
@@ -32,39 +32,39 @@ type lastWord struct {
 	text string
 }
 
-// newEndings tells how the connections of Riptide ended.
-func newEndings() app.Endings { return &mortuary{} }
+// newEndings returns a collector of how Riptide's connections ended.
+func newEndings() app.Endings { return &flowEnds{} }
 
-// mortuary keeps the remains of all flows that an autopsy can tell of.
-type mortuary struct {
-	byFlow map[*analyze.Flow]*remains
-	order  []*remains
-	dead   int // of order: those whose flows were let go
+// flowEnds keeps a flowEnd for each flow of Riptide.
+type flowEnds struct {
+	byFlow    map[*analyze.Flow]*flowEnd
+	order     []*flowEnd
+	forgotten int // entries of order whose flows were forgotten
 }
 
-// Forget lets go of a flow's remains.
-func (m *mortuary) Forget(f *analyze.Flow, _ analyze.Reason) {
+// Forget removes a flow.
+func (m *flowEnds) Forget(f *analyze.Flow, _ analyze.Reason) {
 	x := m.byFlow[f]
 	if x == nil {
 		return
 	}
 	delete(m.byFlow, f)
-	*x = remains{}
-	if m.dead++; m.dead > 1024 && m.dead > len(m.order)/2 {
+	*x = flowEnd{}
+	if m.forgotten++; m.forgotten > 1024 && m.forgotten > len(m.order)/2 {
 		m.compact()
 	}
 }
 
-// compact takes what was forgotten out of the list.
-func (m *mortuary) compact() {
-	m.order = slices.DeleteFunc(m.order, func(x *remains) bool { return x.flow == nil })
-	m.dead = 0
+// compact removes the forgotten flows from the list.
+func (m *flowEnds) compact() {
+	m.order = slices.DeleteFunc(m.order, func(x *flowEnd) bool { return x.flow == nil })
+	m.forgotten = 0
 }
 
-// ended returns what is left of the connections that had ended when the capture did,
-// and in a word how they had.
-func (m *mortuary) ended(end machine.Instant) iter.Seq2[*remains, string] {
-	return func(yield func(*remains, string) bool) {
+// ended returns the flows that had ended at a time, which is the end of the capture. The string
+// says in one word how each ended.
+func (m *flowEnds) ended(end machine.Instant) iter.Seq2[*flowEnd, string] {
+	return func(yield func(*flowEnd, string) bool) {
 		m.compact()
 		for _, x := range m.order {
 			if how := x.how(end); how != "" && !yield(x, how) {
@@ -74,8 +74,8 @@ func (m *mortuary) ended(end machine.Instant) iter.Seq2[*remains, string] {
 	}
 }
 
-// Ended tells of each connection that had ended when the capture did.
-func (m *mortuary) Ended(end machine.Instant) (list []app.Ending) {
+// Ended returns each connection that had ended when the capture did.
+func (m *flowEnds) Ended(end machine.Instant) (list []app.Ending) {
 	for x, how := range m.ended(end) {
 		list = append(list, app.Ending{
 			Flow: x.flow, Silent: how == "silence", Story: x.story(how),
@@ -85,8 +85,8 @@ func (m *mortuary) Ended(end machine.Instant) (list []app.Ending) {
 	return list
 }
 
-// Take keeps what a record tells of its flow.
-func (m *mortuary) Take(r *analyze.Record) {
+// Take keeps what a record shows of its flow.
+func (m *flowEnds) Take(r *analyze.Record) {
 	f := r.Flow
 	if f == nil || f.Protocol == nil || f.Protocol.Name != riptide.Protocol.Name {
 		return
@@ -94,16 +94,16 @@ func (m *mortuary) Take(r *analyze.Record) {
 	x := m.byFlow[f]
 	if x == nil {
 		if m.byFlow == nil {
-			m.byFlow = map[*analyze.Flow]*remains{}
+			m.byFlow = map[*analyze.Flow]*flowEnd{}
 		}
-		x = &remains{flow: f}
+		x = &flowEnd{flow: f}
 		m.byFlow[f] = x
 		m.order = append(m.order, x)
 	}
 	x.take(r)
 }
 
-func (x *remains) take(r *analyze.Record) {
+func (x *flowEnd) take(r *analyze.Record) {
 	if d := &r.Datagram; d.Length > 0 && d.At >= x.last[d.From].at {
 		w := &x.last[d.From]
 		w.at, w.ref = d.At, d.Ref
@@ -139,9 +139,9 @@ func (x *remains) take(r *analyze.Record) {
 	}
 }
 
-// how tells in a word how the connection ended; empty where it had not when the
+// how returns one word for how the connection ended. It returns "" where it had not ended when the
 // capture did.
-func (x *remains) how(end machine.Instant) string {
+func (x *flowEnd) how(end machine.Instant) string {
 	for i := range x.endings {
 		if x.endings[i].Kind == state.EventGoodbye {
 			return "goodbye"
@@ -166,9 +166,9 @@ func (x *remains) how(end machine.Instant) string {
 	return ""
 }
 
-// limit returns the side that reached a limit at which the library ends the
-// connection, and never spoke long after.
-func (x *remains) limit() (machine.Side, bool) {
+// limit returns the side that reached a limit at which the library ends the connection. It returns
+// false for none.
+func (x *flowEnd) limit() (machine.Side, bool) {
 	for _, found := range x.flow.Findings() {
 		switch found.Rule.ID {
 		case "riptide-attempts-exhausted", "riptide-quality-limit":
@@ -178,16 +178,16 @@ func (x *remains) limit() (machine.Side, bool) {
 	return machine.A, false
 }
 
-// quiet returns the side that spoke last the longer ago.
-func (x *remains) quiet() machine.Side {
+// quiet returns the side whose last message is the older one.
+func (x *flowEnd) quiet() machine.Side {
 	if x.last[machine.A].at <= x.last[machine.B].at {
 		return machine.A
 	}
 	return machine.B
 }
 
-// found returns the surest finding of a rule about a side; nil for none.
-func (x *remains) found(rule string, side machine.Side) *analyze.Finding {
+// found returns the surest finding of a rule about a side, or nil.
+func (x *flowEnd) found(rule string, side machine.Side) *analyze.Finding {
 	for _, f := range x.flow.Findings() {
 		if f.Rule.ID == rule && f.Side == side {
 			return f
@@ -196,7 +196,7 @@ func (x *remains) found(rule string, side machine.Side) *analyze.Finding {
 	return nil
 }
 
-// behaviour is how a side's library behaves.
-func (x *remains) behaviour(side machine.Side) *state.Behaviour {
+// behaviour returns how a side's library behaves.
+func (x *flowEnd) behaviour(side machine.Side) *state.Behaviour {
 	return riptide.BehaviourOf(x.flow.Config(), side)
 }

@@ -9,27 +9,30 @@ import (
 	"github.com/ackscope/ackscope/machine/riptide/vantage"
 )
 
-// Where the tap stands is inferred, as a rule, and all that is told of a near side
-// hangs on it: that what passed the tap towards it has reached it, once and in that
-// order. Where times do not show it, or the side's own messages contradict it (a
-// relay on its address, a tap half way), that is likely and no more. The same holds
-// where the capture lacks messages: each can be the one that made the side refuse
-// another.
+// The tracker usually infers where the tap is. Everything that it reports of a near side rests on
+// that. It assumes that what passed the tap towards the side reached it, once and in that order.
+// The assumption is certain only where all of these hold:
+//
+//   - The times show it.
+//   - No message of the side contradicts it, as those of a relay on its address do, or those of a
+//     side with the tap half way.
+//   - The capture lacks no message. Any missing message can be the one that made the side refuse
+//     another.
 
 // A capture can lack some of the Acks: these many, and one in so many.
 const skippedFew, skippedShare = 3, 12
 
-// grade returns how surely what passes the tap towards the side has reached it, and
-// what passes from it is all that it sent.
-func (d *standing) grade() machine.Certainty {
-	if d.ordered && d.shown && d.against == 0 && d.lacks == 0 && !d.blurred {
+// grade returns how sure it is that the tap sees the side's traffic. What passes towards the side
+// must reach it, and all that it sends must pass.
+func (d *tapEvidence) grade() machine.Certainty {
+	if d.ordered && d.shown && d.against == 0 && d.lacks == 0 && !d.overflowed {
 		return machine.Certain
 	}
 	return machine.Likely
 }
 
-// doubt looks at the arrivals that a near side passed over when it answered a
-// later one.
+// doubt records the arrivals that a near side skipped when it answered a later one. Each can mean
+// that the tap is not at the side.
 func (t *follower) doubt(p *step, skipped []arrival, answered *arrival) {
 	s, peer, m := p.own, p.peer, p.m
 	if s.tap.stream || s.behaviour.Port {
@@ -46,7 +49,7 @@ func (t *follower) doubt(p *step, skipped []arrival, answered *arrival) {
 		d.against += len(skipped)
 	}
 	if riptide.GapOf(m.Cause, m.Last) > 0 || riptide.GapOf(m.Last, uint16(s.acks.last)) >= s.behaviour.Jump() {
-		return // the window does not show what came
+		return // after such an Ack or jump, the window does not show what came
 	}
 	for i := range skipped {
 		id := skipped[i].sequence
@@ -60,9 +63,10 @@ func (t *follower) doubt(p *step, skipped []arrival, answered *arrival) {
 	}
 }
 
-// sentAgain looks at a copy of a message that s, if the tap is at it, knew to be
-// acked: it had answered what passed the tap after that Ack. A server of 2.1.0
-// does so, where it waits for another id than the one that it wrote.
+// sentAgain checks a copy of a message for a contradiction: the tap is not at s if s already knew
+// that the message was acked. That is so where s had answered a message that passed the tap after
+// the Ack. A server of 2.1.0 is an exception: it may wait for another id than the one that it
+// wrote.
 func (t *follower) sentAgain(s *side, e *life) {
 	if s.tap.near && !s.tap.stream && !t.merges(s) && e.sender.acked == machine.Yes && e.sender.byCause &&
 		s.read.answered.covers(e.sender.at, e.sender.by) {
@@ -70,8 +74,8 @@ func (t *follower) sentAgain(s *side, e *life) {
 	}
 }
 
-// stands tells where the tap stands, by all that has passed.
-func (t *follower) stands() (machine.Vantage, string) {
+// placeTap returns where the tap is, by all that has passed, and the reason.
+func (t *follower) placeTap() (machine.Vantage, string) {
 	v, reason := t.facts.Vantage, t.facts.VantageReason
 	if !t.config.OneHost {
 		found := t.place.Verdict()

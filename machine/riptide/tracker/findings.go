@@ -5,8 +5,8 @@ import (
 	"github.com/ackscope/ackscope/machine/riptide"
 )
 
-// judge counts outcomes in a row that are beyond the limit.
-func (t *follower) judge(p *step, s *side, q *riptide.Quality, beyond bool) {
+// countOutcome counts outcomes in a row that are beyond the limit.
+func (t *follower) countOutcome(p *step, s *side, q *riptide.Quality, beyond bool) {
 	if !beyond {
 		q.Row = 0
 		return
@@ -25,24 +25,24 @@ func (t *follower) judge(p *step, s *side, q *riptide.Quality, beyond bool) {
 	}
 }
 
-// outcome enters what became of a notify message, as the library's loss rate
-// does: lost of the last 64, over 64.
-func (t *follower) outcome(p *step, s *side, lost bool) {
+// notifyOutcome counts the outcome of a notify message as the library's loss rate does: the lost
+// ones of the last 64, divided by 64.
+func (t *follower) notifyOutcome(p *step, s *side, lost bool) {
 	v := uint8(0)
 	if lost {
 		v = 1
 	}
-	s.notesOut.quality.Add(v)
-	t.judge(p, s, &s.notesOut.quality, s.behaviour.QualityLimits &&
-		float64(s.notesOut.quality.Sum)/riptide.QualityRow > riptide.QualityLoss)
+	s.notifyOut.quality.Add(v)
+	t.countOutcome(p, s, &s.notifyOut.quality, s.behaviour.QualityLimits &&
+		float64(s.notifyOut.quality.Sum)/riptide.QualityRow > riptide.QualityLoss)
 }
 
-// lifeFindings reports on a reliable message whose life has ended.
-func (t *follower) lifeFindings(s *side, e *life, out *machine.Effects) {
+// messageFindings reports on a reliable message at the end of its life.
+func (t *follower) messageFindings(s *side, e *life, out *machine.Effects) {
 	if e.mode != machine.ModeReliable && e.mode != machine.ModeInternal {
 		return
 	}
-	t.judgePath(s, e)
+	t.countPath(s, e)
 	last, limit := e.lastFrame(), int32(s.behaviour.Limit)
 	switch {
 	case limit > 0 && e.copies.count >= limit && e.sender.acked != machine.Yes && !e.answers.named:
@@ -53,7 +53,7 @@ func (t *follower) lifeFindings(s *side, e *life, out *machine.Effects) {
 			float64(e.copies.count), float64(e.sequence))
 	}
 	if s.behaviour.Port {
-		t.portLife(s, e, last, out)
+		t.portMessage(s, e, last, out)
 	} else if e.copies.count > 1 {
 		t.resent(s, e, last, out)
 	}
@@ -67,9 +67,9 @@ func (t *follower) lifeFindings(s *side, e *life, out *machine.Effects) {
 	}
 }
 
-// endFindings reports how the connection stands when the capture ends.
+// endFindings reports the state of the connection when the capture ends.
 func (t *follower) endFindings(out *machine.Effects) {
-	c := &t.life
+	c := &t.conn
 	if c.attempt.count > 1 && !c.attempt.answered {
 		out.At(c.attempt.at, c.attempt.ref).Report(riptide.NoAnswer, t.client, machine.Certain, 0, float64(c.attempt.count))
 	}
@@ -83,8 +83,9 @@ func (t *follower) endFindings(out *machine.Effects) {
 	}
 	for i := range t.sides {
 		s, peer := &t.sides[i], &t.sides[1-i]
-		if gap := peer.speech.last.Sub(s.speech.last); gap > riptide.Silence && s.tap.near && !c.over[i] {
-			out.At(s.speech.last, s.speech.ref).Report(riptide.SilentEnd, s.side, machine.Likely, 0, machine.Milliseconds(gap))
+		if gap := peer.activity.last.Sub(s.activity.last); gap > riptide.Silence && s.tap.near && !c.over[i] {
+			out.At(s.activity.last, s.activity.ref).Report(riptide.SilentEnd, s.side, machine.Likely, 0,
+				machine.Milliseconds(gap))
 		}
 	}
 }

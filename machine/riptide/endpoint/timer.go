@@ -6,10 +6,10 @@ import "github.com/ackscope/ackscope/machine"
 type timer struct {
 	kind timerKind
 	peer machine.Peer
-	life uint32 // of the link
-	slot int32  // resend: of link.pending
+	link uint32 // number of the link
+	slot int32  // resend: index in link.out.pending
 	at   int64  // resend: when the message was last sent, as known when the timer was set
-	copy uint32 // resend: of the slot's use
+	copy uint32 // resend: use of the slot
 }
 
 type timerKind uint8
