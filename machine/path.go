@@ -4,10 +4,10 @@ package machine
 // the order in which that is settled. What no evidence speaks of is not judged:
 // unknown is neither lost nor arrived. The zero value has judged nothing.
 type PathLoss struct {
-	Judged uint64 // packets whose fate on the path is settled
-	Lost   uint64 // of them
-	Blocks uint64 // of PathBlock judged packets; the last one may be short
-	Lossy  uint64 // of them, those in which something was lost
+	Settled uint64 // packets whose fate on the path is settled
+	Lost    uint64 // of them
+	Blocks  uint64 // of PathBlock judged packets; the last one may be short
+	Lossy   uint64 // of them, those in which something was lost
 
 	inBlock uint8
 	lossy   bool // the block that is being filled counts as lossy
@@ -18,14 +18,14 @@ type PathLoss struct {
 // chance of 1 - 0.97^64 = 86 %.
 const PathBlock = 64
 
-// Judge takes the fate of one packet.
-func (p *PathLoss) Judge(lost bool) {
+// Settle takes the fate of one packet.
+func (p *PathLoss) Settle(lost bool) {
 	if p.inBlock == 0 {
 		p.Blocks++
 		p.inBlock, p.lossy = PathBlock, false
 	}
 	p.inBlock--
-	p.Judged++
+	p.Settled++
 	if !lost {
 		return
 	}
@@ -36,16 +36,16 @@ func (p *PathLoss) Judge(lost bool) {
 	}
 }
 
-// JudgeLost takes n packets in a row that were lost.
-func (p *PathLoss) JudgeLost(n uint64) {
+// SettleLost takes n packets in a row that were lost.
+func (p *PathLoss) SettleLost(n uint64) {
 	for ; n > 0 && (p.inBlock > 0 || n < PathBlock); n-- {
-		p.Judge(true)
+		p.Settle(true)
 	}
 	// Whole blocks: a jump of millions of numbers costs no more than one of ten.
-	p.Judged, p.Lost, p.Blocks, p.Lossy = p.Judged+n, p.Lost+n, p.Blocks+n/PathBlock, p.Lossy+n/PathBlock
+	p.Settled, p.Lost, p.Blocks, p.Lossy = p.Settled+n, p.Lost+n, p.Blocks+n/PathBlock, p.Lossy+n/PathBlock
 	for n %= PathBlock; n > 0; n-- {
-		p.Judged, p.Lost = p.Judged-1, p.Lost-1
-		p.Judge(true)
+		p.Settled, p.Lost = p.Settled-1, p.Lost-1
+		p.Settle(true)
 	}
 }
 
@@ -61,27 +61,27 @@ func (p *PathLoss) Found() {
 func (p *PathLoss) Forget() {
 	if p.Lost > 0 {
 		p.Lost--
-		p.Judged--
+		p.Settled--
 	}
 }
 
 // Share returns the share of the judged packets that were lost, 0..1; -1 where
 // nothing was judged.
 func (p *PathLoss) Share() float64 {
-	if p.Judged == 0 {
+	if p.Settled == 0 {
 		return -1
 	}
-	return float64(p.Lost) / float64(p.Judged)
+	return float64(p.Lost) / float64(p.Settled)
 }
 
 // After returns the loss of a path of two parts: p is the part before the tap, and
 // beyond judges what passed it.
 func (p PathLoss) After(beyond PathLoss) PathLoss {
-	if p.Judged == 0 {
+	if p.Settled == 0 {
 		return beyond
 	}
-	if beyond.Judged > 0 {
-		passed := p.Judged - min(p.Lost, p.Judged)
+	if beyond.Settled > 0 {
+		passed := p.Settled - min(p.Lost, p.Settled)
 		p.Lost += uint64(float64(passed) * beyond.Share())
 	}
 	p.Lossy = max(p.Lossy, min(p.Blocks, beyond.Lossy))

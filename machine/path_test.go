@@ -9,23 +9,23 @@ func TestPathLossRow(t *testing.T) {
 		for _, n := range []uint64{0, 1, 7, PathBlock - 1, PathBlock, PathBlock + 1, 3*PathBlock + 5} {
 			var row, alone PathLoss
 			for range before {
-				row.Judge(false)
-				alone.Judge(false)
+				row.Settle(false)
+				alone.Settle(false)
 			}
-			row.JudgeLost(n)
+			row.SettleLost(n)
 			for range n {
-				alone.Judge(true)
+				alone.Settle(true)
 			}
-			row.Judge(false)
-			alone.Judge(false)
+			row.Settle(false)
+			alone.Settle(false)
 			if row != alone {
 				t.Fatalf("%d lost after %d: %+v, expected %+v", n, before, row, alone)
 			}
 		}
 	}
 	var jump PathLoss
-	jump.JudgeLost(1 << 60) // at once, or never
-	if jump.Lost != 1<<60 || jump.Judged != 1<<60 || jump.Blocks != 1<<54 {
+	jump.SettleLost(1 << 60) // at once, or never
+	if jump.Lost != 1<<60 || jump.Settled != 1<<60 || jump.Blocks != 1<<54 {
 		t.Errorf("a jump: %+v", jump)
 	}
 }
@@ -38,11 +38,11 @@ func TestPathLossTakenBack(t *testing.T) {
 	if p != (PathLoss{}) || p.Share() != -1 {
 		t.Errorf("nothing judged: %+v, share %v", p, p.Share())
 	}
-	p.JudgeLost(3)
-	p.Judge(false)
+	p.SettleLost(3)
+	p.Settle(false)
 	p.Found()
 	p.Forget()
-	if p.Lost != 1 || p.Judged != 3 {
+	if p.Lost != 1 || p.Settled != 3 {
 		t.Errorf("%+v: expected 1 of 3", p)
 	}
 }
@@ -51,10 +51,10 @@ func TestPathLossTakenBack(t *testing.T) {
 func TestPathLossAfter(t *testing.T) {
 	var before, beyond PathLoss
 	for i := range 1000 {
-		before.Judge(i%5 == 0)
-		beyond.Judge(i%4 == 0)
+		before.Settle(i%5 == 0)
+		beyond.Settle(i%4 == 0)
 	}
-	if whole := before.After(beyond); whole.Judged != 1000 || whole.Lost != 200+800/4 {
+	if whole := before.After(beyond); whole.Settled != 1000 || whole.Lost != 200+800/4 {
 		t.Errorf("%+v: expected 400 of 1000", whole)
 	}
 	if whole := (PathLoss{}).After(beyond); whole != beyond {

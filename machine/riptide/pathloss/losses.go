@@ -31,8 +31,8 @@ type Losses struct {
 // Stepped judges a message of a far side, and as many numbers as lie between it and the
 // newest before.
 func (l *Losses) Stepped(gap uint64) {
-	l.toTap.JudgeLost(gap)
-	l.toTap.Judge(false)
+	l.toTap.SettleLost(gap)
+	l.toTap.Settle(false)
 }
 
 // Overtaken takes back that a number was lost on the way to the tap: it came late.
@@ -40,27 +40,27 @@ func (l *Losses) Overtaken() { l.toTap.Found() }
 
 // Came judges a message that came, and whose Ack came back.
 func (l *Losses) Came() {
-	l.beyond.Judge(false)
-	l.both.Judge(false)
+	l.beyond.Settle(false)
+	l.both.Settle(false)
 }
 
 // Lost judges a message of which a copy was lost.
 func (l *Losses) Lost() {
-	l.beyond.Judge(true)
-	l.both.Judge(true)
+	l.beyond.Settle(true)
+	l.both.Settle(true)
 }
 
 // AckLost judges a message that came, and whose Ack was lost.
 func (l *Losses) AckLost() {
-	l.beyond.Judge(false)
-	l.both.Judge(true)
+	l.beyond.Settle(false)
+	l.both.Settle(true)
 }
 
 // EitherLost judges a message that was lost, or its Ack.
-func (l *Losses) EitherLost() { l.both.Judge(true) }
+func (l *Losses) EitherLost() { l.both.Settle(true) }
 
 // Notify judges a notify message that passed the tap: headers tell its fate.
-func (l *Losses) Notify(lost bool) { l.beyond.Judge(lost) }
+func (l *Losses) Notify(lost bool) { l.beyond.Settle(lost) }
 
 // ToTap returns what was lost on the way to the tap.
 func (l *Losses) ToTap() machine.PathLoss { return l.toTap }
@@ -69,8 +69,8 @@ func (l *Losses) ToTap() machine.PathLoss { return l.toTap }
 // an Ack, one way cannot be told: both is then set, and the figures are those of the
 // way there and back.
 func (l *Losses) Beyond() (p machine.PathLoss, both bool) {
-	if open := l.both.Lost - min(l.both.Lost, l.beyond.Lost); open > l.beyond.Lost || l.beyond.Judged == 0 &&
-		l.both.Judged > 0 {
+	if open := l.both.Lost - min(l.both.Lost, l.beyond.Lost); open > l.beyond.Lost || l.beyond.Settled == 0 &&
+		l.both.Settled > 0 {
 		return l.both, true
 	}
 	return l.beyond, false

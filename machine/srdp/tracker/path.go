@@ -13,17 +13,17 @@ func (t *Tracker) judgePath(s *party, e *life, needless int32) {
 	}
 	if r.near {
 		if !s.near {
-			r.losses.answering.JudgeLost(uint64(max(e.tally.ackLost, 0)))
-			r.losses.answering.Judge(false)
+			r.losses.answering.SettleLost(uint64(max(e.tally.ackLost, 0)))
+			r.losses.answering.Settle(false)
 		}
 		return
 	}
 	lost := max(e.tally.attempts()-needless, 0)
 	if e.tally.acks > 0 {
 		lost = max(lost-1, 0)
-		defer s.losses.both.Judge(false)
+		defer s.losses.both.Settle(false)
 	}
-	s.losses.both.JudgeLost(uint64(lost))
+	s.losses.both.SettleLost(uint64(lost))
 }
 
 // path returns what was lost of a side's packets on the way to its peer.
@@ -33,8 +33,8 @@ func (t *Tracker) path(x machine.Side) (p machine.PathLoss, sure machine.Certain
 	case t.config.Stream:
 		return p, machine.Unknown, false // TCP repairs what is lost
 	case s.near && peer.near:
-		return machine.PathLoss{Judged: s.seen.packets}, machine.Certain, false // there is no path
-	case s.near && s.losses.both.Judged == 0:
+		return machine.PathLoss{Settled: s.seen.packets}, machine.Certain, false // there is no path
+	case s.near && s.losses.both.Settled == 0:
 		return s.losses.answering, machine.Likely, false
 	case s.near:
 		return s.losses.both, machine.Likely, true
