@@ -125,17 +125,17 @@ func (s *Stage) Parameters() []machine.Parameter {
 	return Parameters
 }
 
-// Sight tells only what is none of the family's packets: those have numbers, and
+// Purpose tells only what is none of the family's packets: those have numbers, and
 // headers tell their fate.
-func (s *Stage) Sight(d *machine.Datagram) machine.Sight {
+func (s *Stage) Purpose(d *machine.Datagram) machine.Purpose {
 	if s.netcode == nil {
-		return machine.Sight{Role: machine.RolePacket}
+		return machine.Purpose{Role: machine.RolePacket}
 	}
 	var pk wire.Packet
 	if s.netcode.Parse(d.Bytes, d.Length, &pk) != nil || pk.NetcodeType != wire.NetcodePayload {
-		return machine.Sight{Role: machine.RoleLife}
+		return machine.Purpose{Role: machine.RoleConnection}
 	}
-	return machine.Sight{Role: machine.RolePacket}
+	return machine.Purpose{Role: machine.RolePacket}
 }
 
 // Silence is the article's time out, and yojimbo's usual one: a side that runs
@@ -145,9 +145,9 @@ func (s *Stage) Silence() time.Duration { return 10 * time.Second }
 // Order returns a message's id.
 func (s *Stage) Order(m *machine.Message) int64 { return m.ID }
 
-// Cast returns the references and what they are asked for.
-func (s *Stage) Cast(t *machine.Trace, changed []machine.Setting) (*machine.Cast, error) {
-	c := &machine.Cast{}
+// Prepare returns the references and what they are asked for.
+func (s *Stage) Prepare(t *machine.Trace, changed []machine.Setting) (*machine.Run, error) {
+	run := &machine.Run{}
 	rules, lanes := *s.rules, slices.Clone(s.lanes)
 	extra := 0
 	rate := 0.0
@@ -155,13 +155,13 @@ func (s *Stage) Cast(t *machine.Trace, changed []machine.Setting) (*machine.Cast
 	if err != nil {
 		return nil, err
 	}
-	c.Settings = settings
+	run.Settings = settings
 	own := s.lanes[0].resend.After // of the capture
 	if v := s.resendOf(t); v.Unit == "ms" {
 		own = v.Duration()
 	}
-	for i := range c.Settings {
-		v := &c.Settings[i]
+	for i := range run.Settings {
+		v := &run.Settings[i]
 		switch v.Name {
 		case "resend":
 			for k := range lanes {
@@ -198,29 +198,29 @@ func (s *Stage) Cast(t *machine.Trace, changed []machine.Setting) (*machine.Cast
 			}
 		}
 		asks := s.packets(x, rest, rate, machine.Side(i))
-		c.Frames[i] = &machine.Frames{}
+		run.Frames[i] = &machine.Frames{}
 		for k := range asks {
-			c.Frames[i].Add(asks[k].At)
+			run.Frames[i].Add(asks[k].At)
 		}
-		c.Asks[i] = append(asks, s.messages(t, machine.Side(i), own)...)
+		run.Asks[i] = append(asks, s.messages(t, machine.Side(i), own)...)
 		// A frame's packet goes last: it takes what was submitted in the frame.
-		slices.SortStableFunc(c.Asks[i], func(a, b machine.Ask) int {
+		slices.SortStableFunc(run.Asks[i], func(a, b machine.Ask) int {
 			if a.At != b.At {
 				return cmp.Compare(a.At, b.At)
 			}
 			return boolOrder(a.Message < 0, b.Message < 0)
 		})
-		c.Ends[i] = newUnderstudy(machine.Side(i), &rules, lanes, s.simple, s.fixed, extra)
+		run.Ends[i] = newSizeEndpoint(machine.Side(i), &rules, lanes, s.simple, s.fixed, extra)
 	}
-	c.Assumed = append(c.Assumed,
+	run.Assumed = append(run.Assumed,
 		"a message was submitted when it or a later one was first sent, unless the window held it")
 	if !s.known {
-		c.Assumed = append(c.Assumed, "queues and packet budgets are the usual ones where no profile says otherwise")
+		run.Assumed = append(run.Assumed, "queues and packet budgets are the usual ones where no profile says otherwise")
 	}
 	if rate > 0 {
-		c.InFrames, c.Assumed = true, append(c.Assumed, machine.OtherFramesAssume)
+		run.InFrames, run.Assumed = true, append(run.Assumed, machine.OtherFramesAssume)
 	}
-	return c, nil
+	return run, nil
 }
 
 func boolOrder(a, b bool) int {

@@ -26,7 +26,7 @@ import (
 // Submit on ChannelPacket sends a packet, whose payload beside messages and
 // header the given bytes stand for; on lane n+1 it submits a message of Type
 // bits, or the block that its payload is.
-type understudy struct {
+type sizeEndpoint struct {
 	side     machine.Side
 	rules    *gaffer.Rules
 	state    gaffer.State
@@ -34,12 +34,12 @@ type understudy struct {
 	next64   int64
 	newest64 int64
 	rtt      time.Duration
-	lanes    []understudyLane
+	lanes    []sizeLane
 	simple   bool
 	fixed    int // bits of a message section without messages
 	extra    int // bytes by which the header differs from that of the capture
 	bytes    []byte
-	entries  []understudyEntry
+	entries  []sizeEntry
 	ids      []int64
 	waited   []time.Duration
 }
@@ -57,24 +57,24 @@ type lanePlan struct {
 	fragment    int // bytes of a block's fragments
 }
 
-// understudyLane is both ends of a channel at one side.
-type understudyLane struct {
+// sizeLane is both ends of a channel at one side.
+type sizeLane struct {
 	lanePlan
 	send     messages.Sender
 	receive  messages.Receiver
-	waiting  []understudyMessage // for room in the send queue
-	blocks   map[int64]*understudyBlock
-	coming   map[int64]*understudyBlock
-	slices   []understudySlice // by packet: the fragment that it carried
+	waiting  []sizeMessage // for room in the send queue
+	blocks   map[int64]*sizeBlock
+	coming   map[int64]*sizeBlock
+	slices   []sizeSlice       // by packet: the fragment that it carried
 	complete []machine.Instant // of the receiver: when a message was whole, by id mod len
 }
 
-type understudyMessage struct {
+type sizeMessage struct {
 	bits, block int
 }
 
-// understudyBlock is a block on its way, at either end.
-type understudyBlock struct {
+// sizeBlock is a block on its way, at either end.
+type sizeBlock struct {
 	size   int
 	sentAt []machine.Instant
 	sent   []bool
@@ -82,12 +82,12 @@ type understudyBlock struct {
 	left   int
 }
 
-type understudySlice struct {
+type sizeSlice struct {
 	packet, id int64
 	index      int
 }
 
-type understudyEntry struct {
+type sizeEntry struct {
 	lane, kind   uint8
 	id           uint16
 	index, count uint16
@@ -98,15 +98,15 @@ const (
 	entryFragment = 2
 )
 
-func newUnderstudy(side machine.Side, r *gaffer.Rules, plans []lanePlan, simple bool, fixed, extra int) *understudy {
-	u := &understudy{side: side, rules: r, state: gaffer.NewState(r), newest64: -1, simple: simple, fixed: fixed,
+func newSizeEndpoint(side machine.Side, r *gaffer.Rules, plans []lanePlan, simple bool, fixed, extra int) *sizeEndpoint {
+	u := &sizeEndpoint{side: side, rules: r, state: gaffer.NewState(r), newest64: -1, simple: simple, fixed: fixed,
 		extra: extra}
 	for _, p := range plans {
 		o := messages.Options{SendBuffer: p.sendQueue, ReceiveBuffer: p.window, Resend: p.resend}
-		u.lanes = append(u.lanes, understudyLane{
+		u.lanes = append(u.lanes, sizeLane{
 			lanePlan: p, send: messages.NewSender(&o, r.Sent), receive: messages.NewReceiver(&o),
-			slices: make([]understudySlice, r.Sent),
-			blocks: map[int64]*understudyBlock{}, coming: map[int64]*understudyBlock{},
+			slices: make([]sizeSlice, r.Sent),
+			blocks: map[int64]*sizeBlock{}, coming: map[int64]*sizeBlock{},
 			complete: make([]machine.Instant, p.window),
 		})
 	}
@@ -114,7 +114,7 @@ func newUnderstudy(side machine.Side, r *gaffer.Rules, plans []lanePlan, simple 
 }
 
 // Step takes one input: see machine.Endpoint.
-func (u *understudy) Step(now machine.Instant, in machine.Input, out *machine.Effects) error {
+func (u *sizeEndpoint) Step(now machine.Instant, in machine.Input, out *machine.Effects) error {
 	u.waited = u.waited[:0]
 	switch in := in.(type) {
 	case machine.Wake:
@@ -132,7 +132,7 @@ func (u *understudy) Step(now machine.Instant, in machine.Input, out *machine.Ef
 			return fmt.Errorf("submit: lane %d, expected at most %d", in.Channel, len(u.lanes))
 		}
 		l := &u.lanes[in.Channel-1]
-		l.waiting = append(l.waiting, understudyMessage{int(in.Type), len(in.Payload)})
+		l.waiting = append(l.waiting, sizeMessage{int(in.Type), len(in.Payload)})
 		out.Events = append(out.Events,
 			machine.Event{Kind: machine.EventSent, Side: u.side, Channel: in.Channel,
 				Sequence64: l.send.Next + int64(len(l.waiting)) - 1, At: now})
@@ -144,22 +144,22 @@ func (u *understudy) Step(now machine.Instant, in machine.Input, out *machine.Ef
 }
 
 // Deadline is never: see Endpoint.Deadline.
-func (u *understudy) Deadline() (machine.Instant, bool) { return 0, false }
+func (u *sizeEndpoint) Deadline() (machine.Instant, bool) { return 0, false }
 
 // Weigh returns the bytes of the packet that a transmission stands for.
-func (u *understudy) Weigh(b []byte) int { return int(binary.LittleEndian.Uint32(b[16:])) }
+func (u *sizeEndpoint) Weigh(b []byte) int { return int(binary.LittleEndian.Uint32(b[16:])) }
 
 // Waited tells how long a delivered message lay complete.
-func (u *understudy) Waited(n int) time.Duration { return u.waited[n] }
+func (u *sizeEndpoint) Waited(n int) time.Duration { return u.waited[n] }
 
 // admit lets submissions into the send queue while it has room.
-func (l *understudyLane) admit() {
+func (l *sizeLane) admit() {
 	for len(l.waiting) > 0 && l.send.Next-l.send.Oldest < int64(len(l.send.Queue)) {
 		m := l.waiting[0]
 		l.waiting = l.waiting[1:]
 		if m.block > 0 {
 			n := max(1, (m.block+l.fragment-1)/max(l.fragment, 1))
-			l.blocks[l.send.Next] = &understudyBlock{size: m.block, sentAt: make([]machine.Instant, n), sent: make([]bool, n),
+			l.blocks[l.send.Next] = &sizeBlock{size: m.block, sentAt: make([]machine.Instant, n), sent: make([]bool, n),
 				done: make([]bool, n), left: n}
 		}
 		_ = l.send.Submit(uint32(m.bits), nil) // there is room
@@ -167,7 +167,7 @@ func (l *understudyLane) admit() {
 }
 
 // transmit sends a packet with what is due.
-func (u *understudy) transmit(now machine.Instant, payload int, out *machine.Effects) {
+func (u *sizeEndpoint) transmit(now machine.Instant, payload int, out *machine.Effects) {
 	h := u.state.Header()
 	used := u.fixed
 	u.entries = u.entries[:0]
@@ -203,7 +203,7 @@ func (u *understudy) transmit(now machine.Instant, payload int, out *machine.Eff
 
 // pick puts what is due of a lane into the packet, and gives its bits and how
 // much of it was sent before.
-func (u *understudy) pick(lane uint8) (bits, again int) {
+func (u *sizeEndpoint) pick(lane uint8) (bits, again int) {
 	l := &u.lanes[lane]
 	if block := l.blocks[l.send.Oldest]; block != nil && l.send.Oldest < l.send.Next {
 		return u.pickFragment(lane, block)
@@ -234,14 +234,14 @@ func (u *understudy) pick(lane uint8) (bits, again int) {
 		if l.send.Entry(id).Attempts > 0 {
 			again++
 		}
-		u.entries = append(u.entries, understudyEntry{lane: lane, kind: entryMessage, id: uint16(id)})
+		u.entries = append(u.entries, sizeEntry{lane: lane, kind: entryMessage, id: uint16(id)})
 	}
 	l.send.Sent(u.next64, u.clock, u.ids)
 	return bits, again
 }
 
 // pickFragment puts the first fragment of a block that is due into the packet.
-func (u *understudy) pickFragment(lane uint8, block *understudyBlock) (bits, again int) {
+func (u *sizeEndpoint) pickFragment(lane uint8, block *sizeBlock) (bits, again int) {
 	l := &u.lanes[lane]
 	id := l.send.Oldest
 	l.send.Sent(u.next64, u.clock, nil)
@@ -254,16 +254,16 @@ func (u *understudy) pickFragment(lane uint8, block *understudyBlock) (bits, aga
 		}
 		block.sent[i], block.sentAt[i] = true, u.clock
 		size := min(l.fragment, block.size-i*l.fragment)
-		l.slices[u.next64%int64(len(l.slices))] = understudySlice{u.next64, id, i + 1}
+		l.slices[u.next64%int64(len(l.slices))] = sizeSlice{u.next64, id, i + 1}
 		u.entries = append(u.entries,
-			understudyEntry{lane: lane, kind: entryFragment, id: uint16(id), index: uint16(i), count: uint16(len(block.done))})
+			sizeEntry{lane: lane, kind: entryFragment, id: uint16(id), index: uint16(i), count: uint16(len(block.done))})
 		return l.first + l.head + 8*size, again
 	}
 	return 0, 0
 }
 
 // arrive takes a packet of the other understudy.
-func (u *understudy) arrive(now machine.Instant, b []byte, out *machine.Effects) {
+func (u *sizeEndpoint) arrive(now machine.Instant, b []byte, out *machine.Effects) {
 	sequence := binary.LittleEndian.Uint32(b)
 	if !u.state.Arrive(sequence, false).Delivered() {
 		return
@@ -302,10 +302,10 @@ func (u *understudy) arrive(now machine.Instant, b []byte, out *machine.Effects)
 }
 
 // piece enters a fragment that came and reports whether its block is whole.
-func (l *understudyLane) piece(id int64, index, count int) bool {
+func (l *sizeLane) piece(id int64, index, count int) bool {
 	block := l.coming[id]
 	if block == nil {
-		block = &understudyBlock{done: make([]bool, count), left: count}
+		block = &sizeBlock{done: make([]bool, count), left: count}
 		l.coming[id] = block
 	}
 	if !block.done[index] {
@@ -320,7 +320,7 @@ func (l *understudyLane) piece(id int64, index, count int) bool {
 }
 
 // hand delivers what is in order.
-func (u *understudy) hand(now machine.Instant, lane uint8, out *machine.Effects) {
+func (u *sizeEndpoint) hand(now machine.Instant, lane uint8, out *machine.Effects) {
 	l := &u.lanes[lane]
 	for m, ok := l.receive.Take(); ok; m, ok = l.receive.Take() {
 		u.waited = append(u.waited, now.Sub(l.complete[m.ID%int64(l.window)]))
@@ -329,7 +329,7 @@ func (u *understudy) hand(now machine.Instant, lane uint8, out *machine.Effects)
 }
 
 // readAcks takes the acks of a header.
-func (u *understudy) readAcks(ack uint32, ackBits uint64) {
+func (u *sizeEndpoint) readAcks(ack uint32, ackBits uint64) {
 	c := u.rules.Claims(ack, ackBits)
 	told := u.state.ReadAcks(c, u.clock, 0)
 	for n := 0; told != 0; n, told = n+1, told>>1 {
@@ -354,7 +354,7 @@ func (u *understudy) readAcks(ack uint32, ackBits uint64) {
 }
 
 // acked takes the ack of a packet.
-func (l *understudyLane) acked(packet int64) {
+func (l *sizeLane) acked(packet int64) {
 	_ = l.send.Acked(packet, nil)
 	s := &l.slices[packet%int64(len(l.slices))]
 	if s.packet != packet || s.index == 0 {
@@ -375,10 +375,10 @@ func (l *understudyLane) acked(packet int64) {
 }
 
 // Inspect draws nothing: an understudy is asked for what it transmits.
-func (u *understudy) Inspect(v *machine.View) { *v = machine.View{} }
+func (u *sizeEndpoint) Inspect(v *machine.View) { *v = machine.View{} }
 
 // Clone returns an independent copy.
-func (u *understudy) Clone() machine.Endpoint {
+func (u *sizeEndpoint) Clone() machine.Endpoint {
 	c := *u
 	c.state = u.state.Clone()
 	c.lanes = slices.Clone(u.lanes)
@@ -392,8 +392,8 @@ func (u *understudy) Clone() machine.Endpoint {
 	return &c
 }
 
-func cloneBlocks(m map[int64]*understudyBlock) map[int64]*understudyBlock {
-	c := make(map[int64]*understudyBlock, len(m))
+func cloneBlocks(m map[int64]*sizeBlock) map[int64]*sizeBlock {
+	c := make(map[int64]*sizeBlock, len(m))
 	for id, b := range m {
 		d := *b
 		d.sentAt, d.sent, d.done = slices.Clone(b.sentAt), slices.Clone(b.sent), slices.Clone(b.done)
