@@ -36,7 +36,7 @@ type Transit struct {
 	Last    Ref     // of one that travelled in pieces: the frame of the last
 	Number  int64   // of the packet, unwrapped; -1 where the protocol does not number what it sends
 	Length  int     // bytes
-	Sight
+	Purpose
 	Fate      Answer    // whether it arrived
 	Certainty Certainty // of Fate
 }
@@ -51,16 +51,16 @@ func (t *Trace) SendsMost() int {
 type Role uint8
 
 const (
-	RolePlain   Role = iota // nobody answers it by itself
-	RolePacket              // it has a number (EventSent), or is a further piece of the one before it that has
-	RoleAsks                // its receiver answers every copy by one datagram
-	RoleAnswers             // it is such an answer
-	RoleLife                // of the connection's own life: no message, and no answer to one
+	RolePlain      Role = iota // nobody answers it by itself
+	RolePacket                 // it has a number (EventSent), or is a further piece of the one before it that has
+	RoleAsks                   // its receiver answers every copy by one datagram
+	RoleAnswers                // it is such an answer
+	RoleConnection             // of the connection's own life: no message, and no answer to one
 )
 
-// Sight is what a protocol tells of a datagram. An answer has the ID and Kind of
+// Purpose is what a protocol tells of a datagram. An answer has the ID and Kind of
 // what it answers.
-type Sight struct {
+type Purpose struct {
 	Role Role
 	Also bool // of an answer: it names what else has arrived, too
 	Kind uint8
@@ -197,17 +197,17 @@ func (p *Parameter) Usage() string {
 type Stage interface {
 	// Parameters lists what can be set otherwise for this flow.
 	Parameters() []Parameter
-	// Sight tells what a datagram of the flow is to its receiver.
-	Sight(d *Datagram) Sight
+	// Purpose tells what a datagram of the flow is to its receiver.
+	Purpose(d *Datagram) Purpose
 	// Order returns a message's place among what its sender submitted on its channel.
 	Order(m *Message) int64
 	// Silence returns the longest time for which a flow can be silent while both of
 	// its endpoints are at work: beyond it one of them has stopped, or the capture has
 	// a gap.
 	Silence() time.Duration
-	// Cast returns two fresh references and what their applications ask for, with
+	// Prepare returns two fresh references and what their applications ask for, with
 	// the changed settings; what is not changed is as the trace shows it.
-	Cast(t *Trace, changed []Setting) (*Cast, error)
+	Prepare(t *Trace, changed []Setting) (*Run, error)
 }
 
 // Opener is a Stage of a protocol whose connections begin with a message of their own.
@@ -216,8 +216,8 @@ type Opener interface {
 	Opens(d *Datagram) bool
 }
 
-// Cast is what a Stage puts on.
-type Cast struct {
+// Run is what a Stage puts on.
+type Run struct {
 	Settings []Setting // all, the changed ones too
 	Ends     [2]Endpoint
 	Asks     [2][]Ask   // by At
@@ -242,7 +242,7 @@ type Waiter interface {
 	Waited(n int) time.Duration
 }
 
-// OtherFramesAssume says what OtherFrames and Cast.InFrames take for granted.
+// OtherFramesAssume says what OtherFrames and Run.InFrames take for granted.
 const OtherFramesAssume = "at another rate a message is submitted in the frames of that rate, and its latency counts " +
 	"from there; how the frames of the two sides lie to each other changes, and comes to half a frame in the mean"
 

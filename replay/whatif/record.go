@@ -62,7 +62,7 @@ func (r *recorder) observe(rec *analyze.Record) {
 }
 
 func (r *recorder) datagram(d *machine.Datagram) {
-	x, at := &r.sides[d.From], sane(d.At)
+	x, at := &r.sides[d.From], clamped(d.At)
 	hash := maphash.Bytes(r.seed, d.Bytes)
 	if n := len(x.sent); n > 0 && hash == x.last && at.Sub(x.sent[n-1].Left) < copySpan && !r.near(d.From) {
 		// The network made a copy; its own sender would not send one so soon.
@@ -74,12 +74,12 @@ func (r *recorder) datagram(d *machine.Datagram) {
 		r.tooMany = true
 		return
 	}
-	x.sent = append(x.sent, machine.Transit{Left: at, Ref: d.Ref, Number: -1, Length: d.Length, Sight: r.stage.Sight(d)})
+	x.sent = append(x.sent, machine.Transit{Left: at, Ref: d.Ref, Number: -1, Length: d.Length, Purpose: r.stage.Purpose(d)})
 }
 
-// sane keeps an instant within 146 years of the epoch, so that sums and differences
+// clamped keeps an instant within 146 years of the epoch, so that sums and differences
 // of instants fit 64 bits: a capture can have any.
-func sane(at machine.Instant) machine.Instant { return min(max(at, -1<<62), 1<<62) }
+func clamped(at machine.Instant) machine.Instant { return min(max(at, -1<<62), 1<<62) }
 
 // copySpan is within what time a second datagram of the same bytes is a copy.
 const copySpan = 4 * time.Millisecond
@@ -107,7 +107,7 @@ func (r *recorder) event(e *machine.Event) {
 		x := &r.sides[e.Side.Other()]
 		if i, ok := x.packets[e.Sequence64]; ok && !r.near(e.Side) {
 			if t := &x.sent[i]; t.Fate != machine.Yes {
-				t.Fate, t.Arrives, t.Certainty = machine.Yes, sane(e.At), e.Certainty
+				t.Fate, t.Arrives, t.Certainty = machine.Yes, clamped(e.At), e.Certainty
 			}
 		}
 	case machine.EventAcked:
@@ -125,12 +125,12 @@ func (r *recorder) message(m *machine.Message) {
 	x := &r.sides[m.From]
 	t := machine.TraceMessage{
 		Mode: m.Mode, Channel: m.Channel, Order: r.stage.Order(m), Type: m.Type, Bits: m.Bits, Block: m.Block,
-		Asked:    sane(m.At),
-		Attempts: m.Attempts, Delivered: m.Delivered, At: sane(m.DeliveredAt), Wait: m.Wait, Certainty: m.Certainty,
+		Asked:    clamped(m.At),
+		Attempts: m.Attempts, Delivered: m.Delivered, At: clamped(m.DeliveredAt), Wait: m.Wait, Certainty: m.Certainty,
 		Frames: m.Frames,
 	}
 	if m.Acked == machine.Yes {
-		t.Settled = sane(m.AckedAt)
+		t.Settled = clamped(m.AckedAt)
 	}
 	x.messages = append(x.messages, t)
 }
@@ -195,7 +195,7 @@ func (r *recorder) trace() (*machine.Trace, silences, error) {
 		}
 	}
 	cuts := silencesOf(t, r.stage.Silence())
-	cuts.step(t)
+	cuts.shift(t)
 	for i := range t.Sides {
 		t.Sides[i].Frames = framesOf(&t.Sides[i])
 	}

@@ -126,7 +126,7 @@ func Run(src analyze.Rewinder, o analyze.Options, changes []Change) (*File, erro
 	if err := src.Rewind(); err != nil {
 		return nil, err
 	}
-	r := &run{changes: changes, flows: map[int]*recorder{}, reasons: map[int]string{}, room: math.MaxInt}
+	r := &collector{changes: changes, flows: map[int]*recorder{}, reasons: map[int]string{}, room: math.MaxInt}
 	if o.Limits.Bytes > 0 {
 		r.room = o.Limits.Bytes / 2
 	}
@@ -151,8 +151,8 @@ func partial(err error) bool {
 	return errors.As(err, &cut)
 }
 
-// run is a capture at work.
-type run struct {
+// collector is a capture at work.
+type collector struct {
 	changes []Change
 	flows   map[int]*recorder // by the flow's number
 	reasons map[int]string    // of flows that cannot be run again
@@ -160,7 +160,7 @@ type run struct {
 }
 
 // forget lets go of what was taken down of a flow.
-func (r *run) forget(f *analyze.Flow) {
+func (r *collector) forget(f *analyze.Flow) {
 	if x := r.flows[f.ID]; x != nil {
 		r.room += x.size()
 	}
@@ -168,7 +168,7 @@ func (r *run) forget(f *analyze.Flow) {
 	delete(r.reasons, f.ID)
 }
 
-func (r *run) record(rec *analyze.Record) {
+func (r *collector) record(rec *analyze.Record) {
 	f := rec.Flow
 	if f == nil || f.Protocol == nil || rec.Packet != nil && rec.Packet.Duplicate {
 		return
@@ -213,7 +213,7 @@ func begin(f *analyze.Flow) (*recorder, string) {
 }
 
 // finish runs the flows.
-func (r *run) finish(s *analyze.Session, out *File) error {
+func (r *collector) finish(s *analyze.Session, out *File) error {
 	taken := map[string]bool{}
 	for _, f := range s.Flows() {
 		if f.Protocol == nil {
@@ -242,7 +242,7 @@ func (r *run) finish(s *analyze.Session, out *File) error {
 }
 
 // names lists what can be set.
-func (r *run) names() string {
+func (r *collector) names() string {
 	var list []string
 	for _, id := range slices.Sorted(maps.Keys(r.flows)) {
 		x := r.flows[id]
@@ -261,7 +261,7 @@ func (r *recorder) estimate(changes []Change, taken map[string]bool) (*Flow, err
 	if err != nil {
 		return nil, err
 	}
-	x := &Flow{Flow: r.flow, Vantage: r.vantage, Silences: len(cuts.list), Silent: cuts.left()}
+	x := &Flow{Flow: r.flow, Vantage: r.vantage, Silences: len(cuts.list), Silent: cuts.removed()}
 	for _, c := range changes {
 		for _, p := range r.stage.Parameters() {
 			if p.Name != c.Name {
@@ -278,20 +278,20 @@ func (r *recorder) estimate(changes []Change, taken map[string]bool) (*Flow, err
 	if len(x.Changed) == 0 {
 		return nil, r.without(changes)
 	}
-	own, err := r.stage.Cast(t, nil)
+	own, err := r.stage.Prepare(t, nil)
 	if err != nil {
 		return nil, err
 	}
 	x.Settings, x.Assumed = own.Settings, own.Assumed
-	rehearsal, steps, err := act(t, cuts, own)
+	rehearsal, steps, err := simulate(t, cuts, own)
 	if err != nil {
 		return nil, err
 	}
-	other, err := r.stage.Cast(t, x.Changed)
+	other, err := r.stage.Prepare(t, x.Changed)
 	if err != nil {
 		return nil, err
 	}
-	whatIf, more, err := act(t, cuts, other)
+	whatIf, more, err := simulate(t, cuts, other)
 	if err != nil {
 		return nil, err
 	}

@@ -50,16 +50,16 @@ func silencesOf(t *machine.Trace, least time.Duration) (s silences) {
 	return s
 }
 
-// left returns how much is left out in all.
-func (s silences) left() time.Duration {
+// removed returns how much is left out in all.
+func (s silences) removed() time.Duration {
 	if len(s.list) == 0 {
 		return 0
 	}
 	return s.list[len(s.list)-1].before
 }
 
-// run returns an instant of the capture in the time of the run.
-func (s silences) run(at machine.Instant) machine.Instant {
+// toRun returns an instant of the capture in the time of the run.
+func (s silences) toRun(at machine.Instant) machine.Instant {
 	n, within := slices.BinarySearchFunc(s.list, at, func(x silence, at machine.Instant) int {
 		switch {
 		case x.to <= at:
@@ -78,8 +78,8 @@ func (s silences) run(at machine.Instant) machine.Instant {
 	return at.Add(-s.list[n-1].before)
 }
 
-// captured returns an instant of the run in the time of the capture.
-func (s silences) captured(at machine.Instant) machine.Instant {
+// toCapture returns an instant of the run in the time of the capture.
+func (s silences) toCapture(at machine.Instant) machine.Instant {
 	n, _ := slices.BinarySearchFunc(s.list, at, func(x silence, at machine.Instant) int {
 		if x.at <= at {
 			return -1
@@ -98,17 +98,17 @@ func (s silences) between(from, to machine.Instant) time.Duration {
 	if len(s.list) == 0 {
 		return to.Sub(from)
 	}
-	return s.captured(to).Sub(s.captured(from))
+	return s.toCapture(to).Sub(s.toCapture(from))
 }
 
-// step puts all that a trace holds into the time of the run.
-func (s silences) step(t *machine.Trace) {
+// shift puts all that a trace holds into the time of the run.
+func (s silences) shift(t *machine.Trace) {
 	if len(s.list) == 0 {
 		return
 	}
 	move := func(at *machine.Instant) {
 		if *at != 0 { // none
-			*at = s.run(*at)
+			*at = s.toRun(*at)
 		}
 	}
 	for i := range t.Sides {

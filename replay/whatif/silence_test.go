@@ -32,25 +32,25 @@ func TestSilences(t *testing.T) {
 		}
 		tr.Start, tr.End = all[0], all[len(all)-1]
 		cuts := silencesOf(tr, least)
-		if len(cuts.list) != long || cuts.left() != silent {
-			t.Fatalf("%d silences of %v, expected %d of %v", len(cuts.list), cuts.left(), long, silent)
+		if len(cuts.list) != long || cuts.removed() != silent {
+			t.Fatalf("%d silences of %v, expected %d of %v", len(cuts.list), cuts.removed(), long, silent)
 		}
 		for i, at := range all {
-			run := cuts.run(at)
-			if back := cuts.captured(run); back != at {
+			run := cuts.toRun(at)
+			if back := cuts.toCapture(run); back != at {
 				t.Fatalf("%d is %d in the run, which is %d", at, run, back)
 			}
 			if i == 0 {
 				continue
 			}
-			if want, got := min(at.Sub(all[i-1]), least), run.Sub(cuts.run(all[i-1])); got != want {
+			if want, got := min(at.Sub(all[i-1]), least), run.Sub(cuts.toRun(all[i-1])); got != want {
 				t.Fatalf("%v passed in the run, expected %v", got, want)
 			}
-			if got := cuts.between(cuts.run(all[0]), run); got != at.Sub(all[0]) {
+			if got := cuts.between(cuts.toRun(all[0]), run); got != at.Sub(all[0]) {
 				t.Fatalf("%v passed in all, expected %v", got, at.Sub(all[0]))
 			}
 		}
-		cuts.step(tr)
+		cuts.shift(tr)
 		if tr.End.Sub(tr.Start) != all[len(all)-1].Sub(all[0])-silent {
 			t.Fatalf("the trace takes %v", tr.End.Sub(tr.Start))
 		}

@@ -38,7 +38,7 @@ func merge(sent []machine.Transit) []machine.Transit {
 	out := sent[:0]
 	for _, d := range sent {
 		switch {
-		case d.Role == machine.RoleLife:
+		case d.Role == machine.RoleConnection:
 		case d.Role == machine.RolePacket && d.Number < 0 && len(out) > 0:
 			out[len(out)-1].Length += d.Length
 			out[len(out)-1].Last = d.Ref
@@ -220,7 +220,7 @@ func (r *recorder) matched(t *machine.Trace, x *machine.TraceSide, peer *recorde
 			d.Fate, d.Arrives = machine.Yes, d.Left.Add(t.OneWay)
 			gone = append(gone, machine.Transit{
 				Left: d.Arrives, Number: -1, Fate: machine.No, Certainty: machine.Possible,
-				Sight: machine.Sight{Role: machine.RoleAnswers, Kind: d.Kind, ID: d.ID},
+				Purpose: machine.Purpose{Role: machine.RoleAnswers, Kind: d.Kind, ID: d.ID},
 			})
 		}
 	}
@@ -318,7 +318,7 @@ func unseen(t *machine.Trace, x *machine.TraceSide) (lost []machine.Transit) {
 	}
 	add := func(like *machine.Transit, at machine.Instant) {
 		lost = append(lost, machine.Transit{
-			Left: at, Number: -1, Length: like.Length, Sight: like.Sight, Fate: machine.No, Certainty: machine.Possible,
+			Left: at, Number: -1, Length: like.Length, Purpose: like.Purpose, Fate: machine.No, Certainty: machine.Possible,
 		})
 	}
 	for i := range x.Messages {

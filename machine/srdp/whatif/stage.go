@@ -32,15 +32,15 @@ var Parameters = []machine.Parameter{
 // Parameters lists what can be set otherwise.
 func (s *Stage) Parameters() []machine.Parameter { return Parameters }
 
-// Sight tells data from acknowledgements.
-func (s *Stage) Sight(d *machine.Datagram) machine.Sight {
+// Purpose tells data from acknowledgements.
+func (s *Stage) Purpose(d *machine.Datagram) machine.Purpose {
 	switch {
 	case !s.profile.Fits(d.Bytes, max(d.Length, len(d.Bytes)), &s.pk):
-		return machine.Sight{Role: machine.RoleLife}
+		return machine.Purpose{Role: machine.RoleConnection}
 	case s.pk.Ack:
-		return machine.Sight{Role: machine.RoleAnswers, ID: uint32(s.pk.ID)}
+		return machine.Purpose{Role: machine.RoleAnswers, ID: uint32(s.pk.ID)}
 	}
-	return machine.Sight{Role: machine.RoleAsks, ID: uint32(s.pk.ID)}
+	return machine.Purpose{Role: machine.RoleAsks, ID: uint32(s.pk.ID)}
 }
 
 // Order returns a message's packet id.
@@ -57,9 +57,9 @@ type stageTimes struct {
 	repeats int
 }
 
-// Cast returns the references and what they are asked for.
-func (s *Stage) Cast(t *machine.Trace, changed []machine.Setting) (*machine.Cast, error) {
-	c := &machine.Cast{}
+// Prepare returns the references and what they are asked for.
+func (s *Stage) Prepare(t *machine.Trace, changed []machine.Setting) (*machine.Run, error) {
+	run := &machine.Run{}
 	var times [2]stageTimes
 	for i := range times {
 		times[i] = timesOf(&t.Sides[i])
@@ -68,10 +68,10 @@ func (s *Stage) Cast(t *machine.Trace, changed []machine.Setting) (*machine.Cast
 	if !t.Sides[0].Near {
 		near = 1
 	}
-	c.Settings = []machine.Setting{resendSetting(&times[near]), repeatsSetting(&times[near])}
+	run.Settings = []machine.Setting{resendSetting(&times[near]), repeatsSetting(&times[near])}
 	for _, v := range changed {
-		k := slices.IndexFunc(c.Settings, func(o machine.Setting) bool { return o.Name == v.Name })
-		c.Settings[k] = v
+		k := slices.IndexFunc(run.Settings, func(o machine.Setting) bool { return o.Name == v.Name })
+		run.Settings[k] = v
 		for i := range times {
 			switch v.Name {
 			case "resend":
@@ -82,7 +82,7 @@ func (s *Stage) Cast(t *machine.Trace, changed []machine.Setting) (*machine.Cast
 		}
 	}
 	self := [2]wire.Address{{IP: [4]byte{10, 0, 0, 1}, Port: 1}, {IP: [4]byte{10, 0, 0, 2}, Port: 2}}
-	for i := range c.Ends {
+	for i := range run.Ends {
 		x := &t.Sides[i]
 		o := endpoint.Options{Profile: &s.profile, Side: machine.Side(i), Self: self[i]}
 		e, err := endpoint.New(o)
@@ -94,15 +94,15 @@ func (s *Stage) Cast(t *machine.Trace, changed []machine.Setting) (*machine.Cast
 				return nil, err
 			}
 		}
-		c.Ends[i], c.Frames[i] = e, x.Frames
-		c.Asks[i] = s.asks(x, &times[i])
+		run.Ends[i], run.Frames[i] = e, x.Frames
+		run.Asks[i] = s.asks(x, &times[i])
 	}
-	c.Assumed = []string{
+	run.Assumed = []string{
 		"a packet was submitted when it or a later one was first sent; one that had to wait for the order, evenly between " +
 			"its neighbours",
 		"of a copy that nobody answered, or its answer, one was lost: both are taken alike",
 	}
-	return c, nil
+	return run, nil
 }
 
 // asks returns what a side's application submitted.

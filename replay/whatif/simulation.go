@@ -12,13 +12,13 @@ import (
 )
 
 // theatre runs two references against each other over the captured network.
-type theatre struct {
+type simulation struct {
 	trace  *machine.Trace
 	cuts   silences
-	cast   *machine.Cast
+	run    *machine.Run
 	now    machine.Instant
 	nets   [2]network
-	sides  [2]actor
+	sides  [2]simulatedSide
 	agenda agenda.Agenda[machine.Instant, arrival]
 	out    machine.Effects
 	steps  int // inputs that the references took
@@ -27,8 +27,8 @@ type theatre struct {
 	err    error
 }
 
-// actor is one side at work.
-type actor struct {
+// simulatedSide is one side at work.
+type simulatedSide struct {
 	frame, ask int // the next ones
 	socket     [][]byte
 	since      machine.Instant // when the first of socket arrived
@@ -46,47 +46,47 @@ type messageKey struct {
 	id      uint16
 }
 
-// act runs a cast to the end of the trace, and gives the inputs that it took, too.
-func act(t *machine.Trace, cuts silences, c *machine.Cast) (both *[2]Outcome, steps int, err error) {
-	th := &theatre{trace: t, cuts: cuts, cast: c, now: t.Start}
-	for i := range th.sides {
-		th.nets[i] = newNetwork(&t.Sides[i], t.OneWay)
-		x := &th.sides[i]
+// simulate runs a cast to the end of the trace, and gives the inputs that it took, too.
+func simulate(t *machine.Trace, cuts silences, run *machine.Run) (both *[2]Outcome, steps int, err error) {
+	sm := &simulation{trace: t, cuts: cuts, run: run, now: t.Start}
+	for i := range sm.sides {
+		sm.nets[i] = newNetwork(&t.Sides[i], t.OneWay)
+		x := &sm.sides[i]
 		x.open, x.known, x.done = map[uint8][]int{}, map[messageKey]int{}, map[int]bool{}
 		x.asked, x.given, x.queued = map[int]machine.Instant{}, map[int]machine.Instant{}, map[int]time.Duration{}
-		if len(c.Asks[i]) > 0 {
-			th.now = min(th.now, c.Asks[i][0].At)
+		if len(run.Asks[i]) > 0 {
+			sm.now = min(sm.now, run.Asks[i][0].At)
 		}
 	}
 	end := t.End.Add(t.OneWay)
-	for th.err == nil {
-		at, what, side := th.next()
+	for sm.err == nil {
+		at, what, side := sm.next()
 		if what == nothing || at > end {
 			break
 		}
-		th.do(at, what, side)
+		sm.do(at, what, side)
 	}
-	if th.err != nil {
-		return nil, 0, th.err
+	if sm.err != nil {
+		return nil, 0, sm.err
 	}
 	both = &[2]Outcome{}
 	for i := range both {
-		both[i] = th.sides[i].outcome
-		for _, m := range th.counted(machine.Side(i)) {
-			if !th.sides[i].done[m] {
+		both[i] = sm.sides[i].outcome
+		for _, m := range sm.counted(machine.Side(i)) {
+			if !sm.sides[i].done[m] {
 				both[i].Undelivered++
 			}
 		}
 		slices.Sort(both[i].Latency)
 		slices.Sort(both[i].Wait)
 	}
-	return both, th.steps, nil
+	return both, sm.steps, nil
 }
 
 // counted returns the messages of a side that were asked for and whose delivery counts.
-func (th *theatre) counted(s machine.Side) (list []int) {
-	for m := range th.sides[s].asked {
-		if th.trace.Sides[s].Messages[m].Mode == machine.ModeReliable {
+func (sm *simulation) counted(s machine.Side) (list []int) {
+	for m := range sm.sides[s].asked {
+		if sm.trace.Sides[s].Messages[m].Mode == machine.ModeReliable {
 			list = append(list, m)
 		}
 	}
@@ -105,28 +105,28 @@ const (
 )
 
 // next returns what happens next; of the same instant, what arrives comes first.
-func (th *theatre) next() (at machine.Instant, what occasion, side machine.Side) {
+func (sm *simulation) next() (at machine.Instant, what occasion, side machine.Side) {
 	offer := func(t machine.Instant, w occasion, s machine.Side) {
 		if what == nothing || t < at {
 			at, what, side = t, w, s
 		}
 	}
-	if t, ok := th.agenda.Next(); ok {
-		offer(t, anArrival, th.agenda.First().to)
+	if t, ok := sm.agenda.Next(); ok {
+		offer(t, anArrival, sm.agenda.First().to)
 	}
-	for i := range th.sides {
-		s, x := machine.Side(i), &th.sides[i]
-		if frames := th.cast.Frames[i]; frames != nil {
-			if n := th.frame(s); n < frames.Len() {
+	for i := range sm.sides {
+		s, x := machine.Side(i), &sm.sides[i]
+		if frames := sm.run.Frames[i]; frames != nil {
+			if n := sm.frame(s); n < frames.Len() {
 				offer(frames.At(n), aFrame, s)
 			}
 			continue
 		}
-		if x.ask < len(th.cast.Asks[i]) {
-			offer(th.cast.Asks[i][x.ask].At, anAsk, s)
+		if x.ask < len(sm.run.Asks[i]) {
+			offer(sm.run.Asks[i][x.ask].At, anAsk, s)
 		}
-		if t, ok := th.cast.Ends[i].Deadline(); ok {
-			offer(max(t, th.now), aDeadline, s)
+		if t, ok := sm.run.Ends[i].Deadline(); ok {
+			offer(max(t, sm.now), aDeadline, s)
 		}
 	}
 	return at, what, side
@@ -135,8 +135,8 @@ func (th *theatre) next() (at machine.Instant, what occasion, side machine.Side)
 // frame returns the next frame in which a side has something to do: to read, to
 // submit, or to do what is due. In the frames before it nothing happens. (The
 // first one starts a reference's clock.)
-func (th *theatre) frame(s machine.Side) int {
-	x, frames := &th.sides[s], th.cast.Frames[s]
+func (sm *simulation) frame(s machine.Side) int {
+	x, frames := &sm.sides[s], sm.run.Frames[s]
 	if x.frame == 0 {
 		return 0
 	}
@@ -144,50 +144,50 @@ func (th *theatre) frame(s machine.Side) int {
 	if len(x.socket) > 0 {
 		due = x.since
 	}
-	if x.ask < len(th.cast.Asks[s]) {
-		due = min(due, th.cast.Asks[s][x.ask].At)
+	if x.ask < len(sm.run.Asks[s]) {
+		due = min(due, sm.run.Asks[s][x.ask].At)
 	}
-	if t, ok := th.cast.Ends[s].Deadline(); ok {
+	if t, ok := sm.run.Ends[s].Deadline(); ok {
 		due = min(due, t)
 	}
 	return max(x.frame, frames.Search(due))
 }
 
-func (th *theatre) do(now machine.Instant, what occasion, s machine.Side) {
-	x := &th.sides[s]
-	th.now = max(th.now, now)
+func (sm *simulation) do(now machine.Instant, what occasion, s machine.Side) {
+	x := &sm.sides[s]
+	sm.now = max(sm.now, now)
 	switch what {
 	case anArrival:
-		a := th.agenda.Take()
-		if th.cast.Frames[s] != nil {
+		a := sm.agenda.Take()
+		if sm.run.Frames[s] != nil {
 			if len(x.socket) == 0 {
 				x.since = now
 			}
 			x.socket = append(x.socket, a.bytes)
 			return
 		}
-		th.step(now, s, machine.Arrive{Bytes: a.bytes})
+		sm.step(now, s, machine.Arrive{Bytes: a.bytes})
 	case aDeadline:
-		th.step(now, s, machine.Wake{})
-		if t, ok := th.cast.Ends[s].Deadline(); !ok || t > now {
-			th.stuck = 0
+		sm.step(now, s, machine.Wake{})
+		if t, ok := sm.run.Ends[s].Deadline(); !ok || t > now {
+			sm.stuck = 0
 			return
 		}
-		th.now = now + 1 // it may want another moment for what is left
-		if th.stuck++; th.stuck > stuckMost {
-			th.err = fmt.Errorf("side %s: the reference leaves undone what was due", s)
+		sm.now = now + 1 // it may want another moment for what is left
+		if sm.stuck++; sm.stuck > stuckMost {
+			sm.err = fmt.Errorf("side %s: the reference leaves undone what was due", s)
 		}
 	case anAsk:
-		th.submit(now, s)
+		sm.submit(now, s)
 	case aFrame:
-		x.frame = th.frame(s) + 1
-		th.step(now, s, machine.Wake{})
+		x.frame = sm.frame(s) + 1
+		sm.step(now, s, machine.Wake{})
 		for _, b := range x.socket {
-			th.step(now, s, machine.Arrive{Bytes: b})
+			sm.step(now, s, machine.Arrive{Bytes: b})
 		}
 		x.socket = x.socket[:0]
-		for x.ask < len(th.cast.Asks[s]) && th.cast.Asks[s][x.ask].At <= now && th.err == nil {
-			th.submit(now, s)
+		for x.ask < len(sm.run.Asks[s]) && sm.run.Asks[s][x.ask].At <= now && sm.err == nil {
+			sm.submit(now, s)
 		}
 	}
 }
@@ -197,63 +197,63 @@ func (th *theatre) do(now machine.Instant, what occasion, s machine.Side) {
 const stuckMost = 1 << 12
 
 // submit gives the side's next ask.
-func (th *theatre) submit(now machine.Instant, s machine.Side) {
-	x := &th.sides[s]
-	a := &th.cast.Asks[s][x.ask]
+func (sm *simulation) submit(now machine.Instant, s machine.Side) {
+	x := &sm.sides[s]
+	a := &sm.run.Asks[s][x.ask]
 	x.ask++
 	if in, ok := a.In.(machine.Submit); ok && a.Message >= 0 {
 		x.asked[a.Message], x.given[a.Message] = a.At, now
 		x.open[in.Channel] = append(x.open[in.Channel], a.Message)
 	}
-	th.step(now, s, a.In)
+	sm.step(now, s, a.In)
 }
 
 // step hands an input over and carries out what comes of it.
-func (th *theatre) step(now machine.Instant, s machine.Side, in machine.Input) {
-	if th.err != nil {
+func (sm *simulation) step(now machine.Instant, s machine.Side, in machine.Input) {
+	if sm.err != nil {
 		return
 	}
-	th.steps++
-	th.out.Reset()
-	end := th.cast.Ends[s]
-	if err := end.Step(now, in, &th.out); err != nil {
+	sm.steps++
+	sm.out.Reset()
+	end := sm.run.Ends[s]
+	if err := end.Step(now, in, &sm.out); err != nil {
 		if in, ok := in.(machine.Submit); ok {
-			th.refused(s, in)
+			sm.refused(s, in)
 			return
 		}
-		th.err = fmt.Errorf("side %s at %v: %w", s, th.cuts.captured(now).Time().Format("15:04:05.000"), err)
+		sm.err = fmt.Errorf("side %s at %v: %w", s, sm.cuts.toCapture(now).Time().Format("15:04:05.000"), err)
 		return
 	}
-	x, o := &th.sides[s], &th.sides[s].outcome
-	for i := range th.out.Events {
-		switch e := &th.out.Events[i]; e.Kind {
+	x, o := &sm.sides[s], &sm.sides[s].outcome
+	for i := range sm.out.Events {
+		switch e := &sm.out.Events[i]; e.Kind {
 		case machine.EventSent:
 			if q := x.open[e.Channel]; len(q) > 0 {
 				x.known[messageKey{e.Channel, uint16(e.Sequence64)}], x.open[e.Channel] = q[0], q[1:]
-				x.queued[q[0]] = th.cuts.between(x.given[q[0]], now)
+				x.queued[q[0]] = sm.cuts.between(x.given[q[0]], now)
 			}
 		case machine.EventResent:
-			if now >= th.trace.Start {
+			if now >= sm.trace.Start {
 				o.Resends++
 			}
 		}
 	}
-	for i := range th.out.Deliver {
-		th.deliver(now, s, i)
+	for i := range sm.out.Deliver {
+		sm.deliver(now, s, i)
 	}
-	for i := range th.out.Transmit {
-		b := th.out.Transmit[i].Bytes
+	for i := range sm.out.Transmit {
+		b := sm.out.Transmit[i].Bytes
 		size := len(b)
 		if w, ok := end.(machine.Weigher); ok {
 			size = w.Weigh(b)
 		}
-		th.send(now, s, append([]byte(nil), b...), size)
+		sm.send(now, s, append([]byte(nil), b...), size)
 	}
 }
 
 // refused notes that a reference did not take a submission: its connection has ended.
-func (th *theatre) refused(s machine.Side, in machine.Submit) {
-	x := &th.sides[s]
+func (sm *simulation) refused(s machine.Side, in machine.Submit) {
+	x := &sm.sides[s]
 	if q := x.open[in.Channel]; len(q) > 0 {
 		x.open[in.Channel] = q[:len(q)-1]
 		x.outcome.Refused++
@@ -261,41 +261,41 @@ func (th *theatre) refused(s machine.Side, in machine.Submit) {
 }
 
 // deliver takes a delivery to side s of what its peer had asked for.
-func (th *theatre) deliver(now machine.Instant, s machine.Side, n int) {
-	d := &th.out.Deliver[n]
-	from := &th.sides[s.Other()]
+func (sm *simulation) deliver(now machine.Instant, s machine.Side, n int) {
+	d := &sm.out.Deliver[n]
+	from := &sm.sides[s.Other()]
 	m, ok := from.known[messageKey{d.Channel, uint16(d.ID)}]
-	if !ok || from.done[m] || th.trace.Sides[s.Other()].Messages[m].Mode != machine.ModeReliable {
+	if !ok || from.done[m] || sm.trace.Sides[s.Other()].Messages[m].Mode != machine.ModeReliable {
 		return
 	}
 	from.done[m] = true
 	wait := from.queued[m]
-	if w, ok := th.cast.Ends[s].(machine.Waiter); ok {
+	if w, ok := sm.run.Ends[s].(machine.Waiter); ok {
 		wait = w.Waited(n)
 	}
 	since := from.asked[m]
-	if th.cast.InFrames {
+	if sm.run.InFrames {
 		since = from.given[m]
 	}
-	from.outcome.Latency = append(from.outcome.Latency, th.cuts.between(since, now))
+	from.outcome.Latency = append(from.outcome.Latency, sm.cuts.between(since, now))
 	from.outcome.Wait = append(from.outcome.Wait, wait)
 }
 
 // send puts a datagram on the captured network.
-func (th *theatre) send(now machine.Instant, s machine.Side, b []byte, size int) {
-	if now < th.trace.Start {
-		th.carry(now.Add(th.trace.OneWay), s.Other(), b) // before the capture: a perfect network
+func (sm *simulation) send(now machine.Instant, s machine.Side, b []byte, size int) {
+	if now < sm.trace.Start {
+		sm.carry(now.Add(sm.trace.OneWay), s.Other(), b) // before the capture: a perfect network
 		return
 	}
-	if th.sent++; th.sent > th.trace.SendsMost() {
-		th.err = fmt.Errorf("the run sends more than %d packets: choose a longer resend time or a lower rate, or cut a "+
-			"part of the capture out", th.trace.SendsMost())
+	if sm.sent++; sm.sent > sm.trace.SendsMost() {
+		sm.err = fmt.Errorf("the run sends more than %d packets: choose a longer resend time or a lower rate, or cut a "+
+			"part of the capture out", sm.trace.SendsMost())
 		return
 	}
-	o := &th.sides[s].outcome
+	o := &sm.sides[s].outcome
 	o.Packets++
 	o.Bytes += uint64(size)
-	f := th.nets[s].fate(now)
+	f := sm.nets[s].fate(now)
 	switch {
 	case f.far:
 		o.Guessed++
@@ -306,14 +306,14 @@ func (th *theatre) send(now machine.Instant, s machine.Side, b []byte, size int)
 		o.Lost++
 		return
 	}
-	th.carry(now.Add(f.travel), s.Other(), b)
+	sm.carry(now.Add(f.travel), s.Other(), b)
 	if f.again > 0 {
-		th.carry(now.Add(f.again), s.Other(), b)
+		sm.carry(now.Add(f.again), s.Other(), b)
 	}
 }
 
-func (th *theatre) carry(at machine.Instant, to machine.Side, b []byte) {
-	th.agenda.Add(at, arrival{to, b})
+func (sm *simulation) carry(at machine.Instant, to machine.Side, b []byte) {
+	sm.agenda.Add(at, arrival{to, b})
 }
 
 // arrival is a datagram under way.
