@@ -23,11 +23,11 @@ type RelayOptions struct {
 	ToServer, ToHere sim.Path       // what it does to either direction
 	// Tap sees what passes, on both of the relay's sides; nil for none. Its bytes
 	// must not be kept.
-	Tap func(Sight)
+	Tap func(Observation)
 }
 
-// Sight is a datagram, or bytes of a stream, as it came to the relay or left it.
-type Sight struct {
+// Observation is a datagram, or bytes of a stream, as it came to the relay or left it.
+type Observation struct {
 	At        machine.Instant
 	Transport Transport
 	From, To  netip.AddrPort
@@ -249,7 +249,7 @@ func (r *Relay) release() {
 
 func (r *Relay) see(at machine.Instant, from, to netip.AddrPort, b []byte) {
 	if r.options.Tap != nil {
-		r.options.Tap(Sight{At: at, From: from, To: to, Kind: machine.SendDatagram, Bytes: b})
+		r.options.Tap(Observation{At: at, From: from, To: to, Kind: machine.SendDatagram, Bytes: b})
 	}
 }
 

@@ -162,7 +162,7 @@ func (t *tcpRelay) carry(from, to *stream, path *sim.Impairment, by [4]netip.Add
 
 func (t *tcpRelay) see(from, to netip.AddrPort, kind machine.TransmitKind, b []byte) {
 	if r := t.relay; r.options.Tap != nil {
-		r.options.Tap(Sight{At: r.options.Clock.Now(), Transport: TCP, From: from, To: to, Kind: kind, Bytes: b})
+		r.options.Tap(Observation{At: r.options.Clock.Now(), Transport: TCP, From: from, To: to, Kind: kind, Bytes: b})
 	}
 }
 

@@ -166,7 +166,7 @@ func TestRelayStream(t *testing.T) {
 	var seen atomic.Int64
 	r := serve(t, RelayOptions{
 		Transport: TCP, Target: plain(listener.Addr().(*net.TCPAddr).AddrPort()), ToServer: path, ToHere: path,
-		Tap: func(s Sight) {
+		Tap: func(s Observation) {
 			if s.To == plain(listener.Addr().(*net.TCPAddr).AddrPort()) {
 				seen.Add(int64(len(s.Bytes)))
 			}

@@ -195,7 +195,7 @@ func (r *labRecording) close() error {
 }
 
 // tap takes what the relay sees.
-func (r *labRecording) tap(s lab.Sight) {
+func (r *labRecording) tap(s lab.Observation) {
 	if !r.noting {
 		return
 	}
@@ -209,7 +209,7 @@ func (r *labRecording) tap(s lab.Sight) {
 }
 
 // note writes one made-up packet.
-func (r *labRecording) note(s lab.Sight, build func(to []byte, e capture.Envelope) ([]byte, error)) {
+func (r *labRecording) note(s lab.Observation, build func(to []byte, e capture.Envelope) ([]byte, error)) {
 	if r.err != nil {
 		return
 	}
@@ -222,7 +222,7 @@ func (r *labRecording) note(s lab.Sight, build func(to []byte, e capture.Envelop
 }
 
 // noteStream writes the segments that would carry what the relay saw.
-func (r *labRecording) noteStream(s lab.Sight) {
+func (r *labRecording) noteStream(s lab.Observation) {
 	own, other := r.stream(s.From, s.To), r.stream(s.To, s.From)
 	segment := func(flags uint8, b []byte) {
 		r.note(s, func(to []byte, e capture.Envelope) ([]byte, error) {
