@@ -2,8 +2,8 @@ package machine
 
 import "testing"
 
-// Lost packets in a row are judged as if each were judged alone, whatever block
-// they begin in.
+// Lost packets that are settled in a row count the same as one by one, whatever
+// block they begin in.
 func TestPathLossRow(t *testing.T) {
 	for before := range uint64(2 * PathBlock) {
 		for _, n := range []uint64{0, 1, 7, PathBlock - 1, PathBlock, PathBlock + 1, 3*PathBlock + 5} {
@@ -24,19 +24,19 @@ func TestPathLossRow(t *testing.T) {
 		}
 	}
 	var jump PathLoss
-	jump.SettleLost(1 << 60) // at once, or never
+	jump.SettleLost(1 << 60) // at once, or the test would never end
 	if jump.Lost != 1<<60 || jump.Settled != 1<<60 || jump.Blocks != 1<<54 {
 		t.Errorf("a jump: %+v", jump)
 	}
 }
 
-// What comes late is not lost, and what the capture lost was not judged.
+// A late packet is not lost, and a packet that the capture lost is not settled.
 func TestPathLossTakenBack(t *testing.T) {
 	var p PathLoss
 	p.Found()
 	p.Forget()
 	if p != (PathLoss{}) || p.Share() != -1 {
-		t.Errorf("nothing judged: %+v, share %v", p, p.Share())
+		t.Errorf("nothing settled: %+v, share %v", p, p.Share())
 	}
 	p.SettleLost(3)
 	p.Settle(false)
