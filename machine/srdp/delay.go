@@ -60,8 +60,8 @@ func (d *Delay) Acked(s *Sent, now machine.Instant) {
 	}
 }
 
-// Again takes a further acknowledgement of a packet.
-func (d *Delay) Again(now machine.Instant, o *DelayOptions) {
+// AckedAgain takes a further acknowledgement of a packet.
+func (d *Delay) AckedAgain(now machine.Instant, o *DelayOptions) {
 	t := d.Timeout(o)
 	if t < o.Most && (d.doubled == 0 || now.Sub(d.doubledAt) >= t) {
 		d.doubled, d.doubledAt = d.doubled+1, now

@@ -119,7 +119,7 @@ func (e *Endpoint) acknowledged(now machine.Instant, from machine.Peer, id uint1
 	if s == nil || s.Peer != from || e.options.Fault.deaf {
 		e.counts.AckedAgain++
 		if e.departed.Take(from, id) {
-			e.delayOf(&e.peers[from]).Again(now, &e.options.Delays)
+			e.delayOf(&e.peers[from]).AckedAgain(now, &e.options.Delays)
 		}
 		e.tell(now, machine.Event{Kind: srdp.EventAckedAgain, Sequence: uint32(id),
 			Sequence64: wire.IDs.Unwrap(uint32(id), e.next64-1), Peer: from}, out)

@@ -16,8 +16,8 @@ func (t *Tracker) conditions(s *party, e *life, p *sighting, out *machine.Effect
 	if e.odd {
 		out.At(p.at, p.ref).Report(srdp.CommandByte, s.side, machine.Certain, 0, float64(e.command))
 	}
-	if bits := t.config.Profile.UnknownFlags(e.flags); bits != 0 && !s.data.wandering {
-		s.data.wandering = true
+	if bits := t.config.Profile.UnknownFlags(e.flags); bits != 0 && !s.data.reported {
+		s.data.reported = true
 		out.At(p.at, p.ref).Report(srdp.UnknownFlags, s.side, machine.Certain, 0, float64(bits))
 	}
 }
@@ -105,7 +105,7 @@ func (t *Tracker) endFindings(s *party, e *life, out *machine.Effects) {
 				machine.Milliseconds(e.lastAt.Sub(e.ack.at)))
 		}
 	}
-	t.judgePath(s, e, needless)
+	t.settlePath(s, e, needless)
 	if lost := attempts - 1 - needless; lost > 0 && !e.gaveUp {
 		tell(srdp.ResentLoss, s.side, machine.Likely, float64(attempts), float64(e.id))
 	}
@@ -153,7 +153,7 @@ func (t *Tracker) overtaken(s *party, e *life, out *machine.Effects) {
 	if least -= least / 10; !s.sure {
 		least /= 2 // copies come to the tap as the network lets them
 	}
-	answer := t.parties[s.side.Other()].reach.waits.Least()
+	answer := t.parties[s.side.Other()].reach.answers.Least()
 	switch {
 	case e.overtaken.at.Sub(e.at) < answer/4:
 		tell(machine.Likely)

@@ -20,9 +20,9 @@ const (
 	// plausible is how far the ids of a lane may step at once without being
 	// doubted, where nothing has shown that they step further.
 	plausible = 1024
-	// twin is how soon after a copy another one is taken for the network's doing,
+	// copyGap is how soon after a copy another one is taken for the network's doing,
 	// where the tap is not at the sender.
-	twin = 8 * time.Millisecond
+	copyGap = 8 * time.Millisecond
 )
 
 // data takes a copy of a data packet of s.
@@ -49,7 +49,7 @@ func (t *Tracker) data(s *party, p *sighting, payload []byte, out *machine.Effec
 	}
 	doubtful := t.doubts(s, l, id64)
 	if back := wire.IDs.Distance(uint32(pk.ID), uint32(l.lastID)); l.met && back < 0 && back > -lateness && !doubtful {
-		s.reach.shuffled++
+		s.reach.disordered++
 	}
 	l.lastID = pk.ID
 	e := l.lives.begin(pk.ID, id64)
@@ -166,9 +166,9 @@ func (t *Tracker) copied(s *party, l *lane, e *life, p *sighting, out *machine.E
 		t.passedOn(s, l, e, p, out)
 		return
 	}
-	if !s.sure && gap < twin {
+	if !s.sure && gap < copyGap {
 		e.tally.doubled++
-		s.reach.shuffled++
+		s.reach.disordered++
 		return
 	}
 	e.interval, e.lastAt = gap, p.at
@@ -204,7 +204,7 @@ func (t *Tracker) copied(s *party, l *lane, e *life, p *sighting, out *machine.E
 func (t *Tracker) needless(s *party, e *life, p *sighting, out *machine.Effects) {
 	since := p.at.Sub(e.ack.last)
 	if since > unread {
-		s.reach.deaf++
+		s.reach.lateCopies++
 	}
 	// A copy that passes within the time from the tap to the sender and back was
 	// under way when the acknowledgement passed.
@@ -212,10 +212,10 @@ func (t *Tracker) needless(s *party, e *life, p *sighting, out *machine.Effects)
 	switch {
 	case s.sure:
 		way = unread
-	case s.reach.waits.Count() > 0:
+	case s.reach.answers.Count() > 0:
 		// The least time has the sender's least wait in it; most are longer.
-		way = s.reach.waits.Least() + s.reach.waits.Least()/4 + tick
-		e.unsure = e.unsure || since > s.reach.waits.Least() && since <= way
+		way = s.reach.answers.Least() + s.reach.answers.Least()/4 + tick
+		e.unsure = e.unsure || since > s.reach.answers.Least() && since <= way
 	default:
 		e.unsure = true
 	}
@@ -259,8 +259,8 @@ func (t *Tracker) ack(s, peer *party, p *sighting, out *machine.Effects) {
 		e.ack.at, e.ack.ref = p.at, p.ref
 		t.confirmed(peer, l, e)
 	}
-	t.arrives(s, l, e, p, out)
-	t.reaches(s, peer, l, e, p, out)
+	t.receiverHas(s, l, e, p, out)
+	t.senderLearns(s, peer, l, e, p, out)
 }
 
 // confirmed learns from a packet that was acknowledged what is usual in the flow.
@@ -285,10 +285,10 @@ func (t *Tracker) confirm(s *party, l *lane, e *life, p *sighting, out *machine.
 	t.believe(s, l, e, p, out)
 }
 
-// arrives takes what an acknowledgement proves of its sender, the receiver s.
-func (t *Tracker) arrives(s *party, l *lane, e *life, p *sighting, out *machine.Effects) {
+// receiverHas takes what an acknowledgement proves of its sender, the receiver s.
+func (t *Tracker) receiverHas(s *party, l *lane, e *life, p *sighting, out *machine.Effects) {
 	if e.tally.copies == 1 && e.tally.acks == 1 && !t.config.Stream {
-		s.reach.waits.Add(p.at.Sub(e.at))
+		s.reach.answers.Add(p.at.Sub(e.at))
 	}
 	grade := machine.Certain
 	if e.tally.acks > 1 && !s.sure || e.tally.acks > e.tally.copies {
@@ -339,8 +339,8 @@ func (t *Tracker) inTurn(s *party, l *lane, e *life, p *sighting, out *machine.E
 	out.At(p.at, p.ref).Report(srdp.OutOfTurn, s.side, grade, e.frame, float64(l.arrived-e.id64), float64(e.id))
 }
 
-// reaches takes what an acknowledgement tells of the sender that it goes to.
-func (t *Tracker) reaches(r, s *party, l *lane, e *life, p *sighting, out *machine.Effects) {
+// senderLearns takes what an acknowledgement tells of the sender that it goes to.
+func (t *Tracker) senderLearns(r, s *party, l *lane, e *life, p *sighting, out *machine.Effects) {
 	if e.tally.acks > 1 {
 		t.event(out, e, p, fact{kind: srdp.EventAckedAgain, of: s.side, sure: s.reads(p.at), about: e.frame, by: p.ref})
 		if q := l.queue.Find(e.id); q != nil && q.ID64 == e.id64 {
@@ -354,7 +354,7 @@ func (t *Tracker) reaches(r, s *party, l *lane, e *life, p *sighting, out *machi
 		s.delays.ambiguous++
 		// Sooner after the newest copy than any answer can come: it answers an
 		// earlier one, and the newest was sent while it was on its way.
-		if r.reach.waits.Count() > 0 && sample.FromLast < r.reach.waits.Least()*9/10 {
+		if r.reach.answers.Count() > 0 && sample.FromLast < r.reach.answers.Least()*9/10 {
 			e.tally.crossed++
 		}
 	} else {

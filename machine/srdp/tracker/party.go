@@ -55,15 +55,15 @@ type seen struct {
 // sentData is what became of the data that a party sent. ids + resends ≤ copies;
 // unacked ≤ settled ≤ ids.
 type sentData struct {
-	ids       uint64
-	copies    uint64
-	resends   uint64 // copies that its sender made, beside the first of each id
-	acked     uint64 // ids
-	answers   uint64 // acknowledgements of its copies
-	settled   uint64 // lives ended, unacked those of them that nobody acknowledged
-	unacked   uint64
-	jump      int64 // the furthest that its ids went on at once, of acknowledged packets
-	wandering bool  // its unknown flags or commands were reported
+	ids      uint64
+	copies   uint64
+	resends  uint64 // copies that its sender made, beside the first of each id
+	acked    uint64 // ids
+	answers  uint64 // acknowledgements of its copies
+	settled  uint64 // lives ended, unacked those of them that nobody acknowledged
+	unacked  uint64
+	jump     int64 // the furthest that its ids went on at once, of acknowledged packets
+	reported bool  // its unknown flags or commands were reported
 }
 
 // arrivals is what became of the peer's copies that came to a party.

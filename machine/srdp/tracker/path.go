@@ -2,11 +2,11 @@ package tracker
 
 import "github.com/ackscope/ackscope/machine"
 
-// judgePath takes a packet of s whose life has ended. Each copy is answered by an
+// settlePath takes a packet of s whose life has ended. Each copy is answered by an
 // acknowledgement of its own, and nothing else speaks of it. So away from the
 // receiver the way there and back is judged as one, by the copies that were not
 // needless; and at the receiver only the way of the acknowledgements is.
-func (t *Tracker) judgePath(s *party, e *life, needless int32) {
+func (t *Tracker) settlePath(s *party, e *life, needless int32) {
 	r := &t.parties[s.side.Other()]
 	if e.tally.acks == 0 && !e.gaveUp || e.doubtful || e.ignored {
 		return

@@ -34,9 +34,9 @@ func (t *Tracker) rtt(x machine.Side) (time.Duration, machine.Certainty) {
 	}
 	near, sure := s.near, s.sure
 	if !t.given && !t.config.Stream {
-		j := judgeVantage(&t.parties)
-		near = j.vantage.Near(x)
-		sure = near && j.proven
+		place := placeTap(&t.parties)
+		near = place.vantage.Near(x)
+		sure = near && place.proven
 	}
 	switch {
 	case !near:

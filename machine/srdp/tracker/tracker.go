@@ -68,12 +68,12 @@ func New(c srdp.Config, facts machine.Facts) *Tracker {
 	if facts.Vantage != machine.VantageUnknown {
 		t.given = true
 		// What an earlier run inferred may be the best guess only; what someone says is so.
-		t.place(facts.Vantage, facts.VantageReason, facts.Settings == nil || t.known.proven)
+		t.setVantage(facts.Vantage, facts.VantageReason, facts.Settings == nil || t.known.proven)
 	}
 	return t
 }
 
-func (t *Tracker) place(v machine.Vantage, reason string, proven bool) {
+func (t *Tracker) setVantage(v machine.Vantage, reason string, proven bool) {
 	t.facts.Vantage, t.facts.VantageReason, t.proven = v, reason, proven
 	for i := range t.parties {
 		s := &t.parties[i]
@@ -119,7 +119,7 @@ func (t *Tracker) Observe(d *machine.Datagram, out *machine.Effects) {
 		t.data(s, &p, d.Bytes[min(pk.PayloadOffset, len(d.Bytes)):], out)
 	}
 	if !t.given && !t.config.Stream {
-		t.judge()
+		t.updateVantage()
 	}
 }
 
@@ -139,15 +139,15 @@ func (s *party) counted(p *sighting) {
 	}
 }
 
-// judge places the tap, at growing counts, until that is sure.
-func (t *Tracker) judge() {
-	n := t.parties[0].reach.waits.Count() + t.parties[1].reach.waits.Count()
+// updateVantage places the tap, at growing counts, until that is sure.
+func (t *Tracker) updateVantage() {
+	n := t.parties[0].reach.answers.Count() + t.parties[1].reach.answers.Count()
 	if n == t.weighed || n < 4 || n&(n-1) != 0 {
 		return
 	}
 	t.weighed = n
-	if j := judgeVantage(&t.parties); j.sure {
-		t.place(j.vantage, j.String(), j.proven)
+	if place := placeTap(&t.parties); place.sure {
+		t.setVantage(place.vantage, place.String(), place.proven)
 	}
 }
 
@@ -161,8 +161,8 @@ func (t *Tracker) Learned() machine.Facts {
 	case t.config.Stream:
 		f.VantageReason = "unknown: a stream to a proxy, whose acknowledgements are those of who is behind it"
 	default:
-		j := judgeVantage(&t.parties)
-		f.Vantage, f.VantageReason, k.proven = j.vantage, j.String(), j.proven
+		place := placeTap(&t.parties)
+		f.Vantage, f.VantageReason, k.proven = place.vantage, place.String(), place.proven
 	}
 	for i := range t.parties {
 		s := &t.parties[i]
