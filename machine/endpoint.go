@@ -8,10 +8,9 @@ package machine
 // same effects. A list of (Instant, Input) is therefore a complete journal.
 type Endpoint interface {
 	// Step takes one input. It appends effects to out, which the caller has
-	// reset. It returns an error when the driver asks for something impossible,
-	// such as a payload that is too large or a message of an unknown type.
-	// Bytes from the network never cause an error: Step reports an anomaly or
-	// ignores them.
+	// reset. It returns an error when the driver asks for something impossible:
+	// a payload that is too large, or a message of an unknown type. Bytes from
+	// the network never cause an error: Step reports an anomaly or ignores them.
 	Step(now Instant, in Input, out *Effects) error
 	// Deadline returns the latest instant at which the endpoint needs a Wake.
 	// It returns false when the endpoint waits for nothing.

@@ -76,8 +76,8 @@ func (p *PathLoss) Share() float64 {
 	return float64(p.Lost) / float64(p.Settled)
 }
 
-// After returns the loss of a path of two parts. p is the part before the tap;
-// beyond is the part after it, which counts the packets that passed the tap.
+// After returns the loss of a path of two parts: p before the tap, and beyond
+// after it. Of the packets that passed the tap, beyond counts the lost ones.
 func (p PathLoss) After(beyond PathLoss) PathLoss {
 	if p.Settled == 0 {
 		return beyond

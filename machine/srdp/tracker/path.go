@@ -2,10 +2,11 @@ package tracker
 
 import "github.com/ackscope/ackscope/machine"
 
-// settlePath takes a packet of s whose life has ended. Each copy is answered by an
-// acknowledgement of its own, and nothing else speaks of it. So away from the
-// receiver the way there and back is judged as one, by the copies that were not
-// needless; and at the receiver only the way of the acknowledgements is.
+// settlePath takes a packet of s whose life has ended. Each copy has an
+// acknowledgement of its own, and no other evidence exists. Away from the
+// receiver, the tracker therefore settles the way there and back as one, by the
+// copies that were not needless. At the receiver it settles only the way of the
+// acknowledgements.
 func (t *Tracker) settlePath(s *party, e *life, needless int32) {
 	r := &t.parties[s.side.Other()]
 	if e.tally.acks == 0 && !e.gaveUp || e.doubtful || e.ignored {
@@ -39,7 +40,7 @@ func (t *Tracker) path(x machine.Side) (p machine.PathLoss, sure machine.Certain
 	case s.near:
 		return s.losses.both, machine.Likely, true
 	case peer.near:
-		return p, machine.Unknown, false // of copies that never came nothing is known
+		return p, machine.Unknown, false // the tap does not show copies that never came
 	}
 	return s.losses.both, machine.Possible, true
 }

@@ -15,7 +15,7 @@ import (
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
 
-// story is a flow made by hand.
+// story is a flow that a test writes by hand.
 type story struct {
 	profile wire.Profile
 	flow    []machine.Datagram
@@ -46,7 +46,7 @@ func (s *story) exchange(ms, rtt float64, side machine.Side, id uint16, flags ui
 	s.ack(ms+rtt, side.Other(), id)
 }
 
-// told is what a tracker made of a story.
+// told is what a tracker reported of a story.
 type told struct {
 	observed
 	tracker machine.Tracker
@@ -68,7 +68,7 @@ func (s *story) tell(v machine.Vantage, rules srdp.Rules) *told {
 	return o
 }
 
-// findings lists what was found: "rule side certainty", sorted, each once.
+// findings lists each finding once: "rule side certainty", sorted.
 func (o *told) findings() []string {
 	var out []string
 	for _, a := range o.anomalies {
@@ -86,7 +86,8 @@ const (
 	atB   = machine.VantageB
 )
 
-// TestFindings: each rule is told where it holds, and not where it almost does.
+// TestFindings checks that each rule is reported where it holds, and not where
+// it almost holds.
 func TestFindings(t *testing.T) {
 	usual := srdp.DefaultRules()
 	for _, c := range []struct {
@@ -135,7 +136,7 @@ func TestFindings(t *testing.T) {
 		}, []string{"delivered-again b likely", "spurious-early a likely"}},
 		{"the acknowledgement is lost behind the tap", usual, atB, func(s *story) {
 			s.exchange(0, 1, a, 1, once)
-			s.exchange(50, 100, b, 9, 0) // the way from the tap to A and back
+			s.exchange(50, 100, b, 9, 0) // measures the delay from the tap to A and back
 			s.exchange(500, 1, a, 2, once)
 			s.exchange(900, 1, a, 2, once)
 		}, []string{"spurious-ack-lost a likely"}},
@@ -233,8 +234,8 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// TestForeignEntersNoState: what merely looks like data is in no count, no event
-// and no message.
+// TestForeignEntersNoState checks that foreign datagrams that resemble data
+// enter no count, no event and no message.
 func TestForeignEntersNoState(t *testing.T) {
 	clean, shared := newStory(), newStory()
 	for i := range 40 {
@@ -264,7 +265,8 @@ func TestForeignEntersNoState(t *testing.T) {
 	}
 }
 
-// TestInferred: timeout and repeats are read off the copies.
+// TestInferred checks that the tracker reads timeout and repeats off the
+// copies.
 func TestInferred(t *testing.T) {
 	s := newStory()
 	s.exchange(0, 20, a, 1, 0)
@@ -308,7 +310,7 @@ func TestInferred(t *testing.T) {
 	}
 }
 
-// TestKarn: an acknowledgement of several copies is no sample.
+// TestKarn checks that an acknowledgement of several copies is no sample.
 func TestKarn(t *testing.T) {
 	s := newStory()
 	s.exchange(0, 40, a, 1, 0)
@@ -331,7 +333,7 @@ func TestKarn(t *testing.T) {
 	}
 }
 
-// TestTrackerLaws holds the tracker against the laws of all trackers.
+// TestTrackerLaws runs the tests that all trackers must pass.
 func TestTrackerLaws(t *testing.T) {
 	for _, form := range []wire.Form{wire.Direct, wire.Proxied} {
 		c := conditions{
@@ -343,9 +345,9 @@ func TestTrackerLaws(t *testing.T) {
 	}
 }
 
-// TestCounter: over several flows the ids of an endpoint are told apart, by
-// where they went, through the wrap; a copy is known for one; what does not fit
-// is not believed.
+// TestCounter sends the ids of one endpoint in several flows, through the wrap.
+// The counter must unwrap them, recognise copies, and doubt ids that do not
+// fit.
 func TestCounter(t *testing.T) {
 	p := wire.Default()
 	c := tracker.NewCounter(&p)
@@ -385,7 +387,8 @@ func TestCounter(t *testing.T) {
 		got["endpoint: of them, in no flow of this capture"] != 100 {
 		t.Errorf("the endpoint's figures are %v", got)
 	}
-	// A capture that has one of very many flows: its ids step far, again and again.
+	// A capture that has one of very many flows: its ids step far, again and
+	// again.
 	c = tracker.NewCounter(&p)
 	for i := range 50 {
 		n := int64(i) * 10_000
@@ -398,8 +401,8 @@ func TestCounter(t *testing.T) {
 	}
 }
 
-// TestSteadyStateAllocatesNothing, and a peer of an endpoint with very many costs
-// little.
+// TestSteadyStateAllocatesNothing also checks the memory that one of very many
+// peers of an endpoint takes.
 func TestSteadyStateAllocatesNothing(t *testing.T) {
 	p := wire.Default()
 	config := configFor(wire.Direct)
@@ -427,7 +430,7 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 		}
 		feed(b, &wire.Packet{Command: 0x41, Ack: true, ID: id}, 10*time.Millisecond)
 	}
-	for range 40_000 { // once round the ids
+	for range 40_000 { // once through all ids
 		step()
 	}
 	if got := testing.AllocsPerRun(2000, step); got != 0 {
@@ -435,8 +438,8 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestTenThousandPeers of one endpoint: every flow's tracker and scopes, with
-// four packets each way, each in flight one after the other.
+// TestTenThousandPeers runs the tracker of every flow of one endpoint, and the
+// scopes. Each flow has four packets each way, in flight one after the other.
 func TestTenThousandPeers(t *testing.T) {
 	const peers = 10_000
 	p := wire.Default()

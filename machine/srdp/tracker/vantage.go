@@ -7,25 +7,26 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// reach measures how far a side is from the tap: the least time from data
-// passing the tap towards it to its acknowledgement. A receiver acknowledges at
-// once, so a side at the tap does within a tick of its application; a side that
-// is away does after a round trip.
+// reach is how far a side is from the tap: the shortest time from data passing
+// the tap towards it to its acknowledgement. A receiver acknowledges at once. A
+// side at the tap therefore answers within a tick of its application, and a
+// side away from the tap after a round trip.
 type reach struct {
-	answers machine.Fastest // for acknowledgements
-	// lateCopies counts the copies that the side sent long after an acknowledgement had
-	// passed the tap towards it: a sender at the tap would have read that.
+	answers machine.Fastest // from data to the side's acknowledgement
+	// lateCopies counts copies that the side sent long after an acknowledgement
+	// had passed the tap towards it. A sender at the tap would have read that.
 	lateCopies int
-	// disordered counts the data that passed behind later ids of the side, or twice
-	// within a moment: the network did that, so the side is not at the tap.
+	// disordered counts data that passed behind later ids of the side, or twice
+	// within a moment. The network did that, so the side is not at the tap.
 	disordered int
-	// tick is the least time between two of its packets that are not of one burst:
-	// an application that looks at its socket once a frame sends so too.
+	// tick is the shortest time between two of its packets from different
+	// bursts. An application that reads its socket once a frame also sends once
+	// a frame.
 	tick time.Duration
 }
 
-// answersLate reports whether an answer is later than the side's application can be
-// the reason of.
+// answersLate reports whether the side answers too late for its application to
+// be the reason.
 func (r *reach) answersLate() bool {
 	return r.answers.Count() > 0 && r.answers.Least() > max(frame, r.tick+r.tick/8)
 }
@@ -42,39 +43,40 @@ const (
 	burst = 4 * time.Millisecond
 )
 
-// placement is where the tap seems to stand, and by what.
+// placement is where the tap seems to be, and the evidence for it.
 type placement struct {
 	vantage machine.Vantage
 	by      evidence
-	side    machine.Side // whom the evidence is about
+	side    machine.Side // the side that the evidence is about
 	times   [2]time.Duration
 	sure    bool // more packets could hardly change it
-	// proven is more than sure: a side answers so soon that it must be at the tap.
-	// Else an application that looks at its socket once a frame may look as far
-	// away as a side that is.
+	// proven is stronger than sure: a side answers so soon that it must be at
+	// the tap. Without that, an application that reads its socket once a frame
+	// may look as far away as a distant side.
 	proven bool
 }
 
 type evidence uint8
 
 const (
-	byNothing    evidence = iota // nothing is acknowledged
+	byNothing    evidence = iota // no side acknowledges anything
 	byQuickness                  // side acknowledges at once
-	byDisorder                   // side acknowledges soon, and the other one is not at the tap
-	byNeither                    // neither is at the tap
+	byDisorder                   // side acknowledges soon, and the other side is not at the tap
+	byNeither                    // neither side is at the tap
 	byDistance                   // side acknowledges late
-	byOneAlone                   // only side acknowledges, and it does not show
+	byOneAlone                   // only side acknowledges, and its times settle nothing
 	byComparison                 // side acknowledges sooner than the other
-	byDenial                     // as it does, but it is not at the tap
-	byNearness                   // both acknowledge alike
+	byDenial                     // side acknowledges sooner, but it is not at the tap
+	byNearness                   // both acknowledge equally soon
 )
 
-// placeTap tells where the tap stands.
+// placeTap decides where the tap is.
 func placeTap(parties *[2]party) (place placement) {
 	a, b := &parties[machine.A].reach, &parties[machine.B].reach
 	at := func(s machine.Side) machine.Vantage { return machine.VantageA + machine.Vantage(s) }
-	// Who sends again what was acknowledged is not at the tap, whatever its answers
-	// say; nor is one whose data comes in disorder.
+	// A side is away from the tap when it repeats acknowledged packets,
+	// whatever its answers show. It is also away when its data comes in
+	// disorder.
 	away := func(s machine.Side) bool {
 		p := &parties[s]
 		return p.reach.lateCopies > 0 && uint64(p.reach.lateCopies)*200 >= p.data.acked || p.reach.disordered > 1 &&
@@ -112,7 +114,8 @@ func placeTap(parties *[2]party) (place placement) {
 	enough := min(a.answers.Count(), b.answers.Count()) >= 8
 	place.vantage, place.by, place.sure = at(place.side), byComparison, enough
 	switch {
-	case away(machine.A) && away(machine.B), away(place.side) && late > quick, enough && parties[place.side].reach.answersLate():
+	case away(machine.A) && away(machine.B), away(place.side) && late > quick,
+		enough && parties[place.side].reach.answersLate():
 		place.vantage, place.by = machine.VantageBetween, byNeither
 	case away(place.side):
 		place.vantage, place.by = at(place.side.Other()), byDenial
@@ -127,7 +130,7 @@ func placeTap(parties *[2]party) (place placement) {
 	return place
 }
 
-// String formats the placement.
+// String formats the placement, with its evidence, for the user.
 func (place placement) String() string {
 	other := place.side.Other()
 	own, its := machine.Rounded(place.times[place.side]), machine.Rounded(place.times[other])
