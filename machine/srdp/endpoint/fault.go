@@ -25,11 +25,11 @@ type Fault struct {
 	next    func(id64 int64) int64                   // the id of a packet, by the counter
 	timeout func(chosen time.Duration) time.Duration // behind the second copy of a packet
 
-	deaf    bool // acknowledgements settle nothing
-	endless bool // packets that were given up are sent again
-	pushy   bool // ordered packets do not wait for each other
-	forgets bool // the list of received ids stays empty
-	samples bool // packets of several copies are measured, from the first
+	ignoresAcks    bool // acknowledgements settle nothing
+	ignoresRepeats bool // packets that were given up are sent again
+	ignoresOrder   bool // ordered packets do not wait for each other
+	forgets        bool // the list of received ids stays empty
+	samples        bool // packets of several copies are measured, from the first
 }
 
 const faultEvery = 10 // packets between two slips of faults that come now and then
@@ -112,14 +112,14 @@ var Faults = []*Fault{
 			Name: "resend-without-end", Doc: "packets are sent again though they are acknowledged",
 			Scenario: []string{"--timeout", "150ms", "--rate", "20"},
 		},
-		deaf: true,
+		ignoresAcks: true,
 	},
 	{
 		Fault: machine.Fault{
 			Name: "repeats-ignored", Doc: "packets that were given up after the last time that was asked for are sent again",
 			Scenario: []string{"--repeats", "2", "--timeout", "150ms", "--loss", "40%", "--services", "order"},
 		},
-		endless: true,
+		ignoresRepeats: true,
 	},
 	{
 		Fault: machine.Fault{
@@ -182,7 +182,7 @@ var Faults = []*Fault{
 			Name: "order-ignored", Doc: "ordered packets do not wait for each other",
 			Scenario: []string{"--services", "order", "--loss", "10%"},
 		},
-		pushy: true,
+		ignoresOrder: true,
 	},
 	{
 		Fault: machine.Fault{

@@ -118,11 +118,11 @@ func (e *Endpoint) receive(now machine.Instant, from machine.Peer, payload []byt
 	if fate != srdp.Delivered {
 		e.counts.Duplicates++
 		event.Kind = machine.EventDuplicate
-		e.tell(now, event, out)
+		e.report(now, event, out)
 		return
 	}
 	e.counts.Received++
-	e.tell(now, event, out)
+	e.report(now, event, out)
 	out.Hand(machine.Delivery{From: from, Channel: pk.Flags, ID: uint64(pk.ID), Payload: payload})
 	e.taken = append(e.taken, pk.Destination)
 }

@@ -26,7 +26,7 @@ func (e *Endpoint) submit(now machine.Instant, r srdp.Request, source wire.Addre
 	if !ok || p.Form == wire.Proxied && !to.named {
 		return 0, fmt.Errorf("submit: %w %d: expected one that was introduced", srdp.ErrUnknownPeer, r.To)
 	}
-	if r.Flags&p.Order != 0 && to.ordered && !e.options.Fault.pushy {
+	if r.Flags&p.Order != 0 && to.ordered && !e.options.Fault.ignoresOrder {
 		if len(to.waiting) >= e.options.Waiting || e.waiting >= mostWaiting {
 			return 0, fmt.Errorf("submit: %w: %d for peer %d behind an ordered one", srdp.ErrFull, len(to.waiting), r.To)
 		}
@@ -72,7 +72,7 @@ func (e *Endpoint) send(now machine.Instant, r srdp.Request, source wire.Address
 	to.ordered = to.ordered || r.Flags&p.Order != 0
 	e.counts.Packets++
 	out.Send(to.route, machine.SendDatagram, s.Datagram)
-	e.tellOf(now, machine.EventSent, s, out)
+	e.reportOf(now, machine.EventSent, s, out)
 }
 
 // limit has a packet without an end looked at when its time is up.
@@ -93,8 +93,8 @@ func (e *Endpoint) retry(now machine.Instant, out *machine.Effects) {
 		if s == nil || e.queue.RetryAt(s) > now {
 			return
 		}
-		if s.Exhausted() && e.options.Fault.endless {
-			s = e.keepOn(now, s, out)
+		if s.Exhausted() && e.options.Fault.ignoresRepeats {
+			s = e.resendGivenUp(now, s, out)
 		} else if s.Exhausted() || s.Repeats == 0 && e.options.Limit > 0 && now >= s.FirstAt.Add(e.options.Limit) {
 			e.settle(now, s, srdp.Expired, out)
 			continue
@@ -109,19 +109,19 @@ func (e *Endpoint) retry(now machine.Instant, out *machine.Effects) {
 		e.limit(s)
 		e.counts.Resends++
 		out.Send(e.peers[s.Peer].route, machine.SendDatagram, s.Datagram)
-		e.tellOf(now, machine.EventResent, s, out)
+		e.reportOf(now, machine.EventResent, s, out)
 	}
 }
 
 // acknowledged takes an acknowledgement that was read.
 func (e *Endpoint) acknowledged(now machine.Instant, from machine.Peer, id uint16, out *machine.Effects) {
 	s := e.queue.Find(id)
-	if s == nil || s.Peer != from || e.options.Fault.deaf {
+	if s == nil || s.Peer != from || e.options.Fault.ignoresAcks {
 		e.counts.AckedAgain++
 		if e.departed.Take(from, id) {
 			e.delayOf(&e.peers[from]).AckedAgain(now, &e.options.Delays)
 		}
-		e.tell(now, machine.Event{Kind: srdp.EventAckedAgain, Sequence: uint32(id),
+		e.report(now, machine.Event{Kind: srdp.EventAckedAgain, Sequence: uint32(id),
 			Sequence64: wire.IDs.Unwrap(uint32(id), e.next64-1), Peer: from}, out)
 		return
 	}
@@ -145,21 +145,21 @@ func (e *Endpoint) settle(now machine.Instant, s *srdp.Sent, how srdp.Outcome, o
 		if !done.Sample.Ambiguous {
 			event.RTT = int64(done.Sample.FromLast)
 		}
-		e.tell(now, event, out)
+		e.report(now, event, out)
 	} else {
 		e.counts.GaveUp++
-		e.tellOf(now, srdp.EventGaveUp, s, out)
+		e.reportOf(now, srdp.EventGaveUp, s, out)
 	}
 	e.settled = append(e.settled, done)
 	e.departed.Note(s, how == srdp.Acknowledged)
 	e.queue.Remove(s)
 	if ordered {
-		e.goOn(now, &e.peers[done.Peer], out)
+		e.sendNextOrdered(now, &e.peers[done.Peer], out)
 	}
 }
 
-// goOn sends the ordered packet that waits for the one in flight.
-func (e *Endpoint) goOn(now machine.Instant, to *peer, out *machine.Effects) {
+// sendNextOrdered sends the ordered packet that waits for the one in flight.
+func (e *Endpoint) sendNextOrdered(now machine.Instant, to *peer, out *machine.Effects) {
 	to.ordered = false
 	if len(to.waiting) > 0 {
 		w := to.waiting[0]
@@ -169,10 +169,10 @@ func (e *Endpoint) goOn(now machine.Instant, to *peer, out *machine.Effects) {
 	}
 }
 
-// keepOn takes a packet for given up, and lets it be sent again: a fault.
-func (e *Endpoint) keepOn(now machine.Instant, s *srdp.Sent, out *machine.Effects) *srdp.Sent {
+// resendGivenUp takes a packet for given up, and lets it be sent again: a fault.
+func (e *Endpoint) resendGivenUp(now machine.Instant, s *srdp.Sent, out *machine.Effects) *srdp.Sent {
 	if id := s.ID; s.Copies == uint32(s.Repeats) && s.Flags&e.options.Profile.Order != 0 {
-		e.goOn(now, &e.peers[s.Peer], out)
+		e.sendNextOrdered(now, &e.peers[s.Peer], out)
 		return e.queue.Find(id)
 	}
 	return s
@@ -235,11 +235,11 @@ func (e *Endpoint) event(kind machine.EventKind, s *srdp.Sent) machine.Event {
 	return machine.Event{Kind: kind, Sequence: uint32(s.ID), Sequence64: s.ID64, Peer: s.Peer, Channel: s.Flags}
 }
 
-func (e *Endpoint) tellOf(now machine.Instant, kind machine.EventKind, s *srdp.Sent, out *machine.Effects) {
-	e.tell(now, e.event(kind, s), out)
+func (e *Endpoint) reportOf(now machine.Instant, kind machine.EventKind, s *srdp.Sent, out *machine.Effects) {
+	e.report(now, e.event(kind, s), out)
 }
 
-func (e *Endpoint) tell(now machine.Instant, event machine.Event, out *machine.Effects) {
+func (e *Endpoint) report(now machine.Instant, event machine.Event, out *machine.Effects) {
 	event.Side, event.Certainty, event.At = e.options.Side, machine.Certain, now
 	if event.RTT == 0 {
 		event.RTT = -1

@@ -148,7 +148,7 @@ func (s *Stream) submit(now machine.Instant, r srdp.Request, out *machine.Effect
 	s.frame = append(frame, s.bytes...)
 	s.counts.Packets++
 	out.Send(s.options.Proxy, machine.SendBytes, s.frame)
-	s.tell(now, machine.Event{Kind: machine.EventSent, Sequence: uint32(e.ID), Sequence64: e.ID64, Peer: r.To,
+	s.report(now, machine.Event{Kind: machine.EventSent, Sequence: uint32(e.ID), Sequence64: e.ID64, Peer: r.To,
 		Channel: r.Flags}, out)
 	return nil
 }
@@ -183,13 +183,13 @@ func (s *Stream) take(now machine.Instant, b []byte, out *machine.Effects) {
 		e := s.sent.Find(pk.ID)
 		if !known || e == nil || e.Peer != from {
 			s.counts.AckedAgain++
-			s.tell(now, machine.Event{Kind: srdp.EventAckedAgain, Sequence: uint32(pk.ID),
+			s.report(now, machine.Event{Kind: srdp.EventAckedAgain, Sequence: uint32(pk.ID),
 				Sequence64: wire.IDs.Unwrap(uint32(pk.ID), s.next64-1), Peer: from}, out)
 			return
 		}
 		s.counts.Acked++
 		// The time includes the proxy's retries: it is no round trip's.
-		s.tell(now, machine.Event{Kind: machine.EventAcked, Sequence: uint32(pk.ID), Sequence64: e.ID64, Peer: from,
+		s.report(now, machine.Event{Kind: machine.EventAcked, Sequence: uint32(pk.ID), Sequence64: e.ID64, Peer: from,
 			Channel: e.Flags}, out)
 		s.sent.Remove(e)
 		return
@@ -200,13 +200,13 @@ func (s *Stream) take(now machine.Instant, b []byte, out *machine.Effects) {
 		return
 	}
 	s.counts.Received++
-	s.tell(now, machine.Event{Kind: machine.EventReceived, Sequence: uint32(pk.ID), Sequence64: int64(pk.ID), Peer: from,
+	s.report(now, machine.Event{Kind: machine.EventReceived, Sequence: uint32(pk.ID), Sequence64: int64(pk.ID), Peer: from,
 		Channel: pk.Flags}, out)
 	out.Hand(machine.Delivery{From: from, Channel: pk.Flags, ID: uint64(pk.ID), Payload: b[pk.PayloadOffset:]})
 }
 
-// tell appends an event, with what all events of the endpoint have.
-func (s *Stream) tell(now machine.Instant, event machine.Event, out *machine.Effects) {
+// report appends an event, with what all events of the endpoint have.
+func (s *Stream) report(now machine.Instant, event machine.Event, out *machine.Effects) {
 	event.Side, event.Certainty, event.At, event.RTT = s.options.Side, machine.Certain, now, -1
 	out.Events = append(out.Events, event)
 }
