@@ -10,7 +10,7 @@ import (
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
 
-// submit takes a call of srdp_send and gives its number.
+// submit takes a call of srdp_send and returns the number of the submission.
 func (e *Endpoint) submit(now machine.Instant, r srdp.Request, source wire.Address,
 	out *machine.Effects) (uint32, error) {
 	p := e.options.Profile
@@ -55,7 +55,7 @@ func (e *Endpoint) send(now machine.Instant, r srdp.Request, source wire.Address
 	if fault.next != nil {
 		e.next64 = fault.next(e.next64)
 	}
-	// An id that is still in the queue, a whole round of ids later, is passed over.
+	// Skip ids that are still in the queue after all ids were used once.
 	s := e.queue.Enter(uint16(e.next64&int64(wire.IDs.Mask())), now, timeout)
 	for s == nil {
 		e.next64++
@@ -75,7 +75,8 @@ func (e *Endpoint) send(now machine.Instant, r srdp.Request, source wire.Address
 	e.reportOf(now, machine.EventSent, s, out)
 }
 
-// limit has a packet without an end looked at when its time is up.
+// limit sets the retry time of a packet without an end to Options.Limit at the
+// latest.
 func (e *Endpoint) limit(s *srdp.Sent) {
 	if e.options.Limit <= 0 || s.Repeats > 0 {
 		return
@@ -85,8 +86,8 @@ func (e *Endpoint) limit(s *srdp.Sent) {
 	}
 }
 
-// retry is the expiry of the timer: all packets that are due are sent again, or
-// given up.
+// retry runs when the timer expires. It sends all due packets again, or gives
+// them up.
 func (e *Endpoint) retry(now machine.Instant, out *machine.Effects) {
 	for {
 		s := e.queue.Head()
@@ -133,8 +134,8 @@ func (e *Endpoint) acknowledged(now machine.Instant, from machine.Peer, id uint1
 	e.settle(now, s, srdp.Acknowledged, out)
 }
 
-// settle takes a packet out of the queue, and sends the ordered one that waited
-// for that.
+// settle removes a packet from the queue. If an ordered packet waited for it,
+// settle sends that one.
 func (e *Endpoint) settle(now machine.Instant, s *srdp.Sent, how srdp.Outcome, out *machine.Effects) {
 	done := srdp.Settlement{Submission: s.Token, Peer: s.Peer, ID64: s.ID64, Outcome: how, Copies: s.Copies}
 	ordered := s.Flags&e.options.Profile.Order != 0
@@ -169,7 +170,8 @@ func (e *Endpoint) sendNextOrdered(now machine.Instant, to *peer, out *machine.E
 	}
 }
 
-// resendGivenUp takes a packet for given up, and lets it be sent again: a fault.
+// resendGivenUp is a fault: it treats a packet as given up, and still lets it
+// be sent again.
 func (e *Endpoint) resendGivenUp(now machine.Instant, s *srdp.Sent, out *machine.Effects) *srdp.Sent {
 	if id := s.ID; s.Copies == uint32(s.Repeats) && s.Flags&e.options.Profile.Order != 0 {
 		e.sendNextOrdered(now, &e.peers[s.Peer], out)
@@ -187,8 +189,8 @@ func (e *Endpoint) CanSubmit(to machine.Peer, flags uint8) bool {
 	return e.queue.Len() < e.options.Outstanding
 }
 
-// cancel returns up all submissions that a condition holds for: those that wait
-// first, since each packet that leaves the queue lets another one go.
+// cancel gives up all submissions for which which returns true. It starts with
+// those that wait: each packet that leaves the queue would send another one.
 func (e *Endpoint) cancel(now machine.Instant, which func(submission uint32, to machine.Peer) bool,
 	out *machine.Effects) {
 	for i := range e.peers {
@@ -215,7 +217,8 @@ func (e *Endpoint) cancel(now machine.Instant, which func(submission uint32, to 
 	}
 }
 
-// forget gives up all that was submitted to a peer and what was received of it.
+// forget gives up what was submitted to a peer, and forgets what was received
+// from it.
 func (e *Endpoint) forget(now machine.Instant, p machine.Peer, out *machine.Effects) {
 	if int(p) >= len(e.peers) {
 		return
