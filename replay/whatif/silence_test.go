@@ -8,7 +8,7 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// TestSilences steps a trace over its silences and finds its way back.
+// TestSilences converts a trace to the time of the run, and back.
 func TestSilences(t *testing.T) {
 	const least = 10 * time.Second
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -57,7 +57,7 @@ func TestSilences(t *testing.T) {
 	}
 }
 
-// TestFate holds the links over used datagrams against a search one by one.
+// TestFate compares the links over used datagrams with a linear search.
 func TestFate(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for range 300 {
@@ -79,7 +79,7 @@ func TestFate(t *testing.T) {
 	}
 }
 
-// nearest looks at every datagram as far as it can matter.
+// nearest checks every datagram that can matter.
 func nearest(n *network, used []bool, now machine.Instant) int {
 	begin := 0
 	for begin < len(n.sent) && n.sent[begin].Left < now {

@@ -11,7 +11,7 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// theatre runs two references against each other over the captured network.
+// simulation runs two references against each other over the captured network.
 type simulation struct {
 	trace  *machine.Trace
 	cuts   silences
@@ -22,23 +22,23 @@ type simulation struct {
 	agenda agenda.Agenda[machine.Instant, arrival]
 	out    machine.Effects
 	steps  int // inputs that the references took
-	sent   int // datagrams, of SendsMost
-	stuck  int // how often in a row a deadline was left as it was
+	sent   int // datagrams sent; see SendsMost
+	stuck  int // how often in a row a step did not advance the deadline
 	err    error
 }
 
-// simulatedSide is one side at work.
+// simulatedSide is the state of one side in a run.
 type simulatedSide struct {
-	frame, ask int // the next ones
+	frame, ask int // the next frame, and the next ask
 	socket     [][]byte
-	since      machine.Instant // when the first of socket arrived
+	since      machine.Instant // when the first datagram of socket arrived
 	outcome    Outcome
-	open       map[uint8][]int    // asks by channel that were not sent yet
-	known      map[messageKey]int // asks by what they are called on the wire
+	open       map[uint8][]int    // by channel: asks that were not sent yet
+	known      map[messageKey]int // asks by their id on the wire
 	done       map[int]bool       // messages that were delivered
 	asked      map[int]machine.Instant
-	given      map[int]machine.Instant // when the reference was handed it
-	queued     map[int]time.Duration   // from then until it was first sent
+	given      map[int]machine.Instant // when the reference took it
+	queued     map[int]time.Duration   // from given until it was first sent
 }
 
 type messageKey struct {
@@ -46,7 +46,8 @@ type messageKey struct {
 	id      uint16
 }
 
-// simulate runs a cast to the end of the trace, and gives the inputs that it took, too.
+// simulate runs to the end of the trace. It also returns how many inputs the
+// references took.
 func simulate(t *machine.Trace, cuts silences, run *machine.Run) (both *[2]Outcome, steps int, err error) {
 	sm := &simulation{trace: t, cuts: cuts, run: run, now: t.Start}
 	for i := range sm.sides {
@@ -83,7 +84,8 @@ func simulate(t *machine.Trace, cuts silences, run *machine.Run) (both *[2]Outco
 	return both, sm.steps, nil
 }
 
-// counted returns the messages of a side that were asked for and whose delivery counts.
+// counted returns the messages of a side that were submitted and that count for
+// latency.
 func (sm *simulation) counted(s machine.Side) (list []int) {
 	for m := range sm.sides[s].asked {
 		if sm.trace.Sides[s].Messages[m].Mode == machine.ModeReliable {
@@ -104,7 +106,7 @@ const (
 	aDeadline
 )
 
-// next returns what happens next; of the same instant, what arrives comes first.
+// next returns the next event. At the same instant, an arrival comes first.
 func (sm *simulation) next() (at machine.Instant, what occasion, side machine.Side) {
 	offer := func(t machine.Instant, w occasion, s machine.Side) {
 		if what == nothing || t < at {
@@ -132,9 +134,9 @@ func (sm *simulation) next() (at machine.Instant, what occasion, side machine.Si
 	return at, what, side
 }
 
-// frame returns the next frame in which a side has something to do: to read, to
-// submit, or to do what is due. In the frames before it nothing happens. (The
-// first one starts a reference's clock.)
+// frame returns the next frame in which a side has something to do: read,
+// submit, or do what is due. It skips the frames before it, in which nothing
+// happens. It does not skip the first one, which starts a reference's clock.
 func (sm *simulation) frame(s machine.Side) int {
 	x, frames := &sm.sides[s], sm.run.Frames[s]
 	if x.frame == 0 {
@@ -173,7 +175,7 @@ func (sm *simulation) do(now machine.Instant, what occasion, s machine.Side) {
 			sm.stuck = 0
 			return
 		}
-		sm.now = now + 1 // it may want another moment for what is left
+		sm.now = now + 1 // what is left may need another instant
 		if sm.stuck++; sm.stuck > stuckMost {
 			sm.err = fmt.Errorf("side %s: the reference leaves undone what was due", s)
 		}
@@ -192,11 +194,11 @@ func (sm *simulation) do(now machine.Instant, what occasion, s machine.Side) {
 	}
 }
 
-// stuckMost is how often a reference may ask for another moment: far more than any
-// that works does, and few enough to end at once.
+// stuckMost is how often a reference may leave its deadline as it was. It is
+// far more than a working reference needs, and few enough to stop soon.
 const stuckMost = 1 << 12
 
-// submit gives the side's next ask.
+// submit passes the side's next ask to its reference.
 func (sm *simulation) submit(now machine.Instant, s machine.Side) {
 	x := &sm.sides[s]
 	a := &sm.run.Asks[s][x.ask]
@@ -208,7 +210,7 @@ func (sm *simulation) submit(now machine.Instant, s machine.Side) {
 	sm.step(now, s, a.In)
 }
 
-// step hands an input over and carries out what comes of it.
+// step passes an input to a reference and carries out the effects.
 func (sm *simulation) step(now machine.Instant, s machine.Side, in machine.Input) {
 	if sm.err != nil {
 		return
@@ -251,7 +253,8 @@ func (sm *simulation) step(now machine.Instant, s machine.Side, in machine.Input
 	}
 }
 
-// refused notes that a reference did not take a submission: its connection has ended.
+// refused counts a submission that a reference refused: its connection has
+// ended.
 func (sm *simulation) refused(s machine.Side, in machine.Submit) {
 	x := &sm.sides[s]
 	if q := x.open[in.Channel]; len(q) > 0 {
@@ -260,7 +263,7 @@ func (sm *simulation) refused(s machine.Side, in machine.Submit) {
 	}
 }
 
-// deliver takes a delivery to side s of what its peer had asked for.
+// deliver records a delivery to side s of a message from its peer.
 func (sm *simulation) deliver(now machine.Instant, s machine.Side, n int) {
 	d := &sm.out.Deliver[n]
 	from := &sm.sides[s.Other()]
@@ -316,7 +319,7 @@ func (sm *simulation) carry(at machine.Instant, to machine.Side, b []byte) {
 	sm.agenda.Add(at, arrival{to, b})
 }
 
-// arrival is a datagram under way.
+// arrival is a datagram in flight.
 type arrival struct {
 	to    machine.Side
 	bytes []byte

@@ -11,21 +11,25 @@ import (
 	"github.com/ackscope/ackscope/machine/gaffer/messages"
 )
 
-// understudy speaks for one side of a flow that is run again under other
-// settings: the reference's own transitions (State, messageSender,
-// messageReceiver), with messages of which only the size is known, so that it
-// needs neither a schema nor a key. What it transmits is in a form of its own:
+// sizeEndpoint is one side of a run, as an endpoint that knows messages by
+// their size only. It therefore needs neither a schema nor a key. It uses the
+// reference's transitions (gaffer.State, messages.Sender, messages.Receiver).
 //
-//	  0        4        8                16    18                           n
-//	+--------+--------+------------------+-----+----------------------------+
-//	|  seq   |  ack   |     ack_bits     | len | lane, acked up to, entries |
-//	+--------+--------+------------------+-----+----------------------------+
-//	little-endian; len is what the packet weighs on the wire. An entry is lane,
-//	kind (1: message, 2: fragment), id, and of fragments index and count.
+// It transmits a format of its own, little-endian:
 //
-// Submit on ChannelPacket sends a packet, whose payload beside messages and
-// header the given bytes stand for; on lane n+1 it submits a message of Type
-// bits, or the block that its payload is.
+//		  0        4        8                16       20               n
+//		+--------+--------+------------------+--------+----------------+----------+
+//		|  seq   |  ack   |     ack_bits     |  len   | acked, by lane | entries  |
+//		+--------+--------+------------------+--------+----------------+----------+
+//
+//	  - len is the size in bytes that the packet would have on the wire.
+//	  - acked has 2 bytes for each lane: the newest message id received in order.
+//	  - An entry is 8 bytes: lane, kind (1: message, 2: fragment), id, and a
+//	    fragment's index and count.
+//
+// Submit on ChannelPacket sends a packet. Its payload has the size of
+// everything beside messages and header. Submit on lane n+1 submits a message
+// of Type bits, or a block of the size of its payload.
 type sizeEndpoint struct {
 	side     machine.Side
 	rules    *gaffer.Rules
@@ -37,24 +41,24 @@ type sizeEndpoint struct {
 	lanes    []sizeLane
 	simple   bool
 	fixed    int // bits of a message section without messages
-	extra    int // bytes by which the header differs from that of the capture
+	extra    int // bytes by which the header is longer than that of the capture
 	bytes    []byte
 	entries  []sizeEntry
 	ids      []int64
 	waited   []time.Duration
 }
 
-// lanePlan is how one reliable channel works.
+// lanePlan holds the settings of one reliable channel.
 type lanePlan struct {
 	channel     int
 	sendQueue   int
 	window      int // of the receiver, in messages
-	most        int // messages of a packet
-	budget      int // bits of a packet
-	head, first int // bits beside a body, and once a packet
+	most        int // most messages in a packet
+	budget      int // most bits in a packet
+	head, first int // bits beside a body: head for each message, first once a packet
 	resend      messages.Resend
 	blockResend time.Duration
-	fragment    int // bytes of a block's fragments
+	fragment    int // bytes of each fragment of a block
 }
 
 // sizeLane is both ends of a channel at one side.
@@ -62,18 +66,18 @@ type sizeLane struct {
 	lanePlan
 	send     messages.Sender
 	receive  messages.Receiver
-	waiting  []sizeMessage // for room in the send queue
+	waiting  []sizeMessage // submissions that wait for room in the send queue
 	blocks   map[int64]*sizeBlock
 	coming   map[int64]*sizeBlock
 	slices   []sizeSlice       // by packet: the fragment that it carried
-	complete []machine.Instant // of the receiver: when a message was whole, by id mod len
+	complete []machine.Instant // of the receiver: when a message was complete, by id mod len
 }
 
 type sizeMessage struct {
 	bits, block int
 }
 
-// sizeBlock is a block on its way, at either end.
+// sizeBlock is a block in flight, at either end.
 type sizeBlock struct {
 	size   int
 	sentAt []machine.Instant
@@ -98,7 +102,8 @@ const (
 	entryFragment = 2
 )
 
-func newSizeEndpoint(side machine.Side, r *gaffer.Rules, plans []lanePlan, simple bool, fixed, extra int) *sizeEndpoint {
+func newSizeEndpoint(side machine.Side, r *gaffer.Rules, plans []lanePlan,
+	simple bool, fixed, extra int) *sizeEndpoint {
 	u := &sizeEndpoint{side: side, rules: r, state: gaffer.NewState(r), newest64: -1, simple: simple, fixed: fixed,
 		extra: extra}
 	for _, p := range plans {
@@ -143,16 +148,16 @@ func (u *sizeEndpoint) Step(now machine.Instant, in machine.Input, out *machine.
 	return nil
 }
 
-// Deadline is never: see Endpoint.Deadline.
+// Deadline returns false: the driver's frames decide when it sends.
 func (u *sizeEndpoint) Deadline() (machine.Instant, bool) { return 0, false }
 
-// Weigh returns the bytes of the packet that a transmission stands for.
+// Weigh returns the size in bytes of the packet that a transmission represents.
 func (u *sizeEndpoint) Weigh(b []byte) int { return int(binary.LittleEndian.Uint32(b[16:])) }
 
-// Waited tells how long a delivered message lay complete.
+// Waited returns how long a delivered message had been complete.
 func (u *sizeEndpoint) Waited(n int) time.Duration { return u.waited[n] }
 
-// admit lets submissions into the send queue while it has room.
+// admit moves submissions into the send queue while it has room.
 func (l *sizeLane) admit() {
 	for len(l.waiting) > 0 && l.send.Next-l.send.Oldest < int64(len(l.send.Queue)) {
 		m := l.waiting[0]
@@ -166,7 +171,7 @@ func (l *sizeLane) admit() {
 	}
 }
 
-// transmit sends a packet with what is due.
+// transmit sends a packet with the messages that are due.
 func (u *sizeEndpoint) transmit(now machine.Instant, payload int, out *machine.Effects) {
 	h := u.state.Header()
 	used := u.fixed
@@ -201,8 +206,8 @@ func (u *sizeEndpoint) transmit(now machine.Instant, payload int, out *machine.E
 	u.next64++
 }
 
-// pick puts what is due of a lane into the packet, and gives its bits and how
-// much of it was sent before.
+// pick adds what is due of a lane to the packet. It returns the bits that it
+// added, and how many of the messages were sent before.
 func (u *sizeEndpoint) pick(lane uint8) (bits, again int) {
 	l := &u.lanes[lane]
 	if block := l.blocks[l.send.Oldest]; block != nil && l.send.Oldest < l.send.Next {
@@ -211,7 +216,7 @@ func (u *sizeEndpoint) pick(lane uint8) (bits, again int) {
 	budget := l.budget - u.fixed
 	blocked := false
 	fits := func(m *messages.Message) bool {
-		// What stands behind a block waits for it.
+		// A message behind a block waits for the block.
 		if blocked = blocked || l.blocks[m.ID] != nil; blocked {
 			return false
 		}
@@ -240,7 +245,7 @@ func (u *sizeEndpoint) pick(lane uint8) (bits, again int) {
 	return bits, again
 }
 
-// pickFragment puts the first fragment of a block that is due into the packet.
+// pickFragment adds the first fragment of a block that is due to the packet.
 func (u *sizeEndpoint) pickFragment(lane uint8, block *sizeBlock) (bits, again int) {
 	l := &u.lanes[lane]
 	id := l.send.Oldest
@@ -262,7 +267,7 @@ func (u *sizeEndpoint) pickFragment(lane uint8, block *sizeBlock) (bits, again i
 	return 0, 0
 }
 
-// arrive takes a packet of the other understudy.
+// arrive takes a packet of the other endpoint.
 func (u *sizeEndpoint) arrive(now machine.Instant, b []byte, out *machine.Effects) {
 	sequence := binary.LittleEndian.Uint32(b)
 	if !u.state.Arrive(sequence, false).Delivered() {
@@ -301,7 +306,8 @@ func (u *sizeEndpoint) arrive(now machine.Instant, b []byte, out *machine.Effect
 	}
 }
 
-// piece enters a fragment that came and reports whether its block is whole.
+// piece records a fragment that arrived and reports whether its block is
+// complete.
 func (l *sizeLane) piece(id int64, index, count int) bool {
 	block := l.coming[id]
 	if block == nil {
@@ -319,7 +325,7 @@ func (l *sizeLane) piece(id int64, index, count int) bool {
 	return true
 }
 
-// hand delivers what is in order.
+// hand delivers the messages that are in order.
 func (u *sizeEndpoint) hand(now machine.Instant, lane uint8, out *machine.Effects) {
 	l := &u.lanes[lane]
 	for m, ok := l.receive.Take(); ok; m, ok = l.receive.Take() {
@@ -374,7 +380,7 @@ func (l *sizeLane) acked(packet int64) {
 	l.send.Advance()
 }
 
-// Inspect draws nothing: an understudy is asked for what it transmits.
+// Inspect draws nothing: a run only reads what the endpoint transmits.
 func (u *sizeEndpoint) Inspect(v *machine.View) { *v = machine.View{} }
 
 // Clone returns an independent copy.
