@@ -201,10 +201,10 @@ type Framing struct {
 	Max       int  // the longest message that is believed, in bytes
 	Usual     int  // the longest that the protocol writes by default, in bytes
 
-	// Judge weighs a message of which b was captured and that is length bytes
+	// Weigh weighs a message of which b was captured and that is length bytes
 	// long: the evidence in bits that it is one of the protocol, negative where
 	// it cannot be one.
-	Judge func(b []byte, length int) float64
+	Weigh func(b []byte, length int) float64
 }
 
 // Values are those of a message's body, as JSON: an object by their names, and a

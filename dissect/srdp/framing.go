@@ -30,14 +30,14 @@ func framings(known []dissect.Profile) (out []dissect.Framing) {
 				codecs = append(codecs, q)
 			}
 		}
-		f.Judge = judgeFraming(codecs)
+		f.Weigh = weighFraming(codecs)
 		out = append(out, f)
 	}
 	return out
 }
 
-// judgeFraming weighs a packet by the profiles that have a prefix of the kind.
-func judgeFraming(codecs []*wire.Profile) func(b []byte, length int) float64 {
+// weighFraming weighs a packet by the profiles that have a prefix of the kind.
+func weighFraming(codecs []*wire.Profile) func(b []byte, length int) float64 {
 	const (
 		cannot      = -1
 		command     = 7 // one of two values of a byte
