@@ -179,9 +179,9 @@ func (d *direction) passCopy(start machine.Instant, travel, whole time.Duration,
 }
 
 func (t *tapping) show(w *World, at machine.Instant, kind machine.TransmitKind, offset uint64, b []byte) {
-	sight := t.is
-	sight.At, sight.Kind, sight.Offset, sight.Bytes = at, kind, offset, b
-	w.at(at, func() { t.see(sight) })
+	seen := t.is
+	seen.At, seen.Kind, seen.Offset, seen.Bytes = at, kind, offset, b
+	w.at(at, func() { t.see(seen) })
 }
 
 func share(d time.Duration, part float64) time.Duration { return time.Duration(float64(d) * part) }

@@ -206,12 +206,12 @@ func TestRate(t *testing.T) {
 // arrived at the receiver, something between the two in between, all in order
 // of time.
 func TestTaps(t *testing.T) {
-	type sight struct {
+	type passage struct {
 		n    uint32
 		at   machine.Instant
 		from string
 	}
-	var seen [3][]sight
+	var seen [3][]passage
 	positions := []float64{0, 0.5, 1}
 	_, b := pair(t, 11, 3000, Path{Delay: 40 * ms, Jitter: 30 * ms, Loss: 0.3, Duplicate: 0.1}, func(w *World, l *Link) {
 		for i, at := range positions {
@@ -219,7 +219,7 @@ func TestTaps(t *testing.T) {
 				if s.At != w.Now() {
 					t.Errorf("seen at %v, world stands at %v", s.At, w.Now())
 				}
-				seen[i] = append(seen[i], sight{binary.LittleEndian.Uint32(s.Bytes), s.At, s.From.Name})
+				seen[i] = append(seen[i], passage{binary.LittleEndian.Uint32(s.Bytes), s.At, s.From.Name})
 			})
 		}
 	})

@@ -68,10 +68,10 @@ func (l *log) Met(peer machine.Peer, at netip.AddrPort) sim.Line {
 // remote returns a peer's address: the one that packets name it by, or the one that
 // its datagrams come from.
 func (l *log) remote(p machine.Peer) (string, bool) {
-	if book, ok := l.endpoint.(interface {
+	if addresses, ok := l.endpoint.(interface {
 		Address(p machine.Peer) (wire.Address, bool)
 	}); ok {
-		if a, known := book.Address(p); known {
+		if a, known := addresses.Address(p); known {
 			return a.String(), true
 		}
 	}
