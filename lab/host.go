@@ -247,7 +247,7 @@ func (h *Host) frame() error {
 		}
 		h.waiting = h.waiting[:0]
 	}
-	h.letGo(now)
+	h.dropIdle(now)
 	idle := len(h.ends) > 0
 	for _, e := range h.ends {
 		if err := h.turn(e, now); err != nil {

@@ -59,9 +59,9 @@ func (h *Host) begin(n int, p *peer) error {
 	return err
 }
 
-// letGo lets go of endpoints whose only peer has been silent for too long: a
+// dropIdle lets go of endpoints whose only peer has been silent for too long: a
 // forged address must not be sent to for ever. One that speaks again begins anew.
-func (h *Host) letGo(now machine.Instant) {
+func (h *Host) dropIdle(now machine.Instant) {
 	if h.rhythm.Shared || h.rhythm.Idle <= 0 || h.options.Role == sim.Client {
 		return
 	}
@@ -94,7 +94,7 @@ func (h *Host) take(a arrival) error {
 	from := place{a.from, a.kind != arrivedDatagram}
 	p := h.known[from]
 	if p == nil {
-		if !h.welcome(&a) {
+		if !h.admits(&a) {
 			h.turned++
 			if a.stream != nil {
 				a.stream.close()
@@ -135,8 +135,8 @@ func (h *Host) take(a arrival) error {
 	return nil
 }
 
-// welcome reports whether what a stranger sent is to be taken.
-func (h *Host) welcome(a *arrival) bool {
+// admits reports whether what a stranger sent is to be taken.
+func (h *Host) admits(a *arrival) bool {
 	switch {
 	case h.options.Role == sim.Client, !h.options.allows(a.from.Addr()):
 		return false

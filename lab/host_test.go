@@ -126,7 +126,7 @@ func TestClientsLogAndJournal(t *testing.T) {
 				received += counts[fact{map[string]string{"client": "server", "server": "client"}[f.who], conn, "received", f.seq}]
 			}
 			if received == 0 {
-				t.Errorf("%+v, and nobody received it", f)
+				t.Errorf("%+v, and closed received it", f)
 			}
 		}
 	}
@@ -265,9 +265,9 @@ func TestServerLetsGo(t *testing.T) {
 
 // A client without a server goes on until it is told to end, and then ends.
 func TestClientAlone(t *testing.T) {
-	nobody := listen(t)
-	at := addrOf(nobody)
-	nobody.Close()
+	closed := listen(t)
+	at := addrOf(closed)
+	closed.Close()
 	client, err := NewHost(HostOptions{Settings: Settings{Clock: StartClock()}, Kit: gafferKit(t, 0), Role: sim.Client,
 		Connect: at})
 	if err != nil {
