@@ -128,8 +128,8 @@ func (l *Ledger) row(s *Side, kind string) *Row {
 	return r
 }
 
-// again reports whether a message with this key was charged before.
-func (l *Ledger) again(s *Side, key uint64) bool {
+// charged reports whether a message with this key was charged before.
+func (l *Ledger) charged(s *Side, key uint64) bool {
 	if key == 0 {
 		return false
 	}
@@ -424,7 +424,7 @@ func (l *Ledger) charge(s *Side, r *analyze.Record, c Cost, payload uint64) Cost
 		before = after
 		row := l.row(s, kind)
 		row.Count++
-		if again := l.again(s, b.Key); resent || again {
+		if again := l.charged(s, b.Key); resent || again {
 			row.Copies++
 			part.Resent = b.Bits
 			c.Resent += b.Bits

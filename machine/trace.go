@@ -31,13 +31,13 @@ type TraceSide struct {
 
 // Transit is one datagram of a side, and what the network did to it.
 type Transit struct {
-	Left    Instant
-	Arrives Instant // when Fate is Yes
-	Again   Instant // when the network's second copy arrived; 0 if there is none
-	Ref     Ref     // zero when it never passed the tap
-	Last    Ref     // of a packet in fragments: the frame of the last one
-	Number  int64   // of the packet, unwrapped; -1 when the protocol does not number what it sends
-	Length  int     // bytes
+	Left      Instant
+	Arrives   Instant // when Fate is Yes
+	Duplicate Instant // when the network's second copy arrived; 0 if there is none
+	Ref       Ref     // zero when it never passed the tap
+	Last      Ref     // of a packet in fragments: the frame of the last one
+	Number    int64   // of the packet, unwrapped; -1 when the protocol does not number what it sends
+	Length    int     // bytes
 	Purpose
 	Fate      Answer    // whether it arrived
 	Certainty Certainty // of Fate

@@ -58,7 +58,7 @@ func unused(links []int32, k int) int {
 type fate struct {
 	lost      bool
 	travel    time.Duration
-	again     time.Duration // travel time of the network's second copy; 0 if there is none
+	duplicate time.Duration // travel time of the network's second copy; 0 if there is none
 	certainty machine.Certainty
 	far       bool // no datagram of known fate left near in time: the fate is a guess
 }
@@ -100,8 +100,8 @@ func (n *network) fate(now machine.Instant) fate {
 	n.use(best)
 	d := &n.sent[best]
 	f := fate{lost: d.Fate == machine.No, travel: max(d.Arrives.Sub(d.Left), 0), certainty: d.Certainty}
-	if d.Again != 0 {
-		f.again = max(d.Again.Sub(d.Arrives)+f.travel, 0)
+	if d.Duplicate != 0 {
+		f.duplicate = max(d.Duplicate.Sub(d.Arrives)+f.travel, 0)
 	}
 	return f
 }

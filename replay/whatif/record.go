@@ -66,7 +66,7 @@ func (r *recorder) datagram(d *machine.Datagram) {
 	hash := maphash.Bytes(r.seed, d.Bytes)
 	if n := len(x.sent); n > 0 && hash == x.last && at.Sub(x.sent[n-1].Left) < copySpan && !r.near(d.From) {
 		// The network made this copy: its sender would not repeat so soon.
-		x.sent[n-1].Again = at
+		x.sent[n-1].Duplicate = at
 		return
 	}
 	x.last = hash

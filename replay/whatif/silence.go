@@ -115,7 +115,7 @@ func (s silences) shift(t *machine.Trace) {
 		x := &t.Sides[i]
 		for k := range x.Sent {
 			d := &x.Sent[k]
-			for _, at := range []*machine.Instant{&d.Left, &d.Arrives, &d.Again} {
+			for _, at := range []*machine.Instant{&d.Left, &d.Arrives, &d.Duplicate} {
 				move(at)
 			}
 		}

@@ -310,8 +310,8 @@ func (sm *simulation) send(now machine.Instant, s machine.Side, b []byte, size i
 		return
 	}
 	sm.carry(now.Add(f.travel), s.Other(), b)
-	if f.again > 0 {
-		sm.carry(now.Add(f.again), s.Other(), b)
+	if f.duplicate > 0 {
+		sm.carry(now.Add(f.duplicate), s.Other(), b)
 	}
 }
 

@@ -76,7 +76,7 @@ func (t *Tracker) endFindings(s *party, e *life, out *machine.Effects) {
 	}
 	r := &t.parties[s.side.Other()]
 	attempts := e.tally.attempts()
-	tell := func(rule *machine.Rule, of machine.Side, sure machine.Certainty, figures ...float64) {
+	report := func(rule *machine.Rule, of machine.Side, sure machine.Certainty, figures ...float64) {
 		out.At(e.lastAt, e.newest()).Report(rule, of, sure, e.frame, figures...)
 	}
 	both := machine.Likely
@@ -96,37 +96,37 @@ func (t *Tracker) endFindings(s *party, e *life, out *machine.Effects) {
 			}
 		}
 		if needless = crossed + e.tally.ackLost; crossed > 0 {
-			tell(srdp.SpuriousEarly, s.side, both, float64(crossed), float64(e.id), machine.Milliseconds(e.interval))
+			report(srdp.SpuriousEarly, s.side, both, float64(crossed), float64(e.id), machine.Milliseconds(e.interval))
 		}
 		if e.tally.ackLost > 0 {
-			tell(srdp.SpuriousAckLost, s.side, both, float64(e.tally.ackLost), float64(e.id))
+			report(srdp.SpuriousAckLost, s.side, both, float64(e.tally.ackLost), float64(e.id))
 		}
 		if e.ignored {
 			needless = attempts
-			tell(srdp.AckIgnored, s.side, machine.Likely, float64(attempts), float64(e.id),
+			report(srdp.AckIgnored, s.side, machine.Likely, float64(attempts), float64(e.id),
 				machine.Milliseconds(e.lastAt.Sub(e.ack.at)))
 		}
 	}
 	t.settlePath(s, e, needless)
 	if lost := attempts - 1 - needless; lost > 0 && !e.gaveUp {
-		tell(srdp.ResentLoss, s.side, machine.Likely, float64(attempts), float64(e.id))
+		report(srdp.ResentLoss, s.side, machine.Likely, float64(attempts), float64(e.id))
 	}
 	if e.tally.acks == 0 && e.gaveUp {
 		grade := machine.Likely
 		if !s.near {
 			grade = machine.Possible
 		}
-		tell(srdp.GaveUp, s.side, grade, float64(attempts), float64(e.id), machine.Milliseconds(e.lastAt.Sub(e.at)))
+		report(srdp.GaveUp, s.side, grade, float64(attempts), float64(e.id), machine.Milliseconds(e.lastAt.Sub(e.at)))
 	}
 	if missing := e.tally.copies - e.tally.acks; missing > 0 && r.near && r.seen.at.Sub(e.lastAt) > time.Second {
-		tell(srdp.AckMissing, r.side, machine.Likely, float64(missing), float64(e.id))
+		report(srdp.AckMissing, r.side, machine.Likely, float64(missing), float64(e.id))
 	}
 	if e.tally.arrived > 1 && e.flags&t.config.Profile.DontDuplicate == 0 {
 		grade := machine.Likely
 		if r.sure {
 			grade = machine.Certain
 		}
-		tell(srdp.DeliveredAgain, r.side, grade, float64(e.tally.arrived), float64(e.id))
+		report(srdp.DeliveredAgain, r.side, grade, float64(e.tally.arrived), float64(e.id))
 	}
 	if e.overtaken.at != 0 {
 		t.overtaken(s, e, out)
@@ -136,13 +136,13 @@ func (t *Tracker) endFindings(s *party, e *life, out *machine.Effects) {
 // overtaken checks an ordered packet that was in flight when a later one was
 // sent. Its sender broke the order, or had given this packet up.
 func (t *Tracker) overtaken(s *party, e *life, out *machine.Effects) {
-	tell := func(sure machine.Certainty) {
+	report := func(sure machine.Certainty) {
 		out.At(e.overtaken.at, e.overtaken.ref).Report(srdp.OrderBroken, s.side, sure, e.frame, float64(e.id),
 			machine.Milliseconds(e.overtaken.at.Sub(e.at)))
 	}
 	last := e.lastAt
 	if last > e.overtaken.at {
-		tell(machine.Certain) // its sender still sent it again later
+		report(machine.Certain) // its sender still sent it again later
 		return
 	}
 	// The sender has either broken the order or given the packet up. It may
@@ -159,8 +159,8 @@ func (t *Tracker) overtaken(s *party, e *life, out *machine.Effects) {
 	answer := t.parties[s.side.Other()].reach.answers.Least()
 	switch {
 	case e.overtaken.at.Sub(e.at) < answer/4:
-		tell(machine.Likely)
+		report(machine.Likely)
 	case waited < max(least, answer):
-		tell(machine.Possible)
+		report(machine.Possible)
 	}
 }

@@ -46,13 +46,13 @@ func (s *story) exchange(ms, rtt float64, side machine.Side, id uint16, flags ui
 	s.ack(ms+rtt, side.Other(), id)
 }
 
-// told is what a tracker reported of a story.
-type told struct {
+// result is what a tracker reported of a story.
+type result struct {
 	observed
 	tracker machine.Tracker
 }
 
-func (s *story) tell(v machine.Vantage, rules srdp.Rules) *told {
+func (s *story) track(v machine.Vantage, rules srdp.Rules) *result {
 	c := srdp.Config{Profile: s.profile, MaxPayload: s.profile.MaxPayload(), Rules: rules}
 	var facts machine.Facts
 	if v != machine.VantageUnknown {
@@ -62,14 +62,14 @@ func (s *story) tell(v machine.Vantage, rules srdp.Rules) *told {
 	for i := range s.flow {
 		s.flow[i].Ref = machine.MakeRef(0, uint64(i+1))
 	}
-	o := &told{observed: observed{seen: s.flow}}
+	o := &result{observed: observed{seen: s.flow}}
 	o.track(c, facts)
 	o.tracker = o.observed.tracker
 	return o
 }
 
 // findings lists each finding once: "rule side certainty", sorted.
-func (o *told) findings() []string {
+func (o *result) findings() []string {
 	var out []string
 	for _, a := range o.anomalies {
 		out = append(out, fmt.Sprintf("%s %v %v", strings.TrimPrefix(a.Rule.ID, "srdp-"), a.Side, a.Certainty))
@@ -226,7 +226,7 @@ func TestFindings(t *testing.T) {
 	} {
 		s := newStory()
 		c.make(s)
-		o := s.tell(c.at, c.rules)
+		o := s.track(c.at, c.rules)
 		got := o.findings()
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s:\n got %q\nwant %q", c.name, got, c.want)
@@ -246,7 +246,7 @@ func TestForeignEntersNoState(t *testing.T) {
 		shared.raw(float64(i)*100+55, a, []byte{0x80, byte(i)})
 		shared.raw(float64(i)*100+56, b, []byte("ALIVE"))
 	}
-	want, got := clean.tell(atA, srdp.DefaultRules()), shared.tell(atA, srdp.DefaultRules())
+	want, got := clean.track(atA, srdp.DefaultRules()), shared.track(atA, srdp.DefaultRules())
 	if fmt.Sprint(want.summary) != fmt.Sprint(got.summary) {
 		t.Errorf("figures with foreign datagrams %+v, without %+v", got.summary, want.summary)
 	}
@@ -279,7 +279,7 @@ func TestInferred(t *testing.T) {
 	s.data(12100, a, 10, 0, "ten")
 	s.data(12110, a, 11, 0, "eleven")
 	s.data(12250, a, 10, 0, "ten")
-	o := s.tell(atA, srdp.DefaultRules())
+	o := s.track(atA, srdp.DefaultRules())
 	var v machine.View
 	tr := tracker.New(configFor(wire.Direct), o.learned)
 	var out machine.Effects
@@ -317,7 +317,7 @@ func TestKarn(t *testing.T) {
 	s.data(1000, a, 2, 0, "two")
 	s.data(1500, a, 2, 0, "two")
 	s.ack(1530, b, 2)
-	o := s.tell(atA, srdp.DefaultRules())
+	o := s.track(atA, srdp.DefaultRules())
 	if got := o.summary[a]; got.RTT != 40*time.Millisecond || got.WireRTT != 40*time.Millisecond || got.Acked != 2 {
 		t.Errorf("RTT %v, on the wire %v, %d acked; expected 40ms of the one clear sample, and 2", got.RTT,
 			got.WireRTT, got.Acked)
