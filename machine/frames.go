@@ -7,7 +7,7 @@ import (
 )
 
 // Frames are the instants at which a game reads its socket, in order. They are
-// stored as stretches of even spacing: 56 bytes each. An hour without traffic
+// stored as stretches of even spacing: 48 bytes each. An hour without traffic
 // therefore costs as much as a second.
 type Frames struct {
 	stretches []stretch

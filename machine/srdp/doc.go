@@ -1,5 +1,5 @@
-// Package srdp holds the state and the transitions of an endpoint of the Scalable
-// Reliable Datagram Protocol. An example is the sent queue:
+// Package srdp holds the state and the transitions of an endpoint of the
+// Scalable Reliable Datagram Protocol. An example is the sent queue:
 //
 //	sent queue, by retry time                     recently received, per source
 //	+------+------+------+------+                 +-----+-----+-----+
@@ -9,8 +9,8 @@
 //	+------+------+------+------+
 //	   ^ an acknowledgement takes any of them out
 //
-// Queue (state.go) and Received (received.go) are the only code of transitions.
-// Two kinds of driver share them:
+// All transitions are in Queue (state.go) and Received (received.go). Two kinds
+// of driver use them:
 //
 //   - The reference (package endpoint) decides what to send.
 //   - The tracker (package tracker) reads off a capture what two endpoints must
@@ -19,7 +19,7 @@
 // An endpoint has one counter of packet ids for all of its peers. A flow's ids
 // therefore have gaps where the endpoint sent to others.
 //
-// The source is the document "Scalable Reliable Datagram Protocol", Worlds Inc,
-//  1995. What it leaves open is an option, or a field of Profile in wire/srdp,
-//     with a default.
+// The source is the document of 1995, "Scalable Reliable Datagram Protocol" by
+// Worlds Inc. What it leaves open is an option, or a field of Profile in
+// wire/srdp, with a default.
 package srdp

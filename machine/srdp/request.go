@@ -71,7 +71,7 @@ type Outcome uint8
 
 const (
 	Acknowledged Outcome = iota
-	Expired              // all copies were sent, or Options.Limit ended
+	Expired              // all copies were sent, or Options.Limit has passed
 	Cancelled            // by machine.Cancel, or with everything submitted to its peer
 )
 

@@ -32,7 +32,7 @@ type recorded struct {
 	last     uint64 // hash of the newest datagram
 }
 
-// datagramsMost is the most datagrams kept of one flow: 96 bytes each.
+// datagramsMost is the most datagrams kept of one flow: 72 bytes each.
 const datagramsMost = 1 << 21
 
 // datagramCost is the memory for one recorded datagram while its flow runs. It

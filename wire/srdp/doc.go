@@ -24,13 +24,14 @@
 // The top bit of the id says whether a packet is an acknowledgement; the other
 // 15 bits are the id. An acknowledgement repeats the id and goes the opposite
 // way. In the proxied form its source is therefore the receiver of the data. On
-// a stream, the length of each packet precedes it: two bytes, high byte first.
+// a stream, the length of each packet precedes it: by default two bytes, high
+// byte first.
 //
 // What the document leaves open is a field of Profile, with a default.
 //
-// The source is the document "Scalable Reliable Datagram Protocol", Worlds Inc,
-//  1995. It does not give the layout of the proxied form. Its size section
-//     counts 16 bytes of header (1+2+1+6+6). Its proxy section wants the
-//     addresses in the same place in data and acknowledgements. The
-//     addresses must then precede the flags.
+// The source is the document of 1995, "Scalable Reliable Datagram Protocol" by
+// Worlds Inc. It does not give the layout of the proxied form. Its size section
+// counts 16 bytes of header (1+2+1+6+6). Its proxy section wants the addresses
+// in the same place in data and acknowledgements. The addresses must then
+// precede the flags.
 package srdp

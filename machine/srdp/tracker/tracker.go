@@ -29,13 +29,13 @@ type Tracker struct {
 	facts   machine.Facts
 	known   learned // learned by an earlier run
 	seen    learned // learned by this run
-	given   bool    // the vantage was given
+	given   bool    // New was given the vantage
 	proven  bool    // the evidence for the vantage is better than a guess
 	parties [2]party
 	last    machine.Instant
 	lastRef machine.Ref
 	pk      wire.Packet
-	weighed int // packets when the tap was last placed
+	weighed int // answers when the tap was last placed
 }
 
 // learned is Facts.Settings of this protocol: what a run learns of the whole
