@@ -25,7 +25,7 @@ type Request struct {
 	Bytes []byte
 	// Repeats is the most copies of the packet; 0 means as many as it takes
 	// until it is acknowledged. With 0 and a dead destination this never ends:
-	// see Options.Limit and CancelOf.
+	// see Limit of endpoint.Options, and CancelOf.
 	Repeats uint8
 	// Timeout is the time between copies, in whole milliseconds, up to
 	// MaxTimeout. With 0 the endpoint chooses it.
@@ -57,8 +57,8 @@ func RequestOf(in machine.Submit) Request {
 }
 
 // CancelOf reads the command machine.Cancel, which makes an endpoint give up a
-// submission. The payload is the submission's number (Endpoint.Submitted): 4
-// bytes, big-endian.
+// submission. The payload is the number that Endpoint.Submitted in package
+// endpoint returned: 4 bytes, big-endian.
 func CancelOf(in machine.Command) (submission uint32, err error) {
 	if len(in.Payload) != 4 {
 		return 0, fmt.Errorf("cancel: a submission's number has 4 bytes, found %d", len(in.Payload))
