@@ -1,5 +1,5 @@
-// Package agenda holds what is due, in order of time: timers, datagrams on their
-// way, the heads of files that are merged.
+// Package agenda holds values in the order of the times at which they are due:
+// timers, datagrams in flight, the heads of files to merge.
 //
 //	var a agenda.Agenda[int64, string]
 //	a.Add(30, "resend")
@@ -7,7 +7,7 @@
 //	a.Add(10, "send")
 //	a.Take() // "wake", then "send", then "resend"
 //
-// Ring 0 of the house: it knows no other package.
+// It imports no other package of ackscope.
 package agenda
 
 import (
@@ -15,25 +15,26 @@ import (
 	"unsafe"
 )
 
-// Agenda holds values by the time at which they are due. Values of one time keep
-// the order in which they were entered. The zero Agenda is empty and ready.
+// Agenda holds values by the time at which they are due. Values with the same
+// time keep the order in which they were added. The zero Agenda is empty and
+// ready.
 //
-// Each value has a handle for as long as it is held, so that it can be removed
-// or put off. Add, Take, Remove and Move take time in proportion to the logarithm
-// of how many values there are. The memory of values that left serves later ones:
-// in steady use nothing is allocated.
+// Each value has a handle while it is in the agenda. With it the caller can
+// remove or reschedule the value. Add, Take, Remove and Move take time
+// proportional to the logarithm of Len. Later values reuse the memory of
+// removed ones, so that in steady use the agenda allocates nothing.
 //
-// An Agenda must not be copied by assignment and then used twice: see Clone.
+// Do not copy an Agenda by assignment and use both copies: see Clone.
 type Agenda[At ~int64, T any] struct {
-	heap   []due[At] // binary: neither child of i, 2i+1 and 2i+2, comes before i
+	heap   []due[At] // binary: neither child of i, at 2i+1 and 2i+2, comes before i
 	values []T       // by handle
 	places []int32   // by handle: the index in heap, or ^(the next free handle)
-	free   int32     // 1 + the handle that was freed last; 0 for none
-	count  uint64    // of turns that were given
+	free   int32     // 1 + the handle that was freed last; 0 if there is none
+	count  uint64    // turns given so far
 }
 
-// due is the place of a value in the order: small, so that the heap moves and
-// compares little, whatever the values are.
+// due is an entry of the heap. It is small, so that the heap moves and compares
+// little memory, whatever the values are.
 type due[At ~int64] struct {
 	at     At
 	turn   uint64 // breaks ties of at
@@ -45,19 +46,20 @@ type Handle int32
 
 func (d *due[At]) before(e *due[At]) bool { return d.at < e.at || d.at == e.at && d.turn < e.turn }
 
-// Len returns how many values there are.
+// Len returns the number of values.
 func (a *Agenda[At, T]) Len() int { return len(a.heap) }
 
-// Add enters a value that is due at a time, behind those of the same time.
+// Add adds a value with the time at which it is due, after those of the same
+// time.
 func (a *Agenda[At, T]) Add(at At, value T) Handle {
 	h, v := a.Enter(at)
 	*v = value
 	return h
 }
 
-// Enter does what Add does, and has the caller set the value in place. The value
-// is zero, or one that Remove took out: its memory can be used again. The pointer
-// is valid until the next Add or Enter.
+// Enter does what Add does, but the caller sets the value in place. The value
+// is zero, or one that Remove took out, whose memory the caller can reuse. The
+// pointer is valid until the next Add or Enter.
 func (a *Agenda[At, T]) Enter(at At) (Handle, *T) {
 	var h Handle
 	if a.free > 0 {
@@ -74,7 +76,8 @@ func (a *Agenda[At, T]) Enter(at At) (Handle, *T) {
 	return h, &a.values[h]
 }
 
-// Next returns the time at which the first value is due; false where there is none.
+// Next returns the time of the first value. It returns false when there is
+// none.
 func (a *Agenda[At, T]) Next() (at At, ok bool) {
 	if len(a.heap) == 0 {
 		return 0, false
@@ -82,8 +85,8 @@ func (a *Agenda[At, T]) Next() (at At, ok bool) {
 	return a.heap[0].at, true
 }
 
-// First returns the value that is due first, nil where there is none. It is valid
-// until the next Add or Enter.
+// First returns the value that is due first. It returns nil when there is none.
+// The pointer is valid until the next Add or Enter.
 func (a *Agenda[At, T]) First() *T {
 	if len(a.heap) == 0 {
 		return nil
@@ -97,18 +100,18 @@ func (a *Agenda[At, T]) Value(h Handle) *T { return &a.values[h] }
 // At returns the time at which the value of a handle is due.
 func (a *Agenda[At, T]) At(h Handle) At { return a.heap[a.places[h]].at }
 
-// Take removes the value that is due first and gives it. It panics where there is
+// Take removes and returns the value that is due first. It panics when there is
 // none.
 func (a *Agenda[At, T]) Take() T {
 	h := a.heap[0].handle
 	value := a.values[h]
 	a.Remove(h)
 	var zero T
-	a.values[h] = zero // what it points to can go
+	a.values[h] = zero // release what it points to
 	return value
 }
 
-// Remove takes the value of a handle out. The value stays readable until the next
+// Remove removes the value of a handle. The value stays readable until the next
 // Add or Enter.
 func (a *Agenda[At, T]) Remove(h Handle) {
 	i, last := int(a.places[h]), len(a.heap)-1
@@ -120,23 +123,24 @@ func (a *Agenda[At, T]) Remove(h Handle) {
 	a.places[h], a.free = ^a.free, int32(h)+1
 }
 
-// Move has the value of a handle due at another time, behind those of that time:
-// as if it were removed and entered anew.
+// Move changes the time of a handle's value, as if it were removed and added
+// again: it comes after the values of the same time.
 func (a *Agenda[At, T]) Move(h Handle, at At) {
 	a.count++
 	a.settle(int(a.places[h]), due[At]{at: at, turn: a.count, handle: h})
 }
 
-// Advance has the value that is due first due at another time. It keeps its turn:
-// among values of that time it comes before those that were entered after it.
+// Advance changes the time of the value that is due first. The value keeps its
+// turn: among values of that time it comes before those that were added after
+// it.
 func (a *Agenda[At, T]) Advance(at At) {
 	d := a.heap[0]
 	d.at = at
 	a.down(0, d)
 }
 
-// InOrder calls do for every value in order, until it returns false. do must not
-// change the agenda. It allocates, in proportion to Len.
+// InOrder calls do for every value in order, until do returns false. do must
+// not change the agenda. InOrder allocates memory in proportion to Len.
 func (a *Agenda[At, T]) InOrder(do func(*T) bool) {
 	list := slices.Clone(a.heap)
 	slices.SortFunc(list, func(x, y due[At]) int {
@@ -158,23 +162,23 @@ func (a *Agenda[At, T]) Clear() {
 	a.heap, a.values, a.places, a.free = a.heap[:0], a.values[:0], a.places[:0], 0
 }
 
-// Clone returns an independent copy. What the values point to is shared.
+// Clone returns an independent copy. The copies share what the values point to.
 func (a *Agenda[At, T]) Clone() Agenda[At, T] {
 	return Agenda[At, T]{slices.Clone(a.heap), slices.Clone(a.values), slices.Clone(a.places), a.free, a.count}
 }
 
-// Values returns all values by handle, those that were removed among them: for
-// copies and measures of what the values point to.
+// Values returns all values by handle, removed ones included. Use it to copy or
+// measure what the values point to.
 func (a *Agenda[At, T]) Values() []T { return a.values }
 
-// Size returns the bytes of memory that the agenda takes, without what its values
-// point to.
+// Size returns the bytes of memory that the agenda uses, without what its
+// values point to.
 func (a *Agenda[At, T]) Size() int {
 	var value T
 	return cap(a.heap)*int(unsafe.Sizeof(due[At]{})) + cap(a.values)*int(unsafe.Sizeof(value)) + 4*cap(a.places)
 }
 
-// settle puts d where it belongs, from a place i that is free.
+// settle moves d from the free place i to where it belongs.
 func (a *Agenda[At, T]) settle(i int, d due[At]) {
 	if i > 0 && d.before(&a.heap[(i-1)/2]) {
 		a.up(i, d)
@@ -183,7 +187,7 @@ func (a *Agenda[At, T]) settle(i int, d due[At]) {
 	a.down(i, d)
 }
 
-// up puts d at the free place i or at one nearer to the front.
+// up puts d at the free place i, or at a place closer to the front.
 func (a *Agenda[At, T]) up(i int, d due[At]) {
 	for i > 0 {
 		parent := (i - 1) / 2
@@ -196,7 +200,7 @@ func (a *Agenda[At, T]) up(i int, d due[At]) {
 	a.put(i, d)
 }
 
-// down puts d at the free place i or at one nearer to the end.
+// down puts d at the free place i, or at a place closer to the end.
 func (a *Agenda[At, T]) down(i int, d due[At]) {
 	for {
 		child := 2*i + 1

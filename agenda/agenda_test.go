@@ -7,14 +7,13 @@ import (
 	"testing"
 )
 
-// list is the oracle: a list that is sorted whenever someone asks. Sorting is
-// stable, so an item stands behind those of its time that stood in the list
-// before it.
+// list is the model: a list that is sorted before each query. Sorting is
+// stable, so items of the same time keep their order.
 type list []item
 
 type item struct {
 	at     int64
-	turn   int // orders items of one time
+	turn   int // orders items of the same time
 	value  int
 	handle Handle
 }
@@ -31,8 +30,8 @@ func (l list) sort() {
 	})
 }
 
-// run does what the bytes of a script say, to an agenda and to a list: two bytes
-// a step, the deed and the time or the item that it is about.
+// run applies a script to an agenda and to a list. A step is two bytes: the
+// operation, and the time or the item that it concerns.
 func run(t *testing.T, script []byte) {
 	t.Helper()
 	var (
@@ -156,7 +155,7 @@ func FuzzAgenda(f *testing.F) {
 	f.Fuzz(func(t *testing.T, script []byte) { run(t, script[:min(len(script), 2000)]) })
 }
 
-// Advance keeps the turn of the first value, Move gives it up.
+// Advance keeps the turn of the first value; Move gives it a new one.
 func TestTurns(t *testing.T) {
 	var a Agenda[int64, string]
 	first := a.Add(1, "first")
@@ -171,8 +170,8 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// A value that was taken is let go of; the memory of one that was removed serves
-// the next.
+// The agenda must release a value that was taken. It must reuse the memory of
+// one that was removed.
 func TestMemory(t *testing.T) {
 	var a Agenda[int64, []byte]
 	a.Add(1, make([]byte, 3, 77))

@@ -66,7 +66,7 @@ func (s *Session) noteLoss(f *Flow) {
 		}
 		s.note(f, &machine.Anomaly{
 			Rule: steadyLoss, Side: side, Certainty: sum.PathKnown, At: f.Last, Ref: f.LastRef,
-			Figures: [3]float64{100 * sum.Path.Share(), float64(sum.Path.Judged), float64(how)},
+			Figures: [3]float64{100 * sum.Path.Share(), float64(sum.Path.Settled), float64(how)},
 		})
 	}
 }
@@ -77,7 +77,7 @@ func steady(p *machine.PathLoss) bool {
 	if share < steadyShare || p.Lost < steadyLost || 2*p.Lossy < p.Blocks {
 		return false
 	}
-	return p.Judged >= steadyJudged || wilson(share, float64(p.Judged)) >= steadyShare
+	return p.Settled >= steadyJudged || wilson(share, float64(p.Settled)) >= steadyShare
 }
 
 // wilson returns the lower end of the score interval of a share of n (E. B. Wilson,

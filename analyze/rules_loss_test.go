@@ -11,13 +11,13 @@ import (
 func TestSteady(t *testing.T) {
 	spread := func(n, every int) (p machine.PathLoss) {
 		for i := range n {
-			p.Judge(every > 0 && i%every == every-1)
+			p.Settle(every > 0 && i%every == every-1)
 		}
 		return p
 	}
 	outages := func(n, every, long int) (p machine.PathLoss) {
 		for i := range n {
-			p.Judge(i%every < long)
+			p.Settle(i%every < long)
 		}
 		return p
 	}

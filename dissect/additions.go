@@ -4,25 +4,25 @@ import "github.com/ackscope/ackscope/schema"
 
 // Additions are what a user's files add to the protocols.
 type Additions struct {
-	// Profiles are by protocol. Each Config comes from that protocol's DoneProfile.
+	// Profiles are the profiles by protocol. The protocol's DoneProfile made
+	// each Config.
 	Profiles map[string][]Profile
-	Keys     *File // keys to decrypt with; nil for none
-	Schema   *File // a schema of messages; nil for none
+	Keys     *File // keys to decrypt with; nil if there are none
+	Schema   *File // a schema of messages; nil if there is none
 }
 
-// A File is one that the user named. A protocol reads from it what it knows, since
-// what stands in a file of keys or a schema is each protocol's own.
+// A File is a file that the user named. Each protocol reads it on its own,
+// since each has its own content for files of keys and schemas.
 type File struct {
-	// Name is what errors about its content begin with: "--keys: match.yaml".
+	// Name is the start of errors about the content: "--keys: match.yaml".
 	Name string
 	// Read fills a struct by its yaml tags.
 	Read func(into any) error
-	// Body reads a schema of messages that are packed by coding.
+	// Body reads a schema of messages with the given coding.
 	Body func(coding schema.Coding) (*schema.Schema, error)
 }
 
-// Extend returns the protocols with what a user's files add; the registry itself
-// stays as it is.
+// Extend returns a registry with what a user's files add. It does not change r.
 func (r *Registry) Extend(a Additions) (*Registry, error) {
 	extended := &Registry{protocols: make([]*Protocol, len(r.protocols))}
 	for i, p := range r.protocols {

@@ -1,38 +1,40 @@
 package dissect
 
-// Bill says what the bits of one datagram are for. The caller owns it and reuses
-// it. What it does not name is header: the protocol's own overhead.
+// Bill says what the bits of one datagram are for. Bits that it does not list
+// are header: the protocol's own overhead. The caller owns it and reuses it.
 type Bill struct {
-	// Type is what the datagram is, in the protocol's words: "Ack", "Reliable 300".
+	// Type is the kind of datagram, in the protocol's words: "Ack", "Reliable
+	// 300".
 	Type string
-	// Acks counts bits that tell what was received.
+	// Acks counts bits that acknowledge packets.
 	Acks uint64
-	// Bodies are what the application sent: one of the datagram's own type, or
-	// the messages within it.
+	// Bodies are what the application sent: a body of the datagram's own type,
+	// or the messages within it.
 	Bodies []Charge
 }
 
-// Charge is what one message of the application takes.
+// Charge is the bits of one message of the application.
 type Charge struct {
-	Type string // of the message; empty for the datagram's
+	Type string // of the message; empty for the datagram's type
 	Bits uint64
-	// Key is the same for every copy of the message that its sender sends; 0 where
-	// the protocol sends it once, or another packet's event tells that it is a copy.
+	// Key is the same for all copies of a message from its sender. It is 0 when
+	// the protocol sends the message once, or when an event reports its copies.
 	Key uint64
 }
 
-// Reset empties b and keeps its memory.
+// Reset empties b and keeps its memory for reuse.
 func (b *Bill) Reset() { b.Type, b.Acks, b.Bodies = "", 0, b.Bodies[:0] }
 
-// Charge adds a message.
+// Charge adds a message. It ignores a message without bits.
 func (b *Bill) Charge(kind string, bits, key uint64) {
 	if bits > 0 {
 		b.Bodies = append(b.Bodies, Charge{kind, bits, key})
 	}
 }
 
-// Fit cuts what is more than the datagram has, which a malformed one may seem to
-// hold, and gives the bits that are left for the header.
+// Fit reduces the bits to those that the datagram has, since a malformed
+// datagram may seem to hold more. It returns the bits that remain for the
+// header.
 func (b *Bill) Fit(total uint64) (header uint64) {
 	b.Acks = min(b.Acks, total)
 	left := total - b.Acks

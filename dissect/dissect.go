@@ -1,9 +1,12 @@
-// Package dissect says what a protocol is to ackscope: a descriptor with its
-// fields, its classifier, its dissector and its tracker. Protocols live in the
+// Package dissect defines what a protocol is to ackscope: a descriptor with its
+// fields, its classifier, its dissector and its tracker. The protocols are the
 // packages below; cmd/ackscope/registry.go lists them.
 //
-// Ring 2 of the house: dissectors know fields, never state. They are pure and
-// can be run again on any packet at any time.
+// For example, Gaffer's descriptor lists the field "gaffer.sequence". Its
+// dissector adds a [Field] with the value 17 at bit 8 to a [Dissection].
+//
+// A dissector knows fields, and keeps no state: it can run on any packet at any
+// time, any number of times.
 package dissect
 
 import (
@@ -13,7 +16,7 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// FieldKind says how a field's value reads.
+// FieldKind is the type of a field's value.
 type FieldKind uint8
 
 const (
@@ -23,74 +26,77 @@ const (
 	KindFloat                  // Field.Uint as IEEE 754 bits of a float64
 	KindBytes                  // Field.Bytes
 	KindText                   // Field.Bytes as UTF-8
-	KindGroup                  // no value: a heading over the fields below it
+	KindGroup                  // no value: a heading for the fields below it
 	KindAddr                   // Field.Bytes as an IP address: 4 or 16 bytes
 )
 
-// Content says whose a field's value is: what must not leave with a capture that
-// is given to others.
+// Content says what a field's value belongs to. It decides what to remove from
+// a capture before it is given to others.
 type Content uint8
 
 const (
-	ContentNone Content = iota // the protocol's own
+	ContentNone Content = iota // nothing to remove: the protocol's own value
 	ContentData                // the application's bytes, whatever they mean
 	ContentAddr                // an IP address
 	ContentPort                // a port
-	// The next three are the protocol's own too: counters, of which those of one flow
-	// lie near each other. A datagram of another protocol is told by them.
-	ContentSequence // counts what its sender sends
-	ContentAck      // names what its sender has of its peer
-	ContentNumber   // one or the other
-	// ContentFiller are zeros, as the protocol has it: what is not zero means something else.
+	// The next three are the protocol's own too: counters. Within a flow, their
+	// values are close to each other, which distinguishes foreign datagrams.
+	ContentSequence // counts the packets that its sender sends
+	ContentAck      // acknowledges packets of the peer
+	ContentNumber   // either of the two
+	// ContentFiller must be zeros; a value that is not zero means something
+	// else.
 	ContentFiller
 )
 
-// FieldSpec documents one field. Filters, exports, help and shell completion
-// read it; its address identifies the field.
+// FieldSpec documents one field, for filters, exports, help and shell
+// completion. The address of a FieldSpec identifies the field.
 type FieldSpec struct {
 	Name  string // as in filters: "gaffer.sequence"
 	Label string // as in the decode tree: "Sequence"
 	Kind  FieldKind
 	Hex   bool   // shown in hexadecimal
-	Unit  string // "bytes", "ms"; empty for none
+	Unit  string // "bytes", "ms"; empty if it has none
 	Doc   string // one sentence
 	Enum  map[uint64]string
-	// Content tells what of the protocol's own fields is not the protocol's.
+	// Content says what the value belongs to, when not to the protocol.
 	Content Content
 }
 
-// Field is one decoded field of a packet. Bit positions count from the first
-// bit of the datagram, low bit of a byte first.
+// Field is one decoded field of a packet. Bit positions count from the start of
+// the datagram, low bit of a byte first.
 type Field struct {
 	Spec  *FieldSpec
 	Depth uint8  // 0 for the protocol's own line
-	Bit   uint32 // where it begins
-	Bits  uint32 // how wide it is; 0 for one that is generated, not on the wire
+	Bit   uint32 // its first bit
+	Bits  uint32 // its width; 0 for a generated field, which is not on the wire
 	Uint  uint64
-	Bytes []byte // aliases the datagram or a reassembly: valid until the next Dissect
-	Note  string // said beside the value; most fields have none
+	Bytes []byte // aliases the datagram or a reassembly; valid until the next Dissect
+	Note  string // shown beside the value; empty for most fields
 }
 
-// Dissection is one packet taken apart. The caller owns it and reuses it.
+// Dissection is the decoded fields of one packet. The caller owns it and reuses
+// it.
 type Dissection struct {
 	Fields  []Field
-	Problem error // the first malformed field (*wire.ParseError); nil for a whole packet
+	Problem error // the first malformed field (*wire.ParseError); nil if there is none
 	Snapped bool  // a snap length cut the datagram before its last field
 
 	scratch []byte
 }
 
-// Reset empties d and keeps its memory.
+// Reset empties d and keeps its memory for reuse.
 func (d *Dissection) Reset() {
 	d.Fields, d.Problem, d.Snapped, d.scratch = d.Fields[:0], nil, false, d.scratch[:0]
 }
 
-// ErrEncrypted says that what a datagram carries cannot be read: there is no key.
+// ErrEncrypted means that the contents of a datagram cannot be read without a
+// key.
 var ErrEncrypted = errors.New("encrypted, and no key opens it")
 
-// Unaligned returns the bytes of b from a bit on, which need not be the first of
-// a byte: put together to whole ones in d's memory where it is not. They are
-// valid until the next Reset.
+// Unaligned returns the bytes of b from a bit on. If the bit is not on a byte
+// boundary, it shifts them into d's memory. They are valid until the next
+// Reset.
 func (d *Dissection) Unaligned(b []byte, bit int) []byte {
 	if bit%8 == 0 {
 		return b[min(bit/8, len(b)):]
@@ -100,8 +106,8 @@ func (d *Dissection) Unaligned(b []byte, bit int) []byte {
 	return d.scratch[start:len(d.scratch):len(d.scratch)]
 }
 
-// AppendUnaligned appends the bits of b from a bit on to dst as whole bytes, low
-// bit first; the last one is filled with zeros.
+// AppendUnaligned appends the bits of b from a bit on to dst as whole bytes,
+// low bit first. It fills the last byte with zeros.
 func AppendUnaligned(dst, b []byte, bit int) []byte {
 	shift := bit % 8
 	for i := bit / 8; i < len(b); i++ {
@@ -117,70 +123,72 @@ func AppendUnaligned(dst, b []byte, bit int) []byte {
 // Add appends a field.
 func (d *Dissection) Add(f Field) { d.Fields = append(d.Fields, f) }
 
-// Context is what the dissector of a packet knows of its flow.
+// Context is what a dissector knows of a packet's flow.
 type Context struct {
 	Config *Config
 	From   machine.Side
-	Pieces Pieces // of Edit; nil for none
+	Pieces Pieces // for Edit; nil if there are none
 }
 
-// Pieces changes packets that are sent in several datagrams. A first reading of the
-// flow learns them; with it in their context, Edit then gives each datagram the part
-// of the changed packet that it carries. Datagrams of packets that never were whole
-// are changed as bytes.
+// Pieces changes packets that travel in several datagrams. A first run over the
+// flow learns them. With Pieces in its context, Edit then returns each datagram
+// with its part of the changed packet. Packets that were never complete change
+// byte by byte.
 type Pieces interface {
-	// Learn takes the next datagram of the flow. Where it completes a packet, change
-	// is called with the packet, in the clear, as Protocol.Edit calls it.
+	// Learn takes the next datagram of the flow. When it completes a packet,
+	// Learn calls change with the decrypted packet, as Protocol.Edit does.
 	Learn(ctx Context, dg *machine.Datagram, change func(b []byte, d *Dissection, seal func([]byte)))
 }
 
-// Config is how one flow of a protocol is to be read: found by the classifier,
-// or given by the user (`-d udp.port==7777,gaffer:profile`).
+// Config says how to read one flow of a protocol. The classifier finds it, or
+// the user gives it (`-d udp.port==7777,gaffer:profile`).
 type Config struct {
 	Dialect string // as `flows` shows it
 	Profile any    // the protocol's own settings (*wire.Profile for Gaffer)
-	Stream  bool   // its messages come over TCP
-	OneHost bool   // both ends have the same address: on a loopback device, mostly
-	// Ends are the addresses of A and B, once they are known: with Facts.
+	Stream  bool   // its messages travel over TCP
+	OneHost bool   // both ends have the same address, as on a loopback device
+	// Ends are the addresses of A and B. Like Facts, they are known after a
+	// run.
 	Ends  [2]netip.AddrPort
 	Facts machine.Facts
-	Ports []uint16 // UDP ports whose flows are read so with no evidence asked: a user's profile may name some
+	Ports []uint16 // UDP ports whose flows are read so without evidence; a user's profile may name some
 }
 
-// Verdict is what a classifier makes of a flow.
+// Verdict is a classifier's result for a flow.
 type Verdict struct {
 	Config     *Config
 	Bits       float64 // evidence against chance, in bits: comparable across protocols
 	Confidence float64 // 0..1, for people
-	Reason     string  // what the evidence is, in words; also why not, where Config is nil
-	Settled    bool    // more packets of the flow would not change it
+	Reason     string  // the evidence as a sentence; when Config is nil, why there is none
+	Settled    bool    // more packets of the flow would not change the result
 }
 
-// Classifier weighs, datagram by datagram, whether a flow is of its protocol
-// and in which dialect. It sees both directions and keeps no bytes.
+// Classifier weighs whether a flow is of its protocol and in which dialect, one
+// datagram at a time. It sees both directions and keeps no bytes.
 type Classifier interface {
-	// Reset forgets the flow, for another one, and keeps the memory.
+	// Reset prepares for another flow and keeps the memory.
 	Reset()
 	Feed(d *machine.Datagram)
-	// Sure reports whether the verdict has a Config and is settled. It is asked
-	// often, so it allocates nothing and words no reason.
+	// Sure reports whether the verdict has a Config and is settled. Callers ask
+	// often, so it allocates nothing and formats no reason.
 	Sure() bool
 	Verdict() Verdict
 }
 
-// FramedClassifier is a Classifier to which the framing of a stream is evidence.
+// FramedClassifier is a Classifier that uses the framing of a stream as
+// evidence.
 type FramedClassifier interface {
-	// Framed tells, after Reset, how many bytes stand in front of each message:
+	// Framed sets, after Reset, how many bytes precede each message:
 	// Framing.Prefix.
 	Framed(prefix int)
 }
 
-// Assembly joins the pieces of packets that were sent in several datagrams, for
+// Assembly joins the pieces of packets that travel in several datagrams, for
 // display. Its memory is bounded.
 type Assembly interface {
-	// Add takes a datagram of the flow, and gives the packet that it completes, to
-	// be dissected as any; nil for none. The packet's bytes are the assembly's,
-	// and valid until the next Add.
+	// Add takes a datagram of the flow. It returns the packet that the datagram
+	// completes, ready to dissect, or nil. The assembly owns the packet's
+	// bytes, which are valid until the next Add.
 	Add(d *machine.Datagram) *machine.Datagram
 }
 
@@ -189,121 +197,134 @@ type Profile struct {
 	Name   string
 	Doc    string // one sentence
 	Config *Config
-	Fields []*FieldSpec // that its schema adds to the protocol's own
+	Fields []*FieldSpec // those that its schema adds to the protocol's own
 }
 
-// Framing is one way in which a protocol cuts a TCP stream into messages: a
-// length in front of each, which does not count itself.
+// Framing is one way in which a protocol divides a TCP stream into messages. A
+// length precedes each message; it does not count itself.
 type Framing struct {
 	Name      string
-	Prefix    int  // its size in bytes: 2 or 4
+	Prefix    int  // size of the length in bytes: 2 or 4
 	BigEndian bool // high byte first
-	Max       int  // the longest message that is believed, in bytes
-	Usual     int  // the longest that the protocol writes by default, in bytes
+	Max       int  // the longest message that is accepted, in bytes
+	Usual     int  // the longest message that the protocol writes by default, in bytes
 
-	// Judge weighs a message of which b was captured and that is length bytes
-	// long: the evidence in bits that it is one of the protocol, negative where
-	// it cannot be one.
-	Judge func(b []byte, length int) float64
+	// Weigh returns the evidence, in bits, that a message is of the protocol.
+	// Its captured part is b, and its full length in bytes is length. The
+	// result is negative when the message cannot be of the protocol.
+	Weigh func(b []byte, length int) float64
 }
 
-// Values are those of a message's body, as JSON: an object by their names, and a
-// list in their order.
+// Values are the values of a message's body as JSON: an object by name, or a
+// list in order.
 type Values interface {
 	MarshalJSON() ([]byte, error)
 	MarshalList() ([]byte, error)
 }
 
-// Protocol describes a protocol. It is a value, not an interface: it can be
-// listed, documented and tested.
+// Protocol describes a protocol. It is a value, not an interface: callers can
+// list, document and test it.
 type Protocol struct {
 	Name  string // "gaffer"
 	Title string // "Gaffer (reliable ordered messages)"
-	// Fields lists every field that Dissect may add, but those of user schemas.
+	// Fields lists every field that Dissect may add, except those of user
+	// schemas.
 	Fields []*FieldSpec
 	// Rules lists every rule that the tracker may report.
 	Rules []*machine.Rule
-	// Profiles lists the built-in ones.
+	// Profiles lists the built-in profiles.
 	Profiles []Profile
-	// NewProfile gives a pointer to the settings with the named built-in profile
-	// as the start, for a file reader to fill in (yaml tags), and DoneProfile checks them.
+	// NewProfile returns a pointer to settings that a file reader fills in
+	// (yaml tags). They start as the named built-in profile. DoneProfile checks
+	// them.
 	NewProfile  func(base string) (any, error)
 	DoneProfile func(settings any) (*Config, error)
-	// Extend gives the protocol with what a user's files add; nil where they add
-	// nothing to it.
+	// Extend returns the protocol with what a user's files add. It is nil when
+	// they cannot add anything.
 	Extend func(Additions) (*Protocol, error)
-	// SettingDocs says in one line what each setting of a profile file means, by
-	// its path in the file: "fragment_size", "messages.form".
+	// SettingDocs documents each setting of a profile file in one line, by its
+	// path in the file: "fragment_size", "messages.form".
 	SettingDocs map[string]string
-	// EventNames gives the words of the protocol's own event kinds.
+	// EventNames are the words for the protocol's own event kinds.
 	EventNames map[machine.EventKind]string
-	// EventNote says what the number of one of them stands for, such as the name of
-	// a reason; empty, as nil, for nothing.
+	// EventNote explains the number in one of these events, such as by the name
+	// of a reason. It returns "" when there is nothing to explain. It may be
+	// nil.
 	EventNote func(c *Config, e *machine.Event) string
 
-	// Framings are how it stands in TCP streams; none for a protocol of datagrams
-	// only. Each message is then a machine.Datagram of its own.
+	// Framings are the ways to find its messages in TCP streams. Each message
+	// is then a machine.Datagram of its own. A protocol of datagrams only has
+	// none.
 	Framings []Framing
 
 	Classify func() Classifier
-	// Dissect takes a datagram apart. It fills d in place; malformed bytes are
-	// d.Problem, and what could be read before them stands in d.Fields.
+	// Dissect decodes a datagram into d. For malformed bytes it sets d.Problem,
+	// and d.Fields holds the fields before them.
 	Dissect func(ctx Context, dg *machine.Datagram, d *Dissection)
-	// Account says what the bits of a datagram are for, from its dissection.
+	// Account fills b with what the bits of a datagram are for, from its
+	// dissection.
 	Account func(ctx Context, dg *machine.Datagram, d *Dissection, b *Bill)
-	// Edit gives a datagram, of the same length, in which change has changed what its
-	// fields show: bytes where the fields' bits are, in the clear. What the protocol
-	// adds for integrity is right again; seal does that to bytes that are to be looked
-	// at in between, and is nil where they are not as they travel. nil where the bytes
-	// can be changed as they are. It fails with ErrEncrypted where fields cannot be read for want of a key.
+	// Edit returns a changed copy of a datagram, of the same length. It calls
+	// change with the decrypted bytes and their fields. change sets the bytes
+	// that hold the fields' bits. Edit then repairs checksums and encryption.
+	//
+	// seal repairs bytes that are read in between; it is nil when they do not
+	// travel in this form. Edit itself is nil when the bytes of a datagram can
+	// be changed directly. It returns ErrEncrypted when fields cannot be read
+	// without a key.
 	Edit func(ctx Context, dg *machine.Datagram, d *Dissection, change func(b []byte, d *Dissection, seal func([]byte))) (
 		[]byte, error)
-	// NewPieces gives what Edit changes packets by that are sent in several datagrams;
-	// nil, or giving nil, where there are none.
+	// NewPieces returns the Pieces of a flow, or nil when the flow has none. It
+	// may be nil.
 	NewPieces func(*Config) Pieces
-	// Info writes the packet's one line for lists, such as "seq 5 ack 9 ack_bits 0x1f, 120 bytes".
+	// Info appends one line for lists, such as "seq 5 ack 9 ack_bits 0x1f, 120
+	// bytes".
 	Info func(ctx Context, dg *machine.Datagram, to []byte) []byte
-	// Message gives the name of a message's type and the values of its body, as far
-	// as a schema reads them; nil where the protocol carries no messages.
+	// Message returns the name of a message's type, and the values of its body,
+	// as far as a schema describes them. It is nil when the protocol carries no
+	// messages.
 	Message    func(c *Config, m *machine.Message) (name string, values Values)
-	NewTracker func(*Config) machine.Tracker // nil for a protocol that is dissected only
-	// NewScope makes what is kept of one endpoint over all its flows of datagrams;
-	// nil for a protocol whose flows have nothing to do with each other.
+	NewTracker func(*Config) machine.Tracker // nil when ackscope only dissects the protocol
+	// NewScope returns what is kept of one endpoint over all its flows of
+	// datagrams. It is nil when a protocol's flows are independent.
 	NewScope func(*Config) machine.Scope
-	// Behaviours lists the named ways in which implementations behave; none where
-	// the protocol has no reference to hold a capture against.
+	// Behaviours lists the named ways in which implementations behave. It is
+	// empty when the protocol has no reference to compare a capture with.
 	Behaviours []machine.Behaviour
-	// BehavioursOf names those of them that the flow's sender s can be of, the
-	// expected one first; none where its packets cannot be read. What s writes
-	// suggests the first open ones alike.
+	// BehavioursOf returns the behaviours that the flow's side s can have, the
+	// expected one first. The packets of s suggest the first open behaviours
+	// equally. It returns none when the packets cannot be read.
 	BehavioursOf func(c *Config, s machine.Side) (names []string, open int)
-	// NewJudge holds a flow against references of the named behaviours, one for
-	// each side. c.Facts must be those of an earlier run.
+	// NewJudge returns a judge of a flow, with references of the named
+	// behaviours, one for each side. c.Facts must come from an earlier run.
 	NewJudge func(c *Config, behaviours [2]string) (machine.Judge, error)
 	// RestsOnAbsence reports whether a divergence that a Judge found rests on a
 	// packet that did not pass the tap: a capture that lacks it shows the same.
 	RestsOnAbsence func(d *machine.Divergence) bool
-	// NewStage runs a flow again under other settings; an error says why it cannot
-	// be. nil where the protocol has none. c.Facts must be those of an earlier run.
+	// NewStage returns the stage on which a flow runs again under other
+	// settings. Its error says why the flow cannot. It is nil when the protocol
+	// has no stage. c.Facts must come from an earlier run.
 	NewStage func(c *Config) (machine.Stage, error)
-	// Parameters are what a Stage of the protocol can be asked to set otherwise; that
-	// of one flow may have fewer.
+	// Parameters are the settings that a Stage of the protocol can change. A
+	// single flow may have fewer of them.
 	Parameters []machine.Parameter
-	// NewAssembly joins what the protocol splits; nil, or giving nil, where it
-	// splits nothing.
+	// NewAssembly returns what joins packets that the protocol splits. It may
+	// be nil, or return nil, when nothing is split.
 	NewAssembly func(*Config) Assembly
 }
 
-// Registry is the immutable list of protocols, passed down from main.
+// Registry is the immutable list of protocols. The main package passes it down.
 type Registry struct{ protocols []*Protocol }
 
-// NewRegistry lists the protocols in the order in which they are tried and shown.
+// NewRegistry returns a registry. Its order is the order of trial and of
+// display.
 func NewRegistry(p ...*Protocol) *Registry { return &Registry{protocols: p} }
 
-// Protocols returns them in order; the caller must not change the slice.
+// Protocols returns the protocols in order. The caller must not change the
+// slice.
 func (r *Registry) Protocols() []*Protocol { return r.protocols }
 
-// Lookup finds a protocol by name.
+// Lookup returns the protocol with a name. It returns false when there is none.
 func (r *Registry) Lookup(name string) (*Protocol, bool) {
 	for _, p := range r.protocols {
 		if p.Name == name {

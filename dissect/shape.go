@@ -2,7 +2,7 @@ package dissect
 
 import "github.com/ackscope/ackscope/schema"
 
-// KindOfShape returns the kind of the field that shows a schema's value.
+// KindOfShape returns the kind of field that shows a schema's value.
 func KindOfShape(s schema.Shape) FieldKind {
 	switch s {
 	case schema.Int:

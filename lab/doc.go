@@ -1,5 +1,6 @@
-// Package lab runs the reference endpoints on real sockets: servers, clients
-// and a relay between them that loses, delays and doubles as told.
+// Package lab runs the reference endpoints on real sockets. It has servers,
+// clients, and a relay between them that loses, delays and duplicates as its
+// options say.
 //
 //	 client                    relay                      server
 //	┌──────────┐   UDP    ┌──────────────────┐   UDP    ┌──────────┐
@@ -8,16 +9,18 @@
 //	└────┬─────┘          └────────┬─────────┘          └────┬─────┘
 //	     └───── log, journal ──────┴────── log, journal ─────┘
 //
-// The endpoints are those of the simulation, and so are the paths and the loop
-// that drives an endpoint (sim.Driver): what sim does in virtual time, this does in
-// real time. A sim.Kit says what there is to know of a protocol. Each host
-// is one goroutine that owns its endpoints; sockets are read by goroutines of
-// their own, which hand it what came. Every host logs what its endpoints did,
-// in the form of the logs that stand beside recorded captures, and its inputs
-// in a journal, from which Play gives every byte again.
+// It uses the endpoints of the simulation, its paths, and the loop that drives
+// an endpoint (sim.Driver). Package sim runs them in virtual time, and lab in
+// real time. A sim.Kit describes the protocol.
 //
-// Nothing here sends to an address that was not named, or did not speak first.
+// Each host is one goroutine that owns its endpoints. Other goroutines read the
+// sockets and pass on what arrived. Every host logs what its endpoints did, in
+// the format of the logs that accompany recorded captures. A journal records
+// its inputs. Play repeats every byte from it.
 //
-// Ring 5 of the house: with cmd and capture/afpacket the only place that asks
-// for the time and opens sockets.
+// The package sends only to addresses that the user named, or that sent
+// something first.
+//
+// Apart from cmd and capture/afpacket, only this package reads the clock and
+// opens sockets.
 package lab

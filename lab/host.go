@@ -12,13 +12,14 @@ import (
 	"github.com/ackscope/ackscope/sim"
 )
 
-// Settings are what the parts of a run have in common.
+// Settings are what all parts of a run share.
 type Settings struct {
 	Clock   Clock
 	Seed    uint64
-	Log     *sim.Log // nil for none
-	Journal *Journal // nil for none
-	// Allow reports whether a stranger may be answered; nil is Nearby.
+	Log     *sim.Log // nil for no log
+	Journal *Journal // nil for no journal
+	// Allow reports whether the host may answer an unknown address; nil means
+	// Nearby.
 	Allow func(netip.Addr) bool
 }
 
@@ -29,51 +30,52 @@ func (s *Settings) allows(addr netip.Addr) bool {
 	return s.Allow(addr)
 }
 
-// HostOptions set up a host.
+// HostOptions configures a host.
 type HostOptions struct {
 	Settings
 	Kit  sim.Kit
 	Role sim.Role
-	// N tells clients apart; a server is 0.
+	// N is the number of a client; a server has 0.
 	N int
 	// Transport is UDP or TCP.
 	Transport Transport
-	// Listen is where a server, or a proxy, takes its clients. Connect is where a
-	// client finds its server, the only address that it sends to, and a proxy too.
+	// Listen is where a server or a proxy accepts its clients. Connect is the
+	// server's address for a client or a proxy: a client sends to no other
+	// address.
 	Listen, Connect netip.AddrPort
-	// Duration is how long the application runs, counted from the start of the
-	// run; 0 for as long as it has something to do.
+	// Duration is how long the application runs, from the start of the run. 0
+	// means as long as it has something to do.
 	Duration time.Duration
 }
 
 const (
-	maxPeers   = 1 << 14 // strangers that a server remembers at a time
+	maxPeers   = 1 << 14 // unknown addresses that a server remembers at a time
 	maxEnds    = 256     // endpoints of one peer each
-	maxCounts  = 1 << 10 // endpoints of whose past the host tells
-	maxWaiting = 1 << 12 // datagrams that are read in one frame
+	maxCounts  = 1 << 10 // dropped endpoints whose counts the host keeps
+	maxWaiting = 1 << 12 // datagrams that it reads in one frame
 )
 
-// Host runs the endpoints of one role at one address: one goroutine, which owns
-// them all.
+// Host runs the endpoints of one role at one address. One goroutine owns them
+// all.
 type Host struct {
 	options HostOptions
 	rhythm  sim.Rhythm
 	network network
 	inbox   chan arrival
-	done    chan struct{} // closed once the application has nothing more to do
+	done    chan struct{} // closed when the application has nothing more to do
 
 	known   map[place]*peer
-	turned  int // strangers that were turned away
+	turned  int // unknown peers that were refused
 	ends    []*running
-	made    int       // ends so far
-	past    []Counts  // of ends that were let go
-	waiting []arrival // what came since the last frame
+	made    int       // ends made so far
+	past    []Counts  // of ends that were dropped
+	waiting []arrival // what arrived since the last frame
 	random  *rand.Rand
 	over    bool
-	gone    chan struct{} // closed when nobody reads the inbox any more
+	gone    chan struct{} // closed when no goroutine reads the inbox any more
 }
 
-// place is where a peer speaks from; the ports of UDP and TCP are not the same.
+// place is a peer's address. UDP and TCP have separate ports.
 type place struct {
 	addr   netip.AddrPort
 	stream bool
@@ -82,32 +84,32 @@ type place struct {
 // peer is a remote end.
 type peer struct {
 	place  place
-	stream *stream         // its standing stream; nil for none
-	end    *running        // who speaks with it
-	number machine.Peer    // what that end calls it
-	heard  machine.Instant // when it spoke last
+	stream *stream         // its open stream; nil if there is none
+	end    *running        // the end that talks to it
+	number machine.Peer    // that end's number for it
+	heard  machine.Instant // when it last sent something
 }
 
-// running is an end at work.
+// running is an end that the host runs.
 type running struct {
 	*sim.End
 	host   *Host
-	n      int // among those of its role
+	n      int // its number within the role
 	name   string
 	driver sim.Driver
-	peers  []*peer // by the endpoint's numbers
+	peers  []*peer // by the endpoint's number
 	idle   bool    // its application has nothing more to do
 	waking *time.Timer
 }
 
-// Counts are what one endpoint did.
+// Counts are the figures of one endpoint.
 type Counts struct {
 	sim.Counts
 	Name string
-	N    int // among those of its role
+	N    int // its number within the role
 }
 
-// arrival is what a socket gave.
+// arrival is what a socket received.
 type arrival struct {
 	from   netip.AddrPort
 	stream *stream
@@ -122,10 +124,10 @@ const (
 	arrivedOpen
 	arrivedBytes
 	arrivedClose
-	arrivedDeadline // of an event-driven host: a timer has come
+	arrivedDeadline // of an event-driven host: a timer expired
 )
 
-// NewHost opens the host's socket. Run has it work, and closes it.
+// NewHost opens the host's socket. Run uses it and closes it.
 func NewHost(o HostOptions) (*Host, error) {
 	h := &Host{
 		options: o, rhythm: o.Kit.Rhythm(o.Role), known: map[place]*peer{},
@@ -149,15 +151,16 @@ func NewHost(o HostOptions) (*Host, error) {
 	return h, nil
 }
 
-// Addr returns the host's own address. A client over TCP has none before it has
-// connected.
+// Addr returns the host's own address. A client over TCP has no port of its own
+// until it has connected.
 func (h *Host) Addr() netip.AddrPort { return h.network.addr() }
 
-// Done is closed once the applications have nothing more to do.
+// Done returns a channel that is closed when the applications have nothing more
+// to do.
 func (h *Host) Done() <-chan struct{} { return h.done }
 
-// Run has the host work until the context ends, or one of its endpoints refuses
-// what it is asked.
+// Run runs the host until the context ends. It returns an error when an
+// endpoint refuses an input.
 func (h *Host) Run(ctx context.Context) (err error) {
 	defer func() {
 		close(h.gone)
@@ -186,7 +189,7 @@ func (h *Host) Run(ctx context.Context) (err error) {
 	for {
 		inbox := h.inbox
 		if len(h.waiting) >= maxWaiting {
-			inbox = nil // what more there is waits in the socket, or is lost
+			inbox = nil // the rest waits in the socket, or is lost
 		}
 		select {
 		case <-ctx.Done():
@@ -199,8 +202,8 @@ func (h *Host) Run(ctx context.Context) (err error) {
 			err = h.take(a)
 		case <-frame.C:
 			err = h.frame()
-			// From when it was due, so that lateness does not add up; but a machine
-			// that slept does not owe the frames that it missed.
+			// Count from when it was due, so that lateness does not accumulate.
+			// A machine that slept skips the frames that it missed.
 			due = max(due.Add(h.rhythm.Frame), h.options.Clock.Now().Add(-h.rhythm.Frame))
 			frame.Reset(h.options.Clock.until(due))
 		}
@@ -210,7 +213,7 @@ func (h *Host) Run(ctx context.Context) (err error) {
 	}
 }
 
-// Counts tells what each endpoint did; once Run has ended.
+// Counts returns the figures of each endpoint. Call it after Run has returned.
 func (h *Host) Counts() []Counts {
 	list := slices.Clone(h.past)
 	for _, e := range h.ends {
@@ -230,7 +233,7 @@ func (h *Host) frame() error {
 				return err
 			}
 		}
-		// What is in the sockets now is read now.
+		// Read what is in the sockets now.
 		for more := true; more && len(h.waiting) < maxWaiting; {
 			select {
 			case a := <-h.inbox:
@@ -247,7 +250,7 @@ func (h *Host) frame() error {
 		}
 		h.waiting = h.waiting[:0]
 	}
-	h.letGo(now)
+	h.dropIdle(now)
 	idle := len(h.ends) > 0
 	for _, e := range h.ends {
 		if err := h.turn(e, now); err != nil {
@@ -278,7 +281,7 @@ func (h *Host) turn(e *running, now machine.Instant) error {
 	return err
 }
 
-// leave says farewell and ends.
+// leave passes each endpoint its farewell inputs and ends the run.
 func (h *Host) leave() error {
 	var trouble error
 	for _, e := range h.ends {

@@ -9,7 +9,7 @@ import (
 	"github.com/ackscope/ackscope/sim"
 )
 
-// meet returns the peer at a place, a new one if need be.
+// meet returns the peer at a place, and creates it if it is new.
 func (h *Host) meet(at place) *peer {
 	p := h.known[at]
 	if p == nil {
@@ -19,7 +19,7 @@ func (h *Host) meet(at place) *peer {
 	return p
 }
 
-// add makes the nth endpoint of the host's role.
+// add creates endpoint n of the host's role.
 func (h *Host) add(n int) (*running, error) {
 	o := &h.options
 	end, err := o.Kit.End(o.Role, n, h.Addr())
@@ -35,7 +35,7 @@ func (h *Host) add(n int) (*running, error) {
 	h.made++
 	own := h.Addr()
 	if o.Transport == TCP && o.Role == sim.Client {
-		own = netip.AddrPort{} // it has none before it has connected
+		own = netip.AddrPort{} // it has no port until it has connected
 	}
 	for _, line := range e.Log.Opening(own, o.Connect) {
 		h.tell(e, o.Clock.Now(), line)
@@ -43,14 +43,14 @@ func (h *Host) add(n int) (*running, error) {
 	return e, nil
 }
 
-// join lets an end speak with a peer.
+// join connects an end with a peer.
 func (h *Host) join(e *running, p *peer) {
 	p.end, p.number = e, machine.Peer(len(e.peers))
 	e.peers = append(e.peers, p)
 	h.tell(e, h.options.Clock.Now(), e.Log.Met(p.number, p.place.addr))
 }
 
-// begin returns a peer an endpoint of its own.
+// begin creates an endpoint for a peer alone.
 func (h *Host) begin(n int, p *peer) error {
 	e, err := h.add(n)
 	if err == nil {
@@ -59,9 +59,10 @@ func (h *Host) begin(n int, p *peer) error {
 	return err
 }
 
-// letGo lets go of endpoints whose only peer has been silent for too long: a
-// forged address must not be sent to for ever. One that speaks again begins anew.
-func (h *Host) letGo(now machine.Instant) {
+// dropIdle drops endpoints whose only peer has been silent for too long. The
+// address may be forged, and the host must not send to it forever. A peer that
+// returns gets a new endpoint.
+func (h *Host) dropIdle(now machine.Instant) {
 	if h.rhythm.Shared || h.rhythm.Idle <= 0 || h.options.Role == sim.Client {
 		return
 	}
@@ -79,12 +80,12 @@ func (h *Host) letGo(now machine.Instant) {
 	})
 }
 
-// take hands on what a socket gave.
+// take passes on what a socket received.
 func (h *Host) take(a arrival) error {
 	if a.kind == arrivedDeadline {
 		for _, e := range h.ends {
 			if at, ok := e.Endpoint.Deadline(); !ok || at > h.options.Clock.Now() {
-				e.WakeAt(at, ok) // it came for an earlier one
+				e.WakeAt(at, ok) // the timer was for an earlier deadline
 			} else if err := h.step(e, machine.Wake{}); err != nil {
 				return err
 			}
@@ -94,7 +95,7 @@ func (h *Host) take(a arrival) error {
 	from := place{a.from, a.kind != arrivedDatagram}
 	p := h.known[from]
 	if p == nil {
-		if !h.welcome(&a) {
+		if !h.admits(&a) {
 			h.turned++
 			if a.stream != nil {
 				a.stream.close()
@@ -135,8 +136,8 @@ func (h *Host) take(a arrival) error {
 	return nil
 }
 
-// welcome reports whether what a stranger sent is to be taken.
-func (h *Host) welcome(a *arrival) bool {
+// admits reports whether the host accepts data from an unknown address.
+func (h *Host) admits(a *arrival) bool {
 	switch {
 	case h.options.Role == sim.Client, !h.options.allows(a.from.Addr()):
 		return false

@@ -8,7 +8,7 @@ import (
 	"github.com/ackscope/ackscope/sim"
 )
 
-// step hands one input to an endpoint and carries out what comes of it.
+// step passes one input to an endpoint and carries out the effects.
 func (h *Host) step(e *running, in machine.Input) error {
 	if err := e.driver.Step(h.options.Clock.Now(), in); err != nil {
 		return fmt.Errorf("%s: %T: %w", e.name, in, err)
@@ -19,7 +19,8 @@ func (h *Host) step(e *running, in machine.Input) error {
 // Do implements sim.Owner.
 func (e *running) Do(in machine.Input) error { return e.host.step(e, in) }
 
-// Carry implements sim.Owner: first the network, then the journal and the log.
+// Carry implements sim.Owner: first it sends, then it writes the journal and
+// the log.
 func (e *running) Carry(s *sim.Step) {
 	h := e.host
 	for i := range s.Out.Transmit {
@@ -33,7 +34,7 @@ func (e *running) Carry(s *sim.Step) {
 	}
 }
 
-// WakeAt implements sim.Owner: the deadline comes back through the inbox.
+// WakeAt implements sim.Owner: the deadline arrives through the inbox.
 func (e *running) WakeAt(at machine.Instant, ok bool) {
 	h := e.host
 	switch {
@@ -48,7 +49,8 @@ func (e *running) WakeAt(at machine.Instant, ok bool) {
 	}
 }
 
-// post returns the host something to take; false once nobody takes it any more.
+// post puts an arrival into the inbox. It returns false when the host has
+// ended.
 func (h *Host) post(a arrival) bool {
 	select {
 	case h.inbox <- a:
@@ -58,7 +60,7 @@ func (h *Host) post(a arrival) bool {
 	}
 }
 
-// transmit puts something on the network.
+// transmit puts a transmission on the network.
 func (h *Host) transmit(e *running, t *machine.Transmission, now machine.Instant) {
 	if int(t.To) >= len(e.peers) {
 		return

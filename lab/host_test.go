@@ -32,7 +32,7 @@ func gafferKit(t *testing.T, count uint64) *gaffer.Kit {
 	return kit
 }
 
-// pair sets up a server and clients that speak through a relay.
+// pair creates a server and clients with a relay between them.
 func pair(t *testing.T, s Settings, kit sim.Kit, clients int, path sim.Path) *Group {
 	t.Helper()
 	server, err := NewHost(HostOptions{Settings: s, Kit: kit, Role: sim.Server, Listen: loopback})
@@ -62,8 +62,8 @@ func within(t *testing.T, limit time.Duration) context.Context {
 	return ctx
 }
 
-// Several clients: what each end logs of itself fits what the other logs, and
-// the journal gives all of it again.
+// With several clients, the logs of both ends must agree, and the journal must
+// repeat the run.
 func TestClientsLogAndJournal(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal")
 	file, err := os.Create(path)
@@ -120,13 +120,13 @@ func TestClientsLogAndJournal(t *testing.T) {
 	}
 	for f := range counts {
 		if f.event == "acked" {
-			// Connections are numbered by either end in its own order.
+			// Each end numbers connections in its own order.
 			received := 0
 			for conn := range clients {
 				received += counts[fact{map[string]string{"client": "server", "server": "client"}[f.who], conn, "received", f.seq}]
 			}
 			if received == 0 {
-				t.Errorf("%+v, and nobody received it", f)
+				t.Errorf("%+v, and no other end received it", f)
 			}
 		}
 	}
@@ -135,7 +135,7 @@ func TestClientsLogAndJournal(t *testing.T) {
 	if !played.Finished || !played.Same || played.Sent < 2*clients*count {
 		t.Errorf("played again: %+v", played)
 	}
-	// A journal that tells of another payload must show.
+	// A journal with a changed payload must be detected.
 	b, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -169,7 +169,7 @@ func replay(t *testing.T, path string, kit sim.Kit) Played {
 	return played
 }
 
-// A journal names its endpoints; one that names the millionth makes no million.
+// A journal numbers its endpoints: a large number must not create that many.
 func TestPlayRefuses(t *testing.T) {
 	j := &sim.Journal{Entries: []sim.Entry{{Host: 1 << 20, In: machine.Wake{}}}}
 	if _, err := Play(j, gafferKit(t, 1)); err == nil || !strings.Contains(err.Error(), "host 1048576") {
@@ -181,7 +181,7 @@ func TestPlayRefuses(t *testing.T) {
 	}
 }
 
-// A server answers who speaks its protocol, and nobody else.
+// A server answers whoever uses its protocol, and no other sender.
 func TestServerAnswersWhomItShould(t *testing.T) {
 	kit := gafferKit(t, 0)
 	good := kit.Profile.Append(nil, &wire.Packet{Kind: wire.KindRegular}, []byte("hello"))
@@ -224,7 +224,7 @@ func TestServerAnswersWhomItShould(t *testing.T) {
 	}
 }
 
-// A client that falls silent is let go, and begins anew when it speaks again.
+// A silent client is dropped, and gets a new endpoint when it sends again.
 func TestServerLetsGo(t *testing.T) {
 	kit := gafferKit(t, 0)
 	kit.Idle = 60 * time.Millisecond
@@ -263,11 +263,11 @@ func TestServerLetsGo(t *testing.T) {
 	}
 }
 
-// A client without a server goes on until it is told to end, and then ends.
+// A client without a server runs until the context ends, and then stops.
 func TestClientAlone(t *testing.T) {
-	nobody := listen(t)
-	at := addrOf(nobody)
-	nobody.Close()
+	closed := listen(t)
+	at := addrOf(closed)
+	closed.Close()
 	client, err := NewHost(HostOptions{Settings: Settings{Clock: StartClock()}, Kit: gafferKit(t, 0), Role: sim.Client,
 		Connect: at})
 	if err != nil {
@@ -287,7 +287,7 @@ func TestClientAlone(t *testing.T) {
 	}
 }
 
-// What an application asks for and its endpoint refuses ends the run.
+// A run ends when an endpoint refuses an application's input.
 func TestTroubleEndsTheRun(t *testing.T) {
 	kit := gafferKit(t, 0)
 	kit.Least, kit.Most = 40000, 40000 // more than 16 fragments

@@ -54,7 +54,8 @@ func kits(t *testing.T) map[string]func() (sim.Kit, Transport, sim.Role) {
 	}
 }
 
-// Whatever strangers send, a server goes on, and ends when it is told to.
+// Whatever unknown senders send, a server continues, and ends when its context
+// ends.
 func TestServersStandNoise(t *testing.T) {
 	for name, kitOf := range kits(t) {
 		t.Run(name, func(t *testing.T) {
@@ -114,7 +115,7 @@ func datagrams(t *testing.T, rng *rand.Rand, to netip.AddrPort) {
 	for range 300 {
 		b := sim.Noise(rng, rng.IntN(200))
 		if len(b) > 0 && rng.IntN(2) == 0 {
-			b[0] = []byte{0, 1, 0x3e, 0x53, 0x41, 4}[rng.IntN(6)] // what packets begin with
+			b[0] = []byte{0, 1, 0x3e, 0x53, 0x41, 4}[rng.IntN(6)] // bytes at which packets begin
 		}
 		conn.WriteToUDPAddrPort(b, to)
 	}
@@ -129,7 +130,7 @@ func streams(t *testing.T, rng *rand.Rand, to netip.AddrPort) {
 		}
 		b := sim.Noise(rng, 2000)
 		if n%2 == 0 {
-			b[0], b[1], b[2], b[3] = 8, 0, 0, 0 // a length that is believed
+			b[0], b[1], b[2], b[3] = 8, 0, 0, 0 // a length that is accepted
 		}
 		conn.Write(b)
 		if n%3 != 0 {

@@ -17,9 +17,9 @@ import (
 	"github.com/ackscope/ackscope/sim"
 )
 
-// Journal writes every input of a run's endpoints as it comes. In its header
-// stands a hash of all that the endpoints sent: it is filled in at the end. A
-// nil Journal takes everything and writes nothing.
+// Journal writes every input of a run's endpoints as it occurs. Its header has
+// a hash of all that the endpoints sent; Finish fills it in. A nil Journal
+// writes nothing.
 type Journal struct {
 	mu   sync.Mutex
 	file io.WriteSeeker
@@ -33,18 +33,18 @@ type Journal struct {
 // noteSent is the key of the hash in a journal's note.
 const noteSent = "sent-sha256"
 
-// unfinished stands for the hash until the run has ended.
+// unfinished is the value of the hash until the run has ended.
 var unfinished = strings.Repeat("0", 2*sha256.Size)
 
-// NewJournal begins a journal in a file. The note is what it takes to make the
-// endpoints again; the hosts add their addresses.
+// NewJournal starts a journal in a file. note holds what is needed to make the
+// endpoints again. The hosts add their addresses.
 func NewJournal(file io.WriteSeeker, seed uint64, note map[string]string) *Journal {
 	j := &Journal{file: file, seed: seed, note: maps.Clone(note), sent: sha256.New()}
 	j.note[noteSent] = unfinished
 	return j
 }
 
-// place notes the address of a host, before the run begins.
+// place records the address of a host, before the run begins.
 func (j *Journal) place(host int, own netip.AddrPort) {
 	if j == nil {
 		return
@@ -63,7 +63,7 @@ func (j *Journal) begin() {
 	}
 }
 
-// record takes one step of the endpoint that the journal calls host.
+// record writes one step of the endpoint with the journal's number host.
 func (j *Journal) record(host int, s *sim.Step) {
 	if j == nil {
 		return
@@ -78,7 +78,7 @@ func (j *Journal) record(host int, s *sim.Step) {
 	}
 }
 
-// Finish writes what is left, and the hash into the header.
+// Finish writes the rest, and then the hash into the header.
 func (j *Journal) Finish() error {
 	if j == nil {
 		return nil
@@ -105,29 +105,31 @@ func (j *Journal) Finish() error {
 	return err
 }
 
-// journalHost is what a journal calls the nth endpoint of a role.
+// journalHost returns the journal's number for endpoint n of a role.
 func journalHost(role sim.Role, n int) int { return sim.Roles*n + int(role) }
 
-// Played is what came of playing a journal.
+// Played is the result of playing a journal.
 type Played struct {
 	Inputs, Sent int
-	// Finished says that the recorded run ended in order, so that its bytes are
-	// known; Same that the played one gave these bytes.
+	// Finished reports that the recorded run ended normally, so that the hash
+	// of its bytes is known. Same reports that the played run sent the same
+	// bytes.
 	Finished, Same bool
-	// Compared says that the journal knows what each input made an endpoint send, and
-	// that it was that; Differs where it was not.
+	// Compared reports that the journal records what each input made an
+	// endpoint send, and that all of it was the same. Differs is the first
+	// difference.
 	Compared bool
 	Differs  *sim.DifferError
 }
 
-// maxPlayed bounds the endpoints that a journal may name.
+// maxPlayed is the most endpoints that a journal may have.
 const maxPlayed = 1 << 16
 
-// Play steps fresh endpoints of the kit through a journal that the lab recorded.
+// Play passes the inputs of a journal of the lab to fresh endpoints of the kit.
 func Play(j *sim.Journal, kit sim.Kit) (Played, error) {
 	p := Played{Inputs: len(j.Entries)}
-	// Endpoints that take no input are not made: a journal of a server alone says
-	// nothing of clients.
+	// Only make endpoints that have inputs: the journal of a server alone has
+	// no clients.
 	var endpoints []machine.Endpoint
 	for i := range j.Entries {
 		host := j.Entries[i].Host

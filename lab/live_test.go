@@ -20,7 +20,7 @@ import (
 func TestMain(m *testing.M) { testenv.Main(m) }
 
 // run is one lab in one process, captured live by ackscope's own source on
-// loopback; its files stand in a folder of the test, under one name.
+// loopback. Its files are in a folder of the test, with a common name.
 type run struct {
 	program, dir, name string
 	args               []string
@@ -46,9 +46,9 @@ func (r *run) do() {
 	r.said, r.took = said.Bytes(), time.Since(begun)
 }
 
-// The protocols with a bad network between, each captured live: everything that
-// either end logged of itself is found in the capture, and nothing else is
-// claimed. All run side by side, since they mostly wait.
+// Each protocol runs over a bad network and is captured live. The capture must
+// show all that either end logged, and ackscope must claim nothing else. The
+// runs are concurrent, since they mostly wait.
 func TestLive(t *testing.T) {
 	testenv.Grid(t, "endpoints of every protocol on sockets, against the clock")
 	testenv.Long(t, "ten labs of three seconds, and the oracles over them")
@@ -66,7 +66,7 @@ func TestLive(t *testing.T) {
 		lab("u221_loss30", "riptide", "--clients", "2", "--dup", "10%"),
 		lab("u200_loss30", "riptide", "--profile", "2.0.0"),
 	}
-	// TCP bears less: what is lost holds up all that follows.
+	// TCP tolerates less: a loss delays everything behind it.
 	stream := lab("t221_loss5", "riptide", "--transport", "tcp", "--clients", "2")
 	stream.args = append(stream.args, "--loss", "5%")
 	runs = append(runs, stream)
@@ -74,8 +74,8 @@ func TestLive(t *testing.T) {
 		lab("srdp-direct", "srdp"),
 		lab("srdp-clients", "srdp", "--clients", "4", "--dup", "10%", "--rate", "10"),
 		lab("srdp-udp", "srdp", "--proxy", "udp"),
-		// One client: whether a proxy keeps one list of ids for all clients is not on
-		// the wire, and what hangs on it is graded likely.
+		// One client: the wire does not show whether a proxy keeps one list of
+		// ids for all clients. Facts that depend on it are graded likely.
 		lab("srdp-tcp", "srdp", "--proxy", "tcp"),
 	}
 
@@ -92,10 +92,9 @@ func TestLive(t *testing.T) {
 	}
 }
 
-// hold holds a run against the logs of its ends. Real time is not ours: a machine
-// that is busy elsewhere keeps a reader from its frames, which are then dropped
-// and counted, or an end from its socket while its clock goes on. So a run that
-// does not hold is done once more, alone.
+// hold compares a run with the logs of its ends. On a busy machine, a reader
+// may miss its frames, which are then dropped and counted. An end may miss its
+// socket while its clock runs on. So a run that fails is repeated once, alone.
 func (r *run) hold(t *testing.T, check func(t *testing.T) []string) {
 	faults := check(t)
 	if len(faults) > 0 {
@@ -108,7 +107,7 @@ func (r *run) hold(t *testing.T, check func(t *testing.T) []string) {
 	}
 }
 
-// finished holds that the run came to its end, and that its journal gives it again.
+// finished checks that the run ended, and that its journal repeats it.
 func (r *run) finished(t *testing.T) (faults []string) {
 	t.Helper()
 	if r.err != nil {
@@ -127,8 +126,8 @@ func (r *run) finished(t *testing.T) (faults []string) {
 	return faults
 }
 
-// check holds a run against the logs of its ends, by the oracle of the recorded
-// captures.
+// check compares a run with the logs of its ends, with the oracle of the
+// recorded captures.
 func (r *run) check(t *testing.T) []string {
 	faults := r.finished(t)
 	python := testenv.Need(t, "python3")
@@ -143,8 +142,8 @@ func (r *run) check(t *testing.T) []string {
 	return faults
 }
 
-// Apart: three processes, as on three machines. An interrupt ends each in
-// order, with its files whole.
+// TestApart runs three processes, as on three machines. An interrupt ends each
+// one normally, with complete files.
 func TestApart(t *testing.T) {
 	testenv.Long(t, "the program is built, and runs as three")
 	program, dir := testenv.Ackscope(t), testenv.UserDir(t)
@@ -180,7 +179,7 @@ type process struct {
 	over chan error
 }
 
-// begin starts a part and reads where it is.
+// begin starts a part and reads its address.
 func begin(t *testing.T, program, where string, args ...string) *process {
 	t.Helper()
 	p := &process{cmd: exec.Command(program, append([]string{"lab"}, args...)...), said: &bytes.Buffer{},

@@ -17,10 +17,10 @@ type Transport int
 const (
 	UDP Transport = iota
 	TCP
-	Both // streams on one side and datagrams on the other: of a proxy that sends for clients, and of these
+	Both // streams on one side and datagrams on the other, for a TCP proxy and its clients
 )
 
-// ParseTransport reads "udp" or "tcp".
+// ParseTransport parses "udp" or "tcp".
 func ParseTransport(word string) (Transport, error) {
 	switch word {
 	case "udp":
@@ -38,7 +38,7 @@ func (t Transport) String() string {
 	return "udp"
 }
 
-// network is a host's socket and what reads it.
+// network is a host's sockets with their readers.
 type network interface {
 	addr() netip.AddrPort
 	start()
@@ -46,7 +46,7 @@ type network interface {
 	close()
 }
 
-// largest is the size of the largest datagram.
+// largest is the size of the largest datagram, in bytes.
 const largest = 1 << 16
 
 func (h *Host) open() (network, error) {
@@ -75,10 +75,10 @@ func openUDP(h *Host, local netip.AddrPort) (*udpSocket, error) {
 	return &udpSocket{host: h, conn: conn}, nil
 }
 
-// bothSockets are those of a host with streams on one side and datagrams on the
-// other. Its address is that of its datagrams for a client, which its packets
-// name it by, and that of its streams for a proxy, which clients go to; the
-// numbers are one where the system lets them.
+// bothSockets are the sockets of a host with streams on one side and datagrams
+// on the other. Its address is that of its datagrams for a client, whose
+// packets contain it. For a proxy it is that of its streams, to which clients
+// connect. Both have the same port when the system allows that.
 type bothSockets struct {
 	udp *udpSocket
 	tcp *tcpSocket
@@ -124,8 +124,8 @@ func (b *bothSockets) close() {
 	b.tcp.close()
 }
 
-// sourceFor returns this machine's address on the way to another, with any port.
-// Nothing is sent for that.
+// sourceFor returns this machine's address on the way to another one, with any
+// port. It sends nothing.
 func sourceFor(to netip.AddrPort) (netip.AddrPort, error) {
 	conn, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(to))
 	if err != nil {
@@ -136,7 +136,7 @@ func sourceFor(to netip.AddrPort) (netip.AddrPort, error) {
 	return netip.AddrPortFrom(own.Addr(), 0), nil
 }
 
-// udpSocket is the socket of a host that speaks UDP.
+// udpSocket is the socket of a host that uses UDP.
 type udpSocket struct {
 	host    *Host
 	conn    *net.UDPConn
@@ -153,8 +153,8 @@ func (s *udpSocket) start() {
 	})
 }
 
-// readUDP gives every datagram of a socket until it is closed, or give has had
-// enough.
+// readUDP passes every datagram of a socket to give, until the socket is closed
+// or give returns false.
 func readUDP(conn *net.UDPConn, give func(from netip.AddrPort, b []byte) bool) {
 	buffer := make([]byte, largest)
 	for {
@@ -163,7 +163,7 @@ func readUDP(conn *net.UDPConn, give func(from netip.AddrPort, b []byte) bool) {
 			return
 		}
 		if err != nil {
-			continue // of one datagram: a port that nobody listens at, by word of ICMP
+			continue // an error of one datagram: ICMP reported a closed port
 		}
 		if !give(plain(from), append([]byte(nil), buffer[:n]...)) {
 			return
@@ -180,6 +180,6 @@ func (s *udpSocket) send(to *peer, t *machine.Transmission) error {
 }
 
 func (s *udpSocket) close() {
-	_ = s.conn.Close() // nothing is held back in it
+	_ = s.conn.Close() // no data is buffered in it
 	s.readers.Wait()
 }

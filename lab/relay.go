@@ -14,20 +14,21 @@ import (
 	"github.com/ackscope/ackscope/sim"
 )
 
-// RelayOptions set up a relay.
+// RelayOptions configures a relay.
 type RelayOptions struct {
 	Settings
 	Transport        Transport
 	Listen           netip.AddrPort // where clients send to
-	Target           netip.AddrPort // the server: the only address that is sent to, but for clients
-	ToServer, ToHere sim.Path       // what it does to either direction
-	// Tap sees what passes, on both of the relay's sides; nil for none. Its bytes
-	// must not be kept.
-	Tap func(Sight)
+	Target           netip.AddrPort // the server: besides clients, the only address to send to
+	ToServer, ToHere sim.Path       // the paths in the two directions
+	// Tap is called with what passes on both sides of the relay; nil for no
+	// tap. It must not keep the bytes.
+	Tap func(Observation)
 }
 
-// Sight is a datagram, or bytes of a stream, as it came to the relay or left it.
-type Sight struct {
+// Observation is a datagram, or bytes of a stream, that arrived at the relay or
+// left it.
+type Observation struct {
 	At        machine.Instant
 	Transport Transport
 	From, To  netip.AddrPort
@@ -36,19 +37,19 @@ type Sight struct {
 }
 
 const (
-	maxFlows   = 256     // clients that a relay serves at a time
-	maxHeld    = 1 << 16 // datagrams that it holds back; further ones are dropped
+	maxFlows   = 256     // clients served at a time
+	maxHeld    = 1 << 16 // datagrams held back at a time; more are dropped
 	flowIdle   = time.Minute
 	relayInbox = 1024
 )
 
-// Relay stands between clients and a server, as a network would: it carries
-// datagrams, or streams, as two paths of the simulation have it. Each client is
-// given an address of its own towards the server.
+// Relay carries datagrams or streams between clients and a server, as a network
+// would. It uses two paths of the simulation. Each client has its own address
+// towards the server.
 type Relay struct {
 	options RelayOptions
 	conn    *net.UDPConn // towards clients
-	tcp     *tcpRelay    // instead of it
+	tcp     *tcpRelay    // used instead of conn
 	inbox   chan relayed
 	gone    chan struct{}
 	readers sync.WaitGroup
@@ -58,12 +59,12 @@ type Relay struct {
 	counts  [2]relayCounts
 }
 
-// relayCounts are a direction's figures.
+// relayCounts are the figures of one direction.
 type relayCounts struct{ in, out, lost, doubled, refused uint64 }
 
 var directionWords = [2]string{"c2s", "s2c"}
 
-// relayFlow is one client's way to the server and back.
+// relayFlow is one client's path to the server and back.
 type relayFlow struct {
 	number int
 	client netip.AddrPort
@@ -73,8 +74,8 @@ type relayFlow struct {
 	heard  machine.Instant
 }
 
-// relayed is a datagram on its way. A flow of nil stands for one of a client
-// whose flow is to be found.
+// relayed is a datagram in flight. A nil flow means that the client's flow is
+// not looked up yet.
 type relayed struct {
 	flow   *relayFlow
 	client netip.AddrPort
@@ -82,7 +83,7 @@ type relayed struct {
 	bytes  []byte
 }
 
-// NewRelay opens the relay's socket. Run has it work, and closes it.
+// NewRelay opens the relay's socket. Run uses it and closes it.
 func NewRelay(o RelayOptions) (*Relay, error) {
 	if err := Sendable(o.Target); err != nil {
 		return nil, err
@@ -107,8 +108,8 @@ func (r *Relay) Addr() netip.AddrPort {
 	return plain(r.conn.LocalAddr().(*net.UDPAddr).AddrPort())
 }
 
-// impair returns the two paths of the nth flow: the first is the simulation's
-// between "client" and "server".
+// impair returns the two paths of flow n. Those of the first flow equal the
+// simulation's paths between "client" and "server".
 func (r *Relay) impair(n int,
 	impair func(p sim.Path, seed uint64, from, to string) *sim.Impairment) [2]*sim.Impairment {
 	client := "client"
@@ -119,7 +120,7 @@ func (r *Relay) impair(n int,
 	return [2]*sim.Impairment{impair(o.ToServer, o.Seed, client, "server"), impair(o.ToHere, o.Seed, "server", client)}
 }
 
-// Run has the relay work until the context ends.
+// Run runs the relay until the context ends.
 func (r *Relay) Run(ctx context.Context) error {
 	if r.tcp != nil {
 		return r.tcp.run(ctx)
@@ -160,10 +161,10 @@ func (r *Relay) post(d relayed) bool {
 	}
 }
 
-// end closes all sockets and writes the figures.
+// end closes all sockets and logs the figures.
 func (r *Relay) end() {
 	close(r.gone)
-	_ = r.conn.Close() // nothing is held back in it
+	_ = r.conn.Close() // no data is buffered in it
 	for _, f := range r.flows {
 		_ = f.up.Close() // as above
 	}
@@ -176,7 +177,7 @@ func (r *Relay) end() {
 	}
 }
 
-// take draws the fate of what came.
+// take draws the fate of a datagram that arrived.
 func (r *Relay) take(d relayed) {
 	now := r.options.Clock.Now()
 	if d.flow == nil {
@@ -222,7 +223,7 @@ func (r *Relay) hold(d relayed, at machine.Instant) {
 	r.held.Add(at, d)
 }
 
-// release sends all that is due.
+// release sends everything that is due.
 func (r *Relay) release() {
 	for {
 		if due, ok := r.held.Next(); !ok || due > r.options.Clock.Now() {
@@ -240,7 +241,7 @@ func (r *Relay) release() {
 			r.see(now, r.Addr(), f.client, d.bytes)
 		}
 		if err != nil {
-			r.counts[d.back].refused++ // as a network loses: nobody listens there
+			r.counts[d.back].refused++ // as when a network loses it: no socket listens there
 			continue
 		}
 		r.counts[d.back].out++
@@ -249,11 +250,12 @@ func (r *Relay) release() {
 
 func (r *Relay) see(at machine.Instant, from, to netip.AddrPort, b []byte) {
 	if r.options.Tap != nil {
-		r.options.Tap(Sight{At: at, From: from, To: to, Kind: machine.SendDatagram, Bytes: b})
+		r.options.Tap(Observation{At: at, From: from, To: to, Kind: machine.SendDatagram, Bytes: b})
 	}
 }
 
-// flow returns a client's flow, a new one if it may have one; else nil.
+// flow returns a client's flow. It creates a flow for a new client if that is
+// allowed, and otherwise returns nil.
 func (r *Relay) flow(client netip.AddrPort, now machine.Instant) *relayFlow {
 	if f := r.flows[client]; f != nil {
 		return f
@@ -261,7 +263,7 @@ func (r *Relay) flow(client netip.AddrPort, now machine.Instant) *relayFlow {
 	if len(r.flows) >= maxFlows || !r.options.allows(client.Addr()) {
 		return nil
 	}
-	// Connected: the kernel lets through what the server sends, and nothing else.
+	// The socket is connected: the kernel accepts only what the server sends.
 	up, err := net.DialUDP("udp", net.UDPAddrFromAddrPort(r.source()), net.UDPAddrFromAddrPort(r.options.Target))
 	if err != nil {
 		return nil
@@ -277,9 +279,9 @@ func (r *Relay) flow(client netip.AddrPort, now machine.Instant) *relayFlow {
 	return f
 }
 
-// source returns the address that the relay has towards the server, with any port:
-// the one that clients know, where both sides are on loopback, so that its two
-// sides look like one machine; else what the system has on the way there.
+// source returns the relay's address towards the server, with any port. When
+// both sides are on loopback, it is the address that clients use, so that the
+// relay looks like one machine. Otherwise the system chooses it.
 func (r *Relay) source() netip.AddrPort {
 	listen := r.options.Listen.Addr()
 	if listen.IsLoopback() && r.options.Target.Addr().IsLoopback() && listen.Is4() == r.options.Target.Addr().Is4() {
@@ -297,12 +299,12 @@ func (r *Relay) tellFlow(now machine.Instant, n int, client, own netip.AddrPort)
 		sim.Line{"event": "flow", "flow": n, "client": client.String(), "relay_toward_server": own.String()})
 }
 
-// sweep lets go of flows that have been silent both ways.
+// sweep removes flows that were silent in both directions.
 func (r *Relay) sweep() {
 	now := r.options.Clock.Now()
 	for client, f := range r.flows {
 		if now.Sub(f.heard) > flowIdle {
-			_ = f.up.Close() // nothing is held back in it
+			_ = f.up.Close() // no data is buffered in it
 			delete(r.flows, client)
 		}
 	}

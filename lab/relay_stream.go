@@ -12,9 +12,9 @@ import (
 	"github.com/ackscope/ackscope/sim"
 )
 
-// tcpRelay carries streams: to each connection of a client belongs one to the
-// server. What a path loses comes later, as TCP would send it again, and all
-// that follows waits for it.
+// tcpRelay carries streams: each connection of a client has its own connection
+// to the server. What a path loses arrives later, as if TCP had sent it again.
+// Everything behind it waits.
 type tcpRelay struct {
 	relay    *Relay
 	listener *net.TCPListener
@@ -46,7 +46,7 @@ func (t *tcpRelay) run(ctx context.Context) error {
 	})
 	<-ctx.Done()
 	close(t.relay.gone)
-	_ = t.listener.Close() // no more connections: that is all it is for
+	_ = t.listener.Close() // accept no more connections
 	t.mu.Lock()
 	t.closed = true
 	for s := range t.open {
@@ -57,7 +57,7 @@ func (t *tcpRelay) run(ctx context.Context) error {
 	return t.relay.options.Log.Flush()
 }
 
-// admit keeps a stream among the open ones; it gives the number of the pair.
+// admit adds streams to the open ones. It returns the number of the pair.
 func (t *tcpRelay) admit(pair ...*stream) (n int, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -71,9 +71,9 @@ func (t *tcpRelay) admit(pair ...*stream) (n int, ok bool) {
 	return t.count - 1, true
 }
 
-// serve carries one client's stream to its end.
+// serve carries one client's stream until it ends.
 func (t *tcpRelay) serve(conn *net.TCPConn) {
-	defer conn.Close() //nolint:errcheck // its stream has closed it, where it ran
+	defer conn.Close() //nolint:errcheck // its stream has closed it, if it ran
 	r, client := t.relay, plain(conn.RemoteAddr().(*net.TCPAddr).AddrPort())
 	if !r.options.allows(client.Addr()) {
 		return
@@ -108,14 +108,15 @@ func (t *tcpRelay) serve(conn *net.TCPConn) {
 	t.mu.Unlock()
 }
 
-// delayed are bytes of a stream and when they are there.
+// delayed is bytes of a stream, and when they arrive.
 type delayed struct {
 	at    machine.Instant
 	bytes []byte
 }
 
-// carry brings one direction over: what from gives goes to to, late. The four
-// addresses are those of the two connections, as the bytes pass them.
+// carry carries one direction. What it reads from one stream it writes to the
+// other, with delay. The four addresses of the two connections are in by, in
+// the order of the path.
 func (t *tcpRelay) carry(from, to *stream, path *sim.Impairment, by [4]netip.AddrPort) {
 	r := t.relay
 	late := make(chan delayed, relayInbox)
@@ -135,7 +136,7 @@ func (t *tcpRelay) carry(from, to *stream, path *sim.Impairment, by [4]netip.Add
 		}
 		t.see(by[2], by[3], machine.CloseStream, nil)
 		to.close()
-		for range late { //nolint:revive // what comes after the end goes nowhere
+		for range late { //nolint:revive // what follows the end is dropped
 		}
 	})
 	from.run(func(b []byte) bool {
@@ -162,11 +163,11 @@ func (t *tcpRelay) carry(from, to *stream, path *sim.Impairment, by [4]netip.Add
 
 func (t *tcpRelay) see(from, to netip.AddrPort, kind machine.TransmitKind, b []byte) {
 	if r := t.relay; r.options.Tap != nil {
-		r.options.Tap(Sight{At: r.options.Clock.Now(), Transport: TCP, From: from, To: to, Kind: kind, Bytes: b})
+		r.options.Tap(Observation{At: r.options.Clock.Now(), Transport: TCP, From: from, To: to, Kind: kind, Bytes: b})
 	}
 }
 
-// wait lets the time pass until an instant; false where the relay ends before.
+// wait waits until an instant. It returns false when the relay ends earlier.
 func (t *tcpRelay) wait(until machine.Instant) bool {
 	timer := time.NewTimer(t.relay.options.Clock.until(until))
 	defer timer.Stop()

@@ -16,7 +16,7 @@ import (
 
 var loopback = netip.MustParseAddrPort("127.0.0.1:0")
 
-// listen opens a socket for what a test sends and reads by hand.
+// listen opens a socket that a test uses by hand.
 func listen(t *testing.T) *net.UDPConn {
 	t.Helper()
 	conn, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(loopback))
@@ -69,8 +69,8 @@ func read(t *testing.T, conn *net.UDPConn, within time.Duration, most int) (numb
 	return numbers, from
 }
 
-// One description of a path serves the simulation and the relay: with one seed
-// the relay loses and doubles what the simulation's path does.
+// One description of a path serves the simulation and the relay. With one seed,
+// the relay loses and duplicates the same datagrams as the simulation's path.
 func TestRelayDoesAsTheSimulation(t *testing.T) {
 	path := sim.Path{Loss: 0.2, Duplicate: 0.2, Bursts: sim.Gilbert{ToBad: 0.05, ToGood: 0.3},
 		Jitter: 3 * time.Millisecond}
@@ -107,8 +107,8 @@ func TestRelayDoesAsTheSimulation(t *testing.T) {
 	}
 }
 
-// Answers find their client; who is not the server, or may not be answered, is
-// not heard.
+// Answers find their client. The relay ignores senders that are not the server,
+// and clients that it may not answer.
 func TestRelayCarriesForThoseItKnows(t *testing.T) {
 	server, one, two, stranger := listen(t), listen(t), listen(t), listen(t)
 	r := serve(t, RelayOptions{Target: addrOf(server)})
@@ -120,7 +120,8 @@ func TestRelayCarriesForThoseItKnows(t *testing.T) {
 	if towardOne == towardTwo {
 		t.Fatalf("both clients come from %v: expected an address each", towardOne)
 	}
-	// A stranger writes to the relay's address of client one: it is not the server.
+	// A stranger writes to the relay's address for client one, but is not the
+	// server.
 	stranger.WriteToUDPAddrPort(number(666), towardOne)
 	server.WriteToUDPAddrPort(number(10), towardOne)
 	server.WriteToUDPAddrPort(number(20), towardTwo)
@@ -154,7 +155,7 @@ func TestRelayDelays(t *testing.T) {
 	}
 }
 
-// Streams come over whole and in order, cut and held up as they are.
+// Streams arrive complete and in order, although they are cut and delayed.
 func TestRelayStream(t *testing.T) {
 	listener, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(loopback))
 	if err != nil {
@@ -166,7 +167,7 @@ func TestRelayStream(t *testing.T) {
 	var seen atomic.Int64
 	r := serve(t, RelayOptions{
 		Transport: TCP, Target: plain(listener.Addr().(*net.TCPAddr).AddrPort()), ToServer: path, ToHere: path,
-		Tap: func(s Sight) {
+		Tap: func(s Observation) {
 			if s.To == plain(listener.Addr().(*net.TCPAddr).AddrPort()) {
 				seen.Add(int64(len(s.Bytes)))
 			}
@@ -231,7 +232,7 @@ func TestSendable(t *testing.T) {
 	}
 }
 
-// A relay to nowhere in particular is refused before it opens anything.
+// A relay without a proper target is refused before it opens anything.
 func TestRelayNeedsATarget(t *testing.T) {
 	if _, err := NewRelay(RelayOptions{Listen: loopback, Target: netip.MustParseAddrPort("0.0.0.0:80")}); err == nil {
 		t.Error("a relay to 0.0.0.0 was made")

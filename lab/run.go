@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// Group is the parts of a run that one process has.
+// Group is the parts of a run in one process.
 type Group struct {
 	Clients, Proxies, Servers []*Host
-	Relay                     *Relay // nil for none
+	Relay                     *Relay // nil if there is none
 	// Linger is how long the hosts still read and answer after their
-	// applications have said all.
+	// applications have finished.
 	Linger time.Duration
-	// Grace is the time between the end of the clients and that of the servers,
-	// and that of the relay: what the former sent last is then still carried.
+	// Grace is the time between the ends of the clients, the servers and the
+	// relay. In that time the last packets still travel.
 	Grace time.Duration
 }
 
@@ -24,9 +24,10 @@ type part struct {
 	over chan struct{}
 }
 
-// Run has all parts work until the applications have said all and Linger has
-// passed, or ctx ends; then it ends them: clients first, the relay last. A run
-// without clients and servers ends with ctx only. The trouble of one part ends all.
+// Run runs all parts until the applications have finished and Linger has
+// passed, or until ctx ends. Then it ends the parts: the clients first, the
+// relay last. Without clients and servers only ctx ends the run. An error of
+// one part ends all.
 func (g *Group) Run(ctx context.Context) error {
 	trouble := make(chan error, len(g.Clients)+len(g.Proxies)+len(g.Servers)+1)
 	begin := func(run func(context.Context) error) part {
@@ -40,7 +41,7 @@ func (g *Group) Run(ctx context.Context) error {
 		}()
 		return p
 	}
-	// The far ends first, so that nobody speaks to one that is not there yet.
+	// Start the far ends first, so that each part finds its peer.
 	var relay, servers, proxies, clients []part
 	if g.Relay != nil {
 		relay = append(relay, begin(g.Relay.Run))
@@ -72,7 +73,7 @@ func (g *Group) Run(ctx context.Context) error {
 	return err
 }
 
-// wait waits for the end of the run, whatever brings it about.
+// wait waits for the end of the run, for any reason.
 func (g *Group) wait(ctx context.Context, trouble <-chan error) error {
 	for _, hosts := range [][]*Host{g.Clients, g.Servers} {
 		for _, h := range hosts {
@@ -85,7 +86,7 @@ func (g *Group) wait(ctx context.Context, trouble <-chan error) error {
 			}
 		}
 	}
-	var linger <-chan time.Time // of a relay alone: never
+	var linger <-chan time.Time // never, for a relay alone
 	if len(g.Clients)+len(g.Servers) > 0 {
 		linger = time.After(g.Linger)
 	}

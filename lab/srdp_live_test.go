@@ -15,7 +15,7 @@ import (
 	"github.com/ackscope/ackscope/internal/testenv"
 )
 
-// srdpLine is a line of the log of an end that speaks SRDP.
+// srdpLine is a line of the log of an end that uses SRDP.
 type srdpLine struct {
 	T        float64
 	Endpoint string
@@ -25,7 +25,7 @@ type srdpLine struct {
 	Addr     string // of start and stream
 }
 
-// srdpEvent is what the contract says of a line of `events --json`.
+// srdpEvent is a line of `events --json`.
 type srdpEvent struct {
 	Time      time.Time
 	Protocol  string
@@ -36,7 +36,7 @@ type srdpEvent struct {
 	Certainty string
 }
 
-// srdpMessage is what it says of one of `messages --json`.
+// srdpMessage is a line of `messages --json`.
 type srdpMessage struct {
 	Time      time.Time
 	From, To  string
@@ -60,7 +60,8 @@ func decodeLines[T any](t *testing.T, text []byte) (list []T) {
 	}
 }
 
-// srdpRun is a run of SRDP: the ends' logs, and what ackscope makes of the capture.
+// srdpRun is a run of SRDP: the ends' logs, and what ackscope reports of the
+// capture.
 type srdpRun struct {
 	*run
 	lines    []srdpLine
@@ -81,7 +82,7 @@ func readSRDP(t *testing.T, r *run) *srdpRun {
 	}
 }
 
-// seen is the times of one kind of fact about packets of one id, in order.
+// seen holds the times of one kind of fact about packets, by id and in order.
 type seen map[uint32][]float64
 
 func (s seen) add(seq uint32, at float64) { s[seq] = append(s[seq], at) }
@@ -95,8 +96,9 @@ func (s seen) total() (n int) {
 
 var srdpKinds = []string{"sent", "resent", "received", "duplicate", "acked", "acked_again"}
 
-// checkGivenUp holds what the near ends gave up, by the end of the capture, in
-// runs with a limit of copies. The capture shows that nothing more came.
+// checkGivenUp checks what the near ends had given up by the end of the
+// capture, in runs with a limit of copies. The capture shows that nothing more
+// came.
 func (r *srdpRun) checkGivenUp(ends map[string]string, complain func(string, ...any)) {
 	for addr, endpoint := range ends {
 		want, _ := r.logged(endpoint, "gave_up")
@@ -114,7 +116,7 @@ func (r *srdpRun) checkGivenUp(ends map[string]string, complain func(string, ...
 	}
 }
 
-// logged returns what an end logged of a kind, up to when it stopped.
+// logged returns what an end logged of a kind, and when it stopped.
 func (r *srdpRun) logged(endpoint, kind string) (facts seen, over float64) {
 	facts = seen{}
 	for _, l := range r.lines {
@@ -129,7 +131,7 @@ func (r *srdpRun) logged(endpoint, kind string) (facts seen, over float64) {
 	return facts, over
 }
 
-// check returns one sentence for each kind of fact that is off.
+// check returns one sentence for each kind of fact that is wrong.
 func (r *srdpRun) check() (faults []string) {
 	complain := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
 	ends := map[string]string{} // those that speak SRDP at the tap, by address
@@ -140,7 +142,7 @@ func (r *srdpRun) check() (faults []string) {
 	}
 	for addr, endpoint := range ends {
 		if r.streams(endpoint) {
-			continue // it has no SRDP at the tap: the proxy speaks for it
+			continue // it has no SRDP at the tap: the proxy has
 		}
 		for _, kind := range srdpKinds {
 			want, over := r.logged(endpoint, kind)
@@ -149,7 +151,7 @@ func (r *srdpRun) check() (faults []string) {
 				if e.Addr != addr || e.Event != kind || r.stream(e.Peer) {
 					continue
 				}
-				// Nobody reads what comes at the very end, or after it.
+				// No end reads what arrives at the very end, or after it.
 				if at := seconds(e.Time); at < over-0.02 || len(got[e.Sequence]) < len(want[e.Sequence]) {
 					got.add(e.Sequence, at)
 				}
@@ -172,22 +174,22 @@ func (r *srdpRun) check() (faults []string) {
 // forwards reports whether the proxy only forwards.
 func (r *srdpRun) forwards() bool { return slices.Contains(r.args, "udp") }
 
-// streams reports whether an end speaks by a stream.
+// streams reports whether an end uses a stream.
 func (r *srdpRun) streams(endpoint string) bool {
 	return slices.ContainsFunc(r.lines, func(l srdpLine) bool { return l.Endpoint == endpoint && l.Event == "stream" })
 }
 
-// stream reports whether an address is that of the client's end of a stream. (The
-// proxy's address is that of its streams and of its datagrams.)
+// stream reports whether an address is that of the client's end of a stream. A
+// proxy's address is that of both its streams and its datagrams.
 func (r *srdpRun) stream(addr string) bool {
 	return slices.ContainsFunc(r.lines, func(l srdpLine) bool { return l.Event == "stream" && l.Addr == addr })
 }
 
 func seconds(t time.Time) float64 { return float64(t.UnixNano()) / 1e9 }
 
-// hurried leaves out copies that an end sent right behind another, and that were
-// not found: a machine that halted does so, and at the tap that looks like a copy
-// that the network made.
+// hurried leaves out copies that were not found and that an end sent directly
+// behind another copy. A machine that halted does so. At the tap, such a copy
+// looks like one that the network made.
 func (r *srdpRun) hurried(endpoint string, want, got seen) {
 	const hurry = 0.01
 	sent, _ := r.logged(endpoint, "sent")
@@ -202,9 +204,9 @@ func (r *srdpRun) hurried(endpoint string, want, got seen) {
 	}
 }
 
-// compare pairs the facts of each id in order of time. The log is later than the
-// frame by what the kernel and the program take, and never earlier by more than
-// its own stamp takes.
+// compare pairs the facts of each id in order of time. The log is later than
+// the frame, by the time that the kernel and the program take. It is earlier
+// only by the precision of its own timestamps.
 func compare(want, got seen) string {
 	missing, extra, off := 0, 0, 0
 	var example uint32
@@ -231,8 +233,8 @@ func compare(want, got seen) string {
 		got.total(), missing, extra, example, off)
 }
 
-// checkFar holds what is told as certain of an end that is not at the tap against
-// that end's log. It takes a run with one client: the far end is then the other.
+// checkFar compares what is certain about an end away from the tap with that
+// end's log. It needs a run with one client, whose far end is the other one.
 func (r *srdpRun) checkFar(ends map[string]string, complain func(string, ...any)) {
 	if len(ends) != 2 {
 		return
@@ -268,7 +270,7 @@ func mapValues(m map[string]seen) (list []seen) {
 	return list
 }
 
-// checkMessages holds copies, acknowledgements and deliveries against the logs.
+// checkMessages compares copies, acknowledgements and deliveries with the logs.
 func (r *srdpRun) checkMessages(ends map[string]string, complain func(string, ...any)) {
 	counted := map[string]int{}
 	for _, m := range r.messages {
@@ -280,7 +282,7 @@ func (r *srdpRun) checkMessages(ends map[string]string, complain func(string, ..
 			if n := len(sent[m.MessageID]) + len(again[m.MessageID]); m.Attempts != n {
 				complain("%s message %d: %d copies, expected the log's %d", endpoint, m.MessageID, m.Attempts, n)
 			}
-			late := seconds(m.Time)+m.AckedMS/1e3 > over-0.001 // nobody read that
+			late := seconds(m.Time)+m.AckedMS/1e3 > over-0.001 // no end read that
 			if m.Acked != (len(acked[m.MessageID]) > 0) && !late {
 				complain("%s message %d: acked %v, the log says otherwise", endpoint, m.MessageID, m.Acked)
 			}
@@ -293,7 +295,7 @@ func (r *srdpRun) checkMessages(ends map[string]string, complain func(string, ..
 	}
 }
 
-// checkSRDP holds a run against the logs of its ends.
+// checkSRDP compares a run with the logs of its ends.
 func (r *run) checkSRDP(t *testing.T) []string {
 	faults := r.finished(t)
 	s := readSRDP(t, r)
@@ -313,8 +315,8 @@ func (r *run) checkSRDP(t *testing.T) []string {
 	return faults
 }
 
-// catches plants faults in what ackscope says of a run that holds: an oracle that
-// lets them through is none.
+// catches plants faults in ackscope's results for a good run. The oracle must
+// detect every one of them.
 func (r *srdpRun) catches(t *testing.T) {
 	ends := map[string]bool{}
 	for _, l := range r.lines {
@@ -360,7 +362,8 @@ func (r *srdpRun) catches(t *testing.T) {
 	} {
 		planted := *r
 		planted.events, planted.messages = slices.Clone(r.events), slices.Clone(r.messages)
-		// Those of the near end: of the others nothing is held.
+		// Plant only in those of the near end: the oracle does not check the
+		// others.
 		planted.messages = slices.DeleteFunc(planted.messages, func(m srdpMessage) bool { return !ends[m.From] })
 		whole := slices.DeleteFunc(slices.Clone(r.messages), func(m srdpMessage) bool { return ends[m.From] })
 		fault.plant(&planted)

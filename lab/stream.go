@@ -14,19 +14,19 @@ import (
 const (
 	dialTimeout  = 5 * time.Second
 	farewellTime = time.Second
-	maxStreams   = 256     // that a server, or a relay, holds open
-	maxUnsent    = 1 << 20 // bytes that wait for a peer that does not read; then it is cut off
+	maxStreams   = 256     // open at a time, of a server or a relay
+	maxUnsent    = 1 << 20 // bytes that wait for a slow peer; beyond that the stream is cut off
 )
 
-// stream is one TCP connection: a goroutine reads it and one writes it, so that
-// a peer that does not read holds up nobody.
+// stream is one TCP connection. One goroutine reads it and another one writes
+// it: a peer that does not read delays no other.
 type stream struct {
 	conn   *net.TCPConn
 	peer   netip.AddrPort
 	mu     sync.Mutex
 	wake   *sync.Cond
 	unsent []byte
-	ending bool // closed once all is written
+	ending bool // closed once everything is written
 }
 
 func newStream(conn *net.TCPConn, peer netip.AddrPort) *stream {
@@ -38,7 +38,7 @@ func newStream(conn *net.TCPConn, peer netip.AddrPort) *stream {
 // own returns this end's address.
 func (s *stream) own() netip.AddrPort { return plain(s.conn.LocalAddr().(*net.TCPAddr).AddrPort()) }
 
-// write queues bytes.
+// write queues bytes. It returns an error when too many bytes wait.
 func (s *stream) write(b []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,7 +55,7 @@ func (s *stream) write(b []byte) error {
 	return nil
 }
 
-// close ends the stream once what is queued has been written.
+// close ends the stream once the queued bytes are written.
 func (s *stream) close() {
 	s.mu.Lock()
 	s.ending = true
@@ -63,7 +63,7 @@ func (s *stream) close() {
 	s.wake.Signal()
 }
 
-// run reads and writes until the stream ends; give takes what is read.
+// run reads and writes until the stream ends. It passes what it reads to give.
 func (s *stream) run(give func(b []byte) bool) {
 	var writer sync.WaitGroup
 	writer.Go(s.drain)
@@ -76,15 +76,16 @@ func (s *stream) run(give func(b []byte) bool) {
 	}
 	s.close()
 	writer.Wait()
-	_ = s.conn.Close() // all was written, or nobody is there
+	_ = s.conn.Close() // everything was written, or the peer is gone
 }
 
-// drain writes what is queued. Then it ends its own direction and has the
-// reader wait a while for the end of the other: a connection that is closed with
-// bytes unread is reset, and what was just written may be lost with that.
+// drain writes the queued bytes. Then it ends its direction, and gives the
+// reader some time for the end of the other one. The system resets a connection
+// that is closed with unread bytes. That reset could lose what was just
+// written.
 func (s *stream) drain() {
 	defer func() {
-		_ = s.conn.CloseWrite() // fails where the connection is gone
+		_ = s.conn.CloseWrite() // fails when the connection is gone
 		_ = s.conn.SetReadDeadline(time.Now().Add(farewellTime))
 	}()
 	var b []byte
@@ -98,18 +99,18 @@ func (s *stream) drain() {
 		if len(b) == 0 {
 			return
 		}
-		_ = s.conn.SetWriteDeadline(time.Now().Add(dialTimeout)) // fails where the connection is gone: so does the write
+		_ = s.conn.SetWriteDeadline(time.Now().Add(dialTimeout)) // fails when the connection is gone, as does the write
 		if _, err := s.conn.Write(b); err != nil {
 			return
 		}
 	}
 }
 
-// tcpSocket is the socket of a host that speaks TCP.
+// tcpSocket is the socket of a host that uses TCP.
 type tcpSocket struct {
 	host     *Host
 	local    netip.AddrPort
-	listener *net.TCPListener // of a server
+	listener *net.TCPListener // of a server or a proxy
 	work     sync.WaitGroup
 	mu       sync.Mutex
 	streams  map[*stream]bool
@@ -129,7 +130,7 @@ func openTCP(h *Host, local netip.AddrPort) (*tcpSocket, error) {
 	return s, nil
 }
 
-// addr returns where a server listens; a client's streams have ports of their own.
+// addr returns where a server listens. A client's streams have other ports.
 func (s *tcpSocket) addr() netip.AddrPort { return s.local }
 
 func (s *tcpSocket) start() {
@@ -149,7 +150,7 @@ func (s *tcpSocket) start() {
 	})
 }
 
-// hold serves one connection to its end.
+// hold serves one connection until it ends.
 func (s *tcpSocket) hold(conn *net.TCPConn, from netip.AddrPort) {
 	st := newStream(conn, from)
 	s.mu.Lock()
@@ -159,7 +160,7 @@ func (s *tcpSocket) hold(conn *net.TCPConn, from netip.AddrPort) {
 	}
 	s.mu.Unlock()
 	if !fits {
-		_ = conn.Close() // turned away
+		_ = conn.Close() // too many streams
 		return
 	}
 	post := func(kind arrivalKind, b []byte) bool {
@@ -169,13 +170,13 @@ func (s *tcpSocket) hold(conn *net.TCPConn, from netip.AddrPort) {
 		st.run(func(b []byte) bool { return post(arrivedBytes, b) })
 		post(arrivedClose, nil)
 	}
-	_ = conn.Close() // run has closed it, where it ran
+	_ = conn.Close() // run has closed it, if it ran
 	s.mu.Lock()
 	delete(s.streams, st)
 	s.mu.Unlock()
 }
 
-// dial opens a client's stream. Where nobody answers it is told as closed.
+// dial opens a client's stream. When it fails, it reports the stream as closed.
 func (s *tcpSocket) dial(to netip.AddrPort) {
 	d := net.Dialer{Timeout: dialTimeout, LocalAddr: net.TCPAddrFromAddrPort(s.local)}
 	conn, err := d.Dial("tcp", to.String())
@@ -210,7 +211,7 @@ func (s *tcpSocket) send(to *peer, t *machine.Transmission) error {
 
 func (s *tcpSocket) close() {
 	if s.listener != nil {
-		_ = s.listener.Close() // no more connections: that is all it is for
+		_ = s.listener.Close() // accept no more connections
 	}
 	s.mu.Lock()
 	s.closed = true

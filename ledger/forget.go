@@ -6,8 +6,8 @@ import (
 	"github.com/ackscope/ackscope/analyze"
 )
 
-// Forget adds what a flow cost to Gone, and lets go of the rest: for flows that
-// the session let go.
+// Forget adds the cost of a flow to Gone and releases the rest. Call it for
+// flows that the session dropped.
 func (l *Ledger) Forget(f *analyze.Flow) {
 	x := l.byFlow[f]
 	if x == nil {
@@ -31,11 +31,11 @@ func (l *Ledger) Forget(f *analyze.Flow) {
 	}
 }
 
-// compact takes flows that were forgotten out of the list.
+// compact removes forgotten flows from the list.
 func (l *Ledger) compact() {
 	l.flows = slices.DeleteFunc(l.flows, func(x *Flow) bool { return x.Flow == nil })
 	l.dead = 0
 }
 
-// Gone returns the sum of the flows that were forgotten, and how many they are.
+// Gone returns the sum of the forgotten flows, and their number.
 func (l *Ledger) Gone() (sum *Side, flows int) { return &l.gone, l.forgotten }

@@ -1,14 +1,14 @@
-// Package ledger tells what the bytes on the wire were spent on: by flow, side
-// and type of message, split into the headers below the protocol, the protocol's
-// own, acknowledgements, what was sent again, and what was sent for the first time.
+// Package ledger counts what the bytes on the wire were used for, by flow, side
+// and type of message. It divides each frame into these parts:
 //
 //	frame = link | IP | UDP or TCP | header | acks | sent again | goodput
 //
-// It counts bits, since protocols pack them, and every bit of every frame is in
-// exactly one cell of one row: the rows add up to the frames' lengths on the wire.
+// It counts bits, since protocols pack them. Every bit of every frame is in
+// exactly one cell of one row: the rows add up to the frames' lengths on the
+// wire.
 //
-// Ring 4 of the house: a reader of the analysis' records. What a datagram's bits
-// are for is told by its protocol (dissect.Protocol.Account).
+// The ledger reads the records of package analyze. A protocol says what a
+// datagram's bits are for (dissect.Protocol.Account).
 package ledger
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Cost is bits, by what they are for.
+// Cost counts bits by their use.
 type Cost struct {
 	Link      uint64 // link-layer headers and padding
 	IP        uint64
@@ -32,7 +32,7 @@ type Cost struct {
 	Goodput   uint64 // of the application, sent for the first time
 }
 
-// Total returns all bits.
+// Total returns the sum of all bits.
 func (c *Cost) Total() uint64 {
 	return c.Link + c.IP + c.Transport + c.Header + c.Acks + c.Resent + c.Goodput
 }
@@ -48,23 +48,23 @@ func (c *Cost) Add(o *Cost) {
 	c.Goodput += o.Goodput
 }
 
-// Row is one type of message that one side sent.
+// Row is the cost of one type of message from one side.
 type Row struct {
 	Type   string
-	Count  uint64 // messages, or datagrams that carried none
-	Copies uint64 // of them, those that had been sent before
+	Count  uint64 // messages, or datagrams without messages
+	Copies uint64 // of Count: those that had been sent before
 	Cost
 }
 
-// Side is what one side of a flow sent.
+// Side holds what one side of a flow sent.
 type Side struct {
 	Frames uint64
 	rows   map[string]*Row
 	seen   map[uint64]struct{} // keys of messages
-	stream uint64              // bits of TCP payload that are of no message yet
+	stream uint64              // bits of TCP payload that belong to no message yet
 }
 
-// Rows returns the side's types, the costliest first.
+// Rows returns the side's types, in descending order of cost.
 func (s *Side) Rows() []*Row {
 	rows := make([]*Row, 0, len(s.rows))
 	for _, r := range s.rows {
@@ -76,7 +76,7 @@ func (s *Side) Rows() []*Row {
 	return rows
 }
 
-// Total adds up the rows.
+// Total returns the sum of the rows.
 func (s *Side) Total() (sum Cost) {
 	for _, r := range s.rows {
 		sum.Add(&r.Cost)
@@ -84,7 +84,7 @@ func (s *Side) Total() (sum Cost) {
 	return sum
 }
 
-// Types that are not the protocol's.
+// Types that do not come from a protocol.
 const (
 	Unexplained = "(of no known protocol)"
 	Empty       = "(empty)"
@@ -94,19 +94,21 @@ const (
 	Segments    = "(segments)"
 )
 
-// maxTypes bounds the rows of a side, and maxKeys what is remembered of its messages.
+// maxTypes is the most rows of a side. maxKeys is the most messages that it
+// remembers.
 const (
 	maxTypes = 1024
 	maxKeys  = 1 << 16
 )
 
-// rowCost and keyCost are what a row and a key take in memory, about, in bytes.
+// rowCost and keyCost are the approximate bytes of memory of a row and a key.
 const (
 	rowCost = 256
 	keyCost = 32
 )
 
-// row returns the row of a type, or that of further types where there is no room.
+// row returns the row of a type, or the row of further types when there is no
+// room.
 func (l *Ledger) row(s *Side, kind string) *Row {
 	if r, ok := s.rows[kind]; ok {
 		return r
@@ -126,8 +128,8 @@ func (l *Ledger) row(s *Side, kind string) *Row {
 	return r
 }
 
-// again reports whether a message of this key was charged before.
-func (l *Ledger) again(s *Side, key uint64) bool {
+// charged reports whether a message with this key was charged before.
+func (l *Ledger) charged(s *Side, key uint64) bool {
 	if key == 0 {
 		return false
 	}
@@ -139,7 +141,7 @@ func (l *Ledger) again(s *Side, key uint64) bool {
 		s.seen = map[uint64]struct{}{}
 	}
 	if l.Room > 0 && l.used+keyCost > l.Room {
-		return false // it is not remembered: a copy of it counts as sent for the first time
+		return false // without room it is not remembered: its copies count as sent for the first time
 	}
 	s.seen[key] = struct{}{}
 	l.used += keyCost
@@ -152,12 +154,12 @@ type Flow struct {
 	Sides [2]Side
 }
 
-// Ledger gathers costs. It is fed as a session's sink (Take).
+// Ledger collects costs. A session passes it records by Take, as its sink.
 type Ledger struct {
-	// Spent is told what each datagram or segment cost, where it is set.
+	// Spent, if set, is called with the cost of each datagram or segment.
 	Spent func(f *analyze.Flow, from machine.Side, at machine.Instant, c *Cost)
-	// Room bounds the bytes that rows and what is remembered of messages take, about;
-	// 0 for no bound. Beyond it a side has a row for further types.
+	// Room is the approximate limit in bytes for rows and remembered messages;
+	// 0 means no limit. Beyond it, a side's new types share one row.
 	Room int
 
 	flows     []*Flow
@@ -165,23 +167,23 @@ type Ledger struct {
 	other     Side // frames of no flow
 	gone      Side // of flows that were forgotten
 	forgotten int
-	dead      int // of them, those that stand in flows still
-	used      int // bytes that rows and keys take, about
+	dead      int // of forgotten: those that are still in flows
+	used      int // approximate bytes of rows and keys
 	last      machine.Ref
-	joined    uint64               // fragments that the datagram was put together from, beyond the last
-	fragments map[machine.Ref]Cost // of IP, whose datagram is not whole yet
+	joined    uint64               // fragments of the datagram, without the last one
+	fragments map[machine.Ref]Cost // of IP fragments whose datagram is not complete yet
 	fields    dissect.Dissection
 	bill      dissect.Bill
 }
 
-// Flows returns what was gathered, by the flows' numbers.
+// Flows returns the costs of all flows, by flow number.
 func (l *Ledger) Flows() []*Flow {
 	l.compact()
 	slices.SortFunc(l.flows, func(a, b *Flow) int { return cmp.Compare(a.Flow.ID, b.Flow.ID) })
 	return l.flows
 }
 
-// Other returns the frames that belong to no flow.
+// Other returns the cost of the frames that belong to no flow.
 func (l *Ledger) Other() *Side {
 	for ref, c := range l.fragments {
 		r := l.row(&l.other, "(IP fragments of no whole datagram)")
@@ -193,7 +195,7 @@ func (l *Ledger) Other() *Side {
 	return &l.other
 }
 
-// Total adds up everything: 8 times the bytes on the wire.
+// Total returns the sum of everything: 8 times the bytes on the wire.
 func (l *Ledger) Total() Cost {
 	sum := l.Other().Total()
 	gone := l.gone.Total()
@@ -220,8 +222,8 @@ func (l *Ledger) flow(f *analyze.Flow) *Flow {
 	return x
 }
 
-// below splits a frame into what stands below its payload; the rest is payload
-// bits, as far as the headers can be read.
+// below divides a frame into the headers below its payload and the payload.
+// Both are in bits, as far as the headers can be read.
 func below(f *capture.Frame, p *capture.Packet) (c Cost, payload uint64) {
 	total, ip, transport := uint64(f.Length), uint64(0), uint64(0)
 	for i := range p.Layers {
@@ -264,12 +266,12 @@ func (l *Ledger) Take(r *analyze.Record) {
 		row.Count++
 		c.Goodput = payload
 		row.Add(&c)
-		return // not on the wire: a tap's doing
+		return // the tap captured it twice: it was on the wire once
 	case r.Packet != nil && r.Packet.Transport == capture.TCP || r.Message:
 		l.segment(s, r, c, payload, fresh)
 		return
 	case !fresh:
-		return // a fact that the end of the flow settled, or bytes whose frame was not seen
+		return // a fact settled at the end of the flow, or bytes whose frame was not seen
 	case payload == 0 || r.Flow.Protocol == nil || r.Flow.Protocol.Account == nil:
 		kind := Unexplained
 		if payload == 0 {
@@ -287,8 +289,9 @@ func (l *Ledger) Take(r *analyze.Record) {
 	}
 }
 
-// frame returns what stands below a frame's payload, with the fragments that its
-// datagram was put together from; a frame of no flow is charged here.
+// frame returns the cost of the headers below a frame's payload. It includes
+// the fragments of the frame's datagram. It charges a frame that belongs to no
+// flow.
 func (l *Ledger) frame(r *analyze.Record) (c Cost, payload uint64) {
 	c, payload = below(r.Frame, r.Packet)
 	l.joined = 0
@@ -315,7 +318,8 @@ func (l *Ledger) frame(r *analyze.Record) (c Cost, payload uint64) {
 	return Cost{}, 0
 }
 
-// fragmented reports whether a frame holds a fragment whose datagram is not whole.
+// fragmented reports whether a frame holds a fragment of an incomplete
+// datagram.
 func fragmented(f *capture.Frame, p *capture.Packet) bool {
 	for i := range p.Layers {
 		l := &p.Layers[i]
@@ -331,7 +335,7 @@ func fragmented(f *capture.Frame, p *capture.Packet) bool {
 	return false
 }
 
-// reassembled adds up the frames of a datagram that IP had cut.
+// reassembled returns the cost of all frames of a fragmented datagram.
 func (l *Ledger) reassembled(r *analyze.Record) (c Cost, payload uint64) {
 	total := uint64(r.Frame.Length) * 8
 	own, _ := below(r.Frame, r.Packet)
@@ -355,7 +359,7 @@ func (l *Ledger) reassembled(r *analyze.Record) (c Cost, payload uint64) {
 	return c, payload
 }
 
-// segment charges a TCP segment, and the message that a record tells.
+// segment charges a TCP segment, and the message in a record.
 func (l *Ledger) segment(s *Side, r *analyze.Record, c Cost, payload uint64, fresh bool) {
 	if fresh {
 		row := l.row(s, Segments)
@@ -366,7 +370,7 @@ func (l *Ledger) segment(s *Side, r *analyze.Record, c Cost, payload uint64, fre
 		rest.Header += payload
 	}
 	if r.Message && r.Flow.Protocol != nil && r.Flow.Protocol.Account != nil {
-		// What was the stream's becomes the message's.
+		// Move the bits from the stream to the message.
 		bits := uint64(max(r.Datagram.Length, len(r.Datagram.Bytes))) * 8
 		bits = min(bits, s.stream)
 		s.stream -= bits
@@ -379,8 +383,8 @@ func (l *Ledger) segment(s *Side, r *analyze.Record, c Cost, payload uint64, fre
 	}
 }
 
-// charge splits a datagram's payload by its protocol's bill and books it: what
-// the messages in it share is charged to each in proportion to its size.
+// charge divides a datagram's payload by its protocol's bill and adds it to the
+// rows. Messages share common costs in proportion to their size.
 func (l *Ledger) charge(s *Side, r *analyze.Record, c Cost, payload uint64) Cost {
 	context := dissect.Context{Config: r.Flow.Config(), From: r.Datagram.From}
 	l.fields.Reset()
@@ -420,7 +424,7 @@ func (l *Ledger) charge(s *Side, r *analyze.Record, c Cost, payload uint64) Cost
 		before = after
 		row := l.row(s, kind)
 		row.Count++
-		if again := l.again(s, b.Key); resent || again {
+		if again := l.charged(s, b.Key); resent || again {
 			row.Copies++
 			part.Resent = b.Bits
 			c.Resent += b.Bits
@@ -433,6 +437,6 @@ func (l *Ledger) charge(s *Side, r *analyze.Record, c Cost, payload uint64) Cost
 	return c
 }
 
-// share returns the part of v that falls to [from, to) of whole, so that the parts
-// of neighbours add up.
+// share returns the part of v for [from, to) of whole. The parts of adjacent
+// intervals add up.
 func share(v, from, to, whole uint64) uint64 { return v*to/whole - v*from/whole }

@@ -18,7 +18,7 @@ import (
 
 var registry = dissect.NewRegistry(gaffer.Protocol, riptide.Protocol, srdp.Protocol)
 
-// lengths adds up what the frames of a capture had on the wire.
+// lengths adds up the lengths on the wire of a capture's frames.
 type lengths struct {
 	*capture.Input
 	bytes, frames uint64
@@ -35,7 +35,7 @@ func (l *lengths) Next(f *capture.Frame) error {
 
 func (l *lengths) Rewind() error { l.bytes, l.frames = 0, 0; return l.Input.Rewind() }
 
-// read gathers the ledger of a capture.
+// read returns the ledger of a capture.
 func read(t testing.TB, path string, twice bool) (*ledger.Ledger, *lengths) {
 	t.Helper()
 	in, err := capture.Open([]string{path}, capture.Options{})
@@ -56,8 +56,8 @@ func read(t testing.TB, path string, twice bool) (*ledger.Ledger, *lengths) {
 	return l, src
 }
 
-// Every bit of every frame is in one cell: over all captures that are shipped
-// the ledger adds up to the bytes on the wire.
+// Every bit of every frame must be in one cell. For every shipped capture, the
+// ledger must add up to the bytes on the wire.
 func TestAddsUpToTheWire(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join(testenv.Module(t), "testdata", "pcaps", "*.pcap*"))
 	if err != nil || len(paths) < 200 {
@@ -84,7 +84,7 @@ func TestAddsUpToTheWire(t *testing.T) {
 	}
 }
 
-// What is forgotten stays in the sum.
+// Forgotten flows must stay in the sum.
 func TestForget(t *testing.T) {
 	path := testenv.Capture(t, "u210_loss10.client.pcapng.gz")
 	whole, src := read(t, path, true)
@@ -92,7 +92,7 @@ func TestForget(t *testing.T) {
 	flows := len(l.Flows())
 	for _, f := range l.Flows() {
 		l.Forget(f.Flow)
-		l.Forget(f.Flow) // twice is once
+		l.Forget(f.Flow) // a second call changes nothing
 	}
 	if _, n := l.Gone(); n != flows || len(l.Flows()) != 0 {
 		t.Errorf("%d of %d flows are forgotten, %d are left", n, flows, len(l.Flows()))

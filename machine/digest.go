@@ -5,9 +5,10 @@ import (
 	"math/bits"
 )
 
-// Digest tells contents apart: two that have the same one are the same but for a
-// chance of 2 in 2^64. It is no defence against one who makes contents to have the
-// same; seed is what else tells them apart.
+// Digest returns a hash of b. Two different contents share a digest with a
+// chance of 2 in 2^64. Contents with different seeds have different digests,
+// with the same chance. Digest is not cryptographic: an attacker can construct
+// two contents with the same digest.
 func Digest(seed uint64, b []byte) uint64 {
 	const p, q = 0xA0761D6478BD642F, 0xE7037ED1A0B428DB
 	fold := func(x, y uint64) uint64 {

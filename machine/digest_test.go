@@ -11,8 +11,8 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Whatever differs in one bit, in length or in seed has another digest, and the
-// same bytes have the same one wherever they stand.
+// Contents that differ in one bit, in length or in seed have different digests.
+// The same bytes have the same digest wherever they are in memory.
 func TestDigestTellsApart(t *testing.T) {
 	seen := map[uint64][]byte{}
 	note := func(seed uint64, b []byte) {
@@ -45,8 +45,8 @@ func TestDigestTellsApart(t *testing.T) {
 	}
 }
 
-// Packets of games are alike: counters and zeros. Digest takes no two for the
-// same where FNV-1a, which knows nothing of it, does not.
+// Packets of games are alike: counters and zeros. Digest keeps them apart where
+// FNV-1a collides.
 func TestDigestOfPackets(t *testing.T) {
 	digests, sums := map[uint64]bool{}, map[uint64]bool{}
 	const packets = 50000

@@ -1,72 +1,76 @@
 package machine
 
-// Endpoint is one end of a protocol as a reference implementation, sans IO: it
-// owns no socket, no clock and no thread. A driver (simulation, replay, real
-// sockets) hands it inputs with the time at which they happen, and carries out
-// the effects. It is deterministic: the same inputs at the same instants give
-// the same effects, so a list of (Instant, Input) is a complete journal.
+// Endpoint is one end of a protocol, as a reference implementation without I/O.
+// It owns no socket, no clock and no thread. A driver (simulation, replay, real
+// sockets) passes it inputs with their times, and carries out the effects.
+//
+// An Endpoint is deterministic: the same inputs at the same instants cause the
+// same effects. A list of (Instant, Input) is therefore a complete journal.
 type Endpoint interface {
-	// Step takes one input. Effects are appended to out, which the caller has
-	// reset. The error says that the driver asked for something impossible (a
-	// payload that is too large, a message of an unknown type); bytes from the
-	// network never are one: what is wrong with them is an anomaly or nothing.
+	// Step takes one input. It appends effects to out, which the caller has
+	// reset. It returns an error when the driver asks for something impossible:
+	// a payload that is too large, or a message of an unknown type. Bytes from
+	// the network never cause an error: Step reports an anomaly or ignores them.
 	Step(now Instant, in Input, out *Effects) error
-	// Deadline returns the instant at which the endpoint wants a Wake at the
-	// latest; false where it waits for nothing.
+	// Deadline returns the latest instant at which the endpoint needs a Wake.
+	// It returns false when the endpoint waits for nothing.
 	Deadline() (Instant, bool)
-	// Inspect draws what the endpoint knows.
+	// Inspect appends what the endpoint knows to v.
 	Inspect(v *View)
-	// Clone returns an independent copy: stepping one leaves the other as it was.
+	// Clone returns an independent copy: stepping one does not change the
+	// other.
 	Clone() Endpoint
 }
 
-// Peer names a remote end, as the driver numbers them. An endpoint that has
-// one peer only ever sees peer 0.
+// Peer names a remote end by the driver's number. An endpoint with a single
+// peer only ever sees peer 0.
 type Peer uint32
 
 // Input is one thing that happens to an endpoint: one of the types below, and
-// no other. Their byte slices are the driver's: an endpoint copies what it keeps.
+// no other. The driver owns their byte slices: an endpoint copies what it
+// keeps.
 type Input interface{ input() }
 
-// Arrive is a datagram read from the socket.
+// Arrive is a datagram that was read from the socket.
 type Arrive struct {
 	From  Peer
 	Bytes []byte
-	// Refuse is the application's answer, should this datagram complete a
-	// packet that is handed to it: libraries let it refuse one, which is then
-	// neither entered nor acked.
+	// Refuse is the application's answer when this datagram completes a packet.
+	// Libraries let the application refuse a packet. The library then neither
+	// records nor acks it.
 	Refuse bool
 }
 
-// Submit is the application asking for something to be sent. What a channel
-// means is the endpoint's: it documents them.
+// Submit is the application's request to send something. Each endpoint
+// documents what its channels mean.
 type Submit struct {
 	To      Peer
 	Channel uint8
-	Type    uint32 // of the message, where the channel carries typed ones
+	Type    uint32 // of the message, on a channel that carries typed messages
 	Payload []byte
 }
 
-// Command is the application asking for something other than sending.
+// Command is a request of the application other than to send.
 type Command struct {
 	Peer    Peer
 	Kind    CommandKind
 	Payload []byte
 }
 
-// Open tells that the stream to or from Peer now stands.
+// Open reports that the stream to or from Peer is open.
 type Open struct{ Peer Peer }
 
-// Bytes are read from Peer's stream, in order, cut anywhere.
+// Bytes are read from Peer's stream, in order. They can start and end anywhere.
 type Bytes struct {
 	From  Peer
 	Bytes []byte
 }
 
-// Close tells that Peer's stream has ended.
+// Close reports that Peer's stream has ended.
 type Close struct{ Peer Peer }
 
-// Wake is the passing of time: a frame of the game, or a deadline that has come.
+// Wake reports that time has passed: a frame of the game began, or a deadline
+// came.
 type Wake struct{}
 
 func (Arrive) input()  {}
@@ -77,7 +81,7 @@ func (Bytes) input()   {}
 func (Close) input()   {}
 func (Wake) input()    {}
 
-// CommandKind says what the application asks for.
+// CommandKind is what the application asks for.
 type CommandKind uint8
 
 const (
@@ -86,8 +90,8 @@ const (
 	Reject                        // refuse Peer
 	Kick                          // end Peer's connection, as a server
 	Disconnect                    // end the connection
-	Stop                          // end all and forget all
-	Cancel                        // give up what was submitted; Payload says which, as the endpoint documents
+	Stop                          // end all connections and forget them
+	Cancel                        // give up a submission; Payload names it, as the endpoint documents
 )
 
 var commandWords = [...]string{"connect", "accept", "reject", "kick", "disconnect", "stop", "cancel"}
@@ -100,7 +104,8 @@ func (k CommandKind) String() string {
 	return "unknown"
 }
 
-// ParseCommandKind reads one of those words.
+// ParseCommandKind returns the kind that a journal's word names. It returns
+// false when there is none.
 func ParseCommandKind(word string) (CommandKind, bool) {
 	for i, w := range commandWords {
 		if w == word {
@@ -110,14 +115,14 @@ func ParseCommandKind(word string) (CommandKind, bool) {
 	return 0, false
 }
 
-// Transmission is something that the driver is to put on the network.
+// Transmission is something that the driver must put on the network.
 type Transmission struct {
 	To    Peer
 	Kind  TransmitKind
 	Bytes []byte // valid until the Effects are reset
 }
 
-// TransmitKind says how a Transmission travels.
+// TransmitKind is how a Transmission travels.
 type TransmitKind uint8
 
 const (
@@ -131,8 +136,8 @@ const (
 type Delivery struct {
 	From    Peer
 	Channel uint8  // as in Submit
-	Type    uint32 // of the message, where the channel carries typed ones
-	ID      uint64 // what the protocol calls it: a message id, a packet's sequence
+	Type    uint32 // of the message, on a channel that carries typed messages
+	ID      uint64 // the protocol's own number: a message id, a packet's sequence
 	Payload []byte // valid until the Effects are reset
 }
 
@@ -147,8 +152,8 @@ func (e *Effects) Hand(d Delivery) {
 	e.Deliver = append(e.Deliver, d)
 }
 
-// hold copies b to memory that lives until Reset. A grown arena leaves earlier
-// copies where they are: they keep the old one alive.
+// hold copies b to memory that lives until Reset. When the arena grows, earlier
+// copies stay valid: their slices keep the old arena alive.
 func (e *Effects) hold(b []byte) []byte {
 	if cap(e.arena)-len(e.arena) < len(b) {
 		e.arena = make([]byte, 0, max(2*cap(e.arena), len(b), 2048))

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// What Send and Hand hold must survive whatever the caller does to its own
-// buffer and whatever is held after it, until Reset.
+// What Send and Hand keep must stay unchanged until Reset, even when the caller
+// overwrites its own buffer or sends more.
 func TestEffectsHold(t *testing.T) {
 	var e Effects
 	buf := make([]byte, 700)

@@ -1,7 +1,7 @@
 package machine
 
-// EventKind says what happened. Protocols share these kinds; a protocol's own
-// kinds start at EventProtocol and are named by its descriptor.
+// EventKind is what happened. All protocols share these kinds. A protocol's own
+// kinds start at EventProtocol, and its descriptor names them.
 type EventKind uint8
 
 const (
@@ -11,11 +11,11 @@ const (
 	EventAcked               // Side learned that its packet Sequence arrived
 	EventDuplicate           // Side refused the peer's packet as already received
 	EventStale               // Side refused the peer's packet as too old
-	EventRejected            // Side's application refused the peer's packet: it arrived, but was never entered nor acked
+	EventRejected            // Side's application refused the peer's packet: it arrived, but was not acked
 	EventLost                // Side's packet Sequence can no longer be acked
 	EventResent              // Side sent the same content again
 	EventDelivered           // Side's application was handed a message
-	EventRegraded            // evidence after the horizon changed the certainty of an earlier event
+	EventRegraded            // evidence after the settling horizon changed the certainty of an earlier event
 
 	EventProtocol EventKind = 64
 )
@@ -24,7 +24,8 @@ var eventWords = [...]string{
 	"none", "sent", "received", "acked", "duplicate", "stale", "rejected", "lost", "resent", "delivered", "regraded",
 }
 
-// String returns the contract's word for a shared kind, "protocol" for the rest.
+// String returns the word that output uses for a shared kind, and "protocol"
+// for the rest.
 func (k EventKind) String() string {
 	if int(k) < len(eventWords) {
 		return eventWords[k]
@@ -32,20 +33,21 @@ func (k EventKind) String() string {
 	return "protocol"
 }
 
-// Event is one fact about one endpoint, told once its grade is settled.
+// Event is one fact about one endpoint. A tracker reports it once its grade is
+// settled.
 type Event struct {
 	Kind       EventKind
 	Side       Side // the endpoint that the fact belongs to
 	Certainty  Certainty
-	Bit        uint8   // on acked: the bit of ack_bits that told it
+	Bit        uint8   // on acked: the bit of ack_bits that named it
 	Sequence   uint32  // as on the wire
-	Sequence64 int64   // unwrapped; the first one seen of a side keeps its wire value
+	Sequence64 int64   // unwrapped; the first sequence seen of a side keeps its wire value
 	At         Instant // when the frame Ref passed the tap
 	Ref        Ref     // the frame that shows the fact
 	By         Ref     // on acked: the frame whose header carried the ack (for a far side it is older than Ref)
-	About      Ref     // the frame of the packet that the fact is about; zero where it was not captured
-	RTT        int64   // on acked: the endpoint's own RTT sample in nanoseconds; negative where unknown
-	Peer       Peer    // of endpoints that have several: whom it is about
+	About      Ref     // the frame of the packet that the fact is about; zero when it was not captured
+	RTT        int64   // on acked: the endpoint's own RTT sample in nanoseconds; negative when unknown
+	Peer       Peer    // the peer in question, of endpoints that have several
 	Channel    uint8   // of endpoints: as in Submit; of trackers: in which row Sequence counts, where there are several
 }
 
@@ -69,51 +71,53 @@ type Rule struct {
 }
 
 // Anomaly is one occurrence of a rule, as a tracker saw it. The analyzer
-// gathers a flow's anomalies of one rule and side into one finding.
+// collects a flow's anomalies of one rule and side into one finding.
 type Anomaly struct {
 	Rule      *Rule
-	Side      Side // whose doing it is
+	Side      Side // the side that caused it
 	Certainty Certainty
 	At        Instant
 	Ref       Ref // the frame that shows it
-	About     Ref // the frame that it refers to; zero for none
-	// Figures are the numbers that the message names, by the rule's own order;
-	// the analyzer keeps those of the worst occurrence (largest Figures[0]).
+	About     Ref // the frame that it refers to; zero if there is none
+	// Figures are the numbers in the finding's message. Each rule sets their
+	// order. The analyzer keeps those of the worst occurrence (largest
+	// Figures[0]).
 	Figures [3]float64
 }
 
-// Content stands for what a message says, told when it is first sent. Where the
-// same comes to an endpoint in one flow and leaves it soon after in another, the
-// endpoint passes it on: Rule is then reported of it.
+// Content identifies what a message says, when it is first sent. Suppose the
+// same content comes to an endpoint in one flow and leaves it soon after in
+// another. Then the endpoint passes messages on, and the analyzer reports Rule.
 type Content struct {
 	From   Side
 	At     Instant
 	Ref    Ref
 	Hash   uint64
-	Number uint32 // of the kind of message, for the finding's first figure
+	Number uint32 // the kind of message, as the finding's first figure
 	Rule   *Rule
 }
 
-// Effects is what one step brought about. The caller owns it, hands it to the
-// machine empty and reuses it: nothing in it may be kept.
+// Effects is what one step caused. The caller owns it, passes it to the machine
+// empty and reuses it: a machine must not keep anything in it.
 type Effects struct {
 	Events    []Event
 	Anomalies []Anomaly
-	Messages  []Message // whose life has ended; of protocols that carry messages
+	Messages  []Message // that have ended, of protocols that carry messages
 	Contents  []Content // of messages that are sent for the first time
-	NoEvents  bool      // set by a caller that has no use for Events: trackers may leave them out
-	// NewSession is set by a tracker that found the datagram to open another
-	// connection on the same pair of addresses. It has then not entered its
-	// state: the analyzer finishes this flow and gives the datagram to a new one.
+	NoEvents  bool      // set by a caller that does not use Events: trackers may leave them out
+	// NewSession is set when a datagram opens another connection on the same
+	// pair of addresses. The tracker's state then does not include that
+	// datagram. The analyzer finishes this flow and passes the datagram to a
+	// new one.
 	NewSession bool
 
-	// Of endpoints only; filled by Send and Hand.
+	// Only endpoints use these. Send and Hand fill them.
 	Transmit []Transmission
 	Deliver  []Delivery
-	arena    []byte // what their bytes point into
+	arena    []byte // holds the bytes of Transmit and Deliver
 }
 
-// Reset empties e and keeps its memory.
+// Reset empties e and keeps its memory for reuse.
 func (e *Effects) Reset() {
 	e.Events, e.Anomalies, e.Messages, e.NewSession = e.Events[:0], e.Anomalies[:0], e.Messages[:0], false
 	e.Contents = e.Contents[:0]

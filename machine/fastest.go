@@ -2,11 +2,11 @@ package machine
 
 import "time"
 
-// Fastest keeps the shortest of the times that were measured: how soon a side
-// answers what passes the tap. The zero Fastest has none.
+// Fastest keeps the shortest of some measured times. An example is how soon a
+// side answers what passes the tap. The zero value holds no times.
 type Fastest struct {
 	count  int
-	rising [4]time.Duration // the shortest ones
+	rising [4]time.Duration // the shortest times, in rising order
 }
 
 // strayShare is how many times there are for each that is passed over: one in
@@ -14,7 +14,7 @@ type Fastest struct {
 // was answered.
 const strayShare = 256
 
-// Add takes a time.
+// Add adds one measured time.
 func (f *Fastest) Add(d time.Duration) {
 	i := min(f.count, len(f.rising))
 	for ; i > 0 && f.rising[i-1] > d; i-- {
@@ -28,14 +28,14 @@ func (f *Fastest) Add(d time.Duration) {
 	f.count++
 }
 
-// Count returns how many times there were.
+// Count returns how many times were added.
 func (f *Fastest) Count() int { return f.count }
 
-// Least returns the shortest time; of many, not the very shortest, which can be one
-// that strays. It is 0 where there was none.
+// Least returns the shortest time. Of many times it skips the very shortest
+// ones, which can be outliers. It returns 0 when no time was added.
 func (f *Fastest) Least() time.Duration { return f.rising[min(f.count/strayShare, len(f.rising)-1)] }
 
-// Second returns the time after Least; 0 where there was none.
+// Second returns the next time after Least, or 0 when there is none.
 func (f *Fastest) Second() time.Duration {
 	return f.rising[min(1+f.count/strayShare, len(f.rising)-1)]
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// The shortest times against all times, sorted.
+// Fastest returns the same times as a sorted list of all times.
 func TestFastest(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 1))

@@ -1,25 +1,27 @@
 package machine
 
 // Fault describes one named way in which an implementation goes wrong. Each
-// protocol's reference has a table of them: its entries embed a Fault and add
-// what the reference then does otherwise.
+// protocol's reference has a table of faults. An entry of the table embeds a
+// Fault and adds what the reference then does differently.
 type Fault struct {
 	Name string
 	Doc  string
-	// Unobservable says why the fault never reaches the wire; empty where it can.
+	// Unobservable says why the fault never reaches the wire; empty when it
+	// can.
 	Unobservable string
-	// Explained says why a right endpoint can always have sent the same, though the
-	// fault reaches the wire; empty where it cannot.
+	// Explained says why a correct endpoint could always have sent the same
+	// bytes, although the fault reaches the wire. It is empty when no correct
+	// endpoint could.
 	Explained string
-	// Scenario is the flags of `ackscope simulate` in which it shows.
+	// Scenario holds the flags of `ackscope simulate` that show the fault.
 	Scenario []string
 }
 
-// About returns the description of an entry that embeds it.
+// About returns the description of an entry that embeds f.
 func (f *Fault) About() *Fault { return f }
 
-// LookupFault finds the entry of a name in a protocol's table; the zero F, nil of
-// pointers, where there is none.
+// LookupFault returns the entry with the given name from a protocol's table.
+// When there is none, it returns the zero F, which is nil for pointers.
 func LookupFault[F interface{ About() *Fault }](table []F, name string) (found F) {
 	for _, f := range table {
 		if f.About().Name == name {
@@ -29,7 +31,7 @@ func LookupFault[F interface{ About() *Fault }](table []F, name string) (found F
 	return found
 }
 
-// Faults returns the descriptions of a protocol's table, in its order.
+// Faults returns the descriptions in a protocol's table, in the table's order.
 func Faults[F interface{ About() *Fault }](table []F) []*Fault {
 	list := make([]*Fault, len(table))
 	for i, f := range table {

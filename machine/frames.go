@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// Frames are the instants at which a game looks at its socket, in order. They
-// are kept as even stretches, so that an hour without traffic costs as much as a
-// second: 56 bytes.
+// Frames are the instants at which a game reads its socket, in order. They are
+// stored as stretches of even spacing: 48 bytes each. An hour without traffic
+// therefore costs as much as a second.
 type Frames struct {
 	stretches []stretch
 	count     int
 }
 
-// stretch is some frames of Frames: number k is at from + span*(skip+k)/parts.
+// stretch holds some of the frames: number k is at from + span*(skip+k)/parts.
 type stretch struct {
-	first       int // how many frames stand before it
+	first       int // how many frames come before it
 	count       int
 	from        Instant
 	skip        int64
@@ -25,7 +25,7 @@ type stretch struct {
 
 func (s *stretch) at(k int) Instant { return s.from + Instant(s.span*(s.skip+int64(k))/s.parts) }
 
-// Len returns the number of frames; 0 for nil.
+// Len returns the number of frames. It returns 0 for a nil list.
 func (f *Frames) Len() int {
 	if f == nil {
 		return 0
@@ -33,15 +33,15 @@ func (f *Frames) Len() int {
 	return f.count
 }
 
-// At returns frame i, from 0.
+// At returns frame i, counted from 0.
 func (f *Frames) At(i int) Instant {
 	n := sort.Search(len(f.stretches), func(n int) bool { return f.stretches[n].first > i }) - 1
 	s := &f.stretches[n]
 	return s.at(i - s.first)
 }
 
-// Search returns the first frame that is not before an instant; Len where there is
-// none. It takes the logarithm of the number of stretches.
+// Search returns the index of the first frame at or after an instant, or Len
+// when there is none. Its time grows with the logarithm of the stretches.
 func (f *Frames) Search(at Instant) int {
 	if f == nil {
 		return 0
@@ -50,22 +50,22 @@ func (f *Frames) Search(at Instant) int {
 	if n == 0 {
 		return 0
 	}
-	// The last stretch that begins before the instant may reach beyond it.
+	// The last stretch that begins before the instant may end after it.
 	s := &f.stretches[n-1]
 	return s.first + sort.Search(s.count, func(k int) bool { return s.at(k) >= at })
 }
 
-// Add appends one frame. It must not be before the last one.
+// Add appends one frame. The frame must not be before the last one.
 func (f *Frames) Add(at Instant) { f.add(stretch{count: 1, from: at, parts: 1}) }
 
-// AddBetween appends the frames that divide the time from one instant to another
-// into so many equal parts, without the two instants themselves.
+// AddBetween appends the frames that divide the time between two instants into
+// the given number of equal parts. It leaves out the two instants themselves.
 func (f *Frames) AddBetween(from, to Instant, parts int) {
 	if parts < 2 {
 		return
 	}
 	s := stretch{count: parts - 1, from: from, skip: 1, span: int64(to - from), parts: int64(parts)}
-	if s.span > math.MaxInt64/s.parts { // at multiplies them
+	if s.span > math.MaxInt64/s.parts { // method at multiplies them
 		s.span, s.parts = s.span/s.parts, 1
 	}
 	f.add(s)
@@ -90,7 +90,7 @@ func (f *Frames) add(s stretch) {
 	f.count += s.count
 }
 
-// EvenFrames returns frames at a rate a second, from one instant to another.
+// EvenFrames returns frames at a rate per second, from one instant to another.
 func EvenFrames(from, to Instant, rate float64) *Frames {
 	f := &Frames{}
 	if to >= from {
@@ -100,9 +100,10 @@ func EvenFrames(from, to Instant, rate float64) *Frames {
 	return f
 }
 
-// OtherFrames returns a side's frames at a rate that the capture does not have. How
-// the frames of two games would lie to each other at that rate nobody knows: those
-// of side B slip by one whole frame over the run, so that all ways count alike.
+// OtherFrames returns a side's frames at a rate that the capture does not have.
+// At that rate the offset between the two games' frames is unknown. The frames
+// of side B therefore slip by one whole frame over the run: all offsets count
+// alike.
 func OtherFrames(from, to Instant, rate float64, side Side) *Frames {
 	n := int64(rate * to.Sub(from).Seconds())
 	if n < 1 || side == A {

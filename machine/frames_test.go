@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestFrames holds the even stretches of Frames against a plain list of instants.
+// TestFrames compares the stretches of Frames with a plain list of instants.
 func TestFrames(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
@@ -55,7 +55,8 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-// TestFramesOfYears holds that frames cost nothing by their number.
+// TestFramesOfYears checks that the memory for frames does not grow with their
+// number.
 func TestFramesOfYears(t *testing.T) {
 	const years = 79 * 365 * 24 * time.Hour
 	n := testing.AllocsPerRun(10, func() {

@@ -6,42 +6,42 @@ import (
 	"time"
 )
 
-// Judge holds what both sides of one flow sent against what a reference would
-// have sent that received the same. It is fed in the order of the capture and
-// is deterministic.
+// Judge compares what both sides of one flow sent with what a reference would
+// have sent, had it received the same. It takes datagrams in the order of the
+// capture and is deterministic.
 //
-// Of a side at the tap all that it can have received passed the tap in the order
-// of its socket, so its reference is driven strictly. Of a side far from the tap
-// only what its own later packets prove is delivered to the reference; what they
-// leave open is counted, not judged.
+// A side at the tap received only what passed the tap, in the order of its
+// socket. So its reference takes exactly these inputs. A side far from the tap
+// proves what it received by its own later packets. Its reference takes what
+// they prove; the judge counts what they leave open as undecided.
 type Judge interface {
 	// Observe takes the next datagram of the flow.
 	Observe(d *Datagram)
 	// Finish settles what is still open when the flow ends.
 	Finish()
-	// Opinion returns what is found of side s; valid after Finish.
+	// Opinion returns what the judge found of side s. It is valid after Finish.
 	Opinion(s Side) *Opinion
 }
 
-// Behaviour is a named way in which an implementation of a protocol behaves:
-// what a reference is run as.
+// Behaviour is a named way in which an implementation of a protocol behaves. A
+// reference runs as one behaviour.
 type Behaviour struct {
 	Name string // "reliable@2017"
 	Doc  string // one sentence
 }
 
-// Opinion is what a Judge finds of one side.
+// Opinion is what a Judge found of one side.
 type Opinion struct {
-	Compared  uint64 // packets that were held against the reference's
-	Undecided uint64 // of them, those that the capture cannot settle
-	Why       string // what was left open, in words; empty for nothing
+	Compared  uint64 // packets that were compared with the reference's
+	Undecided uint64 // of Compared: those that the capture cannot settle
+	Why       string // what was left open, as a sentence; empty if nothing
 	Inferred  Inferred
-	// Divergence is the first packet that no reference of this behaviour explains;
-	// nil where there is none.
+	// Divergence is the first packet that no reference of this behaviour
+	// explains. It is nil when the side has none.
 	Divergence *Divergence
 }
 
-// Verdict returns the contract's word.
+// Verdict returns the word that output uses.
 func (o *Opinion) Verdict() string {
 	switch {
 	case o.Divergence != nil:
@@ -52,12 +52,12 @@ func (o *Opinion) Verdict() string {
 	return "conforms"
 }
 
-// Inferred is what the application chose, as far as the capture shows it: the
+// Inferred is what the application chose, as far as the capture shows it. The
 // reference was made to choose the same.
 type Inferred struct {
-	Submitted uint64        // packets or messages that it asked for
-	Refused   uint64        // packets that it was handed and did not take
-	Tick      time.Duration // its frame; 0 unknown
+	Submitted uint64        // packets or messages that it asked to send
+	Refused   uint64        // packets that it received and refused
+	Tick      time.Duration // its frame time; 0 if unknown
 }
 
 // Divergence is a packet that the reference would not have sent.
@@ -77,13 +77,13 @@ type Divergence struct {
 	Reference, Captured string
 }
 
-// Mismatch is a field that a packet has otherwise than the reference would.
+// Mismatch is a field in which a packet differs from the reference's.
 type Mismatch struct {
 	Field         string // as in the decode tree
 	Expected, Got string
 }
 
-// Differ returns the mismatch of a field, with both values as text.
+// Differ returns the mismatch of a field. It formats both values as text.
 func Differ(field string, expected, got any) Mismatch {
 	return Mismatch{Field: field, Expected: fmt.Sprint(expected), Got: fmt.Sprint(got)}
 }

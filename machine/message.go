@@ -2,14 +2,15 @@ package machine
 
 import "time"
 
-// Mode says what a message was promised. Its words are a closed list (spec/contract.md).
+// Mode is what the protocol promises for a message. Output uses a closed list
+// of words for it.
 type Mode uint8
 
 const (
 	ModeUnreliable Mode = iota // sent once; may be lost
 	ModeReliable               // sent until it is acked
-	ModeNotify                 // sent once, its fate is told
-	ModeInternal               // the protocol's own
+	ModeNotify                 // sent once; the application learns its fate
+	ModeInternal               // a message of the protocol itself
 )
 
 var modeWords = [...]string{"unreliable", "reliable", "notify", "internal"}
@@ -21,8 +22,8 @@ func (m Mode) String() string {
 	return "unknown"
 }
 
-// Answer is a yes or no that a capture may not give. Its words are a closed
-// list (spec/contract.md).
+// Answer is a yes or no that a capture may leave open. Output uses a closed
+// list of words for it.
 type Answer uint8
 
 const (
@@ -35,54 +36,55 @@ var answerWords = [...]string{"unknown", "no", "yes"}
 
 func (a Answer) String() string { return answerWords[a] }
 
-// MessageFrames bounds the frames that a Message lists.
+// MessageFrames is the most frames that a Message lists.
 const MessageFrames = 16
 
-// Message is the life of one message, told once nothing more can happen to it,
-// or when the capture ends.
+// Message is the life of one message, from its first copy to its end. A tracker
+// reports it once nothing more can happen to it, or when the capture ends.
 type Message struct {
 	From    Side
 	Mode    Mode
-	Channel int // -1 where the protocol has none
-	// ID is the message's own number, unwrapped; IDBits of it travel. -1 where it has none.
+	Channel int // -1 when the protocol has none
+	// ID is the message's own number, unwrapped. The wire carries IDBits of it.
+	// ID is -1 when the message has no number.
 	ID     int64
 	IDBits uint8
 	Type   uint32
-	Name   string // of the type, where a schema names it
+	Name   string // of the type, when a schema names it
 	Bits   int    // of the body
-	Block  int    // bytes of the block that it carries; 0 for none
+	Block  int    // bytes of the block that it carries; 0 if there is none
 
-	// Sequence is that of the packet which first carried it, Attempts counts the
-	// packets that did, Frames lists the first of their frames.
+	// Sequence is that of the first packet that carried it. Attempts counts the
+	// packets that carried it. Frames lists their frames, the first ones only.
 	Sequence   uint32
 	Sequence64 int64
 	Attempts   int
 	Frames     [MessageFrames]Ref
 	At         Instant // when it was first sent
 
-	// What its sender learned.
+	// What the sender learned.
 	Acked   Answer
 	AckedAt Instant
-	AckedBy Ref // the frame that told it
-	// Named tells whether an ack that names it by its documented meaning passed
-	// the tap, whatever the sender's library made of that.
+	AckedBy Ref // the frame that carried the ack
+	// Named reports whether an ack passed the tap that names the message by its
+	// documented meaning. The sender's library may have ignored that ack.
 	Named bool
 
-	// What became of it at the receiver. Deliveries above 1 mean that the
-	// application got it again.
+	// What happened at the receiver. When Deliveries is above 1, the
+	// application received the message more than once.
 	Delivered   Answer
 	Deliveries  int
 	DeliveredAt Instant
-	DeliveredBy Ref // the frame that brought what was missing
-	// Wait is how long it lay complete while BlockedBy, an earlier message, was
-	// missing: head-of-line blocking.
+	DeliveredBy Ref // the frame that carried the missing part
+	// Wait is head-of-line blocking: how long the message was complete while an
+	// earlier message, BlockedBy, was missing.
 	Wait      time.Duration
-	BlockedBy int64 // -1 for none
+	BlockedBy int64 // -1 if there is none
 
 	Certainty Certainty // of Delivered
-	// Body is its body, from bit BodyBit of the first byte on: as it stood in its
-	// packet, since bodies may align to whole bytes of that. Data is its block.
-	// Both are nil where the tracker does not keep them.
+	// Body starts at bit BodyBit of its first byte, as it was in its packet:
+	// bodies may align to whole bytes of the packet. Data is the block. Both
+	// are nil when the tracker does not keep them.
 	Body    []byte
 	BodyBit uint8
 	Data    []byte

@@ -2,47 +2,47 @@ package machine
 
 import "testing"
 
-// Lost packets in a row are judged as if each were judged alone, whatever block
-// they begin in.
+// Lost packets that are settled in a row count the same as one by one, whatever
+// block they begin in.
 func TestPathLossRow(t *testing.T) {
 	for before := range uint64(2 * PathBlock) {
 		for _, n := range []uint64{0, 1, 7, PathBlock - 1, PathBlock, PathBlock + 1, 3*PathBlock + 5} {
 			var row, alone PathLoss
 			for range before {
-				row.Judge(false)
-				alone.Judge(false)
+				row.Settle(false)
+				alone.Settle(false)
 			}
-			row.JudgeLost(n)
+			row.SettleLost(n)
 			for range n {
-				alone.Judge(true)
+				alone.Settle(true)
 			}
-			row.Judge(false)
-			alone.Judge(false)
+			row.Settle(false)
+			alone.Settle(false)
 			if row != alone {
 				t.Fatalf("%d lost after %d: %+v, expected %+v", n, before, row, alone)
 			}
 		}
 	}
 	var jump PathLoss
-	jump.JudgeLost(1 << 60) // at once, or never
-	if jump.Lost != 1<<60 || jump.Judged != 1<<60 || jump.Blocks != 1<<54 {
+	jump.SettleLost(1 << 60) // at once, or the test would never end
+	if jump.Lost != 1<<60 || jump.Settled != 1<<60 || jump.Blocks != 1<<54 {
 		t.Errorf("a jump: %+v", jump)
 	}
 }
 
-// What comes late is not lost, and what the capture lost was not judged.
+// A late packet is not lost, and a packet that the capture lost is not settled.
 func TestPathLossTakenBack(t *testing.T) {
 	var p PathLoss
 	p.Found()
 	p.Forget()
 	if p != (PathLoss{}) || p.Share() != -1 {
-		t.Errorf("nothing judged: %+v, share %v", p, p.Share())
+		t.Errorf("nothing settled: %+v, share %v", p, p.Share())
 	}
-	p.JudgeLost(3)
-	p.Judge(false)
+	p.SettleLost(3)
+	p.Settle(false)
 	p.Found()
 	p.Forget()
-	if p.Lost != 1 || p.Judged != 3 {
+	if p.Lost != 1 || p.Settled != 3 {
 		t.Errorf("%+v: expected 1 of 3", p)
 	}
 }
@@ -51,10 +51,10 @@ func TestPathLossTakenBack(t *testing.T) {
 func TestPathLossAfter(t *testing.T) {
 	var before, beyond PathLoss
 	for i := range 1000 {
-		before.Judge(i%5 == 0)
-		beyond.Judge(i%4 == 0)
+		before.Settle(i%5 == 0)
+		beyond.Settle(i%4 == 0)
 	}
-	if whole := before.After(beyond); whole.Judged != 1000 || whole.Lost != 200+800/4 {
+	if whole := before.After(beyond); whole.Settled != 1000 || whole.Lost != 200+800/4 {
 		t.Errorf("%+v: expected 400 of 1000", whole)
 	}
 	if whole := (PathLoss{}).After(beyond); whole != beyond {

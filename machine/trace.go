@@ -7,10 +7,12 @@ import (
 	"time"
 )
 
-// Trace is what a capture shows of one flow as a driver of references needs it
-// who runs the flow again under other settings (trace-driven simulation): what
-// the applications asked for and when, and what the network did meanwhile. Every
-// instant is the named side's own: what passed the tap of a far side is put back
+// Trace is what a capture shows of one flow: what both applications asked for,
+// when, and what the network did meanwhile. A driver of references needs it to
+// run the flow again under other settings (trace-driven simulation).
+//
+// Every instant is in the time of the side that it belongs to. Datagrams of a
+// far side passed the tap OneWay after they left, so their instants are earlier
 // by OneWay.
 type Trace struct {
 	Sides      [2]TraceSide
@@ -21,48 +23,49 @@ type Trace struct {
 // TraceSide is one end of a Trace.
 type TraceSide struct {
 	Near     bool
-	Sent     []Transit // by Left
+	Sent     []Transit // in order of Left
 	Messages []TraceMessage
-	Frames   *Frames       // when its game's frames came, as its packets show; nil where it answers at once
-	Tick     time.Duration // the time between them; 0 unknown
+	Frames   *Frames       // when its game's frames came, as its packets show; nil when it answers at once
+	Tick     time.Duration // the time between frames; 0 if unknown
 }
 
-// Transit is one datagram of a side and what the network made of it.
+// Transit is one datagram of a side, and what the network did to it.
 type Transit struct {
-	Left    Instant
-	Arrives Instant // where Fate is Yes
-	Again   Instant // when a copy that the network made arrived; 0 for none
-	Ref     Ref     // zero where it never passed the tap
-	Last    Ref     // of one that travelled in pieces: the frame of the last
-	Number  int64   // of the packet, unwrapped; -1 where the protocol does not number what it sends
-	Length  int     // bytes
-	Sight
+	Left      Instant
+	Arrives   Instant // when Fate is Yes
+	Duplicate Instant // when the network's second copy arrived; 0 if there is none
+	Ref       Ref     // zero when it never passed the tap
+	Last      Ref     // of a packet in fragments: the frame of the last one
+	Number    int64   // of the packet, unwrapped; -1 when the protocol does not number what it sends
+	Length    int     // bytes
+	Purpose
 	Fate      Answer    // whether it arrived
 	Certainty Certainty // of Fate
 }
 
-// SendsMost bounds what a run of the trace may send, with room for settings that
-// send many times what was captured: 64 times, and half a million beside.
+// SendsMost returns how many datagrams a run of the trace may send. Some
+// settings send many times what was captured: it allows 64 times that, and half
+// a million more.
 func (t *Trace) SendsMost() int {
 	return 1<<19 + 64*(len(t.Sides[A].Sent)+len(t.Sides[B].Sent))
 }
 
-// Role says what a datagram is to the one that receives it.
+// Role is what a datagram means to its receiver.
 type Role uint8
 
 const (
-	RolePlain   Role = iota // nobody answers it by itself
-	RolePacket              // it has a number (EventSent), or is a further piece of the one before it that has
-	RoleAsks                // its receiver answers every copy by one datagram
-	RoleAnswers             // it is such an answer
-	RoleLife                // of the connection's own life: no message, and no answer to one
+	RolePlain      Role = iota // its receiver sends no answer to it alone
+	RolePacket                 // it has a number (EventSent), or is a further fragment of the datagram before it
+	RoleAsks                   // its receiver answers each copy with one datagram
+	RoleAnswers                // it answers a datagram of role RoleAsks
+	RoleConnection             // it opens, keeps or closes the connection; it carries no message and answers none
 )
 
-// Sight is what a protocol tells of a datagram. An answer has the ID and Kind of
-// what it answers.
-type Sight struct {
+// Purpose is what a datagram is for. An answer has the ID and Kind of what it
+// answers.
+type Purpose struct {
 	Role Role
-	Also bool // of an answer: it names what else has arrived, too
+	Also bool // of an answer: it also names other datagrams that have arrived
 	Kind uint8
 	ID   uint32
 }
@@ -71,27 +74,27 @@ type Sight struct {
 type TraceMessage struct {
 	Mode      Mode
 	Channel   int
-	Order     int64 // its place among what its sender submitted on the channel
+	Order     int64 // its position among what its sender submitted on the channel
 	Type      uint32
 	Bits      int     // of the body
-	Block     int     // bytes; 0 for none
+	Block     int     // bytes; 0 if there is none
 	Asked     Instant // when it was submitted: when it or a later one was first sent
-	First     Instant // when it was first sent, at the latest
-	Settled   Instant // when its sender learned that it had arrived; 0 for never
+	First     Instant // the latest instant at which it can have been first sent
+	Settled   Instant // when its sender learned that it had arrived; 0 if never
 	Attempts  int
 	Delivered Answer
 	At        Instant       // of delivery
-	Wait      time.Duration // head-of-line: complete at the receiver, or kept by the sender
+	Wait      time.Duration // head-of-line blocking: complete at the receiver, or kept by the sender
 	Certainty Certainty
 	Frames    [MessageFrames]Ref
 }
 
-// Parameter is something of a protocol that can be set otherwise.
+// Parameter is a setting of a protocol that a run can change.
 type Parameter struct {
 	Name        string   // "resend"
 	Doc         string   // one sentence
-	Unit        []string // those that it takes, the usual one first: "ms", "rtt", "/s", "" for a plain number
-	Whole       bool     // it takes whole numbers only
+	Unit        []string // the units that it accepts, the usual one first: "ms", "rtt", "/s", or "" for a plain number
+	Whole       bool     // it accepts whole numbers only
 	Least, Most float64
 }
 
@@ -100,7 +103,7 @@ type Setting struct {
 	Name      string
 	Value     float64 // in Unit
 	Unit      string
-	Certainty Certainty // Certain where the user has set it
+	Certainty Certainty // Certain when the user has set it
 	Why       string    // how it is known
 }
 
@@ -116,10 +119,11 @@ func (s *Setting) String() string {
 	return n + s.Unit
 }
 
-// Duration returns a setting in ms as a time.
+// Duration returns a setting in milliseconds as a duration.
 func (s *Setting) Duration() time.Duration { return time.Duration(s.Value * float64(time.Millisecond)) }
 
-// Read reads a value for the parameter: "50ms", "0.1s", "1.5rtt", "30" or "64".
+// Read parses a value of the parameter: "50ms", "0.1s", "1.5rtt", "30" or "64".
+// It returns an error that says what it expects.
 func (p *Parameter) Read(text string) (Setting, error) {
 	s := Setting{Name: p.Name, Certainty: Certain, Why: "as asked"}
 	wrong := func() (Setting, error) {
@@ -182,7 +186,7 @@ func (p *Parameter) expects() string {
 	return strings.Join(forms, "; or ")
 }
 
-// Usage returns the form of a setting: "resend=50ms".
+// Usage returns an example of a setting: "resend=50ms".
 func (p *Parameter) Usage() string {
 	switch p.Unit[0] {
 	case "ms":
@@ -193,70 +197,79 @@ func (p *Parameter) Usage() string {
 	return fmt.Sprintf("%s=%g", p.Name, min(max(p.Least, 32), p.Most))
 }
 
-// Stage lets references act out a Trace again.
+// Stage prepares runs of one captured flow under other settings.
 type Stage interface {
-	// Parameters lists what can be set otherwise for this flow.
+	// Parameters lists the settings of this flow that a run can change.
 	Parameters() []Parameter
-	// Sight tells what a datagram of the flow is to its receiver.
-	Sight(d *Datagram) Sight
-	// Order returns a message's place among what its sender submitted on its channel.
+	// Purpose returns what a datagram of the flow is for.
+	Purpose(d *Datagram) Purpose
+	// Order returns a message's position among what its sender submitted on its
+	// channel.
 	Order(m *Message) int64
-	// Silence returns the longest time for which a flow can be silent while both of
-	// its endpoints are at work: beyond it one of them has stopped, or the capture has
-	// a gap.
+	// Silence returns the longest time for which both endpoints can work and
+	// send nothing. After a longer silence one of them has stopped, or the
+	// capture has a gap.
 	Silence() time.Duration
-	// Cast returns two fresh references and what their applications ask for, with
-	// the changed settings; what is not changed is as the trace shows it.
-	Cast(t *Trace, changed []Setting) (*Cast, error)
+	// Prepare returns a run that has not started: two fresh references, and
+	// what their applications ask for. Settings that are not in changed come
+	// from the trace.
+	Prepare(t *Trace, changed []Setting) (*Run, error)
 }
 
-// Opener is a Stage of a protocol whose connections begin with a message of their own.
+// Opener is a Stage of a protocol whose connections begin with a message of
+// their own.
 type Opener interface {
-	// Opens reports whether a datagram is such a one.
+	// Opens reports whether a datagram is such a message.
 	Opens(d *Datagram) bool
 }
 
-// Cast is what a Stage puts on.
-type Cast struct {
-	Settings []Setting // all, the changed ones too
+// Run is one run of a flow before it starts: its two endpoints, and what their
+// applications ask for.
+type Run struct {
+	Settings []Setting // all of them, changed or not
 	Ends     [2]Endpoint
-	Asks     [2][]Ask   // by At
-	Frames   [2]*Frames // when each side's game looks at its socket; nil: at once, and at deadlines
-	// InFrames is set where the frames are not the captured ones: what was submitted
-	// in a captured frame is submitted in one of these, and latency counts from there.
+	Asks     [2][]Ask   // in order of At
+	Frames   [2]*Frames // when each side's game reads its socket; nil: at once, and at deadlines
+	// InFrames is set when the frames are not those of the capture. What was
+	// submitted in a captured frame is then submitted in the next of these, and
+	// latency starts there.
 	InFrames bool
-	Assumed  []string // what had to be taken for granted, in words
+	Assumed  []string // the assumptions, as sentences for the reader
 }
 
-// Ask is one input that an application gives.
+// Ask is one input from an application.
 type Ask struct {
 	At      Instant
 	In      Input
-	Message int // of TraceSide.Messages; -1 for none
+	Message int // index in TraceSide.Messages; -1 if there is none
 }
 
-// Waiter is an Endpoint that can tell how long what it delivered in its last
-// step had lain complete, held by an earlier message.
+// Waiter is an Endpoint that measures head-of-line blocking: how long a
+// delivered message had been complete while an earlier message held it.
 type Waiter interface {
-	// Waited returns it for delivery n of the last step.
+	// Waited returns that time for delivery n of the last step.
 	Waited(n int) time.Duration
 }
 
-// OtherFramesAssume says what OtherFrames and Cast.InFrames take for granted.
+// OtherFramesAssume states what OtherFrames and Run.InFrames assume.
 const OtherFramesAssume = "at another rate a message is submitted in the frames of that rate, and its latency counts " +
 	"from there; how the frames of the two sides lie to each other changes, and comes to half a frame in the mean"
 
-// Weigher is an Endpoint whose transmissions stand for others on the wire.
+// Weigher is an Endpoint whose transmissions represent other packets on the
+// wire.
 type Weigher interface {
-	// Weigh returns the bytes that one stands for.
+	// Weigh returns the size in bytes of the packet that b represents.
 	Weigh(b []byte) int
 }
 
-// SpreadHeld gives messages that their protocol held back a time of submission:
-// they were submitted before they were first sent, and evenly, for all that is
-// known, between the last one before them that was not held and the next one
-// after them. Of messages in the order of submission; held is not asked of the
-// first one.
+// SpreadHeld estimates when messages were submitted that their protocol held
+// back before it first sent them. A row of held messages lies between two
+// messages that were not held. SpreadHeld spaces them evenly, from the
+// submission of the one before the row to the first sending of the one after
+// it. At the end of the list, the row ends with its own last message.
+//
+// messages are in the order of submission. SpreadHeld does not call held for
+// the first one.
 func SpreadHeld(messages []TraceMessage, held func(i int) bool) {
 	for i := 0; i < len(messages); i++ {
 		if i == 0 || !held(i) {

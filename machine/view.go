@@ -1,14 +1,14 @@
 package machine
 
 // View is a neutral picture of one side at one packet, for `ackscope state`,
-// the terminal UI, exports and goldens. The caller owns it; Reset keeps its memory.
+// the terminal UI, exports and golden tests. The caller owns it.
 type View struct {
 	Windows []Window
 	Gauges  []Gauge
 	Tables  []Table
 }
 
-// Reset empties v and keeps its memory.
+// Reset empties v and keeps its memory for reuse.
 func (v *View) Reset() { v.Windows, v.Gauges, v.Tables = v.Windows[:0], v.Gauges[:0], v.Tables[:0] }
 
 // Cell is one slot of a window.
@@ -25,7 +25,8 @@ const (
 	CellPartial              // some fragments received
 )
 
-// Glyphs holds one rune per Cell; state pictures, scenario files and the UI use the same.
+// Glyphs holds one rune per Cell. State pictures, scenario files and the UI use
+// them.
 var Glyphs = [...]rune{'?', '.', 's', 'a', 'r', '~', 'x', 'p'}
 
 // Rune returns the glyph of c.
@@ -36,8 +37,8 @@ func (c Cell) Rune() rune { return Glyphs[c] }
 type Window struct {
 	Name  string // "sent", "received", ...
 	First int64  // unwrapped sequence of Cells[0]
-	Next  int64  // sent: the next sequence; received: the newest; -1 unknown
-	Size  int    // entries of the endpoint's buffer; 0 unknown
+	Next  int64  // sent: the next sequence; received: the newest; -1 if unknown
+	Size  int    // entries of the endpoint's buffer; 0 if unknown
 	Cells []Cell
 	Grade Certainty // how well the side's cells are known
 	Slots []Slot    // the same entries in the protocol's own terms; may be empty
@@ -49,11 +50,11 @@ type Slot struct {
 	Sequence   uint32
 	Sequence64 int64
 	Cell       Cell
-	SentAt     Instant // 0 unknown
-	AckedAt    Instant // 0 not acked
+	SentAt     Instant // 0 if unknown
+	AckedAt    Instant // 0 if not acked
 	Ref        Ref     // the packet's frame; zero if it was not captured
-	SettledBy  Ref     // the frame that settled its fate
-	Bit        uint8   // the ack bit that did
+	SettledBy  Ref     // the frame that settled whether it arrived
+	Bit        uint8   // the ack bit that named it
 	Grade      Certainty
 }
 
@@ -65,7 +66,7 @@ type Gauge struct {
 	Grade Certainty
 }
 
-// Table is anything that is neither a window nor a gauge.
+// Table holds what is neither a window nor a gauge.
 type Table struct {
 	Name    string
 	Columns []string

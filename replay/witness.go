@@ -57,7 +57,7 @@ func (w *witness) observe(d *machine.Datagram) {
 	if w.stage == nil {
 		return
 	}
-	s := w.stage.Sight(d)
+	s := w.stage.Purpose(d)
 	if s.Kind != 0 {
 		return
 	}

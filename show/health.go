@@ -40,9 +40,9 @@ func (h *Health) Add(f *analyze.Flow) {
 			continue
 		}
 		h.resends += s.Resends
-		if s.PathKnown != machine.Unknown && s.Path.Judged > 0 {
+		if s.PathKnown != machine.Unknown && s.Path.Settled > 0 {
 			w := &h.ways[side]
-			w.judged, w.lost, w.open = w.judged+s.Path.Judged, w.lost+s.Path.Lost, w.open || s.PathBoth
+			w.judged, w.lost, w.open = w.judged+s.Path.Settled, w.lost+s.Path.Lost, w.open || s.PathBoth
 		}
 		if rtt < 0 {
 			rtt = s.RTT

@@ -1,6 +1,6 @@
-// Package sim is a small world for protocol endpoints: virtual time, hosts
-// that run them frame by frame, links that lose, delay, jitter, reorder and
-// duplicate, and taps that see what passes.
+// Package sim is a small world for protocol endpoints. It has virtual time,
+// hosts that run endpoints frame by frame, links, and taps that see what
+// passes. Links lose, delay, jitter, reorder and duplicate.
 //
 //	 host A                        path A to B                       host B
 //	┌──────────┐   rate   ·····delay + jitter·····   ┌──────────┐   ┌─────────┐
@@ -8,17 +8,17 @@
 //	│ endpoint ├─┤ queue├──┼─ lost? ─┼─ twice?─┼─────┤ queue    ├───┤ app     │
 //	└──────────┘ └──────┘ tap 0    tap 0.5    tap 1  └──────────┘   └─────────┘
 //
-// One seed is one run: every choice is drawn from streams of random numbers
-// that are derived from the seed and from who draws, so that a change to one
-// host or path leaves what the others draw as it was. Nothing here asks for
-// the present time.
+// One seed is one run. Each host and each path has its own stream of random
+// numbers, derived from the seed and its name. A change to one therefore does
+// not change what the others draw. The package never reads a clock.
 //
-// What happens is told step by step to watchers. The journal (inputs, to be
-// played again) and the truth (what each endpoint really did) are watchers.
+// Watchers see what happens step by step. Two watchers are the journal (inputs,
+// to replay) and the truth (what each endpoint really did).
 //
-// Driver is the loop of one endpoint and its application, for a World and for the
-// real sockets of package lab. Kit is what such a run has to know of a protocol, and
-// Describer words an endpoint's log; the packages below this one implement both.
+// Driver is the loop of one endpoint and its application, for a World and for
+// the real sockets of package lab. Kit is what such a run needs of a protocol.
+// Describer formats an endpoint's log. The packages below this one implement
+// Kit and Describer.
 //
-// Ring 2 of the house: it knows package machine and no protocol.
+// The package imports machine, and no protocol.
 package sim

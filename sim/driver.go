@@ -8,21 +8,24 @@ import (
 )
 
 // Driver runs one endpoint and its application, frame by frame. It has no clock
-// and no socket: its owner says what time it is and carries what the endpoint
-// sends. World drives its hosts so in virtual time, and package lab in real time.
+// and no socket: its owner passes it the time, and carries what the endpoint
+// sends. World is the owner in virtual time, package lab in real time.
 //
-// A frame has three parts, which the owner calls in this order: Step with
-// machine.Wake, Step with each input that has arrived, Turn.
+// In each frame, the owner makes these calls:
+//
+//  1. Step with machine.Wake.
+//  2. Step with each input that has arrived.
+//  3. Turn.
 type Driver struct {
 	Endpoint machine.Endpoint
-	App      App        // nil for none
-	Rand     *rand.Rand // the application's own
-	// Refuse is the share of packets that the application refuses; Chance draws
-	// which.
+	App      App        // nil if there is none
+	Rand     *rand.Rand // for the application
+	// Refuse is the share of packets that the application refuses. Chance draws
+	// which ones.
 	Refuse float64
 	Chance *rand.Rand
-	// EventDriven endpoints are woken at their deadline. The others look at it
-	// every frame.
+	// EventDriven endpoints are woken at their deadline. Other endpoints check
+	// their deadline in every frame.
 	EventDriven bool
 	Owner       Owner
 	Counts      Counts
@@ -34,60 +37,61 @@ type Driver struct {
 	delivered []machine.Delivery
 }
 
-// Owner is who drives an endpoint.
+// Owner drives an endpoint.
 type Owner interface {
-	// Do calls Step with an input of the application, at the present time. An error
-	// ends the run.
+	// Do calls Step with an input of the application, at the present time. An
+	// error ends the run.
 	Do(in machine.Input) error
-	// Carry takes what a step made. It may keep nothing of it.
+	// Carry carries out the effects of a step. It must not keep any part of s.
 	Carry(s *Step)
-	// WakeAt asks for machine.Wake at an instant, instead of what it asked for
-	// before; ok is false for never. Only event-driven endpoints ask.
+	// WakeAt asks for machine.Wake at an instant and replaces the previous
+	// request. When ok is false, no wake is needed. Only event-driven endpoints
+	// ask.
 	WakeAt(at machine.Instant, ok bool)
 }
 
-// Counts are what an endpoint did.
+// Counts are the figures of one endpoint.
 type Counts struct {
-	Sent   uint64                        // datagrams, and what it gave to streams
-	Events [machine.EventProtocol]uint64 // by the kinds that all protocols share
+	Sent   uint64                        // datagrams, and writes to streams
+	Events [machine.EventProtocol]uint64 // by kind, for the kinds that all protocols share
 }
 
-// App is an application. It is called once a frame, after its endpoint has taken
-// what arrived.
+// App is an application. The driver calls it once a frame, after the endpoint
+// has taken what arrived.
 type App func(f *Frame)
 
 // Frame is one frame of an application. It is valid during the call.
 type Frame struct {
 	Now       machine.Instant
-	Number    int                // of frames before this one
-	Rand      *rand.Rand         // the application's own
-	Peers     int                // that are known: 0 to Peers-1
+	Number    int                // counted from 0
+	Rand      *rand.Rand         // for the application
+	Peers     int                // known peers: 0 to Peers-1
 	Delivered []machine.Delivery // since the last frame
 	driver    *Driver
 	done      bool
-	refused   error // by the endpoint
-	trouble   error // of the application
+	refused   error // an error of the endpoint
+	trouble   error // an error of the application
 }
 
-// Do hands an input to the endpoint at once. After an endpoint's error it does
-// nothing.
+// Do passes an input to the endpoint at once. After an error of the endpoint it
+// does nothing.
 func (f *Frame) Do(in machine.Input) {
 	if f.refused == nil {
 		f.refused = f.driver.Owner.Do(in)
 	}
 }
 
-// Endpoint returns the endpoint, for applications that look before they act.
+// Endpoint returns the endpoint, for applications that need its state.
 func (f *Frame) Endpoint() machine.Endpoint { return f.driver.Endpoint }
 
-// Done says that the application has nothing more to do, as far as it knows.
+// Done reports that the application has nothing more to do for now.
 func (f *Frame) Done() { f.done = true }
 
-// Fail says that the application cannot go on; the last error counts.
+// Fail reports that the application cannot continue. A later error replaces it.
 func (f *Frame) Fail(err error) { f.trouble = err }
 
-// Step hands one input to the endpoint, has the owner carry what comes of it, and
-// keeps what is delivered for the application.
+// Step passes one input to the endpoint. It has the owner carry out the
+// effects, and keeps deliveries for the application.
 func (d *Driver) Step(now machine.Instant, in machine.Input) error {
 	d.out.Reset()
 	if err := d.Endpoint.Step(now, in, &d.out); err != nil {
@@ -113,7 +117,7 @@ func (d *Driver) Step(now machine.Instant, in machine.Input) error {
 	return nil
 }
 
-// Arrived returns what came off the network as the endpoint is to get it: the
+// Arrived returns an input from the network as the endpoint must get it: the
 // application refuses a share of the datagrams.
 func (d *Driver) Arrived(in machine.Input) machine.Input {
 	if a, ok := in.(machine.Arrive); ok && d.Refuse > 0 {
@@ -123,8 +127,8 @@ func (d *Driver) Arrived(in machine.Input) machine.Input {
 	return in
 }
 
-// Turn runs the application once. Peers is how many the endpoint knows. More is
-// false of an application that has nothing more to do.
+// Turn runs the application once. peers is how many peers the endpoint knows.
+// more is false when the application has nothing more to do.
 func (d *Driver) Turn(now machine.Instant, peers int) (more bool, err error) {
 	if d.App != nil {
 		d.frame = Frame{Now: now, Number: d.frames, Rand: d.Rand, Peers: peers, Delivered: d.delivered, driver: d}
@@ -136,7 +140,7 @@ func (d *Driver) Turn(now machine.Instant, peers int) (more bool, err error) {
 	return more, err
 }
 
-// Rest is a frame without its application: what was delivered is dropped.
+// Rest ends a frame without its application. It drops what was delivered.
 func (d *Driver) Rest() {
 	clear(d.delivered)
 	d.delivered = d.delivered[:0]

@@ -7,7 +7,7 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// owning is an owner that takes down what it is asked.
+// owning is an owner that records what it is asked for.
 type owning struct {
 	driver  *Driver
 	refuse  error
@@ -32,8 +32,8 @@ func driven(app App) (*Driver, *owning) {
 	return o.driver, o
 }
 
-// What arrives in a frame is the application's in that frame alone, and nothing of
-// it is the endpoint's memory.
+// A frame's application gets what arrived in that frame only, and none of the
+// endpoint's memory.
 func TestDriverDelivers(t *testing.T) {
 	var got [][]byte
 	var frames []int
@@ -48,7 +48,7 @@ func TestDriverDelivers(t *testing.T) {
 	if err := d.Step(1, machine.Arrive{Bytes: datagram}); err != nil {
 		t.Fatal(err)
 	}
-	datagram[0] = 8 // the buffer is used again before the application runs
+	datagram[0] = 8 // the buffer is reused before the application runs
 	for range 2 {
 		if more, err := d.Turn(1, 1); !more || err != nil {
 			t.Fatalf("more %t, %v; expected that it goes on", more, err)
@@ -74,7 +74,8 @@ func TestDriverDelivers(t *testing.T) {
 	}
 }
 
-// An endpoint's error ends the frame's inputs and comes before the application's.
+// An endpoint's error ends the frame's inputs and precedes the application's
+// error.
 func TestDriverEnds(t *testing.T) {
 	refused, own := errors.New("refused"), errors.New("own")
 	d, o := driven(func(f *Frame) {

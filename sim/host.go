@@ -7,26 +7,26 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// HostOptions say how a host runs its endpoint.
+// HostOptions configures how a host runs its endpoint.
 type HostOptions struct {
 	// Frame is the time between two frames of the application; it must be positive.
 	Frame time.Duration
-	// Phase is when the first frame comes.
+	// Phase is the time of the first frame.
 	Phase time.Duration
-	// FrameJitter delays each frame by a uniform time up to this.
+	// FrameJitter delays each frame by a uniform time of at most this.
 	FrameJitter time.Duration
-	// EventDriven hosts hand a datagram to the endpoint when it arrives. The
-	// others read their socket once a frame, as games do: Wake first, then all
-	// that has arrived, then what the application does.
+	// EventDriven hosts pass a datagram to the endpoint when it arrives. Other
+	// hosts read their socket once a frame, as games do: first Wake, then
+	// everything that has arrived, then the application.
 	EventDriven bool
-	// ReadDelay is the time between a datagram's passing a tap at this host and
-	// its being in the socket.
+	// ReadDelay is the time from when a datagram passes a tap at this host
+	// until it is in the socket.
 	ReadDelay time.Duration
 	// Refuse is the probability with which the application refuses a packet.
 	Refuse float64
-	// App is the application; nil for none.
+	// App is the application; nil if there is none.
 	App App
-	// Stop is when the host reads and sends no more; zero for never.
+	// Stop is when the host stops reading and sending; zero means never.
 	Stop machine.Instant
 }
 
@@ -41,17 +41,17 @@ type Host struct {
 	peers  []sender // by machine.Peer
 	socket []machine.Input
 	own    *rand.Rand
-	wakeAt machine.Instant // the deadline that is on the agenda
+	wakeAt machine.Instant // the deadline in the queue of the world
 	waking bool
 }
 
-// sender takes what a host puts on its link to one peer.
+// sender sends what a host puts on its link to one peer.
 type sender interface {
 	send(kind machine.TransmitKind, b []byte)
 }
 
-// AddHost puts an endpoint into the world. The name tells hosts apart in
-// journals and seeds the host's own random numbers.
+// AddHost adds an endpoint to the world. The name identifies the host in
+// journals, and seeds the host's random numbers.
 func (w *World) AddHost(name string, endpoint machine.Endpoint, options HostOptions) *Host {
 	if options.Frame <= 0 {
 		options.Frame = time.Second / 60
@@ -66,16 +66,16 @@ func (w *World) AddHost(name string, endpoint machine.Endpoint, options HostOpti
 	return h
 }
 
-// Endpoint returns the host's endpoint: to look at, not to step.
+// Endpoint returns the host's endpoint, to read only.
 func (h *Host) Endpoint() machine.Endpoint { return h.driver.Endpoint }
 
-// Counts tells what the endpoint did so far.
+// Counts returns the endpoint's figures so far.
 func (h *Host) Counts() *Counts { return &h.driver.Counts }
 
 func (h *Host) stopped() bool { return h.options.Stop > 0 && h.world.now >= h.options.Stop }
 
-// frame runs one frame; due is when it should have come, so that jitter does
-// not add up.
+// frame runs one frame. due is when it should have come, so that jitter does
+// not accumulate.
 func (h *Host) frame(due machine.Instant) {
 	if h.stopped() {
 		return
@@ -97,7 +97,7 @@ func (h *Host) frame(due machine.Instant) {
 	h.world.at(at, func() { h.frame(due) })
 }
 
-// arrive takes what came off the wire.
+// arrive takes what arrived from the network.
 func (h *Host) arrive(in machine.Input) {
 	h.world.at(h.world.now.Add(h.options.ReadDelay), func() {
 		if h.stopped() {
@@ -112,7 +112,7 @@ func (h *Host) arrive(in machine.Input) {
 	})
 }
 
-// step hands one input to the endpoint, unless the run has failed.
+// step passes one input to the endpoint, unless the run has failed.
 func (h *Host) step(in machine.Input) {
 	if h.world.err != nil {
 		return
@@ -122,7 +122,7 @@ func (h *Host) step(in machine.Input) {
 	}
 }
 
-// owner is a host as its driver knows it.
+// owner is a host in the role of its driver's owner.
 type owner Host
 
 // Do implements Owner.
@@ -144,13 +144,13 @@ func (o *owner) Carry(s *Step) {
 	}
 }
 
-// WakeAt implements Owner: it puts the endpoint's deadline on the agenda.
+// WakeAt implements Owner: it schedules the endpoint's deadline.
 func (o *owner) WakeAt(at machine.Instant, ok bool) {
 	if !ok || o.waking && o.wakeAt <= at {
 		return
 	}
-	// A deadline that has passed already is due at once, yet not within this
-	// very step: an endpoint that never lets go of one must not stop the world.
+	// A deadline in the past is due now, but not within this step: an endpoint
+	// that never clears its deadline must not stop the world.
 	at = max(at, o.world.now+1)
 	o.waking, o.wakeAt = true, at
 	o.world.at(at, func() {

@@ -7,16 +7,16 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Impairment is a path at work on what travels one way. It knows no world and
-// no socket: whoever carries the bytes, in virtual time or in real, asks it for
-// the fate of each piece, in order of time. The same seed and names give the
-// same fates to the same pieces.
+// Impairment applies a Path to what travels in one direction. It depends on no
+// World and no socket. Its caller carries the bytes, in virtual or in real
+// time, and asks it for the fate of each piece, in order of time. The same seed
+// and names produce the same fates.
 type Impairment struct {
 	path  Path
 	rng   *rand.Rand
-	bad   bool            // the Gilbert state
+	bad   bool            // the state of the Gilbert model
 	free  machine.Instant // when the first hop is idle again
-	ready machine.Instant // latest arrival so far, where none may overtake
+	ready machine.Instant // latest arrival so far, when none may overtake another
 }
 
 // Impair returns a path that carries datagrams between two hosts of a run.
@@ -29,25 +29,25 @@ func ImpairStream(p Path, seed uint64, from, to string) *Impairment {
 	return &Impairment{path: p, rng: Rand(seed, "stream "+from+" to "+to)}
 }
 
-// Fate is what becomes of one datagram, or of one attempt to bring a segment over.
+// Fate is what happens to one datagram, or to one attempt to carry a segment.
 type Fate struct {
-	Dropped bool            // before the first hop: the queue was full; the rest is then without meaning
-	Leaves  machine.Instant // when the first hop has let it through
-	Travel  time.Duration   // from then until it is there, were it not lost
+	Dropped bool            // the queue before the first hop was full; the other fields are then meaningless
+	Leaves  machine.Instant // when it has left the first hop
+	Travel  time.Duration   // from Leaves to the arrival, as if it were not lost
 
 	Lost  bool
-	Reach float64 // share of the way that it came, 1 for all of it
+	Reach float64 // share of the way that it travelled; 1 when it arrived
 
 	Twice      bool    // a copy of it arrives
-	TwiceAt    float64 // share of the way at which it was doubled
+	TwiceAt    float64 // share of the way at which it was duplicated
 	CopyTravel time.Duration
 }
 
-// Datagram draws the fate of a datagram of size bytes that is sent at now.
+// Datagram draws the fate of a datagram of size bytes, sent at now.
 func (i *Impairment) Datagram(now machine.Instant, size int) Fate {
 	f := Fate{Leaves: now, Reach: 1}
 	if f.Lost = i.lose(now); f.Lost {
-		f.Reach = i.rng.Float64() // below 1: what is lost is not seen by the receiver's tap
+		f.Reach = i.rng.Float64() // below 1: the receiver's tap does not see a lost datagram
 	}
 	if i.path.Rate > 0 {
 		wait, dropped := i.wait(now, size)
@@ -59,10 +59,10 @@ func (i *Impairment) Datagram(now machine.Instant, size int) Fate {
 	f.Travel = i.travel(f.Leaves)
 	if i.path.Duplicate > 0 && i.rng.Float64() < i.path.Duplicate {
 		f.TwiceAt = i.rng.Float64()
-		f.Twice = f.TwiceAt < f.Reach // else it was lost before that
+		f.Twice = f.TwiceAt < f.Reach // otherwise it was lost before that
 	}
 	if f.Twice {
-		// The copy takes its own time for what is left of the way.
+		// The copy takes its own time for the rest of the way.
 		rest := share(i.travel(f.Leaves), 1-f.TwiceAt)
 		f.CopyTravel = share(f.Travel, f.TwiceAt) + rest
 		if i.path.InOrder {
@@ -72,7 +72,7 @@ func (i *Impairment) Datagram(now machine.Instant, size int) Fate {
 	return f
 }
 
-// Segment returns the most bytes that travel in one piece of a stream.
+// Segment returns the largest piece of a stream, in bytes.
 func (i *Impairment) Segment() int {
 	if i.path.Segment <= 0 {
 		return 1460
@@ -80,10 +80,10 @@ func (i *Impairment) Segment() int {
 	return i.path.Segment
 }
 
-// Carry brings a segment of a stream over that is sent at now, however often it
-// must be sent, and gives when it and all before it are there. Each attempt is
-// told to watch. A path that loses everything for good would never let go of
-// the segment; TCP gives up after some fifteen attempts, and so does this.
+// Carry carries a segment of a stream that is sent at now, with as many
+// attempts as it needs. It returns when the segment and all earlier ones have
+// arrived. It calls watch for each attempt. Like TCP it gives up after fifteen
+// attempts: some paths lose everything.
 func (i *Impairment) Carry(now machine.Instant, watch func(Fate)) (at machine.Instant, arrived bool) {
 	resend := i.path.Resend
 	if resend <= 0 {
@@ -107,7 +107,7 @@ func (i *Impairment) Carry(now machine.Instant, watch func(Fate)) (at machine.In
 	return 0, false
 }
 
-// lose decides whether what is sent at instant at is lost.
+// lose decides whether a datagram sent at an instant is lost.
 func (i *Impairment) lose(at machine.Instant) (lost bool) {
 	if g := i.path.Bursts; g.ToBad > 0 {
 		if i.bad {
@@ -126,7 +126,7 @@ func (i *Impairment) lose(at machine.Instant) (lost bool) {
 	return lost
 }
 
-// travel draws the time that a datagram takes that leaves at start.
+// travel draws the travel time of a datagram that leaves at start.
 func (i *Impairment) travel(start machine.Instant) time.Duration {
 	t := i.path.Delay
 	if i.path.Jitter > 0 {
@@ -139,8 +139,8 @@ func (i *Impairment) travel(start machine.Instant) time.Duration {
 	return t
 }
 
-// wait returns how long a datagram waits for the first hop and is being put on
-// it, or that the queue is full.
+// wait returns how long a datagram waits for the first hop and occupies it. It
+// returns dropped when the queue is full.
 func (i *Impairment) wait(now machine.Instant, size int) (long time.Duration, dropped bool) {
 	limit := i.path.Queue
 	if limit == 0 {

@@ -16,32 +16,31 @@ import (
 	"github.com/ackscope/ackscope/printable"
 )
 
-// Journal is all inputs of a run, in order. With the endpoints as they were at
-// its start it gives the run again, byte for byte: no link and no random number
-// is needed for that.
+// Journal holds all inputs of a run, in order. Fresh endpoints that take these
+// inputs repeat the run byte for byte, without links and random numbers.
 type Journal struct {
 	Seed    uint64
-	Note    map[string]string // whatever the recorder needs to build the endpoints again
+	Note    map[string]string // what the recorder needs to build the endpoints again
 	Entries []Entry
-	// Digests says that every entry knows what its endpoint sent; journals of
-	// version 1 do not.
+	// Digests reports that every entry has the digest of what its endpoint
+	// sent. Journals of version 1 do not have them.
 	Digests bool
-	// Cut says that a journal that was read has no last line: its run, or the file,
-	// was cut short.
+	// Cut reports that the text had no last line: the run, or the file, was cut
+	// short.
 	Cut bool
 }
 
-// Entry is one input: when and to which host (by Host.Index).
+// Entry is one input, with its time and its host (by Host.Index).
 type Entry struct {
 	At   machine.Instant
 	Host int
 	In   machine.Input
-	Sent string // Digest of what the endpoint then sent; empty where it sent nothing
+	Sent string // Digest of what the endpoint then sent; empty when it sent nothing
 }
 
-// Digest tells what an endpoint sent in one step from anything else: how many
-// datagrams, and 64 bits of a SHA-256 over them and whom they go to. Empty where
-// there are none.
+// Digest returns a digest of what an endpoint sent in one step. It holds the
+// number of transmissions, and 64 bits of a SHA-256 over them and their peers.
+// Digest returns "" when there are none.
 func Digest(sent []machine.Transmission) string {
 	if len(sent) == 0 {
 		return ""
@@ -55,13 +54,13 @@ func Digest(sent []machine.Transmission) string {
 	return fmt.Sprintf("%d:%x", len(sent), sum.Sum(nil)[:8])
 }
 
-// DifferError is the first step in which an endpoint did not send what the
-// journal's did.
+// DifferError describes the first step in which an endpoint sent something
+// other than the journal's endpoint did.
 type DifferError struct {
 	Entry     *Entry
-	Line      int // of the journal's text
+	Line      int // in the journal's text
 	Got, Sent string
-	Bytes     []byte // of the first datagram that it sent now
+	Bytes     []byte // of the first transmission that it sent now
 }
 
 func (e *DifferError) Error() string {
@@ -84,7 +83,7 @@ func (e *DifferError) Error() string {
 	return text
 }
 
-// Record returns a journal that fills as the world runs.
+// Record returns a journal that records the inputs while the world runs.
 func (w *World) Record() *Journal {
 	j := &Journal{Seed: w.seed, Digests: true}
 	w.Watch(func(s *Step) {
@@ -93,7 +92,7 @@ func (w *World) Record() *Journal {
 	return j
 }
 
-// keep copies an input and the bytes that it borrows.
+// keep copies an input, with the bytes that it borrows.
 func keep(in machine.Input) machine.Input {
 	switch in := in.(type) {
 	case machine.Arrive:
@@ -112,10 +111,11 @@ func keep(in machine.Input) machine.Input {
 	return in
 }
 
-// Play steps fresh endpoints (by host index) through the journal and tells each
-// step's effects. It fails where the journal names an endpoint that is not
-// there or an endpoint refuses an input, and with a DifferError where an endpoint
-// sends something else than the journal knows.
+// Play passes the journal's inputs to fresh endpoints (by host index), and
+// calls watch with each step's effects. It returns an error when the journal
+// names a host without an endpoint, or when an endpoint refuses an input. It
+// returns a DifferError when an endpoint sends something other than the journal
+// records.
 func (j *Journal) Play(endpoints []machine.Endpoint, watch func(e *Entry, out *machine.Effects)) error {
 	var out machine.Effects
 	for i := range j.Entries {
@@ -139,9 +139,13 @@ func (j *Journal) Play(endpoints []machine.Endpoint, watch func(e *Entry, out *m
 	return nil
 }
 
-// A journal's text is JSON Lines: the header {"journal":2,...}, then one line
-// an input, bytes in hexadecimal, and {"end":N} behind N inputs. Version 1 had
-// neither that nor digests.
+// A journal's text is JSON Lines:
+//
+//   - The header {"journal":2,...}.
+//   - One line for each input, with bytes in hexadecimal.
+//   - {"end":N} after N inputs.
+//
+// Version 1 has no last line and no digests.
 type headerLine struct {
 	Journal int               `json:"journal"`
 	Seed    uint64            `json:"seed"`
@@ -165,7 +169,7 @@ type endLine struct {
 	End int `json:"end"`
 }
 
-// anyLine is what can stand behind the header.
+// anyLine is a line after the header.
 type anyLine struct {
 	entryLine
 
@@ -201,15 +205,15 @@ func (j *Journal) WriteTo(w io.Writer) (int64, error) {
 	return counted.n, err
 }
 
-// JournalWriter writes a journal's text as the run goes on.
+// JournalWriter writes a journal's text during the run.
 type JournalWriter struct {
 	buffered *bufio.Writer
 	lines    *json.Encoder
 	inputs   int
 }
 
-// NewJournalWriter writes the header. The same seed and a note whose values are
-// as long give a header that is as long.
+// NewJournalWriter writes the header. Headers have the same length when the
+// seed is the same, and the values of the notes have the same lengths.
 func NewJournalWriter(w io.Writer, seed uint64, note map[string]string) (*JournalWriter, error) {
 	return newJournalWriter(w, versionDigests, seed, note)
 }
@@ -226,10 +230,10 @@ func (j *JournalWriter) Write(e *Entry) error {
 	return j.lines.Encode(e.line())
 }
 
-// End appends the last line, which says that the journal is whole.
+// End appends the last line, which marks the journal as complete.
 func (j *JournalWriter) End() error { return j.lines.Encode(endLine{j.inputs}) }
 
-// Flush hands what was written to the underlying writer.
+// Flush passes what was written to the underlying writer.
 func (j *JournalWriter) Flush() error { return j.buffered.Flush() }
 
 type counter struct {
@@ -265,11 +269,12 @@ func (e *Entry) line() entryLine {
 	return l
 }
 
-// maxLine bounds a line: an input has a datagram, or a segment, in hexadecimal.
+// maxLine is the longest line: an input has a datagram or a segment, in
+// hexadecimal.
 const maxLine = 4 << 20
 
-// ReadJournal reads a journal's text. Its errors name the line, what was expected
-// and what was found.
+// ReadJournal reads a journal's text. Its errors name the line, what it
+// expected, and what it found.
 func ReadJournal(r io.Reader) (*Journal, error) {
 	text := bufio.NewScanner(r)
 	text.Buffer(nil, maxLine)
@@ -318,8 +323,8 @@ func ReadJournal(r io.Reader) (*Journal, error) {
 	return j, nil
 }
 
-// strictly reads one line, which has no other fields. Its errors repeat nothing of
-// the line: the file may be a key that was given by mistake.
+// strictly decodes one line and refuses unknown fields. Its errors quote
+// nothing of the line, since the user may have given a file of keys by mistake.
 func strictly(line []byte, to any) error {
 	d := json.NewDecoder(bytes.NewReader(line))
 	d.DisallowUnknownFields()
@@ -339,7 +344,7 @@ func strictly(line []byte, to any) error {
 	return errors.New("it has a field that is not known")
 }
 
-// lineOf describes a line of which nothing is to be shown.
+// lineOf describes a line without quoting it.
 func lineOf(line []byte) string { return fmt.Sprintf("another line of %d bytes", len(line)) }
 
 func (l *entryLine) input() (machine.Input, error) {

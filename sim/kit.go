@@ -9,7 +9,7 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Role is the part that an endpoint plays.
+// Role is what an endpoint is in a run.
 type Role int
 
 const (
@@ -21,20 +21,20 @@ const (
 
 var roleWords = [Roles]string{"client", "server", "proxy"}
 
-// String returns the word of the logs.
+// String returns the word that logs use.
 func (r Role) String() string { return roleWords[r] }
 
-// Kit is what a run on real sockets has to know of a protocol: how its endpoints
-// are made, what their applications do and how their logs are worded. The kits are
-// in the packages below this one.
+// Kit is what a run on real sockets needs of a protocol: its endpoints, their
+// applications, and their logs. The packages below this one implement it.
 type Kit interface {
-	// End makes the nth endpoint of a role. Own is the address of its host.
+	// End makes endpoint n of a role. own is the address of its host.
 	End(role Role, n int, own netip.AddrPort) (*End, error)
-	// Rhythm says how the hosts of a role run their endpoints.
+	// Rhythm returns how the hosts of a role run their endpoints.
 	Rhythm(role Role) Rhythm
-	// Greets reports whether a stranger's datagram may begin a conversation.
+	// Greets reports whether a datagram from an unknown address may start a
+	// conversation.
 	Greets(b []byte) bool
-	// Name is what the logs call an endpoint.
+	// Name returns the name of an endpoint in the logs.
 	Name(role Role, n int) string
 }
 
@@ -42,38 +42,39 @@ type Kit interface {
 type Rhythm struct {
 	// Frame is the time between two frames of the application.
 	Frame time.Duration
-	// EventDriven hosts hand on what arrives at once, and wake their endpoint at
-	// its deadline. The others do all once a frame, as games do: Wake, then what
-	// has arrived, then the application.
+	// EventDriven hosts pass on at once what arrives, and wake their endpoint
+	// at its deadline. Other hosts do everything once a frame, as games do:
+	// first Wake, then everything that has arrived, then the application.
 	EventDriven bool
-	// Shared has one endpoint speak with all peers. Without it each peer gets an
-	// endpoint of its own, for which it is peer 0.
+	// Shared means that one endpoint serves all peers. Without it each peer
+	// gets its own endpoint, for which it is peer 0.
 	Shared bool
-	// Idle is the silence after which an endpoint of one peer's own is let go; 0
-	// for never.
+	// Idle is the silence after which the endpoint of a single peer is removed;
+	// 0 means never.
 	Idle time.Duration
 }
 
 // End is one endpoint with its application and its log.
 type End struct {
 	Endpoint machine.Endpoint
-	App      App // nil for none
+	App      App // nil if there is none
 	Log      Describer
 	// Refuse is the share of packets that the application refuses.
 	Refuse float64
-	// Farewell is what the application asks for at the end of a run on real sockets.
+	// Farewell is what the application requests at the end of a run on real
+	// sockets.
 	Farewell []machine.Input
 }
 
-// Describer words the log of one endpoint, in the terms of its protocol's truth
-// files. Nil lines are left out.
+// Describer formats the log of one endpoint, in the format of its protocol's
+// truth files. The caller leaves out nil lines.
 type Describer interface {
-	// Opening returns the first lines. Own is invalid where the address is not
-	// known yet; to is where a client sends, and invalid of a server.
+	// Opening returns the first lines. own is invalid while the address is
+	// unknown. to is where a client sends; it is invalid for a server.
 	Opening(own, to netip.AddrPort) []Line
-	// Opened returns the line about an address of its own that became known later.
+	// Opened returns the line about an own address that became known later.
 	Opened(own netip.AddrPort) Line
-	// Met returns the line about a peer that is heard of for the first time.
+	// Met returns the line about a peer's first appearance.
 	Met(peer machine.Peer, at netip.AddrPort) Line
 	// Step returns the lines about a step.
 	Step(step *Step) []Line
@@ -81,7 +82,7 @@ type Describer interface {
 	Final() Line
 }
 
-// Gauges adds an endpoint's own figures to a line.
+// Gauges adds an endpoint's gauges to a line.
 func Gauges(e machine.Endpoint, line Line) {
 	var v machine.View
 	e.Inspect(&v)
@@ -90,7 +91,8 @@ func Gauges(e machine.Endpoint, line Line) {
 	}
 }
 
-// Milliseconds returns a time in nanoseconds as the logs have it: to the microsecond.
+// Milliseconds converts nanoseconds to milliseconds, rounded to 1 µs as in the
+// logs.
 func Milliseconds(ns int64) float64 { return math.Round(float64(ns)/1e3) / 1e3 }
 
 // Noise draws n random bytes.

@@ -11,13 +11,12 @@ import (
 	"github.com/ackscope/ackscope/printable"
 )
 
-// Line is one line of a log: an event and what there is to say of it.
+// Line is one line of a log: an event and its details.
 type Line map[string]any
 
-// Log writes what the endpoints of a run did, as JSON Lines in the terms of the
-// truth files that stand beside recorded captures. Each endpoint's lines are in
-// order of time. Several goroutines may use it. A nil Log takes everything and
-// writes nothing.
+// Log writes what the endpoints of a run did, as JSON Lines in the format of
+// the truth files that accompany recorded captures. Each endpoint's lines are
+// in order of time. Several goroutines may use a Log. A nil Log writes nothing.
 type Log struct {
 	epoch    machine.Instant
 	mu       sync.Mutex
@@ -26,15 +25,15 @@ type Log struct {
 	err      error
 }
 
-// NewLog returns a log on w. Epoch is the start of the run, in nanoseconds since the
-// Unix epoch.
+// NewLog returns a log that writes to w. epoch is the start of the run, in
+// nanoseconds since the Unix epoch.
 func NewLog(w io.Writer, epoch machine.Instant) *Log {
 	buffered := bufio.NewWriterSize(w, 64<<10)
 	return &Log{epoch: epoch, buffered: buffered, lines: json.NewEncoder(printable.JSONWriter(buffered))}
 }
 
-// Tell writes a line of an endpoint. It adds the endpoint's name and the time, in
-// seconds since the Unix epoch.
+// Tell writes a line of an endpoint. It adds the endpoint's name and the time,
+// in seconds since the Unix epoch.
 func (l *Log) Tell(at machine.Instant, endpoint string, line Line) {
 	if l == nil {
 		return
@@ -47,7 +46,7 @@ func (l *Log) Tell(at machine.Instant, endpoint string, line Line) {
 	}
 }
 
-// Flush hands all lines to the writer and gives the first trouble that there was.
+// Flush passes all lines to the writer. It returns the first error of the log.
 func (l *Log) Flush() error {
 	if l == nil {
 		return nil

@@ -6,13 +6,13 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Path is what one direction of a link does to what travels on it. The zero
+// Path is what one direction of a link does to the traffic on it. The zero
 // value is a perfect wire.
 type Path struct {
 	Delay  time.Duration // one way
-	Jitter time.Duration // adds a uniform 0..Jitter to each datagram
-	// InOrder keeps datagrams from overtaking each other: one that is jittered
-	// holds back those behind it. Without it jitter reorders.
+	Jitter time.Duration // adds a uniform time of 0 to Jitter to each datagram
+	// InOrder keeps datagrams in order: a datagram that jitter delays also
+	// delays those behind it. Without it, jitter reorders.
 	InOrder bool
 
 	Loss      float64 // probability that a datagram is lost
@@ -20,28 +20,28 @@ type Path struct {
 	Duplicate float64 // probability that a datagram arrives twice
 	Outages   []Outage
 
-	Rate  int // bits a second that the path's first hop lets through; 0 unlimited
-	Queue int // bytes that may wait for it, more are dropped; 0 is 64 KiB
+	Rate  int // bits a second on the path's first hop; 0 means unlimited
+	Queue int // bytes that may wait for the first hop, more are dropped; 0 means 64 KiB
 
-	// Segment is the largest piece in which a stream travels; 0 is 1460 bytes.
-	// Resend is how long a lost segment takes to be sent again; 0 is 200 ms.
+	// Segment is the largest piece of a stream; 0 means 1460 bytes. Resend is
+	// how long after its loss a segment is sent again; 0 means 200 ms.
 	Segment int
 	Resend  time.Duration
 }
 
-// Gilbert is the two-state model of bursts (Gilbert 1960, Elliott 1963): in the
-// good state nothing is lost, in the bad one datagrams are lost with
-// probability Loss. Before each datagram the state may change.
+// Gilbert is the two-state model of bursts (Gilbert 1960, Elliott 1963). In the
+// good state no datagram is lost. In the bad state datagrams are lost with
+// probability Loss. The state may change before each datagram.
 type Gilbert struct {
-	ToBad, ToGood float64 // probability of leaving good, and bad
-	Loss          float64 // in the bad state; 0 means all
+	ToBad, ToGood float64 // probability of leaving the good state, and the bad state
+	Loss          float64 // in the bad state; 0 means that all are lost
 }
 
-// Outage is a time in which everything sent is lost.
+// Outage is a time in which everything that is sent is lost.
 type Outage struct {
 	From  machine.Instant
 	For   time.Duration
-	Every time.Duration // again after each of these; 0 for once
+	Every time.Duration // period of repetition; 0 means once
 }
 
 func (o Outage) covers(t machine.Instant) bool {
@@ -55,34 +55,34 @@ func (o Outage) covers(t machine.Instant) bool {
 	return since < o.For
 }
 
-// direction is a path at work: from one host to one peer of it.
+// direction is one direction of a link: from a host to one of its peers.
 type direction struct {
 	world *World
 	does  *Impairment
 	to    *Host
-	from  machine.Peer // what to calls the sender
+	from  machine.Peer // the receiver's number for the sender
 	taps  []tapping
 }
 
-// tapping is a tap as one direction passes it.
+// tapping is a tap on one direction.
 type tapping struct {
-	at  float64 // share of the delay behind the sender, 0..1
+	at  float64 // position, as a share of the delay from the sender, 0..1
 	see func(Tapped)
-	is  Tapped // what every sight of it has in common
+	is  Tapped // the fields that all its results share
 }
 
-// Tapped is what a tap saw pass.
+// Tapped is one thing that a tap saw.
 type Tapped struct {
 	At     machine.Instant
 	From   *Host
 	To     *Host
 	Kind   machine.TransmitKind
-	Offset uint64 // of the bytes in the stream, for SendBytes
-	Bytes  []byte // the tap may keep them; nobody changes them
+	Offset uint64 // for SendBytes: of the bytes in the stream
+	Bytes  []byte // the tap may keep them; they never change
 }
 
-// Connect lays a link between two hosts and gives what each calls the other.
-// There is one path for each direction.
+// Connect connects two hosts by a link with one path for each direction. The
+// result holds the number of each host at the other.
 func (w *World) Connect(a, b *Host, toB, toA Path) *Link {
 	l := w.link(a, b)
 	l.ab = w.direction(a, b, l.PeerOfB, toB)
@@ -95,8 +95,8 @@ func (w *World) Connect(a, b *Host, toB, toA Path) *Link {
 // Link is a pair of paths between two hosts.
 type Link struct {
 	A, B    *Host
-	PeerOfA machine.Peer // what A calls B
-	PeerOfB machine.Peer // what B calls A
+	PeerOfA machine.Peer // A's number for B
+	PeerOfB machine.Peer // B's number for A
 
 	ab, ba tappable
 }
@@ -114,10 +114,10 @@ func (w *World) direction(from, to *Host, peer machine.Peer, p Path) *direction 
 	return &direction{world: w, does: Impair(p, w.seed, from.Name, to.Name), to: to, from: peer}
 }
 
-// Tap has see called with all that passes a point of the link, in order of
-// time. At 0 it stands at host A: it sees all that A sends, and of what B sends
-// all that reaches A. At 1 it stands at B; in between, what is lost may have
-// passed it or not.
+// Tap calls see with everything that passes a point of the link, in order of
+// time. At 0 the tap is at host A: it sees all that A sends, and what reaches A
+// of all that B sends. At 1 it is at B. In between, a lost datagram may have
+// passed the tap or not.
 func (l *Link) Tap(at float64, see func(Tapped)) {
 	l.ab.tap(tapping{at: at, see: see, is: Tapped{From: l.A, To: l.B}})
 	l.ba.tap(tapping{at: 1 - at, see: see, is: Tapped{From: l.B, To: l.A}})
@@ -146,8 +146,8 @@ func (d *direction) send(kind machine.TransmitKind, b []byte) {
 	}
 }
 
-// leave shows b to the taps that stand at the sender: they see it before it
-// waits for the first hop.
+// leave shows b to the taps at the sender, which see it before it waits for the
+// first hop.
 func (d *direction) leave(b []byte) {
 	for i := range d.taps {
 		if t := &d.taps[i]; t.at <= 0 {
@@ -156,7 +156,7 @@ func (d *direction) leave(b []byte) {
 	}
 }
 
-// pass shows b to the taps on the way, up to share reach of it.
+// pass shows b to the taps on the way, up to the share reach of it.
 func (d *direction) pass(start machine.Instant, travel time.Duration, reach float64, b []byte) {
 	for i := range d.taps {
 		if t := &d.taps[i]; t.at > 0 && t.at <= reach {
@@ -165,7 +165,8 @@ func (d *direction) pass(start machine.Instant, travel time.Duration, reach floa
 	}
 }
 
-// passCopy shows the copy of a datagram that was doubled at share twiceAt.
+// passCopy shows the copy of a datagram that was duplicated at the share
+// twiceAt.
 func (d *direction) passCopy(start machine.Instant, travel, whole time.Duration, twiceAt float64, b []byte) {
 	first := float64(travel) * twiceAt
 	for i := range d.taps {
@@ -179,9 +180,9 @@ func (d *direction) passCopy(start machine.Instant, travel, whole time.Duration,
 }
 
 func (t *tapping) show(w *World, at machine.Instant, kind machine.TransmitKind, offset uint64, b []byte) {
-	sight := t.is
-	sight.At, sight.Kind, sight.Offset, sight.Bytes = at, kind, offset, b
-	w.at(at, func() { t.see(sight) })
+	seen := t.is
+	seen.At, seen.Kind, seen.Offset, seen.Bytes = at, kind, offset, b
+	w.at(at, func() { t.see(seen) })
 }
 
 func share(d time.Duration, part float64) time.Duration { return time.Duration(float64(d) * part) }

@@ -4,13 +4,16 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// ConnectStream lays a link on which streams travel, as over TCP: bytes arrive
-// in order and whole, cut into segments; what a path loses comes later. What is
-// sent travels at once, in segments of its own, while few are under way; else it
-// waits and travels together, as on a connection without Nagle's delay. A stream
-// stands once one side asks for it (machine.OpenStream) and the request
-// has come and gone; either side closes it (machine.CloseStream), after which
-// what the other still sends is lost.
+// ConnectStream connects two hosts by a link for streams, as over TCP. Bytes
+// arrive complete and in order, in segments. What a path loses arrives later.
+//
+// While few segments are in flight, each write travels at once in its own
+// segments. Otherwise writes wait and travel together, as without Nagle's
+// delay.
+//
+// A stream is open once one side has asked for it (machine.OpenStream) and the
+// request has travelled there and back. Either side closes it
+// (machine.CloseStream). What the other side still sends after that is lost.
 func (w *World) ConnectStream(a, b *Host, toB, toA Path) *Link {
 	l := w.link(a, b)
 	ab, ba := w.stream(a, b, l.PeerOfB, toB), w.stream(b, a, l.PeerOfA, toA)
@@ -25,7 +28,7 @@ func (w *World) stream(from, to *Host, peer machine.Peer, p Path) *stream {
 	return &stream{world: w, does: ImpairStream(p, w.seed, from.Name, to.Name), to: to, from: peer}
 }
 
-// stream is one direction of a stream link at work.
+// stream is one direction of a stream link.
 type stream struct {
 	world *World
 	does  *Impairment
@@ -37,18 +40,18 @@ type stream struct {
 	open    bool // the sender may send
 	offset  uint64
 	unsent  []byte
-	flying  int  // segments under way
-	closing bool // once all is sent
+	flying  int  // segments in flight
+	closing bool // it closes once everything is sent
 	unheard bool // the receiver has closed: what is sent travels, and is lost
 }
 
-// streamWindow is how many segments may be under way: TCP's usual window after
+// streamWindow is how many segments may be in flight: TCP's usual window after
 // a few round trips.
 const streamWindow = 64
 
 func (s *stream) tap(t tapping) { s.taps = append(s.taps, t) }
 
-// send carries bytes, or the wish to open or close.
+// send carries bytes, or a request to open or close.
 func (s *stream) send(kind machine.TransmitKind, b []byte) {
 	switch kind {
 	case machine.OpenStream:
@@ -81,7 +84,7 @@ func (s *stream) send(kind machine.TransmitKind, b []byte) {
 	}
 }
 
-// push sends what waits as far as the window lets it.
+// push sends waiting bytes as far as the window allows.
 func (s *stream) push() {
 	for len(s.unsent) > 0 && s.flying < streamWindow {
 		piece := append([]byte(nil), s.unsent[:min(s.does.Segment(), len(s.unsent))]...)
@@ -91,7 +94,7 @@ func (s *stream) push() {
 			if !s.unheard {
 				s.to.arrive(machine.Bytes{From: s.from, Bytes: piece})
 			}
-			// Its acknowledgement goes back.
+			// Its acknowledgement travels back.
 			s.world.at(s.world.now.Add(s.back.does.path.Delay), func() {
 				s.flying = max(0, s.flying-1)
 				s.push()
@@ -107,8 +110,8 @@ func (s *stream) push() {
 	}
 }
 
-// carry brings one segment over, however often it must be sent, and calls done
-// once it and all before it are there.
+// carry carries one segment, with as many attempts as it needs. It calls done
+// once the segment and all earlier ones have arrived.
 func (s *stream) carry(kind machine.TransmitKind, b []byte, done func()) {
 	at, arrived := s.does.Carry(s.world.now, func(f Fate) {
 		for i := range s.taps {

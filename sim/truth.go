@@ -6,29 +6,27 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Truth is what the endpoints of a run really did, by their own word: what a
-// capture of the run can be held against.
+// Truth is what the endpoints of a run really did, as they report it. Tests
+// compare a capture of the run with it.
 type Truth struct {
 	Facts []Fact
 }
 
-// Fact is one event of one endpoint, with what the truth files tell beside it.
+// Fact is one event of one endpoint, with the details that truth files add.
 type Fact struct {
 	At    machine.Instant
 	Host  *Host
 	Event machine.Event
 
-	Bytes     int    // of the payload, on sent and received; -1 elsewhere
-	Datagrams int    // on sent: how many it took
-	Head      []byte // on sent: the first bytes of the first one, at most 32
-	Length    int    // on sent: bytes of the first one
+	Bytes     int    // of the payload, for sent and received; -1 for other events
+	Datagrams int    // for sent: the number of datagrams
+	Head      []byte // for sent: the first bytes of the first datagram, at most 32
+	Length    int    // for sent: the length of the first datagram in bytes
 }
 
 const headBytes = 32
 
-// Truth returns a log of what the endpoints do that fills as the world runs. An
-// endpoint's deliveries are told as events of the kind delivered where its
-// protocol does not tell them itself.
+// Truth returns a record of what the endpoints do while the world runs.
 func (w *World) Truth() *Truth {
 	t := &Truth{}
 	w.Watch(t.watch)
@@ -37,7 +35,7 @@ func (w *World) Truth() *Truth {
 
 func (t *Truth) watch(s *Step) { t.Facts = s.Facts(t.Facts) }
 
-// Facts appends what the step's events tell.
+// Facts appends the facts of the step's events.
 func (s *Step) Facts(to []Fact) []Fact {
 	for _, e := range s.Out.Events {
 		f := Fact{At: s.At, Host: s.Host, Event: e, Bytes: -1}

@@ -10,20 +10,20 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// World holds the hosts and links of one run and its virtual clock. The zero
-// of its time is the start of the run.
+// World holds the hosts, the links and the virtual clock of one run. Its time
+// is 0 at the start of the run.
 type World struct {
 	seed     uint64
 	now      machine.Instant
 	queue    agenda.Agenda[machine.Instant, func()]
 	hosts    []*Host
 	watchers []func(*Step)
-	err      error // of an endpoint: it ends the run
+	err      error // of an endpoint; it ends the run
 	trouble  error // of an application
 }
 
-// Step is one input that a host's endpoint took, and what came of it. It is
-// the watcher's during the call only.
+// Step is one input that a host's endpoint took, with its effects. It is valid
+// only during the watcher's call.
 type Step struct {
 	At   machine.Instant
 	Host *Host // nil outside a World
@@ -31,8 +31,8 @@ type Step struct {
 	Out  *machine.Effects
 }
 
-// New returns an empty world. The same seed and the same building steps give the
-// same run.
+// New returns an empty world. The same seed and the same setup produce the same
+// run.
 func New(seed uint64) *World { return &World{seed: seed} }
 
 // Seed returns the seed of the run.
@@ -44,22 +44,21 @@ func (w *World) Now() machine.Instant { return w.now }
 // Hosts returns the hosts in the order in which they were added.
 func (w *World) Hosts() []*Host { return w.hosts }
 
-// Watch has f called after every step of every host, in order.
+// Watch calls f after every step of every host, in order.
 func (w *World) Watch(f func(*Step)) { w.watchers = append(w.watchers, f) }
 
-// Rand returns the stream of random numbers that belongs to name in this run.
+// Rand returns the stream of random numbers for name in this run.
 func (w *World) Rand(name string) *rand.Rand { return Rand(w.seed, name) }
 
-// Rand returns the stream of random numbers that belongs to name in the runs of a
-// seed.
+// Rand returns the stream of random numbers for name in the runs of a seed.
 func Rand(seed uint64, name string) *rand.Rand {
-	h := fnv.New64a()     // the runs of a seed stay what they were: not machine.Digest
+	h := fnv.New64a()     // not machine.Digest, since the runs of a seed must not change
 	h.Write([]byte(name)) // never fails
 	return rand.New(rand.NewPCG(seed, h.Sum64()))
 }
 
-// Run moves the world on until the given instant: everything due before it or
-// at it has happened. An endpoint's error ends the run.
+// Run runs the world up to and including the given instant. An endpoint's error
+// ends the run.
 func (w *World) Run(until machine.Instant) error {
 	for w.err == nil {
 		at, ok := w.queue.Next()
@@ -75,7 +74,7 @@ func (w *World) Run(until machine.Instant) error {
 	return errors.Join(w.err, w.trouble)
 }
 
-// at has f called at instant t; calls of one instant keep their order.
+// at schedules f for instant t; calls at the same instant keep their order.
 func (w *World) at(t machine.Instant, f func()) { w.queue.Add(max(t, w.now), f) }
 
 func (w *World) fail(h *Host, in machine.Input, err error) {

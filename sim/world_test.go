@@ -14,8 +14,8 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// counting is the plainest endpoint: it numbers what it sends and remembers
-// what it got.
+// counting is the simplest endpoint: it numbers what it sends and remembers
+// what it received.
 type counting struct {
 	next   uint32
 	got    []uint32
@@ -104,14 +104,14 @@ func TestPerfectWire(t *testing.T) {
 	if !slices.Equal(a.got, upTo(100)) || !slices.Equal(b.got, upTo(100)) {
 		t.Fatalf("a got %d, b got %d of 100 in order", len(a.got), len(b.got))
 	}
-	// Sent at 0, there at 20 ms, read in b's next frame, at 23 ms.
+	// Sent at 0, arrived at 20 ms, read in b's next frame, at 23 ms.
 	if b.at[0] != machine.Instant(23*ms) {
 		t.Errorf("b read the first at %v, expected 23ms", b.at[0].Sub(0))
 	}
 }
 
-// within fails where got is further from want than five standard deviations of
-// the share of n draws.
+// within fails when got is more than five standard deviations of n draws away
+// from the share want.
 func within(t *testing.T, what string, got, want float64, n int) {
 	t.Helper()
 	if d := 5 * math.Sqrt(want*(1-want)/float64(n)); math.Abs(got-want) > d {
@@ -134,7 +134,8 @@ func TestLossAndDuplicates(t *testing.T) {
 			t.Fatal("three copies of one datagram")
 		}
 	}
-	// A datagram that is lost may have been doubled before: half of those copies live.
+	// A lost datagram may have been duplicated before: half of those copies
+	// arrive.
 	within(t, "arrived at all", float64(len(seen))/n, 0.8+0.2*0.1*0.5, n)
 	within(t, "arrived twice", float64(twice)/n, 0.8*0.1, n)
 }
@@ -149,8 +150,9 @@ func TestGilbertBursts(t *testing.T) {
 		}
 		last = int64(g)
 	}
-	// Share of time in the bad state: p/(p+q); mean length of a visit: 1/q. What
-	// follows another shares its state, so the tolerance is by bursts.
+	// The share of time in the bad state is p/(p+q); the mean visit is 1/q
+	// long. Consecutive datagrams share a state, so the tolerance counts
+	// bursts.
 	if share := float64(lost) / n; math.Abs(share-0.01/0.11) > 0.02 {
 		t.Errorf("lost %.4f, expected about %.4f", share, 0.01/0.11)
 	}
@@ -187,7 +189,7 @@ func TestOutage(t *testing.T) {
 }
 
 func TestRate(t *testing.T) {
-	// 100 bytes every 10 ms is 80 kbit/s; the hop lets through half of that and
+	// 100 bytes every 10 ms are 80 kbit/s. The hop passes half of that and
 	// holds 1000 bytes: it fills, then half is dropped, and the wait is 200 ms.
 	_, b := pair(t, 5, 1000, Path{Rate: 40000, Queue: 1000}, nil)
 	if n := len(b.got); n < 500 || n > 520 {
@@ -202,16 +204,16 @@ func TestRate(t *testing.T) {
 	}
 }
 
-// What taps see must fit together: all that was sent at the sender, all that
-// arrived at the receiver, something between the two in between, all in order
-// of time.
+// Results of taps must be consistent. The sender's tap sees all that was sent,
+// the receiver's all that arrived. A tap in between sees some number between
+// the two. All are in order of time.
 func TestTaps(t *testing.T) {
-	type sight struct {
+	type passage struct {
 		n    uint32
 		at   machine.Instant
 		from string
 	}
-	var seen [3][]sight
+	var seen [3][]passage
 	positions := []float64{0, 0.5, 1}
 	_, b := pair(t, 11, 3000, Path{Delay: 40 * ms, Jitter: 30 * ms, Loss: 0.3, Duplicate: 0.1}, func(w *World, l *Link) {
 		for i, at := range positions {
@@ -219,7 +221,7 @@ func TestTaps(t *testing.T) {
 				if s.At != w.Now() {
 					t.Errorf("seen at %v, world stands at %v", s.At, w.Now())
 				}
-				seen[i] = append(seen[i], sight{binary.LittleEndian.Uint32(s.Bytes), s.At, s.From.Name})
+				seen[i] = append(seen[i], passage{binary.LittleEndian.Uint32(s.Bytes), s.At, s.From.Name})
 			})
 		}
 	})
@@ -265,7 +267,7 @@ func TestOneSeedOneRun(t *testing.T) {
 	if slices.Equal(b1.got, b3.got) {
 		t.Error("another seed gave the same run")
 	}
-	// A tap looks; it must not change what happens.
+	// A tap only observes: it must not change what happens.
 	_, b4 := pair(t, 99, 1000, path, func(_ *World, l *Link) { l.Tap(0.3, func(Tapped) {}) })
 	if !slices.Equal(b1.got, b4.got) {
 		t.Error("a tap changed the run")
@@ -381,8 +383,8 @@ func tell(to *bytes.Buffer, host int, at machine.Instant, out *machine.Effects) 
 	}
 }
 
-// What an endpoint sends otherwise is told where it first does; a journal that lost
-// its end says so.
+// When an endpoint sends something else, the error names the first step. A
+// journal without its end says so.
 func TestJournalTellsWhere(t *testing.T) {
 	w := New(8)
 	app := func(f *Frame) { f.Do(machine.Submit{Payload: []byte{byte(f.Rand.Uint32())}}) }
@@ -426,7 +428,7 @@ func TestJournalTellsWhere(t *testing.T) {
 	}
 }
 
-// Every kind of input must survive the journal's text.
+// Every kind of input must survive being written and read.
 func TestJournalText(t *testing.T) {
 	j := &Journal{Seed: 1, Digests: true, Entries: []Entry{
 		{1, 0, machine.Arrive{From: 3, Bytes: []byte{1, 2}, Refuse: true}, ""},

@@ -1,8 +1,10 @@
-// Package wire holds what the codecs of ackscope's protocols share: the error
-// that tells which field of a packet is bad, and where.
+// Package wire defines the errors that the codecs of ackscope's protocols
+// share. An error says which field of a packet is bad, and where:
 //
-// It is ring 0 of the house: std only; no clock, no state, no gopacket, no
-// logging. Each protocol's codec is a package below it.
+//	packet_id at byte 1: packet ends before the field does: expected at least 3 bytes, found 2
+//
+// Each protocol's codec is a package below wire. Codecs use the standard
+// library only: no clock, no state, no gopacket, no logging.
 package wire
 
 import (
@@ -10,7 +12,7 @@ import (
 	"fmt"
 )
 
-// What can be wrong with a field; a ParseError wraps one of them.
+// A ParseError wraps one of these errors.
 var (
 	ErrShort        = errors.New("packet ends before the field does")
 	ErrRange        = errors.New("value out of range")
@@ -20,16 +22,16 @@ var (
 	ErrTrailing     = errors.New("bytes are left after the last field")
 )
 
-// ErrSnapped says that nothing is wrong with a packet, but the capture's snap
-// length cut it before the field that was asked for.
+// ErrSnapped means that the packet is not at fault: the capture's snap length
+// cut it before the requested field.
 var ErrSnapped = errors.New("cut by the capture's snap length")
 
-// ParseError says which field could not be read, at which bit of the packet,
-// what was expected and what was found.
+// ParseError describes a field that could not be read. It holds where the field
+// is, what was expected and what was found.
 type ParseError struct {
 	Field    string // as in the protocol's field list: "ack_bits", "fragment_id"
-	Bit      int    // where the field begins, in bits from the first of the packet
-	Expected string // "at least 4 bytes", "0x9908ace2"; empty where Err says all
+	Bit      int    // where the field begins, in bits from the start of the packet
+	Expected string // "at least 4 bytes", "0x9908ace2"; empty when Err is enough
 	Found    string
 	Err      error // one of the errors above
 }
@@ -49,5 +51,5 @@ func (e *ParseError) Error() string {
 	return s
 }
 
-// Unwrap returns the kind of fault, for errors.Is.
+// Unwrap returns one of the errors above, for errors.Is.
 func (e *ParseError) Unwrap() error { return e.Err }

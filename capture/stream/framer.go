@@ -16,10 +16,10 @@ type Format struct {
 	Max       int  // the longest message that is believed
 	Usual     int  // the longest that the protocol writes by default
 
-	// Judge weighs a message of which b is here and that is length bytes long:
+	// Weigh weighs a message of which b is here and that is length bytes long:
 	// the evidence in bits that it is one of the protocol, negative where it
 	// cannot be one.
-	Judge func(b []byte, length int) float64
+	Weigh func(b []byte, length int) float64
 }
 
 // length reads the prefix; ok is false where b is too short for it.
@@ -134,7 +134,7 @@ func (h *half) cut(formats []Format, lim *Limits, end int, final bool, emit sink
 func (h *half) emit(format *Format, from, to, length int, emit sink) {
 	f := &h.framer
 	grade := machine.Certain
-	if format.Judge(h.buf[from:to], length) < 0 {
+	if format.Weigh(h.buf[from:to], length) < 0 {
 		f.nonsense++
 		grade = machine.Possible
 	} else {
@@ -298,7 +298,7 @@ func chain(b []byte, f *Format, longest, nonsense int, missing uint64) (bits flo
 			body = body[:n]
 		}
 		if len(body) > 0 {
-			worth := f.Judge(body, n)
+			worth := f.Weigh(body, n)
 			if worth < 0 {
 				if nonsense--; nonsense < 0 || n > f.Usual {
 					return 0, 0, false

@@ -12,10 +12,10 @@ import (
 
 // toyFormats cut streams of a protocol whose messages begin with a byte below 11.
 var toyFormats = []Format{
-	{Name: "4", Prefix: 4, Max: 65535, Usual: 1231, Judge: judgeToy},
-	{Name: "2", Prefix: 2, Max: 65535, Usual: 1231, Judge: judgeToy},
-	{Name: "4 big", Prefix: 4, BigEndian: true, Max: 65535, Usual: 1231, Judge: judgeToy},
-	{Name: "2 big", Prefix: 2, BigEndian: true, Max: 65535, Usual: 1231, Judge: judgeToy},
+	{Name: "4", Prefix: 4, Max: 65535, Usual: 1231, Weigh: judgeToy},
+	{Name: "2", Prefix: 2, Max: 65535, Usual: 1231, Weigh: judgeToy},
+	{Name: "4 big", Prefix: 4, BigEndian: true, Max: 65535, Usual: 1231, Weigh: judgeToy},
+	{Name: "2 big", Prefix: 2, BigEndian: true, Max: 65535, Usual: 1231, Weigh: judgeToy},
 }
 
 func judgeToy(b []byte, length int) float64 {

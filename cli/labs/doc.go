@@ -1,3 +1,4 @@
-// Package labs holds the command lab: reference endpoints on real sockets. What a
-// protocol brings is a Protocol with its flags and the sim.Kit that they describe.
+// Package labs implements the command lab: reference endpoints on real sockets.
+// For a protocol it needs a Protocol: its flags, and the sim.Kit that they
+// describe.
 package labs

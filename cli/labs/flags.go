@@ -17,11 +17,11 @@ import (
 	"github.com/ackscope/ackscope/sim"
 )
 
-// Flags are the settings of a lab: the paths are described as for simulate.
+// Flags are the settings of a lab. The flags of paths are those of simulate.
 type Flags struct {
 	simulate.Flags
 	Transport string
-	Amount    uint64 // that each application sends at most; 0 for no end
+	Amount    uint64 // most packets or messages that each application sends; 0 means no limit
 	carrier   lab.Transport
 	listen    string
 	connect   string
@@ -40,7 +40,7 @@ const labForms = `In one process: a server, a relay and clients, on loopback. Ap
 a server, --connect ADDR a client, --relay LISTEN=TARGET the relay, on different
 machines or in different network namespaces. ADDR is IP:PORT, or a port of loopback.`
 
-// register gives a command the flags.
+// register adds the flags to a command.
 func (f *Flags) register(p *pflag.FlagSet, of *Protocol) {
 	p.StringVar(&f.listen, "listen", "", "run a server at `ADDR`")
 	p.StringVar(&f.connect, "connect", "", "run a client of the server, or the relay, at `ADDR`")
@@ -86,7 +86,7 @@ func (f *Flags) register(p *pflag.FlagSet, of *Protocol) {
 	f.kit = of.Begin(p, f)
 }
 
-// check holds the flags against each other.
+// check returns an error when the flags contradict each other.
 func (f *Flags) check() (err error) {
 	forms := 0
 	for _, text := range []string{f.listen, f.connect, f.relay, f.Forward} {
@@ -130,8 +130,8 @@ func (f *Flags) allHere() bool {
 	return f.listen == "" && f.connect == "" && f.relay == "" && f.Forward == ""
 }
 
-// near reports whether all that is recorded passes on loopback, as far as the
-// command line tells. An address that cannot be read is refused later, with its flag.
+// near reports whether everything that is recorded passes on loopback, as far
+// as the flags show. Another check rejects an address that cannot be parsed.
 func (f *Flags) near() bool {
 	for _, text := range []string{f.listen, f.connect, f.relay, f.Forward} {
 		for part := range strings.SplitSeq(text, "=") {
@@ -143,7 +143,7 @@ func (f *Flags) near() bool {
 	return true
 }
 
-// allowed returns whom the ends answer.
+// allowed returns a function that reports whom the ends may answer.
 func (f *Flags) allowed() (func(netip.Addr) bool, error) {
 	if len(f.allow) == 0 {
 		return nil, nil
@@ -170,7 +170,7 @@ func (f *Flags) allowed() (func(netip.Addr) bool, error) {
 	}, nil
 }
 
-// ParseAddr reads IP:PORT, or a port of loopback.
+// ParseAddr parses IP:PORT, or a port of loopback.
 func ParseAddr(text string) (netip.AddrPort, error) {
 	if port, err := strconv.ParseUint(text, 10, 16); err == nil {
 		return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(port)), nil

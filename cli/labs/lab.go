@@ -14,36 +14,37 @@ import (
 	"github.com/ackscope/ackscope/sim"
 )
 
-// Protocol is a protocol as `ackscope lab` runs it.
+// Protocol describes a protocol to `ackscope lab`.
 type Protocol struct {
 	Name    string
 	Short   string
 	Long    string
 	Example string
-	TCP     bool // there is a form over TCP
-	// Scenario is set where the log begins with a line about the whole run, and
-	// not with one about each end.
+	TCP     bool // it can also run over TCP
+	// Scenario is set when the log begins with one line about the whole run,
+	// and not with one line about each end.
 	Scenario bool
-	Proxy    bool // a proxy can stand between clients and the server: a ProxiedKit
-	// Begin names the protocol's own flags. What it gives makes the kit that all
+	Proxy    bool // it has a proxy between clients and the server: see ProxiedKit
+	// Begin adds the protocol's own flags. Its result makes the kit that all
 	// flags describe.
 	Begin func(p *pflag.FlagSet, f *Flags) (kit func(a *app.App) (sim.Kit, error))
-	// Remembered names the flags that it takes to make the kit's endpoints again,
-	// for the journal.
+	// Remembered lists the flags that are needed to make the kit's endpoints
+	// again. The journal records them.
 	Remembered []string
 }
 
 // ProxiedKit is a kit that may have a proxy between clients and the server.
 type ProxiedKit interface {
 	sim.Kit
-	// Proxied reports whether it has one, and whether clients reach it by streams.
+	// Proxied reports whether it has one, and whether clients reach it by
+	// streams.
 	Proxied() (proxied, streams bool)
-	// NameServer says where the server is, for packets that name it. Only the first
-	// call counts.
+	// NameServer sets the server's address, for packets that contain it. Only
+	// the first call has an effect.
 	NameServer(at netip.AddrPort)
 }
 
-// Command builds `ackscope lab`, with a command for each protocol.
+// Command returns `ackscope lab`, with a subcommand for each protocol.
 func Command(a *app.App, protocols []*Protocol) *cobra.Command {
 	var play, example string
 	if len(protocols) > 0 {
@@ -88,7 +89,7 @@ func labProtocolCommand(a *app.App, p *Protocol) *cobra.Command {
 	return c
 }
 
-// labPlay steps fresh endpoints through a journal.
+// labPlay passes a journal to fresh endpoints.
 func labPlay(a *app.App, protocols []*Protocol, path string) error {
 	j, err := simulate.ReadJournal(a, path)
 	if err != nil {

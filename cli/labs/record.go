@@ -19,14 +19,14 @@ import (
 	"github.com/ackscope/ackscope/show"
 )
 
-// labRecording writes what passes in a lab to a capture file: captured live on
-// an interface, or noted by the relay.
+// labRecording writes what passes in a lab to a capture file. It captures live
+// on an interface, or writes what the relay observes.
 type labRecording struct {
 	app   *app.App
 	clock lab.Clock
-	ports map[uint16]bool // of the server and the relay: one of them is on every frame of ours
+	ports map[uint16]bool // of the server and the relay: every frame of the run has one of them
 
-	opened *afpacket.Options // of a live recording; nil where none was asked for
+	opened *afpacket.Options // of a live recording; nil if there is none
 
 	save *reader.Save
 	err  error
@@ -35,24 +35,24 @@ type labRecording struct {
 	over    chan struct{}
 	decoder *capture.Decoder
 
-	mu      sync.Mutex // of what the relay notes
+	mu      sync.Mutex // for what the relay observes
 	noting  bool
 	packet  []byte
 	ids     map[netip.AddrPort]uint16
 	streams map[[2]netip.AddrPort]*labStream
 }
 
-// labStream is a direction of a connection that the relay notes.
+// labStream is one direction of a connection that the relay observes.
 type labStream struct {
 	next  uint32 // sequence of the next byte
 	begun bool
 }
 
-// labBuffer is the memory that the kernel gets for a live recording: the parts of
-// the run compete with the reader for the same processors, so it may lag.
+// labBuffer is the kernel's buffer for a live recording, in bytes. The parts of
+// the run compete with the reader for the processors, so the reader may lag.
 const labBuffer = 32 << 20
 
-// watch names an address whose traffic is to be recorded.
+// watch adds an address whose traffic to record.
 func (r *labRecording) watch(at netip.AddrPort) {
 	if r.ports == nil {
 		r.ports = map[uint16]bool{}
@@ -60,9 +60,9 @@ func (r *labRecording) watch(at netip.AddrPort) {
 	r.ports[at.Port()] = true
 }
 
-// prepare opens the socket of a live recording, where one was asked for, and gives
-// up all privileges: a process that has some does not return from it. So nothing
-// may be open yet.
+// prepare opens the socket of a live recording, if the user asked for one, and
+// gives up all privileges. A process with privileges does not return from it.
+// So nothing else may be open yet.
 func (r *labRecording) prepare(f *Flags) error {
 	if f.Write == "" || f.recorder == "relay" {
 		return nil
@@ -86,12 +86,12 @@ func (r *labRecording) prepare(f *Flags) error {
 	return fmt.Errorf("-w: %w", err)
 }
 
-// open begins to record, where that was asked for.
+// open starts the recording, if the user asked for one.
 func (r *labRecording) open(f *Flags, relay bool) (err error) {
 	if f.Write == "" {
 		return nil
 	}
-	var unable error // to capture live
+	var unable error // why live capture failed
 	if r.opened != nil {
 		r.live, err = afpacket.Open(*r.opened)
 		if unable = err; err != nil && (f.recorder == "live" || !relay) {
@@ -150,7 +150,7 @@ func (r *labRecording) tell(format string, args ...any) {
 	}
 }
 
-// take writes the frames of ours until the capture ends.
+// take writes the frames of the run until the capture ends.
 func (r *labRecording) take() {
 	defer close(r.over)
 	var f capture.Frame
@@ -163,7 +163,8 @@ func (r *labRecording) take() {
 			return
 		}
 		r.decoder.Decode(&f, &p)
-		// A fragment has no ports: better one of others than one of ours less.
+		// A fragment has no ports: rather record a foreign one than lose one of
+		// the run.
 		if p.Transport == capture.NoTransport && p.Fragments == 0 || p.Transport != capture.NoTransport &&
 			!r.ports[p.Src.Port()] && !r.ports[p.Dst.Port()] {
 			continue
@@ -183,7 +184,7 @@ func (r *labRecording) close() error {
 	if r.live == nil {
 		return errors.Join(r.err, r.save.Close(nil))
 	}
-	time.Sleep(20 * time.Millisecond) // what was sent last comes to the tap
+	time.Sleep(20 * time.Millisecond) // for what was sent last to reach the tap
 	r.live.Stop()
 	<-r.over
 	st, err := r.live.Statistics()
@@ -194,8 +195,8 @@ func (r *labRecording) close() error {
 	return errors.Join(err, r.save.Close([]capture.Statistics{st}))
 }
 
-// tap takes what the relay sees.
-func (r *labRecording) tap(s lab.Sight) {
+// tap records what the relay observes.
+func (r *labRecording) tap(s lab.Observation) {
 	if !r.noting {
 		return
 	}
@@ -208,8 +209,8 @@ func (r *labRecording) tap(s lab.Sight) {
 	r.note(s, func(to []byte, e capture.Envelope) ([]byte, error) { return capture.AppendUDP(to, e, s.Bytes) })
 }
 
-// note writes one made-up packet.
-func (r *labRecording) note(s lab.Sight, build func(to []byte, e capture.Envelope) ([]byte, error)) {
+// note writes one synthetic packet.
+func (r *labRecording) note(s lab.Observation, build func(to []byte, e capture.Envelope) ([]byte, error)) {
 	if r.err != nil {
 		return
 	}
@@ -221,8 +222,8 @@ func (r *labRecording) note(s lab.Sight, build func(to []byte, e capture.Envelop
 	}
 }
 
-// noteStream writes the segments that would carry what the relay saw.
-func (r *labRecording) noteStream(s lab.Sight) {
+// noteStream writes the segments that would carry what the relay observed.
+func (r *labRecording) noteStream(s lab.Observation) {
 	own, other := r.stream(s.From, s.To), r.stream(s.To, s.From)
 	segment := func(flags uint8, b []byte) {
 		r.note(s, func(to []byte, e capture.Envelope) ([]byte, error) {

@@ -30,9 +30,9 @@ type labRun struct {
 	protocol *Protocol
 	settings lab.Settings
 	kit      sim.Kit
-	named    ProxiedKit // the kit, where it has a form with a proxy; else nil
-	proxied  bool       // there is a proxy
-	streams  bool       // which clients reach by streams
+	named    ProxiedKit // the kit, when it can have a proxy; else nil
+	proxied  bool       // the run has a proxy
+	streams  bool       // clients reach the proxy by streams
 	group    lab.Group
 	record   *labRecording
 	closers  []func() error
@@ -116,7 +116,8 @@ func (r *labRun) build(set *pflag.FlagSet) (err error) {
 			return err
 		}
 		if r.proxied {
-			// The relay is where a network would be bad: between the proxy and the server.
+			// The relay stands for the bad network: it is between the proxy and
+			// the server.
 			if at, err = r.proxy(lab.Loopback(4).String(), at); err != nil {
 				return err
 			}
@@ -171,8 +172,8 @@ func (r *labRun) openFiles(set *pflag.FlagSet) error {
 	return nil
 }
 
-// openFile opens a file that grows while the lab runs. It is closed after whatever
-// else is to be done at the end.
+// openFile opens a file that grows during the run. It is closed after the other
+// steps at the end.
 func (r *labRun) openFile(flag, path string) (*outfile.File, error) {
 	r.app.Reading(nil)
 	file, err := r.app.Outputs.Stream(path, outfile.Payload)
@@ -221,7 +222,7 @@ func (r *labRun) client(n int, at string) error {
 	return nil
 }
 
-// proxy runs the proxy that the protocol has.
+// proxy creates the protocol's proxy.
 func (r *labRun) proxy(listen, target string) (string, error) {
 	from, err := ParseAddr(listen)
 	if err != nil {
@@ -257,8 +258,8 @@ func (r *labRun) nearSide() lab.Transport {
 	return r.flags.carrier
 }
 
-// serves tells the kit where the server is: the server itself knows best, and is
-// the first to say so, then who is nearest to it.
+// serves passes the server's address to the kit. The first call counts: that of
+// the server itself, or else of the part nearest to it.
 func (r *labRun) serves(at netip.AddrPort) {
 	if r.named != nil {
 		r.named.NameServer(at)
@@ -289,14 +290,15 @@ func (r *labRun) relay(listen, target string, toB, toA sim.Path) (string, error)
 	return relay.Addr().String(), nil
 }
 
-// say tells what goes on, to whoever watches.
+// say prints progress to standard error, unless the user asked for quiet.
 func (r *labRun) say(format string, args ...any) {
 	if !r.app.Flags.Quiet {
 		fmt.Fprintf(r.app.Err, format+"\n", args...)
 	}
 }
 
-// scenario writes the log's first line: who is where, and how the run was asked for.
+// scenario writes the log's first line: the addresses and the parameters of the
+// run.
 func (r *labRun) scenario() {
 	f := r.flags
 	params := map[string]string{}

@@ -1,4 +1,4 @@
-// Package protocol says what a protocol brings to the command line: its descriptor, and
-// where it has them a simulator, a lab, commands of its own, and how its connections
-// ended.
+// Package protocol defines what a protocol adds to the command line. It needs a
+// descriptor. It may add a simulator, a lab, commands of its own, and how its
+// connections ended.
 package protocol

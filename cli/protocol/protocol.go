@@ -11,23 +11,24 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Protocol is a protocol with what the command line can do with it. Only the
-// descriptor must be there.
+// Protocol is a protocol with its parts of the command line. Only the
+// descriptor is required.
 type Protocol struct {
 	*dissect.Protocol
 	Simulator *simulate.Simulator // for simulate
 	Lab       *labs.Protocol      // for lab
-	// Commands are those that only this protocol has.
+	// Commands are commands that only this protocol has.
 	Commands []func(a *app.App) *cobra.Command
-	// Endings tells how its connections ended, for reports and the terminal UI.
+	// Endings reports how its connections ended, for reports and the terminal
+	// UI.
 	Endings func() app.Endings
 }
 
-// Registry lists the protocols that a program knows, in the order in which they are
+// Registry lists the protocols of a program, in the order in which they are
 // tried and shown.
 type Registry []Protocol
 
-// Descriptors returns what the analysis has to know of the protocols.
+// Descriptors returns the registry of descriptors for the analysis.
 func (r Registry) Descriptors() *dissect.Registry {
 	var list []*dissect.Protocol
 	for i := range r {
@@ -36,7 +37,7 @@ func (r Registry) Descriptors() *dissect.Registry {
 	return dissect.NewRegistry(list...)
 }
 
-// Simulators returns those that can be simulated.
+// Simulators returns the simulators of the protocols that have one.
 func (r Registry) Simulators() (list simulate.Simulators) {
 	for i := range r {
 		if r[i].Simulator != nil {
@@ -46,7 +47,7 @@ func (r Registry) Simulators() (list simulate.Simulators) {
 	return list
 }
 
-// Labs returns those that can be run on real sockets.
+// Labs returns the labs of the protocols that have one.
 func (r Registry) Labs() (list []*labs.Protocol) {
 	for i := range r {
 		if r[i].Lab != nil {
@@ -56,7 +57,7 @@ func (r Registry) Labs() (list []*labs.Protocol) {
 	return list
 }
 
-// Endings returns what tells how the connections of any protocol ended.
+// Endings returns an app.Endings that covers all protocols.
 func (r Registry) Endings() app.Endings {
 	var all allEndings
 	for i := range r {
@@ -67,7 +68,8 @@ func (r Registry) Endings() app.Endings {
 	return all
 }
 
-// allEndings are those of several protocols, each of which looks at its own flows.
+// allEndings combines the endings of several protocols, each of which reads its
+// own flows.
 type allEndings []app.Endings
 
 // Take implements app.Endings.

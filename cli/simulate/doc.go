@@ -1,5 +1,5 @@
-// Package simulate holds the command simulate: reference endpoints over a simulated
-// network, in virtual time. What a protocol brings is a Simulator:
+// Package simulate implements the command simulate: reference endpoints over a
+// simulated network, in virtual time. A protocol adds itself with a Simulator:
 //
 //	var Simulator = simulate.Simulator{Name: "mine", Begin: begin, Words: words}
 package simulate

@@ -14,7 +14,8 @@ func (f *Flags) Wrong(side int) bool {
 	return f.Fault != "" && (f.Faulty == "both" || f.Faulty == [...]string{"a", "b"}[side])
 }
 
-// Faults returns the fault of each side's endpoints; nil for none.
+// Faults returns the fault of each side's endpoint, or nil for a side without
+// one.
 func Faults[F any](f *Flags, lookup func(name string) *F) (faults [2]*F) {
 	for side := range faults {
 		if f.Wrong(side) {
@@ -24,7 +25,8 @@ func Faults[F any](f *Flags, lookup func(name string) *F) (faults [2]*F) {
 	return faults
 }
 
-// unknownFault says which fault was likely meant, or whose it is.
+// unknownFault returns an error that suggests a similar fault, or the protocol
+// that has it.
 func (l Simulators) unknownFault(protocol, name string) error {
 	var names []string
 	for _, p := range l {
@@ -40,7 +42,8 @@ func (l Simulators) unknownFault(protocol, name string) error {
 	return app.UnknownName("--fault", name, names)
 }
 
-// completeFaults completes --fault: the faults of the protocol that --protocol names.
+// completeFaults completes --fault with the faults of the protocol of
+// --protocol.
 func (l Simulators) completeFaults(c *cobra.Command, _ []string, _ string) ([]cobra.Completion,
 	cobra.ShellCompDirective) {
 	of, _, _ := strings.Cut(c.Flags().Lookup("protocol").Value.String(), ":")
@@ -53,7 +56,7 @@ func (l Simulators) completeFaults(c *cobra.Command, _ []string, _ string) ([]co
 	return list, cobra.ShellCompDirectiveNoFileComp
 }
 
-// listFaults prints them: of one protocol, or of all.
+// listFaults prints the faults of one protocol, or of all.
 func listFaults(a *app.App, protocols Simulators, of string) error {
 	if of != "" && protocols.lookup(of) == nil {
 		return app.UnknownName("--protocol", of, protocols.names())

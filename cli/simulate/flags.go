@@ -13,8 +13,8 @@ import (
 	"github.com/ackscope/ackscope/sim"
 )
 
-// Flags are the settings of one simulated flow that all protocols, or some of
-// them, have in common. Those that a path has take one value, or two with a slash:
+// Flags are the settings of one simulated flow that all or some protocols
+// share. A flag of a path takes one value, or two values with a slash between:
 // from a to b, and from b to a.
 type Flags struct {
 	Protocol  string
@@ -48,10 +48,10 @@ type Flags struct {
 	set   *pflag.FlagSet
 }
 
-// beginner makes ready what a run needs: errors are of the flags.
+// beginner prepares a run. Its errors are about the flags.
 type beginner = func(a *app.App, f *Flags) (Run, error)
 
-// Register names the flags, with their defaults: the first protocol as it usually is.
+// Register adds the flags with their defaults: those of the first protocol.
 func (f *Flags) Register(p *pflag.FlagSet, protocols Simulators) {
 	p.StringVar(&f.Protocol, "protocol", protocols.usual(), "what the endpoints speak: "+protocols.forms())
 	p.Uint64Var(&f.Seed, "seed", 1, "seed of the run")
@@ -90,7 +90,7 @@ func (f *Flags) Register(p *pflag.FlagSet, protocols Simulators) {
 	}
 }
 
-// Paths reads the flags of both directions.
+// Paths parses the flags of the paths in both directions.
 func (f *Flags) Paths() (toB, toA sim.Path, err error) {
 	loss, err1 := Pair(f.Loss, ParseShare)
 	dup, err2 := Pair(f.Dup, ParseShare)
@@ -114,7 +114,8 @@ func (f *Flags) Paths() (toB, toA sim.Path, err error) {
 	return at(0), at(1), nil
 }
 
-// Pair reads one value for both directions, or two with a slash between.
+// Pair parses one value for both directions, or two values with a slash
+// between.
 func Pair[T any](text string, parse func(string) (T, error)) (both [2]T, err error) {
 	first, second, two := strings.Cut(text, "/")
 	if both[0], err = parse(first); err != nil {
@@ -128,10 +129,10 @@ func Pair[T any](text string, parse func(string) (T, error)) (both [2]T, err err
 	return both, err
 }
 
-// ParseNumber reads a number.
+// ParseNumber parses a number.
 func ParseNumber(text string) (float64, error) { return strconv.ParseFloat(text, 64) }
 
-// ParseShare reads a share such as 5% or 0.05.
+// ParseShare parses a share such as 5% or 0.05.
 func ParseShare(text string) (float64, error) {
 	number, percent := strings.CutSuffix(text, "%")
 	v, err := strconv.ParseFloat(number, 64)
@@ -144,7 +145,7 @@ func ParseShare(text string) (float64, error) {
 	return v, nil
 }
 
-// ParseDelay reads a time such as 20ms, 0 or more.
+// ParseDelay parses a time such as 20ms. It must not be negative.
 func ParseDelay(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil || d < 0 {
@@ -191,7 +192,7 @@ func parseOutage(text string) ([]sim.Outage, error) {
 	return []sim.Outage{o}, nil
 }
 
-// ParseRange reads LEAST-MOST, or one number for both, up to 16384.
+// ParseRange parses LEAST-MOST, or one number for both, up to 16384.
 func ParseRange(text string) (least, most int, err error) {
 	a, b, ok := strings.Cut(text, "-")
 	if !ok {
@@ -205,7 +206,7 @@ func ParseRange(text string) (least, most int, err error) {
 	return least, most, nil
 }
 
-// Params are the parameters as truth files name them: milliseconds, percent.
+// Params returns the parameters by their names in truth files.
 func (f *Flags) Params() map[string]any {
 	m := map[string]any{"seed": f.Seed, "dur": f.Duration.Seconds(), "loss": f.Loss, "delay": f.Delay, "jitter": f.Jitter,
 		"dup": f.Dup}

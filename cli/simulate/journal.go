@@ -18,8 +18,8 @@ import (
 	"github.com/ackscope/ackscope/sim"
 )
 
-// note is what the journal keeps beside the inputs: enough to build the
-// endpoints again and to know their bytes.
+// note returns what the journal keeps beside the inputs: enough to build the
+// endpoints again and to check their bytes.
 func (s *Simulation) note() map[string]string {
 	note := map[string]string{
 		"protocol": s.Flags.Protocol, "event-clock": strconv.FormatBool(s.Flags.EventTime),
@@ -37,7 +37,7 @@ func (s *Simulation) note() map[string]string {
 	return note
 }
 
-// ReadJournal reads a journal, "-" from standard input.
+// ReadJournal reads a journal from a file, or from standard input for "-".
 func ReadJournal(a *app.App, path string) (*sim.Journal, error) {
 	from := a.In
 	if path != "-" {
@@ -55,7 +55,7 @@ func ReadJournal(a *app.App, path string) (*sim.Journal, error) {
 	return j, nil
 }
 
-// play runs a journal again: the same inputs must give the same bytes.
+// play runs a journal again. The same inputs must produce the same bytes.
 func play(a *app.App, protocols Simulators, path string) error {
 	j, err := ReadJournal(a, path)
 	if err != nil {
@@ -71,12 +71,12 @@ func play(a *app.App, protocols Simulators, path string) error {
 	f.Protocol, f.EventTime, f.Fault, f.Faulty = j.Note["protocol"], j.Note["event-clock"] == "true", j.Note["fault"],
 		j.Note["faulty"]
 	f.Resend, _ = time.ParseDuration(j.Note["resend"])
-	f.Payload = "0" // nobody submits but the journal: this fits every profile
+	f.Payload = "0" // only the journal submits: this fits every profile
 	name, _, _ := strings.Cut(f.Protocol, ":")
 	if p := protocols.lookup(name); p != nil {
 		for _, flag := range p.Remembered {
 			if value := j.Note[flag]; value != "" {
-				_ = set.Set(flag, value) // what cannot be read is as if it was not there
+				_ = set.Set(flag, value) // ignore a value that cannot be parsed
 			}
 		}
 	}

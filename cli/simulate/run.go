@@ -13,14 +13,15 @@ import (
 	"github.com/ackscope/ackscope/sim"
 )
 
-// Run is what a protocol brings to a run: its endpoints and their links, and what is
-// said of the whole.
+// Run is a protocol's part of a run: its endpoints, their links, the first
+// lines of the log and the summary.
 type Run interface {
-	// Build puts the endpoints into the world and lays the links.
+	// Build adds the endpoints and the links to the world.
 	Build(s *Simulation) error
-	// Opening tells the first lines of the log: of the run, and of its endpoints.
+	// Opening writes the first lines of the log: about the run, and its
+	// endpoints.
 	Opening(s *Simulation, tell func(endpoint string, lines ...sim.Line))
-	// Summarize says in a line a host what came of it.
+	// Summarize prints one line per host about the run.
 	Summarize(w io.Writer, s *Simulation)
 }
 
@@ -33,10 +34,10 @@ type Simulation struct {
 	Ends     []*sim.End       // by host
 	Roles    []sim.Role       // by host
 	Addrs    []netip.AddrPort // by host
-	Links    []*sim.Link      // of which the tap sees all
+	Links    []*sim.Link      // the tap sees all of them
 	Stream   bool             // over TCP
-	// FinalAtEnd has the logs' last lines at the end of the run, not at the time of the
-	// line before them.
+	// FinalAtEnd gives the logs' last lines the time of the end of the run, not
+	// the time of the line before.
 	FinalAtEnd bool
 
 	rates    [2]float64 // frames a second, by side
@@ -46,20 +47,20 @@ type Simulation struct {
 	}
 }
 
-// Epoch is what the start of every run is called in captures: runs
-// are reproducible, so no clock is asked.
+// Epoch is the start of every run in captures. It is fixed so that runs are
+// reproducible.
 const Epoch = machine.Instant(1_767_225_600_000_000_000) // 2026-01-01T00:00:00Z
 
-// Addrs are those of the client and the server of one simulated flow.
+// Addrs are the addresses of the client and the server of one simulated flow.
 var Addrs = [2]netip.AddrPort{netip.MustParseAddrPort("10.0.0.1:30000"), netip.MustParseAddrPort("10.0.0.2:40000")}
 
-// AddrOf returns the address of the nth client.
+// AddrOf returns the address of client n.
 func AddrOf(client int) netip.AddrPort {
 	return netip.AddrPortFrom(Addrs[0].Addr(), Addrs[0].Port()+uint16(client))
 }
 
-// NewSimulation builds the world that the flags describe, which were registered with
-// the same protocols.
+// NewSimulation builds the world that the flags describe. The flags must have
+// been registered with the same protocols.
 func NewSimulation(a *app.App, protocols Simulators, f *Flags) (*Simulation, error) {
 	name, _, _ := strings.Cut(f.Protocol, ":")
 	p := protocols.lookup(name)
@@ -85,8 +86,8 @@ func NewSimulation(a *app.App, protocols Simulators, f *Flags) (*Simulation, err
 	return s, nil
 }
 
-// ReadRates reads how many frames a second both sides have; each brings one of the
-// unit, such as "packets".
+// ReadRates parses how many frames a second each side has. Each frame sends one
+// of the unit, such as "packets".
 func (s *Simulation) ReadRates(unit string) error {
 	rates, err := Pair(s.Flags.Rate, ParseNumber)
 	if err != nil || !(rates[0] > 0 && rates[0] <= 1e6) || !(rates[1] > 0 && rates[1] <= 1e6) {
@@ -96,10 +97,10 @@ func (s *Simulation) ReadRates(unit string) error {
 	return nil
 }
 
-// Rate returns the frames a second of a role: a proxy is on the server's side.
+// Rate returns the frames a second of a role. A proxy has the server's rate.
 func (s *Simulation) Rate(role sim.Role) float64 { return s.rates[min(role, sim.Server)] }
 
-// Add puts an endpoint into the world. The rates must have been read.
+// Add adds an endpoint to the world. Call ReadRates first.
 func (s *Simulation) Add(role sim.Role, name string, at netip.AddrPort, end *sim.End) *sim.Host {
 	frame := time.Duration(float64(time.Second) / s.Rate(role))
 	s.Ends, s.Roles, s.Addrs = append(s.Ends, end), append(s.Roles, role), append(s.Addrs, at)
@@ -109,7 +110,7 @@ func (s *Simulation) Add(role sim.Role, name string, at netip.AddrPort, end *sim
 	})
 }
 
-// Connect lays a link that the tap sees.
+// Connect adds a link that the tap sees.
 func (s *Simulation) Connect(a, b *sim.Host, toB, toA sim.Path) {
 	connect := s.World.Connect
 	if s.Stream {
@@ -118,11 +119,11 @@ func (s *Simulation) Connect(a, b *sim.Host, toB, toA sim.Path) {
 	s.Links = append(s.Links, connect(a, b, toB, toA))
 }
 
-// Over reports whether the applications have had their time.
+// Over reports whether the applications' time is up.
 func (s *Simulation) Over(now machine.Instant) bool { return now >= machine.Instant(s.Flags.Duration) }
 
-// LogTo has the endpoints' logs told as the world runs; a nil log takes nothing. End
-// tells the last lines.
+// LogTo writes the endpoints' logs while the world runs. log may be nil. The
+// result end writes the last lines.
 func (s *Simulation) LogTo(log *sim.Log) (end func() error) {
 	last := machine.Instant(0)
 	tell := func(at machine.Instant, endpoint string, lines ...sim.Line) {
@@ -146,7 +147,7 @@ func (s *Simulation) LogTo(log *sim.Log) (end func() error) {
 	}
 }
 
-// Scenario is the line of who is where, and of how the run was asked for.
+// Scenario returns the line with the addresses and the parameters of the run.
 func (s *Simulation) Scenario(params map[string]any) sim.Line {
 	line := sim.Line{"event": "scenario", "name": "simulated", "params": params}
 	var ports []uint16

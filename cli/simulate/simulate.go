@@ -17,7 +17,7 @@ import (
 	"github.com/ackscope/ackscope/sim"
 )
 
-// Command builds `ackscope simulate`, for the protocols given.
+// Command returns `ackscope simulate` for the given protocols.
 func Command(a *app.App, protocols Simulators) *cobra.Command {
 	var f Flags
 	c := &cobra.Command{
@@ -84,7 +84,7 @@ func simulate(a *app.App, protocols Simulators, f *Flags) (err error) {
 	}
 	endLog := s.LogTo(log)
 	var tap, journalTo, truthTo *app.OutputFile
-	printed := "" // the flag of what goes to standard output
+	printed := "" // the flag whose output goes to standard output
 	for _, x := range []struct {
 		flag, path string
 		to         **app.OutputFile
@@ -97,7 +97,7 @@ func simulate(a *app.App, protocols Simulators, f *Flags) (err error) {
 		case x.path == "-":
 			printed = x.flag
 		}
-		// Bytes and values of messages are in all of them.
+		// All three contain bytes and values of messages.
 		if *x.to, err = a.Create(x.flag, x.path, outfile.Payload, nil); err != nil {
 			return err
 		}
@@ -115,8 +115,8 @@ func simulate(a *app.App, protocols Simulators, f *Flags) (err error) {
 	return nil
 }
 
-// runInto runs a simulation, writes what is asked for and ends the log; outputs are
-// nil where nothing is asked for.
+// runInto runs a simulation, writes the outputs and ends the log. An output
+// that the user did not ask for is nil.
 func (s *Simulation) runInto(at float64, journal *sim.Journal, endLog func() error, tapTo,
 	journalTo *app.OutputFile) error {
 	end, trouble := func() error { return nil }, new(error)
@@ -138,7 +138,7 @@ func (s *Simulation) runInto(at float64, journal *sim.Journal, endLog func() err
 	return endLog()
 }
 
-// Spell makes letters of the bytes of all texts of a drawn message.
+// Spell replaces the bytes of all texts in a random message by letters.
 func Spell(v any) any {
 	switch v := v.(type) {
 	case schema.Record:

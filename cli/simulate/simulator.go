@@ -11,26 +11,26 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Simulator is a protocol that can be simulated.
+// Simulator describes a protocol to `ackscope simulate`.
 type Simulator struct {
-	Name string // before the colon of --protocol
-	// Usual is what follows the colon where nothing is said, if this is the first protocol.
+	Name string // the part of --protocol before the colon
+	// Usual is the default after the colon, if this is the first protocol.
 	Usual string
-	// Form is what --protocol can be, for its help.
+	// Form is the form of --protocol in the help.
 	Form string
 	// Words lists what can follow the colon.
 	Words func(p *dissect.Protocol) []string
-	// Examples are for the command's help: lines that end.
+	// Examples are complete lines for the command's help.
 	Examples string
-	// Begin names the flags that only this protocol has. What it gives makes a run
-	// ready as all flags say.
+	// Begin adds the flags that only this protocol has. Its result prepares a
+	// run from all flags.
 	Begin func(p *pflag.FlagSet) func(a *app.App, f *Flags) (Run, error)
-	// Takes names the flags that it takes of those that only some protocols do.
+	// Takes lists which shared flags of some protocols it uses.
 	Takes []string
-	// Remembered names the flags that it takes to make the endpoints again, for the
-	// journal, beside those of every protocol.
+	// Remembered lists the flags that are needed to make the endpoints again,
+	// besides those of every protocol. The journal records them.
 	Remembered []string
-	// Completions are the words of its own flags, by flag.
+	// Completions are the values of its own flags for completion, by flag.
 	Completions map[string][]string
 	Faults      []*machine.Fault // of its reference
 }
@@ -39,10 +39,10 @@ func (p *Simulator) hasFault(name string) bool {
 	return slices.ContainsFunc(p.Faults, func(x *machine.Fault) bool { return x.Name == name })
 }
 
-// Simulators are all that the program knows.
+// Simulators are all simulators of the program.
 type Simulators []*Simulator
 
-// lookup finds one by its name; nil for none.
+// lookup returns the simulator with a name, or nil when there is none.
 func (l Simulators) lookup(name string) *Simulator {
 	for _, p := range l {
 		if p.Name == name {
@@ -52,7 +52,7 @@ func (l Simulators) lookup(name string) *Simulator {
 	return nil
 }
 
-// names lists their names, sorted.
+// names returns the sorted names.
 func (l Simulators) names() (names []string) {
 	for _, p := range l {
 		names = append(names, p.Name)
@@ -61,7 +61,7 @@ func (l Simulators) names() (names []string) {
 	return names
 }
 
-// words lists what --protocol can be.
+// words returns the possible values of --protocol.
 func (l Simulators) words(registry *dissect.Registry) (list []string) {
 	for _, p := range registry.Protocols() {
 		if x := l.lookup(p.Name); x != nil {
@@ -73,7 +73,7 @@ func (l Simulators) words(registry *dissect.Registry) (list []string) {
 	return list
 }
 
-// usual returns what --protocol is where nothing is said.
+// usual returns the default of --protocol.
 func (l Simulators) usual() string {
 	if len(l) == 0 {
 		return ""
@@ -81,7 +81,8 @@ func (l Simulators) usual() string {
 	return l[0].Name + ":" + l[0].Usual
 }
 
-// forms lists what --protocol can be; the first stands for the flag's value.
+// forms returns the forms of --protocol. The first one is marked as the flag's
+// value.
 func (l Simulators) forms() string {
 	var list []string
 	for i, p := range l {
@@ -94,7 +95,7 @@ func (l Simulators) forms() string {
 	return strings.Join(list, ", or ")
 }
 
-// examples returns those of all.
+// examples returns the examples of all simulators.
 func (l Simulators) examples() (text string) {
 	for _, p := range l {
 		text += p.Examples
@@ -102,7 +103,7 @@ func (l Simulators) examples() (text string) {
 	return text
 }
 
-// taking begins the help of a flag with the protocols that take it.
+// taking returns the start of a flag's help: the protocols that use it.
 func (l Simulators) taking(flag string) string {
 	var names []string
 	for _, p := range l {

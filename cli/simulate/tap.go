@@ -36,8 +36,8 @@ func (s *Simulation) TapAt() (at float64, err error) {
 	return at, nil
 }
 
-// TapInto has the tap write the capture. end completes it after the run; trouble of
-// the tap itself shows in *failed then.
+// TapInto makes the tap write the capture. end completes the capture after the
+// run. *failed then holds the tap's own error.
 func (s *Simulation) TapInto(at float64, to io.Writer) (end func() error, failed *error, err error) {
 	t := &wiretap{s: s, ids: make([]uint16, len(s.Addrs))}
 	if end, err = t.saveTo(to); err != nil {
@@ -60,7 +60,8 @@ func (s *Simulation) TapInto(at float64, to io.Writer) (end func() error, failed
 // rawIP is the link type of packets that begin with their IP header.
 const rawIP = 101
 
-// saveTo begins the capture, of the format that its name says. end completes it.
+// saveTo starts the capture, in the format that its name implies. end completes
+// it.
 func (t *wiretap) saveTo(to io.Writer) (end func() error, err error) {
 	f := t.s.Flags
 	if strings.HasSuffix(f.Write, ".pcap") {
@@ -79,7 +80,8 @@ func (t *wiretap) saveTo(to io.Writer) (end func() error, err error) {
 	if _, err := w.AddInterface(capture.Interface{Name: "tap " + f.Tap, LinkType: rawIP}); err != nil {
 		return nil, err
 	}
-	// The tap drops nothing, and says so: what is missing was never there.
+	// The tap drops nothing, and the file says so: missing packets never
+	// existed.
 	w.SetStatistics(0, capture.Statistics{Known: capture.KnownOSDropped})
 	t.save = func(frame *capture.Frame) error { return w.WriteFrame(frame) }
 	return w.Close, nil
@@ -102,8 +104,8 @@ func (t *wiretap) write(seen *sim.Tapped) error {
 	return t.save(&capture.Frame{At: Epoch + seen.At, LinkType: rawIP, Length: len(t.packet), Data: t.packet})
 }
 
-// segments returns what takes a link's stream apart into TCP segments. What they
-// acknowledge is what their sender has read.
+// segments returns a function that cuts a link's stream into TCP segments. A
+// segment acknowledges what its sender has read.
 func (t *wiretap) segments(link *sim.Link, number uint32) func(sim.Tapped) error {
 	first := func(h *sim.Host) uint32 { return 0x10000000*uint32(h.Index+1) + number<<16 }
 	read := map[*sim.Host]uint32{}

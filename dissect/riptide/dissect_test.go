@@ -187,7 +187,7 @@ func FuzzDissect(f *testing.F) {
 		c.Verdict()
 		for _, framing := range framings {
 			if len(b) > 0 {
-				framing.Judge(b, dg.Length)
+				framing.Weigh(b, dg.Length)
 			}
 		}
 	})

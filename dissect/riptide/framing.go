@@ -18,7 +18,7 @@ var framings = func() (out []dissect.Framing) {
 				Name: name, Prefix: size, BigEndian: big,
 				Max:   65535, // applications can raise the library's limit
 				Usual: wire.V21.MaxMessage,
-				Judge: weighFraming(size, big),
+				Weigh: weighFraming(size, big),
 			})
 		}
 	}

@@ -5,8 +5,8 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// account says what a packet's bits are for: all of an acknowledgement
-// acknowledges, data has a payload behind its header.
+// account says what a packet's bits are for. All bits of an acknowledgement
+// acknowledge. Data has a header and a payload.
 func account(ctx dissect.Context, dg *machine.Datagram, d *dissect.Dissection, b *dissect.Bill) {
 	flags, all := uint8(0), uint64(max(dg.Length, len(dg.Bytes)))*8
 	b.Type = "malformed"

@@ -10,20 +10,22 @@ import (
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
 
-// The evidence is acknowledgements that answer data: a datagram of exactly an
-// acknowledgement's length, with its command byte, whose id the other side has
-// sent and which was not answered before. Nothing else counts for SRDP, since
-// everything else (a constant first byte, a counter) others have too; and what
-// is foreign does not count against it, since SRDP shares its port.
+// The only evidence is acknowledgements that answer data. Such a datagram has
+// the length and the command byte of an acknowledgement. The other side has
+// sent its id, and no acknowledgement answered that before.
 //
-// What an acknowledgement is worth in bits against chance:
+// Other protocols also have a constant first byte and a counter, so these are
+// not enough. Foreign datagrams do not count against SRDP, since SRDP shares
+// its port.
+//
+// The constants are what an acknowledgement is worth in bits, against chance.
 const (
-	firstMatch  = 8 + 8 + 3 // both command bytes and the length, once: they are constant in many protocols
-	matchBits   = 15        // the id, less the bits that tell which of those outstanding it is
-	leastBits   = 4         // of that
-	againstBits = 8         // for an acknowledgement that answers nothing
-	shortBits   = 6         // for a command byte before what cannot be a packet
-	stepBits    = 1         // for an id that follows the one before: it tells byte orders apart
+	firstMatch  = 8 + 8 + 3 // both command bytes and the length, once: many protocols have constant ones
+	matchBits   = 15        // the id, less the bits that choose it among the outstanding ones
+	leastBits   = 4         // the least of matchBits
+	againstBits = 8         // against, for an acknowledgement that answers nothing
+	shortBits   = 6         // against, for a command byte before bytes that cannot be a packet
+	stepBits    = 1         // for an id that follows the one before: it distinguishes byte orders
 
 	claimBits   = 24
 	settleBits  = 60
@@ -31,10 +33,11 @@ const (
 	settleLead  = 10
 )
 
-// maxWeighed bounds the datagrams that are weighed, and so what noise can pile up.
+// maxWeighed is the most datagrams that are weighed, so that noise cannot
+// accumulate.
 const maxWeighed = 4096
 
-// classifier tries every profile on a flow at once.
+// classifier tries all profiles on a flow at once.
 type classifier struct {
 	hypotheses []hypothesis
 	datagrams  int
@@ -50,39 +53,40 @@ func newClassifier(known []dissect.Profile) *classifier {
 	return c
 }
 
-// hypothesis is one profile, and what speaks for it.
+// hypothesis is one profile, and the evidence for it.
 type hypothesis struct {
 	config  *dissect.Config
 	wire    *wire.Profile
 	sides   [2]outstanding
-	data    int // datagrams that read as data
-	acks    int // and as acknowledgements
-	matched int // of them, that answer data for the first time
-	again   int // that answer what was answered before
-	wrong   int // command bytes before what cannot be a packet
+	data    int // datagrams that parse as data
+	acks    int // datagrams that parse as acknowledgements
+	matched int // of acks: those that answer data for the first time
+	again   int // of acks: those that answer data that was answered before
+	wrong   int // command bytes before bytes that cannot be a packet
 	odd     int // command bytes that contradict the id
 	steps   int
 	bits    float64
 }
 
-// outstanding holds the newest data that one side has sent.
+// outstanding holds the newest data packets that one side has sent.
 type outstanding struct {
 	recent [64]sending
 	n      int
 	last   uint16
 }
 
-// sending is one data packet: its key names source, destination and id.
+// sending is one data packet. Its key identifies source, destination and id.
 type sending struct {
 	key      uint64
 	answered bool
 }
 
-// Reset forgets the flow.
+// Reset prepares for another flow.
 func (c *classifier) Reset() {
 	for i := range c.hypotheses {
 		h := &c.hypotheses[i]
-		// The rings are behind their counts: they need no clearing.
+		// Entries of the rings beyond their counts are not read: they need no
+		// clearing.
 		h.sides[0].n, h.sides[1].n = 0, 0
 		h.data, h.acks, h.matched, h.again, h.wrong, h.odd, h.steps, h.bits = 0, 0, 0, 0, 0, 0, 0, 0
 	}
@@ -138,7 +142,7 @@ func (h *hypothesis) feed(d *machine.Datagram) {
 	}
 }
 
-// keyOf names a packet among all that pass in one direction.
+// keyOf returns a key that identifies a packet among all of one direction.
 func keyOf(source, destination wire.Address, id uint16) uint64 {
 	mix := func(h uint64, a wire.Address) uint64 {
 		v := uint64(a.IP[0])<<40 | uint64(a.IP[1])<<32 | uint64(a.IP[2])<<24 | uint64(a.IP[3])<<16 | uint64(a.Port)
@@ -148,8 +152,7 @@ func keyOf(source, destination wire.Address, id uint16) uint64 {
 	return mix(mix(uint64(id)+1, source), destination)
 }
 
-// enter takes a data packet. A further copy of one opens it again: each copy is
-// acknowledged.
+// enter records a data packet. A further copy changes nothing.
 func (o *outstanding) enter(key uint64) {
 	for i := range min(o.n, len(o.recent)) {
 		if o.recent[i].key == key {
@@ -160,8 +163,9 @@ func (o *outstanding) enter(key uint64) {
 	o.n++
 }
 
-// answer takes an acknowledgement: it gives how many packets it could have
-// answered, if it answers one; -1 if that was answered before; 0 if there is none.
+// answer takes an acknowledgement. It returns how many unanswered packets there
+// were, if the acknowledgement answers one of them. It returns -1 when that
+// packet was answered before, and 0 when there is no such packet.
 func (o *outstanding) answer(key uint64) int {
 	open := 0
 	var found *sending
@@ -184,7 +188,7 @@ func (o *outstanding) answer(key uint64) int {
 	return open
 }
 
-// total is the evidence for the profile, less what speaks against it.
+// total returns the evidence for the profile, less the evidence against it.
 func (h *hypothesis) total() float64 {
 	astray := h.acks - h.matched - h.again
 	return h.bits + stepBits*float64(min(h.steps, 32)) - againstBits*float64(astray) - shortBits*float64(h.wrong) -
@@ -196,8 +200,9 @@ func (h *hypothesis) convinces() bool {
 	return h.matched > 0 && h.bits >= claimBits && h.total() >= claimBits && 2*h.matched > astray
 }
 
-// best returns the profile with the most evidence, and how far the next one is
-// behind it. Of equals the first one stands: those of a user's file come last.
+// best returns the profile with the most evidence, and its lead over the next
+// one. Of equal profiles it returns the first: those of a user's file come
+// last.
 func (c *classifier) best() (first *hypothesis, lead float64) {
 	second := 0.0
 	for i := range c.hypotheses {
@@ -215,7 +220,7 @@ func (c *classifier) best() (first *hypothesis, lead float64) {
 	return first, first.total() - max(second, 0)
 }
 
-// Sure reports whether the profile is found and settled.
+// Sure reports whether a profile is found and settled.
 func (c *classifier) Sure() bool {
 	h, lead := c.best()
 	return h.convinces() && h.settled(lead)
@@ -225,7 +230,7 @@ func (h *hypothesis) settled(lead float64) bool {
 	return h.matched >= settleCount && h.total() >= settleBits && lead >= settleLead
 }
 
-// Verdict says which form the flow speaks, as far as it is known now.
+// Verdict returns the form of the flow, as far as it is known now.
 func (c *classifier) Verdict() dissect.Verdict {
 	h, lead := c.best()
 	full := c.datagrams == maxWeighed
@@ -242,7 +247,7 @@ func (c *classifier) Verdict() dissect.Verdict {
 	return v
 }
 
-// whyNot says what is missing.
+// whyNot returns the reason why the flow is not SRDP so far.
 func (c *classifier) whyNot(h *hypothesis) string {
 	switch {
 	case c.datagrams == c.empty:

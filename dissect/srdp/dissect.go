@@ -10,8 +10,8 @@ import (
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
 
-// Dissect takes a packet apart. A datagram whose first byte is no command is
-// foreign: it is shown as such, and is no malformed packet.
+// Dissect decodes a packet. A datagram whose first byte is no command is
+// foreign: it is shown as such, and is not malformed.
 func Dissect(ctx dissect.Context, dg *machine.Datagram, d *dissect.Dissection) {
 	s := settingsOf(ctx.Config)
 	length := max(dg.Length, len(dg.Bytes))
@@ -72,7 +72,7 @@ func foreign(p *wire.Profile, b []byte) bool {
 	return len(b) == 0 || b[0] != p.DataCommand && b[0] != p.AckCommand
 }
 
-// addFlags adds the bits of the flags.
+// addFlags adds the fields of the flags' bits.
 func addFlags(p *wire.Profile, flags uint8, bit uint32, d *dissect.Dissection) {
 	for _, f := range [...]struct {
 		spec *dissect.FieldSpec

@@ -32,7 +32,7 @@ func profile(t testing.TB, name string) *dissect.Config {
 	return nil
 }
 
-// TestInfo holds the one line of each kind of packet.
+// TestInfo checks the one line of each kind of packet.
 func TestInfo(t *testing.T) {
 	for _, e := range []struct{ profile, bytes, want string }{
 		{"direct", "53 0005 00 616263", "data id 5, 3 bytes"},
@@ -58,7 +58,7 @@ func TestInfo(t *testing.T) {
 	}
 }
 
-// TestFields holds every field of a packet, with its place.
+// TestFields checks every field of a packet, with its place.
 func TestFields(t *testing.T) {
 	show := func(profileName, bytes string) string {
 		var d dissect.Dissection
@@ -94,7 +94,8 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// TestForeignIsNoFault: what shares the port is shown, and is no malformed packet.
+// TestForeignIsNoFault checks that foreign datagrams are shown and are not
+// malformed.
 func TestForeignIsNoFault(t *testing.T) {
 	var d dissect.Dissection
 	Dissect(dissect.Context{Config: profile(t, "direct")}, datagram(t, "800102"), &d)
@@ -114,8 +115,8 @@ func TestForeignIsNoFault(t *testing.T) {
 	}
 }
 
-// exchange returns the datagrams of a conversation: A's data, and B's answers, of
-// which every tenth is lost, with what is foreign between them.
+// exchange returns the datagrams of a conversation: A's data and B's answers,
+// with foreign datagrams between them. Every tenth answer is lost.
 func exchange(p wire.Profile, n, foreign int, r *rand.Rand) (out []machine.Datagram) {
 	from := wire.Packet{Command: p.DataCommand, Source: wire.Address{IP: [4]byte{10, 0, 0, 1}, Port: 6000},
 		Destination: wire.Address{IP: [4]byte{10, 0, 0, 2}, Port: 6000}}
@@ -149,15 +150,15 @@ func verdict(flow []machine.Datagram) dissect.Verdict {
 	return c.Verdict()
 }
 
-// TestClassify: each form is told, on a port of its own and on a shared one; and
-// a single answered packet is enough.
+// TestClassify checks that each form is recognised, on a port of its own and on
+// a shared one. A single answered packet is enough.
 func TestClassify(t *testing.T) {
 	for _, p := range builtin() {
 		for _, foreign := range []int{0, 1, 5} {
 			for _, n := range []int{1, 3, 30} {
 				flow := exchange(settingsOf(p.Config).Wire, n, foreign, rand.New(rand.NewPCG(uint64(n), uint64(foreign))))
 				v := verdict(flow)
-				// One or two ids can read the same in both byte orders.
+				// One or two ids can parse in both byte orders.
 				if v.Config == nil || v.Config.Dialect != p.Name && n > 3 || !strings.HasPrefix(v.Config.Dialect, p.Name[:6]) {
 					t.Errorf("%s, %d packets, %d foreign each: %+v", p.Name, n, foreign, v)
 				}
@@ -166,8 +167,8 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// TestAcknowledgementsAreAskedFor: data alone, acknowledgements alone, or ones
-// that answer nothing are not claimed.
+// TestAcknowledgementsAreAskedFor checks that the classifier refuses data
+// alone, acknowledgements alone, and acknowledgements that answer nothing.
 func TestAcknowledgementsAreAskedFor(t *testing.T) {
 	flow := exchange(wire.Default(), 100, 0, rand.New(rand.NewPCG(1, 1)))
 	var halves [2][]machine.Datagram
@@ -190,7 +191,7 @@ func TestAcknowledgementsAreAskedFor(t *testing.T) {
 	}
 }
 
-// TestNoise: what other protocols send is not claimed, however long it is looked at.
+// TestNoise checks that the classifier never accepts what other protocols send.
 func TestNoise(t *testing.T) {
 	for name, protocol := range noise.Protocols {
 		for seed := range uint64(40) {
@@ -213,7 +214,7 @@ func TestNoise(t *testing.T) {
 	}
 }
 
-// TestDissectAllocatesNothing, nor does weighing.
+// TestDissectAllocatesNothing also checks the classifier.
 func TestDissectAllocatesNothing(t *testing.T) {
 	flow := exchange(wire.Default().In(wire.Proxied), 50, 1, rand.New(rand.NewPCG(1, 1)))
 	var d dissect.Dissection

@@ -52,7 +52,7 @@ var allFields = []*dissect.FieldSpec{
 	fieldFlags, fieldOnce, fieldOrder, fieldUnknown, fieldPayload, fieldForeign, fieldOddity,
 }
 
-// specs gives the field of each header field of the codec.
+// specs maps each header field of the codec to its FieldSpec.
 var specs = [...]*dissect.FieldSpec{
 	wire.FieldCommand: fieldCommand, wire.FieldID: fieldID,
 	wire.FieldSourceAddress: fieldSourceAddr, wire.FieldSourcePort: fieldSourcePort,
@@ -60,7 +60,7 @@ var specs = [...]*dissect.FieldSpec{
 	wire.FieldFlags: fieldFlags,
 }
 
-// oddities in words, as bytes so that dissecting makes none.
+// The texts of oddities, as bytes so that dissecting allocates nothing.
 var (
 	sayDataCommand = []byte("the command byte says data, the top bit of the id says acknowledgement, which decides")
 	sayAckCommand  = []byte("the command byte says acknowledgement, the top bit of the id says data, which decides")

@@ -8,8 +8,8 @@ import (
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
 
-// framings returns how packets stand in the TCP streams to proxies: a length
-// before each, as the profiles have it.
+// framings returns the framings of packets in the TCP streams to proxies: the
+// lengths that the profiles define.
 func framings(known []dissect.Profile) (out []dissect.Framing) {
 	for i := range known {
 		p := &settingsOf(known[i].Config).Wire
@@ -30,25 +30,26 @@ func framings(known []dissect.Profile) (out []dissect.Framing) {
 				codecs = append(codecs, q)
 			}
 		}
-		f.Judge = judgeFraming(codecs)
+		f.Weigh = weighFraming(codecs)
 		out = append(out, f)
 	}
 	return out
 }
 
-// judgeFraming weighs a packet by the profiles that have a prefix of the kind.
-func judgeFraming(codecs []*wire.Profile) func(b []byte, length int) float64 {
+// weighFraming returns a function that weighs a packet by the profiles with one
+// framing.
+func weighFraming(codecs []*wire.Profile) func(b []byte, length int) float64 {
 	const (
 		cannot      = -1
 		command     = 7 // one of two values of a byte
 		fixedLength = 6 // of an acknowledgement
-		plainFlags  = 5 // no flags but those of the document
+		plainFlags  = 5 // only flags that the document defines
 	)
 	return func(b []byte, length int) float64 {
 		best := float64(cannot)
 		for _, p := range codecs {
 			if len(b) > 0 && b[0] != p.DataCommand && b[0] != p.AckCommand {
-				continue // asked of every byte of a stream: most end here
+				continue // callers ask for every byte of a stream: most bytes end here
 			}
 			var pk wire.Packet
 			worth := float64(command)

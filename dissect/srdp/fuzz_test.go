@@ -9,9 +9,9 @@ import (
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
 
-// FuzzFlow has any datagrams at any times dissected, classified and tracked, in
-// every form: nothing panics or hangs, fields lie within the datagram, memory
-// stays in proportion, and no id of an acknowledged packet is lost from the view.
+// FuzzFlow dissects, classifies and tracks any datagrams at any times, in every
+// form. Nothing may panic or hang. Fields must lie within the datagram, memory
+// must stay in proportion, and the view must keep every acknowledged id.
 func FuzzFlow(f *testing.F) {
 	for _, p := range builtin() {
 		w := settingsOf(p.Config).Wire
@@ -73,7 +73,8 @@ func FuzzFlow(f *testing.F) {
 	})
 }
 
-// wholeIDs is what a counter holds at most for both sides: 4 bytes an id.
+// wholeIDs is the most ids that the counters of both sides hold, at 4 bytes
+// each.
 const wholeIDs = 2 * wire.AckMark
 
 func ptr[T any](v T) *T { return &v }

@@ -10,8 +10,8 @@ import (
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
 
-// Info appends a packet's one line for lists: "data id 5 order, 12 bytes",
-// "ack id 5", "foreign, 48 bytes".
+// Info appends one line for lists: "data id 5 order, 12 bytes", "ack id 5",
+// "foreign, 48 bytes".
 func Info(ctx dissect.Context, dg *machine.Datagram, to []byte) []byte {
 	s := settingsOf(ctx.Config)
 	length := max(dg.Length, len(dg.Bytes))
@@ -47,7 +47,7 @@ func Info(ctx dissect.Context, dg *machine.Datagram, to []byte) []byte {
 	return appendBytes(appendFlags(&s.Wire, pk.Flags, to), pk.PayloadLen)
 }
 
-// appendFlags appends the words of the flags that are set.
+// appendFlags appends the words for the flags that are set.
 func appendFlags(p *wire.Profile, flags uint8, to []byte) []byte {
 	if flags&p.Order != 0 {
 		to = append(to, " order"...)

@@ -10,7 +10,7 @@ import (
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
 
-// FileSettings is what a profile file sets.
+// FileSettings are the settings in a profile file.
 type FileSettings struct {
 	Form           string   `yaml:"form"`
 	DataCommand    Octet    `yaml:"data_command"`
@@ -26,13 +26,13 @@ type FileSettings struct {
 	Ports          []uint16 `yaml:"ports"`
 }
 
-// Period is a time, in files as 30s or 250ms.
+// Period is a duration, in files as 30s or 250ms.
 type Period time.Duration
 
 // MarshalText returns "30s".
 func (p Period) MarshalText() ([]byte, error) { return []byte(time.Duration(p).String()), nil }
 
-// UnmarshalText reads what time.ParseDuration does.
+// UnmarshalText parses what time.ParseDuration accepts.
 func (p *Period) UnmarshalText(text []byte) error {
 	d, err := time.ParseDuration(string(text))
 	if err != nil {
@@ -45,10 +45,10 @@ func (p *Period) UnmarshalText(text []byte) error {
 // Octet is one byte of the wire, in files as 0x53.
 type Octet uint8
 
-// MarshalText returns 0x and two digits.
+// MarshalText returns "0x53": 0x and two digits.
 func (o Octet) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%#02x", uint8(o)), nil }
 
-// UnmarshalText reads a number from 0 to 255, decimal or with 0x.
+// UnmarshalText parses a number from 0 to 255, decimal or with 0x.
 func (o *Octet) UnmarshalText(text []byte) error {
 	v, err := strconv.ParseUint(string(text), 0, 8)
 	if err != nil {
@@ -58,9 +58,9 @@ func (o *Octet) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// settingDocs says what the settings of a profile file mean. The document of
-// 1995 states none of these values, or contradicts itself: each is our default
-// for what it leaves open.
+// settingDocs documents the settings of a profile file. The document of 1995
+// does not state these values, or contradicts itself. Each value is ackscope's
+// default.
 var settingDocs = map[string]string{
 	"form": "direct (command, id, flags, data) or proxied (command, id, source, destination, flags, data: " +
 		"the document's proxies route by the addresses, its size section counts them)",
@@ -99,12 +99,12 @@ func orderWord(little bool) string {
 	return "big"
 }
 
-// newFileSettings returns the settings of a built-in profile to start from; those
-// of the direct form where no base is named.
+// newFileSettings returns the settings of a built-in profile to start from.
+// Without a base it returns those of the direct form.
 func newFileSettings(base string) (any, error) {
 	if base == "" {
 		f := fileSettings(usual)
-		f.MaxPayload = 0 // as its form has it, whichever that will be
+		f.MaxPayload = 0 // the form decides, which the file may still change
 		return f, nil
 	}
 	var names []string
@@ -117,7 +117,7 @@ func newFileSettings(base string) (any, error) {
 	return nil, fmt.Errorf("expected one of %v, found %q", names, base)
 }
 
-// doneFileSettings checks what a file has set.
+// doneFileSettings checks the settings of a file and returns their Config.
 func doneFileSettings(v any) (*dissect.Config, error) {
 	f, ok := v.(*FileSettings)
 	if !ok {

@@ -1,15 +1,15 @@
-// Package srdp dissects SRDP, the Scalable Reliable Datagram Protocol: a
-// descriptor for the registry, a classifier that believes nothing but
-// acknowledgements that answer data, the fields of both forms, how packets stand
-// in the TCP stream to a proxy, and a layer for users of gopacket.
+// Package srdp dissects SRDP, the Scalable Reliable Datagram Protocol. It holds
+// the descriptor for the registry, the classifier, and the fields of both
+// forms. It also frames packets in the TCP stream to a proxy.
 //
 //	datagram, or packet of a stream ──> classifier ──> Settings (form, byte order, commands)
 //	                                └─> Dissect    ──> fields, or what is foreign
 //
-// SRDP is made to share a port: a datagram of a flow that is none of its packets
-// is foreign, which is no fault.
+// The classifier accepts a flow only when acknowledgements answer data. SRDP is
+// made to share its port: another datagram of the flow is foreign, which is no
+// fault.
 //
-// What the bytes mean is known to wire/srdp; see there for the forms.
+// Package wire/srdp defines the bytes and the two forms.
 package srdp
 
 import (
@@ -28,11 +28,11 @@ const protocolName = "srdp"
 // Protocol describes SRDP to the registry.
 var Protocol = newProtocol(nil)
 
-// WithProfiles returns a descriptor that knows a user's profiles too: every flow is
-// tried by them. Each Config must come from Protocol.DoneProfile.
+// WithProfiles returns a descriptor that also tries a user's profiles on every
+// flow. Each Config must come from Protocol.DoneProfile.
 func WithProfiles(extra []dissect.Profile) *dissect.Protocol { return newProtocol(extra) }
 
-// extend takes a user's profiles.
+// extend adds a user's profiles.
 func extend(a dissect.Additions) (*dissect.Protocol, error) {
 	return WithProfiles(a.Profiles[protocolName]), nil
 }
@@ -95,7 +95,7 @@ func trackerConfig(c *dissect.Config) (model.Config, machine.Facts) {
 	return model.Config{Profile: s.Wire, MaxPayload: s.MaxPayload, Rules: s.Rules, Stream: c.Stream}, facts
 }
 
-// describe names a packet by what it asks of its receiver.
+// describe names a packet by the promises that it asks for.
 func describe(c *dissect.Config, m *machine.Message) (string, dissect.Values) {
 	return nameOf(&settingsOf(c).Wire, uint8(m.Type)), nil
 }

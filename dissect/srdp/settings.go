@@ -6,12 +6,13 @@ import (
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
 
-// Settings is how one flow is read: dissect.Config.Profile of this protocol.
+// Settings says how to read one flow: the dissect.Config.Profile of this
+// protocol.
 type Settings struct {
 	Wire wire.Profile
 	// MaxPayload is the most bytes that a data packet may carry: see wire.MaxCall.
 	MaxPayload int
-	// Rules are what receivers are taken to remember.
+	// Rules are what receivers are assumed to remember.
 	Rules model.Rules
 }
 
@@ -19,10 +20,10 @@ func settingsFor(p wire.Profile) *Settings {
 	return &Settings{Wire: p, MaxPayload: p.MaxPayload(), Rules: model.DefaultRules()}
 }
 
-// usual is how a flow is read of which nothing is known.
+// usual is how to read a flow that has no settings.
 var usual = settingsFor(wire.Default())
 
-// settingsOf returns the settings of a flow; the usual ones where it has none.
+// settingsOf returns the settings of a flow, or usual when it has none.
 func settingsOf(c *dissect.Config) *Settings {
 	if c != nil {
 		if s, ok := c.Profile.(*Settings); ok {
@@ -32,7 +33,7 @@ func settingsOf(c *dissect.Config) *Settings {
 	return usual
 }
 
-// builtin returns the built-in ways to read: both forms in both byte orders, the
+// builtin returns the built-in profiles: both forms in both byte orders, the
 // usual one first.
 func builtin() (out []dissect.Profile) {
 	for _, x := range []struct {

@@ -1,11 +1,11 @@
-// Package machinetest holds the laws that every machine must keep, as tests
-// that each protocol runs over its own endpoints and trackers.
+// Package machinetest tests the laws that every machine must keep. Each
+// protocol runs these tests over its own endpoints and trackers.
 //
-//	Endpoint  the same inputs give the same effects; a clone goes on as the
-//	          original would and leaves it alone; borrowed bytes are not kept;
-//	          bytes from the network never are an error, whatever they are;
+//	Endpoint  the same inputs cause the same effects; a clone continues as the
+//	          original would and does not change it; borrowed bytes are not kept;
+//	          bytes from the network never cause an error, whatever they are;
 //	          a Wake at the deadline moves the deadline on.
-//	Tracker   the same for datagrams, and for what it draws.
+//	Tracker   the same for datagrams, and for the views that it draws.
 package machinetest
 
 import (
@@ -18,15 +18,15 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Timed is an input and when it happens.
+// Timed is an input and the time at which it happens.
 type Timed struct {
 	At machine.Instant
 	In machine.Input
 }
 
-// Endpoint holds fresh endpoints against the laws, over a script of inputs
-// such as a simulation's journal has for one host. The script must not be
-// empty and should make the endpoint do all that it can.
+// Endpoint tests the laws on fresh endpoints, with a script of inputs such as
+// one host's part of a simulation's journal. The script must not be empty. It
+// should make the endpoint do everything that it can do.
 func Endpoint(t *testing.T, fresh func() machine.Endpoint, script []Timed) {
 	t.Helper()
 	if len(script) == 0 {
@@ -75,8 +75,9 @@ func Endpoint(t *testing.T, fresh func() machine.Endpoint, script []Timed) {
 		var out machine.Effects
 		for _, s := range script {
 			out.Reset()
-			// An endpoint that was led astray may come to refuse what its application
-			// asks for; never what the network brings.
+			// Mutated bytes may bring an endpoint to refuse what its
+			// application asks for. It must never refuse what the network
+			// delivers.
 			if err := e.Step(s.At, s.In, &out); err != nil && fromNetwork(s.In) {
 				t.Fatalf("%T gave an error: %v", s.In, err)
 			}
@@ -116,7 +117,7 @@ func run(t *testing.T, e machine.Endpoint, script []Timed) (out []string) {
 	return out
 }
 
-// step returns a step's effects and what the endpoint says afterwards, as text.
+// step returns a step's effects and the endpoint's state after it, as text.
 func step(t *testing.T, e machine.Endpoint, i int, at machine.Instant, in machine.Input) string {
 	t.Helper()
 	var out machine.Effects
@@ -142,7 +143,7 @@ func compare(t *testing.T, who string, want, got []string) {
 	}
 }
 
-// private returns the input with bytes of its own, and those bytes.
+// private returns the input with its own copy of the bytes, and those bytes.
 func private(in machine.Input) (machine.Input, []byte) {
 	switch in := in.(type) {
 	case machine.Arrive:
@@ -169,7 +170,7 @@ func fromNetwork(in machine.Input) bool {
 	return true
 }
 
-// mutate returns bytes that are nearly those of in: cut, changed or made up.
+// mutate returns bytes that resemble those of in: cut, changed or random.
 func mutate(rng *rand.Rand, in machine.Input) []byte {
 	_, b := private(in)
 	if len(b) == 0 || rng.IntN(4) == 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Tracker holds fresh trackers against the laws, over the datagrams of a flow.
+// Tracker tests the laws on fresh trackers, with the datagrams of a flow.
 func Tracker(t *testing.T, fresh func() machine.Tracker, flow []machine.Datagram) {
 	t.Helper()
 	if len(flow) == 0 {
@@ -59,14 +59,14 @@ func Tracker(t *testing.T, fresh func() machine.Tracker, flow []machine.Datagram
 		for i := range 8 {
 			at := rng.IntN(len(flow))
 			if i == 0 {
-				at = min(3, len(flow)-1) // hardly begun
+				at = min(3, len(flow)-1) // the run has hardly begun
 			}
 			tr := fresh()
 			observe(tr, flow[:at], false)
 			before := sides(tr)
 			p := tr.(machine.Packer).Pack(&scratch)
 			compare(t, fmt.Sprintf("a tracker packed after %d datagrams", at), want[at:], observe(tr, flow[at:], true))
-			for range 2 { // what is unpacked leaves what is packed as it was
+			for range 2 { // unpacking must not change what is packed
 				c := p.Unpack()
 				if drawn := sides(c); drawn != before {
 					t.Fatalf("unpacked after %d datagrams it draws\n%s\nand the original\n%s", at, drawn, before)
@@ -87,7 +87,7 @@ func Tracker(t *testing.T, fresh func() machine.Tracker, flow []machine.Datagram
 			d.Bytes = mutate(rng, machine.Arrive{Bytes: d.Bytes})
 			d.Length = len(d.Bytes)
 			if rng.IntN(8) == 0 {
-				d.Length += rng.IntN(100) // a snap length cut it
+				d.Length += rng.IntN(100) // as if a snap length had cut it
 			}
 			if rng.IntN(4) == 0 {
 				d.From = d.From.Other()

@@ -6,15 +6,15 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// DelayOptions say how an endpoint chooses the time between copies of packets
-// that were submitted with a timeout of 0.
+// DelayOptions sets how an endpoint chooses the time between copies. It applies
+// to packets that were submitted with a timeout of 0.
 type DelayOptions struct {
-	Start time.Duration // before the first observation; 0 is 500 ms
-	Least time.Duration // never less; 0 is 20 ms
-	Most  time.Duration // never more; 0 is 10 s
+	Start time.Duration // before the first observation; 0 means 500 ms
+	Least time.Duration // the shortest timeout; 0 means 20 ms
+	Most  time.Duration // the longest timeout; 0 means 10 s
 }
 
-// WithDefaults returns the options with the usual value where one is zero.
+// WithDefaults returns the options with the default in place of each zero.
 func (o DelayOptions) WithDefaults() DelayOptions {
 	if o.Start <= 0 {
 		o.Start = 500 * time.Millisecond
@@ -28,23 +28,25 @@ func (o DelayOptions) WithDefaults() DelayOptions {
 	return o
 }
 
-// Delay is what an endpoint has observed of one address: by the document's
-// section on optimisation, the longest time between a packet and its
-// acknowledgement. Where there was more than one copy, the acknowledgement may
-// answer any of them, and tells nothing (Karn's rule). A path that has become
-// slower than the timeout would then never be measured again; but there, each
-// copy brings an acknowledgement of its own, and all but the first find the
-// packet gone from the queue (see departed). Such a one doubles the timeout of
-// the packets to come, once in the time of a timeout, until one of them is
-// measured. Loss alone brings none, and so slows nothing down.
+// Delay is what an endpoint has observed of one address. It keeps the longest
+// time between a packet and its acknowledgement, as the document's section on
+// optimisation asks.
+//
+// When a packet had more than one copy, the acknowledgement may answer any of
+// them. It then shows no delay (Karn's rule). A path that became slower than
+// the timeout would therefore never be measured again. But there, each copy
+// causes an acknowledgement, and all but the first find the packet gone from
+// the queue (see Departed). Such an acknowledgement doubles the timeout of
+// later packets: at most once per timeout, and until one of them is measured.
+// Loss alone causes none of these, so loss does not slow the endpoint down.
 type Delay struct {
 	Longest   time.Duration   // 0 before the first observation
 	doubledAt machine.Instant // the last time, while doubled is not 0
 	doubled   uint8
 }
 
-// Timeout returns the time between copies: one and a half times the longest delay,
-// so that a packet is not sent again while its acknowledgement may be coming.
+// Timeout returns the time between copies: one and a half times the longest
+// delay. It avoids a copy while the acknowledgement may still be coming.
 func (d *Delay) Timeout(o *DelayOptions) time.Duration {
 	t := o.Start
 	if d.Longest > 0 {
@@ -60,8 +62,8 @@ func (d *Delay) Acked(s *Sent, now machine.Instant) {
 	}
 }
 
-// Again takes a further acknowledgement of a packet.
-func (d *Delay) Again(now machine.Instant, o *DelayOptions) {
+// AckedAgain takes a further acknowledgement of a packet that left the queue.
+func (d *Delay) AckedAgain(now machine.Instant, o *DelayOptions) {
 	t := d.Timeout(o)
 	if t < o.Most && (d.doubled == 0 || now.Sub(d.doubledAt) >= t) {
 		d.doubled, d.doubledAt = d.doubled+1, now

@@ -3,9 +3,10 @@ package srdp
 import "github.com/ackscope/ackscope/machine"
 
 // Departed remembers packets that left the queue after several copies, or
-// without an acknowledgement, at intervals that the endpoint had chosen: a
-// further acknowledgement of one says that the interval was too short. It holds
-// those of the last ids, by the low bits of the id.
+// without an acknowledgement, when the endpoint had chosen their timeout. A
+// further acknowledgement of such a packet shows that the timeout was too
+// short. Departed is indexed by the low bits of the id: a newer packet replaces
+// an older one there.
 type Departed []Departure
 
 // Departure is one packet that Departed remembers.
@@ -15,7 +16,7 @@ type Departure struct {
 	live bool
 }
 
-// Note enters a packet that leaves the queue.
+// Note records a packet that leaves the queue.
 func (d *Departed) Note(s *Sent, acknowledged bool) {
 	if !s.Adapts || acknowledged && s.Copies == 1 {
 		return

@@ -1,6 +1,5 @@
-// Package srdp holds what an endpoint of the Scalable Reliable Datagram Protocol
-// knows, and how it comes to know it: the sent queue, the lists of ids received,
-// the delays observed.
+// Package srdp holds the state and the transitions of an endpoint of the
+// Scalable Reliable Datagram Protocol. An example is the sent queue:
 //
 //	sent queue, by retry time                     recently received, per source
 //	+------+------+------+------+                 +-----+-----+-----+
@@ -10,14 +9,17 @@
 //	+------+------+------+------+
 //	   ^ an acknowledgement takes any of them out
 //
-// Queue (state.go) and Received (received.go) are the one transition code. Two
-// kinds of driver share them: the reference (Endpoint and the proxies) decides
-// what to send; the tracker reads off a capture what two endpoints must have
-// done.
+// All transitions are in Queue (state.go) and Received (received.go). Two kinds
+// of driver use them:
 //
-// An endpoint has one counter of packet ids for all of its peers: a flow's ids
-// have gaps where the endpoint spoke to others.
+//   - The reference (package endpoint) decides what to send.
+//   - The tracker (package tracker) reads off a capture what two endpoints must
+//     have done.
 //
-// Source of truth: "Scalable Reliable Datagram Protocol", Worlds Inc, 1995. What
-// it leaves open is an option or a field of wire/srdp's Profile, with a default.
+// An endpoint has one counter of packet ids for all of its peers. A flow's ids
+// therefore have gaps where the endpoint sent to others.
+//
+// The source is the document of 1995, "Scalable Reliable Datagram Protocol" by
+// Worlds Inc. What it leaves open is an option, or a field of Profile in
+// wire/srdp, with a default.
 package srdp

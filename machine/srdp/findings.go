@@ -6,7 +6,7 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Findings lists the rules that the tracker may report.
+// Findings lists the rules that the tracker can report.
 var Findings = []*machine.Rule{
 	OrderBroken, OutOfTurn, IDReuse, WrapInFlight, AckIgnored, AckOfNothing, AckMissing, GaveUp, SpuriousEarly,
 	SpuriousAckLost, ResentLoss,

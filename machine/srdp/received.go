@@ -8,16 +8,16 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Rules bound what a receiver remembers. They never travel on the wire.
+// Rules limit what a receiver remembers. They never travel on the wire.
 type Rules struct {
-	// Recent is the length of the list of ids received, per source.
+	// Recent is the length of the list of received ids, per source.
 	Recent int
-	// Remember is how long after its newest copy an id stays in it. Ids wrap: one
-	// that comes again after a longer time is another packet's.
+	// Remember is how long an id stays in the list after its newest copy. Ids
+	// wrap: after a longer time the same id is another packet's.
 	Remember time.Duration
 }
 
-// DefaultRules are those of the reference.
+// DefaultRules returns the rules of the reference.
 func DefaultRules() Rules { return Rules{Recent: 64, Remember: 30 * time.Second} }
 
 // Promise is what a packet's flags ask of its receiver.
@@ -26,35 +26,36 @@ type Promise struct {
 	Ordered bool // SRDP_ORDER
 }
 
-// Fate is what becomes of a copy of a data packet that arrives. It is
-// acknowledged in any case.
+// Fate is what a receiver does with a copy of a data packet. It acknowledges
+// the copy in any case.
 type Fate uint8
 
 const (
-	Delivered Fate = iota // handed over
-	Duplicate             // handed over before, and was to be but once: dropped
-	Late                  // an ordered packet, handed over before, and then a later one was: dropped
+	Delivered Fate = iota // handed to the application
+	Duplicate             // dropped: the packet was handed over before and must be handed over only once
+	Late                  // dropped: an ordered packet that was handed over before, and a later one after it
 )
 
-// Received is what an endpoint keeps of the packets that one source sent: the
-// list of recently received ids. Packets without a promise are not in it. It
+// Received is what an endpoint remembers of the packets from one source: the
+// list of recently received ids. It does not list packets without a promise. It
 // grows with use up to Rules.Recent. The zero Received is empty and ready.
 type Received struct {
 	list  []receipt // a ring once it is full: entry n is at n mod Rules.Recent
-	index []int     // entry that is newest by the home of its id, plus one; a power of two
-	count int       // of entries so far, those that are overwritten among them
-	last  int       // 1 + the place of the newest ordered packet; 0 for none
+	index []int     // by hash of the id: number of the newest entry plus one; its length is a power of two
+	count int       // entries so far, overwritten ones included
+	last  int       // 1 + the place of the newest ordered packet; 0 if there is none
 }
 
 type receipt struct {
 	at     machine.Instant // of the newest copy
 	sum    uint32
-	before int32 // how many entries before it is the one before it at its place of the index; 0 for none
+	before int32 // distance to the entry before it in the same slot of the index; 0 if there is none
 	id     uint16
 }
 
 // Arrive takes a copy of a data packet: its id, what its flags ask, and the Sum
-// of its bytes, by which another packet of the same id is told from a copy.
+// of its bytes. The sum distinguishes a copy from another packet of the same
+// id.
 func (r *Received) Arrive(rules *Rules, id uint16, asks Promise, sum uint32, now machine.Instant) Fate {
 	if !asks.Once && !asks.Ordered {
 		return Delivered
@@ -70,7 +71,7 @@ func (r *Received) Arrive(rules *Rules, id uint16, asks Promise, sum uint32, now
 		return Delivered
 	}
 	if rules.Recent <= 0 {
-		return Delivered // a receiver that remembers nothing
+		return Delivered // this receiver remembers nothing
 	}
 	place := r.enter(rules, receipt{at: now, sum: sum, id: id})
 	if asks.Ordered {
@@ -79,13 +80,13 @@ func (r *Received) Arrive(rules *Rules, id uint16, asks Promise, sum uint32, now
 	return Delivered
 }
 
-// Has reports whether a copy of a packet would be known.
+// Has reports whether Arrive would recognise a copy of a packet.
 func (r *Received) Has(rules *Rules, id uint16, sum uint32, now machine.Instant) bool {
 	return r.find(rules, id, sum, now) >= 0
 }
 
-// enter adds an entry, in the place of the oldest once the list is full, and gives
-// its place.
+// enter adds an entry and returns its place. When the list is full, the entry
+// replaces the oldest one.
 func (r *Received) enter(rules *Rules, e receipt) (place int) {
 	if place = len(r.list); place < rules.Recent {
 		r.list = append(r.list, receipt{})
@@ -97,7 +98,7 @@ func (r *Received) enter(rules *Rules, e receipt) (place int) {
 	}
 	if len(r.index) < len(r.list) {
 		r.index = make([]int, max(firstIndex, 2*len(r.index)))
-		for n := range r.count { // the list is not full yet: all entries are there
+		for n := range r.count { // the list is not full yet, so no entry was overwritten
 			r.enlist(n)
 		}
 	}
@@ -107,7 +108,7 @@ func (r *Received) enter(rules *Rules, e receipt) (place int) {
 	return place
 }
 
-// enlist puts entry n into the index.
+// enlist adds entry n to the index.
 func (r *Received) enlist(n int) {
 	e := &r.list[n%len(r.list)]
 	newest := &r.index[Home(e.id, len(r.index)-1)]
@@ -118,7 +119,8 @@ func (r *Received) enlist(n int) {
 	*newest = n + 1
 }
 
-// find returns the place of a packet in the list, -1 for none.
+// find returns the place of a packet in the list. It returns -1 when there is
+// none.
 func (r *Received) find(rules *Rules, id uint16, sum uint32, now machine.Instant) int {
 	if len(r.list) == 0 {
 		return -1
@@ -141,8 +143,8 @@ func (r *Received) find(rules *Rules, id uint16, sum uint32, now machine.Instant
 // Len returns the length of the list.
 func (r *Received) Len() int { return len(r.list) }
 
-// All calls do for every id of the list, by the time of the first copies, with
-// the time at which the newest copy came.
+// All calls do for each id of the list, in order of their first copies. at is
+// when the newest copy of that id came.
 func (r *Received) All(do func(id uint16, at machine.Instant)) {
 	for i := range r.list {
 		e := &r.list[(r.count+i)%len(r.list)]
@@ -157,12 +159,12 @@ func (r *Received) Clone() Received {
 	return c
 }
 
-// Size returns the bytes of memory that the list takes.
+// Size returns the bytes of memory that the list uses.
 func (r *Received) Size() int {
 	return cap(r.list)*int(unsafe.Sizeof(receipt{})) + cap(r.index)*8
 }
 
-// Sum tells the bytes of packets apart.
+// Sum returns a checksum that distinguishes the contents of packets.
 func Sum(flags uint8, b []byte) uint32 {
 	h := machine.Digest(uint64(flags), b)
 	return uint32(h>>32) ^ uint32(h)

@@ -2,10 +2,10 @@ package srdp
 
 import wire "github.com/ackscope/ackscope/wire/srdp"
 
-// Pair is the addresses in a packet of data.
+// Pair holds the two addresses in a data packet.
 type Pair struct{ Source, Destination wire.Address }
 
-// TopByte returns where the top bit of the id field is.
+// TopByte returns the index of the byte that holds the top bit of the id field.
 func TopByte(p *wire.Profile) int {
 	if p.LittleEndian {
 		return 2
@@ -13,13 +13,14 @@ func TopByte(p *wire.Profile) int {
 	return 1
 }
 
-// Config says how the flow is read.
+// Config says how to read a flow.
 type Config struct {
 	Profile    wire.Profile
-	MaxPayload int   // most bytes of data that are allowed; more are reported
-	Rules      Rules // what receivers are taken to remember
-	// Stream is set where the packets come over TCP to a proxy, which does the
-	// repeats: nothing is sent again or given up on the stream, and a packet is
-	// acknowledged once its receiver behind the proxy has done so.
+	MaxPayload int   // most data bytes allowed; the tracker reports packets with more
+	Rules      Rules // what receivers are assumed to remember
+	// Stream is set when the packets come over TCP to a proxy that does the
+	// repeating. The stream then carries no repeats, and its clients give
+	// nothing up. A packet is acknowledged once its receiver behind the proxy
+	// has acknowledged it.
 	Stream bool
 }

@@ -9,64 +9,64 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Sent is a packet in the sent queue: sent, and not acknowledged yet.
+// Sent is a packet in the sent queue: it was sent and is not acknowledged yet.
 type Sent struct {
-	Datagram []byte // what is sent again; nil in trackers
+	Datagram []byte // the bytes to send again; nil in trackers
 
 	FirstAt machine.Instant // when its first copy was sent
 	LastAt  machine.Instant // when its newest copy was sent
 	Timeout time.Duration   // between copies: the document's Delta_Time
 	First   machine.Ref     // the frame of the first copy seen; zero in simulations
-	Last    machine.Ref     // the frame of the newest
+	Last    machine.Ref     // the frame of the newest copy
 
 	ID64    int64        // unwrapped
-	Peer    machine.Peer // whom it was sent to; 0 in trackers of one flow
-	Token   uint32       // the driver's own
-	Copies  uint32       // sent so far
+	Peer    machine.Peer // the peer that it was sent to; 0 in trackers of one flow
+	Token   uint32       // for the driver's use
+	Copies  uint32       // copies sent so far
 	ID      uint16
-	Repeats uint8 // copies that are to be sent; 0 for as many as it takes
+	Repeats uint8 // the most copies to send; 0 for no limit
 	Flags   uint8 // as on the wire
-	Adapts  bool  // Timeout was the library's choice
+	Adapts  bool  // the library chose Timeout
 
 	handle agenda.Handle
 }
 
-// Exhausted reports whether all copies that were to be sent have been.
+// Exhausted reports whether all requested copies were sent.
 func (s *Sent) Exhausted() bool { return s.Repeats > 0 && s.Copies >= uint32(s.Repeats) }
 
-// Sample is what an acknowledgement tells of the time that a packet and its
-// acknowledgement take together.
+// Sample is what an acknowledgement shows of the round trip of a packet and its
+// acknowledgement.
 type Sample struct {
 	FromLast  time.Duration // since the newest copy sent before it
 	FromFirst time.Duration // since the first copy
-	// Ambiguous: there was more than one copy, so it may answer any of them, and by
-	// Karn's rule counts in no estimate.
+	// Ambiguous is set when there was more than one copy: the acknowledgement
+	// may answer any of them. By Karn's rule no estimate uses such a sample.
 	Ambiguous bool
 }
 
-// Sample returns what an acknowledgement read at now tells.
+// Sample returns the sample of an acknowledgement that is read at now.
 func (s *Sent) Sample(now machine.Instant) Sample {
 	return Sample{FromLast: now.Sub(s.LastAt), FromFirst: now.Sub(s.FirstAt), Ambiguous: s.Copies > 1}
 }
 
-// Queue is the sent queue: the packets sent and not acknowledged, in order of
-// retry time. It grows with use, and finds a packet by its id as fast as the
-// head. The zero Queue is empty and ready.
+// Queue is the sent queue: packets that were sent and not acknowledged, in
+// order of retry time. It grows with use. Finding a packet by its id is as fast
+// as finding the head. The zero Queue is empty and ready.
 //
-// Its entries are kept for later packets, with the memory of their Datagram, so
-// that a queue in steady use allocates nothing.
+// The queue reuses its entries, with the memory of their Datagram. In steady
+// use it therefore allocates nothing.
 type Queue struct {
 	due   agenda.Agenda[machine.Instant, Sent]
-	index []agenda.Handle // 1 + the handle, by id: open addressing, linear probing; a power of two
+	index []agenda.Handle // 1 + the handle, by id: open addressing, linear probing; its length is a power of two
 }
 
 // Len returns how many packets are in the queue.
 func (q *Queue) Len() int { return q.due.Len() }
 
-// Enter puts the first copy of a packet, sent at now, in the queue: due again
-// after timeout. It gives nil where a packet of this id is in the queue already.
-// The caller fills the entry's further fields; Datagram is empty and has what
-// memory the entry's last packet had.
+// Enter adds the first copy of a packet, sent at now and due again after
+// timeout. It returns nil when the queue already holds a packet of this id. The
+// caller fills the entry's other fields. Datagram is empty and keeps the
+// capacity of the entry's previous packet.
 func (q *Queue) Enter(id uint16, now machine.Instant, timeout time.Duration) *Sent {
 	if q.Find(id) != nil {
 		return nil
@@ -77,32 +77,34 @@ func (q *Queue) Enter(id uint16, now machine.Instant, timeout time.Duration) *Se
 	return s
 }
 
-// Head returns the packet with the earliest retry time, nil where the queue is
-// empty. It is what the timer is set to.
+// Head returns the packet with the earliest retry time, to which the endpoint
+// sets its timer. It returns nil when the queue is empty.
 func (q *Queue) Head() *Sent { return q.due.First() }
 
-// RetryAt returns when the next copy of a packet is due, or it is given up.
+// RetryAt returns when the next copy of a packet is due, or when it is given
+// up.
 func (q *Queue) RetryAt(s *Sent) machine.Instant { return q.due.At(s.handle) }
 
-// Resend enters a further copy of a packet, sent at now, and requeues it.
+// Resend records a further copy of a packet, sent at now, and requeues it.
 func (q *Queue) Resend(s *Sent, now machine.Instant) {
 	s.Copies++
 	s.LastAt = now
 	q.Requeue(s, now.Add(s.Timeout))
 }
 
-// Requeue returns a packet another retry time.
+// Requeue sets another retry time for a packet.
 func (q *Queue) Requeue(s *Sent, at machine.Instant) { q.due.Move(s.handle, at) }
 
-// Remove takes a packet out of the queue: it was acknowledged, or given up. Its
+// Remove takes a packet out of the queue: it was acknowledged or given up. Its
 // entry stays readable until the next Enter.
 func (q *Queue) Remove(s *Sent) {
 	q.delist(s.ID)
 	q.due.Remove(s.handle)
 }
 
-// InOrder calls do for every packet in order of retry time, until it returns
-// false. do must not change the queue. It allocates: views call it, not packets.
+// InOrder calls do for every packet in order of retry time, until do returns
+// false. do must not change the queue. InOrder allocates: use it for views
+// only.
 func (q *Queue) InOrder(do func(*Sent) bool) { q.due.InOrder(do) }
 
 // Clone returns an independent copy.
@@ -115,7 +117,7 @@ func (q *Queue) Clone() Queue {
 	return c
 }
 
-// Size returns the bytes of memory that the queue takes.
+// Size returns the bytes of memory that the queue uses.
 func (q *Queue) Size() int {
 	n := q.due.Size() + cap(q.index)*int(unsafe.Sizeof(agenda.Handle(0)))
 	for i := range q.due.Values() {
@@ -124,8 +126,8 @@ func (q *Queue) Size() int {
 	return n
 }
 
-// Find returns the packet of an id, nil where it is not in the queue. It is valid
-// until the next Enter.
+// Find returns the packet of an id. It returns nil when the queue does not hold
+// it. The result is valid until the next Enter.
 func (q *Queue) Find(id uint16) *Sent {
 	if len(q.index) == 0 {
 		return nil
@@ -141,15 +143,15 @@ func (q *Queue) Find(id uint16) *Sent {
 
 const firstIndex = 8
 
-// Home returns the place at which an id is looked for first. It scatters ids that
-// follow each other: side by side they would make one long run, which each
-// removal had to walk.
+// Home returns the slot of the index at which the search for an id starts. It
+// scatters consecutive ids. In adjacent slots they would form one long run,
+// which each removal would have to walk.
 func Home(id uint16, mask int) int { return int(uint32(id)*2654435769>>16) & mask }
 
-// seated returns the packet at a place of the index that is taken.
+// seated returns the packet in an occupied slot of the index.
 func (q *Queue) seated(i int) *Sent { return q.due.Value(q.index[i] - 1) }
 
-// enlist enters a packet in the index, which is at most half full.
+// enlist adds a packet to the index, which stays at most half full.
 func (q *Queue) enlist(s *Sent) {
 	if 2*q.due.Len() <= len(q.index) {
 		q.seat(s.handle, s.ID)
@@ -174,8 +176,8 @@ func (q *Queue) seat(h agenda.Handle, id uint16) {
 	q.index[i] = h + 1
 }
 
-// delist takes an id out of the index and closes the gap that it leaves in the
-// runs of others.
+// delist removes an id from the index and closes the gap in the runs that cross
+// it.
 func (q *Queue) delist(id uint16) {
 	mask := len(q.index) - 1
 	i := Home(id, mask)

@@ -12,7 +12,7 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// The queue against a list that is sorted whenever someone asks.
+// The queue must behave as a list that is sorted before each query.
 func TestQueueModel(t *testing.T) {
 	type entry struct {
 		id      uint16
@@ -47,7 +47,7 @@ func TestQueueModel(t *testing.T) {
 				id, timeout := next, time.Duration(rng.IntN(50))
 				next = (next + 1) & 0x7fff
 				if rng.IntN(8) == 0 {
-					id = uint16(rng.IntN(1 << 15)) // collides in the index, or is in it
+					id = uint16(rng.IntN(1 << 15)) // collides in the index, or is in the queue already
 				}
 				s, had := q.Enter(id, now, timeout), slices.ContainsFunc(model, func(e entry) bool { return e.id == id })
 				if had != (s == nil) {
@@ -201,8 +201,8 @@ func TestReceivedClone(t *testing.T) {
 	}
 }
 
-// Packets that differ in one bit, in their flags or in how many zeros they end
-// with have other sums, and sums are spread evenly.
+// Sums must differ for packets that differ in one bit, in their flags, or in
+// how many zeros they end with. They must be spread evenly.
 func TestSum(t *testing.T) {
 	seen := map[uint32]string{}
 	add := func(name string, flags uint8, b []byte) {
@@ -239,7 +239,8 @@ func TestSum(t *testing.T) {
 	}
 }
 
-// Ten thousand packets under way, each acknowledged and followed by another.
+// Ten thousand packets are in flight. Each one is acknowledged and followed by
+// another.
 func BenchmarkQueue(b *testing.B) {
 	var q Queue
 	now, id := machine.Instant(0), uint16(0)

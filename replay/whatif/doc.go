@@ -1,19 +1,22 @@
-// Package whatif runs a captured flow again under other settings: what would
-// the latency have been, and the traffic, with a shorter resend time, a larger
-// window, another rate?
+// Package whatif runs a captured flow again under other settings. For example:
+// what would the latency and the traffic have been with a shorter resend time,
+// a larger window, another rate?
 //
-//	capture ──> recorder ──> machine.Trace ──> Stage.Cast ──> two references
-//	            (record.go)  what was asked,   (machine/<p>)       │
-//	                         and what became                       v
-//	                         of each datagram  ──────────────>  theatre
-//	                                             (transit.go)  (theatre.go)
+//	capture ──> recorder ──> machine.Trace ──> Stage.Prepare ─> machine.Run
+//	            (record.go)  what was asked,   (machine/<p>)    two references
+//	                         and what happened                       │
+//	                         to each datagram                        v
+//	                         (transit.go)  ─────────────────>  simulation
+//	                                                           (simulation.go)
 //
-// It is trace-driven simulation: the network is the captured one. A datagram
-// that a reference sends meets the fate of the captured one that left nearest in
-// time. What the capture does not tell is counted, not hidden; and the run with
-// the settings of the capture itself (the rehearsal) is printed beside the
-// original, so that a reader sees how far the estimate carries.
+// It is trace-driven simulation: the network is the captured one. A datagram of
+// a reference meets the fate of the captured one that left nearest in time. The
+// package counts what the capture leaves open.
 //
-// Ring 4 of the house. It knows no protocol: what a datagram is to its receiver,
-// and which references act, the protocol's Stage says.
+// It also runs the flow with the capture's own settings (the rehearsal). The
+// output shows that run beside the original, so that a reader sees how good the
+// estimate is.
+//
+// The package depends on no protocol. A protocol's machine.Stage says what a
+// datagram is for, and makes the references.
 package whatif

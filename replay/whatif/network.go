@@ -8,16 +8,16 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// network is one direction of the captured network: what became of what left
-// when.
+// network is one direction of the captured network: the fate of each datagram,
+// by when it left.
 type network struct {
-	sent []machine.Transit // whose fate is known, by Left
+	sent []machine.Transit // those whose fate is known, in order of Left
 	used []bool
-	// Very many can leave at one time: links lead over those that were used.
-	next   []int32 // from index k to the first at or after it that is not used
-	back   []int32 // from 1 + index k to 1 + the last at or before it that is not used; 0 for none
+	// Many datagrams can leave at one time: these links skip the used ones.
+	next   []int32 // from index k to the first unused one at or after it
+	back   []int32 // from 1 + index k to 1 + the last unused one at or before it; 0 if there is none
 	oneWay time.Duration
-	alike  time.Duration // what left within this of each other left together
+	alike  time.Duration // datagrams that left within this time of each other count as simultaneous
 }
 
 func newNetwork(x *machine.TraceSide, oneWay time.Duration) network {
@@ -41,8 +41,8 @@ func (n *network) use(k int) {
 	n.next[k], n.back[k+1] = int32(k+1), int32(k)
 }
 
-// unused follows links to the first index that stands for itself, and shortens
-// the way for the next one who comes along.
+// unused follows links to the first index that links to itself. It shortens the
+// path for later calls.
 func unused(links []int32, k int) int {
 	end := int32(k)
 	for links[end] != end {
@@ -54,13 +54,13 @@ func unused(links []int32, k int) int {
 	return int(end)
 }
 
-// fate is what becomes of one datagram.
+// fate is what happens to one datagram.
 type fate struct {
 	lost      bool
 	travel    time.Duration
-	again     time.Duration // of a copy that the network makes; 0 for none
+	duplicate time.Duration // travel time of the network's second copy; 0 if there is none
 	certainty machine.Certainty
-	far       bool // nothing of a known fate left near in time: the fate is a guess
+	far       bool // no datagram of known fate left near in time: the fate is a guess
 }
 
 const (
@@ -68,8 +68,9 @@ const (
 	farOff   = time.Second
 )
 
-// fate returns what becomes of a datagram that leaves now: the same as became of
-// the captured one nearest in time. Of several as near, each serves once.
+// fate returns what happens to a datagram that leaves now: the fate of the
+// captured one nearest in time. Of several simultaneous ones, each is used
+// once.
 func (n *network) fate(now machine.Instant) fate {
 	i, _ := slices.BinarySearchFunc(n.sent,
 		now, func(d machine.Transit, at machine.Instant) int { return cmp.Compare(d.Left, at) })
@@ -83,7 +84,8 @@ func (n *network) fate(now machine.Instant) fate {
 			best, away = k, off
 		}
 	}
-	// The nearest on each side, and where that was used already, the next that was not.
+	// Consider the nearest one on each side; if it was used, also the next
+	// unused one.
 	consider(i)
 	if i < len(n.sent) && n.used[i] {
 		consider(unused(n.next, i))
@@ -98,8 +100,8 @@ func (n *network) fate(now machine.Instant) fate {
 	n.use(best)
 	d := &n.sent[best]
 	f := fate{lost: d.Fate == machine.No, travel: max(d.Arrives.Sub(d.Left), 0), certainty: d.Certainty}
-	if d.Again != 0 {
-		f.again = max(d.Again.Sub(d.Arrives)+f.travel, 0)
+	if d.Duplicate != 0 {
+		f.duplicate = max(d.Duplicate.Sub(d.Arrives)+f.travel, 0)
 	}
 	return f
 }

@@ -8,23 +8,24 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Outcome is what one side sent in a run, and when its reliable messages were
-// handed over.
+// Outcome is what one side sent in a run, and how long its reliable messages
+// took.
 type Outcome struct {
-	Packets, Bytes uint64 // datagrams (packets, where one travels in fragments) and their payload
-	Resends        uint64 // messages that were sent again, each time counted
-	Lost           uint64 // of Packets
-	// Guessed counts what left at a time of which the capture tells nothing, and
-	// Doubtful what met a fate that the capture leaves open.
+	Packets, Bytes uint64 // datagrams (or packets, when a packet travels in fragments) and their payload
+	Resends        uint64 // how often messages were sent again
+	Lost           uint64 // of Packets: those that were lost
+	// Guessed counts packets that left when the capture shows nothing. Doubtful
+	// counts packets whose fate the capture leaves open.
 	Guessed, Doubtful uint64
 
-	Latency     []time.Duration // from submission to delivery, in order of size
-	Wait        []time.Duration // of it, held by an earlier message (head-of-line), in order of size
+	Latency     []time.Duration // from submission to delivery, in ascending order
+	Wait        []time.Duration // the part held by an earlier message (head-of-line blocking), in ascending order
 	Undelivered int             // messages that were not delivered when the capture ended
 	Refused     int             // messages that could not be submitted: the connection had ended
 }
 
-// Quantile returns a quantile of times in order of size; 0 of none.
+// Quantile returns a quantile of times in ascending order. It returns 0 when
+// there are none.
 func Quantile(sorted []time.Duration, q float64) time.Duration {
 	if len(sorted) == 0 {
 		return 0
@@ -33,10 +34,12 @@ func Quantile(sorted []time.Duration, q float64) time.Duration {
 	return sorted[min(max(i, 0), len(sorted)-1)]
 }
 
-// original returns what the capture itself shows of a side. What was lost before the
-// tap counts as sent. A peer at the tap looks at its socket in these frames, so
-// what passed the tap waited for the next one; of one far from it, its own packets
-// showed when it had looked.
+// original returns what the capture itself shows of a side. Packets that were
+// lost before the tap count as sent.
+//
+// A peer at the tap reads its socket in frames: what passed the tap waited for
+// the next frame. A peer far from the tap shows by its own packets when it had
+// read; frames is nil then.
 func original(x *machine.TraceSide, frames *machine.Frames, cuts silences) (o Outcome) {
 	for i := range x.Sent {
 		d := &x.Sent[i]
@@ -46,7 +49,7 @@ func original(x *machine.TraceSide, frames *machine.Frames, cuts silences) (o Ou
 			o.Lost++
 		}
 		if d.Ref == 0 && d.Role == machine.RoleAsks {
-			o.Resends++ // another copy of it came
+			o.Resends++ // a datagram that the tap did not see was another copy
 		}
 		if d.Fate == machine.Unanswered {
 			o.Guessed++
@@ -76,9 +79,9 @@ func original(x *machine.TraceSide, frames *machine.Frames, cuts silences) (o Ou
 	return o
 }
 
-// Fit tells how well the run with the capture's own settings reproduces the
-// capture: the largest of the relative differences of the median and of the 95th
-// percentile of latency, and of packets and bytes. 0 is a perfect fit.
+// Fit returns how far the run with the capture's own settings is from the
+// capture. It is the largest relative difference among packets, bytes, median
+// latency and the 95th percentile of latency. 0 is a perfect fit.
 func Fit(original, rehearsal *Outcome) float64 {
 	off := func(a, b, least float64) float64 {
 		if d := math.Abs(a - b); d > least {
@@ -97,7 +100,7 @@ func Fit(original, rehearsal *Outcome) float64 {
 	return worst
 }
 
-// Certainty returns what a fit lets one say of a run under other settings.
+// Certainty returns the grade that a fit allows for a run under other settings.
 func Certainty(fit float64) machine.Certainty {
 	switch {
 	case fit <= 0.05:

@@ -12,34 +12,34 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// recorder takes down what passes of one flow, in the time of the tap.
+// recorder records what passes of one flow, in the time of the tap.
 type recorder struct {
 	flow    *analyze.Flow
 	stage   machine.Stage
 	vantage machine.Vantage
 	sides   [2]recorded
-	trips   time.Duration // the shortest round trip; 0 for none yet
+	trips   time.Duration // the shortest round trip; 0 if there is none yet
 	seed    maphash.Seed
 	gone    []machine.Transit // answers of the far side that were lost before the tap
 	tooMany bool
 }
 
-// recorded is one side.
+// recorded holds the records of one side.
 type recorded struct {
 	sent     []machine.Transit
-	packets  map[int64]int // by number
+	packets  map[int64]int // index in sent, by number
 	messages []machine.TraceMessage
 	last     uint64 // hash of the newest datagram
 }
 
-// datagramsMost bounds what is kept of one flow: 96 bytes each.
+// datagramsMost is the most datagrams kept of one flow: 72 bytes each.
 const datagramsMost = 1 << 21
 
-// datagramCost is what a datagram that was taken down takes while its flow is run:
-// itself, in the trace, in two networks, and its place by number.
+// datagramCost is the memory for one recorded datagram while its flow runs. It
+// counts the record, the trace, two networks, and the index by number.
 const datagramCost = 5 * int(unsafe.Sizeof(machine.Transit{}))
 
-// size returns the bytes that the recorder takes, about.
+// size returns the approximate bytes that the recorder uses.
 func (r *recorder) size() (n int) {
 	for i := range r.sides {
 		x := &r.sides[i]
@@ -62,11 +62,11 @@ func (r *recorder) observe(rec *analyze.Record) {
 }
 
 func (r *recorder) datagram(d *machine.Datagram) {
-	x, at := &r.sides[d.From], sane(d.At)
+	x, at := &r.sides[d.From], clamped(d.At)
 	hash := maphash.Bytes(r.seed, d.Bytes)
 	if n := len(x.sent); n > 0 && hash == x.last && at.Sub(x.sent[n-1].Left) < copySpan && !r.near(d.From) {
-		// The network made a copy; its own sender would not send one so soon.
-		x.sent[n-1].Again = at
+		// The network made this copy: its sender would not repeat so soon.
+		x.sent[n-1].Duplicate = at
 		return
 	}
 	x.last = hash
@@ -74,19 +74,22 @@ func (r *recorder) datagram(d *machine.Datagram) {
 		r.tooMany = true
 		return
 	}
-	x.sent = append(x.sent, machine.Transit{Left: at, Ref: d.Ref, Number: -1, Length: d.Length, Sight: r.stage.Sight(d)})
+	x.sent = append(x.sent,
+		machine.Transit{Left: at, Ref: d.Ref, Number: -1, Length: d.Length, Purpose: r.stage.Purpose(d)})
 }
 
-// sane keeps an instant within 146 years of the epoch, so that sums and differences
-// of instants fit 64 bits: a capture can have any.
-func sane(at machine.Instant) machine.Instant { return min(max(at, -1<<62), 1<<62) }
+// clamped limits an instant to 146 years around the epoch, so that sums and
+// differences fit 64 bits. A capture can hold any instant.
+func clamped(at machine.Instant) machine.Instant { return min(max(at, -1<<62), 1<<62) }
 
-// copySpan is within what time a second datagram of the same bytes is a copy.
+// copySpan is how soon a second datagram of the same bytes is the network's
+// copy.
 const copySpan = 4 * time.Millisecond
 
 func (r *recorder) near(s machine.Side) bool { return r.vantage.Near(s) }
 
-// find returns the datagram of a frame; false where there is none.
+// find returns the index of the datagram of a frame. It returns false when
+// there is none.
 func (x *recorded) find(ref machine.Ref) (int, bool) {
 	return slices.BinarySearchFunc(x.sent,
 		ref, func(t machine.Transit, ref machine.Ref) int { return cmp.Compare(t.Ref, ref) })
@@ -107,7 +110,7 @@ func (r *recorder) event(e *machine.Event) {
 		x := &r.sides[e.Side.Other()]
 		if i, ok := x.packets[e.Sequence64]; ok && !r.near(e.Side) {
 			if t := &x.sent[i]; t.Fate != machine.Yes {
-				t.Fate, t.Arrives, t.Certainty = machine.Yes, sane(e.At), e.Certainty
+				t.Fate, t.Arrives, t.Certainty = machine.Yes, clamped(e.At), e.Certainty
 			}
 		}
 	case machine.EventAcked:
@@ -125,21 +128,22 @@ func (r *recorder) message(m *machine.Message) {
 	x := &r.sides[m.From]
 	t := machine.TraceMessage{
 		Mode: m.Mode, Channel: m.Channel, Order: r.stage.Order(m), Type: m.Type, Bits: m.Bits, Block: m.Block,
-		Asked:    sane(m.At),
-		Attempts: m.Attempts, Delivered: m.Delivered, At: sane(m.DeliveredAt), Wait: m.Wait, Certainty: m.Certainty,
+		Asked:    clamped(m.At),
+		Attempts: m.Attempts, Delivered: m.Delivered, At: clamped(m.DeliveredAt), Wait: m.Wait, Certainty: m.Certainty,
 		Frames: m.Frames,
 	}
 	if m.Acked == machine.Yes {
-		t.Settled = sane(m.AckedAt)
+		t.Settled = clamped(m.AckedAt)
 	}
 	x.messages = append(x.messages, t)
 }
 
-// errVantage says why a flow cannot be run again.
+// errVantage is the reason why a flow cannot run again when the tap is at
+// neither side.
 var errVantage = fmt.Errorf("the tap stands at neither side: what the network did is not known (--vantage tells " +
 	"where it stands)")
 
-// trace makes the trace of what was recorded.
+// trace makes the trace of what was recorded, and its silences.
 func (r *recorder) trace() (*machine.Trace, silences, error) {
 	if !r.near(machine.A) && !r.near(machine.B) {
 		return nil, silences{}, errVantage
@@ -150,7 +154,7 @@ func (r *recorder) trace() (*machine.Trace, silences, error) {
 	t := &machine.Trace{}
 	for i := range r.sides {
 		r.sides[i].sent = merge(r.sides[i].sent)
-		// In a capture whose clock was set back they are not in order.
+		// In a capture whose clock was set back they are out of order.
 		slices.SortStableFunc(r.sides[i].sent, func(a, b machine.Transit) int { return cmp.Compare(a.Left, b.Left) })
 	}
 	for i := range r.sides {
@@ -168,10 +172,11 @@ func (r *recorder) trace() (*machine.Trace, silences, error) {
 	}
 	for i := range t.Sides {
 		if x, y := &t.Sides[i], &t.Sides[1-i]; x.Tick == 0 && !x.Near {
-			x.Tick = y.Tick // what else is there to go by
+			x.Tick = y.Tick // no better estimate exists
 		}
 	}
-	// The side at the tap first: what it asked without an answer tells of the other.
+	// Settle the side at the tap first: its unanswered questions show losses of
+	// the other.
 	for _, near := range []bool{true, false} {
 		for i := range t.Sides {
 			if t.Sides[i].Near == near {
@@ -182,7 +187,7 @@ func (r *recorder) trace() (*machine.Trace, silences, error) {
 	if r.tooMany {
 		return nil, silences{}, fmt.Errorf("its packet numbers name more than %d lost packets for each that came", gapsMost)
 	}
-	seen := false // instants can be negative: before 1970
+	seen := false // needed because instants before 1970 are negative
 	for i := range t.Sides {
 		sent := t.Sides[i].Sent
 		n := len(sent)
@@ -195,14 +200,14 @@ func (r *recorder) trace() (*machine.Trace, silences, error) {
 		}
 	}
 	cuts := silencesOf(t, r.stage.Silence())
-	cuts.step(t)
+	cuts.shift(t)
 	for i := range t.Sides {
 		t.Sides[i].Frames = framesOf(&t.Sides[i])
 	}
 	return t, cuts, nil
 }
 
-// measure looks for the shortest round trip among questions that were asked once.
+// measure finds the shortest round trip among questions that were asked once.
 func (r *recorder) measure(asking, answering []machine.Transit) {
 	for _, e := range exchanges(asking, answering) {
 		if len(e.asks) != 1 || len(e.answers) != 1 {

@@ -16,10 +16,11 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Change is one setting as the user wrote it: "resend", "50ms".
+// Change is one setting as the user wrote it: "resend" and "50ms".
 type Change struct{ Name, Value string }
 
-// ParseChanges reads "resend=50ms,window=64".
+// ParseChanges parses "resend=50ms,window=64". It returns an error when a part
+// is not NAME=VALUE, or when a name is set twice.
 func ParseChanges(text string) (list []Change, err error) {
 	for part := range strings.SplitSeq(text, ",") {
 		name, value, ok := strings.Cut(strings.TrimSpace(part), "=")
@@ -34,7 +35,8 @@ func ParseChanges(text string) (list []Change, err error) {
 	return list, nil
 }
 
-// Check refuses changes that no protocol has, or whose values make no sense to any.
+// Check returns an error for a change that no protocol has, or whose value no
+// protocol accepts.
 func Check(changes []Change, registry *dissect.Registry) error {
 	for _, c := range changes {
 		var wrong error
@@ -67,7 +69,7 @@ func Check(changes []Change, registry *dissect.Registry) error {
 	return nil
 }
 
-// UnknownError is a setting that is not one of those there are.
+// UnknownError names a setting that does not exist.
 type UnknownError struct {
 	Name  string
 	Names []string
@@ -81,16 +83,16 @@ func (e *UnknownError) Error() string {
 type Flow struct {
 	Flow     *analyze.Flow
 	Vantage  machine.Vantage
-	Settings []machine.Setting // of the capture
-	Changed  []machine.Setting // of the run: those that differ
+	Settings []machine.Setting // the capture's own
+	Changed  []machine.Setting // the settings of the run that differ
 	Assumed  []string
 	Sides    [2]Side
-	// Silences counts the times in which the flow was silent for longer than its
-	// endpoints can be while they are at work. The runs step over all of
-	// that but its first seconds: over Silent.
+	// Silences counts the times for which the flow was silent for longer than
+	// its endpoints can be while they work. The runs skip all of these but
+	// their first seconds: together, Silent.
 	Silences int
 	Silent   time.Duration
-	Steps    int // inputs that the references took in both runs: what the estimate cost
+	Steps    int // inputs that the references took in both runs: the cost of the estimate
 }
 
 // Side is the estimate for what one side sends.
@@ -98,24 +100,25 @@ type Side struct {
 	Original  Outcome // what the capture shows
 	Rehearsal Outcome // a run with the capture's own settings
 	WhatIf    Outcome
-	Fit       float64 // see Fit; how well Rehearsal reproduces Original
+	Fit       float64 // see the function Fit: how far Rehearsal is from Original; 0 is perfect
 }
 
-// Skipped is a flow of which nothing can be said.
+// Skipped is a flow that cannot run again.
 type Skipped struct {
 	Flow   *analyze.Flow
 	Reason string
 }
 
-// File is what is estimated of one capture.
+// File is the estimate for one capture.
 type File struct {
 	Flows   []Flow
 	Skipped []Skipped
-	Ended   error // how the reading ended where not cleanly: a capture.CutError
+	Ended   error // why the reading ended early: a capture.CutError; nil when it did not
 }
 
-// Run reads a capture and runs each flow again with the changes. The error is
-// trouble of ours, an unreadable file, or a setting that no flow of it has.
+// Run reads a capture and runs each flow again with the changes. It returns an
+// error for an unreadable file, a failure of the program, or a setting that no
+// flow has.
 func Run(src analyze.Rewinder, o analyze.Options, changes []Change) (*File, error) {
 	first := o
 	first.Sink, first.Survey, first.Gone, first.NoEvents = nil, nil, nil, true
@@ -126,7 +129,7 @@ func Run(src analyze.Rewinder, o analyze.Options, changes []Change) (*File, erro
 	if err := src.Rewind(); err != nil {
 		return nil, err
 	}
-	r := &run{changes: changes, flows: map[int]*recorder{}, reasons: map[int]string{}, room: math.MaxInt}
+	r := &collector{changes: changes, flows: map[int]*recorder{}, reasons: map[int]string{}, room: math.MaxInt}
 	if o.Limits.Bytes > 0 {
 		r.room = o.Limits.Bytes / 2
 	}
@@ -151,16 +154,16 @@ func partial(err error) bool {
 	return errors.As(err, &cut)
 }
 
-// run is a capture at work.
-type run struct {
+// collector records the flows of one capture.
+type collector struct {
 	changes []Change
 	flows   map[int]*recorder // by the flow's number
 	reasons map[int]string    // of flows that cannot be run again
-	room    int               // bytes that recorders may take yet, about
+	room    int               // bytes that recorders may still use, approximately
 }
 
-// forget lets go of what was taken down of a flow.
-func (r *run) forget(f *analyze.Flow) {
+// forget drops what was recorded of a flow.
+func (r *collector) forget(f *analyze.Flow) {
 	if x := r.flows[f.ID]; x != nil {
 		r.room += x.size()
 	}
@@ -168,7 +171,7 @@ func (r *run) forget(f *analyze.Flow) {
 	delete(r.reasons, f.ID)
 }
 
-func (r *run) record(rec *analyze.Record) {
+func (r *collector) record(rec *analyze.Record) {
 	f := rec.Flow
 	if f == nil || f.Protocol == nil || rec.Packet != nil && rec.Packet.Duplicate {
 		return
@@ -193,7 +196,7 @@ func (r *run) record(rec *analyze.Record) {
 	}
 }
 
-// begin makes the recorder of a flow, or says why there is none.
+// begin makes the recorder of a flow, or returns the reason why there is none.
 func begin(f *analyze.Flow) (*recorder, string) {
 	switch {
 	case f.Transport == capture.TCP:
@@ -213,7 +216,7 @@ func begin(f *analyze.Flow) (*recorder, string) {
 }
 
 // finish runs the flows.
-func (r *run) finish(s *analyze.Session, out *File) error {
+func (r *collector) finish(s *analyze.Session, out *File) error {
 	taken := map[string]bool{}
 	for _, f := range s.Flows() {
 		if f.Protocol == nil {
@@ -241,8 +244,8 @@ func (r *run) finish(s *analyze.Session, out *File) error {
 	return nil
 }
 
-// names lists what can be set.
-func (r *run) names() string {
+// names lists the settings of the recorded flows.
+func (r *collector) names() string {
 	var list []string
 	for _, id := range slices.Sorted(maps.Keys(r.flows)) {
 		x := r.flows[id]
@@ -255,13 +258,13 @@ func (r *run) names() string {
 	return strings.Join(list, ", ")
 }
 
-// estimate runs the flow.
+// estimate runs the flow with its own settings, and with the changes.
 func (r *recorder) estimate(changes []Change, taken map[string]bool) (*Flow, error) {
 	t, cuts, err := r.trace()
 	if err != nil {
 		return nil, err
 	}
-	x := &Flow{Flow: r.flow, Vantage: r.vantage, Silences: len(cuts.list), Silent: cuts.left()}
+	x := &Flow{Flow: r.flow, Vantage: r.vantage, Silences: len(cuts.list), Silent: cuts.removed()}
 	for _, c := range changes {
 		for _, p := range r.stage.Parameters() {
 			if p.Name != c.Name {
@@ -278,20 +281,20 @@ func (r *recorder) estimate(changes []Change, taken map[string]bool) (*Flow, err
 	if len(x.Changed) == 0 {
 		return nil, r.without(changes)
 	}
-	own, err := r.stage.Cast(t, nil)
+	own, err := r.stage.Prepare(t, nil)
 	if err != nil {
 		return nil, err
 	}
 	x.Settings, x.Assumed = own.Settings, own.Assumed
-	rehearsal, steps, err := act(t, cuts, own)
+	rehearsal, steps, err := simulate(t, cuts, own)
 	if err != nil {
 		return nil, err
 	}
-	other, err := r.stage.Cast(t, x.Changed)
+	other, err := r.stage.Prepare(t, x.Changed)
 	if err != nil {
 		return nil, err
 	}
-	whatIf, more, err := act(t, cuts, other)
+	whatIf, more, err := simulate(t, cuts, other)
 	if err != nil {
 		return nil, err
 	}
@@ -308,7 +311,8 @@ func (r *recorder) estimate(changes []Change, taken map[string]bool) (*Flow, err
 	return x, nil
 }
 
-// without says that a flow has none of the settings, and which it has.
+// without returns the error that a flow has none of the settings. It lists
+// those that the flow has.
 func (r *recorder) without(changes []Change) error {
 	var asked, has []string
 	for _, c := range changes {

@@ -7,28 +7,28 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// silences are the times in which a captured flow was silent for longer than its
-// endpoints can be while they are at work. A run steps over them, so that its
-// clock, and its cost, go by what was captured: thirty days without a packet
-// would else be filled with heartbeats that nobody sent.
+// silences are the times for which a captured flow was silent for longer than
+// its endpoints can be while they work. For example, a flow pauses for thirty
+// days. A run that did not skip the pause would fill it with heartbeats that no
+// endpoint sent. Its clock and its cost therefore follow the captured traffic.
 //
 //	captured   a b . . . . . . . . . . . . . . . c d
 //	run        a b . . . c d
 //
-// The zero value is a flow without one.
+// The zero value is a flow without silences.
 type silences struct {
 	list []silence // in order
 }
 
-// silence is one that a run steps over.
+// silence is a time that a run skips.
 type silence struct {
-	from, to machine.Instant // what is left out, in the time of the capture
+	from, to machine.Instant // what is skipped, in the time of the capture
 	at       machine.Instant // where it would begin, in the time of the run
-	before   time.Duration   // that is left out up to its end, the earlier ones too
+	before   time.Duration   // all that is skipped up to its end, earlier silences included
 }
 
-// silencesOf finds them: both sides sent nothing for longer than least, which is
-// what remains of each.
+// silencesOf finds the silences of a trace: both sides sent nothing for longer
+// than least. A time of least remains of each.
 func silencesOf(t *machine.Trace, least time.Duration) (s silences) {
 	var sent []machine.Instant
 	for i := range t.Sides {
@@ -50,16 +50,16 @@ func silencesOf(t *machine.Trace, least time.Duration) (s silences) {
 	return s
 }
 
-// left returns how much is left out in all.
-func (s silences) left() time.Duration {
+// removed returns the total time that is skipped.
+func (s silences) removed() time.Duration {
 	if len(s.list) == 0 {
 		return 0
 	}
 	return s.list[len(s.list)-1].before
 }
 
-// run returns an instant of the capture in the time of the run.
-func (s silences) run(at machine.Instant) machine.Instant {
+// toRun converts an instant of the capture to the time of the run.
+func (s silences) toRun(at machine.Instant) machine.Instant {
 	n, within := slices.BinarySearchFunc(s.list, at, func(x silence, at machine.Instant) int {
 		switch {
 		case x.to <= at:
@@ -78,8 +78,8 @@ func (s silences) run(at machine.Instant) machine.Instant {
 	return at.Add(-s.list[n-1].before)
 }
 
-// captured returns an instant of the run in the time of the capture.
-func (s silences) captured(at machine.Instant) machine.Instant {
+// toCapture converts an instant of the run to the time of the capture.
+func (s silences) toCapture(at machine.Instant) machine.Instant {
 	n, _ := slices.BinarySearchFunc(s.list, at, func(x silence, at machine.Instant) int {
 		if x.at <= at {
 			return -1
@@ -92,30 +92,30 @@ func (s silences) captured(at machine.Instant) machine.Instant {
 	return at.Add(s.list[n-1].before)
 }
 
-// between returns the time from one instant of the run to another in the time of
-// the capture.
+// between returns the time between two instants of the run, in the time of the
+// capture.
 func (s silences) between(from, to machine.Instant) time.Duration {
 	if len(s.list) == 0 {
 		return to.Sub(from)
 	}
-	return s.captured(to).Sub(s.captured(from))
+	return s.toCapture(to).Sub(s.toCapture(from))
 }
 
-// step puts all that a trace holds into the time of the run.
-func (s silences) step(t *machine.Trace) {
+// shift converts all instants of a trace to the time of the run.
+func (s silences) shift(t *machine.Trace) {
 	if len(s.list) == 0 {
 		return
 	}
 	move := func(at *machine.Instant) {
-		if *at != 0 { // none
-			*at = s.run(*at)
+		if *at != 0 { // 0 means none
+			*at = s.toRun(*at)
 		}
 	}
 	for i := range t.Sides {
 		x := &t.Sides[i]
 		for k := range x.Sent {
 			d := &x.Sent[k]
-			for _, at := range []*machine.Instant{&d.Left, &d.Arrives, &d.Again} {
+			for _, at := range []*machine.Instant{&d.Left, &d.Arrives, &d.Duplicate} {
 				move(at)
 			}
 		}

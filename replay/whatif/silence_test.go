@@ -8,7 +8,7 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// TestSilences steps a trace over its silences and finds its way back.
+// TestSilences converts a trace to the time of the run, and back.
 func TestSilences(t *testing.T) {
 	const least = 10 * time.Second
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -32,32 +32,32 @@ func TestSilences(t *testing.T) {
 		}
 		tr.Start, tr.End = all[0], all[len(all)-1]
 		cuts := silencesOf(tr, least)
-		if len(cuts.list) != long || cuts.left() != silent {
-			t.Fatalf("%d silences of %v, expected %d of %v", len(cuts.list), cuts.left(), long, silent)
+		if len(cuts.list) != long || cuts.removed() != silent {
+			t.Fatalf("%d silences of %v, expected %d of %v", len(cuts.list), cuts.removed(), long, silent)
 		}
 		for i, at := range all {
-			run := cuts.run(at)
-			if back := cuts.captured(run); back != at {
+			run := cuts.toRun(at)
+			if back := cuts.toCapture(run); back != at {
 				t.Fatalf("%d is %d in the run, which is %d", at, run, back)
 			}
 			if i == 0 {
 				continue
 			}
-			if want, got := min(at.Sub(all[i-1]), least), run.Sub(cuts.run(all[i-1])); got != want {
+			if want, got := min(at.Sub(all[i-1]), least), run.Sub(cuts.toRun(all[i-1])); got != want {
 				t.Fatalf("%v passed in the run, expected %v", got, want)
 			}
-			if got := cuts.between(cuts.run(all[0]), run); got != at.Sub(all[0]) {
+			if got := cuts.between(cuts.toRun(all[0]), run); got != at.Sub(all[0]) {
 				t.Fatalf("%v passed in all, expected %v", got, at.Sub(all[0]))
 			}
 		}
-		cuts.step(tr)
+		cuts.shift(tr)
 		if tr.End.Sub(tr.Start) != all[len(all)-1].Sub(all[0])-silent {
 			t.Fatalf("the trace takes %v", tr.End.Sub(tr.Start))
 		}
 	}
 }
 
-// TestFate holds the links over used datagrams against a search one by one.
+// TestFate compares the links over used datagrams with a linear search.
 func TestFate(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for range 300 {
@@ -79,7 +79,7 @@ func TestFate(t *testing.T) {
 	}
 }
 
-// nearest looks at every datagram as far as it can matter.
+// nearest checks every datagram that can matter.
 func nearest(n *network, used []bool, now machine.Instant) int {
 	begin := 0
 	for begin < len(n.sent) && n.sent[begin].Left < now {

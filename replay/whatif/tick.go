@@ -7,20 +7,23 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// A game sends in its frames, so the times between what it sends are multiples of
-// its frame time, as far as the network leaves them so.
+// A game sends in its frames. The times between its packets are therefore
+// multiples of its frame time, apart from what the network changes.
 const (
 	tickLeast = 4 * time.Millisecond
 	tickMost  = 120 * time.Millisecond
-	tickGaps  = 2000 // that are looked at
-	// tickShown is how well the gaps must fit, where 1 is perfectly and 0 is chance.
+	tickGaps  = 2000 // most gaps that are examined
+	// tickShown is how well the gaps must fit: 1 is a perfect fit, 0 is chance.
 	tickShown = 0.35
 	tickAlike = 0.93
 )
 
-// tickOf returns the frame time of a side that sent so, 0 where nothing shows one:
-// the longest time of which the gaps are multiples about as well as of any. A
-// side that sends once a frame has all the time that it sends in.
+// tickOf returns the frame time of a side, from the times at which it sent. It
+// returns 0 when the gaps show none.
+//
+// Gaps of 40 and 60 ms fit a frame time of 20 ms, but also one of 10 ms. tickOf
+// returns the longest time that fits about as well as any. For a side that
+// sends once a frame it returns the time between its packets.
 func tickOf(sent []machine.Transit) time.Duration {
 	var gaps []float64
 	for i := 1; i < len(sent) && len(gaps) < tickGaps; i++ {
@@ -46,7 +49,8 @@ func tickOf(sent []machine.Transit) time.Duration {
 	if best < tickShown {
 		return 0
 	}
-	// From above: the first that fits about as well, up to its peak.
+	// Search from above: take the first that fits about as well, up to its
+	// peak.
 	for t := float64(tickMost); t >= float64(tickLeast); t /= step {
 		f := fit(t)
 		if f < tickAlike*best {

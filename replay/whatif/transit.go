@@ -9,13 +9,13 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// settle turns what a side sent from the time of the tap to its own, and works
-// out what the network made of it.
+// settle converts what a side sent from the time of the tap to the side's own
+// time. It also determines what the network did to each datagram.
 //
-//	near side   it left when it passed the tap; what its peer shows of it tells
-//	            whether it arrived, and between which of the peer's packets
-//	far side    what passed the tap arrived; it left OneWay earlier. What its
-//	            numbers show to be missing was lost before the tap
+//	near side   it left when it passed the tap; what its peer sent shows whether
+//	            it arrived, and between which of the peer's packets
+//	far side    what passed the tap arrived; it left OneWay earlier. The numbers
+//	            that are missing were lost before the tap
 func (r *recorder) settle(t *machine.Trace, s machine.Side) {
 	x, peer := &t.Sides[s], &r.sides[s.Other()]
 	r.askedIn(t, s)
@@ -32,13 +32,13 @@ func (r *recorder) settle(t *machine.Trace, s machine.Side) {
 	}
 }
 
-// merge makes one of a packet's fragments, which leave together. The life of the
-// connection is left out.
+// merge joins a packet's fragments into one, since they leave together. It
+// drops datagrams that only serve the connection.
 func merge(sent []machine.Transit) []machine.Transit {
 	out := sent[:0]
 	for _, d := range sent {
 		switch {
-		case d.Role == machine.RoleLife:
+		case d.Role == machine.RoleConnection:
 		case d.Role == machine.RolePacket && d.Number < 0 && len(out) > 0:
 			out[len(out)-1].Length += d.Length
 			out[len(out)-1].Last = d.Ref
@@ -49,15 +49,15 @@ func merge(sent []machine.Transit) []machine.Transit {
 	return out
 }
 
-// askedIn puts the messages of a side in the order of their submission, and in
-// its time. What was submitted before another message left no later than that.
+// askedIn sorts the messages of a side by submission and converts them to the
+// side's own time. A message was submitted no later than the next one left.
 func (r *recorder) askedIn(t *machine.Trace, s machine.Side) {
 	x := &t.Sides[s]
 	early, late := time.Duration(0), time.Duration(0)
 	if !x.Near {
-		early = t.OneWay // of what it sends
+		early = t.OneWay // for what it sends
 	} else {
-		late = t.OneWay // of what is shown of its peer
+		late = t.OneWay // for what its peer shows
 	}
 	for i := range x.Messages {
 		m := &x.Messages[i]
@@ -84,7 +84,7 @@ func (r *recorder) askedIn(t *machine.Trace, s machine.Side) {
 	}
 }
 
-// leaving settles what left a side at the tap.
+// leaving settles what a side at the tap sent.
 func (r *recorder) leaving(t *machine.Trace, x *machine.TraceSide, peer *recorded, tick time.Duration) {
 	newest := -1
 	for i := range x.Sent {
@@ -93,7 +93,8 @@ func (r *recorder) leaving(t *machine.Trace, x *machine.TraceSide, peer *recorde
 			r.arrived(t, &x.Sent[i], peer, x.Sent[i].Arrives)
 		}
 	}
-	// Headers name what they have, newest first: what they passed over is lost.
+	// Headers ack the newest packets first: a packet that they passed over is
+	// lost.
 	for i := range newest {
 		if d := &x.Sent[i]; d.Number >= 0 && d.Fate == machine.Unanswered {
 			d.Fate, d.Certainty = machine.No, machine.Likely
@@ -103,8 +104,9 @@ func (r *recorder) leaving(t *machine.Trace, x *machine.TraceSide, peer *recorde
 	r.answered(t, x, peer, tick)
 }
 
-// arrived sets when a datagram arrived at the far side, whose packet that passed
-// the tap at shown was the first to show it: after the packet before it had left.
+// arrived sets when a datagram arrived at the far side. The peer's packet that
+// passed the tap at shown was the first to prove it. So the datagram arrived
+// after the peer's packet before that one had left.
 func (r *recorder) arrived(t *machine.Trace, d *machine.Transit, peer *recorded, shown machine.Instant) {
 	k, _ := slices.BinarySearchFunc(peer.sent,
 		shown, func(p machine.Transit, at machine.Instant) int { return cmp.Compare(p.Left, at) })
@@ -115,10 +117,11 @@ func (r *recorder) arrived(t *machine.Trace, d *machine.Transit, peer *recorded,
 	d.Arrives = max(d.Left, min(d.Arrives, shown.Add(-t.OneWay)))
 }
 
-// exchange is what one side asked and the other answered under one id.
+// exchange is the questions of one side and the answers of the other under one
+// id.
 type exchange struct {
-	asks    []int // of Sent of who asks, in order
-	answers []int // of Sent of who answers
+	asks    []int // indexes in Sent of the side that asks, in order
+	answers []int // indexes in Sent of the side that answers
 }
 
 type exchangeKey struct {
@@ -126,10 +129,10 @@ type exchangeKey struct {
 	id   uint32
 }
 
-// exchangeSpan is after what time of silence an id stands for something else.
+// exchangeSpan is the silence after which an id belongs to another question.
 const exchangeSpan = 20 * time.Second
 
-// exchanges gathers them. Instants are the tap's.
+// exchanges collects the exchanges of two sides. Instants are those of the tap.
 func exchanges(asking, answering []machine.Transit) (list []exchange) {
 	open := map[exchangeKey]int{}
 	last := map[exchangeKey]machine.Instant{}
@@ -158,10 +161,14 @@ func exchanges(asking, answering []machine.Transit) (list []exchange) {
 	return list
 }
 
-// matched settles the copies that a side at the tap sent and that the other
-// answers one by one. Of a copy without an answer, it or the answer was lost:
-// where answers name what else has arrived, when they first named it tells which;
-// else the capture does not tell, and both are taken alike.
+// matched settles the copies that a side at the tap sent, and that the other
+// side answers one by one. When a copy has no answer, either the copy or its
+// answer was lost:
+//
+//   - Some protocols' answers also name what else arrived. Then the first
+//     answer that names the copy shows which one was lost.
+//   - Otherwise the capture does not show it. matched alternates between the
+//     two.
 func (r *recorder) matched(t *machine.Trace, x *machine.TraceSide, peer *recorded) {
 	trip := 2 * t.OneWay * 9 / 10
 	also := slices.ContainsFunc(peer.sent, func(d machine.Transit) bool { return d.Also })
@@ -182,7 +189,8 @@ func (r *recorder) matched(t *machine.Trace, x *machine.TraceSide, peer *recorde
 			if next < len(e.answers) {
 				at := peer.sent[e.answers[next]].Left
 				left := len(e.asks) - n
-				// The answers that came are of the first copies that can have caused them.
+				// The answers belong to the first copies that can have caused
+				// them.
 				if at.Sub(d.Left) >= trip && (at < after.Add(trip) || len(e.answers)-next >= left) {
 					d.Fate, d.Certainty = machine.Yes, machine.Likely
 					if len(e.asks) == 1 {
@@ -220,22 +228,21 @@ func (r *recorder) matched(t *machine.Trace, x *machine.TraceSide, peer *recorde
 			d.Fate, d.Arrives = machine.Yes, d.Left.Add(t.OneWay)
 			gone = append(gone, machine.Transit{
 				Left: d.Arrives, Number: -1, Fate: machine.No, Certainty: machine.Possible,
-				Sight: machine.Sight{Role: machine.RoleAnswers, Kind: d.Kind, ID: d.ID},
+				Purpose: machine.Purpose{Role: machine.RoleAnswers, Kind: d.Kind, ID: d.ID},
 			})
 		}
 	}
 	r.gone = append(r.gone, gone...)
 }
 
-// answered settles the answers that a side at the tap sent: where another copy
-// of the question comes that left after the answer would have been there, the
-// answer was lost.
+// answered settles the answers that a side at the tap sent. An answer was lost
+// when another copy of the question left after the answer would have arrived.
 func (r *recorder) answered(t *machine.Trace, x *machine.TraceSide, peer *recorded, tick time.Duration) {
 	for _, e := range exchanges(peer.sent, x.Sent) {
 		for _, k := range e.answers {
 			d := &x.Sent[k]
 			d.Fate, d.Arrives, d.Certainty = machine.Yes, d.Left.Add(t.OneWay), machine.Likely
-			// The questions are in order: the last one tells of all.
+			// The questions are in order, so the last one decides.
 			if q := &peer.sent[e.asks[len(e.asks)-1]]; q.Left > d.Left.Add(2*t.OneWay+tick) {
 				d.Fate = machine.No
 			}
@@ -243,7 +250,7 @@ func (r *recorder) answered(t *machine.Trace, x *machine.TraceSide, peer *record
 	}
 }
 
-// end is when the last datagram passed the tap.
+// end returns when the last datagram passed the tap.
 func (r *recorder) end() machine.Instant {
 	at := machine.Instant(math.MinInt64)
 	for i := range r.sides {
@@ -260,8 +267,9 @@ func (r *recorder) coming(t *machine.Trace, x *machine.TraceSide, from *recorded
 	x.Sent = nil
 	room := gapMost + gapsMost*len(arrived)
 	for i, d := range arrived {
-		// Where its number tells that some before it are missing, they were lost
-		// before the tap. (One that is older was overtaken, and is missing nowhere.)
+		// A gap in the numbers before it shows packets that were lost before
+		// the tap. A smaller number is a packet that was overtaken, and shows
+		// no loss.
 		if i > 0 && d.Number >= 0 {
 			was := arrived[i-1]
 			if missing := d.Number - was.Number - 1; missing > 0 && missing <= gapMost {
@@ -289,16 +297,19 @@ func (r *recorder) coming(t *machine.Trace, x *machine.TraceSide, from *recorded
 	slices.SortStableFunc(x.Sent, func(a, b machine.Transit) int { return cmp.Compare(a.Left, b.Left) })
 }
 
-// gapMost bounds a gap of numbers that is filled: a longer one is no loss.
+// gapMost is the longest gap of numbers that counts as loss.
 const gapMost = 4096
 
-// gapsMost bounds the lost packets that the numbers of a far side can name, for
-// each packet that came, beside one gap: a forged capture names thousands.
+// gapsMost limits the lost packets that the numbers of a far side can show, for
+// each packet that came. One gap comes on top. A forged capture can claim
+// thousands.
 const gapsMost = 16
 
-// unseen returns the copies of a far side that were lost before the tap: of a
-// message that must have been sent before its first copy came, and of one whose
-// copies came a multiple of the usual time apart.
+// unseen returns the copies of a far side that were lost before the tap. It
+// finds them in two ways:
+//
+//   - A message must have been sent before its first copy came.
+//   - Copies of a message came a multiple of the usual time apart.
 func unseen(t *machine.Trace, x *machine.TraceSide) (lost []machine.Transit) {
 	index := make(map[machine.Ref]int, len(x.Sent))
 	for i := range x.Sent {
@@ -318,7 +329,7 @@ func unseen(t *machine.Trace, x *machine.TraceSide) (lost []machine.Transit) {
 	}
 	add := func(like *machine.Transit, at machine.Instant) {
 		lost = append(lost, machine.Transit{
-			Left: at, Number: -1, Length: like.Length, Sight: like.Sight, Fate: machine.No, Certainty: machine.Possible,
+			Left: at, Number: -1, Length: like.Length, Purpose: like.Purpose, Fate: machine.No, Certainty: machine.Possible,
 		})
 	}
 	for i := range x.Messages {
@@ -329,7 +340,7 @@ func unseen(t *machine.Trace, x *machine.TraceSide) (lost []machine.Transit) {
 		}
 		was := m.Asked
 		if x.Sent[k].Left.Sub(was) > max(copySpan, x.Tick/2) {
-			// A later message overtook it: it goes out again in whole steps.
+			// A later message overtook it: it was sent again in whole steps.
 			if step > 0 {
 				first := x.Sent[k].Left
 				if away := first.Sub(was); away > 0 {
@@ -360,8 +371,9 @@ func unseen(t *machine.Trace, x *machine.TraceSide) (lost []machine.Transit) {
 	return lost
 }
 
-// usualStep returns the time between two copies of a message of a side, where they
-// show one. Copies in between may be lost, and some go out early: most are not.
+// usualStep returns the usual time between two copies of a message of a side,
+// or 0 when too few copies show it. Copies in between may be lost, and some
+// leave early, but most do not.
 func usualStep(x *machine.TraceSide, index map[machine.Ref]int) time.Duration {
 	var steps []time.Duration
 	for i := range x.Messages {
@@ -381,10 +393,11 @@ func usualStep(x *machine.TraceSide, index map[machine.Ref]int) time.Duration {
 	return steps[len(steps)*13/20]
 }
 
-// framesOf returns when a side's game had a frame: when it sent something, and in
-// between by its frame time. What left within half of that is of one frame, which
-// the network may have pulled apart: it is at the last of it. Nothing where the
-// frame time is not known.
+// framesOf returns the frames of a side's game. There is one when it sent
+// something, and in between one per frame time. The network may have pulled the
+// datagrams of a frame apart. Those within half a frame time therefore count as
+// one frame, at the time of the last. framesOf returns nil when the frame time
+// is unknown.
 func framesOf(x *machine.TraceSide) *machine.Frames {
 	if x.Tick <= 0 || len(x.Sent) == 0 {
 		return nil
@@ -394,7 +407,7 @@ func framesOf(x *machine.TraceSide) *machine.Frames {
 		at := x.Sent[i].Left
 		for first := at; i < len(x.Sent) && x.Sent[i].Left.Sub(first) < x.Tick/2; i++ {
 			if x.Sent[i].Ref != 0 || x.Near {
-				at = x.Sent[i].Left // of one that was lost before the tap it is a guess
+				at = x.Sent[i].Left // the time of a packet that was lost before the tap is a guess
 			}
 		}
 		if frames.Len() > 0 {

@@ -1,4 +1,4 @@
-// Package srdp describes endpoints of SRDP and its proxies to a run: how they are
-// made, what their applications send, and the words of their logs. The commands
-// simulate and lab share it.
+// Package srdp defines SRDP endpoints and proxies for a run: how to make them,
+// what their applications send, and the words of their logs. The commands
+// simulate and lab use it.
 package srdp

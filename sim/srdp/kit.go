@@ -18,13 +18,13 @@ type Via int
 
 const (
 	Straight Via = iota
-	ViaUDP       // a proxy that forwards datagrams
-	ViaTCP       // a proxy that sends for clients, which reach it by streams
+	ViaUDP       // by a proxy that forwards datagrams
+	ViaTCP       // by a proxy that sends for clients, which reach it by streams
 )
 
 var viaWords = [...]string{"none", "udp", "tcp"}
 
-// ParseVia reads "none", "udp" or "tcp".
+// ParseVia parses "none", "udp" or "tcp". It returns an error for other words.
 func ParseVia(word string) (Via, error) {
 	for i, w := range viaWords {
 		if w == word {
@@ -36,8 +36,8 @@ func ParseVia(word string) (Via, error) {
 
 func (v Via) String() string { return viaWords[v] }
 
-// ServerPeer returns what a client calls the server: a proxy is its peer 0, and the
-// server is behind it.
+// ServerPeer returns a client's number for the server. With a proxy, the proxy
+// is peer 0 and the server is behind it.
 func (v Via) ServerPeer() machine.Peer {
 	if v == Straight {
 		return 0
@@ -45,32 +45,33 @@ func (v Via) ServerPeer() machine.Peer {
 	return 1
 }
 
-// Kit is the kit of SRDP: clients send messages to a server, and the server to
-// all clients that it has heard of, straight or through a proxy. It implements
+// Kit is the kit of SRDP. Clients send messages to a server, and the server to
+// all clients that have sent to it, directly or through a proxy. Kit implements
 // sim.Kit.
 type Kit struct {
-	Profile *wire.Profile // of the proxied form where there is a proxy
+	Profile *wire.Profile // in the proxied form when there is a proxy
 	Via     Via
-	Server  netip.AddrPort // what packets of the proxied form name the server by; invalid for its own address
+	Server  netip.AddrPort // the server's address in packets of the proxied form; when invalid, its own address
 	First   [2]uint16      // id of the first packet, by role
-	Rate    [2]float64     // messages a second that an endpoint sends to each peer, by role
-	Least   int            // bytes of a message
-	Most    int            // and at most
-	Count   uint64         // messages that an endpoint sends to each peer; 0 for no end
-	// Flags are the services that a message asks for: one of these at random.
+	Rate    [2]float64     // messages a second from an endpoint to each peer, by role
+	Least   int            // smallest message in bytes
+	Most    int            // largest message in bytes
+	Count   uint64         // messages from an endpoint to each peer; 0 means no end
+	// Flags are the services of messages: each message asks for a random one of
+	// these.
 	Flags []uint8
-	// Repeats and Timeout are those of srdp_send, also of what the TCP proxy sends.
+	// Repeats and Timeout are those of srdp_send. The TCP proxy also uses them.
 	Repeats uint8
 	Timeout time.Duration
-	Limit   time.Duration // after which a message with Repeats 0 is given up; 0 for never
-	// ToProxy has a server send all packets to its peer 0, which is the proxy.
-	// Without it the server answers who spoke to it.
+	Limit   time.Duration // after which a message with Repeats 0 is given up; 0 means never
+	// ToProxy makes a server send all packets to its peer 0, which is the
+	// proxy. Without it, the server sends to where packets come from.
 	ToProxy bool
 	Faults  [2]*endpoint.Fault // a client of a TCP proxy has none
 	Form    Form               // of the logs
 }
 
-// New checks the kit and gives it ready for use.
+// New checks the kit and returns it, ready for use.
 func New(k Kit) (*Kit, error) {
 	if k.Profile == nil {
 		return nil, errors.New("srdp: expected a profile")
@@ -93,8 +94,8 @@ func New(k Kit) (*Kit, error) {
 	return &k, nil
 }
 
-// Services returns the flags that a word asks for, of which a message has one at
-// random.
+// Services returns the flags that a word allows. Each message has a random one
+// of them. It returns an error for an unknown word.
 func Services(p *wire.Profile, word string) ([]uint8, error) {
 	once, order := p.DontDuplicate, p.Order
 	known := map[string][]uint8{
@@ -111,23 +112,23 @@ func Services(p *wire.Profile, word string) ([]uint8, error) {
 // frame is the time between two frames of the applications.
 const frame = 10 * time.Millisecond
 
-// Rhythm implements sim.Kit: SRDP lives by its timer, not by a game's frames.
+// Rhythm implements sim.Kit: SRDP depends on its timer, not on a game's frames.
 func (k *Kit) Rhythm(sim.Role) sim.Rhythm {
 	return sim.Rhythm{Frame: frame, EventDriven: true, Shared: true}
 }
 
-// NameServer says where the server is, if packets name it and nobody has said so
-// before.
+// NameServer sets the server's address, unless it is set already.
 func (k *Kit) NameServer(at netip.AddrPort) {
 	if !k.Server.IsValid() {
 		k.Server = at
 	}
 }
 
-// Proxied reports whether there is a proxy, and whether clients reach it by streams.
+// Proxied reports whether there is a proxy, and whether clients reach it by
+// streams.
 func (k *Kit) Proxied() (proxied, streams bool) { return k.Via != Straight, k.Via == ViaTCP }
 
-// self returns an address as packets have it.
+// self converts an address to the form of packets.
 func (k *Kit) self(own netip.AddrPort) (wire.Address, error) {
 	a, ok := wire.AddressOf(own)
 	if !ok && k.Profile.Form == wire.Proxied {
@@ -181,7 +182,7 @@ func (k *Kit) endpoint(role sim.Role, self wire.Address) (machine.Endpoint, erro
 	})
 }
 
-// introduce tells an endpoint which of its peers has the server's address.
+// introduce gives an endpoint the server's address, for one of its peers.
 func (k *Kit) introduce(f *sim.Frame, peer machine.Peer) {
 	server, err := k.self(k.Server)
 	if err != nil {
@@ -191,7 +192,7 @@ func (k *Kit) introduce(f *sim.Frame, peer machine.Peer) {
 	f.Do(endpoint.Introduce(peer, server))
 }
 
-// proxyApp tells a proxy where the server is, and does no more.
+// proxyApp gives a proxy the server's address, and does nothing else.
 func (k *Kit) proxyApp(f *sim.Frame) {
 	if f.Number == 0 {
 		k.introduce(f, 0)
@@ -199,15 +200,16 @@ func (k *Kit) proxyApp(f *sim.Frame) {
 	f.Done()
 }
 
-// Submitter is an endpoint that says whether it takes another message.
+// Submitter is an endpoint that reports whether it accepts another message.
 type Submitter interface {
 	CanSubmit(to machine.Peer, flags uint8) bool
 }
 
-// app sends messages to the server, or to all who have sent some.
+// app returns an application that sends messages to the server, or to all
+// clients that have sent some.
 func (k *Kit) app(role sim.Role, e machine.Endpoint) sim.App {
 	sent := map[machine.Peer]uint64{}
-	var peers []machine.Peer // in the order in which they came
+	var peers []machine.Peer // in the order of their first delivery
 	if role == sim.Client {
 		peers = append(peers, k.Via.ServerPeer())
 	}
@@ -235,7 +237,7 @@ func (k *Kit) app(role sim.Role, e machine.Endpoint) sim.App {
 				Repeats: k.Repeats, Timeout: k.Timeout, Flags: k.Flags[f.Rand.IntN(len(k.Flags))],
 			}
 			if !e.(Submitter).CanSubmit(p, r.Flags) {
-				continue // later, perhaps: a network this bad takes no more now
+				continue // a later frame tries again, when the network has recovered
 			}
 			f.Do(r.Submit())
 			sent[p]++
@@ -246,7 +248,8 @@ func (k *Kit) app(role sim.Role, e machine.Endpoint) sim.App {
 	}
 }
 
-// Greets implements sim.Kit: a data packet of the profile may begin a conversation.
+// Greets implements sim.Kit: a data packet of the profile may start a
+// conversation.
 func (k *Kit) Greets(b []byte) bool {
 	var pk wire.Packet
 	return k.Profile.Fits(b, len(b), &pk) && !pk.Ack

@@ -10,18 +10,21 @@ import (
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
 
-// Form is what the logs of two commands differ in.
+// Form is the difference between the logs of the two commands.
 type Form struct {
-	// Sockets adds lines about what real sockets have: an endpoint's start with its
-	// settings, its stream, its peers, and what a UDP proxy forwards. Without it an
-	// endpoint whose ids do not begin at 0 tells its first one.
+	// Sockets adds lines for real sockets: an endpoint's start with its
+	// settings, its stream, its peers, and what a UDP proxy forwards. Without
+	// it, an endpoint whose ids do not start at 0 logs its first id.
 	Sockets bool
 }
 
-// log describes an endpoint in the manner of the other protocols' logs: no recorded
-// captures of this one exist. Every copy has its line: sent and resent by who
-// sends, received (handed over) or duplicate (dropped) by who gets it, acked and
-// acked_again for the acknowledgements read, gave_up for the end without one.
+// log describes an endpoint like the logs of the other protocols, since no
+// recorded captures of SRDP exist. Every copy has its line:
+//
+//   - The sender logs sent or resent.
+//   - The receiver logs received (handed over) or duplicate (dropped).
+//   - For acknowledgements that it reads, the sender logs acked or acked_again.
+//   - Without one, the sender logs gave_up at the end.
 type log struct {
 	kit      *Kit
 	role     sim.Role
@@ -65,13 +68,13 @@ func (l *log) Met(peer machine.Peer, at netip.AddrPort) sim.Line {
 	return sim.Line{"event": "peer", "number": peer, "addr": at.Addr().String(), "port": at.Port()}
 }
 
-// remote returns a peer's address: the one that packets name it by, or the one that
-// its datagrams come from.
+// remote returns a peer's address: the one in its packets, or the source of its
+// datagrams.
 func (l *log) remote(p machine.Peer) (string, bool) {
-	if book, ok := l.endpoint.(interface {
+	if addresses, ok := l.endpoint.(interface {
 		Address(p machine.Peer) (wire.Address, bool)
 	}); ok {
-		if a, known := book.Address(p); known {
+		if a, known := addresses.Address(p); known {
 			return a.String(), true
 		}
 	}
@@ -84,7 +87,7 @@ func (l *log) Step(step *sim.Step) (lines []sim.Line) {
 	if l.role == sim.Proxy && l.kit.Via == ViaUDP {
 		return l.forwarded(step)
 	}
-	sent := step.Out.Transmit // events of sending are in its order
+	sent := step.Out.Transmit // sending events have the same order
 	for i := range step.Out.Events {
 		e := &step.Out.Events[i]
 		word, own := srdp.EventNames[e.Kind]
@@ -116,7 +119,7 @@ func (l *log) Step(step *sim.Step) (lines []sim.Line) {
 	return lines
 }
 
-// forwarded tells what a proxy that keeps nothing passed on.
+// forwarded returns the lines about what a UDP proxy passed on.
 func (l *log) forwarded(step *sim.Step) (lines []sim.Line) {
 	if !l.kit.Form.Sockets {
 		return nil
@@ -133,8 +136,9 @@ func (l *log) forwarded(step *sim.Step) (lines []sim.Line) {
 	return lines
 }
 
-// next returns the header of the next data packet among transmissions, how many
-// bytes follow it, and the transmissions behind it.
+// next returns the header of the next data packet among transmissions. It also
+// returns how many bytes follow the header, and the transmissions after the
+// packet.
 func (l *log) next(list []machine.Transmission) (header []byte, size int, rest []machine.Transmission) {
 	for i := range list {
 		b := list[i].Bytes

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A body off a real capture: type 1 in 2 bits, then -7, -20 and 30 in ranges
+// A body from a real capture: type 1 in 2 bits, then -7, -20 and 30 in ranges
 // of 21, 41 and 61 values.
 func TestCapturedBody(t *testing.T) {
 	b := []byte{0x0d, 0x80, 0x07}
@@ -44,7 +44,8 @@ func TestRequired(t *testing.T) {
 	}
 }
 
-// Against a big integer, which is what little-endian words low bit first are.
+// The model is a big integer, which equals little-endian words with the low bit
+// first.
 func TestReaderModel(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
@@ -114,7 +115,7 @@ func TestAlign(t *testing.T) {
 	}
 }
 
-// Reading, writing and measuring agree on where they are.
+// A reader, a writer and a measure must agree on their positions.
 func TestCursors(t *testing.T) {
 	walk := func(c Cursor, a, b *uint64, data *[]byte) {
 		for _, err := range []error{c.Bits(a, 5), c.Bits(b, 60), c.Align(), c.Bytes(data, 3)} {

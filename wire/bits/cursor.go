@@ -2,21 +2,22 @@ package bits
 
 import "errors"
 
-// What a cursor can meet.
+// Errors of a cursor.
 var (
 	ErrShort   = errors.New("the data ends before the field does")
 	ErrPadding = errors.New("padding bits are not zero")
 )
 
-// Cursor is reading, writing and measuring behind one face, so that the walk
-// over a structure is written once: reading sets what is pointed at, writing
-// takes it, measuring only moves on.
+// Cursor is the common interface of reading, writing and measuring. Code that
+// walks a structure is therefore written once. Reading sets the values that the
+// pointers refer to, writing uses them, and measuring only counts.
 type Cursor interface {
-	// Bits codes n bits, 0 to 64.
+	// Bits reads or writes n bits, 0 to 64.
 	Bits(v *uint64, n int) error
-	// Align moves to the next whole byte over zero bits.
+	// Align moves to the next byte boundary, over zero bits.
 	Align() error
-	// Bytes codes n bytes from a whole byte on. What reading sets aliases the data.
+	// Bytes reads or writes n bytes from a byte boundary on. When it reads, *v
+	// aliases the data.
 	Bytes(v *[]byte, n int) error
 	// Pos returns the position in bits.
 	Pos() int
@@ -24,16 +25,16 @@ type Cursor interface {
 	Reading() bool
 }
 
-// Reading is a Cursor over a Reader.
+// Reading is a Cursor that reads from a Reader.
 type Reading struct{ From *Reader }
 
-// Writing is a Cursor over a Writer.
+// Writing is a Cursor that writes to a Writer.
 type Writing struct{ To *Writer }
 
-// Measuring is a Cursor that counts: At is the position in bits.
+// Measuring is a Cursor that counts bits: At is the position.
 type Measuring struct{ At int }
 
-// Bits reads n bits.
+// Bits reads n bits. It returns ErrShort when fewer remain.
 func (c Reading) Bits(v *uint64, n int) error {
 	got, ok := c.From.Bits(n)
 	if !ok {
@@ -43,7 +44,8 @@ func (c Reading) Bits(v *uint64, n int) error {
 	return nil
 }
 
-// Align passes over the rest of a byte, which must be zero.
+// Align skips the rest of a byte. It returns ErrPadding when the rest is not
+// zero.
 func (c Reading) Align() error {
 	if !c.From.Align() {
 		return ErrPadding
@@ -51,7 +53,7 @@ func (c Reading) Align() error {
 	return nil
 }
 
-// Bytes reads n bytes.
+// Bytes reads n bytes. It returns ErrShort when fewer remain.
 func (c Reading) Bytes(v *[]byte, n int) error {
 	got, ok := c.From.Bytes(n)
 	if !ok {
@@ -64,7 +66,7 @@ func (c Reading) Bytes(v *[]byte, n int) error {
 // Pos returns the reader's position.
 func (c Reading) Pos() int { return c.From.Pos() }
 
-// Reading is true.
+// Reading returns true.
 func (c Reading) Reading() bool { return true }
 
 // Bits writes n bits.
@@ -73,13 +75,13 @@ func (c Writing) Bits(v *uint64, n int) error { c.To.Bits(*v, n); return nil }
 // Align writes zero bits.
 func (c Writing) Align() error { c.To.Align(); return nil }
 
-// Bytes writes the n bytes.
+// Bytes writes n bytes.
 func (c Writing) Bytes(v *[]byte, n int) error { c.To.Bytes((*v)[:n]); return nil }
 
 // Pos returns the writer's position.
 func (c Writing) Pos() int { return c.To.Pos() }
 
-// Reading is false.
+// Reading returns false.
 func (c Writing) Reading() bool { return false }
 
 // Bits counts n bits.
@@ -91,8 +93,8 @@ func (c *Measuring) Align() error { c.At += -c.At & 7; return nil }
 // Bytes counts n bytes.
 func (c *Measuring) Bytes(_ *[]byte, n int) error { c.At += 8 * n; return nil }
 
-// Pos returns what was counted.
+// Pos returns the number of bits counted.
 func (c *Measuring) Pos() int { return c.At }
 
-// Reading is false.
+// Reading returns false.
 func (c *Measuring) Reading() bool { return false }

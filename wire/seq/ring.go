@@ -2,26 +2,28 @@ package seq
 
 import "math/bits"
 
-// Ring holds values by sequence number: those of the newest number and of the
-// size-1 before it. Entering a newer number forgets what falls out of that
-// window and, as the article's remedy has it, everything between the newest and
-// it that was entered one wrap ago. Its memory follows the span in use, so
-// that thousands of short flows stay cheap, up to size entries.
+// Ring holds values by sequence number, in a window: the newest number and the
+// size-1 numbers before it. Entering a newer number clears every slot that the
+// window moves over. So no entry of one wrap earlier remains, as the article
+// "Reliable Ordered Messages" recommends.
 //
-// The buffers of the protocols' own endpoints, and of their judges, are no Rings:
-// their entries leave by other rules (by the size of the buffer that the library
-// has, by age, or when what they wait for has come).
+// Its memory grows with the span in use, up to size entries. Thousands of short
+// flows therefore need little memory.
+//
+// The endpoints of the protocols, and replay, do not use Ring. Their entries
+// leave by other rules: by the library's buffer size, by age, or once their
+// reply came.
 //
 // The zero Ring is not ready: use NewRing.
 type Ring[T any] struct {
 	space  Space
-	begun  bool // a number was entered
+	begun  bool // at least one number was entered
 	newest uint32
 	size   int
-	span   int // numbers from the oldest that may be held to the newest
+	span   int // numbers from the oldest that may be in the ring to the newest
 	slots  []slot[T]
 
-	// Forget, if set, is told of every value that the window leaves behind.
+	// Forget, if set, is called for every value that leaves the window.
 	Forget func(*T)
 }
 
@@ -33,13 +35,15 @@ type slot[T any] struct {
 
 const firstSlots = 8
 
-// NewRing returns a ring of up to size entries, at most half of the space.
+// NewRing returns a ring of at most size entries, and at most half of the
+// space.
 func NewRing[T any](space Space, size int) *Ring[T] {
 	return &Ring[T]{space: space, size: min(max(size, 1), 1<<(space-1))}
 }
 
-// Enter returns the entry of a number, new and zero if it was not held; fresh
-// tells which. It gives nil for a number that is older than the window.
+// Enter returns the entry of a number. When the ring does not have the number,
+// the entry is new and zero, and fresh is true. Enter returns nil for a number
+// older than the window.
 func (r *Ring[T]) Enter(number uint32) (entry *T, fresh bool) {
 	number &= r.space.Mask()
 	switch {
@@ -67,7 +71,8 @@ func (r *Ring[T]) Enter(number uint32) (entry *T, fresh bool) {
 	return &s.value, fresh
 }
 
-// Find returns the entry of a number, nil where it is not held.
+// Find returns the entry of a number. It returns nil when the ring does not
+// have it.
 func (r *Ring[T]) Find(number uint32) *T {
 	number &= r.space.Mask()
 	if len(r.slots) == 0 {
@@ -80,7 +85,7 @@ func (r *Ring[T]) Find(number uint32) *T {
 	return &s.value
 }
 
-// All calls do for every entry held, oldest first, until it returns false.
+// All calls do for every entry, oldest first, until do returns false.
 func (r *Ring[T]) All(do func(number uint32, entry *T) bool) {
 	for n := r.span - 1; n >= 0; n-- {
 		number := r.space.Add(r.newest, -n)
@@ -90,8 +95,8 @@ func (r *Ring[T]) All(do func(number uint32, entry *T) bool) {
 	}
 }
 
-// Advance makes number the newest without entering it; it does nothing where
-// number is not newer.
+// Advance makes number the newest without entering it. It does nothing unless
+// the number is newer.
 func (r *Ring[T]) Advance(number uint32) {
 	number &= r.space.Mask()
 	if !r.begun {
@@ -104,7 +109,8 @@ func (r *Ring[T]) Advance(number uint32) {
 	}
 }
 
-// advance moves the window d forward and clears what it comes to cover.
+// advance moves the window forward by d and clears the slots that it newly
+// covers.
 func (r *Ring[T]) advance(number uint32, d int) {
 	r.span = min(r.span+d, r.size)
 	r.grow()
@@ -121,7 +127,8 @@ func (r *Ring[T]) advance(number uint32, d int) {
 		}
 	}
 	r.newest = number
-	// Slots are a power of two, so more numbers may fit than the window holds.
+	// The number of slots is a power of two: it may exceed the size of the
+	// window.
 	if len(r.slots) > r.size {
 		for n := min(len(r.slots), r.size+d) - 1; n >= r.size; n-- {
 			old := r.space.Add(number, -n)
@@ -139,8 +146,8 @@ func (r *Ring[T]) clear(s *slot[T]) {
 	*s = slot[T]{}
 }
 
-// slot returns the place of a number. A power of two divides the space, so the
-// places of neighbours stay neighbours across the wrap.
+// slot returns the slot of a number. The number of slots divides the space, so
+// consecutive numbers have adjacent slots even at the wrap.
 func (r *Ring[T]) slot(number uint32) *slot[T] { return &r.slots[int(number)&(len(r.slots)-1)] }
 
 func (r *Ring[T]) grow() {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The rule in the words of the article's listing, with 16 bits written out.
+// greater is the article's rule as its listing states it, for 16 bits.
 func greater(a, b uint16) bool {
 	return a > b && a-b <= 32768 || a < b && b-a > 32768
 }
@@ -60,8 +60,8 @@ func TestUnwrap(t *testing.T) {
 	}
 }
 
-// The ring against a map and the rule that a value lives while its number is
-// within size of the newest.
+// The model is a map: a value stays while its number is within size of the
+// newest.
 func TestRingModel(t *testing.T) {
 	for _, size := range []int{1, 2, 3, 8, 9, 64, 100, 256, 1024} {
 		for seed := range uint64(4) {
@@ -127,11 +127,11 @@ func TestRingModel(t *testing.T) {
 	}
 }
 
-// A short flow must not pay for a window that it never fills.
+// A short flow must not use memory for a window that it never fills.
 func TestRingGrows(t *testing.T) {
 	r := NewRing[[64]byte](Bits16, 1024)
 	for i := range uint32(5) {
-		r.Enter(65533 + i) // beyond the space: its low bits count
+		r.Enter(65533 + i) // beyond the space: only the low bits count
 	}
 	if len(r.slots) > firstSlots {
 		t.Errorf("5 entries take %d slots", len(r.slots))

@@ -1,6 +1,6 @@
 // Package srdp is the codec of SRDP, the Scalable Reliable Datagram Protocol of
-// Worlds Inc: data packets and acknowledgements in both forms, and how they
-// stand in the stream to a proxy.
+// Worlds Inc. It reads and writes data packets and acknowledgements in both
+// forms, and their framing in the stream to a proxy.
 //
 // Direct form (offsets in bytes):
 //
@@ -21,15 +21,17 @@
 //	| command |1|  id   | source       | destination  |                  acknowledgement
 //	+---------+---------+-------+------+-------+------+
 //
-// The top bit of the id decides what a packet is; ids have the other 15 bits.
-// An acknowledgement repeats the id and goes the other way: in the proxied form
-// its source is who received the data. On a stream each packet follows its
-// length in two bytes, high byte first.
+// The top bit of the id says whether a packet is an acknowledgement; the other
+// 15 bits are the id. An acknowledgement repeats the id and goes the opposite
+// way. In the proxied form its source is therefore the receiver of the data. On
+// a stream, the length of each packet precedes it: by default two bytes, high
+// byte first.
 //
-// What the document leaves open is a setting of Profile, with a default.
+// What the document leaves open is a field of Profile, with a default.
 //
-// Source of truth: "Scalable Reliable Datagram Protocol", Worlds Inc, 1995. The
-// proxied form is a reading of it: its size section counts 16 bytes of header
-// (1+2+1+6+6), its proxy section wants the addresses in the same place in data
-// and acknowledgements, so they come before the flags.
+// The source is the document of 1995, "Scalable Reliable Datagram Protocol" by
+// Worlds Inc. It does not give the layout of the proxied form. Its size section
+// counts 16 bytes of header (1+2+1+6+6). Its proxy section wants the addresses
+// in the same place in data and acknowledgements. The addresses must then
+// precede the flags.
 package srdp

@@ -7,14 +7,14 @@ import (
 	"github.com/ackscope/ackscope/wire"
 )
 
-// MaxFrame is the longest packet that is believed on a stream: what a prefix of
-// two bytes can say. The document's limits are smaller; a packet that breaks them
-// is still one.
+// MaxFrame is the longest packet accepted on a stream: the largest value of a
+// 2-byte prefix. The document's limits are smaller, but a packet that breaks
+// them is still a packet.
 const MaxFrame = 1<<16 - 1
 
-// AppendFrame writes the length of a packet of n bytes, as it stands before each
-// on a stream, behind dst. The error, a *wire.ParseError, is of a length that no
-// packet has.
+// AppendFrame appends the length of a packet of n bytes to dst, as it precedes
+// the packet on a stream. It returns a *wire.ParseError when no packet can have
+// that length.
 func (p *Profile) AppendFrame(dst []byte, n int) ([]byte, error) {
 	if n < 0 || n > MaxFrame {
 		return dst, badLength(n, MaxFrame)
@@ -26,10 +26,10 @@ func (p *Profile) AppendFrame(dst []byte, n int) ([]byte, error) {
 	return order.AppendUint16(dst, uint16(n)), nil
 }
 
-// NextFrame splits the first packet off a stream, of at most most bytes. ok is
-// false where b does not hold all of it yet. The error, a *wire.ParseError, says
-// that the stream cannot be framed so: where the next packet begins is then
-// unknown.
+// NextFrame splits the first packet off a stream. It accepts a length of at
+// most most bytes. ok is false while b does not hold the whole packet. The
+// error, a *wire.ParseError, means that the stream cannot be framed: the start
+// of the next packet is unknown.
 func (p *Profile) NextFrame(b []byte, most int) (packet, rest []byte, ok bool, err error) {
 	if len(b) < p.FramePrefix {
 		return nil, b, false, nil

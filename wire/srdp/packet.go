@@ -7,15 +7,15 @@ import (
 	"github.com/ackscope/ackscope/wire"
 )
 
-// Address is where a packet comes from or goes to, as the proxied form carries
-// it: the document knows IPv4 only.
+// Address is the address of a sender or a receiver, as the proxied form carries
+// it. The document defines IPv4 only.
 type Address struct {
 	IP   [4]byte
 	Port uint16
 }
 
-// AddressOf returns an address as the proxied form carries it; false where it is
-// not IPv4. An IPv4 address mapped into IPv6 is one.
+// AddressOf converts an address to the proxied form's. It returns false when
+// the address is not IPv4. It accepts an IPv4 address that is mapped into IPv6.
 func AddressOf(a netip.AddrPort) (Address, bool) {
 	ip := a.Addr().Unmap()
 	if !ip.Is4() {
@@ -24,24 +24,24 @@ func AddressOf(a netip.AddrPort) (Address, bool) {
 	return Address{ip.As4(), a.Port()}, true
 }
 
-// AddrPort returns the address as the standard library has it.
+// AddrPort returns the address as a netip.AddrPort.
 func (a Address) AddrPort() netip.AddrPort { return netip.AddrPortFrom(netip.AddrFrom4(a.IP), a.Port) }
 
 // String returns "192.0.2.1:7777".
 func (a Address) String() string { return a.AddrPort().String() }
 
-// Packet is the header of one packet, and where its bytes are.
+// Packet is the header of one packet, and the place of its payload.
 type Packet struct {
 	Command uint8
 	Ack     bool   // the top bit of the id field: it acknowledges ID
 	ID      uint16 // without that bit
 	Flags   uint8  // of data
 
-	// Source and Destination are carried by the proxied form only.
+	// The proxied form only carries Source and Destination.
 	Source, Destination Address
 
-	// The application's bytes are PayloadLen bytes at PayloadOffset, as they were
-	// on the wire; a capture may hold fewer of them. Data only.
+	// The application's data is PayloadLen bytes at PayloadOffset, as on the
+	// wire. A capture may hold fewer of them. Acknowledgements have none.
 	PayloadOffset, PayloadLen int
 }
 
@@ -50,7 +50,7 @@ type Field uint8
 
 const (
 	FieldCommand Field = iota
-	FieldID            // with the mark of acknowledgements
+	FieldID            // with the bit that marks acknowledgements
 	FieldSourceAddress
 	FieldSourcePort
 	FieldDestinationAddress
@@ -61,23 +61,29 @@ const (
 var fieldNames = [...]string{"command", "packet_id", "source.addr", "source.port", "destination.addr",
 	"destination.port", "flags"}
 
-// String returns the name that a ParseError has.
+// String returns the name that a ParseError uses.
 func (f Field) String() string { return fieldNames[f] }
 
-// fault says which field cannot be read and why. It is a plain value, so that
-// weighing foreign traffic on a shared port does not allocate an error a packet.
+// fault says which field cannot be read, and why. It is a plain value, not an
+// error: foreign traffic on a shared port must not allocate an error for each
+// packet.
 type fault struct {
 	err   error
 	field Field
 	at    int // byte offset of the field
-	value int // what was found, where that says something
+	value int // what was found, when it helps
 }
 
-// Parse reads a packet of which b was captured and that had length bytes on the
-// wire. On an error, a *wire.ParseError, pk holds the fields before the bad one.
-// A command byte of neither kind gives wire.ErrRange: such a datagram is foreign.
-// An acknowledgement with bytes behind it gives wire.ErrTrailing with all fields
-// in pk; a packet that a snap length cut within its header wire.ErrSnapped.
+// Parse reads a packet. b is the captured part, and length is its length on the
+// wire. On an error, a *wire.ParseError, pk holds the fields before the bad
+// one. The error wraps
+//
+//   - wire.ErrRange when the command byte is of neither kind: the datagram is
+//     foreign;
+//   - wire.ErrTrailing when bytes follow an acknowledgement: pk holds all
+//     fields;
+//   - wire.ErrSnapped when a snap length cut the packet within its header;
+//   - wire.ErrShort when the packet is too short.
 func (p *Profile) Parse(b []byte, length int, pk *Packet) error {
 	if f := p.parse(b, length, pk); f.err != nil {
 		return f.error(p, length)
@@ -85,8 +91,8 @@ func (p *Profile) Parse(b []byte, length int, pk *Packet) error {
 	return nil
 }
 
-// Fits reports whether Parse would succeed and fills pk as it would, without
-// building an error.
+// Fits reports whether Parse would succeed, and fills pk in the same way. It
+// builds no error.
 func (p *Profile) Fits(b []byte, length int, pk *Packet) bool {
 	return p.parse(b, length, pk).err == nil
 }
@@ -133,7 +139,7 @@ func (p *Profile) parse(b []byte, length int, pk *Packet) fault {
 	return fault{}
 }
 
-// number reads a number of two bytes.
+// number reads a 2-byte number.
 func (p *Profile) number(b []byte) uint16 {
 	if p.LittleEndian {
 		return uint16(b[0]) | uint16(b[1])<<8
@@ -141,8 +147,8 @@ func (p *Profile) number(b []byte) uint16 {
 	return uint16(b[1]) | uint16(b[0])<<8
 }
 
-// missing says why the bytes up to upTo are not there: the packet ends before,
-// or the capture cut it.
+// missing returns why the bytes up to upTo are missing: the packet ends before
+// them, or the capture cut it.
 func missing(upTo, length int) error {
 	if upTo <= length {
 		return wire.ErrSnapped
@@ -167,9 +173,9 @@ func (f fault) error(p *Profile, length int) error {
 	return e
 }
 
-// Append writes a packet behind dst: the header by pk, the top bit of the id by
-// pk.Ack, and payload if it is data. pk.PayloadOffset and pk.PayloadLen are not
-// read, and of pk.ID the low 15 bits are.
+// Append appends a packet to dst: the header from pk, and payload if pk is
+// data. It ignores PayloadOffset, PayloadLen and the top bit of ID; pk.Ack sets
+// that bit.
 func (p *Profile) Append(dst []byte, pk *Packet, payload []byte) []byte {
 	id := pk.ID &^ AckMark
 	if pk.Ack {
@@ -194,14 +200,14 @@ func (p *Profile) appendNumber(dst []byte, v uint16) []byte {
 }
 
 // AckOf returns the acknowledgement of a data packet, as its receiver sends it:
-// the same id, back to where it came from.
+// the same id, with source and destination exchanged.
 func (p *Profile) AckOf(data *Packet) Packet {
 	return Packet{Command: p.AckCommand, Ack: true, ID: data.ID, Source: data.Destination, Destination: data.Source}
 }
 
-// Walk calls visit for each header field that is on the wire, in order, with its
-// place in bytes and its value as a number (an address with its first byte
-// highest). A packet that Parse refused is walked up to the bad field.
+// Walk calls visit for each header field on the wire, in order. It passes the
+// place in bytes, and the value as a number (of an address, the first byte is
+// highest). When Parse fails, Walk stops before the bad field.
 func (p *Profile) Walk(b []byte, length int, visit func(f Field, at, size int, value uint64)) {
 	var pk Packet
 	bad := p.parse(b, length, &pk)
@@ -209,7 +215,7 @@ func (p *Profile) Walk(b []byte, length int, visit func(f Field, at, size int, v
 	switch bad.err {
 	case nil:
 	case wire.ErrRange:
-		end = bad.at + 1 // a foreign command can be shown
+		end = bad.at + 1 // show a foreign command
 	default:
 		end = bad.at
 	}

@@ -36,7 +36,7 @@ func little(p Profile) Profile {
 	return p
 }
 
-// Written by hand from the layout of the specification.
+// These packets are written by hand from the document's layout.
 func TestPackets(t *testing.T) {
 	other := Default()
 	other.DataCommand, other.AckCommand = 7, 7
@@ -268,8 +268,9 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-// FuzzParse reads any bytes by every kind of profile: nothing may panic, what is
-// read lies within the packet, and written again it is the same bytes.
+// FuzzParse reads any bytes with every kind of profile. It must not panic. The
+// fields must lie within the packet, and writing them must produce the same
+// bytes.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"531234036162", "419234", "5301020a0000011234c0a801020035016869",
 		"418102c0a8010200350a0000011234", "53", ""} {
@@ -321,7 +322,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzFrames cuts any stream: packets and what is left are the stream.
+// FuzzFrames cuts any stream. The packets and the rest must add up to the
+// stream.
 func FuzzFrames(f *testing.F) {
 	f.Add(unhex(f, "0003418001000453000100"), uint8(0))
 	f.Fuzz(func(t *testing.T, b []byte, kind uint8) {

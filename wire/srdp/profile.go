@@ -8,24 +8,26 @@ import (
 	"github.com/ackscope/ackscope/wire/seq"
 )
 
-// IDs is the space of packet ids: 15 bits, the 16th marks an acknowledgement.
+// IDs is the space of packet ids: 15 bits. The 16th bit marks an
+// acknowledgement.
 const IDs seq.Space = seq.Bits15
 
 // AckMark is the bit of the packet id field that marks an acknowledgement.
 const AckMark = 1 << 15
 
-// Sizes of a data packet's bytes, all three from the document.
+// Limits of a data packet's payload in bytes, all from the document.
 const (
 	// MaxCall is the limit of the call's size parameter: 576-20-8.
 	MaxCall = 548
-	// MaxDirect is what the 4 bytes of the direct header leave of that.
+	// MaxDirect is what remains of MaxCall after the 4 bytes of the direct
+	// header.
 	MaxDirect = MaxCall - 4
-	// MaxProxied is what the 16 bytes of the proxied header leave of that: the
-	// packet size section's 532.
+	// MaxProxied is what remains of MaxCall after the 16 bytes of the proxied
+	// header: the 532 of the document's packet size section.
 	MaxProxied = MaxCall - 16
 )
 
-// Form is which of the two layouts a packet has.
+// Form is one of the two layouts of a packet.
 type Form uint8
 
 const (
@@ -43,7 +45,8 @@ func (f Form) String() string {
 	return "unknown"
 }
 
-// ParseForm reads one of those words.
+// ParseForm returns the form that a profile's word names. It returns false when
+// there is none.
 func ParseForm(word string) (Form, bool) {
 	for i, w := range formWords {
 		if w == word {
@@ -53,16 +56,18 @@ func ParseForm(word string) (Form, bool) {
 	return 0, false
 }
 
-// Profile is what the document leaves open about the bytes.
+// Profile is what the document leaves open about the bytes of a packet.
 type Profile struct {
 	Form Form
 
-	// DataCommand and AckCommand are the values of the command byte; the document
-	// says "TBD". They may be equal: the top bit of the id decides in any case.
+	// DataCommand and AckCommand are the values of the command byte, for which
+	// the document says "TBD". They may be equal, since the top bit of the id
+	// decides.
 	DataCommand, AckCommand uint8
 
-	// LittleEndian is the byte order of packet ids and ports. An address is four
-	// bytes in the order in which it is written, as in a sockaddr_in.
+	// LittleEndian is the byte order of packet ids and ports. The four bytes of
+	// an address are always in the order in which it is written, as in a
+	// sockaddr_in.
 	LittleEndian bool
 
 	// DontDuplicate and Order are the bits of the flags SRDP_DONTDUPLICATE and SRDP_ORDER.
@@ -74,7 +79,7 @@ type Profile struct {
 	FrameLittleEndian bool
 }
 
-// Default returns the profile with the defaults for what the document leaves open.
+// Default returns the profile with the default for each open question.
 func Default() Profile {
 	return Profile{DataCommand: 0x53, AckCommand: 0x41, DontDuplicate: 0x01, Order: 0x02, FramePrefix: 2}
 }
@@ -85,7 +90,8 @@ func (p Profile) In(f Form) Profile {
 	return p
 }
 
-// Validate tells what of a profile cannot be.
+// Validate returns an error when a field of the profile has an impossible
+// value.
 func (p *Profile) Validate() error {
 	if p.Form > Proxied {
 		return fmt.Errorf("form: expected %v or %v, found %d", Direct, Proxied, uint8(p.Form))
@@ -107,10 +113,10 @@ func (p *Profile) Validate() error {
 	return nil
 }
 
-// HeaderLen returns the bytes before a data packet's own: 4 or 16.
+// HeaderLen returns the length of a data packet's header in bytes: 4 or 16.
 func (p *Profile) HeaderLen() int { return p.AckLen() + 1 }
 
-// AckLen returns the bytes of an acknowledgement: 3 or 15.
+// AckLen returns the length of an acknowledgement in bytes: 3 or 15.
 func (p *Profile) AckLen() int {
 	if p.Form == Proxied {
 		return 15
@@ -118,8 +124,8 @@ func (p *Profile) AckLen() int {
 	return 3
 }
 
-// MaxPayload returns the most bytes that a data packet of the form may carry by
-// the document: 544 or 532.
+// MaxPayload returns the most data bytes that the document allows in a packet
+// of the form: 544 or 532.
 func (p *Profile) MaxPayload() int {
 	if p.Form == Proxied {
 		return MaxProxied
@@ -127,11 +133,11 @@ func (p *Profile) MaxPayload() int {
 	return MaxDirect
 }
 
-// UnknownFlags returns the bits of flags that mean nothing to the document.
+// UnknownFlags returns the bits of flags that the document does not define.
 func (p *Profile) UnknownFlags(flags uint8) uint8 { return flags &^ (p.DontDuplicate | p.Order) }
 
-// Contradicts reports whether a packet's command byte says another thing than
-// the top bit of its id, which decides.
+// Contradicts reports whether a packet's command byte disagrees with the top
+// bit of its id, which decides.
 func (p *Profile) Contradicts(pk *Packet) bool {
 	if pk.Ack {
 		return pk.Command != p.AckCommand

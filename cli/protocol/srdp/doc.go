@@ -1,2 +1,2 @@
-// Package srdp is SRDP on the command line: for simulate and lab.
+// Package srdp adds SRDP to the commands simulate and lab.
 package srdp

@@ -51,7 +51,7 @@ the proxy and the server; apart, --forward LISTEN=TARGET is the proxy.`,
 	Remembered: []string{"profile", "proxy", "to", "repeats", "timeout", "give-up"},
 }
 
-// settings are the flags of the lab that only this protocol has.
+// settings are the flags of lab that only this protocol has.
 type settings struct {
 	of       *labs.Flags
 	profile  string

@@ -9,7 +9,7 @@ import (
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
 
-// usual names the profile that endpoints speak where nothing is said.
+// usual returns the name of the endpoints' default profile.
 func usual(via description.Via) string {
 	if via == description.Straight {
 		return wire.Direct.String()
@@ -17,8 +17,8 @@ func usual(via description.Via) string {
 	return wire.Proxied.String()
 }
 
-// profileOf returns the profile of a name, built in or a user's; nil where there is
-// none, with the names of all.
+// profileOf returns the profile with a name, built in or the user's. It returns
+// nil when there is none. It also returns the names of all profiles.
 func profileOf(a *app.App, name string) (profile *wire.Profile, names []string, err error) {
 	protocol, ok := a.Registry.Lookup("srdp")
 	if !ok {

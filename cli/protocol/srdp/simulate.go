@@ -23,7 +23,7 @@ import (
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
 
-// run is a server and its clients, with a proxy between them perhaps. The
+// run is a server and its clients, and optionally a proxy between them. The
 // server has one counter of ids for all clients.
 type run struct {
 	flags    *simulate.Flags
@@ -31,9 +31,9 @@ type run struct {
 	profile  wire.Profile
 	via      description.Via
 	first    [2]uint16 // of clients, and of the server
-	repeats  [2]int    // least and most, drawn for each packet
+	repeats  [2]int    // least and most; drawn for each packet
 	timeout  [2]time.Duration
-	services []uint8 // flags, drawn for each packet
+	services []uint8 // flags; one is drawn for each packet
 	payload  [2]int
 }
 
@@ -109,7 +109,7 @@ func newRun(a *app.App, f *simulate.Flags, own *ownFlags) (simulate.Run, error) 
 	return r, nil
 }
 
-// readProtocol reads srdp[:PROFILE][:proxy|:tcp].
+// readProtocol parses srdp[:PROFILE][:proxy|:tcp].
 func (r *run) readProtocol(a *app.App) error {
 	_, rest, _ := strings.Cut(r.flags.Protocol, ":")
 	for word, way := range map[string]description.Via{"proxy": description.ViaUDP, "tcp": description.ViaTCP} {
@@ -134,7 +134,7 @@ func (r *run) readProtocol(a *app.App) error {
 	return nil
 }
 
-// proxyAddr is where the proxy of a run is.
+// proxyAddr is the address of the proxy of a run.
 var proxyAddr = netip.MustParseAddrPort("10.0.0.3:50000")
 
 // Build implements simulate.Run.
@@ -169,7 +169,7 @@ func (r *run) Build(s *simulate.Simulation) error {
 		if hub, err = r.add(s, kit, sim.Proxy, 0, proxyAddr); err != nil {
 			return err
 		}
-		// From there on the way is short, and loses as much.
+		// The path between proxy and server is shorter, with the same loss.
 		path := toB
 		path.Delay, path.Jitter = path.Delay/4, path.Jitter/4
 		s.World.Connect(server, hub, path, path)
@@ -184,7 +184,7 @@ func (r *run) Build(s *simulate.Simulation) error {
 	return nil
 }
 
-// add puts an endpoint and its application into the world.
+// add adds an endpoint and its application to the world.
 func (r *run) add(s *simulate.Simulation, kit *description.Kit, role sim.Role, n int,
 	at netip.AddrPort) (*sim.Host, error) {
 	end, err := kit.End(role, n, at)
@@ -194,13 +194,14 @@ func (r *run) add(s *simulate.Simulation, kit *description.Kit, role sim.Role, n
 	end.App = (&application{run: r, role: role, over: s.Over, peers: r.peersOf(role)}).frame
 	name := kit.Name(role, n)
 	if role == sim.Client && r.flags.Clients == 1 {
-		name = role.String() // there is no other
+		name = role.String() // it is the only one
 	}
 	return s.Add(role, name, at, end), nil
 }
 
-// peersOf returns whom a role speaks with, by what it calls them: clients and the proxy
-// speak with the server; behind a proxy, the server's peer 0 is the proxy.
+// peersOf returns the addresses that a role sends to, by its numbers for them.
+// Clients and the proxy send to the server. Behind a proxy, the server's peer 0
+// is the proxy.
 func (r *run) peersOf(role sim.Role) map[machine.Peer]netip.AddrPort {
 	switch role {
 	case sim.Client:
@@ -228,7 +229,7 @@ func (r *run) Opening(s *simulate.Simulation, tell func(endpoint string, lines .
 		log := s.Ends[i].Log
 		tell(h.Name, log.Opening(s.Addrs[i], simulate.Addrs[1])...)
 		switch {
-		case s.Roles[i] == sim.Client: // whoever its peer is, the server is behind it
+		case s.Roles[i] == sim.Client: // the server is behind any of its peers
 			for peer := range r.via.ServerPeer() + 1 {
 				log.Met(peer, simulate.Addrs[1])
 			}
@@ -260,12 +261,13 @@ func (r *run) Summarize(w io.Writer, s *simulate.Simulation) {
 	}
 }
 
-// application is what one host plays: it sends each of its peers a packet a frame.
+// application is the application of one host: it sends each of its peers a
+// packet per frame.
 type application struct {
 	run   *run
 	role  sim.Role
 	peers map[machine.Peer]netip.AddrPort
-	over  func(now machine.Instant) bool // the run's time is up
+	over  func(now machine.Instant) bool // reports that the run's time is up
 }
 
 func (p *application) frame(f *sim.Frame) {
@@ -290,8 +292,8 @@ func (p *application) frame(f *sim.Frame) {
 	}
 }
 
-// introduce tells the endpoint its peers' addresses: in the direct form it has no
-// need of them.
+// introduce gives the endpoint its peers' addresses. The direct form does not
+// need them.
 func (p *application) introduce(f *sim.Frame) {
 	if p.run.profile.Form != wire.Proxied {
 		return

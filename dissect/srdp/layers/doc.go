@@ -2,6 +2,6 @@
 //
 //	gopacket.NewPacket(udp.Payload, layers.LayerTypeSRDP, gopacket.Default)
 //
-// ackscope itself does not use it. It stands apart from dissect/srdp, so that who
-// imports the codec or the descriptor does not link gopacket.
+// ackscope itself does not use it. It is separate from dissect/srdp, so that
+// programs which import the codec or the descriptor do not link gopacket.
 package layers

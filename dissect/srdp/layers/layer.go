@@ -7,13 +7,12 @@ import (
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
 
-// LayerTypeSRDP is the number of the layer for users of gopacket. Nothing is
-// registered for a port: which port an application uses is its own affair. To
-// decode by gopacket alone,
+// LayerTypeSRDP is the layer's number for users of gopacket. It is not
+// registered for a port, since each application chooses its own. For example,
 //
 //	gopacket.NewPacket(udp.Payload, layers.LayerTypeSRDP, gopacket.Default)
 //
-// reads the direct form with the default commands; for another one set
+// reads the direct form with the default commands. To read another form, set
 // Layer.Profile and call DecodeFromBytes.
 var LayerTypeSRDP = gopacket.RegisterLayerType(1302,
 	gopacket.LayerTypeMetadata{Name: "SRDP", Decoder: gopacket.DecodeFunc(decodeLayer)})
@@ -22,11 +21,11 @@ var LayerTypeSRDP = gopacket.RegisterLayerType(1302,
 type Layer struct {
 	layers.BaseLayer
 	wire.Packet
-	// Profile is how the packet is read and written; nil means the default.
+	// Profile says how to read and write the packet; nil means the default.
 	Profile *wire.Profile
 }
 
-// usual is how a packet is read of which nothing is known.
+// usual is the default profile.
 var usual = wire.Default()
 
 func (l *Layer) profile() *wire.Profile {
@@ -42,7 +41,7 @@ func (l *Layer) LayerType() gopacket.LayerType { return LayerTypeSRDP }
 // CanDecode returns LayerTypeSRDP.
 func (l *Layer) CanDecode() gopacket.LayerClass { return LayerTypeSRDP }
 
-// NextLayerType returns LayerTypePayload where the packet carries bytes.
+// NextLayerType returns LayerTypePayload when the packet has a payload.
 func (l *Layer) NextLayerType() gopacket.LayerType {
 	if len(l.BaseLayer.Payload) == 0 {
 		return gopacket.LayerTypeZero
@@ -53,7 +52,8 @@ func (l *Layer) NextLayerType() gopacket.LayerType {
 // Payload returns the application's bytes.
 func (l *Layer) Payload() []byte { return l.BaseLayer.Payload }
 
-// DecodeFromBytes reads data as one packet. The error is a *wire.ParseError.
+// DecodeFromBytes reads data as one packet. It returns a *wire.ParseError when
+// data is no packet.
 func (l *Layer) DecodeFromBytes(data []byte, df gopacket.DecodeFeedback) error {
 	l.BaseLayer = layers.BaseLayer{Contents: data}
 	p := l.profile()
@@ -69,7 +69,7 @@ func (l *Layer) DecodeFromBytes(data []byte, df gopacket.DecodeFeedback) error {
 	return nil
 }
 
-// SerializeTo writes the packet's header in front of what b holds, its bytes.
+// SerializeTo prepends the packet's header to b, which holds the payload.
 func (l *Layer) SerializeTo(b gopacket.SerializeBuffer, _ gopacket.SerializeOptions) error {
 	header := l.profile().Append(nil, &l.Packet, nil)
 	to, err := b.PrependBytes(len(header))

@@ -9,7 +9,8 @@ import (
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
 
-// TestLayer: the layer reads what it writes, alone and behind gopacket's own.
+// TestLayer checks that the layer reads what it writes, alone and after
+// gopacket's own layers.
 func TestLayer(t *testing.T) {
 	b := gopacket.NewSerializeBuffer()
 	out := &Layer{Packet: wire.Packet{Command: 0x53, ID: 77, Flags: 2}}

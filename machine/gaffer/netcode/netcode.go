@@ -281,11 +281,11 @@ func (n *Flow) number(s *netcodeSide, d *machine.Datagram, pk *wire.Packet, mac 
 // enter takes a counter that is new.
 func (c *counters) enter(number uint64, e netcodeSeen) {
 	if number > c.top && c.distinct > 0 {
-		c.before.JudgeLost(number - c.top - 1)
+		c.before.SettleLost(number - c.top - 1)
 	} else if number < c.top && number > c.first {
 		c.before.Found()
 	}
-	c.before.Judge(false)
+	c.before.Settle(false)
 	c.top = max(c.top, number)
 	c.first = min(c.first, number)
 	c.distinct++

@@ -153,7 +153,7 @@ func (t *Tracker) advance(s, peer *side, p *sighting, by int, out *machine.Effec
 	}
 	jumped := tick > 0 && s.estimate.clock.n >= 16 && int64(by) > 4*int64(gap/tick)+int64(t.rules.Received)
 	if lost > 0 && !s.Near && !s.sent.starts && !jumped {
-		s.losses.before.JudgeLost(uint64(lost))
+		s.losses.before.SettleLost(uint64(lost))
 	}
 	if tick <= 0 || s.estimate.clock.n < 16 {
 		return

@@ -256,7 +256,7 @@ func (t *Tracker) leave(s, peer *side, c gaffer.Claims) {
 	first := max(c.Width, ahead+heard.Width/2)
 	for n := ahead + heard.Width - 1; n >= first; n-- {
 		if e := peer.Sent((c.Newest - uint32(n)) & r.Mask()); e != nil {
-			peer.losses.beyond.Judge(e.Flags&gaffer.SentArrived == 0)
+			peer.losses.beyond.Settle(e.Flags&gaffer.SentArrived == 0)
 		}
 	}
 }

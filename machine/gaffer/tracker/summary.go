@@ -67,7 +67,7 @@ func (t *Tracker) path(x machine.Side) (machine.PathLoss, machine.Certainty) {
 	sure := machine.Likely
 	switch {
 	case s.Near && peer.Near:
-		return machine.PathLoss{Judged: s.sent.distinct}, machine.Certain // there is no path
+		return machine.PathLoss{Settled: s.sent.distinct}, machine.Certain // there is no path
 	case s.Near:
 		return s.losses.beyond, t.grade(sure)
 	case peer.Near && s.losses.unseen == 0:

@@ -173,7 +173,7 @@ func (t *Tracker) enter(s, peer *side, p *sighting, ahead int, out *machine.Effe
 		}
 		s.sent.top, s.sent.top64, s.sent.topAt, s.sent.starts = p.sequence, number, p.at, false
 		if !s.Near {
-			s.losses.before.Judge(false)
+			s.losses.before.Settle(false)
 		}
 		s.sent.heardFrom = peer.sent.distinct
 		if s.SentSpan > 0 {

@@ -1,4 +1,8 @@
-// Package whatif runs a captured Gaffer flow again under other settings: it makes the
-// two endpoints, and what their applications asked for, from the trace of the flow
-// (machine.Stage). The endpoints know the sizes of messages and not their contents.
+// Package whatif prepares a captured Gaffer flow to run again under other
+// settings. For example: what would the latency have been with a resend time of
+// 50 ms?
+//
+// From the trace of the flow (machine.Trace) it makes the two endpoints, and
+// what their applications asked for. It implements machine.Stage. The endpoints
+// know the sizes of messages, but not their contents.
 package whatif

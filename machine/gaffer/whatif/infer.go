@@ -18,9 +18,9 @@ func rateOf(x *machine.TraceSide) float64 {
 	return float64(n-1) / x.Sent[n-1].Left.Sub(x.Sent[0].Left).Seconds()
 }
 
-// resendOf works the resend time out from what sides at the tap sent again: a
-// packet that carried a message again shows that the time had passed, and the
-// packet before it, which did not, that it had not.
+// resendOf estimates the resend time from what sides at the tap sent again. A
+// packet that carried a message again shows that the time had passed. The
+// packet before it did not carry the message: the time had not passed yet.
 func (s *Stage) resendOf(t *machine.Trace) machine.Setting {
 	v := machine.Setting{Name: "resend", Unit: "ms", Value: machine.Milliseconds(s.lanes[0].resend.After),
 		Certainty: machine.Possible, Why: "the usual: nothing was sent again"}
@@ -59,8 +59,8 @@ func (s *Stage) resendOf(t *machine.Trace) machine.Setting {
 	return v
 }
 
-// mostAgree returns the times, above lo and up to hi, that lie in most of the
-// intervals, and in how many.
+// mostAgree returns the times that lie in most of the intervals, above lo and
+// up to hi. It also returns in how many intervals they lie.
 func mostAgree(least, most []time.Duration) (lo, hi time.Duration, agree int) {
 	type end struct {
 		at   time.Duration
@@ -79,7 +79,8 @@ func mostAgree(least, most []time.Duration) (lo, hi time.Duration, agree int) {
 	return lo, hi, agree
 }
 
-// sentAs finds a packet of a side at the tap by its frame; -1 where it is not there.
+// sentAs returns the index of a packet of a side at the tap, by its frame. It
+// returns -1 when there is none.
 func sentAs(x *machine.TraceSide, ref machine.Ref) int {
 	i, ok := slices.BinarySearchFunc(x.Sent,
 		ref, func(s machine.Transit, ref machine.Ref) int { return cmp.Compare(s.Ref, ref) })
@@ -92,11 +93,14 @@ func sentAs(x *machine.TraceSide, ref machine.Ref) int {
 	return -1
 }
 
-// placeUnseen finds when messages of a far side were submitted whose first packet
-// was lost before the tap, so that they were seen only when they went out again.
-// One that a later message overtook was: in the lost packet from which the resend
-// time leads to the first that was seen. Of one that was seen first where such a
-// packet leads to it, too, either may be; they are taken alike.
+// placeUnseen estimates when messages of a far side were submitted whose first
+// packet was lost before the tap. The capture shows such a message only when it
+// was sent again.
+//
+//   - A later message overtook it: its first packet was lost. That packet left
+//     a whole number of resend times before the first packet that was seen.
+//   - No message overtook it, but a lost packet fits all the same: the message
+//     may have been in either packet. Every second such message counts as lost.
 func placeUnseen(own []machine.TraceMessage, x *machine.TraceSide, resend time.Duration) {
 	left := make(map[machine.Ref]machine.Instant, len(x.Sent))
 	var lost []machine.Instant
@@ -111,8 +115,10 @@ func placeUnseen(own []machine.TraceMessage, x *machine.TraceSide, resend time.D
 		}
 	}
 	frame := machine.Instant(float64(time.Second) / max(rateOf(x), 1))
-	// leads gives the newest lost packet, at or before a bound, after whose whole
-	// number of resend times (at most so many) the next packet was the one seen.
+	// leads returns the newest lost packet, at or before bound, from which
+	// resend times lead to the packet that was seen. At most most resend times
+	// are between the two. The next packet after the last of them must be the
+	// one that was seen.
 	leads := func(seen, from, bound machine.Instant, most int) (machine.Instant, bool) {
 		k, _ := slices.BinarySearch(lost, bound+1)
 		for k--; k >= 0 && lost[k] >= from; k-- {
@@ -130,8 +136,8 @@ func placeUnseen(own []machine.TraceMessage, x *machine.TraceSide, resend time.D
 			seen[i] = own[i].Asked
 		}
 	}
-	// At the latest it was submitted when a later one was seen; and not before
-	// the newest one before it that none overtook.
+	// It was submitted when a later message was seen, at the latest. It was
+	// submitted after the newest message before it that no message overtook.
 	bound := slices.Clone(seen)
 	for i := len(own) - 2; i >= 0; i-- {
 		bound[i] = min(bound[i], bound[i+1])
@@ -153,7 +159,7 @@ func placeUnseen(own []machine.TraceMessage, x *machine.TraceSide, resend time.D
 		}
 		least = seen[i]
 		if i+1 < len(own) && seen[i+1] == seen[i] {
-			least = bound[max(i-1, 0)] // they were in one packet: neither is before the other
+			least = bound[max(i-1, 0)] // they were in one packet: neither comes first
 		}
 	}
 	for i := len(own) - 2; i >= 0; i-- {

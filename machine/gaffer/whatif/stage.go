@@ -15,26 +15,27 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// Stage runs a flow with reliable messages again under other settings: packets
-// leave when they left, or at another rate, and carry what the article's rules
-// then make due.
+// Stage prepares runs of a flow with reliable messages under other settings.
+// Packets leave when they left in the capture, or at another rate. They carry
+// what the article's rules then make due.
 //
-// Of a capture it takes when each packet left and what it weighed beside its
-// messages, and when each message was first carried. It does not take which
-// packet carried what again: that is what its settings decide.
+// The capture gives when each packet left and its size beside its messages. It
+// also gives when each message was first carried. Which packet carries a
+// message again depends on the settings of the run.
 type Stage struct {
 	rules   *gaffer.Rules
-	simple  bool // the scheme that sends all from the oldest unacked on
+	simple  bool // each packet carries all messages from the oldest unacked one on
 	fixed   int  // bits of a message section without messages
 	lanes   []lanePlan
-	netcode *wire.Profile // of a flow that it wraps; nil for none
-	known   bool          // the settings of the lanes are the game's own, not the usual ones
+	netcode *wire.Profile // of a netcode flow around it; nil if there is none
+	known   bool          // the lanes have the game's own settings, not the usual ones
 }
 
 // usualResend is the article's time, and yojimbo's.
 const usualResend = 100 * time.Millisecond
 
-// New returns the stage of a flow by a profile with a message section.
+// New returns the stage of a flow whose profile has a message section. It
+// returns an error when the profile has none.
 func New(p *wire.Profile) (*Stage, error) {
 	m := &p.Messages
 	if m.Form == wire.MessagesNone || !p.HasAcks() {
@@ -53,8 +54,8 @@ func New(p *wire.Profile) (*Stage, error) {
 	return s, nil
 }
 
-// NewYojimboStage returns the stage of a flow that can be decrypted. Settings is
-// what an earlier run found out of the game's configuration.
+// NewYojimboStage returns the stage of a flow that can be decrypted. settings
+// holds what an earlier run found out about the game's configuration.
 func NewYojimboStage(l yojimbo.Layers, settings any) (*Stage, error) {
 	config := l.Connection
 	if i, ok := settings.(*yojimbo.Inference); ok && config == nil {
@@ -106,7 +107,7 @@ func seconds(s float64, usual time.Duration) time.Duration {
 	return time.Duration(s * float64(time.Second))
 }
 
-// Parameters are what can be set otherwise.
+// Parameters are the settings that a run can change.
 var Parameters = []machine.Parameter{
 	{Name: "resend", Doc: "time from a message's last packet until it goes into another", Unit: []string{"ms", "rtt"},
 		Least: 0.1, Most: 60000},
@@ -117,37 +118,37 @@ var Parameters = []machine.Parameter{
 	{Name: "rate", Doc: "packets a second that each side sends", Unit: []string{"/s"}, Least: 0.1, Most: 10000},
 }
 
-// Parameters lists those that the flow has.
+// Parameters lists the settings that the flow has.
 func (s *Stage) Parameters() []machine.Parameter {
 	if s.simple {
-		return Parameters[1:] // all that is unacked is in every packet
+		return Parameters[1:] // every packet carries all unacked messages
 	}
 	return Parameters
 }
 
-// Sight tells only what is none of the family's packets: those have numbers, and
-// headers tell their fate.
-func (s *Stage) Sight(d *machine.Datagram) machine.Sight {
+// Purpose distinguishes the family's packets from netcode's other datagrams.
+// The family's packets have numbers, and headers report which of them arrived.
+func (s *Stage) Purpose(d *machine.Datagram) machine.Purpose {
 	if s.netcode == nil {
-		return machine.Sight{Role: machine.RolePacket}
+		return machine.Purpose{Role: machine.RolePacket}
 	}
 	var pk wire.Packet
 	if s.netcode.Parse(d.Bytes, d.Length, &pk) != nil || pk.NetcodeType != wire.NetcodePayload {
-		return machine.Sight{Role: machine.RoleLife}
+		return machine.Purpose{Role: machine.RoleConnection}
 	}
-	return machine.Sight{Role: machine.RolePacket}
+	return machine.Purpose{Role: machine.RolePacket}
 }
 
-// Silence is the article's time out, and yojimbo's usual one: a side that runs
+// Silence is the time-out of the article, and yojimbo's default: a working side
 // sends a packet in each frame.
 func (s *Stage) Silence() time.Duration { return 10 * time.Second }
 
 // Order returns a message's id.
 func (s *Stage) Order(m *machine.Message) int64 { return m.ID }
 
-// Cast returns the references and what they are asked for.
-func (s *Stage) Cast(t *machine.Trace, changed []machine.Setting) (*machine.Cast, error) {
-	c := &machine.Cast{}
+// Prepare returns a run that has not started: see machine.Stage.
+func (s *Stage) Prepare(t *machine.Trace, changed []machine.Setting) (*machine.Run, error) {
+	run := &machine.Run{}
 	rules, lanes := *s.rules, slices.Clone(s.lanes)
 	extra := 0
 	rate := 0.0
@@ -155,13 +156,13 @@ func (s *Stage) Cast(t *machine.Trace, changed []machine.Setting) (*machine.Cast
 	if err != nil {
 		return nil, err
 	}
-	c.Settings = settings
-	own := s.lanes[0].resend.After // of the capture
+	run.Settings = settings
+	own := s.lanes[0].resend.After // the resend time of the capture
 	if v := s.resendOf(t); v.Unit == "ms" {
 		own = v.Duration()
 	}
-	for i := range c.Settings {
-		v := &c.Settings[i]
+	for i := range run.Settings {
+		v := &run.Settings[i]
 		switch v.Name {
 		case "resend":
 			for k := range lanes {
@@ -190,7 +191,7 @@ func (s *Stage) Cast(t *machine.Trace, changed []machine.Setting) (*machine.Cast
 		x := &t.Sides[i]
 		rest := s.beside(x)
 		if n := len(x.Sent); rate > 0 && n > 0 {
-			// More than this would be too many for one run: count before they are made.
+			// A run cannot send more than this: count before making the frames.
 			most := float64(t.SendsMost())
 			if seconds := x.Sent[n-1].Left.Sub(x.Sent[0].Left).Seconds(); seconds*rate > most {
 				return nil, fmt.Errorf("at rate=%g a side would send more than %.0f packets in %.0f s: choose a lower rate, or "+
@@ -198,29 +199,30 @@ func (s *Stage) Cast(t *machine.Trace, changed []machine.Setting) (*machine.Cast
 			}
 		}
 		asks := s.packets(x, rest, rate, machine.Side(i))
-		c.Frames[i] = &machine.Frames{}
+		run.Frames[i] = &machine.Frames{}
 		for k := range asks {
-			c.Frames[i].Add(asks[k].At)
+			run.Frames[i].Add(asks[k].At)
 		}
-		c.Asks[i] = append(asks, s.messages(t, machine.Side(i), own)...)
-		// A frame's packet goes last: it takes what was submitted in the frame.
-		slices.SortStableFunc(c.Asks[i], func(a, b machine.Ask) int {
+		run.Asks[i] = append(asks, s.messages(t, machine.Side(i), own)...)
+		// A frame's packet goes last, so that it carries what was submitted in
+		// the frame.
+		slices.SortStableFunc(run.Asks[i], func(a, b machine.Ask) int {
 			if a.At != b.At {
 				return cmp.Compare(a.At, b.At)
 			}
 			return boolOrder(a.Message < 0, b.Message < 0)
 		})
-		c.Ends[i] = newUnderstudy(machine.Side(i), &rules, lanes, s.simple, s.fixed, extra)
+		run.Ends[i] = newSizeEndpoint(machine.Side(i), &rules, lanes, s.simple, s.fixed, extra)
 	}
-	c.Assumed = append(c.Assumed,
+	run.Assumed = append(run.Assumed,
 		"a message was submitted when it or a later one was first sent, unless the window held it")
 	if !s.known {
-		c.Assumed = append(c.Assumed, "queues and packet budgets are the usual ones where no profile says otherwise")
+		run.Assumed = append(run.Assumed, "queues and packet budgets are the usual ones where no profile says otherwise")
 	}
 	if rate > 0 {
-		c.InFrames, c.Assumed = true, append(c.Assumed, machine.OtherFramesAssume)
+		run.InFrames, run.Assumed = true, append(run.Assumed, machine.OtherFramesAssume)
 	}
-	return c, nil
+	return run, nil
 }
 
 func boolOrder(a, b bool) int {
@@ -233,7 +235,7 @@ func boolOrder(a, b bool) int {
 	return 1
 }
 
-// settings returns all that a run has, with the changed ones.
+// settings returns all settings of a run, with the changed ones in place.
 func (s *Stage) settings(t *machine.Trace, changed []machine.Setting) (all []machine.Setting, err error) {
 	for _, p := range s.Parameters() {
 		k := slices.IndexFunc(changed, func(c machine.Setting) bool { return c.Name == p.Name })
@@ -260,7 +262,7 @@ func (s *Stage) settings(t *machine.Trace, changed []machine.Setting) (all []mac
 	return all, nil
 }
 
-// beside returns what each packet weighs beside its messages.
+// beside returns the size in bytes of each packet without its messages.
 func (s *Stage) beside(x *machine.TraceSide) []int {
 	bits := make([]int, len(x.Sent))
 	first := make([]bool, len(x.Sent))
@@ -299,9 +301,9 @@ func (s *Stage) beside(x *machine.TraceSide) []int {
 		if x.Sent[i].Ref != 0 {
 			usual = max(0, x.Sent[i].Length-(s.fixed+bits[i]+7)/8)
 		}
-		rest[i] = usual // of one that was lost before the tap: as the one before it
+		rest[i] = usual // a packet that was lost before the tap has the size of the one before it
 	}
-	// Of blocks not every packet that carried a fragment is known.
+	// The trace does not list every packet that carried a fragment of a block.
 	if slices.ContainsFunc(x.Messages, func(m machine.TraceMessage) bool {
 		return m.Block > 0 &&
 			m.Attempts > machine.MessageFrames
@@ -323,7 +325,7 @@ func (s *Stage) lane(channel int) *lanePlan {
 	return nil
 }
 
-// packets asks for packets when they left, or at a rate.
+// packets returns the requests to send packets, when they left or at a rate.
 func (s *Stage) packets(x *machine.TraceSide, rest []int, rate float64, side machine.Side) (asks []machine.Ask) {
 	most := 0
 	for _, n := range rest {
@@ -353,7 +355,7 @@ func (s *Stage) packets(x *machine.TraceSide, rest []int, rate float64, side mac
 	return asks
 }
 
-// messages asks for the messages of a side.
+// messages returns the submissions of a side's messages.
 func (s *Stage) messages(t *machine.Trace, side machine.Side, resend time.Duration) (asks []machine.Ask) {
 	x := &t.Sides[side]
 	for lane := range s.lanes {
@@ -382,10 +384,11 @@ func (s *Stage) messages(t *machine.Trace, side machine.Side, resend time.Durati
 	return asks
 }
 
-// heldBack tells of each message whether the window held it when the packet
-// before its first one left: the message a window before it was not settled yet.
+// heldBack returns a function that reports whether the window held a message
+// back. It held the message when the packet before the message's first one
+// left, if the message one window earlier was not settled yet.
 func (l *lanePlan) heldBack(own []machine.TraceMessage, sent []machine.Transit) func(int) bool {
-	settled := make([]machine.Instant, len(own)) // when all up to this one were
+	settled := make([]machine.Instant, len(own)) // when all messages up to this one were settled
 	var latest machine.Instant
 	for i := range own {
 		at := own[i].Settled

@@ -30,8 +30,8 @@ type Losses struct {
 // Stepped counts a message of a far side. The numbers skipped before it, gap in number, count as
 // lost.
 func (l *Losses) Stepped(gap uint64) {
-	l.toTap.JudgeLost(gap)
-	l.toTap.Judge(false)
+	l.toTap.SettleLost(gap)
+	l.toTap.Settle(false)
 }
 
 // Overtaken corrects a loss on the way to the tap: the message came late.
@@ -39,27 +39,27 @@ func (l *Losses) Overtaken() { l.toTap.Found() }
 
 // Came counts a message that arrived, and whose Ack came back.
 func (l *Losses) Came() {
-	l.beyond.Judge(false)
-	l.both.Judge(false)
+	l.beyond.Settle(false)
+	l.both.Settle(false)
 }
 
 // Lost counts a message of which a copy was lost.
 func (l *Losses) Lost() {
-	l.beyond.Judge(true)
-	l.both.Judge(true)
+	l.beyond.Settle(true)
+	l.both.Settle(true)
 }
 
 // AckLost counts a message that arrived, and whose Ack was lost.
 func (l *Losses) AckLost() {
-	l.beyond.Judge(false)
-	l.both.Judge(true)
+	l.beyond.Settle(false)
+	l.both.Settle(true)
 }
 
 // EitherLost counts a message that was lost, or whose Ack was.
-func (l *Losses) EitherLost() { l.both.Judge(true) }
+func (l *Losses) EitherLost() { l.both.Settle(true) }
 
 // Notify counts a notify message that passed the tap: headers show its fate.
-func (l *Losses) Notify(lost bool) { l.beyond.Judge(lost) }
+func (l *Losses) Notify(lost bool) { l.beyond.Settle(lost) }
 
 // ToTap returns what was lost on the way to the tap.
 func (l *Losses) ToTap() machine.PathLoss { return l.toTap }
@@ -68,8 +68,8 @@ func (l *Losses) ToTap() machine.PathLoss { return l.toTap }
 // the figure for one way is unknown. Then both is set, and the figures are those of the way there
 // and back.
 func (l *Losses) Beyond() (p machine.PathLoss, both bool) {
-	if open := l.both.Lost - min(l.both.Lost, l.beyond.Lost); open > l.beyond.Lost || l.beyond.Judged == 0 &&
-		l.both.Judged > 0 {
+	if open := l.both.Lost - min(l.both.Lost, l.beyond.Lost); open > l.beyond.Lost || l.beyond.Settled == 0 &&
+		l.both.Settled > 0 {
 		return l.both, true
 	}
 	return l.beyond, false

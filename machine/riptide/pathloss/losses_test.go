@@ -14,26 +14,26 @@ func TestWays(t *testing.T) {
 	l.Stepped(0)
 	l.Stepped(3)
 	l.Overtaken()
-	if p := l.ToTap(); p.Judged != 5 || p.Lost != 2 {
-		t.Errorf("of %d messages on the way to the tap %d were lost, expected 2 of 5", p.Judged, p.Lost)
+	if p := l.ToTap(); p.Settled != 5 || p.Lost != 2 {
+		t.Errorf("of %d messages on the way to the tap %d were lost, expected 2 of 5", p.Settled, p.Lost)
 	}
-	if p, both := l.Beyond(); p.Judged != 0 || both {
-		t.Errorf("%d messages are judged beyond the tap, expected none", p.Judged)
+	if p, both := l.Beyond(); p.Settled != 0 || both {
+		t.Errorf("%d messages are judged beyond the tap, expected none", p.Settled)
 	}
 	l.Came()
 	l.Lost()
 	l.AckLost()
 	l.Notify(true)
-	if p, both := l.Beyond(); p.Judged != 4 || p.Lost != 2 || both {
-		t.Errorf("of %d messages beyond the tap %d were lost (both ways %v), expected 2 of 4, one way", p.Judged,
+	if p, both := l.Beyond(); p.Settled != 4 || p.Lost != 2 || both {
+		t.Errorf("of %d messages beyond the tap %d were lost (both ways %v), expected 2 of 4, one way", p.Settled,
 			p.Lost, both)
 	}
 	// Three more than were surely lost: the way is open.
 	for range 3 {
 		l.EitherLost()
 	}
-	if p, both := l.Beyond(); p.Judged != 6 || p.Lost != 5 || !both {
-		t.Errorf("of %d messages %d were lost (both ways %v), expected 5 of 6, both ways", p.Judged, p.Lost, both)
+	if p, both := l.Beyond(); p.Settled != 6 || p.Lost != 5 || !both {
+		t.Errorf("of %d messages %d were lost (both ways %v), expected 5 of 6, both ways", p.Settled, p.Lost, both)
 	}
 }
 
@@ -51,17 +51,17 @@ func TestUnnamed(t *testing.T) {
 		}
 	}
 	l.CountUnnamed(at.Add(answer), answer)
-	if p, _ := l.Beyond(); p.Judged != 0 {
-		t.Errorf("%d copies are judged before their time", p.Judged)
+	if p, _ := l.Beyond(); p.Settled != 0 {
+		t.Errorf("%d copies are settled before their time", p.Settled)
 	}
 	l.CountUnnamed(at.Add(answer+1), answer)
-	if p, both := l.Beyond(); p.Judged != machine.PathBlock || p.Lost != machine.PathBlock/4 || !both {
-		t.Errorf("of %d copies %d were lost, expected a quarter of %d", p.Judged, p.Lost, machine.PathBlock)
+	if p, both := l.Beyond(); p.Settled != machine.PathBlock || p.Lost != machine.PathBlock/4 || !both {
+		t.Errorf("of %d copies %d were lost, expected a quarter of %d", p.Settled, p.Lost, machine.PathBlock)
 	}
 	l.Unnamed.Copy(at)
 	l.Finish()
-	if p, _ := l.Beyond(); p.Judged != machine.PathBlock+1 || p.Lost != machine.PathBlock/4+1 {
-		t.Errorf("at the end %d of %d copies were lost, expected one more", p.Lost, p.Judged)
+	if p, _ := l.Beyond(); p.Settled != machine.PathBlock+1 || p.Lost != machine.PathBlock/4+1 {
+		t.Errorf("at the end %d of %d copies were lost, expected one more", p.Lost, p.Settled)
 	}
 }
 
@@ -99,12 +99,12 @@ func TestBounds(t *testing.T) {
 					u.unanswered)
 			}
 			for _, p := range []machine.PathLoss{l.toTap, l.beyond, l.both} {
-				if p.Lost > p.Judged {
-					t.Fatalf("seed %d: %d of %d were lost", seed, p.Lost, p.Judged)
+				if p.Lost > p.Settled {
+					t.Fatalf("seed %d: %d of %d were lost", seed, p.Lost, p.Settled)
 				}
 			}
-			if l.beyond.Judged > l.both.Judged {
-				t.Fatalf("seed %d: %d judged beyond the tap, %d both ways", seed, l.beyond.Judged, l.both.Judged)
+			if l.beyond.Settled > l.both.Settled {
+				t.Fatalf("seed %d: %d judged beyond the tap, %d both ways", seed, l.beyond.Settled, l.both.Settled)
 			}
 		}
 	}

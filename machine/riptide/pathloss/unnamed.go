@@ -51,6 +51,6 @@ func (l *Losses) countUpTo(copies uint64) {
 		if lost {
 			u.unanswered++
 		}
-		l.both.Judge(lost)
+		l.both.Settle(lost)
 	}
 }

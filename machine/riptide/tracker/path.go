@@ -51,7 +51,7 @@ func (t *follower) path(x machine.Side) (p machine.PathLoss, sure machine.Certai
 	case t.config.Stream:
 		return p, machine.Unknown, false // TCP repairs what is lost
 	case s.tap.near && peer.tap.near:
-		return machine.PathLoss{Judged: s.figures.packets}, machine.Certain, false // there is no path
+		return machine.PathLoss{Settled: s.figures.packets}, machine.Certain, false // there is no path
 	case peer.tap.near:
 		return s.path.ToTap(), machine.Likely, false
 	case !s.tap.near && t.facts.Vantage == machine.VantageUnknown:

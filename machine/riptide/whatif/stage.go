@@ -71,12 +71,12 @@ const (
 	exchangeHeartbeat
 )
 
-// Sight distinguishes reliable messages and heartbeats from what answers them.
-func (s *Stage) Sight(d *machine.Datagram) machine.Sight {
+// Purpose distinguishes reliable messages and heartbeats from what answers them.
+func (s *Stage) Purpose(d *machine.Datagram) machine.Purpose {
 	m := &s.m
 	if err := s.config.Senders[d.From].Codec.Parse(d.Bytes, max(d.Length, len(d.Bytes)), m); err != nil &&
 		!errors.Is(err, base.ErrTrailing) {
-		return machine.Sight{Role: machine.RoleLife}
+		return machine.Purpose{Role: machine.RoleConnection}
 	}
 	beat := s.beats.Take(d.From, s.config.Senders[d.From].Codec.Dialect, m)
 	if m.Type == wire.Connect || beat == riptide.BeatPing {
@@ -84,17 +84,17 @@ func (s *Stage) Sight(d *machine.Datagram) machine.Sight {
 	}
 	switch t := m.Type; {
 	case t == wire.Ack || t == wire.AckExtra:
-		return machine.Sight{Role: machine.RoleAnswers, Kind: exchangeReliable, ID: uint32(m.Cause), Also: true}
+		return machine.Purpose{Role: machine.RoleAnswers, Kind: exchangeReliable, ID: uint32(m.Cause), Also: true}
 	case t.Reliable():
-		return machine.Sight{Role: machine.RoleAsks, Kind: exchangeReliable, ID: uint32(m.Sequence)}
+		return machine.Purpose{Role: machine.RoleAsks, Kind: exchangeReliable, ID: uint32(m.Sequence)}
 	case beat == riptide.BeatPing:
-		return machine.Sight{Role: machine.RoleAsks, Kind: exchangeHeartbeat, ID: uint32(m.Ping)}
+		return machine.Purpose{Role: machine.RoleAsks, Kind: exchangeHeartbeat, ID: uint32(m.Ping)}
 	case beat == riptide.BeatAnswer:
-		return machine.Sight{Role: machine.RoleAnswers, Kind: exchangeHeartbeat, ID: uint32(m.Ping)}
+		return machine.Purpose{Role: machine.RoleAnswers, Kind: exchangeHeartbeat, ID: uint32(m.Ping)}
 	case t == wire.Unreliable || t == wire.Notify:
-		return machine.Sight{Role: machine.RolePlain}
+		return machine.Purpose{Role: machine.RolePlain}
 	}
-	return machine.Sight{Role: machine.RoleLife}
+	return machine.Purpose{Role: machine.RoleConnection}
 }
 
 // Opens reports whether a datagram begins a connection.
@@ -112,12 +112,12 @@ func (s *Stage) Silence() time.Duration { return 10 * time.Second }
 // warmUp is how long before the trace the two connect.
 const warmUp = 3 * time.Second
 
-// Cast returns the references and what they are asked for.
-func (s *Stage) Cast(t *machine.Trace, changed []machine.Setting) (*machine.Cast, error) {
+// Prepare returns the references and what they are asked for.
+func (s *Stage) Prepare(t *machine.Trace, changed []machine.Setting) (*machine.Run, error) {
 	if err := s.chooseVersions(); err != nil {
 		return nil, err
 	}
-	c := &machine.Cast{Settings: s.settings(t)}
+	c := &machine.Run{Settings: s.settings(t)}
 	var resend endpoint.Resend
 	if v := &c.Settings[0]; v.Unit == "ms" {
 		resend.After = v.Duration()

@@ -14,8 +14,8 @@ import (
 
 const manyPeers = 10000
 
-// crowd is one endpoint with ten thousand peers, each of which has one packet of
-// 32 bytes under way to it and has sent ten of its own that are not to be
+// crowd is one endpoint with ten thousand peers. One packet of 32 bytes is in
+// flight to each peer. Each peer has sent ten packets that must not be
 // delivered twice.
 type crowd struct {
 	e    *Endpoint
@@ -56,21 +56,22 @@ func (c *crowd) do(t testing.TB, in machine.Input) {
 	}
 }
 
-// receive brings a data packet of a peer, direct form.
+// receive delivers a data packet of a peer, in the direct form.
 func (c *crowd) receive(t testing.TB, from machine.Peer, id uint16) {
 	pk := wire.Packet{Command: 0x53, ID: id, Flags: 1}
 	c.data = c.e.options.Profile.Append(c.data[:0], &pk, []byte("position"))
 	c.do(t, machine.Arrive{From: from, Bytes: c.data})
 }
 
-// acknowledge brings the acknowledgement of an id, direct form.
+// acknowledge delivers the acknowledgement of an id, in the direct form.
 func (c *crowd) acknowledge(t testing.TB, from machine.Peer, id int64) {
 	c.ack[0] = 0x41
 	binary.BigEndian.PutUint16(c.ack[1:], uint16(id)|wire.AckMark)
 	c.do(t, machine.Arrive{From: from, Bytes: c.ack[:]})
 }
 
-// Ten thousand peers of one endpoint: one timer in all, and what each takes.
+// One endpoint has ten thousand peers: one timer for all, and a bound on the
+// memory of each.
 func TestManyPeers(t *testing.T) {
 	testenv.Long(t, "the memory of ten thousand peers")
 	for _, form := range []wire.Form{wire.Direct, wire.Proxied} {
@@ -84,8 +85,8 @@ func TestManyPeers(t *testing.T) {
 		heap := float64(after.HeapAlloc-before.HeapAlloc) / manyPeers
 		own := float64(c.e.Size()) / manyPeers
 		t.Logf("%v: %.0f bytes a peer on the heap, %.0f by the endpoint's own count", form, heap, own)
-		// Above both figures by a good half: what would break it is a list or a
-		// timer for every peer that was not there before.
+		// The bound is half again above both figures. A list or a timer for
+		// every peer would break it.
 		if heap > 1200 {
 			t.Errorf("%v: %.0f bytes a peer", form, heap)
 		}
@@ -95,7 +96,8 @@ func TestManyPeers(t *testing.T) {
 		if c.e.queue.Len() != manyPeers {
 			t.Fatalf("%d packets under way", c.e.queue.Len())
 		}
-		// The one timer wakes the endpoint for all that are due, and for no others.
+		// The single timer wakes the endpoint for all packets that are due, and
+		// no others.
 		at, ok := c.e.Deadline()
 		if first := c.e.queue.Head(); !ok || first.ID64 != 0 || at != first.FirstAt.Add(500*time.Millisecond) {
 			t.Errorf("deadline %v, %v: the head is %+v", at, ok, first)
@@ -112,8 +114,8 @@ func TestManyPeers(t *testing.T) {
 	}
 }
 
-// A warm endpoint allocates nothing for a packet. What BenchmarkPeers shows is
-// what its inputs take as values of the interface machine.Input.
+// A warm endpoint allocates nothing for a packet. BenchmarkPeers allocates only
+// to convert its inputs to the interface machine.Input.
 func TestNoAllocations(t *testing.T) {
 	e, err := New(Options{Profile: profile(wire.Direct)})
 	if err != nil {
@@ -123,7 +125,7 @@ func TestNoAllocations(t *testing.T) {
 	submit := srdp.Request{Bytes: make([]byte, 32), Flags: 1}.Submit()
 	var script [][]machine.Input
 	for i := range uint16(2 * runs) {
-		data := binary.BigEndian.AppendUint16([]byte{0x53}, i/2) // each comes twice
+		data := binary.BigEndian.AppendUint16([]byte{0x53}, i/2) // each packet comes twice
 		ack := binary.BigEndian.AppendUint16([]byte{0x41}, i|wire.AckMark)
 		script = append(script, []machine.Input{submit, machine.Wake{}, machine.Arrive{Bytes: append(data, 1, 'x')},
 			machine.Arrive{Bytes: ack}})
@@ -151,8 +153,8 @@ func TestNoAllocations(t *testing.T) {
 	}
 }
 
-// BenchmarkPeers takes, for one of ten thousand peers in turn, an
-// acknowledgement, a data packet and the next submission.
+// BenchmarkPeers takes an acknowledgement, a data packet and the next
+// submission, for each of ten thousand peers in turn.
 func BenchmarkPeers(b *testing.B) {
 	c := newCrowd(b, wire.Direct)
 	bytes := make([]byte, 32)

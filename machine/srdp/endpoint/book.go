@@ -11,14 +11,14 @@ import (
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
 
-// DefaultPeers is how many peers an endpoint or a proxy has at most, where its
-// options do not say otherwise.
+// DefaultPeers is the most peers of an endpoint or a proxy, unless its options
+// set another limit.
 const DefaultPeers = 1 << 16
 
-// Introduce returns the input that tells an endpoint or a proxy the address of a
-// peer: of one that is to be sent to in the proxied form, or so that peers of one
-// address share what is observed of it. How it was introduced stays: packets
-// that come another way do not change it.
+// Introduce returns the input that gives an endpoint or a proxy the address of
+// a peer. In the proxied form an endpoint needs it to send to a peer. In the
+// direct form it makes peers with one IP address share their observed delays.
+// Packets that arrive by another route do not change an introduced address.
 func Introduce(peer machine.Peer, address wire.Address) machine.Command {
 	return machine.Command{Peer: peer, Kind: machine.Connect, Payload: []byte(address.String())}
 }
@@ -35,13 +35,13 @@ func introduced(in machine.Command) (wire.Address, error) {
 	return address, nil
 }
 
-// book tells which of the driver's peers leads to an address.
+// book finds the driver's peer that leads to an address.
 type book struct {
 	limit  int
 	routes map[wire.Address]route
-	names  map[machine.Peer]wire.Address // as introduced, the last one of a peer
-	next   machine.Peer                  // above all numbers met
-	order  []wire.Address                // as learned, the oldest first; also some that are not any more
+	names  map[machine.Peer]wire.Address // as introduced; the last one of each peer
+	next   machine.Peer                  // above all peer numbers so far
+	order  []wire.Address                // in the order of learning, oldest first; may contain forgotten addresses
 }
 
 type route struct {
@@ -56,10 +56,10 @@ func newBook(limit int) book {
 	return book{limit: limit, routes: map[wire.Address]route{}, names: map[machine.Peer]wire.Address{}}
 }
 
-// met takes note of a number that the driver uses.
+// met records a number that the driver uses.
 func (b *book) met(p machine.Peer) { b.next = max(b.next, p+1) }
 
-// introduce enters what the driver tells.
+// introduce records an address that the driver gives.
 func (b *book) introduce(p machine.Peer, a wire.Address) error {
 	b.met(p)
 	if _, had := b.routes[a]; !had && len(b.routes) >= b.limit {
@@ -69,8 +69,9 @@ func (b *book) introduce(p machine.Peer, a wire.Address) error {
 	return nil
 }
 
-// learn enters that a packet from a came by p. Where there is no room, what was
-// learned first is forgotten: who is still there is learned again.
+// learn records that a packet from a came by p. When the book is full, it
+// forgets the address that it learned first. A peer that is still there is
+// learned again.
 func (b *book) learn(a wire.Address, p machine.Peer) {
 	b.met(p)
 	r, had := b.routes[a]
@@ -92,14 +93,15 @@ func (b *book) learn(a wire.Address, p machine.Peer) {
 	b.routes[a] = route{peer: p}
 }
 
-// find returns the peer that leads to an address.
+// find returns the peer that leads to an address. It returns false when the
+// book does not have the address.
 func (b *book) find(a wire.Address) (machine.Peer, bool) {
 	r, ok := b.routes[a]
 	return r.peer, ok
 }
 
-// number returns the peer that leads to an address; one that is new is numbered,
-// for the driver to send to by its address.
+// number returns the peer that leads to an address. It gives a new address the
+// next number; the driver then sends to that number by the address.
 func (b *book) number(a wire.Address) (machine.Peer, bool) {
 	if p, ok := b.find(a); ok {
 		return p, true
@@ -118,7 +120,7 @@ func less(a, b wire.Address) bool {
 	return slices.Compare(a.IP[:], b.IP[:]) < 0 || a.IP == b.IP && a.Port < b.Port
 }
 
-// sorted returns all addresses in order.
+// sorted returns all addresses in ascending order.
 func (b *book) sorted() []wire.Address {
 	return slices.SortedFunc(maps.Keys(b.routes), func(x, y wire.Address) int {
 		switch {

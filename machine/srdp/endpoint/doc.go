@@ -1,4 +1,7 @@
-// Package endpoint is the reference endpoint of SRDP, with its proxies, sans IO: time is an
-// argument, packets go in and out as values. Its faults (fault.go) do one thing wrong
-// each, for tests of the judges.
+// Package endpoint is the reference endpoint of SRDP, with its proxies, without
+// I/O: time is an argument, and packets go in and out as values. For example,
+// Step with a Submit appends a datagram to Effects, and Step with a Wake sends
+// it again.
+//
+// Each fault (fault.go) does one thing wrong, for the tests of replay.
 package endpoint

@@ -15,28 +15,31 @@ import (
 
 // Options set up a reference endpoint.
 type Options struct {
-	Profile *wire.Profile // shared with the endpoint's clones: must not change
+	Profile *wire.Profile // shared with the endpoint's clones: do not change it
 	Side    machine.Side
 	First   uint16     // id of the first packet
-	Rules   srdp.Rules // the zero value is DefaultRules
+	Rules   srdp.Rules // the zero value means DefaultRules
 	Delays  srdp.DelayOptions
 	Fault   *Fault // what the endpoint does wrong; nil for nothing
 
-	// Self is the endpoint's own address, in the proxied form: the source of what
-	// it sends, and the destination of what it takes.
+	// Self is the endpoint's own address, in the proxied form. It is the source
+	// of what it sends, and the destination of what it accepts.
 	Self wire.Address
-	// ByProxy sends all packets to the driver's peer Proxy, which is a UDP proxy;
-	// the peers of the endpoint are then reached through it. Proxied form only.
+	// ByProxy sends all packets to the driver's peer Proxy, which is a UDP
+	// proxy. The endpoint then reaches its peers through it. Proxied form only.
 	ByProxy bool
 	Proxy   machine.Peer
 
-	// Limit is how long a packet with Repeats 0 is sent again before it is given
-	// up; 0 for no end.
+	// Limit is how long a packet with Repeats 0 is sent again before it is
+	// given up; 0 means without end.
 	Limit time.Duration
-	// Peers, Outstanding and Waiting bound the memory: peers known at a time
-	// (0 is DefaultPeers), packets in the sent queue (0 is 16384, half of all ids,
-	// which is also the most), and ordered packets of one peer that wait for the
-	// one in flight (0 is 1024; 65536 of all peers together).
+	// Peers, Outstanding and Waiting bound the memory:
+	//
+	//   - Peers is the most peers known at a time; 0 means DefaultPeers.
+	//   - Outstanding is the most packets in the sent queue; 0 means 16384.
+	//     That is half of all ids, and the largest value.
+	//   - Waiting is the most ordered packets of one peer that wait for the one
+	//     in flight; 0 means 1024. All peers together have at most 65536.
 	Peers, Outstanding, Waiting int
 }
 
@@ -45,47 +48,53 @@ const (
 	mostWaiting     = 1 << 16
 )
 
-// Endpoint is the reference implementation of SRDP. It speaks with any number of
-// peers by one counter of packet ids, one sent queue and one timer.
+// Endpoint is the reference implementation of SRDP. It sends to any number of
+// peers with one counter of packet ids, one sent queue and one timer.
 //
-// Submit is srdp_send: see Request. The other inputs: Arrive; Wake at the
-// Deadline; and commands, such as Introduce and what srdp.CancelOf reads.
-// Disconnect gives up all that was submitted to a peer and forgets what was
-// received from it (and the peer, where the endpoint met it behind a proxy), Stop
-// does so for all peers.
+// Submit is srdp_send: see Request. The other inputs are Arrive, Wake at the
+// Deadline, and commands, such as Introduce and what srdp.CancelOf reads.
+// Disconnect gives up everything submitted to a peer and forgets what was
+// received from it. It also forgets the peer itself, when the endpoint met it
+// behind a proxy. Stop gives up all submissions, and forgets what was received
+// from all peers.
 //
-// Two services are implemented: SRDP_DONTDUPLICATE by a list of recently
-// received ids per source (Rules), SRDP_ORDER by one ordered packet in flight
-// per receiver and a queue of those that wait. A packet gets its id when it is
-// first sent, so that ids rise by one in the order of sending.
+// The endpoint implements two services:
 //
-// What the methods that the document gives do not reach: an ordered packet that
-// was given up can still arrive, after a later one; and a duplicate that comes
-// when its id has left the list is handed over again.
+//   - SRDP_DONTDUPLICATE, by a list of recently received ids per source
+//     (Rules).
+//   - SRDP_ORDER, by one ordered packet in flight per receiver, and a queue of
+//     those that wait.
+//
+// A packet gets its id when it is first sent. Ids therefore rise by one in the
+// order of sending.
+//
+// The document's methods have two limits. An ordered packet that was given up
+// can still arrive after a later one. A duplicate that arrives after its id has
+// left the list is handed over again.
 type Endpoint struct {
 	options Options
-	copies  uint64 // of data, that came
+	copies  uint64 // of data packets that arrived
 	queue   srdp.Queue
 	next64  int64 // unwrapped id of the next packet
 
 	peers  []peer
 	names  map[wire.Address]machine.Peer
-	hosts  map[[4]byte]int32 // index of delays, of peers whose address is known
+	hosts  map[[4]byte]int32 // by IP address of peers: index of delays
 	delays []srdp.Delay
 
 	departed srdp.Departed
 
-	waiting   int            // ordered packets, of all peers
-	free      []machine.Peer // numbers that were the endpoint's choice, of peers that it has forgotten
+	waiting   int            // ordered packets that wait, of all peers
+	free      []machine.Peer // numbers that the endpoint chose for peers and that are free again
 	submitted uint32
 	settled   []srdp.Settlement
 	counts    Counts
 
-	packet wire.Packet // that was read
-	answer wire.Packet // the acknowledgement that is being sent, and its bytes
+	packet wire.Packet // the packet that was read last
+	answer wire.Packet // the acknowledgement that is being sent; bytes is its encoding
 	bytes  []byte
 
-	// What the TCP proxy sets: it speaks for all of its clients.
+	// The TCP proxy sets these: it receives for all of its clients.
 	accepts func(*wire.Packet) bool
 	taken   []wire.Address // destinations of the deliveries of this step
 }
@@ -94,19 +103,19 @@ type Endpoint struct {
 type peer struct {
 	received srdp.Received
 	waiting  []waiting
-	newest64 int64 // of the packets that came from it, unwrapped; meaningful once met
+	newest64 int64 // of the packets from it, unwrapped; meaningful when met is set
 	address  wire.Address
 	route    machine.Peer // the driver's peer that leads to it
-	delay    int32        // index of Endpoint.delays; -1 for none yet
+	delay    int32        // index of Endpoint.delays; -1 if it has none
 	ordered  bool         // an ordered packet to it is in flight
 	met      bool         // data came from it
 	named    bool         // address is known
-	fixed    bool         // as it was introduced
+	fixed    bool         // it was introduced, so packets do not change its address or route
 }
 
 // waiting is a submission behind an ordered packet in flight.
 type waiting struct {
-	request    srdp.Request // its Bytes are kept
+	request    srdp.Request // it owns its Bytes
 	source     wire.Address
 	submission uint32
 }
@@ -114,13 +123,14 @@ type waiting struct {
 // Counts are an endpoint's figures since its start.
 type Counts struct {
 	Packets, Resends, Acked, GaveUp uint64 // of what it sent
-	Received, Duplicates            uint64 // copies handed over, and dropped
+	Received, Duplicates            uint64 // copies handed over, and copies dropped
 	AckedAgain                      uint64 // acknowledgements of packets not in the queue
 	Foreign                         uint64 // datagrams that are no packets of the profile
 	Astray                          uint64 // packets for another destination, or of peers beyond the limit
 }
 
-// New returns an endpoint that has neither sent nor received.
+// New returns an endpoint that has neither sent nor received. It returns an
+// error when the options are not valid.
 func New(o Options) (*Endpoint, error) {
 	if o.Profile == nil {
 		return nil, errors.New("reference endpoint: expected a profile")
@@ -153,7 +163,8 @@ func New(o Options) (*Endpoint, error) {
 	}
 	e := &Endpoint{options: o, next64: int64(o.First)}
 	if o.ByProxy {
-		// The proxy's number is taken: a peer behind it gets one of its own.
+		// Reserve the proxy's number, so that peers behind it get numbers of
+		// their own.
 		if _, ok := e.meet(o.Proxy); !ok {
 			return nil, fmt.Errorf("reference endpoint: proxy is peer %d, expected less than the %d that are allowed",
 				o.Proxy, o.Peers)
@@ -162,22 +173,22 @@ func New(o Options) (*Endpoint, error) {
 	return e, nil
 }
 
-// Submitted returns the number of the submission that the endpoint took last;
-// they count from 1.
+// Submitted returns the number of the newest submission. Submissions count from
+// 1.
 func (e *Endpoint) Submitted() uint32 { return e.submitted }
 
-// Settled returns the submissions that ended in the last step. It is valid until
-// the next one.
+// Settled returns the submissions that ended in the last step. The result is
+// valid until the next step.
 func (e *Endpoint) Settled() []srdp.Settlement { return e.settled }
 
 // Counts returns the figures since the start.
 func (e *Endpoint) Counts() Counts { return e.counts }
 
-// Queue returns the sent queue: to look at, not to step.
+// Queue returns the sent queue, to read only.
 func (e *Endpoint) Queue() *srdp.Queue { return &e.queue }
 
-// Timeout returns the time between copies that the endpoint would choose for a
-// peer now.
+// Timeout returns the time between copies that the endpoint would choose now
+// for a peer.
 func (e *Endpoint) Timeout(to machine.Peer) time.Duration {
 	if int(to) < len(e.peers) && e.peers[to].delay >= 0 {
 		return e.delays[e.peers[to].delay].Timeout(&e.options.Delays)
@@ -185,8 +196,8 @@ func (e *Endpoint) Timeout(to machine.Peer) time.Duration {
 	return (&srdp.Delay{}).Timeout(&e.options.Delays)
 }
 
-// Address returns the address of a peer; false where it is not known, as in the
-// direct form where nobody introduced it.
+// Address returns the address of a peer. It returns false when the address is
+// unknown, as in the direct form without Introduce.
 func (e *Endpoint) Address(p machine.Peer) (wire.Address, bool) {
 	if int(p) < len(e.peers) {
 		return e.peers[p].address, e.peers[p].named
@@ -194,14 +205,14 @@ func (e *Endpoint) Address(p machine.Peer) (wire.Address, bool) {
 	return wire.Address{}, false
 }
 
-// Peer returns the peer with an address, as far as it is known.
+// Peer returns the peer with an address. It returns false when there is none.
 func (e *Endpoint) Peer(a wire.Address) (machine.Peer, bool) {
 	p, ok := e.names[a]
 	return p, ok
 }
 
-// Next returns a number that no peer has: what a driver calls the next one that it
-// meets, where the endpoint numbers peers too, as it does behind proxies.
+// Next returns a number that no peer has. Behind proxies the endpoint numbers
+// peers itself; the driver must then use Next for the next peer that it meets.
 func (e *Endpoint) Next() machine.Peer { return machine.Peer(len(e.peers)) }
 
 // Step takes one input: see machine.Endpoint.
@@ -223,7 +234,8 @@ func (e *Endpoint) Step(now machine.Instant, in machine.Input, out *machine.Effe
 	return nil
 }
 
-// Deadline returns the retry time of the first packet of the sent queue.
+// Deadline returns the retry time of the first packet in the sent queue. It
+// returns false when the queue is empty.
 func (e *Endpoint) Deadline() (machine.Instant, bool) {
 	if h := e.queue.Head(); h != nil {
 		return e.queue.RetryAt(h), true
@@ -259,7 +271,8 @@ func (e *Endpoint) command(now machine.Instant, in machine.Command, out *machine
 	return nil
 }
 
-// meet returns a peer by its number, which is new perhaps.
+// meet returns the peer with a number, and creates it if it is new. It returns
+// false when the number is beyond the limit.
 func (e *Endpoint) meet(p machine.Peer) (*peer, bool) {
 	if int64(p) >= int64(e.options.Peers) {
 		return nil, false
@@ -273,7 +286,7 @@ func (e *Endpoint) meet(p machine.Peer) (*peer, bool) {
 	return &e.peers[p], true
 }
 
-// Introduce takes the address of a peer from the driver.
+// Introduce sets the address of a peer, as the driver gives it.
 func (e *Endpoint) Introduce(p machine.Peer, a wire.Address) error {
 	x, ok := e.meet(p)
 	if !ok {
@@ -303,7 +316,7 @@ func (e *Endpoint) name(p machine.Peer, x *peer, a wire.Address) {
 	}
 }
 
-// delayOf returns what is observed of a peer's address.
+// delayOf returns the delays that were observed of a peer's address.
 func (e *Endpoint) delayOf(x *peer) *srdp.Delay {
 	if x.delay < 0 {
 		if known, ok := e.hosts[x.address.IP]; ok && x.named {
@@ -328,7 +341,7 @@ func (e *Endpoint) clone() *Endpoint {
 	c.peers = slices.Clone(e.peers)
 	for i := range c.peers {
 		c.peers[i].received = e.peers[i].received.Clone()
-		c.peers[i].waiting = slices.Clone(e.peers[i].waiting) // what one holds never changes
+		c.peers[i].waiting = slices.Clone(e.peers[i].waiting) // an element never changes, so a shallow copy is enough
 	}
 	c.names, c.hosts, c.delays = maps.Clone(e.names), maps.Clone(e.hosts), slices.Clone(e.delays)
 	c.departed, c.free = slices.Clone(e.departed), slices.Clone(e.free)
@@ -336,7 +349,7 @@ func (e *Endpoint) clone() *Endpoint {
 	return &c
 }
 
-// Size returns the bytes of memory that the endpoint takes, about.
+// Size returns the approximate bytes of memory that the endpoint uses.
 func (e *Endpoint) Size() int {
 	n := int(unsafe.Sizeof(*e)) + e.queue.Size() + cap(e.peers)*int(unsafe.Sizeof(peer{})) +
 		cap(e.delays)*int(unsafe.Sizeof(srdp.Delay{})) + cap(e.departed)*int(unsafe.Sizeof(srdp.Departure{})) +

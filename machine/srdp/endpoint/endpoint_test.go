@@ -50,8 +50,8 @@ func newRig(t *testing.T, o Options) (*rig, *Endpoint) {
 
 const millisecond = machine.Instant(time.Millisecond)
 
-// at steps the endpoint at a time in milliseconds and gives all that came of it
-// as one line: transmissions as PEER:HEX, deliveries as PEER<ID, events.
+// at steps the endpoint at a time in milliseconds. It returns the effects as
+// one line: transmissions as PEER:HEX, deliveries as PEER<ID, then events.
 func (r *rig) at(ms int, in machine.Input) string {
 	r.t.Helper()
 	r.now = machine.Instant(ms) * millisecond
@@ -131,7 +131,7 @@ func TestSending(t *testing.T) {
 	r.is(60, machine.Wake{}, "1:537fff0062 | resent 32767")
 	r.deadline(100)
 	r.is(99, machine.Wake{}, "")
-	r.is(105, machine.Wake{}, "0:537ffe0061 | resent 32766") // requeued by the time now
+	r.is(105, machine.Wake{}, "0:537ffe0061 | resent 32766") // requeued from the present time
 	r.deadline(110)
 	r.is(110, machine.Wake{}, "gave_up 32767")
 	if got := e.Settled(); len(got) != 1 ||
@@ -139,8 +139,8 @@ func TestSending(t *testing.T) {
 		t.Errorf("settled %+v", got)
 	}
 	r.deadline(205)
-	r.is(120, arrive(1, "41 fffe"), "acked_again 32766") // not from whom it was sent to
-	r.is(130, arrive(0, "41 fffe"), "acked 32766")       // of two copies: no measure
+	r.is(120, arrive(1, "41 fffe"), "acked_again 32766") // not from the peer that it was sent to
+	r.is(130, arrive(0, "41 fffe"), "acked 32766")       // of two copies: no sample
 	r.is(130, arrive(0, "41 8000"), "acked 0 in 110ms")
 	r.is(131, arrive(0, "41 8000"), "acked_again 0")
 	r.deadline(-1)
@@ -149,7 +149,7 @@ func TestSending(t *testing.T) {
 	}
 }
 
-// What is due at once is sent in the order of retry times.
+// Packets that are due at once are sent in the order of their retry times.
 func TestLateTimer(t *testing.T) {
 	r, _ := newRig(t, Options{})
 	r.at(0, send(0, "a", 0, 300*time.Millisecond, 0))
@@ -164,17 +164,17 @@ func TestReceiving(t *testing.T) {
 	r.is(0, arrive(0, "53 0005 00 61"), "0:418005 | 0<5(a) | received 5")
 	r.is(1, arrive(0, "53 0005 00 61"), "0:418005 | 0<5(a) | received 5") // no promise
 	r.is(2, arrive(0, "53 0006 01 62"), "0:418006 | 0<6(b) | received 6") // don't duplicate
-	r.is(3, arrive(0, "53 0006 01 62"), "0:418006 | duplicate 6")         // acknowledged all the same
+	r.is(3, arrive(0, "53 0006 01 62"), "0:418006 | duplicate 6")         // acknowledged nevertheless
 	r.is(4, arrive(1, "53 0006 01 62"), "1:418006 | 1<6(b) | received 6") // another source
 	r.is(5, arrive(0, "53 0006 01 63"), "0:418006 | 0<6(c) | received 6") // another packet
-	r.is(6, arrive(0, "53 0007 84 64"), "0:418007 | 0<7(d) | received 7") // unknown flags harm nobody
+	r.is(6, arrive(0, "53 0007 84 64"), "0:418007 | 0<7(d) | received 7") // unknown flags do no harm
 	r.is(7, arrive(0, "41 0008 00 65"), "0:418008 | 0<8(e) | received 8") // the top bit decides
 	r.is(8, arrive(0, "00 0000 00 00"), "")                               // foreign
 	r.is(9, arrive(0, "53 00"), "")                                       // cut
 	r.is(10, arrive(0, "53 7fff 02 66"), "0:41ffff | 0<32767(f) | received 32767")
 	r.is(11, arrive(0, "53 0000 02 67"), "0:418000 | 0<0(g) | received 0") // ids wrap
-	r.is(12, arrive(0, "53 7fff 02 66"), "0:41ffff | duplicate 32767")     // ordered, and a later one was handed over
-	r.is(13, arrive(0, "53 0000 02 67"), "0:418000 | 0<0(g) | received 0") // in order once more
+	r.is(12, arrive(0, "53 7fff 02 66"), "0:41ffff | duplicate 32767")     // ordered, after a later one was handed over
+	r.is(13, arrive(0, "53 0000 02 67"), "0:418000 | 0<0(g) | received 0") // in order again
 	if got := e.Counts(); got.Foreign != 2 || got.Duplicates != 2 || got.Received != 10 {
 		t.Errorf("counts %+v", got)
 	}
@@ -199,7 +199,8 @@ func TestUnwrapping(t *testing.T) {
 	}
 }
 
-// One ordered packet is in flight per receiver; others do not wait for it.
+// One ordered packet is in flight per receiver; other packets do not wait for
+// it.
 func TestOrder(t *testing.T) {
 	r, e := newRig(t, Options{})
 	r.is(0, send(0, "a", 2, 100*time.Millisecond, 2), "0:5300000261 | sent 0")
@@ -209,7 +210,7 @@ func TestOrder(t *testing.T) {
 	r.is(4, send(0, "e", 2, 100*time.Millisecond, 1), "0:5300020165 | sent 2")
 	r.is(5, arrive(0, "41 8000"), "0:5300030362 | acked 0 in 5ms | sent 3")
 	r.is(105, machine.Wake{}, "1:5300010264 | 0:5300020165 | 0:5300030362 | resent 1 | resent 2 | resent 3")
-	r.is(204, machine.Wake{}, "") // 105 + 100 is not yet
+	r.is(204, machine.Wake{}, "") // 105 + 100 is later
 	r.is(205, machine.Wake{}, "0:5300040263 | gave_up 1 | gave_up 2 | gave_up 3 | sent 4")
 	if got := e.Settled(); len(got) != 3 || got[2].Submission != 2 {
 		t.Errorf("settled %+v", got)
@@ -279,7 +280,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// cancel returns the command that has an endpoint give up a submission.
+// cancel returns the command that makes an endpoint give up a submission.
 func cancel(submission uint32) machine.Command {
 	return machine.Command{Kind: machine.Cancel, Payload: binary.BigEndian.AppendUint32(nil, submission)}
 }
@@ -290,7 +291,7 @@ func TestCancel(t *testing.T) {
 	r.at(0, send(0, "b", 0, 100*time.Millisecond, 2))
 	r.at(0, send(0, "c", 0, 100*time.Millisecond, 2))
 	r.at(0, send(1, "d", 0, 100*time.Millisecond, 0))
-	r.is(1, cancel(2), "") // one that waits
+	r.is(1, cancel(2), "") // a submission that waits
 	if got := e.Settled(); !slices.Equal(got, []srdp.Settlement{{Submission: 2, ID64: -1, Outcome: srdp.Cancelled}}) {
 		t.Errorf("settled %+v", got)
 	}
@@ -315,8 +316,8 @@ func TestLimit(t *testing.T) {
 	r.deadline(400)
 }
 
-// The documented choice of timeouts: the start, one and a half times the longest
-// delay, doubled while nothing can be measured.
+// The documented choice of timeouts: the start value, then one and a half times
+// the longest delay, doubled while nothing can be measured.
 func TestDelays(t *testing.T) {
 	r, e := newRig(t, Options{})
 	is := func(to machine.Peer, want time.Duration) {
@@ -332,15 +333,15 @@ func TestDelays(t *testing.T) {
 	is(0, 150*time.Millisecond)
 	is(1, 500*time.Millisecond)
 	r.at(100, send(0, "b", 0, 0, 0))
-	r.at(140, arrive(0, "41 8001")) // shorter: the longest counts
+	r.at(140, arrive(0, "41 8001")) // shorter: the longest delay stays
 	is(0, 150*time.Millisecond)
-	// A lost packet tells nothing.
+	// A lost packet gives no sample.
 	r.at(150, send(0, "x", 0, 0, 0))
 	r.at(300, machine.Wake{})
 	r.at(320, arrive(0, "41 8002"))
 	is(0, 150*time.Millisecond)
-	// The path becomes slower than the timeout: two packets are sent twice, and
-	// acknowledged twice; one doubling comes of it.
+	// The path becomes slower than the timeout. Two packets are sent twice and
+	// acknowledged twice, which doubles the timeout once.
 	r.at(400, send(0, "c", 0, 0, 0))
 	r.at(400, send(0, "d", 0, 0, 0))
 	r.at(550, machine.Wake{})
@@ -348,13 +349,14 @@ func TestDelays(t *testing.T) {
 		r.at(600, arrive(0, hex))
 	}
 	is(0, 300*time.Millisecond)
-	r.at(610, arrive(0, "41 8004")) // known already
-	r.at(610, arrive(0, "41 8001")) // of one copy: the network has doubled it
+	r.at(610, arrive(0, "41 8004")) // counted already
+	r.at(610, arrive(0, "41 8001")) // of one copy: the network duplicated the acknowledgement
 	is(0, 300*time.Millisecond)
 	r.at(1000, send(0, "e", 0, 0, 0))
 	r.at(1200, arrive(0, "41 8005"))
 	is(0, 300*time.Millisecond) // measured: 200 ms
-	// Acknowledgements of packets that were given up, up to the most.
+	// Acknowledgements of packets that were given up double it up to the
+	// maximum.
 	ms := 2000
 	for i := range 9 {
 		r.at(ms, send(1, "f", 1, 0, 0))
@@ -364,12 +366,12 @@ func TestDelays(t *testing.T) {
 		r.at(ms+1, arrive(1, fmt.Sprintf("41 80%02x", 6+i)))
 	}
 	is(1, 10*time.Second)
-	// What the caller chose tells nothing about the endpoint's choice.
+	// A timeout that the caller chose does not change the endpoint's choice.
 	r.at(ms, send(2, "g", 1, time.Millisecond, 0))
 	r.at(ms+1, machine.Wake{})
 	r.at(ms+2, arrive(2, "41 800f"))
 	is(2, 500*time.Millisecond)
-	// Peers of one address share what is observed.
+	// Peers with one IP address share their delays.
 	r.at(ms+2, Introduce(0, address("10.0.0.2:1")))
 	r.at(ms+2, Introduce(3, address("10.0.0.2:2")))
 	is(3, 300*time.Millisecond)
@@ -398,7 +400,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// Without proxies the proxied form is the direct one with addresses.
+// Without proxies the proxied form is the direct form with addresses.
 func TestProxiedForm(t *testing.T) {
 	a, b := address("10.0.0.1:1"), address("10.0.0.2:2")
 	r, _ := newRig(t, Options{Profile: profile(wire.Proxied), Self: a})
@@ -407,18 +409,18 @@ func TestProxiedForm(t *testing.T) {
 	r.is(2, arrive(0, "418000 0a000002 0002 0a000001 0001"), "acked 0 in 1ms")
 	r.is(3, arrive(0, "530009 0a000002 0002 0a000001 0001 00 79"),
 		"0:4180090a00000100010a0000020002 | 0<9(y) | received 9")
-	// for another
+	// for another endpoint
 	r.is(4, arrive(0, "530009 0a000002 0002 0a000009 0001 00 79"), "")
 	// of a stranger
 	r.is(5, arrive(7, "53000a 0a000003 0003 0a000001 0001 00 7a"),
 		"7:41800a0a00000100010a0000030003 | 7<10(z) | received 10")
-	// another one, by the same way
+	// another one, by the same route
 	r.is(6, arrive(7, "53000a 0a000004 0003 0a000001 0001 00 7a"),
 		"7:41800a0a00000100010a0000040003 | 8<10(z) | received 10")
-	// acknowledges nothing of a stranger
+	// acknowledges something that a stranger never got
 	r.is(7, arrive(7, "41800a 0a000005 0003 0a000001 0001"), "")
 	r.is(8, send(8, "w", 1, 0, 0), "7:5300010a00000100010a00000400030077 | sent 1")
-	// A peer that is forgotten leaves its number to the next one.
+	// A forgotten peer leaves its number to the next one.
 	r.is(9, machine.Command{Kind: machine.Disconnect, Peer: 8}, "gave_up 1")
 	r.is(10, send(8, "w", 1, 0, 0), "error: submit: unknown peer 8: expected one that was introduced")
 	r.is(11, arrive(7, "53000b 0a000006 0003 0a000001 0001 00 7a"),

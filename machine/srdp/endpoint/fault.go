@@ -8,35 +8,35 @@ import (
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
 
-// Fault is one named way in which an implementation goes wrong, as a policy of
-// the reference endpoint: Options.Fault. All else of the endpoint stays right.
+// Fault is one named way in which an implementation goes wrong. Options.Fault
+// applies it to the reference endpoint, which does everything else right.
 type Fault struct {
 	machine.Fault
 
-	// ack changes the acknowledgement of a copy, the n-th that came, and tells how
-	// often it goes out.
+	// ack changes the acknowledgement of the n-th copy that arrived. It returns
+	// how often to send it.
 	ack func(pk *wire.Packet, n uint64, fate srdp.Fate) (times int)
-	// answer and data change the bytes of the n-th copy's acknowledgement, and of a
-	// packet's first copy, which are those of the later ones too.
+	// answer changes the bytes of the n-th copy's acknowledgement. data changes
+	// the bytes of a packet's first copy, which later copies repeat.
 	answer func(p *wire.Profile, n uint64, b []byte)
 	data   func(p *wire.Profile, s *srdp.Sent)
-	// changes a packet before it is sent again; next is the counter
+	// copied changes a packet before it is sent again; next is the counter.
 	copied  func(p *wire.Profile, s *srdp.Sent, next uint16)
-	next    func(id64 int64) int64                   // the id of a packet, by the counter
-	timeout func(chosen time.Duration) time.Duration // behind the second copy of a packet
+	next    func(id64 int64) int64                   // returns the id of a packet from the counter
+	timeout func(chosen time.Duration) time.Duration // changes the timeout after the second copy of a packet
 
-	deaf    bool // acknowledgements settle nothing
-	endless bool // packets that were given up are sent again
-	pushy   bool // ordered packets do not wait for each other
-	forgets bool // the list of received ids stays empty
-	samples bool // packets of several copies are measured, from the first
+	ignoresAcks    bool // acknowledgements settle nothing
+	ignoresRepeats bool // packets that were given up are sent again
+	ignoresOrder   bool // ordered packets do not wait for each other
+	forgets        bool // the list of received ids stays empty
+	samples        bool // packets of several copies are measured, from the first copy
 }
 
-const faultEvery = 10 // packets between two slips of faults that come now and then
+const faultEvery = 10 // an occasional fault happens once in so many packets
 
 func slips(n uint64) bool { return n%faultEvery == faultEvery-1 }
 
-// Faults lists them.
+// Faults lists all faults of the reference endpoint.
 var Faults = []*Fault{
 	{
 		Fault: machine.Fault{Name: "ack-missing", Doc: "one copy in ten is not acknowledged"},
@@ -112,14 +112,14 @@ var Faults = []*Fault{
 			Name: "resend-without-end", Doc: "packets are sent again though they are acknowledged",
 			Scenario: []string{"--timeout", "150ms", "--rate", "20"},
 		},
-		deaf: true,
+		ignoresAcks: true,
 	},
 	{
 		Fault: machine.Fault{
 			Name: "repeats-ignored", Doc: "packets that were given up after the last time that was asked for are sent again",
 			Scenario: []string{"--repeats", "2", "--timeout", "150ms", "--loss", "40%", "--services", "order"},
 		},
-		endless: true,
+		ignoresRepeats: true,
 	},
 	{
 		Fault: machine.Fault{
@@ -182,7 +182,7 @@ var Faults = []*Fault{
 			Name: "order-ignored", Doc: "ordered packets do not wait for each other",
 			Scenario: []string{"--services", "order", "--loss", "10%"},
 		},
-		pushy: true,
+		ignoresOrder: true,
 	},
 	{
 		Fault: machine.Fault{
@@ -202,7 +202,7 @@ var Faults = []*Fault{
 	},
 }
 
-// LookupFault finds one by its name; nil for none.
+// LookupFault returns the fault with a name, or nil when there is none.
 func LookupFault(name string) *Fault { return machine.LookupFault(Faults, name) }
 
 // renumber writes another id into a data packet.

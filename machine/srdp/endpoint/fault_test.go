@@ -13,8 +13,8 @@ import (
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
 
-// A faulty endpoint sends other bytes than a right one with the same inputs, or
-// the same ones where the fault is said never to reach the wire.
+// A faulty endpoint sends other bytes than a correct one with the same inputs.
+// It sends the same bytes when the fault is documented as unobservable.
 func TestFaultsShow(t *testing.T) {
 	if len(Faults) < 12 {
 		t.Errorf("%d faults, expected at least 12", len(Faults))
@@ -38,7 +38,7 @@ func TestFaultsShow(t *testing.T) {
 			}
 			w := sim.New(7)
 			journal := w.Record()
-			journal.Digests = false // the endpoints that play it are not those that wrote it
+			journal.Digests = false // the endpoints that replay it differ from those that recorded it
 			app := func(side int) sim.App {
 				return func(fr *sim.Frame) {
 					if fr.Number == 0 {
@@ -47,7 +47,7 @@ func TestFaultsShow(t *testing.T) {
 					if fr.Now < machine.Instant(4*time.Second) {
 						timeout := 150 * time.Millisecond
 						if f.samples {
-							timeout = 0 // the library's choice
+							timeout = 0 // the library chooses
 						}
 						fr.Do(srdp.Request{Bytes: noise(fr.Rand), Repeats: 3, Timeout: timeout, Flags: uint8(fr.Rand.IntN(4))}.Submit())
 					}

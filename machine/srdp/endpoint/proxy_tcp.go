@@ -13,14 +13,14 @@ import (
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
 
-// TCPProxyOptions set up a TCP proxy.
+// TCPProxyOptions configures a TCP proxy.
 type TCPProxyOptions struct {
 	ProxyOptions
-	// Repeats and Timeout are those of the packets that the proxy sends for its
-	// clients: a packet on the stream does not say. See Request.
+	// Repeats and Timeout apply to the packets that the proxy sends for its
+	// clients, since a packet on the stream has neither. See Request.
 	Repeats uint8
 	Timeout time.Duration
-	// First, Rules, Delays and Limit are those of Options.
+	// First, Rules, Delays and Limit are as in Options.
 	First  uint16
 	Rules  srdp.Rules
 	Delays srdp.DelayOptions
@@ -28,32 +28,33 @@ type TCPProxyOptions struct {
 }
 
 // TCPProxy speaks SRDP for clients that send it their packets over streams. The
-// retries are its own; the streams carry packets of the proxied form, each after
-// its length.
+// proxy does the retries. The streams carry packets of the proxied form, each
+// after its length.
 //
 //	client ══stream══> proxy ──UDP──> server      data, resent by the proxy
 //	client <══stream══ proxy <──UDP── server      its acknowledgement, once
 //	client <══stream══ proxy <──UDP── server      data, acknowledged by the proxy
 //
-// To the server the proxy sends with the client's address as source and with ids
-// of its own: clients count their ids each for itself, and the proxy is one
-// sender. An acknowledgement goes on to the client under the client's id; no
-// other packet is acknowledged on the stream, where nothing is lost.
+// Towards the server, the proxy uses the client's address as source and its own
+// ids. Clients count their ids separately, but the proxy is one sender. It
+// passes an acknowledgement on to the client under the client's id. It
+// acknowledges no other packet on the stream, since a stream loses nothing.
 //
-// A client has the address that its first packet names as source. Other sources,
-// an address that another open stream has, services that are not implemented and
-// packets that are too large are refused: no acknowledgement comes. A stream that
-// cannot be framed is closed.
+// The first packet of a client names its address as the source. The proxy
+// refuses other sources, an address that another open stream has, unknown
+// services, and packets that are too large. It sends no acknowledgement for
+// what it refuses. It closes a stream that it cannot frame.
 //
-// Inputs: Open, Bytes and Close of streams, Arrive of datagrams (machine.Peer
-// numbers both), Wake at the Deadline, and Introduce.
+// The inputs are Open, Bytes and Close of streams, Arrive of datagrams, Wake at
+// the Deadline, and Introduce. machine.Peer numbers both streams and datagram
+// peers.
 type TCPProxy struct {
 	options  TCPProxyOptions
 	endpoint *Endpoint
-	streams  map[machine.Peer]uint32 // number of the client
+	streams  map[machine.Peer]uint32 // number of the client at the other end
 	clients  map[uint32]*client
-	homes    map[wire.Address]uint32 // of the clients, by the address that they have taken
-	pending  map[uint32]origin       // what is under way for a client, by its submission
+	homes    map[wire.Address]uint32 // client by the address that it has taken
+	pending  map[uint32]origin       // what is in flight for a client, by its submission
 	number   uint32
 	counts   ProxyCounts
 
@@ -62,24 +63,26 @@ type TCPProxy struct {
 	bytes  []byte
 }
 
-// client is who was or is at the other end of a stream.
+// client is the program at the other end of a stream, during the stream and
+// after.
 type client struct {
 	stream  machine.Peer
 	address wire.Address
 	named   bool
-	gone    bool   // its stream has ended: it is kept until nothing is under way for it
-	pending int    // packets under way for it
-	rest    []byte // of its stream: a packet that has not come whole
+	gone    bool   // its stream has ended; it is kept until nothing is in flight for it
+	pending int    // packets in flight for it
+	rest    []byte // of its stream: the incomplete packet at its end
 }
 
-// origin is where a submission came from.
+// origin is the client's packet that caused a submission.
 type origin struct {
 	client      uint32
-	id          uint16 // the client's
+	id          uint16 // the client's id
 	destination wire.Address
 }
 
-// NewTCPProxy returns a proxy that knows nobody.
+// NewTCPProxy returns a proxy without clients. It returns an error when the
+// options are not valid.
 func NewTCPProxy(o TCPProxyOptions) (*TCPProxy, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -98,8 +101,8 @@ func NewTCPProxy(o TCPProxyOptions) (*TCPProxy, error) {
 	return p, nil
 }
 
-// accepts reports whether a packet is for a client: data for one that is there,
-// acknowledgements also for one that has gone.
+// accepts reports whether a packet is for a client. Data is for a connected
+// client only; acknowledgements are also for one that has gone.
 func (p *TCPProxy) accepts(pk *wire.Packet) bool {
 	c := p.clients[p.homes[pk.Destination]]
 	return c != nil && (pk.Ack || !c.gone)
@@ -108,23 +111,24 @@ func (p *TCPProxy) accepts(pk *wire.Packet) bool {
 // Counts returns the figures since the start.
 func (p *TCPProxy) Counts() ProxyCounts { return p.counts }
 
-// Endpoint returns the proxy's own end towards the servers: to look at.
+// Endpoint returns the proxy's own end towards the servers, to read only.
 func (p *TCPProxy) Endpoint() *Endpoint { return p.endpoint }
 
-// Address returns the address of a peer, introduced or numbered by the proxy.
+// Address returns the address of a peer that was introduced, or that the proxy
+// numbered. It returns false when there is none.
 func (p *TCPProxy) Address(peer machine.Peer) (wire.Address, bool) { return p.endpoint.Address(peer) }
 
 // Step takes one input: see machine.Endpoint.
 func (p *TCPProxy) Step(now machine.Instant, in machine.Input, out *machine.Effects) error {
 	switch in := in.(type) {
 	case machine.Open:
-		// The stream's number is taken: no server may get it.
+		// Reserve the stream's number: no server may get it.
 		if _, ok := p.endpoint.meet(in.Peer); !ok {
 			out.Send(in.Peer, machine.CloseStream, nil)
 			return nil
 		}
 		p.leave(in.Peer)
-		p.number++ // from 1: 0 is nobody
+		p.number++ // starts at 1: 0 means no client
 		p.streams[in.Peer], p.clients[p.number] = p.number, &client{stream: in.Peer}
 	case machine.Close:
 		p.leave(in.Peer)
@@ -143,8 +147,8 @@ func (p *TCPProxy) Step(now machine.Instant, in machine.Input, out *machine.Effe
 	return nil
 }
 
-// step has the endpoint take an input, and passes on to the clients what comes
-// of it.
+// step passes an input to the endpoint, and passes the results on to the
+// clients.
 func (p *TCPProxy) step(now machine.Instant, in machine.Input, out *machine.Effects) error {
 	delivered := len(out.Deliver)
 	if err := p.endpoint.Step(now, in, out); err != nil {
@@ -162,7 +166,7 @@ func (p *TCPProxy) step(now machine.Instant, in machine.Input, out *machine.Effe
 	return nil
 }
 
-// settle tells the clients what was acknowledged.
+// settle sends the clients the acknowledgements of their packets.
 func (p *TCPProxy) settle(out *machine.Effects) {
 	for _, s := range p.endpoint.Settled() {
 		o, ok := p.pending[s.Submission]
@@ -181,7 +185,7 @@ func (p *TCPProxy) settle(out *machine.Effects) {
 	}
 }
 
-// tidy forgets a client that is gone and has nothing under way.
+// tidy forgets a client that is gone and has nothing in flight.
 func (p *TCPProxy) tidy(n uint32, c *client) {
 	if !c.gone || c.pending > 0 {
 		return
@@ -192,7 +196,7 @@ func (p *TCPProxy) tidy(n uint32, c *client) {
 	delete(p.clients, n)
 }
 
-// write puts a packet on a stream.
+// write sends a packet on a stream.
 func (p *TCPProxy) write(to machine.Peer, pk *wire.Packet, payload []byte, out *machine.Effects) {
 	p.bytes = p.options.Profile.Append(p.bytes[:0], pk, payload)
 	frame, err := p.options.Profile.AppendFrame(p.frame[:0], len(p.bytes))
@@ -220,8 +224,9 @@ func (p *TCPProxy) read(now machine.Instant, in machine.Bytes, out *machine.Effe
 	c.rest = left
 }
 
-// frames calls do for every whole packet of a stream, of which rest was left
-// over, and gives what is left over now in rest's memory.
+// frames calls do for every complete packet of a stream. rest is what the last
+// call left over. It returns the new rest in the same memory, and an error when
+// the stream cannot be framed.
 func frames(p *wire.Profile, rest, more []byte, do func([]byte)) ([]byte, error) {
 	b := append(rest, more...)
 	at := b
@@ -246,7 +251,7 @@ func (p *TCPProxy) take(now machine.Instant, n uint32, c *client, b []byte, out 
 		return
 	}
 	if pk.Ack {
-		return // of a packet that the proxy has acknowledged itself
+		return // it answers a packet that the proxy has acknowledged itself
 	}
 	if owner := p.clients[p.homes[pk.Source]]; !c.named && (owner == nil || owner.gone) {
 		c.address, c.named = pk.Source, true
@@ -277,9 +282,9 @@ func (p *TCPProxy) take(now machine.Instant, n uint32, c *client, b []byte, out 
 	p.pending[submission] = origin{n, pk.ID, pk.Destination}
 }
 
-// leave ends a client's stream. What is under way for it goes on until it is
-// acknowledged or given up, since the stream had taken it over; see Options.Limit
-// for destinations that are dead.
+// leave ends a client's stream. Packets in flight for the client stay until
+// they are acknowledged or given up: the proxy has accepted them. Options.Limit
+// covers dead destinations.
 func (p *TCPProxy) leave(stream machine.Peer) {
 	n, ok := p.streams[stream]
 	if !ok {
@@ -291,7 +296,8 @@ func (p *TCPProxy) leave(stream machine.Peer) {
 	p.tidy(n, c)
 }
 
-// Deadline returns the retry time of the first packet of the sent queue.
+// Deadline returns the retry time of the first packet in the sent queue. It
+// returns false when the queue is empty.
 func (p *TCPProxy) Deadline() (machine.Instant, bool) { return p.endpoint.Deadline() }
 
 // Inspect draws the streams, and the proxy's own end.

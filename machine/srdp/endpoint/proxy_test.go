@@ -38,18 +38,18 @@ func TestUDPProxy(t *testing.T) {
 	}
 	r := &rig{t: t, e: p}
 	data, ack := packed("530001", client1, server1, "00 61"), packed("418001", server1, client1)
-	r.is(0, arrive(0, data), "") // nobody knows the server
+	r.is(0, arrive(0, data), "") // the server is unknown
 	r.is(1, Introduce(5, address("10.0.0.99:99")), "")
 	r.is(2, arrive(0, data), "5:"+data)
 	r.is(3, arrive(5, ack), "0:"+ack) // the client was learned
 	r.is(4, arrive(1, data), "5:"+data)
 	r.is(5, arrive(5, ack), "1:"+ack) // it has moved
 	r.is(6, arrive(1, packed("530002", server1, client1, "00")), "1:"+packed("530002", server1, client1, "00"))
-	r.is(7, arrive(0, data), "5:"+data) // who was introduced has not
+	r.is(7, arrive(0, data), "5:"+data) // an introduced address does not move
 	r.is(8, arrive(0, packed("530003", client2, server1, "00")), "5:"+packed("530003", client2, server1, "00"))
 	r.is(9, arrive(0, packed("530004 0a000003 0003", server1, "00")), "5:"+packed("530004 0a000003 0003", server1, "00"))
-	// Three addresses have room: the client that was learned first is forgotten,
-	// until it speaks again. Who was introduced stays.
+	// There is room for three addresses: the proxy forgets the client that it
+	// learned first, until that sends again. Introduced addresses stay.
 	r.is(10, arrive(5, ack), "")
 	r.is(11, arrive(5, packed("418004", server1, "0a000003 0003")), "0:"+packed("418004", server1, "0a000003 0003"))
 	r.is(12, arrive(1, data), "5:"+data)
@@ -63,7 +63,7 @@ func TestUDPProxy(t *testing.T) {
 		t.Fatal(err)
 	}
 	r = &rig{t: t, e: open}
-	r.is(0, arrive(3, data), "4:"+data) // numbered
+	r.is(0, arrive(3, data), "4:"+data) // numbered by the proxy
 	if a, ok := open.Address(4); !ok || a != address("10.0.0.99:99") || open.Next() != 5 {
 		t.Errorf("peer 4 is %v, the next one %d", a, open.Next())
 	}
@@ -86,7 +86,7 @@ func TestTCPProxy(t *testing.T) {
 	r.is(0, Introduce(5, address("10.0.0.99:99")), "")
 	r.is(0, machine.Open{Peer: 0}, "")
 	r.is(0, machine.Open{Peer: 1}, "")
-	// The client's id is 0x111; the proxy's ids are its own.
+	// The client's id is 0x111; the proxy uses its own ids.
 	frame := packed("0011 530111", client1, server1, "00 61")
 	r.is(1, bytesOf(0, frame[:20]), "")
 	r.is(2, bytesOf(0, frame[20:]), "5:"+packed("530000", client1, server1, "00 61")+" | sent 0")
@@ -95,17 +95,19 @@ func TestTCPProxy(t *testing.T) {
 	ack := packed("418000", server1, client1)
 	r.is(110, arrive(5, ack), "0="+packed("000f 418111", server1, client1)+" | acked 0")
 	r.is(111, arrive(5, ack), "acked_again 0")
-	// Two packets in one piece, of which one is for nobody.
+	// Two packets in one piece; the destination of the first is unknown.
 	r.is(112, bytesOf(1, packed("0010 530007", client2, client1, "00", "0010 530008", client2, server1, "02")),
 		"5:"+packed("530001", client2, server1, "02")+" | sent 1")
-	// Data for a client is acknowledged by the proxy.
+	// The proxy acknowledges data for a client.
 	data := packed("530044", server1, client2, "00 7a")
 	r.is(113, arrive(5, data), "5:"+packed("418044", client2, server1)+" | 1="+packed("0011", data)+" | received 68")
 	r.is(114, arrive(5, packed("530045", server1, "0a000009 0009", "00")), "") // for no client
 	r.is(115, bytesOf(1, packed("000f 418044", client2, server1)), "")         // not needed
-	// Refused: another source, another client's address, a service that is unknown.
+	// Refused: another source, another client's address, and an unknown
+	// service.
 	r.is(116, bytesOf(1, packed("0010 530009", client1, server1, "00", "0010 530009", client2, server1, "80")), "")
-	// A client that leaves is not acknowledged any more; what it sent still goes.
+	// A client that has left gets no acknowledgements; what it sent still goes
+	// out.
 	r.is(117, machine.Close{Peer: 1}, "")
 	r.is(118, arrive(5, data), "")
 	r.is(119, arrive(5, packed("418001", server1, client2)), "acked 1 in 7ms")
@@ -115,7 +117,7 @@ func TestTCPProxy(t *testing.T) {
 	r.is(122, bytesOf(1, packed("0010 530001", client2, server1, "00")),
 		"5:"+packed("530002", client2, server1, "00")+" | sent 2")
 	r.is(222, machine.Wake{}, "5:"+packed("530002", client2, server1, "00")+" | resent 2")
-	r.is(322, machine.Wake{}, "gave_up 2") // of which the client hears nothing
+	r.is(322, machine.Wake{}, "gave_up 2") // the client is not informed
 	// A stream that cannot be framed is closed.
 	r.is(400, bytesOf(0, "0225"), "close 0")
 	r.is(401, bytesOf(0, frame), "")
@@ -142,8 +144,8 @@ func TestStream(t *testing.T) {
 	r.is(4, bytesOf(3, both[:50]), "acked 273")
 	r.is(5, bytesOf(3, both[50:]), "7<5(b) | received 5")
 	r.is(6, bytesOf(3, packed("000f 418111", server1, client1)), "acked_again 273")
-	r.is(7, bytesOf(3, packed("0011 530006 0a000042 0042", client1, "00 63")), "8<6(c) | received 6") // numbered
-	r.is(8, bytesOf(3, packed("0011 530006", server1, client2, "00 63")), "")                         // for another
+	r.is(7, bytesOf(3, packed("0011 530006 0a000042 0042", client1, "00 63")), "8<6(c) | received 6") // new peer
+	r.is(8, bytesOf(3, packed("0011 530006", server1, client2, "00 63")), "")                         // for another client
 	r.is(9, send(7, "d", 0, 0, 0), "3="+packed("0011 530112", client1, server1, "00 64")+" | sent 274")
 	r.is(10, bytesOf(3, "ffff"), "close 3")
 	r.is(11, send(7, "a", 0, 0, 0), "error: submit: no stream to the proxy")
@@ -158,15 +160,15 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// relayed is a world in which two clients and a server speak through a proxy.
+// relayed is a world in which two clients and a server talk through a proxy.
 type relayed struct {
 	*meeting
 	journal *sim.Journal
 	proxy   *sim.Host
 }
 
-// Hosts 0 and 1 are the clients, 2 is the server; the proxy is host 3. Its peers
-// are numbered in the order of the links.
+// Hosts 0 and 1 are the clients, host 2 is the server, host 3 is the proxy. The
+// proxy's peers are numbered in the order of the links.
 func newRelayed(t *testing.T, seed uint64, stream bool, path sim.Path) *relayed {
 	t.Helper()
 	name := fmt.Sprintf("seed %d, stream %v, %+v", seed, stream, path)
@@ -218,7 +220,8 @@ func newRelayed(t *testing.T, seed uint64, stream bool, path sim.Path) *relayed 
 		self, greeted := i, false
 		r.hosts = append(r.hosts,
 			r.world.AddHost(fmt.Sprint("host ", i), e, sim.HostOptions{EventDriven: true, App: func(f *sim.Frame) {
-				// What is in the journal has its place in time: the rest comes a moment later.
+				// The journal needs a time for each input: the other inputs
+				// come a moment later.
 				if f.Number == 0 {
 					for to, peer := range numbers[self] {
 						f.Do(Introduce(peer, addresses[to]))
@@ -228,7 +231,8 @@ func newRelayed(t *testing.T, seed uint64, stream bool, path sim.Path) *relayed 
 					}
 				}
 				s, over := f.Endpoint().(*Stream)
-				// A proxy knows who is at the other end of a stream when it has spoken.
+				// A proxy learns the address of a client from the client's
+				// first packet.
 				if over && s.Connected() && !greeted {
 					greeted = true
 					f.Do(srdp.Request{To: 1, Bytes: r.ledger.draw(f.Rand, self, 2, 0, 0, 60)}.Submit())
@@ -278,7 +282,7 @@ func TestByProxies(t *testing.T) {
 	}
 }
 
-// The laws of machinetest, over what the hosts of these worlds did.
+// The tests of machinetest, with what the hosts of these worlds did.
 func TestLaws(t *testing.T) {
 	path := sim.Path{Delay: 20 * time.Millisecond, Jitter: 30 * time.Millisecond, Loss: 0.2, Duplicate: 0.1}
 	for _, stream := range []bool{false, true} {
@@ -292,7 +296,7 @@ func TestLaws(t *testing.T) {
 		}
 		for i, name := range []string{"client", "client", "server", "proxy"} {
 			if i == 1 {
-				continue // as the other
+				continue // like the other client
 			}
 			t.Run(fmt.Sprintf("%s, stream %v", name, stream), func(t *testing.T) {
 				machinetest.Endpoint(t, func() machine.Endpoint { return fresh[i].Clone() }, scriptOf(r.journal, i))
@@ -338,7 +342,7 @@ func scriptOf(j *sim.Journal, host int) (script []machinetest.Timed) {
 	return script
 }
 
-// Any bytes, as datagrams or as a stream, in any cut.
+// Any bytes, as datagrams or as a stream, in pieces of any size.
 func FuzzProxies(f *testing.F) {
 	f.Add([]byte{0, 17, 0x53, 1, 17, 10, 0, 0, 1, 0, 1, 10, 0, 0, 99, 0, 99, 0, 'a'}, uint8(3))
 	f.Add([]byte{0x53, 1, 17, 10, 0, 0, 1, 0, 1, 10, 0, 0, 99, 0, 99, 0, 'a'}, uint8(0))

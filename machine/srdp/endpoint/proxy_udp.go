@@ -9,26 +9,28 @@ import (
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
 
-// ProxyOptions set up a proxy.
+// ProxyOptions configures a proxy.
 type ProxyOptions struct {
-	Profile *wire.Profile // of the proxied form; shared with clones: must not change
-	// Peers bounds the addresses known at a time; 0 is DefaultPeers.
+	Profile *wire.Profile // in the proxied form; shared with clones: do not change it
+	// Peers is the most addresses known at a time; 0 means DefaultPeers.
 	Peers int
-	// Open forwards to addresses that nobody introduced and no packet came from,
-	// too. The proxy then numbers them, and Address tells the driver where to send.
-	// An open proxy sends to whomever a stranger names: not for the open network.
+	// Open also forwards to addresses that are neither introduced nor learned.
+	// The proxy then numbers them, and Address returns where the driver must
+	// send. An open proxy sends wherever a stranger asks: keep it off the open
+	// network.
 	Open bool
 }
 
-// UDPProxy forwards SRDP packets by their destination address, as the document's
-// section on proxies has it: it looks at the addresses only, changes nothing and
-// remembers nothing but who is where. The clients do the queueing and resending.
+// UDPProxy forwards SRDP packets by their destination address, as the
+// document's section on proxies describes. It reads the addresses only, changes
+// nothing, and remembers only which peer leads to an address. The clients queue
+// and resend.
 //
 //	client ──UDP──> proxy ──UDP──> server       data: destination is the server
 //	client <──UDP── proxy <──UDP── server       its acknowledgement: destination is the client
 //
-// Inputs: Arrive, and Introduce. An address that was not introduced is learned
-// from the source of the packets that come from it.
+// The inputs are Arrive and Introduce. The proxy learns other addresses from
+// the source in the packets.
 type UDPProxy struct {
 	options ProxyOptions
 	book    book
@@ -39,12 +41,13 @@ type UDPProxy struct {
 // ProxyCounts are a proxy's figures since its start.
 type ProxyCounts struct {
 	Forwarded uint64
-	Unknown   uint64 // for an address that the proxy does not know
-	Foreign   uint64 // no packets of the profile
-	Refused   uint64 // what the proxy would not take from a client
+	Unknown   uint64 // packets for an address that the proxy does not know
+	Foreign   uint64 // datagrams that are no packets of the profile
+	Refused   uint64 // packets of clients that the proxy refused
 }
 
-// NewUDPProxy returns a proxy that knows nobody.
+// NewUDPProxy returns a proxy without known addresses. It returns an error when
+// the options are not valid.
 func NewUDPProxy(o ProxyOptions) (*UDPProxy, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -69,12 +72,11 @@ func (o *ProxyOptions) check() error {
 // Counts returns the figures since the start.
 func (p *UDPProxy) Counts() ProxyCounts { return p.counts }
 
-// Address returns the address by which a peer was introduced, or which the proxy
-// has numbered so.
+// Address returns the address of a peer that was introduced, or that the proxy
+// numbered. It returns false when there is none.
 func (p *UDPProxy) Address(peer machine.Peer) (wire.Address, bool) { return p.book.address(peer) }
 
-// Next returns a number that no peer has: what the driver calls the next one that
-// it meets.
+// Next returns a number that no peer has, for the driver's next peer.
 func (p *UDPProxy) Next() machine.Peer { return p.book.next }
 
 // Step takes one input: see machine.Endpoint.
@@ -117,10 +119,10 @@ func (p *UDPProxy) forward(in machine.Arrive, out *machine.Effects) {
 	out.Send(to, machine.SendDatagram, in.Bytes)
 }
 
-// Deadline is never: a proxy keeps no packet.
+// Deadline returns false: a proxy keeps no packets.
 func (p *UDPProxy) Deadline() (machine.Instant, bool) { return 0, false }
 
-// Inspect draws the addresses known and the figures.
+// Inspect draws the known addresses and the figures.
 func (p *UDPProxy) Inspect(v *machine.View) {
 	v.Reset()
 	t := machine.Table{Name: "routes", Columns: []string{"address", "peer", "how"}}

@@ -6,8 +6,8 @@ import (
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
 
-// arrive takes a datagram. SRDP shares its port with other protocols: what is
-// no packet is theirs, and passed over.
+// arrive takes a datagram. SRDP shares its port with other protocols: arrive
+// ignores a datagram that is no packet.
 func (e *Endpoint) arrive(now machine.Instant, in machine.Arrive, out *machine.Effects) {
 	pk := &e.packet
 	if !e.options.Profile.Fits(in.Bytes, len(in.Bytes), pk) {
@@ -26,8 +26,9 @@ func (e *Endpoint) arrive(now machine.Instant, in machine.Arrive, out *machine.E
 	e.receive(now, from, in.Bytes[pk.PayloadOffset:], out)
 }
 
-// sender tells who sent a packet that came by the driver's peer via; false where
-// it is not for this endpoint, or of one peer too many.
+// sender returns the peer that sent a packet, which came by the driver's peer
+// via. It returns false when the packet is not for this endpoint, or when there
+// are too many peers.
 func (e *Endpoint) sender(via machine.Peer, pk *wire.Packet) (machine.Peer, bool) {
 	if e.options.Profile.Form != wire.Proxied {
 		_, ok := e.meet(via)
@@ -44,10 +45,11 @@ func (e *Endpoint) sender(via machine.Peer, pk *wire.Packet) (machine.Peer, bool
 		return p, true
 	}
 	if pk.Ack {
-		return 0, false // of nothing that was ever sent
+		return 0, false // the endpoint never sent to this address
 	}
-	// A peer takes the number of who brought its first packet, if that is free:
-	// without proxies the driver's numbers are the endpoint's.
+	// A peer gets the number of the driver's peer that brought its first
+	// packet, if that number is free. Without proxies the two numberings are
+	// thus the same.
 	route := via
 	x, ok := e.meet(via)
 	if ok && (x.named || e.options.ByProxy && via == e.options.Proxy) {
@@ -63,7 +65,7 @@ func (e *Endpoint) sender(via machine.Peer, pk *wire.Packet) (machine.Peer, bool
 	return via, true
 }
 
-// unused returns a number for a peer: one that has become free, or a new one.
+// unused returns a number for a peer: one that is free again, or a new one.
 func (e *Endpoint) unused() machine.Peer {
 	for n := len(e.free) - 1; n >= 0; n-- {
 		p := e.free[n]
@@ -82,8 +84,8 @@ func (e *Endpoint) isFor(pk *wire.Packet) bool {
 	return pk.Destination == e.options.Self
 }
 
-// receive takes a copy of a data packet: it is acknowledged, and handed over
-// unless its flags ask that it be but once or in order.
+// receive takes a copy of a data packet. It acknowledges every copy. It hands
+// the copy over, unless the flags ask for one delivery or for order.
 func (e *Endpoint) receive(now machine.Instant, from machine.Peer, payload []byte, out *machine.Effects) {
 	p, x, pk := e.options.Profile, &e.peers[from], &e.packet
 	fault := e.options.Fault
@@ -118,11 +120,11 @@ func (e *Endpoint) receive(now machine.Instant, from machine.Peer, payload []byt
 	if fate != srdp.Delivered {
 		e.counts.Duplicates++
 		event.Kind = machine.EventDuplicate
-		e.tell(now, event, out)
+		e.report(now, event, out)
 		return
 	}
 	e.counts.Received++
-	e.tell(now, event, out)
+	e.report(now, event, out)
 	out.Hand(machine.Delivery{From: from, Channel: pk.Flags, ID: uint64(pk.ID), Payload: payload})
 	e.taken = append(e.taken, pk.Destination)
 }

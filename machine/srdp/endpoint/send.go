@@ -10,7 +10,7 @@ import (
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
 
-// submit takes a call of srdp_send and gives its number.
+// submit takes a call of srdp_send and returns the number of the submission.
 func (e *Endpoint) submit(now machine.Instant, r srdp.Request, source wire.Address,
 	out *machine.Effects) (uint32, error) {
 	p := e.options.Profile
@@ -26,7 +26,7 @@ func (e *Endpoint) submit(now machine.Instant, r srdp.Request, source wire.Addre
 	if !ok || p.Form == wire.Proxied && !to.named {
 		return 0, fmt.Errorf("submit: %w %d: expected one that was introduced", srdp.ErrUnknownPeer, r.To)
 	}
-	if r.Flags&p.Order != 0 && to.ordered && !e.options.Fault.pushy {
+	if r.Flags&p.Order != 0 && to.ordered && !e.options.Fault.ignoresOrder {
 		if len(to.waiting) >= e.options.Waiting || e.waiting >= mostWaiting {
 			return 0, fmt.Errorf("submit: %w: %d for peer %d behind an ordered one", srdp.ErrFull, len(to.waiting), r.To)
 		}
@@ -55,7 +55,7 @@ func (e *Endpoint) send(now machine.Instant, r srdp.Request, source wire.Address
 	if fault.next != nil {
 		e.next64 = fault.next(e.next64)
 	}
-	// An id that is still in the queue, a whole round of ids later, is passed over.
+	// Skip ids that are still in the queue after all ids were used once.
 	s := e.queue.Enter(uint16(e.next64&int64(wire.IDs.Mask())), now, timeout)
 	for s == nil {
 		e.next64++
@@ -72,10 +72,11 @@ func (e *Endpoint) send(now machine.Instant, r srdp.Request, source wire.Address
 	to.ordered = to.ordered || r.Flags&p.Order != 0
 	e.counts.Packets++
 	out.Send(to.route, machine.SendDatagram, s.Datagram)
-	e.tellOf(now, machine.EventSent, s, out)
+	e.reportOf(now, machine.EventSent, s, out)
 }
 
-// limit has a packet without an end looked at when its time is up.
+// limit sets the retry time of a packet without an end to Options.Limit at the
+// latest.
 func (e *Endpoint) limit(s *srdp.Sent) {
 	if e.options.Limit <= 0 || s.Repeats > 0 {
 		return
@@ -85,16 +86,16 @@ func (e *Endpoint) limit(s *srdp.Sent) {
 	}
 }
 
-// retry is the expiry of the timer: all packets that are due are sent again, or
-// given up.
+// retry runs when the timer expires. It sends all due packets again, or gives
+// them up.
 func (e *Endpoint) retry(now machine.Instant, out *machine.Effects) {
 	for {
 		s := e.queue.Head()
 		if s == nil || e.queue.RetryAt(s) > now {
 			return
 		}
-		if s.Exhausted() && e.options.Fault.endless {
-			s = e.keepOn(now, s, out)
+		if s.Exhausted() && e.options.Fault.ignoresRepeats {
+			s = e.resendGivenUp(now, s, out)
 		} else if s.Exhausted() || s.Repeats == 0 && e.options.Limit > 0 && now >= s.FirstAt.Add(e.options.Limit) {
 			e.settle(now, s, srdp.Expired, out)
 			continue
@@ -109,19 +110,19 @@ func (e *Endpoint) retry(now machine.Instant, out *machine.Effects) {
 		e.limit(s)
 		e.counts.Resends++
 		out.Send(e.peers[s.Peer].route, machine.SendDatagram, s.Datagram)
-		e.tellOf(now, machine.EventResent, s, out)
+		e.reportOf(now, machine.EventResent, s, out)
 	}
 }
 
 // acknowledged takes an acknowledgement that was read.
 func (e *Endpoint) acknowledged(now machine.Instant, from machine.Peer, id uint16, out *machine.Effects) {
 	s := e.queue.Find(id)
-	if s == nil || s.Peer != from || e.options.Fault.deaf {
+	if s == nil || s.Peer != from || e.options.Fault.ignoresAcks {
 		e.counts.AckedAgain++
 		if e.departed.Take(from, id) {
-			e.delayOf(&e.peers[from]).Again(now, &e.options.Delays)
+			e.delayOf(&e.peers[from]).AckedAgain(now, &e.options.Delays)
 		}
-		e.tell(now, machine.Event{Kind: srdp.EventAckedAgain, Sequence: uint32(id),
+		e.report(now, machine.Event{Kind: srdp.EventAckedAgain, Sequence: uint32(id),
 			Sequence64: wire.IDs.Unwrap(uint32(id), e.next64-1), Peer: from}, out)
 		return
 	}
@@ -133,8 +134,8 @@ func (e *Endpoint) acknowledged(now machine.Instant, from machine.Peer, id uint1
 	e.settle(now, s, srdp.Acknowledged, out)
 }
 
-// settle takes a packet out of the queue, and sends the ordered one that waited
-// for that.
+// settle removes a packet from the queue. If an ordered packet waited for it,
+// settle sends that one.
 func (e *Endpoint) settle(now machine.Instant, s *srdp.Sent, how srdp.Outcome, out *machine.Effects) {
 	done := srdp.Settlement{Submission: s.Token, Peer: s.Peer, ID64: s.ID64, Outcome: how, Copies: s.Copies}
 	ordered := s.Flags&e.options.Profile.Order != 0
@@ -145,21 +146,21 @@ func (e *Endpoint) settle(now machine.Instant, s *srdp.Sent, how srdp.Outcome, o
 		if !done.Sample.Ambiguous {
 			event.RTT = int64(done.Sample.FromLast)
 		}
-		e.tell(now, event, out)
+		e.report(now, event, out)
 	} else {
 		e.counts.GaveUp++
-		e.tellOf(now, srdp.EventGaveUp, s, out)
+		e.reportOf(now, srdp.EventGaveUp, s, out)
 	}
 	e.settled = append(e.settled, done)
 	e.departed.Note(s, how == srdp.Acknowledged)
 	e.queue.Remove(s)
 	if ordered {
-		e.goOn(now, &e.peers[done.Peer], out)
+		e.sendNextOrdered(now, &e.peers[done.Peer], out)
 	}
 }
 
-// goOn sends the ordered packet that waits for the one in flight.
-func (e *Endpoint) goOn(now machine.Instant, to *peer, out *machine.Effects) {
+// sendNextOrdered sends the ordered packet that waits for the one in flight.
+func (e *Endpoint) sendNextOrdered(now machine.Instant, to *peer, out *machine.Effects) {
 	to.ordered = false
 	if len(to.waiting) > 0 {
 		w := to.waiting[0]
@@ -169,10 +170,11 @@ func (e *Endpoint) goOn(now machine.Instant, to *peer, out *machine.Effects) {
 	}
 }
 
-// keepOn takes a packet for given up, and lets it be sent again: a fault.
-func (e *Endpoint) keepOn(now machine.Instant, s *srdp.Sent, out *machine.Effects) *srdp.Sent {
+// resendGivenUp is a fault: it treats a packet as given up, and still lets it
+// be sent again.
+func (e *Endpoint) resendGivenUp(now machine.Instant, s *srdp.Sent, out *machine.Effects) *srdp.Sent {
 	if id := s.ID; s.Copies == uint32(s.Repeats) && s.Flags&e.options.Profile.Order != 0 {
-		e.goOn(now, &e.peers[s.Peer], out)
+		e.sendNextOrdered(now, &e.peers[s.Peer], out)
 		return e.queue.Find(id)
 	}
 	return s
@@ -187,8 +189,8 @@ func (e *Endpoint) CanSubmit(to machine.Peer, flags uint8) bool {
 	return e.queue.Len() < e.options.Outstanding
 }
 
-// cancel returns up all submissions that a condition holds for: those that wait
-// first, since each packet that leaves the queue lets another one go.
+// cancel gives up all submissions for which which returns true. It starts with
+// those that wait: each packet that leaves the queue would send another one.
 func (e *Endpoint) cancel(now machine.Instant, which func(submission uint32, to machine.Peer) bool,
 	out *machine.Effects) {
 	for i := range e.peers {
@@ -215,7 +217,8 @@ func (e *Endpoint) cancel(now machine.Instant, which func(submission uint32, to 
 	}
 }
 
-// forget gives up all that was submitted to a peer and what was received of it.
+// forget gives up what was submitted to a peer, and forgets what was received
+// from it.
 func (e *Endpoint) forget(now machine.Instant, p machine.Peer, out *machine.Effects) {
 	if int(p) >= len(e.peers) {
 		return
@@ -235,11 +238,11 @@ func (e *Endpoint) event(kind machine.EventKind, s *srdp.Sent) machine.Event {
 	return machine.Event{Kind: kind, Sequence: uint32(s.ID), Sequence64: s.ID64, Peer: s.Peer, Channel: s.Flags}
 }
 
-func (e *Endpoint) tellOf(now machine.Instant, kind machine.EventKind, s *srdp.Sent, out *machine.Effects) {
-	e.tell(now, e.event(kind, s), out)
+func (e *Endpoint) reportOf(now machine.Instant, kind machine.EventKind, s *srdp.Sent, out *machine.Effects) {
+	e.report(now, e.event(kind, s), out)
 }
 
-func (e *Endpoint) tell(now machine.Instant, event machine.Event, out *machine.Effects) {
+func (e *Endpoint) report(now machine.Instant, event machine.Event, out *machine.Effects) {
 	event.Side, event.Certainty, event.At = e.options.Side, machine.Certain, now
 	if event.RTT == 0 {
 		event.RTT = -1

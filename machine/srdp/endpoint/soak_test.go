@@ -15,16 +15,16 @@ import (
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
 
-// ledger holds what the applications of a run asked for and got against what
-// the protocol promises. It knows nothing of ids: it goes by the bytes.
+// ledger compares what the applications of a run asked for and got with what
+// the protocol promises. It ignores ids and identifies packets by their bytes.
 type ledger struct {
 	t     *testing.T
 	name  string
 	sent  map[uint64]*promised // by the number that their bytes begin with
 	last  map[[2]int]uint64    // newest ordered number handed over, by receiver and sender
 	count uint64
-	// taken: an acknowledgement says that a proxy has taken the packet over for its
-	// client, not yet that the client has it.
+	// taken reports whether an acknowledgement only means that a proxy has
+	// accepted the packet for its client. The client may not have it yet.
 	taken func(*promised) bool
 }
 
@@ -43,7 +43,7 @@ func newLedger(t *testing.T, name string) *ledger {
 	return &ledger{t: t, name: name, sent: map[uint64]*promised{}, last: map[[2]int]uint64{}}
 }
 
-// draw makes a submission's bytes.
+// draw makes the bytes of a submission.
 func (l *ledger) draw(rng *rand.Rand, from, to int, flags, repeats uint8, most int) []byte {
 	l.count++
 	l.sent[l.count] = &promised{from: from, to: to, flags: flags, repeats: repeats, id64: -1}
@@ -54,7 +54,7 @@ func (l *ledger) draw(rng *rand.Rand, from, to int, flags, repeats uint8, most i
 	return b
 }
 
-// deliver takes what a host's application was handed.
+// deliver takes what a host's application received.
 func (l *ledger) deliver(to int, b []byte) {
 	l.t.Helper()
 	if len(b) < 8 {
@@ -78,7 +78,7 @@ func (l *ledger) deliver(to int, b []byte) {
 	}
 }
 
-// tell takes what became of a submission in its sender's eyes.
+// tell takes the outcome of a submission that its sender reports.
 func (l *ledger) tell(n uint64, outcome string) {
 	l.t.Helper()
 	p := l.sent[n]
@@ -91,8 +91,8 @@ func (l *ledger) tell(n uint64, outcome string) {
 	p.outcome = outcome
 }
 
-// end looks at what the run left: what is sent until it is acknowledged was
-// handed over and acknowledged.
+// end checks the state after the run: packets without a limit of repeats must
+// have been handed over and acknowledged.
 func (l *ledger) end() {
 	l.t.Helper()
 	for n, p := range l.sent {
@@ -117,7 +117,7 @@ type meeting struct {
 	ids    []map[int64]uint64 // per host: number by unwrapped id
 }
 
-// watch has the ledger told of all that the endpoints do.
+// watch reports to the ledger what the endpoints do.
 func (p *meeting) watch(data *wire.Profile) {
 	arrived, answered := make([]int, len(p.hosts)), make([]int, len(p.hosts))
 	p.ids = make([]map[int64]uint64, len(p.hosts))
@@ -153,7 +153,8 @@ func (p *meeting) watch(data *wire.Profile) {
 		for _, e := range s.Out.Events {
 			switch e.Kind {
 			case machine.EventSent:
-				// The n-th such event belongs to the n-th new data packet of the step.
+				// The n-th such event belongs to the n-th new data packet of
+				// the step.
 				p.ids[h][e.Sequence64] = numberOf(data, s.Out.Transmit, e, &sent)
 			case machine.EventAcked:
 				p.ledger.tell(p.ids[h][e.Sequence64], "acked")
@@ -164,7 +165,7 @@ func (p *meeting) watch(data *wire.Profile) {
 	})
 }
 
-// numberOf finds the packet that an event tells of.
+// numberOf finds the packet of an event.
 func numberOf(data *wire.Profile, sent []machine.Transmission, e machine.Event, from *int) uint64 {
 	for ; *from < len(sent); *from++ {
 		var pk wire.Packet
@@ -224,8 +225,8 @@ func soakSeeds(t *testing.T, usual int) int {
 	return usual
 }
 
-// Four endpoints, each with three peers, over networks of all kinds: what is
-// promised holds, whatever the seed.
+// Four endpoints with three peers each run over networks of all kinds. Their
+// promises must hold for every seed.
 func TestSoak(t *testing.T) {
 	for seed := range uint64(soakSeeds(t, 30)) {
 		rng := rand.New(rand.NewPCG(seed, 8))
@@ -276,7 +277,7 @@ func TestSoak(t *testing.T) {
 	}
 }
 
-// introduceTo tells an endpoint an address before the run.
+// introduceTo gives an endpoint an address before the run.
 func introduceTo(t *testing.T, h *sim.Host, peer machine.Peer, a wire.Address) {
 	t.Helper()
 	var out machine.Effects

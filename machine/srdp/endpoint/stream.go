@@ -11,28 +11,31 @@ import (
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
 
-// ErrNoStream is the answer to a request while the stream to the proxy does not
-// stand.
+// ErrNoStream is the error of a request while no stream to the proxy is open.
 var ErrNoStream = errors.New("no stream to the proxy")
 
-// StreamOptions set up the layer that takes the place of SRDP over TCP.
+// StreamOptions configures a client that uses a TCP proxy instead of SRDP over
+// UDP.
 type StreamOptions struct {
-	Profile *wire.Profile // of the proxied form; shared with clones: must not change
+	Profile *wire.Profile // in the proxied form; shared with clones: do not change it
 	Side    machine.Side
 	First   uint16       // id of the first packet
-	Self    wire.Address // the source of what it sends
-	Proxy   machine.Peer // the driver's peer with the TCP proxy
-	Peers   int          // most peers; 0 is DefaultPeers
+	Self    wire.Address // the source address of what it sends
+	Proxy   machine.Peer // the driver's peer that is the TCP proxy
+	Peers   int          // most peers; 0 means DefaultPeers
 }
 
-// Stream is a client of a TCP proxy: it sends the packets of the proxied form
-// over one stream, and queues and resends nothing, which the proxy does. What it
-// submits is under way until the proxy tells that it was acknowledged; of what
-// the proxy gives up it hears nothing.
+// Stream is a client of a TCP proxy. It sends packets of the proxied form over
+// one stream. The proxy queues and resends them. A submission is in flight
+// until the proxy acknowledges it. The proxy does not report what it gives up.
 //
-// Inputs: Command Connect without a payload asks for the stream, Disconnect ends
-// it; Open, Bytes and Close tell of it; Introduce names a peer; Submit is
-// srdp_send (Request), of which Repeats and Timeout are the proxy's affair.
+// The inputs are:
+//
+//   - Command Connect without a payload asks for the stream; Disconnect ends
+//     it.
+//   - Open, Bytes and Close report what happens to the stream.
+//   - Introduce names a peer.
+//   - Submit is srdp_send (Request). The proxy decides Repeats and Timeout.
 type Stream struct {
 	options StreamOptions
 	book    book
@@ -47,7 +50,8 @@ type Stream struct {
 	frame  []byte
 }
 
-// NewStream returns a client whose stream does not stand yet.
+// NewStream returns a client whose stream is not open. It returns an error when
+// the options are not valid.
 func NewStream(o StreamOptions) (*Stream, error) {
 	if err := (&ProxyOptions{Profile: o.Profile}).check(); err != nil {
 		return nil, fmt.Errorf("client of a %w", err)
@@ -63,13 +67,13 @@ func NewStream(o StreamOptions) (*Stream, error) {
 // Counts returns the figures since the start.
 func (s *Stream) Counts() Counts { return s.counts }
 
-// Connected reports whether the stream stands.
+// Connected reports whether the stream is open.
 func (s *Stream) Connected() bool { return s.open }
 
 // CanSubmit reports whether there is room for a submission.
 func (s *Stream) CanSubmit(machine.Peer, uint8) bool { return s.open && s.sent.Len() < mostOutstanding }
 
-// Address returns the address of a peer.
+// Address returns the address of a peer. It returns false when there is none.
 func (s *Stream) Address(p machine.Peer) (wire.Address, bool) { return s.book.address(p) }
 
 // Step takes one input: see machine.Endpoint.
@@ -77,9 +81,9 @@ func (s *Stream) Step(now machine.Instant, in machine.Input, out *machine.Effect
 	switch in := in.(type) {
 	case machine.Wake:
 	case machine.Arrive:
-		s.counts.Foreign++ // all that is for it comes by the stream
+		s.counts.Foreign++ // everything for this client comes by the stream
 	case machine.Open:
-		// What was under way on an earlier stream, the proxy will not tell any more.
+		// The proxy does not report what was in flight on an earlier stream.
 		s.open, s.rest, s.sent = true, s.rest[:0], srdp.Queue{}
 	case machine.Close:
 		s.open = false
@@ -148,12 +152,12 @@ func (s *Stream) submit(now machine.Instant, r srdp.Request, out *machine.Effect
 	s.frame = append(frame, s.bytes...)
 	s.counts.Packets++
 	out.Send(s.options.Proxy, machine.SendBytes, s.frame)
-	s.tell(now, machine.Event{Kind: machine.EventSent, Sequence: uint32(e.ID), Sequence64: e.ID64, Peer: r.To,
+	s.report(now, machine.Event{Kind: machine.EventSent, Sequence: uint32(e.ID), Sequence64: e.ID64, Peer: r.To,
 		Channel: r.Flags}, out)
 	return nil
 }
 
-// read takes a piece of the stream. One that cannot be framed is closed.
+// read takes a piece of the stream. It closes a stream that it cannot frame.
 func (s *Stream) read(now machine.Instant, b []byte, out *machine.Effects) error {
 	if !s.open {
 		return nil
@@ -162,7 +166,7 @@ func (s *Stream) read(now machine.Instant, b []byte, out *machine.Effects) error
 	if err != nil {
 		s.open, s.rest = false, s.rest[:0]
 		out.Send(s.options.Proxy, machine.CloseStream, nil)
-		return nil // bytes from the network are no error of the driver's
+		return nil // bytes from the network are no error of the driver
 	}
 	s.rest = left
 	return nil
@@ -183,13 +187,13 @@ func (s *Stream) take(now machine.Instant, b []byte, out *machine.Effects) {
 		e := s.sent.Find(pk.ID)
 		if !known || e == nil || e.Peer != from {
 			s.counts.AckedAgain++
-			s.tell(now, machine.Event{Kind: srdp.EventAckedAgain, Sequence: uint32(pk.ID),
+			s.report(now, machine.Event{Kind: srdp.EventAckedAgain, Sequence: uint32(pk.ID),
 				Sequence64: wire.IDs.Unwrap(uint32(pk.ID), s.next64-1), Peer: from}, out)
 			return
 		}
 		s.counts.Acked++
-		// The time includes the proxy's retries: it is no round trip's.
-		s.tell(now, machine.Event{Kind: machine.EventAcked, Sequence: uint32(pk.ID), Sequence64: e.ID64, Peer: from,
+		// The time includes the proxy's retries, so it is no round trip.
+		s.report(now, machine.Event{Kind: machine.EventAcked, Sequence: uint32(pk.ID), Sequence64: e.ID64, Peer: from,
 			Channel: e.Flags}, out)
 		s.sent.Remove(e)
 		return
@@ -200,21 +204,22 @@ func (s *Stream) take(now machine.Instant, b []byte, out *machine.Effects) {
 		return
 	}
 	s.counts.Received++
-	s.tell(now, machine.Event{Kind: machine.EventReceived, Sequence: uint32(pk.ID), Sequence64: int64(pk.ID), Peer: from,
+	s.report(now, machine.Event{Kind: machine.EventReceived, Sequence: uint32(pk.ID), Sequence64: int64(pk.ID), Peer: from,
 		Channel: pk.Flags}, out)
 	out.Hand(machine.Delivery{From: from, Channel: pk.Flags, ID: uint64(pk.ID), Payload: b[pk.PayloadOffset:]})
 }
 
-// tell appends an event, with what all events of the endpoint have.
-func (s *Stream) tell(now machine.Instant, event machine.Event, out *machine.Effects) {
+// report appends an event, with the fields that all events of the endpoint
+// share.
+func (s *Stream) report(now machine.Instant, event machine.Event, out *machine.Effects) {
 	event.Side, event.Certainty, event.At, event.RTT = s.options.Side, machine.Certain, now, -1
 	out.Events = append(out.Events, event)
 }
 
-// Deadline is never: the proxy has the timer.
+// Deadline returns false: the proxy has the timer.
 func (s *Stream) Deadline() (machine.Instant, bool) { return 0, false }
 
-// Inspect draws what is under way, and the figures.
+// Inspect draws what is in flight, and the figures.
 func (s *Stream) Inspect(v *machine.View) {
 	v.Reset()
 	t := machine.Table{Name: "under way", Columns: []string{"id", "to", "sent ms"}}

@@ -7,8 +7,8 @@ import (
 	"github.com/ackscope/ackscope/machine/srdp"
 )
 
-// Inspect draws the sent queue by retry time, the peers that have something to
-// show, and the figures.
+// Inspect draws the sent queue by retry time, the peers that are in use, and
+// the figures.
 func (e *Endpoint) Inspect(v *machine.View) {
 	v.Reset()
 	queue := machine.Table{Name: "sent queue",
@@ -71,5 +71,5 @@ func repeatsText(n uint8) string {
 	return strconv.Itoa(int(n))
 }
 
-// ms writes nanoseconds as milliseconds.
+// ms formats nanoseconds as milliseconds.
 func ms(ns int64) string { return strconv.FormatFloat(float64(ns)/1e6, 'f', 3, 64) }

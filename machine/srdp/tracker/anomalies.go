@@ -8,7 +8,7 @@ import (
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
 
-// conditions reports what is wrong with a data packet as such.
+// conditions reports what is wrong with a data packet on its own.
 func (t *Tracker) conditions(s *party, e *life, p *sighting, out *machine.Effects) {
 	if int(e.size) > t.config.MaxPayload {
 		out.At(p.at, p.ref).Report(srdp.Oversize, s.side, machine.Certain, 0, float64(e.size), float64(t.config.MaxPayload))
@@ -16,14 +16,14 @@ func (t *Tracker) conditions(s *party, e *life, p *sighting, out *machine.Effect
 	if e.odd {
 		out.At(p.at, p.ref).Report(srdp.CommandByte, s.side, machine.Certain, 0, float64(e.command))
 	}
-	if bits := t.config.Profile.UnknownFlags(e.flags); bits != 0 && !s.data.wandering {
-		s.data.wandering = true
+	if bits := t.config.Profile.UnknownFlags(e.flags); bits != 0 && !s.data.reported {
+		s.data.reported = true
 		out.At(p.at, p.ref).Report(srdp.UnknownFlags, s.side, machine.Certain, 0, float64(bits))
 	}
 }
 
-// reused judges a packet whose id another one has had, not long ago: the ids have
-// wrapped, or the same id was given to other bytes.
+// reused checks a packet whose id another packet had not long ago. Either the
+// ids have wrapped, or the sender used the same id for other bytes.
 func (t *Tracker) reused(s *party, l *lane, before *life, id64 int64, p *sighting, out *machine.Effects) {
 	apart := id64 - before.id64
 	since := machine.Milliseconds(p.at.Sub(before.lastAt))
@@ -33,7 +33,8 @@ func (t *Tracker) reused(s *party, l *lane, before *life, id64 int64, p *sightin
 	case apart == 0 && (p.place.Known && s.sure || waits):
 		out.At(p.at, p.ref).Report(srdp.IDReuse, s.side, machine.Certain, before.frame, 1, float64(before.id), since)
 	case apart == 0:
-		// Of a far sender not all ids are seen: they may have gone all round.
+		// The capture may lack ids of a far sender: its ids may have wrapped
+		// meanwhile.
 		out.At(p.at, p.ref).Report(srdp.IDReuse, s.side, machine.Possible, before.frame, 1, float64(before.id), since)
 	case waits:
 		out.At(p.at, p.ref).Report(srdp.WrapInFlight, s.side, machine.Likely, before.frame, 1, float64(before.id), since)
@@ -41,12 +42,13 @@ func (t *Tracker) reused(s *party, l *lane, before *life, id64 int64, p *sightin
 	}
 }
 
-// answersNothing takes an acknowledgement of s for which no packet of its peer is
-// known.
+// answersNothing takes an acknowledgement of s for a packet that the tracker
+// does not know.
 func (t *Tracker) answersNothing(s, peer *party, l *lane, p *sighting, out *machine.Effects) {
 	id := t.pk.ID
 	if l == nil || !l.met {
-		// Nothing of the peer has passed: the capture may have begun behind it.
+		// No packet of the peer has passed: the capture may have begun after
+		// it.
 		s.counted(p)
 		if len(peer.lanes.list) > 0 {
 			out.At(p.at, p.ref).Report(srdp.AckOfNothing, s.side, machine.Possible, 0, float64(id))
@@ -59,7 +61,7 @@ func (t *Tracker) answersNothing(s, peer *party, l *lane, p *sighting, out *mach
 	kept := l.lives.at(l.lives.kept()).id64
 	switch {
 	case id64 < l.firstID && !l.begun, id64 < kept:
-		return // of a packet from before the capture, or of one that ended long ago
+		return // the packet is from before the capture, or its life ended long ago
 	case peer.sure:
 		out.At(p.at, p.ref).Report(srdp.AckOfNothing, s.side, machine.Certain, 0, float64(id))
 	default:
@@ -67,14 +69,14 @@ func (t *Tracker) answersNothing(s, peer *party, l *lane, p *sighting, out *mach
 	}
 }
 
-// endFindings reports on a packet whose life has ended.
+// endFindings reports what a packet shows once its life has ended.
 func (t *Tracker) endFindings(s *party, e *life, out *machine.Effects) {
 	if t.config.Stream {
-		return // its repeats and its order are the proxy's affair
+		return // the proxy is responsible for repeats and order
 	}
 	r := &t.parties[s.side.Other()]
 	attempts := e.tally.attempts()
-	tell := func(rule *machine.Rule, of machine.Side, sure machine.Certainty, figures ...float64) {
+	report := func(rule *machine.Rule, of machine.Side, sure machine.Certainty, figures ...float64) {
 		out.At(e.lastAt, e.newest()).Report(rule, of, sure, e.frame, figures...)
 	}
 	both := machine.Likely
@@ -94,70 +96,71 @@ func (t *Tracker) endFindings(s *party, e *life, out *machine.Effects) {
 			}
 		}
 		if needless = crossed + e.tally.ackLost; crossed > 0 {
-			tell(srdp.SpuriousEarly, s.side, both, float64(crossed), float64(e.id), machine.Milliseconds(e.interval))
+			report(srdp.SpuriousEarly, s.side, both, float64(crossed), float64(e.id), machine.Milliseconds(e.interval))
 		}
 		if e.tally.ackLost > 0 {
-			tell(srdp.SpuriousAckLost, s.side, both, float64(e.tally.ackLost), float64(e.id))
+			report(srdp.SpuriousAckLost, s.side, both, float64(e.tally.ackLost), float64(e.id))
 		}
 		if e.ignored {
 			needless = attempts
-			tell(srdp.AckIgnored, s.side, machine.Likely, float64(attempts), float64(e.id),
+			report(srdp.AckIgnored, s.side, machine.Likely, float64(attempts), float64(e.id),
 				machine.Milliseconds(e.lastAt.Sub(e.ack.at)))
 		}
 	}
-	t.judgePath(s, e, needless)
+	t.settlePath(s, e, needless)
 	if lost := attempts - 1 - needless; lost > 0 && !e.gaveUp {
-		tell(srdp.ResentLoss, s.side, machine.Likely, float64(attempts), float64(e.id))
+		report(srdp.ResentLoss, s.side, machine.Likely, float64(attempts), float64(e.id))
 	}
 	if e.tally.acks == 0 && e.gaveUp {
 		grade := machine.Likely
 		if !s.near {
 			grade = machine.Possible
 		}
-		tell(srdp.GaveUp, s.side, grade, float64(attempts), float64(e.id), machine.Milliseconds(e.lastAt.Sub(e.at)))
+		report(srdp.GaveUp, s.side, grade, float64(attempts), float64(e.id), machine.Milliseconds(e.lastAt.Sub(e.at)))
 	}
 	if missing := e.tally.copies - e.tally.acks; missing > 0 && r.near && r.seen.at.Sub(e.lastAt) > time.Second {
-		tell(srdp.AckMissing, r.side, machine.Likely, float64(missing), float64(e.id))
+		report(srdp.AckMissing, r.side, machine.Likely, float64(missing), float64(e.id))
 	}
 	if e.tally.arrived > 1 && e.flags&t.config.Profile.DontDuplicate == 0 {
 		grade := machine.Likely
 		if r.sure {
 			grade = machine.Certain
 		}
-		tell(srdp.DeliveredAgain, r.side, grade, float64(e.tally.arrived), float64(e.id))
+		report(srdp.DeliveredAgain, r.side, grade, float64(e.tally.arrived), float64(e.id))
 	}
 	if e.overtaken.at != 0 {
 		t.overtaken(s, e, out)
 	}
 }
 
-// overtaken judges an ordered packet during whose time in flight another one was
-// sent: its sender broke the order, or it had given this one up.
+// overtaken checks an ordered packet that was in flight when a later one was
+// sent. Its sender broke the order, or had given this packet up.
 func (t *Tracker) overtaken(s *party, e *life, out *machine.Effects) {
-	tell := func(sure machine.Certainty) {
+	report := func(sure machine.Certainty) {
 		out.At(e.overtaken.at, e.overtaken.ref).Report(srdp.OrderBroken, s.side, sure, e.frame, float64(e.id),
 			machine.Milliseconds(e.overtaken.at.Sub(e.at)))
 	}
 	last := e.lastAt
 	if last > e.overtaken.at {
-		tell(machine.Certain) // it was still being sent again
+		report(machine.Certain) // its sender still sent it again later
 		return
 	}
-	// Its sender has either broken the order or given it up: by a timeout and a
-	// number of repeats that are the call's own, or at any time that it likes.
+	// The sender has either broken the order or given the packet up. It may
+	// give up after the timeout and the repeats of the call, or at any time it
+	// likes.
 	waited := e.overtaken.at.Sub(last)
 	least := time.Duration(0)
 	if s.timing != nil {
 		least = s.timing.least
 	}
 	if least -= least / 10; !s.sure {
-		least /= 2 // copies come to the tap as the network lets them
+		least /= 2 // the network changes the distance of copies before they reach the tap
 	}
-	answer := t.parties[s.side.Other()].reach.waits.Least()
+	answer := t.parties[s.side.Other()].reach.answers.Least()
 	switch {
 	case e.overtaken.at.Sub(e.at) < answer/4:
-		tell(machine.Likely)
+		report(machine.Likely)
 	case waited < max(least, answer):
-		tell(machine.Possible)
+		report(machine.Possible)
 	}
 }

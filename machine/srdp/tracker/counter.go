@@ -10,40 +10,43 @@ import (
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
 
-// Counter is the machine.Scope of SRDP: the packet ids of one endpoint over all
-// of its flows. They rise by one, so over all flows together an id that none of
-// them has is missing in the capture; and one that is missing in a flow only went
-// elsewhere. It also unwraps ids, which a flow alone cannot where the endpoint
-// speaks to so many that its ids go round between two packets of the flow.
+// Counter is the machine.Scope of SRDP: it follows the packet ids of one
+// endpoint over all of its flows. For example, an endpoint sends ids 7, 8 and 9
+// to three peers. Each flow has two gaps, but all flows together have none.
+//
+// An id that no flow has is missing from the capture. An id that only one flow
+// lacks went to another peer. The counter also unwraps ids. A flow alone cannot
+// do so when the endpoint's ids wrap between two packets of that flow.
 //
 //	        first                        settled       newest
 //	sums  |  x  x  x  .  x  x  x  x  x  |  x  .  x  x  x  |
 //	               ^ missing               ^ may still come
 //
-// An address that speaks for others, as a proxy does, has a row for each of them.
+// An address that sends for others, as a proxy does, has one row for each
+// source.
 type Counter struct {
 	profile *wire.Profile
 	rows    []*row
 	bySrc   map[wire.Address]*row
-	flow    int // the first flow, all of them where there are more
+	flow    int // the first flow; the only one while flows is nil
 	flows   map[int]struct{}
-	lately  []int // flows of the newest packets plus one, by number mod len: those are in flows
+	lately  []int // flows of the newest packets plus one, by number mod len: they are in flows
 	pk      wire.Packet
 }
 
-// row is one counter of ids. Its memory grows with the ids in use: 4 bytes each.
+// row is one counter of ids. It uses 4 bytes for each id in use.
 type row struct {
 	source  wire.Address
-	sums    []uint32 // by id: of the packet that had it last, never 0; 0 where none has passed
+	sums    []uint32 // by id: the sum of its last packet, never 0; 0 when none has passed
 	first   int64
 	newest  int64
-	settled int64 // ids up to here have come, or are missing
+	settled int64 // all ids up to here have come, or count as missing
 	seen    uint64
-	missing uint64 // of those that are settled
-	suspect int64  // an id far off that was not believed
+	missing uint64 // among the settled ids
+	suspect int64  // an id far off that was not accepted yet
 	streak  int    // such ids in a row, each ahead of the one before
 	met     bool
-	wide    bool // its ids step far: this capture has few of its flows
+	wide    bool // its ids step far: the capture has few of its flows
 }
 
 const (
@@ -59,8 +62,8 @@ const (
 	mostRows = 1 << 12
 )
 
-// NewCounter returns the scope of an endpoint whose packets are read by a profile,
-// which must not change.
+// NewCounter returns the scope of an endpoint. The profile says how to read its
+// packets; the caller must not change it afterwards.
 func NewCounter(p *wire.Profile) *Counter { return &Counter{profile: p} }
 
 // Observe takes the next datagram that the endpoint sent.
@@ -80,7 +83,7 @@ func (c *Counter) Observe(flow int, d *machine.Datagram) machine.Place {
 	return machine.Place{Number: number, Missing: r.settle(), Known: true}
 }
 
-// meets counts the flows.
+// meets records which flows the endpoint has.
 func (c *Counter) meets(flow int) {
 	switch {
 	case c.flows != nil:
@@ -98,7 +101,7 @@ func (c *Counter) meets(flow int) {
 // lately is of how many flows it is known without a look that they were met.
 const lately = 64
 
-// row returns the counter of a source; all of an endpoint's in the direct form.
+// row returns the counter of a source. In the direct form an endpoint has one.
 func (c *Counter) row(source wire.Address) *row {
 	if len(c.rows) > 0 && c.rows[0].source == source {
 		return c.rows[0]
@@ -135,7 +138,7 @@ func (r *row) take(id uint16, sum uint32) int64 {
 	if r.wide {
 		near = farness
 	}
-	behind := r.newest + int64(ahead) // the candidate that is not ahead of the newest
+	behind := r.newest + int64(ahead) // the candidate that is not ahead of the newest id
 	if ahead > 0 {
 		behind -= wholeRow
 	}
@@ -161,9 +164,9 @@ func (r *row) take(id uint16, sum uint32) int64 {
 	return r.doubt(id, int64(ahead), sum)
 }
 
-// doubt takes an id far from all others. One such is another protocol's, or of
-// the wrong byte order; several, each ahead of the one before, are a sender whose
-// other flows are not in the capture.
+// doubt takes an id that is far from all others. A single one belongs to
+// another protocol, or has the wrong byte order. Several, each ahead of the one
+// before, belong to a sender whose other flows are not in the capture.
 func (r *row) doubt(id uint16, ahead int64, sum uint32) int64 {
 	at := r.newest + ahead
 	if r.streak > 0 {
@@ -182,7 +185,7 @@ func (r *row) doubt(id uint16, ahead int64, sum uint32) int64 {
 	return at
 }
 
-// advance makes an id the newest.
+// advance makes an id the newest one.
 func (r *row) advance(to int64, sum uint32) {
 	for int64(len(r.sums)) < to-r.first+1 && len(r.sums) < wholeRow {
 		old := *r
@@ -192,14 +195,14 @@ func (r *row) advance(to int64, sum uint32) {
 		}
 	}
 	if gap := to - r.newest; gap > int64(len(r.sums)) {
-		// Whole rounds that nothing is known of.
+		// Skip whole rounds of ids of which the capture shows nothing.
 		lost := gap - int64(len(r.sums))
 		r.settleTo(r.newest)
 		r.missing += uint64(lost)
 		r.newest += lost
 		r.settled = r.newest
 	}
-	// What leaves the ring is settled before its place is used again.
+	// Settle an id before the ring reuses its slot.
 	r.settleTo(to - int64(len(r.sums)))
 	for n := r.newest + 1; n < to; n++ {
 		*r.slot(n) = 0
@@ -209,7 +212,7 @@ func (r *row) advance(to int64, sum uint32) {
 	*r.slot(to) = sum
 }
 
-// late takes the first copy of an id behind the newest.
+// late takes the first copy of an id behind the newest one.
 func (r *row) late(id64 int64, sum uint32) {
 	if id64 < r.first {
 		if r.newest-id64 >= int64(len(r.sums)) || r.settled > r.first {
@@ -224,7 +227,8 @@ func (r *row) late(id64 int64, sum uint32) {
 	*r.slot(id64) = sum
 }
 
-// settle counts what will not come any more.
+// settle counts the ids that are too old to come now, and returns how many it
+// counted.
 func (r *row) settle() uint32 {
 	before := r.missing
 	r.settleTo(r.newest - lateness)
@@ -240,7 +244,7 @@ func (r *row) settleTo(to int64) {
 	}
 }
 
-// Inspect adds the figures of the endpoint.
+// Inspect adds the endpoint's figures.
 func (c *Counter) Inspect(v *machine.View) {
 	var given, seen float64
 	for _, r := range c.rows {
@@ -284,7 +288,7 @@ func (c *Counter) Clone() machine.Scope {
 	return &k
 }
 
-// Size returns the bytes that a clone takes, about.
+// Size returns the approximate bytes of a clone.
 func (c *Counter) Size() int {
 	n := int(unsafe.Sizeof(*c)) + 16*len(c.flows) + 24*len(c.bySrc)
 	for _, r := range c.rows {

@@ -14,8 +14,8 @@ const (
 	quietDoubt = 3 * time.Second  // it may be foreign
 )
 
-// settle gives up what a side has not sent again, and ends the lives to which
-// nothing more can happen. Of many lanes it looks at two a packet.
+// settle gives up packets that a side stopped repeating, and ends the lives to
+// which nothing more can happen. Of many lanes it checks two for each packet.
 func (t *Tracker) settle(s *party, out *machine.Effects) {
 	for range min(len(s.lanes.list), 2) {
 		l := s.lanes.next()
@@ -26,7 +26,7 @@ func (t *Tracker) settle(s *party, out *machine.Effects) {
 		for e := l.lives.oldest(); e != nil && t.over(s, e); e = l.lives.oldest() {
 			t.end(s, l, out)
 		}
-		// What is sent or acknowledged from now on is not due before that either.
+		// Whatever is sent or acknowledged from now on is due later than this.
 		l.due = t.last.Add(patience)
 		if q := l.queue.Head(); q != nil {
 			l.due = min(l.due, l.queue.RetryAt(q).Add(patience))
@@ -37,16 +37,17 @@ func (t *Tracker) settle(s *party, out *machine.Effects) {
 	}
 }
 
-// touched notes that something of a lane has changed that is as old as at.
+// touched notes a change in a lane that concerns something as old as at.
 func (l *lane) touched(at machine.Instant) { l.due = min(l.due, at.Add(patience)) }
 
-// giveUps takes out of the sent queue what should have been sent again long ago,
-// by a sender that has spoken since: one that is silent may be gone.
+// giveUps removes packets from the sent queue that should have been repeated
+// long ago. It does so only when the sender has sent something since: a silent
+// sender may be gone.
 func (t *Tracker) giveUps(s *party, l *lane, out *machine.Effects) {
 	if t.config.Stream {
 		return
 	}
-	// Away from the sender further copies may have been lost before the tap.
+	// Away from the sender, further copies may have been lost before the tap.
 	late := func(q *srdp.Sent) time.Duration { return max(patience, 2*q.Timeout) }
 	grade := machine.Likely
 	if !s.near {
@@ -66,11 +67,11 @@ func (t *Tracker) giveUps(s *party, l *lane, out *machine.Effects) {
 	}
 }
 
-// over reports whether nothing more is to be expected of a packet.
+// over reports whether nothing more can be expected of a packet.
 func (t *Tracker) over(s *party, e *life) bool {
 	quiet := t.last.Sub(max(e.lastAt, e.ack.last))
 	if quiet <= quietAcked {
-		return false // the least of what is asked below
+		return false // every case below asks for at least this
 	}
 	again := 4*t.timeoutOf(s, e) + patience
 	switch {
@@ -84,7 +85,7 @@ func (t *Tracker) over(s *party, e *life) bool {
 	return quiet > max(quietOpen, again)
 }
 
-// end ends the oldest life of a lane: its findings, and its message.
+// end ends the oldest life of a lane. It reports its findings and its message.
 func (t *Tracker) end(s *party, l *lane, out *machine.Effects) {
 	e := l.lives.oldest()
 	l.lives.first++
@@ -111,7 +112,7 @@ func (t *Tracker) end(s *party, l *lane, out *machine.Effects) {
 	}
 }
 
-// message tells a packet's life.
+// message fills m with the life of a packet.
 func (t *Tracker) message(s *party, e *life, m *machine.Message) {
 	r := &t.parties[s.side.Other()]
 	*m = machine.Message{
@@ -125,7 +126,7 @@ func (t *Tracker) message(s *party, e *life, m *machine.Message) {
 		copy(m.Frames[1:], e.again[:])
 		clear(m.Frames[min(int(e.tally.copies), len(m.Frames)):])
 	}
-	if e.tally.acks == 0 && e.tally.arrived > 0 { // on a stream
+	if e.tally.acks == 0 && e.tally.arrived > 0 { // on a stream to a client
 		m.Acked = machine.Unanswered
 		m.Delivered, m.Deliveries, m.Certainty = machine.Yes, int(e.tally.arrived), machine.Likely
 		m.DeliveredAt, m.DeliveredBy = e.at, e.frame

@@ -20,12 +20,12 @@ const (
 	// plausible is how far the ids of a lane may step at once without being
 	// doubted, where nothing has shown that they step further.
 	plausible = 1024
-	// twin is how soon after a copy another one is taken for the network's doing,
+	// copyGap is how soon after a copy another one is taken for the network's doing,
 	// where the tap is not at the sender.
-	twin = 8 * time.Millisecond
+	copyGap = 8 * time.Millisecond
 )
 
-// data takes a copy of a data packet of s.
+// data takes a copy of a data packet that s sent.
 func (t *Tracker) data(s *party, p *sighting, payload []byte, out *machine.Effects) {
 	pk := &t.pk
 	l := s.lanes.of(srdp.Pair{Source: pk.Source, Destination: pk.Destination}, t.proxied(), true)
@@ -49,7 +49,7 @@ func (t *Tracker) data(s *party, p *sighting, payload []byte, out *machine.Effec
 	}
 	doubtful := t.doubts(s, l, id64)
 	if back := wire.IDs.Distance(uint32(pk.ID), uint32(l.lastID)); l.met && back < 0 && back > -lateness && !doubtful {
-		s.reach.shuffled++
+		s.reach.disordered++
 	}
 	l.lastID = pk.ID
 	e := l.lives.begin(pk.ID, id64)
@@ -64,7 +64,8 @@ func (t *Tracker) data(s *party, p *sighting, payload []byte, out *machine.Effec
 
 func (t *Tracker) proxied() bool { return t.config.Profile.Form != 0 }
 
-// copyOf returns the life of which a packet is a further copy; nil for none.
+// copyOf returns the life that a packet is a further copy of. It returns nil
+// when there is none.
 func (t *Tracker) copyOf(l *lane, id uint16, sum uint32, p *sighting) *life {
 	for e := l.lives.find(id); e != nil; e = l.lives.older(e) {
 		if e.sum == sum && e.size == int32(t.pk.PayloadLen) && p.at.Sub(e.lastAt) < copyHorizon &&
@@ -75,8 +76,9 @@ func (t *Tracker) copyOf(l *lane, id uint16, sum uint32, p *sighting) *life {
 	return nil
 }
 
-// doubts reports whether a packet may be foreign after all: another protocol's that
-// happens to begin with a command byte. It enters state once it is acknowledged.
+// doubts reports whether a packet may be foreign: of another protocol, but with
+// a command byte at its start. Such a packet enters state once it is
+// acknowledged.
 func (t *Tracker) doubts(s *party, l *lane, id64 int64) bool {
 	pk := &t.pk
 	if t.config.Profile.Contradicts(pk) && !t.known.odd && !t.seen.odd {
@@ -92,8 +94,8 @@ func (t *Tracker) doubts(s *party, l *lane, id64 int64) bool {
 	return max(step, -step) > max(plausible, 2*max(s.data.jump, t.known.jump[s.side]))
 }
 
-// believe enters a packet into state: its first copy passed at p, or before if it
-// was doubtful until now.
+// believe enters a packet into state. Its first copy passed at p, or earlier if
+// the packet was doubtful until now.
 func (t *Tracker) believe(s *party, l *lane, e *life, p *sighting, out *machine.Effects) {
 	first := sighting{at: e.at, ref: e.frame, length: p.length}
 	l.touched(e.at)
@@ -120,8 +122,8 @@ func (t *Tracker) believe(s *party, l *lane, e *life, p *sighting, out *machine.
 	t.conditions(s, e, &first, out)
 }
 
-// follows notes that an ordered packet was sent while another one was in flight:
-// what is to be made of that shows when the earlier one ends.
+// follows notes that an ordered packet was sent while another one was in
+// flight. The end of the earlier packet shows what that means.
 func (t *Tracker) follows(l *lane, e *life) {
 	if n := l.ordered - 1; n >= l.lives.first && n < e.number {
 		if before := l.lives.at(n); before.tally.acks == 0 && before.overtaken.at == 0 && before.id64 < e.id64 {
@@ -150,7 +152,7 @@ func (t *Tracker) copied(s *party, l *lane, e *life, p *sighting, out *machine.E
 	gap := p.at.Sub(e.lastAt)
 	l.lives.copied(e, p.ref)
 	if e.doubtful {
-		// What is foreign may come again and again.
+		// A foreign datagram may come again and again.
 		e.lastAt = p.at
 		s.seen.foreign++
 		out.At(p.at, p.ref).Report(srdp.ForeignDatagram, s.side, machine.Likely, 0, float64(p.length))
@@ -159,16 +161,16 @@ func (t *Tracker) copied(s *party, l *lane, e *life, p *sighting, out *machine.E
 	s.counted(p)
 	s.data.copies++
 	if t.config.Stream {
-		// Nothing is repeated on a stream: the proxy passes on what came twice.
+		// A stream has no repeats: the proxy passed on what came twice.
 		e.lastAt = p.at
 		s.data.resends++
 		t.event(out, e, p, fact{kind: machine.EventResent, of: s.side, sure: machine.Likely, about: e.frame})
 		t.passedOn(s, l, e, p, out)
 		return
 	}
-	if !s.sure && gap < twin {
+	if !s.sure && gap < copyGap {
 		e.tally.doubled++
-		s.reach.shuffled++
+		s.reach.disordered++
 		return
 	}
 	e.interval, e.lastAt = gap, p.at
@@ -176,7 +178,7 @@ func (t *Tracker) copied(s *party, l *lane, e *life, p *sighting, out *machine.E
 	s.data.resends++
 	grade := machine.Certain
 	if !s.sure {
-		grade = machine.Likely // the network may have made it
+		grade = machine.Likely // the network may have made this copy
 	}
 	t.event(out, e, p, fact{kind: machine.EventResent, of: s.side, sure: grade, about: e.frame})
 	if e.tally.acks > 0 {
@@ -190,7 +192,7 @@ func (t *Tracker) copied(s *party, l *lane, e *life, p *sighting, out *machine.E
 		q.Last, q.Timeout = p.ref, gap
 		l.queue.Resend(q, p.at)
 	} else if (e.tally.acks == 0 || !s.sure) && l.lives.open(e) {
-		// Its acknowledgement has not come, or not to its sender.
+		// Its acknowledgement has not come, or not reached its sender.
 		if q := l.queue.Enter(e.id, p.at, gap); q != nil {
 			q.ID64, q.Flags, q.First, q.Last, q.FirstAt, q.Copies = e.id64, e.flags, e.frame, p.ref, e.at,
 				uint32(e.tally.attempts())
@@ -198,24 +200,25 @@ func (t *Tracker) copied(s *party, l *lane, e *life, p *sighting, out *machine.E
 	}
 }
 
-// needless takes a copy that its sender sent although the packet had arrived and
-// been acknowledged: the two have crossed on the way, or the acknowledgement was
-// lost behind the tap.
+// needless takes a copy that was sent although the packet had arrived and had
+// been acknowledged. Either the two crossed on the way, or the acknowledgement
+// was lost between the tap and the sender.
 func (t *Tracker) needless(s *party, e *life, p *sighting, out *machine.Effects) {
 	since := p.at.Sub(e.ack.last)
 	if since > unread {
-		s.reach.deaf++
+		s.reach.lateCopies++
 	}
-	// A copy that passes within the time from the tap to the sender and back was
-	// under way when the acknowledgement passed.
+	// A copy that passes within the time from the tap to the sender and back
+	// left before the acknowledgement reached the sender.
 	way := e.interval / 2
 	switch {
 	case s.sure:
 		way = unread
-	case s.reach.waits.Count() > 0:
-		// The least time has the sender's least wait in it; most are longer.
-		way = s.reach.waits.Least() + s.reach.waits.Least()/4 + tick
-		e.unsure = e.unsure || since > s.reach.waits.Least() && since <= way
+	case s.reach.answers.Count() > 0:
+		// The shortest time includes the sender's shortest wait; most waits are
+		// longer.
+		way = s.reach.answers.Least() + s.reach.answers.Least()/4 + tick
+		e.unsure = e.unsure || since > s.reach.answers.Least() && since <= way
 	default:
 		e.unsure = true
 	}
@@ -259,11 +262,11 @@ func (t *Tracker) ack(s, peer *party, p *sighting, out *machine.Effects) {
 		e.ack.at, e.ack.ref = p.at, p.ref
 		t.confirmed(peer, l, e)
 	}
-	t.arrives(s, l, e, p, out)
-	t.reaches(s, peer, l, e, p, out)
+	t.receiverHas(s, l, e, p, out)
+	t.senderLearns(s, peer, l, e, p, out)
 }
 
-// confirmed learns from a packet that was acknowledged what is usual in the flow.
+// confirmed learns from an acknowledged packet what is usual in the flow.
 func (t *Tracker) confirmed(s *party, l *lane, e *life) {
 	t.seen.flags |= t.config.Profile.UnknownFlags(e.flags)
 	t.seen.odd = t.seen.odd || e.odd
@@ -276,8 +279,8 @@ func (t *Tracker) confirmed(s *party, l *lane, e *life) {
 	}
 }
 
-// confirm believes a doubtful packet that is acknowledged. Ids that have stood far
-// away from it, and that nothing has confirmed, were foreign.
+// confirm accepts a doubtful packet that was acknowledged. Ids far from it that
+// no acknowledgement confirmed belonged to foreign datagrams.
 func (t *Tracker) confirm(s *party, l *lane, e *life, p *sighting, out *machine.Effects) {
 	if !l.sure {
 		l.top = e.id64
@@ -285,14 +288,15 @@ func (t *Tracker) confirm(s *party, l *lane, e *life, p *sighting, out *machine.
 	t.believe(s, l, e, p, out)
 }
 
-// arrives takes what an acknowledgement proves of its sender, the receiver s.
-func (t *Tracker) arrives(s *party, l *lane, e *life, p *sighting, out *machine.Effects) {
+// receiverHas takes what an acknowledgement proves of its sender, the receiver
+// s.
+func (t *Tracker) receiverHas(s *party, l *lane, e *life, p *sighting, out *machine.Effects) {
 	if e.tally.copies == 1 && e.tally.acks == 1 && !t.config.Stream {
-		s.reach.waits.Add(p.at.Sub(e.at))
+		s.reach.answers.Add(p.at.Sub(e.at))
 	}
 	grade := machine.Certain
 	if e.tally.acks > 1 && !s.sure || e.tally.acks > e.tally.copies {
-		grade = machine.Likely // the network may have made the second one
+		grade = machine.Likely // the network may have made the second acknowledgement
 	}
 	prof := &t.config.Profile
 	asks := srdp.Promise{Once: e.flags&prof.DontDuplicate != 0, Ordered: e.flags&prof.Order != 0}
@@ -310,7 +314,7 @@ func (t *Tracker) arrives(s *party, l *lane, e *life, p *sighting, out *machine.
 	fate := l.received.Arrive(&t.config.Rules, e.id, asks, e.sum, came)
 	if l.pair != (srdp.Pair{}) && (asks.Once || asks.Ordered) &&
 		s.heard.arrive(&t.config.Rules, l.pair.Source, e.id, asks, e.sum, came) != fate {
-		grade = machine.Likely // it hangs on whose list it was held against
+		grade = machine.Likely // it depends on which list the receiver consulted
 	}
 	if fate != srdp.Delivered {
 		s.arrivals.dropped++
@@ -326,7 +330,8 @@ func (t *Tracker) arrives(s *party, l *lane, e *life, p *sighting, out *machine.
 	t.event(out, e, p, fact{kind: machine.EventReceived, of: s.side, sure: grade, about: about})
 }
 
-// inTurn holds the first arrival of an ordered packet against the order of ids.
+// inTurn checks the first arrival of an ordered packet against the order of
+// ids.
 func (t *Tracker) inTurn(s *party, l *lane, e *life, p *sighting, out *machine.Effects) {
 	if !l.inOrder || e.id64 > l.arrived {
 		l.inOrder, l.arrived = true, e.id64
@@ -339,8 +344,9 @@ func (t *Tracker) inTurn(s *party, l *lane, e *life, p *sighting, out *machine.E
 	out.At(p.at, p.ref).Report(srdp.OutOfTurn, s.side, grade, e.frame, float64(l.arrived-e.id64), float64(e.id))
 }
 
-// reaches takes what an acknowledgement tells of the sender that it goes to.
-func (t *Tracker) reaches(r, s *party, l *lane, e *life, p *sighting, out *machine.Effects) {
+// senderLearns takes what an acknowledgement shows of the sender that it goes
+// to.
+func (t *Tracker) senderLearns(r, s *party, l *lane, e *life, p *sighting, out *machine.Effects) {
 	if e.tally.acks > 1 {
 		t.event(out, e, p, fact{kind: srdp.EventAckedAgain, of: s.side, sure: s.reads(p.at), about: e.frame, by: p.ref})
 		if q := l.queue.Find(e.id); q != nil && q.ID64 == e.id64 {
@@ -352,9 +358,9 @@ func (t *Tracker) reaches(r, s *party, l *lane, e *life, p *sighting, out *machi
 	rtt := int64(-1)
 	if sample.Ambiguous {
 		s.delays.ambiguous++
-		// Sooner after the newest copy than any answer can come: it answers an
-		// earlier one, and the newest was sent while it was on its way.
-		if r.reach.waits.Count() > 0 && sample.FromLast < r.reach.waits.Least()*9/10 {
+		// It came sooner after the newest copy than any answer can. So it
+		// answers an earlier copy, and crossed the newest one on the way.
+		if r.reach.answers.Count() > 0 && sample.FromLast < r.reach.answers.Least()*9/10 {
 			e.tally.crossed++
 		}
 	} else {
@@ -381,9 +387,9 @@ func (t *Tracker) reaches(r, s *party, l *lane, e *life, p *sighting, out *machi
 	}
 }
 
-// passedOn takes data that a proxy sends to its client on a stream: no
-// acknowledgement follows there, but what is sent on a stream arrives, as long as
-// that stands. Who opened the connection is the client.
+// passedOn takes data that a proxy sends to its client on a stream. No
+// acknowledgement follows there. But stream data arrives as long as the stream
+// is open. The client is the side that opened the connection.
 func (t *Tracker) passedOn(s *party, l *lane, e *life, p *sighting, out *machine.Effects) {
 	client := &t.parties[s.side.Other()]
 	if client.side != machine.A {

@@ -7,35 +7,36 @@ import (
 	"github.com/ackscope/ackscope/machine/srdp"
 )
 
-// lives holds the data packets of one lane whose lives are open, by age, and as
-// many that have ended as there is room for: late acknowledgements find them. Its
-// memory is bounded: where too many are open, the oldest ends.
+// lives holds the data packets of one lane whose lives are open, by age. It
+// also keeps ended lives while there is room, for late acknowledgements. Its
+// memory is bounded: when too many lives are open, the oldest one ends.
 type lives struct {
-	slots []life // of life n: n mod len
-	// number of the newest life by the home of its id, plus one: ids step evenly, by as many peers as there are
+	slots []life // life n is at n mod len
+	// index has, by hash of the id, the number of the newest life plus one. Ids
+	// rise in even steps, which depend on the number of the sender's peers.
 	index []int64
 	first int64 // number of the oldest open life
-	next  int64 // number of the next one
+	next  int64 // number of the next life
 	spare []*copyFrames
 }
 
 // life is what is known of one data packet.
 type life struct {
 	number   int64
-	before   int64 // number of the life before it at its place of the index, plus one; 0 for none
+	before   int64 // number of the life before it in the same slot of the index, plus one; 0 if there is none
 	id64     int64
-	at       machine.Instant // of its first copy, lastAt of its newest
+	at       machine.Instant // of its first copy; lastAt is of its newest
 	lastAt   machine.Instant
-	interval time.Duration // between its last two copies; 0 while there is one
+	interval time.Duration // between its last two copies; 0 while there is one copy
 	ack      lifeAck
 	// overtaken is when another ordered packet was sent while this one was in
-	// flight; at is 0 for never.
+	// flight. Its at is 0 if that did not happen.
 	overtaken struct {
 		at  machine.Instant
 		ref machine.Ref
 	}
 	frame    machine.Ref // of its first copy
-	again    *copyFrames // of the others; what it says of more than there are is of no use
+	again    *copyFrames // of the other copies; entries beyond their number are stale
 	sum      uint32
 	size     int32 // bytes of data on the wire
 	tally    tally
@@ -43,31 +44,33 @@ type life struct {
 	flags    uint8
 	command  uint8
 	odd      bool // command contradicts the id
-	doubtful bool // it may be foreign: nothing has answered it
+	doubtful bool // it may be foreign: nothing has acknowledged it
 	gaveUp   bool // its sender seems to have given it up
 	ignored  bool // a copy of it came long after its acknowledgement
-	unsure   bool // the way from the tap to its sender is not known: crossed or lost is a guess
+	unsure   bool // the delay from the tap to its sender is unknown, so crossed or lost is a guess
 }
 
-// lifeAck are the acknowledgements of a packet; zero where there is none.
+// lifeAck holds the acknowledgements of a packet. It is zero when there is
+// none.
 type lifeAck struct {
-	at   machine.Instant // of the first one
-	last machine.Instant // of the newest
+	at   machine.Instant // when the first one passed
+	last machine.Instant // when the newest one passed
 	ref  machine.Ref     // the frame of the first one
 }
 
-// tally counts the copies of a packet, and the acknowledgements of them.
-// doubled < copies; crossed + ackLost ≤ copies; arrived ≤ acks, but on a stream.
+// tally counts the copies of a packet and their acknowledgements. It keeps
+// these invariants: doubled < copies; crossed + ackLost ≤ copies; arrived ≤
+// acks, except on a stream.
 type tally struct {
 	copies  int32
-	doubled int32 // of them, those that the network seems to have made
+	doubled int32 // of copies: those that the network seems to have made
 	acks    int32
-	arrived int32 // copies handed over
+	arrived int32 // copies handed to the application
 	crossed int32 // copies sent while an acknowledgement was on its way to the sender
 	ackLost int32 // copies sent because an acknowledgement did not reach the sender
 }
 
-// copyFrames are those of a packet's copies after the first.
+// copyFrames holds the frames of a packet's copies after the first.
 type copyFrames [machine.MessageFrames - 1]machine.Ref
 
 const (
@@ -77,10 +80,11 @@ const (
 
 func (l *lives) at(n int64) *life { return &l.slots[n&int64(len(l.slots)-1)] }
 
-// kept returns the number of the oldest life that is still there, open or ended.
+// kept returns the number of the oldest life that is still in memory, open or
+// ended.
 func (l *lives) kept() int64 { return max(0, l.next-int64(len(l.slots))) }
 
-// find returns the newest life with an id; nil for none.
+// find returns the newest life with an id, or nil when there is none.
 func (l *lives) find(id uint16) *life {
 	if len(l.index) == 0 {
 		return nil
@@ -108,8 +112,8 @@ func (l *lives) open(e *life) bool { return e.number >= l.first }
 // full reports whether the oldest life must end before another can begin.
 func (l *lives) full() bool { return l.next-l.first == livesMost }
 
-// begin opens a life, in the memory of one that has ended. There must be room:
-// see full.
+// begin opens a life and reuses the memory of an ended one. The caller must end
+// a life first when full reports true.
 func (l *lives) begin(id uint16, id64 int64) *life {
 	if n := int64(len(l.slots)); l.next-l.first == n {
 		l.grow()
@@ -125,7 +129,7 @@ func (l *lives) begin(id uint16, id64 int64) *life {
 	return e
 }
 
-// copied counts another copy of a packet, and notes its frame.
+// copied counts another copy of a packet and records its frame.
 func (l *lives) copied(e *life, frame machine.Ref) {
 	if e.again == nil {
 		if n := len(l.spare); n > 0 {
@@ -140,7 +144,7 @@ func (l *lives) copied(e *life, frame machine.Ref) {
 	e.tally.copies++
 }
 
-// grow doubles the room.
+// grow doubles the capacity.
 func (l *lives) grow() {
 	old := *l
 	size := max(livesFirst, 2*len(old.slots))
@@ -153,7 +157,7 @@ func (l *lives) grow() {
 	}
 }
 
-// oldest returns the oldest open life; nil for none.
+// oldest returns the oldest open life, or nil when there is none.
 func (l *lives) oldest() *life {
 	if l.first == l.next {
 		return nil
@@ -175,13 +179,15 @@ func (l *lives) clone() lives {
 	return c
 }
 
-// attempts returns how often the sender sent it, as far as that can be told.
+// attempts returns how often the sender sent the packet, as far as the tap
+// shows.
 func (t *tally) attempts() int32 { return t.copies - t.doubled }
 
-// newest returns the frame of its newest copy that is listed.
+// newest returns the frame of the newest copy that is listed.
 func (e *life) newest() machine.Ref { return e.nth(e.tally.copies) }
 
-// nth returns the frame of a copy, counted from 1; of the newest listed beyond.
+// nth returns the frame of copy n, counted from 1. Beyond the list it returns
+// the newest listed frame.
 func (e *life) nth(n int32) machine.Ref {
 	if n = min(n, e.tally.copies); n <= 1 {
 		return e.frame

@@ -13,8 +13,8 @@ import (
 type party struct {
 	side   machine.Side
 	near   bool
-	sure   bool            // near, and that is more than the best guess
-	proved machine.Instant // up to here it is known to have read, by an earlier run
+	sure   bool            // near, and the evidence is better than a guess
+	proved machine.Instant // an earlier run proved that it had read everything up to here
 	lanes  lanes
 	heard  sources
 	reach  reach   // how far it is from the tap
@@ -27,71 +27,71 @@ type party struct {
 	losses   losses
 }
 
-// lanes are the directions in which a party sends data. In the direct form there
-// is one. In the proxied form there is one for each pair of addresses in the
-// packets, since a proxy sends for all that are behind it. byPair has all but the
-// first one; 0 ≤ turn < len(list), but while there is none.
+// lanes are the directions in which a party sends data. In the direct form
+// there is one. In the proxied form there is one for each pair of addresses in
+// the packets, since a proxy sends for every host behind it. byPair holds all
+// but the first lane. 0 ≤ turn < len(list), unless the list is empty.
 type lanes struct {
 	list   []*lane
 	byPair map[srdp.Pair]*lane
-	turn   int // the lane that is looked at next for what has ended
+	turn   int // the lane that is checked next for ended lives
 }
 
-// sources is what a party remembers of each source, in the proxied form, if it
-// answers for all destinations itself: a proxy of streams does, one of datagrams
-// does not, and from outside they look alike.
+// sources is what a party remembers of each source in the proxied form, if it
+// answers for all destinations itself. A proxy of streams does so, a proxy of
+// datagrams does not. A capture does not show which of the two it is.
 type sources map[wire.Address]*srdp.Received
 
-// seen are a party's packets as they passed the tap: SRDP's, of which the newest
-// one passed at a time, and foreign ones.
+// seen counts a party's packets as they passed the tap. Its field foreign counts
+// datagrams of other protocols. The newest SRDP packet has at and ref.
 type seen struct {
 	packets, bytes uint64
 	foreign        uint64
-	missing        uint64 // ids of its own that never passed the tap in any flow
+	missing        uint64 // its ids that never passed the tap in any flow
 	at             machine.Instant
 	ref            machine.Ref
 }
 
-// sentData is what became of the data that a party sent. ids + resends ≤ copies;
-// unacked ≤ settled ≤ ids.
+// sentData counts what happened to the data that a party sent. ids + resends ≤
+// copies; unacked ≤ settled ≤ ids.
 type sentData struct {
-	ids       uint64
-	copies    uint64
-	resends   uint64 // copies that its sender made, beside the first of each id
-	acked     uint64 // ids
-	answers   uint64 // acknowledgements of its copies
-	settled   uint64 // lives ended, unacked those of them that nobody acknowledged
-	unacked   uint64
-	jump      int64 // the furthest that its ids went on at once, of acknowledged packets
-	wandering bool  // its unknown flags or commands were reported
+	ids      uint64
+	copies   uint64
+	resends  uint64 // copies that the sender made after the first of each id
+	acked    uint64 // ids
+	answers  uint64 // acknowledgements of its copies
+	settled  uint64 // lives that ended; unacked counts those that no side acknowledged
+	unacked  uint64
+	jump     int64 // the largest step between ids of acknowledged packets
+	reported bool  // its unknown flags were reported
 }
 
-// arrivals is what became of the peer's copies that came to a party.
+// arrivals counts what a party did with the peer's copies that it received.
 type arrivals struct {
-	handed  uint64 // over, to its application
-	dropped uint64 // as duplicates, or late
+	handed  uint64 // copies handed to its application
+	dropped uint64 // copies dropped as duplicates, or as late
 }
 
-// delays are the times from a party's packets to their acknowledgements, of count
-// packets that were sent once.
+// delays measures the times from a party's packets to their acknowledgements.
+// count is how many packets were sent once and so were measured.
 type delays struct {
 	longest   time.Duration
 	sum       time.Duration
 	count     uint64
-	ambiguous uint64 // of packets that were sent more than once: Karn's rule leaves them out
+	ambiguous uint64 // packets that were sent more than once: Karn's rule leaves them out
 }
 
-// take counts an unambiguous time.
+// take adds an unambiguous time.
 func (d *delays) take(x time.Duration) {
 	d.longest = max(d.longest, x)
 	d.sum += x
 	d.count++
 }
 
-// losses are where a party's packets were lost.
+// losses counts where a party's packets were lost.
 type losses struct {
-	both      machine.PathLoss // of its copies, or their acknowledgements on the way back; near or between
-	answering machine.PathLoss // of its acknowledgements, on the way to the peer; near only
+	both      machine.PathLoss // its copies, or their acknowledgements on the way back; for a tap near it or between
+	answering machine.PathLoss // its acknowledgements, on the way to the peer; for a tap near it only
 }
 
 // lane is one direction of data, from one source to one destination.
@@ -106,17 +106,17 @@ type lane struct {
 	met      bool
 	sure     bool            // a packet of it was acknowledged
 	begun    bool            // its receiver has acknowledged something
-	ordered  int64           // number of the newest ordered life, plus one; 0 for none
+	ordered  int64           // number of the newest ordered life, plus one; 0 if there is none
 	arrived  int64           // newest ordered id that its receiver has, unwrapped
-	due      machine.Instant // nothing is given up or ends before
+	due      machine.Instant // before this time no packet is given up and no life ends
 	inOrder  bool            // arrived is known
 }
 
 // mostLanes bounds the pairs of addresses of one direction of a flow.
 const mostLanes = 1 << 14
 
-// of returns the lane of a packet of data, new where begin is set; nil where there
-// is none.
+// of returns the lane of a data packet. It makes a new lane when begin is set,
+// and returns nil when there is none.
 func (l *lanes) of(p srdp.Pair, proxied, begin bool) *lane {
 	if !proxied {
 		p = srdp.Pair{}
@@ -141,7 +141,7 @@ func (l *lanes) of(p srdp.Pair, proxied, begin bool) *lane {
 	return x
 }
 
-// next returns the lane whose turn it is. There must be one.
+// next returns the lane to check next. The list must not be empty.
 func (l *lanes) next() *lane {
 	if l.turn++; l.turn >= len(l.list) {
 		l.turn = 0
@@ -149,8 +149,8 @@ func (l *lanes) next() *lane {
 	return l.list[l.turn]
 }
 
-// arrive is Received.Arrive of the list that a receiver keeps of a source whatever
-// the destination is.
+// arrive calls Received.Arrive on the list that a receiver keeps for a source,
+// whatever the destination is.
 func (h *sources) arrive(rules *srdp.Rules, source wire.Address, id uint16, asks srdp.Promise, sum uint32,
 	now machine.Instant) srdp.Fate {
 	r := (*h)[source]
@@ -167,7 +167,7 @@ func (h *sources) arrive(rules *srdp.Rules, source wire.Address, id uint16, asks
 	return r.Arrive(rules, id, asks, sum, now)
 }
 
-// timings returns the party's timing, made on first use.
+// timings returns the party's timing, which it creates on first use.
 func (s *party) timings() *timing {
 	if s.timing == nil {
 		s.timing = &timing{}
@@ -175,8 +175,8 @@ func (s *party) timings() *timing {
 	return s.timing
 }
 
-// unwrap returns the id of a packet unwrapped: by all that its sender has sent
-// where that is known, else by the lane alone.
+// unwrap returns the unwrapped id of a packet. It uses the endpoint's counter
+// when that knows the id, and the lane alone otherwise.
 func (l *lane) unwrap(id uint16, place machine.Place) int64 {
 	switch {
 	case place.Known:

@@ -16,9 +16,9 @@ import (
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
 
-// drawn are the conditions of one run that the grid of TestSimulated has not:
-// uneven paths, bursts, outages, a server with several clients by one counter of
-// ids, each packet with settings of its own.
+// drawn holds random conditions for one run that the grid of TestSimulated
+// lacks: uneven paths, bursts, outages, and settings of its own for each
+// packet. One server with a single counter of ids has several clients.
 type drawn struct {
 	form    wire.Form
 	clients int
@@ -60,8 +60,8 @@ func draw(seed uint64) drawn {
 	return d
 }
 
-// run simulates the conditions and gives the flow of the first client as a tap
-// sees it, with all other flows passing the same tap told to the scopes.
+// run simulates the conditions. It returns the flow of the first client as a
+// tap sees it. The scopes also see all other flows that pass that tap.
 func (d *drawn) run(t *testing.T, seed uint64) *observed {
 	t.Helper()
 	w := sim.New(seed)
@@ -108,7 +108,7 @@ func (d *drawn) run(t *testing.T, seed uint64) *observed {
 	server := host(0, machine.B, clients, d.rate[1])
 	o := &observed{truth: &sim.Truth{}}
 	w.Watch(func(s *sim.Step) {
-		// Of the server, what concerns the first client.
+		// Of the server, keep what concerns the first client.
 		for _, f := range s.Facts(nil) {
 			if f.Host.Index <= 1 && f.Event.Peer == 0 {
 				o.truth.Facts = append(o.truth.Facts, f)
@@ -119,7 +119,7 @@ func (d *drawn) run(t *testing.T, seed uint64) *observed {
 	for i := range d.clients {
 		l := w.Connect(host(i+1, machine.A, map[machine.Peer]int{0: 0}, d.rate[0]), server, d.path[0], d.path[1])
 		l.Tap(place, func(s sim.Tapped) {
-			// A tap at the first client sees no others.
+			// A tap at the first client does not see the other clients.
 			if d.tap == machine.VantageA && i > 0 {
 				return
 			}
@@ -129,7 +129,7 @@ func (d *drawn) run(t *testing.T, seed uint64) *observed {
 			}
 			o.seen = append(o.seen, machine.Datagram{
 				At: s.At, Ref: machine.MakeRef(0, uint64(len(o.seen)+1)), From: from, Bytes: s.Bytes, Length: len(s.Bytes),
-				Place: machine.Place{Number: int64(i)}, // which link: the scope puts its own there
+				Place: machine.Place{Number: int64(i)}, // which link; the scope overwrites it
 			})
 			if i == 0 {
 				o.last[from] = s.At
@@ -180,7 +180,7 @@ func (d *drawn) run(t *testing.T, seed uint64) *observed {
 	return o
 }
 
-// TestSeeds holds flows under drawn conditions against the truth.
+// TestSeeds compares flows under random conditions with the truth.
 func TestSeeds(t *testing.T) {
 	seeds := 40
 	if text := os.Getenv("ACKSCOPE_SOAK"); text != "" {
@@ -198,8 +198,8 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// holdMessages holds the lives of packets against the truth: what a sender at the
-// tap did is told exactly, and what is told of the others is not denied.
+// holdMessages compares the lives of packets with the truth. What a sender at
+// the tap did must be exact. What is said of other senders must not be false.
 func (o *observed) holdMessages(t *testing.T) {
 	t.Helper()
 	copies, acked, got := map[fact]int{}, map[fact]machine.Instant{}, map[fact]int{}
@@ -215,8 +215,8 @@ func (o *observed) holdMessages(t *testing.T) {
 		case machine.EventReceived:
 			key.side = e.Side.Other()
 			got[key]++
-			// A life that was quiet for long has ended, and is told without what
-			// comes of it yet.
+			// A life that was quiet for long has ended, and was reported
+			// without what happens to it later.
 			late[key] = late[key] || got[key] > 1 && e.At.Sub(last[key]) > 1900*time.Millisecond
 			last[key] = e.At
 		}

@@ -15,8 +15,9 @@ import (
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
 
-// A simulated flow is the oracle that no recorded capture can be: both ends'
-// truth, to the packet, under any conditions, seen from any place.
+// A simulated flow gives what no recorded capture has: the truth of both ends
+// for each packet. It does so under any conditions and from any place of the
+// tap.
 
 // conditions of one simulated flow.
 type conditions struct {
@@ -29,10 +30,10 @@ type conditions struct {
 	event   bool // hosts read their socket when something arrives
 	tap     machine.Vantage
 	place   float64
-	told    bool // the tracker is told where the tap stands
+	told    bool // the tracker is given the place of the tap
 	first   uint16
 	stops   bool // B dies half way
-	endless bool // nobody ever gives a packet up
+	endless bool // no side ever gives a packet up
 	seconds int
 }
 
@@ -43,7 +44,7 @@ func (c *conditions) String() string {
 		c.told, c.stops)
 }
 
-// observed is a simulated flow and what a tracker made of it.
+// observed is a simulated flow and what a tracker reported of it.
 type observed struct {
 	truth     *sim.Truth
 	seen      []machine.Datagram
@@ -119,7 +120,7 @@ func (c *conditions) run(t testing.TB, seed uint64) *observed {
 }
 
 // track runs a tracker twice over the flow, as the commands do: the second run
-// begins with what the first has learned.
+// starts with what the first has learned.
 func (o *observed) track(config srdp.Config, facts machine.Facts) {
 	for range 2 {
 		tr := tracker.New(config, facts)
@@ -155,8 +156,8 @@ type fact struct {
 	n        int // the n-th of these: a copy may come again
 }
 
-// hold holds the tracker's facts against the truth: nothing certain is denied,
-// and of a side at the tap nothing is missing.
+// hold compares the tracker's facts with the truth. Nothing certain may be
+// false, and nothing may be missing for a side at the tap.
 func (o *observed) hold(t *testing.T, c *conditions) {
 	t.Helper()
 	truth := map[fact]machine.Instant{}
@@ -210,7 +211,7 @@ func (o *observed) hold(t *testing.T, c *conditions) {
 		case !near:
 			continue
 		case at.Add(200*time.Millisecond) > o.last[f.side]:
-			continue // nothing that it sent since tells that it had read
+			continue // the side has sent nothing since that proves it had read this
 		}
 		switch f.kind {
 		case machine.EventSent, machine.EventResent, machine.EventReceived, machine.EventDuplicate, machine.EventAcked:
@@ -218,7 +219,7 @@ func (o *observed) hold(t *testing.T, c *conditions) {
 			if !ok {
 				t.Errorf("%v %v %d (%d.) at %v is not told", f.side, f.kind, f.sequence, f.n, at)
 			} else if f.kind == machine.EventAcked && !waited(o.truth, f, at) {
-				continue // it may have given the packet up before, for all that shows
+				continue // the capture allows that it gave the packet up before
 			} else if c.told && e.Certainty != machine.Certain && f.n == 1 && f.kind != machine.EventReceived {
 				t.Errorf("%v %v %d (%d.) is told as %v only, at the tap", f.side, f.kind, f.sequence, f.n, e.Certainty)
 			} else {
@@ -229,7 +230,7 @@ func (o *observed) hold(t *testing.T, c *conditions) {
 			}
 		}
 	}
-	// The reference keeps its promises, and nothing else uses the port.
+	// The reference keeps its promises, and no other protocol uses the port.
 	for i := range o.anomalies {
 		switch x := &o.anomalies[i]; x.Rule.ID {
 		case "srdp-gave-up":
@@ -254,11 +255,11 @@ func (o *observed) hold(t *testing.T, c *conditions) {
 	}
 }
 
-// waited reports whether a sender has shown, when it is acknowledged a packet, that
-// it waits for longer than this took: it has sent packets again for three times, always
-// about as late, and never so soon after the copy before.
+// waited reports whether a sender has shown that it waits longer than an
+// acknowledgement took. To show that, it must have repeated packets three
+// times, after similar intervals, and never so soon after the copy before.
 func waited(tr *sim.Truth, acked fact, at machine.Instant) bool {
-	const reads = 60 * time.Millisecond // an acknowledgement passes the tap before it is read
+	const reads = 60 * time.Millisecond // an acknowledgement passes the tap before the side reads it
 	var intervals int
 	var newest machine.Instant
 	least, most := time.Duration(math.MaxInt64), time.Duration(0)
@@ -285,10 +286,10 @@ func waited(tr *sim.Truth, acked fact, at machine.Instant) bool {
 	return intervals >= 3 && most-least <= 34*time.Millisecond && at.Sub(newest) < least
 }
 
-// TestSimulated: over a grid of conditions and places of the tap, what is certain
-// is true, and what an endpoint at the tap knew is all there.
+// TestSimulated runs a grid of conditions and places of the tap. What is
+// certain must be true, and all that an endpoint at the tap knew must be there.
 func TestSimulated(t *testing.T) {
-	runs, stride := 0, 11 // prime to the grid's own steps: every value of every condition is met
+	runs, stride := 0, 11 // coprime to the grid's own steps, so that every value of every condition occurs
 	switch {
 	case testing.Short():
 		stride = 17

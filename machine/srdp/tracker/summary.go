@@ -6,9 +6,9 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// Summary returns the figures of side x so far. RTT is what the document's library
-// keeps of an address: the longest delay that it has observed, by Karn's rule of
-// packets that were sent but once. Of a side away from the tap it is not known.
+// Summary returns the figures of side x so far. RTT is what the document's
+// library keeps of an address: the longest delay of packets that were sent once
+// (Karn's rule). RTT is unknown for a side away from the tap.
 func (t *Tracker) Summary(x machine.Side) machine.Summary {
 	s, peer := &t.parties[x], &t.parties[x.Other()]
 	sum := machine.Summary{
@@ -26,7 +26,7 @@ func (t *Tracker) Summary(x machine.Side) machine.Summary {
 	return sum
 }
 
-// rtt returns the RTT that a side's library keeps, and how surely.
+// rtt returns the RTT that a side's library keeps, and its certainty.
 func (t *Tracker) rtt(x machine.Side) (time.Duration, machine.Certainty) {
 	s := &t.parties[x]
 	if s.delays.count == 0 {
@@ -34,9 +34,9 @@ func (t *Tracker) rtt(x machine.Side) (time.Duration, machine.Certainty) {
 	}
 	near, sure := s.near, s.sure
 	if !t.given && !t.config.Stream {
-		j := judgeVantage(&t.parties)
-		near = j.vantage.Near(x)
-		sure = near && j.proven
+		place := placeTap(&t.parties)
+		near = place.vantage.Near(x)
+		sure = near && place.proven
 	}
 	switch {
 	case !near:
@@ -47,14 +47,14 @@ func (t *Tracker) rtt(x machine.Side) (time.Duration, machine.Certainty) {
 	return s.delays.longest, machine.Likely
 }
 
-// RTT returns what Summary does.
+// RTT returns the RTT of Summary.
 func (t *Tracker) RTT(x machine.Side) time.Duration {
 	d, _ := t.rtt(x)
 	return d
 }
 
-// Loss is not known: the library keeps no estimate.
+// Loss returns -1: the library keeps no estimate of loss.
 func (t *Tracker) Loss(machine.Side) float64 { return -1 }
 
-// Sent returns what Summary does of packets.
+// Sent returns the packets of Summary.
 func (t *Tracker) Sent(x machine.Side) uint64 { return t.parties[x].seen.packets }

@@ -7,21 +7,21 @@ import (
 	"github.com/ackscope/ackscope/machine"
 )
 
-// timing is what the copies of a sender tell of its settings: the time between
-// them (timeout), and after how many it gives up (repeats).
+// timing is what the copies of a sender show of its settings. They are the time
+// between copies (timeout), and after how many copies it gives up (repeats).
 type timing struct {
 	recent  [16]uint32 // the newest intervals, in microseconds
 	count   uint32
 	least   time.Duration
 	most    time.Duration
-	repeats [17]uint16 // packets given up after so many copies; the last one counts all above
+	repeats [17]uint16 // by number of copies: packets given up after that many; the last entry counts all above
 	gaveUp  uint32
 
-	usual time.Duration     // what timeout gives: it is asked for more often than it changes
-	known machine.Certainty // of that
+	usual time.Duration     // the result of timeout, kept because callers ask more often than it changes
+	known machine.Certainty // the certainty of usual
 }
 
-// interval takes the time between two copies of a packet.
+// interval adds the time between two copies of a packet.
 func (t *timing) interval(d time.Duration) {
 	if t.count == 0 || d < t.least {
 		t.least = d
@@ -32,17 +32,17 @@ func (t *timing) interval(d time.Duration) {
 	t.usual, t.known = t.median()
 }
 
-// waits reports whether a sender waits still for an acknowledgement, so long
-// after the newest copy of a packet: its copies show one setting, and it was never
-// seen to send one again as soon. Where it chooses a timeout for each packet, or
-// has sent nothing again, when it gives up is not on the wire.
+// waits reports whether a sender still waits for an acknowledgement when since
+// has passed after the newest copy. That needs copies with one setting, all of
+// them sent later than since. Otherwise the wire does not show when the sender
+// gives up.
 func (t *timing) waits(since time.Duration) bool {
 	return t != nil && t.known == machine.Likely && since < t.least
 }
 
-// timeout returns the usual interval: the median of the newest; 0 where none is
-// known. It is sure to be one setting, and not the library's choice from time to
-// time, where they are alike.
+// timeout returns the usual interval: the median of the newest intervals. It
+// returns 0 when none is known. Alike intervals are likely one setting; others
+// may be the library's choice from time to time.
 func (t *timing) timeout() (usual time.Duration, known machine.Certainty) {
 	if t == nil {
 		return 0, machine.Unknown
@@ -62,14 +62,14 @@ func (t *timing) median() (usual time.Duration, known machine.Certainty) {
 	return usual, machine.Possible
 }
 
-// end takes the end of a packet that nobody acknowledged.
+// end takes the end of a packet that was never acknowledged.
 func (t *timing) end(copies int32) {
 	t.repeats[min(int(copies), len(t.repeats)-1)]++
 	t.gaveUp++
 }
 
-// limit returns after how many copies the sender gives up, by the most frequent
-// end; 0 where none is known.
+// limit returns after how many copies the sender gives up: the most frequent
+// number. It returns 0 when no packet was given up.
 func (t *timing) limit() (copies int, known machine.Certainty) {
 	if t == nil || t.gaveUp == 0 {
 		return 0, machine.Unknown

@@ -17,34 +17,35 @@ import (
 //	              its sender learns so, if the acknowledgement reaches it
 //	the rest ───> foreign: counted
 //
-// An acknowledgement proves that a copy arrived, wherever the tap stands. How
-// many copies did is exact at the receiver; elsewhere the network may have made
-// the second acknowledgement. That the sender has read it is certain where the
-// tap is at the sender and the sender lives on.
+// An acknowledgement proves that a copy arrived, wherever the tap is. At the
+// receiver, the number of copies that arrived is exact. Elsewhere the network
+// may have made the second acknowledgement. The sender has certainly read an
+// acknowledgement when the tap is at the sender and the sender sends on.
 //
-// A gap in a flow's ids is no loss: the sender's counter numbers its packets to
-// all peers. See Counter for what the endpoint as a whole tells.
+// A gap in a flow's ids is no loss, since the sender's counter numbers its
+// packets to all peers. Counter shows what the whole endpoint sent.
 type Tracker struct {
 	config  srdp.Config
 	facts   machine.Facts
-	known   learned // by an earlier run
-	seen    learned // by this one
-	given   bool    // the vantage was given
-	proven  bool    // it is more than the best guess
+	known   learned // learned by an earlier run
+	seen    learned // learned by this run
+	given   bool    // New was given the vantage
+	proven  bool    // the evidence for the vantage is better than a guess
 	parties [2]party
 	last    machine.Instant
 	lastRef machine.Ref
 	pk      wire.Packet
-	weighed int // packets at which the vantage was last judged
+	weighed int // answers when the tap was last placed
 }
 
-// learned is Facts.Settings of this protocol: what a flow as a whole teaches.
+// learned is Facts.Settings of this protocol: what a run learns of the whole
+// flow.
 type learned struct {
 	proved  [2]machine.Instant // up to then each side is known to have read
-	flags   uint8              // unknown flags that acknowledged packets had
+	flags   uint8              // unknown flags on acknowledged packets
 	odd     bool               // acknowledged packets had a command byte that contradicts the id
-	proven  bool               // the vantage is more than the best guess
-	jump    [2]int64           // furthest step of the ids of acknowledged packets
+	proven  bool               // the evidence for the vantage is better than a guess
+	jump    [2]int64           // largest step between ids of acknowledged packets
 	timeout [2]time.Duration
 }
 
@@ -56,8 +57,8 @@ type sighting struct {
 	place  machine.Place
 }
 
-// New returns the tracker of a flow. facts are what an earlier run over the
-// same flow learned; the zero value if none.
+// New returns the tracker of a flow. facts is what an earlier run over the same
+// flow learned, or the zero value.
 func New(c srdp.Config, facts machine.Facts) *Tracker {
 	t := &Tracker{config: c, facts: facts}
 	t.known, _ = facts.Settings.(learned)
@@ -67,13 +68,14 @@ func New(c srdp.Config, facts machine.Facts) *Tracker {
 	}
 	if facts.Vantage != machine.VantageUnknown {
 		t.given = true
-		// What an earlier run inferred may be the best guess only; what someone says is so.
-		t.place(facts.Vantage, facts.VantageReason, facts.Settings == nil || t.known.proven)
+		// An earlier run may have guessed the vantage. A vantage that the user
+		// gives is proven.
+		t.setVantage(facts.Vantage, facts.VantageReason, facts.Settings == nil || t.known.proven)
 	}
 	return t
 }
 
-func (t *Tracker) place(v machine.Vantage, reason string, proven bool) {
+func (t *Tracker) setVantage(v machine.Vantage, reason string, proven bool) {
 	t.facts.Vantage, t.facts.VantageReason, t.proven = v, reason, proven
 	for i := range t.parties {
 		s := &t.parties[i]
@@ -86,7 +88,7 @@ func (t *Tracker) place(v machine.Vantage, reason string, proven bool) {
 // the last time: a frame of the application, generously.
 const tickSlack = 40 * time.Millisecond
 
-// reads grades that a side has read what passed the tap towards it at a time.
+// reads grades the claim that a side has read what passed the tap towards it.
 func (s *party) reads(at machine.Instant) machine.Certainty {
 	if s.sure && at <= s.proved {
 		return machine.Certain
@@ -119,11 +121,11 @@ func (t *Tracker) Observe(d *machine.Datagram, out *machine.Effects) {
 		t.data(s, &p, d.Bytes[min(pk.PayloadOffset, len(d.Bytes)):], out)
 	}
 	if !t.given && !t.config.Stream {
-		t.judge()
+		t.updateVantage()
 	}
 }
 
-// counted takes a packet that is SRDP's for sure, or is not known not to be.
+// counted counts a packet that is SRDP's, or at least may be.
 func (s *party) counted(p *sighting) {
 	s.seen.packets++
 	s.seen.bytes += uint64(p.length)
@@ -139,15 +141,16 @@ func (s *party) counted(p *sighting) {
 	}
 }
 
-// judge places the tap, at growing counts, until that is sure.
-func (t *Tracker) judge() {
-	n := t.parties[0].reach.waits.Count() + t.parties[1].reach.waits.Count()
+// updateVantage places the tap each time the number of answers has doubled,
+// until the result is sure.
+func (t *Tracker) updateVantage() {
+	n := t.parties[0].reach.answers.Count() + t.parties[1].reach.answers.Count()
 	if n == t.weighed || n < 4 || n&(n-1) != 0 {
 		return
 	}
 	t.weighed = n
-	if j := judgeVantage(&t.parties); j.sure {
-		t.place(j.vantage, j.String(), j.proven)
+	if place := placeTap(&t.parties); place.sure {
+		t.setVantage(place.vantage, place.String(), place.proven)
 	}
 }
 
@@ -161,8 +164,8 @@ func (t *Tracker) Learned() machine.Facts {
 	case t.config.Stream:
 		f.VantageReason = "unknown: a stream to a proxy, whose acknowledgements are those of who is behind it"
 	default:
-		j := judgeVantage(&t.parties)
-		f.Vantage, f.VantageReason, k.proven = j.vantage, j.String(), j.proven
+		place := placeTap(&t.parties)
+		f.Vantage, f.VantageReason, k.proven = place.vantage, place.String(), place.proven
 	}
 	for i := range t.parties {
 		s := &t.parties[i]
@@ -188,7 +191,7 @@ func (t *Tracker) Finish(out *machine.Effects) {
 	}
 }
 
-// Size returns the bytes that a clone takes, about.
+// Size returns the approximate bytes of a clone.
 func (t *Tracker) Size() int {
 	return int(unsafe.Sizeof(*t)) + t.parties[0].size() + t.parties[1].size()
 }
@@ -200,16 +203,16 @@ func (t *Tracker) Clone() machine.Tracker {
 	return &c
 }
 
-// fact is what an event tells of a packet.
+// fact is what an event says of a packet.
 type fact struct {
 	kind      machine.EventKind
 	of        machine.Side
 	sure      machine.Certainty
 	about, by machine.Ref
-	rtt       int64 // nanoseconds; 0 or less where it says nothing
+	rtt       int64 // nanoseconds; 0 or less when unknown
 }
 
-// event tells a fact about a packet that p shows.
+// event appends the event of a fact about a packet that p shows.
 func (t *Tracker) event(out *machine.Effects, e *life, p *sighting, f fact) {
 	if out.NoEvents {
 		return

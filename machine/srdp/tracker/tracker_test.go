@@ -15,7 +15,7 @@ import (
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
 
-// story is a flow made by hand.
+// story is a flow that a test writes by hand.
 type story struct {
 	profile wire.Profile
 	flow    []machine.Datagram
@@ -46,13 +46,13 @@ func (s *story) exchange(ms, rtt float64, side machine.Side, id uint16, flags ui
 	s.ack(ms+rtt, side.Other(), id)
 }
 
-// told is what a tracker made of a story.
-type told struct {
+// result is what a tracker reported of a story.
+type result struct {
 	observed
 	tracker machine.Tracker
 }
 
-func (s *story) tell(v machine.Vantage, rules srdp.Rules) *told {
+func (s *story) track(v machine.Vantage, rules srdp.Rules) *result {
 	c := srdp.Config{Profile: s.profile, MaxPayload: s.profile.MaxPayload(), Rules: rules}
 	var facts machine.Facts
 	if v != machine.VantageUnknown {
@@ -62,14 +62,14 @@ func (s *story) tell(v machine.Vantage, rules srdp.Rules) *told {
 	for i := range s.flow {
 		s.flow[i].Ref = machine.MakeRef(0, uint64(i+1))
 	}
-	o := &told{observed: observed{seen: s.flow}}
+	o := &result{observed: observed{seen: s.flow}}
 	o.track(c, facts)
 	o.tracker = o.observed.tracker
 	return o
 }
 
-// findings lists what was found: "rule side certainty", sorted, each once.
-func (o *told) findings() []string {
+// findings lists each finding once: "rule side certainty", sorted.
+func (o *result) findings() []string {
 	var out []string
 	for _, a := range o.anomalies {
 		out = append(out, fmt.Sprintf("%s %v %v", strings.TrimPrefix(a.Rule.ID, "srdp-"), a.Side, a.Certainty))
@@ -86,7 +86,8 @@ const (
 	atB   = machine.VantageB
 )
 
-// TestFindings: each rule is told where it holds, and not where it almost does.
+// TestFindings checks that each rule is reported where it holds, and not where
+// it almost holds.
 func TestFindings(t *testing.T) {
 	usual := srdp.DefaultRules()
 	for _, c := range []struct {
@@ -135,7 +136,7 @@ func TestFindings(t *testing.T) {
 		}, []string{"delivered-again b likely", "spurious-early a likely"}},
 		{"the acknowledgement is lost behind the tap", usual, atB, func(s *story) {
 			s.exchange(0, 1, a, 1, once)
-			s.exchange(50, 100, b, 9, 0) // the way from the tap to A and back
+			s.exchange(50, 100, b, 9, 0) // measures the delay from the tap to A and back
 			s.exchange(500, 1, a, 2, once)
 			s.exchange(900, 1, a, 2, once)
 		}, []string{"spurious-ack-lost a likely"}},
@@ -225,7 +226,7 @@ func TestFindings(t *testing.T) {
 	} {
 		s := newStory()
 		c.make(s)
-		o := s.tell(c.at, c.rules)
+		o := s.track(c.at, c.rules)
 		got := o.findings()
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s:\n got %q\nwant %q", c.name, got, c.want)
@@ -233,8 +234,8 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// TestForeignEntersNoState: what merely looks like data is in no count, no event
-// and no message.
+// TestForeignEntersNoState checks that foreign datagrams that resemble data
+// enter no count, no event and no message.
 func TestForeignEntersNoState(t *testing.T) {
 	clean, shared := newStory(), newStory()
 	for i := range 40 {
@@ -245,7 +246,7 @@ func TestForeignEntersNoState(t *testing.T) {
 		shared.raw(float64(i)*100+55, a, []byte{0x80, byte(i)})
 		shared.raw(float64(i)*100+56, b, []byte("ALIVE"))
 	}
-	want, got := clean.tell(atA, srdp.DefaultRules()), shared.tell(atA, srdp.DefaultRules())
+	want, got := clean.track(atA, srdp.DefaultRules()), shared.track(atA, srdp.DefaultRules())
 	if fmt.Sprint(want.summary) != fmt.Sprint(got.summary) {
 		t.Errorf("figures with foreign datagrams %+v, without %+v", got.summary, want.summary)
 	}
@@ -264,7 +265,8 @@ func TestForeignEntersNoState(t *testing.T) {
 	}
 }
 
-// TestInferred: timeout and repeats are read off the copies.
+// TestInferred checks that the tracker reads timeout and repeats off the
+// copies.
 func TestInferred(t *testing.T) {
 	s := newStory()
 	s.exchange(0, 20, a, 1, 0)
@@ -277,7 +279,7 @@ func TestInferred(t *testing.T) {
 	s.data(12100, a, 10, 0, "ten")
 	s.data(12110, a, 11, 0, "eleven")
 	s.data(12250, a, 10, 0, "ten")
-	o := s.tell(atA, srdp.DefaultRules())
+	o := s.track(atA, srdp.DefaultRules())
 	var v machine.View
 	tr := tracker.New(configFor(wire.Direct), o.learned)
 	var out machine.Effects
@@ -308,14 +310,14 @@ func TestInferred(t *testing.T) {
 	}
 }
 
-// TestKarn: an acknowledgement of several copies is no sample.
+// TestKarn checks that an acknowledgement of several copies is no sample.
 func TestKarn(t *testing.T) {
 	s := newStory()
 	s.exchange(0, 40, a, 1, 0)
 	s.data(1000, a, 2, 0, "two")
 	s.data(1500, a, 2, 0, "two")
 	s.ack(1530, b, 2)
-	o := s.tell(atA, srdp.DefaultRules())
+	o := s.track(atA, srdp.DefaultRules())
 	if got := o.summary[a]; got.RTT != 40*time.Millisecond || got.WireRTT != 40*time.Millisecond || got.Acked != 2 {
 		t.Errorf("RTT %v, on the wire %v, %d acked; expected 40ms of the one clear sample, and 2", got.RTT,
 			got.WireRTT, got.Acked)
@@ -331,7 +333,7 @@ func TestKarn(t *testing.T) {
 	}
 }
 
-// TestTrackerLaws holds the tracker against the laws of all trackers.
+// TestTrackerLaws runs the tests that all trackers must pass.
 func TestTrackerLaws(t *testing.T) {
 	for _, form := range []wire.Form{wire.Direct, wire.Proxied} {
 		c := conditions{
@@ -343,9 +345,9 @@ func TestTrackerLaws(t *testing.T) {
 	}
 }
 
-// TestCounter: over several flows the ids of an endpoint are told apart, by
-// where they went, through the wrap; a copy is known for one; what does not fit
-// is not believed.
+// TestCounter sends the ids of one endpoint in several flows, through the wrap.
+// The counter must unwrap them, recognise copies, and doubt ids that do not
+// fit.
 func TestCounter(t *testing.T) {
 	p := wire.Default()
 	c := tracker.NewCounter(&p)
@@ -385,7 +387,8 @@ func TestCounter(t *testing.T) {
 		got["endpoint: of them, in no flow of this capture"] != 100 {
 		t.Errorf("the endpoint's figures are %v", got)
 	}
-	// A capture that has one of very many flows: its ids step far, again and again.
+	// A capture that has one of very many flows: its ids step far, again and
+	// again.
 	c = tracker.NewCounter(&p)
 	for i := range 50 {
 		n := int64(i) * 10_000
@@ -398,8 +401,8 @@ func TestCounter(t *testing.T) {
 	}
 }
 
-// TestSteadyStateAllocatesNothing, and a peer of an endpoint with very many costs
-// little.
+// TestSteadyStateAllocatesNothing also checks the memory that one of very many
+// peers of an endpoint takes.
 func TestSteadyStateAllocatesNothing(t *testing.T) {
 	p := wire.Default()
 	config := configFor(wire.Direct)
@@ -427,7 +430,7 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 		}
 		feed(b, &wire.Packet{Command: 0x41, Ack: true, ID: id}, 10*time.Millisecond)
 	}
-	for range 40_000 { // once round the ids
+	for range 40_000 { // once through all ids
 		step()
 	}
 	if got := testing.AllocsPerRun(2000, step); got != 0 {
@@ -435,8 +438,8 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestTenThousandPeers of one endpoint: every flow's tracker and scopes, with
-// four packets each way, each in flight one after the other.
+// TestTenThousandPeers runs the tracker of every flow of one endpoint, and the
+// scopes. Each flow has four packets each way, in flight one after the other.
 func TestTenThousandPeers(t *testing.T) {
 	const peers = 10_000
 	p := wire.Default()

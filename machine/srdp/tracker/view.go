@@ -14,7 +14,7 @@ const (
 	viewLanes = 8
 )
 
-// Inspect draws what side x knew after the last observed datagram.
+// Inspect appends to v what side x knew after the last observed datagram.
 func (t *Tracker) Inspect(x machine.Side, v *machine.View) {
 	s, peer := &t.parties[x], &t.parties[x.Other()]
 	grade := machine.Likely
@@ -40,7 +40,8 @@ func (t *Tracker) Inspect(x machine.Side, v *machine.View) {
 	}
 }
 
-// laneName names a window: by the addresses in the packets, where there are any.
+// laneName returns the name of a window. In the proxied form it contains the
+// addresses in the packets.
 func (t *Tracker) laneName(what string, l *lane) string {
 	if !t.proxied() {
 		return what
@@ -49,8 +50,8 @@ func (t *Tracker) laneName(what string, l *lane) string {
 }
 
 // sentWindow draws the newest ids of a lane. An id that the lane does not have
-// went elsewhere, or is missing in the capture: which of the two, the endpoint's
-// figures tell.
+// went to another peer, or is missing from the capture. The endpoint's figures
+// show which.
 func (t *Tracker) sentWindow(s *party, l *lane, grade machine.Certainty) machine.Window {
 	w := machine.Window{Name: t.laneName("sent", l), First: max(0, l.firstID, l.top-viewIDs+1), Next: l.top + 1,
 		Grade: grade}
@@ -60,7 +61,7 @@ func (t *Tracker) sentWindow(s *party, l *lane, grade machine.Certainty) machine
 		switch {
 		case e == nil || e.id64 != id || e.doubtful:
 			if id < l.lives.at(l.lives.kept()).id64 {
-				cell = machine.CellUnknown // its life has ended long ago
+				cell = machine.CellUnknown // its life ended long ago
 			}
 			w.Cells = append(w.Cells, cell)
 			continue
@@ -80,8 +81,8 @@ func (t *Tracker) sentWindow(s *party, l *lane, grade machine.Certainty) machine
 	return w
 }
 
-// receivedWindow draws which of a lane's newest ids its receiver has: those that
-// it has acknowledged.
+// receivedWindow draws which of a lane's newest ids its receiver has: those
+// that it acknowledged.
 func (t *Tracker) receivedWindow(l *lane) machine.Window {
 	w := machine.Window{Name: t.laneName("received", l), First: max(0, l.firstID, l.top-viewIDs+1), Next: l.top,
 		Grade: machine.Certain}
@@ -95,7 +96,7 @@ func (t *Tracker) receivedWindow(l *lane) machine.Window {
 		case e.tally.acks > 0 || e.tally.arrived > 0:
 			cell = machine.CellReceived
 		default:
-			cell = machine.CellUnknown // it may have come, and the acknowledgement be lost
+			cell = machine.CellUnknown // it may have arrived, and its acknowledgement may be lost
 		}
 		w.Cells = append(w.Cells, cell)
 	}
@@ -131,7 +132,8 @@ func (t *Tracker) gauges(s *party, v *machine.View, grade machine.Certainty) {
 		add("repeats: given up after", float64(n), "copies", sure)
 	}
 	if s.data.copies > 0 && s.data.settled > 0 {
-		// Of a copy without an acknowledgement, it or its acknowledgement was lost.
+		// Of a copy without an acknowledgement, either the copy or its
+		// acknowledgement was lost.
 		add("copies without an acknowledgement", 100*max(0, 1-float64(s.data.answers)/float64(s.data.copies)), "%",
 			machine.Certain)
 	}
@@ -167,7 +169,7 @@ func (t *Tracker) queueTable(s *party, grade machine.Certainty) machine.Table {
 }
 
 // recentTable lists the recently received ids that a receiver keeps of its
-// sources, as the profile describes the list.
+// sources, by the profile's rules.
 func recentTable(source *party) machine.Table {
 	table := machine.Table{Name: "recently received ids", Columns: []string{"source", "ids", "newest"}}
 	for i, l := range source.lanes.list {

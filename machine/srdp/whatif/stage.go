@@ -12,8 +12,9 @@ import (
 	wire "github.com/ackscope/ackscope/wire/srdp"
 )
 
-// Stage runs a flow again with other times between copies, and other limits of
-// them: two reference endpoints submit what was submitted.
+// Stage prepares runs of a flow with other times between copies and other
+// limits of copies. Two reference endpoints submit what the captured ones
+// submitted.
 type Stage struct {
 	profile wire.Profile
 	pk      wire.Packet
@@ -22,44 +23,45 @@ type Stage struct {
 // New returns the stage of a flow.
 func New(c srdp.Config) *Stage { return &Stage{profile: c.Profile} }
 
-// Parameters are what can be set otherwise.
+// Parameters are the settings that a run can change.
 var Parameters = []machine.Parameter{
 	{Name: "resend", Doc: "time between the copies of a packet", Unit: []string{"ms"}, Whole: true, Least: 1, Most: 60000},
 	{Name: "repeats", Doc: "copies of a packet at most; 0 until it is acknowledged", Unit: []string{""}, Whole: true,
 		Least: 0, Most: 255},
 }
 
-// Parameters lists what can be set otherwise.
+// Parameters lists the settings that a run can change.
 func (s *Stage) Parameters() []machine.Parameter { return Parameters }
 
-// Sight tells data from acknowledgements.
-func (s *Stage) Sight(d *machine.Datagram) machine.Sight {
+// Purpose distinguishes data from acknowledgements, and both from other
+// datagrams.
+func (s *Stage) Purpose(d *machine.Datagram) machine.Purpose {
 	switch {
 	case !s.profile.Fits(d.Bytes, max(d.Length, len(d.Bytes)), &s.pk):
-		return machine.Sight{Role: machine.RoleLife}
+		return machine.Purpose{Role: machine.RoleConnection}
 	case s.pk.Ack:
-		return machine.Sight{Role: machine.RoleAnswers, ID: uint32(s.pk.ID)}
+		return machine.Purpose{Role: machine.RoleAnswers, ID: uint32(s.pk.ID)}
 	}
-	return machine.Sight{Role: machine.RoleAsks, ID: uint32(s.pk.ID)}
+	return machine.Purpose{Role: machine.RoleAsks, ID: uint32(s.pk.ID)}
 }
 
 // Order returns a message's packet id.
 func (s *Stage) Order(m *machine.Message) int64 { return m.ID }
 
-// Silence is longer than any time between two copies that a setting can have: an
-// endpoint sends nothing else by itself.
+// Silence is longer than any time between two copies that a setting allows: an
+// endpoint sends nothing else on its own.
 func (s *Stage) Silence() time.Duration { return 2 * time.Minute }
 
 // stageTimes is what one side's copies show of its settings.
 type stageTimes struct {
-	usual   time.Duration // between copies; 0: nothing was sent again
-	adapts  bool          // it is the library's choice from packet to packet
+	usual   time.Duration // between copies; 0 if nothing was sent again
+	adapts  bool          // the library chooses it from packet to packet
 	repeats int
 }
 
-// Cast returns the references and what they are asked for.
-func (s *Stage) Cast(t *machine.Trace, changed []machine.Setting) (*machine.Cast, error) {
-	c := &machine.Cast{}
+// Prepare returns a run that has not started: see machine.Stage.
+func (s *Stage) Prepare(t *machine.Trace, changed []machine.Setting) (*machine.Run, error) {
+	run := &machine.Run{}
 	var times [2]stageTimes
 	for i := range times {
 		times[i] = timesOf(&t.Sides[i])
@@ -68,10 +70,10 @@ func (s *Stage) Cast(t *machine.Trace, changed []machine.Setting) (*machine.Cast
 	if !t.Sides[0].Near {
 		near = 1
 	}
-	c.Settings = []machine.Setting{resendSetting(&times[near]), repeatsSetting(&times[near])}
+	run.Settings = []machine.Setting{resendSetting(&times[near]), repeatsSetting(&times[near])}
 	for _, v := range changed {
-		k := slices.IndexFunc(c.Settings, func(o machine.Setting) bool { return o.Name == v.Name })
-		c.Settings[k] = v
+		k := slices.IndexFunc(run.Settings, func(o machine.Setting) bool { return o.Name == v.Name })
+		run.Settings[k] = v
 		for i := range times {
 			switch v.Name {
 			case "resend":
@@ -82,7 +84,7 @@ func (s *Stage) Cast(t *machine.Trace, changed []machine.Setting) (*machine.Cast
 		}
 	}
 	self := [2]wire.Address{{IP: [4]byte{10, 0, 0, 1}, Port: 1}, {IP: [4]byte{10, 0, 0, 2}, Port: 2}}
-	for i := range c.Ends {
+	for i := range run.Ends {
 		x := &t.Sides[i]
 		o := endpoint.Options{Profile: &s.profile, Side: machine.Side(i), Self: self[i]}
 		e, err := endpoint.New(o)
@@ -94,15 +96,15 @@ func (s *Stage) Cast(t *machine.Trace, changed []machine.Setting) (*machine.Cast
 				return nil, err
 			}
 		}
-		c.Ends[i], c.Frames[i] = e, x.Frames
-		c.Asks[i] = s.asks(x, &times[i])
+		run.Ends[i], run.Frames[i] = e, x.Frames
+		run.Asks[i] = s.asks(x, &times[i])
 	}
-	c.Assumed = []string{
+	run.Assumed = []string{
 		"a packet was submitted when it or a later one was first sent; one that had to wait for the order, evenly between " +
 			"its neighbours",
 		"of a copy that nobody answered, or its answer, one was lost: both are taken alike",
 	}
-	return c, nil
+	return run, nil
 }
 
 // asks returns what a side's application submitted.
@@ -126,8 +128,8 @@ func (s *Stage) asks(x *machine.TraceSide, times *stageTimes) (asks []machine.As
 	return asks
 }
 
-// spread gives the packets that keep order and that left as soon as the one
-// before was settled a time of submission: they had waited for that.
+// spread estimates when ordered packets were submitted that left as soon as the
+// packet before them was settled: they had waited for it.
 func (s *Stage) spread(x *machine.TraceSide) {
 	var own []machine.TraceMessage
 	var index []int
@@ -152,7 +154,7 @@ func (s *Stage) spread(x *machine.TraceSide) {
 // leaves that waited for that.
 const orderSlack = 3 * time.Millisecond
 
-// timesOf works a side's settings out from its copies.
+// timesOf estimates a side's settings from its copies.
 func timesOf(x *machine.TraceSide) (s stageTimes) {
 	left := make(map[machine.Ref]machine.Instant, len(x.Sent))
 	for i := range x.Sent {
@@ -179,14 +181,15 @@ func timesOf(x *machine.TraceSide) (s stageTimes) {
 		return s
 	}
 	slices.Sort(steps)
-	// Copies in between may be lost before the tap: a double time is none of its.
+	// Copies may be lost before the tap. Steps twice as long then include a
+	// lost copy.
 	sum, n := time.Duration(0), 0
 	for ; n < len(steps) && steps[n] <= steps[len(steps)/4]*7/4; n++ {
 		sum += steps[n]
 	}
 	s.usual = sum / time.Duration(max(n, 1))
 	if s.usual > x.Tick {
-		s.usual -= x.Tick / 2 // it was up somewhere in the frame before, half of it on average
+		s.usual -= x.Tick / 2 // the timeout ended somewhere in the frame before: half a frame earlier on average
 	}
 	low, high := steps[len(steps)/10], steps[len(steps)/2]
 	s.adapts = high-low > max(34*time.Millisecond, s.usual/4)

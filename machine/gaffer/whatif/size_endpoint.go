@@ -11,22 +11,26 @@ import (
 	"github.com/ackscope/ackscope/machine/gaffer/messages"
 )
 
-// understudy speaks for one side of a flow that is run again under other
-// settings: the reference's own transitions (State, messageSender,
-// messageReceiver), with messages of which only the size is known, so that it
-// needs neither a schema nor a key. What it transmits is in a form of its own:
+// sizeEndpoint is one side of a run, as an endpoint that knows messages by
+// their size only. It therefore needs neither a schema nor a key. It uses the
+// reference's transitions (gaffer.State, messages.Sender, messages.Receiver).
 //
-//	  0        4        8                16    18                           n
-//	+--------+--------+------------------+-----+----------------------------+
-//	|  seq   |  ack   |     ack_bits     | len | lane, acked up to, entries |
-//	+--------+--------+------------------+-----+----------------------------+
-//	little-endian; len is what the packet weighs on the wire. An entry is lane,
-//	kind (1: message, 2: fragment), id, and of fragments index and count.
+// It transmits a format of its own, little-endian:
 //
-// Submit on ChannelPacket sends a packet, whose payload beside messages and
-// header the given bytes stand for; on lane n+1 it submits a message of Type
-// bits, or the block that its payload is.
-type understudy struct {
+//		  0        4        8                16       20               n
+//		+--------+--------+------------------+--------+----------------+----------+
+//		|  seq   |  ack   |     ack_bits     |  len   | acked, by lane | entries  |
+//		+--------+--------+------------------+--------+----------------+----------+
+//
+//	  - len is the size in bytes that the packet would have on the wire.
+//	  - acked has 2 bytes for each lane: the newest message id received in order.
+//	  - An entry is 8 bytes: lane, kind (1: message, 2: fragment), id, and a
+//	    fragment's index and count.
+//
+// Submit on ChannelPacket sends a packet. Its payload has the size of
+// everything beside messages and header. Submit on lane n+1 submits a message
+// of Type bits, or a block of the size of its payload.
+type sizeEndpoint struct {
 	side     machine.Side
 	rules    *gaffer.Rules
 	state    gaffer.State
@@ -34,47 +38,47 @@ type understudy struct {
 	next64   int64
 	newest64 int64
 	rtt      time.Duration
-	lanes    []understudyLane
+	lanes    []sizeLane
 	simple   bool
 	fixed    int // bits of a message section without messages
-	extra    int // bytes by which the header differs from that of the capture
+	extra    int // bytes by which the header is longer than that of the capture
 	bytes    []byte
-	entries  []understudyEntry
+	entries  []sizeEntry
 	ids      []int64
 	waited   []time.Duration
 }
 
-// lanePlan is how one reliable channel works.
+// lanePlan holds the settings of one reliable channel.
 type lanePlan struct {
 	channel     int
 	sendQueue   int
 	window      int // of the receiver, in messages
-	most        int // messages of a packet
-	budget      int // bits of a packet
-	head, first int // bits beside a body, and once a packet
+	most        int // most messages in a packet
+	budget      int // most bits in a packet
+	head, first int // bits beside a body: head for each message, first once a packet
 	resend      messages.Resend
 	blockResend time.Duration
-	fragment    int // bytes of a block's fragments
+	fragment    int // bytes of each fragment of a block
 }
 
-// understudyLane is both ends of a channel at one side.
-type understudyLane struct {
+// sizeLane is both ends of a channel at one side.
+type sizeLane struct {
 	lanePlan
 	send     messages.Sender
 	receive  messages.Receiver
-	waiting  []understudyMessage // for room in the send queue
-	blocks   map[int64]*understudyBlock
-	coming   map[int64]*understudyBlock
-	slices   []understudySlice // by packet: the fragment that it carried
-	complete []machine.Instant // of the receiver: when a message was whole, by id mod len
+	waiting  []sizeMessage // submissions that wait for room in the send queue
+	blocks   map[int64]*sizeBlock
+	coming   map[int64]*sizeBlock
+	slices   []sizeSlice       // by packet: the fragment that it carried
+	complete []machine.Instant // of the receiver: when a message was complete, by id mod len
 }
 
-type understudyMessage struct {
+type sizeMessage struct {
 	bits, block int
 }
 
-// understudyBlock is a block on its way, at either end.
-type understudyBlock struct {
+// sizeBlock is a block in flight, at either end.
+type sizeBlock struct {
 	size   int
 	sentAt []machine.Instant
 	sent   []bool
@@ -82,12 +86,12 @@ type understudyBlock struct {
 	left   int
 }
 
-type understudySlice struct {
+type sizeSlice struct {
 	packet, id int64
 	index      int
 }
 
-type understudyEntry struct {
+type sizeEntry struct {
 	lane, kind   uint8
 	id           uint16
 	index, count uint16
@@ -98,15 +102,16 @@ const (
 	entryFragment = 2
 )
 
-func newUnderstudy(side machine.Side, r *gaffer.Rules, plans []lanePlan, simple bool, fixed, extra int) *understudy {
-	u := &understudy{side: side, rules: r, state: gaffer.NewState(r), newest64: -1, simple: simple, fixed: fixed,
+func newSizeEndpoint(side machine.Side, r *gaffer.Rules, plans []lanePlan,
+	simple bool, fixed, extra int) *sizeEndpoint {
+	u := &sizeEndpoint{side: side, rules: r, state: gaffer.NewState(r), newest64: -1, simple: simple, fixed: fixed,
 		extra: extra}
 	for _, p := range plans {
 		o := messages.Options{SendBuffer: p.sendQueue, ReceiveBuffer: p.window, Resend: p.resend}
-		u.lanes = append(u.lanes, understudyLane{
+		u.lanes = append(u.lanes, sizeLane{
 			lanePlan: p, send: messages.NewSender(&o, r.Sent), receive: messages.NewReceiver(&o),
-			slices: make([]understudySlice, r.Sent),
-			blocks: map[int64]*understudyBlock{}, coming: map[int64]*understudyBlock{},
+			slices: make([]sizeSlice, r.Sent),
+			blocks: map[int64]*sizeBlock{}, coming: map[int64]*sizeBlock{},
 			complete: make([]machine.Instant, p.window),
 		})
 	}
@@ -114,7 +119,7 @@ func newUnderstudy(side machine.Side, r *gaffer.Rules, plans []lanePlan, simple 
 }
 
 // Step takes one input: see machine.Endpoint.
-func (u *understudy) Step(now machine.Instant, in machine.Input, out *machine.Effects) error {
+func (u *sizeEndpoint) Step(now machine.Instant, in machine.Input, out *machine.Effects) error {
 	u.waited = u.waited[:0]
 	switch in := in.(type) {
 	case machine.Wake:
@@ -132,7 +137,7 @@ func (u *understudy) Step(now machine.Instant, in machine.Input, out *machine.Ef
 			return fmt.Errorf("submit: lane %d, expected at most %d", in.Channel, len(u.lanes))
 		}
 		l := &u.lanes[in.Channel-1]
-		l.waiting = append(l.waiting, understudyMessage{int(in.Type), len(in.Payload)})
+		l.waiting = append(l.waiting, sizeMessage{int(in.Type), len(in.Payload)})
 		out.Events = append(out.Events,
 			machine.Event{Kind: machine.EventSent, Side: u.side, Channel: in.Channel,
 				Sequence64: l.send.Next + int64(len(l.waiting)) - 1, At: now})
@@ -143,31 +148,31 @@ func (u *understudy) Step(now machine.Instant, in machine.Input, out *machine.Ef
 	return nil
 }
 
-// Deadline is never: see Endpoint.Deadline.
-func (u *understudy) Deadline() (machine.Instant, bool) { return 0, false }
+// Deadline returns false: the driver's frames decide when it sends.
+func (u *sizeEndpoint) Deadline() (machine.Instant, bool) { return 0, false }
 
-// Weigh returns the bytes of the packet that a transmission stands for.
-func (u *understudy) Weigh(b []byte) int { return int(binary.LittleEndian.Uint32(b[16:])) }
+// Weigh returns the size in bytes of the packet that a transmission represents.
+func (u *sizeEndpoint) Weigh(b []byte) int { return int(binary.LittleEndian.Uint32(b[16:])) }
 
-// Waited tells how long a delivered message lay complete.
-func (u *understudy) Waited(n int) time.Duration { return u.waited[n] }
+// Waited returns how long a delivered message had been complete.
+func (u *sizeEndpoint) Waited(n int) time.Duration { return u.waited[n] }
 
-// admit lets submissions into the send queue while it has room.
-func (l *understudyLane) admit() {
+// admit moves submissions into the send queue while it has room.
+func (l *sizeLane) admit() {
 	for len(l.waiting) > 0 && l.send.Next-l.send.Oldest < int64(len(l.send.Queue)) {
 		m := l.waiting[0]
 		l.waiting = l.waiting[1:]
 		if m.block > 0 {
 			n := max(1, (m.block+l.fragment-1)/max(l.fragment, 1))
-			l.blocks[l.send.Next] = &understudyBlock{size: m.block, sentAt: make([]machine.Instant, n), sent: make([]bool, n),
+			l.blocks[l.send.Next] = &sizeBlock{size: m.block, sentAt: make([]machine.Instant, n), sent: make([]bool, n),
 				done: make([]bool, n), left: n}
 		}
 		_ = l.send.Submit(uint32(m.bits), nil) // there is room
 	}
 }
 
-// transmit sends a packet with what is due.
-func (u *understudy) transmit(now machine.Instant, payload int, out *machine.Effects) {
+// transmit sends a packet with the messages that are due.
+func (u *sizeEndpoint) transmit(now machine.Instant, payload int, out *machine.Effects) {
 	h := u.state.Header()
 	used := u.fixed
 	u.entries = u.entries[:0]
@@ -201,9 +206,9 @@ func (u *understudy) transmit(now machine.Instant, payload int, out *machine.Eff
 	u.next64++
 }
 
-// pick puts what is due of a lane into the packet, and gives its bits and how
-// much of it was sent before.
-func (u *understudy) pick(lane uint8) (bits, again int) {
+// pick adds what is due of a lane to the packet. It returns the bits that it
+// added, and how many of the messages were sent before.
+func (u *sizeEndpoint) pick(lane uint8) (bits, again int) {
 	l := &u.lanes[lane]
 	if block := l.blocks[l.send.Oldest]; block != nil && l.send.Oldest < l.send.Next {
 		return u.pickFragment(lane, block)
@@ -211,7 +216,7 @@ func (u *understudy) pick(lane uint8) (bits, again int) {
 	budget := l.budget - u.fixed
 	blocked := false
 	fits := func(m *messages.Message) bool {
-		// What stands behind a block waits for it.
+		// A message behind a block waits for the block.
 		if blocked = blocked || l.blocks[m.ID] != nil; blocked {
 			return false
 		}
@@ -234,14 +239,14 @@ func (u *understudy) pick(lane uint8) (bits, again int) {
 		if l.send.Entry(id).Attempts > 0 {
 			again++
 		}
-		u.entries = append(u.entries, understudyEntry{lane: lane, kind: entryMessage, id: uint16(id)})
+		u.entries = append(u.entries, sizeEntry{lane: lane, kind: entryMessage, id: uint16(id)})
 	}
 	l.send.Sent(u.next64, u.clock, u.ids)
 	return bits, again
 }
 
-// pickFragment puts the first fragment of a block that is due into the packet.
-func (u *understudy) pickFragment(lane uint8, block *understudyBlock) (bits, again int) {
+// pickFragment adds the first fragment of a block that is due to the packet.
+func (u *sizeEndpoint) pickFragment(lane uint8, block *sizeBlock) (bits, again int) {
 	l := &u.lanes[lane]
 	id := l.send.Oldest
 	l.send.Sent(u.next64, u.clock, nil)
@@ -254,16 +259,16 @@ func (u *understudy) pickFragment(lane uint8, block *understudyBlock) (bits, aga
 		}
 		block.sent[i], block.sentAt[i] = true, u.clock
 		size := min(l.fragment, block.size-i*l.fragment)
-		l.slices[u.next64%int64(len(l.slices))] = understudySlice{u.next64, id, i + 1}
+		l.slices[u.next64%int64(len(l.slices))] = sizeSlice{u.next64, id, i + 1}
 		u.entries = append(u.entries,
-			understudyEntry{lane: lane, kind: entryFragment, id: uint16(id), index: uint16(i), count: uint16(len(block.done))})
+			sizeEntry{lane: lane, kind: entryFragment, id: uint16(id), index: uint16(i), count: uint16(len(block.done))})
 		return l.first + l.head + 8*size, again
 	}
 	return 0, 0
 }
 
-// arrive takes a packet of the other understudy.
-func (u *understudy) arrive(now machine.Instant, b []byte, out *machine.Effects) {
+// arrive takes a packet of the other endpoint.
+func (u *sizeEndpoint) arrive(now machine.Instant, b []byte, out *machine.Effects) {
 	sequence := binary.LittleEndian.Uint32(b)
 	if !u.state.Arrive(sequence, false).Delivered() {
 		return
@@ -301,11 +306,12 @@ func (u *understudy) arrive(now machine.Instant, b []byte, out *machine.Effects)
 	}
 }
 
-// piece enters a fragment that came and reports whether its block is whole.
-func (l *understudyLane) piece(id int64, index, count int) bool {
+// piece records a fragment that arrived and reports whether its block is
+// complete.
+func (l *sizeLane) piece(id int64, index, count int) bool {
 	block := l.coming[id]
 	if block == nil {
-		block = &understudyBlock{done: make([]bool, count), left: count}
+		block = &sizeBlock{done: make([]bool, count), left: count}
 		l.coming[id] = block
 	}
 	if !block.done[index] {
@@ -319,8 +325,8 @@ func (l *understudyLane) piece(id int64, index, count int) bool {
 	return true
 }
 
-// hand delivers what is in order.
-func (u *understudy) hand(now machine.Instant, lane uint8, out *machine.Effects) {
+// hand delivers the messages that are in order.
+func (u *sizeEndpoint) hand(now machine.Instant, lane uint8, out *machine.Effects) {
 	l := &u.lanes[lane]
 	for m, ok := l.receive.Take(); ok; m, ok = l.receive.Take() {
 		u.waited = append(u.waited, now.Sub(l.complete[m.ID%int64(l.window)]))
@@ -329,7 +335,7 @@ func (u *understudy) hand(now machine.Instant, lane uint8, out *machine.Effects)
 }
 
 // readAcks takes the acks of a header.
-func (u *understudy) readAcks(ack uint32, ackBits uint64) {
+func (u *sizeEndpoint) readAcks(ack uint32, ackBits uint64) {
 	c := u.rules.Claims(ack, ackBits)
 	told := u.state.ReadAcks(c, u.clock, 0)
 	for n := 0; told != 0; n, told = n+1, told>>1 {
@@ -354,7 +360,7 @@ func (u *understudy) readAcks(ack uint32, ackBits uint64) {
 }
 
 // acked takes the ack of a packet.
-func (l *understudyLane) acked(packet int64) {
+func (l *sizeLane) acked(packet int64) {
 	_ = l.send.Acked(packet, nil)
 	s := &l.slices[packet%int64(len(l.slices))]
 	if s.packet != packet || s.index == 0 {
@@ -374,11 +380,11 @@ func (l *understudyLane) acked(packet int64) {
 	l.send.Advance()
 }
 
-// Inspect draws nothing: an understudy is asked for what it transmits.
-func (u *understudy) Inspect(v *machine.View) { *v = machine.View{} }
+// Inspect draws nothing: a run only reads what the endpoint transmits.
+func (u *sizeEndpoint) Inspect(v *machine.View) { *v = machine.View{} }
 
 // Clone returns an independent copy.
-func (u *understudy) Clone() machine.Endpoint {
+func (u *sizeEndpoint) Clone() machine.Endpoint {
 	c := *u
 	c.state = u.state.Clone()
 	c.lanes = slices.Clone(u.lanes)
@@ -392,8 +398,8 @@ func (u *understudy) Clone() machine.Endpoint {
 	return &c
 }
 
-func cloneBlocks(m map[int64]*understudyBlock) map[int64]*understudyBlock {
-	c := make(map[int64]*understudyBlock, len(m))
+func cloneBlocks(m map[int64]*sizeBlock) map[int64]*sizeBlock {
+	c := make(map[int64]*sizeBlock, len(m))
 	for id, b := range m {
 		d := *b
 		d.sentAt, d.sent, d.done = slices.Clone(b.sentAt), slices.Clone(b.sent), slices.Clone(b.done)
