@@ -85,8 +85,8 @@ func (r *Rules) Claims(ack uint32, ackBits uint64) Claims {
 // received anything.
 func (c Claims) Nothing(r *Rules) bool { return c.Newest == r.Mask() && c.Named == 0 }
 
-// Spoken has a bit for each sequence that the claims speak of.
-func (c Claims) Spoken() uint64 { return ^uint64(0) >> (uint(64-c.Width) & 63) }
+// Covered has a bit for each sequence that the claims speak of.
+func (c Claims) Covered() uint64 { return ^uint64(0) >> (uint(64-c.Width) & 63) }
 
 // Fate is what becomes of a packet that arrives.
 type Fate uint8

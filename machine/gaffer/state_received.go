@@ -43,7 +43,7 @@ func (s *State) Has(sequence uint32) bool {
 
 // Judge says what would become of a whole packet that arrives, if the
 // application does not refuse it. It changes nothing.
-func (s *State) Judge(sequence uint32) Fate {
+func (s *State) Classify(sequence uint32) Fate {
 	r := s.Rules
 	if s.SlidPast(sequence) {
 		if r.DeliverStale {
@@ -69,7 +69,7 @@ func (s *State) SlidPast(sequence uint32) bool {
 // Arrive takes a whole packet, or one whose fragments are complete. refuse is
 // the application's answer, should it be handed the packet.
 func (s *State) Arrive(sequence uint32, refuse bool) Fate {
-	f := s.Judge(sequence)
+	f := s.Classify(sequence)
 	if !f.Delivered() {
 		return f
 	}

@@ -20,7 +20,7 @@ type Sent struct {
 	Waiting  uint32 // tracker: place in the peer's queue of its first copy that may still be under way; 0 none
 	Newest   uint32 // tracker: place of its last copy there
 	Flags    SentFlags
-	Bit      uint8 // of ack_bits that told its arrival
+	Bit      uint8 // of ack_bits that acked its arrival
 }
 
 // SentFlags says what is known of a sent packet.
@@ -159,15 +159,15 @@ func (s *State) Sent(sequence uint32) *Sent {
 // acked once, and only while the sent buffer holds it. Bit n of the result:
 // Newest-n has just been acked; its entry is marked with now and by.
 func (s *State) ReadAcks(c Claims, now machine.Instant, by machine.Ref) uint64 {
-	var told uint64
+	var acked uint64
 	fresh, recent := s.Unread(c)
 	for ; fresh != 0; fresh &= fresh - 1 {
 		n := bits.TrailingZeros64(fresh)
 		if s.Ack(c, n, recent, now, by) != nil {
-			told |= 1 << uint(n)
+			acked |= 1 << uint(n)
 		}
 	}
-	return told
+	return acked
 }
 
 // Unread returns those claims that are not known to have been read before: to look

@@ -249,7 +249,7 @@ func TestFragmentsInterop(t *testing.T) {
 	for _, run := range []string{"article-fragments-clean", "article-fragments-loss5"} {
 		lines := gaffertest.ReadLog(t, run)
 		sent := map[string]map[uint32]packetBody{}
-		flows := map[string][]gaffertest.Passing{}
+		flows := map[string][]gaffertest.TappedDatagram{}
 		for _, side := range []string{"client", "server"} {
 			path := gaffertest.Capture(t, run, side)
 			near := gaffertest.NearFlows(t, path, lines)
@@ -312,12 +312,12 @@ func logged(lines []gaffertest.LogLine, side, event string) (out []gaffertest.Lo
 // resend has a reference send the packets that the endpoint at the tap sent,
 // holds the datagrams against each other and the packets against the log, and
 // gives the bodies by sequence.
-func resend(t *testing.T, name string, flow []gaffertest.Passing, want []gaffertest.LogLine) map[uint32]packetBody {
+func resend(t *testing.T, name string, flow []gaffertest.TappedDatagram, want []gaffertest.LogLine) map[uint32]packetBody {
 	t.Helper()
 	p := fragmentsProfile()
 	e := newFragments(t, article.FragmentOptions{})
 	bodies := map[uint32]packetBody{}
-	var own []gaffertest.Passing
+	var own []gaffertest.TappedDatagram
 	for _, x := range flow {
 		if x.Own {
 			own = append(own, x)

@@ -126,7 +126,7 @@ func TestBlocksInterop(t *testing.T) {
 				}
 			}
 			var out machine.Effects
-			var pending []gaffertest.Passing
+			var pending []gaffertest.TappedDatagram
 			submitted, compared := uint16(0), 0
 			for _, x := range flow {
 				if !x.Own {

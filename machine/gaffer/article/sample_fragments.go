@@ -55,7 +55,7 @@ func (h *pieceHabits) take(at machine.Instant, p *wire.Packet, mask uint32) {
 // near reports whether the side may stand at the tap: nothing of it is missing, and
 // its fragments come together. A number that is wrong is two odd ones.
 func (h *pieceHabits) near() bool {
-	return h.packets >= tracker.JudgeLeast && h.odd <= 2 && (h.pairs < pairsTell || 10*h.close >= 9*h.pairs)
+	return h.packets >= tracker.PlaceLeast && h.odd <= 2 && (h.pairs < pairsTell || 10*h.close >= 9*h.pairs)
 }
 
 // far tells why the side does not stand at the tap; empty where it may.

@@ -319,7 +319,7 @@ func (e *Endpoint) readAcks(now machine.Instant, h wire.Header, out *machine.Eff
 		sequence64 := e.next64 - 1 + int64(r.Distance(sequence, (e.state.NextSequence()-1)&r.Mask()))
 		e.tell(now, machine.Event{Kind: machine.EventAcked, Bit: p.Bit, Sequence: sequence, Sequence64: sequence64,
 			RTT: int64(sample)}, out)
-		if e.messages != nil && !e.options.Fault.deaf {
+		if e.messages != nil && !e.options.Fault.ignoreAcks {
 			e.messages.Acked(sequence64)
 		}
 	}

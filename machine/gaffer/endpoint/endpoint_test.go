@@ -76,7 +76,7 @@ func TestNaiveModel(t *testing.T) {
 	}
 }
 
-type flying struct {
+type datagramInFlight struct {
 	from   int
 	packet int64
 	names  []int64
@@ -97,7 +97,7 @@ func againstNaive(t *testing.T, profile string, seed uint64) {
 		real[i], model[i] = e, newNaive(gaffer.RulesOf(p).Received)
 	}
 	// Loss changes by the thousand packets: nearly none, or nearly all.
-	var air []flying
+	var air []datagramInFlight
 	var out machine.Effects
 	parsed := new(wire.Packet)
 	for now := machine.Instant(0); model[0].next < 70000; now++ {
@@ -114,7 +114,7 @@ func againstNaive(t *testing.T, profile string, seed uint64) {
 				t.Fatalf("seed %d, packet %d of side %d: header %+v (%v), expected %+v", seed, model[i].next-1, i,
 					parsed.Header, err, want)
 			}
-			f := flying{from: i, packet: model[i].next - 1, bytes: append([]byte(nil), got...)}
+			f := datagramInFlight{from: i, packet: model[i].next - 1, bytes: append([]byte(nil), got...)}
 			for b := range int64(32) {
 				if want.AckBits>>b&1 == 1 {
 					f.names = append(f.names, model[i].newest-b)

@@ -21,9 +21,9 @@ type Fault struct {
 	// drops tells that a packet is taken for stale.
 	drops func(e *Endpoint, sequence uint32) bool
 	// fragment changes the order and the headers in which fragments leave.
-	fragment func(pk *wire.Packet) (id int)
-	early    bool // a packet is received with its first fragment
-	deaf     bool // acks settle no message
+	fragment   func(pk *wire.Packet) (id int)
+	early      bool // a packet is received with its first fragment
+	ignoreAcks bool // acks settle no message
 }
 
 const faultEvery = 50 // packets between two slips of faults that come now and then
@@ -183,7 +183,7 @@ var Faults = []*Fault{
 			Name: "message-resend-without-end", Doc: "messages are sent again though they are acked",
 			Scenario: []string{"--protocol", "gaffer:messages", "--messages", "5", "--payload", "0-0"},
 		},
-		deaf: true,
+		ignoreAcks: true,
 	},
 	{
 		Fault: machine.Fault{

@@ -46,7 +46,7 @@ func TestInterop(t *testing.T) {
 				t.Fatal("no flow of the run's endpoints")
 			}
 			for name, flow := range flows {
-				relive(t, name, run, flow, nil)
+				replayFlow(t, name, run, flow, nil)
 			}
 		})
 	}
@@ -79,7 +79,7 @@ func TestEstimatesAgainstLog(t *testing.T) {
 				t.Fatalf("%s at the %s: %d lines of figures", run, side, len(f.stats))
 			}
 			for name, flow := range gaffertest.NearFlows(t, path, lines) {
-				relive(t, run+" "+name, run, flow, &f)
+				replayFlow(t, run+" "+name, run, flow, &f)
 			}
 			t.Logf("%s at the %s: largest differences: rtt %.4f ms, loss %.4f %%, sent %.3f and acked %.3f kbit/s, in %d "+
 				"comparisons",
@@ -133,8 +133,8 @@ func (f *frames) compare(t *testing.T, name string, sequence uint32, e *endpoint
 	}
 }
 
-// relive takes one flow; with frames, in the endpoint's own time.
-func relive(t *testing.T, name, run string, flow []gaffertest.Passing, f *frames) {
+// replayFlow takes one flow; with frames, in the endpoint's own time.
+func replayFlow(t *testing.T, name, run string, flow []gaffertest.TappedDatagram, f *frames) {
 	t.Helper()
 	p := gaffertest.ProfileOf(run)
 	o := endpoint.Options{Profile: p, Rules: gaffer.RulesOf(p)}
@@ -145,7 +145,7 @@ func relive(t *testing.T, name, run string, flow []gaffertest.Passing, f *frames
 		}
 	}
 	var e *endpoint.Endpoint
-	var pending []gaffertest.Passing
+	var pending []gaffertest.TappedDatagram
 	var packet wire.Packet
 	var out machine.Effects
 	own, arrived, acked := 0, 0, 0
@@ -171,7 +171,7 @@ func relive(t *testing.T, name, run string, flow []gaffertest.Passing, f *frames
 			continue // not of the protocol: the relay never forges own packets
 		}
 		want := packet.Header
-		sent := []gaffertest.Passing{first}
+		sent := []gaffertest.TappedDatagram{first}
 		payload := append(bytes.Clone(first.Bytes[packet.PayloadOffset:]), make([]byte, first.Cut)...)
 		if packet.Kind == wire.KindRegular {
 			payload = payload[:packet.PayloadLen]

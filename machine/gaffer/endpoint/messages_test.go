@@ -26,7 +26,7 @@ messages:
   2: {name: Many, fields: [{name: v, type: array, min: 0, max: 31, item: {type: bits, bits: 11}}]}
 `)
 
-func talking(t *testing.T, form wire.MessageForm, types *schema.Schema, m messages.Options) *endpoint.Endpoint {
+func newTalker(t *testing.T, form wire.MessageForm, types *schema.Schema, m messages.Options) *endpoint.Endpoint {
 	t.Helper()
 	p := gaffertest.Builtin("article")
 	p.Messages = wire.MessageSection{Form: form, Types: len(types.Messages), MaxPerPacket: 4, Bodies: types}
@@ -79,7 +79,7 @@ func ids(datagram []byte) (out []uint64) {
 
 // TestMessageBytes pins the section's bits: the wire form that the spec states.
 func TestMessageBytes(t *testing.T) {
-	byID := talking(t, wire.MessagesByID, three, messages.Options{FirstID: 0xabcd})
+	byID := newTalker(t, wire.MessagesByID, three, messages.Options{FirstID: 0xabcd})
 	do(t, byID, 0, machine.Submit{Channel: messages.ChannelMessage, Type: 1, Payload: []byte{0x55}})
 	got, _ := do(t, byID, 0, machine.Submit{Payload: []byte{0xee, 0xff}})
 	// count 1 in 3 bits (0 to 4), id abcd in 16, type 1 in 2 bits (0 to 2), body 55
@@ -89,7 +89,7 @@ func TestMessageBytes(t *testing.T) {
 	if fmt.Sprintf("%x", got) != fmt.Sprintf("%x", want) {
 		t.Errorf("by id: %x, expected %x", got, want)
 	}
-	simple := talking(t, wire.MessagesSimple, gaffertest.Tiny, messages.Options{FirstID: 7})
+	simple := newTalker(t, wire.MessagesSimple, gaffertest.Tiny, messages.Options{FirstID: 7})
 	say(t, simple, 0xaa)
 	say(t, simple, 0xbb)
 	got, _ = do(t, simple, 0, machine.Submit{})
@@ -118,7 +118,7 @@ func TestResendTimes(t *testing.T) {
 			"0 50 150 350 550"},
 		{"rtt unknown", messages.Resend{Policy: messages.ResendRTT, After: 120 * ms, Times: 2}, "0 120 240 360 480"},
 	} {
-		e := talking(t, wire.MessagesByID, gaffertest.Tiny, messages.Options{Resend: c.resend})
+		e := newTalker(t, wire.MessagesByID, gaffertest.Tiny, messages.Options{Resend: c.resend})
 		say(t, e, 1)
 		var sent []string
 		for at := 0 * ms; at < 600*ms; at += 10 * ms {
@@ -131,9 +131,9 @@ func TestResendTimes(t *testing.T) {
 		}
 	}
 	// A round trip of 40 ms makes 2.5 of them 100 ms.
-	a := talking(t, wire.MessagesByID, gaffertest.Tiny,
+	a := newTalker(t, wire.MessagesByID, gaffertest.Tiny,
 		messages.Options{Resend: messages.Resend{Policy: messages.ResendRTT, After: time.Second, Times: 2.5}})
-	b := talking(t, wire.MessagesByID, gaffertest.Tiny, messages.Options{})
+	b := newTalker(t, wire.MessagesByID, gaffertest.Tiny, messages.Options{})
 	d, _ := do(t, a, 0, machine.Submit{})
 	do(t, b, 20*ms, machine.Arrive{Bytes: d})
 	d, _ = do(t, b, 20*ms, machine.Submit{})
@@ -153,7 +153,7 @@ func TestResendTimes(t *testing.T) {
 // TestWindowRule: never an id at or beyond the oldest unacked one plus the
 // receiver's buffer.
 func TestWindowRule(t *testing.T) {
-	e := talking(t, wire.MessagesByID, gaffertest.Tiny,
+	e := newTalker(t, wire.MessagesByID, gaffertest.Tiny,
 		messages.Options{ReceiveBuffer: 6, Resend: messages.Resend{After: time.Hour}})
 	for i := range 10 {
 		say(t, e, byte(i))
@@ -183,9 +183,9 @@ func TestWindowRule(t *testing.T) {
 // TestNoWindow shows what the rule is for: without it the receiver drops what it
 // cannot buffer, its packet is acked all the same, and the message never comes.
 func TestNoWindow(t *testing.T) {
-	a := talking(t, wire.MessagesByID, gaffertest.Tiny,
+	a := newTalker(t, wire.MessagesByID, gaffertest.Tiny,
 		messages.Options{ReceiveBuffer: 4, NoWindow: true, Resend: messages.Resend{After: 50 * time.Millisecond}})
-	b := talking(t, wire.MessagesByID, gaffertest.Tiny, messages.Options{ReceiveBuffer: 4})
+	b := newTalker(t, wire.MessagesByID, gaffertest.Tiny, messages.Options{ReceiveBuffer: 4})
 	for i := range 8 {
 		say(t, a, byte(i))
 	}
@@ -218,14 +218,14 @@ func TestMalformedMessages(t *testing.T) {
 		"id cut":             {1},
 		"second message cut": {2, 0, 1 << 3, 0},
 	} {
-		e := talking(t, wire.MessagesByID, three, messages.Options{})
+		e := newTalker(t, wire.MessagesByID, three, messages.Options{})
 		do(t, e, 0, machine.Arrive{Bytes: p.Append(nil, &wire.Packet{}, section)})
 		d, _ := do(t, e, 0, machine.Submit{})
 		if d[2] != 0xff || d[4] != 0 {
 			t.Errorf("%s: the packet was acked: % x", name, d)
 		}
 	}
-	e := talking(t, wire.MessagesByID, three, messages.Options{})
+	e := newTalker(t, wire.MessagesByID, three, messages.Options{})
 	do(t, e, 0, machine.Arrive{Bytes: p.Append(nil, &wire.Packet{}, []byte{0})})
 	if d, _ := do(t, e, 0, machine.Submit{}); d[2] != 0 || d[4] != 1 {
 		t.Errorf("a sound packet was not acked: % x", d)
@@ -233,7 +233,7 @@ func TestMalformedMessages(t *testing.T) {
 }
 
 func TestSubmitErrors(t *testing.T) {
-	e := talking(t, wire.MessagesByID, three, messages.Options{SendBuffer: 2, Budget: 20})
+	e := newTalker(t, wire.MessagesByID, three, messages.Options{SendBuffer: 2, Budget: 20})
 	var out machine.Effects
 	for _, c := range []struct {
 		in   machine.Submit

@@ -78,8 +78,8 @@ func ReadLog(t testing.TB, run string) (lines []LogLine) {
 	return lines
 }
 
-// Passing is one datagram between an endpoint of the run and its peer.
-type Passing struct {
+// TappedDatagram is one datagram between an endpoint of the run and its peer.
+type TappedDatagram struct {
 	At    machine.Instant
 	Frame uint64
 	Own   bool // the endpoint sent it
@@ -88,7 +88,7 @@ type Passing struct {
 }
 
 // NearFlows returns the flows of a capture by the endpoint at the tap.
-func NearFlows(t testing.TB, path string, lines []LogLine) map[string][]Passing {
+func NearFlows(t testing.TB, path string, lines []LogLine) map[string][]TappedDatagram {
 	t.Helper()
 	near := map[netip.AddrPort]bool{}
 	for _, l := range lines {
@@ -111,7 +111,7 @@ func NearFlows(t testing.TB, path string, lines []LogLine) map[string][]Passing 
 		t.Fatal(err)
 	}
 	defer in.Close()
-	flows := map[string][]Passing{}
+	flows := map[string][]TappedDatagram{}
 	decoder := capture.NewDecoder(capture.DecodeOptions{})
 	var f capture.Frame
 	var p capture.Packet
@@ -135,7 +135,7 @@ func NearFlows(t testing.TB, path string, lines []LogLine) map[string][]Passing 
 			name = fmt.Sprintf("%s with %s", p.Dst, p.Src)
 		}
 		flows[name] = append(flows[name],
-			Passing{f.At, f.Ref.Frame(), own, bytes.Clone(p.Payload), p.Length - len(p.Payload)})
+			TappedDatagram{f.At, f.Ref.Frame(), own, bytes.Clone(p.Payload), p.Length - len(p.Payload)})
 	}
 }
 

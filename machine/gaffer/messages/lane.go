@@ -26,9 +26,9 @@ type life struct {
 	id        int64
 	content   content
 	sends     sends
-	ack       sign              // its sender has learned that it came
-	arrival   sign              // its receiver has it, all of it
-	delivery  sign              // and has handed it over
+	ack       observation       // its sender has learned that it came
+	arrival   observation       // its receiver has it, all of it
+	delivery  observation       // and has handed it over
 	sure      machine.Certainty // of arrival and delivery
 	blockedBy int64             // the id that it waited for; -1 for none
 	block     *transfer
@@ -57,8 +57,8 @@ type sends struct {
 	lastAt     machine.Instant
 }
 
-// sign is something that the capture shows: when, and by which frame.
-type sign struct {
+// observation is something that the capture shows: when, and by which frame.
+type observation struct {
 	shown bool
 	at    machine.Instant
 	by    machine.Ref
@@ -94,7 +94,7 @@ type Lane struct {
 
 	delivered uint64
 	carried   uint64
-	again     uint64 // carried before
+	resent    uint64 // carried before
 	needless  uint64
 }
 
@@ -144,7 +144,7 @@ func (c *Lane) find(id int64) *life {
 func (c *Lane) drop(n int64, out *machine.Effects) {
 	known := min(n, int64(len(c.lives)))
 	for i := range c.lives[:known] {
-		c.tell(&c.lives[i], out)
+		c.report(&c.lives[i], out)
 	}
 	left := copy(c.lives, c.lives[known:])
 	clear(c.lives[left:])
@@ -161,7 +161,7 @@ func (c *Lane) Settle(out *machine.Effects) {
 		if !unseen && !(l.ack.shown && l.delivery.shown) {
 			break
 		}
-		c.tell(l, out)
+		c.report(l, out)
 		done++
 	}
 	if done == 0 {
@@ -184,13 +184,13 @@ func (c *Lane) carry(id int64, k *Carrier, out *machine.Effects) *life {
 	}
 	c.carried++
 	if l == nil {
-		c.again++
+		c.resent++
 		return nil
 	}
 	if l.sends.count == 0 {
 		l.sends.at, l.sends.sequence, l.sends.sequence64 = k.At, k.Sequence, k.Sequence64
 	} else {
-		c.again++
+		c.resent++
 		if l.ack.shown && k.Near && k.At.Sub(l.ack.at) > ackSlack {
 			// Its own header proves that it had read the ack, more than some frames before.
 			out.At(k.At, k.Ref).Report(MessageResentAcked, c.From, machine.Certain, l.ack.by,
@@ -296,8 +296,8 @@ func (c *Lane) Ack(id int64, e *machine.Event) {
 	l.ack.shown, l.ack.at, l.ack.by = true, e.At, e.By
 }
 
-// tell makes the message of a life.
-func (c *Lane) tell(l *life, out *machine.Effects) {
+// report makes the message of a life.
+func (c *Lane) report(l *life, out *machine.Effects) {
 	if l.sends.count == 0 {
 		return
 	}
@@ -338,7 +338,7 @@ func (c *Lane) tell(l *life, out *machine.Effects) {
 // Finish tells what is still open.
 func (c *Lane) Finish(out *machine.Effects) {
 	for i := range c.lives {
-		c.tell(&c.lives[i], out)
+		c.report(&c.lives[i], out)
 	}
 	c.Base += int64(len(c.lives))
 	c.lives = nil
@@ -366,13 +366,13 @@ func (c *Lane) size() int {
 	return n
 }
 
-// Takes enters that a packet carries one message; m is nil where no more is
+// AddMessage enters that a packet carries one message; m is nil where no more is
 // known of it than its id.
-func (c *Lane) Takes(wireID uint16, m *wire.Message, k *Carrier, form wire.MessageForm, box *Parcel,
+func (c *Lane) AddMessage(wireID uint16, m *wire.Message, k *Carrier, form wire.MessageForm, contents *Contents,
 	out *machine.Effects) {
 	id := c.Unwrap(wireID)
 	if c.Started && form == wire.MessagesByID {
-		c.judge(id, k, out)
+		c.checkSending(id, k, out)
 	}
 	l := c.carry(id, k, out)
 	if l == nil {
@@ -381,13 +381,13 @@ func (c *Lane) Takes(wireID uint16, m *wire.Message, k *Carrier, form wire.Messa
 	if m != nil && m.End >= 0 {
 		l.content.take(m.Type, k.Payload, m.Body, m.End)
 	}
-	box.Reliable = append(box.Reliable, errand{0, id, -1})
+	contents.Reliable = append(contents.Reliable, carriedMessage{0, id, -1})
 }
 
-// judge holds what a sender puts into a packet against the article's two rules
+// checkSending holds what a sender puts into a packet against the article's two rules
 // of sending: not beyond what the receiver can buffer, and not before the
 // resend time has passed. Only at the tap is it exact.
-func (c *Lane) judge(id int64, k *Carrier, out *machine.Effects) {
+func (c *Lane) checkSending(id int64, k *Carrier, out *machine.Effects) {
 	if l := c.find(id); l != nil && l.sends.count > 0 && k.Near {
 		if gap := k.At.Sub(l.sends.lastAt); gap < ResendLeast-gaffer.TapJitter {
 			out.At(k.At, k.Ref).Report(MessageResentEarly, c.From, machine.Likely, l.sends.lastRef,

@@ -67,18 +67,18 @@ type Queued struct {
 
 // Sender is the sending half of the article's reliable ordered messages:
 // the send buffer indexed by message id, and the map from packet sequence to
-// the messages that the packet carried.
+// the messages that the packet packetMessages.
 type Sender struct {
 	Queue   []Queued // by id mod len
 	Oldest  int64    // unacked; equal to next where none is
 	Next    int64    // id of the next message submitted
 	window  int64    // entries of the receiver's buffer
 	resend  Resend
-	packets []carried // by packet sequence mod len
+	packets []packetMessages // by packet sequence mod len
 }
 
-// carried is which messages a packet had.
-type carried struct {
+// packetMessages is which messages a packet had.
+type packetMessages struct {
 	packet int64 // unwrapped sequence; -1 for none
 	ids    []int64
 }
@@ -87,7 +87,7 @@ type carried struct {
 func NewSender(o *Options, sentPackets int) Sender {
 	s := Sender{
 		Queue: make([]Queued, o.SendBuffer), window: int64(o.ReceiveBuffer), resend: o.Resend,
-		packets: make([]carried, sentPackets), Oldest: int64(o.FirstID), Next: int64(o.FirstID),
+		packets: make([]packetMessages, sentPackets), Oldest: int64(o.FirstID), Next: int64(o.FirstID),
 	}
 	if o.NoWindow {
 		s.window = math.MaxInt64 / 2
@@ -141,7 +141,7 @@ func (s *Sender) PickRun(ids []int64, count int, fits func(*Message) bool) []int
 	return ids
 }
 
-// Sent notes that packet carried ids.
+// Sent notes that packet packetMessages ids.
 func (s *Sender) Sent(packet int64, now machine.Instant, ids []int64) {
 	for _, id := range ids {
 		e := s.Entry(id)

@@ -60,7 +60,7 @@ func (c *Lane) ReceiveWindow() machine.Window {
 }
 
 // Blocks lists the transfers that are under way.
-func (s *Courier) Blocks(v *machine.View) {
+func (s *Direction) Blocks(v *machine.View) {
 	t := machine.Table{Name: "blocks sent",
 		Columns: []string{"channel", "message", "fragments", "arrived", "acked", "sent again", "longest stall ms"}}
 	for i := range s.Lanes {

@@ -8,7 +8,7 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// Netcode's own events: the rungs of its handshake and its end. Their sequence
+// Netcode's own events: the steps of its handshake and its end. Their sequence
 // is netcode's counter; a connection request carries none.
 const (
 	EventRequest machine.EventKind = machine.EventProtocol + iota
@@ -35,7 +35,7 @@ var netcodeEvents = [...]machine.EventKind{
 const (
 	netcodeReplay     = 256     // entries of the library's replay window
 	netcodeGlobal     = 1 << 63 // challenges and refusals are numbered by the server, from here on
-	netcodeRungs      = 32      // rungs of the handshake that are kept
+	netcodeStepsMost  = 32      // steps of the handshake that are kept
 	netcodeIntervals  = 63      // between datagrams of a side, of which the middle one is its cadence
 	netcodeLateCopy   = time.Second
 	netcodeSilence    = 4 * time.Second // a side that says nothing for so long has gone: keep-alives come every 0.1 s
@@ -49,8 +49,8 @@ type Flow struct {
 	client  machine.Side
 	known   bool // client is
 	Sides   [2]netcodeSide
-	rungs   []rung
-	more    int // rungs beyond those kept
+	steps   []step
+	more    int // steps beyond those kept
 	nonce   [wire.TokenNonceLen]byte
 	request bool // one was seen; nonce is its token's
 	Last    machine.Instant
@@ -59,8 +59,8 @@ type Flow struct {
 	denied  bool
 }
 
-// rung is one step of the handshake: datagrams of one type in a row.
-type rung struct {
+// step is one step of the handshake: datagrams of one type in a row.
+type step struct {
 	kind  uint8
 	from  machine.Side
 	at    machine.Instant
@@ -136,11 +136,11 @@ type netcodeSeen struct {
 type netcodeFate uint8
 
 const (
-	Fresh        netcodeFate = iota
-	netcodeCopy              // this counter passed before: dropped before decryption
-	netcodeOld               // older than the replay window
-	netcodeOther             // no payload: nothing for what lies within
-	Anew                     // begins another connection; nothing was entered
+	Fresh         netcodeFate = iota
+	netcodeCopy               // this counter passed before: dropped before decryption
+	netcodeOld                // older than the replay window
+	netcodeOther              // no payload: nothing for what lies within
+	NewConnection             // begins another connection; nothing was entered
 )
 
 // Observe takes the next datagram, of which pk is the clear part.
@@ -176,7 +176,7 @@ func (n *Flow) Observe(d *machine.Datagram, pk *wire.Packet, mac uint64, out *ma
 		}
 	}
 	if kind != machine.EventSent && fate != netcodeCopy {
-		n.climb(pk.NetcodeType, d)
+		n.addStep(pk.NetcodeType, d)
 		out.Events = append(out.Events, machine.Event{
 			Kind: kind, Side: d.From, Certainty: machine.Certain, Sequence: uint32(pk.NetcodeSequence),
 			Sequence64: int64(pk.NetcodeSequence &^ netcodeGlobal),
@@ -199,7 +199,7 @@ func (n *Flow) connect(d *machine.Datagram, out *machine.Effects) netcodeFate {
 	numbered := n.Sides[0].counters.met || n.Sides[1].counters.met
 	if err == nil && n.request && nonce != n.nonce || !n.request && numbered {
 		// Another token, or a request behind a connection whose own was not captured.
-		return Anew
+		return NewConnection
 	}
 	// A client asks no more once it was answered.
 	if c := &n.Sides[d.From]; n.request && c.counters.met && d.At.Sub(c.counters.metAt) > netcodeLateCopy {
@@ -221,7 +221,7 @@ func (n *Flow) connect(d *machine.Datagram, out *machine.Effects) netcodeFate {
 	if !s.counters.met {
 		s.counters.requestsBefore++
 	}
-	n.climb(wire.NetcodeRequestType, d)
+	n.addStep(wire.NetcodeRequestType, d)
 	out.Events = append(out.Events, machine.Event{Kind: EventRequest, Side: d.From, Certainty: machine.Certain, At: d.At,
 		Ref: d.Ref, About: d.Ref, RTT: -1})
 	return netcodeOther
@@ -349,19 +349,19 @@ func (c *counters) missing() uint64 {
 // Missing returns how many of the side's datagrams never passed the tap.
 func (s *netcodeSide) Missing() uint64 { return s.counters.missing() }
 
-func (n *Flow) climb(kind uint8, d *machine.Datagram) {
-	if k := len(n.rungs); k > 0 && n.rungs[k-1].kind == kind && n.rungs[k-1].from == d.From {
-		n.rungs[k-1].count++
+func (n *Flow) addStep(kind uint8, d *machine.Datagram) {
+	if k := len(n.steps); k > 0 && n.steps[k-1].kind == kind && n.steps[k-1].from == d.From {
+		n.steps[k-1].count++
 		return
 	}
-	if kind == wire.NetcodeKeepAlive && len(n.rungs) >= 8 {
+	if kind == wire.NetcodeKeepAlive && len(n.steps) >= 8 {
 		return // not those of later silences
 	}
-	if len(n.rungs) == netcodeRungs {
+	if len(n.steps) == netcodeStepsMost {
 		n.more++
 		return
 	}
-	n.rungs = append(n.rungs, rung{kind, d.From, d.At, d.Ref, 1})
+	n.steps = append(n.steps, step{kind, d.From, d.At, d.Ref, 1})
 }
 
 // cadence returns the middle of a side's last intervals; 0 where there are too few.
@@ -404,7 +404,7 @@ func (n *Flow) Finish(out *machine.Effects) {
 // Clone returns an independent copy.
 func (n *Flow) Clone() Flow {
 	c := *n
-	c.rungs = slices.Clone(n.rungs)
+	c.steps = slices.Clone(n.steps)
 	for i := range c.Sides {
 		c.Sides[i].counters.seen = slices.Clone(n.Sides[i].counters.seen)
 	}
@@ -413,5 +413,5 @@ func (n *Flow) Clone() Flow {
 
 // Size returns the bytes of memory that it takes, about.
 func (n *Flow) Size() int {
-	return 1800 + (len(n.Sides[0].counters.seen)+len(n.Sides[1].counters.seen))*32 + len(n.rungs)*40
+	return 1800 + (len(n.Sides[0].counters.seen)+len(n.Sides[1].counters.seen))*32 + len(n.steps)*40
 }

@@ -37,7 +37,7 @@ func (n *Netcode) Observe(d *machine.Datagram, out *machine.Effects) {
 	}
 	fate := n.flow.Observe(d, &n.packet, MACOf(d), out)
 	switch fate {
-	case Anew:
+	case NewConnection:
 		out.NewSession = true
 	case Fresh:
 		if n.packet.NetcodeType == wire.NetcodePayload {
@@ -119,7 +119,7 @@ func (n *Flow) Inspect(x machine.Side, v *machine.View) {
 	if c := s.pace.cadence(); c > 0 {
 		gauge("netcode cadence", machine.Milliseconds(c), "ms")
 	}
-	if d, ok := n.ladder(); ok {
+	if d, ok := n.handshakeTime(); ok {
 		gauge("netcode handshake", machine.Milliseconds(d), "ms")
 	}
 	if p := s.Types[wire.NetcodePayload]; p > 0 {
@@ -127,13 +127,13 @@ func (n *Flow) Inspect(x machine.Side, v *machine.View) {
 		gauge("netcode payload datagram, mean", float64(s.payloads.bytes)/float64(p), "bytes")
 		gauge("netcode payload datagram, most", float64(s.payloads.most), "bytes")
 	}
-	if x != machine.A || len(n.rungs) == 0 {
+	if x != machine.A || len(n.steps) == 0 {
 		return
 	}
 	t := machine.Table{Name: "netcode handshake", Columns: []string{"after ms", "from", "what", "times", "frame"}}
-	for _, r := range n.rungs {
+	for _, r := range n.steps {
 		t.Rows = append(t.Rows, []string{
-			strconv.FormatFloat(machine.Milliseconds(r.at.Sub(n.rungs[0].at)), 'f', 1, 64), r.from.String(),
+			strconv.FormatFloat(machine.Milliseconds(r.at.Sub(n.steps[0].at)), 'f', 1, 64), r.from.String(),
 			wire.NetcodeWord(r.kind),
 			strconv.Itoa(r.count), strconv.FormatUint(r.ref.Frame(), 10),
 		})
@@ -144,12 +144,12 @@ func (n *Flow) Inspect(x machine.Side, v *machine.View) {
 	v.Tables = append(v.Tables, t)
 }
 
-// ladder returns how long the handshake took, from the first request to the
+// handshakeTime returns how long the handshake took, from the first request to the
 // first datagram behind the response; false where it was not seen whole.
-func (n *Flow) ladder() (time.Duration, bool) {
+func (n *Flow) handshakeTime() (time.Duration, bool) {
 	var begun machine.Instant
 	started := false
-	for _, r := range n.rungs {
+	for _, r := range n.steps {
 		switch r.kind {
 		case wire.NetcodeRequestType:
 			begun, started = r.at, true

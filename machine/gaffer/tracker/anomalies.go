@@ -16,9 +16,9 @@ const (
 	spikeLeast   = 50 * time.Millisecond // and twice the smoothed RTT
 )
 
-// ahead is a claim of a packet that has not passed the tap yet: it is judged
+// earlyClaim is a claim of a packet that has not passed the tap yet: it is judged
 // when the peer's numbers get there.
-type ahead struct {
+type earlyClaim struct {
 	number int64 // unwrapped
 	at     machine.Instant
 	ref    machine.Ref
@@ -43,7 +43,7 @@ func (t *Tracker) claimUnseen(p *sighting, c gaffer.Claims, n int, out *machine.
 	s, peer := &t.Sides[p.from], &t.Sides[p.from.Other()]
 	r := t.rules
 	q := (c.Newest - uint32(n)) & r.Mask()
-	if s.Judge(q) != gaffer.Stale {
+	if s.Classify(q) != gaffer.Stale {
 		s.EnterReceived(q)
 	}
 	if !peer.Met {
@@ -55,7 +55,7 @@ func (t *Tracker) claimUnseen(p *sighting, c gaffer.Claims, n int, out *machine.
 		// From before the capture, or of a header so late that nobody remembers.
 	case number > peer.sent.top64:
 		if len(s.headers.claimed) < 8 {
-			s.headers.claimed = append(s.headers.claimed, ahead{number, p.at, p.ref})
+			s.headers.claimed = append(s.headers.claimed, earlyClaim{number, p.at, p.ref})
 		}
 	case peer.Sent(q) != nil:
 		t.restore(p, q, out)
@@ -122,9 +122,9 @@ func (t *Tracker) restore(p *sighting, q uint32, out *machine.Effects) {
 	t.accept(p.from, &c, p.at, machine.Likely, out)
 }
 
-// again takes a further datagram of a packet that was seen: a copy, or another
+// repeated takes a further datagram of a packet that was seen: a copy, or another
 // fragment.
-func (t *Tracker) again(p *sighting, e *gaffer.Sent, out *machine.Effects) {
+func (t *Tracker) repeated(p *sighting, e *gaffer.Sent, out *machine.Effects) {
 	if p.count > 0 {
 		return
 	}
@@ -140,7 +140,7 @@ func (t *Tracker) again(p *sighting, e *gaffer.Sent, out *machine.Effects) {
 // comes long after it, or that the peer may have claimed before it was sent.
 func (t *Tracker) advance(s, peer *side, p *sighting, by int, out *machine.Effects) {
 	if len(peer.headers.claimed) > 0 {
-		t.judgeClaims(s, peer, p, by, out)
+		t.checkClaims(s, peer, p, by, out)
 	}
 	gap := p.at.Sub(s.sent.topAt)
 	tick := time.Duration(s.estimate.clock.tick)
@@ -170,8 +170,8 @@ func (t *Tracker) advance(s, peer *side, p *sighting, by int, out *machine.Effec
 	}
 }
 
-// judgeClaims looks at what the peer had claimed of packets that now pass.
-func (t *Tracker) judgeClaims(s, peer *side, p *sighting, by int, out *machine.Effects) {
+// checkClaims looks at what the peer had claimed of packets that now pass.
+func (t *Tracker) checkClaims(s, peer *side, p *sighting, by int, out *machine.Effects) {
 	kept := peer.headers.claimed[:0]
 	now := s.sent.top64 + int64(by)
 	for _, c := range peer.headers.claimed {
@@ -188,8 +188,8 @@ func (t *Tracker) judgeClaims(s, peer *side, p *sighting, by int, out *machine.E
 	peer.headers.claimed = kept
 }
 
-// sumUp reports what only the whole flow shows.
-func (t *Tracker) sumUp(x machine.Side, out *machine.Effects) {
+// reportTotals reports what only the whole flow shows.
+func (t *Tracker) reportTotals(x machine.Side, out *machine.Effects) {
 	s, peer := &t.Sides[x], &t.Sides[x.Other()]
 	if width, closest := s.headers.last.Width, int(s.headers.closest); closest > 0 && closest <= width/4 {
 		out.At(s.sent.topAt, s.headers.closestAt).Report(gaffer.AckWindowEdge, x, s.known(), 0, float64(width-closest+1),

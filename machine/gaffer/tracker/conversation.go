@@ -24,7 +24,7 @@ type Conversation struct {
 	inner   *Tracker
 	section *wire.MessageSection
 	config  wire.YojimboChannel // the queues, as a lane takes them
-	sides   [2]messages.Courier
+	sides   [2]messages.Direction
 	acks    [2][]messageAck // simple scheme: by the sequence of the side's packet that carried it
 	packet  wire.Packet
 }
@@ -101,28 +101,28 @@ func (c *Conversation) near(x machine.Side) bool {
 // beginning.
 func (c *Conversation) start(x machine.Side, p *wire.Packet) {
 	s, r := &c.sides[x], c.inner.rules
-	if s.Parcels != nil || !p.HasHeader {
+	if s.Contents != nil || !p.HasHeader {
 		return
 	}
 	acked := (p.Header.Ack + 1) & r.Mask() // 0: nothing yet
 	s.Fresh = p.Sequence < StartWithin && acked < StartWithin
-	s.Parcels = make([]messages.Parcel, messages.ParcelsMost)
+	s.Contents = make([]messages.Contents, messages.ContentsMost)
 	s.Lanes = []messages.Lane{{Channel: -1, From: x, Config: &c.config, Fresh: s.Fresh}}
 	if c.section.Form == wire.MessagesSimple {
-		c.acks[x] = make([]messageAck, messages.ParcelsMost)
+		c.acks[x] = make([]messageAck, messages.ContentsMost)
 	}
 }
 
 // carry enters what a packet carries.
-func (c *Conversation) carry(s *messages.Courier, k *messages.Carrier, out *machine.Effects) {
-	if s.Parcels == nil {
+func (c *Conversation) carry(s *messages.Direction, k *messages.Carrier, out *machine.Effects) {
+	if s.Contents == nil {
 		return // no header of the side was seen yet: a fragment that is not its packet's first
 	}
-	box := &s.Parcels[k.Sequence%messages.ParcelsMost]
-	if box.Live && box.Sequence == k.Sequence {
+	contents := &s.Contents[k.Sequence%messages.ContentsMost]
+	if contents.Live && contents.Sequence == k.Sequence {
 		return // a copy
 	}
-	*box = messages.Parcel{Sequence: k.Sequence, Live: true, Reliable: box.Reliable[:0]}
+	*contents = messages.Contents{Sequence: k.Sequence, Live: true, Reliable: contents.Reliable[:0]}
 	section, err := c.section.Open(k.Payload, 0)
 	if err != nil {
 		c.malformed(s, k, out)
@@ -130,17 +130,17 @@ func (c *Conversation) carry(s *messages.Courier, k *messages.Carrier, out *mach
 	}
 	l := &s.Lanes[0]
 	if c.section.Form == wire.MessagesSimple {
-		c.acks[s.From][k.Sequence%messages.ParcelsMost] = messageAck{k.Sequence, section.Ack, true}
+		c.acks[s.From][k.Sequence%messages.ContentsMost] = messageAck{k.Sequence, section.Ack, true}
 	}
 	var m wire.Message
 	n := 0
 	for ; section.Next(&m); n++ {
-		l.Takes(m.ID, &m, k, c.section.Form, box, out)
+		l.AddMessage(m.ID, &m, k, c.section.Form, contents, out)
 	}
 	if c.section.Form == wire.MessagesSimple {
 		// Without a schema the ids are known all the same: they follow each other.
 		for ; n < section.Count; n++ {
-			l.Takes(section.Start+uint16(n), nil, k, c.section.Form, box, out)
+			l.AddMessage(section.Start+uint16(n), nil, k, c.section.Form, contents, out)
 		}
 	}
 	if section.Err() != nil {
@@ -160,7 +160,7 @@ func (c *Conversation) gapless(x machine.Side) bool {
 	return s.Near || s.Met && s.sent.complete()
 }
 
-func (c *Conversation) malformed(s *messages.Courier, k *messages.Carrier, out *machine.Effects) {
+func (c *Conversation) malformed(s *messages.Direction, k *messages.Carrier, out *machine.Effects) {
 	out.At(k.At, k.Ref).Report(messages.MalformedMessages, s.From, machine.Certain, 0, float64(len(k.Payload)))
 }
 
@@ -187,7 +187,7 @@ func (c *Conversation) readAck(e *machine.Event, out *machine.Effects) {
 	if len(acks) == 0 || len(c.sides[e.Side].Lanes) == 0 {
 		return
 	}
-	a := acks[e.Sequence%messages.ParcelsMost]
+	a := acks[e.Sequence%messages.ContentsMost]
 	l := &c.sides[e.Side].Lanes[0]
 	if !a.live || a.sequence != e.Sequence || !l.Started {
 		return

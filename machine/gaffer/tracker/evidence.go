@@ -30,9 +30,9 @@ type farHeader struct {
 // jumped over.
 func (f *farHeader) jumped(behind int) bool { return 0 < behind && behind < f.jump }
 
-// testify takes a header of a far side: what it names was received, and the acks
+// takeFarHeader takes a header of a far side: what it names was received, and the acks
 // that those packets carried were read. Nothing else is known of that side.
-func (t *Tracker) testify(s, peer *side, p *sighting, c gaffer.Claims, number int64, out *machine.Effects) {
+func (t *Tracker) takeFarHeader(s, peer *side, p *sighting, c gaffer.Claims, number int64, out *machine.Effects) {
 	r := t.rules
 	// A header that was overtaken on its way tells of an earlier moment.
 	newest, f := true, farHeader{s: s, peer: peer, p: p, claims: c, own: number, before: number - 1}
@@ -62,8 +62,8 @@ func (t *Tracker) testify(s, peer *side, p *sighting, c gaffer.Claims, number in
 	case ahead >= 0:
 		known := s.Word << (uint(ahead) & 63)
 		newly &^= known
-		if gone := known &^ c.Named & c.Spoken(); gone != 0 && newest {
-			t.takeBack(s, p, c, gone, out)
+		if gone := known &^ c.Named & c.Covered(); gone != 0 && newest {
+			t.withdrawBits(s, p, c, gone, out)
 		}
 		if ahead > 0 {
 			s.AdvanceBy(ahead, c.Newest)
@@ -90,16 +90,16 @@ func (t *Tracker) testify(s, peer *side, p *sighting, c gaffer.Claims, number in
 	}
 	if newest {
 		if !peer.Near {
-			t.pass(s, peer, p, c, machine.Likely, out)
+			t.expireUnnamed(s, peer, p, c, machine.Likely, out)
 		}
-		t.leave(s, peer, c)
+		t.countLossBeyond(s, peer, c)
 		s.headers.last = c
 	}
 }
 
-// takeBack takes packets that an earlier header of the side named, that this one
+// withdrawBits takes packets that an earlier header of the side named, that this one
 // speaks of, and that it does not name.
-func (t *Tracker) takeBack(s *side, p *sighting, c gaffer.Claims, gone uint64, out *machine.Effects) {
+func (t *Tracker) withdrawBits(s *side, p *sighting, c gaffer.Claims, gone uint64, out *machine.Effects) {
 	for ; gone != 0; gone &= gone - 1 {
 		q := (c.Newest - uint32(bits.TrailingZeros64(gone))) & t.rules.Mask()
 		t.bitWithdrawn(p, c, q, out)
@@ -155,7 +155,7 @@ func (t *Tracker) receivedByFar(f *farHeader, e *gaffer.Sent, behind int, out *m
 	f.s.reads.count++
 	f.peer.acks.arrived(e, f.p.at)
 	if !out.NoEvents {
-		v := tell(out, machine.EventReceived, f.p.from, t.gradeJump(machine.Certain, f.jumped(behind)), f.p.at, f.p.ref)
+		v := emit(out, machine.EventReceived, f.p.from, t.gradeJump(machine.Certain, f.jumped(behind)), f.p.at, f.p.ref)
 		v.Sequence, v.Sequence64, v.About = e.Sequence, f.peer.unwrap(e.Sequence), e.Ref
 	}
 	if e.Flags&gaffer.SentHeader != 0 {
@@ -181,20 +181,20 @@ func (t *Tracker) readByFar(f *farHeader, e *gaffer.Sent, behind int, out *machi
 			// The side may have sent more than its buffer holds before it read this.
 			sure = machine.Likely
 		}
-		s.estimate.read(&farSample{number, f.before, f.own, t.carried(f, a.Sequence, e)})
+		s.estimate.read(&farSample{number, f.before, f.own, t.carrierPassed(f, a.Sequence, e)})
 		if !out.NoEvents {
-			v := tell(out, machine.EventAcked, p.from, t.gradeJump(sure, f.jumped(behind)), p.at, p.ref)
+			v := emit(out, machine.EventAcked, p.from, t.gradeJump(sure, f.jumped(behind)), p.at, p.ref)
 			v.Bit, v.Sequence, v.Sequence64, v.By, v.About = a.Bit, a.Sequence, number, e.Ref, a.Ref
 			v.RTT = int64(float64(f.own-number) * s.estimate.clock.tick)
 		}
 	}
 }
 
-// carried tells when the packet passed the tap by which a far side is likeliest
+// carrierPassed tells when the packet passed the tap by which a far side is likeliest
 // to have learned that its packet q was received. That is e, the first that is
 // known to have come and names q, unless packets before it that name q are
 // hidden: of those the first one, or as many later as the path usually loses.
-func (t *Tracker) carried(f *farHeader, q uint32, e *gaffer.Sent) machine.Instant {
+func (t *Tracker) carrierPassed(f *farHeader, q uint32, e *gaffer.Sent) machine.Instant {
 	if f.hidden == 0 {
 		return e.At
 	}
@@ -215,10 +215,10 @@ func (t *Tracker) carried(f *farHeader, q uint32, e *gaffer.Sent) machine.Instan
 	return e.At
 }
 
-// pass looks at the peer's packets that a header has just moved out of what it
+// expireUnnamed looks at the peer's packets that a header has just moved out of what it
 // speaks of: those that no header named can no longer be acked. Of a near peer
 // the acks that it read decide (slide); here it is a far one.
-func (t *Tracker) pass(s, peer *side, p *sighting, c gaffer.Claims, sure machine.Certainty, out *machine.Effects) {
+func (t *Tracker) expireUnnamed(s, peer *side, p *sighting, c gaffer.Claims, sure machine.Certainty, out *machine.Effects) {
 	if peer.Near || !peer.Met || s.headers.last.Width == 0 {
 		return
 	}
@@ -242,12 +242,12 @@ func (t *Tracker) pass(s, peer *side, p *sighting, c gaffer.Claims, sure machine
 	}
 }
 
-// leave judges the peer's packets that a header has just moved out of what the
+// countLossBeyond judges the peer's packets that a header has just moved out of what the
 // side speaks of. One that passed the tap, and that no header named, did not come:
 // the last header that spoke of it says so. What no header spoke of is not judged.
 // Nor is what only headers spoke of to which it was half a window away or less:
 // it may have been overtaken, and come when nobody spoke of it any more.
-func (t *Tracker) leave(s, peer *side, c gaffer.Claims) {
+func (t *Tracker) countLossBeyond(s, peer *side, c gaffer.Claims) {
 	r, heard := t.rules, &s.headers.last
 	ahead := r.Distance(c.Newest, heard.Newest)
 	if heard.Width == 0 || ahead <= 0 {
@@ -271,14 +271,14 @@ func (s *side) loseUnnamed(x machine.Side, q uint32, at machine.Instant, ref mac
 func (s *side) lose(x machine.Side, e *gaffer.Sent, at machine.Instant, ref machine.Ref, sure machine.Certainty,
 	out *machine.Effects) {
 	s.acks.lose(e)
-	if v := tell(out, machine.EventLost, x, sure, at, ref); v != nil {
+	if v := emit(out, machine.EventLost, x, sure, at, ref); v != nil {
 		v.Sequence, v.Sequence64, v.About = e.Sequence, s.unwrap(e.Sequence), e.Ref
 	}
 }
 
-// slide looks at a near side's packets that the claims it is about to read no
+// expireUnread looks at a near side's packets that the claims it is about to read no
 // longer speak of, and that no earlier ones acked.
-func (s *side) slide(x machine.Side, c gaffer.Claims, by *candidate, out *machine.Effects) {
+func (s *side) expireUnread(x machine.Side, c gaffer.Claims, by *candidate, out *machine.Effects) {
 	r := s.Rules
 	ahead := r.Distance(c.Newest, s.AckedTop)
 	if ahead <= 0 {

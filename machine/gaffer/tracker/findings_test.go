@@ -24,14 +24,14 @@ func newTape(t *testing.T, r *gaffer.Rules, vantage machine.Vantage) *tape {
 
 // pass has a packet of a side pass the tap, 10 ms after the one before.
 func (p *tape) pass(from machine.Side, sequence, ack uint32, ackBits uint64) {
-	p.sight(sighting{from: from, sequence: sequence, ack: ack, ackBits: ackBits, header: true})
+	p.observe(sighting{from: from, sequence: sequence, ack: ack, ackBits: ackBits, header: true})
 }
 
 func (p *tape) fragment(from machine.Side, sequence uint32, id, count uint16, ack uint32, ackBits uint64) {
-	p.sight(sighting{from: from, sequence: sequence, ack: ack, ackBits: ackBits, header: id == 0, id: id, count: count})
+	p.observe(sighting{from: from, sequence: sequence, ack: ack, ackBits: ackBits, header: id == 0, id: id, count: count})
 }
 
-func (p *tape) sight(s sighting) {
+func (p *tape) observe(s sighting) {
 	p.at = p.at.Add(10 * time.Millisecond)
 	p.frame++
 	s.at, s.ref, s.length = p.at, p.frame, 100

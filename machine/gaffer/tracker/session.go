@@ -52,11 +52,11 @@ func (t *Tracker) heldOpensSession(p *sighting) bool {
 // restartMost bounds the sequence numbers with which a new connection is taken to begin.
 const restartMost = 1024
 
-// HangUp ends a connection: what a side at the tap is not proved to have read by
+// Disconnect ends a connection: what a side at the tap is not proved to have read by
 // then, it most likely never read, since what is queued is thrown away.
-func (t *Tracker) HangUp(out *machine.Effects) {
+func (t *Tracker) Disconnect(out *machine.Effects) {
 	if t.Sides == nil {
-		v, reason, _ := judgeVantage(t.rules, t.Held)
+		v, reason, _ := placeTap(t.rules, t.Held)
 		t.release(v, reason, out)
 	}
 	for i := range t.Sides {

@@ -55,7 +55,7 @@ func (p *sentPackets) complete() bool { return p.distinct == uint64(p.extent()) 
 type headers struct {
 	last      gaffer.Claims // of its newest header
 	number    int64         // of the packet that carried that
-	claimed   []ahead
+	claimed   []earlyClaim
 	closest   int32 // fewest packets left in the ack window when one was first named, plus one; 0 unknown
 	opened    bool  // a header of it passed the tap: State's receive window is set
 	fresh     bool  // known from its first packet on: what is not in a buffer is not there

@@ -24,12 +24,12 @@ type sighting struct {
 	header   bool // ack and ackBits are there
 }
 
-// sight reads a datagram; false for one that carries no packet with a sequence.
-func (t *Tracker) sight(d *machine.Datagram, p *sighting, out *machine.Effects) bool {
+// parse reads a datagram; false for one that carries no packet with a sequence.
+func (t *Tracker) parse(d *machine.Datagram, p *sighting, out *machine.Effects) bool {
 	var h wire.Header
 	n, ok := t.profile.ParseRegular(d.Bytes, d.Length, &h)
 	if !ok || !t.numbered {
-		return t.sightAny(d, p, out)
+		return t.parseAny(d, p, out)
 	}
 	if t.canonical && d.Bytes[0] != canonicalPrefix(&h) {
 		out.At(d.At, d.Ref).Report(gaffer.NonCanonical, d.From, machine.Certain, 0)
@@ -40,8 +40,8 @@ func (t *Tracker) sight(d *machine.Datagram, p *sighting, out *machine.Effects) 
 	return true
 }
 
-// sightAny is sight for any datagram.
-func (t *Tracker) sightAny(d *machine.Datagram, p *sighting, out *machine.Effects) bool {
+// parseAny is parse for any datagram.
+func (t *Tracker) parseAny(d *machine.Datagram, p *sighting, out *machine.Effects) bool {
 	var k wire.Packet
 	err := t.profile.Parse(d.Bytes, d.Length, &k)
 	if k.Kind > wire.KindFragment || !t.numbered {

@@ -133,7 +133,7 @@ func (t *Tracker) Clone() machine.Tracker {
 		c.Sides[i].queue = t.Sides[i].queue.clone()
 		c.Sides[i].estimate.transit = append([]float32(nil), t.Sides[i].estimate.transit...)
 		c.Sides[i].estimate.early = append([]farSample(nil), t.Sides[i].estimate.early...)
-		c.Sides[i].headers.claimed = append([]ahead(nil), t.Sides[i].headers.claimed...)
+		c.Sides[i].headers.claimed = append([]earlyClaim(nil), t.Sides[i].headers.claimed...)
 	}
 	return &c
 }

@@ -45,12 +45,12 @@ func NewByRules(profile *wire.Profile, r *gaffer.Rules, facts machine.Facts) *Tr
 	t := &Tracker{profile: profile, rules: r, facts: facts, numbered: profile != nil && profile.SequenceBits() > 0}
 	t.canonical = profile != nil && profile.Form == wire.FormReliable
 	if facts.Vantage != machine.VantageUnknown {
-		t.decide(facts.Vantage, facts.VantageReason)
+		t.setVantage(facts.Vantage, facts.VantageReason)
 	}
 	return t
 }
 
-func (t *Tracker) decide(v machine.Vantage, reason string) {
+func (t *Tracker) setVantage(v machine.Vantage, reason string) {
 	t.facts.Vantage, t.facts.VantageReason = v, reason
 	t.Sides = new([2]side)
 	for i := range t.Sides {
@@ -66,7 +66,7 @@ func (t *Tracker) decide(v machine.Vantage, reason string) {
 // Observe takes the next datagram of the flow.
 func (t *Tracker) Observe(d *machine.Datagram, out *machine.Effects) {
 	var p sighting
-	if t.sight(d, &p, out) {
+	if t.parse(d, &p, out) {
 		t.take(&p, out)
 	}
 }
@@ -85,7 +85,7 @@ func (t *Tracker) take(p *sighting, out *machine.Effects) {
 	}
 	t.Held = append(t.Held, *p)
 	if n := len(t.Held); n >= holdLeast && n&(n-1) == 0 {
-		v, reason, sure := judgeVantage(t.rules, t.Held)
+		v, reason, sure := placeTap(t.rules, t.Held)
 		if sure || n >= holdMost {
 			t.release(v, reason, out)
 		}
@@ -94,7 +94,7 @@ func (t *Tracker) take(p *sighting, out *machine.Effects) {
 
 // release ends the holding back.
 func (t *Tracker) release(v machine.Vantage, reason string, out *machine.Effects) {
-	t.decide(v, reason)
+	t.setVantage(v, reason)
 	held := t.Held
 	t.Held = nil
 	for i := range held {
@@ -103,7 +103,7 @@ func (t *Tracker) release(v machine.Vantage, reason string, out *machine.Effects
 			// any more, its sides begin anew.
 			out.NewSession = false
 			t.drainAll(out)
-			t.decide(v, reason)
+			t.setVantage(v, reason)
 			t.step(&held[i], out)
 		}
 	}
@@ -112,7 +112,7 @@ func (t *Tracker) release(v machine.Vantage, reason string, out *machine.Effects
 // Finish settles what is still open when the capture ends.
 func (t *Tracker) Finish(out *machine.Effects) {
 	if t.Sides == nil {
-		v, reason, _ := judgeVantage(t.rules, t.Held)
+		v, reason, _ := placeTap(t.rules, t.Held)
 		t.release(v, reason, out)
 	}
 	t.drainAll(out)
@@ -123,7 +123,7 @@ func (t *Tracker) drainAll(out *machine.Effects) {
 		if t.Sides[i].Near {
 			t.drain(machine.Side(i), out)
 		}
-		t.sumUp(machine.Side(i), out)
+		t.reportTotals(machine.Side(i), out)
 	}
 }
 
@@ -148,9 +148,9 @@ func (t *Tracker) step(p *sighting, out *machine.Effects) {
 	if p.header {
 		c := t.rules.Claims(p.ack, p.ackBits)
 		if s.Near {
-			t.witness(s, peer, p, c, out)
+			t.takeNearHeader(s, peer, p, c, out)
 		} else {
-			t.testify(s, peer, p, c, s.sent.top64+int64(ahead), out)
+			t.takeFarHeader(s, peer, p, c, s.sent.top64+int64(ahead), out)
 		}
 	}
 	e := t.enter(s, peer, p, ahead, out)
@@ -190,7 +190,7 @@ func (t *Tracker) enter(s, peer *side, p *sighting, ahead int, out *machine.Effe
 			e.Bytes += p.payload
 		}
 		s.sent.bytes += uint64(p.length)
-		t.again(p, e, out)
+		t.repeated(p, e, out)
 		return e
 	} else {
 		s.sent.first64 = min(s.sent.first64, number)
@@ -214,15 +214,15 @@ func (t *Tracker) enter(s, peer *side, p *sighting, ahead int, out *machine.Effe
 		e.At, e.Ref, e.Bytes, e.Ack, e.AckBits, e.Flags = p.at, p.ref, p.payload, p.ack, p.ackBits, flags
 	}
 	if !out.NoEvents {
-		v := tell(out, machine.EventSent, p.from, machine.Certain, p.at, p.ref)
+		v := emit(out, machine.EventSent, p.from, machine.Certain, p.at, p.ref)
 		v.Sequence, v.Sequence64, v.About = p.sequence, number, p.ref
 	}
 	return e
 }
 
-// tell appends an event and gives it to be completed; nil where nobody asks for
+// emit appends an event and gives it to be completed; nil where nobody asks for
 // events.
-func tell(out *machine.Effects, kind machine.EventKind, x machine.Side, sure machine.Certainty, at machine.Instant,
+func emit(out *machine.Effects, kind machine.EventKind, x machine.Side, sure machine.Certainty, at machine.Instant,
 	ref machine.Ref) *machine.Event {
 	if out.NoEvents {
 		return nil

@@ -14,14 +14,14 @@ import (
 const (
 	holdLeast  = 64
 	holdMost   = 1024
-	JudgeLeast = 16 // of fewer nothing is said
+	PlaceLeast = 16 // of fewer nothing is said
 )
 
 // reach is how far one side's headers show it to be from the tap. A round trip
 // from the tap to the side and back takes at least lower and at most upper.
 type reach struct {
 	named int // packets of the peer that its headers came to name
-	// upper is the least time from a packet passing the tap to the first header
+	// upper is the least time from a packet peerPacket the tap to the first header
 	// that names it: it cannot be named before it was there and the header back.
 	upper time.Duration
 	// late has an entry for each header that does not name a packet which had
@@ -45,8 +45,8 @@ type reach struct {
 	overtaken int // packets behind a newer one of the same side, or repeated
 }
 
-// passing is a packet of the peer, while a reach is measured.
-type passing struct {
+// peerPacket is a packet of the peer, while a reach is measured.
+type peerPacket struct {
 	at       machine.Instant
 	skipped  time.Duration // by the last header that did not name it
 	by       int           // which header that was
@@ -63,8 +63,8 @@ func measureReach(r *gaffer.Rules, held []sighting, x machine.Side) reach {
 	for int(size) < min(2*len(held), 1024) {
 		size *= 2
 	}
-	peer := make([]passing, size)
-	at := func(q uint32) *passing {
+	peer := make([]peerPacket, size)
+	at := func(q uint32) *peerPacket {
 		if e := &peer[q&(size-1)]; e.live && e.sequence == q && e.missing == 0 {
 			return e
 		}
@@ -72,8 +72,8 @@ func measureReach(r *gaffer.Rules, held []sighting, x machine.Side) reach {
 	}
 	var top, peerTop uint32
 	var met, peerMet bool
-	var before uint32 // the newest before one that leapt ahead
-	var leapt bool    // the one before did
+	var before uint32 // the newest before one that jumped ahead
+	var jumped bool   // the one before did
 	var topAt machine.Instant
 	var lags, behind, spacing []time.Duration // of each header
 	for i := range held {
@@ -81,7 +81,7 @@ func measureReach(r *gaffer.Rules, held []sighting, x machine.Side) reach {
 		if p.from != x {
 			e := &peer[p.sequence&(size-1)]
 			if !e.live || e.sequence != p.sequence {
-				*e = passing{at: p.at, sequence: p.sequence, live: true, missing: int(p.count)}
+				*e = peerPacket{at: p.at, sequence: p.sequence, live: true, missing: int(p.count)}
 			}
 			if bit := uint64(1) << (p.id & 63); p.count > 0 && e.have&bit == 0 && e.missing > 0 {
 				// It counts from the moment it is whole.
@@ -96,14 +96,14 @@ func measureReach(r *gaffer.Rules, held []sighting, x machine.Side) reach {
 		}
 		if p.count == 0 || p.header {
 			m.packets++
-			if leapt && p.sequence == (before+2)&r.Mask() {
+			if jumped && p.sequence == (before+2)&r.Mask() {
 				// The numbers go on as if the one before had its own: that one is
 				// wrong, and not all others late.
 				m.gaps -= r.Distance(top, before) - 1
 				m.overtaken++
 				top = (before + 1) & r.Mask()
 			}
-			leapt = false
+			jumped = false
 			if met && !r.Newer(p.sequence, top) {
 				m.overtaken++
 				continue
@@ -111,7 +111,7 @@ func measureReach(r *gaffer.Rules, held []sighting, x machine.Side) reach {
 			if met {
 				ahead := r.Distance(p.sequence, top)
 				m.gaps += ahead - 1
-				leapt, before = ahead > 1, top
+				jumped, before = ahead > 1, top
 				spacing = append(spacing, p.at.Sub(topAt))
 			}
 			top, topAt, met = p.sequence, p.at, true
@@ -121,7 +121,7 @@ func measureReach(r *gaffer.Rules, held []sighting, x machine.Side) reach {
 		}
 		lags, behind = append(lags, 0), append(behind, 0)
 		c := r.Claims(p.ack, p.ackBits)
-		newest := (*passing)(nil)
+		newest := (*peerPacket)(nil)
 		from, to := c.Width-1, -min(max(r.Distance(peerTop, c.Newest), 0), 64)
 		if c.Nothing(r) {
 			from, to = -1, to-1
@@ -185,8 +185,8 @@ func (m *reach) worst() time.Duration {
 // longer; so does one that stands a little way off.
 const nearProof = 10 * time.Millisecond
 
-// place formats why the tap is taken to stand at a side, and how surely it does.
-func (m *reach) place(x machine.Side, why string) string {
+// reason formats why the tap is taken to stand at a side, and how surely it does.
+func (m *reach) reason(x machine.Side, why string) string {
 	if m.upper > 0 && m.upper <= nearProof {
 		return fmt.Sprintf("at %v: %s", x, why)
 	}
@@ -196,10 +196,10 @@ func (m *reach) place(x machine.Side, why string) string {
 // unknownReason is one string for the many flows that end early.
 const unknownReason = "unknown: too few packets are named by either side, or too evenly, to tell the nearer one"
 
-// judgeVantage tells where the tap stands by the datagrams held, and whether
+// placeTap tells where the tap stands by the datagrams held, and whether
 // more of them could hardly change that.
-func judgeVantage(r *gaffer.Rules, held []sighting) (v machine.Vantage, reason string, sure bool) {
-	if len(held) < JudgeLeast {
+func placeTap(r *gaffer.Rules, held []sighting) (v machine.Vantage, reason string, sure bool) {
+	if len(held) < PlaceLeast {
 		return machine.VantageUnknown, unknownReason, false
 	}
 	m := [2]reach{measureReach(r, held, machine.A), measureReach(r, held, machine.B)}
@@ -228,11 +228,11 @@ func judgeVantage(r *gaffer.Rules, held []sighting) (v machine.Vantage, reason s
 		near, other := &m[i], &m[1-i]
 		at := machine.VantageA + machine.Vantage(i)
 		if far[i] == "" && far[1-i] != "" {
-			return at, near.place(side,
+			return at, near.reason(side,
 				fmt.Sprintf("%s; %v names packets %v after they pass the tap", far[1-i], side, machine.Rounded(near.upper))), enough
 		}
 		if far[i] == "" && enough && other.lower > floor/10 && other.lower > 4*near.lower {
-			return at, near.place(side,
+			return at, near.reason(side,
 				fmt.Sprintf("%v is a round trip of %v or more away, %v of %v", side.Other(), machine.Rounded(other.lower), side,
 					machine.Rounded(near.lower))), false
 		}
@@ -246,7 +246,7 @@ func judgeVantage(r *gaffer.Rules, held []sighting) (v machine.Vantage, reason s
 		near, other := &m[i], &m[1-i]
 		if enough && far[0] == far[1] && near.interval > 0 && other.spread > floor/2 && other.spread > 4*near.spread {
 			return machine.VantageA + machine.Vantage(i),
-				near.place(machine.Side(i),
+				near.reason(machine.Side(i),
 					fmt.Sprintf("its packets come evenly (within %v), those of %v within %v", machine.Rounded(near.spread),
 						machine.Side(1-i), machine.Rounded(other.spread))), false
 		}

@@ -19,9 +19,9 @@ type settling struct {
 	doubtful bool
 }
 
-// witness takes a header of a near side: it finds the newest datagram that the
+// takeNearHeader takes a header of a near side: it finds the newest datagram that the
 // header proves to have been read, and settles all up to there.
-func (t *Tracker) witness(s, peer *side, p *sighting, c gaffer.Claims, out *machine.Effects) {
+func (t *Tracker) takeNearHeader(s, peer *side, p *sighting, c gaffer.Claims, out *machine.Effects) {
 	r := t.rules
 	if !s.headers.opened {
 		t.open(s, peer, p, c)
@@ -46,7 +46,7 @@ func (t *Tracker) witness(s, peer *side, p *sighting, c gaffer.Claims, out *mach
 	for left := newly; left != 0; left &= left - 1 {
 		n := bits.TrailingZeros64(left)
 		s.headers.nearEdge(p, c, n)
-		if place := s.explain(peer, (c.Newest-uint32(n))&r.Mask()); place != 0 && s.queue.later(place, until) {
+		if place := s.completedBy(peer, (c.Newest-uint32(n))&r.Mask()); place != 0 && s.queue.later(place, until) {
 			until = place
 		}
 	}
@@ -62,7 +62,7 @@ func (t *Tracker) witness(s, peer *side, p *sighting, c gaffer.Claims, out *mach
 	if s.State.Claims() != c {
 		t.reconcile(p, c, out)
 	}
-	t.pass(s, peer, p, c, machine.Certain, out)
+	t.expireUnnamed(s, peer, p, c, machine.Certain, out)
 	s.headers.last = c
 }
 
@@ -142,9 +142,9 @@ func (s *side) waiting(peer *side, sequence uint32) uint32 {
 	return 0
 }
 
-// explain returns the place of the candidate by which a packet came to be
+// completedBy returns the place of the candidate by which a packet came to be
 // received: its oldest copy, or the last of its fragments. 0 for none.
-func (s *side) explain(peer *side, sequence uint32) uint32 {
+func (s *side) completedBy(peer *side, sequence uint32) uint32 {
 	place := s.waiting(peer, sequence)
 	if place == 0 || s.queue.at(place).count == 0 {
 		return place
@@ -227,12 +227,12 @@ func (t *Tracker) settleWhole(x machine.Side, c *candidate, by *settling, out *m
 	if by.silent {
 		sure = machine.Likely
 	}
-	fate, named := s.Judge(c.sequence), false
+	fate, named := s.Classify(c.sequence), false
 	doubted := !s.application.takesAll()
 	if fate == gaffer.Accepted {
 		fate, named = t.decideFresh(s, c, by, out)
 		if doubted && fate == gaffer.Accepted {
-			s.rival(c)
+			s.markRival(c)
 		}
 		if named && fate == gaffer.Accepted {
 			s.application.takes()
@@ -255,7 +255,7 @@ func (t *Tracker) settleWhole(x machine.Side, c *candidate, by *settling, out *m
 		switch {
 		case c.flags&candidateRival != 0:
 			sure = min(sure, machine.Likely)
-			s.rival(c)
+			s.markRival(c)
 		case doubted && s.unproved(peer, c):
 			sure = min(sure, machine.Likely)
 		}
@@ -296,9 +296,9 @@ func (s *side) unproved(peer *side, c *candidate) bool {
 	return (e == nil || e.Flags&gaffer.SentUnproved != 0) && !s.headers.last.Names(s.Rules, c.sequence)
 }
 
-// rival marks the next copy of a packet that waits already: no header stands
+// markRival marks the next copy of a packet that waits already: no header stands
 // between the two to tell which of them the application took.
-func (s *side) rival(c *candidate) {
+func (s *side) markRival(c *candidate) {
 	if c.count == 0 && s.queue.holds(c.next) {
 		s.queue.at(c.next).flags |= candidateRival
 	}
@@ -380,7 +380,7 @@ func (s *side) mayPrecede(peer *side, c *candidate) bool {
 // arrival tells what became of a packet at the frame that brought it.
 func (t *Tracker) arrival(kind machine.EventKind, x machine.Side, c *candidate, sure machine.Certainty,
 	out *machine.Effects) {
-	if v := tell(out, kind, x, sure, c.at, c.ref); v != nil {
+	if v := emit(out, kind, x, sure, c.at, c.ref); v != nil {
 		v.Sequence, v.Sequence64, v.About = c.sequence, t.Sides[x.Other()].unwrap(c.sequence), c.ref
 	}
 }
@@ -398,7 +398,7 @@ func (t *Tracker) accept(x machine.Side, c *candidate, readAt machine.Instant, s
 		return
 	}
 	claims := t.rules.Claims(c.ack, c.ackBits)
-	s.slide(x, claims, c, out)
+	s.expireUnread(x, claims, c, out)
 	sure = t.grade(sure)
 	fresh, recent := s.Unread(claims)
 	for ; fresh != 0; fresh &= fresh - 1 {
@@ -415,7 +415,7 @@ func (t *Tracker) accept(x machine.Side, c *candidate, readAt machine.Instant, s
 			out.At(c.at, c.ref).Report(gaffer.RTTSpike, x, machine.Certain, e.Ref, float64(sample)/1e6, float64(usual)/1e6)
 		}
 		s.estimate.sample(float64(sample), rttSame)
-		if v := tell(out, machine.EventAcked, x, sure, c.at, c.ref); v != nil {
+		if v := emit(out, machine.EventAcked, x, sure, c.at, c.ref); v != nil {
 			v.Bit, v.Sequence, v.Sequence64, v.By, v.About, v.RTT = e.Bit, e.Sequence, s.unwrap(e.Sequence), c.ref, e.Ref, sample
 		}
 	}

@@ -129,13 +129,13 @@ func (i *Inference) merit() int {
 
 // skeleton is what the heads of packets show under one number of channels.
 type skeleton struct {
-	packets  []samplePacket
-	n        int
-	entries  int // widths in bits
-	channel  int
-	heads    [][]head // by channel: packets whose first entry is its
-	several  int      // packets of more entries than there are channels
-	messages []channelGuess
+	packets    []samplePacket
+	n          int
+	entries    int // widths in bits
+	channel    int
+	heads      [][]head // by channel: packets whose first entry is its
+	impossible int      // packets of more entries than there are channels
+	messages   []channelGuess
 }
 
 // head is the first entry of a packet.
@@ -167,19 +167,19 @@ func newSkeleton(packets []samplePacket, n int) *skeleton {
 		r.Reset(packets[i].payload, 0)
 		entries, ok := r.Bits(k.entries)
 		if !ok || int(entries) > n {
-			k.several++
+			k.impossible++
 			continue
 		}
 		if entries == 0 {
 			if len(packets[i].payload) > 1 || r.Left() > 0 && !r.Align() {
-				k.several++
+				k.impossible++
 			}
 			continue
 		}
 		channel, ok := r.Bits(k.channel)
 		block, ok2 := r.Bits(1)
 		if !ok || !ok2 || int(channel) >= n {
-			k.several++
+			k.impossible++
 			continue
 		}
 		k.heads[channel] = append(k.heads[channel], head{i, entries == 1, block == 1, r.Pos()})
@@ -189,7 +189,7 @@ func newSkeleton(packets []samplePacket, n int) *skeleton {
 
 // possible reports whether the heads allow this number of channels at all.
 func (k *skeleton) possible() bool {
-	if k.several*20 > len(k.packets) {
+	if k.impossible*20 > len(k.packets) {
 		return false
 	}
 	// The last channel must have been seen: else fewer channels say the same, or

@@ -73,9 +73,9 @@ func skipBits(r *bits.Reader, n int) error {
 
 // single is a message that is alone in its packet.
 type single struct {
-	payload []byte
-	pos     int // of its type
-	loose   bool
+	payload    []byte
+	pos        int // of its type
+	unreliable bool
 }
 
 // Bounds of learning.
@@ -218,8 +218,8 @@ func (t *trial) learn(w int) *Inference {
 		if len(singles[kind]) < learnLeast {
 			continue
 		}
-		loose := !slices.ContainsFunc(singles[kind], func(s single) bool { return !s.loose })
-		if forms[kind] = formsOf(singles[kind], w, loose); len(forms[kind]) > 0 {
+		unreliable := !slices.ContainsFunc(singles[kind], func(s single) bool { return !s.unreliable })
+		if forms[kind] = formsOf(singles[kind], w, unreliable); len(forms[kind]) > 0 {
 			l.forms[kind] = forms[kind][0]
 		}
 	}
@@ -269,9 +269,9 @@ func (t *trial) singles(c, w int, by [][]single) {
 }
 
 // formsOf returns the layouts that all messages of a type agree with, the simplest
-// first. loose says that all came by unreliable channels: only there a message
+// first. unreliable says that all came by unreliable channels: only there a message
 // has its block with it.
-func formsOf(all []single, w int, loose bool) (out []form) {
+func formsOf(all []single, w int, unreliable bool) (out []form) {
 	if least, most, ok := fixedWidth(all, w); ok {
 		for n := least; n <= min(most, least+7); n++ {
 			out = append(out, form{kind: formFixed, fixed: n})
@@ -282,7 +282,7 @@ func formsOf(all []single, w int, loose bool) (out []form) {
 		for count := 4; count <= 20; count++ {
 			for least := 0; least <= 1; least++ {
 				if f := (form{formCounted, fixed, count, least}); f.fits(all, w) {
-					if least == 1 && loose {
+					if least == 1 && unreliable {
 						out = append(out, form{formBlock, fixed, count, least})
 					}
 					if out = append(out, f); len(out) >= mostForms {

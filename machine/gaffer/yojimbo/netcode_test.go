@@ -209,26 +209,26 @@ func TestNetcodeNewSession(t *testing.T) {
 	}
 }
 
-// openly opens what a netcodeScript makes.
-type openly struct{}
+// plaintextOpener opens what a netcodeScript makes.
+type plaintextOpener struct{}
 
-func (openly) Request(*machine.Datagram) error { return nil }
-func (openly) Clone() Opener                   { return openly{} }
-func (openly) Open(d *machine.Datagram, pk *wire.Packet) ([]byte, error) {
+func (plaintextOpener) Request(*machine.Datagram) error { return nil }
+func (plaintextOpener) Clone() Opener                   { return plaintextOpener{} }
+func (plaintextOpener) Open(d *machine.Datagram, pk *wire.Packet) ([]byte, error) {
 	if len(d.Bytes) < pk.PayloadOffset+16 {
 		return nil, ErrForged
 	}
 	return d.Bytes[pk.PayloadOffset : len(d.Bytes)-16], nil
 }
 
-// flat are bodies of one width.
-type flat int
+// fixedBody are bodies of one width.
+type fixedBody int
 
-func (f flat) Skip(_ uint32, r *bits.Reader) error { return skipBits(r, int(f)) }
+func (f fixedBody) Skip(_ uint32, r *bits.Reader) error { return skipBits(r, int(f)) }
 
 func clearYojimbo(t testing.TB, s *netcodeScript, facts machine.Facts) (*Yojimbo, *wire.Yojimbo) {
 	t.Helper()
-	y := &wire.Yojimbo{Channels: make([]wire.YojimboChannel, 1), MessageTypes: 1, Bodies: flat(8)}
+	y := &wire.Yojimbo{Channels: make([]wire.YojimboChannel, 1), MessageTypes: 1, Bodies: fixedBody(8)}
 	if err := y.Validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +236,7 @@ func clearYojimbo(t testing.TB, s *netcodeScript, facts machine.Facts) (*Yojimbo
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NewTracker(Layers{Netcode: s.profile, Reliable: reliable, Connection: y}, openly{}, facts), y
+	return NewTracker(Layers{Netcode: s.profile, Reliable: reliable, Connection: y}, plaintextOpener{}, facts), y
 }
 
 // carry sends a packet with messages of the given ids.

@@ -55,8 +55,8 @@ type Yojimbo struct {
 	opener   Opener
 	flow     netcode.Flow
 	inner    *tracker.Tracker
-	sides    [2]messages.Courier // by sender
-	sample   *Sample             // connection packets for inference; nil where the configuration is known
+	sides    [2]messages.Direction // by sender
+	sample   *Sample               // connection packets for inference; nil where the configuration is known
 	packet   wire.Packet
 	inside   wire.Packet
 	entry    wire.ConnectionPacket
@@ -93,7 +93,7 @@ func (y *Yojimbo) Observe(d *machine.Datagram, out *machine.Effects) {
 		return
 	}
 	if pk.NetcodeType == wire.NetcodeRequestType {
-		if y.flow.Observe(d, pk, 0, out) == netcode.Anew {
+		if y.flow.Observe(d, pk, 0, out) == netcode.NewConnection {
 			out.NewSession = true
 			return
 		}
@@ -199,7 +199,7 @@ func (y *Yojimbo) Finish(out *machine.Effects) {
 	}
 	y.out.Reset()
 	if y.flow.Ended {
-		y.inner.HangUp(&y.out)
+		y.inner.Disconnect(&y.out)
 	}
 	y.inner.Finish(&y.out)
 	y.pass(out)
