@@ -178,7 +178,7 @@ func TestMessagesAgainstTruth(t *testing.T) {
 				who := fmt.Sprintf("%s: message %d of %s", name, id, from)
 				switch {
 				case is:
-					c.holdMessage(t, who, truth, &m, tap.Near(from), tap.Near(from.Other()))
+					c.checkMessage(t, who, truth, &m, tap.Near(from), tap.Near(from.Other()))
 				case tap.Near(from):
 					t.Errorf("%s is not told", who)
 				default: // all that carried it was lost before the tap
@@ -207,8 +207,8 @@ func TestMessagesAgainstTruth(t *testing.T) {
 	}
 }
 
-// holdMessage holds what is told of a message against what was true of it.
-func (c *conversation) holdMessage(t *testing.T, who string, truth *spoken, m *machine.Message, senderNear,
+// checkMessage holds what is told of a message against what was true of it.
+func (c *conversation) checkMessage(t *testing.T, who string, truth *spoken, m *machine.Message, senderNear,
 	receiverNear bool) {
 	t.Helper()
 	if m.Attempts > len(truth.packets) || senderNear && m.Attempts != len(truth.packets) {

@@ -20,10 +20,10 @@ type farHeader struct {
 	behind      int // how far the claims' newest lies behind the newest known, once the window is moved up to it
 	own, before int64
 	jump        int // how far the header moved the window, where that was a burst or more
-	// hidden packets of the peer, from number unspoken on, are such as no header
+	// hidden packets of the peer, from number uncovered on, are such as no header
 	// speaks of: they may have come and told the side what it acks now.
-	unspoken uint32
-	hidden   int
+	uncovered uint32
+	hidden    int
 }
 
 // jumped reports whether a packet that the header names lies in what its window
@@ -53,7 +53,7 @@ func (t *Tracker) takeFarHeader(s, peer *side, p *sighting, c gaffer.Claims, num
 	}
 	ahead := r.Distance(c.Newest, s.NewestReceived())
 	if hidden := ahead - c.Width; hidden > 0 && ahead >= burstLeast {
-		f.unspoken, f.hidden = (s.NewestReceived()+1)&r.Mask(), hidden
+		f.uncovered, f.hidden = (s.NewestReceived()+1)&r.Mask(), hidden
 	}
 	switch {
 	case ahead >= 64:
@@ -204,7 +204,7 @@ func (t *Tracker) carrierPassed(f *farHeader, q uint32, e *gaffer.Sent) machine.
 		wait = int(loss/(1-loss) + 0.5)
 	}
 	for n := range min(f.hidden, r.Sent) {
-		h := f.peer.Sent((f.unspoken + uint32(n)) & r.Mask())
+		h := f.peer.Sent((f.uncovered + uint32(n)) & r.Mask())
 		if h == nil || h.Flags&gaffer.SentHeader == 0 || !r.Claims(h.Ack, h.AckBits).Names(r, q) {
 			continue
 		}
@@ -218,7 +218,8 @@ func (t *Tracker) carrierPassed(f *farHeader, q uint32, e *gaffer.Sent) machine.
 // expireUnnamed looks at the peer's packets that a header has just moved out of what it
 // speaks of: those that no header named can no longer be acked. Of a near peer
 // the acks that it read decide (slide); here it is a far one.
-func (t *Tracker) expireUnnamed(s, peer *side, p *sighting, c gaffer.Claims, sure machine.Certainty, out *machine.Effects) {
+func (t *Tracker) expireUnnamed(s, peer *side, p *sighting, c gaffer.Claims, sure machine.Certainty,
+	out *machine.Effects) {
 	if peer.Near || !peer.Met || s.headers.last.Width == 0 {
 		return
 	}

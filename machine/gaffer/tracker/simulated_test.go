@@ -168,10 +168,10 @@ type fact struct {
 // tracker tells as certain.
 type figures struct{ true, certain int }
 
-// hold holds the tracker's facts against the truth and gives the figures of each
+// checkFacts holds the tracker's facts against the truth and gives the figures of each
 // side. near says whether the tap stands at the side: then every fact must be
 // there.
-func (o *observed) hold(t *testing.T, name string, vantage machine.Vantage) (figure [2]map[machine.EventKind]*figures) {
+func (o *observed) checkFacts(t *testing.T, name string, vantage machine.Vantage) (figure [2]map[machine.EventKind]*figures) {
 	t.Helper()
 	truth := map[fact]machine.Instant{}
 	count := map[fact]int{}
@@ -247,7 +247,7 @@ func (o *observed) hold(t *testing.T, name string, vantage machine.Vantage) (fig
 				e.Certainty, witnessed[key.side])
 		}
 	}
-	o.holdFar(fail, told, truth, vantage)
+	o.checkFar(fail, told, truth, vantage)
 	return figure
 }
 
@@ -299,10 +299,10 @@ func (o *observed) proved() (sides [2]shown) {
 	return sides
 }
 
-// holdFar checks that nothing is left open that the headers at the tap prove:
+// checkFar checks that nothing is left open that the headers at the tap prove:
 // what a header names, its sender received; and what that packet's header
 // named, the sender knows to have arrived.
-func (o *observed) holdFar(fail func(string, ...any), told map[fact]machine.Event, truth map[fact]machine.Instant,
+func (o *observed) checkFar(fail func(string, ...any), told map[fact]machine.Event, truth map[fact]machine.Instant,
 	vantage machine.Vantage) {
 	// A packet that has left its sender's buffer cannot be acked any more; the
 	// tracker keeps no more of it than the sender does.
@@ -416,7 +416,7 @@ func TestTrackerAgainstTruth(t *testing.T) {
 					for _, tap := range []machine.Vantage{machine.VantageA, machine.VantageBetween, machine.VantageB} {
 						c := even(profile, sim.Path{Loss: loss, Jitter: jitter, Duplicate: dup}, tap)
 						o := c.run(t, seed)
-						g := o.hold(t, c.String(), tap)
+						g := o.checkFacts(t, c.String(), tap)
 						fmt.Fprintf(&matrix, "%s\n", &c)
 						for side := range g {
 							fmt.Fprintf(&matrix, "  %s", machine.Side(side))
@@ -458,7 +458,7 @@ func TestTrackerSeeds(t *testing.T) {
 				if misplaced++; !strings.HasPrefix(o.learned.VantageReason, "likely") {
 					t.Errorf("%s: the tap is taken to stand at %v beyond doubt: %s", name, o.learned.Vantage, o.learned.VantageReason)
 				}
-				o.holdCertain(t, name)
+				o.checkCertain(t, name)
 				continue
 			}
 		}
@@ -466,14 +466,14 @@ func TestTrackerSeeds(t *testing.T) {
 		case c.refuse > 0:
 			// Where no header shows that an application refuses anything, or which of two
 			// copies it refused, a capture proves less than it seems to.
-			told += o.holdCertain(t, name)
+			told += o.checkCertain(t, name)
 		case c.fixed && c.first == [2]uint32{} && c.path[0].Jitter < time.Second && c.path[1].Jitter < time.Second:
-			o.hold(t, name, c.tap)
+			o.checkFacts(t, name, c.tap)
 		default:
 			// Where packets are overtaken by more than a window of others, how much
 			// can be rebuilt depends on what the buffers still hold; where the flow is
 			// met in the middle of its life, on what its first headers tell.
-			o.holdCertain(t, name)
+			o.checkCertain(t, name)
 		}
 	}
 	t.Logf("places found: %v; with applications that refuse, %d facts are told as certain, and all are so", placed, told)
@@ -545,9 +545,9 @@ func (o *observed) falseFacts() (wrong []machine.Event, told int) {
 	return wrong, told
 }
 
-// holdCertain checks only that what is told as certain is so, and gives how much
+// checkCertain checks only that what is told as certain is so, and gives how much
 // is.
-func (o *observed) holdCertain(t *testing.T, name string) int {
+func (o *observed) checkCertain(t *testing.T, name string) int {
 	t.Helper()
 	wrong, told := o.falseFacts()
 	for i, e := range wrong {
