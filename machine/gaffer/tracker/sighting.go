@@ -17,14 +17,15 @@ type sighting struct {
 	sequence uint32
 	ack      uint32
 	length   uint32 // of the UDP payload
-	payload  uint32 // of the packet's own, behind its header
-	id       uint16 // of a fragment
+	payload  uint32 // of the packet's own payload, after its header
+	id       uint16 // number of the fragment
 	count    uint16 // of fragments; 0 for a whole packet
 	from     machine.Side
-	header   bool // ack and ackBits are there
+	header   bool // ack and ackBits are set
 }
 
-// parse reads a datagram; false for one that carries no packet with a sequence.
+// parse reads a datagram into p. It returns false if the datagram carries no packet
+// with a sequence.
 func (t *Tracker) parse(d *machine.Datagram, p *sighting, out *machine.Effects) bool {
 	var h wire.Header
 	n, ok := t.profile.ParseRegular(d.Bytes, d.Length, &h)
@@ -53,7 +54,7 @@ func (t *Tracker) parseAny(d *machine.Datagram, p *sighting, out *machine.Effect
 			return false
 		}
 		if k.Kind != wire.KindFragment || k.FragmentCount == 0 {
-			return false // what it was, the snap length cut off
+			return false // the snap length cut off what it was
 		}
 		k.HasHeader = false
 	} else if t.canonical && k.Kind == wire.KindRegular && d.Bytes[0] != canonicalPrefix(&k.Header) {

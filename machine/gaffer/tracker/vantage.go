@@ -17,42 +17,42 @@ const (
 	PlaceLeast = 16 // of fewer nothing is said
 )
 
-// reach is how far one side's headers show it to be from the tap. A round trip
-// from the tap to the side and back takes at least lower and at most upper.
+// reach is how far one side's headers show it to be from the tap. A round trip from the
+// tap to the side and back takes at least lower and at most upper.
 type reach struct {
 	named int // packets of the peer that its headers came to name
-	// upper is the least time from a packet peerPacket the tap to the first header
-	// that names it: it cannot be named before it was there and the header back.
+	// upper is the shortest time from a packet passing the tap to the first header that
+	// names it. In that time the packet reached the side and the header came back.
 	upper time.Duration
-	// late has an entry for each header that does not name a packet which had
-	// passed the tap before it and was named in the end: by how much before. The
-	// header was written before the packet was read, and a side at the tap writes
-	// its headers right after it has read its socket.
+	// late has an entry for each header that missed a packet. The packet had passed the
+	// tap before the header, which does not name it; a later header does. The entry is the
+	// time between the two. So the header was written before the packet was read. A side
+	// at the tap writes its headers right after it has read its socket.
 	late  []time.Duration
-	lower time.Duration // what all but a few of late exceed; a machine that halts at the wrong moment makes a few
+	lower time.Duration // what only a few of late exceed; a machine that halts at the wrong moment causes a few
 
-	// behind is how long before a header the oldest packet passed the tap that
-	// is newer than all it names, for the middle one of all headers. (Where the
-	// peer sends so much more that most packets are never named, it is all that
-	// tells.)
+	// behind is the median over all headers of the following time. It runs from a packet
+	// passing the tap to the header, for the oldest packet newer than all that the header
+	// names. If the peer sends so much more that most packets are never named, behind is
+	// the only evidence.
 	behind time.Duration
 
-	interval time.Duration // between its packets: the middle one
-	spread   time.Duration // of the middle eight tenths of those
+	interval time.Duration // median time between its packets
+	spread   time.Duration // of the middle 80 % of those times
 
 	packets   int
 	gaps      int // sequences that did not pass the tap
-	overtaken int // packets behind a newer one of the same side, or repeated
+	overtaken int // packets that came after a newer one of the same side, or again
 }
 
 // peerPacket is a packet of the peer, while a reach is measured.
 type peerPacket struct {
 	at       machine.Instant
-	skipped  time.Duration // by the last header that did not name it
-	by       int           // which header that was
-	have     uint64        // fragments, the first 64 of them
+	skipped  time.Duration // its age at the last header that did not name it
+	by       int           // index of that header
+	have     uint64        // fragments that passed, the first 64 of them
 	sequence uint32
-	missing  int // fragments
+	missing  int // fragments that have not passed
 	live     bool
 	named    bool
 }
@@ -73,7 +73,7 @@ func measureReach(r *gaffer.Rules, held []sighting, x machine.Side) reach {
 	var top, peerTop uint32
 	var met, peerMet bool
 	var before uint32 // the newest before one that jumped ahead
-	var jumped bool   // the one before did
+	var jumped bool   // the packet before did so
 	var topAt machine.Instant
 	var lags, behind, spacing []time.Duration // of each header
 	for i := range held {
@@ -84,7 +84,7 @@ func measureReach(r *gaffer.Rules, held []sighting, x machine.Side) reach {
 				*e = peerPacket{at: p.at, sequence: p.sequence, live: true, missing: int(p.count)}
 			}
 			if bit := uint64(1) << (p.id & 63); p.count > 0 && e.have&bit == 0 && e.missing > 0 {
-				// It counts from the moment it is whole.
+				// Its time is the moment at which it became whole.
 				e.have |= bit
 				e.missing--
 				e.at, e.skipped = p.at, 0
@@ -97,8 +97,8 @@ func measureReach(r *gaffer.Rules, held []sighting, x machine.Side) reach {
 		if p.count == 0 || p.header {
 			m.packets++
 			if jumped && p.sequence == (before+2)&r.Mask() {
-				// The numbers go on as if the one before had its own: that one is
-				// wrong, and not all others late.
+				// The numbers go on as if the packet before had its own number. That number is
+				// wrong; the others are not late.
 				m.gaps -= r.Distance(top, before) - 1
 				m.overtaken++
 				top = (before + 1) & r.Mask()
@@ -170,8 +170,8 @@ func measureReach(r *gaffer.Rules, held []sighting, x machine.Side) reach {
 	return m
 }
 
-// worst returns the largest of late but two: what a network of any length would
-// show at least that often.
+// worst returns the third largest entry of late: at least three headers were that late.
+// It returns 0 if there are fewer than three entries.
 func (m *reach) worst() time.Duration {
 	if len(m.late) < 3 {
 		return 0
@@ -185,7 +185,7 @@ func (m *reach) worst() time.Duration {
 // longer; so does one that stands a little way off.
 const nearProof = 10 * time.Millisecond
 
-// reason formats why the tap is taken to stand at a side, and how surely it does.
+// reason formats why the tap is placed at a side, and how surely.
 func (m *reach) reason(x machine.Side, why string) string {
 	if m.upper > 0 && m.upper <= nearProof {
 		return fmt.Sprintf("at %v: %s", x, why)
@@ -193,11 +193,11 @@ func (m *reach) reason(x machine.Side, why string) string {
 	return fmt.Sprintf("likely at %v, though it may stand some way off: %s", x, why)
 }
 
-// unknownReason is one string for the many flows that end early.
+// unknownReason is shared by the many flows that end early.
 const unknownReason = "unknown: too few packets are named by either side, or too evenly, to tell the nearer one"
 
-// placeTap tells where the tap stands by the datagrams held, and whether
-// more of them could hardly change that.
+// placeTap returns where the held datagrams place the tap, and why. sure reports
+// whether more datagrams would hardly change that.
 func placeTap(r *gaffer.Rules, held []sighting) (v machine.Vantage, reason string, sure bool) {
 	if len(held) < PlaceLeast {
 		return machine.VantageUnknown, unknownReason, false
