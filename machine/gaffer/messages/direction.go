@@ -16,7 +16,7 @@ type Direction struct {
 	top       uint32
 	top64     int64
 	Contents  []Contents // by sequence mod len
-	Lanes     []Lane     // by channel; of unreliable ones only the channel is used
+	Lanes     []Lane     // by channel; for unreliable channels only the channel is used
 
 	split      uint64 // packets with a block fragment that travelled as several datagrams
 	fragmented uint64
@@ -29,17 +29,17 @@ type Contents struct {
 	Sequence   uint32
 	Live       bool
 	Reliable   []carriedMessage
-	unreliable []machine.Message // unreliable ones
+	unreliable []machine.Message // messages of unreliable channels
 }
 
 // carriedMessage is one reliable message, or a fragment of one, in a packet.
 type carriedMessage struct {
 	channel  int
 	id       int64
-	fragment int // -1: the message whole
+	fragment int // -1: the whole message
 }
 
-// Count keeps the side's numbers unwrapped.
+// Count updates the newest sequence of the side, from which Unwrap counts.
 func (s *Direction) Count(pk *wire.Packet) {
 	if !s.met {
 		s.met, s.top, s.top64 = true, pk.Sequence, int64(pk.Sequence)
@@ -53,7 +53,8 @@ func (s *Direction) Count(pk *wire.Packet) {
 // Unwrap returns the unwrapped number of a sequence of the side.
 func (s *Direction) Unwrap(sequence uint32) int64 { return s.top64 + int64(int16(sequence-s.top)) }
 
-// contentsOf returns the entry of a packet, nil where it was never seen whole.
+// contentsOf returns the contents of a packet. It returns nil if the packet was never
+// seen whole, or too many have come since.
 func (s *Direction) contentsOf(sequence uint32) *Contents {
 	if len(s.Contents) == 0 {
 		return nil
@@ -64,7 +65,7 @@ func (s *Direction) contentsOf(sequence uint32) *Contents {
 	return nil
 }
 
-// Carry enters what a packet carries.
+// Carry records what a packet carries.
 func (s *Direction) Carry(config *wire.Yojimbo, k *Carrier, p *wire.ConnectionPacket, gapless bool,
 	out *machine.Effects) {
 	if s.Contents == nil {
@@ -117,7 +118,7 @@ func (s *Direction) Carry(config *wire.Yojimbo, k *Carrier, p *wire.ConnectionPa
 	}
 }
 
-// take notes a message's type and body, which lies in a payload at these bits.
+// take stores a message's type and body. The body is bits from to to of a payload.
 func (c *content) take(kind uint32, payload []byte, from, to int) {
 	if c.read {
 		return
@@ -128,7 +129,7 @@ func (c *content) take(kind uint32, payload []byte, from, to int) {
 	}
 }
 
-// fragment enters a block fragment.
+// fragment records a block fragment.
 func (c *Lane) fragment(contents *Contents, f *wire.BlockFragment, k *Carrier, out *machine.Effects) {
 	id := c.Unwrap(f.ID)
 	l := c.carry(id, k, out)
@@ -149,7 +150,7 @@ func (c *Lane) fragment(contents *Contents, f *wire.BlockFragment, k *Carrier, o
 	contents.Reliable = append(contents.Reliable, carriedMessage{c.Channel, id, f.Index})
 }
 
-// carryUnreliable enters the messages of an unreliable channel: they live and die with
+// carryUnreliable records the messages of an unreliable channel. They share the fate of
 // their packet.
 func (s *Direction) carryUnreliable(config *wire.Yojimbo, contents *Contents, e *wire.ChannelEntry, k *Carrier, p *wire.ConnectionPacket) {
 	for _, m := range p.Messages[e.First : e.First+e.Count] {
@@ -172,7 +173,7 @@ func (s *Direction) carryUnreliable(config *wire.Yojimbo, contents *Contents, e 
 	}
 }
 
-// Received takes it that the peer accepted a packet.
+// Received records that the peer accepted a packet.
 func (s *Direction) Received(e *machine.Event, out *machine.Effects) {
 	contents := s.contentsOf(e.Sequence)
 	if contents == nil {
@@ -202,7 +203,7 @@ func (s *Direction) Received(e *machine.Event, out *machine.Effects) {
 	}
 }
 
-// Acked takes it that the side learned of a packet's arrival.
+// Acked records that the side learned of a packet's arrival.
 func (s *Direction) Acked(e *machine.Event, out *machine.Effects) {
 	contents := s.contentsOf(e.Sequence)
 	if contents == nil {
@@ -223,7 +224,7 @@ func (s *Direction) Acked(e *machine.Event, out *machine.Effects) {
 	}
 }
 
-// Lost takes it that a packet can no longer be acked.
+// Lost records that a packet can no longer be acked.
 func (s *Direction) Lost(e *machine.Event, receiverNear bool) {
 	contents := s.contentsOf(e.Sequence)
 	if contents == nil {
@@ -241,14 +242,14 @@ func (s *Direction) Lost(e *machine.Event, receiverNear bool) {
 	}
 }
 
-// reportUnreliable tells the unreliable messages of a packet that makes room.
+// reportUnreliable reports the unreliable messages of a packet whose entry is reused.
 func (s *Direction) reportUnreliable(contents *Contents, out *machine.Effects) {
 	out.Messages = append(out.Messages, contents.unreliable...)
 	clear(contents.unreliable)
 	contents.unreliable = contents.unreliable[:0]
 }
 
-// Finish settles what is open when the capture ends.
+// Finish reports what is open when the capture ends.
 func (s *Direction) Finish(out *machine.Effects) {
 	for i := range s.Lanes {
 		s.Lanes[i].Finish(out)
@@ -274,7 +275,7 @@ func (s *Direction) Clone() Direction {
 	return c
 }
 
-// Size returns the bytes of memory that it takes, about.
+// Size returns the approximate memory, in bytes.
 func (s *Direction) Size() int {
 	n := 200 + s.Assembler.Size() + cap(s.Contents)*64
 	for i := range s.Contents {
@@ -294,5 +295,5 @@ type Carrier struct {
 	Sequence64 int64
 	Near       bool // the tap is at its sender
 	Datagrams  int
-	Payload    []byte // in which its messages lie
+	Payload    []byte // it contains the messages
 }
