@@ -8,8 +8,8 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// Netcode's own events: the steps of its handshake and its end. Their sequence
-// is netcode's counter; a connection request carries none.
+// Netcode's own events: the steps of its handshake and its end. Their sequence is
+// netcode's counter. A connection request has none.
 const (
 	EventRequest machine.EventKind = machine.EventProtocol + iota
 	EventDenied
@@ -19,13 +19,13 @@ const (
 	EventDisconnect
 )
 
-// NetcodeEventNames gives their words.
+// NetcodeEventNames maps netcode's events to their names in output.
 var NetcodeEventNames = map[machine.EventKind]string{
 	EventRequest: "connection-request", EventDenied: "denied", EventChallenge: "challenge",
 	EventResponse: "response", EventKeepAlive: "keep-alive", EventDisconnect: "disconnect",
 }
 
-// netcodeEvents gives the event of a type; a payload has none of its own.
+// netcodeEvents maps a datagram type to its event. A payload has no event of its own.
 var netcodeEvents = [...]machine.EventKind{
 	wire.NetcodeRequestType: EventRequest, wire.NetcodeDenied: EventDenied, wire.NetcodeChallenge: EventChallenge,
 	wire.NetcodeResponse: EventResponse, wire.NetcodeKeepAlive: EventKeepAlive, wire.NetcodePayload: machine.EventSent,
@@ -42,24 +42,24 @@ const (
 	netcodeHeardLeast = 8               // datagrams of the other side in that time
 )
 
-// Flow is what the clear part of netcode's datagrams shows of a flow,
-// with or without keys: who is the client, how the handshake went, what each
-// side's counter says of losses, and how it ended.
+// Flow is what the clear part of netcode's datagrams shows about a flow, with or
+// without keys. It shows the client, the handshake, the end, and the losses by each
+// side's counter.
 type Flow struct {
 	client  machine.Side
-	known   bool // client is
+	known   bool // client is known
 	Sides   [2]netcodeSide
 	steps   []step
 	more    int // steps beyond those kept
 	nonce   [wire.TokenNonceLen]byte
-	request bool // one was seen; nonce is its token's
+	request bool // a connection request was seen; nonce is its token's
 	Last    machine.Instant
 	Ended   bool // a disconnect was seen
 	endedAt machine.Instant
 	denied  bool
 }
 
-// step is one step of the handshake: datagrams of one type in a row.
+// step is one step of the handshake: consecutive datagrams of one type.
 type step struct {
 	kind  uint8
 	from  machine.Side
@@ -74,7 +74,7 @@ type netcodeSide struct {
 	Types          [7]uint64 // datagrams by type
 	begun, last    machine.Instant
 	LastRef        machine.Ref
-	heardSincePeer int // datagrams of this side since the other's last one
+	heardSincePeer int // datagrams of this side since the other side's last one
 	counters       counters
 	payloads       payloads
 	pace           pace
@@ -84,7 +84,7 @@ type netcodeSide struct {
 	}
 }
 
-// counters are the numbers that a side gave its datagrams. Once one is met,
+// counters are the numbers that a side gave its datagrams. Once the first is seen,
 // first ≤ top and distinct ≤ top-first+1.
 type counters struct {
 	first, top     uint64
@@ -92,9 +92,9 @@ type counters struct {
 	lost, passed   uint64 // missing and distinct of the counters before a restart
 	requestsBefore uint64 // connection requests before the first counter
 	copies         uint64
-	before         machine.PathLoss // of its datagrams, on the way to the tap
+	before         machine.PathLoss // loss of its datagrams on the way to the tap
 	seen           []netcodeSeen    // by counter mod len, grows up to netcodeReplay
-	met            bool             // a datagram with a counter of its own passed
+	met            bool             // a datagram with a counter of its own passed the tap
 	metAt          machine.Instant
 }
 
@@ -113,7 +113,7 @@ func (p *payloads) take(length int) {
 	p.bytes += uint64(length)
 }
 
-// pace is the times between a side's datagrams, of which the last ones are kept.
+// pace is the times between a side's datagrams. The last ones are kept.
 type pace struct {
 	intervals [netcodeIntervals]int64 // ns; number n at n mod len
 	counted   int
@@ -126,24 +126,24 @@ func (p *pace) take(interval machine.Instant) {
 
 // netcodeSeen is a counter that passed the tap.
 type netcodeSeen struct {
-	counter uint64 // plus one; 0: empty
-	mac     uint64 // of the authentication tag: two of one counter encrypt two things
+	counter uint64 // counter plus one; 0: empty
+	mac     uint64 // a part of the authentication tag: two tags of one counter mean two contents
 	at      machine.Instant
 	ref     machine.Ref
 }
 
-// fate is what the receiver's replay window makes of a datagram.
+// netcodeFate is what the receiver's replay window does with a datagram.
 type netcodeFate uint8
 
 const (
 	Fresh         netcodeFate = iota
 	netcodeCopy               // this counter passed before: dropped before decryption
 	netcodeOld                // older than the replay window
-	netcodeOther              // no payload: nothing for what lies within
+	netcodeOther              // not a payload: nothing for the layers above
 	NewConnection             // begins another connection; nothing was entered
 )
 
-// Observe takes the next datagram, of which pk is the clear part.
+// Observe processes the next datagram. Its clear part is pk.
 func (n *Flow) Observe(d *machine.Datagram, pk *wire.Packet, mac uint64, out *machine.Effects) netcodeFate {
 	if pk.NetcodeType == wire.NetcodeRequestType {
 		return n.connect(d, out)
@@ -189,7 +189,7 @@ func (n *Flow) Observe(d *machine.Datagram, pk *wire.Packet, mac uint64, out *ma
 	return fate
 }
 
-// connect takes a connection request.
+// connect processes a connection request.
 func (n *Flow) connect(d *machine.Datagram, out *machine.Effects) netcodeFate {
 	var nonce [wire.TokenNonceLen]byte
 	q, err := wire.ParseNetcodeRequest(d.Bytes)
@@ -198,10 +198,10 @@ func (n *Flow) connect(d *machine.Datagram, out *machine.Effects) netcodeFate {
 	}
 	numbered := n.Sides[0].counters.met || n.Sides[1].counters.met
 	if err == nil && n.request && nonce != n.nonce || !n.request && numbered {
-		// Another token, or a request behind a connection whose own was not captured.
+		// Another token, or a request after a connection whose own request was not captured.
 		return NewConnection
 	}
-	// A client asks no more once it was answered.
+	// A client that has been answered sends no more requests.
 	if c := &n.Sides[d.From]; n.request && c.counters.met && d.At.Sub(c.counters.metAt) > netcodeLateCopy {
 		out.At(d.At, d.Ref).Report(netcodeTokenReuse, d.From, machine.Certain, c.request.ref,
 			machine.Milliseconds(d.At.Sub(c.counters.metAt)))
@@ -249,7 +249,7 @@ func (n *Flow) enter(d *machine.Datagram, pk *wire.Packet) *netcodeSide {
 	return s
 }
 
-// number takes a datagram's counter.
+// number processes a datagram's counter.
 func (n *Flow) number(s *netcodeSide, d *machine.Datagram, pk *wire.Packet, mac uint64,
 	out *machine.Effects) netcodeFate {
 	c, number := &s.counters, pk.NetcodeSequence
@@ -278,7 +278,7 @@ func (n *Flow) number(s *netcodeSide, d *machine.Datagram, pk *wire.Packet, mac 
 	return Fresh
 }
 
-// enter takes a counter that is new.
+// enter records a counter that is new.
 func (c *counters) enter(number uint64, e netcodeSeen) {
 	if number > c.top && c.distinct > 0 {
 		c.before.JudgeLost(number - c.top - 1)
@@ -292,7 +292,7 @@ func (c *counters) enter(number uint64, e netcodeSeen) {
 	c.put(e)
 }
 
-// restart forgets the counters: they begin again.
+// restart forgets the counters: they start over.
 func (c *counters) restart() {
 	c.lost = c.missing()
 	c.passed += c.distinct
@@ -309,7 +309,7 @@ func (c *counters) find(n uint64) *netcodeSeen {
 	return nil
 }
 
-// put enters a counter; the ring grows until it spans the replay window.
+// put stores a counter. The ring grows until it spans the replay window.
 func (c *counters) put(e netcodeSeen) {
 	if n := len(c.seen); n < netcodeReplay && c.top-c.first >= uint64(n) {
 		old := c.seen
@@ -325,7 +325,7 @@ func (c *counters) put(e netcodeSeen) {
 	c.keep(e)
 }
 
-// keep leaves the newer of two counters in a slot.
+// keep stores the newer of two counters in a slot.
 func (c *counters) keep(e netcodeSeen) {
 	if slot := &c.seen[(e.counter-1)%uint64(len(c.seen))]; slot.counter < e.counter {
 		*slot = e
@@ -339,7 +339,7 @@ func (c *counters) missing() uint64 {
 	}
 	first, passed := c.first, c.distinct
 	if c.requestsBefore > 0 {
-		// Requests take the counters from 0 on.
+		// Requests use the counters from 0 on.
 		first, passed = 0, passed+c.requestsBefore
 	}
 	span := c.top - first + 1
@@ -355,7 +355,7 @@ func (n *Flow) addStep(kind uint8, d *machine.Datagram) {
 		return
 	}
 	if kind == wire.NetcodeKeepAlive && len(n.steps) >= 8 {
-		return // not those of later silences
+		return // keep-alives of later silences are no steps
 	}
 	if len(n.steps) == netcodeStepsMost {
 		n.more++
@@ -364,7 +364,8 @@ func (n *Flow) addStep(kind uint8, d *machine.Datagram) {
 	n.steps = append(n.steps, step{kind, d.From, d.At, d.Ref, 1})
 }
 
-// cadence returns the middle of a side's last intervals; 0 where there are too few.
+// cadence returns the median of a side's last intervals. It returns 0 if there are too
+// few.
 func (p *pace) cadence() time.Duration {
 	k := min(p.counted, netcodeIntervals)
 	if k < 8 {
@@ -376,7 +377,7 @@ func (p *pace) cadence() time.Duration {
 	return time.Duration(v[k/2])
 }
 
-// Finish tells how the flow ended.
+// Finish reports how the flow ended.
 func (n *Flow) Finish(out *machine.Effects) {
 	if !n.known {
 		return
@@ -411,7 +412,7 @@ func (n *Flow) Clone() Flow {
 	return c
 }
 
-// Size returns the bytes of memory that it takes, about.
+// Size returns the approximate memory, in bytes.
 func (n *Flow) Size() int {
 	return 1800 + (len(n.Sides[0].counters.seen)+len(n.Sides[1].counters.seen))*32 + len(n.steps)*40
 }
