@@ -17,8 +17,8 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// three is a game of three types of messages: of 96 bits, of 7, and of 5 and as
-// many times 11 as those say.
+// three is a game with three types of messages. They have 96 bits, 7 bits, and 5 bits
+// plus 11 for each item that these count.
 var three = gaffertest.Schema(`
 messages:
   0: {name: Wide, fields: [{name: v, type: array, count: 3, item: {type: bits, bits: 32}}]}
@@ -40,8 +40,8 @@ func newTalker(t *testing.T, form wire.MessageForm, types *schema.Schema, m mess
 	return e
 }
 
-// do steps e and gives the datagram that came of it, if any, and the messages
-// that were delivered, as text.
+// do steps e. It returns the resulting datagram, if any, and the delivered messages as
+// text.
 func do(t *testing.T, e *endpoint.Endpoint, at time.Duration, in machine.Input) (datagram []byte, delivered string) {
 	t.Helper()
 	var out machine.Effects
@@ -64,8 +64,9 @@ func say(t *testing.T, e *endpoint.Endpoint, b byte) {
 	do(t, e, 0, machine.Submit{Channel: messages.ChannelMessage, Payload: []byte{b}})
 }
 
-// ids returns the message ids of a datagram, by hand: 8 bytes of header, count in
-// 3 bits, then 16 bits of id and 8 of body each.
+// ids returns the message ids of a datagram, decoded by hand:
+//
+//	[header 8 bytes][count 3 bits]{[id 16 bits][body 8 bits]}
 func ids(datagram []byte) (out []uint64) {
 	r := bits.NewReader(datagram[8:])
 	n, _ := r.Bits(3)
@@ -77,13 +78,14 @@ func ids(datagram []byte) (out []uint64) {
 	return out
 }
 
-// TestMessageBytes pins the section's bits: the wire form that the spec states.
+// TestMessageBytes pins the section's bits, laid out by hand.
 func TestMessageBytes(t *testing.T) {
 	byID := newTalker(t, wire.MessagesByID, three, messages.Options{FirstID: 0xabcd})
 	do(t, byID, 0, machine.Submit{Channel: messages.ChannelMessage, Type: 1, Payload: []byte{0x55}})
 	got, _ := do(t, byID, 0, machine.Submit{Payload: []byte{0xee, 0xff}})
-	// count 1 in 3 bits (0 to 4), id abcd in 16, type 1 in 2 bits (0 to 2), body 55
-	// in 7 bits: 28 bits, low first: 1 | abcd<<3 | 1<<19 | 55<<21, padded to 32.
+	// 28 bits, low first, padded to 32:
+	//
+	//	count 1 in 3 bits (0 to 4) | id abcd in 16 | type 1 in 2 (0 to 2) | body 55 in 7
 	v := uint32(1) | 0xabcd<<3 | 1<<19 | 0x55<<21
 	want := []byte{0, 0, 0xff, 0xff, 0, 0, 0, 0, byte(v), byte(v >> 8), byte(v >> 16), byte(v >> 24), 0xee, 0xff}
 	if fmt.Sprintf("%x", got) != fmt.Sprintf("%x", want) {
@@ -93,8 +95,9 @@ func TestMessageBytes(t *testing.T) {
 	say(t, simple, 0xaa)
 	say(t, simple, 0xbb)
 	got, _ = do(t, simple, 0, machine.Submit{})
-	// ack 6 (nothing received, and the first is 7) in 16 bits, count 2 in 3, start 7
-	// in 16, bodies of 8 bits; one type takes no bits.
+	// The ack is 6: nothing was received, and the first id is 7. One type takes no bits.
+	//
+	//	ack 6 in 16 bits | count 2 in 3 | start 7 in 16 | body aa in 8 | body bb in 8
 	v64 := uint64(6) | 2<<16 | 7<<19 | 0xaa<<35 | 0xbb<<43
 	want = []byte{0, 0, 0xff, 0xff, 0, 0, 0, 0}
 	for i := range 7 {
@@ -105,13 +108,13 @@ func TestMessageBytes(t *testing.T) {
 	}
 }
 
-// TestResendTimes holds when a message goes again against each policy.
+// TestResendTimes checks for each policy when a message is sent again.
 func TestResendTimes(t *testing.T) {
 	const ms = time.Millisecond
 	for _, c := range []struct {
 		name   string
 		resend messages.Resend
-		want   string // the 10 ms frames in which the message goes
+		want   string // the 10 ms frames in which the message is sent
 	}{
 		{"fixed", messages.Resend{}, "0 100 200 300 400 500"},
 		{"backoff", messages.Resend{Policy: messages.ResendBackoff, After: 50 * ms, Times: 2, Most: 200 * ms},
@@ -150,8 +153,8 @@ func TestResendTimes(t *testing.T) {
 	}
 }
 
-// TestWindowRule: never an id at or beyond the oldest unacked one plus the
-// receiver's buffer.
+// TestWindowRule: no id at or beyond the oldest unacked one plus the receiver's buffer
+// is sent.
 func TestWindowRule(t *testing.T) {
 	e := newTalker(t, wire.MessagesByID, gaffertest.Tiny,
 		messages.Options{ReceiveBuffer: 6, Resend: messages.Resend{After: time.Hour}})
@@ -180,8 +183,8 @@ func TestWindowRule(t *testing.T) {
 	}
 }
 
-// TestNoWindow shows what the rule is for: without it the receiver drops what it
-// cannot buffer, its packet is acked all the same, and the message never comes.
+// TestNoWindow shows what the rule is for. Without it the receiver drops what it cannot
+// buffer, but acks the packet. The message then never arrives.
 func TestNoWindow(t *testing.T) {
 	a := newTalker(t, wire.MessagesByID, gaffertest.Tiny,
 		messages.Options{ReceiveBuffer: 4, NoWindow: true, Resend: messages.Resend{After: 50 * time.Millisecond}})
@@ -206,7 +209,7 @@ func TestNoWindow(t *testing.T) {
 	}
 }
 
-// TestMalformedMessages: such a packet is discarded whole, and so never acked.
+// TestMalformedMessages: a malformed packet is discarded whole, and so never acked.
 func TestMalformedMessages(t *testing.T) {
 	p := gaffertest.Builtin("article")
 	for name, section := range map[string][]byte{
