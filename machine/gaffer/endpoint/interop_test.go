@@ -29,7 +29,7 @@ func TestInterop(t *testing.T) {
 		default:
 			continue
 		}
-		// Skip two kinds of runs. In the first the endpoints already had a fault of their own
+		// Skip two kinds of runs. In the first the endpoints already had a fault
 		// when the capture began (entries of an earlier wrap): one header does not show it.
 		// In the second an application refused packets: the capture does not show which.
 		if strings.Contains(run, "stalebug") || strings.Contains(run, "reject") {

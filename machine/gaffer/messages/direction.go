@@ -80,7 +80,8 @@ func (s *Direction) Carry(config *wire.Yojimbo, k *Carrier, p *wire.ConnectionPa
 		return // a copy
 	}
 	s.reportUnreliable(contents, out)
-	*contents = Contents{Sequence: k.Sequence, Live: true, Reliable: contents.Reliable[:0], unreliable: contents.unreliable[:0]}
+	*contents = Contents{Sequence: k.Sequence, Live: true,
+		Reliable: contents.Reliable[:0], unreliable: contents.unreliable[:0]}
 	blocks := false
 	for i := range p.Entries {
 		e := &p.Entries[i]
@@ -152,7 +153,8 @@ func (c *Lane) fragment(contents *Contents, f *wire.BlockFragment, k *Carrier, o
 
 // carryUnreliable records the messages of an unreliable channel. They share the fate of
 // their packet.
-func (s *Direction) carryUnreliable(config *wire.Yojimbo, contents *Contents, e *wire.ChannelEntry, k *Carrier, p *wire.ConnectionPacket) {
+func (s *Direction) carryUnreliable(config *wire.Yojimbo, contents *Contents, e *wire.ChannelEntry, k *Carrier,
+	p *wire.ConnectionPacket) {
 	for _, m := range p.Messages[e.First : e.First+e.Count] {
 		msg := machine.Message{
 			From: s.From, Mode: machine.ModeUnreliable, Channel: e.Channel, ID: -1, Type: m.Type, Bits: -1,

@@ -170,7 +170,8 @@ type figures struct{ true, certain int }
 
 // checkFacts compares the tracker's facts with the truth. It returns the figures of
 // each side. At a near side every fact must be reported.
-func (o *observed) checkFacts(t *testing.T, name string, vantage machine.Vantage) (figure [2]map[machine.EventKind]*figures) {
+func (o *observed) checkFacts(t *testing.T, name string,
+	vantage machine.Vantage) (figure [2]map[machine.EventKind]*figures) {
 	t.Helper()
 	truth := map[fact]machine.Instant{}
 	count := map[fact]int{}
