@@ -14,7 +14,7 @@ import (
 const (
 	EventConnected    = machine.EventProtocol + 48 + iota // the side holds the connection to stand
 	EventDisconnected                                     // it holds it to have ended
-	EventTurnedAway                                       // the client was refused
+	EventRefused                                          // the client was refused
 	EventTimedOut                                         // it gave up on a silent peer
 )
 
@@ -65,7 +65,7 @@ const (
 	linkRequesting            // client: has asked
 	linkResponding            // client: was challenged
 	linkChallenging           // server: has challenged
-	linkStanding
+	linkConnected
 )
 
 // NewConnection returns an endpoint without connections.
@@ -92,7 +92,7 @@ func NewConnection(o ConnectOptions) (*Connection, error) {
 
 // Connected reports whether the connection to a peer stands.
 func (c *Connection) Connected(peer machine.Peer) bool {
-	return int(peer) < len(c.links) && c.links[peer].state == linkStanding
+	return int(peer) < len(c.links) && c.links[peer].state == linkConnected
 }
 
 // Step takes one input: see machine.Endpoint. Commands are Connect (client),
@@ -153,7 +153,7 @@ func (c *Connection) serve(now machine.Instant, peer machine.Peer, out *machine.
 	l, p := &c.links[peer], &c.packet
 	if p.Handshake == wire.ConnectRequest {
 		switch {
-		case l.state == linkStanding:
+		case l.state == linkConnected:
 			if l.client != p.ClientSalt {
 				c.deny(peer, p.ClientSalt, DenyConnected, out)
 			}
@@ -182,7 +182,7 @@ func (c *Connection) serve(now machine.Instant, peer machine.Peer, out *machine.
 				return
 			}
 			c.slots++
-			l.state, l.begun = linkStanding, false
+			l.state, l.begun = linkConnected, false
 			c.tell(now, EventConnected, peer, out)
 		}
 		l.heardAt = now
@@ -192,7 +192,7 @@ func (c *Connection) serve(now machine.Instant, peer machine.Peer, out *machine.
 	case wire.ConnectKeepAlive:
 		l.heardAt = now
 	case wire.ConnectDisconnect:
-		if l.state == linkStanding {
+		if l.state == linkConnected {
 			c.end(now, peer, EventDisconnected, out)
 		}
 	}
@@ -206,8 +206,8 @@ func (c *Connection) answer(now machine.Instant, out *machine.Effects) {
 	}
 	switch p.Handshake {
 	case wire.ConnectDenied:
-		if l.state != linkStanding {
-			c.end(now, 0, EventTurnedAway, out)
+		if l.state != linkConnected {
+			c.end(now, 0, EventRefused, out)
 		}
 	case wire.ConnectChallenge:
 		if l.state == linkRequesting {
@@ -219,11 +219,11 @@ func (c *Connection) answer(now machine.Instant, out *machine.Effects) {
 		}
 		l.heardAt = now
 		if l.state == linkResponding {
-			l.state = linkStanding
+			l.state = linkConnected
 			c.tell(now, EventConnected, 0, out)
 		}
 	case wire.ConnectDisconnect:
-		if p.ChallengeSalt == l.server && l.state == linkStanding {
+		if p.ChallengeSalt == l.server && l.state == linkConnected {
 			c.end(now, 0, EventDisconnected, out)
 		}
 	}
@@ -250,7 +250,7 @@ func (c *Connection) due(l *link) (at machine.Instant, kind wire.HandshakeKind, 
 		kind = wire.ConnectRequest
 	case linkResponding:
 		kind = wire.ConnectResponse
-	case linkStanding:
+	case linkConnected:
 		kind, every = wire.ConnectKeepAlive, c.options.KeepAlive
 	default:
 		return 0, 0, false
@@ -283,10 +283,10 @@ func (c *Connection) put(peer machine.Peer, pk *wire.Packet, out *machine.Effect
 
 func (c *Connection) end(now machine.Instant, peer machine.Peer, why machine.EventKind, out *machine.Effects) {
 	l := &c.links[peer]
-	if c.options.Server && l.state == linkStanding {
+	if c.options.Server && l.state == linkConnected {
 		c.slots--
 	}
-	if !c.options.Server || l.state == linkStanding {
+	if !c.options.Server || l.state == linkConnected {
 		c.tell(now, why, peer, out)
 	}
 	*l = link{}

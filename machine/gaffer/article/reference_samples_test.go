@@ -222,7 +222,7 @@ func TestConnection(t *testing.T) {
 					clients[i].Connected(0), server.Connected(machine.Peer(i)), want)
 			}
 		}
-		if !slices.Equal(events["client 2"], []machine.EventKind{article.EventTurnedAway}) {
+		if !slices.Equal(events["client 2"], []machine.EventKind{article.EventRefused}) {
 			t.Fatalf("seed %d: the third client's events: %v", seed, events["client 2"])
 		}
 		if err := w.Run(machine.Instant(25 * time.Second)); err != nil {

@@ -18,8 +18,8 @@ type Tracker struct {
 	facts   machine.Facts
 	packets [2]uint64
 	bytes   [2]uint64
-	blocks  [2]blockHabits // by who sends the blocks
-	pieces  [2]pieceHabits
+	blocks  [2]blockTiming // by who sends the blocks
+	pieces  [2]fragmentTiming
 	mask    uint32 // of sequences
 	packet  wire.Packet
 }
@@ -99,7 +99,7 @@ func (t *Tracker) Learned() machine.Facts {
 		}
 	}
 	if f.Vantage == machine.VantageUnknown {
-		f.Vantage, f.VantageReason = pieceVantage(&t.pieces)
+		f.Vantage, f.VantageReason = fragmentVantage(&t.pieces)
 	}
 	if f.Vantage == machine.VantageUnknown {
 		return t.undecided(f)
@@ -126,17 +126,17 @@ func (t *Tracker) Size() int {
 	return 512 + 40*(len(t.blocks[0].slices)+len(t.blocks[1].slices))
 }
 
-// blockHabits is how the slices of one side and the acks of the other follow each
+// blockTiming is how the slices of one side and the acks of the other follow each
 // other at the tap.
-type blockHabits struct {
-	begun  bool
-	chunk  uint16
-	leapt  uint16 // number of the last slice that was more than a block ahead
-	slices []slicePass
+type blockTiming struct {
+	begun    bool
+	chunk    uint16
+	jumpedTo uint16 // number of the last slice that was more than a block ahead
+	slices   []slicePass
 
-	again, soon int // slices that were sent again; those of them sooner than the article lets them
-	acks        int // that name a slice for the first time
-	named       int // slices that were named
+	copies, early int // slices that were sent again; those of them sooner than the article lets them
+	acks          int // that name a slice for the first time
+	named         int // slices that were named
 	// How long after an ack that named it a slice passed the tap once more: its
 	// sender had not read the ack. And how long before an ack a slice had passed
 	// that it does not name, though a later one does: it was not there yet.
@@ -202,10 +202,10 @@ func (l *lags) far() bool { return l.very >= lagsTell }
 // near reports whether of so many chances next to none showed a long one.
 func (l *lags) near(chances int) bool { return chances >= lagsAcks && l.long <= 1+chances/100 }
 
-func (b *blockHabits) slice(at machine.Instant, p *wire.Packet) {
+func (b *blockTiming) slice(at machine.Instant, p *wire.Packet) {
 	switch ahead := int16(p.Chunk - b.chunk); {
-	case b.begun && ahead > 1 && b.leapt != p.Chunk:
-		b.leapt = p.Chunk // it may be a number that is wrong
+	case b.begun && ahead > 1 && b.jumpedTo != p.Chunk:
+		b.jumpedTo = p.Chunk // it may be a number that is wrong
 		return
 	case !b.begun || ahead > 0:
 		if b.begun && b.whole != 0 {
@@ -223,9 +223,9 @@ func (b *blockHabits) slice(at machine.Instant, p *wire.Packet) {
 	}
 	e := &b.slices[p.SliceID]
 	if e.came {
-		b.again++
+		b.copies++
 		if at.Sub(e.at) < messages.ResendLeast-clockSlack {
-			b.soon++
+			b.early++
 		}
 		if e.named != 0 {
 			b.resent.add(at.Sub(e.named))
@@ -237,7 +237,7 @@ func (b *blockHabits) slice(at machine.Instant, p *wire.Packet) {
 	e.at, e.came, e.skipped = at, true, 0
 }
 
-func (b *blockHabits) ack(at machine.Instant, p *wire.Packet) {
+func (b *blockTiming) ack(at machine.Instant, p *wire.Packet) {
 	if !b.begun || p.Chunk != b.chunk || p.SliceCount != len(b.slices) {
 		return
 	}
@@ -271,4 +271,4 @@ func (b *blockHabits) ack(at machine.Instant, p *wire.Packet) {
 
 // asSample reports whether slices go out again as the sample sends them. What the
 // network doubles looks like that too, but for how much of it there is.
-func (b *blockHabits) asSample() bool { return b.soon >= 8 && 4*b.soon >= b.again }
+func (b *blockTiming) asSample() bool { return b.early >= 8 && 4*b.early >= b.copies }
