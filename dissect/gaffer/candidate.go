@@ -29,7 +29,7 @@ const (
 // candidate is one dialect on trial for a flow whose headers acknowledge.
 type candidate struct {
 	profile *wire.Profile
-	sides   [2]suspect
+	sides   [2]candidateSide
 	step    int16 // evidence of sequence numbers
 	ack     int16 // of acks
 	form    int16 // of the header's form
@@ -43,8 +43,8 @@ type candidate struct {
 	dead    bool
 }
 
-// suspect is what a candidate remembers of one side.
-type suspect struct {
+// candidateSide is what a candidate remembers of one side.
+type candidateSide struct {
 	seen     uint64 // bit n: the packet newest-n passed the tap
 	ackBits  uint64 // of its newest header
 	newest   uint32
@@ -148,7 +148,7 @@ func (c *candidate) add(score *int16, bits, most int) {
 
 // number weighs a sequence number and tells whether the packet is the side's
 // newest: an overtaken header says nothing new.
-func (c *candidate) number(me *suspect, pk *wire.Packet) (newest bool) {
+func (c *candidate) number(me *candidateSide, pk *wire.Packet) (newest bool) {
 	if me.packets == 0 {
 		me.newest, me.seen = pk.Sequence, 1
 		me.lastPart = uint8(pk.FragmentID)
@@ -183,7 +183,7 @@ func (c *candidate) number(me *suspect, pk *wire.Packet) (newest bool) {
 }
 
 // acks weighs the ack fields of a side's newest header.
-func (c *candidate) acks(me, peer *suspect, h wire.Header) {
+func (c *candidate) acks(me, peer *candidateSide, h wire.Header) {
 	p := c.profile
 	if p.NothingReceived(h) {
 		if !me.acked {
@@ -243,7 +243,7 @@ func (c *candidate) unnamed() bool {
 
 // position weighs where an ack points among the packets of the peer that
 // passed the tap.
-func (c *candidate) position(me, peer *suspect, h wire.Header, lag int, moved bool) int {
+func (c *candidate) position(me, peer *candidateSide, h wire.Header, lag int, moved bool) int {
 	if !moved {
 		// Nothing new came to this side, or the field never moves at all.
 		if lag > 64 && peer.packets > 16 {
@@ -289,7 +289,7 @@ func (c *candidate) position(me, peer *suspect, h wire.Header, lag int, moved bo
 
 // shift weighs ack_bits against those of the side's header before: packets
 // once named stay named, at their new places.
-func (c *candidate) shift(me *suspect, h wire.Header) int {
+func (c *candidate) shift(me *candidateSide, h wire.Header) int {
 	d := c.profile.Space().Distance(h.Ack, me.ackNow)
 	width := c.profile.AckBitsWidth()
 	if d <= 0 || d >= width {

@@ -172,7 +172,7 @@ func shape(w *wire.Profile) string {
 		w.Fragments, w.Slices, w.SliceSize, w.Handshake)
 }
 
-func (s *profileSet) trial(entries []*entry) []candidate {
+func (s *profileSet) candidates(entries []*entry) []candidate {
 	c := make([]candidate, len(entries))
 	for i, e := range entries {
 		c[i].profile = e.wire
