@@ -11,13 +11,13 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// classifier tries every profile on a flow at once. It holds figures only: a
-// flow costs it a few hundred bytes until it is decided.
+// classifier tries every profile on a flow at once. It holds only figures: an undecided
+// flow takes a few hundred bytes.
 type classifier struct {
 	set        *profileSet
-	plain      []candidate   // profiles that may be told by their first datagram on
+	plain      []candidate   // profiles that the first datagram may show
 	framed     []candidate   // profiles of the article's frame, once an end check was seen
-	netcode    *netcodeTrial // once a datagram could be one
+	netcode    *netcodeTrial // nil until a datagram could be netcode's
 	datagrams  uint16
 	empty      uint16 // datagrams without a payload
 	noNetcode  uint8  // datagrams that cannot be netcode's
@@ -68,14 +68,14 @@ func (c *classifier) Feed(d *machine.Datagram) {
 	}
 }
 
-// mayBeFramed reports whether a datagram ends with the end check, or is cut so
-// that it cannot be seen.
+// mayBeFramed reports whether a datagram ends with the end check, or was cut so that
+// its end cannot be seen.
 func mayBeFramed(d *machine.Datagram) bool {
 	n := len(d.Bytes)
 	return d.Length > n && n >= 12 || n >= 8 && binary.LittleEndian.Uint32(d.Bytes[n-4:]) == wire.EndCheck
 }
 
-// mayBeNetcode reports whether a first byte is one of netcode's.
+// mayBeNetcode reports whether a first byte and a length can be netcode's.
 func mayBeNetcode(d *machine.Datagram) bool {
 	if len(d.Bytes) == 0 || d.Length < 18 {
 		return false
@@ -86,14 +86,14 @@ func mayBeNetcode(d *machine.Datagram) bool {
 	return d.Length == 1078
 }
 
-// contender is a profile as the verdict weighs it.
+// contender is a profile with its evidence, for the verdict.
 type contender struct {
 	entry *entry
-	c     *candidate // nil: netcode
+	c     *candidate // nil for netcode
 	bits  int
 }
 
-// bar is how many bits the profile must have to be believed.
+// bar returns how many bits the profile needs.
 func (f contender) bar() int {
 	if f.entry.bar > 0 {
 		return int(math.Ceil(f.entry.bar))
@@ -101,7 +101,7 @@ func (f contender) bar() int {
 	return claimBits
 }
 
-// lead is by how many bits f is ahead of the next profile.
+// lead returns how many bits f is ahead of the next profile.
 func (f contender) lead(second contender) int { return f.bits - max(second.bits, 0) }
 
 // settled reports whether further datagrams would hardly change the ranking.
@@ -115,7 +115,7 @@ func (c *classifier) Sure() bool {
 	return first.entry != nil && first.settled(second) && c.convincing(first)
 }
 
-// Verdict says which dialect the flow speaks, as far as it is known now.
+// Verdict returns the dialect of the flow, as far as it is known now.
 func (c *classifier) Verdict() dissect.Verdict {
 	first, second := c.ranking()
 	full := c.datagrams == mostPackets
@@ -142,8 +142,8 @@ func (c *classifier) Verdict() dissect.Verdict {
 	return v
 }
 
-// ranking returns the best profile, and the best of those that read datagrams in
-// another way. Of profiles that read them alike, a user's goes before a built-in one.
+// ranking returns the best profile, and the best of those that read datagrams
+// differently. Among profiles that read them alike, a user's precedes a built-in one.
 func (c *classifier) ranking() (first, second contender) {
 	place := func(f contender) {
 		if first.entry == nil || f.bits > first.bits || f.bits == first.bits && f.entry.shape == first.entry.shape {
@@ -176,8 +176,8 @@ func (c *classifier) each(do func(f contender)) {
 	}
 }
 
-// convincing reports whether a profile's evidence is of more than one kind: a
-// counter alone makes no protocol.
+// convincing reports whether a profile has more than one kind of evidence: a counter
+// alone makes no protocol.
 func (c *classifier) convincing(f contender) bool {
 	switch {
 	case f.c == nil:

@@ -11,7 +11,7 @@ import (
 	wire "github.com/ackscope/ackscope/wire/gaffer"
 )
 
-// tamperingOpener decrypts as another does, and changes one packet.
+// tamperingOpener decrypts as another Opener does, and changes one packet.
 type tamperingOpener struct {
 	yojimbo.Opener
 	at  machine.Ref
@@ -32,8 +32,8 @@ func (o *tamperingOpener) Clone() yojimbo.Opener {
 	return &c
 }
 
-// TestYojimboTampered changes one header of the side at the tap, behind its encryption,
-// and expects the judge to find it at its frame.
+// TestYojimboTampered changes one header of the side at the tap, behind its encryption.
+// The judge must find it at its frame.
 func TestYojimboTampered(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 10))
 	planted := map[string]int{}
