@@ -106,7 +106,7 @@ func (n *netcodeTrial) weighCiphertext(side machine.Side, b []byte, kind uint8) 
 		switch {
 		case same == 0:
 			n.chance = min(n.chance+1, 8)
-		case kind == 3 && same == 4: // a response is sent again as it is
+		case kind == 3 && same == 4: // a response is sent again unchanged
 		default:
 			n.chance = max(n.chance-int16(8*same-4), 2*hopeless)
 		}

@@ -28,7 +28,7 @@ type Whole struct {
 const (
 	maxHeld    = 4 << 20 // bytes of unfinished packets of one side
 	maxPartial = 64      // unfinished packets of one side
-	keptBlocks = 2       // blocks of one side: the one under way and the one before
+	keptBlocks = 2       // blocks of one side: the present one and the previous one
 )
 
 type assembly struct {
@@ -44,7 +44,7 @@ type partial struct {
 	number  uint32
 	count   int
 	missing int
-	header  wire.Header // fragment 0's, of reliable
+	header  wire.Header // of reliable's fragment 0
 	pieces  [][]byte
 	done    bool
 }

@@ -103,7 +103,7 @@ func (s *State) EnterReceived(sequence uint32) {
 	s.EnterBehind(sequence, behind)
 }
 
-// EnterBehind enters a sequence. behind is its distance to the newest one.
+// EnterBehind enters a sequence at the given distance behind the newest one.
 func (s *State) EnterBehind(sequence uint32, behind int) {
 	if behind >= len(s.ReceivedBuffer) || behind >= s.receivedSpan {
 		if need := min(behind+1, s.Rules.Received); need > s.receivedSpan || need > len(s.ReceivedBuffer) {

@@ -7,14 +7,14 @@ const (
 	KindRegular   Kind = iota // a header and a payload
 	KindFragment              // one fragment of a larger packet
 	KindSlice                 // one slice of a large block (article)
-	KindSliceAck              // which slices of a block have come (article)
+	KindSliceAck              // which slices of a block have arrived (article)
 	KindHandshake             // connection request, challenge, response, ... (article)
 	KindEncrypted             // a netcode datagram: its content is not readable
 )
 
 var kindWords = [...]string{"regular", "fragment", "slice", "slice-ack", "handshake", "encrypted"}
 
-// String returns the kind's word.
+// String returns the kind's name.
 func (k Kind) String() string { return kindWords[k] }
 
 // Header is what every regular packet of the family carries, in any encoding. Narrower
@@ -48,7 +48,7 @@ const (
 
 var handshakeWords = [...]string{"request", "denied", "challenge", "response", "keep-alive", "disconnect"}
 
-// String returns the packet's word.
+// String returns the packet's name.
 func (k HandshakeKind) String() string {
 	if int(k) < len(handshakeWords) {
 		return handshakeWords[k]
@@ -88,11 +88,11 @@ type Packet struct {
 	PayloadBit    int
 	PayloadLen    int
 
-	CRC      uint32 // as sent, where the profile has one
+	CRC      uint32 // as sent, if the profile has one
 	CRCWant  uint32 // as computed, if CRCCheck is Differs
 	CRCCheck Check
 
-	Type uint32 // the packet type, where the profile has more than one
+	Type uint32 // the packet type, if the profile has more than one
 
 	// Of slices and their acks: the block, the slice in it, and its number of slices.
 	Chunk      uint16

@@ -10,7 +10,7 @@ type Form uint8
 
 const (
 	FormFixed    Form = iota // the fields that Header lists, one after the other
-	FormReliable             // reliable's 4 to 9 bytes behind a prefix byte
+	FormReliable             // reliable's 4 to 9 bytes, the first of which is a prefix
 	FormNetcode              // netcode 1.02: encrypted
 )
 

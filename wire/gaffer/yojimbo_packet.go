@@ -56,7 +56,7 @@ type BlockFragment struct {
 }
 
 // ErrOpaque reports a packet without errors that holds a message with an unknown body.
-// What follows that message cannot be read, since a body does not tell its length.
+// What follows that message cannot be read, since a body does not contain its length.
 var ErrOpaque = errors.New("the body of this message is not known, so what follows it cannot be read")
 
 var errYojimboUnready = errors.New("gaffer: yojimbo configuration is used before Validate")

@@ -117,7 +117,7 @@ type server struct {
 // Session is one client's connection with its keys.
 type Session struct {
 	ProtocolID uint64
-	Token      *wire.Token // nil where the key file gave the session keys
+	Token      *wire.Token // nil if the key file has the session keys
 
 	toServer, toClient         opener
 	sealToServer, sealToClient sealer

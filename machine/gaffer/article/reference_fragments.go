@@ -42,7 +42,7 @@ type Fragments struct {
 	bytes   []byte
 }
 
-// assembling is a packet of which fragments have arrived.
+// assembling is a packet whose fragments have begun to arrive.
 type assembling struct {
 	sequence int64 // unwrapped
 	parts    [][]byte
@@ -125,8 +125,8 @@ func (e *Fragments) arrive(now machine.Instant, b []byte, out *machine.Effects) 
 		e.deliver(now, sequence, b, out)
 	case wire.KindFragment:
 		joined := e.join(sequence, b[pk.PayloadOffset:pk.PayloadOffset+pk.PayloadLen])
-		// The joined fragments must be a packet by themselves, and the one that they say they
-		// belong to.
+		// The joined fragments must be a packet by themselves. It must be the packet that
+		// they say they belong to.
 		if joined != nil && p.Parse(joined, len(joined), pk) == nil && pk.Kind == wire.KindRegular &&
 			pk.Sequence == e.wire(sequence) {
 			e.deliver(now, sequence, joined, out)

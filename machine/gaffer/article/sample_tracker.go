@@ -67,7 +67,7 @@ func (t *Tracker) Summary(s machine.Side) machine.Summary {
 	return machine.Summary{Packets: t.packets[s], Bytes: t.bytes[s], NeverAcked: -1, Loss: -1, RTT: -1, WireRTT: -1}
 }
 
-// Learned returns where the tap stands, and the style of the sides.
+// Learned returns the place of the tap, and the style of both sides.
 func (t *Tracker) Learned() machine.Facts {
 	f := t.facts
 	if f.Settings == nil {
@@ -148,7 +148,8 @@ type blockTiming struct {
 	whole            machine.Instant // when all of the newest block was acked; 0 if it is not
 }
 
-// reaction is the shortest of such times. No side can be farther from the tap.
+// reaction is the shortest of a side's times in blockTiming.turned or answered. The side
+// cannot be farther from the tap.
 type reaction struct {
 	least time.Duration
 	some  bool
@@ -170,7 +171,7 @@ type slicePass struct {
 	came      bool
 }
 
-// lags counts such times.
+// lags counts the times of blockTiming.resent or unnamed.
 type lags struct {
 	long, very int // longer than lagShort, and lagLong
 	longest    time.Duration

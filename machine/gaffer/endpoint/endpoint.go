@@ -346,7 +346,7 @@ func (e *Endpoint) Clone() machine.Endpoint {
 	c.estimate = e.estimate.clone()
 	c.parts = slices.Clone(e.parts)
 	for i := range c.parts {
-		c.parts[i].parts = slices.Clone(c.parts[i].parts) // what a part holds never changes
+		c.parts[i].parts = slices.Clone(c.parts[i].parts) // the contents of a part never change
 	}
 	if e.messages != nil {
 		c.messages = e.messages.Clone()

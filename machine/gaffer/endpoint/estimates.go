@@ -76,7 +76,7 @@ func (e *Estimates) clone() Estimates {
 	return c
 }
 
-// RTT returns the smoothed round trip time; 0 before the first sample.
+// RTT returns the smoothed round trip time. It is 0 before the first sample.
 func (e *Estimates) RTT() time.Duration { return time.Duration(e.rtt * float64(time.Millisecond)) }
 
 // Loss returns the smoothed loss, 0 to 1.

@@ -30,7 +30,7 @@ type life struct {
 	arrival   observation       // its receiver has all of it
 	delivery  observation       // its receiver has delivered it
 	sure      machine.Certainty // of arrival and delivery
-	blockedBy int64             // the id that it waited for; -1 for none
+	blockedBy int64             // the id that it waited for; -1: none
 	block     *transfer
 }
 
@@ -124,7 +124,7 @@ func (c *Lane) get(id int64, out *machine.Effects) *life {
 		return nil
 	}
 	if over := id - c.Base - livesMost + 1; over > 0 {
-		c.drop(over+livesMost/16, out) // some at a time: each time moves all that stay
+		c.drop(over+livesMost/16, out) // several at once, since each drop moves all that stay
 	}
 	for int64(len(c.lives)) <= id-c.Base {
 		c.lives = append(c.lives, life{id: c.Base + int64(len(c.lives)), blockedBy: -1})

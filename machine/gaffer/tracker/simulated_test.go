@@ -36,7 +36,7 @@ type conditions struct {
 	refuse  float64
 	tap     machine.Vantage
 	place   float64 // of the tap, if it is between: 0 at a, 1 at b
-	fixed   bool    // the tracker is told where the tap stands
+	fixed   bool    // the tracker gets the vantage
 	seconds int
 }
 
@@ -61,7 +61,7 @@ type observed struct {
 	truth   *sim.Truth
 	hosts   []*sim.Host
 	seen    []machine.Datagram
-	headers []wire.Packet // of seen; HasHeader where there is one
+	headers []wire.Packet // of seen; HasHeader is set if there is one
 	events  []machine.Event
 	learned machine.Facts
 	summary [2]machine.Summary
@@ -286,7 +286,7 @@ func (o *observed) proved() (sides [2]shown) {
 	for i := range o.seen {
 		reader := &sides[o.seen[i].From.Other()]
 		for _, n := range o.names(i) {
-			if _, told := reader.acked[n]; !told { // by the first that came; what came later tells nothing new
+			if _, told := reader.acked[n]; !told { // the first header decides; later ones add nothing
 				reader.acked[n] = reader.received[o.count(o.seen[i].From, o.headers[i].Sequence)]
 			}
 		}

@@ -20,7 +20,7 @@ const (
 // reach is how far one side's headers show it to be from the tap. A round trip from the
 // tap to the side and back takes at least lower and at most upper.
 type reach struct {
-	named int // packets of the peer that its headers came to name
+	named int // packets of the peer that its headers named
 	// upper is the shortest time from a packet passing the tap to the first header that
 	// names it. In that time the packet reached the side and the header came back.
 	upper time.Duration
