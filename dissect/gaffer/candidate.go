@@ -146,8 +146,9 @@ func (c *candidate) add(score *int16, bits, most int) {
 	*score = int16(max(min(int(*score)+bits, most), 2*hopeless))
 }
 
-// number weighs a sequence number. It reports whether the packet is the side's newest:
-// an overtaken header says nothing new.
+// number weighs a sequence number: a step by one is worth 15 bits, a step by 256 costs
+// one. It reports whether the packet is the side's newest: an overtaken header says
+// nothing new.
 func (c *candidate) number(me *candidateSide, pk *wire.Packet) (newest bool) {
 	if me.packets == 0 {
 		me.newest, me.seen = pk.Sequence, 1

@@ -63,8 +63,8 @@ func (r *Rules) Distance(a, b uint32) int {
 }
 
 // Claims are the packets that a header names, in one form for every dialect. Bit n of
-// Named stands for packet Newest-n. A header of an endpoint that has received nothing
-// names none.
+// Named stands for packet Newest-n. For example, ack 9 with ack_bits 0b101 names 9 and
+// 7. A header of an endpoint that has received nothing names none.
 type Claims struct {
 	Newest uint32
 	Named  uint64
@@ -166,8 +166,9 @@ func (s *State) Size() int {
 }
 
 // ringSize returns the capacity of a ring that holds span entries of a buffer of size
-// entries. If size is not a power of two, the index jumps when the sequence wraps. Only
-// a ring of the full size reproduces that jump.
+// entries. If size is not a power of two, the index jumps when the sequence wraps. With
+// 100 entries it jumps from 35 (65535) to 0. Only a ring of the full size reproduces
+// that.
 func ringSize(span, size int) int {
 	if size&(size-1) != 0 || span >= size {
 		return size

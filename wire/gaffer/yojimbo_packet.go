@@ -233,7 +233,9 @@ func (c *connectionReader) message(kind *uint32, at, body, end *int) error {
 	return nil
 }
 
-// relativeSteps are the steps of an id's distance from the previous one.
+// relativeSteps are the ranges of an id's distance from the previous one. A distance of
+// 1 is the bit 1. Each further range has one more 0 bit before its 1 bit, then the
+// offset.
 var relativeSteps = [...]struct {
 	least, most uint32
 	bits        int

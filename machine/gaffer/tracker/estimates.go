@@ -46,6 +46,10 @@ type estimate struct {
 // that carried the ack passed the tap at instant at. The side read it after the frame
 // of packet before, whose header did not name it. It read it no later than in the frame
 // of packet first, whose header did.
+//
+// For example, the peer's packet 40 acks packet 7 of the side. The header of packet 11
+// does not name 40, that of 13 does, and 12 was lost. So the side read the ack in frame
+// 12 or 13: number is 7, before is 11, first is 13.
 type farSample struct {
 	number, before, first int64
 	at                    machine.Instant

@@ -10,9 +10,10 @@ import (
 // farHeader is a header of a far side while it is processed: the sender, its peer, the
 // packet that carried it and its claims.
 //
-// It shows that the side read something in a certain frame. That is the frame of the
-// packet numbered own, or an earlier one after the frame of packet before, so before <
-// own. The field before is the last packet whose header passed the tap. (For an
+// It shows that the side read something in a certain frame. For example, packets 20 and
+// 23 of the side pass the tap, and 21 and 22 are lost. Packet 23 names a packet that 20
+// does not. So the side read it in frame 21, 22 or 23: before is 20 and own is 23. The
+// field before is the last packet whose header passed the tap, before < own. (For an
 // overtaken header it is not known.)
 type farHeader struct {
 	s, peer     *side
@@ -244,10 +245,11 @@ func (t *Tracker) expireUnnamed(s, peer *side, p *sighting, c gaffer.Claims, sur
 	}
 }
 
-// countLossBeyond counts how many of the peer's packets were lost beyond the tap. It
-// looks at those that a header has just moved out of its range. If one passed the tap
-// and no header named it, it did not arrive: the last header that covered it says so.
-// It does not count these packets:
+// countLossBeyond counts how many of the peer's packets were lost beyond the tap. For
+// example, packet 100 passes the tap, the side acks 131, then 140, and no header names
+// 100. With 32 ack bits the header with 131 covers it for the last time: it did not
+// arrive. It looks at the packets that a header has just moved out of its range, except
+// these:
 //
 //   - packets that no header covered;
 //   - packets less than half a window behind the last header that covered them. Such a

@@ -19,9 +19,10 @@ func (t *Tracker) opensSession(s *side, p *sighting, step int) bool {
 	if r := t.rules; !r.Claims(p.ack, p.ackBits).Nothing(r) || s.headers.last.Nothing(r) || s.headers.last.Width == 0 {
 		return false
 	}
-	// The header says that its sender has received nothing, but the sender has. Within one
-	// connection only a late packet or a copy can say so. But the network delays none for
-	// seconds, and no packet of a side at the tap is overtaken before the tap.
+	// For example, sequence 0 with an ack that means "nothing received", from a side whose
+	// earlier headers acked packets. Within one connection only a late packet or a copy
+	// looks like that. But the network delays none for seconds, and no packet of a side at
+	// the tap is overtaken before the tap.
 	if e := s.Sent(p.sequence); e != nil {
 		return s.Near || p.at.Sub(e.At) > LongestTransit
 	}

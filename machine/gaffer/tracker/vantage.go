@@ -17,8 +17,10 @@ const (
 	PlaceLeast = 16 // of fewer nothing is said
 )
 
-// reach is how far one side's headers show it to be from the tap. A round trip from the
-// tap to the side and back takes at least lower and at most upper.
+// reach is how far one side's headers show it to be from the tap. For example, packet
+// 50 of the peer passes the tap at 100 ms. A header of the side at 130 ms does not name
+// 50, one at 145 ms does. So a round trip from the tap to the side and back takes at
+// least 30 ms (lower) and at most 45 ms (upper).
 type reach struct {
 	named int // packets of the peer that its headers named
 	// upper is the shortest time from a packet passing the tap to the first header that
@@ -31,10 +33,10 @@ type reach struct {
 	late  []time.Duration
 	lower time.Duration // what only a few of late exceed; a machine that halts at the wrong moment causes a few
 
-	// behind is the median over all headers of the following time. It runs from a packet
-	// passing the tap to the header, for the oldest packet newer than all that the header
-	// names. If the peer sends so much more that most packets are never named, behind is
-	// the only evidence.
+	// behind is how far the side lags behind what passes the tap: the median over all its
+	// headers. For example, a header acks packet 80, and packets 81 to 95 have passed the
+	// tap. Packet 81 passed 40 ms before: the header is 40 ms behind. If the peer sends so
+	// much more that most packets are never named, behind is the only evidence.
 	behind time.Duration
 
 	interval time.Duration // median time between its packets
